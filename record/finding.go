@@ -1,0 +1,132 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Severity ranks findings.
+type Severity uint8
+
+// Severities, mildest first.
+const (
+	Note    Severity = iota // worth knowing
+	Warning                 // garbage or doubt; the data is whole
+	Error                   // data is damaged, missing or contradicts itself
+)
+
+var severityNames = [...]string{"note", "warning", "error"}
+
+// String returns the name of the severity.
+func (s Severity) String() string {
+	if int(s) < len(severityNames) {
+		return severityNames[s]
+	}
+	return fmt.Sprintf("severity(%d)", uint8(s))
+}
+
+// ParseSeverity reads the name of a severity.
+func ParseSeverity(s string) (Severity, error) {
+	for i, n := range severityNames {
+		if n == s {
+			return Severity(i), nil
+		}
+	}
+	return 0, fmt.Errorf("unknown severity %q: want note, warning or error", s)
+}
+
+// Place says where a row or a damage is, as far as it is known.
+type Place struct {
+	File  string `json:"file,omitempty"`
+	Off   int64  `json:"offset,omitempty"` // of the block or log record in File, in bytes
+	Level int    `json:"level"`            // -1: a log (WAL) or unknown
+	Seq   uint64 `json:"seq,omitempty"`    // sequence number
+}
+
+// Finding is something wrong or notable about a source. Kind is a stable, documented slug.
+type Finding struct {
+	Kind     string
+	Severity Severity
+	DB       string
+	Type     Type   // 0: not about one type
+	Keyspace string // where the row stands
+	Key      []byte // user key; nil when the finding is not about one
+	Place    Place
+	Detail   string // one sentence
+}
+
+// CorruptError tells where bytes are damaged. Codecs fill Off, Field and Err, readers add the rest.
+type CorruptError struct {
+	Format   string
+	Keyspace string
+	Key      []byte // raw row key
+	File     string
+	Off      int64 // in the value or row for codecs; in File when File is set
+	Field    string
+	Err      error
+}
+
+// Error prints what is known, leaving out what is not:
+// blackwidow hashes/data_cf key "\x03\x00…": offset 7: version: need 4 bytes, have 2
+func (e *CorruptError) Error() string {
+	s := ""
+	for _, part := range []string{e.Format, e.Keyspace} {
+		if part != "" {
+			s += part + " "
+		}
+	}
+	if e.Key != nil {
+		s += "key " + Quote(e.Key) + " "
+	}
+	if e.File != "" {
+		s += e.File + " "
+	}
+	if s != "" {
+		s = s[:len(s)-1] + ": "
+	}
+	s += fmt.Sprintf("offset %d: ", e.Off)
+	if e.Field != "" {
+		s += e.Field + ": "
+	}
+	return s + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *CorruptError) Unwrap() error { return e.Err }
+
+// Errors that several packages test for.
+var (
+	// ErrShort says that bytes end before a field does.
+	ErrShort = errors.New("too short")
+	// ErrTrailing says that bytes are left after the last field.
+	ErrTrailing = errors.New("bytes left over")
+)
+
+// Short makes the CorruptError of a field that needs more bytes than there are.
+func Short(off int, field string, need, have int) *CorruptError {
+	return &CorruptError{Off: int64(off), Field: field,
+		Err: fmt.Errorf("need %d bytes, have %d: %w", need, have, ErrShort)}
+}
+
+// maxQuoted is how many bytes of a key an error or a finding shows.
+const maxQuoted = 64
+
+// Quote quotes a key for people, cut at 64 bytes.
+func Quote(key []byte) string {
+	if len(key) > maxQuoted {
+		return fmt.Sprintf("%q…", key[:maxQuoted])
+	}
+	return fmt.Sprintf("%q", key)
+}
+
+// Loss is something about a record that a target cannot hold. Kind is a stable, documented slug
+// that --allow-loss takes.
+type Loss struct {
+	Kind   string
+	Detail string
+	// Drops says that the record, or the part of it that Detail names, is left out; otherwise it
+	// is written changed.
+	Drops bool
+	// Note says that it is told but needs no permission.
+	Note bool
+}

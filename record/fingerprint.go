@@ -1,0 +1,248 @@
+package record
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/bits"
+	"sync"
+
+	"github.com/zeebo/xxh3"
+)
+
+// Sum128 is a number modulo 2^128.
+type Sum128 struct{ Hi, Lo uint64 }
+
+// Add returns s + t mod 2^128.
+func (s Sum128) Add(t Sum128) Sum128 {
+	lo, carry := bits.Add64(s.Lo, t.Lo, 0)
+	hi, _ := bits.Add64(s.Hi, t.Hi, carry)
+	return Sum128{hi, lo}
+}
+
+// String returns 32 hex digits, most significant first.
+func (s Sum128) String() string { return fmt.Sprintf("%016x%016x", s.Hi, s.Lo) }
+
+// MarshalText encodes as String does.
+func (s Sum128) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText decodes what MarshalText wrote.
+func (s *Sum128) UnmarshalText(b []byte) error {
+	if len(b) != 32 {
+		return fmt.Errorf("digest %q: want 32 hex digits", b)
+	}
+	_, err := fmt.Sscanf(string(b), "%016x%016x", &s.Hi, &s.Lo)
+	return err
+}
+
+// HashBytes is H of the fingerprint: XXH3-128 with seed 0.
+func HashBytes(b []byte) Sum128 {
+	h := xxh3.Hash128(b)
+	return Sum128{h.Hi, h.Lo}
+}
+
+// tagRecord starts the bytes a record's digest is taken of; elements start with their type.
+const tagRecord = 0x10
+
+// Digest is what a stream of records sums up to, for one database and type.
+type Digest struct {
+	Records  int64  `json:"records"`
+	Elements int64  `json:"elements"`
+	Millis   Sum128 `json:"digest_ms"` // Σ R with the expiry in milliseconds
+	Seconds  Sum128 `json:"digest_s"`  // Σ R with the expiry in seconds, rounded up
+}
+
+// Add adds e to d.
+func (d *Digest) Add(e Digest) {
+	d.Records += e.Records
+	d.Elements += e.Elements
+	d.Millis = d.Millis.Add(e.Millis)
+	d.Seconds = d.Seconds.Add(e.Seconds)
+}
+
+// Equal compares two digests, by the expiry in seconds when either side keeps only seconds.
+func (d Digest) Equal(e Digest, seconds bool) bool {
+	return d.Records == e.Records && d.Elements == e.Elements && d.Seconds == e.Seconds &&
+		(seconds || d.Millis == e.Millis)
+}
+
+// Hasher takes the fingerprint of one record after the other. The zero Hasher is ready.
+type Hasher struct {
+	buf   []byte
+	typ   Type
+	count int64
+	sum   Sum128
+	last  []byte
+}
+
+// Begin starts a record.
+func (h *Hasher) Begin(hd *Header) {
+	h.typ, h.count, h.sum = hd.Type, 0, Sum128{}
+	h.last = append(h.last[:0], hd.Last...)
+}
+
+// Elements adds the next batch of the record's elements.
+func (h *Hasher) Elements(elems []Element) {
+	for i := range elems {
+		h.buf = AppendElement(h.buf[:0], h.typ, h.count, &elems[i])
+		h.sum = h.sum.Add(HashBytes(h.buf))
+		h.count++
+	}
+}
+
+// End returns the digest of the record whose header hd is; one without elements is zero.
+func (h *Hasher) End(hd *Header) Digest {
+	if h.count == 0 && h.typ != Stream {
+		return Digest{}
+	}
+	d := Digest{Records: 1, Elements: h.count}
+	d.Millis = h.record(hd, hd.ExpireMS)
+	d.Seconds = d.Millis
+	if hd.ExpireMS != 0 {
+		d.Seconds = h.record(hd, CeilSeconds(hd.ExpireMS))
+	}
+	return d
+}
+
+func (h *Hasher) record(hd *Header, expiry int64) Sum128 {
+	b := append(h.buf[:0], tagRecord, byte(h.typ))
+	b = appendSized(b, hd.Key)
+	b = binary.LittleEndian.AppendUint64(b, uint64(expiry))
+	b = binary.LittleEndian.AppendUint64(b, uint64(h.count))
+	b = binary.LittleEndian.AppendUint64(b, h.sum.Lo)
+	b = binary.LittleEndian.AppendUint64(b, h.sum.Hi)
+	b = append(b, h.last...)
+	h.buf = b
+	return HashBytes(b)
+}
+
+// AppendElement appends the bytes that the digest of an element is taken of:
+//
+//	string  01 value
+//	hash    02 s(field) value
+//	list    03 index(LE64) value
+//	set     04 member
+//	zset    05 score bits(LE64) member
+//	stream  06 ms(BE64) seq(BE64) s(field) s(value) …
+//
+// s(b) is the length of b as a uvarint and then b. index counts list elements from 0.
+func AppendElement(dst []byte, t Type, index int64, e *Element) []byte {
+	dst = append(dst, byte(t))
+	switch t {
+	case Hash:
+		dst = appendSized(dst, e.Name)
+	case List:
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(index))
+	case ZSet:
+		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(e.Score))
+		return append(dst, e.Name...)
+	case Set:
+		return append(dst, e.Name...)
+	case Stream:
+		dst = append(dst, e.Name...)
+	}
+	return append(dst, e.Value...)
+}
+
+func appendSized(dst, b []byte) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
+}
+
+// AppendPair packs one field and value of a stream entry: s(field) s(value).
+func AppendPair(dst, field, value []byte) []byte {
+	return appendSized(appendSized(dst, field), value)
+}
+
+// DecodePair splits the first pair off packed; rest is what follows it.
+func DecodePair(packed []byte) (field, value, rest []byte, err error) {
+	if field, rest, err = decodeSized(packed, "field"); err != nil {
+		return nil, nil, nil, err
+	}
+	if value, rest, err = decodeSized(rest, "value"); err != nil {
+		return nil, nil, nil, err
+	}
+	return field, value, rest, nil
+}
+
+func decodeSized(b []byte, name string) (v, rest []byte, err error) {
+	n, w := binary.Uvarint(b)
+	if w <= 0 {
+		return nil, nil, Short(0, name+" length", 1, len(b))
+	}
+	if n > uint64(len(b)-w) {
+		return nil, nil, &CorruptError{Off: int64(w), Field: name,
+			Err: fmt.Errorf("need %d bytes, have %d: %w", n, len(b)-w, ErrShort)}
+	}
+	return b[w : w+int(n)], b[w+int(n):], nil
+}
+
+// CeilSeconds turns Unix milliseconds into seconds, rounded up so that nothing expires early.
+func CeilSeconds(ms int64) int64 {
+	s := ms / 1000
+	if ms%1000 > 0 {
+		s++
+	}
+	return s
+}
+
+// Part names what a digest is of.
+type Part struct {
+	DB   string
+	Type Type
+}
+
+// Fingerprint holds the digests of a dataset by database and type. It is safe for concurrent use.
+type Fingerprint struct {
+	mu    sync.Mutex
+	parts map[Part]Digest
+}
+
+// Add adds a digest to a part.
+func (f *Fingerprint) Add(p Part, d Digest) {
+	if d.Records == 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.parts == nil {
+		f.parts = make(map[Part]Digest)
+	}
+	sum := f.parts[p]
+	sum.Add(d)
+	f.parts[p] = sum
+}
+
+// Merge adds all of g.
+func (f *Fingerprint) Merge(g *Fingerprint) {
+	for p, d := range g.Parts() {
+		f.Add(p, d)
+	}
+}
+
+// Parts returns a copy of the digests; parts without records are not in it.
+func (f *Fingerprint) Parts() map[Part]Digest {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := make(map[Part]Digest, len(f.parts))
+	for p, d := range f.parts {
+		out[p] = d
+	}
+	return out
+}
+
+// Diff returns the parts in which f and g are not equal.
+func (f *Fingerprint) Diff(g *Fingerprint, seconds bool) []Part {
+	a, b := f.Parts(), g.Parts()
+	var out []Part
+	for p, d := range a {
+		if !d.Equal(b[p], seconds) {
+			out = append(out, p)
+		}
+	}
+	for p := range b {
+		if _, ok := a[p]; !ok {
+			out = append(out, p)
+		}
+	}
+	return out
+}
