@@ -1,0 +1,248 @@
+package rocksfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"kvferry/store"
+)
+
+const (
+	defaultTableSize   = 64 << 20
+	defaultWriteBuffer = 1 << 20
+	maxRow             = 1 << 30 // larger rows fit neither a block nor any original engine's reader
+)
+
+// flavour is what differs between the directories of RocksDB and LevelDB.
+type flavour struct {
+	name     string
+	levelDB  bool
+	tableExt string
+}
+
+var (
+	flavourRocksDB = flavour{name: "rocksdb", tableExt: ".sst"}
+	flavourLevelDB = flavour{name: "leveldb", tableExt: ".ldb", levelDB: true}
+)
+
+// builder writes a directory of tables that hold every row at sequence number 0 in the last level,
+// and the MANIFEST that makes them a database.
+//
+// While it is written, the directory holds only files that no engine would touch:
+//
+//	run-<column family>-<shard>-<lane>-<table>.tmp
+//
+// Finish numbers them in the order of their keys. The bytes of the result therefore depend on the
+// rows and the options alone, not on which worker wrote which run first.
+type builder struct {
+	dir     string
+	flavour flavour
+	opts    store.BuildOptions
+	made    bool // the directory did not exist before
+	buffers sync.Pool
+
+	mu       sync.Mutex
+	spaces   []*space // by column family id
+	open     map[*run]struct{}
+	numbers  map[runName]int // the next table of each run
+	tables   []store.Table   // of closed runs
+	finished bool
+}
+
+// space is a column family being written.
+type space struct {
+	id   int
+	name string
+	cmp  store.Comparer
+	opts tableOptions
+}
+
+type runName struct {
+	space int
+	shard int
+	lane  uint64
+}
+
+var _ store.CreateFunc = Create
+var _ store.CreateFunc = CreateLevelDB
+
+// Create starts a RocksDB database in dir, readable by RocksDB 5.0.1 and everything later. The
+// directory is made; an existing one may hold nothing but unfinished tables, to be adopted.
+func Create(dir string, o store.BuildOptions) (store.Builder, error) {
+	return create(dir, flavourRocksDB, o)
+}
+
+// CreateLevelDB starts a LevelDB database in dir. It has the keyspace "default" only.
+func CreateLevelDB(dir string, o store.BuildOptions) (store.Builder, error) {
+	return create(dir, flavourLevelDB, o)
+}
+
+func create(dir string, f flavour, o store.BuildOptions) (store.Builder, error) {
+	if o.TableSize <= 0 {
+		o.TableSize = defaultTableSize
+	}
+	if o.Buffer <= 0 {
+		o.Buffer = defaultWriteBuffer
+	}
+	made, err := prepareDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{dir: dir, flavour: f, opts: o, made: made, open: map[*run]struct{}{}, numbers: map[runName]int{}}
+	b.buffers.New = func() any { return new([]byte) }
+	b.spaces = []*space{b.newSpace(0, "default", store.Bytewise)}
+	return b, nil
+}
+
+// prepareDir makes dir, or checks that it holds nothing that could be somebody's data.
+func prepareDir(dir string) (made bool, err error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, os.MkdirAll(dir, 0o755)
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, e := range entries {
+		if !isTempTable(e.Name()) {
+			return false, fmt.Errorf("%s: not empty (it holds %q): name a directory that does not exist", dir, e.Name())
+		}
+	}
+	return false, nil
+}
+
+func isTempTable(name string) bool {
+	return strings.HasPrefix(name, "run-") && strings.HasSuffix(name, ".tmp")
+}
+
+func (b *builder) newSpace(id int, name string, c store.Comparer) *space {
+	return &space{id: id, name: name, cmp: c, opts: newTableOptions(b.flavour, c)}
+}
+
+// Keyspace declares a column family; ids ascend in the order of the calls.
+func (b *builder) Keyspace(name string, c store.Comparer) error {
+	if c.Compare == nil && !c.IsBytewise() {
+		return fmt.Errorf("%s: column family %q: comparator %q has no compare function", b.dir, name, c.Name)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if name == "default" {
+		b.spaces[0] = b.newSpace(0, name, c)
+		return nil
+	}
+	if b.flavour.levelDB {
+		return fmt.Errorf("%s: column family %q: LevelDB has no column families", b.dir, name)
+	}
+	if b.space(name) != nil {
+		return fmt.Errorf("%s: column family %q is declared twice", b.dir, name)
+	}
+	b.spaces = append(b.spaces, b.newSpace(len(b.spaces), name, c))
+	return nil
+}
+
+// space finds a declared column family; b.mu is held.
+func (b *builder) space(name string) *space {
+	for _, s := range b.spaces {
+		if s.name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// Run starts a sorted run. A file is made when its first row comes.
+func (b *builder) Run(keyspace string, shard int, lane uint64) (store.Run, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.finished {
+		return nil, fmt.Errorf("%s: already finished", b.dir)
+	}
+	s := b.space(keyspace)
+	if s == nil {
+		return nil, fmt.Errorf("%s: column family %q is not declared", b.dir, keyspace)
+	}
+	r := &run{b: b, space: s, name: runName{s.id, shard, lane}}
+	b.open[r] = struct{}{}
+	return r, nil
+}
+
+// tempName names the next table of a run.
+func (b *builder) tempName(n runName) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := b.numbers[n]
+	b.numbers[n]++
+	return fmt.Sprintf("run-%d-%06d-%016x-%06d.tmp", n.space, n.shard, n.lane, i)
+}
+
+// closed takes the tables of a run that ended; none when it was aborted.
+func (b *builder) closed(r *run, tables []store.Table) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.open, r)
+	b.tables = append(b.tables, tables...)
+}
+
+// Tables returns the tables of a shard's closed runs.
+func (b *builder) Tables(shard int) []store.Table {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []store.Table
+	for _, t := range b.tables {
+		if t.Shard == shard {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Adopt takes tables that an earlier process finished in the same directory.
+func (b *builder) Adopt(tables []store.Table) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, t := range tables {
+		if b.space(t.Keyspace) == nil {
+			return fmt.Errorf("%s: table %s: column family %q is not declared", b.dir, t.File, t.Keyspace)
+		}
+		if !isTempTable(t.File) || filepath.Base(t.File) != t.File {
+			return fmt.Errorf("%s: %q is not the name of an unfinished table", b.dir, t.File)
+		}
+		st, err := os.Stat(filepath.Join(b.dir, t.File))
+		if err != nil {
+			return fmt.Errorf("adopt a finished table: %w", err)
+		}
+		if st.Size() != t.Bytes {
+			return fmt.Errorf("adopt %s: %d bytes, the journal says %d", filepath.Join(b.dir, t.File), st.Size(), t.Bytes)
+		}
+	}
+	b.tables = append(b.tables, tables...)
+	return nil
+}
+
+// Abort ends the open runs and removes everything, the directory too when Create made it. No run
+// may be in use any more.
+func (b *builder) Abort() {
+	b.mu.Lock()
+	var open []*run
+	for r := range b.open {
+		open = append(open, r)
+	}
+	b.finished = true
+	b.mu.Unlock()
+	for _, r := range open {
+		r.Abort()
+	}
+	if b.made {
+		os.RemoveAll(b.dir)
+		return
+	}
+	entries, _ := os.ReadDir(b.dir)
+	for _, e := range entries {
+		os.Remove(filepath.Join(b.dir, e.Name()))
+	}
+}
