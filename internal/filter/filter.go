@@ -1,0 +1,97 @@
+// Package filter says which records a command is about: by database, type and key.
+package filter
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"kvferry/record"
+)
+
+// Filter passes the records that satisfy all of its conditions. The zero Filter passes everything.
+type Filter struct {
+	// Types to pass; 0 passes all.
+	Types record.TypeSet
+	// DBs to pass, by name; none passes all.
+	DBs []string
+	// Match are glob patterns as Redis' KEYS has them; a key must match one of them.
+	Match []string
+	// Regex must match somewhere in the key; nil passes all.
+	Regex *regexp.Regexp
+	// Keys are the only keys to pass, when not nil.
+	Keys map[string]struct{}
+}
+
+// Type reports whether records of a type can pass.
+func (f *Filter) Type(t record.Type) bool { return f.Types == 0 || f.Types.Has(t) }
+
+// DB reports whether records of a database can pass.
+func (f *Filter) DB(name string) bool { return len(f.DBs) == 0 || slices.Contains(f.DBs, name) }
+
+// Key reports whether records of a key can pass. It does not allocate.
+func (f *Filter) Key(key []byte) bool {
+	if f.Keys != nil {
+		if _, ok := f.Keys[string(key)]; !ok {
+			return false
+		}
+	}
+	if len(f.Match) > 0 && !f.matches(key) {
+		return false
+	}
+	return f.Regex == nil || f.Regex.Match(key)
+}
+
+func (f *Filter) matches(key []byte) bool {
+	for _, pattern := range f.Match {
+		if Glob(pattern, key) {
+			return true
+		}
+	}
+	return false
+}
+
+// Header reports whether a record passes.
+func (f *Filter) Header(h *record.Header) bool {
+	return f.Type(h.Type) && f.DB(h.DB) && f.Key(h.Key)
+}
+
+// Active reports whether the filter can leave anything out.
+func (f *Filter) Active() bool {
+	return f.Types != 0 || len(f.DBs) > 0 || len(f.Match) > 0 || f.Regex != nil || f.Keys != nil
+}
+
+// SelectDBs returns those of the databases that pass, in their order. A database asked for that is
+// not among them is an error.
+func (f *Filter) SelectDBs(have []string) ([]string, error) {
+	for _, db := range f.DBs {
+		if !slices.Contains(have, db) {
+			return nil, fmt.Errorf("no database %q: there are %q", db, have)
+		}
+	}
+	var out []string
+	for _, db := range have {
+		if f.DB(db) {
+			out = append(out, db)
+		}
+	}
+	return out, nil
+}
+
+// Keep reads a list of keys, one a line, as --key-file has them: text, hex:… or base64:….
+func Keep(data []byte) (map[string]struct{}, error) {
+	keys := map[string]struct{}{}
+	for n, line := range bytes.Split(data, []byte("\n")) {
+		line = bytes.TrimSuffix(line, []byte("\r"))
+		if len(line) == 0 {
+			continue
+		}
+		key, err := ParseKey(string(line))
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n+1, err)
+		}
+		keys[string(key)] = struct{}{}
+	}
+	return keys, nil
+}
