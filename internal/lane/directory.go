@@ -1,0 +1,133 @@
+package lane
+
+import (
+	"bytes"
+	"io"
+	"sync"
+
+	"kvferry/store"
+)
+
+// Directory knows which lanes a keyspace has. They are found by one seek per lane, once for all the
+// sets that walk them. It is safe for concurrent use.
+type Directory struct {
+	// MaxOpen limits the lanes that each set keeps open; 0 means the constant MaxOpen. It is set
+	// before the first Open.
+	MaxOpen int
+
+	keyspace store.Keyspace
+	layout   Layout
+
+	once  sync.Once
+	err   error
+	lanes []laneInfo
+	byLen map[int]int // key length to index in lanes
+	gaps  []rawRange  // between lanes, those that hold rows
+}
+
+type laneInfo struct {
+	klen   int
+	prefix []byte
+}
+
+type rawRange struct{ from, to []byte }
+
+// NewDirectory returns the directory of a keyspace. Nothing is read before it is asked.
+func NewDirectory(ks store.Keyspace, l Layout) *Directory {
+	return &Directory{keyspace: ks, layout: l}
+}
+
+// Layout returns the layout of the rows.
+func (d *Directory) Layout() *Layout { return &d.layout }
+
+// Lens returns the key lengths that have a lane, in raw order.
+func (d *Directory) Lens() ([]int, error) {
+	if err := d.find(); err != nil {
+		return nil, err
+	}
+	out := make([]int, len(d.lanes))
+	for i, l := range d.lanes {
+		out[i] = l.klen
+	}
+	return out, nil
+}
+
+func (d *Directory) find() error {
+	d.once.Do(func() { d.err = d.discover() })
+	return d.err
+}
+
+// discover jumps from lane to lane. A malformed row does not make a lane, else a damaged keyspace could
+// have as many as rows.
+func (d *Directory) discover() (err error) {
+	it, err := d.keyspace.Rows(d.layout.From, d.layout.To)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := it.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	d.byLen = make(map[int]int)
+	end, dirty := d.layout.From, false
+	for {
+		key, _, err := it.Next()
+		if err == io.EOF {
+			d.gap(dirty, end, d.layout.To)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		l, ok := d.lane(key)
+		if !ok {
+			dirty = true
+			continue
+		}
+		d.gap(dirty, end, l.prefix)
+		d.byLen[l.klen] = len(d.lanes)
+		d.lanes = append(d.lanes, l)
+		if end, ok = Successor(l.prefix); !ok {
+			return nil
+		}
+		dirty = false
+		if err := it.SeekGE(end); err != nil {
+			return err
+		}
+	}
+}
+
+// lane returns the lane of a raw key.
+func (d *Directory) lane(key []byte) (laneInfo, bool) {
+	klen, ok := d.layout.klen(key)
+	if !ok {
+		return laneInfo{}, false
+	}
+	l := laneInfo{klen: klen, prefix: d.layout.AppendPrefix(nil, klen)}
+	_, twice := d.byLen[klen]
+	return l, !twice && bytes.HasPrefix(key, l.prefix)
+}
+
+func (d *Directory) gap(dirty bool, from, to []byte) {
+	if dirty {
+		d.gaps = append(d.gaps, rawRange{from, to})
+	}
+}
+
+// Open returns the set of lanes cut to a span of user keys, lo <= k < hi, nil open. Rows in no lane are
+// given to the set whose lo is nil.
+func (d *Directory) Open(lo, hi []byte, stray Stray) (*Set, error) {
+	if err := d.find(); err != nil {
+		return nil, err
+	}
+	s := &Set{dir: d, first: lo == nil, stray: stray, maxOpen: d.MaxOpen}
+	if s.maxOpen <= 0 {
+		s.maxOpen = MaxOpen
+	}
+	s.cursors = make([]cursor, len(d.lanes))
+	for i := range s.cursors {
+		s.cursors[i].cut(&d.lanes[i], &d.layout, lo, hi)
+	}
+	return s, nil
+}
