@@ -56,7 +56,10 @@ func (b *builder) sortTables() {
 		if s.Keyspace != t.Keyspace {
 			return id[s.Keyspace] < id[t.Keyspace]
 		}
-		return b.spaces[id[s.Keyspace]].cmp.Compare(s.First, t.First) < 0
+		if c := b.spaces[id[s.Keyspace]].cmp.Compare(s.First, t.First); c != 0 {
+			return c < 0
+		}
+		return s.Shard < t.Shard || s.Shard == t.Shard && s.Lane < t.Lane // they overlap: a stable error
 	})
 }
 

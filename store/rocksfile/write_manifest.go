@@ -92,18 +92,8 @@ func (e *editWriter) file(number int, t *store.Table) {
 	e.uint(lastLevel)
 	e.uint(uint64(number))
 	e.uint(uint64(t.Bytes))
-	e.bytes(putKey(t.First))
-	e.bytes(putKey(t.Last))
-}
-
-// putKey is the internal key of a put at sequence number 0:
-//
-//	+----------+-----------------------------------------+
-//	| user key | (sequence number << 8 | kind) (8B, LE)   |
-//	+----------+-----------------------------------------+
-func putKey(key []byte) []byte {
-	out := make([]byte, 0, len(key)+8)
-	return binary.LittleEndian.AppendUint64(append(out, key...), 1) // kind 1: put
+	e.bytes(appendKey(nil, t.First, trailer(0, kindPut)))
+	e.bytes(appendKey(nil, t.Last, trailer(0, kindPut)))
 }
 
 // encodeManifest frames the edits as the records of a log.
