@@ -1,0 +1,101 @@
+// Package command is the command line of kvferry, one file a subcommand. Commands work the same
+// way: a struct of flags, validated, one call of a library, one printer.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kvferry/format"
+	"kvferry/store"
+)
+
+// App is what the commands work with. Default makes the one of this build, tests make others.
+type App struct {
+	Formats []format.Format
+	Drivers []Driver
+	Version string
+	// Now is the clock; commands read it once.
+	Now func() time.Time
+	// LimitMemory makes the promise of --memory to the Go runtime; nil leaves it alone.
+	LimitMemory func(bytes int64)
+	// Terminal says that standard error is a terminal, which progress bars are drawn on.
+	Terminal bool
+}
+
+// Driver is a kind of store that this build reads, and perhaps writes.
+type Driver struct {
+	Name   string // rocksdb, leveldb, lmdb
+	Open   store.Opener
+	Create store.CreateFunc // nil: read only
+	// Peek reads what detection wants to know of a directory, without opening a database. It
+	// returns an error that wraps store.ErrNotStore when the directory holds no such store.
+	Peek func(dir string) (format.StoreEvidence, error)
+}
+
+// Run executes one command line and returns the exit code. What went wrong stands on stderr, in one
+// line.
+func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := a.Root()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	code := ExitCode(err)
+	var exit *ExitError
+	switch {
+	case err == nil, errors.As(err, &exit) && exit.Err == nil:
+	case code == ExitCancelled:
+		fmt.Fprintln(stderr, "kvferry: cancelled")
+	case code == ExitUsage:
+		fmt.Fprintf(stderr, "kvferry: %v (see --help)\n", err)
+	default:
+		fmt.Fprintf(stderr, "kvferry: %v\n", err)
+	}
+	return code
+}
+
+// Root returns the command tree.
+func (a *App) Root() *cobra.Command {
+	var job string
+	root := &cobra.Command{
+		Use:   "kvferry",
+		Short: "Move, prove and read Redis data kept on disk by nemo, blackwidow and Ardb",
+		Long: `kvferry moves, proves and reads Redis data kept on disk by nemo, blackwidow and Ardb:
+offline, in bulk, from the files alone.
+
+A location is [format[+store]:]path. The format of a source is detected (the evidence is shown
+with -v), that of a target is named. Any flag can also stand in a YAML file given with -f; the
+command line wins.
+` + exitHelp,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unknown command %q", args[0])
+			}
+			return nil
+		},
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return applyJob(cmd, job) },
+	}
+	root.PersistentFlags().StringVarP(&job, "file", "f", "", "YAML `file` with flags of the command, by name")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%w", err) })
+	root.AddCommand(a.commands()...)
+	return root
+}
+
+// exactArgs wants n arguments, which usage names.
+func exactArgs(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usagef("%s: %d arguments, want %d: %s", cmd.Name(), len(args), n, cmd.UseLine())
+		}
+		return nil
+	}
+}

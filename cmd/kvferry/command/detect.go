@@ -1,0 +1,168 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"kvferry/format"
+	"kvferry/store"
+)
+
+// maxDepth is how many levels below the named directory stores are looked for:
+// dump/db0/<partition>/hashes is the deepest that any server makes.
+const maxDepth = 4
+
+// maxStores bounds the evidence of a directory that is not a dataset but, say, a backup server.
+const maxStores = 4096
+
+// gather looks for stores at and below dir and reads what detection wants to know of them.
+func (a *App) gather(dir string) (*format.Evidence, error) {
+	ev := &format.Evidence{Dir: dir}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if !d.IsDir() {
+			return nil
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		if a.peek(ev, path, filepath.ToSlash(rel)) || depth(rel) == maxDepth {
+			return fs.SkipDir
+		}
+		if len(ev.Stores) >= maxStores {
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return ev, err
+}
+
+func depth(rel string) int {
+	if rel == "." {
+		return 0
+	}
+	return strings.Count(filepath.ToSlash(rel), "/") + 1
+}
+
+// peek adds the evidence of one directory and reports whether it is a store.
+func (a *App) peek(ev *format.Evidence, path, rel string) bool {
+	for _, d := range a.Drivers {
+		found, err := d.Peek(path)
+		if errors.Is(err, store.ErrNotStore) {
+			continue
+		}
+		found.Path = rel
+		if found.Kind == "" {
+			found.Kind = d.Name
+		}
+		if found.Err == nil {
+			found.Err = err
+		}
+		ev.Stores = append(ev.Stores, found)
+		return true
+	}
+	return false
+}
+
+// candidate is a format and what its detection says.
+type candidate struct {
+	format  format.Format
+	verdict format.Verdict
+}
+
+// detect returns the format that the evidence speaks for.
+func (a *App) detect(ev *format.Evidence, verbose io.Writer) (format.Format, error) {
+	var best []candidate
+	for _, f := range a.Formats {
+		c := candidate{f, f.Detect(ev)}
+		printVerdict(verbose, c)
+		switch {
+		case c.verdict.Score == 0 || len(best) > 0 && c.verdict.Score < best[0].verdict.Score:
+		case len(best) > 0 && c.verdict.Score == best[0].verdict.Score:
+			best = append(best, c)
+		default:
+			best = []candidate{c}
+		}
+	}
+	switch len(best) {
+	case 0:
+		return nil, unknownFormat(ev)
+	case 1:
+		return best[0].format, nil
+	}
+	return nil, fmt.Errorf("%s: could be %s or %s: name the format, %s:%s", ev.Dir,
+		best[0].format.Name(), best[1].format.Name(), best[0].format.Name(), ev.Dir)
+}
+
+func printVerdict(w io.Writer, c candidate) {
+	fmt.Fprintf(w, "%s: score %d\n", c.format.Name(), c.verdict.Score)
+	for _, why := range c.verdict.Why {
+		fmt.Fprintf(w, "  %s\n", why)
+	}
+}
+
+// unknownFormat says what was found instead of a dataset.
+func unknownFormat(ev *format.Evidence) error {
+	if len(ev.Stores) == 0 {
+		return notADatabase(ev.Dir)
+	}
+	const shown = 3
+	var parts []string
+	for i, s := range ev.Stores {
+		if i == shown {
+			parts = append(parts, fmt.Sprintf("%d more", len(ev.Stores)-shown))
+			break
+		}
+		parts = append(parts, describeStore(&s))
+	}
+	return fmt.Errorf("%s: unknown format: found %s", ev.Dir, strings.Join(parts, ", "))
+}
+
+func describeStore(s *format.StoreEvidence) string {
+	var names []string
+	for _, k := range s.Keyspaces {
+		names = append(names, k.Name)
+	}
+	text := s.Kind + " directory " + s.Path
+	if len(names) > 0 {
+		text += fmt.Sprintf(" with %s", strings.Join(names, "+"))
+	}
+	if s.Err != nil {
+		text += fmt.Sprintf(" (%v)", s.Err)
+	}
+	return text
+}
+
+// notADatabase says that no store was found, and what is there.
+func notADatabase(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 {
+		return fmt.Errorf("%s: the directory is empty", dir)
+	}
+	return fmt.Errorf("%s: not a database: no CURRENT file or data.mdb here or %d levels below (found %s)",
+		dir, maxDepth, someNames(entries))
+}
+
+func someNames(entries []os.DirEntry) string {
+	const shown = 3
+	var names []string
+	for i, e := range entries {
+		if i == shown {
+			names = append(names, fmt.Sprintf("%d more", len(entries)-shown))
+			break
+		}
+		names = append(names, e.Name())
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,58 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// The exit codes, which are part of the interface. 2 is left to the Go runtime.
+const (
+	ExitOK        = 0
+	ExitFailed    = 1
+	ExitFindings  = 3   // findings or differences
+	ExitLossy     = 4   // refused because the target cannot hold everything
+	ExitUsage     = 64  // wrong flags or arguments
+	ExitCancelled = 130 // Ctrl-C
+)
+
+// exitHelp ends the long help of every command.
+const exitHelp = `
+Exit codes: 0 done; 1 failed; 3 findings or differences; 4 refused as lossy;
+64 wrong usage; 130 cancelled.`
+
+// ExitError is an error that decides the exit code.
+type ExitError struct {
+	Code int
+	Err  error // nil: everything has been said
+}
+
+// Error returns the error's text.
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// usagef makes the error of wrong flags or arguments.
+func usagef(text string, args ...any) error {
+	return &ExitError{Code: ExitUsage, Err: fmt.Errorf(text, args...)}
+}
+
+// ExitCode returns the exit code that an error stands for.
+func ExitCode(err error) int {
+	var exit *ExitError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.Is(err, context.Canceled):
+		return ExitCancelled
+	case errors.As(err, &exit):
+		return exit.Code
+	}
+	return ExitFailed
+}

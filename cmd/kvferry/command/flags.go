@@ -1,0 +1,107 @@
+package command
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"kvferry/record"
+)
+
+// sizeFlag is a number of bytes: 512MiB, 64k, 1000000.
+type sizeFlag int64
+
+var sizeUnits = []struct {
+	suffix string
+	bytes  float64
+}{
+	{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"tib", 1 << 40},
+	{"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"tb", 1e12},
+	{"k", 1 << 10}, {"m", 1 << 20}, {"g", 1 << 30}, {"t", 1 << 40}, {"b", 1}, {"", 1},
+}
+
+// Set reads a size: KiB, MiB, GiB and single letters are powers of 1024, KB, MB, GB of 1000.
+func (f *sizeFlag) Set(s string) error {
+	lower := strings.ToLower(strings.TrimSpace(s))
+	for _, u := range sizeUnits {
+		digits, ok := strings.CutSuffix(lower, u.suffix)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+		if err != nil || n < 0 || n*u.bytes > math.MaxInt64/2 {
+			break
+		}
+		*f = sizeFlag(n * u.bytes)
+		return nil
+	}
+	return fmt.Errorf("size %q: want a number of bytes such as 512MiB", s)
+}
+
+// Type names the flag's values in help texts.
+func (f *sizeFlag) Type() string { return "size" }
+
+// String writes the size in the largest unit that divides it.
+func (f *sizeFlag) String() string {
+	n := int64(*f)
+	for _, u := range []struct {
+		shift uint
+		name  string
+	}{{30, "GiB"}, {20, "MiB"}, {10, "KiB"}} {
+		if n != 0 && n%(1<<u.shift) == 0 {
+			return fmt.Sprintf("%d%s", n>>u.shift, u.name)
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// typesFlag is a set of types, joined by commas or repeated.
+type typesFlag record.TypeSet
+
+// Set adds types.
+func (f *typesFlag) Set(s string) error {
+	for _, name := range strings.Split(s, ",") {
+		t, err := record.ParseType(strings.TrimSpace(name))
+		if err != nil {
+			return err
+		}
+		*f |= typesFlag(record.Of(t))
+	}
+	return nil
+}
+
+// Type names the flag's values in help texts.
+func (f *typesFlag) Type() string { return "types" }
+
+// String writes the types joined by commas.
+func (f *typesFlag) String() string { return record.TypeSet(*f).String() }
+
+// timeFlag is a moment: RFC 3339 or Unix seconds. Its zero value is "not given".
+type timeFlag struct{ time.Time }
+
+// Set reads a moment.
+func (f *timeFlag) Set(s string) error {
+	if n, err := strconv.ParseFloat(s, 64); err == nil && math.Abs(n) < 1e12 {
+		f.Time = time.UnixMilli(int64(math.Round(n * 1000))).UTC()
+		return nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return fmt.Errorf("time %q: want 2023-11-14T22:13:20Z or Unix seconds", s)
+	}
+	f.Time = t.UTC()
+	return nil
+}
+
+// Type names the flag's values in help texts.
+func (f *timeFlag) Type() string { return "time" }
+
+// String writes the moment as RFC 3339.
+func (f *timeFlag) String() string {
+	if f.IsZero() {
+		return ""
+	}
+	return f.Format(time.RFC3339Nano)
+}

@@ -1,0 +1,67 @@
+package command
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"kvferry/format"
+)
+
+// Location is a place of a dataset as the command line has it: [format[+store]:]path.
+type Location struct {
+	Format string // "": to be detected
+	Store  string // "": to be detected, or the format's first
+	Path   string
+}
+
+var locationPrefix = regexp.MustCompile(`^([a-z][a-z0-9]*)(?:\+([a-z][a-z0-9]*))?:(.*)$`)
+
+// ParseLocation splits a location. A path with a colon can be written as ./path.
+func ParseLocation(s string) (Location, error) {
+	loc := Location{Path: s}
+	if m := locationPrefix.FindStringSubmatch(s); m != nil {
+		loc = Location{Format: m[1], Store: m[2], Path: m[3]}
+	}
+	if loc.Path == "" {
+		return Location{}, fmt.Errorf("location %q: no path", s)
+	}
+	return loc, nil
+}
+
+// String writes the location as ParseLocation reads it.
+func (l Location) String() string {
+	s := l.Format
+	if l.Store != "" {
+		s += "+" + l.Store
+	}
+	if s != "" {
+		s += ":"
+	}
+	return s + l.Path
+}
+
+// format finds a format by its name.
+func (a *App) format(name string) (format.Format, error) {
+	var names []string
+	for _, f := range a.Formats {
+		if f.Name() == name {
+			return f, nil
+		}
+		names = append(names, f.Name())
+	}
+	return nil, usagef("unknown format %q: this build knows %s; write ./%s:… if it is a path",
+		name, strings.Join(names, ", "), name)
+}
+
+// driver finds a kind of store by its name.
+func (a *App) driver(name string) (*Driver, error) {
+	var names []string
+	for i := range a.Drivers {
+		if a.Drivers[i].Name == name {
+			return &a.Drivers[i], nil
+		}
+		names = append(names, a.Drivers[i].Name)
+	}
+	return nil, usagef("unknown store %q: this build knows %s", name, strings.Join(names, ", "))
+}

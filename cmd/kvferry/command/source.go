@@ -1,0 +1,174 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kvferry/format"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// defaultMemory is the promise of --memory.
+const defaultMemory = 512 << 20
+
+// SourceFlags are the flags of every command that reads a dataset.
+type SourceFlags struct {
+	walDir    string
+	allowLive bool
+	verbose   bool
+	tempDir   string
+	memory    sizeFlag
+	now       timeFlag
+}
+
+// Register adds the flags to a command.
+func (f *SourceFlags) Register(cmd *cobra.Command) {
+	f.memory = defaultMemory
+	fs := cmd.Flags()
+	fs.StringVar(&f.walDir, "wal-dir", "", "`directory` of the logs, when they are not beside the tables")
+	fs.BoolVar(&f.allowLive, "allow-live", false, "read a database that a running process holds")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the evidence that the format was detected by")
+	fs.StringVar(&f.tempDir, "temp-dir", "", "`directory` for what does not fit into memory")
+	fs.Var(&f.memory, "memory", "resident memory to stay below")
+	fs.Var(&f.now, "now", "moment that expiry is decided by: RFC 3339 or Unix seconds (default: the clock)")
+}
+
+// Memory returns the bytes of --memory.
+func (f *SourceFlags) Memory() int64 { return int64(f.memory) }
+
+// TempDir returns the directory of --temp-dir, "" for the system's.
+func (f *SourceFlags) TempDir() string { return f.tempDir }
+
+// Clock returns the one moment that the whole command works with.
+func (f *SourceFlags) Clock(a *App) time.Time {
+	if !f.now.IsZero() {
+		return f.now.Time
+	}
+	return a.Now()
+}
+
+// Opened is an open source and how it was found.
+type Opened struct {
+	format.Source
+	// Location names the format and store that were detected.
+	Location Location
+	driver   *Driver
+	options  format.OpenOptions
+	format   format.Format
+}
+
+// Reopen opens the source once more, with options changed by f.
+func (o *Opened) Reopen(ctx context.Context, f func(*store.Options)) (format.Source, error) {
+	options := o.options
+	f(&options.Options)
+	return o.format.Open(ctx, o.Location.Path, &options)
+}
+
+// Open opens the dataset at a location, detecting its format unless the location names it. report
+// takes findings about the files; nil drops them. --memory is promised to the runtime here.
+func (a *App) Open(ctx context.Context, cmd *cobra.Command, location string, f *SourceFlags,
+	report func(record.Finding)) (*Opened, error) {
+
+	o, err := a.locate(cmd, location, f)
+	if err != nil {
+		return nil, err
+	}
+	if a.LimitMemory != nil {
+		a.LimitMemory(f.Memory())
+	}
+	o.options = format.OpenOptions{
+		Store:  o.driver.Open,
+		WALDir: f.walDir,
+		Options: store.Options{
+			AllowLive: f.allowLive,
+			Memory:    f.Memory() / 8,
+			TempDir:   f.tempDir,
+			Report:    report,
+		},
+	}
+	o.Source, err = o.format.Open(ctx, o.Location.Path, &o.options)
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// locate finds out what is at a location.
+func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*Opened, error) {
+	loc, err := ParseLocation(location)
+	if err != nil {
+		return nil, usagef("%w", err)
+	}
+	var named format.Format
+	if loc.Format != "" {
+		if named, err = a.format(loc.Format); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkDirectory(loc.Path); err != nil {
+		return nil, err
+	}
+	ev, err := a.gather(loc.Path)
+	if err != nil {
+		return nil, err
+	}
+	if named == nil {
+		verbose := io.Discard
+		if f.verbose {
+			verbose = cmd.ErrOrStderr()
+		}
+		if named, err = a.detect(ev, verbose); err != nil {
+			return nil, err
+		}
+		loc.Format = named.Name()
+	}
+	driver, err := a.storeOf(&loc, ev)
+	if err != nil {
+		return nil, err
+	}
+	return &Opened{Location: loc, driver: driver, format: named}, nil
+}
+
+// storeOf returns the driver of the named store, or of the kind of all stores that were found.
+func (a *App) storeOf(loc *Location, ev *format.Evidence) (*Driver, error) {
+	if loc.Store != "" {
+		return a.driver(loc.Store)
+	}
+	if len(ev.Stores) == 0 {
+		return nil, notADatabase(loc.Path)
+	}
+	var kinds []string
+	for _, s := range ev.Stores {
+		if len(kinds) == 0 || kinds[len(kinds)-1] != s.Kind {
+			kinds = append(kinds, s.Kind)
+		}
+	}
+	if len(kinds) > 1 {
+		return nil, fmt.Errorf("%s: found stores of several kinds (%s): name one, %s+%s:%s",
+			loc.Path, strings.Join(kinds, ", "), loc.Format, kinds[0], loc.Path)
+	}
+	return a.driver(kinds[0])
+}
+
+// checkDirectory says in plain words why a source cannot be one.
+func checkDirectory(path string) error {
+	st, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: no such directory", path)
+	case err != nil:
+		return err
+	case !st.IsDir():
+		return fmt.Errorf("%s: not a directory", path)
+	}
+	return nil
+}
