@@ -1,0 +1,54 @@
+# kvferry. Everything here works from a clone alone; see CONTRIBUTING.md.
+
+GO       ?= go
+FUZZTIME ?= 3s
+COVER    ?= 90
+export GO FUZZTIME COVER
+
+# Packages that run goroutines of their own: there the race detector pays.
+RACE ?= ./convert/... ./cmd/... ./store/rocksfile/... ./internal/lane/... ./internal/extsort/... ./record/...
+
+.PHONY: help build demo test oracle race fuzz-short cover lint bench bench-full docs clean
+
+help:
+	@echo 'make demo        convert a bundled database, prove it, clean up (needs Go alone)'
+	@echo 'make test        all tests; installs RocksDB and LMDB by apt for the oracles when it may'
+	@echo 'make build       bin/kvferry, static'
+	@echo 'make bench       speed and memory against a C++ reference, into bench/results'
+	@echo 'make bench-full  the same with 20 million elements as well'
+	@echo 'make oracle      only the tests in which RocksDB and LMDB themselves take part'
+	@echo 'make race cover lint fuzz-short docs clean'
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/kvferry ./cmd/kvferry
+
+demo:
+	@scripts/demo
+
+test:
+	@scripts/test
+
+oracle:
+	@scripts/oracle
+
+race:
+	$(GO) test -race -short -timeout 10m $(RACE)
+
+fuzz-short:
+	@scripts/fuzz-short
+
+cover:
+	@scripts/cover
+
+lint:
+	@scripts/lint
+
+bench bench-full:
+	@$(MAKE) --no-print-directory -C bench $@
+
+docs:
+	@scripts/docs
+
+clean:
+	rm -rf bin
+	@$(MAKE) --no-print-directory -C bench clean
