@@ -1,7 +1,9 @@
 package record
 
 import (
+	"errors"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -15,7 +17,7 @@ func digestOf(h *Header, elems ...Element) Digest {
 func el(name, value string) Element { return Element{Name: []byte(name), Value: []byte(value)} }
 
 func TestFingerprintVectors(t *testing.T) {
-	negZero := Element{Name: []byte("m"), Score: negativeZero()}
+	negZero := Element{Name: []byte("m"), Score: math.Copysign(0, -1)}
 	for _, c := range []struct {
 		want  string
 		h     Header
@@ -33,4 +35,173 @@ func TestFingerprintVectors(t *testing.T) {
 	}
 }
 
-func negativeZero() float64 { return math.Copysign(0, -1) }
+// Order counts for lists only, and how elements are batched never does.
+func TestFingerprintOrderAndChunks(t *testing.T) {
+	for _, typ := range []Type{Hash, List, Set, ZSet} {
+		h := &Header{Type: typ, Key: []byte("key")}
+		elems := []Element{el("a", "1"), el("b", "2"), el("c", "3")}
+		whole := digestOf(h, elems...)
+
+		var hs Hasher
+		hs.Begin(h)
+		for i := range elems {
+			hs.Elements(elems[i : i+1])
+		}
+		if got := hs.End(h); got != whole {
+			t.Errorf("%s in chunks: %v, want %v", typ, got, whole)
+		}
+
+		slices.Reverse(elems)
+		if same := digestOf(h, elems...) == whole; same != (typ != List) {
+			t.Errorf("%s reversed: equal = %v", typ, same)
+		}
+		slices.Reverse(elems)
+		if digestOf(h, append(elems, elems[0])...) == whole {
+			t.Errorf("%s with a duplicate element: equal", typ)
+		}
+	}
+}
+
+// Elements swapped between two records, values swapped between two fields, and a record counted
+// twice all change the sum.
+func TestFingerprintSeesSwaps(t *testing.T) {
+	a, b := &Header{Type: Hash, Key: []byte("a")}, &Header{Type: Hash, Key: []byte("b")}
+	sum := func(ds ...Digest) (s Digest) {
+		for _, d := range ds {
+			s.Add(d)
+		}
+		return s
+	}
+	want := sum(digestOf(a, el("f", "1")), digestOf(b, el("f", "2")))
+	for name, got := range map[string]Digest{
+		"elements swapped between records": sum(digestOf(a, el("f", "2")), digestOf(b, el("f", "1"))),
+		"a record counted twice":           sum(want, digestOf(a, el("f", "1"))),
+		"another expiry":                   sum(digestOf(&Header{Type: Hash, Key: []byte("a"), ExpireMS: 1}, el("f", "1")), digestOf(b, el("f", "2"))),
+		"field and value shifted":          sum(digestOf(a, el("f1", "")), digestOf(b, el("f", "2"))),
+	} {
+		if got == want {
+			t.Errorf("%s: equal", name)
+		}
+	}
+	if two := digestOf(a, el("x", "1"), el("y", "2")); two == digestOf(a, el("x", "2"), el("y", "1")) {
+		t.Error("values swapped between fields: equal")
+	}
+}
+
+func TestDigestSeconds(t *testing.T) {
+	ms := digestOf(&Header{Type: Set, Key: []byte("s"), ExpireMS: 1700000000001}, el("m", ""))
+	s := digestOf(&Header{Type: Set, Key: []byte("s"), ExpireMS: 1700000001000}, el("m", ""))
+	if ms.Equal(s, false) {
+		t.Error("expiries that differ by milliseconds compare equal in milliseconds")
+	}
+	if !ms.Equal(s, true) {
+		t.Error("an expiry rounded up to seconds differs from itself in seconds")
+	}
+	for ms, want := range map[int64]int64{0: 0, 1: 1, 999: 1, 1000: 1, 1001: 2, -1500: -1, -1000: -1} {
+		if got := CeilSeconds(ms); got != want {
+			t.Errorf("CeilSeconds(%d) = %d, want %d", ms, got, want)
+		}
+	}
+}
+
+func TestDigestOfNothing(t *testing.T) {
+	if d := digestOf(&Header{Type: Hash, Key: []byte("h")}); d != (Digest{}) {
+		t.Errorf("a hash without fields has digest %v", d)
+	}
+	if d := digestOf(&Header{Type: Stream, Key: []byte("x"), Last: make([]byte, 16)}); d.Records != 1 {
+		t.Errorf("an emptied stream counts %d records, want 1", d.Records)
+	}
+}
+
+func TestFingerprintParts(t *testing.T) {
+	var f, g Fingerprint
+	p := Part{"0", Hash}
+	d := digestOf(&Header{Type: Hash, Key: []byte("h")}, el("a", "1"))
+	f.Add(p, d)
+	f.Add(Part{"0", Set}, Digest{})
+	if n := len(f.Parts()); n != 1 {
+		t.Fatalf("%d parts, want 1", n)
+	}
+	if diff := f.Diff(&g, false); len(diff) != 1 || diff[0] != p {
+		t.Errorf("against nothing: %v", diff)
+	}
+	if diff := g.Diff(&f, false); len(diff) != 1 || diff[0] != p {
+		t.Errorf("nothing against it: %v", diff)
+	}
+	g.Merge(&f)
+	if diff := f.Diff(&g, false); diff != nil {
+		t.Errorf("against its copy: %v", diff)
+	}
+}
+
+func TestSum128Text(t *testing.T) {
+	s := Sum128{Hi: 0x0123456789abcdef, Lo: math.MaxUint64}
+	b, _ := s.MarshalText()
+	var back Sum128
+	if err := back.UnmarshalText(b); err != nil || back != s {
+		t.Errorf("%s read back as %s, %v", b, back, err)
+	}
+	for _, bad := range []string{"", "12", "zz23456789abcdefffffffffffffffff"} {
+		if err := back.UnmarshalText([]byte(bad)); err == nil {
+			t.Errorf("UnmarshalText(%q): no error", bad)
+		}
+	}
+	if got := s.Add(Sum128{Lo: 1}); got != (Sum128{Hi: s.Hi + 1}) {
+		t.Errorf("carry: %s", got)
+	}
+}
+
+func TestPairs(t *testing.T) {
+	packed := AppendPair(AppendPair(nil, []byte("f"), []byte("")), nil, []byte("value"))
+	f, v, rest, err := DecodePair(packed)
+	if err != nil || string(f) != "f" || len(v) != 0 {
+		t.Fatalf("first pair: %q %q %v", f, v, err)
+	}
+	if f, v, rest, err = DecodePair(rest); err != nil || len(f) != 0 || string(v) != "value" || len(rest) != 0 {
+		t.Fatalf("second pair: %q %q %q %v", f, v, rest, err)
+	}
+	for n := range len(packed) - 1 {
+		_, _, rest, err := DecodePair(packed[:n])
+		for err == nil && len(rest) > 0 {
+			_, _, rest, err = DecodePair(rest)
+		}
+		if n != 3 && !errors.Is(err, ErrShort) {
+			t.Errorf("prefix of %d bytes: %v", n, err)
+		}
+	}
+	huge := []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}
+	if _, _, _, err := DecodePair(huge); !errors.Is(err, ErrShort) {
+		t.Errorf("a field of 2^64-1 bytes: %v", err)
+	}
+}
+
+func TestHasherAllocatesNothing(t *testing.T) {
+	var hs Hasher
+	h := &Header{Type: Hash, Key: []byte("key"), ExpireMS: 5}
+	elems := []Element{el("a", "1"), el("b", "2")}
+	hs.Begin(h)
+	hs.Elements(elems)
+	hs.End(h)
+	if n := testing.AllocsPerRun(100, func() {
+		hs.Begin(h)
+		hs.Elements(elems)
+		hs.End(h)
+	}); n != 0 {
+		t.Errorf("%v allocations a record", n)
+	}
+}
+
+func BenchmarkHasher(b *testing.B) {
+	var hs Hasher
+	h := &Header{Type: Hash, Key: []byte("key:000001")}
+	elems := make([]Element, 100)
+	for i := range elems {
+		elems[i] = Element{Name: []byte("field:00001"), Value: make([]byte, 100)}
+	}
+	for range b.N {
+		hs.Begin(h)
+		hs.Elements(elems)
+		hs.End(h)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/element")
+}

@@ -1,0 +1,187 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestTypeNames(t *testing.T) {
+	for _, typ := range AllTypes.Types() {
+		got, err := ParseType(typ.String())
+		if err != nil || got != typ {
+			t.Errorf("ParseType(%q) = %v, %v", typ, got, err)
+		}
+	}
+	if _, err := ParseType("zsets"); err == nil || !strings.Contains(err.Error(), `"zsets"`) {
+		t.Errorf("ParseType of an unknown name: %v", err)
+	}
+	if s := Type(99).String(); s != "type(99)" {
+		t.Errorf("Type(99) prints %s", s)
+	}
+	if s := Of(ZSet, String).String(); s != "string,zset" {
+		t.Errorf("set prints %s", s)
+	}
+	if n := len(AllTypes.Types()); n != 6 {
+		t.Errorf("%d types", n)
+	}
+}
+
+func TestClassAndSeverityNames(t *testing.T) {
+	for c := Malformed; int(c) < NumClasses; c++ {
+		if got, err := ParseClass(c.String()); err != nil || got != c {
+			t.Errorf("ParseClass(%q) = %v, %v", c, got, err)
+		}
+	}
+	for s := Note; s <= Error; s++ {
+		if got, err := ParseSeverity(s.String()); err != nil || got != s {
+			t.Errorf("ParseSeverity(%q) = %v, %v", s, got, err)
+		}
+	}
+	_, errC := ParseClass("x")
+	_, errS := ParseSeverity("x")
+	if errC == nil || errS == nil {
+		t.Errorf("unknown names: %v, %v", errC, errS)
+	}
+	if Class(77).String() != "class(77)" || Severity(9).String() != "severity(9)" {
+		t.Error("unknown values print", Class(77), Severity(9))
+	}
+}
+
+func TestCorruptErrorSaysWhatIsKnown(t *testing.T) {
+	short := Short(7, "version", 4, 2)
+	short.Format, short.Keyspace, short.Key = "blackwidow", "hashes/data_cf", []byte("\x03\x00")
+	want := `blackwidow hashes/data_cf key "\x03\x00": offset 7: version: need 4 bytes, have 2: too short`
+	if short.Error() != want {
+		t.Errorf("got  %s\nwant %s", short, want)
+	}
+	if !errors.Is(short, ErrShort) {
+		t.Error("does not unwrap to ErrShort")
+	}
+	file := &CorruptError{File: "000012.sst", Off: 99, Err: errors.New("checksum")}
+	if file.Error() != "000012.sst: offset 99: checksum" {
+		t.Errorf("got %s", file)
+	}
+	bare := &CorruptError{Off: 1, Err: io.ErrUnexpectedEOF}
+	if bare.Error() != "offset 1: unexpected EOF" {
+		t.Errorf("got %s", bare)
+	}
+	if q := Quote(make([]byte, 65)); !strings.HasSuffix(q, `"…`) || strings.Count(q, `\x00`) != 64 {
+		t.Errorf("a long key prints as %s", q)
+	}
+}
+
+func TestLedgerAddsUp(t *testing.T) {
+	var l, m Ledger
+	tally := Tally{Entries: 10, Visible: 4, Superseded: 2, Tombstones: 1, RangeDeleted: 2, Folded: 1}
+	tally.Rows[Copied], tally.Rows[Stale] = 3, 1
+	l.Add("hashes/data_cf", &tally)
+	m.Merge(&l)
+	m.Merge(&l)
+	if got := m.Snapshot()["hashes/data_cf"]; got.Entries != 20 || got.Rows[Copied] != 6 || got.Folded != 2 {
+		t.Errorf("merged twice: %+v", got)
+	}
+	if err := m.Check(); err != nil {
+		t.Errorf("sound ledger: %v", err)
+	}
+	tally.Rows[Copied]++
+	l.Add("bad", &tally)
+	if err := l.Check(); err == nil || !strings.Contains(err.Error(), "ledger of bad: 5 rows classified, 4 rows read") {
+		t.Errorf("a row too many: %v", err)
+	}
+	tally.Rows[Copied]--
+	tally.Entries++
+	if err := tally.Check(); err == nil || !strings.Contains(err.Error(), "10 entries explained, 11 entries read") {
+		t.Errorf("an entry too many: %v", err)
+	}
+	(*Ledger)(nil).Add("x", &tally)
+}
+
+// list is a Reader of headers only.
+type list struct {
+	headers []Header
+	settled []Class
+	err     error
+	closed  bool
+	read    bool
+}
+
+func (l *list) Next() (*Header, error) {
+	if len(l.headers) == 0 {
+		if l.err != nil {
+			return nil, l.err
+		}
+		return nil, io.EOF
+	}
+	h := l.headers[0]
+	l.headers, l.read = l.headers[1:], false
+	return &h, nil
+}
+
+func (l *list) Read(dst []Element) (int, error) {
+	if l.read {
+		return 0, io.EOF
+	}
+	l.read = true
+	dst[0] = Element{}
+	return 1, nil
+}
+func (l *list) Settle(c Class) { l.settled = append(l.settled, c) }
+func (l *list) Close() error   { l.closed = true; return l.err }
+
+func TestMergeOrdersByKeyThenType(t *testing.T) {
+	a := &list{headers: []Header{{Key: []byte("a"), Type: Hash}, {Key: []byte("b"), Type: Hash}, {Key: []byte("d"), Type: Hash}}}
+	b := &list{headers: []Header{{Key: []byte("b"), Type: String}, {Key: []byte("c"), Type: String}}}
+	m := Merge(a, b)
+	var got []string
+	for {
+		h, err := m.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%s:%s", h.Key, h.Type))
+		if h.Type == String {
+			m.Settle(Filtered)
+		}
+		if n, err := m.Read(make([]Element, 4)); n != 1 || err != nil {
+			t.Fatalf("Read = %d, %v", n, err)
+		}
+		if n, err := m.Read(make([]Element, 4)); n != 0 || err != io.EOF {
+			t.Fatalf("second Read = %d, %v", n, err)
+		}
+	}
+	want := []string{"a:hash", "b:string", "b:hash", "c:string", "d:hash"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if len(b.settled) != 2 || len(a.settled) != 0 {
+		t.Errorf("settled %v and %v", a.settled, b.settled)
+	}
+	if err := m.Close(); err != nil || !a.closed || !b.closed {
+		t.Errorf("Close: %v, closed %v %v", err, a.closed, b.closed)
+	}
+	if n, err := m.Read(make([]Element, 1)); n != 0 || err != io.EOF {
+		t.Errorf("Read after the end = %d, %v", n, err)
+	}
+}
+
+func TestMergePassesErrorsOn(t *testing.T) {
+	boom := errors.New("boom")
+	m := Merge(&list{}, &list{err: boom})
+	if _, err := m.Next(); !errors.Is(err, boom) {
+		t.Errorf("Next: %v", err)
+	}
+	if err := m.Close(); !errors.Is(err, boom) {
+		t.Errorf("Close: %v", err)
+	}
+	one := &list{}
+	if Merge(one) != Reader(one) {
+		t.Error("a single reader is wrapped")
+	}
+}
