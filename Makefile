@@ -44,7 +44,7 @@ lint:
 	@scripts/lint
 
 bench bench-full:
-	@$(MAKE) --no-print-directory -C bench $@
+	@$(MAKE) --no-print-directory -C bench $@ $(if $(BENCH_DIR),BENCH_DIR='$(abspath $(BENCH_DIR))')
 
 docs:
 	@scripts/docs

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// overlapRuns is the number of sorted runs of the source that has seen writes.
+const overlapRuns = 13
+
+// datasets makes sources as they are asked for, once each, below a directory of its own.
+type datasets struct {
+	dir, gen, overlap string
+	seed              uint64
+}
+
+// generate returns the directory of a dataset: "mix", "zset", "list" or "linked".
+func (d *datasets) generate(kind string, n int64) (string, error) {
+	dir := filepath.Join(d.dir, fmt.Sprintf("%s-%d", kind, n))
+	return dir, produce(dir, d.gen, kind, dir+partial, strconv.FormatInt(n, 10), "--seed", strconv.FormatUint(d.seed, 10))
+}
+
+// mix returns the benchmark's mix as one sorted run or in overlapping ones.
+func (d *datasets) mix(n int64, runs int) (string, error) {
+	src, err := d.generate("mix", n)
+	if err != nil || runs == 1 {
+		return src, err
+	}
+	dir := fmt.Sprintf("%s-runs%d", src, runs)
+	return dir, produce(dir, d.overlap, src, dir+partial, strconv.Itoa(runs))
+}
+
+// partial ends the name of a dataset that is not finished.
+const partial = ".part"
+
+// produce runs a program that writes dir.part and renames it, so that a dataset is whole or absent.
+func produce(dir string, argv ...string) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	if err := os.RemoveAll(dir + partial); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "making %s\n", filepath.Base(dir))
+	if _, err := measure(&command{Argv: argv}); err != nil {
+		return err
+	}
+	return os.Rename(dir+partial, dir)
+}

@@ -1,0 +1,108 @@
+// Harness runs kvferry and the C++ reference in turn on datasets that it makes, and reports ratios.
+// It uses the programs as anybody would: from outside.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"syscall"
+)
+
+type options struct {
+	dir       string
+	bin       string
+	kvferry   string
+	reference string
+	elements  int64
+	rounds    int
+	seed      uint64
+	full      bool
+	keep      bool
+	check     bool
+	only      string
+	out       string
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.dir, "dir", "", "directory for datasets and outputs (default: a new one below $TMPDIR)")
+	flag.StringVar(&o.bin, "bin", "bin", "directory of kvferry, kvferry-gen, reference and overlap")
+	flag.Int64Var(&o.elements, "elements", 5_000_000, "elements of the datasets")
+	flag.IntVar(&o.rounds, "rounds", 5, "measured runs of each program, after one to warm the cache")
+	flag.Uint64Var(&o.seed, "seed", 1, "seed of the datasets")
+	flag.BoolVar(&o.full, "full", false, "measure growth up to four times as many elements")
+	flag.BoolVar(&o.keep, "keep", false, "keep the datasets")
+	flag.BoolVar(&o.check, "check", false, "exit 1 when a bound is missed")
+	flag.StringVar(&o.only, "only", "", "run only the groups that match: speed, workers, growth, memory")
+	flag.StringVar(&o.out, "out", "results", "write OUT.json and OUT.md")
+	flag.Parse()
+	// An interrupt ends the program being measured; its failure ends this one, which cleans up.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM)
+	if err := mainErr(&o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func mainErr(o *options) error {
+	only, err := regexp.Compile(o.only)
+	if err != nil {
+		return err
+	}
+	o.kvferry, o.reference = filepath.Join(o.bin, "kvferry"), filepath.Join(o.bin, "reference")
+	cleanup, err := prepare(o)
+	if err != nil {
+		return err
+	}
+	defer cleanup()
+	b := bench{o: *o, data: &datasets{
+		dir: o.dir, seed: o.seed, gen: filepath.Join(o.bin, "kvferry-gen"), overlap: filepath.Join(o.bin, "overlap"),
+	}}
+	report := newReport(o)
+	for _, group := range []struct {
+		name string
+		run  func() ([]*result, error)
+	}{{"speed", b.speed}, {"workers", b.workers}, {"growth", b.growth}, {"memory", b.memory}} {
+		if !only.MatchString(group.name) {
+			continue
+		}
+		results, err := group.run()
+		if err != nil {
+			return fmt.Errorf("%s: %w", group.name, err)
+		}
+		for _, r := range results {
+			fmt.Fprintf(os.Stderr, "%s: %s\n", r.Name, r.Got)
+		}
+		report.Results = append(report.Results, results...)
+		// Written after each group: an hour of measuring survives a failure.
+		if err := report.write(o.out); err != nil {
+			return err
+		}
+	}
+	fmt.Print(report.markdown())
+	if missed := report.missed(); o.check && missed > 0 {
+		return fmt.Errorf("%d bounds missed", missed)
+	}
+	return nil
+}
+
+// prepare makes the working directory; cleanup removes what was made in it.
+func prepare(o *options) (cleanup func(), err error) {
+	if o.dir == "" {
+		o.dir, err = os.MkdirTemp("", "kvferry-bench-")
+	} else {
+		o.dir = filepath.Join(o.dir, "kvferry-bench")
+		err = os.MkdirAll(o.dir, 0o755)
+	}
+	return func() {
+		if o.keep {
+			fmt.Fprintln(os.Stderr, "datasets kept in", o.dir)
+			return
+		}
+		os.RemoveAll(o.dir)
+	}, err
+}

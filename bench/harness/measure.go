@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// command is a program to measure. Output says where it writes: that path, and all that start with
+// it, are removed before and after each run.
+type command struct {
+	Name   string   // in tables: "kvferry", "reference"
+	Argv   []string // Argv[0] is a path
+	Output string
+	Pinned bool // to one CPU, with GOMAXPROCS=1
+}
+
+// sample is what one run took.
+type sample struct {
+	Wall time.Duration `json:"wall_ns"`
+	CPU  time.Duration `json:"cpu_ns"` // user and system
+	RSS  int64         `json:"peak_rss_bytes"`
+}
+
+// run runs c once; its failing is an error that shows what it said.
+func run(c *command) (sample, error) {
+	if err := clear(c.Output); err != nil {
+		return sample{}, err
+	}
+	s, err := measure(c)
+	if err != nil {
+		return sample{}, err
+	}
+	if c.Output == "" {
+		return s, nil
+	}
+	if _, err := os.Stat(c.Output); err != nil {
+		return sample{}, fmt.Errorf("%s: succeeded without writing its output: %w", strings.Join(c.Argv, " "), err)
+	}
+	return s, clear(c.Output)
+}
+
+// clear removes path, what lies beside it under longer names (reports), and nothing else.
+func clear(path string) error {
+	if path == "" {
+		return nil
+	}
+	for _, p := range []string{path, path + ".kvferry", path + ".kvferry-report.json"} {
+		if err := os.RemoveAll(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func measure(c *command) (sample, error) {
+	cmd := exec.Command(c.Argv[0], c.Argv[1:]...)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if c.Pinned {
+		cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+		restore, err := pin()
+		if err != nil {
+			return sample{}, err
+		}
+		defer restore()
+	}
+	began := time.Now()
+	if err := cmd.Run(); err != nil {
+		return sample{}, fmt.Errorf("%s: %w\n%s", strings.Join(c.Argv, " "), err, said.Bytes())
+	}
+	s := sample{Wall: time.Since(began), CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
+	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		s.RSS = u.Maxrss << 10
+	}
+	return s, nil
+}
+
+// pin keeps this thread, and the processes it starts, on the last CPU it may use.
+func pin() (restore func(), err error) {
+	runtime.LockOSThread()
+	var all, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		return nil, fmt.Errorf("affinity: %w", err)
+	}
+	for cpu := 0; cpu < 1024; cpu++ {
+		if all.IsSet(cpu) {
+			one.Zero()
+			one.Set(cpu)
+		}
+	}
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		return nil, fmt.Errorf("affinity: %w", err)
+	}
+	return func() {
+		unix.SchedSetaffinity(0, &all)
+		runtime.UnlockOSThread()
+	}, nil
+}
+
+// interleave runs the commands in turn, once to warm the cache and then rounds times.
+func interleave(rounds int, commands ...*command) ([][]sample, error) {
+	out := make([][]sample, len(commands))
+	for round := -1; round < rounds; round++ {
+		for i, c := range commands {
+			s, err := run(c)
+			if err != nil {
+				return nil, err
+			}
+			if round >= 0 {
+				out[i] = append(out[i], s)
+			}
+		}
+	}
+	return out, nil
+}
+
+// median returns the median of each measure; the peak is the highest.
+func median(samples []sample) sample {
+	pick := func(f func(sample) time.Duration) time.Duration {
+		v := make([]time.Duration, len(samples))
+		for i, s := range samples {
+			v[i] = f(s)
+		}
+		slices.Sort(v)
+		return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+	}
+	m := sample{
+		Wall: pick(func(s sample) time.Duration { return s.Wall }),
+		CPU:  pick(func(s sample) time.Duration { return s.CPU }),
+	}
+	for _, s := range samples {
+		m.RSS = max(m.RSS, s.RSS)
+	}
+	return m
+}
