@@ -11,4 +11,6 @@ const (
 	LossTooManyElements = "too-many-elements" // a collection has more elements than can be counted
 	LossStream          = "stream"            // the target has no streams
 	LossHyperLogLog     = "hyperloglog"       // a string that engines may count differently (a note)
+	LossSameName        = "same-name"         // a name stands under several types, the target holds one
+	LossDamaged         = "damaged"           // error findings: what they are about may be missing or wrong
 )

@@ -1,0 +1,85 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"kvferry/store"
+)
+
+// DryRun reads the whole source and reports what a conversion would write and lose. It writes
+// nothing. The report is there also when the error is a *LossError.
+func DryRun(ctx context.Context, opts *Options) (rep *Report, err error) {
+	o, err := opts.normalize()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTarget(o.Source.Path, o.Target.Path); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(o.TempDir, "kvferry-")
+	if err != nil {
+		return nil, err
+	}
+	defer closing(&err, func() error { return os.RemoveAll(dir) })
+	o.Target.Create = discard
+	r := &run{o: o, work: &work{target: o.Target.Path, dir: dir}, state: new(journaled), began: time.Now(),
+		meter: startMeter(o.Progress)}
+	defer r.meter.close()
+	rep, err = r.dry(ctx, "")
+	var order *store.OrderError
+	if errors.As(err, &order) {
+		return r.dry(ctx, order.Error())
+	}
+	return rep, err
+}
+
+// dry runs the tasks without writing.
+func (r *run) dry(ctx context.Context, resort string) (rep *Report, err error) {
+	r.results = nil
+	if err := r.openSource(ctx, resort); err != nil {
+		return nil, err
+	}
+	defer closing(&err, r.src.Close)
+	if err := r.identify(); err != nil {
+		return nil, err
+	}
+	r.setRules()
+	dbs, err := r.o.Filter.SelectDBs(r.src.Databases())
+	if err != nil {
+		return nil, err
+	}
+	if r.target, err = r.create(ctx, dbs); err != nil {
+		return nil, err
+	}
+	defer r.target.Abort()
+	if r.id.Plan, err = NewPlan(r.src, r.target.Groups(), r.o.Filter); err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	if err := r.runTasks(ctx, false); err != nil {
+		return nil, err
+	}
+	t, err := r.sum()
+	if err != nil {
+		return nil, err
+	}
+	rep = r.report(t)
+	rep.DryRun, rep.Proof.Why = true, "nothing was written"
+	rep.Timings = Timings{Run: time.Since(start).Seconds(), Total: time.Since(r.began).Seconds()}
+	return rep, r.judge(t, rep.Losses)
+}
+
+// discard is a store.CreateFunc for a target that nothing is written to.
+func discard(string, store.BuildOptions) (store.Builder, error) { return nowhere{}, nil }
+
+type nowhere struct{}
+
+func (nowhere) Keyspace(string, store.Comparer) error      { return nil }
+func (nowhere) Run(string, int, uint64) (store.Run, error) { return nil, errors.ErrUnsupported }
+func (nowhere) Tables(int) []store.Table                   { return nil }
+func (nowhere) Adopt([]store.Table) error                  { return nil }
+func (nowhere) Finish() error                              { return errors.ErrUnsupported }
+func (nowhere) Abort()                                     {}

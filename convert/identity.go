@@ -1,0 +1,182 @@
+package convert
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"kvferry/format"
+)
+
+// journalVersion changes when an older journal cannot be continued.
+const journalVersion = 1
+
+// identity says what a run converts into what, and how. A run may be continued only by one of the
+// same identity.
+type identity struct {
+	Version int               `json:"version"`
+	Source  string            `json:"source"`
+	Files   []sourceFile      `json:"files"`
+	Options map[string]string `json:"options"`
+	// Now is the clock of the run. A resumed run takes it over unless it was given one.
+	Now time.Time `json:"now"`
+	// Resort says how the source's tables were found out of order; "" when they were not.
+	Resort string `json:"resort,omitempty"`
+	// Plan is what the run does. Source and options being the same, it need not be made again.
+	Plan *Plan `json:"plan"`
+}
+
+// sourceFile is a file of the source.
+type sourceFile struct {
+	Path  string    `json:"path"`
+	Size  int64     `json:"size"`
+	MTime time.Time `json:"mtime"`
+}
+
+// newIdentity describes a run. The number of workers and the memory are not part of it: the result
+// does not depend on them.
+func newIdentity(o *Options) (*identity, error) {
+	path, err := filepath.Abs(o.Source.Path)
+	if err != nil {
+		return nil, err
+	}
+	files, err := sourceFiles(path)
+	if err != nil {
+		return nil, err
+	}
+	return &identity{Version: journalVersion, Source: path, Files: files, Options: optionTexts(o), Now: o.Now}, nil
+}
+
+// optionTexts names the options that the result depends on as the command line does.
+func optionTexts(o *Options) map[string]string {
+	m := map[string]string{
+		"source":        o.Source.Format.Name() + "+" + o.Source.Store,
+		"target":        o.Target.Format.Name() + "+" + o.Target.Store,
+		"layout":        layoutName(o.Layout),
+		"version-epoch": fmt.Sprint(o.Version),
+		"expired":       expiredName(o.KeepExpired),
+	}
+	f := o.Filter
+	if f.Types != 0 {
+		m["type"] = f.Types.String()
+	}
+	if len(f.DBs) > 0 {
+		m["db"] = fmt.Sprintf("%q", f.DBs)
+	}
+	if len(f.Match) > 0 {
+		m["match"] = fmt.Sprintf("%q", f.Match)
+	}
+	if f.Regex != nil {
+		m["regex"] = f.Regex.String()
+	}
+	if f.Keys != nil {
+		m["key-file"] = digest([]byte(fmt.Sprintf("%q", slices.Sorted(maps.Keys(f.Keys)))))
+	}
+	return m
+}
+
+func expiredName(keep bool) string {
+	if keep {
+		return "keep"
+	}
+	return "drop"
+}
+
+func layoutName(l format.Layout) string {
+	switch l {
+	case format.LayoutFlat:
+		return "flat"
+	case format.LayoutDB:
+		return "db"
+	}
+	return "auto"
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
+}
+
+// sourceFiles lists the files below dir with what changes when they do.
+func sourceFiles(dir string) ([]sourceFile, error) {
+	var out []sourceFile
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		st, err := d.Info()
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		out = append(out, sourceFile{filepath.ToSlash(rel), st.Size(), st.ModTime().UTC()})
+		return err
+	})
+	slices.SortFunc(out, func(a, b sourceFile) int { return cmp.Compare(a.Path, b.Path) })
+	return out, err
+}
+
+// continues returns an error that says why a run of identity now cannot continue one of identity id.
+func (id *identity) continues(now *identity) error {
+	if id.Version != now.Version {
+		return fmt.Errorf("it was written by another version of kvferry")
+	}
+	if id.Source != now.Source {
+		return fmt.Errorf("it converts %s, not %s", id.Source, now.Source)
+	}
+	for _, name := range slices.Sorted(maps.Keys(union(id.Options, now.Options))) {
+		if a, b := id.Options[name], now.Options[name]; a != b {
+			return fmt.Errorf("it has %s %s, not %s", name, orNone(a), orNone(b))
+		}
+	}
+	if err := sameFiles(id.Files, now.Files); err != nil {
+		return fmt.Errorf("the source has changed: %w", err)
+	}
+	if !id.Now.Equal(now.Now) {
+		return fmt.Errorf("its clock stands at %s, not %s: leave out --now to continue it",
+			id.Now.Format(time.RFC3339Nano), now.Now.Format(time.RFC3339Nano))
+	}
+	return nil
+}
+
+func union(a, b map[string]string) map[string]string {
+	m := maps.Clone(a)
+	maps.Copy(m, b)
+	return m
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "(none)"
+	}
+	return s
+}
+
+func sameFiles(was, is []sourceFile) error {
+	have := make(map[string]sourceFile, len(is))
+	for _, f := range is {
+		have[f.Path] = f
+	}
+	for _, f := range was {
+		g, ok := have[f.Path]
+		switch {
+		case !ok:
+			return fmt.Errorf("%s is gone", f.Path)
+		case g.Size != f.Size:
+			return fmt.Errorf("%s has %d bytes, had %d", f.Path, g.Size, f.Size)
+		case !g.MTime.Equal(f.MTime):
+			return fmt.Errorf("%s was modified at %s", f.Path, g.MTime.Format(time.RFC3339))
+		}
+		delete(have, f.Path)
+	}
+	for path := range have {
+		return fmt.Errorf("%s is new", path)
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// entry is one line of the journal: exactly one field is set.
+type entry struct {
+	Plan *identity   `json:"plan,omitempty"` // the first line
+	Task *taskResult `json:"task,omitempty"` // a task is done and its tables are on disk
+	// Finishing says that the tables are being made a database; Written that this is done;
+	// Proved that it read back equal, or was not to be read back, and that the report is written.
+	Finishing bool `json:"finishing,omitempty"`
+	Written   bool `json:"written,omitempty"`
+	Proved    bool `json:"proved,omitempty"`
+}
+
+// journal is an append-only file of JSON lines, synced line by line. What it says has happened is
+// on disk.
+type journal struct {
+	mu   sync.Mutex
+	file *os.File
+}
+
+// journaled is what a journal says of an unfinished run.
+type journaled struct {
+	id        *identity // nil: it died before it began
+	tasks     []*taskResult
+	finishing bool
+	written   bool
+	proved    bool
+}
+
+// errBusy says that another process works in the directory.
+var errBusy = errors.New("another kvferry is at work there")
+
+// openJournal opens or makes the journal of a work directory, locks it and reads what it has. A last
+// line that is cut off was never synced and is dropped.
+func openJournal(dir string) (*journal, *journaled, error) {
+	path := filepath.Join(dir, "journal")
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			err = errBusy
+		}
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", dir, err), f.Close())
+	}
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	whole := bytes.LastIndexByte(data, '\n') + 1
+	state, err := decodeJournal(data[:whole])
+	if err == nil {
+		err = f.Truncate(int64(whole))
+	}
+	if err == nil {
+		_, err = f.Seek(int64(whole), io.SeekStart)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+	}
+	return &journal{file: f}, state, nil
+}
+
+func decodeJournal(data []byte) (*journaled, error) {
+	state := new(journaled)
+	for n := 1; len(data) > 0; n++ {
+		line, rest, _ := bytes.Cut(data, []byte("\n"))
+		data = rest
+		var e entry
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		switch {
+		case (n == 1) != (e.Plan != nil):
+			return nil, fmt.Errorf("line %d: the plan must be the first line, and only that", n)
+		case e.Plan != nil:
+			state.id = e.Plan
+		case e.Task != nil:
+			state.tasks = append(state.tasks, e.Task)
+		}
+		state.finishing = state.finishing || e.Finishing
+		state.written = state.written || e.Written
+		state.proved = state.proved || e.Proved
+	}
+	return state, nil
+}
+
+// append adds a line and waits until it is on disk.
+func (j *journal) append(e entry) error {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if _, err := j.file.Write(append(line, '\n')); err != nil {
+		return err
+	}
+	return j.file.Sync()
+}
+
+// reset empties the journal.
+func (j *journal) reset() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.file.Truncate(0); err != nil {
+		return err
+	}
+	_, err := j.file.Seek(0, io.SeekStart)
+	return err
+}
+
+// close ends the use of the journal and its lock. It may be called twice.
+func (j *journal) close() error {
+	if err := j.file.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package convert
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"kvferry/record"
+)
+
+// maxSamples is how many examples of a kind of loss or finding are kept.
+const maxSamples = 5
+
+// LossKind sums up the losses of one kind.
+type LossKind struct {
+	Kind    string   `json:"kind"`
+	Count   int64    `json:"count"`
+	Drops   bool     `json:"drops"`             // something is left out; otherwise it is written changed
+	Note    bool     `json:"note,omitempty"`    // told, but needs no permission
+	Allowed bool     `json:"allowed,omitempty"` // by --allow-loss
+	Samples []Sample `json:"samples"`
+}
+
+// Sample is one example of a loss or a finding.
+type Sample struct {
+	DB     string `json:"db"`
+	Type   string `json:"type,omitempty"`
+	Key    []byte `json:"key,omitempty"`
+	Detail string `json:"detail"`
+}
+
+// String describes the sample in one line.
+func (s Sample) String() string {
+	var parts []string
+	if s.Type != "" {
+		parts = append(parts, s.Type)
+	}
+	if s.Key != nil {
+		parts = append(parts, record.Quote(s.Key))
+	}
+	if s.DB != "" {
+		parts = append(parts, "in database "+s.DB)
+	}
+	if s.Detail != "" {
+		parts = append(parts, "("+s.Detail+")")
+	}
+	return strings.Join(parts, " ")
+}
+
+// lossSet collects the losses of one task.
+type lossSet map[string]*LossKind
+
+// add counts a loss of the record whose header is h.
+func (s lossSet) add(l record.Loss, h *record.Header) {
+	k := s[l.Kind]
+	if k == nil {
+		k = &LossKind{Kind: l.Kind, Note: true}
+		s[l.Kind] = k
+	}
+	k.Count++
+	k.Drops = k.Drops || l.Drops
+	k.Note = k.Note && l.Note
+	if len(k.Samples) < maxSamples {
+		k.Samples = append(k.Samples, Sample{DB: h.DB, Type: h.Type.String(),
+			Key: slices.Clone(h.Key), Detail: l.Detail})
+	}
+}
+
+// merge adds the losses of another task, which comes later in the plan.
+func (s lossSet) merge(list []LossKind) {
+	for _, l := range list {
+		k := s[l.Kind]
+		if k == nil {
+			k = &LossKind{Kind: l.Kind, Note: true}
+			s[l.Kind] = k
+		}
+		k.Count += l.Count
+		k.Drops = k.Drops || l.Drops
+		k.Note = k.Note && l.Note
+		k.Samples = append(k.Samples, l.Samples[:min(len(l.Samples), maxSamples-len(k.Samples))]...)
+	}
+}
+
+// list returns the losses by kind.
+func (s lossSet) list() []LossKind {
+	out := []LossKind{}
+	for _, kind := range slices.Sorted(maps.Keys(s)) {
+		out = append(out, *s[kind])
+	}
+	return out
+}
+
+// LossError says that the target cannot hold what the source has, and that nobody allowed it.
+type LossError struct {
+	// Target is the target's format.
+	Target string
+	// Losses are all losses of the source, also the allowed ones.
+	Losses []LossKind
+}
+
+// Error lists the kinds that are in the way.
+func (e *LossError) Error() string {
+	var parts, kinds []string
+	for _, l := range e.Refused() {
+		parts = append(parts, fmt.Sprintf("%d × %s", l.Count, l.Kind))
+		kinds = append(kinds, l.Kind)
+	}
+	return fmt.Sprintf("refused: %s cannot take over everything: %s; accept it with --allow-loss %s",
+		e.Target, strings.Join(parts, ", "), strings.Join(kinds, ","))
+}
+
+// Refused returns the losses that are not allowed.
+func (e *LossError) Refused() []LossKind {
+	var out []LossKind
+	for _, l := range e.Losses {
+		if !l.Note && !l.Allowed {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// judge marks the allowed losses and returns an error when one is not.
+func judge(losses []LossKind, o *Options) error {
+	e := &LossError{Target: o.Target.Format.Name(), Losses: losses}
+	for i := range losses {
+		losses[i].Allowed = !losses[i].Note && o.allows(losses[i].Kind)
+	}
+	if len(e.Refused()) > 0 {
+		return e
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package convert
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"kvferry/format"
+	"kvferry/internal/filter"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Options says what a conversion does.
+type Options struct {
+	Source Input
+	Target Output
+	// Filter says which records are converted; nil converts all.
+	Filter *filter.Filter
+	// KeepExpired converts records that have expired too, with their expiry.
+	KeepExpired bool
+	// AllowLoss lists the kinds of losses that are accepted.
+	AllowLoss []string
+	Layout    format.Layout
+	// Version is that of all new rows; 0 means 1.
+	Version int32
+	// Now is the moment that expiry is decided by, also in the proof. NowGiven says that the user
+	// chose it; an unfinished run that is resumed has one of its own otherwise.
+	Now      time.Time
+	NowGiven bool
+	// Workers is how many tasks run at once; 0 means 1. The result does not depend on it.
+	Workers int
+	// Memory is the promise for resident memory; planned buffers take half. 0 means 512 MiB.
+	Memory  int64
+	TempDir string
+	// NoProve publishes without reading back.
+	NoProve bool
+	// Resume continues an unfinished run, and keeps this one when it fails.
+	Resume bool
+	// Tool is the version that the report names.
+	Tool string
+	// Progress is called a few times a second; it may be nil.
+	Progress func(Progress)
+
+	// crash is called at every step that must be safe to die in; tests set it.
+	crash func(step string)
+}
+
+// Input is the source.
+type Input struct {
+	Format format.Format
+	Store  string
+	Path   string
+	// Open opens the source, changing the store's options by change first.
+	Open func(ctx context.Context, change func(*store.Options)) (format.Source, error)
+}
+
+// Output is the target.
+type Output struct {
+	Format format.Format
+	Store  string
+	Path   string
+	Create store.CreateFunc
+	Open   store.Opener
+}
+
+const (
+	defaultMemory = 512 << 20
+)
+
+// normalize returns a copy with the defaults filled in.
+func (o *Options) normalize() (*Options, error) {
+	n := *o
+	if n.Filter == nil {
+		n.Filter = new(filter.Filter)
+	}
+	if n.Memory == 0 {
+		n.Memory = defaultMemory
+	}
+	n.Workers = max(n.Workers, 1)
+	if n.Version == 0 {
+		n.Version = 1
+	}
+	if n.Version&0xFF == 0xFF || n.Version < 0 {
+		return nil, fmt.Errorf("version %d cannot be used: the original engines lose sight of versions whose low byte is 0xFF", n.Version)
+	}
+	if n.crash == nil {
+		n.crash = func(string) {}
+	}
+	return &n, nil
+}
+
+func (o *Options) allows(kind string) bool { return slices.Contains(o.AllowLoss, kind) }
+
+// seconds reports whether either format keeps expiry in seconds only.
+func (o *Options) seconds() bool {
+	return o.Source.Format.Limits().Seconds || o.Target.Format.Limits().Seconds
+}
+
+// Shares of the planned buffers, which are half of the memory promised: a quarter for the store
+// that is read, a quarter for the passes over it, the rest for the shards being written.
+func (o *Options) storeMemory() int64 { return o.Memory / 8 }
+func (o *Options) passMemory() int64  { return o.Memory / 8 / int64(o.Workers) }
+func (o *Options) shardMemory() int64 { return o.Memory / 4 / int64(o.Workers) }
+
+// open opens the source for this conversion.
+func (o *Options) open(ctx context.Context, resort bool, report func(record.Finding)) (format.Source, error) {
+	return o.Source.Open(ctx, func(so *store.Options) {
+		so.Resort = resort
+		so.Memory = o.storeMemory()
+		so.TempDir = o.TempDir
+		so.Report = report
+	})
+}

@@ -1,0 +1,111 @@
+package convert
+
+import (
+	"fmt"
+
+	"kvferry/format"
+	"kvferry/internal/filter"
+	"kvferry/record"
+)
+
+const (
+	// taskBytes is about how much of the source a task reads.
+	taskBytes = 64 << 20
+	maxSpans  = 64
+)
+
+// Task is a piece of the work: one span of one database, of the types that the target writes
+// together.
+type Task struct {
+	// N numbers the tasks, and the target's shards, in the order (database, group, span).
+	N        int            `json:"n"`
+	DB       string         `json:"db"`
+	TargetDB string         `json:"target_db"`
+	Types    record.TypeSet `json:"types"` // to read
+	Group    record.TypeSet `json:"group"` // of the target; 0 when it has none of the types
+	Span     format.Span    `json:"span"`
+	Bytes    int64          `json:"bytes"` // about how much is to be read
+}
+
+// Plan is what a conversion does, before it does anything. It depends on the source and the filter
+// alone, not on the number of workers.
+type Plan struct {
+	DBs   []string `json:"dbs"`
+	Tasks []Task   `json:"tasks"`
+	Bytes int64    `json:"bytes"`
+}
+
+// NewPlan plans the conversion of what the filter passes of a source into the groups of types that
+// the target writes.
+func NewPlan(src format.Source, groups []record.TypeSet, f *filter.Filter) (*Plan, error) {
+	dbs, err := f.SelectDBs(src.Databases())
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{DBs: dbs}
+	for _, db := range dbs {
+		rest := src.Types(db)
+		if f.Types != 0 {
+			rest &= f.Types
+		}
+		for _, g := range groups {
+			if err := p.add(src, db, rest&g, g); err != nil {
+				return nil, err
+			}
+			rest &^= g
+		}
+		// What no group holds is read all the same, to be counted as lost.
+		if err := p.add(src, db, rest, 0); err != nil {
+			return nil, err
+		}
+	}
+	if len(p.Tasks) == 0 {
+		return nil, fmt.Errorf("nothing to convert: %s", nothing(src, f))
+	}
+	return p, nil
+}
+
+// nothing says why a plan is empty.
+func nothing(src format.Source, f *filter.Filter) string {
+	var have record.TypeSet
+	for _, db := range src.Databases() {
+		have |= src.Types(db)
+	}
+	if f.Types != 0 && f.Types&have == 0 {
+		return fmt.Sprintf("the source holds %s, not %s", have, f.Types)
+	}
+	return "the source has no databases"
+}
+
+// add plans the tasks of one group of one database.
+func (p *Plan) add(src format.Source, db string, types, g record.TypeSet) error {
+	if types == 0 {
+		return nil
+	}
+	size := src.Size(db, types)
+	n := int(min(max((size+taskBytes-1)/taskBytes, 1), maxSpans))
+	spans, err := src.Split(db, types, n)
+	if err != nil {
+		return fmt.Errorf("split database %s (%s): %w", db, types, err)
+	}
+	if len(spans) == 0 {
+		spans = []format.Span{{}}
+	}
+	for _, s := range spans {
+		p.Tasks = append(p.Tasks, Task{N: len(p.Tasks), DB: db, TargetDB: db, Types: types, Group: g,
+			Span: s, Bytes: size / int64(len(spans))})
+	}
+	p.Bytes += size
+	return nil
+}
+
+// spans counts the tasks of the same group and database.
+func (p *Plan) spans(t *Task) int {
+	n := 0
+	for i := range p.Tasks {
+		if p.Tasks[i].DB == t.DB && p.Tasks[i].Group == t.Group {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,204 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"kvferry/format"
+	"kvferry/record"
+)
+
+// ProofError says that the target does not hold what was written to it. It is not published.
+type ProofError struct {
+	Parts    []Mismatch
+	Findings []FindingKind // errors in the target
+	Err      error         // it could not be read at all
+}
+
+// Mismatch is a part in which source and target differ.
+type Mismatch struct {
+	DB, Type       string
+	Source, Target record.Digest
+}
+
+// Error says which parts differ.
+func (e *ProofError) Error() string {
+	var parts []string
+	for _, m := range e.Parts {
+		parts = append(parts, fmt.Sprintf("database %s %s: %s", m.DB, m.Type, m.difference()))
+	}
+	for _, f := range e.Findings {
+		parts = append(parts, fmt.Sprintf("%d × %s, such as %s", f.Count, f.Kind, f.Samples[0]))
+	}
+	if e.Err != nil {
+		parts = append(parts, e.Err.Error())
+	}
+	return "the proof failed, nothing is published: " + strings.Join(parts, "; ")
+}
+
+func (m *Mismatch) difference() string {
+	if m.Source.Records != m.Target.Records || m.Source.Elements != m.Target.Elements {
+		return fmt.Sprintf("%d records and %d elements were written, %d and %d read back",
+			m.Source.Records, m.Source.Elements, m.Target.Records, m.Target.Elements)
+	}
+	return fmt.Sprintf("fingerprint %s was written, %s read back", m.Source.Millis, m.Target.Millis)
+}
+
+// prove reads the target back and compares it with what was written.
+func (r *run) prove(ctx context.Context, back format.Source, want *record.Fingerprint) error {
+	tasks := proofTasks(back, r.id.Plan)
+	var total int64
+	for _, t := range tasks {
+		total += t.Bytes
+	}
+	r.meter.begin("prove", total, len(tasks))
+	var got record.Fingerprint
+	var findings findingSet
+	var ledger record.Ledger
+	var mu sync.Mutex
+	err := runPool(ctx, tasks, r.o.Workers, func(ctx context.Context, t *Task) error {
+		f, l, err := proveTask(ctx, t, r.rules, back, findings.report)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		got.Merge(f)
+		ledger.Merge(l)
+		return nil
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err == nil {
+		err = ledger.Check()
+	}
+	return compare(want, &got, r.o.seconds(), findings.list(), err)
+}
+
+// compare returns a ProofError unless everything is equal and nothing is wrong.
+func compare(want, got *record.Fingerprint, seconds bool, findings []FindingKind, err error) error {
+	e := &ProofError{}
+	if err != nil {
+		e.Err = fmt.Errorf("reading the target back: %v", err)
+	} else {
+		w, g := want.Parts(), got.Parts()
+		for _, p := range want.Diff(got, seconds) {
+			e.Parts = append(e.Parts, Mismatch{p.DB, p.Type.String(), w[p], g[p]})
+		}
+	}
+	for _, f := range findings {
+		if f.Severity == record.Error.String() {
+			e.Findings = append(e.Findings, f)
+		}
+	}
+	if e.Err == nil && len(e.Parts) == 0 && len(e.Findings) == 0 {
+		return nil
+	}
+	return e
+}
+
+// proofTasks lists what to read of the target: everything in it, over the spans it was written in.
+// Their TargetDB is the name in the plan. A target with one database may call it as it likes.
+func proofTasks(back format.Source, p *Plan) []*Task {
+	var out []*Task
+	dbs := back.Databases()
+	for _, db := range dbs {
+		planned := db
+		if len(dbs) == 1 && len(p.DBs) == 1 {
+			planned = p.DBs[0]
+		}
+		rest := back.Types(db)
+		for i := range p.Tasks {
+			t := &p.Tasks[i]
+			if t.TargetDB != planned || t.Group == 0 {
+				continue
+			}
+			bytes := back.Size(db, t.Group) / int64(max(p.spans(t), 1))
+			out = append(out, &Task{N: t.N, DB: db, TargetDB: planned, Types: t.Group, Span: t.Span, Bytes: bytes})
+			rest &^= t.Group
+		}
+		if rest != 0 {
+			out = append(out, &Task{DB: db, TargetDB: planned, Types: rest, Bytes: back.Size(db, rest)})
+		}
+	}
+	return out
+}
+
+// proveTask takes the fingerprint of one task's part of the target.
+func proveTask(ctx context.Context, t *Task, r *rules, back format.Source, report func(record.Finding)) (
+	*record.Fingerprint, *record.Ledger, error) {
+
+	ledger := new(record.Ledger)
+	env := &format.Env{Now: r.now, Memory: r.passMemory, TempDir: r.tempDir, Ledger: ledger, Report: report}
+	reader, err := back.Records(ctx, t.DB, t.Types, t.Span, env)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := prover{reader: reader, gauge: gauge{m: r.meter, size: t.Bytes}}
+	err = errors.Join(p.all(ctx), reader.Close())
+	p.gauge.finish()
+	f := new(record.Fingerprint)
+	for typ, d := range p.digests {
+		f.Add(record.Part{DB: t.TargetDB, Type: record.Type(typ)}, d)
+	}
+	return f, ledger, err
+}
+
+// prover hashes records.
+type prover struct {
+	reader  record.Reader
+	hasher  record.Hasher
+	batch   [batchLen]record.Element
+	digests [record.NumTypes]record.Digest
+	gauge   gauge
+}
+
+func (p *prover) all(ctx context.Context) error {
+	for n := 1; ; n++ {
+		h, err := p.reader.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if n%checkEvery == 0 {
+			p.gauge.flush()
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		if err := p.record(ctx, h); err != nil {
+			return err
+		}
+	}
+}
+
+func (p *prover) record(ctx context.Context, h *record.Header) error {
+	p.hasher.Begin(h)
+	for n := 1; ; n++ {
+		got, err := p.reader.Read(p.batch[:])
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if n%checkEvery == 0 {
+			p.gauge.flush()
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		p.gauge.count(p.batch[:got])
+		p.hasher.Elements(p.batch[:got])
+	}
+	p.digests[h.Type].Add(p.hasher.End(h))
+	p.gauge.records++
+	return nil
+}

@@ -1,0 +1,141 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"kvferry/format"
+)
+
+// conclude proves, reports and publishes.
+func (r *run) conclude(ctx context.Context, back format.Source) (*Report, error) {
+	t, err := r.sum()
+	if err != nil {
+		return nil, err
+	}
+	rep := r.report(t)
+	if err := judge(rep.Losses, r.o); err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	switch {
+	case r.o.NoProve:
+		rep.Proof.Why = "--no-prove was given"
+	case back == nil:
+		rep.Proof.Why = "the target cannot be read back"
+	default:
+		if err := r.prove(ctx, back, &t.fingerprint); err != nil {
+			return nil, err
+		}
+		rep.Proof = Proof{Done: true, Unit: unitName(r.o.seconds())}
+	}
+	r.timings.Prove = time.Since(start).Seconds()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r.o.crash("proved")
+	if rep.SlaveOf, err = copyExtra(r.src, r.o.Source.Path, r.work.data()); err != nil {
+		return nil, err
+	}
+	if err := rep.Target.measure(r.work.data()); err != nil {
+		return nil, err
+	}
+	r.meter.begin("publish", 0, 0)
+	r.timings.Total = time.Since(r.began).Seconds()
+	rep.Timings = r.timings
+	if err := rep.write(r.work.report()); err != nil {
+		return nil, err
+	}
+	if err := r.work.append(entry{Proved: true}); err != nil {
+		return nil, err
+	}
+	return rep, r.publish()
+}
+
+func unitName(seconds bool) string {
+	if seconds {
+		return "seconds"
+	}
+	return "milliseconds"
+}
+
+// publish makes the finished target and its report appear at their places. Everything is on disk
+// before the one rename that makes the target exist.
+func (r *run) publish() error {
+	if err := syncTree(r.work.data()); err != nil {
+		return err
+	}
+	r.o.crash("publish")
+	if err := renameNew(r.work.data(), r.work.target); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("%s: %w: it was made while the conversion ran; it is not touched", r.work.target, fs.ErrExist)
+		}
+		return err
+	}
+	r.o.crash("renamed")
+	return r.work.conclude()
+}
+
+// conclude publishes the report and ends the work. The target is in its place.
+func (w *work) conclude() error {
+	if err := os.Rename(w.report(), ReportPath(w.target)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := syncDir(filepath.Dir(w.target)); err != nil {
+		return err
+	}
+	return w.discard()
+}
+
+// concluded reports whether a run had published its target and died before the end.
+func (w *work) concluded(state *journaled) bool {
+	if !state.proved {
+		return false
+	}
+	_, data := os.Lstat(w.data())
+	_, target := os.Lstat(w.target)
+	return errors.Is(data, fs.ErrNotExist) && target == nil
+}
+
+// syncTree makes a tree durable: files first, then the directories that name them.
+func syncTree(dir string) error {
+	var dirs []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			dirs = append(dirs, path)
+			return nil
+		}
+		return syncDir(path)
+	})
+	for i := len(dirs) - 1; i >= 0 && err == nil; i-- {
+		err = syncDir(dirs[i])
+	}
+	return err
+}
+
+// syncDir makes a directory, or a file, durable.
+func syncDir(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// renameChecked renames a directory where the system cannot refuse to replace by itself. Between
+// the check and the rename somebody could make the target; rename(2) then replaces it only when it
+// is an empty directory, and fails otherwise.
+func renameChecked(from, to string) error {
+	if _, err := os.Lstat(to); err == nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: fs.ErrExist}
+	}
+	return os.Rename(from, to)
+}

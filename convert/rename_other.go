@@ -1,0 +1,6 @@
+//go:build !linux
+
+package convert
+
+// renameNew renames and refuses to replace, as far as the system allows.
+func renameNew(from, to string) error { return renameChecked(from, to) }

@@ -1,0 +1,183 @@
+package convert
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"kvferry/record"
+)
+
+// Report says what a conversion did. It is published as JSON beside the target.
+type Report struct {
+	Tool    string            `json:"tool"`
+	DryRun  bool              `json:"dry_run,omitempty"`
+	Source  Dataset           `json:"source"`
+	Target  Dataset           `json:"target"`
+	Options map[string]string `json:"options"`
+	Now     time.Time         `json:"now"` // the moment that expiry was decided by
+	Tasks   int               `json:"tasks"`
+	Workers int               `json:"workers"`
+
+	Parts    []PartDigest  `json:"fingerprint"`
+	Proof    Proof         `json:"proof"`
+	Ledger   []Account     `json:"ledger"`
+	Losses   []LossKind    `json:"losses"`
+	Findings []FindingKind `json:"findings"`
+	// SlaveOf are the commands that make new servers follow the old ones from where the dump ends.
+	SlaveOf []string `json:"slaveof,omitempty"`
+	Timings Timings  `json:"timings"`
+}
+
+// Dataset is the source or the target.
+type Dataset struct {
+	Path   string   `json:"path"`
+	Format string   `json:"format"`
+	Store  string   `json:"store"`
+	DBs    []string `json:"databases,omitempty"`
+	Files  int      `json:"files"`
+	Bytes  int64    `json:"bytes"`
+}
+
+// Proof says how it is known that the target holds what the source does.
+type Proof struct {
+	Done bool `json:"done"`
+	// Unit is that of the expiries that were compared.
+	Unit string `json:"unit,omitempty"`
+	// Why says why there is no proof.
+	Why string `json:"why,omitempty"`
+}
+
+// Account is what became of the rows of one keyspace of the source.
+type Account struct {
+	Keyspace string           `json:"keyspace"`
+	Rows     int64            `json:"rows"`
+	Classes  map[string]int64 `json:"classes"`
+	Entries  Entries          `json:"entries"`
+	// Check is "ok": a ledger that does not add up fails the conversion.
+	Check string `json:"check"`
+}
+
+// Entries accounts for the physical entries behind the rows.
+type Entries struct {
+	Read         int64 `json:"read"`
+	Visible      int64 `json:"visible"`
+	Superseded   int64 `json:"superseded"`
+	Tombstones   int64 `json:"tombstones"`
+	RangeDeleted int64 `json:"range_deleted"`
+	Folded       int64 `json:"folded"`
+}
+
+// Timings are seconds that the phases took.
+type Timings struct {
+	Run     float64 `json:"run"`
+	Finish  float64 `json:"finish"`
+	Prove   float64 `json:"prove"`
+	Total   float64 `json:"total"`
+	Resumed bool    `json:"resumed,omitempty"` // part of the work was done by an earlier process
+}
+
+// Records and Elements count what was converted.
+func (r *Report) Records() (n int64) {
+	for _, p := range r.Parts {
+		n += p.Records
+	}
+	return n
+}
+
+// Elements counts the elements that were converted.
+func (r *Report) Elements() (n int64) {
+	for _, p := range r.Parts {
+		n += p.Elements
+	}
+	return n
+}
+
+// accounts lists a ledger by keyspace.
+func accounts(l *record.Ledger) []Account {
+	snap := l.Snapshot()
+	out := []Account{}
+	for _, name := range slices.Sorted(maps.Keys(snap)) {
+		t := snap[name]
+		a := Account{Keyspace: name, Rows: t.Total(), Classes: map[string]int64{}, Check: "ok",
+			Entries: Entries{t.Entries, t.Visible, t.Superseded, t.Tombstones, t.RangeDeleted, t.Folded}}
+		for c, n := range t.Rows {
+			if n != 0 {
+				a.Classes[record.Class(c).String()] = n
+			}
+		}
+		if err := t.Check(); err != nil {
+			a.Check = err.Error()
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// report sums the run up.
+func (r *run) report(t *totals) *Report {
+	o := r.o
+	rep := &Report{
+		Tool:    o.Tool,
+		Source:  Dataset{Path: o.Source.Path, Format: o.Source.Format.Name(), Store: o.Source.Store, DBs: r.src.Databases()},
+		Target:  Dataset{Path: o.Target.Path, Format: o.Target.Format.Name(), Store: o.Target.Store, DBs: r.id.Plan.DBs},
+		Options: r.id.Options,
+		Now:     o.Now,
+		Tasks:   len(r.id.Plan.Tasks),
+		Workers: o.Workers,
+		Parts:   parts(&t.fingerprint),
+		Ledger:  accounts(&t.ledger),
+		Losses:  t.losses.list(),
+	}
+	rep.Findings = t.findings.list()
+	rep.Source.Files = len(r.id.Files)
+	for _, f := range r.id.Files {
+		rep.Source.Bytes += f.Size
+	}
+	return rep
+}
+
+// measure counts the files of a tree.
+func (d *Dataset) measure(dir string) error {
+	return filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		st, err := e.Info()
+		if err != nil {
+			return err
+		}
+		d.Files++
+		d.Bytes += st.Size()
+		return nil
+	})
+}
+
+// write puts the report on disk.
+func (r *Report) write(path string) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(data, '\n'))
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// ReadReport reads a published report.
+func ReadReport(path string) (*Report, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r := new(Report)
+	return r, json.Unmarshal(data, r)
+}

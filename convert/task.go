@@ -1,0 +1,258 @@
+package convert
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"kvferry/format"
+	"kvferry/internal/filter"
+	"kvferry/record"
+)
+
+const (
+	// batchLen is how many elements go from the reader to the writer at once.
+	batchLen = 256
+	// checkEvery is after how many records a task looks whether it is to stop.
+	checkEvery = 64
+)
+
+// rules is what all tasks of a run go by.
+type rules struct {
+	now         time.Time
+	filter      *filter.Filter
+	keepExpired bool
+	sameName    bool // the target holds one name under several types
+	passMemory  int64
+	shardMemory int64
+	tempDir     string
+	meter       *meter
+	// refused is set when a loss is not allowed: from then on tasks only count.
+	refused *atomic.Bool
+	allows  func(kind string) bool
+}
+
+// task runs one Task. It is used once, by one goroutine; nothing in it is allocated per record.
+type task struct {
+	*Task
+	*rules
+	target format.Target
+	reader record.Reader
+	writer record.Writer // nil when nothing is written
+
+	hasher   record.Hasher
+	header   record.Header // of the current record, as the target will have it
+	batch    [batchLen]record.Element
+	lastKey  []byte // of the last record with elements
+	hasLast  bool
+	seen     int
+	gauge    gauge
+	digests  [record.NumTypes]record.Digest
+	ledger   record.Ledger
+	losses   lossSet
+	findings findingSet
+}
+
+// runTask reads the records of a task and writes them to its shard of the target. Without a target
+// the records are only counted.
+func runTask(ctx context.Context, t *Task, r *rules, src format.Source, target format.Target, write bool) (*taskResult, error) {
+	x := &task{Task: t, rules: r, target: target, losses: lossSet{}}
+	x.gauge = gauge{m: r.meter, size: t.Bytes}
+	x.findings.onError = func() {
+		if !r.allows(record.LossDamaged) {
+			r.refused.Store(true)
+		}
+	}
+	if err := x.open(ctx, src, write); err != nil {
+		return nil, err
+	}
+	err := x.copy(ctx)
+	if e := x.reader.Close(); err == nil {
+		err = e
+	}
+	if x.writer != nil {
+		if err != nil || r.refused.Load() {
+			x.writer.Abort()
+		} else {
+			err = x.writer.Close()
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	x.gauge.finish()
+	return x.result(), nil
+}
+
+// open makes the reader and the writer.
+func (x *task) open(ctx context.Context, src format.Source, write bool) error {
+	env := &format.Env{Now: x.now, Memory: x.passMemory, TempDir: x.tempDir, Ledger: &x.ledger,
+		Report: x.findings.report}
+	r, err := src.Records(ctx, x.DB, x.Types, x.Span, env)
+	if err != nil {
+		return err
+	}
+	if write && x.Group != 0 && !x.refused.Load() {
+		w, err := x.target.Shard(x.N, x.TargetDB, x.Group, x.shardMemory)
+		if err != nil {
+			return errors.Join(err, r.Close())
+		}
+		x.writer = w
+	}
+	x.reader = r
+	return nil
+}
+
+// copy moves all records.
+func (x *task) copy(ctx context.Context) error {
+	for {
+		h, err := x.reader.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if x.seen++; x.seen%checkEvery == 0 {
+			if err := x.pause(ctx); err != nil {
+				return err
+			}
+		}
+		if class := x.admit(h); class != record.Copied {
+			x.reader.Settle(class)
+			continue
+		}
+		if err := x.record(ctx, h); err != nil {
+			return err
+		}
+	}
+}
+
+// pause hands over what was counted, and stops the task or its writing when it is to stop.
+func (x *task) pause(ctx context.Context) error {
+	x.gauge.flush()
+	if x.writer != nil && x.refused.Load() {
+		x.writer.Abort()
+		x.writer = nil
+	}
+	return ctx.Err()
+}
+
+// admit says what becomes of a record before the target is asked.
+func (x *task) admit(h *record.Header) record.Class {
+	switch {
+	case h.Expired && !x.keepExpired:
+		return record.Expired
+	case !x.filter.Type(h.Type) || !x.filter.Key(h.Key):
+		return record.Filtered
+	}
+	return record.Copied
+}
+
+// record moves one record.
+func (x *task) record(ctx context.Context, h *record.Header) error {
+	x.header = *h
+	x.header.DB = x.TargetDB
+	if x.drops() {
+		x.reader.Settle(record.Lost)
+		return nil
+	}
+	x.hasher.Begin(&x.header)
+	if x.writer != nil {
+		if err := x.writer.Begin(&x.header); err != nil {
+			return err
+		}
+	}
+	count, err := x.elements(ctx)
+	if err != nil {
+		return err
+	}
+	if x.writer != nil {
+		if err := x.writer.End(); err != nil {
+			return err
+		}
+	}
+	if count > 0 && !x.sameName {
+		x.lastKey, x.hasLast = append(x.lastKey[:0], h.Key...), true
+	}
+	x.digests[h.Type].Add(x.hasher.End(&x.header))
+	x.gauge.records++
+	x.gauge.bytes += int64(len(h.Key))
+	return nil
+}
+
+// elements moves the elements of the current record and counts them.
+func (x *task) elements(ctx context.Context) (int64, error) {
+	var count int64
+	for n := 1; ; n++ {
+		got, err := x.reader.Read(x.batch[:])
+		if err == io.EOF {
+			return count, nil
+		}
+		if err != nil {
+			return count, err
+		}
+		if n%checkEvery == 0 {
+			x.gauge.flush()
+			if err := ctx.Err(); err != nil {
+				return count, err
+			}
+		}
+		elems := x.target.ElementLosses(&x.header, x.batch[:got], x.lose)
+		if len(elems) == 0 {
+			continue
+		}
+		count += int64(len(elems))
+		x.gauge.count(elems)
+		x.hasher.Elements(elems)
+		if x.writer != nil {
+			if err := x.writer.Write(elems); err != nil {
+				return count, err
+			}
+		}
+	}
+}
+
+// drops asks the target what it cannot hold of the current record and reports whether that is the
+// whole record.
+func (x *task) drops() bool {
+	dropped := false
+	for _, l := range x.target.Losses(&x.header) {
+		x.lose(l)
+		dropped = dropped || l.Drops
+	}
+	if dropped {
+		return true
+	}
+	if x.Group == 0 {
+		x.lose(record.Loss{Kind: x.header.Type.String(), Drops: true, Detail: "the target has no such type"})
+		return true
+	}
+	if !x.sameName && x.hasLast && bytes.Equal(x.lastKey, x.header.Key) {
+		x.lose(record.Loss{Kind: record.LossSameName, Drops: true, Detail: "the target holds a name under one type only"})
+		return true
+	}
+	return false
+}
+
+// lose counts a loss of the current record.
+func (x *task) lose(l record.Loss) {
+	x.losses.add(l, &x.header)
+	if !l.Note && !x.allows(l.Kind) {
+		x.refused.Store(true)
+	}
+}
+
+// result sums up the task.
+func (x *task) result() *taskResult {
+	r := &taskResult{N: x.N, Ledger: x.ledger.Snapshot(), Losses: x.losses.list(), Findings: x.findings.list()}
+	var f record.Fingerprint
+	for t, d := range x.digests {
+		f.Add(record.Part{DB: x.TargetDB, Type: record.Type(t)}, d)
+	}
+	r.Parts = parts(&f)
+	return r
+}
