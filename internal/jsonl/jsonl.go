@@ -1,0 +1,191 @@
+// Package jsonl writes records as JSON lines, the form of `kvferry dump --format jsonl`:
+//
+//	{"db":"0","type":"zset","key":"board","expire_at_ms":0,"value":[["alice","1.5"]]}
+//
+// The value is a string of a string, [[field,value],…] of a hash, […] of a list and a set,
+// [[member,score],…] of a zset and [[id,[[field,value],…]],…] of a stream. Text that is valid UTF-8
+// is a JSON string, other bytes are {"base64":"…"}. The bytes are appended by hand: nothing is
+// allocated per value.
+package jsonl
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"kvferry/record"
+)
+
+// Encoder writes one record after the other into a buffer.
+type Encoder struct {
+	// Base64 writes every key, field, member and value as a plain base64 string.
+	Base64 bool
+	// KeysOnly leaves the values out.
+	KeysOnly bool
+
+	typ   record.Type
+	count int
+}
+
+// AppendBegin appends the start of a record.
+func (e *Encoder) AppendBegin(dst []byte, h *record.Header) []byte {
+	e.typ, e.count = h.Type, 0
+	dst = append(dst, `{"db":`...)
+	dst = appendString(dst, h.DB)
+	dst = append(dst, `,"type":"`...)
+	dst = append(dst, h.Type.String()...)
+	dst = append(dst, `","key":`...)
+	dst = e.AppendText(dst, h.Key)
+	dst = append(dst, `,"expire_at_ms":`...)
+	dst = strconv.AppendInt(dst, h.ExpireMS, 10)
+	if e.KeysOnly {
+		return dst
+	}
+	dst = append(dst, `,"value":`...)
+	if h.Type != record.String {
+		dst = append(dst, '[')
+	}
+	return dst
+}
+
+// AppendElement appends the next element of the record. The pairs of a stream entry that cannot be
+// unpacked are an error.
+func (e *Encoder) AppendElement(dst []byte, el *record.Element) ([]byte, error) {
+	if e.count > 0 {
+		dst = append(dst, ',')
+	}
+	e.count++
+	switch e.typ {
+	case record.Hash:
+		return e.appendPair(dst, el.Name, el.Value), nil
+	case record.Set:
+		return e.AppendText(dst, el.Name), nil
+	case record.ZSet:
+		dst = append(dst, '[')
+		dst = e.AppendText(dst, el.Name)
+		dst = append(dst, `,"`...)
+		dst = AppendScore(dst, el.Score)
+		return append(dst, `"]`...), nil
+	case record.Stream:
+		return e.appendEntry(dst, el)
+	}
+	return e.AppendText(dst, el.Value), nil
+}
+
+// AppendEnd appends the end of the record and of its line.
+func (e *Encoder) AppendEnd(dst []byte) []byte {
+	if !e.KeysOnly && e.typ != record.String {
+		dst = append(dst, ']')
+	}
+	return append(dst, "}\n"...)
+}
+
+func (e *Encoder) appendPair(dst, name, value []byte) []byte {
+	dst = append(dst, '[')
+	dst = e.AppendText(dst, name)
+	dst = append(dst, ',')
+	dst = e.AppendText(dst, value)
+	return append(dst, ']')
+}
+
+// appendEntry appends an entry of a stream: [id,[[field,value],…]].
+func (e *Encoder) appendEntry(dst []byte, el *record.Element) ([]byte, error) {
+	dst = append(dst, `["`...)
+	dst, err := AppendID(dst, el.Name)
+	if err != nil {
+		return dst, err
+	}
+	dst = append(dst, `",[`...)
+	for packed := el.Value; len(packed) > 0; {
+		field, value, rest, err := record.DecodePair(packed)
+		if err != nil {
+			return dst, err
+		}
+		if len(packed) < len(el.Value) {
+			dst = append(dst, ',')
+		}
+		dst = e.appendPair(dst, field, value)
+		packed = rest
+	}
+	return append(dst, "]]"...), nil
+}
+
+// AppendID appends the id of a stream entry as people write it: ms-seq.
+func AppendID(dst, id []byte) ([]byte, error) {
+	if len(id) != 16 {
+		return dst, record.Short(0, "stream id", 16, len(id))
+	}
+	dst = strconv.AppendUint(dst, binary.BigEndian.Uint64(id), 10)
+	dst = append(dst, '-')
+	return strconv.AppendUint(dst, binary.BigEndian.Uint64(id[8:]), 10), nil
+}
+
+// AppendScore appends a score in its shortest form that reads back as the same number; inf and -inf.
+func AppendScore(dst []byte, f float64) []byte {
+	switch {
+	case math.IsInf(f, 1):
+		return append(dst, "inf"...)
+	case math.IsInf(f, -1):
+		return append(dst, "-inf"...)
+	case math.IsNaN(f):
+		return append(dst, "nan"...)
+	}
+	format := byte('f')
+	if abs := math.Abs(f); abs != 0 && (abs < 1e-4 || abs >= 1e17) {
+		format = 'e'
+	}
+	return strconv.AppendFloat(dst, f, format, -1, 64)
+}
+
+// AppendText appends bytes as a JSON value.
+func (e *Encoder) AppendText(dst, b []byte) []byte {
+	if e.Base64 {
+		return appendBase64(dst, b)
+	}
+	if !utf8.Valid(b) {
+		dst = append(dst, `{"base64":`...)
+		dst = appendBase64(dst, b)
+		return append(dst, '}')
+	}
+	return appendString(dst, b)
+}
+
+func appendBase64(dst, b []byte) []byte {
+	dst = append(dst, '"')
+	dst = base64.StdEncoding.AppendEncode(dst, b)
+	return append(dst, '"')
+}
+
+// appendString appends valid UTF-8 as a JSON string.
+func appendString[T []byte | string](dst []byte, s T) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		dst = appendEscape(dst, c)
+		start = i + 1
+	}
+	dst = append(dst, s[start:]...)
+	return append(dst, '"')
+}
+
+func appendEscape(dst []byte, c byte) []byte {
+	const hex = "0123456789abcdef"
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\n':
+		return append(dst, `\n`...)
+	case '\r':
+		return append(dst, `\r`...)
+	case '\t':
+		return append(dst, `\t`...)
+	}
+	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xF])
+}
