@@ -1,0 +1,315 @@
+// Package extsort sorts rows in a bounded amount of memory. Rows gather in memory; past the budget they
+// are sorted and spilled to a temporary file as a run, and the runs are merged when they are read.
+//
+// Rows ascend by (prefix, key) and equal ones come in the order they were added. A caller puts as much
+// of its order into the prefix as it can: comparing numbers is what makes a sort fast.
+package extsort
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+const (
+	defaultMemory = 16 << 20
+	minMemory     = 8 << 10
+	itemSize      = 32 // bytes of an item
+
+	minChunk = 1 << 10
+	maxChunk = 1 << 20
+	minIndex = 32
+)
+
+// errSorted says that rows are added to a sorter whose rows are being read.
+var errSorted = errors.New("extsort: row added after Sort; call Reset first")
+
+// Options says how to sort.
+type Options struct {
+	// Compare orders keys within a prefix; nil means bytes.Compare, which is faster.
+	Compare func(a, b []byte) int
+	// Memory is how many bytes the sorter may hold, index and buffers included; 0 means 16 MiB. A row
+	// larger than that is held all the same.
+	Memory int64
+	// TempDir takes spilled rows; "" means os.TempDir.
+	TempDir string
+}
+
+// Sorter sorts rows. It is used by one goroutine.
+type Sorter struct {
+	compare func(a, b []byte) int
+	memory  int
+	tempDir string
+
+	items  []item
+	chunks [][]byte // keys and values; those after cur are empty
+	cur    int
+	arena  int // bytes of all chunks
+	total  int
+
+	ordered bool // items came in order so far
+	reading bool
+	err     error
+
+	spilled *spool
+	runs    []run
+	frame   []byte // frame being written
+	it      Iterator
+}
+
+// item is a row in memory: the key is at off in the chunk, the value right behind it. head is the start
+// of the key as a number, so that most comparisons do not look at the arena.
+type item struct {
+	prefix, head uint64
+	chunk, off   uint32
+	klen, vlen   uint32
+}
+
+// New returns a Sorter. Nothing is allocated before the first row.
+func New(o Options) *Sorter {
+	s := &Sorter{compare: o.Compare, tempDir: o.TempDir, ordered: true}
+	if o.Memory <= 0 {
+		o.Memory = defaultMemory
+	}
+	s.memory = int(min(max(o.Memory, minMemory), math.MaxInt64/2))
+	return s
+}
+
+// Len returns the number of rows added since New or Reset.
+func (s *Sorter) Len() int { return s.total }
+
+// Add adds a row; key and value are copied.
+func (s *Sorter) Add(prefix uint64, key, value []byte) error {
+	n := len(key) + len(value)
+	if len(s.items) == cap(s.items) || s.cur >= len(s.chunks) || n > cap(s.chunks[s.cur])-len(s.chunks[s.cur]) {
+		if err := s.makeRoom(len(key), len(value)); err != nil {
+			return err
+		}
+	}
+	if s.reading {
+		return errSorted
+	}
+	c := s.chunks[s.cur]
+	it := item{prefix: prefix, head: s.headOf(key), chunk: uint32(s.cur), off: uint32(len(c)),
+		klen: uint32(len(key)), vlen: uint32(len(value))}
+	s.chunks[s.cur] = append(append(c, key...), value...)
+	s.items = append(s.items, it)
+	s.total++
+	if n := len(s.items); s.ordered && n > 1 && s.compareItems(s.items[n-2], it) > 0 {
+		s.ordered = false
+	}
+	return nil
+}
+
+// Sort ends adding and returns the rows in order. The iterator lives until Reset or Close.
+func (s *Sorter) Sort() (*Iterator, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	s.reading = true
+	s.it = Iterator{s: s, heap: s.it.heap[:0]}
+	if len(s.runs) == 0 {
+		s.sortItems()
+		return &s.it, nil
+	}
+	if err := s.merge(); err != nil {
+		s.err = err
+		return nil, err
+	}
+	return &s.it, nil
+}
+
+// Reset forgets all rows and keeps the memory for the next ones.
+func (s *Sorter) Reset() {
+	s.drop()
+	s.total, s.reading, s.err = 0, false, nil
+	s.runs = s.runs[:0]
+	s.it.heap = s.it.heap[:0]
+	if s.spilled != nil {
+		s.err = s.spilled.close()
+		s.spilled = nil
+	}
+}
+
+// Close forgets all rows and frees files and memory.
+func (s *Sorter) Close() error {
+	s.Reset()
+	err := s.err
+	*s = Sorter{compare: s.compare, memory: s.memory, tempDir: s.tempDir, ordered: true}
+	return err
+}
+
+// drop empties the memory. Chunks made for a single large row are given back.
+func (s *Sorter) drop() {
+	kept := s.chunks[:0]
+	for _, c := range s.chunks {
+		if cap(c) <= maxChunk {
+			kept = append(kept, c[:0])
+		} else {
+			s.arena -= cap(c)
+		}
+	}
+	clear(s.chunks[len(kept):])
+	s.chunks, s.items = kept, s.items[:0]
+	s.cur, s.ordered = 0, true
+}
+
+// budget is what index and arena may take together.
+func (s *Sorter) budget() int { return s.memory - s.frameSize() }
+
+// makeRoom makes room for one more row, spilling those there are when the budget is used up.
+func (s *Sorter) makeRoom(klen, vlen int) error {
+	if s.err != nil {
+		return s.err
+	}
+	if s.reading {
+		return errSorted
+	}
+	if klen > math.MaxUint32 || vlen > math.MaxUint32 {
+		return fmt.Errorf("extsort: row of %d + %d bytes: 4 GiB is the most", klen, vlen)
+	}
+	if s.growIndex() && s.growArena(klen+vlen) {
+		return nil
+	}
+	if err := s.spill(); err != nil {
+		s.err = err
+		return err
+	}
+	s.rebalance()
+	s.growIndex()
+	s.growArena(klen + vlen)
+	return nil
+}
+
+// growIndex makes room for one item, unless the budget is against it and there is something to spill.
+func (s *Sorter) growIndex() bool {
+	n := cap(s.items)
+	if len(s.items) < n {
+		return true
+	}
+	more := max(minIndex, n*2)
+	if n > 0 && (n+more)*itemSize+s.arena > s.budget() {
+		return false
+	}
+	s.items = append(make([]item, 0, more), s.items...)
+	return true
+}
+
+// growArena makes room for n bytes in the current chunk, on the same condition.
+func (s *Sorter) growArena(n int) bool {
+	for ; s.cur < len(s.chunks); s.cur++ {
+		if c := s.chunks[s.cur]; n <= cap(c)-len(c) {
+			return true
+		}
+	}
+	size := min(max(minChunk, s.arena), maxChunk, max(minChunk, s.memory/16))
+	size = max(size, n)
+	if s.arena+size+cap(s.items)*itemSize > s.budget() {
+		if len(s.items) > 0 {
+			return false
+		}
+		clear(s.chunks) // empty ones, too small for the row
+		s.chunks, s.arena = s.chunks[:0], 0
+	}
+	s.chunks = append(s.chunks, make([]byte, 0, size))
+	s.cur = len(s.chunks) - 1
+	s.arena += size
+	return true
+}
+
+// rebalance divides the budget between index and arena by the sizes of the rows of the first run, so
+// that later runs use all of it.
+func (s *Sorter) rebalance() {
+	if len(s.runs) != 1 {
+		return
+	}
+	r := &s.runs[0]
+	each := max(1, int((r.end-r.off)/int64(max(1, r.items)))-rowHeader)
+	want := s.budget() / (itemSize + each) * 15 / 16
+	if want < cap(s.items)*5/4 && want > cap(s.items)*3/4 || want < minIndex {
+		return
+	}
+	s.items = nil
+	for len(s.chunks) > 0 && s.arena+want*itemSize > s.budget() {
+		last := len(s.chunks) - 1
+		s.arena -= cap(s.chunks[last])
+		s.chunks[last] = nil
+		s.chunks = s.chunks[:last]
+	}
+	s.items = make([]item, 0, want)
+}
+
+// sortItems sorts the rows in memory. Chunk and offset ascend as rows are added, which makes the order
+// of equal rows that of adding.
+func (s *Sorter) sortItems() {
+	if s.ordered {
+		return
+	}
+	slices.SortFunc(s.items, func(a, b item) int {
+		if a.prefix != b.prefix {
+			if a.prefix < b.prefix {
+				return -1
+			}
+			return 1
+		}
+		if c := s.compareKeys(a, b); c != 0 {
+			return c
+		}
+		return cmp.Compare(uint64(a.chunk)<<32|uint64(a.off), uint64(b.chunk)<<32|uint64(b.off))
+	})
+	s.ordered = true
+}
+
+func (s *Sorter) compareItems(a, b item) int {
+	if c := cmp.Compare(a.prefix, b.prefix); c != 0 {
+		return c
+	}
+	return s.compareKeys(a, b)
+}
+
+func (s *Sorter) compareKeys(a, b item) int {
+	return s.compareRows(a.head, s.key(a), b.head, s.key(b))
+}
+
+// compareRows compares keys with their heads. A head is padded with zeros, so that of two keys of equal
+// heads and at most 8 bytes the longer one ends in zeros.
+func (s *Sorter) compareRows(ahead uint64, a []byte, bhead uint64, b []byte) int {
+	switch {
+	case s.compare != nil:
+		return s.compare(a, b)
+	case ahead < bhead:
+		return -1
+	case ahead > bhead:
+		return 1
+	case len(a) <= 8 && len(b) <= 8:
+		return len(a) - len(b)
+	}
+	return bytes.Compare(a, b)
+}
+
+func (s *Sorter) headOf(key []byte) uint64 {
+	if s.compare != nil {
+		return 0
+	}
+	if len(key) >= 8 {
+		return binary.BigEndian.Uint64(key)
+	}
+	var h uint64
+	for _, c := range key {
+		h = h<<8 | uint64(c)
+	}
+	return h << (8 * (8 - len(key)))
+}
+
+func (s *Sorter) key(it item) []byte {
+	return s.chunks[it.chunk][it.off : it.off+it.klen : it.off+it.klen]
+}
+
+func (s *Sorter) value(it item) []byte {
+	from := it.off + it.klen
+	return s.chunks[it.chunk][from : from+it.vlen : from+it.vlen]
+}

@@ -1,0 +1,162 @@
+package extsort
+
+import (
+	"cmp"
+	"io"
+	"slices"
+)
+
+// Iterator walks sorted rows.
+type Iterator struct {
+	s    *Sorter
+	next int       // of the rows in memory
+	heap []*cursor // of runs, the smallest row first; empty when there are none
+	move bool      // the first cursor's row was handed out
+}
+
+// Next returns the next row, io.EOF after the last. key and value are views until the next call.
+func (it *Iterator) Next() (prefix uint64, key, value []byte, err error) {
+	if len(it.s.runs) > 0 {
+		return it.nextMerged()
+	}
+	if it.next >= len(it.s.items) {
+		return 0, nil, nil, io.EOF
+	}
+	i := it.s.items[it.next]
+	it.next++
+	return i.prefix, it.s.key(i), it.s.value(i), nil
+}
+
+func (it *Iterator) nextMerged() (prefix uint64, key, value []byte, err error) {
+	if it.move {
+		if err := it.advance(); err != nil {
+			return 0, nil, nil, err
+		}
+	}
+	if len(it.heap) == 0 {
+		return 0, nil, nil, io.EOF
+	}
+	it.move = true
+	c := it.heap[0]
+	return c.prefix, c.key, c.value, nil
+}
+
+// advance moves the first cursor on and sinks it to its place.
+func (it *Iterator) advance() error {
+	it.move = false
+	c := it.heap[0]
+	switch err := c.next(); {
+	case err == io.EOF:
+		last := len(it.heap) - 1
+		it.heap[0] = it.heap[last]
+		it.heap[last] = nil
+		it.heap = it.heap[:last]
+	case err != nil:
+		return err
+	}
+	it.sink()
+	return nil
+}
+
+func (it *Iterator) sink() {
+	h, i := it.heap, 0
+	for {
+		least := i
+		for j := 2*i + 1; j <= 2*i+2 && j < len(h); j++ {
+			if compareCursors(h[j], h[least]) < 0 {
+				least = j
+			}
+		}
+		if least == i {
+			return
+		}
+		h[i], h[least] = h[least], h[i]
+		i = least
+	}
+}
+
+func compareCursors(a, b *cursor) int {
+	if a.prefix != b.prefix {
+		if a.prefix < b.prefix {
+			return -1
+		}
+		return 1
+	}
+	if c := a.s.compareRows(a.head, a.key, b.head, b.key); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.rank, b.rank)
+}
+
+// merge makes the iterator one over the runs, merging them into fewer and longer ones first when there
+// are too many to be open at once. The memory of the rows is given back for the buffers.
+func (s *Sorter) merge() error {
+	if len(s.items) > 0 {
+		if err := s.spill(); err != nil {
+			return err
+		}
+	}
+	s.items, s.chunks, s.arena = nil, nil, 0
+	for s.fan(s.runs) < len(s.runs) {
+		if err := s.pass(); err != nil {
+			return err
+		}
+	}
+	return s.it.open(s.runs)
+}
+
+// pass merges neighbouring runs into one, as many at a time as can be open, into a new spool.
+func (s *Sorter) pass() error {
+	to, err := newSpool(s.tempDir)
+	if err != nil {
+		return err
+	}
+	var merged []run
+	for rest := s.runs; len(rest) > 0; {
+		n := s.fan(rest)
+		r, err := s.mergeInto(to, rest[:n])
+		if err != nil {
+			to.close()
+			return err
+		}
+		merged, rest = append(merged, r), rest[n:]
+	}
+	old := s.spilled
+	s.spilled, s.runs = to, merged
+	return old.close()
+}
+
+func (s *Sorter) mergeInto(to *spool, runs []run) (run, error) {
+	it := Iterator{s: s}
+	if err := it.open(runs); err != nil {
+		return run{}, err
+	}
+	w := runWriter{s: s, to: to}
+	w.begin()
+	for {
+		prefix, key, value, err := it.Next()
+		if err == io.EOF {
+			return w.end()
+		}
+		if err != nil {
+			return run{}, err
+		}
+		if err := w.add(prefix, key, value); err != nil {
+			return run{}, err
+		}
+	}
+}
+
+// open puts a cursor at the start of each run.
+func (it *Iterator) open(runs []run) error {
+	it.heap, it.move = make([]*cursor, 0, len(runs)), false
+	for rank, r := range runs {
+		c := &cursor{s: it.s, from: it.s.spilled, off: r.off, end: r.end, rank: rank}
+		if err := c.next(); err != nil {
+			return err
+		}
+		it.heap = append(it.heap, c)
+	}
+	slices.SortFunc(it.heap, compareCursors) // a sorted slice is a heap
+	return nil
+}

@@ -1,0 +1,253 @@
+package extsort
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+
+	"kvferry/record"
+)
+
+const (
+	frameHeader = 8
+	minFrame    = 256
+	maxFrame    = 64 << 10
+	maxFan      = 64 // runs merged at once
+	rowHeader   = 16
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// spool is a temporary file that holds runs one after the other. Its name is gone from the start, so
+// that nothing is left behind however the process ends.
+type spool struct {
+	f    *os.File
+	name string // to remove when the file is closed; "" when it is gone already
+	size int64
+}
+
+// run is a sorted part of a spool.
+type run struct {
+	off, end int64
+	items    int
+	frame    int // bytes of the largest frame
+}
+
+func newSpool(dir string) (*spool, error) {
+	f, err := os.CreateTemp(dir, "kvferry-sort-*")
+	if err != nil {
+		return nil, fmt.Errorf("sorting beyond memory: %w", err)
+	}
+	p := &spool{f: f}
+	if os.Remove(f.Name()) != nil { // a system that does not remove open files
+		p.name = f.Name()
+	}
+	return p, nil
+}
+
+func (p *spool) close() error {
+	err := p.f.Close()
+	if p.name != "" {
+		err = errors.Join(err, os.Remove(p.name))
+	}
+	return err
+}
+
+// frameSize is the size at which a frame ends; a larger row has one of its own.
+func (s *Sorter) frameSize() int { return min(max(minFrame, s.memory/64), maxFrame) }
+
+// fan is how many of the runs are merged at once, from the first: their frames take half of the memory.
+func (s *Sorter) fan(runs []run) int {
+	n, frames := 0, 0
+	for n < len(runs) && n < maxFan {
+		frames += max(runs[n].frame, s.frameSize())
+		if n >= 2 && frames > s.memory/2 {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// spill writes the rows in memory as a run.
+func (s *Sorter) spill() error {
+	if s.spilled == nil {
+		p, err := newSpool(s.tempDir)
+		if err != nil {
+			return err
+		}
+		s.spilled = p
+	}
+	s.sortItems()
+	w := runWriter{s: s, to: s.spilled}
+	w.begin()
+	for _, it := range s.items {
+		if err := w.add(it.prefix, s.key(it), s.value(it)); err != nil {
+			return err
+		}
+	}
+	r, err := w.end()
+	if err != nil {
+		return err
+	}
+	s.runs = append(s.runs, r)
+	s.drop()
+	return nil
+}
+
+// runWriter writes a run as frames:
+//
+//	+-------------+----------------+------+------+---+
+//	| length (4B) | checksum (4B)  | row  | row  | … |
+//	+-------------+----------------+------+------+---+
+//
+// and rows as
+//
+//	+-------------+-----------+-----------+-----+-------+
+//	| prefix (8B) | klen (4B) | vlen (4B) | key | value |
+//	+-------------+-----------+-----------+-----+-------+
+//
+// All little endian. length is that of the rows, checksum their CRC32c; no row spans frames.
+type runWriter struct {
+	s  *Sorter
+	to *spool
+	r  run
+}
+
+func (w *runWriter) begin() {
+	w.r = run{off: w.to.size}
+	w.s.frame = append(w.s.frame[:0], make([]byte, frameHeader)...)
+}
+
+func (w *runWriter) add(prefix uint64, key, value []byte) error {
+	need := rowHeader + len(key) + len(value)
+	if n := len(w.s.frame); n > frameHeader && n+need > w.s.frameSize() {
+		if err := w.flush(); err != nil {
+			return err
+		}
+	}
+	b := binary.LittleEndian.AppendUint64(w.s.frame, prefix)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(key)))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(value)))
+	b = append(append(b, key...), value...)
+	w.s.frame = b
+	w.r.items++
+	return nil
+}
+
+func (w *runWriter) flush() error {
+	b := w.s.frame
+	if uint64(len(b)-frameHeader) > 1<<32-1 {
+		return fmt.Errorf("extsort: row of %d bytes: 4 GiB is the most", len(b))
+	}
+	binary.LittleEndian.PutUint32(b, uint32(len(b)-frameHeader))
+	binary.LittleEndian.PutUint32(b[4:], crc32.Checksum(b[frameHeader:], castagnoli))
+	if _, err := w.to.f.WriteAt(b, w.to.size); err != nil {
+		return fmt.Errorf("sorting beyond memory: %w", err)
+	}
+	w.to.size += int64(len(b))
+	w.r.frame = max(w.r.frame, len(b))
+	if cap(b) > maxFrame*2 {
+		b = make([]byte, 0, w.s.frameSize())
+	}
+	w.s.frame = b[:frameHeader]
+	return nil
+}
+
+func (w *runWriter) end() (run, error) {
+	if len(w.s.frame) > frameHeader {
+		if err := w.flush(); err != nil {
+			return run{}, err
+		}
+	}
+	w.r.end = w.to.size
+	return w.r, nil
+}
+
+// cursor reads a run. prefix, head, key and value are the row it stands at; key and value are views into
+// its frame.
+type cursor struct {
+	s     *Sorter
+	from  *spool
+	off   int64
+	end   int64
+	frame []byte // of the rows read together
+	rest  []byte // of the frame
+	rank  int    // of the run, which decides between equal rows
+
+	prefix, head uint64
+	key, value   []byte
+}
+
+// next moves to the next row, io.EOF after the last.
+func (c *cursor) next() error {
+	if len(c.rest) == 0 {
+		if err := c.load(); err != nil {
+			return err
+		}
+	}
+	b := c.rest
+	if len(b) < rowHeader {
+		return c.corrupt("row", record.ErrShort)
+	}
+	klen, vlen := uint64(binary.LittleEndian.Uint32(b[8:])), uint64(binary.LittleEndian.Uint32(b[12:]))
+	if klen+vlen > uint64(len(b)-rowHeader) {
+		return c.corrupt("row", record.ErrShort)
+	}
+	c.prefix = binary.LittleEndian.Uint64(b)
+	kend := rowHeader + int(klen)
+	vend := kend + int(vlen)
+	c.key, c.value, c.rest = b[rowHeader:kend:kend], b[kend:vend:vend], b[vend:]
+	c.head = c.s.headOf(c.key)
+	return nil
+}
+
+// load reads the next frame.
+func (c *cursor) load() error {
+	if c.off == c.end {
+		return io.EOF
+	}
+	var h [frameHeader]byte
+	if c.end-c.off < frameHeader {
+		return c.corrupt("frame", record.ErrShort)
+	}
+	if err := c.read(h[:], c.off); err != nil {
+		return err
+	}
+	n := int64(binary.LittleEndian.Uint32(h[:]))
+	if n > c.end-c.off-frameHeader {
+		return c.corrupt("frame", record.ErrShort)
+	}
+	if int64(cap(c.frame)) < n || cap(c.frame) > 2*maxFrame && n <= maxFrame {
+		c.frame = make([]byte, max(int(n), min(c.s.frameSize(), int(c.end-c.off))))
+	}
+	c.frame = c.frame[:n]
+	if err := c.read(c.frame, c.off+frameHeader); err != nil {
+		return err
+	}
+	if crc32.Checksum(c.frame, castagnoli) != binary.LittleEndian.Uint32(h[4:]) {
+		return c.corrupt("frame", errChecksum)
+	}
+	c.off += frameHeader + n
+	c.rest = c.frame
+	return nil
+}
+
+var errChecksum = errors.New("checksum is wrong: what was written is not what is read")
+
+func (c *cursor) read(b []byte, off int64) error {
+	if _, err := c.from.f.ReadAt(b, off); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return fmt.Errorf("sorting beyond memory: %s: %w", c.from.f.Name(), err)
+	}
+	return nil
+}
+
+func (c *cursor) corrupt(field string, err error) error {
+	return &record.CorruptError{File: c.from.f.Name(), Off: c.off, Field: field, Err: err}
+}
