@@ -7,12 +7,10 @@ package extsort
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 )
 
 const (
@@ -99,7 +97,7 @@ func (s *Sorter) Add(prefix uint64, key, value []byte) error {
 	s.chunks[s.cur] = append(append(c, key...), value...)
 	s.items = append(s.items, it)
 	s.total++
-	if n := len(s.items); s.ordered && n > 1 && s.compareItems(s.items[n-2], it) > 0 {
+	if n := len(s.items); s.ordered && n > 1 && s.less(&s.items[n-1], &s.items[n-2]) {
 		s.ordered = false
 	}
 	return nil
@@ -241,38 +239,6 @@ func (s *Sorter) rebalance() {
 		s.chunks = s.chunks[:last]
 	}
 	s.items = make([]item, 0, want)
-}
-
-// sortItems sorts the rows in memory. Chunk and offset ascend as rows are added, which makes the order
-// of equal rows that of adding.
-func (s *Sorter) sortItems() {
-	if s.ordered {
-		return
-	}
-	slices.SortFunc(s.items, func(a, b item) int {
-		if a.prefix != b.prefix {
-			if a.prefix < b.prefix {
-				return -1
-			}
-			return 1
-		}
-		if c := s.compareKeys(a, b); c != 0 {
-			return c
-		}
-		return cmp.Compare(uint64(a.chunk)<<32|uint64(a.off), uint64(b.chunk)<<32|uint64(b.off))
-	})
-	s.ordered = true
-}
-
-func (s *Sorter) compareItems(a, b item) int {
-	if c := cmp.Compare(a.prefix, b.prefix); c != 0 {
-		return c
-	}
-	return s.compareKeys(a, b)
-}
-
-func (s *Sorter) compareKeys(a, b item) int {
-	return s.compareRows(a.head, s.key(a), b.head, s.key(b))
 }
 
 // compareRows compares keys with their heads. A head is padded with zeros, so that of two keys of equal

@@ -363,3 +363,23 @@ func BenchmarkSpill(b *testing.B) {
 		b.Fatal(err)
 	}
 }
+
+// An input that partitions badly is sorted all the same.
+func TestSortWithoutDepth(t *testing.T) {
+	s := New(Options{})
+	in := random(9, 500, 10)
+	for _, r := range in {
+		if err := s.Add(r.prefix, []byte(r.key), []byte(r.value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.quick(s.items, 0)
+	s.ordered = true
+	it, err := s.Sort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(rows(t, it), model(in, bytes.Compare)) {
+		t.Error("wrong order")
+	}
+}
