@@ -10,6 +10,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/filter"
+	"kvferry/internal/sorted"
 	"kvferry/record"
 )
 
@@ -94,6 +95,9 @@ func (x *task) open(ctx context.Context, src format.Source, write bool) error {
 	r, err := src.Records(ctx, x.DB, x.Types, x.Span, env)
 	if err != nil {
 		return err
+	}
+	if !src.Sorted() {
+		r = sorted.Records(r, sorted.Options{Memory: x.passMemory, TempDir: x.tempDir, Admit: x.admit})
 	}
 	if write && x.Group != 0 && !x.refused.Load() {
 		w, err := x.target.Shard(x.N, x.TargetDB, x.Group, x.shardMemory)

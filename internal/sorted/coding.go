@@ -1,0 +1,135 @@
+package sorted
+
+import (
+	"encoding/binary"
+	"math"
+
+	"kvferry/record"
+)
+
+// The first byte of a row's value.
+const (
+	laterRow = 0
+	firstRow = 1
+)
+
+// Flags of a header.
+const (
+	flagExpired = 1 << iota
+	flagByName
+	flagLast
+)
+
+// appendEscaped appends a key so that escaped keys compare as the keys do, whatever follows:
+// 00 becomes 00 FF, and 00 01 ends it.
+func appendEscaped(dst, key []byte) []byte {
+	for _, c := range key {
+		dst = append(dst, c)
+		if c == 0 {
+			dst = append(dst, 0xFF)
+		}
+	}
+	return append(dst, 0, 1)
+}
+
+// appendHeader appends a header:
+//
+//	+-----------+------------+-----------------+------------+----------+-----------+------------+
+//	| type (1B) | flags (1B) | expiry (varint) | len (varint) | s(db)  | s(key)    | last (16B) |
+//	+-----------+------------+-----------------+------------+----------+-----------+------------+
+//
+// s(b) is the length of b as a uvarint and then b; last is there when a flag says so.
+func appendHeader(dst []byte, h *record.Header) []byte {
+	var flags byte
+	if h.Expired {
+		flags |= flagExpired
+	}
+	if h.ByName {
+		flags |= flagByName
+	}
+	if h.Last != nil {
+		flags |= flagLast
+	}
+	dst = append(dst, byte(h.Type), flags)
+	dst = binary.AppendVarint(dst, h.ExpireMS)
+	dst = binary.AppendVarint(dst, h.Len)
+	dst = append(binary.AppendUvarint(dst, uint64(len(h.DB))), h.DB...)
+	dst = append(binary.AppendUvarint(dst, uint64(len(h.Key))), h.Key...)
+	if h.Last != nil {
+		dst = append(binary.AppendUvarint(dst, uint64(len(h.Last))), h.Last...)
+	}
+	return dst
+}
+
+// decodeHeader decodes what appendHeader wrote and returns what follows.
+func decodeHeader(h *record.Header, b []byte) ([]byte, error) {
+	d := decoder{b: b}
+	head := d.take(2)
+	*h = record.Header{DB: h.DB}
+	h.ExpireMS, h.Len = d.varint(), d.varint()
+	if db := d.sized(); string(db) != h.DB {
+		h.DB = string(db)
+	}
+	h.Key = d.sized()
+	if d.err == nil {
+		h.Type = record.Type(head[0])
+		h.Expired, h.ByName = head[1]&flagExpired != 0, head[1]&flagByName != 0
+		if head[1]&flagLast != 0 {
+			h.Last = d.sized()
+		}
+	}
+	return d.b, d.err
+}
+
+// appendElement appends an element: s(name) s(value) score(LE64).
+func appendElement(dst []byte, e *record.Element) []byte {
+	dst = append(binary.AppendUvarint(dst, uint64(len(e.Name))), e.Name...)
+	dst = append(binary.AppendUvarint(dst, uint64(len(e.Value))), e.Value...)
+	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(e.Score))
+}
+
+// decodeElement decodes what appendElement wrote and returns what follows.
+func decodeElement(e *record.Element, b []byte) ([]byte, error) {
+	d := decoder{b: b}
+	e.Name, e.Value = d.sized(), d.sized()
+	if score := d.take(8); d.err == nil {
+		e.Score = math.Float64frombits(binary.LittleEndian.Uint64(score))
+	}
+	return d.b, d.err
+}
+
+// decoder takes fields off the front of b until one is cut off.
+type decoder struct {
+	b   []byte
+	err error
+}
+
+func (d *decoder) take(n uint64) []byte {
+	if d.err == nil && n > uint64(len(d.b)) {
+		d.err = record.Short(0, "spooled record", int(min(n, math.MaxInt32)), len(d.b))
+	}
+	if d.err != nil {
+		return nil
+	}
+	v := d.b[:n:n]
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) sized() []byte {
+	n, w := binary.Uvarint(d.b)
+	if w <= 0 {
+		w = len(d.b) + 1
+	}
+	d.take(uint64(w))
+	return d.take(n)
+}
+
+func (d *decoder) varint() int64 {
+	n, w := binary.Varint(d.b)
+	if w <= 0 {
+		w = len(d.b) + 1
+	}
+	d.take(uint64(w))
+	return n
+}

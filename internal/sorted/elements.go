@@ -1,0 +1,109 @@
+package sorted
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+
+	"kvferry/internal/extsort"
+	"kvferry/record"
+)
+
+// ByName returns a reader of r's records whose elements come in bytewise order of their names, lists
+// and strings in their own. It owns r. Records that come so already are passed through.
+func ByName(r record.Reader, o Options) record.Reader {
+	return &byName{Reader: r, sorter: extsort.New(extsort.Options{Memory: o.Memory, TempDir: o.TempDir})}
+}
+
+// byName sorts rows of name, and score(LE64) value.
+type byName struct {
+	record.Reader
+	sorter *extsort.Sorter
+	sort   bool              // the current record needs it
+	rows   *extsort.Iterator // nil before its first Read
+	header record.Header
+	batch  [64]record.Element
+	row    []byte
+	views  [][]byte // copies of the batch being read: an iterator's views end with the next row
+}
+
+// Next moves to the next record.
+func (s *byName) Next() (*record.Header, error) {
+	h, err := s.Reader.Next()
+	if err != nil {
+		return nil, err
+	}
+	s.rows = nil
+	s.sort = !h.ByName && (h.Type == record.Hash || h.Type == record.Set || h.Type == record.ZSet)
+	if !s.sort {
+		return h, nil
+	}
+	s.sorter.Reset()
+	s.header = *h
+	s.header.ByName = true
+	return &s.header, nil
+}
+
+// Read fills dst.
+func (s *byName) Read(dst []record.Element) (int, error) {
+	if !s.sort {
+		return s.Reader.Read(dst)
+	}
+	if s.rows == nil {
+		if err := s.load(); err != nil {
+			return 0, err
+		}
+	}
+	n := 0
+	for n < len(dst) {
+		_, name, value, err := s.rows.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return n, err
+		}
+		s.keep(n, name, value, &dst[n])
+		n++
+	}
+	if n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// keep copies a row's views, which end with the next row, into buffers of the batch.
+func (s *byName) keep(i int, name, value []byte, e *record.Element) {
+	if i == len(s.views) {
+		s.views = append(s.views, nil)
+	}
+	b := append(append(s.views[i][:0], name...), value[8:]...)
+	s.views[i] = b
+	e.Name, e.Value = b[:len(name):len(name)], b[len(name):]
+	e.Score = math.Float64frombits(binary.LittleEndian.Uint64(value))
+}
+
+// load reads all elements of the current record.
+func (s *byName) load() error {
+	for {
+		n, err := s.Reader.Read(s.batch[:])
+		if err == io.EOF {
+			s.rows, err = s.sorter.Sort()
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		for i := range s.batch[:n] {
+			e := &s.batch[i]
+			s.row = append(binary.LittleEndian.AppendUint64(s.row[:0], math.Float64bits(e.Score)), e.Value...)
+			if err := s.sorter.Add(0, e.Name, s.row); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// Close closes the source and removes what is on disk.
+func (s *byName) Close() error { return errors.Join(s.Reader.Close(), s.sorter.Close()) }

@@ -1,0 +1,195 @@
+// Package sorted puts records, or the elements within them, in order where a source cannot: within
+// a budget of memory, with the rest on disk.
+package sorted
+
+import (
+	"errors"
+	"io"
+
+	"kvferry/internal/extsort"
+	"kvferry/record"
+)
+
+// chunkSize is about how many bytes of elements are sorted as one row.
+const chunkSize = 32 << 10
+
+// Options says how to sort.
+type Options struct {
+	Memory  int64
+	TempDir string
+	// Admit says what becomes of a record: those that are not record.Copied are settled in the
+	// source and left out. nil admits all. Settling an admitted record after sorting has no effect,
+	// its source row being long gone.
+	Admit func(*record.Header) record.Class
+}
+
+// Records returns a reader of r's records in (key, type) order. It owns r, and reads all of it before
+// it yields the first record. Records of the same key and type come as r had them.
+func Records(r record.Reader, o Options) record.Reader {
+	if o.Admit == nil {
+		o.Admit = func(*record.Header) record.Class { return record.Copied }
+	}
+	return &records{
+		source: r,
+		admit:  o.Admit,
+		sorter: extsort.New(extsort.Options{Memory: o.Memory, TempDir: o.TempDir}),
+	}
+}
+
+// records sorts rows of
+//
+//	key    the user key, escaped so that bytewise order of rows is (key, type) order; type
+//	value  0 and elements, or 1, a header and elements: the first row of a record
+type records struct {
+	source record.Reader
+	admit  func(*record.Header) record.Class
+	sorter *extsort.Sorter
+	rows   *extsort.Iterator // nil before the first Next
+
+	key, value []byte // of the row being made
+	batch      [64]record.Element
+
+	pending []byte // value of the row that Next or Read stopped at; nil when there is none
+	ended   bool
+	reading bool // a record is current
+	body    []byte
+	header  record.Header
+	kept    []byte // what header points to
+}
+
+// Next moves to the next record.
+func (s *records) Next() (*record.Header, error) {
+	if s.rows == nil {
+		if err := s.sort(); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		if err := s.peek(); err != nil {
+			return nil, err
+		}
+		value := s.pending
+		s.pending = nil
+		if len(value) > 0 && value[0] == firstRow {
+			return s.begin(value[1:])
+		}
+	}
+}
+
+// peek makes the next row pending.
+func (s *records) peek() error {
+	if s.ended {
+		return io.EOF
+	}
+	if s.pending != nil {
+		return nil
+	}
+	_, _, value, err := s.rows.Next()
+	s.pending, s.ended = value, err == io.EOF
+	return err
+}
+
+// begin takes over a header. The row's views end with the next row, so it is copied.
+func (s *records) begin(b []byte) (*record.Header, error) {
+	body, err := decodeHeader(&s.header, b)
+	if err != nil {
+		return nil, err
+	}
+	s.kept = append(append(s.kept[:0], s.header.Key...), s.header.Last...)
+	n := len(s.header.Key)
+	s.header.Key = s.kept[:n:n]
+	if s.header.Last != nil {
+		s.header.Last = s.kept[n:]
+	}
+	s.body, s.reading = body, true
+	return &s.header, nil
+}
+
+// Read fills dst from the current row, and from the record's next one when that is used up.
+func (s *records) Read(dst []record.Element) (int, error) {
+	for s.reading && len(s.body) == 0 {
+		err := s.peek()
+		if err == io.EOF || err == nil && s.pending[0] == firstRow {
+			s.reading = false
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+		s.body, s.pending = s.pending[1:], nil
+	}
+	if !s.reading {
+		return 0, io.EOF
+	}
+	n := 0
+	for n < len(dst) && len(s.body) > 0 {
+		rest, err := decodeElement(&dst[n], s.body)
+		if err != nil {
+			return n, err
+		}
+		s.body = rest
+		n++
+	}
+	return n, nil
+}
+
+// Settle does nothing: records are settled as they are read from the source.
+func (s *records) Settle(record.Class) {}
+
+// Close closes the source and removes what is on disk.
+func (s *records) Close() error { return errors.Join(s.source.Close(), s.sorter.Close()) }
+
+// sort reads the whole source.
+func (s *records) sort() error {
+	for {
+		h, err := s.source.Next()
+		if err == io.EOF {
+			s.rows, err = s.sorter.Sort()
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		if class := s.admit(h); class != record.Copied {
+			s.source.Settle(class)
+			continue
+		}
+		if err := s.add(h); err != nil {
+			return err
+		}
+	}
+}
+
+// add adds the current record of the source, in rows of about chunkSize.
+func (s *records) add(h *record.Header) error {
+	s.key = append(appendEscaped(s.key[:0], h.Key), byte(h.Type))
+	s.value = appendHeader(append(s.value[:0], firstRow), h)
+	for {
+		n, err := s.source.Read(s.batch[:])
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		for i := range s.batch[:n] {
+			s.value = appendElement(s.value, &s.batch[i])
+			if len(s.value) >= chunkSize {
+				if err := s.sorter.Add(0, s.key, s.value); err != nil {
+					return err
+				}
+				s.value = append(s.value[:0], laterRow)
+			}
+		}
+	}
+	if len(s.value) == 1 {
+		return nil // the last row was full
+	}
+	if err := s.sorter.Add(0, s.key, s.value); err != nil {
+		return err
+	}
+	if cap(s.value) > 4*chunkSize {
+		s.value = nil // one huge element is no reason to hold so much
+	}
+	return nil
+}
