@@ -20,6 +20,11 @@ const (
 // Finish makes the directory a database. Until CURRENT is in place, the last step, nobody would
 // take it for one.
 func (b *builder) Finish() error {
+	for _, t := range b.closedTables() {
+		if err := b.synced(t.File); err != nil {
+			return err
+		}
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.finished {

@@ -72,6 +72,7 @@ func (r *run) cut() error {
 		os.Remove(r.path())
 		return err
 	}
+	r.b.sync(r.file, w.out.done)
 	r.tables = append(r.tables, store.Table{
 		File:     r.file,
 		Keyspace: r.space.name,
@@ -111,6 +112,7 @@ func (r *run) Abort() {
 		r.table = nil
 	}
 	for _, t := range r.tables {
+		r.b.synced(t.File)
 		os.Remove(filepath.Join(r.b.dir, t.File))
 	}
 	r.b.closed(r, nil)

@@ -356,6 +356,26 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// TestSyncFails writes a table where the kernel takes bytes but cannot make them durable.
+func TestSyncFails(t *testing.T) {
+	if f, err := os.Create(os.DevNull); err != nil || f.Sync() == nil {
+		t.Skip("no device here that refuses to sync")
+	}
+	dir := filepath.Join(t.TempDir(), "db")
+	must(t, os.Mkdir(dir, 0o755))
+	name := "run-0-000000-0000000000000000-000000.tmp"
+	must(t, os.Symlink(os.DevNull, filepath.Join(dir, name)))
+	b, err := rocksfile.Create(dir, store.BuildOptions{Sync: true})
+	must(t, err)
+	writeRun(t, b, "default", 0, 0, []testRow{{key: []byte("a")}})
+	writeRun(t, b, "default", 0, 1, []testRow{{key: []byte("b")}})
+	if got := b.Tables(0); len(got) != 1 || string(got[0].First) != "b" {
+		t.Errorf("the journal gets %+v", got)
+	}
+	wantError(t, b.Finish(), filepath.Join(dir, name), "sync")
+	b.Abort()
+}
+
 func TestCreateRefuses(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "CURRENT"), nil, 0o644))

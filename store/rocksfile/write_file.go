@@ -1,6 +1,7 @@
 package rocksfile
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
@@ -14,8 +15,9 @@ type tableFile struct {
 	pool  *sync.Pool // of *[]byte
 	buf   *[]byte    // nil until the first write: runs that wait hold no memory
 	limit int
-	size  int64 // bytes handed over
-	sync  bool
+	size  int64   // bytes handed over
+	sync  *syncer // nil: not made durable here
+	done  *syncing
 	err   error
 }
 
@@ -56,33 +58,75 @@ func (t *tableFile) write(p []byte) error {
 	return t.err
 }
 
-// Finish writes out and closes the file, synced when the builder asks for it.
+// Finish writes out and closes the file. Making it durable goes on in the background.
 func (t *tableFile) Finish() error {
 	err := t.flush()
-	if err == nil && t.sync {
-		err = t.f.Sync()
+	t.release()
+	f := t.f
+	t.f = nil
+	if err == nil && t.sync != nil {
+		t.done = t.sync.start(f)
+		return nil
 	}
-	if cerr := t.close(); err == nil {
+	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
 	return err
 }
 
 // Abort closes the file as it is.
-func (t *tableFile) Abort() { t.close() }
-
-func (t *tableFile) close() error {
-	if t.f == nil {
-		return nil
+func (t *tableFile) Abort() {
+	t.release()
+	if t.f != nil {
+		t.f.Close()
+		t.f = nil
 	}
-	err := t.f.Close()
-	t.f = nil
+}
+
+func (t *tableFile) release() {
 	if t.buf != nil {
 		*t.buf = (*t.buf)[:0]
 		t.pool.Put(t.buf)
 		t.buf = nil
 	}
-	return err
+}
+
+// syncer makes files durable beside the workers, which would otherwise wait for the disk after
+// every table.
+type syncer struct{ slots chan struct{} }
+
+// syncing is a file on its way to the disk. err counts once done is closed.
+type syncing struct {
+	done chan struct{}
+	err  error
+}
+
+// start syncs and closes f; in the background while there is a slot.
+func (s *syncer) start(f *os.File) *syncing {
+	out := &syncing{done: make(chan struct{})}
+	finish := func() {
+		defer close(out.done)
+		out.err = errors.Join(f.Sync(), f.Close())
+	}
+	select {
+	case s.slots <- struct{}{}:
+		go func() {
+			finish()
+			<-s.slots
+		}()
+	default:
+		finish()
+	}
+	return out
+}
+
+// wait returns when the file is durable, or will not be. A nil syncing is done.
+func (s *syncing) wait() error {
+	if s == nil {
+		return nil
+	}
+	<-s.done
+	return s.err
 }
 
 // writeFile writes a small file and makes it durable.

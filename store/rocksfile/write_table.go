@@ -72,7 +72,7 @@ func (b *builder) newTable(path string, s *space) (*tableWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tableWriter{out: &tableFile{f: f, pool: &b.buffers, limit: b.opts.Buffer, sync: b.opts.Sync}}
+	t := &tableWriter{out: &tableFile{f: f, pool: &b.buffers, limit: b.opts.Buffer, sync: b.syncs}}
 	t.w = sstable.NewWriter(t.out, s.opts.WriterOptions, &t.prev)
 	return t, nil
 }
