@@ -1,12 +1,16 @@
 package command
 
 import (
+	"os"
+	"path/filepath"
 	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"kvferry/format"
+	"kvferry/store"
+	"kvferry/store/rocksfile"
 )
 
 // Default returns the app with every format and store of this build. This is the one place that
@@ -14,7 +18,10 @@ import (
 func Default(version string) *App {
 	return &App{
 		Formats:     []format.Format{},
-		Drivers:     []Driver{},
+		Drivers: []Driver{
+			{Name: "rocksdb", Open: rocksfile.Open, Create: rocksfile.Create, Peek: peekTables("rocksdb")},
+			{Name: "leveldb", Open: rocksfile.Open, Create: rocksfile.CreateLevelDB, Peek: peekTables("leveldb")},
+		},
 		Version:     version,
 		Now:         time.Now,
 		LimitMemory: limitMemory,
@@ -24,7 +31,28 @@ func Default(version string) *App {
 // commands lists the subcommands.
 func (a *App) commands() []*cobra.Command {
 	return []*cobra.Command{
+		a.convert(),
+		a.dump(),
+		a.formats(),
 		a.version(),
+	}
+}
+
+// peekTables looks at a directory of tables of one kind.
+func peekTables(kind string) func(dir string) (format.StoreEvidence, error) {
+	return func(dir string) (format.StoreEvidence, error) {
+		if _, err := os.Lstat(filepath.Join(dir, "CURRENT")); err != nil {
+			return format.StoreEvidence{}, store.ErrNotStore
+		}
+		found, keyspaces, err := rocksfile.Peek(dir)
+		if err == nil && found != kind {
+			return format.StoreEvidence{}, store.ErrNotStore
+		}
+		ev := format.StoreEvidence{Kind: found, Err: err}
+		for _, k := range keyspaces {
+			ev.Keyspaces = append(ev.Keyspaces, format.KeyspaceEvidence{Name: k.Name, Comparer: k.Comparer})
+		}
+		return ev, nil
 	}
 }
 

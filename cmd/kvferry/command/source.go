@@ -24,6 +24,7 @@ const defaultMemory = 512 << 20
 type SourceFlags struct {
 	walDir    string
 	allowLive bool
+	resort    bool
 	verbose   bool
 	tempDir   string
 	memory    sizeFlag
@@ -36,6 +37,7 @@ func (f *SourceFlags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.walDir, "wal-dir", "", "`directory` of the logs, when they are not beside the tables")
 	fs.BoolVar(&f.allowLive, "allow-live", false, "read a database that a running process holds")
+	fs.BoolVar(&f.resort, "resort", false, "distrust the order of tables and sort those that are not in order")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the evidence that the format was detected by")
 	fs.StringVar(&f.tempDir, "temp-dir", "", "`directory` for what does not fit into memory")
 	fs.Var(&f.memory, "memory", "resident memory to stay below")
@@ -90,6 +92,7 @@ func (a *App) Open(ctx context.Context, cmd *cobra.Command, location string, f *
 		WALDir: f.walDir,
 		Options: store.Options{
 			AllowLive: f.allowLive,
+			Resort:    f.resort,
 			Memory:    f.Memory() / 8,
 			TempDir:   f.tempDir,
 			Report:    report,

@@ -1,0 +1,237 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kvferry/convert"
+	"kvferry/format"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+const convertHelp = `Convert a dataset into another format, or rewrite it in its own.
+
+The source is only read. The target is written beside its path, read back, compared with the source
+by fingerprint, and put in its place by one rename: its path exists only when it is complete. An
+existing target is never touched. A report is left at <target>.kvferry-report.json.
+
+What the target cannot hold is a loss. A conversion with losses is refused, with a list of them,
+unless --allow-loss names their kinds.
+
+A run that dies can be continued with --resume. A run that fails or is cancelled leaves nothing,
+unless --resume was given.
+` + exitHelp
+
+const convertExample = `  kvferry convert /data/pika/dump blackwidow:/data/new
+  kvferry convert --dry-run /data/pika/dump blackwidow:/data/new
+  kvferry convert --type hash,zset --match 'user:*' nemo:/data/old nemo:/data/users
+  kvferry convert -f job.yaml --workers 4 /data/pika/dump blackwidow:/data/new`
+
+// convertFlags are the flags of convert.
+type convertFlags struct {
+	source    SourceFlags
+	filter    FilterFlags
+	workers   int
+	expired   string
+	layout    string
+	allowLoss []string
+	version   int32
+	dryRun    bool
+	resume    bool
+	noProve   bool
+	progress  string
+}
+
+// convert moves a dataset into another format.
+func (a *App) convert() *cobra.Command {
+	var f convertFlags
+	cmd := &cobra.Command{
+		Use:     "convert SRC FORMAT:DST",
+		Short:   "Convert a dataset into another format, proved before it is published",
+		Long:    convertHelp,
+		Example: convertExample,
+		Args:    exactArgs(2),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.runConvert(cmd, &f, args[0], args[1]) },
+	}
+	f.source.Register(cmd)
+	f.filter.Register(cmd)
+	fs := cmd.Flags()
+	fs.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "tasks to run at once; the result does not depend on it")
+	fs.StringVar(&f.expired, "expired", "drop", "what becomes of expired keys: drop or keep")
+	fs.StringVar(&f.layout, "layout", "auto", "where databases lie: flat, db (db0, db1, …) or auto, as the source has it")
+	fs.StringSliceVar(&f.allowLoss, "allow-loss", nil, "`kinds` of losses to accept")
+	fs.Int32Var(&f.version, "version-epoch", 1, "`version` of all collections in the target")
+	fs.BoolVar(&f.dryRun, "dry-run", false, "read the source and show what would be written and lost; write nothing")
+	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion; keep this one when it fails")
+	fs.BoolVar(&f.noProve, "no-prove", false, "publish without reading back (for benchmarks)")
+	fs.StringVar(&f.progress, "progress", "auto", "bar, json (lines on standard error), none, or auto: a bar on a terminal")
+	return cmd
+}
+
+// runConvert is one conversion: flags to options, the library, the printer.
+func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) error {
+	o, err := a.convertOptions(cmd, f, src, dst)
+	if err != nil {
+		return err
+	}
+	show, err := newProgress(f.progress, a.Terminal, cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	o.Progress = show.tell
+	if a.LimitMemory != nil {
+		a.LimitMemory(o.Memory)
+	}
+	run := convert.Run
+	if f.dryRun {
+		run = convert.DryRun
+	}
+	rep, err := run(cmd.Context(), o)
+	show.end()
+	if rep != nil {
+		printReport(cmd.OutOrStdout(), rep)
+	}
+	return explainConvert(cmd.ErrOrStderr(), err)
+}
+
+// convertOptions turns flags into options.
+func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst string) (*convert.Options, error) {
+	filter, err := f.filter.Filter()
+	if err != nil {
+		return nil, err
+	}
+	o := &convert.Options{Filter: filter, AllowLoss: f.allowLoss, Version: f.version, Now: f.source.Clock(a),
+		NowGiven: !f.source.now.IsZero(), Workers: f.workers, Memory: f.source.Memory(), TempDir: f.source.TempDir(),
+		NoProve: f.noProve, Resume: f.resume, Tool: a.Version}
+	if o.KeepExpired, err = keepExpired(f.expired); err != nil {
+		return nil, err
+	}
+	if o.Layout, err = parseLayout(f.layout); err != nil {
+		return nil, err
+	}
+	if f.workers < 1 || f.workers > 256 {
+		return nil, usagef("--workers %d: want 1 to 256", f.workers)
+	}
+	if f.version < 0 || f.version&0xFF == 0xFF {
+		return nil, usagef("--version-epoch %d: the original engines lose sight of versions whose low byte is 0xFF", f.version)
+	}
+	if o.Memory < minMemory {
+		return nil, usagef("--memory %s: at least 32MiB", f.source.memory.String())
+	}
+	if o.Target, err = a.target(dst); err != nil {
+		return nil, err
+	}
+	if o.Source, err = a.input(cmd, src, &f.source); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// minMemory is the least that --memory may promise.
+const minMemory = 32 << 20
+
+// input finds the source and says how it is opened.
+func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags) (convert.Input, error) {
+	found, err := a.locate(cmd, location, f)
+	if err != nil {
+		return convert.Input{}, err
+	}
+	return convert.Input{
+		Format: found.format,
+		Store:  found.driver.Name,
+		Path:   found.Location.Path,
+		Open: func(ctx context.Context, change func(*store.Options)) (format.Source, error) {
+			o := format.OpenOptions{Store: found.driver.Open, WALDir: f.walDir}
+			o.Options.AllowLive = f.allowLive
+			change(&o.Options)
+			o.Options.Resort = o.Options.Resort || f.resort
+			return found.format.Open(ctx, found.Location.Path, &o)
+		},
+	}, nil
+}
+
+// target reads the location of a target: its format must be named, its store may be.
+func (a *App) target(location string) (convert.Output, error) {
+	loc, err := ParseLocation(location)
+	if err != nil {
+		return convert.Output{}, usagef("%w", err)
+	}
+	if loc.Format == "" {
+		return convert.Output{}, usagef("target %s: name its format, such as blackwidow:%s", location, location)
+	}
+	f, err := a.format(loc.Format)
+	if err != nil {
+		return convert.Output{}, err
+	}
+	support, err := writable(f, loc.Store)
+	if err != nil {
+		return convert.Output{}, err
+	}
+	d, err := a.driver(support)
+	if err != nil {
+		return convert.Output{}, err
+	}
+	if d.Create == nil {
+		return convert.Output{}, usagef("this build does not write %s", d.Name)
+	}
+	return convert.Output{Format: f, Store: d.Name, Path: loc.Path, Create: d.Create, Open: d.Open}, nil
+}
+
+// writable returns the store that a format is written to: the one named, or its first.
+func writable(f format.Format, name string) (string, error) {
+	var names []string
+	for _, s := range f.Limits().Stores {
+		if name != "" && s.Store == name && !s.Write {
+			return "", usagef("%s+%s cannot be written: %s", f.Name(), name, s.Why)
+		}
+		if s.Write && (name == "" || s.Store == name) {
+			return s.Store, nil
+		}
+		names = append(names, s.Store)
+	}
+	return "", usagef("%s is not written to %q: it knows %s", f.Name(), name, strings.Join(names, ", "))
+}
+
+func keepExpired(s string) (bool, error) {
+	if !slices.Contains([]string{"keep", "drop"}, s) {
+		return false, usagef("--expired %q: want keep or drop", s)
+	}
+	return s == "keep", nil
+}
+
+func parseLayout(s string) (format.Layout, error) {
+	switch s {
+	case "auto":
+		return format.LayoutAuto, nil
+	case "flat":
+		return format.LayoutFlat, nil
+	case "db":
+		return format.LayoutDB, nil
+	}
+	return 0, usagef("--layout %q: want flat, db or auto", s)
+}
+
+// explainConvert lists losses on stderr and gives the error its exit code.
+func explainConvert(stderr io.Writer, err error) error {
+	var loss *convert.LossError
+	if !errors.As(err, &loss) {
+		return err
+	}
+	for _, l := range loss.Refused() {
+		printLoss(stderr, &l)
+	}
+	for _, l := range loss.Refused() {
+		if l.Kind == record.LossDamaged {
+			fmt.Fprintln(stderr, "damaged means that the source contradicts itself: what the findings name may be missing or wrong")
+		}
+	}
+	return &ExitError{Code: ExitLossy, Err: loss}
+}

@@ -1,0 +1,109 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kvferry/format"
+)
+
+// formats prints what each format can hold and what this build can do with it.
+func (a *App) formats() *cobra.Command {
+	return &cobra.Command{
+		Use:   "formats",
+		Short: "Show what each format can hold and which stores this build reads and writes",
+		Long: "Show what each format can hold (types, keys, scores, expiry, databases) and which stores this\n" +
+			"build reads and writes." + exitHelp,
+		Args: exactArgs(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for i, f := range a.Formats {
+				if i > 0 {
+					fmt.Fprintln(cmd.OutOrStdout())
+				}
+				if err := printFormat(cmd.OutOrStdout(), f); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func printFormat(w io.Writer, f format.Format) error {
+	l := f.Limits()
+	fmt.Fprintf(w, "%s: %s\n", f.Name(), l.Detail)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(name, text string) { fmt.Fprintf(t, "  %s\t%s\n", name, text) }
+	row("types", strings.ReplaceAll(l.Types.String(), ",", ", "))
+	row("keys", keysText(&l))
+	row("elements", limitText(l.MaxElements, "%d in a collection"))
+	row("scores", scoresText(&l))
+	row("expiry", expiryText(&l))
+	row("one name", map[bool]string{true: "may stand under several types", false: "stands under one type"}[l.SameName])
+	row("databases", l.Databases)
+	for _, s := range l.Stores {
+		row("on "+s.Store, supportText(s))
+	}
+	for _, d := range l.OtherDetails {
+		row("also", d)
+	}
+	return t.Flush()
+}
+
+func limitText(n int64, text string) string {
+	if n == 0 {
+		return "no limit"
+	}
+	return "at most " + fmt.Sprintf(text, n)
+}
+
+func keysText(l *format.Limits) string {
+	text := limitText(int64(l.MaxKey), "%d bytes for collections")
+	if !l.EmptyKey {
+		text += ", not empty for collections"
+	}
+	return text
+}
+
+func scoresText(l *format.Limits) string {
+	switch {
+	case l.ScoreDetail != "":
+		return l.ScoreDetail
+	case l.MaxScore == 0 || math.IsInf(l.MaxScore, 0):
+		return "any number"
+	}
+	return fmt.Sprintf("-%g to %g", l.MaxScore, l.MaxScore)
+}
+
+func expiryText(l *format.Limits) string {
+	text := "in milliseconds"
+	if l.Seconds {
+		text = "in seconds"
+	}
+	if l.MaxExpireMS != 0 {
+		text += ", until " + time.UnixMilli(l.MaxExpireMS).UTC().Format(time.RFC3339)
+	}
+	return text
+}
+
+func supportText(s format.StoreSupport) string {
+	text := "neither read nor written"
+	switch {
+	case s.Read && s.Write:
+		text = "read and written"
+	case s.Read:
+		text = "read only"
+	case s.Write:
+		text = "written only"
+	}
+	if s.Why != "" {
+		text += ": " + s.Why
+	}
+	return text
+}

@@ -1,0 +1,192 @@
+package command
+
+import (
+	"fmt"
+	"io"
+
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"kvferry/convert"
+	"kvferry/record"
+)
+
+// printReport tells people what a conversion did, or would do.
+func printReport(w io.Writer, r *convert.Report) {
+	verb := "converted"
+	if r.DryRun {
+		verb = "would convert"
+	}
+	fmt.Fprintf(w, "%s %s (%s on %s, %d files, %s)\n", verb, r.Source.Path, r.Source.Format, r.Source.Store,
+		r.Source.Files, bytesText(r.Source.Bytes))
+	if r.DryRun {
+		fmt.Fprintf(w, "     into %s (%s on %s)\n", r.Target.Path, r.Target.Format, r.Target.Store)
+	} else {
+		fmt.Fprintf(w, "     into %s (%s on %s, %d files, %s)\n", r.Target.Path, r.Target.Format, r.Target.Store,
+			r.Target.Files, bytesText(r.Target.Bytes))
+	}
+	printParts(w, r)
+	printLedger(w, r.Ledger)
+	for i := range r.Losses {
+		printLoss(w, &r.Losses[i])
+	}
+	for i := range r.Findings {
+		printFinding(w, &r.Findings[i])
+	}
+	printProof(w, r)
+	printTimings(w, r)
+	for _, line := range r.SlaveOf {
+		fmt.Fprintf(w, "to follow the old server from where the dump ends: %s\n", line)
+	}
+	if !r.DryRun {
+		fmt.Fprintf(w, "report: %s\n", convert.ReportPath(r.Target.Path))
+	}
+}
+
+// printParts prints records and elements by database and type.
+func printParts(w io.Writer, r *convert.Report) {
+	fmt.Fprintln(w)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "database\ttype\trecords\telements\t\n")
+	for _, p := range r.Parts {
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t\n", p.DB, p.Type, p.Records, p.Elements)
+	}
+	fmt.Fprintf(t, "all\t\t%d\t%d\t\n", r.Records(), r.Elements())
+	t.Flush()
+}
+
+// printLedger prints what became of the rows: one line a keyspace, a column for each class that
+// occurs.
+func printLedger(w io.Writer, ledger []convert.Account) {
+	var classes []string
+	for c := range record.NumClasses {
+		name := record.Class(c).String()
+		if slices.ContainsFunc(ledger, func(a convert.Account) bool { return a.Classes[name] != 0 }) {
+			classes = append(classes, name)
+		}
+	}
+	fmt.Fprintln(w, "\nrows of the source, each in one class:")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "keyspace\trows\t%s\t\n", strings.Join(classes, "\t"))
+	for _, a := range ledger {
+		fmt.Fprintf(t, "%s\t%d\t", a.Keyspace, a.Rows)
+		for _, c := range classes {
+			fmt.Fprintf(t, "%d\t", a.Classes[c])
+		}
+		fmt.Fprintln(t)
+	}
+	t.Flush()
+	printEntries(w, ledger)
+}
+
+// printEntries prints the physical entries behind the rows, over all keyspaces.
+func printEntries(w io.Writer, ledger []convert.Account) {
+	var sum convert.Entries
+	for _, a := range ledger {
+		sum.Read += a.Entries.Read
+		sum.Visible += a.Entries.Visible
+		sum.Superseded += a.Entries.Superseded
+		sum.Tombstones += a.Entries.Tombstones
+		sum.RangeDeleted += a.Entries.RangeDeleted
+		sum.Folded += a.Entries.Folded
+	}
+	fmt.Fprintf(w, "%d entries read = %d rows + %d superseded + %d tombstones + %d range-deleted + %d folded\n",
+		sum.Read, sum.Visible, sum.Superseded, sum.Tombstones, sum.RangeDeleted, sum.Folded)
+	bad := 0
+	for _, a := range ledger {
+		if a.Check != "ok" {
+			fmt.Fprintf(w, "the ledger of %s does not add up: %s\n", a.Keyspace, a.Check)
+			bad++
+		}
+	}
+	if bad == 0 {
+		fmt.Fprintln(w, "the ledger adds up")
+	}
+	fmt.Fprintln(w)
+}
+
+// printLoss prints one kind of loss with its samples.
+func printLoss(w io.Writer, l *convert.LossKind) {
+	state := "not allowed"
+	switch {
+	case l.Note:
+		state = "note"
+	case l.Allowed:
+		state = "allowed"
+	}
+	effect := "written changed"
+	if l.Drops {
+		effect = "left out"
+	}
+	fmt.Fprintf(w, "loss %s: %d, %s (%s)\n", l.Kind, l.Count, effect, state)
+	printSamples(w, l.Samples, l.Count)
+}
+
+// printFinding prints one kind of finding with its samples.
+func printFinding(w io.Writer, f *convert.FindingKind) {
+	fmt.Fprintf(w, "%s %s: %d\n", f.Severity, f.Kind, f.Count)
+	printSamples(w, f.Samples, f.Count)
+}
+
+func printSamples(w io.Writer, samples []convert.Sample, count int64) {
+	for _, s := range samples {
+		fmt.Fprintf(w, "  %s\n", s)
+	}
+	if more := count - int64(len(samples)); more > 0 {
+		fmt.Fprintf(w, "  and %d more\n", more)
+	}
+}
+
+func printProof(w io.Writer, r *convert.Report) {
+	switch {
+	case r.Proof.Done:
+		fmt.Fprintf(w, "proved: read back, and all %d fingerprints are equal (expiry in %s)\n", len(r.Parts), r.Proof.Unit)
+	case r.DryRun:
+		fmt.Fprintln(w, "dry run: nothing was written")
+	default:
+		fmt.Fprintf(w, "NOT PROVED: %s; nobody has checked that the target holds what the source does\n", r.Proof.Why)
+	}
+}
+
+func printTimings(w io.Writer, r *convert.Report) {
+	t := r.Timings
+	fmt.Fprintf(w, "time: %s", secondsText(t.Total))
+	var parts []string
+	for _, p := range []struct {
+		name string
+		took float64
+	}{{"run", t.Run}, {"finish", t.Finish}, {"proof", t.Prove}} {
+		if p.took > 0 {
+			parts = append(parts, p.name+" "+secondsText(p.took))
+		}
+	}
+	fmt.Fprintf(w, " (%s)", strings.Join(parts, ", "))
+	if t.Total > 0 && !t.Resumed {
+		fmt.Fprintf(w, ", %.0f elements and %s of source a second", float64(r.Elements())/t.Total,
+			bytesText(int64(float64(r.Source.Bytes)/t.Total)))
+	}
+	if t.Resumed {
+		fmt.Fprint(w, ", resumed")
+	}
+	fmt.Fprintln(w)
+}
+
+func secondsText(s float64) string {
+	return time.Duration(s * float64(time.Second)).Round(time.Millisecond).String()
+}
+
+// bytesText writes a number of bytes for people.
+func bytesText(n int64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	f, i := float64(n), 0
+	for f >= 1024 && i < len(units)-1 {
+		f /= 1024
+		i++
+	}
+	if i == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", f, units[i])
+}
