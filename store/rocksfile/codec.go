@@ -1,0 +1,253 @@
+package rocksfile
+
+import (
+	"bytes"
+	"compress/bzip2"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+)
+
+// Compressed blocks of RocksDB, but for snappy, start with the size they decompress to:
+//
+//	compress format 2 (format_version 2 and later), and zstd always:  varint32
+//	compress format 1 (format_version 0 and 1): none for zlib and bzip2; 8 bytes for LZ4, little endian
+//
+// LevelDB's blocks have no such size.
+
+// maxBlock bounds what a block may decompress to: rows are below 4 GiB in any engine, and far
+// below in practice.
+const maxBlock = 1 << 31
+
+// firstGuess is how much room a decompressor starts with beyond what its input suggests, so that a
+// damaged size cannot ask for memory that nothing fills.
+const firstGuess = 1 << 20
+
+var errSize = errors.New("decompressed size is impossible")
+
+// unpackers lends unpackers to goroutines; all of one pool use the same dictionary.
+type unpackers struct{ pool sync.Pool }
+
+// unpack decompresses src into dst's room, which may move. format is the compress format, 1 or 2.
+func (p *unpackers) unpack(dst []byte, codec byte, src []byte, format int, dict []byte) ([]byte, error) {
+	if codec == codecSnappy {
+		return unpackSnappy(dst, src)
+	}
+	u, _ := p.pool.Get().(*unpacker)
+	if u == nil {
+		u = new(unpacker)
+	}
+	defer p.pool.Put(u)
+	return u.unpack(dst, codec, src, format, dict)
+}
+
+// unpacker decompresses blocks for one goroutine, keeping what can be reused.
+type unpacker struct {
+	inflate io.ReadCloser
+	src     bytes.Reader
+	zstd    *zstd.Decoder
+}
+
+func (u *unpacker) unpack(dst []byte, codec byte, src []byte, format int, dict []byte) ([]byte, error) {
+	switch codec {
+	case codecLZ4, codecLZ4HC:
+		size, src, err := sizePrefix(src, format, true)
+		if err != nil {
+			return nil, err
+		}
+		return unpackLZ4(dst, src, size, dict)
+	case codecZlib:
+		size, src, err := sizePrefix(src, format, false)
+		if err != nil {
+			return nil, err
+		}
+		return u.unpackZlib(dst, src, size, dict)
+	case codecBzip2:
+		size, src, err := sizePrefix(src, format, false)
+		if err != nil {
+			return nil, err
+		}
+		u.src.Reset(src)
+		return readGrowing(dst, bzip2.NewReader(&u.src), size, len(src))
+	case codecZstdLevelDB:
+		return u.unpackZstd(dst, src, -1, nil)
+	case codecZstd, codecZstdNF:
+		size, src, err := sizePrefix(src, 2, false)
+		if err != nil {
+			return nil, err
+		}
+		return u.unpackZstd(dst, src, size, dict)
+	}
+	return nil, unsupported("codec %s", codecName(codec))
+}
+
+// codecName names a codec for people.
+func codecName(codec byte) string {
+	names := map[byte]string{codecNone: "none", codecSnappy: "snappy", codecZlib: "zlib", codecBzip2: "bzip2", codecLZ4: "lz4",
+		codecLZ4HC: "lz4hc", codecXpress: "xpress", codecZstd: "zstd", codecZstdNF: "zstd", codecZstdLevelDB: "zstd"}
+	if n, ok := names[codec]; ok {
+		return n
+	}
+	return fmt.Sprintf("%d", codec)
+}
+
+// sizePrefix takes the decompressed size off a block, -1 when the format stores none.
+func sizePrefix(src []byte, format int, fixed bool) (int, []byte, error) {
+	if format < 2 && !fixed {
+		return -1, src, nil
+	}
+	var size uint64
+	n := 8
+	if format < 2 {
+		if len(src) < n {
+			return 0, nil, io.ErrUnexpectedEOF
+		}
+		size = uint64(binary.LittleEndian.Uint32(src))
+	} else {
+		size, n = binary.Uvarint(src)
+	}
+	if n <= 0 || size > maxBlock {
+		return 0, nil, errSize
+	}
+	return int(size), src[n:], nil
+}
+
+// room returns dst with length n, growing it when it is too small.
+func room(dst []byte, n int) []byte {
+	if cap(dst) < n {
+		return make([]byte, n, n+n/4)
+	}
+	return dst[:n]
+}
+
+func unpackSnappy(dst, src []byte) ([]byte, error) {
+	n, err := s2.DecodedLen(src)
+	if err != nil {
+		return nil, err
+	}
+	// The best that snappy does is a copy of 64 bytes in 3.
+	if n > 22*len(src)+64 || n > maxBlock {
+		return nil, errSize
+	}
+	return s2.Decode(room(dst, n), src)
+}
+
+func unpackLZ4(dst, src []byte, size int, dict []byte) ([]byte, error) {
+	if size > 255*len(src)+64 {
+		return nil, errSize
+	}
+	dst = room(dst, size)
+	n, err := lz4.UncompressBlockWithDict(src, dst, dict)
+	if err != nil {
+		return nil, err
+	}
+	if n != size {
+		return nil, fmt.Errorf("decompressed to %d bytes, want %d", n, size)
+	}
+	return dst, nil
+}
+
+func (u *unpacker) unpackZlib(dst, src []byte, size int, dict []byte) ([]byte, error) {
+	u.src.Reset(src)
+	if u.inflate == nil {
+		u.inflate = flate.NewReaderDict(&u.src, dict)
+	} else if err := u.inflate.(flate.Resetter).Reset(&u.src, dict); err != nil {
+		return nil, err
+	}
+	return readGrowing(dst, u.inflate, size, len(src))
+}
+
+// readGrowing reads all of r, room growing with what comes. size is what must come, -1 unknown.
+func readGrowing(dst []byte, r io.Reader, size, in int) ([]byte, error) {
+	guess := 8*in + firstGuess
+	if size >= 0 && size < guess {
+		guess = size + 1 // one byte more shows that nothing follows
+	}
+	if cap(dst) < guess {
+		dst = make([]byte, 0, guess)
+	}
+	dst = dst[:0]
+	for {
+		if len(dst) == cap(dst) {
+			dst = slices.Grow(dst, len(dst)+1)
+		}
+		n, err := r.Read(dst[len(dst):cap(dst)])
+		dst = dst[:len(dst)+n]
+		if size >= 0 && len(dst) > size || len(dst) > maxBlock {
+			return nil, fmt.Errorf("decompressed to more than %d bytes", size)
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if size >= 0 && len(dst) != size {
+		return nil, fmt.Errorf("decompressed to %d bytes, want %d", len(dst), size)
+	}
+	return dst, nil
+}
+
+// unpackZstd decompresses frames; size is -1 for LevelDB, whose blocks rely on the frame's own.
+func (u *unpacker) unpackZstd(dst, src []byte, size int, dict []byte) ([]byte, error) {
+	if err := u.openZstd(dict); err != nil {
+		return nil, err
+	}
+	limit := size
+	if limit < 0 {
+		limit = maxBlock
+	}
+	guess := min(limit, 8*len(src)+firstGuess)
+	for {
+		if cap(dst) < guess {
+			dst = make([]byte, 0, guess)
+		}
+		out, err := u.zstd.DecodeAll(src, dst[:0])
+		if errors.Is(err, zstd.ErrDecoderSizeExceeded) && cap(dst) < limit {
+			guess = min(limit, 4*cap(dst))
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if size >= 0 && len(out) != size {
+			return nil, fmt.Errorf("decompressed to %d bytes, want %d", len(out), size)
+		}
+		return out, nil
+	}
+}
+
+// openZstd makes the decoder, which needs no closing: with a concurrency of 1 it has no goroutines.
+func (u *unpacker) openZstd(dict []byte) error {
+	if u.zstd != nil {
+		return nil
+	}
+	opts := []zstd.DOption{zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true),
+		zstd.WithDecoderMaxMemory(maxBlock), zstd.WithDecoderLowmem(true)}
+	if len(dict) >= 4 && binary.LittleEndian.Uint32(dict) == zstdDictMagic {
+		opts = append(opts, zstd.WithDecoderDicts(dict))
+	} else if len(dict) > 0 {
+		opts = append(opts, zstd.WithDecoderDictRaw(0, dict))
+	}
+	d, err := zstd.NewReader(nil, opts...)
+	if err != nil {
+		return fmt.Errorf("compression dictionary: %w", err)
+	}
+	u.zstd = d
+	return nil
+}
+
+// zstdDictMagic starts a trained dictionary; others are raw content.
+const zstdDictMagic = 0xEC30A437
+
+// codecZstdLevelDB is our id of LevelDB's zstd, whose blocks have no size prefix.
+const codecZstdLevelDB = 0xff

@@ -1,0 +1,82 @@
+package rocksfile
+
+import (
+	"bytes"
+	"io"
+
+	"kvferry/store"
+)
+
+// entries is the store.EntryIterator of all physical entries. Range tombstones stand before the
+// first key they cover, or, when that is before lo, before everything; one that covers nothing of
+// [lo, hi) is left out.
+type entries struct {
+	ks      *keyspace
+	m       *merged
+	cover   *coverage
+	tombs   []tombstone // yet to come, by where they start to cover
+	e       store.Entry
+	pending bool // m stands at an entry that was not returned
+	ended   bool
+	err     error
+}
+
+// Entries yields every physical entry in [lo, hi).
+func (ks *keyspace) Entries(lo, hi []byte) (store.EntryIterator, error) {
+	if err := ks.prepare(); err != nil {
+		return nil, err
+	}
+	lo, hi = bytes.Clone(lo), bytes.Clone(hi)
+	it := &entries{ks: ks, m: newMerged(ks, ks.all, lo, hi), cover: ks.coverage(lo)}
+	for _, d := range ks.tombs {
+		if (lo == nil || d.to.before(ks.cmp.Compare, lo)) && (hi == nil || ks.cmp.Compare(d.from.key, hi) < 0) {
+			it.tombs = append(it.tombs, d)
+		}
+	}
+	return it, nil
+}
+
+// Next returns the next entry.
+func (it *entries) Next() (*store.Entry, error) {
+	if it.err != nil {
+		return nil, it.err
+	}
+	if !it.pending && !it.ended {
+		ok, err := it.m.next()
+		if err != nil {
+			return nil, it.end(err)
+		}
+		it.pending, it.ended = ok, !ok
+	}
+	if len(it.tombs) > 0 && (it.ended || !it.tombs[0].from.before(it.ks.cmp.Compare, it.m.top.user())) {
+		d := &it.tombs[0]
+		it.tombs = it.tombs[1:]
+		it.e = store.Entry{Key: d.start, Value: d.end, Seq: d.seq, Kind: store.RangeDelete, Place: d.place}
+		return &it.e, nil
+	}
+	if it.ended {
+		return nil, it.end(io.EOF)
+	}
+	it.pending = false
+	c := it.m.top
+	kind, err := kindOf(c.tr)
+	if err != nil {
+		return nil, it.end(c.t.fail(c.place().Off, "kind", err))
+	}
+	it.e = store.Entry{Key: c.user(), Value: c.val, Seq: c.tr >> 8, Kind: kind, Place: c.place()}
+	it.e.Covered = it.cover != nil && it.e.Seq < it.cover.seq(it.e.Key)
+	return &it.e, nil
+}
+
+// end remembers why the walk is over.
+func (it *entries) end(err error) error {
+	it.err = err
+	it.m.close()
+	return err
+}
+
+// Close releases the files.
+func (it *entries) Close() error {
+	it.m.close()
+	return nil
+}

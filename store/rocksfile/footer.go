@@ -1,0 +1,92 @@
+package rocksfile
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"kvferry/record"
+)
+
+// The last bytes of a table say where its two directories are. Of LevelDB, and RocksDB's
+// format_version 0:
+//
+//	+------------------+--------------+------------------+----------------+
+//	| metaindex handle | index handle | zeros up to 40 B | magic (8)      |
+//	+------------------+--------------+------------------+----------------+
+//
+// Of format_version 1 to 5:
+//
+//	+--------------+------------------+--------------+------------------+-------------+-----------+
+//	| checksum (1) | metaindex handle | index handle | zeros up to 41 B | version (4) | magic (8) |
+//	+--------------+------------------+--------------+------------------+-------------+-----------+
+//
+// Little endian; handles are two varints, offset and size without the block's trailer.
+type footer struct {
+	version   uint32
+	checksum  byte
+	metaindex blockHandle
+	index     blockHandle
+	legacy    bool // LevelDB's magic
+}
+
+const (
+	footerLen       = 53
+	legacyFooterLen = 48
+	// maxFormatVersion is the last format_version that is read; 6 has checksums that depend on the
+	// place of a block.
+	maxFormatVersion = 5
+)
+
+// blockHandle says where a block is.
+type blockHandle struct{ off, size uint64 }
+
+// handle decodes a block handle.
+func (f *fields) handle(field string) blockHandle {
+	return blockHandle{f.uvarint(field), f.uvarint(field)}
+}
+
+// decodeFooter decodes the end of a table: its last footerLen bytes, or all of a shorter file.
+func decodeFooter(b []byte) (footer, error) {
+	if len(b) < legacyFooterLen {
+		return footer{}, fmt.Errorf("%d bytes are no table: %w", len(b), record.ErrShort)
+	}
+	var ft footer
+	magic := binary.LittleEndian.Uint64(b[len(b)-8:])
+	switch magic {
+	case magicLevelDB:
+		ft.legacy, ft.checksum = true, checksumCRC32C
+		b = b[len(b)-legacyFooterLen:]
+	case magicRocksDB:
+		if len(b) < footerLen {
+			return footer{}, fmt.Errorf("%d bytes are no table: %w", len(b), record.ErrShort)
+		}
+		b = b[len(b)-footerLen:]
+		ft.version = binary.LittleEndian.Uint32(b[footerLen-12:])
+		ft.checksum = b[0]
+		b = b[1:]
+	case magicPlain, magicPlainLegacy:
+		return footer{}, unsupported("plain table")
+	case magicCuckoo:
+		return footer{}, unsupported("cuckoo table")
+	default:
+		return footer{}, fmt.Errorf("magic number %016x is of no table", magic)
+	}
+	if ft.version > maxFormatVersion {
+		return footer{}, unsupported("format_version %d", ft.version)
+	}
+	if ft.checksum > checksumXXH3 {
+		return footer{}, unsupported("checksum type %d", ft.checksum)
+	}
+	f := &fields{buf: b[:legacyFooterLen-8]}
+	ft.metaindex = f.handle("metaindex handle")
+	ft.index = f.handle("index handle")
+	return ft, f.err
+}
+
+// check makes sure that a block lies in a file of size bytes.
+func (h blockHandle) check(size int64) error {
+	if h.size > maxBlock || h.off > uint64(size) || h.size+blockTrailer > uint64(size)-h.off {
+		return fmt.Errorf("block of %d bytes at %d in a file of %d bytes", h.size, h.off, size)
+	}
+	return nil
+}

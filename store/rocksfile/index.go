@@ -1,0 +1,305 @@
+package rocksfile
+
+import (
+	"container/list"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"kvferry/record"
+)
+
+// indexCache keeps the index blocks of tables that were read, as many as fit max bytes, and all
+// those in use.
+type indexCache struct {
+	mu   sync.Mutex
+	max  int64
+	size int64
+	idle list.List // of *table, longest idle first
+}
+
+// cachedIndex is a table's place in the cache.
+type cachedIndex struct{ elem *list.Element }
+
+// useIndex returns the table's top index block; dropIndex must follow.
+func (t *table) useIndex() ([]byte, error) {
+	info, err := t.load()
+	if err != nil {
+		return nil, err
+	}
+	t.indexMu.Lock()
+	defer t.indexMu.Unlock()
+	if b := t.cache.use(t); b != nil {
+		return b, nil
+	}
+	b, err := t.readBlock(info.index, "index", checkBlock)
+	if err != nil {
+		return nil, err
+	}
+	t.cache.put(t, b)
+	return b, nil
+}
+
+// use counts a user of the table's index, when it is there.
+func (c *indexCache) use(t *table) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t.index == nil {
+		return nil
+	}
+	if t.cached != nil {
+		c.idle.Remove(t.cached.elem)
+		t.cached = nil
+	}
+	t.users++
+	return t.index
+}
+
+// put takes an index with one user.
+func (c *indexCache) put(t *table, b []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t.index, t.users = b, 1
+	c.size += int64(cap(b))
+}
+
+// dropIndex ends a use of the table's index.
+func (t *table) dropIndex() {
+	c := t.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t.users--; t.users > 0 {
+		return
+	}
+	t.cached = &cachedIndex{c.idle.PushBack(t)}
+	for c.size > c.max && c.idle.Len() > 0 {
+		u := c.idle.Remove(c.idle.Front()).(*table)
+		c.size -= int64(cap(u.index))
+		u.index, u.cached = nil, nil
+	}
+}
+
+// indexEntry is an entry of an index: no key of the block is after sep, a user key.
+type indexEntry struct {
+	sep    []byte
+	handle blockHandle
+}
+
+// indexBlock walks one index block. Keys are prefix-compressed as in any block; values are
+//
+//	handle                      two varints
+//	delta (format_version 4+)   at shared = 0 the handle, else the signed varint by which the size
+//	                            differs from the one before, at whose end the block starts; the
+//	                            entry header has no value length then
+//	[first internal key]        length-prefixed, with index type 3 only
+type indexBlock struct {
+	block
+	delta    bool
+	userKeys bool
+	firstKey bool
+	pos      int
+	key      []byte
+	handle   blockHandle
+	started  bool
+}
+
+// open takes a new index block.
+func (x *indexBlock) open(b []byte, p *properties) error {
+	bl, err := parseBlock(b)
+	if err != nil {
+		return err
+	}
+	*x = indexBlock{block: bl, key: x.key[:0], delta: p.indexDelta, userKeys: p.indexUser,
+		firstKey: p.indexType == indexFirstKey}
+	return nil
+}
+
+// next moves to the next entry; false without an error is the end.
+func (x *indexBlock) next() (bool, error) {
+	if x.pos >= len(x.entries) {
+		return false, nil
+	}
+	f := &fields{buf: x.entries, off: x.pos}
+	shared, unshared := int(f.uvarint32("shared")), int(f.uvarint32("unshared"))
+	size := -1
+	if !x.delta {
+		size = int(f.uvarint32("value length"))
+	}
+	rest := f.bytes("key", unshared)
+	if f.err == nil && shared > len(x.key) {
+		f.fail("shared", fmt.Errorf("%d bytes of a key of %d", shared, len(x.key)))
+	}
+	if f.err != nil {
+		return false, f.err
+	}
+	x.key = append(x.key[:shared], rest...)
+	if !x.userKeys && len(x.key) < trailerLen {
+		return false, fmt.Errorf("index key of %d bytes: %w", len(x.key), record.ErrShort)
+	}
+	x.value(f, shared, size)
+	x.pos, x.started = f.off, true
+	return f.err == nil, f.err
+}
+
+// value decodes an entry's value; size is -1 when the header does not have it.
+func (x *indexBlock) value(f *fields, shared, size int) {
+	end := f.off + size
+	if x.delta && shared > 0 && x.started {
+		d, n := binary.Varint(f.buf[f.off:])
+		if n <= 0 {
+			f.fail("handle", errVarint)
+			return
+		}
+		f.off += n
+		x.handle = blockHandle{x.handle.off + x.handle.size + blockTrailer, x.handle.size + uint64(d)}
+	} else {
+		x.handle = f.handle("handle")
+	}
+	if x.firstKey {
+		f.prefixed("first key")
+	}
+	if size >= 0 && f.err == nil && f.off != end {
+		f.fail("handle", fmt.Errorf("value of %d bytes", size))
+	}
+}
+
+// sep returns the current entry's user key.
+func (x *indexBlock) sep() []byte {
+	if x.userKeys {
+		return x.key
+	}
+	return x.key[:len(x.key)-trailerLen]
+}
+
+// seek moves to the first entry whose key is not before key; false is the end.
+func (x *indexBlock) seek(compare func(a, b []byte) int, key []byte) (bool, error) {
+	low, high := 0, x.numRestarts()
+	for low < high { // the last restart before key is low-1
+		mid := int(uint(low+high) / 2)
+		if err := x.atRestart(mid); err != nil {
+			return false, err
+		}
+		if compare(x.sep(), key) < 0 {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	if len(x.entries) == 0 {
+		return false, nil
+	}
+	if err := x.atRestart(max(low-1, 0)); err != nil {
+		return false, err
+	}
+	for compare(x.sep(), key) < 0 {
+		if ok, err := x.next(); !ok || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+var errRestart = errors.New("restart point is no entry")
+
+// atRestart moves to the entry at a restart.
+func (x *indexBlock) atRestart(i int) error {
+	if x.pos = x.restart(i); x.pos < 0 {
+		return errRestart
+	}
+	x.key, x.started = x.key[:0], false
+	ok, err := x.next()
+	if err == nil && !ok {
+		err = errRestart
+	}
+	return err
+}
+
+// tableIndex walks the index of a table, one or two levels deep.
+type tableIndex struct {
+	t    *table
+	top  indexBlock
+	part indexBlock // the current partition of a two-level index
+	two  bool
+}
+
+// open starts before the first entry. close must follow, also after an error.
+func (x *tableIndex) open(t *table) error {
+	b, err := t.useIndex()
+	if err != nil {
+		return err
+	}
+	x.t = t
+	x.two = t.info.indexType == indexTwoLevel
+	x.part = indexBlock{key: x.part.key}
+	return x.damage(x.top.open(b, &t.info.properties))
+}
+
+// close lets go of the table.
+func (x *tableIndex) close() {
+	if x.t != nil {
+		x.t.dropIndex()
+		x.t = nil
+	}
+}
+
+// damage places an error in the table's index.
+func (x *tableIndex) damage(err error) error {
+	if err == nil {
+		return nil
+	}
+	at := x.t.info.index
+	if x.two && x.part.entries != nil {
+		at = x.top.handle
+	}
+	return x.t.fail(int64(at.off), "index", err)
+}
+
+// next moves to the next entry; false without an error is the end.
+func (x *tableIndex) next() (bool, error) {
+	for x.two {
+		if ok, err := x.part.next(); ok || err != nil {
+			return ok, x.damage(err)
+		}
+		if ok, err := x.top.next(); !ok || err != nil {
+			return false, x.damage(err)
+		}
+		if err := x.openPart(); err != nil {
+			return false, err
+		}
+	}
+	ok, err := x.top.next()
+	return ok, x.damage(err)
+}
+
+// seek moves to the first entry whose key is not before key; false is the end.
+func (x *tableIndex) seek(key []byte) (bool, error) {
+	ok, err := x.top.seek(x.t.cmp.Compare, key)
+	if !ok || err != nil || !x.two {
+		return ok, x.damage(err)
+	}
+	if err := x.openPart(); err != nil {
+		return false, err
+	}
+	if ok, err := x.part.seek(x.t.cmp.Compare, key); ok || err != nil {
+		return ok, x.damage(err)
+	}
+	return x.next()
+}
+
+// openPart reads the partition that the top index stands at.
+func (x *tableIndex) openPart() error {
+	b, err := x.t.readBlock(x.top.handle, "index partition", checkBlock)
+	if err != nil {
+		return err
+	}
+	return x.damage(x.part.open(b, &x.t.info.properties))
+}
+
+// entry returns the current entry; its key lives until the next move.
+func (x *tableIndex) entry() indexEntry {
+	if x.two {
+		return indexEntry{x.part.sep(), x.part.handle}
+	}
+	return indexEntry{x.top.sep(), x.top.handle}
+}

@@ -1,0 +1,174 @@
+package rocksfile
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"sync"
+
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// keyspace is a column family: a store.Keyspace.
+type keyspace struct {
+	st        *database
+	id        uint32
+	name      string
+	cmp       *store.Comparer
+	logNumber uint64
+	tables    []*table // by level, then key
+	runs      []*sortedRun
+
+	mem      *memRun // while the logs are read
+	logRuns  []*sortedRun
+	logBytes int64
+	logTombs []tombstone
+
+	// What all iterators need is found out by the first.
+	once  sync.Once
+	err   error
+	all   []*sortedRun // logs and tables, newest first
+	tombs []tombstone  // by where they start to cover
+	frags []fragment
+}
+
+// Name is the name of the column family.
+func (ks *keyspace) Name() string { return ks.name }
+
+// Comparer is its order.
+func (ks *keyspace) Comparer() *store.Comparer { return ks.cmp }
+
+// Size is the bytes of its tables and of its entries in the logs.
+func (ks *keyspace) Size() int64 {
+	n := ks.logBytes
+	for _, t := range ks.tables {
+		n += t.meta.size
+	}
+	return n
+}
+
+// makeRuns groups the tables: each of level 0 by itself, newest first; a deeper level is one run
+// unless its tables overlap, which no engine makes.
+func (ks *keyspace) makeRuns() {
+	ks.runs = nil
+	for i := len(ks.tables) - 1; i >= 0; i-- {
+		if t := ks.tables[i]; t.meta.level == 0 {
+			ks.runs = append(ks.runs, &sortedRun{tables: []*table{t}})
+		}
+	}
+	slices.SortStableFunc(ks.runs, func(a, b *sortedRun) int {
+		return int(int64(b.tables[0].meta.number) - int64(a.tables[0].meta.number))
+	})
+	for i := 0; i < len(ks.tables); {
+		level := ks.tables[i].meta.level
+		j := i
+		for j < len(ks.tables) && ks.tables[j].meta.level == level {
+			j++
+		}
+		if level > 0 {
+			ks.runs = append(ks.runs, ks.levelRuns(ks.tables[i:j], level)...)
+		}
+		i = j
+	}
+}
+
+// levelRuns makes runs of the tables of one level, which are in the order of their smallest keys.
+func (ks *keyspace) levelRuns(tables []*table, level int) []*sortedRun {
+	var runs []*sortedRun
+next:
+	for _, t := range tables {
+		for i, r := range runs {
+			last := r.tables[len(r.tables)-1]
+			if compareInternal(ks.cmp.Compare, last.meta.largest, t.meta.smallest) < 0 {
+				r.tables = append(r.tables, t)
+				continue next
+			}
+			if i == 0 {
+				ks.st.report(record.Finding{Kind: "overlapping-tables", Severity: record.Warning, Keyspace: ks.name,
+					Place: t.place(0), Detail: fmt.Sprintf("overlaps %s of the same level; both are read", last.file.name)})
+			}
+		}
+		runs = append(runs, &sortedRun{tables: []*table{t}, level: level})
+	}
+	return runs
+}
+
+// addTombstone takes a range tombstone of the logs.
+func (ks *keyspace) addTombstone(e batchEntry, p record.Place) {
+	start, end := bytes.Clone(e.key), bytes.Clone(e.value)
+	d := tombstone{start: start, end: end, seq: e.seq, from: bound{key: start}, place: p}
+	d.to = maxBound(ks.cmp.Compare, bound{key: end}, d.from)
+	ks.logTombs = append(ks.logTombs, d)
+}
+
+// prepare finds out what all iterators need: the range tombstones and, when orders are not trusted,
+// which tables must be sorted.
+func (ks *keyspace) prepare() error {
+	ks.once.Do(func() { ks.err = ks.prepareOnce() })
+	return ks.err
+}
+
+func (ks *keyspace) prepareOnce() error {
+	if err := ks.st.logErr; err != nil {
+		return err
+	}
+	ks.tombs = slices.Clone(ks.logTombs)
+	for _, t := range ks.tables {
+		info, err := t.load()
+		if err != nil {
+			return err
+		}
+		ks.tombs = append(ks.tombs, info.tombstones...)
+	}
+	sortTombstones(ks.cmp.Compare, ks.tombs)
+	ks.frags = fragments(ks.cmp.Compare, ks.tombs)
+	ks.all = append(slices.Clone(ks.logRuns), ks.runs...)
+	return nil
+}
+
+// Rows yields the newest visible row of each key in [lo, hi).
+func (ks *keyspace) Rows(lo, hi []byte) (store.Iterator, error) {
+	if err := ks.prepare(); err != nil {
+		return nil, err
+	}
+	lo, hi = bytes.Clone(lo), bytes.Clone(hi)
+	r := &rows{ks: ks, m: newMerged(ks, ks.all, lo, hi), cover: ks.coverage(lo)}
+	if n := int64(len(ks.tombstonesFrom(lo, hi))); n > 0 {
+		r.n.Entries, r.n.Tombstones = n, n
+	}
+	return r, nil
+}
+
+// coverage starts asking about range tombstones at lo; nil when there are none.
+func (ks *keyspace) coverage(lo []byte) *coverage {
+	if len(ks.frags) == 0 {
+		return nil
+	}
+	c := &coverage{compare: ks.cmp.Compare, frags: ks.frags}
+	if lo != nil {
+		c.seek(lo)
+	}
+	return c
+}
+
+// tombstonesFrom returns the range tombstones that start to cover in [lo, hi).
+func (ks *keyspace) tombstonesFrom(lo, hi []byte) []tombstone {
+	from, to := 0, len(ks.tombs)
+	search := func(key []byte) int {
+		i, _ := slices.BinarySearchFunc(ks.tombs, key, func(d tombstone, k []byte) int {
+			if c := ks.cmp.Compare(d.from.key, k); c != 0 {
+				return c
+			}
+			return 1
+		})
+		return i
+	}
+	if lo != nil {
+		from = search(lo)
+	}
+	if hi != nil {
+		to = search(hi)
+	}
+	return ks.tombs[from:max(from, to)]
+}

@@ -1,0 +1,265 @@
+package rocksfile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// A log (WAL or MANIFEST) is a sequence of 32 KiB blocks of fragments; a fragment never crosses a
+// block, a record is one full fragment or first, middle…, last. Blocks end in up to 6 zero bytes.
+//
+//	+------------+-------------+-----------+ +-----------------+ +---------+
+//	| CRC32c (4) | length (2)  | type (1)  | | log number (4)  | | payload |
+//	+------------+-------------+-----------+ +-----------------+ +---------+
+//
+// Little endian. The checksum is masked and covers everything after the length. The log number, the
+// low 32 bits of the file's, is there in types 5 to 8 only: such files may be written over older
+// ones, and a fragment of another number is a leftover that ends the log.
+const (
+	logBlock       = 32 << 10
+	logHeader      = 7
+	logHeaderReuse = 11
+
+	fragFull   = 1
+	fragFirst  = 2
+	fragMiddle = 3
+	fragLast   = 4
+	// fragReuse is added to the type of fragments that carry a log number.
+	fragReuse       = 4
+	fragCompression = 9  // announces that all that follows is compressed
+	fragTimestamps  = 10 // sizes of user-defined timestamps
+)
+
+var crcTable = crc32.MakeTable(crc32.Castagnoli)
+
+// maskCRC is how RocksDB and LevelDB store a CRC32c.
+func maskCRC(c uint32) uint32 { return (c>>15 | c<<17) + 0xa282ead8 }
+
+// errTorn says that the log ends within a record.
+var errTorn = errors.New("the last record is incomplete")
+
+// logReader reads the records of a log.
+type logReader struct {
+	r      io.Reader
+	number uint32 // of a WAL; 0 for a MANIFEST
+
+	block    [logBlock]byte
+	n        int   // bytes in block
+	pos      int   // next fragment in block
+	blockOff int64 // of block in the file
+	rec      []byte
+	ended    bool
+	// leftover is set when the log ended at bytes that look like an older use of the file but
+	// are not a whole record of it, so that damage cannot be ruled out.
+	leftover bool
+	// salvage skips what does not start a record, as after damage.
+	salvage bool
+}
+
+func newLogReader(r io.Reader, number uint64) *logReader {
+	return &logReader{r: r, number: uint32(number)}
+}
+
+// next returns the next record, valid until the next call, and the offset of its first fragment. At
+// the end it returns io.EOF, or errTorn when the last record is incomplete; other errors are
+// damage at the offset returned.
+func (l *logReader) next() (rec []byte, off int64, err error) {
+	l.rec = l.rec[:0]
+	inside := false
+	for {
+		typ, payload, at, err := l.fragment()
+		if err == io.EOF && inside {
+			return nil, off, errTorn
+		}
+		if err != nil {
+			return nil, at, err
+		}
+		starts := typ == fragFull || typ == fragFirst
+		if starts && inside && len(l.rec) > 0 {
+			// An empty first fragment at the end of a block was a bug of old writers and is harmless.
+			return nil, at, fmt.Errorf("a record starts within the one at offset %d", off)
+		}
+		if !starts && !inside {
+			if l.salvage {
+				continue
+			}
+			return nil, at, fmt.Errorf("fragment of type %d without a first one", typ)
+		}
+		if typ == fragFull {
+			return payload, at, nil
+		}
+		if typ == fragFirst {
+			off, inside = at, true
+		}
+		l.rec = append(l.rec, payload...)
+		if typ == fragLast {
+			return l.rec, off, nil
+		}
+	}
+}
+
+// fragment returns the next fragment with its type, 1 to 4.
+func (l *logReader) fragment() (typ byte, payload []byte, off int64, err error) {
+	for l.n-l.pos < logHeader {
+		if l.ended || (l.n > 0 && l.n < logBlock) {
+			if l.n > l.pos && !l.ended {
+				return 0, nil, l.at(), l.torn()
+			}
+			return 0, nil, l.at(), io.EOF
+		}
+		if err := l.fill(); err != nil {
+			return 0, nil, l.at(), err
+		}
+	}
+	off = l.at()
+	b := l.block[l.pos:l.n]
+	size := int(binary.LittleEndian.Uint16(b[4:]))
+	typ = b[6]
+	if typ == 0 && size == 0 {
+		return 0, nil, off, l.zeros()
+	}
+	head := logHeader
+	if typ > fragReuse && typ <= 2*fragReuse {
+		head = logHeaderReuse
+	}
+	if err := checkFragmentType(typ); err != nil {
+		return 0, nil, off, l.damaged(head, err)
+	}
+	if head+size > len(b) {
+		return 0, nil, off, l.tooLong(head, size)
+	}
+	if c := maskCRC(crc32.Checksum(b[6:head+size], crcTable)); c != binary.LittleEndian.Uint32(b) {
+		return 0, nil, off, l.damaged(head, errChecksum)
+	}
+	if head == logHeaderReuse {
+		if binary.LittleEndian.Uint32(b[logHeader:]) != l.number {
+			l.ended, l.pos = true, l.n
+			return 0, nil, off, io.EOF
+		}
+		typ -= fragReuse
+	}
+	l.pos += head + size
+	return typ, b[head : head+size], off, nil
+}
+
+// checkFragmentType refuses types that are not of this format, or that change what follows.
+func checkFragmentType(typ byte) error {
+	switch {
+	case typ == fragCompression:
+		return unsupported("compressed log")
+	case typ == fragTimestamps || typ == fragTimestamps+1:
+		return unsupported("log with user-defined timestamps")
+	case typ == 0 || typ > fragTimestamps+1:
+		return fmt.Errorf("unknown fragment type %d", typ)
+	}
+	return nil
+}
+
+// at is the offset of the next fragment in the file.
+func (l *logReader) at() int64 { return l.blockOff + int64(l.pos) }
+
+// fill reads the next block.
+func (l *logReader) fill() error {
+	l.blockOff += int64(l.n)
+	n, err := io.ReadFull(l.r, l.block[:])
+	l.n, l.pos = n, 0
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		l.ended = n == 0
+		return nil
+	}
+	return err
+}
+
+// zeros ends the log when nothing but preallocated space is left.
+func (l *logReader) zeros() error {
+	for {
+		for _, c := range l.block[l.pos:l.n] {
+			if c != 0 {
+				return errors.New("zeros between records")
+			}
+		}
+		if err := l.fill(); err != nil {
+			return err
+		}
+		if l.n == 0 {
+			return io.EOF
+		}
+	}
+}
+
+// tooLong judges a fragment that reaches beyond its block: torn when the file ends there.
+func (l *logReader) tooLong(head, size int) error {
+	err := fmt.Errorf("fragment of %d bytes, %d left in its block", size, l.n-l.pos-head)
+	if l.n == logBlock {
+		return l.damaged(head, err)
+	}
+	if e := l.torn(); e != errTorn {
+		return err
+	}
+	return errTorn
+}
+
+// torn decides whether the bytes from pos on, at the end of the file, are a record cut short or
+// damage: then a whole record follows somewhere.
+func (l *logReader) torn() error {
+	for i := l.pos + 1; i+logHeader <= l.n; i++ {
+		if l.wholeAt(i, false) {
+			return fmt.Errorf("damaged fragment: a whole one follows at offset %d", l.blockOff+int64(i))
+		}
+	}
+	l.ended = true
+	return errTorn
+}
+
+// wholeAt reports whether a fragment with a right checksum stands at i of the block; with reuse
+// only one that carries this log's number counts.
+func (l *logReader) wholeAt(i int, reuse bool) bool {
+	b := l.block[i:l.n]
+	if len(b) < logHeader {
+		return false
+	}
+	size, typ, head := int(binary.LittleEndian.Uint16(b[4:])), b[6], logHeader
+	if typ > fragReuse && typ <= 2*fragReuse {
+		head = logHeaderReuse
+	}
+	if typ == 0 || typ > 2*fragReuse || head+size > len(b) || (reuse && head == logHeader) {
+		return false
+	}
+	if head == logHeaderReuse && binary.LittleEndian.Uint32(b[logHeader:]) != l.number {
+		return false
+	}
+	return maskCRC(crc32.Checksum(b[6:head+size], crcTable)) == binary.LittleEndian.Uint32(b)
+}
+
+// damaged judges a fragment that cannot be right. In a file that was written over an older log such
+// bytes are what the older log left, unless a fragment of this log follows.
+func (l *logReader) damaged(head int, cause error) error {
+	if head != logHeaderReuse || errors.Is(cause, ErrUnsupported) {
+		return cause
+	}
+	for start := l.pos + 1; ; start = 0 {
+		for i := start; i+logHeader <= l.n; i++ {
+			if l.wholeAt(i, true) {
+				return cause
+			}
+		}
+		if err := l.fill(); err != nil {
+			return err
+		}
+		if l.n == 0 {
+			l.ended, l.leftover = true, true
+			return io.EOF
+		}
+	}
+}
+
+// resync moves to the start of the next block, to go on after damage. The bytes of this block are
+// done with even when it is the last, shorter one.
+func (l *logReader) resync() {
+	if l.pos = l.n; l.n < logBlock {
+		l.ended = true
+	}
+}

@@ -1,0 +1,299 @@
+package rocksfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kvferry/record"
+	"kvferry/store"
+)
+
+const currentName = "CURRENT"
+
+// version is the state that the MANIFEST describes.
+type version struct {
+	manifest  string // name
+	path      string
+	size      int64 // bytes of the MANIFEST that were read
+	families  map[uint32]*family
+	maxFamily uint32
+	minLog    uint64
+	prevLog   uint64
+	lastSeq   uint64
+	rocks     bool // some tag is RocksDB's own
+	oldFile   bool // some tag is LevelDB's own
+	seen      struct{ nextFile, lastSeq, logNumber bool }
+
+	group []*versionEdit // of an atomic group that is not complete yet
+}
+
+// family is a column family.
+type family struct {
+	id         uint32
+	name       string
+	comparator string
+	logNumber  uint64
+	tables     map[levelFile]tableMeta
+}
+
+// manifestName reads CURRENT. A directory without it is no database.
+func manifestName(dir string) (string, error) {
+	b, err := os.ReadFile(filepath.Join(dir, currentName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", notStore(dir)
+	}
+	if err != nil {
+		return "", err
+	}
+	name, ok := strings.CutSuffix(string(b), "\n")
+	num, isManifest := strings.CutPrefix(name, "MANIFEST-")
+	if _, err := strconv.ParseUint(num, 10, 64); !ok || !isManifest || err != nil {
+		return "", corrupt(filepath.Join(dir, currentName), 0, "manifest name",
+			fmt.Errorf("%s, want \"MANIFEST-<number>\\n\"", record.Quote(b)))
+	}
+	return name, nil
+}
+
+// notStore says what a directory without CURRENT holds.
+func notStore(dir string) error {
+	st, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if !st.IsDir() {
+		return fmt.Errorf("%s: %w: it is a file", dir, store.ErrNotStore)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 {
+		return fmt.Errorf("%s: %w: it is empty", dir, store.ErrNotStore)
+	}
+	var names []string
+	for _, e := range entries[:min(len(entries), 5)] {
+		names = append(names, e.Name())
+	}
+	more := ""
+	if n := len(entries) - len(names); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Errorf("%s: %w: there is no %s, only %s%s", dir, store.ErrNotStore, currentName,
+		strings.Join(names, ", "), more)
+}
+
+// readManifest replays the MANIFEST that CURRENT names.
+func readManifest(dir string, report func(record.Finding)) (*version, error) {
+	name, err := manifestName(dir)
+	if err != nil {
+		return nil, err
+	}
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %s names %s, which is missing: %w", dir, currentName, name, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	v := &version{manifest: name, path: filepath.Join(dir, name), size: int64(len(b))}
+	v.families = map[uint32]*family{0: newFamily(0, "default")}
+	return v, v.replay(newLogReader(bytes.NewReader(b), 0), report)
+}
+
+func newFamily(id uint32, name string) *family {
+	return &family{id: id, name: name, tables: make(map[levelFile]tableMeta)}
+}
+
+// replay applies all edits of the MANIFEST.
+func (v *version) replay(log *logReader, report func(record.Finding)) error {
+	for {
+		rec, off, err := log.next()
+		if err == io.EOF {
+			break
+		}
+		if err == errTorn {
+			report(record.Finding{Kind: "torn-manifest", Severity: record.Warning,
+				Place:  record.Place{File: v.manifest, Off: off, Level: -1},
+				Detail: "the last record of the MANIFEST is incomplete; the change it describes never took effect"})
+			break
+		}
+		if err != nil {
+			return corrupt(v.path, off, "record", err)
+		}
+		e, err := decodeEdit(rec)
+		if err == nil {
+			err = v.add(e)
+		}
+		if err != nil {
+			return editError(v.path, off, err)
+		}
+	}
+	if len(v.group) > 0 {
+		report(record.Finding{Kind: "torn-manifest", Severity: record.Warning,
+			Place:  record.Place{File: v.manifest, Level: -1},
+			Detail: fmt.Sprintf("an atomic group of edits is incomplete; the %d edits of it that are there never took effect", len(v.group))})
+	}
+	return v.complete()
+}
+
+// editError places an error within an edit in the MANIFEST: offsets are those of the record.
+func editError(path string, off int64, err error) error {
+	var c *record.CorruptError
+	if errors.As(err, &c) {
+		return corrupt(path, off, "version edit: "+c.Field, c.Err)
+	}
+	return corrupt(path, off, "version edit", err)
+}
+
+// add applies an edit, or keeps it until its atomic group is complete.
+func (v *version) add(e *versionEdit) error {
+	if !e.inGroup {
+		if len(v.group) > 0 {
+			return errors.New("an atomic group is interrupted")
+		}
+		return v.apply(e)
+	}
+	if n := len(v.group); n > 0 && v.group[n-1].groupLeft != e.groupLeft+1 {
+		return fmt.Errorf("atomic group: %d edits left after %d", e.groupLeft, v.group[n-1].groupLeft)
+	}
+	v.group = append(v.group, e)
+	if e.groupLeft > 0 {
+		return nil
+	}
+	for _, g := range v.group {
+		if err := v.apply(g); err != nil {
+			return err
+		}
+	}
+	v.group = nil
+	return nil
+}
+
+// apply makes an edit's changes.
+func (v *version) apply(e *versionEdit) error {
+	if e.addFamily {
+		if v.families[e.family] != nil && e.family != 0 {
+			return fmt.Errorf("column family %d is added twice", e.family)
+		}
+		v.families[e.family] = newFamily(e.family, e.familyName)
+	}
+	f := v.families[e.family]
+	if f == nil {
+		return fmt.Errorf("column family %d is unknown", e.family)
+	}
+	if e.dropFamily {
+		delete(v.families, e.family)
+	}
+	if e.comparator != "" {
+		if f.comparator != "" && f.comparator != e.comparator {
+			return fmt.Errorf("column family %q: comparator %q, before %q", f.name, e.comparator, f.comparator)
+		}
+		f.comparator = e.comparator
+	}
+	f.logNumber = max(f.logNumber, e.logNumber)
+	for _, d := range e.deleted {
+		delete(f.tables, d)
+	}
+	for _, t := range e.added {
+		f.tables[t.levelFile] = t
+	}
+	v.lastSeq = max(v.lastSeq, e.lastSeq)
+	v.minLog = max(v.minLog, e.minLog)
+	v.maxFamily = max(v.maxFamily, e.maxFamily, e.family)
+	v.prevLog = e.prevLog
+	v.rocks = v.rocks || e.rocks
+	v.oldFile = v.oldFile || e.oldFile
+	v.seen.nextFile = v.seen.nextFile || e.hasNextFile
+	v.seen.lastSeq = v.seen.lastSeq || e.hasLastSeq
+	v.seen.logNumber = v.seen.logNumber || e.hasLogNumber
+	return nil
+}
+
+// complete checks that the MANIFEST said what every engine writes first.
+func (v *version) complete() error {
+	missing := ""
+	switch {
+	case !v.seen.nextFile:
+		missing = "next file number"
+	case !v.seen.lastSeq:
+		missing = "last sequence"
+	case !v.seen.logNumber:
+		missing = "log number"
+	}
+	if missing != "" {
+		return corrupt(v.path, v.size, missing, errors.New("no version edit names it"))
+	}
+	for _, f := range v.sorted() {
+		if f.comparator == "" {
+			return corrupt(v.path, v.size, "comparator", fmt.Errorf("column family %q has none", f.name))
+		}
+	}
+	return nil
+}
+
+// sorted returns the column families by id.
+func (v *version) sorted() []*family {
+	out := make([]*family, 0, len(v.families))
+	for _, f := range v.families {
+		out = append(out, f)
+	}
+	slices.SortFunc(out, func(a, b *family) int { return int(int64(a.id) - int64(b.id)) })
+	return out
+}
+
+// firstLog is the lowest log number that some column family still needs.
+func (v *version) firstLog() uint64 {
+	low := ^uint64(0)
+	for _, f := range v.families {
+		low = min(low, f.logNumber)
+	}
+	return max(low, v.minLog)
+}
+
+// levelDB reports whether the directory is LevelDB's: the tags tell, or, in a database too young to
+// have any, the files that RocksDB always leaves beside the MANIFEST.
+func (v *version) levelDB(dir string) bool {
+	if v.rocks || v.oldFile {
+		return !v.rocks
+	}
+	for _, pattern := range []string{"OPTIONS-*", "IDENTITY"} {
+		if m, _ := filepath.Glob(filepath.Join(globEscape(dir), pattern)); len(m) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// globEscape makes filepath.Glob take a directory's name as it is.
+func globEscape(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+}
+
+// KeyspaceInfo is what a directory's MANIFEST says about a column family.
+type KeyspaceInfo struct {
+	Name, Comparer string
+}
+
+// Peek reads CURRENT and the MANIFEST of dir and says which engine the directory is of, "rocksdb" or
+// "leveldb", and which column families it has.
+func Peek(dir string) (kind string, keyspaces []KeyspaceInfo, err error) {
+	v, err := readManifest(dir, func(record.Finding) {})
+	if err != nil {
+		return "", nil, err
+	}
+	for _, f := range v.sorted() {
+		keyspaces = append(keyspaces, KeyspaceInfo{f.name, f.comparator})
+	}
+	if v.levelDB(dir) {
+		return flavourLevelDB.name, keyspaces, nil
+	}
+	return flavourRocksDB.name, keyspaces, nil
+}

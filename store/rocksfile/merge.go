@@ -1,0 +1,140 @@
+package rocksfile
+
+import "kvferry/store"
+
+// merged yields the entries of several sorted runs as one sequence in internal key order, within
+// [lo, hi).
+type merged struct {
+	ks      *keyspace
+	lo      []byte
+	cursors []*cursor
+	single  *cursor // the only cursor, when there is but one
+	tree    loserTree
+	started bool
+
+	// top is the current entry's cursor; same says that its user key equals the one before.
+	top  *cursor
+	same bool
+}
+
+// newMerged prepares a walk; files are opened at the first move.
+func newMerged(ks *keyspace, runs []*sortedRun, lo, hi []byte) *merged {
+	m := &merged{ks: ks, lo: lo}
+	for _, r := range runs {
+		if c := newCursor(ks, r, lo, hi); len(c.tables) > 0 {
+			m.cursors = append(m.cursors, c)
+		}
+	}
+	if len(m.cursors) == 1 {
+		m.single = m.cursors[0]
+	}
+	m.tree = loserTree{cursors: m.cursors, bytewise: ks.cmp.IsBytewise(), compare: ks.cmp.Compare}
+	return m
+}
+
+// next moves to the next entry; false without an error is the end.
+func (m *merged) next() (bool, error) {
+	if c := m.single; c != nil && m.started {
+		ok := c.next()
+		m.same = c.same
+		if !ok {
+			m.top = nil
+		}
+		return ok, c.err
+	}
+	if !m.started {
+		return m.start()
+	}
+	if m.top == nil {
+		return false, nil
+	}
+	ok, err := m.tree.advance()
+	if !ok {
+		m.top = nil
+		return false, err
+	}
+	m.top = m.tree.winner()
+	m.same = m.top.tree.same
+	return true, nil
+}
+
+// start moves all cursors to their first entries.
+func (m *merged) start() (bool, error) {
+	m.started = true
+	for _, c := range m.cursors {
+		if m.lo == nil {
+			c.next()
+		} else {
+			c.seek(m.lo)
+		}
+		if c.err != nil {
+			return false, c.err
+		}
+	}
+	return m.restart(), nil
+}
+
+// restart finds the first of the cursors' entries.
+func (m *merged) restart() bool {
+	m.top, m.same = nil, false
+	switch {
+	case len(m.cursors) == 0:
+		return false
+	case m.single != nil:
+		m.top = m.single
+	default:
+		m.tree.rebuild()
+		m.top = m.tree.winner()
+	}
+	if m.top.done {
+		m.top = nil
+	}
+	return m.top != nil
+}
+
+// seek moves to the first entry at or after key, which is after the current one.
+func (m *merged) seek(key []byte) (bool, error) {
+	if !m.started {
+		if m.lo == nil || m.ks.cmp.Compare(key, m.lo) > 0 {
+			m.lo = key
+		}
+		return m.start()
+	}
+	for _, c := range m.cursors {
+		if c.done || m.ks.cmp.Compare(c.user(), key) >= 0 {
+			continue
+		}
+		c.seek(key)
+		if c.err != nil {
+			return false, c.err
+		}
+	}
+	return m.restart(), nil
+}
+
+// close releases the cursors.
+func (m *merged) close() {
+	for _, c := range m.cursors {
+		c.close()
+	}
+}
+
+// kindOf translates the kind of an internal key.
+func kindOf(tr uint64) (store.Kind, error) {
+	switch k := byte(tr); k {
+	case kindPut:
+		return store.Put, nil
+	case kindDelete:
+		return store.Delete, nil
+	case kindSingleDelete:
+		return store.SingleDelete, nil
+	case kindMerge:
+		return store.Merge, nil
+	case kindRangeDelete:
+		return store.RangeDelete, nil
+	case kindBlobIndex:
+		return 0, unsupported("blob index (entry of kind %#x)", k)
+	default:
+		return 0, unsupported("entry of kind %#x", k)
+	}
+}

@@ -1,0 +1,293 @@
+package rocksfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"kvferry/record"
+	"kvferry/store"
+)
+
+const (
+	defaultMemory = 64 << 20
+	liveTries     = 10 // how often a changing directory is opened anew
+	livePause     = 50 * time.Millisecond
+)
+
+// database is an open directory: a store.Store.
+type database struct {
+	dir     string
+	opts    store.Options
+	levelDB bool
+	version *version
+	spaces  []*keyspace
+	logs    []*logFile
+	// logErr says that the logs are damaged: what needs all rows fails with it, but Unordered
+	// still reads what can be read.
+	logErr error
+
+	files    fileSet
+	indexes  indexCache
+	windows  windows
+	packers  unpackers
+	reportMu sync.Mutex
+
+	spoolMu sync.Mutex
+	spools  []*os.File
+	closed  bool
+}
+
+var _ store.Opener = Open
+
+// errChanged says that a live database changed while it was being opened.
+var errChanged = errors.New("the database changes while it is being opened")
+
+// Open opens a RocksDB or LevelDB directory for reading.
+func Open(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
+	if o == nil {
+		o = &store.Options{}
+	}
+	if _, err := manifestName(dir); err != nil {
+		return nil, err
+	}
+	if !o.AllowLive {
+		if err := checkLive(dir); err != nil {
+			return nil, err
+		}
+		db, err := openDatabase(ctx, dir, o, o.Report)
+		if err != nil {
+			return nil, err
+		}
+		return db, nil
+	}
+	return openLive(ctx, dir, o)
+}
+
+// openLive opens a directory that another process may change: tables are opened at once, and all
+// starts over when a file vanishes or the MANIFEST grows meanwhile.
+func openLive(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
+	var err error
+	for range liveTries {
+		var found []record.Finding
+		var db *database
+		db, err = openDatabase(ctx, dir, o, func(f record.Finding) { found = append(found, f) })
+		if err == nil {
+			if err = db.unchanged(); err == nil {
+				db.opts.Report = o.Report
+				for _, f := range found {
+					db.report(f)
+				}
+				return db, nil
+			}
+			db.Close()
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errChanged) {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(livePause):
+		}
+	}
+	return nil, fmt.Errorf("%s: gave up after %d tries: %w", dir, liveTries, err)
+}
+
+// unchanged checks that CURRENT and the MANIFEST are as they were read.
+func (db *database) unchanged() error {
+	name, err := manifestName(db.dir)
+	if err != nil {
+		return err
+	}
+	st, err := os.Stat(db.version.path)
+	if err != nil {
+		return err
+	}
+	if name != db.version.manifest || st.Size() != db.version.size {
+		return errChanged
+	}
+	return nil
+}
+
+// openDatabase opens a directory once.
+func openDatabase(ctx context.Context, dir string, o *store.Options, report func(record.Finding)) (*database, error) {
+	db := &database{dir: dir, opts: *o}
+	db.opts.Report = report
+	if db.opts.Memory <= 0 {
+		db.opts.Memory = defaultMemory
+	}
+	db.windows.memory = db.opts.Memory / 4
+	db.indexes.max = db.opts.Memory / 4
+	db.files.max = maxOpenFiles
+	if o.AllowLive {
+		db.files.max = 0
+	}
+	if err := db.open(ctx); err != nil {
+		db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// open reads the MANIFEST, finds the files and reads the logs.
+func (db *database) open(ctx context.Context) error {
+	v, err := readManifest(db.dir, db.report)
+	if err != nil {
+		return err
+	}
+	db.version, db.levelDB = v, v.levelDB(db.dir)
+	for _, f := range v.sorted() {
+		ks, err := db.newKeyspace(f)
+		if err != nil {
+			return err
+		}
+		db.spaces = append(db.spaces, ks)
+		if err := ks.openTables(ctx, f); err != nil {
+			return err
+		}
+	}
+	if err := db.reportOrphans(); err != nil {
+		return err
+	}
+	if db.logs, err = db.findLogs(); err != nil {
+		return err
+	}
+	err = db.loadLogs(ctx)
+	var c *record.CorruptError
+	if errors.As(err, &c) && !errors.Is(err, ErrUnsupported) {
+		db.logErr, err = err, nil
+	}
+	return err
+}
+
+// report passes a finding on.
+func (db *database) report(f record.Finding) {
+	if db.opts.Report == nil {
+		return
+	}
+	db.reportMu.Lock()
+	defer db.reportMu.Unlock()
+	db.opts.Report(f)
+}
+
+// comparer finds the comparer of a column family.
+func (db *database) comparer(name string) *store.Comparer {
+	if name == store.Bytewise.Name {
+		return &store.Bytewise
+	}
+	for i := range db.opts.Comparers {
+		if db.opts.Comparers[i].Name == name {
+			return &db.opts.Comparers[i]
+		}
+	}
+	return nil
+}
+
+// newKeyspace makes the keyspace of a column family.
+func (db *database) newKeyspace(f *family) (*keyspace, error) {
+	c := db.comparer(f.comparator)
+	if c == nil {
+		return nil, fmt.Errorf("%s: column family %q is in the order of comparator %q, which is unknown here",
+			db.dir, f.name, f.comparator)
+	}
+	return &keyspace{st: db, id: f.id, name: f.name, cmp: c, logNumber: f.logNumber}, nil
+}
+
+// tableName returns the file name of a table: LevelDB has two, of which one is there.
+func (db *database) tableName(number uint64) string {
+	name := fmt.Sprintf("%06d%s", number, flavourRocksDB.tableExt)
+	if !db.levelDB {
+		return name
+	}
+	if _, err := os.Stat(filepath.Join(db.dir, name)); err == nil {
+		return name
+	}
+	return fmt.Sprintf("%06d%s", number, flavourLevelDB.tableExt)
+}
+
+// openTables finds the files of a column family's tables.
+func (ks *keyspace) openTables(ctx context.Context, f *family) error {
+	db := ks.st
+	for _, m := range f.tables {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		name := db.tableName(m.number)
+		file, err := db.files.openFile(db.dir, name, db.opts.AllowLive)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: column family %q: the MANIFEST names table %s, which is missing: %w",
+				db.dir, f.name, name, err)
+		}
+		if err != nil {
+			return err
+		}
+		if file.size != m.size {
+			return corrupt(file.path, 0, "file size", fmt.Errorf("%d bytes, the MANIFEST says %d", file.size, m.size))
+		}
+		ks.tables = append(ks.tables, newTable(file, m, ks))
+	}
+	slices.SortFunc(ks.tables, func(a, b *table) int {
+		if a.meta.level != b.meta.level {
+			return a.meta.level - b.meta.level
+		}
+		if c := compareInternal(ks.cmp.Compare, a.meta.smallest, b.meta.smallest); c != 0 {
+			return c
+		}
+		return int(int64(a.meta.number) - int64(b.meta.number))
+	})
+	ks.makeRuns()
+	return nil
+}
+
+// reportOrphans notes tables that the MANIFEST does not name.
+func (db *database) reportOrphans() error {
+	known := map[string]bool{}
+	for _, ks := range db.spaces {
+		for _, t := range ks.tables {
+			known[t.file.name] = true
+		}
+	}
+	entries, err := os.ReadDir(db.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		ext := filepath.Ext(e.Name())
+		if (ext != flavourRocksDB.tableExt && ext != flavourLevelDB.tableExt) || known[e.Name()] {
+			continue
+		}
+		db.report(record.Finding{Kind: "unreferenced-table", Severity: record.Note,
+			Place:  record.Place{File: e.Name(), Level: -1},
+			Detail: "the MANIFEST does not name this table; it is not read"})
+	}
+	return nil
+}
+
+// Keyspaces lists the column families by id.
+func (db *database) Keyspaces() []store.Keyspace {
+	out := make([]store.Keyspace, len(db.spaces))
+	for i, ks := range db.spaces {
+		out[i] = ks
+	}
+	return out
+}
+
+// Close releases all files.
+func (db *database) Close() error {
+	db.files.close()
+	db.spoolMu.Lock()
+	defer db.spoolMu.Unlock()
+	db.closed = true
+	for _, f := range db.spools {
+		f.Close()
+	}
+	db.spools = nil
+	return nil
+}

@@ -1,0 +1,153 @@
+package rocksfile
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"kvferry/store"
+)
+
+// Sample returns about n keys: the first keys of blocks, evenly spaced by bytes over each run.
+func (ks *keyspace) Sample(n int) ([]store.Weighted, error) {
+	if err := ks.prepare(); err != nil {
+		return nil, err
+	}
+	var total int64
+	for _, r := range ks.all {
+		for _, t := range r.tables {
+			total += t.meta.size
+		}
+	}
+	step := max(total/int64(max(n, 1)), 1)
+	var out []store.Weighted
+	for _, r := range ks.all {
+		var err error
+		if out, err = ks.sampleRun(out, r, step); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// sampleRun appends a key of the run for every step bytes of blocks, and one for what is left.
+func (ks *keyspace) sampleRun(out []store.Weighted, r *sortedRun, step int64) ([]store.Weighted, error) {
+	var have int64
+	for _, t := range r.tables {
+		var err error
+		if out, have, err = t.sample(out, have, step); err != nil {
+			return nil, err
+		}
+	}
+	if have > 0 {
+		out = append(out, store.Weighted{Key: bytes.Clone(r.tables[len(r.tables)-1].largest), Bytes: have})
+	}
+	return out, nil
+}
+
+// sample does so for one table; have is what was passed since the last key.
+func (t *table) sample(out []store.Weighted, have, step int64) ([]store.Weighted, int64, error) {
+	var idx tableIndex
+	defer idx.close()
+	if err := idx.open(t); err != nil {
+		return nil, 0, err
+	}
+	for {
+		ok, err := idx.next()
+		if !ok || err != nil {
+			return out, have, err
+		}
+		h := idx.entry().handle
+		if have += int64(h.size); have < step {
+			continue
+		}
+		key, err := t.firstKey(h)
+		if err != nil {
+			return nil, 0, err
+		}
+		out, have = append(out, store.Weighted{Key: key, Bytes: have}), 0
+	}
+}
+
+// firstKey returns the first user key of a block.
+func (t *table) firstKey(h blockHandle) ([]byte, error) {
+	w := window{all: new(windows)}
+	w.open(t.file)
+	defer w.close()
+	b, _, err := w.load(t, h, nil)
+	if err != nil {
+		return nil, t.fail(int64(h.off), "block", err)
+	}
+	bl, err := parseBlock(b)
+	if err != nil {
+		return nil, t.fail(int64(h.off), "block", err)
+	}
+	e := blockEntries{data: bl.entries}
+	ok, err := e.next()
+	if err == nil && (!ok || len(e.key) < trailerLen) {
+		err = errEntry
+	}
+	if err != nil {
+		return nil, t.fail(int64(h.off), "block", err)
+	}
+	user, _ := splitKey(e.key)
+	return bytes.Clone(user), nil
+}
+
+// Files lists CURRENT, the MANIFEST, the logs that are needed and all tables.
+func (db *database) Files() []store.File {
+	out := []store.File{
+		{Path: currentName, Kind: "current", Size: int64(len(db.version.manifest) + 1), Entries: -1, Deletes: -1},
+		{Path: db.version.manifest, Kind: "manifest", Size: db.version.size, Entries: -1, Deletes: -1},
+	}
+	for _, l := range db.logs {
+		out = append(out, store.File{Path: l.name, Kind: "log", Size: l.file.size, Entries: -1, Deletes: -1})
+	}
+	for _, ks := range db.spaces {
+		for _, t := range ks.tables {
+			out = append(out, t.describe())
+		}
+	}
+	return out
+}
+
+// describe says what is known about a table. What cannot be read is left unknown: whoever reads
+// rows will see the error.
+func (t *table) describe() store.File {
+	f := store.File{Path: t.file.name, Kind: "table", Keyspace: t.keyspace, Level: t.meta.level, Size: t.file.size,
+		Entries: -1, Deletes: -1, Smallest: slices.Clone(t.smallest), Largest: slices.Clone(t.largest),
+		MinSeq: t.meta.minSeq, MaxSeq: t.meta.maxSeq}
+	info, err := t.load()
+	if err != nil {
+		return f
+	}
+	f.Entries, f.Deletes = info.entries, info.deletes
+	f.Codec = t.codecOf(info)
+	return f
+}
+
+// codecOf names the codec of a table: as its properties say, else as its first block has it.
+func (t *table) codecOf(info *tableInfo) string {
+	names := map[string]string{"NoCompression": "none", "Snappy": "snappy", "Zlib": "zlib", "BZip2": "bzip2",
+		"LZ4": "lz4", "LZ4HC": "lz4hc", "ZSTD": "zstd", "ZSTDNotFinal": "zstd", "Xpress": "xpress"}
+	if n, ok := names[info.compression]; ok {
+		return n
+	}
+	if info.compression != "" {
+		return strings.ToLower(info.compression)
+	}
+	var idx tableIndex
+	if idx.open(t) != nil {
+		return ""
+	}
+	defer idx.close()
+	if ok, err := idx.next(); !ok || err != nil {
+		return ""
+	}
+	h := idx.entry().handle
+	var b [1]byte
+	if h.check(t.file.size) != nil || t.file.readAt(b[:], int64(h.off+h.size)) != nil {
+		return ""
+	}
+	return codecName(t.codec(b[0]))
+}

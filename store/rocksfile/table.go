@@ -1,0 +1,299 @@
+package rocksfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"sync"
+
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// table is one sorted table: a file that the MANIFEST names, or a spool of our own. What all
+// readers of it share is read once.
+type table struct {
+	meta     tableMeta
+	smallest []byte // user keys, inclusive
+	largest  []byte
+	file     *dataFile
+	keyspace string
+	cmp      *store.Comparer
+	levelDB  bool
+	origins  []string // of a spool: the files its entries came from; see originLen
+	cache    *indexCache
+	packers  *unpackers // the store's
+	withDict *unpackers // for the data blocks of a table with a dictionary
+
+	once sync.Once
+	info tableInfo
+	err  error
+
+	indexMu sync.Mutex
+	index   []byte // guarded by cache.mu
+	users   int    // guarded by cache.mu
+	cached  *cachedIndex
+}
+
+// tableInfo is what stands around a table's rows.
+type tableInfo struct {
+	footer
+	properties
+	dict       []byte
+	rangeDel   blockHandle // size 0: none
+	tombstones []tombstone
+	// fixedSeq is the sequence number of every key of an ingested table; useFixed says it counts.
+	fixedSeq uint64
+	useFixed bool
+	legacyZ  bool // codec ids are LevelDB's
+	format   int  // compress format
+}
+
+// newTable makes the table of a file; nothing of it is read yet.
+func newTable(file *dataFile, meta tableMeta, ks *keyspace) *table {
+	t := &table{meta: meta, file: file, keyspace: ks.name, cmp: ks.cmp, levelDB: ks.st.levelDB,
+		cache: &ks.st.indexes, packers: &ks.st.packers}
+	t.smallest, _ = splitKey(meta.smallest)
+	t.largest, _ = splitKey(meta.largest)
+	return t
+}
+
+// load reads footer, properties, dictionary and range tombstones, once.
+func (t *table) load() (*tableInfo, error) {
+	t.once.Do(func() { t.err = t.loadInfo() })
+	return &t.info, t.err
+}
+
+// fail places an error in the table's file.
+func (t *table) fail(off int64, field string, err error) error {
+	return &record.CorruptError{Keyspace: t.keyspace, File: t.file.path, Off: off, Field: field, Err: err}
+}
+
+func (t *table) loadInfo() error {
+	n := min(t.file.size, footerLen)
+	tail := make([]byte, n)
+	if err := t.file.readAt(tail, t.file.size-n); err != nil {
+		return err
+	}
+	ft, err := decodeFooter(tail)
+	if err != nil {
+		return t.fail(t.file.size-n, "footer", err)
+	}
+	t.info.footer = ft
+	t.info.legacyZ = t.levelDB
+	t.info.format = 1
+	if ft.version >= 2 {
+		t.info.format = 2
+	}
+	t.info.properties = properties{entries: -1, deletes: -1, merges: -1, rangeDeletes: -1}
+	if err := t.loadMetaindex(); err != nil {
+		return err
+	}
+	if c := t.info.comparator; c != "" && c != t.cmp.Name {
+		return t.fail(0, "properties", fmt.Errorf("comparator %q, the column family has %q", c, t.cmp.Name))
+	}
+	if err := t.setGlobalSeq(); err != nil {
+		return err
+	}
+	return t.loadTombstones()
+}
+
+// loadMetaindex finds the blocks that are not data, and reads those needed.
+func (t *table) loadMetaindex() error {
+	b, err := t.readBlock(t.info.metaindex, "metaindex", checkBlock)
+	if err != nil {
+		return err
+	}
+	bl, err := parseBlock(b)
+	if err != nil {
+		return t.fail(int64(t.info.metaindex.off), "metaindex", err)
+	}
+	e := blockEntries{data: bl.entries}
+	for {
+		ok, err := e.next()
+		if err != nil {
+			return t.fail(int64(t.info.metaindex.off), "metaindex", err)
+		}
+		if !ok {
+			return nil
+		}
+		if err := t.metaBlock(string(e.key), e.val); err != nil {
+			return err
+		}
+	}
+}
+
+// metaBlock reads one of the blocks that the metaindex names.
+func (t *table) metaBlock(name string, value []byte) error {
+	switch name {
+	case "rocksdb.properties", "rocksdb.stats", "rocksdb.compression_dict", "rocksdb.range_del":
+	default:
+		return nil
+	}
+	f := &fields{buf: value}
+	h := f.handle(name)
+	if f.err != nil {
+		return t.fail(int64(t.info.metaindex.off), "metaindex", f.err)
+	}
+	switch name {
+	case "rocksdb.range_del":
+		t.info.rangeDel = h
+	case "rocksdb.compression_dict":
+		d, err := t.readBlock(h, "dictionary", checkBlock)
+		if err != nil {
+			return err
+		}
+		t.info.dict, t.withDict = d, new(unpackers)
+	default:
+		b, err := t.readBlock(h, "properties", checkProperties)
+		if err != nil {
+			return err
+		}
+		if t.info.properties, err = decodeProperties(b); err != nil {
+			return t.fail(int64(h.off), "properties", err)
+		}
+	}
+	return nil
+}
+
+// setGlobalSeq finds the sequence number of an ingested table (GetGlobalSequenceNumber of
+// table/block_based/block_based_table_reader.cc).
+func (t *table) setGlobalSeq() error {
+	p := &t.info.properties
+	if !p.external {
+		return nil
+	}
+	t.info.useFixed, t.info.fixedSeq = true, t.meta.maxSeq
+	if p.globalSeq != 0 && p.globalSeq != t.meta.maxSeq {
+		return t.fail(0, "properties", fmt.Errorf("%s is %d, the MANIFEST says %d", propGlobalSeq, p.globalSeq, t.meta.maxSeq))
+	}
+	return nil
+}
+
+// unpack decompresses a data block.
+func (t *table) unpack(dst []byte, codec byte, src []byte) ([]byte, error) {
+	if t.withDict != nil {
+		return t.withDict.unpack(dst, codec, src, t.info.format, t.info.dict)
+	}
+	return t.packers.unpack(dst, codec, src, t.info.format, nil)
+}
+
+// readBlock reads, verifies and decompresses a block other than a data block into memory of its own.
+func (t *table) readBlock(h blockHandle, field string, check func(byte, []byte, uint32) error) ([]byte, error) {
+	if err := h.check(t.file.size); err != nil {
+		return nil, t.fail(int64(h.off), field, err)
+	}
+	raw := make([]byte, h.size+blockTrailer)
+	if err := t.file.readAt(raw, int64(h.off)); err != nil {
+		return nil, err
+	}
+	if err := check(t.info.checksum, raw[:h.size+1], binary.LittleEndian.Uint32(raw[h.size+1:])); err != nil {
+		return nil, t.fail(int64(h.off), field, err)
+	}
+	codec := t.codec(raw[h.size])
+	if codec == codecNone {
+		return raw[:h.size:h.size], nil
+	}
+	b, err := t.packers.unpack(nil, codec, raw[:h.size], t.info.format, nil)
+	if err != nil {
+		return nil, t.fail(int64(h.off), field, err)
+	}
+	return b, nil
+}
+
+// codec translates the codec byte of a block.
+func (t *table) codec(b byte) byte {
+	if t.info.legacyZ && b == codecLevelDBZstd {
+		return codecZstdLevelDB
+	}
+	return b
+}
+
+// overlaps reports whether the table may hold keys in [lo, hi).
+func (t *table) overlaps(lo, hi []byte) bool {
+	return (lo == nil || t.cmp.Compare(t.largest, lo) >= 0) && (hi == nil || t.cmp.Compare(t.smallest, hi) < 0)
+}
+
+// place says where a block of the table is.
+func (t *table) place(off uint64) record.Place {
+	return record.Place{File: t.file.name, Off: int64(off), Level: t.meta.level}
+}
+
+// compareInternal orders internal keys: user key ascending, then newest first.
+func compareInternal(cmp func(a, b []byte) int, a, b []byte) int {
+	ua, ta := splitKey(a)
+	ub, tb := splitKey(b)
+	if c := cmp(ua, ub); c != 0 {
+		return c
+	}
+	switch {
+	case ta > tb:
+		return -1
+	case ta < tb:
+		return 1
+	}
+	return 0
+}
+
+// tombstone is a range delete: keys in [start, end) older than seq do not exist.
+type tombstone struct {
+	start, end []byte
+	seq        uint64
+	// from and to are what it covers within the bounds of its table.
+	from, to bound
+	place    record.Place
+}
+
+// loadTombstones reads the range tombstones and clips them to the table's bounds.
+func (t *table) loadTombstones() error {
+	h := t.info.rangeDel
+	if h.size == 0 {
+		return nil
+	}
+	b, err := t.readBlock(h, "range_del", checkBlock)
+	if err != nil {
+		return err
+	}
+	bl, err := parseBlock(b)
+	if err != nil {
+		return t.fail(int64(h.off), "range_del", err)
+	}
+	e := blockEntries{data: bl.entries}
+	for {
+		ok, err := e.next()
+		if err == nil && ok && len(e.key) < trailerLen {
+			err = record.ErrShort
+		}
+		if err != nil {
+			return t.fail(int64(h.off), "range_del", err)
+		}
+		if !ok {
+			return nil
+		}
+		user, tr := splitKey(e.key)
+		if byte(tr) != kindRangeDelete {
+			return t.fail(int64(h.off), "range_del", fmt.Errorf("entry of kind %#x", byte(tr)))
+		}
+		seq := tr >> 8
+		if t.info.useFixed {
+			seq = t.info.fixedSeq
+		}
+		d := tombstone{start: bytes.Clone(user), end: bytes.Clone(e.val), seq: seq, place: t.place(h.off)}
+		d.place.Seq = seq
+		t.clip(&d)
+		t.info.tombstones = append(t.info.tombstones, d)
+	}
+}
+
+// clip limits a tombstone to the table's bounds. Compactions may keep a wider tombstone than the
+// part of it that the table stands for. A largest key that is a range-delete sentinel is exclusive.
+func (t *table) clip(d *tombstone) {
+	low := bound{key: t.smallest}
+	high := bound{key: t.largest, after: true}
+	if _, tr := splitKey(t.meta.largest); tr == trailer(maxSequence, kindRangeDelete) {
+		high.after = false
+	}
+	d.from, d.to = bound{key: d.start}, bound{key: d.end}
+	d.from = minBound(t.cmp.Compare, maxBound(t.cmp.Compare, d.from, low), high)
+	d.to = maxBound(t.cmp.Compare, minBound(t.cmp.Compare, d.to, high), d.from)
+}

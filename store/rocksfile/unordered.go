@@ -1,0 +1,193 @@
+package rocksfile
+
+import (
+	"errors"
+	"io"
+
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Unordered calls f with every entry of the column family, table by table and log by log, as they
+// stand. Damage is reported and skipped: a block at a time in tables and logs, a whole table
+// when its index cannot be read.
+func (ks *keyspace) Unordered(f func(*store.Entry) error) error {
+	for _, t := range ks.tables {
+		if err := ks.scanTable(t, f); err != nil {
+			return err
+		}
+	}
+	for _, l := range ks.st.logs {
+		if err := ks.scanLog(l, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// damaged reports damage that a salvage goes on after.
+func (ks *keyspace) damaged(p record.Place, err error) {
+	ks.st.report(record.Finding{Kind: "damaged-block", Severity: record.Error, Keyspace: ks.name, Place: p, Detail: err.Error()})
+}
+
+// callbackError marks an error of the caller's function, which ends a salvage.
+type callbackError struct{ err error }
+
+func (e *callbackError) Error() string { return e.err.Error() }
+
+// scanTable reads one table in physical order.
+func (ks *keyspace) scanTable(t *table, f func(*store.Entry) error) error {
+	info, err := t.load()
+	if err != nil {
+		ks.damaged(t.place(0), err)
+		if info.index.size == 0 {
+			return nil // not even a footer
+		}
+	}
+	for i := range info.tombstones {
+		d := &info.tombstones[i]
+		e := store.Entry{Key: d.start, Value: d.end, Seq: d.seq, Kind: store.RangeDelete, Place: d.place}
+		if err := f(&e); err != nil {
+			return err
+		}
+	}
+	s := &tableScan{ks: ks, t: t, f: f}
+	defer s.close()
+	if err := s.run(); err != nil {
+		var c *callbackError
+		if errors.As(err, &c) {
+			return c.err
+		}
+		ks.damaged(t.place(info.index.off), err)
+	}
+	return nil
+}
+
+// tableScan walks the blocks of a table.
+type tableScan struct {
+	ks    *keyspace
+	t     *table
+	f     func(*store.Entry) error
+	idx   tableIndex
+	win   window
+	plain []byte
+	block blockEntries
+}
+
+func (s *tableScan) close() {
+	s.idx.close()
+	s.win.close()
+}
+
+// run reads all blocks; its error is the index's or the callback's.
+func (s *tableScan) run() error {
+	if err := s.idx.open(s.t); err != nil {
+		return err
+	}
+	s.win.all = &s.ks.st.windows
+	s.win.open(s.t.file)
+	for {
+		ok, err := s.idx.next()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return nil
+		}
+		h := s.idx.entry().handle
+		err = s.blockAt(h)
+		var c *callbackError
+		if errors.As(err, &c) {
+			return err
+		}
+		if err != nil {
+			s.ks.damaged(s.t.place(h.off), err)
+		}
+	}
+}
+
+// blockAt hands over the entries of one block.
+func (s *tableScan) blockAt(h blockHandle) error {
+	var b []byte
+	var err error
+	if b, s.plain, err = s.win.load(s.t, h, s.plain); err != nil {
+		return err
+	}
+	bl, err := parseBlock(b)
+	if err != nil {
+		return err
+	}
+	s.block = blockEntries{data: bl.entries, key: s.block.key[:0]}
+	for {
+		ok, err := s.block.next()
+		if err != nil || !ok {
+			return err
+		}
+		if len(s.block.key) < trailerLen {
+			return errEntry
+		}
+		user, tr := splitKey(s.block.key)
+		if s.t.info.useFixed {
+			tr = trailer(s.t.info.fixedSeq, byte(tr))
+		}
+		kind, err := kindOf(tr)
+		if err != nil {
+			return err
+		}
+		e := store.Entry{Key: user, Value: s.block.val, Seq: tr >> 8, Kind: kind, Place: s.t.place(h.off)}
+		e.Place.Seq = e.Seq
+		if err := s.f(&e); err != nil {
+			return &callbackError{err}
+		}
+	}
+}
+
+// scanLog reads one log, going on with the next block after damage.
+func (ks *keyspace) scanLog(l *logFile, f func(*store.Entry) error) error {
+	if l.number < ks.logNumber && l.number != ks.st.version.prevLog {
+		return nil
+	}
+	r, done, err := l.open()
+	if err != nil {
+		return err
+	}
+	defer done()
+	r.salvage = true
+	for {
+		rec, off, err := r.next()
+		if err == io.EOF {
+			return nil
+		}
+		p := record.Place{File: l.name, Off: off, Level: -1}
+		if err == nil {
+			err = ks.scanBatch(rec, p, f)
+		} else {
+			r.resync()
+		}
+		var c *callbackError
+		if errors.As(err, &c) {
+			return c.err
+		}
+		if err != nil && err != errTorn { // a torn tail was reported when the logs were read
+			ks.damaged(p, err)
+		}
+	}
+}
+
+// scanBatch hands over the entries of a write batch that are of this column family.
+func (ks *keyspace) scanBatch(rec []byte, p record.Place, f func(*store.Entry) error) error {
+	return decodeBatch(rec, func(b batchEntry) error {
+		if b.family != ks.id {
+			return nil
+		}
+		kind, err := kindOf(trailer(b.seq, b.kind))
+		if err != nil {
+			return err
+		}
+		p.Seq = b.seq
+		if err := f(&store.Entry{Key: b.key, Value: b.value, Seq: b.seq, Kind: kind, Place: p}); err != nil {
+			return &callbackError{err}
+		}
+		return nil
+	})
+}

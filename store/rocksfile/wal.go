@@ -1,0 +1,254 @@
+package rocksfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kvferry/record"
+)
+
+// logFile is a write-ahead log that is still needed.
+type logFile struct {
+	number uint64
+	file   *dataFile
+	name   string // for places
+}
+
+// findLogs lists the logs that some column family needs, oldest first.
+func (db *database) findLogs() ([]*logFile, error) {
+	dir := db.dir
+	if db.opts.WALDir != "" {
+		dir = db.opts.WALDir
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var logs []*logFile
+	for _, e := range entries {
+		base, ok := strings.CutSuffix(e.Name(), ".log")
+		n, err := strconv.ParseUint(base, 10, 64)
+		if !ok || err != nil || n < db.version.firstLog() && (n == 0 || n != db.version.prevLog) {
+			continue
+		}
+		f, err := db.files.openFile(dir, e.Name(), db.opts.AllowLive)
+		if err != nil {
+			return nil, err
+		}
+		name := e.Name()
+		if dir != db.dir {
+			f.name, name = f.path, f.path
+		}
+		logs = append(logs, &logFile{n, f, name})
+	}
+	slices.SortFunc(logs, func(a, b *logFile) int { return int(int64(a.number) - int64(b.number)) })
+	if len(logs) == 0 && db.opts.WALDir == "" && db.version.firstLog() > 0 {
+		return nil, db.checkWALDir()
+	}
+	return logs, nil
+}
+
+// checkWALDir refuses a directory without logs whose options say that they lie elsewhere. The path
+// is never followed: it is where the database was first opened, and may hold another one today.
+// That place is taken for this one when both end in the same name, as a copy's do.
+func (db *database) checkWALDir() error {
+	wal, file, err := readWALDir(db.dir)
+	if err != nil || wal == "" {
+		return err
+	}
+	here, err := filepath.Abs(db.dir)
+	if err != nil || filepath.Base(filepath.Clean(wal)) == filepath.Base(here) {
+		return err
+	}
+	return fmt.Errorf("%s: the MANIFEST names log %06d, which is not here, and %s says that logs are kept in %s: "+
+		"pass --wal-dir with where they are now (or %s itself, if there are none)", db.dir, db.version.firstLog(), file, wal, db.dir)
+}
+
+// readWALDir returns what the newest OPTIONS file says about wal_dir.
+func readWALDir(dir string) (wal, file string, err error) {
+	matches, err := filepath.Glob(filepath.Join(globEscape(dir), "OPTIONS-*"))
+	if err != nil {
+		return "", "", err
+	}
+	var newest uint64
+	for _, m := range matches {
+		n, err := strconv.ParseUint(strings.TrimPrefix(filepath.Base(m), "OPTIONS-"), 10, 64)
+		if err == nil && n >= newest {
+			newest, file = n, m
+		}
+	}
+	if file == "" {
+		return "", "", nil
+	}
+	b, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", "", nil
+	}
+	if err != nil {
+		return "", "", err
+	}
+	for _, line := range strings.Split(string(b), "\n") {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "wal_dir="); ok {
+			wal = v
+		}
+	}
+	return wal, filepath.Base(file), nil
+}
+
+// walLoader spreads the entries of the logs over the keyspaces.
+type walLoader struct {
+	db      *database
+	byID    map[uint32]*keyspace
+	origins []string
+	log     *logFile
+	index   uint32 // of log in origins
+	off     int64  // of the record being read
+	prev    bool   // log is the MANIFEST's previous log
+}
+
+// loadLogs reads all logs into sorted runs.
+func (db *database) loadLogs(ctx context.Context) error {
+	w := &walLoader{db: db, byID: map[uint32]*keyspace{}}
+	for _, ks := range db.spaces {
+		w.byID[ks.id] = ks
+		ks.mem = &memRun{ks: ks}
+	}
+	for _, l := range db.logs {
+		w.origins = append(w.origins, l.name)
+	}
+	for i, l := range db.logs {
+		w.log, w.index, w.prev = l, uint32(i), l.number == db.version.prevLog
+		if err := w.load(ctx, i == len(db.logs)-1); err != nil {
+			return err
+		}
+	}
+	return w.finish()
+}
+
+// load reads one log.
+func (w *walLoader) load(ctx context.Context, last bool) error {
+	r, done, err := w.log.open()
+	if err != nil {
+		return err
+	}
+	defer done()
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		rec, off, err := r.next()
+		if err == errTorn && last {
+			w.torn(off, "the last record of the last log is incomplete, as after a crash: it never took effect")
+			return nil
+		}
+		if err == io.EOF {
+			if r.leftover {
+				w.torn(off, "the log ends at bytes that an older use of the file seems to have left")
+			}
+			return nil
+		}
+		if err != nil {
+			return corrupt(w.log.file.path, off, "log record", err)
+		}
+		w.off = off
+		if err := decodeBatch(rec, w.add); err != nil {
+			return w.batchError(err)
+		}
+		if w.memory() > w.db.opts.Memory/4 {
+			if err := w.spill(true); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// open starts reading a log; the size is that of when it was found.
+func (l *logFile) open() (*logReader, func(), error) {
+	f, err := l.file.acquire()
+	if err != nil {
+		return nil, nil, err
+	}
+	return newLogReader(io.NewSectionReader(f, 0, l.file.size), l.number), l.file.release, nil
+}
+
+// torn reports where a log ends early.
+func (w *walLoader) torn(off int64, detail string) {
+	w.db.report(record.Finding{Kind: "torn-log", Severity: record.Warning,
+		Place: record.Place{File: w.log.name, Off: off, Level: -1}, Detail: detail})
+}
+
+// batchError places an error within a write batch in its log.
+func (w *walLoader) batchError(err error) error {
+	var c *record.CorruptError
+	if errors.As(err, &c) && c.File == "" {
+		return corrupt(w.log.file.path, w.off, fmt.Sprintf("write batch: at %d: %s", c.Off, c.Field), c.Err)
+	}
+	return err
+}
+
+// add takes one entry of a write batch.
+func (w *walLoader) add(e batchEntry) error {
+	ks := w.byID[e.family]
+	if ks == nil {
+		if e.family > w.db.version.maxFamily {
+			return &record.CorruptError{Field: "column family", Err: fmt.Errorf("%d is unknown to the MANIFEST", e.family)}
+		}
+		return nil // dropped since
+	}
+	if w.log.number < ks.logNumber && !w.prev {
+		return nil // a table holds it
+	}
+	if e.seq > maxSequence {
+		return &record.CorruptError{Field: "sequence", Err: fmt.Errorf("sequence number %d", e.seq)}
+	}
+	if e.kind == kindRangeDelete {
+		ks.addTombstone(e, record.Place{File: w.log.name, Off: w.off, Level: -1, Seq: e.seq})
+		return nil
+	}
+	ks.mem.add(e.key, trailer(e.seq, e.kind), e.value, origin{w.index, uint64(w.off)})
+	return nil
+}
+
+// memory is what the runs under construction take.
+func (w *walLoader) memory() (n int64) {
+	for _, ks := range w.db.spaces {
+		n += ks.mem.size
+	}
+	return n
+}
+
+// spill makes sorted runs of what was collected.
+func (w *walLoader) spill(toDisk bool) error {
+	for _, ks := range w.db.spaces {
+		if len(ks.mem.refs) == 0 {
+			continue
+		}
+		t, err := ks.mem.spool(-1, w.origins, toDisk)
+		if err != nil {
+			return fmt.Errorf("%s: sorting the logs: %w", w.db.dir, err)
+		}
+		ks.logRuns = append(ks.logRuns, &sortedRun{tables: []*table{t}, level: -1})
+	}
+	return nil
+}
+
+// finish makes the last runs, and puts those of the logs before all others: they are newest.
+func (w *walLoader) finish() error {
+	if err := w.spill(w.memory() > w.db.opts.Memory/8); err != nil {
+		return err
+	}
+	for _, ks := range w.db.spaces {
+		slices.Reverse(ks.logRuns)
+		ks.logBytes = ks.mem.bytes
+		ks.mem = nil
+	}
+	return nil
+}
