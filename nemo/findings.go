@@ -1,0 +1,74 @@
+package nemo
+
+import (
+	"errors"
+
+	"kvferry/record"
+)
+
+// Kinds of findings.
+const (
+	// FindShortValue: a value ends before its fixed part does.
+	FindShortValue = "short-value"
+	// FindBadValue: a value is longer than its fixed part, or holds what cannot be.
+	FindBadValue = "bad-value"
+	// FindBadKeyLength: klen is beyond the row key's end, or no length of a user key.
+	FindBadKeyLength = "bad-key-length"
+	// FindBadRowKey: what follows the user key is not what a row of its kind has.
+	FindBadRowKey = "bad-row-key"
+	// FindUnknownRow: the leading byte is of no kind of row.
+	FindUnknownRow = "unknown-row"
+	// FindOrphanRows: data rows whose collection has no meta row.
+	FindOrphanRows = "orphan-rows"
+	// FindDeletedRows: a meta row says 0, yet rows of its version are there.
+	FindDeletedRows = "deleted-rows"
+	// FindCountMismatch: a meta row's count is not the number of its rows.
+	FindCountMismatch = "count-mismatch"
+	// FindNegativeExpiry: a string's expiry is below 0, which the engine takes for never.
+	FindNegativeExpiry = "negative-expiry"
+	// FindMissingStore: one of the five directories is not there.
+	FindMissingStore = "missing-store"
+
+	// FindZSetMissingScore: an index row without a score row: the member is found by rank only.
+	FindZSetMissingScore = "zset-missing-member-row"
+	// FindZSetMissingIndex: a score row without an index row: the member has no rank.
+	FindZSetMissingIndex = "zset-missing-score-row"
+	// FindZSetMismatch: a member's index row is not the rounding of its score.
+	FindZSetMismatch = "zset-score-mismatch"
+	// FindZSetBadScore: a score is NaN or beyond what the engine accepts.
+	FindZSetBadScore = "zset-bad-score"
+
+	// FindListBrokenLink: left, or a node's next, names a node that is not there.
+	FindListBrokenLink = "list-broken-link"
+	// FindListPrevMismatch: a node's prev is not the node before it.
+	FindListPrevMismatch = "list-prev-mismatch"
+	// FindListCycle: a node's next is a node before it.
+	FindListCycle = "list-cycle"
+	// FindListUnreachable: a node that left does not lead to.
+	FindListUnreachable = "list-unreachable-node"
+	// FindListTailMismatch: right is not the last node.
+	FindListTailMismatch = "list-tail-mismatch"
+	// FindListNextSeq: next_seq would hand out a seq that is in use.
+	FindListNextSeq = "list-next-seq"
+)
+
+// maxDetails is how many findings one record has before the rest of them is summed up, unless the pass
+// asks for all.
+const maxDetails = 100
+
+// keyKind returns the kind of finding of an error in a row's key.
+func keyKind(err error) string {
+	var c *record.CorruptError
+	if errors.As(err, &c) && c.Field == keyFieldLen {
+		return FindBadKeyLength
+	}
+	return FindBadRowKey
+}
+
+// valueKind returns the kind of finding of an error in a row's value.
+func valueKind(err error) string {
+	if errors.Is(err, record.ErrShort) {
+		return FindShortValue
+	}
+	return FindBadValue
+}

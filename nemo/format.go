@@ -1,0 +1,106 @@
+package nemo
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path"
+	"strings"
+
+	"kvferry/format"
+	"kvferry/store"
+)
+
+// maxElements is what the engine's commands can count.
+const maxElements = math.MaxInt32
+
+// nemoFormat is the Format.
+type nemoFormat struct{}
+
+// New returns the format.
+func New() format.Format { return nemoFormat{} }
+
+// Name returns "nemo".
+func (nemoFormat) Name() string { return "nemo" }
+
+// Limits says what nemo can hold.
+func (nemoFormat) Limits() format.Limits {
+	return format.Limits{
+		Types:       allTypes,
+		Seconds:     true,
+		MaxExpireMS: math.MaxInt32 * 1000,
+		MaxKey:      MaxKey,
+		MaxScore:    MaxScore,
+		MaxElements: maxElements,
+		SameName:    true,
+		Databases:   "one in the root, or db0, db1, …",
+		Stores:      []format.StoreSupport{{Store: "rocksdb", Read: true, Write: true}},
+		Detail:      "Pika 1.x to 2.3, on RocksDB 5.0.1",
+		ScoreDetail: "float64 from -1e13 to 1e13; ranked by 5 decimals",
+		OtherDetails: []string{
+			"keys of collections have 1 to 254 bytes; strings any, the empty one too",
+		},
+	}
+}
+
+// Detect looks for the five directories, in the root or in db0, db1, ….
+func (nemoFormat) Detect(ev *format.Evidence) format.Verdict {
+	var v format.Verdict
+	groups := make(map[string]int)
+	for i := range ev.Stores {
+		s := &ev.Stores[i]
+		parent, name := path.Split(s.Path)
+		parent = strings.TrimSuffix(parent, "/")
+		if familyOf(name) == nil || !(parent == "" || isDB(parent)) {
+			continue
+		}
+		if why := unlike(s); why != "" {
+			v.Why = append(v.Why, why)
+			continue
+		}
+		groups[parent]++
+		v.Why = append(v.Why, s.Path+" is a RocksDB database with one bytewise column family")
+	}
+	for _, n := range groups {
+		v.Score = max(v.Score, [...]int{0, 20, 40, 60, 80, 95}[n])
+	}
+	if v.Score > 0 && v.Score < 95 {
+		v.Why = append(v.Why, "some of kv, hash, list, set and zset are not there")
+	}
+	return v
+}
+
+// unlike says why a directory of the right name is no store of nemo's; "" when it may be one.
+func unlike(s *format.StoreEvidence) string {
+	if s.Kind != "rocksdb" {
+		return fmt.Sprintf("%s is a %s directory, nemo's are RocksDB", s.Path, s.Kind)
+	}
+	for _, k := range s.Keyspaces {
+		if k.Name != "default" {
+			return fmt.Sprintf("%s has a column family %q, nemo's have none but default", s.Path, k.Name)
+		}
+		if k.Comparer != "" && k.Comparer != store.Bytewise.Name {
+			return fmt.Sprintf("%s is ordered by %s, nemo's are bytewise", s.Path, k.Comparer)
+		}
+	}
+	return ""
+}
+
+// Open opens a source.
+func (f nemoFormat) Open(ctx context.Context, dir string, o *format.OpenOptions) (format.Source, error) {
+	return open(ctx, f, dir, o)
+}
+
+// Create starts a target.
+func (f nemoFormat) Create(ctx context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
+	return create(ctx, f, dir, o)
+}
+
+// isDB reports whether a directory name is that of a database in LayoutDB.
+func isDB(name string) bool {
+	digits, ok := strings.CutPrefix(name, "db")
+	if !ok || digits == "" || (digits[0] == '0' && digits != "0") {
+		return false
+	}
+	return strings.Trim(digits, "0123456789") == ""
+}

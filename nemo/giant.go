@@ -1,0 +1,226 @@
+package nemo
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+
+	"kvferry/internal/extsort"
+	"kvferry/record"
+)
+
+// giant emits a list that does not fit into memory. Its rows are read again: once for the links, which are
+// followed to give each node its rank, and once for the elements, which are sorted by rank.
+//
+// Links take 8 bytes a node. When that is beyond a quarter of the budget, or the seqs lie too far apart to
+// be looked up in an array, they are sorted by seq and kept in files.
+type giant struct {
+	r      *listReader
+	links  links
+	sorter *extsort.Sorter // elements by rank
+	it     *extsort.Iterator
+	last   int64 // seq of the node emitted last
+}
+
+// In links a slot holds the next seq until the node is reached and its rank afterwards.
+const (
+	reachedBit = 1 << 63
+	noNode     = math.MaxInt64     // no node has this seq
+	noNext     = math.MaxInt64 - 1 // next is a seq that no node can have
+)
+
+// load follows the links and, when elements are wanted, sorts them.
+func (g *giant) load(elements bool) error {
+	err := g.fill()
+	if err == nil {
+		err = g.walk()
+	}
+	if err == nil && elements {
+		err = g.sort()
+	}
+	return errors.Join(err, g.links.close())
+}
+
+// scan reads the rows of the list again.
+func (g *giant) scan(f func(seq int64, n *Node) error) (err error) {
+	r := g.r
+	from, to := r.ts.data.Layout().Rows(r.key)
+	it, err := r.ts.keyspace.Rows(from, to)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for {
+		raw, value, err := it.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		n, err := DecodeNode(value)
+		rest := raw[min(len(from), len(raw)):]
+		if err != nil || !isSeq(rest) || n.Version < r.meta.Version {
+			continue // classified by the first look
+		}
+		if err := f(int64(binary.LittleEndian.Uint64(rest)), &n); err != nil {
+			return err
+		}
+	}
+}
+
+// fill reads the links.
+func (g *giant) fill() error {
+	r := g.r
+	l := &g.links
+	if span := r.maxSeq - r.minSeq; span < r.memory/4/8 {
+		l.base = r.minSeq
+		l.next.mem = make([]uint64, span+1)
+		for i := range l.next.mem {
+			l.next.mem[i] = noNode
+		}
+		return g.scan(func(seq int64, n *Node) error {
+			l.next.mem[seq-l.base] = linkOf(n)
+			return nil
+		})
+	}
+	s := extsort.New(extsort.Options{Memory: r.memory / 4, TempDir: r.env.TempDir})
+	err := g.scan(func(seq int64, n *Node) error {
+		return s.Add(uint64(seq), nil, binary.LittleEndian.AppendUint64(nil, linkOf(n)))
+	})
+	if err == nil {
+		err = l.spill(s, r)
+	}
+	return errors.Join(err, s.Close())
+}
+
+// linkOf returns what links keep of a node's next.
+func linkOf(n *Node) uint64 {
+	if n.Next < 0 || n.Next >= noNext {
+		return noNext
+	}
+	return uint64(n.Next)
+}
+
+// walk ranks the nodes.
+func (g *giant) walk() error {
+	l := &g.links
+	c := chain{r: g.r, left: g.r.alive}
+	for c.at = g.r.meta.Left; c.at != 0; {
+		slot, ok, err := l.find(c.at)
+		if err != nil {
+			return err
+		}
+		var v uint64 = noNode
+		if ok {
+			if v, err = l.next.get(slot); err != nil {
+				return err
+			}
+		}
+		if !c.follow(v != noNode, v&reachedBit != 0) {
+			break
+		}
+		if err := l.next.set(slot, reachedBit|uint64(c.count)); err != nil {
+			return err
+		}
+		c.step(int64(v))
+	}
+	c.finish()
+	return nil
+}
+
+// sort sorts the elements by rank.
+func (g *giant) sort() (err error) {
+	r := g.r
+	g.sorter = extsort.New(extsort.Options{Memory: r.memory / 2, TempDir: r.env.TempDir})
+	var key [2 * seqLen]byte
+	rank, done, err := g.ranks()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	err = g.scan(func(seq int64, n *Node) error {
+		v, err := rank(seq)
+		if err != nil {
+			return err
+		}
+		if v&reachedBit == 0 {
+			r.unreachable(seq)
+			return nil
+		}
+		binary.LittleEndian.PutUint64(key[:], uint64(seq))
+		binary.LittleEndian.PutUint64(key[seqLen:], uint64(n.Prev))
+		return g.sorter.Add(v&^reachedBit, key[:], n.Element)
+	})
+	if err != nil {
+		return err
+	}
+	if err := g.links.close(); err != nil { // its memory goes to the merge
+		return err
+	}
+	g.it, err = g.sorter.Sort()
+	r.batch.reset()
+	r.batch.next = g.row
+	return err
+}
+
+// ranks returns what gives the ranks of nodes in the order of their rows. An array answers by itself; a
+// file would be read all over, since rows are in the order of their lowest byte, so it is sorted that way
+// first.
+func (g *giant) ranks() (rank func(seq int64) (uint64, error), done func() error, err error) {
+	l := &g.links
+	if l.seqs == nil {
+		return func(seq int64) (uint64, error) { return l.next.get(seq - l.base) }, func() error { return nil }, nil
+	}
+	s := extsort.New(extsort.Options{Memory: g.r.memory / 4, TempDir: g.r.env.TempDir})
+	for i := range l.seqs.len {
+		seq, serr := l.seqs.get(i)
+		v, verr := l.next.get(i)
+		err := errors.Join(serr, verr)
+		if err == nil {
+			err = s.Add(bits.ReverseBytes64(seq), nil, binary.LittleEndian.AppendUint64(nil, v))
+		}
+		if err != nil {
+			return nil, nil, errors.Join(err, s.Close())
+		}
+	}
+	it, err := s.Sort()
+	if err != nil {
+		return nil, nil, errors.Join(err, s.Close())
+	}
+	return func(seq int64) (uint64, error) {
+		at, _, v, err := it.Next()
+		if err != nil || at != bits.ReverseBytes64(uint64(seq)) {
+			return 0, errors.Join(fmt.Errorf("list %s: node %d was not there before", record.Quote(g.r.key), seq), err)
+		}
+		return binary.LittleEndian.Uint64(v), nil
+	}, s.Close, nil
+}
+
+// row returns the next element and checks its node's prev.
+func (g *giant) row() (e record.Element, ok bool, err error) {
+	_, key, value, err := g.it.Next()
+	if err == io.EOF {
+		return e, false, nil
+	}
+	if err != nil {
+		return e, false, err
+	}
+	seq, prev := int64(binary.LittleEndian.Uint64(key)), int64(binary.LittleEndian.Uint64(key[seqLen:]))
+	if prev != g.last {
+		g.r.badPrev(seq, prev, g.last)
+	}
+	g.last = seq
+	e.Value = value
+	return e, true, nil
+}
+
+func (g *giant) close() error {
+	if g.sorter == nil {
+		return nil
+	}
+	return g.sorter.Close()
+}

@@ -1,0 +1,81 @@
+package nemo
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"kvferry/record"
+)
+
+// hllSize is the length of the strings that nemo and blackwidow keep HyperLogLogs in.
+const hllSize = 131072
+
+// Losses lists what nemo cannot hold of a record.
+func (t *target) Losses(h *record.Header) []record.Loss {
+	var out []record.Loss
+	drop := func(kind, detail string, args ...any) {
+		out = append(out, record.Loss{Kind: kind, Detail: fmt.Sprintf(detail, args...), Drops: true})
+	}
+	if h.Type == record.Stream {
+		drop(record.LossStream, "nemo has no streams")
+		return out
+	}
+	if h.Type != record.String {
+		switch {
+		case len(h.Key) == 0:
+			drop(record.LossEmptyKey, "nemo has no collections of the empty name")
+		case len(h.Key) > MaxKey:
+			drop(record.LossKeyTooLong, "the key has %d bytes, nemo's collections have at most %d", len(h.Key), MaxKey)
+		}
+		if h.Len > maxElements {
+			drop(record.LossTooManyElements, "%d elements, the engine counts to %d", h.Len, maxElements)
+		}
+	}
+	switch {
+	case h.ExpireMS == 0:
+	case record.CeilSeconds(h.ExpireMS) > math.MaxInt32:
+		drop(record.LossExpiry2038, "expires %s, nemo's clock ends in 2038", time.UnixMilli(h.ExpireMS).UTC().Format(time.RFC3339))
+	case h.ExpireMS%1000 != 0:
+		out = append(out, record.Loss{Kind: record.LossExpiryMS, Detail: "the expiry is rounded up to seconds"})
+	}
+	return out
+}
+
+// ElementLosses removes scores that the engine does not take from a batch.
+func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
+	switch h.Type {
+	case record.String:
+		if len(batch) == 1 && len(batch[0].Value) == hllSize {
+			report(record.Loss{Kind: record.LossHyperLogLog, Note: true, Detail: "it has the size of a HyperLogLog; " +
+				"written by another engine it still counts, but elements added again may count twice"})
+		}
+	case record.ZSet:
+		for i := range batch {
+			if !validScore(batch[i].Score) {
+				return dropScores(batch, i, report)
+			}
+		}
+	}
+	return batch
+}
+
+// validScore reports whether the engine takes a score, which it does not of NaN.
+func validScore(s float64) bool { return math.Abs(s) <= MaxScore }
+
+// dropScores removes the elements whose scores are not valid, of which i is the first.
+func dropScores(batch []record.Element, i int, report func(record.Loss)) []record.Element {
+	kept := batch[:i]
+	for _, e := range batch[i:] {
+		switch {
+		case validScore(e.Score):
+			kept = append(kept, e)
+		case math.IsNaN(e.Score):
+			report(record.Loss{Kind: record.LossScoreNaN, Drops: true, Detail: "member " + record.Quote(e.Name) + " has no number as score"})
+		default:
+			report(record.Loss{Kind: record.LossScoreRange, Drops: true,
+				Detail: fmt.Sprintf("member %s has score %v, nemo's go from -1e13 to 1e13", record.Quote(e.Name), e.Score)})
+		}
+	}
+	return kept
+}

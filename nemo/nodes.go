@@ -1,0 +1,146 @@
+package nemo
+
+import (
+	"cmp"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"kvferry/record"
+)
+
+// Sizes for the budget.
+const (
+	nodeSize  = 48 // of a node and its place in the index, with what growing them wastes
+	chunkSize = 256 << 10
+)
+
+// nodes is a list in memory. All of it is reused for the next list.
+type nodes struct {
+	all    []node
+	chunks [][]byte // elements; those behind cur are empty
+	cur    int
+	bytes  int64 // of chunks
+
+	base  int64   // smallest seq
+	dense []int32 // seq - base to index in all plus 1; empty: all is sorted by seq
+
+	at   int64 // seq of the next node to emit
+	left int64 // nodes to emit
+}
+
+// node is a node row, its element being in a chunk.
+type node struct {
+	seq, prev, next int64
+	chunk           uint32
+	off, len        uint32
+	reached         bool
+}
+
+// reset empties ns and keeps its memory.
+func (ns *nodes) reset() {
+	for i := range ns.chunks {
+		ns.chunks[i] = ns.chunks[i][:0]
+	}
+	ns.all, ns.cur = ns.all[:0], 0
+	ns.dense, ns.left = ns.dense[:0], 0
+}
+
+// release empties ns and gives its memory back.
+func (ns *nodes) release() { *ns = nodes{} }
+
+// add adds a node; its element is copied. It returns false when that would take more than memory, and
+// always takes the first.
+func (ns *nodes) add(seq int64, n *Node, memory int64) bool {
+	size := len(n.Element)
+	if len(ns.all) > 0 && (ns.used(size) > memory || len(ns.all) >= math.MaxInt32) {
+		return false
+	}
+	ns.room(size)
+	c := ns.chunks[ns.cur]
+	ns.all = append(ns.all, node{seq: seq, prev: n.Prev, next: n.Next,
+		chunk: uint32(ns.cur), off: uint32(len(c)), len: uint32(size)})
+	ns.chunks[ns.cur] = append(c, n.Element...)
+	return true
+}
+
+// used returns the memory that ns takes after adding an element of size bytes.
+func (ns *nodes) used(size int) int64 {
+	n := ns.bytes + int64(len(ns.all)+1)*nodeSize
+	if c := ns.chunks[ns.cur]; size > cap(c)-len(c) && ns.cur == len(ns.chunks)-1 {
+		n += int64(max(size, chunkSize))
+	}
+	return n
+}
+
+// room makes the current chunk one that n bytes fit into.
+func (ns *nodes) room(n int) {
+	for ; ns.cur < len(ns.chunks); ns.cur++ {
+		if c := ns.chunks[ns.cur]; n <= cap(c)-len(c) {
+			return
+		}
+	}
+	size := max(n, chunkSize)
+	if len(ns.chunks) == 0 && n <= arenaSize {
+		size = arenaSize // most lists are short
+	}
+	ns.chunks = append(ns.chunks, make([]byte, 0, size))
+	ns.bytes += int64(size)
+}
+
+// index makes find work: by an array over the seqs when they lie close, else by sorting.
+func (ns *nodes) index() {
+	if len(ns.all) == 0 {
+		return
+	}
+	lo, hi := ns.all[0].seq, ns.all[0].seq
+	for i := range ns.all {
+		lo, hi = min(lo, ns.all[i].seq), max(hi, ns.all[i].seq)
+	}
+	if span := hi - lo; span < 2*int64(len(ns.all))+64 {
+		ns.base = lo
+		ns.dense = slices.Grow(ns.dense[:0], int(span)+1)[:span+1]
+		clear(ns.dense)
+		for i := range ns.all {
+			ns.dense[ns.all[i].seq-lo] = int32(i) + 1
+		}
+		return
+	}
+	ns.dense = ns.dense[:0]
+	slices.SortFunc(ns.all, func(a, b node) int { return cmp.Compare(a.seq, b.seq) })
+}
+
+// find returns the index of the node of a seq.
+func (ns *nodes) find(seq int64) (int, bool) {
+	if len(ns.dense) == 0 {
+		return slices.BinarySearchFunc(ns.all, seq, func(n node, seq int64) int { return cmp.Compare(n.seq, seq) })
+	}
+	if seq < ns.base || seq-ns.base >= int64(len(ns.dense)) {
+		return 0, false
+	}
+	i := int(ns.dense[seq-ns.base]) - 1
+	return i, i >= 0
+}
+
+// start makes emit follow n nodes from seq on.
+func (ns *nodes) start(seq, n int64) { ns.at, ns.left = seq, n }
+
+// emit sets elements of dst, which live until reset.
+func (ns *nodes) emit(dst []record.Element) (int, error) {
+	if ns.left == 0 {
+		return 0, io.EOF
+	}
+	n := 0
+	for n < len(dst) && ns.left > 0 {
+		i, _ := ns.find(ns.at)
+		e := &ns.all[i]
+		dst[n] = record.Element{Value: ns.chunks[e.chunk][e.off : e.off+e.len : e.off+e.len]}
+		ns.at = e.next
+		ns.left--
+		n++
+	}
+	return n, nil
+}
+
+func formatSeq(seq int64) string { return strconv.FormatInt(seq, 10) }
