@@ -73,9 +73,6 @@ func (r *sortedRun) between(cmp *store.Comparer, lo, hi []byte) []*table {
 	if hi != nil {
 		to, _ = slices.BinarySearchFunc(r.tables, hi, func(t *table, k []byte) int { return cmp.Compare(t.smallest, k) })
 	}
-	if from > 0 && lo != nil && cmp.Compare(r.tables[from-1].largest, lo) == 0 {
-		from--
-	}
 	return r.tables[from:max(from, to)]
 }
 

@@ -127,7 +127,7 @@ func testGolden(t *testing.T, dir string) {
 			t.Errorf("%s: %d entries unordered, the tally says %d", ks.Name(), count, n.Entries)
 		}
 		// Seeking to every row finds it.
-		for i := 0; i < len(rows); i += 1 + len(rows)/200 {
+		for i := 0; i < len(rows); i += 1 + len(rows)/25 {
 			part, _ := readRows(t, ks, rows[i].key, nil)
 			if len(part) != len(rows)-i {
 				t.Fatalf("%s: from row %d: %d rows, want %d", ks.Name(), i, len(part), len(rows)-i)

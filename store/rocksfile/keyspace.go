@@ -2,6 +2,7 @@ package rocksfile
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -18,10 +19,8 @@ type keyspace struct {
 	cmp       *store.Comparer
 	logNumber uint64
 	tables    []*table // by level, then key
-	runs      []*sortedRun
 
-	mem      *memRun // while the logs are read
-	logRuns  []*sortedRun
+	logRuns  []*sortedRun // none or one
 	logBytes int64
 	logTombs []tombstone
 
@@ -48,29 +47,30 @@ func (ks *keyspace) Size() int64 {
 	return n
 }
 
-// makeRuns groups the tables: each of level 0 by itself, newest first; a deeper level is one run
-// unless its tables overlap, which no engine makes.
-func (ks *keyspace) makeRuns() {
-	ks.runs = nil
-	for i := len(ks.tables) - 1; i >= 0; i-- {
-		if t := ks.tables[i]; t.meta.level == 0 {
-			ks.runs = append(ks.runs, &sortedRun{tables: []*table{t}})
+// makeRuns groups tables, which are by level and then key: each of level 0 by itself, newest first; a
+// deeper level is one run unless its tables overlap, which no engine makes.
+func (ks *keyspace) makeRuns(tables []*table) []*sortedRun {
+	var runs []*sortedRun
+	for _, t := range tables {
+		if t.meta.level == 0 {
+			runs = append(runs, &sortedRun{tables: []*table{t}})
 		}
 	}
-	slices.SortStableFunc(ks.runs, func(a, b *sortedRun) int {
-		return int(int64(b.tables[0].meta.number) - int64(a.tables[0].meta.number))
+	slices.SortStableFunc(runs, func(a, b *sortedRun) int {
+		return cmp.Compare(b.tables[0].meta.number, a.tables[0].meta.number)
 	})
-	for i := 0; i < len(ks.tables); {
-		level := ks.tables[i].meta.level
+	for i := 0; i < len(tables); {
+		level := tables[i].meta.level
 		j := i
-		for j < len(ks.tables) && ks.tables[j].meta.level == level {
+		for j < len(tables) && tables[j].meta.level == level {
 			j++
 		}
 		if level > 0 {
-			ks.runs = append(ks.runs, ks.levelRuns(ks.tables[i:j], level)...)
+			runs = append(runs, ks.levelRuns(tables[i:j], level)...)
 		}
 		i = j
 	}
+	return runs
 }
 
 // levelRuns makes runs of the tables of one level, which are in the order of their smallest keys.
@@ -123,7 +123,13 @@ func (ks *keyspace) prepareOnce() error {
 	}
 	sortTombstones(ks.cmp.Compare, ks.tombs)
 	ks.frags = fragments(ks.cmp.Compare, ks.tombs)
-	ks.all = append(slices.Clone(ks.logRuns), ks.runs...)
+	tables, sorted, err := ks.tables, []*sortedRun(nil), error(nil)
+	if ks.st.opts.Resort {
+		if tables, sorted, err = ks.resort(); err != nil {
+			return err
+		}
+	}
+	ks.all = slices.Concat(ks.logRuns, sorted, ks.makeRuns(tables))
 	return nil
 }
 

@@ -2,6 +2,7 @@ package rocksfile
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -245,7 +246,7 @@ func (v *version) sorted() []*family {
 	for _, f := range v.families {
 		out = append(out, f)
 	}
-	slices.SortFunc(out, func(a, b *family) int { return int(int64(a.id) - int64(b.id)) })
+	slices.SortFunc(out, func(a, b *family) int { return cmp.Compare(a.id, b.id) })
 	return out
 }
 

@@ -1,6 +1,7 @@
 package rocksfile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -240,9 +241,8 @@ func (ks *keyspace) openTables(ctx context.Context, f *family) error {
 		if c := compareInternal(ks.cmp.Compare, a.meta.smallest, b.meta.smallest); c != 0 {
 			return c
 		}
-		return int(int64(a.meta.number) - int64(b.meta.number))
+		return cmp.Compare(a.meta.number, b.meta.number)
 	})
-	ks.makeRuns()
 	return nil
 }
 

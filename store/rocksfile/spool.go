@@ -34,6 +34,11 @@ type origin struct {
 	off  uint64
 }
 
+// append appends the origin to a value.
+func (o origin) append(v []byte) []byte {
+	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(v, o.file), o.off)
+}
+
 // spoolWriter writes a spool to w.
 type spoolWriter struct {
 	w        io.Writer
@@ -48,8 +53,8 @@ type spoolWriter struct {
 	indexAt  []byte // restarts of index
 }
 
-// add appends an entry; internal keys must ascend.
-func (s *spoolWriter) add(key, value []byte, o origin) error {
+// add appends an entry, whose value ends in its origin; internal keys must ascend.
+func (s *spoolWriter) add(key, value []byte) error {
 	if s.entries == 0 {
 		s.first = bytes.Clone(key)
 	}
@@ -62,10 +67,8 @@ func (s *spoolWriter) add(key, value []byte, o origin) error {
 	}
 	s.block = binary.AppendUvarint(s.block, uint64(shared))
 	s.block = binary.AppendUvarint(s.block, uint64(len(key)-shared))
-	s.block = binary.AppendUvarint(s.block, uint64(len(value)+originLen))
+	s.block = binary.AppendUvarint(s.block, uint64(len(value)))
 	s.block = append(append(s.block, key[shared:]...), value...)
-	s.block = binary.LittleEndian.AppendUint32(s.block, o.file)
-	s.block = binary.LittleEndian.AppendUint64(s.block, o.off)
 	s.last = append(s.last[:0], key...)
 	s.count++
 	s.entries++

@@ -72,6 +72,8 @@ type tableScan struct {
 	win   window
 	plain []byte
 	block blockEntries
+	// strict ends the scan at the first damage.
+	strict bool
 }
 
 func (s *tableScan) close() {
@@ -99,6 +101,9 @@ func (s *tableScan) run() error {
 		var c *callbackError
 		if errors.As(err, &c) {
 			return err
+		}
+		if err != nil && s.strict {
+			return s.t.fail(int64(h.off), "block", err)
 		}
 		if err != nil {
 			s.ks.damaged(s.t.place(h.off), err)

@@ -1,6 +1,7 @@
 package rocksfile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func (db *database) findLogs() ([]*logFile, error) {
 		}
 		logs = append(logs, &logFile{n, f, name})
 	}
-	slices.SortFunc(logs, func(a, b *logFile) int { return int(int64(a.number) - int64(b.number)) })
+	slices.SortFunc(logs, func(a, b *logFile) int { return cmp.Compare(a.number, b.number) })
 	if len(logs) == 0 && db.opts.WALDir == "" && db.version.firstLog() > 0 {
 		return nil, db.checkWALDir()
 	}
@@ -107,6 +108,7 @@ func readWALDir(dir string) (wal, file string, err error) {
 type walLoader struct {
 	db      *database
 	byID    map[uint32]*keyspace
+	sorters map[*keyspace]*entrySorter
 	origins []string
 	log     *logFile
 	index   uint32 // of log in origins
@@ -116,10 +118,14 @@ type walLoader struct {
 
 // loadLogs reads all logs into sorted runs.
 func (db *database) loadLogs(ctx context.Context) error {
-	w := &walLoader{db: db, byID: map[uint32]*keyspace{}}
+	if len(db.logs) == 0 {
+		return nil
+	}
+	w := &walLoader{db: db, byID: map[uint32]*keyspace{}, sorters: map[*keyspace]*entrySorter{}}
 	for _, ks := range db.spaces {
-		w.byID[ks.id] = ks
-		ks.mem = &memRun{ks: ks}
+		s := newEntrySorter(ks, db.opts.Memory/4/int64(len(db.spaces)))
+		defer s.close()
+		w.byID[ks.id], w.sorters[ks] = ks, s
 	}
 	for _, l := range db.logs {
 		w.origins = append(w.origins, l.name)
@@ -161,11 +167,6 @@ func (w *walLoader) load(ctx context.Context, last bool) error {
 		w.off = off
 		if err := decodeBatch(rec, w.add); err != nil {
 			return w.batchError(err)
-		}
-		if w.memory() > w.db.opts.Memory/4 {
-			if err := w.spill(true); err != nil {
-				return err
-			}
 		}
 	}
 }
@@ -213,42 +214,25 @@ func (w *walLoader) add(e batchEntry) error {
 		ks.addTombstone(e, record.Place{File: w.log.name, Off: w.off, Level: -1, Seq: e.seq})
 		return nil
 	}
-	ks.mem.add(e.key, trailer(e.seq, e.kind), e.value, origin{w.index, uint64(w.off)})
-	return nil
+	return w.sorters[ks].add(e.key, trailer(e.seq, e.kind), e.value, origin{w.index, uint64(w.off)})
 }
 
-// memory is what the runs under construction take.
-func (w *walLoader) memory() (n int64) {
+// finish makes sorted runs of what was collected.
+func (w *walLoader) finish() error {
+	inMemory := w.db.opts.Memory / 8 / int64(len(w.db.spaces))
 	for _, ks := range w.db.spaces {
-		n += ks.mem.size
-	}
-	return n
-}
-
-// spill makes sorted runs of what was collected.
-func (w *walLoader) spill(toDisk bool) error {
-	for _, ks := range w.db.spaces {
-		if len(ks.mem.refs) == 0 {
-			continue
-		}
-		t, err := ks.mem.spool(-1, w.origins, toDisk)
+		s := w.sorters[ks]
+		t, err := s.spool(-1, w.origins, inMemory)
 		if err != nil {
 			return fmt.Errorf("%s: sorting the logs: %w", w.db.dir, err)
 		}
-		ks.logRuns = append(ks.logRuns, &sortedRun{tables: []*table{t}, level: -1})
-	}
-	return nil
-}
-
-// finish makes the last runs, and puts those of the logs before all others: they are newest.
-func (w *walLoader) finish() error {
-	if err := w.spill(w.memory() > w.db.opts.Memory/8); err != nil {
-		return err
-	}
-	for _, ks := range w.db.spaces {
-		slices.Reverse(ks.logRuns)
-		ks.logBytes = ks.mem.bytes
-		ks.mem = nil
+		if t != nil {
+			ks.logRuns = []*sortedRun{{tables: []*table{t}, level: -1}}
+		}
+		ks.logBytes = s.bytes
+		if err := s.close(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

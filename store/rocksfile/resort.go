@@ -1,0 +1,70 @@
+package rocksfile
+
+import (
+	"errors"
+	"fmt"
+
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// resort reads all tables of the column family to see whether they are in order, and sorts those
+// that are not. It returns the tables that can be trusted and a run for each of the others.
+func (ks *keyspace) resort() (good []*table, sorted []*sortedRun, err error) {
+	for _, t := range ks.tables {
+		err := ks.checkOrder(t)
+		var o *store.OrderError
+		if err == nil {
+			good = append(good, t)
+			continue
+		}
+		if !errors.As(err, &o) {
+			return nil, nil, err
+		}
+		s, err := ks.sortTable(t)
+		if err != nil {
+			return nil, nil, err
+		}
+		ks.st.report(record.Finding{Kind: "unordered-table", Severity: record.Warning, Keyspace: ks.name,
+			Place:  record.Place{File: t.file.name, Off: o.Off, Level: t.meta.level},
+			Detail: fmt.Sprintf("the table is not in the order of %s and was sorted before reading: %v", ks.cmp.Name, o)})
+		sorted = append(sorted, &sortedRun{tables: []*table{s}, level: t.meta.level})
+	}
+	return good, sorted, nil
+}
+
+// checkOrder walks a table. Its error is an OrderError when the table is whole but in disorder.
+func (ks *keyspace) checkOrder(t *table) error {
+	c := newCursor(ks, &sortedRun{tables: []*table{t}}, nil, nil)
+	defer c.close()
+	for c.next() {
+		if _, err := kindOf(c.tr); err != nil {
+			return t.fail(int64(c.handle.off), "kind", err)
+		}
+	}
+	return c.err
+}
+
+// sortTable sorts a table's entries into a spool.
+func (ks *keyspace) sortTable(t *table) (*table, error) {
+	s := newEntrySorter(ks, ks.st.opts.Memory/4)
+	defer s.close()
+	scan := &tableScan{ks: ks, t: t, strict: true}
+	scan.f = func(e *store.Entry) error {
+		return s.add(e.Key, trailer(e.Seq, internalKind(e.Kind)), e.Value, origin{0, uint64(e.Place.Off)})
+	}
+	defer scan.close()
+	if err := scan.run(); err != nil {
+		return nil, err
+	}
+	out, err := s.spool(t.meta.level, []string{t.file.name}, ks.st.opts.Memory/64)
+	if err == nil && out == nil {
+		err = t.fail(0, "rows", errors.New("none"))
+	}
+	return out, err
+}
+
+// internalKind is the kind of an entry in internal keys.
+func internalKind(k store.Kind) byte {
+	return [...]byte{kindPut, kindDelete, kindSingleDelete, kindMerge, kindRangeDelete}[k]
+}

@@ -1,0 +1,95 @@
+package rocksfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+
+	"kvferry/internal/extsort"
+)
+
+// entrySorter sorts entries, of the logs or of a table in disorder, into a spool.
+type entrySorter struct {
+	ks       *keyspace
+	sorter   *extsort.Sorter
+	bytewise bool
+	key      []byte
+	value    []byte
+	bytes    int64 // of keys and values
+}
+
+// newEntrySorter makes a sorter that holds no more than memory bytes.
+func newEntrySorter(ks *keyspace, memory int64) *entrySorter {
+	compare := ks.cmp.Compare
+	return &entrySorter{ks: ks, bytewise: ks.cmp.IsBytewise(), sorter: extsort.New(extsort.Options{Memory: memory,
+		TempDir: ks.st.opts.TempDir, Compare: func(a, b []byte) int { return compareInternal(compare, a, b) }})}
+}
+
+// add copies an entry.
+func (s *entrySorter) add(user []byte, tr uint64, value []byte, o origin) error {
+	s.key = appendKey(s.key[:0], user, tr)
+	s.value = o.append(append(s.value[:0], value...))
+	s.bytes += int64(len(s.key) + len(value))
+	prefix := uint64(0)
+	if s.bytewise {
+		prefix = keyPrefix(user)
+	}
+	return s.sorter.Add(prefix, s.key, s.value)
+}
+
+// keyPrefix returns the first 8 bytes of a key as a number, zero-padded: most comparisons need no
+// more.
+func keyPrefix(user []byte) uint64 {
+	if len(user) >= 8 {
+		return binary.BigEndian.Uint64(user)
+	}
+	var b [8]byte
+	copy(b[:], user)
+	return binary.BigEndian.Uint64(b[:])
+}
+
+// close forgets the entries.
+func (s *entrySorter) close() error { return s.sorter.Close() }
+
+// spool writes the entries, sorted, to a table of their own, which stays in memory when it is not
+// larger than inMemory. It returns nil when there are no entries.
+func (s *entrySorter) spool(level int, origins []string, inMemory int64) (*table, error) {
+	if s.sorter.Len() == 0 {
+		return nil, nil
+	}
+	it, err := s.sorter.Sort()
+	if err != nil {
+		return nil, err
+	}
+	var mem bytes.Buffer
+	w := &spoolWriter{w: &mem}
+	var file *dataFile
+	if s.bytes > inMemory {
+		if file, err = s.ks.st.spoolFile(); err != nil {
+			return nil, err
+		}
+		w.w = file.pinned
+	}
+	for {
+		_, k, v, err := it.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if w.entries > 0 && bytes.Equal(k, w.last) {
+			continue // the same entry twice, in two logs
+		}
+		if err := w.add(k, v); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.flush(); err != nil {
+		return nil, err
+	}
+	if file == nil {
+		file = memFile("memory", mem.Bytes())
+	}
+	return w.table(s.ks, file, level, origins), nil
+}
