@@ -27,8 +27,9 @@ type entry struct {
 // journal is an append-only file of JSON lines, synced line by line. What it says has happened is
 // on disk.
 type journal struct {
-	mu   sync.Mutex
-	file *os.File
+	mu    sync.Mutex
+	file  *os.File
+	lines int
 }
 
 // journaled is what a journal says of an unfinished run.
@@ -72,7 +73,7 @@ func openJournal(dir string) (*journal, *journaled, error) {
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 	}
-	return &journal{file: f}, state, nil
+	return &journal{file: f, lines: bytes.Count(data, []byte("\n"))}, state, nil
 }
 
 func decodeJournal(data []byte) (*journaled, error) {
@@ -110,6 +111,7 @@ func (j *journal) append(e entry) error {
 	if _, err := j.file.Write(append(line, '\n')); err != nil {
 		return err
 	}
+	j.lines++
 	return j.file.Sync()
 }
 
@@ -117,6 +119,7 @@ func (j *journal) append(e entry) error {
 func (j *journal) reset() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.lines = 0
 	if err := j.file.Truncate(0); err != nil {
 		return err
 	}

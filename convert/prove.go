@@ -1,10 +1,12 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -90,6 +92,9 @@ func compare(want, got *record.Fingerprint, seconds bool, findings []FindingKind
 		for _, p := range want.Diff(got, seconds) {
 			e.Parts = append(e.Parts, Mismatch{p.DB, p.Type.String(), w[p], g[p]})
 		}
+		slices.SortFunc(e.Parts, func(a, b Mismatch) int {
+			return cmp.Or(cmp.Compare(a.DB, b.DB), cmp.Compare(a.Type, b.Type))
+		})
 	}
 	for _, f := range findings {
 		if f.Severity == record.Error.String() {

@@ -81,7 +81,7 @@ func concludeEarlier(o *Options) (*Report, bool, error) {
 // giveUp ends a failed run. It leaves nothing, unless there is something to resume.
 func (r *run) giveUp(cause error) error {
 	var proof *ProofError
-	resumable := r.o.Resume && !errors.As(cause, &proof) && (!r.work.fresh || r.id != nil)
+	resumable := r.o.Resume && !errors.As(cause, &proof) && r.work.lines > 0
 	if resumable {
 		return r.work.close()
 	}

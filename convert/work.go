@@ -19,7 +19,6 @@ import (
 type work struct {
 	target string
 	dir    string
-	fresh  bool // made by this process
 	*journal
 }
 
@@ -78,14 +77,13 @@ func checkApart(source, parent, target string) error {
 
 // openWork makes the work directory, or takes over an unfinished one when resume is set.
 func openWork(target string, resume bool) (*work, *journaled, error) {
-	w := &work{target: filepath.Clean(target), dir: workDir(target), fresh: true}
+	w := &work{target: filepath.Clean(target), dir: workDir(target)}
 	err := os.Mkdir(w.dir, 0o755)
 	if errors.Is(err, fs.ErrExist) {
 		if !resume {
 			return nil, nil, fmt.Errorf("%s: left by a conversion that did not finish; continue it with --resume, "+
 				"or remove that directory to start over", w.dir)
 		}
-		w.fresh = false
 	} else if err != nil {
 		return nil, nil, err
 	}

@@ -1,0 +1,517 @@
+package convert
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kvferry/format"
+	"kvferry/internal/filter"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+var testNow = time.Unix(1700000000, 0).UTC()
+
+// bench is a source on disk and the options to convert it.
+type bench struct {
+	t    *testing.T
+	dir  string
+	from *fake
+	to   *fake
+	o    Options
+}
+
+// dataset makes records of every type and key.
+func dataset(dbs int) []fakeRecord {
+	var out []fakeRecord
+	for db := range dbs {
+		for i := range 60 {
+			typ := record.Type(1 + i%5)
+			r := fakeRecord{DB: fmt.Sprint(db), Type: typ, Key: []byte(fmt.Sprintf("key%02d", i/2))}
+			for j := range 1 + i%4 {
+				r.Elems = append(r.Elems, record.Element{Name: []byte(fmt.Sprint("n", j)), Value: []byte(fmt.Sprint(i, j)), Score: float64(j)})
+				if typ == record.String {
+					r.Elems[0].Name = nil
+					break
+				}
+			}
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func newBench(t *testing.T, records []fakeRecord) *bench {
+	b := openBench(t, t.TempDir())
+	if err := os.Mkdir(filepath.Join(b.dir, "src"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var data []byte
+	for _, r := range records {
+		line, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data = append(data, line...)
+	}
+	b.write("src/000000.json", data)
+	b.write("src/CURRENT", []byte("whole"))
+	return b
+}
+
+// openBench returns the bench in a directory.
+func openBench(t *testing.T, dir string) *bench {
+	b := &bench{t: t, dir: dir, from: newFake(), to: newFake()}
+	src := filepath.Join(dir, "src")
+	b.o = Options{
+		Source: Input{Format: b.from, Store: "files", Path: src,
+			Open: func(ctx context.Context, change func(*store.Options)) (format.Source, error) {
+				var o format.OpenOptions
+				change(&o.Options)
+				return b.from.Open(ctx, src, &o)
+			}},
+		Target:  Output{Format: b.to, Store: "files", Path: filepath.Join(dir, "dst")},
+		Now:     testNow,
+		Workers: 2,
+		Layout:  format.LayoutDB,
+	}
+	return b
+}
+
+func (b *bench) write(name string, data []byte) {
+	b.t.Helper()
+	if err := os.WriteFile(filepath.Join(b.dir, name), data, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// run converts and expects success.
+func (b *bench) run() *Report {
+	b.t.Helper()
+	rep, err := Run(context.Background(), &b.o)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.leaves("dst", "dst.kvferry-report.json", "src")
+	return rep
+}
+
+// fails converts and expects an error with some text, and nothing left behind.
+func (b *bench) fails(text string) error {
+	b.t.Helper()
+	_, err := Run(context.Background(), &b.o)
+	if err == nil || !strings.Contains(err.Error(), text) {
+		b.t.Fatalf("error %v, want one with %q", err, text)
+	}
+	b.leaves("src")
+	return err
+}
+
+// leaves compares what stands in the directory.
+func (b *bench) leaves(names ...string) {
+	b.t.Helper()
+	entries, err := os.ReadDir(b.dir)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var have []string
+	for _, e := range entries {
+		have = append(have, e.Name())
+	}
+	if !slices.Equal(have, names) {
+		b.t.Errorf("left %q, want %q", have, names)
+	}
+}
+
+// tree returns the target's files and their bytes.
+func (b *bench) tree() string {
+	b.t.Helper()
+	var out strings.Builder
+	root := filepath.Join(b.dir, "dst")
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		fmt.Fprintf(&out, "%s\n%s\n", strings.TrimPrefix(path, root), data)
+		return err
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestRun(t *testing.T) {
+	b := newBench(t, dataset(2))
+	b.from.wrap = func(s *fakeSource) { s.weight = 3 * taskBytes }
+	rep := b.run()
+	if rep.Records() != 120 || !rep.Proof.Done || rep.Proof.Unit != "milliseconds" {
+		t.Errorf("records %d, proof %+v", rep.Records(), rep.Proof)
+	}
+	if len(rep.Parts) != 10 || rep.Parts[0].DB != "0" || rep.Parts[9].Type != "zset" {
+		t.Errorf("parts %+v", rep.Parts)
+	}
+	if len(rep.Ledger) != 2 || rep.Ledger[0].Classes["copied"] != 60 || rep.Ledger[0].Check != "ok" {
+		t.Errorf("ledger %+v", rep.Ledger)
+	}
+	read, err := ReadReport(ReportPath(b.o.Target.Path))
+	if err != nil || read.Records() != 120 || read.Timings != rep.Timings {
+		t.Errorf("published report: %+v, %v", read, err)
+	}
+}
+
+func TestWorkersDoNotMatter(t *testing.T) {
+	var want string
+	for _, workers := range []int{1, 2, 7} {
+		b := newBench(t, dataset(2))
+		b.from.wrap = func(s *fakeSource) { s.weight = taskBytes }
+		b.o.Workers = workers
+		b.run()
+		if got := b.tree(); want == "" {
+			want = got
+		} else if got != want {
+			t.Errorf("%d workers write another tree", workers)
+		}
+	}
+}
+
+func TestExpired(t *testing.T) {
+	records := dataset(1)
+	records[0].ExpireMS = testNow.UnixMilli() - 1
+	records[1].ExpireMS = testNow.UnixMilli() + 1
+	b := newBench(t, records)
+	rep := b.run()
+	if rep.Records() != 59 || rep.Ledger[0].Classes["expired"] != 1 {
+		t.Errorf("%d records, ledger %+v", rep.Records(), rep.Ledger)
+	}
+	b = newBench(t, records)
+	b.o.KeepExpired = true
+	if rep := b.run(); rep.Records() != 60 {
+		t.Errorf("kept: %d records", rep.Records())
+	}
+}
+
+func TestSecondsSuffice(t *testing.T) {
+	records := dataset(1)
+	records[0].ExpireMS = testNow.UnixMilli() + 1500
+	b := newBench(t, records)
+	b.to.limits.Seconds = true
+	b.to.spoil = func(r *fakeRecord) { r.ExpireMS = record.CeilSeconds(r.ExpireMS) * 1000 }
+	if rep := b.run(); rep.Proof.Unit != "seconds" {
+		t.Errorf("compared in %s", rep.Proof.Unit)
+	}
+	b = newBench(t, records)
+	b.to.spoil = func(r *fakeRecord) { r.ExpireMS = record.CeilSeconds(r.ExpireMS) * 1000 }
+	b.fails("database 0 string: fingerprint")
+}
+
+func TestFilters(t *testing.T) {
+	b := newBench(t, dataset(2))
+	b.o.Filter = &filter.Filter{Types: record.Of(record.Hash, record.Set), DBs: []string{"1"}, Match: []string{"key0*"}}
+	rep := b.run()
+	for _, p := range rep.Parts {
+		if p.DB != "1" || p.Type != "hash" && p.Type != "set" {
+			t.Errorf("part %+v", p)
+		}
+	}
+	if rep.Ledger[0].Classes["filtered"] == 0 || rep.Records() == 0 {
+		t.Errorf("ledger %+v", rep.Ledger)
+	}
+
+	for text, f := range map[string]*filter.Filter{
+		"no record of": {Match: []string{"nothing"}},
+		"the source holds string,hash,list,set,zset, not stream": {Types: record.Of(record.Stream)},
+		`no database "9"`: {DBs: []string{"9"}},
+	} {
+		b := newBench(t, dataset(1))
+		b.o.Filter = f
+		b.fails(text)
+	}
+}
+
+func TestEmptySourceGivesAnEmptyTarget(t *testing.T) {
+	b := newBench(t, nil)
+	if rep := b.run(); rep.Records() != 0 || !rep.Proof.Done {
+		t.Errorf("%+v", rep)
+	}
+}
+
+func TestEmptyRecordsAreAbsent(t *testing.T) {
+	records := append(dataset(1), fakeRecord{DB: "0", Type: record.Set, Key: []byte("empty")})
+	b := newBench(t, records)
+	if rep := b.run(); rep.Records() != 60 {
+		t.Errorf("%d records", rep.Records())
+	}
+}
+
+func lossy() []fakeRecord {
+	records := dataset(1)
+	for i, key := range []string{"lost1", "lost2", "note"} {
+		records = append(records, fakeRecord{DB: "0", Type: record.Set, Key: []byte(key),
+			Elems: []record.Element{{Name: []byte(fmt.Sprint(i))}}})
+	}
+	return append(records, fakeRecord{DB: "0", Type: record.ZSet, Key: []byte("scores"),
+		Elems: []record.Element{{Name: []byte("far"), Score: 1e14}, {Name: []byte("near"), Score: 1}}})
+}
+
+func TestLossesRefuse(t *testing.T) {
+	b := newBench(t, lossy())
+	var loss *LossError
+	if err := b.fails("2 × key-too-long, 1 × score-range"); !errors.As(err, &loss) {
+		t.Fatalf("%T", err)
+	}
+	if len(loss.Losses) != 3 || len(loss.Refused()) != 2 || loss.Refused()[0].Count != 2 || len(loss.Refused()[0].Samples) != 2 {
+		t.Errorf("losses %+v", loss.Losses)
+	}
+	if s := loss.Refused()[0].Samples[0].String(); s != `set "lost1" in database 0 (it is)` {
+		t.Errorf("sample %s", s)
+	}
+	b.o.AllowLoss = []string{"key-too-long"}
+	b.fails("refused: fake cannot take over everything: 1 × score-range")
+}
+
+func TestLossesAllowed(t *testing.T) {
+	b := newBench(t, lossy())
+	b.o.AllowLoss = []string{"key-too-long", "score-range"}
+	rep := b.run()
+	if rep.Records() != 62 || rep.Ledger[0].Classes["lost"] != 2 {
+		t.Errorf("%d records, ledger %+v", rep.Records(), rep.Ledger)
+	}
+	if len(rep.Losses) != 3 || !rep.Losses[1].Allowed || !rep.Losses[0].Note {
+		t.Errorf("losses %+v", rep.Losses)
+	}
+}
+
+func TestTypesThatTheTargetLacks(t *testing.T) {
+	records := append(dataset(1), fakeRecord{DB: "0", Type: record.Stream, Key: []byte("s"), Elems: []record.Element{{Name: []byte("id")}}})
+	b := newBench(t, records)
+	b.fails("1 × stream")
+	b.o.AllowLoss = []string{"stream"}
+	if rep := b.run(); rep.Records() != 60 || rep.Ledger[0].Classes["lost"] != 1 {
+		t.Errorf("%d records, ledger %+v", rep.Records(), rep.Ledger)
+	}
+}
+
+func TestOneNameOneType(t *testing.T) {
+	b := newBench(t, dataset(1))
+	b.to.limits.SameName = false
+	b.to.groups = []record.TypeSet{record.AllTypes}
+	b.fails("30 × same-name")
+	b.o.AllowLoss = []string{"same-name"}
+	if rep := b.run(); rep.Records() != 30 {
+		t.Errorf("%d records", rep.Records())
+	}
+}
+
+func TestDamageRefuses(t *testing.T) {
+	damaged := func(s *fakeSource) {
+		s.findings = []record.Finding{{Kind: "count", Severity: record.Error, Type: record.Hash, DB: "0", Key: []byte("h"), Detail: "3, not 4"},
+			{Kind: "garbage", Severity: record.Warning, Type: record.List}}
+	}
+	b := newBench(t, dataset(1))
+	b.from.wrap = damaged
+	b.fails("1 × damaged")
+	b.o.AllowLoss = []string{"damaged"}
+	rep := b.run()
+	if len(rep.Findings) != 2 || rep.Findings[0].Kind != "count" || rep.Findings[1].Severity != "warning" {
+		t.Errorf("findings %+v", rep.Findings)
+	}
+	if len(rep.Losses) != 1 || rep.Losses[0].Samples[0].Detail != "count: 3, not 4" {
+		t.Errorf("losses %+v", rep.Losses)
+	}
+}
+
+func TestFailuresLeaveNothing(t *testing.T) {
+	boom := errors.New("000012.sst: offset 77: checksum: want 1, have 2")
+	b := newBench(t, dataset(1))
+	b.from.wrap = func(s *fakeSource) { s.readErr = boom }
+	if err := b.fails("offset 77"); !errors.Is(err, boom) {
+		t.Errorf("%v", err)
+	}
+	b = newBench(t, dataset(1))
+	b.to.failAfter = 3
+	b.fails("no space left on device")
+
+	b = newBench(t, dataset(1))
+	b.to.spoil = func(r *fakeRecord) { r.Elems = r.Elems[:1] }
+	var proof *ProofError
+	if err := b.fails("the proof failed, nothing is published: database 0 hash: "); !errors.As(err, &proof) || len(proof.Parts) != 4 {
+		t.Errorf("%v", err)
+	}
+
+	b = newBench(t, dataset(1))
+	b.o.Version = 0x1FF
+	b.fails("low byte is 0xFF")
+}
+
+func TestCancel(t *testing.T) {
+	b := newBench(t, dataset(4))
+	ctx, cancel := context.WithCancel(context.Background())
+	b.from.wrap = func(s *fakeSource) { s.onRecord = func(int) { cancel() } }
+	if _, err := Run(ctx, &b.o); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	b.leaves("src")
+}
+
+func TestTargetsThatCannotBe(t *testing.T) {
+	b := newBench(t, dataset(1))
+	for path, text := range map[string]string{
+		"src":         "already exists",
+		"src/CURRENT": "already exists",
+		"no/dst":      "does not exist",
+		"src/dst":     "inside the source",
+	} {
+		b.o.Target.Path = filepath.Join(b.dir, path)
+		b.fails(text)
+		if _, err := DryRun(context.Background(), &b.o); err == nil {
+			t.Errorf("%s: no error of a dry run", path)
+		}
+	}
+	b.o.Target.Path = filepath.Join(b.dir, "src/CURRENT/dst")
+	if _, err := Run(context.Background(), &b.o); err == nil {
+		t.Error("a target below a file")
+	}
+}
+
+func TestTargetMadeMeanwhile(t *testing.T) {
+	b := newBench(t, dataset(1))
+	b.o.crash = func(step string) {
+		if step == "publish" {
+			b.write("dst", []byte("mine"))
+		}
+	}
+	_, err := Run(context.Background(), &b.o)
+	if err == nil || !errors.Is(err, fs.ErrExist) {
+		t.Errorf("got %v", err)
+	}
+	b.leaves("dst", "src")
+	if got := b.tree(); got != "\nmine\n" {
+		t.Errorf("it was touched: %q", got)
+	}
+}
+
+func TestKeyOrder(t *testing.T) {
+	b := newBench(t, dataset(1))
+	b.from.wrap = func(s *fakeSource) { s.disorder = true }
+	rep := b.run()
+	if rep.Records() != 60 || len(rep.Findings) != 1 || rep.Findings[0].Kind != "key-order" {
+		t.Errorf("%d records, findings %+v", rep.Records(), rep.Findings)
+	}
+	b = newBench(t, dataset(1))
+	b.from.wrap = func(s *fakeSource) { s.disorder, s.resort = true, false }
+	b.fails("000007.sst: offset 4096")
+}
+
+func TestUnsortedSource(t *testing.T) {
+	records := dataset(1)
+	records[2].ExpireMS = 1
+	b := newBench(t, records)
+	b.from.wrap = func(s *fakeSource) { s.sorted = false }
+	rep := b.run()
+	want := newBench(t, records)
+	want.run()
+	if b.tree() != want.tree() {
+		t.Error("an unsorted source gives another target")
+	}
+	if rep.Ledger[0].Classes["expired"] != 1 {
+		t.Errorf("ledger %+v", rep.Ledger)
+	}
+}
+
+func TestOneDatabaseMayBeCalledOtherwise(t *testing.T) {
+	records := dataset(3)
+	b := newBench(t, records)
+	b.o.Filter = &filter.Filter{DBs: []string{"2"}}
+	b.to.spoil = func(r *fakeRecord) { r.DB = "0" } // as a flat layout calls it
+	if rep := b.run(); rep.Records() != 60 || rep.Parts[0].DB != "2" {
+		t.Errorf("%+v", rep.Parts)
+	}
+}
+
+func TestNoProve(t *testing.T) {
+	b := newBench(t, dataset(1))
+	b.o.NoProve = true
+	b.to.spoil = func(r *fakeRecord) { r.Elems = r.Elems[:1] }
+	if rep := b.run(); rep.Proof.Done || rep.Proof.Why != "--no-prove was given" {
+		t.Errorf("%+v", rep.Proof)
+	}
+}
+
+func TestDryRun(t *testing.T) {
+	b := newBench(t, lossy())
+	rep, err := DryRun(context.Background(), &b.o)
+	var loss *LossError
+	if !errors.As(err, &loss) || rep == nil {
+		t.Fatalf("%v, %v", rep, err)
+	}
+	if !rep.DryRun || rep.Records() != 62 || len(rep.Losses) != 3 || rep.Proof.Done {
+		t.Errorf("%+v", rep)
+	}
+	b.leaves("src")
+
+	b = newBench(t, dataset(1))
+	b.from.wrap = func(s *fakeSource) { s.disorder = true }
+	if rep, err = DryRun(context.Background(), &b.o); err != nil || rep.Records() != 60 {
+		t.Errorf("%+v, %v", rep, err)
+	}
+}
+
+func TestExtraFiles(t *testing.T) {
+	b := newBench(t, dataset(1))
+	b.write("src/info", []byte("3s\n10.0.0.7\n9221\n42\n1234\n"))
+	b.from.wrap = func(s *fakeSource) { s.extra = []string{"info"} }
+	rep := b.run()
+	if len(rep.SlaveOf) != 1 || rep.SlaveOf[0] != "slaveof 10.0.0.7 9221 42 1234" {
+		t.Errorf("%q", rep.SlaveOf)
+	}
+	if data, err := os.ReadFile(filepath.Join(b.dir, "dst/info")); err != nil || len(data) == 0 {
+		t.Errorf("%q, %v", data, err)
+	}
+}
+
+func TestSlaveOf(t *testing.T) {
+	for info, want := range map[string]string{
+		"1s\nh\n1\n2\n3":             "slaveof h 1 2 3",
+		"1s\r\nh\r\n1\r\n2\r\n3\r\n": "slaveof h 1 2 3",
+		"1s\nh\n1\n2\n3\n7\n8\n":     "slaveof h 1 2 3",
+		"1s\nh\n1\n2":                "",
+		"1s\nh\nport\n2\n3":          "",
+		"1s\n\n1\n2\n3":              "",
+		"":                           "",
+	} {
+		if got, ok := slaveOf([]byte(info)); got != want || ok != (want != "") {
+			t.Errorf("%q: %q, %v", info, got, ok)
+		}
+	}
+}
+
+func TestProgress(t *testing.T) {
+	b := newBench(t, dataset(2))
+	b.from.wrap = func(s *fakeSource) { s.weight = 1000 }
+	var phases []string
+	var last Progress
+	b.o.Progress = func(p Progress) {
+		if len(phases) == 0 || phases[len(phases)-1] != p.Phase {
+			phases = append(phases, p.Phase)
+		}
+		if p.Done > p.Total {
+			t.Errorf("%+v", p)
+		}
+		last = p
+	}
+	b.run()
+	if got := strings.Join(phases, " "); got != "run finish prove publish" {
+		t.Errorf("phases %s, last %+v", got, last)
+	}
+}

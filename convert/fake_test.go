@@ -1,0 +1,398 @@
+package convert
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"kvferry/format"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// fake is a format for tests: a dataset is a directory of JSON files, one a shard.
+type fake struct {
+	limits format.Limits
+	groups []record.TypeSet
+	// wrap changes what Open returns.
+	wrap func(*fakeSource)
+	// spoil changes a record that a target is given, for proofs that must fail.
+	spoil func(*fakeRecord)
+	// failAfter makes writers fail after so many records; 0 means never.
+	failAfter int
+	// midFinish is called between the renames of Finish.
+	midFinish func()
+}
+
+type fakeRecord struct {
+	DB       string
+	Type     record.Type
+	Key      []byte
+	ExpireMS int64
+	Elems    []record.Element
+	Last     []byte
+}
+
+var perType = []record.TypeSet{record.Of(record.String), record.Of(record.Hash), record.Of(record.List),
+	record.Of(record.Set), record.Of(record.ZSet)}
+
+func newFake() *fake {
+	return &fake{limits: format.Limits{SameName: true}, groups: perType}
+}
+
+func (f *fake) Name() string                           { return "fake" }
+func (f *fake) Limits() format.Limits                  { return f.limits }
+func (f *fake) Detect(*format.Evidence) format.Verdict { return format.Verdict{} }
+
+func (f *fake) Open(_ context.Context, dir string, o *format.OpenOptions) (format.Source, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); err != nil {
+		return nil, err
+	}
+	s := &fakeSource{format: f, sorted: true, resort: o.Options.Resort, layout: format.LayoutFlat}
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		dec := json.NewDecoder(bytes.NewReader(data))
+		for {
+			var r fakeRecord
+			if err := dec.Decode(&r); err == io.EOF {
+				break
+			} else if err != nil {
+				return nil, err
+			}
+			s.records = append(s.records, r)
+		}
+	}
+	slices.SortStableFunc(s.records, func(a, b fakeRecord) int {
+		return record.Compare(&record.Header{Key: a.Key, Type: a.Type}, &record.Header{Key: b.Key, Type: b.Type})
+	})
+	if f.wrap != nil {
+		f.wrap(s)
+	}
+	return s, nil
+}
+
+// fakeSource holds its records in (key, type) order.
+type fakeSource struct {
+	format    *fake
+	records   []fakeRecord
+	layout    format.Layout
+	sorted    bool
+	resort    bool
+	disorder  bool // Records fails with an OrderError unless resort
+	weight    int64
+	findings  []record.Finding
+	readErr   error
+	extra     []string
+	onRecord  func(n int)
+	expiredAt func(fakeRecord) bool
+}
+
+func (s *fakeSource) Format() format.Format                              { return s.format }
+func (s *fakeSource) Layout() format.Layout                              { return s.layout }
+func (s *fakeSource) Sorted() bool                                       { return s.sorted }
+func (s *fakeSource) Extra() []string                                    { return s.extra }
+func (s *fakeSource) Close() error                                       { return nil }
+func (s *fakeSource) Keyspaces() []format.Keyspace                       { return nil }
+func (s *fakeSource) Where(string, []byte) []format.Range                { return nil }
+func (s *fakeSource) Describe(string, string, []byte, []byte) format.Row { return format.Row{} }
+
+func (s *fakeSource) Databases() []string {
+	var out []string
+	for _, r := range s.records {
+		if !slices.Contains(out, r.DB) {
+			out = append(out, r.DB)
+		}
+	}
+	slices.Sort(out)
+	if out == nil {
+		return []string{"0"}
+	}
+	return out
+}
+
+func (s *fakeSource) Types(db string) record.TypeSet {
+	var t record.TypeSet
+	for _, r := range s.records {
+		if r.DB == db {
+			t |= record.Of(r.Type)
+		}
+	}
+	if len(s.records) == 0 {
+		return record.Of(record.String, record.Hash)
+	}
+	return t
+}
+
+func (s *fakeSource) in(db string, t record.TypeSet, span format.Span) []fakeRecord {
+	var out []fakeRecord
+	for _, r := range s.records {
+		if r.DB == db && t.Has(r.Type) && bytes.Compare(r.Key, span.Lo) >= 0 && (span.Hi == nil || bytes.Compare(r.Key, span.Hi) < 0) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func (s *fakeSource) Size(db string, t record.TypeSet) int64 {
+	return int64(len(s.in(db, t, format.Span{}))) * max(s.weight, 1)
+}
+
+func (s *fakeSource) Split(db string, t record.TypeSet, n int) ([]format.Span, error) {
+	all := s.in(db, t, format.Span{})
+	var out []format.Span
+	var lo []byte
+	for i := 1; i < n && i*len(all)/n < len(all); i++ {
+		hi := all[i*len(all)/n].Key
+		if len(hi) == 0 || bytes.Equal(hi, lo) {
+			continue
+		}
+		out = append(out, format.Span{Lo: lo, Hi: hi})
+		lo = hi
+	}
+	return append(out, format.Span{Lo: lo}), nil
+}
+
+func (s *fakeSource) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
+	recs := s.in(db, t, span)
+	if !s.sorted {
+		recs = slices.Clone(recs)
+		slices.Reverse(recs)
+	}
+	for _, f := range s.findings {
+		if t.Has(f.Type) {
+			e.Report(f)
+		}
+	}
+	return &fakeReader{s: s, env: e, recs: recs, db: db}, nil
+}
+
+type fakeReader struct {
+	s     *fakeSource
+	env   *format.Env
+	recs  []fakeRecord
+	db    string
+	cur   *fakeRecord
+	class record.Class
+	tally record.Tally
+	h     record.Header
+}
+
+func (r *fakeReader) settle() {
+	if r.cur != nil {
+		r.tally.Rows[r.class]++
+		r.tally.Visible++
+		r.tally.Entries++
+	}
+}
+
+func (r *fakeReader) Next() (*record.Header, error) {
+	r.settle()
+	r.cur = nil
+	if r.s.disorder && !r.s.resort {
+		return nil, &store.OrderError{File: "000007.sst", Off: 4096, Keyspace: "rows", Comparer: "fake"}
+	}
+	if len(r.recs) == 0 {
+		if r.s.readErr != nil {
+			return nil, r.s.readErr
+		}
+		return nil, io.EOF
+	}
+	r.cur, r.class = &r.recs[0], record.Copied
+	r.recs = r.recs[1:]
+	r.h = record.Header{DB: r.db, Type: r.cur.Type, Key: r.cur.Key, ExpireMS: r.cur.ExpireMS, Len: -1, Last: r.cur.Last}
+	r.h.Expired = r.cur.ExpireMS != 0 && r.cur.ExpireMS < r.env.Now.UnixMilli()
+	if r.s.onRecord != nil {
+		r.s.onRecord(len(r.recs))
+	}
+	return &r.h, nil
+}
+
+func (r *fakeReader) Read(dst []record.Element) (int, error) {
+	if len(r.cur.Elems) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(dst, r.cur.Elems)
+	c := *r.cur
+	c.Elems = c.Elems[n:]
+	r.cur = &c
+	return n, nil
+}
+
+func (r *fakeReader) Settle(c record.Class) { r.class = c }
+
+func (r *fakeReader) Close() error {
+	r.settle()
+	r.env.Ledger.Add(r.db+"/rows", &r.tally)
+	return nil
+}
+
+// fakeTarget writes one file a shard.
+type fakeTarget struct {
+	f       *fake
+	dir     string
+	mu      sync.Mutex
+	tables  map[int][]store.Table
+	reopen  *format.OpenOptions
+	aborted bool
+}
+
+func (f *fake) Create(_ context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
+	if len(o.DBs) > 1 && o.Layout == format.LayoutFlat {
+		return nil, errors.New("one database only")
+	}
+	t := &fakeTarget{f: f, dir: dir, tables: map[int][]store.Table{}, reopen: o.Reopen}
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".tmp") {
+			return nil, fmt.Errorf("%s holds %s", dir, e.Name())
+		}
+	}
+	if err != nil {
+		return t, os.Mkdir(dir, 0o755)
+	}
+	return t, nil
+}
+
+func (t *fakeTarget) Losses(h *record.Header) []record.Loss {
+	switch {
+	case bytes.HasPrefix(h.Key, []byte("lost")):
+		return []record.Loss{{Kind: "key-too-long", Drops: true, Detail: "it is"}}
+	case bytes.HasPrefix(h.Key, []byte("note")):
+		return []record.Loss{{Kind: "hyperloglog", Note: true}}
+	}
+	return nil
+}
+
+func (t *fakeTarget) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
+	return slices.DeleteFunc(batch, func(e record.Element) bool {
+		if e.Score < 1e13 {
+			return false
+		}
+		report(record.Loss{Kind: "score-range", Drops: true, Detail: fmt.Sprintf("member %q", e.Name)})
+		return true
+	})
+}
+
+func (t *fakeTarget) Groups() []record.TypeSet { return t.f.groups }
+
+func (t *fakeTarget) Shard(n int, db string, g record.TypeSet, memory int64) (record.Writer, error) {
+	return &fakeWriter{t: t, n: n, db: db}, nil
+}
+
+func (t *fakeTarget) Tables(n int) []store.Table {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.tables[n]
+}
+
+func (t *fakeTarget) Adopt(n int, _ string, tables []store.Table) error {
+	for _, table := range tables {
+		st, err := os.Stat(filepath.Join(t.dir, table.File))
+		if err != nil {
+			return err
+		}
+		if st.Size() != table.Bytes {
+			return errors.New("another size")
+		}
+	}
+	t.tables[n] = tables
+	return nil
+}
+
+func (t *fakeTarget) Finish(ctx context.Context) (format.Source, error) {
+	known := map[string]bool{}
+	for n, tables := range t.tables {
+		for _, table := range tables {
+			known[table.File] = true
+			if err := os.Rename(filepath.Join(t.dir, table.File), filepath.Join(t.dir, fmt.Sprintf("%06d.json", n))); err != nil {
+				return nil, err
+			}
+			if t.f.midFinish != nil {
+				t.f.midFinish()
+			}
+		}
+	}
+	left, _ := filepath.Glob(filepath.Join(t.dir, "*.tmp"))
+	for _, path := range left {
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(t.dir, "CURRENT"), []byte("whole"), 0o644); err != nil {
+		return nil, err
+	}
+	return (&fake{limits: t.f.limits}).Open(ctx, t.dir, t.reopen)
+}
+
+func (t *fakeTarget) Abort() { t.aborted = true }
+
+type fakeWriter struct {
+	t    *fakeTarget
+	n    int
+	db   string
+	seen int
+	buf  bytes.Buffer
+	rec  fakeRecord
+}
+
+func (w *fakeWriter) Begin(h *record.Header) error {
+	if w.seen++; w.t.f.failAfter > 0 && w.seen > w.t.f.failAfter {
+		return errors.New("no space left on device")
+	}
+	w.rec = fakeRecord{DB: w.db, Type: h.Type, Key: bytes.Clone(h.Key), ExpireMS: h.ExpireMS, Last: bytes.Clone(h.Last)}
+	if h.DB != w.db {
+		return fmt.Errorf("record of %q in the shard of %q", h.DB, w.db)
+	}
+	return nil
+}
+
+func (w *fakeWriter) Write(elems []record.Element) error {
+	for _, e := range elems {
+		w.rec.Elems = append(w.rec.Elems, record.Element{Name: append([]byte{}, e.Name...), Value: append([]byte{}, e.Value...), Score: e.Score})
+	}
+	return nil
+}
+
+func (w *fakeWriter) End() error {
+	if len(w.rec.Elems) == 0 {
+		return nil
+	}
+	if w.t.f.spoil != nil {
+		w.t.f.spoil(&w.rec)
+	}
+	return json.NewEncoder(&w.buf).Encode(w.rec)
+}
+
+func (w *fakeWriter) Close() error {
+	name := fmt.Sprintf("%06d.tmp", w.n)
+	if err := os.WriteFile(filepath.Join(w.t.dir, name), w.buf.Bytes(), 0o644); err != nil {
+		return err
+	}
+	w.t.mu.Lock()
+	defer w.t.mu.Unlock()
+	w.t.tables[w.n] = []store.Table{{File: name, Shard: w.n, Bytes: int64(w.buf.Len())}}
+	return nil
+}
+
+func (w *fakeWriter) Abort() {}
+
+var (
+	_ format.Format = (*fake)(nil)
+	_ format.Source = (*fakeSource)(nil)
+	_ format.Target = (*fakeTarget)(nil)
+)

@@ -1,0 +1,244 @@
+package convert
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"kvferry/internal/filter"
+	"kvferry/record"
+)
+
+// crashEnv makes the test binary convert the bench in a directory and kill itself on the way.
+const (
+	crashEnv = "KVFERRY_TEST_CRASH" // the step
+	crashDir = "KVFERRY_TEST_DIR"
+)
+
+func TestMain(m *testing.M) {
+	if step := os.Getenv(crashEnv); step != "" {
+		convertAndDie(os.Getenv(crashDir), step)
+		os.Exit(3) // it did not die
+	}
+	os.Exit(m.Run())
+}
+
+func die() {
+	if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
+		panic(err)
+	}
+	time.Sleep(time.Minute)
+}
+
+// convertAndDie converts like the benches of these tests, and dies at a step.
+func convertAndDie(dir, step string) {
+	b := openBench(nil, dir)
+	b.crashable(step)
+	if _, err := Run(context.Background(), &b.o); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(4)
+	}
+}
+
+// crashable makes a bench die at a step.
+func (b *bench) crashable(step string) {
+	b.o.Workers = 1
+	b.o.crash = func(s string) {
+		if s == step {
+			die()
+		}
+	}
+	records := 0
+	b.from.wrap = func(s *fakeSource) {
+		s.weight = taskBytes / 4
+		s.onRecord = func(int) {
+			if records++; fmt.Sprint("record ", records) == step {
+				die()
+			}
+		}
+	}
+	renames := 0
+	b.to.midFinish = func() {
+		if renames++; fmt.Sprint("rename ", renames) == step {
+			die()
+		}
+	}
+}
+
+// killed runs the conversion of a bench in another process that dies at a step.
+func (b *bench) killed(step string) {
+	b.t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), crashEnv+"="+step, crashDir+"="+b.dir)
+	out, err := cmd.CombinedOutput()
+	exit, ok := err.(*exec.ExitError)
+	if !ok || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		b.t.Fatalf("step %s: the process did not die: %v\n%s", step, err, out)
+	}
+}
+
+func TestKilledAndResumed(t *testing.T) {
+	whole := newBench(t, dataset(1))
+	whole.crashable("never")
+	want := whole.run()
+	tree := whole.tree()
+	steps := []string{"planned", "finish", "kept", "rename 1", "rename 7", "finished", "proved", "publish", "renamed",
+		"record 1", "record 30", "record 60"}
+	for n := range want.Tasks {
+		if n%4 == 0 || n == want.Tasks-1 {
+			steps = append(steps, fmt.Sprint("task ", n), fmt.Sprint("written ", n))
+		}
+	}
+	for _, step := range steps {
+		b := newBench(t, dataset(1))
+		b.killed(step)
+		if step != "renamed" {
+			_, err := Run(context.Background(), &b.o)
+			if err == nil || !strings.Contains(err.Error(), "continue it with --resume") {
+				t.Errorf("%s: without --resume: %v", step, err)
+			}
+		}
+		b.crashable("never")
+		b.o.Resume = true
+		b.o.Now = testNow.Add(time.Hour) // the clock of the first run counts
+		got := b.run()
+		if b.tree() != tree {
+			t.Errorf("%s: the resumed run wrote something else", step)
+		}
+		if got.Records() != want.Records() || !got.Proof.Done || !got.Now.Equal(testNow) && step != "planned" {
+			t.Errorf("%s: report %+v", step, got)
+		}
+	}
+}
+
+func TestKilledThenFailed(t *testing.T) {
+	whole := newBench(t, dataset(1))
+	whole.crashable("never")
+	whole.run()
+	b := newBench(t, dataset(1))
+	b.killed("record 20")
+	b.crashable("never")
+	b.o.Resume = true
+	b.to.failAfter = 2
+	if _, err := Run(context.Background(), &b.o); err == nil {
+		t.Fatal("no error")
+	}
+	b.leaves("dst.kvferry", "src")
+	b.to.failAfter = 0
+	b.run()
+	if b.tree() != whole.tree() {
+		t.Error("the tree differs")
+	}
+}
+
+func TestWithoutHardLinks(t *testing.T) {
+	whole := newBench(t, dataset(1))
+	whole.crashable("never")
+	whole.run()
+	b := newBench(t, dataset(1))
+	b.killed("rename 3")
+	if err := os.RemoveAll(filepath.Join(b.dir, "dst.kvferry/kept")); err != nil {
+		t.Fatal(err)
+	}
+	b.crashable("never")
+	b.o.Resume = true
+	b.run()
+	if b.tree() != whole.tree() {
+		t.Error("the tree differs")
+	}
+}
+
+func TestResumeRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*bench)
+		text   string
+	}{
+		"filter":  {func(b *bench) { b.o.Filter = &filter.Filter{Types: record.Of(record.Hash)} }, "it has type (none), not hash"},
+		"version": {func(b *bench) { b.o.Version = 7 }, "it has version-epoch 1, not 7"},
+		"now":     {func(b *bench) { b.o.Now, b.o.NowGiven = testNow.Add(1), true }, "leave out --now"},
+		"size":    {func(b *bench) { b.write("src/CURRENT", []byte("longer")) }, "CURRENT has 6 bytes, had 5"},
+		"mtime": {func(b *bench) {
+			if err := os.Chtimes(filepath.Join(b.dir, "src/CURRENT"), testNow, testNow); err != nil {
+				t.Fatal(err)
+			}
+		}, "CURRENT was modified at 2023-11-14"},
+		"new":     {func(b *bench) { b.write("src/000001.json", nil) }, "000001.json is new"},
+		"gone":    {func(b *bench) { os.Remove(filepath.Join(b.dir, "src/extra")) }, "extra is gone"},
+		"missing": {func(b *bench) { removeTables(b) }, "cannot be resumed"},
+		"journal": {func(b *bench) { b.write("dst.kvferry/journal", []byte("{\"plan\":{}}\nrubbish\n")) }, "line 2"},
+		"order":   {func(b *bench) { b.write("dst.kvferry/journal", []byte("{\"written\":true}\n")) }, "the plan must be the first line"},
+	} {
+		b := newBench(t, dataset(1))
+		b.write("src/extra", nil)
+		b.killed("written 9")
+		b.crashable("never")
+		b.o.Resume = true
+		c.change(b)
+		_, err := Run(context.Background(), &b.o)
+		if err == nil || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: %v, want %q", name, err, c.text)
+		}
+		b.leaves("dst.kvferry", "src")
+	}
+}
+
+func removeTables(b *bench) {
+	tables, err := filepath.Glob(filepath.Join(b.dir, "dst.kvferry/data/*.tmp"))
+	if err != nil || len(tables) == 0 {
+		b.t.Fatalf("%v, %v", tables, err)
+	}
+	for _, path := range tables {
+		if err := os.Remove(path); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+func TestOneAtATime(t *testing.T) {
+	b := newBench(t, dataset(1))
+	b.o.crash = func(step string) {
+		if step != "finish" {
+			return
+		}
+		o := b.o
+		o.Resume, o.crash = true, nil
+		if _, err := Run(context.Background(), &o); err == nil || !strings.Contains(err.Error(), "another kvferry is at work") {
+			t.Errorf("the second run: %v", err)
+		}
+	}
+	b.run()
+}
+
+func TestResumeWithNothingThere(t *testing.T) {
+	b := newBench(t, dataset(1))
+	b.o.Resume = true
+	b.run()
+
+	b = newBench(t, dataset(1))
+	b.o.Resume = true
+	b.o.Filter = &filter.Filter{DBs: []string{"none"}}
+	b.fails("no database")
+}
+
+func TestResumeKeepsARefusal(t *testing.T) {
+	b := newBench(t, lossy())
+	b.o.Resume = true
+	if _, err := Run(context.Background(), &b.o); err == nil {
+		t.Fatal("no error")
+	}
+	b.leaves("dst.kvferry", "src")
+	b.o.AllowLoss = []string{"key-too-long", "score-range"}
+	if rep := b.run(); rep.Records() != 62 || !rep.Timings.Resumed {
+		t.Errorf("%+v", rep)
+	}
+}
