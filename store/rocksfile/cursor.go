@@ -218,13 +218,17 @@ func (c *cursor) disorder(shared int, rest []byte) bool {
 func (c *cursor) nextBlock() bool {
 	for !c.done {
 		if c.t != nil {
-			if !c.belowSeparator() || c.checkHi && c.bytewise {
-				// Bytewise separators are below the next block's keys; others may be mistaken.
+			if !c.belowSeparator() {
 				return c.stop(nil)
 			}
-			ok, err := c.idx.next()
-			if err != nil {
-				return c.stop(err)
+			ok := false
+			if !c.checkHi || !c.bytewise {
+				// Bytewise separators are below the next block's keys; others may be mistaken. That of a
+				// table's last block may be above the keys of the next table.
+				var err error
+				if ok, err = c.idx.next(); err != nil {
+					return c.stop(err)
+				}
 			}
 			if ok {
 				if !c.loadBlock() {
