@@ -2,10 +2,17 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/nemo"
+	"kvferry/record"
+	"kvferry/store/rocksfile"
 )
 
 func generateIn(t *testing.T, args ...string) error {
@@ -65,6 +72,62 @@ func TestBadArguments(t *testing.T) {
 	} {
 		if err := generateIn(t, args...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want %q", args, err, want)
+		}
+	}
+}
+
+// readBack takes the fingerprint of what nemo reads of a dataset.
+func readBack(t *testing.T, dir string) *record.Fingerprint {
+	t.Helper()
+	ctx := context.Background()
+	src, err := nemo.New().Open(ctx, dir, &format.OpenOptions{Store: rocksfile.Open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	var findings []record.Finding
+	env := format.Env{Now: fixtures.Clock, TempDir: t.TempDir(), Ledger: new(record.Ledger), Deep: true,
+		Report: func(f record.Finding) { findings = append(findings, f) }}
+	r, err := src.Records(ctx, "0", record.AllTypes, format.Span{}, &env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := fixtures.Sum(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := env.Ledger.Check(); err != nil {
+		t.Error(err)
+	}
+	if len(findings) > 0 {
+		t.Errorf("%d findings, the first: %+v", len(findings), findings[0])
+	}
+	return sum
+}
+
+func TestDatasetsHoldWhatWasGenerated(t *testing.T) {
+	limits := nemo.New().Limits()
+	for kind, want := range map[string]func(record.TypeSet) record.Reader{
+		"mix": func(set record.TypeSet) record.Reader {
+			var readers []record.Reader
+			for _, t := range set.Types() {
+				readers = append(readers, fixtures.Mix(7, 20000).Records(t))
+			}
+			return record.Merge(readers...)
+		},
+		"linked": func(record.TypeSet) record.Reader { return fixtures.NewLinked(7, 20000).Records() },
+		"zset":   func(record.TypeSet) record.Reader { return fixtures.One(7, record.ZSet, 20000).Records(record.ZSet) },
+	} {
+		dir := filepath.Join(t.TempDir(), "new")
+		if err := generateIn(t, kind, dir, "20000", "--seed", "7"); err != nil {
+			t.Fatal(err)
+		}
+		sum, err := fixtures.Sum(want(limits.Types))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if read := readBack(t, dir); len(sum.Diff(read, true)) != 0 {
+			t.Errorf("%s: wrote %v, read %v", kind, sum.Parts(), read.Parts())
 		}
 	}
 }
