@@ -38,6 +38,9 @@ type Options struct {
 	// Comparers are those that the format knows, found by the name in the database. Bytewise is
 	// always known. A keyspace of any other name is refused.
 	Comparers []Comparer
+	// Order says which order a keyspace is expected to be in, for stores that keep no name of it (LMDB);
+	// nil means bytewise. A nil Order means the first of Comparers for every keyspace.
+	Order func(keyspace string) *Comparer
 	// Merger folds merge operands; nil refuses them.
 	Merger *Merger
 	// WALDir holds the logs when they are not beside the tables.
@@ -205,9 +208,9 @@ type Table struct {
 type BuildOptions struct {
 	// TableSize is the size in bytes at which a table ends; 0 means 64 MiB.
 	TableSize int64
-	// Buffer is the size in bytes of a table's write buffer; 0 means 1 MiB.
+	// Buffer bounds a table's write buffer in bytes; 0 leaves its size to the store.
 	Buffer int
-	// Sync makes finished tables durable as they close, as a journal needs.
+	// Sync makes finished tables durable before Tables returns them, as a journal needs.
 	Sync bool
 }
 

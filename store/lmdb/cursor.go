@@ -1,0 +1,285 @@
+package lmdb
+
+import (
+	"bytes"
+	"io"
+
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// cursor walks a tree from left to right. It holds one page a level. Views live until the next call.
+type cursor struct {
+	k      *keyspace
+	levels []level
+	pages  uint64 // read so far: a tree has no page twice
+	big    []byte // value of the current node when it is in overflow pages
+	primed bool
+}
+
+type level struct {
+	page page
+	num  uint64
+	next int // node to go to
+	buf  []byte
+}
+
+func newCursor(k *keyspace) *cursor {
+	return &cursor{k: k, levels: make([]level, k.tree.depth)}
+}
+
+// next returns the next leaf node, io.EOF after the last. The value is not loaded: see value.
+func (c *cursor) next() (node, error) {
+	if len(c.levels) == 0 || c.k.tree.root == noPage {
+		return node{}, io.EOF
+	}
+	if !c.primed {
+		c.primed = true
+		if err := c.descend(0, c.k.tree.root); err != nil {
+			return node{}, err
+		}
+	}
+	leaf := &c.levels[len(c.levels)-1]
+	if leaf.next >= leaf.page.n {
+		if err := c.advance(); err != nil {
+			return node{}, err
+		}
+	}
+	n, err := leaf.page.leaf(leaf.next)
+	if err != nil {
+		return node{}, c.damage(err, leaf.num)
+	}
+	leaf.next++
+	return n, nil
+}
+
+// advance moves to the first node of the next leaf.
+func (c *cursor) advance() error {
+	for i := len(c.levels) - 2; i >= 0; i-- {
+		l := &c.levels[i]
+		if l.next >= l.page.n {
+			continue
+		}
+		n, err := l.page.branch(l.next)
+		if err != nil {
+			return c.damage(err, l.num)
+		}
+		l.next++
+		return c.descend(i+1, n.child)
+	}
+	return io.EOF
+}
+
+// descend loads page num into level i and then the leftmost pages below it.
+func (c *cursor) descend(i int, num uint64) error {
+	for {
+		if err := c.load(i, num); err != nil {
+			return err
+		}
+		if i == len(c.levels)-1 {
+			return nil
+		}
+		l := &c.levels[i]
+		n, err := l.page.branch(0)
+		if err != nil {
+			return c.damage(err, l.num)
+		}
+		l.next, num, i = 1, n.child, i+1
+	}
+}
+
+// load reads a page into a level. All leaves of a tree are equally deep, so the level says which kind of
+// page it must be.
+func (c *cursor) load(i int, num uint64) error {
+	if c.pages++; c.pages > c.k.env.meta.lastPage {
+		return c.damage(corrupt(0, "page", "the tree has more pages than the file: a cycle"), num)
+	}
+	l := &c.levels[i]
+	if l.buf == nil {
+		l.buf = make([]byte, c.k.env.meta.psize)
+	}
+	l.num, l.next, l.page.n = num, 0, 0
+	if err := c.k.env.read(l.buf, num); err != nil {
+		return c.damage(err, num)
+	}
+	kind := uint16(pageBranch)
+	if i == len(c.levels)-1 {
+		kind = pageLeaf
+	}
+	p, err := parsePage(l.buf, num, kind)
+	if err != nil {
+		return c.damage(err, num)
+	}
+	l.page = p
+	return nil
+}
+
+// seek makes next return the first node at or after key, in the order of cmp.
+func (c *cursor) seek(key []byte, cmp func(a, b []byte) int) error {
+	if len(c.levels) == 0 || c.k.tree.root == noPage {
+		return nil
+	}
+	c.primed = true
+	num := c.k.tree.root
+	for i := range c.levels {
+		if err := c.load(i, num); err != nil {
+			return err
+		}
+		l := &c.levels[i]
+		leaf := i == len(c.levels)-1
+		at, err := l.search(key, cmp, leaf)
+		if err != nil {
+			return c.damage(err, num)
+		}
+		l.next = at
+		if leaf {
+			return nil
+		}
+		n, err := l.page.branch(at)
+		if err != nil {
+			return c.damage(err, num)
+		}
+		l.next, num = at+1, n.child
+	}
+	return nil
+}
+
+// search returns the first node of a leaf at or after key, or the child of a branch that can hold it. The
+// first key of a branch is not stored.
+func (l *level) search(key []byte, cmp func(a, b []byte) int, leaf bool) (int, error) {
+	lo, hi := 0, l.page.n
+	if !leaf {
+		lo = 1
+	}
+	for lo < hi {
+		mid := int(uint(lo+hi) / 2)
+		k, err := l.key(mid, leaf)
+		if err != nil {
+			return 0, err
+		}
+		c := cmp(k, key)
+		if c < 0 || (!leaf && c == 0) {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if !leaf {
+		lo--
+	}
+	return lo, nil
+}
+
+func (l *level) key(i int, leaf bool) ([]byte, error) {
+	if leaf {
+		n, err := l.page.leaf(i)
+		return n.key, err
+	}
+	n, err := l.page.branch(i)
+	return n.key, err
+}
+
+// value returns the value of a node that next returned.
+func (c *cursor) value(n *node) ([]byte, error) {
+	if n.flags != nodeBig {
+		return n.data, nil
+	}
+	if err := c.overflow(n); err != nil {
+		return nil, c.damage(err, n.child)
+	}
+	return c.big, nil
+}
+
+// overflow reads a value that fills pages of its own.
+func (c *cursor) overflow(n *node) error {
+	e := c.k.env
+	var head [pageHeader]byte
+	if err := e.read(head[:], n.child); err != nil {
+		return err
+	}
+	if p := le.Uint64(head[:]); p != n.child {
+		return corrupt(0, "page number", "have %d, want %d", p, n.child)
+	}
+	if flags := le.Uint16(head[10:]); flags&pageKinds != pageOverflow {
+		return corrupt(10, "flags", "have %#x, want an overflow page", flags)
+	}
+	pages := uint64(le.Uint32(head[12:]))
+	if need := (pageHeader-1+n.size)/uint64(e.meta.psize) + 1; pages < need {
+		return corrupt(12, "pages", "have %d for %d bytes, want %d", pages, n.size, need)
+	}
+	if pages-1 > e.meta.lastPage-n.child {
+		return corrupt(12, "pages", "have %d from page %d on, the last page is %d", pages, n.child, e.meta.lastPage)
+	}
+	off := e.offset(n.child) + pageHeader
+	if uint64(e.size-off) < n.size {
+		return corrupt(pageHeader, "value", "need %d bytes, the file has %d: %w", n.size, e.size-off, record.ErrShort)
+	}
+	return c.fill(int(n.size), off)
+}
+
+// bigStep is how much of a large value is read at once, so that memory grows with what is really there.
+const bigStep = 16 << 20
+
+func (c *cursor) fill(size int, off int64) error {
+	c.big = c.big[:0]
+	for len(c.big) < size {
+		step := min(size-len(c.big), bigStep)
+		at := len(c.big)
+		c.big = append(c.big, make([]byte, step)...)
+		if _, err := c.k.env.f.ReadAt(c.big[at:], off+int64(at)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leafPage is the number of the page the last node came from.
+func (c *cursor) leafPage() uint64 { return c.levels[len(c.levels)-1].num }
+
+// damage puts a page's error in its place.
+func (c *cursor) damage(err error, num uint64) error {
+	return shift(err, c.k.env.path, c.k.label(), c.k.env.offset(num))
+}
+
+// checked yields nodes of a keyspace, refusing what no keyspace holds and rows out of order.
+type checked struct {
+	c    *cursor
+	prev []byte
+	rows uint64
+	any  bool // do not check the order
+}
+
+func (w *checked) next() (node, error) {
+	for {
+		n, err := w.c.next()
+		if err != nil {
+			return n, err
+		}
+		if n.flags == nodeSub {
+			if w.c.k.skipSub {
+				continue
+			}
+			return n, w.c.damage(corrupt(0, "node flags", "a database within a database"), w.c.leafPage())
+		}
+		return n, w.ascends(n.key)
+	}
+}
+
+func (w *checked) ascends(key []byte) error {
+	k := w.c.k
+	if !w.any && w.rows > 0 && k.compare(w.prev, key) >= 0 {
+		return &store.OrderError{File: k.env.path, Off: k.env.offset(w.c.leafPage()), Keyspace: k.label(), Comparer: k.cmp.Name,
+			Prev: bytes.Clone(w.prev), Next: bytes.Clone(key)}
+	}
+	w.rows++
+	w.prev = append(w.prev[:0], key...)
+	return nil
+}
+
+// count reports a tree whose rows are not as many as it says.
+func (w *checked) count() error {
+	if w.c.k.skipSub || w.rows == w.c.k.tree.entries {
+		return nil
+	}
+	return w.c.damage(corrupt(0, "entries", "found %d rows, the database says %d", w.rows, w.c.k.tree.entries), w.c.k.tree.root)
+}

@@ -1,0 +1,249 @@
+package lmdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// dataFile is the file that holds everything; lockFile is only asked who holds it.
+const (
+	dataFile = "data.mdb"
+	lockFile = "lock.mdb"
+)
+
+// env is an open environment.
+type env struct {
+	f     *os.File
+	path  string
+	size  int64 // of the file
+	meta  meta
+	opts  store.Options
+	views []*keyspace
+}
+
+var _ store.Opener = Open
+
+// Open opens the environment in dir. It is a store.Opener.
+func Open(_ context.Context, dir string, o *store.Options) (store.Store, error) {
+	var opts store.Options
+	if o != nil {
+		opts = *o
+	}
+	e, err := openEnv(dir, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := holder(dir); err != nil {
+		e.Close()
+		return nil, explainLive(err, opts.AllowLive)
+	}
+	if e.views, err = e.list(); err != nil {
+		e.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// explainLive says why a held environment cannot be read even when the user would take the risk.
+func explainLive(err error, allow bool) error {
+	var live *store.LiveError
+	if !allow || !errors.As(err, &live) {
+		return err
+	}
+	return fmt.Errorf("%s: held by process %d: an LMDB file is changed in place, so it cannot be read safely while its "+
+		"server runs; copy it with mdb_copy, or stop the server", live.Dir, live.PID)
+}
+
+// Peek returns the names of the databases in dir, for detection.
+func Peek(dir string) ([]string, error) {
+	e, err := openEnv(dir, store.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	views, err := e.list()
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(views))
+	for i, k := range views {
+		names[i] = k.name
+	}
+	return names, nil
+}
+
+func openEnv(dir string, opts store.Options) (*env, error) {
+	path := filepath.Join(dir, dataFile)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no %s: %w", dir, dataFile, store.ErrNotStore)
+	}
+	if err != nil {
+		return nil, err
+	}
+	e := &env{f: f, path: path, opts: opts}
+	if err := e.open(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *env) open() error {
+	st, err := e.f.Stat()
+	if err != nil {
+		return err
+	}
+	if !st.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a regular file: %w", e.path, store.ErrNotStore)
+	}
+	e.size = st.Size()
+	e.meta, err = e.newestMeta()
+	return err
+}
+
+// newestMeta returns the valid meta page of the newest transaction. One damaged meta page is survived,
+// as LMDB writes them alternately, but the state may then be one transaction old.
+func (e *env) newestMeta() (meta, error) {
+	first, err := e.metaAt(0)
+	if err != nil {
+		return e.secondMeta(err)
+	}
+	second, err := e.metaAt(int64(first.psize))
+	if err != nil {
+		e.reportMeta(int64(first.psize), err)
+		return first, nil
+	}
+	if second.txn > first.txn && second.psize == first.psize {
+		return second, nil
+	}
+	return first, nil
+}
+
+// secondMeta looks for meta page 1 when page 0, which has the page size, is damaged.
+func (e *env) secondMeta(damage error) (meta, error) {
+	for size := minPageSize; size <= maxPageSize; size *= 2 {
+		if m, err := e.metaAt(int64(size)); err == nil && m.psize == size {
+			e.reportMeta(0, damage)
+			return m, nil
+		}
+	}
+	return meta{}, fmt.Errorf("%w: neither meta page is valid", shift(damage, e.path, "", 0))
+}
+
+func (e *env) reportMeta(off int64, err error) {
+	if e.opts.Report == nil {
+		return
+	}
+	e.opts.Report(record.Finding{Kind: "lmdb-meta-page", Severity: record.Warning,
+		Place:  record.Place{File: e.path, Off: off, Level: -1},
+		Detail: fmt.Sprintf("a meta page is damaged (%v); the other one is used, which may be one transaction older", err)})
+}
+
+func (e *env) metaAt(off int64) (meta, error) {
+	b := make([]byte, pageHeader+metaSize)
+	n, err := e.f.ReadAt(b, off)
+	if err != nil && err != io.EOF {
+		return meta{}, err
+	}
+	return decodeMeta(b[:n])
+}
+
+// read reads len(buf) bytes at the start of a page.
+func (e *env) read(buf []byte, num uint64) error {
+	if num < 2 || num > e.meta.lastPage {
+		return corrupt(0, "page", "have number %d, want 2 to %d", num, e.meta.lastPage)
+	}
+	psize := uint64(e.meta.psize)
+	if num > uint64(e.size)/psize || uint64(e.size)-num*psize < uint64(len(buf)) {
+		return corrupt(0, "page", "page %d is beyond the end of the file at %d: %w", num, e.size, record.ErrShort)
+	}
+	_, err := e.f.ReadAt(buf, int64(num*psize))
+	return err
+}
+
+func (e *env) offset(num uint64) int64 { return int64(num) * int64(e.meta.psize) }
+
+// list reads the main database: each row is a named database.
+func (e *env) list() ([]*keyspace, error) {
+	main := &keyspace{env: e, tree: e.meta.main, cmp: store.Bytewise}
+	c := newCursor(main)
+	var out []*keyspace
+	own := 0
+	for {
+		n, err := c.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if n.flags != nodeSub {
+			own++
+			continue
+		}
+		k, err := e.database(string(n.key), n.data)
+		if err != nil {
+			return nil, shift(err, e.path, string(n.key), e.offset(c.leafPage()))
+		}
+		out = append(out, k)
+	}
+	if own > 0 {
+		main.skipSub = true
+		out = append([]*keyspace{main}, out...)
+	}
+	return out, nil
+}
+
+func (e *env) database(name string, data []byte) (*keyspace, error) {
+	if len(data) != treeSize {
+		return nil, corrupt(0, "database", "have %d bytes, want %d", len(data), treeSize)
+	}
+	k := &keyspace{env: e, name: name, tree: decodeTree(data), cmp: e.order(name)}
+	return k, k.tree.check(&e.meta)
+}
+
+// order is the order that a database is expected to be in.
+func (e *env) order(name string) store.Comparer {
+	if e.opts.Order != nil {
+		if c := e.opts.Order(name); c != nil {
+			return *c
+		}
+		return store.Bytewise
+	}
+	if len(e.opts.Comparers) > 0 {
+		return e.opts.Comparers[0]
+	}
+	return store.Bytewise
+}
+
+// Keyspaces lists the named databases in the order of their names; the main database comes first, with
+// an empty name, when it has rows of its own.
+func (e *env) Keyspaces() []store.Keyspace {
+	out := make([]store.Keyspace, len(e.views))
+	for i, k := range e.views {
+		out[i] = k
+	}
+	return out
+}
+
+// Files returns the one file; its size is that of the pages in use, as the file may be sparse.
+func (e *env) Files() []store.File {
+	f := store.File{Path: dataFile, Kind: "data", Level: -1}
+	f.Size = min(e.size, e.offset(min(e.meta.lastPage, uint64(e.size))+1))
+	for _, k := range e.views {
+		f.Entries += int64(k.tree.entries)
+	}
+	return []store.File{f}
+}
+
+// Close closes the file.
+func (e *env) Close() error { return e.f.Close() }

@@ -1,0 +1,220 @@
+package lmdb
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"kvferry/record"
+)
+
+// Widths in bytes.
+const (
+	pageHeader = 16
+	nodeHeader = 8
+	treeSize   = 48
+	metaSize   = 24 + 2*treeSize + 16
+
+	minPageSize = 512
+	maxPageSize = 1 << 15
+)
+
+// Page flags.
+const (
+	pageBranch   = 0x01
+	pageLeaf     = 0x02
+	pageOverflow = 0x04
+	pageMeta     = 0x08
+	pageDirty    = 0x10 // of no meaning on disk
+	pageLeaf2    = 0x20 // keys of one size without nodes: only below MDB_DUPFIXED
+	pageKinds    = pageBranch | pageLeaf | pageOverflow | pageMeta | pageLeaf2
+)
+
+// Node flags.
+const (
+	nodeBig = 0x01 // data is the number of an overflow page
+	nodeSub = 0x02 // data is a tree
+	nodeDup = 0x04 // data holds duplicates
+)
+
+// Tree flags.
+const treeDupSort = 0x04
+
+const (
+	metaMagic   = 0xBEEFC0DE
+	metaVersion = 1
+	maxDepth    = 32 // of LMDB's own cursors
+	noPage      = ^uint64(0)
+)
+
+var le = binary.LittleEndian
+
+// tree is the root and the counts of a B-tree.
+type tree struct {
+	pad      uint32
+	flags    uint16
+	depth    uint16
+	branch   uint64 // pages
+	leaf     uint64
+	overflow uint64
+	entries  uint64
+	root     uint64 // noPage: empty
+}
+
+func decodeTree(b []byte) tree {
+	return tree{
+		pad: le.Uint32(b), flags: le.Uint16(b[4:]), depth: le.Uint16(b[6:]),
+		branch: le.Uint64(b[8:]), leaf: le.Uint64(b[16:]), overflow: le.Uint64(b[24:]),
+		entries: le.Uint64(b[32:]), root: le.Uint64(b[40:]),
+	}
+}
+
+// meta is a meta page.
+type meta struct {
+	psize    int
+	main     tree
+	lastPage uint64
+	txn      uint64
+}
+
+// decodeMeta decodes a meta page from its first bytes.
+func decodeMeta(b []byte) (meta, error) {
+	if len(b) < pageHeader+metaSize {
+		return meta{}, record.Short(0, "meta page", pageHeader+metaSize, len(b))
+	}
+	if flags := le.Uint16(b[10:]); flags&pageKinds != pageMeta {
+		return meta{}, corrupt(10, "flags", "have %#x, want a meta page", flags)
+	}
+	b = b[pageHeader:]
+	if m := le.Uint32(b); m != metaMagic {
+		return meta{}, corrupt(pageHeader, "magic", "have %#08x, want %#08x", m, uint32(metaMagic))
+	}
+	if v := le.Uint32(b[4:]); v != metaVersion {
+		return meta{}, corrupt(pageHeader+4, "version", "have %d, this build reads %d", v, metaVersion)
+	}
+	free := decodeTree(b[24:])
+	m := meta{psize: int(free.pad), main: decodeTree(b[24+treeSize:])}
+	b = b[24+2*treeSize:]
+	m.lastPage, m.txn = le.Uint64(b), le.Uint64(b[8:])
+	if m.psize < minPageSize || m.psize > maxPageSize || m.psize&(m.psize-1) != 0 {
+		return meta{}, corrupt(pageHeader+24, "page size", "have %d, want a power of two from %d to %d",
+			free.pad, minPageSize, maxPageSize)
+	}
+	return m, m.main.check(&m)
+}
+
+// check bounds what is used of a tree.
+func (t *tree) check(m *meta) error {
+	switch {
+	case t.depth > maxDepth:
+		return corrupt(0, "depth", "have %d, at most %d", t.depth, maxDepth)
+	case t.root == noPage:
+		return nil
+	case t.depth == 0:
+		return corrupt(0, "depth", "have 0 with root page %d", t.root)
+	case t.root < 2 || t.root > m.lastPage:
+		return corrupt(0, "root", "have page %d, the last one is %d", t.root, m.lastPage)
+	}
+	return nil
+}
+
+// page is a branch or leaf page whose header and pointers have been checked.
+type page struct {
+	buf []byte
+	n   int // nodes
+}
+
+// parsePage checks the header of a page that must be of kind, and its node pointers.
+func parsePage(buf []byte, num uint64, kind uint16) (page, error) {
+	if p := le.Uint64(buf); p != num {
+		return page{}, corrupt(0, "page number", "have %d, want %d", p, num)
+	}
+	if flags := le.Uint16(buf[10:]); flags&pageKinds != kind {
+		return page{}, corrupt(10, "flags", "have %#x, want %s page", flags, kindName(kind))
+	}
+	lower, upper := int(le.Uint16(buf[12:])), int(le.Uint16(buf[14:]))
+	if lower <= pageHeader || lower%2 != 0 || upper < lower || upper > len(buf) {
+		return page{}, corrupt(12, "bounds", "have %d and %d in a page of %d", lower, upper, len(buf))
+	}
+	p := page{buf: buf, n: (lower - pageHeader) / 2}
+	for i := range p.n {
+		if at := p.pointer(i); at < upper || at > len(buf)-nodeHeader {
+			return page{}, corrupt(pageHeader+2*i, "node pointer", "have %d, want %d to %d", at, upper, len(buf)-nodeHeader)
+		}
+	}
+	return p, nil
+}
+
+func kindName(kind uint16) string {
+	if kind == pageBranch {
+		return "a branch"
+	}
+	return "a leaf"
+}
+
+func (p *page) pointer(i int) int { return int(le.Uint16(p.buf[pageHeader+2*i:])) }
+
+// node is a decoded node. Views live as long as the page.
+type node struct {
+	flags uint16
+	key   []byte
+	data  []byte // nil in branches
+	size  uint64 // of the value
+	child uint64 // branches: child page; leaves: overflow page when flags say so
+}
+
+// branch decodes node i of a branch page.
+func (p *page) branch(i int) (node, error) {
+	at := p.pointer(i)
+	b := p.buf[at:]
+	size := int(le.Uint16(b[6:]))
+	if size > len(b)-nodeHeader {
+		return node{}, corrupt(at, "key", "need %d bytes, have %d", size, len(b)-nodeHeader)
+	}
+	child := uint64(le.Uint16(b)) | uint64(le.Uint16(b[2:]))<<16 | uint64(le.Uint16(b[4:]))<<32
+	return node{key: b[nodeHeader : nodeHeader+size], child: child}, nil
+}
+
+// leaf decodes node i of a leaf page.
+func (p *page) leaf(i int) (node, error) {
+	at := p.pointer(i)
+	b := p.buf[at:]
+	n := node{flags: le.Uint16(b[4:]), size: uint64(le.Uint16(b)) | uint64(le.Uint16(b[2:]))<<16}
+	size := int(le.Uint16(b[6:]))
+	b = b[nodeHeader:]
+	if size > len(b) {
+		return node{}, corrupt(at, "key", "need %d bytes, have %d", size, len(b))
+	}
+	n.key, b = b[:size], b[size:]
+	switch n.flags {
+	case nodeBig:
+		if len(b) < 8 {
+			return node{}, corrupt(at, "overflow page", "need 8 bytes, have %d", len(b))
+		}
+		n.child = le.Uint64(b)
+	case 0, nodeSub:
+		if n.size > uint64(len(b)) {
+			return node{}, corrupt(at, "data", "need %d bytes, have %d", n.size, len(b))
+		}
+		n.data = b[:n.size]
+	default:
+		return node{}, corrupt(at, "node flags", "have %#x", n.flags)
+	}
+	return n, nil
+}
+
+// corrupt makes the error of a field at an offset in a page.
+func corrupt(off int, field, msg string, args ...any) *record.CorruptError {
+	return &record.CorruptError{Off: int64(off), Field: field, Err: fmt.Errorf(msg, args...)}
+}
+
+// shift moves a page's error to its place in the file.
+func shift(err error, file, keyspace string, off int64) error {
+	var c *record.CorruptError
+	if !errors.As(err, &c) || c.File != "" {
+		return err
+	}
+	c.Format, c.Keyspace, c.File = "lmdb", keyspace, file
+	c.Off += off
+	return c
+}
