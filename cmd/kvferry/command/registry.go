@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/format"
+	"kvferry/nemo"
 	"kvferry/store"
 	"kvferry/store/rocksfile"
 )
@@ -17,7 +18,7 @@ import (
 // lists them.
 func Default(version string) *App {
 	return &App{
-		Formats:     []format.Format{},
+		Formats: []format.Format{nemo.New()},
 		Drivers: []Driver{
 			{Name: "rocksdb", Open: rocksfile.Open, Create: rocksfile.Create, Peek: peekTables("rocksdb")},
 			{Name: "leveldb", Open: rocksfile.Open, Create: rocksfile.CreateLevelDB, Peek: peekTables("leveldb")},

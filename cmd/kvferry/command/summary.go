@@ -109,19 +109,22 @@ func printEntries(w io.Writer, ledger []convert.Account) {
 
 // printLoss prints one kind of loss with its samples.
 func printLoss(w io.Writer, l *convert.LossKind) {
-	state := "not allowed"
 	switch {
 	case l.Note:
-		state = "note"
-	case l.Allowed:
-		state = "allowed"
+		fmt.Fprintf(w, "note %s: %d\n", l.Kind, l.Count)
+	case l.Drops:
+		fmt.Fprintf(w, "loss %s: %d left out (%s)\n", l.Kind, l.Count, allowedText(l))
+	default:
+		fmt.Fprintf(w, "loss %s: %d written changed (%s)\n", l.Kind, l.Count, allowedText(l))
 	}
-	effect := "written changed"
-	if l.Drops {
-		effect = "left out"
-	}
-	fmt.Fprintf(w, "loss %s: %d, %s (%s)\n", l.Kind, l.Count, effect, state)
 	printSamples(w, l.Samples, l.Count)
+}
+
+func allowedText(l *convert.LossKind) string {
+	if l.Allowed {
+		return "allowed"
+	}
+	return "not allowed"
 }
 
 // printFinding prints one kind of finding with its samples.
