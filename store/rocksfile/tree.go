@@ -131,15 +131,16 @@ func (t *loserTree) beats(i, j int) bool {
 		return t.beatsTie(a, b, i < j)
 	}
 	won := a.tree.code < b.tree.code
-	loser := b
+	loser, winner := b, a
 	if !won {
-		loser = a
+		loser, winner = a, b
 	}
 	if x>>codeValueBits == 0 {
-		// The same offset: the loser shares with the winner the bytes up to the first that differs.
+		// The same offset: the loser shares with the winner the bytes up to the first that differs,
+		// but none of the zeros that pad the code of a winner that ends before.
 		off := codeOffset - int(loser.tree.code>>codeValueBits)
 		if k := (bits.LeadingZeros64(x) - (64 - codeValueBits)) / 8; k > 0 {
-			loser.setCode(off + k)
+			loser.setCode(min(off+k, winner.ulen))
 		}
 	}
 	loser.tree.same = false
