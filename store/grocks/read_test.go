@@ -1,0 +1,372 @@
+//go:build rocksdb
+
+package grocks
+
+import (
+	"context"
+	"fmt"
+	"math/rand"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/linxGnu/grocksdb"
+
+	"kvferry/store"
+	"kvferry/store/rocksfile"
+)
+
+// writerOptions say how RocksDB writes a database under test.
+type writerOptions struct {
+	name       string
+	format     int // of tables
+	checksum   int8
+	codec      grocksdb.CompressionType
+	dictionary int
+	index      grocksdb.IndexType
+	table      func(*grocksdb.BlockBasedTableOptions)
+	db         func(*grocksdb.Options)
+	batches    int  // between flushes and compactions
+	noFlush    bool // everything stays in the log
+}
+
+// appendMerger joins operands.
+var appendMerger = &store.Merger{Name: "test.append", Fold: func(dst, _, base []byte, operands [][]byte) ([]byte, bool, error) {
+	dst = append(dst, base...)
+	for _, o := range operands {
+		dst = append(append(dst, '+'), o...)
+	}
+	return dst, true, nil
+}}
+
+// Checksum types as tables name them.
+const (
+	sumNone   = 0
+	sumCRC32c = 1
+	sumXXHash = 2
+	sumXXH64  = 3
+	sumXXH3   = 4
+)
+
+// TestReadsWhatRocksDBWrites: RocksDB writes databases in every way it has, and rocksfile reads
+// them row for row as RocksDB does.
+func TestReadsWhatRocksDBWrites(t *testing.T) {
+	def := writerOptions{format: 2, checksum: sumCRC32c, codec: grocksdb.SnappyCompression, batches: 6}
+	with := func(name string, change func(*writerOptions)) writerOptions {
+		o := def
+		o.name = name
+		change(&o)
+		return o
+	}
+	cases := []writerOptions{
+		with("defaults of the old engines", func(*writerOptions) {}),
+		with("in the log alone", func(o *writerOptions) { o.noFlush = true }),
+		with("recycled logs", func(o *writerOptions) {
+			o.db = func(d *grocksdb.Options) { d.SetRecycleLogFileNum(4); d.SetWriteBufferSize(64 << 10) }
+		}),
+		with("many levels", func(o *writerOptions) {
+			o.batches = 20
+			o.db = func(d *grocksdb.Options) {
+				d.SetTargetFileSizeBase(32 << 10)
+				d.SetMaxBytesForLevelBase(64 << 10)
+				d.SetMaxBytesForLevelMultiplier(2)
+				d.SetWriteBufferSize(64 << 10)
+			}
+		}),
+		with("level 0 alone", func(o *writerOptions) {
+			o.batches = 12
+			o.db = func(d *grocksdb.Options) { d.SetDisableAutoCompactions(true) }
+		}),
+		with("small blocks", func(o *writerOptions) {
+			o.table = func(b *grocksdb.BlockBasedTableOptions) { b.SetBlockSize(64); b.SetBlockRestartInterval(1) }
+		}),
+		with("delta-encoded index", func(o *writerOptions) {
+			o.table = func(b *grocksdb.BlockBasedTableOptions) { b.SetIndexBlockRestartInterval(8) }
+		}),
+		with("two-level index", func(o *writerOptions) {
+			o.index = grocksdb.KTwoLevelIndexSearchIndexType
+			o.table = func(b *grocksdb.BlockBasedTableOptions) { b.SetMetadataBlockSize(256) }
+		}),
+		with("two-level index and filter", func(o *writerOptions) {
+			o.index, o.format = grocksdb.KTwoLevelIndexSearchIndexType, 5
+			o.table = func(b *grocksdb.BlockBasedTableOptions) { b.SetMetadataBlockSize(256); b.SetPartitionFilters(true) }
+		}),
+		with("data block hash index", func(o *writerOptions) {
+			o.table = func(b *grocksdb.BlockBasedTableOptions) {
+				b.SetDataBlockIndexType(grocksdb.KDataBlockIndexTypeBinarySearchAndHash)
+			}
+		}),
+		with("index with first keys", func(o *writerOptions) { o.index, o.format = 3, 5 }),
+		with("zstd with a dictionary", func(o *writerOptions) {
+			o.codec, o.dictionary, o.format = grocksdb.ZSTDCompression, 4<<10, 5
+		}),
+	}
+	for v := range 6 {
+		cases = append(cases, with(fmt.Sprintf("format version %d", v), func(o *writerOptions) { o.format = v }))
+	}
+	for sum, name := range []string{"none", "CRC32c", "xxHash", "xxHash64", "XXH3"} {
+		cases = append(cases, with("checksum "+name, func(o *writerOptions) { o.checksum, o.format = int8(sum), 5 }))
+	}
+	for name, codec := range map[string]grocksdb.CompressionType{
+		"none": grocksdb.NoCompression, "zlib": grocksdb.ZLibCompression, "bz2": grocksdb.Bz2Compression,
+		"lz4": grocksdb.LZ4Compression, "lz4hc": grocksdb.LZ4HCCompression, "zstd": grocksdb.ZSTDCompression,
+	} {
+		for _, v := range []int{0, 2, 5} {
+			if v == 0 && name != "none" && name != "zlib" {
+				continue
+			}
+			cases = append(cases, with(fmt.Sprintf("codec %s, format version %d", name, v), func(o *writerOptions) { o.codec, o.format = codec, v }))
+		}
+	}
+	slices.SortFunc(cases, func(a, b writerOptions) int { return strings.Compare(a.name, b.name) })
+	for _, o := range cases {
+		t.Run(o.name, func(t *testing.T) { readBack(t, random(t), o) })
+	}
+}
+
+// readBack lets RocksDB write a random database and compares what it reads with what we read.
+func readBack(t *testing.T, r *rand.Rand, o writerOptions) {
+	dir := filepath.Join(t.TempDir(), "db")
+	w := newWriter(t, r, dir, o)
+	for range o.batches {
+		w.batch(200 + r.Intn(400))
+		w.settle()
+	}
+	w.close()
+	before := snapshot(t, dir)
+	opts := &store.Options{Comparers: comparers(), Merger: appendMerger, TempDir: t.TempDir()}
+	theirs := openRocks(t, dir, opts)
+	ours, err := rocksfile.Open(context.Background(), dir, opts)
+	must(t, err)
+	defer ours.Close()
+	compare(t, r, ours, theirs)
+	wantUnchanged(t, dir, before)
+}
+
+// compare reads two stores of the same database in every way there is.
+func compare(t *testing.T, r *rand.Rand, ours store.Store, theirs *database) {
+	t.Helper()
+	if len(ours.Keyspaces()) != len(theirs.spaces) {
+		t.Fatalf("%d column families, RocksDB has %d", len(ours.Keyspaces()), len(theirs.spaces))
+	}
+	for i, k := range ours.Keyspaces() {
+		their := theirs.spaces[i]
+		if k.Name() != their.Name() || k.Comparer().Name != their.Comparer().Name {
+			t.Fatalf("column family %d is %q with %q, RocksDB says %q with %q", i, k.Name(), k.Comparer().Name, their.Name(), their.Comparer().Name)
+		}
+		f := family{name: k.Name(), rows: scan(t, their, nil, nil)}
+		for _, o := range orders {
+			if o.cmp.Name == k.Comparer().Name {
+				f.order = o
+			}
+		}
+		if len(f.rows) < 50 {
+			t.Fatalf("%s: only %d rows", f.name, len(f.rows))
+		}
+		wantRows(t, f.name, scan(t, k, nil, nil), f.rows)
+		spans(t, r, k, f)
+		seeks(t, r, k, f)
+	}
+}
+
+// writer makes random changes to a database.
+type writer struct {
+	t        *testing.T
+	r        *rand.Rand
+	o        writerOptions
+	dir      string
+	families []family
+	w        *writable
+	wo       *grocksdb.WriteOptions
+	once     []map[string]bool // of each family: keys that are put once and deleted singly
+	snapshot *grocksdb.Snapshot
+	files    int
+}
+
+func newWriter(t *testing.T, r *rand.Rand, dir string, o writerOptions) *writer {
+	w := &writer{t: t, r: r, o: o, dir: dir, wo: grocksdb.NewDefaultWriteOptions()}
+	w.families = []family{{name: "default", order: orders[0]}}
+	for i := range orders[:4] { // the one that calls back is slow, and nobody's
+		w.families = append(w.families, family{name: fmt.Sprintf("cf%d", i), order: orders[i]})
+	}
+	for range w.families {
+		w.once = append(w.once, map[string]bool{})
+	}
+	w.open()
+	return w
+}
+
+// open opens the database for writing with the options under test.
+func (w *writer) open() {
+	w.w = &writable{}
+	var names []string
+	for i := range w.families {
+		names = append(names, w.families[i].name)
+		w.w.options = append(w.w.options, w.options(&w.families[i].order.cmp))
+	}
+	var err error
+	w.w.db, w.w.handles, err = grocksdb.OpenDbColumnFamilies(w.w.options[0], w.dir, names, w.w.options)
+	must(w.t, err)
+}
+
+func (w *writer) options(c *store.Comparer) *grocksdb.Options {
+	b := grocksdb.NewDefaultBlockBasedTableOptions()
+	b.SetFormatVersion(w.o.format)
+	b.SetChecksum(w.o.checksum)
+	b.SetIndexType(w.o.index)
+	b.SetBlockSize(1024)
+	b.SetFilterPolicy(grocksdb.NewBloomFilter(10))
+	if w.o.table != nil {
+		w.o.table(b)
+	}
+	d := grocksdb.NewDefaultOptions()
+	d.SetCreateIfMissing(true)
+	d.SetCreateIfMissingColumnFamilies(true)
+	d.SetBlockBasedTableFactory(b)
+	d.SetCompression(w.o.codec)
+	if w.o.dictionary > 0 {
+		co := grocksdb.NewDefaultCompressionOptions()
+		co.MaxDictBytes = w.o.dictionary
+		d.SetCompressionOptions(co)
+	}
+	d.SetMergeOperator(&merger{m: appendMerger})
+	setComparator(d, c)
+	if w.o.db != nil {
+		w.o.db(d)
+	}
+	return d
+}
+
+// close closes the database as it is. Options with a merge operator cannot be destroyed.
+func (w *writer) close() {
+	if w.snapshot != nil {
+		w.w.db.ReleaseSnapshot(w.snapshot)
+		w.snapshot = nil
+	}
+	for _, h := range w.w.handles {
+		h.Destroy()
+	}
+	w.w.db.Close()
+}
+
+// batch makes n changes to every family.
+func (w *writer) batch(n int) {
+	for i := range w.families {
+		for range n {
+			must(w.t, w.change(i))
+		}
+		if w.r.Intn(3) == 0 && !w.o.noFlush {
+			w.ingest(i)
+		}
+	}
+}
+
+// change makes one change. Some keys are only ever put when absent and deleted singly: RocksDB
+// leaves all other uses of single deletes undefined.
+func (w *writer) change(i int) error {
+	db, h, f := w.w.db, w.w.handles[i], &w.families[i]
+	key := f.order.key(w.r)
+	value := []byte(randomValue(w.r))
+	if single(key) {
+		if w.once[i][string(key)] {
+			delete(w.once[i], string(key))
+			return db.SingleDeleteCF(w.wo, h, key)
+		}
+		w.once[i][string(key)] = true
+		return db.PutCF(w.wo, h, key, value)
+	}
+	switch n := w.r.Intn(200); {
+	case n == 0:
+		return w.deleteRange(i)
+	case n < 20:
+		return db.DeleteCF(w.wo, h, key)
+	case n < 60:
+		return db.MergeCF(w.wo, h, key, value[:min(len(value), 20)])
+	}
+	return db.PutCF(w.wo, h, key, value)
+}
+
+// single marks one key in eight, by bytes that no order takes for equal to others.
+func single(key []byte) bool {
+	sum := 0
+	for _, c := range key {
+		sum += int(c)
+	}
+	return sum%8 == 3
+}
+
+// deleteRange deletes a span that ends at a key not far from its start.
+func (w *writer) deleteRange(i int) error {
+	f := &w.families[i]
+	keys := make([][]byte, 40)
+	for j := range keys {
+		keys[j] = f.order.key(w.r)
+	}
+	sortKeys(keys, f.order.cmp.Compare)
+	j := w.r.Intn(len(keys) - 1)
+	lo, hi := keys[j], keys[j+1]
+	if f.order.cmp.Compare(lo, hi) == 0 {
+		return nil
+	}
+	for key := range w.once[i] {
+		if f.order.cmp.Compare(lo, []byte(key)) <= 0 && f.order.cmp.Compare([]byte(key), hi) < 0 {
+			delete(w.once[i], key)
+		}
+	}
+	return w.w.db.DeleteRangeCF(w.wo, w.w.handles[i], lo, hi)
+}
+
+// ingest adds a table from outside, whose keys all get one sequence number.
+func (w *writer) ingest(i int) {
+	f := &w.families[i]
+	o := w.options(&f.order.cmp)
+	eo := grocksdb.NewDefaultEnvOptions()
+	s := grocksdb.NewSSTFileWriter(eo, o)
+	path := filepath.Join(w.t.TempDir(), fmt.Sprintf("ingest%d.sst", w.files))
+	w.files++
+	must(w.t, s.Open(path))
+	for _, row := range randomRows(w.r, f.order, 50+w.r.Intn(100)) {
+		if key := []byte(row.key); !single(key) {
+			if w.r.Intn(10) == 0 {
+				must(w.t, s.Delete(key))
+			} else {
+				must(w.t, s.Put(key, []byte(row.value)))
+			}
+		}
+	}
+	must(w.t, s.Finish())
+	s.Destroy()
+	io := grocksdb.NewDefaultIngestExternalFileOptions()
+	defer io.Destroy()
+	must(w.t, w.w.db.IngestExternalFileCF(w.w.handles[i], []string{path}, io))
+}
+
+// settle flushes, compacts, holds snapshots or reopens, now and then.
+func (w *writer) settle() {
+	if w.o.noFlush {
+		return
+	}
+	fo := grocksdb.NewDefaultFlushOptions()
+	defer fo.Destroy()
+	for _, h := range w.w.handles {
+		switch w.r.Intn(6) {
+		case 0: // the log keeps what this family has
+		case 1:
+			w.w.db.CompactRangeCF(h, grocksdb.Range{})
+		default:
+			must(w.t, w.w.db.FlushCF(h, fo))
+		}
+	}
+	switch {
+	case w.snapshot != nil:
+		w.w.db.ReleaseSnapshot(w.snapshot)
+		w.snapshot = nil
+	case w.r.Intn(2) == 0:
+		w.snapshot = w.w.db.NewSnapshot() // older versions stay in the tables
+	}
+	if w.r.Intn(6) == 0 {
+		w.close()
+		w.open()
+	}
+}
