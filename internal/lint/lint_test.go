@@ -1,0 +1,146 @@
+// Package lint holds the rules about who may import whom, as a test.
+package lint
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "kvferry"
+
+// rule says what the packages of a layer may import of this module.
+type rule struct {
+	layer string // package path, or a prefix that ends in /
+	may   []string
+	why   string
+}
+
+// formats are the concrete formats: everything in the root that implements format.Format.
+var formats = []string{"nemo", "blackwidow", "ardb", "pika4", "kvrocks"}
+
+// rules are tried from the top; the first whose layer fits counts.
+var rules = append(formatRules(), []rule{
+	{"record", nil, "everything imports record"},
+	{"store", []string{"record"}, "storage knows nothing of formats"},
+	{"store/", []string{"store", "store/", "record", "internal/"}, "a store implements store and nothing else"},
+	{"format", []string{"store", "record"}, "it holds interfaces"},
+	{"internal/", []string{"record", "store", "internal/"}, "helpers stand below formats"},
+	{"convert", []string{"format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
+	{"inspect", []string{"format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
+	{"inspect/", []string{"inspect", "inspect/", "format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
+	{"fixtures", []string{""}, "it makes databases of every kind"},
+	{"fixtures/", []string{""}, "it makes databases of every kind"},
+	{"cmd/", []string{""}, "it puts everything together"},
+	{"bench", []string{""}, "it drives everything"},
+	{"bench/", []string{""}, "it drives everything"},
+	{"scripts/", []string{""}, "it drives everything"},
+}...)
+
+func formatRules() []rule {
+	var out []rule
+	for _, f := range formats {
+		may := []string{f, f + "/", "format", "store", "record", "internal/"}
+		out = append(out, rule{f, may, "formats do not know each other"},
+			rule{f + "/", may, "formats do not know each other"})
+	}
+	return out
+}
+
+// covers reports whether a rule's pattern is about a package.
+func covers(pattern, pkg string) bool {
+	if pattern == "" || strings.HasSuffix(pattern, "/") {
+		return strings.HasPrefix(pkg, pattern)
+	}
+	return pkg == pattern
+}
+
+// check returns what is wrong with package pkg importing dep, "" when nothing is.
+func check(pkg, dep string) string {
+	for _, r := range rules {
+		if !covers(r.layer, pkg) {
+			continue
+		}
+		if slices.ContainsFunc(r.may, func(p string) bool { return covers(p, dep) }) {
+			return ""
+		}
+		return fmt.Sprintf("%s imports %s: %s", pkg, dep, r.why)
+	}
+	return fmt.Sprintf("%s: no rule says what it may import; add one here", pkg)
+}
+
+// imports calls f for each import of this module's packages in the files that are not tests.
+func imports(t *testing.T, root string, f func(pkg, dep string)) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name := d.Name(); path != root && (strings.HasPrefix(name, ".") || name == "testdata") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		dir, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		for _, spec := range file.Imports {
+			dep, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if dep, ok := strings.CutPrefix(dep, module+"/"); ok {
+				f(filepath.ToSlash(dir), dep)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestImports(t *testing.T) {
+	seen := 0
+	imports(t, filepath.Join("..", ".."), func(pkg, dep string) {
+		seen++
+		if wrong := check(pkg, dep); wrong != "" {
+			t.Error(wrong)
+		}
+	})
+	if seen < 20 {
+		t.Errorf("only %d imports looked at: is this the module?", seen)
+	}
+}
+
+func TestRules(t *testing.T) {
+	for _, c := range []struct {
+		pkg, dep string
+		ok       bool
+	}{
+		{"nemo", "record", true}, {"nemo", "internal/lane", true}, {"nemo", "blackwidow", false},
+		{"nemo", "store/rocksfile", false}, {"convert", "format", true}, {"convert", "nemo", false},
+		{"convert", "store/rocksfile", false}, {"store/rocksfile", "format", false}, {"store/rocksfile", "store", true},
+		{"record", "store", false}, {"internal/lane", "format", false}, {"internal/lane", "store", true},
+		{"cmd/kvferry/command", "store/rocksfile", true}, {"inspect", "blackwidow", false}, {"recordings", "record", false},
+	} {
+		if got := check(c.pkg, c.dep) == ""; got != c.ok {
+			t.Errorf("%s imports %s: allowed %v", c.pkg, c.dep, got)
+		}
+	}
+}
