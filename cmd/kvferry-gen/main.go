@@ -48,7 +48,7 @@ func root(stderr io.Writer) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n, err := strconv.ParseInt(args[2], 10, 64)
 			if err != nil || n <= 0 {
-				return fmt.Errorf("N is %q, want a positive number", args[2])
+				return fmt.Errorf("%q elements: want a positive number", args[2])
 			}
 			began := time.Now()
 			if err := generate(cmd.Context(), args[0], args[1], n, seed); err != nil {

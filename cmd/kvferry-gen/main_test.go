@@ -54,10 +54,11 @@ func TestSameSeedSameFiles(t *testing.T) {
 		}
 		return string(data)
 	}
-	if files("1") != files("1") {
+	first := files("1")
+	if first != files("1") {
 		t.Error("one seed made two datasets")
 	}
-	if files("1") == files("2") {
+	if first == files("2") {
 		t.Error("two seeds made one dataset")
 	}
 }
