@@ -23,12 +23,12 @@ type collection struct {
 	ended   bool
 }
 
-func openCollection(p *pass) (collection, error) {
-	c := collection{pass: p, drained: true, h: record.Header{DB: p.db, Type: p.ts.family.typ}}
+func openCollection(p *pass) (*collection, error) {
+	c := &collection{pass: p, drained: true, h: record.Header{DB: p.db, Type: p.ts.family.typ}}
 	var err error
 	from, to := p.metaRange()
 	if c.metas, err = p.ts.keyspace.Rows(from, to); err != nil {
-		return c, err
+		return nil, err
 	}
 	f := p.ts.family
 	c.rows, err = p.ts.data.Open(p.span.Lo, p.span.Hi, p.stray(&c.lost[0], f.data))
@@ -36,7 +36,7 @@ func openCollection(p *pass) (collection, error) {
 		c.index, err = p.ts.index.Open(p.span.Lo, p.span.Hi, p.stray(&c.lost[1], f.index))
 	}
 	if err != nil {
-		return c, errors.Join(err, c.release())
+		return nil, errors.Join(err, c.release())
 	}
 	return c, nil
 }

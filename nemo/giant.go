@@ -23,6 +23,7 @@ type giant struct {
 	sorter *extsort.Sorter // elements by rank
 	it     *extsort.Iterator
 	last   int64 // seq of the node emitted last
+	lost   int64 // nodes that left does not lead to
 }
 
 // In links a slot holds the next seq until the node is reached and its rank afterwards.
@@ -38,8 +39,12 @@ func (g *giant) load(elements bool) error {
 	if err == nil {
 		err = g.walk()
 	}
-	if err == nil && elements {
+	switch {
+	case err != nil:
+	case elements:
 		err = g.sort()
+	case g.lost > 0:
+		g.r.damage(FindListUnreachable, g.r.place, "%d nodes are not reached from left %d", g.lost, g.r.meta.Left)
 	}
 	return errors.Join(err, g.links.close())
 }
@@ -129,6 +134,7 @@ func (g *giant) walk() error {
 		c.step(int64(v))
 	}
 	c.finish()
+	g.lost = c.left - c.count
 	return nil
 }
 

@@ -12,7 +12,7 @@ import (
 // of the links, so each list is loaded before its first element: into memory up to half of the budget (see
 // nodes), beyond that by way of sorters (see giant).
 type listReader struct {
-	collection
+	*collection
 	batch  batch
 	nodes  nodes
 	giant  *giant // of the current record, nil when it fits into memory

@@ -10,7 +10,7 @@ import (
 
 // memberReader reads hashes, sets and zsets: their elements come in the order of their rows.
 type memberReader struct {
-	collection
+	*collection
 	batch batch
 	live  int64  // data rows of the current record
 	marks uint64 // sum over them, see mark

@@ -12,7 +12,8 @@ import (
 
 // Sizes for the budget.
 const (
-	nodeSize  = 48 // of a node and its place in the index, with what growing them wastes
+	nodeSize  = 48 // of a node and its place in the index
+	minNodes  = 256
 	chunkSize = 256 << 10
 )
 
@@ -58,6 +59,9 @@ func (ns *nodes) add(seq int64, n *Node, memory int64) bool {
 		return false
 	}
 	ns.room(size)
+	if len(ns.all) == cap(ns.all) {
+		ns.all = slices.Grow(ns.all, max(minNodes, len(ns.all)))
+	}
 	c := ns.chunks[ns.cur]
 	ns.all = append(ns.all, node{seq: seq, prev: n.Prev, next: n.Next,
 		chunk: uint32(ns.cur), off: uint32(len(c)), len: uint32(size)})
@@ -67,7 +71,10 @@ func (ns *nodes) add(seq int64, n *Node, memory int64) bool {
 
 // used returns the memory that ns takes after adding an element of size bytes.
 func (ns *nodes) used(size int) int64 {
-	n := ns.bytes + int64(len(ns.all)+1)*nodeSize
+	n := ns.bytes + int64(cap(ns.all))*nodeSize
+	if len(ns.all) == cap(ns.all) {
+		n += int64(len(ns.all)) * nodeSize
+	}
 	if c := ns.chunks[ns.cur]; size > cap(c)-len(c) && ns.cur == len(ns.chunks)-1 {
 		n += int64(max(size, chunkSize))
 	}

@@ -1,0 +1,151 @@
+package nemo_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/internal/memstore"
+	"kvferry/nemo"
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocksfile"
+)
+
+// openLinked builds a list of n nodes in the order of random pushes and inserts.
+func openLinked(t testing.TB, n int, open store.Opener, create store.CreateFunc) (format.Source, *fixtures.Linked) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "linked")
+	l := fixtures.NewLinked(7, n)
+	if err := l.Build(dir, create); err != nil {
+		t.Fatal(err)
+	}
+	src, err := nemo.New().Open(context.Background(), dir, &format.OpenOptions{Store: open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.Close() })
+	return src, l
+}
+
+func openLinkedInMemory(t testing.TB, n int) (format.Source, *fixtures.Linked) {
+	fs := memstore.New()
+	return openLinked(t, n, fs.Open, fs.Create)
+}
+
+// TestListsOfAnySize reads a shuffled list within memory, by an array of links and by way of files.
+func TestListsOfAnySize(t *testing.T) {
+	for _, n := range []int{1, 2, 300, 5000} {
+		src, l := openLinkedInMemory(t, n)
+		want := sum(t, l.Records())
+		for _, memory := range []int64{0, 200 << 10, 16 << 10} {
+			t.Run(fmt.Sprintf("%d nodes, memory %d", n, memory), func(t *testing.T) {
+				var f findings
+				var ledger record.Ledger
+				e := &format.Env{Memory: memory, TempDir: t.TempDir(), Report: f.report, Ledger: &ledger}
+				checkEqual(t, sum(t, records(t, src, "0", e)), want)
+				checkLedger(t, &ledger)
+				for _, x := range f.all {
+					t.Errorf("finding %+v", x)
+				}
+			})
+		}
+	}
+}
+
+// readAll reads all records without looking at them and calls each after every batch.
+func readAll(t testing.TB, r record.Reader, each func()) {
+	t.Helper()
+	elems := make([]record.Element, 256)
+	for {
+		_, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		for err == nil {
+			_, err = r.Read(elems)
+			each()
+		}
+		if err != io.EOF {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestListTimeIsLinear reads lists of 250,000 and of 1,000,000 nodes in memory and beyond it. Four times
+// the nodes may take a few times more than four times the time, for the caches, but not sixteen times.
+func TestListTimeIsLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	small, _ := openLinkedInMemory(t, 250_000)
+	large, _ := openLinkedInMemory(t, 1_000_000)
+	for _, memory := range []int64{1 << 30, 32 << 20} {
+		measure := func(src format.Source) time.Duration {
+			best := time.Duration(1 << 62)
+			for range 2 {
+				start := time.Now()
+				e := &format.Env{Memory: memory, TempDir: t.TempDir()}
+				readAll(t, recordsOf(t, src, "0", record.Of(record.List), format.Span{}, e), func() {})
+				best = min(best, time.Since(start))
+			}
+			return best
+		}
+		a, b := measure(small), measure(large)
+		t.Logf("memory %d MiB: 250,000 nodes %v, 1,000,000 nodes %v, ratio %.1f", memory>>20, a, b, float64(b)/float64(a))
+		if b > 10*a {
+			t.Errorf("memory %d MiB: 1,000,000 nodes took %.1f times as long as 250,000", memory>>20, float64(b)/float64(a))
+		}
+	}
+}
+
+// TestListMemory reads a list ten times the size of its budget from disk and watches the heap.
+func TestListMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	src, _ := openLinked(t, 600_000, rocksfile.Open, rocksfile.Create)
+	const memory = 8 << 20
+	before := heap()
+	var most atomic.Uint64
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			most.Store(max(most.Load(), heap()))
+			select {
+			case <-done:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}()
+	e := &format.Env{Memory: memory, TempDir: t.TempDir()}
+	readAll(t, recordsOf(t, src, "0", record.Of(record.List), format.Span{}, e), func() {})
+	close(done)
+	<-ended
+	// Beside the budget stand the windows of the store's iterators.
+	held := int64(most.Load()) - int64(before)
+	t.Logf("%d KiB are held", held>>10)
+	if held > memory+(4<<20) {
+		t.Errorf("%d MiB are held while a list is read with %d MiB", held>>20, memory>>20)
+	}
+}
+
+// heap returns the bytes that are reachable.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
