@@ -3,9 +3,12 @@
 package grocks
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math/rand"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +32,7 @@ type writerOptions struct {
 	db         func(*grocksdb.Options)
 	batches    int  // between flushes and compactions
 	noFlush    bool // everything stays in the log
+	levels     int  // that must have tables
 }
 
 // appendMerger joins operands.
@@ -52,7 +56,7 @@ const (
 // TestReadsWhatRocksDBWrites: RocksDB writes databases in every way it has, and rocksfile reads
 // them row for row as RocksDB does.
 func TestReadsWhatRocksDBWrites(t *testing.T) {
-	def := writerOptions{format: 2, checksum: sumCRC32c, codec: grocksdb.SnappyCompression, batches: 6}
+	def := writerOptions{format: 2, checksum: sumCRC32c, codec: grocksdb.SnappyCompression, batches: 5, levels: 1}
 	with := func(name string, change func(*writerOptions)) writerOptions {
 		o := def
 		o.name = name
@@ -61,12 +65,12 @@ func TestReadsWhatRocksDBWrites(t *testing.T) {
 	}
 	cases := []writerOptions{
 		with("defaults of the old engines", func(*writerOptions) {}),
-		with("in the log alone", func(o *writerOptions) { o.noFlush = true }),
+		with("in the log alone", func(o *writerOptions) { o.noFlush, o.levels = true, 0 }),
 		with("recycled logs", func(o *writerOptions) {
 			o.db = func(d *grocksdb.Options) { d.SetRecycleLogFileNum(4); d.SetWriteBufferSize(64 << 10) }
 		}),
 		with("many levels", func(o *writerOptions) {
-			o.batches = 20
+			o.batches, o.levels = 20, 4
 			o.db = func(d *grocksdb.Options) {
 				d.SetTargetFileSizeBase(32 << 10)
 				d.SetMaxBytesForLevelBase(64 << 10)
@@ -75,7 +79,7 @@ func TestReadsWhatRocksDBWrites(t *testing.T) {
 			}
 		}),
 		with("level 0 alone", func(o *writerOptions) {
-			o.batches = 12
+			o.batches, o.levels = 12, 1
 			o.db = func(d *grocksdb.Options) { d.SetDisableAutoCompactions(true) }
 		}),
 		with("small blocks", func(o *writerOptions) {
@@ -101,6 +105,12 @@ func TestReadsWhatRocksDBWrites(t *testing.T) {
 		with("zstd with a dictionary", func(o *writerOptions) {
 			o.codec, o.dictionary, o.format = grocksdb.ZSTDCompression, 4<<10, 5
 		}),
+		with("lz4 with a dictionary", func(o *writerOptions) {
+			o.codec, o.dictionary = grocksdb.LZ4Compression, 4<<10
+		}),
+		with("zlib with a dictionary", func(o *writerOptions) {
+			o.codec, o.dictionary = grocksdb.ZLibCompression, 4<<10
+		}),
 	}
 	for v := range 6 {
 		cases = append(cases, with(fmt.Sprintf("format version %d", v), func(o *writerOptions) { o.format = v }))
@@ -116,7 +126,10 @@ func TestReadsWhatRocksDBWrites(t *testing.T) {
 			if v == 0 && name != "none" && name != "zlib" {
 				continue
 			}
-			cases = append(cases, with(fmt.Sprintf("codec %s, format version %d", name, v), func(o *writerOptions) { o.codec, o.format = codec, v }))
+			cases = append(cases, with(fmt.Sprintf("codec %s, format version %d", name, v), func(o *writerOptions) {
+				o.codec, o.format = codec, v
+				o.table = func(b *grocksdb.BlockBasedTableOptions) { b.SetBlockSize(16 << 10) } // bz2 takes long over each
+			}))
 		}
 	}
 	slices.SortFunc(cases, func(a, b writerOptions) int { return strings.Compare(a.name, b.name) })
@@ -130,7 +143,7 @@ func readBack(t *testing.T, r *rand.Rand, o writerOptions) {
 	dir := filepath.Join(t.TempDir(), "db")
 	w := newWriter(t, r, dir, o)
 	for range o.batches {
-		w.batch(200 + r.Intn(400))
+		w.batch(100 + r.Intn(300))
 		w.settle()
 	}
 	w.close()
@@ -141,6 +154,24 @@ func readBack(t *testing.T, r *rand.Rand, o writerOptions) {
 	must(t, err)
 	defer ours.Close()
 	compare(t, r, ours, theirs)
+	levels := map[int]bool{}
+	dictionaries := 0
+	for _, f := range ours.Files() {
+		if f.Kind == "table" {
+			levels[f.Level] = true
+			data, err := os.ReadFile(filepath.Join(dir, f.Path))
+			must(t, err)
+			if bytes.Contains(data, []byte("rocksdb.compression_dict")) {
+				dictionaries++
+			}
+		}
+	}
+	if o.dictionary > 0 && dictionaries == 0 {
+		t.Error("no table has a dictionary")
+	}
+	if len(levels) < o.levels || o.noFlush && len(levels) > 0 {
+		t.Errorf("tables at levels %v, want %d levels", levels, o.levels)
+	}
 	wantUnchanged(t, dir, before)
 }
 
@@ -161,13 +192,83 @@ func compare(t *testing.T, r *rand.Rand, ours store.Store, theirs *database) {
 				f.order = o
 			}
 		}
-		if len(f.rows) < 50 {
+		if len(f.rows) < 20 {
 			t.Fatalf("%s: only %d rows", f.name, len(f.rows))
 		}
 		wantRows(t, f.name, scan(t, k, nil, nil), f.rows)
 		spans(t, r, k, f)
 		seeks(t, r, k, f)
+		wantRows(t, f.name+" from its entries", rowsOfEntries(t, k), f.rows)
 	}
+}
+
+// rowsOfEntries derives the visible rows from the physical entries, and compares the entries with
+// those that are found without any order.
+func rowsOfEntries(t *testing.T, k store.Keyspace) (out []row) {
+	t.Helper()
+	it, err := k.Entries(nil, nil)
+	must(t, err)
+	defer it.Close()
+	seen := map[string]int{}
+	var g group
+	for {
+		e, err := it.Next()
+		if err == io.EOF {
+			break
+		}
+		must(t, err)
+		seen[fmt.Sprintf("%s %d %q %q", e.Kind, e.Seq, e.Key, e.Value)]++
+		if e.Kind == store.RangeDelete {
+			continue
+		}
+		if g.key == nil || k.Comparer().Compare(g.key, e.Key) != 0 {
+			out = g.end(t, out)
+			g = group{key: bytes.Clone(e.Key)}
+		}
+		g.add(e)
+	}
+	out = g.end(t, out)
+	must(t, k.Unordered(func(e *store.Entry) error {
+		seen[fmt.Sprintf("%s %d %q %q", e.Kind, e.Seq, e.Key, e.Value)]--
+		return nil
+	}))
+	for e, n := range seen {
+		if n != 0 {
+			t.Fatalf("%s: %+d times more in order than without: %s", k.Name(), n, cut(e))
+		}
+	}
+	return out
+}
+
+// group is the entries of one key, newest first, as far as they count.
+type group struct {
+	key, base []byte
+	exists    bool
+	operands  [][]byte
+	ended     bool
+}
+
+func (g *group) add(e *store.Entry) {
+	switch {
+	case g.ended:
+	case e.Covered || e.Kind == store.Delete || e.Kind == store.SingleDelete:
+		g.ended = true
+	case e.Kind == store.Merge:
+		g.operands, g.exists = append(g.operands, bytes.Clone(e.Value)), true
+	default:
+		g.base, g.exists, g.ended = bytes.Clone(e.Value), true, true
+	}
+}
+
+// end appends the row that the group shows, if any.
+func (g *group) end(t *testing.T, out []row) []row {
+	if !g.exists {
+		return out
+	}
+	slices.Reverse(g.operands)
+	value, _, err := appendMerger.Fold(nil, g.key, g.base, g.operands)
+	must(t, err)
+	return append(out, row{string(g.key), string(value)})
 }
 
 // writer makes random changes to a database.
