@@ -64,7 +64,7 @@ func (a *App) convert() *cobra.Command {
 	f.source.Register(cmd)
 	f.filter.Register(cmd)
 	fs := cmd.Flags()
-	fs.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "tasks to run at once; the result does not depend on it")
+	fs.IntVar(&f.workers, "workers", 0, "tasks to run at once (default: one a CPU); the result does not depend on it")
 	fs.StringVar(&f.expired, "expired", "drop", "what becomes of expired keys: drop or keep")
 	fs.StringVar(&f.layout, "layout", "auto", "where databases lie: flat, db (db0, db1, …) or auto, as the source has it")
 	fs.StringSliceVar(&f.allowLoss, "allow-loss", nil, "`kinds` of losses to accept")
@@ -78,11 +78,11 @@ func (a *App) convert() *cobra.Command {
 
 // runConvert is one conversion: flags to options, the library, the printer.
 func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) error {
-	o, err := a.convertOptions(cmd, f, src, dst)
+	show, err := newProgress(f.progress, a.Terminal, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
-	show, err := newProgress(f.progress, a.Terminal, cmd.ErrOrStderr())
+	o, err := a.convertOptions(cmd, f, src, dst)
 	if err != nil {
 		return err
 	}
@@ -117,8 +117,11 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	if o.Layout, err = parseLayout(f.layout); err != nil {
 		return nil, err
 	}
-	if f.workers < 1 || f.workers > 256 {
-		return nil, usagef("--workers %d: want 1 to 256", f.workers)
+	if f.workers < 0 || f.workers > maxWorkers {
+		return nil, usagef("--workers %d: want 1 to %d", f.workers, maxWorkers)
+	}
+	if o.Workers == 0 {
+		o.Workers = min(runtime.GOMAXPROCS(0), maxWorkers)
 	}
 	if f.version < 0 || f.version&0xFF == 0xFF {
 		return nil, usagef("--version-epoch %d: the original engines lose sight of versions whose low byte is 0xFF", f.version)
@@ -135,8 +138,10 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	return o, nil
 }
 
-// minMemory is the least that --memory may promise.
-const minMemory = 32 << 20
+const (
+	minMemory  = 32 << 20 // the least that --memory may promise
+	maxWorkers = 256
+)
 
 // input finds the source and says how it is opened.
 func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags) (convert.Input, error) {

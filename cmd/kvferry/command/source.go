@@ -66,6 +66,7 @@ type Opened struct {
 	driver   *Driver
 	options  format.OpenOptions
 	format   format.Format
+	evidence *format.Evidence
 }
 
 // Reopen opens the source once more, with options changed by f.
@@ -80,6 +81,19 @@ func (o *Opened) Reopen(ctx context.Context, f func(*store.Options)) (format.Sou
 func (a *App) Open(ctx context.Context, cmd *cobra.Command, location string, f *SourceFlags,
 	report func(record.Finding)) (*Opened, error) {
 
+	o, err := a.prepare(cmd, location, f, report)
+	if err != nil {
+		return nil, err
+	}
+	o.Source, err = o.format.Open(ctx, o.Location.Path, &o.options)
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// prepare does all of Open but opening.
+func (a *App) prepare(cmd *cobra.Command, location string, f *SourceFlags, report func(record.Finding)) (*Opened, error) {
 	o, err := a.locate(cmd, location, f)
 	if err != nil {
 		return nil, err
@@ -92,15 +106,10 @@ func (a *App) Open(ctx context.Context, cmd *cobra.Command, location string, f *
 		WALDir: f.walDir,
 		Options: store.Options{
 			AllowLive: f.allowLive,
-			Resort:    f.resort,
 			Memory:    f.Memory() / 8,
 			TempDir:   f.tempDir,
 			Report:    report,
 		},
-	}
-	o.Source, err = o.format.Open(ctx, o.Location.Path, &o.options)
-	if err != nil {
-		return nil, err
 	}
 	return o, nil
 }
@@ -111,11 +120,9 @@ func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*Open
 	if err != nil {
 		return nil, usagef("%w", err)
 	}
-	var named format.Format
-	if loc.Format != "" {
-		if named, err = a.format(loc.Format); err != nil {
-			return nil, err
-		}
+	named, err := a.named(&loc)
+	if err != nil {
+		return nil, err
 	}
 	if err := checkDirectory(loc.Path); err != nil {
 		return nil, err
@@ -138,7 +145,20 @@ func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*Open
 	if err != nil {
 		return nil, err
 	}
-	return &Opened{Location: loc, driver: driver, format: named}, nil
+	return &Opened{Location: loc, driver: driver, format: named, evidence: ev}, nil
+}
+
+// named finds the format that a location names, nil when it names none, and checks its store.
+func (a *App) named(loc *Location) (format.Format, error) {
+	if loc.Format == "" {
+		return nil, nil
+	}
+	if loc.Store != "" {
+		if _, err := a.driver(loc.Store); err != nil {
+			return nil, err
+		}
+	}
+	return a.format(loc.Format)
 }
 
 // storeOf returns the driver of the named store, or of the kind of all stores that were found.
