@@ -1,0 +1,257 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/convert"
+	"kvferry/fixtures"
+)
+
+// goldens of the formats that the main job is about.
+var goldens = []string{"nemo-basic", "nemo-basic-zlib", "bw-basic", "bw-edge"}
+
+// lossyGoldens are those that nemo cannot hold all of.
+var lossyGoldens = map[string]string{"bw-basic": "score-range", "bw-edge": "empty-key,key-too-long,score-range"}
+
+// sortedLines returns the lines of text in order.
+func sortedLines(text []byte) []string {
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	slices.Sort(lines)
+	return lines
+}
+
+func TestGoldensDumpAsTheirTruth(t *testing.T) {
+	for _, name := range goldens {
+		got := sortedLines([]byte(ok(t, "dump", golden(t, name), "--encode", "base64")))
+		want := sortedLines(fixtures.Truth(t, name))
+		if len(got) != len(want) {
+			t.Errorf("%s: %d lines, want %d", name, len(got), len(want))
+			continue
+		}
+		for i := range got {
+			if got[i] != want[i] && !sameRecord(t, got[i], want[i]) {
+				t.Errorf("%s: got\n%.300s\nwant\n%.300s", name, got[i], want[i])
+			}
+		}
+	}
+}
+
+// sameRecord compares two lines with scores as numbers.
+func sameRecord(t *testing.T, a, b string) bool {
+	t.Helper()
+	return bytes.Equal(normal(t, a), normal(t, b))
+}
+
+func normal(t *testing.T, line string) []byte {
+	t.Helper()
+	var v map[string]any
+	if err := json.Unmarshal([]byte(line), &v); err != nil {
+		t.Fatalf("%v: %.200s", err, line)
+	}
+	if v["type"] == "zset" {
+		for _, pair := range v["value"].([]any) {
+			p := pair.([]any)
+			var f json.Number = json.Number(p[1].(string))
+			if n, err := f.Float64(); err == nil {
+				p[1] = n
+			}
+		}
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// report reads what a conversion published.
+func report(t *testing.T, target string) *convert.Report {
+	t.Helper()
+	rep, err := convert.ReadReport(convert.ReportPath(target))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rep
+}
+
+func TestGoldensConvert(t *testing.T) {
+	for _, name := range goldens {
+		src := golden(t, name)
+		for _, to := range []string{"nemo", "blackwidow"} {
+			t.Run(name+" to "+to, func(t *testing.T) {
+				dst := filepath.Join(t.TempDir(), "dst")
+				args := []string{"convert", src, to + ":" + dst, "--now", "1700100000"}
+				loss := lossyGoldens[name]
+				if to != "nemo" {
+					loss = ""
+				}
+				if loss != "" {
+					refused(t, loss, args)
+					args = append(args, "--allow-loss", loss)
+				}
+				ok(t, args...)
+				rep := report(t, dst)
+				if !rep.Proof.Done || rep.Records() == 0 {
+					t.Errorf("report %+v", rep)
+				}
+				var kinds []string
+				for _, l := range rep.Losses {
+					if !l.Note {
+						kinds = append(kinds, l.Kind)
+					}
+				}
+				if got := strings.Join(kinds, ","); got != loss {
+					t.Errorf("losses %s, want %s", got, loss)
+				}
+				if loss == "" && ok(t, "dump", dst) != ok(t, "dump", src) {
+					t.Error("source and target dump differently")
+				}
+			})
+		}
+	}
+}
+
+// refused runs a conversion that must be refused because of all these losses.
+func refused(t *testing.T, loss string, args []string) {
+	t.Helper()
+	r := kvferry(t, args...)
+	if r.code != ExitLossy || !strings.Contains(r.stderr, "--allow-loss "+loss+"\n") {
+		t.Errorf("exit %d, stderr %s", r.code, r.stderr)
+	}
+}
+
+func TestWorkersWriteTheSameBytes(t *testing.T) {
+	for _, name := range goldens[:3] {
+		src := golden(t, name)
+		var want string
+		for _, workers := range []string{"1", "4"} {
+			dst := filepath.Join(t.TempDir(), "dst")
+			ok(t, "convert", src, "blackwidow:"+dst, "--workers", workers)
+			if got := treeBytes(t, dst); want == "" {
+				want = got
+			} else if got != want {
+				t.Errorf("%s: another tree with %s workers", name, workers)
+			}
+		}
+	}
+}
+
+func TestThereAndBackAgain(t *testing.T) {
+	for _, name := range goldens[:2] {
+		src, dir := golden(t, name), t.TempDir()
+		there, back, again := filepath.Join(dir, "there"), filepath.Join(dir, "back"), filepath.Join(dir, "again")
+		ok(t, "convert", src, "blackwidow:"+there)
+		ok(t, "convert", there, "nemo:"+back)
+		ok(t, "convert", back, "blackwidow:"+again)
+		if want := ok(t, "dump", src); ok(t, "dump", there) != want || ok(t, "dump", back) != want {
+			t.Errorf("%s: the dumps differ", name)
+		}
+		if treeBytes(t, there) != treeBytes(t, again) {
+			t.Errorf("%s: the same records give other bytes", name)
+		}
+		for _, dst := range []string{there, back, again} {
+			rep := report(t, dst)
+			if len(rep.Losses) > 0 && !rep.Losses[0].Note || rep.Records() != report(t, there).Records() {
+				t.Errorf("%s: %+v", dst, rep.Losses)
+			}
+		}
+	}
+}
+
+func TestDatabasesAndLayouts(t *testing.T) {
+	dir := t.TempDir()
+	src := filepath.Join(dir, "src")
+	for db, name := range map[string]string{"db0": "nemo-basic", "db3": "nemo-basic-zlib"} {
+		from, err := fixtures.Extract(name, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(src, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(from, filepath.Join(src, db)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info := []byte("2s\n192.168.1.5\n9221\n3\n4711\n")
+	if err := os.WriteFile(filepath.Join(src, "info"), info, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	unchanged(t, src)
+	both := filepath.Join(dir, "both")
+	out := ok(t, "convert", src, "blackwidow:"+both)
+	if !strings.Contains(out, "slaveof 192.168.1.5 9221 3 4711\n") {
+		t.Errorf("no slaveof line in\n%s", out)
+	}
+	if got := entries(t, both); got != "db0 db3 info" {
+		t.Errorf("target holds %s", got)
+	}
+	if ok(t, "dump", both) != ok(t, "dump", src) {
+		t.Error("the dumps differ")
+	}
+	flat := filepath.Join(dir, "flat")
+	if r := kvferry(t, "convert", src, "blackwidow:"+flat, "--layout", "flat"); r.code != ExitFailed {
+		t.Errorf("two databases into a flat directory: exit %d, %s", r.code, r.stderr)
+	}
+	ok(t, "convert", src, "blackwidow:"+flat, "--layout", "flat", "--db", "3")
+	if got := entries(t, flat); got != "hashes info lists sets strings zsets" {
+		t.Errorf("flat target holds %s", got)
+	}
+	one := strings.ReplaceAll(ok(t, "dump", src, "--db", "3"), `{"db":"3"`, `{"db":"0"`)
+	if ok(t, "dump", flat) != one {
+		t.Error("the dumps of one database differ")
+	}
+	db := filepath.Join(dir, "db")
+	ok(t, "convert", flat, "nemo:"+db, "--layout", "db")
+	if got := entries(t, db); got != "db0 info" {
+		t.Errorf("target holds %s", got)
+	}
+}
+
+func TestCancelledLeavesNothing(t *testing.T) {
+	src, dir := golden(t, "nemo-basic"), t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var stdout, stderr bytes.Buffer
+	code := testApp().Run(ctx, []string{"convert", src, "blackwidow:" + filepath.Join(dir, "dst")}, &stdout, &stderr)
+	if code != ExitCancelled || stderr.String() != "kvferry: cancelled\n" || stdout.Len() > 0 {
+		t.Errorf("exit %d: %s%s", code, &stdout, &stderr)
+	}
+	if got := entries(t, dir); got != "" {
+		t.Errorf("left %s", got)
+	}
+}
+
+func TestProgressJSON(t *testing.T) {
+	src := golden(t, "nemo-basic")
+	r := kvferry(t, "convert", src, "blackwidow:"+filepath.Join(t.TempDir(), "dst"), "--progress", "json")
+	if r.code != ExitOK {
+		t.Fatal(r.stderr)
+	}
+	var last string
+	for _, line := range sortedLines([]byte(r.stderr)) {
+		var p convert.Progress
+		if err := json.Unmarshal([]byte(line), &p); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		last = p.Phase
+	}
+	if last == "" {
+		t.Error("no progress")
+	}
+}
+
+func TestProgressBar(t *testing.T) {
+	src := golden(t, "nemo-basic")
+	r := kvferry(t, "convert", src, "blackwidow:"+filepath.Join(t.TempDir(), "dst"), "--progress", "bar")
+	if r.code != ExitOK || !strings.Contains(r.stderr, "run") {
+		t.Errorf("exit %d: %q", r.code, r.stderr)
+	}
+}

@@ -1,0 +1,149 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"kvferry/fixtures"
+)
+
+// testNow is the clock of tests: later than everything that expires early in the goldens.
+var testNow = time.Unix(1700100000, 0).UTC()
+
+func testApp() *App {
+	app := Default("test")
+	app.Now = func() time.Time { return testNow }
+	app.LimitMemory = nil
+	return app
+}
+
+// result is what a command line left.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// kvferry runs a command line.
+func kvferry(t *testing.T, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := testApp().Run(context.Background(), args, &stdout, &stderr)
+	return result{code, stdout.String(), stderr.String()}
+}
+
+// ok runs a command line that must succeed, and returns its standard output.
+func ok(t *testing.T, args ...string) string {
+	t.Helper()
+	r := kvferry(t, args...)
+	if r.code != ExitOK {
+		t.Fatalf("kvferry %s: exit %d\n%s%s", strings.Join(args, " "), r.code, r.stdout, r.stderr)
+	}
+	return r.stdout
+}
+
+// treeHash sums up names, modes, sizes, times and bytes of a tree.
+func treeHash(t testing.TB, dir string) string {
+	t.Helper()
+	return hashTree(t, dir, true)
+}
+
+// treeBytes sums up names and bytes of a tree.
+func treeBytes(t testing.TB, dir string) string {
+	t.Helper()
+	return hashTree(t, dir, false)
+}
+
+func hashTree(t testing.TB, dir string, times bool) string {
+	t.Helper()
+	h := sha256.New()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		st, err := d.Info()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(h, "%q %v\n", rel, st.Mode())
+		if times {
+			fmt.Fprintf(h, "%v\n", st.ModTime())
+		}
+		if st.Mode().IsRegular() {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(h, "%d %x\n", len(data), sha256.Sum256(data))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// unchanged checks at the end of the test that a tree is as it is now.
+func unchanged(t *testing.T, dir string) {
+	t.Helper()
+	before := treeHash(t, dir)
+	t.Cleanup(func() {
+		if treeHash(t, dir) != before {
+			t.Errorf("%s was changed", dir)
+		}
+	})
+}
+
+// golden unpacks a golden database and checks at the end that nobody changed it.
+func golden(t *testing.T, name string) string {
+	t.Helper()
+	dir := fixtures.Unpack(t, name)
+	unchanged(t, dir)
+	return dir
+}
+
+// entries lists a directory.
+func entries(t testing.TB, dir string) string {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return strings.Join(names, " ")
+}
+
+// What differs from run to run is replaced in transcripts.
+var volatile = []struct {
+	pattern *regexp.Regexp
+	with    string
+}{
+	{regexp.MustCompile(`(?m)^time: .*$`), "time: …"},
+	{regexp.MustCompile(`held by process \d+`), "held by process PID"},
+	{regexp.MustCompile(`go1\.\d+[.\w]*(, \w+/\w+)?`), "GO"},
+}
+
+func scrub(text, dir string) string {
+	text = strings.ReplaceAll(text, dir, "$DIR")
+	for _, v := range volatile {
+		text = v.pattern.ReplaceAllString(text, v.with)
+	}
+	return text
+}
