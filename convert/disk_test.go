@@ -1,0 +1,87 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"kvferry/record"
+)
+
+func TestRenameChecked(t *testing.T) {
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	for _, path := range []string{from, to} {
+		if err := os.Mkdir(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, rename := range []func(string, string) error{renameChecked, renameNew} {
+		if err := rename(from, to); !errors.Is(err, os.ErrExist) {
+			t.Errorf("onto an empty directory: %v", err)
+		}
+	}
+	if err := renameChecked(from, filepath.Join(dir, "new")); err != nil {
+		t.Error(err)
+	}
+	if err := renameNew(filepath.Join(dir, "new"), from); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestParentNotWritable(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may write anywhere")
+	}
+	b := newBench(t, dataset(1))
+	if err := os.Chmod(b.dir, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(b.dir, 0o755)
+	b.fails("permission denied")
+}
+
+func TestReadOnlyParent(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("/proc cannot be written to on Linux")
+	}
+	b := newBench(t, dataset(1))
+	b.o.Target.Path = "/proc/dst"
+	if _, err := Run(context.Background(), &b.o); err == nil || errors.Is(err, os.ErrExist) {
+		t.Errorf("got %v", err)
+	}
+	b.leaves("src")
+}
+
+func TestErrorsAreKept(t *testing.T) {
+	if err := closingBoth(errors.New("first"), syscall.ENOSPC); !errors.Is(err, syscall.ENOSPC) || err.Error() != "first\nno space left on device" {
+		t.Errorf("%v", err)
+	}
+}
+
+func closingBoth(first, second error) (err error) {
+	defer closing(&err, func() error { return second })
+	return first
+}
+
+func TestFindingsMergeInOrder(t *testing.T) {
+	var a findingSet
+	for range 7 {
+		a.report(record.Finding{Kind: "k", Severity: record.Warning, Keyspace: "hash", Detail: "d"})
+	}
+	a.report(record.Finding{Kind: "z", Severity: record.Error, Place: record.Place{File: "f", Off: 9}, Detail: "d"})
+	var b findingSet
+	b.merge(a.list())
+	b.merge(a.list())
+	got := b.list()
+	if len(got) != 2 || got[0].Kind != "z" || got[1].Count != 14 || len(got[1].Samples) != maxSamples {
+		t.Errorf("%+v", got)
+	}
+	if got[0].Samples[0].Detail != "d [f, offset 9]" || got[1].Samples[0].Detail != "d [hash]" {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,100 @@
+package convert
+
+import (
+	"fmt"
+	"testing"
+
+	"kvferry/format"
+	"kvferry/internal/filter"
+	"kvferry/record"
+)
+
+// sizes is a source that is nothing but sizes.
+type sizes struct {
+	fakeSource
+	dbs   []string
+	types record.TypeSet
+	size  func(db string, t record.TypeSet) int64
+}
+
+func (s *sizes) Databases() []string                    { return s.dbs }
+func (s *sizes) Types(string) record.TypeSet            { return s.types }
+func (s *sizes) Size(db string, t record.TypeSet) int64 { return s.size(db, t) }
+func (s *sizes) Split(_ string, _ record.TypeSet, n int) ([]format.Span, error) {
+	out := []format.Span{{}}
+	for i := 1; i < n; i++ {
+		key := []byte(fmt.Sprintf("%03d", i))
+		out[i-1].Hi = key
+		out = append(out, format.Span{Lo: key})
+	}
+	return out, nil
+}
+
+func TestPlan(t *testing.T) {
+	src := &sizes{dbs: []string{"0", "3"}, types: record.Of(record.String, record.Hash, record.Stream),
+		size: func(db string, s record.TypeSet) int64 {
+			switch {
+			case s.Has(record.Stream):
+				return 10
+			case db == "3":
+				return 0
+			case s.Has(record.Hash):
+				return 3*taskBytes + 1
+			}
+			return 1 << 40
+		}}
+	p, err := NewPlan(src, perType, new(filter.Filter))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type want struct {
+		db    string
+		types record.Type
+		group record.TypeSet
+		n     int
+	}
+	n := 0
+	for _, w := range []want{
+		{"0", record.String, record.Of(record.String), maxSpans},
+		{"0", record.Hash, record.Of(record.Hash), 4},
+		{"0", record.Stream, 0, 1},
+		{"3", record.String, record.Of(record.String), 1},
+		{"3", record.Hash, record.Of(record.Hash), 1},
+		{"3", record.Stream, 0, 1},
+	} {
+		for range w.n {
+			task := p.Tasks[n]
+			if task.N != n || task.DB != w.db || task.Types != record.Of(w.types) || task.Group != w.group {
+				t.Fatalf("task %d: %+v, want %+v", n, task, w)
+			}
+			if w.n > 1 && p.spans(&task) != w.n {
+				t.Errorf("%d spans", p.spans(&task))
+			}
+			n++
+		}
+	}
+	if n != len(p.Tasks) {
+		t.Errorf("%d tasks, want %d", len(p.Tasks), n)
+	}
+	if p.Bytes != 1<<40+3*taskBytes+21 {
+		t.Errorf("%d bytes", p.Bytes)
+	}
+}
+
+func TestPlanOfOneGroup(t *testing.T) {
+	src := &sizes{dbs: []string{"0"}, types: record.AllTypes, size: func(string, record.TypeSet) int64 { return 1 }}
+	p, err := NewPlan(src, []record.TypeSet{record.AllTypes}, &filter.Filter{Types: record.Of(record.List, record.ZSet)})
+	if err != nil || len(p.Tasks) != 1 || p.Tasks[0].Types != record.Of(record.List, record.ZSet) || p.Tasks[0].Group != record.AllTypes {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+func TestLargestFirst(t *testing.T) {
+	var order []int
+	for _, x := range largestFirst([]*Task{{N: 0, Bytes: 1}, {N: 1, Bytes: 5}, {N: 2, Bytes: 5}, {N: 3, Bytes: 2}}) {
+		order = append(order, x.N)
+	}
+	if fmt.Sprint(order) != "[1 2 3 0]" {
+		t.Error(order)
+	}
+}
