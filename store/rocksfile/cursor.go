@@ -53,9 +53,10 @@ type cursor struct {
 	have  bool   // an entry was read before
 	done  bool
 	err   error
-
-	tree ovc // what the loser tree keeps about this cursor
 }
+
+// bigBlock is the size of blocks whose room is not kept.
+const bigBlock = 512 << 10
 
 func newCursor(ks *keyspace, r *sortedRun, lo, hi []byte) *cursor {
 	c := &cursor{ks: ks, hi: hi, bytewise: ks.cmp.IsBytewise(), ti: -1}
@@ -316,6 +317,9 @@ func (c *cursor) openTable() bool {
 func (c *cursor) loadBlock() bool {
 	e := c.idx.entry()
 	c.handle = e.handle
+	if cap(c.plain) > bigBlock && e.handle.size < bigBlock/16 {
+		c.plain = nil // do not keep the room of one large row for all that follow
+	}
 	var b []byte
 	var err error
 	if b, c.plain, err = c.win.load(c.t, e.handle, c.plain); err != nil {

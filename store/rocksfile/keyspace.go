@@ -120,6 +120,10 @@ func (ks *keyspace) prepareOnce() error {
 			return err
 		}
 		ks.tombs = append(ks.tombs, info.tombstones...)
+		if !ks.st.opts.Resort && ks.cmp.Compare(t.smallest, t.largest) > 0 {
+			return &store.OrderError{File: ks.st.version.path, Keyspace: ks.name, Comparer: ks.cmp.Name,
+				Prev: t.smallest, Next: t.largest}
+		}
 	}
 	sortTombstones(ks.cmp.Compare, ks.tombs)
 	ks.frags = fragments(ks.cmp.Compare, ks.tombs)

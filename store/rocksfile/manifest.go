@@ -1,7 +1,6 @@
 package rocksfile
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -97,16 +96,21 @@ func readManifest(dir string, report func(record.Finding)) (*version, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := os.ReadFile(filepath.Join(dir, name))
+	f, err := os.Open(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %s names %s, which is missing: %w", dir, currentName, name, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	v := &version{manifest: name, path: filepath.Join(dir, name), size: int64(len(b))}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	v := &version{manifest: name, path: filepath.Join(dir, name), size: st.Size()}
 	v.families = map[uint32]*family{0: newFamily(0, "default")}
-	return v, v.replay(newLogReader(bytes.NewReader(b), 0), report)
+	return v, v.replay(newLogReader(io.NewSectionReader(f, 0, v.size), 0), report)
 }
 
 func newFamily(id uint32, name string) *family {

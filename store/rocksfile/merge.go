@@ -53,8 +53,7 @@ func (m *merged) next() (bool, error) {
 		m.top = nil
 		return false, err
 	}
-	m.top = m.tree.winner()
-	m.same = m.top.tree.same
+	m.top, m.same = m.tree.winner()
 	return true, nil
 }
 
@@ -84,7 +83,7 @@ func (m *merged) restart() bool {
 		m.top = m.single
 	default:
 		m.tree.rebuild()
-		m.top = m.tree.winner()
+		m.top, _ = m.tree.winner()
 	}
 	if m.top.done {
 		m.top = nil

@@ -126,7 +126,7 @@ func (t *table) loadMetaindex() error {
 // metaBlock reads one of the blocks that the metaindex names.
 func (t *table) metaBlock(name string, value []byte) error {
 	switch name {
-	case "rocksdb.properties", "rocksdb.stats", "rocksdb.compression_dict", "rocksdb.range_del":
+	case "rocksdb.properties", "rocksdb.stats", "rocksdb.compression_dict", "rocksdb.range_del", "rocksdb.range_del2":
 	default:
 		return nil
 	}
@@ -136,7 +136,7 @@ func (t *table) metaBlock(name string, value []byte) error {
 		return t.fail(int64(t.info.metaindex.off), "metaindex", f.err)
 	}
 	switch name {
-	case "rocksdb.range_del":
+	case "rocksdb.range_del", "rocksdb.range_del2": // the latter is Pebble's, of the same layout
 		t.info.rangeDel = h
 	case "rocksdb.compression_dict":
 		d, err := t.readBlock(h, "dictionary", checkBlock)

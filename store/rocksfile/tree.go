@@ -6,187 +6,180 @@ import (
 	"math/bits"
 )
 
-// ovc is what a loser tree keeps about a cursor's current key, relative to a base key that is not
-// above it: the key that won last, or, for the loser at a node, the key it lost to.
-type ovc struct {
-	// code orders keys that have the same base, if their codes differ (offset-value coding): the
-	// longer the prefix shared with the base the smaller the key, then the bytes after it decide.
+// contender is a cursor in a game of the loser tree. Code and same are relative to a base key that is
+// not above the cursor's: the key that won last or, for the loser at a node, the key it lost to.
+type contender struct {
+	// code orders keys of one base, if their codes differ (offset-value coding): the longer the
+	// prefix shared with the base the smaller the key, then the bytes after it decide.
 	//
 	//	+---------------------------------+------------------------------------+
 	//	| codeOffset - shared bytes (24b) | the next 5 bytes, zero-padded (40b)|
 	//	+---------------------------------+------------------------------------+
 	//
-	// It comes for free from prefix-compressed blocks, and spares most key comparisons.
+	// It comes for free from prefix-compressed blocks, and spares most key comparisons. With
+	// other orders than bytewise it is 0 until the end.
 	code uint64
-	// same says that the key equals the base.
-	same bool
+	// who is the cursor's index, shifted left by one; the low bit says that the key equals the base.
+	who uint64
 }
 
 const (
 	codeValueBits = 40
 	codeOffset    = 1<<24 - 2 // longer shared prefixes count as this long
 	codeEnd       = 1<<64 - 1 // of a cursor at its end: above all others
+
+	samebit = 1
 )
 
-// setCode computes the code of the current key, which shares off bytes with the base.
-func (c *cursor) setCode(off int) {
+// code computes the code of the current key, which shares off bytes with the base.
+func (c *cursor) code(off int) uint64 {
 	if off >= codeOffset {
-		c.tree.code = 0
-		return
+		return 0
 	}
 	// A trailer follows the user key in buf: 8 bytes can be read wherever the key ends.
 	v := binary.BigEndian.Uint64(c.buf[off:])
 	if n := c.ulen - off; n < 8 {
 		v &^= 1<<(64-8*uint(n)) - 1
 	}
-	c.tree.code = uint64(codeOffset-off)<<codeValueBits | v>>(64-codeValueBits)
+	return uint64(codeOffset-off)<<codeValueBits | v>>(64-codeValueBits)
 }
 
 // loserTree merges cursors in the order of their internal keys.
 type loserTree struct {
-	cursors  []*cursor // newest first: ties of equal internal keys go to the newer
-	nodes    []int     // 0 holds the winner, others the loser of the game at that node
+	cursors  []*cursor   // newest first: ties of equal internal keys go to the newer
+	nodes    []contender // 0 holds the winner, others the loser of the game at that node
 	bytewise bool
 	compare  func(a, b []byte) int
 }
 
 // rebuild plays all games anew; every cursor stands at its first entry or is done.
 func (t *loserTree) rebuild() {
-	n := len(t.cursors)
-	if len(t.nodes) != n {
-		t.nodes = make([]int, n)
-	}
-	for i, c := range t.cursors {
-		c.tree = ovc{code: codeEnd}
-		if !c.done && t.bytewise {
-			c.setCode(0)
-		} else if !c.done {
-			c.tree.code = 0
-		}
-		t.nodes[i] = -1
-	}
-	t.nodes[0] = t.play(1)
+	t.nodes = make([]contender, len(t.cursors))
+	t.nodes[0] = t.build(1)
 }
 
-// play plays the games below a node and returns the winner. Leaf i is node n+i.
-func (t *loserTree) play(node int) int {
-	if n := len(t.cursors); node >= n {
-		return node - n
+// build plays the games below a node and returns the winner. Leaf i is node len(cursors)+i.
+func (t *loserTree) build(node int) contender {
+	if i := node - len(t.cursors); i >= 0 {
+		x := contender{who: uint64(i) << 1}
+		if c := t.cursors[i]; c.done {
+			x.code = codeEnd
+		} else if t.bytewise {
+			x.code = c.code(0)
+		}
+		return x
 	}
-	a, b := t.play(2*node), t.play(2*node+1)
-	if t.beats(b, a) {
-		a, b = b, a
-	}
+	a, b := t.build(2*node), t.build(2*node+1)
 	t.nodes[node] = b
+	t.play(&a, &t.nodes[node])
 	return a
 }
 
-// winner returns the cursor whose entry comes first; it is done when all are.
-func (t *loserTree) winner() *cursor { return t.cursors[t.nodes[0]] }
+// winner returns the cursor whose entry comes first, and whether its user key equals the one that
+// came before.
+func (t *loserTree) winner() (c *cursor, same bool) {
+	w := t.nodes[0].who
+	return t.cursors[w>>1], w&samebit != 0
+}
 
 // advance moves the winner to its next entry and finds the new winner. False is the end of all, or an
 // error of the cursor that was moved.
 func (t *loserTree) advance() (bool, error) {
 	w := t.nodes[0]
-	c := t.cursors[w]
-	switch {
-	case !c.next():
+	i := w.who >> 1
+	c := t.cursors[i]
+	w.who = i << 1
+	if !c.next() {
 		if c.err != nil {
 			return false, c.err
 		}
-		c.tree = ovc{code: codeEnd}
-	case t.bytewise:
-		c.tree.same = c.same
-		c.setCode(c.lcp)
-	default:
-		c.tree = ovc{same: c.same}
+		w.code = codeEnd
+	} else {
+		if c.same {
+			w.who |= samebit
+		}
+		if t.bytewise {
+			w.code = c.code(c.lcp)
+		}
 	}
-	for node := (w + len(t.cursors)) / 2; node > 0; node /= 2 {
-		l := t.nodes[node]
-		// The usual case, played here: the codes differ in the length of the shared prefix.
-		if a, b := t.cursors[w].tree.code, t.cursors[l].tree.code; (a^b)>>codeValueBits != 0 {
-			if b < a {
-				t.nodes[node], w = w, l
-			}
-		} else if t.beats(l, w) {
-			t.nodes[node], w = w, l
+	for node := (int(i) + len(t.nodes)) / 2; node > 0; node /= 2 {
+		l := &t.nodes[node]
+		if (w.code^l.code)>>codeValueBits == 0 {
+			t.play(&w, l)
+		} else if l.code < w.code { // the usual case: other lengths of shared prefixes
+			*l, w = w, *l
 		}
 	}
 	t.nodes[0] = w
-	return !t.cursors[w].done, nil
+	return w.code != codeEnd, nil
 }
 
-// beats reports whether cursor i comes before cursor j, both relative to the same base, and makes
-// the loser relative to the winner.
-func (t *loserTree) beats(i, j int) bool {
-	a, b := t.cursors[i], t.cursors[j]
-	if a.tree.code == codeEnd || b.tree.code == codeEnd {
-		return a.tree.code < b.tree.code
+// play plays a game between contenders that have the same base: it leaves the winner in w and the
+// loser, made relative to the winner, in l.
+func (t *loserTree) play(w, l *contender) {
+	if w.code == codeEnd || l.code == codeEnd || !t.bytewise {
+		t.playOrdered(w, l)
+		return
 	}
-	if !t.bytewise {
-		return t.beatsOrdered(a, b, i < j)
-	}
-	x := a.tree.code ^ b.tree.code
+	x := w.code ^ l.code
 	if x == 0 {
-		return t.beatsTie(a, b, i < j)
+		t.playTie(w, l)
+		return
 	}
-	won := a.tree.code < b.tree.code
-	loser, winner := b, a
-	if !won {
-		loser, winner = a, b
+	if l.code < w.code {
+		*w, *l = *l, *w
 	}
 	if x>>codeValueBits == 0 {
 		// The same offset: the loser shares with the winner the bytes up to the first that differs,
 		// but none of the zeros that pad the code of a winner that ends before.
-		off := codeOffset - int(loser.tree.code>>codeValueBits)
 		if k := (bits.LeadingZeros64(x) - (64 - codeValueBits)) / 8; k > 0 {
-			loser.setCode(min(off+k, winner.ulen))
+			off := codeOffset - int(l.code>>codeValueBits) + k
+			l.code = t.cursors[l.who>>1].code(min(off, t.cursors[w.who>>1].ulen))
 		}
 	}
-	loser.tree.same = false
-	return won
+	l.who &^= samebit
 }
 
-// beatsTie plays a game of equal codes: the keys decide.
-func (t *loserTree) beatsTie(a, b *cursor, newer bool) bool {
-	off := codeOffset - int(a.tree.code>>codeValueBits)
+// playTie plays a game of equal codes: the keys decide.
+func (t *loserTree) playTie(w, l *contender) {
+	a, b := t.cursors[w.who>>1], t.cursors[l.who>>1]
 	ka, kb := a.buf[:a.ulen], b.buf[:b.ulen]
-	off = min(off, len(ka), len(kb))
+	off := min(codeOffset-int(w.code>>codeValueBits), len(ka), len(kb))
 	lcp := commonPrefix(ka, kb, off)
-	o := bytes.Compare(ka[lcp:], kb[lcp:])
-	won := o < 0
-	if o == 0 {
-		won = a.tr > b.tr || a.tr == b.tr && newer
-	}
-	loser := b
-	if !won {
-		loser = a
-	}
-	loser.setCode(lcp)
-	loser.tree.same = o == 0
-	return won
+	t.settle(w, l, bytes.Compare(ka[lcp:], kb[lcp:]))
+	l.code = t.cursors[l.who>>1].code(lcp)
 }
 
-// beatsOrdered plays a game by any order. Keys that equal the base are before those that do not.
-func (t *loserTree) beatsOrdered(a, b *cursor, newer bool) bool {
-	o := 0
+// playOrdered plays a game by any order. Keys that equal the base are before those that do not.
+func (t *loserTree) playOrdered(w, l *contender) {
 	switch {
-	case a.tree.same && b.tree.same:
-	case a.tree.same:
-		o = -1
-	case b.tree.same:
-		o = 1
+	case w.code == codeEnd || l.code == codeEnd:
+		if l.code < w.code {
+			*w, *l = *l, *w
+		}
+	case w.who&l.who&samebit != 0:
+		t.settle(w, l, 0)
+	case w.who&samebit != 0:
+		t.settle(w, l, -1)
+	case l.who&samebit != 0:
+		t.settle(w, l, 1)
 	default:
-		o = t.compare(a.user(), b.user())
+		t.settle(w, l, t.compare(t.cursors[w.who>>1].user(), t.cursors[l.who>>1].user()))
 	}
-	won := o < 0
+}
+
+// settle ends a game whose user keys compare as o: of equal ones the newest entry wins.
+func (t *loserTree) settle(w, l *contender, o int) {
 	if o == 0 {
-		won = a.tr > b.tr || a.tr == b.tr && newer
+		a, b := t.cursors[w.who>>1], t.cursors[l.who>>1]
+		if a.tr < b.tr || a.tr == b.tr && l.who < w.who {
+			*w, *l = *l, *w
+		}
+		l.who |= samebit
+		return
 	}
-	if won {
-		b.tree.same = o == 0
-	} else {
-		a.tree.same = o == 0
+	if o > 0 {
+		*w, *l = *l, *w
 	}
-	return won
+	l.who &^= samebit
 }

@@ -12,7 +12,7 @@ import (
 const (
 	minWindow   = 8 << 10
 	firstWindow = 32 << 10
-	maxWindow   = 1 << 20
+	maxWindow   = 256 << 10
 )
 
 // windows lends the buffers.
