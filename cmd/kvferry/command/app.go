@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,12 +54,15 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	case code == ExitCancelled:
 		fmt.Fprintln(stderr, "kvferry: cancelled")
 	case code == ExitUsage:
-		fmt.Fprintf(stderr, "kvferry: %v (see --help)\n", err)
+		fmt.Fprintf(stderr, "kvferry: %s (see --help)\n", oneLine(err))
 	default:
-		fmt.Fprintf(stderr, "kvferry: %v\n", err)
+		fmt.Fprintf(stderr, "kvferry: %s\n", oneLine(err))
 	}
 	return code
 }
+
+// oneLine puts joined errors in one line.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // Root returns the command tree.
 func (a *App) Root() *cobra.Command {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/blackwidow"
 	"kvferry/format"
 	"kvferry/nemo"
 	"kvferry/store"
@@ -18,7 +19,7 @@ import (
 // lists them.
 func Default(version string) *App {
 	return &App{
-		Formats: []format.Format{nemo.New()},
+		Formats: []format.Format{nemo.New(), blackwidow.New()},
 		Drivers: []Driver{
 			{Name: "rocksdb", Open: rocksfile.Open, Create: rocksfile.Create, Peek: peekTables("rocksdb")},
 			{Name: "leveldb", Open: rocksfile.Open, Create: rocksfile.CreateLevelDB, Peek: peekTables("leveldb")},
