@@ -1,0 +1,137 @@
+package blackwidow
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"math"
+
+	"kvferry/store"
+)
+
+// ListsDataKeyComparator orders lists/data_cf: by user key bytewise, whatever its length, then by version
+// as a signed number, then by index as an unsigned one. A key that ends early comes first; one whose klen
+// is beyond its end, which the engine does not survive, comes before all others.
+var ListsDataKeyComparator = store.Comparer{Name: "blackwidow.ListsDataKeyComparator", Compare: compareListKeys}
+
+// ZSetsScoreKeyComparator orders zsets/score_cf: by the bytes of klen, user key and version, then by score
+// as a number, then by member bytewise. 0.0 and -0.0 are the same to it. NaN, for which the engine has no
+// order, comes last. A key that ends early comes first.
+var ZSetsScoreKeyComparator = store.Comparer{Name: "blackwidow.ZSetsScoreKeyComparator", Compare: compareScoreKeys}
+
+func compareListKeys(a, b []byte) int {
+	akey, arest, aok := splitListKey(a)
+	bkey, brest, bok := splitListKey(b)
+	if !aok || !bok {
+		if aok != bok {
+			return lastIf(aok)
+		}
+		return bytes.Compare(a, b)
+	}
+	if c := bytes.Compare(akey, bkey); c != 0 {
+		return c
+	}
+	if len(arest) == versionLen+indexLen && len(brest) == versionLen+indexLen {
+		if c := cmp.Compare(version(arest), version(brest)); c != 0 {
+			return c
+		}
+		return cmp.Compare(binary.LittleEndian.Uint64(arest[versionLen:]), binary.LittleEndian.Uint64(brest[versionLen:]))
+	}
+	return compareListRests(arest, brest)
+}
+
+// compareListRests compares what follows the user key where not both are whole.
+func compareListRests(a, b []byte) int {
+	if len(a) < versionLen || len(b) < versionLen {
+		return compareShort(a, b, versionLen)
+	}
+	if c := cmp.Compare(version(a), version(b)); c != 0 {
+		return c
+	}
+	a, b = a[versionLen:], b[versionLen:]
+	if len(a) < indexLen || len(b) < indexLen {
+		return compareShort(a, b, indexLen)
+	}
+	if c := cmp.Compare(binary.LittleEndian.Uint64(a), binary.LittleEndian.Uint64(b)); c != 0 {
+		return c
+	}
+	return bytes.Compare(a[indexLen:], b[indexLen:])
+}
+
+// compareShort compares two parts of which at least one is shorter than n bytes; that one comes first.
+func compareShort(a, b []byte, n int) int {
+	if (len(a) < n) != (len(b) < n) {
+		return lastIf(len(a) >= n)
+	}
+	return bytes.Compare(a, b)
+}
+
+func splitListKey(b []byte) (key, rest []byte, ok bool) {
+	if len(b) < klenLen {
+		return nil, nil, false
+	}
+	klen := binary.LittleEndian.Uint32(b)
+	b = b[klenLen:]
+	if uint64(klen) > uint64(len(b)) {
+		return nil, nil, false
+	}
+	return b[:klen], b[klen:], true
+}
+
+func version(b []byte) int32 { return int32(binary.LittleEndian.Uint32(b)) }
+
+// compareScoreKeys compares the bytes before the scores first. Where these are equal klen is too, so they
+// end at the same place; a key that has none is compared as bytes.
+func compareScoreKeys(a, b []byte) int {
+	if len(a) < klenLen || len(b) < klenLen {
+		return bytes.Compare(a, b)
+	}
+	ah, bh := binary.BigEndian.Uint32(a), binary.BigEndian.Uint32(b)
+	if ah != bh {
+		return cmp.Compare(ah, bh)
+	}
+	n := int64(binary.LittleEndian.Uint32(a)) + klenLen + versionLen
+	if int64(len(a)) < n || int64(len(b)) < n {
+		return bytes.Compare(a, b)
+	}
+	if c := bytes.Compare(a[klenLen:n], b[klenLen:n]); c != 0 {
+		return c
+	}
+	return compareScores(a[n:], b[n:])
+}
+
+// compareScores compares score and member.
+func compareScores(a, b []byte) int {
+	if len(a) < scoreLen || len(b) < scoreLen {
+		return compareShort(a, b, scoreLen)
+	}
+	as := math.Float64frombits(binary.LittleEndian.Uint64(a))
+	bs := math.Float64frombits(binary.LittleEndian.Uint64(b))
+	switch {
+	case as < bs:
+		return -1
+	case as > bs:
+		return 1
+	case as != bs: // NaN, at least one
+		if c := compareNaN(as, bs); c != 0 {
+			return c
+		}
+	}
+	return bytes.Compare(a[scoreLen:], b[scoreLen:])
+}
+
+// compareNaN puts NaN after numbers and orders NaNs by their bits.
+func compareNaN(a, b float64) int {
+	if an, bn := a != a, b != b; an != bn {
+		return lastIf(an)
+	}
+	return cmp.Compare(math.Float64bits(a), math.Float64bits(b))
+}
+
+// lastIf returns the order of two things of which one comes last: the first if last is set.
+func lastIf(last bool) int {
+	if last {
+		return 1
+	}
+	return -1
+}

@@ -1,0 +1,112 @@
+// Package blackwidow reads and writes the databases of Pika 3.0 to 3.5, whose engine is called blackwidow.
+//
+// A database is five RocksDB directories:
+//
+//	directory  column family   order                               rows
+//	strings    default         bytewise                            strings, bitmaps, HyperLogLogs
+//	hashes     default         bytewise                            meta rows
+//	           data_cf         bytewise                            fields
+//	lists      default         bytewise                            meta rows
+//	           data_cf         blackwidow.ListsDataKeyComparator   elements
+//	sets       default         bytewise                            meta rows
+//	           member_cf       bytewise                            members
+//	zsets      default         bytewise                            meta rows
+//	           data_cf         bytewise                            members with their scores
+//	           score_cf        blackwidow.ZSetsScoreKeyComparator  members by score
+//
+// Pika 3.0 has them in its root, later ones in db0, db1, … or, in sharding mode, in db0/0, db0/1, …; a
+// backup has a text file info beside them. Integers are little endian:
+//
+//	column family   key                                               value
+//	strings         key                                               string expiry(4)
+//	meta            key                                               count(4) version(4) expiry(4)
+//	lists meta      key                                               count(8) version(4) expiry(4) left(8) right(8)
+//	fields          klen(4) key version(4) field                      value
+//	elements        klen(4) key version(4) index(8)                   element
+//	members (sets)  klen(4) key version(4) member                     (empty)
+//	members (zsets) klen(4) key version(4) member                     score(8)
+//	by score        klen(4) key version(4) score(8) member            (empty)
+//
+// A string is alive until its expiry, in whole Unix seconds, has passed; 0 is never. A collection is alive
+// when its meta row has a count other than 0 and has not expired; a data row is when its collection is and
+// it has the meta row's version. Deleting a collection sets count 0 and moves the version on; compaction
+// removes meta and data rows later, in any order, so rows without a meta row are garbage, not damage.
+//
+// Metas ascend by user key, data rows in bytewise column families by (raw bytes of klen, user key): they
+// are joined by one sequential cursor per key length (package lane), and written in one run per key
+// length. Elements of lists ascend by user key like their metas.
+//
+// Scores are read from data_cf. score_cf is compared with it: Pika 3.5.3 ordered it by another rule under
+// the same name, which the store notices; it is then to be opened with store.Options.Resort.
+package blackwidow
+
+import (
+	"encoding/binary"
+	"math"
+
+	"kvferry/internal/lane"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Names of column families.
+const (
+	cfDefault = "default"
+	cfData    = "data_cf"
+	cfMember  = "member_cf"
+	cfScore   = "score_cf"
+)
+
+// family is what a type's store looks like.
+type family struct {
+	typ     record.Type
+	dir     string
+	data    string // column family of data rows; "" for strings
+	order   *store.Comparer
+	score   string      // column family of members by score; "" but for zsets
+	dataRow lane.Layout // of raw keys
+	index   lane.Layout
+}
+
+// families are in dump order.
+var families = [...]family{
+	{typ: record.String, dir: "strings"},
+	{typ: record.Hash, dir: "hashes", data: cfData, order: &store.Bytewise, dataRow: layout(versionLen)},
+	{typ: record.List, dir: "lists", data: cfData, order: &ListsDataKeyComparator, dataRow: layout(versionLen + indexLen)},
+	{typ: record.Set, dir: "sets", data: cfMember, order: &store.Bytewise, dataRow: layout(versionLen)},
+	{typ: record.ZSet, dir: "zsets", data: cfData, order: &store.Bytewise, dataRow: layout(versionLen),
+		score: cfScore, index: layout(versionLen + scoreLen)},
+}
+
+const (
+	// allTypes are the types that a database can hold.
+	allTypes = record.AllTypes &^ (1 << record.Stream)
+	// streamsDir is where Pika 3.5.3 and later keep streams, which are not read.
+	streamsDir = "streams"
+)
+
+// familyOf returns the family of a store's directory name, nil for none.
+func familyOf(dir string) *family {
+	for i := range families {
+		if families[i].dir == dir {
+			return &families[i]
+		}
+	}
+	return nil
+}
+
+// layout returns how raw keys start whose user key is followed by at least rest bytes. Its lanes are the
+// raw bytes of klen.
+func layout(rest int) lane.Layout {
+	return lane.Layout{
+		PrefixLen: klenLen,
+		AppendPrefix: func(dst []byte, klen int) []byte {
+			return binary.LittleEndian.AppendUint32(dst, uint32(klen))
+		},
+		Parse: func(raw []byte) (int, bool) {
+			klen := binary.LittleEndian.Uint32(raw)
+			return int(klen), klen <= math.MaxInt32
+		},
+		MinRest: rest,
+	}
+}

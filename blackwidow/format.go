@@ -1,0 +1,155 @@
+package blackwidow
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path"
+	"strings"
+
+	"kvferry/format"
+	"kvferry/store"
+)
+
+const (
+	// maxExpiry is the last moment that an expiry can be at.
+	maxExpiry = math.MaxInt32
+	// maxElements is how many elements collections but lists can have.
+	maxElements = math.MaxInt32
+)
+
+// blackwidowFormat is the Format.
+type blackwidowFormat struct{}
+
+// New returns the format.
+func New() format.Format { return blackwidowFormat{} }
+
+// Name returns "blackwidow".
+func (blackwidowFormat) Name() string { return "blackwidow" }
+
+// Limits says what blackwidow can hold.
+func (blackwidowFormat) Limits() format.Limits {
+	return format.Limits{
+		Types:       allTypes,
+		Seconds:     true,
+		MaxExpireMS: maxExpiry * 1000,
+		EmptyKey:    true,
+		MaxScore:    math.Inf(1),
+		MaxElements: maxElements,
+		SameName:    true,
+		Databases:   "one in the root, or db0, db1, …",
+		Stores:      []format.StoreSupport{{Store: "rocksdb", Read: true, Write: true}},
+		Detail:      "Pika 3.0 to 3.5, on RocksDB 5.9.2 and later",
+		ScoreDetail: "any float64 but NaN",
+		OtherDetails: []string{
+			"lists have no limit of elements",
+			"streams of Pika 3.5.3 and later are reported, not read",
+		},
+	}
+}
+
+// Comparers are the orders of the column families that are not bytewise, for opening stores.
+func Comparers() []store.Comparer {
+	return []store.Comparer{ListsDataKeyComparator, ZSetsScoreKeyComparator}
+}
+
+// Detect looks for the five directories, in the root or in those of databases and partitions.
+func (blackwidowFormat) Detect(ev *format.Evidence) format.Verdict {
+	var v format.Verdict
+	groups := make(map[string]int)
+	named := false
+	for i := range ev.Stores {
+		s := &ev.Stores[i]
+		parent, name := path.Split(s.Path)
+		parent = strings.TrimSuffix(parent, "/")
+		fam := familyOf(name)
+		if fam == nil || !isHome(parent) {
+			continue
+		}
+		why, not, own := fam.judge(s)
+		v.Why = append(v.Why, why)
+		if !not {
+			groups[parent]++
+			named = named || own
+		}
+	}
+	for _, n := range groups {
+		v.Score = max(v.Score, [...]int{0, 20, 40, 60, 80, 95}[n])
+	}
+	if v.Score > 0 && v.Score < 95 {
+		v.Why = append(v.Why, "some of strings, hashes, lists, sets and zsets are not there")
+	}
+	if v.Score > 0 && named {
+		v.Score = min(v.Score+15, 100)
+	}
+	return v
+}
+
+// judge says whether a directory of the right name may be a store of the family. own is set for an order
+// that no other format has.
+func (f *family) judge(s *format.StoreEvidence) (why string, not, own bool) {
+	if s.Kind != "rocksdb" {
+		return fmt.Sprintf("%s is a %s directory, blackwidow's are RocksDB", s.Path, s.Kind), true, false
+	}
+	for _, k := range s.Keyspaces {
+		want := f.orderOf(k.Name)
+		if want == nil {
+			return fmt.Sprintf("%s has a column family %q, blackwidow's does not", s.Path, k.Name), true, false
+		}
+		if k.Comparer != "" && k.Comparer != want.Name {
+			return fmt.Sprintf("%s: %s is ordered by %s, blackwidow's by %s", s.Path, k.Name, k.Comparer, want.Name), true, false
+		}
+		own = own || k.Comparer != "" && !want.IsBytewise()
+	}
+	why = s.Path + " is a RocksDB database"
+	if own {
+		why += " in an order of blackwidow's"
+	}
+	return why, false, own
+}
+
+// orderOf returns the order of a column family of the store, nil when it has none of that name.
+func (f *family) orderOf(cf string) *store.Comparer {
+	switch {
+	case cf == cfDefault:
+		return &store.Bytewise
+	case f.data != "" && cf == f.data:
+		return f.order
+	case f.score != "" && cf == f.score:
+		return &ZSetsScoreKeyComparator
+	}
+	return nil
+}
+
+// Open opens a source.
+func (f blackwidowFormat) Open(ctx context.Context, dir string, o *format.OpenOptions) (format.Source, error) {
+	return open(ctx, f, dir, o)
+}
+
+// Create starts a target.
+func (f blackwidowFormat) Create(ctx context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
+	return create(ctx, f, dir, o)
+}
+
+// isHome reports whether the five directories may lie in dir: the root, a database or a partition of one.
+func isHome(dir string) bool {
+	if dir == "" {
+		return true
+	}
+	db, partition, nested := strings.Cut(dir, "/")
+	return isDB(db) && (!nested || isNumber(partition))
+}
+
+// isDB reports whether a directory name is that of a database in LayoutDB.
+func isDB(name string) bool {
+	digits, ok := strings.CutPrefix(name, "db")
+	return ok && isNumber(digits)
+}
+
+// isNumber reports whether s is a decimal number as directories are named by.
+func isNumber(s string) bool {
+	if s == "" || s[0] == '0' && s != "0" {
+		return false
+	}
+	return strings.Trim(s, "0123456789") == ""
+}

@@ -1,0 +1,64 @@
+package blackwidow
+
+import (
+	"fmt"
+	"time"
+
+	"kvferry/record"
+)
+
+// hllSize is the length of the strings that nemo and blackwidow keep HyperLogLogs in.
+const hllSize = 131072
+
+// Losses lists what blackwidow cannot hold of a record. One that expires after 2038 is left out: with
+// another expiry, or none, it would not be the same record.
+func (t *target) Losses(h *record.Header) []record.Loss {
+	if h.Type == record.Stream {
+		return []record.Loss{{Kind: record.LossStream, Drops: true, Detail: "blackwidow has no streams"}}
+	}
+	var out []record.Loss
+	if h.Len > maxElements && h.Type != record.String && h.Type != record.List {
+		out = append(out, record.Loss{Kind: record.LossTooManyElements, Drops: true,
+			Detail: fmt.Sprintf("%d elements, the engine counts to %d", h.Len, maxElements)})
+	}
+	switch {
+	case h.ExpireMS == 0:
+	case record.CeilSeconds(h.ExpireMS) > maxExpiry:
+		out = append(out, record.Loss{Kind: record.LossExpiry2038, Drops: true,
+			Detail: fmt.Sprintf("expires %s, blackwidow's clock ends in 2038", time.UnixMilli(h.ExpireMS).UTC().Format(time.RFC3339))})
+	case h.ExpireMS%1000 != 0:
+		out = append(out, record.Loss{Kind: record.LossExpiryMS, Detail: "the expiry is rounded up to seconds"})
+	}
+	return out
+}
+
+// ElementLosses removes scores that are not numbers from a batch.
+func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
+	switch h.Type {
+	case record.String:
+		if len(batch) == 1 && len(batch[0].Value) == hllSize {
+			report(record.Loss{Kind: record.LossHyperLogLog, Note: true, Detail: "it has the size of a HyperLogLog; " +
+				"written by another engine it still counts, but elements added again may count twice"})
+		}
+	case record.ZSet:
+		for i := range batch {
+			if batch[i].Score != batch[i].Score {
+				return dropNaN(batch, i, report)
+			}
+		}
+	}
+	return batch
+}
+
+// dropNaN removes the elements whose scores are NaN, of which i is the first.
+func dropNaN(batch []record.Element, i int, report func(record.Loss)) []record.Element {
+	kept := batch[:i]
+	for _, e := range batch[i:] {
+		if e.Score == e.Score {
+			kept = append(kept, e)
+			continue
+		}
+		report(record.Loss{Kind: record.LossScoreNaN, Drops: true, Detail: "the score of member " + record.Quote(e.Name) + " is not a number"})
+	}
+	return kept
+}
