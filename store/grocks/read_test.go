@@ -53,17 +53,26 @@ const (
 	sumXXH3   = 4
 )
 
+// with changes the options that the old engines have.
+func with(name string, change func(*writerOptions)) writerOptions {
+	o := writerOptions{name: name, format: 2, checksum: sumCRC32c, codec: grocksdb.SnappyCompression, batches: 5, levels: 1}
+	change(&o)
+	return o
+}
+
 // TestReadsWhatRocksDBWrites: RocksDB writes databases in every way it has, and rocksfile reads
 // them row for row as RocksDB does.
 func TestReadsWhatRocksDBWrites(t *testing.T) {
-	def := writerOptions{format: 2, checksum: sumCRC32c, codec: grocksdb.SnappyCompression, batches: 5, levels: 1}
-	with := func(name string, change func(*writerOptions)) writerOptions {
-		o := def
-		o.name = name
-		change(&o)
-		return o
+	cases := append(shapes(), encodings()...)
+	slices.SortFunc(cases, func(a, b writerOptions) int { return strings.Compare(a.name, b.name) })
+	for _, o := range cases {
+		t.Run(o.name, func(t *testing.T) { readBack(t, random(t), o) })
 	}
-	cases := []writerOptions{
+}
+
+// shapes are databases that differ in where entries stand and how they are found.
+func shapes() []writerOptions {
+	return []writerOptions{
 		with("defaults of the old engines", func(*writerOptions) {}),
 		with("in the log alone", func(o *writerOptions) { o.noFlush, o.levels = true, 0 }),
 		with("recycled logs", func(o *writerOptions) {
@@ -102,6 +111,12 @@ func TestReadsWhatRocksDBWrites(t *testing.T) {
 			}
 		}),
 		with("index with first keys", func(o *writerOptions) { o.index, o.format = 3, 5 }),
+	}
+}
+
+// encodings are databases that differ in how blocks are written.
+func encodings() []writerOptions {
+	cases := []writerOptions{
 		with("zstd with a dictionary", func(o *writerOptions) {
 			o.codec, o.dictionary, o.format = grocksdb.ZSTDCompression, 4<<10, 5
 		}),
@@ -132,10 +147,7 @@ func TestReadsWhatRocksDBWrites(t *testing.T) {
 			}))
 		}
 	}
-	slices.SortFunc(cases, func(a, b writerOptions) int { return strings.Compare(a.name, b.name) })
-	for _, o := range cases {
-		t.Run(o.name, func(t *testing.T) { readBack(t, random(t), o) })
-	}
+	return cases
 }
 
 // readBack lets RocksDB write a random database and compares what it reads with what we read.

@@ -57,6 +57,7 @@ type builder struct {
 	spaces   []*space // by column family id
 	open     map[*run]struct{}
 	numbers  map[runName]int     // the next table of each run
+	adopted  map[string]bool     // names that another process wrote
 	tables   []store.Table       // of closed runs
 	syncing  map[string]*syncing // tables that may not be durable yet
 	finished bool
@@ -102,7 +103,7 @@ func create(dir string, f flavour, o store.BuildOptions) (store.Builder, error) 
 		return nil, err
 	}
 	b := &builder{dir: dir, flavour: f, opts: o, made: made, open: map[*run]struct{}{},
-		numbers: map[runName]int{}, syncing: map[string]*syncing{}}
+		numbers: map[runName]int{}, adopted: map[string]bool{}, syncing: map[string]*syncing{}}
 	if o.Sync {
 		b.syncs = &syncer{slots: make(chan struct{}, maxSyncs)}
 	}
@@ -187,9 +188,13 @@ func (b *builder) Run(keyspace string, shard int, lane uint64) (store.Run, error
 func (b *builder) tempName(n runName) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	i := b.numbers[n]
-	b.numbers[n]++
-	return fmt.Sprintf("run-%d-%06d-%016x-%06d.tmp", n.space, n.shard, n.lane, i)
+	for {
+		name := fmt.Sprintf("run-%d-%06d-%016x-%06d.tmp", n.space, n.shard, n.lane, b.numbers[n])
+		b.numbers[n]++
+		if !b.adopted[name] {
+			return name
+		}
+	}
 }
 
 // closed takes the tables of a run that ended; none when it was aborted.
@@ -253,6 +258,9 @@ func (b *builder) Adopt(tables []store.Table) error {
 		if st.Size() != t.Bytes {
 			return fmt.Errorf("adopt %s: %d bytes, the journal says %d", filepath.Join(b.dir, t.File), st.Size(), t.Bytes)
 		}
+	}
+	for _, t := range tables {
+		b.adopted[t.File] = true
 	}
 	b.tables = append(b.tables, tables...)
 	return nil

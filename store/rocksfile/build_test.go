@@ -225,6 +225,32 @@ func TestAdopt(t *testing.T) {
 	wantSameTree(t, readTree(t, want), readTree(t, dir))
 }
 
+// TestRunBesideAdopted starts a run that has the name of an adopted one.
+func TestRunBesideAdopted(t *testing.T) {
+	b, dir := newBuilder(t, store.BuildOptions{})
+	writeRun(t, b, "default", 0, 0, []testRow{{key: []byte("a")}})
+	resumed, err := rocksfile.Create(dir, store.BuildOptions{})
+	must(t, err)
+	must(t, resumed.Adopt(b.Tables(0)))
+	writeRun(t, resumed, "default", 0, 0, []testRow{{key: []byte("b")}})
+	must(t, resumed.Finish())
+	rows := []testRow{{key: []byte("a")}, {key: []byte("b")}}
+	checkFamily(t, dir, parseDB(t, dir, ".sst").families[0], store.Bytewise, rows, false)
+}
+
+// TestFinishMissesATable removes a table behind the builder's back.
+func TestFinishMissesATable(t *testing.T) {
+	b, dir := newBuilder(t, store.BuildOptions{})
+	writeRun(t, b, "default", 0, 0, []testRow{{key: []byte("a")}})
+	gone := filepath.Join(dir, b.Tables(0)[0].File)
+	must(t, os.Remove(gone))
+	wantError(t, b.Finish(), gone)
+	b.Abort()
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("after Abort: %v", err)
+	}
+}
+
 func TestAdoptRefuses(t *testing.T) {
 	b, dir := newBuilder(t, store.BuildOptions{})
 	writeRun(t, b, "default", 0, 0, []testRow{{key: []byte("a")}})
@@ -420,6 +446,14 @@ func TestLargeRows(t *testing.T) {
 	writeRun(t, b, "default", 0, 0, rows)
 	must(t, b.Finish())
 	checkFamily(t, dir, parseDB(t, dir, ".sst").families[0], store.Bytewise, rows, false)
+}
+
+func TestRowTooLarge(t *testing.T) {
+	b, dir := newBuilder(t, store.BuildOptions{})
+	defer b.Abort()
+	r, err := b.Run("default", 0, 0)
+	must(t, err)
+	wantError(t, r.Append([]byte("k"), make([]byte, 1<<30)), dir, `"k"`, "1073741825 bytes")
 }
 
 // TestAppendAllocates holds the hot path to nothing per row; blocks and tables may allocate.

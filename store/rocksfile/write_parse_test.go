@@ -30,10 +30,9 @@ type parsedTable struct {
 
 // parsedFile is a file that the MANIFEST names.
 type parsedFile struct {
-	level, number, size  uint64
-	smallest, largest    []byte
-	minSeq, maxSeq       uint64
-	hasSequence, present bool
+	level, number, size uint64
+	smallest, largest   []byte
+	minSeq, maxSeq      uint64
 }
 
 // parsedFamily is a column family of the MANIFEST.
