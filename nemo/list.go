@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 	"math"
+	"strconv"
 
 	"kvferry/record"
 )
@@ -196,17 +197,17 @@ type chain struct {
 // follow reports whether the walk goes on to the node at, which was found or not and reached before or
 // not.
 func (c *chain) follow(found, reached bool) bool {
+	if found && !reached {
+		return true
+	}
 	from := "left"
 	if c.last != 0 {
-		from = "next of node " + formatSeq(c.last)
+		from = "next of node " + strconv.FormatInt(c.last, 10)
 	}
-	switch {
-	case !found:
+	if !found {
 		c.r.damage(FindListBrokenLink, c.r.place, "%s is %d, which is not there", from, c.at)
-	case reached:
+	} else {
 		c.r.damage(FindListCycle, c.r.place, "%s is %d, which comes before it", from, c.at)
-	default:
-		return true
 	}
 	return false
 }

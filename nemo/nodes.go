@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 
 	"kvferry/record"
 )
@@ -149,5 +148,3 @@ func (ns *nodes) emit(dst []record.Element) (int, error) {
 	}
 	return n, nil
 }
-
-func formatSeq(seq int64) string { return strconv.FormatInt(seq, 10) }

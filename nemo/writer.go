@@ -114,6 +114,8 @@ func (w *typeWriter) element(e *record.Element) (err error) {
 			return err
 		}
 		w.value = binary.LittleEndian.AppendUint64(w.value[:0], math.Float64bits(e.Score))
+	case record.Set:
+		w.value = w.value[:0]
 	default:
 		w.value = append(w.value[:0], e.Value...)
 	}

@@ -1,0 +1,168 @@
+package nemo_test
+
+import (
+	"context"
+	"io"
+	"testing"
+
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/nemo"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// mixed puts the benchmarks' mix of records into memory.
+func mixed(t testing.TB, elements int64) format.Source {
+	m := newMemory(t)
+	return fill(t, m.create(t, format.CreateOptions{}), 0, func(types record.TypeSet) record.Reader {
+		return fixtures.Mix(1, elements).Records(types.Types()[0])
+	})
+}
+
+// TestReadingAllocatesNothing reads records one by one and counts allocations, of which there are none
+// but for what spills.
+func TestReadingAllocatesNothing(t *testing.T) {
+	src := mixed(t, 200_000)
+	for _, typ := range src.Types("0").Types() {
+		t.Run(typ.String(), func(t *testing.T) {
+			r := recordsOf(t, src, "0", record.Of(typ), format.Span{}, &format.Env{})
+			defer r.Close()
+			elems := make([]record.Element, 64)
+			next := func() {
+				if _, err := r.Next(); err != nil {
+					t.Fatal(err)
+				}
+				for {
+					if _, err := r.Read(elems); err == io.EOF {
+						return
+					}
+				}
+			}
+			for range 10 { // the first of each key length open lanes
+				next()
+			}
+			if n := testing.AllocsPerRun(50, next); n > 0.5 {
+				t.Errorf("%v allocations a record", n)
+			}
+		})
+	}
+}
+
+// BenchmarkRead reports what reading costs over rows in memory, an element.
+func BenchmarkRead(b *testing.B) {
+	src := mixed(b, 200_000)
+	for _, typ := range src.Types("0").Types() {
+		b.Run(typ.String(), func(b *testing.B) {
+			b.ReportAllocs()
+			elems := make([]record.Element, 256)
+			n := 0
+			for n < b.N {
+				r := recordsOf(b, src, "0", record.Of(typ), format.Span{}, &format.Env{})
+				for {
+					if _, err := r.Next(); err != nil {
+						break
+					}
+					for {
+						got, err := r.Read(elems)
+						if err != nil {
+							break
+						}
+						n += got
+					}
+				}
+				r.Close()
+			}
+		})
+	}
+}
+
+// sink is a store.Builder that keeps nothing.
+type sink struct{ store.Builder }
+
+func (sink) Keyspace(string, store.Comparer) error { return nil }
+
+func (sink) Run(string, int, uint64) (store.Run, error) { return sinkRun{}, nil }
+
+func (sink) Abort() {}
+
+type sinkRun struct{}
+
+func (sinkRun) Append(_, _ []byte) error { return nil }
+
+func (sinkRun) Close() error { return nil }
+
+func (sinkRun) Abort() {}
+
+// replay hands out records that are held in memory.
+type replay struct {
+	headers []record.Header
+	elems   [][]record.Element
+}
+
+func load(t testing.TB, r record.Reader) *replay {
+	p := &replay{}
+	for {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		p.headers = append(p.headers, *h)
+		p.headers[len(p.headers)-1].Key = append([]byte{}, h.Key...)
+		var all []record.Element
+		buf := make([]record.Element, 64)
+		for {
+			n, err := r.Read(buf)
+			if err == io.EOF {
+				break
+			}
+			for _, e := range buf[:n] {
+				all = append(all, record.Element{Name: append([]byte{}, e.Name...), Value: append([]byte{}, e.Value...), Score: e.Score})
+			}
+		}
+		p.elems = append(p.elems, all)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// BenchmarkWrite reports what encoding and sorting cost, an element; rows go nowhere.
+func BenchmarkWrite(b *testing.B) {
+	src := mixed(b, 200_000)
+	for _, typ := range src.Types("0").Types() {
+		b.Run(typ.String(), func(b *testing.B) {
+			p := load(b, recordsOf(b, src, "0", record.Of(typ), format.Span{}, &format.Env{}))
+			dst, err := nemo.New().Create(context.Background(), b.TempDir(), &format.CreateOptions{
+				Create: func(string, store.BuildOptions) (store.Builder, error) { return sink{}, nil }})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			n := 0
+			for n < b.N {
+				w, err := dst.Shard(0, "0", record.Of(typ), 0)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for i := range p.headers {
+					if err := w.Begin(&p.headers[i]); err != nil {
+						b.Fatal(err)
+					}
+					if err := w.Write(p.elems[i]); err != nil {
+						b.Fatal(err)
+					}
+					if err := w.End(); err != nil {
+						b.Fatal(err)
+					}
+					n += len(p.elems[i])
+				}
+				if err := w.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
