@@ -102,9 +102,14 @@ type LossError struct {
 // Error lists the kinds that are in the way.
 func (e *LossError) Error() string {
 	var parts, kinds []string
-	for _, l := range e.Refused() {
-		parts = append(parts, fmt.Sprintf("%d × %s", l.Count, l.Kind))
+	for _, l := range e.Losses {
+		if l.Note {
+			continue
+		}
 		kinds = append(kinds, l.Kind)
+		if !l.Allowed {
+			parts = append(parts, fmt.Sprintf("%d × %s", l.Count, l.Kind))
+		}
 	}
 	return fmt.Sprintf("refused: %s cannot take over everything: %s; accept it with --allow-loss %s",
 		e.Target, strings.Join(parts, ", "), strings.Join(kinds, ","))

@@ -73,7 +73,7 @@ func (r *run) publish() error {
 	r.o.crash("publish")
 	if err := renameNew(r.work.data(), r.work.target); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("%s: %w: it was made while the conversion ran; it is not touched", r.work.target, fs.ErrExist)
+			return fmt.Errorf("made by somebody else while the conversion ran: %w", &existsError{r.work.target})
 		}
 		return err
 	}

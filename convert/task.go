@@ -50,6 +50,7 @@ type task struct {
 	lastKey  []byte // of the last record with elements
 	hasLast  bool
 	seen     int
+	lost     int64 // records and elements left out so far
 	gauge    gauge
 	digests  [record.NumTypes]record.Digest
 	ledger   record.Ledger
@@ -170,9 +171,13 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 			return err
 		}
 	}
+	lost := x.lost
 	count, err := x.elements(ctx)
 	if err != nil {
 		return err
+	}
+	if count == 0 && x.lost > lost {
+		x.reader.Settle(record.Lost) // nothing is left of it
 	}
 	if x.writer != nil {
 		if err := x.writer.End(); err != nil {
@@ -245,6 +250,9 @@ func (x *task) drops() bool {
 // lose counts a loss of the current record.
 func (x *task) lose(l record.Loss) {
 	x.losses.add(l, &x.header)
+	if l.Drops {
+		x.lost++
+	}
 	if !l.Note && !x.allows(l.Kind) {
 		x.refused.Store(true)
 	}

@@ -32,10 +32,16 @@ func ReportPath(target string) string { return filepath.Clean(target) + ".kvferr
 
 func workDir(target string) string { return filepath.Clean(target) + ".kvferry" }
 
+// existsError says that the target is there already. It is an fs.ErrExist.
+type existsError struct{ path string }
+
+func (e *existsError) Error() string { return e.path + ": already exists; it is not touched" }
+func (e *existsError) Unwrap() error { return fs.ErrExist }
+
 // checkTarget refuses a target that exists, cannot be made or would change the source.
 func checkTarget(source, target string) error {
 	if _, err := os.Lstat(target); err == nil {
-		return fmt.Errorf("%s: %w; it is not touched", target, fs.ErrExist)
+		return &existsError{target}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"kvferry/record"
 )
@@ -67,7 +68,7 @@ func (f *Filter) Active() bool {
 func (f *Filter) SelectDBs(have []string) ([]string, error) {
 	for _, db := range f.DBs {
 		if !slices.Contains(have, db) {
-			return nil, fmt.Errorf("no database %q: there are %q", db, have)
+			return nil, fmt.Errorf("no database %q: there are %s", db, strings.Join(have, ", "))
 		}
 	}
 	var out []string

@@ -99,7 +99,7 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) e
 	if rep != nil {
 		printReport(cmd.OutOrStdout(), rep)
 	}
-	return explainConvert(cmd.ErrOrStderr(), err)
+	return explainConvert(cmd.ErrOrStderr(), err, rep == nil)
 }
 
 // convertOptions turns flags into options.
@@ -224,16 +224,16 @@ func parseLayout(s string) (format.Layout, error) {
 	return 0, usagef("--layout %q: want flat, db or auto", s)
 }
 
-// explainConvert lists losses on stderr and gives the error its exit code.
-func explainConvert(stderr io.Writer, err error) error {
+// explainConvert gives the error its exit code. It lists the losses on stderr, unless a report has.
+func explainConvert(stderr io.Writer, err error, list bool) error {
 	var loss *convert.LossError
 	if !errors.As(err, &loss) {
 		return err
 	}
 	for _, l := range loss.Refused() {
-		printLoss(stderr, &l)
-	}
-	for _, l := range loss.Refused() {
+		if list {
+			printLoss(stderr, &l)
+		}
 		if l.Kind == record.LossDamaged {
 			fmt.Fprintln(stderr, "damaged means that the source contradicts itself: what the findings name may be missing or wrong")
 		}

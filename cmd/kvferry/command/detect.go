@@ -126,17 +126,21 @@ func unknownFormat(ev *format.Evidence) error {
 	return fmt.Errorf("%s: unknown format: found %s", ev.Dir, strings.Join(parts, ", "))
 }
 
+// describeStore says what a store is: "a rocksdb database in db0/x (column families default, data_cf)".
 func describeStore(s *format.StoreEvidence) string {
+	text := "a " + s.Kind + " database"
+	if s.Path != "." {
+		text += " in " + s.Path
+	}
 	var names []string
 	for _, k := range s.Keyspaces {
 		names = append(names, k.Name)
 	}
-	text := s.Kind + " directory " + s.Path
-	if len(names) > 0 {
-		text += fmt.Sprintf(" with %s", strings.Join(names, "+"))
-	}
-	if s.Err != nil {
+	switch {
+	case s.Err != nil:
 		text += fmt.Sprintf(" (%v)", s.Err)
+	case len(names) > 0:
+		text += fmt.Sprintf(" (%s)", strings.Join(names, ", "))
 	}
 	return text
 }

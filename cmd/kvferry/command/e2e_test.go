@@ -255,3 +255,18 @@ func TestProgressBar(t *testing.T) {
 		t.Errorf("exit %d: %q", r.code, r.stderr)
 	}
 }
+
+func TestHelpTellsTheExitCodes(t *testing.T) {
+	app := testApp()
+	for _, cmd := range append(app.commands(), app.Root()) {
+		if !strings.Contains(cmd.Long, "Exit codes: 0 done;") {
+			t.Errorf("the help of %s does not tell the exit codes", cmd.Name())
+		}
+		if cmd.RunE == nil || cmd.Run != nil {
+			t.Errorf("%s has no RunE", cmd.Name())
+		}
+	}
+	if out := ok(t); !strings.Contains(out, "Available Commands:") {
+		t.Errorf("no help: %s", out)
+	}
+}

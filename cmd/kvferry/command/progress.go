@@ -65,6 +65,7 @@ func (p *progress) draw(s convert.Progress) {
 			progressbar.OptionUseIECUnits(true),
 			progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionFullWidth(),
+			progressbar.OptionSetRenderBlankState(true),
 			progressbar.OptionSetPredictTime(true))
 	}
 	if err := p.bar.Set64(s.Done); err != nil {

@@ -170,6 +170,9 @@ func TestMain(m *testing.M) {
 	if path := os.Getenv(holdEnv); path != "" {
 		holdForever(path)
 	}
+	if args := os.Getenv(argsEnv); args != "" {
+		os.Exit(runArgs(args))
+	}
 	os.Exit(m.Run())
 }
 
