@@ -1,0 +1,163 @@
+package nemo_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"testing"
+
+	"kvferry/format"
+	"kvferry/nemo"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+var errDisk = errors.New("disk on fire")
+
+// faulty is a store whose iterators fail at the nth row, counted over all of them.
+type faulty struct {
+	store.Store
+	f *faults
+}
+
+type faults struct {
+	left int // rows until the failure
+	open int // iterators
+}
+
+func (s faulty) Keyspaces() []store.Keyspace {
+	all := s.Store.Keyspaces()
+	for i, k := range all {
+		all[i] = faultyKeyspace{k, s.f}
+	}
+	return all
+}
+
+type faultyKeyspace struct {
+	store.Keyspace
+	f *faults
+}
+
+func (k faultyKeyspace) Rows(lo, hi []byte) (store.Iterator, error) {
+	it, err := k.Keyspace.Rows(lo, hi)
+	k.f.open++
+	return faultyIterator{it, k.f}, err
+}
+
+func (k faultyKeyspace) Sample(int) ([]store.Weighted, error) { return nil, errDisk }
+
+type faultyIterator struct {
+	store.Iterator
+	f *faults
+}
+
+func (it faultyIterator) Next() (key, value []byte, err error) {
+	if it.f.left--; it.f.left == 0 {
+		return nil, nil, errDisk
+	}
+	return it.Iterator.Next()
+}
+
+func (it faultyIterator) Close() error {
+	it.f.open--
+	return it.Iterator.Close()
+}
+
+func openFaulty(t testing.TB, m *memory, f *faults) format.Source {
+	t.Helper()
+	src, err := nemo.New().Open(context.Background(), m.dir, &format.OpenOptions{
+		Store: func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
+			s, err := m.fs.Open(ctx, dir, o)
+			if err != nil {
+				return nil, err
+			}
+			return faulty{s, f}, nil
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+// readWith reads everything with an error for an answer.
+func readWith(src format.Source, e *format.Env) error {
+	r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, e)
+	if err != nil {
+		return err
+	}
+	elems := make([]record.Element, 1)
+	for err == nil {
+		if _, err = r.Next(); err != nil {
+			break
+		}
+		for err == nil {
+			_, err = r.Read(elems)
+		}
+		if err == io.EOF {
+			err = nil
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return errors.Join(err, r.Close())
+}
+
+// TestReadErrors lets the store fail at every row of a damaged dataset: the error comes through,
+// nothing stays open and no spool is left. (A place that cannot be looked up for a finding is left out.)
+func TestReadErrors(t *testing.T) {
+	m := whole(t)
+	m.store("zset").Delete("default", indexKey("k", "b", 1))
+	m.store("set").Put("default", []byte("Sdead"), nemo.AppendMeta(nil, nemo.Meta{}))
+	m.store("set").Put("default", []byte("s\x04deadx"), nemo.AppendPlain(nil, nemo.Plain{}))
+	m.store("hash").Put("default", []byte("Hodd"), nil)
+	for _, memory := range []int64{0, 1, 400} {
+		for at := 1; ; at++ {
+			f := &faults{left: at}
+			src, temp := openFaulty(t, m, f), t.TempDir()
+			found, nowhere := 0, 0
+			err := readWith(src, &format.Env{Now: now, Memory: memory, TempDir: temp, Report: func(x record.Finding) {
+				if found++; x.Place.File == "" {
+					nowhere++
+				}
+			}})
+			if f.open != 0 {
+				t.Fatalf("memory %d, row %d: %d iterators left open", memory, at, f.open)
+			}
+			if left, _ := os.ReadDir(temp); len(left) > 0 {
+				t.Fatalf("memory %d, row %d: %v is left", memory, at, left)
+			}
+			src.Close()
+			if f.left > 0 {
+				if err != nil || found == 0 {
+					t.Errorf("memory %d: %v without a failure, %d findings", memory, err, found)
+				}
+				break
+			}
+			if !errors.Is(err, errDisk) && nowhere == 0 {
+				t.Errorf("memory %d, row %d: %v", memory, at, err)
+			}
+		}
+	}
+}
+
+func TestSplitFails(t *testing.T) {
+	src := openFaulty(t, whole(t), &faults{})
+	defer src.Close()
+	if _, err := src.Split("0", record.AllTypes, 4); !errors.Is(err, errDisk) {
+		t.Errorf("error %v", err)
+	}
+	if s, err := src.Split("0", record.AllTypes, 1); err != nil || len(s) != 1 {
+		t.Errorf("one span: %q, %v", s, err)
+	}
+}
+
+// TestSpoolFails has no directory for spools.
+func TestSpoolFails(t *testing.T) {
+	src := whole(t).open(t)
+	e := &format.Env{Now: now, Memory: 1, TempDir: t.TempDir() + "/gone"}
+	if err := readWith(src, e); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}
