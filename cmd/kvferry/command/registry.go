@@ -35,6 +35,11 @@ func (a *App) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.convert(),
 		a.dump(),
+		a.verify(),
+		a.diff(),
+		a.fingerprint(),
+		a.inspect(),
+		a.explain(),
 		a.formats(),
 		a.version(),
 	}

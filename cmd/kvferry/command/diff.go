@@ -1,0 +1,105 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"kvferry/inspect"
+	"kvferry/inspect/render"
+)
+
+// diffFlags are the flags of diff.
+type diffFlags struct {
+	read   ReadFlags
+	format string
+	max    int
+	direct bool
+	output string
+}
+
+const diffHelp = `Compare two datasets of any formats. They are merged in key order, and every record that is missing
+in B, extra in B or different is listed, down to the field, member or index. Expiry is compared in
+seconds when either format keeps no more. Datasets whose fingerprints are equal are not compared
+record by record.
+
+--format patch writes JSON lines that turn A into B (see docs/diff.md).
+` + exitHelp
+
+const diffExample = `  kvferry diff /data/old blackwidow:/data/new
+  kvferry diff --format patch --type hash a b > a-to-b.jsonl`
+
+// diff compares two datasets.
+func (a *App) diff() *cobra.Command {
+	var f diffFlags
+	cmd := &cobra.Command{
+		Use:     "diff A B",
+		Short:   "Compare two datasets of any formats",
+		Long:    diffHelp,
+		Example: diffExample,
+		Args:    exactArgs(2),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.runDiff(cmd, &f, args[0], args[1]) },
+	}
+	f.read.Register(cmd)
+	fs := cmd.Flags()
+	fs.StringVar(&f.format, "format", "text", "form of the output: text, patch or json (the sum only)")
+	fs.IntVar(&f.max, "max", 0, "stop after `n` differences; 0 lists all")
+	fs.BoolVar(&f.direct, "direct", false, "compare record by record at once, without taking fingerprints first")
+	fs.StringVarP(&f.output, "output", "o", "", "write to a `file`, which exists only when it is complete")
+	return cmd
+}
+
+func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) error {
+	if f.format != "text" && f.format != "patch" && f.format != "json" {
+		return usagef("--format %q: want text, patch or json", f.format)
+	}
+	if f.max < 0 {
+		return usagef("--max %d: want at least 0", f.max)
+	}
+	ctx := cmd.Context()
+	notes := &noted{w: cmd.ErrOrStderr()}
+	defer notes.sum()
+	da, err := a.dataset(ctx, cmd, locA, &f.read, notes.report)
+	if err != nil {
+		return err
+	}
+	db, err := a.dataset(ctx, cmd, locB, &f.read, notes.report)
+	if err != nil {
+		return errors.Join(err, da.Opened.Source.Close())
+	}
+	// Two sources share what one would have.
+	da.Scan.Memory /= 2
+	db.Scan.Memory /= 2
+	var equal bool
+	err = toOutput(cmd, f.output, func(w io.Writer) error {
+		equal, err = f.compare(ctx, da, db, w)
+		return err
+	})
+	if err = errors.Join(err, da.Opened.Source.Close(), db.Opened.Source.Close()); err != nil {
+		return err
+	}
+	if !equal {
+		return &ExitError{Code: ExitFindings}
+	}
+	return nil
+}
+
+// compare runs the comparison; a side whose tables are not in order starts it over.
+func (f *diffFlags) compare(ctx context.Context, a, b *Dataset, w io.Writer) (bool, error) {
+	var res *inspect.DiffResult
+	var printer *render.DiffPrinter
+	run := func() (err error) {
+		printer = render.NewDiffPrinter(w, f.format, f.max)
+		res, err = inspect.Diff(ctx, &inspect.DiffOptions{A: a.Scan, B: b.Scan, Direct: f.direct,
+			Whole: f.format == "patch", Tell: printer.Difference})
+		return err
+	}
+	written := func() bool { return printer.Written() }
+	err := a.ordered(ctx, func() error { return b.ordered(ctx, run, written) }, written)
+	if err != nil {
+		return false, err
+	}
+	return res.Equal, printer.Finish(res)
+}

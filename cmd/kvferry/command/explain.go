@@ -1,0 +1,77 @@
+package command
+
+import (
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"kvferry/inspect"
+	"kvferry/inspect/render"
+	"kvferry/internal/filter"
+)
+
+const explainHelp = `Print every physical row of a key, over all types and versions: where it stands, what its bytes mean,
+whether it is alive, and why. The key is text, hex:… or base64:….
+` + exitHelp
+
+const explainExample = `  kvferry explain /data/pika/dump user:1
+  kvferry explain --json /data/pika/dump hex:00ff`
+
+// explainFlags are the flags of explain.
+type explainFlags struct {
+	source SourceFlags
+	dbs    []string
+	json   bool
+	output string
+}
+
+// explain prints all rows of a key.
+func (a *App) explain() *cobra.Command {
+	var f explainFlags
+	cmd := &cobra.Command{
+		Use:     "explain SRC KEY",
+		Short:   "Show every row of a key, decoded, alive or dead and why",
+		Long:    explainHelp,
+		Example: explainExample,
+		Args:    exactArgs(2),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.runExplain(cmd, &f, args[0], args[1]) },
+	}
+	f.source.Register(cmd)
+	fs := cmd.Flags()
+	fs.StringSliceVar(&f.dbs, "db", nil, "only these databases, by `name`")
+	fs.BoolVar(&f.json, "json", false, "print JSON")
+	fs.StringVarP(&f.output, "output", "o", "", "write to a `file`, which exists only when it is complete")
+	return cmd
+}
+
+func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name string) error {
+	key, err := filter.ParseKey(name)
+	if err != nil {
+		return usagef("%w", err)
+	}
+	read := &ReadFlags{source: f.source, filter: FilterFlags{dbs: f.dbs}, expired: "keep", workers: 1}
+	d, err := a.dataset(cmd.Context(), cmd, location, read, nil)
+	if err != nil {
+		return err
+	}
+	if _, err := d.Scan.Selection.SelectDBs(d.Databases()); err != nil {
+		return errors.Join(usagef("--db: %w", err), d.Opened.Source.Close())
+	}
+	err = toOutput(cmd, f.output, func(w io.Writer) error {
+		var p interface {
+			Row(*inspect.ExplainedRow) error
+			Finish(*inspect.Explanation) error
+		} = render.NewExplainText(w, key)
+		if f.json {
+			p = render.NewExplainJSON(w, key)
+		}
+		x, err := inspect.Explain(cmd.Context(), &inspect.ExplainOptions{Source: d.Opened.Source, Stores: d.Stores, Key: key,
+			DBs: f.dbs, Now: d.Scan.Now, Memory: d.Scan.Memory, TempDir: d.Scan.TempDir, Tell: p.Row})
+		if err != nil {
+			return err
+		}
+		return p.Finish(x)
+	})
+	return errors.Join(err, d.Opened.Source.Close())
+}

@@ -1,0 +1,23 @@
+package format
+
+import (
+	"context"
+
+	"kvferry/record"
+)
+
+// Versioned is a Source whose data rows carry the version of the incarnation they belong to.
+type Versioned interface {
+	// LiveVersion reports whether a data row of a version counts when its meta row has another. A
+	// source that is not Versioned wants them equal.
+	LiveVersion(meta, row int64) bool
+}
+
+// Undead is a Source that can show records that were deleted while their rows stayed on disk.
+type Undead interface {
+	// DeadRecords yields, in (key, type) order, the newest dead incarnation of each key of a span: one
+	// whose delete wrote a tombstone or moved the version on, with whatever elements are still
+	// on disk. Keys that are alive again are left out. tell takes what cannot be known about a record that is about
+	// to be yielded: an expiry that no row holds any more, a list whose ends are lost.
+	DeadRecords(ctx context.Context, db string, t record.TypeSet, s Span, e *Env, tell func(key []byte, t record.Type, what string)) (record.Reader, error)
+}

@@ -1,0 +1,135 @@
+package inspect
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+	"slices"
+	"sync"
+
+	"kvferry/record"
+)
+
+// KindCount is how often a kind of finding was found.
+type KindCount struct {
+	Kind     string
+	Severity record.Severity
+	Count    int64
+}
+
+// collector takes findings, keeps the first of them in the order of compareFindings and counts all. It is
+// safe for concurrent use.
+type collector struct {
+	max    int // findings to keep
+	mu     sync.Mutex
+	kept   worstFirst
+	counts map[KindCount]int64 // Count is 0 in the key
+	files  map[fileDamage]bool
+}
+
+// fileDamage tells apart findings about a place in a file, which more than one look at it may find.
+type fileDamage struct {
+	kind, file string
+	off        int64
+}
+
+func newCollector(keep int) *collector {
+	return &collector{max: keep, counts: make(map[KindCount]int64), files: make(map[fileDamage]bool)}
+}
+
+// report takes a finding. One about the same damage of a file counts once.
+func (c *collector) report(f record.Finding) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k, ok := record.FindingKindOf(f.Kind); ok && k.Group == "files" && f.Place.File != "" {
+		d := fileDamage{f.Kind, f.Place.File, f.Place.Off}
+		if c.files[d] {
+			return
+		}
+		c.files[d] = true
+	}
+	c.add(f, 1)
+}
+
+func (c *collector) add(f record.Finding, n int64) {
+	c.counts[KindCount{Kind: f.Kind, Severity: f.Severity}] += n
+	if c.max <= 0 {
+		return
+	}
+	if len(c.kept) == c.max {
+		if compareFindings(&f, &c.kept[0]) >= 0 {
+			return
+		}
+		heap.Pop(&c.kept)
+	}
+	heap.Push(&c.kept, f)
+}
+
+// merge adds all that d took.
+func (c *collector) merge(d *collector) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k, n := range d.counts {
+		c.counts[k] += n
+	}
+	for _, f := range d.kept {
+		c.add(f, 0)
+	}
+	for d := range d.files {
+		c.files[d] = true
+	}
+}
+
+// damaged reports whether a finding of a kind names a file.
+func (c *collector) damaged(kind, file string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for d := range c.files {
+		if d.kind == kind && d.file == file {
+			return true
+		}
+	}
+	return false
+}
+
+// findings returns what was kept, in order, and how many there are of each kind, the gravest first.
+func (c *collector) findings() ([]record.Finding, []KindCount) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kept := slices.Clone(c.kept)
+	slices.SortFunc(kept, func(a, b record.Finding) int { return compareFindings(&a, &b) })
+	counts := []KindCount{}
+	for k, n := range c.counts {
+		k.Count = n
+		counts = append(counts, k)
+	}
+	slices.SortFunc(counts, func(a, b KindCount) int {
+		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.Kind, b.Kind))
+	})
+	return kept, counts
+}
+
+// compareFindings orders findings: the gravest first, then by where they are.
+func compareFindings(a, b *record.Finding) int {
+	return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.DB, b.DB), bytes.Compare(a.Key, b.Key),
+		cmp.Compare(a.Type, b.Type), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Keyspace, b.Keyspace),
+		cmp.Compare(a.Place.File, b.Place.File), cmp.Compare(a.Place.Off, b.Place.Off), cmp.Compare(a.Detail, b.Detail))
+}
+
+// worstFirst is a heap whose first finding is the last in order.
+type worstFirst []record.Finding
+
+func (h worstFirst) Len() int           { return len(h) }
+func (h worstFirst) Less(i, j int) bool { return compareFindings(&h[i], &h[j]) > 0 }
+func (h worstFirst) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push adds x at the end, for package heap.
+func (h *worstFirst) Push(x any) { *h = append(*h, x.(record.Finding)) }
+
+// Pop removes the last, for package heap.
+func (h *worstFirst) Pop() any {
+	last := len(*h) - 1
+	f := (*h)[last]
+	*h = (*h)[:last]
+	return f
+}

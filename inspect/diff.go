@@ -1,0 +1,385 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"kvferry/internal/sorted"
+	"kvferry/record"
+)
+
+// Side says on which side of a comparison something stands.
+type Side uint8
+
+// Sides of a difference.
+const (
+	OnlyA   Side = iota // in A, missing in B
+	OnlyB               // in B, missing in A
+	Changed             // in both, not equal
+)
+
+var sideNames = [...]string{"missing", "extra", "differs"}
+
+// String returns the name as seen from B.
+func (s Side) String() string { return sideNames[s] }
+
+// Difference is one way in which B is not A. What it points to lives until the function that takes it
+// returns.
+type Difference struct {
+	Side   Side
+	Header *record.Header // of the record: A's unless it is only in B
+	What   What
+	// A and B are the element on either side. The one of a list has its index in Index; fields,
+	// members and ids stand in Name.
+	A, B  *record.Element
+	Index int64
+	// HeaderB is B's header when both sides have the record.
+	HeaderB *record.Header
+}
+
+// What names what differs.
+type What uint8
+
+// What can differ. A Record that is missing or extra is told before its elements, which are told too
+// when they were asked for.
+const (
+	Record  What = iota // the whole record
+	Expiry              // the expiry
+	LastID              // the last generated id of a stream
+	Element             // one element
+)
+
+// DiffOptions says what to compare.
+type DiffOptions struct {
+	A, B *Scan // their selections should be the same
+	// Whole also tells every element of records that only one side has.
+	Whole bool
+	// Direct compares record by record at once, without taking fingerprints first.
+	Direct bool
+	// Tell is called for each difference, in order. An error ends the comparison.
+	Tell func(*Difference) error
+}
+
+// DiffResult sums up a comparison.
+type DiffResult struct {
+	Equal bool `json:"equal"`
+	// Seconds says that expiries were compared in seconds, because one format keeps no more.
+	Seconds bool `json:"expiry_in_seconds"`
+	// Fingerprints says that no record had to be compared: the fingerprints are equal.
+	Fingerprints bool  `json:"by_fingerprint"`
+	Records      int64 `json:"records_compared"` // pairs looked at element by element
+	Missing      int64 `json:"records_missing"`  // in A only
+	Extra        int64 `json:"records_extra"`    // in B only
+	Differing    int64 `json:"records_differing"`
+	Differences  int64 `json:"differences"`
+}
+
+// ErrEnough is what Tell returns to end a comparison without an error.
+var ErrEnough = errors.New("enough differences")
+
+// Diff compares two datasets of any formats. Databases are matched by name, or by being the only one
+// on either side.
+func Diff(ctx context.Context, o *DiffOptions) (*DiffResult, error) {
+	d := &differ{o: o}
+	d.res.Seconds = o.A.Source.Format().Limits().Seconds || o.B.Source.Format().Limits().Seconds
+	pairs, err := pairDatabases(o.A, o.B)
+	if err != nil {
+		return nil, err
+	}
+	if !o.Direct {
+		if pairs, err = d.unequal(ctx, pairs); err != nil {
+			return nil, err
+		}
+		d.res.Fingerprints = len(pairs) == 0
+	}
+	for _, p := range pairs {
+		if err := d.database(ctx, p); errors.Is(err, ErrEnough) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	d.res.Equal = d.res.Differences == 0
+	return &d.res, nil
+}
+
+// dbPair is a database on both sides, "" when one does not have it, and the types to compare.
+type dbPair struct {
+	a, b       string
+	hasA, hasB bool
+	both       record.TypeSet // of either side
+}
+
+func pairDatabases(a, b *Scan) ([]dbPair, error) {
+	as, bs := a.selection().some(a.Source.Databases()), b.selection().some(b.Source.Databases())
+	if len(as)+len(bs) == 0 && len(a.selection().DBs) > 0 {
+		return nil, fmt.Errorf("no database %q on either side", a.selection().DBs)
+	}
+	if len(as) == 1 && len(bs) == 1 {
+		return []dbPair{newPair(a, b, as[0], bs[0], true, true)}, nil
+	}
+	var out []dbPair
+	inB := make(map[string]bool)
+	for _, db := range bs {
+		inB[db] = true
+	}
+	for _, db := range as {
+		out = append(out, newPair(a, b, db, db, true, inB[db]))
+		delete(inB, db)
+	}
+	for _, db := range bs {
+		if inB[db] {
+			out = append(out, newPair(a, b, db, db, false, true))
+		}
+	}
+	return out, nil
+}
+
+// some returns those of the databases that are selected; unlike SelectDBs it does not miss any.
+func (s *Selection) some(have []string) (out []string) {
+	for _, db := range have {
+		if s.DB(db) {
+			out = append(out, db)
+		}
+	}
+	return out
+}
+
+func newPair(a, b *Scan, dbA, dbB string, hasA, hasB bool) dbPair {
+	p := dbPair{a: dbA, b: dbB, hasA: hasA, hasB: hasB}
+	if hasA {
+		p.both |= a.types(dbA)
+	}
+	if hasB {
+		p.both |= b.types(dbB)
+	}
+	return p
+}
+
+// differ runs a comparison.
+type differ struct {
+	o   *DiffOptions
+	res DiffResult
+}
+
+// unequal takes the fingerprints of both sides and returns what is left to compare.
+func (d *differ) unequal(ctx context.Context, pairs []dbPair) ([]dbPair, error) {
+	fa, err := Fingerprint(ctx, d.o.A)
+	if err != nil {
+		return nil, fmt.Errorf("first dataset: %w", err)
+	}
+	fb, err := Fingerprint(ctx, d.o.B)
+	if err != nil {
+		return nil, fmt.Errorf("second dataset: %w", err)
+	}
+	a, b := fa.Parts(), fb.Parts()
+	var out []dbPair
+	for _, p := range pairs {
+		left := p
+		left.both = 0
+		for _, t := range p.both.Types() {
+			var da, db record.Digest
+			if p.hasA {
+				da = a[record.Part{DB: p.a, Type: t}]
+			}
+			if p.hasB {
+				db = b[record.Part{DB: p.b, Type: t}]
+			}
+			if !da.Equal(db, d.res.Seconds) {
+				left.both |= record.Of(t)
+			}
+		}
+		if left.both != 0 {
+			out = append(out, left)
+		}
+	}
+	return out, nil
+}
+
+// database compares one database by merging.
+func (d *differ) database(ctx context.Context, p dbPair) (err error) {
+	a, err := openSide(ctx, d.o.A, p.a, p.both, p.hasA)
+	if err != nil {
+		return fmt.Errorf("first dataset: %w", err)
+	}
+	defer func() { err = errors.Join(err, a.close()) }()
+	b, err := openSide(ctx, d.o.B, p.b, p.both, p.hasB)
+	if err != nil {
+		return fmt.Errorf("second dataset: %w", err)
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	for n := 0; ; n++ {
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := errors.Join(a.next(), b.next()); err != nil {
+			return err
+		}
+		if a.head == nil && b.head == nil {
+			return nil
+		}
+		if err := d.step(a, b); err != nil {
+			return err
+		}
+	}
+}
+
+// step compares the smaller of the two heads and moves past it.
+func (d *differ) step(a, b *side) error {
+	c := 0
+	switch {
+	case a.head == nil:
+		c = 1
+	case b.head == nil:
+		c = -1
+	default:
+		c = record.Compare(a.head, b.head)
+	}
+	switch {
+	case c < 0:
+		return d.single(a, OnlyA)
+	case c > 0:
+		return d.single(b, OnlyB)
+	}
+	before := d.res.Differences
+	err := d.pair(a, b)
+	if d.res.Differences > before {
+		d.res.Differing++
+	}
+	d.res.Records++
+	a.head, b.head = nil, nil
+	return err
+}
+
+func (d *differ) tell(x *Difference) error {
+	d.res.Differences++
+	return d.o.Tell(x)
+}
+
+// single tells a record that only one side has.
+func (d *differ) single(s *side, which Side) error {
+	h := s.head
+	s.head = nil
+	if which == OnlyA {
+		d.res.Missing++
+	} else {
+		d.res.Extra++
+	}
+	if err := d.tell(&Difference{Side: which, Header: h, What: Record}); err != nil {
+		return err
+	}
+	if !d.o.Whole {
+		return nil
+	}
+	x := Difference{Side: which, Header: h, What: Element}
+	for {
+		e, err := s.peek()
+		if err != nil || e == nil {
+			return err
+		}
+		x.A, x.B = e, nil
+		if which == OnlyB {
+			x.A, x.B = nil, e
+		}
+		if err := d.o.Tell(&x); err != nil {
+			return err
+		}
+		x.Index++
+		s.take()
+	}
+}
+
+// side reads one of the datasets: a header and the element under the cursor.
+type side struct {
+	r     record.Reader
+	head  *record.Header // nil: ask for the next
+	done  bool
+	batch []record.Element
+	at, n int
+	ended bool // no more elements
+}
+
+// openSide opens a database in order, elements of records by name.
+func openSide(ctx context.Context, s *Scan, db string, types record.TypeSet, has bool) (*side, error) {
+	out := &side{batch: make([]record.Element, batchLen), done: !has}
+	types &= s.types(db)
+	if !has || types == 0 {
+		out.done = true
+		return out, nil
+	}
+	r, err := s.openSorted(ctx, Part{DB: db, Types: types})
+	if err != nil {
+		return nil, err
+	}
+	out.r = sorted.ByName(r, sorted.Options{Memory: s.memory() / 8, TempDir: s.TempDir})
+	return out, nil
+}
+
+// openSorted returns a reader of a part in (key, type) order, whatever order the source has.
+func (s *Scan) openSorted(ctx context.Context, p Part) (record.Reader, error) {
+	if s.Source.Sorted() {
+		return s.open(ctx, p)
+	}
+	r, err := s.Source.Records(ctx, p.DB, p.Types, p.Span, s.env())
+	if err != nil {
+		return nil, err
+	}
+	sel := s.selection()
+	r = sorted.Records(r, sorted.Options{Memory: s.memory() / 4, TempDir: s.TempDir, Admit: sel.Admit})
+	return sel.Apply(r, s.memory()/8, s.TempDir), nil
+}
+
+// next makes head the next record that has elements: one without does not exist.
+func (s *side) next() error {
+	for s.head == nil && !s.done {
+		h, err := s.r.Next()
+		if err == io.EOF {
+			s.done = true
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.head, s.at, s.n, s.ended = h, 0, 0, false
+		if h.Type == record.Stream {
+			return nil
+		}
+		if e, err := s.peek(); err != nil {
+			return err
+		} else if e == nil {
+			s.head = nil
+		}
+	}
+	return nil
+}
+
+// peek returns the element under the cursor, nil after the last.
+func (s *side) peek() (*record.Element, error) {
+	if s.at < s.n {
+		return &s.batch[s.at], nil
+	}
+	if s.ended {
+		return nil, nil
+	}
+	n, err := s.r.Read(s.batch)
+	if err == io.EOF {
+		s.ended = true
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.at, s.n = 0, n
+	return &s.batch[0], nil
+}
+
+func (s *side) take() { s.at++ }
+
+func (s *side) close() error {
+	if s.r == nil {
+		return nil
+	}
+	return s.r.Close()
+}

@@ -1,0 +1,208 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"kvferry/record"
+)
+
+// told is a difference as a line.
+func told(d *Difference) string {
+	s := fmt.Sprintf("%s %s %s", d.Side, d.Header.Type, d.Header.Key)
+	show := func(e *record.Element) string {
+		if e == nil {
+			return "-"
+		}
+		return fmt.Sprintf("%s=%s/%v", e.Name, e.Value, e.Score)
+	}
+	switch d.What {
+	case Expiry:
+		s += fmt.Sprintf(" expiry %d %d", d.Header.ExpireMS, d.HeaderB.ExpireMS)
+	case LastID:
+		s += fmt.Sprintf(" last %x %x", d.Header.Last, d.HeaderB.Last)
+	case Element:
+		s += fmt.Sprintf(" #%d %s %s", d.Index, show(d.A), show(d.B))
+	}
+	return s
+}
+
+func diffOf(t *testing.T, a, b *fakeSource, change func(*DiffOptions)) ([]string, *DiffResult) {
+	t.Helper()
+	var out []string
+	o := &DiffOptions{A: scanOf(a), B: scanOf(b), Tell: func(d *Difference) error {
+		out = append(out, told(d))
+		return nil
+	}}
+	if change != nil {
+		change(o)
+	}
+	res, err := Diff(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out, res
+}
+
+func planted() (a, b *fakeSource) {
+	ms := now.UnixMilli() + 5000
+	last := func(r fakeRecord, id string) fakeRecord { r.Last = []byte(id); return r }
+	a = newFake(
+		rec(record.String, "same", value("v")),
+		rec(record.String, "s", value("one")),
+		rec(record.String, "ttl", value("v")).expires(ms),
+		rec(record.Hash, "h", pair("a", "1"), pair("b", "2"), pair("d", "4")).byName(),
+		rec(record.List, "l", value("x"), value("y"), value("z")),
+		rec(record.Set, "set", member("a"), member("c")).byName(),
+		rec(record.ZSet, "z", scored("m", 1), scored("n", 2)).byName(),
+		rec(record.Stream, "st", pair("id-1", "p"), pair("id-2", "q")).byName(),
+		rec(record.Hash, "gone", pair("f", "v")).byName(),
+		rec(record.Set, "empty"),
+	)
+	b = newFake(
+		rec(record.String, "same", value("v")),
+		rec(record.String, "s", value("two")),
+		rec(record.String, "ttl", value("v")).expires(ms+400),
+		rec(record.Hash, "h", pair("d", "4"), pair("c", "3"), pair("b", "x")),
+		rec(record.List, "l", value("x"), value("Y")),
+		rec(record.Set, "set", member("c"), member("b")),
+		rec(record.ZSet, "z", scored("n", 2), scored("m", 1.5)),
+		rec(record.Stream, "st", pair("id-1", "p")).byName(),
+		rec(record.List, "gone", value("v")),
+	)
+	a.records["0"][slices.IndexFunc(a.records["0"], func(r fakeRecord) bool { return r.Type == record.Stream })] =
+		last(rec(record.Stream, "st", pair("id-1", "p"), pair("id-2", "q")).byName(), "2")
+	b.records["0"][slices.IndexFunc(b.records["0"], func(r fakeRecord) bool { return r.Type == record.Stream })] =
+		last(rec(record.Stream, "st", pair("id-1", "p")).byName(), "3")
+	return a, b
+}
+
+var plantedDifferences = []string{
+	"missing hash gone", "extra list gone",
+	"missing hash h #0 a=1/0 -", "differs hash h #0 b=2/0 b=x/0", "extra hash h #0 - c=3/0",
+	"differs list l #1 =y/0 =Y/0", "missing list l #2 =z/0 -",
+	"differs string s #0 =one/0 =two/0",
+	"missing set set #0 a=/0 -", "extra set set #0 - b=/0",
+	"differs stream st last 32 33", "missing stream st #0 id-2=q/0 -",
+	"differs string ttl expiry 1700000005000 1700000005400",
+	"differs zset z #0 m=/1 m=/1.5",
+}
+
+func TestDiffFindsWhatIsPlanted(t *testing.T) {
+	a, b := planted()
+	for _, direct := range []bool{false, true} {
+		got, res := diffOf(t, a, b, func(o *DiffOptions) { o.Direct = direct })
+		if !slices.Equal(got, plantedDifferences) {
+			t.Errorf("direct %v:\ngot  %q\nwant %q", direct, got, plantedDifferences)
+		}
+		if res.Equal || res.Missing != 1 || res.Extra != 1 || res.Differing != 7 || res.Differences != int64(len(got)) {
+			t.Errorf("sum: %+v", res)
+		}
+	}
+	// The other way round, everything is told of the other side.
+	got, _ := diffOf(t, b, a, nil)
+	if len(got) != len(plantedDifferences) {
+		t.Errorf("the other way round: %q", got)
+	}
+}
+
+func TestDiffInSeconds(t *testing.T) {
+	ms := now.UnixMilli() + 5000
+	a := newFake(rec(record.String, "k", value("v")).expires(ms - 1))
+	b := newFake(rec(record.String, "k", value("v")).expires(ms))
+	if got, res := diffOf(t, a, b, nil); res.Equal || res.Seconds || len(got) != 1 {
+		t.Errorf("in milliseconds: %q, %+v", got, res)
+	}
+	b.format.seconds = true
+	if got, res := diffOf(t, a, b, nil); !res.Equal || !res.Seconds || !res.Fingerprints || got != nil {
+		t.Errorf("in seconds: %q, %+v", got, res)
+	}
+}
+
+func TestDiffWhole(t *testing.T) {
+	a, b := newFake(rec(record.Hash, "h", pair("a", "1"), pair("b", "2")).byName()), newFake(rec(record.List, "l", value("x")))
+	got, res := diffOf(t, a, b, func(o *DiffOptions) { o.Whole = true })
+	want := []string{"missing hash h", "missing hash h #0 a=1/0 -", "missing hash h #1 b=2/0 -", "extra list l", "extra list l #0 - =x/0"}
+	if !slices.Equal(got, want) || res.Differences != 2 {
+		t.Errorf("got %q, %d differences", got, res.Differences)
+	}
+}
+
+// Records in any order, elements in any order and memory for next to nothing find the same.
+func TestDiffUnsorted(t *testing.T) {
+	a, b := planted()
+	a.unsorted = true
+	slices.Reverse(a.records["0"])
+	got, _ := diffOf(t, a, b, func(o *DiffOptions) {
+		o.A.Memory, o.B.Memory = 1<<16, 1<<16
+		o.A.TempDir, o.B.TempDir = t.TempDir(), t.TempDir()
+	})
+	if !slices.Equal(got, plantedDifferences) {
+		t.Errorf("got  %q\nwant %q", got, plantedDifferences)
+	}
+}
+
+func TestDiffGiants(t *testing.T) {
+	const n = 20000
+	var up, down []record.Element
+	for i := range n {
+		up = append(up, pair(fmt.Sprintf("f%06d", i), "v"))
+		down = append(down, pair(fmt.Sprintf("f%06d", n-1-i), "v"))
+	}
+	down[0] = pair(fmt.Sprintf("f%06d", n-1), "other")
+	a, b := newFake(rec(record.Hash, "h", up...).byName()), newFake(rec(record.Hash, "h", down...))
+	got, _ := diffOf(t, a, b, func(o *DiffOptions) { o.B.Memory, o.B.TempDir = 1<<18, t.TempDir() })
+	if want := []string{"differs hash h #0 f019999=v/0 f019999=other/0"}; !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestDiffDatabases(t *testing.T) {
+	a, b := newFake(rec(record.String, "k", value("v"))), newFake(rec(record.String, "k", value("v")))
+	b.dbs, b.records = []string{"main"}, map[string][]fakeRecord{"main": b.records["0"]}
+	if got, res := diffOf(t, a, b, nil); !res.Equal {
+		t.Errorf("the only databases are not matched: %q", got)
+	}
+	b.dbs = []string{"main", "1"}
+	b.records["1"] = []fakeRecord{rec(record.String, "x", value("v"))}
+	got, res := diffOf(t, a, b, nil)
+	if want := []string{"missing string k", "extra string k", "extra string x"}; !slices.Equal(got, want) || res.Extra != 2 {
+		t.Errorf("got %q, %+v", got, res)
+	}
+	o := &DiffOptions{A: scanOf(a), B: scanOf(b)}
+	o.A.Selection, o.B.Selection = &Selection{}, &Selection{}
+	o.A.Selection.DBs, o.B.Selection.DBs = []string{"9"}, []string{"9"}
+	if _, err := Diff(context.Background(), o); err == nil {
+		t.Error("a database that neither side has: no error")
+	}
+}
+
+func TestDiffStops(t *testing.T) {
+	a, b := planted()
+	n := 0
+	got, res := diffOf(t, a, b, func(o *DiffOptions) {
+		tell := o.Tell
+		o.Tell = func(d *Difference) error {
+			if n++; n > 3 {
+				return ErrEnough
+			}
+			return tell(d)
+		}
+	})
+	if len(got) != 3 || res.Equal {
+		t.Errorf("got %q", got)
+	}
+	boom := errors.New("boom")
+	_, err := Diff(context.Background(), &DiffOptions{A: scanOf(a), B: scanOf(b), Tell: func(*Difference) error { return boom }})
+	if !errors.Is(err, boom) {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Diff(ctx, &DiffOptions{A: scanOf(a), B: scanOf(b), Tell: func(*Difference) error { return nil }}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}

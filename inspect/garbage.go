@@ -1,0 +1,124 @@
+package inspect
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"kvferry/format"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Garbage is what a keyspace holds beside live rows.
+type Garbage struct {
+	Keyspace string
+	record.Tally
+	Bytes int64 // on disk
+	// Freed is about how many bytes a conversion frees: the share of entries that are not live, each
+	// counted as large as the average of its keyspace.
+	Freed int64
+}
+
+// Live returns the number of rows that a conversion keeps.
+func (g *Garbage) Live() int64 {
+	return g.Rows[record.Copied] + g.Rows[record.Index] + g.Rows[record.Filtered] + g.Rows[record.Lost] + g.Rows[record.Housekeeping]
+}
+
+// garbage makes the lines from the ledger of a pass.
+func garbage(src format.Source, l *record.Ledger) []Garbage {
+	sizes := make(map[string]int64)
+	for _, k := range src.Keyspaces() {
+		sizes[k.Name] += k.Size()
+		sizes["db"+k.DB+"/"+k.Name] = k.Size()
+		sizes[k.DB+"/"+k.Name] = k.Size()
+	}
+	var out []Garbage
+	tallies := l.Snapshot()
+	for _, name := range slices.Sorted(maps.Keys(tallies)) {
+		g := Garbage{Keyspace: name, Tally: tallies[name], Bytes: sizes[name]}
+		if g.Entries > 0 {
+			g.Freed = int64(float64(g.Bytes) * float64(max(0, g.Entries-g.Live())) / float64(g.Entries))
+		}
+		out = append(out, g)
+	}
+	return out
+}
+
+// FileStats is the shape of a dataset's files.
+type FileStats struct {
+	Levels []LevelStats
+	Logs   LevelStats // write-ahead logs
+	Other  LevelStats // MANIFEST and the like
+}
+
+// LevelStats sums up the tables of one level of one keyspace.
+type LevelStats struct {
+	Keyspace string
+	Level    int
+	Files    int
+	Bytes    int64
+	Entries  int64
+	Deletes  int64 // tombstones
+	// Unknown counts files that do not say how many entries they have.
+	Unknown int
+	Codecs  []string
+	MaxSeq  uint64
+}
+
+// fileStats sums up the files of all stores.
+func fileStats(src format.Source, stores *Stores) FileStats {
+	var out FileStats
+	levels := make(map[string]map[int]*LevelStats)
+	for _, st := range stores.All() {
+		names := make(map[string]string)
+		for _, ks := range st.Keyspaces() {
+			names[ks.Name()] = placed(st.Dir, ks.Name())
+		}
+		for _, f := range st.Files() {
+			switch f.Kind {
+			case "table", "data":
+				name := names[f.Keyspace]
+				if name == "" {
+					name = st.Dir
+				}
+				if levels[name] == nil {
+					levels[name] = make(map[int]*LevelStats)
+				}
+				if levels[name][f.Level] == nil {
+					levels[name][f.Level] = &LevelStats{Keyspace: name, Level: f.Level}
+				}
+				levels[name][f.Level].add(&f)
+			case "log":
+				out.Logs.add(&f)
+			default:
+				out.Other.add(&f)
+			}
+		}
+	}
+	for _, byLevel := range levels {
+		for _, l := range byLevel {
+			out.Levels = append(out.Levels, *l)
+		}
+	}
+	slices.SortFunc(out.Levels, func(a, b LevelStats) int {
+		return cmp.Or(cmp.Compare(a.Keyspace, b.Keyspace), cmp.Compare(a.Level, b.Level))
+	})
+	return out
+}
+
+func (l *LevelStats) add(f *store.File) {
+	l.Files++
+	l.Bytes += f.Size
+	l.MaxSeq = max(l.MaxSeq, f.MaxSeq)
+	if f.Entries < 0 {
+		l.Unknown++
+	} else {
+		l.Entries += f.Entries
+	}
+	l.Deletes += max(0, f.Deletes)
+	if f.Codec != "" && !slices.Contains(l.Codecs, f.Codec) {
+		l.Codecs = append(l.Codecs, f.Codec)
+		slices.Sort(l.Codecs)
+	}
+}

@@ -1,0 +1,251 @@
+package render
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+
+	"kvferry/inspect"
+	"kvferry/internal/jsonl"
+	"kvferry/record"
+)
+
+// DiffPrinter prints differences as they are found.
+type DiffPrinter struct {
+	out    *bufio.Writer
+	format string // text, patch or json
+	max    int    // 0: all
+	n      int
+	told   bool
+	line   []byte
+	enc    jsonl.Encoder
+}
+
+// NewDiffPrinter returns a printer that ends the comparison after max differences, unless max is 0.
+func NewDiffPrinter(w io.Writer, format string, max int) *DiffPrinter {
+	return &DiffPrinter{out: bufio.NewWriterSize(w, 64<<10), format: format, max: max}
+}
+
+// Written reports whether anything may have left the printer.
+func (p *DiffPrinter) Written() bool { return p.told }
+
+// Difference prints one difference.
+func (p *DiffPrinter) Difference(d *inspect.Difference) error {
+	if p.max > 0 && p.n >= p.max {
+		return inspect.ErrEnough
+	}
+	p.n++
+	switch p.format {
+	case "text":
+		p.line = p.appendText(p.line[:0], d)
+	case "patch":
+		var err error
+		if p.line, err = p.appendPatch(p.line[:0], d); err != nil {
+			return err
+		}
+	default:
+		return nil
+	}
+	p.told = true
+	_, err := p.out.Write(append(p.line, '\n'))
+	return err
+}
+
+// Finish prints the sum.
+func (p *DiffPrinter) Finish(r *inspect.DiffResult) error {
+	switch p.format {
+	case "json":
+		if err := indented(p.out, r); err != nil {
+			return err
+		}
+	case "text":
+		fmt.Fprintln(p.out, diffSummary(r))
+	}
+	return p.out.Flush()
+}
+
+func diffSummary(r *inspect.DiffResult) string {
+	unit := ""
+	if r.Seconds {
+		unit = " (expiry in seconds)"
+	}
+	switch {
+	case r.Equal && r.Fingerprints:
+		return "equal: the fingerprints are the same" + unit
+	case r.Equal:
+		return fmt.Sprintf("equal: %d records compared%s", r.Records, unit)
+	}
+	return fmt.Sprintf("%d records missing, %d extra, %d differing; %s%s", r.Missing, r.Extra, r.Differing,
+		plural(r.Differences, "difference"), unit)
+}
+
+// appendText appends a difference as a line of text.
+func (p *DiffPrinter) appendText(dst []byte, d *inspect.Difference) []byte {
+	h := d.Header
+	dst = fmt.Appendf(dst, "%-7s %s %s %s", d.Side, h.DB, h.Type, record.Quote(h.Key))
+	switch d.What {
+	case inspect.Expiry:
+		return fmt.Appendf(dst, ": expires at %s in A, %s in B", expiry(h.ExpireMS), expiry(d.HeaderB.ExpireMS))
+	case inspect.LastID:
+		return fmt.Appendf(dst, ": last id %s in A, %s in B", id(h.Last), id(d.HeaderB.Last))
+	case inspect.Element:
+		dst = append(dst, ": "...)
+		dst = appendName(dst, d)
+		a, b := valueText(h.Type, d.A), valueText(h.Type, d.B)
+		switch {
+		case d.B == nil:
+			return fmt.Appendf(dst, "%s only in A", spaced(a))
+		case d.A == nil:
+			return fmt.Appendf(dst, "%s only in B", spaced(b))
+		}
+		return fmt.Appendf(dst, " %s in A, %s in B", a, b)
+	}
+	return dst
+}
+
+func spaced(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " " + s
+}
+
+// appendName names the element that differs.
+func appendName(dst []byte, d *inspect.Difference) []byte {
+	e := d.A
+	if e == nil {
+		e = d.B
+	}
+	switch d.Header.Type {
+	case record.Hash:
+		return append(append(dst, "field "...), record.Quote(e.Name)...)
+	case record.List:
+		return strconv.AppendInt(append(dst, "index "...), d.Index, 10)
+	case record.Set, record.ZSet:
+		return append(append(dst, "member "...), record.Quote(e.Name)...)
+	case record.Stream:
+		return append(append(dst, "entry "...), id(e.Name)...)
+	}
+	return append(dst, "value"...)
+}
+
+func valueText(t record.Type, e *record.Element) string {
+	switch {
+	case e == nil, t == record.Set:
+		return ""
+	case t == record.ZSet:
+		return "score " + string(jsonl.AppendScore(nil, e.Score))
+	}
+	return record.Quote(e.Value)
+}
+
+func expiry(ms int64) string {
+	if ms == 0 {
+		return "never"
+	}
+	return isoTime(ms)
+}
+
+func id(b []byte) string {
+	text, err := jsonl.AppendID(nil, b)
+	if err != nil {
+		return "none"
+	}
+	return string(text)
+}
+
+// appendPatch appends what makes A into B as a JSON line; docs/diff.md lists the operations.
+func (p *DiffPrinter) appendPatch(dst []byte, d *inspect.Difference) ([]byte, error) {
+	h := d.Header
+	op := "set"
+	switch {
+	case d.What == inspect.Record && d.Side == inspect.OnlyA:
+		op = "remove"
+	case d.What == inspect.Record:
+		op = "add"
+	case d.What == inspect.Expiry:
+		op = "expire"
+	case d.What == inspect.LastID:
+		op = "last-id"
+	case d.Side == inspect.OnlyA:
+		op = "unset"
+	}
+	dst = fmt.Appendf(dst, `{"op":"%s","db":`, op)
+	dst = p.enc.AppendText(dst, []byte(h.DB))
+	dst = append(append(append(dst, `,"type":"`...), h.Type.String()...), `","key":`...)
+	dst = p.enc.AppendText(dst, h.Key)
+	switch op {
+	case "add":
+		dst = strconv.AppendInt(append(dst, `,"expire_at_ms":`...), h.ExpireMS, 10)
+		if h.Last != nil {
+			dst = fmt.Appendf(dst, `,"last_id":"%s"`, id(h.Last))
+		}
+	case "expire":
+		dst = fmt.Appendf(dst, `,"expire_at_ms":%d,"old":%d`, d.HeaderB.ExpireMS, h.ExpireMS)
+	case "last-id":
+		dst = fmt.Appendf(dst, `,"last_id":"%s","old":"%s"`, id(d.HeaderB.Last), id(h.Last))
+	case "set", "unset":
+		return p.appendElement(dst, d)
+	}
+	return append(dst, '}'), nil
+}
+
+// appendElement appends which element is set or unset, its new value and its old one.
+func (p *DiffPrinter) appendElement(dst []byte, d *inspect.Difference) ([]byte, error) {
+	e := d.A
+	if e == nil {
+		e = d.B
+	}
+	switch d.Header.Type {
+	case record.Hash:
+		dst = p.enc.AppendText(append(dst, `,"field":`...), e.Name)
+	case record.List:
+		dst = strconv.AppendInt(append(dst, `,"index":`...), d.Index, 10)
+	case record.Set, record.ZSet:
+		dst = p.enc.AppendText(append(dst, `,"member":`...), e.Name)
+	case record.Stream:
+		dst = append(append(append(dst, `,"id":"`...), id(e.Name)...), '"')
+	}
+	var err error
+	if d.B != nil {
+		if dst, err = p.appendValue(dst, d.Header.Type, "", d.B); err != nil {
+			return dst, err
+		}
+	}
+	if d.A != nil {
+		if dst, err = p.appendValue(dst, d.Header.Type, "old_", d.A); err != nil {
+			return dst, err
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+func (p *DiffPrinter) appendValue(dst []byte, t record.Type, prefix string, e *record.Element) ([]byte, error) {
+	switch t {
+	case record.Set:
+		return dst, nil
+	case record.ZSet:
+		dst = fmt.Appendf(dst, `,"%sscore":"`, prefix)
+		return append(jsonl.AppendScore(dst, e.Score), '"'), nil
+	case record.Stream:
+		dst = fmt.Appendf(dst, `,"%sentry":[`, prefix)
+		for packed := e.Value; len(packed) > 0; {
+			field, value, rest, err := record.DecodePair(packed)
+			if err != nil {
+				return dst, err
+			}
+			if len(packed) < len(e.Value) {
+				dst = append(dst, ',')
+			}
+			dst = append(p.enc.AppendText(append(dst, '['), field), ',')
+			dst = append(p.enc.AppendText(dst, value), ']')
+			packed = rest
+		}
+		return append(dst, ']'), nil
+	}
+	return p.enc.AppendText(fmt.Appendf(dst, `,"%svalue":`, prefix), e.Value), nil
+}
+
+// Fingerprint writes the file of a fingerprint.
+func Fingerprint(w io.Writer, f *inspect.FingerprintFile) error { return indented(w, f) }

@@ -1,0 +1,299 @@
+package render
+
+import (
+	"bufio"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"kvferry/format"
+	"kvferry/inspect"
+	"kvferry/internal/jsonl"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// maxShown is how many bytes of a field are shown as text.
+const maxShown = 64
+
+func isoTime(ms int64) string {
+	return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.999Z07:00")
+}
+
+// ExplainText prints rows of a key for people as they come.
+type ExplainText struct {
+	out   *bufio.Writer
+	key   []byte
+	where string
+	n     int
+}
+
+// NewExplainText returns a printer of the rows of a key.
+func NewExplainText(w io.Writer, key []byte) *ExplainText {
+	return &ExplainText{out: bufio.NewWriter(w), key: key}
+}
+
+// Row prints one row.
+func (p *ExplainText) Row(r *inspect.ExplainedRow) error {
+	if where := r.DB + "/" + r.Keyspace; where != p.where || p.n == 0 {
+		p.where = where
+		fmt.Fprintf(p.out, "database %s, %s\n", r.DB, r.Keyspace)
+	}
+	p.n++
+	state := "dead "
+	if r.Alive {
+		state = "alive"
+	}
+	kind := r.Row.Kind
+	if kind == "" {
+		kind = "row"
+	}
+	fmt.Fprintf(p.out, "  %s  %s, %s, seq %d, %s, %d bytes\n", state, r.Kind, kind, r.Seq, placeText(r.Place), r.Bytes)
+	fmt.Fprintf(p.out, "         %s\n", r.Why)
+	if line := fieldsText(r.Row.Fields); line != "" {
+		fmt.Fprintf(p.out, "         %s\n", line)
+	}
+	return nil
+}
+
+func placeText(p record.Place) string {
+	switch {
+	case p.File == "":
+		return "no file"
+	case p.Level < 0:
+		return fmt.Sprintf("%s at %d", p.File, p.Off)
+	}
+	return fmt.Sprintf("%s at %d, level %d", p.File, p.Off, p.Level)
+}
+
+// fieldsText writes the fields that say more than the row's kind and key.
+func fieldsText(fields []format.Field) string {
+	var parts []string
+	for _, f := range fields {
+		if f.Name == "key" || f.Name == "kind" || f.Name == "klen" || f.Name == "separator" {
+			continue
+		}
+		parts = append(parts, f.Name+"="+valueOf(f.Value))
+	}
+	return strings.Join(parts, "  ")
+}
+
+// valueOf writes a decoded field for people.
+func valueOf(v any) string {
+	switch v := v.(type) {
+	case []byte:
+		return quoted(string(v))
+	case string:
+		return quoted(v)
+	case time.Time:
+		return v.UTC().Format("2006-01-02T15:04:05.999Z07:00")
+	case float64:
+		return string(jsonl.AppendScore(nil, v))
+	}
+	return fmt.Sprint(v)
+}
+
+func quoted(s string) string {
+	if len(s) > maxShown {
+		return fmt.Sprintf("%q… (%d bytes)", s[:maxShown], len(s))
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// Finish prints what the key is, and what is wrong with it.
+func (p *ExplainText) Finish(x *inspect.Explanation) error {
+	if x.Rows == 0 {
+		fmt.Fprintf(p.out, "%s: no rows\n", record.Quote(p.key))
+		return p.out.Flush()
+	}
+	fmt.Fprintln(p.out)
+	for i := range x.Findings {
+		fmt.Fprintln(p.out, FindingLine(&x.Findings[i]))
+	}
+	for _, s := range x.States {
+		fmt.Fprintf(p.out, "%s in database %s: %s %s\n", record.Quote(p.key), s.DB, typeName(s.Type), stateText(&s))
+	}
+	fmt.Fprintf(p.out, "%s, %d alive; %d bytes, %d of them dead\n", plural(x.Rows, "row"), x.Alive, x.Bytes, x.Dead)
+	return p.out.Flush()
+}
+
+func typeName(t record.Type) string {
+	if t == 0 {
+		return "key"
+	}
+	return t.String()
+}
+
+func stateText(s *inspect.KeyState) string {
+	parts := []string{s.State}
+	if s.Detail != "" {
+		parts = append(parts, s.Detail)
+	}
+	if s.State == "alive" || s.State == "expired" {
+		parts = append(parts, plural(s.Elements, "element"))
+	}
+	if s.Version >= 0 {
+		parts = append(parts, fmt.Sprintf("version %d", s.Version))
+	}
+	switch {
+	case s.ExpireMS != 0 && s.State == "expired":
+		parts = append(parts, "at "+isoTime(s.ExpireMS))
+	case s.ExpireMS != 0:
+		parts = append(parts, "expires at "+isoTime(s.ExpireMS))
+	case s.State == "alive":
+		parts = append(parts, "never expires")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// ExplainJSON prints rows of a key as one JSON document, as they come.
+type ExplainJSON struct {
+	out *bufio.Writer
+	key []byte
+	n   int
+}
+
+// NewExplainJSON returns a printer of the rows of a key.
+func NewExplainJSON(w io.Writer, key []byte) *ExplainJSON {
+	return &ExplainJSON{out: bufio.NewWriter(w), key: key}
+}
+
+// JSONField is a decoded field.
+type jsonField struct {
+	Name  string `json:"name"`
+	Value any    `json:"value"`
+	Where string `json:"in"`
+	Off   int    `json:"offset"`
+	Len   int    `json:"length"`
+}
+
+type jsonRow struct {
+	DB       string        `json:"db"`
+	Keyspace string        `json:"keyspace"`
+	Type     string        `json:"type,omitempty"`
+	Op       string        `json:"op,omitempty"`
+	Kind     string        `json:"kind,omitempty"`
+	Seq      *uint64       `json:"seq,omitempty"`
+	Place    *record.Place `json:"place,omitempty"`
+	Alive    *bool         `json:"alive,omitempty"`
+	Why      string        `json:"why,omitempty"`
+	Version  *int64        `json:"version,omitempty"`
+	Expires  string        `json:"expires_at,omitempty"`
+	Bytes    int64         `json:"bytes"`
+	Key      string        `json:"key_hex"`
+	Value    string        `json:"value_hex"`
+	Error    string        `json:"error,omitempty"`
+	Fields   []jsonField   `json:"fields"`
+}
+
+// newJSONRow makes the form of a row that explain and dump --raw share.
+func newJSONRow(db, keyspace string, t record.Type, row *format.Row, key, value []byte) jsonRow {
+	out := jsonRow{DB: db, Keyspace: keyspace, Kind: row.Kind, Key: hex.EncodeToString(key), Value: hex.EncodeToString(value),
+		Bytes: int64(len(key) + len(value)), Fields: []jsonField{}}
+	if t != 0 {
+		out.Type = t.String()
+	}
+	if row.Version >= 0 {
+		out.Version = &row.Version
+	}
+	if row.ExpireMS != 0 {
+		out.Expires = isoTime(row.ExpireMS)
+	}
+	if row.Err != nil {
+		out.Error = row.Err.Error()
+	}
+	for _, f := range row.Fields {
+		out.Fields = append(out.Fields, jsonField{f.Name, jsonValue(f.Value), f.Where, f.Off, f.Len})
+	}
+	return out
+}
+
+// jsonValue makes a decoded field fit for JSON.
+func jsonValue(v any) any {
+	switch v := v.(type) {
+	case []byte:
+		return Text(v)
+	case string:
+		return Text(v)
+	case time.Time:
+		return v.UTC().Format("2006-01-02T15:04:05.999Z07:00")
+	case float64:
+		return string(jsonl.AppendScore(nil, v))
+	}
+	return v
+}
+
+// Row prints one row.
+func (p *ExplainJSON) Row(r *inspect.ExplainedRow) error {
+	out := newJSONRow(r.DB, r.Keyspace, r.Type, &r.Row, r.Key, r.Value)
+	out.Op, out.Seq, out.Alive, out.Why = r.Kind.String(), &r.Seq, &r.Alive, r.Why
+	if r.Kind == store.RangeDelete {
+		out.Kind = "range tombstone"
+	}
+	if r.Place.File != "" {
+		out.Place = &r.Place
+	}
+	b, err := marshal(out)
+	if err != nil {
+		return err
+	}
+	sep := ",\n  "
+	if p.n == 0 {
+		key, err := marshal(Text(p.key))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(p.out, `{"key":%s,"rows":[`, key)
+		sep = "\n  "
+	}
+	p.n++
+	p.out.WriteString(sep)
+	_, err = p.out.Write(b)
+	return err
+}
+
+type jsonState struct {
+	DB       string `json:"db"`
+	Type     string `json:"type"`
+	State    string `json:"state"`
+	Detail   string `json:"detail,omitempty"`
+	Elements int64  `json:"elements"`
+	ExpireMS int64  `json:"expire_at_ms"`
+	Version  *int64 `json:"version,omitempty"`
+	Count    *int64 `json:"count,omitempty"`
+}
+
+// Finish prints the sum and ends the document.
+func (p *ExplainJSON) Finish(x *inspect.Explanation) error {
+	if p.n == 0 {
+		key, err := marshal(Text(p.key))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(p.out, `{"key":%s,"rows":[`, key)
+	}
+	states, findings := []jsonState{}, []jsonFinding{}
+	for i := range x.States {
+		s := &x.States[i]
+		out := jsonState{DB: s.DB, Type: typeName(s.Type), State: s.State, Detail: s.Detail, Elements: s.Elements, ExpireMS: s.ExpireMS}
+		if s.Version >= 0 {
+			out.Version = &s.Version
+		}
+		if s.Count >= 0 {
+			out.Count = &s.Count
+		}
+		states = append(states, out)
+	}
+	for i := range x.Findings {
+		findings = append(findings, newJSONFinding(&x.Findings[i]))
+	}
+	b, err := json.Marshal(map[string]any{"states": states, "findings": findings, "alive": x.Alive, "bytes": x.Bytes, "dead_bytes": x.Dead})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "\n],%s\n", b[1:])
+	return p.out.Flush()
+}

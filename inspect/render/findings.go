@@ -1,0 +1,234 @@
+// Package render prints what package inspect computes: text for people, JSON, JUnit and SARIF for
+// machines, a page of HTML.
+package render
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"kvferry/inspect"
+	"kvferry/record"
+)
+
+// Text is bytes as JSON has them: a string when they are UTF-8, {"base64":"…"} otherwise.
+type Text []byte
+
+// MarshalJSON encodes the bytes.
+func (t Text) MarshalJSON() ([]byte, error) {
+	if utf8.Valid(t) {
+		return marshal(string(t))
+	}
+	return marshal(map[string]string{"base64": base64.StdEncoding.EncodeToString(t)})
+}
+
+// marshal is json.Marshal without the escapes that HTML needs.
+func marshal(v any) ([]byte, error) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return []byte(strings.TrimSuffix(b.String(), "\n")), nil
+}
+
+// indented writes a value as indented JSON.
+func indented(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// Result is a verification with what the command adds to it.
+type Result struct {
+	*inspect.Verification
+	Tool    string // version of the program
+	Source  string // as the command line had it
+	NowMS   int64
+	Seconds float64         // it took
+	FailOn  record.Severity // findings at least as grave fail the command
+}
+
+// Failed reports whether the command fails.
+func (r *Result) Failed() bool { return r.Total(r.FailOn) > 0 }
+
+type jsonFinding struct {
+	Kind     string        `json:"kind"`
+	Severity string        `json:"severity"`
+	DB       string        `json:"db,omitempty"`
+	Type     string        `json:"type,omitempty"`
+	Keyspace string        `json:"keyspace,omitempty"`
+	Key      *Text         `json:"key,omitempty"`
+	Place    *record.Place `json:"place,omitempty"`
+	Detail   string        `json:"detail"`
+}
+
+func newJSONFinding(f *record.Finding) jsonFinding {
+	out := jsonFinding{Kind: f.Kind, Severity: f.Severity.String(), DB: f.DB, Keyspace: f.Keyspace, Detail: f.Detail}
+	if f.Type != 0 {
+		out.Type = f.Type.String()
+	}
+	if f.Key != nil {
+		key := Text(f.Key)
+		out.Key = &key
+	}
+	if f.Place.File != "" {
+		out.Place = &f.Place
+	}
+	return out
+}
+
+type jsonCount struct {
+	Kind     string `json:"kind"`
+	Severity string `json:"severity"`
+	Count    int64  `json:"count"`
+}
+
+type jsonResult struct {
+	Tool      string        `json:"tool"`
+	Source    string        `json:"source"`
+	Format    string        `json:"format"`
+	NowMS     int64         `json:"now_ms"`
+	Seconds   float64       `json:"seconds"`
+	Passed    bool          `json:"passed"`
+	Databases []string      `json:"databases"`
+	Records   int64         `json:"records"`
+	Elements  int64         `json:"elements"`
+	Rows      int64         `json:"rows"`
+	Entries   int64         `json:"entries"`
+	Files     int           `json:"files"`
+	Bytes     int64         `json:"bytes"`
+	Unread    []string      `json:"unread,omitempty"`
+	Counts    []jsonCount   `json:"counts"`
+	Findings  []jsonFinding `json:"findings"`
+}
+
+// JSON writes a verification as one JSON document.
+func JSON(w io.Writer, r *Result) error {
+	out := jsonResult{Tool: "kvferry " + r.Tool, Source: r.Source, Format: r.Format, NowMS: r.NowMS, Seconds: r.Seconds,
+		Passed: !r.Failed(), Databases: r.Databases, Records: r.Records, Elements: r.Elements, Rows: r.Rows,
+		Entries: r.Entries, Files: r.Files, Bytes: r.Bytes, Unread: r.Unread,
+		Counts: []jsonCount{}, Findings: []jsonFinding{}}
+	for _, c := range r.Counts {
+		out.Counts = append(out.Counts, jsonCount{c.Kind, c.Severity.String(), c.Count})
+	}
+	for i := range r.Findings {
+		out.Findings = append(out.Findings, newJSONFinding(&r.Findings[i]))
+	}
+	return indented(w, out)
+}
+
+// Findings writes a verification as text: a line for each finding, then the sum.
+func Findings(w io.Writer, r *Result) error {
+	var b strings.Builder
+	for i := range r.Findings {
+		b.WriteString(FindingLine(&r.Findings[i]))
+		b.WriteByte('\n')
+	}
+	if more := r.Total(record.Note) - int64(len(r.Findings)); more > 0 {
+		fmt.Fprintf(&b, "and %d findings more (--max-findings)\n", more)
+	}
+	for _, part := range r.Unread {
+		fmt.Fprintf(&b, "not all records could be read: %s\n", part)
+	}
+	if b.Len() > 0 {
+		b.WriteByte('\n')
+	}
+	for _, c := range r.Counts {
+		fmt.Fprintf(&b, "%8d  %-7s  %s\n", c.Count, c.Severity, c.Kind)
+	}
+	fmt.Fprintf(&b, "%s: %d records, %d elements", r.Source, r.Records, r.Elements)
+	if r.Entries > 0 {
+		fmt.Fprintf(&b, ", %d entries in %d files (%s)", r.Entries, r.Files, Bytes(r.Bytes))
+	}
+	fmt.Fprintf(&b, ": %s\n", summary(r.Verification))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// summary counts findings by severity in words.
+func summary(v *inspect.Verification) string {
+	errors := v.Total(record.Error)
+	warnings := v.Total(record.Warning) - errors
+	notes := v.Total(record.Note) - warnings - errors
+	if errors+warnings+notes == 0 {
+		return "sound"
+	}
+	var parts []string
+	for _, p := range []struct {
+		n    int64
+		name string
+	}{{errors, "error"}, {warnings, "warning"}, {notes, "note"}} {
+		if p.n > 0 {
+			parts = append(parts, plural(p.n, p.name))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func plural(n int64, name string) string {
+	if n == 1 {
+		return "1 " + name
+	}
+	return fmt.Sprintf("%d %ss", n, name)
+}
+
+// FindingLine writes a finding in one line.
+func FindingLine(f *record.Finding) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s", f.Severity, f.Kind)
+	if f.DB != "" {
+		b.WriteString(" db " + f.DB)
+	}
+	if f.Type != 0 {
+		b.WriteString(" " + f.Type.String())
+	}
+	if f.Key != nil {
+		b.WriteString(" " + record.Quote(f.Key))
+	}
+	b.WriteString(": " + f.Detail)
+	if at := Where(f); at != "" {
+		b.WriteString(" [" + at + "]")
+	}
+	return b.String()
+}
+
+// Where names the place of a finding.
+func Where(f *record.Finding) string {
+	var parts []string
+	if f.Keyspace != "" {
+		parts = append(parts, f.Keyspace)
+	}
+	if p := f.Place; p.File != "" {
+		parts = append(parts, p.File)
+		if p.Off > 0 {
+			parts = append(parts, fmt.Sprintf("offset %d", p.Off))
+		}
+		if p.Level >= 0 {
+			parts = append(parts, fmt.Sprintf("level %d", p.Level))
+		}
+		if p.Seq > 0 {
+			parts = append(parts, fmt.Sprintf("seq %d", p.Seq))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Bytes writes a number of bytes for people.
+func Bytes(n int64) string {
+	const units = "KMGTPE"
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	f, i := float64(n)/1024, 0
+	for f >= 1024 && i < len(units)-1 {
+		f /= 1024
+		i++
+	}
+	return fmt.Sprintf("%.1f %ciB", f, units[i])
+}

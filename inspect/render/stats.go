@@ -1,0 +1,317 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"kvferry/inspect"
+	"kvferry/record"
+)
+
+// table prints columns, aligned to the right but for a last one of text.
+type table struct {
+	w    *tabwriter.Writer
+	text bool
+}
+
+func newTable(w io.Writer, columns ...string) *table {
+	t := &table{w: tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)}
+	switch columns[len(columns)-1] {
+	case "key", "prefix", "codecs":
+		t.text = true
+	}
+	t.row(columns)
+	return t
+}
+
+func (t *table) row(cells []string) {
+	if last := len(cells) - 1; t.text {
+		fmt.Fprintf(t.w, "%s\t  %s\n", strings.Join(cells[:last], "\t"), cells[last])
+		return
+	}
+	fmt.Fprintln(t.w, strings.Join(cells, "\t")+"\t")
+}
+
+func (t *table) add(cells ...any) {
+	texts := make([]string, len(cells))
+	for i, c := range cells {
+		texts[i] = fmt.Sprint(c)
+	}
+	t.row(texts)
+}
+
+// Stats prints what is in a dataset as tables.
+func Stats(w io.Writer, s *inspect.Stats) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, %s\n\n", s.Format, plural(int64(len(s.Databases)), "database"))
+	typesTable(&b, s)
+	distributions(&b, s)
+	expiryTable(&b, s)
+	bigTable(&b, "Largest by bytes", s.TopBytes)
+	bigTable(&b, "Largest by elements", s.TopElements)
+	prefixTable(&b, s)
+	garbageTable(&b, s)
+	filesTable(&b, s)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func typesTable(b *strings.Builder, s *inspect.Stats) {
+	t := newTable(b, "db", "type", "records", "elements", "bytes", "on disk", "expiring", "expired")
+	shared := false
+	var sum inspect.TypeStats
+	for _, c := range s.Types {
+		disk := Bytes(c.Disk)
+		if c.Shared {
+			disk, shared = disk+"*", true
+		}
+		t.add(c.DB, c.Type, c.Records, c.Elements, Bytes(c.Bytes), disk, c.Expiring, c.Expired)
+		sum.Records += c.Records
+		sum.Elements += c.Elements
+		sum.Bytes += c.Bytes
+		sum.Expiring += c.Expiring
+		sum.Expired += c.Expired
+	}
+	t.add("", "all", sum.Records, sum.Elements, Bytes(sum.Bytes), "", sum.Expiring, sum.Expired)
+	t.w.Flush()
+	if shared {
+		b.WriteString("* of files that hold other types too\n")
+	}
+}
+
+func distributions(b *strings.Builder, s *inspect.Stats) {
+	b.WriteString("\nSizes of records (bytes, elements; quantiles within 1.6 %)\n")
+	t := newTable(b, "db", "type", "p50", "p99", "max", "elements p50", "p99", "max", "key p50", "max")
+	for _, c := range s.Types {
+		t.add(c.DB, c.Type, Bytes(c.Sizes.P50), Bytes(c.Sizes.P99), Bytes(c.Sizes.Max),
+			c.Lengths.P50, c.Lengths.P99, c.Lengths.Max, c.KeySizes.P50, c.KeySizes.Max)
+	}
+	t.w.Flush()
+}
+
+func expiryTable(b *strings.Builder, s *inspect.Stats) {
+	b.WriteString("\nExpiry\n")
+	t := newTable(b, "", "records")
+	for _, e := range s.Expiry {
+		if e.Records > 0 {
+			t.add(e.Name, e.Records)
+		}
+	}
+	t.w.Flush()
+}
+
+func bigTable(b *strings.Builder, title string, keys []inspect.BigKey) {
+	if len(keys) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s\n", title)
+	t := newTable(b, "bytes", "elements", "db", "type", "key")
+	for _, k := range keys {
+		t.add(Bytes(k.Bytes), k.Elements, k.DB, k.Type, cell(record.Quote(k.Key)))
+	}
+	t.w.Flush()
+}
+
+// cell keeps a quoted text from being mistaken for columns.
+func cell(s string) string { return strings.ReplaceAll(s, "\t", `\t`) }
+
+func prefixTable(b *strings.Builder, s *inspect.Stats) {
+	if len(s.Prefixes) == 0 {
+		return
+	}
+	b.WriteString("\nPrefixes\n")
+	t := newTable(b, "records", "elements", "bytes", "prefix")
+	for _, p := range s.Prefixes {
+		name := cell(record.Quote(p.Prefix))
+		if len(p.Prefix) == 0 {
+			name = "(none)"
+		}
+		t.add(p.Records, p.Elements, Bytes(p.Bytes), name)
+	}
+	if m := s.MorePrefixes; m.Records > 0 {
+		t.add(m.Records, m.Elements, Bytes(m.Bytes), "(others)")
+	}
+	t.w.Flush()
+	if s.PrefixMisses > 0 {
+		fmt.Fprintf(b, "too many prefixes to count: each line may lack up to %s\n", Bytes(s.PrefixMisses))
+	}
+}
+
+func garbageTable(b *strings.Builder, s *inspect.Stats) {
+	if len(s.Garbage) == 0 {
+		return
+	}
+	b.WriteString("\nRows\n")
+	t := newTable(b, "keyspace", "entries", "live", "expired", "stale", "deleted", "orphan", "malformed",
+		"superseded", "tombstones", "on disk", "to free")
+	var freed int64
+	for i := range s.Garbage {
+		g := &s.Garbage[i]
+		t.add(g.Keyspace, g.Entries, g.Live(), g.Rows[record.Expired], g.Rows[record.Stale], g.Rows[record.Deleted],
+			g.Rows[record.Orphan], g.Rows[record.Malformed], g.Superseded+g.RangeDeleted+g.Folded, g.Tombstones,
+			Bytes(g.Bytes), Bytes(g.Freed))
+		freed += g.Freed
+	}
+	t.w.Flush()
+	fmt.Fprintf(b, "a conversion would free about %s\n", Bytes(freed))
+}
+
+func filesTable(b *strings.Builder, s *inspect.Stats) {
+	f := &s.Files
+	if len(f.Levels) == 0 && f.Logs.Files == 0 {
+		return
+	}
+	b.WriteString("\nFiles\n")
+	t := newTable(b, "keyspace", "level", "files", "bytes", "entries", "tombstones", "codecs")
+	for _, l := range f.Levels {
+		entries := fmt.Sprint(l.Entries)
+		if l.Unknown > 0 {
+			entries = "unknown"
+		}
+		t.add(l.Keyspace, l.Level, l.Files, Bytes(l.Bytes), entries, l.Deletes, strings.Join(l.Codecs, "+"))
+	}
+	if f.Logs.Files > 0 {
+		t.add("logs", "", f.Logs.Files, Bytes(f.Logs.Bytes), "", "", "")
+	}
+	t.w.Flush()
+}
+
+// The JSON form of statistics. Its names are part of the interface.
+type (
+	jsonStats struct {
+		Format       string        `json:"format"`
+		NowMS        int64         `json:"now_ms"`
+		Databases    []string      `json:"databases"`
+		Types        []jsonType    `json:"types"`
+		Expiry       []jsonBucket  `json:"expiry"`
+		TopBytes     []jsonBig     `json:"top_by_bytes"`
+		TopElements  []jsonBig     `json:"top_by_elements"`
+		Prefixes     []jsonPrefix  `json:"prefixes"`
+		MorePrefixes jsonPrefix    `json:"more_prefixes"`
+		PrefixMisses int64         `json:"prefix_bytes_missed_at_most"`
+		Rows         []jsonGarbage `json:"rows"`
+		Freed        int64         `json:"bytes_to_free"`
+		Levels       []jsonLevel   `json:"levels"`
+		Logs         jsonLevel     `json:"logs"`
+	}
+	jsonType struct {
+		DB       string               `json:"db"`
+		Type     string               `json:"type"`
+		Records  int64                `json:"records"`
+		Elements int64                `json:"elements"`
+		Bytes    int64                `json:"bytes"`
+		Disk     int64                `json:"bytes_on_disk"`
+		Shared   bool                 `json:"files_shared_with_other_types"`
+		Expiring int64                `json:"expiring"`
+		Expired  int64                `json:"expired"`
+		Sizes    inspect.Distribution `json:"record_bytes"`
+		Lengths  inspect.Distribution `json:"record_elements"`
+		KeySizes inspect.Distribution `json:"key_bytes"`
+	}
+	jsonBucket struct {
+		Name    string `json:"name"`
+		BelowMS int64  `json:"below_ms,omitempty"`
+		Records int64  `json:"records"`
+	}
+	jsonBig struct {
+		DB       string `json:"db"`
+		Type     string `json:"type"`
+		Key      Text   `json:"key"`
+		Bytes    int64  `json:"bytes"`
+		Elements int64  `json:"elements"`
+		ExpireMS int64  `json:"expire_at_ms"`
+	}
+	jsonPrefix struct {
+		Prefix   *Text `json:"prefix,omitempty"`
+		Records  int64 `json:"records"`
+		Elements int64 `json:"elements"`
+		Bytes    int64 `json:"bytes"`
+	}
+	jsonGarbage struct {
+		Keyspace     string           `json:"keyspace"`
+		Entries      int64            `json:"entries"`
+		Visible      int64            `json:"visible"`
+		Superseded   int64            `json:"superseded"`
+		Tombstones   int64            `json:"tombstones"`
+		RangeDeleted int64            `json:"range_deleted"`
+		Folded       int64            `json:"folded"`
+		Live         int64            `json:"live"`
+		Classes      map[string]int64 `json:"classes"`
+		Disk         int64            `json:"bytes_on_disk"`
+		Freed        int64            `json:"bytes_to_free"`
+	}
+	jsonLevel struct {
+		Keyspace string   `json:"keyspace,omitempty"`
+		Level    int      `json:"level"`
+		Files    int      `json:"files"`
+		Bytes    int64    `json:"bytes"`
+		Entries  int64    `json:"entries"`
+		Deletes  int64    `json:"tombstones"`
+		Unknown  int      `json:"files_without_counts"`
+		Codecs   []string `json:"codecs"`
+	}
+)
+
+// StatsJSON prints what is in a dataset as one JSON document.
+func StatsJSON(w io.Writer, s *inspect.Stats) error { return indented(w, newJSONStats(s)) }
+
+func newJSONStats(s *inspect.Stats) *jsonStats {
+	out := &jsonStats{Format: s.Format, NowMS: s.NowMS, Databases: s.Databases, Types: []jsonType{}, Expiry: []jsonBucket{},
+		TopBytes: bigKeys(s.TopBytes), TopElements: bigKeys(s.TopElements), Prefixes: []jsonPrefix{},
+		MorePrefixes: newJSONPrefix(&s.MorePrefixes), PrefixMisses: s.PrefixMisses, Rows: []jsonGarbage{},
+		Levels: []jsonLevel{}, Logs: newJSONLevel(&s.Files.Logs)}
+	out.MorePrefixes.Prefix = nil
+	for _, t := range s.Types {
+		out.Types = append(out.Types, jsonType{t.DB, t.Type.String(), t.Records, t.Elements, t.Bytes, t.Disk, t.Shared,
+			t.Expiring, t.Expired, t.Sizes, t.Lengths, t.KeySizes})
+	}
+	for _, e := range s.Expiry {
+		out.Expiry = append(out.Expiry, jsonBucket{e.Name, e.Below.Milliseconds(), e.Records})
+	}
+	for i := range s.Prefixes {
+		out.Prefixes = append(out.Prefixes, newJSONPrefix(&s.Prefixes[i]))
+	}
+	for i := range s.Garbage {
+		out.Rows = append(out.Rows, newJSONGarbage(&s.Garbage[i]))
+		out.Freed += s.Garbage[i].Freed
+	}
+	for i := range s.Files.Levels {
+		out.Levels = append(out.Levels, newJSONLevel(&s.Files.Levels[i]))
+	}
+	return out
+}
+
+func bigKeys(keys []inspect.BigKey) []jsonBig {
+	out := []jsonBig{}
+	for _, k := range keys {
+		out = append(out, jsonBig{k.DB, k.Type.String(), k.Key, k.Bytes, k.Elements, k.ExpireMS})
+	}
+	return out
+}
+
+func newJSONPrefix(p *inspect.PrefixStats) jsonPrefix {
+	prefix := Text(p.Prefix)
+	return jsonPrefix{&prefix, p.Records, p.Elements, p.Bytes}
+}
+
+func newJSONGarbage(g *inspect.Garbage) jsonGarbage {
+	out := jsonGarbage{Keyspace: g.Keyspace, Entries: g.Entries, Visible: g.Visible, Superseded: g.Superseded,
+		Tombstones: g.Tombstones, RangeDeleted: g.RangeDeleted, Folded: g.Folded, Live: g.Live(),
+		Classes: make(map[string]int64), Disk: g.Bytes, Freed: g.Freed}
+	for c, n := range g.Rows {
+		if n > 0 {
+			out.Classes[record.Class(c).String()] = n
+		}
+	}
+	return out
+}
+
+func newJSONLevel(l *inspect.LevelStats) jsonLevel {
+	out := jsonLevel{l.Keyspace, l.Level, l.Files, l.Bytes, l.Entries, l.Deletes, l.Unknown, l.Codecs}
+	if out.Codecs == nil {
+		out.Codecs = []string{}
+	}
+	return out
+}

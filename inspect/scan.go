@@ -1,0 +1,264 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"kvferry/format"
+	"kvferry/record"
+)
+
+const (
+	defaultMemory = 128 << 20
+	// spanBytes is about how much of a source one span stands for; the number of spans depends on the
+	// source alone.
+	spanBytes = 64 << 20
+	maxSpans  = 64
+	// batchLen is how many elements are read at once.
+	batchLen = 256
+	// checkEvery is how many records or batches pass between looks at the context.
+	checkEvery = 256
+)
+
+// Scan is one pass over the records of a source.
+type Scan struct {
+	Source    format.Source
+	Selection *Selection // nil: the zero Selection
+	Now       time.Time
+	Workers   int    // 0 means 1; results do not depend on it
+	Memory    int64  // bytes that may be buffered; 0 means 128 MiB
+	TempDir   string // takes spools; "" means os.TempDir
+	Ledger    *record.Ledger
+	Report    func(record.Finding)
+	// Deep asks the format for findings about every element.
+	Deep bool
+}
+
+// Part is what one reader of a scan reads.
+type Part struct {
+	DB    string
+	Types record.TypeSet
+	Span  format.Span
+}
+
+// String names the part for people.
+func (p Part) String() string {
+	s := fmt.Sprintf("database %s, %s", p.DB, p.Types)
+	if p.Span.Lo != nil {
+		s += ", keys from " + record.Quote(p.Span.Lo)
+	}
+	if p.Span.Hi != nil {
+		s += ", keys before " + record.Quote(p.Span.Hi)
+	}
+	return s
+}
+
+// visitor takes the records of one part. merge is called when the part is done, for one part at a time.
+type visitor interface {
+	begin(h *record.Header)
+	elements(h *record.Header, batch []record.Element)
+	end(h *record.Header)
+	merge()
+}
+
+// skipper is a visitor that wants to know what is left out.
+type skipper interface {
+	skip(h *record.Header, c record.Class)
+}
+
+func (s *Scan) selection() *Selection {
+	if s.Selection == nil {
+		return new(Selection)
+	}
+	return s.Selection
+}
+
+func (s *Scan) memory() int64 {
+	if s.Memory <= 0 {
+		return defaultMemory
+	}
+	return s.Memory
+}
+
+func (s *Scan) workers() int { return max(1, s.Workers) }
+
+// databases returns the databases that are selected.
+func (s *Scan) databases() ([]string, error) {
+	return s.selection().SelectDBs(s.Source.Databases())
+}
+
+// types returns the types of a database that are selected.
+func (s *Scan) types(db string) record.TypeSet {
+	t := s.Source.Types(db)
+	if f := s.selection().Types; f != 0 {
+		t &= f
+	}
+	return t
+}
+
+// parts cuts the source into what can be read on its own: types that share no keyspace, in spans.
+func (s *Scan) parts() ([]Part, error) {
+	dbs, err := s.databases()
+	if err != nil {
+		return nil, err
+	}
+	var out []Part
+	for _, db := range dbs {
+		for _, types := range groups(s.Source, db, s.types(db)) {
+			n := min(max(s.Source.Size(db, types)/spanBytes, 1), maxSpans)
+			spans, err := s.Source.Split(db, types, int(n))
+			if err != nil {
+				return nil, err
+			}
+			for _, span := range spans {
+				out = append(out, Part{db, types, span})
+			}
+		}
+	}
+	return out, nil
+}
+
+// groups partitions types so that those of different groups share no keyspace: reading one group does
+// not read the rows of another. Where tells which keyspaces a type has rows in.
+func groups(src format.Source, db string, types record.TypeSet) []record.TypeSet {
+	shared := make(map[string]record.TypeSet)
+	for _, r := range src.Where(db, []byte("x")) {
+		if r.Type == 0 {
+			return someTypes(types)
+		}
+		shared[r.Keyspace] |= record.Of(r.Type)
+	}
+	var out []record.TypeSet
+	for rest := types; rest != 0; {
+		group := record.Of(rest.Types()[0])
+		for again := true; again; {
+			again = false
+			for _, ts := range shared {
+				if ts&group != 0 && ts&^group != 0 {
+					group |= ts
+					again = true
+				}
+			}
+		}
+		out = append(out, group&types)
+		rest &^= group
+	}
+	return out
+}
+
+func someTypes(t record.TypeSet) []record.TypeSet {
+	if t == 0 {
+		return nil
+	}
+	return []record.TypeSet{t}
+}
+
+// open returns a reader of a part, selected.
+func (s *Scan) open(ctx context.Context, p Part) (*selected, error) {
+	r, err := s.Source.Records(ctx, p.DB, p.Types, p.Span, s.env())
+	if err != nil {
+		return nil, err
+	}
+	return s.selection().apply(r, s.memory()/8/int64(s.workers()), s.TempDir), nil
+}
+
+func (s *Scan) env() *format.Env {
+	return &format.Env{Now: s.Now, Memory: s.memory() / 2 / int64(s.workers()), TempDir: s.TempDir, Ledger: s.Ledger,
+		Report: s.Report, Deep: s.Deep}
+}
+
+// run reads all parts, several at a time. It stops at the first error.
+func (s *Scan) run(ctx context.Context, visit func(Part) visitor) error {
+	parts, err := s.parts()
+	if err != nil {
+		return err
+	}
+	return s.runParts(ctx, parts, func(ctx context.Context, p Part) (func(), error) {
+		v := visit(p)
+		return v.merge, s.visit(ctx, p, v)
+	})
+}
+
+// runParts calls do for each part on as many workers as the scan has, and what do returns under a lock.
+func (s *Scan) runParts(ctx context.Context, parts []Part, do func(context.Context, Part) (func(), error)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	queue := make(chan Part, len(parts))
+	for _, p := range parts {
+		queue <- p
+	}
+	close(queue)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range min(s.workers(), len(parts)) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for p := range queue {
+				if ctx.Err() != nil {
+					return
+				}
+				merge, err := do(ctx, p)
+				if err != nil {
+					cancel(err)
+					return
+				}
+				mu.Lock()
+				merge()
+				mu.Unlock()
+			}
+		}()
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+// visit reads one part.
+func (s *Scan) visit(ctx context.Context, p Part, v visitor) (err error) {
+	r, err := s.open(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	if k, ok := v.(skipper); ok {
+		r.skipped = k.skip
+	}
+	batch := make([]record.Element, batchLen)
+	for n := 1; ; n++ {
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		h, err := r.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		v.begin(h)
+		if err := visitElements(ctx, r, h, batch, v); err != nil {
+			return err
+		}
+		v.end(h)
+	}
+}
+
+func visitElements(ctx context.Context, r record.Reader, h *record.Header, batch []record.Element, v visitor) error {
+	for n := 1; ; n++ {
+		got, err := r.Read(batch)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		v.elements(h, batch[:got])
+	}
+}

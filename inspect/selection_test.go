@@ -1,0 +1,107 @@
+package inspect
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"kvferry/record"
+)
+
+func TestSelection(t *testing.T) {
+	ms := now.UnixMilli()
+	src := newFake(
+		rec(record.String, "s", value("12345")),
+		rec(record.String, "old", value("x")).expires(ms-1),
+		rec(record.String, "soon", value("x")).expires(ms+1000),
+		rec(record.String, "late", value("x")).expires(ms+1_000_000),
+		rec(record.Hash, "h", pair("a", "1"), pair("b", "2"), pair("c", "3"), pair("d", "4")),
+		rec(record.List, "l", value("aa"), value("bb")),
+	)
+	for _, c := range []struct {
+		name string
+		sel  Selection
+		want []string
+	}{
+		{"all", Selection{}, []string{"h: a1 b2 c3 d4", "l: aa bb", "late: x", "s: 12345", "soon: x"}},
+		{"expired too", Selection{KeepExpired: true}, []string{"h: a1 b2 c3 d4", "l: aa bb", "late: x", "old: x", "s: 12345", "soon: x"}},
+		{"from", Selection{ExpireFrom: ms + 1000}, []string{"late: x", "soon: x"}},
+		{"to", Selection{ExpireTo: ms + 1_000_000}, []string{"soon: x"}},
+		{"window", Selection{ExpireFrom: ms + 1001, ExpireTo: ms + 1_000_001}, []string{"late: x"}},
+		{"elements", Selection{MinElements: 2}, []string{"h: a1 b2 c3 d4", "l: aa bb"}},
+		{"more elements than one batch", Selection{MinElements: 4}, []string{"h: a1 b2 c3 d4"}},
+		{"more than there are", Selection{MinElements: 5}, nil},
+		{"bytes", Selection{MinBytes: 5}, []string{"h: a1 b2 c3 d4", "l: aa bb", "late: x", "s: 12345", "soon: x"}},
+		{"more bytes", Selection{MinBytes: 6}, []string{"h: a1 b2 c3 d4", "s: 12345"}},
+		{"both", Selection{MinBytes: 6, MinElements: 2}, []string{"h: a1 b2 c3 d4"}},
+	} {
+		s := scanOf(src)
+		s.Selection = &c.sel
+		got := keysOf(t, s)
+		if slices.Sort(got); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+		if c.sel.Everything() != (c.name == "all" || c.name == "expired too") {
+			t.Errorf("%s: Everything is %v", c.name, c.sel.Everything())
+		}
+	}
+}
+
+// What a selection leaves out is Filtered in the ledger, what it takes is not.
+func TestSelectionSettles(t *testing.T) {
+	src := newFake(rec(record.Set, "small", member("a")), rec(record.Set, "big", member("a"), member("b")),
+		rec(record.Set, "old", member("a")).expires(1))
+	s := scanOf(src)
+	s.Selection, s.Ledger = &Selection{MinElements: 2}, new(record.Ledger)
+	keysOf(t, s)
+	rows := s.Ledger.Snapshot()["fake"].Rows
+	if rows[record.Filtered] != 1 || rows[record.Copied] != 1 || rows[record.Expired] != 1 {
+		t.Errorf("rows by class: %v", rows)
+	}
+}
+
+// A held record of any size comes through whole, in its order, whatever has to go to disk.
+func TestSelectionHoldsGiants(t *testing.T) {
+	var elems []record.Element
+	want := "l:"
+	for i := range 5000 {
+		v := fmt.Sprintf("value-%d", i*7919%5000)
+		elems = append(elems, value(v))
+		want += " " + v
+	}
+	s := scanOf(newFake(rec(record.List, "l", elems...)))
+	s.Selection, s.Memory, s.TempDir = &Selection{MinElements: 4990}, 1<<16, t.TempDir()
+	if got := keysOf(t, s); len(got) != 1 || got[0] != want {
+		t.Errorf("a held list of 5000 comes out changed (%d records)", len(got))
+	}
+}
+
+// A sample takes the same keys everywhere, about one in so many.
+func TestSample(t *testing.T) {
+	var all []fakeRecord
+	for i := range 3000 {
+		all = append(all, rec(record.String, fmt.Sprintf("key:%d", i), value("v")))
+	}
+	a, b := scanOf(newFake(all...)), scanOf(newFake(all[:1500]...))
+	a.Selection, b.Selection = &Selection{Sample: 10}, &Selection{Sample: 10}
+	ka, kb := keysOf(t, a), keysOf(t, b)
+	if len(ka) < 200 || len(ka) > 400 {
+		t.Errorf("one in 10 of 3000 are %d", len(ka))
+	}
+	for _, k := range kb {
+		if !slices.Contains(ka, k) {
+			t.Errorf("%s is in the sample of a part only", k)
+		}
+	}
+}
+
+func TestSelectionValidate(t *testing.T) {
+	for _, s := range []Selection{{ExpireFrom: 5, ExpireTo: 5}, {MinBytes: -1}, {MinElements: -1}} {
+		if s.Validate() == nil {
+			t.Errorf("%+v is valid", s)
+		}
+	}
+	if err := (&Selection{ExpireFrom: 5}).Validate(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,256 @@
+package inspect
+
+import (
+	"context"
+	"time"
+
+	"kvferry/record"
+)
+
+// StatsOptions says what to count.
+type StatsOptions struct {
+	Scan      Scan
+	Stores    *Stores // for the files; nil leaves them out
+	Top       int     // how many big keys and prefixes are listed
+	Delimiter string  // between the parts of a key; "" counts no prefixes
+	Depth     int     // how many parts make a prefix; 0 means 1
+}
+
+// Stats is what is in a dataset.
+type Stats struct {
+	Format      string
+	Databases   []string
+	NowMS       int64
+	Types       []TypeStats // by database, then type
+	Expiry      []ExpiryBucket
+	TopBytes    []BigKey
+	TopElements []BigKey
+	Prefixes    []PrefixStats
+	// MorePrefixes sums up those that are not listed. When there were more than could be counted,
+	// each line may lack up to PrefixMisses bytes.
+	MorePrefixes PrefixStats
+	PrefixMisses int64
+	Garbage      []Garbage
+	Files        FileStats
+}
+
+// TypeStats is what there is of one type in one database.
+type TypeStats struct {
+	DB       string
+	Type     record.Type
+	Records  int64
+	Elements int64
+	Bytes    int64 // logical: keys, names and values, 8 for a score
+	Disk     int64 // of the files that hold the type; shared ones count for each, see Shared
+	Shared   bool
+	Expiring int64
+	Expired  int64 // have expired and are not counted above
+	Sizes    Distribution
+	Lengths  Distribution
+	KeySizes Distribution
+}
+
+// ExpiryBucket counts records by how long they have left.
+type ExpiryBucket struct {
+	Name    string
+	Below   time.Duration // 0: no bound
+	Records int64
+}
+
+const day = 24 * time.Hour
+
+// expiryBuckets are the bounds of the expiry histogram; "expired" comes before and "never" after them.
+var expiryBuckets = []ExpiryBucket{
+	{Name: "within an hour", Below: time.Hour}, {Name: "within a day", Below: day},
+	{Name: "within a week", Below: 7 * day}, {Name: "within 30 days", Below: 30 * day},
+	{Name: "within 90 days", Below: 90 * day}, {Name: "within a year", Below: 365 * day}, {Name: "later"},
+}
+
+// Collect counts in one pass.
+func Collect(ctx context.Context, o *StatsOptions) (*Stats, error) {
+	scan := o.Scan
+	if scan.Ledger == nil {
+		scan.Ledger = new(record.Ledger)
+	}
+	all := newStatsVisitor(o, "")
+	err := scan.run(ctx, func(p Part) visitor {
+		v := newStatsVisitor(o, p.DB)
+		v.into = all
+		return v
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := all.stats(o)
+	s.Garbage = garbage(scan.Source, scan.Ledger)
+	if o.Stores != nil {
+		s.Files = fileStats(scan.Source, o.Stores)
+	}
+	return s, nil
+}
+
+// typeCount counts one type.
+type typeCount struct {
+	records, elements, bytes, expiring, expired int64
+	sizes, lengths, keySizes                    Histogram
+}
+
+func (c *typeCount) merge(d *typeCount) {
+	c.records += d.records
+	c.elements += d.elements
+	c.bytes += d.bytes
+	c.expiring += d.expiring
+	c.expired += d.expired
+	c.sizes.Merge(&d.sizes)
+	c.lengths.Merge(&d.lengths)
+	c.keySizes.Merge(&d.keySizes)
+}
+
+// statsVisitor counts the records of a part.
+type statsVisitor struct {
+	now             int64
+	types           map[record.Part]*typeCount
+	cur             *typeCount
+	curPart         record.Part
+	big             BigKey
+	byBytes, byElem top
+	prefixes        *prefixes
+	expiry          []int64 // expired, the buckets, never
+	into            *statsVisitor
+	db              string
+}
+
+func newStatsVisitor(o *StatsOptions, db string) *statsVisitor {
+	return &statsVisitor{
+		now:      o.Scan.Now.UnixMilli(),
+		types:    make(map[record.Part]*typeCount),
+		byBytes:  top{n: o.Top, measure: func(k *BigKey) int64 { return k.Bytes }},
+		byElem:   top{n: o.Top, measure: func(k *BigKey) int64 { return k.Elements }},
+		prefixes: newPrefixes(o.Delimiter, o.Depth),
+		expiry:   make([]int64, len(expiryBuckets)+2),
+		db:       db,
+	}
+}
+
+func (v *statsVisitor) count(p record.Part) *typeCount {
+	if v.cur == nil || v.curPart != p {
+		v.curPart = p
+		if v.cur = v.types[p]; v.cur == nil {
+			v.cur = new(typeCount)
+			v.types[p] = v.cur
+		}
+	}
+	return v.cur
+}
+
+func (v *statsVisitor) begin(h *record.Header) {
+	v.big = BigKey{DB: v.db, Type: h.Type, Key: h.Key, Bytes: int64(len(h.Key)), ExpireMS: h.ExpireMS}
+}
+
+func (v *statsVisitor) elements(h *record.Header, batch []record.Element) {
+	v.big.Elements += int64(len(batch))
+	for i := range batch {
+		v.big.Bytes += int64(len(batch[i].Name) + len(batch[i].Value))
+	}
+	if h.Type == record.ZSet {
+		v.big.Bytes += 8 * int64(len(batch))
+	}
+}
+
+func (v *statsVisitor) end(h *record.Header) {
+	b := &v.big
+	if b.Elements == 0 && h.Type != record.Stream {
+		return
+	}
+	c := v.count(record.Part{DB: v.db, Type: h.Type})
+	c.records++
+	c.elements += b.Elements
+	c.bytes += b.Bytes
+	c.sizes.Add(b.Bytes)
+	c.lengths.Add(b.Elements)
+	c.keySizes.Add(int64(len(h.Key)))
+	if h.ExpireMS != 0 {
+		c.expiring++
+	}
+	v.expiry[v.bucket(h)]++
+	v.byBytes.add(b)
+	v.byElem.add(b)
+	v.prefixes.add(h.Key, b.Elements, b.Bytes)
+}
+
+// bucket returns the index in expiry of a record.
+func (v *statsVisitor) bucket(h *record.Header) int {
+	if h.ExpireMS == 0 {
+		return len(v.expiry) - 1
+	}
+	if h.Expired {
+		return 0
+	}
+	left := h.ExpireMS - v.now
+	for i, b := range expiryBuckets {
+		if b.Below == 0 || left < b.Below.Milliseconds() {
+			return 1 + i
+		}
+	}
+	return len(expiryBuckets)
+}
+
+// skip counts a record that is left out.
+func (v *statsVisitor) skip(h *record.Header, c record.Class) {
+	if c == record.Expired {
+		v.count(record.Part{DB: v.db, Type: h.Type}).expired++
+		v.expiry[0]++
+	}
+}
+
+func (v *statsVisitor) merge() {
+	for p, c := range v.types {
+		v.into.count(p).merge(c)
+	}
+	v.into.byBytes.merge(&v.byBytes)
+	v.into.byElem.merge(&v.byElem)
+	v.into.prefixes.merge(v.prefixes)
+	for i, n := range v.expiry {
+		v.into.expiry[i] += n
+	}
+}
+
+// stats makes the result.
+func (v *statsVisitor) stats(o *StatsOptions) *Stats {
+	src := o.Scan.Source
+	s := &Stats{Format: src.Format().Name(), Databases: src.Databases(), NowMS: v.now,
+		TopBytes: v.byBytes.list(), TopElements: v.byElem.list(), PrefixMisses: v.prefixes.misses}
+	for _, db := range s.Databases {
+		for t := record.String; int(t) < record.NumTypes; t++ {
+			if c := v.types[record.Part{DB: db, Type: t}]; c != nil {
+				s.Types = append(s.Types, c.stats(o, db, t))
+			}
+		}
+	}
+	s.Expiry = append(s.Expiry, ExpiryBucket{Name: "expired", Records: v.expiry[0]})
+	for i, b := range expiryBuckets {
+		b.Records = v.expiry[1+i]
+		s.Expiry = append(s.Expiry, b)
+	}
+	s.Expiry = append(s.Expiry, ExpiryBucket{Name: "never", Records: v.expiry[len(v.expiry)-1]})
+	s.MorePrefixes = v.prefixes.folded
+	for i, p := range v.prefixes.sorted() {
+		if i < o.Top {
+			s.Prefixes = append(s.Prefixes, *p)
+		} else {
+			s.MorePrefixes.add(p)
+		}
+	}
+	return s
+}
+
+func (c *typeCount) stats(o *StatsOptions, db string, t record.Type) TypeStats {
+	s := TypeStats{DB: db, Type: t, Records: c.records, Elements: c.elements, Bytes: c.bytes, Expiring: c.expiring,
+		Expired: c.expired, Sizes: c.sizes.Distribution(), Lengths: c.lengths.Distribution(), KeySizes: c.keySizes.Distribution()}
+	src := o.Scan.Source
+	s.Disk = src.Size(db, record.Of(t))
+	for _, g := range groups(src, db, src.Types(db)) {
+		s.Shared = s.Shared || g.Has(t) && g != record.Of(t)
+	}
+	return s
+}

@@ -1,0 +1,174 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"kvferry/format"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Stores remembers the stores that a source opens, which its format does not show.
+type Stores struct {
+	Root string // directory of the dataset
+	mu   sync.Mutex
+	list []StoreDir
+}
+
+// StoreDir is an open store and its directory relative to the dataset.
+type StoreDir struct {
+	Dir string
+	store.Store
+}
+
+// Opener returns an opener that remembers what it opens, and reports findings with the store's directory.
+func (s *Stores) Opener(open store.Opener) store.Opener {
+	return func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
+		opts := *o
+		rel := s.relative(dir)
+		if report := o.Report; report != nil {
+			opts.Report = func(f record.Finding) {
+				f.Place.File = placed(rel, f.Place.File)
+				report(f)
+			}
+		}
+		st, err := open(ctx, dir, &opts)
+		if err != nil {
+			return nil, err
+		}
+		s.add(StoreDir{rel, st})
+		return st, nil
+	}
+}
+
+func (s *Stores) add(d StoreDir) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = append(s.list, d)
+}
+
+// All lists the stores that were opened.
+func (s *Stores) All() []StoreDir {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]StoreDir(nil), s.list...)
+}
+
+// relative makes a path relative to the dataset, when it is below it.
+func (s *Stores) relative(path string) string {
+	rel, err := filepath.Rel(s.Root, path)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return filepath.ToSlash(path)
+	}
+	return filepath.ToSlash(rel)
+}
+
+// placed puts a store's directory before the name of one of its files.
+func placed(dir, file string) string {
+	if file == "" || filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.ToSlash(filepath.Join(dir, file))
+}
+
+// Owner returns the database and name of a keyspace of a store; ok is false when the source does not
+// show it as it is.
+func Owner(src format.Source, ks store.Keyspace) (db, name string, ok bool) {
+	for _, k := range src.Keyspaces() {
+		if k.Keyspace == ks {
+			return k.DB, k.Name, true
+		}
+	}
+	return "", "", false
+}
+
+// standIns opens stores that cannot be opened as empty ones, so that the rest of a dataset can be
+// verified, and reports why.
+type standIns struct {
+	stores *Stores
+	report func(record.Finding)
+	// keyspaces says which keyspaces the store at a directory has, as far as that can be seen.
+	keyspaces func(dir string) []format.KeyspaceEvidence
+}
+
+func (s *standIns) opener(open store.Opener) store.Opener {
+	return func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
+		st, err := open(ctx, dir, o)
+		var live *store.LiveError
+		switch {
+		case err == nil:
+			return st, nil
+		case ctx.Err() != nil, errors.As(err, &live), isAbsent(dir),
+			errors.Is(err, store.ErrNotStore) && !hasTables(dir):
+			return nil, err
+		}
+		s.report(s.finding(dir, err))
+		return s.empty(dir, o), nil
+	}
+}
+
+// finding turns the error of opening a store into a finding.
+func (s *standIns) finding(dir string, err error) record.Finding {
+	f := record.Finding{Kind: record.FindUnreadableStore, Severity: record.Error, Detail: err.Error(),
+		Place: record.Place{File: s.stores.relative(dir), Level: -1}}
+	var path *fs.PathError
+	var c *record.CorruptError
+	switch {
+	case errors.Is(err, store.ErrNotStore):
+		f.Kind, f.Place.File = record.FindMissingFile, placed(f.Place.File, "CURRENT")
+	case errors.Is(err, fs.ErrNotExist) && errors.As(err, &path):
+		f.Kind, f.Place.File = record.FindMissingFile, s.stores.relative(path.Path)
+	case errors.As(err, &c) && c.File != "":
+		f.Kind, f.Place.File, f.Place.Off = record.FindDamagedFile, s.stores.relative(c.File), c.Off
+		if c.Field == "file size" {
+			f.Kind = record.FindFileSize
+		}
+	}
+	return f
+}
+
+// isAbsent reports whether there is no such directory: the format knows whether there should be.
+func isAbsent(dir string) bool {
+	_, err := os.Stat(dir)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// hasTables reports whether a directory without CURRENT was a database once.
+func hasTables(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		switch ext := filepath.Ext(e.Name()); {
+		case ext == ".sst", ext == ".ldb", strings.HasPrefix(e.Name(), "MANIFEST-"):
+			return true
+		}
+	}
+	return false
+}
+
+// empty makes a store without rows, with the keyspaces that the one at dir has.
+func (s *standIns) empty(dir string, o *store.Options) store.Store {
+	out := new(emptyStore)
+	evidence := []format.KeyspaceEvidence{{Name: "default", Comparer: store.Bytewise.Name}}
+	if found := s.keyspaces(dir); len(found) > 0 {
+		evidence = found
+	}
+	for _, k := range evidence {
+		ks := &emptyKeyspace{name: k.Name, cmp: &store.Bytewise}
+		for i := range o.Comparers {
+			if o.Comparers[i].Name == k.Comparer {
+				ks.cmp = &o.Comparers[i]
+			}
+		}
+		out.keyspaces = append(out.keyspaces, ks)
+	}
+	return out
+}

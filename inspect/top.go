@@ -1,0 +1,74 @@
+package inspect
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+	"slices"
+
+	"kvferry/record"
+)
+
+// BigKey is one of the largest records.
+type BigKey struct {
+	DB       string
+	Type     record.Type
+	Key      []byte
+	Bytes    int64 // logical
+	Elements int64
+	ExpireMS int64
+}
+
+// top keeps the n largest keys by one measure, exactly.
+type top struct {
+	n       int
+	measure func(*BigKey) int64
+	keys    []BigKey // a heap, the smallest first
+}
+
+// add takes a key, which is copied when it is kept.
+func (t *top) add(k *BigKey) {
+	if t.n <= 0 {
+		return
+	}
+	if len(t.keys) == t.n {
+		if t.compare(k, &t.keys[0]) >= 0 {
+			return
+		}
+		heap.Pop(t)
+	}
+	kept := *k
+	kept.Key = bytes.Clone(k.Key)
+	heap.Push(t, kept)
+}
+
+// compare puts larger keys first, and equally large ones in the order of the dump.
+func (t *top) compare(a, b *BigKey) int {
+	return cmp.Or(cmp.Compare(t.measure(b), t.measure(a)), cmp.Compare(a.DB, b.DB), bytes.Compare(a.Key, b.Key),
+		cmp.Compare(a.Type, b.Type))
+}
+
+// list returns the keys, the largest first.
+func (t *top) list() []BigKey {
+	out := slices.Clone(t.keys)
+	slices.SortFunc(out, func(a, b BigKey) int { return t.compare(&a, &b) })
+	return out
+}
+
+func (t *top) merge(u *top) {
+	for i := range u.keys {
+		t.add(&u.keys[i])
+	}
+}
+
+// Len, Less, Swap, Push and Pop are for package heap.
+func (t *top) Len() int           { return len(t.keys) }
+func (t *top) Less(i, j int) bool { return t.compare(&t.keys[i], &t.keys[j]) > 0 }
+func (t *top) Swap(i, j int)      { t.keys[i], t.keys[j] = t.keys[j], t.keys[i] }
+func (t *top) Push(x any)         { t.keys = append(t.keys, x.(BigKey)) }
+func (t *top) Pop() any {
+	last := len(t.keys) - 1
+	k := t.keys[last]
+	t.keys = t.keys[:last]
+	return k
+}

@@ -1,0 +1,266 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"kvferry/format"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Opening says how Verify wants a source opened.
+type Opening struct {
+	// Wrap goes around the opener of the source's stores.
+	Wrap   func(store.Opener) store.Opener
+	Report func(record.Finding)
+	Resort bool // distrust the order of tables
+}
+
+// VerifyOptions says what to verify.
+type VerifyOptions struct {
+	// Scan is the pass over the records; its Source, Ledger, Report and Deep are set here.
+	Scan Scan
+	Root string // directory of the dataset
+	Open func(context.Context, Opening) (format.Source, error)
+	// Keyspaces says which keyspaces the store at a directory has, for one that cannot be opened.
+	Keyspaces func(dir string) []format.KeyspaceEvidence
+	// MaxFindings is how many findings are kept; all are counted.
+	MaxFindings int
+	// RecordsOnly leaves out the second look at the files: properties, bounds and unread blocks.
+	RecordsOnly bool
+}
+
+// Verification is the result of Verify.
+type Verification struct {
+	Format    string
+	Databases []string
+	Records   int64
+	Elements  int64
+	Rows      int64 // visible rows that were classified
+	Entries   int64 // physical entries that were read, 0 when files were not looked at
+	Files     int
+	Bytes     int64 // of all files
+	Findings  []record.Finding
+	Counts    []KindCount
+	// Unread names the parts whose records could not all be read.
+	Unread []string
+}
+
+// Total returns the number of findings that are at least as grave as least.
+func (v *Verification) Total(least record.Severity) (n int64) {
+	for _, c := range v.Counts {
+		if c.Severity >= least {
+			n += c.Count
+		}
+	}
+	return n
+}
+
+// Verify reads everything in a dataset and lists what is wrong with it. It goes on after a finding; an
+// error means that nothing could be said.
+func Verify(ctx context.Context, o *VerifyOptions) (*Verification, error) {
+	v := &verifier{o: o, found: newCollector(o.MaxFindings), ledger: new(record.Ledger)}
+	v.stores.Root = o.Root
+	src, err := v.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if src != nil {
+		err = errors.Join(v.all(ctx, src), src.Close())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v.result(), nil
+}
+
+// verifier runs a verification.
+type verifier struct {
+	o      *VerifyOptions
+	stores Stores
+	found  *collector
+	ledger *record.Ledger
+	res    Verification
+}
+
+// open opens the source. It returns nil when that cannot be and a finding says why.
+func (v *verifier) open(ctx context.Context) (format.Source, error) {
+	failing := standIns{stores: &v.stores, report: v.found.report, keyspaces: v.o.Keyspaces}
+	src, err := v.o.Open(ctx, Opening{Report: v.found.report, Wrap: func(open store.Opener) store.Opener {
+		return failing.opener(v.stores.Opener(open))
+	}})
+	if err == nil {
+		return src, nil
+	}
+	if _, counts := v.found.findings(); len(counts) > 0 && counts[0].Severity == record.Error && ctx.Err() == nil {
+		return nil, nil
+	}
+	return nil, err
+}
+
+func (v *verifier) all(ctx context.Context, src format.Source) error {
+	v.res.Format, v.res.Databases = src.Format().Name(), src.Databases()
+	scan := v.scan(src)
+	parts, err := scan.parts()
+	if err != nil {
+		return err
+	}
+	again, err := v.records(ctx, scan, parts, false)
+	if err != nil {
+		return err
+	}
+	if len(again) > 0 {
+		if err := v.resorted(ctx, again); err != nil {
+			return err
+		}
+	}
+	if err := v.files(ctx, src); err != nil {
+		return err
+	}
+	return v.accounts()
+}
+
+// scan is the pass over a source: expired records are looked at too.
+func (v *verifier) scan(src format.Source) *Scan {
+	scan := v.o.Scan
+	sel := *scan.selection()
+	sel.KeepExpired = true
+	scan.Source, scan.Deep, scan.Selection = src, true, &sel
+	return &scan
+}
+
+// records reads parts. It returns those in which rows turned out not to be in order.
+func (v *verifier) records(ctx context.Context, scan *Scan, parts []Part, resort bool) (again []Part, err error) {
+	err = scan.runParts(ctx, parts, func(ctx context.Context, p Part) (func(), error) {
+		found, ledger := newCollector(v.o.MaxFindings), new(record.Ledger)
+		s := *scan
+		s.Ledger, s.Report = ledger, found.report
+		c := &countVisitor{}
+		err := s.visit(ctx, p, c)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return func() {
+			var order *store.OrderError
+			if errors.As(err, &order) {
+				v.found.report(orderFinding(order, v.stores.relative(order.File), -1))
+				if !resort {
+					again = append(again, p)
+					return
+				}
+			}
+			v.found.merge(found)
+			v.res.Records += c.records
+			v.res.Elements += c.count
+			if err != nil {
+				v.unread(p, err)
+				return
+			}
+			v.ledger.Merge(ledger)
+		}, nil
+	})
+	return again, err
+}
+
+// resorted reads parts once more, with all tables sorted first.
+func (v *verifier) resorted(ctx context.Context, parts []Part) (err error) {
+	src, err := v.o.Open(ctx, Opening{Resort: true, Report: v.found.report,
+		Wrap: (&Stores{Root: v.o.Root}).Opener})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	_, err = v.records(ctx, v.scan(src), parts, true)
+	return err
+}
+
+// unread reports that a part could not be read to its end.
+func (v *verifier) unread(p Part, err error) {
+	v.res.Unread = append(v.res.Unread, p.String())
+	var c *record.CorruptError
+	if errors.As(err, &c) && c.File != "" {
+		file := v.stores.relative(c.File)
+		v.found.report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, DB: p.DB,
+			Keyspace: c.Keyspace, Place: record.Place{File: file, Off: c.Off, Level: -1},
+			Detail: fmt.Sprintf("%s: %v", c.Field, c.Err)})
+		return
+	}
+	v.found.report(record.Finding{Kind: record.FindUnreadRows, Severity: record.Error, DB: p.DB,
+		Place: record.Place{Level: -1}, Detail: fmt.Sprintf("%s: %v", p, err)})
+}
+
+// files looks at all files of the stores that hold what was read.
+func (v *verifier) files(ctx context.Context, src format.Source) error {
+	p := &physical{src: src, report: v.found.report, damaged: func(file string) bool {
+		return v.found.damaged(record.FindDamagedBlock, file)
+	}}
+	for _, st := range v.stores.All() {
+		for _, f := range st.Files() {
+			v.res.Files++
+			v.res.Bytes += f.Size
+		}
+		if v.o.RecordsOnly || !v.concerns(src, st) {
+			continue
+		}
+		if err := p.store(ctx, st); err != nil {
+			return err
+		}
+	}
+	v.res.Entries = p.entries
+	return nil
+}
+
+// concerns reports whether a store can hold records that were selected.
+func (v *verifier) concerns(src format.Source, st StoreDir) bool {
+	sel := v.o.Scan.selection()
+	if sel.Types == 0 && len(sel.DBs) == 0 {
+		return true
+	}
+	for _, ks := range st.Keyspaces() {
+		db, name, ok := Owner(src, ks)
+		if !ok {
+			return true
+		}
+		if !sel.DB(db) {
+			continue
+		}
+		for _, r := range src.Where(db, []byte("x")) {
+			if r.Keyspace == name && (r.Type == 0 || sel.Type(r.Type)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// accounts checks that the rows read are the rows classified.
+func (v *verifier) accounts() error {
+	for _, t := range v.ledger.Snapshot() {
+		v.res.Rows += t.Total()
+	}
+	if err := v.ledger.Check(); err != nil {
+		v.found.report(record.Finding{Kind: record.FindLedger, Severity: record.Error,
+			Place: record.Place{Level: -1}, Detail: err.Error()})
+	}
+	return nil
+}
+
+func (v *verifier) result() *Verification {
+	v.res.Findings, v.res.Counts = v.found.findings()
+	return &v.res
+}
+
+// countVisitor counts records.
+type countVisitor struct{ records, count, n int64 }
+
+func (v *countVisitor) begin(*record.Header)                          { v.n = 0 }
+func (v *countVisitor) elements(_ *record.Header, e []record.Element) { v.n += int64(len(e)) }
+func (v *countVisitor) end(h *record.Header) {
+	if v.n > 0 || h.Type == record.Stream {
+		v.records++
+		v.count += v.n
+	}
+}
+func (v *countVisitor) merge() {}
