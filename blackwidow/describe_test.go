@@ -1,0 +1,128 @@
+package blackwidow_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"kvferry/blackwidow"
+	"kvferry/format"
+	"kvferry/record"
+)
+
+// show renders a description: kind, user key, version, count and expiry where there are, then the fields.
+func show(r format.Row) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s of %q", r.Kind, r.UserKey)
+	if r.Meta {
+		b.WriteString(" meta")
+	}
+	if r.Version >= 0 {
+		fmt.Fprintf(&b, " v%d", r.Version)
+	}
+	if r.Count >= 0 {
+		fmt.Fprintf(&b, " n%d", r.Count)
+	}
+	if r.ExpireMS != 0 {
+		fmt.Fprintf(&b, " until %d", r.ExpireMS)
+	}
+	for _, f := range r.Fields {
+		v := fmt.Sprint(f.Value)
+		switch x := f.Value.(type) {
+		case []byte:
+			v = fmt.Sprintf("%q", x)
+		case time.Time:
+			v = x.Format(time.RFC3339)
+		}
+		fmt.Fprintf(&b, "; %s %s=%s @%d+%d", f.Where, f.Name, v, f.Off, f.Len)
+	}
+	if r.Err != nil {
+		fmt.Fprintf(&b, "; error %v", strings.ReplaceAll(r.Err.Error(), "\n", " | "))
+	}
+	return b.String()
+}
+
+func TestDescribe(t *testing.T) {
+	expiring := blackwidow.AppendStringValue(nil, blackwidow.StringValue{Bytes: []byte("v"), Expiry: 1700000000})
+	for _, c := range []struct {
+		keyspace   string
+		key, value []byte
+		want       string
+	}{
+		{"strings/default", k, expiring, `string of "k" meta until 1700000000000; key key="k" @0+1; value string="v" @0+1; value expiry=2023-11-14T22:13:20Z @1+4`},
+		{"strings/default", k, []byte("abc"), `string of "k" meta; key key="k" @0+1; value undecoded="abc" @0+3; error offset 0: expiry: need 4 bytes, have 3: too short`},
+		{"hashes/default", k, meta(2, 5, 0), `hash meta of "k" meta v5 n2; key key="k" @0+1; value count=2 @0+4; value version=5 @4+4; value expiry=0 @8+4`},
+		{"sets/default", k, nil, `set meta of "k" meta; key key="k" @0+1; value undecoded="" @0+0; error offset 0: count, version, expiry: need 12 bytes, have 0: too short`},
+		{"lists/default", k, listMeta(1, left, first+1), `list meta of "k" meta v5 n1; key key="k" @0+1; value count=1 @0+8; value version=5 @8+4; value expiry=0 @12+4; ` +
+			`value left=9223372036854775807 @16+8; value right=9223372036854775809 @24+8`},
+		{"lists/default", k, listMeta(math.MaxUint64, 0, 0)[:31], `list meta of "k" meta; key key="k" @0+1; value undecoded="` +
+			strings.Repeat(`\xff`, 8) + `\x05` + strings.Repeat(`\x00`, 22) + `" @0+31; error offset 0: count, version, expiry, left, right: need 32 bytes, have 31: too short`},
+		{"hashes/data_cf", dataKey("k", 5, "f"), []byte("v"), `hash field of "k" v5; key klen=1 @0+4; key key="k" @4+1; key version=5 @5+4; key field="f" @9+1; value value="v" @0+1`},
+		{"0/sets/member_cf", dataKey("", 5, "m"), nil, `set member of "" v5; key klen=0 @0+4; key key="" @4+0; key version=5 @4+4; key member="m" @8+1`},
+		{"sets/member_cf", dataKey("", 5, ""), []byte("x"), `set member of "" v5; key klen=0 @0+4; key key="" @4+0; key version=5 @4+4; key member="" @8+0; value undecoded="x" @0+1; ` +
+			`error offset 0: value: 1 bytes beyond the 0: bytes left over`},
+		{"zsets/data_cf", dataKey("k", 5, "m"), score(1.5), `zset member of "k" v5; key klen=1 @0+4; key key="k" @4+1; key version=5 @5+4; key member="m" @9+1; value score=1.5 @0+8`},
+		{"zsets/data_cf", []byte("\x09\x00\x00\x00k"), []byte("x"), `zset member of ""; key klen=9 @0+4; key undecoded="k" @4+1; value undecoded="x" @0+1; ` +
+			`error offset 4: klen: need 9 bytes, have 1: too short | offset 0: score: need 8 bytes, have 1: too short`},
+		{"zsets/score_cf", scoreKey("k", 5, math.Inf(-1), "m"), nil, `zset member by score of "k" v5; key klen=1 @0+4; key key="k" @4+1; key version=5 @5+4; key score=-Inf @9+8; key member="m" @17+1`},
+		{"zsets/score_cf", dataKey("k", 5, "m"), nil, `zset member by score of "k" v5; key klen=1 @0+4; key key="k" @4+1; key version=5 @5+4; key undecoded="m" @9+1; ` +
+			`error offset 9: score: need 8 bytes, have 1: too short`},
+		{"zsets/score_cf", []byte("\x01"), nil, `zset member by score of ""; key undecoded="\x01" @0+1; error offset 0: klen: need 4 bytes, have 1: too short`},
+		{"lists/data_cf", itemKey("k", 5, first), []byte("x"), `list element of "k" v5; key klen=1 @0+4; key key="k" @4+1; key version=5 @5+4; key index=9223372036854775808 @9+8; value value="x" @0+1`},
+		{"lists/data_cf", dataKey("k", 5, "123456789"), nil, `list element of "k" v5; key klen=1 @0+4; key key="k" @4+1; key version=5 @5+4; key undecoded="123456789" @9+9; ` +
+			`value value="" @0+0; error offset 17: index: 1 bytes beyond the 8: bytes left over`},
+		{"kv/default", k, nil, `unknown of ""`},
+	} {
+		if got := show(whole(t).open(t).Describe("0", c.keyspace, c.key, c.value)); got != c.want {
+			t.Errorf("%s %q:\ngot  %s\nwant %s", c.keyspace, c.key, got, c.want)
+		}
+	}
+}
+
+// Every row of the golden databases is decoded without a rest: its fields cover its bytes.
+func TestDescribeGoldens(t *testing.T) {
+	for _, name := range goldens {
+		src := openGolden(t, name)
+		for _, ks := range src.Keyspaces() {
+			it, err := ks.Rows(nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			for key, value, err := it.Next(); err == nil && n < 2000; key, value, err = it.Next() {
+				n++
+				row := src.Describe("0", ks.Name, key, value)
+				covered := 0
+				for _, f := range row.Fields {
+					covered += f.Len
+				}
+				if row.Err != nil || row.Type == 0 || covered != len(key)+len(value) {
+					t.Fatalf("%s: %s: %d bytes of %d", name, show(row), covered, len(key)+len(value))
+				}
+			}
+			it.Close()
+		}
+	}
+}
+
+// Describe never panics and always names what is left undecoded.
+func TestDescribeDamage(t *testing.T) {
+	src := whole(t).open(t)
+	for _, ks := range src.Keyspaces() {
+		keys, values := rowsOf(t, whole(t), ks.Name)
+		for n := range len(keys[0]) {
+			src.Describe("0", ks.Name, keys[0][:n], values[0])
+			key := bytes.Clone(keys[0])
+			key[n] ^= 0xff
+			if row := src.Describe("0", ks.Name, key, values[0]); len(row.Fields) == 0 {
+				t.Errorf("%s: %q: nothing described", ks.Name, key)
+			}
+		}
+	}
+	if src.Format().Name() != "blackwidow" || !src.Sorted() || src.Types("0") != record.AllTypes&^record.Of(record.Stream) {
+		t.Error("source says otherwise")
+	}
+}

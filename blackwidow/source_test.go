@@ -1,0 +1,479 @@
+package blackwidow_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/blackwidow"
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+func mkdir(t testing.TB, elem ...string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(elem...), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func putString(m *memory, dir, key string) {
+	m.store(dir).Put("default", []byte(key), blackwidow.AppendStringValue(nil, blackwidow.StringValue{Bytes: []byte(dir)}))
+}
+
+// keysOf lists the records of a database as "type key".
+func keysOf(t testing.TB, src format.Source, db string, s format.Span, e *format.Env) (out []string) {
+	t.Helper()
+	r := recordsOf(t, src, db, record.AllTypes, s, e)
+	for {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.DB != db {
+			t.Errorf("record of database %q in %q", h.DB, db)
+		}
+		out = append(out, h.Type.String()+" "+string(h.Key))
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestDatabasesAndPartitions(t *testing.T) {
+	m := newMemory(t)
+	mkdir(t, m.dir, "db10")
+	mkdir(t, m.dir, "db2", "1")
+	mkdir(t, m.dir, "db2", "0")
+	mkdir(t, m.dir, "db2", "x")
+	mkdir(t, m.dir, "db3") // empty
+	mkdir(t, m.dir, "db01")
+	putString(m, "db10/strings", "c")
+	putString(m, "db2/0/strings", "b")
+	putString(m, "db2/1/strings", "a")
+	m.store("db2/1/hashes").Put("default", []byte("a"), meta(1, 1, 0))
+	m.store("db2/1/hashes").Put("data_cf", dataKey("a", 1, "f"), nil)
+	putString(m, "db01/strings", "no database")
+	for _, info := range []string{"info", "db2/info", "db2/0/info"} {
+		if err := os.WriteFile(filepath.Join(m.dir, info), []byte("3s\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var f findings
+	src, err := blackwidow.New().Open(context.Background(), m.dir, &format.OpenOptions{Store: m.fs.Open, Options: store.Options{Report: f.report}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if got := src.Databases(); !slices.Equal(got, []string{"2", "10"}) || src.Layout() != format.LayoutDB {
+		t.Errorf("databases %q, layout %v", got, src.Layout())
+	}
+	if got := src.Extra(); !slices.Equal(got, []string{"info", "db2/info", "db2/0/info"}) {
+		t.Errorf("extra files %q", got)
+	}
+	if got := f.kinds(); !slices.Equal(got, []string{"missing-store", "missing-store", "missing-store"}) || !strings.Contains(f.all[0].Detail, "db2/0/zsets") {
+		t.Errorf("found %+v", f.all)
+	}
+	var l record.Ledger
+	if got := keysOf(t, src, "2", format.Span{}, &format.Env{Ledger: &l}); !slices.Equal(got, []string{"string a", "hash a", "string b"}) {
+		t.Errorf("records %q", got)
+	}
+	checkLedger(t, &l)
+	if got := classes(&l, "db2/1/hashes/data_cf"); got != "copied=1" {
+		t.Errorf("ledger %q of %v", got, l.Snapshot())
+	}
+	var names []string
+	for _, ks := range src.Keyspaces() {
+		names = append(names, ks.DB+":"+ks.Name)
+	}
+	if want := []string{"2:0/strings/default", "2:1/strings/default", "2:1/hashes/default", "2:1/hashes/data_cf", "10:strings/default"}; !slices.Equal(names, want) {
+		t.Errorf("keyspaces %q", names)
+	}
+	if got := src.Types("2"); got != record.Of(record.String, record.Hash) || src.Types("7") != 0 {
+		t.Errorf("types %v", got)
+	}
+	if _, err := src.Records(context.Background(), "7", record.AllTypes, format.Span{}, &format.Env{}); err == nil {
+		t.Error("records of a database that is not there")
+	}
+}
+
+func openError(t *testing.T, m *memory) string {
+	t.Helper()
+	src, err := blackwidow.New().Open(context.Background(), m.dir, &format.OpenOptions{Store: m.fs.Open})
+	if err == nil {
+		src.Close()
+		return ""
+	}
+	return err.Error()
+}
+
+func TestRefusedDirectories(t *testing.T) {
+	m := newMemory(t)
+	if got := openError(t, m); !strings.Contains(got, "no blackwidow database: want RocksDB directories strings") {
+		t.Errorf("empty directory: %s", got)
+	}
+	m.dir = filepath.Join(m.dir, "nowhere")
+	if got := openError(t, m); !strings.Contains(got, "no blackwidow database") {
+		t.Errorf("no directory: %s", got)
+	}
+	m = newMemory(t).stores()
+	m.store("hashes").Len("more_cf")
+	if got := openError(t, m); !strings.Contains(got, `column family "more_cf", which the engine refuses`) {
+		t.Errorf("extra column family: %s", got)
+	}
+	m = newMemory(t).stores()
+	m.store("lists").Len("data_cf")
+	if got := openError(t, m); !strings.Contains(got, "data_cf is ordered by leveldb.BytewiseComparator, want blackwidow.ListsDataKeyComparator") {
+		t.Errorf("another comparator: %s", got)
+	}
+	m = newMemory(t)
+	mkdir(t, m.dir, "sets", "something")
+	putString(m, "strings", "k")
+	if got := openError(t, m); !strings.Contains(got, store.ErrNotStore.Error()) {
+		t.Errorf("directory that is no store: %s", got)
+	}
+}
+
+// The engine opens stores with nothing but the default column family.
+func TestMissingColumnFamilies(t *testing.T) {
+	m := newMemory(t).stores()
+	for _, dir := range []string{"hashes", "lists", "sets", "zsets"} {
+		m.store(dir).Len("default")
+	}
+	m.put("hashes/default", k, meta(0, 1, 0))
+	src := m.open(t)
+	var l record.Ledger
+	if got := keysOf(t, src, "0", format.Span{}, &format.Env{Ledger: &l}); got != nil {
+		t.Errorf("records %q", got)
+	}
+	checkLedger(t, &l)
+	if n := len(src.Keyspaces()); n != 5 {
+		t.Errorf("%d keyspaces, want 5", n)
+	}
+	if spans, err := src.Split("0", record.AllTypes, 4); err != nil || len(spans) == 0 || src.Size("0", record.AllTypes) == 0 {
+		t.Errorf("spans %v, %v", spans, err)
+	}
+}
+
+func TestMissingScores(t *testing.T) {
+	m := newMemory(t).stores()
+	m.put("zsets/default", k, meta(1, version, 0))
+	m.put("zsets/data_cf", dataKey("k", version, "m"), score(1))
+	var f findings
+	src, err := blackwidow.New().Open(context.Background(), m.dir, &format.OpenOptions{Store: m.fs.Open, Options: store.Options{Report: f.report}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if got := keysOf(t, src, "0", format.Span{}, &format.Env{Report: f.report}); !slices.Equal(got, []string{"zset k"}) {
+		t.Errorf("records %q", got)
+	}
+	if got := f.kinds(); !slices.Equal(got, []string{"missing-score-cf"}) {
+		t.Errorf("found %q", got)
+	}
+}
+
+func TestStreams(t *testing.T) {
+	for name, c := range map[string]struct {
+		put  func(m *memory)
+		want []string
+	}{
+		"no rows": {func(m *memory) { m.store("streams").Len("default") }, []string{}},
+		"rows":    {func(m *memory) { m.store("streams").Put("default", k, make([]byte, 68)) }, []string{"unsupported-streams"}},
+		"unreadable": {func(m *memory) {
+			if err := os.MkdirAll(filepath.Join(m.dir, "streams", "x"), 0o755); err != nil {
+				panic(err)
+			}
+		}, []string{"unsupported-streams"}},
+	} {
+		m := newMemory(t).stores()
+		c.put(m)
+		var f findings
+		src, err := blackwidow.New().Open(context.Background(), m.dir, &format.OpenOptions{Store: m.fs.Open, Options: store.Options{Report: f.report}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		src.Close()
+		if got := f.kinds(); !slices.Equal(got, c.want) {
+			t.Errorf("%s: found %+v", name, f.all)
+		}
+		if len(f.all) > 0 && (f.all[0].Severity != record.Error || f.all[0].Type != record.Stream) {
+			t.Errorf("%s: %+v", name, f.all[0])
+		}
+	}
+}
+
+// An error of a store ends the reading; rows out of order are for the caller to have sorted.
+func TestStoreErrors(t *testing.T) {
+	for _, ks := range []string{"default", "data_cf", "score_cf"} {
+		for _, typ := range []record.Type{record.String, record.List, record.ZSet} {
+			m := whole(t)
+			open := func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
+				st, err := m.fs.Open(ctx, dir, o)
+				return failing{st, ks}, err
+			}
+			src, err := blackwidow.New().Open(context.Background(), m.dir, &format.OpenOptions{Store: open})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := src.Records(context.Background(), "0", record.Of(typ), format.Span{}, &format.Env{Now: now})
+			for err == nil {
+				_, err = r.Next()
+			}
+			var order *store.OrderError
+			if has := ks == "default" || typ != record.String && ks == "data_cf" || typ == record.ZSet; errors.As(err, &order) != has {
+				t.Errorf("%s of %s fails: %v", ks, typ, err)
+			}
+			if r != nil {
+				r.Close()
+			}
+			src.Close()
+		}
+	}
+}
+
+// failing is a store of which a keyspace fails in the middle.
+type failing struct {
+	store.Store
+	keyspace string
+}
+
+func (f failing) Keyspaces() []store.Keyspace {
+	all := f.Store.Keyspaces()
+	for i, ks := range all {
+		if ks.Name() == f.keyspace {
+			all[i] = failingKeyspace{ks}
+		}
+	}
+	return all
+}
+
+type failingKeyspace struct{ store.Keyspace }
+
+func (f failingKeyspace) Rows(lo, hi []byte) (store.Iterator, error) {
+	it, err := f.Keyspace.Rows(lo, hi)
+	return failingIterator{it}, err
+}
+
+type failingIterator struct{ store.Iterator }
+
+func (failingIterator) Next() (key, value []byte, err error) {
+	return nil, nil, &store.OrderError{File: "000001.sst"}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	src := whole(t).open(t)
+	r, err := src.Records(ctx, "0", record.AllTypes, format.Span{}, &format.Env{Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cancel()
+	if _, err := r.Next(); !errors.Is(err, context.Canceled) {
+		t.Errorf("Next after cancelling: %v", err)
+	}
+}
+
+// TestSpans reads spans one by one and compares them with one reading of all.
+func TestSpans(t *testing.T) {
+	for _, name := range goldens {
+		src := openGolden(t, name)
+		var all record.Ledger
+		want := sum(t, records(t, src, "0", &format.Env{Ledger: &all}))
+		for _, n := range []int{1, 2, 7, 40} {
+			spans, err := src.Split("0", record.AllTypes, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := src.Split("0", record.AllTypes, n)
+			if err != nil || !reflect.DeepEqual(spans, again) {
+				t.Errorf("%d spans: others the second time", n)
+			}
+			checkSpans(t, src, spans, want, &all)
+		}
+	}
+}
+
+// Any boundary is one: those that are prefixes of keys, longer than keys, and all but out of range.
+func TestAnySpans(t *testing.T) {
+	m := newMemory(t)
+	read := func(types record.TypeSet) record.Reader { return newManyLengths(types, true) }
+	src := fill(t, m.create(t, format.CreateOptions{TempDir: t.TempDir()}), 0, read)
+	var all record.Ledger
+	want := sum(t, records(t, src, "0", &format.Env{Ledger: &all}))
+	r := fixtures.NewRand(3)
+	for range 30 {
+		var cuts [][]byte
+		for range 1 + r.Intn(6) {
+			cut := bytes.Repeat([]byte{"\x00abcd\xff"[r.Intn(6)]}, r.Intn(100))
+			if r.Chance(50) {
+				cut = append(cut, byte(r.Intn(256)))
+			}
+			if len(cut) > 0 {
+				cuts = append(cuts, cut)
+			}
+		}
+		slices.SortFunc(cuts, bytes.Compare)
+		spans := []format.Span{{}}
+		for _, c := range slices.CompactFunc(cuts, bytes.Equal) {
+			spans[len(spans)-1].Hi = c
+			spans = append(spans, format.Span{Lo: c})
+		}
+		checkSpans(t, src, spans, want, &all)
+	}
+}
+
+func checkSpans(t *testing.T, src format.Source, spans []format.Span, want *record.Fingerprint, all *record.Ledger) {
+	t.Helper()
+	var got record.Fingerprint
+	var l record.Ledger
+	for i, s := range spans {
+		if i > 0 && (!bytes.Equal(s.Lo, spans[i-1].Hi) || bytes.Compare(s.Lo, spans[i-1].Lo) <= 0) || i == 0 && s.Lo != nil || i == len(spans)-1 && s.Hi != nil {
+			t.Fatalf("spans do not cover all keys: %q", spans)
+		}
+		got.Merge(sum(t, recordsOf(t, src, "0", record.AllTypes, s, &format.Env{Ledger: &l})))
+	}
+	if diff := got.Diff(want, false); diff != nil {
+		t.Errorf("%d spans: %v differ", len(spans), diff)
+	}
+	for name, tally := range all.Snapshot() {
+		if got := l.Snapshot()[name]; got.Rows != tally.Rows {
+			t.Errorf("%d spans: %s: %v, want %v", len(spans), name, got.Rows, tally.Rows)
+		}
+	}
+}
+
+// Spans have about the same weight.
+func TestSplitIsEven(t *testing.T) {
+	m := newMemory(t).stores().declare()
+	for i := range 4000 {
+		putString(m, "strings", fmt.Sprintf("key:%05d", i))
+	}
+	spans, err := m.open(t).Split("0", record.AllTypes, 8)
+	if err != nil || len(spans) != 8 {
+		t.Fatalf("%d spans, %v", len(spans), err)
+	}
+	src := m.open(t)
+	for i, s := range spans {
+		if n := len(keysOf(t, src, "0", s, &format.Env{})); n < 450 || n > 550 {
+			t.Errorf("span %d: %d records, want about 500", i, n)
+		}
+	}
+}
+
+// Where finds every row of a key and no other.
+func TestWhere(t *testing.T) {
+	m := whole(t)
+	for _, key := range []string{"", "k\x00", "kk", "j", "\xff", "\xff\xff"} {
+		m.put("strings/default", []byte(key), blackwidow.AppendStringValue(nil, blackwidow.StringValue{}))
+		m.put("hashes/data_cf", dataKey(key, version, "f"), nil)
+		m.put("lists/data_cf", itemKey(key, version, first), nil)
+		m.put("zsets/score_cf", scoreKey(key, version, 1, "m"), nil)
+	}
+	src := m.open(t)
+	for key, want := range map[string]int{"": 4, "k": 5 + 3 + 4*2, "k\x00": 4, "kk": 4, "\xff": 4, "\xff\xff": 4, "nobody": 0} {
+		got := 0
+		for _, r := range src.Where("0", []byte(key)) {
+			all := src.Keyspaces()
+			i := slices.IndexFunc(all, func(ks format.Keyspace) bool { return ks.Name == r.Keyspace })
+			it, err := all[i].Rows(r.Lo, r.Hi)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for {
+				raw, value, err := it.Next()
+				if err == io.EOF {
+					break
+				}
+				got++
+				if row := src.Describe("0", r.Keyspace, raw, value); !bytes.Equal(row.UserKey, []byte(key)) || row.Err != nil {
+					t.Errorf("%q: row of %q in %s, %v", key, row.UserKey, r.Keyspace, row.Err)
+				}
+			}
+		}
+		if got != want {
+			t.Errorf("%q: %d rows, want %d", key, got, want)
+		}
+	}
+}
+
+func TestDetect(t *testing.T) {
+	five := func(prefix string, own bool) (out []format.StoreEvidence) {
+		for _, dir := range []string{"strings", "hashes", "lists", "sets", "zsets"} {
+			s := format.StoreEvidence{Path: prefix + dir, Kind: "rocksdb", Keyspaces: []format.KeyspaceEvidence{{Name: "default"}}}
+			if own && dir == "lists" {
+				s.Keyspaces = append(s.Keyspaces, format.KeyspaceEvidence{Name: "data_cf", Comparer: "blackwidow.ListsDataKeyComparator"})
+			}
+			out = append(out, s)
+		}
+		return out
+	}
+	other := five("", false)
+	other[1].Keyspaces[0].Comparer = "another"
+	extra := five("", false)
+	extra[0].Keyspaces[0].Name = "data_cf"
+	level := five("", false)
+	level[0].Kind = "leveldb"
+	for name, c := range map[string]struct {
+		stores []format.StoreEvidence
+		score  int
+		why    string
+	}{
+		"nothing":            {nil, 0, ""},
+		"flat":               {five("", false), 95, "strings is a RocksDB database"},
+		"in an own order":    {five("", true), 100, "lists is a RocksDB database in an order of blackwidow's"},
+		"databases":          {five("db0/", true), 100, "db0/lists"},
+		"partitions":         {five("db0/3/", true), 100, "db0/3/lists"},
+		"elsewhere":          {five("x/", true), 0, ""},
+		"some":               {five("", false)[:2], 40, "are not there"},
+		"LevelDB":            {level, 80, "strings is a leveldb directory"},
+		"another order":      {other, 80, "hashes: default is ordered by another"},
+		"odd column family":  {extra, 80, `strings has a column family "data_cf"`},
+		"nemo's directories": {[]format.StoreEvidence{{Path: "kv", Kind: "rocksdb"}, {Path: "hash", Kind: "rocksdb"}}, 0, ""},
+	} {
+		v := blackwidow.New().Detect(&format.Evidence{Stores: c.stores})
+		if v.Score != c.score || !strings.Contains(strings.Join(v.Why, "\n"), c.why) {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	l := blackwidow.New().Limits()
+	if !l.EmptyKey || !l.SameName || !l.Seconds || l.MaxKey != 0 || l.Types.Has(record.Stream) || blackwidow.New().Name() != "blackwidow" {
+		t.Errorf("%+v", l)
+	}
+}
+
+// WAL directories are named after the stores.
+func TestWALDir(t *testing.T) {
+	m := newMemory(t).stores()
+	var dirs []string
+	open := func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
+		dirs = append(dirs, o.WALDir)
+		return m.fs.Open(ctx, dir, o)
+	}
+	src, err := blackwidow.New().Open(context.Background(), m.dir, &format.OpenOptions{Store: open, WALDir: "/wal"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src.Close()
+	if dirs[0] != "/wal/strings" || dirs[4] != "/wal/zsets" {
+		t.Errorf("opened with %q", dirs)
+	}
+}
