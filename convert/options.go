@@ -98,11 +98,8 @@ func (o *Options) seconds() bool {
 	return o.Source.Format.Limits().Seconds || o.Target.Format.Limits().Seconds
 }
 
-// Shares of the planned buffers, which are half of the memory promised: a quarter for the store
-// that is read, a quarter for the passes over it, the rest for the shards being written.
+// storeMemory is what each store of the source, and of the target in the proof, may plan for.
 func (o *Options) storeMemory() int64 { return o.Memory / 8 }
-func (o *Options) passMemory() int64  { return o.Memory / 8 / int64(o.Workers) }
-func (o *Options) shardMemory() int64 { return o.Memory / 4 / int64(o.Workers) }
 
 // open opens the source for this conversion.
 func (o *Options) open(ctx context.Context, resort bool, report func(record.Finding)) (format.Source, error) {

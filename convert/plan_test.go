@@ -98,3 +98,16 @@ func TestLargestFirst(t *testing.T) {
 		t.Error(order)
 	}
 }
+
+func TestShares(t *testing.T) {
+	tasks := []*Task{{Bytes: 1 << 30}, {Bytes: 1 << 20}, {Bytes: 3 << 30}, {Bytes: 0}}
+	s := newShares(400<<20, tasks, 2)
+	for i, want := range []int64{100 << 20, leastShare, 300 << 20, leastShare} {
+		if got := s.of(tasks[i]); got != want {
+			t.Errorf("task %d: %d, want %d", i, got, want)
+		}
+	}
+	if got := newShares(7, []*Task{{}}, 9).of(&Task{}); got != 7 {
+		t.Errorf("of empty tasks: %d", got)
+	}
+}

@@ -58,12 +58,13 @@ func (r *run) prove(ctx context.Context, back format.Source, want *record.Finger
 		total += t.Bytes
 	}
 	r.meter.begin("prove", total, len(tasks))
+	memory := newShares(r.o.Memory/2, tasks, r.o.Workers) // nothing is written meanwhile
 	var got record.Fingerprint
 	var findings findingSet
 	var ledger record.Ledger
 	var mu sync.Mutex
 	err := runPool(ctx, tasks, r.o.Workers, func(ctx context.Context, t *Task) error {
-		f, l, err := proveTask(ctx, t, r.rules, back, findings.report)
+		f, l, err := proveTask(ctx, t, r.rules, memory.of(t), back, findings.report)
 		if err != nil {
 			return err
 		}
@@ -135,11 +136,11 @@ func proofTasks(back format.Source, p *Plan) []*Task {
 }
 
 // proveTask takes the fingerprint of one task's part of the target.
-func proveTask(ctx context.Context, t *Task, r *rules, back format.Source, report func(record.Finding)) (
-	*record.Fingerprint, *record.Ledger, error) {
+func proveTask(ctx context.Context, t *Task, r *rules, memory int64, back format.Source,
+	report func(record.Finding)) (*record.Fingerprint, *record.Ledger, error) {
 
 	ledger := new(record.Ledger)
-	env := &format.Env{Now: r.now, Memory: r.passMemory, TempDir: r.tempDir, Ledger: ledger, Report: report}
+	env := &format.Env{Now: r.now, Memory: memory, TempDir: r.tempDir, Ledger: ledger, Report: report}
 	reader, err := back.Records(ctx, t.DB, t.Types, t.Span, env)
 	if err != nil {
 		return nil, nil, err

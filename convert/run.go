@@ -171,8 +171,6 @@ func (r *run) setRules() {
 		filter:      r.o.Filter,
 		keepExpired: r.o.KeepExpired,
 		sameName:    r.o.Target.Format.Limits().SameName,
-		passMemory:  r.o.passMemory(),
-		shardMemory: r.o.shardMemory(),
 		tempDir:     r.work.tmp(),
 		meter:       r.meter,
 		refused:     new(atomic.Bool),
@@ -251,11 +249,12 @@ func (r *run) begin(ctx context.Context, resort string) error {
 func (r *run) create(ctx context.Context, dbs []string) (format.Target, error) {
 	return r.o.Target.Format.Create(ctx, r.work.data(), &format.CreateOptions{
 		Create:  r.o.Target.Create,
+		Kind:    r.o.Target.Store,
 		Build:   store.BuildOptions{Sync: true},
 		Layout:  targetLayout(r.o, r.src, dbs),
 		DBs:     dbs,
 		Version: r.o.Version,
-		Memory:  r.o.shardMemory() * int64(r.o.Workers),
+		Memory:  r.o.Memory / 4,
 		TempDir: r.work.tmp(),
 		Now:     r.o.Now,
 		Reopen:  r.reopen(),
@@ -265,6 +264,7 @@ func (r *run) create(ctx context.Context, dbs []string) (format.Target, error) {
 func (r *run) reopen() *format.OpenOptions {
 	return &format.OpenOptions{
 		Store:   r.o.Target.Open,
+		Kind:    r.o.Target.Store,
 		Options: store.Options{Memory: r.o.storeMemory(), TempDir: r.work.tmp()},
 	}
 }
@@ -313,6 +313,7 @@ func (r *run) runTasks(ctx context.Context, write bool) error {
 			total += plan.Tasks[i].Bytes
 		}
 	}
+	r.rules.memory = newShares(r.o.Memory/4, todo, r.o.Workers)
 	r.meter.begin("run", total, len(todo))
 	return runPool(ctx, todo, r.o.Workers, func(ctx context.Context, t *Task) error {
 		return r.runTask(ctx, t, write)

@@ -26,9 +26,8 @@ type rules struct {
 	now         time.Time
 	filter      *filter.Filter
 	keepExpired bool
-	sameName    bool // the target holds one name under several types
-	passMemory  int64
-	shardMemory int64
+	sameName    bool   // the target holds one name under several types
+	memory      shares // of readers, and as much again of writers
 	tempDir     string
 	meter       *meter
 	// refused is set when a loss is not allowed: from then on tasks only count.
@@ -91,17 +90,18 @@ func runTask(ctx context.Context, t *Task, r *rules, src format.Source, target f
 
 // open makes the reader and the writer.
 func (x *task) open(ctx context.Context, src format.Source, write bool) error {
-	env := &format.Env{Now: x.now, Memory: x.passMemory, TempDir: x.tempDir, Ledger: &x.ledger,
+	memory := x.memory.of(x.Task)
+	env := &format.Env{Now: x.now, Memory: memory, TempDir: x.tempDir, Ledger: &x.ledger,
 		Report: x.findings.report}
 	r, err := src.Records(ctx, x.DB, x.Types, x.Span, env)
 	if err != nil {
 		return err
 	}
 	if !src.Sorted() {
-		r = sorted.Records(r, sorted.Options{Memory: x.passMemory, TempDir: x.tempDir, Admit: x.admit})
+		r = sorted.Records(r, sorted.Options{Memory: memory, TempDir: x.tempDir, Admit: x.admit})
 	}
 	if write && x.Group != 0 && !x.refused.Load() {
-		w, err := x.target.Shard(x.N, x.TargetDB, x.Group, x.shardMemory)
+		w, err := x.target.Shard(x.N, x.TargetDB, x.Group, memory)
 		if err != nil {
 			return errors.Join(err, r.Close())
 		}

@@ -81,6 +81,7 @@ type Verdict struct {
 // OpenOptions says how to open a source.
 type OpenOptions struct {
 	Store   store.Opener // opens one store directory
+	Kind    string       // of what Store opens: rocksdb, leveldb, lmdb; "" when not known
 	Options store.Options
 	// WALDirs maps the relative path of a store to its log directory, from --wal-dir.
 	WALDir string
@@ -89,6 +90,7 @@ type OpenOptions struct {
 // CreateOptions says how to write a target.
 type CreateOptions struct {
 	Create  store.CreateFunc
+	Kind    string // of what Create writes: rocksdb, leveldb; "" means the format's first
 	Build   store.BuildOptions
 	Layout  Layout
 	DBs     []string // names of the databases that will be written, in order

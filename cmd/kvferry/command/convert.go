@@ -154,9 +154,10 @@ func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags) (conver
 		Store:  found.driver.Name,
 		Path:   found.Location.Path,
 		Open: func(ctx context.Context, change func(*store.Options)) (format.Source, error) {
-			o := format.OpenOptions{Store: found.driver.Open, WALDir: f.walDir}
+			o := format.OpenOptions{Store: found.driver.Open, Kind: found.driver.Name, WALDir: f.walDir}
 			o.Options.AllowLive = f.allowLive
 			change(&o.Options)
+			o.Options.Memory /= found.crowd()
 			o.Options.Resort = o.Options.Resort || f.resort
 			return found.format.Open(ctx, found.Location.Path, &o)
 		},

@@ -103,10 +103,12 @@ func (a *App) prepare(cmd *cobra.Command, location string, f *SourceFlags, repor
 	}
 	o.options = format.OpenOptions{
 		Store:  o.driver.Open,
+		Kind:   o.driver.Name,
 		WALDir: f.walDir,
 		Options: store.Options{
 			AllowLive: f.allowLive,
-			Memory:    f.Memory() / 8,
+			Resort:    f.resort,
+			Memory:    f.Memory() / 8 / o.crowd(),
 			TempDir:   f.tempDir,
 			Report:    report,
 		},
@@ -147,6 +149,9 @@ func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*Open
 	}
 	return &Opened{Location: loc, driver: driver, format: named, evidence: ev}, nil
 }
+
+// crowd is by what the memory of a store is divided when a dataset has many: five is usual.
+func (o *Opened) crowd() int64 { return max(1, int64(len(o.evidence.Stores))/5) }
 
 // named finds the format that a location names, nil when it names none, and checks its store.
 func (a *App) named(loc *Location) (format.Format, error) {
