@@ -29,10 +29,9 @@ type listRows struct {
 	layout     *lane.Layout
 	stray      lane.Stray
 	key, value []byte // of the row it stands at, whole and raw
-	user       []byte // in key; nil when that is malformed
-	want       []byte
-	ready      bool // stands at a row
-	taken      bool // which was handed out
+	want       []byte // klen and user key that rows are wanted of
+	ready      bool   // stands at a row
+	taken      bool   // which was handed out
 	done       bool
 }
 
@@ -54,12 +53,12 @@ func openListRows(ts *typeStore, s format.Span, stray lane.Stray) (*listRows, er
 
 // Seek moves to the rows of a user key.
 func (s *listRows) Seek(key []byte) error {
-	s.want = append(s.want[:0], key...)
+	s.want = append(s.layout.AppendPrefix(s.want[:0], len(key)), key...)
 	for {
 		if err := s.load(); err != nil || s.done {
 			return err
 		}
-		if s.user != nil && bytes.Compare(s.user, s.want) >= 0 {
+		if user, ok := s.layout.UserKey(s.key); ok && bytes.Compare(user, key) >= 0 {
 			return nil
 		}
 		s.skip()
@@ -72,16 +71,16 @@ func (s *listRows) Next() (rest, value []byte, ok bool, err error) {
 		if err := s.load(); err != nil || s.done {
 			return nil, nil, false, err
 		}
-		if s.user != nil {
-			break
+		n := len(s.want)
+		if len(s.key) >= n+s.layout.MinRest && bytes.Equal(s.key[:n], s.want) {
+			s.taken = true
+			return s.key[n:], s.value, true, nil
+		}
+		if _, ok := s.layout.UserKey(s.key); ok {
+			return nil, nil, false, nil
 		}
 		s.skip()
 	}
-	if !bytes.Equal(s.user, s.want) {
-		return nil, nil, false, nil
-	}
-	s.taken = true
-	return s.key[klenLen+len(s.user):], s.value, true, nil
 }
 
 // load makes sure that there is a row that was not handed out.
@@ -92,24 +91,18 @@ func (s *listRows) load() (err error) {
 	s.key, s.value, err = s.it.Next()
 	s.ready, s.taken = err == nil, false
 	if err != nil {
-		s.done, s.key, s.value, s.user = true, nil, nil, nil
+		s.done, s.key, s.value = true, nil, nil
 		if err == io.EOF {
 			return nil
 		}
-		return err
 	}
-	user, ok := s.layout.UserKey(s.key)
-	s.user = user
-	if !ok {
-		s.user = nil
-	}
-	return nil
+	return err
 }
 
 // skip hands the row to stray.
 func (s *listRows) skip() {
 	class := record.Orphan
-	if s.user == nil {
+	if _, ok := s.layout.UserKey(s.key); !ok {
 		class = record.Malformed
 	}
 	s.stray(class, s.key, s.value, s.it.Place())

@@ -100,7 +100,11 @@ func (w *typeWriter) write(elems []record.Element) error {
 		return w.writeMembers(elems)
 	}
 	for i := range elems {
-		if err := w.row(elems[i].Name, elems[i].Value); err != nil {
+		value := elems[i].Value
+		if w.family.typ == record.Set {
+			value = nil
+		}
+		if err := w.row(elems[i].Name, value); err != nil {
 			return err
 		}
 	}
