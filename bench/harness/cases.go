@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -25,6 +27,29 @@ type result struct {
 type bench struct {
 	o    options
 	data *datasets
+}
+
+// group is a number of cases that are measured together.
+type group struct {
+	name string
+	run  func() ([]*result, error)
+}
+
+// groups returns those that only names, separated by commas; "" names all.
+func (b *bench) groups(only string) ([]group, error) {
+	all := []group{{"speed", b.speed}, {"workers", b.workers}, {"growth", b.growth}, {"memory", b.memory}}
+	if only == "" {
+		return all, nil
+	}
+	var out []group
+	for _, name := range strings.Split(only, ",") {
+		i := slices.IndexFunc(all, func(g group) bool { return g.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("unknown group %q", name)
+		}
+		out = append(out, all[i])
+	}
+	return out, nil
 }
 
 func (b *bench) convert(src, name string, pinned bool, flags ...string) *command {

@@ -108,3 +108,16 @@ func TestReport(t *testing.T) {
 		t.Errorf("%s", data)
 	}
 }
+
+func TestGroups(t *testing.T) {
+	var b bench
+	if all, err := b.groups(""); err != nil || len(all) != 4 {
+		t.Errorf("%d groups, %v", len(all), err)
+	}
+	if some, err := b.groups("memory,speed"); err != nil || len(some) != 2 || some[0].name != "memory" {
+		t.Errorf("%v, %v", some, err)
+	}
+	if _, err := b.groups("speed|memory"); err == nil {
+		t.Error("no error")
+	}
+}
