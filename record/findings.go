@@ -16,6 +16,7 @@ const (
 	FindDeleteCount     = "delete-count-mismatch"
 	FindKeyOrder        = "key-order"
 	FindFileBounds      = "file-bounds"
+	FindUnorderedTable  = "unordered-table"
 	FindUnreadableStore = "unreadable-store"
 	FindUnreadRows      = "unread-rows"
 	FindLedger          = "ledger-mismatch"
@@ -25,36 +26,83 @@ const (
 type FindingKind struct {
 	Kind     string
 	Severity Severity // the gravest it comes with
-	Group    string   // what it is about: files, rows, collections, lists, zsets
+	Group    string   // what it is about, one of FindingGroups
 	Text     string   // one sentence
 }
 
 var findingKinds = []FindingKind{
 	{FindDamagedBlock, Error, "files", "A block fails its checksum, cannot be unpacked or holds what no block can hold; its rows are lost."},
-	{"damaged-page", Error, "files", "A page of an LMDB file holds what no page can hold; its rows are lost."},
 	{FindDamagedFile, Error, "files", "A file cannot be read to its end, or its footer, index or header is damaged."},
+	{"damaged-page", Error, "files", "A page of an LMDB file holds what no page can hold; its rows are lost."},
 	{FindDeleteCount, Warning, "files", "A table holds another number of tombstones than its properties say."},
 	{FindEntryCount, Error, "files", "A table holds another number of entries than its properties say."},
 	{FindFileBounds, Error, "files", "A table holds a key outside the bounds that the MANIFEST gives it, so lookups miss it."},
-	{"overlapping-tables", Warning, "files", "Two tables of a level that must be disjoint overlap; the engine, which trusts them not to, may miss rows."},
 	{FindFileSize, Error, "files", "A file has another size than the MANIFEST says."},
-	{FindKeyOrder, Error, "files", "Rows are not in the order that the database's comparator gives them; the engine misses some."},
-	{FindLedger, Error, "files", "The rows read do not add up to the rows classified; a fault of this program."},
+	{FindKeyOrder, Error, "files", "Rows of a table are not in the order of the database's comparator; the engine misses some."},
+	{FindLedger, Error, "files", "The rows read do not add up to the rows classified: a fault of this program."},
 	{"lmdb-meta-page", Warning, "files", "One of the two meta pages of an LMDB file is damaged; the other was used."},
-	{FindMissingFile, Error, "files", "A file that the MANIFEST names is not there."},
-	{"unreferenced-table", Note, "files", "A table is there that the MANIFEST does not name; it is not part of the database."},
-	{"torn-manifest", Warning, "files", "The MANIFEST ends within a record, as a crash leaves it; what comes before was used."},
+	{FindMissingFile, Error, "files", "A file that the database needs is not there."},
+	{"overlapping-tables", Warning, "files", "Two tables of a level that must be disjoint overlap; the engine trusts them not to and may miss rows."},
+	{"row-order", Warning, "files", "An LMDB file is not in the order of Ardb's comparator, as the stock server leaves it; it was sorted."},
 	{"torn-log", Warning, "files", "The last log ends within a record, as a crash leaves it; what comes before was used."},
-	{FindUnreadRows, Error, "files", "Records could not be read because of damage that another finding names."},
+	{"torn-manifest", Warning, "files", "The MANIFEST ends within a record or a group of edits, as a crash leaves it; what comes before was used."},
+	{FindUnorderedTable, Warning, "files", "A table was sorted before it was read; key-order says what is wrong."},
+	{"unreferenced-table", Note, "files", "A table is there that the MANIFEST does not name; it is not part of the database."},
+	{FindUnreadRows, Error, "files", "Records could not be read, for a reason that is no damage of a file."},
 	{FindUnreadableStore, Error, "files", "A store cannot be opened."},
-	{"missing-store", Warning, "files", "One of the directories that the format always has is not there."},
+	{"bad-key-length", Error, "rows", "The length of the user key in a row's key is beyond the key's end."},
+	{"bad-row-key", Error, "rows", "What follows the user key in a row's key is not what rows of its kind have."},
+	{"bad-value", Error, "rows", "A value is longer than its fixed part, or holds what cannot be."},
+	{"short-value", Error, "rows", "A value is shorter than its fixed part."},
+	{"unknown-row", Error, "rows", "A row's key is of no kind that the format has."},
+	{"malformed-key", Error, "rows", "An Ardb row's key cannot be decoded, or has elements of the wrong kind."},
+	{"malformed-value", Error, "rows", "An Ardb row's value cannot be decoded, or is not what a row of its kind has."},
+	{"unmerged-operand", Error, "rows", "A merge operand stands where a value should be."},
+	{"empty-value", Warning, "rows", "A META row has no value, as RocksDB leaves it of a lone merge operand; the key does not exist."},
+	{"unused-rows", Warning, "rows", "There are rows where the server never looks."},
+	{"int-namespace", Note, "rows", "A namespace was written as an integer by MOVE; no client can select it."},
+	{"count-mismatch", Error, "collections", "The count in a meta row is not the number of live rows."},
+	{"size-mismatch", Warning, "collections", "The size in an Ardb META row is not the number of its rows; ranges are cut by it."},
+	{"orphan-rows", Warning, "collections", "There are data rows of a key that has no meta row; no reader shows them."},
+	{"deleted-rows", Warning, "collections", "A meta row says that the collection is empty, yet rows of its version are there."},
+	{"newer-version", Warning, "collections", "Data rows have a newer version than their meta row; no reader shows them."},
+	{"hidden-version", Note, "collections", "The version ends in the byte FF, so the engine lists the collection as empty although its rows are sound."},
+	{"missing-store", Warning, "collections", "One of the directories that the format always has is not there."},
+	{"missing-score-cf", Error, "collections", "The zsets have no score_cf; the engine does not open them."},
+	{"unsupported-streams", Warning, "collections", "There are streams, which are not read."},
+	{"stream-groups", Warning, "collections", "There are consumer groups and pending entries, which records do not have."},
+	{"member-twice", Error, "collections", "A member or field is there as an integer and as a string; the integer is kept."},
+	{"not-canonical", Warning, "collections", "An integer is stored as a string where the server looks for an integer, and does not find it."},
+	{"negative-expiry", Note, "collections", "A string's expiry is negative, which the engine takes for never."},
+	{"bad-expiry", Warning, "collections", "An expiry lies before 1970, which the server takes for never."},
+	{"stale-ttl-rows", Note, "collections", "Rows of the TTL index do not match a key's expiry; the server leaves such rows behind."},
+	{"missing-ttl-row", Warning, "collections", "A key with an expiry is not in the TTL index: it is hidden when it expires, but never removed."},
+	{"list-broken-link", Error, "lists", "A list's head or a node's next names a node that is not there."},
+	{"list-prev-mismatch", Error, "lists", "A node's prev is not the node before it."},
+	{"list-cycle", Error, "lists", "A node's next is a node before it."},
+	{"list-unreachable-node", Error, "lists", "A node is not reached from the head; readers of the list miss it."},
+	{"list-tail-mismatch", Error, "lists", "The list's right is not its last node; RPUSH would lose it."},
+	{"list-next-seq", Error, "lists", "The next number to be given to a node is in use; the next push would overwrite a node."},
+	{"list-missing-index", Error, "lists", "An index between the bounds of a list has no row."},
+	{"list-outside-bounds", Error, "lists", "A row's index is not between the bounds of its list; no reader shows it."},
+	{"list-bounds", Warning, "lists", "The bounds in an Ardb list's META row are not those of its rows."},
+	{"list-order", Error, "lists", "Rows of a list are not in the order of their indexes."},
+	{"zset-missing-member-row", Error, "zsets", "A member has a row by score and none by member: it is found by rank only."},
+	{"zset-missing-score-row", Error, "zsets", "A member has a row by member and none by score: it has no rank."},
+	{"zset-score-mismatch", Error, "zsets", "A member's two rows have different scores."},
+	{"zset-bad-score", Error, "zsets", "A score is not a number or beyond what the engine accepts."},
+	{"zset-twin", Error, "zsets", "A member of an Ardb sorted set has a score row without a sort row, or the reverse."},
+	{"score-nan", Warning, "zsets", "A score is not a number."},
 }
+
+// FindingGroups are the groups of kinds, in the order of the docs.
+var FindingGroups = []string{"files", "rows", "collections", "lists", "zsets"}
 
 // FindingKinds lists every kind of finding that the project reports, by group and name.
 func FindingKinds() []FindingKind {
 	out := slices.Clone(findingKinds)
 	slices.SortFunc(out, func(a, b FindingKind) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
+		return cmp.Or(slices.Index(FindingGroups, a.Group)-slices.Index(FindingGroups, b.Group), cmp.Compare(a.Kind, b.Kind))
 	})
 	return out
 }
