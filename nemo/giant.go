@@ -1,11 +1,11 @@
 package nemo
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"math/bits"
 
 	"kvferry/internal/extsort"
@@ -15,8 +15,8 @@ import (
 // giant emits a list that does not fit into memory. Its rows are read again: once for the links, which are
 // followed to give each node its rank, and once for the elements, which are sorted by rank.
 //
-// Links take 8 bytes a node. When that is beyond a quarter of the budget, or the seqs lie too far apart to
-// be looked up in an array, they are sorted by seq and kept in files.
+// Links take 4 bytes a node in memory. When that is beyond three quarters of the budget, or the seqs lie too
+// far apart, they are sorted by seq and kept in a file.
 type giant struct {
 	r      *listReader
 	links  links
@@ -25,13 +25,6 @@ type giant struct {
 	last   int64 // seq of the node emitted last
 	lost   int64 // nodes that left does not lead to
 }
-
-// In links a slot holds the next seq until the node is reached and its rank afterwards.
-const (
-	reachedBit = 1 << 63
-	noNode     = math.MaxInt64     // no node has this seq
-	noNext     = math.MaxInt64 - 1 // next is a seq that no node can have
-)
 
 // load follows the links and, when elements are wanted, sorts them.
 func (g *giant) load(elements bool) error {
@@ -81,33 +74,25 @@ func (g *giant) scan(f func(seq int64, n *Node) error) (err error) {
 func (g *giant) fill() error {
 	r := g.r
 	l := &g.links
-	if span := r.maxSeq - r.minSeq; span < r.memory/4/8 {
-		l.base = r.minSeq
-		l.next.mem = make([]uint64, span+1)
-		for i := range l.next.mem {
-			l.next.mem[i] = noNode
-		}
+	l.base = r.minSeq
+	span := r.maxSeq - r.minSeq + 1
+	if span <= r.memory*3/4/4 && span < maxSpan {
+		l.allocate(span)
 		return g.scan(func(seq int64, n *Node) error {
-			l.next.mem[seq-l.base] = linkOf(n)
+			l.put(seq, n.Next)
 			return nil
 		})
 	}
 	s := extsort.New(extsort.Options{Memory: r.memory / 4, TempDir: r.env.TempDir})
+	var next [8]byte
 	err := g.scan(func(seq int64, n *Node) error {
-		return s.Add(uint64(seq), nil, binary.LittleEndian.AppendUint64(nil, linkOf(n)))
+		binary.LittleEndian.PutUint64(next[:], linkOf(n.Next))
+		return s.Add(uint64(seq), nil, next[:])
 	})
 	if err == nil {
-		err = l.spill(s, r)
+		err = l.spill(s, span/4 > r.alive, r.env.TempDir, r.memory/2)
 	}
 	return errors.Join(err, s.Close())
-}
-
-// linkOf returns what links keep of a node's next.
-func linkOf(n *Node) uint64 {
-	if n.Next < 0 || n.Next >= noNext {
-		return noNext
-	}
-	return uint64(n.Next)
 }
 
 // walk ranks the nodes.
@@ -121,27 +106,47 @@ func (g *giant) walk() error {
 		}
 		var v uint64 = noNode
 		if ok {
-			if v, err = l.next.get(slot); err != nil {
+			if v, err = l.get(slot); err != nil {
 				return err
 			}
 		}
 		if !c.follow(v != noNode, v&reachedBit != 0) {
 			break
 		}
-		if err := l.next.set(slot, reachedBit|uint64(c.count)); err != nil {
+		if err := l.rank(slot, c.count); err != nil {
 			return err
 		}
-		c.step(int64(v))
+		if c.step(int64(v)); v == noNext {
+			if c.at, err = g.nextOf(c.last); err != nil {
+				return err
+			}
+		}
 	}
 	c.finish()
 	g.lost = c.left - c.count
 	return nil
 }
 
+// nextOf looks up the next of a node, which links keep only when it can be.
+func (g *giant) nextOf(seq int64) (next int64, err error) {
+	key := AppendListKey(nil, ListKey{g.r.key, seq})
+	it, err := g.r.ts.keyspace.Rows(key, append(bytes.Clone(key), 0))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	_, value, err := it.Next()
+	if err != nil {
+		return 0, err
+	}
+	n, err := DecodeNode(value)
+	return n.Next, err
+}
+
 // sort sorts the elements by rank.
 func (g *giant) sort() (err error) {
 	r := g.r
-	g.sorter = extsort.New(extsort.Options{Memory: r.memory / 2, TempDir: r.env.TempDir})
+	g.sorter = extsort.New(extsort.Options{Memory: max(r.memory/4, r.memory-g.links.size()), TempDir: r.env.TempDir})
 	var key [2 * seqLen]byte
 	rank, done, err := g.ranks()
 	if err != nil {
@@ -178,20 +183,17 @@ func (g *giant) sort() (err error) {
 // first.
 func (g *giant) ranks() (rank func(seq int64) (uint64, error), done func() error, err error) {
 	l := &g.links
-	if l.seqs == nil {
-		return func(seq int64) (uint64, error) { return l.next.get(seq - l.base) }, func() error { return nil }, nil
+	if l.mem != nil {
+		return func(seq int64) (uint64, error) { return l.get(seq - l.base) }, func() error { return nil }, nil
 	}
 	s := extsort.New(extsort.Options{Memory: g.r.memory / 4, TempDir: g.r.env.TempDir})
-	for i := range l.seqs.len {
-		seq, serr := l.seqs.get(i)
-		v, verr := l.next.get(i)
-		err := errors.Join(serr, verr)
-		if err == nil {
-			err = s.Add(bits.ReverseBytes64(seq), nil, binary.LittleEndian.AppendUint64(nil, v))
-		}
-		if err != nil {
-			return nil, nil, errors.Join(err, s.Close())
-		}
+	var rank8 [8]byte
+	err = l.each(func(seq, v uint64) error {
+		binary.LittleEndian.PutUint64(rank8[:], v)
+		return s.Add(bits.ReverseBytes64(seq), nil, rank8[:])
+	})
+	if err != nil {
+		return nil, nil, errors.Join(err, s.Close())
 	}
 	it, err := s.Sort()
 	if err != nil {

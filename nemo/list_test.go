@@ -1,9 +1,11 @@
 package nemo_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"math/rand"
 	"path/filepath"
 	"runtime"
 	"sync/atomic"
@@ -148,4 +150,54 @@ func heap() uint64 {
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
+}
+
+// TestSparseLists reads a list whose seqs lie far apart, as when most of it was removed, within memory
+// and by way of files.
+func TestSparseLists(t *testing.T) {
+	const n, apart = 3000, 977
+	m := newMemory(t).stores()
+	order := rand.New(rand.NewSource(1)).Perm(n)
+	seq := func(i int) int64 {
+		if i < 0 || i >= n {
+			return 0
+		}
+		return int64(order[i]+1) * apart
+	}
+	var want []byte
+	for i := range n {
+		element := fmt.Appendf(nil, "%d,", i)
+		want = append(want, element...)
+		m.store("list").Put("default", nodeKey("k", seq(i)),
+			nemo.AppendNode(nil, nemo.Node{Prev: seq(i - 1), Next: seq(i + 1), Element: element, Suffix: s1}))
+	}
+	m.store("list").Put("default", []byte("Lk"), nemo.AppendListMeta(nil,
+		nemo.ListMeta{Count: n, Left: seq(0), Right: seq(n - 1), NextSeq: n*apart + 1, Suffix: s1}))
+	for _, memory := range []int64{0, 128 << 10, 8 << 10} {
+		var f findings
+		r := records(t, m.open(t), "0", &format.Env{Memory: memory, TempDir: t.TempDir(), Report: f.report})
+		if _, err := r.Next(); err != nil {
+			t.Fatal(err)
+		}
+		var got []byte
+		elems := make([]record.Element, 100)
+		for {
+			n, err := r.Read(elems)
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range elems[:n] {
+				got = append(got, e.Value...)
+			}
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) || len(f.all) > 0 {
+			t.Errorf("memory %d: %d bytes, want %d; findings %+v", memory, len(got), len(want), f.all)
+		}
+	}
 }

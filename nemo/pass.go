@@ -44,8 +44,10 @@ func newPass(ctx context.Context, db string, ts *typeStore, s format.Span, e *fo
 	if p.memory <= 0 {
 		p.memory = defaultMemory
 	}
-	if n > 1 {
-		p.memory /= 2 // lists and zsets may both need some
+	if n > 1 && ts.family.typ == record.List {
+		p.memory = p.memory / 4 * 3
+	} else if n > 1 {
+		p.memory /= 4 // needed only where a zset's index is damaged
 	}
 	return p
 }
