@@ -1,0 +1,113 @@
+package command
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kvferry/format"
+	"kvferry/store"
+)
+
+// scored is a format that detects itself with a fixed score.
+type scored struct {
+	format.Format
+	name  string
+	score int
+}
+
+func (s scored) Name() string { return s.name }
+func (s scored) Detect(*format.Evidence) format.Verdict {
+	return format.Verdict{Score: s.score, Why: []string{"so"}}
+}
+
+func TestDetect(t *testing.T) {
+	ev := &format.Evidence{Dir: "/d", Stores: []format.StoreEvidence{{Path: ".", Kind: "rocksdb",
+		Keyspaces: []format.KeyspaceEvidence{{Name: "default"}}}, {Path: "a/b", Kind: "lmdb", Err: errors.New("cut off")},
+		{Path: "c", Kind: "leveldb"}, {Path: "d", Kind: "leveldb"}, {Path: "e", Kind: "leveldb"}}}
+	for _, c := range []struct {
+		scores [3]int
+		want   string
+	}{
+		{[3]int{0, 50, 20}, "b"},
+		{[3]int{90, 50, 20}, "a"},
+		{[3]int{50, 20, 50}, "/d: could be a or c: name the format, a:/d"},
+		{[3]int{0, 0, 0}, "/d: unknown format: found a rocksdb database (default), a lmdb database in a/b (cut off), a leveldb database in c, 2 more"},
+	} {
+		app := &App{Formats: []format.Format{scored{name: "a", score: c.scores[0]}, scored{name: "b", score: c.scores[1]}, scored{name: "c", score: c.scores[2]}}}
+		f, err := app.detect(ev, io.Discard)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else {
+			got = f.Name()
+		}
+		if got != c.want {
+			t.Errorf("%v: %s, want %s", c.scores, got, c.want)
+		}
+	}
+}
+
+// marked finds a store wherever there is a file of its name.
+func marked(name string) Driver {
+	return Driver{Name: name, Peek: func(dir string) (format.StoreEvidence, error) {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			return format.StoreEvidence{}, store.ErrNotStore
+		}
+		if name == "bad" {
+			return format.StoreEvidence{}, errors.New("cannot be read")
+		}
+		return format.StoreEvidence{}, nil
+	}}
+}
+
+func TestGather(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{"db0/x/one", "db0/y/two", "db0/x/deeper/one", "1/2/3/4/one", "1/2/3/4/5/one", "z/bad"} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(path)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, path), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	app := &App{Drivers: []Driver{marked("one"), marked("two"), marked("bad")}}
+	ev, err := app.gather(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range ev.Stores {
+		text := s.Path + " " + s.Kind
+		if s.Err != nil {
+			text += " " + s.Err.Error()
+		}
+		got = append(got, text)
+	}
+	want := "1/2/3/4 one; db0/x one; db0/y two; z bad cannot be read"
+	if strings.Join(got, "; ") != want {
+		t.Errorf("got %s", strings.Join(got, "; "))
+	}
+	loc := Location{Format: "nemo", Path: "p"}
+	if _, err := app.storeOf(&loc, ev); err == nil || !strings.Contains(err.Error(), "several kinds (one, two, bad): name one, nemo+one:p") {
+		t.Errorf("%v", err)
+	}
+	if _, err := app.gather(filepath.Join(dir, "nowhere")); err == nil {
+		t.Error("a directory that is not there")
+	}
+}
+
+func TestNotADatabase(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b", "c", "d"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := notADatabase(dir); !strings.HasSuffix(err.Error(), "(found a, b, c, 1 more)") {
+		t.Error(err)
+	}
+}
