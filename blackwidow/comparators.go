@@ -122,7 +122,7 @@ func compareScores(a, b []byte) int {
 
 // compareNaN puts NaN after numbers and orders NaNs by their bits.
 func compareNaN(a, b float64) int {
-	if an, bn := a != a, b != b; an != bn {
+	if an, bn := math.IsNaN(a), math.IsNaN(b); an != bn {
 		return lastIf(an)
 	}
 	return cmp.Compare(math.Float64bits(a), math.Float64bits(b))

@@ -2,6 +2,7 @@ package blackwidow
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"kvferry/record"
@@ -42,7 +43,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 		}
 	case record.ZSet:
 		for i := range batch {
-			if batch[i].Score != batch[i].Score {
+			if math.IsNaN(batch[i].Score) {
 				return dropNaN(batch, i, report)
 			}
 		}
@@ -54,7 +55,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 func dropNaN(batch []record.Element, i int, report func(record.Loss)) []record.Element {
 	kept := batch[:i]
 	for _, e := range batch[i:] {
-		if e.Score == e.Score {
+		if !math.IsNaN(e.Score) {
 			kept = append(kept, e)
 			continue
 		}

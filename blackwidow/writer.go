@@ -140,7 +140,7 @@ func (w *typeWriter) writeItems(elems []record.Element) error {
 func (w *typeWriter) writeMembers(elems []record.Element) error {
 	for i := range elems {
 		e := &elems[i]
-		if e.Score != e.Score {
+		if math.IsNaN(e.Score) {
 			return fmt.Errorf("zset %s: member %s: score is not a number", record.Quote(w.user), record.Quote(e.Name))
 		}
 		var mark []byte

@@ -17,7 +17,7 @@ import (
 // mark adds the member and score just read to a sum that does not depend on their order. Rows of score_cf
 // are summed up the same way, and equal sums and counts prove it equal to data_cf without sorting it.
 func (r *collectionReader) mark() {
-	if r.elem.Score != r.elem.Score && !r.h.Expired {
+	if math.IsNaN(r.elem.Score) && !r.h.Expired {
 		r.damage(&r.ts.data, FindZSetBadScore, r.rows.Place(), "member %s: score is not a number", record.Quote(r.elem.Name))
 	}
 	r.marks += xxh3.HashSeed(r.elem.Name, math.Float64bits(r.elem.Score))
