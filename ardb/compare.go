@@ -1,0 +1,104 @@
+package ardb
+
+import (
+	"bytes"
+
+	"kvferry/store"
+)
+
+// comparerName is what RocksDB and LevelDB keep in the database.
+const comparerName = "ardb.comparator"
+
+// Comparer returns the server's order of row keys, for RocksDB and LMDB.
+//
+// It is: user key by bytes, shorter first; type; META rows are equal then, others compare the number of
+// elements and then each (Data.Compare). Keys that cannot be decoded, on which the server aborts, come
+// after all others, by bytes.
+func Comparer() store.Comparer {
+	return store.Comparer{Name: comparerName, Compare: compareKeys}
+}
+
+// LevelDBComparer returns the server's order on LevelDB: the namespace first.
+func LevelDBComparer() store.Comparer {
+	return store.Comparer{Name: comparerName, Compare: compareNamespaced}
+}
+
+func compareNamespaced(a, b []byte) int {
+	// Nearly always the namespaces are the same bytes: a short string.
+	if len(a) > 2 && len(b) > 2 && a[0] == byte(TagText) && a[1] == b[1] && a[1] < 0x80 && a[0] == b[0] {
+		if n := 2 + int(a[1]); n <= len(a) && n <= len(b) && bytes.Equal(a[2:n], b[2:n]) {
+			return compareTails(a, b, n, n)
+		}
+	}
+	x, n := splitData(a)
+	y, m := splitData(b)
+	if n == 0 || m == 0 || !hasUser(a[n:]) || !hasUser(b[m:]) {
+		return compareMalformed(a, b, n > 0 && hasUser(a[n:]), m > 0 && hasUser(b[m:]))
+	}
+	if c := x.Compare(&y); c != 0 {
+		return c
+	}
+	return compareTails(a, b, n, m)
+}
+
+func hasUser(b []byte) bool {
+	_, _, ok := splitUser(b, false)
+	return ok
+}
+
+func compareMalformed(a, b []byte, aok, bok bool) int {
+	switch {
+	case aok:
+		return -1
+	case bok:
+		return 1
+	}
+	return bytes.Compare(a, b)
+}
+
+func compareKeys(a, b []byte) int { return compareTails(a, b, 0, 0) }
+
+// compareTails compares what follows equal namespaces, from i in a and j in b.
+func compareTails(a, b []byte, i, j int) int {
+	afrom, aend, aok := splitUser(a[i:], false)
+	bfrom, bend, bok := splitUser(b[j:], false)
+	if !aok || !bok {
+		return compareMalformed(a, b, aok, bok)
+	}
+	at, bt := a[i+aend:], b[j+bend:]
+	if c := bytes.Compare(a[i+afrom:i+aend], b[j+bfrom:j+bend]); c != 0 {
+		return c
+	}
+	if at[0] != bt[0] {
+		return int(at[0]) - int(bt[0])
+	}
+	if at[0] == byte(KindMeta) {
+		return 0
+	}
+	return compareElements(at[1:], bt[1:])
+}
+
+// compareElements compares the count of elements and then each. An element that cannot be decoded is
+// after all others, and what follows it is compared by bytes.
+func compareElements(a, b []byte) int {
+	if len(a) == 0 || len(b) == 0 || a[0] > maxElements || b[0] > maxElements {
+		return compareMalformed(a, b, len(a) > 0 && a[0] <= maxElements, len(b) > 0 && b[0] <= maxElements)
+	}
+	if a[0] != b[0] {
+		return int(a[0]) - int(b[0])
+	}
+	count := int(a[0])
+	a, b = a[1:], b[1:]
+	for range count {
+		x, n := splitData(a)
+		y, m := splitData(b)
+		if n == 0 || m == 0 {
+			return compareMalformed(a, b, n > 0, m > 0)
+		}
+		if c := x.Compare(&y); c != 0 {
+			return c
+		}
+		a, b = a[n:], b[m:]
+	}
+	return 0
+}

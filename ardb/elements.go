@@ -1,0 +1,405 @@
+package ardb
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/zeebo/xxh3"
+
+	"kvferry/record"
+)
+
+// Read fills dst with the next elements.
+func (p *pass) Read(dst []record.Element) (int, error) {
+	if !p.inside || p.ended || len(dst) == 0 {
+		return 0, io.EOF
+	}
+	p.arena = p.arena[:0]
+	switch p.head.Type {
+	case record.String:
+		return p.readString(dst)
+	case record.List:
+		if p.list.sorted != nil {
+			return p.readSortedList(dst)
+		}
+	}
+	return p.readRows(dst)
+}
+
+func (p *pass) readString(dst []record.Element) (int, error) {
+	p.ended = true
+	v := p.meta
+	d, err := v.next("string")
+	if err != nil {
+		return 0, err
+	}
+	p.arena, dst[0].Value = p.served(d, false)
+	dst[0].Name = nil
+	return 1, nil
+}
+
+// readRows decodes element rows one after the other.
+func (p *pass) readRows(dst []record.Element) (int, error) {
+	kind := elementKind(p.head.Type)
+	for n := 0; ; {
+		ok, err := p.element(kind)
+		if err != nil {
+			return n, err
+		}
+		if !ok {
+			if n > 0 {
+				return n, nil
+			}
+			p.ended = true
+			return 0, p.checks()
+		}
+		// The last row of a batch need not be copied: it stays until the next one is asked for.
+		last := n == len(dst)-1 || len(p.val) > arenaBatch
+		keep, err := p.decode(&dst[n], !last)
+		if err != nil {
+			p.badElement(err)
+			continue
+		}
+		p.have = false
+		if !keep {
+			continue
+		}
+		p.rows++
+		p.count++
+		if n++; last || len(p.arena) > arenaBatch {
+			return n, nil
+		}
+	}
+}
+
+// badElement reports the element row ahead.
+func (p *pass) badElement(err error) {
+	kind := FindMalformedValue
+	var k *keyError
+	switch {
+	case errors.Is(err, errListOrder):
+		kind = FindListOrder
+	case errors.As(err, &k):
+		kind = FindMalformedKey
+	}
+	p.bad(kind, p.head.Type, p.head.Key, err)
+}
+
+// keyError is an error in a row's key, not in its value.
+type keyError struct{ err error }
+
+// Error returns the cause's text.
+func (e *keyError) Error() string { return e.err.Error() }
+
+// decode decodes the element row ahead. keep is false when the row has been counted as something else.
+func (p *pass) decode(e *record.Element, copied bool) (keep bool, err error) {
+	d, err := p.single()
+	if err != nil {
+		return false, err
+	}
+	e.Name, e.Value, e.Score = nil, nil, 0
+	switch p.head.Type {
+	case record.Hash:
+		v, err := p.value(KindField)
+		if err != nil {
+			return false, err
+		}
+		if ok, err := p.canonical(d, KindField); !ok {
+			return false, err
+		}
+		p.arena, e.Name = p.served(d, copied)
+		p.arena, e.Value = p.served(v, copied)
+	case record.Set:
+		if len(p.val) != 2 || Kind(p.val[0]) != KindMember || p.val[1] != 0 {
+			return false, fmt.Errorf("a set member's value of %d bytes", len(p.val))
+		}
+		if ok, err := p.canonical(d, KindMember); !ok {
+			return false, err
+		}
+		p.arena, e.Name = p.served(d, copied)
+	case record.ZSet:
+		if e.Score, err = p.score(d); err != nil {
+			return false, err
+		}
+		p.arena, e.Name = p.served(d, copied)
+	case record.List:
+		v, err := p.value(KindElement)
+		if err != nil {
+			return false, err
+		}
+		p.arena, e.Value = p.served(v, copied)
+		return true, p.list.follow(d)
+	default:
+		return true, p.entry(d, e)
+	}
+	return true, nil
+}
+
+// single decodes the only element of the key ahead.
+func (p *pass) single() (Data, error) {
+	b := p.key[len(p.prefix)+1:]
+	if len(b) > 1 && b[0] == 1 {
+		if d, n := splitData(b[1:]); n == len(b)-1 {
+			return d, nil
+		}
+	}
+	_, err := DecodeKey(p.key, p.sp.named)
+	if err == nil {
+		err = fmt.Errorf("malformed")
+	}
+	return Data{}, &keyError{err}
+}
+
+// value decodes the only datum of the value ahead, which must be of a kind without meta.
+func (p *pass) value(kind Kind) (Data, error) {
+	if b := p.val; len(b) > 2 && Kind(b[0]) == kind && b[1] == 1 {
+		if d, n := splitData(b[2:]); n == len(b)-2 {
+			return d, nil
+		}
+	}
+	return Data{}, p.valueError(kind)
+}
+
+func (p *pass) valueError(kind Kind) error {
+	v, data, err := DecodeValue(p.val)
+	switch {
+	case err != nil:
+		return err
+	case v.Kind != kind:
+		return fmt.Errorf("a %s row with a value of kind %s", kind, v.Kind)
+	}
+	return fmt.Errorf("a %s row with %d values", kind, len(data))
+}
+
+// served returns the text of a datum as a view, or as a copy in the arena.
+func (p *pass) served(d Data, copied bool) (arena, text []byte) {
+	if d.IsText() && !copied {
+		return p.arena, d.Text
+	}
+	at := len(p.arena)
+	a := AppendServed(p.arena, d)
+	return a, a[at:len(a):len(a)]
+}
+
+// canonical looks whether a string should have been an integer. The server finds such a member in
+// listings only; when the integer is there too it is the one that lookups find, and is kept.
+func (p *pass) canonical(d Data, kind Kind) (bool, error) {
+	if !d.IsText() {
+		return true, nil
+	}
+	v, ok := CanonicalInt(d.Text)
+	if !ok {
+		return true, nil
+	}
+	twin := AppendKey(nil, p.sp.ns, p.head.Key, kind, IntData(v))
+	there, err := p.sp.has(twin)
+	if err != nil {
+		return false, err
+	}
+	if there {
+		p.report(FindMemberTwice, record.Error, p.head.Type, p.head.Key,
+			fmt.Sprintf("%d is there as an integer and as a string; the string is left out", v))
+		p.consume(record.Orphan)
+		return false, nil
+	}
+	p.report(FindNotCanonical, record.Warning, p.head.Type, p.head.Key,
+		fmt.Sprintf("%d is stored as a string, so that the server's lookups do not find it", v))
+	return true, nil
+}
+
+// has reports whether a raw key is there.
+func (sp *space) has(raw []byte) (bool, error) {
+	it, err := sp.ks.Rows(raw, nil)
+	if err != nil {
+		return false, err
+	}
+	defer it.Close()
+	key, _, err := it.Next()
+	if err == io.EOF {
+		return false, nil
+	}
+	return err == nil && sp.ks.Comparer().Compare(key, raw) == 0, err
+}
+
+// zsetState checks that sort and score rows are of the same members: the sums of their hashes agree.
+type zsetState struct {
+	sorts, scores int64
+	sum           uint64
+}
+
+func twinHash(member []byte, score float64) uint64 {
+	if score == 0 {
+		score = 0 // -0.0 and 0.0 are one sort row
+	}
+	return xxh3.HashSeed(member, math.Float64bits(score))
+}
+
+// beginZSet counts the sort rows, which come first, and looks ahead to the first score row.
+func (p *pass) beginZSet() (bool, error) {
+	p.zset = zsetState{}
+	for {
+		ok, err := p.zsetRow()
+		if err != nil || !ok {
+			return false, err
+		}
+		if Kind(p.key[len(p.prefix)]) == KindScore {
+			return true, nil
+		}
+		k, err := DecodeKey(p.key, p.sp.named)
+		if err != nil || !k.Elems[0].IsNumber() {
+			p.badElement(&keyError{fmt.Errorf("sort row: %w", orMalformed(err))})
+			continue
+		}
+		p.arena = p.arena[:0]
+		_, member := p.served(k.Elems[1], false)
+		p.zset.sorts++
+		p.zset.sum += twinHash(member, k.Elems[0].Number())
+		p.index++
+		p.have = false
+	}
+}
+
+func orMalformed(err error) error {
+	if err == nil {
+		return fmt.Errorf("the score is no number")
+	}
+	return err
+}
+
+// zsetRow looks ahead to the next sort or score row.
+func (p *pass) zsetRow() (bool, error) {
+	for {
+		if err := p.advance(); err != nil || p.eof || !p.inRecord() {
+			if p.zset.sorts > 0 && err == nil {
+				p.twins()
+			}
+			return false, err
+		}
+		if k := Kind(p.key[len(p.prefix)]); k == KindSort || k == KindScore {
+			return true, nil
+		}
+		p.orphaned(p.user)
+	}
+}
+
+// score decodes the value of the score row ahead.
+func (p *pass) score(member Data) (float64, error) {
+	d, err := p.value(KindScore)
+	if err != nil {
+		return 0, err
+	}
+	if !d.IsNumber() {
+		return 0, fmt.Errorf("a score that is no number")
+	}
+	f := d.Number()
+	if math.IsNaN(f) {
+		p.report(FindScoreNaN, record.Warning, record.ZSet, p.head.Key, "a member's score is NaN")
+	}
+	p.tmp = p.tmp[:0]
+	text := member.Text
+	if !member.IsText() {
+		p.tmp = AppendServed(p.tmp, member)
+		text = p.tmp
+	}
+	p.zset.scores++
+	p.zset.sum -= twinHash(text, f)
+	return f, nil
+}
+
+func (p *pass) twins() {
+	p.report(FindZSetTwin, record.Error, record.ZSet, p.head.Key,
+		fmt.Sprintf("%d sort rows and %d score rows are not of the same members and scores", p.zset.sorts, p.zset.scores))
+}
+
+// checks compares what was read with what META promises, at the end of a record, and returns io.EOF.
+func (p *pass) checks() error {
+	switch p.head.Type {
+	case record.ZSet:
+		if p.zset.sum != 0 || p.zset.sorts != p.zset.scores {
+			p.twins()
+		}
+	case record.List:
+		p.checkBounds()
+	default:
+		return io.EOF
+	}
+	if p.meta.Size != p.count {
+		p.report(FindSizeMismatch, record.Warning, p.head.Type, p.head.Key,
+			fmt.Sprintf("META says %d elements, %d are there", p.meta.Size, p.count))
+	}
+	return io.EOF
+}
+
+// entry decodes the stream entry ahead. Its pairs are packed, so they are always copied.
+func (p *pass) entry(id Data, e *record.Element) error {
+	if !id.IsText() || len(id.Text) != idSize {
+		return &keyError{fmt.Errorf("a stream id of %d bytes", len(id.Text))}
+	}
+	v, err := splitValue(p.val)
+	if err != nil {
+		return err
+	}
+	if v.Kind != KindEntry {
+		return p.valueError(KindEntry)
+	}
+	n, err := v.next("field count")
+	if err != nil {
+		return err
+	}
+	k := v.Count - 1
+	names := v
+	switch {
+	case n.Tag != TagInt || n.Int < 0:
+		return fmt.Errorf("a field count that is no number")
+	case n.Int == int64(k) && k == len(p.names):
+	case n.Int == int64(k/2) && k%2 == 0:
+		k /= 2
+		for range k {
+			if _, err := names.next("field value"); err != nil {
+				return err
+			}
+		}
+	default:
+		return fmt.Errorf("%d fields with %d data, META names %d", n.Int, v.Count-1, len(p.names))
+	}
+	at := len(p.arena)
+	p.arena = append(p.arena, id.Text...)
+	mid := len(p.arena)
+	if p.arena, err = p.pairs(p.arena, v, names, k); err != nil {
+		return err
+	}
+	e.Name, e.Value = p.arena[at:mid:mid], p.arena[mid:len(p.arena):len(p.arena)]
+	return nil
+}
+
+// pairs packs k fields; names stands at the names, or still at the values when META has them.
+func (p *pass) pairs(dst []byte, v, names Value, k int) ([]byte, error) {
+	shared := names.left == v.left
+	for i := range k {
+		d, err := v.next("field value")
+		if err != nil {
+			return nil, err
+		}
+		var name []byte
+		if shared {
+			name = p.names[i].Text
+		} else {
+			nd, err := names.next("field name")
+			if err != nil {
+				return nil, err
+			}
+			name = AppendServed(nil, nd)
+			if nd.IsText() {
+				name = nd.Text
+			}
+		}
+		p.tmp = AppendServed(p.tmp[:0], d)
+		dst = record.AppendPair(dst, name, p.tmp)
+	}
+	if shared {
+		return dst, v.end()
+	}
+	return dst, names.end()
+}

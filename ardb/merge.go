@@ -1,0 +1,315 @@
+package ardb
+
+import (
+	"errors"
+	"fmt"
+
+	"kvferry/store"
+)
+
+// mergerName is what RocksDB keeps in the database.
+const mergerName = "ardb.merger"
+
+// Merger returns the server's merge operator. Operands apply front to back; one that fails is passed over,
+// as are those that cannot be decoded and the empty ones that RocksDB leaves of a lone operand. An empty
+// value is no value. When no operand has an effect, the value stays as it is, byte by byte.
+func Merger() *store.Merger { return &store.Merger{Name: mergerName, Fold: fold} }
+
+// Commands that operands carry, as the server's REDIS_CMD numbers.
+const (
+	opPExpireAt = 55
+	opAppend    = 100
+	opDecr      = 106
+	opDecrBy    = 107
+	opIncr      = 111
+	opIncrBy    = 112
+	opIncrFloat = 113
+	opPSetEX    = 117
+	opSetBit    = 118
+	opSet       = 102
+	opSetNX     = 120
+	opSetRange  = 121
+	opPFAdd     = 123
+	opSetXX     = 126
+	opHIncr     = 154
+	opHIncrF    = 155
+	opHSet      = 160
+	opHSetNX    = 161
+)
+
+// aliases maps the commands of "redis-compatible-mode no" to the ordinary ones.
+var aliases = map[uint16]uint16{
+	1001: opAppend, 1002: opIncrBy, 1003: opIncrFloat, 1004: opIncr, 1005: opDecr, 1006: opDecrBy, 1007: opSetNX,
+	1008: opSet, 1009: opSetRange, 1010: opHSet, 1011: opHSetNX, 1013: opHIncr, 1014: opHIncrF, 1028: opSetBit, 1029: opPFAdd,
+}
+
+// maxString is the longest string that SETRANGE and SETBIT make.
+const maxString = 512 << 20
+
+// Reasons for which an operand fails.
+var (
+	errNoEffect = errors.New("not performed")
+	errOperand  = errors.New("cannot be applied to this value")
+)
+
+// state is a value that operands are applied to.
+type state struct {
+	kind    Kind // of the row key
+	head    Value
+	data    []Data // one for strings and hash fields
+	changed bool
+}
+
+func fold(dst, key, base []byte, operands [][]byte) ([]byte, bool, error) {
+	kind := KindMeta
+	if _, end, ok := splitUser(key, false); ok {
+		kind = Kind(key[end])
+	}
+	head, data, err := DecodeValue(base)
+	if err != nil {
+		// The server cannot read such a value either. It is kept for the reader to report.
+		return append(dst, base...), true, nil
+	}
+	s := state{kind: kind, head: head, data: data}
+	for _, o := range operands {
+		op, args, err := DecodeValue(o)
+		if err != nil || op.Kind != KindOperand {
+			continue
+		}
+		if s.apply(op.Op, args) == nil {
+			s.changed = true
+		}
+	}
+	if !s.changed {
+		return append(dst, base...), len(base) > 0, nil
+	}
+	return AppendValue(dst, &s.head, s.data...), true, nil
+}
+
+// apply applies one operand. A failing one leaves no trace.
+func (s *state) apply(op uint16, args []Data) error {
+	if o, ok := aliases[op]; ok {
+		op = o
+	}
+	if need, ok := operandArgs[op]; !ok || len(args) < need {
+		return fmt.Errorf("operand %d with %d arguments: %w", op, len(args), errOperand)
+	}
+	switch op {
+	case opSet, opSetNX, opSetXX, opPSetEX:
+		return s.set(op, args[0])
+	case opAppend:
+		return s.text(func(b []byte) ([]byte, error) { return AppendServed(b, args[0]), nil })
+	case opIncr, opIncrBy:
+		return s.incr(intOf(args[0]))
+	case opDecr:
+		return s.incr(-1)
+	case opDecrBy:
+		return s.incr(-intOf(args[0]))
+	case opIncrFloat:
+		return s.incrFloat(args[0].number())
+	case opSetRange:
+		return s.text(func(b []byte) ([]byte, error) { return setRange(b, intOf(args[0]), AppendServed(nil, args[1])) })
+	case opSetBit:
+		return s.text(func(b []byte) ([]byte, error) { return setBit(b, intOf(args[0]), intOf(args[1])) })
+	case opPFAdd:
+		return s.pfAdd(args)
+	case opPExpireAt:
+		return s.expire(intOf(args[0]))
+	case opHSet, opHSetNX:
+		return s.hset(op, args[0])
+	default:
+		return s.hincr(op, args[0])
+	}
+}
+
+// operandArgs is how many arguments a command reads. DECR reads none, but the server has one.
+var operandArgs = map[uint16]int{
+	opSet: 1, opSetNX: 1, opSetXX: 1, opPSetEX: 1, opAppend: 1, opIncr: 1, opIncrBy: 1, opDecr: 0, opDecrBy: 1,
+	opIncrFloat: 1, opSetRange: 2, opSetBit: 2, opPFAdd: 0, opPExpireAt: 1, opHSet: 1, opHSetNX: 1, opHIncr: 1, opHIncrF: 1,
+}
+
+// intOf is the server's GetInt64: 0 for what is no integer.
+func intOf(d Data) int64 {
+	if d.Tag == TagInt {
+		return d.Int
+	}
+	return 0
+}
+
+// number is the server's GetFloat64: 0 for what is no number.
+func (d Data) number() float64 {
+	if d.IsNumber() {
+		return d.Number()
+	}
+	return 0
+}
+
+// datum is the string of a string value, nil when there is none yet.
+func (s *state) datum() Data {
+	if len(s.data) == 0 {
+		return Data{}
+	}
+	return s.data[0]
+}
+
+// store makes the value a string that keeps its expiry.
+func (s *state) store(d Data) error {
+	s.head.Kind, s.data = KindString, []Data{d}
+	return nil
+}
+
+// isString reports whether the value is a string or absent.
+func (s *state) isString() bool { return s.head.Kind == 0 || s.head.Kind == KindString }
+
+// set is SET and its kin. An expiry that comes with it is ignored, as the server does.
+func (s *state) set(op uint16, v Data) error {
+	switch {
+	case !s.isString():
+		return errOperand
+	case op == opSetNX && s.head.Kind != 0, op == opSetXX && s.head.Kind == 0:
+		return errNoEffect
+	}
+	return s.store(v)
+}
+
+// text changes the text of a string; the result is never an integer.
+func (s *state) text(f func([]byte) ([]byte, error)) error {
+	if !s.isString() {
+		return errOperand
+	}
+	b, err := f(AppendServed(nil, s.datum()))
+	if err != nil {
+		return err
+	}
+	return s.store(TextData(b))
+}
+
+func (s *state) incr(by int64) error {
+	if s.head.Kind != 0 && (s.head.Kind != KindString || s.datum().Tag != TagInt) {
+		return errOperand
+	}
+	return s.store(IntData(intOf(s.datum()) + by))
+}
+
+func (s *state) incrFloat(by float64) error {
+	d := s.datum()
+	if s.head.Kind != 0 && (s.head.Kind != KindString || !d.IsNumber()) {
+		return errOperand
+	}
+	return s.store(FloatData(d.number() + by))
+}
+
+func setRange(b []byte, off int64, v []byte) ([]byte, error) {
+	if off < 0 || off > maxString-int64(len(v)) {
+		return nil, errOperand
+	}
+	end := int(off) + len(v)
+	if end > len(b) {
+		b = append(b, make([]byte, end-len(b))...)
+	}
+	copy(b[off:], v)
+	return b, nil
+}
+
+// setBit sets a bit, the most significant of a byte first.
+func setBit(b []byte, off, bit int64) ([]byte, error) {
+	if off < 0 || off>>3 >= maxString {
+		return nil, errOperand
+	}
+	at, mask := int(off>>3), byte(0x80)>>(off&7)
+	if at >= len(b) {
+		b = append(b, make([]byte, at+1-len(b))...)
+	}
+	if bit&1 != 0 {
+		b[at] |= mask
+	} else {
+		b[at] &^= mask
+	}
+	return b, nil
+}
+
+func (s *state) pfAdd(args []Data) error {
+	if !s.isString() {
+		return errOperand
+	}
+	var value []byte
+	if s.head.Kind != 0 {
+		value = AppendServed([]byte{}, s.datum())
+	}
+	members := make([][]byte, len(args))
+	for i := range args {
+		if !args[i].IsText() {
+			return errOperand // the server's own operands are strings
+		}
+		members[i] = args[i].Text
+	}
+	out, changed, err := hllAdd(value, members)
+	if err != nil {
+		return err
+	}
+	if !changed {
+		return errNoEffect
+	}
+	return s.store(TextData(out))
+}
+
+// expire sets the expiry of whatever is there.
+func (s *state) expire(ms int64) error {
+	if s.head.Kind == 0 || !isMeta(s.head.Kind) || s.head.ExpireMS == ms {
+		return errNoEffect
+	}
+	s.head.ExpireMS = ms
+	return nil
+}
+
+// hset creates a hash or makes its size unknown on a META row, and sets a field on others.
+func (s *state) hset(op uint16, v Data) error {
+	if s.kind == KindMeta {
+		return s.hsetMeta(v)
+	}
+	switch {
+	case s.head.Kind == 0:
+		s.head.Kind = KindField
+	case op == opHSetNX, s.head.Kind != KindField:
+		return errNoEffect
+	}
+	s.data = []Data{v}
+	return nil
+}
+
+func (s *state) hsetMeta(v Data) error {
+	switch {
+	case s.head.Kind == 0:
+		s.head.Kind, s.head.Size, s.data = KindHash, sizeUnknown, nil
+		if v.Tag == TagInt {
+			s.head.Size = v.Int
+		}
+	case s.head.Kind != KindHash || s.head.Size == sizeUnknown:
+		return errNoEffect
+	default:
+		s.head.Size = sizeUnknown
+	}
+	return nil
+}
+
+// hincr adds to a field.
+func (s *state) hincr(op uint16, by Data) error {
+	if !by.IsNumber() || op == opHIncr && by.Tag != TagInt {
+		return errOperand
+	}
+	d := s.datum()
+	switch {
+	case s.head.Kind == 0:
+		s.head.Kind, s.data = KindField, []Data{by}
+		return nil
+	case s.head.Kind != KindField:
+		return errOperand
+	case op == opHIncr && d.Tag == TagInt:
+		s.data = []Data{IntData(d.Int + by.Int)}
+		return nil
+	case op == opHIncrF && d.IsNumber():
+		s.data = []Data{FloatData(d.Number() + by.Number())}
+		return nil
+	}
+	return errOperand
+}

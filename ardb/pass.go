@@ -1,0 +1,482 @@
+package ardb
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"kvferry/format"
+	"kvferry/internal/extsort"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// hops is how many rows of a record that is passed over are read before the iterator seeks.
+const hops = 16
+
+// arenaBatch is about how many bytes of names and values a batch of elements copies at most.
+const arenaBatch = 64 << 10
+
+// Records yields the records of a span. Rows of no record are counted with the pass that reads
+// strings, orphans with the pass of their own type.
+func (s *source) Records(_ context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
+	sp, err := s.space(db)
+	if err != nil {
+		return nil, err
+	}
+	it, err := sp.ks.Rows(sp.bounds(span))
+	if err != nil {
+		return nil, err
+	}
+	p := &pass{src: s, sp: sp, types: t, env: e, it: it, now: e.Now.UnixMilli(), subset: t != record.AllTypes}
+	p.strays = span.Lo == nil && t.Has(record.String) && sp == s.spaces[0]
+	p.head.DB = db
+	return p, nil
+}
+
+// pass reads the records of one span: a META row, then its elements.
+//
+// One row is looked ahead: key and val are those of the row that is next to be handled while have is true.
+// They stay views until the iterator moves, so a row is only copied when more rows are needed at once.
+type pass struct {
+	src    *source
+	sp     *space
+	types  record.TypeSet
+	subset bool // some types are for other passes
+	strays bool // the rows beside the namespaces are ours
+	env    *format.Env
+	now    int64
+	it     store.Iterator
+
+	key, val []byte
+	have     bool
+	eof      bool
+
+	tally  record.Tally
+	orphan []byte // user key of the last orphan that was reported
+	inside bool   // a record is open
+
+	// The open record.
+	head   record.Header
+	class  record.Class
+	meta   Value
+	min    Data
+	max    Data
+	user   []byte
+	prefix []byte // raw key up to and with the user key; nil slice of strings, which have one row
+	rows   int64  // of the class that Settle says
+	index  int64  // of class Index when the record is copied
+	count  int64  // elements yielded
+	ended  bool   // all elements were read
+	groups int64  // rows of consumer groups
+
+	names    []Data // streams: the field names of META
+	namesBuf []byte
+	list     listState
+	zset     zsetState
+	arena    []byte
+	tmp      []byte
+	sorter   *extsort.Sorter
+}
+
+// advance looks one row ahead.
+func (p *pass) advance() error {
+	if p.have || p.eof {
+		return nil
+	}
+	if p.subset {
+		p.it.Tally(&p.tally)
+	}
+	key, val, err := p.it.Next()
+	if err == io.EOF {
+		p.eof = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	p.key, p.val, p.have = key, val, true
+	return nil
+}
+
+// consume ends the handling of the row that was looked ahead.
+func (p *pass) consume(c record.Class) {
+	p.tally.Rows[c]++
+	p.have = false
+}
+
+// discard forgets the row: another pass counts it.
+func (p *pass) discard() {
+	var other record.Tally
+	p.it.Tally(&other)
+	p.have = false
+}
+
+// Next moves to the next record.
+func (p *pass) Next() (*record.Header, error) {
+	if err := p.finish(); err != nil {
+		return nil, err
+	}
+	for {
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		if p.eof {
+			return nil, p.end()
+		}
+		if ok, err := p.begin(); ok || err != nil {
+			return &p.head, err
+		}
+	}
+}
+
+// begin handles the row ahead, with which a record starts or not.
+func (p *pass) begin() (bool, error) {
+	off, end, ok := splitUser(p.key, p.sp.named)
+	if !ok {
+		_, err := DecodeKey(p.key, p.sp.named)
+		p.bad(FindMalformedKey, 0, p.key, err)
+		return false, nil
+	}
+	user := p.key[off:end]
+	if Kind(p.key[end]) != KindMeta {
+		p.orphaned(user)
+		return false, nil
+	}
+	v, err := splitValue(p.val)
+	if err != nil || !isMeta(v.Kind) || len(p.key) != end+2 || p.key[end+1] != 0 {
+		p.badMeta(user, &v, err)
+		return false, nil
+	}
+	if !p.types.Has(typeOf(v.Kind)) {
+		return false, p.skip(user, v.Kind)
+	}
+	p.open(user, &v)
+	if v.Kind == KindString {
+		return p.beginString()
+	}
+	p.prefix = append(p.prefix[:0], p.key[:end]...)
+	p.user = append(p.user[:0], user...)
+	p.head.Key = p.user
+	return p.beginCollection()
+}
+
+// open sets the header. The key is a view of the row.
+func (p *pass) open(user []byte, v *Value) {
+	p.meta = *v
+	p.head = record.Header{DB: p.sp.db, Type: typeOf(v.Kind), Key: user, ExpireMS: v.ExpireMS, Len: v.Size}
+	if v.ExpireMS < 0 {
+		p.report(FindBadExpiry, record.Warning, p.head.Type, user, fmt.Sprintf("expiry %d ms is taken for never", v.ExpireMS))
+		p.head.ExpireMS = 0
+	}
+	p.head.Expired = p.head.ExpireMS > 0 && p.head.ExpireMS < p.now
+	p.class, p.rows, p.index, p.count, p.groups, p.ended = record.Copied, 1, 0, 0, 0, false
+	p.inside = true
+}
+
+// beginString checks the value, which stays in the row ahead.
+func (p *pass) beginString() (bool, error) {
+	v := p.meta
+	if v.Count != 1 {
+		p.inside = false
+		p.bad(FindMalformedValue, record.String, p.head.Key, fmt.Errorf("a string with %d values", v.Count))
+		return false, nil
+	}
+	if _, err := v.next("string"); err != nil || v.end() != nil {
+		p.inside = false
+		p.bad(FindMalformedValue, record.String, p.head.Key, errors.Join(err, v.end()))
+		return false, nil
+	}
+	p.head.Len = 1
+	return true, nil
+}
+
+// beginCollection reads what META says and looks at the first element, whose encoding says whether the
+// names come in byte order: numbers come before strings.
+func (p *pass) beginCollection() (bool, error) {
+	if err := p.readMeta(); err != nil {
+		p.inside = false
+		p.bad(FindMalformedValue, p.head.Type, p.user, err)
+		return false, nil
+	}
+	p.have = false
+	var first bool
+	var err error
+	switch p.head.Type {
+	case record.List:
+		first, err = p.beginList()
+	case record.ZSet:
+		first, err = p.beginZSet()
+	default:
+		first, err = p.element(elementKind(p.head.Type))
+	}
+	if err != nil {
+		return false, err
+	}
+	if !first && p.head.Type != record.Stream {
+		// A collection that was emptied leaves its META row when its size is unknown.
+		p.tally.Rows[record.Deleted] += p.rows
+		p.tally.Rows[record.Orphan] += p.index
+		p.inside = false
+		return false, nil
+	}
+	switch p.head.Type {
+	case record.Stream:
+		p.head.ByName = true
+	case record.Hash, record.Set, record.ZSet:
+		p.head.ByName = p.textFirst()
+	}
+	return true, nil
+}
+
+func elementKind(t record.Type) Kind {
+	switch t {
+	case record.Hash:
+		return KindField
+	case record.List:
+		return KindElement
+	case record.Set:
+		return KindMember
+	case record.ZSet:
+		return KindScore
+	}
+	return KindEntry
+}
+
+// textFirst reports whether the first element of the key ahead is a string.
+func (p *pass) textFirst() bool {
+	at := len(p.prefix) + 2
+	return len(p.key) > at && Tag(p.key[at]) >= TagCStr
+}
+
+// readMeta takes what the elements need from META's data, which may not outlive the row.
+func (p *pass) readMeta() error {
+	v := p.meta
+	p.min, p.max, p.names = Data{}, Data{}, p.names[:0]
+	p.namesBuf = p.namesBuf[:0]
+	for i := range v.Count {
+		d, err := v.next("meta")
+		if err != nil {
+			return err
+		}
+		switch {
+		case p.head.Type == record.Stream:
+			if !d.IsText() {
+				return fmt.Errorf("field name %d is no string", i)
+			}
+			p.namesBuf = append(p.namesBuf, d.Text...)
+			p.names = append(p.names, d)
+		case d.IsNumber() && i == 0:
+			p.min = d
+		case d.IsNumber() && i == 1:
+			p.max = d
+		}
+	}
+	p.keepNames()
+	p.meta.data = nil
+	if p.head.Type == record.Stream {
+		if !v.Last.IsText() || len(v.Last.Text) != idSize {
+			return fmt.Errorf("last id of %d bytes", len(v.Last.Text))
+		}
+		p.tmp = append(p.tmp[:0], v.Last.Text...)
+		p.head.Last = bytes.Clone(p.tmp)
+	}
+	return v.end()
+}
+
+// keepNames moves the names into the buffer, which no longer grows.
+func (p *pass) keepNames() {
+	off := 0
+	for i := range p.names {
+		n := len(p.names[i].Text)
+		p.names[i].Text = p.namesBuf[off : off+n : off+n]
+		off += n
+	}
+}
+
+// element looks ahead to the next element row of the open record; false at its end. Rows that are no
+// element of it are counted on the way.
+func (p *pass) element(kind Kind) (bool, error) {
+	for {
+		if err := p.advance(); err != nil || p.eof || !p.inRecord() {
+			return false, err
+		}
+		switch k := Kind(p.key[len(p.prefix)]); {
+		case k == kind:
+			return true, nil
+		case k == KindPending && p.head.Type == record.Stream:
+			p.groups++
+			p.consume(record.Lost)
+		default:
+			p.orphaned(p.user)
+		}
+	}
+}
+
+// inRecord reports whether the row ahead has the user key of the open record.
+func (p *pass) inRecord() bool {
+	if len(p.key) > len(p.prefix) && bytes.HasPrefix(p.key, p.prefix) {
+		return true
+	}
+	// The same key can be encoded in another way: old servers used two tags for strings.
+	off, end, ok := splitUser(p.key, p.sp.named)
+	if !ok || !bytes.Equal(p.key[off:end], p.head.Key) {
+		return false
+	}
+	p.prefix = append(p.prefix[:0], p.key[:end]...)
+	return true
+}
+
+// Settle sets the class of the open record's rows.
+func (p *pass) Settle(c record.Class) { p.class = c }
+
+// finish drains the open record and counts its rows.
+func (p *pass) finish() error {
+	if !p.inside {
+		return nil
+	}
+	if p.head.Type == record.String {
+		p.have = false
+		p.prefix = p.prefix[:0]
+	} else if err := p.drain(); err != nil {
+		return err
+	}
+	p.inside = false
+	p.tally.Rows[p.class] += p.rows
+	if p.class == record.Copied {
+		p.tally.Rows[record.Index] += p.index
+	} else {
+		p.tally.Rows[p.class] += p.index
+	}
+	if p.groups > 0 {
+		p.report(FindStreamGroups, record.Warning, record.Stream, p.head.Key,
+			fmt.Sprintf("%d rows of consumer groups and pending entries are left out", p.groups))
+	}
+	return nil
+}
+
+// drain counts the rows of the record that were not read as elements.
+func (p *pass) drain() error {
+	kind := elementKind(p.head.Type)
+	for {
+		ok, err := p.element(kind)
+		if err != nil || !ok {
+			return err
+		}
+		p.rows++
+		p.have = false
+	}
+}
+
+// skip passes over a record that is for another pass, which counts its rows.
+func (p *pass) skip(user []byte, k Kind) error {
+	p.discard()
+	if k == KindString {
+		return nil // the rows that may follow are orphans of that pass, told by their type
+	}
+	p.user = append(p.user[:0], user...)
+	for range hops {
+		key, val, err := p.it.Next()
+		if err == io.EOF {
+			p.eof = true
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		off, end, ok := splitUser(key, p.sp.named)
+		if !ok || !bytes.Equal(key[off:end], p.user) {
+			p.key, p.val, p.have = key, val, true
+			return nil
+		}
+		p.discard()
+	}
+	return p.it.SeekGE(append(AppendPrefix(nil, p.sp.ns, p.user), 0xFF, 0))
+}
+
+// orphaned counts an element row without a META row of its type.
+func (p *pass) orphaned(user []byte) {
+	k, err := DecodeKey(p.key, p.sp.named)
+	t := typeOf(k.Kind)
+	switch {
+	case !p.inside && p.subset && !p.types.Has(max(t, record.String)):
+		p.discard()
+		return
+	case err != nil:
+		p.bad(FindMalformedKey, t, user, err)
+		return
+	case k.Kind == KindTTL:
+		p.consume(record.Housekeeping)
+		return
+	}
+	if !bytes.Equal(p.orphan, user) || p.orphan == nil {
+		p.orphan = append(append([]byte{}, p.orphan[:0]...), user...)
+		p.report(FindOrphanRows, record.Warning, t, user, fmt.Sprintf("%s rows without a META row of type %s", k.Kind, t))
+	}
+	p.consume(record.Orphan)
+}
+
+// badMeta counts a META row that starts no record.
+func (p *pass) badMeta(user []byte, v *Value, err error) {
+	t := typeOf(v.Kind)
+	switch {
+	case p.subset && !p.types.Has(max(t, record.String)):
+		p.discard()
+	case len(p.val) == 0:
+		p.report(FindEmptyValue, record.Warning, 0, user, "a META row without a value: the key does not exist")
+		p.consume(record.Deleted)
+	case err != nil:
+		p.bad(FindMalformedValue, t, user, err)
+	case v.Kind == KindOperand:
+		p.bad(FindUnmergedOperand, 0, user, fmt.Errorf("a merge operand (command %d) in place of a value", v.Op))
+	case !isMeta(v.Kind):
+		p.bad(FindMalformedValue, 0, user, fmt.Errorf("a META row with a value of kind %s", v.Kind))
+	default:
+		p.bad(FindMalformedKey, t, user, errors.New("a META row with elements in its key"))
+	}
+}
+
+// bad reports the row ahead and counts it as malformed.
+func (p *pass) bad(kind string, t record.Type, key []byte, err error) {
+	detail := "cannot be decoded"
+	if err != nil {
+		detail = err.Error()
+	}
+	p.report(kind, record.Error, t, key, detail)
+	p.consume(record.Malformed)
+}
+
+// report hands out a finding about the row last read.
+func (p *pass) report(kind string, sev record.Severity, t record.Type, user []byte, detail string) {
+	if p.env.Report == nil {
+		return
+	}
+	p.env.Report(record.Finding{Kind: kind, Severity: sev, DB: p.sp.db, Type: t, Keyspace: p.sp.name,
+		Key: bytes.Clone(user), Place: p.it.Place(), Detail: detail})
+}
+
+// end ends the pass.
+func (p *pass) end() error {
+	if !p.strays {
+		return io.EOF
+	}
+	p.strays = false
+	if err := p.src.countRest(p.env); err != nil {
+		return err
+	}
+	return io.EOF
+}
+
+// Close hands the counts to the ledger.
+func (p *pass) Close() error {
+	p.it.Tally(&p.tally)
+	p.env.Ledger.Add(p.sp.label, &p.tally)
+	p.tally = record.Tally{}
+	err := p.it.Close()
+	if p.sorter != nil {
+		err = errors.Join(err, p.sorter.Close())
+	}
+	return err
+}

@@ -1,0 +1,580 @@
+package ardb
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/internal/memstore"
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocksfile"
+)
+
+// creators are the stores that are written.
+var creators = map[string]store.CreateFunc{storeRocksDB: rocksfile.Create, storeLevelDB: rocksfile.CreateLevelDB}
+
+func createOptions(t testing.TB, kind string, dbs ...string) *format.CreateOptions {
+	return &format.CreateOptions{Create: creators[kind], Kind: kind, DBs: dbs, Memory: 1 << 20, TempDir: t.TempDir(), Now: clock,
+		Reopen: &format.OpenOptions{Store: openers[kind]}}
+}
+
+func create(t testing.TB, dir string, o *format.CreateOptions) format.Target {
+	t.Helper()
+	target, err := New().Create(context.Background(), dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target
+}
+
+// pump writes all records of a reader, as convert does: elements pass the target's losses first.
+func pump(t testing.TB, target format.Target, w record.Writer, r record.Reader, f *record.Fingerprint) (losses []record.Loss) {
+	t.Helper()
+	var hasher record.Hasher
+	buf := make([]record.Element, 37)
+	for {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		lose := func(l record.Loss) { losses = append(losses, l) }
+		for _, l := range target.Losses(h) {
+			lose(l)
+		}
+		if err := w.Begin(h); err != nil {
+			t.Fatal(err)
+		}
+		hasher.Begin(h)
+		for {
+			n, err := r.Read(buf)
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			elems := target.ElementLosses(h, buf[:n], lose)
+			hasher.Elements(elems)
+			if err := w.Write(elems); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.End(); err != nil {
+			t.Fatal(err)
+		}
+		f.Add(record.Part{DB: h.DB, Type: h.Type}, hasher.End(h))
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return losses
+}
+
+// randomOptions is what Ardb can hold.
+func randomOptions(db string) fixtures.Options {
+	return fixtures.Options{DB: db, Limits: New().Limits(), Now: clock, NarrowInts: true}
+}
+
+func fingerprint(t testing.TB, src format.Source, env *format.Env) *record.Fingerprint {
+	t.Helper()
+	var f record.Fingerprint
+	var h record.Hasher
+	for _, db := range src.Databases() {
+		readRecords(t, src, db, record.AllTypes, format.Span{}, env, func(hd *record.Header, elems []record.Element) {
+			h.Begin(hd)
+			h.Elements(elems)
+			f.Add(record.Part{DB: db, Type: hd.Type}, h.End(hd))
+		})
+	}
+	return &f
+}
+
+// noFindings fails on any.
+func noFindings(t testing.TB) func(record.Finding) {
+	return func(f record.Finding) { t.Errorf("finding %s: %s %q %s", f.Severity, f.Kind, f.Key, f.Detail) }
+}
+
+// TestRoundTrip writes random records into both stores, in memory and in real ones, and reads them back.
+func TestRoundTrip(t *testing.T) {
+	for kind := range creators {
+		for _, mem := range []bool{true, false} {
+			seed := uint64(time.Now().UnixNano())
+			t.Run(fmt.Sprintf("%s memory=%v seed=%d", kind, mem, seed), func(t *testing.T) { testRoundTrip(t, kind, mem, seed) })
+		}
+	}
+}
+
+func testRoundTrip(t *testing.T, kind string, mem bool, seed uint64) {
+	dbs := []string{"0", "10", "a name", "1"}
+	o := createOptions(t, kind, dbs...)
+	if mem {
+		fs := memstore.New()
+		o.Create, o.Reopen.Store = fs.Create, fs.Open
+	}
+	dir := filepath.Join(t.TempDir(), "new")
+	target := create(t, dir, o)
+	var want record.Fingerprint
+	for i, db := range dbs {
+		w, err := target.Shard(i, db, record.AllTypes, 64<<10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if losses := pump(t, target, w, fixtures.Records(seed+uint64(i), 150, randomOptions(db)), &want); len(losses) > 0 {
+			t.Errorf("losses %+v", losses)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	src, err := target.Finish(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	env := testEnv(noFindings(t))
+	env.Deep = true
+	if got := fingerprint(t, src, env); len(want.Diff(got, false)) > 0 {
+		t.Errorf("fingerprints differ: %v", want.Diff(got, false))
+	}
+	if err := env.Ledger.Check(); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*.tmp")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// TestGoldenRoundTrip copies the goldens into both stores and reads them back.
+func TestGoldenRoundTrip(t *testing.T) {
+	for from := range openers {
+		src := openGolden(t, from)
+		for to := range creators {
+			dir := filepath.Join(t.TempDir(), "copy")
+			target := create(t, dir, createOptions(t, to, src.Databases()...))
+			var want record.Fingerprint
+			for i, db := range src.Databases() {
+				r, err := src.Records(context.Background(), db, record.AllTypes, format.Span{}, testEnv(nil))
+				if err != nil {
+					t.Fatal(err)
+				}
+				w, err := target.Shard(i, db, record.AllTypes, 1<<20)
+				if err != nil {
+					t.Fatal(err)
+				}
+				losses := pump(t, target, w, r, &want)
+				for _, l := range losses {
+					if l.Kind != LossIntSpan {
+						t.Errorf("%s to %s: %+v", from, to, l)
+					}
+				}
+				if err := w.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := target.Finish(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			again := openDir(t, dir, to, nil)
+			env := testEnv(noFindings(t))
+			env.Now = time.Unix(0, 0) // the expired ones too
+			if got := fingerprint(t, again, env); len(want.Diff(got, false)) > 0 {
+				t.Errorf("%s to %s: fingerprints differ: %v", from, to, want.Diff(got, false))
+			}
+		}
+	}
+}
+
+// write puts records into a memory store and returns its rows: text of keys to values, in order.
+func write(t *testing.T, kind string, recs ...rec) (*memstore.Store, format.Source) {
+	t.Helper()
+	fs := memstore.New()
+	o := createOptions(t, kind, "0")
+	o.Create, o.Reopen.Store = fs.Create, fs.Open
+	dir := t.TempDir()
+	target := create(t, dir, o)
+	w, err := target.Shard(0, "0", record.AllTypes, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range recs {
+		if err := r.write(w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	src, err := target.Finish(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fs.Dir(filepath.Join(dir, kind)), src
+}
+
+type rec struct {
+	h     record.Header
+	elems []record.Element
+}
+
+func (r rec) write(w record.Writer) error {
+	r.h.DB, r.h.Len = "0", -1
+	if err := w.Begin(&r.h); err != nil {
+		return err
+	}
+	if err := w.Write(r.elems); err != nil {
+		return err
+	}
+	return w.End()
+}
+
+func member(name string) record.Element { return record.Element{Name: []byte(name)} }
+
+func pair(name, value string) record.Element {
+	return record.Element{Name: []byte(name), Value: []byte(value)}
+}
+
+func scored(name string, f float64) record.Element {
+	return record.Element{Name: []byte(name), Score: f}
+}
+
+func streamID(ms, seq uint64) []byte {
+	var b [16]byte
+	for i := range 8 {
+		b[i], b[8+i] = byte(ms>>(56-8*i)), byte(seq>>(56-8*i))
+	}
+	return b[:]
+}
+
+func entryOf(ms uint64, pairs ...string) record.Element {
+	e := record.Element{Name: streamID(ms, 0)}
+	for i := 0; i < len(pairs); i += 2 {
+		e.Value = record.AppendPair(e.Value, []byte(pairs[i]), []byte(pairs[i+1]))
+	}
+	return e
+}
+
+func sampleRecords() []rec {
+	return []rec{
+		{record.Header{Type: record.Hash, Key: []byte("h")}, []record.Element{pair("b", "10"), pair("7", "x"), pair("-1", "01")}},
+		{record.Header{Type: record.List, Key: []byte("l"), ExpireMS: 2000000000123}, []record.Element{pair("", "5"), pair("", "five")}},
+		{record.Header{Type: record.Set, Key: []byte("s")}, []record.Element{member("z"), member("3"), member("a"), member("-9")}},
+		{record.Header{Type: record.String, Key: []byte("str"), ExpireMS: 2000000000000}, []record.Element{pair("", "-0")}},
+		{record.Header{Type: record.Stream, Key: []byte("x"), Last: streamID(9, 9)},
+			[]record.Element{entryOf(1, "f", "1", "g", "b"), entryOf(2, "f", "2", "g", "c"), entryOf(3, "f", "3")}},
+		{record.Header{Type: record.ZSet, Key: []byte("z")}, []record.Element{scored("m", 2), scored("5", -1), scored("n", math.Inf(1))}},
+	}
+}
+
+// TestWrittenRows is the writer checklist: canonical integers, sizes, bounds, both rows of a member, order.
+func TestWrittenRows(t *testing.T) {
+	st, _ := write(t, storeRocksDB, sampleRecords()...)
+	want := []struct {
+		key, val []byte
+	}{
+		{AppendKey(nil, nil, []byte("h"), KindMeta), unhex(t, "03 00 00 06 00")},
+		{AppendKey(nil, nil, []byte("h"), KindField, IntData(-1)), field(text("01"))},
+		{AppendKey(nil, nil, []byte("h"), KindField, IntData(7)), field(text("x"))},
+		{AppendKey(nil, nil, []byte("h"), KindField, text("b")), field(IntData(10))},
+		{AppendKey(nil, nil, []byte("l"), KindMeta), AppendValue(nil, &Value{Kind: KindList, ExpireMS: 2000000000123, Size: 2, Sequential: true}, IntData(0), IntData(1))},
+		{AppendKey(nil, nil, []byte("l"), KindElement, IntData(0)), unhex(t, "06 01 010a")},
+		{AppendKey(nil, nil, []byte("l"), KindElement, IntData(1)), unhex(t, "06 01 0404 66697665")},
+		{AppendKey(nil, nil, []byte("s"), KindMeta), AppendValue(nil, &Value{Kind: KindSet, Size: 4}, IntData(-9), text("z"))},
+		{AppendKey(nil, nil, []byte("s"), KindMember, IntData(-9)), unhex(t, "08 00")},
+		{AppendKey(nil, nil, []byte("s"), KindMember, IntData(3)), unhex(t, "08 00")},
+		{AppendKey(nil, nil, []byte("s"), KindMember, text("a")), unhex(t, "08 00")},
+		{AppendKey(nil, nil, []byte("s"), KindMember, text("z")), unhex(t, "08 00")},
+		{AppendKey(nil, nil, []byte("str"), KindMeta), strTTL(text("-0"), 2000000000000)},
+		{AppendKey(nil, nil, []byte("x"), KindMeta), AppendValue(nil, &Value{Kind: KindStream, Size: 3, Last: TextData(streamID(9, 9))}, text("f"), text("g"))},
+		{AppendKey(nil, nil, []byte("x"), KindEntry, TextData(streamID(1, 0))), unhex(t, "0d 03 0104 0102 0401 62")},
+		{AppendKey(nil, nil, []byte("x"), KindEntry, TextData(streamID(2, 0))), unhex(t, "0d 03 0104 0104 0401 63")},
+		{AppendKey(nil, nil, []byte("x"), KindEntry, TextData(streamID(3, 0))), unhex(t, "0d 03 0102 0106 0401 66")},
+		{AppendKey(nil, nil, []byte("z"), KindMeta), AppendValue(nil, &Value{Kind: KindZSet, Size: 3}, text("5"), text("n"))},
+		{AppendKey(nil, nil, []byte("z"), KindSort, FloatData(-1), text("5")), unhex(t, "0a 00")},
+		{AppendKey(nil, nil, []byte("z"), KindSort, FloatData(2), text("m")), unhex(t, "0a 00")},
+		{AppendKey(nil, nil, []byte("z"), KindSort, FloatData(math.Inf(1)), text("n")), unhex(t, "0a 00")},
+		{AppendKey(nil, nil, []byte("z"), KindScore, text("5")), AppendFloat([]byte{0x0b, 1}, -1)},
+		{AppendKey(nil, nil, []byte("z"), KindScore, text("m")), AppendFloat([]byte{0x0b, 1}, 2)},
+		{AppendKey(nil, nil, []byte("z"), KindScore, text("n")), AppendFloat([]byte{0x0b, 1}, math.Inf(1))},
+	}
+	if n := st.Len("0"); n != len(want) {
+		t.Errorf("%d rows, want %d", n, len(want))
+	}
+	for _, w := range want {
+		if got := st.Get("0", w.key); !bytes.Equal(got, w.val) {
+			t.Errorf("row %x is %x, want %x", w.key, got, w.val)
+		}
+	}
+	for _, ks := range st.Keyspaces() {
+		if ks.Comparer().Name != comparerName {
+			t.Errorf("column family %q is ordered by %s", ks.Name(), ks.Comparer().Name)
+		}
+	}
+}
+
+// TestWrittenTTL has the TTL index of LevelDB, ordered by expiry; RocksDB has none.
+func TestWrittenTTL(t *testing.T) {
+	st, src := write(t, storeLevelDB, sampleRecords()...)
+	rows, err := func() (out [][]byte, err error) {
+		for _, k := range src.Keyspaces() {
+			if k.Name != ttlNamespace {
+				continue
+			}
+			it, err := k.Rows(nil, nil)
+			if err != nil {
+				return nil, err
+			}
+			for {
+				key, val, err := it.Next()
+				if err == io.EOF {
+					return out, it.Close()
+				}
+				if err != nil || !bytes.Equal(val, []byte{0x1d, 0}) {
+					t.Errorf("%x, %v", val, err)
+				}
+				out = append(out, bytes.Clone(key))
+			}
+		}
+		return nil, io.ErrUnexpectedEOF
+	}()
+	want := [][]byte{appendTTLKey(nil, 2000000000000, []byte("0"), []byte("str")), appendTTLKey(nil, 2000000000123, []byte("0"), []byte("l"))}
+	if err != nil || !slices.EqualFunc(rows, want, bytes.Equal) {
+		t.Errorf("%x, %v", rows, err)
+	}
+	if n := st.Len(defaultCF); n != 26 {
+		t.Errorf("%d rows", n)
+	}
+}
+
+func TestEmptyRecords(t *testing.T) {
+	st, src := write(t, storeRocksDB,
+		rec{record.Header{Type: record.Hash, Key: []byte("a")}, nil},
+		rec{record.Header{Type: record.String, Key: []byte("a")}, []record.Element{pair("", "")}},
+		rec{record.Header{Type: record.Stream, Key: []byte("b"), Last: streamID(7, 0)}, nil})
+	if st.Len("0") != 2 {
+		t.Errorf("%d rows", st.Len("0"))
+	}
+	var got []string
+	readRecords(t, src, "0", record.AllTypes, format.Span{}, testEnv(noFindings(t)), func(h *record.Header, e []record.Element) {
+		got = append(got, fmt.Sprintf("%s %s %d %x", h.Type, h.Key, len(e), h.Last))
+	})
+	if want := []string{"string a 1 ", "stream b 0 00000000000000070000000000000000"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestWriterErrors(t *testing.T) {
+	str := func(key string) rec {
+		return rec{record.Header{Type: record.String, Key: []byte(key)}, []record.Element{pair("", "v")}}
+	}
+	for _, tt := range []struct {
+		recs []rec
+		want string
+	}{
+		{[]rec{str("a"), {record.Header{Type: record.Set, Key: []byte("a")}, []record.Element{member("x")}}}, "a second record of this key (set)"},
+		{[]rec{str("b"), str("a")}, "records must ascend"},
+		{[]rec{{record.Header{Type: 9, Key: []byte("a")}, nil}}, "no type 9"},
+		{[]rec{{record.Header{Type: record.String, Key: []byte("a")}, []record.Element{pair("", "v"), pair("", "w")}}}, "a string of two values"},
+		{[]rec{{record.Header{Type: record.Set, Key: []byte("a")}, []record.Element{member("v"), member("v")}}}, "an element twice"},
+		{[]rec{{record.Header{Type: record.ZSet, Key: []byte("a")}, []record.Element{scored("v", 1), scored("v", 2)}}}, "an element twice"},
+		{[]rec{{record.Header{Type: record.ZSet, Key: []byte("a")}, []record.Element{scored("v", math.NaN())}}}, "not a number"},
+		{[]rec{{record.Header{Type: record.Stream, Key: []byte("a")}, []record.Element{member("v")}}}, "a stream id of 1 bytes"},
+		{[]rec{{record.Header{Type: record.Stream, Key: []byte("a")}, []record.Element{entryOf(1, make([]string, 300)...)}}}, "150 fields"},
+		{[]rec{{record.Header{Type: record.Stream, Key: []byte("a")}, []record.Element{{Name: streamID(1, 1), Value: []byte{9}}}}}, "field"},
+	} {
+		o := createOptions(t, storeLevelDB, "0")
+		fs := memstore.New()
+		o.Create = fs.Create
+		target := create(t, t.TempDir(), o)
+		w, err := target.Shard(0, "0", record.AllTypes, 0)
+		for i := 0; i < len(tt.recs) && err == nil; i++ {
+			err = tt.recs[i].write(w)
+		}
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: %v", tt.want, err)
+		}
+		w.Abort()
+		target.Abort()
+	}
+}
+
+func TestCreateRefuses(t *testing.T) {
+	for _, tt := range []struct{ kind, db, want string }{
+		{storeLMDB, "0", "searches an LMDB file in byte order"},
+		{"tokyo", "0", "not written to tokyo"},
+		{storeRocksDB, "", "1 to 512 bytes"},
+		{storeRocksDB, strings.Repeat("n", 513), "1 to 512 bytes"},
+		{storeRocksDB, "default", "default column family"},
+		{storeLevelDB, ttlNamespace, "keeps this namespace for itself"},
+		{storeRocksDB, "a\x00b", "no NUL"},
+	} {
+		o := createOptions(t, tt.kind, tt.db)
+		o.Create = memstore.New().Create
+		if _, err := New().Create(context.Background(), t.TempDir(), o); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s %.10q: %v", tt.kind, tt.db, err)
+		}
+	}
+	o := createOptions(t, "", "0")
+	fs := memstore.New()
+	o.Create, o.Reopen = fs.Create, nil
+	target := create(t, "/nowhere", o)
+	if src, err := target.Finish(context.Background()); src != nil || err != nil || fs.Dir("/nowhere/rocksdb").Keyspaces() == nil {
+		t.Errorf("%v, %v", src, err)
+	}
+}
+
+func TestElementLosses(t *testing.T) {
+	target := create(t, t.TempDir(), func() *format.CreateOptions {
+		o := createOptions(t, storeRocksDB, "0")
+		o.Create = memstore.New().Create
+		return o
+	}())
+	big, small := fmt.Sprint(int64(math.MaxInt64)), fmt.Sprint(int64(math.MinInt64))
+	long := make([]string, 256)
+	hll, _, _ := hllAdd(nil, [][]byte{[]byte("a")})
+	redis := bytes.Clone(hll)
+	redis[8], redis[15] = 0, 0x80
+	var h record.Header
+	for _, tt := range []struct {
+		typ   record.Type
+		key   string
+		batch []record.Element
+		keep  []string
+		kind  string
+	}{
+		{record.Set, "a", []record.Element{member("0"), member(big), member("x")}, []string{"0", big, "x"}, ""},
+		{record.Set, "a", []record.Element{member("y"), member("-1"), member("5")}, []string{"y", "5"}, LossIntSpan},
+		{record.Set, "b", []record.Element{member("-1"), member(small), member(big)}, []string{"-1", small}, LossIntSpan},
+		{record.Hash, "b", []record.Element{member(big)}, []string{big}, ""},
+		{record.ZSet, "z", []record.Element{scored("a", 1), scored("b", math.NaN()), scored(big, 3)}, []string{"a", big}, record.LossScoreNaN},
+		{record.Stream, "x", []record.Element{entryOf(1, "a", "b"), entryOf(2, long...)}, []string{string(streamID(1, 0))}, LossStreamFields},
+		{record.String, "s", []record.Element{{Name: []byte("n"), Value: redis}}, []string{"n"}, record.LossHyperLogLog},
+		{record.String, "s", []record.Element{{Name: []byte("n"), Value: hll}}, []string{"n"}, ""},
+		{record.List, "l", []record.Element{pair("n", big), pair("m", small)}, []string{"n", "m"}, ""},
+	} {
+		h = record.Header{DB: "0", Type: tt.typ, Key: []byte(tt.key)}
+		var losses []record.Loss
+		var kept []string
+		for _, e := range target.ElementLosses(&h, tt.batch, func(l record.Loss) { losses = append(losses, l) }) {
+			kept = append(kept, string(e.Name))
+			if tt.typ == record.String && !bytes.Equal(e.Value, hll) {
+				t.Errorf("%x", e.Value)
+			}
+		}
+		if !slices.Equal(kept, tt.keep) || (tt.kind == "") != (len(losses) == 0) || tt.kind != "" && losses[0].Kind != tt.kind {
+			t.Errorf("%s %s: kept %q, losses %+v", tt.typ, tt.key, kept, losses)
+		}
+	}
+	if redis[15] != 0x80 {
+		t.Error("the source's bytes were changed")
+	}
+}
+
+// TestAdopt finishes a target with shards of an earlier process.
+func TestAdopt(t *testing.T) {
+	for kind := range creators {
+		dir := filepath.Join(t.TempDir(), "new")
+		o := createOptions(t, kind, "0")
+		o.Build.Sync = true
+		first := create(t, dir, o)
+		recs := sampleRecords()
+		w, err := first.Shard(0, "0", record.AllTypes, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range recs[:4] {
+			if err := r.write(w); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		tables := first.Tables(0)
+		if want := map[string]int{storeRocksDB: 1, storeLevelDB: 2}[kind]; len(tables) != want {
+			t.Fatalf("%s: tables %+v", kind, tables)
+		}
+		second := create(t, dir, o) // the first process is gone without a word
+		bad := slices.Clone(tables)
+		bad[len(bad)-1].Bytes++
+		if err := second.Adopt(0, "0", bad); err == nil {
+			t.Errorf("%s: a table of another size is taken", kind)
+		}
+		if err := second.Adopt(0, "0", tables); err != nil {
+			t.Fatal(err)
+		}
+		if w, err = second.Shard(1, "0", record.AllTypes, 0); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range recs[4:] {
+			if err := r.write(w); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		src, err := second.Finish(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		env := testEnv(noFindings(t))
+		readRecords(t, src, "0", record.AllTypes, format.Span{}, env, func(*record.Header, []record.Element) { n++ })
+		if n != len(recs) {
+			t.Errorf("%s: %d records", kind, n)
+		}
+		if house := env.Ledger.Snapshot()[defaultCF].Rows[record.Housekeeping]; (house == 2) != (kind == storeLevelDB) {
+			t.Errorf("%s: %d TTL rows", kind, house)
+		}
+		if err := src.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestSpoolDamage(t *testing.T) {
+	dir := t.TempDir()
+	s := newSpool(dir, 3)
+	if err := s.add(5, []byte("0"), []byte("key")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(s.path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := s.table
+	table.File = "../ttl"
+	if err := checkSpool(dir, table); err == nil {
+		t.Error("a spool elsewhere is taken")
+	}
+	table.File = "ttl-9.tmp"
+	if err := checkSpool(dir, table); err == nil {
+		t.Error("a spool that is not there is taken")
+	}
+	for n := 1; n < len(data); n++ {
+		if err := os.WriteFile(s.path(), data[:n], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		target := &target{dir: dir, kind: storeLevelDB, options: createOptions(t, storeLevelDB), ttl: map[int]store.Table{3: s.table}}
+		if err := target.writeTTL(); err == nil {
+			t.Errorf("cut to %d bytes: no error", n)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package ardb
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"kvferry/record"
+)
+
+// Kind is the type byte of a row key, or of a value.
+type Kind byte
+
+// Kinds. Those without a row of their own stand in META values.
+const (
+	KindMeta      Kind = 1
+	KindString    Kind = 2 // value
+	KindHash      Kind = 3 // value
+	KindField     Kind = 4
+	KindList      Kind = 5 // value
+	KindElement   Kind = 6
+	KindSet       Kind = 7 // value
+	KindMember    Kind = 8
+	KindZSet      Kind = 9 // value
+	KindSort      Kind = 10
+	KindScore     Kind = 11
+	KindStream    Kind = 12 // value
+	KindEntry     Kind = 13
+	KindPending   Kind = 14
+	KindTTL       Kind = 29
+	KindOperand   Kind = 30 // value: a merge operand
+	KindEnd       Kind = 31 // seek bound
+	maxElements        = math.MaxInt8
+	idSize             = 16
+	ttlNamespace       = "__TTL_DB__"
+	lmdbNamespace      = "__LMDB_META__"
+	maxNamespace       = 512
+)
+
+var kindNames = map[Kind]string{
+	KindMeta: "meta", KindString: "string", KindHash: "hash", KindField: "hash field", KindList: "list",
+	KindElement: "list element", KindSet: "set", KindMember: "set member", KindZSet: "zset", KindSort: "zset sort",
+	KindScore: "zset score", KindStream: "stream", KindEntry: "stream entry", KindPending: "stream group",
+	KindTTL: "ttl", KindOperand: "merge operand", KindEnd: "end",
+}
+
+// String returns the name of the kind.
+func (k Kind) String() string {
+	if s, ok := kindNames[k]; ok {
+		return s
+	}
+	return fmt.Sprintf("kind(%d)", byte(k))
+}
+
+// typeOf returns the Redis type whose rows are of kind k, 0 when there is none.
+func typeOf(k Kind) record.Type {
+	switch k {
+	case KindString:
+		return record.String
+	case KindHash, KindField:
+		return record.Hash
+	case KindList, KindElement:
+		return record.List
+	case KindSet, KindMember:
+		return record.Set
+	case KindZSet, KindSort, KindScore:
+		return record.ZSet
+	case KindStream, KindEntry, KindPending:
+		return record.Stream
+	}
+	return 0
+}
+
+// arity is how many elements a row key of a kind has, -1 when no row is of it.
+func arity(k Kind) int {
+	switch k {
+	case KindMeta:
+		return 0
+	case KindField, KindElement, KindMember, KindScore, KindEntry:
+		return 1
+	case KindSort, KindPending:
+		return 2
+	case KindTTL:
+		return 3
+	}
+	return -1
+}
+
+// Key is a decoded row key. Byte fields are views.
+type Key struct {
+	Namespace Data // LevelDB; else nil
+	User      []byte
+	Kind      Kind
+	Elems     [3]Data // as many as the kind has
+	prefix    int     // bytes up to and with the user key
+}
+
+// splitUser finds the user key of a raw key: off is where it starts, end where the type byte stands.
+func splitUser(b []byte, ns bool) (off, end int, ok bool) {
+	if ns {
+		_, n := splitData(b)
+		if n == 0 {
+			return 0, 0, false
+		}
+		off = n
+	}
+	u, w := uvarint(b[off:])
+	if w <= 0 || u >= uint64(len(b)-off-w) {
+		return 0, 0, false
+	}
+	off += w
+	return off, off + int(u), true
+}
+
+// DecodeKey decodes a whole row key; ns says that it starts with the namespace.
+func DecodeKey(b []byte, ns bool) (k Key, err error) {
+	off := 0
+	if ns {
+		d, n, err := decodeData(b, 0, "namespace")
+		if err != nil {
+			return k, err
+		}
+		k.Namespace, off = d, n
+	}
+	u, w := uvarint(b[off:])
+	if w <= 0 {
+		return k, record.Short(off, "key length", 1, len(b)-off)
+	}
+	off += w
+	if u > uint64(len(b)-off) {
+		return k, &record.CorruptError{Off: int64(off), Field: "key",
+			Err: fmt.Errorf("need %d bytes, have %d: %w", u, len(b)-off, record.ErrShort)}
+	}
+	end := off + int(u)
+	k.User, k.prefix = b[off:end:end], end
+	if len(b)-end < 2 {
+		return k, record.Short(end, "type and count", 2, len(b)-end)
+	}
+	k.Kind = Kind(b[end])
+	return k, k.elements(b[end+2:], int(int8(b[end+1])), end+1)
+}
+
+// elements decodes the elements of a key; off is where their count stands.
+func (k *Key) elements(b []byte, count, off int) error {
+	want := arity(k.Kind)
+	if want < 0 {
+		return &record.CorruptError{Off: int64(off - 1), Field: "type", Err: fmt.Errorf("unknown type %d", byte(k.Kind))}
+	}
+	if count != want {
+		return &record.CorruptError{Off: int64(off), Field: "count", Err: fmt.Errorf("have %d, a %s row has %d", count, k.Kind, want)}
+	}
+	off++
+	for i := range want {
+		d, n, err := decodeData(b, off, elementName(k.Kind, i))
+		if err != nil {
+			return err
+		}
+		k.Elems[i], b, off = d, b[n:], off+n
+	}
+	if len(b) > 0 {
+		return &record.CorruptError{Off: int64(off), Field: "key", Err: fmt.Errorf("%d bytes after the last element: %w", len(b), record.ErrTrailing)}
+	}
+	return nil
+}
+
+var elementNames = map[Kind][]string{
+	KindField: {"field"}, KindElement: {"index"}, KindMember: {"member"}, KindScore: {"member"}, KindEntry: {"id"},
+	KindSort: {"score", "member"}, KindPending: {"group", "id"}, KindTTL: {"expiry", "namespace", "key"},
+}
+
+func elementName(k Kind, i int) string { return elementNames[k][i] }
+
+// AppendPrefix appends what all row keys of a user key start with. ns is the encoded namespace on
+// LevelDB, else nil.
+func AppendPrefix(dst, ns, user []byte) []byte {
+	dst = append(dst, ns...)
+	return append(binary.AppendUvarint(dst, uint64(len(user))), user...)
+}
+
+// AppendKey appends a row key.
+func AppendKey(dst, ns, user []byte, k Kind, elems ...Data) []byte {
+	dst = append(AppendPrefix(dst, ns, user), byte(k), byte(len(elems)))
+	for _, d := range elems {
+		dst = AppendData(dst, d)
+	}
+	return dst
+}
+
+// bound returns a key before all rows of a user key and after those of smaller ones.
+func bound(ns, user []byte) []byte { return append(AppendPrefix(nil, ns, user), 0, 0) }
+
+// after returns the smallest user key that is larger than user.
+func after(user []byte) []byte { return append(append(make([]byte, 0, len(user)+1), user...), 0) }

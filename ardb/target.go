@@ -1,0 +1,160 @@
+package ardb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"kvferry/format"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// target is a dataset being written. All types lie in one order, so a shard is one run.
+type target struct {
+	format  ardbFormat
+	dir     string // data directory of the server; the engine's is below it
+	kind    string
+	builder store.Builder
+	options *format.CreateOptions
+	spans   sync.Map // *record.Header to *intSpan: see ElementLosses
+
+	mu  sync.Mutex
+	ttl map[int]store.Table // LevelDB: the spools of TTL rows by shard
+}
+
+var _ format.Target = (*target)(nil)
+
+// Create starts a target: the engine's directory in dir.
+func (f ardbFormat) Create(_ context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
+	t := &target{format: f, dir: dir, kind: o.Kind, options: o, ttl: map[int]store.Table{}}
+	if t.kind == "" {
+		t.kind = storeRocksDB
+	}
+	if t.kind == storeLMDB {
+		return nil, fmt.Errorf("ardb is not written to LMDB: %s", lmdbReason)
+	}
+	if t.kind != storeRocksDB && t.kind != storeLevelDB {
+		return nil, fmt.Errorf("ardb is not written to %s: have %s and %s", t.kind, storeRocksDB, storeLevelDB)
+	}
+	for _, db := range o.DBs {
+		if err := t.checkNamespace(db); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if t.builder, err = o.Create(filepath.Join(dir, t.kind), o.Build); err != nil {
+		return nil, err
+	}
+	if err := t.declare(); err != nil {
+		t.builder.Abort()
+		return nil, err
+	}
+	return t, nil
+}
+
+// declare makes the keyspaces. The server opens all column families with one comparator, the unused
+// default one too.
+func (t *target) declare() error {
+	if t.kind == storeLevelDB {
+		return t.builder.Keyspace(defaultCF, LevelDBComparer())
+	}
+	err := t.builder.Keyspace(defaultCF, Comparer())
+	for _, db := range t.options.DBs {
+		err = errors.Join(err, t.builder.Keyspace(db, Comparer()))
+	}
+	return err
+}
+
+// checkNamespace refuses names that the server does not take for a namespace.
+func (t *target) checkNamespace(db string) error {
+	switch {
+	case db == "" || len(db) > maxNamespace:
+		return fmt.Errorf("database %.64q: a namespace of Ardb has 1 to %d bytes, this name %d", db, maxNamespace, len(db))
+	case db == ttlNamespace || db == lmdbNamespace:
+		return fmt.Errorf("database %q: Ardb keeps this namespace for itself", db)
+	case t.kind == storeRocksDB && db == defaultCF:
+		return fmt.Errorf("database %q: Ardb does not look at RocksDB's default column family; rename the database", db)
+	case t.kind == storeRocksDB && strings.ContainsRune(db, 0):
+		return fmt.Errorf("database %q: the name of a column family has no NUL", db)
+	}
+	return nil
+}
+
+// Groups is one group: all types lie in one order.
+func (t *target) Groups() []record.TypeSet { return []record.TypeSet{record.AllTypes} }
+
+// Shard returns the writer of one span.
+func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record.Writer, error) {
+	keyspace := db
+	var ns []byte
+	if t.kind == storeLevelDB {
+		keyspace, ns = defaultCF, AppendText(nil, []byte(db))
+	}
+	run, err := t.builder.Run(keyspace, n, 0)
+	if err != nil {
+		return nil, err
+	}
+	return newWriter(t, n, db, ns, run, memory), nil
+}
+
+// Tables returns the tables of a shard, and on LevelDB the spool of its TTL rows.
+func (t *target) Tables(n int) []store.Table {
+	out := t.builder.Tables(n)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if spool, ok := t.ttl[n]; ok {
+		out = append(out, spool)
+	}
+	return out
+}
+
+// Adopt takes the tables of a shard that an earlier process finished.
+func (t *target) Adopt(n int, _ string, tables []store.Table) error {
+	var own []store.Table
+	for _, table := range tables {
+		if t.kind != storeLevelDB || table.Keyspace != ttlNamespace {
+			own = append(own, table)
+			continue
+		}
+		if err := checkSpool(t.dir, table); err != nil {
+			return err
+		}
+		t.addSpool(table)
+	}
+	return t.builder.Adopt(own)
+}
+
+func (t *target) addSpool(table store.Table) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ttl[table.Shard] = table
+}
+
+// Finish makes the database and opens it for the proof.
+func (t *target) Finish(ctx context.Context) (format.Source, error) {
+	if err := t.writeTTL(); err != nil {
+		return nil, err
+	}
+	if err := t.builder.Finish(); err != nil {
+		return nil, err
+	}
+	if err := t.removeSpools(); err != nil {
+		return nil, err
+	}
+	if t.options.Reopen == nil {
+		return nil, nil
+	}
+	o := *t.options.Reopen
+	o.Kind = t.kind
+	return t.format.Open(ctx, t.dir, &o)
+}
+
+// Abort removes what was written.
+func (t *target) Abort() {
+	t.builder.Abort()
+	_ = t.removeSpools() // the error that led here is the one to tell
+}

@@ -1,0 +1,186 @@
+package ardb
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"kvferry/record"
+)
+
+// sizeUnknown is the size of a META row that does not keep one.
+const sizeUnknown = -1
+
+// Value is the decoded head of a row value: what stands before its data. Byte fields are views.
+type Value struct {
+	Kind Kind // 0: an empty value, which is no value
+	// Of META rows.
+	Format     byte // always 0
+	ExpireMS   int64
+	Size       int64 // sizeUnknown for strings
+	Sequential bool  // lists: the indexes are integers without gaps
+	Last       Data  // streams: the last id
+	// Op is the command of a merge operand.
+	Op uint16
+	// Count is how many data follow.
+	Count int
+	data  []byte
+	off   int // of data in the value
+	left  int // of Count
+}
+
+// isMeta reports whether values of a kind carry meta.
+func isMeta(k Kind) bool {
+	switch k {
+	case KindString, KindHash, KindList, KindSet, KindZSet, KindStream:
+		return true
+	}
+	return false
+}
+
+// splitValue decodes the head of a value.
+func splitValue(b []byte) (v Value, err error) {
+	v.Size = sizeUnknown
+	if len(b) == 0 {
+		return v, nil
+	}
+	v.Kind = Kind(b[0])
+	off := 1
+	switch {
+	case isMeta(v.Kind):
+		if off, err = v.meta(b); err != nil {
+			return v, err
+		}
+	case v.Kind == KindOperand:
+		if len(b) < 3 {
+			return v, record.Short(1, "command", 2, len(b)-1)
+		}
+		v.Op, off = binary.LittleEndian.Uint16(b[1:]), 3
+	}
+	if off >= len(b) {
+		return v, record.Short(off, "count", 1, 0)
+	}
+	v.Count = int(b[off])
+	v.left, v.off, v.data = v.Count, off+1, b[off+1:]
+	return v, nil
+}
+
+// meta decodes the meta of a META row's value and returns where its data count stands.
+func (v *Value) meta(b []byte) (off int, err error) {
+	if len(b) < 2 {
+		return 0, record.Short(1, "format", 1, 0)
+	}
+	if v.Format = b[1]; v.Format != 0 {
+		return 0, &record.CorruptError{Off: 1, Field: "format", Err: fmt.Errorf("have %d, only 0 is known", v.Format)}
+	}
+	off = 2
+	if v.ExpireMS, off, err = varint64(b, off, "expiry"); err != nil || v.Kind == KindString {
+		return off, err
+	}
+	if v.Size, off, err = varint64(b, off, "size"); err != nil {
+		return 0, err
+	}
+	switch v.Kind {
+	case KindList:
+		if off >= len(b) {
+			return 0, record.Short(off, "sequential", 1, 0)
+		}
+		v.Sequential = b[off] != 0
+		off++
+	case KindStream:
+		var n int
+		if v.Last, n, err = decodeData(b[off:], off, "last id"); err != nil {
+			return 0, err
+		}
+		off += n
+	}
+	return off, nil
+}
+
+func varint64(b []byte, off int, field string) (int64, int, error) {
+	u, w := uvarint(b[off:])
+	switch {
+	case w == 0:
+		return 0, 0, record.Short(off, field, len(b)-off+1, len(b)-off)
+	case w < 0:
+		return 0, 0, &record.CorruptError{Off: int64(off), Field: field, Err: fmt.Errorf("number of more than 64 bits")}
+	}
+	return unzigzag(u), off + w, nil
+}
+
+// next decodes the next of the value's data.
+func (v *Value) next(field string) (Data, error) {
+	if v.left == 0 {
+		return Data{}, &record.CorruptError{Off: int64(v.off), Field: field, Err: fmt.Errorf("not among the %d data: %w", v.Count, record.ErrShort)}
+	}
+	d, n := splitData(v.data)
+	if n == 0 {
+		_, _, err := decodeData(v.data, v.off, field)
+		return d, err
+	}
+	v.data, v.off, v.left = v.data[n:], v.off+n, v.left-1
+	return d, nil
+}
+
+// end checks that nothing is left.
+func (v *Value) end() error {
+	if v.left > 0 {
+		return &record.CorruptError{Off: int64(v.off), Field: "count", Err: fmt.Errorf("%d of %d data left over: %w", v.left, v.Count, record.ErrTrailing)}
+	}
+	if len(v.data) > 0 {
+		return &record.CorruptError{Off: int64(v.off), Field: "value", Err: fmt.Errorf("%d bytes after the last datum: %w", len(v.data), record.ErrTrailing)}
+	}
+	return nil
+}
+
+// DecodeValue decodes a whole value and its data.
+func DecodeValue(b []byte) (v Value, data []Data, err error) {
+	if v, err = splitValue(b); err != nil || v.Kind == 0 {
+		return v, nil, err
+	}
+	rest := v
+	for range v.Count {
+		d, err := rest.next("data")
+		if err != nil {
+			return v, data, err
+		}
+		data = append(data, d)
+	}
+	return v, data, rest.end()
+}
+
+// AppendValue appends a value: head and data.
+func AppendValue(dst []byte, v *Value, data ...Data) []byte {
+	dst = appendHead(dst, v, len(data))
+	for _, d := range data {
+		dst = AppendData(dst, d)
+	}
+	return dst
+}
+
+// appendHead appends what stands before the data, and their count.
+func appendHead(dst []byte, v *Value, count int) []byte {
+	dst = append(dst, byte(v.Kind))
+	switch {
+	case v.Kind == KindOperand:
+		dst = binary.LittleEndian.AppendUint16(dst, v.Op)
+	case isMeta(v.Kind):
+		dst = binary.AppendUvarint(append(dst, v.Format), zigzag(v.ExpireMS))
+		if v.Kind != KindString {
+			dst = binary.AppendUvarint(dst, zigzag(v.Size))
+		}
+		switch v.Kind {
+		case KindList:
+			dst = append(dst, byteOf(v.Sequential))
+		case KindStream:
+			dst = AppendData(dst, v.Last)
+		}
+	}
+	return append(dst, byte(count))
+}
+
+func byteOf(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
