@@ -48,11 +48,6 @@ func (f *findings) kinds() []string {
 	return out
 }
 
-// errors returns the findings that say that data is damaged.
-func (f *findings) errors() []record.Finding {
-	return slices.DeleteFunc(slices.Clone(f.all), func(x record.Finding) bool { return x.Severity < record.Error })
-}
-
 // lines renders all records that are not expired as `kvferry dump --encode base64` does.
 func lines(t testing.TB, r record.Reader) []byte {
 	t.Helper()
