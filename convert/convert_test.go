@@ -303,14 +303,39 @@ func TestTypesThatTheTargetLacks(t *testing.T) {
 }
 
 func TestOneNameOneType(t *testing.T) {
-	b := newBench(t, dataset(1))
-	b.to.limits.SameName = false
-	b.to.groups = []record.TypeSet{record.AllTypes}
+	only := func() *bench {
+		b := newBench(t, append(dataset(1), fakeRecord{DB: "0", Type: record.ZSet, Key: []byte("key01")})) // no elements
+		b.to.limits.SameName = false
+		b.to.groups = []record.TypeSet{record.AllTypes}
+		return b
+	}
+	b := only()
 	b.fails("30 × same-name")
 	b.o.AllowLoss = []string{"same-name"}
-	if rep := b.run(); rep.Records() != 30 {
-		t.Errorf("%d records", rep.Records())
+	if rep := b.run(); rep.Records() != 30 || partOf(rep, "string") != 12 {
+		t.Errorf("%+v", rep.Parts)
 	}
+	b = only()
+	b.o.Prefer = []record.Type{record.ZSet, record.Set}
+	rep := b.run()
+	if rep.Records() != 30 || partOf(rep, "zset") != 12 || partOf(rep, "string") != 6 || !rep.Losses[0].Allowed {
+		t.Errorf("%+v", rep.Parts)
+	}
+	b = only()
+	b.from.wrap = func(s *fakeSource) { s.sorted = false }
+	b.o.Prefer = []record.Type{}
+	if rep := b.run(); partOf(rep, "string") != 12 {
+		t.Errorf("%+v", rep.Parts)
+	}
+}
+
+func partOf(rep *Report, typ string) int64 {
+	for _, p := range rep.Parts {
+		if p.Type == typ {
+			return p.Records
+		}
+	}
+	return 0
 }
 
 func TestDamageRefuses(t *testing.T) {

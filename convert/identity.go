@@ -62,6 +62,9 @@ func optionTexts(o *Options) map[string]string {
 		"version-epoch": fmt.Sprint(o.Version),
 		"expired":       expiredName(o.KeepExpired),
 	}
+	if o.Prefer != nil {
+		m["on-conflict"] = fmt.Sprint("keep=", o.Prefer)
+	}
 	f := o.Filter
 	if f.Types != 0 {
 		m["type"] = f.Types.String()

@@ -22,7 +22,10 @@ type Options struct {
 	KeepExpired bool
 	// AllowLoss lists the kinds of losses that are accepted.
 	AllowLoss []string
-	Layout    format.Layout
+	// Prefer says which type keeps a name that the target can hold under one type only, the others
+	// being lost; they are an allowed loss then. nil asks for permission.
+	Prefer []record.Type
+	Layout format.Layout
 	// Version is that of all new rows; 0 means 1.
 	Version int32
 	// Now is the moment that expiry is decided by, also in the proof. NowGiven says that the user
@@ -91,7 +94,10 @@ func (o *Options) normalize() (*Options, error) {
 	return &n, nil
 }
 
-func (o *Options) allows(kind string) bool { return slices.Contains(o.AllowLoss, kind) }
+// allows reports whether a kind of loss is accepted.
+func (o *Options) allows(kind string) bool {
+	return slices.Contains(o.AllowLoss, kind) || kind == record.LossSameName && o.Prefer != nil
+}
 
 // seconds reports whether either format keeps expiry in seconds only.
 func (o *Options) seconds() bool {

@@ -171,6 +171,7 @@ func (r *run) setRules() {
 		filter:      r.o.Filter,
 		keepExpired: r.o.KeepExpired,
 		sameName:    r.o.Target.Format.Limits().SameName,
+		prefer:      r.o.Prefer,
 		tempDir:     r.work.tmp(),
 		meter:       r.meter,
 		refused:     new(atomic.Bool),

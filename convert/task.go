@@ -26,8 +26,9 @@ type rules struct {
 	now         time.Time
 	filter      *filter.Filter
 	keepExpired bool
-	sameName    bool   // the target holds one name under several types
-	memory      shares // of readers, and as much again of writers
+	sameName    bool          // the target holds one name under several types
+	prefer      []record.Type // which type keeps a name otherwise
+	memory      shares        // of readers, and as much again of writers
 	tempDir     string
 	meter       *meter
 	// refused is set when a loss is not allowed: from then on tasks only count.
@@ -90,18 +91,12 @@ func runTask(ctx context.Context, t *Task, r *rules, src format.Source, target f
 
 // open makes the reader and the writer.
 func (x *task) open(ctx context.Context, src format.Source, write bool) error {
-	memory := x.memory.of(x.Task)
-	env := &format.Env{Now: x.now, Memory: memory, TempDir: x.tempDir, Ledger: &x.ledger,
-		Report: x.findings.report}
-	r, err := src.Records(ctx, x.DB, x.Types, x.Span, env)
+	r, err := x.read(ctx, src)
 	if err != nil {
 		return err
 	}
-	if !src.Sorted() {
-		r = sorted.Records(r, sorted.Options{Memory: memory, TempDir: x.tempDir, Admit: x.admit})
-	}
 	if write && x.Group != 0 && !x.refused.Load() {
-		w, err := x.target.Shard(x.N, x.TargetDB, x.Group, memory)
+		w, err := x.target.Shard(x.N, x.TargetDB, x.Group, x.memory.of(x.Task))
 		if err != nil {
 			return errors.Join(err, r.Close())
 		}
@@ -109,6 +104,36 @@ func (x *task) open(ctx context.Context, src format.Source, write bool) error {
 	}
 	x.reader = r
 	return nil
+}
+
+// read returns the reader of the task. When types of the source may compete for a name in the target,
+// they are read one by one and merged by preference.
+func (x *task) read(ctx context.Context, src format.Source) (record.Reader, error) {
+	types := x.Types.Types()
+	if x.sameName || len(types) == 1 || !src.Format().Limits().SameName {
+		return x.readTypes(ctx, src, x.Types, 1)
+	}
+	readers := map[record.Type]record.Reader{}
+	merged := func() record.Reader { return mergeRivals(readers, x.prefer) }
+	for _, t := range types {
+		r, err := x.readTypes(ctx, src, record.Of(t), int64(len(types)))
+		if err != nil {
+			return nil, errors.Join(err, merged().Close())
+		}
+		readers[t] = r
+	}
+	return merged(), nil
+}
+
+// readTypes reads some types in order, with a part of the task's memory.
+func (x *task) readTypes(ctx context.Context, src format.Source, types record.TypeSet, part int64) (record.Reader, error) {
+	memory := x.memory.of(x.Task) / part
+	env := &format.Env{Now: x.now, Memory: memory, TempDir: x.tempDir, Ledger: &x.ledger, Report: x.findings.report}
+	r, err := src.Records(ctx, x.DB, types, x.Span, env)
+	if err == nil && !src.Sorted() {
+		r = sorted.Records(r, sorted.Options{Memory: memory, TempDir: x.tempDir, Admit: x.admit})
+	}
+	return r, err
 }
 
 // copy moves all records.
@@ -164,6 +189,9 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 	if x.drops() {
 		x.reader.Settle(record.Lost)
 		return nil
+	}
+	if !x.sameName && x.hasLast && bytes.Equal(x.lastKey, h.Key) {
+		return x.taken()
 	}
 	x.hasher.Begin(&x.header)
 	if x.writer != nil {
@@ -240,11 +268,21 @@ func (x *task) drops() bool {
 		x.lose(record.Loss{Kind: x.header.Type.String(), Drops: true, Detail: "the target has no such type"})
 		return true
 	}
-	if !x.sameName && x.hasLast && bytes.Equal(x.lastKey, x.header.Key) {
-		x.lose(record.Loss{Kind: record.LossSameName, Drops: true, Detail: "the target holds a name under one type only"})
-		return true
-	}
 	return false
+}
+
+// taken leaves out the current record because its name is taken. One without elements is no loss.
+func (x *task) taken() error {
+	_, err := x.reader.Read(x.batch[:1])
+	if err == io.EOF {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	x.lose(record.Loss{Kind: record.LossSameName, Drops: true, Detail: "the target holds a name under one type only"})
+	x.reader.Settle(record.Lost)
+	return nil
 }
 
 // lose counts a loss of the current record.

@@ -43,6 +43,7 @@ type convertFlags struct {
 	expired   string
 	layout    string
 	allowLoss []string
+	conflict  string
 	version   int32
 	dryRun    bool
 	resume    bool
@@ -68,6 +69,7 @@ func (a *App) convert() *cobra.Command {
 	fs.StringVar(&f.expired, "expired", "drop", "what becomes of expired keys: drop or keep")
 	fs.StringVar(&f.layout, "layout", "auto", "where databases lie: flat, db (db0, db1, …) or auto, as the source has it")
 	fs.StringSliceVar(&f.allowLoss, "allow-loss", nil, "`kinds` of losses to accept")
+	fs.StringVar(&f.conflict, "on-conflict", "error", "a name under several types, where the target takes one: error, or keep=`TYPES`, the first of which wins")
 	fs.Int32Var(&f.version, "version-epoch", 1, "`version` of all collections in the target")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "read the source and show what would be written and lost; write nothing")
 	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion; keep this one when it fails")
@@ -115,6 +117,9 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 		return nil, err
 	}
 	if o.Layout, err = parseLayout(f.layout); err != nil {
+		return nil, err
+	}
+	if o.Prefer, err = parseConflict(f.conflict); err != nil {
 		return nil, err
 	}
 	if f.workers < 0 || f.workers > maxWorkers {
@@ -211,6 +216,26 @@ func keepExpired(s string) (bool, error) {
 		return false, usagef("--expired %q: want keep or drop", s)
 	}
 	return s == "keep", nil
+}
+
+// parseConflict reads --on-conflict. keep= alone keeps dump order.
+func parseConflict(s string) ([]record.Type, error) {
+	order, keep := strings.CutPrefix(s, "keep=")
+	if !keep && s != "error" {
+		return nil, usagef("--on-conflict %q: want error or keep=TYPES, such as keep=zset,hash", s)
+	}
+	if !keep {
+		return nil, nil
+	}
+	out := []record.Type{}
+	for _, name := range strings.FieldsFunc(order, func(r rune) bool { return r == ',' }) {
+		t, err := record.ParseType(name)
+		if err != nil {
+			return nil, usagef("--on-conflict: %w", err)
+		}
+		out = append(out, t)
+	}
+	return out, nil
 }
 
 func parseLayout(s string) (format.Layout, error) {

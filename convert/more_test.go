@@ -1,0 +1,135 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"kvferry/format"
+	"kvferry/internal/filter"
+	"kvferry/record"
+)
+
+// many makes n strings, the first of which is lost, and a hash of elems fields.
+func many(n, elems int) []fakeRecord {
+	var out []fakeRecord
+	for i := range n {
+		out = append(out, fakeRecord{DB: "0", Type: record.String, Key: []byte(fmt.Sprintf("lost%05d", i)),
+			Elems: []record.Element{{Value: []byte("v")}}})
+	}
+	h := fakeRecord{DB: "0", Type: record.Hash, Key: []byte("h")}
+	for i := range elems {
+		h.Elems = append(h.Elems, record.Element{Name: []byte(fmt.Sprint(i)), Value: []byte("v")})
+	}
+	return append(out, h)
+}
+
+func TestRefusalStopsWritingAndGoesOnCounting(t *testing.T) {
+	b := newBench(t, many(500, 1))
+	b.fails("500 × key-too-long")
+}
+
+func TestManyBatches(t *testing.T) {
+	b := newBench(t, many(0, 3*batchLen*checkEvery))
+	if rep := b.run(); rep.Elements() != 3*batchLen*checkEvery {
+		t.Errorf("%d elements", rep.Elements())
+	}
+}
+
+func TestCancelInsideARecord(t *testing.T) {
+	for _, phase := range []string{"run", "prove"} {
+		b := newBench(t, many(0, 3*batchLen*checkEvery))
+		ctx, cancel := context.WithCancel(context.Background())
+		b.o.Progress = func(p Progress) {
+			if p.Phase == phase {
+				cancel()
+			}
+		}
+		if _, err := Run(ctx, &b.o); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", phase, err)
+		}
+		b.leaves("src")
+	}
+}
+
+func TestCompare(t *testing.T) {
+	part := record.Part{DB: "0", Type: record.Hash}
+	var a, b, c record.Fingerprint
+	a.Add(part, record.Digest{Records: 1, Elements: 2, Millis: record.Sum128{Lo: 1}})
+	b.Add(part, record.Digest{Records: 1, Elements: 2, Millis: record.Sum128{Lo: 2}})
+	findings := []FindingKind{{Kind: "count", Severity: "error", Count: 1, Samples: []Sample{{Detail: "bad"}}}, {Kind: "x", Severity: "note"}}
+	for _, e := range []struct {
+		want, got *record.Fingerprint
+		seconds   bool
+		findings  []FindingKind
+		err       error
+		text      string
+	}{
+		{&a, &a, false, findings[1:], nil, ""},
+		{&a, &b, true, nil, nil, ""},
+		{&a, &b, false, nil, nil, "fingerprint 00000000000000000000000000000001 was written, 00000000000000000000000000000002 read back"},
+		{&a, &c, true, nil, nil, "1 records and 2 elements were written, 0 and 0 read back"},
+		{&c, &a, true, nil, nil, "0 records and 0 elements were written, 1 and 2 read back"},
+		{&a, &a, false, findings, nil, "1 × count, such as (bad)"},
+		{&a, &b, false, nil, errors.New("boom"), "reading the target back: boom"},
+	} {
+		err := compare(e.want, e.got, e.seconds, e.findings, e.err)
+		switch {
+		case e.text == "" && err != nil:
+			t.Errorf("%v", err)
+		case e.text != "" && (err == nil || !strings.Contains(err.Error(), e.text)):
+			t.Errorf("%v, want %q", err, e.text)
+		}
+	}
+}
+
+func TestTargetLayout(t *testing.T) {
+	b := newBench(t, dataset(1))
+	other := newFake()
+	b.o.Layout = format.LayoutAuto
+	for _, c := range []struct {
+		has   format.Layout
+		dbs   int
+		same  bool
+		given format.Layout
+		want  format.Layout
+	}{
+		{format.LayoutFlat, 1, false, format.LayoutAuto, format.LayoutFlat},
+		{format.LayoutFlat, 1, false, format.LayoutDB, format.LayoutDB},
+		{format.LayoutDB, 3, false, format.LayoutAuto, format.LayoutDB},
+		{format.LayoutDB, 3, false, format.LayoutFlat, format.LayoutFlat},
+	} {
+		o := b.o
+		o.Layout = c.given
+		o.Target.Format = other
+		if got := targetLayout(&o, &fakeSource{layout: c.has}, make([]string, c.dbs)); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+	o := b.o
+	o.Target.Format = renamed{other}
+	if got := targetLayout(&o, &fakeSource{layout: format.LayoutFlat}, make([]string, 2)); got != format.LayoutDB {
+		t.Errorf("several databases of another format: %v", got)
+	}
+}
+
+// renamed is a format of another name.
+type renamed struct{ *fake }
+
+func (renamed) Name() string { return "other" }
+
+func TestOptionTexts(t *testing.T) {
+	b := newBench(t, dataset(1))
+	b.o.Filter = &filter.Filter{Keys: map[string]struct{}{"b": {}, "a": {}}, Match: []string{"x*"}}
+	b.o.Prefer = []record.Type{record.Hash}
+	b.o.Layout = format.LayoutFlat
+	m := optionTexts(&b.o)
+	if m["key-file"] != digest([]byte(`["a" "b"]`)) || m["match"] != `["x*"]` || m["on-conflict"] != "keep=[hash]" || m["layout"] != "flat" {
+		t.Errorf("%v", m)
+	}
+	if m := optionTexts(&Options{Source: b.o.Source, Target: b.o.Target, Filter: new(filter.Filter)}); m["layout"] != "auto" || m["expired"] != "drop" {
+		t.Errorf("%v", m)
+	}
+}
