@@ -49,8 +49,11 @@ func parseBlock(b []byte) (block, error) {
 	return block{entries: b[:start], restarts: b[start:end]}, nil
 }
 
-// restart returns the i-th restart offset, -1 when it lies outside of the entries.
+// restart returns the i-th restart offset, -1 when there is none or it lies outside of the entries.
 func (b *block) restart(i int) int {
+	if i >= b.numRestarts() {
+		return -1
+	}
 	off := binary.LittleEndian.Uint32(b.restarts[4*i:])
 	if uint64(off) >= uint64(len(b.entries)) {
 		return -1

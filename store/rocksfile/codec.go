@@ -141,8 +141,8 @@ func unpackSnappy(dst, src []byte) ([]byte, error) {
 }
 
 func unpackLZ4(dst, src []byte, size int, dict []byte) ([]byte, error) {
-	if size > 255*len(src)+64 {
-		return nil, errSize
+	if size == 0 || size > 255*len(src)+64 {
+		return nil, errSize // no block is empty, and the decoder takes no empty room
 	}
 	dst = room(dst, size)
 	n, err := lz4.UncompressBlockWithDict(src, dst, dict)

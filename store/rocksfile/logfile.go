@@ -38,8 +38,12 @@ var crcTable = crc32.MakeTable(crc32.Castagnoli)
 // maskCRC is how RocksDB and LevelDB store a CRC32c.
 func maskCRC(c uint32) uint32 { return (c>>15 | c<<17) + 0xa282ead8 }
 
-// errTorn says that the log ends within a record.
-var errTorn = errors.New("the last record is incomplete")
+var (
+	// errTorn says that the log ends within a record.
+	errTorn = errors.New("the last record is incomplete")
+	// errWithin says that a record is cut short by the next one, which can still be read.
+	errWithin = errors.New("a record starts within the one")
+)
 
 // logReader reads the records of a log.
 type logReader struct {
@@ -52,6 +56,7 @@ type logReader struct {
 	blockOff int64 // of block in the file
 	rec      []byte
 	ended    bool
+	reuse    bool // fragments carry the log's number
 	// leftover is set when the log ended at bytes that look like an older use of the file but
 	// are not a whole record of it, so that damage cannot be ruled out.
 	leftover bool
@@ -80,7 +85,8 @@ func (l *logReader) next() (rec []byte, off int64, err error) {
 		starts := typ == fragFull || typ == fragFirst
 		if starts && inside && len(l.rec) > 0 {
 			// An empty first fragment at the end of a block was a bug of old writers and is harmless.
-			return nil, at, fmt.Errorf("a record starts within the one at offset %d", off)
+			l.pos = int(at - l.blockOff) // the new record may be whole
+			return nil, at, fmt.Errorf("%w at offset %d", errWithin, off)
 		}
 		if !starts && !inside {
 			if l.salvage {
@@ -125,8 +131,8 @@ func (l *logReader) fragment() (typ byte, payload []byte, off int64, err error) 
 	if typ > fragReuse && typ <= 2*fragReuse {
 		head = logHeaderReuse
 	}
-	if err := checkFragmentType(typ); err != nil {
-		return 0, nil, off, l.damaged(head, err)
+	if typ == 0 || typ > fragTimestamps+1 {
+		return 0, nil, off, l.damaged(head, fmt.Errorf("unknown fragment type %d", typ))
 	}
 	if head+size > len(b) {
 		return 0, nil, off, l.tooLong(head, size)
@@ -134,28 +140,21 @@ func (l *logReader) fragment() (typ byte, payload []byte, off int64, err error) 
 	if c := maskCRC(crc32.Checksum(b[6:head+size], crcTable)); c != binary.LittleEndian.Uint32(b) {
 		return 0, nil, off, l.damaged(head, errChecksum)
 	}
-	if head == logHeaderReuse {
+	switch {
+	case typ == fragCompression:
+		return 0, nil, off, unsupported("compressed log")
+	case typ > fragCompression:
+		return 0, nil, off, unsupported("log with user-defined timestamps")
+	case head == logHeaderReuse:
 		if binary.LittleEndian.Uint32(b[logHeader:]) != l.number {
 			l.ended, l.pos = true, l.n
 			return 0, nil, off, io.EOF
 		}
 		typ -= fragReuse
+		l.reuse = true
 	}
 	l.pos += head + size
 	return typ, b[head : head+size], off, nil
-}
-
-// checkFragmentType refuses types that are not of this format, or that change what follows.
-func checkFragmentType(typ byte) error {
-	switch {
-	case typ == fragCompression:
-		return unsupported("compressed log")
-	case typ == fragTimestamps || typ == fragTimestamps+1:
-		return unsupported("log with user-defined timestamps")
-	case typ == 0 || typ > fragTimestamps+1:
-		return fmt.Errorf("unknown fragment type %d", typ)
-	}
-	return nil
 }
 
 // at is the offset of the next fragment in the file.
@@ -178,7 +177,7 @@ func (l *logReader) zeros() error {
 	for {
 		for _, c := range l.block[l.pos:l.n] {
 			if c != 0 {
-				return errors.New("zeros between records")
+				return l.damaged(logHeader, errors.New("zeros between records"))
 			}
 		}
 		if err := l.fill(); err != nil {
@@ -237,7 +236,7 @@ func (l *logReader) wholeAt(i int, reuse bool) bool {
 // damaged judges a fragment that cannot be right. In a file that was written over an older log such
 // bytes are what the older log left, unless a fragment of this log follows.
 func (l *logReader) damaged(head int, cause error) error {
-	if head != logHeaderReuse || errors.Is(cause, ErrUnsupported) {
+	if head != logHeaderReuse && !l.reuse {
 		return cause
 	}
 	for start := l.pos + 1; ; start = 0 {
@@ -256,7 +255,7 @@ func (l *logReader) damaged(head int, cause error) error {
 	}
 }
 
-// resync moves to the start of the next block, to go on after damage. The bytes of this block are
+// resync moves to the start of the next block, to go on after damage other than errWithin. The bytes of this block are
 // done with even when it is the last, shorter one.
 func (l *logReader) resync() {
 	if l.pos = l.n; l.n < logBlock {

@@ -47,7 +47,7 @@ type family struct {
 // manifestName reads CURRENT. A directory without it is no database.
 func manifestName(dir string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(dir, currentName))
-	if errors.Is(err, fs.ErrNotExist) {
+	if st, serr := os.Stat(dir); errors.Is(err, fs.ErrNotExist) || serr == nil && !st.IsDir() {
 		return "", notStore(dir)
 	}
 	if err != nil {

@@ -3,9 +3,11 @@ package rocksfile
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"io"
 
 	"kvferry/internal/extsort"
+	"kvferry/record"
 )
 
 // entrySorter sorts entries, of the logs or of a table in disorder, into a spool.
@@ -70,26 +72,38 @@ func (s *entrySorter) spool(level int, origins []string, inMemory int64) (*table
 		}
 		w.w = file.pinned
 	}
-	for {
-		_, k, v, err := it.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if w.entries > 0 && bytes.Equal(k, w.last) {
-			continue // the same entry twice, in two logs
-		}
-		if err := w.add(k, v); err != nil {
-			return nil, err
-		}
-	}
-	if err := w.flush(); err != nil {
+	if err := s.write(w, it); err != nil {
 		return nil, err
 	}
 	if file == nil {
 		file = memFile("memory", mem.Bytes())
 	}
 	return w.table(s.ks, file, level, origins), nil
+}
+
+// write writes the sorted entries. The same entry twice, as two logs may have it, counts once.
+func (s *entrySorter) write(w *spoolWriter, it *extsort.Iterator) error {
+	var last []byte // value of the entry before
+	for {
+		_, k, v, err := it.Next()
+		if err == io.EOF {
+			return w.flush()
+		}
+		if err != nil {
+			return err
+		}
+		value := v[:len(v)-originLen]
+		if w.entries > 0 && bytes.Equal(k, w.last) {
+			if !bytes.Equal(value, last) {
+				user, tr := splitKey(k)
+				return &record.CorruptError{Keyspace: s.ks.name, Key: bytes.Clone(user), Field: "sequence",
+					Err: fmt.Errorf("two entries of different values have sequence number %d", tr>>8)}
+			}
+			continue
+		}
+		last = append(last[:0], value...)
+		if err := w.add(k, v); err != nil {
+			return err
+		}
+	}
 }

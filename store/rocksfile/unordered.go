@@ -166,7 +166,7 @@ func (ks *keyspace) scanLog(l *logFile, f func(*store.Entry) error) error {
 		p := record.Place{File: l.name, Off: off, Level: -1}
 		if err == nil {
 			err = ks.scanBatch(rec, p, f)
-		} else {
+		} else if !errors.Is(err, errWithin) {
 			r.resync()
 		}
 		var c *callbackError

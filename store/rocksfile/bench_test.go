@@ -1,0 +1,112 @@
+//go:build unix
+
+package rocksfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/rand"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"kvferry/store"
+)
+
+// Benchmarks read rows of 28 + 100 bytes, half of them compressible, snappy, 4 KiB blocks, warm.
+const benchRows = 200_000
+
+// benchDB writes rows over runs; with several, a fifth of the rows have an older version and a
+// twentieth are deleted.
+func benchDB(b *testing.B, runs int, cmp *store.Comparer) store.Keyspace {
+	d := newHandDB(b)
+	if cmp.Name != bytewiseName {
+		d.edits[0] = append(editComparator(cmp.Name), d.edits[0][2+len(bytewiseName):]...)
+	}
+	parts := make([][]testEntry, runs)
+	r := rand.New(rand.NewSource(1))
+	seq := uint64(1)
+	value := make([]byte, 100)
+	for i := range benchRows {
+		for j := 0; j < 48; j += 8 {
+			binary.LittleEndian.PutUint64(value[j:], r.Uint64())
+		}
+		key := fmt.Sprintf("h\x0ckey:%08d=field:%07d", i/50, i%50)
+		run := r.Intn(runs)
+		parts[run] = append(parts[run], put(key, seq+uint64(run)<<32, string(value)))
+		if run > 0 && i%5 == 0 {
+			older := r.Intn(run)
+			parts[older] = append(parts[older], put(key, seq+uint64(older)<<32, string(value)))
+		}
+		if run > 0 && i%20 == 0 {
+			parts[0] = append(parts[0], put(key+"~", seq, string(value)))
+			parts[run] = append(parts[run], del(key+"~", seq+uint64(run)<<32))
+		}
+		seq++
+	}
+	for i, p := range parts {
+		level := 0
+		if i == 0 {
+			level = 6
+		}
+		d.table(0, level, tableSpec{comparator: cmp.Name, blockSize: 4096, restarts: 16, codec: codecSnappy}, p...)
+	}
+	return openTest(b, d.finish(), store.Options{}).Keyspaces()[0]
+}
+
+func benchScan(b *testing.B, ks store.Keyspace) {
+	b.ReportAllocs()
+	b.SetBytes(benchRows * 128)
+	b.ResetTimer()
+	cpu := cpuTime()
+	for range b.N {
+		it, err := ks.Rows(nil, nil)
+		n := 0
+		for err == nil {
+			if _, _, err = it.Next(); err == nil {
+				n++
+			}
+		}
+		it.Close()
+		if err != io.EOF || n != benchRows {
+			b.Fatalf("%d rows, %v", n, err)
+		}
+	}
+	b.ReportMetric(float64(cpuTime()-cpu)/float64(b.N)/benchRows, "cpu-ns/row")
+}
+
+// cpuTime is what the process has used: unlike the clock, it does not mind a busy machine.
+func cpuTime() int64 {
+	var r unix.Rusage
+	unix.Getrusage(unix.RUSAGE_SELF, &r)
+	return r.Utime.Nano() + r.Stime.Nano()
+}
+
+// BenchmarkScan reads one sorted run.
+func BenchmarkScan(b *testing.B) { benchScan(b, benchDB(b, 1, &store.Bytewise)) }
+
+// BenchmarkMerge reads 13 overlapping sorted runs.
+func BenchmarkMerge(b *testing.B) { benchScan(b, benchDB(b, 13, &store.Bytewise)) }
+
+// BenchmarkScanOrdered and BenchmarkMergeOrdered read in an order that only a comparer knows.
+func BenchmarkScanOrdered(b *testing.B) { benchScan(b, benchDB(b, 1, &forwards)) }
+
+func BenchmarkMergeOrdered(b *testing.B) { benchScan(b, benchDB(b, 13, &forwards)) }
+
+// BenchmarkLanes opens an iterator over a few rows of 13 runs, reads it and closes it.
+func BenchmarkLanes(b *testing.B) {
+	ks := benchDB(b, 13, &store.Bytewise)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		it, err := ks.Rows([]byte(fmt.Sprintf("h\x0ckey:%08d=", i%4000)), []byte(fmt.Sprintf("h\x0ckey:%08d=~", i%4000)))
+		for err == nil {
+			_, _, err = it.Next()
+		}
+		if err != io.EOF {
+			b.Fatal(err)
+		}
+		it.Close()
+	}
+}

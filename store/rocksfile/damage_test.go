@@ -1,0 +1,276 @@
+package rocksfile
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// damageDB is a small database with all that a directory can have.
+func damageDB(t testing.TB, spec tableSpec) (dir, table string) {
+	d := newHandDB(t)
+	d.family(1, "one", bytewiseName)
+	spec.tombstones = []testEntry{{"key0050", 2000, kindRangeDelete, "key0060"}}
+	table = d.table(0, 1, spec, someEntries(15)...)
+	d.table(0, 0, tableSpec{}, put("key0001", 5000, "x"), del("key0003", 5001))
+	d.table(1, 2, tableSpec{}, put("other", 1, "y"))
+	d.log(7, batch(6000, op(kindPut, "log", "1"), opCF(kindCFPut, 1, "log", "2")), batch(6002, op(kindMerge, "key0006", "m")))
+	return d.finish(), table
+}
+
+// readAll does everything that a database can be asked, and returns the first error. A panic, a
+// hang or rows out of order fail the test elsewhere or here.
+func readAll(t testing.TB, dir string, o store.Options) error {
+	o.Comparers, o.Merger = testComparers, joinMerger
+	Peek(dir)
+	s, err := Open(context.Background(), dir, &o)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	s.Files()
+	var first error
+	note := func(err error) {
+		if first == nil && err != io.EOF {
+			first = err
+		}
+	}
+	for _, ks := range s.Keyspaces() {
+		note(walkRows(t, ks))
+		if it, err := ks.Entries([]byte("key0010"), []byte("key0080")); err == nil {
+			for err == nil {
+				_, err = it.Next()
+			}
+			note(err)
+			it.Close()
+		} else {
+			note(err)
+		}
+		note(ks.Unordered(func(*store.Entry) error { return nil }))
+		_, err := ks.Sample(5)
+		note(err)
+	}
+	return first
+}
+
+// walkRows reads and seeks, checking order.
+func walkRows(t testing.TB, ks store.Keyspace) error {
+	it, err := ks.Rows(nil, nil)
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	var last []byte
+	for n := 0; ; n++ {
+		k, _, err := it.Next()
+		if err != nil {
+			return err
+		}
+		if n > 0 && ks.Comparer().Compare(last, k) >= 0 {
+			t.Fatalf("row %q after %q", k, last)
+		}
+		last = append(last[:0], k...)
+		it.Place()
+		if n%5 == 4 {
+			if err := it.SeekGE(append(slices.Clone(last), '5')); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// TestDamageSweep reads every strict prefix of every file and every file with one byte flipped: an
+// error, a finding or a well-formed result, in bounded memory. Where checksums cover a byte, the
+// flip is seen.
+func TestDamageSweep(t *testing.T) {
+	dir, table := damageDB(t, tableSpec{codec: codecSnappy, blockSize: 200})
+	for _, name := range []string{currentName, "MANIFEST-000005", "000007.log", table} {
+		t.Run(name, func(t *testing.T) { sweepFile(t, dir, name) })
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if m.Sys > 512<<20 {
+		t.Errorf("%d MiB of memory", m.Sys>>20)
+	}
+}
+
+func sweepFile(t *testing.T, dir, name string) {
+	path := filepath.Join(dir, name)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.WriteFile(path, whole, 0o644)
+	try := func(b []byte) (error, int) {
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		return readAll(t, dir, store.Options{Report: func(record.Finding) { found++ }}), found
+	}
+	if err, _ := try(whole); err != nil {
+		t.Fatal(err)
+	}
+	silent := 0
+	for n := range whole {
+		if err, found := try(whole[:n]); err == nil && found == 0 {
+			silent++
+		}
+	}
+	// A prefix that ends where a record ends is an older state of a log, and no damage.
+	if limit := map[bool]int{true: 6, false: 0}[strings.HasPrefix(name, "MANIFEST") || strings.HasSuffix(name, ".log")]; silent > limit {
+		t.Errorf("%d prefixes went unnoticed", silent)
+	}
+	for i := range whole {
+		for _, bit := range []byte{1 << (i % 8)} {
+			b := slices.Clone(whole)
+			b[i] ^= bit
+			if err, found := try(b); err == nil && found == 0 && (!strings.HasSuffix(name, ".sst") || i < len(whole)-footerLen) {
+				t.Errorf("flip of bit %#x at %d went unnoticed", bit, i)
+			}
+		}
+	}
+}
+
+// TestDamageWithoutChecksums sweeps the parsers themselves: nothing but they stand between the
+// bytes and the reader.
+func TestDamageWithoutChecksums(t *testing.T) {
+	for _, spec := range []tableSpec{
+		{noChecksum: true, codec: codecSnappy},
+		{noChecksum: true, codec: codecZlib},
+		{noChecksum: true, codec: codecLZ4},
+		{noChecksum: true, codec: codecZstd},
+		{noChecksum: true, version: 5, userKeys: true, delta: true, indexType: indexTwoLevel},
+		{noChecksum: true, indexType: indexFirstKey, hash: true},
+	} {
+		spec.blockSize = 150
+		dir, table := damageDB(t, spec)
+		path := filepath.Join(dir, table)
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := totalAlloc()
+		tries := 0
+		for i := range whole {
+			for _, bit := range []byte{1 << (i % 7), 0x80} {
+				b := slices.Clone(whole)
+				b[i] ^= bit
+				if err := os.WriteFile(path, b, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				readAll(t, dir, store.Options{Resort: i%2 == 0})
+				tries++
+			}
+		}
+		if each := (totalAlloc() - before) / uint64(tries); each > 16<<20 {
+			t.Errorf("%+v: %d MiB allocated a try", spec, each>>20)
+		}
+	}
+}
+
+func totalAlloc() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
+// TestImpossibleSizes: sizes that the codec cannot reach are refused before memory is asked for.
+func TestImpossibleSizes(t *testing.T) {
+	var u unpackers
+	huge := []byte{0xff, 0xff, 0xff, 0xff, 0x07, 1, 2, 3} // varint 2^31-1
+	for _, codec := range []byte{codecSnappy, codecZlib, codecBzip2, codecLZ4, codecZstd} {
+		before := totalAlloc()
+		if _, err := u.unpack(nil, codec, huge, 2, nil); err == nil {
+			t.Errorf("%s: no error", codecName(codec))
+		}
+		if n := totalAlloc() - before; n > 16<<20 {
+			t.Errorf("%s: %d MiB", codecName(codec), n>>20)
+		}
+	}
+	over := []byte{0xff, 0xff, 0xff, 0xff, 0x7f, 1}
+	for _, codec := range []byte{codecZlib, codecLZ4, codecZstd} {
+		if _, err := u.unpack(nil, codec, over, 2, nil); !errors.Is(err, errSize) {
+			t.Errorf("%s: %v, want errSize", codecName(codec), err)
+		}
+	}
+	for _, codec := range []byte{codecZlib, codecLZ4, codecZstd, codecSnappy} {
+		if _, err := u.unpack(nil, codec, nil, 2, nil); err == nil {
+			t.Errorf("%s: no error for nothing", codecName(codec))
+		}
+	}
+	if _, err := u.unpack(nil, codecLZ4, []byte{1, 2}, 1, nil); err == nil {
+		t.Error("lz4 without its size")
+	}
+}
+
+// TestWrongSizes: what comes out must be as long as the prefix says.
+func TestWrongSizes(t *testing.T) {
+	var u unpackers
+	data := []byte(strings.Repeat("some data ", 100))
+	for _, codec := range []byte{codecZlib, codecLZ4, codecZstd, codecBzip2} {
+		b := compressBlock(t, data, codec, tableSpec{version: 2})
+		if out, err := u.unpack(nil, codec, b, 2, nil); err != nil || string(out) != string(data) {
+			t.Fatalf("%s: %v", codecName(codec), err)
+		}
+		for _, d := range []int{-1, 1} {
+			c := slices.Clone(b)
+			c[0] = byte(int(c[0]) + d)
+			if _, err := u.unpack(nil, codec, c, 2, nil); err == nil {
+				t.Errorf("%s: size off by %d went unnoticed", codecName(codec), d)
+			}
+		}
+	}
+	// Far more than any guess, with the size known and unknown.
+	big := make([]byte, 40<<20)
+	for _, version := range []uint32{1, 2} {
+		b := compressBlock(t, big, codecZlib, tableSpec{version: version})
+		if out, err := u.unpack(nil, codecZlib, b, int(version), nil); err != nil || len(out) != len(big) {
+			t.Errorf("zlib: %d bytes, %v", len(out), err)
+		}
+	}
+	b := compressBlock(t, big, codecZstd, tableSpec{version: 2})
+	if out, err := u.unpack(nil, codecZstd, b, 2, nil); err != nil || len(out) != len(big) {
+		t.Errorf("zstd: %d bytes, %v", len(out), err)
+	}
+}
+
+// TestSalvageTable: Unordered skips a damaged block, and a table whose index or end is damaged.
+func TestSalvageTable(t *testing.T) {
+	for _, where := range []string{"block", "index", "footer", "properties"} {
+		d := newHandDB(t)
+		name := d.table(0, 1, tableSpec{blockSize: 100}, someEntries(20)...)
+		d.table(0, 2, tableSpec{}, put("other", 1, ""))
+		dir := d.finish()
+		path := filepath.Join(dir, name)
+		b, _ := os.ReadFile(path)
+		ft, err := decodeFooter(b[len(b)-footerLen:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := map[string]uint64{"block": 3, "index": ft.index.off + 3, "footer": uint64(len(b) - 2), "properties": ft.index.off - 10}[where]
+		b[at] ^= 1
+		d.file(name, b)
+		db, found := openFindings(t, dir, store.Options{})
+		n := 0
+		if err := db.Keyspaces()[0].Unordered(func(*store.Entry) error { n++; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 || n == 21 && where != "properties" || len(*found) == 0 || (*found)[0].Kind != "damaged-block" {
+			t.Errorf("%s: %d entries, findings %+v", where, n, *found)
+		}
+		if where == "block" && n < 15 {
+			t.Errorf("%d entries beside one damaged block", n)
+		}
+		wantCorrupt(t, rowsError(dir, store.Options{}), name)
+	}
+}

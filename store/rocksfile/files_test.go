@@ -1,0 +1,258 @@
+package rocksfile
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// TestOpenFilesAreBounded reads many tables through few descriptors, from several goroutines.
+func TestOpenFilesAreBounded(t *testing.T) {
+	d := newHandDB(t)
+	for i := range 40 {
+		d.table(0, 0, tableSpec{}, put(fmt.Sprintf("k%02d", i), uint64(i+1), "v"), put("shared", uint64(i+1), fmt.Sprint(i)))
+	}
+	db := openTest(t, d.finish(), store.Options{})
+	db.files.max = 5
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			it, err := db.Keyspaces()[0].Rows(nil, nil)
+			for n := 0; err == nil; n++ {
+				if _, _, err = it.Next(); err == io.EOF && n != 41 {
+					t.Errorf("%d rows", n)
+				}
+			}
+			if err != io.EOF {
+				t.Error(err)
+			}
+			it.Close()
+		}()
+	}
+	wg.Wait()
+	if db.files.open > 5+6 {
+		t.Errorf("%d files open", db.files.open)
+	}
+}
+
+// TestIndexesAreBounded: indexes nobody uses are dropped beyond the bound, and read anew.
+func TestIndexesAreBounded(t *testing.T) {
+	d := newHandDB(t)
+	for i := range 20 {
+		d.table(0, 1, tableSpec{blockSize: 30}, put(fmt.Sprintf("k%02da", i), 1, strings.Repeat("v", 30)), put(fmt.Sprintf("k%02db", i), 1, ""))
+	}
+	db := openTest(t, d.finish(), store.Options{})
+	db.indexes.max = 200
+	for range 2 {
+		if rows, _ := readRows(t, db.Keyspaces()[0], nil, nil); len(rows) != 40 {
+			t.Fatalf("%d rows", len(rows))
+		}
+		if db.indexes.size > 400 {
+			t.Errorf("%d bytes of indexes", db.indexes.size)
+		}
+	}
+	used := 0
+	for _, tab := range db.spaces[0].tables {
+		used += tab.users
+	}
+	if used != 0 {
+		t.Errorf("%d users of indexes after all iterators ended", used)
+	}
+}
+
+// TestWindowsShareMemory: the more cursors read, the smaller their windows.
+func TestWindowsShareMemory(t *testing.T) {
+	w := windows{memory: 4 << 20}
+	if n := w.limit(); n != maxWindow {
+		t.Errorf("limit %d alone", n)
+	}
+	w.users.Store(64)
+	if n := w.limit(); n != 64<<10 {
+		t.Errorf("limit %d of 64", n)
+	}
+	w.users.Store(1 << 20)
+	if n := w.limit(); n != minWindow {
+		t.Errorf("limit %d of a million", n)
+	}
+	for _, n := range []int{1, minWindow, minWindow + 1, 1 << 20, 1<<20 + 1, 40 << 20} {
+		b := w.get(n)
+		if len(b) < n {
+			t.Errorf("get(%d) has %d", n, len(b))
+		}
+		w.put(b)
+	}
+}
+
+// TestReadingAllocatesNothing: a scan allocates nothing per row, merged or not.
+func TestReadingAllocatesNothing(t *testing.T) {
+	for _, runs := range []int{1, 4} {
+		d := newHandDB(t)
+		for run := range runs {
+			var entries []testEntry
+			for i := range 4000 {
+				entries = append(entries, put(fmt.Sprintf("key%06d", i*(run+1)), uint64(run*10000+i+1), strings.Repeat("v", 20)))
+			}
+			d.table(0, run, tableSpec{blockSize: 4000, codec: codecSnappy}, entries...)
+		}
+		it, err := openTest(t, d.finish(), store.Options{}).Keyspaces()[0].Rows(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 500 {
+			it.Next()
+		}
+		if n := testing.AllocsPerRun(3000, func() {
+			if _, _, err := it.Next(); err != nil {
+				t.Fatal(err)
+			}
+		}); n >= 0.05 {
+			t.Errorf("%d runs: %.2f allocations a row", runs, n)
+		}
+		it.Close()
+	}
+}
+
+// TestManyIterators: many lanes over the same tables are open at once.
+func TestManyIterators(t *testing.T) {
+	d := newHandDB(t)
+	var want []testEntry
+	for i := range 3000 {
+		want = append(want, put(fmt.Sprintf("k%05d", i), 1, strings.Repeat("v", 50)))
+	}
+	d.table(0, 1, tableSpec{blockSize: 1000}, want[:1500]...)
+	d.table(0, 1, tableSpec{blockSize: 1000}, want[1500:]...)
+	db := openTest(t, d.finish(), store.Options{Memory: 1 << 20})
+	var its []store.Iterator
+	for i := range 300 {
+		it, err := db.Keyspaces()[0].Rows([]byte(fmt.Sprintf("k%05d", i*10)), []byte(fmt.Sprintf("k%05d", i*10+10)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		its = append(its, it)
+	}
+	for n := range 10 {
+		for i, it := range its {
+			k, _, err := it.Next()
+			if err != nil || string(k) != fmt.Sprintf("k%05d", i*10+n) {
+				t.Fatalf("lane %d row %d: %q, %v", i, n, k, err)
+			}
+		}
+	}
+	for _, it := range its {
+		if _, _, err := it.Next(); err != io.EOF {
+			t.Fatal(err)
+		}
+		it.Close()
+		it.Close()
+	}
+	if n := db.windows.users.Load(); n != 0 {
+		t.Errorf("%d windows are still counted", n)
+	}
+}
+
+func TestSample(t *testing.T) {
+	d := newHandDB(t)
+	var entries []testEntry
+	for i := range 2000 {
+		entries = append(entries, put(fmt.Sprintf("k%05d", i), 1, strings.Repeat("v", 50)))
+	}
+	d.table(0, 1, tableSpec{blockSize: 500}, entries...)
+	d.log(7, batch(5, op(kindPut, "zlog", strings.Repeat("x", 5000))))
+	db := openTest(t, d.finish(), store.Options{})
+	ks := db.Keyspaces()[0]
+	a, err := ks.Sample(50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a) < 40 || len(a) > 60 {
+		t.Errorf("%d samples, want about 50", len(a))
+	}
+	var sum int64
+	keys := map[string]bool{}
+	for _, e := range entries {
+		keys[e.key] = true
+	}
+	keys["zlog"] = true
+	for _, w := range a {
+		if !keys[string(w.Key)] {
+			t.Errorf("sampled %q, which is no key", w.Key)
+		}
+		sum += w.Bytes
+	}
+	if size := ks.Size(); sum > size*11/10 || sum < size*8/10 {
+		t.Errorf("samples stand for %d bytes of %d", sum, size)
+	}
+	if b, _ := ks.Sample(50); fmt.Sprint(a) != fmt.Sprint(b) {
+		t.Error("samples differ from call to call")
+	}
+	if one, _ := ks.Sample(0); len(one) > 2 {
+		t.Errorf("%d samples of none", len(one))
+	}
+}
+
+// TestSourceUnchanged: reading leaves names, bytes and times alone.
+func TestSourceUnchanged(t *testing.T) {
+	dir, _ := damageDB(t, tableSpec{})
+	before := treeOf(t, dir)
+	readAll(t, dir, store.Options{})
+	readAll(t, dir, store.Options{Resort: true, AllowLive: true, Memory: 4096})
+	if after := treeOf(t, dir); after != before {
+		t.Errorf("before:\n%safter:\n%s", before, after)
+	}
+}
+
+func treeOf(t *testing.T, dir string) (s string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		st, _ := e.Info()
+		b, _ := os.ReadFile(filepath.Join(dir, e.Name()))
+		s += fmt.Sprintln(e.Name(), st.Size(), st.ModTime(), st.Mode(), xxh32(b))
+	}
+	return s
+}
+
+func TestClosed(t *testing.T) {
+	d := newHandDB(t)
+	d.table(0, 1, tableSpec{}, put("a", 1, ""))
+	db := openTest(t, d.finish(), store.Options{})
+	it, err := db.Keyspaces()[0].Rows(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	if _, _, err := it.Next(); err == nil {
+		t.Error("a row of a closed store")
+	}
+	var n record.Tally
+	if it.Tally(&n); n.Entries != 0 {
+		t.Errorf("tally %+v", n)
+	}
+	if _, err := db.spoolFile(); err == nil {
+		t.Error("a spool of a closed store")
+	}
+}
+
+// TestShrunkFile: a file cut while it is read is an error at an offset, not a short read.
+func TestShrunkFile(t *testing.T) {
+	d := newHandDB(t)
+	name := d.table(0, 1, tableSpec{}, someEntries(50)...)
+	dir := d.finish()
+	db := openTest(t, dir, store.Options{})
+	if err := os.Truncate(filepath.Join(dir, name), 100); err != nil {
+		t.Fatal(err)
+	}
+	_, err := db.Keyspaces()[0].Rows(nil, nil)
+	wantCorrupt(t, err, name)
+}

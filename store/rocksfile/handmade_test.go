@@ -1,0 +1,276 @@
+package rocksfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"kvferry/store"
+)
+
+// handDB is a database directory written by hand.
+type handDB struct {
+	t     testing.TB
+	dir   string
+	edits [][]byte
+	next  uint64
+	seq   uint64
+	level bool // LevelDB
+}
+
+// newHandDB starts a RocksDB directory whose logs count from number 1 on.
+func newHandDB(t testing.TB) *handDB {
+	d := &handDB{t: t, dir: t.TempDir(), next: 10}
+	d.edit(editComparator(bytewiseName), editNumber(tagLogNumber, 1), editNumber(tagNextFileNumber, 100),
+		editNumber(tagLastSequence, 0), editNumber(tagMaxColumnFamily, 8))
+	return d
+}
+
+// newHandLevelDB starts a LevelDB directory.
+func newHandLevelDB(t testing.TB) *handDB {
+	d := &handDB{t: t, dir: t.TempDir(), next: 10, level: true}
+	d.edit(editComparator(bytewiseName), editNumber(tagLogNumber, 1), editNumber(tagNextFileNumber, 100), editNumber(tagLastSequence, 0))
+	return d
+}
+
+func (d *handDB) edit(parts ...[]byte) { d.edits = append(d.edits, slices.Concat(parts...)) }
+
+func editNumber(tag, v uint64) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(nil, tag), v)
+}
+
+func editBytes(tag uint64, v []byte) []byte {
+	b := binary.AppendUvarint(binary.AppendUvarint(nil, tag), uint64(len(v)))
+	return append(b, v...)
+}
+
+func editComparator(name string) []byte { return editBytes(tagComparator, []byte(name)) }
+
+// family adds a column family.
+func (d *handDB) family(id uint64, name, comparator string) {
+	d.edit(editNumber(tagColumnFamily, id), editBytes(tagColumnFamilyAdd, []byte(name)), editComparator(comparator),
+		editNumber(tagLogNumber, 1))
+}
+
+// bounds are the internal keys that bound a table.
+type bounds struct{ smallest, largest []byte }
+
+// boundsOf finds the bounds of a table from its rows and range tombstones, as RocksDB does.
+func boundsOf(cmp func(a, b []byte) int, spec *tableSpec, entries []testEntry) bounds {
+	var keys [][]byte
+	for i := range entries {
+		keys = append(keys, entries[i].internal())
+	}
+	for i := range spec.tombstones {
+		e := &spec.tombstones[i]
+		keys = append(keys, e.internal(), appendKey(nil, []byte(e.value), trailer(maxSequence, kindRangeDelete)))
+	}
+	slices.SortFunc(keys, func(a, b []byte) int { return compareInternal(cmp, a, b) })
+	return bounds{keys[0], keys[len(keys)-1]}
+}
+
+// table writes a table of a column family and names it in the MANIFEST; entries are sorted unless the
+// spec says otherwise.
+func (d *handDB) table(family uint64, level int, spec tableSpec, entries ...testEntry) string {
+	d.t.Helper()
+	cmp := comparerNamed(spec.comparator).Compare
+	if !spec.keepOrder {
+		sortEntries(cmp, entries)
+	}
+	name := d.write(spec, entries)
+	d.name(family, level, name, boundsOf(cmp, &spec, entries), maxSeqOf(entries, &spec))
+	return name
+}
+
+// write writes a table that nothing names.
+func (d *handDB) write(spec tableSpec, entries []testEntry) string {
+	d.t.Helper()
+	spec.levelDB = spec.levelDB || d.level
+	ext := ".sst"
+	if d.level {
+		ext = ".ldb"
+	}
+	name := fmt.Sprintf("%06d%s", d.next, ext)
+	d.next++
+	d.file(name, makeTable(d.t, spec, entries))
+	return name
+}
+
+func (d *handDB) file(name string, data []byte) {
+	d.t.Helper()
+	if err := os.WriteFile(filepath.Join(d.dir, name), data, 0o644); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// name names a table in the MANIFEST.
+func (d *handDB) name(family uint64, level int, name string, b bounds, maxSeq uint64) {
+	d.t.Helper()
+	st, err := os.Stat(filepath.Join(d.dir, name))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	var number uint64
+	fmt.Sscanf(name, "%d", &number)
+	d.edit(editFamily(family), d.fileEdit(level, number, uint64(st.Size()), b, maxSeq))
+}
+
+func editFamily(id uint64) []byte {
+	if id == 0 {
+		return nil
+	}
+	return editNumber(tagColumnFamily, id)
+}
+
+func (d *handDB) fileEdit(level int, number, size uint64, b bounds, maxSeq uint64) []byte {
+	tag := uint64(tagNewFile4)
+	if d.level {
+		tag = tagNewFile
+	}
+	e := editNumber(tag, uint64(level))
+	e = binary.AppendUvarint(binary.AppendUvarint(e, number), size)
+	for _, k := range [][]byte{b.smallest, b.largest} {
+		e = append(binary.AppendUvarint(e, uint64(len(k))), k...)
+	}
+	if d.level {
+		return e
+	}
+	e = binary.AppendUvarint(binary.AppendUvarint(e, 0), maxSeq)
+	return append(e, fileNeedCompaction, 1, 0, 5, 2, 0x80, 1, fileTerminate) // and a creation time
+}
+
+func maxSeqOf(entries []testEntry, spec *tableSpec) (m uint64) {
+	for _, e := range slices.Concat(entries, spec.tombstones) {
+		m = max(m, e.seq)
+	}
+	if spec.external {
+		m = max(spec.globalSeq, m)
+	}
+	return m
+}
+
+func sortEntries(cmp func(a, b []byte) int, entries []testEntry) {
+	slices.SortStableFunc(entries, func(a, b testEntry) int { return compareInternal(cmp, a.internal(), b.internal()) })
+}
+
+func comparerNamed(name string) *store.Comparer {
+	for i := range testComparers {
+		if testComparers[i].Name == name {
+			return &testComparers[i]
+		}
+	}
+	return &store.Bytewise
+}
+
+// finish writes MANIFEST and CURRENT and returns the directory.
+func (d *handDB) finish() string {
+	d.file("MANIFEST-000005", logBytes(0, false, d.edits...))
+	d.file(currentName, []byte("MANIFEST-000005\n"))
+	return d.dir
+}
+
+// log writes a WAL.
+func (d *handDB) log(number uint64, records ...[]byte) {
+	d.file(fmt.Sprintf("%06d.log", number), logBytes(number, false, records...))
+}
+
+// logBytes frames records as RocksDB's log writer does; with reuse the fragments carry the number.
+func logBytes(number uint64, reuse bool, records ...[]byte) []byte {
+	var out bytes.Buffer
+	head := logHeader
+	if reuse {
+		head = logHeaderReuse
+	}
+	for _, rec := range records {
+		for first := true; first || len(rec) > 0; first = false {
+			left := logBlock - out.Len()%logBlock
+			if left < head {
+				out.Write(make([]byte, left))
+				left = logBlock
+			}
+			n := min(len(rec), left-head)
+			typ := byte(fragMiddle)
+			switch last := n == len(rec); {
+			case first && last:
+				typ = fragFull
+			case first:
+				typ = fragFirst
+			case last:
+				typ = fragLast
+			}
+			out.Write(frame(typ, number, reuse, rec[:n]))
+			rec = rec[n:]
+		}
+	}
+	return out.Bytes()
+}
+
+// frame frames one fragment.
+func frame(typ byte, number uint64, reuse bool, payload []byte) []byte {
+	body := []byte{typ}
+	if reuse {
+		body = binary.LittleEndian.AppendUint32([]byte{typ + fragReuse}, uint32(number))
+	}
+	body = append(body, payload...)
+	b := binary.LittleEndian.AppendUint32(nil, maskCRC(crc32.Checksum(body, crcTable)))
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(payload)))
+	return append(b, body...)
+}
+
+// batch encodes a write batch from parts made by the op functions.
+func batch(seq uint64, ops ...[]byte) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, seq)
+	n := 0
+	for _, o := range ops {
+		if o[0] != kindLogData && o[0] != kindNoop {
+			n++
+		}
+	}
+	b = binary.LittleEndian.AppendUint32(b, uint32(n))
+	return append(b, slices.Concat(ops...)...)
+}
+
+// op encodes an entry of a write batch: parts are length-prefixed.
+func op(tag byte, parts ...string) []byte {
+	b := []byte{tag}
+	for _, p := range parts {
+		b = append(binary.AppendUvarint(b, uint64(len(p))), p...)
+	}
+	return b
+}
+
+// opCF is op for a column family.
+func opCF(tag byte, family uint64, parts ...string) []byte {
+	o := op(tag, parts...)
+	return append(binary.AppendUvarint([]byte{tag}, family), o[1:]...)
+}
+
+// put is an entry of a table.
+func put(key string, seq uint64, value string) testEntry { return testEntry{key, seq, kindPut, value} }
+func del(key string, seq uint64) testEntry               { return testEntry{key, seq, kindDelete, ""} }
+
+// show renders rows for comparison.
+func show(rows []row) string {
+	s := ""
+	for _, r := range rows {
+		s += fmt.Sprintf("%s=%s ", r.key, r.value)
+	}
+	return s
+}
+
+// wantRows fails unless a keyspace of the database shows exactly these rows.
+func wantRows(t testing.TB, db *database, family int, want string) {
+	t.Helper()
+	rows, _ := readRows(t, db.Keyspaces()[family], nil, nil)
+	if want != "" {
+		want += " "
+	}
+	if got := show(rows); got != want {
+		t.Errorf("rows %s, want %s", got, want)
+	}
+}

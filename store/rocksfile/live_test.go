@@ -1,0 +1,133 @@
+//go:build unix
+
+package rocksfile
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// lockEnv makes the test binary hold the lock of the file it names until its input ends.
+const lockEnv = "ROCKSFILE_TEST_LOCK"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(lockEnv); path != "" {
+		holdLock(path)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func holdLock(path string) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err == nil {
+		err = unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK})
+	}
+	fmt.Println("locked", err)
+	bufio.NewReader(os.Stdin).ReadByte()
+}
+
+// lockElsewhere lets another process hold a lock and returns its pid.
+func lockElsewhere(t *testing.T, path string) int {
+	t.Helper()
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), lockEnv+"="+path)
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); c.Wait() })
+	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "locked <nil>\n" {
+		t.Fatalf("helper said %q", line)
+	}
+	return c.Process.Pid
+}
+
+func TestLiveOwner(t *testing.T) {
+	d := newHandDB(t)
+	d.table(0, 1, tableSpec{}, put("a", 1, ""))
+	d.log(7, batch(5, op(kindPut, "b", "")))
+	dir := d.finish()
+	d.file("LOCK", nil)
+	wantRows(t, openTest(t, dir, store.Options{}), 0, "a= b=")
+	pid := lockElsewhere(t, filepath.Join(dir, "LOCK"))
+	_, err := Open(context.Background(), dir, nil)
+	var live *store.LiveError
+	if !errors.As(err, &live) || live.PID != pid || live.Dir != dir {
+		t.Fatalf("error %v, want a LiveError of process %d", err, pid)
+	}
+	// With AllowLive everything is open up front: what vanishes later is still there.
+	db := openTest(t, dir, store.Options{AllowLive: true})
+	for _, f := range db.Files()[2:] {
+		if err := os.Remove(filepath.Join(dir, f.Path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantRows(t, db, 0, "a= b=")
+}
+
+// TestLiveStartsOver: a table that vanishes while a live database is opened means that the
+// MANIFEST has moved on.
+func TestLiveStartsOver(t *testing.T) {
+	d := newHandDB(t)
+	name := d.table(0, 1, tableSpec{}, put("a", 1, ""))
+	d.write(tableSpec{}, []testEntry{put("stray", 1, "")})
+	dir := d.finish()
+	path := filepath.Join(dir, name)
+	if err := os.Rename(path, path+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(context.Background(), dir, &store.Options{AllowLive: true}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Open(ctx, dir, &store.Options{AllowLive: true}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if err := os.Rename(path+".away", path); err != nil {
+		t.Fatal(err)
+	}
+	var found []record.Finding
+	o := store.Options{AllowLive: true, Report: func(f record.Finding) { found = append(found, f) }}
+	wantRows(t, openTest(t, dir, o), 0, "a=")
+	if len(found) != 1 {
+		t.Errorf("findings %+v", found)
+	}
+}
+
+func TestUnchanged(t *testing.T) {
+	d := newHandDB(t)
+	dir := d.finish()
+	db := openTest(t, dir, store.Options{})
+	if err := db.unchanged(); err != nil {
+		t.Error(err)
+	}
+	d.edit(editNumber(tagLogNumber, 2))
+	d.finish()
+	if err := db.unchanged(); err != errChanged {
+		t.Errorf("error %v, want errChanged", err)
+	}
+	os.Remove(filepath.Join(dir, currentName))
+	if err := db.unchanged(); !errors.Is(err, store.ErrNotStore) {
+		t.Errorf("error %v", err)
+	}
+}

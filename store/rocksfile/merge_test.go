@@ -1,0 +1,302 @@
+package rocksfile
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// joinMerger joins base and operands with commas; a key that ends in "gone" does not exist.
+var joinMerger = &store.Merger{Name: "join", Fold: func(dst, key, base []byte, ops [][]byte) ([]byte, bool, error) {
+	if strings.HasSuffix(string(key), "7") {
+		return nil, false, nil
+	}
+	if base != nil {
+		dst = append(append(dst, base...), ',')
+	}
+	return append(dst, bytes.Join(ops, []byte(","))...), true, nil
+}}
+
+// model is what a set of entries and range tombstones must read as.
+type model struct {
+	rows   []row
+	tally  record.Tally
+	cmp    func(a, b []byte) int
+	tombs  []tombstone // unclipped
+	merger *store.Merger
+}
+
+func (m *model) covered(e *testEntry) bool {
+	for _, d := range m.tombs {
+		if d.seq > e.seq && m.cmp([]byte(e.key), d.start) >= 0 && m.cmp([]byte(e.key), d.end) < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// read works through entries in internal key order, slowly and straight.
+func (m *model) read(entries []testEntry) {
+	sortEntries(m.cmp, entries)
+	for i := 0; i < len(entries); {
+		j := i
+		for j < len(entries) && m.cmp([]byte(entries[i].key), []byte(entries[j].key)) == 0 {
+			j++
+		}
+		m.key(entries[i:j])
+		i = j
+	}
+	m.tally.Entries += int64(len(m.tombs))
+	m.tally.Tombstones += int64(len(m.tombs))
+}
+
+// key reads all versions of one key, newest first.
+func (m *model) key(versions []testEntry) {
+	m.tally.Entries += int64(len(versions))
+	var ops [][]byte
+	var base []byte
+	shown, settled := int64(0), false
+	for i := range versions {
+		e := &versions[i]
+		isDel := e.kind == kindDelete || e.kind == kindSingleDelete
+		switch covered := m.covered(e); {
+		case isDel:
+			m.tally.Tombstones++
+			settled = true
+		case covered:
+			m.tally.RangeDeleted++
+			settled = true
+		case settled:
+			m.tally.Superseded++
+		case e.kind == kindMerge:
+			ops = append(ops, []byte(e.value))
+			shown++
+		default:
+			base = []byte(e.value)
+			shown++
+			settled = true
+		}
+	}
+	if shown == 0 {
+		return
+	}
+	value, keep := base, true
+	if len(ops) > 0 {
+		slices.Reverse(ops)
+		value, keep, _ = m.merger.Fold(nil, []byte(versions[0].key), base, ops)
+	}
+	if keep {
+		m.rows = append(m.rows, row{[]byte(versions[0].key), value})
+		m.tally.Visible++
+		shown--
+	}
+	m.tally.Folded += shown
+}
+
+// randomDB writes a random database of several runs into d and returns its entries and tombstones.
+func randomDB(r *rand.Rand, d *handDB, cmp *store.Comparer, tombs bool) (entries []testEntry, ts []tombstone) {
+	seq, keys := uint64(1), 10+r.Intn(300)
+	key := func() string {
+		k := fmt.Sprintf("k%0*d", 1+r.Intn(4), r.Intn(keys))
+		return strings.Repeat("p", r.Intn(2)*r.Intn(12)) + k
+	}
+	runs := 1 + r.Intn(14)
+	for run := range runs {
+		seen := map[string]bool{}
+		var part []testEntry
+		spec := tableSpec{comparator: cmp.Name, blockSize: 1 + r.Intn(400), restarts: 1 + r.Intn(6), codec: byte(r.Intn(2))}
+		for range 1 + r.Intn(200) {
+			e := testEntry{key(), seq, []byte{kindPut, kindPut, kindPut, kindDelete, kindSingleDelete, kindMerge}[r.Intn(6)], fmt.Sprint("v", seq)}
+			if e.kind == kindDelete || e.kind == kindSingleDelete {
+				e.value = ""
+			}
+			seq++
+			if run == 0 && seen[e.key] {
+				continue
+			}
+			seen[e.key] = true
+			part = append(part, e)
+			if tombs && r.Intn(30) == 0 {
+				a, b := key(), key()
+				if cmp.Compare([]byte(a), []byte(b)) > 0 {
+					a, b = b, a
+				}
+				spec.tombstones = append(spec.tombstones, testEntry{a, seq, kindRangeDelete, b})
+				ts = append(ts, tombstone{start: []byte(a), end: []byte(b), seq: seq})
+				seq++
+			}
+		}
+		entries = append(entries, part...)
+		if run == runs-1 && r.Intn(2) == 0 {
+			d.log(20, walOf(r, append(part, spec.tombstones...))...)
+			continue
+		}
+		if run == 0 { // the oldest: a deep level of several tables
+			sortEntries(cmp.Compare, part)
+			for len(part) > 0 {
+				n := 1 + r.Intn(len(part))
+				if n == len(part) {
+					d.table(0, 3, spec, part...)
+				} else {
+					s := spec
+					s.tombstones = nil
+					d.table(0, 3, s, part[:n]...)
+				}
+				part = part[n:]
+			}
+			continue
+		}
+		d.table(0, 0, spec, part...)
+	}
+	return entries, ts
+}
+
+// walOf makes one write batch per entry.
+func walOf(r *rand.Rand, entries []testEntry) (records [][]byte) {
+	for _, e := range entries {
+		parts := []string{e.key}
+		if e.kind != kindDelete && e.kind != kindSingleDelete {
+			parts = append(parts, e.value)
+		}
+		if r.Intn(3) == 0 {
+			records = append(records, batch(e.seq, op(kindLogData, "note"), op(e.kind, parts...)))
+			continue
+		}
+		records = append(records, batch(e.seq, op(e.kind, parts...)))
+	}
+	return records
+}
+
+// TestMergeModel reads random databases and compares rows and counts with the model.
+func TestMergeModel(t *testing.T) {
+	for seed := range int64(150) {
+		r := rand.New(rand.NewSource(seed))
+		order := &store.Bytewise
+		if seed%3 == 2 {
+			order = &backwards
+		}
+		d := newHandDB(t)
+		if order != &store.Bytewise {
+			d.edits[0] = slices.Concat(editComparator(order.Name), d.edits[0][2+len(bytewiseName):])
+		}
+		entries, tombs := randomDB(r, d, order, seed%2 == 1)
+		m := &model{cmp: order.Compare, tombs: tombs, merger: joinMerger}
+		m.read(entries)
+		o := store.Options{Merger: joinMerger, Memory: []int64{0, 4096}[seed%2]}
+		checkModel(t, seed, openTest(t, d.finish(), o).Keyspaces()[0], m, r)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func checkModel(t *testing.T, seed int64, ks store.Keyspace, m *model, r *rand.Rand) {
+	t.Helper()
+	got, n := readRows(t, ks, nil, nil)
+	if show(got) != show(m.rows) {
+		t.Fatalf("seed %d: rows\n%s\nwant\n%s", seed, show(got), show(m.rows))
+	}
+	if n != m.tally {
+		t.Fatalf("seed %d: tally %+v, want %+v", seed, n, m.tally)
+	}
+	// Spans that cover everything add up to the same.
+	var cuts [][]byte
+	for range r.Intn(8) {
+		cuts = append(cuts, []byte(fmt.Sprintf("k%0*d", 1+r.Intn(4), r.Intn(300))))
+	}
+	slices.SortFunc(cuts, m.cmp)
+	cuts = slices.Concat([][]byte{nil}, cuts, [][]byte{nil})
+	var sum record.Tally
+	var all []row
+	for i := 0; i+1 < len(cuts); i++ {
+		part, pn := readRows(t, ks, cuts[i], cuts[i+1])
+		all = append(all, part...)
+		sum.Add(&pn)
+	}
+	if show(all) != show(m.rows) || sum != m.tally {
+		t.Fatalf("seed %d: spans at %q: %d rows %+v, want %d rows %+v", seed, cuts, len(all), sum, len(m.rows), m.tally)
+	}
+	checkSeeks(t, ks, m, r)
+	checkEntries(t, ks, m)
+}
+
+// checkSeeks seeks forward at random, to rows and between them.
+func checkSeeks(t *testing.T, ks store.Keyspace, m *model, r *rand.Rand) {
+	t.Helper()
+	it, err := ks.Rows(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	for i := 0; i < len(m.rows); i++ {
+		if r.Intn(3) == 0 {
+			i += r.Intn(len(m.rows) - i)
+			if err := it.SeekGE(m.rows[i].key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		k, v, err := it.Next()
+		if err != nil || !bytes.Equal(k, m.rows[i].key) || !bytes.Equal(v, m.rows[i].value) {
+			t.Fatalf("row %d after seeks: %q = %q, %v; want %q = %q", i, k, v, err, m.rows[i].key, m.rows[i].value)
+		}
+	}
+	if _, _, err := it.Next(); err != io.EOF {
+		t.Fatalf("after the last row: %v", err)
+	}
+	if err := it.SeekGE([]byte("zzz")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkEntries walks all entries: as many as counted, in order, covered as the model says.
+func checkEntries(t *testing.T, ks store.Keyspace, m *model) {
+	t.Helper()
+	it, err := ks.Entries(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	n, covered := int64(0), int64(0)
+	var prev []byte
+	for {
+		e, err := it.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+		if e.Kind == store.RangeDelete {
+			continue
+		}
+		k := testEntry{key: string(e.Key), seq: e.Seq}
+		if e.Covered != m.covered(&k) {
+			t.Fatalf("entry %q seq %d: covered %t", e.Key, e.Seq, e.Covered)
+		}
+		if e.Covered {
+			covered++
+		}
+		if e.Place.File == "" || e.Place.Seq != e.Seq {
+			t.Fatalf("entry %q: place %+v", e.Key, e.Place)
+		}
+		if prev != nil && m.cmp(prev, e.Key) > 0 {
+			t.Fatalf("entry %q after %q", e.Key, prev)
+		}
+		prev = append(prev[:0], e.Key...)
+	}
+	if n != m.tally.Entries {
+		t.Fatalf("%d entries, want %d", n, m.tally.Entries)
+	}
+	count := int64(0)
+	if err := ks.Unordered(func(*store.Entry) error { count++; return nil }); err != nil || count != n {
+		t.Fatalf("%d entries unordered, want %d; %v", count, n, err)
+	}
+}

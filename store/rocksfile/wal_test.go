@@ -1,0 +1,395 @@
+package rocksfile
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// openFindings opens a directory and collects what is reported.
+func openFindings(t *testing.T, dir string, o store.Options) (*database, *[]record.Finding) {
+	t.Helper()
+	var found []record.Finding
+	o.Report = func(f record.Finding) { found = append(found, f) }
+	return openTest(t, dir, o), &found
+}
+
+// rowsError opens a directory and returns the first error of opening or reading it.
+func rowsError(dir string, o store.Options) error {
+	o.Comparers = testComparers
+	s, err := Open(context.Background(), dir, &o)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for _, ks := range s.Keyspaces() {
+		it, err := ks.Rows(nil, nil)
+		for err == nil {
+			_, _, err = it.Next()
+		}
+		if err.Error() != "EOF" {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestLogKinds(t *testing.T) {
+	d := newHandDB(t)
+	d.family(1, "one", bytewiseName)
+	d.table(0, 1, tableSpec{}, put("a", 1, "old"), put("b", 2, "old"), put("s", 2, "old"), put("r1", 3, "old"), put("r2", 4, "old"))
+	d.log(7,
+		batch(10, op(kindPut, "a", "new"), op(kindLogData, "blob"), op(kindDelete, "b"), op(kindSingleDelete, "s"), op(kindNoop)),
+		batch(13, op(kindRangeDelete, "r1", "r2"), op(kindMerge, "m", "1"), op(kindMerge, "m", "2")),
+		batch(16, opCF(kindCFPut, 1, "x", "1"), opCF(kindCFPut, 1, "y", "1"), opCF(kindCFDelete, 1, "y"), opCF(kindCFPut, 1, "z", "1"),
+			opCF(kindCFSingleDelete, 1, "z"), opCF(kindCFMerge, 1, "m", "3"), opCF(kindCFPut, 1, "w", "1"), opCF(kindCFRangeDelete, 1, "w", "x")),
+		batch(24), batch(24, op(kindPut, "", "empty")))
+	db := openTest(t, d.finish(), store.Options{Merger: joinMerger})
+	wantRows(t, db, 0, "=empty a=new m=1,2 r2=old")
+	wantRows(t, db, 1, "m=3 x=1")
+	if n := db.Keyspaces()[1].Size(); n == 0 {
+		t.Error("column family 1 has no size, its rows are in the log")
+	}
+	it, _ := db.Keyspaces()[0].Rows(nil, nil)
+	it.Next()
+	if p := it.Place(); p.File != "000007.log" || p.Level != -1 || p.Seq != 24 || p.Off == 0 {
+		t.Errorf("place %+v", p)
+	}
+}
+
+func TestLogNumbers(t *testing.T) {
+	d := newHandDB(t)
+	d.family(1, "one", bytewiseName)
+	d.family(2, "gone", bytewiseName)
+	d.edit(editNumber(tagColumnFamily, 2), []byte{tagColumnFamilyDel - 128 | 128, 1})
+	d.edit(editNumber(tagLogNumber, 5))
+	d.edit(editNumber(tagColumnFamily, 1), editNumber(tagLogNumber, 7))
+	both := func(seq uint64, v string) []byte {
+		return batch(seq, op(kindPut, "k"+v, v), opCF(kindCFPut, 1, "k"+v, v), opCF(kindCFPut, 2, "k", "dropped"))
+	}
+	d.log(4, both(1, "4"))
+	d.log(5, both(4, "5"))
+	d.log(7, both(7, "7"))
+	d.log(8)
+	d.file("x.log", []byte("not a log"))
+	db := openTest(t, d.finish(), store.Options{})
+	if n := len(db.Keyspaces()); n != 2 {
+		t.Fatalf("%d keyspaces", n)
+	}
+	wantRows(t, db, 0, "k5=5 k7=7")
+	wantRows(t, db, 1, "k7=7")
+	var logs []string
+	for _, f := range db.Files() {
+		if f.Kind == "log" {
+			logs = append(logs, f.Path)
+		}
+	}
+	if want := "[000005.log 000007.log 000008.log]"; fmt.Sprint(logs) != want {
+		t.Errorf("logs %v, want %s", logs, want)
+	}
+}
+
+func TestPreviousLog(t *testing.T) {
+	d := newHandLevelDB(t)
+	d.edit(editNumber(tagLogNumber, 6), editNumber(tagPrevLogNumber, 3))
+	d.log(2, batch(1, op(kindPut, "two", "")))
+	d.log(3, batch(1, op(kindPut, "three", "")))
+	d.log(6, batch(2, op(kindPut, "six", "")))
+	wantRows(t, openTest(t, d.finish(), store.Options{}), 0, "six= three=")
+}
+
+// TestSameEntryTwice: a merge operand that stands in a log and in a table counts once.
+func TestSameEntryTwice(t *testing.T) {
+	d := newHandDB(t)
+	d.table(0, 0, tableSpec{}, testEntry{"m", 5, kindMerge, "x"}, testEntry{"m", 4, kindMerge, "w"})
+	d.log(6, batch(5, op(kindMerge, "m", "x")))
+	d.log(7, batch(5, op(kindMerge, "m", "x")))
+	dir := d.finish()
+	wantRows(t, openTest(t, dir, store.Options{Merger: joinMerger}), 0, "m=w,x")
+	d.log(7, batch(5, op(kindMerge, "m", "y")))
+	if err := rowsError(dir, store.Options{Merger: joinMerger}); err == nil || !strings.Contains(err.Error(), "sequence number 5") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestLogDamage(t *testing.T) {
+	big := batch(1, op(kindPut, "big", strings.Repeat("x", 3*logBlock)))
+	small := batch(2, op(kindPut, "small", "1"))
+	last := batch(3, op(kindPut, "last", "1"))
+	whole := logBytes(7, false, big, small, last)
+	smallAt := len(logBytes(7, false, big))
+	lastAt := len(logBytes(7, false, big, small))
+	flip := func(at int) []byte {
+		b := slices.Clone(whole)
+		b[at] ^= 0x40
+		return b
+	}
+	tests := []struct {
+		name string
+		log  []byte
+		more bool   // another log follows
+		rows string // "": an error
+		torn bool
+	}{
+		{"whole", whole, false, "big last small", false},
+		{"within the last record", whole[:lastAt+9], false, "big small", true},
+		{"within the last header", whole[:lastAt+3], false, "big small", true},
+		{"at a record's end", whole[:lastAt], false, "big small", false},
+		{"between fragments", whole[:2*logBlock], false, "", true},
+		{"within a fragment", whole[:logBlock+100], false, "", true},
+		{"torn, but not the last log", whole[:lastAt+9], true, "!", false},
+		{"zeros after", append(slices.Clone(whole), make([]byte, 50000)...), false, "big last small", false},
+		{"zeros within", slices.Concat(whole[:lastAt], make([]byte, 20), whole[lastAt:]), false, "!", false},
+		{"payload", flip(smallAt + 20), false, "!", false},
+		{"last payload", flip(lastAt + 20), false, "!", false},
+		{"length", flip(smallAt + 4), false, "!", false},
+		{"high length", flip(smallAt + 5), false, "!", false},
+		{"type", flip(smallAt + 6), false, "!", false},
+		{"length of a full block", flip(4), false, "!", false},
+		{"missing middle", slices.Concat(whole[:logBlock], whole[2*logBlock:]), false, "!", false},
+		{"missing first", whole[logBlock:], false, "!", false},
+		{"missing last", slices.Concat(whole[:2*logBlock], logBytes(7, false, small)), false, "!", false},
+		{"first twice", slices.Concat(whole[:logBlock], whole), false, "!", false},
+		{"garbage", bytes.Repeat([]byte("garbage "), 10000), false, "!", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := newHandDB(t)
+			d.file("000007.log", tt.log)
+			if tt.more {
+				d.log(8, batch(4, op(kindPut, "more", "1")))
+			}
+			dir := d.finish()
+			if tt.rows == "!" {
+				wantCorrupt(t, rowsError(dir, store.Options{}), "000007.log")
+				return
+			}
+			db, found := openFindings(t, dir, store.Options{})
+			rows, _ := readRows(t, db.Keyspaces()[0], nil, nil)
+			var keys []string
+			for _, r := range rows {
+				keys = append(keys, string(r.key))
+			}
+			if got := strings.Join(keys, " "); got != tt.rows {
+				t.Errorf("rows %s, want %s", got, tt.rows)
+			}
+			if torn := len(*found) == 1 && (*found)[0].Kind == "torn-log"; torn != tt.torn {
+				t.Errorf("findings %+v", *found)
+			}
+		})
+	}
+}
+
+// wantCorrupt fails unless err is a CorruptError in that file.
+func wantCorrupt(t *testing.T, err error, file string) {
+	t.Helper()
+	var c *record.CorruptError
+	if !errors.As(err, &c) || filepath.Base(c.File) != file {
+		t.Errorf("error %v, want a CorruptError in %s", err, file)
+	}
+}
+
+func TestRecycledLog(t *testing.T) {
+	old := logBytes(3, true, batch(1, op(kindPut, "old", strings.Repeat("o", 500))), batch(2, op(kindPut, "older", strings.Repeat("o", 500))))
+	rec := func(key string, n int) []byte { return batch(10, op(kindPut, key, strings.Repeat("n", n))) }
+	head := logBytes(7, true, rec("new", 10))
+	oldRecord := len(logBytes(3, true, batch(1, op(kindPut, "old", strings.Repeat("o", 500)))))
+	exact := logBytes(7, true, rec("new", oldRecord-len(logBytes(7, true, rec("new", 200)))+200))
+	damaged := logBytes(7, true, rec("new", 10), batch(11, op(kindPut, "next", "1")), batch(12, op(kindPut, "third", "1")))
+	damaged[len(head)+20] ^= 1
+	tests := []struct {
+		name, rows string
+		log        []byte
+		found      int
+	}{
+		{"fresh", "new", head, 0},
+		{"ends at an old record", "new", append(slices.Clone(exact), old[len(exact):]...), 0},
+		{"ends within an old record", "new", append(slices.Clone(head), old[len(head):]...), 1},
+		{"damaged with a record behind", "!", damaged, 0},
+		{"damaged last record", "new", damaged[:len(damaged)-len(logBytes(7, true, batch(12, op(kindPut, "third", "1"))))], 1},
+		{"of another number from the start", "", old, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := newHandDB(t)
+			d.file("000007.log", tt.log)
+			dir := d.finish()
+			if tt.rows == "!" {
+				wantCorrupt(t, rowsError(dir, store.Options{}), "000007.log")
+				return
+			}
+			db, found := openFindings(t, dir, store.Options{})
+			rows, _ := readRows(t, db.Keyspaces()[0], nil, nil)
+			got := ""
+			for _, r := range rows {
+				got += string(r.key)
+			}
+			if got != tt.rows || len(*found) != tt.found {
+				t.Errorf("rows %s, want %s; findings %+v", got, tt.rows, *found)
+			}
+		})
+	}
+}
+
+func TestRefusedLogs(t *testing.T) {
+	le := binary.LittleEndian
+	tests := []struct {
+		name, want  string
+		log         []byte
+		unsupported bool
+	}{
+		{"begin prepare", "begin of a prepared transaction", logBytes(7, false, batch(1, []byte{0x09})), true},
+		{"end prepare", "end of a prepared transaction", logBytes(7, false, batch(1, op(0x0a, "xid"))), true},
+		{"commit", "commit of a prepared transaction", logBytes(7, false, batch(1, op(0x0b, "xid"))), true},
+		{"rollback", "rollback of a prepared transaction", logBytes(7, false, batch(1, op(0x0c, "xid"))), true},
+		{"blob index", "blob index", logBytes(7, false, batch(1, op(kindBlobIndex, "k", "v"))), true},
+		{"blob index of a family", "blob index", logBytes(7, false, batch(1, opCF(kindCFBlobIndex, 1, "k", "v"))), true},
+		{"wide column", "wide-column entity", logBytes(7, false, batch(1, op(0x16, "k", "v"))), true},
+		{"timestamp", "delete with timestamp", logBytes(7, false, batch(1, op(0x14, "k"))), true},
+		{"unknown tag", "tag 0x55", logBytes(7, false, batch(1, []byte{0x55})), true},
+		{"compressed", "compressed log", frame(fragCompression, 0, false, []byte{1}), true},
+		{"timestamps", "user-defined timestamps", frame(fragTimestamps, 0, false, []byte{1}), true},
+		{"type", "unknown fragment type 42", frame(42, 0, false, []byte{1}), false},
+		{"short batch", "write batch", logBytes(7, false, []byte{1, 2, 3}), false},
+		{"count", "1 entries, the header says 2", logBytes(7, false, append(le.AppendUint32(make([]byte, 8), 2), op(kindPut, "a", "b")...)), false},
+		{"cut", "need 9 bytes, have 1", logBytes(7, false, append(le.AppendUint32(make([]byte, 8), 1), kindPut, 9, 'x')), false},
+		{"sequence", "sequence number", logBytes(7, false, batch(1<<60, op(kindPut, "a", "b"))), false},
+		{"sequence at the end", "sequence number", logBytes(7, false, batch(maxSequence, op(kindPut, "a", "b"), op(kindPut, "b", "b"))), false},
+		{"family", "99 is unknown", logBytes(7, false, batch(1, opCF(kindCFPut, 99, "a", "b"))), false},
+		{"key", "varint", logBytes(7, false, append(le.AppendUint32(make([]byte, 8), 1), kindPut, 0xff)), false},
+		{"long varint", "varint too long", logBytes(7, false, append(le.AppendUint32(make([]byte, 8), 1),
+			append([]byte{kindPut}, bytes.Repeat([]byte{0xff}, 12)...)...)), false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := newHandDB(t)
+			d.file("000007.log", tt.log)
+			dir := d.finish()
+			err := rowsError(dir, store.Options{})
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "000007.log") {
+				t.Fatalf("error %v, want %s", err, tt.want)
+			}
+			if errors.Is(err, ErrUnsupported) != tt.unsupported {
+				t.Errorf("%v: unsupported is %t", err, !tt.unsupported)
+			}
+			if !tt.unsupported {
+				wantCorrupt(t, err, "000007.log")
+			}
+		})
+	}
+}
+
+func TestWALDir(t *testing.T) {
+	d := newHandDB(t)
+	d.table(0, 1, tableSpec{}, put("a", 1, ""))
+	dir := d.finish()
+	options := func(n int, wal string) {
+		d.file(fmt.Sprintf("OPTIONS-%06d", n), []byte("[DBOptions]\n  max_open_files=5000\n  wal_dir="+wal+"\n"))
+	}
+	wantRows(t, openTest(t, dir, store.Options{}), 0, "a=")
+	options(9, "/elsewhere/wal")
+	options(8, "")
+	err := rowsError(dir, store.Options{})
+	if err == nil || !strings.Contains(err.Error(), "--wal-dir") || !strings.Contains(err.Error(), "/elsewhere/wal") {
+		t.Fatalf("error %v", err)
+	}
+	// A copy of the directory keeps its name, and there the logs would be beside the tables.
+	options(10, "/elsewhere/"+filepath.Base(dir)+"/")
+	wantRows(t, openTest(t, dir, store.Options{}), 0, "a=")
+	options(11, "/elsewhere/wal")
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "000007.log"), logBytes(7, false, batch(5, op(kindPut, "b", ""))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	db := openTest(t, dir, store.Options{WALDir: other})
+	wantRows(t, db, 0, "a= b=")
+	if f := db.Files()[2]; f.Kind != "log" || f.Path != filepath.Join(other, "000007.log") {
+		t.Errorf("file %+v", f)
+	}
+	// With a log beside the tables nothing is asked.
+	d.log(7, batch(5, op(kindPut, "c", "")))
+	wantRows(t, openTest(t, dir, store.Options{}), 0, "a= c=")
+	if _, err := Open(context.Background(), dir, &store.Options{WALDir: filepath.Join(other, "missing")}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestSpilledLog: logs beyond the memory are sorted on disk, in files that nobody sees.
+func TestSpilledLog(t *testing.T) {
+	d := newHandDB(t)
+	d.family(1, "one", bytewiseName)
+	var records [][]byte
+	for i := range 5000 {
+		records = append(records, batch(uint64(10+2*i), op(kindPut, fmt.Sprint("k", i%3000), strings.Repeat("v", 50)),
+			opCF(kindCFPut, 1, fmt.Sprint("k", i%7), fmt.Sprint(i))))
+	}
+	d.log(7, records...)
+	dir, temp := d.finish(), t.TempDir()
+	db := openTest(t, dir, store.Options{Memory: 64 << 10, TempDir: temp})
+	rows, n := readRows(t, db.Keyspaces()[0], nil, nil)
+	if len(rows) != 3000 || n.Superseded != 2000 {
+		t.Errorf("%d rows, %+v", len(rows), n)
+	}
+	if left, _ := os.ReadDir(temp); len(left) > 0 {
+		t.Errorf("%d files in sight", len(left))
+	}
+	if len(db.spools) == 0 {
+		t.Error("nothing was spilled")
+	}
+	wantRows(t, db, 1, "k0=4998 k1=4999 k2=4993 k3=4994 k4=4995 k5=4996 k6=4997")
+	if err := rowsError(dir, store.Options{Memory: 64 << 10, TempDir: filepath.Join(temp, "missing")}); err == nil {
+		t.Error("no error without a place for spools")
+	}
+}
+
+// TestSalvageLog: Unordered goes on after damage, and the rest of the store says what is wrong.
+func TestSalvageLog(t *testing.T) {
+	d := newHandDB(t)
+	d.table(0, 1, tableSpec{}, put("t", 1, ""))
+	records := [][]byte{batch(2, op(kindPut, "first", "")), batch(3, op(kindPut, "hit", ""))}
+	for i := range 3 {
+		records = append(records, batch(uint64(4+i), op(kindPut, fmt.Sprint("big", i), strings.Repeat("x", logBlock-100))))
+	}
+	log := logBytes(7, false, records...)
+	log[len(logBytes(7, false, records[0]))+10] ^= 1
+	d.file("000007.log", log)
+	db, found := openFindings(t, d.finish(), store.Options{})
+	ks := db.Keyspaces()[0]
+	if _, err := ks.Rows(nil, nil); err == nil {
+		t.Error("rows of a damaged log")
+	}
+	_, err := ks.Sample(1)
+	wantCorrupt(t, err, "000007.log")
+	_, err = ks.Entries(nil, nil)
+	wantCorrupt(t, err, "000007.log")
+	var keys []string
+	if err := ks.Unordered(func(e *store.Entry) error { keys = append(keys, string(e.Key)); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	// What starts in the damaged block, behind the damage, is lost with it: big0 and big1.
+	if want := "[t first big2]"; fmt.Sprint(keys) != want {
+		t.Errorf("keys %v, want %s", keys, want)
+	}
+	if len(*found) != 1 || (*found)[0].Kind != "damaged-block" || (*found)[0].Place.File != "000007.log" {
+		t.Errorf("findings %+v", *found)
+	}
+	stop := errors.New("stop")
+	if err := ks.Unordered(func(e *store.Entry) error {
+		if string(e.Key) == "first" {
+			return stop
+		}
+		return nil
+	}); err != stop {
+		t.Errorf("error %v, want the callback's", err)
+	}
+}
