@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"kvferry/store"
 )
@@ -22,6 +23,11 @@ const (
 	maxWriteBuffer = 128 << 10
 
 	maxSyncs = 4 // tables on their way to the disk at once
+
+	// An open table holds about 7.5 % of its size in memory (filter hashes, index) beside its buffers.
+	// A shard that writes into more than manyTables at once therefore ends them earlier.
+	manyTables     = 32
+	smallTableSize = 8 << 20
 )
 
 // flavour is what differs between the directories of RocksDB and LevelDB.
@@ -56,10 +62,11 @@ type builder struct {
 	mu       sync.Mutex
 	spaces   []*space // by column family id
 	open     map[*run]struct{}
-	numbers  map[runName]int     // the next table of each run
-	adopted  map[string]bool     // names that another process wrote
-	tables   []store.Table       // of closed runs
-	syncing  map[string]*syncing // tables that may not be durable yet
+	shards   map[int]*atomic.Int32 // open tables of each shard
+	numbers  map[runName]int       // the next table of each run
+	adopted  map[string]bool       // names that another process wrote
+	tables   []store.Table         // of closed runs
+	syncing  map[string]*syncing   // tables that may not be durable yet
 	finished bool
 }
 
@@ -103,7 +110,7 @@ func create(dir string, f flavour, o store.BuildOptions) (store.Builder, error) 
 		return nil, err
 	}
 	b := &builder{dir: dir, flavour: f, opts: o, made: made, open: map[*run]struct{}{},
-		numbers: map[runName]int{}, adopted: map[string]bool{}, syncing: map[string]*syncing{}}
+		shards: map[int]*atomic.Int32{}, numbers: map[runName]int{}, adopted: map[string]bool{}, syncing: map[string]*syncing{}}
 	if o.Sync {
 		b.syncs = &syncer{slots: make(chan struct{}, maxSyncs)}
 	}
@@ -179,7 +186,10 @@ func (b *builder) Run(keyspace string, shard int, lane uint64) (store.Run, error
 	if s == nil {
 		return nil, fmt.Errorf("%s: column family %q is not declared", b.dir, keyspace)
 	}
-	r := &run{b: b, space: s, name: runName{s.id, shard, lane}}
+	if b.shards[shard] == nil {
+		b.shards[shard] = new(atomic.Int32)
+	}
+	r := &run{b: b, space: s, name: runName{s.id, shard, lane}, tablesOpen: b.shards[shard]}
 	b.open[r] = struct{}{}
 	return r, nil
 }

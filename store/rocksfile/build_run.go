@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"kvferry/record"
 	"kvferry/store"
@@ -19,6 +20,8 @@ type run struct {
 	file   string       // of table, relative to the directory
 	tables []store.Table
 	err    error // the first one; sticks
+
+	tablesOpen *atomic.Int32 // of the shard
 }
 
 var errRunClosed = errors.New("the run is closed")
@@ -41,10 +44,19 @@ func (r *run) Append(key, value []byte) error {
 	if err := r.table.add(key, value); err != nil {
 		return r.fail(r.explain(key, err))
 	}
-	if r.table.out.size >= r.b.opts.TableSize {
+	if r.table.out.size >= r.tableSize() {
 		return r.fail(r.cut())
 	}
 	return nil
+}
+
+// tableSize is where a table ends for now. A shard is written by one goroutine, so the number of its
+// open tables, and with it the result, depends on the rows alone.
+func (r *run) tableSize() int64 {
+	if r.tablesOpen.Load() > manyTables {
+		return min(smallTableSize, r.b.opts.TableSize)
+	}
+	return r.b.opts.TableSize
 }
 
 // begin opens the next table of the run for its first key.
@@ -60,6 +72,7 @@ func (r *run) begin(key []byte) error {
 		return err
 	}
 	r.table = w
+	r.tablesOpen.Add(1)
 	return nil
 }
 
@@ -67,6 +80,7 @@ func (r *run) begin(key []byte) error {
 func (r *run) cut() error {
 	w := r.table
 	r.table = nil
+	r.tablesOpen.Add(-1)
 	first, last, err := w.close()
 	if err != nil {
 		os.Remove(r.path())
@@ -110,6 +124,7 @@ func (r *run) Abort() {
 		r.table.abort()
 		os.Remove(r.path())
 		r.table = nil
+		r.tablesOpen.Add(-1)
 	}
 	for _, t := range r.tables {
 		r.b.synced(t.File)
