@@ -48,10 +48,19 @@ func (s *Selection) Admit(h *record.Header) record.Class {
 	switch {
 	case h.Expired && !s.KeepExpired:
 		return record.Expired
-	case !s.Header(h), s.Sample > 1 && record.HashBytes(h.Key).Lo%s.Sample != 0, !s.expiry(h.ExpireMS):
+	case !s.Header(h), !s.sampled(h.Key), !s.expiry(h.ExpireMS):
 		return record.Filtered
 	}
 	return record.Copied
+}
+
+func (s *Selection) sampled(key []byte) bool {
+	return s.Sample <= 1 || record.HashBytes(key).Lo%s.Sample == 0
+}
+
+// RowsOnly reports whether the selection asks for nothing that a physical row does not show.
+func (s *Selection) RowsOnly() bool {
+	return s.ExpireFrom == 0 && s.ExpireTo == 0 && !s.held() && !s.KeepExpired
 }
 
 func (s *Selection) expiry(ms int64) bool {

@@ -47,7 +47,7 @@ func (a *App) diff() *cobra.Command {
 	fs.StringVar(&f.format, "format", "text", "form of the output: text, patch or json (the sum only)")
 	fs.IntVar(&f.max, "max", 0, "stop after `n` differences; 0 lists all")
 	fs.BoolVar(&f.direct, "direct", false, "compare record by record at once, without taking fingerprints first")
-	fs.StringVarP(&f.output, "output", "o", "", "write to a `file`, which exists only when it is complete")
+	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }
 

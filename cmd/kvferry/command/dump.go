@@ -1,22 +1,17 @@
 package command
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"kvferry/format"
-	"kvferry/internal/filter"
+	"kvferry/inspect"
+	"kvferry/inspect/render"
 	"kvferry/internal/jsonl"
-	"kvferry/internal/sorted"
 	"kvferry/record"
-	"kvferry/store"
 )
 
 const dumpHelp = `Print a dataset as text, one record a line, in ascending (database, key, type) order:
@@ -26,21 +21,34 @@ const dumpHelp = `Print a dataset as text, one record a line, in ascending (data
 Text that is valid UTF-8 is a JSON string; other bytes are {"base64":"…"}. With --encode base64,
 every key, field, member and value is written as base64. Expired records are left out unless
 --expired keep is given.
+
+Other forms: json (one document), csv (a line for each element), resp (commands for
+redis-cli --pipe). --raw shows physical rows with their decoded fields instead of records, as JSON
+lines; --format hex shows them as annotated bytes.
+
+--dead shows what was deleted while its rows stayed on disk, as it was, so that a deletion can be
+undone: kvferry dump --dead --format resp --match user:1 SRC | redis-cli --pipe
+What cannot be known of such a record is said on standard error.
 ` + exitHelp
 
 const dumpExample = `  kvferry dump /data/pika/dump > all.jsonl
   kvferry dump --type hash --match 'user:*' /data/pika/dump
-  kvferry dump --keys-only -o keys.jsonl blackwidow:/data/new`
+  kvferry dump --keys-only -o keys.jsonl.zst blackwidow:/data/new
+  kvferry dump --format resp /data/pika/dump | redis-cli --pipe
+  kvferry dump --raw --keyspace zsets/score_cf --limit 10 /data/pika/dump`
 
 // dumpFlags are the flags of dump.
 type dumpFlags struct {
-	source   SourceFlags
-	filter   FilterFlags
-	format   string
-	encode   string
-	expired  string
-	output   string
-	keysOnly bool
+	read       ReadFlags
+	format     string
+	encode     string
+	output     string
+	onConflict string
+	keyspaces  []string
+	keysOnly   bool
+	raw        bool
+	dead       bool
+	limit      int64
 }
 
 // dump prints a dataset.
@@ -48,241 +56,131 @@ func (a *App) dump() *cobra.Command {
 	var f dumpFlags
 	cmd := &cobra.Command{
 		Use:     "dump SRC",
-		Short:   "Print a dataset as JSON lines",
+		Short:   "Print a dataset as JSON, CSV, Redis commands or annotated bytes",
 		Long:    dumpHelp,
 		Example: dumpExample,
 		Args:    exactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runDump(cmd, &f, args[0]) },
 	}
-	f.source.Register(cmd)
-	f.filter.Register(cmd)
+	f.read.Register(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&f.format, "format", "jsonl", "form of the output: jsonl")
+	fs.StringVar(&f.format, "format", "jsonl", "form of the output: jsonl, json, csv, resp or hex")
 	fs.StringVar(&f.encode, "encode", "text", "how bytes are written: text or base64")
-	fs.StringVar(&f.expired, "expired", "drop", "what becomes of expired keys: drop or keep")
-	fs.StringVarP(&f.output, "output", "o", "", "write to a `file`, which exists only when it is complete")
+	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	fs.BoolVar(&f.keysOnly, "keys-only", false, "leave the values out")
+	fs.BoolVar(&f.raw, "raw", false, "show physical rows")
+	fs.StringSliceVar(&f.keyspaces, "keyspace", nil, "only rows of these keyspaces, by `name`, with --raw or --format hex")
+	fs.BoolVar(&f.dead, "dead", false, "show what was deleted while its rows stayed on disk")
+	fs.StringVar(&f.onConflict, "on-conflict", "error", "with --format resp, a name under several types is an error, or only its first type is written: error or first")
+	fs.Int64Var(&f.limit, "limit", 0, "stop after `n` records or rows; 0 shows all")
 	return cmd
 }
 
-func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) error {
-	d := &dumper{ctx: cmd.Context(), memory: f.source.Memory() / 4, tempDir: f.source.TempDir()}
-	var err error
-	if d.filter, err = f.filter.Filter(); err != nil {
-		return err
-	}
-	if d.keepExpired, err = keepExpired(f.expired); err != nil {
-		return err
-	}
-	if f.format != "jsonl" {
-		return usagef("--format %q: want jsonl", f.format)
-	}
-	if f.encode != "text" && f.encode != "base64" {
+// rows reports whether physical rows are asked for.
+func (f *dumpFlags) rows() bool { return f.raw || f.format == "hex" }
+
+func (f *dumpFlags) validate() error {
+	switch {
+	case f.format != "jsonl" && f.format != "json" && f.format != "csv" && f.format != "resp" && f.format != "hex":
+		return usagef("--format %q: want jsonl, json, csv, resp or hex", f.format)
+	case f.encode != "text" && f.encode != "base64":
 		return usagef("--encode %q: want text or base64", f.encode)
+	case f.onConflict != "error" && f.onConflict != "first":
+		return usagef("--on-conflict %q: want error or first", f.onConflict)
+	case f.encode == "base64" && f.format == "resp":
+		return usagef("--encode base64 and --format resp do not go together: Redis takes any bytes")
+	case f.raw && f.format != "jsonl" && f.format != "hex":
+		return usagef("--raw and --format %s do not go together: rows are shown as jsonl or hex", f.format)
+	case f.rows() && (f.keysOnly || f.dead || f.encode == "base64"):
+		return usagef("physical rows are shown whole: --keys-only, --dead and --encode are about records")
+	case len(f.keyspaces) > 0 && !f.rows():
+		return usagef("--keyspace goes with --raw or --format hex")
+	case f.keysOnly && f.format == "resp":
+		return usagef("--keys-only and --format resp do not go together")
+	case f.limit < 0:
+		return usagef("--limit %d: want at least 0", f.limit)
 	}
-	d.enc = jsonl.Encoder{Base64: f.encode == "base64", KeysOnly: f.keysOnly}
-	findings := &noted{w: cmd.ErrOrStderr()}
-	d.env = format.Env{Now: f.source.Clock(a), Memory: d.memory / 2, TempDir: d.tempDir, Report: findings.report}
-	src, err := a.Open(cmd.Context(), cmd, location, &f.source, findings.report)
+	return nil
+}
+
+func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) error {
+	if err := f.validate(); err != nil {
+		return err
+	}
+	notes := &noted{w: cmd.ErrOrStderr()}
+	d, err := a.dataset(cmd.Context(), cmd, location, &f.read, notes.report)
 	if err != nil {
 		return err
 	}
-	err = toOutput(cmd, f.output, func(w io.Writer) error { return d.dump(src, w) })
-	findings.sum()
-	if err == nil && d.lines == 0 && d.filter.Active() {
+	var n int64
+	err = toOutput(cmd, f.output, func(w io.Writer) (err error) {
+		if f.rows() {
+			n, err = f.dumpRows(cmd.Context(), d, w)
+			return err
+		}
+		n, err = f.dumpRecords(cmd, d, w)
+		return err
+	})
+	notes.sum()
+	if err == nil && n == 0 && !d.Scan.Selection.Everything() {
 		fmt.Fprintln(cmd.ErrOrStderr(), "kvferry: no record passes the filter")
 	}
-	return errors.Join(err, src.Close())
+	if errors.Is(err, render.ErrSameName) {
+		err = &ExitError{Code: ExitLossy, Err: fmt.Errorf("%w; see --on-conflict", err)}
+	}
+	return errors.Join(err, d.Opened.Source.Close())
 }
 
-// toOutput calls write with standard output, or with a file that appears when write has succeeded.
-func toOutput(cmd *cobra.Command, path string, write func(io.Writer) error) error {
-	if path == "" {
-		return write(cmd.OutOrStdout())
+// dumpRecords writes records.
+func (f *dumpFlags) dumpRecords(cmd *cobra.Command, d *Dataset, w io.Writer) (int64, error) {
+	stderr := cmd.ErrOrStderr()
+	o := &inspect.DumpOptions{Scan: d.Scan, Encoder: f.encoder(d), KeysOnly: f.keysOnly, Limit: f.limit, Dead: f.dead,
+		Tell: func(db string, key []byte, t record.Type, what string) {
+			fmt.Fprintf(stderr, "kvferry: %s %s in database %s: %s\n", t, record.Quote(key), db, what)
+		}}
+	dumper := inspect.NewDumper(w, o)
+	err := d.ordered(cmd.Context(), func() error { return dumper.Run(cmd.Context()) }, dumper.Written)
+	if e, ok := o.Encoder.(*render.RESP); ok && e.Skipped > 0 && err == nil {
+		fmt.Fprintf(stderr, "kvferry: %d records left out: their name stands under an earlier type\n", e.Skipped)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
-	if err != nil {
+	return dumper.Records(), err
+}
+
+// encoder makes the encoder of the format that was asked for.
+func (f *dumpFlags) encoder(d *Dataset) inspect.Encoder {
+	lines := render.Lines{Encoder: jsonl.Encoder{Base64: f.encode == "base64", KeysOnly: f.keysOnly}}
+	switch f.format {
+	case "json":
+		return &render.Document{Lines: lines}
+	case "csv":
+		return &render.CSV{Base64: f.encode == "base64", KeysOnly: f.keysOnly}
+	case "resp":
+		dbs := d.Databases()
+		if len(d.Scan.Selection.DBs) > 0 {
+			dbs = d.Scan.Selection.DBs
+		}
+		return &render.RESP{DBs: dbs, FirstType: f.onConflict == "first"}
+	}
+	return &lines
+}
+
+// dumpRows writes physical rows.
+func (f *dumpFlags) dumpRows(ctx context.Context, d *Dataset, w io.Writer) (int64, error) {
+	if !d.Scan.Selection.RowsOnly() {
+		return 0, usagef("rows are chosen by --db, --keyspace, --type and key: --expired, --ttl-from, --ttl-to, --min-bytes and --min-elements are about records")
+	}
+	var p interface {
+		Row(*inspect.PhysicalRow) error
+		Finish() error
+	} = render.NewRawRows(w)
+	if f.format == "hex" {
+		p = render.NewHexRows(w)
+	}
+	var n int64
+	err := d.ordered(ctx, func() (err error) {
+		n, err = inspect.Rows(ctx, &inspect.RowsOptions{Source: d.Opened.Source, Selection: d.Scan.Selection,
+			Keyspaces: f.keyspaces, Limit: f.limit, Tell: p.Row})
 		return err
-	}
-	err = write(f)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
-}
-
-const (
-	dumpBatch  = 256
-	dumpBuffer = 1 << 20
-	// dumpFlush is at what size encoded text goes to the writer.
-	dumpFlush = 64 << 10
-)
-
-// dumper writes records as text.
-type dumper struct {
-	ctx         context.Context
-	filter      *filter.Filter
-	keepExpired bool
-	env         format.Env
-	memory      int64
-	tempDir     string
-
-	enc   jsonl.Encoder
-	out   *bufio.Writer
-	buf   []byte
-	batch [dumpBatch]record.Element
-	lines int64
-	// written says that text has left buf.
-	written bool
-}
-
-// dump writes all records of a source. When its tables turn out not to be in order before anything
-// was written, it starts over with them sorted.
-func (d *dumper) dump(src *Opened, w io.Writer) error {
-	d.out = bufio.NewWriterSize(w, dumpBuffer)
-	err := d.all(src)
-	var order *store.OrderError
-	if errors.As(err, &order) {
-		if d.written {
-			return fmt.Errorf("%w; start over with --resort", err)
-		}
-		d.buf, d.lines = d.buf[:0], 0
-		var again format.Source
-		if again, err = src.Reopen(d.ctx, func(o *store.Options) { o.Resort = true }); err != nil {
-			return err
-		}
-		err = errors.Join(d.all(again), again.Close())
-	}
-	if err != nil {
-		return err
-	}
-	return d.out.Flush()
-}
-
-func (d *dumper) all(src format.Source) error {
-	dbs, err := d.filter.SelectDBs(src.Databases())
-	if err != nil {
-		return err
-	}
-	for _, db := range dbs {
-		types := src.Types(db)
-		if d.filter.Types != 0 {
-			types &= d.filter.Types
-		}
-		if types == 0 {
-			continue
-		}
-		r, err := src.Records(d.ctx, db, types, format.Span{}, &d.env)
-		if err != nil {
-			return err
-		}
-		if !src.Sorted() {
-			r = sorted.Records(r, sorted.Options{Memory: d.memory, TempDir: d.tempDir, Admit: d.admit})
-		}
-		if !d.enc.KeysOnly {
-			r = sorted.ByName(r, sorted.Options{Memory: d.memory, TempDir: d.tempDir})
-		}
-		if err := errors.Join(d.records(r), r.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// admit says which records are written.
-func (d *dumper) admit(h *record.Header) record.Class {
-	switch {
-	case h.Expired && !d.keepExpired:
-		return record.Expired
-	case !d.filter.Header(h):
-		return record.Filtered
-	}
-	return record.Copied
-}
-
-func (d *dumper) records(r record.Reader) error {
-	for n := 1; ; n++ {
-		h, err := r.Next()
-		if err == io.EOF {
-			return d.flush()
-		}
-		if err != nil {
-			return err
-		}
-		if n%64 == 0 && d.ctx.Err() != nil {
-			return d.ctx.Err()
-		}
-		if class := d.admit(h); class != record.Copied {
-			r.Settle(class)
-			continue
-		}
-		if err := d.record(r, h); err != nil {
-			return err
-		}
-	}
-}
-
-// record writes one line. A record without elements is none: nothing of it is written before its
-// first element.
-func (d *dumper) record(r record.Reader, h *record.Header) error {
-	began := len(d.buf)
-	d.buf = d.enc.AppendBegin(d.buf, h)
-	count := 0
-	for {
-		n, err := r.Read(d.batch[:])
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		count += n
-		if d.enc.KeysOnly {
-			break
-		}
-		if err := d.elements(d.batch[:n]); err != nil {
-			return err
-		}
-	}
-	if count == 0 && h.Type != record.Stream {
-		d.buf = d.buf[:began]
-		return nil
-	}
-	d.lines++
-	d.buf = d.enc.AppendEnd(d.buf)
-	if len(d.buf) >= dumpFlush {
-		return d.flush()
-	}
-	return nil
-}
-
-func (d *dumper) elements(elems []record.Element) error {
-	var err error
-	for i := range elems {
-		if d.buf, err = d.enc.AppendElement(d.buf, &elems[i]); err != nil {
-			return err
-		}
-		if len(d.buf) >= dumpFlush {
-			if err := d.flush(); err != nil {
-				return err
-			}
-		}
-	}
-	return d.ctx.Err()
-}
-
-func (d *dumper) flush() error {
-	d.written = d.written || len(d.buf) > 0
-	_, err := d.out.Write(d.buf)
-	d.buf = d.buf[:0]
-	return err
+	}, func() bool { return true })
+	return n, errors.Join(err, p.Finish())
 }

@@ -41,7 +41,7 @@ func (a *App) explain() *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringSliceVar(&f.dbs, "db", nil, "only these databases, by `name`")
 	fs.BoolVar(&f.json, "json", false, "print JSON")
-	fs.StringVarP(&f.output, "output", "o", "", "write to a `file`, which exists only when it is complete")
+	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }
 

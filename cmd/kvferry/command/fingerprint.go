@@ -38,7 +38,7 @@ func (a *App) fingerprint() *cobra.Command {
 	}
 	f.Register(cmd)
 	cmd.Flags().StringVar(&check, "check", "", "compare with a `file` that this command wrote")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "write to a `file`, which exists only when it is complete")
+	cmd.Flags().StringVarP(&output, "output", "o", "", outputUsage)
 	return cmd
 }
 

@@ -49,7 +49,7 @@ func (a *App) inspect() *cobra.Command {
 	fs.StringVar(&f.html, "html", "", "also write a page with charts to a `file`")
 	fs.StringVar(&f.delimiter, "delimiter", ":", "what ends the prefix of a key; empty counts no prefixes")
 	fs.IntVar(&f.depth, "prefix-depth", 1, "how many parts of a key make its prefix")
-	fs.StringVarP(&f.output, "output", "o", "", "write to a `file`, which exists only when it is complete")
+	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }
 

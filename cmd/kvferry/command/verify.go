@@ -52,7 +52,7 @@ func (a *App) verify() *cobra.Command {
 	fs.IntVar(&f.maxFindings, "max-findings", 1000, "list at most `n` findings; all are counted")
 	fs.BoolVar(&f.recordsOnly, "records-only", false, "leave out the second look at the files: blocks that hold no live rows, properties, bounds")
 	fs.StringVar(&f.against, "against", "", "compare with the dataset at a `location` instead")
-	fs.StringVarP(&f.output, "output", "o", "", "write to a `file`, which exists only when it is complete")
+	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }
 

@@ -1,0 +1,207 @@
+package inspect
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"kvferry/format"
+	"kvferry/internal/sorted"
+	"kvferry/record"
+)
+
+// Encoder makes text of records. Each method appends to dst and returns it; records come one after the
+// other, in the order of the dump.
+type Encoder interface {
+	AppendHead(dst []byte) []byte // before the first record
+	AppendBegin(dst []byte, h *record.Header) ([]byte, error)
+	AppendElement(dst []byte, e *record.Element) ([]byte, error)
+	AppendEnd(dst []byte) ([]byte, error)
+	AppendTail(dst []byte) []byte // after the last record
+}
+
+// DumpOptions says what to dump.
+type DumpOptions struct {
+	Scan    *Scan
+	Encoder Encoder
+	// KeysOnly leaves the elements out.
+	KeysOnly bool
+	// Limit ends the dump after so many records; 0 dumps all.
+	Limit int64
+	// Dead dumps records that were deleted while their rows stayed on disk, instead of live ones. Tell
+	// is told what cannot be known about one.
+	Dead bool
+	Tell func(db string, key []byte, t record.Type, what string)
+}
+
+const (
+	dumpBuffer = 1 << 20
+	// dumpFlush is at what size encoded text goes to the writer.
+	dumpFlush = 64 << 10
+	dumpBatch = 256
+)
+
+// Dumper writes records as text.
+type Dumper struct {
+	o   *DumpOptions
+	out *bufio.Writer
+	buf []byte
+	// batch is an array for the sake of one allocation.
+	batch   [dumpBatch]record.Element
+	records int64
+	written bool
+}
+
+// NewDumper returns a dumper that writes to w.
+func NewDumper(w io.Writer, o *DumpOptions) *Dumper {
+	return &Dumper{o: o, out: bufio.NewWriterSize(w, dumpBuffer)}
+}
+
+// Records returns how many records were dumped.
+func (d *Dumper) Records() int64 { return d.records }
+
+// Written reports whether text has left the dumper.
+func (d *Dumper) Written() bool { return d.written }
+
+// errLimit ends a dump.
+var errLimit = errors.New("limit reached")
+
+// Run dumps everything. It may be called again after an error when nothing was written.
+func (d *Dumper) Run(ctx context.Context) error {
+	d.records, d.written = 0, false
+	d.buf = d.o.Encoder.AppendHead(d.buf[:0])
+	dbs, err := d.o.Scan.databases()
+	if err != nil {
+		return err
+	}
+	for _, db := range dbs {
+		if err := d.database(ctx, db); errors.Is(err, errLimit) {
+			break
+		} else if err != nil {
+			return err
+		}
+	}
+	d.buf = d.o.Encoder.AppendTail(d.buf)
+	if err := d.flush(); err != nil {
+		return err
+	}
+	return d.out.Flush()
+}
+
+func (d *Dumper) database(ctx context.Context, db string) error {
+	s := d.o.Scan
+	types := s.types(db)
+	if types == 0 {
+		return nil
+	}
+	open := s.openSorted
+	if d.o.Dead {
+		open = d.openDead
+	}
+	r, err := open(ctx, Part{DB: db, Types: types})
+	if err != nil {
+		return err
+	}
+	if !d.o.KeysOnly {
+		r = sorted.ByName(r, sorted.Options{Memory: s.memory() / 4, TempDir: s.TempDir})
+	}
+	return errors.Join(d.all(ctx, r), r.Close())
+}
+
+// openDead returns a reader of deleted records.
+func (d *Dumper) openDead(ctx context.Context, p Part) (record.Reader, error) {
+	s := d.o.Scan
+	src, ok := s.Source.(format.Undead)
+	if !ok {
+		return nil, fmt.Errorf("%s: deletes leave nothing behind that could be brought back", s.Source.Format().Name())
+	}
+	tell := func(key []byte, t record.Type, what string) {
+		if d.o.Tell != nil && s.selection().Type(t) && s.selection().Key(key) {
+			d.o.Tell(p.DB, key, t, what)
+		}
+	}
+	r, err := src.DeadRecords(ctx, p.DB, p.Types, p.Span, s.env(), tell)
+	if err != nil {
+		return nil, err
+	}
+	return s.selection().Apply(r, s.memory()/8, s.TempDir), nil
+}
+
+func (d *Dumper) all(ctx context.Context, r record.Reader) error {
+	for n := 1; ; n++ {
+		if d.o.Limit > 0 && d.records >= d.o.Limit {
+			return errLimit
+		}
+		h, err := r.Next()
+		if err == io.EOF {
+			return d.flush()
+		}
+		if err != nil {
+			return err
+		}
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := d.record(ctx, r, h); err != nil {
+			return err
+		}
+	}
+}
+
+// record writes one record. One without elements is none: nothing of it is written before its first
+// element.
+func (d *Dumper) record(ctx context.Context, r record.Reader, h *record.Header) error {
+	n, err := r.Read(d.batch[:])
+	if err != nil && err != io.EOF {
+		return err
+	}
+	if err == io.EOF && h.Type != record.Stream {
+		return nil
+	}
+	if d.buf, err = d.o.Encoder.AppendBegin(d.buf, h); err != nil {
+		return err
+	}
+	for n > 0 && !d.o.KeysOnly {
+		if err := d.elements(d.batch[:n]); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if n, err = r.Read(d.batch[:]); err != nil && err != io.EOF {
+			return err
+		}
+	}
+	d.records++
+	if d.buf, err = d.o.Encoder.AppendEnd(d.buf); err != nil {
+		return err
+	}
+	if len(d.buf) >= dumpFlush {
+		return d.flush()
+	}
+	return nil
+}
+
+func (d *Dumper) elements(elems []record.Element) error {
+	var err error
+	for i := range elems {
+		if d.buf, err = d.o.Encoder.AppendElement(d.buf, &elems[i]); err != nil {
+			return err
+		}
+		if len(d.buf) >= dumpFlush {
+			if err := d.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (d *Dumper) flush() error {
+	d.written = d.written || len(d.buf) > 0
+	_, err := d.out.Write(d.buf)
+	d.buf = d.buf[:0]
+	return err
+}

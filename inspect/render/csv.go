@@ -1,0 +1,127 @@
+package render
+
+import (
+	"bytes"
+	"encoding/base64"
+	"strconv"
+	"unicode/utf8"
+
+	"kvferry/internal/jsonl"
+	"kvferry/record"
+)
+
+// csvHead are the columns. A hash fills field and value, a list id (the index from 0) and value, a set
+// value, a zset value and score, a stream id, field and value with a line for each pair of an entry.
+const csvHead = "db,type,key,expire_at_ms,id,field,value,score\n"
+
+// base64Prefix marks cells that are not text.
+const base64Prefix = "base64:"
+
+// CSV encodes records as comma separated values (RFC 4180), a line for each element. Bytes that are not
+// UTF-8, or that start with "base64:" themselves, are written as base64: and their encoding.
+type CSV struct {
+	Base64   bool // write every key, field, member and value as plain base64
+	KeysOnly bool
+
+	typ   record.Type
+	start []byte // the columns that all lines of a record begin with
+	n     int64
+}
+
+// AppendHead appends the names of the columns.
+func (e *CSV) AppendHead(dst []byte) []byte { return append(dst, csvHead...) }
+
+// AppendBegin starts a record.
+func (e *CSV) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
+	e.typ, e.n = h.Type, 0
+	e.start = append(e.quote(e.start[:0], []byte(h.DB)), ',')
+	e.start = append(append(e.start, h.Type.String()...), ',')
+	e.start = append(e.text(e.start, h.Key), ',')
+	e.start = append(strconv.AppendInt(e.start, h.ExpireMS, 10), ',')
+	return dst, nil
+}
+
+// AppendElement appends the line of an element.
+func (e *CSV) AppendElement(dst []byte, el *record.Element) ([]byte, error) {
+	if e.typ == record.Stream {
+		return e.entry(dst, el)
+	}
+	dst = append(dst, e.start...)
+	switch e.typ {
+	case record.Hash:
+		dst = append(e.text(append(dst, ','), el.Name), ',')
+		dst = e.text(dst, el.Value)
+	case record.List:
+		dst = append(strconv.AppendInt(dst, e.n, 10), ",,"...)
+		dst = e.text(dst, el.Value)
+	case record.Set, record.ZSet:
+		dst = e.text(append(dst, ",,"...), el.Name)
+	default:
+		dst = e.text(append(dst, ",,"...), el.Value)
+	}
+	dst = append(dst, ',')
+	if e.typ == record.ZSet {
+		dst = jsonl.AppendScore(dst, el.Score)
+	}
+	e.n++
+	return append(dst, '\n'), nil
+}
+
+// entry appends a line for each pair of a stream entry.
+func (e *CSV) entry(dst []byte, el *record.Element) ([]byte, error) {
+	for packed := el.Value; ; {
+		var err error
+		if dst, err = jsonl.AppendID(append(dst, e.start...), el.Name); err != nil {
+			return dst, err
+		}
+		e.n++
+		if len(packed) == 0 {
+			return append(dst, ",,,\n"...), nil
+		}
+		field, value, rest, err := record.DecodePair(packed)
+		if err != nil {
+			return dst, err
+		}
+		dst = append(e.text(append(dst, ','), field), ',')
+		dst = append(e.text(dst, value), ",\n"...)
+		if packed = rest; len(packed) == 0 {
+			return dst, nil
+		}
+	}
+}
+
+// AppendEnd ends a record; one of which no element was written has a line of its own.
+func (e *CSV) AppendEnd(dst []byte) ([]byte, error) {
+	if e.n > 0 {
+		return dst, nil
+	}
+	return append(append(dst, e.start...), ",,,\n"...), nil
+}
+
+// AppendTail appends nothing.
+func (e *CSV) AppendTail(dst []byte) []byte { return dst }
+
+func (e *CSV) text(dst, b []byte) []byte {
+	switch {
+	case e.Base64:
+		return base64.StdEncoding.AppendEncode(dst, b)
+	case !utf8.Valid(b) || bytes.HasPrefix(b, []byte(base64Prefix)):
+		return base64.StdEncoding.AppendEncode(append(dst, base64Prefix...), b)
+	}
+	return e.quote(dst, b)
+}
+
+// quote puts a cell into quotes when it needs them.
+func (e *CSV) quote(dst, b []byte) []byte {
+	if bytes.IndexByte(b, ',') < 0 && bytes.IndexByte(b, '"') < 0 && bytes.IndexByte(b, '\n') < 0 && bytes.IndexByte(b, '\r') < 0 {
+		return append(dst, b...)
+	}
+	dst = append(dst, '"')
+	for _, c := range b {
+		if c == '"' {
+			dst = append(dst, '"')
+		}
+		dst = append(dst, c)
+	}
+	return append(dst, '"')
+}

@@ -1,0 +1,224 @@
+package render
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"kvferry/internal/jsonl"
+	"kvferry/record"
+)
+
+// A command carries at most so many elements, and ends when it is so large.
+const (
+	respElements = 512
+	respBytes    = 64 << 10
+)
+
+// ErrSameName says that a key stands under several types, of which Redis can hold one.
+var ErrSameName = errors.New("the name stands under several types, and Redis can hold only one of them")
+
+// RESP encodes records as Redis commands, as redis-cli --pipe takes them: SET, HSET, RPUSH, SADD, ZADD and
+// XADD in batches, and PEXPIREAT.
+type RESP struct {
+	// DBs are the databases that are dumped. A single one may have any name; several must be
+	// numbers, for SELECT.
+	DBs []string
+	// FirstType keeps the first type of a name that stands under several, in the order of the dump;
+	// otherwise that is an error.
+	FirstType bool
+	// Skipped counts records that were left out for that.
+	Skipped int64
+
+	db      string
+	head    record.Header
+	key     []byte
+	prev    []byte // key of the record before
+	hasPrev bool
+	skip    bool
+
+	args  []byte // of the command being made, encoded
+	n     int    // of them
+	elems int    // in the command
+	total int64
+	last  []byte // id of the last stream entry
+}
+
+// AppendHead starts over.
+func (e *RESP) AppendHead(dst []byte) []byte {
+	e.db, e.hasPrev, e.Skipped = "", false, 0
+	return dst
+}
+
+// AppendBegin starts a record.
+func (e *RESP) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
+	var err error
+	if dst, err = e.selectDB(dst, h.DB); err != nil {
+		return dst, err
+	}
+	e.skip = e.hasPrev && bytes.Equal(e.prev, h.Key)
+	if e.skip && !e.FirstType {
+		return dst, fmt.Errorf("key %s in database %s: %w", record.Quote(h.Key), h.DB, ErrSameName)
+	}
+	if e.skip {
+		e.Skipped++
+		return dst, nil
+	}
+	e.prev, e.hasPrev = append(e.prev[:0], h.Key...), true
+	e.key = append(e.key[:0], h.Key...)
+	e.head = *h
+	e.head.Key = e.key
+	e.head.Last = bytes.Clone(h.Last)
+	e.total, e.last = 0, e.last[:0]
+	e.clear()
+	return dst, nil
+}
+
+// selectDB changes the database when the dump comes to another one.
+func (e *RESP) selectDB(dst []byte, db string) ([]byte, error) {
+	if db == e.db {
+		return dst, nil
+	}
+	e.db, e.hasPrev = db, false
+	if len(e.DBs) <= 1 {
+		return dst, nil
+	}
+	if n, err := strconv.ParseUint(db, 10, 31); err != nil || strconv.FormatUint(n, 10) != db {
+		return dst, fmt.Errorf("database %q: Redis has numbers for databases; dump one at a time with --db", db)
+	}
+	return appendCommand(dst, "SELECT", db), nil
+}
+
+func appendCommand(dst []byte, args ...string) []byte {
+	dst = append(strconv.AppendInt(append(dst, '*'), int64(len(args)), 10), "\r\n"...)
+	for _, a := range args {
+		dst = appendBulk(dst, []byte(a))
+	}
+	return dst
+}
+
+func appendBulk(dst, b []byte) []byte {
+	dst = append(strconv.AppendInt(append(dst, '$'), int64(len(b)), 10), "\r\n"...)
+	return append(append(dst, b...), "\r\n"...)
+}
+
+func (e *RESP) clear() { e.args, e.n, e.elems = e.args[:0], 0, 0 }
+
+func (e *RESP) arg(b []byte) {
+	e.args = appendBulk(e.args, b)
+	e.n++
+}
+
+// send appends the command that was made.
+func (e *RESP) send(dst []byte) []byte {
+	if e.n == 0 {
+		return dst
+	}
+	dst = append(strconv.AppendInt(append(dst, '*'), int64(e.n), 10), "\r\n"...)
+	dst = append(dst, e.args...)
+	e.clear()
+	return dst
+}
+
+var respCommands = [record.NumTypes]string{record.String: "SET", record.Hash: "HSET", record.List: "RPUSH",
+	record.Set: "SADD", record.ZSet: "ZADD", record.Stream: "XADD"}
+
+// AppendElement adds an element to the command being made, and appends that when it is full.
+func (e *RESP) AppendElement(dst []byte, el *record.Element) ([]byte, error) {
+	if e.skip {
+		return dst, nil
+	}
+	if e.n == 0 {
+		e.arg([]byte(respCommands[e.head.Type]))
+		e.arg(e.key)
+	}
+	e.total++
+	switch e.head.Type {
+	case record.Hash:
+		e.arg(el.Name)
+		e.arg(el.Value)
+	case record.Set:
+		e.arg(el.Name)
+	case record.ZSet:
+		if math.IsNaN(el.Score) {
+			return dst, fmt.Errorf("zset %s: the score of %s is not a number, which Redis refuses", record.Quote(e.key), record.Quote(el.Name))
+		}
+		var score [32]byte
+		e.arg(jsonl.AppendScore(score[:0], el.Score))
+		e.arg(el.Name)
+	case record.Stream:
+		return e.entry(dst, el)
+	default:
+		e.arg(el.Value)
+	}
+	if e.elems++; e.elems >= respElements || len(e.args) >= respBytes || e.head.Type == record.String {
+		dst = e.send(dst)
+	}
+	return dst, nil
+}
+
+// entry makes a command of a stream entry.
+func (e *RESP) entry(dst []byte, el *record.Element) ([]byte, error) {
+	id, err := jsonl.AppendID(nil, el.Name)
+	if err != nil {
+		return dst, err
+	}
+	e.last = append(e.last[:0], el.Name...)
+	e.arg(id)
+	for packed := el.Value; len(packed) > 0; {
+		field, value, rest, err := record.DecodePair(packed)
+		if err != nil {
+			return dst, err
+		}
+		e.arg(field)
+		e.arg(value)
+		packed = rest
+	}
+	return e.send(dst), nil
+}
+
+// AppendEnd appends what is left of a record, and its expiry.
+func (e *RESP) AppendEnd(dst []byte) ([]byte, error) {
+	if e.skip {
+		return dst, nil
+	}
+	dst = e.send(dst)
+	if e.head.Type == record.Stream {
+		dst = e.streamEnd(dst)
+	}
+	if e.head.ExpireMS != 0 {
+		dst = appendCommand(dst, "PEXPIREAT", string(e.key), strconv.FormatInt(e.head.ExpireMS, 10))
+	}
+	return dst, nil
+}
+
+// streamEnd sets the last id of a stream. One without entries is made by adding one and deleting it.
+func (e *RESP) streamEnd(dst []byte) []byte {
+	key := string(e.key)
+	last, err := jsonl.AppendID(nil, e.head.Last)
+	if err != nil || bytes.Equal(e.head.Last, e.last) {
+		if e.total == 0 {
+			return emptyStream(dst, key)
+		}
+		return dst
+	}
+	id := string(last)
+	switch {
+	case e.total > 0:
+		return appendCommand(dst, "XSETID", key, id)
+	case id == "0-0":
+		return emptyStream(dst, key)
+	}
+	return appendCommand(appendCommand(dst, "XADD", key, id, "", ""), "XDEL", key, id)
+}
+
+// emptyStream makes a stream that never had an entry.
+func emptyStream(dst []byte, key string) []byte {
+	const group = "kvferry"
+	return appendCommand(appendCommand(dst, "XGROUP", "CREATE", key, group, "$", "MKSTREAM"), "XGROUP", "DESTROY", key, group)
+}
+
+// AppendTail appends nothing.
+func (e *RESP) AppendTail(dst []byte) []byte { return dst }

@@ -1,0 +1,111 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"kvferry/format"
+	"kvferry/record"
+)
+
+// RowsOptions says which physical rows to show.
+type RowsOptions struct {
+	Source    format.Source
+	Selection *Selection // by database, type, key and sample; rows have no other properties
+	Keyspaces []string   // by name; none takes all
+	Limit     int64      // rows; 0 shows all
+	// Tell is called for each row, in the order of its keyspace; what it points to lives until it
+	// returns.
+	Tell func(*PhysicalRow) error
+}
+
+// PhysicalRow is a visible row.
+type PhysicalRow struct {
+	DB, Keyspace string
+	Key, Value   []byte
+	Place        record.Place
+	Row          format.Row
+}
+
+// Rows shows the visible rows of a source, keyspace by keyspace, and returns how many there were.
+func Rows(ctx context.Context, o *RowsOptions) (int64, error) {
+	dbs, err := o.Selection.SelectDBs(o.Source.Databases())
+	if err != nil {
+		return 0, err
+	}
+	var n int64
+	for _, ks := range o.Source.Keyspaces() {
+		if !wanted(dbs, ks.DB) || !wanted(o.Keyspaces, ks.Name) {
+			continue
+		}
+		if err := o.keyspace(ctx, ks, &n); errors.Is(err, errLimit) {
+			break
+		} else if err != nil {
+			return n, err
+		}
+	}
+	return n, o.known()
+}
+
+// known checks that the keyspaces that were asked for are there.
+func (o *RowsOptions) known() error {
+	var have []string
+	for _, ks := range o.Source.Keyspaces() {
+		if !wanted(have, ks.Name) || len(have) == 0 {
+			have = append(have, ks.Name)
+		}
+	}
+	for _, name := range o.Keyspaces {
+		if !wanted(have, name) {
+			return fmt.Errorf("no keyspace %q: there are %q", name, have)
+		}
+	}
+	return nil
+}
+
+func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, n *int64) (err error) {
+	it, err := ks.Rows(nil, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for i := 1; ; i++ {
+		if o.Limit > 0 && *n >= o.Limit {
+			return errLimit
+		}
+		if i%checkEvery == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		key, value, err := it.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		row := PhysicalRow{DB: ks.DB, Keyspace: ks.Name, Key: key, Value: value, Row: o.Source.Describe(ks.DB, ks.Name, key, value)}
+		if !o.selects(&row) {
+			continue
+		}
+		row.Place = it.Place()
+		*n++
+		if err := o.Tell(&row); err != nil {
+			return err
+		}
+	}
+}
+
+// selects reports whether a row is asked for. A row of no key is only part of everything.
+func (o *RowsOptions) selects(r *PhysicalRow) bool {
+	s := o.Selection
+	if s.Types != 0 && (r.Row.Type == 0 || !s.Type(r.Row.Type)) {
+		return false
+	}
+	byKey := s.Keys != nil || len(s.Match) > 0 || s.Regex != nil || s.Sample > 1
+	if !byKey {
+		return true
+	}
+	return r.Row.UserKey != nil && s.Key(r.Row.UserKey) && s.sampled(r.Row.UserKey)
+}
