@@ -8,10 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/ardb"
 	"kvferry/blackwidow"
 	"kvferry/format"
 	"kvferry/nemo"
 	"kvferry/store"
+	"kvferry/store/lmdb"
 	"kvferry/store/rocksfile"
 )
 
@@ -19,10 +21,11 @@ import (
 // lists them.
 func Default(version string) *App {
 	return &App{
-		Formats: []format.Format{nemo.New(), blackwidow.New()},
+		Formats: []format.Format{nemo.New(), blackwidow.New(), ardb.New()},
 		Drivers: []Driver{
 			{Name: "rocksdb", Open: rocksfile.Open, Create: rocksfile.Create, Peek: peekTables("rocksdb")},
 			{Name: "leveldb", Open: rocksfile.Open, Create: rocksfile.CreateLevelDB, Peek: peekTables("leveldb")},
+			{Name: "lmdb", Open: lmdb.Open, Peek: peekLMDB},
 		},
 		Version:     version,
 		Now:         time.Now,
@@ -61,6 +64,16 @@ func peekTables(kind string) func(dir string) (format.StoreEvidence, error) {
 		}
 		return ev, nil
 	}
+}
+
+// peekLMDB looks at an LMDB environment.
+func peekLMDB(dir string) (format.StoreEvidence, error) {
+	names, err := lmdb.Peek(dir)
+	ev := format.StoreEvidence{}
+	for _, name := range names {
+		ev.Keyspaces = append(ev.Keyspaces, format.KeyspaceEvidence{Name: name})
+	}
+	return ev, err
 }
 
 // limitMemory keeps the process below the promise: the runtime collects as hard as it must when
