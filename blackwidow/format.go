@@ -38,6 +38,7 @@ func (blackwidowFormat) Limits() format.Limits {
 		MaxElements: maxElements,
 		SameName:    true,
 		Databases:   "one in the root, or db0, db1, …",
+		Numbered:    true,
 		Stores:      []format.StoreSupport{{Store: "rocksdb", Read: true, Write: true}},
 		Detail:      "Pika 3.0 to 3.5, on RocksDB 5.9.2 and later",
 		ScoreDetail: "any float64 but NaN",

@@ -47,17 +47,10 @@ func (r *run) dry(ctx context.Context, resort string) (rep *Report, err error) {
 		return nil, err
 	}
 	r.setRules()
-	dbs, err := r.o.Filter.SelectDBs(r.src.Databases())
-	if err != nil {
-		return nil, err
-	}
-	if r.target, err = r.create(ctx, dbs); err != nil {
+	if err := r.plan(ctx); err != nil {
 		return nil, err
 	}
 	defer r.target.Abort()
-	if r.id.Plan, err = NewPlan(r.src, r.target.Groups(), r.o.Filter); err != nil {
-		return nil, err
-	}
 	start := time.Now()
 	if err := r.runTasks(ctx, false); err != nil {
 		return nil, err

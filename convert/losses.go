@@ -51,8 +51,8 @@ func (s Sample) String() string {
 // lossSet collects the losses of one task.
 type lossSet map[string]*LossKind
 
-// add counts a loss of the record whose header is h.
-func (s lossSet) add(l record.Loss, h *record.Header) {
+// add counts a loss of the record whose header is h, of database db of the source.
+func (s lossSet) add(l record.Loss, db string, h *record.Header) {
 	k := s[l.Kind]
 	if k == nil {
 		k = &LossKind{Kind: l.Kind, Note: true}
@@ -62,7 +62,7 @@ func (s lossSet) add(l record.Loss, h *record.Header) {
 	k.Drops = k.Drops || l.Drops
 	k.Note = k.Note && l.Note
 	if len(k.Samples) < maxSamples {
-		k.Samples = append(k.Samples, Sample{DB: h.DB, Type: h.Type.String(),
+		k.Samples = append(k.Samples, Sample{DB: db, Type: h.Type.String(),
 			Key: slices.Clone(h.Key), Detail: l.Detail})
 	}
 }

@@ -2,6 +2,8 @@ package convert
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 
 	"kvferry/format"
 	"kvferry/internal/filter"
@@ -30,32 +32,30 @@ type Task struct {
 // Plan is what a conversion does, before it does anything. It depends on the source and the filter
 // alone, not on the number of workers.
 type Plan struct {
-	DBs   []string `json:"dbs"`
-	Tasks []Task   `json:"tasks"`
-	Bytes int64    `json:"bytes"`
+	DBs []string `json:"dbs"`
+	// TargetDBs are the names of the same databases in the target.
+	TargetDBs []string `json:"target_dbs"`
+	Tasks     []Task   `json:"tasks"`
+	Bytes     int64    `json:"bytes"`
 }
 
 // NewPlan plans the conversion of what the filter passes of a source into the groups of types that
-// the target writes.
-func NewPlan(src format.Source, groups []record.TypeSet, f *filter.Filter) (*Plan, error) {
-	dbs, err := f.SelectDBs(src.Databases())
-	if err != nil {
-		return nil, err
-	}
-	p := &Plan{DBs: dbs}
-	for _, db := range dbs {
+// the target writes. names are those of the databases in the target.
+func NewPlan(src format.Source, dbs, names []string, groups []record.TypeSet, f *filter.Filter) (*Plan, error) {
+	p := &Plan{DBs: dbs, TargetDBs: names}
+	for i, db := range dbs {
 		rest := src.Types(db)
 		if f.Types != 0 {
 			rest &= f.Types
 		}
 		for _, g := range groups {
-			if err := p.add(src, db, rest&g, g); err != nil {
+			if err := p.add(src, i, rest&g, g); err != nil {
 				return nil, err
 			}
 			rest &^= g
 		}
 		// What no group holds is read all the same, to be counted as lost.
-		if err := p.add(src, db, rest, 0); err != nil {
+		if err := p.add(src, i, rest, 0); err != nil {
 			return nil, err
 		}
 	}
@@ -78,10 +78,11 @@ func nothing(src format.Source, f *filter.Filter) string {
 }
 
 // add plans the tasks of one group of one database.
-func (p *Plan) add(src format.Source, db string, types, g record.TypeSet) error {
+func (p *Plan) add(src format.Source, i int, types, g record.TypeSet) error {
 	if types == 0 {
 		return nil
 	}
+	db := p.DBs[i]
 	size := src.Size(db, types)
 	n := int(min(max((size+taskBytes-1)/taskBytes, 1), maxSpans))
 	spans, err := src.Split(db, types, n)
@@ -92,7 +93,7 @@ func (p *Plan) add(src format.Source, db string, types, g record.TypeSet) error 
 		spans = []format.Span{{}}
 	}
 	for _, s := range spans {
-		p.Tasks = append(p.Tasks, Task{N: len(p.Tasks), DB: db, TargetDB: db, Types: types, Group: g,
+		p.Tasks = append(p.Tasks, Task{N: len(p.Tasks), DB: db, TargetDB: p.TargetDBs[i], Types: types, Group: g,
 			Span: s, Bytes: size / int64(len(spans))})
 	}
 	p.Bytes += size
@@ -108,4 +109,30 @@ func (p *Plan) spans(t *Task) int {
 		}
 	}
 	return n
+}
+
+// targetNames returns what databases are called in a target. One whose databases have numbers gets the
+// lowest free numbers for those that have names.
+func targetNames(dbs []string, numbered bool) []string {
+	out := slices.Clone(dbs)
+	if !numbered {
+		return out
+	}
+	next := 0
+	for i, db := range dbs {
+		if isNumber(db) {
+			continue
+		}
+		for slices.Contains(dbs, strconv.Itoa(next)) {
+			next++
+		}
+		out[i] = strconv.Itoa(next)
+		next++
+	}
+	return out
+}
+
+func isNumber(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 32)
+	return err == nil && strconv.FormatUint(n, 10) == s
 }

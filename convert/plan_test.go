@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"kvferry/format"
@@ -43,7 +44,7 @@ func TestPlan(t *testing.T) {
 			}
 			return 1 << 40
 		}}
-	p, err := NewPlan(src, perType, new(filter.Filter))
+	p, err := NewPlan(src, src.dbs, src.dbs, perType, new(filter.Filter))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,7 @@ func TestPlan(t *testing.T) {
 
 func TestPlanOfOneGroup(t *testing.T) {
 	src := &sizes{dbs: []string{"0"}, types: record.AllTypes, size: func(string, record.TypeSet) int64 { return 1 }}
-	p, err := NewPlan(src, []record.TypeSet{record.AllTypes}, &filter.Filter{Types: record.Of(record.List, record.ZSet)})
+	p, err := NewPlan(src, src.dbs, src.dbs, []record.TypeSet{record.AllTypes}, &filter.Filter{Types: record.Of(record.List, record.ZSet)})
 	if err != nil || len(p.Tasks) != 1 || p.Tasks[0].Types != record.Of(record.List, record.ZSet) || p.Tasks[0].Group != record.AllTypes {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -109,5 +110,18 @@ func TestShares(t *testing.T) {
 	}
 	if got := newShares(7, []*Task{{}}, 9).of(&Task{}); got != 7 {
 		t.Errorf("of empty tasks: %d", got)
+	}
+}
+
+func TestTargetNames(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"0 1 2", "0 1 2"}, {"0 bar foo 2", "0 1 3 2"}, {"01 -1 +1", "0 1 2"}, {"a", "0"}, {"7", "7"},
+	} {
+		if got := strings.Join(targetNames(strings.Fields(c.in), true), " "); got != c.want {
+			t.Errorf("%s: %s, want %s", c.in, got, c.want)
+		}
+		if got := strings.Join(targetNames(strings.Fields(c.in), false), " "); got != c.in {
+			t.Errorf("%s: %s without need", c.in, got)
+		}
 	}
 }

@@ -115,8 +115,8 @@ func proofTasks(back format.Source, p *Plan) []*Task {
 	dbs := back.Databases()
 	for _, db := range dbs {
 		planned := db
-		if len(dbs) == 1 && len(p.DBs) == 1 {
-			planned = p.DBs[0]
+		if len(dbs) == 1 && len(p.TargetDBs) == 1 {
+			planned = p.TargetDBs[0]
 		}
 		rest := back.Types(db)
 		for i := range p.Tasks {

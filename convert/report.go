@@ -36,12 +36,13 @@ type Report struct {
 
 // Dataset is the source or the target.
 type Dataset struct {
-	Path   string   `json:"path"`
-	Format string   `json:"format"`
-	Store  string   `json:"store"`
-	DBs    []string `json:"databases,omitempty"`
-	Files  int      `json:"files"`
-	Bytes  int64    `json:"bytes"`
+	Path   string `json:"path"`
+	Format string `json:"format"`
+	Store  string `json:"store"`
+	// DBs are the databases converted, in the same order in source and target.
+	DBs   []string `json:"databases,omitempty"`
+	Files int      `json:"files"`
+	Bytes int64    `json:"bytes"`
 }
 
 // Proof says how it is known that the target holds what the source does.
@@ -124,8 +125,8 @@ func (r *run) report(t *totals) *Report {
 	o := r.o
 	rep := &Report{
 		Tool:    o.Tool,
-		Source:  Dataset{Path: o.Source.Path, Format: o.Source.Format.Name(), Store: o.Source.Store, DBs: r.src.Databases()},
-		Target:  Dataset{Path: o.Target.Path, Format: o.Target.Format.Name(), Store: o.Target.Store, DBs: r.id.Plan.DBs},
+		Source:  Dataset{Path: o.Source.Path, Format: o.Source.Format.Name(), Store: o.Source.Store, DBs: r.id.Plan.DBs},
+		Target:  Dataset{Path: o.Target.Path, Format: o.Target.Format.Name(), Store: o.Target.Store, DBs: r.id.Plan.TargetDBs},
 		Options: r.id.Options,
 		Now:     o.Now,
 		Tasks:   len(r.id.Plan.Tasks),

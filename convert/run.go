@@ -221,29 +221,35 @@ func (r *run) restore() error {
 func (r *run) begin(ctx context.Context, resort string) error {
 	var err error
 	if r.state.id != nil {
-		if r.target, err = r.create(ctx, r.id.Plan.DBs); err != nil {
+		if r.target, err = r.create(ctx, r.id.Plan.TargetDBs); err != nil {
 			return err
 		}
 		return r.adopt()
-	}
-	dbs, err := r.o.Filter.SelectDBs(r.src.Databases())
-	if err != nil {
-		return err
 	}
 	// A process that died before its first line may have left an empty target.
 	if err := os.RemoveAll(r.work.data()); err != nil {
 		return err
 	}
-	if r.target, err = r.create(ctx, dbs); err != nil {
+	if err := r.plan(ctx); err != nil {
 		return err
 	}
-	plan, err := NewPlan(r.src, r.target.Groups(), r.o.Filter)
+	r.id.Resort = resort
+	r.o.crash("planned")
+	return r.work.append(entry{Plan: r.id})
+}
+
+// plan creates the target and plans what goes into it.
+func (r *run) plan(ctx context.Context) error {
+	dbs, err := r.o.Filter.SelectDBs(r.src.Databases())
 	if err != nil {
 		return err
 	}
-	r.id.Plan, r.id.Resort = plan, resort
-	r.o.crash("planned")
-	return r.work.append(entry{Plan: r.id})
+	names := targetNames(dbs, r.o.Target.Format.Limits().Numbered)
+	if r.target, err = r.create(ctx, names); err != nil {
+		return err
+	}
+	r.id.Plan, err = NewPlan(r.src, dbs, names, r.target.Groups(), r.o.Filter)
+	return err
 }
 
 // create starts the target in the work directory.

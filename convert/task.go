@@ -287,7 +287,7 @@ func (x *task) taken() error {
 
 // lose counts a loss of the current record.
 func (x *task) lose(l record.Loss) {
-	x.losses.add(l, &x.header)
+	x.losses.add(l, x.DB, &x.header)
 	if l.Drops {
 		x.lost++
 	}

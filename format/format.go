@@ -35,6 +35,7 @@ type Limits struct {
 	MaxElements  int64 // 0: no limit
 	SameName     bool  // one name may stand under several types
 	Databases    string
+	Numbered     bool // databases have numbers for names: "0", "1", …
 	Stores       []StoreSupport
 	Detail       string // one line for people: versions and servers
 	ScoreDetail  string
@@ -200,8 +201,8 @@ type Field struct {
 
 // Target takes records.
 type Target interface {
-	// Losses lists what the target cannot hold of a record, as far as its header shows. db is the
-	// database as the target will name it.
+	// Losses lists what the target cannot hold of a record, as far as its header shows, and changes
+	// the header where it will be held changed (an expiry beyond what the target can count to).
 	Losses(h *record.Header) []record.Loss
 	// ElementLosses does the same for a batch of its elements; dropped elements are removed from
 	// the batch, whose rest is returned.

@@ -27,6 +27,11 @@ func printReport(w io.Writer, r *convert.Report) {
 		fmt.Fprintf(w, "     into %s (%s on %s, %d files, %s)\n", r.Target.Path, r.Target.Format, r.Target.Store,
 			r.Target.Files, bytesText(r.Target.Bytes))
 	}
+	for i, db := range r.Source.DBs {
+		if name := r.Target.DBs[i]; name != db {
+			fmt.Fprintf(w, "     database %s as %s\n", db, name)
+		}
+	}
 	printParts(w, r)
 	printLedger(w, r.Ledger)
 	for i := range r.Losses {
