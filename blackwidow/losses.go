@@ -11,8 +11,8 @@ import (
 // hllSize is the length of the strings that nemo and blackwidow keep HyperLogLogs in.
 const hllSize = 131072
 
-// Losses lists what blackwidow cannot hold of a record. One that expires after 2038 is left out: with
-// another expiry, or none, it would not be the same record.
+// Losses lists what blackwidow cannot hold of a record. One that expires after 2038 will expire in the
+// last second that the engine can count to.
 func (t *target) Losses(h *record.Header) []record.Loss {
 	if h.Type == record.Stream {
 		return []record.Loss{{Kind: record.LossStream, Drops: true, Detail: "blackwidow has no streams"}}
@@ -25,8 +25,9 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	switch {
 	case h.ExpireMS == 0:
 	case record.CeilSeconds(h.ExpireMS) > maxExpiry:
-		out = append(out, record.Loss{Kind: record.LossExpiry2038, Drops: true,
-			Detail: fmt.Sprintf("expires %s, blackwidow's clock ends in 2038", time.UnixMilli(h.ExpireMS).UTC().Format(time.RFC3339))})
+		out = append(out, record.Loss{Kind: record.LossExpiry2038, Detail: fmt.Sprintf("expires %s, brought forward to %s, where 32 bits end",
+			time.UnixMilli(h.ExpireMS).UTC().Format(time.RFC3339), time.Unix(maxExpiry, 0).UTC().Format(time.RFC3339))})
+		h.ExpireMS = maxExpiry * 1000
 	case h.ExpireMS%1000 != 0:
 		out = append(out, record.Loss{Kind: record.LossExpiryMS, Detail: "the expiry is rounded up to seconds"})
 	}

@@ -11,7 +11,8 @@ import (
 // hllSize is the length of the strings that nemo and blackwidow keep HyperLogLogs in.
 const hllSize = 131072
 
-// Losses lists what nemo cannot hold of a record.
+// Losses lists what nemo cannot hold of a record. One that expires after 2038 will expire in the last
+// second that the engine can count to.
 func (t *target) Losses(h *record.Header) []record.Loss {
 	var out []record.Loss
 	drop := func(kind, detail string, args ...any) {
@@ -35,7 +36,9 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	switch {
 	case h.ExpireMS == 0:
 	case record.CeilSeconds(h.ExpireMS) > math.MaxInt32:
-		drop(record.LossExpiry2038, "expires %s, nemo's clock ends in 2038", time.UnixMilli(h.ExpireMS).UTC().Format(time.RFC3339))
+		out = append(out, record.Loss{Kind: record.LossExpiry2038, Detail: fmt.Sprintf("expires %s, brought forward to %s, where 32 bits end",
+			time.UnixMilli(h.ExpireMS).UTC().Format(time.RFC3339), time.Unix(math.MaxInt32, 0).UTC().Format(time.RFC3339))})
+		h.ExpireMS = math.MaxInt32 * 1000
 	case h.ExpireMS%1000 != 0:
 		out = append(out, record.Loss{Kind: record.LossExpiryMS, Detail: "the expiry is rounded up to seconds"})
 	}

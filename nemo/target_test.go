@@ -225,7 +225,7 @@ func TestLosses(t *testing.T) {
 		{record.Header{Type: record.Set, Key: bytes.Repeat([]byte("k"), 254)}, ""},
 		{record.Header{Type: record.Set, Key: bytes.Repeat([]byte("k"), 255)}, "key-too-long drops"},
 		{record.Header{Type: record.ZSet, Key: []byte("k"), Len: math.MaxInt32 + 1}, "too-many-elements drops"},
-		{record.Header{Type: record.List, Key: []byte("k"), ExpireMS: math.MaxInt32*1000 + 1}, "expiry-2038 drops"},
+		{record.Header{Type: record.List, Key: []byte("k"), ExpireMS: math.MaxInt32*1000 + 1}, "expiry-2038"},
 		{record.Header{Type: record.String, ExpireMS: 1700000000001}, "expiry-ms"},
 		{record.Header{Type: record.Stream, Key: []byte("k")}, "stream drops"},
 	} {
@@ -242,6 +242,9 @@ func TestLosses(t *testing.T) {
 		}
 		if strings.Join(got, ", ") != c.want {
 			t.Errorf("%s %s: %q, want %q", c.h.Type, record.Quote(c.h.Key), got, c.want)
+		}
+		if c.h.ExpireMS > math.MaxInt32*1000 {
+			t.Errorf("%s: the expiry stays %d", c.want, c.h.ExpireMS)
 		}
 	}
 }
