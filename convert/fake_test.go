@@ -88,18 +88,17 @@ func (f *fake) Open(_ context.Context, dir string, o *format.OpenOptions) (forma
 
 // fakeSource holds its records in (key, type) order.
 type fakeSource struct {
-	format    *fake
-	records   []fakeRecord
-	layout    format.Layout
-	sorted    bool
-	resort    bool
-	disorder  bool // Records fails with an OrderError unless resort
-	weight    int64
-	findings  []record.Finding
-	readErr   error
-	extra     []string
-	onRecord  func(n int)
-	expiredAt func(fakeRecord) bool
+	format   *fake
+	records  []fakeRecord
+	layout   format.Layout
+	sorted   bool
+	resort   bool
+	disorder bool // Records fails with an OrderError unless resort
+	weight   int64
+	findings []record.Finding
+	readErr  error
+	extra    []string
+	onRecord func(n int)
 }
 
 func (s *fakeSource) Format() format.Format                              { return s.format }

@@ -18,6 +18,7 @@ var version = "dev"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
 	app := command.Default(version)
 	app.Terminal = term.IsTerminal(int(os.Stderr.Fd()))
 	os.Exit(app.Run(ctx, os.Args[1:], os.Stdout, os.Stderr))

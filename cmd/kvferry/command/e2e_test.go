@@ -58,8 +58,7 @@ func normal(t *testing.T, line string) []byte {
 	if v["type"] == "zset" {
 		for _, pair := range v["value"].([]any) {
 			p := pair.([]any)
-			var f json.Number = json.Number(p[1].(string))
-			if n, err := f.Float64(); err == nil {
+			if n, err := json.Number(p[1].(string)).Float64(); err == nil {
 				p[1] = n
 			}
 		}
