@@ -58,11 +58,9 @@ type cursor struct {
 // bigBlock is the size of blocks whose room is not kept.
 const bigBlock = 512 << 10
 
-func newCursor(ks *keyspace, r *sortedRun, lo, hi []byte) *cursor {
-	c := &cursor{ks: ks, hi: hi, bytewise: ks.cmp.IsBytewise(), ti: -1}
-	c.tables = r.between(ks.cmp, lo, hi)
-	c.win.all = &ks.st.windows
-	return c
+// newCursor starts before the first entry of tables in the order of a run.
+func newCursor(ks *keyspace, tables []*table, hi []byte) *cursor {
+	return &cursor{ks: ks, tables: tables, hi: hi, bytewise: ks.cmp.IsBytewise(), ti: -1, win: window{all: &ks.st.windows}}
 }
 
 // between returns the tables of the run that may hold keys in [lo, hi).

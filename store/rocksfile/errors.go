@@ -26,17 +26,3 @@ func unsupported(format string, args ...any) error {
 func corrupt(file string, off int64, field string, err error) error {
 	return &record.CorruptError{File: file, Off: off, Field: field, Err: err}
 }
-
-// inFile adds a file to an error of a decoder.
-func inFile(err error, file string) error {
-	var c *record.CorruptError
-	if errors.As(err, &c) {
-		if c.File == "" {
-			d := *c
-			d.File = file
-			return &d
-		}
-		return err
-	}
-	return fmt.Errorf("%s: %w", file, err)
-}

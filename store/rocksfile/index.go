@@ -22,10 +22,11 @@ type indexCache struct {
 // cachedIndex is a table's place in the cache.
 type cachedIndex struct{ elem *list.Element }
 
-// useIndex returns the table's top index block; dropIndex must follow.
-func (t *table) useIndex() ([]byte, error) {
+// useIndex returns the table's top index block; dropIndex must follow. A salvage takes it even when
+// something else around the rows is damaged.
+func (t *table) useIndex(salvage bool) ([]byte, error) {
 	info, err := t.load()
-	if err != nil {
+	if err != nil && !(salvage && info.index.size > 0) {
 		return nil, err
 	}
 	t.indexMu.Lock()
@@ -221,11 +222,13 @@ type tableIndex struct {
 	top  indexBlock
 	part indexBlock // the current partition of a two-level index
 	two  bool
+	// salvage reads on although the table's properties may be unknown.
+	salvage bool
 }
 
 // open starts before the first entry. close must follow, also after an error.
 func (x *tableIndex) open(t *table) error {
-	b, err := t.useIndex()
+	b, err := t.useIndex(x.salvage)
 	if err != nil {
 		return err
 	}

@@ -21,8 +21,8 @@ type merged struct {
 func newMerged(ks *keyspace, runs []*sortedRun, lo, hi []byte) *merged {
 	m := &merged{ks: ks, lo: lo}
 	for _, r := range runs {
-		if c := newCursor(ks, r, lo, hi); len(c.tables) > 0 {
-			m.cursors = append(m.cursors, c)
+		if tables := r.between(ks.cmp, lo, hi); len(tables) > 0 {
+			m.cursors = append(m.cursors, newCursor(ks, tables, hi))
 		}
 	}
 	if len(m.cursors) == 1 {

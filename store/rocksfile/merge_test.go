@@ -2,6 +2,7 @@ package rocksfile
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand"
@@ -298,5 +299,88 @@ func checkEntries(t *testing.T, ks store.Keyspace, m *model) {
 	count := int64(0)
 	if err := ks.Unordered(func(*store.Entry) error { count++; return nil }); err != nil || count != n {
 		t.Fatalf("%d entries unordered, want %d; %v", count, n, err)
+	}
+}
+
+// TestMergeNeedsAMerger: operands are refused, with the key, when nobody can fold them, and the
+// merger's own error is placed.
+func TestMergeNeedsAMerger(t *testing.T) {
+	d := newHandDB(t)
+	d.table(0, 1, tableSpec{}, put("a", 1, ""), testEntry{"m", 2, kindMerge, "x"}, put("n", 1, ""))
+	dir := d.finish()
+	err := rowsError(dir, store.Options{})
+	if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), `key "m"`) {
+		t.Errorf("error %v", err)
+	}
+	broken := errors.New("broken operand")
+	o := store.Options{Merger: &store.Merger{Fold: func(_, _, _ []byte, _ [][]byte) ([]byte, bool, error) { return nil, false, broken }}}
+	err = rowsError(dir, o)
+	wantCorrupt(t, err, "000010.sst")
+	if !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
+	// What stands elsewhere is read, and a folded row is where its newest operand is.
+	ks := openTest(t, dir, store.Options{Merger: joinMerger}).Keyspaces()[0]
+	it, err := ks.Rows([]byte("m"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	if p := it.Place(); p.Level != -1 {
+		t.Errorf("place before the first row %+v", p)
+	}
+	if k, v, err := it.Next(); string(k) != "m" || string(v) != "x" || err != nil || it.Place().Seq != 2 {
+		t.Errorf("%q = %q, %v at %+v", k, v, err, it.Place())
+	}
+	if err := it.SeekGE([]byte("b")); err != nil {
+		t.Error(err)
+	}
+	if k, _, err := it.Next(); string(k) != "n" || err != nil || it.Place().Seq != 1 {
+		t.Errorf("%q, %v at %+v", k, err, it.Place())
+	}
+}
+
+// TestTies: merging falls back to whole keys where the codes of the loser tree are equal.
+func TestTies(t *testing.T) {
+	long := strings.Repeat("x", 70_000)
+	keys := []string{"", "\x00", "\x00\x00", "a", "a\x00", "a\x00\x00\x00\x00\x00", "a\x00\x00\x00\x00\x00\x00\x01", "ab", "\xff\xff\xff\xff\xff",
+		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", long, long + "a", long + "aaaaaaaa", long + "aaaaaaab", long + "b"}
+	for seed := range int64(20) {
+		r := rand.New(rand.NewSource(seed))
+		d := newHandDB(t)
+		var all []testEntry
+		seq := uint64(1)
+		for range 2 + r.Intn(6) {
+			var part []testEntry
+			for _, k := range keys {
+				if r.Intn(2) == 0 {
+					part = append(part, put(k, seq, fmt.Sprint(seq)))
+					seq++
+				}
+			}
+			if len(part) > 0 {
+				all = append(all, part...)
+				d.table(0, 0, tableSpec{blockSize: 1 << r.Intn(12)}, part...)
+			}
+		}
+		m := &model{cmp: bytes.Compare, merger: joinMerger}
+		m.read(all)
+		checkModel(t, seed, openTest(t, d.finish(), store.Options{}).Keyspaces()[0], m, r)
+	}
+}
+
+// TestHugeKeys: prefixes beyond what a code can count.
+func TestHugeKeys(t *testing.T) {
+	long := strings.Repeat("k", codeOffset+10)
+	d := newHandDB(t)
+	d.table(0, 0, tableSpec{}, put(long+"b", 1, "1"), put(long+"d", 1, "1"))
+	d.table(0, 0, tableSpec{}, put(long+"a", 2, "2"), put(long+"c", 2, "2"), put(long+"d", 2, "2"))
+	rows, n := readRows(t, openTest(t, d.finish(), store.Options{}).Keyspaces()[0], nil, nil)
+	got := ""
+	for _, r := range rows {
+		got += string(r.key[len(long):]) + string(r.value)
+	}
+	if got != "a2b1c2d2" || n.Superseded != 1 {
+		t.Errorf("rows %s, %+v", got, n)
 	}
 }

@@ -35,7 +35,7 @@ func (ks *keyspace) resort() (good []*table, sorted []*sortedRun, err error) {
 
 // checkOrder walks a table. Its error is an OrderError when the table is whole but in disorder.
 func (ks *keyspace) checkOrder(t *table) error {
-	c := newCursor(ks, &sortedRun{tables: []*table{t}}, nil, nil)
+	c := newCursor(ks, []*table{t}, nil)
 	defer c.close()
 	for c.next() {
 		if _, err := kindOf(c.tr); err != nil {

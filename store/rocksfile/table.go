@@ -209,11 +209,6 @@ func (t *table) codec(b byte) byte {
 	return b
 }
 
-// overlaps reports whether the table may hold keys in [lo, hi).
-func (t *table) overlaps(lo, hi []byte) bool {
-	return (lo == nil || t.cmp.Compare(t.largest, lo) >= 0) && (hi == nil || t.cmp.Compare(t.smallest, hi) < 0)
-}
-
 // place says where a block of the table is.
 func (t *table) place(off uint64) record.Place {
 	return record.Place{File: t.file.name, Off: int64(off), Level: t.meta.level}

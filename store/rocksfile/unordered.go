@@ -51,7 +51,7 @@ func (ks *keyspace) scanTable(t *table, f func(*store.Entry) error) error {
 			return err
 		}
 	}
-	s := &tableScan{ks: ks, t: t, f: f}
+	s := &tableScan{ks: ks, t: t, f: f, idx: tableIndex{salvage: true}}
 	defer s.close()
 	if err := s.run(); err != nil {
 		var c *callbackError
