@@ -56,7 +56,29 @@ func compareMalformed(a, b []byte, aok, bok bool) int {
 	return bytes.Compare(a, b)
 }
 
-func compareKeys(a, b []byte) int { return compareTails(a, b, 0, 0) }
+func compareKeys(a, b []byte) int {
+	// Nearly always the lengths of the user keys are the same single byte.
+	if len(a) > 2 && len(b) > 2 && a[0] == b[0] && a[0] < 0x80 {
+		if n := 1 + int(a[0]); n+1 < len(a) && n+1 < len(b) {
+			if c := bytes.Compare(a[1:n], b[1:n]); c != 0 {
+				return c
+			}
+			return compareRows(a[n:], b[n:])
+		}
+	}
+	return compareTails(a, b, 0, 0)
+}
+
+// compareRows compares what follows equal user keys.
+func compareRows(a, b []byte) int {
+	if a[0] != b[0] {
+		return int(a[0]) - int(b[0])
+	}
+	if a[0] == byte(KindMeta) {
+		return 0
+	}
+	return compareElements(a[1:], b[1:])
+}
 
 // compareTails compares what follows equal namespaces, from i in a and j in b.
 func compareTails(a, b []byte, i, j int) int {
@@ -69,18 +91,15 @@ func compareTails(a, b []byte, i, j int) int {
 	if c := bytes.Compare(a[i+afrom:i+aend], b[j+bfrom:j+bend]); c != 0 {
 		return c
 	}
-	if at[0] != bt[0] {
-		return int(at[0]) - int(bt[0])
-	}
-	if at[0] == byte(KindMeta) {
-		return 0
-	}
-	return compareElements(at[1:], bt[1:])
+	return compareRows(at, bt)
 }
 
 // compareElements compares the count of elements and then each. An element that cannot be decoded is
 // after all others, and what follows it is compared by bytes.
 func compareElements(a, b []byte) int {
+	if x, y := shortText(a), shortText(b); x > 0 && y > 0 {
+		return bytes.Compare(a[3:x], b[3:y])
+	}
 	if len(a) == 0 || len(b) == 0 || a[0] > maxElements || b[0] > maxElements {
 		return compareMalformed(a, b, len(a) > 0 && a[0] <= maxElements, len(b) > 0 && b[0] <= maxElements)
 	}
@@ -99,6 +118,18 @@ func compareElements(a, b []byte) int {
 			return c
 		}
 		a, b = a[n:], b[m:]
+	}
+	return 0
+}
+
+// shortText returns the end of a single element that is a string of up to 127 bytes, 0 when there is
+// something else.
+func shortText(b []byte) int {
+	if len(b) < 3 || b[0] != 1 || b[1] != byte(TagText) || b[2] >= 0x80 {
+		return 0
+	}
+	if n := 3 + int(b[2]); n <= len(b) {
+		return n
 	}
 	return 0
 }

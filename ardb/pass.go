@@ -136,8 +136,7 @@ func (p *pass) Next() (*record.Header, error) {
 func (p *pass) begin() (bool, error) {
 	off, end, ok := splitUser(p.key, p.sp.named)
 	if !ok {
-		_, err := DecodeKey(p.key, p.sp.named)
-		p.bad(FindMalformedKey, 0, p.key, err)
+		p.undecodable()
 		return false, nil
 	}
 	user := p.key[off:end]
@@ -161,6 +160,16 @@ func (p *pass) begin() (bool, error) {
 	p.user = append(p.user[:0], user...)
 	p.head.Key = p.user
 	return p.beginCollection()
+}
+
+// undecodable counts a row without a user key.
+func (p *pass) undecodable() {
+	if p.subset && !p.types.Has(record.String) {
+		p.discard()
+		return
+	}
+	_, err := DecodeKey(p.key, p.sp.named)
+	p.bad(FindMalformedKey, 0, p.key, err)
 }
 
 // open sets the header. The key is a view of the row.

@@ -151,8 +151,9 @@ func (k *Key) elements(b []byte, count, off int) error {
 	}
 	off++
 	for i := range want {
-		d, n, err := decodeData(b, off, elementName(k.Kind, i))
-		if err != nil {
+		d, n := splitData(b)
+		if n == 0 {
+			_, _, err := decodeData(b, off, elementName(k.Kind, i))
 			return err
 		}
 		k.Elems[i], b, off = d, b[n:], off+n

@@ -1,0 +1,401 @@
+package ardb
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/format"
+	"kvferry/internal/memstore"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// raw is a row put into a memory store as it is.
+type raw struct{ key, val []byte }
+
+func row(user string, k Kind, val []byte, elems ...Data) raw {
+	return raw{AppendKey(nil, nil, []byte(user), k, elems...), val}
+}
+
+func metaOf(user string, v Value, data ...Data) raw {
+	return row(user, KindMeta, AppendValue(nil, &v, data...))
+}
+
+func elem(k Kind, d ...Data) []byte { return AppendValue(nil, &Value{Kind: k}, d...) }
+
+// openRows opens a memory store of rows in namespace 0.
+func openRows(t testing.TB, rows ...raw) format.Source {
+	t.Helper()
+	fs := memstore.New()
+	st := fs.Dir("/d/rocksdb")
+	for _, name := range []string{defaultCF, "0"} {
+		if err := st.Keyspace(name, Comparer()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range rows {
+		st.Put("0", r.key, r.val)
+	}
+	src, err := New().Open(context.Background(), "/d", &format.OpenOptions{Store: fs.Open, Kind: storeRocksDB})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+// outcome reads everything and shows records, findings and ledger.
+func outcome(t testing.TB, src format.Source, types record.TypeSet) (records, kinds []string, rows [record.NumClasses]int64) {
+	t.Helper()
+	env := testEnv(func(f record.Finding) {
+		kinds = append(kinds, fmt.Sprintf("%s %s %s", f.Kind, f.Type, f.Key))
+		if f.Detail == "" || f.Keyspace == "" {
+			t.Errorf("finding %+v", f)
+		}
+	})
+	env.Memory, env.TempDir = 8<<10, t.TempDir()
+	readRecords(t, src, "0", types, format.Span{}, env, func(h *record.Header, elems []record.Element) {
+		s := fmt.Sprintf("%s %s:", h.Type, h.Key)
+		for _, e := range elems {
+			switch h.Type {
+			case record.Set:
+				s += fmt.Sprintf(" %s", e.Name)
+			case record.ZSet:
+				s += fmt.Sprintf(" %s=%v", e.Name, e.Score)
+			case record.Hash:
+				s += fmt.Sprintf(" %s=%s", e.Name, e.Value)
+			case record.Stream:
+				s += fmt.Sprintf(" %x=%q", e.Name[7:8], e.Value)
+			default:
+				s += fmt.Sprintf(" %s", e.Value)
+			}
+		}
+		records = append(records, s)
+	})
+	for name, tally := range env.Ledger.Snapshot() {
+		if err := tally.Check(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for i, n := range tally.Rows {
+			rows[i] += n
+		}
+	}
+	return records, kinds, rows
+}
+
+func TestFindings(t *testing.T) {
+	list := func(size int64, seq bool, lo, hi Data) raw {
+		return metaOf("l", Value{Kind: KindList, Size: size, Sequential: seq}, lo, hi)
+	}
+	item := func(at Data, s string) raw { return row("l", KindElement, elem(KindElement, text(s)), at) }
+	zmeta := metaOf("z", Value{Kind: KindZSet, Size: 1}, text("m"), text("m"))
+	sort := func(f float64, m string) raw { return row("z", KindSort, elem(KindSort), FloatData(f), text(m)) }
+	score := func(m string, d Data) raw { return row("z", KindScore, elem(KindScore, d), text(m)) }
+	smeta := metaOf("s", Value{Kind: KindSet, Size: -1})
+	mem := func(d Data) raw { return row("s", KindMember, elem(KindMember), d) }
+	hmeta := metaOf("h", Value{Kind: KindHash, Size: -1})
+	fld := func(d, v Data) raw { return row("h", KindField, elem(KindField, v), d) }
+	xmeta := metaOf("x", Value{Kind: KindStream, Size: 1, Last: TextData(streamID(9, 0))}, text("f"))
+	ent := func(ms uint64, d ...Data) raw {
+		return row("x", KindEntry, elem(KindEntry, d...), TextData(streamID(ms, 0)))
+	}
+	type counts map[record.Class]int64
+	for _, tt := range []struct {
+		name    string
+		rows    []raw
+		records []string
+		kinds   []string
+		counts  counts
+	}{
+		{"orphans", []raw{fld(text("a"), text("b")), fld(text("c"), text("b")), mem(text("q"))}, nil,
+			[]string{"orphan-rows hash h", "orphan-rows set s"}, counts{record.Orphan: 3}},
+		{"rows of another type", []raw{smeta, mem(text("a")), row("s", KindField, elem(KindField, text("v")), text("f"))},
+			[]string{"set s: a"}, []string{"orphan-rows hash s"}, counts{record.Orphan: 1, record.Copied: 2}},
+		{"rows behind a string", []raw{{AppendKey(nil, nil, []byte("s"), KindMeta), str(IntData(1))}, mem(text("a"))},
+			[]string{"string s: 1"}, []string{"orphan-rows set s"}, counts{record.Orphan: 1, record.Copied: 1}},
+		{"emptied collection", []raw{hmeta}, nil, nil, counts{record.Deleted: 1}},
+		{"empty value", []raw{{AppendKey(nil, nil, []byte("a"), KindMeta), nil}}, nil, []string{"empty-value invalid a"}, counts{record.Deleted: 1}},
+		{"operand", []raw{{AppendKey(nil, nil, []byte("a"), KindMeta), operand(1002, IntData(1))}}, nil,
+			[]string{"unmerged-operand invalid a"}, counts{record.Malformed: 1}},
+		{"value of another kind", []raw{{AppendKey(nil, nil, []byte("a"), KindMeta), elem(KindField, text("a"))}}, nil,
+			[]string{"malformed-value invalid a"}, counts{record.Malformed: 1}},
+		{"cut value", []raw{{AppendKey(nil, nil, []byte("a"), KindMeta), []byte{2, 0, 0x80}}}, nil,
+			[]string{"malformed-value string a"}, counts{record.Malformed: 1}},
+		{"cut string", []raw{{AppendKey(nil, nil, []byte("a"), KindMeta), []byte{2, 0, 0, 1, 4, 9}}}, nil,
+			[]string{"malformed-value string a"}, counts{record.Malformed: 1}},
+		{"string of two", []raw{metaOf("a", Value{Kind: KindString}, text("a"), text("b"))}, nil,
+			[]string{"malformed-value string a"}, counts{record.Malformed: 1}},
+		{"elements in a META key", []raw{{append(AppendPrefix(nil, nil, []byte("a")), 1, 1), str(IntData(1))}}, nil,
+			[]string{"malformed-key string a"}, counts{record.Malformed: 1}},
+		{"malformed key", []raw{{[]byte{9, 1}, nil}}, nil, []string{"malformed-key invalid \t\x01"}, counts{record.Malformed: 1}},
+		{"unknown type", []raw{{append(AppendPrefix(nil, nil, []byte("a")), 99, 0), nil}}, nil,
+			[]string{"malformed-key invalid a"}, counts{record.Malformed: 1}},
+		{"malformed elements", []raw{hmeta, fld(text("a"), text("b")), {append(AppendPrefix(nil, nil, []byte("h")), byte(KindField), 1, 9), elem(KindField, text("x"))},
+			row("h", KindField, elem(KindMember), text("k")), row("h", KindField, []byte{4, 1, 4, 9}, text("l")), row("h", KindField, elem(KindField), text("m"))},
+			[]string{"hash h: a=b"}, []string{"malformed-value hash h", "malformed-value hash h", "malformed-value hash h", "malformed-key hash h"},
+			counts{record.Malformed: 4, record.Copied: 2}},
+		{"malformed members", []raw{smeta, row("s", KindMember, []byte{8}, text("k")), row("s", KindMember, elem(KindField), text("l")), mem(text("m"))},
+			[]string{"set s: m"}, []string{"malformed-value set s", "malformed-value set s"}, counts{record.Malformed: 2, record.Copied: 2}},
+		{"not canonical", []raw{hmeta, fld(IntData(3), text("a")), fld(text("5"), text("b")), fld(text("x"), text("c"))},
+			[]string{"hash h: 3=a 5=b x=c"}, []string{"not-canonical hash h"}, counts{record.Copied: 4}},
+		{"member twice", []raw{smeta, mem(IntData(5)), mem(text("5")), mem(text("6x"))},
+			[]string{"set s: 5 6x"}, []string{"member-twice set s"}, counts{record.Orphan: 1, record.Copied: 3}},
+		{"both tags and encodings", []raw{smeta, mem(FloatData(0.5)), {append(AppendPrefix(nil, nil, []byte("s")), byte(KindMember), 1, 3, 1, 'k'), elem(KindMember)},
+			{append([]byte{0x81, 0, 's'}, byte(KindMember), 1, 4, 1, 'l'), elem(KindMember)}},
+			[]string{"set s: 0.5 k l"}, nil, counts{record.Copied: 4}},
+		{"whole zset", []raw{zmeta, sort(1, "m"), score("m", FloatData(1))}, []string{"zset z: m=1"}, nil, counts{record.Copied: 2, record.Index: 1}},
+		{"zset minus zero", []raw{zmeta, sort(0, "m"), score("m", FloatData(math.Copysign(0, -1)))}, []string{"zset z: m=-0"}, nil,
+			counts{record.Copied: 2, record.Index: 1}},
+		{"zset score as integer", []raw{zmeta, sort(3, "m"), score("m", IntData(3))}, []string{"zset z: m=3"}, nil, counts{record.Copied: 2, record.Index: 1}},
+		{"zset scores differ", []raw{zmeta, sort(1, "m"), score("m", FloatData(2))}, []string{"zset z: m=2"}, []string{"zset-twin zset z"},
+			counts{record.Copied: 2, record.Index: 1}},
+		{"zset without score row", []raw{zmeta, sort(1, "m")}, nil, []string{"zset-twin zset z"}, counts{record.Deleted: 1, record.Orphan: 1}},
+		{"zset without sort row", []raw{zmeta, score("m", FloatData(2))}, []string{"zset z: m=2"}, []string{"zset-twin zset z"}, counts{record.Copied: 2}},
+		{"zset wrong size", []raw{metaOf("z", Value{Kind: KindZSet, Size: 5}), sort(1, "m"), score("m", FloatData(1))}, []string{"zset z: m=1"},
+			[]string{"size-mismatch zset z"}, counts{record.Copied: 2, record.Index: 1}},
+		{"zset odd rows", []raw{zmeta, row("z", KindField, elem(KindField, text("v")), text("f")), row("z", KindSort, elem(KindSort), text("1"), text("m")), sort(1, "m"),
+			score("m", FloatData(1)), score("n", text("x")), score("o", FloatData(math.NaN()))}, []string{"zset z: m=1 o=NaN"},
+			[]string{"orphan-rows hash z", "malformed-key zset z", "malformed-value zset z", "score-nan zset z", "zset-twin zset z", "size-mismatch zset z"},
+			counts{record.Copied: 3, record.Index: 1, record.Malformed: 2, record.Orphan: 1}},
+		{"list of mixed indexes", []raw{list(3, false, IntData(0), IntData(1)), item(IntData(0), "a"), item(FloatData(0.5), "b"), item(IntData(1), "c")},
+			[]string{"list l: a b c"}, nil, counts{record.Copied: 4}},
+		{"list with wider bounds", []raw{list(1, false, IntData(-7), IntData(9)), item(IntData(1), "c")}, []string{"list l: c"}, nil, counts{record.Copied: 2}},
+		{"list of wrong size", []raw{list(3, true, IntData(1), IntData(1)), item(IntData(1), "c")}, []string{"list l: c"}, []string{"size-mismatch list l"}, counts{record.Copied: 2}},
+		{"list with gaps", []raw{list(2, true, IntData(1), IntData(3)), item(IntData(1), "c"), item(IntData(3), "d")}, []string{"list l: c d"},
+			[]string{"list-bounds list l"}, counts{record.Copied: 3}},
+		{"list beyond bounds", []raw{list(1, false, IntData(1), IntData(1)), item(IntData(3), "d")}, []string{"list l: d"}, []string{"list-bounds list l"}, counts{record.Copied: 2}},
+		{"list without bounds", []raw{metaOf("l", Value{Kind: KindList, Size: 1}), item(IntData(3), "d")}, []string{"list l: d"},
+			[]string{"list-bounds list l"}, counts{record.Copied: 2}},
+		{"list of far indexes", []raw{list(4, false, IntData(-6e18), IntData(6e18)), item(IntData(6e18), "d"), item(IntData(-6e18), "a"), item(FloatData(-0.5), "b"), item(IntData(0), "c")},
+			[]string{"list l: a b c d"}, nil, counts{record.Copied: 5}},
+		{"list of far indexes, damaged", []raw{list(2, false, IntData(-6e18), IntData(6e18)), item(IntData(6e18), "d"), item(text("x"), "a"), item(IntData(0), "c"),
+			row("l", KindElement, nil, IntData(5))},
+			[]string{"list l: c d"}, []string{"malformed-value list l", "malformed-key list l"}, counts{record.Copied: 3, record.Malformed: 2}},
+		{"list index as string", []raw{list(1, false, IntData(0), IntData(1)), item(IntData(0), "c"), item(text("x"), "a")},
+			[]string{"list l: c"}, []string{"malformed-key list l"}, counts{record.Copied: 2, record.Malformed: 1}},
+		{"list that lies about its bounds", []raw{list(4, false, IntData(0), IntData(1)), item(IntData(0), "c"), item(IntData(4e18), "b"), item(IntData(8e18), "d"), item(IntData(-7e18), "a")},
+			[]string{"list l: c b d"}, []string{"list-order list l", "list-bounds list l", "size-mismatch list l"}, counts{record.Copied: 4, record.Malformed: 1}},
+		{"stream", []raw{xmeta, ent(1, IntData(1), IntData(5)), ent(2, IntData(1), text("v"), text("g")), ent(3, IntData(0))},
+			[]string{`stream x: 01="\x01f\x015" 02="\x01g\x01v" 03=""`}, nil, counts{record.Copied: 4}},
+		{"stream groups", []raw{xmeta, ent(1, IntData(1), IntData(5)), row("x", KindPending, elem(KindPending, TextData(streamID(1, 0))), text("g"), Data{})},
+			[]string{`stream x: 01="\x01f\x015"`}, []string{"stream-groups stream x"}, counts{record.Copied: 2, record.Lost: 1}},
+		{"damaged entries", []raw{xmeta, ent(1, IntData(2), IntData(5)), ent(2, text("v"), text("g")), ent(3), row("x", KindEntry, elem(KindField, text("v")), TextData(streamID(4, 0))),
+			row("x", KindEntry, elem(KindEntry, IntData(0)), text("short")), row("x", KindEntry, []byte{13, 2, 1, 2, 9}, TextData(streamID(5, 0))),
+			row("x", KindEntry, []byte{13, 3, 1, 2, 1, 2, 9}, TextData(streamID(6, 0)))},
+			[]string{"stream x:"}, []string{"malformed-value stream x", "malformed-value stream x", "malformed-value stream x", "malformed-value stream x",
+				"malformed-value stream x", "malformed-value stream x", "malformed-key stream x"}, counts{record.Copied: 1, record.Malformed: 7}},
+		{"damaged stream META", []raw{metaOf("x", Value{Kind: KindStream, Last: text("short")}), metaOf("y", Value{Kind: KindStream, Last: TextData(streamID(1, 0))}, IntData(1))},
+			nil, []string{"malformed-value stream x", "malformed-value stream y"}, counts{record.Malformed: 2}},
+		{"negative expiry", []raw{{AppendKey(nil, nil, []byte("a"), KindMeta), strTTL(text("v"), -5)}}, []string{"string a: v"},
+			[]string{"bad-expiry string a"}, counts{record.Copied: 1}},
+		{"TTL row among records", []raw{row("", KindTTL, elem(KindTTL), IntData(1), text("0"), text("k"))}, nil, nil, counts{record.Housekeeping: 1}},
+	} {
+		records, kinds, rows := outcome(t, openRows(t, tt.rows...), record.AllTypes)
+		if !slices.Equal(records, tt.records) || !slices.Equal(kinds, tt.kinds) {
+			t.Errorf("%s: records %q, findings %q", tt.name, records, kinds)
+		}
+		for c, n := range rows {
+			if n != tt.counts[record.Class(c)] {
+				t.Errorf("%s: %d rows %s, want %d", tt.name, n, record.Class(c), tt.counts[record.Class(c)])
+			}
+		}
+		// By type: the same, every row once.
+		var parts [record.NumClasses]int64
+		var byType []string
+		for _, typ := range record.AllTypes.Types() {
+			recs, _, rows := outcome(t, openRows(t, tt.rows...), record.Of(typ))
+			byType = append(byType, recs...)
+			for i := range parts {
+				parts[i] += rows[i]
+			}
+		}
+		slices.Sort(byType)
+		slices.Sort(records)
+		if parts != rows || !slices.Equal(byType, records) {
+			t.Errorf("%s by type: rows %v, want %v; records %q", tt.name, parts, rows, byType)
+		}
+	}
+}
+
+// TestSettle gives every class the rows of unread records, index rows too.
+func TestSettle(t *testing.T) {
+	src := openRows(t,
+		metaOf("a", Value{Kind: KindZSet, Size: 1}), row("a", KindSort, elem(KindSort), FloatData(1), text("m")), row("a", KindScore, elem(KindScore, FloatData(1)), text("m")),
+		metaOf("b", Value{Kind: KindHash}), row("b", KindField, elem(KindField, text("v")), text("f")), row("b", KindMember, elem(KindMember), text("f")))
+	env := testEnv(nil)
+	r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := r.Read(make([]record.Element, 1)); n != 0 || err != io.EOF {
+		t.Errorf("read before the first record: %d, %v", n, err)
+	}
+	for _, c := range []record.Class{record.Filtered, record.Lost} {
+		if _, err := r.Next(); err != nil {
+			t.Fatal(err)
+		}
+		r.Settle(c)
+	}
+	if _, err := r.Next(); err != io.EOF {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got := env.Ledger.Snapshot()["0"]
+	if got.Rows[record.Filtered] != 3 || got.Rows[record.Lost] != 2 || got.Rows[record.Orphan] != 1 || got.Check() != nil {
+		t.Errorf("%+v", got)
+	}
+	if _, err := src.Records(context.Background(), "nope", record.AllTypes, format.Span{}, env); err == nil {
+		t.Error("an unknown database is read")
+	}
+}
+
+// TestDatasetSweep flips every byte of every row of a small dataset: findings or records, never a panic, and
+// a ledger that adds up.
+func TestDatasetSweep(t *testing.T) {
+	st, _ := write(t, storeRocksDB, sampleRecords()...)
+	var rows []raw
+	for _, ks := range st.Keyspaces() {
+		if ks.Name() != "0" {
+			continue
+		}
+		it, err := ks.Rows(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			key, val, err := it.Next()
+			if err == io.EOF {
+				break
+			}
+			rows = append(rows, raw{bytes.Clone(key), bytes.Clone(val)})
+		}
+	}
+	sweep := func(change func(*raw)) {
+		damaged := slices.Clone(rows)
+		for i := range damaged {
+			damaged[i] = raw{bytes.Clone(rows[i].key), bytes.Clone(rows[i].val)}
+		}
+		change(&damaged[0])
+		outcome(t, openRows(t, damaged...), record.AllTypes)
+	}
+	for range rows {
+		first := rows[0]
+		for i := range first.key {
+			for _, x := range []byte{1, 0x80, 0xFF} {
+				sweep(func(r *raw) { r.key[i] ^= x })
+			}
+			sweep(func(r *raw) { r.key = r.key[:i] })
+		}
+		for i := range first.val {
+			for _, x := range []byte{1, 0x80, 0xFF} {
+				sweep(func(r *raw) { r.val[i] ^= x })
+			}
+			sweep(func(r *raw) { r.val = r.val[:i] })
+		}
+		rows = append(rows[1:], first)
+	}
+}
+
+// brokenStore gives errors where it is told to.
+type brokenStore struct {
+	store.Store
+	ks store.Keyspace
+}
+
+func (b *brokenStore) Keyspaces() []store.Keyspace { return []store.Keyspace{b.ks} }
+
+type brokenSpace struct {
+	store.Keyspace
+	after int
+}
+
+var errBroken = errors.New("broken")
+
+func (b *brokenSpace) Rows(lo, hi []byte) (store.Iterator, error) {
+	it, err := b.Keyspace.Rows(lo, hi)
+	return &brokenIter{it, b.after}, err
+}
+
+type brokenIter struct {
+	store.Iterator
+	left int
+}
+
+func (b *brokenIter) Next() (key, val []byte, err error) {
+	if b.left--; b.left < 0 {
+		return nil, nil, errBroken
+	}
+	return b.Iterator.Next()
+}
+
+// TestStoreErrors has the store fail at every row: the error comes out, whatever is being read.
+func TestStoreErrors(t *testing.T) {
+	st, _ := write(t, storeRocksDB, sampleRecords()...)
+	var ks store.Keyspace
+	for _, k := range st.Keyspaces() {
+		if k.Name() == "0" {
+			ks = k
+		}
+	}
+	for _, types := range []record.TypeSet{record.AllTypes, record.Of(record.String), record.Of(record.ZSet)} {
+		for n := range st.Len("0") {
+			b := &brokenStore{st, &brokenSpace{ks, n}}
+			open := func(context.Context, string, *store.Options) (store.Store, error) { return b, nil }
+			src, err := New().Open(context.Background(), "/d", &format.OpenOptions{Store: open, Kind: storeRocksDB})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := src.Records(context.Background(), "0", types, format.Span{}, testEnv(nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			buf := make([]record.Element, 2)
+			for err == nil {
+				if _, err = r.Next(); err != nil {
+					break
+				}
+				for err == nil {
+					_, err = r.Read(buf)
+				}
+				if err == io.EOF {
+					err = nil
+				}
+			}
+			if !errors.Is(err, errBroken) {
+				t.Errorf("%s, failing after %d rows: %v", types, n, err)
+			}
+			r.Close()
+		}
+	}
+}
+
+func TestUnusedRows(t *testing.T) {
+	fs := memstore.New()
+	st := fs.Dir("/d/rocksdb")
+	for _, name := range []string{defaultCF, "0"} {
+		if err := st.Keyspace(name, Comparer()); err != nil {
+			t.Fatal(err)
+		}
+		st.Put(name, AppendKey(nil, nil, []byte("k"), KindMeta), str(IntData(1)))
+	}
+	src, err := New().Open(context.Background(), filepath.FromSlash("/d"), &format.OpenOptions{Store: fs.Open, Kind: storeRocksDB})
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, kinds, rows := outcome(t, src, record.AllTypes)
+	if len(records) != 1 || !slices.Equal(kinds, []string{"unused-rows invalid "}) || rows[record.Orphan] != 1 {
+		t.Errorf("%q %q %v", records, kinds, rows)
+	}
+	if !strings.Contains(fmt.Sprint(src.Format().Name()), "ardb") || src.Types("0") != record.AllTypes || src.Extra() != nil {
+		t.Error("format")
+	}
+}

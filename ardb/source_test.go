@@ -1,0 +1,454 @@
+package ardb
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/format"
+	"kvferry/internal/memstore"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+func TestDetect(t *testing.T) {
+	ks := func(name, comparer string) format.KeyspaceEvidence {
+		return format.KeyspaceEvidence{Name: name, Comparer: comparer}
+	}
+	for _, tt := range []struct {
+		name  string
+		store format.StoreEvidence
+		score int
+		why   string
+	}{
+		{"data directory", format.StoreEvidence{Path: "rocksdb", Kind: storeRocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", comparerName)}}, 100, "ordered by ardb.comparator"},
+		{"engine directory", format.StoreEvidence{Path: ".", Kind: storeLevelDB, Keyspaces: []format.KeyspaceEvidence{ks("default", comparerName)}}, 95, "ordered by"},
+		{"lmdb", format.StoreEvidence{Path: "lmdb", Kind: storeLMDB, Keyspaces: []format.KeyspaceEvidence{ks("0", ""), ks(lmdbNamespace, "")}}, 100, "__LMDB_META__"},
+		{"another lmdb", format.StoreEvidence{Path: "lmdb", Kind: storeLMDB, Keyspaces: []format.KeyspaceEvidence{ks("0", "")}}, 0, ""},
+		{"bytewise", format.StoreEvidence{Path: "hash", Kind: storeRocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", store.Bytewise.Name)}}, 0, ""},
+		{"0.8", format.StoreEvidence{Path: "rocksdb", Kind: storeRocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", "ARDBRocksDB")}}, 0, "Ardb 0.8"},
+		{"too deep", format.StoreEvidence{Path: "a/rocksdb", Kind: storeRocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", comparerName)}}, 0, ""},
+	} {
+		v := New().Detect(&format.Evidence{Stores: []format.StoreEvidence{tt.store}})
+		if v.Score != tt.score || !strings.Contains(strings.Join(v.Why, "\n"), tt.why) {
+			t.Errorf("%s: %+v", tt.name, v)
+		}
+	}
+}
+
+// TestEngineDir finds the engine by its files, or by its name.
+func TestEngineDir(t *testing.T) {
+	make := func(files ...string) string {
+		dir := t.TempDir()
+		for _, f := range files {
+			path := filepath.Join(dir, f)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	for _, tt := range []struct {
+		files []string
+		kind  string
+		sub   string
+		want  string
+	}{
+		{[]string{"rocksdb/CURRENT", "rocksdb/IDENTITY"}, "", "rocksdb", storeRocksDB},
+		{[]string{"leveldb/CURRENT"}, "", "leveldb", storeLevelDB},
+		{[]string{"lmdb/data.mdb"}, "", "lmdb", storeLMDB},
+		{[]string{"CURRENT", "OPTIONS-000005"}, "", "", storeRocksDB},
+		{[]string{"CURRENT", "000005.sst"}, "", "", storeRocksDB},
+		{[]string{"CURRENT", "000005.ldb", "000004.sst"}, "", "", storeLevelDB},
+		{[]string{"CURRENT", "000005.sst"}, storeLevelDB, "", storeLevelDB},
+		{[]string{"data.mdb"}, "", "", storeLMDB},
+		{[]string{"rocksdb/CURRENT", "leveldb/CURRENT"}, storeLevelDB, "leveldb", storeLevelDB},
+		{nil, storeRocksDB, "rocksdb", storeRocksDB},
+	} {
+		dir := make(tt.files...)
+		engine, kind, err := engineDir(dir, tt.kind)
+		if err != nil || kind != tt.want || engine != filepath.Join(dir, tt.sub) {
+			t.Errorf("%q: %s, %s, %v", tt.files, engine, kind, err)
+		}
+	}
+	if _, _, err := engineDir(make("rocksdb/CURRENT", "leveldb/CURRENT"), ""); err == nil || !strings.Contains(err.Error(), "rocksdb and leveldb") {
+		t.Errorf("two engines: %v", err)
+	}
+	if _, err := New().Open(context.Background(), make("README"), &format.OpenOptions{}); err == nil || !strings.Contains(err.Error(), "no rocksdb, leveldb or lmdb") {
+		t.Errorf("no engine: %v", err)
+	}
+}
+
+// levelRows puts rows of several namespaces into a LevelDB store in memory.
+func levelRows(t *testing.T, rows ...raw) (format.Source, []record.Finding) {
+	t.Helper()
+	fs := memstore.New()
+	st := fs.Dir("/d/leveldb")
+	if err := st.Keyspace(defaultCF, LevelDBComparer()); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		st.Put(defaultCF, r.key, r.val)
+	}
+	var found []record.Finding
+	src, err := New().Open(context.Background(), "/d", &format.OpenOptions{Store: fs.Open, Kind: storeLevelDB,
+		Options: store.Options{Report: func(f record.Finding) { found = append(found, f) }}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src, found
+}
+
+func named(ns Data, user string) raw {
+	return raw{AppendKey(nil, AppendData(nil, ns), []byte(user), KindMeta), str(text(user))}
+}
+
+// TestNamespaces: MOVE writes integers for namespaces; they are databases of their own. What is no
+// namespace at all is counted.
+func TestNamespaces(t *testing.T) {
+	ttl := func(ms int64, ns Data, user string) raw {
+		return raw{AppendKey(nil, AppendText(nil, []byte(ttlNamespace)), nil, KindTTL, IntData(ms), ns, text(user)), ttlValue}
+	}
+	expiring := raw{AppendKey(nil, AppendText(nil, []byte("1")), []byte("e"), KindMeta), strTTL(text("e"), 2000000000000)}
+	src, found := levelRows(t,
+		named(Data{}, "nil"), named(FloatData(0.5), "float"), named(IntData(1), "moved"), named(IntData(1), "too"), named(text("1"), "a"), expiring,
+		named(text("10"), "b"), named(text(""), "c"), raw{[]byte{9, 9}, nil}, ttl(2000000000000, text("1"), "e"), ttl(5, text("1"), "a"), ttl(6, text("gone"), "a"), ttl(6, text("1"), "gone"),
+		raw{AppendKey(nil, AppendText(nil, []byte(ttlNamespace)), []byte("odd"), KindMeta), str(text("odd"))})
+	if want := []string{"", "1", "10", "int:1"}; !slices.Equal(src.Databases(), want) {
+		t.Fatalf("databases %q", src.Databases())
+	}
+	if len(found) != 1 || found[0].Kind != FindIntNamespace || found[0].DB != "int:1" {
+		t.Errorf("findings %+v", found)
+	}
+	var kinds, keys []string
+	env := testEnv(func(f record.Finding) { kinds = append(kinds, f.Kind) })
+	env.Deep = true
+	for _, db := range src.Databases() {
+		readRecords(t, src, db, record.AllTypes, format.Span{}, env, func(h *record.Header, _ []record.Element) {
+			keys = append(keys, h.DB+"/"+string(h.Key))
+		})
+	}
+	if want := []string{"/c", "1/a", "1/e", "10/b", "int:1/moved", "int:1/too"}; !slices.Equal(keys, want) {
+		t.Errorf("%q", keys)
+	}
+	rest := env.Ledger.Snapshot()[defaultCF]
+	if rest.Rows[record.Housekeeping] != 4 || rest.Rows[record.Malformed] != 4 || env.Ledger.Check() != nil {
+		t.Errorf("%+v", rest)
+	}
+	slices.Sort(kinds)
+	if want := []string{FindMalformedKey, FindMalformedKey, FindMalformedKey, FindMalformedKey, FindStaleTTL}; !slices.Equal(kinds, want) {
+		t.Errorf("findings %q", kinds)
+	}
+	checkViews(t, src)
+}
+
+// checkViews reads the keyspaces that are parts of one.
+func checkViews(t *testing.T, src format.Source) {
+	t.Helper()
+	want := map[string]int{"": 1, "1": 2, "10": 1, "int:1": 2, ttlNamespace: 5}
+	for _, k := range src.Keyspaces() {
+		name := k.DB
+		if k.Name == ttlNamespace {
+			name = k.Name
+		}
+		var keys [][]byte
+		it, err := k.Rows(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			key, _, err := it.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys = append(keys, bytes.Clone(key))
+		}
+		n := 0
+		if err := k.Unordered(func(*store.Entry) error { n++; return nil }); err != nil || n != want[name] || len(keys) != n {
+			t.Errorf("%q: %d rows, %d unordered, %v", name, len(keys), n, err)
+		}
+		ents, err := k.Entries(nil, keys[len(keys)-1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n = 0; err == nil; n++ {
+			_, err = ents.Next()
+		}
+		if n != len(keys) { // all but the last, and the end
+			t.Errorf("%q: %d entries before the last", name, n-1)
+		}
+		samples, err := k.Sample(10)
+		if err != nil || len(samples) != len(keys) || k.Size() <= 0 || k.Size() > 1000 {
+			t.Errorf("%q: %d samples, size %d, %v", name, len(samples), k.Size(), err)
+		}
+	}
+}
+
+func TestSizeAndWhere(t *testing.T) {
+	for kind := range openers {
+		src := openGolden(t, kind)
+		whole, small := src.Size("0", record.AllTypes), src.Size("bar", record.AllTypes)
+		if whole < 500000 || small >= whole/10 || src.Size("0", record.Of(record.Set))*6 < whole-6 || src.Size("nope", record.AllTypes) != 0 {
+			t.Errorf("%s: %d and %d bytes", kind, whole, small)
+		}
+		where := src.Where("0", []byte("h:two"))
+		if len(where) != 1 || src.Where("nope", nil) != nil {
+			t.Fatalf("%s: %+v", kind, where)
+		}
+		for _, k := range src.Keyspaces() {
+			if k.DB != "0" || k.Name != where[0].Keyspace {
+				continue
+			}
+			it, err := k.Rows(where[0].Lo, where[0].Hi)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows := 0
+			for {
+				key, val, err := it.Next()
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				rows++
+				if d := src.Describe("0", k.Name, key, val); d.Err != nil || string(d.UserKey) != "h:two" || d.Type != record.Hash {
+					t.Errorf("%s: %+v", kind, d)
+				}
+			}
+			if rows != 3 {
+				t.Errorf("%s: %d rows of h:two", kind, rows)
+			}
+		}
+		if _, err := src.Split("nope", record.AllTypes, 2); err == nil {
+			t.Errorf("%s: an unknown database is split", kind)
+		}
+	}
+}
+
+// show renders a described row, one field after the other.
+func show(r format.Row) string {
+	s := fmt.Sprintf("%s type=%s user=%q meta=%v count=%d expire=%d:", r.Kind, r.Type, r.UserKey, r.Meta, r.Count, r.ExpireMS)
+	for _, f := range r.Fields {
+		v := f.Value
+		if b, ok := v.([]byte); ok {
+			v = fmt.Sprintf("%q", b)
+		}
+		s += fmt.Sprintf(" %s[%d+%d] %s=%v", f.Where, f.Off, f.Len, f.Name, v)
+	}
+	if r.Err != nil {
+		s += " ERROR " + r.Err.Error()
+	}
+	return s
+}
+
+func TestDescribe(t *testing.T) {
+	rocks, _ := openRows(t).(*source)
+	level, _ := levelRows(t)
+	for _, r := range goldenRows {
+		src := format.Source(rocks)
+		if r.named {
+			src = level
+		}
+		key, val := unhex(t, r.key), unhex(t, r.val)
+		d := src.Describe("0", "0", key, val)
+		if d.Err != nil {
+			t.Errorf("%s: %v", r.name, d.Err)
+		}
+		covered := map[string]int{}
+		for _, f := range d.Fields {
+			if f.Off != covered[f.Where] {
+				t.Errorf("%s: %s at %d of the %s, want %d", r.name, f.Name, f.Off, f.Where, covered[f.Where])
+			}
+			covered[f.Where] += f.Len
+		}
+		if covered["key"] != len(key) || covered["value"] != len(val) {
+			t.Errorf("%s: %d of %d bytes of the key, %d of %d of the value\n%s", r.name, covered["key"], len(key), covered["value"], len(val), show(d))
+		}
+		for i := range key {
+			src.Describe("0", "0", key[:i], val)
+		}
+		for i := range val {
+			src.Describe("0", "0", key, val[:i])
+		}
+	}
+	for _, tt := range []struct{ key, val, want string }{
+		{"01 61 01 00", "05 00 04 04 01 02 0101 0100", `list meta type=list user="a" meta=true count=2 expire=2: key[0+1] key length=1 key[1+1] key="a" key[2+1] type=meta key[3+1] count=0 ` +
+			`value[0+1] type=list value[1+1] format=0 value[2+1] expiry=1970-01-01 00:00:00.002 +0000 UTC value[3+1] size=2 value[4+1] sequential=1 value[5+1] count=2 value[6+2] min=-1 value[8+2] max=0`},
+		{"01 61 01 00", "1e 3700 01 0104", `unmerged operand type=invalid user="a" meta=true count=-1 expire=0: key[0+1] key length=1 key[1+1] key="a" key[2+1] type=meta key[3+1] count=0 ` +
+			`value[0+1] type=merge operand value[1+2] command=55 value[3+1] count=1 value[4+2] argument 1=2`},
+		{"01 61 01 00", "", `meta without a value type=invalid user="a" meta=true count=-1 expire=0: key[0+1] key length=1 key[1+1] key="a" key[2+1] type=meta key[3+1] count=0`},
+		{"05 61", "04", `unknown row type=invalid user="" meta=false count=-1 expire=0: key[0+2] key="\x05a" value[0+1] type=hash field value[1+0] rest="" ERROR offset 1: key: need 5 bytes, have 1: too short`},
+	} {
+		if got := show(rocks.Describe("0", "0", unhex(t, tt.key), unhex(t, tt.val))); got != tt.want {
+			t.Errorf("%s\nwant %s", got, tt.want)
+		}
+	}
+	if d := rocks.Describe("", lmdbNamespace, []byte("ns:0"), []byte("0")); d.Kind != "namespace" || len(d.Fields) != 2 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// orderedStore is a store in memory that says its rows are in no order until it is opened resorted.
+type orderedStore struct {
+	store.Store
+	sorted bool
+}
+
+type orderedSpace struct {
+	store.Keyspace
+	err error
+}
+
+func (s *orderedSpace) CheckOrder() error { return s.err }
+
+func (s *orderedStore) Keyspaces() []store.Keyspace {
+	out := s.Store.Keyspaces()
+	for i := range out {
+		var err error
+		if !s.sorted {
+			err = &store.OrderError{Keyspace: out[i].Name(), File: "data.mdb"}
+		}
+		out[i] = &orderedSpace{out[i], err}
+	}
+	return out
+}
+
+// TestMixedOrder: an LMDB file that the stock server has mixed up is opened sorted, and says so.
+func TestMixedOrder(t *testing.T) {
+	fs := memstore.New()
+	st := fs.Dir("/d/lmdb")
+	for _, name := range []string{"0", lmdbNamespace, ttlNamespace} {
+		if err := st.Keyspace(name, Comparer()); err != nil {
+			t.Fatal(err)
+		}
+		st.Put(name, AppendKey(nil, nil, []byte("k"), KindMeta), str(IntData(1)))
+	}
+	opened := 0
+	var found []record.Finding
+	open := func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
+		opened++
+		if c := o.Order("0"); c == nil || c.Name != comparerName || o.Order(lmdbNamespace) != nil {
+			t.Errorf("order %+v", c)
+		}
+		s, err := fs.Open(ctx, dir, o)
+		return &orderedStore{s, o.Resort}, err
+	}
+	src, err := New().Open(context.Background(), "/d", &format.OpenOptions{Store: open, Kind: storeLMDB,
+		Options: store.Options{Report: func(f record.Finding) { found = append(found, f) }}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opened != 2 || len(found) != 1 || found[0].Kind != FindRowOrder || !slices.Equal(src.Databases(), []string{"0"}) {
+		t.Errorf("opened %d times, %+v, databases %q", opened, found, src.Databases())
+	}
+	if err := src.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSplitCovers cuts a namespace in many spans: every record is in exactly one.
+func TestSplitCovers(t *testing.T) {
+	st, src := write(t, storeLevelDB, sampleRecords()...)
+	_ = st
+	for n := range 9 {
+		spans, err := src.Split("0", record.AllTypes, n)
+		if err != nil || len(spans) == 0 || len(spans) > max(1, n) {
+			t.Fatalf("%d spans for %d, %v", len(spans), n, err)
+		}
+		var keys []string
+		for i, s := range spans {
+			if (i == 0) != (s.Lo == nil) || (i == len(spans)-1) != (s.Hi == nil) || i > 0 && !bytes.Equal(s.Lo, spans[i-1].Hi) {
+				t.Errorf("span %d of %d: %q to %q", i, len(spans), s.Lo, s.Hi)
+			}
+			readRecords(t, src, "0", record.AllTypes, s, testEnv(noFindings(t)), func(h *record.Header, _ []record.Element) {
+				keys = append(keys, string(h.Key))
+			})
+		}
+		if want := []string{"h", "l", "s", "str", "x", "z"}; !slices.Equal(keys, want) {
+			t.Errorf("%d spans: %q", n, keys)
+		}
+	}
+}
+
+// TestBigRecords reads values beyond what a batch copies, and passes over records that are long enough to be
+// jumped over.
+func TestBigRecords(t *testing.T) {
+	rng := rand.New(rand.NewSource(1))
+	big := make([]byte, 300<<10)
+	rng.Read(big)
+	var elems []record.Element
+	for i := range 40 {
+		elems = append(elems, record.Element{Name: []byte(fmt.Sprintf("f%03d", i)), Value: big[:i*7000]})
+	}
+	recs := []rec{
+		{record.Header{Type: record.Hash, Key: []byte("h")}, elems},
+		{record.Header{Type: record.List, Key: []byte("l")}, elems},
+		{record.Header{Type: record.String, Key: []byte("s")}, []record.Element{{Value: big}}},
+		{record.Header{Type: record.Set, Key: []byte("t")}, elems},
+	}
+	for kind := range creators {
+		_, src := write(t, kind, recs...)
+		n := 0
+		readRecords(t, src, "0", record.AllTypes, format.Span{}, testEnv(noFindings(t)), func(h *record.Header, got []record.Element) {
+			want := recs[n].elems
+			n++
+			if len(got) != len(want) {
+				t.Fatalf("%s: %d elements", h.Type, len(got))
+			}
+			for i := range got {
+				if h.Type != record.Set && !bytes.Equal(got[i].Value, want[i].Value) || h.Type == record.Hash && !bytes.Equal(got[i].Name, want[i].Name) {
+					t.Errorf("%s: element %d differs", h.Type, i)
+				}
+			}
+		})
+		for _, typ := range []record.Type{record.String, record.Set} {
+			env := testEnv(noFindings(t))
+			readRecords(t, src, "0", record.Of(typ), format.Span{}, env, func(h *record.Header, _ []record.Element) { n++ })
+			if err := env.Ledger.Check(); err != nil {
+				t.Error(err)
+			}
+		}
+		if n != len(recs)+2 {
+			t.Errorf("%s: %d records", kind, n)
+		}
+	}
+}
+
+// BenchmarkRecords reads a golden, and the random records of a memory store.
+func BenchmarkRecords(b *testing.B) {
+	src := openGolden(b, storeRocksDB)
+	buf := make([]record.Element, 256)
+	for range b.N {
+		r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, testEnv(nil))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for {
+			if _, err := r.Next(); err != nil {
+				break
+			}
+			for {
+				if _, err := r.Read(buf); err != nil {
+					break
+				}
+			}
+		}
+		r.Close()
+	}
+	b.ReportAllocs()
+}
