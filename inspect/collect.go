@@ -80,12 +80,12 @@ func (c *collector) merge(d *collector) {
 	}
 }
 
-// damaged reports whether a finding of a kind names a file.
-func (c *collector) damaged(kind, file string) bool {
+// damaged reports whether a finding of a kind names such a file.
+func (c *collector) damaged(kind string, such func(file string) bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for d := range c.files {
-		if d.kind == kind && d.file == file {
+		if d.kind == kind && such(d.file) {
 			return true
 		}
 	}

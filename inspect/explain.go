@@ -213,7 +213,7 @@ func (x *explainer) entries(ctx context.Context, db string, ks format.Keyspace, 
 		}
 		row := ExplainedRow{DB: db, Keyspace: ks.Name, Type: r.Type, Entry: *e, Bytes: int64(len(e.Key) + len(e.Value))}
 		if x.o.Stores != nil {
-			row.Place.File = placed(x.dirOf(ks.Keyspace), e.Place.File)
+			row.Place.File = x.o.Stores.place(x.dirOf(ks.Keyspace), e.Place.File)
 		}
 		hidden := v.next(e)
 		if e.Kind != store.RangeDelete {

@@ -26,11 +26,12 @@ type physical struct {
 // fileCheck is what was seen of a file.
 type fileCheck struct {
 	store.File
-	seen             int64 // entries, range tombstones too
-	deletes, ranges  int64 // tombstones of keys, and of ranges
-	lastKey          []byte
-	lastSeq          uint64
-	disordered, outs bool
+	seen            int64 // entries, range tombstones too
+	deletes, ranges int64 // tombstones of keys, and of ranges
+	lastKey         []byte
+	lastSeq         uint64
+	disordered      bool
+	outside         *record.Finding // the first key outside the bounds
 }
 
 // store checks one store.
@@ -107,10 +108,9 @@ func (p *physical) entry(f *fileCheck, e *store.Entry, compare func(a, b []byte)
 		}
 	}
 	f.lastKey, f.lastSeq = append(f.lastKey[:0], e.Key...), e.Seq
-	if !f.outs && (f.Smallest != nil && compare(e.Key, f.Smallest) < 0 || f.Largest != nil && compare(e.Key, f.Largest) > 0) {
-		f.outs = true
-		report(record.Finding{Kind: record.FindFileBounds, Severity: record.Error, Place: p.place(f, e.Place), Detail: fmt.Sprintf(
-			"key %s is outside %s to %s, the bounds in the MANIFEST", record.Quote(e.Key), record.Quote(f.Smallest), record.Quote(f.Largest))})
+	if f.outside == nil && (f.Smallest != nil && compare(e.Key, f.Smallest) < 0 || f.Largest != nil && compare(e.Key, f.Largest) > 0) {
+		f.outside = &record.Finding{Kind: record.FindFileBounds, Severity: record.Error, Place: p.place(f, e.Place), Detail: fmt.Sprintf(
+			"key %s is outside %s to %s, the bounds in the MANIFEST", record.Quote(e.Key), record.Quote(f.Smallest), record.Quote(f.Largest))}
 	}
 }
 
@@ -119,9 +119,12 @@ func (p *physical) place(f *fileCheck, at record.Place) record.Place {
 	return at
 }
 
-// counts compares what a table says about itself with what it holds. Damage explains a difference.
+// counts compares what is said about a table with what it holds. Damage and disorder explain a difference.
 func (p *physical) counts(f *fileCheck, report func(record.Finding)) {
 	place := record.Place{File: placed(p.dir, f.Path), Level: f.Level}
+	if f.outside != nil && !f.disordered {
+		report(*f.outside)
+	}
 	if p.damaged(place.File) {
 		return
 	}

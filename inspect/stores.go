@@ -34,7 +34,7 @@ func (s *Stores) Opener(open store.Opener) store.Opener {
 		rel := s.relative(dir)
 		if report := o.Report; report != nil {
 			opts.Report = func(f record.Finding) {
-				f.Place.File = placed(rel, f.Place.File)
+				f.Place.File = s.place(rel, f.Place.File)
 				report(f)
 			}
 		}
@@ -67,6 +67,15 @@ func (s *Stores) relative(path string) string {
 		return filepath.ToSlash(path)
 	}
 	return filepath.ToSlash(rel)
+}
+
+// place names a file relative to the dataset: some stores name them as they were opened, others relative
+// to their own directory.
+func (s *Stores) place(dir, file string) string {
+	if file != "" && strings.HasPrefix(filepath.Clean(file), filepath.Clean(s.Root)+string(filepath.Separator)) {
+		return s.relative(file)
+	}
+	return placed(dir, file)
 }
 
 // placed puts a store's directory before the name of one of its files.

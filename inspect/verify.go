@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 
 	"kvferry/format"
 	"kvferry/record"
@@ -82,6 +83,7 @@ type verifier struct {
 	stores Stores
 	found  *collector
 	ledger *record.Ledger
+	damage []record.Finding // that was in the way of reading records
 	res    Verification
 }
 
@@ -119,7 +121,9 @@ func (v *verifier) all(ctx context.Context, src format.Source) error {
 	if err := v.files(ctx, src); err != nil {
 		return err
 	}
-	return v.accounts()
+	v.leftover()
+	v.accounts()
+	return nil
 }
 
 // scan is the pass over a source: expired records are looked at too.
@@ -145,7 +149,7 @@ func (v *verifier) records(ctx context.Context, scan *Scan, parts []Part, resort
 		return func() {
 			var order *store.OrderError
 			if errors.As(err, &order) {
-				v.found.report(orderFinding(order, v.stores.relative(order.File), -1))
+				v.damage = append(v.damage, orderFinding(order, v.stores.relative(order.File), -1))
 				if !resort {
 					again = append(again, p)
 					return
@@ -180,25 +184,36 @@ func (v *verifier) resorted(ctx context.Context, parts []Part) (err error) {
 	return err
 }
 
-// unread reports that a part could not be read to its end.
+// unread notes that a part could not be read to its end.
 func (v *verifier) unread(p Part, err error) {
 	v.res.Unread = append(v.res.Unread, p.String())
+	f := record.Finding{Kind: record.FindUnreadRows, Severity: record.Error, DB: p.DB, Place: record.Place{Level: -1},
+		Detail: fmt.Sprintf("%s: %v", p, err)}
 	var c *record.CorruptError
 	if errors.As(err, &c) && c.File != "" {
-		file := v.stores.relative(c.File)
-		v.found.report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, DB: p.DB,
-			Keyspace: c.Keyspace, Place: record.Place{File: file, Off: c.Off, Level: -1},
-			Detail: fmt.Sprintf("%s: %v", c.Field, c.Err)})
-		return
+		f.Kind, f.Keyspace, f.Detail = record.FindDamagedBlock, c.Keyspace, fmt.Sprintf("%s: %v", c.Field, c.Err)
+		f.Place.File, f.Place.Off = v.stores.relative(c.File), c.Off
 	}
-	v.found.report(record.Finding{Kind: record.FindUnreadRows, Severity: record.Error, DB: p.DB,
-		Place: record.Place{Level: -1}, Detail: fmt.Sprintf("%s: %v", p, err)})
+	v.damage = append(v.damage, f)
+}
+
+// leftover reports what was in the way of reading records, unless the look at the files found it too.
+func (v *verifier) leftover() {
+	for _, f := range v.damage {
+		same := func(file string) bool { return file == f.Place.File }
+		if f.Kind == record.FindKeyOrder { // a MANIFEST can show it too
+			same = func(file string) bool { return path.Dir(file) == path.Dir(f.Place.File) }
+		}
+		if f.Kind == record.FindUnreadRows || !v.found.damaged(f.Kind, same) {
+			v.found.report(f)
+		}
+	}
 }
 
 // files looks at all files of the stores that hold what was read.
 func (v *verifier) files(ctx context.Context, src format.Source) error {
 	p := &physical{src: src, report: v.found.report, damaged: func(file string) bool {
-		return v.found.damaged(record.FindDamagedBlock, file)
+		return v.found.damaged(record.FindDamagedBlock, func(f string) bool { return f == file })
 	}}
 	for _, st := range v.stores.All() {
 		for _, f := range st.Files() {
@@ -240,7 +255,7 @@ func (v *verifier) concerns(src format.Source, st StoreDir) bool {
 }
 
 // accounts checks that the rows read are the rows classified.
-func (v *verifier) accounts() error {
+func (v *verifier) accounts() {
 	for _, t := range v.ledger.Snapshot() {
 		v.res.Rows += t.Total()
 	}
@@ -248,7 +263,6 @@ func (v *verifier) accounts() error {
 		v.found.report(record.Finding{Kind: record.FindLedger, Severity: record.Error,
 			Place: record.Place{Level: -1}, Detail: err.Error()})
 	}
-	return nil
 }
 
 func (v *verifier) result() *Verification {

@@ -1,0 +1,507 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/ardb"
+	"kvferry/blackwidow"
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/nemo"
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocksfile"
+)
+
+// small is a record for tests: names and values are text, scores count from 0.
+type small struct {
+	typ    record.Type
+	key    string
+	expire int64
+	elems  []record.Element
+}
+
+func smallRecord(t record.Type, key string, elems ...string) small {
+	s := small{typ: t, key: key}
+	for i, e := range elems {
+		var el record.Element
+		switch t {
+		case record.Hash:
+			name, value, _ := strings.Cut(e, "=")
+			el.Name, el.Value = []byte(name), []byte(value)
+		case record.Set:
+			el.Name = []byte(e)
+		case record.ZSet:
+			el.Name, el.Score = []byte(e), float64(i)
+		default:
+			el.Value = []byte(e)
+		}
+		s.elems = append(s.elems, el)
+	}
+	return s
+}
+
+// smallSet is a record of each type, all called k.
+func smallSet() []small {
+	return []small{
+		smallRecord(record.String, "k", "v"),
+		smallRecord(record.Hash, "k", "a=1", "b=2", "c=3"),
+		smallRecord(record.List, "k", "x", "y", "z"),
+		smallRecord(record.Set, "k", "a", "b", "c"),
+		smallRecord(record.ZSet, "k", "a", "b", "c"),
+	}
+}
+
+// smallReader yields small records.
+type smallReader struct {
+	left []small
+	cur  []record.Element
+}
+
+func (r *smallReader) Next() (*record.Header, error) {
+	if len(r.left) == 0 {
+		return nil, io.EOF
+	}
+	s := r.left[0]
+	r.left, r.cur = r.left[1:], s.elems
+	return &record.Header{DB: "0", Type: s.typ, Key: []byte(s.key), ExpireMS: s.expire, Len: int64(len(s.elems)), ByName: true}, nil
+}
+
+func (r *smallReader) Read(dst []record.Element) (int, error) {
+	if len(r.cur) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(dst, r.cur)
+	r.cur = r.cur[n:]
+	return n, nil
+}
+
+func (r *smallReader) Settle(record.Class) {}
+func (r *smallReader) Close() error        { return nil }
+
+// build writes records as a dataset.
+func build(t testing.TB, f format.Format, records ...small) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "db")
+	open := &format.OpenOptions{Store: rocksfile.Open}
+	target, err := f.Create(context.Background(), dir, &format.CreateOptions{Create: rocksfile.Create, DBs: []string{"0"},
+		Layout: format.LayoutFlat, Now: testNow, Reopen: open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortStableFunc(records, func(a, b small) int {
+		if c := strings.Compare(a.key, b.key); c != 0 {
+			return c
+		}
+		return int(a.typ) - int(b.typ)
+	})
+	err = fixtures.BuildFrom(context.Background(), target, 8<<20, func(group record.TypeSet) record.Reader {
+		var in []small
+		for _, s := range records {
+			if group.Has(s.typ) {
+				in = append(in, s)
+			}
+		}
+		return &smallReader{left: in}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// rows are the rows of a store by keyspace.
+type rows struct {
+	t         testing.TB
+	keyspaces []string
+	order     map[string]store.Comparer
+	kv        map[string]map[string]string
+}
+
+// alter reads a store, changes its rows and writes it anew.
+func alter(t testing.TB, dir string, change func(r *rows)) {
+	t.Helper()
+	opts := &store.Options{Comparers: append(blackwidow.Comparers(), ardb.Comparer()), Merger: ardb.Merger()}
+	st, err := rocksfile.Open(context.Background(), dir, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rows{t: t, order: make(map[string]store.Comparer), kv: make(map[string]map[string]string)}
+	for _, ks := range st.Keyspaces() {
+		r.keyspaces = append(r.keyspaces, ks.Name())
+		r.order[ks.Name()], r.kv[ks.Name()] = *ks.Comparer(), make(map[string]string)
+		it, err := ks.Rows(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			k, v, err := it.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.kv[ks.Name()][string(k)] = string(v)
+		}
+		it.Close()
+	}
+	st.Close()
+	change(r)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	r.write(dir)
+}
+
+func (r *rows) write(dir string) {
+	r.t.Helper()
+	b, err := rocksfile.Create(dir, store.BuildOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, name := range r.keyspaces {
+		if err := b.Keyspace(name, r.order[name]); err != nil {
+			r.t.Fatal(err)
+		}
+		keys := make([]string, 0, len(r.kv[name]))
+		for k := range r.kv[name] {
+			keys = append(keys, k)
+		}
+		if len(keys) == 0 {
+			continue
+		}
+		compare := r.order[name].Compare
+		slices.SortFunc(keys, func(a, b string) int { return compare([]byte(a), []byte(b)) })
+		run, err := b.Run(name, 0, 0)
+		for _, k := range keys {
+			if err == nil {
+				err = run.Append([]byte(k), []byte(r.kv[name][k]))
+			}
+		}
+		if err == nil {
+			err = run.Close()
+		}
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	if err := b.Finish(); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rows) put(keyspace string, key, value []byte) { r.kv[keyspace][string(key)] = string(value) }
+
+func (r *rows) del(keyspace string, key []byte) {
+	if _, ok := r.kv[keyspace][string(key)]; !ok {
+		r.t.Errorf("%s has no row %q", keyspace, key)
+	}
+	delete(r.kv[keyspace], string(key))
+}
+
+func (r *rows) get(keyspace string, key []byte) []byte {
+	v, ok := r.kv[keyspace][string(key)]
+	if !ok {
+		r.t.Errorf("%s has no row %q", keyspace, key)
+	}
+	return []byte(v)
+}
+
+// foundIn verifies a dataset and returns "severity kind" of each finding, with ×n when there are more.
+func foundIn(t *testing.T, dir string, args ...string) []string {
+	t.Helper()
+	unchanged(t, strings.TrimPrefix(dir, "nemo:"))
+	r := kvferry(t, append([]string{"verify", "--report", "json", "--fail-on", "note", dir}, args...)...)
+	var report struct {
+		Passed bool
+		Counts []struct {
+			Kind, Severity string
+			Count          int
+		}
+		Findings []struct{ Kind, Detail string }
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil {
+		t.Fatalf("exit %d: %s%s", r.code, r.stderr, r.stdout)
+	}
+	var out []string
+	for _, c := range report.Counts {
+		s := c.Severity + " " + c.Kind
+		if c.Count > 1 {
+			s += fmt.Sprintf(" ×%d", c.Count)
+		}
+		out = append(out, s)
+	}
+	if want := map[bool]int{true: ExitOK, false: ExitFindings}[len(out) == 0]; r.code != want || report.Passed != (want == ExitOK) {
+		t.Errorf("exit %d with findings %q", r.code, out)
+	}
+	for _, f := range report.Findings {
+		if f.Detail == "" {
+			t.Errorf("%s has no sentence", f.Kind)
+		}
+		if _, known := record.FindingKindOf(f.Kind); !known {
+			t.Errorf("%s is not listed", f.Kind)
+		}
+	}
+	return out
+}
+
+// Shorthands for nemo's rows of the records called k, all of version 1.
+var (
+	nk  = []byte("k")
+	nv1 = nemo.Suffix{Version: 1}
+)
+
+func nemoNode(seq int64) []byte { return nemo.AppendListKey(nil, nemo.ListKey{Key: nk, Seq: seq}) }
+
+func nemoIndex(member string, score float64) []byte {
+	return nemo.AppendIndexKey(nil, nemo.IndexKey{Key: nk, Score: nemo.RoundScore(score), Member: []byte(member)})
+}
+
+func nemoScore(member string) []byte {
+	return nemo.AppendScoreKey(nil, nemo.ScoreKey{Key: nk, Member: []byte(member)})
+}
+
+// node changes a node of nemo's list.
+func (r *rows) node(seq int64, change func(*nemo.Node)) {
+	n, err := nemo.DecodeNode(r.get("default", nemoNode(seq)))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	change(&n)
+	r.put("default", nemoNode(seq), nemo.AppendNode(nil, n))
+}
+
+// listMeta changes the meta row of nemo's list.
+func (r *rows) listMeta(change func(*nemo.ListMeta)) {
+	m, err := nemo.DecodeListMeta(r.get("default", []byte("Lk")))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	change(&m)
+	r.put("default", []byte("Lk"), nemo.AppendListMeta(nil, m))
+}
+
+// plant is one damage and the findings that it must lead to.
+type plant struct {
+	name  string
+	store string
+	do    func(r *rows)
+	want  string // "severity kind", joined by ", "
+}
+
+func (p *plant) check(t *testing.T, dir string) {
+	alter(t, filepath.Join(dir, p.store), p.do)
+	if got := strings.Join(foundIn(t, dir), ", "); got != p.want {
+		t.Errorf("found %q, want %q", got, p.want)
+	}
+}
+
+func TestVerifyPlantedNemo(t *testing.T) {
+	field := func(name string) []byte { return nemo.AppendHashKey(nil, nemo.HashKey{Key: nk, Field: []byte(name)}) }
+	plain := func(v string) []byte { return nemo.AppendPlain(nil, nemo.Plain{Bytes: []byte(v), Suffix: nv1}) }
+	for _, p := range []plant{
+		{"nothing", "hash", func(*rows) {}, ""},
+		{"count", "hash", func(r *rows) { r.put("default", []byte("Hk"), nemo.AppendMeta(nil, nemo.Meta{Count: 4, Suffix: nv1})) },
+			"error count-mismatch"},
+		{"orphans", "hash", func(r *rows) { r.del("default", []byte("Hk")) }, "warning orphan-rows"},
+		{"short", "kv", func(r *rows) { r.put("default", nk, []byte("1234567")) }, "error short-value"},
+		{"long", "set", func(r *rows) {
+			r.put("default", append([]byte("S"), "other"...), append(nemo.AppendMeta(nil, nemo.Meta{Suffix: nv1}), 0))
+		}, "error bad-value"},
+		{"klen", "hash", func(r *rows) { r.put("default", []byte("h\x09k=d"), plain("v")) }, "error bad-key-length"},
+		{"no equals sign", "hash", func(r *rows) { r.put("default", []byte("h\x01k+d"), plain("v")) }, "error bad-row-key"},
+		{"leading byte", "hash", func(r *rows) { r.put("default", []byte("xyz"), plain("v")) }, "error unknown-row"},
+		{"negative expiry", "kv", func(r *rows) {
+			r.put("default", nk, nemo.AppendPlain(nil, nemo.Plain{Bytes: nk, Suffix: nemo.Suffix{Expiry: -5}}))
+		}, "note negative-expiry"},
+		{"empty, with rows", "set", func(r *rows) { r.put("default", []byte("Sk"), nemo.AppendMeta(nil, nemo.Meta{Suffix: nv1})) },
+			"warning deleted-rows"},
+		{"stale rows are none", "hash", func(r *rows) {
+			r.put("default", field("old"), nemo.AppendPlain(nil, nemo.Plain{Bytes: nk, Suffix: nemo.Suffix{}}))
+		}, ""},
+		{"no rank", "zset", func(r *rows) { r.del("default", nemoIndex("b", 1)) }, "error zset-missing-score-row"},
+		{"another rank", "zset", func(r *rows) {
+			r.del("default", nemoIndex("b", 1))
+			r.put("default", nemoIndex("b", 1.5), plain(""))
+		}, "error zset-score-mismatch"},
+		{"rank only", "zset", func(r *rows) { r.put("default", nemoIndex("ghost", 1), plain("")) }, "error zset-missing-member-row"},
+		{"no number", "zset", func(r *rows) {
+			r.put("default", nemoScore("b"), nemo.AppendScore(nil, nemo.Score{Score: 2e13, Suffix: nv1}))
+			r.del("default", nemoIndex("b", 1))
+			r.put("default", nemoIndex("b", 2e13), plain(""))
+		}, "error zset-bad-score"},
+		{"next_seq", "list", func(r *rows) { r.listMeta(func(m *nemo.ListMeta) { m.NextSeq = 3 }) }, "error list-next-seq"},
+		{"tail", "list", func(r *rows) { r.listMeta(func(m *nemo.ListMeta) { m.Right = 2 }) }, "error list-tail-mismatch"},
+		{"prev", "list", func(r *rows) { r.node(2, func(n *nemo.Node) { n.Prev = 3 }) }, "error list-prev-mismatch"},
+		{"unreachable", "list", func(r *rows) {
+			r.put("default", nemoNode(7), nemo.AppendNode(nil, nemo.Node{Element: nk, Suffix: nv1}))
+			r.listMeta(func(m *nemo.ListMeta) { m.NextSeq, m.Count = 8, 4 })
+		}, "error list-unreachable-node"},
+		{"cycle", "list", func(r *rows) { r.node(3, func(n *nemo.Node) { n.Next = 1 }) }, "error list-cycle"},
+		{"broken link", "list", func(r *rows) { r.node(3, func(n *nemo.Node) { n.Next = 9 }) }, "error list-broken-link"},
+	} {
+		t.Run(p.name, func(t *testing.T) { p.check(t, build(t, nemo.New(), smallSet()...)) })
+	}
+}
+
+func TestVerifyPlantedBlackwidow(t *testing.T) {
+	const v = 1
+	data := func(name string, version int32) []byte {
+		return blackwidow.AppendDataKey(nil, blackwidow.DataKey{Key: nk, Version: blackwidow.Version(version), Name: []byte(name)})
+	}
+	index := func(i uint64) []byte {
+		return blackwidow.AppendListKey(nil, blackwidow.ListKey{Key: nk, Version: v, Index: i})
+	}
+	byScore := func(member string, score float64) []byte {
+		return blackwidow.AppendScoreKey(nil, blackwidow.ScoreKey{Key: nk, Version: v, Score: score, Member: []byte(member)})
+	}
+	const first = 1 << 63 // right starts there
+	for _, p := range []plant{
+		{"nothing", "hashes", func(*rows) {}, ""},
+		{"count", "sets", func(r *rows) { r.put("default", nk, blackwidow.AppendMeta(nil, blackwidow.Meta{Count: 7, Version: v})) },
+			"error count-mismatch"},
+		{"orphans", "hashes", func(r *rows) { r.del("default", nk) }, "note orphan-rows"},
+		{"short", "strings", func(r *rows) { r.put("default", nk, []byte("123")) }, "error short-value"},
+		{"long", "sets", func(r *rows) { r.put("default", []byte("other"), make([]byte, 13)) }, "error bad-value"},
+		{"klen", "hashes", func(r *rows) { r.put("data_cf", []byte("\x09\x00\x00\x00k\x01\x00\x00\x00d"), nk) }, "error bad-key-length"},
+		{"newer", "hashes", func(r *rows) { r.put("data_cf", data("d", 2), nk) }, "warning newer-version"},
+		{"stale rows are none", "hashes", func(r *rows) { r.put("data_cf", data("d", 0), nk) }, ""},
+		{"empty, with rows", "sets", func(r *rows) { r.put("default", nk, blackwidow.AppendMeta(nil, blackwidow.Meta{Version: v})) },
+			"warning deleted-rows"},
+		{"no rank", "zsets", func(r *rows) { r.del("score_cf", byScore("b", 1)) }, "error zset-missing-score-row"},
+		{"rank only", "zsets", func(r *rows) { r.put("score_cf", byScore("ghost", 1), nil) }, "error zset-missing-member-row"},
+		{"another rank", "zsets", func(r *rows) {
+			r.del("score_cf", byScore("b", 1))
+			r.put("score_cf", byScore("b", 1.5), nil)
+		}, "error zset-score-mismatch"},
+		{"no number", "zsets", func(r *rows) {
+			nan := math.NaN()
+			r.put("data_cf", data("b", v), blackwidow.AppendScore(nil, nan))
+			r.del("score_cf", byScore("b", 1))
+			r.put("score_cf", byScore("b", nan), nil)
+		}, "error zset-bad-score"},
+		{"outside", "lists", func(r *rows) { r.put("data_cf", index(first+100), nk) }, "error list-outside-bounds"},
+	} {
+		t.Run(p.name, func(t *testing.T) { p.check(t, build(t, blackwidow.New(), smallSet()...)) })
+	}
+}
+
+// Damage of files is found once, and the rest of the dataset is verified.
+func TestVerifyPlantedFiles(t *testing.T) {
+	glob := func(t *testing.T, dir, pattern string) string {
+		t.Helper()
+		all, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil || len(all) == 0 {
+			t.Fatalf("%s: nothing (%v)", pattern, err)
+		}
+		return all[0]
+	}
+	edit := func(path string, change func([]byte) []byte) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			t.Helper()
+			name := glob(t, dir, path)
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(name, change(data), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	remove := func(path string) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			t.Helper()
+			if err := os.Remove(glob(t, dir, path)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	flip := func(at int) func([]byte) []byte {
+		return func(b []byte) []byte {
+			b[(at+len(b))%len(b)] ^= 0xFF
+			return b
+		}
+	}
+	for _, c := range []struct {
+		name, want string
+		do         func(*testing.T, string)
+	}{
+		{"block", "error damaged-block", edit("hash/*.sst", flip(10))},
+		{"footer", "error damaged-block", edit("hash/*.sst", flip(-1))},
+		{"cut table", "error file-size-mismatch", edit("hash/*.sst", func(b []byte) []byte { return b[:len(b)-1] })},
+		{"no table", "error missing-file", remove("hash/*.sst")},
+		{"no CURRENT", "error missing-file", remove("hash/CURRENT")},
+		{"no MANIFEST", "error missing-file", remove("hash/MANIFEST-*")},
+		{"MANIFEST", "error damaged-file", edit("hash/MANIFEST-*", flip(12))},
+		{"torn MANIFEST", "warning torn-manifest", edit("hash/MANIFEST-*", func(b []byte) []byte { return append(b, b[:5]...) })},
+		{"orphan", "note unreferenced-table", func(t *testing.T, dir string) {
+			data, err := os.ReadFile(glob(t, dir, "set/*.sst"))
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, "hash", "999999.sst"), data, 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"no store", "warning missing-store", func(t *testing.T, dir string) {
+			if err := os.RemoveAll(filepath.Join(dir, "zset")); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"comparator", "error unreadable-store", func(t *testing.T, dir string) {
+			alter(t, filepath.Join(dir, "hash"), func(r *rows) {
+				r.order["default"] = store.Comparer{Name: "nobody.knows", Compare: bytes.Compare}
+			})
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := build(t, nemo.New(), smallSet()...)
+			c.do(t, dir)
+			if got := strings.Join(foundIn(t, "nemo:"+dir), ", "); got != c.want {
+				t.Errorf("found %q, want %q", got, c.want)
+			}
+			if strings.Contains(c.want, "note") || strings.Contains(c.want, "warning") {
+				return
+			}
+			// The damage is in one store: the records of the others are there.
+			out := kvferry(t, "verify", "nemo:"+dir).stdout
+			if !strings.Contains(out, ": 4 records") && !strings.Contains(out, ": 5 records") {
+				t.Errorf("the rest was not verified:\n%s", out)
+			}
+		})
+	}
+}
+
+// A file in another order than its comparator says is found and not trusted: the records come out whole.
+func TestVerifyPlantedOrder(t *testing.T) {
+	dir := build(t, blackwidow.New(), smallRecord(record.List, "aa", "x", "y"), smallRecord(record.List, "b", "z"))
+	alter(t, filepath.Join(dir, "lists"), func(r *rows) {
+		r.order["data_cf"] = store.Comparer{Name: blackwidow.ListsDataKeyComparator.Name, Compare: bytes.Compare}
+	})
+	if got := strings.Join(foundIn(t, dir), ", "); got != "error key-order" {
+		t.Errorf("found %q", got)
+	}
+	if out := kvferry(t, "verify", dir).stdout; !strings.Contains(out, ": 2 records, 3 elements") {
+		t.Errorf("the records did not come out whole:\n%s", out)
+	}
+	want := `{"db":"0","type":"list","key":"aa","expire_at_ms":0,"value":["x","y"]}` + "\n" +
+		`{"db":"0","type":"list","key":"b","expire_at_ms":0,"value":["z"]}` + "\n"
+	if got := ok(t, "dump", dir); got != want {
+		t.Errorf("dumped\n%s", got)
+	}
+	for _, args := range [][]string{{"fingerprint", dir}, {"inspect", dir}, {"diff", dir, dir}} {
+		ok(t, args...)
+	}
+}
