@@ -19,7 +19,7 @@ type fields struct {
 // left returns the bytes not read yet.
 func (f *fields) left() int { return len(f.buf) - f.off }
 
-// ok reports whether nothing went wrong and bytes are left.
+// more reports whether nothing went wrong and bytes are left.
 func (f *fields) more() bool { return f.err == nil && f.off < len(f.buf) }
 
 // fail records the first error, at the current offset.

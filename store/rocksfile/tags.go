@@ -62,10 +62,6 @@ const (
 	kindCFBlobIndex    = 0x10
 	kindBlobIndex      = 0x11
 
-	// kindSeek is the highest kind: an internal key with it and a sequence number comes before all
-	// entries of its user key at or below that sequence number.
-	kindSeek = 0x7f
-
 	maxSequence = 1<<56 - 1
 	trailerLen  = 8
 )

@@ -28,7 +28,7 @@ const (
 	codeOffset    = 1<<24 - 2 // longer shared prefixes count as this long
 	codeEnd       = 1<<64 - 1 // of a cursor at its end: above all others
 
-	samebit = 1
+	sameBit = 1
 )
 
 // code computes the code of the current key, which shares off bytes with the base.
@@ -79,7 +79,7 @@ func (t *loserTree) build(node int) contender {
 // came before.
 func (t *loserTree) winner() (c *cursor, same bool) {
 	w := t.nodes[0].who
-	return t.cursors[w>>1], w&samebit != 0
+	return t.cursors[w>>1], w&sameBit != 0
 }
 
 // advance moves the winner to its next entry and finds the new winner. False is the end of all, or an
@@ -96,7 +96,7 @@ func (t *loserTree) advance() (bool, error) {
 		w.code = codeEnd
 	} else {
 		if c.same {
-			w.who |= samebit
+			w.who |= sameBit
 		}
 		if t.bytewise {
 			w.code = c.code(c.lcp)
@@ -137,7 +137,7 @@ func (t *loserTree) play(w, l *contender) {
 			l.code = t.cursors[l.who>>1].code(min(off, t.cursors[w.who>>1].ulen))
 		}
 	}
-	l.who &^= samebit
+	l.who &^= sameBit
 }
 
 // playTie plays a game of equal codes: the keys decide.
@@ -157,11 +157,11 @@ func (t *loserTree) playOrdered(w, l *contender) {
 		if l.code < w.code {
 			*w, *l = *l, *w
 		}
-	case w.who&l.who&samebit != 0:
+	case w.who&l.who&sameBit != 0:
 		t.settle(w, l, 0)
-	case w.who&samebit != 0:
+	case w.who&sameBit != 0:
 		t.settle(w, l, -1)
-	case l.who&samebit != 0:
+	case l.who&sameBit != 0:
 		t.settle(w, l, 1)
 	default:
 		t.settle(w, l, t.compare(t.cursors[w.who>>1].user(), t.cursors[l.who>>1].user()))
@@ -175,11 +175,11 @@ func (t *loserTree) settle(w, l *contender, o int) {
 		if a.tr < b.tr || a.tr == b.tr && l.who < w.who {
 			*w, *l = *l, *w
 		}
-		l.who |= samebit
+		l.who |= sameBit
 		return
 	}
 	if o > 0 {
 		*w, *l = *l, *w
 	}
-	l.who &^= samebit
+	l.who &^= sameBit
 }
