@@ -153,6 +153,11 @@ func (p *pass) begin() (bool, error) {
 		return false, p.skip(user, v.Kind)
 	}
 	p.open(user, &v)
+	if p.env.Deep && p.head.ExpireMS > 0 {
+		if err := p.indexed(user); err != nil {
+			return false, err
+		}
+	}
 	if v.Kind == KindString {
 		return p.beginString()
 	}
@@ -183,6 +188,15 @@ func (p *pass) open(user []byte, v *Value) {
 	p.head.Expired = p.head.ExpireMS > 0 && p.head.ExpireMS < p.now
 	p.class, p.rows, p.index, p.count, p.groups, p.ended = record.Copied, 1, 0, 0, 0, false
 	p.inside = true
+}
+
+// indexed looks for the row of the TTL index by which the server would collect the key.
+func (p *pass) indexed(user []byte) error {
+	there, err := p.src.inTTLIndex(p.sp, user, p.head.ExpireMS)
+	if err == nil && !there {
+		p.report(FindMissingTTL, record.Note, p.head.Type, user, "not in the TTL index: hidden once expired, but never collected")
+	}
+	return err
 }
 
 // beginString checks the value, which stays in the row ahead.

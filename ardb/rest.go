@@ -122,6 +122,20 @@ func (s *source) expires(db string, user []byte, ms int64) (bool, error) {
 	return err == nil && isMeta(v.Kind) && v.ExpireMS == ms, nil
 }
 
+// inTTLIndex reports whether the TTL index has a key's row. RocksDB has no index.
+func (s *source) inTTLIndex(sp *space, user []byte, ms int64) (bool, error) {
+	for _, r := range s.rest {
+		switch {
+		case r.named:
+			ns, _ := splitData(sp.ns)
+			return r.has(AppendKey(nil, AppendText(nil, []byte(ttlNamespace)), nil, KindTTL, IntData(ms), ns, TextData(user)))
+		case r.name == ttlNamespace:
+			return r.has(AppendKey(nil, nil, nil, KindTTL, IntData(ms), TextData([]byte(sp.db)), TextData(user)))
+		}
+	}
+	return s.kind == storeRocksDB, nil
+}
+
 // summary reports what was counted.
 func (r *rest) summary() {
 	if r.odd > 0 {

@@ -1,0 +1,99 @@
+package ardb
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"testing"
+
+	"kvferry/format"
+	"kvferry/record"
+)
+
+// benchElements is how many elements the benchmarks write and read at a time.
+const benchElements = 200_000
+
+// benchRecords are collections of 100 elements, as the generator of benchmark datasets makes them.
+func benchRecords(t record.Type) []rec {
+	var out []rec
+	for i := range benchElements / 100 {
+		r := rec{h: record.Header{Type: t, Key: []byte(fmt.Sprintf("%s:%08d", t, i))}}
+		for j := range 100 {
+			name := []byte(fmt.Sprintf("member-%06d", j*7919%100003))
+			r.elems = append(r.elems, record.Element{Name: name, Value: []byte(fmt.Sprintf("value of %d and %d", i, j)), Score: float64(j)})
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func benchWrite(b *testing.B, dir string, recs []rec) {
+	b.Helper()
+	target := create(b, dir, createOptions(b, storeRocksDB, "0"))
+	w, err := target.Shard(0, "0", record.AllTypes, 16<<20)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, r := range recs {
+		if err := r.write(w); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := target.Finish(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func benchRead(b *testing.B, src format.Source) (n int) {
+	b.Helper()
+	r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, testEnv(nil))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer r.Close()
+	buf := make([]record.Element, 256)
+	for {
+		if _, err := r.Next(); err == io.EOF {
+			return n
+		} else if err != nil {
+			b.Fatal(err)
+		}
+		for {
+			got, err := r.Read(buf)
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			n += got
+		}
+	}
+}
+
+func BenchmarkWriteRead(b *testing.B) {
+	for _, t := range []record.Type{record.Hash, record.List, record.Set, record.ZSet} {
+		recs := benchRecords(t)
+		dir := filepath.Join(b.TempDir(), "src")
+		benchWrite(b, dir, recs)
+		b.Run("write/"+t.String(), func(b *testing.B) {
+			for i := range b.N {
+				benchWrite(b, filepath.Join(b.TempDir(), fmt.Sprint(i)), recs)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchElements, "ns/element")
+		})
+		b.Run("read/"+t.String(), func(b *testing.B) {
+			src := openDir(b, dir, storeRocksDB, nil)
+			for range b.N {
+				if n := benchRead(b, src); n != benchElements {
+					b.Fatalf("%d elements", n)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchElements, "ns/element")
+		})
+	}
+}
