@@ -65,6 +65,9 @@ func optionTexts(o *Options) map[string]string {
 	if o.Prefer != nil {
 		m["on-conflict"] = fmt.Sprint("keep=", o.Prefer)
 	}
+	if o.Rename {
+		m["on-conflict"] = "rename"
+	}
 	f := o.Filter
 	if f.Types != 0 {
 		m["type"] = f.Types.String()

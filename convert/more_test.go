@@ -133,3 +133,42 @@ func TestOptionTexts(t *testing.T) {
 		t.Errorf("%v", m)
 	}
 }
+
+func TestRename(t *testing.T) {
+	records := append(dataset(1),
+		fakeRecord{DB: "0", Type: record.List, Key: []byte("key01")}, // no elements
+		fakeRecord{DB: "0", Type: record.String, Key: []byte("key01:set"), Elems: []record.Element{{Value: []byte("was here")}}})
+	var want string
+	for _, workers := range []int{1, 3} {
+		b := newBench(t, records)
+		b.to.limits.SameName = false
+		b.to.groups = []record.TypeSet{record.AllTypes}
+		b.from.wrap = func(s *fakeSource) { s.weight = taskBytes / 5 }
+		b.o.Rename, b.o.Workers = true, workers
+		b.o.Filter = &filter.Filter{Match: []string{"key0?", "key01:set"}}
+		rep := b.run()
+		if rep.Records() != 21 || rep.Losses[0].Count != 10 || rep.Losses[0].Drops || !rep.Losses[0].Allowed {
+			t.Errorf("%d records, losses %+v", rep.Records(), rep.Losses)
+		}
+		if rep.Ledger[0].Classes["copied"] != 22 || rep.Ledger[0].Classes["lost"] != 0 {
+			t.Errorf("ledger %+v", rep.Ledger[0])
+		}
+		src, err := b.to.Open(context.Background(), b.o.Target.Path, &format.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, r := range src.(*fakeSource).records {
+			names = append(names, fmt.Sprintf("%s %s", r.Key, r.Type))
+		}
+		got := strings.Join(names, ", ")
+		if begin := "key00 string, key00:hash hash, key01 list, key01:set string, key01:set_ set, key02 string, key02:zset zset, "; !strings.HasPrefix(got, begin) {
+			t.Errorf("%s", got)
+		}
+		if want == "" {
+			want = got
+		} else if got != want {
+			t.Errorf("with %d workers %s, want %s", workers, got, want)
+		}
+	}
+}

@@ -25,6 +25,8 @@ type Options struct {
 	// Prefer says which type keeps a name that the target can hold under one type only, the others
 	// being lost; they are an allowed loss then. nil asks for permission.
 	Prefer []record.Type
+	// Rename gives the others a name of their own instead: the name, ":" and the type.
+	Rename bool
 	Layout format.Layout
 	// Version is that of all new rows; 0 means 1.
 	Version int32
@@ -96,7 +98,7 @@ func (o *Options) normalize() (*Options, error) {
 
 // allows reports whether a kind of loss is accepted.
 func (o *Options) allows(kind string) bool {
-	return slices.Contains(o.AllowLoss, kind) || kind == record.LossSameName && o.Prefer != nil
+	return slices.Contains(o.AllowLoss, kind) || kind == record.LossSameName && (o.Prefer != nil || o.Rename)
 }
 
 // seconds reports whether either format keeps expiry in seconds only.

@@ -320,6 +320,12 @@ func (r *run) runTasks(ctx context.Context, write bool) error {
 			total += plan.Tasks[i].Bytes
 		}
 	}
+	if r.o.Rename {
+		var err error
+		if r.rules.renames, err = r.findRenames(ctx); err != nil {
+			return err
+		}
+	}
 	r.rules.memory = newShares(r.o.Memory/4, todo, r.o.Workers)
 	r.meter.begin("run", total, len(todo))
 	return runPool(ctx, todo, r.o.Workers, func(ctx context.Context, t *Task) error {

@@ -30,6 +30,7 @@ type rules struct {
 	prefer      []record.Type // which type keeps a name otherwise
 	memory      shares        // of readers, and as much again of writers
 	tempDir     string
+	renames     []rename // not nil: the others get these names
 	meter       *meter
 	// refused is set when a loss is not allowed: from then on tasks only count.
 	refused *atomic.Bool
@@ -50,6 +51,7 @@ type task struct {
 	lastKey  []byte // of the last record with elements
 	hasLast  bool
 	seen     int
+	admitted bool  // the reader has asked admit
 	lost     int64 // records and elements left out so far
 	gauge    gauge
 	digests  [record.NumTypes]record.Digest
@@ -113,6 +115,15 @@ func (x *task) read(ctx context.Context, src format.Source) (record.Reader, erro
 	if x.sameName || len(types) == 1 || !src.Format().Limits().SameName {
 		return x.readTypes(ctx, src, x.Types, 1)
 	}
+	if x.renames != nil {
+		return x.readRenamed(ctx, src)
+	}
+	return x.readRivals(ctx, src)
+}
+
+// readRivals reads the types one by one, in order of preference within a key.
+func (x *task) readRivals(ctx context.Context, src format.Source) (record.Reader, error) {
+	types := x.Types.Types()
 	readers := map[record.Type]record.Reader{}
 	merged := func() record.Reader { return mergeRivals(readers, x.prefer) }
 	for _, t := range types {
@@ -123,6 +134,17 @@ func (x *task) read(ctx context.Context, src format.Source) (record.Reader, erro
 		readers[t] = r
 	}
 	return merged(), nil
+}
+
+// readRenamed puts the records that get another name where that name belongs.
+func (x *task) readRenamed(ctx context.Context, src format.Source) (record.Reader, error) {
+	r, err := x.readRivals(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	x.admitted = true
+	env := format.Env{Now: x.now, Memory: leastShare, TempDir: x.tempDir}
+	return record.Merge(admitted{r, x.admit}, &renamedReader{ctx: ctx, src: src, env: env, list: renamedIn(x.renames, x.Task)}), nil
 }
 
 // readTypes reads some types in order, with a part of the task's memory.
@@ -151,9 +173,11 @@ func (x *task) copy(ctx context.Context) error {
 				return err
 			}
 		}
-		if class := x.admit(h); class != record.Copied {
-			x.reader.Settle(class)
-			continue
+		if !x.admitted {
+			if class := x.admit(h); class != record.Copied {
+				x.reader.Settle(class)
+				continue
+			}
 		}
 		if err := x.record(ctx, h); err != nil {
 			return err
@@ -279,6 +303,11 @@ func (x *task) taken() error {
 	}
 	if err != nil {
 		return err
+	}
+	if x.renames != nil {
+		to := newName(x.renames, rename{db: x.DB, typ: x.header.Type, key: x.header.Key})
+		x.lose(record.Loss{Kind: record.LossSameName, Detail: "written as " + record.Quote(to)})
+		return nil
 	}
 	x.lose(record.Loss{Kind: record.LossSameName, Drops: true, Detail: "the target holds a name under one type only"})
 	x.reader.Settle(record.Lost)

@@ -69,7 +69,7 @@ func (a *App) convert() *cobra.Command {
 	fs.StringVar(&f.expired, "expired", "drop", "what becomes of expired keys: drop or keep")
 	fs.StringVar(&f.layout, "layout", "auto", "where databases lie: flat, db (db0, db1, …) or auto, as the source has it")
 	fs.StringSliceVar(&f.allowLoss, "allow-loss", nil, "`kinds` of losses to accept")
-	fs.StringVar(&f.conflict, "on-conflict", "error", "a name under several types, where the target takes one: error, or keep=`TYPES`, the first of which wins")
+	fs.StringVar(&f.conflict, "on-conflict", "error", "a name under several types, where the target takes one: error, keep=TYPES, the first of which wins, or rename, which calls the others name:type")
 	fs.Int32Var(&f.version, "version-epoch", 1, "`version` of all collections in the target")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "read the source and show what would be written and lost; write nothing")
 	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion; keep this one when it fails")
@@ -118,6 +118,9 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	}
 	if o.Layout, err = parseLayout(f.layout); err != nil {
 		return nil, err
+	}
+	if o.Rename = f.conflict == "rename"; o.Rename {
+		f.conflict = "error"
 	}
 	if o.Prefer, err = parseConflict(f.conflict); err != nil {
 		return nil, err
@@ -222,7 +225,7 @@ func keepExpired(s string) (bool, error) {
 func parseConflict(s string) ([]record.Type, error) {
 	order, keep := strings.CutPrefix(s, "keep=")
 	if !keep && s != "error" {
-		return nil, usagef("--on-conflict %q: want error or keep=TYPES, such as keep=zset,hash", s)
+		return nil, usagef("--on-conflict %q: want error, rename or keep=TYPES, such as keep=zset,hash", s)
 	}
 	if !keep {
 		return nil, nil

@@ -269,3 +269,36 @@ func TestHelpTellsTheExitCodes(t *testing.T) {
 		t.Errorf("no help: %s", out)
 	}
 }
+
+// TestOneNameUnderOneType: Ardb has one type a name, nemo five.
+func TestOneNameUnderOneType(t *testing.T) {
+	src := golden(t, "nemo-basic")
+	r := kvferry(t, "convert", src, "ardb:"+filepath.Join(t.TempDir(), "dst"))
+	if r.code != ExitLossy || !strings.Contains(r.stderr, "221 × same-name") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	all := report(t, converted(t, src, "blackwidow"))
+	kept := report(t, converted(t, src, "ardb", "--on-conflict", "keep=zset,set"))
+	if kept.Records() != all.Records()-221 {
+		t.Errorf("kept %d of %d records", kept.Records(), all.Records())
+	}
+	dst := converted(t, src, "ardb", "--on-conflict", "rename")
+	if got := report(t, dst); got.Records() != all.Records() || got.Elements() != all.Elements() {
+		t.Errorf("renamed: %d records, %d elements", got.Records(), got.Elements())
+	}
+	if got := ok(t, "dump", dst, "--match", "k:*", "--keys-only"); !strings.Contains(got, `"key":"k:hash"`) {
+		t.Errorf("no k:hash in %s", got)
+	}
+}
+
+// TestNamespacesGetNumbers: Ardb names its databases, blackwidow numbers them.
+func TestNamespacesGetNumbers(t *testing.T) {
+	dst := converted(t, golden(t, "ardb-leveldb-basic"), "blackwidow", "--allow-loss", "expiry-ms,stream")
+	rep := report(t, dst)
+	if strings.Join(rep.Source.DBs, " ") != "0 1 10 bar foo" || strings.Join(rep.Target.DBs, " ") != "0 1 10 2 3" {
+		t.Errorf("%q as %q", rep.Source.DBs, rep.Target.DBs)
+	}
+	if got := entries(t, dst); got != "db0 db1 db10 db2 db3" {
+		t.Errorf("target holds %s", got)
+	}
+}
