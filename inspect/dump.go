@@ -115,7 +115,7 @@ func (d *Dumper) openDead(ctx context.Context, p Part) (record.Reader, error) {
 	s := d.o.Scan
 	src, ok := s.Source.(format.Undead)
 	if !ok {
-		return nil, fmt.Errorf("%s: deletes leave nothing behind that could be brought back", s.Source.Format().Name())
+		return nil, fmt.Errorf("--dead: %s is not supported: its deletes remove all rows of a key", s.Source.Format().Name())
 	}
 	tell := func(key []byte, t record.Type, what string) {
 		if d.o.Tell != nil && s.selection().Type(t) && s.selection().Key(key) {

@@ -1,0 +1,106 @@
+package command
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kvferry/blackwidow"
+	"kvferry/format"
+	"kvferry/nemo"
+	"kvferry/record"
+)
+
+// What the engines deleted while the rows stayed on disk comes back as it was. The same commands ran
+// against both engines, so what comes back is the same.
+func TestUndeleteGoldens(t *testing.T) {
+	var lists [2]string
+	for i, name := range []string{"nemo-basic", "bw-basic"} {
+		src := golden(t, name)
+		r := kvferry(t, "dump", "--dead", "--match", "s1:stale[45]", src)
+		if r.code != ExitOK || r.stderr != "" {
+			t.Fatalf("%s: exit %d, %s", name, r.code, r.stderr)
+		}
+		lists[i] = r.stdout
+		if live := ok(t, "dump", "--match", "s1:stale[45]", src); live != "" {
+			t.Errorf("%s: the keys are alive: %.100s", name, live)
+		}
+	}
+	if lists[0] != lists[1] {
+		t.Errorf("nemo:\n%.500s\nblackwidow:\n%.500s", lists[0], lists[1])
+	}
+	for _, want := range []string{`"type":"string","key":"s1:stale4","expire_at_ms":0,"value":"stale string"`,
+		`"type":"list","key":"s1:stale5","expire_at_ms":0,"value":["old23","old21",`, `"type":"zset"`, `"type":"set"`, `"type":"hash"`} {
+		if !strings.Contains(lists[0], want) {
+			t.Errorf("not there: %s", want)
+		}
+	}
+	if n := strings.Count(lists[0], "\n"); n != 10 {
+		t.Errorf("%d records, want 10", n)
+	}
+}
+
+// plantDelete does to a store what DEL does to the key k of a collection.
+func plantDelete(t *testing.T, f format.Format, dir string) {
+	t.Helper()
+	if f.Name() == "nemo" {
+		for _, typ := range []string{"hash", "set", "zset"} {
+			alter(t, filepath.Join(dir, typ), func(r *rows) {
+				r.put("default", []byte(strings.ToUpper(typ[:1])+"k"), nemo.AppendMeta(nil, nemo.Meta{Suffix: nemo.Suffix{Version: 2}}))
+			})
+		}
+		alter(t, filepath.Join(dir, "list"), func(r *rows) {
+			r.put("default", []byte("Lk"), nemo.AppendListMeta(nil, nemo.ListMeta{NextSeq: 1, Suffix: nemo.Suffix{Version: 2}}))
+		})
+		return
+	}
+	for _, typ := range []string{"hashes", "sets", "zsets"} {
+		alter(t, filepath.Join(dir, typ), func(r *rows) {
+			r.put("default", nk, blackwidow.AppendMeta(nil, blackwidow.Meta{Version: 2}))
+		})
+	}
+	alter(t, filepath.Join(dir, "lists"), func(r *rows) {
+		r.put("default", nk, blackwidow.AppendListMeta(nil, blackwidow.ListMeta{Version: 2, Left: 1<<63 - 1, Right: 1 << 63}))
+	})
+}
+
+// Without the meta row of before, the elements come back, and what cannot be known is said.
+func TestUndeleteWithoutMeta(t *testing.T) {
+	for _, f := range []format.Format{nemo.New(), blackwidow.New()} {
+		records := append(smallSet(), smallRecord(record.Hash, "other", "f=v"))[1:]
+		dir := build(t, f, records...)
+		want := ok(t, "dump", dir, "--match", "k")
+		plantDelete(t, f, dir)
+		unchanged(t, dir)
+		if live := ok(t, "dump", dir, "--match", "k"); live != "" {
+			t.Errorf("%s: still alive: %s", f.Name(), live)
+		}
+		r := kvferry(t, "dump", "--dead", dir)
+		if r.stdout != want {
+			t.Errorf("%s:\n%swant\n%s", f.Name(), r.stdout, want)
+		}
+		for _, typ := range []string{"hash", "list", "set", "zset"} {
+			if line := "kvferry: " + typ + ` "k" in database 0: its meta row is gone: whether it expired, and when, is not known`; !strings.Contains(r.stderr, line) {
+				t.Errorf("%s: not said: %s\n%s", f.Name(), line, r.stderr)
+			}
+		}
+		if r := kvferry(t, "dump", "--dead", "--type", "set", dir); strings.Count(r.stdout, "\n") != 1 || strings.Contains(r.stderr, "hash") {
+			t.Errorf("of sets alone: %s%s", r.stdout, r.stderr)
+		}
+	}
+}
+
+func TestUndeleteUnsupported(t *testing.T) {
+	r := kvferry(t, "dump", "--dead", golden(t, "ardb-rocksdb-basic"))
+	if r.code != ExitFailed || r.stderr != "kvferry: --dead: ardb is not supported: its deletes remove all rows of a key\n" {
+		t.Errorf("exit %d, %s", r.code, r.stderr)
+	}
+}
+
+// The commands that undo a deletion can be piped into a server.
+func TestUndeleteAsCommands(t *testing.T) {
+	got := ok(t, "dump", "--dead", "--format", "resp", "--type", "string", "--match", "s1:stale4", golden(t, "nemo-basic"))
+	if want := "*3\r\n$3\r\nSET\r\n$9\r\ns1:stale4\r\n$12\r\nstale string\r\n"; got != want {
+		t.Errorf("got %q", got)
+	}
+}

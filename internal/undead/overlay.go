@@ -1,0 +1,191 @@
+// Package undead shows rows that were deleted while older entries of them are still on disk.
+package undead
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// MaxHistory is how many entries of a row are looked at, the newest ones.
+const MaxHistory = 64
+
+// Revive says what a row comes back as. history holds its entries, the newest first; entries past the
+// first puts puts have no values. ok is false for a row that is left out.
+type Revive func(key []byte, history []store.Entry) (value []byte, ok bool, err error)
+
+// Overlay returns a keyspace whose Rows are those of ks that revive brings back, and no others. puts is of
+// how many puts of a row revive wants the values. Everything else is ks's own.
+func Overlay(ks store.Keyspace, puts int, revive Revive) store.Keyspace {
+	return &overlay{Keyspace: ks, puts: puts, revive: revive}
+}
+
+type overlay struct {
+	store.Keyspace
+	puts   int
+	revive Revive
+}
+
+// Rows yields the revived rows of [lo, hi).
+func (o *overlay) Rows(lo, hi []byte) (store.Iterator, error) {
+	it, err := o.Entries(lo, hi)
+	if err != nil {
+		return nil, err
+	}
+	return &revived{o: o, it: it, hi: hi, place: record.Place{Level: -1}}, nil
+}
+
+// revived walks entries and gathers those of a key.
+type revived struct {
+	o     *overlay
+	it    store.EntryIterator
+	hi    []byte
+	ended bool
+
+	key     []byte
+	history []store.Entry
+	values  []byte // of the history
+	next    *store.Entry
+	place   record.Place
+}
+
+// Next returns the next revived row.
+func (r *revived) Next() (key, value []byte, err error) {
+	for {
+		if err := r.gather(); err != nil {
+			return nil, nil, err
+		}
+		value, ok, err := r.o.revive(r.key, r.history)
+		if err != nil {
+			return nil, nil, err
+		}
+		if ok {
+			r.place = r.history[0].Place
+			return r.key, value, nil
+		}
+	}
+}
+
+// gather collects the entries of the next key.
+func (r *revived) gather() error {
+	r.history, r.values = r.history[:0], r.values[:0]
+	puts := 0
+	for {
+		e, err := r.peek()
+		if err == io.EOF && len(r.history) > 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if e.Kind == store.RangeDelete {
+			r.next = nil
+			continue // what it hides is marked as Covered
+		}
+		if len(r.history) == 0 {
+			r.key = append(r.key[:0], e.Key...)
+		} else if !bytes.Equal(e.Key, r.key) {
+			return nil
+		}
+		r.next = nil
+		if len(r.history) == MaxHistory {
+			continue
+		}
+		kept := *e
+		kept.Key, kept.Value = r.key, nil
+		if e.Kind == store.Put && puts < r.o.puts {
+			puts++
+			at := len(r.values)
+			r.values = append(r.values, e.Value...)
+			kept.Value = r.values[at:len(r.values):len(r.values)]
+		}
+		r.history = append(r.history, kept)
+	}
+}
+
+func (r *revived) peek() (*store.Entry, error) {
+	if r.next != nil {
+		return r.next, nil
+	}
+	if r.ended {
+		return nil, io.EOF
+	}
+	e, err := r.it.Next()
+	if err != nil {
+		r.ended = true
+		return nil, err
+	}
+	r.next = e
+	return e, nil
+}
+
+// SeekGE starts over at a key.
+func (r *revived) SeekGE(key []byte) error {
+	it, err := r.o.Entries(key, r.hi)
+	if err != nil {
+		return err
+	}
+	err = r.it.Close()
+	r.it, r.next, r.ended = it, nil, false
+	return err
+}
+
+// Place is that of the newest entry of the row.
+func (r *revived) Place() record.Place { return r.place }
+
+// Tally counts nothing: what is revived is no part of a ledger.
+func (r *revived) Tally(*record.Tally) {}
+
+// Close closes the entries.
+func (r *revived) Close() error { return r.it.Close() }
+
+// Deleted revives rows whose newest entry is a tombstone, as the newest put below it; it wants the
+// value of one put.
+func Deleted(_ []byte, history []store.Entry) ([]byte, bool, error) {
+	if !Gone(history) {
+		return nil, false, nil
+	}
+	for i := range history {
+		if history[i].Kind == store.Put {
+			return history[i].Value, true, nil
+		}
+	}
+	return nil, false, nil
+}
+
+// Gone reports whether a scan of the keyspace does not show the row.
+func Gone(history []store.Entry) bool {
+	return history[0].Covered || history[0].Kind == store.Delete || history[0].Kind == store.SingleDelete
+}
+
+// Versions finds the newest version below limit among the rows of an iterator, which it closes, and calls each with
+// every row of it in turn; each is called for older versions too before a newer one turns up, with first
+// set at the first row of each.
+func Versions(it store.Iterator, limit int64, version func(key, value []byte) (int64, bool),
+	each func(first bool, key, value []byte)) (best, rows int64, err error) {
+
+	defer func() { err = errors.Join(err, it.Close()) }()
+	best = -1 << 62
+	for {
+		key, value, err := it.Next()
+		if err == io.EOF {
+			return best, rows, nil
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		v, ok := version(key, value)
+		if !ok || v >= limit || v < best {
+			continue
+		}
+		first := v > best
+		if first {
+			best, rows = v, 0
+		}
+		rows++
+		each(first, key, value)
+	}
+}
