@@ -1,0 +1,289 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"kvferry/format"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// tables is a store of made-up tables.
+type tables struct {
+	emptyStore
+	files   []store.File
+	entries []store.Entry
+	report  func(record.Finding)
+	damage  *record.Finding
+}
+
+func (s *tables) Files() []store.File { return s.files }
+func (s *tables) Keyspaces() []store.Keyspace {
+	return []store.Keyspace{&tablesSpace{emptyKeyspace{"default", &store.Bytewise}, s}}
+}
+
+type tablesSpace struct {
+	emptyKeyspace
+	s *tables
+}
+
+func (k *tablesSpace) Unordered(f func(*store.Entry) error) error {
+	for i := range k.s.entries {
+		if err := f(&k.s.entries[i]); err != nil {
+			return err
+		}
+	}
+	if k.s.damage != nil {
+		k.s.report(*k.s.damage)
+	}
+	return nil
+}
+
+// entry makes an entry of table t: "key", "key del" or "key range".
+func entry(text string, seq uint64) store.Entry {
+	key, kind, _ := strings.Cut(text, " ")
+	e := store.Entry{Key: []byte(key), Seq: seq, Place: record.Place{File: "t"}}
+	switch kind {
+	case "del":
+		e.Kind = store.Delete
+	case "range":
+		e.Kind, e.Value = store.RangeDelete, []byte("z")
+	}
+	return e
+}
+
+func table(entries, deletes int64) store.File {
+	return store.File{Path: "t", Kind: "table", Keyspace: "default", Entries: entries, Deletes: deletes,
+		Smallest: []byte("a"), Largest: []byte("m")}
+}
+
+// openTables opens a fake source over a store, as a command would.
+func openTables(src *fakeSource, st *tables) func(context.Context, Opening) (format.Source, error) {
+	return func(ctx context.Context, how Opening) (format.Source, error) {
+		st.report = how.Report
+		open := how.Wrap(func(context.Context, string, *store.Options) (store.Store, error) { return st, nil })
+		if _, err := open(ctx, "/data/db", &store.Options{Report: how.Report}); err != nil {
+			return nil, err
+		}
+		return src, nil
+	}
+}
+
+func verify(t *testing.T, o *VerifyOptions) (*Verification, string) {
+	t.Helper()
+	o.Scan.Now, o.Root = now, "/data"
+	o.Keyspaces = func(string) []format.KeyspaceEvidence { return nil }
+	if o.MaxFindings == 0 {
+		o.MaxFindings = 10
+	}
+	v, err := Verify(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for _, f := range v.Findings {
+		kinds = append(kinds, fmt.Sprintf("%s %s %s@%d", f.Severity, f.Kind, f.Place.File, f.Place.Off))
+	}
+	return v, strings.Join(kinds, ", ")
+}
+
+func TestPhysical(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		file  store.File
+		rows  []string
+		want  string
+		blind bool // a block of the table is damaged
+	}{
+		{"sound", table(4, 1), []string{"a", "b del", "c", "c"}, "", false},
+		{"no properties", table(-1, -1), []string{"a"}, "", false},
+		{"range tombstones counted", table(2, 1), []string{"a range", "b"}, "", false},
+		{"range tombstones not counted", table(1, 0), []string{"a range", "b"}, "", false},
+		{"an entry too few", table(3, 0), []string{"a", "b"}, "error entry-count-mismatch db/t@0", false},
+		{"a tombstone too many", table(2, 0), []string{"a", "b del"}, "warning delete-count-mismatch db/t@0", false},
+		{"order", table(3, 0), []string{"a", "c", "b"}, "error key-order db/t@0", false},
+		{"outside", table(2, 0), []string{"b", "n"}, "error file-bounds db/t@0", false},
+		{"damage explains what is missing", table(9, 0), []string{"a"}, "error damaged-block db/t@7", true},
+	} {
+		st := &tables{files: []store.File{c.file}}
+		for i, r := range c.rows {
+			st.entries = append(st.entries, entry(r, uint64(100-i)))
+		}
+		if c.blind {
+			st.damage = &record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Place: record.Place{File: "db/t", Off: 7}}
+		}
+		v, got := verify(t, &VerifyOptions{Open: openTables(newFake(), st)})
+		if got != c.want {
+			t.Errorf("%s: found %q, want %q", c.name, got, c.want)
+		}
+		if v.Entries != int64(len(c.rows)) || v.Files != 1 {
+			t.Errorf("%s: %d entries in %d files", c.name, v.Entries, v.Files)
+		}
+	}
+	// The same key again must be older.
+	st := &tables{files: []store.File{table(2, 0)}, entries: []store.Entry{entry("a", 5), entry("a", 6)}}
+	if _, got := verify(t, &VerifyOptions{Open: openTables(newFake(), st)}); got != "error key-order db/t@0" {
+		t.Errorf("ascending sequence numbers: %q", got)
+	}
+	if _, got := verify(t, &VerifyOptions{Open: openTables(newFake(), st), RecordsOnly: true}); got != "" {
+		t.Errorf("without a look at the files: %q", got)
+	}
+}
+
+func TestVerifyRecords(t *testing.T) {
+	src := newFake(rec(record.Set, "a", member("x"), member("y")), rec(record.Set, "b"), rec(record.Hash, "h", pair("f", "v")).expires(1))
+	src.fail = func(h *record.Header, e *format.Env) error {
+		if !e.Deep {
+			t.Error("the format is not asked for everything")
+		}
+		for range 3 {
+			e.Report(record.Finding{Kind: "count-mismatch", Severity: record.Error, DB: "0", Type: h.Type, Key: bytes.Clone(h.Key)})
+		}
+		e.Report(record.Finding{Kind: "orphan-rows", Severity: record.Warning, Key: bytes.Clone(h.Key)})
+		return nil
+	}
+	v, _ := verify(t, &VerifyOptions{Open: openTables(src, &tables{}), MaxFindings: 4})
+	if v.Records != 2 || v.Elements != 3 || v.Rows != 3 {
+		t.Errorf("%d records, %d elements, %d rows: expired records are to be looked at too", v.Records, v.Elements, v.Rows)
+	}
+	if fmt.Sprint(v.Counts) != "[{count-mismatch error 9} {orphan-rows warning 3}]" || v.Total(record.Warning) != 12 || v.Total(record.Error) != 9 {
+		t.Errorf("counts %v", v.Counts)
+	}
+	var keys []string
+	for _, f := range v.Findings {
+		keys = append(keys, string(f.Key))
+	}
+	if strings.Join(keys, "") != "aaab" {
+		t.Errorf("findings kept: %q, want the first in order", keys)
+	}
+}
+
+// Verify goes on with the other parts when one cannot be read, and says so.
+func TestVerifyGoesOn(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{&record.CorruptError{File: "/data/db/t", Off: 99, Field: "block", Err: errors.New("checksum")}, "error damaged-block db/t@99"},
+		{errors.New("disk on fire"), "error unread-rows @0"},
+	} {
+		src := newFake(rec(record.Set, "a", member("x")), rec(record.Hash, "h", pair("f", "v")), rec(record.ZSet, "z", scored("m", 1)))
+		src.fail = func(h *record.Header, _ *format.Env) error {
+			if h.Type == record.Hash {
+				return c.err
+			}
+			return nil
+		}
+		v, got := verify(t, &VerifyOptions{Open: openTables(src, &tables{})})
+		if got != c.want || v.Records != 2 || len(v.Unread) != 1 || v.Unread[0] != "database 0, hash" {
+			t.Errorf("found %q, %d records, unread %q", got, v.Records, v.Unread)
+		}
+	}
+}
+
+// Rows out of order lead to one finding and a second reading with everything sorted.
+func TestVerifyResorts(t *testing.T) {
+	src := newFake(rec(record.Set, "a", member("x")), rec(record.Set, "b", member("x")))
+	opened := 0
+	src.fail = func(h *record.Header, e *format.Env) error {
+		e.Report(record.Finding{Kind: "count-mismatch", Severity: record.Error, Key: bytes.Clone(h.Key)})
+		if string(h.Key) == "b" && opened == 1 {
+			return &store.OrderError{File: "/data/db/t", Off: 5, Comparer: "c", Prev: []byte("b"), Next: []byte("a")}
+		}
+		return nil
+	}
+	open := openTables(src, &tables{})
+	v, got := verify(t, &VerifyOptions{Open: func(ctx context.Context, how Opening) (format.Source, error) {
+		if opened++; how.Resort != (opened == 2) {
+			t.Errorf("opening %d: resort %v", opened, how.Resort)
+		}
+		if how.Resort {
+			how.Report(record.Finding{Kind: record.FindUnorderedTable, Severity: record.Warning})
+		}
+		return open(ctx, how)
+	}})
+	if want := "error key-order db/t@5, error count-mismatch @0, error count-mismatch @0"; got != want || v.Records != 2 || len(v.Unread) != 0 {
+		t.Errorf("found %q, %d records", got, v.Records)
+	}
+}
+
+// A ledger that does not add up is a finding of its own.
+func TestVerifyLedger(t *testing.T) {
+	src := newFake(rec(record.Set, "a", member("x")))
+	src.fail = func(_ *record.Header, e *format.Env) error {
+		e.Ledger.Add("fake", &record.Tally{Entries: 1})
+		return nil
+	}
+	if _, got := verify(t, &VerifyOptions{Open: openTables(src, &tables{})}); got != "error ledger-mismatch @0" {
+		t.Errorf("found %q", got)
+	}
+}
+
+func TestVerifyCannotOpen(t *testing.T) {
+	boom := errors.New("boom")
+	o := &VerifyOptions{MaxFindings: 5, Open: func(context.Context, Opening) (format.Source, error) { return nil, boom }}
+	if _, err := Verify(context.Background(), o); !errors.Is(err, boom) {
+		t.Errorf("got %v", err)
+	}
+	// When a finding says why, that is the answer.
+	o.Open = func(_ context.Context, how Opening) (format.Source, error) {
+		how.Report(record.Finding{Kind: record.FindMissingFile, Severity: record.Error})
+		return nil, boom
+	}
+	if v, err := Verify(context.Background(), o); err != nil || v.Total(record.Error) != 1 {
+		t.Errorf("got %v, %v", v, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	o.Open = openTables(newFake(rec(record.Set, "a", member("x"))), &tables{})
+	o.Keyspaces = func(string) []format.KeyspaceEvidence { return nil }
+	if _, err := Verify(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// With any number of workers and spans, the same is found.
+func TestScanWorkers(t *testing.T) {
+	var all []fakeRecord
+	for i := range 200 {
+		all = append(all, rec(record.Set, fmt.Sprintf("k%03d", i), member("x")), rec(record.List, fmt.Sprintf("k%03d", i), value("y")))
+	}
+	src := newFake(all...)
+	src.size = 5 * spanBytes
+	src.split = []format.Span{{Hi: []byte("k050")}, {Lo: []byte("k050"), Hi: []byte("k120")}, {Lo: []byte("k120")}}
+	var want *record.Fingerprint
+	for _, workers := range []int{0, 1, 3, 50} {
+		s := scanOf(src)
+		s.Workers = workers
+		f, err := Fingerprint(context.Background(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = f
+		}
+		if diff := want.Diff(f, false); diff != nil {
+			t.Errorf("%d workers: %v differ", workers, diff)
+		}
+	}
+	if n := want.Parts()[record.Part{DB: "0", Type: record.Set}].Records; n != 200 {
+		t.Errorf("%d sets", n)
+	}
+	boom := errors.New("boom")
+	src.fail = func(h *record.Header, _ *format.Env) error {
+		if string(h.Key) == "k130" {
+			return boom
+		}
+		return nil
+	}
+	s := scanOf(src)
+	s.Workers = 4
+	if _, err := Fingerprint(context.Background(), s); !errors.Is(err, boom) {
+		t.Errorf("got %v", err)
+	}
+}
