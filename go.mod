@@ -10,6 +10,7 @@ require (
 	github.com/klauspost/compress v1.18.0
 	github.com/linxGnu/grocksdb v1.7.15
 	github.com/pierrec/lz4/v4 v4.1.22
+	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1
 	github.com/schollz/progressbar/v3 v3.18.0
 	github.com/spf13/cobra v1.9.1
 	github.com/syndtr/goleveldb v1.0.0

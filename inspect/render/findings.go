@@ -25,6 +25,23 @@ func (t Text) MarshalJSON() ([]byte, error) {
 	return marshal(map[string]string{"base64": base64.StdEncoding.EncodeToString(t)})
 }
 
+// UnmarshalJSON decodes what MarshalJSON wrote.
+func (t *Text) UnmarshalJSON(b []byte) error {
+	var s string
+	if err := json.Unmarshal(b, &s); err == nil {
+		*t = Text(s)
+		return nil
+	}
+	var other struct {
+		Base64 []byte `json:"base64"`
+	}
+	if err := json.Unmarshal(b, &other); err != nil {
+		return err
+	}
+	*t = other.Base64
+	return nil
+}
+
 // marshal is json.Marshal without the escapes that HTML needs.
 func marshal(v any) ([]byte, error) {
 	var b strings.Builder
