@@ -4,10 +4,6 @@
 //
 //   overlap SRC DST RUNS
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <string>
 
 #include "common.h"
 #include "rocksdb/memtablerep.h"
@@ -63,11 +59,12 @@ void Rewrite(const std::string& src, const std::string& dst, int runs) {
   rocksdb::DB* raw = nullptr;
   Check(rocksdb::DB::Open(o, dst, &raw));
   std::unique_ptr<rocksdb::DB> to(raw);
-  std::unique_ptr<rocksdb::DB> from = OpenSource(src);
+  Source from;
+  OpenSource(src, &from);
   rocksdb::WriteOptions w;
   w.disableWAL = true;
   for (int run = 0; run < runs; run++) {
-    std::unique_ptr<rocksdb::Iterator> it(from->NewIterator(ScanOptions()));
+    std::unique_ptr<rocksdb::Iterator> it(from.db->NewIterator(ScanOptions()));
     uint64_t row = 0;
     for (it->SeekToFirst(); it->Valid(); it->Next(), row++) {
       const rocksdb::Slice key = it->key(), value = it->value();
@@ -98,7 +95,7 @@ int main(int argc, char** argv) {
     return 64;
   }
   std::filesystem::create_directories(argv[2]);
-  for (const char* name : kDatabases) {
+  for (const std::string& name : Databases(argv[1])) {
     Rewrite(std::string(argv[1]) + "/" + name, std::string(argv[2]) + "/" + name, runs);
   }
   return 0;

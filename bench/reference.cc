@@ -1,16 +1,11 @@
 // The reference that kvferry is measured against: what RocksDB itself needs, in C++ and on one
-// thread, to scan a nemo dataset and to load the same rows into new databases, decoding nothing.
+// thread, to scan a dataset and to load the same rows into new databases, decoding nothing.
 //
-//   reference scan SRC        iterate over all rows of the five databases
+//   reference scan SRC        iterate over all rows of all databases below SRC
 //   reference load SRC DST    the same, and write them with SstFileWriter and ingest the files
 //
 // Prints the rows and their bytes as JSON.
 #include <cstdint>
-#include <cstdio>
-#include <filesystem>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "common.h"
 #include "rocksdb/sst_file_writer.h"
@@ -21,18 +16,17 @@ namespace {
 
 constexpr uint64_t kFileSize = 64 << 20;
 
-// Loader writes ascending rows into files of 64 MiB and ingests them into a new database.
+// Loader writes ascending rows of a column family into files of 64 MiB and ingests them.
 class Loader {
  public:
-  explicit Loader(const std::string& dir) : dir_(dir), options_(TargetOptions()) {
-    fs::create_directories(dir_ + ".files");
-  }
+  Loader(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family, const rocksdb::Options& options, std::string files)
+      : db_(db), family_(family), options_(options), files_(std::move(files)) {}
 
   void Add(const rocksdb::Slice& key, const rocksdb::Slice& value) {
     if (!writer_) {
-      files_.push_back(dir_ + ".files/" + std::to_string(files_.size()) + ".sst");
+      paths_.push_back(files_ + "/" + std::to_string(paths_.size()) + ".sst");
       writer_ = std::make_unique<rocksdb::SstFileWriter>(rocksdb::EnvOptions(), options_);
-      Check(writer_->Open(files_.back()));
+      Check(writer_->Open(paths_.back()));
     }
     Check(writer_->Put(key, value));
     if (writer_->FileSize() >= kFileSize) Close();
@@ -40,16 +34,10 @@ class Loader {
 
   void Finish() {
     Close();
-    rocksdb::DB* db = nullptr;
-    Check(rocksdb::DB::Open(options_, dir_, &db));
-    if (!files_.empty()) {
-      rocksdb::IngestExternalFileOptions ingest;
-      ingest.move_files = true;
-      Check(db->IngestExternalFile(files_, ingest));
-    }
-    Check(db->Close());
-    delete db;
-    fs::remove_all(dir_ + ".files");
+    if (paths_.empty()) return;
+    rocksdb::IngestExternalFileOptions ingest;
+    ingest.move_files = true;
+    Check(db_->IngestExternalFile(family_, paths_, ingest));
   }
 
  private:
@@ -59,11 +47,50 @@ class Loader {
     writer_.reset();
   }
 
-  std::string dir_;
+  rocksdb::DB* db_;
+  rocksdb::ColumnFamilyHandle* family_;
   rocksdb::Options options_;
-  std::vector<std::string> files_;
+  std::string files_;
+  std::vector<std::string> paths_;
   std::unique_ptr<rocksdb::SstFileWriter> writer_;
 };
+
+uint64_t rows, bytes;
+
+// Scan iterates over a column family; loader may be null.
+void Scan(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family, Loader* loader) {
+  std::unique_ptr<rocksdb::Iterator> it(db->NewIterator(ScanOptions(), family));
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    rows++;
+    bytes += it->key().size() + it->value().size();
+    if (loader) loader->Add(it->key(), it->value());
+  }
+  Check(it->status());
+}
+
+// Load copies a database into a new one, column family by column family.
+void Load(const Source& src, const std::string& dst) {
+  fs::create_directories(dst);
+  const std::string files = dst + ".files";
+  rocksdb::Options options = TargetOptions();
+  options.comparator = src.families[0]->GetComparator();
+  rocksdb::DB* raw = nullptr;
+  Check(rocksdb::DB::Open(options, dst, &raw));
+  std::unique_ptr<rocksdb::DB> db(raw);
+  for (rocksdb::ColumnFamilyHandle* from : src.families) {
+    options.comparator = from->GetComparator();
+    rocksdb::ColumnFamilyHandle* to = db->DefaultColumnFamily();
+    const bool more = from->GetName() != rocksdb::kDefaultColumnFamilyName;
+    if (more) Check(db->CreateColumnFamily(options, from->GetName(), &to));
+    fs::create_directories(files);
+    Loader loader(db.get(), to, options, files);
+    Scan(src.db.get(), from, &loader);
+    loader.Finish();
+    fs::remove_all(files);
+    if (more) Check(db->DestroyColumnFamilyHandle(to));
+  }
+  Check(db->Close());
+}
 
 }  // namespace
 
@@ -74,23 +101,15 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: reference scan SRC | reference load SRC DST\n");
     return 64;
   }
-  uint64_t rows = 0, bytes = 0;
-  for (const char* name : kDatabases) {
-    std::unique_ptr<rocksdb::DB> db = OpenSource(std::string(argv[2]) + "/" + name);
-    std::unique_ptr<rocksdb::Iterator> it(db->NewIterator(ScanOptions()));
-    std::unique_ptr<Loader> loader;
+  const std::string root = argv[2];
+  for (const std::string& name : Databases(root)) {
+    Source src;
+    OpenSource(root + "/" + name, &src);
     if (load) {
-      fs::create_directories(argv[3]);
-      loader = std::make_unique<Loader>(std::string(argv[3]) + "/" + name);
+      Load(src, std::string(argv[3]) + "/" + name);
+    } else {
+      for (rocksdb::ColumnFamilyHandle* family : src.families) Scan(src.db.get(), family, nullptr);
     }
-    for (it->SeekToFirst(); it->Valid(); it->Next()) {
-      rows++;
-      bytes += it->key().size() + it->value().size();
-      if (loader) loader->Add(it->key(), it->value());
-    }
-    Check(it->status());
-    it.reset();
-    if (loader) loader->Finish();
   }
   std::printf("{\"rows\":%llu,\"bytes\":%llu}\n", (unsigned long long)rows, (unsigned long long)bytes);
   return 0;

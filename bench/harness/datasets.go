@@ -12,8 +12,9 @@ const overlapRuns = 13
 
 // datasets makes sources as they are asked for, once each, below a directory of its own.
 type datasets struct {
-	dir, gen, overlap string
-	seed              uint64
+	dir                   string
+	gen, overlap, convert string // programs
+	seed                  uint64
 }
 
 // generate returns the directory of a dataset: "mix", "zset", "list" or "linked".
@@ -30,6 +31,16 @@ func (d *datasets) mix(n int64, runs int) (string, error) {
 	}
 	dir := fmt.Sprintf("%s-runs%d", src, runs)
 	return dir, produce(dir, d.overlap, src, dir+partial, strconv.Itoa(runs))
+}
+
+// mixIn returns the benchmark's mix in another format.
+func (d *datasets) mixIn(format string, n int64) (string, error) {
+	src, err := d.mix(n, 1)
+	if err != nil {
+		return "", err
+	}
+	dir := src + "-" + format
+	return dir, produce(dir, d.convert, "convert", src, format+":"+dir+partial)
 }
 
 // partial ends the name of a dataset that is not finished.

@@ -12,18 +12,16 @@ import (
 )
 
 type options struct {
-	dir       string
-	bin       string
-	kvferry   string
-	reference string
-	elements  int64
-	rounds    int
-	seed      uint64
-	full      bool
-	keep      bool
-	check     bool
-	only      string
-	out       string
+	dir      string
+	bin      string
+	elements int64
+	rounds   int
+	seed     uint64
+	full     bool
+	keep     bool
+	check    bool
+	only     string
+	out      string
 }
 
 func main() {
@@ -36,7 +34,7 @@ func main() {
 	flag.BoolVar(&o.full, "full", false, "measure growth up to four times as many elements")
 	flag.BoolVar(&o.keep, "keep", false, "keep the datasets")
 	flag.BoolVar(&o.check, "check", false, "exit 1 when a bound is missed")
-	flag.StringVar(&o.only, "only", "", "run only these groups, separated by commas: speed, workers, growth, memory")
+	flag.StringVar(&o.only, "only", "", "run only these groups, separated by commas: speed, workers, growth, memory, ardb, reading")
 	flag.StringVar(&o.out, "out", "results", "write OUT.json and OUT.md")
 	flag.Parse()
 	// An interrupt ends the program being measured; its failure ends this one, which cleans up.
@@ -48,15 +46,16 @@ func main() {
 }
 
 func mainErr(o *options) error {
-	o.kvferry, o.reference = filepath.Join(o.bin, "kvferry"), filepath.Join(o.bin, "reference")
 	cleanup, err := prepare(o)
 	if err != nil {
 		return err
 	}
 	defer cleanup()
-	b := bench{o: *o, data: &datasets{
-		dir: o.dir, seed: o.seed, gen: filepath.Join(o.bin, "kvferry-gen"), overlap: filepath.Join(o.bin, "overlap"),
-	}}
+	program := func(name string) string { return filepath.Join(o.bin, name) }
+	b := bench{
+		o: *o, kvferry: program("kvferry"), reference: program("reference"), scan: program("scan"),
+		data: &datasets{dir: o.dir, seed: o.seed, gen: program("kvferry-gen"), overlap: program("overlap"), convert: program("kvferry")},
+	}
 	groups, err := b.groups(o.only)
 	if err != nil {
 		return err

@@ -28,6 +28,7 @@ type sample struct {
 	Wall time.Duration `json:"wall_ns"`
 	CPU  time.Duration `json:"cpu_ns"` // user and system
 	RSS  int64         `json:"peak_rss_bytes"`
+	Out  int64         `json:"output_bytes,omitempty"` // when the output is a file
 }
 
 // run runs c once; its failing is an error that shows what it said.
@@ -42,8 +43,12 @@ func run(c *command) (sample, error) {
 	if c.Output == "" {
 		return s, nil
 	}
-	if _, err := os.Stat(c.Output); err != nil {
+	info, err := os.Stat(c.Output)
+	if err != nil {
 		return sample{}, fmt.Errorf("%s: succeeded without writing its output: %w", strings.Join(c.Argv, " "), err)
+	}
+	if info.Mode().IsRegular() {
+		s.Out = info.Size()
 	}
 	return s, clear(c.Output)
 }
@@ -64,7 +69,7 @@ func clear(path string) error {
 func measure(c *command) (sample, error) {
 	cmd := exec.Command(c.Argv[0], c.Argv[1:]...)
 	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.Stderr = &said
 	if c.Pinned {
 		cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 		restore, err := pin()
@@ -138,7 +143,7 @@ func median(samples []sample) sample {
 		CPU:  pick(func(s sample) time.Duration { return s.CPU }),
 	}
 	for _, s := range samples {
-		m.RSS = max(m.RSS, s.RSS)
+		m.RSS, m.Out = max(m.RSS, s.RSS), max(m.Out, s.Out)
 	}
 	return m
 }
