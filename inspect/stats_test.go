@@ -1,0 +1,144 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"kvferry/format"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+func statsOf(t *testing.T, src *fakeSource, change func(*StatsOptions)) *Stats {
+	t.Helper()
+	o := &StatsOptions{Scan: *scanOf(src), Top: 3, Delimiter: ":"}
+	if change != nil {
+		change(o)
+	}
+	s, err := Collect(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestCollect(t *testing.T) {
+	ms := now.UnixMilli()
+	src := newFake(
+		rec(record.String, "a:1", value("12345")),
+		rec(record.String, "a:2", value("")).expires(ms+30*60_000),
+		rec(record.String, "old", value("gone")).expires(ms-1),
+		rec(record.Hash, "a:1", pair("f", "v"), pair("ff", "vv")).expires(ms+2*86400_000),
+		rec(record.ZSet, "b:1", scored("mm", 1), scored("n", 2)),
+		rec(record.List, "plain", value("x"), value("y"), value("z")).expires(ms+400*86400_000),
+		rec(record.Set, "empty"),
+	)
+	src.keyspaces = []format.Keyspace{{DB: "0", Name: "fake", Keyspace: &sizedSpace{}}}
+	s := statsOf(t, src, nil)
+	var types []string
+	for _, c := range s.Types {
+		types = append(types, fmt.Sprintf("%s %d/%d/%d exp %d+%d", c.Type, c.Records, c.Elements, c.Bytes, c.Expiring, c.Expired))
+	}
+	want := "[string 2/2/11 exp 1+1 hash 1/2/9 exp 1+0 list 1/3/8 exp 1+0 zset 1/2/22 exp 0+0]"
+	if fmt.Sprint(types) != want {
+		t.Errorf("types %v, want %s", types, want)
+	}
+	expiry := map[string]int64{}
+	for _, e := range s.Expiry {
+		if e.Records > 0 {
+			expiry[e.Name] = e.Records
+		}
+	}
+	if fmt.Sprint(expiry) != "map[expired:1 later:1 never:2 within a week:1 within an hour:1]" {
+		t.Errorf("expiry %v", expiry)
+	}
+	if k := s.TopBytes[0]; string(k.Key) != "b:1" || k.Bytes != 22 || len(s.TopBytes) != 3 {
+		t.Errorf("top by bytes %+v", s.TopBytes)
+	}
+	if k := s.TopElements[0]; string(k.Key) != "plain" || k.Elements != 3 {
+		t.Errorf("top by elements %+v", s.TopElements)
+	}
+	var prefixes []string
+	for _, p := range s.Prefixes {
+		prefixes = append(prefixes, fmt.Sprintf("%s %d %d", p.Prefix, p.Records, p.Bytes))
+	}
+	if fmt.Sprint(prefixes) != "[b: 1 22 a: 3 20  1 8]" {
+		t.Errorf("prefixes %q", prefixes)
+	}
+	if d := s.Types[0].Sizes; d.Min != 3 || d.Max != 8 || s.Types[0].KeySizes.P50 != 3 {
+		t.Errorf("sizes %+v", d)
+	}
+	// Six of seven rows are live: one expired. The empty set counts as read.
+	if g := s.Garbage[0]; g.Entries != 7 || g.Rows[record.Expired] != 1 || g.Live() != 6 || g.Freed != 100 {
+		t.Errorf("garbage %+v", g)
+	}
+}
+
+type sizedSpace struct{ emptyKeyspace }
+
+func (*sizedSpace) Size() int64 { return 700 }
+
+func TestCollectLimits(t *testing.T) {
+	src := newFake(rec(record.Set, "a:1", member("x")), rec(record.Set, "b:1", member("x")))
+	s := statsOf(t, src, func(o *StatsOptions) { o.Top, o.Delimiter = 0, "" })
+	if s.TopBytes != nil || s.Prefixes != nil || s.MorePrefixes.Records != 0 {
+		t.Errorf("%+v", s)
+	}
+	s = statsOf(t, src, func(o *StatsOptions) { o.Top = 1 })
+	if len(s.Prefixes) != 1 || s.MorePrefixes.Records != 1 {
+		t.Errorf("prefixes %v, others %+v", s.Prefixes, s.MorePrefixes)
+	}
+}
+
+func TestFileStats(t *testing.T) {
+	st := &tables{files: []store.File{
+		{Path: "1", Kind: "table", Keyspace: "default", Level: 1, Size: 10, Entries: 5, Deletes: 2, Codec: "zlib", MaxSeq: 7},
+		{Path: "2", Kind: "table", Keyspace: "default", Level: 1, Size: 20, Entries: 6, Deletes: 0, Codec: "none", MaxSeq: 9},
+		{Path: "3", Kind: "table", Keyspace: "default", Level: 0, Size: 5, Entries: -1, Deletes: -1, Codec: "none"},
+		{Path: "4", Kind: "log", Size: 100, Entries: -1, Deletes: -1},
+		{Path: "5", Kind: "manifest", Size: 3},
+	}}
+	stores := &Stores{Root: "/data"}
+	stores.add(StoreDir{"hash", st})
+	s := statsOf(t, newFake(), func(o *StatsOptions) { o.Stores = stores })
+	var got []string
+	for _, l := range s.Files.Levels {
+		got = append(got, fmt.Sprintf("%s L%d %d %d %d %d %d %v %d", l.Keyspace, l.Level, l.Files, l.Bytes, l.Entries, l.Deletes, l.Unknown, l.Codecs, l.MaxSeq))
+	}
+	if fmt.Sprint(got) != "[hash/default L0 1 5 0 0 1 [none] 0 hash/default L1 2 30 11 2 0 [none zlib] 9]" {
+		t.Errorf("levels %q", got)
+	}
+	if s.Files.Logs.Bytes != 100 || s.Files.Other.Bytes != 3 {
+		t.Errorf("files %+v", s.Files)
+	}
+}
+
+// Types that share a keyspace are read together, others apart.
+func TestGroups(t *testing.T) {
+	src := &whereSource{fakeSource: newFake()}
+	for _, c := range []struct {
+		ranges []format.Range
+		want   string
+	}{
+		{nil, "[string hash list set zset stream]"},
+		{[]format.Range{{Keyspace: "a"}}, "[string,hash,list,set,zset,stream]"},
+		{[]format.Range{{Keyspace: "a", Type: record.Hash}, {Keyspace: "a", Type: record.Set}, {Keyspace: "b", Type: record.Set},
+			{Keyspace: "b", Type: record.Stream}, {Keyspace: "c", Type: record.List}}, "[string hash,set,stream list zset]"},
+	} {
+		src.ranges = c.ranges
+		if got := fmt.Sprint(groups(src, "0", record.AllTypes)); got != c.want {
+			t.Errorf("%v: %s, want %s", c.ranges, got, c.want)
+		}
+	}
+	if groups(src, "0", 0) != nil {
+		t.Error("no types, and yet a group")
+	}
+}
+
+type whereSource struct {
+	*fakeSource
+	ranges []format.Range
+}
+
+func (s *whereSource) Where(string, []byte) []format.Range { return s.ranges }
