@@ -20,7 +20,10 @@ import (
 type App struct {
 	Formats []format.Format
 	Drivers []Driver
-	Version string
+	// Fallback reads RocksDB directories with RocksDB's own library, for --store rocksdb; nil in a build
+	// without it.
+	Fallback store.Opener
+	Version  string
 	// Now is the clock; commands read it once.
 	Now func() time.Time
 	// LimitMemory makes the promise of --memory to the Go runtime; nil leaves it alone.

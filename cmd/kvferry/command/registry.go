@@ -27,6 +27,7 @@ func Default(version string) *App {
 			{Name: "leveldb", Open: rocksfile.Open, Create: rocksfile.CreateLevelDB, Peek: peekTables("leveldb")},
 			{Name: "lmdb", Open: lmdb.Open, Peek: peekLMDB},
 		},
+		Fallback:    fallback(),
 		Version:     version,
 		Now:         time.Now,
 		LimitMemory: limitMemory,

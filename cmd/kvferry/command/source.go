@@ -20,12 +20,19 @@ import (
 // defaultMemory is the promise of --memory.
 const defaultMemory = 512 << 20
 
+// The values of --store.
+const (
+	readerNative  = "native"
+	readerRocksDB = "rocksdb"
+)
+
 // SourceFlags are the flags of every command that reads a dataset.
 type SourceFlags struct {
 	walDir    string
 	allowLive bool
 	resort    bool
 	verbose   bool
+	reader    string
 	tempDir   string
 	memory    sizeFlag
 	now       timeFlag
@@ -39,6 +46,7 @@ func (f *SourceFlags) Register(cmd *cobra.Command) {
 	fs.BoolVar(&f.allowLive, "allow-live", false, "read a database that a running process holds")
 	fs.BoolVar(&f.resort, "resort", false, "distrust the order of tables and sort those that are not in order")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the evidence that the format was detected by")
+	fs.StringVar(&f.reader, "store", readerNative, "what reads RocksDB files: native, or rocksdb for its own library, in a build with it")
 	fs.StringVar(&f.tempDir, "temp-dir", "", "`directory` for what does not fit into memory")
 	fs.Var(&f.memory, "memory", "resident memory to stay below")
 	fs.Var(&f.now, "now", "moment that expiry is decided by: RFC 3339 or Unix seconds (default: the clock)")
@@ -101,8 +109,12 @@ func (a *App) prepare(cmd *cobra.Command, location string, f *SourceFlags, repor
 	if a.LimitMemory != nil {
 		a.LimitMemory(f.Memory())
 	}
+	open, err := a.opener(o, f.reader)
+	if err != nil {
+		return nil, err
+	}
 	o.options = format.OpenOptions{
-		Store:  o.driver.Open,
+		Store:  open,
 		Kind:   o.driver.Name,
 		WALDir: f.walDir,
 		Options: store.Options{
@@ -114,6 +126,21 @@ func (a *App) prepare(cmd *cobra.Command, location string, f *SourceFlags, repor
 		},
 	}
 	return o, nil
+}
+
+// opener chooses what reads the stores of a dataset.
+func (a *App) opener(o *Opened, reader string) (store.Opener, error) {
+	switch {
+	case reader == readerNative:
+		return o.driver.Open, nil
+	case reader != readerRocksDB:
+		return nil, usagef("--store %q: want %s or %s", reader, readerNative, readerRocksDB)
+	case a.Fallback == nil:
+		return nil, usagef("--store %s: this build has no RocksDB library: make one with go build -tags rocksdb ./cmd/kvferry", reader)
+	case o.driver.Name != "rocksdb":
+		return nil, usagef("--store %s: %s is a %s store", reader, o.Location.Path, o.driver.Name)
+	}
+	return a.Fallback, nil
 }
 
 // locate finds out what is at a location.

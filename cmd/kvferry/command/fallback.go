@@ -1,0 +1,8 @@
+//go:build !rocksdb
+
+package command
+
+import "kvferry/store"
+
+// fallback is the reader that --store rocksdb takes: none in a build without the library.
+func fallback() store.Opener { return nil }

@@ -1,0 +1,35 @@
+package command
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestStoreFlag reads with RocksDB itself where this build has it, and says what is missing elsewhere.
+func TestStoreFlag(t *testing.T) {
+	for _, name := range []string{"nemo-basic", "bw-basic", "ardb-rocksdb-basic"} {
+		src := golden(t, name)
+		want := ok(t, "dump", src)
+		if fallback() == nil {
+			r := kvferry(t, "dump", "--store", "rocksdb", src)
+			if r.code != ExitUsage || !strings.Contains(r.stderr, "-tags rocksdb") {
+				t.Errorf("exit %d: %s", r.code, r.stderr)
+			}
+			continue
+		}
+		if got := ok(t, "dump", "--store", "rocksdb", src); got != want {
+			t.Errorf("%s: RocksDB reads %d bytes of dump, the native reader %d", name, len(got), len(want))
+		}
+		if name != "ardb-rocksdb-basic" {
+			ok(t, "convert", "--store", "rocksdb", src, "blackwidow:"+filepath.Join(t.TempDir(), "new"))
+		}
+	}
+	if r := kvferry(t, "dump", "--store", "levels", golden(t, "nemo-basic")); r.code != ExitUsage || !strings.Contains(r.stderr, `--store "levels"`) {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	lmdb := golden(t, "ardb-lmdb-basic")
+	if r := kvferry(t, "dump", "--store", "rocksdb", lmdb); r.code != ExitUsage {
+		t.Errorf("an LMDB file: exit %d: %s", r.code, r.stderr)
+	}
+}
