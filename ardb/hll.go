@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/bits"
+
+	"kvferry/internal/loglog"
 )
 
 // A HyperLogLog is a string:
@@ -37,10 +39,7 @@ var (
 )
 
 // IsHyperLogLog reports whether a string is one, by its header.
-func IsHyperLogLog(s []byte) bool {
-	return len(s) >= hllHeader && bytes.HasPrefix(s, hllMagic) && s[4] <= hllSparse &&
-		(s[4] != hllDense || len(s) == hllDenseSize)
-}
+func IsHyperLogLog(s []byte) bool { return loglog.Of(s) == loglog.HYLL }
 
 // RedisStale reports whether a HyperLogLog carries Redis's mark of a stale count, which Ardb does not know.
 func RedisStale(s []byte) bool { return IsHyperLogLog(s) && s[hllLast]&hllStale != 0 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"kvferry/internal/loglog"
 	"kvferry/record"
 )
 
@@ -76,6 +77,9 @@ func keepIf(batch []record.Element, keep func(*record.Element) bool) []record.El
 
 func markHLL(batch []record.Element, report func(record.Loss)) {
 	for i := range batch {
+		if l, ok := loglog.Note(batch[i].Value, loglog.HYLL); ok {
+			report(l)
+		}
 		if RedisStale(batch[i].Value) {
 			batch[i].Value = FromRedis(batch[i].Value)
 			report(record.Loss{Kind: record.LossHyperLogLog, Note: true, Detail: "the mark of a stale count is moved to where Ardb has it"})

@@ -5,11 +5,9 @@ import (
 	"math"
 	"time"
 
+	"kvferry/internal/loglog"
 	"kvferry/record"
 )
-
-// hllSize is the length of the strings that nemo and blackwidow keep HyperLogLogs in.
-const hllSize = 131072
 
 // Losses lists what nemo cannot hold of a record. One that expires after 2038 will expire in the last
 // second that the engine can count to.
@@ -34,7 +32,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 		}
 	}
 	switch {
-	case h.ExpireMS == 0:
+	case len(out) > 0, h.ExpireMS == 0: // what is dropped loses nothing else
 	case record.CeilSeconds(h.ExpireMS) > math.MaxInt32:
 		out = append(out, record.Loss{Kind: record.LossExpiry2038, Detail: fmt.Sprintf("expires %s, brought forward to %s, where 32 bits end",
 			time.UnixMilli(h.ExpireMS).UTC().Format(time.RFC3339), time.Unix(math.MaxInt32, 0).UTC().Format(time.RFC3339))})
@@ -49,9 +47,10 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
-		if len(batch) == 1 && len(batch[0].Value) == hllSize {
-			report(record.Loss{Kind: record.LossHyperLogLog, Note: true, Detail: "it has the size of a HyperLogLog; " +
-				"written by another engine it still counts, but elements added again may count twice"})
+		for i := range batch {
+			if l, ok := loglog.Note(batch[i].Value, loglog.Raw); ok {
+				report(l)
+			}
 		}
 	case record.ZSet:
 		for i := range batch {

@@ -1,0 +1,47 @@
+package loglog
+
+import (
+	"strings"
+	"testing"
+
+	"kvferry/record"
+)
+
+func TestDialects(t *testing.T) {
+	header := "HYLL\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80"
+	for _, tc := range []struct {
+		name, s string
+		want    Dialect
+	}{
+		{"empty", "", None},
+		{"text", "HYLLO", None},
+		{"dense", header + strings.Repeat("\x00", DenseSize-HeaderSize), HYLL},
+		{"dense, too short", header + "\x00", None},
+		{"sparse", "HYLL\x01" + header[5:] + "\x7f\xff", HYLL},
+		{"sparse, empty", "HYLL\x01" + header[5:], HYLL},
+		{"cut header", "HYLL\x01" + header[5:15], None},
+		{"unknown encoding", "HYLL\x02" + header[5:], None},
+		{"raw", strings.Repeat("\x01", RawSize), Raw},
+		{"nearly raw", strings.Repeat("\x01", RawSize-1), None},
+	} {
+		if got := Of([]byte(tc.s)); got != tc.want {
+			t.Errorf("%s: dialect %d, want %d", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestNotes(t *testing.T) {
+	raw, hyll := []byte(strings.Repeat("\x01", RawSize)), []byte("HYLL\x01"+strings.Repeat("\x00", 11))
+	for _, tc := range []struct {
+		s      []byte
+		native Dialect
+		want   string
+	}{
+		{raw, Raw, "may count twice"}, {raw, HYLL, "Ardb keeps as a string"}, {hyll, Raw, "of Redis or Ardb"}, {hyll, HYLL, ""}, {[]byte("x"), Raw, ""},
+	} {
+		l, ok := Note(tc.s, tc.native)
+		if ok != (tc.want != "") || !strings.Contains(l.Detail, tc.want) || ok && (!l.Note || l.Drops || l.Kind != record.LossHyperLogLog) {
+			t.Errorf("%.8q for %d: %v %+v, want %q", tc.s, tc.native, ok, l, tc.want)
+		}
+	}
+}
