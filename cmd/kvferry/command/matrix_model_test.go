@@ -1,0 +1,372 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"testing"
+
+	"kvferry/format"
+	"kvferry/record"
+)
+
+// The matrix holds every conversion to a model: all live records of the source in memory, and from
+// Format.Limits and the pages of the formats alone, what becomes of each in the target.
+
+// place is a dataset or where one is to be.
+type place struct{ format, store, path string }
+
+func (p place) String() string { return p.format + "+" + p.store + ":" + p.path }
+
+func (p place) limits(t testing.TB) format.Limits { return formatOf(t, p.format).Limits() }
+
+func formatOf(t testing.TB, name string) format.Format {
+	t.Helper()
+	f, err := testApp().format(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func (p place) open(t testing.TB) format.Source {
+	t.Helper()
+	d, err := testApp().driver(p.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &format.OpenOptions{Store: d.Open, Kind: d.Name}
+	o.Options.TempDir = t.TempDir()
+	src, err := formatOf(t, p.format).Open(context.Background(), p.path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+// modelRecord is a record held whole. groups says that a stream has consumer groups.
+type modelRecord struct {
+	record.Header
+	elems  []record.Element
+	groups bool
+}
+
+// model is a dataset held whole, in the order of its records.
+type model struct {
+	dbs     []string
+	records []modelRecord
+}
+
+// readModel reads all live records of a dataset.
+func readModel(t testing.TB, p place) *model {
+	t.Helper()
+	src := p.open(t)
+	defer src.Close()
+	m := &model{dbs: src.Databases()}
+	for _, db := range m.dbs {
+		env := &format.Env{Now: testNow, TempDir: t.TempDir()}
+		r, err := src.Records(context.Background(), db, src.Types(db), format.Span{}, env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.read(t, db, r)
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.markGroups(t, src)
+	return m
+}
+
+func (m *model) read(t testing.TB, db string, r record.Reader) {
+	t.Helper()
+	batch := make([]record.Element, 100)
+	for {
+		h, err := r.Next()
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Expired {
+			continue
+		}
+		rec := modelRecord{Header: *h}
+		rec.DB, rec.Key, rec.Last = db, bytes.Clone(h.Key), bytes.Clone(h.Last)
+		for {
+			n, err := r.Read(batch)
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range batch[:n] {
+				rec.elems = append(rec.elems, record.Element{Name: bytes.Clone(e.Name), Value: bytes.Clone(e.Value), Score: e.Score})
+			}
+		}
+		if len(rec.elems) > 0 || rec.Type == record.Stream {
+			m.records = append(m.records, rec)
+		}
+	}
+}
+
+// markGroups looks for rows of consumer groups, which records do not show.
+func (m *model) markGroups(t testing.TB, src format.Source) {
+	t.Helper()
+	if !src.Format().Limits().Types.Has(record.Stream) {
+		return
+	}
+	for i := range m.records {
+		r := &m.records[i]
+		if r.Type != record.Stream {
+			continue
+		}
+		for _, ks := range src.Keyspaces() {
+			for _, at := range src.Where(r.DB, r.Key) {
+				if ks.DB == r.DB && ks.Name == at.Keyspace {
+					r.groups = r.groups || hasGroups(t, src, ks, at)
+				}
+			}
+		}
+	}
+}
+
+func hasGroups(t testing.TB, src format.Source, ks format.Keyspace, at format.Range) bool {
+	t.Helper()
+	it, err := ks.Rows(at.Lo, at.Hi)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	for {
+		k, v, err := it.Next()
+		if err == io.EOF {
+			return false
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if src.Describe(ks.DB, ks.Name, k, v).Kind == "stream group" {
+			return true
+		}
+	}
+}
+
+// fingerprint is that of all records.
+func (m *model) fingerprint() *record.Fingerprint {
+	var f record.Fingerprint
+	var h record.Hasher
+	for i := range m.records {
+		r := &m.records[i]
+		h.Begin(&r.Header)
+		h.Elements(r.elems)
+		f.Add(record.Part{DB: r.DB, Type: r.Type}, h.End(&r.Header))
+	}
+	return &f
+}
+
+// conflict is a mode of --on-conflict.
+type conflict struct {
+	flag   string
+	prefer []record.Type // of keep
+	rename bool
+}
+
+// prediction is what a conversion must do.
+type prediction struct {
+	target string // format
+	limits format.Limits
+	mode   conflict
+	taken  map[string]bool // names of the source, by database
+	losses map[string]int64
+	out    *model
+}
+
+// predict says what a target makes of m.
+func (m *model) predict(t testing.TB, target place, mode conflict) *prediction {
+	t.Helper()
+	p := &prediction{target: target.format, limits: target.limits(t), mode: mode, taken: map[string]bool{},
+		losses: map[string]int64{}, out: &model{}}
+	names := m.names(p.limits.Numbered)
+	for i := range m.records {
+		p.taken[m.records[i].DB+"\x00"+string(m.records[i].Key)] = true
+	}
+	for i := 0; i < len(m.records); {
+		n := i
+		for n < len(m.records) && m.records[n].DB == m.records[i].DB && bytes.Equal(m.records[n].Key, m.records[i].Key) {
+			n++
+		}
+		p.key(names, m.records[i:n])
+		i = n
+	}
+	return p
+}
+
+// names maps databases to what they are called in the target. Numbers stay; names get the lowest
+// numbers that are free.
+func (m *model) names(numbered bool) map[string]string {
+	out := map[string]string{}
+	next := 0
+	for _, db := range m.dbs {
+		out[db] = db
+		if _, err := strconv.Atoi(db); err == nil || !numbered {
+			continue
+		}
+		for slices.Contains(m.dbs, strconv.Itoa(next)) {
+			next++
+		}
+		out[db] = strconv.Itoa(next)
+		next++
+	}
+	return out
+}
+
+// key predicts the records of one name.
+func (p *prediction) key(names map[string]string, recs []modelRecord) {
+	recs = slices.Clone(recs)
+	rank := func(r modelRecord) int {
+		if i := slices.Index(p.mode.prefer, r.Type); i >= 0 {
+			return i
+		}
+		return len(p.mode.prefer) + int(r.Type)
+	}
+	slices.SortStableFunc(recs, func(a, b modelRecord) int { return rank(a) - rank(b) })
+	kept := false
+	for _, r := range recs {
+		if kept && !p.limits.SameName {
+			p.losses["same-name"]++
+			if !p.mode.rename {
+				continue
+			}
+			r.Key = p.rename(&r)
+		}
+		r.DB = names[r.DB]
+		kept = p.record(r) || kept
+	}
+}
+
+func (p *prediction) rename(r *modelRecord) []byte {
+	name := fmt.Sprintf("%s:%s", r.Key, r.Type)
+	for p.taken[r.DB+"\x00"+name] {
+		name += "_"
+	}
+	p.taken[r.DB+"\x00"+name] = true
+	return []byte(name)
+}
+
+// record predicts one record and reports whether anything is left of it.
+func (p *prediction) record(r modelRecord) bool {
+	l := &p.limits
+	dropped := false
+	drop := func(kind string, when bool) {
+		if when {
+			p.losses[kind]++
+			dropped = true
+		}
+	}
+	if drop("stream", !l.Types.Has(r.Type)); dropped {
+		return false
+	}
+	drop("empty-key", r.Type != record.String && !l.EmptyKey && len(r.Key) == 0)
+	drop("key-too-long", r.Type != record.String && l.MaxKey > 0 && len(r.Key) > l.MaxKey)
+	if dropped {
+		return false
+	}
+	if r.groups {
+		p.losses["stream-groups"]++
+	}
+	switch {
+	case !l.Seconds || r.ExpireMS == 0:
+	case l.MaxExpireMS > 0 && record.CeilSeconds(r.ExpireMS)*1000 > l.MaxExpireMS:
+		p.losses["expiry-2038"]++
+		r.ExpireMS = l.MaxExpireMS
+	case r.ExpireMS%1000 != 0:
+		p.losses["expiry-ms"]++
+		r.ExpireMS += 1000 - r.ExpireMS%1000
+	}
+	elems := p.elements(&r)
+	if len(elems) == 0 && len(r.elems) > 0 && r.Type != record.Stream {
+		return false
+	}
+	r.elems = elems
+	p.out.records = append(p.out.records, r)
+	return true
+}
+
+// elements predicts what is left of the elements.
+func (p *prediction) elements(r *modelRecord) (out []record.Element) {
+	var lo, hi int64
+	ints := false
+	for _, e := range r.elems {
+		kind := ""
+		switch r.Type {
+		case record.String:
+			e.Value = p.hyperLogLog(e.Value)
+		case record.ZSet:
+			kind = p.score(e.Score)
+		case record.Hash, record.Set:
+			v, err := strconv.ParseInt(string(e.Name), 10, 64)
+			if p.target != "ardb" || err != nil || strconv.FormatInt(v, 10) != string(e.Name) {
+				break
+			}
+			if !ints {
+				lo, hi, ints = v, v, true
+			}
+			if float64(max(hi, v))-float64(min(lo, v)) >= 1<<63 && uint64(max(hi, v))-uint64(min(lo, v)) >= 1<<63 {
+				kind = "int-span"
+				break
+			}
+			lo, hi = min(lo, v), max(hi, v)
+		}
+		if kind != "" {
+			p.losses[kind]++
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func (p *prediction) score(s float64) string {
+	switch {
+	case math.IsNaN(s):
+		return "score-nan"
+	case p.limits.MaxScore > 0 && math.Abs(s) > p.limits.MaxScore:
+		return "score-range"
+	}
+	return ""
+}
+
+// Sizes of HyperLogLogs: what nemo and blackwidow keep, and Redis's and Ardb's dense ones.
+const (
+	rawLogLog   = 128 << 10
+	denseLogLog = 16 + 12288
+)
+
+// hyperLogLog counts those that the target does not know as they are. Redis's mark of a stale count
+// becomes Ardb's.
+func (p *prediction) hyperLogLog(v []byte) []byte {
+	hyll := len(v) >= 16 && string(v[:4]) == "HYLL" && (v[4] == 0 && len(v) == denseLogLog || v[4] == 1)
+	if p.target != "ardb" {
+		if hyll || len(v) == rawLogLog {
+			p.losses["hyperloglog"]++
+		}
+		return v
+	}
+	if len(v) == rawLogLog {
+		p.losses["hyperloglog"]++
+	}
+	if hyll && v[15]&0x80 != 0 {
+		p.losses["hyperloglog"]++
+		v = bytes.Clone(v)
+		v[15] &^= 0x80
+		v[8] |= 0x80
+	}
+	return v
+}

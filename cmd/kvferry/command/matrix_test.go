@@ -1,0 +1,232 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/record"
+)
+
+// matrixTargets are what the matrix writes.
+var matrixTargets = []place{{format: "nemo", store: "rocksdb"}, {format: "blackwidow", store: "rocksdb"},
+	{format: "ardb", store: "rocksdb"}, {format: "ardb", store: "leveldb"}}
+
+// matrixGoldens are the databases that the original engines wrote.
+var matrixGoldens = map[string]place{
+	"nemo-basic": matrixTargets[0], "nemo-basic-zlib": matrixTargets[0], "bw-basic": matrixTargets[1], "bw-edge": matrixTargets[1],
+	"ardb-rocksdb-basic": matrixTargets[2], "ardb-leveldb-basic": matrixTargets[3], "ardb-lmdb-basic": {format: "ardb", store: "lmdb"},
+}
+
+// notes are the kinds of losses that need no permission.
+var notes = []string{record.LossHyperLogLog}
+
+// keepAll is the mode in which most of the matrix runs.
+var keepAll = conflict{flag: "keep=zset,list", prefer: []record.Type{record.ZSet, record.List}}
+
+// TestMatrix converts every format into every format, and what came out back again.
+func TestMatrix(t *testing.T) {
+	for _, name := range fixtures.Names() {
+		p, known := matrixGoldens[name]
+		if !known {
+			t.Errorf("golden %s is not in the matrix", name)
+			continue
+		}
+		p.path = golden(t, name)
+		matrixRow(t, name, p)
+	}
+	for i, p := range matrixTargets {
+		p.path = generated(t, p, uint64(i+1))
+		matrixRow(t, "generated "+p.format+" "+p.store, p)
+	}
+}
+
+func matrixRow(t *testing.T, name string, src place) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		m := readModel(t, src)
+		for _, dst := range matrixTargets {
+			t.Run("to "+dst.format+" "+dst.store, func(t *testing.T) {
+				dst.path = filepath.Join(fastDir(t), "there")
+				there := crossed(t, m, src, dst, keepAll)
+				if dst.format == src.format && dst.store == src.store {
+					return
+				}
+				back := src
+				if back.store == "lmdb" {
+					back.store = "rocksdb"
+				}
+				back.path = filepath.Join(fastDir(t), "back")
+				crossed(t, there, dst, back, keepAll)
+			})
+		}
+	})
+}
+
+// fastDir is a temporary directory in memory where there is one: conversions wait for the disk most of
+// the time.
+func fastDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "kvferry-matrix-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// crossed converts src, whose model is m, holds everything to the prediction and returns the model of
+// what was written.
+func crossed(t *testing.T, m *model, src, dst place, mode conflict, flags ...string) *model {
+	t.Helper()
+	want := m.predict(t, dst, mode)
+	args := append([]string{"convert", src.String(), dst.String(), "--on-conflict", mode.flag}, flags...)
+	if kinds := want.refusedKinds(); len(kinds) > 0 {
+		args = append(args, "--allow-loss", strings.Join(kinds, ","))
+	}
+	ok(t, args...)
+	rep := report(t, dst.path)
+	if !rep.Proof.Done {
+		t.Error("not proved")
+	}
+	losses := map[string]int64{}
+	for _, l := range rep.Losses {
+		losses[l.Kind] = l.Count
+	}
+	if !maps.Equal(losses, want.losses) {
+		t.Errorf("losses %v, predicted %v", losses, want.losses)
+	}
+	got := readModel(t, dst)
+	if diff := want.out.fingerprint().Diff(got.fingerprint(), false); len(diff) > 0 {
+		t.Errorf("other fingerprints than predicted: %v", diff)
+	}
+	return got
+}
+
+// refusedKinds are those that stop a conversion unless they are allowed.
+func (p *prediction) refusedKinds() (out []string) {
+	for _, kind := range slices.Sorted(maps.Keys(p.losses)) {
+		if !slices.Contains(notes, kind) && kind != record.LossSameName {
+			out = append(out, kind)
+		}
+	}
+	return out
+}
+
+// generated writes random records of all that a format holds, in several databases.
+func generated(t *testing.T, p place, seed uint64) string {
+	t.Helper()
+	f := formatOf(t, p.format)
+	d, err := testApp().driver(p.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dbs := []string{"0", "3"}
+	if !f.Limits().Numbered {
+		dbs = []string{"0", "users", "中文"}
+	}
+	dir := filepath.Join(fastDir(t), "generated")
+	target, err := f.Create(context.Background(), dir, &format.CreateOptions{Create: d.Create, Kind: d.Name, DBs: dbs,
+		Layout: format.LayoutDB, TempDir: t.TempDir(), Now: testNow})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, db := range dbs {
+		o := fixtures.Options{DB: db, Limits: f.Limits(), Now: testNow, NarrowInts: p.format == "ardb", Expired: true}
+		for j, group := range target.Groups() {
+			o.Types = group & f.Limits().Types
+			w, err := target.Shard(i*len(target.Groups())+j, db, group, 8<<20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := record.Merge(fixtures.Records(seed*100+uint64(i), 160, o), logLogs(group))
+			if err := fixtures.Pump(w, r); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := target.Finish(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	unchanged(t, dir)
+	return dir
+}
+
+// logLogs are strings that are HyperLogLogs of every dialect.
+func logLogs(group record.TypeSet) record.Reader {
+	var out []small
+	if group.Has(record.String) {
+		sparse := "HYLL\x01\x00\x00\x00" + strings.Repeat("\x00", 8) + "\x7f\xff"
+		stale := []byte(sparse)
+		stale[15] = 0x80
+		out = []small{
+			smallRecord(record.String, "hll:a", sparse),
+			smallRecord(record.String, "hll:b", string(stale)),
+			smallRecord(record.String, "hll:c", string(stale[:8])+"\x05"+string(stale[9:])+strings.Repeat("\x00", 9)),
+			smallRecord(record.String, "hll:d", "HYLL\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80"+strings.Repeat("\x00", denseLogLog-16)),
+			smallRecord(record.String, "hll:e", strings.Repeat("\x01", rawLogLog)),
+			smallRecord(record.String, "hll:f", "HYLL\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80"),
+		}
+	}
+	return &smallReader{left: out}
+}
+
+// TestMatrixConflicts: one name under several types goes into Ardb in each way that can be asked for.
+func TestMatrixConflicts(t *testing.T) {
+	t.Parallel()
+	generatedNemo, generatedBW := matrixTargets[0], matrixTargets[1]
+	generatedNemo.path, generatedBW.path = generated(t, generatedNemo, 11), generated(t, generatedBW, 12)
+	goldenNemo, goldenBW := matrixTargets[0], matrixTargets[1]
+	goldenNemo.path, goldenBW.path = golden(t, "nemo-basic-zlib"), golden(t, "bw-basic")
+	for _, src := range []place{generatedNemo, generatedBW, goldenNemo, goldenBW} {
+		m := readModel(t, src)
+		for _, dst := range matrixTargets[2:] {
+			for _, mode := range []conflict{
+				{flag: "rename", rename: true},
+				{flag: "keep=hash,string,stream,set", prefer: []record.Type{record.Hash, record.String, record.Stream, record.Set}},
+			} {
+				dst.path = filepath.Join(fastDir(t), "there")
+				crossed(t, m, src, dst, mode)
+			}
+			dst.path = filepath.Join(fastDir(t), "refused")
+			want := m.predict(t, dst, conflict{})
+			r := kvferry(t, "convert", src.String(), dst.String(), "--allow-loss", strings.Join(append(want.refusedKinds(), "x"), ","))
+			text := fmt.Sprintf("%d × same-name", want.losses[record.LossSameName])
+			if r.code != ExitLossy || !strings.Contains(r.stderr, text) {
+				t.Errorf("%s: exit %d, want %d and %q in %s", src, r.code, ExitLossy, text, r.stderr)
+			}
+		}
+	}
+}
+
+// TestMatrixOneDatabase: one of several namespaces goes into a directory of its own.
+func TestMatrixOneDatabase(t *testing.T) {
+	t.Parallel()
+	for _, store := range []string{"rocksdb", "leveldb", "lmdb"} {
+		src := place{"ardb", store, golden(t, "ardb-"+store+"-basic")}
+		m := readModel(t, src)
+		for _, db := range m.dbs {
+			one := &model{dbs: []string{"0"}}
+			for _, r := range m.records {
+				if r.DB == db {
+					r.DB = "0"
+					one.records = append(one.records, r)
+				}
+			}
+			for _, dst := range matrixTargets[:2] {
+				dst.path = filepath.Join(fastDir(t), "there")
+				crossed(t, one, src, dst, keepAll, "--db", db, "--layout", "flat")
+			}
+		}
+	}
+}
