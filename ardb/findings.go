@@ -26,7 +26,8 @@ const (
 	FindNotCanonical = "not-canonical"
 	// FindMemberTwice: a member is there as an integer and as a string; the integer is kept.
 	FindMemberTwice = "member-twice"
-	// FindStreamGroups: consumer groups and pending entries, which records do not have.
+	// FindStreamGroups: consumer groups and pending entries, which records do not have. In a conversion it is
+	// a loss of the same name, record.LossStreamGroups.
 	FindStreamGroups = "stream-groups"
 	// FindBadExpiry: an expiry before 1970, which the server takes for never.
 	FindBadExpiry = "bad-expiry"

@@ -373,7 +373,7 @@ func (p *pass) finish() error {
 	} else {
 		p.tally.Rows[p.class] += p.index
 	}
-	if p.groups > 0 {
+	if p.groups > 0 && p.class == record.Copied { // else all of the stream is gone
 		p.report(FindStreamGroups, record.Warning, record.Stream, p.head.Key,
 			fmt.Sprintf("%d rows of consumer groups and pending entries are left out", p.groups))
 	}

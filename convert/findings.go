@@ -3,6 +3,7 @@ package convert
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -21,8 +22,8 @@ type FindingKind struct {
 type findingSet struct {
 	mu    sync.Mutex
 	kinds map[findingKey]*FindingKind
-	// onError is called for each finding that says data is damaged; it may be nil.
-	onError func()
+	// onLoss is called for each finding that tells of a loss; it may be nil.
+	onLoss func(kind string)
 }
 
 type findingKey struct {
@@ -39,8 +40,8 @@ func (s *findingSet) report(f record.Finding) {
 		k.Samples = append(k.Samples, sampleOf(&f))
 	}
 	s.mu.Unlock()
-	if f.Severity == record.Error && s.onError != nil {
-		s.onError()
+	if kind := lossOf(f.Kind, f.Severity.String()); kind != "" && s.onLoss != nil {
+		s.onLoss(kind)
 	}
 }
 
@@ -98,21 +99,42 @@ func (s *findingSet) list() []FindingKind {
 	return out
 }
 
-// damage returns the findings that say data is damaged as a loss, nil when there are none.
-func damage(list []FindingKind) []LossKind {
-	loss := LossKind{Kind: record.LossDamaged, Drops: true}
+// lossOf returns the kind of loss that a finding tells of, "" when it tells of none: data that is
+// damaged, or that no record can hold.
+func lossOf(kind, severity string) string {
+	switch {
+	case severity == record.Error.String():
+		return record.LossDamaged
+	case kind == record.LossStreamGroups:
+		return kind
+	}
+	return ""
+}
+
+// found returns what findings tell of as losses.
+func found(list []FindingKind) []LossKind {
+	losses := map[string]*LossKind{}
 	for _, f := range list {
-		if f.Severity != record.Error.String() {
+		kind := lossOf(f.Kind, f.Severity)
+		if kind == "" {
 			continue
 		}
-		loss.Count += f.Count
-		for _, s := range f.Samples[:min(len(f.Samples), maxSamples-len(loss.Samples))] {
-			s.Detail = f.Kind + ": " + s.Detail
-			loss.Samples = append(loss.Samples, s)
+		l := losses[kind]
+		if l == nil {
+			l = &LossKind{Kind: kind, Drops: true}
+			losses[kind] = l
+		}
+		l.Count += f.Count
+		for _, s := range f.Samples[:min(len(f.Samples), maxSamples-len(l.Samples))] {
+			if f.Kind != kind {
+				s.Detail = f.Kind + ": " + s.Detail
+			}
+			l.Samples = append(l.Samples, s)
 		}
 	}
-	if loss.Count == 0 {
-		return nil
+	var out []LossKind
+	for _, kind := range slices.Sorted(maps.Keys(losses)) {
+		out = append(out, *losses[kind])
 	}
-	return []LossKind{loss}
+	return out
 }

@@ -366,14 +366,14 @@ func (r *run) judge(t *totals, losses []LossKind) error {
 	return nil
 }
 
-// sum adds up what all tasks left. Error findings are a loss of their own.
+// sum adds up what all tasks left. Some findings are losses too.
 func (r *run) sum() (*totals, error) {
 	t, err := sum(r.results)
 	if err != nil {
 		return nil, err
 	}
 	t.findings.merge(r.opened.list())
-	t.losses.merge(damage(t.findings.list()))
+	t.losses.merge(found(t.findings.list()))
 	return t, nil
 }
 

@@ -65,8 +65,8 @@ type task struct {
 func runTask(ctx context.Context, t *Task, r *rules, src format.Source, target format.Target, write bool) (*taskResult, error) {
 	x := &task{Task: t, rules: r, target: target, losses: lossSet{}}
 	x.gauge = gauge{m: r.meter, size: t.Bytes}
-	x.findings.onError = func() {
-		if !r.allows(record.LossDamaged) {
+	x.findings.onLoss = func(kind string) {
+		if !r.allows(kind) {
 			r.refused.Store(true)
 		}
 	}

@@ -12,5 +12,6 @@ const (
 	LossStream          = "stream"            // the target has no streams
 	LossHyperLogLog     = "hyperloglog"       // a string that engines may count differently (a note)
 	LossSameName        = "same-name"         // a name stands under several types, the target holds one
+	LossStreamGroups    = "stream-groups"     // consumer groups and pending entries of a stream
 	LossDamaged         = "damaged"           // error findings: what they are about may be missing or wrong
 )

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/ardb"
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/record"
@@ -229,4 +230,41 @@ func TestMatrixOneDatabase(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestMatrixStreamGroups: consumer groups are a loss where the stream is kept, and part of it where not.
+func TestMatrixStreamGroups(t *testing.T) {
+	id := []byte("\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00")
+	entry := record.Element{Name: id, Value: record.AppendPair(nil, []byte("f"), []byte("v"))}
+	dir := build(t, formatOf(t, "ardb"), smallRecord(record.String, "a", "1"), small{typ: record.Stream, key: "k", elems: []record.Element{entry}},
+		small{typ: record.Stream, key: "l", elems: []record.Element{entry}})
+	alter(t, filepath.Join(dir, "rocksdb"), func(r *rows) {
+		for _, group := range []string{"g", "h"} {
+			key := ardb.AppendKey(nil, nil, []byte("k"), ardb.KindPending, ardb.TextData([]byte(group)), ardb.Data{})
+			value := ardb.AppendValue(nil, &ardb.Value{Kind: ardb.KindPending}, ardb.TextData(id))
+			r.kv["0"][string(key)] = string(value)
+		}
+	})
+	src := place{"ardb", "rocksdb", dir}
+	m := readModel(t, src)
+	for _, dst := range matrixTargets {
+		want := m.predict(t, dst, keepAll)
+		if n := want.losses[record.LossStreamGroups]; n != int64(want.out.count(record.Stream))/2 {
+			t.Errorf("%s: predicted %d streams with groups", dst, n)
+		}
+		dst.path = filepath.Join(fastDir(t), "there")
+		if r := kvferry(t, "convert", src.String(), dst.String()); r.code != ExitLossy {
+			t.Errorf("%s: exit %d, %s", dst, r.code, r.stderr)
+		}
+		crossed(t, m, src, dst, keepAll)
+	}
+}
+
+func (m *model) count(typ record.Type) (n int) {
+	for i := range m.records {
+		if m.records[i].Type == typ {
+			n++
+		}
+	}
+	return n
 }
