@@ -101,7 +101,7 @@ func (db *database) Files() []store.File {
 		{Path: db.version.manifest, Kind: "manifest", Size: db.version.size, Entries: -1, Deletes: -1},
 	}
 	for _, l := range db.logs {
-		out = append(out, store.File{Path: l.name, Kind: "log", Size: l.file.size, Entries: -1, Deletes: -1})
+		out = append(out, store.File{Path: l.name, Kind: "log", Size: l.file.size, Entries: l.entries, Deletes: -1})
 	}
 	for _, ks := range db.spaces {
 		for _, t := range ks.tables {

@@ -21,6 +21,8 @@ type logFile struct {
 	number uint64
 	file   *dataFile
 	name   string // for places
+	// entries counts those that no table holds yet.
+	entries int64
 }
 
 // findLogs lists the logs that some column family needs, oldest first.
@@ -48,7 +50,7 @@ func (db *database) findLogs() ([]*logFile, error) {
 		if dir != db.dir {
 			f.name, name = f.path, f.path
 		}
-		logs = append(logs, &logFile{n, f, name})
+		logs = append(logs, &logFile{number: n, file: f, name: name})
 	}
 	slices.SortFunc(logs, func(a, b *logFile) int { return cmp.Compare(a.number, b.number) })
 	if len(logs) == 0 && db.opts.WALDir == "" && db.version.firstLog() > 0 {
@@ -210,6 +212,7 @@ func (w *walLoader) add(e batchEntry) error {
 	if e.seq > maxSequence {
 		return &record.CorruptError{Field: "sequence", Err: fmt.Errorf("sequence number %d", e.seq)}
 	}
+	w.log.entries++
 	if e.kind == kindRangeDelete {
 		ks.addTombstone(e, record.Place{File: w.log.name, Off: w.off, Level: -1, Seq: e.seq})
 		return nil
