@@ -117,7 +117,7 @@ func TestPhysical(t *testing.T) {
 		if c.blind {
 			st.damage = &record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Place: record.Place{File: "db/t", Off: 7}}
 		}
-		v, got := verify(t, &VerifyOptions{Open: openTables(newFake(), st)})
+		v, got := verify(t, &VerifyOptions{Open: openTables(newFake(), st), Files: Always})
 		if got != c.want {
 			t.Errorf("%s: found %q, want %q", c.name, got, c.want)
 		}
@@ -127,10 +127,10 @@ func TestPhysical(t *testing.T) {
 	}
 	// The same key again must be older.
 	st := &tables{files: []store.File{table(2, 0)}, entries: []store.Entry{entry("a", 5), entry("a", 6)}}
-	if _, got := verify(t, &VerifyOptions{Open: openTables(newFake(), st)}); got != "error key-order db/t@0" {
+	if _, got := verify(t, &VerifyOptions{Open: openTables(newFake(), st), Files: Always}); got != "error key-order db/t@0" {
 		t.Errorf("ascending sequence numbers: %q", got)
 	}
-	if _, got := verify(t, &VerifyOptions{Open: openTables(newFake(), st), RecordsOnly: true}); got != "" {
+	if _, got := verify(t, &VerifyOptions{Open: openTables(newFake(), st), Files: Never}); got != "" {
 		t.Errorf("without a look at the files: %q", got)
 	}
 }

@@ -18,8 +18,8 @@ const (
 	// source alone.
 	spanBytes = 64 << 20
 	maxSpans  = 64
-	// batchLen is how many elements are read at once.
-	batchLen = 256
+	// batchLen is how many elements are read at once: so few that they stay in the nearest cache.
+	batchLen = 64
 	// checkEvery is how many records or batches pass between looks at the context.
 	checkEvery = 256
 )
@@ -157,13 +157,19 @@ func someTypes(t record.TypeSet) []record.TypeSet {
 	return []record.TypeSet{t}
 }
 
-// open returns a reader of a part, selected.
-func (s *Scan) open(ctx context.Context, p Part) (*selected, error) {
+// open returns a reader of a part, selected. skipped is told what is left out; it may be nil.
+func (s *Scan) open(ctx context.Context, p Part, skipped func(*record.Header, record.Class)) (record.Reader, error) {
 	r, err := s.Source.Records(ctx, p.DB, p.Types, p.Span, s.env())
 	if err != nil {
 		return nil, err
 	}
-	return s.selection().apply(r, s.memory()/8/int64(s.workers()), s.TempDir), nil
+	sel := s.selection()
+	if sel.KeepExpired && sel.Everything() {
+		return r, nil
+	}
+	out := sel.apply(r, s.memory()/8/int64(s.workers()), s.TempDir)
+	out.skipped = skipped
+	return out, nil
 }
 
 func (s *Scan) env() *format.Env {
@@ -219,14 +225,15 @@ func (s *Scan) runParts(ctx context.Context, parts []Part, do func(context.Conte
 
 // visit reads one part.
 func (s *Scan) visit(ctx context.Context, p Part, v visitor) (err error) {
-	r, err := s.open(ctx, p)
+	var skipped func(*record.Header, record.Class)
+	if k, ok := v.(skipper); ok {
+		skipped = k.skip
+	}
+	r, err := s.open(ctx, p, skipped)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	if k, ok := v.(skipper); ok {
-		r.skipped = k.skip
-	}
 	batch := make([]record.Element, batchLen)
 	for n := 1; ; n++ {
 		if n%checkEvery == 0 && ctx.Err() != nil {
@@ -260,5 +267,8 @@ func visitElements(ctx context.Context, r record.Reader, h *record.Header, batch
 			return context.Cause(ctx)
 		}
 		v.elements(h, batch[:got])
+		if h.Type == record.String {
+			return nil // there is no second element
+		}
 	}
 }

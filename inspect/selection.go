@@ -77,7 +77,7 @@ func (s *Selection) Apply(r record.Reader, memory int64, tempDir string) record.
 }
 
 func (s *Selection) apply(r record.Reader, memory int64, tempDir string) *selected {
-	out := &selected{Reader: r, sel: s}
+	out := &selected{Reader: r, sel: s, all: s.Everything()}
 	if s.held() {
 		out.held = &hold{sorter: extsort.New(extsort.Options{Memory: memory, TempDir: tempDir})}
 	}
@@ -88,6 +88,7 @@ func (s *Selection) apply(r record.Reader, memory int64, tempDir string) *select
 type selected struct {
 	record.Reader
 	sel  *Selection
+	all  bool // but for expired ones
 	held *hold
 	// skipped is told each record that is left out; it may be nil.
 	skipped func(*record.Header, record.Class)
@@ -99,6 +100,9 @@ func (r *selected) Next() (*record.Header, error) {
 		h, err := r.Reader.Next()
 		if err != nil {
 			return nil, err
+		}
+		if r.all && !h.Expired {
+			return h, nil
 		}
 		class := r.sel.Admit(h)
 		if class == record.Copied && r.held != nil {

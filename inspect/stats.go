@@ -76,6 +76,7 @@ func Collect(ctx context.Context, o *StatsOptions) (*Stats, error) {
 	err := scan.run(ctx, func(p Part) visitor {
 		v := newStatsVisitor(o, p.DB)
 		v.into = all
+		v.byBytes.ascending, v.byElem.ascending = scan.Source.Sorted(), scan.Source.Sorted()
 		return v
 	})
 	if err != nil {

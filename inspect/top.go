@@ -24,6 +24,9 @@ type top struct {
 	n       int
 	measure func(*BigKey) int64
 	keys    []BigKey // a heap, the smallest first
+	// ascending says that keys are added in their order, so that of two equally large ones the later
+	// never wins.
+	ascending bool
 }
 
 // add takes a key, which is copied when it is kept.
@@ -32,7 +35,7 @@ func (t *top) add(k *BigKey) {
 		return
 	}
 	if len(t.keys) == t.n {
-		if t.compare(k, &t.keys[0]) >= 0 {
+		if t.ascending && t.measure(k) <= t.measure(&t.keys[0]) || t.compare(k, &t.keys[0]) >= 0 {
 			return
 		}
 		heap.Pop(t)

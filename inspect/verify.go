@@ -29,9 +29,21 @@ type VerifyOptions struct {
 	Keyspaces func(dir string) []format.KeyspaceEvidence
 	// MaxFindings is how many findings are kept; all are counted.
 	MaxFindings int
-	// RecordsOnly leaves out the second look at the files: properties, bounds and unread blocks.
-	RecordsOnly bool
+	// Files says whether files get a second look, at every block in physical order: what they hold
+	// against their properties and bounds.
+	Files Look
 }
+
+// Look says when something is looked at.
+type Look uint8
+
+// Automatic looks when the first reading gives a reason to: damage, or other numbers of entries than
+// the files' properties add up to.
+const (
+	Automatic Look = iota
+	Always
+	Never
+)
 
 // Verification is the result of Verify.
 type Verification struct {
@@ -40,7 +52,7 @@ type Verification struct {
 	Records   int64
 	Elements  int64
 	Rows      int64 // visible rows that were classified
-	Entries   int64 // physical entries that were read, 0 when files were not looked at
+	Entries   int64 // physical entries that were read
 	Files     int
 	Bytes     int64 // of all files
 	Findings  []record.Finding
@@ -215,26 +227,61 @@ func (v *verifier) files(ctx context.Context, src format.Source) error {
 	p := &physical{src: src, report: v.found.report, damaged: func(file string) bool {
 		return v.found.damaged(record.FindDamagedBlock, func(f string) bool { return f == file })
 	}}
+	look := v.o.Files == Always || v.o.Files == Automatic && v.suspicious()
 	for _, st := range v.stores.All() {
 		for _, f := range st.Files() {
 			v.res.Files++
 			v.res.Bytes += f.Size
 		}
-		if v.o.RecordsOnly || !v.concerns(src, st) {
+		if !look || !v.concerns(src, st) {
 			continue
 		}
 		if err := p.store(ctx, st); err != nil {
 			return err
 		}
 	}
-	v.res.Entries = p.entries
+	v.res.Entries = max(v.res.Entries, p.entries)
 	return nil
+}
+
+// suspicious reports whether files need a second look: not everything could be read, or the entries that
+// were read are not as many as the files say. A part of a dataset says nothing about whole files.
+func (v *verifier) suspicious() bool {
+	if len(v.damage) > 0 {
+		return true
+	}
+	if !v.whole() {
+		return false
+	}
+	var read, said int64
+	for _, t := range v.ledger.Snapshot() {
+		read += t.Entries
+	}
+	for _, st := range v.stores.All() {
+		for _, f := range st.Files() {
+			if f.Kind != "table" && f.Kind != "log" {
+				continue
+			}
+			if f.Entries < 0 {
+				return f.Kind == "table" // LevelDB's say nothing: look
+			}
+			said += f.Entries
+		}
+	}
+	v.res.Entries = read
+	return read != said
+}
+
+// whole reports whether the selection takes all types of all databases.
+func (v *verifier) whole() bool {
+	sel := v.o.Scan.selection()
+	return sel.Types == 0 && len(sel.DBs) == 0
 }
 
 // concerns reports whether a store can hold records that were selected.
 func (v *verifier) concerns(src format.Source, st StoreDir) bool {
 	sel := v.o.Scan.selection()
-	if sel.Types == 0 && len(sel.DBs) == 0 {
+	if v.whole() {
 		return true
 	}
 	for _, ks := range st.Keyspaces() {

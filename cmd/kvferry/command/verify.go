@@ -29,7 +29,7 @@ type verifyFlags struct {
 	report      string
 	failOn      string
 	maxFindings int
-	recordsOnly bool
+	files       string
 	against     string
 	output      string
 }
@@ -50,7 +50,7 @@ func (a *App) verify() *cobra.Command {
 	fs.StringVar(&f.report, "report", "text", "form of the report: text, json, junit or sarif")
 	fs.StringVar(&f.failOn, "fail-on", "error", "exit with 3 on findings of this severity or a graver one: error, warning or note")
 	fs.IntVar(&f.maxFindings, "max-findings", 1000, "list at most `n` findings; all are counted")
-	fs.BoolVar(&f.recordsOnly, "records-only", false, "leave out the second look at the files: blocks that hold no live rows, properties, bounds")
+	fs.StringVar(&f.files, "files", "auto", "a second look at the files, block by block against their properties and bounds: always, never or auto, when the first reading gives a reason to")
 	fs.StringVar(&f.against, "against", "", "compare with the dataset at a `location` instead")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
@@ -60,6 +60,8 @@ var reports = map[string]func(io.Writer, *render.Result) error{
 	"text": render.Findings, "json": render.JSON, "junit": render.JUnit, "sarif": render.SARIF,
 }
 
+var looks = map[string]inspect.Look{"auto": inspect.Automatic, "always": inspect.Always, "never": inspect.Never}
+
 func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) error {
 	print := reports[f.report]
 	if print == nil {
@@ -68,6 +70,10 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) err
 	failOn, err := record.ParseSeverity(f.failOn)
 	if err != nil {
 		return usagef("--fail-on: %w", err)
+	}
+	look, known := looks[f.files]
+	if !known {
+		return usagef("--files %q: want auto, always or never", f.files)
 	}
 	if f.maxFindings < 0 {
 		return usagef("--max-findings %d: want at least 0", f.maxFindings)
@@ -85,7 +91,7 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) err
 		return err
 	}
 	v, err := inspect.Verify(cmd.Context(), &inspect.VerifyOptions{Scan: *d.Scan, Root: d.Location.Path, Open: d.reopen,
-		Keyspaces: d.keyspacesOf, MaxFindings: f.maxFindings, RecordsOnly: f.recordsOnly})
+		Keyspaces: d.keyspacesOf, MaxFindings: f.maxFindings, Files: look})
 	if err != nil {
 		return err
 	}
