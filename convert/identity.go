@@ -15,7 +15,7 @@ import (
 )
 
 // journalVersion changes when an older journal cannot be continued.
-const journalVersion = 1
+const journalVersion = 2
 
 // identity says what a run converts into what, and how. A run may be continued only by one of the
 // same identity.

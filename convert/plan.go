@@ -16,15 +16,15 @@ const (
 	maxSpans  = 64
 )
 
-// Task is a piece of the work: one span of one database, of the types that the target writes
-// together.
+// Task is a piece of the work: one span of one database, of types that the source reads or the target
+// writes together.
 type Task struct {
 	// N numbers the tasks, and the target's shards, in the order (database, group, span).
 	N        int            `json:"n"`
 	DB       string         `json:"db"`
 	TargetDB string         `json:"target_db"`
 	Types    record.TypeSet `json:"types"` // to read
-	Group    record.TypeSet `json:"group"` // of the target; 0 when it has none of the types
+	Group    record.TypeSet `json:"group"` // of the target, or several; 0 when it has none of the types
 	Span     format.Span    `json:"span"`
 	Bytes    int64          `json:"bytes"` // about how much is to be read
 }
@@ -35,34 +35,47 @@ type Plan struct {
 	DBs []string `json:"dbs"`
 	// TargetDBs are the names of the same databases in the target.
 	TargetDBs []string `json:"target_dbs"`
-	Tasks     []Task   `json:"tasks"`
-	Bytes     int64    `json:"bytes"`
+	// Groups are those of the target: types that it keeps together.
+	Groups []record.TypeSet `json:"groups"`
+	Tasks  []Task           `json:"tasks"`
+	Bytes  int64            `json:"bytes"`
 }
 
 // NewPlan plans the conversion of what the filter passes of a source into the groups of types that
 // the target writes. names are those of the databases in the target.
 func NewPlan(src format.Source, dbs, names []string, groups []record.TypeSet, f *filter.Filter) (*Plan, error) {
-	p := &Plan{DBs: dbs, TargetDBs: names}
+	p := &Plan{DBs: dbs, TargetDBs: names, Groups: groups}
 	for i, db := range dbs {
 		rest := src.Types(db)
 		if f.Types != 0 {
 			rest &= f.Types
 		}
-		for _, g := range groups {
-			if err := p.add(src, i, rest&g, g); err != nil {
-				return nil, err
-			}
-			rest &^= g
-		}
+		together := format.Together(src, db, rest)
 		// What no group holds is read all the same, to be counted as lost.
-		if err := p.add(src, i, rest, 0); err != nil {
-			return nil, err
+		for _, first := range append(slices.Clone(groups), record.AllTypes) {
+			for rest&first != 0 {
+				types := format.Closure(record.Of((rest & first).Types()[0]), together, groups) & rest
+				if err := p.add(src, i, types, holders(groups, types)); err != nil {
+					return nil, err
+				}
+				rest &^= types
+			}
 		}
 	}
 	if len(p.Tasks) == 0 {
 		return nil, fmt.Errorf("nothing to convert: %s", nothing(src, f))
 	}
 	return p, nil
+}
+
+// holders is the union of the groups that hold any of the types.
+func holders(groups []record.TypeSet, types record.TypeSet) (out record.TypeSet) {
+	for _, g := range groups {
+		if g&types != 0 {
+			out |= g
+		}
+	}
+	return out
 }
 
 // nothing says why a plan is empty.
@@ -77,7 +90,7 @@ func nothing(src format.Source, f *filter.Filter) string {
 	return "the source has no databases"
 }
 
-// add plans the tasks of one group of one database.
+// add plans the tasks of some types of one database, which go into the groups that g is the union of.
 func (p *Plan) add(src format.Source, i int, types, g record.TypeSet) error {
 	if types == 0 {
 		return nil

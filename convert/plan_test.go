@@ -125,3 +125,31 @@ func TestTargetNames(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanOfOnePass: types that share a keyspace of the source are read once, also those that are lost.
+func TestPlanOfOnePass(t *testing.T) {
+	src := &together{sizes{dbs: []string{"0"}, types: record.AllTypes, size: func(string, record.TypeSet) int64 { return 1 }}}
+	p, err := NewPlan(src, src.dbs, src.dbs, perType, &filter.Filter{Types: record.AllTypes &^ record.Of(record.Set)})
+	if err != nil || len(p.Tasks) != 2 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	hash := record.Of(record.Hash)
+	all := record.AllTypes &^ record.Of(record.Set) &^ hash
+	if p.Tasks[0].Types != all || p.Tasks[0].Group != all&^record.Of(record.Stream) {
+		t.Errorf("%s into %s", p.Tasks[0].Types, p.Tasks[0].Group)
+	}
+	if p.Tasks[1].Types != hash || p.Tasks[1].Group != hash {
+		t.Errorf("%s into %s", p.Tasks[1].Types, p.Tasks[1].Group)
+	}
+}
+
+// together is a source that has hashes of their own, and all other types in one keyspace.
+type together struct{ sizes }
+
+func (s *together) Where(string, []byte) []format.Range {
+	out := []format.Range{{Keyspace: "hashes", Type: record.Hash}}
+	for _, t := range []record.Type{record.String, record.List, record.Set, record.ZSet, record.Stream} {
+		out = append(out, format.Range{Keyspace: "rows", Type: t})
+	}
+	return out
+}

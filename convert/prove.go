@@ -124,9 +124,14 @@ func proofTasks(back format.Source, p *Plan) []*Task {
 			if t.TargetDB != planned || t.Group == 0 {
 				continue
 			}
-			bytes := back.Size(db, t.Group) / int64(max(p.spans(t), 1))
-			out = append(out, &Task{N: t.N, DB: db, TargetDB: planned, Types: t.Group, Span: t.Span, Bytes: bytes})
-			rest &^= t.Group
+			for _, g := range p.Groups {
+				if g &= t.Group; g == 0 {
+					continue
+				}
+				bytes := back.Size(db, g) / int64(max(p.spans(t), 1))
+				out = append(out, &Task{N: t.N, DB: db, TargetDB: planned, Types: g, Span: t.Span, Bytes: bytes})
+				rest &^= g
+			}
 		}
 		if rest != 0 {
 			out = append(out, &Task{DB: db, TargetDB: planned, Types: rest, Bytes: back.Size(db, rest)})

@@ -288,7 +288,7 @@ func (x *task) drops() bool {
 	if dropped {
 		return true
 	}
-	if x.Group == 0 {
+	if !x.Group.Has(x.header.Type) {
 		x.lose(record.Loss{Kind: x.header.Type.String(), Drops: true, Detail: "the target has no such type"})
 		return true
 	}

@@ -210,8 +210,8 @@ type Target interface {
 	// Groups partitions the types: each group is written by shards of its own. Formats that keep
 	// all types in one order have a single group.
 	Groups() []record.TypeSet
-	// Shard returns the writer of one span of one group of one database. n is unique and ascends
-	// with (database, group, span). Shards are written concurrently, each by one goroutine, which
+	// Shard returns the writer of one span of one or several groups of one database, whose records
+	// come in one order. n is unique and ascends with (database, group, span). Shards are written concurrently, each by one goroutine, which
 	// may use memory bytes.
 	Shard(n int, db string, t record.TypeSet, memory int64) (record.Writer, error)
 	// Tables and Adopt carry finished shards across processes, for --resume.
