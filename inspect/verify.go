@@ -240,7 +240,7 @@ func (v *verifier) files(ctx context.Context, src format.Source) error {
 			return err
 		}
 	}
-	v.res.Entries = max(v.res.Entries, p.entries)
+	v.res.Entries = p.entries
 	return nil
 }
 
@@ -268,7 +268,6 @@ func (v *verifier) suspicious() bool {
 			said += f.Entries
 		}
 	}
-	v.res.Entries = read
 	return read != said
 }
 
@@ -301,11 +300,14 @@ func (v *verifier) concerns(src format.Source, st StoreDir) bool {
 	return false
 }
 
-// accounts checks that the rows read are the rows classified.
+// accounts sums up the ledger and checks that the rows read are the rows classified.
 func (v *verifier) accounts() {
+	var entries int64
 	for _, t := range v.ledger.Snapshot() {
 		v.res.Rows += t.Total()
+		entries += t.Entries
 	}
+	v.res.Entries = max(v.res.Entries, entries)
 	if err := v.ledger.Check(); err != nil {
 		v.found.report(record.Finding{Kind: record.FindLedger, Severity: record.Error,
 			Place: record.Place{Level: -1}, Detail: err.Error()})

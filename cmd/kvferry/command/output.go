@@ -3,7 +3,9 @@ package command
 import (
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +24,10 @@ func toOutput(cmd *cobra.Command, path string, write func(io.Writer) error) erro
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
 	if err != nil {
+		var p *fs.PathError
+		if errors.As(err, &p) { // the temporary name means nothing to anybody
+			err = fmt.Errorf("create %s: %w", path, p.Err)
+		}
 		return err
 	}
 	err = compressed(f, path, write)

@@ -1,0 +1,77 @@
+package command
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kvferry/blackwidow"
+	"kvferry/nemo"
+	"kvferry/record"
+)
+
+// A hash that was deleted twice and made again: rows of three versions, of which one is alive.
+func TestExplainThreeVersions(t *testing.T) {
+	nemoDir := build(t, nemo.New(), smallRecord(record.Hash, "k", "c=3"))
+	alter(t, filepath.Join(nemoDir, "hash"), func(r *rows) {
+		for i, field := range []string{"a", "b", "c"} {
+			r.put("default", nemo.AppendHashKey(nil, nemo.HashKey{Key: nk, Field: []byte(field)}),
+				nemo.AppendPlain(nil, nemo.Plain{Bytes: []byte("v"), Suffix: nemo.Suffix{Version: nemo.Version(i + 1)}}))
+		}
+		r.put("default", []byte("Hk"), nemo.AppendMeta(nil, nemo.Meta{Count: 1, Suffix: nemo.Suffix{Version: 3, Expiry: 1800000000}}))
+	})
+	bwDir := build(t, blackwidow.New(), smallRecord(record.Hash, "k", "c=3"))
+	alter(t, filepath.Join(bwDir, "hashes"), func(r *rows) {
+		r.kv["data_cf"] = map[string]string{}
+		for i, field := range []string{"a", "b", "c"} {
+			r.put("data_cf", blackwidow.AppendDataKey(nil, blackwidow.DataKey{Key: nk, Version: blackwidow.Version(i + 1), Name: []byte(field)}), []byte("v"))
+		}
+		r.put("default", nk, blackwidow.AppendMeta(nil, blackwidow.Meta{Count: 1, Version: 3, Expiry: 1800000000}))
+	})
+	for _, dir := range []string{nemoDir, bwDir} {
+		unchanged(t, dir)
+		text := ok(t, "explain", dir, "k")
+		for _, want := range []string{
+			"the record's meta row: expires at 2027-01-15T08:00:00Z",
+			"stale: of version 1, the collection is at version 3", "stale: of version 2, the collection is at version 3",
+			`"k" in database 0: hash alive, 1 element, version 3, expires at 2027-01-15T08:00:00Z`, "4 rows, 2 alive;",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("missing %q in\n%s", want, text)
+			}
+		}
+		var doc struct {
+			Key  string
+			Rows []struct {
+				Alive   bool
+				Why     string
+				Version int64
+				Expires string `json:"expires_at"`
+				Place   struct{ File string }
+				Fields  []struct {
+					Name  string
+					Value any
+				}
+			}
+			States []struct{ State string }
+			Alive  int64
+		}
+		if err := json.Unmarshal([]byte(ok(t, "explain", "--json", dir, "hex:6b")), &doc); err != nil {
+			t.Fatal(err)
+		}
+		if doc.Key != "k" || len(doc.Rows) != 4 || doc.Alive != 2 || doc.States[0].State != "alive" {
+			t.Errorf("%+v", doc)
+		}
+		versions := map[int64]bool{}
+		for _, r := range doc.Rows {
+			versions[r.Version] = true
+			if r.Alive != (r.Version == 3) || r.Why == "" || !strings.HasSuffix(r.Place.File, ".sst") || len(r.Fields) == 0 {
+				t.Errorf("row %+v", r)
+			}
+		}
+		if len(versions) != 3 {
+			t.Errorf("versions %v", versions)
+		}
+	}
+}
