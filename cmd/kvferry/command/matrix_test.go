@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -264,6 +265,66 @@ func (m *model) count(typ record.Type) (n int) {
 	for i := range m.records {
 		if m.records[i].Type == typ {
 			n++
+		}
+	}
+	return n
+}
+
+// TestMatrixOnePass: an Ardb database is read once, every row of it is accounted for, and what is
+// written does not depend on the number of workers.
+func TestMatrixOnePass(t *testing.T) {
+	for name, src := range matrixGoldens {
+		if src.format != "ardb" {
+			continue
+		}
+		src.path = golden(t, name)
+		rows := countRows(t, src)
+		for _, dst := range matrixTargets[:2] {
+			var tree string
+			for _, workers := range []string{"1", "3"} {
+				dst.path = filepath.Join(fastDir(t), "there")
+				ok(t, "convert", src.String(), dst.String(), "--workers", workers, "--allow-loss", "expiry-ms,key-too-long,score-range,stream")
+				rep := report(t, dst.path)
+				if rep.Tasks != len(rep.Source.DBs) {
+					t.Errorf("%s: %d tasks for %d databases", name, rep.Tasks, len(rep.Source.DBs))
+				}
+				var total int64
+				for _, a := range rep.Ledger {
+					total += a.Rows
+				}
+				if total != rows {
+					t.Errorf("%s: the ledger has %d rows of %d", name, total, rows)
+				}
+				if got := treeBytes(t, dst.path); tree == "" {
+					tree = got
+				} else if got != tree {
+					t.Errorf("%s: another tree with %s workers", name, workers)
+				}
+			}
+		}
+	}
+}
+
+// countRows counts the rows of all keyspaces.
+func countRows(t *testing.T, p place) (n int64) {
+	t.Helper()
+	src := p.open(t)
+	defer src.Close()
+	for _, ks := range src.Keyspaces() {
+		it, err := ks.Rows(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			if _, _, err := it.Next(); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		if err := it.Close(); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return n
