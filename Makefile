@@ -50,6 +50,8 @@ bench bench-full:
 
 docs:
 	@scripts/docs
+	$(GO) run ./cmd/kvferry-docs bin
+	@echo 'docs: man pages in bin/man, shell completions in bin/completion'
 
 clean:
 	rm -rf bin

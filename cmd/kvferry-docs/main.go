@@ -1,0 +1,53 @@
+// Command kvferry-docs writes the man pages and the shell completions of kvferry.
+//
+//	kvferry-docs DIR    writes DIR/man/*.1 and DIR/completion/kvferry.{bash,zsh,fish,ps1}
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"kvferry/cmd/kvferry/command"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: kvferry-docs DIR")
+		os.Exit(command.ExitUsage)
+	}
+	if err := write(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "kvferry-docs:", err)
+		os.Exit(command.ExitFailed)
+	}
+}
+
+// write writes everything. The pages carry no date: the same commands give the same files.
+func write(dir string) error {
+	root := command.Default("").Root()
+	root.DisableAutoGenTag = true
+	man, completion := filepath.Join(dir, "man"), filepath.Join(dir, "completion")
+	if err := errors.Join(os.MkdirAll(man, 0o755), os.MkdirAll(completion, 0o755)); err != nil {
+		return err
+	}
+	date := time.Unix(0, 0)
+	header := &doc.GenManHeader{Title: "KVFERRY", Section: "1", Source: "kvferry", Manual: "kvferry", Date: &date}
+	if err := doc.GenManTree(root, header, man); err != nil {
+		return err
+	}
+	return completions(root, filepath.Join(completion, "kvferry"))
+}
+
+func completions(root *cobra.Command, base string) error {
+	return errors.Join(
+		root.GenBashCompletionFileV2(base+".bash", true),
+		root.GenZshCompletionFile(base+".zsh"),
+		root.GenFishCompletionFile(base+".fish", true),
+		root.GenPowerShellCompletionFileWithDesc(base+".ps1"),
+	)
+}

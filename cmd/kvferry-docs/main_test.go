@@ -1,0 +1,31 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestWrite(t *testing.T) {
+	a, b := t.TempDir(), t.TempDir()
+	for _, dir := range []string{a, b} {
+		if err := write(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{
+		"man/kvferry.1": "move, prove and read", "man/kvferry-verify.1": "Exit codes", "man/kvferry-dump.1": "redis-cli",
+		"completion/kvferry.bash": "bash completion", "completion/kvferry.zsh": "compdef", "completion/kvferry.fish": "fish completion",
+		"completion/kvferry.ps1": "powershell",
+	} {
+		text, err := os.ReadFile(filepath.Join(a, name))
+		if err != nil || !strings.Contains(strings.ToLower(string(text)), strings.ToLower(want)) {
+			t.Errorf("%s does not say %q: %v", name, want, err)
+		}
+		again, err := os.ReadFile(filepath.Join(b, name))
+		if err != nil || string(again) != string(text) {
+			t.Errorf("%s is another file the second time: %v", name, err)
+		}
+	}
+}

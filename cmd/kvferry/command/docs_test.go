@@ -1,0 +1,68 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// docCommand finds command lines in code blocks; what comes before is a prompt, a pipe or YAML.
+var docCommand = regexp.MustCompile("(?m)^(?:[^\n`]*?[\\s|])?kvferry ((?:convert|dump|verify|diff|fingerprint|inspect|explain|formats)\\b[^\n#|>]*)")
+
+// Command lines in the docs use commands and flags that exist.
+func TestDocsUseWhatExists(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, page := range append(pages, filepath.Join(root, "README.md")) {
+		data, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, block := range strings.Split(string(data), "```") {
+			if i%2 == 0 {
+				continue
+			}
+			for _, m := range docCommand.FindAllStringSubmatch(block, -1) {
+				checked++
+				checkLine(t, filepath.Base(page), m[1])
+			}
+		}
+	}
+	if checked < 8 {
+		t.Errorf("only %d command lines found", checked)
+	}
+}
+
+func checkLine(t *testing.T, page, text string) {
+	t.Helper()
+	root := testApp().Root()
+	cmd, args, err := root.Find(strings.Fields(strings.TrimSuffix(strings.TrimSpace(text), `\`)))
+	if err == nil {
+		err = cmd.ParseFlags(args)
+	}
+	if err != nil {
+		t.Errorf("%s: kvferry %s: %v", page, text, err)
+	}
+}
+
+// Every command says what its exit codes mean.
+func TestHelpNamesExitCodes(t *testing.T) {
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		if !strings.Contains(c.Long, "Exit codes: 0 done; 1 failed; 3 findings or differences") {
+			t.Errorf("kvferry %s: the help does not name the exit codes", c.Name())
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(testApp().Root())
+}
