@@ -9,21 +9,9 @@ import (
 	"kvferry/blackwidow"
 	"kvferry/fixtures"
 	"kvferry/format"
+	"kvferry/internal/formattest"
 	"kvferry/record"
-	"kvferry/store"
 )
-
-// sink is a builder that takes rows and forgets them, to measure what a writer costs by itself.
-type sink struct{}
-
-func (sink) Keyspace(string, store.Comparer) error      { return nil }
-func (sink) Run(string, int, uint64) (store.Run, error) { return sink{}, nil }
-func (sink) Tables(int) []store.Table                   { return nil }
-func (sink) Adopt([]store.Table) error                  { return nil }
-func (sink) Finish() error                              { return nil }
-func (sink) Abort()                                     {}
-func (sink) Append(_, _ []byte) error                   { return nil }
-func (sink) Close() error                               { return nil }
 
 // hundred is a batch of elements as a nemo zset, set or hash of a hundred has them: in the order of their
 // names, the scores in no order.
@@ -51,7 +39,7 @@ func writeOne(t testing.TB, w record.Writer, h *record.Header, elems []record.El
 
 func newSink(t testing.TB) record.Writer {
 	dst, err := blackwidow.New().Create(context.Background(), "nowhere",
-		&format.CreateOptions{Create: func(string, store.BuildOptions) (store.Builder, error) { return sink{}, nil }})
+		&format.CreateOptions{Create: formattest.Sink{}.Create})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,12 +147,12 @@ func BenchmarkReader(b *testing.B) {
 	for _, typ := range blackwidow.New().Limits().Types.Types() {
 		b.Run(typ.String(), func(b *testing.B) {
 			m := newMemory(b)
-			dst := m.create(b, format.CreateOptions{TempDir: b.TempDir()})
-			shard(b, dst, 0, record.Of(typ), 0, &repeated{typ: typ, n: 1000, elems: elems})
-			src := finish(b, dst)
+			dst := m.Create(b, format.CreateOptions{TempDir: b.TempDir()})
+			formattest.Shard(b, dst, 0, record.Of(typ), 0, &repeated{typ: typ, n: 1000, elems: elems})
+			src := formattest.Finish(b, dst)
 			b.ResetTimer()
 			for i := 0; i < b.N; {
-				r := recordsOf(b, src, "0", record.Of(typ), format.Span{}, &format.Env{})
+				r := formattest.RecordsOf(b, src, "0", record.Of(typ), format.Span{}, &format.Env{})
 				i += readAll(b, r, buf)
 				r.Close()
 			}
@@ -178,11 +166,11 @@ func TestReaderAllocs(t *testing.T) {
 	buf := make([]record.Element, 256)
 	for _, typ := range blackwidow.New().Limits().Types.Types() {
 		m := newMemory(t)
-		dst := m.create(t, format.CreateOptions{TempDir: t.TempDir()})
-		shard(t, dst, 0, record.Of(typ), 0, &repeated{typ: typ, n: 200, elems: elems})
-		src := finish(t, dst)
+		dst := m.Create(t, format.CreateOptions{TempDir: t.TempDir()})
+		formattest.Shard(t, dst, 0, record.Of(typ), 0, &repeated{typ: typ, n: 200, elems: elems})
+		src := formattest.Finish(t, dst)
 		n := testing.AllocsPerRun(3, func() {
-			r := recordsOf(t, src, "0", record.Of(typ), format.Span{}, &format.Env{})
+			r := formattest.RecordsOf(t, src, "0", record.Of(typ), format.Span{}, &format.Env{})
 			readAll(t, r, buf)
 			r.Close()
 		})

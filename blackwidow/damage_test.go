@@ -11,6 +11,7 @@ import (
 
 	"kvferry/blackwidow"
 	"kvferry/format"
+	"kvferry/internal/formattest"
 	"kvferry/record"
 )
 
@@ -23,13 +24,13 @@ const (
 
 func (m *memory) put(keyspace string, key, value []byte) {
 	dir, cf, _ := strings.Cut(keyspace, "/")
-	m.store(dir).Put(cf, key, value)
+	m.Store(dir).Put(cf, key, value)
 }
 
 func (m *memory) delete(t testing.TB, keyspace string, key []byte) {
 	t.Helper()
 	dir, cf, _ := strings.Cut(keyspace, "/")
-	if !m.store(dir).Delete(cf, key) {
+	if !m.Store(dir).Delete(cf, key) {
 		t.Fatalf("%s: no row %q to delete", keyspace, key)
 	}
 }
@@ -38,10 +39,10 @@ func (m *memory) delete(t testing.TB, keyspace string, key []byte) {
 func (m *memory) declare() *memory {
 	for _, cf := range []string{"hashes/data_cf", "sets/member_cf", "zsets/data_cf"} {
 		dir, cf, _ := strings.Cut(cf, "/")
-		m.store(dir).Len(cf)
+		m.Store(dir).Len(cf)
 	}
-	m.store("lists").Keyspace("data_cf", blackwidow.ListsDataKeyComparator)
-	m.store("zsets").Keyspace("score_cf", blackwidow.ZSetsScoreKeyComparator)
+	m.Store("lists").Keyspace("data_cf", blackwidow.ListsDataKeyComparator)
+	m.Store("zsets").Keyspace("score_cf", blackwidow.ZSetsScoreKeyComparator)
 	return m
 }
 
@@ -223,16 +224,16 @@ func TestDamage(t *testing.T) {
 			c.do(t, m)
 			for _, memory := range []int64{0, 1} {
 				var l record.Ledger
-				var f findings
-				drainAll(t, records(t, m.open(t), "0", &format.Env{Ledger: &l, Report: f.report, Memory: memory, TempDir: t.TempDir()}))
-				checkLedger(t, &l)
-				if got := strings.Join(f.kinds(), " "); got != c.kinds {
+				var f formattest.Findings
+				drainAll(t, formattest.Records(t, m.Open(t), "0", &format.Env{Ledger: &l, Report: f.Report, Memory: memory, TempDir: t.TempDir()}))
+				formattest.CheckLedger(t, &l)
+				if got := strings.Join(f.Kinds(), " "); got != c.kinds {
 					t.Errorf("found %q, want %q", got, c.kinds)
 				}
-				if got := classes(&l, c.where); got != c.ledger {
+				if got := formattest.Classes(&l, c.where); got != c.ledger {
 					t.Errorf("%s: %q, want %q", c.where, got, c.ledger)
 				}
-				for _, x := range f.all {
+				for _, x := range f.All {
 					if x.DB != "0" || x.Type == 0 || x.Keyspace == "" || x.Detail == "" || x.Place.File == "" {
 						t.Errorf("finding lacks something: %+v", x)
 					}
@@ -277,7 +278,7 @@ func drainAll(t testing.TB, r record.Reader) {
 func TestDamagedListIsRead(t *testing.T) {
 	m := whole(t)
 	m.delete(t, "lists/data_cf", itemKey("k", version, first+1))
-	r := recordsOf(t, m.open(t), "0", record.Of(record.List), format.Span{}, &format.Env{})
+	r := formattest.RecordsOf(t, m.Open(t), "0", record.Of(record.List), format.Span{}, &format.Env{})
 	defer r.Close()
 	if _, err := r.Next(); err != nil {
 		t.Fatal(err)
@@ -297,10 +298,10 @@ func TestManyFindings(t *testing.T) {
 		m.put("zsets/data_cf", dataKey("k", version, fmt.Sprint("m", i)), score(1))
 	}
 	for deep, want := range map[bool]int{false: 101, true: 150} {
-		var f findings
-		drainAll(t, records(t, m.open(t), "0", &format.Env{Report: f.report, Deep: deep}))
-		if len(f.all) != want {
-			t.Errorf("deep %v: %d findings, want %d", deep, len(f.all), want)
+		var f formattest.Findings
+		drainAll(t, formattest.Records(t, m.Open(t), "0", &format.Env{Report: f.Report, Deep: deep}))
+		if len(f.All) != want {
+			t.Errorf("deep %v: %d findings, want %d", deep, len(f.All), want)
 		}
 	}
 }
@@ -343,7 +344,7 @@ func TestFlippedRows(t *testing.T) {
 
 func rowsOf(t *testing.T, m *memory, name string) (keys, values [][]byte) {
 	t.Helper()
-	all := m.open(t).Keyspaces()
+	all := m.Open(t).Keyspaces()
 	i := slices.IndexFunc(all, func(ks format.Keyspace) bool { return ks.Name == name })
 	it, err := all[i].Rows(nil, nil)
 	if err != nil {
@@ -361,8 +362,8 @@ func rowsOf(t *testing.T, m *memory, name string) (keys, values [][]byte) {
 func checkReads(t *testing.T, m *memory, what string) {
 	t.Helper()
 	var l record.Ledger
-	src := m.open(t)
-	drainAll(t, records(t, src, "0", &format.Env{Ledger: &l, Deep: true, Report: func(record.Finding) {}}))
+	src := m.Open(t)
+	drainAll(t, formattest.Records(t, src, "0", &format.Env{Ledger: &l, Deep: true, Report: func(record.Finding) {}}))
 	if err := l.Check(); err != nil {
 		t.Errorf("%s: %v", what, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"kvferry/blackwidow"
 	"kvferry/format"
+	"kvferry/internal/formattest"
 	"kvferry/record"
 )
 
@@ -76,7 +77,7 @@ func TestDescribe(t *testing.T) {
 			`value value="" @0+0; error offset 17: index: 1 bytes beyond the 8: bytes left over`},
 		{"kv/default", k, nil, `unknown of ""`},
 	} {
-		if got := show(whole(t).open(t).Describe("0", c.keyspace, c.key, c.value)); got != c.want {
+		if got := show(whole(t).Open(t).Describe("0", c.keyspace, c.key, c.value)); got != c.want {
 			t.Errorf("%s %q:\ngot  %s\nwant %s", c.keyspace, c.key, got, c.want)
 		}
 	}
@@ -85,7 +86,7 @@ func TestDescribe(t *testing.T) {
 // Every row of the golden databases is decoded without a rest: its fields cover its bytes.
 func TestDescribeGoldens(t *testing.T) {
 	for _, name := range goldens {
-		src := openGolden(t, name)
+		src := formattest.OpenGolden(t, blackwidow.New(), name)
 		for _, ks := range src.Keyspaces() {
 			it, err := ks.Rows(nil, nil)
 			if err != nil {
@@ -110,7 +111,7 @@ func TestDescribeGoldens(t *testing.T) {
 
 // Describe never panics and always names what is left undecoded.
 func TestDescribeDamage(t *testing.T) {
-	src := whole(t).open(t)
+	src := whole(t).Open(t)
 	for _, ks := range src.Keyspaces() {
 		keys, values := rowsOf(t, whole(t), ks.Name)
 		for n := range len(keys[0]) {

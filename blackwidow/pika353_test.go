@@ -11,6 +11,7 @@ import (
 
 	"kvferry/blackwidow"
 	"kvferry/format"
+	"kvferry/internal/formattest"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocksfile"
@@ -81,16 +82,16 @@ func TestPika353(t *testing.T) {
 	dir := t.TempDir()
 	writePika353(t, dir)
 	var l record.Ledger
-	var f findings
+	var f formattest.Findings
 	var order *store.OrderError
 	if err := read353(t, dir, false, &format.Env{}); !errors.As(err, &order) || order.Keyspace != "score_cf" {
 		t.Errorf("as it is: %v", err)
 	}
-	if err := read353(t, dir, true, &format.Env{Ledger: &l, Report: f.report}); err != io.EOF {
+	if err := read353(t, dir, true, &format.Env{Ledger: &l, Report: f.Report}); err != io.EOF {
 		t.Errorf("sorted again: %v", err)
 	}
-	checkLedger(t, &l)
-	if got := classes(&l, "zsets/score_cf"); got != "stale=1 index=2" || !slices.Equal(f.kinds(), []string{}) {
-		t.Errorf("%s, found %q", got, f.kinds())
+	formattest.CheckLedger(t, &l)
+	if got := formattest.Classes(&l, "zsets/score_cf"); got != "stale=1 index=2" || !slices.Equal(f.Kinds(), []string{}) {
+		t.Errorf("%s, found %q", got, f.Kinds())
 	}
 }

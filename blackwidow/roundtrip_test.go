@@ -1,8 +1,6 @@
 package blackwidow_test
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"math"
@@ -12,110 +10,20 @@ import (
 	"kvferry/blackwidow"
 	"kvferry/fixtures"
 	"kvferry/format"
+	"kvferry/internal/formattest"
 	"kvferry/record"
-	"kvferry/store/rocksfile"
 )
 
-func randomOptions() fixtures.Options {
-	return fixtures.Options{DB: "0", Limits: blackwidow.New().Limits(), Expired: true}
-}
+// written are the classes of the rows that a target writes.
+var written = []record.Class{record.Copied, record.Index}
 
-// fill writes records by type, as conversions do, and returns the target's own reading.
-func fill(t testing.TB, dst format.Target, memory int64, read func(record.TypeSet) record.Reader) format.Source {
-	t.Helper()
-	for n, group := range dst.Groups() {
-		shard(t, dst, n, group, memory, read(group))
-	}
-	return finish(t, dst)
-}
-
-func shard(t testing.TB, dst format.Target, n int, group record.TypeSet, memory int64, r record.Reader) {
-	t.Helper()
-	w, err := dst.Shard(n, "0", group, memory)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := fixtures.Pump(w, r); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func finish(t testing.TB, dst format.Target) format.Source {
-	t.Helper()
-	src, err := dst.Finish(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { src.Close() })
-	return src
-}
-
-func sum(t testing.TB, r record.Reader) *record.Fingerprint {
-	t.Helper()
-	f, err := fixtures.Sum(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-// checkEqual compares fingerprints; blackwidow keeps seconds.
-func checkEqual(t testing.TB, got, want *record.Fingerprint) {
-	t.Helper()
-	for _, p := range got.Diff(want, true) {
-		t.Errorf("database %s, %s: read back %+v, wrote %+v", p.DB, p.Type, got.Parts()[p], want.Parts()[p])
-	}
-	if len(want.Parts()) == 0 {
-		t.Error("nothing was written")
-	}
-}
-
-// checkClean reads everything and compares it with what was written: no row is garbage, nothing is found.
-func checkClean(t testing.TB, src format.Source, memory int64, read func(record.TypeSet) record.Reader) {
-	t.Helper()
-	var want record.Fingerprint
-	for _, typ := range src.Types("0").Types() {
-		want.Merge(sum(t, read(record.Of(typ))))
-	}
-	var l record.Ledger
-	var f findings
-	env := &format.Env{Now: fixtures.Clock, Memory: memory, TempDir: t.TempDir(), Ledger: &l, Report: f.report, Deep: true}
-	checkEqual(t, sum(t, records(t, src, "0", env)), &want)
-	checkLedger(t, &l)
-	for name, tally := range l.Snapshot() {
-		if n := tally.Rows[record.Copied] + tally.Rows[record.Index]; n != tally.Total() {
-			t.Errorf("%s: %s", name, classes(&l, name))
-		}
-	}
-	for _, x := range f.all {
-		t.Errorf("finding %+v", x)
-	}
-}
-
-// TestRoundTrip writes random records and reads them back, with plenty of memory and with so little that
-// everything that can spill does.
 func TestRoundTrip(t *testing.T) {
-	for seed := range uint64(12) {
-		for _, memory := range []int64{0, 32 << 10} {
-			t.Run(fmt.Sprintf("seed %d memory %d", seed, memory), func(t *testing.T) {
-				read := func(types record.TypeSet) record.Reader {
-					o := randomOptions()
-					o.Types = types
-					return fixtures.Records(seed, 60, o)
-				}
-				m := newMemory(t)
-				dst := m.create(t, format.CreateOptions{TempDir: t.TempDir(), Version: int32(seed)})
-				checkClean(t, fill(t, dst, memory, read), memory, read)
-			})
-		}
-	}
+	o := fixtures.Options{DB: "0", Limits: blackwidow.New().Limits(), Expired: true}
+	formattest.RoundTrips(t, blackwidow.New(), o, written...)
 }
 
-// lengths are those of the keys of manyLengths: more than lanes may be open, some of which rank otherwise
-// as bytes than as numbers.
+// lengths are those of keys: more than lanes may be open, some of which rank otherwise as bytes than as
+// numbers.
 func lengths() []int {
 	var out []int
 	for n := range 90 {
@@ -124,80 +32,12 @@ func lengths() []int {
 	return append(out, 255, 256, 257, 511, 512, 513, 65536, 70000)
 }
 
-// manyLengths reads records of keys of many lengths, three of each, in order: the keys are n times 'a', 'b'
-// and 'c'. The empty key comes once.
-type manyLengths struct {
-	types  []record.Type
-	byName bool
-	keys   [][]byte
-	at     int
-	left   int
-	h      record.Header
-}
-
-func newManyLengths(types record.TypeSet, byName bool) *manyLengths {
-	m := &manyLengths{types: types.Types(), byName: byName, keys: [][]byte{{}}}
-	for _, letter := range []string{"a", "b", "c"} {
-		for _, n := range lengths()[1:] {
-			m.keys = append(m.keys, bytes.Repeat([]byte(letter), n))
-		}
-	}
-	return m
-}
-
-func (m *manyLengths) Next() (*record.Header, error) {
-	if m.at == len(m.keys)*len(m.types) {
-		return nil, io.EOF
-	}
-	m.h = record.Header{DB: "0", Type: m.types[m.at%len(m.types)], Len: 3, ByName: m.byName, Key: m.keys[m.at/len(m.types)]}
-	m.at++
-	m.left = 3
-	if m.h.Type == record.String {
-		m.left = 1
-	}
-	return &m.h, nil
-}
-
-func (m *manyLengths) Read(dst []record.Element) (int, error) {
-	if m.left == 0 {
-		return 0, io.EOF
-	}
-	order := m.left
-	if m.byName {
-		order = 9 - m.left
-	}
-	text := fmt.Appendf(nil, "%d of %d", order, len(m.h.Key))
-	e := record.Element{}
-	switch m.h.Type {
-	case record.String, record.List:
-		e.Value = text
-	case record.Hash:
-		e.Name, e.Value = text, text[:2]
-	case record.Set:
-		e.Name = text
-	case record.ZSet:
-		e.Name, e.Score = text, float64(m.left*len(m.h.Key))/7
-	}
-	dst[0] = e
-	m.left--
-	return 1, nil
-}
-
-func (m *manyLengths) Settle(record.Class) {}
-
-func (m *manyLengths) Close() error { return nil }
-
 // TestRoundTripOnDisk goes through RocksDB directories and through more key lengths than lanes may be open.
 func TestRoundTripOnDisk(t *testing.T) {
 	for _, byName := range []bool{true, false} {
-		read := func(types record.TypeSet) record.Reader { return newManyLengths(types, byName) }
-		dst, err := blackwidow.New().Create(context.Background(), filepath.Join(t.TempDir(), "new"), &format.CreateOptions{
-			Create: rocksfile.Create, Reopen: &format.OpenOptions{Store: rocksfile.Open}, TempDir: t.TempDir()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		src := fill(t, dst, 1<<20, read)
-		checkClean(t, src, 1<<20, read)
+		read := func(types record.TypeSet) record.Reader { return formattest.NewLengths(lengths(), types, byName) }
+		src := formattest.Fill(t, onDisk(t, filepath.Join(t.TempDir(), "new")), 1<<20, read)
+		formattest.CheckClean(t, src, 1<<20, read, written...)
 		if src.Size("0", record.AllTypes) == 0 {
 			t.Error("size 0")
 		}
@@ -230,15 +70,15 @@ func (z *oneZSet) Close() error { return nil }
 // A zset beyond the memory is sorted on disk, by member and by score.
 func TestLargeZSet(t *testing.T) {
 	m := newMemory(t)
-	dst := m.create(t, format.CreateOptions{TempDir: t.TempDir()})
+	dst := m.Create(t, format.CreateOptions{TempDir: t.TempDir()})
 	const n = 50000
-	shard(t, dst, 0, record.Of(record.ZSet), 256<<10, &oneZSet{n: n})
-	src := finish(t, dst)
-	var f findings
-	got := sum(t, records(t, src, "0", &format.Env{Report: f.report}))
-	checkEqual(t, got, sum(t, &oneZSet{n: n}))
-	if len(f.all) > 0 {
-		t.Errorf("found %+v", f.all[0])
+	formattest.Shard(t, dst, 0, record.Of(record.ZSet), 256<<10, &oneZSet{n: n})
+	src := formattest.Finish(t, dst)
+	var f formattest.Findings
+	got := formattest.Sum(t, formattest.Records(t, src, "0", &format.Env{Report: f.Report}))
+	formattest.CheckEqual(t, got, formattest.Sum(t, &oneZSet{n: n}), true)
+	if len(f.All) > 0 {
+		t.Errorf("found %+v", f.All[0])
 	}
 }
 
@@ -273,7 +113,7 @@ func (r *oneRecord) Close() error { return nil }
 // Rows are what the engine would have written.
 func TestWrittenRows(t *testing.T) {
 	m := newMemory(t)
-	dst := m.create(t, format.CreateOptions{TempDir: t.TempDir(), Version: 7})
+	dst := m.Create(t, format.CreateOptions{TempDir: t.TempDir(), Version: 7})
 	k := []byte("k")
 	name := func(n string, score float64) record.Element { return record.Element{Name: []byte(n), Score: score} }
 	for n, r := range []*oneRecord{
@@ -284,9 +124,9 @@ func TestWrittenRows(t *testing.T) {
 		{h: record.Header{Type: record.ZSet, Key: k}, elems: []record.Element{
 			name("c", 0), name("b", math.Copysign(0, -1)), name("a", math.Inf(1)), name("d", -1<<53-2)}},
 	} {
-		shard(t, dst, n, record.Of(r.h.Type), 0, r)
+		formattest.Shard(t, dst, n, record.Of(r.h.Type), 0, r)
 	}
-	src := finish(t, dst)
+	src := formattest.Finish(t, dst)
 	want := map[string][]string{
 		"strings/default": {`6b = 7601000000`},
 		"hashes/default":  {`6b = 010000000700000000000000`},

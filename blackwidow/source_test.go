@@ -16,6 +16,7 @@ import (
 	"kvferry/blackwidow"
 	"kvferry/fixtures"
 	"kvferry/format"
+	"kvferry/internal/formattest"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -28,13 +29,13 @@ func mkdir(t testing.TB, elem ...string) {
 }
 
 func putString(m *memory, dir, key string) {
-	m.store(dir).Put("default", []byte(key), blackwidow.AppendStringValue(nil, blackwidow.StringValue{Bytes: []byte(dir)}))
+	m.Store(dir).Put("default", []byte(key), blackwidow.AppendStringValue(nil, blackwidow.StringValue{Bytes: []byte(dir)}))
 }
 
 // keysOf lists the records of a database as "type key".
 func keysOf(t testing.TB, src format.Source, db string, s format.Span, e *format.Env) (out []string) {
 	t.Helper()
-	r := recordsOf(t, src, db, record.AllTypes, s, e)
+	r := formattest.RecordsOf(t, src, db, record.AllTypes, s, e)
 	for {
 		h, err := r.Next()
 		if err == io.EOF {
@@ -56,25 +57,25 @@ func keysOf(t testing.TB, src format.Source, db string, s format.Span, e *format
 
 func TestDatabasesAndPartitions(t *testing.T) {
 	m := newMemory(t)
-	mkdir(t, m.dir, "db10")
-	mkdir(t, m.dir, "db2", "1")
-	mkdir(t, m.dir, "db2", "0")
-	mkdir(t, m.dir, "db2", "x")
-	mkdir(t, m.dir, "db3") // empty
-	mkdir(t, m.dir, "db01")
+	mkdir(t, m.Dir, "db10")
+	mkdir(t, m.Dir, "db2", "1")
+	mkdir(t, m.Dir, "db2", "0")
+	mkdir(t, m.Dir, "db2", "x")
+	mkdir(t, m.Dir, "db3") // empty
+	mkdir(t, m.Dir, "db01")
 	putString(m, "db10/strings", "c")
 	putString(m, "db2/0/strings", "b")
 	putString(m, "db2/1/strings", "a")
-	m.store("db2/1/hashes").Put("default", []byte("a"), meta(1, 1, 0))
-	m.store("db2/1/hashes").Put("data_cf", dataKey("a", 1, "f"), nil)
+	m.Store("db2/1/hashes").Put("default", []byte("a"), meta(1, 1, 0))
+	m.Store("db2/1/hashes").Put("data_cf", dataKey("a", 1, "f"), nil)
 	putString(m, "db01/strings", "no database")
 	for _, info := range []string{"info", "db2/info", "db2/0/info"} {
-		if err := os.WriteFile(filepath.Join(m.dir, info), []byte("3s\n"), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(m.Dir, info), []byte("3s\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var f findings
-	src, err := blackwidow.New().Open(context.Background(), m.dir, &format.OpenOptions{Store: m.fs.Open, Options: store.Options{Report: f.report}})
+	var f formattest.Findings
+	src, err := blackwidow.New().Open(context.Background(), m.Dir, &format.OpenOptions{Store: m.FS.Open, Options: store.Options{Report: f.Report}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,15 +86,15 @@ func TestDatabasesAndPartitions(t *testing.T) {
 	if got := src.Extra(); !slices.Equal(got, []string{"info", "db2/info", "db2/0/info"}) {
 		t.Errorf("extra files %q", got)
 	}
-	if got := f.kinds(); !slices.Equal(got, []string{"missing-store", "missing-store", "missing-store"}) || !strings.Contains(f.all[0].Detail, "db2/0/zsets") {
-		t.Errorf("found %+v", f.all)
+	if got := f.Kinds(); !slices.Equal(got, []string{"missing-store", "missing-store", "missing-store"}) || !strings.Contains(f.All[0].Detail, "db2/0/zsets") {
+		t.Errorf("found %+v", f.All)
 	}
 	var l record.Ledger
 	if got := keysOf(t, src, "2", format.Span{}, &format.Env{Ledger: &l}); !slices.Equal(got, []string{"string a", "hash a", "string b"}) {
 		t.Errorf("records %q", got)
 	}
-	checkLedger(t, &l)
-	if got := classes(&l, "db2/1/hashes/data_cf"); got != "copied=1" {
+	formattest.CheckLedger(t, &l)
+	if got := formattest.Classes(&l, "db2/1/hashes/data_cf"); got != "copied=1" {
 		t.Errorf("ledger %q of %v", got, l.Snapshot())
 	}
 	var names []string
@@ -113,7 +114,7 @@ func TestDatabasesAndPartitions(t *testing.T) {
 
 func openError(t *testing.T, m *memory) string {
 	t.Helper()
-	src, err := blackwidow.New().Open(context.Background(), m.dir, &format.OpenOptions{Store: m.fs.Open})
+	src, err := blackwidow.New().Open(context.Background(), m.Dir, &format.OpenOptions{Store: m.FS.Open})
 	if err == nil {
 		src.Close()
 		return ""
@@ -126,22 +127,22 @@ func TestRefusedDirectories(t *testing.T) {
 	if got := openError(t, m); !strings.Contains(got, "no blackwidow database: want RocksDB directories strings") {
 		t.Errorf("empty directory: %s", got)
 	}
-	m.dir = filepath.Join(m.dir, "nowhere")
+	m.Dir = filepath.Join(m.Dir, "nowhere")
 	if got := openError(t, m); !strings.Contains(got, "no blackwidow database") {
 		t.Errorf("no directory: %s", got)
 	}
 	m = newMemory(t).stores()
-	m.store("hashes").Len("more_cf")
+	m.Store("hashes").Len("more_cf")
 	if got := openError(t, m); !strings.Contains(got, `column family "more_cf", which the engine refuses`) {
 		t.Errorf("extra column family: %s", got)
 	}
 	m = newMemory(t).stores()
-	m.store("lists").Len("data_cf")
+	m.Store("lists").Len("data_cf")
 	if got := openError(t, m); !strings.Contains(got, "data_cf is ordered by leveldb.BytewiseComparator, want blackwidow.ListsDataKeyComparator") {
 		t.Errorf("another comparator: %s", got)
 	}
 	m = newMemory(t)
-	mkdir(t, m.dir, "sets", "something")
+	mkdir(t, m.Dir, "sets", "something")
 	putString(m, "strings", "k")
 	if got := openError(t, m); !strings.Contains(got, store.ErrNotStore.Error()) {
 		t.Errorf("directory that is no store: %s", got)
@@ -152,15 +153,15 @@ func TestRefusedDirectories(t *testing.T) {
 func TestMissingColumnFamilies(t *testing.T) {
 	m := newMemory(t).stores()
 	for _, dir := range []string{"hashes", "lists", "sets", "zsets"} {
-		m.store(dir).Len("default")
+		m.Store(dir).Len("default")
 	}
 	m.put("hashes/default", k, meta(0, 1, 0))
-	src := m.open(t)
+	src := m.Open(t)
 	var l record.Ledger
 	if got := keysOf(t, src, "0", format.Span{}, &format.Env{Ledger: &l}); got != nil {
 		t.Errorf("records %q", got)
 	}
-	checkLedger(t, &l)
+	formattest.CheckLedger(t, &l)
 	if n := len(src.Keyspaces()); n != 5 {
 		t.Errorf("%d keyspaces, want 5", n)
 	}
@@ -173,16 +174,16 @@ func TestMissingScores(t *testing.T) {
 	m := newMemory(t).stores()
 	m.put("zsets/default", k, meta(1, version, 0))
 	m.put("zsets/data_cf", dataKey("k", version, "m"), score(1))
-	var f findings
-	src, err := blackwidow.New().Open(context.Background(), m.dir, &format.OpenOptions{Store: m.fs.Open, Options: store.Options{Report: f.report}})
+	var f formattest.Findings
+	src, err := blackwidow.New().Open(context.Background(), m.Dir, &format.OpenOptions{Store: m.FS.Open, Options: store.Options{Report: f.Report}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	if got := keysOf(t, src, "0", format.Span{}, &format.Env{Report: f.report}); !slices.Equal(got, []string{"zset k"}) {
+	if got := keysOf(t, src, "0", format.Span{}, &format.Env{Report: f.Report}); !slices.Equal(got, []string{"zset k"}) {
 		t.Errorf("records %q", got)
 	}
-	if got := f.kinds(); !slices.Equal(got, []string{"missing-score-cf"}) {
+	if got := f.Kinds(); !slices.Equal(got, []string{"missing-score-cf"}) {
 		t.Errorf("found %q", got)
 	}
 }
@@ -192,27 +193,27 @@ func TestStreams(t *testing.T) {
 		put  func(m *memory)
 		want []string
 	}{
-		"no rows": {func(m *memory) { m.store("streams").Len("default") }, []string{}},
-		"rows":    {func(m *memory) { m.store("streams").Put("default", k, make([]byte, 68)) }, []string{"unsupported-streams"}},
+		"no rows": {func(m *memory) { m.Store("streams").Len("default") }, []string{}},
+		"rows":    {func(m *memory) { m.Store("streams").Put("default", k, make([]byte, 68)) }, []string{"unsupported-streams"}},
 		"unreadable": {func(m *memory) {
-			if err := os.MkdirAll(filepath.Join(m.dir, "streams", "x"), 0o755); err != nil {
+			if err := os.MkdirAll(filepath.Join(m.Dir, "streams", "x"), 0o755); err != nil {
 				panic(err)
 			}
 		}, []string{"unsupported-streams"}},
 	} {
 		m := newMemory(t).stores()
 		c.put(m)
-		var f findings
-		src, err := blackwidow.New().Open(context.Background(), m.dir, &format.OpenOptions{Store: m.fs.Open, Options: store.Options{Report: f.report}})
+		var f formattest.Findings
+		src, err := blackwidow.New().Open(context.Background(), m.Dir, &format.OpenOptions{Store: m.FS.Open, Options: store.Options{Report: f.Report}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		src.Close()
-		if got := f.kinds(); !slices.Equal(got, c.want) {
-			t.Errorf("%s: found %+v", name, f.all)
+		if got := f.Kinds(); !slices.Equal(got, c.want) {
+			t.Errorf("%s: found %+v", name, f.All)
 		}
-		if len(f.all) > 0 && (f.all[0].Severity != record.Error || f.all[0].Type != record.Stream) {
-			t.Errorf("%s: %+v", name, f.all[0])
+		if len(f.All) > 0 && (f.All[0].Severity != record.Error || f.All[0].Type != record.Stream) {
+			t.Errorf("%s: %+v", name, f.All[0])
 		}
 	}
 }
@@ -223,14 +224,14 @@ func TestStoreErrors(t *testing.T) {
 		for _, typ := range []record.Type{record.String, record.List, record.ZSet} {
 			m := whole(t)
 			open := func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
-				st, err := m.fs.Open(ctx, dir, o)
+				st, err := m.FS.Open(ctx, dir, o)
 				return failing{st, ks}, err
 			}
-			src, err := blackwidow.New().Open(context.Background(), m.dir, &format.OpenOptions{Store: open})
+			src, err := blackwidow.New().Open(context.Background(), m.Dir, &format.OpenOptions{Store: open})
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := src.Records(context.Background(), "0", record.Of(typ), format.Span{}, &format.Env{Now: now})
+			r, err := src.Records(context.Background(), "0", record.Of(typ), format.Span{}, &format.Env{Now: formattest.Now})
 			for err == nil {
 				_, err = r.Next()
 			}
@@ -277,8 +278,8 @@ func (failingIterator) Next() (key, value []byte, err error) {
 
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	src := whole(t).open(t)
-	r, err := src.Records(ctx, "0", record.AllTypes, format.Span{}, &format.Env{Now: now})
+	src := whole(t).Open(t)
+	r, err := src.Records(ctx, "0", record.AllTypes, format.Span{}, &format.Env{Now: formattest.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,9 +293,9 @@ func TestCancelled(t *testing.T) {
 // TestSpans reads spans one by one and compares them with one reading of all.
 func TestSpans(t *testing.T) {
 	for _, name := range goldens {
-		src := openGolden(t, name)
+		src := formattest.OpenGolden(t, blackwidow.New(), name)
 		var all record.Ledger
-		want := sum(t, records(t, src, "0", &format.Env{Ledger: &all}))
+		want := formattest.Sum(t, formattest.Records(t, src, "0", &format.Env{Ledger: &all}))
 		for _, n := range []int{1, 2, 7, 40} {
 			spans, err := src.Split("0", record.AllTypes, n)
 			if err != nil {
@@ -312,10 +313,10 @@ func TestSpans(t *testing.T) {
 // Any boundary is one: those that are prefixes of keys, longer than keys, and all but out of range.
 func TestAnySpans(t *testing.T) {
 	m := newMemory(t)
-	read := func(types record.TypeSet) record.Reader { return newManyLengths(types, true) }
-	src := fill(t, m.create(t, format.CreateOptions{TempDir: t.TempDir()}), 0, read)
+	read := func(types record.TypeSet) record.Reader { return formattest.NewLengths(lengths(), types, true) }
+	src := formattest.Fill(t, m.Create(t, format.CreateOptions{TempDir: t.TempDir()}), 0, read)
 	var all record.Ledger
-	want := sum(t, records(t, src, "0", &format.Env{Ledger: &all}))
+	want := formattest.Sum(t, formattest.Records(t, src, "0", &format.Env{Ledger: &all}))
 	r := fixtures.NewRand(3)
 	for range 30 {
 		var cuts [][]byte
@@ -346,7 +347,7 @@ func checkSpans(t *testing.T, src format.Source, spans []format.Span, want *reco
 		if i > 0 && (!bytes.Equal(s.Lo, spans[i-1].Hi) || bytes.Compare(s.Lo, spans[i-1].Lo) <= 0) || i == 0 && s.Lo != nil || i == len(spans)-1 && s.Hi != nil {
 			t.Fatalf("spans do not cover all keys: %q", spans)
 		}
-		got.Merge(sum(t, recordsOf(t, src, "0", record.AllTypes, s, &format.Env{Ledger: &l})))
+		got.Merge(formattest.Sum(t, formattest.RecordsOf(t, src, "0", record.AllTypes, s, &format.Env{Ledger: &l})))
 	}
 	if diff := got.Diff(want, false); diff != nil {
 		t.Errorf("%d spans: %v differ", len(spans), diff)
@@ -364,11 +365,11 @@ func TestSplitIsEven(t *testing.T) {
 	for i := range 4000 {
 		putString(m, "strings", fmt.Sprintf("key:%05d", i))
 	}
-	spans, err := m.open(t).Split("0", record.AllTypes, 8)
+	spans, err := m.Open(t).Split("0", record.AllTypes, 8)
 	if err != nil || len(spans) != 8 {
 		t.Fatalf("%d spans, %v", len(spans), err)
 	}
-	src := m.open(t)
+	src := m.Open(t)
 	for i, s := range spans {
 		if n := len(keysOf(t, src, "0", s, &format.Env{})); n < 450 || n > 550 {
 			t.Errorf("span %d: %d records, want about 500", i, n)
@@ -385,7 +386,7 @@ func TestWhere(t *testing.T) {
 		m.put("lists/data_cf", itemKey(key, version, first), nil)
 		m.put("zsets/score_cf", scoreKey(key, version, 1, "m"), nil)
 	}
-	src := m.open(t)
+	src := m.Open(t)
 	for key, want := range map[string]int{"": 4, "k": 5 + 3 + 4*2, "k\x00": 4, "kk": 4, "\xff": 4, "\xff\xff": 4, "nobody": 0} {
 		got := 0
 		for _, r := range src.Where("0", []byte(key)) {
@@ -466,9 +467,9 @@ func TestWALDir(t *testing.T) {
 	var dirs []string
 	open := func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
 		dirs = append(dirs, o.WALDir)
-		return m.fs.Open(ctx, dir, o)
+		return m.FS.Open(ctx, dir, o)
 	}
-	src, err := blackwidow.New().Open(context.Background(), m.dir, &format.OpenOptions{Store: open, WALDir: "/wal"})
+	src, err := blackwidow.New().Open(context.Background(), m.Dir, &format.OpenOptions{Store: open, WALDir: "/wal"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 	"kvferry/blackwidow"
 	"kvferry/fixtures"
 	"kvferry/format"
+	"kvferry/internal/formattest"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocksfile"
 )
 
 func TestCreateRefuses(t *testing.T) {
@@ -29,8 +29,8 @@ func TestCreateRefuses(t *testing.T) {
 		"odd name":         {format.CreateOptions{DBs: []string{"0", "users"}}, `database "users"`},
 	} {
 		m := newMemory(t)
-		c.o.Create = m.fs.Create
-		_, err := blackwidow.New().Create(context.Background(), m.dir, &c.o)
+		c.o.Create = m.FS.Create
+		_, err := blackwidow.New().Create(context.Background(), m.Dir, &c.o)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -61,12 +61,7 @@ func fillDB(t testing.TB, dst format.Target, n int, db, key string) {
 
 func onDisk(t testing.TB, dir string, dbs ...string) format.Target {
 	t.Helper()
-	dst, err := blackwidow.New().Create(context.Background(), dir, &format.CreateOptions{Create: rocksfile.Create, DBs: dbs,
-		Reopen: &format.OpenOptions{Store: rocksfile.Open}, TempDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dst
+	return formattest.CreateRocksDB(t, blackwidow.New(), dir, dbs...)
 }
 
 func TestSeveralDatabases(t *testing.T) {
@@ -77,7 +72,7 @@ func TestSeveralDatabases(t *testing.T) {
 	if _, err := dst.Shard(4, "7", record.AllTypes, 0); err == nil {
 		t.Error("shard of a database that was not announced")
 	}
-	src := finish(t, dst)
+	src := formattest.Finish(t, dst)
 	if got := src.Databases(); !slices.Equal(got, []string{"0", "12"}) {
 		t.Errorf("databases %q", got)
 	}
@@ -114,7 +109,7 @@ func TestAdopt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := keysOf(t, finish(t, second), "1", format.Span{}, &format.Env{}); !slices.Equal(got, []string{"string a", "hash a"}) {
+	if got := keysOf(t, formattest.Finish(t, second), "1", format.Span{}, &format.Env{}); !slices.Equal(got, []string{"string a", "hash a"}) {
 		t.Errorf("records %q", got)
 	}
 }
@@ -159,7 +154,7 @@ func TestWriterErrors(t *testing.T) {
 		"a type out of numbers": {record.Header{Type: 200}, nil, "no such type"},
 	} {
 		m := newMemory(t)
-		w, err := m.create(t, format.CreateOptions{TempDir: t.TempDir()}).Shard(0, "0", record.AllTypes, 0)
+		w, err := m.Create(t, format.CreateOptions{TempDir: t.TempDir()}).Shard(0, "0", record.AllTypes, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +194,7 @@ func TestRecordsOutOfOrder(t *testing.T) {
 }
 
 func TestLosses(t *testing.T) {
-	dst := newMemory(t).create(t, format.CreateOptions{})
+	dst := newMemory(t).Create(t, format.CreateOptions{})
 	for name, c := range map[string]struct {
 		h    record.Header
 		want string
@@ -243,7 +238,7 @@ func lossKinds(losses []record.Loss) string {
 }
 
 func TestElementLosses(t *testing.T) {
-	dst := newMemory(t).create(t, format.CreateOptions{})
+	dst := newMemory(t).Create(t, format.CreateOptions{})
 	var lost []record.Loss
 	report := func(l record.Loss) { lost = append(lost, l) }
 	batch := []record.Element{{Score: 1}, {Score: math.NaN()}, {Score: math.Inf(1)}, {Score: -math.NaN()}, {Score: 2}}

@@ -7,15 +7,15 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/format"
+	"kvferry/internal/formattest"
 	"kvferry/nemo"
 	"kvferry/record"
-	"kvferry/store"
 )
 
 // mixed puts the benchmarks' mix of records into memory.
 func mixed(t testing.TB, elements int64) format.Source {
 	m := newMemory(t)
-	return fill(t, m.create(t, format.CreateOptions{}), 0, func(types record.TypeSet) record.Reader {
+	return formattest.Fill(t, m.Create(t, format.CreateOptions{}), 0, func(types record.TypeSet) record.Reader {
 		return fixtures.Mix(1, elements).Records(types.Types()[0])
 	})
 }
@@ -26,7 +26,7 @@ func TestReadingAllocatesNothing(t *testing.T) {
 	src := mixed(t, 200_000)
 	for _, typ := range src.Types("0").Types() {
 		t.Run(typ.String(), func(t *testing.T) {
-			r := recordsOf(t, src, "0", record.Of(typ), format.Span{}, &format.Env{})
+			r := formattest.RecordsOf(t, src, "0", record.Of(typ), format.Span{}, &format.Env{})
 			defer r.Close()
 			elems := make([]record.Element, 64)
 			next := func() {
@@ -58,7 +58,7 @@ func BenchmarkRead(b *testing.B) {
 			elems := make([]record.Element, 256)
 			n := 0
 			for n < b.N {
-				r := recordsOf(b, src, "0", record.Of(typ), format.Span{}, &format.Env{})
+				r := formattest.RecordsOf(b, src, "0", record.Of(typ), format.Span{}, &format.Env{})
 				for {
 					if _, err := r.Next(); err != nil {
 						break
@@ -76,23 +76,6 @@ func BenchmarkRead(b *testing.B) {
 		})
 	}
 }
-
-// sink is a store.Builder that keeps nothing.
-type sink struct{ store.Builder }
-
-func (sink) Keyspace(string, store.Comparer) error { return nil }
-
-func (sink) Run(string, int, uint64) (store.Run, error) { return sinkRun{}, nil }
-
-func (sink) Abort() {}
-
-type sinkRun struct{}
-
-func (sinkRun) Append(_, _ []byte) error { return nil }
-
-func (sinkRun) Close() error { return nil }
-
-func (sinkRun) Abort() {}
 
 // replay hands out records that are held in memory.
 type replay struct {
@@ -133,9 +116,9 @@ func BenchmarkWrite(b *testing.B) {
 	src := mixed(b, 200_000)
 	for _, typ := range src.Types("0").Types() {
 		b.Run(typ.String(), func(b *testing.B) {
-			p := load(b, recordsOf(b, src, "0", record.Of(typ), format.Span{}, &format.Env{}))
+			p := load(b, formattest.RecordsOf(b, src, "0", record.Of(typ), format.Span{}, &format.Env{}))
 			dst, err := nemo.New().Create(context.Background(), b.TempDir(), &format.CreateOptions{
-				Create: func(string, store.BuildOptions) (store.Builder, error) { return sink{}, nil }})
+				Create: formattest.Sink{}.Create})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kvferry/format"
+	"kvferry/internal/formattest"
 	"kvferry/internal/memstore"
 	"kvferry/nemo"
 	"kvferry/record"
@@ -17,7 +18,7 @@ var s1 = nemo.Suffix{Version: 5}
 // whole puts one healthy record of each type, called k, and the separators.
 func whole(t testing.TB) *memory {
 	m := newMemory(t).stores()
-	put := func(store string, key, value []byte) { m.store(store).Put("default", key, value) }
+	put := func(store string, key, value []byte) { m.Store(store).Put("default", key, value) }
 	for _, sep := range []string{"hash/h", "list/l", "set/s", "zset/y", "zset/z"} {
 		put(sep[:len(sep)-2], []byte(sep[len(sep)-1:]), nemo.AppendPlain(nil, nemo.Plain{}))
 	}
@@ -33,16 +34,16 @@ func whole(t testing.TB) *memory {
 		put("set", nemo.AppendSetKey(nil, nemo.SetKey{Key: k, Member: n}), nemo.AppendPlain(nil, nemo.Plain{Suffix: s1}))
 		m.putMember("k", name, float64(i), float64(i))
 	}
-	putList(m.store("list"), "k", nemo.ListMeta{Count: 3, Left: 2, Right: 3, NextSeq: 4, Suffix: s1},
+	putList(m.Store("list"), "k", nemo.ListMeta{Count: 3, Left: 2, Right: 3, NextSeq: 4, Suffix: s1},
 		nemo.Node{Prev: 2, Next: 3}, nemo.Node{Next: 1}, nemo.Node{Prev: 1})
 	return m
 }
 
 // putMember puts a member of a zset and its index row.
 func (m *memory) putMember(key, member string, score, indexed float64) {
-	m.store("zset").Put("default", nemo.AppendScoreKey(nil, nemo.ScoreKey{Key: []byte(key), Member: []byte(member)}),
+	m.Store("zset").Put("default", nemo.AppendScoreKey(nil, nemo.ScoreKey{Key: []byte(key), Member: []byte(member)}),
 		nemo.AppendScore(nil, nemo.Score{Score: score, Suffix: s1}))
-	m.store("zset").Put("default", indexKey(key, member, indexed), nemo.AppendPlain(nil, nemo.Plain{Suffix: s1}))
+	m.Store("zset").Put("default", indexKey(key, member, indexed), nemo.AppendPlain(nil, nemo.Plain{Suffix: s1}))
 }
 
 func indexKey(key, member string, score float64) []byte {
@@ -71,134 +72,134 @@ func TestDamage(t *testing.T) {
 		ledger string
 	}{
 		{"nothing", func(m *memory) {}, "", "list", "housekeeping=1 copied=4"},
-		{"short string", func(m *memory) { m.store("kv").Put("default", []byte("k"), []byte("1234567")) },
+		{"short string", func(m *memory) { m.Store("kv").Put("default", []byte("k"), []byte("1234567")) },
 			"short-value", "kv", "malformed=1"},
 		{"negative expiry", func(m *memory) {
-			m.store("kv").Put("default", []byte("k"), nemo.AppendPlain(nil, nemo.Plain{Suffix: nemo.Suffix{Expiry: -1}}))
+			m.Store("kv").Put("default", []byte("k"), nemo.AppendPlain(nil, nemo.Plain{Suffix: nemo.Suffix{Expiry: -1}}))
 		}, "negative-expiry", "kv", "copied=1"},
-		{"short hash meta", func(m *memory) { m.store("hash").Put("default", []byte("Hk"), make([]byte, 12)) },
+		{"short hash meta", func(m *memory) { m.Store("hash").Put("default", []byte("Hk"), make([]byte, 12)) },
 			"short-value", "hash", "malformed=1 housekeeping=1 orphan=2"},
-		{"long hash meta", func(m *memory) { m.store("hash").Put("default", []byte("Hk"), make([]byte, 17)) },
+		{"long hash meta", func(m *memory) { m.Store("hash").Put("default", []byte("Hk"), make([]byte, 17)) },
 			"bad-value", "hash", "malformed=1 housekeeping=1 orphan=2"},
-		{"empty meta key", func(m *memory) { m.store("hash").Put("default", []byte("H"), make([]byte, 16)) },
+		{"empty meta key", func(m *memory) { m.Store("hash").Put("default", []byte("H"), make([]byte, 16)) },
 			"bad-key-length", "hash", "malformed=1 housekeeping=1 copied=3"},
 		{"long meta key", func(m *memory) {
-			m.store("set").Put("default", []byte("S"+strings.Repeat("x", 255)), make([]byte, 16))
+			m.Store("set").Put("default", []byte("S"+strings.Repeat("x", 255)), make([]byte, 16))
 		}, "bad-key-length", "set", "malformed=1 housekeeping=1 copied=3"},
-		{"short field value", func(m *memory) { m.store("hash").Put("default", []byte("h\x01k=b"), []byte("1234567")) },
+		{"short field value", func(m *memory) { m.Store("hash").Put("default", []byte("h\x01k=b"), []byte("1234567")) },
 			"count-mismatch short-value", "hash", "malformed=1 housekeeping=1 copied=2"},
-		{"no equals sign", func(m *memory) { m.store("hash").Put("default", []byte("h\x01k+b"), make([]byte, 8)) },
+		{"no equals sign", func(m *memory) { m.Store("hash").Put("default", []byte("h\x01k+b"), make([]byte, 8)) },
 			"bad-row-key", "hash", "malformed=1 housekeeping=1 copied=3"},
-		{"field key ends early", func(m *memory) { m.store("hash").Put("default", []byte("h\x01k"), make([]byte, 8)) },
+		{"field key ends early", func(m *memory) { m.Store("hash").Put("default", []byte("h\x01k"), make([]byte, 8)) },
 			"bad-row-key", "hash", "malformed=1 housekeeping=1 copied=3"},
-		{"klen beyond the end", func(m *memory) { m.store("hash").Put("default", []byte("h\x09k=b"), make([]byte, 8)) },
+		{"klen beyond the end", func(m *memory) { m.Store("hash").Put("default", []byte("h\x09k=b"), make([]byte, 8)) },
 			"bad-key-length", "hash", "malformed=1 housekeeping=1 copied=3"},
-		{"klen 0", func(m *memory) { m.store("set").Put("default", []byte("s\x00kb"), make([]byte, 8)) },
+		{"klen 0", func(m *memory) { m.Store("set").Put("default", []byte("s\x00kb"), make([]byte, 8)) },
 			"bad-key-length", "set", "malformed=1 housekeeping=1 copied=3"},
 		{"klen 255", func(m *memory) {
-			m.store("set").Put("default", []byte("s\xff"+strings.Repeat("x", 300)), make([]byte, 8))
+			m.Store("set").Put("default", []byte("s\xff"+strings.Repeat("x", 300)), make([]byte, 8))
 		}, "bad-key-length", "set", "malformed=1 housekeeping=1 copied=3"},
-		{"short separator", func(m *memory) { m.store("set").Put("default", []byte("s"), make([]byte, 7)) },
+		{"short separator", func(m *memory) { m.Store("set").Put("default", []byte("s"), make([]byte, 7)) },
 			"short-value", "set", "malformed=1 copied=3"},
 		{"unknown rows", func(m *memory) {
 			for _, k := range []string{"", "A", "[x", "x", "{", "\xff\xff"} {
-				m.store("zset").Put("default", []byte(k), make([]byte, 8))
+				m.Store("zset").Put("default", []byte(k), make([]byte, 8))
 			}
 		}, strings.Repeat("unknown-row ", 6), "zset", "malformed=6 housekeeping=2 index=2 copied=3"},
-		{"no hash meta", func(m *memory) { m.store("hash").Delete("default", []byte("Hk")) },
+		{"no hash meta", func(m *memory) { m.Store("hash").Delete("default", []byte("Hk")) },
 			"orphan-rows", "hash", "housekeeping=1 orphan=2"},
 		{"orphans of two keys, one malformed", func(m *memory) {
 			for _, k := range []string{"s\x01ia", "s\x01ja", "s\x01jb"} {
-				m.store("set").Put("default", []byte(k), make([]byte, 8))
+				m.Store("set").Put("default", []byte(k), make([]byte, 8))
 			}
-			m.store("set").Put("default", []byte("s\x01jc"), make([]byte, 9))
+			m.Store("set").Put("default", []byte("s\x01jc"), make([]byte, 9))
 		}, "bad-value orphan-rows orphan-rows", "set", "malformed=1 housekeeping=1 orphan=3 copied=3"},
 		{"count too small", func(m *memory) {
-			m.store("set").Put("default", []byte("Sk"), nemo.AppendMeta(nil, nemo.Meta{Count: 1, Suffix: s1}))
+			m.Store("set").Put("default", []byte("Sk"), nemo.AppendMeta(nil, nemo.Meta{Count: 1, Suffix: s1}))
 		}, "count-mismatch", "set", "housekeeping=1 copied=3"},
 		{"count below 0", func(m *memory) {
-			m.store("set").Put("default", []byte("Sk"), nemo.AppendMeta(nil, nemo.Meta{Count: -1, Suffix: s1}))
+			m.Store("set").Put("default", []byte("Sk"), nemo.AppendMeta(nil, nemo.Meta{Count: -1, Suffix: s1}))
 		}, "count-mismatch", "set", "housekeeping=1 deleted=3"},
 		{"count 0", func(m *memory) {
-			m.store("set").Put("default", []byte("Sk"), nemo.AppendMeta(nil, nemo.Meta{Suffix: s1}))
+			m.Store("set").Put("default", []byte("Sk"), nemo.AppendMeta(nil, nemo.Meta{Suffix: s1}))
 		}, "deleted-rows", "set", "housekeeping=1 deleted=3"},
 		{"deleted", func(m *memory) {
-			m.store("zset").Put("default", []byte("Zk"), nemo.AppendMeta(nil, nemo.Meta{Suffix: nemo.Suffix{Version: 6}}))
+			m.Store("zset").Put("default", []byte("Zk"), nemo.AppendMeta(nil, nemo.Meta{Suffix: nemo.Suffix{Version: 6}}))
 		}, "", "zset", "housekeeping=2 stale=4 deleted=1"},
 		{"stale rows", func(m *memory) {
-			m.store("hash").Put("default", []byte("h\x01k=c"), nemo.AppendPlain(nil, nemo.Plain{Suffix: nemo.Suffix{Version: 4}}))
+			m.Store("hash").Put("default", []byte("h\x01k=c"), nemo.AppendPlain(nil, nemo.Plain{Suffix: nemo.Suffix{Version: 4}}))
 		}, "", "hash", "housekeeping=1 stale=1 copied=3"},
 		{"newer row", func(m *memory) {
-			m.store("hash").Put("default", []byte("h\x01k=a"), nemo.AppendPlain(nil, nemo.Plain{Suffix: nemo.Suffix{Version: 9}}))
+			m.Store("hash").Put("default", []byte("h\x01k=a"), nemo.AppendPlain(nil, nemo.Plain{Suffix: nemo.Suffix{Version: 9}}))
 		}, "", "hash", "housekeeping=1 copied=3"},
 		{"expired", func(m *memory) {
-			m.store("zset").Put("default", []byte("Zk"), nemo.AppendMeta(nil, nemo.Meta{Count: 2, Suffix: nemo.Suffix{Version: 5, Expiry: 1}}))
+			m.Store("zset").Put("default", []byte("Zk"), nemo.AppendMeta(nil, nemo.Meta{Count: 2, Suffix: nemo.Suffix{Version: 5, Expiry: 1}}))
 		}, "", "zset", "housekeeping=2 expired=5"},
-		{"member with a value", func(m *memory) { m.store("set").Put("default", []byte("s\x01kb"), make([]byte, 9)) },
+		{"member with a value", func(m *memory) { m.Store("set").Put("default", []byte("s\x01kb"), make([]byte, 9)) },
 			"bad-value count-mismatch", "set", "malformed=1 housekeeping=1 copied=2"},
-		{"no index row", func(m *memory) { m.store("zset").Delete("default", indexKey("k", "b", 1)) },
+		{"no index row", func(m *memory) { m.Store("zset").Delete("default", indexKey("k", "b", 1)) },
 			"zset-missing-score-row", "zset", "housekeeping=2 index=1 copied=3"},
-		{"no score row", func(m *memory) { m.store("zset").Delete("default", []byte("z\x01kb")) },
+		{"no score row", func(m *memory) { m.Store("zset").Delete("default", []byte("z\x01kb")) },
 			"count-mismatch zset-missing-member-row", "zset", "housekeeping=2 orphan=1 index=1 copied=2"},
 		{"index says another score", func(m *memory) {
-			m.store("zset").Delete("default", indexKey("k", "b", 1))
-			m.store("zset").Put("default", indexKey("k", "b", 1.00001), nemo.AppendPlain(nil, nemo.Plain{Suffix: s1}))
+			m.Store("zset").Delete("default", indexKey("k", "b", 1))
+			m.Store("zset").Put("default", indexKey("k", "b", 1.00001), nemo.AppendPlain(nil, nemo.Plain{Suffix: s1}))
 		}, "zset-score-mismatch", "zset", "housekeeping=2 index=2 copied=3"},
 		{"index row too many", func(m *memory) {
-			m.store("zset").Put("default", indexKey("k", "b", 7), nemo.AppendPlain(nil, nemo.Plain{Suffix: s1}))
+			m.Store("zset").Put("default", indexKey("k", "b", 7), nemo.AppendPlain(nil, nemo.Plain{Suffix: s1}))
 		}, "zset-score-mismatch", "zset", "housekeeping=2 index=3 copied=3"},
 		{"stale and malformed index rows", func(m *memory) {
-			m.store("zset").Put("default", indexKey("k", "b", 7), nemo.AppendPlain(nil, nemo.Plain{}))
-			m.store("zset").Put("default", indexKey("k", "b", 8), nemo.AppendPlain(nil, nemo.Plain{Bytes: []byte("x")}))
+			m.Store("zset").Put("default", indexKey("k", "b", 7), nemo.AppendPlain(nil, nemo.Plain{}))
+			m.Store("zset").Put("default", indexKey("k", "b", 8), nemo.AppendPlain(nil, nemo.Plain{Bytes: []byte("x")}))
 		}, "bad-value", "zset", "malformed=1 housekeeping=2 stale=1 index=2 copied=3"},
 		{"stale score row beside a missing one", func(m *memory) {
-			m.store("zset").Put("default", []byte("z\x01kb"), nemo.AppendScore(nil, nemo.Score{}))
+			m.Store("zset").Put("default", []byte("z\x01kb"), nemo.AppendScore(nil, nemo.Score{}))
 		}, "count-mismatch zset-missing-member-row", "zset", "housekeeping=2 orphan=1 stale=1 index=1 copied=2"},
 		{"empty member", func(m *memory) {
 			m.putMember("k", "", 3, 3)
-			m.store("zset").Delete("default", indexKey("k", "", 3))
+			m.Store("zset").Delete("default", indexKey("k", "", 3))
 		}, "count-mismatch zset-missing-score-row", "zset", "housekeeping=2 index=2 copied=4"},
-		{"short score", func(m *memory) { m.store("zset").Put("default", []byte("z\x01kb"), make([]byte, 12)) },
+		{"short score", func(m *memory) { m.Store("zset").Put("default", []byte("z\x01kb"), make([]byte, 12)) },
 			"count-mismatch short-value zset-missing-member-row", "zset", "malformed=1 housekeeping=2 orphan=1 index=1 copied=2"},
-		{"no zset meta", func(m *memory) { m.store("zset").Delete("default", []byte("Zk")) },
+		{"no zset meta", func(m *memory) { m.Store("zset").Delete("default", []byte("Zk")) },
 			"orphan-rows orphan-rows", "zset", "housekeeping=2 orphan=4"},
-		{"broken link", func(m *memory) { m.store("list").Delete("default", nodeKey("k", 1)) },
+		{"broken link", func(m *memory) { m.Store("list").Delete("default", nodeKey("k", 1)) },
 			"count-mismatch list-broken-link list-unreachable-node", "list", "housekeeping=1 orphan=1 copied=2"},
 		{"link to a stale node", func(m *memory) {
-			m.store("list").Put("default", nodeKey("k", 3), nemo.AppendNode(nil, nemo.Node{Prev: 1, Suffix: nemo.Suffix{Version: 4}}))
+			m.Store("list").Put("default", nodeKey("k", 3), nemo.AppendNode(nil, nemo.Node{Prev: 1, Suffix: nemo.Suffix{Version: 4}}))
 		}, "count-mismatch list-broken-link", "list", "housekeeping=1 stale=1 copied=3"},
 		{"prev mismatch", func(m *memory) {
-			m.store("list").Put("default", nodeKey("k", 3), nemo.AppendNode(nil, nemo.Node{Prev: 2, Suffix: s1}))
+			m.Store("list").Put("default", nodeKey("k", 3), nemo.AppendNode(nil, nemo.Node{Prev: 2, Suffix: s1}))
 		}, "list-prev-mismatch", "list", "housekeeping=1 copied=4"},
 		{"cycle", func(m *memory) {
-			m.store("list").Put("default", nodeKey("k", 3), nemo.AppendNode(nil, nemo.Node{Prev: 1, Next: 1, Suffix: s1}))
+			m.Store("list").Put("default", nodeKey("k", 3), nemo.AppendNode(nil, nemo.Node{Prev: 1, Next: 1, Suffix: s1}))
 		}, "list-cycle", "list", "housekeeping=1 copied=4"},
 		{"next is negative", func(m *memory) {
-			m.store("list").Put("default", nodeKey("k", 3), nemo.AppendNode(nil, nemo.Node{Prev: 1, Next: -1, Suffix: s1}))
+			m.Store("list").Put("default", nodeKey("k", 3), nemo.AppendNode(nil, nemo.Node{Prev: 1, Next: -1, Suffix: s1}))
 		}, "list-broken-link", "list", "housekeeping=1 copied=4"},
 		{"cut off", func(m *memory) {
-			m.store("list").Put("default", nodeKey("k", 1), nemo.AppendNode(nil, nemo.Node{Prev: 2, Next: 0, Suffix: s1}))
+			m.Store("list").Put("default", nodeKey("k", 1), nemo.AppendNode(nil, nemo.Node{Prev: 2, Next: 0, Suffix: s1}))
 		}, "list-tail-mismatch list-unreachable-node", "list", "housekeeping=1 orphan=1 copied=3"},
 		{"no left", func(m *memory) {
-			m.store("list").Put("default", []byte("Lk"), nemo.AppendListMeta(nil, nemo.ListMeta{Count: 3, NextSeq: 4, Suffix: s1}))
+			m.Store("list").Put("default", []byte("Lk"), nemo.AppendListMeta(nil, nemo.ListMeta{Count: 3, NextSeq: 4, Suffix: s1}))
 		}, "list-unreachable-node list-unreachable-node list-unreachable-node", "list", "housekeeping=1 orphan=3 copied=1"},
 		{"wrong right", func(m *memory) {
-			m.store("list").Put("default", []byte("Lk"), nemo.AppendListMeta(nil, nemo.ListMeta{Count: 3, Left: 2, Right: 1, NextSeq: 4, Suffix: s1}))
+			m.Store("list").Put("default", []byte("Lk"), nemo.AppendListMeta(nil, nemo.ListMeta{Count: 3, Left: 2, Right: 1, NextSeq: 4, Suffix: s1}))
 		}, "list-tail-mismatch", "list", "housekeeping=1 copied=4"},
 		{"next_seq too small", func(m *memory) {
-			m.store("list").Put("default", []byte("Lk"), nemo.AppendListMeta(nil, nemo.ListMeta{Count: 3, Left: 2, Right: 3, NextSeq: 3, Suffix: s1}))
+			m.Store("list").Put("default", []byte("Lk"), nemo.AppendListMeta(nil, nemo.ListMeta{Count: 3, Left: 2, Right: 3, NextSeq: 3, Suffix: s1}))
 		}, "list-next-seq", "list", "housekeeping=1 copied=4"},
 		{"bad nodes", func(m *memory) {
-			m.store("list").Put("default", nodeKey("k", 0), nemo.AppendNode(nil, nemo.Node{Suffix: s1}))
-			m.store("list").Put("default", nodeKey("k", -7), nemo.AppendNode(nil, nemo.Node{Suffix: s1}))
-			m.store("list").Put("default", append(nodeKey("k", 7), 'x'), nemo.AppendNode(nil, nemo.Node{Suffix: s1}))
-			m.store("list").Put("default", nodeKey("k", 9), make([]byte, 23))
+			m.Store("list").Put("default", nodeKey("k", 0), nemo.AppendNode(nil, nemo.Node{Suffix: s1}))
+			m.Store("list").Put("default", nodeKey("k", -7), nemo.AppendNode(nil, nemo.Node{Suffix: s1}))
+			m.Store("list").Put("default", append(nodeKey("k", 7), 'x'), nemo.AppendNode(nil, nemo.Node{Suffix: s1}))
+			m.Store("list").Put("default", nodeKey("k", 9), make([]byte, 23))
 		}, "bad-row-key bad-row-key bad-row-key short-value", "list", "malformed=4 housekeeping=1 copied=4"},
 		{"sparse list", func(m *memory) {
-			m.store("list").Delete("default", nodeKey("k", 3))
-			m.store("list").Put("default", nodeKey("k", 1), nemo.AppendNode(nil, nemo.Node{Prev: 2, Next: 1 << 60, Suffix: s1}))
-			m.store("list").Put("default", nodeKey("k", 1<<60), nemo.AppendNode(nil, nemo.Node{Prev: 1, Suffix: s1}))
-			m.store("list").Put("default", []byte("Lk"), nemo.AppendListMeta(nil, nemo.ListMeta{Count: 3, Left: 2, Right: 1 << 60, NextSeq: 1<<60 + 1, Suffix: s1}))
+			m.Store("list").Delete("default", nodeKey("k", 3))
+			m.Store("list").Put("default", nodeKey("k", 1), nemo.AppendNode(nil, nemo.Node{Prev: 2, Next: 1 << 60, Suffix: s1}))
+			m.Store("list").Put("default", nodeKey("k", 1<<60), nemo.AppendNode(nil, nemo.Node{Prev: 1, Suffix: s1}))
+			m.Store("list").Put("default", []byte("Lk"), nemo.AppendListMeta(nil, nemo.ListMeta{Count: 3, Left: 2, Right: 1 << 60, NextSeq: 1<<60 + 1, Suffix: s1}))
 		}, "", "list", "housekeeping=1 copied=4"},
 	}
 	for _, c := range cases {
@@ -219,23 +220,23 @@ func TestDamage(t *testing.T) {
 func checkDamage(t *testing.T, m *memory, e *format.Env, kinds, where, ledger string) {
 	t.Helper()
 	for _, read := range []bool{true, false} {
-		var f findings
+		var f formattest.Findings
 		var l record.Ledger
-		e.Ledger, e.Report, e.TempDir = &l, f.report, t.TempDir()
-		r := records(t, m.open(t), "0", e)
+		e.Ledger, e.Report, e.TempDir = &l, f.Report, t.TempDir()
+		r := formattest.Records(t, m.Open(t), "0", e)
 		if read {
-			lines(t, r)
+			formattest.Lines(t, r)
 		} else {
 			skim(t, r)
 		}
-		checkLedger(t, &l)
-		if got := strings.Join(f.kinds(), " "); got != strings.TrimSpace(kinds) && (read || e.Memory == 0) {
+		formattest.CheckLedger(t, &l)
+		if got := strings.Join(f.Kinds(), " "); got != strings.TrimSpace(kinds) && (read || e.Memory == 0) {
 			t.Errorf("read %v, memory %d: findings %q, want %q", read, e.Memory, got, kinds)
 		}
-		if got := classes(&l, where); got != ledger {
+		if got := formattest.Classes(&l, where); got != ledger {
 			t.Errorf("read %v, memory %d: ledger of %s: %q, want %q", read, e.Memory, where, got, ledger)
 		}
-		checkFindings(t, f.all)
+		checkFindings(t, f.All)
 	}
 }
 
@@ -275,13 +276,13 @@ func TestScoresBeyondTheEngine(t *testing.T) {
 	nan := 0.0
 	nan /= nan
 	m.putMember("k", "a", nan, nan)
-	m.store("zset").Delete("default", indexKey("k", "a", 0))
+	m.Store("zset").Delete("default", indexKey("k", "a", 0))
 	m.putMember("k", "b", 1e14, 1e14)
-	m.store("zset").Delete("default", indexKey("k", "b", 1))
-	m.store("zset").Put("default", indexKey("k", "a", nan), nemo.AppendPlain(nil, nemo.Plain{Suffix: s1}))
-	var f findings
-	lines(t, records(t, m.open(t), "0", &format.Env{Report: f.report}))
-	if got := strings.Join(f.kinds(), " "); got != "zset-bad-score zset-bad-score" {
+	m.Store("zset").Delete("default", indexKey("k", "b", 1))
+	m.Store("zset").Put("default", indexKey("k", "a", nan), nemo.AppendPlain(nil, nemo.Plain{Suffix: s1}))
+	var f formattest.Findings
+	formattest.Lines(t, formattest.Records(t, m.Open(t), "0", &format.Env{Report: f.Report}))
+	if got := strings.Join(f.Kinds(), " "); got != "zset-bad-score zset-bad-score" {
 		t.Errorf("findings %q", got)
 	}
 }
@@ -290,16 +291,16 @@ func TestScoresBeyondTheEngine(t *testing.T) {
 func TestManyFindings(t *testing.T) {
 	m := whole(t)
 	for i := range 500 {
-		m.store("zset").Put("default", indexKey("k", "x", float64(i)), nemo.AppendPlain(nil, nemo.Plain{Suffix: s1}))
+		m.Store("zset").Put("default", indexKey("k", "x", float64(i)), nemo.AppendPlain(nil, nemo.Plain{Suffix: s1}))
 	}
-	var f findings
-	skim(t, records(t, m.open(t), "0", &format.Env{Report: f.report}))
-	if last := f.all[len(f.all)-1]; len(f.all) != 101 || !strings.Contains(last.Detail, "400 more") {
-		t.Errorf("%d findings, the last %q", len(f.all), last.Detail)
+	var f formattest.Findings
+	skim(t, formattest.Records(t, m.Open(t), "0", &format.Env{Report: f.Report}))
+	if last := f.All[len(f.All)-1]; len(f.All) != 101 || !strings.Contains(last.Detail, "400 more") {
+		t.Errorf("%d findings, the last %q", len(f.All), last.Detail)
 	}
-	var deep findings
-	skim(t, records(t, m.open(t), "0", &format.Env{Report: deep.report, Deep: true}))
-	if len(deep.all) != 500 {
-		t.Errorf("%d findings of a deep look", len(deep.all))
+	var deep formattest.Findings
+	skim(t, formattest.Records(t, m.Open(t), "0", &format.Env{Report: deep.Report, Deep: true}))
+	if len(deep.All) != 500 {
+		t.Errorf("%d findings of a deep look", len(deep.All))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/formattest"
 	"kvferry/nemo"
 	"kvferry/record"
 )
@@ -36,7 +37,7 @@ func render(r format.Row) string {
 }
 
 func TestDescribe(t *testing.T) {
-	src := newMemory(t).stores().open(t)
+	src := newMemory(t).stores().Open(t)
 	suffix := string(nemo.AppendSuffix(nil, nemo.Suffix{Version: 5, Expiry: 1700000000}))
 	n := func(v int64) string { return string(nemo.AppendMeta(nil, nemo.Meta{Count: v})[:8]) }
 	for _, c := range []struct{ keyspace, key, value, want string }{
@@ -70,7 +71,7 @@ func TestDescribe(t *testing.T) {
 // TestDescribeGoldens describes all rows of a database that the engine wrote: every byte of key and
 // value is in a field, and none is wrong. Rows cut short are described as well.
 func TestDescribeGoldens(t *testing.T) {
-	src := openGolden(t, goldens[0])
+	src := formattest.OpenGolden(t, nemo.New(), goldens[0])
 	for _, ks := range src.Keyspaces() {
 		it, err := ks.Rows(nil, nil)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kvferry/format"
+	"kvferry/internal/formattest"
 	"kvferry/nemo"
 	"kvferry/record"
 	"kvferry/store"
@@ -66,9 +67,9 @@ func (it faultyIterator) Close() error {
 
 func openFaulty(t testing.TB, m *memory, f *faults) format.Source {
 	t.Helper()
-	src, err := nemo.New().Open(context.Background(), m.dir, &format.OpenOptions{
+	src, err := nemo.New().Open(context.Background(), m.Dir, &format.OpenOptions{
 		Store: func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
-			s, err := m.fs.Open(ctx, dir, o)
+			s, err := m.FS.Open(ctx, dir, o)
 			if err != nil {
 				return nil, err
 			}
@@ -108,16 +109,16 @@ func readWith(src format.Source, e *format.Env) error {
 // nothing stays open and no spool is left. (A place that cannot be looked up for a finding is left out.)
 func TestReadErrors(t *testing.T) {
 	m := whole(t)
-	m.store("zset").Delete("default", indexKey("k", "b", 1))
-	m.store("set").Put("default", []byte("Sdead"), nemo.AppendMeta(nil, nemo.Meta{}))
-	m.store("set").Put("default", []byte("s\x04deadx"), nemo.AppendPlain(nil, nemo.Plain{}))
-	m.store("hash").Put("default", []byte("Hodd"), nil)
+	m.Store("zset").Delete("default", indexKey("k", "b", 1))
+	m.Store("set").Put("default", []byte("Sdead"), nemo.AppendMeta(nil, nemo.Meta{}))
+	m.Store("set").Put("default", []byte("s\x04deadx"), nemo.AppendPlain(nil, nemo.Plain{}))
+	m.Store("hash").Put("default", []byte("Hodd"), nil)
 	for _, memory := range []int64{0, 1, 400} {
 		for at := 1; ; at++ {
 			f := &faults{left: at}
 			src, temp := openFaulty(t, m, f), t.TempDir()
 			found, nowhere := 0, 0
-			err := readWith(src, &format.Env{Now: now, Memory: memory, TempDir: temp, Report: func(x record.Finding) {
+			err := readWith(src, &format.Env{Now: formattest.Now, Memory: memory, TempDir: temp, Report: func(x record.Finding) {
 				if found++; x.Place.File == "" {
 					nowhere++
 				}
@@ -155,8 +156,8 @@ func TestSplitFails(t *testing.T) {
 
 // TestSpoolFails has no directory for spools.
 func TestSpoolFails(t *testing.T) {
-	src := whole(t).open(t)
-	e := &format.Env{Now: now, Memory: 1, TempDir: t.TempDir() + "/gone"}
+	src := whole(t).Open(t)
+	e := &format.Env{Now: formattest.Now, Memory: 1, TempDir: t.TempDir() + "/gone"}
 	if err := readWith(src, e); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}

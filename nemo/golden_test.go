@@ -1,43 +1,30 @@
 package nemo_test
 
 import (
-	"context"
 	"testing"
 
 	"kvferry/fixtures"
 	"kvferry/format"
+	"kvferry/internal/formattest"
 	"kvferry/nemo"
 	"kvferry/record"
-	"kvferry/store/rocksfile"
 )
 
 var goldens = []string{"nemo-basic", "nemo-basic-zlib"}
-
-func openGolden(t testing.TB, name string) format.Source {
-	t.Helper()
-	src, err := nemo.New().Open(context.Background(), fixtures.Unpack(t, name), &format.OpenOptions{Store: rocksfile.Open})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { src.Close() })
-	return src
-}
 
 // TestGoldens reads what the original engine wrote, and finds nothing wrong with it.
 func TestGoldens(t *testing.T) {
 	for _, name := range goldens {
 		t.Run(name, func(t *testing.T) {
 			var l record.Ledger
-			var f findings
-			src := openGolden(t, name)
-			got := lines(t, records(t, src, "0", &format.Env{Ledger: &l, Report: f.report}))
-			compareLines(t, got, fixtures.Truth(t, name))
-			checkLedger(t, &l)
-			for _, x := range f.all {
-				t.Errorf("finding %+v", x)
-			}
+			var f formattest.Findings
+			src := formattest.OpenGolden(t, nemo.New(), name)
+			got := formattest.Lines(t, formattest.Records(t, src, "0", &format.Env{Ledger: &l, Report: f.Report}))
+			formattest.CompareLines(t, got, fixtures.Truth(t, name))
+			formattest.CheckLedger(t, &l)
+			f.CheckNone(t, record.Note)
 			for _, k := range []string{"kv", "hash", "list", "set", "zset"} {
-				t.Logf("%s: %s", k, classes(&l, k))
+				t.Logf("%s: %s", k, formattest.Classes(&l, k))
 			}
 		})
 	}

@@ -14,6 +14,7 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/format"
+	"kvferry/internal/formattest"
 	"kvferry/internal/memstore"
 	"kvferry/nemo"
 	"kvferry/record"
@@ -46,17 +47,15 @@ func openLinkedInMemory(t testing.TB, n int) (format.Source, *fixtures.Linked) {
 func TestListsOfAnySize(t *testing.T) {
 	for _, n := range []int{1, 2, 300, 5000} {
 		src, l := openLinkedInMemory(t, n)
-		want := sum(t, l.Records())
+		want := formattest.Sum(t, l.Records())
 		for _, memory := range []int64{0, 200 << 10, 16 << 10} {
 			t.Run(fmt.Sprintf("%d nodes, memory %d", n, memory), func(t *testing.T) {
-				var f findings
+				var f formattest.Findings
 				var ledger record.Ledger
-				e := &format.Env{Memory: memory, TempDir: t.TempDir(), Report: f.report, Ledger: &ledger}
-				checkEqual(t, sum(t, records(t, src, "0", e)), want)
-				checkLedger(t, &ledger)
-				for _, x := range f.all {
-					t.Errorf("finding %+v", x)
-				}
+				e := &format.Env{Memory: memory, TempDir: t.TempDir(), Report: f.Report, Ledger: &ledger}
+				formattest.CheckEqual(t, formattest.Sum(t, formattest.Records(t, src, "0", e)), want, true)
+				formattest.CheckLedger(t, &ledger)
+				f.CheckNone(t, record.Note)
 			})
 		}
 	}
@@ -98,7 +97,7 @@ func TestListTimeIsLinear(t *testing.T) {
 			for range 2 {
 				start := time.Now()
 				e := &format.Env{Memory: memory, TempDir: t.TempDir()}
-				readAll(t, recordsOf(t, src, "0", record.Of(record.List), format.Span{}, e), func() {})
+				readAll(t, formattest.RecordsOf(t, src, "0", record.Of(record.List), format.Span{}, e), func() {})
 				best = min(best, time.Since(start))
 			}
 			return best
@@ -133,7 +132,7 @@ func TestListMemory(t *testing.T) {
 		}
 	}()
 	e := &format.Env{Memory: memory, TempDir: t.TempDir()}
-	readAll(t, recordsOf(t, src, "0", record.Of(record.List), format.Span{}, e), func() {})
+	readAll(t, formattest.RecordsOf(t, src, "0", record.Of(record.List), format.Span{}, e), func() {})
 	close(done)
 	<-ended
 	// Beside the budget stand the windows of the store's iterators.
@@ -168,14 +167,14 @@ func TestSparseLists(t *testing.T) {
 	for i := range n {
 		element := fmt.Appendf(nil, "%d,", i)
 		want = append(want, element...)
-		m.store("list").Put("default", nodeKey("k", seq(i)),
+		m.Store("list").Put("default", nodeKey("k", seq(i)),
 			nemo.AppendNode(nil, nemo.Node{Prev: seq(i - 1), Next: seq(i + 1), Element: element, Suffix: s1}))
 	}
-	m.store("list").Put("default", []byte("Lk"), nemo.AppendListMeta(nil,
+	m.Store("list").Put("default", []byte("Lk"), nemo.AppendListMeta(nil,
 		nemo.ListMeta{Count: n, Left: seq(0), Right: seq(n - 1), NextSeq: n*apart + 1, Suffix: s1}))
 	for _, memory := range []int64{0, 128 << 10, 8 << 10} {
-		var f findings
-		r := records(t, m.open(t), "0", &format.Env{Memory: memory, TempDir: t.TempDir(), Report: f.report})
+		var f formattest.Findings
+		r := formattest.Records(t, m.Open(t), "0", &format.Env{Memory: memory, TempDir: t.TempDir(), Report: f.Report})
 		if _, err := r.Next(); err != nil {
 			t.Fatal(err)
 		}
@@ -196,8 +195,8 @@ func TestSparseLists(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(got, want) || len(f.all) > 0 {
-			t.Errorf("memory %d: %d bytes, want %d; findings %+v", memory, len(got), len(want), f.all)
+		if !bytes.Equal(got, want) || len(f.All) > 0 {
+			t.Errorf("memory %d: %d bytes, want %d; findings %+v", memory, len(got), len(want), f.All)
 		}
 	}
 }

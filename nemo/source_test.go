@@ -14,6 +14,7 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/format"
+	"kvferry/internal/formattest"
 	"kvferry/nemo"
 	"kvferry/record"
 	"kvferry/store"
@@ -48,16 +49,16 @@ func TestOpenRefuses(t *testing.T) {
 
 func TestOpenRefusesOtherStores(t *testing.T) {
 	m := newMemory(t).stores()
-	m.store("set").Keyspace("member_cf", store.Bytewise)
+	m.Store("set").Keyspace("member_cf", store.Bytewise)
 	open := func() error {
-		_, err := nemo.New().Open(context.Background(), m.dir, &format.OpenOptions{Store: m.fs.Open})
+		_, err := nemo.New().Open(context.Background(), m.Dir, &format.OpenOptions{Store: m.FS.Open})
 		return err
 	}
 	if err := open(); err == nil || !strings.Contains(err.Error(), "set: has 2 column families") {
 		t.Errorf("a second column family: %v", err)
 	}
 	m = newMemory(t).stores()
-	m.store("set").Keyspace("default", store.Comparer{Name: "odd", Compare: bytes.Compare})
+	m.Store("set").Keyspace("default", store.Comparer{Name: "odd", Compare: bytes.Compare})
 	if err := open(); err == nil || !strings.Contains(err.Error(), "set: is ordered by odd") {
 		t.Errorf("another order: %v", err)
 	}
@@ -66,17 +67,17 @@ func TestOpenRefusesOtherStores(t *testing.T) {
 // TestMissingStore opens a dataset that lacks two of the five.
 func TestMissingStore(t *testing.T) {
 	m := newMemory(t)
-	m.store("kv").Put("default", []byte("k"), make([]byte, 8))
-	m.store("set").Len("default")
-	m.store("zset").Len("default")
-	var f findings
-	src, err := nemo.New().Open(context.Background(), m.dir, &format.OpenOptions{Store: m.fs.Open, Options: store.Options{Report: f.report}})
+	m.Store("kv").Put("default", []byte("k"), make([]byte, 8))
+	m.Store("set").Len("default")
+	m.Store("zset").Len("default")
+	var f formattest.Findings
+	src, err := nemo.New().Open(context.Background(), m.Dir, &format.OpenOptions{Store: m.FS.Open, Options: store.Options{Report: f.Report}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	if len(f.all) != 1 || f.all[0].Kind != nemo.FindMissingStore || !strings.HasPrefix(f.all[0].Detail, "hash, list not found") {
-		t.Errorf("findings %+v", f.all)
+	if len(f.All) != 1 || f.All[0].Kind != nemo.FindMissingStore || !strings.HasPrefix(f.All[0].Detail, "hash, list not found") {
+		t.Errorf("findings %+v", f.All)
 	}
 	if got := src.Types("0"); got != record.Of(record.String, record.Set, record.ZSet) {
 		t.Errorf("types %s", got)
@@ -87,20 +88,20 @@ func TestMissingStore(t *testing.T) {
 func TestDatabases(t *testing.T) {
 	m := newMemory(t)
 	for _, db := range []string{"db10", "db0", "db2", "db", "db01", "dbx", "other"} {
-		if err := os.MkdirAll(filepath.Join(m.dir, db), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Join(m.Dir, db), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"kv", "hash", "list", "set", "zset"} {
-			m.store(db + "/" + name).Len("default")
+			m.Store(db + "/" + name).Len("default")
 		}
-		m.store(db+"/kv").Put("default", []byte(db), make([]byte, 8))
+		m.Store(db+"/kv").Put("default", []byte(db), make([]byte, 8))
 	}
 	for _, file := range []string{"info", "db2/info"} {
-		if err := os.WriteFile(filepath.Join(m.dir, file), nil, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(m.Dir, file), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	src := m.open(t)
+	src := m.Open(t)
 	if got := src.Databases(); !slices.Equal(got, []string{"0", "2", "10"}) || src.Layout() != format.LayoutDB {
 		t.Errorf("databases %q, layout %v", got, src.Layout())
 	}
@@ -108,11 +109,11 @@ func TestDatabases(t *testing.T) {
 		t.Errorf("extra files %q", got)
 	}
 	var l record.Ledger
-	got := string(lines(t, records(t, src, "10", &format.Env{Ledger: &l})))
+	got := string(formattest.Lines(t, formattest.Records(t, src, "10", &format.Env{Ledger: &l})))
 	if want := `{"db":"10","type":"string","key":"ZGIxMA==","expire_at_ms":0,"value":""}` + "\n"; got != want {
 		t.Errorf("records of db10: %s", got)
 	}
-	if classes(&l, "db10/kv") != "copied=1" {
+	if formattest.Classes(&l, "db10/kv") != "copied=1" {
 		t.Errorf("ledger %+v", l.Snapshot())
 	}
 	if ks := src.Keyspaces(); len(ks) != 15 || ks[5].DB != "2" || ks[6].Name != "hash" {
@@ -129,7 +130,7 @@ func TestDatabases(t *testing.T) {
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	src := openGolden(t, goldens[0])
+	src := formattest.OpenGolden(t, nemo.New(), goldens[0])
 	for _, typ := range src.Types("0").Types() {
 		r, err := src.Records(ctx, "0", record.Of(typ), format.Span{}, &format.Env{})
 		if err != nil {
@@ -151,12 +152,12 @@ func TestCancel(t *testing.T) {
 // TestExpiry checks the engine's rule: whole seconds, and a key lives in the second it expires.
 func TestExpiry(t *testing.T) {
 	m := newMemory(t).stores()
-	at := nemo.UnixSeconds(now.Unix())
+	at := nemo.UnixSeconds(formattest.Now.Unix())
 	for name, e := range map[string]nemo.UnixSeconds{"0": 0, "past": at - 1, "now": at, "later": at + 1, "negative": -5} {
-		m.store("kv").Put("default", []byte(name), nemo.AppendPlain(nil, nemo.Plain{Suffix: nemo.Suffix{Expiry: e}}))
-		m.store("set").Put("default", []byte("S"+name), nemo.AppendMeta(nil, nemo.Meta{Count: 1, Suffix: nemo.Suffix{Expiry: e}}))
+		m.Store("kv").Put("default", []byte(name), nemo.AppendPlain(nil, nemo.Plain{Suffix: nemo.Suffix{Expiry: e}}))
+		m.Store("set").Put("default", []byte("S"+name), nemo.AppendMeta(nil, nemo.Meta{Count: 1, Suffix: nemo.Suffix{Expiry: e}}))
 	}
-	r := records(t, m.open(t), "0", &format.Env{Now: now.Add(999 * time.Millisecond)})
+	r := formattest.Records(t, m.Open(t), "0", &format.Env{Now: formattest.Now.Add(999 * time.Millisecond)})
 	defer r.Close()
 	got := ""
 	for {
@@ -189,11 +190,11 @@ func TestLargeElements(t *testing.T) {
 	for i := range 9 {
 		v := bytes.Repeat([]byte{byte('a' + i)}, 1+i%3*70_000)
 		want = append(want, v)
-		m.store("hash").Put("default", nemo.AppendHashKey(nil, nemo.HashKey{Key: []byte("k"), Field: []byte{byte(i)}}),
+		m.Store("hash").Put("default", nemo.AppendHashKey(nil, nemo.HashKey{Key: []byte("k"), Field: []byte{byte(i)}}),
 			nemo.AppendPlain(nil, nemo.Plain{Bytes: v, Suffix: s1}))
 	}
-	m.store("hash").Put("default", []byte("Hk"), nemo.AppendMeta(nil, nemo.Meta{Count: 9, Suffix: s1}))
-	r := records(t, m.open(t), "0", &format.Env{})
+	m.Store("hash").Put("default", []byte("Hk"), nemo.AppendMeta(nil, nemo.Meta{Count: 9, Suffix: s1}))
+	r := formattest.Records(t, m.Open(t), "0", &format.Env{})
 	defer r.Close()
 	if _, err := r.Next(); err != nil {
 		t.Fatal(err)
@@ -215,7 +216,7 @@ func TestLargeElements(t *testing.T) {
 }
 
 func TestWhere(t *testing.T) {
-	src := openGolden(t, goldens[0])
+	src := formattest.OpenGolden(t, nemo.New(), goldens[0])
 	got := ""
 	for _, r := range src.Where("0", []byte("k\xff")) {
 		got += fmt.Sprintf("%s %s %q %q\n", r.Keyspace, r.Type, r.Lo, r.Hi)
@@ -281,7 +282,7 @@ func TestSourceStaysAsItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines(t, records(t, src, "0", &format.Env{}))
+	formattest.Lines(t, formattest.Records(t, src, "0", &format.Env{}))
 	if err := src.Close(); err != nil {
 		t.Fatal(err)
 	}

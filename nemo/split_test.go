@@ -8,6 +8,8 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/format"
+	"kvferry/internal/formattest"
+	"kvferry/nemo"
 	"kvferry/record"
 )
 
@@ -27,10 +29,10 @@ func checkSpans(t *testing.T, spans []format.Span, n int) {
 // TestSplitAddsUp reads a damaged dataset in one piece and in many: records, ledger and findings are the
 // same, each finding told once.
 func TestSplitAddsUp(t *testing.T) {
-	src := openGolden(t, goldens[0])
+	src := formattest.OpenGolden(t, nemo.New(), goldens[0])
 	for _, name := range []string{"golden", "damaged"} {
 		if name == "damaged" {
-			src = damagedRandom(t).open(t)
+			src = damagedRandom(t).Open(t)
 		}
 		for _, types := range []record.TypeSet{record.AllTypes, record.Of(record.String), record.Of(record.ZSet, record.List)} {
 			for _, n := range []int{1, 2, 7, 64} {
@@ -41,9 +43,9 @@ func TestSplitAddsUp(t *testing.T) {
 }
 
 func checkSplit(t *testing.T, src format.Source, types record.TypeSet, n int) {
-	var f, fs findings
+	var f, fs formattest.Findings
 	var l, ls record.Ledger
-	want := lines(t, recordsOf(t, src, "0", types, format.Span{}, &format.Env{Ledger: &l, Report: f.report}))
+	want := formattest.Lines(t, formattest.RecordsOf(t, src, "0", types, format.Span{}, &format.Env{Ledger: &l, Report: f.Report}))
 	spans, err := src.Split("0", types, n)
 	if err != nil {
 		t.Fatal(err)
@@ -55,18 +57,18 @@ func checkSplit(t *testing.T, src format.Source, types record.TypeSet, n int) {
 	}
 	var got []byte
 	for _, s := range spans {
-		got = append(got, lines(t, recordsOf(t, src, "0", types, s, &format.Env{Ledger: &ls, Report: fs.report}))...)
+		got = append(got, formattest.Lines(t, formattest.RecordsOf(t, src, "0", types, s, &format.Env{Ledger: &ls, Report: fs.Report}))...)
 	}
 	if !bytes.Equal(got, want) {
 		t.Error("records differ")
 	}
-	checkLedger(t, &ls)
+	formattest.CheckLedger(t, &ls)
 	for name, tally := range l.Snapshot() {
 		if part := ls.Snapshot()[name]; part.Rows != tally.Rows || part.Visible != tally.Visible {
 			t.Errorf("%s: ledger of spans %+v, of the whole %+v", name, part, tally)
 		}
 	}
-	if got, want := describeAll(fs.all), describeAll(f.all); !slices.Equal(got, want) {
+	if got, want := describeAll(fs.All), describeAll(f.All); !slices.Equal(got, want) {
 		t.Errorf("findings of spans %d, of the whole %d", len(got), len(want))
 	}
 }
@@ -83,14 +85,14 @@ func describeAll(all []record.Finding) []string {
 // damagedRandom is a random dataset in which rows were removed, cut short or altered at random.
 func damagedRandom(t testing.TB) *memory {
 	m := newMemory(t)
-	fill(t, m.create(t, format.CreateOptions{}), 0, func(types record.TypeSet) record.Reader {
+	formattest.Fill(t, m.Create(t, format.CreateOptions{}), 0, func(types record.TypeSet) record.Reader {
 		o := randomOptions()
 		o.Types, o.Short = types, true
 		return fixtures.Records(3, 300, o)
 	})
 	rng := fixtures.NewRand(11)
 	for _, name := range []string{"kv", "hash", "list", "set", "zset"} {
-		s := m.store(name)
+		s := m.Store(name)
 		var keys [][]byte
 		it, err := s.Keyspaces()[0].Rows(nil, nil)
 		if err != nil {
@@ -130,10 +132,10 @@ func damagedRandom(t testing.TB) *memory {
 
 func TestSplitIsEven(t *testing.T) {
 	m := newMemory(t)
-	fill(t, m.create(t, format.CreateOptions{}), 0, func(types record.TypeSet) record.Reader {
+	formattest.Fill(t, m.Create(t, format.CreateOptions{}), 0, func(types record.TypeSet) record.Reader {
 		return fixtures.Mix(1, 20_000).Records(types.Types()[0])
 	})
-	src := m.open(t)
+	src := m.Open(t)
 	for _, typ := range src.Types("0").Types() {
 		types := record.Of(typ)
 		spans, err := src.Split("0", types, 4)
@@ -143,13 +145,13 @@ func TestSplitIsEven(t *testing.T) {
 		checkSpans(t, spans, 4)
 		for _, s := range spans {
 			var l record.Ledger
-			skim(t, recordsOf(t, src, "0", types, s, &format.Env{Ledger: &l}))
+			skim(t, formattest.RecordsOf(t, src, "0", types, s, &format.Env{Ledger: &l}))
 			var rows, all int64
 			for _, tally := range l.Snapshot() {
 				rows += tally.Visible
 			}
 			var whole record.Ledger
-			skim(t, recordsOf(t, src, "0", types, format.Span{}, &format.Env{Ledger: &whole}))
+			skim(t, formattest.RecordsOf(t, src, "0", types, format.Span{}, &format.Env{Ledger: &whole}))
 			for _, tally := range whole.Snapshot() {
 				all += tally.Visible
 			}

@@ -13,6 +13,7 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/format"
+	"kvferry/internal/formattest"
 	"kvferry/internal/memstore"
 	"kvferry/nemo"
 	"kvferry/record"
@@ -90,8 +91,8 @@ func TestWrittenRows(t *testing.T) {
 				row("z", zeros) + row("z\x01ka", "000000000000f03f"+suffix) + row("z\x01kb", "000000000000f0bf"+suffix)},
 	} {
 		m := newMemory(t)
-		write(t, m.create(t, format.CreateOptions{Version: 7}), c.h, c.elems...)
-		if got := rows(t, m.store(c.store)); got != c.want {
+		write(t, m.Create(t, format.CreateOptions{Version: 7}), c.h, c.elems...)
+		if got := rows(t, m.Store(c.store)); got != c.want {
 			t.Errorf("%s:\ngot\n%swant\n%s", c.store, got, c.want)
 		}
 	}
@@ -101,20 +102,20 @@ func TestWrittenRows(t *testing.T) {
 // that collections without elements leave nothing.
 func TestEmptyTarget(t *testing.T) {
 	m := newMemory(t)
-	write(t, m.create(t, format.CreateOptions{}), record.Header{Type: record.Hash, Key: []byte("empty")})
+	write(t, m.Create(t, format.CreateOptions{}), record.Header{Type: record.Hash, Key: []byte("empty")})
 	for name, want := range map[string]string{"kv": "", "hash": `"h"`, "list": `"l"`, "set": `"s"`, "zset": `"y" "z"`} {
-		got := strings.TrimSpace(strings.ReplaceAll(rows(t, m.store(name)), " 0000000000000000\n", " "))
+		got := strings.TrimSpace(strings.ReplaceAll(rows(t, m.Store(name)), " 0000000000000000\n", " "))
 		if got != want {
 			t.Errorf("%s holds %s", name, got)
 		}
 	}
 	var l record.Ledger
-	src := m.open(t)
-	if got := lines(t, records(t, src, "0", &format.Env{Ledger: &l})); len(got) > 0 {
+	src := m.Open(t)
+	if got := formattest.Lines(t, formattest.Records(t, src, "0", &format.Env{Ledger: &l})); len(got) > 0 {
 		t.Errorf("read %s", got)
 	}
-	if classes(&l, "zset") != "housekeeping=2" {
-		t.Errorf("ledger %s", classes(&l, "zset"))
+	if formattest.Classes(&l, "zset") != "housekeeping=2" {
+		t.Errorf("ledger %s", formattest.Classes(&l, "zset"))
 	}
 }
 
@@ -207,13 +208,13 @@ func TestResume(t *testing.T) {
 	}
 	defer src.Close()
 	for i, db := range []string{"0", "1"} {
-		want := sum(t, fixtures.Records(uint64(i+1), 40, fixtures.Options{DB: db, Limits: nemo.New().Limits()}))
-		checkEqual(t, sum(t, records(t, src, db, &format.Env{})), want)
+		want := formattest.Sum(t, fixtures.Records(uint64(i+1), 40, fixtures.Options{DB: db, Limits: nemo.New().Limits()}))
+		formattest.CheckEqual(t, formattest.Sum(t, formattest.Records(t, src, db, &format.Env{})), want, true)
 	}
 }
 
 func TestLosses(t *testing.T) {
-	dst := newMemory(t).create(t, format.CreateOptions{})
+	dst := newMemory(t).Create(t, format.CreateOptions{})
 	for _, c := range []struct {
 		h    record.Header
 		want string
@@ -250,7 +251,7 @@ func TestLosses(t *testing.T) {
 }
 
 func TestElementLosses(t *testing.T) {
-	dst := newMemory(t).create(t, format.CreateOptions{})
+	dst := newMemory(t).Create(t, format.CreateOptions{})
 	var kinds []string
 	report := func(l record.Loss) { kinds = append(kinds, fmt.Sprintf("%s %v %v", l.Kind, l.Drops, l.Note)) }
 	scores := []float64{1, math.NaN(), 1e13, -1e13, 1.1e13, math.Inf(-1), 2}
@@ -293,7 +294,7 @@ func TestWriterRefuses(t *testing.T) {
 		{record.Header{Type: record.Set, Key: []byte("k"), ByName: true}, two, "out of order"},
 		{record.Header{Type: record.Set, Key: []byte("k")}, append(two, two...), "out of order"},
 	} {
-		w, err := newMemory(t).create(t, format.CreateOptions{}).Shard(0, "0", record.AllTypes, 0)
+		w, err := newMemory(t).Create(t, format.CreateOptions{}).Shard(0, "0", record.AllTypes, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +308,7 @@ func TestWriterRefuses(t *testing.T) {
 		}
 		w.Abort()
 	}
-	if _, err := newMemory(t).create(t, format.CreateOptions{}).Shard(0, "9", record.AllTypes, 0); err == nil {
+	if _, err := newMemory(t).Create(t, format.CreateOptions{}).Shard(0, "9", record.AllTypes, 0); err == nil {
 		t.Error("a shard of a database that was not announced")
 	}
 }
@@ -324,10 +325,10 @@ func TestExpiryBeforeTime(t *testing.T) {
 	} {
 		m := newMemory(t)
 		h := record.Header{Type: c.typ, Key: []byte("k"), ExpireMS: c.ms}
-		write(t, m.create(t, format.CreateOptions{}), h, record.Element{Name: []byte("m"), Value: []byte("v")})
-		value := m.store("kv").Get("default", []byte("k"))
+		write(t, m.Create(t, format.CreateOptions{}), h, record.Element{Name: []byte("m"), Value: []byte("v")})
+		value := m.Store("kv").Get("default", []byte("k"))
 		if c.typ == record.Set {
-			value = m.store("set").Get("default", []byte("Sk"))
+			value = m.Store("set").Get("default", []byte("Sk"))
 		}
 		if got := fmt.Sprintf("%x", value[len(value)-4:]); got != c.want {
 			t.Errorf("%s, %d ms: expiry %s, want %s", c.typ, c.ms, got, c.want)

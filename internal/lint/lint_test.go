@@ -31,6 +31,7 @@ var rules = append(formatRules(), []rule{
 	{"store", []string{"record"}, "storage knows nothing of formats"},
 	{"store/", []string{"store", "store/", "record", "internal/"}, "a store implements store and nothing else"},
 	{"format", []string{"store", "record"}, "it holds interfaces"},
+	{"internal/formattest", []string{"format", "store", "store/", "record", "internal/", "fixtures"}, "it tests any format"},
 	{"internal/", []string{"record", "store", "internal/"}, "helpers stand below formats"},
 	{"convert", []string{"format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
 	{"inspect", []string{"format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
@@ -42,6 +43,9 @@ var rules = append(formatRules(), []rule{
 	{"bench/", []string{""}, "it drives everything"},
 	{"scripts/", []string{""}, "it drives everything"},
 }...)
+
+// forTests are the packages that tests alone import: what they need has no place in the program.
+var forTests = []string{"internal/formattest", "internal/memstore"}
 
 func formatRules() []rule {
 	var out []rule
@@ -63,6 +67,9 @@ func covers(pattern, pkg string) bool {
 
 // check returns what is wrong with package pkg importing dep, "" when nothing is.
 func check(pkg, dep string) string {
+	if slices.Contains(forTests, dep) && !slices.Contains(forTests, pkg) {
+		return fmt.Sprintf("%s imports %s: it is for tests", pkg, dep)
+	}
 	for _, r := range rules {
 		if !covers(r.layer, pkg) {
 			continue
@@ -137,6 +144,8 @@ func TestRules(t *testing.T) {
 		{"nemo", "store/rocksfile", false}, {"convert", "format", true}, {"convert", "nemo", false},
 		{"convert", "store/rocksfile", false}, {"store/rocksfile", "format", false}, {"store/rocksfile", "store", true},
 		{"record", "store", false}, {"internal/lane", "format", false}, {"internal/lane", "store", true},
+		{"internal/formattest", "fixtures", true}, {"internal/formattest", "nemo", false}, {"nemo", "internal/formattest", false},
+		{"internal/formattest", "internal/memstore", true}, {"cmd/kvferry/command", "internal/memstore", false},
 		{"cmd/kvferry/command", "store/rocksfile", true}, {"inspect", "blackwidow", false}, {"recordings", "record", false},
 	} {
 		if got := check(c.pkg, c.dep) == ""; got != c.ok {

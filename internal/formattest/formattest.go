@@ -1,0 +1,198 @@
+// Package formattest is what tests of formats share: datasets in memory, records rendered and compared
+// with the truth files of the golden databases, random round trips and their checks.
+package formattest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/internal/memstore"
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocksfile"
+)
+
+// Now is shortly after the clock of the golden databases.
+var Now = time.Unix(1_700_000_100, 0)
+
+// Findings collects what passes report.
+type Findings struct {
+	mu  sync.Mutex
+	All []record.Finding
+}
+
+// Report takes a finding. Several passes may report at once.
+func (f *Findings) Report(x record.Finding) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.All = append(f.All, x)
+}
+
+// Kinds returns the kinds found, sorted, each as often as it was found.
+func (f *Findings) Kinds() []string {
+	out := []string{}
+	for _, x := range f.All {
+		out = append(out, x.Kind)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// CheckNone fails the test for each finding of a severity or above.
+func (f *Findings) CheckNone(t testing.TB, from record.Severity) {
+	t.Helper()
+	for _, x := range f.All {
+		if x.Severity >= from {
+			t.Errorf("finding %+v", x)
+		}
+	}
+}
+
+// Memory is a dataset in memory.
+type Memory struct {
+	Format format.Format
+	FS     *memstore.FS
+	Dir    string
+}
+
+// NewMemory returns a dataset without stores.
+func NewMemory(t testing.TB, f format.Format) *Memory {
+	return &Memory{Format: f, FS: memstore.New(), Dir: t.TempDir()}
+}
+
+// Store returns the store in a directory of the dataset, for rows to be put in. It is made when it is not
+// there.
+func (m *Memory) Store(name string) *memstore.Store { return m.FS.Dir(m.Dir + "/" + name) }
+
+// Declare makes stores, which stay empty.
+func (m *Memory) Declare(stores ...string) {
+	for _, name := range stores {
+		m.Store(name).Len("default")
+	}
+}
+
+// Open opens the dataset.
+func (m *Memory) Open(t testing.TB) format.Source {
+	t.Helper()
+	return Open(t, m.Format, m.Dir, &format.OpenOptions{Store: m.FS.Open})
+}
+
+// Create starts a target that is reopened from memory, whatever else the options say.
+func (m *Memory) Create(t testing.TB, o format.CreateOptions) format.Target {
+	t.Helper()
+	o.Create = m.FS.Create
+	if o.Reopen == nil {
+		o.Reopen = &format.OpenOptions{Store: m.FS.Open}
+	}
+	return Create(t, m.Format, m.Dir, &o)
+}
+
+// Open opens a source and closes it when the test ends.
+func Open(t testing.TB, f format.Format, dir string, o *format.OpenOptions) format.Source {
+	t.Helper()
+	src, err := f.Open(context.Background(), dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.Close() })
+	return src
+}
+
+// OpenGolden opens a golden database, which is of RocksDB.
+func OpenGolden(t testing.TB, f format.Format, name string) format.Source {
+	t.Helper()
+	return Open(t, f, fixtures.Unpack(t, name), &format.OpenOptions{Store: rocksfile.Open})
+}
+
+// Create starts a target.
+func Create(t testing.TB, f format.Format, dir string, o *format.CreateOptions) format.Target {
+	t.Helper()
+	dst, err := f.Create(context.Background(), dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dst
+}
+
+// CreateRocksDB starts a target on disk.
+func CreateRocksDB(t testing.TB, f format.Format, dir string, dbs ...string) format.Target {
+	t.Helper()
+	return Create(t, f, dir, &format.CreateOptions{Create: rocksfile.Create, DBs: dbs,
+		Reopen: &format.OpenOptions{Store: rocksfile.Open}, TempDir: t.TempDir()})
+}
+
+// Records opens a reader of all types.
+func Records(t testing.TB, src format.Source, db string, e *format.Env) record.Reader {
+	t.Helper()
+	return RecordsOf(t, src, db, record.AllTypes, format.Span{}, e)
+}
+
+// RecordsOf opens a reader of some types and of a span. An Env without a clock gets Now.
+func RecordsOf(t testing.TB, src format.Source, db string, types record.TypeSet, s format.Span, e *format.Env) record.Reader {
+	t.Helper()
+	if e.Now.IsZero() {
+		e.Now = Now
+	}
+	r, err := src.Records(context.Background(), db, types, s, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// CheckLedger fails the test when rows are missing from the ledger or counted twice.
+func CheckLedger(t testing.TB, l *record.Ledger) {
+	t.Helper()
+	if err := l.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Classes renders the ledger of a keyspace: "housekeeping=1 copied=2".
+func Classes(l *record.Ledger, keyspace string) string {
+	s := ""
+	t := l.Snapshot()[keyspace]
+	for c, n := range t.Rows {
+		if n > 0 {
+			s += fmt.Sprintf(" %s=%d", record.Class(c), n)
+		}
+	}
+	return s[min(1, len(s)):]
+}
+
+// Sink is a builder, and all of its runs, that takes rows and forgets them: to measure what a writer costs
+// by itself.
+type Sink struct{}
+
+// Create is a store.CreateFunc.
+func (Sink) Create(string, store.BuildOptions) (store.Builder, error) { return Sink{}, nil }
+
+// Keyspace takes any keyspace.
+func (Sink) Keyspace(string, store.Comparer) error { return nil }
+
+// Run returns the sink.
+func (Sink) Run(string, int, uint64) (store.Run, error) { return Sink{}, nil }
+
+// Tables returns none.
+func (Sink) Tables(int) []store.Table { return nil }
+
+// Adopt takes any tables.
+func (Sink) Adopt([]store.Table) error { return nil }
+
+// Finish does nothing.
+func (Sink) Finish() error { return nil }
+
+// Abort does nothing.
+func (Sink) Abort() {}
+
+// Append forgets the row.
+func (Sink) Append(_, _ []byte) error { return nil }
+
+// Close does nothing.
+func (Sink) Close() error { return nil }

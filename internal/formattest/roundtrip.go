@@ -1,0 +1,193 @@
+package formattest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"testing"
+
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/record"
+)
+
+// Fill writes records to database 0 group by group, as conversions do, and returns the target's own
+// reading. memory is what each shard may use.
+func Fill(t testing.TB, dst format.Target, memory int64, read func(record.TypeSet) record.Reader) format.Source {
+	t.Helper()
+	for n, group := range dst.Groups() {
+		Shard(t, dst, n, group, memory, read(group))
+	}
+	return Finish(t, dst)
+}
+
+// Shard writes records to a shard of database 0.
+func Shard(t testing.TB, dst format.Target, n int, group record.TypeSet, memory int64, r record.Reader) {
+	t.Helper()
+	w, err := dst.Shard(n, "0", group, memory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fixtures.Pump(w, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Finish completes a target and returns its own reading.
+func Finish(t testing.TB, dst format.Target) format.Source {
+	t.Helper()
+	src, err := dst.Finish(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.Close() })
+	return src
+}
+
+// Sum takes the fingerprint of all records, and closes the reader.
+func Sum(t testing.TB, r record.Reader) *record.Fingerprint {
+	t.Helper()
+	f, err := fixtures.Sum(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// CheckEqual compares fingerprints, with expiries in seconds where a format keeps no more.
+func CheckEqual(t testing.TB, got, want *record.Fingerprint, seconds bool) {
+	t.Helper()
+	for _, p := range got.Diff(want, seconds) {
+		t.Errorf("database %s, %s: read back %+v, wrote %+v", p.DB, p.Type, got.Parts()[p], want.Parts()[p])
+	}
+	if len(want.Parts()) == 0 {
+		t.Error("nothing was written")
+	}
+}
+
+// CheckClean reads database 0 and compares it with what was written: the rows add up, all are of the
+// classes named, and nothing is found, however deep the look.
+func CheckClean(t testing.TB, src format.Source, memory int64, read func(record.TypeSet) record.Reader, classes ...record.Class) {
+	t.Helper()
+	var want record.Fingerprint
+	for _, typ := range src.Types("0").Types() {
+		want.Merge(Sum(t, read(record.Of(typ))))
+	}
+	for _, deep := range []bool{false, true} {
+		var l record.Ledger
+		var f Findings
+		env := &format.Env{Now: fixtures.Clock, Memory: memory, TempDir: t.TempDir(), Ledger: &l, Report: f.Report, Deep: deep}
+		CheckEqual(t, Sum(t, Records(t, src, "0", env)), &want, src.Format().Limits().Seconds)
+		CheckLedger(t, &l)
+		CheckClasses(t, &l, classes...)
+		f.CheckNone(t, record.Note)
+	}
+}
+
+// CheckClasses fails the test when the ledger has rows of other classes.
+func CheckClasses(t testing.TB, l *record.Ledger, classes ...record.Class) {
+	t.Helper()
+	for name, tally := range l.Snapshot() {
+		rest := tally.Total()
+		for _, c := range classes {
+			rest -= tally.Rows[c]
+		}
+		if rest != 0 {
+			t.Errorf("%s: %s", name, Classes(l, name))
+		}
+	}
+}
+
+// RoundTrips writes random records to memory and reads them back, with plenty of memory and with so little
+// that everything that can spill does. classes are those that rows may be of.
+func RoundTrips(t *testing.T, f format.Format, o fixtures.Options, classes ...record.Class) {
+	for seed := range uint64(12) {
+		for _, memory := range []int64{0, 32 << 10} {
+			t.Run(fmt.Sprintf("seed %d memory %d", seed, memory), func(t *testing.T) {
+				read := func(types record.TypeSet) record.Reader {
+					o := o
+					o.Types = types
+					return fixtures.Records(seed, 60, o)
+				}
+				dst := NewMemory(t, f).Create(t, format.CreateOptions{TempDir: t.TempDir(), Version: int32(seed)})
+				CheckClean(t, Fill(t, dst, memory, read), memory, read, classes...)
+			})
+		}
+	}
+}
+
+// Lengths reads records whose keys have many lengths, three elements each, in order: the keys are n times
+// 'a', 'b' and 'c'. The empty key comes once.
+type Lengths struct {
+	types  []record.Type
+	byName bool
+	keys   [][]byte
+	at     int
+	left   int
+	h      record.Header
+	text   []byte
+}
+
+// NewLengths returns a reader of keys of these lengths, which ascend, with elements in the order of their
+// names or against it.
+func NewLengths(lengths []int, types record.TypeSet, byName bool) *Lengths {
+	m := &Lengths{types: types.Types(), byName: byName}
+	for _, letter := range []string{"a", "b", "c"} {
+		for _, n := range lengths {
+			if n > 0 || letter == "a" {
+				m.keys = append(m.keys, bytes.Repeat([]byte(letter), n))
+			}
+		}
+	}
+	return m
+}
+
+// Next moves to the next record.
+func (m *Lengths) Next() (*record.Header, error) {
+	if m.at == len(m.keys)*len(m.types) {
+		return nil, io.EOF
+	}
+	m.h = record.Header{DB: "0", Type: m.types[m.at%len(m.types)], Len: 3, ByName: m.byName, Key: m.keys[m.at/len(m.types)]}
+	m.at++
+	m.left = 3
+	if m.h.Type == record.String {
+		m.left = 1
+	}
+	return &m.h, nil
+}
+
+// Read returns one element.
+func (m *Lengths) Read(dst []record.Element) (int, error) {
+	if m.left == 0 {
+		return 0, io.EOF
+	}
+	order := m.left
+	if m.byName {
+		order = 9 - m.left
+	}
+	m.text = fmt.Appendf(m.text[:0], "%d of %d %.1s", order, len(m.h.Key), m.h.Key)
+	e := record.Element{}
+	switch m.h.Type {
+	case record.String, record.List:
+		e.Value = m.text
+	case record.Hash:
+		e.Name, e.Value = m.text, m.text[:2]
+	case record.Set:
+		e.Name = m.text
+	case record.ZSet:
+		e.Name, e.Score = m.text, float64(m.left*len(m.h.Key))/7
+	}
+	dst[0] = e
+	m.left--
+	return 1, nil
+}
+
+// Settle does nothing.
+func (m *Lengths) Settle(record.Class) {}
+
+// Close does nothing.
+func (m *Lengths) Close() error { return nil }
