@@ -40,6 +40,7 @@ func (ardbFormat) Limits() format.Limits {
 			"integers of one hash or set span less than 2^63",
 			"stream entries have up to 127 fields; no consumer groups",
 		},
+		Losses: lossInfos,
 	}
 }
 

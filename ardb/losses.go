@@ -17,6 +17,11 @@ const (
 	LossStreamFields = "stream-fields"
 )
 
+var lossInfos = []record.LossInfo{
+	{Kind: LossIntSpan, Types: record.Of(record.Hash, record.Set), Text: "Integers among the fields of a hash or the members of a set are 2^63 or more apart, which Ardb's compare wraps around; those too far from the ones before are left out."},
+	{Kind: LossStreamFields, Types: record.Of(record.Stream), Text: "A stream entry has more than 127 fields; it is left out."},
+}
+
 // maxFields is how many fields a stream entry can have that brings its own names: names and values are
 // counted in one byte.
 const maxFields = 127

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kvferry/format"
+	"kvferry/record"
 	"kvferry/store"
 )
 
@@ -36,6 +37,7 @@ func (blackwidowFormat) Limits() format.Limits {
 		EmptyKey:    true,
 		MaxScore:    math.Inf(1),
 		MaxElements: maxElements,
+		Unbounded:   record.Of(record.List),
 		SameName:    true,
 		Databases:   "one in the root, or db0, db1, …",
 		Numbered:    true,

@@ -32,14 +32,17 @@ type Limits struct {
 	MaxKey       int   // bytes of a collection's key; 0: no limit
 	EmptyKey     bool  // collections may have the empty key
 	MaxScore     float64
-	MaxElements  int64 // 0: no limit
-	SameName     bool  // one name may stand under several types
+	MaxElements  int64          // 0: no limit
+	Unbounded    record.TypeSet // types that MaxElements does not bound
+	SameName     bool           // one name may stand under several types
 	Databases    string
 	Numbered     bool // databases have numbers for names: "0", "1", …
 	Stores       []StoreSupport
 	Detail       string // one line for people: versions and servers
 	ScoreDetail  string
 	OtherDetails []string
+	// Losses are the kinds that only this format has as a target.
+	Losses []record.LossInfo
 }
 
 // StoreSupport says which stores a format is read from and written to in this build.

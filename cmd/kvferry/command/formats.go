@@ -15,13 +15,17 @@ import (
 
 // formats prints what each format can hold and what this build can do with it.
 func (a *App) formats() *cobra.Command {
-	return &cobra.Command{
+	var markdown bool
+	cmd := &cobra.Command{
 		Use:   "formats",
 		Short: "Show what each format can hold and which stores this build reads and writes",
 		Long: "Show what each format can hold (types, keys, scores, expiry, databases) and which stores this\n" +
 			"build reads and writes." + exitHelp,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if markdown {
+				return writeCompat(cmd.OutOrStdout(), a.Formats)
+			}
 			for i, f := range a.Formats {
 				if i > 0 {
 					fmt.Fprintln(cmd.OutOrStdout())
@@ -33,6 +37,8 @@ func (a *App) formats() *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "as a page, with what each pair of formats may lose")
+	return cmd
 }
 
 func printFormat(w io.Writer, f format.Format) error {
@@ -45,7 +51,7 @@ func printFormat(w io.Writer, f format.Format) error {
 	row("elements", limitText(l.MaxElements, "%d in a collection"))
 	row("scores", scoresText(&l))
 	row("expiry", expiryText(&l))
-	row("one name", map[bool]string{true: "may stand under several types", false: "stands under one type"}[l.SameName])
+	row("one name", nameText(&l))
 	row("databases", l.Databases)
 	for _, s := range l.Stores {
 		row("on "+s.Store, supportText(s))
@@ -54,6 +60,13 @@ func printFormat(w io.Writer, f format.Format) error {
 		row("also", d)
 	}
 	return t.Flush()
+}
+
+func nameText(l *format.Limits) string {
+	if l.SameName {
+		return "may stand under several types"
+	}
+	return "stands under one type"
 }
 
 func limitText(n int64, text string) string {

@@ -101,6 +101,7 @@ func crossed(t *testing.T, m *model, src, dst place, mode conflict, flags ...str
 	losses := map[string]int64{}
 	for _, l := range rep.Losses {
 		losses[l.Kind] = l.Count
+		possible(t, src, dst, l.Kind)
 	}
 	if !maps.Equal(losses, want.losses) {
 		t.Errorf("losses %v, predicted %v", losses, want.losses)

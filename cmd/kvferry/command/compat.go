@@ -1,0 +1,149 @@
+package command
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"strings"
+
+	"kvferry/format"
+	"kvferry/record"
+)
+
+// anywhere are the losses that any conversion may meet: they depend on the data, not on the formats.
+var anywhere = []string{record.LossScoreNaN, record.LossHyperLogLog, record.LossDamaged}
+
+const compatHead = `# Compatibility
+
+Written by ` + "`kvferry formats --markdown`" + ` from what the code enforces; ` + "`make docs`" + ` renews it.
+
+Every format is converted into every other and into itself. What a target cannot hold is listed before
+anything is published, and refused with exit code 4 unless ` + "`--allow-loss`" + ` names it. ` + "`--dry-run`" + ` only lists.
+`
+
+// writeCompat writes docs/compatibility.md: what the formats hold, and what each pair may lose.
+func writeCompat(w io.Writer, formats []format.Format) error {
+	var b bytes.Buffer
+	b.WriteString(compatHead)
+	holdTable(&b, formats)
+	storeTable(&b, formats)
+	pairTable(&b, formats)
+	lossTable(&b, formats)
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// row writes a row of a table.
+func row(b *bytes.Buffer, cells ...string) {
+	b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+}
+
+// head writes the first rows of a table.
+func head(b *bytes.Buffer, title, text string, cells ...string) {
+	b.WriteString("\n## " + title + "\n\n")
+	if text != "" {
+		b.WriteString(text + "\n\n")
+	}
+	row(b, cells...)
+	row(b, slices.Repeat([]string{"---"}, len(cells))...)
+}
+
+func names(formats []format.Format) (out []string) {
+	for _, f := range formats {
+		out = append(out, f.Name())
+	}
+	return out
+}
+
+// holdTable has a column for each format and a row for each property.
+func holdTable(b *bytes.Buffer, formats []format.Format) {
+	head(b, "What each format holds", "", append([]string{""}, names(formats)...)...)
+	for _, p := range []struct {
+		name string
+		text func(l *format.Limits) string
+	}{
+		{"written by", func(l *format.Limits) string { return l.Detail }},
+		{"types", func(l *format.Limits) string { return strings.ReplaceAll(l.Types.String(), ",", ", ") }},
+		{"keys", keysText},
+		{"elements", func(l *format.Limits) string { return limitText(l.MaxElements, "%d in a collection") }},
+		{"scores", scoresText},
+		{"expiry", expiryText},
+		{"one name", nameText},
+		{"databases", func(l *format.Limits) string { return l.Databases }},
+		{"also", func(l *format.Limits) string { return strings.Join(l.OtherDetails, "; ") }},
+	} {
+		cells := []string{p.name}
+		for _, f := range formats {
+			l := f.Limits()
+			cells = append(cells, p.text(&l))
+		}
+		row(b, cells...)
+	}
+}
+
+// storeTable says which format is read from and written to which store.
+func storeTable(b *bytes.Buffer, formats []format.Format) {
+	var stores []string
+	for _, f := range formats {
+		for _, s := range f.Limits().Stores {
+			if !slices.Contains(stores, s.Store) {
+				stores = append(stores, s.Store)
+			}
+		}
+	}
+	head(b, "Stores", "", append([]string{""}, stores...)...)
+	for _, f := range formats {
+		cells := []string{f.Name()}
+		for _, name := range stores {
+			text := "–"
+			for _, s := range f.Limits().Stores {
+				if s.Store == name {
+					text = supportText(s)
+				}
+			}
+			cells = append(cells, text)
+		}
+		row(b, cells...)
+	}
+}
+
+// pairTable lists what may be lost from each format into each.
+func pairTable(b *bytes.Buffer, formats []format.Format) {
+	head(b, "From each to each", "What may be lost on the way from the format of a row to that of a column. `"+
+		strings.Join(anywhere, "`, `")+"`\nmay come with any pair: they depend on the data alone. Several databases become\n"+
+		"as many databases (a directory each in nemo and blackwidow, a namespace each in Ardb); `--db NAME` takes some of them.",
+		append([]string{"from"}, names(formats)...)...)
+	for _, from := range formats {
+		cells := []string{from.Name()}
+		for _, to := range formats {
+			f, t := from.Limits(), to.Limits()
+			var kinds []string
+			for _, info := range format.PossibleLosses(&f, &t) {
+				if !slices.Contains(anywhere, info.Kind) {
+					kinds = append(kinds, "`"+info.Kind+"`")
+				}
+			}
+			if kinds == nil {
+				kinds = []string{"nothing"}
+			}
+			cells = append(cells, strings.Join(kinds, ", "))
+		}
+		row(b, cells...)
+	}
+}
+
+// lossTable describes every kind of loss.
+func lossTable(b *bytes.Buffer, formats []format.Format) {
+	head(b, "Losses", "", "kind", "what becomes of it", "permission")
+	infos := record.LossInfos()
+	for _, f := range formats {
+		infos = append(infos, f.Limits().Losses...)
+	}
+	for _, info := range infos {
+		permission := "`--allow-loss " + info.Kind + "`"
+		if info.Note {
+			permission = "none needed, it is noted"
+		}
+		row(b, "`"+info.Kind+"`", info.Text, permission)
+	}
+}

@@ -1,0 +1,41 @@
+package format
+
+import (
+	"math"
+
+	"kvferry/record"
+)
+
+// PossibleLosses lists the kinds of losses that records of one format may meet in another, as far as
+// the limits of both tell. Notes and what a healthy source has not are among them.
+func PossibleLosses(from, to *Limits) []record.LossInfo {
+	both := from.Types & to.Types
+	may := map[string]bool{
+		record.LossSameName:     from.SameName && !to.SameName,
+		record.LossStream:       !to.Types.Has(record.Stream),
+		record.LossStreamGroups: to.Types.Has(record.Stream),
+		record.LossKeyTooLong:   narrower(float64(to.MaxKey), float64(from.MaxKey)),
+		record.LossEmptyKey:     from.EmptyKey && !to.EmptyKey,
+		record.LossScoreRange:   narrower(to.MaxScore, from.MaxScore),
+		record.LossScoreNaN:     true,
+		record.LossTooManyElements: narrower(float64(to.MaxElements), float64(from.MaxElements)) ||
+			to.MaxElements > 0 && from.Unbounded&both&^to.Unbounded != 0,
+		record.LossExpiryMS:    to.Seconds && !from.Seconds,
+		record.LossExpiry2038:  narrower(float64(to.MaxExpireMS), float64(from.MaxExpireMS)),
+		record.LossHyperLogLog: true,
+		record.LossDamaged:     true,
+	}
+	var out []record.LossInfo
+	for _, info := range append(record.LossInfos(), to.Losses...) {
+		known, ok := may[info.Kind]
+		if (known || !ok) && (info.Types == 0 || info.Types&from.Types != 0) {
+			out = append(out, info)
+		}
+	}
+	return out
+}
+
+// narrower reports whether a limit is less than another; 0 and infinity are none.
+func narrower(to, from float64) bool {
+	return to > 0 && !math.IsInf(to, 1) && (from == 0 || from > to)
+}
