@@ -1,0 +1,202 @@
+package render
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"kvferry/inspect"
+	"kvferry/internal/jsonl"
+	"kvferry/record"
+)
+
+func id16(ms, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, ms), seq)
+}
+
+// encode runs records through an encoder, as a dump does.
+func encode(t *testing.T, e inspect.Encoder, records ...func() (*record.Header, []record.Element)) (string, error) {
+	t.Helper()
+	out := e.AppendHead(nil)
+	var err error
+	for _, r := range records {
+		h, elems := r()
+		if out, err = e.AppendBegin(out, h); err != nil {
+			return string(out), err
+		}
+		for i := range elems {
+			if out, err = e.AppendElement(out, &elems[i]); err != nil {
+				return string(out), err
+			}
+		}
+		if out, err = e.AppendEnd(out); err != nil {
+			return string(out), err
+		}
+	}
+	return string(e.AppendTail(out)), nil
+}
+
+func of(h record.Header, elems ...record.Element) func() (*record.Header, []record.Element) {
+	return func() (*record.Header, []record.Element) {
+		h.Key = append([]byte{}, h.Key...)
+		return &h, elems
+	}
+}
+
+func head(t record.Type, key string) record.Header {
+	return record.Header{DB: "0", Type: t, Key: []byte(key)}
+}
+
+// commands reads commands back, one a line, arguments joined by spaces.
+func commands(t *testing.T, s string) string {
+	t.Helper()
+	var out []string
+	for s != "" {
+		var n int
+		head, rest, ok := strings.Cut(s, "\r\n")
+		if !ok || head[0] != '*' {
+			t.Fatalf("no command: %.40q", s)
+		}
+		for _, c := range head[1:] {
+			n = n*10 + int(c-'0')
+		}
+		var args []string
+		for range n {
+			size, after, _ := strings.Cut(rest, "\r\n")
+			m := 0
+			for _, c := range size[1:] {
+				m = m*10 + int(c-'0')
+			}
+			args = append(args, after[:m])
+			rest = after[m+2:]
+		}
+		out = append(out, strings.Join(args, " "))
+		s = rest
+	}
+	return strings.Join(out, "\n")
+}
+
+func TestRESP(t *testing.T) {
+	pairs := record.AppendPair(record.AppendPair(nil, []byte("f"), []byte("v")), []byte("g"), nil)
+	stream := func(key string, last []byte) record.Header {
+		h := head(record.Stream, key)
+		h.Last = last
+		return h
+	}
+	ttl := head(record.String, "t")
+	ttl.ExpireMS = 5
+	for _, c := range []struct {
+		name    string
+		records []func() (*record.Header, []record.Element)
+		want    string
+	}{
+		{"expiry", []func() (*record.Header, []record.Element){of(ttl, record.Element{Value: []byte("v")})}, "SET t v\nPEXPIREAT t 5"},
+		{"stream at its last id", []func() (*record.Header, []record.Element){of(stream("x", id16(5, 1)), record.Element{Name: id16(5, 1), Value: pairs})},
+			"XADD x 5-1 f v g "},
+		{"stream past its last id", []func() (*record.Header, []record.Element){of(stream("x", id16(9, 0)), record.Element{Name: id16(5, 1), Value: pairs})},
+			"XADD x 5-1 f v g \nXSETID x 9-0"},
+		{"stream without a last id", []func() (*record.Header, []record.Element){of(stream("x", nil), record.Element{Name: id16(5, 1), Value: pairs})},
+			"XADD x 5-1 f v g "},
+		{"emptied stream", []func() (*record.Header, []record.Element){of(stream("x", id16(9, 0)))}, "XADD x 9-0  \nXDEL x 9-0"},
+		{"stream that never had an entry", []func() (*record.Header, []record.Element){of(stream("x", id16(0, 0)))},
+			"XGROUP CREATE x kvferry $ MKSTREAM\nXGROUP DESTROY x kvferry"},
+		{"empty stream of an unknown last id", []func() (*record.Header, []record.Element){of(stream("x", nil))},
+			"XGROUP CREATE x kvferry $ MKSTREAM\nXGROUP DESTROY x kvferry"},
+	} {
+		got, err := encode(t, &RESP{DBs: []string{"0"}}, c.records...)
+		if err != nil || commands(t, got) != c.want {
+			t.Errorf("%s: %q, %v; want %q", c.name, commands(t, got), err, c.want)
+		}
+	}
+}
+
+func TestRESPDatabases(t *testing.T) {
+	str := func(db, key string) func() (*record.Header, []record.Element) {
+		h := head(record.String, key)
+		h.DB = db
+		return of(h, record.Element{Value: []byte("v")})
+	}
+	got, err := encode(t, &RESP{DBs: []string{"0", "3"}}, str("0", "a"), str("3", "a"), str("3", "b"))
+	if want := "SELECT 0\nSET a v\nSELECT 3\nSET a v\nSET b v"; err != nil || commands(t, got) != want {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := encode(t, &RESP{DBs: []string{"main"}}, str("main", "a")); err != nil || commands(t, got) != "SET a v" {
+		t.Errorf("a single database: %q, %v", got, err)
+	}
+	for _, db := range []string{"main", "03", "-1", ""} {
+		if _, err := encode(t, &RESP{DBs: []string{"0", db}}, str("0", "a"), str(db, "a")); err == nil {
+			t.Errorf("database %q: no error", db)
+		}
+	}
+}
+
+func TestRESPBatchesAndConflicts(t *testing.T) {
+	var many []record.Element
+	for range respElements + 1 {
+		many = append(many, record.Element{Value: []byte("v")})
+	}
+	got, err := encode(t, &RESP{}, of(head(record.List, "l"), many...))
+	if lines := strings.Split(commands(t, got), "\n"); err != nil || len(lines) != 2 || lines[1] != "RPUSH l v" {
+		t.Errorf("%d commands, %v", len(strings.Split(commands(t, got), "\n")), err)
+	}
+	big := record.Element{Name: make([]byte, respBytes)}
+	got, _ = encode(t, &RESP{}, of(head(record.Set, "s"), big, record.Element{Name: []byte("x")}))
+	if n := strings.Count(commands(t, got), "SADD s"); n != 2 {
+		t.Errorf("%d commands for a large member and a small one", n)
+	}
+	both := []func() (*record.Header, []record.Element){of(head(record.String, "k"), record.Element{Value: []byte("v")}),
+		of(head(record.Set, "k"), record.Element{Name: []byte("m")}), of(head(record.Set, "l"), record.Element{Name: []byte("m")})}
+	if _, err := encode(t, &RESP{}, both...); !errors.Is(err, ErrSameName) {
+		t.Errorf("a name under two types: %v", err)
+	}
+	e := &RESP{FirstType: true}
+	if got, err := encode(t, e, both...); err != nil || commands(t, got) != "SET k v\nSADD l m" || e.Skipped != 1 {
+		t.Errorf("%q, %v, %d skipped", got, err, e.Skipped)
+	}
+	if _, err := encode(t, &RESP{}, of(head(record.ZSet, "z"), record.Element{Score: math.NaN()})); err == nil {
+		t.Error("a score that is no number: no error")
+	}
+	if _, err := encode(t, &RESP{}, of(head(record.Stream, "x"), record.Element{Name: []byte("short")})); err == nil {
+		t.Error("a short id: no error")
+	}
+}
+
+func TestCSVForms(t *testing.T) {
+	pairs := record.AppendPair(record.AppendPair(nil, []byte("f"), []byte("v")), []byte("g,"), []byte(`"`))
+	records := []func() (*record.Header, []record.Element){
+		of(head(record.String, "a,b"), record.Element{Value: []byte("line\nbreak")}),
+		of(head(record.List, "base64:x"), record.Element{Value: []byte("\xff")}, record.Element{}),
+		of(head(record.ZSet, "z"), record.Element{Name: []byte("m"), Score: math.Inf(-1)}),
+		of(head(record.Stream, "x"), record.Element{Name: id16(1, 2), Value: pairs}, record.Element{Name: id16(1, 3)}),
+		of(head(record.Stream, "none")),
+	}
+	got, err := encode(t, &CSV{}, records...)
+	want := csvHead + "0,string,\"a,b\",0,,,\"line\nbreak\",\n" + "0,list,base64:YmFzZTY0Ong=,0,0,,base64:/w==,\n" + "0,list,base64:YmFzZTY0Ong=,0,1,,,\n" +
+		"0,zset,z,0,,,m,-inf\n" + "0,stream,x,0,1-2,f,v,\n" + "0,stream,x,0,1-2,\"g,\",\"\"\"\",\n" + "0,stream,x,0,1-3,,,\n" + "0,stream,none,0,,,,\n"
+	if err != nil || got != want {
+		t.Errorf("%v\n%swant\n%s", err, got, want)
+	}
+	if got, _ := encode(t, &CSV{Base64: true}, of(head(record.Set, "k"), record.Element{Name: []byte("m")})); !strings.HasSuffix(got, "0,set,aw==,0,,,bQ==,\n") {
+		t.Errorf("all base64: %s", got)
+	}
+	if _, err := encode(t, &CSV{}, of(head(record.Stream, "x"), record.Element{Name: []byte("short")})); err == nil {
+		t.Error("a short id: no error")
+	}
+	if _, err := encode(t, &CSV{}, of(head(record.Stream, "x"), record.Element{Name: id16(1, 1), Value: []byte{9}})); err == nil {
+		t.Error("a cut pair: no error")
+	}
+}
+
+func TestDocument(t *testing.T) {
+	e := &Document{Lines: Lines{Encoder: jsonl.Encoder{}}}
+	one := of(head(record.Set, "a"), record.Element{Name: []byte("m")})
+	for range 2 { // an encoder can start over
+		got, err := encode(t, e, one, of(head(record.String, "b"), record.Element{Value: []byte("v")}))
+		want := "[\n" + `{"db":"0","type":"set","key":"a","expire_at_ms":0,"value":["m"]},` + "\n" + `{"db":"0","type":"string","key":"b","expire_at_ms":0,"value":"v"}` + "\n]\n"
+		if err != nil || got != want {
+			t.Errorf("%v, %s", err, got)
+		}
+	}
+}
