@@ -52,7 +52,7 @@ type hashVisitor struct {
 
 func (v *hashVisitor) begin(h *record.Header)                            { v.hasher.Begin(h) }
 func (v *hashVisitor) elements(_ *record.Header, batch []record.Element) { v.hasher.Elements(batch) }
-func (v *hashVisitor) end(h *record.Header)                              { v.digests[h.Type].Add(v.hasher.End(h)) }
+func (v *hashVisitor) end(h *record.Header)                              { v.hasher.AddTo(&v.digests[h.Type], h) }
 func (v *hashVisitor) merge() {
 	for t, d := range v.digests {
 		v.sum.Add(record.Part{DB: v.db, Type: record.Type(t)}, d)

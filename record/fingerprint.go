@@ -78,39 +78,52 @@ type Hasher struct {
 // Begin starts a record.
 func (h *Hasher) Begin(hd *Header) {
 	h.typ, h.count, h.sum = hd.Type, 0, Sum128{}
-	h.last = append(h.last[:0], hd.Last...)
+	if h.last = h.last[:0]; hd.Last != nil {
+		h.last = append(h.last, hd.Last...)
+	}
 }
 
 // Elements adds the next batch of the record's elements.
 func (h *Hasher) Elements(elems []Element) {
+	buf, sum := h.buf, h.sum
 	for i := range elems {
-		h.buf = AppendElement(h.buf[:0], h.typ, h.count, &elems[i])
-		h.sum = h.sum.Add(HashBytes(h.buf))
+		buf = AppendElement(buf[:0], h.typ, h.count, &elems[i])
+		sum = sum.Add(HashBytes(buf))
 		h.count++
 	}
+	h.buf, h.sum = buf, sum
 }
 
 // End returns the digest of the record whose header hd is; one without elements is zero.
 func (h *Hasher) End(hd *Header) Digest {
-	if h.count == 0 && h.typ != Stream {
-		return Digest{}
-	}
-	d := Digest{Records: 1, Elements: h.count}
-	d.Millis = h.record(hd, hd.ExpireMS)
-	d.Seconds = d.Millis
-	if hd.ExpireMS != 0 {
-		d.Seconds = h.record(hd, CeilSeconds(hd.ExpireMS))
-	}
+	var d Digest
+	h.AddTo(&d, hd)
 	return d
 }
 
+// AddTo adds what End returns to d.
+func (h *Hasher) AddTo(d *Digest, hd *Header) {
+	if h.count == 0 && h.typ != Stream {
+		return
+	}
+	d.Records++
+	d.Elements += h.count
+	r := h.record(hd, hd.ExpireMS)
+	d.Millis = d.Millis.Add(r)
+	if hd.ExpireMS != 0 {
+		r = h.record(hd, CeilSeconds(hd.ExpireMS))
+	}
+	d.Seconds = d.Seconds.Add(r)
+}
+
 func (h *Hasher) record(hd *Header, expiry int64) Sum128 {
+	var fixed [32]byte
+	binary.LittleEndian.PutUint64(fixed[0:], uint64(expiry))
+	binary.LittleEndian.PutUint64(fixed[8:], uint64(h.count))
+	binary.LittleEndian.PutUint64(fixed[16:], h.sum.Lo)
+	binary.LittleEndian.PutUint64(fixed[24:], h.sum.Hi)
 	b := append(h.buf[:0], tagRecord, byte(h.typ))
-	b = appendSized(b, hd.Key)
-	b = binary.LittleEndian.AppendUint64(b, uint64(expiry))
-	b = binary.LittleEndian.AppendUint64(b, uint64(h.count))
-	b = binary.LittleEndian.AppendUint64(b, h.sum.Lo)
-	b = binary.LittleEndian.AppendUint64(b, h.sum.Hi)
+	b = append(appendSized(b, hd.Key), fixed[:]...)
 	b = append(b, h.last...)
 	h.buf = b
 	return HashBytes(b)
