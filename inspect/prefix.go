@@ -30,6 +30,7 @@ type prefixes struct {
 	depth     int
 	counts    map[string]*PrefixStats
 	last      *PrefixStats
+	whole     bool // last has depth delimiters: whatever starts with it has that prefix
 	// folded sums up prefixes that were given up; misses is the most bytes one of them had, which
 	// is how much another line can lack.
 	folded PrefixStats
@@ -57,13 +58,21 @@ func (p *prefixes) add(key []byte, elements, size int64) {
 	if len(p.delimiter) == 0 {
 		return
 	}
-	prefix := p.of(key)
-	if p.last == nil || !bytes.Equal(p.last.Prefix, prefix) {
-		p.last = p.get(prefix)
+	if p.last == nil || !p.whole || !bytes.HasPrefix(key, p.last.Prefix) {
+		p.find(key)
 	}
 	p.last.Records++
 	p.last.Elements += elements
 	p.last.Bytes += size
+}
+
+// find makes last the prefix of a key.
+func (p *prefixes) find(key []byte) {
+	prefix := p.of(key)
+	if p.last == nil || !bytes.Equal(p.last.Prefix, prefix) {
+		p.last = p.get(prefix)
+		p.whole = bytes.Count(prefix, p.delimiter) == p.depth
+	}
 }
 
 func (p *prefixes) get(prefix []byte) *PrefixStats {

@@ -117,6 +117,14 @@ func TestPrefixes(t *testing.T) {
 			t.Errorf("prefix of %q: %q, want %q", key, got, want)
 		}
 	}
+	for _, key := range []string{"a:b:c", "a:b:d", "a:x", "a:b", "a", "a:b:", "a:b:c:d", "a:c:e"} {
+		p.add([]byte(key), 1, 1)
+	}
+	for prefix, n := range map[string]int64{"a:b:": 4, "a:": 2, "": 1, "a:c:": 1} {
+		if s := p.counts[prefix]; s == nil || s.Records != n {
+			t.Errorf("prefix %q: %+v, want %d records", prefix, s, n)
+		}
+	}
 	off := newPrefixes("", 1)
 	off.add([]byte("a:b"), 1, 1)
 	if len(off.counts) != 0 {

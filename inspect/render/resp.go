@@ -29,6 +29,8 @@ type RESP struct {
 	// FirstType keeps the first type of a name that stands under several, in the order of the dump;
 	// otherwise that is an error.
 	FirstType bool
+	// String returns a string as Redis has it: the value or a changed copy in dst; nil changes nothing.
+	String func(dst, value []byte) []byte
 	// Skipped counts records that were left out for that.
 	Skipped int64
 
@@ -44,6 +46,7 @@ type RESP struct {
 	elems int    // in the command
 	total int64
 	last  []byte // id of the last stream entry
+	str   []byte // of String
 }
 
 // AppendHead starts over.
@@ -136,6 +139,8 @@ func (e *RESP) AppendElement(dst []byte, el *record.Element) ([]byte, error) {
 	}
 	e.total++
 	switch e.head.Type {
+	case record.String:
+		e.arg(e.value(el.Value))
 	case record.Hash:
 		e.arg(el.Name)
 		e.arg(el.Value)
@@ -157,6 +162,18 @@ func (e *RESP) AppendElement(dst []byte, el *record.Element) ([]byte, error) {
 		dst = e.send(dst)
 	}
 	return dst, nil
+}
+
+// value is what SET is to set.
+func (e *RESP) value(v []byte) []byte {
+	if e.String == nil {
+		return v
+	}
+	out := e.String(e.str[:0], v)
+	if len(out) > 0 && len(v) > 0 && &out[0] != &v[0] {
+		e.str = out // to be used again
+	}
+	return out
 }
 
 // entry makes a command of a stream entry.

@@ -348,10 +348,8 @@ func (r *redis) check(t *testing.T, l line) {
 		t.Fatal(err)
 	}
 	key := string(raw)
-	var want, got []string
-	for _, row := range wantRows(t, l) {
-		want = append(want, row)
-	}
+	want := wantRows(t, l)
+	var got []string
 	add := func(id, field, value, score string) {
 		got = append(got, fmt.Sprintf("%q", []string{l.DB, l.Type, key, fmt.Sprint(l.Expire), id, field, value, score}))
 	}
