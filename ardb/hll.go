@@ -52,6 +52,16 @@ func FromRedis(s []byte) []byte {
 	return s
 }
 
+// ToRedis appends a HyperLogLog to dst with the mark of a stale count where Redis has it. The count is always
+// marked: what Ardb cached may not be what Redis would.
+func ToRedis(dst, s []byte) []byte {
+	n := len(dst)
+	dst = append(dst, s...)
+	dst[n+hllLast] |= hllStale
+	dst[n+hllFirst] &^= hllStale
+	return dst
+}
+
 // hllAdd adds members as PFADD does; value is nil for a new one. changed is false when it is as before.
 func hllAdd(value []byte, members [][]byte) (out []byte, changed bool, err error) {
 	if value == nil {

@@ -291,6 +291,14 @@ func (s *source) Extra() []string { return nil }
 // Close closes the store.
 func (s *source) Close() error { return s.store.Close() }
 
+// RedisString moves the mark of a HyperLogLog's stale count to where Redis has it.
+func (s *source) RedisString(dst, value []byte) []byte {
+	if !IsHyperLogLog(value) {
+		return value
+	}
+	return ToRedis(dst[:0], value)
+}
+
 func (s *source) space(db string) (*space, error) {
 	for _, sp := range s.spaces {
 		if sp.db == db {

@@ -21,3 +21,10 @@ type Undead interface {
 	// to be yielded: an expiry that no row holds any more, a list whose ends are lost.
 	DeadRecords(ctx context.Context, db string, t record.TypeSet, s Span, e *Env, tell func(key []byte, t record.Type, what string)) (record.Reader, error)
 }
+
+// RedisStrings is a Source some of whose strings Redis would take for something else.
+type RedisStrings interface {
+	// RedisString returns a string as Redis has it: the value itself, or a changed copy appended to
+	// dst[:0].
+	RedisString(dst, value []byte) []byte
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/inspect/render"
 	"kvferry/internal/jsonl"
@@ -159,7 +160,11 @@ func (f *dumpFlags) encoder(d *Dataset) inspect.Encoder {
 		if len(d.Scan.Selection.DBs) > 0 {
 			dbs = d.Scan.Selection.DBs
 		}
-		return &render.RESP{DBs: dbs, FirstType: f.onConflict == "first"}
+		e := &render.RESP{DBs: dbs, FirstType: f.onConflict == "first"}
+		if s, ok := d.Opened.Source.(format.RedisStrings); ok {
+			e.String = s.RedisString
+		}
+		return e
 	}
 	return &lines
 }

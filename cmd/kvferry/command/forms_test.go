@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+
+	"kvferry/ardb"
 )
 
 // line is a line of dump --format jsonl --encode base64.
@@ -356,6 +358,9 @@ func (r *redis) check(t *testing.T, l line) {
 	switch l.Type {
 	case "string":
 		v, _ := r.do(t, "GET", key).(string)
+		if ardb.RedisStale([]byte(v)) { // Ardb has this mark elsewhere
+			v = string(ardb.FromRedis([]byte(v)))
+		}
 		add("", "", v, "")
 	case "hash":
 		for v := r.list(t, "HGETALL", key); len(v) > 1; v = v[2:] {

@@ -1,0 +1,42 @@
+package ardb
+
+import (
+	"bytes"
+	"testing"
+)
+
+// The mark of a stale count goes from Ardb's place to Redis's and back; nothing else changes.
+func TestStaleMarks(t *testing.T) {
+	s, _, err := hllAdd(nil, [][]byte{[]byte("a"), []byte("b")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := bytes.Clone(s)
+	src := &source{}
+	buf := make([]byte, 1, 64)
+	got := src.RedisString(buf, s)
+	if !bytes.Equal(s, kept) || &got[0] != &buf[0] {
+		t.Error("the string was changed, or the buffer not used")
+	}
+	for i := range got {
+		want := s[i]
+		switch i {
+		case hllFirst:
+			want = s[i] &^ hllStale
+		case hllLast:
+			want = s[i] | hllStale
+		}
+		if got[i] != want {
+			t.Errorf("byte %d is %x, want %x", i, got[i], want)
+		}
+	}
+	if !RedisStale(got) || RedisStale(s) {
+		t.Error("the mark is not where it should be")
+	}
+	if back := FromRedis(got); !bytes.Equal(back, s) {
+		t.Errorf("back: %x, want %x", back, s)
+	}
+	if same := src.RedisString(nil, []byte("HYLLO")); string(same) != "HYLLO" {
+		t.Errorf("a text became %q", same)
+	}
+}
