@@ -45,8 +45,11 @@ cover:
 lint:
 	@scripts/lint
 
-bench bench-full:
-	@$(MAKE) --no-print-directory -C bench $@ $(if $(BENCH_DIR),BENCH_DIR='$(abspath $(BENCH_DIR))')
+bench:
+	@$(MAKE) --no-print-directory -C bench bench $(if $(BENCH_DIR),BENCH_DIR='$(abspath $(BENCH_DIR))')
+
+bench-full:
+	@$(MAKE) --no-print-directory -C bench bench-full $(if $(BENCH_DIR),BENCH_DIR='$(abspath $(BENCH_DIR))')
 
 docs:
 	@scripts/docs
