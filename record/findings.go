@@ -19,6 +19,7 @@ const (
 	FindUnorderedTable  = "unordered-table"
 	FindUnreadableStore = "unreadable-store"
 	FindUnreadRows      = "unread-rows"
+	FindStoreNotRead    = "store-not-read"
 	FindLedger          = "ledger-mismatch"
 )
 
@@ -44,10 +45,12 @@ var findingKinds = []FindingKind{
 	{FindMissingFile, Error, "files", "A file that the database needs is not there."},
 	{"overlapping-tables", Warning, "files", "Two tables of a level that must be disjoint overlap; the engine trusts them not to and may miss rows."},
 	{"row-order", Warning, "files", "An LMDB file is not in the order of Ardb's comparator, as the stock server leaves it; it was sorted."},
+	{FindStoreNotRead, Error, "files", "There is a store below the source that the format does not look for; what it holds is not read."},
 	{"torn-log", Warning, "files", "The last log ends within a record, as a crash leaves it; what comes before was used."},
-	{"torn-manifest", Warning, "files", "The MANIFEST ends within a record or a group of edits, as a crash leaves it; what comes before was used."},
+	{"manifest-behind", Error, "files", "A table is newer than all that the MANIFEST knows: the MANIFEST lost its end, or a flush or compaction never ended."},
+	{"torn-manifest", Error, "files", "The MANIFEST ends within a record or a group of edits; the tables that the rest named are not read."},
 	{FindUnorderedTable, Warning, "files", "A table was sorted before it was read; key-order says what is wrong."},
-	{"unreferenced-table", Note, "files", "A table is there that the MANIFEST does not name; it is not part of the database."},
+	{"unreferenced-table", Note, "files", "A table is there that the MANIFEST does not name; it is older than the MANIFEST and not part of the database."},
 	{FindUnreadRows, Error, "files", "Records could not be read, for a reason that is no damage of a file."},
 	{FindUnreadableStore, Error, "files", "A store cannot be opened."},
 	{"bad-key-length", Error, "rows", "The length of the user key in a row's key is beyond the key's end."},

@@ -167,7 +167,7 @@ func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags) (conver
 			change(&o.Options)
 			o.Options.Memory /= found.crowd()
 			o.Options.Resort = o.Options.Resort || f.resort
-			return found.format.Open(ctx, found.Location.Path, &o)
+			return found.open(ctx, &o)
 		},
 	}, nil
 }

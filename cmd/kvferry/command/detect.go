@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"kvferry/format"
+	"kvferry/internal/tree"
 	"kvferry/store"
 )
 
@@ -20,21 +21,23 @@ const maxDepth = 4
 // maxStores bounds the evidence of a directory that is not a dataset but, say, a backup server.
 const maxStores = 4096
 
-// gather looks for stores at and below dir and reads what detection wants to know of them.
+// maxLinked bounds the directories that are looked at behind symbolic links, which may lead anywhere.
+const maxLinked = 4096
+
+// gather looks for stores at and below dir and reads what detection wants to know of them. Symbolic links
+// are followed.
 func (a *App) gather(dir string) (*format.Evidence, error) {
 	ev := &format.Evidence{Dir: dir}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if !d.IsDir() {
+	behind := 0
+	err := tree.Walk(dir, func(rel string, info fs.FileInfo, linked bool) error {
+		if !info.IsDir() {
 			return nil
 		}
-		rel, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
+		if linked {
+			behind++
 		}
-		if a.peek(ev, path, filepath.ToSlash(rel)) || depth(rel) == maxDepth {
+		path := filepath.Join(dir, filepath.FromSlash(rel))
+		if rel != "." && isWork(path) || a.peek(ev, path, rel) || depth(rel) == maxDepth || behind > maxLinked {
 			return fs.SkipDir
 		}
 		if len(ev.Stores) >= maxStores {
@@ -43,6 +46,15 @@ func (a *App) gather(dir string) (*format.Evidence, error) {
 		return nil
 	})
 	return ev, err
+}
+
+// isWork reports whether a directory is that of an unfinished conversion.
+func isWork(dir string) bool {
+	if filepath.Ext(dir) != ".kvferry" {
+		return false
+	}
+	_, err := os.Lstat(filepath.Join(dir, "journal"))
+	return err == nil
 }
 
 func depth(rel string) int {

@@ -129,7 +129,10 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) error {
 	if errors.Is(err, render.ErrSameName) {
 		err = &ExitError{Code: ExitLossy, Err: fmt.Errorf("%w; see --on-conflict", err)}
 	}
-	return errors.Join(err, d.Opened.Source.Close())
+	if err = errors.Join(err, d.Opened.Source.Close()); err == nil {
+		err = notes.verdict()
+	}
+	return err
 }
 
 // dumpRecords writes records.

@@ -13,9 +13,10 @@ const maxNoted = 5
 
 // noted shows the first findings that a command comes upon while it does something else.
 type noted struct {
-	w  io.Writer
-	mu sync.Mutex
-	n  int
+	w    io.Writer
+	mu   sync.Mutex
+	n    int
+	errs int // of severity error
 }
 
 func (f *noted) report(r record.Finding) {
@@ -24,6 +25,9 @@ func (f *noted) report(r record.Finding) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if r.Severity == record.Error {
+		f.errs++
+	}
 	if f.n++; f.n <= maxNoted {
 		fmt.Fprintf(f.w, "kvferry: %s %s: %s\n", r.Severity, r.Kind, findingText(&r))
 	}
@@ -45,4 +49,14 @@ func (f *noted) sum() {
 	if more := f.n - maxNoted; more > 0 {
 		fmt.Fprintf(f.w, "kvferry: and %d findings more; kvferry verify lists all\n", more)
 	}
+}
+
+// verdict is the error of a command that did all it could of a dataset with errors; they have been shown.
+func (f *noted) verdict() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.errs > 0 {
+		return &ExitError{Code: ExitFindings}
+	}
+	return nil
 }

@@ -141,7 +141,7 @@ func (a *App) unopened(cmd *cobra.Command, location string, f *ReadFlags) (*Data
 		options := o.options
 		options.Options.Report, options.Options.Resort = how.Report, how.Resort
 		options.Store = how.Wrap(options.Store)
-		return o.format.Open(ctx, o.Location.Path, &options)
+		return o.open(ctx, &options)
 	}
 	return d, nil
 }

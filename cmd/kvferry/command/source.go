@@ -81,7 +81,7 @@ type Opened struct {
 func (o *Opened) Reopen(ctx context.Context, f func(*store.Options)) (format.Source, error) {
 	options := o.options
 	f(&options.Options)
-	return o.format.Open(ctx, o.Location.Path, &options)
+	return o.open(ctx, &options)
 }
 
 // Open opens the dataset at a location, detecting its format unless the location names it. report
@@ -93,8 +93,7 @@ func (a *App) Open(ctx context.Context, cmd *cobra.Command, location string, f *
 	if err != nil {
 		return nil, err
 	}
-	o.Source, err = o.format.Open(ctx, o.Location.Path, &o.options)
-	if err != nil {
+	if o.Source, err = o.open(ctx, &o.options); err != nil {
 		return nil, err
 	}
 	return o, nil

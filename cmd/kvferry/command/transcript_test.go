@@ -25,6 +25,7 @@ import (
 //	write PATH              make a file of the input
 //	mkdir PATH              make directories
 //	rm PATH                 remove a tree
+//	link PATH to=TARGET     make a symbolic link
 //	cut PATH at=N           cut a file after N bytes, from the end when negative
 //	flip PATH at=N          invert a byte
 //	ls PATH                 list a directory
@@ -66,6 +67,8 @@ func (s *transcript) step(d *datadriven.TestData) string {
 		err = os.MkdirAll(s.path(d), 0o755)
 	case "rm":
 		err = os.RemoveAll(s.path(d))
+	case "link":
+		err = os.Symlink(d.CmdArgs[1].Vals[0], s.path(d))
 	case "cut", "flip":
 		err = s.damage(d)
 	case "hold":

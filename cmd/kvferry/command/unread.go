@@ -1,0 +1,78 @@
+package command
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"kvferry/format"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// open opens the dataset that was located. Each store that was seen in its directory and that the format
+// did not open is a finding: what it holds is in nothing that the command reads.
+func (o *Opened) open(ctx context.Context, options *format.OpenOptions) (format.Source, error) {
+	tried := &tries{}
+	noting := *options
+	noting.Store = tried.opener(options.Store)
+	src, err := o.format.Open(ctx, o.Location.Path, &noting)
+	if err != nil || options.Options.Report == nil {
+		return src, err
+	}
+	for _, s := range o.unread(tried) {
+		options.Options.Report(record.Finding{Kind: record.FindStoreNotRead, Severity: record.Error,
+			Place:  record.Place{File: s.Path, Level: -1},
+			Detail: describeStore(&s) + " is not where " + o.format.Name() + " has its databases; it is not read"})
+	}
+	return src, nil
+}
+
+// unread lists the stores that were seen and not opened. A location that names a kind of store leaves out
+// those of other kinds on purpose.
+func (o *Opened) unread(tried *tries) []format.StoreEvidence {
+	var out []format.StoreEvidence
+	for _, s := range o.evidence.Stores {
+		if o.Location.Store != "" && s.Kind != o.driver.Name {
+			continue
+		}
+		if !tried.has(filepath.Join(o.Location.Path, filepath.FromSlash(s.Path))) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// tries remembers the directories that were to be opened as stores.
+type tries struct {
+	mu   sync.Mutex
+	dirs []os.FileInfo
+}
+
+func (t *tries) opener(open store.Opener) store.Opener {
+	return func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
+		if info, err := os.Stat(dir); err == nil {
+			t.mu.Lock()
+			t.dirs = append(t.dirs, info)
+			t.mu.Unlock()
+		}
+		return open(ctx, dir, o)
+	}
+}
+
+// has reports whether a directory was to be opened, by whatever name.
+func (t *tries) has(dir string) bool {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, d := range t.dirs {
+		if os.SameFile(d, info) {
+			return true
+		}
+	}
+	return false
+}
