@@ -85,6 +85,25 @@ const (
 	streamsDir = "streams"
 )
 
+// familyFor returns the family of a type, nil for none.
+func familyFor(t record.Type) *family {
+	for i := range families {
+		if families[i].typ == t {
+			return &families[i]
+		}
+	}
+	return nil
+}
+
+// dirs are the directories of the families.
+func dirs() []string {
+	out := make([]string, len(families))
+	for i := range families {
+		out[i] = families[i].dir
+	}
+	return out
+}
+
 // familyOf returns the family of a store's directory name, nil for none.
 func familyOf(dir string) *family {
 	for i := range families {

@@ -3,6 +3,7 @@ package blackwidow
 import (
 	"errors"
 
+	"kvferry/internal/dataset"
 	"kvferry/record"
 )
 
@@ -27,7 +28,7 @@ const (
 	// FindHiddenVersion: the engine shows a collection of this version as empty.
 	FindHiddenVersion = "hidden-version"
 	// FindMissingStore: one of the five directories is not there.
-	FindMissingStore = "missing-store"
+	FindMissingStore = dataset.FindMissingStore
 	// FindMissingScores: zsets have no score_cf, without which the engine does not open them.
 	FindMissingScores = "missing-score-cf"
 	// FindStreams: there are streams, which are not read.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"path"
 	"strings"
 
 	"kvferry/format"
+	"kvferry/internal/dataset"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -58,30 +58,14 @@ func Comparers() []store.Comparer {
 
 // Detect looks for the five directories, in the root or in those of databases and partitions.
 func (blackwidowFormat) Detect(ev *format.Evidence) format.Verdict {
-	var v format.Verdict
-	groups := make(map[string]int)
 	named := false
-	for i := range ev.Stores {
-		s := &ev.Stores[i]
-		parent, name := path.Split(s.Path)
-		parent = strings.TrimSuffix(parent, "/")
-		fam := familyOf(name)
-		if fam == nil || !isHome(parent) {
-			continue
-		}
-		why, not, own := fam.judge(s)
-		v.Why = append(v.Why, why)
-		if !not {
-			groups[parent]++
+	look := dataset.Look{Names: dirs(), Home: isHome,
+		Judge: func(name string, s *format.StoreEvidence) (string, bool) {
+			why, not, own := familyOf(name).judge(s)
 			named = named || own
-		}
-	}
-	for _, n := range groups {
-		v.Score = max(v.Score, [...]int{0, 20, 40, 60, 80, 95}[n])
-	}
-	if v.Score > 0 && v.Score < 95 {
-		v.Why = append(v.Why, "some of strings, hashes, lists, sets and zsets are not there")
-	}
+			return why, !not
+		}}
+	v := look.Weigh(ev)
 	if v.Score > 0 && named {
 		v.Score = min(v.Score+15, 100)
 	}
@@ -140,19 +124,5 @@ func isHome(dir string) bool {
 		return true
 	}
 	db, partition, nested := strings.Cut(dir, "/")
-	return isDB(db) && (!nested || isNumber(partition))
-}
-
-// isDB reports whether a directory name is that of a database in LayoutDB.
-func isDB(name string) bool {
-	digits, ok := strings.CutPrefix(name, "db")
-	return ok && isNumber(digits)
-}
-
-// isNumber reports whether s is a decimal number as directories are named by.
-func isNumber(s string) bool {
-	if s == "" || s[0] == '0' && s != "0" {
-		return false
-	}
-	return strings.Trim(s, "0123456789") == ""
+	return dataset.IsDB(db) && (!nested || dataset.IsNumber(partition))
 }

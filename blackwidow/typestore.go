@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
 
 	"kvferry/format"
+	"kvferry/internal/dataset"
 	"kvferry/internal/lane"
 	"kvferry/record"
 	"kvferry/store"
@@ -41,38 +40,15 @@ type space struct {
 // openStore opens the store of one type, nil when it is not there.
 func openStore(ctx context.Context, root, dir string, fam *family, o *format.OpenOptions) (*typeStore, error) {
 	rel := path.Join(dir, fam.dir)
-	opts := o.Options
-	full := filepath.Join(root, rel)
-	st, err := o.Store(ctx, full, walDir(&opts, o.WALDir, rel))
-	if err != nil {
-		if isAbsent(full, err) {
-			return nil, nil
-		}
+	st, err := dataset.OpenStore(ctx, root, rel, o)
+	if st == nil {
 		return nil, err
 	}
 	ts := &typeStore{family: fam, rel: rel, store: st}
-	if err := ts.assign(full); err != nil {
+	if err := ts.assign(filepath.Join(root, rel)); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
 	return ts, nil
-}
-
-// walDir adds the directory of a store's logs to its options.
-func walDir(o *store.Options, dir, rel string) *store.Options {
-	if dir != "" {
-		o.WALDir = filepath.Join(dir, rel)
-	}
-	return o
-}
-
-// isAbsent reports whether the error of opening a directory means that it is not there or empty; one that
-// holds files which are no database is not absent, it is damaged.
-func isAbsent(dir string, err error) bool {
-	if !errors.Is(err, store.ErrNotStore) && !errors.Is(err, fs.ErrNotExist) {
-		return false
-	}
-	entries, err := os.ReadDir(dir)
-	return len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist))
 }
 
 // assign finds the column families. The engine opens a store that has only the default one; what is
@@ -105,14 +81,13 @@ func (ts *typeStore) assign(dir string) error {
 	}
 	if ts.score.listed {
 		ts.index = lane.NewDirectory(ts.score.keyspace, f.index)
-		ts.rows.MaxOpen, ts.index.MaxOpen = lane.MaxOpen/2, lane.MaxOpen/2
 	}
 	return nil
 }
 
 func (ts *typeStore) space(cf string) space {
 	short := path.Join(ts.rel, cf)
-	if db, rest, ok := strings.Cut(short, "/"); ok && isDB(db) {
+	if db, rest, ok := strings.Cut(short, "/"); ok && dataset.IsDB(db) {
 		short = rest
 	}
 	return space{name: path.Join(ts.rel, cf), short: short, keyspace: absent(cf)}
@@ -128,6 +103,31 @@ func (ts *typeStore) spaces() []*space {
 	}
 	return out
 }
+
+// Type returns the type whose records the store holds.
+func (ts *typeStore) Type() record.Type { return ts.family.typ }
+
+// Size returns the bytes of the column families.
+func (ts *typeStore) Size() int64 {
+	var n int64
+	for _, sp := range ts.spaces() {
+		n += sp.keyspace.Size()
+	}
+	return n
+}
+
+// Keyspaces returns the column families that are there, named "hashes/data_cf", and "0/hashes/data_cf" in a
+// partition.
+func (ts *typeStore) Keyspaces() []format.Keyspace {
+	var out []format.Keyspace
+	for _, sp := range ts.spaces() {
+		out = append(out, format.Keyspace{Name: sp.short, Keyspace: sp.keyspace})
+	}
+	return out
+}
+
+// Close closes the store.
+func (ts *typeStore) Close() error { return ts.store.Close() }
 
 // absent is a column family that is not there: it has no rows.
 type absent string

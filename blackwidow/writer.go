@@ -280,8 +280,8 @@ func (w *typeWriter) allRuns() []*lane.Runs {
 	return out
 }
 
-// close finishes the runs.
-func (w *typeWriter) close() error {
+// Close finishes the runs.
+func (w *typeWriter) Close() error {
 	for _, r := range w.allRuns() {
 		if err := r.Close(); err != nil {
 			return err
@@ -290,7 +290,8 @@ func (w *typeWriter) close() error {
 	return w.free()
 }
 
-func (w *typeWriter) abort() {
+// Abort drops the runs.
+func (w *typeWriter) Abort() {
 	for _, r := range w.allRuns() {
 		r.Abort()
 	}

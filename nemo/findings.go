@@ -3,6 +3,7 @@ package nemo
 import (
 	"errors"
 
+	"kvferry/internal/dataset"
 	"kvferry/record"
 )
 
@@ -27,7 +28,7 @@ const (
 	// FindNegativeExpiry: a string's expiry is below 0, which the engine takes for never.
 	FindNegativeExpiry = "negative-expiry"
 	// FindMissingStore: one of the five directories is not there.
-	FindMissingStore = "missing-store"
+	FindMissingStore = dataset.FindMissingStore
 
 	// FindZSetMissingScore: an index row without a score row: the member is found by rank only.
 	FindZSetMissingScore = "zset-missing-member-row"

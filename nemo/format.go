@@ -4,10 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"path"
-	"strings"
 
 	"kvferry/format"
+	"kvferry/internal/dataset"
 	"kvferry/store"
 )
 
@@ -46,29 +45,14 @@ func (nemoFormat) Limits() format.Limits {
 
 // Detect looks for the five directories, in the root or in db0, db1, ….
 func (nemoFormat) Detect(ev *format.Evidence) format.Verdict {
-	var v format.Verdict
-	groups := make(map[string]int)
-	for i := range ev.Stores {
-		s := &ev.Stores[i]
-		parent, name := path.Split(s.Path)
-		parent = strings.TrimSuffix(parent, "/")
-		if familyOf(name) == nil || !(parent == "" || isDB(parent)) {
-			continue
-		}
-		if why := unlike(s); why != "" {
-			v.Why = append(v.Why, why)
-			continue
-		}
-		groups[parent]++
-		v.Why = append(v.Why, s.Path+" is a RocksDB database with one bytewise column family")
-	}
-	for _, n := range groups {
-		v.Score = max(v.Score, [...]int{0, 20, 40, 60, 80, 95}[n])
-	}
-	if v.Score > 0 && v.Score < 95 {
-		v.Why = append(v.Why, "some of kv, hash, list, set and zset are not there")
-	}
-	return v
+	look := dataset.Look{Names: dirs(), Home: func(dir string) bool { return dir == "" || dataset.IsDB(dir) },
+		Judge: func(_ string, s *format.StoreEvidence) (string, bool) {
+			if why := unlike(s); why != "" {
+				return why, false
+			}
+			return s.Path + " is a RocksDB database with one bytewise column family", true
+		}}
+	return look.Weigh(ev)
 }
 
 // unlike says why a directory of the right name is no store of nemo's; "" when it may be one.
@@ -95,13 +79,4 @@ func (f nemoFormat) Open(ctx context.Context, dir string, o *format.OpenOptions)
 // Create starts a target.
 func (f nemoFormat) Create(ctx context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
 	return create(ctx, f, dir, o)
-}
-
-// isDB reports whether a directory name is that of a database in LayoutDB.
-func isDB(name string) bool {
-	digits, ok := strings.CutPrefix(name, "db")
-	if !ok || digits == "" || (digits[0] == '0' && digits != "0") {
-		return false
-	}
-	return strings.Trim(digits, "0123456789") == ""
 }

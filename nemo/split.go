@@ -2,56 +2,19 @@ package nemo
 
 import (
 	"bytes"
-	"slices"
 
 	"kvferry/format"
 	"kvferry/internal/lane"
-	"kvferry/record"
 	"kvferry/store"
 )
 
-// samplesPerSpan is how many keys are sampled for each span that is asked for: enough for spans to differ
-// by a few percent.
-const samplesPerSpan = 32
-
-// Split cuts the user keys where the bytes of the stores, as far as sampled keys show, are in n equal
-// parts. A boundary is a user key, so no record is split.
-func (s *source) Split(db string, t record.TypeSet, n int) ([]format.Span, error) {
-	if n <= 1 {
-		return []format.Span{{}}, nil
+// Sample returns user keys.
+func (ts *typeStore) Sample(n int) ([]store.Weighted, error) {
+	samples, err := ts.keyspace.Sample(n)
+	for i, w := range samples {
+		samples[i].Key = ts.userKey(w.Key)
 	}
-	var keys []store.Weighted
-	for _, ts := range s.storesOf(db, t) {
-		samples, err := ts.keyspace.Sample(n * samplesPerSpan)
-		if err != nil {
-			return nil, err
-		}
-		for _, w := range samples {
-			keys = append(keys, store.Weighted{Key: ts.userKey(w.Key), Bytes: w.Bytes})
-		}
-	}
-	return cut(keys, n), nil
-}
-
-// cut makes spans of equal weight.
-func cut(keys []store.Weighted, n int) []format.Span {
-	slices.SortFunc(keys, func(a, b store.Weighted) int { return bytes.Compare(a.Key, b.Key) })
-	var total int64
-	for _, k := range keys {
-		total += k.Bytes
-	}
-	spans := []format.Span{{}}
-	var sum int64
-	for _, k := range keys {
-		last := &spans[len(spans)-1]
-		// A boundary stands before the key with which the spans so far reach their share.
-		if sum >= total/int64(n)*int64(len(spans)) && bytes.Compare(k.Key, last.Lo) > 0 && len(spans) < n {
-			last.Hi = bytes.Clone(k.Key)
-			spans = append(spans, format.Span{Lo: last.Hi})
-		}
-		sum += k.Bytes
-	}
-	return spans
+	return samples, err
 }
 
 // userKey returns the user key of a sampled raw key as a view. Samples come from the indexes of tables,

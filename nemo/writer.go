@@ -245,12 +245,13 @@ func (w *typeWriter) writeMeta() error {
 	return w.metas.Append(w.metaKey, w.value)
 }
 
-// close finishes the runs.
-func (w *typeWriter) close() error {
+// Close finishes the runs.
+func (w *typeWriter) Close() error {
 	return errors.Join(w.runs.Close(), w.free())
 }
 
-func (w *typeWriter) abort() {
+// Abort drops the runs.
+func (w *typeWriter) Abort() {
 	w.runs.Abort()
 	w.free()
 }

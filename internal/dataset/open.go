@@ -1,0 +1,60 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"kvferry/format"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// OpenStore opens the store in a directory of a dataset, nil when it is not there.
+func OpenStore(ctx context.Context, root, rel string, o *format.OpenOptions) (store.Store, error) {
+	opts := o.Options
+	if o.WALDir != "" {
+		opts.WALDir = filepath.Join(o.WALDir, rel)
+	}
+	dir := filepath.Join(root, rel)
+	st, err := o.Store(ctx, dir, &opts)
+	if err != nil {
+		if isAbsent(dir, err) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	return st, nil
+}
+
+// isAbsent reports whether the error of opening a directory means that it is not there or empty; one that
+// holds files which are no database is not absent, it is damaged.
+func isAbsent(dir string, err error) bool {
+	if !errors.Is(err, store.ErrNotStore) && !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	entries, err := os.ReadDir(dir)
+	return len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist))
+}
+
+// FindMissingStore is the kind of finding of a store that is not there.
+const FindMissingStore = "missing-store"
+
+// ReportMissing reports those stores of a database that are not there.
+func ReportMissing(o *format.OpenOptions, db string, missing []string) {
+	if len(missing) > 0 {
+		Report(o, record.Finding{Kind: FindMissingStore, Severity: record.Warning, DB: db, Detail: strings.Join(missing, ", ") +
+			" not found; the engine always has all five, so data may have been left behind"})
+	}
+}
+
+// Report hands on a finding about the dataset itself.
+func Report(o *format.OpenOptions, f record.Finding) {
+	if o.Options.Report != nil {
+		f.Place.Level = -1
+		o.Options.Report(f)
+	}
+}

@@ -1,0 +1,33 @@
+package dataset
+
+import (
+	"bytes"
+	"slices"
+
+	"kvferry/format"
+	"kvferry/store"
+)
+
+// SamplesPerSpan is how many keys are to be sampled for each span that is asked for: enough for spans to
+// differ by a few percent.
+const SamplesPerSpan = 32
+
+// Cut makes up to n spans of equal weight. A boundary is a user key, so no record is split; it stands before
+// the key with which the spans so far have their share.
+func Cut(keys []store.Weighted, n int) []format.Span {
+	slices.SortFunc(keys, func(a, b store.Weighted) int { return bytes.Compare(a.Key, b.Key) })
+	var total, sum int64
+	for _, k := range keys {
+		total += k.Bytes
+	}
+	spans := []format.Span{{}}
+	for _, k := range keys {
+		last := &spans[len(spans)-1]
+		if len(spans) < n && sum >= total/int64(n)*int64(len(spans)) && bytes.Compare(k.Key, last.Lo) > 0 {
+			last.Hi = bytes.Clone(k.Key)
+			spans = append(spans, format.Span{Lo: last.Hi})
+		}
+		sum += k.Bytes
+	}
+	return spans
+}

@@ -1,0 +1,201 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kvferry/format"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Part is a store that every database of a target has.
+type Part struct {
+	Type      record.Type
+	Dir       string
+	Keyspaces []Keyspace
+}
+
+// Keyspace is a keyspace of a part, which is there even when it stays empty.
+type Keyspace struct {
+	Name  string
+	Order store.Comparer
+}
+
+// Target is a dataset being written: a builder for each part of each database. It is the part of a
+// format.Target that does not look at records.
+type Target struct {
+	Options format.CreateOptions
+	// Last puts the last rows of a store before it is finished; nil puts none.
+	Last func(t record.Type, b store.Builder) error
+
+	format format.Format
+	dir    string
+	parts  []Part
+	dbs    []*TargetDB
+}
+
+// TargetDB is a database being written.
+type TargetDB struct {
+	name     string
+	dir      string // in the dataset, "" when its stores lie in the root
+	builders [record.NumTypes]store.Builder
+}
+
+// Builder returns the builder of a type's store, nil when the format has no such type.
+func (db *TargetDB) Builder(t record.Type) store.Builder {
+	if int(t) >= len(db.builders) {
+		return nil
+	}
+	return db.builders[t]
+}
+
+// Create starts a target with all parts of each database.
+func Create(f format.Format, dir string, o *format.CreateOptions, parts []Part) (*Target, error) {
+	t := &Target{format: f, dir: dir, Options: *o, parts: parts}
+	names := o.DBs
+	if len(names) == 0 {
+		names = []string{"0"}
+	}
+	flat := o.Layout == format.LayoutFlat || o.Layout == format.LayoutAuto && slices.Equal(names, []string{"0"})
+	if flat && len(names) > 1 {
+		return nil, fmt.Errorf("%s: %d databases need a directory each: use --layout db", dir, len(names))
+	}
+	for _, name := range names {
+		db := &TargetDB{name: name}
+		if !flat {
+			if db.dir = "db" + name; !IsDB(db.dir) {
+				t.Abort()
+				return nil, fmt.Errorf("%s: database %q: %s's have numbers for names", dir, name, f.Name())
+			}
+		}
+		t.dbs = append(t.dbs, db)
+		if err := t.createDB(db); err != nil {
+			t.Abort()
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+func (t *Target) createDB(db *TargetDB) error {
+	for i := range t.parts {
+		p := &t.parts[i]
+		b, err := t.Options.Create(filepath.Join(t.dir, db.dir, p.Dir), t.Options.Build)
+		if err != nil {
+			return err
+		}
+		db.builders[p.Type] = b
+		for _, ks := range p.Keyspaces {
+			if err := b.Keyspace(ks.Name, ks.Order); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *Target) db(name string) (*TargetDB, error) {
+	for _, db := range t.dbs {
+		if db.name == name {
+			return db, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: database %q was not announced", t.dir, name)
+}
+
+// Groups returns each type by itself: its store is written independently.
+func (t *Target) Groups() []record.TypeSet {
+	var out []record.TypeSet
+	for i := range t.parts {
+		out = append(out, record.Of(t.parts[i].Type))
+	}
+	return out
+}
+
+// Tables returns the finished tables of a shard, their files being relative to the dataset.
+func (t *Target) Tables(n int) []store.Table {
+	var out []store.Table
+	for _, db := range t.dbs {
+		for i := range t.parts {
+			p := &t.parts[i]
+			for _, table := range db.builders[p.Type].Tables(n) {
+				table.File = path.Join(db.dir, p.Dir, table.File)
+				out = append(out, table)
+			}
+		}
+	}
+	return out
+}
+
+// Adopt takes the tables of a shard that an earlier process finished.
+func (t *Target) Adopt(_ int, name string, tables []store.Table) error {
+	db, err := t.db(name)
+	if err != nil {
+		return err
+	}
+	byPart := make([][]store.Table, len(t.parts))
+	for _, table := range tables {
+		dir, file := path.Split(table.File)
+		dir = strings.TrimSuffix(dir, "/")
+		i := slices.IndexFunc(t.parts, func(p Part) bool { return path.Join(db.dir, p.Dir) == dir })
+		if i < 0 {
+			return fmt.Errorf("%s: table %q is of no store of database %s", t.dir, table.File, name)
+		}
+		table.File = file
+		byPart[i] = append(byPart[i], table)
+	}
+	for i, tables := range byPart {
+		if len(tables) == 0 {
+			continue
+		}
+		if err := db.builders[t.parts[i].Type].Adopt(tables); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Finish makes all stores databases, and opens them again when the options say how.
+func (t *Target) Finish(ctx context.Context) (format.Source, error) {
+	for _, db := range t.dbs {
+		for i := range t.parts {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			typ := t.parts[i].Type
+			if t.Last != nil {
+				if err := t.Last(typ, db.builders[typ]); err != nil {
+					return nil, err
+				}
+			}
+			if err := db.builders[typ].Finish(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if t.Options.Reopen == nil {
+		return nil, nil
+	}
+	return t.format.Open(ctx, t.dir, t.Options.Reopen)
+}
+
+// Abort removes what was written. What cannot be removed is left.
+func (t *Target) Abort() {
+	for _, db := range t.dbs {
+		for _, b := range db.builders {
+			if b != nil {
+				b.Abort()
+			}
+		}
+		if db.dir != "" {
+			os.Remove(filepath.Join(t.dir, db.dir))
+		}
+	}
+	os.Remove(t.dir)
+}
