@@ -58,13 +58,13 @@ func (r *collectionReader) open() error {
 		r.rows = rows
 		return nil
 	}
-	rows, err := r.ts.rows.Open(r.span.Lo, r.span.Hi, stray)
+	rows, err := r.ts.rows.Open(r.span.Lo, r.span.Hi, r.lookAhead(), stray)
 	if err != nil {
 		return err
 	}
 	r.rows = rows
 	if r.ts.index != nil {
-		index, err := r.ts.index.Open(r.span.Lo, r.span.Hi, r.stray(&r.lost[1], &r.ts.score))
+		index, err := r.ts.index.Open(r.span.Lo, r.span.Hi, r.lookAhead(), r.stray(&r.lost[1], &r.ts.score))
 		if err != nil {
 			return err
 		}

@@ -46,6 +46,10 @@ func newPass(ctx context.Context, ts *typeStore, s format.Span, e *format.Env, n
 	return p
 }
 
+// lookAhead is how many bytes of rows a set of lanes may read ahead. Zsets have two, and their index may
+// need the rest.
+func (p *pass) lookAhead() int64 { return p.memory / 4 }
+
 // open returns the reader of the store's type.
 func (p *pass) open() (record.Reader, error) {
 	if p.ts.family.typ == record.String {

@@ -31,9 +31,9 @@ func openCollection(p *pass) (*collection, error) {
 		return nil, err
 	}
 	f := p.ts.family
-	c.rows, err = p.ts.data.Open(p.span.Lo, p.span.Hi, p.stray(&c.lost[0], f.data))
+	c.rows, err = p.ts.data.Open(p.span.Lo, p.span.Hi, p.lookAhead(), p.stray(&c.lost[0], f.data))
 	if err == nil && f.index != 0 {
-		c.index, err = p.ts.index.Open(p.span.Lo, p.span.Hi, p.stray(&c.lost[1], f.index))
+		c.index, err = p.ts.index.Open(p.span.Lo, p.span.Hi, p.lookAhead(), p.stray(&c.lost[1], f.index))
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.release())

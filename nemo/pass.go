@@ -52,6 +52,10 @@ func newPass(ctx context.Context, db string, ts *typeStore, s format.Span, e *fo
 	return p
 }
 
+// lookAhead is how many bytes of rows a set of lanes may read ahead. Zsets have two, and their index may
+// need the rest.
+func (p *pass) lookAhead() int64 { return p.memory / 4 }
+
 // open returns the reader of the store's type.
 func (p *pass) open() (record.Reader, error) {
 	switch p.ts.family.typ {

@@ -116,12 +116,13 @@ func (d *Directory) gap(dirty bool, from, to []byte) {
 }
 
 // Open returns the set of lanes cut to a span of user keys, lo <= k < hi, nil open. Rows in no lane are
-// given to the set whose lo is nil.
-func (d *Directory) Open(lo, hi []byte, stray Stray) (*Set, error) {
+// given to the set whose lo is nil. memory is how many bytes of rows the set may read ahead of lanes that
+// are not open; 0 means 8 MiB.
+func (d *Directory) Open(lo, hi []byte, memory int64, stray Stray) (*Set, error) {
 	if err := d.find(); err != nil {
 		return nil, err
 	}
-	s := &Set{dir: d, first: lo == nil, stray: stray, maxOpen: d.MaxOpen}
+	s := &Set{dir: d, first: lo == nil, stray: stray, maxOpen: d.MaxOpen, chunk: chunkSize(memory, len(d.lanes))}
 	if s.maxOpen <= 0 {
 		s.maxOpen = MaxOpen
 	}

@@ -10,7 +10,9 @@ import (
 )
 
 // MaxOpen is how many lanes of a set are open at once unless the directory says otherwise. Past it the
-// one that was not asked for longest is closed, to be reopened where it stood.
+// one that was not asked for longest is closed. A chunk of its rows is read first, so that it need not
+// be opened again before those are used up: however many lanes take turns, opening one is paid by the
+// rows of a chunk, not by each.
 const MaxOpen = 64
 
 // Set walks all lanes of a keyspace within a span of user keys. Every row of the span is handed out
@@ -20,6 +22,7 @@ type Set struct {
 	first   bool
 	stray   Stray
 	maxOpen int
+	chunk   int // bytes of rows that a closed lane keeps
 
 	cursors []cursor // one for each lane of the directory
 	open    []*cursor
@@ -30,19 +33,26 @@ type Set struct {
 	tally record.Tally
 }
 
-// cursor walks one lane. Its row is a view into its iterator, so many rows can be looked at side by side.
+// cursor walks one lane. Its row is a view into its iterator or its chunk, so many rows can be looked at
+// side by side.
+//
+// It is open (it), or it has a chunk of rows, or it is closed: then from is where it goes on, a row that
+// was read, counted and, for want of room, not kept.
 type cursor struct {
 	prefix   []byte
 	klen     int
 	min      int    // length of the shortest well-formed row
 	from, to []byte // what is left to open
 
-	it         store.Iterator // nil: closed
-	key, value []byte         // the row under the cursor, when it is open and not done
-	taken      bool           // the row was handed out
-	again      bool           // from is the row under the cursor, counted already
+	it         store.Iterator // nil: not open
+	ahead      chunk
+	key, value []byte // the row under the cursor, unless it is closed or done
+	taken      bool   // the row was handed out
+	again      bool   // from is the next row, counted already
+	last       bool   // nothing comes after the chunk
 	done       bool
 	used       int64
+	resume     []byte // room for from
 }
 
 // cut makes c the part of a lane that lies in a span.
@@ -124,10 +134,20 @@ func (s *Set) Raw() []byte {
 
 // Place says where the row that Next returned last stands.
 func (s *Set) Place() record.Place {
-	if s.cur == nil || s.cur.it == nil {
+	if s.cur == nil {
 		return record.Place{Level: -1}
 	}
-	return s.cur.it.Place()
+	return s.cur.place()
+}
+
+func (c *cursor) place() record.Place {
+	switch {
+	case c.it != nil:
+		return c.it.Place()
+	case !c.ahead.empty():
+		return c.ahead.rows[c.ahead.at].place
+	}
+	return record.Place{Level: -1}
 }
 
 // Finish hands all rows that are left to Stray, those of lanes never asked for and those between lanes
@@ -208,7 +228,7 @@ func (s *Set) skip(c *cursor) error {
 		if len(c.key) < c.min {
 			class = record.Malformed
 		}
-		s.stray(class, c.key, c.value, c.it.Place())
+		s.stray(class, c.key, c.value, c.place())
 	}
 	return s.advance(c)
 }
@@ -217,10 +237,8 @@ func (s *Set) skip(c *cursor) error {
 func (s *Set) ready(c *cursor) error {
 	s.tick++
 	c.used = s.tick
-	if c.it == nil {
-		if err := s.reopen(c); err != nil {
-			return err
-		}
+	if c.key == nil {
+		return s.load(c)
 	}
 	if c.taken {
 		return s.advance(c)
@@ -228,9 +246,9 @@ func (s *Set) ready(c *cursor) error {
 	return nil
 }
 
-// reopen opens a lane where it was left. The row it was left at is read once more; what it costs in
+// load opens a lane where it was left. When that is a row which was read before, what it costs in
 // entries has been counted.
-func (s *Set) reopen(c *cursor) error {
+func (s *Set) load(c *cursor) error {
 	if len(s.open) >= s.maxOpen {
 		if err := s.evict(); err != nil {
 			return err
@@ -242,15 +260,14 @@ func (s *Set) reopen(c *cursor) error {
 	}
 	c.it = it
 	s.open = append(s.open, c)
-	again, taken := c.again, c.taken
+	again := c.again
+	c.again = false
 	if err := s.advance(c); err != nil {
 		return err
 	}
 	if again && c.it != nil {
 		c.it.Tally(new(record.Tally))
-		c.taken = taken
 	}
-	c.again = false
 	return nil
 }
 
@@ -262,9 +279,41 @@ func (s *Set) evict() error {
 			old = c
 		}
 	}
-	old.from, old.again = bytes.Clone(old.key), true
-	old.key, old.value = nil, nil
+	if err := s.fill(old); err != nil {
+		return err
+	}
 	return s.shut(old)
+}
+
+// fill reads a chunk of an open lane, from the row under the cursor if that is still to be handed out.
+// The row that has no room is where the lane goes on.
+func (s *Set) fill(c *cursor) error {
+	c.ahead.reset()
+	for c.taken || c.ahead.add(c.key, c.value, c.it.Place(), s.chunk) {
+		var err error
+		c.taken = false
+		c.key, c.value, err = c.it.Next()
+		if err == io.EOF {
+			c.last = true
+			break
+		}
+		if err != nil {
+			c.done, c.key, c.value = true, nil, nil
+			return err
+		}
+	}
+	if !c.last {
+		c.resume = append(c.resume[:0], c.key...)
+		c.from, c.again = c.resume, true
+	}
+	c.key, c.value = nil, nil
+	switch {
+	case !c.ahead.empty():
+		c.key, c.value = c.ahead.row()
+	case c.last:
+		c.done = true
+	}
+	return nil
 }
 
 // shut closes the iterator of a lane and keeps its counts.
@@ -284,15 +333,34 @@ func (s *Set) shut(c *cursor) error {
 
 // advance puts the next row under the cursor. A lane at its end is closed at once.
 func (s *Set) advance(c *cursor) error {
-	var err error
 	c.taken = false
+	if c.it == nil {
+		return s.advanceChunk(c)
+	}
+	var err error
 	c.key, c.value, err = c.it.Next()
 	if err == nil {
 		return nil
 	}
 	c.done, c.key, c.value = true, nil, nil
+	c.ahead = chunk{}
 	if err == io.EOF {
 		return s.shut(c)
 	}
 	return err
+}
+
+// advanceChunk moves on in a chunk and, at its end, opens the lane.
+func (s *Set) advanceChunk(c *cursor) error {
+	c.ahead.at++
+	if !c.ahead.empty() {
+		c.key, c.value = c.ahead.row()
+		return nil
+	}
+	c.key, c.value = nil, nil
+	if c.last {
+		c.done, c.ahead = true, chunk{}
+		return nil
+	}
+	return s.load(c)
 }

@@ -33,7 +33,7 @@ func raw(key, rest string) string {
 // walk asks a set for keys and writes down everything it hands out.
 func walk(t *testing.T, d *Directory, keys []string, lo, hi []byte) (found, strays []string, tally record.Tally) {
 	t.Helper()
-	s, err := d.Open(lo, hi, func(c record.Class, key, value []byte, _ record.Place) {
+	s, err := d.Open(lo, hi, int64(len(keys)%7), func(c record.Class, key, value []byte, _ record.Place) {
 		strays = append(strays, fmt.Sprintf("%s %q %q", c, key, value))
 	})
 	if err != nil {
@@ -262,7 +262,7 @@ func TestErrorsComeThrough(t *testing.T) {
 }
 
 func readAll(d *Directory, keys ...string) error {
-	s, err := d.Open(nil, nil, func(record.Class, []byte, []byte, record.Place) {})
+	s, err := d.Open(nil, nil, 0, func(record.Class, []byte, []byte, record.Place) {})
 	if err != nil {
 		return err
 	}
@@ -332,7 +332,7 @@ func wide(t testing.TB, n int) (*Set, [][]byte) {
 			rows = append(rows, raw(k, fmt.Sprintf("field:%d", j)))
 		}
 	}
-	s, err := NewDirectory(fixed{rows: rows}, testLayout()).Open(nil, nil, func(record.Class, []byte, []byte, record.Place) {})
+	s, err := NewDirectory(fixed{rows: rows}, testLayout()).Open(nil, nil, 0, func(record.Class, []byte, []byte, record.Place) {})
 	if err != nil {
 		t.Fatal(err)
 	}

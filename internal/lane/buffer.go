@@ -1,0 +1,63 @@
+package lane
+
+import "kvferry/record"
+
+// How many bytes of rows a lane keeps when its iterator is closed: its share of what the set may
+// buffer, within these bounds. The smallest makes up for the cost of opening an iterator; more than
+// the largest gains nothing.
+const (
+	minChunk      = 4 << 10
+	maxChunk      = 64 << 10
+	defaultMemory = 8 << 20
+)
+
+// chunkSize is the share of a lane.
+func chunkSize(memory int64, lanes int) int {
+	if memory <= 0 {
+		memory = defaultMemory
+	}
+	return int(min(max(memory/int64(max(lanes, 1)), minChunk), maxChunk))
+}
+
+// chunk is rows read ahead of a lane, whose iterator could be closed then. Its room is used again.
+type chunk struct {
+	bytes []byte // keys and values, one after the other
+	rows  []chunkRow
+	at    int // the row under the cursor
+}
+
+// chunkRow is a row of a chunk. Its key starts where the row before ends.
+type chunkRow struct {
+	value, end int // offsets in bytes
+	place      record.Place
+}
+
+// chunkRowSize is about what a chunkRow takes.
+const chunkRowSize = 56
+
+func (c *chunk) reset() { c.bytes, c.rows, c.at = c.bytes[:0], c.rows[:0], 0 }
+
+// empty reports whether no row is left.
+func (c *chunk) empty() bool { return c.at >= len(c.rows) }
+
+// add copies a row; false when the chunk would grow beyond limit.
+func (c *chunk) add(key, value []byte, place record.Place, limit int) bool {
+	room := limit - len(c.bytes) - (len(c.rows)+1)*chunkRowSize
+	if len(key) > room || len(value) > room-len(key) {
+		return false
+	}
+	c.bytes = append(c.bytes, key...)
+	mid := len(c.bytes)
+	c.bytes = append(c.bytes, value...)
+	c.rows = append(c.rows, chunkRow{value: mid, end: len(c.bytes), place: place})
+	return true
+}
+
+// row returns the row under the cursor as views.
+func (c *chunk) row() (key, value []byte) {
+	r, from := &c.rows[c.at], 0
+	if c.at > 0 {
+		from = c.rows[c.at-1].end
+	}
+	return c.bytes[from:r.value:r.value], c.bytes[r.value:r.end:r.end]
+}

@@ -1,0 +1,226 @@
+package lane
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand"
+	"slices"
+	"testing"
+
+	"kvferry/internal/memstore"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// layered counts entries as a store of many versions does: tombstones at once when it is opened, and after
+// each row those that it hides. It knows the place of every row.
+type layered struct {
+	store.Keyspace
+	plain        bool // no tombstones
+	opened, rows int
+}
+
+// hides is how many entries a row hides.
+func hides(key []byte) int64 { return int64(len(key)+int(key[len(key)-1])) % 3 }
+
+func (l *layered) Rows(lo, hi []byte) (store.Iterator, error) {
+	l.opened++
+	it, err := l.Keyspace.Rows(lo, hi)
+	if err != nil {
+		return nil, err
+	}
+	li := &layeredIterator{Iterator: it, l: l}
+	if l.plain {
+		return li, nil
+	}
+	tombs, err := l.Keyspace.Rows(lo, hi)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		key, _, err := tombs.Next()
+		if err == io.EOF {
+			return li, tombs.Close()
+		}
+		if key[len(key)-1] == 'a' {
+			li.n.Entries, li.n.Tombstones = li.n.Entries+1, li.n.Tombstones+1
+		}
+	}
+}
+
+type layeredIterator struct {
+	store.Iterator
+	l    *layered
+	last []byte
+	n    record.Tally
+}
+
+func (it *layeredIterator) Next() (key, value []byte, err error) {
+	if it.last != nil {
+		n := hides(it.last)
+		it.n.Entries, it.n.Superseded = it.n.Entries+n, it.n.Superseded+n
+	}
+	key, value, err = it.Iterator.Next()
+	it.last = nil
+	if err == nil {
+		it.l.rows++
+		it.last = bytes.Clone(key)
+		it.n.Entries, it.n.Visible = it.n.Entries+1, it.n.Visible+1
+	}
+	return key, value, err
+}
+
+func (it *layeredIterator) Place() record.Place { return placeOf(it.last) }
+
+func (it *layeredIterator) Tally(t *record.Tally) {
+	t.Add(&it.n)
+	it.n = record.Tally{}
+}
+
+func placeOf(raw []byte) record.Place {
+	return record.Place{File: "t.sst", Off: int64(len(raw)), Level: 2, Seq: uint64(raw[len(raw)-1])}
+}
+
+// TestChunksAreExact reads random keyspaces, from which some keys are not asked for, with few iterators and
+// chunks of every size: rows, strays, places and counts are those of a set that keeps all lanes open.
+func TestChunksAreExact(t *testing.T) {
+	for seed := range int64(80) {
+		rng := rand.New(rand.NewSource(seed))
+		m := memstore.New().Dir("x")
+		keys, _ := randomRows(rng, m)
+		for range 20 { // some rows larger than a chunk
+			k := keys[rng.Intn(len(keys))]
+			m.Put("default", []byte(raw(k, "big")), bytes.Repeat([]byte("v"), rng.Intn(400)))
+		}
+		l := &layered{Keyspace: m.Keyspaces()[0]}
+		want, wantTally := placed(t, NewDirectory(l, testLayout()), keys, maxChunk)
+		if wantTally.Superseded == 0 || wantTally.Tombstones == 0 {
+			t.Fatalf("seed %d: nothing hidden", seed)
+		}
+		d := NewDirectory(l, testLayout())
+		d.MaxOpen = 1 + rng.Intn(3)
+		chunk := []int{0, 80, 200, 500, 5000}[rng.Intn(5)]
+		got, tally := placed(t, d, keys, chunk)
+		if !slices.Equal(got, want) {
+			t.Fatalf("seed %d, chunk %d: rows\n%q\nwant\n%q", seed, chunk, got, want)
+		}
+		if tally != wantTally {
+			t.Fatalf("seed %d, chunk %d: tally %+v, want %+v", seed, chunk, tally, wantTally)
+		}
+	}
+}
+
+// placed writes down every row that a set hands out, and takes the tally now and then.
+func placed(t *testing.T, d *Directory, keys []string, chunk int) (out []string, tally record.Tally) {
+	t.Helper()
+	note := func(what string, key, value []byte, p record.Place) {
+		if p != placeOf(key) {
+			t.Errorf("%s %q: place %+v, want %+v", what, key, p, placeOf(key))
+		}
+		out = append(out, fmt.Sprintf("%s %q %q", what, key, value))
+	}
+	s, err := d.Open(nil, nil, 0, func(c record.Class, key, value []byte, p record.Place) { note(c.String(), key, value, p) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.chunk = chunk
+	for i, k := range keys {
+		if err := s.Seek([]byte(k)); err != nil {
+			t.Fatal(err)
+		}
+		for n := 0; n != i%4; n++ { // not all rows of each key
+			_, value, ok, err := s.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !ok {
+				break
+			}
+			note("row", s.Raw(), value, s.Place())
+		}
+		if i%10 == 0 {
+			s.Tally(&tally)
+		}
+	}
+	if err := s.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	s.Tally(&tally)
+	return out, tally
+}
+
+// manyLanes fills a keyspace with records of two rows each, of lens key lengths in turn.
+func manyLanes(records, lens int) (*layered, []string) {
+	m := memstore.New().Dir("x")
+	var keys, rows []string
+	for i := range records {
+		k := fmt.Sprintf("%08d%s", i, bytes.Repeat([]byte("x"), i%lens))
+		keys = append(keys, k)
+		rows = append(rows, raw(k, "field:1"), raw(k, "field:2"))
+	}
+	slices.Sort(rows) // each goes to the end
+	for _, r := range rows {
+		m.Put("default", []byte(r), []byte("some value"))
+	}
+	return &layered{Keyspace: m.Keyspaces()[0], plain: true}, keys
+}
+
+// TestManyLanesCostLittle: what a row costs does not depend on how many lanes take turns. Opening an
+// iterator is counted as much as reading 50 rows, which is about right for one over some tables.
+func TestManyLanesCostLittle(t *testing.T) {
+	cost := func(lens int) float64 {
+		l, keys := manyLanes(20_000, lens)
+		found, strays, _ := walk(t, NewDirectory(l, testLayout()), keys, nil, nil)
+		if len(found) != 40_000 || len(strays) != 0 {
+			t.Fatalf("%d lengths: found %d, strays %d", lens, len(found), len(strays))
+		}
+		return float64(l.rows+50*l.opened) / float64(len(found))
+	}
+	few, many := cost(60), cost(200)
+	t.Logf("a row costs %.2f with 60 key lengths, %.2f with 200", few, many)
+	if many > 3*few {
+		t.Error("more than 3 times as much")
+	}
+}
+
+// TestChunksAllocateNothing: once every lane has its room, only opening allocates.
+func TestChunksAllocateNothing(t *testing.T) {
+	l, keys := manyLanes(30_000, 100)
+	d := NewDirectory(l.Keyspace, testLayout())
+	s, err := d.Open(nil, nil, 0, func(record.Class, []byte, []byte, record.Place) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	read := func(n int) {
+		for _, k := range keys[:n] {
+			if err := s.Seek([]byte(k)); err != nil {
+				t.Fatal(err)
+			}
+			for ok := true; ok; {
+				_, _, ok, _ = s.Next()
+			}
+		}
+		keys = keys[n:]
+	}
+	read(5000)
+	if n := testing.AllocsPerRun(1, func() { read(10_000) }); n > 2000 {
+		t.Errorf("%v allocations for 20000 rows", n)
+	}
+}
+
+func TestChunkSize(t *testing.T) {
+	for _, c := range []struct {
+		memory int64
+		lanes  int
+		want   int
+	}{
+		{0, 1, maxChunk}, {0, 0, maxChunk}, {1 << 20, 64, 16 << 10}, {1 << 20, 100_000, minChunk}, {1 << 40, 1, maxChunk},
+	} {
+		if got := chunkSize(c.memory, c.lanes); got != c.want {
+			t.Errorf("%d bytes for %d lanes: %d, want %d", c.memory, c.lanes, got, c.want)
+		}
+	}
+}
