@@ -88,6 +88,12 @@ func kindsOf(n ast.Node) (out []string) {
 				add(n.Values[i])
 			}
 		}
+	case *ast.AssignStmt: // f.Kind, f.Severity = "…", …
+		for i, left := range n.Lhs {
+			if sel, ok := left.(*ast.SelectorExpr); ok && sel.Sel.Name == "Kind" && len(n.Lhs) == len(n.Rhs) {
+				add(n.Rhs[i])
+			}
+		}
 	case *ast.CompositeLit:
 		if sel, ok := n.Type.(*ast.SelectorExpr); !ok || sel.Sel.Name != "Finding" {
 			return nil
