@@ -19,6 +19,7 @@ type versionEdit struct {
 	prevLog      uint64
 	minLog       uint64
 	hasNextFile  bool
+	nextFile     uint64
 	hasLastSeq   bool
 	lastSeq      uint64
 	family       uint32
@@ -79,8 +80,7 @@ func (e *versionEdit) field(f *fields, tag uint32) {
 	case tagMinLogToKeep:
 		e.minLog, e.rocks = f.uvarint("minimum log number to keep"), true
 	case tagNextFileNumber:
-		e.hasNextFile = true
-		f.uvarint("next file number")
+		e.hasNextFile, e.nextFile = true, f.uvarint("next file number")
 	case tagLastSequence:
 		e.hasLastSeq, e.lastSeq = true, f.uvarint("last sequence")
 	case tagCompactCursor:

@@ -112,6 +112,20 @@ func TestLiveStartsOver(t *testing.T) {
 	if len(found) != 1 {
 		t.Errorf("findings %+v", found)
 	}
+	// A table beyond the MANIFEST is the one that the server is writing, when there is a server.
+	d.next = 200
+	d.write(tableSpec{}, []testEntry{put("new", 1, "")})
+	d.file("LOCK", nil)
+	for _, want := range []string{"manifest-behind", "unreferenced-table"} {
+		found = nil
+		openTest(t, dir, o)
+		if len(found) != 2 || found[1].Kind != want {
+			t.Errorf("findings %+v, want %s", found, want)
+		}
+		if want == "manifest-behind" {
+			lockElsewhere(t, filepath.Join(dir, "LOCK"))
+		}
+	}
 }
 
 func TestUnchanged(t *testing.T) {

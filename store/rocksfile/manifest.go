@@ -28,8 +28,9 @@ type version struct {
 	minLog    uint64
 	prevLog   uint64
 	lastSeq   uint64
-	rocks     bool // some tag is RocksDB's own
-	oldFile   bool // some tag is LevelDB's own
+	nextFile  uint64 // number that no file had yet
+	rocks     bool   // some tag is RocksDB's own
+	oldFile   bool   // some tag is LevelDB's own
 	seen      struct{ nextFile, lastSeq, logNumber bool }
 
 	group []*versionEdit // of an atomic group that is not complete yet
@@ -125,9 +126,10 @@ func (v *version) replay(log *logReader, report func(record.Finding)) error {
 			break
 		}
 		if err == errTorn {
-			report(record.Finding{Kind: "torn-manifest", Severity: record.Warning,
-				Place:  record.Place{File: v.manifest, Off: off, Level: -1},
-				Detail: "the last record of the MANIFEST is incomplete; the change it describes never took effect"})
+			report(record.Finding{Kind: "torn-manifest", Severity: record.Error,
+				Place: record.Place{File: v.manifest, Off: off, Level: -1},
+				Detail: "the MANIFEST ends within a record: after a crash that change never took effect, " +
+					"but a file that was cut off has lost tables with it"})
 			break
 		}
 		if err != nil {
@@ -142,9 +144,9 @@ func (v *version) replay(log *logReader, report func(record.Finding)) error {
 		}
 	}
 	if len(v.group) > 0 {
-		report(record.Finding{Kind: "torn-manifest", Severity: record.Warning,
+		report(record.Finding{Kind: "torn-manifest", Severity: record.Error,
 			Place:  record.Place{File: v.manifest, Level: -1},
-			Detail: fmt.Sprintf("an atomic group of edits is incomplete; the %d edits of it that are there never took effect", len(v.group))})
+			Detail: fmt.Sprintf("the MANIFEST ends within an atomic group; the %d edits of it that are there are not applied", len(v.group))})
 	}
 	return v.complete()
 }
@@ -212,6 +214,7 @@ func (v *version) apply(e *versionEdit) error {
 	}
 	v.lastSeq = max(v.lastSeq, e.lastSeq)
 	v.minLog = max(v.minLog, e.minLog)
+	v.nextFile = max(v.nextFile, e.nextFile)
 	v.maxFamily = max(v.maxFamily, e.maxFamily, e.family)
 	v.prevLog = e.prevLog
 	v.rocks = v.rocks || e.rocks

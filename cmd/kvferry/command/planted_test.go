@@ -428,6 +428,18 @@ func TestVerifyPlantedFiles(t *testing.T) {
 			}
 		}
 	}
+	addTable := func(name string) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			t.Helper()
+			data, err := os.ReadFile(glob(t, dir, "set/*.sst"))
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, "hash", name), data, 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	flip := func(at int) func([]byte) []byte {
 		return func(b []byte) []byte {
 			b[(at+len(b))%len(b)] ^= 0xFF
@@ -445,16 +457,9 @@ func TestVerifyPlantedFiles(t *testing.T) {
 		{"no CURRENT", "error missing-file", remove("hash/CURRENT")},
 		{"no MANIFEST", "error missing-file", remove("hash/MANIFEST-*")},
 		{"MANIFEST", "error damaged-file", edit("hash/MANIFEST-*", flip(12))},
-		{"torn MANIFEST", "warning torn-manifest", edit("hash/MANIFEST-*", func(b []byte) []byte { return append(b, b[:5]...) })},
-		{"orphan", "note unreferenced-table", func(t *testing.T, dir string) {
-			data, err := os.ReadFile(glob(t, dir, "set/*.sst"))
-			if err == nil {
-				err = os.WriteFile(filepath.Join(dir, "hash", "999999.sst"), data, 0o644)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}},
+		{"torn MANIFEST", "error torn-manifest", edit("hash/MANIFEST-*", func(b []byte) []byte { return append(b, b[:5]...) })},
+		{"orphan", "note unreferenced-table", addTable("000001.sst")},
+		{"MANIFEST behind", "error manifest-behind", addTable("999999.sst")},
 		{"no store", "warning missing-store", func(t *testing.T, dir string) {
 			if err := os.RemoveAll(filepath.Join(dir, "zset")); err != nil {
 				t.Fatal(err)
