@@ -6,6 +6,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
+	"kvferry/internal/extsort"
 	"kvferry/internal/lane"
 	"kvferry/record"
 	"kvferry/store"
@@ -84,7 +85,8 @@ func (s *shard) Begin(h *record.Header) error {
 
 // newWriter returns the writer of the rows of a type.
 func (s *shard) newWriter(t record.Type, b store.Builder) *typeWriter {
-	w := &typeWriter{family: familyFor(t), version: s.target.version, memory: s.Memory, temp: s.target.Options.TempDir}
+	sorting := extsort.Options{Memory: s.Memory / 4, TempDir: s.target.Options.TempDir}
+	w := &typeWriter{family: familyFor(t), version: s.target.version, sorted: extsort.New(sorting), byScore: extsort.New(sorting)}
 	w.metas = s.runs(b, cfDefault)
 	if w.family.data != "" {
 		w.data = s.runs(b, w.family.data)

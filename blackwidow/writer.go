@@ -21,8 +21,6 @@ import (
 type typeWriter struct {
 	family  *family
 	version Version
-	memory  int64
-	temp    string
 
 	metas, data, scores *lane.Runs
 
@@ -73,20 +71,12 @@ func (w *typeWriter) begin(h *record.Header) (err error) {
 		if w.scoreLane, err = w.scores.Lane(id); err != nil {
 			return err
 		}
-		w.reset(&w.byScore)
+		w.byScore.Reset()
 	}
 	if w.inOrder = h.ByName || h.Type == record.List; !w.inOrder {
-		w.reset(&w.sorted)
+		w.sorted.Reset()
 	}
 	return nil
-}
-
-// reset makes a sorter ready for the record.
-func (w *typeWriter) reset(s **extsort.Sorter) {
-	if *s == nil {
-		*s = extsort.New(extsort.Options{Memory: w.memory / 4, TempDir: w.temp})
-	}
-	(*s).Reset()
 }
 
 // write appends elements of the record.
@@ -299,15 +289,7 @@ func (w *typeWriter) Abort() {
 }
 
 // free closes the sorters, which is all right to do twice.
-func (w *typeWriter) free() error {
-	var errs []error
-	for _, s := range []*extsort.Sorter{w.sorted, w.byScore} {
-		if s != nil {
-			errs = append(errs, s.Close())
-		}
-	}
-	return errors.Join(errs...)
-}
+func (w *typeWriter) free() error { return errors.Join(w.sorted.Close(), w.byScore.Close()) }
 
 // seconds returns the expiry as it is written: rounded up, and never 0, which would be for ever.
 func seconds(h *record.Header) (UnixSeconds, error) {

@@ -1,17 +1,14 @@
 package blackwidow
 
 import (
-	"bytes"
 	"encoding/binary"
-	"errors"
-	"io"
 	"math"
 
 	"github.com/zeebo/xxh3"
 
 	"kvferry/internal/extsort"
+	"kvferry/internal/twin"
 	"kvferry/record"
-	"kvferry/store"
 )
 
 // mark adds the member and score just read to a sum that does not depend on their order. Rows of score_cf
@@ -53,166 +50,58 @@ func (r *collectionReader) checkScores() error {
 	return r.compareScores()
 }
 
-// scoreCheck is the second look at a zset whose two column families differ: both are read again and joined
-// by member.
-type scoreCheck struct {
-	r       *collectionReader
-	members store.Iterator
-	index   *extsort.Iterator
-	lone    int64 // rows in score_cf of no member
-
-	member []byte // of the member row under the join
-	score  float64
-	place  record.Place
-	moreM  bool
-
-	entry []byte // member of the row of score_cf under the join
-	rank  float64
-	moreE bool
-}
-
-// compareScores names what differs.
-func (r *collectionReader) compareScores() (err error) {
-	sorter, err := r.sortScores()
+// compareScores takes a second look at a zset whose two column families differ, and names what is wrong.
+func (r *collectionReader) compareScores() error {
+	members := twin.Rows{Keyspace: r.ts.data.keyspace, Decode: r.decodeMember}
+	members.From, members.To = r.ts.family.dataRow.Rows(r.key)
+	index := twin.Rows{Keyspace: r.ts.score.keyspace, Decode: r.decodeScore}
+	index.From, index.To = r.ts.family.index.Rows(r.key)
+	lone, err := twin.Compare(members, index, extsort.Options{Memory: r.memory / 2, TempDir: r.env.TempDir}, scoreJudge{r})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, sorter.Close()) }()
-	c := &scoreCheck{r: r}
-	if c.index, err = sorter.Sort(); err != nil {
-		return err
-	}
-	from, to := r.ts.family.dataRow.Rows(r.key)
-	if c.members, err = r.ts.data.keyspace.Rows(from, to); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, c.members.Close()) }()
-	if err := c.join(); err != nil {
-		return err
-	}
-	r.scores -= c.lone
-	r.pass.score.Rows[record.Orphan] += c.lone
+	r.scores -= lone
+	r.pass.score.Rows[record.Orphan] += lone
 	return nil
 }
 
-// sortScores sorts the current record's rows in score_cf by member.
-func (r *collectionReader) sortScores() (*extsort.Sorter, error) {
-	from, to := r.ts.family.index.Rows(r.key)
-	it, err := r.ts.score.keyspace.Rows(from, to)
-	if err != nil {
-		return nil, err
-	}
-	defer it.Close()
-	sorter := extsort.New(extsort.Options{Memory: r.memory / 2, TempDir: r.env.TempDir})
-	for {
-		raw, value, err := it.Next()
-		if err == io.EOF {
-			return sorter, nil
-		}
-		if err == nil {
-			err = r.addScore(sorter, raw, value)
-		}
-		if err != nil {
-			return nil, errors.Join(err, sorter.Close())
-		}
-	}
+// decodeMember accepts the member rows of the record's version.
+func (r *collectionReader) decodeMember(raw, value []byte) (member []byte, score uint64, ok bool) {
+	k, kerr := DecodeDataKey(raw)
+	s, verr := DecodeScore(value)
+	return k.Name, math.Float64bits(s), kerr == nil && verr == nil && k.Version == r.m.Version
 }
 
-func (r *collectionReader) addScore(sorter *extsort.Sorter, raw, value []byte) error {
+// decodeScore accepts the rows of score_cf of the record's version; the others were classified by the first
+// look.
+func (r *collectionReader) decodeScore(raw, value []byte) (member []byte, score uint64, ok bool) {
 	k, err := DecodeScoreKey(raw)
-	if err != nil || len(value) != 0 || k.Version != r.m.Version {
-		return nil // classified by the first look
-	}
-	return sorter.Add(0, k.Member, AppendScore(nil, k.Score))
+	return k.Member, math.Float64bits(k.Score), err == nil && len(value) == 0 && k.Version == r.m.Version
 }
 
-// join walks members and rows of score_cf side by side.
-func (c *scoreCheck) join() error {
-	if err := errors.Join(c.nextMember(), c.nextEntry()); err != nil {
-		return err
-	}
-	r := c.r
-	for c.moreM || c.moreE {
-		var err error
-		switch cmp := c.compare(); {
-		case cmp < 0:
-			r.damage(&r.ts.data, FindZSetMissingScore, c.place, "member %s with score %v has no row in score_cf", record.Quote(c.member), c.score)
-			err = c.nextMember()
-		case cmp > 0:
-			c.lone++
-			r.damage(&r.ts.score, FindZSetMissingMember, c.entryPlace(), "row of member %s with score %v has none in data_cf", record.Quote(c.entry), c.rank)
-			err = c.nextEntry()
-		default:
-			err = c.match()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// scoreJudge reports what the second look finds. Scores are the bits of float64s.
+type scoreJudge struct{ r *collectionReader }
+
+func (j scoreJudge) NoIndex(member []byte, score uint64, place record.Place) {
+	j.r.damage(&j.r.ts.data, FindZSetMissingScore, place, "member %s with score %v has no row in score_cf",
+		record.Quote(member), math.Float64frombits(score))
 }
 
-// compare orders the two sides; one at its end comes last.
-func (c *scoreCheck) compare() int {
-	switch {
-	case !c.moreM:
-		return 1
-	case !c.moreE:
-		return -1
-	}
-	return bytes.Compare(c.member, c.entry)
+func (j scoreJudge) NoMember(member []byte, score uint64) {
+	s := math.Float64frombits(score)
+	j.r.damage(&j.r.ts.score, FindZSetMissingMember, j.place(member, s), "row of member %s with score %v has none in data_cf", record.Quote(member), s)
 }
 
-// match judges all rows of score_cf of the member. There should be one, of its score.
-func (c *scoreCheck) match() error {
-	for c.moreE && bytes.Equal(c.entry, c.member) {
-		if math.Float64bits(c.rank) != math.Float64bits(c.score) {
-			c.r.damage(&c.r.ts.score, FindZSetMismatch, c.entryPlace(), "member %s has score %v, its row in score_cf %v",
-				record.Quote(c.member), c.score, c.rank)
-		}
-		if err := c.nextEntry(); err != nil {
-			return err
-		}
-	}
-	return c.nextMember()
-}
-
-// nextMember moves to the next member row of the record's version.
-func (c *scoreCheck) nextMember() error {
-	for {
-		raw, value, err := c.members.Next()
-		if err == io.EOF {
-			c.moreM = false
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		k, kerr := DecodeDataKey(raw)
-		score, verr := DecodeScore(value)
-		if kerr == nil && verr == nil && k.Version == c.r.m.Version {
-			c.member, c.score, c.moreM = append(c.member[:0], k.Name...), score, true
-			c.place = c.members.Place()
-			return nil
-		}
+// Pair judges a row of score_cf of a member: it should be of the member's score.
+func (j scoreJudge) Pair(member []byte, score, indexed uint64) {
+	if score != indexed {
+		s := math.Float64frombits(indexed)
+		j.r.damage(&j.r.ts.score, FindZSetMismatch, j.place(member, s), "member %s has score %v, its row in score_cf %v",
+			record.Quote(member), math.Float64frombits(score), s)
 	}
 }
 
-func (c *scoreCheck) nextEntry() error {
-	_, member, score, err := c.index.Next()
-	if err == io.EOF {
-		c.moreE = false
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	c.entry, c.moreE = append(c.entry[:0], member...), true
-	c.rank, err = DecodeScore(score)
-	return err
-}
-
-// entryPlace looks up where the row of score_cf under the join stands.
-func (c *scoreCheck) entryPlace() record.Place {
-	return c.r.lookup(&c.r.ts.score, AppendScoreKey(nil, ScoreKey{c.r.key, c.r.m.Version, c.rank, c.entry}))
+// place looks up where a row of score_cf stands.
+func (j scoreJudge) place(member []byte, score float64) record.Place {
+	return j.r.lookup(&j.r.ts.score, AppendScoreKey(nil, ScoreKey{j.r.key, j.r.m.Version, score, member}))
 }

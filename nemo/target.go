@@ -8,6 +8,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
+	"kvferry/internal/extsort"
 	"kvferry/internal/lane"
 	"kvferry/record"
 	"kvferry/store"
@@ -104,7 +105,8 @@ func (s *shard) Begin(h *record.Header) error {
 
 // newWriter returns the writer of the rows of a type.
 func (s *shard) newWriter(t record.Type, b store.Builder) (*typeWriter, error) {
-	w := &typeWriter{family: familyFor(t), version: s.target.version(), memory: s.Memory, temp: s.target.Options.TempDir}
+	sorting := extsort.Options{Memory: s.Memory / 3, TempDir: s.target.Options.TempDir}
+	w := &typeWriter{family: familyFor(t), version: s.target.version(), sorted: extsort.New(sorting), indexed: extsort.New(sorting)}
 	w.runs = lane.NewRuns(lane.RunsOptions{
 		Open:    func(id uint64) (store.Run, error) { return b.Run("default", s.N, id) },
 		Memory:  s.Memory / 3,

@@ -21,8 +21,6 @@ import (
 type typeWriter struct {
 	family  *family
 	version Version
-	memory  int64
-	temp    string
 
 	runs  *lane.Runs
 	metas *lane.Lane // for strings: of all rows
@@ -70,23 +68,15 @@ func (w *typeWriter) begin(h *record.Header) (err error) {
 	if f.index != 0 {
 		w.indexKey = append(append(w.indexKey[:0], w.key...), 0, 0, 0, 0, 0, 0, 0, 0)
 		w.indexKey[0] = f.index
-		w.reset(&w.indexed)
+		w.indexed.Reset()
 		if w.index, err = w.runs.Lane(laneOf(f.index, len(h.Key))); err != nil {
 			return err
 		}
 	}
 	if w.inOrder = h.ByName && f.typ != record.List; !w.inOrder {
-		w.reset(&w.sorted)
+		w.sorted.Reset()
 	}
 	return nil
-}
-
-// reset makes a sorter ready for the record.
-func (w *typeWriter) reset(s **extsort.Sorter) {
-	if *s == nil {
-		*s = extsort.New(extsort.Options{Memory: w.memory / 3, TempDir: w.temp})
-	}
-	(*s).Reset()
 }
 
 // write appends elements of the record.
@@ -257,12 +247,4 @@ func (w *typeWriter) Abort() {
 }
 
 // free closes the sorters, which is all right to do twice.
-func (w *typeWriter) free() error {
-	var errs []error
-	for _, s := range []*extsort.Sorter{w.sorted, w.indexed} {
-		if s != nil {
-			errs = append(errs, s.Close())
-		}
-	}
-	return errors.Join(errs...)
-}
+func (w *typeWriter) free() error { return errors.Join(w.sorted.Close(), w.indexed.Close()) }

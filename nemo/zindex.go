@@ -1,17 +1,14 @@
 package nemo
 
 import (
-	"bytes"
 	"encoding/binary"
-	"errors"
-	"io"
 	"math"
 
 	"github.com/zeebo/xxh3"
 
 	"kvferry/internal/extsort"
+	"kvferry/internal/twin"
 	"kvferry/record"
-	"kvferry/store"
 )
 
 // mark adds a member with the score that its index row should have to a sum that does not depend on their
@@ -56,166 +53,57 @@ func (r *memberReader) checkIndex() error {
 	return r.compareIndex()
 }
 
-// indexCheck is the second look at a zset whose index is not that of its members: both are read again and
-// joined by member.
-type indexCheck struct {
-	r       *memberReader
-	members store.Iterator
-	index   *extsort.Iterator
-	lone    int64 // index rows of no member
-
-	member []byte // of the score row under the join, nil at the end
-	score  float64
-	place  record.Place
-
-	entry []byte // member of the index row under the join, nil at the end
-	round uint64
-}
-
-// compareIndex names what is wrong with the index of the current record.
-func (r *memberReader) compareIndex() (err error) {
-	sorter, err := r.sortIndex()
+// compareIndex takes a second look at a zset whose index is not that of its members, and names what is
+// wrong.
+func (r *memberReader) compareIndex() error {
+	members := twin.Rows{Keyspace: r.ts.keyspace, Decode: r.decodeMember}
+	members.From, members.To = r.ts.data.Layout().Rows(r.key)
+	index := twin.Rows{Keyspace: r.ts.keyspace, Decode: r.decodeIndex}
+	index.From, index.To = r.ts.index.Layout().Rows(r.key)
+	lone, err := twin.Compare(members, index, extsort.Options{Memory: r.memory / 2, TempDir: r.env.TempDir}, indexJudge{r})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, sorter.Close()) }()
-	c := &indexCheck{r: r}
-	if c.index, err = sorter.Sort(); err != nil {
-		return err
-	}
-	from, to := r.ts.data.Layout().Rows(r.key)
-	if c.members, err = r.ts.keyspace.Rows(from, to); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, c.members.Close()) }()
-	if err := c.join(); err != nil {
-		return err
-	}
-	r.indexes -= c.lone
-	r.tally.Rows[record.Orphan] += c.lone
+	r.indexes -= lone
+	r.tally.Rows[record.Orphan] += lone
 	return nil
 }
 
-// sortIndex sorts the alive index rows of the current record by member, then score.
-func (r *memberReader) sortIndex() (*extsort.Sorter, error) {
-	from, to := r.ts.index.Layout().Rows(r.key)
-	it, err := r.ts.keyspace.Rows(from, to)
-	if err != nil {
-		return nil, err
-	}
-	defer it.Close()
-	sorter := extsort.New(extsort.Options{Memory: r.memory / 2, TempDir: r.env.TempDir})
-	for {
-		raw, value, err := it.Next()
-		if err == io.EOF {
-			return sorter, nil
-		}
-		if err == nil {
-			err = r.addIndex(sorter, raw, value)
-		}
-		if err != nil {
-			return nil, errors.Join(err, sorter.Close())
-		}
-	}
+// decodeMember accepts the score rows that are alive.
+func (r *memberReader) decodeMember(raw, value []byte) (member []byte, score uint64, ok bool) {
+	k, kerr := DecodeScoreKey(raw)
+	v, verr := DecodeScore(value)
+	return k.Member, math.Float64bits(v.Score), kerr == nil && verr == nil && v.Version >= r.meta.Version
 }
 
-func (r *memberReader) addIndex(sorter *extsort.Sorter, raw, value []byte) error {
-	k, err := DecodeIndexKey(raw)
+// decodeIndex accepts the index rows that are alive; the others were classified by the first look.
+func (r *memberReader) decodeIndex(raw, value []byte) (member []byte, round uint64, ok bool) {
+	k, kerr := DecodeIndexKey(raw)
 	s, verr := DecodeEmpty(value)
-	if err != nil || verr != nil || s.Version < r.meta.Version {
-		return nil // classified by the first look
-	}
-	return sorter.Add(0, k.Member, binary.BigEndian.AppendUint64(nil, k.Score))
+	return k.Member, k.Score, kerr == nil && verr == nil && s.Version >= r.meta.Version
 }
 
-// join walks score rows and index rows side by side.
-func (c *indexCheck) join() error {
-	if err := errors.Join(c.nextMember(), c.nextEntry()); err != nil {
-		return err
-	}
-	for c.member != nil || c.entry != nil {
-		var err error
-		switch cmp := c.compare(); {
-		case cmp < 0:
-			c.r.damage(FindZSetMissingIndex, c.place, "member %s with score %v has no index row", record.Quote(c.member), c.score)
-			err = c.nextMember()
-		case cmp > 0:
-			c.lone++
-			c.r.damage(FindZSetMissingScore, c.entryPlace(), "index row of member %s with score %s has no score row",
-				record.Quote(c.entry), shown(c.round))
-			err = c.nextEntry()
-		default:
-			err = c.match()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// indexJudge reports what the second look finds. Scores are float64s in score rows, and rounded in those of
+// the index.
+type indexJudge struct{ r *memberReader }
+
+func (j indexJudge) NoIndex(member []byte, score uint64, place record.Place) {
+	j.r.damage(FindZSetMissingIndex, place, "member %s with score %v has no index row", record.Quote(member), math.Float64frombits(score))
 }
 
-// compare orders the two sides; one at its end comes last.
-func (c *indexCheck) compare() int {
-	switch {
-	case c.member == nil:
-		return 1
-	case c.entry == nil:
-		return -1
-	}
-	return bytes.Compare(c.member, c.entry)
+func (j indexJudge) NoMember(member []byte, round uint64) {
+	j.r.damage(FindZSetMissingScore, j.place(member, round), "index row of member %s with score %s has no score row",
+		record.Quote(member), shown(round))
 }
 
-// match judges all index rows of the member. One of them should be its rounded score, and no other be
-// there.
-func (c *indexCheck) match() error {
-	want := RoundScore(c.score)
-	for c.entry != nil && bytes.Equal(c.entry, c.member) {
-		if c.round != want {
-			c.r.damage(FindZSetMismatch, c.entryPlace(), "member %s has score %v, its index row %s",
-				record.Quote(c.member), c.score, shown(c.round))
-		}
-		if err := c.nextEntry(); err != nil {
-			return err
-		}
-	}
-	return c.nextMember()
-}
-
-// nextMember moves to the next score row that is alive.
-func (c *indexCheck) nextMember() error {
-	for {
-		raw, value, err := c.members.Next()
-		if err == io.EOF {
-			c.member = nil
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		k, kerr := DecodeScoreKey(raw)
-		v, verr := DecodeScore(value)
-		if kerr == nil && verr == nil && v.Version >= c.r.meta.Version {
-			c.member = append([]byte{}, k.Member...)
-			c.score, c.place = v.Score, c.members.Place()
-			return nil
-		}
+// Pair judges an index row of a member: it should be the member's rounded score.
+func (j indexJudge) Pair(member []byte, score, round uint64) {
+	if s := math.Float64frombits(score); round != RoundScore(s) {
+		j.r.damage(FindZSetMismatch, j.place(member, round), "member %s has score %v, its index row %s", record.Quote(member), s, shown(round))
 	}
 }
 
-func (c *indexCheck) nextEntry() error {
-	_, member, score, err := c.index.Next()
-	if err == io.EOF {
-		c.entry = nil
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	c.entry, c.round = append([]byte{}, member...), binary.BigEndian.Uint64(score)
-	return nil
-}
-
-// entryPlace looks up where the index row under the join stands.
-func (c *indexCheck) entryPlace() record.Place {
-	return c.r.lookup(AppendIndexKey(nil, IndexKey{c.r.key, c.round, c.entry}))
+// place looks up where an index row stands.
+func (j indexJudge) place(member []byte, round uint64) record.Place {
+	return j.r.lookup(AppendIndexKey(nil, IndexKey{j.r.key, round, member}))
 }

@@ -1,0 +1,177 @@
+// Package twin names what is wrong with a zset that is kept twice, by member and by score, once sums have
+// shown that the two differ. Both are read again and joined by member.
+package twin
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"kvferry/internal/extsort"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Rows are those that hold a zset one way.
+type Rows struct {
+	Keyspace store.Keyspace
+	From, To []byte // range of raw keys
+	// Decode returns the member of a row and its score, in bits that only the format understands. It is
+	// false for rows that do not count: they are of another version, or damaged.
+	Decode func(raw, value []byte) (member []byte, score uint64, ok bool)
+}
+
+// Judge is told of each member. Members are views.
+type Judge interface {
+	// NoIndex is told of a member that has no index row.
+	NoIndex(member []byte, score uint64, place record.Place)
+	// NoMember is told of an index row whose member is not there.
+	NoMember(member []byte, score uint64)
+	// Pair is told of each index row of a member that is there. There should be one, and the scores match.
+	Pair(member []byte, score, indexed uint64)
+}
+
+// Compare joins the rows of members, which are in the order of members, with those of the index, which are
+// in any. It returns how many of the index have no member. o is for sorting the index.
+func Compare(members, index Rows, o extsort.Options, judge Judge) (lone int64, err error) {
+	sorter, err := sortRows(index, o)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, sorter.Close()) }()
+	j := &join{judge: judge, decode: members.Decode}
+	if j.index, err = sorter.Sort(); err != nil {
+		return 0, err
+	}
+	if j.members, err = members.Keyspace.Rows(members.From, members.To); err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, j.members.Close()) }()
+	err = j.run()
+	return j.lone, err
+}
+
+// sortRows sorts the rows that count by member, those of a member as they come.
+func sortRows(rows Rows, o extsort.Options) (*extsort.Sorter, error) {
+	it, err := rows.Keyspace.Rows(rows.From, rows.To)
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	sorter := extsort.New(o)
+	var bits [8]byte
+	for {
+		raw, value, err := it.Next()
+		if err == io.EOF {
+			return sorter, nil
+		}
+		if err == nil {
+			if member, score, ok := rows.Decode(raw, value); ok {
+				binary.LittleEndian.PutUint64(bits[:], score)
+				err = sorter.Add(0, member, bits[:])
+			}
+		}
+		if err != nil {
+			return nil, errors.Join(err, sorter.Close())
+		}
+	}
+}
+
+// join walks members and index rows side by side.
+type join struct {
+	judge   Judge
+	members store.Iterator
+	decode  func(raw, value []byte) (member []byte, score uint64, ok bool)
+	index   *extsort.Iterator
+	lone    int64
+
+	left, right row
+	place       record.Place // of left
+}
+
+// row is that of one side which is next.
+type row struct {
+	member []byte
+	score  uint64
+	ended  bool
+}
+
+func (j *join) run() error {
+	if err := errors.Join(j.nextMember(), j.nextIndex()); err != nil {
+		return err
+	}
+	for !j.left.ended || !j.right.ended {
+		var err error
+		switch cmp := j.compare(); {
+		case cmp < 0:
+			j.judge.NoIndex(j.left.member, j.left.score, j.place)
+			err = j.nextMember()
+		case cmp > 0:
+			j.lone++
+			j.judge.NoMember(j.right.member, j.right.score)
+			err = j.nextIndex()
+		default:
+			err = j.match()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compare orders the two sides; one at its end comes last.
+func (j *join) compare() int {
+	switch {
+	case j.left.ended:
+		return 1
+	case j.right.ended:
+		return -1
+	}
+	return bytes.Compare(j.left.member, j.right.member)
+}
+
+// match goes through all index rows of the member.
+func (j *join) match() error {
+	for !j.right.ended && bytes.Equal(j.right.member, j.left.member) {
+		j.judge.Pair(j.left.member, j.left.score, j.right.score)
+		if err := j.nextIndex(); err != nil {
+			return err
+		}
+	}
+	return j.nextMember()
+}
+
+// nextMember moves to the next member row that counts.
+func (j *join) nextMember() error {
+	for {
+		raw, value, err := j.members.Next()
+		if err == io.EOF {
+			j.left.ended = true
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if member, score, ok := j.decode(raw, value); ok {
+			j.left.member, j.left.score = append(j.left.member[:0], member...), score
+			j.place = j.members.Place()
+			return nil
+		}
+	}
+}
+
+func (j *join) nextIndex() error {
+	_, member, bits, err := j.index.Next()
+	if err == io.EOF {
+		j.right.ended = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	j.right.member = append(j.right.member[:0], member...)
+	j.right.score = binary.LittleEndian.Uint64(bits)
+	return nil
+}
