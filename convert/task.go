@@ -57,7 +57,10 @@ type task struct {
 	digests  [record.NumTypes]record.Digest
 	ledger   record.Ledger
 	losses   lossSet
+	partial  partial
 	findings findingSet
+	// where lists the keyspaces that hold rows of a record.
+	where func(*record.Header) []string
 }
 
 // runTask reads the records of a task and writes them to its shard of the target. Without a target
@@ -70,6 +73,7 @@ func runTask(ctx context.Context, t *Task, r *rules, src format.Source, target f
 			r.refused.Store(true)
 		}
 	}
+	x.partial, x.where = partial{}, func(h *record.Header) []string { return keyspacesOf(src, t.DB, h) }
 	if err := x.open(ctx, src, write); err != nil {
 		return nil, err
 	}
@@ -228,8 +232,12 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 	if err != nil {
 		return err
 	}
-	if count == 0 && x.lost > lost {
+	switch {
+	case x.lost == lost:
+	case count == 0:
 		x.reader.Settle(record.Lost) // nothing is left of it
+	default:
+		x.partial.add(x.where(h), x.lost-lost)
 	}
 	if x.writer != nil {
 		if err := x.writer.End(); err != nil {
@@ -295,6 +303,17 @@ func (x *task) drops() bool {
 	return false
 }
 
+// keyspacesOf lists the keyspaces of a database that hold rows of a record.
+func keyspacesOf(src format.Source, db string, h *record.Header) []string {
+	var out []string
+	for _, r := range src.Where(db, h.Key) {
+		if r.Type == h.Type || r.Type == 0 {
+			out = append(out, r.Keyspace)
+		}
+	}
+	return out
+}
+
 // taken leaves out the current record because its name is taken. One without elements is no loss.
 func (x *task) taken() error {
 	_, err := x.reader.Read(x.batch[:1])
@@ -327,7 +346,9 @@ func (x *task) lose(l record.Loss) {
 
 // result sums up the task.
 func (x *task) result() *taskResult {
-	r := &taskResult{N: x.N, Ledger: x.ledger.Snapshot(), Losses: x.losses.list(), Findings: x.findings.list()}
+	ledger := x.ledger.Snapshot()
+	x.partial.correct(ledger)
+	r := &taskResult{N: x.N, Ledger: ledger, Losses: x.losses.list(), Findings: x.findings.list()}
 	var f record.Fingerprint
 	for t, d := range x.digests {
 		f.Add(record.Part{DB: x.TargetDB, Type: record.Type(t)}, d)
