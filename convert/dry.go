@@ -16,7 +16,7 @@ func DryRun(ctx context.Context, opts *Options) (rep *Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkTarget(o.Source.Path, o.Target.Path); err != nil {
+	if err := o.checkPaths(); err != nil {
 		return nil, err
 	}
 	dir, err := os.MkdirTemp(o.TempDir, "kvferry-")

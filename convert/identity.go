@@ -9,13 +9,19 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/tree"
 )
 
 // journalVersion changes when an older journal cannot be continued.
-const journalVersion = 2
+const journalVersion = 3
+
+// maxDepth is how many levels below a source files are looked at: stores lie at most four deep, and
+// symbolic links may lead anywhere.
+const maxDepth = 6
 
 // identity says what a run converts into what, and how. A run may be continued only by one of the
 // same identity.
@@ -37,18 +43,30 @@ type sourceFile struct {
 	Path  string    `json:"path"`
 	Size  int64     `json:"size"`
 	MTime time.Time `json:"mtime"`
+	// Real is where the file is, when a symbolic link leads there.
+	Real string `json:"real,omitempty"`
 }
 
 // newIdentity describes a run. The number of workers and the memory are not part of it: the result
 // does not depend on them.
 func newIdentity(o *Options) (*identity, error) {
-	path, err := filepath.Abs(o.Source.Path)
+	path, err := realPath(o.Source.Path)
 	if err != nil {
 		return nil, err
 	}
 	files, err := sourceFiles(path)
 	if err != nil {
 		return nil, err
+	}
+	if o.Source.WALDir != "" {
+		logs, err := sourceFiles(o.Source.WALDir)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range logs {
+			f.Path = "wal-dir:" + f.Path
+			files = append(files, f)
+		}
 	}
 	return &identity{Version: journalVersion, Source: path, Files: files, Options: optionTexts(o), Now: o.Now}, nil
 }
@@ -61,6 +79,9 @@ func optionTexts(o *Options) map[string]string {
 		"layout":        layoutName(o.Layout),
 		"version-epoch": fmt.Sprint(o.Version),
 		"expired":       expiredName(o.KeepExpired),
+	}
+	if o.Source.WALDir != "" {
+		m["wal-dir"] = o.Source.WALDir
 	}
 	if o.Prefer != nil {
 		m["on-conflict"] = fmt.Sprint("keep=", o.Prefer)
@@ -109,20 +130,34 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// sourceFiles lists the files below dir with what changes when they do.
+// realPath is the absolute path of a file with its symbolic links resolved.
+func realPath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(path)
+}
+
+// sourceFiles lists the files below dir, also behind symbolic links, with what changes when they do.
 func sourceFiles(dir string) ([]sourceFile, error) {
 	var out []sourceFile
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
+	err := tree.Walk(dir, func(rel string, info fs.FileInfo, linked bool) error {
+		if info.IsDir() {
+			if strings.Count(rel, "/") >= maxDepth {
+				return fs.SkipDir
+			}
+			return nil
 		}
-		st, err := d.Info()
-		if err != nil {
-			return err
+		f := sourceFile{Path: rel, Size: info.Size(), MTime: info.ModTime().UTC()}
+		if linked && info.Mode()&fs.ModeSymlink == 0 {
+			var err error
+			if f.Real, err = realPath(filepath.Join(dir, filepath.FromSlash(rel))); err != nil {
+				return err
+			}
 		}
-		rel, err := filepath.Rel(dir, path)
-		out = append(out, sourceFile{filepath.ToSlash(rel), st.Size(), st.ModTime().UTC()})
-		return err
+		out = append(out, f)
+		return nil
 	})
 	slices.SortFunc(out, func(a, b sourceFile) int { return cmp.Compare(a.Path, b.Path) })
 	return out, err
@@ -174,6 +209,8 @@ func sameFiles(was, is []sourceFile) error {
 		switch {
 		case !ok:
 			return fmt.Errorf("%s is gone", f.Path)
+		case g.Real != f.Real:
+			return fmt.Errorf("%s is at %s now, was at %s", f.Path, orNone(g.Real), orNone(f.Real))
 		case g.Size != f.Size:
 			return fmt.Errorf("%s has %d bytes, had %d", f.Path, g.Size, f.Size)
 		case !g.MTime.Equal(f.MTime):

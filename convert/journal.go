@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -52,11 +53,8 @@ func openJournal(dir string) (*journal, *journaled, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			err = errBusy
-		}
-		return nil, nil, errors.Join(fmt.Errorf("%s: %w", dir, err), f.Close())
+	if err := lockJournal(dir, f); err != nil {
+		return nil, nil, errors.Join(err, f.Close())
 	}
 	data, err := io.ReadAll(f)
 	if err != nil {
@@ -74,6 +72,33 @@ func openJournal(dir string) (*journal, *journaled, error) {
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 	}
 	return &journal{file: f, lines: bytes.Count(data, []byte("\n"))}, state, nil
+}
+
+// lockJournal locks the journal of a work directory, or says who has it locked.
+func lockJournal(dir string, f *os.File) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	switch {
+	case err == nil:
+		return nil
+	case !errors.Is(err, unix.EWOULDBLOCK):
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	if pid, err := os.ReadFile(filepath.Join(dir, pidFile)); err == nil && len(bytes.TrimSpace(pid)) > 0 {
+		return fmt.Errorf("%s: %w (process %s)", dir, errBusy, bytes.TrimSpace(pid))
+	}
+	return fmt.Errorf("%s: %w", dir, errBusy)
+}
+
+// probeJournal fails when a process has the journal of a work directory locked.
+func probeJournal(dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, "journal"), os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(lockJournal(dir, f), f.Close())
 }
 
 func decodeJournal(data []byte) (*journaled, error) {

@@ -57,6 +57,7 @@ type Input struct {
 	Format format.Format
 	Store  string
 	Path   string
+	WALDir string // of the logs, "" when they are beside the tables
 	// Open opens the source, changing the store's options by change first.
 	Open func(ctx context.Context, change func(*store.Options)) (format.Source, error)
 }
@@ -94,6 +95,14 @@ func (o *Options) normalize() (*Options, error) {
 		n.crash = func(string) {}
 	}
 	return &n, nil
+}
+
+// checkPaths refuses places to write to that are taken, cannot be made or lie in the source.
+func (o *Options) checkPaths() error {
+	if err := checkTarget(o.Source.Path, o.Target.Path); err != nil {
+		return err
+	}
+	return CheckTemp(o.Source.Path, o.TempDir)
 }
 
 // allows reports whether a kind of loss is accepted.

@@ -40,10 +40,10 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 	if rep, done, err := concludeEarlier(o); done || err != nil {
 		return rep, err
 	}
-	if err := checkTarget(o.Source.Path, o.Target.Path); err != nil {
+	if err := o.checkPaths(); err != nil {
 		return nil, err
 	}
-	w, state, err := openWork(o.Target.Path, o.Resume)
+	w, state, err := openWork(o.Target.Path, o.TempDir, o.Resume)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func concludeEarlier(o *Options) (*Report, bool, error) {
 	if _, err := os.Stat(workDir(o.Target.Path)); err != nil {
 		return nil, false, nil
 	}
-	w, state, err := openWork(o.Target.Path, true)
+	w, state, err := openWork(o.Target.Path, "", true)
 	if err != nil {
 		return nil, false, err
 	}
@@ -176,6 +176,12 @@ func (r *run) setRules() {
 		meter:       r.meter,
 		refused:     new(atomic.Bool),
 		allows:      r.o.allows,
+	}
+	// What opening the source found may be in the way already: then the tasks only count.
+	for _, l := range found(r.opened.list()) {
+		if !r.o.allows(l.Kind) {
+			r.rules.refused.Store(true)
+		}
 	}
 }
 

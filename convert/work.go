@@ -6,15 +6,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // work is the directory beside the target in which a run works:
 //
 //	<target>.kvferry/journal      what has been done
+//	<target>.kvferry/pid          the process that is at work
 //	<target>.kvferry/data/        the target, until it is published
 //	<target>.kvferry/kept/        links to its tables, while they are made a database
-//	<target>.kvferry/tmp/         spools
+//	<target>.kvferry/tmp/         spools, or a link to them when they are to be elsewhere
 //	<target>.kvferry/report.json  the report, until it is published
 type work struct {
 	target string
@@ -27,6 +29,12 @@ func (w *work) kept() string   { return filepath.Join(w.dir, "kept") }
 func (w *work) tmp() string    { return filepath.Join(w.dir, "tmp") }
 func (w *work) report() string { return filepath.Join(w.dir, "report.json") }
 
+// pidFile names the process that works in a directory.
+const pidFile = "pid"
+
+// workNames are the names that a work directory can have.
+var workNames = []string{"journal", pidFile, "data", "kept", "kept.half", "tmp", "report.json"}
+
 // ReportPath is where the report of a conversion to target is published.
 func ReportPath(target string) string { return filepath.Clean(target) + ".kvferry-report.json" }
 
@@ -38,12 +46,15 @@ type existsError struct{ path string }
 func (e *existsError) Error() string { return e.path + ": already exists; it is not touched" }
 func (e *existsError) Unwrap() error { return fs.ErrExist }
 
-// checkTarget refuses a target that exists, cannot be made or would change the source.
+// checkTarget refuses a target that exists, cannot be made or would change the source, and one whose
+// report exists.
 func checkTarget(source, target string) error {
-	if _, err := os.Lstat(target); err == nil {
-		return &existsError{target}
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
+	for _, path := range []string{target, ReportPath(target)} {
+		if _, err := os.Lstat(path); err == nil {
+			return &existsError{path}
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	parent := filepath.Dir(filepath.Clean(target))
 	st, err := os.Stat(parent)
@@ -59,48 +70,118 @@ func checkTarget(source, target string) error {
 	return checkApart(source, parent, target)
 }
 
-// checkApart refuses a target inside the source, which must not change.
-func checkApart(source, parent, target string) error {
-	src, err := filepath.Abs(source)
-	if err == nil {
-		src, err = filepath.EvalSymlinks(src)
-	}
+// checkApart refuses a path, in a directory that exists, that is inside the source, which must not change.
+func checkApart(source, parent, path string) error {
+	src, err := realPath(source)
 	if err != nil {
 		return err
 	}
-	dst, err := filepath.Abs(parent)
-	if err == nil {
-		dst, err = filepath.EvalSymlinks(dst)
-	}
+	dst, err := realPath(parent)
 	if err != nil {
 		return err
 	}
-	if dst == src || strings.HasPrefix(dst, src+string(filepath.Separator)) {
-		return fmt.Errorf("%s: lies inside the source %s, which is not to be changed", target, source)
+	if dst == src || strings.HasPrefix(dst, strings.TrimSuffix(src, string(filepath.Separator))+string(filepath.Separator)) {
+		return fmt.Errorf("%s: lies inside the source %s, which is not to be changed", path, source)
 	}
 	return nil
 }
 
-// openWork makes the work directory, or takes over an unfinished one when resume is set.
-func openWork(target string, resume bool) (*work, *journaled, error) {
+// CheckTemp refuses a directory for spools that is not there or would change the source.
+func CheckTemp(source, temp string) error {
+	if temp == "" {
+		return nil
+	}
+	st, err := os.Stat(temp)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: the directory for temporary files does not exist", temp)
+	case err != nil:
+		return err
+	case !st.IsDir():
+		return fmt.Errorf("%s: not a directory, so it takes no temporary files", temp)
+	}
+	return checkApart(source, temp, temp)
+}
+
+// openWork makes the work directory, or takes over an unfinished one when resume is set. temp takes the
+// spools; "" keeps them in the work directory.
+func openWork(target, temp string, resume bool) (*work, *journaled, error) {
 	w := &work{target: filepath.Clean(target), dir: workDir(target)}
 	err := os.Mkdir(w.dir, 0o755)
 	if errors.Is(err, fs.ErrExist) {
-		if !resume {
-			return nil, nil, fmt.Errorf("%s: left by a conversion that did not finish; continue it with --resume, "+
-				"or remove that directory to start over", w.dir)
-		}
-	} else if err != nil {
+		err = checkWork(w.dir, resume)
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	var state *journaled
 	if w.journal, state, err = openJournal(w.dir); err != nil {
 		return nil, nil, err
 	}
-	if err := errors.Join(os.RemoveAll(w.tmp()), os.MkdirAll(w.tmp(), 0o755)); err != nil {
+	err = os.WriteFile(filepath.Join(w.dir, pidFile), fmt.Appendln(nil, os.Getpid()), 0o644)
+	if err := errors.Join(err, w.makeTemp(temp)); err != nil {
 		return nil, nil, errors.Join(err, w.close())
 	}
 	return w, state, syncDir(filepath.Dir(w.dir))
+}
+
+// checkWork refuses a work directory that exists and is somebody else's: another process's, nobody's, or
+// that of an unfinished run, unless that is to be continued.
+func checkWork(dir string, resume bool) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	journal := false
+	for _, e := range entries {
+		if !slices.Contains(workNames, e.Name()) {
+			return fmt.Errorf("%s: is needed to work in, and is no directory of kvferry's: it has %s in it", dir, e.Name())
+		}
+		journal = journal || e.Name() == "journal"
+	}
+	if len(entries) > 0 && !journal {
+		return fmt.Errorf("%s: is needed to work in, and is no directory of kvferry's: it has no journal", dir)
+	}
+	if err := probeJournal(dir); err != nil || resume {
+		return err
+	}
+	return fmt.Errorf("%s: left by a conversion that did not finish; continue it with --resume, "+
+		"or remove that directory to start over", dir)
+}
+
+// makeTemp makes the directory of the spools, in temp unless that is "".
+func (w *work) makeTemp(temp string) error {
+	if err := w.removeTemp(); err != nil {
+		return err
+	}
+	if temp == "" {
+		return os.Mkdir(w.tmp(), 0o755)
+	}
+	temp, err := realPath(temp)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(temp, tempPrefix)
+	if err != nil {
+		return err
+	}
+	if err := os.Symlink(dir, w.tmp()); err != nil {
+		return errors.Join(err, os.Remove(dir))
+	}
+	return nil
+}
+
+// tempPrefix begins the names of directories of spools outside of work directories.
+const tempPrefix = "kvferry-convert-"
+
+// removeTemp removes the spools, wherever they are.
+func (w *work) removeTemp() error {
+	if to, err := os.Readlink(w.tmp()); err == nil && strings.HasPrefix(filepath.Base(to), tempPrefix) {
+		if err := os.RemoveAll(to); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(w.tmp())
 }
 
 // clear removes everything but the journal, which it empties, to start over.
@@ -110,7 +191,7 @@ func (w *work) clear() error {
 
 // discard ends the work and leaves nothing.
 func (w *work) discard() error {
-	return errors.Join(w.close(), os.RemoveAll(w.dir))
+	return errors.Join(w.removeTemp(), w.close(), os.RemoveAll(w.dir))
 }
 
 // keep links the unfinished tables aside, so that dying while they are made a database costs

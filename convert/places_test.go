@@ -1,0 +1,199 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kvferry/format"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refused runs the conversion of a bench, which must fail and leave the directory as it is.
+func (b *bench) refused(text string) {
+	b.t.Helper()
+	list := func() string {
+		out, err := exec.Command("find", b.dir, "-printf", "%p %s %t %l\n").Output()
+		must(b.t, err)
+		return string(out)
+	}
+	before := list()
+	if _, err := Run(context.Background(), &b.o); err == nil || !strings.Contains(err.Error(), text) {
+		b.t.Errorf("error %v, want one with %q", err, text)
+	}
+	if after := list(); after != before {
+		b.t.Errorf("left\n%swant\n%s", after, before)
+	}
+}
+
+func TestResumeBehindLinks(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(b *bench) error
+		text   string
+	}{
+		"the same": {func(*bench) error { return nil }, ""},
+		"root": {func(b *bench) error {
+			return errors.Join(os.Rename(filepath.Join(b.dir, "real"), filepath.Join(b.dir, "old")),
+				exec.Command("cp", "-r", filepath.Join(b.dir, "old"), filepath.Join(b.dir, "real")).Run())
+		}, "was modified at"},
+		"root elsewhere": {func(b *bench) error {
+			return errors.Join(exec.Command("cp", "-a", filepath.Join(b.dir, "real"), filepath.Join(b.dir, "other")).Run(),
+				os.Remove(filepath.Join(b.dir, "src")), os.Symlink("other", filepath.Join(b.dir, "src")))
+		}, "other"},
+		"below": {func(b *bench) error {
+			b.write("store/file", []byte("new!"))
+			return nil
+		}, "link/file has 4 bytes, had 3"},
+		"below elsewhere": {func(b *bench) error {
+			return errors.Join(exec.Command("cp", "-a", filepath.Join(b.dir, "store"), filepath.Join(b.dir, "store2")).Run(),
+				os.Remove(filepath.Join(b.dir, "real/link")), os.Symlink("../store2", filepath.Join(b.dir, "real/link")))
+		}, "link/file is at "},
+		"logs": {func(b *bench) error { return os.Remove(filepath.Join(b.dir, "wal/000003.log")) }, "wal-dir:000003.log is gone"},
+	} {
+		b := newBench(t, dataset(1))
+		must(t, os.Rename(filepath.Join(b.dir, "src"), filepath.Join(b.dir, "real")), os.Symlink("real", filepath.Join(b.dir, "src")),
+			os.Mkdir(filepath.Join(b.dir, "store"), 0o755), os.Mkdir(filepath.Join(b.dir, "wal"), 0o755),
+			os.Symlink("../store", filepath.Join(b.dir, "real/link")))
+		b.write("store/file", []byte("old"))
+		b.write("wal/000003.log", nil)
+		b.o.Source.WALDir = filepath.Join(b.dir, "wal")
+		b.o.Resume, b.o.Workers = true, 1
+		ctx, cancel := context.WithCancel(context.Background())
+		b.o.crash = func(step string) {
+			if step == "written 2" {
+				cancel()
+			}
+		}
+		if _, err := Run(ctx, &b.o); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		b.o.crash = nil
+		must(t, c.change(b))
+		_, err := Run(context.Background(), &b.o)
+		switch {
+		case c.text == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.text != "" && (err == nil || !strings.Contains(err.Error(), c.text) || !strings.Contains(err.Error(), "cannot be resumed")):
+			t.Errorf("%s: %v, want %q", name, err, c.text)
+		}
+	}
+}
+
+func TestForeignPlaces(t *testing.T) {
+	b := newBench(t, dataset(1))
+	must(t, os.Mkdir(filepath.Join(b.dir, "dst.kvferry"), 0o755))
+	b.write("dst.kvferry/mine", []byte("x"))
+	b.refused("it has mine in it")
+	b.o.Resume = true
+	b.refused("it has mine in it")
+	must(t, os.Rename(filepath.Join(b.dir, "dst.kvferry/mine"), filepath.Join(b.dir, "dst.kvferry/data")))
+	b.refused("it has no journal")
+	must(t, os.Remove(filepath.Join(b.dir, "dst.kvferry/data")))
+	b.write("dst.kvferry-report.json", []byte("{}"))
+	b.o.Resume = false
+	b.refused("dst.kvferry-report.json: already exists")
+	must(t, os.Remove(filepath.Join(b.dir, "dst.kvferry-report.json")), os.Mkdir(filepath.Join(b.dir, "dst.kvferry-report.json"), 0o755))
+	b.refused("dst.kvferry-report.json: already exists")
+	if _, err := DryRun(context.Background(), &b.o); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("dry run: %v", err)
+	}
+}
+
+func TestAnotherAtWork(t *testing.T) {
+	b := newBench(t, dataset(1))
+	b.o.crash = func(step string) {
+		if step != "finish" {
+			return
+		}
+		o := b.o
+		o.crash = nil
+		_, err := Run(context.Background(), &o)
+		if err == nil || !strings.Contains(err.Error(), "another kvferry is at work there (process ") {
+			t.Errorf("the second run: %v", err)
+		}
+	}
+	b.run()
+}
+
+func TestTempDir(t *testing.T) {
+	b := newBench(t, dataset(1))
+	b.o.TempDir = filepath.Join(b.dir, "nowhere")
+	b.refused("nowhere: the directory for temporary files does not exist")
+	b.o.TempDir = filepath.Join(b.dir, "src/CURRENT")
+	b.refused("not a directory")
+	b.o.TempDir = filepath.Join(b.dir, "src")
+	b.refused("lies inside the source")
+	if _, err := DryRun(context.Background(), &b.o); err == nil || !strings.Contains(err.Error(), "lies inside the source") {
+		t.Errorf("dry run: %v", err)
+	}
+
+	b.o.TempDir = t.TempDir()
+	var used []os.DirEntry
+	b.o.crash = func(step string) {
+		if step == "finish" {
+			used, _ = os.ReadDir(b.o.TempDir)
+		}
+	}
+	b.run()
+	if len(used) != 1 || !used[0].IsDir() || !strings.HasPrefix(used[0].Name(), tempPrefix) {
+		t.Errorf("in the directory for spools: %v", used)
+	}
+	if left, err := os.ReadDir(b.o.TempDir); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
+
+// A run that died leaves its spools where they were to be; the one that continues it removes them.
+func TestTempDirOfADeadRun(t *testing.T) {
+	b := newBench(t, dataset(1))
+	w, _, err := openWork(b.o.Target.Path, t.TempDir(), false)
+	must(t, err)
+	spools, err := filepath.EvalSymlinks(w.tmp())
+	must(t, err, os.WriteFile(filepath.Join(spools, "spool"), nil, 0o644), w.close())
+	b.o.Resume = true
+	b.run()
+	if _, err := os.Stat(spools); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s: %v", spools, err)
+	}
+}
+
+// What is wrong with the source as a whole keeps everything from being written.
+func TestDamagedWhenOpened(t *testing.T) {
+	b := newBench(t, dataset(1))
+	open := b.o.Source.Open
+	b.o.Source.Open = reporting(open, record.Finding{Kind: record.FindStoreNotRead, Severity: record.Error, Detail: "a store in x"})
+	b.o.crash = func(step string) {
+		if strings.HasPrefix(step, "written") {
+			t.Errorf("%s", step)
+		}
+	}
+	b.fails("1 × damaged")
+	b.o.crash = nil
+	b.o.AllowLoss = []string{record.LossDamaged}
+	b.run()
+}
+
+type opening = func(context.Context, func(*store.Options)) (format.Source, error)
+
+// reporting makes an opening report a finding.
+func reporting(open opening, f record.Finding) opening {
+	return func(ctx context.Context, change func(*store.Options)) (format.Source, error) {
+		var o store.Options
+		change(&o)
+		o.Report(f)
+		return open(ctx, change)
+	}
+}
