@@ -43,6 +43,7 @@ var findingKinds = []FindingKind{
 	{FindLedger, Error, "files", "The rows read do not add up to the rows classified: a fault of this program."},
 	{"lmdb-meta-page", Warning, "files", "One of the two meta pages of an LMDB file is damaged; the other was used."},
 	{FindMissingFile, Error, "files", "A file that the database needs is not there."},
+	{"no-log", Warning, "files", "No log follows the MANIFEST: a checkpoint has none, but of other copies the last writes are missing."},
 	{"overlapping-tables", Warning, "files", "Two tables of a level that must be disjoint overlap; the engine trusts them not to and may miss rows."},
 	{"row-order", Warning, "files", "An LMDB file is not in the order of Ardb's comparator, as the stock server leaves it; it was sorted."},
 	{FindStoreNotRead, Error, "files", "There is a store below the source that the format does not look for; what it holds is not read."},

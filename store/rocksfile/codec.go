@@ -168,7 +168,10 @@ func (u *unpacker) unpackZlib(dst, src []byte, size int, dict []byte) ([]byte, e
 // readGrowing reads all of r, room growing with what comes. size is what must come, -1 unknown.
 func readGrowing(dst []byte, r io.Reader, size, in int) ([]byte, error) {
 	guess := 8*in + firstGuess
-	if size >= 0 && size < guess {
+	switch {
+	case size < 0:
+		guess = 4*in + 4<<10 // nearly every block is small, and each cursor has room for one
+	case size < guess:
 		guess = size + 1 // one byte more shows that nothing follows
 	}
 	if cap(dst) < guess {

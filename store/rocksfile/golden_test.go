@@ -96,7 +96,7 @@ func TestGoldens(t *testing.T) {
 }
 
 func testGolden(t *testing.T, dir string) {
-	db := openTest(t, dir, store.Options{Report: func(f record.Finding) { t.Logf("%s: %+v", dir, f) }})
+	db := openTest(t, dir, store.Options{Report: func(f record.Finding) { t.Errorf("%s: %+v", dir, f) }})
 	for _, ks := range db.Keyspaces() {
 		rows, n := readRows(t, ks, nil, nil)
 		t.Logf("%s %s: %d rows, %+v", filepath.Base(dir), ks.Name(), len(rows), n)

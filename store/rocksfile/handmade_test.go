@@ -23,10 +23,10 @@ type handDB struct {
 	level bool // LevelDB
 }
 
-// newHandDB starts a RocksDB directory whose logs count from number 1 on.
+// newHandDB starts a RocksDB directory that needs all logs that are there, or none.
 func newHandDB(t testing.TB) *handDB {
 	d := &handDB{t: t, dir: t.TempDir(), next: 10}
-	d.edit(editComparator(bytewiseName), editNumber(tagLogNumber, 1), editNumber(tagNextFileNumber, 100),
+	d.edit(editComparator(bytewiseName), editNumber(tagLogNumber, 0), editNumber(tagNextFileNumber, 100),
 		editNumber(tagLastSequence, 0), editNumber(tagMaxColumnFamily, 8))
 	return d
 }
@@ -34,7 +34,7 @@ func newHandDB(t testing.TB) *handDB {
 // newHandLevelDB starts a LevelDB directory.
 func newHandLevelDB(t testing.TB) *handDB {
 	d := &handDB{t: t, dir: t.TempDir(), next: 10, level: true}
-	d.edit(editComparator(bytewiseName), editNumber(tagLogNumber, 1), editNumber(tagNextFileNumber, 100), editNumber(tagLastSequence, 0))
+	d.edit(editComparator(bytewiseName), editNumber(tagLogNumber, 0), editNumber(tagNextFileNumber, 100), editNumber(tagLastSequence, 0))
 	return d
 }
 
@@ -54,7 +54,7 @@ func editComparator(name string) []byte { return editBytes(tagComparator, []byte
 // family adds a column family.
 func (d *handDB) family(id uint64, name, comparator string) {
 	d.edit(editNumber(tagColumnFamily, id), editBytes(tagColumnFamilyAdd, []byte(name)), editComparator(comparator),
-		editNumber(tagLogNumber, 1))
+		editNumber(tagLogNumber, 0))
 }
 
 // bounds are the internal keys that bound a table.

@@ -266,6 +266,21 @@ func (v *version) firstLog() uint64 {
 	return max(low, v.minLog)
 }
 
+// hadLogs reports whether the database ever had a log: an engine that opens one says from which log
+// on it needs them, RocksDB not before the first table or the second opening. It then left IDENTITY.
+func (v *version) hadLogs(dir string) bool {
+	if v.firstLog() > 0 || v.prevLog > 0 {
+		return true
+	}
+	for _, f := range v.families {
+		if len(f.tables) > 0 {
+			return false
+		}
+	}
+	_, err := os.Stat(filepath.Join(dir, "IDENTITY"))
+	return err == nil
+}
+
 // levelDB reports whether the directory is LevelDB's: the tags tell, or, in a database too young to
 // have any, the files that RocksDB always leaves beside the MANIFEST.
 func (v *version) levelDB(dir string) bool {

@@ -53,26 +53,55 @@ func (db *database) findLogs() ([]*logFile, error) {
 		logs = append(logs, &logFile{number: n, file: f, name: name})
 	}
 	slices.SortFunc(logs, func(a, b *logFile) int { return cmp.Compare(a.number, b.number) })
-	if len(logs) == 0 && db.opts.WALDir == "" && db.version.firstLog() > 0 {
-		return nil, db.checkWALDir()
+	if len(logs) == 0 && db.opts.WALDir == "" && db.version.hadLogs(db.dir) {
+		return nil, db.missingLogs()
 	}
 	return logs, nil
 }
 
-// checkWALDir refuses a directory without logs whose options say that they lie elsewhere. The path
-// is never followed: it is where the database was first opened, and may hold another one today.
-// That place is taken for this one when both end in the same name, as a copy's do.
-func (db *database) checkWALDir() error {
+// missingLogs judges a directory without any of the logs that the MANIFEST counts on: it refuses it
+// when they are kept elsewhere, and otherwise reports that they may have been left behind.
+func (db *database) missingLogs() error {
 	wal, file, err := readWALDir(db.dir)
-	if err != nil || wal == "" {
+	if err != nil {
 		return err
 	}
-	here, err := filepath.Abs(db.dir)
-	if err != nil || filepath.Base(filepath.Clean(wal)) == filepath.Base(here) {
-		return err
+	if elsewhere, err := db.isElsewhere(wal); err != nil || elsewhere {
+		return cmp.Or(err, fmt.Errorf("%s: logs should follow the MANIFEST, none is here, and %s says that they are kept in %s: pass "+
+			"--wal-dir with where they are now (or with the directory of the data, if there are none, as in a checkpoint)", db.dir, file, wal))
 	}
-	return fmt.Errorf("%s: the MANIFEST names log %06d, which is not here, and %s says that logs are kept in %s: "+
-		"pass --wal-dir with where they are now (or %s itself, if there are none)", db.dir, db.version.firstLog(), file, wal, db.dir)
+	db.report(record.Finding{Kind: "no-log", Severity: record.Warning, Place: record.Place{File: db.version.manifest, Level: -1},
+		Detail: "no log follows the MANIFEST: a checkpoint (bgsave) has none, but when the files were copied from a stopped or " +
+			"running server the last writes are missing; pass --wal-dir with the directory of the logs if there are any"})
+	return nil
+}
+
+// isElsewhere reports whether wal_dir names another place than the directory. The path is where the
+// database was first opened, by its server, and may hold another one today or be on another machine:
+// it is never read. One that is not here and ends in the same name is taken for the original of a copy.
+func (db *database) isElsewhere(wal string) (bool, error) {
+	if wal == "" {
+		return false, nil
+	}
+	path, err := filepath.Abs(wal)
+	if err != nil {
+		return false, err
+	}
+	here, err := filepath.EvalSymlinks(db.dir)
+	if err == nil {
+		here, err = filepath.Abs(here)
+	}
+	if err != nil {
+		return false, err
+	}
+	st, err := os.Stat(here)
+	if err != nil {
+		return false, err
+	}
+	if there, err := os.Stat(path); err == nil {
+		return !os.SameFile(st, there), nil
+	}
+	return filepath.Base(path) != filepath.Base(here), nil
 }
 
 // readWALDir returns what the newest OPTIONS file says about wal_dir.

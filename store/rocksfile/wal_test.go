@@ -289,25 +289,74 @@ func TestRefusedLogs(t *testing.T) {
 	}
 }
 
-func TestWALDir(t *testing.T) {
+// walDirDB makes a database whose MANIFEST counts on log 7, which is not there, and whose OPTIONS
+// file names a wal_dir.
+func walDirDB(t *testing.T, dir, wal string) *handDB {
+	t.Helper()
 	d := newHandDB(t)
+	d.dir = dir
 	d.table(0, 1, tableSpec{}, put("a", 1, ""))
-	dir := d.finish()
-	options := func(n int, wal string) {
-		d.file(fmt.Sprintf("OPTIONS-%06d", n), []byte("[DBOptions]\n  max_open_files=5000\n  wal_dir="+wal+"\n"))
+	d.edit(editNumber(tagLogNumber, 7))
+	d.finish()
+	d.file("OPTIONS-000008", []byte("[DBOptions]\n  wal_dir=/old\n"))
+	d.file("OPTIONS-000010", []byte("[DBOptions]\n  max_open_files=5000\n  wal_dir="+wal+"\n"))
+	return d
+}
+
+// TestMissingLogs: logs that are kept elsewhere are asked for, others are reported as missing.
+func TestMissingLogs(t *testing.T) {
+	root := t.TempDir()
+	kv, ssd, link := filepath.Join(root, "hdd", "kv"), filepath.Join(root, "ssd", "kv"), filepath.Join(root, "link")
+	for _, dir := range []string{kv, ssd} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
-	wantRows(t, openTest(t, dir, store.Options{}), 0, "a=")
-	options(9, "/elsewhere/wal")
-	options(8, "")
-	err := rowsError(dir, store.Options{})
-	if err == nil || !strings.Contains(err.Error(), "--wal-dir") || !strings.Contains(err.Error(), "/elsewhere/wal") {
-		t.Fatalf("error %v", err)
+	if err := os.Symlink(kv, link); err != nil {
+		t.Fatal(err)
 	}
-	// A copy of the directory keeps its name, and there the logs would be beside the tables.
-	options(10, "/elsewhere/"+filepath.Base(dir)+"/")
-	wantRows(t, openTest(t, dir, store.Options{}), 0, "a=")
-	options(11, "/elsewhere/wal")
-	other := t.TempDir()
+	for _, tt := range []struct {
+		name, dir, wal string
+		refused        bool
+	}{
+		{"beside the tables", kv, kv + "/", false},
+		{"none named", kv, "", false},
+		{"another name", kv, "/elsewhere/wal", true},
+		{"another name, here", kv, root, true},
+		{"the same name, not here", kv, "/elsewhere/kv/", false},
+		{"the same name, relative", kv, "nemo/kv", false},
+		{"the same name, here", kv, ssd, true},
+		{"this directory by a link", kv, link, false},
+		{"opened by a link", link, "/elsewhere/kv", false},
+		{"opened by a link, elsewhere", link, "/elsewhere/link", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			walDirDB(t, tt.dir, tt.wal)
+			if tt.refused {
+				err := rowsError(tt.dir, store.Options{})
+				if err == nil || !strings.Contains(err.Error(), "--wal-dir") || !strings.Contains(err.Error(), "OPTIONS-000010 says that they are kept in "+tt.wal) {
+					t.Errorf("error %v", err)
+				}
+			} else {
+				db, found := openFindings(t, tt.dir, store.Options{})
+				wantRows(t, db, 0, "a=")
+				if len(*found) != 1 || (*found)[0].Kind != "no-log" || (*found)[0].Severity != record.Warning {
+					t.Errorf("findings %+v", *found)
+				}
+			}
+			// With --wal-dir nothing is asked, whether there are logs or not.
+			db, found := openFindings(t, tt.dir, store.Options{WALDir: tt.dir})
+			wantRows(t, db, 0, "a=")
+			if len(*found) > 0 {
+				t.Errorf("with --wal-dir: findings %+v", *found)
+			}
+		})
+	}
+}
+
+func TestWALDir(t *testing.T) {
+	d := walDirDB(t, t.TempDir(), "/elsewhere/wal")
+	dir, other := d.dir, t.TempDir()
 	if err := os.WriteFile(filepath.Join(other, "000007.log"), logBytes(7, false, batch(5, op(kindPut, "b", ""))), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -318,9 +367,36 @@ func TestWALDir(t *testing.T) {
 	}
 	// With a log beside the tables nothing is asked.
 	d.log(7, batch(5, op(kindPut, "c", "")))
-	wantRows(t, openTest(t, dir, store.Options{}), 0, "a= c=")
+	db, found := openFindings(t, dir, store.Options{})
+	if wantRows(t, db, 0, "a= c="); len(*found) > 0 {
+		t.Errorf("findings %+v", *found)
+	}
 	if _, err := Open(context.Background(), dir, &store.Options{WALDir: filepath.Join(other, "missing")}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestNeverHadLogs: a database of log number 0 is one that this program wrote, unless RocksDB has
+// opened it and written no table.
+func TestNeverHadLogs(t *testing.T) {
+	d := newHandDB(t)
+	dir := d.finish()
+	if _, found := openFindings(t, dir, store.Options{}); len(*found) > 0 {
+		t.Errorf("findings %+v", *found)
+	}
+	d.file("IDENTITY", []byte("id"))
+	if _, found := openFindings(t, dir, store.Options{}); len(*found) != 1 || (*found)[0].Kind != "no-log" {
+		t.Errorf("findings %+v", *found)
+	}
+	d.table(0, 1, tableSpec{}, put("a", 1, ""))
+	d.finish()
+	if _, found := openFindings(t, dir, store.Options{}); len(*found) > 0 {
+		t.Errorf("findings %+v", *found)
+	}
+	l := newHandLevelDB(t)
+	l.edit(editNumber(tagPrevLogNumber, 3))
+	if _, found := openFindings(t, l.finish(), store.Options{}); len(*found) != 1 || (*found)[0].Kind != "no-log" {
+		t.Errorf("findings %+v", *found)
 	}
 }
 
