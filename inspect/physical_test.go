@@ -238,6 +238,13 @@ func TestVerifyCannotOpen(t *testing.T) {
 	if v, err := Verify(context.Background(), o); err != nil || v.Total(record.Error) != 1 {
 		t.Errorf("got %v, %v", v, err)
 	}
+	// So is damage that has a place.
+	o.Open = func(context.Context, Opening) (format.Source, error) {
+		return nil, &record.CorruptError{File: "/data/db/t", Off: 3, Field: "page", Err: boom}
+	}
+	if v, got := verify(t, o); got != "error damaged-block db/t@3" || len(v.Unread) != 1 {
+		t.Errorf("got %s, unread %q", got, v.Unread)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	o.Open = openTables(newFake(rec(record.Set, "a", member("x"))), &tables{})

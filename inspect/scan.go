@@ -47,7 +47,10 @@ type Part struct {
 
 // String names the part for people.
 func (p Part) String() string {
-	s := fmt.Sprintf("database %s, %s", p.DB, p.Types)
+	s := p.Types.String()
+	if p.DB != "" {
+		s = fmt.Sprintf("database %s, %s", p.DB, s)
+	}
 	if p.Span.Lo != nil {
 		s += ", keys from " + record.Quote(p.Span.Lo)
 	}

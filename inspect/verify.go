@@ -111,14 +111,30 @@ func (v *verifier) open(ctx context.Context) (format.Source, error) {
 	if _, counts := v.found.findings(); len(counts) > 0 && counts[0].Severity == record.Error && ctx.Err() == nil {
 		return nil, nil
 	}
+	var c *record.CorruptError
+	if ctx.Err() == nil && errors.As(err, &c) && c.File != "" {
+		v.res.Unread = append(v.res.Unread, "all")
+		v.found.report(v.corrupt(c))
+		return nil, nil
+	}
 	return nil, err
+}
+
+// corrupt makes the finding of damage in a file.
+func (v *verifier) corrupt(c *record.CorruptError) record.Finding {
+	return record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: c.Keyspace,
+		Place:  record.Place{File: v.stores.relative(c.File), Off: c.Off, Level: -1},
+		Detail: fmt.Sprintf("%s: %v", c.Field, c.Err)}
 }
 
 func (v *verifier) all(ctx context.Context, src format.Source) error {
 	v.res.Format, v.res.Databases = src.Format().Name(), src.Databases()
 	scan := v.scan(src)
 	parts, err := scan.parts()
-	if err != nil {
+	var c *record.CorruptError
+	if errors.As(err, &c) {
+		v.unread(Part{Types: record.AllTypes}, err)
+	} else if err != nil {
 		return err
 	}
 	again, err := v.records(ctx, scan, parts, false)
@@ -203,8 +219,8 @@ func (v *verifier) unread(p Part, err error) {
 		Detail: fmt.Sprintf("%s: %v", p, err)}
 	var c *record.CorruptError
 	if errors.As(err, &c) && c.File != "" {
-		f.Kind, f.Keyspace, f.Detail = record.FindDamagedBlock, c.Keyspace, fmt.Sprintf("%s: %v", c.Field, c.Err)
-		f.Place.File, f.Place.Off = v.stores.relative(c.File), c.Off
+		f = v.corrupt(c)
+		f.DB = p.DB
 	}
 	v.damage = append(v.damage, f)
 }
