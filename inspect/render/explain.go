@@ -161,7 +161,7 @@ func NewExplainJSON(w io.Writer, key []byte) *ExplainJSON {
 	return &ExplainJSON{out: bufio.NewWriter(w), key: key}
 }
 
-// JSONField is a decoded field.
+// jsonField is a decoded field.
 type jsonField struct {
 	Name  string `json:"name"`
 	Value any    `json:"value"`
