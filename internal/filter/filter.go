@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
 	"kvferry/record"
 )
@@ -68,7 +67,7 @@ func (f *Filter) Active() bool {
 func (f *Filter) SelectDBs(have []string) ([]string, error) {
 	for _, db := range f.DBs {
 		if !slices.Contains(have, db) {
-			return nil, fmt.Errorf("no database %q: there are %s", db, strings.Join(have, ", "))
+			return nil, fmt.Errorf("no database %q: those of the source are %q", db, have)
 		}
 	}
 	var out []string

@@ -125,6 +125,9 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	if o.Prefer, err = parseConflict(f.conflict); err != nil {
 		return nil, err
 	}
+	if err := a.checkLosses(f.allowLoss); err != nil {
+		return nil, err
+	}
 	if f.workers < 0 || f.workers > maxWorkers {
 		return nil, usagef("--workers %d: want 1 to %d", f.workers, maxWorkers)
 	}
@@ -146,6 +149,26 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	return o, nil
 }
 
+// checkLosses refuses kinds of losses that no target of this build reports.
+func (a *App) checkLosses(kinds []string) error {
+	infos := record.LossInfos()
+	for _, f := range a.Formats {
+		infos = append(infos, f.Limits().Losses...)
+	}
+	var known []string
+	for _, l := range infos {
+		known = append(known, l.Kind)
+	}
+	slices.Sort(known)
+	known = slices.Compact(known)
+	for _, kind := range kinds {
+		if !slices.Contains(known, kind) {
+			return usagef("--allow-loss %q: there is no such kind of loss; the kinds are %s", kind, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
 const (
 	minMemory  = 32 << 20 // the least that --memory may promise
 	maxWorkers = 256
@@ -157,12 +180,17 @@ func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags) (conver
 	if err != nil {
 		return convert.Input{}, err
 	}
+	opener, err := a.opener(found, f.reader)
+	if err != nil {
+		return convert.Input{}, err
+	}
 	return convert.Input{
 		Format: found.format,
 		Store:  found.driver.Name,
 		Path:   found.Location.Path,
+		WALDir: f.walDir,
 		Open: func(ctx context.Context, change func(*store.Options)) (format.Source, error) {
-			o := format.OpenOptions{Store: found.driver.Open, Kind: found.driver.Name, WALDir: f.walDir}
+			o := format.OpenOptions{Store: opener, Kind: found.driver.Name, WALDir: f.walDir}
 			o.Options.AllowLive = f.allowLive
 			change(&o.Options)
 			o.Options.Memory /= found.crowd()

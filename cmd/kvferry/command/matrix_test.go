@@ -203,7 +203,7 @@ func TestMatrixConflicts(t *testing.T) {
 			}
 			dst.path = filepath.Join(fastDir(t), "refused")
 			want := m.predict(t, dst, conflict{})
-			r := kvferry(t, "convert", src.String(), dst.String(), "--allow-loss", strings.Join(append(want.refusedKinds(), "x"), ","))
+			r := kvferry(t, "convert", src.String(), dst.String(), "--allow-loss", strings.Join(append(want.refusedKinds(), record.LossHyperLogLog), ","))
 			text := fmt.Sprintf("%d × same-name", want.losses[record.LossSameName])
 			if r.code != ExitLossy || !strings.Contains(r.stderr, text) {
 				t.Errorf("%s: exit %d, want %d and %q in %s", src, r.code, ExitLossy, text, r.stderr)

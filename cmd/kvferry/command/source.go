@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/record"
 	"kvferry/store"
@@ -154,6 +155,9 @@ func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*Open
 	}
 	if err := checkDirectory(loc.Path); err != nil {
 		return nil, err
+	}
+	if err := convert.CheckTemp(loc.Path, f.tempDir); err != nil {
+		return nil, usagef("--temp-dir %w", err)
 	}
 	ev, err := a.gather(loc.Path)
 	if err != nil {
