@@ -2,6 +2,7 @@ package ardb
 
 import (
 	"bytes"
+	"math"
 
 	"kvferry/store"
 )
@@ -100,6 +101,11 @@ func compareElements(a, b []byte) int {
 	if x, y := shortText(a), shortText(b); x > 0 && y > 0 {
 		return bytes.Compare(a[3:x], b[3:y])
 	}
+	if len(a) > 1 && len(b) > 1 && a[0] == 2 && b[0] == 2 && a[1] == byte(TagFloat) && b[1] == byte(TagFloat) {
+		if c := compareScores(a[2:], b[2:]); c != 0 {
+			return c
+		}
+	}
 	if len(a) == 0 || len(b) == 0 || a[0] > maxElements || b[0] > maxElements {
 		return compareMalformed(a, b, len(a) > 0 && a[0] <= maxElements, len(b) > 0 && b[0] <= maxElements)
 	}
@@ -118,6 +124,23 @@ func compareElements(a, b []byte) int {
 			return c
 		}
 		a, b = a[n:], b[m:]
+	}
+	return 0
+}
+
+// compareScores compares the numbers of two sort rows, which decide nearly always; 0 when they do not.
+func compareScores(a, b []byte) int {
+	x, n := uvarint(a)
+	y, m := uvarint(b)
+	if n <= 0 || m <= 0 || x == y {
+		return 0
+	}
+	f, g := math.Float64frombits(uint64(unzigzag(x))), math.Float64frombits(uint64(unzigzag(y)))
+	switch {
+	case f < g:
+		return -1
+	case f > g:
+		return 1
 	}
 	return 0
 }

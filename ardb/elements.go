@@ -30,12 +30,7 @@ func (p *pass) Read(dst []record.Element) (int, error) {
 
 func (p *pass) readString(dst []record.Element) (int, error) {
 	p.ended = true
-	v := p.meta
-	d, err := v.next("string")
-	if err != nil {
-		return 0, err
-	}
-	p.arena, dst[0].Value = p.served(d, false)
+	p.arena, dst[0].Value = p.served(&p.first, false)
 	dst[0].Name = nil
 	return 1, nil
 }
@@ -106,30 +101,30 @@ func (p *pass) decode(e *record.Element, copied bool) (keep bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if ok, err := p.canonical(d, KindField); !ok {
+		if ok, err := p.canonical(&d, KindField); !ok {
 			return false, err
 		}
-		p.arena, e.Name = p.served(d, copied)
-		p.arena, e.Value = p.served(v, copied)
+		p.arena, e.Name = p.served(&d, copied)
+		p.arena, e.Value = p.served(&v, copied)
 	case record.Set:
 		if len(p.val) != 2 || Kind(p.val[0]) != KindMember || p.val[1] != 0 {
 			return false, fmt.Errorf("a set member's value of %d bytes", len(p.val))
 		}
-		if ok, err := p.canonical(d, KindMember); !ok {
+		if ok, err := p.canonical(&d, KindMember); !ok {
 			return false, err
 		}
-		p.arena, e.Name = p.served(d, copied)
+		p.arena, e.Name = p.served(&d, copied)
 	case record.ZSet:
 		if e.Score, err = p.score(d); err != nil {
 			return false, err
 		}
-		p.arena, e.Name = p.served(d, copied)
+		p.arena, e.Name = p.served(&d, copied)
 	case record.List:
 		v, err := p.value(KindElement)
 		if err != nil {
 			return false, err
 		}
-		p.arena, e.Value = p.served(v, copied)
+		p.arena, e.Value = p.served(&v, copied)
 		return true, p.list.follow(d)
 	default:
 		return true, p.entry(d, e)
@@ -174,18 +169,18 @@ func (p *pass) valueError(kind Kind) error {
 }
 
 // served returns the text of a datum as a view, or as a copy in the arena.
-func (p *pass) served(d Data, copied bool) (arena, text []byte) {
+func (p *pass) served(d *Data, copied bool) (arena, text []byte) {
 	if d.IsText() && !copied {
 		return p.arena, d.Text
 	}
 	at := len(p.arena)
-	a := AppendServed(p.arena, d)
+	a := AppendServed(p.arena, *d)
 	return a, a[at:len(a):len(a)]
 }
 
 // canonical looks whether a string should have been an integer. The server finds such a member in
 // listings only; when the integer is there too it is the one that lookups find, and is kept.
-func (p *pass) canonical(d Data, kind Kind) (bool, error) {
+func (p *pass) canonical(d *Data, kind Kind) (bool, error) {
 	if !d.IsText() {
 		return true, nil
 	}
@@ -247,25 +242,33 @@ func (p *pass) beginZSet() (bool, error) {
 		if Kind(p.key[len(p.prefix)]) == KindScore {
 			return true, nil
 		}
-		k, err := DecodeKey(p.key, p.sp.named)
-		if err != nil || !k.Elems[0].IsNumber() {
-			p.badElement(&keyError{fmt.Errorf("sort row: %w", orMalformed(err))})
+		score, d, err := p.sortRow()
+		if err != nil {
+			p.badElement(&keyError{fmt.Errorf("sort row: %w", err)})
 			continue
 		}
 		p.arena = p.arena[:0]
-		_, member := p.served(k.Elems[1], false)
+		_, member := p.served(&d, false)
 		p.zset.sorts++
-		p.zset.sum += twinHash(member, k.Elems[0].Number())
+		p.zset.sum += twinHash(member, score)
 		p.index++
 		p.have = false
 	}
 }
 
-func orMalformed(err error) error {
-	if err == nil {
-		return fmt.Errorf("the score is no number")
+// sortRow decodes the score and the member of the sort row ahead.
+func (p *pass) sortRow() (float64, Data, error) {
+	if b := p.key[len(p.prefix)+1:]; len(b) > 1 && b[0] == 2 {
+		score, n := splitData(b[1:])
+		member, m := splitData(b[1+n:])
+		if n > 0 && 1+n+m == len(b) && m > 0 && score.IsNumber() {
+			return score.Number(), member, nil
+		}
 	}
-	return err
+	if _, err := DecodeKey(p.key, p.sp.named); err != nil {
+		return 0, Data{}, err
+	}
+	return 0, Data{}, errors.New("the score is no number")
 }
 
 // zsetRow looks ahead to the next sort or score row.

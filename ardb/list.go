@@ -164,7 +164,7 @@ func (p *pass) readSortedList(dst []record.Element) (int, error) {
 			return n, fmt.Errorf("list element: %w", record.ErrShort)
 		}
 		dst[n] = record.Element{}
-		p.arena, dst[n].Value = p.served(v, true)
+		p.arena, dst[n].Value = p.served(&v, true)
 		p.count++
 		if len(p.arena) > arenaBatch {
 			return n + 1, nil

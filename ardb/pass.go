@@ -62,6 +62,7 @@ type pass struct {
 	head   record.Header
 	class  record.Class
 	meta   Value
+	first  Data // of a string
 	min    Data
 	max    Data
 	user   []byte
@@ -144,15 +145,16 @@ func (p *pass) begin() (bool, error) {
 		p.orphaned(user)
 		return false, nil
 	}
-	v, err := splitValue(p.val)
+	v := &p.meta
+	err := v.split(p.val)
 	if err != nil || !isMeta(v.Kind) || len(p.key) != end+2 || p.key[end+1] != 0 {
-		p.badMeta(user, &v, err)
+		p.badMeta(user, v, err)
 		return false, nil
 	}
 	if !p.types.Has(typeOf(v.Kind)) {
 		return false, p.skip(user, v.Kind)
 	}
-	p.open(user, &v)
+	p.open(user)
 	if p.env.Deep && p.head.ExpireMS > 0 {
 		if err := p.indexed(user); err != nil {
 			return false, err
@@ -178,8 +180,8 @@ func (p *pass) undecodable() {
 }
 
 // open sets the header. The key is a view of the row.
-func (p *pass) open(user []byte, v *Value) {
-	p.meta = *v
+func (p *pass) open(user []byte) {
+	v := &p.meta
 	p.head = record.Header{DB: p.sp.db, Type: typeOf(v.Kind), Key: user, ExpireMS: v.ExpireMS, Len: v.Size}
 	if v.ExpireMS < 0 {
 		p.report(FindBadExpiry, record.Warning, p.head.Type, user, fmt.Sprintf("expiry %d ms is taken for never", v.ExpireMS))
@@ -201,13 +203,14 @@ func (p *pass) indexed(user []byte) error {
 
 // beginString checks the value, which stays in the row ahead.
 func (p *pass) beginString() (bool, error) {
-	v := p.meta
+	v := &p.meta
 	if v.Count != 1 {
 		p.inside = false
 		p.bad(FindMalformedValue, record.String, p.head.Key, fmt.Errorf("a string with %d values", v.Count))
 		return false, nil
 	}
-	if _, err := v.next("string"); err != nil || v.end() != nil {
+	var err error
+	if p.first, err = v.next("string"); err != nil || len(v.data) > 0 {
 		p.inside = false
 		p.bad(FindMalformedValue, record.String, p.head.Key, errors.Join(err, v.end()))
 		return false, nil

@@ -39,29 +39,35 @@ func isMeta(k Kind) bool {
 
 // splitValue decodes the head of a value.
 func splitValue(b []byte) (v Value, err error) {
-	v.Size = sizeUnknown
+	err = v.split(b)
+	return v, err
+}
+
+// split makes v the decoded head of a value.
+func (v *Value) split(b []byte) (err error) {
+	*v = Value{Size: sizeUnknown}
 	if len(b) == 0 {
-		return v, nil
+		return nil
 	}
 	v.Kind = Kind(b[0])
 	off := 1
 	switch {
 	case isMeta(v.Kind):
 		if off, err = v.meta(b); err != nil {
-			return v, err
+			return err
 		}
 	case v.Kind == KindOperand:
 		if len(b) < 3 {
-			return v, record.Short(1, "command", 2, len(b)-1)
+			return record.Short(1, "command", 2, len(b)-1)
 		}
 		v.Op, off = binary.LittleEndian.Uint16(b[1:]), 3
 	}
 	if off >= len(b) {
-		return v, record.Short(off, "count", 1, 0)
+		return record.Short(off, "count", 1, 0)
 	}
 	v.Count = int(b[off])
 	v.left, v.off, v.data = v.Count, off+1, b[off+1:]
-	return v, nil
+	return nil
 }
 
 // meta decodes the meta of a META row's value and returns where its data count stands.

@@ -21,7 +21,8 @@ type writer struct {
 	ns     []byte
 	run    store.Run
 	sorter *extsort.Sorter
-	ttl    *spool // LevelDB
+	sorts  *extsort.Sorter // sort rows of a sorted set; the others often come in order
+	ttl    *spool          // LevelDB
 
 	// The open record.
 	typ    record.Type
@@ -39,11 +40,13 @@ type writer struct {
 	hasPrev bool
 
 	key, val, tail, scratch []byte
+	old                     []byte // the key before
 }
 
 func newWriter(t *target, shard int, db string, ns []byte, run store.Run, memory int64) *writer {
 	w := &writer{t: t, shard: shard, db: db, ns: ns, run: run}
-	w.sorter = extsort.New(extsort.Options{Compare: compareTail, Memory: memory, TempDir: t.options.TempDir})
+	o := extsort.Options{Compare: compareTail, Memory: memory / 2, TempDir: t.options.TempDir}
+	w.sorter, w.sorts = extsort.New(o), extsort.New(o)
 	if t.kind == storeLevelDB {
 		w.ttl = newSpool(t.dir, shard)
 	}
@@ -73,7 +76,10 @@ func (w *writer) Begin(h *record.Header) error {
 	w.user = append(w.user[:0], h.Key...)
 	w.last = append(w.last[:0], h.Last...)
 	w.str, w.min, w.max, w.names, w.fields = w.str[:0], w.min[:0], w.max[:0], w.names[:0], 0
-	w.sorter.Reset()
+	if w.typ != record.String {
+		w.sorter.Reset()
+		w.sorts.Reset()
+	}
 	return nil
 }
 
@@ -122,7 +128,9 @@ func (w *writer) member(e *record.Element) error {
 	d := TextData(e.Name)
 	w.bound(d)
 	w.val = append(w.val[:0], byte(KindSort), 0)
-	if err := w.add(floatRank(e.Score)>>1, KindSort, FloatData(e.Score), d); err != nil {
+	w.tail = AppendFloat(append(w.tail[:0], byte(KindSort), 2), e.Score)
+	w.tail = AppendText(w.tail, e.Name)
+	if err := w.sorts.Add(floatRank(e.Score), w.tail, w.val); err != nil {
 		return err
 	}
 	w.val = AppendFloat(append(w.val[:0], byte(KindScore), 1), e.Score)
@@ -167,12 +175,9 @@ func (w *writer) entry(e *record.Element) error {
 	return w.add(binary.BigEndian.Uint64(e.Name), KindEntry, TextData(e.Name))
 }
 
-// add gives a row to the sorter: the key without the user key, and w.val.
-func (w *writer) add(prefix uint64, k Kind, elems ...Data) error {
-	w.tail = append(w.tail[:0], byte(k), byte(len(elems)))
-	for i := range elems {
-		w.tail = AppendData(w.tail, elems[i])
-	}
+// add gives a row of one element to the sorter: the key without the user key, and w.val.
+func (w *writer) add(prefix uint64, k Kind, d Data) error {
+	w.tail = AppendData(append(w.tail[:0], byte(k), 1), d)
 	return w.sorter.Add(prefix, w.tail, w.val)
 }
 
@@ -219,10 +224,15 @@ func (w *writer) End() error {
 			return err
 		}
 	}
-	if w.typ == record.String {
+	switch w.typ {
+	case record.String:
 		return nil
+	case record.ZSet:
+		if err := w.rows(w.sorts, prefix); err != nil {
+			return err
+		}
 	}
-	return w.rows(prefix)
+	return w.rows(w.sorter, prefix)
 }
 
 // appendMeta appends the value of the META row.
@@ -261,9 +271,9 @@ func (w *writer) lastID() []byte {
 	return id
 }
 
-// rows writes the element rows in order. prefix is the length of the user key's part of w.key.
-func (w *writer) rows(prefix int) error {
-	rows, err := w.sorter.Sort()
+// rows writes the element rows of a sorter in order. prefix is the length of the user key's part of w.key.
+func (w *writer) rows(sorter *extsort.Sorter, prefix int) error {
+	rows, err := sorter.Sort()
 	if err != nil {
 		return err
 	}
@@ -275,11 +285,11 @@ func (w *writer) rows(prefix int) error {
 		if err != nil {
 			return err
 		}
-		if len(w.key) > prefix+2 && compareTail(w.key[prefix:], tail) == 0 {
-			return w.errorf(w.user, "a %s has an element twice (%x)", w.typ, tail)
-		}
-		w.key = append(w.key[:prefix], tail...)
+		w.key, w.old = append(append(w.old[:0], w.key[:prefix]...), tail...), w.key
 		if err := w.run.Append(w.key, val); err != nil {
+			if len(w.old) > prefix+2 && compareTail(w.old[prefix:], tail) == 0 {
+				return w.errorf(w.user, "a %s has an element twice (%x)", w.typ, tail)
+			}
 			return err
 		}
 	}
@@ -291,7 +301,7 @@ func (w *writer) errorf(key []byte, msg string, args ...any) error {
 
 // Close finishes the span.
 func (w *writer) Close() error {
-	err := errors.Join(w.run.Close(), w.sorter.Close())
+	err := errors.Join(w.run.Close(), w.sorter.Close(), w.sorts.Close())
 	if w.ttl == nil {
 		return err
 	}
@@ -304,7 +314,7 @@ func (w *writer) Close() error {
 // Abort drops the span.
 func (w *writer) Abort() {
 	w.run.Abort()
-	_ = w.sorter.Close() // what matters is that the span is dropped
+	_ = errors.Join(w.sorter.Close(), w.sorts.Close()) // what matters is that the span is dropped
 	if w.ttl != nil {
 		w.ttl.abort()
 	}
