@@ -54,6 +54,7 @@ type task struct {
 	admitted bool  // the reader has asked admit
 	lost     int64 // records and elements left out so far
 	gauge    gauge
+	report   func(record.Loss) // lose, made once
 	digests  [record.NumTypes]record.Digest
 	ledger   record.Ledger
 	losses   lossSet
@@ -68,6 +69,7 @@ type task struct {
 func runTask(ctx context.Context, t *Task, r *rules, src format.Source, target format.Target, write bool) (*taskResult, error) {
 	x := &task{Task: t, rules: r, target: target, losses: lossSet{}}
 	x.gauge = gauge{m: r.meter, size: t.Bytes}
+	x.report = x.lose
 	x.findings.onLoss = func(kind string) {
 		if !r.allows(kind) {
 			r.refused.Store(true)
@@ -270,7 +272,7 @@ func (x *task) elements(ctx context.Context) (int64, error) {
 				return count, err
 			}
 		}
-		elems := x.target.ElementLosses(&x.header, x.batch[:got], x.lose)
+		elems := x.target.ElementLosses(&x.header, x.batch[:got], x.report)
 		if len(elems) == 0 {
 			continue
 		}
