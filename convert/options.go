@@ -3,6 +3,7 @@ package convert
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -101,6 +102,11 @@ func (o *Options) normalize() (*Options, error) {
 func (o *Options) checkPaths() error {
 	if err := checkTarget(o.Source.Path, o.Target.Path); err != nil {
 		return err
+	}
+	if o.Source.WALDir != "" {
+		if err := checkApart(o.Source.WALDir, filepath.Dir(filepath.Clean(o.Target.Path)), o.Target.Path); err != nil {
+			return err
+		}
 	}
 	return CheckTemp(o.Source.Path, o.TempDir)
 }

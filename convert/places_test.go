@@ -112,6 +112,17 @@ func TestForeignPlaces(t *testing.T) {
 	}
 }
 
+func TestTargetInsideTheSource(t *testing.T) {
+	b := newBench(t, dataset(1))
+	must(t, os.MkdirAll(filepath.Join(b.dir, "store/sub"), 0o755), os.Mkdir(filepath.Join(b.dir, "wal"), 0o755),
+		os.Symlink("../store", filepath.Join(b.dir, "src/link")), os.Symlink("store/sub", filepath.Join(b.dir, "sub")))
+	b.o.Source.WALDir = filepath.Join(b.dir, "wal")
+	for _, path := range []string{"src/dst", "store/dst", "store/sub/dst", "sub/dst", "src/link/sub/dst", "wal/dst"} {
+		b.o.Target.Path = filepath.Join(b.dir, path)
+		b.refused("which is not to be changed")
+	}
+}
+
 func TestAnotherAtWork(t *testing.T) {
 	b := newBench(t, dataset(1))
 	b.o.crash = func(step string) {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"kvferry/internal/tree"
 )
 
 // work is the directory beside the target in which a run works:
@@ -72,18 +74,46 @@ func checkTarget(source, target string) error {
 
 // checkApart refuses a path, in a directory that exists, that is inside the source, which must not change.
 func checkApart(source, parent, path string) error {
-	src, err := realPath(source)
-	if err != nil {
-		return err
-	}
 	dst, err := realPath(parent)
 	if err != nil {
 		return err
 	}
-	if dst == src || strings.HasPrefix(dst, strings.TrimSuffix(src, string(filepath.Separator))+string(filepath.Separator)) {
-		return fmt.Errorf("%s: lies inside the source %s, which is not to be changed", path, source)
+	dirs, err := realDirs(source)
+	if err != nil {
+		return err
+	}
+	for _, src := range dirs {
+		if dst == src || strings.HasPrefix(dst, strings.TrimSuffix(src, string(filepath.Separator))+string(filepath.Separator)) {
+			return fmt.Errorf("%s: lies inside the source %s, which is not to be changed", path, source)
+		}
 	}
 	return nil
+}
+
+// realDirs lists where a source really is: its directory, and those that symbolic links below it lead to.
+func realDirs(source string) ([]string, error) {
+	root, err := realPath(source)
+	if err != nil {
+		return nil, err
+	}
+	out := []string{root}
+	err = tree.Walk(root, func(rel string, info fs.FileInfo, linked bool) error {
+		switch {
+		case !info.IsDir():
+			return nil
+		case linked:
+			dir, err := realPath(filepath.Join(root, filepath.FromSlash(rel)))
+			if err != nil {
+				return err
+			}
+			out = append(out, dir)
+			return fs.SkipDir
+		case strings.Count(rel, "/") >= maxDepth:
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return out, err
 }
 
 // CheckTemp refuses a directory for spools that is not there or would change the source.
