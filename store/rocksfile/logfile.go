@@ -27,6 +27,9 @@ const (
 	fragFirst  = 2
 	fragMiddle = 3
 	fragLast   = 4
+	// largeRecord is the size from which on a record's buffer is made at once.
+	largeRecord = 1 << 20
+
 	// fragReuse is added to the type of fragments that carry a log number.
 	fragReuse       = 4
 	fragCompression = 9  // announces that all that follows is compressed
@@ -100,9 +103,39 @@ func (l *logReader) next() (rec []byte, off int64, err error) {
 		if typ == fragFirst {
 			off, inside = at, true
 		}
+		if n := len(l.rec) + len(payload); n > cap(l.rec) && n > largeRecord {
+			l.rec = append(make([]byte, 0, n+l.ahead()), l.rec...)
+		}
 		l.rec = append(l.rec, payload...)
 		if typ == fragLast {
 			return l.rec, off, nil
+		}
+	}
+}
+
+// ahead adds up the fragments that follow in the record being read, as their headers have it: a
+// buffer that grows by copying would take more than twice the memory of a large record.
+func (l *logReader) ahead() int {
+	r, ok := l.r.(io.ReaderAt)
+	if !ok {
+		return 0
+	}
+	total := 0
+	for off := l.blockOff + logBlock; ; off += logBlock {
+		var h [logHeader]byte
+		if _, err := r.ReadAt(h[:], off); err != nil {
+			return total
+		}
+		typ := h[6]
+		if typ > fragReuse {
+			typ -= fragReuse
+		}
+		if typ != fragMiddle && typ != fragLast {
+			return total
+		}
+		total += min(int(binary.LittleEndian.Uint16(h[4:])), logBlock)
+		if typ == fragLast {
+			return total
 		}
 	}
 }

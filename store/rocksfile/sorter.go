@@ -3,6 +3,7 @@ package rocksfile
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
@@ -18,6 +19,7 @@ type entrySorter struct {
 	key      []byte
 	value    []byte
 	bytes    int64 // of keys and values
+	large    largeValues
 }
 
 // newEntrySorter makes a sorter that holds no more than memory bytes.
@@ -30,7 +32,16 @@ func newEntrySorter(ks *keyspace, memory int64) *entrySorter {
 // add copies an entry.
 func (s *entrySorter) add(user []byte, tr uint64, value []byte, o origin) error {
 	s.key = appendKey(s.key[:0], user, tr)
-	s.value = o.append(append(s.value[:0], value...))
+	if len(value) > largeValue {
+		ref, err := s.large.put(s.ks.st.opts.TempDir, value)
+		if err != nil {
+			return err
+		}
+		o.file |= largeFlag
+		s.value = o.append(ref.append(s.value[:0]))
+	} else {
+		s.value = o.append(append(s.value[:0], value...))
+	}
 	s.bytes += int64(len(s.key) + len(value))
 	prefix := uint64(0)
 	if s.bytewise {
@@ -51,7 +62,7 @@ func keyPrefix(user []byte) uint64 {
 }
 
 // close forgets the entries.
-func (s *entrySorter) close() error { return s.sorter.Close() }
+func (s *entrySorter) close() error { return errors.Join(s.sorter.Close(), s.large.close()) }
 
 // spool writes the entries, sorted, to a table of their own, which stays in memory when it is not
 // larger than inMemory. It returns nil when there are no entries.
@@ -83,7 +94,8 @@ func (s *entrySorter) spool(level int, origins []string, inMemory int64) (*table
 
 // write writes the sorted entries. The same entry twice, as two logs may have it, counts once.
 func (s *entrySorter) write(w *spoolWriter, it *extsort.Iterator) error {
-	var last []byte // value of the entry before
+	var last []byte // what tells the value of the entry before
+	wasLarge := false
 	for {
 		_, k, v, err := it.Next()
 		if err == io.EOF {
@@ -93,16 +105,29 @@ func (s *entrySorter) write(w *spoolWriter, it *extsort.Iterator) error {
 			return err
 		}
 		value := v[:len(v)-originLen]
+		o := decodeOrigin(v)
+		large := o.file&largeFlag != 0
+		var ref largeRef
+		if large {
+			ref = decodeLargeRef(value)
+			value = value[8:] // not the offset
+		}
 		if w.entries > 0 && bytes.Equal(k, w.last) {
-			if !bytes.Equal(value, last) {
+			if large != wasLarge || !bytes.Equal(value, last) {
 				user, tr := splitKey(k)
 				return &record.CorruptError{Keyspace: s.ks.name, Key: bytes.Clone(user), Field: "sequence",
 					Err: fmt.Errorf("two entries of different values have sequence number %d", tr>>8)}
 			}
 			continue
 		}
-		last = append(last[:0], value...)
-		if err := w.add(k, v); err != nil {
+		last, wasLarge = append(last[:0], value...), large
+		if large {
+			o.file &^= largeFlag
+			err = s.large.copy(w, k, ref, o)
+		} else {
+			err = w.add(k, v)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -39,6 +39,12 @@ func (o origin) append(v []byte) []byte {
 	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(v, o.file), o.off)
 }
 
+// decodeOrigin takes the origin from the end of a value.
+func decodeOrigin(v []byte) origin {
+	b := v[len(v)-originLen:]
+	return origin{binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint64(b[4:])}
+}
+
 // spoolWriter writes a spool to w.
 type spoolWriter struct {
 	w        io.Writer
@@ -91,15 +97,53 @@ func (s *spoolWriter) flush() error {
 	if _, err := s.w.Write(b); err != nil {
 		return err
 	}
+	s.indexBlock(size)
+	s.block, s.restarts, s.count = b[:0], s.restarts[:0], 0
+	return nil
+}
+
+// addLarge appends an entry whose value, of n bytes without its origin, is copied from src: it gets a
+// block of its own and is never in memory as a whole.
+func (s *spoolWriter) addLarge(key []byte, n int64, src io.Reader, o origin) error {
+	if err := s.flush(); err != nil {
+		return err
+	}
+	if s.entries == 0 {
+		s.first = bytes.Clone(key)
+	}
+	s.last = append(s.last[:0], key...)
+	s.entries++
+	head := binary.AppendUvarint([]byte{0}, uint64(len(key)))
+	head = append(binary.AppendUvarint(head, uint64(n+originLen)), key...)
+	tail := o.append(nil)
+	tail = binary.LittleEndian.AppendUint32(tail, 0) // the one restart
+	tail = binary.LittleEndian.AppendUint32(tail, 1)
+	tail = append(tail, codecNone)
+	sum := crc32.New(crcTable)
+	from := io.MultiReader(bytes.NewReader(head), io.LimitReader(src, n), bytes.NewReader(tail))
+	written, err := io.Copy(io.MultiWriter(s.w, sum), from)
+	if err != nil {
+		return err
+	}
+	if want := int64(len(head)+len(tail)) + n; written != want {
+		return fmt.Errorf("%d bytes of a value of %d: %w", written-want+n, n, io.ErrUnexpectedEOF)
+	}
+	if _, err := s.w.Write(binary.LittleEndian.AppendUint32(nil, maskCRC(sum.Sum32()))); err != nil {
+		return err
+	}
+	s.indexBlock(uint64(written) - 1)
+	return nil
+}
+
+// indexBlock adds the block just written, of that size without its trailer, to the index.
+func (s *spoolWriter) indexBlock(size uint64) {
 	s.indexAt = binary.LittleEndian.AppendUint32(s.indexAt, uint32(len(s.index)))
 	handle := binary.AppendUvarint(binary.AppendUvarint(nil, s.off), size)
 	s.index = append(s.index, 0)
 	s.index = binary.AppendUvarint(s.index, uint64(len(s.last)))
 	s.index = binary.AppendUvarint(s.index, uint64(len(handle)))
 	s.index = append(append(s.index, s.last...), handle...)
-	s.off += uint64(len(b))
-	s.block, s.restarts, s.count = b[:0], s.restarts[:0], 0
-	return nil
+	s.off += size + blockTrailer
 }
 
 // table finishes the spool and makes it readable. level is -1 for logs.
@@ -117,14 +161,23 @@ func (s *spoolWriter) table(ks *keyspace, file *dataFile, level int, origins []s
 	return t
 }
 
-// spoolFile makes a file for a spool that nobody else sees, gone when it is closed.
-func (st *database) spoolFile() (*dataFile, error) {
-	f, err := os.CreateTemp(st.opts.TempDir, "kvferry-spool-*")
+// tempFile makes a file without a name.
+func tempFile(dir string) (*os.File, error) {
+	f, err := os.CreateTemp(dir, "kvferry-spool-*")
 	if err != nil {
 		return nil, err
 	}
 	if err := os.Remove(f.Name()); err != nil {
 		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// spoolFile makes a file for a spool that nobody else sees, gone when it is closed.
+func (st *database) spoolFile() (*dataFile, error) {
+	f, err := tempFile(st.opts.TempDir)
+	if err != nil {
 		return nil, err
 	}
 	st.spoolMu.Lock()
@@ -139,13 +192,12 @@ func (st *database) spoolFile() (*dataFile, error) {
 
 // originPlace says where the entry of a spool came from; v is its value with the origin.
 func (t *table) originPlace(v []byte) record.Place {
-	o := v[len(v)-originLen:]
-	i := binary.LittleEndian.Uint32(o)
-	p := record.Place{Off: int64(binary.LittleEndian.Uint64(o[4:])), Level: t.meta.level}
-	if int(i) < len(t.origins) {
-		p.File = t.origins[i]
+	o := decodeOrigin(v)
+	p := record.Place{Off: int64(o.off), Level: t.meta.level}
+	if int(o.file) < len(t.origins) {
+		p.File = t.origins[o.file]
 	} else {
-		p.File = fmt.Sprintf("file %d", i)
+		p.File = fmt.Sprintf("file %d", o.file)
 	}
 	return p
 }

@@ -1,0 +1,83 @@
+package rocksfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+)
+
+// Values longer than largeValue do not go through the sorter, which would hold and write each
+// several times: they wait in a file of their own, and the sorter gets
+//
+//	+-------------+-------------+---------------+
+//	| offset (8B) | length (8B) | checksum (4B) |
+//	+-------------+-------------+---------------+
+//
+// little endian; the checksum is a CRC32c. largeFlag is set in the origin's file for such an entry.
+const (
+	largeValue = 1 << 20
+	largeFlag  = 1 << 31
+)
+
+// largeRef says where a large value waits.
+type largeRef struct {
+	off, size int64
+	sum       uint32
+}
+
+func (r largeRef) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(r.off))
+	b = binary.LittleEndian.AppendUint64(b, uint64(r.size))
+	return binary.LittleEndian.AppendUint32(b, r.sum)
+}
+
+func decodeLargeRef(b []byte) largeRef {
+	return largeRef{int64(binary.LittleEndian.Uint64(b)), int64(binary.LittleEndian.Uint64(b[8:])), binary.LittleEndian.Uint32(b[16:])}
+}
+
+// largeValues is the file of the large values of a sorter; there is none before the first.
+type largeValues struct {
+	f    *os.File
+	size int64
+}
+
+// put appends a value.
+func (l *largeValues) put(dir string, value []byte) (largeRef, error) {
+	if l.f == nil {
+		f, err := tempFile(dir)
+		if err != nil {
+			return largeRef{}, err
+		}
+		l.f = f
+	}
+	r := largeRef{l.size, int64(len(value)), crc32.Checksum(value, crcTable)}
+	if _, err := l.f.Write(value); err != nil {
+		return r, err
+	}
+	l.size += r.size
+	return r, nil
+}
+
+// copy appends the entry of a large value to a spool.
+func (l *largeValues) copy(w *spoolWriter, key []byte, r largeRef, o origin) error {
+	sum := crc32.New(crcTable)
+	if err := w.addLarge(key, r.size, io.TeeReader(io.NewSectionReader(l.f, r.off, r.size), sum), o); err != nil {
+		return err
+	}
+	if sum.Sum32() != r.sum {
+		return corrupt(l.f.Name(), r.off, "value", fmt.Errorf("what was written is not what is read: %w", errChecksum))
+	}
+	return nil
+}
+
+// close gives the file back.
+func (l *largeValues) close() error {
+	if l.f == nil {
+		return nil
+	}
+	f := l.f
+	l.f = nil
+	return f.Close()
+}
