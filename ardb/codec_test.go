@@ -452,17 +452,29 @@ func FuzzCompare(f *testing.F) {
 	})
 }
 
+// BenchmarkCompare is the cost of the order, next to that of bytes: neighbours as a table has them.
 func BenchmarkCompare(b *testing.B) {
-	x := AppendKey(nil, nil, []byte("some user key of a hash"), KindField, TextData([]byte("field-000123")))
-	y := AppendKey(nil, nil, []byte("some user key of a hash"), KindField, TextData([]byte("field-000124")))
-	b.Run("ardb", func(b *testing.B) {
-		for range b.N {
-			compareKeys(x, y)
-		}
-	})
-	b.Run("bytewise", func(b *testing.B) {
-		for range b.N {
-			bytes.Compare(x, y)
-		}
-	})
+	user, ns := []byte("some user key of a hash"), AppendText(nil, []byte("0"))
+	text := func(s string) Data { return TextData([]byte(s)) }
+	for _, bm := range []struct {
+		name    string
+		compare func(a, b []byte) int
+		x, y    []byte
+	}{
+		{"fields", compareKeys, AppendKey(nil, nil, user, KindField, text("field-000123")), AppendKey(nil, nil, user, KindField, text("field-000124"))},
+		{"integers", compareKeys, AppendKey(nil, nil, user, KindElement, IntData(1234)), AppendKey(nil, nil, user, KindElement, IntData(1235))},
+		{"scores", compareKeys, AppendKey(nil, nil, user, KindSort, FloatData(1.5), text("m")), AppendKey(nil, nil, user, KindSort, FloatData(2.5), text("m"))},
+		{"same score", compareKeys, AppendKey(nil, nil, user, KindSort, FloatData(1.5), text("m1")), AppendKey(nil, nil, user, KindSort, FloatData(1.5), text("m2"))},
+		{"keys", compareKeys, AppendKey(nil, nil, []byte("user:000123"), KindMeta), AppendKey(nil, nil, []byte("user:000124"), KindMeta)},
+		{"leveldb fields", compareNamespaced, AppendKey(nil, ns, user, KindField, text("field-000123")), AppendKey(nil, ns, user, KindField, text("field-000124"))},
+		{"bytes", bytes.Compare, AppendKey(nil, nil, user, KindField, text("field-000123")), AppendKey(nil, nil, user, KindField, text("field-000124"))},
+	} {
+		b.Run(bm.name, func(b *testing.B) {
+			for range b.N {
+				if bm.compare(bm.x, bm.y) >= 0 {
+					b.Fatal("not ascending")
+				}
+			}
+		})
+	}
 }

@@ -44,10 +44,16 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 			return false
 		})
 	case record.Hash, record.Set:
-		span := t.span(h)
+		var span *intSpan // looked up with the first integer
 		return keepIf(batch, func(e *record.Element) bool {
 			v, ok := CanonicalInt(e.Name)
-			if !ok || span.take(v) {
+			if !ok {
+				return true
+			}
+			if span == nil {
+				span = t.span(h)
+			}
+			if span.take(v) {
 				return true
 			}
 			report(record.Loss{Kind: LossIntSpan, Drops: true, Detail: fmt.Sprintf("%d is 2^63 or more from another integer of the key", v)})
