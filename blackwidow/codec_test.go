@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/internal/findings"
 	"kvferry/record"
 )
 
@@ -208,7 +209,7 @@ func TestDecodeErrors(t *testing.T) {
 			t.Errorf("%s: %v, want %s", c.bytes, err, c.want)
 		}
 	}
-	if err := DecodeEmpty([]byte("x")); !errors.Is(err, record.ErrTrailing) || valueKind(err) != FindBadValue {
+	if err := DecodeEmpty([]byte("x")); !errors.Is(err, record.ErrTrailing) || findings.ValueKind(err) != FindBadValue {
 		t.Errorf("DecodeEmpty of a byte: %v", err)
 	}
 }

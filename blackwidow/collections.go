@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 
+	"kvferry/internal/findings"
 	"kvferry/internal/lane"
 	"kvferry/record"
 	"kvferry/store"
@@ -115,7 +116,7 @@ func (r *collectionReader) seek(key []byte) error {
 // judge decodes a meta row. One that makes no record is classified, with what hangs on it.
 func (r *collectionReader) judge(key, value []byte) (alive bool, err error) {
 	if err := r.decodeMeta(value); err != nil {
-		r.malformed(&r.ts.meta, valueKind(err), key, key, r.metas.Place(), err)
+		r.malformed(&r.ts.meta, findings.ValueKind(err), key, key, r.metas.Place(), err)
 		return false, r.buryAll(key, record.Orphan)
 	}
 	if r.m.Count != 0 {
@@ -333,7 +334,7 @@ func (r *collectionReader) check(sp *space, raw, value []byte, place record.Plac
 	case keyErr != nil:
 		r.malformed(sp, keyKind(keyErr), user, raw, place, keyErr)
 	case valueErr != nil:
-		r.malformed(sp, valueKind(valueErr), user, raw, place, valueErr)
+		r.malformed(sp, findings.ValueKind(valueErr), user, raw, place, valueErr)
 	}
 	return keyErr == nil && valueErr == nil
 }

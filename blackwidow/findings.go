@@ -1,22 +1,20 @@
 package blackwidow
 
 import (
-	"errors"
-
 	"kvferry/internal/dataset"
-	"kvferry/record"
+	"kvferry/internal/findings"
 )
 
 // Kinds of findings.
 const (
 	// FindShortValue: a value ends before its fixed part does.
-	FindShortValue = "short-value"
+	FindShortValue = findings.FindShortValue
 	// FindBadValue: a value is longer than it can be.
-	FindBadValue = "bad-value"
+	FindBadValue = findings.FindBadValue
 	// FindBadKeyLength: klen is beyond the row key's end.
-	FindBadKeyLength = "bad-key-length"
+	FindBadKeyLength = findings.FindBadKeyLength
 	// FindBadRowKey: what follows the user key is not what a row of its kind has.
-	FindBadRowKey = "bad-row-key"
+	FindBadRowKey = findings.FindBadRowKey
 	// FindOrphanRows: data rows whose collection has no meta row; compaction leaves them.
 	FindOrphanRows = "orphan-rows"
 	// FindDeletedRows: a meta row says 0, yet rows of its version are there.
@@ -49,23 +47,5 @@ const (
 	FindListOutside = "list-outside-bounds"
 )
 
-// maxDetails is how many findings one record has before the rest of them is summed up, unless the pass
-// asks for all.
-const maxDetails = 100
-
 // keyKind returns the kind of finding of an error in a row's key.
-func keyKind(err error) string {
-	var c *record.CorruptError
-	if errors.As(err, &c) && c.Field == keyFieldLen {
-		return FindBadKeyLength
-	}
-	return FindBadRowKey
-}
-
-// valueKind returns the kind of finding of an error in a row's value.
-func valueKind(err error) string {
-	if errors.Is(err, record.ErrShort) {
-		return FindShortValue
-	}
-	return FindBadValue
-}
+func keyKind(err error) string { return findings.KeyKind(err, keyFieldLen) }

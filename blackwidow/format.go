@@ -8,16 +8,13 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
+	"kvferry/internal/seconds"
 	"kvferry/record"
 	"kvferry/store"
 )
 
-const (
-	// maxExpiry is the last moment that an expiry can be at.
-	maxExpiry = math.MaxInt32
-	// maxElements is how many elements collections but lists can have.
-	maxElements = math.MaxInt32
-)
+// maxElements is how many elements collections but lists can have.
+const maxElements = math.MaxInt32
 
 // blackwidowFormat is the Format.
 type blackwidowFormat struct{}
@@ -33,7 +30,7 @@ func (blackwidowFormat) Limits() format.Limits {
 	return format.Limits{
 		Types:       allTypes,
 		Seconds:     true,
-		MaxExpireMS: maxExpiry * 1000,
+		MaxExpireMS: seconds.Last * 1000,
 		EmptyKey:    true,
 		MaxScore:    math.Inf(1),
 		MaxElements: maxElements,

@@ -3,9 +3,9 @@ package blackwidow
 import (
 	"fmt"
 	"math"
-	"time"
 
 	"kvferry/internal/loglog"
+	"kvferry/internal/seconds"
 	"kvferry/record"
 )
 
@@ -20,14 +20,11 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 		out = append(out, record.Loss{Kind: record.LossTooManyElements, Drops: true,
 			Detail: fmt.Sprintf("%d elements, the engine counts to %d", h.Len, maxElements)})
 	}
-	switch {
-	case len(out) > 0, h.ExpireMS == 0: // what is dropped loses nothing else
-	case record.CeilSeconds(h.ExpireMS) > maxExpiry:
-		out = append(out, record.Loss{Kind: record.LossExpiry2038, Detail: fmt.Sprintf("expires %s, brought forward to %s, where 32 bits end",
-			time.UnixMilli(h.ExpireMS).UTC().Format(time.RFC3339), time.Unix(maxExpiry, 0).UTC().Format(time.RFC3339))})
-		h.ExpireMS = maxExpiry * 1000
-	case h.ExpireMS%1000 != 0:
-		out = append(out, record.Loss{Kind: record.LossExpiryMS, Detail: "the expiry is rounded up to seconds"})
+	if len(out) > 0 { // what is dropped loses nothing else
+		return out
+	}
+	if l, ok := seconds.Loss(h); ok {
+		out = append(out, l)
 	}
 	return out
 }

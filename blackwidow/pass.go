@@ -6,11 +6,11 @@ import (
 	"fmt"
 
 	"kvferry/format"
+	"kvferry/internal/dataset"
+	"kvferry/internal/findings"
 	"kvferry/record"
 	"kvferry/store"
 )
-
-const defaultMemory = 64 << 20
 
 // pass is one reading of a span of one store. It keeps the ledger and the findings; what the rows mean is
 // up to the readers that embed it.
@@ -29,18 +29,17 @@ type pass struct {
 	alive  int64        // data rows that get it
 	scores int64        // rows in score_cf, which get Index when class is Copied
 
-	details  int // findings about the current record
-	more     int // those that were not told
-	moreKind string
+	limit findings.Limit // of findings about the current record
 
 	key   []byte // of the current record, a view; nil between records
 	place record.Place
 }
 
 func newPass(ctx context.Context, ts *typeStore, s format.Span, e *format.Env, n int) *pass {
-	p := &pass{ctx: ctx, ts: ts, span: s, env: e, now: e.Now.Unix(), memory: e.Memory}
+	p := &pass{ctx: ctx, ts: ts, span: s, env: e, now: e.Now.Unix(), memory: e.Memory,
+		limit: findings.Limit{Deep: e.Deep}}
 	if p.memory <= 0 {
-		p.memory = defaultMemory
+		p.memory = dataset.DefaultMemory
 	}
 	p.memory /= int64(max(n, 1))
 	return p
@@ -62,7 +61,7 @@ func (p *pass) open() (record.Reader, error) {
 func (p *pass) begin(key []byte, place record.Place) {
 	p.class, p.metas, p.alive, p.scores = record.Copied, 1, 0, 0
 	p.key, p.place = key, place
-	p.details, p.more = 0, 0
+	p.limit.Begin()
 }
 
 // Settle sets the class of the current record's rows.
@@ -78,11 +77,12 @@ func (p *pass) settle() {
 	}
 	p.score.Rows[index] += p.scores
 	p.metas, p.alive, p.scores = 0, 0, 0
-	if p.more > 0 {
-		p.report(&p.ts.meta, record.Finding{Kind: p.moreKind, Severity: record.Error, Key: p.key, Place: p.place,
-			Detail: fmt.Sprintf("and %d more findings about this record", p.more)})
+	if p.limit.More() {
+		f := p.limit.Rest()
+		f.Key, f.Place = p.key, p.place
+		p.report(&p.ts.meta, f)
 	}
-	p.key, p.more = nil, 0
+	p.key = nil
 }
 
 // report completes a finding about a keyspace and hands it on. The key is copied.
@@ -95,14 +95,11 @@ func (p *pass) report(sp *space, f record.Finding) {
 	p.env.Report(f)
 }
 
-// damage reports an error of the current record. Past maxDetails they are only counted.
+// damage reports an error of the current record. Past the limit they are only counted.
 func (p *pass) damage(sp *space, kind string, place record.Place, detail string, args ...any) {
-	if p.details >= maxDetails && !p.env.Deep {
-		p.more++
-		p.moreKind = kind
+	if !p.limit.Tell(kind) {
 		return
 	}
-	p.details++
 	p.report(sp, record.Finding{Kind: kind, Severity: record.Error, Key: p.key, Place: place, Detail: fmt.Sprintf(detail, args...)})
 }
 
@@ -131,7 +128,7 @@ func (p *pass) tallyOf(sp *space) *record.Tally {
 // lookup finds out where a row stands, for a finding.
 func (p *pass) lookup(sp *space, raw []byte) record.Place {
 	nowhere := record.Place{Level: -1}
-	if p.details >= maxDetails && !p.env.Deep {
+	if p.limit.Reached() {
 		return nowhere
 	}
 	it, err := sp.keyspace.Rows(raw, nil)

@@ -3,6 +3,7 @@ package blackwidow
 import (
 	"io"
 
+	"kvferry/internal/findings"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -38,7 +39,7 @@ func (r *stringReader) Next() (*record.Header, error) {
 		}
 		v, err := DecodeStringValue(value)
 		if err != nil {
-			r.malformed(&r.ts.meta, valueKind(err), key, key, r.it.Place(), err)
+			r.malformed(&r.ts.meta, findings.ValueKind(err), key, key, r.it.Place(), err)
 			continue
 		}
 		r.begin(key, record.Place{})

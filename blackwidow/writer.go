@@ -10,6 +10,7 @@ import (
 
 	"kvferry/internal/extsort"
 	"kvferry/internal/lane"
+	"kvferry/internal/seconds"
 	"kvferry/record"
 )
 
@@ -45,7 +46,7 @@ func laneOf(klen int) uint64 { return uint64(bits.ReverseBytes32(uint32(klen))) 
 
 // begin starts a record.
 func (w *typeWriter) begin(h *record.Header) (err error) {
-	if w.expiry, err = seconds(h); err != nil {
+	if w.expiry, err = expiryOf(h); err != nil {
 		return err
 	}
 	if w.metaLane == nil {
@@ -291,13 +292,13 @@ func (w *typeWriter) Abort() {
 // free closes the sorters, which is all right to do twice.
 func (w *typeWriter) free() error { return errors.Join(w.sorted.Close(), w.byScore.Close()) }
 
-// seconds returns the expiry as it is written: rounded up, and never 0, which would be for ever.
-func seconds(h *record.Header) (UnixSeconds, error) {
+// expiryOf returns the expiry as it is written: rounded up, and never 0, which would be for ever.
+func expiryOf(h *record.Header) (UnixSeconds, error) {
 	if h.ExpireMS == 0 {
 		return 0, nil
 	}
 	s := record.CeilSeconds(h.ExpireMS)
-	if s > maxExpiry || s < math.MinInt32 {
+	if s > seconds.Last || s < math.MinInt32 {
 		return 0, fmt.Errorf("%s %s: expiry of %d s does not fit 32 bits", h.Type, record.Quote(h.Key), s)
 	}
 	if s == 0 {

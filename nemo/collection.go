@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"kvferry/internal/findings"
 	"kvferry/internal/lane"
 	"kvferry/record"
 	"kvferry/store"
@@ -76,7 +77,7 @@ func (c *collection) next() error {
 			return err
 		}
 		if err := c.decodeMeta(value); err != nil {
-			c.malformed(valueKind(err), raw, c.metas.Place(), err)
+			c.malformed(findings.ValueKind(err), raw, c.metas.Place(), err)
 			if _, err := c.buryAll(0, record.Orphan); err != nil {
 				return err
 			}

@@ -1,22 +1,20 @@
 package nemo
 
 import (
-	"errors"
-
 	"kvferry/internal/dataset"
-	"kvferry/record"
+	"kvferry/internal/findings"
 )
 
 // Kinds of findings.
 const (
 	// FindShortValue: a value ends before its fixed part does.
-	FindShortValue = "short-value"
+	FindShortValue = findings.FindShortValue
 	// FindBadValue: a value is longer than its fixed part, or holds what cannot be.
-	FindBadValue = "bad-value"
+	FindBadValue = findings.FindBadValue
 	// FindBadKeyLength: klen is beyond the row key's end, or no length of a user key.
-	FindBadKeyLength = "bad-key-length"
+	FindBadKeyLength = findings.FindBadKeyLength
 	// FindBadRowKey: what follows the user key is not what a row of its kind has.
-	FindBadRowKey = "bad-row-key"
+	FindBadRowKey = findings.FindBadRowKey
 	// FindUnknownRow: the leading byte is of no kind of row.
 	FindUnknownRow = "unknown-row"
 	// FindOrphanRows: data rows whose collection has no meta row.
@@ -53,23 +51,5 @@ const (
 	FindListNextSeq = "list-next-seq"
 )
 
-// maxDetails is how many findings one record has before the rest of them is summed up, unless the pass
-// asks for all.
-const maxDetails = 100
-
 // keyKind returns the kind of finding of an error in a row's key.
-func keyKind(err error) string {
-	var c *record.CorruptError
-	if errors.As(err, &c) && c.Field == keyFieldLen {
-		return FindBadKeyLength
-	}
-	return FindBadRowKey
-}
-
-// valueKind returns the kind of finding of an error in a row's value.
-func valueKind(err error) string {
-	if errors.Is(err, record.ErrShort) {
-		return FindShortValue
-	}
-	return FindBadValue
-}
+func keyKind(err error) string { return findings.KeyKind(err, keyFieldLen) }

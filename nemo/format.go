@@ -7,6 +7,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
+	"kvferry/internal/seconds"
 	"kvferry/store"
 )
 
@@ -27,7 +28,7 @@ func (nemoFormat) Limits() format.Limits {
 	return format.Limits{
 		Types:       allTypes,
 		Seconds:     true,
-		MaxExpireMS: math.MaxInt32 * 1000,
+		MaxExpireMS: seconds.Last * 1000,
 		MaxKey:      MaxKey,
 		MaxScore:    MaxScore,
 		MaxElements: maxElements,

@@ -3,9 +3,9 @@ package nemo
 import (
 	"fmt"
 	"math"
-	"time"
 
 	"kvferry/internal/loglog"
+	"kvferry/internal/seconds"
 	"kvferry/record"
 )
 
@@ -31,14 +31,11 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 			drop(record.LossTooManyElements, "%d elements, the engine counts to %d", h.Len, maxElements)
 		}
 	}
-	switch {
-	case len(out) > 0, h.ExpireMS == 0: // what is dropped loses nothing else
-	case record.CeilSeconds(h.ExpireMS) > math.MaxInt32:
-		out = append(out, record.Loss{Kind: record.LossExpiry2038, Detail: fmt.Sprintf("expires %s, brought forward to %s, where 32 bits end",
-			time.UnixMilli(h.ExpireMS).UTC().Format(time.RFC3339), time.Unix(math.MaxInt32, 0).UTC().Format(time.RFC3339))})
-		h.ExpireMS = math.MaxInt32 * 1000
-	case h.ExpireMS%1000 != 0:
-		out = append(out, record.Loss{Kind: record.LossExpiryMS, Detail: "the expiry is rounded up to seconds"})
+	if len(out) > 0 { // what is dropped loses nothing else
+		return out
+	}
+	if l, ok := seconds.Loss(h); ok {
+		out = append(out, l)
 	}
 	return out
 }

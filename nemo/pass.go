@@ -8,12 +8,12 @@ import (
 	"io"
 
 	"kvferry/format"
+	"kvferry/internal/dataset"
+	"kvferry/internal/findings"
 	"kvferry/internal/lane"
 	"kvferry/record"
 	"kvferry/store"
 )
-
-const defaultMemory = 64 << 20
 
 // pass is one reading of a span of one store. It keeps the ledger and the findings; what the rows mean is
 // up to the readers that embed it.
@@ -31,18 +31,17 @@ type pass struct {
 	settles int64        // rows that get class
 	indexes int64        // index rows, which get Index when class is Copied
 
-	details  int // findings about the current record
-	more     int // those that were not told
-	moreKind string
+	limit findings.Limit // of findings about the current record
 
 	key   []byte // of the current record, a view; nil between records
 	place record.Place
 }
 
 func newPass(ctx context.Context, db string, ts *typeStore, s format.Span, e *format.Env, n int) *pass {
-	p := &pass{ctx: ctx, db: db, ts: ts, span: s, env: e, now: e.Now.Unix(), memory: e.Memory}
+	p := &pass{ctx: ctx, db: db, ts: ts, span: s, env: e, now: e.Now.Unix(), memory: e.Memory,
+		limit: findings.Limit{Deep: e.Deep}}
 	if p.memory <= 0 {
-		p.memory = defaultMemory
+		p.memory = dataset.DefaultMemory
 	}
 	if n > 1 && ts.family.typ == record.List {
 		p.memory = p.memory / 4 * 3
@@ -71,7 +70,7 @@ func (p *pass) open() (record.Reader, error) {
 func (p *pass) begin(key []byte, place record.Place) {
 	p.class, p.settles, p.indexes = record.Copied, 1, 0
 	p.key, p.place = key, place
-	p.details, p.more = 0, 0
+	p.limit.Begin()
 }
 
 // Settle sets the class of the current record's rows.
@@ -86,11 +85,12 @@ func (p *pass) settle() {
 	}
 	p.tally.Rows[index] += p.indexes
 	p.settles, p.indexes = 0, 0
-	if p.more > 0 {
-		p.report(record.Finding{Kind: p.moreKind, Severity: record.Error, Key: p.key, Place: p.place,
-			Detail: fmt.Sprintf("and %d more findings about this record", p.more)})
+	if p.limit.More() {
+		f := p.limit.Rest()
+		f.Key, f.Place = p.key, p.place
+		p.report(f)
 	}
-	p.key, p.more = nil, 0
+	p.key = nil
 }
 
 // report completes a finding and hands it on. Key and place are copied.
@@ -103,21 +103,18 @@ func (p *pass) report(f record.Finding) {
 	p.env.Report(f)
 }
 
-// damage reports an error of the current record. Past maxDetails they are only counted.
+// damage reports an error of the current record. Past the limit they are only counted.
 func (p *pass) damage(kind string, place record.Place, detail string, args ...any) {
-	if p.details >= maxDetails && !p.env.Deep {
-		p.more++
-		p.moreKind = kind
+	if !p.limit.Tell(kind) {
 		return
 	}
-	p.details++
 	p.report(record.Finding{Kind: kind, Severity: record.Error, Key: p.key, Place: place, Detail: fmt.Sprintf(detail, args...)})
 }
 
 // lookup finds out where a row stands, for a finding.
 func (p *pass) lookup(raw []byte) record.Place {
 	nowhere := record.Place{Level: -1}
-	if p.details >= maxDetails && !p.env.Deep {
+	if p.limit.Reached() {
 		return nowhere
 	}
 	it, err := p.ts.keyspace.Rows(raw, append(bytes.Clone(raw), 0))
@@ -192,7 +189,7 @@ func (p *pass) check(kind byte, raw, value []byte, place record.Place) (Version,
 	}
 	s, err := decodeValue(kind, value)
 	if err != nil {
-		p.malformed(valueKind(err), raw, place, err)
+		p.malformed(findings.ValueKind(err), raw, place, err)
 		return 0, false
 	}
 	return s.Version, true
@@ -265,7 +262,7 @@ func (p *pass) flush(o *orphans) {
 func (p *pass) notRow(kind byte, key, value []byte, place record.Place) {
 	if len(key) == 1 {
 		if _, err := DecodeEmpty(value); err != nil {
-			p.malformed(valueKind(err), key, place, err)
+			p.malformed(findings.ValueKind(err), key, place, err)
 			return
 		}
 		p.tally.Rows[record.Housekeeping]++

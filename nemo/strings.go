@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"kvferry/internal/findings"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -39,7 +40,7 @@ func (r *stringReader) Next() (*record.Header, error) {
 		}
 		v, err := DecodePlain(value)
 		if err != nil {
-			r.malformed(valueKind(err), key, r.it.Place(), err)
+			r.malformed(findings.ValueKind(err), key, r.it.Place(), err)
 			continue
 		}
 		r.set(key, v)

@@ -10,6 +10,7 @@ import (
 	"kvferry/internal/dataset"
 	"kvferry/internal/extsort"
 	"kvferry/internal/lane"
+	"kvferry/internal/seconds"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -123,13 +124,13 @@ func (s *shard) Write(elems []record.Element) error { return s.cur.write(elems) 
 // End finishes the record.
 func (s *shard) End() error { return s.cur.end() }
 
-// seconds returns the expiry as it is written: rounded up, and never 0, which would be for ever.
-func seconds(h *record.Header) (UnixSeconds, error) {
+// expiryOf returns the expiry as it is written: rounded up, and never 0, which would be for ever.
+func expiryOf(h *record.Header) (UnixSeconds, error) {
 	if h.ExpireMS == 0 {
 		return 0, nil
 	}
 	s := record.CeilSeconds(h.ExpireMS)
-	if s > math.MaxInt32 || s < math.MinInt32 {
+	if s > seconds.Last || s < math.MinInt32 {
 		return 0, fmt.Errorf("%s %s: expiry of %d s does not fit 32 bits", h.Type, record.Quote(h.Key), s)
 	}
 	if s == 0 || s < 0 && h.Type == record.String {

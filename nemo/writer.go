@@ -44,7 +44,7 @@ type typeWriter struct {
 
 // begin starts a record.
 func (w *typeWriter) begin(h *record.Header) (err error) {
-	if w.expiry, err = seconds(h); err != nil {
+	if w.expiry, err = expiryOf(h); err != nil {
 		return err
 	}
 	w.count = 0

@@ -1,0 +1,74 @@
+// Package findings is what the passes of formats share when they report what is wrong.
+package findings
+
+import (
+	"errors"
+	"fmt"
+
+	"kvferry/record"
+)
+
+// Kinds of findings about rows that cannot be decoded.
+const (
+	FindShortValue   = "short-value"
+	FindBadValue     = "bad-value"
+	FindBadKeyLength = "bad-key-length"
+	FindBadRowKey    = "bad-row-key"
+)
+
+// KeyKind returns the kind of finding of an error in a row's key, in which lenField is the length of the
+// user key.
+func KeyKind(err error, lenField string) string {
+	var c *record.CorruptError
+	if errors.As(err, &c) && c.Field == lenField {
+		return FindBadKeyLength
+	}
+	return FindBadRowKey
+}
+
+// ValueKind returns the kind of finding of an error in a row's value.
+func ValueKind(err error) string {
+	if errors.Is(err, record.ErrShort) {
+		return FindShortValue
+	}
+	return FindBadValue
+}
+
+// perRecord is how many findings one record has before the rest of them is summed up, unless a pass asks
+// for all.
+const perRecord = 100
+
+// Limit keeps one record with very many faults from filling a report.
+type Limit struct {
+	Deep bool // the pass asks for all
+	told int
+	more int
+	kind string // of the last that was not told
+}
+
+// Begin starts a record.
+func (l *Limit) Begin() { l.told, l.more = 0, 0 }
+
+// Reached reports whether findings are only counted from now on.
+func (l *Limit) Reached() bool { return l.told >= perRecord && !l.Deep }
+
+// Tell counts a finding and reports whether it is to be told.
+func (l *Limit) Tell(kind string) bool {
+	if l.Reached() {
+		l.more++
+		l.kind = kind
+		return false
+	}
+	l.told++
+	return true
+}
+
+// More reports whether there is something that was not told.
+func (l *Limit) More() bool { return l.more > 0 }
+
+// Rest sums up what was not told, once.
+func (l *Limit) Rest() record.Finding {
+	f := record.Finding{Kind: l.kind, Severity: record.Error, Detail: fmt.Sprintf("and %d more findings about this record", l.more)}
+	l.more = 0
+	return f
+}

@@ -1,0 +1,31 @@
+// Package seconds is what formats share whose expiries are 32-bit seconds.
+package seconds
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"kvferry/record"
+)
+
+// Last is the last second that an expiry can be at, in 2038.
+const Last = math.MaxInt32
+
+// Loss says what becomes of a record's expiry, if anything: one after Last is brought forward to it, in the
+// header too, and milliseconds are rounded up.
+func Loss(h *record.Header) (l record.Loss, ok bool) {
+	switch {
+	case h.ExpireMS == 0:
+		return l, false
+	case record.CeilSeconds(h.ExpireMS) > Last:
+		text := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+		l = record.Loss{Kind: record.LossExpiry2038, Detail: fmt.Sprintf("expires %s, brought forward to %s, where 32 bits end",
+			text(time.UnixMilli(h.ExpireMS)), text(time.Unix(Last, 0)))}
+		h.ExpireMS = Last * 1000
+		return l, true
+	case h.ExpireMS%1000 != 0:
+		return record.Loss{Kind: record.LossExpiryMS, Detail: "the expiry is rounded up to seconds"}, true
+	}
+	return l, false
+}
