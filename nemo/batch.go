@@ -12,8 +12,8 @@ const arenaSize = 64 << 10
 
 // batch gathers elements that come one at a time.
 type batch struct {
-	// next returns the next element, as a view that lives until it is called again.
-	next    func() (record.Element, bool, error)
+	// next sets the next element, as a view that lives until it is called again.
+	next    func(*record.Element) (bool, error)
 	arena   []byte
 	held    record.Element // came, but did not fit
 	holding bool
@@ -31,28 +31,23 @@ func (b *batch) fill(dst []record.Element) (int, error) {
 	b.arena = b.arena[:0]
 	n := 0
 	for n < len(dst) && !b.done {
-		e := b.held
-		if !b.holding {
-			var ok bool
-			var err error
-			if e, ok, err = b.next(); err != nil {
-				return n, err
-			}
-			if !ok {
-				b.done = true
-				break
-			}
+		e := &dst[n]
+		if b.holding {
+			*e, b.holding = b.held, false
+		} else if ok, err := b.next(e); err != nil {
+			return n, err
+		} else if !ok {
+			b.done = true
+			break
 		}
-		b.holding = false
 		if size := len(e.Name) + len(e.Value); size > cap(b.arena)-len(b.arena) {
 			if n > 0 {
-				b.held, b.holding = e, true
+				b.held, b.holding = *e, true
 				break
 			}
-			dst[0] = e // large and alone: a view does
-			return 1, nil
+			return 1, nil // large and alone: a view does
 		}
-		dst[n] = record.Element{Name: b.keep(e.Name), Value: b.keep(e.Value), Score: e.Score}
+		e.Name, e.Value = b.keep(e.Name), b.keep(e.Value)
 		n++
 	}
 	if n == 0 {

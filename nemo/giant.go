@@ -208,22 +208,22 @@ func (g *giant) ranks() (rank func(seq int64) (uint64, error), done func() error
 	}, s.Close, nil
 }
 
-// row returns the next element and checks its node's prev.
-func (g *giant) row() (e record.Element, ok bool, err error) {
+// row sets the next element and checks its node's prev.
+func (g *giant) row(e *record.Element) (ok bool, err error) {
 	_, key, value, err := g.it.Next()
 	if err == io.EOF {
-		return e, false, nil
+		return false, nil
 	}
 	if err != nil {
-		return e, false, err
+		return false, err
 	}
 	seq, prev := int64(binary.LittleEndian.Uint64(key)), int64(binary.LittleEndian.Uint64(key[seqLen:]))
 	if prev != g.last {
 		g.r.badPrev(seq, prev, g.last)
 	}
 	g.last = seq
-	e.Value = value
-	return e, true, nil
+	*e = record.Element{Value: value}
+	return true, nil
 }
 
 func (g *giant) close() error {

@@ -54,8 +54,9 @@ func (r *memberReader) Read(dst []record.Element) (int, error) {
 
 // finish reads what is left of the current record, to classify it, and settles it.
 func (r *memberReader) finish() error {
+	var e record.Element
 	for !r.drained {
-		_, ok, err := r.row()
+		ok, err := r.row(&e)
 		if err == nil && !ok {
 			err = r.complete()
 		}
@@ -79,16 +80,16 @@ func (r *memberReader) complete() error {
 	return io.EOF
 }
 
-// row returns the next row of the current record that is alive. The element is a view that lives until
-// the next call.
-func (r *memberReader) row() (e record.Element, ok bool, err error) {
+// row sets the next element of the current record that is alive, as a view that lives until the next
+// call.
+func (r *memberReader) row(e *record.Element) (ok bool, err error) {
 	for {
 		rest, raw, ok, err := r.rows.Next()
 		if err != nil || !ok {
-			return e, false, err
+			return false, err
 		}
 		value, s, err := SplitSuffix(raw)
-		if err != nil || !r.decode(&e, rest, value) {
+		if err != nil || !r.decode(e, rest, value) {
 			r.check(r.ts.family.data, r.rows.Raw(), raw, r.rows.Place())
 			continue
 		}
@@ -97,11 +98,11 @@ func (r *memberReader) row() (e record.Element, ok bool, err error) {
 			continue
 		}
 		if r.index != nil {
-			r.mark(&e)
+			r.mark(e)
 		}
 		r.settles++
 		r.live++
-		return e, true, nil
+		return true, nil
 	}
 }
 
@@ -110,15 +111,15 @@ func (r *memberReader) row() (e record.Element, ok bool, err error) {
 func (r *memberReader) decode(e *record.Element, rest, value []byte) bool {
 	switch r.ts.family.typ {
 	case record.Hash:
-		e.Name, e.Value = rest[1:], value
+		*e = record.Element{Name: rest[1:], Value: value}
 		return rest[0] == equals
 	case record.Set:
-		e.Name = rest
+		*e = record.Element{Name: rest}
 		return len(value) == 0
 	}
 	if len(value) != scoreLen {
 		return false
 	}
-	e.Name, e.Score = rest, math.Float64frombits(binary.LittleEndian.Uint64(value))
+	*e = record.Element{Name: rest, Score: math.Float64frombits(binary.LittleEndian.Uint64(value))}
 	return true
 }
