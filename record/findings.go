@@ -48,7 +48,7 @@ var findingKinds = []FindingKind{
 	{"row-order", Warning, "files", "An LMDB file is not in the order of Ardb's comparator, as the stock server leaves it; it was sorted."},
 	{FindStoreNotRead, Error, "files", "There is a store below the source that the format does not look for; what it holds is not read."},
 	{"torn-log", Warning, "files", "The last log ends within a record, as a crash leaves it; what comes before was used."},
-	{"manifest-behind", Error, "files", "A table is newer than all that the MANIFEST knows: the MANIFEST lost its end, or a flush or compaction never ended."},
+	{"manifest-behind", Warning, "files", "A table is newer than all that the MANIFEST knows: the MANIFEST lost its end, or a flush or compaction never ended."},
 	{"torn-manifest", Error, "files", "The MANIFEST ends within a record or a group of edits; the tables that the rest named are not read."},
 	{FindUnorderedTable, Warning, "files", "A table was sorted before it was read; key-order says what is wrong."},
 	{"unreferenced-table", Note, "files", "A table is there that the MANIFEST does not name; it is older than the MANIFEST and not part of the database."},

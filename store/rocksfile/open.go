@@ -278,7 +278,7 @@ func (db *database) reportOrphan(name, number string) {
 		Detail: "the MANIFEST does not name this table; it is not read"}
 	n, err := strconv.ParseUint(number, 10, 64)
 	if err == nil && n >= db.version.nextFile && !(db.opts.AllowLive && checkLive(db.dir) != nil) {
-		f = record.Finding{Kind: "manifest-behind", Severity: record.Error, Place: f.Place,
+		f = record.Finding{Kind: "manifest-behind", Severity: record.Warning, Place: f.Place,
 			Detail: fmt.Sprintf("the MANIFEST names files up to number %d and not this table, which is not read: the end of the MANIFEST "+
 				"is lost, or a flush or compaction was cut short", max(db.version.nextFile, 1)-1)}
 	}
