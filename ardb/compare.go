@@ -2,6 +2,7 @@ package ardb
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 
 	"kvferry/store"
@@ -101,9 +102,16 @@ func compareElements(a, b []byte) int {
 	if x, y := shortText(a), shortText(b); x > 0 && y > 0 {
 		return bytes.Compare(a[3:x], b[3:y])
 	}
-	if len(a) > 1 && len(b) > 1 && a[0] == 2 && b[0] == 2 && a[1] == byte(TagFloat) && b[1] == byte(TagFloat) {
-		if c := compareScores(a[2:], b[2:]); c != 0 {
-			return c
+	if len(a) > 1 && len(b) > 1 && a[0] == b[0] && a[1] == b[1] {
+		switch {
+		case a[0] == 1 && a[1] == byte(TagInt):
+			if c, ok := compareInts(a[2:], b[2:]); ok {
+				return c
+			}
+		case a[0] == 2 && a[1] == byte(TagFloat):
+			if c, ok := compareScores(a[2:], b[2:]); ok {
+				return c
+			}
 		}
 	}
 	if len(a) == 0 || len(b) == 0 || a[0] > maxElements || b[0] > maxElements {
@@ -128,30 +136,51 @@ func compareElements(a, b []byte) int {
 	return 0
 }
 
-// compareScores compares the numbers of two sort rows, which decide nearly always; 0 when they do not.
-func compareScores(a, b []byte) int {
+// compareInts compares the only elements of two rows, which are integers; false when they cannot be decoded.
+func compareInts(a, b []byte) (int, bool) {
 	x, n := uvarint(a)
 	y, m := uvarint(b)
-	if n <= 0 || m <= 0 || x == y {
-		return 0
+	return signOf(int64(uint64(unzigzag(x)) - uint64(unzigzag(y)))), n > 0 && m > 0
+}
+
+// compareScores compares two sort rows: a number, and where that is the same, a string. It is false for
+// all that is not as usual.
+func compareScores(a, b []byte) (int, bool) {
+	x, n := uvarint(a)
+	y, m := uvarint(b)
+	if n <= 0 || m <= 0 {
+		return 0, false
 	}
-	f, g := math.Float64frombits(uint64(unzigzag(x))), math.Float64frombits(uint64(unzigzag(y)))
-	switch {
-	case f < g:
-		return -1
-	case f > g:
-		return 1
+	if x != y {
+		f, g := math.Float64frombits(uint64(unzigzag(x))), math.Float64frombits(uint64(unzigzag(y)))
+		return cmp.Compare(f, g), f < g || f > g
 	}
-	return 0
+	a, b = a[n:], b[m:]
+	if v, w := shortString(a), shortString(b); v > 0 && w > 0 {
+		return bytes.Compare(a[2:v], b[2:w]), true
+	}
+	return 0, false
 }
 
 // shortText returns the end of a single element that is a string of up to 127 bytes, 0 when there is
 // something else.
 func shortText(b []byte) int {
-	if len(b) < 3 || b[0] != 1 || b[1] != byte(TagText) || b[2] >= 0x80 {
+	if len(b) < 3 || b[0] != 1 {
 		return 0
 	}
-	if n := 3 + int(b[2]); n <= len(b) {
+	if n := shortString(b[1:]); n > 0 {
+		return 1 + n
+	}
+	return 0
+}
+
+// shortString returns the end of an element that is a string of up to 127 bytes, 0 when there is something
+// else.
+func shortString(b []byte) int {
+	if len(b) < 2 || b[0] != byte(TagText) || b[1] >= 0x80 {
+		return 0
+	}
+	if n := 2 + int(b[1]); n <= len(b) {
 		return n
 	}
 	return 0
