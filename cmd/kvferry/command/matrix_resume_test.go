@@ -1,0 +1,99 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kvferry/format"
+	"kvferry/record"
+)
+
+// failing is a format whose sources cannot read one database.
+type failing struct {
+	format.Format
+	db string
+}
+
+var errPlanned = errors.New("planned to fail here")
+
+func (f failing) Open(ctx context.Context, dir string, o *format.OpenOptions) (format.Source, error) {
+	src, err := f.Format.Open(ctx, dir, o)
+	if err != nil {
+		return nil, err
+	}
+	return failingSource{src, f.db}, nil
+}
+
+type failingSource struct {
+	format.Source
+	db string
+}
+
+func (s failingSource) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
+	if db == s.db {
+		return nil, errPlanned
+	}
+	return s.Source.Records(ctx, db, t, span, e)
+}
+
+// TestMatrixResume: a conversion that dies after some databases is continued, and writes the same bytes
+// as one that did not, with several types in each shard.
+func TestMatrixResume(t *testing.T) {
+	for name, src := range matrixGoldens {
+		if src.format != "ardb" {
+			continue
+		}
+		src.path = golden(t, name)
+		for _, dst := range matrixTargets {
+			dst.path = filepath.Join(fastDir(t), "whole")
+			flags := []string{"--allow-loss", "expiry-ms,key-too-long,score-range,stream", "--workers", "1"}
+			ok(t, append([]string{"convert", src.String(), dst.String()}, flags...)...)
+			want := treeBytes(t, dst.path)
+			dst.path = filepath.Join(fastDir(t), "whole")
+			args := append([]string{"convert", src.String(), dst.String(), "--resume"}, flags...)
+			app := testApp()
+			for i, f := range app.Formats {
+				if f.Name() == "ardb" {
+					app.Formats[i] = failing{f, smallestDB(t, src)}
+				}
+			}
+			var stderr bytes.Buffer
+			if code := app.Run(context.Background(), args, &stderr, &stderr); code != ExitFailed || !strings.Contains(stderr.String(), errPlanned.Error()) {
+				t.Fatalf("%s: exit %d, %s", name, code, &stderr)
+			}
+			if got := entries(t, filepath.Dir(dst.path)); got != "whole.kvferry" {
+				t.Errorf("%s: left %s", name, got)
+			}
+			journal, err := os.ReadFile(filepath.Join(dst.path+".kvferry", "journal"))
+			if err != nil || !bytes.Contains(journal, []byte(`"task":{`)) {
+				t.Errorf("%s: no task is done: %v", name, err)
+			}
+			ok(t, args...)
+			if rep := report(t, dst.path); !rep.Timings.Resumed || !rep.Proof.Done {
+				t.Errorf("%s to %s: resumed %v, proved %v", name, dst.format, rep.Timings.Resumed, rep.Proof.Done)
+			}
+			if treeBytes(t, dst.path) != want {
+				t.Errorf("%s to %s %s: the resumed run wrote something else", name, dst.format, dst.store)
+			}
+		}
+	}
+}
+
+// smallestDB is the database that a single worker comes to last.
+func smallestDB(t *testing.T, p place) string {
+	t.Helper()
+	src := p.open(t)
+	defer src.Close()
+	var least string
+	for _, db := range src.Databases() {
+		if least == "" || src.Size(db, record.AllTypes) < src.Size(least, record.AllTypes) {
+			least = db
+		}
+	}
+	return least
+}
