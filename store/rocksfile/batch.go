@@ -13,7 +13,6 @@ import (
 // Little endian. An entry is a tag, for column families other than the default one its id as a
 // varint, then key and value, each length-prefixed, as the tag needs. Entries take sequence numbers
 // one after the other.
-const batchHeader = 12
 
 // batchEntry is an entry of a write batch. key and value are views; kind is one of an internal
 // key's; a range tombstone has its exclusive end as value.

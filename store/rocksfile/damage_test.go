@@ -110,19 +110,20 @@ func sweepFile(t *testing.T, dir, name string) {
 		t.Fatal(err)
 	}
 	defer os.WriteFile(path, whole, 0o644)
-	try := func(b []byte) (error, int) {
+	try := func(b []byte) (int, error) {
 		if err := os.WriteFile(path, b, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		found := 0
-		return readAll(t, dir, store.Options{Report: func(record.Finding) { found++ }}), found
+		err := readAll(t, dir, store.Options{Report: func(record.Finding) { found++ }})
+		return found, err
 	}
-	if err, _ := try(whole); err != nil {
+	if _, err := try(whole); err != nil {
 		t.Fatal(err)
 	}
 	silent := 0
 	for n := range whole {
-		if err, found := try(whole[:n]); err == nil && found == 0 {
+		if found, err := try(whole[:n]); err == nil && found == 0 {
 			silent++
 		}
 	}
@@ -134,7 +135,7 @@ func sweepFile(t *testing.T, dir, name string) {
 		for _, bit := range []byte{1 << (i % 8)} {
 			b := slices.Clone(whole)
 			b[i] ^= bit
-			if err, found := try(b); err == nil && found == 0 && (!strings.HasSuffix(name, ".sst") || i < len(whole)-footerLen) {
+			if found, err := try(b); err == nil && found == 0 && (!strings.HasSuffix(name, ".sst") || i < len(whole)-footerLen) {
 				t.Errorf("flip of bit %#x at %d went unnoticed", bit, i)
 			}
 		}

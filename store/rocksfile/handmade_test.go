@@ -19,7 +19,6 @@ type handDB struct {
 	dir   string
 	edits [][]byte
 	next  uint64
-	seq   uint64
 	level bool // LevelDB
 }
 

@@ -175,18 +175,18 @@ func tempFile(dir string) (*os.File, error) {
 }
 
 // spoolFile makes a file for a spool that nobody else sees, gone when it is closed.
-func (st *database) spoolFile() (*dataFile, error) {
-	f, err := tempFile(st.opts.TempDir)
+func (db *database) spoolFile() (*dataFile, error) {
+	f, err := tempFile(db.opts.TempDir)
 	if err != nil {
 		return nil, err
 	}
-	st.spoolMu.Lock()
-	defer st.spoolMu.Unlock()
-	if st.closed {
+	db.spoolMu.Lock()
+	defer db.spoolMu.Unlock()
+	if db.closed {
 		f.Close()
 		return nil, os.ErrClosed
 	}
-	st.spools = append(st.spools, f)
+	db.spools = append(db.spools, f)
 	return &dataFile{path: f.Name(), name: f.Name(), pinned: f}, nil
 }
 

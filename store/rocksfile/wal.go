@@ -99,7 +99,9 @@ func (db *database) isElsewhere(wal string) (bool, error) {
 		return false, err
 	}
 	if there, err := os.Stat(path); err == nil {
-		return !os.SameFile(st, there), nil
+		// A place with a CURRENT of its own is the database that this one was copied from.
+		_, err := os.Stat(filepath.Join(path, "CURRENT"))
+		return err != nil && !os.SameFile(st, there), nil
 	}
 	return filepath.Base(path) != filepath.Base(here), nil
 }

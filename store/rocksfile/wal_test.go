@@ -307,10 +307,14 @@ func walDirDB(t *testing.T, dir, wal string) *handDB {
 func TestMissingLogs(t *testing.T) {
 	root := t.TempDir()
 	kv, ssd, link := filepath.Join(root, "hdd", "kv"), filepath.Join(root, "ssd", "kv"), filepath.Join(root, "link")
-	for _, dir := range []string{kv, ssd} {
+	server := filepath.Join(root, "server", "kv")
+	for _, dir := range []string{kv, ssd, server} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.WriteFile(filepath.Join(server, "CURRENT"), []byte("MANIFEST-000001\n"), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	if err := os.Symlink(kv, link); err != nil {
 		t.Fatal(err)
@@ -326,6 +330,7 @@ func TestMissingLogs(t *testing.T) {
 		{"the same name, not here", kv, "/elsewhere/kv/", false},
 		{"the same name, relative", kv, "nemo/kv", false},
 		{"the same name, here", kv, ssd, true},
+		{"the database that this is a copy of, here", kv, server, false},
 		{"this directory by a link", kv, link, false},
 		{"opened by a link", link, "/elsewhere/kv", false},
 		{"opened by a link, elsewhere", link, "/elsewhere/link", true},
