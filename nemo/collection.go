@@ -117,6 +117,7 @@ func (c *collection) start(key []byte) {
 	c.h.Key, c.h.Len = key, c.meta.Count
 	c.h.ExpireMS = int64(c.meta.Expiry) * 1000
 	c.h.Expired = c.expired(c.meta.Expiry)
+	c.gone = c.h.Expired
 }
 
 // deleted classifies a meta row without a count and what hangs on it.

@@ -304,3 +304,21 @@ func TestManyFindings(t *testing.T) {
 		t.Errorf("%d findings of a deep look", len(deep.All))
 	}
 }
+
+// TestExpiredIsNotDamaged: of an expired collection, compaction may have taken any row.
+func TestExpiredIsNotDamaged(t *testing.T) {
+	for _, expiry := range []nemo.UnixSeconds{1, 0} {
+		m := whole(t)
+		gone := nemo.Suffix{Version: 5, Expiry: expiry}
+		m.Store("hash").Put("default", []byte("Hk"), nemo.AppendMeta(nil, nemo.Meta{Count: 3, Suffix: gone}))
+		m.Store("zset").Put("default", []byte("Zk"), nemo.AppendMeta(nil, nemo.Meta{Count: 2, Suffix: gone}))
+		m.Store("zset").Delete("default", indexKey("k", "a", 0))
+		putList(m.Store("list"), "k", nemo.ListMeta{Count: 9, Left: 7, Right: 8, NextSeq: 1, Suffix: gone})
+		var f formattest.Findings
+		readAll(t, formattest.RecordsOf(t, m.Open(t), "0", record.AllTypes, format.Span{},
+			&format.Env{Now: formattest.Now, Report: f.Report}), func() {})
+		if clean := len(f.All) == 0; clean != (expiry != 0) {
+			t.Errorf("expiry %d: findings %v", expiry, f.Kinds())
+		}
+	}
+}

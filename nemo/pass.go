@@ -32,6 +32,7 @@ type pass struct {
 	indexes int64        // index rows, which get Index when class is Copied
 
 	limit findings.Limit // of findings about the current record
+	gone  bool           // the current record has expired
 
 	key   []byte // of the current record, a view; nil between records
 	place record.Place
@@ -103,9 +104,10 @@ func (p *pass) report(f record.Finding) {
 	p.env.Report(f)
 }
 
-// damage reports an error of the current record. Past the limit they are only counted.
+// damage reports an error of the current record. Past the limit they are only counted. Compaction takes
+// the rows of an expired collection one by one, so there nothing is wrong with what is missing.
 func (p *pass) damage(kind string, place record.Place, detail string, args ...any) {
-	if !p.limit.Tell(kind) {
+	if p.gone || !p.limit.Tell(kind) {
 		return
 	}
 	p.report(record.Finding{Kind: kind, Severity: record.Error, Key: p.key, Place: place, Detail: fmt.Sprintf(detail, args...)})

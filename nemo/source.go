@@ -53,7 +53,10 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) error {
 		return fmt.Errorf("open nemo database: %w", err)
 	}
 	for _, e := range entries {
-		if !e.IsDir() || !dataset.IsDB(e.Name()) {
+		if !dataset.IsDB(e.Name()) {
+			continue
+		}
+		if st, err := os.Stat(filepath.Join(s.dir, e.Name())); err != nil || !st.IsDir() { // a link leads to one, too
 			continue
 		}
 		if _, err := s.openDB(ctx, strings.TrimPrefix(e.Name(), "db"), e.Name(), o); err != nil {

@@ -76,7 +76,7 @@ func TestMissingStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	if len(f.All) != 1 || f.All[0].Kind != nemo.FindMissingStore || !strings.HasPrefix(f.All[0].Detail, "hash, list not found") {
+	if len(f.All) != 1 || f.All[0].Kind != nemo.FindMissingStore || f.All[0].Severity != record.Error || !strings.HasPrefix(f.All[0].Detail, "hash, list not found") {
 		t.Errorf("findings %+v", f.All)
 	}
 	if got := src.Types("0"); got != record.Of(record.String, record.Set, record.ZSet) {
@@ -95,6 +95,12 @@ func TestDatabases(t *testing.T) {
 			m.Store(db + "/" + name).Len("default")
 		}
 		m.Store(db+"/kv").Put("default", []byte(db), make([]byte, 8))
+	}
+	if err := os.Rename(filepath.Join(m.Dir, "db10"), filepath.Join(m.Dir, "disk2")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("disk2", filepath.Join(m.Dir, "db10")); err != nil { // databases may lie on disks of their own
+		t.Fatal(err)
 	}
 	for _, file := range []string{"info", "db2/info"} {
 		if err := os.WriteFile(filepath.Join(m.Dir, file), nil, 0o644); err != nil {

@@ -124,7 +124,8 @@ func (s *shard) Write(elems []record.Element) error { return s.cur.write(elems) 
 // End finishes the record.
 func (s *shard) End() error { return s.cur.end() }
 
-// expiryOf returns the expiry as it is written: rounded up, and never 0, which would be for ever.
+// expiryOf returns the expiry as it is written: rounded up. Losses has seen to those that nemo would take
+// for never.
 func expiryOf(h *record.Header) (UnixSeconds, error) {
 	if h.ExpireMS == 0 {
 		return 0, nil

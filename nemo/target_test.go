@@ -228,6 +228,8 @@ func TestLosses(t *testing.T) {
 		{record.Header{Type: record.ZSet, Key: []byte("k"), Len: math.MaxInt32 + 1}, "too-many-elements drops"},
 		{record.Header{Type: record.List, Key: []byte("k"), ExpireMS: math.MaxInt32*1000 + 1}, "expiry-2038"},
 		{record.Header{Type: record.String, ExpireMS: 1700000000001}, "expiry-ms"},
+		{record.Header{Type: record.String, ExpireMS: -5000}, "expiry-ms"}, // nemo: never
+		{record.Header{Type: record.Hash, Key: []byte("k"), ExpireMS: -1}, "expiry-ms"},
 		{record.Header{Type: record.Stream, Key: []byte("k")}, "stream drops"},
 	} {
 		var got []string
@@ -243,6 +245,9 @@ func TestLosses(t *testing.T) {
 		}
 		if strings.Join(got, ", ") != c.want {
 			t.Errorf("%s %s: %q, want %q", c.h.Type, record.Quote(c.h.Key), got, c.want)
+		}
+		if c.h.ExpireMS < 0 {
+			t.Errorf("%s: an expiry of %d ms would be never", c.want, c.h.ExpireMS)
 		}
 		if c.h.ExpireMS > math.MaxInt32*1000 {
 			t.Errorf("%s: the expiry stays %d", c.want, c.h.ExpireMS)

@@ -71,7 +71,7 @@ var findingKinds = []FindingKind{
 	{"deleted-rows", Warning, "collections", "A meta row says that the collection is empty, yet rows of its version are there."},
 	{"newer-version", Warning, "collections", "Data rows have a newer version than their meta row; no reader shows them."},
 	{"hidden-version", Note, "collections", "The version ends in the byte FF, so the engine lists the collection as empty although its rows are sound."},
-	{"missing-store", Warning, "collections", "One of the directories that the format always has is not there."},
+	{"missing-store", Error, "collections", "One of the directories that the format always has is not there."},
 	{"missing-score-cf", Error, "collections", "The zsets have no score_cf; the engine does not open them."},
 	{"unsupported-streams", Warning, "collections", "There are streams, which are not read."},
 	{"stream-groups", Warning, "collections", "There are consumer groups and pending entries, which records do not have."},

@@ -46,7 +46,7 @@ const FindMissingStore = "missing-store"
 // ReportMissing reports those stores of a database that are not there.
 func ReportMissing(o *format.OpenOptions, db string, missing []string) {
 	if len(missing) > 0 {
-		Report(o, record.Finding{Kind: FindMissingStore, Severity: record.Warning, DB: db, Detail: strings.Join(missing, ", ") +
+		Report(o, record.Finding{Kind: FindMissingStore, Severity: record.Error, DB: db, Detail: strings.Join(missing, ", ") +
 			" not found; the engine always has all five, so data may have been left behind"})
 	}
 }

@@ -460,7 +460,7 @@ func TestVerifyPlantedFiles(t *testing.T) {
 		{"torn MANIFEST", "error torn-manifest", edit("hash/MANIFEST-*", func(b []byte) []byte { return append(b, b[:5]...) })},
 		{"orphan", "note unreferenced-table", addTable("000001.sst")},
 		{"MANIFEST behind", "warning manifest-behind", addTable("999999.sst")},
-		{"no store", "warning missing-store", func(t *testing.T, dir string) {
+		{"no store", "error missing-store", func(t *testing.T, dir string) {
 			if err := os.RemoveAll(filepath.Join(dir, "zset")); err != nil {
 				t.Fatal(err)
 			}
