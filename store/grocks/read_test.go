@@ -181,8 +181,9 @@ func readBack(t *testing.T, r *rand.Rand, o writerOptions) {
 	if o.dictionary > 0 && dictionaries == 0 {
 		t.Error("no table has a dictionary")
 	}
-	if len(levels) < o.levels || o.noFlush && len(levels) > 0 {
-		t.Errorf("tables at levels %v, want %d levels", levels, o.levels)
+	// Compaction goes on in the background and may empty a level before the database is closed.
+	if o.levels > 0 && len(levels) < min(o.levels, 2) || o.noFlush && len(levels) > 0 {
+		t.Errorf("tables at levels %v, want up to %d levels", levels, o.levels)
 	}
 	wantUnchanged(t, dir, before)
 }
