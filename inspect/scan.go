@@ -111,7 +111,7 @@ func (s *Scan) parts() ([]Part, error) {
 	}
 	var out []Part
 	for _, db := range dbs {
-		for _, types := range groups(s.Source, db, s.types(db)) {
+		for _, types := range format.Together(s.Source, db, s.types(db)) {
 			n := min(max(s.Source.Size(db, types)/spanBytes, 1), maxSpans)
 			spans, err := s.Source.Split(db, types, int(n))
 			if err != nil {
@@ -123,41 +123,6 @@ func (s *Scan) parts() ([]Part, error) {
 		}
 	}
 	return out, nil
-}
-
-// groups partitions types so that those of different groups share no keyspace: reading one group does
-// not read the rows of another. Where tells which keyspaces a type has rows in.
-func groups(src format.Source, db string, types record.TypeSet) []record.TypeSet {
-	shared := make(map[string]record.TypeSet)
-	for _, r := range src.Where(db, []byte("x")) {
-		if r.Type == 0 {
-			return someTypes(types)
-		}
-		shared[r.Keyspace] |= record.Of(r.Type)
-	}
-	var out []record.TypeSet
-	for rest := types; rest != 0; {
-		group := record.Of(rest.Types()[0])
-		for again := true; again; {
-			again = false
-			for _, ts := range shared {
-				if ts&group != 0 && ts&^group != 0 {
-					group |= ts
-					again = true
-				}
-			}
-		}
-		out = append(out, group&types)
-		rest &^= group
-	}
-	return out
-}
-
-func someTypes(t record.TypeSet) []record.TypeSet {
-	if t == 0 {
-		return nil
-	}
-	return []record.TypeSet{t}
 }
 
 // open returns a reader of a part, selected. skipped is told what is left out; it may be nil.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"kvferry/format"
 	"kvferry/record"
 )
 
@@ -250,7 +251,7 @@ func (c *typeCount) stats(o *StatsOptions, db string, t record.Type) TypeStats {
 		Expired: c.expired, Sizes: c.sizes.Distribution(), Lengths: c.lengths.Distribution(), KeySizes: c.keySizes.Distribution()}
 	src := o.Scan.Source
 	s.Disk = src.Size(db, record.Of(t))
-	for _, g := range groups(src, db, src.Types(db)) {
+	for _, g := range format.Together(src, db, src.Types(db)) {
 		s.Shared = s.Shared || g.Has(t) && g != record.Of(t)
 	}
 	return s

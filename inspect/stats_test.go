@@ -127,11 +127,11 @@ func TestGroups(t *testing.T) {
 			{Keyspace: "b", Type: record.Stream}, {Keyspace: "c", Type: record.List}}, "[string hash,set,stream list zset]"},
 	} {
 		src.ranges = c.ranges
-		if got := fmt.Sprint(groups(src, "0", record.AllTypes)); got != c.want {
+		if got := fmt.Sprint(format.Together(src, "0", record.AllTypes)); got != c.want {
 			t.Errorf("%v: %s, want %s", c.ranges, got, c.want)
 		}
 	}
-	if groups(src, "0", 0) != nil {
+	if format.Together(src, "0", 0) != nil {
 		t.Error("no types, and yet a group")
 	}
 }
