@@ -296,6 +296,27 @@ func (it *iterator) SeekGE(key []byte) error {
 	return nil
 }
 
+// NextBatch ends a batch where the key says so: they are of all sizes.
+func (it *iterator) NextBatch(rows []store.Row) (int, error) {
+	n := 0
+	for n < len(rows) && len(it.rows) > 0 {
+		key, value, err := it.Next()
+		if err != nil {
+			return n, err
+		}
+		rows[n] = store.Row{Key: key, Value: value}
+		if n++; len(key) > 0 && key[len(key)-1]%8 == 7 {
+			break
+		}
+	}
+	if n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func (it *iterator) PlaceAt(int) record.Place { return it.Place() }
+
 func (it *iterator) Place() record.Place { return record.Place{File: "memory", Level: -1} }
 
 func (it *iterator) Tally(t *record.Tally) {

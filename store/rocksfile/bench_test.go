@@ -56,20 +56,29 @@ func benchDB(b *testing.B, runs int, cmp *store.Comparer) store.Keyspace {
 }
 
 func benchScan(b *testing.B, ks store.Keyspace) {
+	bench(b, func() (n int, err error) {
+		it, err := ks.Rows(nil, nil)
+		if err != nil {
+			return 0, err
+		}
+		defer it.Close()
+		for {
+			if _, _, err := it.Next(); err != nil {
+				return n, err
+			}
+			n++
+		}
+	})
+}
+
+// bench reports what scan costs, a row.
+func bench(b *testing.B, scan func() (rows int, err error)) {
 	b.ReportAllocs()
 	b.SetBytes(benchRows * 128)
 	b.ResetTimer()
 	cpu := cpuTime()
 	for range b.N {
-		it, err := ks.Rows(nil, nil)
-		n := 0
-		for err == nil {
-			if _, _, err = it.Next(); err == nil {
-				n++
-			}
-		}
-		it.Close()
-		if err != io.EOF || n != benchRows {
+		if n, err := scan(); err != io.EOF || n != benchRows {
 			b.Fatalf("%d rows, %v", n, err)
 		}
 	}
@@ -90,6 +99,30 @@ func BenchmarkScan(b *testing.B) { benchScan(b, benchDB(b, 1, &store.Bytewise)) 
 func BenchmarkMerge(b *testing.B) { benchScan(b, benchDB(b, 13, &store.Bytewise)) }
 
 // BenchmarkScanOrdered and BenchmarkMergeOrdered read in an order that only a comparer knows.
+// BenchmarkBatch reads as BenchmarkScan does, several rows at a time.
+func BenchmarkBatch(b *testing.B) { benchBatch(b, benchDB(b, 1, &store.Bytewise)) }
+
+// BenchmarkMergeBatch reads as BenchmarkMerge does, several rows at a time.
+func BenchmarkMergeBatch(b *testing.B) { benchBatch(b, benchDB(b, 13, &store.Bytewise)) }
+
+func benchBatch(b *testing.B, ks store.Keyspace) {
+	batch := make([]store.Row, 64)
+	bench(b, func() (n int, err error) {
+		it, err := ks.Rows(nil, nil)
+		if err != nil {
+			return 0, err
+		}
+		defer it.Close()
+		for {
+			got, err := it.(store.Batcher).NextBatch(batch)
+			n += got
+			if err != nil {
+				return n, err
+			}
+		}
+	})
+}
+
 func BenchmarkScanOrdered(b *testing.B) { benchScan(b, benchDB(b, 1, &forwards)) }
 
 func BenchmarkMergeOrdered(b *testing.B) { benchScan(b, benchDB(b, 13, &forwards)) }

@@ -51,6 +51,7 @@ type cursor struct {
 	plain []byte // room for decompressed blocks
 	swap  []byte // room for a key, with other orders than bytewise
 	have  bool   // an entry was read before
+	held  bool   // the block is in use: it is not let go at the end
 	done  bool
 	err   error
 }
@@ -102,7 +103,9 @@ func (c *cursor) stop(err error) bool {
 	if c.err == nil {
 		c.err = err
 	}
-	c.close()
+	if c.done = true; !c.held {
+		c.close()
+	}
 	return false
 }
 

@@ -1,6 +1,7 @@
 package rocksfile
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -46,6 +47,7 @@ func readAll(t testing.TB, dir string, o store.Options) error {
 	}
 	for _, ks := range s.Keyspaces() {
 		note(walkRows(t, ks))
+		walkBatches(t, ks)
 		if it, err := ks.Entries([]byte("key0010"), []byte("key0080")); err == nil {
 			for err == nil {
 				_, err = it.Next()
@@ -60,6 +62,32 @@ func readAll(t testing.TB, dir string, o store.Options) error {
 		note(err)
 	}
 	return first
+}
+
+// walkBatches reads the rows in batches: the same ones as one by one, up to the same error.
+func walkBatches(t testing.TB, ks store.Keyspace) {
+	one, oneErr := ks.Rows(nil, nil)
+	it, err := ks.Rows(nil, nil)
+	if err != nil || oneErr != nil {
+		return // told by walkRows
+	}
+	defer one.Close()
+	defer it.Close()
+	batch := make([]store.Row, 16)
+	for err == nil {
+		var n int
+		n, err = it.(store.Batcher).NextBatch(batch)
+		for i, b := range batch[:n] {
+			k, v, err := one.Next()
+			if err != nil || !bytes.Equal(k, b.Key) || !bytes.Equal(v, b.Value) {
+				t.Fatalf("row %q = %q of a batch, want %q = %q, %v", b.Key, b.Value, k, v, err)
+			}
+			it.(store.Batcher).PlaceAt(i)
+		}
+	}
+	if _, _, want := one.Next(); want.Error() != err.Error() {
+		t.Fatalf("batches end with %v, rows with %v", err, want)
+	}
 }
 
 // walkRows reads and seeks, checking order.

@@ -198,6 +198,29 @@ func TestMergeModel(t *testing.T) {
 	}
 }
 
+// TestBatchModel reads one sorted run of puts in batches: with blocks of all sizes, keys that share all but
+// nothing or all, lengths of one byte and of several, and numbers of ingested files.
+func TestBatchModel(t *testing.T) {
+	for seed := range int64(60) {
+		r := rand.New(rand.NewSource(seed))
+		d := newHandDB(t)
+		var entries []testEntry
+		for i := range 1 + r.Intn(400) {
+			kind := byte(kindPut)
+			if r.Intn(40) == 0 {
+				kind = kindMerge
+			}
+			key := strings.Repeat("long", r.Intn(2)*r.Intn(60)) + fmt.Sprintf("%0*d", 1+r.Intn(9), r.Intn(5000))
+			entries = append(entries, testEntry{key, uint64(i + 1), kind, strings.Repeat("v", r.Intn(2)*r.Intn(300))})
+		}
+		sortEntries(bytes.Compare, entries)
+		d.table(0, 6, tableSpec{blockSize: 1 + r.Intn(9000), restarts: 1 + r.Intn(40), codec: byte(r.Intn(2))}, entries...)
+		m := &model{cmp: bytes.Compare, merger: joinMerger}
+		m.read(entries)
+		checkModel(t, seed, openTest(t, d.finish(), store.Options{Merger: joinMerger}).Keyspaces()[0], m, r)
+	}
+}
+
 func checkModel(t *testing.T, seed int64, ks store.Keyspace, m *model, r *rand.Rand) {
 	t.Helper()
 	got, n := readRows(t, ks, nil, nil)
@@ -225,7 +248,57 @@ func checkModel(t *testing.T, seed int64, ks store.Keyspace, m *model, r *rand.R
 		t.Fatalf("seed %d: spans at %q: %d rows %+v, want %d rows %+v", seed, cuts, len(all), sum, len(m.rows), m.tally)
 	}
 	checkSeeks(t, ks, m, r)
+	checkBatches(t, ks, m, r)
 	checkEntries(t, ks, m)
+}
+
+// checkBatches reads batches and single rows in turn, compares them and their places with what Next alone
+// hands out, and the counts with the model.
+func checkBatches(t *testing.T, ks store.Keyspace, m *model, r *rand.Rand) {
+	t.Helper()
+	one, err := ks.Rows(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer one.Close()
+	it, err := ks.Rows(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	batch := make([]store.Row, 1+r.Intn(100))
+	var n record.Tally
+	for err == nil {
+		var got int
+		place := func(int) record.Place { return it.Place() }
+		if r.Intn(4) == 0 {
+			if batch[0].Key, batch[0].Value, err = it.Next(); err == nil {
+				got = 1
+			}
+		} else {
+			got, err = it.(store.Batcher).NextBatch(batch[:1+r.Intn(len(batch))])
+			place = it.(store.Batcher).PlaceAt
+		}
+		if (got > 0) != (err == nil) {
+			t.Fatalf("%d rows and %v", got, err)
+		}
+		for i, b := range batch[:got] {
+			k, v, err := one.Next()
+			if err != nil || !bytes.Equal(k, b.Key) || !bytes.Equal(v, b.Value) || place(i) != one.Place() {
+				t.Fatalf("row %d of a batch of %d: %q = %q at %+v, want %q = %q at %+v, %v", i, got, b.Key, b.Value, place(i), k, v, one.Place(), err)
+			}
+		}
+		if r.Intn(3) == 0 {
+			it.Tally(&n)
+		}
+	}
+	it.Tally(&n)
+	if _, _, end := one.Next(); end != io.EOF || err != io.EOF {
+		t.Fatalf("batches end with %v, rows with %v", err, end)
+	}
+	if n != m.tally {
+		t.Fatalf("tally of batches %+v, want %+v", n, m.tally)
+	}
 }
 
 // checkSeeks seeks forward at random, to rows and between them.

@@ -21,9 +21,11 @@ type rows struct {
 	m     *merged
 	cover *coverage // nil without range tombstones
 	n     record.Tally
-	// pending says that m already stands at the entry that comes next.
+	// pending says that m already stands at the entry that comes next, or at the end, which late explains.
 	pending bool
+	late    error
 	err     error
+	batch   rowBatch
 
 	// A folded row, and the operands it was made of, newest first.
 	folded   bool
@@ -41,7 +43,7 @@ func (r *rows) Next() (key, value []byte, err error) {
 		if r.pending {
 			r.pending = false
 			if r.m.top == nil {
-				return nil, nil, r.end(nil)
+				return nil, nil, r.end(r.late)
 			}
 		} else if ok, err := r.m.next(); !ok {
 			return nil, nil, r.end(err)
