@@ -1,6 +1,9 @@
 package lane
 
-import "kvferry/record"
+import (
+	"kvferry/record"
+	"kvferry/store"
+)
 
 // How many bytes of rows a lane keeps when its iterator is closed: its share of what the set may
 // buffer, within these bounds. The smallest makes up for the cost of opening an iterator; more than
@@ -54,10 +57,20 @@ func (c *chunk) add(key, value []byte, place record.Place, limit int) bool {
 }
 
 // row returns the row under the cursor as views.
-func (c *chunk) row() (key, value []byte) {
-	r, from := &c.rows[c.at], 0
-	if c.at > 0 {
-		from = c.rows[c.at-1].end
+func (c *chunk) row() store.Row { return c.rowAt(c.at) }
+
+func (c *chunk) rowAt(i int) store.Row {
+	r, from := &c.rows[i], 0
+	if i > 0 {
+		from = c.rows[i-1].end
 	}
-	return c.bytes[from:r.value:r.value], c.bytes[r.value:r.end:r.end]
+	return store.Row{Key: c.bytes[from:r.value:r.value], Value: c.bytes[r.value:r.end:r.end]}
+}
+
+// views appends rows from that under the cursor on, at most n.
+func (c *chunk) views(dst []store.Row, n int) []store.Row {
+	for i := c.at; i < min(len(c.rows), c.at+n); i++ {
+		dst = append(dst, c.rowAt(i))
+	}
+	return dst
 }

@@ -151,6 +151,76 @@ func placed(t *testing.T, d *Directory, keys []string, chunk int) (out []string,
 	return out, tally
 }
 
+// TestBatchesAreExact reads batches of all sizes of random keyspaces, not all rows of each key, with few
+// iterators and chunks of every size: rows, strays and counts are those of single rows with all lanes open.
+func TestBatchesAreExact(t *testing.T) {
+	for seed := range int64(80) {
+		rng := rand.New(rand.NewSource(seed))
+		m := memstore.New().Dir("x")
+		keys, rows := randomRows(rng, m)
+		for i := range 300 { // rows of one key that fill batches
+			m.Put("default", []byte(raw(keys[len(keys)/2], fmt.Sprintf("%03d", i))), []byte("v"))
+		}
+		ks := m.Keyspaces()[0]
+		want, wantTally := batches(t, NewDirectory(ks, testLayout()), keys, maxChunk, func() int { return 1 })
+		if wantTally.Visible < int64(len(rows)) {
+			t.Fatalf("seed %d: %d rows counted", seed, wantTally.Visible)
+		}
+		d := NewDirectory(ks, testLayout())
+		d.MaxOpen = 1 + rng.Intn(3)
+		chunk := []int{0, 80, 200, 500, 5000}[rng.Intn(5)]
+		got, tally := batches(t, d, keys, chunk, func() int { return 1 + rng.Intn(100) })
+		if !slices.Equal(got, want) {
+			t.Fatalf("seed %d, chunk %d: rows\n%q\nwant\n%q", seed, chunk, got, want)
+		}
+		if tally != wantTally {
+			t.Fatalf("seed %d, chunk %d: tally %+v, want %+v", seed, chunk, tally, wantTally)
+		}
+	}
+}
+
+// batches writes down every row that a set hands out: of each key at most 50 for each of its bytes.
+func batches(t *testing.T, d *Directory, keys []string, chunk int, size func() int) (out []string, tally record.Tally) {
+	t.Helper()
+	s, err := d.Open(nil, nil, 0, func(c record.Class, key, value []byte, _ record.Place) {
+		out = append(out, fmt.Sprintf("%s %q %q", c, key, value))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.chunk = chunk
+	for _, k := range keys {
+		if err := s.Seek([]byte(k)); err != nil {
+			t.Fatal(err)
+		}
+		for left := 50 * len(k); left > 0; {
+			rows, skip, err := s.Batch(min(size(), left))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(rows) == 0 {
+				break
+			}
+			for i, r := range rows {
+				if skip != 2+len(k) || string(r.Key[2:skip]) != k {
+					t.Errorf("row %q of key %q: the rest is said to start at %d", r.Key, k, skip)
+				}
+				if p := s.PlaceAt(i); p.File == "" {
+					t.Errorf("row %q has no place", r.Key)
+				}
+				out = append(out, fmt.Sprintf("row %q %q", r.Key, r.Value))
+			}
+			left -= len(rows)
+		}
+	}
+	if err := s.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	s.Tally(&tally)
+	return out, tally
+}
+
 // manyLanes fills a keyspace with records of two rows each, of lens key lengths in turn.
 func manyLanes(records, lens int) (*layered, []string) {
 	m := memstore.New().Dir("x")

@@ -27,11 +27,17 @@ type Set struct {
 	cursors []cursor // one for each lane of the directory
 	open    []*cursor
 	tick    int64
+	spare   [][]store.Row // room for rows, of lanes that were closed
+	views   []store.Row   // room for a batch from a chunk
 
 	cur   *cursor // lane of the current key, nil when it has none
 	want  []byte  // prefix and current key
+	start int     // what the last batch starts with, as an index in its cursor's rows or chunk
 	tally record.Tally
 }
+
+// batchLen is how many rows a lane reads at once, at most.
+const batchLen = 64
 
 // cursor walks one lane. Its row is a view into its iterator or its chunk, so many rows can be looked at
 // side by side.
@@ -44,15 +50,17 @@ type cursor struct {
 	min      int    // length of the shortest well-formed row
 	from, to []byte // what is left to open
 
-	it         store.Iterator // nil: not open
-	ahead      chunk
-	key, value []byte // the row under the cursor, unless it is closed or done
-	taken      bool   // the row was handed out
-	again      bool   // from is the next row, counted already
-	last       bool   // nothing comes after the chunk
-	done       bool
-	used       int64
-	resume     []byte // room for from
+	it     store.Batcher // nil: not open
+	rows   []store.Row   // read from it, in one go
+	at     int           // the row of them under the cursor
+	ahead  chunk
+	row    store.Row // under the cursor, unless it is closed or done
+	taken  bool      // the row was handed out
+	again  bool      // from is the next row, counted already
+	last   bool      // nothing comes after the chunk
+	done   bool
+	used   int64
+	resume []byte // room for from
 }
 
 // cut makes c the part of a lane that lies in a span.
@@ -92,7 +100,7 @@ func (s *Set) Seek(key []byte) error {
 		return err
 	}
 	s.cur = c
-	for !c.done && (len(c.key) < c.min || bytes.Compare(c.key[:len(s.want)], s.want) < 0) {
+	for !c.done && (len(c.row.Key) < c.min || bytes.Compare(c.row.Key[:len(s.want)], s.want) < 0) {
 		if err := s.skip(c); err != nil {
 			return err
 		}
@@ -103,25 +111,63 @@ func (s *Set) Seek(key []byte) error {
 // Next returns the next row of the current key: what follows the key, and the value. Views live until the
 // next call of any method; ok is false after the last row.
 func (s *Set) Next() (rest, value []byte, ok bool, err error) {
+	rows, skip, err := s.Batch(1)
+	if err != nil || len(rows) == 0 {
+		return nil, nil, false, err
+	}
+	return rows[0].Key[skip:], rows[0].Value, true, nil
+}
+
+// Batch returns some of the next rows of the current key, at least one, at most limit, and how many bytes of
+// their keys the rest follows; no rows after the last. Views live until the next call of any method.
+func (s *Set) Batch(limit int) (rows []store.Row, skip int, err error) {
 	c := s.cur
 	if c == nil {
-		return nil, nil, false, nil
+		return nil, 0, nil
 	}
 	if c.taken {
 		if err := s.advance(c); err != nil {
-			return nil, nil, false, err
+			return nil, 0, err
 		}
 	}
-	for !c.done && len(c.key) < c.min {
+	for !c.done && len(c.row.Key) < c.min {
 		if err := s.skip(c); err != nil {
-			return nil, nil, false, err
+			return nil, 0, err
 		}
 	}
-	if c.done || !bytes.HasPrefix(c.key, s.want) {
-		return nil, nil, false, nil
+	if c.done || !bytes.HasPrefix(c.row.Key, s.want) {
+		return nil, 0, nil
 	}
-	c.taken = true
-	return c.key[len(s.want):], c.value, true, nil
+	rows = s.same(c, s.under(c, limit))
+	c.taken, c.row = true, rows[len(rows)-1]
+	return rows, len(s.want), nil
+}
+
+// under returns rows that are in memory, from that under the cursor on.
+func (s *Set) under(c *cursor, limit int) []store.Row {
+	if c.it != nil {
+		s.start = c.at
+		return c.rows[c.at:min(len(c.rows), c.at+limit)]
+	}
+	s.start = c.ahead.at
+	s.views = c.ahead.views(s.views[:0], min(limit, batchLen))
+	return s.views
+}
+
+// same cuts rows after the last well-formed row of the current key, of which the first is one, and moves the
+// cursor to that. Rows ascend: between two that start alike all do.
+func (s *Set) same(c *cursor, rows []store.Row) []store.Row {
+	all := bytes.HasPrefix(rows[len(rows)-1].Key, s.want)
+	n := 1
+	for n < len(rows) && len(rows[n].Key) >= c.min && (all || bytes.HasPrefix(rows[n].Key, s.want)) {
+		n++
+	}
+	if c.it != nil {
+		c.at += n - 1
+	} else {
+		c.ahead.at += n - 1
+	}
+	return rows[:n]
 }
 
 // Raw returns the whole raw key of the row that Next returned last.
@@ -129,23 +175,35 @@ func (s *Set) Raw() []byte {
 	if s.cur == nil {
 		return nil
 	}
-	return s.cur.key
+	return s.cur.row.Key
 }
 
 // Place says where the row that Next returned last stands.
-func (s *Set) Place() record.Place {
+func (s *Set) Place() record.Place { return s.PlaceAt(0) }
+
+// PlaceAt says where row i of the last batch stands.
+func (s *Set) PlaceAt(i int) record.Place {
 	if s.cur == nil {
 		return record.Place{Level: -1}
 	}
-	return s.cur.place()
+	return s.cur.placeAt(s.start + i)
 }
 
+// place says where the row under the cursor stands.
 func (c *cursor) place() record.Place {
+	if c.it != nil {
+		return c.placeAt(c.at)
+	}
+	return c.placeAt(c.ahead.at)
+}
+
+// placeAt says where a row stands that is in memory.
+func (c *cursor) placeAt(i int) record.Place {
 	switch {
 	case c.it != nil:
-		return c.it.Place()
-	case !c.ahead.empty():
-		return c.ahead.rows[c.ahead.at].place
+		return c.it.PlaceAt(i)
+	case i < len(c.ahead.rows):
+		return c.ahead.rows[i].place
 	}
 	return record.Place{Level: -1}
 }
@@ -225,10 +283,10 @@ func (s *Set) Close() error {
 func (s *Set) skip(c *cursor) error {
 	if !c.taken {
 		class := record.Orphan
-		if len(c.key) < c.min {
+		if len(c.row.Key) < c.min {
 			class = record.Malformed
 		}
-		s.stray(class, c.key, c.value, c.place())
+		s.stray(class, c.row.Key, c.row.Value, c.place())
 	}
 	return s.advance(c)
 }
@@ -237,7 +295,7 @@ func (s *Set) skip(c *cursor) error {
 func (s *Set) ready(c *cursor) error {
 	s.tick++
 	c.used = s.tick
-	if c.key == nil {
+	if c.row.Key == nil {
 		return s.load(c)
 	}
 	if c.taken {
@@ -258,17 +316,34 @@ func (s *Set) load(c *cursor) error {
 	if err != nil {
 		return err
 	}
-	c.it = it
+	c.it = store.Batched(it)
 	s.open = append(s.open, c)
-	again := c.again
+	s.lend(c)
+	again, limit := c.again, batchLen
+	if again {
+		limit = 1
+	}
 	c.again = false
-	if err := s.advance(c); err != nil {
+	if err := c.step(limit); err != nil {
 		return err
 	}
-	if again && c.it != nil {
+	if c.done {
+		return s.end(c)
+	}
+	if again {
 		c.it.Tally(new(record.Tally))
 	}
 	return nil
+}
+
+// lend gives a lane room for rows.
+func (s *Set) lend(c *cursor) {
+	if n := len(s.spare); n > 0 {
+		c.rows, s.spare = s.spare[n-1], s.spare[:n-1]
+	} else {
+		c.rows = make([]store.Row, batchLen)
+	}
+	c.rows, c.at = c.rows[:0], 0
 }
 
 // evict closes the lane that was used longest ago.
@@ -286,32 +361,25 @@ func (s *Set) evict() error {
 }
 
 // fill reads a chunk of an open lane, from the row under the cursor if that is still to be handed out.
-// The row that has no room is where the lane goes on.
+// The row that has no room is where the lane goes on; those read after it are as good as never read.
 func (s *Set) fill(c *cursor) error {
 	c.ahead.reset()
-	for c.taken || c.ahead.add(c.key, c.value, c.it.Place(), s.chunk) {
-		var err error
-		c.taken = false
-		c.key, c.value, err = c.it.Next()
-		if err == io.EOF {
-			c.last = true
-			break
-		}
-		if err != nil {
-			c.done, c.key, c.value = true, nil, nil
+	for !c.done && (c.taken || c.ahead.add(c.row.Key, c.row.Value, c.place(), s.chunk)) {
+		if err := c.step(batchLen); err != nil {
 			return err
 		}
 	}
+	c.last = c.done
 	if !c.last {
-		c.resume = append(c.resume[:0], c.key...)
+		c.resume = append(c.resume[:0], c.row.Key...)
 		c.from, c.again = c.resume, true
+		unread := int64(len(c.rows) - 1 - c.at)
+		s.tally.Entries -= unread
+		s.tally.Visible -= unread
 	}
-	c.key, c.value = nil, nil
-	switch {
-	case !c.ahead.empty():
-		c.key, c.value = c.ahead.row()
-	case c.last:
-		c.done = true
+	c.row, c.done = store.Row{}, c.last && c.ahead.empty()
+	if !c.ahead.empty() {
+		c.row = c.ahead.row()
 	}
 	return nil
 }
@@ -325,39 +393,62 @@ func (s *Set) shut(c *cursor) error {
 			break
 		}
 	}
+	clear(c.rows)
+	s.spare = append(s.spare, c.rows[:0])
+	c.rows, c.at = nil, 0
 	c.it.Tally(&s.tally)
 	err := c.it.Close()
 	c.it = nil
 	return err
 }
 
+// end closes an open lane that is done.
+func (s *Set) end(c *cursor) error {
+	c.ahead = chunk{}
+	return s.shut(c)
+}
+
 // advance puts the next row under the cursor. A lane at its end is closed at once.
 func (s *Set) advance(c *cursor) error {
-	c.taken = false
 	if c.it == nil {
 		return s.advanceChunk(c)
 	}
-	var err error
-	c.key, c.value, err = c.it.Next()
-	if err == nil {
+	if err := c.step(batchLen); err != nil || !c.done {
+		return err
+	}
+	return s.end(c)
+}
+
+// step puts the next row of an open lane under the cursor, reading up to limit rows, or finds the lane done.
+func (c *cursor) step(limit int) error {
+	c.taken = false
+	if c.at+1 < len(c.rows) {
+		c.at++
+		c.row = c.rows[c.at]
 		return nil
 	}
-	c.done, c.key, c.value = true, nil, nil
-	c.ahead = chunk{}
-	if err == io.EOF {
-		return s.shut(c)
+	n, err := c.it.NextBatch(c.rows[:limit])
+	c.rows, c.at = c.rows[:n], 0
+	if err != nil {
+		c.done, c.row = true, store.Row{}
+		if err == io.EOF {
+			return nil
+		}
+		return err
 	}
-	return err
+	c.row = c.rows[0]
+	return nil
 }
 
 // advanceChunk moves on in a chunk and, at its end, opens the lane.
 func (s *Set) advanceChunk(c *cursor) error {
+	c.taken = false
 	c.ahead.at++
 	if !c.ahead.empty() {
-		c.key, c.value = c.ahead.row()
+		c.row = c.ahead.row()
 		return nil
 	}
-	c.key, c.value = nil, nil
+	c.row = store.Row{}
 	if c.last {
 		c.done, c.ahead = true, chunk{}
 		return nil
