@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 
+	"kvferry/internal/dataset"
 	"kvferry/internal/findings"
 	"kvferry/internal/lane"
 	"kvferry/record"
@@ -21,20 +22,22 @@ type collectionReader struct {
 	m     ListMeta // of the current record; only lists have left and right
 	metas store.Iterator
 	rows  rowSet
-	index rowSet     // score_cf; nil but for zsets
+	index rowSet     // score_cf; nil but for zsets whose index is wanted
 	lost  [2]orphans // in rows and index
 
 	drained bool // the current record's rows were all read
 	ended   bool
-	batch   batch
 
-	elem       record.Element // of the row that row returned last
-	at         uint64         // its index, of lists
-	want       uint64         // the next index that should come, of lists
-	marks      uint64         // sum over members and scores, see mark
-	newer      int64          // rows of a newer version than the meta row's
+	want       uint64 // the next index that should come, of lists
+	marks      uint64 // sum over members and scores, see mark
+	newer      int64  // rows of a newer version than the meta row's
 	newerPlace record.Place
+
+	rest [batchLen]record.Element // takes what is read for the checks only
 }
+
+// batchLen is how many rows are read at once, at most.
+const batchLen = 64
 
 func openCollections(p *pass) (record.Reader, error) {
 	r := &collectionReader{pass: p, drained: true}
@@ -64,7 +67,7 @@ func (r *collectionReader) open() error {
 		return err
 	}
 	r.rows = rows
-	if r.ts.index != nil {
+	if r.ts.index != nil && !r.env.RecordsOnly {
 		index, err := r.ts.index.Open(r.span.Lo, r.span.Hi, r.lookAhead(), r.stray(&r.lost[1], &r.ts.score))
 		if err != nil {
 			return err
@@ -138,8 +141,9 @@ func (r *collectionReader) decodeMeta(value []byte) (err error) {
 }
 
 func (r *collectionReader) start(key []byte) {
-	r.begin(key, r.metas.Place())
-	r.drained, r.batch.holding = false, false
+	r.begin(key)
+	r.place = r.metas.Place()
+	r.drained = false
 	r.h.Key, r.h.Len = key, int64(r.m.Count)
 	if r.h.Len < 0 {
 		r.h.Len = -1
@@ -157,17 +161,24 @@ func (r *collectionReader) Read(dst []record.Element) (int, error) {
 	if r.drained {
 		return 0, io.EOF
 	}
-	return r.fill(dst)
+	for {
+		rows, skip, err := r.rows.Batch(len(dst))
+		if err != nil {
+			return 0, err
+		}
+		if len(rows) == 0 {
+			return 0, r.complete()
+		}
+		if n := r.take(dst, rows, skip); n > 0 {
+			return n, nil
+		}
+	}
 }
 
 // finish reads what is left of the current record, to classify it, and settles it.
 func (r *collectionReader) finish() error {
 	for !r.drained {
-		ok, err := r.row()
-		if err == nil && !ok {
-			err = r.complete()
-		}
-		if err != nil {
+		if _, err := r.Read(r.rest[:]); err != nil && err != io.EOF {
 			return err
 		}
 	}
@@ -175,65 +186,64 @@ func (r *collectionReader) finish() error {
 	return nil
 }
 
-// row moves to the next row of the current record that is alive. What it is decoded to, in elem, are views
-// that live until the next call.
-func (r *collectionReader) row() (bool, error) {
-	for {
-		rest, value, ok, err := r.rows.Next()
-		if err != nil || !ok {
-			return false, err
-		}
-		if !r.decode(rest[versionLen:], value) {
-			r.check(&r.ts.data, r.rows.Raw(), value, r.rows.Place())
+// take sets the elements of those rows of the current record that are alive, as views, and returns how many
+// there are. The others are classified.
+func (r *collectionReader) take(dst []record.Element, rows []store.Row, skip int) int {
+	n := 0
+	for i := range rows {
+		e, rest := &dst[n], rows[i].Key[skip:]
+		if !r.decode(e, rest[versionLen:], rows[i].Value) {
+			r.check(&r.ts.data, rows[i].Key, rows[i].Value, r.rows.PlaceAt(i))
 			continue
 		}
 		if v := Version(binary.LittleEndian.Uint32(rest)); v != r.m.Version {
-			r.data.Rows[r.otherVersion(v, r.rows)]++
+			r.data.Rows[r.otherVersion(v, r.rows, i)]++
 			continue
 		}
-		switch r.h.Type {
-		case record.List:
-			if !r.inside() {
+		switch {
+		case r.h.Type == record.List:
+			if !r.inside(binary.LittleEndian.Uint64(rest[versionLen:]), i) {
 				continue
 			}
-		case record.ZSet:
-			r.mark()
+		case r.index != nil:
+			r.mark(e, i)
 		}
-		r.alive++
-		return true, nil
+		n++
 	}
+	r.alive += int64(n)
+	return n
 }
 
-// decode reads an element from what follows the version and the value. It accepts what check accepts.
-func (r *collectionReader) decode(rest, value []byte) bool {
+// decode reads an element from what follows the version and the value. It accepts what check accepts. Fields
+// are set one by one: a struct would be built elsewhere and copied.
+func (r *collectionReader) decode(e *record.Element, rest, value []byte) bool {
+	e.Score = 0
 	switch r.h.Type {
 	case record.Hash:
-		r.elem.Name, r.elem.Value = rest, value
+		e.Name, e.Value = rest, value
 		return true
 	case record.Set:
-		r.elem.Name = rest
+		e.Name, e.Value = rest, nil
 		return len(value) == 0
 	case record.List:
-		if len(rest) != indexLen {
-			return false
-		}
-		r.at, r.elem.Value = binary.LittleEndian.Uint64(rest), value
-		return true
+		e.Name, e.Value = nil, value
+		return len(rest) == indexLen
 	}
 	if len(value) != scoreLen {
 		return false
 	}
-	r.elem.Name, r.elem.Score = rest, math.Float64frombits(binary.LittleEndian.Uint64(value))
+	e.Name, e.Value = rest, nil
+	e.Score = math.Float64frombits(binary.LittleEndian.Uint64(value))
 	return true
 }
 
-// otherVersion returns the class of a row of the current record that is not of its version.
-func (r *collectionReader) otherVersion(v Version, set rowSet) record.Class {
+// otherVersion returns the class of row i of a batch, one of the current record that is not of its version.
+func (r *collectionReader) otherVersion(v Version, set rowSet, i int) record.Class {
 	if v < r.m.Version {
 		return record.Stale
 	}
 	if r.newer == 0 {
-		r.newerPlace = set.Place()
+		r.newerPlace = set.PlaceAt(i)
 	}
 	r.newer++
 	return record.Orphan
@@ -248,8 +258,8 @@ func (r *collectionReader) reportNewer(key []byte) {
 	r.newer = 0
 }
 
-// complete checks the record whose data rows have all been read. Compaction may have removed some of the
-// rows of an expired one.
+// complete checks the record whose data rows have all been read, and returns io.EOF. Compaction may have
+// removed some of the rows of an expired one.
 func (r *collectionReader) complete() error {
 	r.drained = true
 	if r.index != nil {
@@ -259,14 +269,14 @@ func (r *collectionReader) complete() error {
 	}
 	r.reportNewer(r.key)
 	if r.h.Expired {
-		return nil
+		return io.EOF
 	}
 	if r.h.Type == record.List {
 		r.checkList()
 	} else if int64(r.m.Count) != r.alive {
 		r.damage(&r.ts.meta, FindCountMismatch, r.place, "count is %d, %d rows are there", int64(r.m.Count), r.alive)
 	}
-	return nil
+	return io.EOF
 }
 
 // end classifies what is left after the last meta row, once.
@@ -291,7 +301,7 @@ func (r *collectionReader) end() error {
 func (r *collectionReader) release() error {
 	var err error
 	if r.metas != nil {
-		err = r.drop(r.metas, &r.meta)
+		err = dataset.Drop(r.metas, &r.meta)
 	}
 	if r.rows != nil {
 		r.rows.Tally(&r.data)
@@ -383,19 +393,21 @@ func (r *collectionReader) buryAll(key []byte, class record.Class) error {
 func (r *collectionReader) bury(set rowSet, sp *space, class record.Class) (n int64, err error) {
 	t := r.tallyOf(sp)
 	for {
-		rest, value, ok, err := set.Next()
-		if err != nil || !ok {
+		rows, skip, err := set.Batch(batchLen)
+		if err != nil || len(rows) == 0 {
 			return n, err
 		}
-		if !r.check(sp, set.Raw(), value, set.Place()) {
-			continue
+		for i := range rows {
+			if !r.check(sp, rows[i].Key, rows[i].Value, set.PlaceAt(i)) {
+				continue
+			}
+			v := Version(binary.LittleEndian.Uint32(rows[i].Key[skip:]))
+			if class == record.Deleted && v != r.m.Version {
+				t.Rows[r.otherVersion(v, set, i)]++
+				continue
+			}
+			t.Rows[class]++
+			n++
 		}
-		v := Version(binary.LittleEndian.Uint32(rest))
-		if class == record.Deleted && v != r.m.Version {
-			t.Rows[r.otherVersion(v, set)]++
-			continue
-		}
-		t.Rows[class]++
-		n++
 	}
 }

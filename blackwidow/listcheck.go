@@ -6,18 +6,18 @@ import (
 	"kvferry/record"
 )
 
-// inside judges the index of the row that was just read. Rows of a version come in the order of their
-// indexes, so what is skipped is missing.
-func (r *collectionReader) inside() bool {
-	if r.at <= r.m.Left || r.at >= r.m.Right {
+// inside judges the index of row i of the last batch. Rows of a version come in the order of their indexes,
+// so what is skipped is missing.
+func (r *collectionReader) inside(index uint64, i int) bool {
+	if index <= r.m.Left || index >= r.m.Right {
 		r.data.Rows[record.Orphan]++
-		r.damage(&r.ts.data, FindListOutside, r.rows.Place(), "index %d is not between %d and %d", r.at, r.m.Left, r.m.Right)
+		r.damage(&r.ts.data, FindListOutside, r.rows.PlaceAt(i), "index %d is not between %d and %d", index, r.m.Left, r.m.Right)
 		return false
 	}
-	if r.at != r.want && !r.h.Expired {
-		r.missing(r.want, r.at)
+	if index != r.want && !r.h.Expired {
+		r.missing(r.want, index)
 	}
-	r.want = r.at + 1
+	r.want = index + 1
 	return true
 }
 

@@ -12,12 +12,11 @@ import (
 )
 
 // rowSet is what data rows are read through: the lanes of a bytewise column family, or the rows of lists.
-// User keys are asked for in ascending order; each row is handed out once, by Next or as a stray.
+// User keys are asked for in ascending order; each row is handed out once, by Batch or as a stray.
 type rowSet interface {
 	Seek(key []byte) error
-	Next() (rest, value []byte, ok bool, err error)
-	Raw() []byte
-	Place() record.Place
+	Batch(limit int) (rows []store.Row, skip int, err error)
+	PlaceAt(i int) record.Place
 	Finish() error
 	Tally(*record.Tally)
 	Close() error
@@ -25,14 +24,15 @@ type rowSet interface {
 
 // listRows walks lists/data_cf, which is ordered by user key.
 type listRows struct {
-	it         store.Iterator
-	layout     *lane.Layout
-	stray      lane.Stray
-	key, value []byte // of the row it stands at, whole and raw
-	want       []byte // klen and user key that rows are wanted of
-	ready      bool   // stands at a row
-	taken      bool   // which was handed out
-	done       bool
+	it     store.Batcher
+	layout *lane.Layout
+	stray  lane.Stray
+	room   []store.Row
+	rows   []store.Row // read in one go
+	at     int         // the next of them to hand out
+	start  int         // of the last batch
+	want   []byte      // klen and user key that rows are wanted of
+	done   bool
 }
 
 func openListRows(ts *typeStore, s format.Span, stray lane.Stray) (*listRows, error) {
@@ -48,7 +48,7 @@ func openListRows(ts *typeStore, s format.Span, stray lane.Stray) (*listRows, er
 	if err != nil {
 		return nil, err
 	}
-	return &listRows{it: it, layout: l, stray: stray}, nil
+	return &listRows{it: store.Batched(it), layout: l, stray: stray, room: make([]store.Row, batchLen)}, nil
 }
 
 // Seek moves to the rows of a user key.
@@ -58,40 +58,49 @@ func (s *listRows) Seek(key []byte) error {
 		if err := s.load(); err != nil || s.done {
 			return err
 		}
-		if user, ok := s.layout.UserKey(s.key); ok && bytes.Compare(user, key) >= 0 {
+		if user, ok := s.layout.UserKey(s.rows[s.at].Key); ok && bytes.Compare(user, key) >= 0 {
 			return nil
 		}
 		s.skip()
 	}
 }
 
-// Next returns the next row of the user key: what follows it, and the value.
-func (s *listRows) Next() (rest, value []byte, ok bool, err error) {
+// Batch returns some of the next rows of the user key, at most limit, and how many bytes of their keys what
+// follows the user key comes after; no rows after the last. They live until the next call of any method.
+func (s *listRows) Batch(limit int) (rows []store.Row, skip int, err error) {
 	for {
 		if err := s.load(); err != nil || s.done {
-			return nil, nil, false, err
+			return nil, 0, err
 		}
-		n := len(s.want)
-		if len(s.key) >= n+s.layout.MinRest && bytes.Equal(s.key[:n], s.want) {
-			s.taken = true
-			return s.key[n:], s.value, true, nil
+		n := 0
+		for n < limit && s.at+n < len(s.rows) && s.wanted(s.rows[s.at+n].Key) {
+			n++
 		}
-		if _, ok := s.layout.UserKey(s.key); ok {
-			return nil, nil, false, nil
+		if n > 0 {
+			s.start, s.at = s.at, s.at+n
+			return s.rows[s.start:s.at], len(s.want), nil
+		}
+		if _, ok := s.layout.UserKey(s.rows[s.at].Key); ok {
+			return nil, 0, nil
 		}
 		s.skip()
 	}
 }
 
+// wanted reports whether a raw key is a well-formed one of the user key.
+func (s *listRows) wanted(raw []byte) bool {
+	return len(raw) >= len(s.want)+s.layout.MinRest && bytes.HasPrefix(raw, s.want)
+}
+
 // load makes sure that there is a row that was not handed out.
-func (s *listRows) load() (err error) {
-	if s.done || s.ready && !s.taken {
+func (s *listRows) load() error {
+	if s.done || s.at < len(s.rows) {
 		return nil
 	}
-	s.key, s.value, err = s.it.Next()
-	s.ready, s.taken = err == nil, false
+	n, err := s.it.NextBatch(s.room)
+	s.rows, s.at = s.room[:n], 0
 	if err != nil {
-		s.done, s.key, s.value = true, nil, nil
+		s.done = true
 		if err == io.EOF {
 			return nil
 		}
@@ -99,21 +108,18 @@ func (s *listRows) load() (err error) {
 	return err
 }
 
-// skip hands the row to stray.
+// skip hands a row to stray.
 func (s *listRows) skip() {
-	class := record.Orphan
-	if _, ok := s.layout.UserKey(s.key); !ok {
+	row, class := s.rows[s.at], record.Orphan
+	if _, ok := s.layout.UserKey(row.Key); !ok {
 		class = record.Malformed
 	}
-	s.stray(class, s.key, s.value, s.it.Place())
-	s.taken = true
+	s.stray(class, row.Key, row.Value, s.it.PlaceAt(s.at))
+	s.at++
 }
 
-// Raw returns the raw key of the row that Next returned last.
-func (s *listRows) Raw() []byte { return s.key }
-
-// Place says where that row stands.
-func (s *listRows) Place() record.Place { return s.it.Place() }
+// PlaceAt says where row i of the last batch stands.
+func (s *listRows) PlaceAt(i int) record.Place { return s.it.PlaceAt(s.start + i) }
 
 // Finish hands the rows that are left to stray.
 func (s *listRows) Finish() error {

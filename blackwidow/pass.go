@@ -9,7 +9,6 @@ import (
 	"kvferry/internal/dataset"
 	"kvferry/internal/findings"
 	"kvferry/record"
-	"kvferry/store"
 )
 
 // pass is one reading of a span of one store. It keeps the ledger and the findings; what the rows mean is
@@ -31,8 +30,8 @@ type pass struct {
 
 	limit findings.Limit // of findings about the current record
 
-	key   []byte // of the current record, a view; nil between records
-	place record.Place
+	key   []byte       // of the current record, a view; nil between records
+	place record.Place // of its meta row
 }
 
 func newPass(ctx context.Context, ts *typeStore, s format.Span, e *format.Env, n int) *pass {
@@ -58,9 +57,9 @@ func (p *pass) open() (record.Reader, error) {
 }
 
 // begin starts a record, whose meta row (or whole row) is settled with it.
-func (p *pass) begin(key []byte, place record.Place) {
+func (p *pass) begin(key []byte) {
 	p.class, p.metas, p.alive, p.scores = record.Copied, 1, 0, 0
-	p.key, p.place = key, place
+	p.key = key
 	p.limit.Begin()
 }
 
@@ -144,12 +143,6 @@ func (p *pass) lookup(sp *space, raw []byte) record.Place {
 
 // expired applies the engine's rule, which counts whole seconds.
 func (p *pass) expired(e UnixSeconds) bool { return e != 0 && int64(e) < p.now }
-
-// drop takes an iterator's counts and closes it.
-func (p *pass) drop(it store.Iterator, t *record.Tally) error {
-	it.Tally(t)
-	return it.Close()
-}
 
 // publish hands the counts to the ledger.
 func (p *pass) publish() {

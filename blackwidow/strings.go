@@ -3,6 +3,7 @@ package blackwidow
 import (
 	"io"
 
+	"kvferry/internal/dataset"
 	"kvferry/internal/findings"
 	"kvferry/record"
 	"kvferry/store"
@@ -11,7 +12,7 @@ import (
 // stringReader reads strings: a record is a row.
 type stringReader struct {
 	*pass
-	it     store.Iterator
+	rows   *store.Buffer
 	h      record.Header
 	value  []byte
 	unread bool
@@ -22,7 +23,7 @@ func openStrings(p *pass) (record.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stringReader{pass: p, it: it, h: record.Header{DB: p.ts.database, Type: record.String, Len: 1}}, nil
+	return &stringReader{pass: p, rows: store.NewBuffer(it), h: record.Header{DB: p.ts.database, Type: record.String, Len: 1}}, nil
 }
 
 // Next moves to the next row that can be decoded.
@@ -33,17 +34,20 @@ func (r *stringReader) Next() (*record.Header, error) {
 		return nil, err
 	}
 	for {
-		key, value, err := r.it.Next()
-		if err != nil {
-			return nil, err
-		}
-		v, err := DecodeStringValue(value)
-		if err != nil {
-			r.malformed(&r.ts.meta, findings.ValueKind(err), key, key, r.it.Place(), err)
+		row := r.rows.Pop()
+		if row == nil {
+			if err := r.rows.Fill(); err != nil {
+				return nil, err
+			}
 			continue
 		}
-		r.begin(key, record.Place{})
-		r.h.Key, r.value, r.unread = key, v.Bytes, true
+		v, err := DecodeStringValue(row.Value)
+		if err != nil {
+			r.malformed(&r.ts.meta, findings.ValueKind(err), row.Key, row.Key, r.rows.Place(), err)
+			continue
+		}
+		r.begin(row.Key)
+		r.h.Key, r.value, r.unread = row.Key, v.Bytes, true
 		r.h.ExpireMS, r.h.Expired = int64(v.Expiry)*1000, r.expired(v.Expiry)
 		return &r.h, nil
 	}
@@ -55,13 +59,14 @@ func (r *stringReader) Read(dst []record.Element) (int, error) {
 		return 0, io.EOF
 	}
 	r.unread = false
-	dst[0] = record.Element{Value: r.value}
+	e := &dst[0] // set field by field: a struct would be built elsewhere and copied
+	e.Name, e.Value, e.Score = nil, r.value, 0
 	return 1, nil
 }
 
 // Close closes the store's iterator.
 func (r *stringReader) Close() error {
-	err := r.drop(r.it, &r.meta)
+	err := dataset.Drop(r.rows, &r.meta)
 	r.publish()
 	return err
 }

@@ -11,13 +11,13 @@ import (
 	"kvferry/record"
 )
 
-// mark adds the member and score just read to a sum that does not depend on their order. Rows of score_cf
+// mark adds the member and score of row i of the last batch to a sum that does not depend on their order. Rows of score_cf
 // are summed up the same way, and equal sums and counts prove it equal to data_cf without sorting it.
-func (r *collectionReader) mark() {
-	if math.IsNaN(r.elem.Score) && !r.h.Expired {
-		r.damage(&r.ts.data, FindZSetBadScore, r.rows.Place(), "member %s: score is not a number", record.Quote(r.elem.Name))
+func (r *collectionReader) mark(e *record.Element, i int) {
+	if math.IsNaN(e.Score) && !r.h.Expired {
+		r.damage(&r.ts.data, FindZSetBadScore, r.rows.PlaceAt(i), "member %s: score is not a number", record.Quote(e.Name))
 	}
-	r.marks += xxh3.HashSeed(r.elem.Name, math.Float64bits(r.elem.Score))
+	r.marks += xxh3.HashSeed(e.Name, math.Float64bits(e.Score))
 }
 
 // checkScores reads the rows of the current record in score_cf and compares them with its members.
@@ -25,23 +25,26 @@ func (r *collectionReader) checkScores() error {
 	var n int64
 	var marks uint64
 	for {
-		rest, value, ok, err := r.index.Next()
+		rows, skip, err := r.index.Batch(batchLen)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if len(rows) == 0 {
 			break
 		}
-		if len(value) != 0 {
-			r.check(&r.ts.score, r.index.Raw(), value, r.index.Place())
-			continue
+		for i := range rows {
+			if len(rows[i].Value) != 0 {
+				r.check(&r.ts.score, rows[i].Key, rows[i].Value, r.index.PlaceAt(i))
+				continue
+			}
+			rest := rows[i].Key[skip:]
+			if v := Version(binary.LittleEndian.Uint32(rest)); v != r.m.Version {
+				r.score.Rows[r.otherVersion(v, r.index, i)]++
+				continue
+			}
+			marks += xxh3.HashSeed(rest[versionLen+scoreLen:], binary.LittleEndian.Uint64(rest[versionLen:]))
+			n++
 		}
-		if v := Version(binary.LittleEndian.Uint32(rest)); v != r.m.Version {
-			r.score.Rows[r.otherVersion(v, r.index)]++
-			continue
-		}
-		marks += xxh3.HashSeed(rest[versionLen+scoreLen:], binary.LittleEndian.Uint64(rest[versionLen:]))
-		n++
 	}
 	r.scores = n
 	if n == r.alive && marks == r.marks || r.h.Expired {

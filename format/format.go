@@ -129,6 +129,9 @@ type Env struct {
 	Report func(record.Finding)
 	// Deep asks for checks that cost a second look at a record: every finding named to the element.
 	Deep bool
+	// RecordsOnly spares the rows that repeat what others say, the index of a zset: they may be left
+	// unread, and so unchecked and out of the ledger.
+	RecordsOnly bool
 }
 
 // Source is an open dataset.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"kvferry/internal/dataset"
 	"kvferry/internal/findings"
 	"kvferry/internal/lane"
 	"kvferry/record"
@@ -18,7 +19,7 @@ type collection struct {
 	meta    ListMeta // of the current record; only lists have more than Count and the suffix
 	metas   store.Iterator
 	rows    *lane.Set
-	index   *lane.Set // nil but for zsets
+	index   *lane.Set // nil but for zsets whose index is wanted
 	lost    [2]orphans
 	drained bool // the current record's rows were all read
 	ended   bool
@@ -33,7 +34,7 @@ func openCollection(p *pass) (*collection, error) {
 	}
 	f := p.ts.family
 	c.rows, err = p.ts.data.Open(p.span.Lo, p.span.Hi, p.lookAhead(), p.stray(&c.lost[0], f.data))
-	if err == nil && f.index != 0 {
+	if err == nil && f.index != 0 && !p.env.RecordsOnly {
 		c.index, err = p.ts.index.Open(p.span.Lo, p.span.Hi, p.lookAhead(), p.stray(&c.lost[1], f.index))
 	}
 	if err != nil {
@@ -112,7 +113,8 @@ func (c *collection) seek(key []byte) error {
 }
 
 func (c *collection) start(key []byte) {
-	c.begin(key, c.metas.Place())
+	c.begin(key)
+	c.place = c.metas.Place()
 	c.drained = false
 	c.h.Key, c.h.Len = key, c.meta.Count
 	c.h.ExpireMS = int64(c.meta.Expiry) * 1000
@@ -185,7 +187,7 @@ func (c *collection) checkCount(rows int64) {
 
 // release takes the counts of all iterators and closes them.
 func (c *collection) release() error {
-	err := c.drop(c.metas)
+	err := dataset.Drop(c.metas, &c.tally)
 	for _, s := range []*lane.Set{c.rows, c.index} {
 		if s != nil {
 			s.Tally(&c.tally)

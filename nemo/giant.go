@@ -173,8 +173,6 @@ func (g *giant) sort() (err error) {
 		return err
 	}
 	g.it, err = g.sorter.Sort()
-	r.batch.reset()
-	r.batch.next = g.row
 	return err
 }
 
@@ -208,22 +206,19 @@ func (g *giant) ranks() (rank func(seq int64) (uint64, error), done func() error
 	}, s.Close, nil
 }
 
-// row sets the next element and checks its node's prev.
-func (g *giant) row(e *record.Element) (ok bool, err error) {
+// emit sets one element, as a view that lives until the next call, and checks its node's prev.
+func (g *giant) emit(dst []record.Element) (int, error) {
 	_, key, value, err := g.it.Next()
-	if err == io.EOF {
-		return false, nil
-	}
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	seq, prev := int64(binary.LittleEndian.Uint64(key)), int64(binary.LittleEndian.Uint64(key[seqLen:]))
 	if prev != g.last {
 		g.r.badPrev(seq, prev, g.last)
 	}
 	g.last = seq
-	*e = record.Element{Value: value}
-	return true, nil
+	dst[0] = record.Element{Value: value}
+	return 1, nil
 }
 
 func (g *giant) close() error {

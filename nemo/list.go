@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"kvferry/record"
+	"kvferry/store"
 )
 
 // listReader reads lists. Nodes lie in the order of their little-endian seqs, elements are wanted in that
@@ -14,7 +15,6 @@ import (
 // nodes), beyond that by way of sorters (see giant).
 type listReader struct {
 	*collection
-	batch  batch
 	nodes  nodes
 	giant  *giant // of the current record, nil when it fits into memory
 	loaded bool
@@ -51,9 +51,10 @@ func (r *listReader) Read(dst []record.Element) (int, error) {
 	if err := r.load(true); err != nil {
 		return 0, err
 	}
-	n, err := 0, error(nil)
+	var n int
+	var err error
 	if r.giant != nil {
-		n, err = r.batch.fill(dst)
+		n, err = r.giant.emit(dst)
 	} else {
 		n, err = r.nodes.emit(dst)
 	}
@@ -89,22 +90,29 @@ func (r *listReader) load(elements bool) error {
 	r.alive, r.minSeq, r.maxSeq = 0, math.MaxInt64, 0
 	r.nodes.reset()
 	full := false
+	var n Node
 	for {
-		seq, n, ok, err := r.row()
+		rows, skip, err := r.rows.Batch(listBatch)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if len(rows) == 0 {
 			break
 		}
-		r.alive++
-		r.minSeq, r.maxSeq = min(r.minSeq, seq), max(r.maxSeq, seq)
-		if !elements {
-			n.Element = nil
-		}
-		if !full && !r.nodes.add(seq, &n, r.memory/2) {
-			full = true
-			r.nodes.release()
+		for i := range rows {
+			seq, ok := r.row(&n, rows, i, skip)
+			if !ok {
+				continue
+			}
+			r.alive++
+			r.minSeq, r.maxSeq = min(r.minSeq, seq), max(r.maxSeq, seq)
+			if !elements {
+				n.Element = nil
+			}
+			if !full && !r.nodes.add(seq, &n, r.memory/2) {
+				full = true
+				r.nodes.release()
+			}
 		}
 	}
 	r.checkCount(r.alive)
@@ -119,25 +127,21 @@ func (r *listReader) load(elements bool) error {
 	return nil
 }
 
-// row returns the next node row of the current record that is alive. The element is a view that lives
-// until the next call.
-func (r *listReader) row() (seq int64, n Node, ok bool, err error) {
-	for {
-		rest, raw, ok, err := r.rows.Next()
-		if err != nil || !ok {
-			return 0, n, false, err
-		}
-		n, err = DecodeNode(raw)
-		if err != nil || !isSeq(rest) {
-			r.check(kindListNode, r.rows.Raw(), raw, r.rows.Place())
-			continue
-		}
-		if n.Version < r.meta.Version {
-			r.tally.Rows[record.Stale]++
-			continue
-		}
-		return int64(binary.LittleEndian.Uint64(rest)), n, true, nil
+// listBatch is how many rows are read at once.
+const listBatch = 64
+
+// row decodes row i of a batch, whose element is a view. A row that is not alive is classified.
+func (r *listReader) row(n *Node, rows []store.Row, i, skip int) (seq int64, ok bool) {
+	rest, raw := rows[i].Key[skip:], rows[i].Value
+	if err := n.decode(raw); err != nil || !isSeq(rest) {
+		r.check(kindListNode, rows[i].Key, raw, r.rows.PlaceAt(i))
+		return 0, false
 	}
+	if n.Version < r.meta.Version {
+		r.tally.Rows[record.Stale]++
+		return 0, false
+	}
+	return int64(binary.LittleEndian.Uint64(rest)), true
 }
 
 // isSeq reports what decodeSeq accepts.

@@ -6,14 +6,15 @@ import (
 	"math"
 
 	"kvferry/record"
+	"kvferry/store"
 )
 
 // memberReader reads hashes, sets and zsets: their elements come in the order of their rows.
 type memberReader struct {
 	*collection
-	batch batch
-	live  int64  // data rows of the current record
-	marks uint64 // sum over them, see mark
+	live  int64              // data rows of the current record
+	marks uint64             // sum over them, see mark
+	rest  [64]record.Element // takes what is read for the checks only
 }
 
 func openMembers(p *pass) (record.Reader, error) {
@@ -21,10 +22,8 @@ func openMembers(p *pass) (record.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &memberReader{collection: c}
-	r.h.ByName = true
-	r.batch.next = r.row
-	return r, nil
+	c.h.ByName = true
+	return &memberReader{collection: c}, nil
 }
 
 // Next finishes the current record and moves to the next one.
@@ -36,7 +35,6 @@ func (r *memberReader) Next() (*record.Header, error) {
 		return nil, err
 	}
 	r.live, r.marks = 0, 0
-	r.batch.reset()
 	return &r.h, nil
 }
 
@@ -45,22 +43,24 @@ func (r *memberReader) Read(dst []record.Element) (int, error) {
 	if r.drained {
 		return 0, io.EOF
 	}
-	n, err := r.batch.fill(dst)
-	if err != io.EOF {
-		return n, err
+	for {
+		rows, skip, err := r.rows.Batch(len(dst))
+		if err != nil {
+			return 0, err
+		}
+		if len(rows) == 0 {
+			return 0, r.complete()
+		}
+		if n := r.take(dst, rows, skip); n > 0 {
+			return n, nil
+		}
 	}
-	return 0, r.complete()
 }
 
 // finish reads what is left of the current record, to classify it, and settles it.
 func (r *memberReader) finish() error {
-	var e record.Element
 	for !r.drained {
-		ok, err := r.row(&e)
-		if err == nil && !ok {
-			err = r.complete()
-		}
-		if err != nil && err != io.EOF {
+		if _, err := r.Read(r.rest[:]); err != nil && err != io.EOF {
 			return err
 		}
 	}
@@ -80,17 +80,16 @@ func (r *memberReader) complete() error {
 	return io.EOF
 }
 
-// row sets the next element of the current record that is alive, as a view that lives until the next
-// call.
-func (r *memberReader) row(e *record.Element) (ok bool, err error) {
-	for {
-		rest, raw, ok, err := r.rows.Next()
-		if err != nil || !ok {
-			return false, err
-		}
+// take sets the elements of those rows of the current record that are alive, as views, and returns how many
+// there are. The others are classified.
+func (r *memberReader) take(dst []record.Element, rows []store.Row, skip int) int {
+	n := 0
+	for i := range rows {
+		raw := rows[i].Value
+		e := &dst[n]
 		value, s, err := SplitSuffix(raw)
-		if err != nil || !r.decode(e, rest, value) {
-			r.check(r.ts.family.data, r.rows.Raw(), raw, r.rows.Place())
+		if err != nil || !r.decode(e, rows[i].Key[skip:], value) {
+			r.check(r.ts.family.data, rows[i].Key, raw, r.rows.PlaceAt(i))
 			continue
 		}
 		if s.Version < r.meta.Version {
@@ -98,28 +97,31 @@ func (r *memberReader) row(e *record.Element) (ok bool, err error) {
 			continue
 		}
 		if r.index != nil {
-			r.mark(e)
+			r.mark(e, i)
 		}
-		r.settles++
-		r.live++
-		return true, nil
+		n++
 	}
+	r.settles += int64(n)
+	r.live += int64(n)
+	return n
 }
 
 // decode reads an element from what follows the user key and what precedes the suffix. It accepts what
-// check accepts.
+// check accepts. Fields are set one by one: a struct would be built elsewhere and copied.
 func (r *memberReader) decode(e *record.Element, rest, value []byte) bool {
+	e.Score = 0
 	switch r.ts.family.typ {
 	case record.Hash:
-		*e = record.Element{Name: rest[1:], Value: value}
+		e.Name, e.Value = rest[1:], value
 		return rest[0] == equals
 	case record.Set:
-		*e = record.Element{Name: rest}
+		e.Name, e.Value = rest, nil
 		return len(value) == 0
 	}
 	if len(value) != scoreLen {
 		return false
 	}
-	*e = record.Element{Name: rest, Score: math.Float64frombits(binary.LittleEndian.Uint64(value))}
+	e.Name, e.Value = rest, nil
+	e.Score = math.Float64frombits(binary.LittleEndian.Uint64(value))
 	return true
 }

@@ -11,9 +11,10 @@ import (
 
 // Sizes for the budget.
 const (
-	nodeSize  = 48 // of a node and its place in the index
-	minNodes  = 256
-	chunkSize = 256 << 10
+	nodeSize   = 48 // of a node and its place in the index
+	minNodes   = 256
+	chunkSize  = 256 << 10
+	smallChunk = 64 << 10
 )
 
 // nodes is a list in memory. All of it is reused for the next list.
@@ -62,8 +63,10 @@ func (ns *nodes) add(seq int64, n *Node, memory int64) bool {
 		ns.all = slices.Grow(ns.all, max(minNodes, len(ns.all)))
 	}
 	c := ns.chunks[ns.cur]
-	ns.all = append(ns.all, node{seq: seq, prev: n.Prev, next: n.Next,
-		chunk: uint32(ns.cur), off: uint32(len(c)), len: uint32(size)})
+	ns.all = ns.all[:len(ns.all)+1]
+	x := &ns.all[len(ns.all)-1] // set field by field: a struct would be built elsewhere and copied
+	x.seq, x.prev, x.next, x.reached = seq, n.Prev, n.Next, false
+	x.chunk, x.off, x.len = uint32(ns.cur), uint32(len(c)), uint32(size)
 	ns.chunks[ns.cur] = append(c, n.Element...)
 	return true
 }
@@ -88,8 +91,8 @@ func (ns *nodes) room(n int) {
 		}
 	}
 	size := max(n, chunkSize)
-	if len(ns.chunks) == 0 && n <= arenaSize {
-		size = arenaSize // most lists are short
+	if len(ns.chunks) == 0 && n <= smallChunk {
+		size = smallChunk // most lists are short
 	}
 	ns.chunks = append(ns.chunks, make([]byte, 0, size))
 	ns.bytes += int64(size)
@@ -141,7 +144,8 @@ func (ns *nodes) emit(dst []record.Element) (int, error) {
 	for n < len(dst) && ns.left > 0 {
 		i, _ := ns.find(ns.at)
 		e := &ns.all[i]
-		dst[n] = record.Element{Value: ns.chunks[e.chunk][e.off : e.off+e.len : e.off+e.len]}
+		d := &dst[n]
+		d.Name, d.Value, d.Score = nil, ns.chunks[e.chunk][e.off:e.off+e.len:e.off+e.len], 0
 		ns.at = e.next
 		ns.left--
 		n++

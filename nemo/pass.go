@@ -12,7 +12,6 @@ import (
 	"kvferry/internal/findings"
 	"kvferry/internal/lane"
 	"kvferry/record"
-	"kvferry/store"
 )
 
 // pass is one reading of a span of one store. It keeps the ledger and the findings; what the rows mean is
@@ -34,8 +33,8 @@ type pass struct {
 	limit findings.Limit // of findings about the current record
 	gone  bool           // the current record has expired
 
-	key   []byte // of the current record, a view; nil between records
-	place record.Place
+	key   []byte       // of the current record, a view; nil between records
+	place record.Place // of its meta row
 }
 
 func newPass(ctx context.Context, db string, ts *typeStore, s format.Span, e *format.Env, n int) *pass {
@@ -68,9 +67,9 @@ func (p *pass) open() (record.Reader, error) {
 }
 
 // begin starts a record, whose meta row (or whole row) is settled with it.
-func (p *pass) begin(key []byte, place record.Place) {
+func (p *pass) begin(key []byte) {
 	p.class, p.settles, p.indexes = record.Copied, 1, 0
-	p.key, p.place = key, place
+	p.key = key
 	p.limit.Begin()
 }
 
@@ -301,7 +300,7 @@ func (p *pass) scanUnknown(from, to []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.drop(it)) }()
+	defer func() { err = errors.Join(err, dataset.Drop(it, &p.tally)) }()
 	for {
 		key, _, err := it.Next()
 		if err == io.EOF {
@@ -313,12 +312,6 @@ func (p *pass) scanUnknown(from, to []byte) (err error) {
 		kind := []byte{p.ts.family.meta, p.ts.family.data, p.ts.family.index}
 		p.malformed(FindUnknownRow, key, it.Place(), fmt.Errorf("no row starts so; want one of %q", bytes.TrimRight(kind, "\x00")))
 	}
-}
-
-// drop takes an iterator's counts and closes it.
-func (p *pass) drop(it store.Iterator) error {
-	it.Tally(&p.tally)
-	return it.Close()
 }
 
 // publish hands the counts to the ledger.

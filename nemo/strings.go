@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"kvferry/internal/dataset"
 	"kvferry/internal/findings"
 	"kvferry/record"
 	"kvferry/store"
@@ -12,7 +13,7 @@ import (
 // stringReader reads the kv store: a record is a row.
 type stringReader struct {
 	*pass
-	it     store.Iterator
+	rows   *store.Buffer
 	h      record.Header
 	value  []byte
 	unread bool
@@ -23,7 +24,7 @@ func openStrings(p *pass) (record.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stringReader{pass: p, it: it, h: record.Header{DB: p.db, Type: record.String, Len: 1}}, nil
+	return &stringReader{pass: p, rows: store.NewBuffer(it), h: record.Header{DB: p.db, Type: record.String, Len: 1}}, nil
 }
 
 // Next moves to the next row that can be decoded.
@@ -34,27 +35,30 @@ func (r *stringReader) Next() (*record.Header, error) {
 		return nil, err
 	}
 	for {
-		key, value, err := r.it.Next()
-		if err != nil {
-			return nil, err
-		}
-		v, err := DecodePlain(value)
-		if err != nil {
-			r.malformed(findings.ValueKind(err), key, r.it.Place(), err)
+		row := r.rows.Pop()
+		if row == nil {
+			if err := r.rows.Fill(); err != nil {
+				return nil, err
+			}
 			continue
 		}
-		r.set(key, v)
+		v, err := DecodePlain(row.Value)
+		if err != nil {
+			r.malformed(findings.ValueKind(err), row.Key, r.rows.Place(), err)
+			continue
+		}
+		r.set(row.Key, v)
 		return &r.h, nil
 	}
 }
 
 func (r *stringReader) set(key []byte, v Plain) {
-	r.begin(key, record.Place{})
+	r.begin(key)
 	r.h.Key, r.value, r.unread = key, v.Bytes, true
 	r.h.ExpireMS = int64(max(v.Expiry, 0)) * 1000
 	r.h.Expired = r.expired(v.Expiry)
 	if v.Expiry < 0 {
-		r.report(record.Finding{Kind: FindNegativeExpiry, Severity: record.Note, Key: key, Place: r.it.Place(),
+		r.report(record.Finding{Kind: FindNegativeExpiry, Severity: record.Note, Key: key, Place: r.rows.Place(),
 			Detail: fmt.Sprintf("expiry %d, which the engine takes for never", v.Expiry)})
 	}
 }
@@ -65,13 +69,14 @@ func (r *stringReader) Read(dst []record.Element) (int, error) {
 		return 0, io.EOF
 	}
 	r.unread = false
-	dst[0] = record.Element{Value: r.value}
+	e := &dst[0] // set field by field: a struct would be built elsewhere and copied
+	e.Name, e.Value, e.Score = nil, r.value, 0
 	return 1, nil
 }
 
 // Close closes the store's iterator.
 func (r *stringReader) Close() error {
-	err := r.drop(r.it)
+	err := dataset.Drop(r.rows, &r.tally)
 	r.publish()
 	return err
 }

@@ -175,16 +175,22 @@ func AppendNode(dst []byte, n Node) []byte {
 }
 
 // DecodeNode decodes the value of a node row; Element is a view.
-func DecodeNode(b []byte) (Node, error) {
+func DecodeNode(b []byte) (n Node, err error) {
+	err = n.decode(b)
+	return n, err
+}
+
+func (n *Node) decode(b []byte) error {
 	v, s, err := SplitSuffix(b)
 	if err != nil {
-		return Node{}, err
+		return err
 	}
 	if len(v) < linksLen {
-		return Node{}, record.Short(0, "prev, next", linksLen, len(v))
+		return record.Short(0, "prev, next", linksLen, len(v))
 	}
-	return Node{Prev: int64(binary.LittleEndian.Uint64(v)), Next: int64(binary.LittleEndian.Uint64(v[8:])),
-		Element: v[linksLen:], Suffix: s}, nil
+	n.Prev, n.Next = int64(binary.LittleEndian.Uint64(v)), int64(binary.LittleEndian.Uint64(v[8:]))
+	n.Element, n.Suffix = v[linksLen:], s
+	return nil
 }
 
 // Score is the value of a zset's score row.

@@ -11,12 +11,12 @@ import (
 	"kvferry/record"
 )
 
-// mark adds a member with the score that its index row should have to a sum that does not depend on their
+// mark adds a member, row i of the last batch, with the score that its index row should have to a sum that does not depend on their
 // order. Index rows are summed up the same way, and equal sums and counts prove the index without sorting
 // it.
-func (r *memberReader) mark(e *record.Element) {
+func (r *memberReader) mark(e *record.Element, i int) {
 	if !(math.Abs(e.Score) <= MaxScore) {
-		r.damage(FindZSetBadScore, r.rows.Place(), "member %s: score %v; the engine has scores from -1e13 to 1e13",
+		r.damage(FindZSetBadScore, r.rows.PlaceAt(i), "member %s: score %v; the engine has scores from -1e13 to 1e13",
 			record.Quote(e.Name), e.Score)
 	}
 	r.marks += xxh3.HashSeed(e.Name, RoundScore(e.Score))
@@ -27,24 +27,27 @@ func (r *memberReader) checkIndex() error {
 	var n int64
 	var marks uint64
 	for {
-		rest, raw, ok, err := r.index.Next()
+		rows, skip, err := r.index.Batch(len(r.rest))
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if len(rows) == 0 {
 			break
 		}
-		value, s, err := SplitSuffix(raw)
-		if err != nil || len(value) != 0 {
-			r.check(kindZSetIndex, r.index.Raw(), raw, r.index.Place())
-			continue
+		for i := range rows {
+			value, s, err := SplitSuffix(rows[i].Value)
+			if err != nil || len(value) != 0 {
+				r.check(kindZSetIndex, rows[i].Key, rows[i].Value, r.index.PlaceAt(i))
+				continue
+			}
+			if s.Version < r.meta.Version {
+				r.tally.Rows[record.Stale]++
+				continue
+			}
+			rest := rows[i].Key[skip:]
+			marks += xxh3.HashSeed(rest[scoreLen:], binary.BigEndian.Uint64(rest))
+			n++
 		}
-		if s.Version < r.meta.Version {
-			r.tally.Rows[record.Stale]++
-			continue
-		}
-		marks += xxh3.HashSeed(rest[scoreLen:], binary.BigEndian.Uint64(rest))
-		n++
 	}
 	r.indexes = n
 	if n == r.live && marks == r.marks {

@@ -116,15 +116,16 @@ func (h *Hasher) AddTo(d *Digest, hd *Header) {
 	d.Seconds = d.Seconds.Add(r)
 }
 
+// record returns R: the hash of tag, type, s(key), expiry, count, sum (all LE) and a stream's last id.
 func (h *Hasher) record(hd *Header, expiry int64) Sum128 {
-	var fixed [32]byte
-	binary.LittleEndian.PutUint64(fixed[0:], uint64(expiry))
-	binary.LittleEndian.PutUint64(fixed[8:], uint64(h.count))
-	binary.LittleEndian.PutUint64(fixed[16:], h.sum.Lo)
-	binary.LittleEndian.PutUint64(fixed[24:], h.sum.Hi)
-	b := append(h.buf[:0], tagRecord, byte(h.typ))
-	b = append(appendSized(b, hd.Key), fixed[:]...)
-	b = append(b, h.last...)
+	b := appendSized(append(h.buf[:0], tagRecord, byte(h.typ)), hd.Key)
+	b = binary.LittleEndian.AppendUint64(b, uint64(expiry))
+	b = binary.LittleEndian.AppendUint64(b, uint64(h.count))
+	b = binary.LittleEndian.AppendUint64(b, h.sum.Lo)
+	b = binary.LittleEndian.AppendUint64(b, h.sum.Hi)
+	if len(h.last) > 0 {
+		b = append(b, h.last...)
+	}
 	h.buf = b
 	return HashBytes(b)
 }
