@@ -320,7 +320,7 @@ func openSide(ctx context.Context, s *Scan, db string, types record.TypeSet, has
 // openSorted returns a reader of a part in (key, type) order, whatever order the source has.
 func (s *Scan) openSorted(ctx context.Context, p Part) (record.Reader, error) {
 	if s.Source.Sorted() {
-		return s.open(ctx, p, nil)
+		return s.open(ctx, p)
 	}
 	r, err := s.Source.Records(ctx, p.DB, p.Types, p.Span, s.env())
 	if err != nil {

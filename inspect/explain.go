@@ -133,7 +133,7 @@ func (x *explainer) live(ctx context.Context, db string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	batch := make([]record.Element, batchLen)
+	elems := newElements(ctx, r)
 	for {
 		h, err := r.Next()
 		if err == io.EOF {
@@ -145,13 +145,12 @@ func (x *explainer) live(ctx context.Context, db string) (err error) {
 		if !bytes.Equal(h.Key, x.o.Key) {
 			continue // an unsorted source may not cut spans
 		}
-		c := &countVisitor{}
-		c.begin(h)
-		if err := visitElements(ctx, r, h, batch, c); err != nil {
+		n, err := elems.count()
+		if err != nil {
 			return err
 		}
-		if c.n > 0 || h.Type == record.Stream {
-			x.records[h.Type] = &KeyState{DB: db, Type: h.Type, Elements: c.n, ExpireMS: h.ExpireMS,
+		if n > 0 || h.Type == record.Stream {
+			x.records[h.Type] = &KeyState{DB: db, Type: h.Type, Elements: n, ExpireMS: h.ExpireMS,
 				State: aliveOrExpired(h.Expired), Version: -1, Count: -1}
 		}
 	}

@@ -216,11 +216,15 @@ type listVisitor struct {
 	cur  []byte
 }
 
-func (v *listVisitor) begin(h *record.Header) { v.cur = append(append(v.cur[:0], h.Key...), ':') }
-func (v *listVisitor) elements(_ *record.Header, batch []record.Element) {
-	for _, e := range batch {
-		v.cur = append(append(append(v.cur, ' '), e.Name...), e.Value...)
+func (v *listVisitor) record(h *record.Header, e *elements) error {
+	v.cur = append(append(v.cur[:0], h.Key...), ':')
+	batch, err := e.next()
+	for ; len(batch) > 0; batch, err = e.next() {
+		for _, e := range batch {
+			v.cur = append(append(append(v.cur, ' '), e.Name...), e.Value...)
+		}
 	}
+	v.keys = append(v.keys, string(v.cur))
+	return err
 }
-func (v *listVisitor) end(*record.Header) { v.keys = append(v.keys, string(v.cur)) }
-func (v *listVisitor) merge()             {}
+func (v *listVisitor) merge() {}

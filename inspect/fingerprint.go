@@ -32,10 +32,12 @@ type FingerprintPart struct {
 	record.Digest
 }
 
-// Fingerprint takes the fingerprint of what a scan reads.
+// Fingerprint takes the fingerprint of what a scan reads. It does not check the indexes of zsets.
 func Fingerprint(ctx context.Context, s *Scan) (*record.Fingerprint, error) {
 	var f record.Fingerprint
-	err := s.run(ctx, func(p Part) visitor { return &hashVisitor{db: p.DB, sum: &f} })
+	bare := *s
+	bare.recordsOnly = true
+	err := bare.run(ctx, func(p Part) visitor { return &hashVisitor{db: p.DB, sum: &f} })
 	if err != nil {
 		return nil, err
 	}
@@ -50,9 +52,16 @@ type hashVisitor struct {
 	sum     *record.Fingerprint
 }
 
-func (v *hashVisitor) begin(h *record.Header)                            { v.hasher.Begin(h) }
-func (v *hashVisitor) elements(_ *record.Header, batch []record.Element) { v.hasher.Elements(batch) }
-func (v *hashVisitor) end(h *record.Header)                              { v.hasher.AddTo(&v.digests[h.Type], h) }
+func (v *hashVisitor) record(h *record.Header, e *elements) error {
+	v.hasher.Begin(h)
+	batch, err := e.next()
+	for ; len(batch) > 0 && err == nil; batch, err = e.more(h.Type) {
+		v.hasher.Elements(batch)
+	}
+	v.hasher.AddTo(&v.digests[h.Type], h)
+	return err
+}
+
 func (v *hashVisitor) merge() {
 	for t, d := range v.digests {
 		v.sum.Add(record.Part{DB: v.db, Type: record.Type(t)}, d)

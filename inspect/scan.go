@@ -36,6 +36,8 @@ type Scan struct {
 	Report    func(record.Finding)
 	// Deep asks the format for findings about every element.
 	Deep bool
+
+	recordsOnly bool // rows that repeat others need not be read
 }
 
 // Part is what one reader of a scan reads.
@@ -62,9 +64,8 @@ func (p Part) String() string {
 
 // visitor takes the records of one part. merge is called when the part is done, for one part at a time.
 type visitor interface {
-	begin(h *record.Header)
-	elements(h *record.Header, batch []record.Element)
-	end(h *record.Header)
+	// record takes a record, whose elements are read by next.
+	record(h *record.Header, e *elements) error
 	merge()
 }
 
@@ -125,24 +126,18 @@ func (s *Scan) parts() ([]Part, error) {
 	return out, nil
 }
 
-// open returns a reader of a part, selected. skipped is told what is left out; it may be nil.
-func (s *Scan) open(ctx context.Context, p Part, skipped func(*record.Header, record.Class)) (record.Reader, error) {
+// open returns a reader of a part, selected.
+func (s *Scan) open(ctx context.Context, p Part) (record.Reader, error) {
 	r, err := s.Source.Records(ctx, p.DB, p.Types, p.Span, s.env())
 	if err != nil {
 		return nil, err
 	}
-	sel := s.selection()
-	if sel.KeepExpired && sel.Everything() {
-		return r, nil
-	}
-	out := sel.apply(r, s.memory()/8/int64(s.workers()), s.TempDir)
-	out.skipped = skipped
-	return out, nil
+	return s.selection().apply(r, s.memory()/8/int64(s.workers()), s.TempDir, nil), nil
 }
 
 func (s *Scan) env() *format.Env {
 	return &format.Env{Now: s.Now, Memory: s.memory() / 2 / int64(s.workers()), TempDir: s.TempDir, Ledger: s.Ledger,
-		Report: s.Report, Deep: s.Deep}
+		Report: s.Report, Deep: s.Deep, RecordsOnly: s.recordsOnly}
 }
 
 // run reads all parts, several at a time. It stops at the first error.
@@ -197,12 +192,17 @@ func (s *Scan) visit(ctx context.Context, p Part, v visitor) (err error) {
 	if k, ok := v.(skipper); ok {
 		skipped = k.skip
 	}
-	r, err := s.open(ctx, p, skipped)
+	r, err := s.Source.Records(ctx, p.DB, p.Types, p.Span, s.env())
 	if err != nil {
 		return err
 	}
+	sel := s.selection()
+	all := sel.Everything()
+	if !all {
+		r = sel.apply(r, s.memory()/8/int64(s.workers()), s.TempDir, skipped)
+	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	batch := make([]record.Element, batchLen)
+	e := newElements(ctx, r)
 	for n := 1; ; n++ {
 		if n%checkEvery == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -214,29 +214,58 @@ func (s *Scan) visit(ctx context.Context, p Part, v visitor) (err error) {
 		if err != nil {
 			return err
 		}
-		v.begin(h)
-		if err := visitElements(ctx, r, h, batch, v); err != nil {
+		if all && h.Expired && !sel.KeepExpired {
+			r.Settle(record.Expired)
+			if skipped != nil {
+				skipped(h, record.Expired)
+			}
+			continue
+		}
+		if err := v.record(h, e); err != nil {
 			return err
 		}
-		v.end(h)
 	}
 }
 
-func visitElements(ctx context.Context, r record.Reader, h *record.Header, batch []record.Element, v visitor) error {
-	for n := 1; ; n++ {
-		got, err := r.Read(batch)
-		if err == io.EOF {
-			return nil
+// elements reads the elements of one record after the other, in batches.
+type elements struct {
+	ctx   context.Context
+	r     record.Reader
+	batch []record.Element
+	read  uint // batches
+}
+
+func newElements(ctx context.Context, r record.Reader) *elements {
+	return &elements{ctx: ctx, r: r, batch: make([]record.Element, batchLen)}
+}
+
+// next returns the next elements of the current record, none after the last. They live until the next call.
+func (e *elements) next() ([]record.Element, error) {
+	n, err := e.r.Read(e.batch)
+	if err == io.EOF {
+		return nil, nil
+	}
+	if e.read++; err == nil && e.read%checkEvery == 0 && e.ctx.Err() != nil {
+		err = context.Cause(e.ctx)
+	}
+	return e.batch[:n], err
+}
+
+// more returns what next returns, and spares a string the question: it has one element.
+func (e *elements) more(t record.Type) ([]record.Element, error) {
+	if t == record.String {
+		return nil, nil
+	}
+	return e.next()
+}
+
+// count reads what is left of the current record and counts it.
+func (e *elements) count() (n int64, err error) {
+	for {
+		batch, err := e.next()
+		if len(batch) == 0 || err != nil {
+			return n, err
 		}
-		if err != nil {
-			return err
-		}
-		if n%checkEvery == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		v.elements(h, batch[:got])
-		if h.Type == record.String {
-			return nil // there is no second element
-		}
+		n += int64(len(batch))
 	}
 }

@@ -73,11 +73,15 @@ func (s *Selection) expiry(ms int64) bool {
 // Apply returns a reader of the records of r that are selected. It owns r. memory is what may be held
 // of a record until its size is known.
 func (s *Selection) Apply(r record.Reader, memory int64, tempDir string) record.Reader {
-	return s.apply(r, memory, tempDir)
+	return s.apply(r, memory, tempDir, nil)
 }
 
-func (s *Selection) apply(r record.Reader, memory int64, tempDir string) *selected {
-	out := &selected{Reader: r, sel: s, all: s.Everything()}
+// apply is Apply; skipped is told each record that is left out, and may be nil.
+func (s *Selection) apply(r record.Reader, memory int64, tempDir string, skipped func(*record.Header, record.Class)) record.Reader {
+	if s.KeepExpired && s.Everything() {
+		return r
+	}
+	out := &selected{Reader: r, sel: s, all: s.Everything(), skipped: skipped}
 	if s.held() {
 		out.held = &hold{sorter: extsort.New(extsort.Options{Memory: memory, TempDir: tempDir})}
 	}
@@ -90,7 +94,7 @@ type selected struct {
 	sel  *Selection
 	all  bool // but for expired ones
 	held *hold
-	// skipped is told each record that is left out; it may be nil.
+
 	skipped func(*record.Header, record.Class)
 }
 

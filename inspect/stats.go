@@ -131,6 +131,7 @@ func newStatsVisitor(o *StatsOptions, db string) *statsVisitor {
 		prefixes: newPrefixes(o.Delimiter, o.Depth),
 		expiry:   make([]int64, len(expiryBuckets)+2),
 		db:       db,
+		big:      BigKey{DB: db},
 	}
 }
 
@@ -145,39 +146,39 @@ func (v *statsVisitor) count(p record.Part) *typeCount {
 	return v.cur
 }
 
-func (v *statsVisitor) begin(h *record.Header) {
-	v.big = BigKey{DB: v.db, Type: h.Type, Key: h.Key, Bytes: int64(len(h.Key)), ExpireMS: h.ExpireMS}
+func (v *statsVisitor) record(h *record.Header, e *elements) error {
+	n, size := int64(0), int64(len(h.Key))
+	batch, err := e.next()
+	for ; len(batch) > 0 && err == nil; batch, err = e.more(h.Type) {
+		n += int64(len(batch))
+		for i := range batch {
+			size += elementBytes(h.Type, &batch[i])
+		}
+	}
+	if err == nil && (n > 0 || h.Type == record.Stream) {
+		v.add(h, n, size)
+	}
+	return err
 }
 
-func (v *statsVisitor) elements(h *record.Header, batch []record.Element) {
-	v.big.Elements += int64(len(batch))
-	for i := range batch {
-		v.big.Bytes += int64(len(batch[i].Name) + len(batch[i].Value))
-	}
-	if h.Type == record.ZSet {
-		v.big.Bytes += 8 * int64(len(batch))
-	}
-}
-
-func (v *statsVisitor) end(h *record.Header) {
-	b := &v.big
-	if b.Elements == 0 && h.Type != record.Stream {
-		return
-	}
+// add counts a record of n elements and size bytes.
+func (v *statsVisitor) add(h *record.Header, n, size int64) {
 	c := v.count(record.Part{DB: v.db, Type: h.Type})
 	c.records++
-	c.elements += b.Elements
-	c.bytes += b.Bytes
-	c.sizes.Add(b.Bytes)
-	c.lengths.Add(b.Elements)
+	c.elements += n
+	c.bytes += size
+	c.sizes.Add(size)
+	c.lengths.Add(n)
 	c.keySizes.Add(int64(len(h.Key)))
 	if h.ExpireMS != 0 {
 		c.expiring++
 	}
 	v.expiry[v.bucket(h)]++
+	b := &v.big
+	b.Type, b.Key, b.Bytes, b.Elements, b.ExpireMS = h.Type, h.Key, size, n, h.ExpireMS
 	v.byBytes.add(b)
 	v.byElem.add(b)
-	v.prefixes.add(h.Key, b.Elements, b.Bytes)
+	v.prefixes.add(h.Key, n, size)
 }
 
 // bucket returns the index in expiry of a record.

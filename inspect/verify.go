@@ -336,14 +336,15 @@ func (v *verifier) result() *Verification {
 }
 
 // countVisitor counts records.
-type countVisitor struct{ records, count, n int64 }
+type countVisitor struct{ records, count int64 }
 
-func (v *countVisitor) begin(*record.Header)                          { v.n = 0 }
-func (v *countVisitor) elements(_ *record.Header, e []record.Element) { v.n += int64(len(e)) }
-func (v *countVisitor) end(h *record.Header) {
-	if v.n > 0 || h.Type == record.Stream {
+func (v *countVisitor) record(h *record.Header, e *elements) error {
+	n, err := e.count()
+	if n > 0 || h.Type == record.Stream {
 		v.records++
-		v.count += v.n
+		v.count += n
 	}
+	return err
 }
+
 func (v *countVisitor) merge() {}
