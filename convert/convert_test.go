@@ -94,6 +94,9 @@ func (b *bench) write(name string, data []byte) {
 	}
 }
 
+// filtered selects by a filter alone.
+func filtered(f filter.Filter) *filter.Selection { return &filter.Selection{Filter: f} }
+
 // run converts and expects success.
 func (b *bench) run() *Report {
 	b.t.Helper()
@@ -195,7 +198,7 @@ func TestExpired(t *testing.T) {
 		t.Errorf("%d records, ledger %+v", rep.Records(), rep.Ledger)
 	}
 	b = newBench(t, records)
-	b.o.KeepExpired = true
+	b.o.Selection = &filter.Selection{KeepExpired: true}
 	if rep := b.run(); rep.Records() != 60 {
 		t.Errorf("kept: %d records", rep.Records())
 	}
@@ -217,7 +220,7 @@ func TestSecondsSuffice(t *testing.T) {
 
 func TestFilters(t *testing.T) {
 	b := newBench(t, dataset(2))
-	b.o.Filter = &filter.Filter{Types: record.Of(record.Hash, record.Set), DBs: []string{"1"}, Match: []string{"key0*"}}
+	b.o.Selection = filtered(filter.Filter{Types: record.Of(record.Hash, record.Set), DBs: []string{"1"}, Match: []string{"key0*"}})
 	rep := b.run()
 	for _, p := range rep.Parts {
 		if p.DB != "1" || p.Type != "hash" && p.Type != "set" {
@@ -228,13 +231,13 @@ func TestFilters(t *testing.T) {
 		t.Errorf("ledger %+v", rep.Ledger)
 	}
 
-	for text, f := range map[string]*filter.Filter{
+	for text, f := range map[string]filter.Filter{
 		"no record of": {Match: []string{"nothing"}},
 		"the source holds string,hash,list,set,zset, not stream": {Types: record.Of(record.Stream)},
 		`no database "9"`: {DBs: []string{"9"}},
 	} {
 		b := newBench(t, dataset(1))
-		b.o.Filter = f
+		b.o.Selection = filtered(f)
 		b.fails(text)
 	}
 }
@@ -457,7 +460,7 @@ func TestUnsortedSource(t *testing.T) {
 func TestOneDatabaseMayBeCalledOtherwise(t *testing.T) {
 	records := dataset(3)
 	b := newBench(t, records)
-	b.o.Filter = &filter.Filter{DBs: []string{"2"}}
+	b.o.Selection = filtered(filter.Filter{DBs: []string{"2"}})
 	b.to.spoil = func(r *fakeRecord) { r.DB = "0" } // as a flat layout calls it
 	if rep := b.run(); rep.Records() != 60 || rep.Parts[0].DB != "2" {
 		t.Errorf("%+v", rep.Parts)

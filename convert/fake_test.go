@@ -99,6 +99,7 @@ type fakeSource struct {
 	readErr  error
 	extra    []string
 	onRecord func(n int)
+	onRead   func() // before each batch of elements
 }
 
 func (s *fakeSource) Format() format.Format                              { return s.format }
@@ -222,6 +223,9 @@ func (r *fakeReader) Next() (*record.Header, error) {
 }
 
 func (r *fakeReader) Read(dst []record.Element) (int, error) {
+	if r.s.onRead != nil {
+		r.s.onRead()
+	}
 	if len(r.cur.Elems) == 0 {
 		return 0, io.EOF
 	}

@@ -2,8 +2,6 @@ package convert
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -78,7 +76,7 @@ func optionTexts(o *Options) map[string]string {
 		"target":        o.Target.Format.Name() + "+" + o.Target.Store,
 		"layout":        layoutName(o.Layout),
 		"version-epoch": fmt.Sprint(o.Version),
-		"expired":       expiredName(o.KeepExpired),
+		"expired":       expiredName(o.Selection.KeepExpired),
 	}
 	if o.Source.WALDir != "" {
 		m["wal-dir"] = o.Source.WALDir
@@ -89,22 +87,7 @@ func optionTexts(o *Options) map[string]string {
 	if o.Rename {
 		m["on-conflict"] = "rename"
 	}
-	f := o.Filter
-	if f.Types != 0 {
-		m["type"] = f.Types.String()
-	}
-	if len(f.DBs) > 0 {
-		m["db"] = fmt.Sprintf("%q", f.DBs)
-	}
-	if len(f.Match) > 0 {
-		m["match"] = fmt.Sprintf("%q", f.Match)
-	}
-	if f.Regex != nil {
-		m["regex"] = f.Regex.String()
-	}
-	if f.Keys != nil {
-		m["key-file"] = digest([]byte(fmt.Sprintf("%q", slices.Sorted(maps.Keys(f.Keys)))))
-	}
+	maps.Copy(m, o.Selection.Texts(o.Now))
 	return m
 }
 
@@ -123,11 +106,6 @@ func layoutName(l format.Layout) string {
 		return "db"
 	}
 	return "auto"
-}
-
-func digest(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:16])
 }
 
 // realPath is the absolute path of a file with its symbolic links resolved.
@@ -171,6 +149,11 @@ func (id *identity) continues(now *identity) error {
 	if id.Source != now.Source {
 		return fmt.Errorf("it converts %s, not %s", id.Source, now.Source)
 	}
+	// The clock stands before the options: relative times among them are told by it.
+	if !id.Now.Equal(now.Now) {
+		return fmt.Errorf("its clock stands at %s, not %s: leave out --now to continue it",
+			id.Now.Format(time.RFC3339Nano), now.Now.Format(time.RFC3339Nano))
+	}
 	for _, name := range slices.Sorted(maps.Keys(union(id.Options, now.Options))) {
 		if a, b := id.Options[name], now.Options[name]; a != b {
 			return fmt.Errorf("it has %s %s, not %s", name, orNone(a), orNone(b))
@@ -178,10 +161,6 @@ func (id *identity) continues(now *identity) error {
 	}
 	if err := sameFiles(id.Files, now.Files); err != nil {
 		return fmt.Errorf("the source has changed: %w", err)
-	}
-	if !id.Now.Equal(now.Now) {
-		return fmt.Errorf("its clock stands at %s, not %s: leave out --now to continue it",
-			id.Now.Format(time.RFC3339Nano), now.Now.Format(time.RFC3339Nano))
 	}
 	return nil
 }

@@ -17,10 +17,8 @@ import (
 type Options struct {
 	Source Input
 	Target Output
-	// Filter says which records are converted; nil converts all.
-	Filter *filter.Filter
-	// KeepExpired converts records that have expired too, with their expiry.
-	KeepExpired bool
+	// Selection says which records are converted; nil converts all that have not expired.
+	Selection *filter.Selection
 	// AllowLoss lists the kinds of losses that are accepted.
 	AllowLoss []string
 	// Prefer says which type keeps a name that the target can hold under one type only, the others
@@ -79,8 +77,8 @@ const (
 // normalize returns a copy with the defaults filled in.
 func (o *Options) normalize() (*Options, error) {
 	n := *o
-	if n.Filter == nil {
-		n.Filter = new(filter.Filter)
+	if n.Selection == nil {
+		n.Selection = new(filter.Selection)
 	}
 	if n.Memory == 0 {
 		n.Memory = defaultMemory
@@ -92,10 +90,29 @@ func (o *Options) normalize() (*Options, error) {
 	if n.Version&0xFF == 0xFF || n.Version < 0 {
 		return nil, fmt.Errorf("version %d cannot be used: the original engines lose sight of versions whose low byte is 0xFF", n.Version)
 	}
+	if !n.Resume { // an unfinished run may have a moment of its own
+		if err := n.checkSelection(); err != nil {
+			return nil, err
+		}
+	}
 	if n.crash == nil {
 		n.crash = func(string) {}
 	}
 	return &n, nil
+}
+
+// SelectionError says that no record can be meant by what is to be selected.
+type SelectionError struct{ Err error }
+
+func (e *SelectionError) Error() string { return e.Err.Error() }
+func (e *SelectionError) Unwrap() error { return e.Err }
+
+// checkSelection refuses a selection that cannot be meant at the moment of the conversion.
+func (o *Options) checkSelection() error {
+	if err := o.Selection.Validate(o.Now); err != nil {
+		return &SelectionError{err}
+	}
+	return nil
 }
 
 // checkPaths refuses places to write to that are taken, cannot be made or lie in the source.

@@ -93,9 +93,6 @@ func (x *task) eachLoser(ctx context.Context, r record.Reader, add func(rename) 
 		if n%checkEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if x.admit(h) != record.Copied {
-			continue
-		}
 		loser := x.hasLast && bytes.Equal(x.lastKey, h.Key)
 		if !loser {
 			x.lastKey, x.hasLast = append(x.lastKey[:0], h.Key...), false
@@ -186,27 +183,6 @@ func newName(all []rename, want rename) []byte {
 		}
 	}
 	return want.to
-}
-
-// admitted leaves out what a task does not admit.
-type admitted struct {
-	record.Reader
-	admit func(*record.Header) record.Class
-}
-
-// Next moves to the next record that is admitted.
-func (r admitted) Next() (*record.Header, error) {
-	for {
-		h, err := r.Reader.Next()
-		if err != nil {
-			return nil, err
-		}
-		class := r.admit(h)
-		if class == record.Copied {
-			return h, nil
-		}
-		r.Reader.Settle(class)
-	}
 }
 
 // renamedReader reads records of a list, each from its own place, under their new names. The rows are

@@ -19,6 +19,7 @@ import (
 const (
 	crashEnv = "KVFERRY_TEST_CRASH" // the step
 	crashDir = "KVFERRY_TEST_DIR"
+	crashOf  = "KVFERRY_TEST_SELECT" // not empty: what someRecords selects
 )
 
 func TestMain(m *testing.M) {
@@ -40,6 +41,9 @@ func die() {
 func convertAndDie(dir, step string) {
 	b := openBench(nil, dir)
 	b.crashable(step)
+	if os.Getenv(crashOf) != "" {
+		b.o.Selection = someRecords()
+	}
 	if _, err := Run(context.Background(), &b.o); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(4)
@@ -71,6 +75,12 @@ func (b *bench) crashable(step string) {
 	}
 }
 
+// someRecords selects by every condition that a header does not decide.
+func someRecords() *filter.Selection {
+	return &filter.Selection{Filter: filter.Filter{Sample: 2}, MinElements: 1, MinBytes: 7,
+		ExpireFrom: &filter.Moment{Ahead: time.Hour}, ExpireTo: &filter.Moment{Ahead: 3 * time.Hour}}
+}
+
 // killed runs the conversion of a bench in another process that dies at a step.
 func (b *bench) killed(step string) {
 	b.t.Helper()
@@ -80,6 +90,9 @@ func (b *bench) killed(step string) {
 	}
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), crashEnv+"="+step, crashDir+"="+b.dir)
+	if b.o.Selection != nil {
+		cmd.Env = append(cmd.Env, crashOf+"=1")
+	}
 	out, err := cmd.CombinedOutput()
 	exit, ok := err.(*exec.ExitError)
 	if !ok || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
@@ -163,7 +176,7 @@ func TestResumeRefuses(t *testing.T) {
 		change func(*bench)
 		text   string
 	}{
-		"filter":  {func(b *bench) { b.o.Filter = &filter.Filter{Types: record.Of(record.Hash)} }, "it has type (none), not hash"},
+		"filter":  {func(b *bench) { b.o.Selection = filtered(filter.Filter{Types: record.Of(record.Hash)}) }, "it has type (none), not hash"},
 		"version": {func(b *bench) { b.o.Version = 7 }, "it has version-epoch 1, not 7"},
 		"now":     {func(b *bench) { b.o.Now, b.o.NowGiven = testNow.Add(1), true }, "leave out --now"},
 		"size":    {func(b *bench) { b.write("src/CURRENT", []byte("longer")) }, "CURRENT has 6 bytes, had 5"},
@@ -226,7 +239,7 @@ func TestResumeWithNothingThere(t *testing.T) {
 
 	b = newBench(t, dataset(1))
 	b.o.Resume = true
-	b.o.Filter = &filter.Filter{DBs: []string{"none"}}
+	b.o.Selection = filtered(filter.Filter{DBs: []string{"none"}})
 	b.fails("no database")
 }
 

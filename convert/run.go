@@ -150,6 +150,9 @@ func (r *run) identify() error {
 	if was := r.state.id; was != nil && !r.o.NowGiven {
 		r.o.Now = was.Now
 	}
+	if err := r.o.checkSelection(); err != nil {
+		return err
+	}
 	id, err := newIdentity(r.o)
 	if err != nil {
 		return err
@@ -167,15 +170,14 @@ func (r *run) identify() error {
 // setRules fixes what all tasks go by.
 func (r *run) setRules() {
 	r.rules = &rules{
-		now:         r.o.Now,
-		filter:      r.o.Filter,
-		keepExpired: r.o.KeepExpired,
-		sameName:    r.o.Target.Format.Limits().SameName,
-		prefer:      r.o.Prefer,
-		tempDir:     r.work.tmp(),
-		meter:       r.meter,
-		refused:     new(atomic.Bool),
-		allows:      r.o.allows,
+		now:       r.o.Now,
+		selection: r.o.Selection,
+		sameName:  r.o.Target.Format.Limits().SameName,
+		prefer:    r.o.Prefer,
+		tempDir:   r.work.tmp(),
+		meter:     r.meter,
+		refused:   new(atomic.Bool),
+		allows:    r.o.allows,
 	}
 	// What opening the source found may be in the way already: then the tasks only count.
 	for _, l := range found(r.opened.list()) {
@@ -246,7 +248,7 @@ func (r *run) begin(ctx context.Context, resort string) error {
 
 // plan creates the target and plans what goes into it.
 func (r *run) plan(ctx context.Context) error {
-	dbs, err := r.o.Filter.SelectDBs(r.src.Databases())
+	dbs, err := r.o.Selection.SelectDBs(r.src.Databases())
 	if err != nil {
 		return err
 	}
@@ -254,7 +256,7 @@ func (r *run) plan(ctx context.Context) error {
 	if r.target, err = r.create(ctx, names); err != nil {
 		return err
 	}
-	r.id.Plan, err = NewPlan(r.src, dbs, names, r.target.Groups(), r.o.Filter)
+	r.id.Plan, err = NewPlan(r.src, dbs, names, r.target.Groups(), &r.o.Selection.Filter)
 	return err
 }
 
@@ -366,7 +368,7 @@ func (r *run) judge(t *totals, losses []LossKind) error {
 	if err := t.ledger.Check(); err != nil {
 		return fmt.Errorf("the rows read do not add up: %w", err)
 	}
-	if len(t.fingerprint.Parts()) == 0 && r.o.Filter.Active() {
+	if len(t.fingerprint.Parts()) == 0 && !r.o.Selection.Everything() {
 		return fmt.Errorf("nothing to convert: no record of %s passes the filter", r.o.Source.Path)
 	}
 	return nil

@@ -23,15 +23,14 @@ const (
 
 // rules is what all tasks of a run go by.
 type rules struct {
-	now         time.Time
-	filter      *filter.Filter
-	keepExpired bool
-	sameName    bool          // the target holds one name under several types
-	prefer      []record.Type // which type keeps a name otherwise
-	memory      shares        // of readers, and as much again of writers
-	tempDir     string
-	renames     []rename // not nil: the others get these names
-	meter       *meter
+	now       time.Time
+	selection *filter.Selection
+	sameName  bool          // the target holds one name under several types
+	prefer    []record.Type // which type keeps a name otherwise
+	memory    shares        // of readers, and as much again of writers
+	tempDir   string
+	renames   []rename // not nil: the others get these names
+	meter     *meter
 	// refused is set when a loss is not allowed: from then on tasks only count.
 	refused *atomic.Bool
 	allows  func(kind string) bool
@@ -51,7 +50,6 @@ type task struct {
 	lastKey  []byte // of the last record with elements
 	hasLast  bool
 	seen     int
-	admitted bool  // the reader has asked admit
 	lost     int64 // records and elements left out so far
 	gauge    gauge
 	report   func(record.Loss) // lose, made once
@@ -148,20 +146,26 @@ func (x *task) readRenamed(ctx context.Context, src format.Source) (record.Reade
 	if err != nil {
 		return nil, err
 	}
-	x.admitted = true
 	env := format.Env{Now: x.now, Memory: leastShare, TempDir: x.tempDir}
-	return record.Merge(admitted{r, x.admit}, &renamedReader{ctx: ctx, src: src, env: env, list: renamedIn(x.renames, x.Task)}), nil
+	return record.Merge(r, &renamedReader{ctx: ctx, src: src, env: env, list: renamedIn(x.renames, x.Task)}), nil
 }
 
-// readTypes reads some types in order, with a part of the task's memory.
+// readTypes reads what is selected of some types in order, with a part of the task's memory.
 func (x *task) readTypes(ctx context.Context, src format.Source, types record.TypeSet, part int64) (record.Reader, error) {
 	memory := x.memory.of(x.Task) / part
+	if x.selection.Holds() {
+		memory /= 2 // the other half is for what is held
+	}
 	env := &format.Env{Now: x.now, Memory: memory, TempDir: x.tempDir, Ledger: &x.ledger, Report: x.findings.report}
 	r, err := src.Records(ctx, x.DB, types, x.Span, env)
-	if err == nil && !src.Sorted() {
-		r = sorted.Records(r, sorted.Options{Memory: memory, TempDir: x.tempDir, Admit: x.admit})
+	if err != nil {
+		return nil, err
 	}
-	return r, err
+	r = x.selection.Apply(ctx, r, filter.ApplyOptions{Now: x.now, Memory: memory, TempDir: x.tempDir})
+	if !src.Sorted() {
+		r = sorted.Records(r, sorted.Options{Memory: memory, TempDir: x.tempDir})
+	}
+	return r, nil
 }
 
 // copy moves all records.
@@ -179,12 +183,6 @@ func (x *task) copy(ctx context.Context) error {
 				return err
 			}
 		}
-		if !x.admitted {
-			if class := x.admit(h); class != record.Copied {
-				x.reader.Settle(class)
-				continue
-			}
-		}
 		if err := x.record(ctx, h); err != nil {
 			return err
 		}
@@ -199,17 +197,6 @@ func (x *task) pause(ctx context.Context) error {
 		x.writer = nil
 	}
 	return ctx.Err()
-}
-
-// admit says what becomes of a record before the target is asked.
-func (x *task) admit(h *record.Header) record.Class {
-	switch {
-	case h.Expired && !x.keepExpired:
-		return record.Expired
-	case !x.filter.Type(h.Type) || !x.filter.Key(h.Key):
-		return record.Filtered
-	}
-	return record.Copied
 }
 
 // record moves one record.

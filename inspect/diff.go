@@ -113,7 +113,7 @@ type dbPair struct {
 }
 
 func pairDatabases(a, b *Scan) ([]dbPair, error) {
-	as, bs := a.selection().some(a.Source.Databases()), b.selection().some(b.Source.Databases())
+	as, bs := a.someDBs(a.Source.Databases()), b.someDBs(b.Source.Databases())
 	if len(as)+len(bs) == 0 && len(a.selection().DBs) > 0 {
 		return nil, fmt.Errorf("no database %q on either side", a.selection().DBs)
 	}
@@ -137,10 +137,10 @@ func pairDatabases(a, b *Scan) ([]dbPair, error) {
 	return out, nil
 }
 
-// some returns those of the databases that are selected; unlike SelectDBs it does not miss any.
-func (s *Selection) some(have []string) (out []string) {
+// someDBs returns those of the databases that are selected; unlike SelectDBs it does not miss any.
+func (s *Scan) someDBs(have []string) (out []string) {
 	for _, db := range have {
-		if s.DB(db) {
+		if s.selection().DB(db) {
 			out = append(out, db)
 		}
 	}
@@ -319,16 +319,11 @@ func openSide(ctx context.Context, s *Scan, db string, types record.TypeSet, has
 
 // openSorted returns a reader of a part in (key, type) order, whatever order the source has.
 func (s *Scan) openSorted(ctx context.Context, p Part) (record.Reader, error) {
-	if s.Source.Sorted() {
-		return s.open(ctx, p)
+	r, err := s.open(ctx, p)
+	if err == nil && !s.Source.Sorted() {
+		r = sorted.Records(r, sorted.Options{Memory: s.memory() / 4, TempDir: s.TempDir})
 	}
-	r, err := s.Source.Records(ctx, p.DB, p.Types, p.Span, s.env())
-	if err != nil {
-		return nil, err
-	}
-	sel := s.selection()
-	r = sorted.Records(r, sorted.Options{Memory: s.memory() / 4, TempDir: s.TempDir, Admit: sel.Admit})
-	return sel.Apply(r, s.memory()/8, s.TempDir), nil
+	return r, err
 }
 
 // next makes head the next record that has elements: one without does not exist.

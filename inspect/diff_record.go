@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"math"
 
 	"kvferry/record"
 )
@@ -78,7 +79,7 @@ func (d *differ) byName(a, b *side, x *Difference) error {
 		if c < 0 {
 			eb = nil
 		}
-		if c != 0 || !bytes.Equal(ea.Value, eb.Value) || scoreBits(ea.Score) != scoreBits(eb.Score) {
+		if c != 0 || !bytes.Equal(ea.Value, eb.Value) || math.Float64bits(ea.Score) != math.Float64bits(eb.Score) {
 			if err := d.element(x, ea, eb); err != nil {
 				return err
 			}

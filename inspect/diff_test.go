@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"kvferry/internal/filter"
 	"kvferry/record"
 )
 
@@ -173,7 +174,7 @@ func TestDiffDatabases(t *testing.T) {
 		t.Errorf("got %q, %+v", got, res)
 	}
 	o := &DiffOptions{A: scanOf(a), B: scanOf(b)}
-	o.A.Selection, o.B.Selection = &Selection{}, &Selection{}
+	o.A.Selection, o.B.Selection = &filter.Selection{}, &filter.Selection{}
 	o.A.Selection.DBs, o.B.Selection.DBs = []string{"9"}, []string{"9"}
 	if _, err := Diff(context.Background(), o); err == nil {
 		t.Error("a database that neither side has: no error")

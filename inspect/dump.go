@@ -126,7 +126,7 @@ func (d *Dumper) openDead(ctx context.Context, p Part) (record.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.selection().Apply(r, s.memory()/8, s.TempDir), nil
+	return s.apply(ctx, r, nil), nil
 }
 
 func (d *Dumper) all(ctx context.Context, r record.Reader) error {

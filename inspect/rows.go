@@ -7,15 +7,16 @@ import (
 	"io"
 
 	"kvferry/format"
+	"kvferry/internal/filter"
 	"kvferry/record"
 )
 
 // RowsOptions says which physical rows to show.
 type RowsOptions struct {
 	Source    format.Source
-	Selection *Selection // by database, type, key and sample; rows have no other properties
-	Keyspaces []string   // by name; none takes all
-	Limit     int64      // rows; 0 shows all
+	Selection *filter.Selection // by database, type, key and sample; rows have no other properties
+	Keyspaces []string          // by name; none takes all
+	Limit     int64             // rows; 0 shows all
 	// Tell is called for each row, in the order of its keyspace; what it points to lives until it
 	// returns.
 	Tell func(*PhysicalRow) error
@@ -103,9 +104,5 @@ func (o *RowsOptions) selects(r *PhysicalRow) bool {
 	if s.Types != 0 && (r.Row.Type == 0 || !s.Type(r.Row.Type)) {
 		return false
 	}
-	byKey := s.Keys != nil || len(s.Match) > 0 || s.Regex != nil || s.Sample > 1
-	if !byKey {
-		return true
-	}
-	return r.Row.UserKey != nil && s.Key(r.Row.UserKey) && s.sampled(r.Row.UserKey)
+	return !s.ByKey() || r.Row.UserKey != nil && s.Key(r.Row.UserKey)
 }

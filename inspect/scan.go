@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/filter"
 	"kvferry/record"
 )
 
@@ -27,7 +28,7 @@ const (
 // Scan is one pass over the records of a source.
 type Scan struct {
 	Source    format.Source
-	Selection *Selection // nil: the zero Selection
+	Selection *filter.Selection // nil: the zero Selection
 	Now       time.Time
 	Workers   int    // 0 means 1; results do not depend on it
 	Memory    int64  // bytes that may be buffered; 0 means 128 MiB
@@ -74,9 +75,9 @@ type skipper interface {
 	skip(h *record.Header, c record.Class)
 }
 
-func (s *Scan) selection() *Selection {
+func (s *Scan) selection() *filter.Selection {
 	if s.Selection == nil {
-		return new(Selection)
+		return new(filter.Selection)
 	}
 	return s.Selection
 }
@@ -132,7 +133,13 @@ func (s *Scan) open(ctx context.Context, p Part) (record.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.selection().apply(r, s.memory()/8/int64(s.workers()), s.TempDir, nil), nil
+	return s.apply(ctx, r, nil), nil
+}
+
+// apply returns a reader of the records of r that are selected.
+func (s *Scan) apply(ctx context.Context, r record.Reader, skipped func(*record.Header, record.Class)) record.Reader {
+	return s.selection().Apply(ctx, r, filter.ApplyOptions{Now: s.Now, Memory: s.memory() / 8 / int64(s.workers()),
+		TempDir: s.TempDir, Skipped: skipped})
 }
 
 func (s *Scan) env() *format.Env {
@@ -199,7 +206,7 @@ func (s *Scan) visit(ctx context.Context, p Part, v visitor) (err error) {
 	sel := s.selection()
 	all := sel.Everything()
 	if !all {
-		r = sel.apply(r, s.memory()/8/int64(s.workers()), s.TempDir, skipped)
+		r = s.apply(ctx, r, skipped)
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	e := newElements(ctx, r)

@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
+	"kvferry/internal/filter"
 	"kvferry/record"
 )
 
 func TestSelection(t *testing.T) {
 	ms := now.UnixMilli()
+	at := func(n int64) *filter.Moment { return &filter.Moment{At: time.UnixMilli(ms + n)} }
+	ahead := func(d time.Duration) *filter.Moment { return &filter.Moment{Ahead: d} }
 	src := newFake(
 		rec(record.String, "s", value("12345")),
 		rec(record.String, "old", value("x")).expires(ms-1),
@@ -20,20 +24,22 @@ func TestSelection(t *testing.T) {
 	)
 	for _, c := range []struct {
 		name string
-		sel  Selection
+		sel  filter.Selection
 		want []string
 	}{
-		{"all", Selection{}, []string{"h: a1 b2 c3 d4", "l: aa bb", "late: x", "s: 12345", "soon: x"}},
-		{"expired too", Selection{KeepExpired: true}, []string{"h: a1 b2 c3 d4", "l: aa bb", "late: x", "old: x", "s: 12345", "soon: x"}},
-		{"from", Selection{ExpireFrom: ms + 1000}, []string{"late: x", "soon: x"}},
-		{"to", Selection{ExpireTo: ms + 1_000_000}, []string{"soon: x"}},
-		{"window", Selection{ExpireFrom: ms + 1001, ExpireTo: ms + 1_000_001}, []string{"late: x"}},
-		{"elements", Selection{MinElements: 2}, []string{"h: a1 b2 c3 d4", "l: aa bb"}},
-		{"more elements than one batch", Selection{MinElements: 4}, []string{"h: a1 b2 c3 d4"}},
-		{"more than there are", Selection{MinElements: 5}, nil},
-		{"bytes", Selection{MinBytes: 5}, []string{"h: a1 b2 c3 d4", "l: aa bb", "late: x", "s: 12345", "soon: x"}},
-		{"more bytes", Selection{MinBytes: 6}, []string{"h: a1 b2 c3 d4", "s: 12345"}},
-		{"both", Selection{MinBytes: 6, MinElements: 2}, []string{"h: a1 b2 c3 d4"}},
+		{"all", filter.Selection{}, []string{"h: a1 b2 c3 d4", "l: aa bb", "late: x", "s: 12345", "soon: x"}},
+		{"expired too", filter.Selection{KeepExpired: true}, []string{"h: a1 b2 c3 d4", "l: aa bb", "late: x", "old: x", "s: 12345", "soon: x"}},
+		{"from", filter.Selection{ExpireFrom: at(1000)}, []string{"late: x", "soon: x"}},
+		{"to", filter.Selection{ExpireTo: at(1_000_000)}, []string{"soon: x"}},
+		{"window", filter.Selection{ExpireFrom: at(1001), ExpireTo: ahead(1000*time.Second + time.Millisecond)}, []string{"late: x"}},
+		{"anything that expires", filter.Selection{ExpireFrom: ahead(0)}, []string{"late: x", "soon: x"}},
+		{"since ever", filter.Selection{ExpireFrom: &filter.Moment{At: time.Unix(0, 0)}}, []string{"late: x", "soon: x"}},
+		{"elements", filter.Selection{MinElements: 2}, []string{"h: a1 b2 c3 d4", "l: aa bb"}},
+		{"more elements than one batch", filter.Selection{MinElements: 4}, []string{"h: a1 b2 c3 d4"}},
+		{"more than there are", filter.Selection{MinElements: 5}, nil},
+		{"bytes", filter.Selection{MinBytes: 5}, []string{"h: a1 b2 c3 d4", "l: aa bb", "late: x", "s: 12345", "soon: x"}},
+		{"more bytes", filter.Selection{MinBytes: 6}, []string{"h: a1 b2 c3 d4", "s: 12345"}},
+		{"both", filter.Selection{MinBytes: 6, MinElements: 2}, []string{"h: a1 b2 c3 d4"}},
 	} {
 		s := scanOf(src)
 		s.Selection = &c.sel
@@ -52,7 +58,7 @@ func TestSelectionSettles(t *testing.T) {
 	src := newFake(rec(record.Set, "small", member("a")), rec(record.Set, "big", member("a"), member("b")),
 		rec(record.Set, "old", member("a")).expires(1))
 	s := scanOf(src)
-	s.Selection, s.Ledger = &Selection{MinElements: 2}, new(record.Ledger)
+	s.Selection, s.Ledger = &filter.Selection{MinElements: 2}, new(record.Ledger)
 	keysOf(t, s)
 	rows := s.Ledger.Snapshot()["fake"].Rows
 	if rows[record.Filtered] != 1 || rows[record.Copied] != 1 || rows[record.Expired] != 1 {
@@ -70,7 +76,7 @@ func TestSelectionHoldsGiants(t *testing.T) {
 		want += " " + v
 	}
 	s := scanOf(newFake(rec(record.List, "l", elems...)))
-	s.Selection, s.Memory, s.TempDir = &Selection{MinElements: 4990}, 1<<16, t.TempDir()
+	s.Selection, s.Memory, s.TempDir = &filter.Selection{MinElements: 4990}, 1<<16, t.TempDir()
 	if got := keysOf(t, s); len(got) != 1 || got[0] != want {
 		t.Errorf("a held list of 5000 comes out changed (%d records)", len(got))
 	}
@@ -83,7 +89,8 @@ func TestSample(t *testing.T) {
 		all = append(all, rec(record.String, fmt.Sprintf("key:%d", i), value("v")))
 	}
 	a, b := scanOf(newFake(all...)), scanOf(newFake(all[:1500]...))
-	a.Selection, b.Selection = &Selection{Sample: 10}, &Selection{Sample: 10}
+	sample := filter.Selection{Filter: filter.Filter{Sample: 10}}
+	a.Selection, b.Selection = &sample, &sample
 	ka, kb := keysOf(t, a), keysOf(t, b)
 	if len(ka) < 200 || len(ka) > 400 {
 		t.Errorf("one in 10 of 3000 are %d", len(ka))
@@ -92,16 +99,5 @@ func TestSample(t *testing.T) {
 		if !slices.Contains(ka, k) {
 			t.Errorf("%s is in the sample of a part only", k)
 		}
-	}
-}
-
-func TestSelectionValidate(t *testing.T) {
-	for _, s := range []Selection{{ExpireFrom: 5, ExpireTo: 5}, {MinBytes: -1}, {MinElements: -1}} {
-		if s.Validate() == nil {
-			t.Errorf("%+v is valid", s)
-		}
-	}
-	if err := (&Selection{ExpireFrom: 5}).Validate(); err != nil {
-		t.Error(err)
 	}
 }

@@ -152,7 +152,7 @@ func (v *statsVisitor) record(h *record.Header, e *elements) error {
 	for ; len(batch) > 0 && err == nil; batch, err = e.more(h.Type) {
 		n += int64(len(batch))
 		for i := range batch {
-			size += elementBytes(h.Type, &batch[i])
+			size += batch[i].Bytes(h.Type)
 		}
 	}
 	if err == nil && (n > 0 || h.Type == record.Stream) {

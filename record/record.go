@@ -118,6 +118,16 @@ type Element struct {
 	Score       float64
 }
 
+// Bytes is the logical size of an element of a record of type t: its name and value, and 8 bytes for
+// a score.
+func (e *Element) Bytes(t Type) int64 {
+	n := int64(len(e.Name) + len(e.Value))
+	if t == ZSet {
+		n += 8
+	}
+	return n
+}
+
 // Reader yields records in ascending (Key, Type) order, keys compared bytewise.
 //
 // The header and everything it points to live until the next call of Next; element views live until

@@ -22,6 +22,8 @@ type Filter struct {
 	Regex *regexp.Regexp
 	// Keys are the only keys to pass, when not nil.
 	Keys map[string]struct{}
+	// Sample passes one key in so many, the same ones in every dataset; 0 and 1 pass all.
+	Sample uint64
 }
 
 // Type reports whether records of a type can pass.
@@ -40,7 +42,15 @@ func (f *Filter) Key(key []byte) bool {
 	if len(f.Match) > 0 && !f.matches(key) {
 		return false
 	}
-	return f.Regex == nil || f.Regex.Match(key)
+	if f.Regex != nil && !f.Regex.Match(key) {
+		return false
+	}
+	return f.Sample <= 1 || record.HashBytes(key).Lo%f.Sample == 0
+}
+
+// ByKey reports whether the filter can leave out a key.
+func (f *Filter) ByKey() bool {
+	return len(f.Match) > 0 || f.Regex != nil || f.Keys != nil || f.Sample > 1
 }
 
 func (f *Filter) matches(key []byte) bool {
@@ -59,7 +69,7 @@ func (f *Filter) Header(h *record.Header) bool {
 
 // Active reports whether the filter can leave anything out.
 func (f *Filter) Active() bool {
-	return f.Types != 0 || len(f.DBs) > 0 || len(f.Match) > 0 || f.Regex != nil || f.Keys != nil
+	return f.Types != 0 || len(f.DBs) > 0 || f.ByKey()
 }
 
 // SelectDBs returns those of the databases that pass, in their order. A database asked for that is

@@ -53,6 +53,8 @@ func TestFilter(t *testing.T) {
 		{"other regexp", Filter{Regex: regexp.MustCompile(`^\d`)}, false},
 		{"key", Filter{Keys: map[string]struct{}{"user:1": {}}}, true},
 		{"other key", Filter{Keys: map[string]struct{}{"user:2": {}}}, false},
+		{"sample", Filter{Sample: 2}, record.HashBytes(h.Key).Lo%2 == 0},
+		{"other sample", Filter{Sample: 1 << 63}, false},
 	} {
 		if got := c.f.Header(h); got != c.want {
 			t.Errorf("%s: %v", c.name, got)

@@ -17,21 +17,14 @@ const chunkSize = 32 << 10
 type Options struct {
 	Memory  int64
 	TempDir string
-	// Admit says what becomes of a record: those that are not record.Copied are settled in the
-	// source and left out. nil admits all. Settling an admitted record after sorting has no effect,
-	// its source row being long gone.
-	Admit func(*record.Header) record.Class
 }
 
 // Records returns a reader of r's records in (key, type) order. It owns r, and reads all of it before
-// it yields the first record. Records of the same key and type come as r had them.
+// it yields the first record. Records of the same key and type come as r had them. Settling a record
+// has no effect, its source row being long gone: what is to be left out is left out by r.
 func Records(r record.Reader, o Options) record.Reader {
-	if o.Admit == nil {
-		o.Admit = func(*record.Header) record.Class { return record.Copied }
-	}
 	return &records{
 		source: r,
-		admit:  o.Admit,
 		sorter: extsort.New(extsort.Options{Memory: o.Memory, TempDir: o.TempDir}),
 	}
 }
@@ -42,7 +35,6 @@ func Records(r record.Reader, o Options) record.Reader {
 //	value  0 and elements, or 1, a header and elements: the first row of a record
 type records struct {
 	source record.Reader
-	admit  func(*record.Header) record.Class
 	sorter *extsort.Sorter
 	rows   *extsort.Iterator // nil before the first Next
 
@@ -133,7 +125,7 @@ func (s *records) Read(dst []record.Element) (int, error) {
 	return n, nil
 }
 
-// Settle does nothing: records are settled as they are read from the source.
+// Settle does nothing: the source has moved on.
 func (s *records) Settle(record.Class) {}
 
 // Close closes the source and removes what is on disk.
@@ -149,10 +141,6 @@ func (s *records) sort() error {
 		}
 		if err != nil {
 			return err
-		}
-		if class := s.admit(h); class != record.Copied {
-			s.source.Settle(class)
-			continue
 		}
 		if err := s.add(h); err != nil {
 			return err

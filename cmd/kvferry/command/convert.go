@@ -23,24 +23,27 @@ The source is only read. The target is written beside its path, read back, compa
 by fingerprint, and put in its place by one rename: its path exists only when it is complete. An
 existing target is never touched. A report is left at <target>.kvferry-report.json.
 
+The filters take the same records as those of dump; sizes are those in the source. What they leave out
+stands in the ledger as filtered. --sample makes a small copy to try things on.
+
 What the target cannot hold is a loss. A conversion with losses is refused, with a list of them,
 unless --allow-loss names their kinds.
 
-A run that dies can be continued with --resume. A run that fails or is cancelled leaves nothing,
-unless --resume was given.
+A run that dies can be continued with --resume and the same filters. A run that fails or is cancelled
+leaves nothing, unless --resume was given.
 ` + exitHelp
 
 const convertExample = `  kvferry convert /data/pika/dump blackwidow:/data/new
   kvferry convert --dry-run /data/pika/dump blackwidow:/data/new
   kvferry convert --type hash,zset --match 'user:*' nemo:/data/old nemo:/data/users
+  kvferry convert --min-bytes 1MiB --ttl-from 30d /data/pika/dump blackwidow:/data/large
   kvferry convert -f job.yaml --workers 4 /data/pika/dump blackwidow:/data/new`
 
 // convertFlags are the flags of convert.
 type convertFlags struct {
 	source    SourceFlags
-	filter    FilterFlags
+	choice    SelectFlags
 	workers   int
-	expired   string
 	layout    string
 	allowLoss []string
 	conflict  string
@@ -63,10 +66,9 @@ func (a *App) convert() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runConvert(cmd, &f, args[0], args[1]) },
 	}
 	f.source.Register(cmd)
-	f.filter.Register(cmd)
+	f.choice.Register(cmd)
 	fs := cmd.Flags()
 	fs.IntVar(&f.workers, "workers", 0, "tasks to run at once (default: one a CPU); the result does not depend on it")
-	fs.StringVar(&f.expired, "expired", "drop", "what becomes of expired keys: drop or keep")
 	fs.StringVar(&f.layout, "layout", "auto", "where databases lie: flat, db (db0, db1, …) or auto, as the source has it")
 	fs.StringSliceVar(&f.allowLoss, "allow-loss", nil, "`kinds` of losses to accept")
 	fs.StringVar(&f.conflict, "on-conflict", "error", "a name under several types, where the target takes one: error, keep=TYPES, the first of which wins, or rename, which calls the others name:type")
@@ -106,16 +108,13 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) e
 
 // convertOptions turns flags into options.
 func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst string) (*convert.Options, error) {
-	filter, err := f.filter.Filter()
+	selection, err := f.choice.Selection()
 	if err != nil {
 		return nil, err
 	}
-	o := &convert.Options{Filter: filter, AllowLoss: f.allowLoss, Version: f.version, Now: f.source.Clock(a),
+	o := &convert.Options{Selection: selection, AllowLoss: f.allowLoss, Version: f.version, Now: f.source.Clock(a),
 		NowGiven: !f.source.now.IsZero(), Workers: f.workers, Memory: f.source.Memory(), TempDir: f.source.TempDir(),
 		NoProve: f.noProve, Resume: f.resume, Tool: a.Version}
-	if o.KeepExpired, err = keepExpired(f.expired); err != nil {
-		return nil, err
-	}
 	if o.Layout, err = parseLayout(f.layout); err != nil {
 		return nil, err
 	}
@@ -283,6 +282,10 @@ func parseLayout(s string) (format.Layout, error) {
 
 // explainConvert gives the error its exit code. It lists the losses on stderr, unless a report has.
 func explainConvert(stderr io.Writer, err error, list bool) error {
+	var meant *convert.SelectionError
+	if errors.As(err, &meant) {
+		return usagef("%w", err)
+	}
 	var loss *convert.LossError
 	if !errors.As(err, &loss) {
 		return err

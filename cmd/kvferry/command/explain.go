@@ -50,7 +50,7 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 	if err != nil {
 		return usagef("%w", err)
 	}
-	read := &ReadFlags{source: f.source, filter: FilterFlags{dbs: f.dbs}, expired: "keep", workers: 1}
+	read := &ReadFlags{source: f.source, choice: SelectFlags{places: PlaceFlags{dbs: f.dbs}, expired: "keep"}, workers: 1}
 	d, err := a.dataset(cmd.Context(), cmd, location, read, nil)
 	if err != nil {
 		return err

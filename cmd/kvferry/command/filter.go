@@ -6,39 +6,66 @@ import (
 	"regexp"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"kvferry/internal/filter"
 	"kvferry/record"
 )
 
-// FilterFlags are the flags that say which records a command is about.
-type FilterFlags struct {
-	types   typesFlag
-	match   []string
-	regex   string
-	dbs     []string
-	keyFile string
+// SelectFlags are the flags that say which records a command is about.
+type SelectFlags struct {
+	places      PlaceFlags
+	match       []string
+	regex       string
+	keyFile     string
+	sample      uint64
+	expired     string
+	ttlFrom     momentFlag
+	ttlTo       momentFlag
+	minBytes    sizeFlag
+	minElements int64
+}
+
+// PlaceFlags are those of them that say where a key is looked for.
+type PlaceFlags struct {
+	types typesFlag
+	dbs   []string
 }
 
 // Register adds the flags to a command.
-func (f *FilterFlags) Register(cmd *cobra.Command) {
-	fs := cmd.Flags()
+func (f *PlaceFlags) Register(fs *pflag.FlagSet) {
 	fs.Var(&f.types, "type", "only these `types`: string,hash,list,set,zset,stream")
-	fs.StringArrayVar(&f.match, "match", nil, "only keys that match a glob `pattern` as Redis' KEYS has it; repeated: any of them")
-	fs.StringVar(&f.regex, "regex", "", "only keys in which a regular `expression` matches")
 	fs.StringSliceVar(&f.dbs, "db", nil, "only these databases, by `name`")
-	fs.StringVar(&f.keyFile, "key-file", "", "only the keys in a `file`, one a line: text, hex:… or base64:…")
 }
 
-// Filter returns the filter that the flags describe.
-func (f *FilterFlags) Filter() (*filter.Filter, error) {
-	out := &filter.Filter{Types: record.TypeSet(f.types), DBs: f.dbs, Match: f.match}
+// Register adds the flags to a command.
+func (f *SelectFlags) Register(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	f.places.Register(fs)
+	fs.StringArrayVar(&f.match, "match", nil, "only keys that match a glob `pattern` as Redis' KEYS has it; repeated: any of them")
+	fs.StringVar(&f.regex, "regex", "", "only keys in which a regular `expression` matches")
+	fs.StringVar(&f.keyFile, "key-file", "", "only the keys in a `file`, one a line: text, hex:… or base64:…")
+	fs.Uint64Var(&f.sample, "sample", 0, "only one key in `n`, chosen by its hash: the same ones everywhere")
+	fs.StringVar(&f.expired, "expired", "drop", "what becomes of expired keys: drop or keep")
+	fs.Var(&f.ttlFrom, "ttl-from", "only keys that expire at a `time` (RFC 3339 or Unix seconds) or that far ahead (90m, 7d), or later")
+	fs.Var(&f.ttlTo, "ttl-to", "only keys that expire before a `time` or sooner than that far ahead")
+	fs.Var(&f.minBytes, "min-bytes", "only records of at least so many logical bytes")
+	fs.Int64Var(&f.minElements, "min-elements", 0, "only records of at least `n` elements")
+}
+
+// Selection returns what the flags select.
+func (f *SelectFlags) Selection() (*filter.Selection, error) {
+	out := &filter.Selection{MinBytes: int64(f.minBytes), MinElements: f.minElements,
+		ExpireFrom: f.ttlFrom.moment, ExpireTo: f.ttlTo.moment}
+	out.Filter = filter.Filter{Types: record.TypeSet(f.places.types), DBs: f.places.dbs, Match: f.match, Sample: f.sample}
+	var err error
+	if out.KeepExpired, err = keepExpired(f.expired); err != nil {
+		return nil, err
+	}
 	if f.regex != "" {
-		re, err := regexp.Compile(f.regex)
-		if err != nil {
+		if out.Regex, err = regexp.Compile(f.regex); err != nil {
 			return nil, usagef("--regex: %w", err)
 		}
-		out.Regex = re
 	}
 	if f.keyFile != "" {
 		data, err := os.ReadFile(f.keyFile)

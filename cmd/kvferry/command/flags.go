@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"kvferry/internal/filter"
 	"kvferry/record"
 )
 
@@ -104,4 +105,46 @@ func (f *timeFlag) String() string {
 		return ""
 	}
 	return f.Format(time.RFC3339Nano)
+}
+
+// momentFlag is a moment, or how far ahead of the command's own one is. Its zero value is "not given".
+type momentFlag struct{ moment *filter.Moment }
+
+// Set reads a moment or a time from now.
+func (f *momentFlag) Set(s string) error {
+	if d, ok := parseDuration(s); ok {
+		f.moment = &filter.Moment{Ahead: d}
+		return nil
+	}
+	var t timeFlag
+	if err := t.Set(s); err != nil || t.IsZero() {
+		return fmt.Errorf("want a time (RFC 3339 or Unix seconds) or how far ahead (90m, 12h, 7d)")
+	}
+	f.moment = &filter.Moment{At: t.Time}
+	return nil
+}
+
+// Type names the flag's values in help texts.
+func (f *momentFlag) Type() string { return "time" }
+
+// String writes the moment as it may be given.
+func (f *momentFlag) String() string {
+	switch {
+	case f.moment == nil:
+		return ""
+	case f.moment.At.IsZero():
+		return f.moment.Ahead.String()
+	}
+	return f.moment.At.Format(time.RFC3339Nano)
+}
+
+// parseDuration reads a duration as Go has it, or a number of days.
+func parseDuration(s string) (time.Duration, bool) {
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		n, err := strconv.ParseFloat(days, 64)
+		ns := n * float64(24*time.Hour)
+		return time.Duration(ns), err == nil && math.Abs(ns) < math.MaxInt64
+	}
+	d, err := time.ParseDuration(s)
+	return d, err == nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/internal/filter"
 	"kvferry/record"
 )
 
@@ -120,5 +121,37 @@ func TestExitCodes(t *testing.T) {
 	}
 	if err := errors.Join(errors.New("a"), errors.New("b")); oneLine(err) != "a; b" {
 		t.Error(oneLine(err))
+	}
+}
+
+func TestMoments(t *testing.T) {
+	now := time.Unix(1700000000, 0)
+	for s, want := range map[string]int64{
+		"0s": 1700000000000, "0": 1700000000000, "90m": 1700005400000, "7d": 1700604800000, "0.5d": 1700043200000, "-1h": 1699996400000,
+		"1700000001": 1700000001000, "2023-11-14T22:13:20.5Z": 1700000000500, "1970-01-01T00:00:00Z": 0,
+	} {
+		var f momentFlag
+		if err := f.Set(s); err != nil {
+			t.Errorf("%q: %v", s, err)
+			continue
+		}
+		// The same moment again, as the flag writes it.
+		var again momentFlag
+		if err := again.Set(f.String()); err != nil || *again.moment != *f.moment {
+			t.Errorf("%q is written as %q: %v", s, f.String(), err)
+		}
+		before, after := filter.Selection{ExpireFrom: f.moment, ExpireTo: &filter.Moment{At: time.UnixMilli(want)}}, filter.Selection{ExpireFrom: f.moment, ExpireTo: &filter.Moment{At: time.UnixMilli(want + 1)}}
+		if before.Validate(now) == nil || after.Validate(now) != nil {
+			t.Errorf("%q is not %d", s, want)
+		}
+	}
+	for _, s := range []string{"", "soon", "d", "300000d", "infd", "nand", "1e300d", "0001-01-01T00:00:00Z", "9999999h99999999h"} {
+		var f momentFlag
+		if err := f.Set(s); err == nil {
+			t.Errorf("%q: %v, no error", s, f.moment)
+		}
+	}
+	if s := (&momentFlag{}).String(); s != "" {
+		t.Errorf("no moment prints %q", s)
 	}
 }

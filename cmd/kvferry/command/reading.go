@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"kvferry/format"
 	"kvferry/inspect"
+	"kvferry/internal/filter"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -21,15 +21,9 @@ const readMemory = 256 << 20
 
 // ReadFlags are the flags of every command that reads records.
 type ReadFlags struct {
-	source      SourceFlags
-	filter      FilterFlags
-	expired     string
-	ttlFrom     string
-	ttlTo       string
-	minBytes    sizeFlag
-	minElements int64
-	sample      uint64
-	workers     int
+	source  SourceFlags
+	choice  SelectFlags
+	workers int
 }
 
 // Register adds the flags to a command.
@@ -37,65 +31,23 @@ func (f *ReadFlags) Register(cmd *cobra.Command) {
 	f.source.Register(cmd)
 	f.source.memory = readMemory
 	cmd.Flags().Lookup("memory").DefValue = f.source.memory.String()
-	f.filter.Register(cmd)
-	fs := cmd.Flags()
-	fs.StringVar(&f.expired, "expired", "drop", "what becomes of expired keys: drop or keep")
-	fs.StringVar(&f.ttlFrom, "ttl-from", "", "only keys that expire at a `time` (RFC 3339 or Unix seconds) or that far ahead (90m, 7d), or later")
-	fs.StringVar(&f.ttlTo, "ttl-to", "", "only keys that expire before a `time` or sooner than that far ahead")
-	fs.Var(&f.minBytes, "min-bytes", "only records of at least so many logical bytes")
-	fs.Int64Var(&f.minElements, "min-elements", 0, "only records of at least `n` elements")
-	fs.Uint64Var(&f.sample, "sample", 0, "only one key in `n`, chosen by its hash: the same ones everywhere")
-	fs.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "how many parts of the dataset are read at once")
+	f.choice.Register(cmd)
+	cmd.Flags().IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "how many parts of the dataset are read at once")
 }
 
-// Selection returns what the flags select.
-func (f *ReadFlags) Selection(now time.Time) (*inspect.Selection, error) {
-	base, err := f.filter.Filter()
+// Selection returns what the flags select for a command that works with a moment.
+func (f *ReadFlags) Selection(now time.Time) (*filter.Selection, error) {
+	s, err := f.choice.Selection()
 	if err != nil {
-		return nil, err
-	}
-	s := &inspect.Selection{Filter: *base, MinBytes: int64(f.minBytes), MinElements: f.minElements, Sample: f.sample}
-	if s.KeepExpired, err = keepExpired(f.expired); err != nil {
-		return nil, err
-	}
-	if s.ExpireFrom, err = parseTTL("--ttl-from", f.ttlFrom, now); err != nil {
-		return nil, err
-	}
-	if s.ExpireTo, err = parseTTL("--ttl-to", f.ttlTo, now); err != nil {
 		return nil, err
 	}
 	if f.workers < 1 {
 		return nil, usagef("--workers %d: want at least 1", f.workers)
 	}
-	if err := s.Validate(); err != nil {
+	if err := s.Validate(now); err != nil {
 		return nil, usagef("%w", err)
 	}
 	return s, nil
-}
-
-// parseTTL reads a moment or a time from now; 0 when it is not given.
-func parseTTL(flag, text string, now time.Time) (int64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	if d, ok := parseDuration(text); ok {
-		return now.Add(d).UnixMilli(), nil
-	}
-	var t timeFlag
-	if err := t.Set(text); err != nil {
-		return 0, usagef("%s %q: want a time (RFC 3339 or Unix seconds) or how far ahead (90m, 12h, 7d)", flag, text)
-	}
-	return t.UnixMilli(), nil
-}
-
-// parseDuration reads a duration as Go has it, or a number of days.
-func parseDuration(s string) (time.Duration, bool) {
-	if n := len(s); n > 1 && s[n-1] == 'd' {
-		days, err := strconv.ParseFloat(s[:n-1], 64)
-		return time.Duration(days * float64(24*time.Hour)), err == nil
-	}
-	d, err := time.ParseDuration(s)
-	return d, err == nil
 }
 
 // Dataset is an open source with what the reading commands need of it.

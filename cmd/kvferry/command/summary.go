@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kvferry/convert"
+	"kvferry/internal/filter"
 	"kvferry/record"
 )
 
@@ -32,6 +33,7 @@ func printReport(w io.Writer, r *convert.Report) {
 			fmt.Fprintf(w, "     database %s as %s\n", db, name)
 		}
 	}
+	printSelection(w, r.Options)
 	printParts(w, r)
 	printLedger(w, r.Ledger)
 	for i := range r.Losses {
@@ -47,6 +49,19 @@ func printReport(w io.Writer, r *convert.Report) {
 	}
 	if !r.DryRun {
 		fmt.Fprintf(w, "report: %s\n", convert.ReportPath(r.Target.Path))
+	}
+}
+
+// printSelection says which records the conversion is about, when that is not all.
+func printSelection(w io.Writer, options map[string]string) {
+	var parts []string
+	for _, name := range filter.Names() {
+		if text, ok := options[name]; ok {
+			parts = append(parts, name+" "+text)
+		}
+	}
+	if len(parts) > 0 {
+		fmt.Fprintf(w, "     only %s\n", strings.Join(parts, ", "))
 	}
 }
 

@@ -1,0 +1,88 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestConvertTakesWhatDumpTakes: under every filter, a conversion writes the records that dump shows, and
+// accounts for the others.
+func TestConvertTakesWhatDumpTakes(t *testing.T) {
+	keys := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(keys, []byte("s1:bigh\ns1:bigz\ns1:ttlh\nhash:big\nzset:big\ns1:wal0\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	filters := []string{"--min-bytes 200", "--min-elements 40", "--min-elements 129 --min-bytes 4k", "--ttl-from 1d", "--ttl-to 2040-01-01T00:00:00Z",
+		"--ttl-from 0s --ttl-to 100000d", "--sample 5", "--match *1*", "--regex [02]$", "--sample 2 --min-elements 3 --match *[0-9]", "--expired keep --ttl-to 0s",
+		"--key-file " + keys}
+	pairs := []struct {
+		golden, to string
+		each       []string // filters to add, one after the other
+		args       []string
+	}{
+		{"nemo-basic", "blackwidow", []string{"--db 0"}, nil},
+		{"bw-basic", "ardb", []string{"--type string", "--type hash", "--type list", "--type set", "--type zset"}, nil}, // a name has one type there
+		{"ardb-rocksdb-basic", "blackwidow", []string{"--db 0 --type string,hash,list,set,zset"}, []string{"--allow-loss", "expiry-ms"}},
+		{"ardb-leveldb-basic", "blackwidow", []string{"--db 0 --type string,hash,list,set,zset"}, []string{"--allow-loss", "expiry-ms"}},
+		{"ardb-lmdb-basic", "ardb+leveldb", []string{"--type string,hash,list,set,zset"}, nil},
+	}
+	for _, p := range pairs {
+		src := golden(t, p.golden)
+		nothing := 0
+		for _, f := range filters {
+			for _, more := range p.each {
+				args := strings.Fields(f + " " + more)
+				if !convertsAsDumped(t, src, p.to, args, p.args) {
+					nothing++
+				}
+			}
+		}
+		if cases := len(filters) * len(p.each); nothing > cases/2 {
+			t.Errorf("%s to %s: nothing passed in %d cases of %d", p.golden, p.to, nothing, cases)
+		}
+	}
+}
+
+// convertsAsDumped converts what a filter takes. It reports whether that was anything.
+func convertsAsDumped(t *testing.T, src, to string, args, more []string) bool {
+	t.Helper()
+	dst := filepath.Join(fastDir(t), "dst")
+	want := strings.Count(ok(t, append([]string{"dump", src, "--keys-only"}, args...)...), "\n")
+	convert := slices.Concat([]string{"convert", src, to + ":" + dst}, args, more)
+	if want == 0 {
+		if r := kvferry(t, convert...); r.code != ExitFailed || !strings.Contains(r.stderr, "no record of "+src+" passes the filter") {
+			t.Errorf("%v: exit %d, %s", args, r.code, r.stderr)
+		}
+		return false
+	}
+	dry := ok(t, append(convert, "--dry-run")...)
+	ok(t, convert...)
+	rep := report(t, dst)
+	if int(rep.Records()) != want || !rep.Proof.Done {
+		t.Errorf("%s %v: %d records, dump has %d; proof %+v", src, args, rep.Records(), want, rep.Proof)
+	}
+	if !strings.Contains(dry, fmt.Sprintf(" %d  ", want)) {
+		t.Errorf("%s %v: the dry run does not say %d:\n%s", src, args, want, dry)
+	}
+	filtered := int64(0)
+	for _, a := range rep.Ledger {
+		var sum int64
+		for _, n := range a.Classes {
+			sum += n
+		}
+		if filtered += a.Classes["filtered"]; sum != a.Rows || a.Rows != a.Entries.Visible || a.Check != "ok" {
+			t.Errorf("%s %v: ledger %+v", src, args, a)
+		}
+	}
+	if filtered == 0 {
+		t.Errorf("%s %v: nothing was filtered", src, args)
+	}
+	if r := kvferry(t, append([]string{"diff", src, dst}, args...)...); r.code != ExitOK {
+		t.Errorf("%s %v: exit %d\n%.600s%s", src, args, r.code, r.stdout, r.stderr)
+	}
+	return true
+}

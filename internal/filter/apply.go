@@ -1,0 +1,181 @@
+package filter
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"kvferry/internal/sorted"
+	"kvferry/record"
+)
+
+const (
+	// weighBatch is how many elements are weighed at once.
+	weighBatch = 64
+	// checkEvery is how many records or batches pass between looks at the context.
+	checkEvery = 256
+)
+
+// ApplyOptions says how a selection is applied.
+type ApplyOptions struct {
+	// Now is the moment that the command works with.
+	Now time.Time
+	// Memory is what may be held of a record until its size is known, TempDir where the rest goes.
+	Memory  int64
+	TempDir string
+	// Skipped is told each record that is left out; it may be nil.
+	Skipped func(*record.Header, record.Class)
+}
+
+// Apply returns a reader of the records of r that are selected. It owns r, and settles what it leaves
+// out there: expired records are Expired, others Filtered. Where next to nothing is selected, the
+// reader looks at ctx while its caller waits.
+func (s *Selection) Apply(ctx context.Context, r record.Reader, o ApplyOptions) record.Reader {
+	out := selected{Reader: r, ctx: ctx, sel: s, all: s.Everything(), window: s.window(o.Now), skipped: o.Skipped}
+	switch {
+	case out.all && s.KeepExpired:
+		return r
+	case s.Holds():
+		return &weighed{selected: out, spool: sorted.NewSpool(sorted.Options{Memory: o.Memory, TempDir: o.TempDir})}
+	}
+	return &out
+}
+
+// selected leaves out records that their headers decide about.
+type selected struct {
+	record.Reader
+	ctx     context.Context
+	sel     *Selection
+	all     bool // but for expired ones
+	window  window
+	skipped func(*record.Header, record.Class)
+}
+
+// Next moves to the next record that is selected.
+func (r *selected) Next() (*record.Header, error) {
+	for n := 1; ; n++ {
+		if n%checkEvery == 0 && r.ctx.Err() != nil {
+			return nil, context.Cause(r.ctx)
+		}
+		h, err := r.Reader.Next()
+		if err != nil {
+			return nil, err
+		}
+		if r.all && !h.Expired {
+			return h, nil
+		}
+		class := r.admit(h)
+		if class == record.Copied {
+			return h, nil
+		}
+		r.skip(h, class)
+	}
+}
+
+// admit says what becomes of a record, as far as its header shows.
+func (r *selected) admit(h *record.Header) record.Class {
+	switch {
+	case h.Expired && !r.sel.KeepExpired:
+		return record.Expired
+	case !r.sel.Header(h), !r.window.has(h.ExpireMS):
+		return record.Filtered
+	}
+	return record.Copied
+}
+
+func (r *selected) skip(h *record.Header, class record.Class) {
+	r.Settle(class)
+	if r.skipped != nil {
+		r.skipped(h, class)
+	}
+}
+
+// weighed leaves out small records too. What was read of a record before it was large enough is handed
+// out again: first what is in the spool, then the batch that decided, which is views of the source.
+type weighed struct {
+	selected
+	spool   *sorted.Spool
+	spooled bool // the spool has elements that were not handed out
+	used    bool // the spool is not empty
+	array   [weighBatch]record.Element
+	batch   []record.Element // of array, not handed out
+}
+
+// Next moves to the next record that is large enough.
+func (r *weighed) Next() (*record.Header, error) {
+	for n := 1; ; n++ {
+		if n%checkEvery == 0 && r.ctx.Err() != nil {
+			return nil, context.Cause(r.ctx)
+		}
+		h, err := r.selected.Next()
+		if err != nil {
+			return nil, err
+		}
+		enough, err := r.weigh(h)
+		if err != nil {
+			return nil, err
+		}
+		if enough {
+			return h, nil
+		}
+		r.skip(h, record.Filtered)
+	}
+}
+
+// weigh reads elements of a record until it is large enough, or ends before that.
+func (r *weighed) weigh(h *record.Header) (bool, error) {
+	if r.used {
+		r.spool.Reset()
+	}
+	r.batch, r.spooled, r.used = nil, false, false
+	elements, size := int64(0), int64(len(h.Key))
+	for n := 1; elements < r.sel.MinElements || size < r.sel.MinBytes; n++ {
+		if n%checkEvery == 0 && r.ctx.Err() != nil {
+			return false, context.Cause(r.ctx)
+		}
+		if len(r.batch) > 0 {
+			r.used = true
+			if err := r.spool.Add(r.batch); err != nil {
+				return false, err
+			}
+		}
+		got, err := r.Reader.Read(r.array[:])
+		r.batch = r.array[:got]
+		if err == io.EOF {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		elements += int64(got)
+		for i := range r.batch {
+			size += r.batch[i].Bytes(h.Type)
+		}
+	}
+	if !r.used {
+		return true, nil
+	}
+	r.spooled = true
+	return true, r.spool.Rewind()
+}
+
+// Read hands out what was weighed and then the rest.
+func (r *weighed) Read(dst []record.Element) (int, error) {
+	if r.spooled {
+		n, err := r.spool.Read(dst)
+		if err != io.EOF {
+			return n, err
+		}
+		r.spooled = false
+	}
+	if len(r.batch) > 0 {
+		n := copy(dst, r.batch)
+		r.batch = r.batch[n:]
+		return n, nil
+	}
+	return r.Reader.Read(dst)
+}
+
+// Close closes the source and removes what is held.
+func (r *weighed) Close() error { return errors.Join(r.Reader.Close(), r.spool.Close()) }

@@ -1,0 +1,318 @@
+package filter
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kvferry/record"
+)
+
+var now = time.Unix(1700000000, 0).UTC()
+
+// listed is a record of n elements of so many bytes each.
+type listed struct {
+	key    string
+	typ    record.Type
+	expire int64 // ahead of now in ms
+	n      int
+	size   int
+}
+
+// reader yields records. It overwrites what its views pointed to as soon as it may, and hands out a few
+// elements at a time.
+type reader struct {
+	left    []listed
+	cur     listed
+	at      int
+	step    int
+	h       record.Header
+	scratch []byte
+	settled map[string]record.Class
+	next    func()
+	closed  int
+}
+
+func (r *reader) Next() (*record.Header, error) {
+	r.spoil()
+	if r.next != nil {
+		r.next()
+	}
+	if len(r.left) == 0 {
+		return nil, io.EOF
+	}
+	r.cur, r.left, r.at = r.left[0], r.left[1:], 0
+	r.h = record.Header{DB: "0", Type: r.cur.typ, Key: []byte(r.cur.key), Len: -1}
+	if r.cur.expire != 0 {
+		r.h.ExpireMS = now.UnixMilli() + r.cur.expire
+		r.h.Expired = r.cur.expire < 0
+	}
+	return &r.h, nil
+}
+
+func (r *reader) spoil() {
+	for i := range r.scratch {
+		r.scratch[i] = 0xEE
+	}
+	r.scratch = nil
+}
+
+// value is what element i has.
+func (l *listed) value(i int) []byte {
+	return bytes.Repeat([]byte(fmt.Sprintf("%07d,", i)), 1+l.size/8)[:l.size]
+}
+
+func (r *reader) Read(dst []record.Element) (int, error) {
+	r.spoil()
+	n := min(len(dst), r.step, r.cur.n-r.at)
+	if n == 0 {
+		return 0, io.EOF
+	}
+	for i := range n {
+		r.scratch = append(r.scratch, r.cur.value(r.at+i)...)
+	}
+	for i := range n {
+		dst[i] = record.Element{Value: r.scratch[i*r.cur.size : (i+1)*r.cur.size], Score: float64(r.at + i)}
+	}
+	r.at += n
+	return n, nil
+}
+
+func (r *reader) Settle(c record.Class) { r.settled[r.cur.key] = c }
+func (r *reader) Close() error          { r.closed++; return nil }
+
+// taken reads all that a selection takes and checks that each record comes whole and in its order.
+func taken(t *testing.T, s *Selection, r *reader, memory int64, batch int) []string {
+	t.Helper()
+	r.settled = map[string]record.Class{}
+	out := s.Apply(context.Background(), r, ApplyOptions{Now: now, Memory: memory, TempDir: t.TempDir()})
+	dst := make([]record.Element, batch)
+	var keys []string
+	for {
+		h, err := out.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, string(h.Key))
+		n := 0
+		for {
+			got, err := out.Read(dst)
+			if err == io.EOF {
+				break
+			}
+			if err != nil || got == 0 {
+				t.Fatalf("%s: %d elements, %v", h.Key, got, err)
+			}
+			for _, e := range dst[:got] {
+				if !bytes.Equal(e.Value, r.cur.value(n)) || e.Score != float64(n) {
+					t.Fatalf("%s: element %d is %.20q, %v", h.Key, n, e.Value, e.Score)
+				}
+				n++
+			}
+		}
+		if n != r.cur.n {
+			t.Errorf("%s: %d elements, want %d", h.Key, n, r.cur.n)
+		}
+	}
+	if err := out.Close(); err != nil || r.closed != 1 {
+		t.Errorf("close: %v, closed %d times", err, r.closed)
+	}
+	return keys
+}
+
+// Records around each bound: of a batch, of memory, of the selection.
+func TestApplyWeighs(t *testing.T) {
+	var all []listed
+	for _, n := range []int{0, 1, 2, 63, 64, 65, 127, 128, 129, 1000} {
+		for _, size := range []int{0, 10, 1000} {
+			all = append(all, listed{key: fmt.Sprintf("%d×%d", n, size), typ: record.List, n: n, size: size})
+		}
+	}
+	for _, s := range []Selection{{MinElements: 1}, {MinElements: 64}, {MinElements: 65}, {MinElements: 129}, {MinBytes: 4},
+		{MinBytes: 640}, {MinBytes: 64_000}, {MinBytes: 640_000, MinElements: 2}, {MinBytes: 1 << 40}} {
+		for _, step := range []int{1, 7, 1000} {
+			var want []string
+			for _, l := range all {
+				if int64(l.n) >= s.MinElements && int64(len(l.key)+l.n*l.size) >= s.MinBytes {
+					want = append(want, l.key)
+				}
+			}
+			r := &reader{left: all, step: step}
+			if got := taken(t, &s, r, 8<<10, 1+step%50); !slices.Equal(got, want) {
+				t.Errorf("%+v: took %q, want %q", s, got, want)
+			}
+			for _, l := range all {
+				class, settled := r.settled[l.key]
+				if settled == slices.Contains(want, l.key) || settled && class != record.Filtered {
+					t.Errorf("%+v: %s is settled as %v, %v", s, l.key, class, settled)
+				}
+			}
+		}
+	}
+}
+
+// A set's member counts as much as a list's item, and a score for 8 bytes more.
+func TestBytesOfScores(t *testing.T) {
+	for typ, want := range map[record.Type]int{record.List: 0, record.ZSet: 1} {
+		r := &reader{left: []listed{{key: "k", typ: typ, n: 2, size: 10}}, step: 9}
+		if got := taken(t, &Selection{MinBytes: 1 + 20 + 16}, r, 0, 9); len(got) != want {
+			t.Errorf("%s: took %q", typ, got)
+		}
+	}
+}
+
+func TestApplySettles(t *testing.T) {
+	all := []listed{{key: "dead", typ: record.Set, expire: -1, n: 1}, {key: "soon", typ: record.Set, expire: 1000, n: 1},
+		{key: "late", typ: record.Set, expire: 5000, n: 1}, {key: "never", typ: record.Set, n: 1}, {key: "list", typ: record.List, n: 1}}
+	sets := Filter{Types: record.Of(record.Set)}
+	for _, c := range []struct {
+		s    Selection
+		want string // by key: c copied, f filtered, e expired
+	}{
+		{Selection{}, "ecccc"},
+		{Selection{KeepExpired: true}, "ccccc"},
+		{Selection{Filter: sets}, "ecccf"},
+		{Selection{ExpireFrom: &Moment{Ahead: time.Second}}, "eccff"},
+		{Selection{ExpireTo: &Moment{Ahead: 5 * time.Second}}, "ecfff"},
+		{Selection{ExpireTo: &Moment{At: now.Add(5 * time.Second)}, KeepExpired: true}, "ccfff"},
+		{Selection{MinElements: 2}, "effff"},
+		{Selection{Filter: sets, MinElements: 1, KeepExpired: true}, "ccccf"},
+	} {
+		r := &reader{left: all, step: 5}
+		keys := taken(t, &c.s, r, 0, 5)
+		got := ""
+		for _, l := range all {
+			class, settled := r.settled[l.key]
+			if !settled && slices.Contains(keys, l.key) {
+				class = record.Copied
+			}
+			got += class.String()[:1]
+		}
+		if got != c.want {
+			t.Errorf("%+v: %s, want %s", c.s, got, c.want)
+		}
+	}
+}
+
+// Where nothing is selected, the context still ends the reading.
+func TestApplyIsCancelled(t *testing.T) {
+	boom := errors.New("boom")
+	for _, s := range []Selection{{Filter: Filter{Match: []string{"nothing"}}}, {MinElements: 9}} {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		r := &reader{left: make([]listed, 100_000), step: 1, settled: map[string]record.Class{}}
+		seen := 0
+		r.next = func() {
+			if seen++; seen == 1000 {
+				cancel(boom)
+			}
+		}
+		if _, err := s.Apply(ctx, r, ApplyOptions{Now: now, TempDir: t.TempDir()}).Next(); !errors.Is(err, boom) || seen > 1000+checkEvery {
+			t.Errorf("%+v: %v after %d records", s, err, seen)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(boom)
+	r := &reader{left: []listed{{key: "giant", n: 1 << 40}}, step: 1}
+	s := Selection{MinElements: 1 << 40}
+	if _, err := s.Apply(ctx, r, ApplyOptions{Now: now, TempDir: t.TempDir()}).Next(); !errors.Is(err, boom) {
+		t.Errorf("inside a record: %v", err)
+	}
+}
+
+// Without a condition about sizes nothing is allocated or held.
+func TestApplyIsFree(t *testing.T) {
+	r := &reader{}
+	if got := (&Selection{KeepExpired: true}).Apply(context.Background(), r, ApplyOptions{}); got != record.Reader(r) {
+		t.Error("a selection of everything wraps the reader")
+	}
+	left := make([]listed, 2)
+	s := Selection{}
+	r = &reader{step: 1}
+	out := s.Apply(context.Background(), r, ApplyOptions{Now: now})
+	if n := testing.AllocsPerRun(100, func() {
+		r.left = left
+		if _, err := out.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 1 { // the reader's own key
+		t.Errorf("%v allocations a record", n)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	hour, day := &Moment{Ahead: time.Hour}, &Moment{At: now.Add(24 * time.Hour)}
+	for _, s := range []Selection{{ExpireFrom: hour, ExpireTo: hour}, {ExpireFrom: day, ExpireTo: hour}, {MinBytes: -1}, {MinElements: -1}} {
+		if s.Validate(now) == nil {
+			t.Errorf("%+v is valid", s)
+		}
+	}
+	s := Selection{ExpireFrom: hour, ExpireTo: day}
+	if err := s.Validate(now); err != nil {
+		t.Error(err)
+	}
+	if s.Validate(now.Add(23*time.Hour)) == nil {
+		t.Error("a window that has closed is valid")
+	}
+	if err := (&Selection{ExpireFrom: day}).Validate(now); err != nil {
+		t.Error(err)
+	}
+}
+
+// Each condition has a text of its own under its own name, and another value another text.
+func TestTexts(t *testing.T) {
+	keys := func(names ...string) map[string]struct{} {
+		m := map[string]struct{}{}
+		for _, n := range names {
+			m[n] = struct{}{}
+		}
+		return m
+	}
+	pairs := map[string][2]Selection{
+		"type":         {{Filter: Filter{Types: record.Of(record.Set)}}, {Filter: Filter{Types: record.Of(record.List)}}},
+		"db":           {{Filter: Filter{DBs: []string{"1"}}}, {Filter: Filter{DBs: []string{"1", "2"}}}},
+		"match":        {{Filter: Filter{Match: []string{"a b"}}}, {Filter: Filter{Match: []string{"a", "b"}}}},
+		"regex":        {{Filter: Filter{Regex: regexp.MustCompile("a")}}, {Filter: Filter{Regex: regexp.MustCompile("b")}}},
+		"key-file":     {{Filter: Filter{Keys: keys("a", "b")}}, {Filter: Filter{Keys: keys("a", "c")}}},
+		"sample":       {{Filter: Filter{Sample: 2}}, {Filter: Filter{Sample: 3}}},
+		"ttl-from":     {{ExpireFrom: &Moment{Ahead: time.Second}}, {ExpireFrom: &Moment{Ahead: time.Second + time.Millisecond}}},
+		"ttl-to":       {{ExpireTo: &Moment{At: now}}, {ExpireTo: &Moment{At: now.Add(time.Hour)}}},
+		"min-bytes":    {{MinBytes: 1}, {MinBytes: 2}},
+		"min-elements": {{MinElements: 1}, {MinElements: 2}},
+	}
+	for _, name := range Names() {
+		pair := pairs[name]
+		a, b := pair[0].Texts(now), pair[1].Texts(now)
+		if len(a) != 1 || len(b) != 1 || a[name] == "" || a[name] == b[name] {
+			t.Errorf("%s: %q and %q", name, a, b)
+		}
+		if pair[0].Everything() {
+			t.Errorf("%s: takes everything", name)
+		}
+		delete(pairs, name)
+	}
+	if len(pairs) > 0 {
+		t.Errorf("Names lacks %v", pairs)
+	}
+	if got := (&Selection{Filter: Filter{Keys: keys("b", "a")}}).Texts(now)["key-file"]; !strings.HasPrefix(got, "2 keys, digest ") {
+		t.Errorf("key-file %q", got)
+	}
+	// The same moment, told in two ways, is the same.
+	a := Selection{ExpireFrom: &Moment{Ahead: 90 * time.Minute}}
+	b := Selection{ExpireFrom: &Moment{At: now.Add(90 * time.Minute)}}
+	if x, y := a.Texts(now)["ttl-from"], b.Texts(now)["ttl-from"]; x != y || x != "2023-11-14T23:43:20Z" {
+		t.Errorf("%q and %q", x, y)
+	}
+	if len((&Selection{KeepExpired: true}).Texts(now)) > 0 {
+		t.Error("everything has a text")
+	}
+}
