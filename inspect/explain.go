@@ -6,19 +6,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/filter"
 	"kvferry/record"
 	"kvferry/store"
 )
 
 // ExplainOptions says what to explain.
 type ExplainOptions struct {
-	Source  format.Source
-	Stores  *Stores // to name the files' directories; nil leaves them out
-	Key     []byte
-	DBs     []string // nil: all
+	Source format.Source
+	Stores *Stores // to name the files' directories; nil leaves them out
+	Key    []byte
+	// Where says by database and type where the key is looked for; nil: everywhere.
+	Where   *filter.Filter
 	Now     time.Time
 	Memory  int64
 	TempDir string
@@ -65,9 +68,12 @@ const maxExplainFindings = 100
 
 // Explain lists every physical row of a key and says what becomes of it.
 func Explain(ctx context.Context, o *ExplainOptions) (*Explanation, error) {
-	x := &explainer{o: o, seconds: o.Source.Format().Limits().Seconds}
+	x := &explainer{o: o, seconds: o.Source.Format().Limits().Seconds, where: o.Where}
+	if x.where == nil {
+		x.where = new(filter.Filter)
+	}
 	for _, db := range o.Source.Databases() {
-		if !wanted(o.DBs, db) {
+		if !x.where.DB(db) {
 			continue
 		}
 		if err := x.database(ctx, db); err != nil {
@@ -89,6 +95,7 @@ func wanted(dbs []string, db string) bool {
 // explainer explains one key.
 type explainer struct {
 	o       *ExplainOptions
+	where   *filter.Filter
 	seconds bool
 	res     Explanation
 
@@ -100,7 +107,7 @@ type explainer struct {
 
 func (x *explainer) database(ctx context.Context, db string) error {
 	x.metas, x.records, x.dead = [record.NumTypes]*format.Row{}, [record.NumTypes]*KeyState{}, [record.NumTypes]int64{}
-	ranges := x.o.Source.Where(db, x.o.Key)
+	ranges := slices.DeleteFunc(x.o.Source.Where(db, x.o.Key), func(r format.Range) bool { return !x.asked(r.Type) })
 	keyspaces := make(map[string]format.Keyspace)
 	for _, k := range x.o.Source.Keyspaces() {
 		if k.DB == db {
@@ -124,11 +131,21 @@ func (x *explainer) database(ctx context.Context, db string) error {
 	return nil
 }
 
+// asked reports whether rows of a type are asked for. Those of an unknown one, 0, may be.
+func (x *explainer) asked(t record.Type) bool { return t == 0 || x.where.Type(t) }
+
 // live reads the key's records as every reader of the source sees them.
 func (x *explainer) live(ctx context.Context, db string) (err error) {
 	env := &format.Env{Now: x.o.Now, Memory: x.o.Memory, TempDir: x.o.TempDir, Deep: true, Report: x.finding}
 	span := format.Span{Lo: append([]byte{}, x.o.Key...), Hi: append(bytes.Clone(x.o.Key), 0)}
-	r, err := x.o.Source.Records(ctx, db, x.o.Source.Types(db), span, env)
+	types := x.o.Source.Types(db)
+	if x.where.Types != 0 {
+		types &= x.where.Types
+	}
+	if types == 0 {
+		return nil
+	}
+	r, err := x.o.Source.Records(ctx, db, types, span, env)
 	if err != nil {
 		return err
 	}
@@ -223,6 +240,9 @@ func (x *explainer) entries(ctx context.Context, db string, ks format.Keyspace, 
 			if row.Type == 0 {
 				row.Type = row.Row.Type
 			}
+		}
+		if !x.asked(row.Type) {
+			continue
 		}
 		row.Alive, row.Why = x.verdict(&row, r.Type, hidden)
 		if err := x.tell(&row); err != nil {
@@ -391,6 +411,9 @@ func expiryText(ms int64) string {
 func (x *explainer) states(db string) {
 	for t := range record.Type(record.NumTypes) {
 		s, meta := x.records[t], x.metas[t]
+		if !x.asked(t) || meta != nil && !x.asked(meta.Type) {
+			continue
+		}
 		if s == nil && meta != nil && t == 0 {
 			s = x.records[meta.Type]
 			if s != nil {

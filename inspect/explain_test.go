@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kvferry/format"
+	"kvferry/internal/filter"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -231,7 +232,7 @@ func TestExplainLive(t *testing.T) {
 	}
 	s.dbs = []string{"0", "1"}
 	n := 0
-	_, err := Explain(context.Background(), &ExplainOptions{Source: s, Key: []byte("k"), DBs: []string{"7"}, Now: now,
+	_, err := Explain(context.Background(), &ExplainOptions{Source: s, Key: []byte("k"), Where: &filter.Filter{DBs: []string{"7"}}, Now: now,
 		Tell: func(*ExplainedRow) error { n++; return nil }})
 	if err != nil || n != 0 {
 		t.Errorf("of another database: %d rows, %v", n, err)

@@ -13,15 +13,19 @@ import (
 
 const explainHelp = `Print every physical row of a key, over all types and versions: where it stands, what its bytes mean,
 whether it is alive, and why. The key is text, hex:… or base64:….
+
+--db and --type narrow down where it is looked for. The other filters of kvferry choose among keys and
+have no meaning for one that is named; all its rows are shown, whatever its size or expiry.
 ` + exitHelp
 
 const explainExample = `  kvferry explain /data/pika/dump user:1
+  kvferry explain --type zset /data/pika/dump user:1
   kvferry explain --json /data/pika/dump hex:00ff`
 
 // explainFlags are the flags of explain.
 type explainFlags struct {
 	source SourceFlags
-	dbs    []string
+	places PlaceFlags
 	json   bool
 	output string
 }
@@ -39,7 +43,7 @@ func (a *App) explain() *cobra.Command {
 	}
 	f.source.Register(cmd)
 	fs := cmd.Flags()
-	fs.StringSliceVar(&f.dbs, "db", nil, "only these databases, by `name`")
+	f.places.Register(fs)
 	fs.BoolVar(&f.json, "json", false, "print JSON")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
@@ -50,7 +54,7 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 	if err != nil {
 		return usagef("%w", err)
 	}
-	read := &ReadFlags{source: f.source, choice: SelectFlags{places: PlaceFlags{dbs: f.dbs}, expired: "keep"}, workers: 1}
+	read := &ReadFlags{source: f.source, choice: SelectFlags{places: f.places, expired: "keep"}, workers: 1}
 	d, err := a.dataset(cmd.Context(), cmd, location, read, nil)
 	if err != nil {
 		return err
@@ -67,7 +71,7 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 			p = render.NewExplainJSON(w, key)
 		}
 		x, err := inspect.Explain(cmd.Context(), &inspect.ExplainOptions{Source: d.Opened.Source, Stores: d.Stores, Key: key,
-			DBs: f.dbs, Now: d.Scan.Now, Memory: d.Scan.Memory, TempDir: d.Scan.TempDir, Tell: p.Row})
+			Where: &d.Scan.Selection.Filter, Now: d.Scan.Now, Memory: d.Scan.Memory, TempDir: d.Scan.TempDir, Tell: p.Row})
 		if err != nil {
 			return err
 		}
