@@ -3,6 +3,7 @@ package convert
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"kvferry/format"
+	"kvferry/internal/filter"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -104,7 +106,7 @@ func TestForeignPlaces(t *testing.T) {
 	must(t, os.Remove(filepath.Join(b.dir, "dst.kvferry/data")))
 	b.write("dst.kvferry-report.json", []byte("{}"))
 	b.o.Resume = false
-	b.refused("dst.kvferry-report.json: already exists")
+	b.refused("dst.kvferry-report.json: already exists; it is not touched: move it away")
 	must(t, os.Remove(filepath.Join(b.dir, "dst.kvferry-report.json")), os.Mkdir(filepath.Join(b.dir, "dst.kvferry-report.json"), 0o755))
 	b.refused("dst.kvferry-report.json: already exists")
 	if _, err := DryRun(context.Background(), &b.o); !errors.Is(err, fs.ErrExist) {
@@ -206,5 +208,135 @@ func reporting(open opening, f record.Finding) opening {
 		change(&o)
 		o.Report(f)
 		return open(ctx, change)
+	}
+}
+
+// reports lists the reports beside the target, by how many records they tell of.
+func (b *bench) reports() string {
+	b.t.Helper()
+	paths, err := filepath.Glob(filepath.Join(b.dir, "dst.kvferry-report*"))
+	must(b.t, err)
+	var out []string
+	for _, path := range paths {
+		rep, err := ReadReport(path)
+		must(b.t, err)
+		out = append(out, fmt.Sprint(strings.TrimPrefix(path, filepath.Join(b.dir, "dst.kvferry-")), " ", rep.Records()))
+	}
+	return strings.Join(out, ", ")
+}
+
+// TestEarlierReports: a target that is gone can be made again, and no report is lost.
+func TestEarlierReports(t *testing.T) {
+	b := newBench(t, dataset(1))
+	gone := func() { must(t, os.RemoveAll(filepath.Join(b.dir, "dst"))) }
+	sized := func(n int64) { b.o.Selection = &filter.Selection{MinElements: n} }
+	var want []int64
+	for n := int64(1); n <= 3; n++ {
+		sized(n)
+		if _, err := DryRun(context.Background(), &b.o); err != nil {
+			t.Errorf("dry run: %v", err)
+		}
+		rep, err := Run(context.Background(), &b.o)
+		must(t, err)
+		earlier := ""
+		if n > 1 {
+			earlier = filepath.Join(b.dir, fmt.Sprintf("dst.kvferry-report.%d.json", n-1))
+		}
+		if rep.Earlier != earlier {
+			t.Errorf("run %d: kept %q, want %q", n, rep.Earlier, earlier)
+		}
+		want = append(want, rep.Records())
+		gone()
+	}
+	if got := b.reports(); got != fmt.Sprintf("report.1.json %d, report.2.json %d, report.json %d", want[0], want[1], want[2]) {
+		t.Errorf("reports %s", got)
+	}
+
+	// One that fails or is refused leaves them as they are.
+	before := b.reports()
+	b.to.failAfter = 1
+	if _, err := Run(context.Background(), &b.o); err == nil {
+		t.Error("no error")
+	}
+	b.to.failAfter = 0
+	sized(1 << 40)
+	if _, err := Run(context.Background(), &b.o); err == nil {
+		t.Error("no error")
+	}
+	if got := b.reports(); got != before {
+		t.Errorf("reports %s, want %s", got, before)
+	}
+
+	// A number that somebody else took is left out.
+	must(t, os.Mkdir(filepath.Join(b.dir, "dst.kvferry-report.3.json"), 0o755))
+	sized(1)
+	rep, err := Run(context.Background(), &b.o)
+	must(t, err, os.Remove(filepath.Join(b.dir, "dst.kvferry-report.3.json")))
+	if !strings.HasSuffix(rep.Earlier, ".4.json") {
+		t.Errorf("kept %q", rep.Earlier)
+	}
+	if got := b.reports(); got != fmt.Sprintf("report.1.json %d, report.2.json %d, report.4.json %d, report.json %d", want[0], want[1], want[2], want[0]) {
+		t.Errorf("reports %s", got)
+	}
+}
+
+// A report that somebody puts there while the conversion runs is kept too.
+func TestReportMadeMeanwhile(t *testing.T) {
+	b := newBench(t, dataset(1))
+	b.o.crash = func(step string) {
+		if step == "renamed" {
+			b.write("dst.kvferry-report.json", []byte("mine"))
+		}
+	}
+	rep, err := Run(context.Background(), &b.o)
+	must(t, err)
+	data, err := os.ReadFile(rep.Earlier)
+	if err != nil || string(data) != "mine" {
+		t.Errorf("kept %q, %v", data, err)
+	}
+	if again, err := ReadReport(ReportPath(b.o.Target.Path)); err != nil || again.Records() != rep.Records() {
+		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+// A run that dies around the renaming of reports ends with both.
+func TestEarlierReportsAfterACrash(t *testing.T) {
+	for _, aside := range []bool{false, true} {
+		b := newBench(t, dataset(1))
+		b.o.Selection = &filter.Selection{MinElements: 4}
+		old := b.run()
+		must(t, os.RemoveAll(filepath.Join(b.dir, "dst")))
+		b.o.Selection = nil
+		b.killed("renamed")
+		if aside { // it died a moment later
+			_, err := setAside(ReportPath(b.o.Target.Path))
+			must(t, err)
+		}
+		b.o.Resume = true
+		rep, err := Run(context.Background(), &b.o)
+		must(t, err)
+		if got := b.reports(); got != fmt.Sprintf("report.1.json %d, report.json %d", old.Records(), rep.Records()) || rep.Records() != 60 {
+			t.Errorf("reports %s", got)
+		}
+		if (rep.Earlier == "") != aside {
+			t.Errorf("kept %q", rep.Earlier)
+		}
+		b.leaves("dst", "dst.kvferry-report.1.json", "dst.kvferry-report.json", "src")
+	}
+}
+
+func TestReadReportRefuses(t *testing.T) {
+	b := newBench(t, nil)
+	for name, data := range map[string]string{"empty": "", "object": "{}", "list": "[]", "half": `{"source":{"format":"fake"}`, "other": `{"source":{"format":"fake"},"target":{}}`} {
+		b.write(name, []byte(data))
+	}
+	must(t, os.Truncate(filepath.Join(b.dir, "empty"), maxReport+1)) // zeros, never read
+	for _, name := range []string{"empty", "object", "list", "half", "other", "src"} {
+		if _, err := ReadReport(filepath.Join(b.dir, name)); err == nil || !strings.Contains(err.Error(), "no report of kvferry's") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := ReadReport(filepath.Join(b.dir, "nothing")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing: %v", err)
 	}
 }

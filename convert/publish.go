@@ -54,7 +54,8 @@ func (r *run) conclude(ctx context.Context, back format.Source) (*Report, error)
 	if err := r.work.append(entry{Proved: true}); err != nil {
 		return nil, err
 	}
-	return rep, r.publish()
+	rep.Earlier, err = r.publish()
+	return rep, err
 }
 
 func unitName(seconds bool) string {
@@ -65,31 +66,39 @@ func unitName(seconds bool) string {
 }
 
 // publish makes the finished target and its report appear at their places. Everything is on disk
-// before the one rename that makes the target exist.
-func (r *run) publish() error {
+// before the one rename that makes the target exist. It returns where an earlier report is kept.
+func (r *run) publish() (earlier string, err error) {
 	if err := syncTree(r.work.data()); err != nil {
-		return err
+		return "", err
 	}
 	r.o.crash("publish")
 	if err := renameNew(r.work.data(), r.work.target); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("made by somebody else while the conversion ran: %w", &existsError{r.work.target})
+			return "", fmt.Errorf("made by somebody else while the conversion ran: %w", &existsError{path: r.work.target})
 		}
-		return err
+		return "", err
 	}
 	r.o.crash("renamed")
 	return r.work.conclude()
 }
 
-// conclude publishes the report and ends the work. The target is in its place.
-func (w *work) conclude() error {
-	if err := os.Rename(w.report(), ReportPath(w.target)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+// conclude publishes the report and ends the work. The target is in its place. It returns where the
+// report that was there is kept, "" when there was none.
+func (w *work) conclude() (earlier string, err error) {
+	_, err = os.Lstat(w.report())
+	if err == nil {
+		earlier, err = setAside(ReportPath(w.target))
+	}
+	if err == nil {
+		err = renameNew(w.report(), ReportPath(w.target))
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return earlier, err
 	}
 	if err := syncDir(filepath.Dir(w.target)); err != nil {
-		return err
+		return earlier, err
 	}
-	return w.discard()
+	return earlier, w.discard()
 }
 
 // concluded reports whether a run had published its target and died before the end.

@@ -3,11 +3,13 @@ package convert
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"kvferry/record"
@@ -32,6 +34,8 @@ type Report struct {
 	// SlaveOf are the commands that make new servers follow the old ones from where the dump ends.
 	SlaveOf []string `json:"slaveof,omitempty"`
 	Timings Timings  `json:"timings"`
+	// Earlier is where the report of an earlier conversion to the same path is kept; "" when there is none.
+	Earlier string `json:"-"`
 }
 
 // Dataset is the source or the target.
@@ -173,12 +177,59 @@ func (r *Report) write(path string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
+// maxReport is more than any report has: ledgers go by keyspace, and samples are few.
+const maxReport = 64 << 20
+
 // ReadReport reads a published report.
 func ReadReport(path string) (*Report, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() || st.Size() > maxReport {
+		return nil, fmt.Errorf("%s: no report of kvferry's", path)
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
 	r := new(Report)
-	return r, json.Unmarshal(data, r)
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, fmt.Errorf("%s: no report of kvferry's: %w", path, err)
+	}
+	if r.Source.Format == "" || r.Target.Format == "" {
+		return nil, fmt.Errorf("%s: no report of kvferry's: it names no formats", path)
+	}
+	return r, nil
+}
+
+// checkReport refuses what is in the place of the report, unless it is one: that of an earlier
+// conversion, whose target is gone, is set aside when there is a new one.
+func checkReport(path string) error {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if _, err := ReadReport(path); err != nil {
+		return &existsError{path: path, todo: ": move it away, the report of this conversion goes there"}
+	}
+	return nil
+}
+
+// setAside renames the report of an earlier conversion to the first free number and returns its new path, ""
+// when there is none: dst.kvferry-report.json becomes dst.kvferry-report.1.json.
+func setAside(path string) (string, error) {
+	for n := 1; ; n++ {
+		to := fmt.Sprintf("%s.%d.json", strings.TrimSuffix(path, ".json"), n)
+		err := renameNew(path, to)
+		switch {
+		case err == nil:
+			return to, nil
+		case errors.Is(err, fs.ErrNotExist):
+			return "", nil
+		case !errors.Is(err, fs.ErrExist):
+			return "", err
+		}
+	}
 }

@@ -71,11 +71,16 @@ func concludeEarlier(o *Options) (*Report, bool, error) {
 	if !w.concluded(state) {
 		return nil, false, w.close()
 	}
-	if err := w.conclude(); err != nil {
+	earlier, err := w.conclude()
+	if err != nil {
 		return nil, true, err
 	}
 	rep, err := ReadReport(ReportPath(o.Target.Path))
-	return rep, true, err
+	if err != nil {
+		return nil, true, err
+	}
+	rep.Earlier = earlier
+	return rep, true, nil
 }
 
 // giveUp ends a failed run. It leaves nothing, unless there is something to resume.

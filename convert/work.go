@@ -42,21 +42,26 @@ func ReportPath(target string) string { return filepath.Clean(target) + ".kvferr
 
 func workDir(target string) string { return filepath.Clean(target) + ".kvferry" }
 
-// existsError says that the target is there already. It is an fs.ErrExist.
-type existsError struct{ path string }
+// existsError says that the target is there already, or something else that is not replaced. It is an
+// fs.ErrExist.
+type existsError struct {
+	path string
+	todo string // what to do about it
+}
 
-func (e *existsError) Error() string { return e.path + ": already exists; it is not touched" }
+func (e *existsError) Error() string { return e.path + ": already exists; it is not touched" + e.todo }
 func (e *existsError) Unwrap() error { return fs.ErrExist }
 
 // checkTarget refuses a target that exists, cannot be made or would change the source, and one whose
-// report exists.
+// report has no place.
 func checkTarget(source, target string) error {
-	for _, path := range []string{target, ReportPath(target)} {
-		if _, err := os.Lstat(path); err == nil {
-			return &existsError{path}
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+	if _, err := os.Lstat(target); err == nil {
+		return &existsError{path: target}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := checkReport(ReportPath(target)); err != nil {
+		return err
 	}
 	parent := filepath.Dir(filepath.Clean(target))
 	st, err := os.Stat(parent)

@@ -50,6 +50,9 @@ func printReport(w io.Writer, r *convert.Report) {
 	if !r.DryRun {
 		fmt.Fprintf(w, "report: %s\n", convert.ReportPath(r.Target.Path))
 	}
+	if r.Earlier != "" {
+		fmt.Fprintf(w, "the report of the earlier conversion is kept: %s\n", r.Earlier)
+	}
 }
 
 // printSelection says which records the conversion is about, when that is not all.
