@@ -21,6 +21,7 @@ const (
 	FindUnreadRows      = "unread-rows"
 	FindStoreNotRead    = "store-not-read"
 	FindLedger          = "ledger-mismatch"
+	FindCircularOrder   = "circular-order"
 )
 
 // FindingKind describes a kind of finding, for docs/findings.md and the rules of a SARIF report.
@@ -81,6 +82,7 @@ var findingKinds = []FindingKind{
 	{"bad-expiry", Warning, "collections", "An expiry lies before 1970, which the server takes for never."},
 	{"stale-ttl-rows", Note, "collections", "Rows of the TTL index do not match a key's expiry; the server leaves such rows behind."},
 	{"missing-ttl-row", Warning, "collections", "A key with an expiry is not in the TTL index: it is hidden when it expires, but never removed."},
+	{FindCircularOrder, Warning, "collections", "Integers in the keys of a collection's rows, deleted ones among them, are 2^63 or more apart, which Ardb's comparator orders in a circle: its lookups and deletes miss rows."},
 	{"list-broken-link", Error, "lists", "A list's head or a node's next names a node that is not there."},
 	{"list-prev-mismatch", Error, "lists", "A node's prev is not the node before it."},
 	{"list-cycle", Error, "lists", "A node's next is a node before it."},

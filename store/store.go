@@ -15,6 +15,19 @@ import (
 type Comparer struct {
 	Name    string
 	Compare func(a, b []byte) int
+	// Wrapping says where Compare is no order; nil when it always is one.
+	Wrapping *Wrapping
+}
+
+// Wrapping describes a Compare that takes the sign of the 64-bit difference of two numbers. The difference
+// overflows when they are 2^63 or more apart, so that such keys are ordered in a circle: each after another.
+// What an engine shows of them depends on where its memtable put them.
+type Wrapping struct {
+	// Number returns the number in a key that is so compared; false for keys without one.
+	Number func(key []byte) (n int64, ok bool)
+	// Bounds returns, for a key with a number, the range [lo, hi) of the keys whose numbers are compared with
+	// it. Compare is an order among the bounds and all keys outside.
+	Bounds func(key []byte) (lo, hi []byte)
 }
 
 // Bytewise is the default order of RocksDB and LevelDB.
@@ -148,6 +161,9 @@ type Entry struct {
 	Place      record.Place
 	// Covered says that a range tombstone newer than the entry hides it.
 	Covered bool
+	// Circular says that the comparer is no order among the keys around the entry (see Wrapping), so that the
+	// entries before it do not tell whether a scan shows it; Shown does.
+	Circular, Shown bool
 }
 
 // EntryIterator walks entries. Views live until the next call of Next.

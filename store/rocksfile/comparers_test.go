@@ -16,6 +16,7 @@ var testComparers = []store.Comparer{
 	{Name: "ardb.comparator", Compare: compareArdb},
 	backwards,
 	forwards,
+	wrapping,
 }
 
 // backwards is an order that is not bytewise.

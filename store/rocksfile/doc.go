@@ -23,4 +23,7 @@
 // Each level-0 table, each deeper level and the rows of the logs form a run: a sequence of entries
 // in internal key order. A cursor walks a run, checking its order; a loser tree merges cursors; rows
 // keeps what a scan at the last sequence would return and counts all the rest.
+//
+// Where a LevelDB comparer is no order (store.Wrapping) and the logs hold such keys, the engine's memtable
+// and iterator are repeated instead: see circle.go.
 package rocksfile

@@ -24,6 +24,11 @@ type keyspace struct {
 	logBytes int64
 	logTombs []tombstone
 
+	wrapping *store.Wrapping // nil when cmp is an order, or what the engine makes of it cannot be told
+	far      farRanges       // while the logs are read
+	circles  []circle        // in their order, disjoint
+	circled  *circled        // their entries
+
 	// What all iterators need is found out by the first.
 	once  sync.Once
 	err   error
@@ -134,6 +139,9 @@ func (ks *keyspace) prepareOnce() error {
 		}
 	}
 	ks.all = slices.Concat(ks.logRuns, sorted, ks.makeRuns(tables))
+	if len(ks.circles) > 0 {
+		return ks.settleCircles()
+	}
 	return nil
 }
 
@@ -143,11 +151,19 @@ func (ks *keyspace) Rows(lo, hi []byte) (store.Iterator, error) {
 		return nil, err
 	}
 	lo, hi = bytes.Clone(lo), bytes.Clone(hi)
+	if len(ks.circles) > 0 {
+		return &segmentedRows{segments: segments{ks: ks, lo: lo, hi: hi}}, nil
+	}
+	return ks.orderedRows(lo, hi), nil
+}
+
+// orderedRows yields the rows of a range in which the comparer is an order.
+func (ks *keyspace) orderedRows(lo, hi []byte) *rows {
 	r := &rows{ks: ks, m: newMerged(ks, ks.all, lo, hi), cover: ks.coverage(lo)}
 	if n := int64(len(ks.tombstonesFrom(lo, hi))); n > 0 {
 		r.n.Entries, r.n.Tombstones = n, n
 	}
-	return r, nil
+	return r
 }
 
 // coverage starts asking about range tombstones at lo; nil when there are none.

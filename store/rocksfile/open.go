@@ -200,7 +200,11 @@ func (db *database) newKeyspace(f *family) (*keyspace, error) {
 		return nil, fmt.Errorf("%s: column family %q is in the order of comparator %q, which is unknown here",
 			db.dir, f.name, f.comparator)
 	}
-	return &keyspace{st: db, id: f.id, name: f.name, cmp: c, logNumber: f.logNumber}, nil
+	ks := &keyspace{st: db, id: f.id, name: f.name, cmp: c, logNumber: f.logNumber}
+	if db.levelDB { // RocksDB draws the heights of its memtable's nodes by chance
+		ks.wrapping = c.Wrapping
+	}
+	return ks, nil
 }
 
 // tableName returns the file name of a table: LevelDB has two, of which one is there.

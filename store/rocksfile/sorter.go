@@ -20,6 +20,8 @@ type entrySorter struct {
 	value    []byte
 	bytes    int64 // of keys and values
 	large    largeValues
+	// leaveOut, when not nil, says which keys the spool does not get.
+	leaveOut func(user []byte) bool
 }
 
 // newEntrySorter makes a sorter that holds no more than memory bytes.
@@ -83,7 +85,7 @@ func (s *entrySorter) spool(level int, origins []string, inMemory int64) (*table
 		}
 		w.w = file.pinned
 	}
-	if err := s.write(w, it); err != nil {
+	if err := s.write(w, it); err != nil || w.entries == 0 {
 		return nil, err
 	}
 	if file == nil {
@@ -103,6 +105,9 @@ func (s *entrySorter) write(w *spoolWriter, it *extsort.Iterator) error {
 		}
 		if err != nil {
 			return err
+		}
+		if s.leaveOut != nil && s.leaveOut(k[:len(k)-trailerLen]) {
+			continue
 		}
 		value := v[:len(v)-originLen]
 		o := decodeOrigin(v)

@@ -194,6 +194,9 @@ func (db *database) spoolFile() (*dataFile, error) {
 func (t *table) originPlace(v []byte) record.Place {
 	o := decodeOrigin(v)
 	p := record.Place{Off: int64(o.off), Level: t.meta.level}
+	if int(o.file) < len(t.levels) {
+		p.Level = t.levels[o.file]
+	}
 	if int(o.file) < len(t.origins) {
 		p.File = t.origins[o.file]
 	} else {

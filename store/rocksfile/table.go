@@ -21,6 +21,7 @@ type table struct {
 	cmp      *store.Comparer
 	levelDB  bool
 	origins  []string // of a spool: the files its entries came from; see originLen
+	levels   []int    // of origins, when they are not all of the table's
 	cache    *indexCache
 	packers  *unpackers // the store's
 	withDict *unpackers // for the data blocks of a table with a dictionary

@@ -147,6 +147,10 @@ type walLoader struct {
 	index   uint32 // of log in origins
 	off     int64  // of the record being read
 	prev    bool   // log is the MANIFEST's previous log
+	// take gets the entries that no table holds yet, log by log.
+	take func(*keyspace, batchEntry) error
+	// again says that the logs were read before: what is odd about them has been reported.
+	again bool
 }
 
 // loadLogs reads all logs into sorted runs.
@@ -154,22 +158,54 @@ func (db *database) loadLogs(ctx context.Context) error {
 	if len(db.logs) == 0 {
 		return nil
 	}
-	w := &walLoader{db: db, byID: map[uint32]*keyspace{}, sorters: map[*keyspace]*entrySorter{}}
+	w := db.newWALLoader()
+	w.take, w.sorters = w.sort, map[*keyspace]*entrySorter{}
 	for _, ks := range db.spaces {
 		s := newEntrySorter(ks, db.opts.Memory/4/int64(len(db.spaces)))
 		defer s.close()
-		w.byID[ks.id], w.sorters[ks] = ks, s
+		w.sorters[ks] = s
 	}
-	for _, l := range db.logs {
-		w.origins = append(w.origins, l.name)
+	if err := w.run(ctx); err != nil {
+		return err
 	}
-	for i, l := range db.logs {
-		w.log, w.index, w.prev = l, uint32(i), l.number == db.version.prevLog
-		if err := w.load(ctx, i == len(db.logs)-1); err != nil {
+	for _, ks := range db.spaces {
+		if err := ks.findCircles(ctx); err != nil {
 			return err
 		}
 	}
 	return w.finish()
+}
+
+// newWALLoader prepares to read all logs.
+func (db *database) newWALLoader() *walLoader {
+	w := &walLoader{db: db, byID: map[uint32]*keyspace{}}
+	for _, ks := range db.spaces {
+		w.byID[ks.id] = ks
+	}
+	for _, l := range db.logs {
+		w.origins = append(w.origins, l.name)
+	}
+	return w
+}
+
+// replay reads the logs of a database with one keyspace once more; f gets the index of each entry's log and
+// the offset of its record.
+func (db *database) replay(ctx context.Context, f func(log uint32, off int64, e batchEntry) error) error {
+	w := db.newWALLoader()
+	w.again = true
+	w.take = func(_ *keyspace, e batchEntry) error { return f(w.index, w.off, e) }
+	return w.run(ctx)
+}
+
+// run reads all logs.
+func (w *walLoader) run(ctx context.Context) error {
+	for i, l := range w.db.logs {
+		w.log, w.index, w.prev = l, uint32(i), l.number == w.db.version.prevLog
+		if err := w.load(ctx, i == len(w.db.logs)-1); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // load reads one log.
@@ -215,6 +251,9 @@ func (l *logFile) open() (*logReader, func(), error) {
 
 // torn reports where a log ends early.
 func (w *walLoader) torn(off int64, detail string) {
+	if w.again {
+		return
+	}
 	w.db.report(record.Finding{Kind: "torn-log", Severity: record.Warning,
 		Place: record.Place{File: w.log.name, Off: off, Level: -1}, Detail: detail})
 }
@@ -243,10 +282,20 @@ func (w *walLoader) add(e batchEntry) error {
 	if e.seq > maxSequence {
 		return &record.CorruptError{Field: "sequence", Err: fmt.Errorf("sequence number %d", e.seq)}
 	}
+	return w.take(ks, e)
+}
+
+// sort takes an entry when the logs are read the first time.
+func (w *walLoader) sort(ks *keyspace, e batchEntry) error {
 	w.log.entries++
 	if e.kind == kindRangeDelete {
 		ks.addTombstone(e, record.Place{File: w.log.name, Off: w.off, Level: -1, Seq: e.seq})
 		return nil
+	}
+	if ks.wrapping != nil {
+		if err := ks.noteFar(e.key); err != nil {
+			return err
+		}
 	}
 	return w.sorters[ks].add(e.key, trailer(e.seq, e.kind), e.value, origin{w.index, uint64(w.off)})
 }
@@ -256,6 +305,9 @@ func (w *walLoader) finish() error {
 	inMemory := w.db.opts.Memory / 8 / int64(len(w.db.spaces))
 	for _, ks := range w.db.spaces {
 		s := w.sorters[ks]
+		if len(ks.circles) > 0 {
+			s.leaveOut = func(user []byte) bool { return ks.circleOf(user) != nil }
+		}
 		t, err := s.spool(-1, w.origins, inMemory)
 		if err != nil {
 			return fmt.Errorf("%s: sorting the logs: %w", w.db.dir, err)

@@ -1,0 +1,165 @@
+package rocksfile
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"kvferry/record"
+)
+
+// A comparer that takes the sign of an overflowing difference (store.Wrapping) orders keys whose numbers are
+// 2^63 or more apart in a circle. Sorting has no meaning there. What LevelDB shows follows from
+//
+//   - where its memtable put the entries of the logs: the order of a skip list (skipList),
+//   - in which order its iterator merges memtables and tables,
+//   - and which entries its iterator then passes over,
+//
+// all of which can be repeated, because the heights of the list's nodes are not drawn by chance. Each range of
+// such keys, a circle, is settled once, before the first iterator: its entries go to a spool of their own,
+// with a mark on those that a scan shows. Iterators walk what is between the circles as everywhere and the
+// circles from the spool, where they stand by number and key.
+//
+// Circles are looked for among the keys of the logs. When only tables have such keys, they are read as they
+// stand, which is the order of the memtable they were written from.
+
+// farNumber is how far from zero at least one of two numbers is that are 2^63 or more apart.
+const farNumber = 1 << 62
+
+// circle is a range of keys among which the comparer is no order.
+type circle struct {
+	lo, hi   []byte
+	any      bool // min and max are set
+	min, max int64
+	broken   bool // its rows in the tables cannot be read; whoever reads it will see
+}
+
+// take widens the circle by a number.
+func (c *circle) take(n int64) {
+	if !c.any {
+		c.any, c.min, c.max = true, n, n
+	}
+	c.min, c.max = min(c.min, n), max(c.max, n)
+}
+
+// wide reports whether differences between its numbers overflow.
+func (c *circle) wide() bool { return c.any && uint64(c.max)-uint64(c.min) >= 1<<63 }
+
+// farRanges are the ranges around numbers that are far from zero, by their lower bound.
+type farRanges struct {
+	by    map[string]*circle
+	bytes int64
+}
+
+// noteFar looks whether a key of the logs may be of a circle.
+func (ks *keyspace) noteFar(key []byte) error {
+	n, ok := ks.wrapping.Number(key)
+	if !ok || n > -farNumber && n < farNumber {
+		return nil
+	}
+	lo, hi := ks.wrapping.Bounds(key)
+	if ks.far.by[string(lo)] != nil {
+		return nil
+	}
+	if ks.far.by == nil {
+		ks.far.by = map[string]*circle{}
+	}
+	ks.far.bytes += int64(2*len(lo)+len(hi)) + skipNodeSize
+	if err := ks.room(ks.far.bytes); err != nil {
+		return err
+	}
+	ks.far.by[string(lo)] = &circle{lo: lo, hi: hi}
+	return nil
+}
+
+// room checks that n bytes about circles may be held.
+func (ks *keyspace) room(n int64) error {
+	if most := ks.st.opts.Memory / 4; n > most {
+		return fmt.Errorf("%s: %s: the keys in the logs whose numbers are too far apart for an order need more than %d bytes of memory: "+
+			"raise --memory", ks.st.dir, ks.name, most)
+	}
+	return nil
+}
+
+// findCircles finds out which of the ranges noted are circles, from the numbers in the logs and, where these
+// do not tell, in the tables.
+func (ks *keyspace) findCircles(ctx context.Context) error {
+	if len(ks.far.by) == 0 {
+		return nil
+	}
+	for _, c := range ks.far.by {
+		ks.circles = append(ks.circles, *c)
+	}
+	ks.far = farRanges{}
+	slices.SortFunc(ks.circles, func(a, b circle) int { return ks.cmp.Compare(a.lo, b.lo) })
+	ks.circles = slices.CompactFunc(ks.circles, func(a, b circle) bool { return ks.cmp.Compare(a.lo, b.lo) == 0 })
+	err := ks.st.replay(ctx, func(_ uint32, _ int64, e batchEntry) error {
+		if c := ks.circleOf(e.key); c != nil {
+			if n, ok := ks.wrapping.Number(e.key); ok {
+				c.take(n)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i := range ks.circles {
+		ks.takeTables(&ks.circles[i])
+	}
+	ks.circles = slices.DeleteFunc(ks.circles, func(c circle) bool { return !c.wide() && !c.broken })
+	return nil
+}
+
+// takeTables takes the numbers that tables have in a range, until it is known to be a circle.
+func (ks *keyspace) takeTables(c *circle) {
+	for _, t := range ks.tables {
+		r := sortedRun{tables: []*table{t}}
+		in := r.between(ks.cmp, c.lo, c.hi)
+		if len(in) == 0 || c.wide() {
+			continue
+		}
+		cur := newCursor(ks, in, c.hi)
+		for ok := cur.seek(c.lo); ok && !c.wide(); ok = cur.next() {
+			if n, ok := ks.wrapping.Number(cur.user()); ok {
+				c.take(n)
+			}
+		}
+		cur.close()
+		c.broken = c.broken || cur.err != nil
+	}
+}
+
+// circleFrom returns the index of the first circle that ends after key; nil is before all keys.
+func (ks *keyspace) circleFrom(key []byte) int {
+	if key == nil {
+		return 0
+	}
+	i, _ := slices.BinarySearchFunc(ks.circles, key, func(c circle, k []byte) int {
+		if ks.cmp.Compare(k, c.hi) < 0 {
+			return 1
+		}
+		return -1
+	})
+	return i
+}
+
+// circleOf returns the circle that a key is in, or nil.
+func (ks *keyspace) circleOf(key []byte) *circle {
+	i := ks.circleFrom(key)
+	if i == len(ks.circles) || ks.cmp.Compare(key, ks.circles[i].lo) < 0 {
+		return nil
+	}
+	return &ks.circles[i]
+}
+
+// reportCircles tells about every circle.
+func (ks *keyspace) reportCircles() {
+	for i := range ks.circles {
+		c := &ks.circles[i]
+		ks.st.report(record.Finding{Kind: record.FindCircularOrder, Severity: record.Warning, Keyspace: ks.name, Key: bytes.Clone(c.lo),
+			Place: record.Place{Level: -1}, Detail: fmt.Sprintf("rows, deleted ones among them, have integers from %d to %d, which %s orders in a circle: "+
+				"the server may show rows that were deleted and miss others; what its iterator shows is read", c.min, c.max, ks.cmp.Name)})
+	}
+}

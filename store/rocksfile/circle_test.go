@@ -1,0 +1,454 @@
+package rocksfile
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// wrapping orders keys of a letter and an int64 by the sign of a difference that overflows.
+var wrapping = store.Comparer{Name: "test.wrapping", Compare: compareWrapping, Wrapping: &store.Wrapping{
+	Number: func(key []byte) (int64, bool) {
+		if len(key) != 9 {
+			return 0, false
+		}
+		return int64(binary.BigEndian.Uint64(key[1:])), true
+	},
+	Bounds: func(key []byte) (lo, hi []byte) { return key[:1:1], []byte{key[0] + 1} },
+}}
+
+// compareWrapping compares; a letter alone comes before its numbers.
+func compareWrapping(a, b []byte) int {
+	if len(a) != 9 || len(b) != 9 || a[0] != b[0] {
+		return bytes.Compare(a, b)
+	}
+	return cmp.Compare(int64(binary.BigEndian.Uint64(a[1:])-binary.BigEndian.Uint64(b[1:])), 0)
+}
+
+func wrappingKey(letter byte, n int64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{letter}, uint64(n))
+}
+
+// shownRow is a row that LevelDB's iterator showed.
+type shownRow struct {
+	letter byte
+	number int64
+	value  string
+}
+
+func parseShown(t testing.TB, file string) (out []shownRow) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(string(b)), "\n") {
+		f := strings.Fields(line)
+		n, err := strconv.ParseInt(f[1], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, shownRow{f[0][0], n, f[2]})
+	}
+	return out
+}
+
+// newestOnce leaves of rows with one key, which LevelDB may show more than once, the newest, in our order.
+func newestOnce(rows []shownRow) []shownRow {
+	age := func(r shownRow) int {
+		n, _ := strconv.Atoi(r.value)
+		return n
+	}
+	rows = slices.Clone(rows)
+	slices.SortFunc(rows, func(a, b shownRow) int {
+		return cmp.Or(cmp.Compare(a.letter, b.letter), cmp.Compare(a.number, b.number), cmp.Compare(age(b), age(a)))
+	})
+	return slices.CompactFunc(rows, func(a, b shownRow) bool { return a.letter == b.letter && a.number == b.number })
+}
+
+// circleDirs are the databases in testdata/circles: what LevelDB 1.23 wrote, and beside them what its iterator
+// showed. make.cc, which is linked with LevelDB, made them, called with (seed, operations, reopens)
+// (4, 48, 0), (8, 76, 0), (11, 97, 3), (21, 167, 1), (42, 314, 2), (62, 154, 2), (75, 245, 3), (150, 170, 2).
+func circleDirs(t testing.TB) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/circles/*.shown")
+	if err != nil || len(files) != 8 {
+		t.Fatal(len(files), err)
+	}
+	for i := range files {
+		files[i] = strings.TrimSuffix(files[i], ".shown")
+	}
+	return files
+}
+
+// shownRows parses the rows of a walk.
+func shownRows(rows []row) (out []shownRow) {
+	for _, r := range rows {
+		n, _ := wrapping.Wrapping.Number(r.key)
+		out = append(out, shownRow{r.key[0], n, string(r.value)})
+	}
+	return out
+}
+
+// walkCircles reads the rows of [lo, hi) and checks their tally; their order is for the caller to judge.
+func walkCircles(t testing.TB, ks store.Keyspace, lo, hi []byte) (out []row, n record.Tally) {
+	t.Helper()
+	it, err := ks.Rows(lo, hi)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	for {
+		k, v, err := it.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, row{bytes.Clone(k), bytes.Clone(v)})
+	}
+	it.Tally(&n)
+	if sum := n.Visible + n.Superseded + n.Tombstones; sum != n.Entries || n.Visible != int64(len(out)) {
+		t.Fatalf("%d rows: %+v", len(out), n)
+	}
+	return out, n
+}
+
+// TestCircles reads what LevelDB wrote as LevelDB itself showed it.
+func TestCircles(t *testing.T) {
+	for _, dir := range circleDirs(t) {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			var found []string
+			ks := openTest(t, dir, store.Options{Report: func(f record.Finding) { found = append(found, f.Kind+" "+string(f.Key)) }}).spaces[0]
+			rows, whole := walkCircles(t, ks, nil, nil)
+			if got, want := shownRows(rows), newestOnce(parseShown(t, dir+".shown")); !slices.Equal(got, want) {
+				t.Errorf("have %v\nwant %v", got, want)
+			}
+			if len(found) == 0 || len(found) != len(ks.circles) {
+				t.Errorf("findings %q, %d circles", found, len(ks.circles))
+			}
+			for _, f := range found {
+				if !slices.Contains([]string{"circular-order c", "circular-order d"}, f) {
+					t.Errorf("finding %q", f)
+				}
+			}
+			testCircleParts(t, ks, rows, whole)
+			testCircleEntries(t, ks, rows, whole)
+		})
+	}
+}
+
+// testCircleParts cuts the rows at every key, and finds each by seeking.
+func testCircleParts(t *testing.T, ks *keyspace, rows []row, whole record.Tally) {
+	equal := func(a, b row) bool { return bytes.Equal(a.key, b.key) && bytes.Equal(a.value, b.value) }
+	cuts := [][]byte{[]byte("c"), []byte("cz"), []byte("d"), []byte("e"), wrappingKey('c', 1), wrappingKey('d', -1<<63), wrappingKey('d', 1<<63-1)}
+	for _, r := range rows {
+		cuts = append(cuts, r.key)
+	}
+	for _, key := range cuts {
+		low, n := walkCircles(t, ks, nil, key)
+		high, m := walkCircles(t, ks, key, nil)
+		n.Add(&m)
+		if !slices.EqualFunc(slices.Concat(low, high), rows, equal) || n.Entries != whole.Entries {
+			t.Fatalf("cut at %q: %d and %d rows of %d, %d entries of %d", key, len(low), len(high), len(rows), n.Entries, whole.Entries)
+		}
+		for _, from := range []int{0, len(low) / 2} {
+			it, err := ks.Rows(nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range from {
+				if _, _, err := it.Next(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := it.SeekGE(key); err != nil {
+				t.Fatal(err)
+			}
+			k, v, err := it.Next()
+			if len(high) == 0 && err != io.EOF || len(high) > 0 && (err != nil || !equal(row{k, v}, high[0])) {
+				t.Fatalf("seek to %q: %q %v, %d rows after it", key, k, err, len(high))
+			}
+			if p := it.Place(); err == nil && (p.File == "" || p.Seq == 0) {
+				t.Fatalf("%q stands at %+v", k, p)
+			}
+			it.Close()
+		}
+	}
+}
+
+// testCircleEntries checks that all entries are there once, those of a key together with the newest first, and
+// that the same are shown.
+func testCircleEntries(t *testing.T, ks *keyspace, rows []row, whole record.Tally) {
+	all := map[string]int{}
+	if err := ks.Unordered(func(e *store.Entry) error {
+		all[fmt.Sprint(e.Key, e.Seq, e.Kind, e.Place.File, e.Place.Off)]++
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	it, err := ks.Entries(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	var last store.Entry
+	seen, shown := map[string]bool{}, 0
+	for n := int64(0); ; n++ {
+		e, err := it.Next()
+		if err == io.EOF {
+			if n != whole.Entries {
+				t.Fatalf("%d entries of %d", n, whole.Entries)
+			}
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same := bytes.Equal(last.Key, e.Key); same && e.Seq >= last.Seq || !same && seen[string(e.Key)] {
+			t.Fatalf("%q: sequence number %d after %q, %d", e.Key, e.Seq, last.Key, last.Seq)
+		}
+		if _, ok := ks.wrapping.Number(e.Key); e.Circular != (ok && ks.circleOf(e.Key) != nil) {
+			t.Errorf("%q: circular %v", e.Key, e.Circular)
+		}
+		if e.Shown {
+			shown++
+		}
+		seen[string(e.Key)] = true
+		all[fmt.Sprint(e.Key, e.Seq, e.Kind, e.Place.File, e.Place.Off)]--
+		last = *e
+		last.Key = bytes.Clone(e.Key)
+	}
+	for k, n := range all {
+		if n != 0 {
+			t.Errorf("entry %s: %d times", k, n)
+		}
+	}
+	want := 0
+	for _, r := range rows {
+		if ks.circleOf(r.key) != nil {
+			want++
+		}
+	}
+	if shown != want || want == 0 {
+		t.Errorf("%d entries are shown, %d rows of circles", shown, want)
+	}
+}
+
+// TestSkipListOrder puts whole logs in a list: LevelDB's iterator shows rows in the order of the list.
+func TestSkipListOrder(t *testing.T) {
+	tested, descents := 0, 0
+	for _, dir := range circleDirs(t) {
+		db := openTest(t, dir, store.Options{})
+		if len(db.spaces[0].tables) > 0 {
+			continue
+		}
+		tested++
+		list := newSkipList(wrapping.Compare)
+		values := map[*skipNode]string{}
+		err := db.replay(context.Background(), func(_ uint32, _ int64, e batchEntry) error {
+			values[list.insert(bytes.Clone(e.key), trailer(e.seq, e.kind))] = string(e.value)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := parseShown(t, dir+".shown")
+		n := list.first()
+		for i, w := range want {
+			if i > 0 && want[i-1].letter == w.letter && want[i-1].number > w.number {
+				descents++
+			}
+			key := wrappingKey(w.letter, w.number)
+			for n != nil && (!bytes.Equal(n.key, key) || values[n] != w.value) {
+				n = n.next[0]
+			}
+			if n == nil {
+				t.Fatalf("%s: %+v is not after the row before it", dir, w)
+			}
+		}
+	}
+	if tested < 2 || descents < 3 {
+		t.Errorf("%d logs, %d times a smaller number after a larger one", tested, descents)
+	}
+}
+
+// TestSkipListHeights: the heights of the first nodes, computed apart by Schrage's method.
+func TestSkipListHeights(t *testing.T) {
+	list := newSkipList(bytes.Compare)
+	var got []int
+	for i := range 33 {
+		got = append(got, len(list.insert([]byte{byte(i)}, 0).next))
+	}
+	if want := []int{2, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 2, 1, 3, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 2}; !slices.Equal(got, want) {
+		t.Errorf("heights %v", got)
+	}
+}
+
+// TestSkipListSubset: a list of some entries has them in the order of the list of all, when the others are
+// passed over.
+func TestSkipListSubset(t *testing.T) {
+	for _, dir := range circleDirs(t) {
+		db := openTest(t, dir, store.Options{})
+		all, some := newSkipList(wrapping.Compare), newSkipList(wrapping.Compare)
+		err := db.replay(context.Background(), func(_ uint32, _ int64, e batchEntry) error {
+			all.insert(bytes.Clone(e.key), trailer(e.seq, e.kind))
+			if e.key[0] == 'c' {
+				some.insert(bytes.Clone(e.key), trailer(e.seq, e.kind))
+			} else {
+				some.skip()
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := some.first()
+		for x := all.first(); x != nil; x = x.next[0] {
+			if x.key[0] != 'c' {
+				continue
+			}
+			if n == nil || !bytes.Equal(n.key, x.key) || n.tr != x.tr {
+				t.Fatalf("%s: %x, want %x", dir, n.key, x.key)
+			}
+			n = n.next[0]
+		}
+	}
+}
+
+// levelLog makes a LevelDB directory with one log and no table.
+func levelLog(t testing.TB, comparator string, ops ...[]byte) string {
+	t.Helper()
+	d := newHandLevelDB(t)
+	d.edits = [][]byte{slices.Concat(editComparator(comparator), editNumber(tagLogNumber, 0), editNumber(tagNextFileNumber, 100), editNumber(tagLastSequence, 0))}
+	d.log(7, batch(1, ops...))
+	return d.finish()
+}
+
+// TestCirclesOnlyWhereNeeded: keys that are near each other, and those of orders without a Wrapping, are
+// sorted as ever, and the log is read once.
+func TestCirclesOnlyWhereNeeded(t *testing.T) {
+	far := string(wrappingKey('c', 1<<62))
+	for name, c := range map[string]struct {
+		cmp  store.Comparer
+		keys []string
+	}{
+		"near":     {wrapping, []string{string(wrappingKey('c', -5)), string(wrappingKey('c', 1<<62-1)), string(wrappingKey('d', -1<<61))}},
+		"far":      {wrapping, []string{far, string(wrappingKey('c', 1)), string(wrappingKey('d', -1<<62))}},
+		"no order": {store.Comparer{Name: "test.wrapping", Compare: compareWrapping}, []string{far, string(wrappingKey('d', -1<<62))}},
+	} {
+		var ops [][]byte
+		for _, k := range c.keys {
+			ops = append(ops, op(kindPut, k, "v"))
+		}
+		found := 0
+		db := openTest(t, levelLog(t, "test.wrapping", ops...), store.Options{Comparers: []store.Comparer{c.cmp}, Report: func(record.Finding) { found++ }})
+		it, err := db.spaces[0].Rows(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		it.Close()
+		if _, ok := it.(*rows); !ok || db.spaces[0].circled != nil || found != 0 {
+			t.Errorf("%s: %T, %d findings", name, it, found)
+		}
+		if got, _ := readRows(t, db.spaces[0], nil, nil); len(got) != len(c.keys) {
+			t.Errorf("%s: %d rows of %d", name, len(got), len(c.keys))
+		}
+	}
+}
+
+// TestCircleMemory: too many keys for the memory are an error that says so.
+func TestCircleMemory(t *testing.T) {
+	var ops [][]byte
+	for i := range 200 {
+		ops = append(ops, op(kindPut, string(wrappingKey('c', int64(i)<<56)), "v"))
+	}
+	dir := levelLog(t, "test.wrapping", ops...)
+	ks := openTest(t, dir, store.Options{Memory: 4096}).spaces[0]
+	if _, err := ks.Rows(nil, nil); err == nil || !strings.Contains(err.Error(), "raise --memory") {
+		t.Errorf("error %v", err)
+	}
+	if rows, _ := walkCircles(t, openTest(t, dir, store.Options{}).spaces[0], nil, nil); len(rows) != 200 {
+		t.Errorf("%d rows", len(rows))
+	}
+}
+
+// TestCircleDamage reads damaged databases with circles: an error or rows, never a panic.
+func TestCircleDamage(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/circles/21")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"000005.ldb", "000006.log"} {
+		path := filepath.Join(dir, name)
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed := 0
+		try := func(b []byte) {
+			if err := os.WriteFile(path, b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if !readsCircles(t, dir) {
+				failed++
+			}
+		}
+		const step = 7
+		for i := 0; i < len(whole); i += step {
+			b := bytes.Clone(whole)
+			b[i] ^= 1 << (i % 8)
+			try(b)
+		}
+		if failed < len(whole)/step/2 {
+			t.Errorf("%s: %d of %d flips are errors", name, failed, len(whole)/step)
+		}
+		for i := 0; i < len(whole) && strings.HasSuffix(name, ".log"); i += step {
+			try(whole[:i])
+		}
+		try(whole)
+	}
+}
+
+// readsCircles reads all rows and entries and reports whether there was no error.
+func readsCircles(t *testing.T, dir string) bool {
+	s, err := Open(context.Background(), dir, &store.Options{Comparers: []store.Comparer{wrapping}})
+	if err != nil {
+		return false
+	}
+	defer s.Close()
+	ks := s.Keyspaces()[0]
+	it, err := ks.Rows(nil, nil)
+	if err != nil {
+		return false
+	}
+	defer it.Close()
+	for err == nil {
+		_, _, err = it.Next()
+	}
+	if err != io.EOF {
+		return false
+	}
+	all, err := ks.Entries(nil, nil)
+	if err != nil {
+		return false
+	}
+	defer all.Close()
+	for err == nil {
+		_, err = all.Next()
+	}
+	return err == io.EOF
+}
