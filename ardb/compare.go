@@ -22,7 +22,28 @@ func Comparer() store.Comparer {
 
 // LevelDBComparer returns the server's order on LevelDB: the namespace first.
 func LevelDBComparer() store.Comparer {
-	return store.Comparer{Name: comparerName, Compare: compareNamespaced}
+	return store.Comparer{Name: comparerName, Compare: compareNamespaced, Wrapping: &store.Wrapping{Number: wrapNumber, Bounds: wrapBounds}}
+}
+
+// wrapNumber returns the integer that a hash field or set member of LevelDB is ordered by.
+func wrapNumber(key []byte) (int64, bool) {
+	_, end, ok := splitUser(key, true)
+	if !ok || len(key) < end+4 {
+		return 0, false
+	}
+	b := key[end:]
+	if k := Kind(b[0]); k != KindField && k != KindMember || b[1] != 1 || Tag(b[2]) != TagInt {
+		return 0, false
+	}
+	u, n := uvarint(b[3:])
+	return unzigzag(u), n > 0
+}
+
+// wrapBounds returns the range of the fields or members of a key's collection that are no strings.
+func wrapBounds(key []byte) (lo, hi []byte) {
+	_, end, _ := splitUser(key, true)
+	rows := append(bytes.Clone(key[:end+1]), 1)
+	return AppendData(bytes.Clone(rows), Data{}), AppendText(rows, nil)
 }
 
 func compareNamespaced(a, b []byte) int {

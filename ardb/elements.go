@@ -104,6 +104,7 @@ func (p *pass) decode(e *record.Element, copied bool) (keep bool, err error) {
 		if ok, err := p.canonical(&d, KindField); !ok {
 			return false, err
 		}
+		p.ints.take(&d)
 		p.arena, e.Name = p.served(&d, copied)
 		p.arena, e.Value = p.served(&v, copied)
 	case record.Set:
@@ -113,6 +114,7 @@ func (p *pass) decode(e *record.Element, copied bool) (keep bool, err error) {
 		if ok, err := p.canonical(&d, KindMember); !ok {
 			return false, err
 		}
+		p.ints.take(&d)
 		p.arena, e.Name = p.served(&d, copied)
 	case record.ZSet:
 		if e.Score, err = p.score(d); err != nil {
@@ -326,6 +328,7 @@ func (p *pass) checks() error {
 	case record.List:
 		p.checkBounds()
 	default:
+		p.circular()
 		return io.EOF
 	}
 	if p.meta.Size != p.count {

@@ -12,7 +12,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -201,9 +200,6 @@ func TestGolden(t *testing.T) {
 
 func testGolden(t *testing.T, kind string) {
 	src, want := openGolden(t, kind), truth(t, "ardb-"+kind+"-basic")
-	if kind == storeLevelDB {
-		resurrected(want)
-	}
 	var found []record.Finding
 	env := testEnv(func(f record.Finding) { found = append(found, f) })
 	if !slices.Contains(src.Databases(), "0") || !src.Sorted() || src.Layout() != format.LayoutFlat {
@@ -234,19 +230,16 @@ func testGolden(t *testing.T, kind string) {
 	if err := env.Ledger.Check(); err != nil {
 		t.Error(err)
 	}
+	if kind == storeLevelDB { // a deleted field that the server shows, see store.Wrapping
+		i := slices.IndexFunc(found, func(f record.Finding) bool { return f.Kind == record.FindCircularOrder })
+		if i < 0 || string(found[i].Key) != "h:intf" || found[i].DB != "0" || found[i].Type != record.Hash {
+			t.Fatalf("findings %+v", found)
+		}
+		found = slices.Delete(found, i, i+1)
+	}
 	if len(found) != 0 || got != 691 {
 		t.Errorf("%d records of 691, findings %+v", got, found)
 	}
-}
-
-// resurrected is a field that was deleted and that Ardb on LevelDB shows all the same: its integers are
-// so far apart that their order wraps, so that the server merges the delete in another place than the
-// field. By sequence numbers it is gone.
-func resurrected(want map[string]line) {
-	id := "0 hash h:intf"
-	l := want[id]
-	l.value = strings.Replace(l.value, `,["OTIyMzM3MjAzNjg1NDc3NTgwNw==","djkyMjMzNzIwMzY4NTQ3NzU4MDc="]`, "", 1)
-	want[id] = l
 }
 
 // TestGoldenByType reads every type by itself, in spans: the same records, and every row counted once.

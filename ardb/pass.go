@@ -72,6 +72,7 @@ type pass struct {
 	count  int64  // elements yielded
 	ended  bool   // all elements were read
 	groups int64  // rows of consumer groups
+	ints   intRange
 
 	names    []Data // streams: the field names of META
 	namesBuf []byte
@@ -189,6 +190,7 @@ func (p *pass) open(user []byte) {
 	}
 	p.head.Expired = p.head.ExpireMS > 0 && p.head.ExpireMS < p.now
 	p.class, p.rows, p.index, p.count, p.groups, p.ended = record.Copied, 1, 0, 0, 0, false
+	p.ints = intRange{}
 	p.inside = true
 }
 

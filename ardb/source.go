@@ -35,6 +35,9 @@ type source struct {
 	spaces []*space
 	// rest are the keyspaces that hold no namespace: TTL rows, directories, the unused default.
 	rest []*space
+	// circles says of collections what the store reported when it was opened: that their rows are in no order.
+	// The names are raw keys up to and with the type byte.
+	circles map[string]string
 }
 
 // space is a namespace, or what is beside them.
@@ -61,6 +64,7 @@ func open(ctx context.Context, f ardbFormat, dir string, o *format.OpenOptions) 
 	opts.Comparers = []store.Comparer{Comparer()}
 	if kind == storeLevelDB {
 		opts.Comparers = []store.Comparer{LevelDBComparer()}
+		opts.Report = s.circular(o.Options.Report)
 	}
 	opts.Order = lmdbOrder
 	if s.store, err = o.Store(ctx, engine, &opts); err != nil {
@@ -70,6 +74,19 @@ func open(ctx context.Context, f ardbFormat, dir string, o *format.OpenOptions) 
 		return nil, errors.Join(err, s.store.Close())
 	}
 	return s, nil
+}
+
+// circular keeps what the store finds about the order of a collection, for when the collection is read, and
+// passes its other findings on.
+func (s *source) circular(report func(record.Finding)) func(record.Finding) {
+	s.circles = map[string]string{}
+	return func(f record.Finding) {
+		if _, end, ok := splitUser(f.Key, true); ok && f.Kind == record.FindCircularOrder {
+			s.circles[string(f.Key[:end+1])] = f.Detail
+		} else if report != nil {
+			report(f)
+		}
+	}
 }
 
 // lmdbOrder is the order of a named database of LMDB: its directory of namespaces is in plain order.

@@ -1,0 +1,45 @@
+package ardb
+
+import (
+	"bytes"
+	"fmt"
+
+	"kvferry/record"
+)
+
+// intRange follows the integers among the fields or members of a collection.
+type intRange struct {
+	any      bool
+	min, max int64
+}
+
+// take adds a field or member.
+func (r *intRange) take(d *Data) {
+	switch {
+	case d.Tag != TagInt:
+	case !r.any:
+		r.any, r.min, r.max = true, d.Int, d.Int
+	case d.Int < r.min:
+		r.min = d.Int
+	case d.Int > r.max:
+		r.max = d.Int
+	}
+}
+
+// circular reports a collection whose rows the comparator has no order for, by what the store found in its
+// logs, or by the rows that were read.
+func (p *pass) circular() {
+	r := &p.ints
+	detail := ""
+	if len(p.src.circles) > 0 {
+		detail = p.src.circles[string(append(p.prefix, byte(elementKind(p.head.Type))))]
+	}
+	if detail == "" && uint64(r.max)-uint64(r.min) >= 1<<63 {
+		detail = fmt.Sprintf("integers from %d to %d are 2^63 or more apart, which %s orders in a circle: the server's lookups and deletes "+
+			"may miss them; they are read as they stand", r.min, r.max, comparerName)
+	}
+	if detail != "" && p.env.Report != nil {
+		p.env.Report(record.Finding{Kind: record.FindCircularOrder, Severity: record.Warning, DB: p.sp.db, Type: p.head.Type,
+			Keyspace: p.sp.name, Key: bytes.Clone(p.head.Key), Place: record.Place{Level: -1}, Detail: detail})
+	}
+}
