@@ -16,7 +16,7 @@ import (
 const fingerprintHelp = `Print the fingerprint of a dataset as JSON: counts and digests by database and type. Two datasets
 whose fingerprints are equal hold the same records, whatever their formats; see
 docs/fingerprint.md. --check compares with a fingerprint taken before, and exits with 3 when
-it differs.
+it differs. Records alone are read: the indexes of zsets are for verify to check.
 ` + exitHelp
 
 const fingerprintExample = `  kvferry fingerprint /data/pika/dump > before.json
