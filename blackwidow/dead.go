@@ -3,15 +3,17 @@ package blackwidow
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"math"
 
 	"kvferry/format"
+	"kvferry/internal/dataset"
 	"kvferry/internal/undead"
 	"kvferry/record"
 	"kvferry/store"
 )
+
+// DeadDatabases are all databases: they are directories.
+func (s *source) DeadDatabases() ([]string, error) { return s.Databases(), nil }
 
 // DeadRecords yields records whose delete left their rows behind: a collection's DEL sets the count in the
 // meta row to 0 and moves its version on, a string's writes a tombstone above the row. The usual
@@ -19,79 +21,58 @@ import (
 func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env,
 	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
 
+	if s.database(db) == nil {
+		return nil, fmt.Errorf("%s: no database %q", s.dir, db)
+	}
 	quiet := *e
 	quiet.Ledger, quiet.Report = nil, nil
 	stores := s.storesOf(db, t)
-	var readers []record.Reader
-	for _, ts := range stores {
-		g := &grave{ts: ts, tell: tell}
+	return dataset.Merge(stores, func(ts *typeStore) (record.Reader, error) {
 		dead := *ts
-		dead.meta.keyspace = undead.Overlay(ts.meta.keyspace, 1, undead.Deleted)
-		if ts.family.typ != record.String {
-			dead.meta.keyspace = undead.Overlay(ts.meta.keyspace, undead.MaxHistory, g.revive)
+		if typ := ts.family.typ; typ == record.String {
+			dead.meta.keyspace = undead.Strings(ctx, ts.meta.keyspace)
+		} else {
+			dead.meta.keyspace = undead.Collections(ctx, ts.meta.keyspace, &deadFamily{ts: ts}, undead.Teller(tell, typ))
 		}
-		r, err := newPass(ctx, &dead, span, &quiet, len(stores)).open()
-		if err != nil {
-			for _, r := range readers {
-				err = errors.Join(err, r.Close())
-			}
-			return nil, err
-		}
-		readers = append(readers, r)
-	}
-	return record.Merge(readers...), nil
+		return newPass(ctx, &dead, span, &quiet, len(stores)).open()
+	})
 }
 
-// grave finds out what deleted collections were.
-type grave struct {
-	ts   *typeStore
-	tell func(key []byte, t record.Type, what string)
-	buf  []byte
+// deadFamily is the undead.Family of a type.
+type deadFamily struct {
+	ts *typeStore
 
 	first, last uint64 // indexes of a list's rows of the newest dead version
 }
 
-// revive returns the meta row that a deleted collection had.
-func (g *grave) revive(key []byte, history []store.Entry) ([]byte, bool, error) {
-	limit := int64(math.MaxInt32) + 1
-	if !undead.Gone(history) {
-		meta, ok := g.decode(history[0].Value)
-		if !ok || history[0].Kind != store.Put || meta.Count != 0 {
-			return nil, false, nil
-		}
-		limit = int64(meta.Version)
-	}
-	lo, hi := g.ts.rangeOf(&g.ts.data, key)
-	it, err := g.ts.data.keyspace.Rows(lo, hi)
-	if err != nil {
-		return nil, false, err
-	}
-	best, rows, err := undead.Versions(it, limit, func(raw, _ []byte) (int64, bool) { return g.version(key, raw) }, g.row)
-	if err != nil || rows == 0 {
-		return nil, false, err
-	}
-	meta := g.before(key, history, Version(best), rows)
-	meta.Count = uint64(rows)
-	if g.ts.family.typ == record.List {
-		g.buf = AppendListMeta(g.buf[:0], meta)
-	} else {
-		g.buf = AppendMeta(g.buf[:0], Meta{Count: int32(meta.Count), Version: meta.Version, Expiry: meta.Expiry})
-	}
-	return g.buf, true, nil
-}
+func (f *deadFamily) list() bool { return f.ts.family.typ == record.List }
 
-func (g *grave) decode(value []byte) (ListMeta, bool) {
-	if g.ts.family.typ == record.List {
-		m, err := DecodeListMeta(value)
-		return m, err == nil
+// UserKey is the whole key of a meta row.
+func (f *deadFamily) UserKey(raw []byte) ([]byte, bool) { return raw, true }
+
+func (f *deadFamily) decode(value []byte) (ListMeta, error) {
+	if f.list() {
+		return DecodeListMeta(value)
 	}
 	m, err := DecodeMeta(value)
-	return ListMeta{Count: uint64(int64(m.Count)), Version: m.Version, Expiry: m.Expiry}, err == nil
+	return ListMeta{Count: uint64(int64(m.Count)), Version: m.Version, Expiry: m.Expiry}, err
 }
 
-// version returns the version of a data row of a key.
-func (g *grave) version(key, raw []byte) (int64, bool) {
-	if g.ts.family.typ == record.List {
+// Meta decodes the value of a meta row.
+func (f *deadFamily) Meta(value []byte) (undead.Meta, bool) {
+	m, err := f.decode(value)
+	return undead.Meta{Count: int64(m.Count), Version: int64(m.Version), Alive: m.Count != 0}, err == nil
+}
+
+// Rows are the data rows of a key.
+func (f *deadFamily) Rows(key []byte) (store.Iterator, error) {
+	lo, hi := f.ts.rangeOf(&f.ts.data, key)
+	return f.ts.data.keyspace.Rows(lo, hi)
+}
+
+// Version is the one in the key.
+func (f *deadFamily) Version(key, raw, _ []byte) (int64, bool) {
+	if f.list() {
 		k, err := DecodeListKey(raw)
 		return int64(k.Version), err == nil && bytes.Equal(k.Key, key)
 	}
@@ -99,9 +80,9 @@ func (g *grave) version(key, raw []byte) (int64, bool) {
 	return int64(k.Version), err == nil && bytes.Equal(k.Key, key)
 }
 
-// row takes note of the ends of a list.
-func (g *grave) row(first bool, raw, _ []byte) {
-	if g.ts.family.typ != record.List {
+// Row takes note of the ends of a list.
+func (f *deadFamily) Row(first bool, raw, _ []byte) {
+	if !f.list() {
 		return
 	}
 	k, err := DecodeListKey(raw)
@@ -109,27 +90,20 @@ func (g *grave) row(first bool, raw, _ []byte) {
 		return
 	}
 	if first {
-		g.first = k.Index
+		f.first = k.Index
 	}
-	g.last = k.Index // rows ascend by index
+	f.last = k.Index // rows ascend by index
 }
 
-// before returns the meta row that the dead version had, or what can be said without it.
-func (g *grave) before(key []byte, history []store.Entry, v Version, rows int64) ListMeta {
-	say := func(format string, args ...any) {
-		g.tell(bytes.Clone(key), g.ts.family.typ, fmt.Sprintf(format, args...))
+// Revived appends a meta row.
+func (f *deadFamily) Revived(dst, old []byte, version, rows int64) (value []byte, lost string) {
+	m, err := f.decode(old)
+	if old == nil || err != nil {
+		m = ListMeta{Version: Version(version), Left: f.first - 1, Right: f.last + 1}
 	}
-	for i := range history {
-		if history[i].Kind != store.Put || history[i].Value == nil {
-			continue
-		}
-		if m, ok := g.decode(history[i].Value); ok && m.Version == v && m.Count != 0 {
-			if m.Count != uint64(rows) {
-				say("%d of its %d elements are still on disk", rows, m.Count)
-			}
-			return m
-		}
+	m.Count = uint64(rows)
+	if f.list() {
+		return AppendListMeta(dst, m), ""
 	}
-	say("its meta row is gone: whether it expired, and when, is not known")
-	return ListMeta{Version: v, Left: g.first - 1, Right: g.last + 1}
+	return AppendMeta(dst, Meta{Count: int32(m.Count), Version: m.Version, Expiry: m.Expiry}), ""
 }

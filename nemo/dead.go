@@ -1,13 +1,11 @@
 package nemo
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"math"
 
 	"kvferry/format"
+	"kvferry/internal/dataset"
 	"kvferry/internal/undead"
 	"kvferry/record"
 	"kvferry/store"
@@ -15,6 +13,9 @@ import (
 
 // LiveVersion reports whether a data row counts: its version must not be older than the meta row's.
 func (s *source) LiveVersion(meta, row int64) bool { return row >= meta }
+
+// DeadDatabases are all databases: they are directories.
+func (s *source) DeadDatabases() ([]string, error) { return s.Databases(), nil }
 
 // DeadRecords yields records whose delete left their rows behind: a collection's DEL writes a meta row of
 // count 0 and a newer version, a string's writes a tombstone above the row. The usual readers
@@ -28,99 +29,71 @@ func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, s
 	quiet := *e
 	quiet.Ledger, quiet.Report = nil, nil
 	stores := s.storesOf(db, t)
-	var readers []record.Reader
-	for _, ts := range stores {
-		g := &grave{ts: ts, tell: tell}
+	return dataset.Merge(stores, func(ts *typeStore) (record.Reader, error) {
 		dead := *ts
-		dead.keyspace = undead.Overlay(ts.keyspace, 1, undead.Deleted)
-		if ts.family.meta != 0 {
-			dead.keyspace = undead.Overlay(ts.keyspace, undead.MaxHistory, g.revive)
+		if typ := ts.family.typ; typ == record.String {
+			dead.keyspace = undead.Strings(ctx, ts.keyspace)
+		} else {
+			dead.keyspace = undead.Collections(ctx, ts.keyspace, &deadFamily{ts: ts}, undead.Teller(tell, typ))
 		}
-		r, err := newPass(ctx, db, &dead, span, &quiet, len(stores)).open()
-		if err != nil {
-			for _, r := range readers {
-				err = errors.Join(err, r.Close())
-			}
-			return nil, err
-		}
-		readers = append(readers, r)
-	}
-	return record.Merge(readers...), nil
+		return newPass(ctx, db, &dead, span, &quiet, len(stores)).open()
+	})
 }
 
-// grave finds out what deleted collections were.
-type grave struct {
-	ts   *typeStore
-	tell func(key []byte, t record.Type, what string)
-	buf  []byte
+// deadFamily is the undead.Family of a type.
+type deadFamily struct {
+	ts *typeStore
 
 	// Of the rows of the newest dead version:
 	head, tail, last int64 // nodes without a node before, after them; the largest seq
 	heads            int
 }
 
-// revive returns the meta row that a deleted collection had.
-func (g *grave) revive(raw []byte, history []store.Entry) ([]byte, bool, error) {
-	key, err := DecodeMetaKey(g.ts.family.meta, raw)
-	if err != nil {
-		return nil, false, nil
-	}
-	limit := int64(math.MaxUint32) + 1
-	if !undead.Gone(history) {
-		meta, ok := g.decode(history[0].Value)
-		if !ok || history[0].Kind != store.Put || meta.Count > 0 {
-			return nil, false, nil
-		}
-		limit = int64(meta.Version)
-	}
-	best, rows, err := g.rows(key, limit)
-	if err != nil || rows == 0 {
-		return nil, false, err
-	}
-	meta := g.before(key, history, Version(best), rows)
-	meta.Count = rows
-	if g.ts.family.typ == record.List {
-		g.buf = AppendListMeta(g.buf[:0], meta)
-	} else {
-		g.buf = AppendMeta(g.buf[:0], Meta{Count: meta.Count, Suffix: meta.Suffix})
-	}
-	return g.buf, true, nil
+func (f *deadFamily) list() bool { return f.ts.family.typ == record.List }
+
+// UserKey returns what stands behind the first byte.
+func (f *deadFamily) UserKey(raw []byte) ([]byte, bool) {
+	key, err := DecodeMetaKey(f.ts.family.meta, raw)
+	return key, err == nil
 }
 
-func (g *grave) decode(value []byte) (ListMeta, bool) {
-	if g.ts.family.typ == record.List {
-		m, err := DecodeListMeta(value)
-		return m, err == nil
+func (f *deadFamily) decode(value []byte) (ListMeta, error) {
+	if f.list() {
+		return DecodeListMeta(value)
 	}
 	m, err := DecodeMeta(value)
-	return ListMeta{Count: m.Count, Suffix: m.Suffix}, err == nil
+	return ListMeta{Count: m.Count, Suffix: m.Suffix}, err
 }
 
-// rows looks at the data rows of a key: the newest version before limit and how many rows it has.
-func (g *grave) rows(key []byte, limit int64) (best, rows int64, err error) {
-	lo, hi := g.ts.data.Layout().Rows(key)
-	it, err := g.ts.keyspace.Rows(lo, hi)
-	if err != nil {
-		return 0, 0, err
-	}
-	kind := g.ts.family.data
-	version := func(raw, value []byte) (int64, bool) {
-		if decodeKey(kind, raw) != nil {
-			return 0, false
-		}
-		s, err := decodeValue(kind, value)
-		return int64(s.Version), err == nil
-	}
-	return undead.Versions(it, limit, version, g.row)
+// Meta decodes the value of a meta row.
+func (f *deadFamily) Meta(value []byte) (undead.Meta, bool) {
+	m, err := f.decode(value)
+	return undead.Meta{Count: m.Count, Version: int64(m.Version), Alive: m.Count > 0}, err == nil
 }
 
-// row takes note of the ends of a list.
-func (g *grave) row(first bool, raw, value []byte) {
-	if g.ts.family.typ != record.List {
+// Rows are the data rows of a key.
+func (f *deadFamily) Rows(key []byte) (store.Iterator, error) {
+	lo, hi := f.ts.data.Layout().Rows(key)
+	return f.ts.keyspace.Rows(lo, hi)
+}
+
+// Version is the one at the end of the value.
+func (f *deadFamily) Version(_, raw, value []byte) (int64, bool) {
+	kind := f.ts.family.data
+	if decodeKey(kind, raw) != nil {
+		return 0, false
+	}
+	s, err := decodeValue(kind, value)
+	return int64(s.Version), err == nil
+}
+
+// Row takes note of the ends of a list.
+func (f *deadFamily) Row(first bool, raw, value []byte) {
+	if !f.list() {
 		return
 	}
 	if first {
-		g.head, g.tail, g.last, g.heads = 0, 0, 0, 0
+		f.head, f.tail, f.last, f.heads = 0, 0, 0, 0
 	}
 	k, err := DecodeListKey(raw)
 	if err != nil {
@@ -130,35 +103,28 @@ func (g *grave) row(first bool, raw, value []byte) {
 	if err != nil {
 		return
 	}
-	g.last = max(g.last, k.Seq)
+	f.last = max(f.last, k.Seq)
 	if n.Prev == 0 {
-		g.head = k.Seq
-		g.heads++
+		f.head = k.Seq
+		f.heads++
 	}
 	if n.Next == 0 {
-		g.tail = k.Seq
+		f.tail = k.Seq
 	}
 }
 
-// before returns the meta row that the dead version had, or what can be said without it.
-func (g *grave) before(key []byte, history []store.Entry, v Version, rows int64) ListMeta {
-	say := func(format string, args ...any) {
-		g.tell(bytes.Clone(key), g.ts.family.typ, fmt.Sprintf(format, args...))
-	}
-	for i := range history {
-		if history[i].Kind != store.Put || history[i].Value == nil {
-			continue
-		}
-		if m, ok := g.decode(history[i].Value); ok && m.Version == v && m.Count > 0 {
-			if m.Count != rows {
-				say("%d of its %d elements are still on disk", rows, m.Count)
-			}
-			return m
+// Revived appends a meta row.
+func (f *deadFamily) Revived(dst, old []byte, version, rows int64) (value []byte, lost string) {
+	m, err := f.decode(old)
+	if old == nil || err != nil {
+		m = ListMeta{Left: f.head, Right: f.tail, NextSeq: f.last + 1, Suffix: Suffix{Version: Version(version)}}
+		if f.list() && f.heads != 1 {
+			lost = "some of its nodes are gone: only those linked from one end come back"
 		}
 	}
-	say("its meta row is gone: whether it expired, and when, is not known")
-	if g.ts.family.typ == record.List && g.heads != 1 {
-		say("some of its nodes are gone: only those linked from one end come back")
+	m.Count = rows
+	if f.list() {
+		return AppendListMeta(dst, m), lost
 	}
-	return ListMeta{Left: g.head, Right: g.tail, NextSeq: g.last + 1, Suffix: Suffix{Version: v}}
+	return AppendMeta(dst, Meta{Count: m.Count, Suffix: m.Suffix}), lost
 }

@@ -3,6 +3,7 @@ package undead
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 
@@ -19,12 +20,16 @@ type Revive func(key []byte, history []store.Entry) (value []byte, ok bool, err 
 
 // Overlay returns a keyspace whose Rows are those of ks that revive brings back, and no others. puts is of
 // how many puts of a row revive wants the values. Everything else is ks's own.
-func Overlay(ks store.Keyspace, puts int, revive Revive) store.Keyspace {
-	return &overlay{Keyspace: ks, puts: puts, revive: revive}
+func Overlay(ctx context.Context, ks store.Keyspace, puts int, revive Revive) store.Keyspace {
+	return &overlay{Keyspace: ks, ctx: ctx, puts: puts, revive: revive}
 }
+
+// checkEvery is how many rows pass between looks at the context.
+const checkEvery = 1024
 
 type overlay struct {
 	store.Keyspace
+	ctx    context.Context
 	puts   int
 	revive Revive
 }
@@ -54,7 +59,10 @@ type revived struct {
 
 // Next returns the next revived row.
 func (r *revived) Next() (key, value []byte, err error) {
-	for {
+	for n := 1; ; n++ {
+		if n%checkEvery == 0 && r.o.ctx.Err() != nil {
+			return nil, nil, context.Cause(r.o.ctx)
+		}
 		if err := r.gather(); err != nil {
 			return nil, nil, err
 		}
@@ -142,9 +150,9 @@ func (r *revived) Tally(*record.Tally) {}
 // Close closes the entries.
 func (r *revived) Close() error { return r.it.Close() }
 
-// Deleted revives rows whose newest entry is a tombstone, as the newest put below it; it wants the
+// deleted revives rows whose newest entry is a tombstone, as the newest put below it; it wants the
 // value of one put.
-func Deleted(_ []byte, history []store.Entry) ([]byte, bool, error) {
+func deleted(_ []byte, history []store.Entry) ([]byte, bool, error) {
 	if !Gone(history) {
 		return nil, false, nil
 	}

@@ -2,6 +2,7 @@ package undead
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -77,6 +78,8 @@ func (it *fakeEntries) Next() (*store.Entry, error) {
 	return &it.e, nil
 }
 
+func (f *fake) Comparer() *store.Comparer { return &store.Bytewise }
+
 func (it *fakeEntries) Close() error { it.f.open--; return nil }
 
 func rowsOf(t *testing.T, ks store.Keyspace, lo, hi []byte) (out []string) {
@@ -100,7 +103,7 @@ func rowsOf(t *testing.T, ks store.Keyspace, lo, hi []byte) (out []string) {
 
 func TestDeleted(t *testing.T) {
 	f := newFake("a put 1", "b del", "b put 2", "b put 1", "c del", "d range e", "d covered 9", "e put 5", "f del", "f del", "f put 7")
-	ks := Overlay(f, 1, Deleted)
+	ks := Overlay(context.Background(), f, 1, deleted)
 	if got, want := rowsOf(t, ks, nil, nil), []string{"b=2@1", "d=9@6", "f=7@8"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -119,7 +122,7 @@ func TestHistory(t *testing.T) {
 	}
 	lines = append(lines, "l put w")
 	var seen []string
-	ks := Overlay(newFake(lines...), 3, func(key []byte, history []store.Entry) ([]byte, bool, error) {
+	ks := Overlay(context.Background(), newFake(lines...), 3, func(key []byte, history []store.Entry) ([]byte, bool, error) {
 		for i := range history {
 			if string(history[i].Key) != string(key) {
 				t.Errorf("history of %s has key %s", key, history[i].Key)
@@ -141,7 +144,7 @@ func TestHistory(t *testing.T) {
 
 func TestSeek(t *testing.T) {
 	f := newFake("a del", "a put 1", "b del", "b put 2", "c del", "c put 3")
-	it, err := Overlay(f, 1, Deleted).Rows(nil, nil)
+	it, err := Overlay(context.Background(), f, 1, deleted).Rows(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,11 +171,11 @@ func TestErrors(t *testing.T) {
 	boom := errors.New("boom")
 	f := newFake("a del", "a put 1")
 	f.fail = boom
-	it, _ := Overlay(f, 1, Deleted).Rows(nil, nil)
+	it, _ := Overlay(context.Background(), f, 1, deleted).Rows(nil, nil)
 	if _, _, err := it.Next(); !errors.Is(err, boom) {
 		t.Errorf("entries fail: %v", err)
 	}
-	it, _ = Overlay(newFake("a put 1"), 1, func([]byte, []store.Entry) ([]byte, bool, error) { return nil, false, boom }).Rows(nil, nil)
+	it, _ = Overlay(context.Background(), newFake("a put 1"), 1, func([]byte, []store.Entry) ([]byte, bool, error) { return nil, false, boom }).Rows(nil, nil)
 	if _, _, err := it.Next(); !errors.Is(err, boom) {
 		t.Errorf("revive fails: %v", err)
 	}

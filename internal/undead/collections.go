@@ -1,0 +1,112 @@
+package undead
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Family is what a format says about one type of collections whose DEL leaves the data rows, and moves the
+// version in the meta row on.
+type Family interface {
+	// UserKey returns the user key of a meta row; false for other rows of its keyspace.
+	UserKey(raw []byte) ([]byte, bool)
+	// Meta decodes the value of a meta row.
+	Meta(value []byte) (Meta, bool)
+	// Rows are the data rows of a key.
+	Rows(key []byte) (store.Iterator, error)
+	// Version returns the version of a data row; false when it is no row of the key.
+	Version(key, raw, value []byte) (int64, bool)
+	// Row takes note of a data row of the newest dead version so far; first says that the version is new.
+	Row(first bool, raw, value []byte)
+	// Revived appends the meta row of a collection that has rows elements: as its old meta row was, or, when
+	// old is nil, as far as the data rows tell. lost says what they do not tell, "" when nothing.
+	Revived(dst, old []byte, version, rows int64) (value []byte, lost string)
+}
+
+// Meta is what a meta row says.
+type Meta struct {
+	Count, Version int64
+	// Alive says that a reader takes the collection to have elements.
+	Alive bool
+}
+
+// Collections returns the keyspace of meta rows in which deleted collections have the meta rows of before, and
+// others have none. tell takes what cannot be known about one.
+func Collections(ctx context.Context, ks store.Keyspace, f Family, tell func(key []byte, what string)) store.Keyspace {
+	g := &grave{f: f, tell: tell}
+	return Overlay(ctx, ks, MaxHistory, g.revive)
+}
+
+// grave finds out what deleted collections were.
+type grave struct {
+	f    Family
+	tell func(key []byte, what string)
+	buf  []byte
+}
+
+// revive returns the meta row that a deleted collection had.
+func (g *grave) revive(raw []byte, history []store.Entry) ([]byte, bool, error) {
+	key, ok := g.f.UserKey(raw)
+	if !ok {
+		return nil, false, nil
+	}
+	limit := int64(math.MaxInt64)
+	if !Gone(history) {
+		meta, ok := g.f.Meta(history[0].Value)
+		if !ok || history[0].Kind != store.Put || meta.Alive {
+			return nil, false, nil
+		}
+		limit = meta.Version
+	}
+	it, err := g.f.Rows(key)
+	if err != nil {
+		return nil, false, err
+	}
+	version := func(raw, value []byte) (int64, bool) { return g.f.Version(key, raw, value) }
+	best, rows, err := Versions(it, limit, version, g.f.Row)
+	if err != nil || rows == 0 {
+		return nil, false, err
+	}
+	g.restore(key, history, best, rows)
+	return g.buf, true, nil
+}
+
+// restore makes the meta row of a dead version, and says what cannot be known.
+func (g *grave) restore(key []byte, history []store.Entry, version, rows int64) {
+	var old []byte
+	what := "its meta row is gone: whether it expired, and when, is not known"
+	for i := range history {
+		if history[i].Kind != store.Put || history[i].Value == nil {
+			continue
+		}
+		if m, ok := g.f.Meta(history[i].Value); ok && m.Version == version && m.Alive {
+			old, what = history[i].Value, ""
+			if m.Count != rows {
+				what = fmt.Sprintf("%d of its %d elements are still on disk", rows, m.Count)
+			}
+			break
+		}
+	}
+	var lost string
+	g.buf, lost = g.f.Revived(g.buf[:0], old, version, rows)
+	for _, s := range []string{what, lost} {
+		if s != "" {
+			g.tell(bytes.Clone(key), s)
+		}
+	}
+}
+
+// Strings returns the keyspace of strings in which deleted ones are what they were, and others are not.
+func Strings(ctx context.Context, ks store.Keyspace) store.Keyspace {
+	return Overlay(ctx, ks, 1, deleted)
+}
+
+// Teller fits what a source is told to tell about records of one type.
+func Teller(tell func(key []byte, t record.Type, what string), t record.Type) func(key []byte, what string) {
+	return func(key []byte, what string) { tell(key, t, what) }
+}
