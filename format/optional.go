@@ -15,10 +15,13 @@ type Versioned interface {
 
 // Undead is a Source that can show records that were deleted while their rows stayed on disk.
 type Undead interface {
+	// DeadDatabases names the databases that deleted records may be in: those of Databases, and those that
+	// have nothing else left.
+	DeadDatabases() ([]string, error)
 	// DeadRecords yields, in (key, type) order, the newest dead incarnation of each key of a span: one
-	// whose delete wrote a tombstone or moved the version on, with whatever elements are still
+	// whose delete wrote tombstones or moved the version on, with whatever elements are still
 	// on disk. Keys that are alive again are left out. tell takes what cannot be known about a record that is about
-	// to be yielded: an expiry that no row holds any more, a list whose ends are lost.
+	// to be yielded, or was the last: an expiry that no row holds any more, elements that are gone.
 	DeadRecords(ctx context.Context, db string, t record.TypeSet, s Span, e *Env, tell func(key []byte, t record.Type, what string)) (record.Reader, error)
 }
 

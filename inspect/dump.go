@@ -72,7 +72,7 @@ var errLimit = errors.New("limit reached")
 func (d *Dumper) Run(ctx context.Context) error {
 	d.records, d.written = 0, false
 	d.buf = d.o.Encoder.AppendHead(d.buf[:0])
-	dbs, err := d.o.Scan.databases()
+	dbs, err := d.databases()
 	if err != nil {
 		return err
 	}
@@ -88,6 +88,26 @@ func (d *Dumper) Run(ctx context.Context) error {
 		return err
 	}
 	return d.out.Flush()
+}
+
+// databases returns the databases that are selected.
+func (d *Dumper) databases() ([]string, error) {
+	if !d.o.Dead {
+		return d.o.Scan.databases()
+	}
+	dbs, err := DeadDatabases(d.o.Scan.Source)
+	if err != nil {
+		return nil, err
+	}
+	return d.o.Scan.selection().SelectDBs(dbs)
+}
+
+// DeadDatabases names the databases that deleted records may be in.
+func DeadDatabases(src format.Source) ([]string, error) {
+	if u, ok := src.(format.Undead); ok {
+		return u.DeadDatabases()
+	}
+	return src.Databases(), nil
 }
 
 func (d *Dumper) database(ctx context.Context, db string) error {
@@ -115,7 +135,7 @@ func (d *Dumper) openDead(ctx context.Context, p Part) (record.Reader, error) {
 	s := d.o.Scan
 	src, ok := s.Source.(format.Undead)
 	if !ok {
-		return nil, fmt.Errorf("--dead: %s is not supported: its deletes remove all rows of a key", s.Source.Format().Name())
+		return nil, fmt.Errorf("--dead: %s is not supported", s.Source.Format().Name())
 	}
 	tell := func(key []byte, t record.Type, what string) {
 		if d.o.Tell != nil && s.selection().Type(t) && s.selection().Key(key) {

@@ -29,7 +29,8 @@ lines; --format hex shows them as annotated bytes.
 
 --dead shows what was deleted while its rows stayed on disk, as it was, so that a deletion can be
 undone: kvferry dump --dead --format resp --match user:1 SRC | redis-cli --pipe
-What cannot be known of such a record is said on standard error.
+What cannot be known of such a record is said on standard error. A compaction drops rows of deleted
+records for good. LMDB files keep none, and a FLUSHDB of Ardb on RocksDB drops them all.
 ` + exitHelp
 
 const dumpExample = `  kvferry dump /data/pika/dump > all.jsonl
@@ -138,12 +139,16 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) error {
 // dumpRecords writes records.
 func (f *dumpFlags) dumpRecords(cmd *cobra.Command, d *Dataset, w io.Writer) (int64, error) {
 	stderr := cmd.ErrOrStderr()
-	o := &inspect.DumpOptions{Scan: d.Scan, Encoder: f.encoder(d), KeysOnly: f.keysOnly, Limit: f.limit, Dead: f.dead,
+	encoder, err := f.encoder(d)
+	if err != nil {
+		return 0, err
+	}
+	o := &inspect.DumpOptions{Scan: d.Scan, Encoder: encoder, KeysOnly: f.keysOnly, Limit: f.limit, Dead: f.dead,
 		Tell: func(db string, key []byte, t record.Type, what string) {
 			fmt.Fprintf(stderr, "kvferry: %s %s in database %s: %s\n", t, record.Quote(key), db, what)
 		}}
 	dumper := inspect.NewDumper(w, o)
-	err := d.ordered(cmd.Context(), func() error { return dumper.Run(cmd.Context()) }, dumper.Written)
+	err = d.ordered(cmd.Context(), func() error { return dumper.Run(cmd.Context()) }, dumper.Written)
 	if e, ok := o.Encoder.(*render.RESP); ok && e.Skipped > 0 && err == nil {
 		fmt.Fprintf(stderr, "kvferry: %d records left out: their name stands under an earlier type\n", e.Skipped)
 	}
@@ -151,15 +156,21 @@ func (f *dumpFlags) dumpRecords(cmd *cobra.Command, d *Dataset, w io.Writer) (in
 }
 
 // encoder makes the encoder of the format that was asked for.
-func (f *dumpFlags) encoder(d *Dataset) inspect.Encoder {
+func (f *dumpFlags) encoder(d *Dataset) (inspect.Encoder, error) {
 	lines := render.Lines{Encoder: jsonl.Encoder{Base64: f.encode == "base64", KeysOnly: f.keysOnly}}
 	switch f.format {
 	case "json":
-		return &render.Document{Lines: lines}
+		return &render.Document{Lines: lines}, nil
 	case "csv":
-		return &render.CSV{Base64: f.encode == "base64", KeysOnly: f.keysOnly}
+		return &render.CSV{Base64: f.encode == "base64", KeysOnly: f.keysOnly}, nil
 	case "resp":
 		dbs := d.Databases()
+		if f.dead {
+			var err error
+			if dbs, err = inspect.DeadDatabases(d.Opened.Source); err != nil {
+				return nil, err
+			}
+		}
 		if len(d.Scan.Selection.DBs) > 0 {
 			dbs = d.Scan.Selection.DBs
 		}
@@ -167,9 +178,9 @@ func (f *dumpFlags) encoder(d *Dataset) inspect.Encoder {
 		if s, ok := d.Opened.Source.(format.RedisStrings); ok {
 			e.String = s.RedisString
 		}
-		return e
+		return e, nil
 	}
-	return &lines
+	return &lines, nil
 }
 
 // dumpRows writes physical rows.

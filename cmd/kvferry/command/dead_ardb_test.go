@@ -1,0 +1,182 @@
+package command
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/ardb"
+	"kvferry/format"
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocksfile"
+)
+
+// rawKeys are the visible keys of a namespace in their order.
+func rawKeys(t *testing.T, dir, keyspace string) (out [][]byte) {
+	t.Helper()
+	st, err := rocksfile.Open(context.Background(), dir, &store.Options{Comparers: []store.Comparer{ardb.Comparer(), ardb.LevelDBComparer()}, Merger: ardb.Merger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	for _, ks := range st.Keyspaces() {
+		if ks.Name() != keyspace {
+			continue
+		}
+		it, err := ks.Rows(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer it.Close()
+		for {
+			k, _, err := it.Next()
+			if err == io.EOF {
+				return out
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, slices.Clone(k))
+		}
+	}
+	return out
+}
+
+// leveldb is Ardb whose targets are LevelDB.
+type leveldbFormat struct{ format.Format }
+
+func (f leveldbFormat) Create(ctx context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
+	o.Kind = "leveldb"
+	o.Create = rocksfile.CreateLevelDB
+	return f.Format.Create(ctx, dir, o)
+}
+
+// What Ardb's server deletes comes back from what its tombstones hide, whichever way it deletes: row by row
+// or by a range; nothing of it is lost, so nothing is said.
+func TestUndeleteArdb(t *testing.T) {
+	for _, c := range []struct {
+		name, store, keyspace string
+		f                     format.Format
+		cf                    uint64
+		byRange               bool
+	}{
+		{"rocksdb", "rocksdb", "0", ardb.New(), ardbCF, false},
+		{"rocksdb by range", "rocksdb", "0", ardb.New(), ardbCF, true},
+		{"leveldb", "leveldb", "default", leveldbFormat{ardb.New()}, 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			expiring := smallRecord(record.String, "t", "v")
+			expiring.expire = testNow.UnixMilli() + 5000
+			dir := build(t, c.f, append(ardbSet(), expiring)...)
+			want := ok(t, "dump", dir)
+			if got := ok(t, "dump", "--dead", dir); got != "" {
+				t.Errorf("before there is\n%s", got)
+			}
+			w := &writes{cf: c.cf, seq: 100}
+			if c.byRange {
+				for _, user := range []string{"h", "l", "m", "s", "t", "z"} {
+					w.add("range delete", ardbKey(user, ardb.KindMeta), ardbKey(user, ardb.KindEnd))
+				}
+			} else {
+				for _, k := range rawKeys(t, filepath.Join(dir, c.store), c.keyspace) {
+					w.add("delete", k)
+				}
+			}
+			appendLog(t, filepath.Join(dir, c.store), w)
+			unchanged(t, dir)
+			if live := ok(t, "dump", dir); live != "" {
+				t.Errorf("still alive:\n%s", live)
+			}
+			r := kvferry(t, "dump", "--dead", dir)
+			if r.code != ExitOK || r.stdout != want {
+				t.Errorf("exit %d, %s\n%swant\n%s", r.code, r.stderr, r.stdout, want)
+			}
+			if r.stderr != "" {
+				t.Errorf("said: %s", r.stderr)
+			}
+			if got, one := ok(t, "dump", "--dead", "--type", "set", dir), `{"db":"0","type":"set","key":"m","expire_at_ms":0,"value":["a","b"]}`+"\n"; got != one {
+				t.Errorf("of sets alone: %s", got)
+			}
+			if got := ok(t, "dump", "--dead", "--db", "0", "--format", "resp", "--match", "s", dir); !strings.HasSuffix(got, "SET\r\n$1\r\ns\r\n$1\r\nv\r\n") {
+				t.Errorf("as commands: %q", got)
+			}
+		})
+	}
+}
+
+// What was deleted before the record was is no part of it, what was written again is not dead, and what
+// cannot be known is said.
+func TestUndeleteArdbHistory(t *testing.T) {
+	text, key, value := ardbText, ardbKey, ardbValue
+	field := func(user, name string) []byte { return key(user, ardb.KindField, text(name)) }
+	hash := func(size int64) []byte { return ardb.AppendValue(nil, &ardb.Value{Kind: ardb.KindHash, Size: size}) }
+	str := func(s string) []byte { return value(ardb.KindString, text(s)) }
+	incr := ardb.AppendValue(nil, &ardb.Value{Kind: ardb.KindOperand, Op: 111}, ardb.IntData(1))
+	w := &writes{cf: ardbCF, seq: 1}
+	meta := func(user string) []byte { return key(user, ardb.KindMeta) }
+	// HDEL of a field, then DEL.
+	w.add("put", meta("a"), hash(-1)).add("put", field("a", "1"), value(ardb.KindField, text("x"))).add("put", field("a", "2"), value(ardb.KindField, text("y")))
+	w.add("delete", field("a", "1")).add("delete", meta("a")).add("delete", field("a", "2"))
+	// Deleted and made again.
+	w.add("put", meta("b"), str("old")).add("delete", meta("b")).add("put", meta("b"), str("new"))
+	// A counter, of operands alone.
+	w.add("merge", meta("c"), incr).add("merge", meta("c"), incr).add("delete", meta("c"))
+	// Two lives: the newest counts.
+	w.add("put", meta("d"), str("one")).add("delete", meta("d")).add("put", meta("d"), str("two")).add("delete", meta("d"))
+	// The META row of the newest life is gone.
+	w.add("put", meta("e"), str("before")).add("delete", meta("e")).add("delete", meta("e"))
+	// META was put below a tombstone that is left, and is gone itself; one field went before.
+	w.add("put", field("f", "1"), value(ardb.KindField, text("x"))).add("put", field("f", "2"), value(ardb.KindField, text("y")))
+	w.add("delete", field("f", "2")).add("delete", meta("f")).add("delete", field("f", "1"))
+	// No entry of META is left.
+	w.add("put", key("g", ardb.KindMember, text("m")), []byte{byte(ardb.KindMember), 0}).add("delete", key("g", ardb.KindMember, text("m")))
+	// One of two elements is gone.
+	w.add("put", meta("i"), hash(2)).add("put", field("i", "1"), value(ardb.KindField, text("x")))
+	w.add("range delete", meta("i"), key("i", ardb.KindEnd))
+	// A lone operand that does nothing to an absent key, as a flush leaves it.
+	w.add("put", meta("j"), str("v")).add("delete", meta("j")).add("put", meta("j"), nil)
+	// Nothing is left but the tombstone.
+	w.add("delete", meta("k"))
+
+	dir := build(t, ardb.New(), smallRecord(record.String, "z", "alive"))
+	appendLog(t, filepath.Join(dir, "rocksdb"), w)
+	unchanged(t, dir)
+	const want = `{"db":"0","type":"hash","key":"a","expire_at_ms":0,"value":[["2","y"]]}
+{"db":"0","type":"string","key":"c","expire_at_ms":0,"value":"2"}
+{"db":"0","type":"string","key":"d","expire_at_ms":0,"value":"two"}
+{"db":"0","type":"string","key":"e","expire_at_ms":0,"value":"before"}
+{"db":"0","type":"hash","key":"f","expire_at_ms":0,"value":[["1","x"]]}
+{"db":"0","type":"set","key":"g","expire_at_ms":0,"value":["m"]}
+{"db":"0","type":"hash","key":"i","expire_at_ms":0,"value":[["1","x"]]}
+{"db":"0","type":"string","key":"j","expire_at_ms":0,"value":"v"}
+`
+	const said = `kvferry: hash "a" in database 0: its META row does not say how many elements it had; 1 are still on disk
+kvferry: string "e" in database 0: it was made and deleted again later; of that META row nothing is left, so this is how it was before
+kvferry: hash "f" in database 0: its META row is gone: whether it expired, and when, is not known
+kvferry: set "g" in database 0: its META row is gone: whether it expired, and when, is not known, nor which of its elements were deleted before it was
+kvferry: hash "i" in database 0: 1 of its 2 elements are still on disk
+`
+	r := kvferry(t, "dump", "--dead", dir)
+	if r.code != ExitOK || r.stdout != want {
+		t.Errorf("exit %d:\n%swant\n%s", r.code, r.stdout, want)
+	}
+	if r.stderr != said {
+		t.Errorf("said\n%swant\n%s", r.stderr, said)
+	}
+	if r := kvferry(t, "dump", "--dead", "--type", "hash", "--keys-only", dir); strings.Count(r.stdout, "\n") != 3 || strings.Contains(r.stderr, "string") ||
+		strings.Count(r.stderr, "\n") != 3 {
+		t.Errorf("of hashes alone:\n%s%s", r.stdout, r.stderr)
+	}
+}
+
+// LMDB writes its pages anew, so nothing is left of what was deleted.
+func TestUndeleteLMDB(t *testing.T) {
+	r := kvferry(t, "dump", "--dead", golden(t, "ardb-lmdb-basic"))
+	if r.code != ExitFailed || r.stdout != "" || !strings.Contains(r.stderr, "LMDB keeps no older rows") {
+		t.Errorf("exit %d, %s", r.code, r.stderr)
+	}
+}

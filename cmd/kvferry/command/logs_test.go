@@ -1,0 +1,79 @@
+package command
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/cockroachdb/pebble/record"
+
+	"kvferry/ardb"
+)
+
+// logNumber is beyond the numbers of all files that tests make.
+const logNumber = 900
+
+// writes are what a server wrote to a column family since its tables: one batch of a log.
+type writes struct {
+	cf    uint64 // 0 is the default one
+	seq   uint64
+	count uint32
+	body  []byte
+}
+
+// Kinds of entries in a batch of the default column family and of others.
+var batchKinds = map[string][2]byte{"delete": {0x00, 0x04}, "put": {0x01, 0x05}, "merge": {0x02, 0x06}, "range delete": {0x0F, 0x0E}}
+
+func (w *writes) add(kind string, args ...[]byte) *writes {
+	w.count++
+	if w.cf == 0 {
+		w.body = append(w.body, batchKinds[kind][0])
+	} else {
+		w.body = binary.AppendUvarint(append(w.body, batchKinds[kind][1]), w.cf)
+	}
+	for _, b := range args {
+		w.body = append(binary.AppendUvarint(w.body, uint64(len(b))), b...)
+	}
+	return w
+}
+
+func (w *writes) bytes() []byte {
+	out := binary.LittleEndian.AppendUint64(nil, w.seq)
+	return append(binary.LittleEndian.AppendUint32(out, w.count), w.body...)
+}
+
+// appendLog gives a store that was built a log with writes.
+func appendLog(t testing.TB, dir string, batches ...*writes) string {
+	t.Helper()
+	var out bytes.Buffer
+	w := record.NewWriter(&out)
+	for _, b := range batches {
+		if _, err := w.WriteRecord(b.bytes()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, fmt.Sprintf("%06d.log", logNumber))
+	if err := os.WriteFile(name, out.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// Shorthands for Ardb's rows in the only namespace of a dataset that was built on RocksDB.
+const ardbCF = 1
+
+func ardbKey(user string, k ardb.Kind, elems ...ardb.Data) []byte {
+	return ardb.AppendKey(nil, nil, []byte(user), k, elems...)
+}
+
+func ardbText(s string) ardb.Data { return ardb.TextData([]byte(s)) }
+
+func ardbValue(k ardb.Kind, data ...ardb.Data) []byte {
+	return ardb.AppendValue(nil, &ardb.Value{Kind: k}, data...)
+}
