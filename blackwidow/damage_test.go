@@ -204,9 +204,9 @@ var damageCases = []damageCase{
 	}, "zset-missing-score-row", "zsets/score_cf", "stale=1 index=1"},
 
 	{"index missing", func(t *testing.T, m *memory) { m.delete(t, "lists/data_cf", itemKey("k", version, first+1)) },
-		"count-mismatch list-missing-index", "lists/data_cf", "copied=2"},
+		"list-missing-index", "lists/data_cf", "copied=2"},
 	{"indexes missing at both ends", func(t *testing.T, m *memory) { m.put("lists/default", k, listMeta(6, left-1, first+5)) },
-		"count-mismatch list-missing-index list-missing-index", "lists/data_cf", "copied=3"},
+		"list-missing-index list-missing-index", "lists/data_cf", "copied=3"},
 	{"row outside the bounds", func(t *testing.T, m *memory) { m.put("lists/default", k, listMeta(1, first, first+2)) },
 		"list-outside-bounds list-outside-bounds", "lists/data_cf", "orphan=2 copied=1"},
 	{"count is not that of the bounds", func(t *testing.T, m *memory) { m.put("lists/default", k, listMeta(4, left, first+3)) },
