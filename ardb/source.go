@@ -112,7 +112,7 @@ func (s *source) settle(ctx context.Context, o *format.OpenOptions, opts *store.
 			}
 			if opts.Report != nil {
 				opts.Report(record.Finding{Kind: FindRowOrder, Severity: record.Warning, Keyspace: order.Keyspace,
-					Place:  record.Place{File: order.File, Off: order.Off, Level: -1},
+					Place:  record.Place{File: filepath.Base(order.File), Off: order.Off, Level: -1},
 					Detail: "the rows are not in the order of " + comparerName + ", as the stock server leaves them; all are sorted"})
 			}
 			opts.Resort = true
@@ -130,13 +130,17 @@ func (s *source) settle(ctx context.Context, o *format.OpenOptions, opts *store.
 	return nil
 }
 
-// checkOrder looks at every key of stores whose order is not vouched for by its name.
+// checkOrder looks at every key of stores whose order is not vouched for by its name. Damage is left to
+// those who read what is damaged: the rest can be read.
 func (s *source) checkOrder() error {
 	for _, ks := range s.store.Keyspaces() {
-		if c, ok := ks.(interface{ CheckOrder() error }); ok {
-			if err := c.CheckOrder(); err != nil {
-				return err
-			}
+		c, ok := ks.(interface{ CheckOrder() error })
+		if !ok {
+			continue
+		}
+		var damage *record.CorruptError
+		if err := c.CheckOrder(); err != nil && !errors.As(err, &damage) {
+			return err
 		}
 	}
 	return nil

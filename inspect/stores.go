@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -42,9 +43,28 @@ func (s *Stores) Opener(open store.Opener) store.Opener {
 		if err != nil {
 			return nil, err
 		}
-		s.add(StoreDir{rel, st})
-		return st, nil
+		known := &known{Store: st, of: s}
+		s.add(StoreDir{rel, known})
+		return known, nil
 	}
+}
+
+// known is a store that is forgotten when it is closed: a format may open one to look at it, or anew in another way.
+type known struct {
+	store.Store
+	of *Stores
+}
+
+// Close closes the store.
+func (k *known) Close() error {
+	k.of.remove(k)
+	return k.Store.Close()
+}
+
+func (s *Stores) remove(st store.Store) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = slices.DeleteFunc(s.list, func(d StoreDir) bool { return d.Store == st })
 }
 
 func (s *Stores) add(d StoreDir) {

@@ -232,7 +232,16 @@ func (v *verifier) leftover() {
 		if f.Kind == record.FindKeyOrder { // a MANIFEST can show it too
 			same = func(file string) bool { return path.Dir(file) == path.Dir(f.Place.File) }
 		}
-		if f.Kind == record.FindUnreadRows || !v.found.damaged(f.Kind, same) {
+		known := v.found.damaged(f.Kind, same)
+		switch f.Kind {
+		case record.FindUnreadRows:
+			known = false
+		case record.FindKeyOrder: // a row outside its table's bounds is out of order to those who trust them
+			known = known || v.found.damaged(record.FindFileBounds, same)
+		case record.FindDamagedBlock:
+			known = known || v.found.damaged(record.FindDamagedPage, same)
+		}
+		if !known {
 			v.found.report(f)
 		}
 	}

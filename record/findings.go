@@ -9,6 +9,7 @@ import (
 // themselves; FindingKinds lists them all.
 const (
 	FindDamagedBlock    = "damaged-block"
+	FindDamagedPage     = "damaged-page"
 	FindDamagedFile     = "damaged-file"
 	FindMissingFile     = "missing-file"
 	FindFileSize        = "file-size-mismatch"
@@ -35,7 +36,7 @@ type FindingKind struct {
 var findingKinds = []FindingKind{
 	{FindDamagedBlock, Error, "files", "A block fails its checksum, cannot be unpacked or holds what no block can hold; its rows are lost."},
 	{FindDamagedFile, Error, "files", "A file cannot be read to its end, or its footer, index or header is damaged."},
-	{"damaged-page", Error, "files", "A page of an LMDB file holds what no page can hold; its rows are lost."},
+	{FindDamagedPage, Error, "files", "A page of an LMDB file holds what no page can hold; its rows are lost."},
 	{FindDeleteCount, Warning, "files", "A table holds another number of tombstones than its properties say."},
 	{FindEntryCount, Error, "files", "A table holds another number of entries than its properties say."},
 	{FindFileBounds, Error, "files", "A table holds a key outside the bounds that the MANIFEST gives it, so lookups miss it."},
@@ -74,14 +75,14 @@ var findingKinds = []FindingKind{
 	{"hidden-version", Note, "collections", "The version ends in the byte FF, so the engine lists the collection as empty although its rows are sound."},
 	{"missing-store", Error, "collections", "One of the directories that the format always has is not there."},
 	{"missing-score-cf", Error, "collections", "The zsets have no score_cf; the engine does not open them."},
-	{"unsupported-streams", Warning, "collections", "There are streams, which are not read."},
+	{"unsupported-streams", Error, "collections", "There are streams, which are not read."},
 	{"stream-groups", Warning, "collections", "There are consumer groups and pending entries, which records do not have."},
 	{"member-twice", Error, "collections", "A member or field is there as an integer and as a string; the integer is kept."},
 	{"not-canonical", Warning, "collections", "An integer is stored as a string where the server looks for an integer, and does not find it."},
 	{"negative-expiry", Note, "collections", "A string's expiry is negative, which the engine takes for never."},
 	{"bad-expiry", Warning, "collections", "An expiry lies before 1970, which the server takes for never."},
 	{"stale-ttl-rows", Note, "collections", "Rows of the TTL index do not match a key's expiry; the server leaves such rows behind."},
-	{"missing-ttl-row", Warning, "collections", "A key with an expiry is not in the TTL index: it is hidden when it expires, but never removed."},
+	{"missing-ttl-row", Note, "collections", "A key with an expiry is not in the TTL index: it is hidden when it expires, but never removed."},
 	{FindCircularOrder, Warning, "collections", "Integers in the keys of a collection's rows, deleted ones among them, are 2^63 or more apart, which Ardb's comparator orders in a circle: its lookups and deletes miss rows."},
 	{"list-broken-link", Error, "lists", "A list's head or a node's next names a node that is not there."},
 	{"list-prev-mismatch", Error, "lists", "A node's prev is not the node before it."},

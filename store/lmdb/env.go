@@ -144,7 +144,7 @@ func (e *env) reportMeta(off int64, err error) {
 		return
 	}
 	e.opts.Report(record.Finding{Kind: "lmdb-meta-page", Severity: record.Warning,
-		Place:  record.Place{File: e.path, Off: off, Level: -1},
+		Place:  record.Place{File: dataFile, Off: off, Level: -1},
 		Detail: fmt.Sprintf("a meta page is damaged (%v); the other one is used, which may be one transaction older", err)})
 }
 

@@ -91,6 +91,6 @@ func (s *salvage) report(err error) {
 	if k.env.opts.Report == nil {
 		return
 	}
-	k.env.opts.Report(record.Finding{Kind: "damaged-page", Severity: record.Error, Keyspace: k.label(),
-		Place: record.Place{File: k.env.path, Level: -1}, Detail: fmt.Sprintf("passed over: %v", err)})
+	k.env.opts.Report(record.Finding{Kind: record.FindDamagedPage, Severity: record.Error, Keyspace: k.label(),
+		Place: record.Place{File: dataFile, Level: -1}, Detail: fmt.Sprintf("passed over: %v", err)})
 }
