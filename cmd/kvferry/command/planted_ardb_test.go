@@ -29,15 +29,10 @@ func (r *rows) meta(key string, change func(v *ardb.Value, data []ardb.Data) []a
 	r.put("0", raw, ardb.AppendValue(nil, &v, data...))
 }
 
-func TestVerifyPlantedArdb(t *testing.T) {
-	key := func(user string, k ardb.Kind, elems ...ardb.Data) []byte {
-		return ardb.AppendKey(nil, nil, []byte(user), k, elems...)
-	}
-	text := func(s string) ardb.Data { return ardb.TextData([]byte(s)) }
-	value := func(k ardb.Kind, data ...ardb.Data) []byte {
-		return ardb.AppendValue(nil, &ardb.Value{Kind: k}, data...)
-	}
-	for _, p := range []plant{
+// ardbPlants are damages of rows of ardbSet in Ardb on RocksDB.
+func ardbPlants() []plant {
+	key, text, value := ardbKey, ardbText, ardbValue
+	return []plant{
 		{"nothing", "rocksdb", func(*rows) {}, ""},
 		{"orphans", "rocksdb", func(r *rows) { r.del("0", key("h", ardb.KindMeta)) }, "warning orphan-rows"},
 		{"size", "rocksdb", func(r *rows) {
@@ -64,7 +59,24 @@ func TestVerifyPlantedArdb(t *testing.T) {
 			r.meta("h", func(v *ardb.Value, d []ardb.Data) []ardb.Data { v.Size = -1; return d })
 		}, "warning not-canonical"},
 		{"unused", "rocksdb", func(r *rows) { r.put("default", key("x", ardb.KindMeta), value(ardb.KindString, text("v"))) }, "warning unused-rows"},
-	} {
+		{"operand", "rocksdb", func(r *rows) {
+			r.put("0", key("s", ardb.KindMeta), ardb.AppendValue(nil, &ardb.Value{Kind: ardb.KindOperand, Op: 111}, ardb.IntData(1)))
+		}, "error unmerged-operand"},
+		{"twice", "rocksdb", func(r *rows) {
+			for _, d := range []ardb.Data{text("5"), ardb.IntData(5)} {
+				r.put("0", key("h", ardb.KindField, d), value(ardb.KindField, text("x")))
+			}
+			r.meta("h", func(v *ardb.Value, d []ardb.Data) []ardb.Data { v.Size = -1; return d })
+		}, "error member-twice"},
+		{"groups", "rocksdb", func(r *rows) {
+			r.put("0", key("x", ardb.KindMeta), ardb.AppendValue(nil, &ardb.Value{Kind: ardb.KindStream, Last: text("0123456789abcdef")}))
+			r.put("0", key("x", ardb.KindPending, text("group"), ardb.Data{}), value(ardb.KindPending, text("0123456789abcdef")))
+		}, "warning stream-groups"},
+	}
+}
+
+func TestVerifyPlantedArdb(t *testing.T) {
+	for _, p := range ardbPlants() {
 		t.Run(p.name, func(t *testing.T) { p.check(t, build(t, ardb.New(), ardbSet()...)) })
 	}
 }

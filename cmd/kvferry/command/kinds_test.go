@@ -1,0 +1,237 @@
+package command
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/ardb"
+	"kvferry/blackwidow"
+	"kvferry/fixtures"
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocksfile"
+)
+
+// datasetPlant is damage that needs a dataset of its own.
+type datasetPlant struct {
+	name, want string
+	make       func(t *testing.T) string
+}
+
+// leveldbPlants are damages of what only Ardb on LevelDB has.
+func leveldbPlants() []datasetPlant {
+	const at = int64(1900000000000)
+	ttlRow := func(ms int64) []byte {
+		return ardb.AppendKey(nil, ardb.AppendText(nil, []byte("__TTL_DB__")), nil, ardb.KindTTL, ardb.IntData(ms), ardbText("0"), ardbText("t"))
+	}
+	plant := func(name, want string, do func(r *rows)) datasetPlant {
+		return datasetPlant{name, want, func(t *testing.T) string {
+			expiring := smallRecord(record.String, "t", "v")
+			expiring.expire = at
+			dir := build(t, leveldbFormat{ardb.New()}, append(ardbSet(), expiring)...)
+			alter(t, filepath.Join(dir, "leveldb"), do)
+			return dir
+		}}
+	}
+	return []datasetPlant{
+		plant("nothing", "", func(*rows) {}),
+		plant("moved", "note int-namespace", func(r *rows) {
+			r.put("default", ardb.AppendKey(nil, ardb.AppendInt(nil, 1), nk, ardb.KindMeta), ardbValue(ardb.KindString, ardbText("v")))
+		}),
+		plant("stale", "note stale-ttl-rows", func(r *rows) { r.put("default", ttlRow(at+1), ardbValue(ardb.KindTTL)) }),
+		plant("not indexed", "note missing-ttl-row", func(r *rows) { r.del("default", ttlRow(at)) }),
+	}
+}
+
+// eachPage calls f with the pages of an LMDB file and their flags until it returns true.
+func eachPage(b []byte, f func(p []byte, flags uint16) bool) []byte {
+	const size = 4096
+	for at := 2 * size; at+size <= len(b); at += size {
+		if p := b[at : at+size]; f(p, binary.LittleEndian.Uint16(p[10:])) {
+			return b
+		}
+	}
+	panic("there is no such page")
+}
+
+// lmdbPlants are damages of the database that the server wrote on LMDB, which has two notes about its TTL index.
+func lmdbPlants() []datasetPlant {
+	const leaf, sound = 0x02, "note missing-ttl-row, note stale-ttl-rows"
+	plant := func(name, want string, do func([]byte) []byte) datasetPlant {
+		return datasetPlant{name, want, func(t *testing.T) string {
+			dir := fixtures.Unpack(t, "ardb-lmdb-basic")
+			edit("lmdb/data.mdb", do)(t, dir)
+			return dir
+		}}
+	}
+	full := func(p []byte, flags uint16) bool { return flags == leaf && binary.LittleEndian.Uint16(p[12:]) > 16+2*8 }
+	return []datasetPlant{
+		plant("nothing", sound, func(b []byte) []byte { return b }),
+		plant("meta page", "warning lmdb-meta-page, "+sound, func(b []byte) []byte {
+			older := 0
+			if binary.LittleEndian.Uint64(b[4096+16+128:]) < binary.LittleEndian.Uint64(b[16+128:]) {
+				older = 4096
+			}
+			b[older+16] ^= 0xFF
+			return b
+		}),
+		plant("page", "error damaged-page", func(b []byte) []byte {
+			return eachPage(b, func(p []byte, flags uint16) bool {
+				if !full(p, flags) {
+					return false
+				}
+				binary.LittleEndian.PutUint16(p[12:], 0xFFFF) // the lower bound of its free space
+				return true
+			})
+		}),
+		plant("order", "warning row-order, "+sound, func(b []byte) []byte {
+			return eachPage(b, func(p []byte, flags uint16) bool {
+				if !full(p, flags) {
+					return false
+				}
+				for i := range 2 { // the second row and the third
+					p[18+i], p[20+i] = p[20+i], p[18+i]
+				}
+				return true
+			})
+		}),
+	}
+}
+
+// otherPlants are damages of the rest.
+func otherPlants() []datasetPlant {
+	return []datasetPlant{
+		{"streams", "error unsupported-streams", func(t *testing.T) string {
+			dir := build(t, blackwidow.New(), smallSet()...)
+			b, err := rocksfile.Create(filepath.Join(dir, "streams"), store.BuildOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			run, err := b.Run("default", 0, 0)
+			if err == nil {
+				err = run.Append(nk, make([]byte, 68))
+			}
+			if err == nil {
+				err = run.Close()
+			}
+			if err == nil {
+				err = b.Finish()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return dir
+		}},
+		{"disorder", "error key-order", disordered},
+		{"wrapped indexes", "error list-order, warning list-bounds", func(t *testing.T) string {
+			dir := build(t, ardb.New(), ardbSet()...)
+			alter(t, filepath.Join(dir, "rocksdb"), func(r *rows) {
+				// The comparator takes the difference of the last and the others for positive, as it wraps, and
+				// META hides that they are so far apart.
+				for i := range int64(3) {
+					r.del("0", ardbKey("l", ardb.KindElement, ardb.IntData(i)))
+				}
+				for _, i := range []int64{1 << 30, 1 << 40, math.MinInt64 + 5} {
+					r.put("0", ardbKey("l", ardb.KindElement, ardb.IntData(i)), ardbValue(ardb.KindElement, ardbText("far")))
+				}
+				r.meta("l", func(v *ardb.Value, _ []ardb.Data) []ardb.Data {
+					v.Size, v.Sequential = 2, false
+					return []ardb.Data{ardb.IntData(1 << 30), ardb.IntData(1 << 30)}
+				})
+			})
+			return dir
+		}},
+	}
+}
+
+// disordered is a dataset with a file in another order than its comparator says.
+func disordered(t *testing.T) string {
+	dir := build(t, blackwidow.New(), smallRecord(record.List, "aa", "x", "y"), smallRecord(record.List, "b", "z"))
+	alter(t, filepath.Join(dir, "lists"), func(r *rows) {
+		r.order["data_cf"] = store.Comparer{Name: blackwidow.ListsDataKeyComparator.Name, Compare: bytes.Compare}
+	})
+	return dir
+}
+
+func datasetPlants() []datasetPlant {
+	return slices.Concat(leveldbPlants(), lmdbPlants(), otherPlants())
+}
+
+func TestVerifyPlantedDatasets(t *testing.T) {
+	for _, p := range datasetPlants() {
+		t.Run(p.name, func(t *testing.T) {
+			if got := strings.Join(foundIn(t, p.make(t)), ", "); got != p.want {
+				t.Errorf("found %q, want %q", got, p.want)
+			}
+		})
+	}
+}
+
+// notPlanted are the kinds that no file can be made to have, and why.
+var notPlanted = map[string]string{
+	record.FindLedger:         "a fault of the program; inspect tests it with a source that miscounts",
+	record.FindUnreadRows:     "a fault of the machine; inspect tests it with a source that fails",
+	record.FindUnorderedTable: "what other commands say where verify says key-order",
+}
+
+// notAlone are the kinds that cannot come alone, with those that they come with.
+var notAlone = map[string][]string{
+	ardb.FindListOrder: {ardb.FindListBounds},
+	// The database that the server wrote on LMDB has these notes to begin with.
+	"lmdb-meta-page": {ardb.FindStaleTTL, ardb.FindMissingTTL}, ardb.FindRowOrder: {ardb.FindStaleTTL, ardb.FindMissingTTL},
+}
+
+// For each kind of finding there is a dataset with that damage alone, in which verify finds it exactly once,
+// with the severity that the list of kinds says is the gravest.
+func TestEveryKindIsPlanted(t *testing.T) {
+	var wants []string
+	for _, plants := range [][]plant{nemoPlants(), blackwidowPlants(), ardbPlants()} {
+		for _, p := range plants {
+			wants = append(wants, p.want)
+		}
+	}
+	for _, p := range filePlants() {
+		wants = append(wants, p.want)
+	}
+	for _, p := range datasetPlants() {
+		wants = append(wants, p.want)
+	}
+	gravest := map[string]record.Severity{}
+	severities := map[string]record.Severity{}
+	for _, s := range []record.Severity{record.Note, record.Warning, record.Error} {
+		severities[s.String()] = s
+	}
+	for _, want := range wants {
+		found := strings.Split(want, ", ")
+		for _, f := range found {
+			severity, kind, _ := strings.Cut(f, " ")
+			alone := !slices.ContainsFunc(found, func(o string) bool {
+				_, other, _ := strings.Cut(o, " ")
+				return o != f && !slices.Contains(notAlone[kind], other)
+			})
+			if kind != "" && alone && !strings.Contains(kind, "×") {
+				gravest[kind] = max(gravest[kind], severities[severity])
+			}
+		}
+	}
+	for _, k := range record.FindingKinds() {
+		severity, planted := gravest[k.Kind]
+		_, excused := notPlanted[k.Kind]
+		switch {
+		case planted == excused:
+			t.Errorf("%s: planted %v, excused %v", k.Kind, planted, excused)
+		case planted && severity != k.Severity:
+			t.Errorf("%s: is found as %s, the list says %s", k.Kind, severity, k.Severity)
+		}
+	}
+	for kind := range gravest {
+		if _, known := record.FindingKindOf(kind); !known {
+			t.Errorf("%s is planted, and not listed", kind)
+		}
+	}
+}

@@ -1,0 +1,239 @@
+package command
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/record"
+
+	"kvferry/nemo"
+	"kvferry/store"
+)
+
+// filePlant is damage of files of smallSet in nemo, and the findings that it must lead to.
+type filePlant struct {
+	name, want string
+	args       []string // of verify
+	do         func(t *testing.T, dir string)
+}
+
+// globOne returns the first file that matches.
+func globOne(t *testing.T, dir, pattern string) string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%s: nothing (%v)", pattern, err)
+	}
+	return all[0]
+}
+
+// edit changes the bytes of a file.
+func edit(pattern string, change func([]byte) []byte) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		t.Helper()
+		name := globOne(t, dir, pattern)
+		data, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(name, change(data), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func flip(at int) func([]byte) []byte {
+	return func(b []byte) []byte {
+		b[(at+len(b))%len(b)] ^= 0xFF
+		return b
+	}
+}
+
+func removeOne(pattern string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		t.Helper()
+		if err := os.Remove(globOne(t, dir, pattern)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// copyOne puts a copy of a file elsewhere in the dataset.
+func copyOne(pattern, to string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		t.Helper()
+		data, err := os.ReadFile(globOne(t, dir, pattern))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, to), data, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// addEdit adds a version edit to a MANIFEST.
+func addEdit(version []byte) func(*testing.T, string) {
+	return edit("hash/MANIFEST-*", func(data []byte) []byte {
+		var out bytes.Buffer
+		r, w := record.NewReader(bytes.NewReader(data), 0), record.NewWriter(&out)
+		for {
+			rec, err := r.Next()
+			var b []byte
+			if err == nil {
+				b, err = io.ReadAll(rec)
+			}
+			if err != nil {
+				break
+			}
+			if _, err := w.WriteRecord(b); err != nil {
+				panic(err)
+			}
+		}
+		if _, err := w.WriteRecord(version); err != nil {
+			panic(err)
+		}
+		if err := w.Close(); err != nil {
+			panic(err)
+		}
+		return out.Bytes()
+	})
+}
+
+// Tags of version edits, as LevelDB and RocksDB write them.
+const (
+	tagLogNumber = 2
+	tagNextFile  = 3
+	tagNewFile   = 7
+)
+
+// newTable is a version edit that adds a table to level 6, where the ones of fixtures are.
+func newTable(number, size int, smallest, largest []byte) []byte {
+	out := binary.AppendUvarint([]byte{tagNextFile}, uint64(number)+1)
+	out = binary.AppendUvarint(append(out, tagNewFile, 6), uint64(number))
+	out = binary.AppendUvarint(out, uint64(size))
+	for _, k := range [][]byte{smallest, largest} {
+		k = append(k[:len(k):len(k)], 1, 0, 0, 0, 0, 0, 0, 0) // a put of sequence number 0
+		out = append(binary.AppendUvarint(out, uint64(len(k))), k...)
+	}
+	return out
+}
+
+// recount changes a count of one byte in the properties of a table, which end in the name's tail, and makes the
+// checksum of the block right again.
+func recount(tail string) func([]byte) []byte {
+	return func(b []byte) []byte {
+		at := bytes.Index(b, []byte(tail)) + len(tail)
+		table := crc32.MakeTable(crc32.Castagnoli)
+		mask := func(c uint32) uint32 { return (c>>15 | c<<17) + 0xa282ead8 }
+		for lo := at - len(tail); lo >= 0; lo-- {
+			sum := crc32.Checksum(b[lo:at+1], table)
+			for hi := at + 1; hi+4 <= len(b); hi++ {
+				if mask(sum) == binary.LittleEndian.Uint32(b[hi:]) {
+					b[at] += 3
+					binary.LittleEndian.PutUint32(b[hi:], mask(crc32.Checksum(b[lo:hi], table)))
+					return b
+				}
+				sum = crc32.Update(sum, table, b[hi:hi+1])
+			}
+		}
+		panic(tail + " is not in the table")
+	}
+}
+
+func filePlants() []filePlant {
+	var (
+		fieldOf = func(s string) []byte { return nemo.AppendHashKey(nil, nemo.HashKey{Key: nk, Field: []byte(s)}) }
+		plain   = nemo.AppendPlain(nil, nemo.Plain{Bytes: nk, Suffix: nv1})
+	)
+	overlap := func(t *testing.T, dir string) {
+		copyOne("hash/*.sst", "hash/000899.sst")(t, dir)
+		info, err := os.Stat(filepath.Join(dir, "hash/000899.sst"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		addEdit(newTable(899, int(info.Size()), []byte("Hk"), fieldOf("c")))(t, dir)
+	}
+	log := func(t *testing.T, dir string) string {
+		return appendLog(t, filepath.Join(dir, "hash"), (&writes{seq: 50}).add("put", fieldOf("a"), plain))
+	}
+	return []filePlant{
+		{name: "block", want: "error damaged-block", do: edit("hash/*.sst", flip(10))},
+		{name: "footer", want: "error damaged-block", do: edit("hash/*.sst", flip(-1))},
+		{name: "cut table", want: "error file-size-mismatch", do: edit("hash/*.sst", func(b []byte) []byte { return b[:len(b)-1] })},
+		{name: "no table", want: "error missing-file", do: removeOne("hash/*.sst")},
+		{name: "no CURRENT", want: "error missing-file", do: removeOne("hash/CURRENT")},
+		{name: "no MANIFEST", want: "error missing-file", do: removeOne("hash/MANIFEST-*")},
+		{name: "MANIFEST", want: "error damaged-file", do: edit("hash/MANIFEST-*", flip(12))},
+		{name: "torn MANIFEST", want: "error torn-manifest", do: edit("hash/MANIFEST-*", func(b []byte) []byte { return append(b, b[:5]...) })},
+		{name: "orphan", want: "note unreferenced-table", do: copyOne("set/*.sst", "hash/000001.sst")},
+		{name: "MANIFEST behind", want: "warning manifest-behind", do: copyOne("set/*.sst", "hash/999999.sst")},
+		{name: "no store", want: "error missing-store", do: func(t *testing.T, dir string) {
+			if err := os.RemoveAll(filepath.Join(dir, "zset")); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{name: "comparator", want: "error unreadable-store", do: func(t *testing.T, dir string) {
+			alter(t, filepath.Join(dir, "hash"), func(r *rows) {
+				r.order["default"] = store.Comparer{Name: "nobody.knows", Compare: bytes.Compare}
+			})
+		}},
+		{name: "overlap", want: "warning overlapping-tables", do: overlap},
+		{name: "whole log", do: func(t *testing.T, dir string) { log(t, dir) }},
+		{name: "torn log", want: "warning torn-log", do: func(t *testing.T, dir string) {
+			name := log(t, dir)
+			info, err := os.Stat(name)
+			if err == nil {
+				err = os.Truncate(name, info.Size()-1)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{name: "no log", want: "warning no-log", do: addEdit([]byte{tagLogNumber, 1})},
+		{name: "entries", want: "error entry-count-mismatch", do: edit("hash/*.sst", recount("entries"))},
+		{name: "tombstones", want: "warning delete-count-mismatch", args: []string{"--files", "always"}, do: edit("hash/*.sst", recount("eleted.keys"))},
+		{name: "bounds", want: "error file-bounds", do: func(t *testing.T, dir string) {
+			other := build(t, nemo.New(), smallRecord(1, "l", "v")) // of the size of k's
+			data, err := os.ReadFile(globOne(t, other, "kv/*.sst"))
+			if err == nil {
+				err = os.WriteFile(globOne(t, dir, "kv/*.sst"), data, 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{name: "beside", want: "error store-not-read", do: func(t *testing.T, dir string) {
+			if err := os.CopyFS(filepath.Join(dir, "more"), os.DirFS(filepath.Join(dir, "set"))); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	}
+}
+
+// Damage of files is found once, and the rest of the dataset is verified.
+func TestVerifyPlantedFiles(t *testing.T) {
+	for _, c := range filePlants() {
+		t.Run(c.name, func(t *testing.T) {
+			dir := build(t, nemo.New(), smallSet()...)
+			c.do(t, dir)
+			if got := strings.Join(foundIn(t, "nemo:"+dir, c.args...), ", "); got != c.want {
+				t.Errorf("found %q, want %q", got, c.want)
+			}
+			if !strings.Contains(c.want, "error") {
+				return
+			}
+			// The damage is in one store: the records of the others are there.
+			out := kvferry(t, "verify", "nemo:"+dir).stdout
+			if !strings.Contains(out, ": 4 records") && !strings.Contains(out, ": 5 records") {
+				t.Errorf("the rest was not verified:\n%s", out)
+			}
+		})
+	}
+}
