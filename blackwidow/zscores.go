@@ -17,7 +17,16 @@ func (r *collectionReader) mark(e *record.Element, i int) {
 	if math.IsNaN(e.Score) && !r.h.Expired {
 		r.damage(&r.ts.data, FindZSetBadScore, r.rows.PlaceAt(i), "member %s: score is not a number", record.Quote(e.Name))
 	}
-	r.marks += xxh3.HashSeed(e.Name, math.Float64bits(e.Score))
+	r.marks += xxh3.HashSeed(e.Name, scoreBits(math.Float64bits(e.Score)))
+}
+
+// scoreBits maps scores that are one to score_cf to one: its comparator takes -0.0 and 0.0 for equal, so that the
+// engine finds and deletes the row of either by the other.
+func scoreBits(bits uint64) uint64 {
+	if bits == 1<<63 {
+		return 0
+	}
+	return bits
 }
 
 // checkScores reads the rows of the current record in score_cf and compares them with its members.
@@ -42,7 +51,7 @@ func (r *collectionReader) checkScores() error {
 				r.score.Rows[r.otherVersion(v, r.index, i)]++
 				continue
 			}
-			marks += xxh3.HashSeed(rest[versionLen+scoreLen:], binary.LittleEndian.Uint64(rest[versionLen:]))
+			marks += xxh3.HashSeed(rest[versionLen+scoreLen:], scoreBits(binary.LittleEndian.Uint64(rest[versionLen:])))
 			n++
 		}
 	}
@@ -72,14 +81,14 @@ func (r *collectionReader) compareScores() error {
 func (r *collectionReader) decodeMember(raw, value []byte) (member []byte, score uint64, ok bool) {
 	k, kerr := DecodeDataKey(raw)
 	s, verr := DecodeScore(value)
-	return k.Name, math.Float64bits(s), kerr == nil && verr == nil && k.Version == r.m.Version
+	return k.Name, scoreBits(math.Float64bits(s)), kerr == nil && verr == nil && k.Version == r.m.Version
 }
 
 // decodeScore accepts the rows of score_cf of the record's version; the others were classified by the first
 // look.
 func (r *collectionReader) decodeScore(raw, value []byte) (member []byte, score uint64, ok bool) {
 	k, err := DecodeScoreKey(raw)
-	return k.Member, math.Float64bits(k.Score), err == nil && len(value) == 0 && k.Version == r.m.Version
+	return k.Member, scoreBits(math.Float64bits(k.Score)), err == nil && len(value) == 0 && k.Version == r.m.Version
 }
 
 // scoreJudge reports what the second look finds. Scores are the bits of float64s.

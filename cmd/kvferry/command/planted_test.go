@@ -404,6 +404,14 @@ func blackwidowPlants() []plant {
 			r.del("score_cf", byScore("b", 1))
 			r.put("score_cf", byScore("b", nan), nil)
 		}, "error zset-bad-score"},
+		{"-0.0 is 0.0 to the engine", "zsets", func(r *rows) {
+			r.put("data_cf", data("a", v), blackwidow.AppendScore(nil, math.Copysign(0, -1)))
+		}, ""},
+		{"-0.0, and another rank", "zsets", func(r *rows) {
+			r.put("data_cf", data("a", v), blackwidow.AppendScore(nil, math.Copysign(0, -1)))
+			r.del("score_cf", byScore("b", 1))
+			r.put("score_cf", byScore("b", 1.5), nil)
+		}, "error zset-score-mismatch"},
 		{"outside", "lists", func(r *rows) { r.put("data_cf", index(first+100), nk) }, "error list-outside-bounds"},
 		{"hole", "lists", func(r *rows) { r.del("data_cf", index(first+1)) }, "error list-missing-index"},
 		{"no end", "lists", func(r *rows) { r.del("data_cf", index(first+2)) }, "error list-missing-index"},
