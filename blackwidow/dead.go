@@ -32,7 +32,13 @@ func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, s
 		if typ := ts.family.typ; typ == record.String {
 			dead.meta.keyspace = undead.Strings(ctx, ts.meta.keyspace)
 		} else {
-			dead.meta.keyspace = undead.Collections(ctx, ts.meta.keyspace, &deadFamily{ts: ts}, undead.Teller(tell, typ))
+			orphans := &undead.Orphans{Kind: FindOrphanRows, Memory: e.Memory / 4, TempDir: e.TempDir}
+			orphans.Open = func(report func(record.Finding)) (record.Reader, error) {
+				loud := quiet
+				loud.Report, loud.Deep, loud.Memory = report, false, e.Memory/2
+				return newPass(ctx, ts, span, &loud, len(stores)).open()
+			}
+			dead.meta.keyspace = undead.Collections(ctx, ts.meta.keyspace, &deadFamily{ts: ts}, orphans, undead.Teller(tell, typ))
 		}
 		return newPass(ctx, &dead, span, &quiet, len(stores)).open()
 	})
@@ -49,6 +55,9 @@ func (f *deadFamily) list() bool { return f.ts.family.typ == record.List }
 
 // UserKey is the whole key of a meta row.
 func (f *deadFamily) UserKey(raw []byte) ([]byte, bool) { return raw, true }
+
+// MetaKey is the user key.
+func (f *deadFamily) MetaKey(dst, key []byte) []byte { return append(dst, key...) }
 
 func (f *deadFamily) decode(value []byte) (ListMeta, error) {
 	if f.list() {

@@ -34,10 +34,32 @@ func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, s
 		if typ := ts.family.typ; typ == record.String {
 			dead.keyspace = undead.Strings(ctx, ts.keyspace)
 		} else {
-			dead.keyspace = undead.Collections(ctx, ts.keyspace, &deadFamily{ts: ts}, undead.Teller(tell, typ))
+			orphans := &undead.Orphans{Kind: FindOrphanRows, Memory: e.Memory / 4, TempDir: e.TempDir}
+			orphans.Open = func(report func(record.Finding)) (record.Reader, error) {
+				loud := quiet
+				loud.Report, loud.Deep, loud.Memory = report, false, e.Memory/2
+				return newPass(ctx, db, ts, span, &loud, len(stores)).open()
+			}
+			metas := undead.Collections(ctx, ts.keyspace, &deadFamily{ts: ts}, orphans, undead.Teller(tell, typ))
+			dead.keyspace = &deadKeyspace{Keyspace: ts.keyspace, metas: metas, first: ts.family.meta}
 		}
 		return newPass(ctx, db, &dead, span, &quiet, len(stores)).open()
 	})
+}
+
+// deadKeyspace is a keyspace whose meta rows, which start with the byte first, are others.
+type deadKeyspace struct {
+	store.Keyspace
+	metas store.Keyspace
+	first byte
+}
+
+// Rows yields rows of [lo, hi), which is of meta rows or has none.
+func (k *deadKeyspace) Rows(lo, hi []byte) (store.Iterator, error) {
+	if len(lo) > 0 && lo[0] == k.first {
+		return k.metas.Rows(lo, hi)
+	}
+	return k.Keyspace.Rows(lo, hi)
 }
 
 // deadFamily is the undead.Family of a type.
@@ -55,6 +77,11 @@ func (f *deadFamily) list() bool { return f.ts.family.typ == record.List }
 func (f *deadFamily) UserKey(raw []byte) ([]byte, bool) {
 	key, err := DecodeMetaKey(f.ts.family.meta, raw)
 	return key, err == nil
+}
+
+// MetaKey puts the first byte before the user key.
+func (f *deadFamily) MetaKey(dst, key []byte) []byte {
+	return AppendMetaKey(dst, f.ts.family.meta, key)
 }
 
 func (f *deadFamily) decode(value []byte) (ListMeta, error) {

@@ -15,6 +15,8 @@ import (
 type Family interface {
 	// UserKey returns the user key of a meta row; false for other rows of its keyspace.
 	UserKey(raw []byte) ([]byte, bool)
+	// MetaKey appends the key of the meta row of a user key. Keys ascend as user keys do.
+	MetaKey(dst, key []byte) []byte
 	// Meta decodes the value of a meta row.
 	Meta(value []byte) (Meta, bool)
 	// Rows are the data rows of a key.
@@ -36,10 +38,10 @@ type Meta struct {
 }
 
 // Collections returns the keyspace of meta rows in which deleted collections have the meta rows of before, and
-// others have none. tell takes what cannot be known about one.
-func Collections(ctx context.Context, ks store.Keyspace, f Family, tell func(key []byte, what string)) store.Keyspace {
+// others have none; orphans get those that their data rows tell of. tell takes what cannot be known about one.
+func Collections(ctx context.Context, ks store.Keyspace, f Family, orphans *Orphans, tell func(key []byte, what string)) store.Keyspace {
 	g := &grave{f: f, tell: tell}
-	return Overlay(ctx, ks, MaxHistory, g.revive)
+	return &orphaned{Keyspace: Overlay(ctx, ks, MaxHistory, g.revive), ctx: ctx, f: f, tell: tell, orphans: orphans}
 }
 
 // grave finds out what deleted collections were.
@@ -63,17 +65,26 @@ func (g *grave) revive(raw []byte, history []store.Entry) ([]byte, bool, error) 
 		}
 		limit = meta.Version
 	}
+	ok, err := g.exhume(key, history, limit)
+	return g.buf, ok, err
+}
+
+// orphan makes the meta row of a key that has no entries of one.
+func (g *grave) orphan(key []byte) (bool, error) { return g.exhume(key, nil, math.MaxInt64) }
+
+// exhume makes the meta row of the newest version of a key below limit, if it has rows.
+func (g *grave) exhume(key []byte, history []store.Entry, limit int64) (bool, error) {
 	it, err := g.f.Rows(key)
 	if err != nil {
-		return nil, false, err
+		return false, err
 	}
 	version := func(raw, value []byte) (int64, bool) { return g.f.Version(key, raw, value) }
 	best, rows, err := Versions(it, limit, version, g.f.Row)
 	if err != nil || rows == 0 {
-		return nil, false, err
+		return false, err
 	}
 	g.restore(key, history, best, rows)
-	return g.buf, true, nil
+	return true, nil
 }
 
 // restore makes the meta row of a dead version, and says what cannot be known.

@@ -1,0 +1,200 @@
+package undead
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+
+	"kvferry/internal/extsort"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Orphans finds the user keys of data rows whose meta row is gone, which a compaction that has not come to the
+// data rows leaves. It reads all records of a span, for their order is not that of the data rows.
+type Orphans struct {
+	// Kind is that of the findings that tell of such a key.
+	Kind string
+	// Open returns a reader that reports them.
+	Open func(report func(record.Finding)) (record.Reader, error)
+	// Memory is how many bytes of keys may be held, TempDir takes the others.
+	Memory  int64
+	TempDir string
+}
+
+// keys are user keys in ascending order.
+type keys struct {
+	sorter *extsort.Sorter
+	it     *extsort.Iterator
+	last   []byte
+	any    bool
+}
+
+// find reads the records and returns the keys.
+func (o *Orphans) find(ctx context.Context) (*keys, error) {
+	k := &keys{sorter: extsort.New(extsort.Options{Compare: bytes.Compare, Memory: o.Memory, TempDir: o.TempDir})}
+	var failed error
+	r, err := o.Open(func(f record.Finding) {
+		if f.Kind == o.Kind && failed == nil {
+			failed = k.sorter.Add(0, f.Key, nil)
+		}
+	})
+	if err != nil {
+		return nil, errors.Join(err, k.sorter.Close())
+	}
+	for n := 1; err == nil && failed == nil; n++ {
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			err = context.Cause(ctx)
+			break
+		}
+		_, err = r.Next()
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	if err = errors.Join(err, failed, r.Close()); err == nil {
+		k.it, err = k.sorter.Sort()
+	}
+	if err != nil {
+		return nil, errors.Join(err, k.sorter.Close())
+	}
+	return k, nil
+}
+
+// next returns the next key; it lives until the next call.
+func (k *keys) next() ([]byte, error) {
+	for {
+		_, key, _, err := k.it.Next()
+		if err != nil {
+			return nil, err
+		}
+		if !k.any || !bytes.Equal(key, k.last) {
+			k.any, k.last = true, append(k.last[:0], key...)
+			return key, nil
+		}
+	}
+}
+
+func (k *keys) close() error { return k.sorter.Close() }
+
+// orphaned is a keyspace of revived meta rows, and of those made for orphans.
+type orphaned struct {
+	store.Keyspace
+	ctx     context.Context
+	f       Family
+	tell    func(key []byte, what string)
+	orphans *Orphans
+}
+
+// Rows yields the meta rows of [lo, hi).
+func (o *orphaned) Rows(lo, hi []byte) (store.Iterator, error) {
+	it, err := o.Keyspace.Rows(lo, hi)
+	if err != nil {
+		return nil, err
+	}
+	k, err := o.orphans.find(o.ctx)
+	if err != nil {
+		return nil, errors.Join(err, it.Close())
+	}
+	return &merged{Iterator: it, keys: k, grave: grave{f: o.f, tell: o.tell}, lo: bytes.Clone(lo), hi: bytes.Clone(hi)}, nil
+}
+
+// merged merges revived meta rows with those made for orphans.
+type merged struct {
+	store.Iterator // of the revived rows
+	keys           *keys
+	grave          grave
+	lo, hi         []byte
+
+	key, value []byte // the next revived row
+	have, done bool   // whether there is one, whether there will be none
+	raw        []byte // the key of the next orphan's meta row, nil when it is not known
+	user       []byte
+	made       bool // the row last returned was made
+}
+
+// Next returns the next row.
+func (m *merged) Next() (key, value []byte, err error) {
+	for {
+		if err := m.fill(); err != nil {
+			return nil, nil, err
+		}
+		switch {
+		case m.raw == nil && m.done:
+			return nil, nil, io.EOF
+		case m.raw == nil || !m.done && bytes.Compare(m.key, m.raw) <= 0:
+			if bytes.Equal(m.key, m.raw) { // entries of its meta row are left
+				m.raw = nil
+			}
+			m.have, m.made = false, false
+			return m.key, m.value, nil
+		}
+		key := m.raw
+		m.raw = nil
+		ok, err := m.grave.orphan(m.user)
+		if err != nil {
+			return nil, nil, err
+		}
+		if ok {
+			m.made = true
+			return key, m.grave.buf, nil
+		}
+	}
+}
+
+// fill looks ahead to the next rows of both kinds.
+func (m *merged) fill() (err error) {
+	if !m.have && !m.done {
+		m.key, m.value, err = m.Iterator.Next()
+		if m.have, m.done = err == nil, err == io.EOF; err != nil && err != io.EOF {
+			return err
+		}
+	}
+	for m.raw == nil && m.keys != nil {
+		user, err := m.keys.next()
+		if err == io.EOF {
+			err = m.keys.close()
+			m.keys = nil
+		}
+		if err != nil || m.keys == nil {
+			return err
+		}
+		m.user = append(m.user[:0], user...)
+		raw := m.grave.f.MetaKey([]byte{}, user) // not nil, though it may be empty
+		if bytes.Compare(raw, m.lo) >= 0 && (m.hi == nil || bytes.Compare(raw, m.hi) < 0) {
+			m.raw = raw
+		}
+	}
+	return nil
+}
+
+// SeekGE passes over rows before a key.
+func (m *merged) SeekGE(key []byte) error {
+	m.lo = bytes.Clone(key)
+	if m.raw != nil && bytes.Compare(m.raw, key) < 0 {
+		m.raw = nil
+	}
+	if m.done || m.have && bytes.Compare(m.key, key) >= 0 {
+		return nil
+	}
+	m.have = false
+	return m.Iterator.SeekGE(key)
+}
+
+// Place is that of the row; a row that was made has none.
+func (m *merged) Place() record.Place {
+	if m.made {
+		return record.Place{Level: -1}
+	}
+	return m.Iterator.Place()
+}
+
+// Close closes both.
+func (m *merged) Close() error {
+	err := m.Iterator.Close()
+	if m.keys != nil {
+		err = errors.Join(err, m.keys.close())
+	}
+	return err
+}

@@ -1,0 +1,53 @@
+package nemo_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/internal/formattest"
+	"kvferry/internal/memstore"
+	"kvferry/nemo"
+	"kvferry/record"
+)
+
+// A deleted list comes back whatever the memory: one beyond it is read several times, its nodes each time.
+func TestDeadListsOfAnySize(t *testing.T) {
+	const nodes = 5000
+	fs := memstore.New()
+	dir := filepath.Join(t.TempDir(), "linked")
+	l := fixtures.NewLinked(7, nodes)
+	if err := l.Build(dir, fs.Create); err != nil {
+		t.Fatal(err)
+	}
+	src, err := nemo.New().Open(context.Background(), dir, &format.OpenOptions{Store: fs.Open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	r := l.Records()
+	h, err := r.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !fs.Dir(filepath.Join(dir, "list")).Delete("default", nemo.AppendMetaKey(nil, 'L', h.Key)) {
+		t.Fatalf("list %q has no meta row", h.Key)
+	}
+	want := formattest.Sum(t, l.Records())
+	for _, memory := range []int64{0, 200 << 10, 16 << 10} {
+		var told []string
+		tell := func(key []byte, typ record.Type, what string) { told = append(told, typ.String()+" "+what) }
+		e := &format.Env{Memory: memory, TempDir: t.TempDir()}
+		r, err := src.(format.Undead).DeadRecords(context.Background(), "0", record.AllTypes, format.Span{}, e, tell)
+		if err != nil {
+			t.Fatal(err)
+		}
+		formattest.CheckEqual(t, formattest.Sum(t, r), want, true)
+		if len(told) != 1 || !strings.HasPrefix(told[0], "list its meta row is gone") {
+			t.Errorf("memory %d: told %q", memory, told)
+		}
+	}
+}
