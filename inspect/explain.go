@@ -215,7 +215,7 @@ func (x *explainer) entries(ctx context.Context, db string, ks format.Keyspace, 
 		return err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
-	var v versions
+	v := versions{compare: ks.Comparer().Compare}
 	for n := 1; ; n++ {
 		if n%checkEvery == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -293,6 +293,7 @@ func (x *explainer) tell(row *ExplainedRow) error {
 
 // versions follows the entries of one raw key, the newest first.
 type versions struct {
+	compare func(a, b []byte) int
 	key    []byte
 	seq    uint64
 	kind   store.Kind // of the newest entry that decides
@@ -305,8 +306,8 @@ func (v *versions) next(e *store.Entry) string {
 	if e.Kind == store.RangeDelete {
 		return fmt.Sprintf("range tombstone: deletes keys from %s up to %s", record.Quote(e.Key), record.Quote(e.Value))
 	}
-	if !v.begun || !bytes.Equal(v.key, e.Key) {
-		*v = versions{key: append(v.key[:0], e.Key...), begun: true}
+	if !v.begun || !bytes.Equal(v.key, e.Key) && v.compare(v.key, e.Key) != 0 {
+		*v = versions{compare: v.compare, key: append(v.key[:0], e.Key...), begun: true}
 		v.seq, v.kind, v.folded = e.Seq, e.Kind, e.Kind == store.Merge
 		switch {
 		case e.Covered:

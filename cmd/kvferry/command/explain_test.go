@@ -2,6 +2,7 @@ package command
 
 import (
 	"encoding/json"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -73,5 +74,25 @@ func TestExplainThreeVersions(t *testing.T) {
 		if len(versions) != 3 {
 			t.Errorf("versions %v", versions)
 		}
+	}
+}
+
+// Rows that the comparator takes for one are one: the engine deletes the score -0.0 of a member by 0.0.
+func TestExplainEqualKeys(t *testing.T) {
+	zero := smallRecord(record.ZSet, "k", "a", "b")
+	zero.elems[0].Score = math.Copysign(0, -1)
+	dir := build(t, blackwidow.New(), zero)
+	byScore := func(score float64) []byte {
+		return blackwidow.AppendScoreKey(nil, blackwidow.ScoreKey{Key: nk, Version: 1, Score: score, Member: []byte("a")})
+	}
+	const scoreCF = 2
+	appendLog(t, filepath.Join(dir, "zsets"), (&writes{cf: scoreCF, seq: 100}).add("delete", byScore(0)))
+	unchanged(t, dir)
+	text := ok(t, "explain", dir, "k")
+	if !strings.Contains(text, "deleted by the tombstone of sequence number 100") {
+		t.Errorf("the row of score -0.0 is not deleted:\n%s", text)
+	}
+	if got := strings.Join(foundIn(t, dir), ", "); got != "error zset-missing-score-row" {
+		t.Errorf("verify found %q", got)
 	}
 }
