@@ -68,6 +68,12 @@ func ardbPlants() []plant {
 			}
 			r.meta("h", func(v *ardb.Value, d []ardb.Data) []ardb.Data { v.Size = -1; return d })
 		}, "error member-twice"},
+		{"circle", "rocksdb", func(r *rows) {
+			for _, i := range []int64{5e18, -5e18} {
+				r.put("0", key("m", ardb.KindMember, ardb.IntData(i)), value(ardb.KindMember))
+			}
+			r.meta("m", func(v *ardb.Value, d []ardb.Data) []ardb.Data { v.Size = -1; return d })
+		}, "warning circular-order"},
 		{"groups", "rocksdb", func(r *rows) {
 			r.put("0", key("x", ardb.KindMeta), ardb.AppendValue(nil, &ardb.Value{Kind: ardb.KindStream, Last: text("0123456789abcdef")}))
 			r.put("0", key("x", ardb.KindPending, text("group"), ardb.Data{}), value(ardb.KindPending, text("0123456789abcdef")))
