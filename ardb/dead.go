@@ -75,6 +75,7 @@ func (s *source) buried() (out []*space, err error) {
 	}
 	ks := s.rest[0].ks
 	var from []byte
+	seen := make(map[string]bool) // integers may be ordered in a circle
 	for {
 		key, next, err := firstNamespace(ks, from)
 		if err == io.EOF {
@@ -83,7 +84,11 @@ func (s *source) buried() (out []*space, err error) {
 		if err != nil {
 			return nil, err
 		}
-		d, _ := splitData(key)
+		d, n := splitData(key)
+		if seen[string(key[:n])] {
+			return out, nil
+		}
+		seen[string(key[:n])] = true
 		sp := s.namespace(ks, d, next, new(store.Options))
 		if _, err := s.space(sp.db); err != nil && string(d.Text) != ttlNamespace {
 			out = append(out, sp)
