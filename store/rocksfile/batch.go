@@ -63,6 +63,13 @@ func decodeBatch(b []byte, f func(batchEntry) error) error {
 	return d.err
 }
 
+// batchSeqs returns the sequence numbers that a batch takes; false means that it takes none.
+func batchSeqs(b []byte) (seqRange, bool) {
+	d := &fields{buf: b}
+	first, n := d.uint64("sequence"), uint64(d.uint32("count"))
+	return seqRange{first, first + n - 1}, d.err == nil && n > 0
+}
+
 // decode decodes one entry; false means that it is none that takes a sequence number.
 func (e *batchEntry) decode(d *fields) bool {
 	tag := d.byte("tag")

@@ -93,7 +93,7 @@ func FuzzVersionEdit(f *testing.F) {
 		if err != nil {
 			return
 		}
-		v := &version{families: map[uint32]*family{0: newFamily(0, "default")}}
+		v := &version{families: map[uint32]*family{0: newFamily(0, "default")}, mentioned: map[uint64]bool{}}
 		v.add(e)
 		for _, f := range v.sorted() {
 			for _, t := range f.tables {

@@ -21,6 +21,7 @@ const currentName = "CURRENT"
 // version is the state that the MANIFEST describes.
 type version struct {
 	manifest  string // name
+	number    uint64 // in that name
 	path      string
 	size      int64 // bytes of the MANIFEST that were read
 	families  map[uint32]*family
@@ -32,6 +33,8 @@ type version struct {
 	rocks     bool   // some tag is RocksDB's own
 	oldFile   bool   // some tag is LevelDB's own
 	seen      struct{ nextFile, lastSeq, logNumber bool }
+
+	mentioned map[uint64]bool // numbers of all tables that some edit added
 
 	group []*versionEdit // of an atomic group that is not complete yet
 }
@@ -109,7 +112,8 @@ func readManifest(dir string, report func(record.Finding)) (*version, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &version{manifest: name, path: filepath.Join(dir, name), size: st.Size()}
+	v := &version{manifest: name, path: filepath.Join(dir, name), size: st.Size(), mentioned: map[uint64]bool{}}
+	v.number, _ = strconv.ParseUint(strings.TrimPrefix(name, "MANIFEST-"), 10, 64)
 	v.families = map[uint32]*family{0: newFamily(0, "default")}
 	return v, v.replay(newLogReader(io.NewSectionReader(f, 0, v.size), 0), report)
 }
@@ -211,6 +215,7 @@ func (v *version) apply(e *versionEdit) error {
 	}
 	for _, t := range e.added {
 		f.tables[t.levelFile] = t
+		v.mentioned[t.number] = true
 	}
 	v.lastSeq = max(v.lastSeq, e.lastSeq)
 	v.minLog = max(v.minLog, e.minLog)

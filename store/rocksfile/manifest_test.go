@@ -238,7 +238,7 @@ func TestTablesAndDirectory(t *testing.T) {
 	d := newHandDB(t)
 	d.table(0, 1, tableSpec{}, put("a", 1, ""))
 	name := d.table(0, 1, tableSpec{}, put("b", 1, ""))
-	d.write(tableSpec{}, []testEntry{put("stray", 9, "")})
+	d.write(tableSpec{}, []testEntry{put("a", 1, "")})
 	dir := d.finish()
 	db, found := openFindings(t, dir, store.Options{})
 	wantRows(t, db, 0, "a= b=")
@@ -255,52 +255,6 @@ func TestTablesAndDirectory(t *testing.T) {
 	os.Mkdir(filepath.Join(dir, name), 0o755)
 	if err := rowsError(dir, store.Options{}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("error %v", err)
-	}
-}
-
-// TestManifestBehind: a table whose number the MANIFEST does not know of yet was named by an edit
-// that is lost; a lower number is a leftover.
-func TestManifestBehind(t *testing.T) {
-	for number, want := range map[uint64]string{12: "note unreferenced-table", 99: "note unreferenced-table",
-		100: "warning manifest-behind", 1234567: "warning manifest-behind"} {
-		d := newHandDB(t)
-		d.table(0, 1, tableSpec{}, put("a", 1, ""))
-		d.next = number
-		name := d.write(tableSpec{}, []testEntry{put("stray", 9, "")})
-		db, found := openFindings(t, d.finish(), store.Options{})
-		wantRows(t, db, 0, "a=")
-		if len(*found) != 1 || (*found)[0].Severity.String()+" "+(*found)[0].Kind != want || (*found)[0].Place.File != name {
-			t.Errorf("table %d: findings %+v, want %s", number, *found, want)
-		}
-		d.edit(editNumber(tagNextFileNumber, number+1))
-		if _, found = openFindings(t, d.finish(), store.Options{}); len(*found) != 1 || (*found)[0].Kind != "unreferenced-table" {
-			t.Errorf("table %d, known: findings %+v", number, *found)
-		}
-	}
-}
-
-// TestCutManifest: wherever the MANIFEST of a database is cut, opening it fails or a finding says so. Between
-// two edits nothing is torn: then tables that are not named tell.
-func TestCutManifest(t *testing.T) {
-	dir := filepath.Join(fixtures.Unpack(t, "nemo-basic"), "kv")
-	path := filepath.Join(dir, "MANIFEST-000006")
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n := range whole {
-		if err := os.WriteFile(path, whole[:n], 0o644); err != nil {
-			t.Fatal(err)
-		}
-		grave := false
-		s, err := Open(context.Background(), dir, &store.Options{Merger: foldLast,
-			Report: func(f record.Finding) { grave = grave || f.Severity == record.Error || f.Kind == "manifest-behind" }})
-		if err == nil {
-			s.Close()
-		}
-		if err == nil && !grave {
-			t.Errorf("cut to %d of %d bytes: nothing is said", n, len(whole))
-		}
 	}
 }
 

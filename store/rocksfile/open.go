@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -156,9 +154,6 @@ func (db *database) open(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := db.reportOrphans(); err != nil {
-		return err
-	}
 	if db.logs, err = db.findLogs(); err != nil {
 		return err
 	}
@@ -167,7 +162,10 @@ func (db *database) open(ctx context.Context) error {
 	if errors.As(err, &c) && !errors.Is(err, ErrUnsupported) {
 		db.logErr, err = err, nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return db.strays(ctx)
 }
 
 // report passes a finding on.
@@ -250,43 +248,6 @@ func (ks *keyspace) openTables(ctx context.Context, f *family) error {
 		return cmp.Compare(a.meta.number, b.meta.number)
 	})
 	return nil
-}
-
-// reportOrphans reports tables that the MANIFEST does not name.
-func (db *database) reportOrphans() error {
-	known := map[string]bool{}
-	for _, ks := range db.spaces {
-		for _, t := range ks.tables {
-			known[t.file.name] = true
-		}
-	}
-	entries, err := os.ReadDir(db.dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		ext := filepath.Ext(e.Name())
-		if (ext != flavourRocksDB.tableExt && ext != flavourLevelDB.tableExt) || known[e.Name()] {
-			continue
-		}
-		db.reportOrphan(e.Name(), strings.TrimSuffix(e.Name(), ext))
-	}
-	return nil
-}
-
-// reportOrphan tells a leftover from a table that the MANIFEST lost: the edit that names a table also
-// says that the next file's number is higher, so a table beyond that number is of an edit that is not
-// there. While a server is at work it may be the one that is being written.
-func (db *database) reportOrphan(name, number string) {
-	f := record.Finding{Kind: "unreferenced-table", Severity: record.Note, Place: record.Place{File: name, Level: -1},
-		Detail: "the MANIFEST does not name this table; it is not read"}
-	n, err := strconv.ParseUint(number, 10, 64)
-	if err == nil && n >= db.version.nextFile && !(db.opts.AllowLive && checkLive(db.dir) != nil) {
-		f = record.Finding{Kind: "manifest-behind", Severity: record.Warning, Place: f.Place,
-			Detail: fmt.Sprintf("the MANIFEST names files up to number %d and not this table, which is not read: the end of the MANIFEST "+
-				"is lost, or a flush or compaction was cut short", max(db.version.nextFile, 1)-1)}
-	}
-	db.report(f)
 }
 
 // Keyspaces lists the column families by id.

@@ -20,7 +20,11 @@ const (
 	propExternal      = "rocksdb.external_sst_file.version"
 	propGlobalSeq     = "rocksdb.external_sst_file.global_seqno"
 	propTimestamps    = "rocksdb.timestamp_min"
+	propFamily        = "rocksdb.column.family.id"
 )
+
+// unknownFamily is the id in a table that was made for no column family (TablePropertiesCollectorFactory::Context).
+const unknownFamily = 1<<31 - 1
 
 // Index types.
 const (
@@ -44,6 +48,8 @@ type properties struct {
 	external     bool // ingested: all keys have one sequence number
 	globalSeq    uint64
 	globalSeqAt  int // offset of globalSeq's bytes in the block, 0 when there is none
+	hasFamily    bool
+	family       uint64 // id of the column family that the table was made for
 }
 
 // decodeProperties decodes a properties block.
@@ -97,6 +103,9 @@ func (p *properties) set(name string, v []byte) error {
 		p.external = f.uint32("value") >= 2
 	case propGlobalSeq:
 		p.globalSeq = f.uint64("value")
+	case propFamily:
+		p.family = f.uvarint("value")
+		p.hasFamily = p.family != unknownFamily
 	case propTimestamps:
 		return unsupported("user-defined timestamps")
 	default:

@@ -49,7 +49,8 @@ func (ks *keyspace) checkOrder(t *table) error {
 func (ks *keyspace) sortTable(t *table) (*table, error) {
 	s := newEntrySorter(ks, ks.st.opts.Memory/4)
 	defer s.close()
-	scan := &tableScan{ks: ks, t: t, strict: true}
+	scan := &tableScan{ks: ks, t: t}
+	scan.damaged = func(h blockHandle, err error) error { return t.fail(int64(h.off), "block", err) }
 	scan.f = func(e *store.Entry) error {
 		return s.add(e.Key, trailer(e.Seq, internalKind(e.Kind)), e.Value, origin{0, uint64(e.Place.Off)})
 	}

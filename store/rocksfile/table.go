@@ -71,6 +71,26 @@ func (t *table) fail(off int64, field string, err error) error {
 }
 
 func (t *table) loadInfo() error {
+	if err := t.readInfo(); err != nil {
+		return err
+	}
+	if c := t.info.comparator; c != "" && c != t.cmp.Name {
+		return t.fail(0, "properties", fmt.Errorf("comparator %q, the column family has %q", c, t.cmp.Name))
+	}
+	if err := t.setGlobalSeq(); err != nil {
+		return err
+	}
+	if err := t.loadTombstones(); err != nil {
+		return err
+	}
+	for i := range t.info.tombstones {
+		t.clip(&t.info.tombstones[i])
+	}
+	return nil
+}
+
+// readInfo reads footer, properties and dictionary.
+func (t *table) readInfo() error {
 	n := min(t.file.size, footerLen)
 	tail := make([]byte, n)
 	if err := t.file.readAt(tail, t.file.size-n); err != nil {
@@ -87,16 +107,7 @@ func (t *table) loadInfo() error {
 		t.info.format = 2
 	}
 	t.info.properties = properties{entries: -1, deletes: -1, merges: -1, rangeDeletes: -1}
-	if err := t.loadMetaindex(); err != nil {
-		return err
-	}
-	if c := t.info.comparator; c != "" && c != t.cmp.Name {
-		return t.fail(0, "properties", fmt.Errorf("comparator %q, the column family has %q", c, t.cmp.Name))
-	}
-	if err := t.setGlobalSeq(); err != nil {
-		return err
-	}
-	return t.loadTombstones()
+	return t.loadMetaindex()
 }
 
 // loadMetaindex finds the blocks that are not data, and reads those needed.
@@ -240,7 +251,7 @@ type tombstone struct {
 	place    record.Place
 }
 
-// loadTombstones reads the range tombstones and clips them to the table's bounds.
+// loadTombstones reads the range tombstones.
 func (t *table) loadTombstones() error {
 	h := t.info.rangeDel
 	if h.size == 0 {
@@ -276,7 +287,6 @@ func (t *table) loadTombstones() error {
 		}
 		d := tombstone{start: bytes.Clone(user), end: bytes.Clone(e.val), seq: seq, place: t.place(h.off)}
 		d.place.Seq = seq
-		t.clip(&d)
 		t.info.tombstones = append(t.info.tombstones, d)
 	}
 }

@@ -52,6 +52,10 @@ func (ks *keyspace) scanTable(t *table, f func(*store.Entry) error) error {
 		}
 	}
 	s := &tableScan{ks: ks, t: t, f: f, idx: tableIndex{salvage: true}}
+	s.damaged = func(h blockHandle, err error) error {
+		ks.damaged(t.place(h.off), err)
+		return nil
+	}
 	defer s.close()
 	if err := s.run(); err != nil {
 		var c *callbackError
@@ -72,8 +76,8 @@ type tableScan struct {
 	win   window
 	plain []byte
 	block blockEntries
-	// strict ends the scan at the first damage.
-	strict bool
+	// damaged is called for a block that cannot be read; the scan ends with its error.
+	damaged func(h blockHandle, err error) error
 }
 
 func (s *tableScan) close() {
@@ -102,11 +106,11 @@ func (s *tableScan) run() error {
 		if errors.As(err, &c) {
 			return err
 		}
-		if err != nil && s.strict {
-			return s.t.fail(int64(h.off), "block", err)
+		if err != nil {
+			err = s.damaged(h, err)
 		}
 		if err != nil {
-			s.ks.damaged(s.t.place(h.off), err)
+			return err
 		}
 	}
 }
@@ -149,7 +153,7 @@ func (s *tableScan) blockAt(h blockHandle) error {
 
 // scanLog reads one log, going on with the next block after damage.
 func (ks *keyspace) scanLog(l *logFile, f func(*store.Entry) error) error {
-	if l.number < ks.logNumber && l.number != ks.st.version.prevLog {
+	if !ks.reads(l) {
 		return nil
 	}
 	r, done, err := l.open()

@@ -23,6 +23,37 @@ type logFile struct {
 	name   string // for places
 	// entries counts those that no table holds yet.
 	entries int64
+	seqs    []seqRange // of its batches, ascending
+}
+
+// seqRange is a stretch of sequence numbers, both ends included.
+type seqRange struct{ first, last uint64 }
+
+// maxRanges bounds how many stretches of sequence numbers a log has: further gaps between them are not known.
+const maxRanges = 4096
+
+// took notes the sequence numbers of a batch that was read; batches ascend.
+func (l *logFile) took(rec []byte) {
+	r, ok := batchSeqs(rec)
+	if !ok {
+		return
+	}
+	if n := len(l.seqs); n > 0 && (r.first <= l.seqs[n-1].last+1 || n == maxRanges) {
+		l.seqs[n-1].last = max(l.seqs[n-1].last, r.last)
+		return
+	}
+	l.seqs = append(l.seqs, r)
+}
+
+// has reports whether the log has an entry of a sequence number.
+func (l *logFile) has(seq uint64) bool {
+	i, ok := slices.BinarySearchFunc(l.seqs, seq, func(r seqRange, s uint64) int { return cmp.Compare(r.first, s) })
+	return ok || i > 0 && seq <= l.seqs[i-1].last
+}
+
+// reads reports whether the column family needs the entries of a log: those of older ones are in tables.
+func (ks *keyspace) reads(l *logFile) bool {
+	return l.number >= ks.logNumber || l.number == ks.st.version.prevLog
 }
 
 // findLogs lists the logs that some column family needs, oldest first.
@@ -146,7 +177,6 @@ type walLoader struct {
 	log     *logFile
 	index   uint32 // of log in origins
 	off     int64  // of the record being read
-	prev    bool   // log is the MANIFEST's previous log
 	// take gets the entries that no table holds yet, log by log.
 	take func(*keyspace, batchEntry) error
 	// again says that the logs were read before: what is odd about them has been reported.
@@ -200,7 +230,7 @@ func (db *database) replay(ctx context.Context, f func(log uint32, off int64, e 
 // run reads all logs.
 func (w *walLoader) run(ctx context.Context) error {
 	for i, l := range w.db.logs {
-		w.log, w.index, w.prev = l, uint32(i), l.number == w.db.version.prevLog
+		w.log, w.index = l, uint32(i)
 		if err := w.load(ctx, i == len(w.db.logs)-1); err != nil {
 			return err
 		}
@@ -237,6 +267,7 @@ func (w *walLoader) load(ctx context.Context, last bool) error {
 		if err := decodeBatch(rec, w.add); err != nil {
 			return w.batchError(err)
 		}
+		w.log.took(rec)
 	}
 }
 
@@ -276,7 +307,7 @@ func (w *walLoader) add(e batchEntry) error {
 		}
 		return nil // dropped since
 	}
-	if w.log.number < ks.logNumber && !w.prev {
+	if !ks.reads(w.log) {
 		return nil // a table holds it
 	}
 	if e.seq > maxSequence {

@@ -1,0 +1,223 @@
+package rocksfile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Tables that the MANIFEST does not name are not read. A killed server leaves two sorts of them: what a
+// flush wrote, whose entries are in the logs still, and what a compaction wrote, whose entries came from
+// tables that are named still. An engine gives those up only after the edit that takes their place, and
+// removes files that an edit deleted some time later. So an entry that is in none of the tables and logs
+// that are read was once put into the MANIFEST, and the MANIFEST has lost that edit.
+
+// strays looks at the tables in the directory that the MANIFEST does not name.
+func (db *database) strays(ctx context.Context) error {
+	known := map[string]bool{}
+	for _, ks := range db.spaces {
+		for _, t := range ks.tables {
+			known[t.file.name] = true
+		}
+	}
+	entries, err := os.ReadDir(db.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		ext := filepath.Ext(e.Name())
+		if (ext != flavourRocksDB.tableExt && ext != flavourLevelDB.tableExt) || known[e.Name()] {
+			continue
+		}
+		f, err := db.stray(ctx, e.Name(), strings.TrimSuffix(e.Name(), ext))
+		if err != nil {
+			return err
+		}
+		f.Place = record.Place{File: e.Name(), Level: -1}
+		db.report(f)
+	}
+	return nil
+}
+
+// stray judges a table that the MANIFEST does not name. While a server is at work it may be the one that
+// is being written.
+func (db *database) stray(ctx context.Context, name, number string) (record.Finding, error) {
+	f := record.Finding{Kind: "unreferenced-table", Severity: record.Note,
+		Detail: "the MANIFEST does not name this table; it is not read"}
+	n, err := strconv.ParseUint(number, 10, 64)
+	if err != nil || db.version.mentioned[n] || db.opts.AllowLive && checkLive(db.dir) != nil {
+		return f, nil
+	}
+	s := &strayTable{db: db, number: n}
+	lost, err := s.lost(ctx, name)
+	switch {
+	case ctx.Err() != nil:
+		return f, context.Cause(ctx)
+	case lost != "":
+		f.Kind, f.Severity = "manifest-behind", record.Error
+		f.Detail = "the MANIFEST does not name this table, so it is not read, and " + lost +
+			": the end of the MANIFEST is lost; bring back the MANIFEST that belongs to the tables"
+	case err != nil && n >= db.version.nextFile:
+		f.Kind, f.Severity = "manifest-behind", record.Warning
+		f.Detail = fmt.Sprintf("the MANIFEST names files up to number %d and not this table, which is not read: a flush or compaction "+
+			"was cut short, or the end of the MANIFEST is lost; what the table holds cannot tell: %v", max(db.version.nextFile, 1)-1, err)
+	case err == nil:
+		f.Detail += ", and what it holds is in the tables and logs that are"
+	}
+	return f, nil
+}
+
+// strayTable compares a table that the MANIFEST does not name with what is read.
+type strayTable struct {
+	db     *database
+	number uint64
+	t      *table
+	spaces []*keyspace // that the table may belong to
+	tables []*table    // of these, the one that was of use last first
+}
+
+// errLost ends the reading of a table that holds what nothing else does.
+var errLost = errors.New("lost")
+
+// lost says what the table has that nothing else has, "" when there is no such thing. An error means that
+// this cannot be known.
+func (s *strayTable) lost(ctx context.Context, name string) (string, error) {
+	file, err := s.db.files.openFile(s.db.dir, name, false)
+	if err != nil {
+		return "", err
+	}
+	s.t = &table{file: file, meta: tableMeta{levelFile: levelFile{level: -1, number: s.number}}, levelDB: s.db.levelDB,
+		cache: new(indexCache), packers: &s.db.packers, cmp: s.db.spaces[0].cmp}
+	if err := s.t.readInfo(); err != nil {
+		return "", err
+	}
+	s.t.once.Do(func() {}) // the rest of loading depends on what the MANIFEST says
+	p := &s.t.info.properties
+	if p.external {
+		return "", errors.New("it was made outside, to be ingested")
+	}
+	if p.hasFamily && p.family > uint64(s.db.version.maxFamily) {
+		return fmt.Sprintf("it is of column family %d, which the MANIFEST does not know", p.family), nil
+	}
+	if err := s.choose(p); len(s.spaces) == 0 {
+		return "", err
+	}
+	if s.db.logErr != nil {
+		return "", s.db.logErr
+	}
+	return s.compare(ctx)
+}
+
+// choose finds the column families that the table may belong to; none without an error means that it is of a
+// dropped one, or too old. Entries are in the logs until a table of them is named, and such a table has a higher
+// number than the logs that its entries came from: edits that the MANIFEST no longer has took the others away.
+func (s *strayTable) choose(p *properties) error {
+	var err error
+	for _, ks := range s.db.spaces {
+		switch {
+		case p.hasFamily && p.family != uint64(ks.id) || s.number <= ks.logNumber:
+		case p.comparator != "" && p.comparator != ks.cmp.Name:
+			err = fmt.Errorf("it is in the order of %s", p.comparator)
+		default:
+			s.spaces = append(s.spaces, ks)
+			s.tables = append(s.tables, ks.tables...)
+		}
+	}
+	return err
+}
+
+// compare reads the table until it finds something that is nowhere else. It goes on after damage.
+func (s *strayTable) compare(ctx context.Context) (lost string, err error) {
+	if s.db.levelDB && s.loggedAll() {
+		return "", nil
+	}
+	look := func(what string, key []byte, seq uint64) error {
+		lost = fmt.Sprintf("the %s of key %s with sequence number %d is in none of the tables and logs that are", what, record.Quote(key), seq)
+		return &callbackError{errLost}
+	}
+	damage := s.t.loadTombstones()
+	for _, d := range s.t.info.tombstones {
+		if !s.hasTombstone(d.seq) {
+			return lost, look("range tombstone", d.start, d.seq)
+		}
+	}
+	scan := &tableScan{ks: s.spaces[0], t: s.t}
+	defer scan.close()
+	read := 0
+	scan.f = func(e *store.Entry) error {
+		if read++; read%1024 == 0 && ctx.Err() != nil {
+			return &callbackError{ctx.Err()}
+		}
+		if !s.has(e.Key, e.Seq) {
+			return look("entry", e.Key, e.Seq)
+		}
+		return nil
+	}
+	scan.damaged = func(h blockHandle, err error) error {
+		damage = cmp.Or(damage, s.t.fail(int64(h.off), "block", err))
+		return nil
+	}
+	err = scan.run()
+	return lost, cmp.Or(err, damage)
+}
+
+// loggedAll reports whether the log is there that a LevelDB's MANIFEST names as the first it needs. The next
+// flush would have named another and removed it, so no table is missing then.
+func (s *strayTable) loggedAll() bool {
+	return slices.ContainsFunc(s.db.logs, func(l *logFile) bool { return l.number == s.spaces[0].logNumber })
+}
+
+// has reports whether an entry is in a log or came from one of the tables: its key is between their bounds then
+// and its sequence number, too, unless a compaction made that 0.
+func (s *strayTable) has(key []byte, seq uint64) bool {
+	if s.logged(seq) {
+		return true
+	}
+	for i, t := range s.tables {
+		if !t.mayHold(seq) && !s.mayBeIn(t) || t.cmp.Compare(key, t.smallest) < 0 || t.cmp.Compare(key, t.largest) > 0 {
+			continue
+		}
+		copy(s.tables[1:i+1], s.tables[:i])
+		s.tables[0] = t
+		return true
+	}
+	return false
+}
+
+// hasTombstone is has for a range tombstone, whose key a compaction may have moved to the bounds of its table.
+func (s *strayTable) hasTombstone(seq uint64) bool {
+	return s.logged(seq) || slices.ContainsFunc(s.tables, func(t *table) bool { return t.mayHold(seq) })
+}
+
+// mayHold reports whether the table's bounds in the MANIFEST, which a LevelDB's has none of, allow for an entry of
+// a sequence number, or of one that a compaction has made 0 since.
+func (t *table) mayHold(seq uint64) bool {
+	return seq == 0 || t.meta.minSeq <= seq && seq <= t.meta.maxSeq
+}
+
+// mayBeIn reports whether a compaction may have made t of the table: one that is older than the MANIFEST may have
+// been taken away by an edit of the MANIFEST before.
+func (s *strayTable) mayBeIn(t *table) bool {
+	return s.number < s.db.version.number && s.number < t.meta.number
+}
+
+// logged reports whether a log has a sequence number.
+func (s *strayTable) logged(seq uint64) bool {
+	for _, l := range s.db.logs {
+		for _, ks := range s.spaces {
+			if ks.reads(l) && l.has(seq) {
+				return true
+			}
+		}
+	}
+	return false
+}

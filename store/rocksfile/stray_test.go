@@ -1,0 +1,319 @@
+package rocksfile
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+
+	"kvferry/fixtures"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+const (
+	leftover  = "note unreferenced-table"
+	cannotSay = "warning manifest-behind"
+	lostEdit  = "error manifest-behind"
+)
+
+// ofFamily says that a table was made for a column family.
+func ofFamily(id byte) tableSpec { return tableSpec{props: map[string][]byte{propFamily: {id}}} }
+
+// TestStrayTables plants tables that the MANIFEST does not name beside these, whose sequence numbers are in the
+// MANIFEST:
+//
+//	column family 0: a to c at 1 to 6, m to p compacted to 0; it needs log 40 on, which has 10 to 12
+//	column family 1: x at 7; it needs log 39 on, which has 20
+//	column family 2: dropped
+func TestStrayTables(t *testing.T) {
+	ranged := tableSpec{tombstones: []testEntry{{"q", 5, kindRangeDelete, "r"}}}
+	lostRange := tableSpec{tombstones: []testEntry{{"b", 8, kindRangeDelete, "c"}}}
+	custom := tableSpec{comparator: "who.knows"}
+	for _, tt := range []struct {
+		name, want string
+		number     uint64
+		spec       tableSpec
+		entries    []testEntry
+	}{
+		{"flush", leftover, 100, tableSpec{}, []testEntry{put("k", 10, ""), put("new", 12, "")}},
+		{"flush of another column family", leftover, 100, ofFamily(1), []testEntry{put("k", 11, "")}},
+		{"flush whose log is gone", lostEdit, 100, tableSpec{}, []testEntry{put("k", 10, ""), put("l", 13, "")}},
+		{"the same beside a later one", lostEdit, 60, tableSpec{}, []testEntry{put("k", 9, "")}},
+		{"older than the logs", leftover, 40, ofFamily(0), []testEntry{put("k", 9, "")}},
+		{"a log that the column family needs", leftover, 100, ofFamily(1), []testEntry{put("k", 20, "")}},
+		{"a log that the column family does not need", lostEdit, 100, ofFamily(0), []testEntry{put("k", 20, "")}},
+		{"compaction", leftover, 100, tableSpec{}, []testEntry{put("a", 1, ""), put("b", 6, "")}},
+		{"compaction to the last level", leftover, 100, tableSpec{}, []testEntry{put("a", 0, ""), put("b", 0, ""), put("n", 0, "")}},
+		{"compaction of range tombstones", leftover, 100, ranged, []testEntry{put("b", 2, "")}},
+		{"compaction, and a range that is gone", lostEdit, 100, lostRange, []testEntry{put("b", 2, "")}},
+		{"compaction of what was flushed before", lostEdit, 100, tableSpec{}, []testEntry{put("a", 0, ""), put("d", 0, "")}},
+		{"sequence number of the column family, key beyond", lostEdit, 100, tableSpec{}, []testEntry{put("m", 3, "")}},
+		{"key of another column family", lostEdit, 100, ofFamily(1), []testEntry{put("a", 3, "")}},
+		{"column family not said", leftover, 100, tableSpec{}, []testEntry{put("x", 7, "")}},
+		{"column family unknown", lostEdit, 100, ofFamily(9), []testEntry{put("x", 7, "")}},
+		{"column family dropped", leftover, 100, ofFamily(2), []testEntry{put("z", 50, "")}},
+		{"of an older MANIFEST, since compacted", leftover, 44, tableSpec{}, []testEntry{put("n", 4, "")}},
+		{"of this MANIFEST", lostEdit, 46, tableSpec{}, []testEntry{put("n", 4, "")}},
+		{"to be ingested", cannotSay, 100, tableSpec{external: true}, []testEntry{put("k", 0, "")}},
+		{"to be ingested, older", leftover, 60, tableSpec{external: true}, []testEntry{put("k", 0, "")}},
+		{"another order", cannotSay, 100, custom, []testEntry{put("k", 10, "")}},
+		{"newer format", cannotSay, 100, tableSpec{version: 6}, []testEntry{put("k", 10, "")}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := strayDB(t)
+			d.next = tt.number
+			name := d.write(tt.spec, tt.entries)
+			dir := d.finish()
+			if err := os.Rename(filepath.Join(dir, "MANIFEST-000005"), filepath.Join(dir, "MANIFEST-000045")); err != nil {
+				t.Fatal(err)
+			}
+			d.file(currentName, []byte("MANIFEST-000045\n"))
+			wantStray(t, dir, name, tt.want)
+		})
+	}
+}
+
+// strayDB makes the database of TestStrayTables, with MANIFEST-000045 and numbers up to 99 in use.
+func strayDB(t *testing.T) *handDB {
+	d := newHandDB(t)
+	d.family(1, "one", bytewiseName)
+	d.edit(editNumber(tagLogNumber, 40))
+	d.family(2, "two", bytewiseName)
+	d.edit(editFamily(2), binary.AppendUvarint(nil, tagColumnFamilyDel))
+	d.next = 50
+	d.table(0, 0, tableSpec{}, put("a", 1, ""), put("b", 6, ""), put("c", 2, ""))
+	d.table(0, 6, tableSpec{}, put("m", 0, ""), put("p", 0, ""))
+	d.table(1, 1, tableSpec{}, put("x", 7, ""))
+	d.log(39, batch(20, op(kindPut, "old", "1")))
+	d.log(40, batch(10, op(kindPut, "k", "1"), opCF(kindCFPut, 1, "k", "2")), batch(12, op(kindPut, "new", "3")))
+	return d
+}
+
+// wantStray opens a directory and wants one finding.
+func wantStray(t *testing.T, dir, name, want string) {
+	t.Helper()
+	_, found := openFindings(t, dir, store.Options{})
+	if len(*found) != 1 {
+		t.Fatalf("findings %+v, want %s", *found, want)
+	}
+	if f := (*found)[0]; f.Severity.String()+" "+f.Kind != want || f.Place.File != name {
+		t.Errorf("finding %+v, want %s of %s", f, want, name)
+	}
+}
+
+// TestStrayTableWithFlaws: what is damaged or not finished says nothing, unless another part of it does.
+func TestStrayTableWithFlaws(t *testing.T) {
+	var known, lost []testEntry
+	for i := range 20 {
+		known = append(known, put(fmt.Sprintf("b%02d", i), 2, strings.Repeat("v", 50)))
+		lost = append(lost, put(fmt.Sprintf("b%02d", i), uint64(1+i), strings.Repeat("v", 50)))
+	}
+	for _, number := range []uint64{60, 100} {
+		unsure := map[uint64]string{60: leftover, 100: cannotSay}[number]
+		for _, tt := range []struct {
+			name, want string
+			entries    []testEntry
+			change     func([]byte) []byte
+		}{
+			{"cut short", unsure, lost, func(b []byte) []byte { return b[:len(b)-1] }},
+			{"nothing written", unsure, lost, func(b []byte) []byte { return nil }},
+			{"damaged block", unsure, known, func(b []byte) []byte { b[3] ^= 1; return b }},
+			{"damaged block before what is lost", lostEdit, lost, func(b []byte) []byte { b[3] ^= 1; return b }},
+			{"damaged index", unsure, lost, func(b []byte) []byte {
+				ft, _ := decodeFooter(b[len(b)-footerLen:])
+				b[ft.index.off+1] ^= 1
+				return b
+			}},
+		} {
+			d := strayDB(t)
+			d.next = number
+			name := d.write(tableSpec{blockSize: 100}, tt.entries)
+			dir := d.finish()
+			b, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.file(name, tt.change(b))
+			t.Run(fmt.Sprintf("%s, %d", tt.name, number), func(t *testing.T) { wantStray(t, dir, name, tt.want) })
+		}
+	}
+	// With damaged logs nobody can say what they have.
+	d := strayDB(t)
+	d.next = 100
+	name := d.write(tableSpec{}, []testEntry{put("k", 10, "")})
+	dir := d.finish()
+	b, _ := os.ReadFile(filepath.Join(dir, "000040.log"))
+	b[10] ^= 1
+	d.file("000040.log", b)
+	wantStray(t, dir, name, cannotSay)
+}
+
+// TestStrayTableMentioned: an edit of the MANIFEST that took a table away says that it is no longer needed.
+func TestStrayTableMentioned(t *testing.T) {
+	d := strayDB(t)
+	d.next = 60
+	name := d.table(0, 1, tableSpec{}, put("k", 30, ""))
+	d.edit([]byte{tagDeletedFile, 1, 60})
+	wantStray(t, d.finish(), name, leftover)
+}
+
+// TestStrayLevelDBTables: a LevelDB's MANIFEST has no sequence numbers of tables, but the log that it
+// names is there until the next flush.
+func TestStrayLevelDBTables(t *testing.T) {
+	for _, tt := range []struct {
+		want    string
+		log     uint64
+		entries []testEntry
+	}{
+		{leftover, 40, []testEntry{put("b", 3, "")}},
+		{leftover, 40, []testEntry{put("k", 10, "")}},
+		{lostEdit, 41, []testEntry{put("b", 3, "")}},
+		{leftover, 41, []testEntry{put("k", 10, "")}},
+	} {
+		d := newHandLevelDB(t)
+		d.edit(editNumber(tagLogNumber, 40))
+		d.table(0, 2, tableSpec{}, put("a", 1, ""), put("c", 5, ""))
+		d.log(tt.log, batch(10, op(kindPut, "k", "1")))
+		d.next = 42
+		name := d.write(tableSpec{}, tt.entries)
+		wantStray(t, d.finish(), name, tt.want)
+	}
+}
+
+// TestStrayTableIsNotReadForever: reading a table that is not needed ends with the context.
+func TestStrayTableIsNotReadForever(t *testing.T) {
+	d := strayDB(t)
+	var entries []testEntry
+	for i := range 5000 {
+		entries = append(entries, put(fmt.Sprintf("b%05d", i), 2, ""))
+	}
+	d.next = 100
+	d.write(tableSpec{}, entries)
+	db := openTest(t, d.finish(), store.Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := db.strays(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestLogSeqs: what a log holds is known as stretches, of which there are not too many.
+func TestLogSeqs(t *testing.T) {
+	var l logFile
+	for _, r := range []seqRange{{5, 6}, {7, 7}, {9, 12}, {10, 14}, {20, 19}, {30, 30}} {
+		b := binary.LittleEndian.AppendUint64(nil, r.first)
+		l.took(binary.LittleEndian.AppendUint32(b, uint32(r.last+1-r.first)))
+	}
+	got := ""
+	for seq := range uint64(40) {
+		if l.has(seq) {
+			got += fmt.Sprint(seq, " ")
+		}
+	}
+	if got != "5 6 7 9 10 11 12 13 14 30 " {
+		t.Errorf("has %s", got)
+	}
+	for i := range uint64(2 * maxRanges) {
+		l.took(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(nil, 100+2*i), 1))
+	}
+	if len(l.seqs) != maxRanges || !l.has(100) || l.has(101) || !l.has(100+4*maxRanges-2) || l.has(100+4*maxRanges) {
+		t.Errorf("%d stretches", len(l.seqs))
+	}
+}
+
+// TestCutManifest: wherever the MANIFEST of a database is cut, opening it fails or an error is found, unless all
+// rows are there all the same. Between two edits nothing is torn: then the tables that are not named tell.
+func TestCutManifest(t *testing.T) {
+	dir := filepath.Join(fixtures.Unpack(t, "nemo-basic"), "kv")
+	whole, path := manifestOf(t, dir)
+	for n := range whole {
+		cutManifest(t, dir, path, whole, n, "")
+	}
+	for _, golden := range []string{"nemo-basic", "nemo-basic-zlib", "bw-basic", "bw-edge", "ardb-rocksdb-basic", "ardb-leveldb-basic"} {
+		for _, dir := range storesBelow(t, fixtures.Unpack(t, golden)) {
+			whole, path := manifestOf(t, dir)
+			want, errors, all := rowsOf(dir)
+			if errors > 0 || all != nil {
+				t.Fatalf("%s: %d errors, %v", dir, errors, all)
+			}
+			log := newLogReader(bytes.NewReader(whole), 0)
+			for {
+				_, off, err := log.next()
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				cutManifest(t, dir, path, whole, int(off), want)
+			}
+		}
+	}
+}
+
+// manifestOf reads the MANIFEST of a database.
+func manifestOf(t *testing.T, dir string) (whole []byte, path string) {
+	t.Helper()
+	name, err := manifestName(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(dir, name)
+	if whole, err = os.ReadFile(path); err != nil {
+		t.Fatal(err)
+	}
+	return whole, path
+}
+
+// cutManifest opens a database with its MANIFEST cut to n bytes.
+func cutManifest(t *testing.T, dir, path string, whole []byte, n int, want string) {
+	t.Helper()
+	if err := os.WriteFile(path, whole[:n], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	defer os.WriteFile(path, whole, 0o644)
+	got, errors, err := rowsOf(dir)
+	if err == nil && errors == 0 && got != want {
+		t.Errorf("%s cut to %d of %d bytes: rows are lost and nothing is said", path, n, len(whole))
+	}
+}
+
+// rowsOf sums up the rows of a database, and counts the errors found while opening it.
+func rowsOf(dir string) (rows string, errors int, err error) {
+	s, err := Open(context.Background(), dir, &store.Options{Comparers: testComparers, Merger: foldLast, Report: func(f record.Finding) {
+		if f.Severity == record.Error {
+			errors++
+		}
+	}})
+	if err != nil {
+		return "", errors, err
+	}
+	defer s.Close()
+	for _, ks := range s.Keyspaces() {
+		it, err := ks.Rows(nil, nil)
+		if err != nil {
+			return "", errors, err
+		}
+		defer it.Close()
+		n, sum := 0, xxhash.New()
+		for ; err == nil; n++ {
+			var k, v []byte
+			k, v, err = it.Next()
+			fmt.Fprintf(sum, "%q %q\n", k, v)
+		}
+		if err != io.EOF {
+			return "", errors, err
+		}
+		rows += fmt.Sprintln(ks.Name(), n-1, sum.Sum64())
+	}
+	return rows, errors, nil
+}
