@@ -123,7 +123,7 @@ func sizePrefix(src []byte, format int, fixed bool) (int, []byte, error) {
 // room returns dst with length n, growing it when it is too small.
 func room(dst []byte, n int) []byte {
 	if cap(dst) < n {
-		return make([]byte, n, n+n/4)
+		return slices.Grow([]byte(nil), n)[:n]
 	}
 	return dst[:n]
 }

@@ -60,12 +60,50 @@ func TestIndexesAreBounded(t *testing.T) {
 			t.Errorf("%d bytes of indexes", db.indexes.size)
 		}
 	}
-	used := 0
-	for _, tab := range db.spaces[0].tables {
-		used += tab.users
-	}
-	if used != 0 {
+	if used := indexUsers(db); used != 0 {
 		t.Errorf("%d users of indexes after all iterators ended", used)
+	}
+}
+
+// indexUsers counts the users of all blocks of indexes.
+func indexUsers(db *database) (n int) {
+	for _, t := range db.spaces[0].tables {
+		for _, b := range t.index {
+			n += b.users
+		}
+	}
+	return n
+}
+
+// TestIndexPartitionsAreShared: cursors in the same part of a table hold one copy of its index.
+func TestIndexPartitionsAreShared(t *testing.T) {
+	d := newHandDB(t)
+	d.table(0, 1, tableSpec{version: 5, indexType: indexTwoLevel, blockSize: 30, codec: codecSnappy}, someEntries(60)...)
+	db := openTest(t, d.finish(), store.Options{})
+	db.indexes.max = 0
+	var its []store.Iterator
+	size := int64(0)
+	for range 50 {
+		it, err := db.Keyspaces()[0].Rows([]byte("key0020"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := it.Next(); err != nil {
+			t.Fatal(err)
+		}
+		its = append(its, it)
+		if size == 0 {
+			size = db.indexes.size
+		}
+	}
+	if len(db.spaces[0].tables[0].index) != 2 || indexUsers(db) != 100 || db.indexes.size != size || size == 0 {
+		t.Errorf("%d blocks, %d users, %d bytes, %d for one iterator", len(db.spaces[0].tables[0].index), indexUsers(db), db.indexes.size, size)
+	}
+	for _, it := range its {
+		it.Close()
+	}
+	if db.indexes.size != 0 || indexUsers(db) != 0 {
+		t.Errorf("%d bytes, %d users after all iterators ended", db.indexes.size, indexUsers(db))
 	}
 }
 
@@ -89,6 +127,58 @@ func TestWindowsShareMemory(t *testing.T) {
 			t.Errorf("get(%d) has %d", n, len(b))
 		}
 		w.put(b)
+	}
+	if n := w.lent.Load(); n != 0 {
+		t.Errorf("%d bytes lent after all came back", n)
+	}
+}
+
+// TestWindowsKeepToMemory: however many cursors have read, no more is lent than the store may plan for, but for the
+// block that each is about to unpack.
+func TestWindowsKeepToMemory(t *testing.T) {
+	const tables, rows = 20, 400
+	d := newHandDB(t)
+	for i := range tables {
+		var entries []testEntry
+		for k := range rows {
+			entries = append(entries, put(fmt.Sprintf("k%05d", k), uint64(i+1), strings.Repeat("v", 50)))
+		}
+		d.table(0, 0, tableSpec{blockSize: 1000, codec: codecSnappy}, entries...)
+	}
+	db := openTest(t, d.finish(), store.Options{Memory: 1 << 20})
+	var its []store.Iterator
+	for i := range 40 {
+		it, err := db.Keyspaces()[0].Rows([]byte(fmt.Sprintf("k%05d", i*10)), []byte(fmt.Sprintf("k%05d", i*10+10)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		its = append(its, it)
+		if _, _, err := it.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, most := db.windows.lent.Load(), db.windows.memory+minWindow; n > most {
+		t.Errorf("%d bytes are lent to %d cursors, want at most %d", n, db.windows.users.Load(), most)
+	}
+	n := len(its)
+	for _, it := range its {
+		for {
+			_, _, err := it.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		it.Close()
+	}
+	if n != rows {
+		t.Errorf("%d rows, want %d", n, rows)
+	}
+	if n := db.windows.lent.Load(); n != 0 {
+		t.Errorf("%d bytes are lent after all iterators ended", n)
 	}
 }
 

@@ -10,74 +10,90 @@ import (
 	"kvferry/record"
 )
 
-// indexCache keeps the index blocks of tables that were read, as many as fit max bytes, and all
-// those in use.
+// indexCache keeps the blocks of indexes that were read, as many as fit max bytes, and all those in use. All
+// cursors of a table share them.
 type indexCache struct {
 	mu   sync.Mutex
 	max  int64
 	size int64
-	idle list.List // of *table, longest idle first
+	idle list.List // of *cachedBlock, longest idle first
 }
 
-// cachedIndex is a table's place in the cache.
-type cachedIndex struct{ elem *list.Element }
+// cachedBlock is a block of a table's index. Its fields are guarded by the cache's mutex; b does not change.
+type cachedBlock struct {
+	t     *table
+	off   uint64
+	b     []byte
+	users int
+	elem  *list.Element // in the list of idle blocks
+}
 
-// useIndex returns the table's top index block; dropIndex must follow. A salvage takes it even when
-// something else around the rows is damaged.
-func (t *table) useIndex(salvage bool) ([]byte, error) {
+// useIndex returns the table's top index block; drop must follow. A salvage takes it even when something else
+// around the rows is damaged.
+func (t *table) useIndex(salvage bool) (*cachedBlock, error) {
 	info, err := t.load()
 	if err != nil && !(salvage && info.index.size > 0) {
 		return nil, err
 	}
-	t.indexMu.Lock()
+	return t.useBlock(info.index, "index")
+}
+
+// useBlock returns a block of the table's index; drop must follow.
+func (t *table) useBlock(h blockHandle, field string) (*cachedBlock, error) {
+	t.indexMu.Lock() // a block is read once
 	defer t.indexMu.Unlock()
-	if b := t.cache.use(t); b != nil {
-		return b, nil
+	if c := t.cache.use(t, h.off); c != nil {
+		return c, nil
 	}
-	b, err := t.readBlock(info.index, "index", checkBlock)
+	b, err := t.readBlock(h, field, checkBlock)
 	if err != nil {
 		return nil, err
 	}
-	t.cache.put(t, b)
-	return b, nil
+	return t.cache.put(t, h.off, b), nil
 }
 
-// use counts a user of the table's index, when it is there.
-func (c *indexCache) use(t *table) []byte {
+// use counts a user of a block, when it is there.
+func (c *indexCache) use(t *table, off uint64) *cachedBlock {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b := t.index[off]
+	if b == nil {
+		return nil
+	}
+	if b.elem != nil {
+		c.idle.Remove(b.elem)
+		b.elem = nil
+	}
+	b.users++
+	return b
+}
+
+// put takes a block with one user.
+func (c *indexCache) put(t *table, off uint64, b []byte) *cachedBlock {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if t.index == nil {
-		return nil
+		t.index = make(map[uint64]*cachedBlock, 1)
 	}
-	if t.cached != nil {
-		c.idle.Remove(t.cached.elem)
-		t.cached = nil
-	}
-	t.users++
-	return t.index
-}
-
-// put takes an index with one user.
-func (c *indexCache) put(t *table, b []byte) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t.index, t.users = b, 1
+	e := &cachedBlock{t: t, off: off, b: b, users: 1}
+	t.index[off] = e
 	c.size += int64(cap(b))
+	return e
 }
 
-// dropIndex ends a use of the table's index.
-func (t *table) dropIndex() {
-	c := t.cache
+// drop ends a use of the block.
+func (b *cachedBlock) drop() {
+	c := b.t.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t.users--; t.users > 0 {
+	if b.users--; b.users > 0 {
 		return
 	}
-	t.cached = &cachedIndex{c.idle.PushBack(t)}
+	b.elem = c.idle.PushBack(b)
 	for c.size > c.max && c.idle.Len() > 0 {
-		u := c.idle.Remove(c.idle.Front()).(*table)
-		c.size -= int64(cap(u.index))
-		u.index, u.cached = nil, nil
+		e := c.idle.Remove(c.idle.Front()).(*cachedBlock)
+		c.size -= int64(cap(e.b))
+		delete(e.t.index, e.off)
 	}
 }
 
@@ -100,7 +116,8 @@ type indexBlock struct {
 	userKeys bool
 	firstKey bool
 	pos      int
-	key      []byte
+	key      []byte // a view of the block, or buf
+	buf      []byte // room for keys that are put together
 	handle   blockHandle
 	started  bool
 }
@@ -111,7 +128,7 @@ func (x *indexBlock) open(b []byte, p *properties) error {
 	if err != nil {
 		return err
 	}
-	*x = indexBlock{block: bl, key: x.key[:0], delta: p.indexDelta, userKeys: p.indexUser,
+	*x = indexBlock{block: bl, buf: x.buf[:0], delta: p.indexDelta, userKeys: p.indexUser,
 		firstKey: p.indexType == indexFirstKey}
 	return nil
 }
@@ -134,7 +151,12 @@ func (x *indexBlock) next() (bool, error) {
 	if f.err != nil {
 		return false, f.err
 	}
-	x.key = append(x.key[:shared], rest...)
+	if shared == 0 {
+		x.key = rest
+	} else {
+		x.buf = append(append(x.buf[:0], x.key[:shared]...), rest...)
+		x.key = x.buf
+	}
 	if !x.userKeys && len(x.key) < trailerLen {
 		return false, fmt.Errorf("index key of %d bytes: %w", len(x.key), record.ErrShort)
 	}
@@ -208,7 +230,7 @@ func (x *indexBlock) atRestart(i int) error {
 	if x.pos = x.restart(i); x.pos < 0 {
 		return errRestart
 	}
-	x.key, x.started = x.key[:0], false
+	x.key, x.started = nil, false
 	ok, err := x.next()
 	if err == nil && !ok {
 		err = errRestart
@@ -222,6 +244,8 @@ type tableIndex struct {
 	top  indexBlock
 	part indexBlock // the current partition of a two-level index
 	two  bool
+	// The blocks of top and part, while they are in use.
+	topBlock, partBlock *cachedBlock
 	// salvage reads on although the table's properties may be unknown.
 	salvage bool
 }
@@ -232,17 +256,27 @@ func (x *tableIndex) open(t *table) error {
 	if err != nil {
 		return err
 	}
-	x.t = t
+	x.t, x.topBlock = t, b
 	x.two = t.info.indexType == indexTwoLevel
-	x.part = indexBlock{key: x.part.key}
-	return x.damage(x.top.open(b, &t.info.properties))
+	x.part = indexBlock{buf: x.part.buf}
+	return x.damage(x.top.open(b.b, &t.info.properties))
 }
 
 // close lets go of the table.
 func (x *tableIndex) close() {
-	if x.t != nil {
-		x.t.dropIndex()
-		x.t = nil
+	x.closePart()
+	if x.topBlock != nil {
+		x.topBlock.drop()
+		x.topBlock = nil
+	}
+	x.t = nil
+}
+
+// closePart lets go of the current partition.
+func (x *tableIndex) closePart() {
+	if x.partBlock != nil {
+		x.partBlock.drop()
+		x.partBlock = nil
 	}
 }
 
@@ -292,11 +326,13 @@ func (x *tableIndex) seek(key []byte) (bool, error) {
 
 // openPart reads the partition that the top index stands at.
 func (x *tableIndex) openPart() error {
-	b, err := x.t.readBlock(x.top.handle, "index partition", checkBlock)
+	x.closePart()
+	b, err := x.t.useBlock(x.top.handle, "index partition")
 	if err != nil {
 		return err
 	}
-	return x.damage(x.part.open(b, &x.t.info.properties))
+	x.partBlock = b
+	return x.damage(x.part.open(b.b, &x.t.info.properties))
 }
 
 // entry returns the current entry; its key lives until the next move.

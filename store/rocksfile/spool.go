@@ -157,7 +157,7 @@ func (s *spoolWriter) table(ks *keyspace, file *dataFile, level int, origins []s
 	t.info.checksum = checksumCRC32C
 	t.info.properties = properties{entries: s.entries, deletes: -1, merges: -1, rangeDeletes: -1}
 	t.once.Do(func() {})
-	t.index, t.users = index, 1 // for as long as the store is open
+	t.index = map[uint64]*cachedBlock{0: {t: t, b: index, users: 1}} // for as long as the store is open
 	return t
 }
 

@@ -31,9 +31,7 @@ type table struct {
 	err  error
 
 	indexMu sync.Mutex
-	index   []byte // guarded by cache.mu
-	users   int    // guarded by cache.mu
-	cached  *cachedIndex
+	index   map[uint64]*cachedBlock // by offset; guarded by cache.mu
 }
 
 // tableInfo is what stands around a table's rows.

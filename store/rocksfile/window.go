@@ -8,7 +8,8 @@ import (
 )
 
 // Read windows: a cursor reads ahead of itself into a buffer that starts small, doubles while reading
-// goes on without a jump, and is bounded so that all cursors together keep to the store's memory.
+// goes on without a jump, and is bounded so that all cursors together keep to the store's memory. When that is lent
+// out, as hundreds of tables in each of dozens of iterators have it, no more is kept beyond the block that is wanted.
 const (
 	minWindow   = 8 << 10
 	firstWindow = 32 << 10
@@ -19,6 +20,7 @@ const (
 type windows struct {
 	memory int64 // for all of them
 	users  atomic.Int64
+	lent   atomic.Int64 // bytes
 	pools  [8]sync.Pool // of *[]byte, minWindow<<i
 }
 
@@ -27,6 +29,9 @@ func (w *windows) limit() int {
 	n := w.memory / max(w.users.Load(), 1)
 	return int(min(max(n, minWindow), maxWindow))
 }
+
+// crowded reports whether more is lent than there is memory for.
+func (w *windows) crowded() bool { return w.lent.Load() > w.memory }
 
 // class returns the pool for a size and the size it holds.
 func class(n int) (pool, size int) {
@@ -41,8 +46,10 @@ func class(n int) (pool, size int) {
 func (w *windows) get(n int) []byte {
 	i, size := class(n)
 	if i >= len(w.pools) {
+		w.lent.Add(int64(n))
 		return make([]byte, n)
 	}
+	w.lent.Add(int64(size))
 	if b, ok := w.pools[i].Get().(*[]byte); ok {
 		return *b
 	}
@@ -51,6 +58,7 @@ func (w *windows) get(n int) []byte {
 
 // put takes a buffer back.
 func (w *windows) put(b []byte) {
+	w.lent.Add(-int64(cap(b)))
 	if i, size := class(cap(b)); i < len(w.pools) && size == cap(b) {
 		b = b[:size]
 		w.pools[i].Put(&b)
@@ -82,11 +90,16 @@ func (w *window) close() {
 		w.all.users.Add(-1)
 		w.step = 0
 	}
+	w.giveBack()
+	w.file = nil
+}
+
+// giveBack returns the buffer to the pool: the next block is read anew.
+func (w *window) giveBack() {
 	if w.buf != nil {
 		w.all.put(w.buf)
-		w.buf = nil
+		w.buf, w.n = nil, 0
 	}
-	w.file = nil
 }
 
 // block returns the stored bytes of a block with its trailer, verified to lie in the file. They
@@ -111,11 +124,12 @@ func (w *window) read(off int64, need int) error {
 	if end := w.off + int64(w.n); off < w.off || off > end+int64(w.n) {
 		w.step = firstWindow
 	}
+	if w.all.crowded() {
+		limit = need
+	}
 	n := int(min(int64(max(need, min(w.step, limit))), w.file.size-off))
-	if cap(w.buf) < n || cap(w.buf) > 2*max(limit, n) {
-		if w.buf != nil {
-			w.all.put(w.buf)
-		}
+	if cap(w.buf) < n || cap(w.buf) > 2*max(limit, n, minWindow) {
+		w.giveBack()
 		w.buf = w.all.get(n)
 	}
 	w.off, w.n = off, 0
@@ -146,6 +160,9 @@ func (w *window) load(t *table, h blockHandle, dst []byte) (b, reuse []byte, err
 		return raw[:n], dst, nil
 	}
 	out, err := t.unpack(dst, codec, raw[:n])
+	if w.all.crowded() {
+		w.giveBack()
+	}
 	if err != nil {
 		return nil, dst, err
 	}
