@@ -30,7 +30,7 @@ type VerifyOptions struct {
 	// MaxFindings is how many findings are kept; all are counted.
 	MaxFindings int
 	// Files says whether files get a second look, at every block in physical order: what they hold
-	// against their properties and bounds.
+	// against their properties and bounds. Blocks without rows, as filters, are checked unless it is Never.
 	Files Look
 }
 
@@ -150,6 +150,9 @@ func (v *verifier) all(ctx context.Context, src format.Source) error {
 		return err
 	}
 	v.leftover()
+	if err := v.blocks(ctx, src); err != nil {
+		return err
+	}
 	v.accounts()
 	return nil
 }
@@ -266,6 +269,23 @@ func (v *verifier) files(ctx context.Context, src format.Source) error {
 		}
 	}
 	v.res.Entries = p.entries
+	return nil
+}
+
+// blocks checks the blocks of files that hold no rows, such as filters: nothing else has read them.
+func (v *verifier) blocks(ctx context.Context, src format.Source) error {
+	if v.o.Files == Never {
+		return nil
+	}
+	for _, st := range v.stores.All() {
+		c, ok := st.Store.(store.BlockChecker)
+		if !ok || !v.concerns(src, st) {
+			continue
+		}
+		if err := c.CheckBlocks(ctx); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -80,6 +80,12 @@ type Store interface {
 	Close() error
 }
 
+// BlockChecker is a Store with blocks that reading rows does not touch, as filters of tables are.
+type BlockChecker interface {
+	// CheckBlocks verifies these blocks and reports what is damaged.
+	CheckBlocks(context.Context) error
+}
+
 // File is one file of a store.
 type File struct {
 	Path     string // relative to the store's directory

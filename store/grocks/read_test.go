@@ -166,6 +166,9 @@ func readBack(t *testing.T, r *rand.Rand, o writerOptions) {
 	must(t, err)
 	defer ours.Close()
 	compare(t, r, ours, theirs)
+	if found, err := checkFiles(t, dir); err != nil || len(found) > 0 {
+		t.Errorf("a sound database: findings %+v, %v", found, err)
+	}
 	levels := map[int]bool{}
 	dictionaries := 0
 	for _, f := range ours.Files() {

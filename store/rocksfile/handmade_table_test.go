@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cespare/xxhash/v2"
@@ -50,6 +51,7 @@ type tableSpec struct {
 	props       map[string][]byte // more properties
 	keepOrder   bool              // entries are written as they come
 	metaEntries map[string][]byte // more entries of the metaindex
+	filter      string            // name of a filter of random bytes, "" for none
 }
 
 // handTable writes a table.
@@ -87,6 +89,9 @@ func makeTable(t testing.TB, spec tableSpec, entries []testEntry) []byte {
 	}
 	if !spec.levelDB {
 		metas["rocksdb.properties"] = handleBytes(h.properties(len(entries)))
+	}
+	if spec.filter != "" {
+		metas[spec.filter] = handleBytes(h.filter(seps))
 	}
 	indexHandle := h.index(index, first, seps)
 	var b handBlock
@@ -132,6 +137,21 @@ func (h *handTable) dataBlocks(entries []testEntry) (handles []blockHandle, firs
 	}
 	flush()
 	return handles, first, last
+}
+
+// filter writes a filter; nobody looks into it. A partitioned one has a partition for each data block.
+func (h *handTable) filter(seps [][]byte) blockHandle {
+	if !strings.HasPrefix(h.spec.filter, partitionedFilter) {
+		return h.write([]byte("the bits of a filter"), codecNone)
+	}
+	var handles []blockHandle
+	for i := range seps {
+		handles = append(handles, h.write(bytes.Repeat([]byte{byte(i)}, 20+i%3), codecNone))
+	}
+	g := *h
+	g.spec.indexType = indexBinary
+	top := h.write(g.indexBlock(handles, nil, seps), codecNone)
+	return top
 }
 
 // properties writes the properties block.

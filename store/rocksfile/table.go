@@ -109,7 +109,10 @@ func (t *table) readInfo() error {
 }
 
 // loadMetaindex finds the blocks that are not data, and reads those needed.
-func (t *table) loadMetaindex() error {
+func (t *table) loadMetaindex() error { return t.eachMeta(t.metaBlock) }
+
+// eachMeta calls f for every entry of the metaindex; its error ends the walk.
+func (t *table) eachMeta(f func(name string, value []byte) error) error {
 	b, err := t.readBlock(t.info.metaindex, "metaindex", checkBlock)
 	if err != nil {
 		return err
@@ -127,17 +130,24 @@ func (t *table) loadMetaindex() error {
 		if !ok {
 			return nil
 		}
-		if err := t.metaBlock(string(e.key), e.val); err != nil {
+		if err := f(string(e.key), e.val); err != nil {
 			return err
 		}
 	}
 }
 
-// metaBlock reads one of the blocks that the metaindex names.
-func (t *table) metaBlock(name string, value []byte) error {
+// isRowMeta reports whether reading rows needs the block that the metaindex names so.
+func isRowMeta(name string) bool {
 	switch name {
 	case "rocksdb.properties", "rocksdb.stats", "rocksdb.compression_dict", "rocksdb.range_del", "rocksdb.range_del2":
-	default:
+		return true
+	}
+	return false
+}
+
+// metaBlock reads one of the blocks that the metaindex names.
+func (t *table) metaBlock(name string, value []byte) error {
+	if !isRowMeta(name) {
 		return nil
 	}
 	f := &fields{buf: value}

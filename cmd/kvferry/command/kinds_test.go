@@ -127,6 +127,7 @@ func otherPlants() []datasetPlant {
 			}
 			return dir
 		}},
+		{"MANIFEST cut between edits", "error manifest-behind", cutManifest},
 		{"disorder", "error key-order", disordered},
 		{"wrapped indexes", "error list-order, warning list-bounds", func(t *testing.T) string {
 			dir := build(t, ardb.New(), ardbSet()...)

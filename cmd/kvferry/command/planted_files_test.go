@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -241,9 +240,9 @@ func TestVerifyPlantedFiles(t *testing.T) {
 	}
 }
 
-// A MANIFEST cut between two edits is as whole as an older one: that the tables of the edits that are gone have
-// rows which nothing else has is damage for verify, and refused by convert unless it is allowed.
-func TestManifestCutBetweenEdits(t *testing.T) {
+// cutManifest cuts the last edit off the MANIFEST of a store that the engine wrote.
+func cutManifest(t *testing.T) string {
+	t.Helper()
 	src := fixtures.Unpack(t, "nemo-basic")
 	path := filepath.Join(src, "kv", "MANIFEST-000006")
 	whole, err := os.ReadFile(path)
@@ -257,7 +256,14 @@ func TestManifestCutBetweenEdits(t *testing.T) {
 	if err := os.WriteFile(path, whole[:last], 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got := foundIn(t, "nemo:"+src); !slices.Contains(got, "error manifest-behind") {
+	return src
+}
+
+// A MANIFEST cut between two edits is as whole as an older one: that the tables of the edits that are gone have
+// rows which nothing else has is damage for verify, and refused by convert unless it is allowed.
+func TestManifestCutBetweenEdits(t *testing.T) {
+	src := cutManifest(t)
+	if got := strings.Join(foundIn(t, "nemo:"+src), ", "); got != "error manifest-behind" {
 		t.Errorf("found %q", got)
 	}
 	if r := kvferry(t, "verify", "nemo:"+src); r.code != ExitFindings {
@@ -266,4 +272,37 @@ func TestManifestCutBetweenEdits(t *testing.T) {
 	args := []string{"convert", "nemo:" + src, "blackwidow:" + filepath.Join(t.TempDir(), "out")}
 	refused(t, record.LossDamaged, args)
 	ok(t, append(args, "--allow-loss", record.LossDamaged)...)
+}
+
+// A damaged filter of a table is found once and costs no row: verify warns, and convert takes over everything.
+func TestVerifyFilter(t *testing.T) {
+	src := fixtures.Unpack(t, "bw-basic")
+	tables, err := filepath.Glob(filepath.Join(src, "hashes", "*.sst"))
+	if err != nil || len(tables) == 0 {
+		t.Fatal(tables, err)
+	}
+	data, err := os.ReadFile(tables[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "filter.rocksdb.BuiltinBloomFilter"
+	at := bytes.Index(data, []byte(name))
+	if at < 0 {
+		t.Fatalf("%s has no filter", tables[0])
+	}
+	off, _ := binary.Uvarint(data[at+len(name):]) // the metaindex has the handle behind the name
+	data[off] ^= 1
+	if err := os.WriteFile(tables[0], data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, look := range []string{"auto", "always"} {
+		if got := strings.Join(foundIn(t, src, "--files", look), ", "); got != "warning damaged-block" {
+			t.Errorf("--files %s: found %q", look, got)
+		}
+	}
+	if got := foundIn(t, src, "--files", "never"); len(got) != 0 {
+		t.Errorf("--files never: found %q", got)
+	}
+	ok(t, "verify", src)
+	ok(t, "convert", src, "blackwidow:"+filepath.Join(t.TempDir(), "out"))
 }

@@ -50,7 +50,8 @@ func (a *App) verify() *cobra.Command {
 	fs.StringVar(&f.report, "report", "text", "form of the report: text, json, junit or sarif")
 	fs.StringVar(&f.failOn, "fail-on", "error", "exit with 3 on findings of this severity or a graver one: error, warning or note")
 	fs.IntVar(&f.maxFindings, "max-findings", 1000, "list at most `n` findings; all are counted")
-	fs.StringVar(&f.files, "files", "auto", "a second look at the files, block by block against their properties and bounds: always, never or auto, when the first reading gives a reason to")
+	fs.StringVar(&f.files, "files", "auto", "a second look at the files, block by block against their properties and bounds: always, never or auto, when "+
+		"the first reading gives a reason to; never also leaves out the filters of tables")
 	fs.StringVar(&f.against, "against", "", "compare with the dataset at a `location` instead")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd

@@ -1,0 +1,168 @@
+package rocksfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"kvferry/fixtures"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// checkBlocks returns what CheckBlocks finds in a directory.
+func checkBlocks(t *testing.T, dir string) []record.Finding {
+	t.Helper()
+	db, found := openFindings(t, dir, store.Options{})
+	*found = nil
+	if err := db.CheckBlocks(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return *found
+}
+
+// TestFilters flips every byte between the data and the metaindex of tables with all sorts of filters: each is found
+// once, by the reading of the rows when they need the block, else by CheckBlocks as a warning.
+func TestFilters(t *testing.T) {
+	for _, spec := range []tableSpec{
+		{filter: "filter.leveldb.BuiltinBloomFilter2", levelDB: true},
+		{filter: "filter.rocksdb.BuiltinBloomFilter"},
+		{filter: "fullfilter.rocksdb.BuiltinBloomFilter", checksum: checksumXXH3, version: 5},
+		{filter: "partitionedfilter.rocksdb.BuiltinBloomFilter"},
+		{filter: "partitionedfilter.rocksdb.BuiltinBloomFilter", indexType: indexTwoLevel, version: 5, delta: true, userKeys: true},
+		{filter: "partitionedfilter.rocksdb.BuiltinBloomFilter", indexType: indexFirstKey, version: 4, checksum: checksumXXH64},
+		{filter: "rocksdb.hashindex.prefixes", indexType: indexHash},
+	} {
+		t.Run(fmt.Sprintf("%s index %d", spec.filter, spec.indexType), func(t *testing.T) { flipFilter(t, spec) })
+	}
+}
+
+func flipFilter(t *testing.T, spec tableSpec) {
+	d := newHandDB(t)
+	if d.level = spec.levelDB; d.level {
+		d = newHandLevelDB(t)
+	}
+	plain := spec
+	plain.filter = ""
+	name := d.table(0, 1, spec, someEntries(20)...)
+	dir := d.finish()
+	if found := checkBlocks(t, dir); len(found) != 0 {
+		t.Fatalf("findings %+v in a sound table", found)
+	}
+	whole, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	filterBytes := len(whole) - len(makeTable(t, plain, someEntries(20)))
+	seen := 0
+	for at := range len(whole) - footerLen {
+		b := slices.Clone(whole)
+		b[at] ^= 0x10
+		d.file(name, b)
+		found := checkBlocks(t, dir)
+		if len(found) == 0 {
+			if rowsError(dir, store.Options{Merger: joinMerger}) == nil {
+				t.Errorf("flip at %d of %d: nothing is found", at, len(whole))
+			}
+			continue
+		}
+		seen++
+		if f := found[0]; len(found) != 1 || f.Kind != record.FindDamagedBlock || f.Severity != record.Warning || f.Place.File != name {
+			t.Errorf("flip at %d: findings %+v", at, found)
+		}
+	}
+	// The metaindex and the index name blocks in bytes that every reader checks.
+	if seen < 20+blockTrailer || seen > filterBytes {
+		t.Errorf("%d flips found by CheckBlocks, the filter takes up to %d bytes", seen, filterBytes)
+	}
+}
+
+// TestFilterNowhere: a metaindex that names no block for a filter is told; a value of another kind may be anything.
+func TestFilterNowhere(t *testing.T) {
+	for value, want := range map[string]int{"": 1, "\x80": 1, "\x00\xff\xff\xff\x7f": 1, "\x00\x05\x00": 1} {
+		d := newHandDB(t)
+		d.table(0, 1, tableSpec{metaEntries: map[string][]byte{"fullfilter.x": []byte(value), "other": []byte(value)}}, put("a", 1, ""))
+		if found := checkBlocks(t, d.finish()); len(found) != want {
+			t.Errorf("value %q: findings %+v", value, found)
+		}
+	}
+	// A partitioned filter's own index must lead somewhere, too.
+	d := newHandDB(t)
+	d.table(0, 1, tableSpec{metaEntries: map[string][]byte{partitionedFilter + "x": handleBytes(blockHandle{0, 3})}, noChecksum: true}, put("a", 1, ""))
+	if found := checkBlocks(t, d.finish()); len(found) != 1 {
+		t.Errorf("findings %+v", found)
+	}
+}
+
+// TestGoldensHaveSoundFilters: the filters that the servers wrote are read and found sound.
+func TestGoldensHaveSoundFilters(t *testing.T) {
+	filters := 0
+	for _, golden := range []string{"nemo-basic", "bw-basic", "bw-edge", "ardb-rocksdb-basic", "ardb-leveldb-basic"} {
+		for _, dir := range storesBelow(t, fixtures.Unpack(t, golden)) {
+			if found := checkBlocks(t, dir); len(found) != 0 {
+				t.Errorf("%s: %+v", dir, found)
+			}
+			for _, ks := range openTest(t, dir, store.Options{}).spaces {
+				for _, tab := range ks.tables {
+					filters += flipNamed(t, dir, tab)
+				}
+			}
+		}
+	}
+	if filters < 10 {
+		t.Errorf("%d tables with filters", filters)
+	}
+}
+
+// flipNamed flips a byte in each filter of a table and wants it to be found, and counts the filters.
+func flipNamed(t *testing.T, dir string, tab *table) (n int) {
+	path := filepath.Join(dir, tab.file.name)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab.load()
+	err = tab.eachMeta(func(name string, value []byte) error {
+		if !isFilter(name) {
+			return nil
+		}
+		n++
+		h := (&fields{buf: value}).handle(name)
+		b := slices.Clone(whole)
+		b[h.off+h.size/2] ^= 4
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			return err
+		}
+		if found := checkBlocks(t, dir); len(found) != 1 || found[0].Place.Off != int64(h.off) {
+			t.Errorf("%s: findings %+v", path, found)
+		}
+		return os.WriteFile(path, whole, 0o644)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestCheckBlocksEnds: with the context, and with tables whose end cannot be read, which others report.
+func TestCheckBlocksEnds(t *testing.T) {
+	d := newHandDB(t)
+	name := d.table(0, 1, tableSpec{filter: "fullfilter.x"}, put("a", 1, ""))
+	dir := d.finish()
+	db := openTest(t, dir, store.Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := db.CheckBlocks(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	b, _ := os.ReadFile(filepath.Join(dir, name))
+	b[len(b)-1] ^= 1
+	d.file(name, b)
+	if found := checkBlocks(t, dir); len(found) != 0 {
+		t.Errorf("findings %+v", found)
+	}
+}
