@@ -45,7 +45,8 @@ func (ks *keyspace) sampleRun(out []store.Weighted, r *sortedRun, step int64) ([
 	return out, nil
 }
 
-// sample does so for one table; have is what was passed since the last key.
+// sample does so for one table; have is what was passed since the last key. The index of a spool has keys, the last of
+// each block, which spares reading a block that may be one large value.
 func (t *table) sample(out []store.Weighted, have, step int64) ([]store.Weighted, int64, error) {
 	var idx tableIndex
 	defer idx.close()
@@ -57,13 +58,15 @@ func (t *table) sample(out []store.Weighted, have, step int64) ([]store.Weighted
 		if !ok || err != nil {
 			return out, have, err
 		}
-		h := idx.entry().handle
-		if have += int64(h.size); have < step {
+		e := idx.entry()
+		if have += int64(e.handle.size); have < step {
 			continue
 		}
-		key, err := t.firstKey(h)
-		if err != nil {
-			return nil, 0, err
+		key := bytes.Clone(e.sep)
+		if t.origins == nil {
+			if key, err = t.firstKey(e.handle); err != nil {
+				return nil, 0, err
+			}
 		}
 		out, have = append(out, store.Weighted{Key: key, Bytes: have}), 0
 	}
