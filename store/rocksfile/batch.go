@@ -1,7 +1,13 @@
 package rocksfile
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
+	"slices"
+
+	"kvferry/record"
 )
 
 // A write batch is the payload of a log record:
@@ -22,6 +28,19 @@ type batchEntry struct {
 	key    []byte
 	value  []byte
 	seq    uint64
+	// A large value of a large batch is not in memory: it has size bytes, which from gives while the entry lives.
+	size int64
+	from io.Reader
+}
+
+// whole returns the value of the entry, which it reads when it is a large one.
+func (e *batchEntry) whole() ([]byte, error) {
+	if e.from == nil {
+		return e.value, nil
+	}
+	b := make([]byte, e.size)
+	_, err := io.ReadFull(e.from, b)
+	return b, err
 }
 
 // batchNames are tags that mark transactions or formats that are refused.
@@ -34,44 +53,102 @@ var batchNames = map[byte]string{
 	0x16: "wide-column entity", 0x17: "wide-column entity",
 }
 
+// batchReader decodes a write batch, of which a part at a time may be in memory.
+type batchReader struct {
+	fields           // the part; base is where it starts in the batch
+	src    io.Reader // what comes after it
+	rest   int64     // bytes of src
+
+	seq   uint64
+	count uint32
+}
+
+// batchChunk is how much of a large batch is read at a time, at least.
+const batchChunk = 64 << 10
+
 // decodeBatch calls f for every entry of a write batch.
 func decodeBatch(b []byte, f func(batchEntry) error) error {
-	d := &fields{buf: b}
-	seq := d.uint64("sequence")
-	n := d.uint32("count")
-	if d.err == nil && seq > maxSequence {
-		d.fail("sequence", fmt.Errorf("sequence number %d", seq))
+	return (&batchReader{fields: fields{buf: b}}).decode(f)
+}
+
+// decode calls f for every entry.
+func (d *batchReader) decode(f func(batchEntry) error) error {
+	for d.header(); d.short(0); d.header() {
+	}
+	if d.err == nil && d.seq > maxSequence {
+		d.fail("sequence", fmt.Errorf("sequence number %d", d.seq))
 	}
 	found := uint32(0)
-	for d.more() {
-		e := batchEntry{seq: seq + uint64(found)}
-		counts := e.decode(d)
-		if d.err != nil {
-			break
+	for d.err == nil && (d.left() > 0 || d.rest > 0) {
+		start := d.off
+		e := batchEntry{seq: d.seq + uint64(found)}
+		counts := e.decode(&d.fields, d.rest)
+		if d.short(start) {
+			continue
 		}
-		if !counts {
+		if d.err != nil || !counts {
 			continue
 		}
 		found++
-		if err := f(e); err != nil {
+		if err := d.pass(&e, f); err != nil {
 			return err
 		}
 	}
-	if d.err == nil && found != n {
-		d.fail("count", fmt.Errorf("%d entries, the header says %d", found, n))
+	if d.err == nil && found != d.count {
+		d.fail("count", fmt.Errorf("%d entries, the header says %d", found, d.count))
 	}
 	return d.err
 }
 
-// batchSeqs returns the sequence numbers that a batch takes; false means that it takes none.
-func batchSeqs(b []byte) (seqRange, bool) {
-	d := &fields{buf: b}
-	first, n := d.uint64("sequence"), uint64(d.uint32("count"))
-	return seqRange{first, first + n - 1}, d.err == nil && n > 0
+// header decodes what comes before the entries.
+func (d *batchReader) header() { d.seq, d.count = d.uint64("sequence"), d.uint32("count") }
+
+// short reports whether what starts at a place ends beyond the part in memory, and makes that part longer.
+func (d *batchReader) short(start int) bool {
+	if d.err == nil || d.rest == 0 || !errors.Is(d.err, record.ErrShort) {
+		return false
+	}
+	d.err = nil
+	n := copy(d.buf, d.buf[start:])
+	d.base, d.off = d.base+int64(start), 0
+	more := int(min(max(batchChunk, int64(n)), d.rest))
+	d.buf = slices.Grow(d.buf[:n], more)[:n+more]
+	if _, err := io.ReadFull(d.src, d.buf[n:]); err != nil {
+		d.err = err
+		return false
+	}
+	d.rest -= int64(more)
+	return true
 }
 
-// decode decodes one entry; false means that it is none that takes a sequence number.
-func (e *batchEntry) decode(d *fields) bool {
+// pass calls f with an entry. A value that goes beyond the part in memory is read as f wants it.
+func (d *batchReader) pass(e *batchEntry, f func(batchEntry) error) error {
+	beyond := int64(0)
+	if e.size > 0 {
+		beyond = e.size - int64(len(e.value))
+	}
+	tail := io.LimitedReader{R: d.src, N: beyond}
+	if beyond > 0 {
+		e.from, e.value = io.MultiReader(bytes.NewReader(e.value), &tail), nil
+	}
+	if err := f(*e); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, &tail); beyond > 0 && err != nil {
+		return err
+	}
+	d.base, d.rest = d.base+beyond, d.rest-beyond
+	return nil
+}
+
+// seqs returns the sequence numbers that the batch takes; false means that it takes none.
+func (d *batchReader) seqs() (seqRange, bool) {
+	return seqRange{d.seq, d.seq + uint64(d.count) - 1}, d.err == nil && d.count > 0
+}
+
+// decode decodes one entry; false means that it is none that takes a sequence number. rest is how many bytes of the
+// batch follow what is in memory: of a large value that goes on there, value is the start.
+func (e *batchEntry) decode(d *fields, rest int64) bool {
 	tag := d.byte("tag")
 	switch tag {
 	case kindCFPut, kindCFDelete, kindCFSingleDelete, kindCFMerge, kindCFRangeDelete:
@@ -98,9 +175,14 @@ func (e *batchEntry) decode(d *fields) bool {
 		return false
 	}
 	e.key = d.prefixed("key")
-	if e.kind != kindDelete && e.kind != kindSingleDelete {
-		e.value = d.prefixed("value")
+	if e.kind == kindDelete || e.kind == kindSingleDelete {
+		return true
 	}
+	n := int(d.uvarint32("value"))
+	if n > max(d.left(), largeValue) && int64(n) <= int64(d.left())+rest && e.kind != kindRangeDelete {
+		e.size, n = int64(n), d.left()
+	}
+	e.value = d.bytes("value", n)
 	return true
 }
 

@@ -111,7 +111,11 @@ func (s *settler) spoolLog(log uint32, off int64, e batchEntry) error {
 	}
 	n := s.nodes[log][0]
 	s.nodes[log] = s.nodes[log][1:]
-	return s.add(i, e.key, n.tr, e.value, n.shown, origin{log, uint64(off)})
+	value, err := e.whole()
+	if err != nil {
+		return err
+	}
+	return s.add(i, e.key, n.tr, value, n.shown, origin{log, uint64(off)})
 }
 
 // add spools an entry of circle i.

@@ -43,8 +43,8 @@ type largeValues struct {
 	size int64
 }
 
-// put appends a value.
-func (l *largeValues) put(dir string, value []byte) (largeRef, error) {
+// put appends a value of n bytes.
+func (l *largeValues) put(dir string, n int64, src io.Reader) (largeRef, error) {
 	if l.f == nil {
 		f, err := tempFile(dir)
 		if err != nil {
@@ -52,11 +52,12 @@ func (l *largeValues) put(dir string, value []byte) (largeRef, error) {
 		}
 		l.f = f
 	}
-	r := largeRef{l.size, int64(len(value)), crc32.Checksum(value, crcTable)}
-	if _, err := l.f.Write(value); err != nil {
-		return r, err
+	sum := crc32.New(crcTable)
+	if _, err := io.CopyN(io.MultiWriter(l.f, sum), src, n); err != nil {
+		return largeRef{}, err
 	}
-	l.size += r.size
+	r := largeRef{l.size, n, sum.Sum32()}
+	l.size += n
 	return r, nil
 }
 

@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
+
+	"github.com/cespare/xxhash/v2"
 
 	"kvferry/store"
 )
@@ -65,6 +68,8 @@ func TestLargeValues(t *testing.T) {
 	}
 }
 
+const largeRecord = 1 << 20
+
 // TestLargeRecord: the buffer of a large record is made once, and no larger than the record.
 func TestLargeRecord(t *testing.T) {
 	for _, reuse := range []bool{false, true} {
@@ -110,7 +115,7 @@ func TestLargeValueTwice(t *testing.T) {
 // TestLargeValueChanges: what is read back is checked.
 func TestLargeValueChanges(t *testing.T) {
 	var l largeValues
-	r, err := l.put(t.TempDir(), bytes.Repeat([]byte("x"), 1000))
+	r, err := l.put(t.TempDir(), 1000, strings.NewReader(strings.Repeat("x", 1000)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,5 +136,108 @@ func TestLargeValueChanges(t *testing.T) {
 	}
 	if err := errors.Join(l.close(), l.close()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestBatchInParts: a batch is decoded the same whether it is in memory or comes a part at a time, also when it is cut or
+// damaged.
+func TestBatchInParts(t *testing.T) {
+	ops := [][]byte{op(kindLogData, "x")}
+	for i := range 300 {
+		ops = append(ops, op(kindPut, fmt.Sprintf("key%d", i), strings.Repeat("v", i*17)), op(kindDelete, "d"),
+			opCF(kindCFMerge, 3, "m", strings.Repeat("w", 70*i)))
+	}
+	large := strings.Repeat("0123456789", largeValue/7)
+	ops = append(ops, op(kindPut, "large", large), op(kindPut, "k", "v"), op(kindRangeDelete, "a", large), op(kindMerge, "l", large))
+	whole := batch(7, ops...)
+	cuts := []int{0, 5, 11, 12, len(whole) - 1, len(whole) - len(large), len(whole)}
+	for i := 13; i < len(whole); i += 40_009 {
+		cuts = append(cuts, i)
+	}
+	for _, n := range cuts {
+		for _, flip := range []bool{false, true} {
+			b := bytes.Clone(whole[:n])
+			if flip && n > 0 {
+				b[n*2/3] ^= 0x81
+			}
+			want, wantErr, _ := sumBatch(&batchReader{fields: fields{buf: b}})
+			got, err, streamed := sumBatch(&batchReader{src: iotest.OneByteReader(bytes.NewReader(b)), rest: int64(n)})
+			if got != want || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+				t.Errorf("cut to %d, flipped %t: %v, want %v", n, flip, err, wantErr)
+			}
+			if n == len(whole) && !flip && (err != nil || streamed != 2) {
+				t.Errorf("%d values were not in memory, %v", streamed, err)
+			}
+		}
+	}
+}
+
+// sumBatch sums up the entries of a batch.
+func sumBatch(d *batchReader) (sum uint64, err error, streamed int) {
+	h := xxhash.New()
+	err = d.decode(func(e batchEntry) error {
+		fmt.Fprintf(h, "%d %d %d %q %d ", e.family, e.kind, e.seq, e.key, max(int64(len(e.value)), e.size))
+		h.Write(e.value)
+		if e.from == nil {
+			return nil
+		}
+		streamed++
+		_, err := io.Copy(h, e.from)
+		return err
+	})
+	return h.Sum64(), err, streamed
+}
+
+// TestHugeBatch: values of one batch of a log are never in memory together, nor one of them whole while it is opened.
+func TestHugeBatch(t *testing.T) {
+	const each = 5 << 20
+	value := func(c string) string { return strings.Repeat(c, each) }
+	first := batch(10, op(kindPut, "small", "1"), op(kindPut, "b", value("b")), opCF(kindCFPut, 1, "other", value("o")),
+		opCF(kindCFPut, 2, "dropped", value("d")), op(kindPut, "a", value("a")), op(kindPut, "b", value("B")))
+	last := batch(20, op(kindPut, "torn", value("t")))
+	log := logBytes(7, true, batch(9, op(kindPut, "before", "0")), first, batch(16, op(kindPut, "after", "2")), last)
+	d := newHandDB(t)
+	d.family(1, "one", bytewiseName)
+	dir, temp := d.finish(), t.TempDir()
+	d.file("000007.log", log[:len(log)-each/2])
+	before := totalAlloc()
+	db, found := openFindings(t, dir, store.Options{Memory: 1 << 20, TempDir: temp})
+	if n := totalAlloc() - before; n > each {
+		t.Errorf("%d bytes were allocated to open a log of values of %d", n, each)
+	}
+	if len(*found) != 1 || (*found)[0].Kind != "torn-log" {
+		t.Errorf("findings %+v", *found)
+	}
+	wantValues(t, db.Keyspaces()[0], "a a 5242880, after 2 1, b B 5242880, before 0 1, small 1 1")
+	wantValues(t, db.Keyspaces()[1], "other o 5242880")
+	n := 0
+	err := db.Keyspaces()[0].Unordered(func(e *store.Entry) error {
+		if n++; len(e.Value) > 1 && (len(e.Value) != each || e.Value[0] != e.Value[each-1]) {
+			t.Errorf("%s has %d bytes", e.Key, len(e.Value))
+		}
+		return nil
+	})
+	if err != nil || n != 6 {
+		t.Errorf("%d entries, %v", n, err)
+	}
+	// Damage in the middle of the batch loses all of it.
+	log[len(log)/2] ^= 1
+	d.file("000007.log", log)
+	wantCorrupt(t, rowsError(dir, store.Options{TempDir: temp}), "000007.log")
+}
+
+// wantValues compares rows by key, the first byte of the value and its length.
+func wantValues(t *testing.T, ks store.Keyspace, want string) {
+	t.Helper()
+	rows, _ := readRows(t, ks, nil, nil)
+	var got []string
+	for _, r := range rows {
+		if strings.Trim(string(r.value), string(r.value[:1])) != "" {
+			t.Errorf("the value of %s is mixed up", r.key)
+		}
+		got = append(got, fmt.Sprintf("%s %c %d", r.key, r.value[0], len(r.value)))
+	}
+	if s := strings.Join(got, ", "); s != want {
+		t.Errorf("rows %s, want %s", s, want)
 	}
 }

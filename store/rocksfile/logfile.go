@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 )
 
 // A log (WAL or MANIFEST) is a sequence of 32 KiB blocks of fragments; a fragment never crosses a
@@ -27,8 +28,8 @@ const (
 	fragFirst  = 2
 	fragMiddle = 3
 	fragLast   = 4
-	// largeRecord is the size from which on a record's buffer is made at once.
-	largeRecord = 1 << 20
+	// hugeRecord is the size from which on a record of a log is read a part at a time.
+	hugeRecord = 4 << 20
 
 	// fragReuse is added to the type of fragments that carry a log number.
 	fragReuse       = 4
@@ -63,6 +64,11 @@ type logReader struct {
 	// leftover is set when the log ended at bytes that look like an older use of the file but
 	// are not a whole record of it, so that damage cannot be ruled out.
 	leftover bool
+	// huge, when it is not 0, is how large a record may be that next returns. A larger one is only looked at; body
+	// reads it.
+	huge    int
+	size    int64 // of the record that next returned last, or did not
+	skipped bool  // that one is too huge
 	// salvage skips what does not start a record, as after damage.
 	salvage bool
 }
@@ -71,11 +77,11 @@ func newLogReader(r io.Reader, number uint64) *logReader {
 	return &logReader{r: r, number: uint32(number)}
 }
 
-// next returns the next record, valid until the next call, and the offset of its first fragment. At
-// the end it returns io.EOF, or errTorn when the last record is incomplete; other errors are
+// next returns the next record, valid until the next call, and the offset of its first fragment; a record that is too
+// huge is nil. At the end it returns io.EOF, or errTorn when the last record is incomplete; other errors are
 // damage at the offset returned.
 func (l *logReader) next() (rec []byte, off int64, err error) {
-	l.rec = l.rec[:0]
+	l.rec, l.size, l.skipped = l.rec[:0], 0, false
 	inside := false
 	for {
 		typ, payload, at, err := l.fragment()
@@ -86,7 +92,7 @@ func (l *logReader) next() (rec []byte, off int64, err error) {
 			return nil, at, err
 		}
 		starts := typ == fragFull || typ == fragFirst
-		if starts && inside && len(l.rec) > 0 {
+		if starts && inside && l.size > 0 {
 			// An empty first fragment at the end of a block was a bug of old writers and is harmless.
 			l.pos = int(at - l.blockOff) // the new record may be whole
 			return nil, at, fmt.Errorf("%w at offset %d", errWithin, off)
@@ -97,20 +103,81 @@ func (l *logReader) next() (rec []byte, off int64, err error) {
 			}
 			return nil, at, fmt.Errorf("fragment of type %d without a first one", typ)
 		}
+		l.size += int64(len(payload))
 		if typ == fragFull {
 			return payload, at, nil
 		}
 		if typ == fragFirst {
 			off, inside = at, true
 		}
-		if n := len(l.rec) + len(payload); n > cap(l.rec) && n > largeRecord {
-			l.rec = append(make([]byte, 0, n+l.ahead()), l.rec...)
+		l.keep(payload)
+		if typ == fragLast && l.skipped {
+			return nil, off, nil
 		}
-		l.rec = append(l.rec, payload...)
 		if typ == fragLast {
 			return l.rec, off, nil
 		}
 	}
+}
+
+// keep adds a fragment to the record, unless that is too huge.
+func (l *logReader) keep(payload []byte) {
+	if l.skipped {
+		return
+	}
+	if n := len(l.rec) + len(payload); n > cap(l.rec) {
+		more := l.ahead()
+		if l.skipped = l.huge > 0 && n+more > l.huge; l.skipped {
+			return
+		}
+		if more > 0 {
+			l.rec = append(make([]byte, 0, n+more), l.rec...)
+		}
+	}
+	l.rec = append(l.rec, payload...)
+}
+
+// body reads the record whose first fragment is at off, once next has found all of it sound.
+func (l *logReader) body(off int64) (io.Reader, error) {
+	r, ok := l.r.(io.ReaderAt)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	start := off / logBlock * logBlock
+	again := newLogReader(io.NewSectionReader(r, start, math.MaxInt64-start), uint64(l.number))
+	again.blockOff = start
+	if err := again.fill(); err != nil {
+		return nil, err
+	}
+	again.pos = int(off - start)
+	return &logBody{log: again}, nil
+}
+
+// logBody is the payload of one record.
+type logBody struct {
+	log  *logReader
+	part []byte
+	last bool
+}
+
+// Read reads on.
+func (b *logBody) Read(p []byte) (int, error) {
+	for len(b.part) == 0 {
+		if b.last {
+			return 0, io.EOF
+		}
+		typ, payload, at, err := b.log.fragment()
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return 0, fmt.Errorf("at %d: %w", at, err)
+		}
+		b.part, b.last = payload, typ == fragLast || typ == fragFull
+	}
+	n := copy(p, b.part)
+	b.part = b.part[n:]
+	return n, nil
 }
 
 // ahead adds up the fragments that follow in the record being read, as their headers have it: a

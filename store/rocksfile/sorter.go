@@ -33,18 +33,28 @@ func newEntrySorter(ks *keyspace, memory int64) *entrySorter {
 
 // add copies an entry.
 func (s *entrySorter) add(user []byte, tr uint64, value []byte, o origin) error {
-	s.key = appendKey(s.key[:0], user, tr)
 	if len(value) > largeValue {
-		ref, err := s.large.put(s.ks.st.opts.TempDir, value)
-		if err != nil {
-			return err
-		}
-		o.file |= largeFlag
-		s.value = o.append(ref.append(s.value[:0]))
-	} else {
-		s.value = o.append(append(s.value[:0], value...))
+		return s.addLarge(user, tr, int64(len(value)), bytes.NewReader(value), o)
 	}
-	s.bytes += int64(len(s.key) + len(value))
+	s.value = o.append(append(s.value[:0], value...))
+	return s.put(user, tr, int64(len(value)))
+}
+
+// addLarge copies an entry whose value, of n bytes, is read from src.
+func (s *entrySorter) addLarge(user []byte, tr uint64, n int64, src io.Reader, o origin) error {
+	ref, err := s.large.put(s.ks.st.opts.TempDir, n, src)
+	if err != nil {
+		return err
+	}
+	o.file |= largeFlag
+	s.value = o.append(ref.append(s.value[:0]))
+	return s.put(user, tr, n)
+}
+
+// put adds the entry whose value, of n bytes, is ready.
+func (s *entrySorter) put(user []byte, tr uint64, n int64) error {
+	s.key = appendKey(s.key[:0], user, tr)
+	s.bytes += int64(len(s.key)) + n
 	prefix := uint64(0)
 	if s.bytewise {
 		prefix = keyPrefix(user)

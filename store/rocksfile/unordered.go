@@ -169,7 +169,10 @@ func (ks *keyspace) scanLog(l *logFile, f func(*store.Entry) error) error {
 		}
 		p := record.Place{File: l.name, Off: off, Level: -1}
 		if err == nil {
-			err = ks.scanBatch(rec, p, f)
+			var b *batchReader
+			if b, err = r.batch(rec, off); err == nil {
+				err = ks.scanBatch(b, p, f)
+			}
 		} else if !errors.Is(err, errWithin) {
 			r.resync()
 		}
@@ -184,8 +187,8 @@ func (ks *keyspace) scanLog(l *logFile, f func(*store.Entry) error) error {
 }
 
 // scanBatch hands over the entries of a write batch that are of this column family.
-func (ks *keyspace) scanBatch(rec []byte, p record.Place, f func(*store.Entry) error) error {
-	return decodeBatch(rec, func(b batchEntry) error {
+func (ks *keyspace) scanBatch(r *batchReader, p record.Place, f func(*store.Entry) error) error {
+	return r.decode(func(b batchEntry) error {
 		if b.family != ks.id {
 			return nil
 		}
@@ -193,8 +196,12 @@ func (ks *keyspace) scanBatch(rec []byte, p record.Place, f func(*store.Entry) e
 		if err != nil {
 			return err
 		}
+		value, err := b.whole()
+		if err != nil {
+			return err
+		}
 		p.Seq = b.seq
-		if err := f(&store.Entry{Key: b.key, Value: b.value, Seq: b.seq, Kind: kind, Place: p}); err != nil {
+		if err := f(&store.Entry{Key: b.key, Value: value, Seq: b.seq, Kind: kind, Place: p}); err != nil {
 			return &callbackError{err}
 		}
 		return nil

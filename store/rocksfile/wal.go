@@ -33,11 +33,7 @@ type seqRange struct{ first, last uint64 }
 const maxRanges = 4096
 
 // took notes the sequence numbers of a batch that was read; batches ascend.
-func (l *logFile) took(rec []byte) {
-	r, ok := batchSeqs(rec)
-	if !ok {
-		return
-	}
+func (l *logFile) took(r seqRange) {
 	if n := len(l.seqs); n > 0 && (r.first <= l.seqs[n-1].last+1 || n == maxRanges) {
 		l.seqs[n-1].last = max(l.seqs[n-1].last, r.last)
 		return
@@ -264,10 +260,16 @@ func (w *walLoader) load(ctx context.Context, last bool) error {
 			return corrupt(w.log.file.path, off, "log record", err)
 		}
 		w.off = off
-		if err := decodeBatch(rec, w.add); err != nil {
+		b, err := r.batch(rec, off)
+		if err == nil {
+			err = b.decode(w.add)
+		}
+		if err != nil {
 			return w.batchError(err)
 		}
-		w.log.took(rec)
+		if seqs, ok := b.seqs(); ok {
+			w.log.took(seqs)
+		}
 	}
 }
 
@@ -277,7 +279,18 @@ func (l *logFile) open() (*logReader, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return newLogReader(io.NewSectionReader(f, 0, l.file.size), l.number), l.file.release, nil
+	r := newLogReader(io.NewSectionReader(f, 0, l.file.size), l.number)
+	r.huge = hugeRecord
+	return r, l.file.release, nil
+}
+
+// batch starts decoding the record that next returned.
+func (l *logReader) batch(rec []byte, off int64) (*batchReader, error) {
+	if !l.skipped {
+		return &batchReader{fields: fields{buf: rec}}, nil
+	}
+	src, err := l.body(off)
+	return &batchReader{src: src, rest: l.size}, err
 }
 
 // torn reports where a log ends early.
@@ -328,7 +341,11 @@ func (w *walLoader) sort(ks *keyspace, e batchEntry) error {
 			return err
 		}
 	}
-	return w.sorters[ks].add(e.key, trailer(e.seq, e.kind), e.value, origin{w.index, uint64(w.off)})
+	o := origin{w.index, uint64(w.off)}
+	if e.from != nil {
+		return w.sorters[ks].addLarge(e.key, trailer(e.seq, e.kind), e.size, e.from, o)
+	}
+	return w.sorters[ks].add(e.key, trailer(e.seq, e.kind), e.value, o)
 }
 
 // finish makes sorted runs of what was collected.
