@@ -273,6 +273,25 @@ func TestWrongSizes(t *testing.T) {
 	}
 }
 
+// TestRoomOfUnknownSize: a block whose decompressed size is not stored gets room for about what it is, and more when it
+// turns out to be larger.
+func TestRoomOfUnknownSize(t *testing.T) {
+	var u unpackers
+	for _, n := range []int{4 << 10, 3 << 20} {
+		data := bytes.Repeat([]byte("0123456789abcdef"), n/16)
+		for codec, b := range map[byte][]byte{codecZlib: compressBlock(t, data, codecZlib, tableSpec{version: 1}),
+			codecZstdLevelDB: compressBlock(t, data, codecLevelDBZstd, tableSpec{levelDB: true})} {
+			out, err := u.unpack(nil, codec, b, 1, nil)
+			if err != nil || !bytes.Equal(out, data) {
+				t.Errorf("%s of %d: %v", codecName(codec), n, err)
+			}
+			if cap(out) > 4*n {
+				t.Errorf("%s: room of %d for %d bytes", codecName(codec), cap(out), n)
+			}
+		}
+	}
+}
+
 // TestSalvageTable: Unordered skips a damaged block, and a table whose index or end is damaged.
 func TestSalvageTable(t *testing.T) {
 	for _, where := range []string{"block", "index", "footer", "properties"} {
