@@ -183,7 +183,7 @@ func (s *strayTable) has(key []byte, seq uint64) bool {
 		return true
 	}
 	for i, t := range s.tables {
-		if !t.mayHold(seq) && !s.mayBeIn(t) || t.cmp.Compare(key, t.smallest) < 0 || t.cmp.Compare(key, t.largest) > 0 {
+		if !t.mayHold(seq) && !s.mayBeIn(t) || !t.covers(key) {
 			continue
 		}
 		copy(s.tables[1:i+1], s.tables[:i])
@@ -191,6 +191,16 @@ func (s *strayTable) has(key []byte, seq uint64) bool {
 		return true
 	}
 	return false
+}
+
+// covers reports whether a key is between the table's bounds, which say nothing where the order is a circle.
+func (t *table) covers(key []byte) bool {
+	if w := t.cmp.Wrapping; w != nil {
+		if _, ok := w.Number(key); ok {
+			return true
+		}
+	}
+	return t.cmp.Compare(key, t.smallest) >= 0 && t.cmp.Compare(key, t.largest) <= 0
 }
 
 // hasTombstone is has for a range tombstone, whose key a compaction may have moved to the bounds of its table.

@@ -206,6 +206,18 @@ func TestStrayTableIsNotReadForever(t *testing.T) {
 	}
 }
 
+// TestStrayTableInCircle: bounds mean nothing among keys whose order is a circle.
+func TestStrayTableInCircle(t *testing.T) {
+	c := store.Bytewise
+	c.Wrapping = &store.Wrapping{Number: func(key []byte) (int64, bool) { return 0, key[0] == 'n' }}
+	tab := &table{cmp: &c, smallest: []byte("b"), largest: []byte("d")}
+	for key, want := range map[string]bool{"a": false, "b": true, "c": true, "d": true, "e": false, "n": true} {
+		if got := tab.covers([]byte(key)); got != want {
+			t.Errorf("%s: %t", key, got)
+		}
+	}
+}
+
 // TestLogSeqs: what a log holds is known as stretches, of which there are not too many.
 func TestLogSeqs(t *testing.T) {
 	var l logFile
