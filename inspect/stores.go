@@ -43,9 +43,8 @@ func (s *Stores) Opener(open store.Opener) store.Opener {
 		if err != nil {
 			return nil, err
 		}
-		known := &known{Store: st, of: s}
-		s.add(StoreDir{rel, known})
-		return known, nil
+		s.add(StoreDir{rel, st})
+		return &known{Store: st, of: s}, nil
 	}
 }
 
@@ -57,7 +56,7 @@ type known struct {
 
 // Close closes the store.
 func (k *known) Close() error {
-	k.of.remove(k)
+	k.of.remove(k.Store)
 	return k.Store.Close()
 }
 
