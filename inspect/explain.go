@@ -294,11 +294,11 @@ func (x *explainer) tell(row *ExplainedRow) error {
 // versions follows the entries of one raw key, the newest first.
 type versions struct {
 	compare func(a, b []byte) int
-	key    []byte
-	seq    uint64
-	kind   store.Kind // of the newest entry that decides
-	folded bool       // merge operands wait for their base
-	begun  bool
+	key     []byte
+	seq     uint64
+	kind    store.Kind // of the newest entry that decides
+	folded  bool       // merge operands wait for their base
+	begun   bool
 }
 
 // next says why an entry does not show; "" when it does, "folded" when it is folded into one that does.

@@ -51,7 +51,7 @@ var findingKinds = []FindingKind{
 	{FindStoreNotRead, Error, "files", "There is a store below the source that the format does not look for; what it holds is not read."},
 	{"torn-log", Warning, "files", "The last log ends within a record, as a crash leaves it; what comes before was used."},
 	{"manifest-behind", Error, "files", "A table that the MANIFEST does not name has rows that no other table and no log has: the MANIFEST lost its end. A warning when the table cannot tell, as one that was never finished."},
-	{"torn-manifest", Error, "files", "The MANIFEST ends within a record or a group of edits; the tables that the rest named are not read."},
+	{"torn-manifest", Error, "files", "The MANIFEST ends within a record or a group of edits; the tables that the rest named are not read. A warning when no other table has rows of its own, as after a crash."},
 	{FindUnorderedTable, Warning, "files", "A table was sorted before it was read; key-order says what is wrong."},
 	{"unreferenced-table", Note, "files", "A table is there that the MANIFEST does not name; it is of no use any more, or what it holds is in other tables or the logs, as after a kill."},
 	{FindUnreadRows, Error, "files", "Records could not be read, for a reason that is no damage of a file."},

@@ -37,6 +37,9 @@ type version struct {
 	mentioned map[uint64]bool // numbers of all tables that some edit added
 
 	group []*versionEdit // of an atomic group that is not complete yet
+
+	torn   bool  // the MANIFEST ends within a record
+	tornAt int64 // which starts there
 }
 
 // family is a column family.
@@ -130,10 +133,7 @@ func (v *version) replay(log *logReader, report func(record.Finding)) error {
 			break
 		}
 		if err == errTorn {
-			report(record.Finding{Kind: "torn-manifest", Severity: record.Error,
-				Place: record.Place{File: v.manifest, Off: off, Level: -1},
-				Detail: "the MANIFEST ends within a record: after a crash that change never took effect, " +
-					"but a file that was cut off has lost tables with it"})
+			v.torn, v.tornAt = true, off
 			break
 		}
 		if err != nil {
@@ -153,6 +153,21 @@ func (v *version) replay(log *logReader, report func(record.Finding)) error {
 			Detail: fmt.Sprintf("the MANIFEST ends within an atomic group; the %d edits of it that are there are not applied", len(v.group))})
 	}
 	return v.complete()
+}
+
+// reportTorn reports a MANIFEST that ends within a record. Engines open it without that edit, which is right
+// after a crash; whether a file that was cut off has lost tables with it, the tables that it does not name tell.
+func (db *database) reportTorn(lost bool) {
+	f := record.Finding{Kind: "torn-manifest", Severity: record.Warning,
+		Place: record.Place{File: db.version.manifest, Off: db.version.tornAt, Level: -1},
+		Detail: "the MANIFEST ends within a record, as a crash leaves it: that change never took effect, " +
+			"and no table that it does not name has rows of its own"}
+	if lost {
+		f.Severity = record.Error
+		f.Detail = "the MANIFEST ends within a record: after a crash that change never took effect, " +
+			"but a file that was cut off has lost tables with it"
+	}
+	db.report(f)
 }
 
 // editError places an error within an edit in the MANIFEST: offsets are those of the record.

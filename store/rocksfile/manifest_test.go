@@ -222,9 +222,14 @@ func TestTornManifest(t *testing.T) {
 	whole := logBytes(0, false, d.edits...)
 	d.file("MANIFEST-000005", append(slices.Clone(whole), whole[:20]...))
 	db, found := openFindings(t, dir, store.Options{})
-	if len(*found) != 1 || (*found)[0].Kind != "torn-manifest" || (*found)[0].Severity != record.Error ||
+	if len(*found) != 1 || (*found)[0].Kind != "torn-manifest" || (*found)[0].Severity != record.Warning ||
 		(*found)[0].Place.Off != int64(len(whole)) {
 		t.Errorf("findings %+v", *found)
+	}
+	d.file("000999.sst", []byte("cut short"))
+	_, found = openFindings(t, dir, store.Options{})
+	if len(*found) != 2 || (*found)[0].Kind != "manifest-behind" || (*found)[1].Kind != "torn-manifest" || (*found)[1].Severity != record.Error {
+		t.Errorf("with a table that cannot tell what it holds: findings %+v", *found)
 	}
 	if db.Files()[1].Size != int64(len(whole)+20) {
 		t.Errorf("files %+v", db.Files())

@@ -144,18 +144,28 @@ func (db *database) open(ctx context.Context) error {
 		return err
 	}
 	db.version, db.levelDB = v, v.levelDB(db.dir)
-	for _, f := range v.sorted() {
+	complete, err := db.load(ctx)
+	if v.torn {
+		db.reportTorn(!complete)
+	}
+	return err
+}
+
+// load opens the tables that the MANIFEST names and reads the logs. complete says that no other table can have
+// rows of its own.
+func (db *database) load(ctx context.Context) (complete bool, err error) {
+	for _, f := range db.version.sorted() {
 		ks, err := db.newKeyspace(f)
 		if err != nil {
-			return err
+			return false, err
 		}
 		db.spaces = append(db.spaces, ks)
 		if err := ks.openTables(ctx, f); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if db.logs, err = db.findLogs(); err != nil {
-		return err
+		return false, err
 	}
 	err = db.loadLogs(ctx)
 	var c *record.CorruptError
@@ -163,7 +173,7 @@ func (db *database) open(ctx context.Context) error {
 		db.logErr, err = err, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	return db.strays(ctx)
 }

@@ -21,8 +21,9 @@ import (
 // removes files that an edit deleted some time later. So an entry that is in none of the tables and logs
 // that are read was once put into the MANIFEST, and the MANIFEST has lost that edit.
 
-// strays looks at the tables in the directory that the MANIFEST does not name.
-func (db *database) strays(ctx context.Context) error {
+// strays looks at the tables in the directory that the MANIFEST does not name. complete says that none of
+// them can have rows of its own.
+func (db *database) strays(ctx context.Context) (complete bool, err error) {
 	known := map[string]bool{}
 	for _, ks := range db.spaces {
 		for _, t := range ks.tables {
@@ -31,37 +32,42 @@ func (db *database) strays(ctx context.Context) error {
 	}
 	entries, err := os.ReadDir(db.dir)
 	if err != nil {
-		return err
+		return false, err
 	}
+	complete = true
 	for _, e := range entries {
 		ext := filepath.Ext(e.Name())
 		if (ext != flavourRocksDB.tableExt && ext != flavourLevelDB.tableExt) || known[e.Name()] {
 			continue
 		}
-		f, err := db.stray(ctx, e.Name(), strings.TrimSuffix(e.Name(), ext))
+		f, clear, err := db.stray(ctx, e.Name(), strings.TrimSuffix(e.Name(), ext))
 		if err != nil {
-			return err
+			return false, err
 		}
+		complete = complete && clear
 		f.Place = record.Place{File: e.Name(), Level: -1}
 		db.report(f)
 	}
-	return nil
+	return complete, nil
 }
 
-// stray judges a table that the MANIFEST does not name. While a server is at work it may be the one that
-// is being written.
-func (db *database) stray(ctx context.Context, name, number string) (record.Finding, error) {
-	f := record.Finding{Kind: "unreferenced-table", Severity: record.Note,
+// stray judges a table that the MANIFEST does not name; clear says that it has no rows of its own. While a
+// server is at work it may be the one that is being written.
+func (db *database) stray(ctx context.Context, name, number string) (f record.Finding, clear bool, err error) {
+	f = record.Finding{Kind: "unreferenced-table", Severity: record.Note,
 		Detail: "the MANIFEST does not name this table; it is not read"}
 	n, err := strconv.ParseUint(number, 10, 64)
-	if err != nil || db.version.mentioned[n] || db.opts.AllowLive && checkLive(db.dir) != nil {
-		return f, nil
+	if err != nil || db.version.mentioned[n] {
+		return f, true, nil
+	}
+	if db.opts.AllowLive && checkLive(db.dir) != nil {
+		return f, false, nil
 	}
 	s := &strayTable{db: db, number: n}
 	lost, err := s.lost(ctx, name)
 	switch {
 	case ctx.Err() != nil:
-		return f, context.Cause(ctx)
+		return f, false, context.Cause(ctx)
 	case lost != "":
 		f.Kind, f.Severity = "manifest-behind", record.Error
 		f.Detail = "the MANIFEST does not name this table, so it is not read, and " + lost +
@@ -73,7 +79,7 @@ func (db *database) stray(ctx context.Context, name, number string) (record.Find
 	case err == nil:
 		f.Detail += ", and what it holds is in the tables and logs that are"
 	}
-	return f, nil
+	return f, lost == "" && err == nil, nil
 }
 
 // strayTable compares a table that the MANIFEST does not name with what is read.

@@ -201,7 +201,7 @@ func TestStrayTableIsNotReadForever(t *testing.T) {
 	db := openTest(t, d.finish(), store.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := db.strays(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := db.strays(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -173,7 +173,8 @@ func filePlants() []filePlant {
 		{name: "no CURRENT", want: "error missing-file", do: removeOne("hash/CURRENT")},
 		{name: "no MANIFEST", want: "error missing-file", do: removeOne("hash/MANIFEST-*")},
 		{name: "MANIFEST", want: "error damaged-file", do: edit("hash/MANIFEST-*", flip(12))},
-		{name: "torn MANIFEST", want: "error torn-manifest", do: edit("hash/MANIFEST-*", func(b []byte) []byte { return append(b, b[:5]...) })},
+		{name: "group of edits", want: "error torn-manifest", do: addEdit(binary.AppendUvarint(binary.AppendUvarint(nil, 300), 1))},
+		{name: "torn MANIFEST", want: "warning torn-manifest", do: edit("hash/MANIFEST-*", func(b []byte) []byte { return append(b, b[:5]...) })},
 		{name: "orphan", want: "note unreferenced-table", do: copyOne("hash/*.sst", "hash/000001.sst")},
 		{name: "MANIFEST behind", want: "warning manifest-behind", do: copyOne("set/*.sst", "hash/999999.sst")},
 		{name: "no store", want: "error missing-store", do: func(t *testing.T, dir string) {
