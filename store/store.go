@@ -122,6 +122,12 @@ type Keyspace interface {
 	Size() int64
 }
 
+// Weigher is a Keyspace that knows what its iterators take.
+type Weigher interface {
+	// IteratorSize is about how many bytes an open iterator takes.
+	IteratorSize() int64
+}
+
 // Iterator walks rows in ascending order. It is used by one goroutine.
 type Iterator interface {
 	// Next returns the next row, io.EOF after the last. Views live until the next call of Next or

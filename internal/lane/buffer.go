@@ -16,9 +16,6 @@ const (
 
 // chunkSize is the share of a lane.
 func chunkSize(memory int64, lanes int) int {
-	if memory <= 0 {
-		memory = defaultMemory
-	}
 	return int(min(max(memory/int64(max(lanes, 1)), minChunk), maxChunk))
 }
 

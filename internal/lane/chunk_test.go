@@ -287,7 +287,7 @@ func TestChunkSize(t *testing.T) {
 		lanes  int
 		want   int
 	}{
-		{0, 1, maxChunk}, {0, 0, maxChunk}, {1 << 20, 64, 16 << 10}, {1 << 20, 100_000, minChunk}, {1 << 40, 1, maxChunk},
+		{defaultMemory, 1, maxChunk}, {defaultMemory, 0, maxChunk}, {1 << 20, 64, 16 << 10}, {1 << 20, 100_000, minChunk}, {1 << 40, 1, maxChunk},
 	} {
 		if got := chunkSize(c.memory, c.lanes); got != c.want {
 			t.Errorf("%d bytes for %d lanes: %d, want %d", c.memory, c.lanes, got, c.want)

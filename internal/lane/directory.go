@@ -117,18 +117,30 @@ func (d *Directory) gap(dirty bool, from, to []byte) {
 
 // Open returns the set of lanes cut to a span of user keys, lo <= k < hi, nil open. Rows in no lane are
 // given to the set whose lo is nil. memory is how many bytes of rows the set may read ahead of lanes that
-// are not open; 0 means 8 MiB.
+// are not open, and how many its iterators may take, as far as that can be had; 0 means 8 MiB.
 func (d *Directory) Open(lo, hi []byte, memory int64, stray Stray) (*Set, error) {
 	if err := d.find(); err != nil {
 		return nil, err
 	}
-	s := &Set{dir: d, first: lo == nil, stray: stray, maxOpen: d.MaxOpen, chunk: chunkSize(memory, len(d.lanes))}
-	if s.maxOpen <= 0 {
-		s.maxOpen = MaxOpen
+	if memory <= 0 {
+		memory = defaultMemory
 	}
+	s := &Set{dir: d, first: lo == nil, stray: stray, maxOpen: d.maxOpen(memory), chunk: chunkSize(memory, len(d.lanes))}
 	s.cursors = make([]cursor, len(d.lanes))
 	for i := range s.cursors {
 		s.cursors[i].cut(&d.lanes[i], &d.layout, lo, hi)
 	}
 	return s, nil
+}
+
+// maxOpen is how many lanes a set of so much memory keeps open.
+func (d *Directory) maxOpen(memory int64) int {
+	if d.MaxOpen > 0 {
+		return d.MaxOpen
+	}
+	w, ok := d.keyspace.(store.Weigher)
+	if !ok {
+		return MaxOpen
+	}
+	return int(min(max(memory/max(w.IteratorSize(), 1), minOpen), MaxOpen))
 }

@@ -15,6 +15,9 @@ import (
 // rows of a chunk, not by each.
 const MaxOpen = 64
 
+// minOpen is how many lanes are open whatever an iterator takes.
+const minOpen = 4
+
 // Set walks all lanes of a keyspace within a span of user keys. Every row of the span is handed out
 // exactly once, by Next or to Stray, when Finish was called. It is used by one goroutine.
 type Set struct {

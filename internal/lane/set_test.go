@@ -203,6 +203,44 @@ func TestOpenLanesAreBounded(t *testing.T) {
 	}
 }
 
+// weighing is a keyspace whose iterators take size bytes.
+type weighing struct {
+	*countingKeyspace
+	size int64
+}
+
+func (w weighing) IteratorSize() int64 { return w.size }
+
+// TestOpenLanesKeepToMemory: the more an iterator takes, the fewer are open, down to a few.
+func TestOpenLanesKeepToMemory(t *testing.T) {
+	l, keys := manyLanes(400, 100)
+	for _, c := range []struct {
+		size int64
+		want int
+	}{{0, MaxOpen}, {1 << 10, MaxOpen}, {1 << 16, 16}, {1 << 30, minOpen}} {
+		ks := &countingKeyspace{Keyspace: l.Keyspace}
+		s, err := NewDirectory(weighing{ks, c.size}, testLayout()).Open(nil, nil, 1<<20, func(record.Class, []byte, []byte, record.Place) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := 0
+		for _, k := range keys {
+			if err := s.Seek([]byte(k)); err != nil {
+				t.Fatal(err)
+			}
+			for ok := true; ok; rows++ {
+				if _, _, ok, err = s.Next(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if ks.most != c.want || rows != 3*len(keys) {
+			t.Errorf("%d bytes each: %d iterators open at once, want %d; %d rows", c.size, ks.most, c.want, rows)
+		}
+		s.Close()
+	}
+}
+
 // countingKeyspace counts open iterators and fails at a chosen row.
 type countingKeyspace struct {
 	store.Keyspace

@@ -52,6 +52,17 @@ func (ks *keyspace) Size() int64 {
 	return n
 }
 
+// cursorSize is about what a cursor takes: a block and a read window.
+const cursorSize = 16 << 10
+
+// IteratorSize is what one cursor for each sorted run takes.
+func (ks *keyspace) IteratorSize() int64 {
+	if ks.prepare() != nil {
+		return 0
+	}
+	return int64(len(ks.all)) * cursorSize
+}
+
 // makeRuns groups tables, which are by level and then key: each of level 0 by itself, newest first; a
 // deeper level is one run unless its tables overlap, which no engine makes.
 func (ks *keyspace) makeRuns(tables []*table) []*sortedRun {
