@@ -74,6 +74,8 @@ type DiffResult struct {
 	Extra        int64 `json:"records_extra"`    // in B only
 	Differing    int64 `json:"records_differing"`
 	Differences  int64 `json:"differences"`
+	// Stopped says that Tell ended the comparison: there are more differences than were counted.
+	Stopped bool `json:"stopped"`
 }
 
 // ErrEnough is what Tell returns to end a comparison without an error.
@@ -96,12 +98,13 @@ func Diff(ctx context.Context, o *DiffOptions) (*DiffResult, error) {
 	}
 	for _, p := range pairs {
 		if err := d.database(ctx, p); errors.Is(err, ErrEnough) {
+			d.res.Stopped = true
 			break
 		} else if err != nil {
 			return nil, err
 		}
 	}
-	d.res.Equal = d.res.Differences == 0
+	d.res.Equal = d.res.Differences == 0 && !d.res.Stopped
 	return &d.res, nil
 }
 
@@ -253,22 +256,26 @@ func (d *differ) step(a, b *side) error {
 	return err
 }
 
+// tell tells a difference, and counts it unless it is the one that is too many.
 func (d *differ) tell(x *Difference) error {
-	d.res.Differences++
-	return d.o.Tell(x)
+	err := d.o.Tell(x)
+	if !errors.Is(err, ErrEnough) {
+		d.res.Differences++
+	}
+	return err
 }
 
 // single tells a record that only one side has.
 func (d *differ) single(s *side, which Side) error {
 	h := s.head
 	s.head = nil
+	if err := d.tell(&Difference{Side: which, Header: h, What: Record}); err != nil {
+		return err
+	}
 	if which == OnlyA {
 		d.res.Missing++
 	} else {
 		d.res.Extra++
-	}
-	if err := d.tell(&Difference{Side: which, Header: h, What: Record}); err != nil {
-		return err
 	}
 	if !d.o.Whole {
 		return nil

@@ -193,8 +193,8 @@ func TestDiffStops(t *testing.T) {
 			return tell(d)
 		}
 	})
-	if len(got) != 3 || res.Equal {
-		t.Errorf("got %q", got)
+	if len(got) != 3 || res.Equal || !res.Stopped || res.Differences != 3 {
+		t.Errorf("got %q, %+v", got, res)
 	}
 	boom := errors.New("boom")
 	_, err := Diff(context.Background(), &DiffOptions{A: scanOf(a), B: scanOf(b), Tell: func(*Difference) error { return boom }})

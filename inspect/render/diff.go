@@ -76,8 +76,12 @@ func diffSummary(r *inspect.DiffResult) string {
 	case r.Equal:
 		return fmt.Sprintf("equal: %d records compared%s", r.Records, unit)
 	}
-	return fmt.Sprintf("%d records missing, %d extra, %d differing; %s%s", r.Missing, r.Extra, r.Differing,
-		plural(r.Differences, "difference"), unit)
+	more := ""
+	if r.Stopped {
+		more = ", and there are more (--max)"
+	}
+	return fmt.Sprintf("%s missing, %d extra, %d differing; %s%s%s", plural(r.Missing, "record"), r.Extra, r.Differing,
+		plural(r.Differences, "difference"), more, unit)
 }
 
 // appendText appends a difference as a line of text.

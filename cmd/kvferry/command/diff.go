@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -72,22 +73,25 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) error
 	// Two sources share what one would have.
 	da.Scan.Memory /= 2
 	db.Scan.Memory /= 2
-	var equal bool
+	var res *inspect.DiffResult
 	err = toOutput(cmd, f.output, func(w io.Writer) error {
-		equal, err = f.compare(ctx, da, db, w)
+		res, err = f.compare(ctx, da, db, w)
 		return err
 	})
 	if err = errors.Join(err, da.Opened.Source.Close(), db.Opened.Source.Close()); err != nil {
 		return err
 	}
-	if !equal {
+	if res.Stopped && f.format == "patch" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: the patch ends after --max %d lines: it does not make B of A\n", f.max)
+	}
+	if !res.Equal {
 		return &ExitError{Code: ExitFindings}
 	}
 	return nil
 }
 
 // compare runs the comparison; a side whose tables are not in order starts it over.
-func (f *diffFlags) compare(ctx context.Context, a, b *Dataset, w io.Writer) (bool, error) {
+func (f *diffFlags) compare(ctx context.Context, a, b *Dataset, w io.Writer) (*inspect.DiffResult, error) {
 	var res *inspect.DiffResult
 	var printer *render.DiffPrinter
 	run := func() (err error) {
@@ -99,7 +103,7 @@ func (f *diffFlags) compare(ctx context.Context, a, b *Dataset, w io.Writer) (bo
 	written := func() bool { return printer.Written() }
 	err := a.ordered(ctx, func() error { return b.ordered(ctx, run, written) }, written)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	return res.Equal, printer.Finish(res)
+	return res, printer.Finish(res)
 }

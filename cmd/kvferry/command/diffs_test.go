@@ -47,7 +47,7 @@ differs 0 string "s": value "one" in A, "two" in B
 differs 0 string "t": expires at 2027-01-15T08:00:00Z in A, 2030-03-17T17:46:40Z in B
 missing 0 zset "z": member "b" score 1 only in A
 differs 0 zset "z": member "c" score 2 in A, score 1 in B
-1 records missing, 1 extra, 6 differing; 13 differences (expiry in seconds)
+1 record missing, 1 extra, 6 differing; 13 differences (expiry in seconds)
 `
 	for _, args := range [][]string{{"diff", a, b}, {"diff", "--direct", a, b}, {"verify", a, "--against", b}} {
 		if r := kvferry(t, args...); r.code != ExitFindings || r.stdout != want || r.stderr != "" {
@@ -57,8 +57,15 @@ differs 0 zset "z": member "c" score 2 in A, score 1 in B
 	if r := kvferry(t, "diff", a, b, "--type", "set", "--match", "same"); r.code != ExitOK {
 		t.Errorf("of an equal record: exit %d\n%s", r.code, r.stdout)
 	}
-	if r := kvferry(t, "diff", a, b, "--max", "2"); r.code != ExitFindings || strings.Count(r.stdout, "\n") != 3 {
+	if r := kvferry(t, "diff", a, b, "--max", "2"); r.code != ExitFindings || strings.Count(r.stdout, "\n") != 3 ||
+		!strings.Contains(r.stdout, "; 2 differences, and there are more (--max) (expiry in seconds)") {
 		t.Errorf("the first two:\n%s", r.stdout)
+	}
+	if r := kvferry(t, "diff", a, b, "--max", "13"); strings.Contains(r.stdout, "more") {
+		t.Errorf("all thirteen:\n%s", r.stdout)
+	}
+	if r := kvferry(t, "diff", a, b, "--max", "2", "--format", "patch"); r.code != ExitFindings || !strings.Contains(r.stderr, "it does not make B of A") {
+		t.Errorf("a patch that is cut: exit %d, %q", r.code, r.stderr)
 	}
 	if r := kvferry(t, "diff", a, b, "--format", "json"); r.code != ExitFindings || !strings.Contains(r.stdout, `"records_differing": 6`) {
 		t.Errorf("as JSON: exit %d\n%s", r.code, r.stdout)
