@@ -68,8 +68,17 @@ func (d *Dumper) Written() bool { return d.written }
 // errLimit ends a dump.
 var errLimit = errors.New("limit reached")
 
-// Run dumps everything. It may be called again after an error when nothing was written.
+// Run dumps everything. It may be called again after an error when nothing was written. What was
+// encoded before an error reaches the writer to its end: a reader of commands never gets half of one.
 func (d *Dumper) Run(ctx context.Context) error {
+	err := d.run(ctx)
+	if flushed := d.out.Flush(); err == nil {
+		err = flushed
+	}
+	return err
+}
+
+func (d *Dumper) run(ctx context.Context) error {
 	d.records, d.written = 0, false
 	d.buf = d.o.Encoder.AppendHead(d.buf[:0])
 	dbs, err := d.databases()
@@ -84,10 +93,7 @@ func (d *Dumper) Run(ctx context.Context) error {
 		}
 	}
 	d.buf = d.o.Encoder.AppendTail(d.buf)
-	if err := d.flush(); err != nil {
-		return err
-	}
-	return d.out.Flush()
+	return d.flush()
 }
 
 // databases returns the databases that are selected.

@@ -88,10 +88,32 @@ func (e *RESP) selectDB(dst []byte, db string) ([]byte, error) {
 	if len(e.DBs) <= 1 {
 		return dst, nil
 	}
-	if n, err := strconv.ParseUint(db, 10, 31); err != nil || strconv.FormatUint(n, 10) != db {
-		return dst, fmt.Errorf("database %q: Redis has numbers for databases; dump one at a time with --db", db)
+	if err := numbered(db); err != nil {
+		return dst, err
 	}
 	return appendCommand(dst, "SELECT", db), nil
+}
+
+// Check returns an error when several databases are to be dumped and not all are numbers. It is asked
+// before anything is written: Redis would have taken in the databases before the first that has a name.
+func (e *RESP) Check() error {
+	if len(e.DBs) <= 1 {
+		return nil
+	}
+	for _, db := range e.DBs {
+		if err := numbered(db); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// numbered returns an error when a database of Redis cannot have that name.
+func numbered(db string) error {
+	if n, err := strconv.ParseUint(db, 10, 31); err != nil || strconv.FormatUint(n, 10) != db {
+		return fmt.Errorf("database %q: Redis has numbers for databases; choose with --db those that are numbers, or one alone", db)
+	}
+	return nil
 }
 
 func appendCommand(dst []byte, args ...string) []byte {

@@ -23,8 +23,9 @@ Text that is valid UTF-8 is a JSON string; other bytes are {"base64":"…"}. Wit
 every key, field, member and value is written as base64. Expired records are left out unless
 --expired keep is given.
 
-Other forms: json (one document), csv (a line for each element), resp (commands for
-redis-cli --pipe). --raw shows physical rows with their decoded fields instead of records, as JSON
+Other forms: json (one document), csv (a line for each element; bytes that are not UTF-8 are
+base64:…), resp (commands for redis-cli --pipe; several databases must have numbers for names, as
+Redis' have, and one of another name is dumped alone with --db). --raw shows physical rows with their decoded fields instead of records, as JSON
 lines; --format hex shows them as annotated bytes.
 
 --dead shows what was deleted while its rows stayed on disk, as it was, so that a deletion can be
@@ -147,6 +148,11 @@ func (f *dumpFlags) dumpRecords(cmd *cobra.Command, d *Dataset, w io.Writer) (in
 		Tell: func(db string, key []byte, t record.Type, what string) {
 			fmt.Fprintf(stderr, "kvferry: %s %s in database %s: %s\n", t, record.Quote(key), db, what)
 		}}
+	if e, ok := o.Encoder.(*render.RESP); ok {
+		if err := e.Check(); err != nil {
+			return 0, err
+		}
+	}
 	dumper := inspect.NewDumper(w, o)
 	err = d.ordered(cmd.Context(), func() error { return dumper.Run(cmd.Context()) }, dumper.Written)
 	if e, ok := o.Encoder.(*render.RESP); ok && e.Skipped > 0 && err == nil {
