@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,8 +16,9 @@ import (
 
 const fingerprintHelp = `Print the fingerprint of a dataset as JSON: counts and digests by database and type. Two datasets
 whose fingerprints are equal hold the same records, whatever their formats; see
-docs/fingerprint.md. --check compares with a fingerprint taken before, and exits with 3 when
-it differs. Records alone are read: the indexes of zsets are for verify to check.
+docs/fingerprint.md. --check compares with a fingerprint taken before, and exits with 3 when it
+differs: what the file has stands first, then what SRC has. Where keys expire, --now must be the
+same both times, and filters must be. Records alone are read: the indexes of zsets are for verify to check.
 ` + exitHelp
 
 const fingerprintExample = `  kvferry fingerprint /data/pika/dump > before.json
@@ -37,7 +39,7 @@ func (a *App) fingerprint() *cobra.Command {
 		},
 	}
 	f.Register(cmd)
-	cmd.Flags().StringVar(&check, "check", "", "compare with a `file` that this command wrote")
+	cmd.Flags().StringVar(&check, "check", "", "compare with a `file` that this command wrote, compressed or not")
 	cmd.Flags().StringVarP(&output, "output", "o", "", outputUsage)
 	return cmd
 }
@@ -73,6 +75,10 @@ func (a *App) runFingerprint(cmd *cobra.Command, f *ReadFlags, location, check, 
 		fmt.Fprintln(cmd.OutOrStdout(), p)
 	}
 	if len(diffs) > 0 {
+		if want.Now != got.Now && f.choice.expired == "drop" {
+			fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: %s was taken at another moment, and keys may have expired since: --now %s compares at that one\n",
+				check, time.UnixMilli(want.Now).UTC().Format(time.RFC3339Nano))
+		}
 		return &ExitError{Code: ExitFindings}
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%s: equal to %s\n", location, check)
@@ -85,7 +91,12 @@ func readFingerprint(path string) (*inspect.FingerprintFile, error) {
 		return nil, err
 	}
 	defer f.Close()
-	out, err := inspect.ReadFingerprint(f)
+	r, err := decompressed(f, path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	defer r.Close()
+	out, err := inspect.ReadFingerprint(r)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

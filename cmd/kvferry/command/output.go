@@ -46,6 +46,21 @@ func toOutput(cmd *cobra.Command, path string, write func(io.Writer) error) erro
 	return nil
 }
 
+// decompressed reads what toOutput wrote to a file of that name.
+func decompressed(f io.Reader, path string) (io.ReadCloser, error) {
+	switch {
+	case strings.HasSuffix(path, ".gz"):
+		return gzip.NewReader(f)
+	case strings.HasSuffix(path, ".zst"):
+		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return nil, err
+		}
+		return z.IOReadCloser(), nil
+	}
+	return io.NopCloser(f), nil
+}
+
 // compressed calls write with a compressor that the name of the file asks for.
 func compressed(f io.Writer, path string, write func(io.Writer) error) error {
 	var c io.WriteCloser
