@@ -1,6 +1,7 @@
 package ardb
 
 import (
+	"encoding/binary"
 	"fmt"
 	"time"
 
@@ -105,6 +106,9 @@ func datum(name string, d Data, where string, off, n int) format.Field {
 		f.Value = "nil"
 	default:
 		f.Value = d.Text
+		if (name == "id" || name == "last id") && len(d.Text) == 16 {
+			f.Value = fmt.Sprintf("%d-%d", binary.BigEndian.Uint64(d.Text), binary.BigEndian.Uint64(d.Text[8:]))
+		}
 	}
 	return f
 }

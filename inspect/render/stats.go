@@ -170,7 +170,11 @@ func filesTable(b *strings.Builder, s *inspect.Stats) {
 		if l.Unknown > 0 {
 			entries = "unknown"
 		}
-		t.add(l.Keyspace, l.Level, l.Files, Bytes(l.Bytes), entries, l.Deletes, strings.Join(l.Codecs, "+"))
+		level := fmt.Sprint(l.Level)
+		if l.Level < 0 { // an LMDB file has none
+			level = ""
+		}
+		t.add(l.Keyspace, level, l.Files, Bytes(l.Bytes), entries, l.Deletes, strings.Join(l.Codecs, "+"))
 	}
 	if f.Logs.Files > 0 {
 		t.add("logs", "", f.Logs.Files, Bytes(f.Logs.Bytes), "", "", "")
