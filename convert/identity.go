@@ -156,7 +156,7 @@ func (id *identity) continues(now *identity) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(union(id.Options, now.Options))) {
 		if a, b := id.Options[name], now.Options[name]; a != b {
-			return fmt.Errorf("it has %s %s, not %s", name, orNone(a), orNone(b))
+			return fmt.Errorf("it has %s %s, not %s: give the same to continue it", name, orNone(a), orNone(b))
 		}
 	}
 	if err := sameFiles(id.Files, now.Files); err != nil {

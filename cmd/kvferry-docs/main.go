@@ -36,7 +36,7 @@ func write(dir string) error {
 		return err
 	}
 	date := time.Unix(0, 0)
-	header := &doc.GenManHeader{Title: "KVFERRY", Section: "1", Source: "kvferry", Manual: "kvferry", Date: &date}
+	header := &doc.GenManHeader{Section: "1", Source: "kvferry", Manual: "kvferry", Date: &date}
 	if err := doc.GenManTree(root, header, man); err != nil {
 		return err
 	}

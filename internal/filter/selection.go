@@ -28,7 +28,7 @@ type Selection struct {
 // Validate says what cannot be meant by a command that works with a moment.
 func (s *Selection) Validate(now time.Time) error {
 	if w := s.window(now); w.lo >= w.hi {
-		return fmt.Errorf("the earliest expiry asked for is not before the latest")
+		return fmt.Errorf("the earliest expiry asked for (--ttl-from) is not before the latest (--ttl-to)")
 	}
 	if s.MinElements < 0 || s.MinBytes < 0 {
 		return fmt.Errorf("the least size of a record is negative")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"time"
 
@@ -77,9 +78,10 @@ func (a *App) Root() *cobra.Command {
 offline, in bulk, from the files alone.
 
 A location is [format[+store]:]path. The format of a source is detected (the evidence is shown
-with -v), that of a target is named. Any flag can also stand in a YAML file given with -f; the
-command line wins.
+with -v), that of a target is named. Any flag can also stand in a YAML file given with -f, a line
+each (type: [hash, zset], workers: 4, dry-run: true); the command line wins.
 ` + exitHelp,
+		Version:       a.Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -91,10 +93,25 @@ command line wins.
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return applyJob(cmd, job) },
 	}
+	root.Flags().Bool("version", false, "print the version") // -v is the evidence, everywhere
+	root.SetVersionTemplate(a.versionLine())
 	root.PersistentFlags().StringVarP(&job, "file", "f", "", "YAML `file` with flags of the command, by name")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%w", err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%s", plainNumber(err)) })
 	root.AddCommand(a.commands()...)
 	return root
+}
+
+// numberError is what strconv says of a flag that wants a number.
+var numberError = regexp.MustCompile(`strconv\.Parse(?:Int|Uint): parsing .*: (?:invalid syntax|value out of range)$`)
+
+// plainNumber says in words that a flag wants another number. The flags' library passes on text alone.
+func plainNumber(err error) string {
+	return numberError.ReplaceAllStringFunc(err.Error(), func(s string) string {
+		if strings.HasPrefix(s, "strconv.ParseUint") {
+			return "want a whole number, 0 or more"
+		}
+		return "want a whole number"
+	})
 }
 
 // exactArgs wants n arguments, which usage names.

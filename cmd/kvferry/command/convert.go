@@ -21,7 +21,7 @@ const convertHelp = `Convert a dataset into another format, or rewrite it in its
 
 The source is only read. The target is written beside its path, read back, compared with the source
 by fingerprint, and put in its place by one rename: its path exists only when it is complete. An
-existing target is never touched. A report is left at <target>.kvferry-report.json; one that is there
+existing target is never touched. A report is left at DST.kvferry-report.json; one that is there
 from an earlier conversion, whose target is gone, is kept with a number in its name.
 
 The filters take the same records as those of dump; sizes are those in the source. What they leave out

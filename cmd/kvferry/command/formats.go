@@ -20,7 +20,7 @@ func (a *App) formats() *cobra.Command {
 		Use:   "formats",
 		Short: "Show what each format can hold and which stores this build reads and writes",
 		Long: "Show what each format can hold (types, keys, scores, expiry, databases) and which stores this\n" +
-			"build reads and writes." + exitHelp,
+			"build reads and writes.\n" + exitHelp,
 		Args: exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if markdown {

@@ -63,7 +63,7 @@ func applyFlag(cmd *cobra.Command, name string, value *yaml.Node) error {
 			return fmt.Errorf("%s: want a value or a list of values", name)
 		}
 		if err := cmd.Flags().Set(name, item.Value); err != nil {
-			return err
+			return errors.New(plainNumber(err))
 		}
 	}
 	return nil

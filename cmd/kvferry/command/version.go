@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -12,11 +13,16 @@ func (a *App) version() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Long:  "Print the version, the Go release it was built with and the platform." + exitHelp,
+		Long:  "Print the version, the Go release it was built with and the platform.\n" + exitHelp,
 		Args:  exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			fmt.Fprintf(cmd.OutOrStdout(), "kvferry %s (%s, %s/%s)\n", a.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return nil
+			_, err := io.WriteString(cmd.OutOrStdout(), a.versionLine())
+			return err
 		},
 	}
+}
+
+// versionLine is what version and --version print.
+func (a *App) versionLine() string {
+	return fmt.Sprintf("kvferry %s (%s, %s/%s)\n", a.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
