@@ -159,9 +159,9 @@ func Findings(w io.Writer, r *Result) error {
 	for _, c := range r.Counts {
 		fmt.Fprintf(&b, "%8d  %-7s  %s\n", c.Count, c.Severity, c.Kind)
 	}
-	fmt.Fprintf(&b, "%s: %d records, %d elements", r.Source, r.Records, r.Elements)
+	fmt.Fprintf(&b, "%s: %s, %s", r.Source, plural(r.Records, "record"), plural(r.Elements, "element"))
 	if r.Entries > 0 {
-		fmt.Fprintf(&b, ", %d entries in %d files (%s)", r.Entries, r.Files, Bytes(r.Bytes))
+		fmt.Fprintf(&b, ", %d entries in %s (%s)", r.Entries, plural(int64(r.Files), "file"), Bytes(r.Bytes))
 	}
 	fmt.Fprintf(&b, ": %s\n", summary(r.Verification))
 	_, err := io.WriteString(w, b.String())

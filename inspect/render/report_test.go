@@ -266,7 +266,7 @@ func TestTextReport(t *testing.T) {
 		}
 	}
 	b.Reset()
-	if err := Findings(&b, sound()); err != nil || b.String() != "db: 1 records, 1 elements: sound\n" {
+	if err := Findings(&b, sound()); err != nil || b.String() != "db: 1 record, 1 element: sound\n" {
 		t.Errorf("%q, %v", b.String(), err)
 	}
 }

@@ -16,9 +16,10 @@ import (
 
 const fingerprintHelp = `Print the fingerprint of a dataset as JSON: counts and digests by database and type. Two datasets
 whose fingerprints are equal hold the same records, whatever their formats; see
-docs/fingerprint.md. --check compares with a fingerprint taken before, and exits with 3 when it
-differs: what the file has stands first, then what SRC has. Where keys expire, --now must be the
-same both times, and filters must be. Records alone are read: the indexes of zsets are for verify to check.
+docs/fingerprint.md. Records alone are read: the indexes of zsets are for verify to check.
+
+--check compares with a fingerprint taken before, and exits with 3 when it differs: what the file
+has stands first, then what SRC has. Filters must be the same both times, and --now where keys expire.
 ` + exitHelp
 
 const fingerprintExample = `  kvferry fingerprint /data/pika/dump > before.json
