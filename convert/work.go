@@ -224,9 +224,16 @@ func (w *work) clear() error {
 	return errors.Join(w.reset(), os.RemoveAll(w.data()), os.RemoveAll(w.kept()), os.RemoveAll(w.report()))
 }
 
-// discard ends the work and leaves nothing.
+// discard ends the work and leaves nothing. The journal goes last: a run that dies in between leaves a
+// directory that is still known for kvferry's.
 func (w *work) discard() error {
-	return errors.Join(w.removeTemp(), w.close(), os.RemoveAll(w.dir))
+	err := errors.Join(w.removeTemp(), w.close())
+	for _, name := range workNames {
+		if name != "journal" {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(w.dir, name)))
+		}
+	}
+	return errors.Join(err, os.RemoveAll(w.dir))
 }
 
 // keep links the unfinished tables aside, so that dying while they are made a database costs
