@@ -42,6 +42,8 @@ type fakeSource struct {
 	unsorted bool
 	// fail is called before each record; an error ends the pass.
 	fail func(h *record.Header, e *format.Env) error
+	// failInside is called before all elements of a record but the first ones; an error ends the pass.
+	failInside func(h *record.Header) error
 	// size is what Size answers.
 	size      int64
 	keyspaces []format.Keyspace
@@ -100,6 +102,7 @@ type fakeReader struct {
 	class   record.Class
 	tally   record.Tally
 	begun   bool
+	inside  bool // elements of the record were read
 }
 
 func (r *fakeReader) settle() {
@@ -126,7 +129,7 @@ func (r *fakeReader) Next() (*record.Header, error) {
 	r.key = append(r.key[:0], r.cur.Key...)
 	r.header = r.cur.Header
 	r.header.Key = r.key
-	r.class, r.begun = record.Copied, true
+	r.class, r.begun, r.inside = record.Copied, true, false
 	return &r.header, nil
 }
 
@@ -142,6 +145,12 @@ func (r *fakeReader) Read(dst []record.Element) (int, error) {
 	if len(r.cur.elems) == 0 {
 		return 0, io.EOF
 	}
+	if r.inside && r.s.failInside != nil {
+		if err := r.s.failInside(&r.header); err != nil {
+			return 0, err
+		}
+	}
+	r.inside = true
 	n := min(3, len(dst), len(r.cur.elems))
 	size := 0
 	for _, e := range r.cur.elems[:n] {

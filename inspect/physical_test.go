@@ -186,6 +186,16 @@ func TestVerifyGoesOn(t *testing.T) {
 	}
 }
 
+// A record of which some elements cannot be read is not one that was checked.
+func TestVerifyCountsWholeRecords(t *testing.T) {
+	src := newFake(rec(record.Hash, "g", pair("f", "v")), rec(record.Hash, "h", pair("1", ""), pair("2", ""), pair("3", ""), pair("4", "")))
+	src.failInside = func(*record.Header) error { return errors.New("disk on fire") }
+	v, got := verify(t, &VerifyOptions{Open: openTables(src, &tables{})})
+	if got != "error unread-rows @0" || v.Records != 1 || v.Elements != 1 {
+		t.Errorf("found %q, %d records, %d elements", got, v.Records, v.Elements)
+	}
+}
+
 // Rows out of order lead to one finding and a second reading with everything sorted.
 func TestVerifyResorts(t *testing.T) {
 	src := newFake(rec(record.Set, "a", member("x")), rec(record.Set, "b", member("x")))

@@ -369,7 +369,7 @@ type countVisitor struct{ records, count int64 }
 
 func (v *countVisitor) record(h *record.Header, e *elements) error {
 	n, err := e.count()
-	if n > 0 || h.Type == record.Stream {
+	if err == nil && (n > 0 || h.Type == record.Stream) {
 		v.records++
 		v.count += n
 	}
