@@ -252,23 +252,49 @@ func checkModel(t *testing.T, seed int64, ks store.Keyspace, m *model, r *rand.R
 	checkEntries(t, ks, m)
 }
 
-// checkBatches reads batches and single rows in turn, compares them and their places with what Next alone
-// hands out, and the counts with the model.
+// checkBatches reads batches and single rows in turn, of all rows and of spans, and compares them with what Next
+// alone hands out; the counts of all rows are those of the model.
 func checkBatches(t *testing.T, ks store.Keyspace, m *model, r *rand.Rand) {
 	t.Helper()
-	one, err := ks.Rows(nil, nil)
+	if n := walkBatchesOf(t, ks, nil, nil, nil, r); n != m.tally {
+		t.Fatalf("tally of batches %+v, want %+v", n, m.tally)
+	}
+	key := func() []byte {
+		if len(m.rows) == 0 || r.Intn(4) == 0 {
+			return nil
+		}
+		return append(bytes.Clone(m.rows[r.Intn(len(m.rows))].key), "\x00"[:r.Intn(2)]...)
+	}
+	for range 4 {
+		lo, hi := key(), key()
+		if lo != nil && hi != nil && m.cmp(lo, hi) > 0 {
+			lo, hi = hi, lo
+		}
+		walkBatchesOf(t, ks, lo, hi, key, r)
+	}
+}
+
+// walkBatchesOf reads [lo, hi) twice: in batches and single rows, and by Next alone. Rows, places and counts are
+// the same, also after seeks to keys, if there are any.
+func walkBatchesOf(t *testing.T, ks store.Keyspace, lo, hi []byte, key func() []byte, r *rand.Rand) (n record.Tally) {
+	t.Helper()
+	one, err := ks.Rows(lo, hi)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer one.Close()
-	it, err := ks.Rows(nil, nil)
+	it, err := ks.Rows(lo, hi)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer it.Close()
 	batch := make([]store.Row, 1+r.Intn(100))
-	var n record.Tally
 	for err == nil {
+		if k := []byte(nil); key != nil && r.Intn(3) == 0 {
+			if k = key(); k != nil && (it.SeekGE(k) != nil || one.SeekGE(k) != nil) {
+				t.Fatalf("seek to %q", k)
+			}
+		}
 		var got int
 		place := func(int) record.Place { return it.Place() }
 		if r.Intn(4) == 0 {
@@ -296,9 +322,11 @@ func checkBatches(t *testing.T, ks store.Keyspace, m *model, r *rand.Rand) {
 	if _, _, end := one.Next(); end != io.EOF || err != io.EOF {
 		t.Fatalf("batches end with %v, rows with %v", err, end)
 	}
-	if n != m.tally {
-		t.Fatalf("tally of batches %+v, want %+v", n, m.tally)
+	var want record.Tally
+	if one.Tally(&want); n != want {
+		t.Fatalf("tally of batches %+v, of rows %+v", n, want)
 	}
+	return n
 }
 
 // checkSeeks seeks forward at random, to rows and between them.
