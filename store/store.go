@@ -26,7 +26,8 @@ type Wrapping struct {
 	// Number returns the number in a key that is so compared; false for keys without one.
 	Number func(key []byte) (n int64, ok bool)
 	// Bounds returns, for a key with a number, the range [lo, hi) of the keys whose numbers are compared with
-	// it. Compare is an order among the bounds and all keys outside.
+	// it; both are kept, so they share no bytes with the key, which does not live on. Compare is an order among
+	// the bounds and all keys outside.
 	Bounds func(key []byte) (lo, hi []byte)
 }
 

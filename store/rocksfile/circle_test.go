@@ -26,7 +26,7 @@ var wrapping = store.Comparer{Name: "test.wrapping", Compare: compareWrapping, W
 		}
 		return int64(binary.BigEndian.Uint64(key[1:])), true
 	},
-	Bounds: func(key []byte) (lo, hi []byte) { return key[:1:1], []byte{key[0] + 1} },
+	Bounds: func(key []byte) (lo, hi []byte) { return bytes.Clone(key[:1]), []byte{key[0] + 1} },
 }}
 
 // compareWrapping compares; a letter alone comes before its numbers.
@@ -366,6 +366,43 @@ func TestCirclesOnlyWhereNeeded(t *testing.T) {
 		}
 		if got, _ := readRows(t, db.spaces[0], nil, nil); len(got) != len(c.keys) {
 			t.Errorf("%s: %d rows of %d", name, len(got), len(c.keys))
+		}
+	}
+}
+
+// TestCirclesInLargeLog: what is kept of the keys outlives the buffer that the log is read through, and values
+// that pass by the sorter come out whole.
+func TestCirclesInLargeLog(t *testing.T) {
+	want := map[string]string{}
+	var ops [][]byte
+	for i := range 16 {
+		k := string(wrappingKey('c', int64(i)<<60))
+		want[k] = strings.Repeat(string(rune('a'+i)), 100<<10)
+		if i == 0 {
+			want[k] = strings.Repeat("large", largeValue/4)
+		}
+		near := fmt.Sprint("near", i)
+		want[near] = strings.Repeat("n", 50<<10)
+		ops = append(ops, op(kindPut, k, want[k]), op(kindPut, near, want[near]))
+	}
+	d := newHandLevelDB(t)
+	d.edits = [][]byte{slices.Concat(editComparator("test.wrapping"), editNumber(tagLogNumber, 0), editNumber(tagNextFileNumber, 100), editNumber(tagLastSequence, 0))}
+	var records [][]byte
+	for i, o := range ops {
+		records = append(records, batch(uint64(1+i), o))
+	}
+	d.log(7, records...)
+	dir := d.finish()
+	for _, memory := range []int64{64 << 10, 1 << 30} {
+		ks := openTest(t, dir, store.Options{Memory: memory, TempDir: t.TempDir()}).spaces[0]
+		rows, n := walkCircles(t, ks, nil, nil)
+		if len(ks.circles) != 1 || string(ks.circles[0].lo) != "c" || n.Entries != int64(len(ops)) || len(rows) != len(ops) {
+			t.Fatalf("%d circles, %d rows, %+v", len(ks.circles), len(rows), n)
+		}
+		for _, r := range rows {
+			if want[string(r.key)] != string(r.value) {
+				t.Errorf("%q has another value", r.key)
+			}
 		}
 	}
 }
