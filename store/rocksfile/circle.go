@@ -22,7 +22,8 @@ import (
 // circles from the spool, where they stand by number and key.
 //
 // Circles are looked for among the keys of the logs. When only tables have such keys, they are read as they
-// stand, which is the order of the memtable they were written from.
+// stand: in one table that is the order of the memtable it was written from; several are merged as where the
+// comparer is an order, and LevelDB's iterator, which merges them otherwise, may show other rows.
 
 // farNumber is how far from zero at least one of two numbers is that are 2^63 or more apart.
 const farNumber = 1 << 62
