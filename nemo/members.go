@@ -83,12 +83,12 @@ func (r *memberReader) complete() error {
 // take sets the elements of those rows of the current record that are alive, as views, and returns how many
 // there are. The others are classified.
 func (r *memberReader) take(dst []record.Element, rows []store.Row, skip int) int {
-	n := 0
+	n, typ := 0, r.ts.family.typ
 	for i := range rows {
 		raw := rows[i].Value
 		e := &dst[n]
 		value, s, err := SplitSuffix(raw)
-		if err != nil || !r.decode(e, rows[i].Key[skip:], value) {
+		if err != nil || !decodeElement(typ, e, rows[i].Key[skip:], value) {
 			r.check(r.ts.family.data, rows[i].Key, raw, r.rows.PlaceAt(i))
 			continue
 		}
@@ -106,11 +106,11 @@ func (r *memberReader) take(dst []record.Element, rows []store.Row, skip int) in
 	return n
 }
 
-// decode reads an element from what follows the user key and what precedes the suffix. It accepts what
+// decodeElement reads an element from what follows the user key and what precedes the suffix. It accepts what
 // check accepts. Fields are set one by one: a struct would be built elsewhere and copied.
-func (r *memberReader) decode(e *record.Element, rest, value []byte) bool {
+func decodeElement(typ record.Type, e *record.Element, rest, value []byte) bool {
 	e.Score = 0
-	switch r.ts.family.typ {
+	switch typ {
 	case record.Hash:
 		e.Name, e.Value = rest[1:], value
 		return rest[0] == equals

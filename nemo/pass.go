@@ -79,11 +79,13 @@ func (p *pass) Settle(c record.Class) { p.class = c }
 // settle counts the rows of the record that ends.
 func (p *pass) settle() {
 	p.tally.Rows[p.class] += p.settles
-	index := p.class
-	if index == record.Copied {
-		index = record.Index
+	if p.indexes != 0 {
+		index := p.class
+		if index == record.Copied {
+			index = record.Index
+		}
+		p.tally.Rows[index] += p.indexes
 	}
-	p.tally.Rows[index] += p.indexes
 	p.settles, p.indexes = 0, 0
 	if p.limit.More() {
 		f := p.limit.Rest()

@@ -158,12 +158,15 @@ func (s *Set) under(c *cursor, limit int) []store.Row {
 }
 
 // same cuts rows after the last well-formed row of the current key, of which the first is one, and moves the
-// cursor to that. Rows ascend: between two that start alike all do.
+// cursor to that. Rows ascend: between two that start alike all do, and nothing but the first can end there.
 func (s *Set) same(c *cursor, rows []store.Row) []store.Row {
 	all := bytes.HasPrefix(rows[len(rows)-1].Key, s.want)
-	n := 1
-	for n < len(rows) && len(rows[n].Key) >= c.min && (all || bytes.HasPrefix(rows[n].Key, s.want)) {
-		n++
+	n := len(rows)
+	if !all || c.min > len(s.want)+1 {
+		n = 1
+		for n < len(rows) && len(rows[n].Key) >= c.min && (all || bytes.HasPrefix(rows[n].Key, s.want)) {
+			n++
+		}
 	}
 	if c.it != nil {
 		c.at += n - 1

@@ -70,9 +70,6 @@ func (c *cursor) run(b *rowBatch, dst []store.Row) int {
 	}
 	d, p, ulen, tr := c.data, c.pos, c.ulen, c.tr
 	keys, prev := b.keys, 0 // prev: where the key before starts
-	// The key at old starts with the first oldLen bytes of the one before, too. Bytes are taken from there
-	// when they can be: what was just written is slow to read back.
-	old, oldLen := 0, len(keys)
 	n := 0
 	for n < len(dst) && p+3 <= len(d) && (d[p]|d[p+1]|d[p+2]) < 0x80 {
 		shared, unshared, vlen := int(d[p]), int(d[p+1]), int(d[p+2])
@@ -83,12 +80,8 @@ func (c *cursor) run(b *rowBatch, dst []store.Row) int {
 			shared >= ulen || shared >= size-trailerLen || d[q] <= keys[prev+shared] || d[end-trailerLen] != kindPut {
 			break
 		}
-		if shared > oldLen {
-			old = prev
-		}
-		oldLen = shared
 		keys = keys[:at+size]
-		copy(keys[at:], keys[old:old+shared])
+		copy(keys[at:], keys[prev:prev+shared])
 		copy(keys[at+shared:], d[q:end])
 		tr = binary.LittleEndian.Uint64(d[end-trailerLen:])
 		if c.useFixed {

@@ -78,7 +78,14 @@ func peekLMDB(dir string) (format.StoreEvidence, error) {
 }
 
 // limitMemory keeps the process below the promise: the runtime collects as hard as it must when
-// the limit comes near. A tenth is left for what the runtime does not count.
+// the limit comes near. A tenth is left for what the runtime does not count. Far below it, garbage may
+// gather: there is memory for it, and most commands hold so little that they would collect all the time.
 func limitMemory(bytes int64) {
 	debug.SetMemoryLimit(bytes - bytes/10)
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbagePercent)
+	}
 }
+
+// garbagePercent is how much garbage may gather, in percent of what is in use.
+const garbagePercent = 400
