@@ -478,3 +478,8 @@ func TestWALDir(t *testing.T) {
 		t.Errorf("opened with %q", dirs)
 	}
 }
+
+// TestReadOfNoRoom: asking for no elements neither ends a record nor skips any.
+func TestReadOfNoRoom(t *testing.T) {
+	formattest.ReadNothing(t, formattest.OpenGolden(t, blackwidow.New(), "bw-basic"))
+}

@@ -43,6 +43,9 @@ func (r *memberReader) Read(dst []record.Element) (int, error) {
 	if r.drained {
 		return 0, io.EOF
 	}
+	if len(dst) == 0 {
+		return 0, nil
+	}
 	for {
 		rows, skip, err := r.rows.Batch(len(dst))
 		if err != nil {

@@ -311,3 +311,8 @@ func tree(t testing.TB, dir string) string {
 	}
 	return s
 }
+
+// TestReadOfNoRoom: asking for no elements neither ends a record nor skips any.
+func TestReadOfNoRoom(t *testing.T) {
+	formattest.ReadNothing(t, mixed(t, 2000))
+}

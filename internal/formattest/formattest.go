@@ -5,6 +5,7 @@ package formattest
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"testing"
@@ -144,6 +145,36 @@ func RecordsOf(t testing.TB, src format.Source, db string, types record.TypeSet,
 		t.Fatal(err)
 	}
 	return r
+}
+
+// ReadNothing asks every record for no elements: that neither ends a record nor skips any.
+func ReadNothing(t testing.TB, src format.Source) {
+	t.Helper()
+	count := func(ask bool) (n int) {
+		r := Records(t, src, "0", &format.Env{})
+		defer r.Close()
+		batch := make([]record.Element, 64)
+		for {
+			if _, err := r.Next(); err == io.EOF {
+				return n
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			for err := error(nil); err == nil; {
+				if ask {
+					if got, err := r.Read(nil); got != 0 || err != nil && err != io.EOF {
+						t.Fatalf("%d elements without room, %v", got, err)
+					}
+				}
+				var got int
+				got, err = r.Read(batch)
+				n += got
+			}
+		}
+	}
+	if with, without := count(true), count(false); with != without || with == 0 {
+		t.Errorf("%d elements, %d when none are asked for in between", without, with)
+	}
 }
 
 // CheckLedger fails the test when rows are missing from the ledger or counted twice.

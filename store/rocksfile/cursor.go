@@ -51,7 +51,6 @@ type cursor struct {
 	plain []byte // room for decompressed blocks
 	swap  []byte // room for a key, with other orders than bytewise
 	have  bool   // an entry was read before
-	held  bool   // the block is in use: it is not let go at the end
 	done  bool
 	err   error
 }
@@ -103,9 +102,7 @@ func (c *cursor) stop(err error) bool {
 	if c.err == nil {
 		c.err = err
 	}
-	if c.done = true; !c.held {
-		c.close()
-	}
+	c.close()
 	return false
 }
 

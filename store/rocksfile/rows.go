@@ -21,9 +21,8 @@ type rows struct {
 	m     *merged
 	cover *coverage // nil without range tombstones
 	n     record.Tally
-	// pending says that m already stands at the entry that comes next, or at the end, which late explains.
+	// pending says that m already stands at the entry that comes next.
 	pending bool
-	late    error
 	err     error
 	batch   rowBatch
 
@@ -43,7 +42,7 @@ func (r *rows) Next() (key, value []byte, err error) {
 		if r.pending {
 			r.pending = false
 			if r.m.top == nil {
-				return nil, nil, r.end(r.late)
+				return nil, nil, r.end(nil)
 			}
 		} else if ok, err := r.m.next(); !ok {
 			return nil, nil, r.end(err)

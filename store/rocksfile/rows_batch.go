@@ -17,57 +17,41 @@ type rowBatch struct {
 	c    *cursor // whose rows they are; nil: a single row, see Place
 }
 
-// NextBatch returns rows as long as they lie in one block, with nothing but ordinary puts in between.
+// NextBatch returns rows of one sorted run as long as they lie in one block, with nothing but ordinary puts in
+// between. Where runs are merged it returns one: the next is mostly of another run.
 func (r *rows) NextBatch(dst []store.Row) (int, error) {
 	b := &r.batch
-	b.release()
+	b.c = nil
 	key, value, err := r.Next()
 	if err != nil {
 		return 0, err
 	}
-	dst[0] = store.Row{Key: key, Value: value}
+	dst[0].Key, dst[0].Value = key, value
 	c := r.m.top
-	if len(dst) == 1 || r.folded || r.cover != nil || c.suffix > 0 {
+	if r.folded || r.cover != nil || c != r.m.single || !c.bytewise || c.checkHi || c.suffix > 0 {
 		return 1, nil
 	}
-	b.hold(c)
-	dst[0].Key = b.add(c)
-	n := 1
-	if c == r.m.single && c.bytewise {
-		n += c.run(b, dst[1:])
-	} else {
-		n += r.merge(c, dst[1:])
-	}
-	r.n.Entries += int64(n - 1)
-	r.n.Visible += int64(n - 1)
-	return n, nil
+	b.start(c)
+	dst[0].Key = b.keys[:c.ulen:c.ulen]
+	n := c.run(b, dst[1:])
+	r.n.Entries += int64(n)
+	r.n.Visible += int64(n)
+	return 1 + n, nil
 }
 
-// merge adds rows as long as they come from c.
-func (r *rows) merge(c *cursor, dst []store.Row) int {
-	b, n := &r.batch, 0
-	for n < len(dst) && c.pos < len(c.data) && len(b.keys) < maxBatchKeys {
-		ok, err := r.m.next()
-		if !ok {
-			r.pending, r.late = true, err
-			break
-		}
-		if r.m.top != c || r.m.same || byte(c.tr) != kindPut {
-			r.pending = true
-			break
-		}
-		dst[n] = store.Row{Key: b.add(c), Value: c.val}
-		n++
+// start makes the current entry the first of a batch.
+func (b *rowBatch) start(c *cursor) {
+	if b.keys == nil {
+		b.keys = make([]byte, 0, maxBatchKeys)
 	}
-	return n
+	b.c = c
+	b.keys = append(b.keys[:0], c.buf[:c.ulen+trailerLen]...)
+	b.seqs = append(b.seqs[:0], c.tr>>8)
 }
 
 // run adds the rows that follow the current entry in its block, the simple way: it stops before whatever
 // is not plainly a put of a larger key, and leaves that to next.
 func (c *cursor) run(b *rowBatch, dst []store.Row) int {
-	if c.checkHi {
-		return 0
-	}
 	d, p, ulen, tr := c.data, c.pos, c.ulen, c.tr
 	keys, prev := b.keys, 0 // prev: where the key before starts
 	n := 0
@@ -104,33 +88,6 @@ func (c *cursor) run(b *rowBatch, dst []store.Row) int {
 	}
 	b.keys = keys
 	return n
-}
-
-// hold starts a batch of rows of c, which keeps its block until the batch is released, even at its end.
-func (b *rowBatch) hold(c *cursor) {
-	if cap(b.keys) < maxBatchKeys {
-		b.keys = make([]byte, 0, maxBatchKeys)
-	}
-	b.keys, b.seqs, b.c = b.keys[:0], b.seqs[:0], c
-	c.held = true
-}
-
-// add copies the key of the current entry.
-func (b *rowBatch) add(c *cursor) []byte {
-	at := len(b.keys)
-	b.keys = append(b.keys, c.buf[:c.ulen+trailerLen]...)
-	b.seqs = append(b.seqs, c.tr>>8)
-	return b.keys[at : at+c.ulen : at+c.ulen]
-}
-
-// release ends a batch.
-func (b *rowBatch) release() {
-	if c := b.c; c != nil {
-		b.c, c.held = nil, false
-		if c.done {
-			c.close()
-		}
-	}
 }
 
 // PlaceAt says where row i of the last batch stands.
