@@ -68,7 +68,7 @@ const maxExplainFindings = 100
 
 // Explain lists every physical row of a key and says what becomes of it.
 func Explain(ctx context.Context, o *ExplainOptions) (*Explanation, error) {
-	x := &explainer{o: o, seconds: o.Source.Format().Limits().Seconds, where: o.Where}
+	x := &explainer{o: o, seconds: o.Source.Format().Limits().Seconds, where: o.Where, names: o.Stores.names(o.Source)}
 	if x.where == nil {
 		x.where = new(filter.Filter)
 	}
@@ -97,6 +97,7 @@ type explainer struct {
 	o       *ExplainOptions
 	where   *filter.Filter
 	seconds bool
+	names   *fileNames
 	res     Explanation
 
 	// Of the database at hand, by type; 0 holds what formats that keep all types in one order have.
@@ -228,9 +229,7 @@ func (x *explainer) entries(ctx context.Context, db string, ks format.Keyspace, 
 			return err
 		}
 		row := ExplainedRow{DB: db, Keyspace: ks.Name, Type: r.Type, Entry: *e, Bytes: int64(len(e.Key) + len(e.Value))}
-		if x.o.Stores != nil {
-			row.Place.File = x.o.Stores.place(x.dirOf(ks.Keyspace), e.Place.File)
-		}
+		row.Place.File = x.names.of(db, ks.Name, e.Place.File)
 		hidden := v.next(e)
 		if e.Kind != store.RangeDelete {
 			row.Row = x.describe(db, ks.Name, e)
@@ -266,17 +265,6 @@ func (x *explainer) describe(db, keyspace string, e *store.Entry) format.Row {
 	}
 	row.Fields = fields
 	return row
-}
-
-func (x *explainer) dirOf(ks store.Keyspace) string {
-	for _, st := range x.o.Stores.All() {
-		for _, k := range st.Keyspaces() {
-			if k == ks {
-				return st.Dir
-			}
-		}
-	}
-	return ""
 }
 
 func (x *explainer) tell(row *ExplainedRow) error {

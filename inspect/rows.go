@@ -14,6 +14,7 @@ import (
 // RowsOptions says which physical rows to show.
 type RowsOptions struct {
 	Source    format.Source
+	Stores    *Stores           // for the names of files; nil leaves them as their store has them
 	Selection *filter.Selection // by database, type, key and sample; rows have no other properties
 	Keyspaces []string          // by name; none takes all
 	Limit     int64             // rows; 0 shows all
@@ -37,11 +38,12 @@ func Rows(ctx context.Context, o *RowsOptions) (int64, error) {
 		return 0, err
 	}
 	var n int64
+	names := o.Stores.names(o.Source)
 	for _, ks := range o.Source.Keyspaces() {
 		if !wanted(dbs, ks.DB) || !wanted(o.Keyspaces, ks.Name) {
 			continue
 		}
-		if err := o.keyspace(ctx, ks, &n); errors.Is(err, errLimit) {
+		if err := o.keyspace(ctx, ks, names, &n); errors.Is(err, errLimit) {
 			break
 		} else if err != nil {
 			return n, err
@@ -66,7 +68,7 @@ func (o *RowsOptions) known() error {
 	return nil
 }
 
-func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, n *int64) (err error) {
+func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, names *fileNames, n *int64) (err error) {
 	it, err := ks.Rows(nil, nil)
 	if err != nil {
 		return err
@@ -91,6 +93,7 @@ func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, n *int64
 			continue
 		}
 		row.Place = it.Place()
+		row.Place.File = names.of(ks.DB, ks.Name, row.Place.File)
 		*n++
 		if err := o.Tell(&row); err != nil {
 			return err

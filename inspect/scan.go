@@ -35,6 +35,7 @@ type Scan struct {
 	TempDir   string // takes spools; "" means os.TempDir
 	Ledger    *record.Ledger
 	Report    func(record.Finding)
+	Stores    *Stores // for the places of findings; nil leaves files named as their store does
 	// Deep asks the format for findings about every element.
 	Deep bool
 
@@ -143,8 +144,15 @@ func (s *Scan) apply(ctx context.Context, r record.Reader, skipped func(*record.
 }
 
 func (s *Scan) env() *format.Env {
+	report := s.Report
+	if names := s.Stores.names(s.Source); names != nil && report != nil {
+		report = func(f record.Finding) {
+			f.Place.File = names.of(f.DB, f.Keyspace, f.Place.File)
+			s.Report(f)
+		}
+	}
 	return &format.Env{Now: s.Now, Memory: s.memory() / 2 / int64(s.workers()), TempDir: s.TempDir, Ledger: s.Ledger,
-		Report: s.Report, Deep: s.Deep, RecordsOnly: s.recordsOnly}
+		Report: report, Deep: s.Deep, RecordsOnly: s.recordsOnly}
 }
 
 // run reads all parts, several at a time. It stops at the first error.

@@ -105,6 +105,40 @@ func placed(dir, file string) string {
 	return filepath.ToSlash(filepath.Join(dir, file))
 }
 
+// fileNames makes the names that stores give their files relative to the dataset. nil leaves them as they are.
+type fileNames struct {
+	stores *Stores
+	dirs   map[[2]string]string // of stores, by database and keyspace
+}
+
+// names returns the names of files of a source. A source may show keyspaces that no store has as they are:
+// of these, names stay as they are.
+func (s *Stores) names(src format.Source) *fileNames {
+	if s == nil {
+		return nil
+	}
+	n := &fileNames{stores: s, dirs: make(map[[2]string]string)}
+	for _, st := range s.All() {
+		for _, ks := range st.Keyspaces() {
+			if db, name, ok := Owner(src, ks); ok {
+				n.dirs[[2]string{db, name}] = st.Dir
+			}
+		}
+	}
+	return n
+}
+
+// of returns the name of a file that rows of a keyspace are in.
+func (n *fileNames) of(db, keyspace, file string) string {
+	if n == nil {
+		return file
+	}
+	if dir, ok := n.dirs[[2]string{db, keyspace}]; ok {
+		return n.stores.place(dir, file)
+	}
+	return file
+}
+
 // Owner returns the database and name of a keyspace of a store; ok is false when the source does not
 // show it as it is.
 func Owner(src format.Source, ks store.Keyspace) (db, name string, ok bool) {

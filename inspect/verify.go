@@ -129,7 +129,7 @@ func (v *verifier) corrupt(c *record.CorruptError) record.Finding {
 
 func (v *verifier) all(ctx context.Context, src format.Source) error {
 	v.res.Format, v.res.Databases = src.Format().Name(), src.Databases()
-	scan := v.scan(src)
+	scan := v.scan(src, &v.stores)
 	parts, err := scan.parts()
 	var c *record.CorruptError
 	if errors.As(err, &c) {
@@ -157,9 +157,10 @@ func (v *verifier) all(ctx context.Context, src format.Source) error {
 	return nil
 }
 
-// scan is the pass over a source: expired records are looked at too.
-func (v *verifier) scan(src format.Source) *Scan {
+// scan is the pass over a source of some stores: expired records are looked at too.
+func (v *verifier) scan(src format.Source, stores *Stores) *Scan {
 	scan := v.o.Scan
+	scan.Stores = stores
 	sel := *scan.selection()
 	sel.KeepExpired = true
 	scan.Source, scan.Deep, scan.Selection = src, true, &sel
@@ -206,12 +207,13 @@ func (v *verifier) resorted(ctx context.Context, parts []Part) (err error) {
 			v.found.report(f)
 		}
 	}
-	src, err := v.o.Open(ctx, Opening{Resort: true, Report: report, Wrap: (&Stores{Root: v.o.Root}).Opener})
+	stores := &Stores{Root: v.o.Root}
+	src, err := v.o.Open(ctx, Opening{Resort: true, Report: report, Wrap: stores.Opener})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	_, err = v.records(ctx, v.scan(src), parts, true)
+	_, err = v.records(ctx, v.scan(src, stores), parts, true)
 	return err
 }
 

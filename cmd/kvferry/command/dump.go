@@ -203,7 +203,7 @@ func (f *dumpFlags) dumpRows(ctx context.Context, d *Dataset, w io.Writer) (int6
 	}
 	var n int64
 	err := d.ordered(ctx, func() (err error) {
-		n, err = inspect.Rows(ctx, &inspect.RowsOptions{Source: d.Opened.Source, Selection: d.Scan.Selection,
+		n, err = inspect.Rows(ctx, &inspect.RowsOptions{Source: d.Opened.Source, Stores: d.Stores, Selection: d.Scan.Selection,
 			Keyspaces: f.keyspaces, Limit: f.limit, Tell: p.Row})
 		return err
 	}, func() bool { return true })

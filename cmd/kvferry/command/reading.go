@@ -88,7 +88,7 @@ func (a *App) unopened(cmd *cobra.Command, location string, f *ReadFlags) (*Data
 	}
 	d := &Dataset{Opened: o, Stores: &inspect.Stores{Root: o.Location.Path}}
 	d.Scan = &inspect.Scan{Selection: sel, Now: now, Workers: f.workers, Memory: f.source.Memory() / 2,
-		TempDir: f.source.TempDir()}
+		TempDir: f.source.TempDir(), Stores: d.Stores}
 	d.reopen = func(ctx context.Context, how inspect.Opening) (format.Source, error) {
 		options := o.options
 		options.Options.Report, options.Options.Resort = how.Report, how.Resort
@@ -117,7 +117,8 @@ func (d *Dataset) ordered(ctx context.Context, do func() error, written func() b
 	if err != nil {
 		return err
 	}
-	d.Stores, d.Opened.Source, d.Scan.Source = stores, src, src
+	d.Stores, d.Opened.Source = stores, src
+	d.Scan.Stores, d.Scan.Source = stores, src
 	return do()
 }
 
