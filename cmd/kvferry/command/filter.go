@@ -18,7 +18,7 @@ type SelectFlags struct {
 	match       []string
 	regex       string
 	keyFile     string
-	sample      uint64
+	sample      oneInFlag
 	expired     string
 	ttlFrom     momentFlag
 	ttlTo       momentFlag
@@ -45,7 +45,7 @@ func (f *SelectFlags) Register(cmd *cobra.Command) {
 	fs.StringArrayVar(&f.match, "match", nil, "only keys that match a glob `pattern` as Redis' KEYS has it; repeated: any of them")
 	fs.StringVar(&f.regex, "regex", "", "only keys in which a regular `expression` matches")
 	fs.StringVar(&f.keyFile, "key-file", "", "only the keys in a `file`, one a line: text, hex:… or base64:…")
-	fs.Uint64Var(&f.sample, "sample", 0, "only one key in `n`, chosen by its hash: the same ones everywhere")
+	fs.Var(&f.sample, "sample", "only one key in `n`, chosen by its hash: the same ones everywhere")
 	fs.StringVar(&f.expired, "expired", "drop", "what becomes of expired keys: drop or keep")
 	fs.Var(&f.ttlFrom, "ttl-from", "only keys that expire at a `time` (RFC 3339 or Unix seconds) or that far ahead (90m, 7d), or later")
 	fs.Var(&f.ttlTo, "ttl-to", "only keys that expire before a `time` or sooner than that far ahead")
@@ -57,7 +57,7 @@ func (f *SelectFlags) Register(cmd *cobra.Command) {
 func (f *SelectFlags) Selection() (*filter.Selection, error) {
 	out := &filter.Selection{MinBytes: int64(f.minBytes), MinElements: f.minElements,
 		ExpireFrom: f.ttlFrom.moment, ExpireTo: f.ttlTo.moment}
-	out.Filter = filter.Filter{Types: record.TypeSet(f.places.types), DBs: f.places.dbs, Match: f.match, Sample: f.sample}
+	out.Filter = filter.Filter{Types: record.TypeSet(f.places.types), DBs: f.places.dbs, Match: f.match, Sample: uint64(f.sample)}
 	var err error
 	if out.KeepExpired, err = keepExpired(f.expired); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -10,6 +11,30 @@ import (
 	"kvferry/internal/filter"
 	"kvferry/record"
 )
+
+// oneInFlag takes one of so many; 0, when it is not given, takes all.
+type oneInFlag uint64
+
+// Set reads a number from 1.
+func (f *oneInFlag) Set(s string) error {
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil || n == 0 {
+		return errors.New("want a whole number, 1 or more")
+	}
+	*f = oneInFlag(n)
+	return nil
+}
+
+// String returns the number, nothing when it is not given.
+func (f *oneInFlag) String() string {
+	if *f == 0 {
+		return ""
+	}
+	return strconv.FormatUint(uint64(*f), 10)
+}
+
+// Type names the kind of value.
+func (f *oneInFlag) Type() string { return "n" }
 
 // sizeFlag is a number of bytes: 512MiB, 64k, 1000000.
 type sizeFlag int64
