@@ -160,8 +160,8 @@ func TestBatchInParts(t *testing.T) {
 			if flip && n > 0 {
 				b[n*2/3] ^= 0x81
 			}
-			want, wantErr, _ := sumBatch(&batchReader{fields: fields{buf: b}})
-			got, err, streamed := sumBatch(&batchReader{src: iotest.OneByteReader(bytes.NewReader(b)), rest: int64(n)})
+			want, _, wantErr := sumBatch(&batchReader{fields: fields{buf: b}})
+			got, streamed, err := sumBatch(&batchReader{src: iotest.OneByteReader(bytes.NewReader(b)), rest: int64(n)})
 			if got != want || fmt.Sprint(err) != fmt.Sprint(wantErr) {
 				t.Errorf("cut to %d, flipped %t: %v, want %v", n, flip, err, wantErr)
 			}
@@ -173,7 +173,7 @@ func TestBatchInParts(t *testing.T) {
 }
 
 // sumBatch sums up the entries of a batch.
-func sumBatch(d *batchReader) (sum uint64, err error, streamed int) {
+func sumBatch(d *batchReader) (sum uint64, streamed int, err error) {
 	h := xxhash.New()
 	err = d.decode(func(e batchEntry) error {
 		fmt.Fprintf(h, "%d %d %d %q %d ", e.family, e.kind, e.seq, e.key, max(int64(len(e.value)), e.size))
@@ -185,7 +185,7 @@ func sumBatch(d *batchReader) (sum uint64, err error, streamed int) {
 		_, err := io.Copy(h, e.from)
 		return err
 	})
-	return h.Sum64(), err, streamed
+	return h.Sum64(), streamed, err
 }
 
 // TestHugeBatch: values of one batch of a log are never in memory together, nor one of them whole while it is opened.
