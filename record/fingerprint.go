@@ -67,17 +67,26 @@ func (d Digest) Equal(e Digest, seconds bool) bool {
 }
 
 // Hasher takes the fingerprint of one record after the other. The zero Hasher is ready.
+//
+// It puts down the next bytes to hash before it hashes those before: loading at once what was just stored, in
+// other pieces, takes longer.
 type Hasher struct {
-	buf   []byte
-	typ   Type
-	count int64
-	sum   Sum128
-	last  []byte
+	typ     Type
+	count   int64
+	sum     Sum128 // of the elements that were hashed
+	last    []byte
+	waiting []byte // bytes of the element after those; none waits when it is empty
+	room    []byte // for the next element
+	large   []byte // room for elements too large to keep two of
+	header  []byte // room for the record's own bytes
 }
+
+// maxWaiting is how many bytes an element may have to wait to be hashed.
+const maxWaiting = 4 << 10
 
 // Begin starts a record.
 func (h *Hasher) Begin(hd *Header) {
-	h.typ, h.count, h.sum = hd.Type, 0, Sum128{}
+	h.typ, h.count, h.sum, h.waiting = hd.Type, 0, Sum128{}, h.waiting[:0]
 	if h.last = h.last[:0]; hd.Last != nil {
 		h.last = append(h.last, hd.Last...)
 	}
@@ -85,13 +94,23 @@ func (h *Hasher) Begin(hd *Header) {
 
 // Elements adds the next batch of the record's elements.
 func (h *Hasher) Elements(elems []Element) {
-	buf, sum := h.buf, h.sum
+	waiting, room, sum := h.waiting, h.room, h.sum
 	for i := range elems {
-		buf = AppendElement(buf[:0], h.typ, h.count, &elems[i])
-		sum = sum.Add(HashBytes(buf))
+		e := &elems[i]
+		if len(e.Name)+len(e.Value) > maxWaiting {
+			h.large = AppendElement(h.large[:0], h.typ, h.count, e)
+			sum = sum.Add(HashBytes(h.large))
+			h.count++
+			continue
+		}
+		next := AppendElement(room[:0], h.typ, h.count, e)
 		h.count++
+		if len(waiting) > 0 {
+			sum = sum.Add(HashBytes(waiting))
+		}
+		waiting, room = next, waiting
 	}
-	h.buf, h.sum = buf, sum
+	h.waiting, h.room, h.sum = waiting, room, sum
 }
 
 // End returns the digest of the record whose header hd is; one without elements is zero.
@@ -106,28 +125,30 @@ func (h *Hasher) AddTo(d *Digest, hd *Header) {
 	if h.count == 0 && h.typ != Stream {
 		return
 	}
-	d.Records++
-	d.Elements += h.count
-	r := h.record(hd, hd.ExpireMS)
-	d.Millis = d.Millis.Add(r)
-	if hd.ExpireMS != 0 {
-		r = h.record(hd, CeilSeconds(hd.ExpireMS))
-	}
-	d.Seconds = d.Seconds.Add(r)
-}
-
-// record returns R: the hash of tag, type, s(key), expiry, count, sum (all LE) and a stream's last id.
-func (h *Hasher) record(hd *Header, expiry int64) Sum128 {
-	b := appendSized(append(h.buf[:0], tagRecord, byte(h.typ)), hd.Key)
-	b = binary.LittleEndian.AppendUint64(b, uint64(expiry))
+	b := appendSized(append(h.header[:0], tagRecord, byte(h.typ)), hd.Key)
+	at := len(b)
+	b = binary.LittleEndian.AppendUint64(b, uint64(hd.ExpireMS))
 	b = binary.LittleEndian.AppendUint64(b, uint64(h.count))
-	b = binary.LittleEndian.AppendUint64(b, h.sum.Lo)
-	b = binary.LittleEndian.AppendUint64(b, h.sum.Hi)
+	b = append(b, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) // A
 	if len(h.last) > 0 {
 		b = append(b, h.last...)
 	}
-	h.buf = b
-	return HashBytes(b)
+	h.header = b
+	sum := h.sum
+	if len(h.waiting) > 0 {
+		sum = sum.Add(HashBytes(h.waiting))
+	}
+	binary.LittleEndian.PutUint64(b[at+16:], sum.Lo)
+	binary.LittleEndian.PutUint64(b[at+24:], sum.Hi)
+	r := HashBytes(b)
+	d.Records++
+	d.Elements += h.count
+	d.Millis = d.Millis.Add(r)
+	if hd.ExpireMS != 0 {
+		binary.LittleEndian.PutUint64(b[at:], uint64(CeilSeconds(hd.ExpireMS)))
+		r = HashBytes(b)
+	}
+	d.Seconds = d.Seconds.Add(r)
 }
 
 // AppendElement appends the bytes that the digest of an element is taken of:

@@ -1,8 +1,10 @@
 package record
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
+	"math/rand"
 	"slices"
 	"testing"
 )
@@ -58,6 +60,42 @@ func TestFingerprintOrderAndChunks(t *testing.T) {
 		slices.Reverse(elems)
 		if digestOf(h, append(elems, elems[0])...) == whole {
 			t.Errorf("%s with a duplicate element: equal", typ)
+		}
+	}
+}
+
+// TestFingerprintOfSizes: elements that wait to be hashed and those too large for it add up to what the page
+// says, whatever was begun and given up before.
+func TestFingerprintOfSizes(t *testing.T) {
+	rng := rand.New(rand.NewSource(1))
+	var hs Hasher
+	for range 300 {
+		h := &Header{Type: List, Key: []byte("key"), ExpireMS: int64(rng.Intn(2)) * 1700000000001}
+		hs.Begin(h)
+		hs.Elements([]Element{el("", "given up"), el("", "too")}[:rng.Intn(3)])
+		hs.Begin(h)
+		var a Sum128
+		count := 1 + rng.Intn(5)
+		for i := range count {
+			value := make([]byte, maxWaiting-2+rng.Intn(4)-rng.Intn(2)*maxWaiting/2)
+			rng.Read(value)
+			e := Element{Value: value}
+			hs.Elements([]Element{e})
+			a = a.Add(HashBytes(AppendElement(nil, List, int64(i), &e)))
+			clear(value) // not kept
+		}
+		r := func(expire int64) Sum128 {
+			b := append([]byte{0x10, byte(List), 3}, "key"...)
+			for _, n := range []uint64{uint64(expire), uint64(count), a.Lo, a.Hi} {
+				b = binary.LittleEndian.AppendUint64(b, n)
+			}
+			return HashBytes(b)
+		}
+		want := Digest{Records: 1, Elements: int64(count), Millis: r(h.ExpireMS), Seconds: r(CeilSeconds(h.ExpireMS))}
+		for range 2 { // asked twice
+			if got := hs.End(h); got != want {
+				t.Fatalf("%d elements: %v, want %v", count, got, want)
+			}
 		}
 	}
 }
@@ -204,4 +242,17 @@ func BenchmarkHasher(b *testing.B) {
 		hs.End(h)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/element")
+}
+
+// BenchmarkHasherStrings hashes records of one element.
+func BenchmarkHasherStrings(b *testing.B) {
+	var hs Hasher
+	var d Digest
+	h := &Header{Type: String, Key: []byte("key:000001")}
+	elems := []Element{{Value: make([]byte, 100)}}
+	for range b.N {
+		hs.Begin(h)
+		hs.Elements(elems)
+		hs.AddTo(&d, h)
+	}
 }
