@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"sort"
 
 	"kvferry/record"
 	"kvferry/store"
@@ -160,11 +161,14 @@ func (s *Set) under(c *cursor, limit int) []store.Row {
 // same cuts rows after the last well-formed row of the current key, of which the first is one, and moves the
 // cursor to that. Rows ascend: between two that start alike all do, and nothing but the first can end there.
 func (s *Set) same(c *cursor, rows []store.Row) []store.Row {
-	all := bytes.HasPrefix(rows[len(rows)-1].Key, s.want)
+	if !bytes.HasPrefix(rows[len(rows)-1].Key, s.want) {
+		end := sort.Search(len(rows)-1, func(i int) bool { return !bytes.HasPrefix(rows[i].Key, s.want) })
+		rows = rows[:end]
+	}
 	n := len(rows)
-	if !all || c.min > len(s.want)+1 {
+	if c.min > len(s.want)+1 {
 		n = 1
-		for n < len(rows) && len(rows[n].Key) >= c.min && (all || bytes.HasPrefix(rows[n].Key, s.want)) {
+		for n < len(rows) && len(rows[n].Key) >= c.min {
 			n++
 		}
 	}
