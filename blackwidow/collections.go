@@ -318,7 +318,7 @@ func (r *collectionReader) release() error {
 // Close publishes the counts.
 func (r *collectionReader) Close() error {
 	err := r.release()
-	r.publish()
+	r.Publish()
 	return err
 }
 

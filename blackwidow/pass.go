@@ -144,8 +144,8 @@ func (p *pass) lookup(sp *space, raw []byte) record.Place {
 // expired applies the engine's rule, which counts whole seconds.
 func (p *pass) expired(e UnixSeconds) bool { return e != 0 && int64(e) < p.now }
 
-// publish hands the counts to the ledger.
-func (p *pass) publish() {
+// Publish hands the counts to the ledger.
+func (p *pass) Publish() {
 	p.settle()
 	for _, sp := range p.ts.spaces() {
 		t := p.tallyOf(sp)

@@ -1,72 +1,29 @@
 package blackwidow
 
 import (
-	"io"
-
 	"kvferry/internal/dataset"
 	"kvferry/internal/findings"
 	"kvferry/record"
 	"kvferry/store"
 )
 
-// stringReader reads strings: a record is a row.
-type stringReader struct {
-	*pass
-	rows   *store.Buffer
-	h      record.Header
-	value  []byte
-	unread bool
-}
-
+// openStrings reads the strings: a record is a row.
 func openStrings(p *pass) (record.Reader, error) {
 	it, err := p.ts.meta.keyspace.Rows(p.span.Lo, p.span.Hi)
 	if err != nil {
 		return nil, err
 	}
-	return &stringReader{pass: p, rows: store.NewBuffer(it), h: record.Header{DB: p.ts.database, Type: record.String, Len: 1}}, nil
+	return dataset.Strings(p.ctx, p.ts.database, it, &p.meta, p), nil
 }
 
-// Next moves to the next row that can be decoded.
-func (r *stringReader) Next() (*record.Header, error) {
-	r.settle()
-	r.unread = false
-	if err := r.ctx.Err(); err != nil {
-		return nil, err
+// DecodeString implements dataset.StringPass.
+func (p *pass) DecodeString(h *record.Header, row *store.Row, rows *store.Buffer) ([]byte, bool) {
+	v, err := DecodeStringValue(row.Value)
+	if err != nil {
+		p.malformed(&p.ts.meta, findings.ValueKind(err), row.Key, row.Key, rows.Place(), err)
+		return nil, false
 	}
-	for {
-		row := r.rows.Pop()
-		if row == nil {
-			if err := r.rows.Fill(); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		v, err := DecodeStringValue(row.Value)
-		if err != nil {
-			r.malformed(&r.ts.meta, findings.ValueKind(err), row.Key, row.Key, r.rows.Place(), err)
-			continue
-		}
-		r.begin(row.Key)
-		r.h.Key, r.value, r.unread = row.Key, v.Bytes, true
-		r.h.ExpireMS, r.h.Expired = int64(v.Expiry)*1000, r.expired(v.Expiry)
-		return &r.h, nil
-	}
-}
-
-// Read returns the string.
-func (r *stringReader) Read(dst []record.Element) (int, error) {
-	if !r.unread || len(dst) == 0 {
-		return 0, io.EOF
-	}
-	r.unread = false
-	e := &dst[0] // set field by field: a struct would be built elsewhere and copied
-	e.Name, e.Value, e.Score = nil, r.value, 0
-	return 1, nil
-}
-
-// Close closes the store's iterator.
-func (r *stringReader) Close() error {
-	err := dataset.Drop(r.rows, &r.meta)
-	r.publish()
-	return err
+	h.Key = row.Key
+	h.ExpireMS, h.Expired = int64(v.Expiry)*1000, p.expired(v.Expiry)
+	return v.Bytes, true
 }

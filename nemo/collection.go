@@ -200,6 +200,6 @@ func (c *collection) release() error {
 // Close publishes the counts.
 func (c *collection) Close() error {
 	err := c.release()
-	c.publish()
+	c.Publish()
 	return err
 }

@@ -316,8 +316,8 @@ func (p *pass) scanUnknown(from, to []byte) (err error) {
 	}
 }
 
-// publish hands the counts to the ledger.
-func (p *pass) publish() {
+// Publish hands the counts to the ledger.
+func (p *pass) Publish() {
 	p.settle()
 	p.env.Ledger.Add(p.ts.name, &p.tally)
 	p.tally = record.Tally{}
