@@ -98,6 +98,18 @@ func decodeElement(e *record.Element, b []byte) ([]byte, error) {
 	return d.b, d.err
 }
 
+// decodeElements decodes as many elements as dst holds and returns what follows them.
+func decodeElements(dst []record.Element, b []byte) (n int, rest []byte, err error) {
+	for n < len(dst) && len(b) > 0 {
+		if rest, err = decodeElement(&dst[n], b); err != nil {
+			return n, b, err
+		}
+		b = rest
+		n++
+	}
+	return n, b, nil
+}
+
 // decoder takes fields off the front of b until one is cut off.
 type decoder struct {
 	b   []byte

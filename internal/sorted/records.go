@@ -113,16 +113,9 @@ func (s *records) Read(dst []record.Element) (int, error) {
 	if !s.reading {
 		return 0, io.EOF
 	}
-	n := 0
-	for n < len(dst) && len(s.body) > 0 {
-		rest, err := decodeElement(&dst[n], s.body)
-		if err != nil {
-			return n, err
-		}
-		s.body = rest
-		n++
-	}
-	return n, nil
+	n, rest, err := decodeElements(dst, s.body)
+	s.body = rest
+	return n, err
 }
 
 // Settle does nothing: the source has moved on.

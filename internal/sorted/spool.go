@@ -66,16 +66,9 @@ func (s *Spool) Read(dst []record.Element) (int, error) {
 		}
 		s.body = row
 	}
-	n := 0
-	for n < len(dst) && len(s.body) > 0 {
-		rest, err := decodeElement(&dst[n], s.body)
-		if err != nil {
-			return n, err
-		}
-		s.body = rest
-		n++
-	}
-	return n, nil
+	n, rest, err := decodeElements(dst, s.body)
+	s.body = rest
+	return n, err
 }
 
 // Reset forgets all elements, so that others can be added.
