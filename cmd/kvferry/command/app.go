@@ -98,6 +98,8 @@ each (type: [hash, zset], workers: 4, dry-run: true); the command line wins.
 	root.PersistentFlags().StringVarP(&job, "file", "f", "", "YAML `file` with flags of the command, by name")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%s", plainNumber(err)) })
 	root.AddCommand(a.commands()...)
+	root.SetHelpCommand(help())
+	root.CompletionOptions.DisableDefaultCmd = true // commands has ours
 	return root
 }
 
@@ -118,7 +120,11 @@ func plainNumber(err error) string {
 func exactArgs(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
-			return usagef("%s: %d arguments, want %d: %s", cmd.Name(), len(args), n, cmd.UseLine())
+			s := "s"
+			if len(args) == 1 {
+				s = ""
+			}
+			return usagef("%s: %d argument%s, want %d: %s", cmd.Name(), len(args), s, n, cmd.UseLine())
 		}
 		return nil
 	}

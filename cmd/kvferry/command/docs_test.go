@@ -64,5 +64,7 @@ func TestHelpNamesExitCodes(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(testApp().Root())
+	root := testApp().Root()
+	root.InitDefaultHelpCmd()
+	walk(root)
 }

@@ -46,6 +46,7 @@ func (a *App) commands() []*cobra.Command {
 		a.explain(),
 		a.formats(),
 		a.version(),
+		completion(),
 	}
 }
 

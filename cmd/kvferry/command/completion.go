@@ -1,0 +1,66 @@
+package command
+
+import (
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+const completionHelp = `Write a script that completes command lines in a shell: commands, flags, their values, locations of
+datasets.
+
+  bash        needs the package bash-completion, then a new shell
+  zsh         a new shell; compinit must be on: echo "autoload -U compinit; compinit" >> ~/.zshrc
+  fish        a new shell
+  powershell  this session; the line in the profile for every session
+` + exitHelp
+
+const completionExample = `  kvferry completion bash > /etc/bash_completion.d/kvferry
+  kvferry completion zsh > "${fpath[1]}/_kvferry"
+  kvferry completion fish > ~/.config/fish/completions/kvferry.fish
+  kvferry completion powershell | Out-String | Invoke-Expression
+  source <(kvferry completion bash)`
+
+// shell is a shell that command lines are completed in.
+type shell struct {
+	name  string
+	write func(root *cobra.Command, w io.Writer) error
+}
+
+var shells = []shell{
+	{"bash", func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) }},
+	{"zsh", (*cobra.Command).GenZshCompletion},
+	{"fish", func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) }},
+	{"powershell", (*cobra.Command).GenPowerShellCompletionWithDesc},
+}
+
+// completion writes completion scripts. Cobra's own command writes to another place than the rest, and takes
+// wrong arguments for failures.
+func completion() *cobra.Command {
+	var names []string
+	for _, s := range shells {
+		names = append(names, s.name)
+	}
+	return &cobra.Command{
+		Use:     "completion SHELL",
+		Short:   "Write a script that completes command lines in a shell",
+		Long:    completionHelp,
+		Example: completionExample,
+		Args:    exactArgs(1),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			i := slices.Index(names, args[0])
+			if i < 0 {
+				return usagef("unknown shell %q: want one of %s", args[0], strings.Join(names, ", "))
+			}
+			return shells[i].write(cmd.Root(), cmd.OutOrStdout())
+		},
+	}
+}
