@@ -10,15 +10,15 @@ import (
 const (
 	ExitOK        = 0
 	ExitFailed    = 1
-	ExitFindings  = 3   // findings or differences
+	ExitFindings  = 3   // findings or differences, or no row of the key to explain
 	ExitLossy     = 4   // refused because the target cannot hold everything
-	ExitUsage     = 64  // wrong flags or arguments
+	ExitUsage     = 64  // wrong flags or arguments, files and directories that flags name for them included
 	ExitCancelled = 130 // Ctrl-C
 )
 
 // exitHelp ends the long help of every command.
 const exitHelp = `
-Exit codes: 0 done; 1 failed; 3 findings or differences; 4 refused as lossy;
+Exit codes: 0 done; 1 failed; 3 findings, differences or no such key; 4 refused as lossy;
 64 wrong usage; 130 cancelled.`
 
 // ExitError is an error that decides the exit code.

@@ -16,6 +16,9 @@ whether it is alive, and why. The key is text, hex:… or base64:….
 
 --db and --type narrow down where it is looked for. The other filters of kvferry choose among keys and
 have no meaning for one that is named; all its rows are shown, whatever its size or expiry.
+
+The exit code is 0 when the key has rows, dead ones too, and 3 when there is none, which is printed
+as well.
 ` + exitHelp
 
 const explainExample = `  kvferry explain /data/pika/dump user:1
@@ -62,6 +65,7 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 	if _, err := d.Scan.Selection.SelectDBs(d.Databases()); err != nil {
 		return errors.Join(usagef("--db: %w", err), d.Opened.Source.Close())
 	}
+	absent := false
 	err = toOutput(cmd, f.output, func(w io.Writer) error {
 		var p interface {
 			Row(*inspect.ExplainedRow) error
@@ -75,7 +79,11 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 		if err != nil {
 			return err
 		}
+		absent = x.Rows == 0
 		return p.Finish(x)
 	})
-	return errors.Join(err, d.Opened.Source.Close())
+	if err = errors.Join(err, d.Opened.Source.Close()); err == nil && absent {
+		err = &ExitError{Code: ExitFindings}
+	}
+	return err
 }

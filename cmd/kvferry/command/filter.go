@@ -1,8 +1,6 @@
 package command
 
 import (
-	"fmt"
-	"os"
 	"regexp"
 
 	"github.com/spf13/cobra"
@@ -68,9 +66,9 @@ func (f *SelectFlags) Selection() (*filter.Selection, error) {
 		}
 	}
 	if f.keyFile != "" {
-		data, err := os.ReadFile(f.keyFile)
+		data, err := readNamed("--key-file", f.keyFile)
 		if err != nil {
-			return nil, fmt.Errorf("--key-file: %w", err)
+			return nil, err
 		}
 		if out.Keys, err = filter.Keep(data); err != nil {
 			return nil, usagef("--key-file %s: %w", f.keyFile, err)

@@ -21,7 +21,7 @@ func applyJob(cmd *cobra.Command, path string) error {
 	if path == "" {
 		return nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := readNamed("--file", path)
 	if err != nil {
 		return err
 	}
@@ -43,6 +43,16 @@ func applyJob(cmd *cobra.Command, path string) error {
 		}
 	}
 	return nil
+}
+
+// readNamed reads a file that stands for a part of the command line. One that is not there is wrong usage as
+// what is wrong in it.
+func readNamed(flag, path string) ([]byte, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usagef("%s: %w", flag, err)
+	}
+	return data, nil
 }
 
 // applyFlag sets one flag, once for each item of a list.

@@ -156,6 +156,11 @@ func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*Open
 	if err := checkDirectory(loc.Path); err != nil {
 		return nil, err
 	}
+	if f.walDir != "" {
+		if err := checkDirectory(f.walDir); err != nil {
+			return nil, usagef("--wal-dir %w", err)
+		}
+	}
 	if err := convert.CheckTemp(loc.Path, f.tempDir); err != nil {
 		return nil, usagef("--temp-dir %w", err)
 	}
