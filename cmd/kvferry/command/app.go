@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"time"
 
@@ -96,24 +95,11 @@ each (type: [hash, zset], workers: 4, dry-run: true); the command line wins.
 	root.Flags().Bool("version", false, "print the version") // -v is the evidence, everywhere
 	root.SetVersionTemplate(a.versionLine())
 	root.PersistentFlags().StringVarP(&job, "file", "f", "", "YAML `file` with flags of the command, by name")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%s", plainNumber(err)) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%w", err) })
 	root.AddCommand(a.commands()...)
 	root.SetHelpCommand(help())
 	root.CompletionOptions.DisableDefaultCmd = true // commands has ours
 	return root
-}
-
-// numberError is what strconv says of a flag that wants a number.
-var numberError = regexp.MustCompile(`strconv\.Parse(?:Int|Uint): parsing .*: (?:invalid syntax|value out of range)$`)
-
-// plainNumber says in words that a flag wants another number. The flags' library passes on text alone.
-func plainNumber(err error) string {
-	return numberError.ReplaceAllStringFunc(err.Error(), func(s string) string {
-		if strings.HasPrefix(s, "strconv.ParseUint") {
-			return "want a whole number, 0 or more"
-		}
-		return "want a whole number"
-	})
 }
 
 // exactArgs wants n arguments, which usage names.

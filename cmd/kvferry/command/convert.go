@@ -1,11 +1,12 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
+	"math"
 	"slices"
 	"strings"
 
@@ -45,9 +46,9 @@ type convertFlags struct {
 	source    SourceFlags
 	choice    SelectFlags
 	workers   int
-	layout    string
+	layout    format.Layout
 	allowLoss []string
-	conflict  string
+	conflict  conflictFlag
 	version   int32
 	dryRun    bool
 	resume    bool
@@ -66,27 +67,26 @@ func (a *App) convert() *cobra.Command {
 		Args:    exactArgs(2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runConvert(cmd, &f, args[0], args[1]) },
 	}
-	f.source.Register(cmd)
+	f.source.Register(cmd, convertMemory, "beside the target")
 	f.choice.Register(cmd)
 	fs := cmd.Flags()
-	fs.IntVar(&f.workers, "workers", 0, "tasks to run at once (default: one a CPU); the result does not depend on it")
-	fs.StringVar(&f.layout, "layout", "auto", "where databases lie: flat, db (db0, db1, …) or auto, as the source has it")
-	fs.StringSliceVar(&f.allowLoss, "allow-loss", nil, "`kinds` of losses to accept")
-	fs.StringVar(&f.conflict, "on-conflict", "error", "a name under several types, where the target takes one: error, keep=TYPES, the first of which wins, or rename, which calls the others name:type")
-	fs.Int32Var(&f.version, "version-epoch", 1, "`version` of all collections in the target")
+	registerWorkers(fs, &f.workers)
+	choose(fs, &f.layout, "layout", layouts, "where databases lie: as the source has it, in the directory itself, or in db0, db1, …")
+	fs.Var(&lossesFlag{to: &f.allowLoss, known: a.losses()}, "allow-loss", "`kinds` of losses to accept, joined by commas")
+	f.conflict.text = "error"
+	fs.Var(&f.conflict, "on-conflict", "a name under several types, where the target takes one: an error, all but the first renamed to name:type, or only the first of these types that it has")
+	f.version = 1
+	fs.Var(number(&f.version, 1, math.MaxInt32), "version-epoch", "version of all collections in a nemo or blackwidow target, 1 or more")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "read the source and show what would be written and lost; write nothing")
 	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion; keep this one when it fails")
 	fs.BoolVar(&f.noProve, "no-prove", false, "publish without reading back (for benchmarks)")
-	fs.StringVar(&f.progress, "progress", "auto", "bar, json (lines on standard error), none, or auto: a bar on a terminal")
+	choose(fs, &f.progress, "progress", plain("auto", "bar", "json", "none"), "how far the conversion is, on standard error; auto is a bar on a terminal, json is lines")
 	return cmd
 }
 
 // runConvert is one conversion: flags to options, the library, the printer.
 func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) error {
-	show, err := newProgress(f.progress, a.Terminal, cmd.ErrOrStderr())
-	if err != nil {
-		return err
-	}
+	show := newProgress(f.progress, a.Terminal, cmd.ErrOrStderr())
 	o, err := a.convertOptions(cmd, f, src, dst)
 	if err != nil {
 		return err
@@ -115,30 +115,9 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	}
 	o := &convert.Options{Selection: selection, AllowLoss: f.allowLoss, Version: f.version, Now: f.source.Clock(a),
 		NowGiven: !f.source.now.IsZero(), Workers: f.workers, Memory: f.source.Memory(), TempDir: f.source.TempDir(),
-		NoProve: f.noProve, Resume: f.resume, Tool: a.Version}
-	if o.Layout, err = parseLayout(f.layout); err != nil {
-		return nil, err
-	}
-	if o.Rename = f.conflict == "rename"; o.Rename {
-		f.conflict = "error"
-	}
-	if o.Prefer, err = parseConflict(f.conflict); err != nil {
-		return nil, err
-	}
-	if err := a.checkLosses(f.allowLoss); err != nil {
-		return nil, err
-	}
-	if f.workers < 0 || f.workers > maxWorkers {
-		return nil, usagef("--workers %d: want 1 to %d", f.workers, maxWorkers)
-	}
-	if o.Workers == 0 {
-		o.Workers = min(runtime.GOMAXPROCS(0), maxWorkers)
-	}
-	if f.version < 0 || f.version&0xFF == 0xFF {
+		NoProve: f.noProve, Resume: f.resume, Tool: a.Version, Layout: f.layout, Rename: f.conflict.rename, Prefer: f.conflict.prefer}
+	if f.version&0xFF == 0xFF {
 		return nil, usagef("--version-epoch %d: the original engines lose sight of versions whose low byte is 0xFF", f.version)
-	}
-	if o.Memory < minMemory {
-		return nil, usagef("--memory %s: at least 32MiB", f.source.memory.String())
 	}
 	if o.Target, err = a.target(dst); err != nil {
 		return nil, err
@@ -149,30 +128,21 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	return o, nil
 }
 
-// checkLosses refuses kinds of losses that no target of this build reports.
-func (a *App) checkLosses(kinds []string) error {
+// convertMemory is the promise of --memory for a conversion, which sorts what it writes.
+const convertMemory = 512 << 20
+
+var layouts = []option[format.Layout]{{"auto", format.LayoutAuto}, {"flat", format.LayoutFlat}, {"db", format.LayoutDB}}
+
+// losses lists the kinds of losses that the targets of this build report, by name.
+func (a *App) losses() []record.LossInfo {
 	infos := record.LossInfos()
 	for _, f := range a.Formats {
 		infos = append(infos, f.Limits().Losses...)
 	}
-	var known []string
-	for _, l := range infos {
-		known = append(known, l.Kind)
-	}
-	slices.Sort(known)
-	known = slices.Compact(known)
-	for _, kind := range kinds {
-		if !slices.Contains(known, kind) {
-			return usagef("--allow-loss %q: there is no such kind of loss; the kinds are %s", kind, strings.Join(known, ", "))
-		}
-	}
-	return nil
+	byKind := func(x, y record.LossInfo) int { return cmp.Compare(x.Kind, y.Kind) }
+	slices.SortStableFunc(infos, byKind)
+	return slices.CompactFunc(infos, func(x, y record.LossInfo) bool { return x.Kind == y.Kind })
 }
-
-const (
-	minMemory  = 32 << 20 // the least that --memory may promise
-	maxWorkers = 256
-)
 
 // input finds the source and says how it is opened.
 func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags) (convert.Input, error) {
@@ -240,45 +210,6 @@ func writable(f format.Format, name string) (string, error) {
 		names = append(names, s.Store)
 	}
 	return "", usagef("%s is not written to %q: it knows %s", f.Name(), name, strings.Join(names, ", "))
-}
-
-func keepExpired(s string) (bool, error) {
-	if !slices.Contains([]string{"keep", "drop"}, s) {
-		return false, usagef("--expired %q: want keep or drop", s)
-	}
-	return s == "keep", nil
-}
-
-// parseConflict reads --on-conflict. keep= alone keeps dump order.
-func parseConflict(s string) ([]record.Type, error) {
-	order, keep := strings.CutPrefix(s, "keep=")
-	if !keep && s != "error" {
-		return nil, usagef("--on-conflict %q: want error, rename or keep=TYPES, such as keep=zset,hash", s)
-	}
-	if !keep {
-		return nil, nil
-	}
-	out := []record.Type{}
-	for _, name := range strings.FieldsFunc(order, func(r rune) bool { return r == ',' }) {
-		t, err := record.ParseType(name)
-		if err != nil {
-			return nil, usagef("--on-conflict: %w", err)
-		}
-		out = append(out, t)
-	}
-	return out, nil
-}
-
-func parseLayout(s string) (format.Layout, error) {
-	switch s {
-	case "auto":
-		return format.LayoutAuto, nil
-	case "flat":
-		return format.LayoutFlat, nil
-	case "db":
-		return format.LayoutDB, nil
-	}
-	return 0, usagef("--layout %q: want flat, db or auto", s)
 }
 
 // explainConvert gives the error its exit code. It lists the losses on stderr, unless a report has.

@@ -45,20 +45,14 @@ func (a *App) diff() *cobra.Command {
 	}
 	f.read.Register(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&f.format, "format", "text", "form of the output: text, patch or json (the sum only)")
-	fs.IntVar(&f.max, "max", 0, "stop after `n` differences; 0 lists all")
+	choose(fs, &f.format, "format", plain("text", "patch", "json"), "form of the output; json is the sum only")
+	fs.Var(number(&f.max, 0, 0), "max", "stop after `n` differences; 0 lists all")
 	fs.BoolVar(&f.direct, "direct", false, "compare record by record at once, without taking fingerprints first")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }
 
 func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) error {
-	if f.format != "text" && f.format != "patch" && f.format != "json" {
-		return usagef("--format %q: want text, patch or json", f.format)
-	}
-	if f.max < 0 {
-		return usagef("--max %d: want at least 0", f.max)
-	}
 	ctx := cmd.Context()
 	notes := &noted{w: cmd.ErrOrStderr()}
 	defer notes.sum()

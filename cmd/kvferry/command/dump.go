@@ -67,15 +67,15 @@ func (a *App) dump() *cobra.Command {
 	}
 	f.read.Register(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&f.format, "format", "jsonl", "form of the output: jsonl, json, csv, resp or hex")
-	fs.StringVar(&f.encode, "encode", "text", "how bytes are written: text or base64")
+	choose(fs, &f.format, "format", plain("jsonl", "json", "csv", "resp", "hex"), "form of the output")
+	choose(fs, &f.encode, "encode", plain("text", "base64"), "how bytes are written")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	fs.BoolVar(&f.keysOnly, "keys-only", false, "leave the values out")
 	fs.BoolVar(&f.raw, "raw", false, "show physical rows")
 	fs.StringSliceVar(&f.keyspaces, "keyspace", nil, "only rows of these keyspaces, by `name`, with --raw or --format hex")
 	fs.BoolVar(&f.dead, "dead", false, "show what was deleted while its rows stayed on disk")
-	fs.StringVar(&f.onConflict, "on-conflict", "error", "with --format resp, a name under several types is an error, or only its first type is written: error or first")
-	fs.Int64Var(&f.limit, "limit", 0, "stop after `n` records or rows; 0 shows all")
+	choose(fs, &f.onConflict, "on-conflict", plain("error", "first"), "with --format resp, a name under several types is an error, or only its first type is written")
+	fs.Var(number(&f.limit, 0, 0), "limit", "stop after `n` records or rows; 0 shows all")
 	return cmd
 }
 
@@ -84,12 +84,6 @@ func (f *dumpFlags) rows() bool { return f.raw || f.format == "hex" }
 
 func (f *dumpFlags) validate() error {
 	switch {
-	case f.format != "jsonl" && f.format != "json" && f.format != "csv" && f.format != "resp" && f.format != "hex":
-		return usagef("--format %q: want jsonl, json, csv, resp or hex", f.format)
-	case f.encode != "text" && f.encode != "base64":
-		return usagef("--encode %q: want text or base64", f.encode)
-	case f.onConflict != "error" && f.onConflict != "first":
-		return usagef("--on-conflict %q: want error or first", f.onConflict)
 	case f.encode == "base64" && f.format == "resp":
 		return usagef("--encode base64 and --format resp do not go together: Redis takes any bytes")
 	case f.raw && f.format != "jsonl" && f.format != "hex":
@@ -100,8 +94,6 @@ func (f *dumpFlags) validate() error {
 		return usagef("--keyspace goes with --raw or --format hex")
 	case f.keysOnly && f.format == "resp":
 		return usagef("--keys-only and --format resp do not go together")
-	case f.limit < 0:
-		return usagef("--limit %d: want at least 0", f.limit)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func (a *App) explain() *cobra.Command {
 		Args:    exactArgs(2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runExplain(cmd, &f, args[0], args[1]) },
 	}
-	f.source.Register(cmd)
+	f.source.Register(cmd, readMemory, systemTemp)
 	fs := cmd.Flags()
 	f.places.Register(fs)
 	fs.BoolVar(&f.json, "json", false, "print JSON")

@@ -2,6 +2,7 @@ package command
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,7 +17,7 @@ type SelectFlags struct {
 	match       []string
 	regex       string
 	keyFile     string
-	sample      oneInFlag
+	sample      int64
 	expired     string
 	ttlFrom     momentFlag
 	ttlTo       momentFlag
@@ -32,8 +33,8 @@ type PlaceFlags struct {
 
 // Register adds the flags to a command.
 func (f *PlaceFlags) Register(fs *pflag.FlagSet) {
-	fs.Var(&f.types, "type", "only these `types`: string,hash,list,set,zset,stream")
-	fs.StringSliceVar(&f.dbs, "db", nil, "only these databases, by `name`")
+	fs.Var(&f.types, "type", "only these types, joined by commas or repeated: "+strings.Join(typeNames(), ","))
+	fs.StringSliceVar(&f.dbs, "db", nil, "only these databases, by `name`, joined by commas or repeated")
 }
 
 // Register adds the flags to a command.
@@ -43,12 +44,12 @@ func (f *SelectFlags) Register(cmd *cobra.Command) {
 	fs.StringArrayVar(&f.match, "match", nil, "only keys that match a glob `pattern` as Redis' KEYS has it; repeated: any of them")
 	fs.StringVar(&f.regex, "regex", "", "only keys in which a regular `expression` matches")
 	fs.StringVar(&f.keyFile, "key-file", "", "only the keys in a `file`, one a line: text, hex:… or base64:…")
-	fs.Var(&f.sample, "sample", "only one key in `n`, chosen by its hash: the same ones everywhere")
-	fs.StringVar(&f.expired, "expired", "drop", "what becomes of expired keys: drop or keep")
+	fs.Var(number(&f.sample, 1, 0), "sample", "only one key in `n`, chosen by its hash: the same ones everywhere; 1 takes all")
+	choose(fs, &f.expired, "expired", plain("drop", "keep"), "what becomes of expired keys")
 	fs.Var(&f.ttlFrom, "ttl-from", "only keys that expire at a `time` (RFC 3339 or Unix seconds) or that far ahead (90m, 7d), or later")
 	fs.Var(&f.ttlTo, "ttl-to", "only keys that expire before a `time` or sooner than that far ahead")
-	fs.Var(&f.minBytes, "min-bytes", "only records of at least so many logical bytes")
-	fs.Int64Var(&f.minElements, "min-elements", 0, "only records of at least `n` elements")
+	fs.Var(&f.minBytes, "min-bytes", "only records of at least so many logical bytes (512, 64KiB, 1MB); 0 takes all")
+	fs.Var(number(&f.minElements, 0, 0), "min-elements", "only records of at least `n` elements; 0 takes all")
 }
 
 // Selection returns what the flags select.
@@ -56,10 +57,8 @@ func (f *SelectFlags) Selection() (*filter.Selection, error) {
 	out := &filter.Selection{MinBytes: int64(f.minBytes), MinElements: f.minElements,
 		ExpireFrom: f.ttlFrom.moment, ExpireTo: f.ttlTo.moment}
 	out.Filter = filter.Filter{Types: record.TypeSet(f.places.types), DBs: f.places.dbs, Match: f.match, Sample: uint64(f.sample)}
+	out.KeepExpired = f.expired == "keep"
 	var err error
-	if out.KeepExpired, err = keepExpired(f.expired); err != nil {
-		return nil, err
-	}
 	if f.regex != "" {
 		if out.Regex, err = regexp.Compile(f.regex); err != nil {
 			return nil, usagef("--regex: %w", err)

@@ -12,30 +12,6 @@ import (
 	"kvferry/record"
 )
 
-// oneInFlag takes one of so many; 0, when it is not given, takes all.
-type oneInFlag uint64
-
-// Set reads a number from 1.
-func (f *oneInFlag) Set(s string) error {
-	n, err := strconv.ParseUint(s, 10, 64)
-	if err != nil || n == 0 {
-		return errors.New("want a whole number, 1 or more")
-	}
-	*f = oneInFlag(n)
-	return nil
-}
-
-// String returns the number, nothing when it is not given.
-func (f *oneInFlag) String() string {
-	if *f == 0 {
-		return ""
-	}
-	return strconv.FormatUint(uint64(*f), 10)
-}
-
-// Type names the kind of value.
-func (f *oneInFlag) Type() string { return "n" }
-
 // sizeFlag is a number of bytes: 512MiB, 64k, 1000000.
 type sizeFlag int64
 
@@ -56,14 +32,14 @@ func (f *sizeFlag) Set(s string) error {
 		if !ok {
 			continue
 		}
-		n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
-		if err != nil || n < 0 || n*u.bytes > math.MaxInt64/2 {
+		n, ok := sizeIn(strings.TrimSpace(digits), u.bytes)
+		if !ok {
 			break
 		}
-		*f = sizeFlag(n * u.bytes)
+		*f = sizeFlag(n)
 		return nil
 	}
-	return fmt.Errorf("size %q: want a number of bytes such as 512MiB", s)
+	return errors.New("want a number of bytes such as 512MiB")
 }
 
 // Type names the flag's values in help texts.
@@ -101,6 +77,10 @@ func (f *typesFlag) Set(s string) error {
 // Type names the flag's values in help texts.
 func (f *typesFlag) Type() string { return "types" }
 
+func (f *typesFlag) suggest(soFar string) ([]string, bool) {
+	return suggestNext(typeNames(), soFar), true
+}
+
 // String writes the types joined by commas.
 func (f *typesFlag) String() string { return record.TypeSet(*f).String() }
 
@@ -114,8 +94,8 @@ func (f *timeFlag) Set(s string) error {
 		return nil
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		return fmt.Errorf("time %q: want 2023-11-14T22:13:20Z or Unix seconds", s)
+	if err != nil || t.IsZero() {
+		return errors.New("want a time such as 2023-11-14T22:13:20Z, or Unix seconds")
 	}
 	f.Time = t.UTC()
 	return nil
@@ -143,7 +123,7 @@ func (f *momentFlag) Set(s string) error {
 	}
 	var t timeFlag
 	if err := t.Set(s); err != nil || t.IsZero() {
-		return fmt.Errorf("want a time (RFC 3339 or Unix seconds) or how far ahead (90m, 12h, 7d)")
+		return errors.New("want a time (RFC 3339 or Unix seconds) or how far ahead (90m, 12h, 7d)")
 	}
 	f.moment = &filter.Moment{At: t.Time}
 	return nil

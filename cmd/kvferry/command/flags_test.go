@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"kvferry/internal/filter"
 	"kvferry/record"
@@ -47,7 +51,7 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%q: %d, %v", s, f, err)
 		}
 	}
-	for _, s := range []string{"", "MiB", "-1", "1x", "1e30", "99999999TiB", "0x10"} {
+	for _, s := range []string{"", "MiB", "-1", "1x", "nan", "nanMiB", "inf", "1e30", "99999999TiB", "0x10"} {
 		var f sizeFlag
 		if err := f.Set(s); err == nil {
 			t.Errorf("%q: %d, no error", s, f)
@@ -70,7 +74,7 @@ func TestTimes(t *testing.T) {
 			t.Errorf("%q: %v, %v", s, f, err)
 		}
 	}
-	for _, s := range []string{"", "yesterday", "1700000000000000", "2023-11-14"} {
+	for _, s := range []string{"", "yesterday", "nan", "1700000000000000", "2023-11-14", "0001-01-01T00:00:00Z"} {
 		var f timeFlag
 		if err := f.Set(s); err == nil {
 			t.Errorf("%q: no error", s)
@@ -153,5 +157,61 @@ func TestMoments(t *testing.T) {
 	}
 	if s := (&momentFlag{}).String(); s != "" {
 		t.Errorf("no moment prints %q", s)
+	}
+}
+
+// Every number says in the help what 0 means, or is refused when it is 0; all refuse less.
+func TestNumbersSayWhatNothingMeans(t *testing.T) {
+	numbers := map[string]int{}
+	for _, cmd := range testApp().Root().Commands() {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if typ := f.Value.Type(); typ != "n" && typ != "size" {
+				if typ == "int" || typ == "int64" || typ == "int32" || typ == "uint" {
+					t.Errorf("%s --%s has no bounds: make it a numberFlag", cmd.Name(), f.Name)
+				}
+				return
+			}
+			numbers[f.Name]++
+			if cmd.Flags().Set(f.Name, "-1") == nil {
+				t.Errorf("%s --%s takes -1", cmd.Name(), f.Name)
+			}
+			said := regexp.MustCompile(`\b0 (takes|lists|shows)\b`)
+			if cmd.Flags().Set(f.Name, "0") != nil {
+				said = regexp.MustCompile(`\b(1|32MiB) (to|or more|takes all)\b`)
+			}
+			if !said.MatchString(f.Usage) {
+				t.Errorf("%s --%s: the help does not say what 0 means or what the least is: %s", cmd.Name(), f.Name, f.Usage)
+			}
+		})
+	}
+	for name, want := range map[string]int{"workers": 6, "memory": 7, "sample": 6, "top": 1, "limit": 1, "max": 1, "max-findings": 1,
+		"min-bytes": 6, "min-elements": 6, "prefix-depth": 1, "version-epoch": 1} {
+		if numbers[name] != want {
+			t.Errorf("--%s is a number of %d commands, want %d", name, numbers[name], want)
+		}
+	}
+}
+
+// The same flag has the same help and default in every command. A conversion has more memory, which its help says.
+func TestSharedFlagsAreTheSame(t *testing.T) {
+	type meaning struct{ usage, def string }
+	seen := map[string]meaning{}
+	for _, cmd := range testApp().Root().Commands() {
+		own := []string{"help", "format", "on-conflict", "json"}
+		if cmd.Name() == "convert" {
+			own = append(own, "memory", "temp-dir")
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			now := meaning{f.Usage, f.DefValue}
+			if before, shared := seen[f.Name]; shared && now != before && !slices.Contains(own, f.Name) {
+				t.Errorf("%s --%s: %q, another command has %q", cmd.Name(), f.Name, now, before)
+			}
+			if !slices.Contains(own, f.Name) {
+				seen[f.Name] = now
+			}
+		})
+	}
+	if got := seen["memory"].def; got != "256MiB" {
+		t.Errorf("--memory is %s unless it is given", got)
 	}
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -20,13 +21,16 @@ const inspectExample = `  kvferry inspect /data/pika/dump
   kvferry inspect --top 50 --json /data/pika/dump
   kvferry inspect --html report.html /data/pika/dump`
 
+// maxTop bounds --top: what is listed is held in memory.
+const maxTop = 100000
+
 // inspectFlags are the flags of inspect.
 type inspectFlags struct {
 	read      ReadFlags
 	top       int
 	json      bool
 	html      string
-	delimiter string
+	delimiter delimiterFlag
 	depth     int
 	output    string
 }
@@ -44,19 +48,18 @@ func (a *App) inspect() *cobra.Command {
 	}
 	f.read.Register(cmd)
 	fs := cmd.Flags()
-	fs.IntVar(&f.top, "top", 20, "how many of the largest keys and prefixes are listed")
+	f.top = 20
+	fs.Var(number(&f.top, 0, maxTop), "top", fmt.Sprintf("how many of the largest keys and of the prefixes are listed, up to %d; 0 lists none", maxTop))
 	fs.BoolVar(&f.json, "json", false, "print JSON")
 	fs.StringVar(&f.html, "html", "", "also write a page with charts to a `file`")
-	fs.StringVar(&f.delimiter, "delimiter", ":", "what ends the prefix of a key; empty counts no prefixes")
-	fs.IntVar(&f.depth, "prefix-depth", 1, "how many parts of a key make its prefix")
+	f.delimiter, f.depth = ":", 1
+	fs.Var(&f.delimiter, "delimiter", "what ends a part of a key, as in user:1:name; empty counts no prefixes")
+	fs.Var(number(&f.depth, 1, 0), "prefix-depth", "how many parts of a key make its prefix, 1 or more")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }
 
 func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) error {
-	if f.top < 0 || f.depth < 1 {
-		return usagef("--top %d, --prefix-depth %d: want at least 0 and 1", f.top, f.depth)
-	}
 	notes := &noted{w: cmd.ErrOrStderr()}
 	d, err := a.dataset(cmd.Context(), cmd, location, &f.read, notes.report)
 	if err != nil {
@@ -65,7 +68,7 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) e
 	var stats *inspect.Stats
 	err = d.ordered(cmd.Context(), func() (err error) {
 		stats, err = inspect.Collect(cmd.Context(), &inspect.StatsOptions{Scan: *d.Scan, Stores: d.Stores, Top: f.top,
-			Delimiter: f.delimiter, Depth: f.depth})
+			Delimiter: string(f.delimiter), Depth: f.depth})
 		return err
 	}, never)
 	notes.sum()

@@ -73,7 +73,7 @@ func applyFlag(cmd *cobra.Command, name string, value *yaml.Node) error {
 			return fmt.Errorf("%s: want a value or a list of values", name)
 		}
 		if err := cmd.Flags().Set(name, item.Value); err != nil {
-			return errors.New(plainNumber(err))
+			return err
 		}
 	}
 	return nil

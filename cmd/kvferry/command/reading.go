@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +18,9 @@ import (
 // readMemory is the promise of --memory for commands that only read.
 const readMemory = 256 << 20
 
+// systemTemp is where those commands have temporary files.
+const systemTemp = "the system's"
+
 // ReadFlags are the flags of every command that reads records.
 type ReadFlags struct {
 	source  SourceFlags
@@ -28,11 +30,9 @@ type ReadFlags struct {
 
 // Register adds the flags to a command.
 func (f *ReadFlags) Register(cmd *cobra.Command) {
-	f.source.Register(cmd)
-	f.source.memory = readMemory
-	cmd.Flags().Lookup("memory").DefValue = f.source.memory.String()
+	f.source.Register(cmd, readMemory, systemTemp)
 	f.choice.Register(cmd)
-	cmd.Flags().IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "how many parts of the dataset are read at once")
+	registerWorkers(cmd.Flags(), &f.workers)
 }
 
 // Selection returns what the flags select for a command that works with a moment.
@@ -40,9 +40,6 @@ func (f *ReadFlags) Selection(now time.Time) (*filter.Selection, error) {
 	s, err := f.choice.Selection()
 	if err != nil {
 		return nil, err
-	}
-	if f.workers < 1 {
-		return nil, usagef("--workers %d: want at least 1", f.workers)
 	}
 	if err := s.Validate(now); err != nil {
 		return nil, usagef("%w", err)

@@ -18,9 +18,6 @@ import (
 	"kvferry/store"
 )
 
-// defaultMemory is the promise of --memory.
-const defaultMemory = 512 << 20
-
 // The values of --store.
 const (
 	readerNative  = "native"
@@ -35,26 +32,28 @@ type SourceFlags struct {
 	verbose   bool
 	reader    string
 	tempDir   string
-	memory    sizeFlag
+	memory    memoryFlag
 	now       timeFlag
 }
 
-// Register adds the flags to a command.
-func (f *SourceFlags) Register(cmd *cobra.Command) {
-	f.memory = defaultMemory
+// Register adds the flags to a command that promises so many bytes of memory and has its temporary
+// files at temp unless it is told otherwise.
+func (f *SourceFlags) Register(cmd *cobra.Command, memory sizeFlag, temp string) {
+	f.memory = memoryFlag{memory}
 	fs := cmd.Flags()
 	fs.StringVar(&f.walDir, "wal-dir", "", "`directory` of the logs, when they are not beside the tables")
 	fs.BoolVar(&f.allowLive, "allow-live", false, "read a database that a running process holds")
 	fs.BoolVar(&f.resort, "resort", false, "distrust the order of tables and sort those that are not in order")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the evidence that the format was detected by")
-	fs.StringVar(&f.reader, "store", readerNative, "what reads RocksDB files: native, or rocksdb for its own library, in a build with it")
-	fs.StringVar(&f.tempDir, "temp-dir", "", "`directory` for what does not fit into memory")
-	fs.Var(&f.memory, "memory", "resident memory to stay below")
+	choose(fs, &f.reader, "store", plain(readerNative, readerRocksDB), "what reads RocksDB files: kvferry's own code, or RocksDB's library in a build with it")
+	fs.StringVar(&f.tempDir, "temp-dir", "", "`directory` for what does not fit into memory (default: "+temp+")")
+	least := sizeFlag(minMemory)
+	fs.Var(&f.memory, "memory", "resident memory to stay below, "+least.String()+" or more")
 	fs.Var(&f.now, "now", "moment that expiry is decided by: RFC 3339 or Unix seconds (default: the clock)")
 }
 
 // Memory returns the bytes of --memory.
-func (f *SourceFlags) Memory() int64 { return int64(f.memory) }
+func (f *SourceFlags) Memory() int64 { return int64(f.memory.sizeFlag) }
 
 // TempDir returns the directory of --temp-dir, "" for the system's.
 func (f *SourceFlags) TempDir() string { return f.tempDir }
@@ -133,8 +132,6 @@ func (a *App) opener(o *Opened, reader string) (store.Opener, error) {
 	switch {
 	case reader == readerNative:
 		return o.driver.Open, nil
-	case reader != readerRocksDB:
-		return nil, usagef("--store %q: want %s or %s", reader, readerNative, readerRocksDB)
 	case a.Fallback == nil:
 		return nil, usagef("--store %s: this build has no RocksDB library: make one with go build -tags rocksdb ./cmd/kvferry", reader)
 	case o.driver.Name != "rocksdb":

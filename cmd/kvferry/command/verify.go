@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"io"
 	"path/filepath"
 
@@ -15,7 +16,8 @@ const verifyHelp = `Read every row of a dataset and list what is wrong with it: 
 rows that no reader shows, damaged blocks, tables that are not what the MANIFEST or their own
 properties say. It goes on after a finding. Every kind of finding is described in docs/findings.md.
 
-With --against, the dataset is compared with another instead, as kvferry diff does.
+With --against, the dataset is compared with another instead, as kvferry diff does; --max-findings is
+then its --max.
 ` + exitHelp
 
 const verifyExample = `  kvferry verify /data/pika/dump
@@ -26,10 +28,10 @@ const verifyExample = `  kvferry verify /data/pika/dump
 // verifyFlags are the flags of verify.
 type verifyFlags struct {
 	read        ReadFlags
-	report      string
-	failOn      string
+	report      reporter
+	failOn      record.Severity
 	maxFindings int
-	files       string
+	files       inspect.Look
 	against     string
 	output      string
 }
@@ -47,41 +49,42 @@ func (a *App) verify() *cobra.Command {
 	}
 	f.read.Register(cmd)
 	fs := cmd.Flags()
-	fs.StringVar(&f.report, "report", "text", "form of the report: text, json, junit or sarif")
-	fs.StringVar(&f.failOn, "fail-on", "error", "exit with 3 on findings of this severity or a graver one: error, warning or note")
-	fs.IntVar(&f.maxFindings, "max-findings", 1000, "list at most `n` findings; all are counted")
-	fs.StringVar(&f.files, "files", "auto", "a second look at the files, block by block against their properties and bounds: always, never or auto, when "+
+	choose(fs, &f.report, "report", reports, "form of the report")
+	choose(fs, &f.failOn, "fail-on", severities(), "exit with 3 on findings of this severity or a graver one")
+	f.maxFindings = 1000
+	fs.Var(number(&f.maxFindings, 0, maxListed), "max-findings", fmt.Sprintf("list at most `n` findings, up to %d; all are counted, 0 lists none", maxListed))
+	choose(fs, &f.files, "files", looks, "a second look at the files, block by block against their properties and bounds; auto: when "+
 		"the first reading gives a reason to; never also leaves out the filters of tables")
 	fs.StringVar(&f.against, "against", "", "compare with the dataset at a `location` instead")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }
 
-var reports = map[string]func(io.Writer, *render.Result) error{
-	"text": render.Findings, "json": render.JSON, "junit": render.JUnit, "sarif": render.SARIF,
+// reporter writes what verify found.
+type reporter = func(io.Writer, *render.Result) error
+
+var reports = []option[reporter]{{"text", render.Findings}, {"json", render.JSON}, {"junit", render.JUnit}, {"sarif", render.SARIF}}
+
+var looks = []option[inspect.Look]{{"auto", inspect.Automatic}, {"always", inspect.Always}, {"never", inspect.Never}}
+
+// maxListed bounds --max-findings: what is listed is held in memory.
+const maxListed = 1000000
+
+// severities lists the severities, the gravest first.
+func severities() (out []option[record.Severity]) {
+	for _, s := range []record.Severity{record.Error, record.Warning, record.Note} {
+		out = append(out, option[record.Severity]{s.String(), s})
+	}
+	return out
 }
 
-var looks = map[string]inspect.Look{"auto": inspect.Automatic, "always": inspect.Always, "never": inspect.Never}
-
 func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) error {
-	print := reports[f.report]
-	if print == nil {
-		return usagef("--report %q: want text, json, junit or sarif", f.report)
-	}
-	failOn, err := record.ParseSeverity(f.failOn)
-	if err != nil {
-		return usagef("--fail-on: %w", err)
-	}
-	look, known := looks[f.files]
-	if !known {
-		return usagef("--files %q: want auto, always or never", f.files)
-	}
-	if f.maxFindings < 0 {
-		return usagef("--max-findings %d: want at least 0", f.maxFindings)
-	}
 	if f.against != "" {
-		if f.report != "text" {
-			return usagef("--against and --report %s do not go together; see kvferry diff --format", f.report)
+		if form := cmd.Flag("report").Value.String(); form != "text" {
+			return usagef("--against and --report %s do not go together; see kvferry diff --format", form)
+		}
+		if f.maxFindings == 0 {
+			return usagef("--against and --max-findings 0 do not go together; see kvferry diff --format json")
 		}
 		d := diffFlags{read: f.read, format: "text", max: f.maxFindings, output: f.output}
 		return a.runDiff(cmd, &d, location, f.against)
@@ -92,16 +95,16 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) err
 		return err
 	}
 	v, err := inspect.Verify(cmd.Context(), &inspect.VerifyOptions{Scan: *d.Scan, Root: d.Location.Path, Open: d.reopen,
-		Keyspaces: d.keyspacesOf, MaxFindings: f.maxFindings, Files: look})
+		Keyspaces: d.keyspacesOf, MaxFindings: f.maxFindings, Files: f.files})
 	if err != nil {
 		return err
 	}
 	res := &render.Result{Verification: v, Tool: a.Version, Source: location, NowMS: d.Scan.Now.UnixMilli(),
-		Seconds: a.Now().Sub(began).Seconds(), FailOn: failOn}
+		Seconds: a.Now().Sub(began).Seconds(), FailOn: f.failOn}
 	if res.Format == "" {
 		res.Format = d.Location.Format
 	}
-	if err := toOutput(cmd, f.output, func(w io.Writer) error { return print(w, res) }); err != nil {
+	if err := toOutput(cmd, f.output, func(w io.Writer) error { return f.report(w, res) }); err != nil {
 		return err
 	}
 	if res.Failed() {

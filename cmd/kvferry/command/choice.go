@@ -1,0 +1,290 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"kvferry/record"
+)
+
+// suggester is a flag's value that knows what can be given: what it takes is what a shell completes.
+type suggester interface {
+	// suggest returns what may stand where soFar does, each with a description after a tab or without.
+	// open says that more can follow the value, after a comma.
+	suggest(soFar string) (values []string, open bool)
+}
+
+// option is a value of a flag and what it stands for.
+type option[T any] struct {
+	name  string
+	means T
+}
+
+// plain makes the options that stand for themselves.
+func plain(names ...string) []option[string] {
+	var out []option[string]
+	for _, name := range names {
+		out = append(out, option[string]{name, name})
+	}
+	return out
+}
+
+// choiceFlag takes one of some values. The list is the help, the parser and the completion.
+type choiceFlag[T any] struct {
+	to      *T
+	chosen  string
+	options []option[T]
+}
+
+// choose adds a flag with fixed values to a command, the first of which is the default.
+func choose[T any](fs *pflag.FlagSet, to *T, name string, options []option[T], usage string) {
+	*to = options[0].means
+	fs.Var(&choiceFlag[T]{to: to, chosen: options[0].name, options: options}, name, usage)
+}
+
+func (f *choiceFlag[T]) names() []string {
+	var out []string
+	for _, o := range f.options {
+		out = append(out, o.name)
+	}
+	return out
+}
+
+// Set takes one of the values.
+func (f *choiceFlag[T]) Set(s string) error {
+	i := slices.Index(f.names(), s)
+	if i < 0 {
+		return errors.New("want " + orJoin(f.names()))
+	}
+	*f.to, f.chosen = f.options[i].means, s
+	return nil
+}
+
+// String returns the value that was chosen.
+func (f *choiceFlag[T]) String() string { return f.chosen }
+
+// Type lists the values for help texts.
+func (f *choiceFlag[T]) Type() string { return strings.Join(f.names(), "|") }
+
+func (f *choiceFlag[T]) suggest(string) ([]string, bool) { return f.names(), false }
+
+// orJoin writes names as a choice: a, b or c.
+func orJoin(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// suggestNext completes the last of several values that commas part, leaving out those that stand there already.
+// A description may follow each value after a tab.
+func suggestNext(values []string, soFar string) []string {
+	head := soFar[:strings.LastIndex(soFar, ",")+1]
+	given := strings.Split(head, ",")
+	var out []string
+	for _, v := range values {
+		if name, _, _ := strings.Cut(v, "\t"); !slices.Contains(given, name) {
+			out = append(out, head+v)
+		}
+	}
+	return out
+}
+
+// lossesFlag takes kinds of losses, joined by commas or repeated.
+type lossesFlag struct {
+	to    *[]string
+	known []record.LossInfo
+}
+
+// Set adds kinds.
+func (f *lossesFlag) Set(s string) error {
+	if s == "" {
+		return nil // none, as from a script that has none
+	}
+	for _, kind := range strings.Split(s, ",") {
+		kind = strings.TrimSpace(kind)
+		if !slices.ContainsFunc(f.known, func(l record.LossInfo) bool { return l.Kind == kind }) {
+			var kinds []string
+			for _, l := range f.known {
+				kinds = append(kinds, l.Kind)
+			}
+			return fmt.Errorf("there is no kind of loss %q: want some of %s", kind, strings.Join(kinds, ", "))
+		}
+		*f.to = append(*f.to, kind)
+	}
+	return nil
+}
+
+// String returns the kinds joined by commas.
+func (f *lossesFlag) String() string {
+	if f.to == nil {
+		return ""
+	}
+	return strings.Join(*f.to, ",")
+}
+
+// Type names the flag's values in help texts.
+func (f *lossesFlag) Type() string { return "kinds" }
+
+func (f *lossesFlag) suggest(soFar string) ([]string, bool) {
+	var out []string
+	for _, l := range f.known {
+		out = append(out, l.Kind+"\t"+l.Text)
+	}
+	return suggestNext(out, soFar), true
+}
+
+// sameNames is what becomes of a name that stands under several types where the target takes one.
+type sameNames struct {
+	rename bool
+	prefer []record.Type // nil: an error, unless rename; empty: dump order
+}
+
+// conflictFlag takes what becomes of same names: error, rename, or keep= and types.
+type conflictFlag struct {
+	sameNames
+	text string
+}
+
+const conflictKeep = "keep="
+
+// Set reads error, rename or keep=TYPES. keep= alone keeps dump order.
+func (f *conflictFlag) Set(s string) error {
+	var c sameNames
+	order, keep := strings.CutPrefix(s, conflictKeep)
+	switch {
+	case keep:
+		c.prefer = []record.Type{}
+		for _, name := range strings.FieldsFunc(order, func(r rune) bool { return r == ',' }) {
+			t, err := record.ParseType(name)
+			if err != nil {
+				return err
+			}
+			c.prefer = append(c.prefer, t)
+		}
+	case s == "rename":
+		c.rename = true
+	case s != "error":
+		return errors.New("want error, rename or keep=TYPES, such as keep=zset,hash")
+	}
+	f.sameNames, f.text = c, s
+	return nil
+}
+
+// String returns what was given.
+func (f *conflictFlag) String() string { return f.text }
+
+// Type lists the values for help texts.
+func (f *conflictFlag) Type() string { return "error|rename|keep=types" }
+
+func (f *conflictFlag) suggest(soFar string) ([]string, bool) {
+	if order, keep := strings.CutPrefix(soFar, conflictKeep); keep {
+		var out []string
+		for _, s := range suggestNext(typeNames(), order) {
+			out = append(out, conflictKeep+s)
+		}
+		return out, true
+	}
+	return []string{"error", "rename", conflictKeep}, strings.HasPrefix(conflictKeep, soFar) && soFar != ""
+}
+
+// typeNames lists the types as typesFlag takes them.
+func typeNames() []string { return strings.Split(record.AllTypes.String(), ",") }
+
+// numberFlag is a whole number within bounds.
+type numberFlag[T int | int32 | int64] struct {
+	to          *T
+	least, most T // most 0: no bound
+}
+
+// number makes the value of a flag that takes numbers from least to most, or any from least when most is 0.
+func number[T int | int32 | int64](to *T, least, most T) *numberFlag[T] {
+	return &numberFlag[T]{to, least, most}
+}
+
+// Set reads a number.
+func (f *numberFlag[T]) Set(s string) error {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err == nil && n == int64(T(n)) && T(n) >= f.least && (f.most == 0 || T(n) <= f.most) {
+		*f.to = T(n)
+		return nil
+	}
+	if f.most == 0 {
+		return fmt.Errorf("want a whole number, %d or more", f.least)
+	}
+	return fmt.Errorf("want a whole number from %d to %d", f.least, f.most)
+}
+
+// String returns the number.
+func (f *numberFlag[T]) String() string {
+	if f.to == nil {
+		return "0"
+	}
+	return strconv.FormatInt(int64(*f.to), 10)
+}
+
+// Type names the flag's values in help texts.
+func (f *numberFlag[T]) Type() string { return "n" }
+
+const maxWorkers = 256
+
+// registerWorkers adds --workers, which means the same to every command.
+func registerWorkers(fs *pflag.FlagSet, to *int) {
+	*to = min(runtime.GOMAXPROCS(0), maxWorkers)
+	fs.Var(number(to, 1, maxWorkers), "workers", fmt.Sprintf("how many parts of the dataset are worked on at once, 1 to %d; the result does not depend on it", maxWorkers))
+	fs.Lookup("workers").DefValue = "one a CPU"
+}
+
+// minMemory is the least that --memory may promise.
+const minMemory = 32 << 20
+
+// memoryFlag is a promise to stay below so many bytes.
+type memoryFlag struct{ sizeFlag }
+
+// Set reads a size.
+func (f *memoryFlag) Set(s string) error {
+	var size sizeFlag
+	if err := size.Set(s); err != nil {
+		return err
+	}
+	if size < minMemory {
+		least := sizeFlag(minMemory)
+		return fmt.Errorf("want %s or more", least.String())
+	}
+	f.sizeFlag = size
+	return nil
+}
+
+// delimiterFlag is any text; some is usual.
+type delimiterFlag string
+
+// Set takes any text.
+func (f *delimiterFlag) Set(s string) error {
+	*f = delimiterFlag(s)
+	return nil
+}
+
+// String returns the text.
+func (f *delimiterFlag) String() string { return string(*f) }
+
+// Type names the flag's values in help texts.
+func (f *delimiterFlag) Type() string { return "text" }
+
+func (f *delimiterFlag) suggest(string) ([]string, bool) {
+	return []string{":", "/", ".", "-", "_", "|", "#"}, false
+}
+
+// sizeIn reads a number of units as whole bytes, when they can be counted.
+func sizeIn(digits string, unit float64) (int64, bool) {
+	n, err := strconv.ParseFloat(digits, 64)
+	ok := err == nil && n >= 0 && n*unit <= math.MaxInt64/2 // not a number is neither
+	return int64(n * unit), ok
+}
