@@ -98,6 +98,7 @@ each (type: [hash, zset], workers: 4, dry-run: true); the command line wins.
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%w", err) })
 	root.AddCommand(a.commands()...)
 	root.SetHelpCommand(help())
+	a.complete(root)
 	root.CompletionOptions.DisableDefaultCmd = true // commands has ours
 	return root
 }

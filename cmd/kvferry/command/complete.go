@@ -1,0 +1,173 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"kvferry/format"
+)
+
+// completer completes an argument or the value of a flag.
+type completer = func(cmd *cobra.Command, args []string, soFar string) ([]string, cobra.ShellCompDirective)
+
+// complete gives every command of a tree what shells complete: arguments by their names in the usage line,
+// flags by their values where these are known, and by what the help calls them where they are not.
+func (a *App) complete(root *cobra.Command) {
+	a.completeFlags(root, root.PersistentFlags())
+	for _, cmd := range root.Commands() {
+		a.completeFlags(cmd, cmd.Flags())
+		if cmd.ValidArgsFunction == nil {
+			cmd.ValidArgsFunction = a.completeArgs(strings.Fields(cmd.Use)[1:])
+		}
+	}
+}
+
+// completeArgs completes arguments of the given names.
+func (a *App) completeArgs(names []string) completer {
+	return func(_ *cobra.Command, args []string, soFar string) ([]string, cobra.ShellCompDirective) {
+		if len(args) < len(names) {
+			switch names[len(args)] {
+			case "SRC", "A", "B":
+				return a.completeSource(soFar)
+			case "FORMAT:DST":
+				return a.completeTarget(soFar)
+			}
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func (a *App) completeFlags(cmd *cobra.Command, fs *pflag.FlagSet) {
+	fs.VisitAll(func(f *pflag.Flag) {
+		name, _ := pflag.UnquoteUsage(f)
+		known, choice := f.Value.(suggester)
+		var c completer
+		switch {
+		case choice:
+			c = completeKnown(known)
+		case name == "location":
+			c = func(_ *cobra.Command, _ []string, soFar string) ([]string, cobra.ShellCompDirective) {
+				return a.completeSource(soFar)
+			}
+		case name == "directory":
+			c = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+				return nil, cobra.ShellCompDirectiveFilterDirs
+			}
+		case name == "file":
+			return // what shells do of themselves
+		default:
+			c = cobra.NoFileCompletions
+		}
+		if err := cmd.RegisterFlagCompletionFunc(f.Name, c); err != nil {
+			panic(err) // the flag has one already
+		}
+	})
+}
+
+// completeKnown completes the value of a flag that knows what can be given.
+func completeKnown(f suggester) completer {
+	return func(_ *cobra.Command, _ []string, soFar string) ([]string, cobra.ShellCompDirective) {
+		values, open := f.suggest(soFar)
+		directive := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		if open {
+			directive |= cobra.ShellCompDirectiveNoSpace
+		}
+		return beginning(values, soFar), directive
+	}
+}
+
+// beginning keeps the values that begin with what is there.
+func beginning(values []string, soFar string) []string {
+	var out []string
+	for _, v := range values {
+		if strings.HasPrefix(v, soFar) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// goesOn is the directive for places, which go on after what is completed.
+const goesOn = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+
+// completeSource completes a directory, alone or after the name of a format.
+func (a *App) completeSource(soFar string) ([]string, cobra.ShellCompDirective) {
+	if prefix := a.prefixOf(soFar); prefix != "" {
+		return directories(prefix, soFar), goesOn
+	}
+	formats := a.prefixes(func(s format.StoreSupport) bool { return s.Read })
+	return append(beginning(formats, soFar), directories("", soFar)...), goesOn
+}
+
+// completeTarget completes the name of a format that is written, and a directory after it.
+func (a *App) completeTarget(soFar string) ([]string, cobra.ShellCompDirective) {
+	if prefix := a.prefixOf(soFar); prefix != "" {
+		return directories(prefix, soFar), goesOn
+	}
+	return beginning(a.prefixes(func(s format.StoreSupport) bool { return s.Write }), soFar), goesOn
+}
+
+// prefixes lists what may stand before a path: formats, and formats on a store where there are several.
+func (a *App) prefixes(usable func(format.StoreSupport) bool) []string {
+	var out []string
+	for _, f := range a.Formats {
+		var on []string
+		for _, s := range f.Limits().Stores {
+			if usable(s) {
+				on = append(on, f.Name()+"+"+s.Store+":")
+			}
+		}
+		if len(on) > 0 {
+			out = append(out, f.Name()+":")
+		}
+		if len(on) > 1 {
+			out = append(out, on...)
+		}
+	}
+	return out
+}
+
+// prefixOf returns what stands before the path of a location, "" when that names no format of this build.
+func (a *App) prefixOf(location string) string {
+	m := locationPrefix.FindStringSubmatch(location)
+	if m == nil {
+		return ""
+	}
+	if _, err := a.format(m[1]); err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(location, m[3])
+}
+
+// directories completes a directory after a prefix. Hidden ones are for those who ask.
+func directories(prefix, soFar string) []string {
+	dir, name := filepath.Split(strings.TrimPrefix(soFar, prefix))
+	at := dir
+	if rest, home := strings.CutPrefix(dir, "~/"); home && prefix == "" {
+		if h, err := os.UserHomeDir(); err == nil {
+			at = filepath.Join(h, rest)
+		}
+	}
+	if at == "" {
+		at = "."
+	}
+	entries, err := os.ReadDir(at)
+	if err != nil {
+		return nil // nothing to complete
+	}
+	var out []string
+	for _, e := range entries {
+		hidden := strings.HasPrefix(e.Name(), ".") && !strings.HasPrefix(name, ".")
+		if hidden || !strings.HasPrefix(e.Name(), name) {
+			continue
+		}
+		if st, err := os.Stat(filepath.Join(at, e.Name())); err == nil && st.IsDir() {
+			out = append(out, prefix+dir+e.Name()+"/")
+		}
+	}
+	return out
+}

@@ -1,0 +1,200 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// completed asks for completions as a shell does: the values, and the directive.
+func completed(t *testing.T, args ...string) ([]string, string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSuffix(ok(t, append([]string{"__complete"}, args...)...), "\n"), "\n")
+	last := len(lines) - 1
+	return lines[:last], lines[last]
+}
+
+// The directives that a shell gets.
+const (
+	ofFiles    = ":0"
+	ofNothing  = ":4"
+	ofPlaces   = ":6"
+	ofDirs     = ":16"
+	ofChoices  = ":36"
+	ofListings = ":38"
+)
+
+// Every flag completes what it takes: what is suggested is accepted, and nothing else of its kind.
+func TestFlagsCompleteWhatTheyTake(t *testing.T) {
+	choices := 0
+	for _, cmd := range testApp().Root().Commands() {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Value.Type() == "bool" {
+				return
+			}
+			values, directive := completed(t, cmd.Name(), "--"+f.Name, "")
+			name, _ := pflag.UnquoteUsage(f)
+			if _, choice := f.Value.(suggester); choice {
+				choices++
+				if len(values) < 2 || directive != ofChoices && directive != ofListings {
+					t.Errorf("%s --%s completes %q %s", cmd.Name(), f.Name, values, directive)
+				}
+				takes(t, cmd, f, values)
+				return
+			}
+			want := map[string]string{"file": ofFiles, "directory": ofDirs, "location": ofPlaces}[name]
+			if want == "" {
+				want = ofNothing
+			}
+			if directive != want {
+				t.Errorf("%s --%s %s completes %q %s, want %s", cmd.Name(), f.Name, name, values, directive, want)
+			}
+		})
+	}
+	if choices < 20 {
+		t.Errorf("%d flags with known values", choices)
+	}
+}
+
+func takes(t *testing.T, cmd *cobra.Command, f *pflag.Flag, values []string) {
+	t.Helper()
+	for _, v := range values {
+		v, _, _ = strings.Cut(v, "\t")
+		if err := cmd.Flags().Set(f.Name, v); err != nil {
+			t.Errorf("%s --%s %s is suggested and refused: %v", cmd.Name(), f.Name, v, err)
+		}
+	}
+	if f.Name == "delimiter" { // any text
+		return
+	}
+	if err := cmd.Flags().Set(f.Name, "nonsense"); err == nil {
+		t.Errorf("%s --%s takes nonsense", cmd.Name(), f.Name)
+	}
+}
+
+// These are known to have values; none may fall out of the rule above unseen.
+func TestFlagsWithFixedValues(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"dump --format ", "jsonl json csv resp hex :36"},
+		{"dump --format j", "jsonl json :36"},
+		{"dump --format=c", "csv :36"},
+		{"dump --encode ", "text base64 :36"},
+		{"dump --on-conflict ", "error first :36"},
+		{"dump --expired ", "drop keep :36"},
+		{"dump --store ", "native rocksdb :36"},
+		{"diff --format ", "text patch json :36"},
+		{"verify --report ", "text json junit sarif :36"},
+		{"verify --fail-on ", "error warning note :36"},
+		{"verify --files ", "auto always never :36"},
+		{"convert --layout ", "auto flat db :36"},
+		{"convert --progress ", "auto bar json none :36"},
+		{"convert --on-conflict ", "error rename keep= :36"},
+		{"convert --on-conflict ke", "keep= :38"},
+		{"convert --on-conflict keep=z", "keep=zset :38"},
+		{"convert --on-conflict keep=zset,s", "keep=zset,string keep=zset,set keep=zset,stream :38"},
+		{"explain --type ", "string hash list set zset stream :38"},
+		{"dump --type hash,", "hash,string hash,list hash,set hash,zset hash,stream :38"},
+		{"dump --type hash,l", "hash,list :38"},
+		{"dump --type hash,hash", ":38"},
+		{"inspect --delimiter ", ": / . - _ | # :36"},
+		{"completion ", "bash zsh fish powershell :4"},
+		{"completion bash ", ":4"},
+		{"help f", "fingerprint formats :4"},
+		{"help formats ", ":4"},
+	} {
+		head, last := c.args[:strings.LastIndex(c.args, " ")], c.args[strings.LastIndex(c.args, " ")+1:]
+		values, directive := completed(t, append(strings.Fields(head), last)...)
+		var got []string
+		for _, v := range values {
+			v, _, _ = strings.Cut(v, "\t")
+			got = append(got, v)
+		}
+		if text := strings.Join(append(got, directive), " "); text != c.want {
+			t.Errorf("%s: %s, want %s", c.args, text, c.want)
+		}
+	}
+}
+
+// Kinds of losses come with what becomes of them, also those that only one target has.
+func TestLossesAreCompleted(t *testing.T) {
+	values, directive := completed(t, "convert", "--allow-loss", "score-range,s")
+	text := strings.Join(values, "\n")
+	for _, want := range []string{"score-range,same-name\t", "score-range,stream-groups\t", "score-range,stream\t"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, ",score-range") || strings.Contains(text, ",empty-key") || directive != ofListings {
+		t.Errorf("%s\n%s", directive, text)
+	}
+}
+
+// chdir works in a directory until the end of the test.
+func chdir(t *testing.T, dir string) {
+	t.Helper()
+	before, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chdir(dir); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.Chdir(before); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A source is a directory, alone or after a format; a target has a format.
+func TestPlacesAreCompleted(t *testing.T) {
+	dir := t.TempDir()
+	chdir(t, dir)
+	t.Setenv("HOME", dir)
+	for _, d := range []string{"data/dump/kv", "nest", "data/.hidden"} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile("data/file", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("dump", "data/latest"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ args, want string }{
+		{"dump |", "nemo: blackwidow: ardb: ardb+rocksdb: ardb+leveldb: ardb+lmdb: data/ nest/"},
+		{"dump |ne", "nemo: nest/"},
+		{"dump |data/", "data/dump/ data/latest/"},
+		{"dump |data/.", "data/.hidden/"},
+		{"dump |nemo:data/d", "nemo:data/dump/"},
+		{"dump |nemo+rocksdb:d", "nemo+rocksdb:data/"},
+		{"dump |redis:d", ""},
+		{"dump |~/da", "~/data/"},
+		{"dump |" + dir + "/n", dir + "/nest/"},
+		{"dump |no/such/", ""},
+		{"verify --against |nemo:n", "nemo:nest/"},
+		{"diff a |n", "nemo: nest/"},
+		{"convert a |", "nemo: blackwidow: ardb: ardb+rocksdb: ardb+leveldb:"},
+		{"convert a |ne", "nemo:"},
+		{"convert a |ardb+leveldb:d", "ardb+leveldb:data/"},
+	} {
+		args, last, _ := strings.Cut(c.args, "|")
+		values, directive := completed(t, append(strings.Fields(args), last)...)
+		if got := strings.Join(values, " "); got != c.want || directive != ofPlaces {
+			t.Errorf("%s: %s %s, want %s", c.args, got, directive, c.want)
+		}
+	}
+	for _, line := range []string{"dump a ", "explain a ", "explain a b ", "version ", "formats ", "convert a b "} {
+		if values, directive := completed(t, append(strings.Fields(line), "")...); len(values) > 0 || directive != ofNothing {
+			t.Errorf("%s: %q %s", line, values, directive)
+		}
+	}
+	if values, directive := completed(t, "dump", "--wal-dir", filepath.Join(dir, "d")); len(values) > 0 || directive != ofDirs {
+		t.Error(values, directive)
+	}
+}
