@@ -31,7 +31,8 @@ type run struct {
 }
 
 // Run converts a dataset. The target's path exists afterwards only when it is complete and proved.
-// A *LossError lists what the target cannot hold, a *ProofError what it does not.
+// A *LossError lists what the target cannot hold, a *ProofError what it does not, an *UnfinishedError tells
+// what is left of a run that began to work.
 func Run(ctx context.Context, opts *Options) (*Report, error) {
 	o, err := opts.normalize()
 	if err != nil {
@@ -51,7 +52,7 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 	rep, err := r.all(ctx)
 	r.meter.close()
 	if err != nil {
-		return rep, errors.Join(err, r.giveUp(err))
+		return rep, r.giveUp(err)
 	}
 	return rep, nil
 }
@@ -84,17 +85,36 @@ func concludeEarlier(o *Options) (*Report, bool, error) {
 }
 
 // giveUp ends a failed run. It leaves nothing, unless there is something to resume.
-func (r *run) giveUp(cause error) error {
+func (r *run) giveUp(cause error) *UnfinishedError {
 	var proof *ProofError
 	resumable := r.o.Resume && !errors.As(cause, &proof) && r.work.lines > 0
 	if resumable {
-		return r.work.close()
+		return &UnfinishedError{Dir: r.work.dir, Resume: true, Kept: true, Err: errors.Join(cause, r.work.close())}
 	}
 	if r.target != nil {
 		r.target.Abort()
 	}
-	return r.work.discard()
+	return &UnfinishedError{Dir: r.work.dir, Resume: r.o.Resume, Err: errors.Join(cause, r.work.discard())}
 }
+
+// UnfinishedError says why a run ended before its target was there, and what is left of it.
+type UnfinishedError struct {
+	Dir    string // in which it worked
+	Resume bool   // it was to be kept
+	Kept   bool   // it was, and can be continued; otherwise Dir is gone
+	Err    error
+}
+
+// Error returns the cause, and where to go on.
+func (e *UnfinishedError) Error() string {
+	if e.Kept {
+		return fmt.Sprintf("%v; what is done is kept in %s, --resume continues it", e.Err, e.Dir)
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *UnfinishedError) Unwrap() error { return e.Err }
 
 // all runs the phases, over again with the tables sorted when they turn out not to be.
 func (r *run) all(ctx context.Context) (*Report, error) {

@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/store"
 )
@@ -55,7 +58,7 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	switch {
 	case err == nil, errors.As(err, &exit) && exit.Err == nil:
 	case code == ExitCancelled:
-		fmt.Fprintln(stderr, "kvferry: cancelled")
+		fmt.Fprintf(stderr, "kvferry: %s\n", cancelledText(err, args))
 	case code == ExitUsage:
 		fmt.Fprintf(stderr, "kvferry: %s (see --help)\n", oneLine(err))
 	default:
@@ -66,6 +69,36 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 
 // oneLine puts joined errors in one line.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// cancelledText says what is left of a command that was cancelled, and how to go on.
+func cancelledText(err error, args []string) string {
+	var unfinished *convert.UnfinishedError
+	switch {
+	case !errors.As(err, &unfinished):
+		return "cancelled"
+	case unfinished.Kept:
+		return fmt.Sprintf("cancelled; what is done is kept in %s; go on with\n  %s", unfinished.Dir, commandLine(args))
+	case unfinished.Resume:
+		return fmt.Sprintf("cancelled before anything was done, %s is removed; begin again with\n  %s", unfinished.Dir, commandLine(args))
+	}
+	return fmt.Sprintf("cancelled; what was done in %s is removed; a run that can be cancelled and continued is\n  %s",
+		unfinished.Dir, commandLine(slices.Insert(slices.Clone(args), slices.Index(args, "convert")+1, "--resume")))
+}
+
+// bare is what a shell takes as it stands.
+var bare = regexp.MustCompile(`^[-\w@%+=:,./]+$`)
+
+// commandLine writes a command line as a shell takes it.
+func commandLine(args []string) string {
+	line := "kvferry"
+	for _, arg := range args {
+		if !bare.MatchString(arg) {
+			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+		line += " " + arg
+	}
+	return line
+}
 
 // Root returns the command tree.
 func (a *App) Root() *cobra.Command {

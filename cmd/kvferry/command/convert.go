@@ -31,8 +31,8 @@ stands in the ledger as filtered. --sample makes a small copy to try things on.
 What the target cannot hold is a loss. A conversion with losses is refused, with a list of them,
 unless --allow-loss names their kinds.
 
-A run that dies can be continued with --resume and the same filters. A run that fails or is cancelled
-leaves nothing, unless --resume was given.
+A run that dies can be continued with --resume and the same filters; its work is in DST.kvferry. A run
+that fails or is cancelled leaves nothing, unless --resume was given: then it says how it is continued.
 ` + exitHelp
 
 const convertExample = `  kvferry convert /data/pika/dump blackwidow:/data/new

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -219,12 +220,65 @@ func TestCancelledLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	code := testApp().Run(ctx, []string{"convert", src, "blackwidow:" + filepath.Join(dir, "dst")}, &stdout, &stderr)
-	if code != ExitCancelled || stderr.String() != "kvferry: cancelled\n" || stdout.Len() > 0 {
+	dst := filepath.Join(dir, "dst")
+	code := testApp().Run(ctx, []string{"convert", "--type", "hash,set", src, "blackwidow:" + dst}, &stdout, &stderr)
+	want := "kvferry: cancelled; what was done in " + dst + ".kvferry is removed; a run that can be cancelled and continued is\n" +
+		"  kvferry convert --resume --type hash,set " + src + " blackwidow:" + dst + "\n"
+	if code != ExitCancelled || stderr.String() != want || stdout.Len() > 0 {
 		t.Errorf("exit %d: %s%s", code, &stdout, &stderr)
 	}
 	if got := entries(t, dir); got != "" {
 		t.Errorf("left %s", got)
+	}
+}
+
+// cancelAt cancels when a text is written to it.
+type cancelAt struct {
+	bytes.Buffer
+	text   string
+	cancel func()
+}
+
+func (w *cancelAt) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(w.text)) {
+		w.cancel()
+	}
+	return w.Buffer.Write(p)
+}
+
+// A conversion that is cancelled says where its work is, and the command line that it prints goes on with it.
+func TestCancelledAndContinued(t *testing.T) {
+	src, dir := golden(t, "nemo-basic"), filepath.Join(t.TempDir(), "a place")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dst := filepath.Join(dir, "dst")
+	ctx, cancel := context.WithCancel(context.Background())
+	stderr := &cancelAt{text: `"phase":"prove"`, cancel: cancel}
+	args := []string{"convert", "--resume", "--progress", "json", "--workers", "1", src, "blackwidow:" + dst}
+	if code := testApp().Run(ctx, args, io.Discard, stderr); code != ExitCancelled {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	said, line, found := strings.Cut(stderr.String(), "; go on with\n  kvferry ")
+	if !found || !strings.HasSuffix(said, "kvferry: cancelled; what is done is kept in "+dst+".kvferry") || entries(t, dir) != "dst.kvferry" {
+		t.Fatalf("%s is left: %s", entries(t, dir), stderr)
+	}
+	again := words(strings.TrimSuffix(line, "\n"))
+	if !slices.Equal(again, args) {
+		t.Errorf("%q, want %q", again, args)
+	}
+	if out := ok(t, again...); !strings.Contains(out, ", resumed") {
+		t.Errorf("it began again: %s", out)
+	}
+	if got := entries(t, dir); got != "dst dst.kvferry-report.json" {
+		t.Errorf("left %s", got)
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	got := commandLine([]string{"dump", "--match", "a*", "it's", "", "nemo:/x,y_z"})
+	if want := `kvferry dump --match 'a*' 'it'\''s' '' nemo:/x,y_z`; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 
