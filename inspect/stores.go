@@ -162,17 +162,22 @@ type standIns struct {
 func (s *standIns) opener(open store.Opener) store.Opener {
 	return func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
 		st, err := open(ctx, dir, o)
-		var live *store.LiveError
 		switch {
 		case err == nil:
 			return st, nil
-		case ctx.Err() != nil, errors.As(err, &live), isAbsent(dir),
-			errors.Is(err, store.ErrNotStore) && !hasTables(dir):
+		case ctx.Err() != nil, !Unreadable(dir, err):
 			return nil, err
 		}
 		s.report(s.finding(dir, err))
 		return s.empty(dir, o), nil
 	}
+}
+
+// Unreadable reports whether the error of opening the store at dir means that something is wrong with it, which
+// Verify reports. Others mean that there is none, or that it is in use.
+func Unreadable(dir string, err error) bool {
+	var live *store.LiveError
+	return !errors.As(err, &live) && !isAbsent(dir) && (!errors.Is(err, store.ErrNotStore) || hasTables(dir))
 }
 
 // finding turns the error of opening a store into a finding.

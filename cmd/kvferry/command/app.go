@@ -132,6 +132,7 @@ each (type: [hash, zset], workers: 4, dry-run: true); the command line wins.
 	root.AddCommand(a.commands()...)
 	root.SetHelpCommand(help())
 	a.complete(root)
+	hint(root)
 	root.CompletionOptions.DisableDefaultCmd = true // commands has ours
 	return root
 }

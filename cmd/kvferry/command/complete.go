@@ -21,19 +21,25 @@ func (a *App) complete(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		a.completeFlags(cmd, cmd.Flags())
 		if cmd.ValidArgsFunction == nil {
-			cmd.ValidArgsFunction = a.completeArgs(strings.Fields(cmd.Use)[1:])
+			cmd.ValidArgsFunction = a.completeArgs(argNames(cmd))
 		}
 	}
 }
+
+// argNames are the arguments of a command as its usage line calls them.
+func argNames(cmd *cobra.Command) []string { return strings.Fields(cmd.Use)[1:] }
+
+// isSource reports whether an argument of that name is the location of a dataset that is read.
+func isSource(name string) bool { return name == "SRC" || name == "A" || name == "B" }
 
 // completeArgs completes arguments of the given names.
 func (a *App) completeArgs(names []string) completer {
 	return func(_ *cobra.Command, args []string, soFar string) ([]string, cobra.ShellCompDirective) {
 		if len(args) < len(names) {
-			switch names[len(args)] {
-			case "SRC", "A", "B":
+			switch name := names[len(args)]; {
+			case isSource(name):
 				return a.completeSource(soFar)
-			case "FORMAT:DST":
+			case name == "FORMAT:DST":
 				return a.completeTarget(soFar)
 			}
 		}

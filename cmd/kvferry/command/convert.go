@@ -104,7 +104,7 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) e
 	if rep != nil {
 		printReport(cmd.OutOrStdout(), rep)
 	}
-	return explainConvert(cmd.ErrOrStderr(), err, rep == nil)
+	return explainConvert(cmd.ErrOrStderr(), src, err, rep == nil)
 }
 
 // convertOptions turns flags into options.
@@ -213,7 +213,7 @@ func writable(f format.Format, name string) (string, error) {
 }
 
 // explainConvert gives the error its exit code. It lists the losses on stderr, unless a report has.
-func explainConvert(stderr io.Writer, err error, list bool) error {
+func explainConvert(stderr io.Writer, src string, err error, list bool) error {
 	var meant *convert.SelectionError
 	if errors.As(err, &meant) {
 		return usagef("%w", err)
@@ -227,7 +227,8 @@ func explainConvert(stderr io.Writer, err error, list bool) error {
 			printLoss(stderr, &l)
 		}
 		if l.Kind == record.LossDamaged {
-			fmt.Fprintln(stderr, "damaged means that the source contradicts itself: what the findings name may be missing or wrong")
+			fmt.Fprintf(stderr, "damaged means that the source contradicts itself: what the findings name may be missing or wrong; "+
+				"%s lists all that is wrong with it\n", verifyLine(src))
 		}
 	}
 	return &ExitError{Code: ExitLossy, Err: loss}

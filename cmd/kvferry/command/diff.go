@@ -54,7 +54,7 @@ func (a *App) diff() *cobra.Command {
 
 func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) error {
 	ctx := cmd.Context()
-	notes := &noted{w: cmd.ErrOrStderr()}
+	notes := &noted{w: cmd.ErrOrStderr(), of: []string{locA, locB}}
 	defer notes.sum()
 	da, err := a.dataset(ctx, cmd, locA, &f.read, notes.report)
 	if err != nil {

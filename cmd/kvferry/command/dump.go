@@ -102,7 +102,7 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) error {
 	if err := f.validate(); err != nil {
 		return err
 	}
-	notes := &noted{w: cmd.ErrOrStderr()}
+	notes := &noted{w: cmd.ErrOrStderr(), of: []string{location}}
 	d, err := a.dataset(cmd.Context(), cmd, location, &f.read, notes.report)
 	if err != nil {
 		return err

@@ -53,7 +53,7 @@ func (a *App) runFingerprint(cmd *cobra.Command, f *ReadFlags, location, check, 
 			return err
 		}
 	}
-	notes := &noted{w: cmd.ErrOrStderr()}
+	notes := &noted{w: cmd.ErrOrStderr(), of: []string{location}}
 	d, err := a.dataset(cmd.Context(), cmd, location, f, notes.report)
 	if err != nil {
 		return err

@@ -60,7 +60,7 @@ func (a *App) inspect() *cobra.Command {
 }
 
 func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) error {
-	notes := &noted{w: cmd.ErrOrStderr()}
+	notes := &noted{w: cmd.ErrOrStderr(), of: []string{location}}
 	d, err := a.dataset(cmd.Context(), cmd, location, &f.read, notes.report)
 	if err != nil {
 		return err

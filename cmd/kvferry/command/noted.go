@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	"kvferry/record"
@@ -14,6 +15,7 @@ const maxNoted = 5
 // noted shows the first findings that a command comes upon while it does something else.
 type noted struct {
 	w    io.Writer
+	of   []string // locations of what the findings are about
 	mu   sync.Mutex
 	n    int
 	errs int // of severity error
@@ -44,10 +46,21 @@ func findingText(r *record.Finding) string {
 	return text
 }
 
-// sum says how many were not shown.
+// sum says how many were not shown, and where all are.
 func (f *noted) sum() {
-	if more := f.n - maxNoted; more > 0 {
-		fmt.Fprintf(f.w, "kvferry: and %d findings more; kvferry verify lists all\n", more)
+	if f.n == 0 {
+		return
+	}
+	var lines []string
+	for _, location := range f.of {
+		lines = append(lines, verifyLine(location))
+	}
+	more := ""
+	if n := f.n - maxNoted; n > 0 {
+		more = fmt.Sprintf("and %d findings more; ", n)
+	}
+	if more != "" || f.errs > 0 {
+		fmt.Fprintf(f.w, "kvferry: %ssee %s for all\n", more, strings.Join(lines, " and "))
 	}
 }
 

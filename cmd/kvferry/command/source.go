@@ -71,6 +71,7 @@ type Opened struct {
 	format.Source
 	// Location names the format and store that were detected.
 	Location Location
+	given    string // the location as the command line has it
 	driver   *Driver
 	options  format.OpenOptions
 	format   format.Format
@@ -179,7 +180,7 @@ func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*Open
 	if err != nil {
 		return nil, err
 	}
-	return &Opened{Location: loc, driver: driver, format: named, evidence: ev}, nil
+	return &Opened{Location: loc, given: location, driver: driver, format: named, evidence: ev}, nil
 }
 
 // crowd is by what the memory of a store is divided when a dataset has many: five is usual.

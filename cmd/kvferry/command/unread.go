@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"kvferry/format"
+	"kvferry/inspect"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -14,7 +15,7 @@ import (
 // open opens the dataset that was located. Each store that was seen in its directory and that the format
 // did not open is a finding: what it holds is in nothing that the command reads.
 func (o *Opened) open(ctx context.Context, options *format.OpenOptions) (format.Source, error) {
-	tried := &tries{}
+	tried := &tries{location: o.given}
 	noting := *options
 	noting.Store = tried.opener(options.Store)
 	src, err := o.format.Open(ctx, o.Location.Path, &noting)
@@ -46,8 +47,9 @@ func (o *Opened) unread(tried *tries) []format.StoreEvidence {
 
 // tries remembers the directories that were to be opened as stores.
 type tries struct {
-	mu   sync.Mutex
-	dirs []os.FileInfo
+	location string // of the dataset
+	mu       sync.Mutex
+	dirs     []os.FileInfo
 }
 
 func (t *tries) opener(open store.Opener) store.Opener {
@@ -57,7 +59,11 @@ func (t *tries) opener(open store.Opener) store.Opener {
 			t.dirs = append(t.dirs, info)
 			t.mu.Unlock()
 		}
-		return open(ctx, dir, o)
+		st, err := open(ctx, dir, o)
+		if err != nil && ctx.Err() == nil && inspect.Unreadable(dir, err) {
+			err = &unreadableError{t.location, err}
+		}
+		return st, err
 	}
 }
 

@@ -1,0 +1,77 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kvferry/record"
+)
+
+// hint makes every command that fails on a damaged dataset point to the one that says what is wrong with it.
+func hint(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		run := cmd.RunE
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			err := run(cmd, args)
+			if location, found := damaged(err, sources(cmd, args)); found {
+				return fmt.Errorf("%w; %s lists all that is wrong with it", err, verifyLine(location))
+			}
+			return err
+		}
+	}
+}
+
+// unreadableError is about a store that is there and cannot be opened.
+type unreadableError struct {
+	location string // of the dataset, as the command line has it
+	err      error
+}
+
+// Error returns the cause.
+func (e *unreadableError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *unreadableError) Unwrap() error { return e.err }
+
+// sources are the locations that a command line reads. verify is asked for what another command says of them.
+func sources(cmd *cobra.Command, args []string) (out []string) {
+	for i, name := range argNames(cmd) {
+		if isSource(name) && i < len(args) && cmd.Name() != "verify" {
+			out = append(out, args[i])
+		}
+	}
+	if f := cmd.Flag("against"); f != nil && f.Changed {
+		out = append(out, args[0], f.Value.String())
+	}
+	return out
+}
+
+// damaged finds out which of the datasets an error says is damaged. What was written and is read back is none.
+func damaged(err error, locations []string) (string, bool) {
+	var store *unreadableError
+	if errors.As(err, &store) {
+		return store.location, len(locations) > 0
+	}
+	var corrupt *record.CorruptError
+	if !errors.As(err, &corrupt) || corrupt.File == "" {
+		return "", false
+	}
+	for _, location := range locations {
+		loc, err := ParseLocation(location)
+		if err != nil {
+			continue
+		}
+		rel, err := filepath.Rel(loc.Path, corrupt.File)
+		if err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
+			return location, true
+		}
+	}
+	return "", false
+}
+
+// verifyLine is the command line that verifies a dataset.
+func verifyLine(location string) string { return commandLine([]string{"verify", location}) }
