@@ -118,8 +118,9 @@ const probe = `
 })();
 </script>`
 
-// The page is opened in a real browser from a file: charts are drawn, tables sort, nothing goes wrong.
-func TestHTMLInBrowser(t *testing.T) {
+// browse opens a page in a real browser from a file, in a window so wide, and returns what its probe saw.
+func browse(t *testing.T, text string, width int) []byte {
+	t.Helper()
 	browser := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -131,16 +132,14 @@ func TestHTMLInBrowser(t *testing.T) {
 		t.Skip("no Chromium is installed (apt install chromium): the page was not opened in a browser")
 	}
 	dir := t.TempDir()
-	text := htmlOf(t, pageStats())
 	const listen = `<script>window.kvErrors = []; window.onerror = m => { kvErrors.push(String(m)); };
 		document.addEventListener("securitypolicyviolation", e => kvErrors.push(e.blockedURI)); const error = console.error; console.error = (...a) => { kvErrors.push(a.join(" ")); };</script>`
 	text = strings.Replace(text, "<title>", listen+"<title>", 1)
-	text = strings.Replace(text, "</body>", probe+"</body>", 1)
 	path := filepath.Join(dir, "page.html")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,900",
+	cmd := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", fmt.Sprintf("--window-size=%d,900", width),
 		"--user-data-dir="+filepath.Join(dir, "profile"), "--virtual-time-budget=5000", "--dump-dom", "file://"+path)
 	out, err := cmd.Output()
 	if err != nil {
@@ -150,14 +149,18 @@ func TestHTMLInBrowser(t *testing.T) {
 	if m == nil {
 		t.Fatalf("the page did not come to its end:\n%.2000s", out)
 	}
+	return []byte(strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(string(m[1])))
+}
+
+// Charts are drawn, tables sort, nothing goes wrong.
+func TestHTMLInBrowser(t *testing.T) {
 	var saw struct {
 		Errors, Wrong, Keys                  []string
 		Charts, Bars, Tables, Sorted, Picked int
 		Wide                                 bool
 	}
-	plain := strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(string(m[1]))
-	if err := json.Unmarshal([]byte(plain), &saw); err != nil {
-		t.Fatalf("%v: %s", err, plain)
+	if err := json.Unmarshal(browse(t, strings.Replace(htmlOf(t, pageStats()), "</body>", probe+"</body>", 1), 1280), &saw); err != nil {
+		t.Fatal(err)
 	}
 	if len(saw.Errors) > 0 || len(saw.Wrong) > 0 || saw.Wide {
 		t.Errorf("errors %q, tables out of order %q, wider than the window: %v", saw.Errors, saw.Wrong, saw.Wide)
@@ -167,5 +170,55 @@ func TestHTMLInBrowser(t *testing.T) {
 	}
 	if keys := fmt.Sprintf("%q", saw.Keys); !strings.Contains(keys, "alert(1)") || !strings.Contains(keys, `\\xff\\x00binary`) || !strings.Contains(keys, "用户:1") {
 		t.Errorf("keys are shown as %s", keys)
+	}
+}
+
+// widths runs in the page and looks for what is cut: a table that is wider than its box must scroll to its end.
+const widths = `
+<script>
+(function () {
+  const out = { errors: window.kvErrors, inner: window.innerWidth, wide: document.documentElement.scrollWidth > window.innerWidth, cut: [], scrolls: [] };
+  for (const box of document.querySelectorAll("section")) {
+    const edge = box.getBoundingClientRect();
+    for (const e of box.querySelectorAll(":scope > *")) if (e.getBoundingClientRect().right > edge.right + 1) out.cut.push(box.querySelector("h2").textContent);
+  }
+  for (const table of document.querySelectorAll("table")) {
+    const box = table.parentElement, name = box.getAttribute("aria-label");
+    const seen = e => e.getBoundingClientRect().right <= box.getBoundingClientRect().right + 1;
+    const last = table.tHead.rows[0].lastElementChild;
+    if (seen(last)) continue;
+    out.scrolls.push(name);
+    box.scrollLeft = box.scrollWidth;
+    if (!seen(last) || getComputedStyle(box).overflowX !== "auto" || box.tabIndex !== 0) out.cut.push(name);
+  }
+  document.body.replaceChildren(Object.assign(document.createElement("pre"), { id: "probe", textContent: JSON.stringify(out) }));
+})();
+</script>`
+
+// Nothing is cut in a narrow window: what does not fit can be scrolled to. In a wide one everything fits.
+func TestHTMLWidths(t *testing.T) {
+	long := pageStats()
+	for i := range long.Types {
+		long.Types[i].Records, long.Types[i].Elements, long.Types[i].Bytes = 1234567890, 12345678901, 1<<50
+	}
+	for _, c := range []struct {
+		width int
+		stats *inspect.Stats
+		fits  bool
+	}{{700, pageStats(), false}, {700, long, false}, {520, long, false}, {1200, pageStats(), true}} {
+		var saw struct {
+			Errors, Cut, Scrolls []string
+			Inner                int
+			Wide                 bool
+		}
+		if err := json.Unmarshal(browse(t, strings.Replace(htmlOf(t, c.stats), "</body>", widths+"</body>", 1), c.width), &saw); err != nil {
+			t.Fatal(err)
+		}
+		if len(saw.Errors) > 0 || len(saw.Cut) > 0 || saw.Wide || saw.Inner > c.width {
+			t.Errorf("%d px (%d inside): errors %q, cut %q, wider than the window: %v", c.width, saw.Inner, saw.Errors, saw.Cut, saw.Wide)
+		}
+		if c.fits && len(saw.Scrolls) > 0 {
+			t.Errorf("%d px: %q do not fit", c.width, saw.Scrolls)
+		}
 	}
 }
