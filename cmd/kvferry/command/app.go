@@ -109,10 +109,20 @@ func (a *App) Root() *cobra.Command {
 		Long: `kvferry moves, proves and reads Redis data kept on disk by nemo, blackwidow and Ardb:
 offline, in bulk, from the files alone.
 
-A location is [format[+store]:]path. The format of a source is detected (the evidence is shown
-with -v), that of a target is named. Any flag can also stand in a YAML file given with -f, a line
-each (type: [hash, zset], workers: 4, dry-run: true); the command line wins.
+A location is [format[+store]:]path: /data/dump, nemo:/data/dump, ardb+leveldb:/data/ardb. The format of
+a source is detected (the evidence is shown with -v), that of a target is named. A path that looks as
+if it began with a format is written ./path.
+
+Any flag can also stand in a YAML file given with -f, a line each; the command line wins:
+
+  type: [hash, zset]
+  workers: 4
+  dry-run: true
 ` + exitHelp,
+		Example: `  kvferry inspect /data/pika/dump
+  kvferry verify /data/pika/dump
+  kvferry convert /data/pika/dump blackwidow:/data/new
+  kvferry diff /data/pika/dump /data/new`,
 		Version:       a.Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -127,7 +137,7 @@ each (type: [hash, zset], workers: 4, dry-run: true); the command line wins.
 	}
 	root.Flags().Bool("version", false, "print the version") // -v is the evidence, everywhere
 	root.SetVersionTemplate(a.versionLine())
-	root.PersistentFlags().StringVarP(&job, "file", "f", "", "YAML `file` with flags of the command, by name")
+	root.PersistentFlags().StringVarP(&job, "file", "f", "", "YAML `file` with flags of the command, by their names")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%w", err) })
 	root.AddCommand(a.commands()...)
 	root.SetHelpCommand(help())

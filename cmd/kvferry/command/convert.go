@@ -78,8 +78,8 @@ func (a *App) convert() *cobra.Command {
 	f.version = 1
 	fs.Var(number(&f.version, 1, math.MaxInt32), "version-epoch", "version of all collections in a nemo or blackwidow target, 1 or more")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "read the source and show what would be written and lost; write nothing")
-	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion; keep this one when it fails")
-	fs.BoolVar(&f.noProve, "no-prove", false, "publish without reading back (for benchmarks)")
+	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion, if there is one; keep the work of this one when it fails or is cancelled")
+	fs.BoolVar(&f.noProve, "no-prove", false, "publish without reading back and comparing (for benchmarks)")
 	choose(fs, &f.progress, "progress", plain("auto", "bar", "json", "none"), "how far the conversion is, on standard error; auto is a bar on a terminal, json is lines")
 	return cmd
 }

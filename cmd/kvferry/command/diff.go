@@ -30,7 +30,7 @@ record by record.
 ` + exitHelp
 
 const diffExample = `  kvferry diff /data/old blackwidow:/data/new
-  kvferry diff --format patch --type hash a b > a-to-b.jsonl`
+  kvferry diff --format patch --type hash /data/old /data/new > old-to-new.jsonl`
 
 // diff compares two datasets.
 func (a *App) diff() *cobra.Command {
@@ -45,7 +45,7 @@ func (a *App) diff() *cobra.Command {
 	}
 	f.read.Register(cmd)
 	fs := cmd.Flags()
-	choose(fs, &f.format, "format", plain("text", "patch", "json"), "form of the output; json is the sum only")
+	choose(fs, &f.format, "format", plain("text", "patch", "json"), "form of the output; json is the counts alone")
 	fs.Var(number(&f.max, 0, 0), "max", "stop after `n` differences; 0 lists all")
 	fs.BoolVar(&f.direct, "direct", false, "compare record by record at once, without taking fingerprints first")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)

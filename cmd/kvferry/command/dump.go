@@ -25,11 +25,15 @@ every key, field, member and value is written as base64. Expired records are lef
 
 Other forms: json (one document), csv (a line for each element; bytes that are not UTF-8 are
 base64:…), resp (commands for redis-cli --pipe; several databases must have numbers for names, as
-Redis' have, and one of another name is dumped alone with --db). --raw shows physical rows with their decoded fields instead of records, as JSON
-lines; --format hex shows them as annotated bytes.
+Redis' have, and one of another name is dumped alone with --db; --on-conflict is for names that stand
+under several types, of which Redis holds one). --raw shows physical rows with their decoded fields
+instead of records, as JSON lines; --format hex shows them as annotated bytes.
 
 --dead shows what was deleted while its rows stayed on disk, as it was, so that a deletion can be
-undone: kvferry dump --dead --format resp --match user:1 SRC | redis-cli --pipe
+undone:
+
+  kvferry dump --dead --format resp --match user:1 /data/pika/dump | redis-cli --pipe
+
 What cannot be known of such a record is said on standard error. A compaction drops rows of deleted
 records for good. LMDB files keep none, and a FLUSHDB of Ardb on RocksDB drops them all.
 ` + exitHelp
@@ -37,8 +41,8 @@ records for good. LMDB files keep none, and a FLUSHDB of Ardb on RocksDB drops t
 const dumpExample = `  kvferry dump /data/pika/dump > all.jsonl
   kvferry dump --type hash --match 'user:*' /data/pika/dump
   kvferry dump --keys-only -o keys.jsonl.zst blackwidow:/data/new
-  kvferry dump --format resp /data/pika/dump | redis-cli --pipe
-  kvferry dump --raw --keyspace zsets/score_cf --limit 10 /data/pika/dump`
+  kvferry dump --format resp --on-conflict first /data/pika/dump | redis-cli --pipe
+  kvferry dump --raw --keyspace zsets/score_cf --limit 10 blackwidow:/data/new`
 
 // dumpFlags are the flags of dump.
 type dumpFlags struct {
@@ -72,9 +76,9 @@ func (a *App) dump() *cobra.Command {
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	fs.BoolVar(&f.keysOnly, "keys-only", false, "leave the values out")
 	fs.BoolVar(&f.raw, "raw", false, "show physical rows")
-	fs.StringSliceVar(&f.keyspaces, "keyspace", nil, "only rows of these keyspaces, by `name`, with --raw or --format hex")
+	fs.StringSliceVar(&f.keyspaces, "keyspace", nil, "only rows of these keyspaces, by `name` as --raw shows it, joined by commas or repeated; with --raw or --format hex")
 	fs.BoolVar(&f.dead, "dead", false, "show what was deleted while its rows stayed on disk")
-	choose(fs, &f.onConflict, "on-conflict", plain("error", "first"), "with --format resp, a name under several types is an error, or only its first type is written")
+	choose(fs, &f.onConflict, "on-conflict", plain("error", "first"), "with --format resp, a name under several types is an error, or its first type alone is written")
 	fs.Var(number(&f.limit, 0, 0), "limit", "stop after `n` records or rows; 0 shows all")
 	return cmd
 }

@@ -22,7 +22,7 @@ as well.
 ` + exitHelp
 
 const explainExample = `  kvferry explain /data/pika/dump user:1
-  kvferry explain --type zset /data/pika/dump user:1
+  kvferry explain --type hash /data/pika/dump user:1
   kvferry explain --json /data/pika/dump hex:00ff`
 
 // explainFlags are the flags of explain.
@@ -63,7 +63,7 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 		return err
 	}
 	if _, err := d.Scan.Selection.SelectDBs(d.Databases()); err != nil {
-		return errors.Join(usagef("--db: %w", err), d.Opened.Source.Close())
+		return errors.Join(err, d.Opened.Source.Close())
 	}
 	absent := false
 	err = toOutput(cmd, f.output, func(w io.Writer) error {

@@ -41,14 +41,14 @@ func (f *PlaceFlags) Register(fs *pflag.FlagSet) {
 func (f *SelectFlags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	f.places.Register(fs)
-	fs.StringArrayVar(&f.match, "match", nil, "only keys that match a glob `pattern` as Redis' KEYS has it; repeated: any of them")
-	fs.StringVar(&f.regex, "regex", "", "only keys in which a regular `expression` matches")
+	fs.StringArrayVar(&f.match, "match", nil, "only keys that match a glob `pattern`, as for Redis' KEYS; repeated: any of them")
+	fs.StringVar(&f.regex, "regex", "", "only keys in which a regular `expression` (RE2) matches")
 	fs.StringVar(&f.keyFile, "key-file", "", "only the keys in a `file`, one a line: text, hex:… or base64:…")
 	fs.Var(number(&f.sample, 1, 0), "sample", "only one key in `n`, chosen by its hash: the same ones everywhere; 1 takes all")
 	choose(fs, &f.expired, "expired", plain("drop", "keep"), "what becomes of expired keys")
 	fs.Var(&f.ttlFrom, "ttl-from", "only keys that expire at a `time` (RFC 3339 or Unix seconds) or that far ahead (90m, 7d), or later")
-	fs.Var(&f.ttlTo, "ttl-to", "only keys that expire before a `time` or sooner than that far ahead")
-	fs.Var(&f.minBytes, "min-bytes", "only records of at least so many logical bytes (512, 64KiB, 1MB); 0 takes all")
+	fs.Var(&f.ttlTo, "ttl-to", "only keys that expire before a `time`, or sooner than that far ahead")
+	fs.Var(&f.minBytes, "min-bytes", "only records of at least so many bytes of key, fields, members and values (512, 64KiB, 1MB); 0 takes all")
 	fs.Var(number(&f.minElements, 0, 0), "min-elements", "only records of at least `n` elements; 0 takes all")
 }
 

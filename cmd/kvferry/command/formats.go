@@ -21,7 +21,8 @@ func (a *App) formats() *cobra.Command {
 		Short: "Show what each format can hold and which stores this build reads and writes",
 		Long: "Show what each format can hold (types, keys, scores, expiry, databases) and which stores this\n" +
 			"build reads and writes.\n" + exitHelp,
-		Args: exactArgs(0),
+		Example: "  kvferry formats\n  kvferry formats --markdown > compatibility.md",
+		Args:    exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if markdown {
 				return writeCompat(cmd.OutOrStdout(), a.Formats)
@@ -37,7 +38,7 @@ func (a *App) formats() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&markdown, "markdown", false, "as a page, with what each pair of formats may lose")
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "print a page in Markdown, with what each pair of formats may lose")
 	return cmd
 }
 

@@ -41,15 +41,15 @@ type SourceFlags struct {
 func (f *SourceFlags) Register(cmd *cobra.Command, memory sizeFlag, temp string) {
 	f.memory = memoryFlag{memory}
 	fs := cmd.Flags()
-	fs.StringVar(&f.walDir, "wal-dir", "", "`directory` of the logs, when they are not beside the tables")
-	fs.BoolVar(&f.allowLive, "allow-live", false, "read a database that a running process holds")
-	fs.BoolVar(&f.resort, "resort", false, "distrust the order of tables and sort those that are not in order")
+	fs.StringVar(&f.walDir, "wal-dir", "", "`directory` of the write-ahead logs (*.log), when they are not beside the tables")
+	fs.BoolVar(&f.allowLive, "allow-live", false, "read a database that a running process holds; what it writes meanwhile may be missed, or be in the way")
+	fs.BoolVar(&f.resort, "resort", false, "distrust the order of rows in table files and sort those that are not in order")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the evidence that the format was detected by")
 	choose(fs, &f.reader, "store", plain(readerNative, readerRocksDB), "what reads RocksDB files: kvferry's own code, or RocksDB's library in a build with it")
 	fs.StringVar(&f.tempDir, "temp-dir", "", "`directory` for what does not fit into memory (default: "+temp+")")
 	least := sizeFlag(minMemory)
 	fs.Var(&f.memory, "memory", "resident memory to stay below, "+least.String()+" or more")
-	fs.Var(&f.now, "now", "moment that expiry is decided by: RFC 3339 or Unix seconds (default: the clock)")
+	fs.Var(&f.now, "now", "`time` that expiry is decided by: RFC 3339 or Unix seconds (default: the clock)")
 }
 
 // Memory returns the bytes of --memory.

@@ -16,8 +16,8 @@ const verifyHelp = `Read every row of a dataset and list what is wrong with it: 
 rows that no reader shows, damaged blocks, tables that are not what the MANIFEST or their own
 properties say. It goes on after a finding. Every kind of finding is described in docs/findings.md.
 
-With --against, the dataset is compared with another instead, as kvferry diff does; --max-findings is
-then its --max.
+Expired records are looked at too: --expired is for --against. With that, the dataset is compared with
+another instead, as kvferry diff does; --max-findings is then its --max.
 ` + exitHelp
 
 const verifyExample = `  kvferry verify /data/pika/dump
@@ -53,8 +53,8 @@ func (a *App) verify() *cobra.Command {
 	choose(fs, &f.failOn, "fail-on", severities(), "exit with 3 on findings of this severity or a graver one")
 	f.maxFindings = 1000
 	fs.Var(number(&f.maxFindings, 0, maxListed), "max-findings", fmt.Sprintf("list at most `n` findings, up to %d; all are counted, 0 lists none", maxListed))
-	choose(fs, &f.files, "files", looks, "a second look at the files, block by block against their properties and bounds; auto: when "+
-		"the first reading gives a reason to; never also leaves out the filters of tables")
+	choose(fs, &f.files, "files", looks, "look at the table files once more, block by block, against their properties and bounds; auto does when "+
+		"reading the records gives a reason to, never leaves out the filters of tables as well")
 	fs.StringVar(&f.against, "against", "", "compare with the dataset at a `location` instead")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
@@ -82,6 +82,11 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) err
 	if f.against != "" {
 		if form := cmd.Flag("report").Value.String(); form != "text" {
 			return usagef("--against and --report %s do not go together; see kvferry diff --format", form)
+		}
+		for _, name := range []string{"fail-on", "files"} {
+			if cmd.Flags().Changed(name) {
+				return usagef("--against and --%s do not go together: differences are no findings", name)
+			}
 		}
 		if f.maxFindings == 0 {
 			return usagef("--against and --max-findings 0 do not go together; see kvferry diff --format json")

@@ -11,10 +11,11 @@ import (
 // version prints what this build is.
 func (a *App) version() *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Long:  "Print the version, the Go release it was built with and the platform.\n" + exitHelp,
-		Args:  exactArgs(0),
+		Use:     "version",
+		Short:   "Print the version",
+		Long:    "Print the version, the Go release it was built with and the platform.\n" + exitHelp,
+		Example: "  kvferry version",
+		Args:    exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := io.WriteString(cmd.OutOrStdout(), a.versionLine())
 			return err

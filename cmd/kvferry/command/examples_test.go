@@ -1,0 +1,146 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"kvferry/fixtures"
+)
+
+// exampleWorld makes the places that the examples of the help texts name, below dir.
+func exampleWorld(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(dir, "data/pika"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, place := range []string{"data/pika/dump", "data/old"} {
+		from, err := fixtures.Extract("nemo-basic", t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(from, filepath.Join(dir, place)); err != nil {
+			t.Fatal(err)
+		}
+		unchanged(t, filepath.Join(dir, place))
+	}
+	ok(t, "convert", filepath.Join(dir, "data/old"), "blackwidow:"+filepath.Join(dir, "data/new"))
+	job := "type: [hash, zset]\nworkers: 2\n"
+	if err := os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(job), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// exampleNames are keys and sizes of the examples, and what the golden database has instead.
+var exampleNames = strings.NewReplacer("user:*", "s1:h*", "user:1", "s1:h1", "hex:00ff", "hex:73313a6831", "--min-bytes 1MiB", "--min-bytes 4")
+
+// Every example of every help text runs as it stands, on what it is about.
+func TestExamplesRun(t *testing.T) {
+	dir := t.TempDir()
+	exampleWorld(t, dir)
+	chdir(t, dir)
+	ran := 0
+	root := testApp().Root()
+	for _, cmd := range append(root.Commands(), root, help()) {
+		if cmd.Example == "" {
+			t.Errorf("%s has no example", cmd.Name())
+		}
+		for _, line := range strings.Split(cmd.Example, "\n") {
+			runExample(t, dir, strings.TrimSpace(line))
+			ran++
+		}
+	}
+	if ran < 35 {
+		t.Errorf("%d examples", ran)
+	}
+}
+
+// behind is what stands behind a command line in an example, and is not kvferry's.
+var behind = regexp.MustCompile(` (?:\| redis-cli --pipe|\| Out-String.*|> \S+)$|\)$`)
+
+func runExample(t *testing.T, dir, line string) {
+	t.Helper()
+	text := exampleNames.Replace(behind.ReplaceAllString(strings.TrimPrefix(line, "source <("), ""))
+	args := words(strings.ReplaceAll(text, "/data/", dir+"/data/"))
+	if args[0] != "kvferry" {
+		t.Errorf("%s: no command line of kvferry", line)
+		return
+	}
+	if args[1] == "convert" { // its targets are new
+		last := len(args) - 1
+		target, _, _ := strings.Cut(args[last], ":")
+		args[last] = target + ":" + filepath.Join(t.TempDir(), "new")
+	}
+	r := kvferry(t, args[1:]...)
+	if silent := strings.Contains(line, " -o ") || args[1] == "diff"; r.code != ExitOK || r.stdout+r.stderr == "" && !silent {
+		t.Errorf("%s: exit %d\n%s%s", line, r.code, r.stdout, r.stderr)
+	}
+	if _, file, to := strings.Cut(line, " > "); to && filepath.Base(file) == file { // another example reads it
+		if err := os.WriteFile(file, []byte(r.stdout), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The session in the README is what one sees.
+func TestReadmeSession(t *testing.T) {
+	data, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chdir(t, t.TempDir())
+	lines := 0
+	for i, block := range strings.Split(string(data), "```") {
+		if i%2 == 0 || !strings.HasPrefix(block, "\n$ ") {
+			continue
+		}
+		for _, part := range strings.Split(block, "\n$ ")[1:] {
+			line, want, _ := strings.Cut(part, "\n")
+			if got := session(t, line); !matches(got, strings.TrimRight(want, "\n")) {
+				t.Errorf("$ %s\n%s\nthe README has\n%s", line, got, want)
+			}
+			lines++
+		}
+	}
+	if lines < 8 {
+		t.Errorf("%d command lines", lines)
+	}
+}
+
+// session runs a line of the README: tar, or kvferry with its exit code.
+func session(t *testing.T, line string) string {
+	t.Helper()
+	if path, isTar := strings.CutPrefix(line, "tar -xzf fixtures/golden/"); isTar {
+		wd, err := os.Getwd()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fixtures.Extract(strings.TrimSuffix(path, ".tar.gz"), wd); err != nil {
+			t.Fatal(err)
+		}
+		return ""
+	}
+	text, exit := strings.CutSuffix(line, `; echo "exit $?"`)
+	r := kvferry(t, words(text)[1:]...)
+	out := r.stdout + r.stderr
+	if exit {
+		out += fmt.Sprintf("exit %d\n", r.code)
+	}
+	return strings.TrimRight(scrub(out, "/nowhere/"), "\n")
+}
+
+// matches compares an output with that in the README, where … stands for lines that are left out.
+func matches(got, want string) bool {
+	var pattern strings.Builder
+	for _, line := range strings.Split(scrub(want, "/nowhere/"), "\n") {
+		if strings.TrimSpace(line) == "…" {
+			pattern.WriteString(`(?:.*\n)*`)
+			continue
+		}
+		pattern.WriteString(regexp.QuoteMeta(line) + `\n`)
+	}
+	return regexp.MustCompile(`^` + pattern.String() + `$`).MatchString(got + "\n")
+}
