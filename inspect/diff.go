@@ -29,6 +29,7 @@ func (s Side) String() string { return sideNames[s] }
 // returns.
 type Difference struct {
 	Side   Side
+	DB     DBPair         // of the record
 	Header *record.Header // of the record: A's unless it is only in B
 	What   What
 	// A and B are the element on either side. The one of a list has its index in Index; fields,
@@ -53,7 +54,10 @@ const (
 
 // DiffOptions says what to compare.
 type DiffOptions struct {
-	A, B *Scan // their selections should be the same
+	// A and B select the same, databases by A's names.
+	A, B *Scan
+	// Map matches databases of other names.
+	Map DBMap
 	// Whole also tells every element of records that only one side has.
 	Whole bool
 	// Direct compares record by record at once, without taking fingerprints first.
@@ -76,17 +80,26 @@ type DiffResult struct {
 	Differences  int64 `json:"differences"`
 	// Stopped says that Tell ended the comparison: there are more differences than were counted.
 	Stopped bool `json:"stopped"`
+	// Renamed are the databases that have another name in B.
+	Renamed []DBNames `json:"renamed_databases,omitempty"`
 }
 
 // ErrEnough is what Tell returns to end a comparison without an error.
 var ErrEnough = errors.New("enough differences")
 
-// Diff compares two datasets of any formats. Databases are matched by name, or by being the only one
-// on either side.
+// Diff compares two datasets of any formats. Databases are matched by the map, else by name, or by being
+// the only one on either side.
 func Diff(ctx context.Context, o *DiffOptions) (*DiffResult, error) {
-	d := &differ{o: o}
+	d := &differ{o: o, a: o.A}
 	d.res.Seconds = o.A.Source.Format().Limits().Seconds || o.B.Source.Format().Limits().Seconds
-	pairs, err := pairDatabases(o.A, o.B)
+	if err := o.Map.fits(o.A.Source.Databases(), o.B.Source.Databases(), DBNames{"the first dataset", "the second dataset"}); err != nil {
+		return nil, err
+	}
+	var err error
+	if d.b, err = o.Map.scan(o.B); err != nil {
+		return nil, err
+	}
+	pairs, err := d.match()
 	if err != nil {
 		return nil, err
 	}
@@ -108,41 +121,51 @@ func Diff(ctx context.Context, o *DiffOptions) (*DiffResult, error) {
 	return &d.res, nil
 }
 
-// dbPair is a database on both sides, "" when one does not have it, and the types to compare.
-type dbPair struct {
-	a, b       string
-	hasA, hasB bool
-	both       record.TypeSet // of either side
+// scan returns a scan of the second side with its own names for the databases to select.
+func (m DBMap) scan(s *Scan) (*Scan, error) {
+	out, sel := *s, *s.selection()
+	var err error
+	sel.DBs, err = m.Second(sel.DBs)
+	out.Selection = &sel
+	return &out, err
 }
 
-func pairDatabases(a, b *Scan) ([]dbPair, error) {
-	as, bs := a.someDBs(a.Source.Databases()), b.someDBs(b.Source.Databases())
-	if len(as)+len(bs) == 0 && len(a.selection().DBs) > 0 {
-		return nil, fmt.Errorf("no database %q on either side", a.selection().DBs)
+// dbPair is a database on both sides and the types to compare.
+type dbPair struct {
+	DBPair
+	both record.TypeSet // of either side
+}
+
+// match pairs the databases of the two sides.
+func (d *differ) match() ([]dbPair, error) {
+	as, bs := d.a.someDBs(), d.b.someDBs()
+	if len(as)+len(bs) == 0 && len(d.a.selection().DBs) > 0 {
+		return nil, fmt.Errorf("no database %q on either side", d.a.selection().DBs)
 	}
-	if len(as) == 1 && len(bs) == 1 {
-		return []dbPair{newPair(a, b, as[0], bs[0], true, true)}, nil
+	pairs, err := d.o.Map.pairs(as, bs)
+	if err != nil {
+		return nil, err
 	}
 	var out []dbPair
-	inB := make(map[string]bool)
-	for _, db := range bs {
-		inB[db] = true
-	}
-	for _, db := range as {
-		out = append(out, newPair(a, b, db, db, true, inB[db]))
-		delete(inB, db)
-	}
-	for _, db := range bs {
-		if inB[db] {
-			out = append(out, newPair(a, b, db, db, false, true))
+	for _, names := range pairs {
+		p := dbPair{DBPair: names}
+		if p.InA {
+			p.both |= d.a.types(p.A)
 		}
+		if p.InB {
+			p.both |= d.b.types(p.B)
+		}
+		if p.InA && p.InB && p.A != p.B {
+			d.res.Renamed = append(d.res.Renamed, p.DBNames)
+		}
+		out = append(out, p)
 	}
 	return out, nil
 }
 
 // someDBs returns those of the databases that are selected; unlike SelectDBs it does not miss any.
-func (s *Scan) someDBs(have []string) (out []string) {
-	for _, db := range have {
+func (s *Scan) someDBs() (out []string) {
+	for _, db := range s.Source.Databases() {
 		if s.selection().DB(db) {
 			out = append(out, db)
 		}
@@ -150,30 +173,21 @@ func (s *Scan) someDBs(have []string) (out []string) {
 	return out
 }
 
-func newPair(a, b *Scan, dbA, dbB string, hasA, hasB bool) dbPair {
-	p := dbPair{a: dbA, b: dbB, hasA: hasA, hasB: hasB}
-	if hasA {
-		p.both |= a.types(dbA)
-	}
-	if hasB {
-		p.both |= b.types(dbB)
-	}
-	return p
-}
-
 // differ runs a comparison.
 type differ struct {
-	o   *DiffOptions
-	res DiffResult
+	o    *DiffOptions
+	a, b *Scan
+	db   DBPair // that is being compared
+	res  DiffResult
 }
 
 // unequal takes the fingerprints of both sides and returns what is left to compare.
 func (d *differ) unequal(ctx context.Context, pairs []dbPair) ([]dbPair, error) {
-	fa, err := Fingerprint(ctx, d.o.A)
+	fa, err := Fingerprint(ctx, d.a)
 	if err != nil {
 		return nil, fmt.Errorf("first dataset: %w", err)
 	}
-	fb, err := Fingerprint(ctx, d.o.B)
+	fb, err := Fingerprint(ctx, d.b)
 	if err != nil {
 		return nil, fmt.Errorf("second dataset: %w", err)
 	}
@@ -184,11 +198,11 @@ func (d *differ) unequal(ctx context.Context, pairs []dbPair) ([]dbPair, error) 
 		left.both = 0
 		for _, t := range p.both.Types() {
 			var da, db record.Digest
-			if p.hasA {
-				da = a[record.Part{DB: p.a, Type: t}]
+			if p.InA {
+				da = a[record.Part{DB: p.A, Type: t}]
 			}
-			if p.hasB {
-				db = b[record.Part{DB: p.b, Type: t}]
+			if p.InB {
+				db = b[record.Part{DB: p.B, Type: t}]
 			}
 			if !da.Equal(db, d.res.Seconds) {
 				left.both |= record.Of(t)
@@ -203,12 +217,13 @@ func (d *differ) unequal(ctx context.Context, pairs []dbPair) ([]dbPair, error) 
 
 // database compares one database by merging.
 func (d *differ) database(ctx context.Context, p dbPair) (err error) {
-	a, err := openSide(ctx, d.o.A, p.a, p.both, p.hasA)
+	d.db = p.DBPair
+	a, err := openSide(ctx, d.a, p.A, p.both, p.InA)
 	if err != nil {
 		return fmt.Errorf("first dataset: %w", err)
 	}
 	defer func() { err = errors.Join(err, a.close()) }()
-	b, err := openSide(ctx, d.o.B, p.b, p.both, p.hasB)
+	b, err := openSide(ctx, d.b, p.B, p.both, p.InB)
 	if err != nil {
 		return fmt.Errorf("second dataset: %w", err)
 	}
@@ -269,7 +284,7 @@ func (d *differ) tell(x *Difference) error {
 func (d *differ) single(s *side, which Side) error {
 	h := s.head
 	s.head = nil
-	if err := d.tell(&Difference{Side: which, Header: h, What: Record}); err != nil {
+	if err := d.tell(&Difference{Side: which, DB: d.db, Header: h, What: Record}); err != nil {
 		return err
 	}
 	if which == OnlyA {
@@ -280,7 +295,7 @@ func (d *differ) single(s *side, which Side) error {
 	if !d.o.Whole {
 		return nil
 	}
-	x := Difference{Side: which, Header: h, What: Element}
+	x := Difference{Side: which, DB: d.db, Header: h, What: Element}
 	for {
 		e, err := s.peek()
 		if err != nil || e == nil {

@@ -9,7 +9,7 @@ import (
 
 // pair compares two records of the same key and type.
 func (d *differ) pair(a, b *side) error {
-	x := Difference{Side: Changed, Header: a.head, HeaderB: b.head}
+	x := Difference{Side: Changed, DB: d.db, Header: a.head, HeaderB: b.head}
 	if !d.sameExpiry(a.head.ExpireMS, b.head.ExpireMS) {
 		x.What = Expiry
 		if err := d.tell(&x); err != nil {

@@ -193,6 +193,11 @@ func (r fakeRecord) expires(ms int64) fakeRecord {
 	return r
 }
 
+func (r fakeRecord) in(db string) fakeRecord {
+	r.DB = db
+	return r
+}
+
 func value(v string) record.Element      { return record.Element{Value: []byte(v)} }
 func pair(name, v string) record.Element { return record.Element{Name: []byte(name), Value: []byte(v)} }
 func member(name string) record.Element  { return record.Element{Name: []byte(name)} }

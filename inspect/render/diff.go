@@ -87,7 +87,7 @@ func diffSummary(r *inspect.DiffResult) string {
 // appendText appends a difference as a line of text.
 func (p *DiffPrinter) appendText(dst []byte, d *inspect.Difference) []byte {
 	h := d.Header
-	dst = fmt.Appendf(dst, "%-7s %s %s %s", d.Side, h.DB, h.Type, record.Quote(h.Key))
+	dst = fmt.Appendf(dst, "%-7s %s %s %s", d.Side, d.DB, h.Type, record.Quote(h.Key))
 	switch d.What {
 	case inspect.Expiry:
 		return fmt.Appendf(dst, ": expires at %s in A, %s in B", expiry(h.ExpireMS), expiry(d.HeaderB.ExpireMS))
@@ -176,7 +176,7 @@ func (p *DiffPrinter) appendPatch(dst []byte, d *inspect.Difference) ([]byte, er
 		op = "unset"
 	}
 	dst = fmt.Appendf(dst, `{"op":"%s","db":`, op)
-	dst = p.enc.AppendText(dst, []byte(h.DB))
+	dst = p.appendDB(dst, &d.DB)
 	dst = append(append(append(dst, `,"type":"`...), h.Type.String()...), `","key":`...)
 	dst = p.enc.AppendText(dst, h.Key)
 	switch op {
@@ -193,6 +193,18 @@ func (p *DiffPrinter) appendPatch(dst []byte, d *inspect.Difference) ([]byte, er
 		return p.appendElement(dst, d)
 	}
 	return append(dst, '}'), nil
+}
+
+// appendDB appends the name of a database in A, which is what a patch applies to, and B's when it is another.
+func (p *DiffPrinter) appendDB(dst []byte, db *inspect.DBPair) []byte {
+	if !db.InA {
+		return p.enc.AppendText(dst, []byte(db.B))
+	}
+	dst = p.enc.AppendText(dst, []byte(db.A))
+	if db.InB && db.A != db.B {
+		dst = p.enc.AppendText(append(dst, `,"db_b":`...), []byte(db.B))
+	}
+	return dst
 }
 
 // appendElement appends which element is set or unset, its new value and its old one.

@@ -1,0 +1,131 @@
+package inspect
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"kvferry/internal/jsonl"
+)
+
+// DBNames are the names that the two sides of a comparison have for one database.
+type DBNames struct{ A, B string }
+
+// String writes the names as the command line takes them.
+func (n DBNames) String() string { return n.A + "=" + n.B }
+
+// MarshalJSON writes the names in an object.
+func (n DBNames) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		A jsonl.Text `json:"a"`
+		B jsonl.Text `json:"b"`
+	}{jsonl.Text(n.A), jsonl.Text(n.B)})
+}
+
+// DBMap says which databases are compared though their names differ. A name stands once on a side.
+type DBMap []DBNames
+
+// Add adds a pair of names. It refuses a database that the map has already.
+func (m *DBMap) Add(n DBNames) error {
+	for _, other := range *m {
+		if other.A == n.A || other.B == n.B {
+			return &DBMapError{fmt.Sprintf("%s and %s: a database is compared with one other", other, n)}
+		}
+	}
+	*m = append(*m, n)
+	return nil
+}
+
+// DBMapError says that a map does not fit the databases that are compared.
+type DBMapError struct{ text string }
+
+func (e *DBMapError) Error() string { return e.text }
+
+// Second returns what the second side calls databases that the first side's names select.
+func (m DBMap) Second(dbs []string) ([]string, error) {
+	out := slices.Clone(dbs)
+	for i, db := range dbs {
+		if at := slices.IndexFunc(m, func(n DBNames) bool { return n.A == db }); at >= 0 {
+			out[i] = m[at].B
+			continue
+		}
+		for _, n := range m {
+			if n.B == db {
+				return nil, &DBMapError{fmt.Sprintf("%s: --db %s selects by the names on the first side: say --db %s", n, db, n.A)}
+			}
+		}
+	}
+	return out, nil
+}
+
+// fits refuses names that the sides do not have; called says what the sides are.
+func (m DBMap) fits(as, bs []string, called DBNames) error {
+	for _, n := range m {
+		if !slices.Contains(as, n.A) {
+			return missing(n, n.A, called.A, as)
+		}
+		if !slices.Contains(bs, n.B) {
+			return missing(n, n.B, called.B, bs)
+		}
+	}
+	return nil
+}
+
+func missing(n DBNames, name, side string, have []string) error {
+	return &DBMapError{fmt.Sprintf("%s: no database %q in %s, which has %q", n, name, side, have)}
+}
+
+// DBPair is a database on the two sides of a comparison, one of which may not have it.
+type DBPair struct {
+	DBNames
+	InA, InB bool
+}
+
+// String names the database for people: as A does, with B's name in brackets where it is another.
+func (p DBPair) String() string {
+	switch {
+	case !p.InA:
+		return p.B
+	case !p.InB || p.A == p.B:
+		return p.A
+	}
+	return p.A + " (" + p.B + ")"
+}
+
+// pairs matches databases: those of the map, others by name, or as the only ones on either side. They
+// stand in the order of the first side, then in that of the second. One that only the second side has
+// must not be called as another of the first.
+func (m DBMap) pairs(as, bs []string) ([]DBPair, error) {
+	if len(as) == 1 && len(bs) == 1 {
+		return []DBPair{{DBNames{as[0], bs[0]}, true, true}}, nil
+	}
+	second, taken := make(map[string]string), make(map[string]bool)
+	for _, n := range m {
+		second[n.A], taken[n.B] = n.B, true
+	}
+	var out []DBPair
+	matched := make(map[string]bool)
+	for _, a := range as {
+		p := DBPair{DBNames: DBNames{A: a}, InA: true}
+		if b, mapped := second[a]; mapped {
+			p.B, p.InB = b, slices.Contains(bs, b)
+		} else if !taken[a] {
+			p.B, p.InB = a, slices.Contains(bs, a)
+		}
+		if p.InB {
+			matched[p.B] = true
+		}
+		out = append(out, p)
+	}
+	for _, b := range bs {
+		if matched[b] {
+			continue
+		}
+		if slices.Contains(as, b) {
+			return nil, &DBMapError{fmt.Sprintf("%s: database %q of the second side is left over, and that of the first is another: map it too, or leave it out with --db",
+				DBNames{b, second[b]}, b)}
+		}
+		out = append(out, DBPair{DBNames: DBNames{B: b}, InB: true})
+	}
+	return out, nil
+}
