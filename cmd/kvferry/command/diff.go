@@ -15,6 +15,7 @@ import (
 // diffFlags are the flags of diff.
 type diffFlags struct {
 	read   ReadFlags
+	dbs    mapFlag
 	format string
 	max    int
 	direct bool
@@ -26,10 +27,15 @@ in B, extra in B or different is listed, down to the field, member or index. Exp
 seconds when either format keeps no more. Datasets whose fingerprints are equal are not compared
 record by record.
 
+Databases are matched by name, or by being the only one on either side. Where a conversion had to give
+one another name, as to Ardb's that are no numbers, --map-db bar=2 compares bar in A with 2 in B; the
+conversion prints the flags. --db selects by the names in A.
+
 --format patch writes JSON lines that turn A into B (see docs/diff.md).
 ` + exitHelp
 
 const diffExample = `  kvferry diff /data/old blackwidow:/data/new
+  kvferry diff --map-db bar=2 --map-db foo=3 /data/ardb /data/new
   kvferry diff --format patch --type hash /data/old /data/new > old-to-new.jsonl`
 
 // diff compares two datasets.
@@ -45,6 +51,7 @@ func (a *App) diff() *cobra.Command {
 	}
 	f.read.Register(cmd)
 	fs := cmd.Flags()
+	fs.Var(&f.dbs, "map-db", "compare database A of the first dataset with database B of the second; repeated: several")
 	choose(fs, &f.format, "format", plain("text", "patch", "json"), "form of the output; json is the counts alone")
 	fs.Var(number(&f.max, 0, 0), "max", "stop after `n` differences; 0 lists all")
 	fs.BoolVar(&f.direct, "direct", false, "compare record by record at once, without taking fingerprints first")
@@ -73,7 +80,7 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) error
 		return err
 	})
 	if err = errors.Join(err, da.Opened.Source.Close(), db.Opened.Source.Close()); err != nil {
-		return err
+		return mapUsage(err)
 	}
 	if res.Stopped && f.format == "patch" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: the patch ends after --max %d lines: it does not make B of A\n", f.max)
@@ -90,7 +97,7 @@ func (f *diffFlags) compare(ctx context.Context, a, b *Dataset, w io.Writer) (*i
 	var printer *render.DiffPrinter
 	run := func() (err error) {
 		printer = render.NewDiffPrinter(w, f.format, f.max)
-		res, err = inspect.Diff(ctx, &inspect.DiffOptions{A: a.Scan, B: b.Scan, Direct: f.direct,
+		res, err = inspect.Diff(ctx, &inspect.DiffOptions{A: a.Scan, B: b.Scan, Map: f.dbs.dbs, Direct: f.direct,
 			Whole: f.format == "patch", Tell: printer.Difference})
 		return err
 	}

@@ -17,7 +17,7 @@ rows that no reader shows, damaged blocks, tables that are not what the MANIFEST
 properties say. It goes on after a finding. Every kind of finding is described in docs/findings.md.
 
 Expired records are looked at too: --expired is for --against. With that, the dataset is compared with
-another instead, as kvferry diff does; --max-findings is then its --max.
+another instead, as kvferry diff SRC does; --max-findings is then its --max.
 ` + exitHelp
 
 const verifyExample = `  kvferry verify /data/pika/dump
@@ -33,6 +33,7 @@ type verifyFlags struct {
 	maxFindings int
 	files       inspect.Look
 	against     string
+	dbs         mapFlag
 	output      string
 }
 
@@ -56,6 +57,7 @@ func (a *App) verify() *cobra.Command {
 	choose(fs, &f.files, "files", looks, "look at the table files once more, block by block, against their properties and bounds; auto does when "+
 		"reading the records gives a reason to, never leaves out the filters of tables as well")
 	fs.StringVar(&f.against, "against", "", "compare with the dataset at a `location` instead")
+	fs.Var(&f.dbs, "map-db", "with --against: compare database A of SRC with database B of the other; repeated: several")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }
@@ -79,6 +81,9 @@ func severities() (out []option[record.Severity]) {
 }
 
 func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) error {
+	if f.against == "" && len(f.dbs.dbs) > 0 {
+		return usagef("--map-db goes with --against")
+	}
 	if f.against != "" {
 		if form := cmd.Flag("report").Value.String(); form != "text" {
 			return usagef("--against and --report %s do not go together; see kvferry diff --format", form)
@@ -91,7 +96,7 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) err
 		if f.maxFindings == 0 {
 			return usagef("--against and --max-findings 0 do not go together; see kvferry diff --format json")
 		}
-		d := diffFlags{read: f.read, format: "text", max: f.maxFindings, output: f.output}
+		d := diffFlags{read: f.read, dbs: f.dbs, format: "text", max: f.maxFindings, output: f.output}
 		return a.runDiff(cmd, &d, location, f.against)
 	}
 	began := a.Now()

@@ -1,0 +1,41 @@
+package command
+
+import (
+	"errors"
+	"strings"
+
+	"kvferry/inspect"
+)
+
+// mapFlag says which databases are compared though their names differ, each as A=B.
+type mapFlag struct{ dbs inspect.DBMap }
+
+// Set adds a pair. The last = separates: the names that a conversion gives have none.
+func (f *mapFlag) Set(s string) error {
+	at := strings.LastIndexByte(s, '=')
+	if at < 0 {
+		return errors.New("want A=B, the names of a database on the two sides")
+	}
+	return f.dbs.Add(inspect.DBNames{A: s[:at], B: s[at+1:]})
+}
+
+// Type names the flag's values in help texts.
+func (f *mapFlag) Type() string { return "A=B" }
+
+// String writes the pairs.
+func (f *mapFlag) String() string {
+	var out []string
+	for _, n := range f.dbs {
+		out = append(out, n.String())
+	}
+	return strings.Join(out, ",")
+}
+
+// mapUsage makes an error about --map-db one of usage.
+func mapUsage(err error) error {
+	var wrong *inspect.DBMapError
+	if errors.As(err, &wrong) {
+		return usagef("--map-db %w", wrong)
+	}
+	return err
+}
