@@ -87,7 +87,7 @@ func optionTexts(o *Options) map[string]string {
 	if o.Rename {
 		m["on-conflict"] = "rename"
 	}
-	maps.Copy(m, o.Selection.Texts(o.Now))
+	maps.Copy(m, o.Selection.Conditions(o.Now).Texts())
 	return m
 }
 

@@ -291,7 +291,7 @@ func TestTexts(t *testing.T) {
 	}
 	for _, name := range Names() {
 		pair := pairs[name]
-		a, b := pair[0].Texts(now), pair[1].Texts(now)
+		a, b := pair[0].Conditions(now).Texts(), pair[1].Conditions(now).Texts()
 		if len(a) != 1 || len(b) != 1 || a[name] == "" || a[name] == b[name] {
 			t.Errorf("%s: %q and %q", name, a, b)
 		}
@@ -303,16 +303,16 @@ func TestTexts(t *testing.T) {
 	if len(pairs) > 0 {
 		t.Errorf("Names lacks %v", pairs)
 	}
-	if got := (&Selection{Filter: Filter{Keys: keys("b", "a")}}).Texts(now)["key-file"]; !strings.HasPrefix(got, "2 keys, digest ") {
+	if got := (&Selection{Filter: Filter{Keys: keys("b", "a")}}).Conditions(now).Texts()["key-file"]; !strings.HasPrefix(got, "2 keys, digest ") {
 		t.Errorf("key-file %q", got)
 	}
 	// The same moment, told in two ways, is the same.
 	a := Selection{ExpireFrom: &Moment{Ahead: 90 * time.Minute}}
 	b := Selection{ExpireFrom: &Moment{At: now.Add(90 * time.Minute)}}
-	if x, y := a.Texts(now)["ttl-from"], b.Texts(now)["ttl-from"]; x != y || x != "2023-11-14T23:43:20Z" {
+	if x, y := a.Conditions(now).Texts()["ttl-from"], b.Conditions(now).Texts()["ttl-from"]; x != y || x != "2023-11-14T23:43:20Z" {
 		t.Errorf("%q and %q", x, y)
 	}
-	if len((&Selection{KeepExpired: true}).Texts(now)) > 0 {
+	if len((&Selection{KeepExpired: true}).Conditions(now).Texts()) > 0 {
 		t.Error("everything has a text")
 	}
 }

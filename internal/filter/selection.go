@@ -2,13 +2,8 @@ package filter
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
-	"strconv"
 	"time"
-
-	"kvferry/record"
 )
 
 // Selection says which records a command is about: by what the Filter sees, by expiry and by size. The
@@ -47,48 +42,6 @@ func (s *Selection) Holds() bool { return s.MinElements > 0 || s.MinBytes > 0 }
 // RowsOnly reports whether the selection asks for nothing that a physical row does not show.
 func (s *Selection) RowsOnly() bool {
 	return s.ExpireFrom == nil && s.ExpireTo == nil && !s.Holds() && !s.KeepExpired
-}
-
-// Names lists the conditions of a selection as the command line calls them, but for what becomes of
-// expired records.
-func Names() []string {
-	return []string{"type", "db", "match", "regex", "key-file", "sample", "ttl-from", "ttl-to", "min-bytes", "min-elements"}
-}
-
-// Texts describes the conditions that there are, by name. Two selections of the same texts take the
-// same records when their commands work with the same moment.
-func (s *Selection) Texts(now time.Time) map[string]string {
-	m := map[string]string{}
-	if s.Types != 0 {
-		m["type"] = s.Types.String()
-	}
-	if len(s.DBs) > 0 {
-		m["db"] = fmt.Sprintf("%q", s.DBs)
-	}
-	if len(s.Match) > 0 {
-		m["match"] = fmt.Sprintf("%q", s.Match)
-	}
-	if s.Regex != nil {
-		m["regex"] = s.Regex.String()
-	}
-	if s.Keys != nil {
-		sum := record.HashBytes(fmt.Appendf(nil, "%q", slices.Sorted(maps.Keys(s.Keys))))
-		m["key-file"] = fmt.Sprintf("%d keys, digest %s", len(s.Keys), sum)
-	}
-	if s.Sample > 1 {
-		m["sample"] = strconv.FormatUint(s.Sample, 10)
-	}
-	for name, bound := range map[string]*Moment{"ttl-from": s.ExpireFrom, "ttl-to": s.ExpireTo} {
-		if bound != nil {
-			m[name] = time.UnixMilli(bound.unixMS(now)).UTC().Format(time.RFC3339Nano)
-		}
-	}
-	for name, least := range map[string]int64{"min-bytes": s.MinBytes, "min-elements": s.MinElements} {
-		if least > 0 {
-			m[name] = strconv.FormatInt(least, 10)
-		}
-	}
-	return m
 }
 
 // Moment is a bound of expiries: a point in time, or one so far ahead of the moment that the command

@@ -1,0 +1,150 @@
+package filter
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"kvferry/internal/jsonl"
+	"kvferry/record"
+)
+
+// KeyFile is the condition of which only a digest is kept: a list of keys may be long.
+const KeyFile = "key-file"
+
+// Names lists the conditions of a selection as the command line calls them, but for what becomes of
+// expired records.
+func Names() []string {
+	return []string{"type", "db", "match", "regex", KeyFile, "sample", "ttl-from", "ttl-to", "min-bytes", "min-elements"}
+}
+
+// Conditions are the conditions of a selection by name, each with the values of its flag. Times are
+// moments; a list of keys is its length and digest.
+type Conditions map[string][]string
+
+// Conditions returns those that there are, for a command that works with a moment.
+func (s *Selection) Conditions(now time.Time) Conditions {
+	c := Conditions{}
+	for _, t := range s.Types.Types() {
+		c["type"] = append(c["type"], t.String())
+	}
+	if len(s.DBs) > 0 {
+		c["db"] = slices.Clone(s.DBs)
+	}
+	if len(s.Match) > 0 {
+		c["match"] = slices.Clone(s.Match)
+	}
+	if s.Regex != nil {
+		c["regex"] = []string{s.Regex.String()}
+	}
+	if s.Keys != nil {
+		sum := record.HashBytes(fmt.Appendf(nil, "%q", slices.Sorted(maps.Keys(s.Keys))))
+		c[KeyFile] = []string{fmt.Sprintf("%d keys, digest %s", len(s.Keys), sum)}
+	}
+	if s.Sample > 1 {
+		c["sample"] = []string{strconv.FormatUint(s.Sample, 10)}
+	}
+	for name, bound := range map[string]*Moment{"ttl-from": s.ExpireFrom, "ttl-to": s.ExpireTo} {
+		if bound != nil {
+			c[name] = []string{MomentText(time.UnixMilli(bound.unixMS(now)))}
+		}
+	}
+	for name, least := range map[string]int64{"min-bytes": s.MinBytes, "min-elements": s.MinElements} {
+		if least > 0 {
+			c[name] = []string{strconv.FormatInt(least, 10)}
+		}
+	}
+	return c
+}
+
+// MomentText writes a moment as flags take it: RFC 3339, or Unix seconds in years that it does not know.
+func MomentText(t time.Time) string {
+	if t = t.UTC(); t.Year() < 0 || t.Year() > 9999 {
+		return strconv.FormatFloat(float64(t.UnixMilli())/1000, 'f', -1, 64)
+	}
+	return t.Format(time.RFC3339Nano)
+}
+
+// Same reports whether a condition is the same in c and d: its values may stand in any order.
+func (c Conditions) Same(d Conditions, name string) bool {
+	return slices.Equal(set(c[name]), set(d[name]))
+}
+
+func set(values []string) []string { return slices.Compact(slices.Sorted(slices.Values(values))) }
+
+// Values returns what is given to the flag of a condition, once for each time that it is given.
+func (c Conditions) Values(name string) []string {
+	values := c[name]
+	switch {
+	case len(values) == 0:
+		return nil
+	case name == "type":
+		return []string{strings.Join(values, ",")}
+	case name != "db":
+		return values
+	}
+	var out []string
+	for _, db := range values {
+		out = append(out, csvField(db))
+	}
+	return out
+}
+
+// csvField writes one of the values that a flag takes several of in the manner of CSV.
+func csvField(s string) string {
+	if s == "" {
+		return `""`
+	}
+	var line strings.Builder
+	w := csv.NewWriter(&line)
+	w.Write([]string{s}) // a Builder takes everything
+	w.Flush()
+	return strings.TrimSuffix(line.String(), "\n")
+}
+
+// Texts describes conditions in one text each. Two selections of the same texts take the same records when
+// their commands work with the same moment.
+func (c Conditions) Texts() map[string]string {
+	m := map[string]string{}
+	for name, values := range c {
+		if m[name] = strings.Join(values, ","); name == "db" || name == "match" {
+			m[name] = fmt.Sprintf("%q", values)
+		}
+	}
+	return m
+}
+
+// MarshalJSON writes an object of arrays.
+func (c Conditions) MarshalJSON() ([]byte, error) {
+	m := make(map[string][]jsonl.Text)
+	for name, values := range c {
+		for _, v := range values {
+			m[name] = append(m[name], jsonl.Text(v))
+		}
+	}
+	return json.Marshal(m)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. A condition of another name is an error: nobody knows which
+// records it takes.
+func (c *Conditions) UnmarshalJSON(data []byte) error {
+	var m map[string][]jsonl.Text
+	if err := json.Unmarshal(data, &m); err != nil {
+		return err
+	}
+	*c = Conditions{}
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if !slices.Contains(Names(), name) {
+			return fmt.Errorf("filter %q is not known to this program", name)
+		}
+		for _, v := range m[name] {
+			(*c)[name] = append((*c)[name], string(v))
+		}
+	}
+	return nil
+}
