@@ -2,9 +2,11 @@ package inspect
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
+	"kvferry/internal/filter"
 	"kvferry/internal/jsonl"
 )
 
@@ -73,6 +75,15 @@ func (m DBMap) fits(as, bs []string, called DBNames) error {
 
 func missing(n DBNames, name, side string, have []string) error {
 	return &DBMapError{fmt.Sprintf("%s: no database %q in %s, which has %q", n, name, side, have)}
+}
+
+// Hint adds to the error of the second side that a database may have another name there.
+func (m DBMap) Hint(err error) error {
+	var none *filter.NoDatabaseError
+	if errors.As(err, &none) && !slices.ContainsFunc(m, func(n DBNames) bool { return n.B == none.DB }) {
+		return fmt.Errorf("%w; if it has another name there: --map-db %s=NAME", err, none.DB)
+	}
+	return err
 }
 
 // DBPair is a database on the two sides of a comparison, one of which may not have it.

@@ -189,7 +189,7 @@ func (d *differ) unequal(ctx context.Context, pairs []dbPair) ([]dbPair, error) 
 	}
 	fb, err := Fingerprint(ctx, d.b)
 	if err != nil {
-		return nil, fmt.Errorf("second dataset: %w", err)
+		return nil, fmt.Errorf("second dataset: %w", d.o.Map.Hint(err))
 	}
 	a, b := fa.Parts(), fb.Parts()
 	var out []dbPair

@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 
+	"kvferry/internal/filter"
+	"kvferry/internal/jsonl"
 	"kvferry/record"
 )
 
@@ -20,15 +22,21 @@ type FingerprintFile struct {
 	Format  string `json:"format"`
 	// Unit is the unit that the format keeps expiries in: "ms" or "s". Two files are compared in
 	// seconds when either says "s".
-	Unit  string            `json:"expiry_unit"`
-	Now   int64             `json:"now_ms"` // moment that expiry was decided by
-	Parts []FingerprintPart `json:"parts"`
+	Unit string `json:"expiry_unit"`
+	Now  int64  `json:"now_ms"` // moment that expiry was decided by
+	// Expired is what became of expired records: drop or keep. A file without it is of before, and names no
+	// filters either.
+	Expired string            `json:"expired,omitempty"`
+	Filters filter.Conditions `json:"filters"`
+	// Databases are all that the dataset has, also those without records or not selected.
+	Databases []jsonl.Text      `json:"databases"`
+	Parts     []FingerprintPart `json:"parts"`
 }
 
 // FingerprintPart is the digest of one database and type.
 type FingerprintPart struct {
-	DB   string `json:"db"`
-	Type string `json:"type"`
+	DB   jsonl.Text `json:"db"`
+	Type string     `json:"type"`
 	record.Digest
 }
 
@@ -71,9 +79,16 @@ func (v *hashVisitor) merge() {
 // File makes the file of a fingerprint that a scan took.
 func (s *Scan) File(f *record.Fingerprint) *FingerprintFile {
 	out := &FingerprintFile{Version: fingerprintVersion, Format: s.Source.Format().Name(), Unit: "ms",
-		Now: s.Now.UnixMilli(), Parts: []FingerprintPart{}}
+		Now: s.Now.UnixMilli(), Expired: "drop", Filters: s.selection().Conditions(s.Now), Databases: []jsonl.Text{},
+		Parts: []FingerprintPart{}}
 	if s.Source.Format().Limits().Seconds {
 		out.Unit = "s"
+	}
+	if s.selection().KeepExpired {
+		out.Expired = "keep"
+	}
+	for _, db := range s.Source.Databases() {
+		out.Databases = append(out.Databases, jsonl.Text(db))
 	}
 	order := make(map[string]int)
 	for i, db := range s.Source.Databases() {
@@ -88,7 +103,7 @@ func (s *Scan) File(f *record.Fingerprint) *FingerprintFile {
 		return cmp.Or(cmp.Compare(order[a.DB], order[b.DB]), cmp.Compare(a.Type, b.Type))
 	})
 	for _, p := range keys {
-		out.Parts = append(out.Parts, FingerprintPart{p.DB, p.Type.String(), parts[p]})
+		out.Parts = append(out.Parts, FingerprintPart{jsonl.Text(p.DB), p.Type.String(), parts[p]})
 	}
 	return out
 }
@@ -107,6 +122,8 @@ func ReadFingerprint(r io.Reader) (*FingerprintFile, error) {
 		return nil, fmt.Errorf("fingerprint of version %d: this program knows %d", f.Version, fingerprintVersion)
 	case f.Unit != "ms" && f.Unit != "s":
 		return nil, fmt.Errorf("fingerprint: expiry_unit %q: want ms or s", f.Unit)
+	case f.Expired != "" && f.Expired != "drop" && f.Expired != "keep":
+		return nil, fmt.Errorf("fingerprint: expired %q: want drop or keep", f.Expired)
 	}
 	for _, p := range f.Parts {
 		if _, err := record.ParseType(p.Type); err != nil {
@@ -116,45 +133,85 @@ func ReadFingerprint(r io.Reader) (*FingerprintFile, error) {
 	return &f, nil
 }
 
-// PartDifference is a part in which two fingerprints are not equal.
+// PartDifference is a part in which a dataset is not what the file of a fingerprint says.
 type PartDifference struct {
-	DB   string        `json:"db"`
-	Type string        `json:"type"`
-	A    record.Digest `json:"a"`
-	B    record.Digest `json:"b"`
+	DB            DBPair // A is the file's name
+	Type          record.Type
+	File, Dataset record.Digest
 }
 
 // String says how the part differs.
 func (d PartDifference) String() string {
 	s := fmt.Sprintf("database %s %s: ", d.DB, d.Type)
-	if d.A.Records != d.B.Records || d.A.Elements != d.B.Elements {
-		return s + fmt.Sprintf("%d records and %d elements against %d and %d", d.A.Records, d.A.Elements, d.B.Records, d.B.Elements)
+	if d.File.Records != d.Dataset.Records || d.File.Elements != d.Dataset.Elements {
+		return s + fmt.Sprintf("file: %d records and %d elements, dataset: %d records and %d elements",
+			d.File.Records, d.File.Elements, d.Dataset.Records, d.Dataset.Elements)
 	}
-	if d.A.Seconds == d.B.Seconds {
-		return s + "expiries differ below the second"
+	if d.File.Seconds == d.Dataset.Seconds {
+		return s + fmt.Sprintf("expiries differ below the second: file: digest_ms %s, dataset: digest_ms %s", d.File.Millis, d.Dataset.Millis)
 	}
-	return s + fmt.Sprintf("digest %s against %s", d.A.Seconds, d.B.Seconds)
+	return s + fmt.Sprintf("file: digest_s %s, dataset: digest_s %s", d.File.Seconds, d.Dataset.Seconds)
 }
 
-// Compare lists the parts in which f and g differ, in the order of f and then of g.
-func (f *FingerprintFile) Compare(g *FingerprintFile) []PartDifference {
-	type key struct{ db, typ string }
+// Match matches the databases of a file with those that a scan is to read, as Diff does. It makes the scan,
+// which selects by the file's names, select by those of its dataset.
+func (f *FingerprintFile) Match(s *Scan, m DBMap) ([]DBPair, error) {
+	if err := m.fits(f.databases(false), s.Source.Databases(), DBNames{"the file", "the dataset"}); err != nil {
+		return nil, err
+	}
+	scan, err := m.scan(s)
+	if err != nil {
+		return nil, err
+	}
+	s.Selection = scan.Selection
+	return m.pairs(f.databases(true), s.someDBs())
+}
+
+// Compare lists the parts in which g, taken of a dataset whose databases were matched, differs from the file f.
+func (f *FingerprintFile) Compare(g *FingerprintFile, pairs []DBPair) []PartDifference {
 	seconds := f.Unit == "s" || g.Unit == "s"
-	other := make(map[key]record.Digest)
-	for _, p := range g.Parts {
-		other[key{p.DB, p.Type}] = p.Digest
-	}
+	file, dataset := f.digests(), g.digests()
 	var out []PartDifference
-	for _, p := range f.Parts {
-		k := key{p.DB, p.Type}
-		if d := other[k]; !p.Equal(d, seconds) {
-			out = append(out, PartDifference{p.DB, p.Type, p.Digest, d})
+	for _, p := range pairs {
+		for _, t := range record.AllTypes.Types() {
+			d := PartDifference{DB: p, Type: t}
+			if p.InA {
+				d.File = file[record.Part{DB: p.A, Type: t}]
+			}
+			if p.InB {
+				d.Dataset = dataset[record.Part{DB: p.B, Type: t}]
+			}
+			if !d.File.Equal(d.Dataset, seconds) {
+				out = append(out, d)
+			}
 		}
-		delete(other, k)
 	}
-	for _, p := range g.Parts {
-		if d, ok := other[key{p.DB, p.Type}]; ok && d.Records > 0 {
-			out = append(out, PartDifference{p.DB, p.Type, record.Digest{}, d})
+	return out
+}
+
+// databases lists those of the dataset, all or those that were selected. An older file has only those with
+// records.
+func (f *FingerprintFile) databases(selected bool) (out []string) {
+	chosen := filter.Filter{DBs: f.Filters["db"]}
+	for _, name := range f.Databases {
+		if db := string(name); !selected || chosen.DB(db) {
+			out = append(out, db)
+		}
+	}
+	for _, p := range f.Parts {
+		if db := string(p.DB); !slices.Contains(out, db) {
+			out = append(out, db)
+		}
+	}
+	return out
+}
+
+// digests are those of the parts, whose types are known.
+func (f *FingerprintFile) digests() map[record.Part]record.Digest {
+	out := make(map[record.Part]record.Digest)
+	for _, p := range f.Parts {
+		if t, err := record.ParseType(p.Type); err == nil {
+			out[record.Part{DB: string(p.DB), Type: t}] = p.Digest
 		}
 	}
 	return out

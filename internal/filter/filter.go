@@ -77,7 +77,7 @@ func (f *Filter) Active() bool {
 func (f *Filter) SelectDBs(have []string) ([]string, error) {
 	for _, db := range f.DBs {
 		if !slices.Contains(have, db) {
-			return nil, fmt.Errorf("no database %q: those of the source are %q", db, have)
+			return nil, &NoDatabaseError{db, have}
 		}
 	}
 	var out []string
@@ -87,6 +87,16 @@ func (f *Filter) SelectDBs(have []string) ([]string, error) {
 		}
 	}
 	return out, nil
+}
+
+// NoDatabaseError says that a dataset does not have a database that was asked for.
+type NoDatabaseError struct {
+	DB   string
+	Have []string
+}
+
+func (e *NoDatabaseError) Error() string {
+	return fmt.Sprintf("no database %q: those of the source are %q", e.DB, e.Have)
 }
 
 // Keep reads a list of keys, one a line, as --key-file has them: text, hex:… or base64:….

@@ -286,8 +286,8 @@ func TestDiffOfCopies(t *testing.T) {
 			t.Errorf("%s: %s", name, out)
 		}
 		other := kvferry(t, "fingerprint", "--check", saved, dst, "--type", "hash")
-		if other.code != ExitFindings || !strings.Contains(other.stdout, "database 0 string: ") {
-			t.Errorf("of hashes alone: exit %d, %s", other.code, other.stdout)
+		if other.code != ExitUsage || !strings.Contains(other.stderr, "was taken with no --type, and this run has --type hash: leave out --type") {
+			t.Errorf("of hashes alone: exit %d, %s", other.code, other.stderr)
 		}
 	}
 }

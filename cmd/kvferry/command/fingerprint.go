@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,79 +12,135 @@ import (
 
 	"kvferry/inspect"
 	"kvferry/inspect/render"
-	"kvferry/record"
+	"kvferry/internal/filter"
 )
 
 const fingerprintHelp = `Print the fingerprint of a dataset as JSON: counts and digests by database and type. Two datasets
 whose fingerprints are equal hold the same records, whatever their formats; see
 docs/fingerprint.md. Records alone are read: the indexes of zsets are for verify to check.
 
---check compares with a fingerprint taken before, and exits with 3 when it differs: what the file
-has stands first, then what SRC has. Filters must be the same both times, and --now where keys expire.
+--check compares with a fingerprint taken before, and exits with 3 when it differs. SRC is read as the
+file was taken: with its filters (a --key-file must be given again), its --expired and its --now, so
+that a key that has expired since counts on both sides. Given flags must say the same as the file;
+others are wrong usage (64), and nothing is compared. --map-db bar=2 compares bar of the file with 2 of
+SRC; --db selects by the names in the file.
 ` + exitHelp
 
 const fingerprintExample = `  kvferry fingerprint /data/pika/dump > before.json
-  kvferry fingerprint --check before.json blackwidow:/data/new`
+  kvferry fingerprint --check before.json blackwidow:/data/new
+  kvferry fingerprint --check before.json --map-db bar=2 blackwidow:/data/new`
+
+// fingerprintFlags are the flags of fingerprint.
+type fingerprintFlags struct {
+	read   ReadFlags
+	dbs    mapFlag
+	check  string
+	output string
+}
 
 // fingerprint prints or checks the fingerprint of a dataset.
 func (a *App) fingerprint() *cobra.Command {
-	var f ReadFlags
-	var check, output string
+	var f fingerprintFlags
 	cmd := &cobra.Command{
 		Use:     "fingerprint SRC",
 		Short:   "Print or check counts and digests that are comparable across formats",
 		Long:    fingerprintHelp,
 		Example: fingerprintExample,
 		Args:    exactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.runFingerprint(cmd, &f, args[0], check, output)
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.runFingerprint(cmd, &f, args[0]) },
 	}
-	f.Register(cmd)
-	cmd.Flags().StringVar(&check, "check", "", "compare with a `file` that this command wrote, compressed or not")
-	cmd.Flags().StringVarP(&output, "output", "o", "", outputUsage)
+	f.read.Register(cmd)
+	fs := cmd.Flags()
+	fs.StringVar(&f.check, "check", "", "compare with a `file` that this command wrote, compressed or not")
+	fs.Var(&f.dbs, "map-db", "with --check: compare database A of the file with database B of SRC; repeated: several")
+	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }
 
-func (a *App) runFingerprint(cmd *cobra.Command, f *ReadFlags, location, check, output string) error {
-	var want *inspect.FingerprintFile
-	if check != "" {
-		var err error
-		if want, err = readFingerprint(check); err != nil {
-			return err
-		}
+func (a *App) runFingerprint(cmd *cobra.Command, f *fingerprintFlags, location string) error {
+	if f.check != "" {
+		return a.checkFingerprint(cmd, f, location)
+	}
+	if len(f.dbs.dbs) > 0 {
+		return usagef("--map-db goes with --check")
 	}
 	notes := &noted{w: cmd.ErrOrStderr(), of: []string{location}}
-	d, err := a.dataset(cmd.Context(), cmd, location, f, notes.report)
+	d, err := a.dataset(cmd.Context(), cmd, location, &f.read, notes.report)
 	if err != nil {
 		return err
 	}
-	var sum *record.Fingerprint
-	err = d.ordered(cmd.Context(), func() (err error) {
-		sum, err = inspect.Fingerprint(cmd.Context(), d.Scan)
+	got, err := d.fingerprint(cmd.Context())
+	notes.sum()
+	if err != nil {
+		return err
+	}
+	return toOutput(cmd, f.output, func(w io.Writer) error { return render.Fingerprint(w, got) })
+}
+
+// fingerprint takes the fingerprint of a dataset and closes it.
+func (d *Dataset) fingerprint(ctx context.Context) (out *inspect.FingerprintFile, err error) {
+	err = d.ordered(ctx, func() error {
+		sum, err := inspect.Fingerprint(ctx, d.Scan)
+		if err == nil {
+			out = d.Scan.File(sum)
+		}
 		return err
 	}, never)
-	notes.sum()
-	if err = errors.Join(err, d.Opened.Source.Close()); err != nil {
+	return out, errors.Join(err, d.Opened.Source.Close())
+}
+
+// checkFingerprint compares a dataset with a file.
+func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location string) error {
+	want, err := readFingerprint(f.check)
+	if err != nil {
 		return err
 	}
-	got := d.Scan.File(sum)
-	if want == nil {
-		return toOutput(cmd, output, func(w io.Writer) error { return render.Fingerprint(w, got) })
+	with, err := f.read.asTaken(cmd.Flags(), want, f.check)
+	if err != nil {
+		return err
 	}
-	diffs := want.Compare(got)
+	notes := &noted{w: cmd.ErrOrStderr(), of: []string{location}}
+	d, err := a.dataset(cmd.Context(), cmd, location, &f.read, notes.report)
+	if err != nil {
+		return err
+	}
+	pairs, err := want.Match(d.Scan, f.dbs.dbs)
+	if err != nil {
+		return errors.Join(mapUsage(err), d.Opened.Source.Close())
+	}
+	got, err := d.fingerprint(cmd.Context())
+	notes.sum()
+	if err != nil {
+		return f.dbs.dbs.Hint(err)
+	}
+	diffs := want.Compare(got, pairs)
 	for _, p := range diffs {
 		fmt.Fprintln(cmd.OutOrStdout(), p)
 	}
+	verdict, both := "equal to", ""
 	if len(diffs) > 0 {
-		if want.Now != got.Now && f.choice.expired == "drop" {
-			fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: %s was taken at another moment, and keys may have expired since: --now %s compares at that one\n",
-				check, time.UnixMilli(want.Now).UTC().Format(time.RFC3339Nano))
-		}
-		return &ExitError{Code: ExitFindings}
+		verdict = "differs from"
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s: equal to %s\n", location, check)
-	return nil
+	if text := takenText(with); text != "" {
+		both = ", both with " + text
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s %s%s\n", location, verdict, f.check, both)
+	if len(diffs) == 0 {
+		return nil
+	}
+	if with == nil {
+		f.doubt(cmd.ErrOrStderr(), want, got)
+	}
+	return &ExitError{Code: ExitFindings}
+}
+
+// doubt says what may be behind a difference from a file that does not say what it was taken with.
+func (f *fingerprintFlags) doubt(w io.Writer, want, got *inspect.FingerprintFile) {
+	fmt.Fprintf(w, "kvferry: %s is of an earlier version and names no filters: those it was taken with must be given\n", f.check)
+	if want.Now != got.Now && got.Expired == "drop" {
+		fmt.Fprintf(w, "kvferry: %s was taken at another moment, and keys may have expired since: --now %s compares at that one\n",
+			f.check, filter.MomentText(time.UnixMilli(want.Now)))
+	}
 }
 
 func readFingerprint(path string) (*inspect.FingerprintFile, error) {

@@ -1,0 +1,240 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kvferry/inspect"
+	"kvferry/internal/filter"
+	"kvferry/internal/jsonl"
+	"kvferry/nemo"
+	"kvferry/record"
+)
+
+// renamed is a dataset of Ardb's with named databases and a copy in blackwidow, whose databases have numbers.
+func renamed(t *testing.T) (src, dst, file string) {
+	t.Helper()
+	src = golden(t, "ardb-leveldb-basic")
+	dst = converted(t, src, "blackwidow", "--type", "string,hash,list,set,zset", "--allow-loss", "expiry-ms")
+	file = filepath.Join(t.TempDir(), "f.json.gz")
+	ok(t, "fingerprint", "--type", "string,hash,list,set,zset", src, "-o", file)
+	return src, dst, file
+}
+
+// Databases that a conversion renamed are compared by a map, in every comparison, and so are parts of them.
+func TestRenamedDatabases(t *testing.T) {
+	src, dst, file := renamed(t)
+	types, names := []string{"--type", "string,hash,list,set,zset"}, []string{"--map-db", "bar=2", "--map-db", "foo=3"}
+	compare := func(what string, code int, out []string, more ...string) {
+		t.Helper()
+		for _, args := range [][]string{
+			append([]string{"diff", src, dst}, types...), append([]string{"diff", "--direct", src, dst}, types...),
+			append([]string{"verify", src, "--against", dst}, types...), {"fingerprint", "--check", file, dst},
+		} {
+			lines := out
+			if args[0] == "fingerprint" && out != nil {
+				lines = []string{`database foo (3) string: file: 5 records and 5 elements, dataset: 4 records and 4 elements`,
+					"differs from " + file + ", both with --type string,hash,list,set,zset, --now "}
+			}
+			r := kvferry(t, append(args, more...)...)
+			if r.code != code {
+				t.Errorf("%s: %q: exit %d\n%.600s%s", what, args[0], r.code, r.stdout, r.stderr)
+			}
+			for _, l := range lines {
+				if !strings.Contains(r.stdout, l) {
+					t.Errorf("%s: %q: no %q in\n%.600s", what, args[0], l, r.stdout)
+				}
+			}
+		}
+	}
+	compare("without a map", ExitFindings, nil)
+	compare("with one", ExitOK, nil, names...)
+	compare("of a name twice", ExitUsage, nil, "--map-db", "bar=2", "--map-db", "foo=2")
+	compare("of no name", ExitUsage, nil, append(names, "--map-db", "baz=0")...)
+	compare("of no number", ExitUsage, nil, "--map-db", "bar=7")
+	alter(t, filepath.Join(dst, "db3", "strings"), func(r *rows) { r.del("default", []byte("a")) })
+	compare("of what lost a record", ExitFindings, []string{`missing foo (3) string "a"`, "1 record missing, 0 extra, 0 differing"}, names...)
+	for db, code := range map[string]int{"bar": ExitOK, "0,1,bar": ExitOK, "foo,bar": ExitFindings} {
+		if r := kvferry(t, append([]string{"diff", src, dst, "--db", db, "--type", "string,list"}, names...)...); r.code != code {
+			t.Errorf("of %s: exit %d\n%s%s", db, r.code, r.stdout, r.stderr)
+		}
+		one := filepath.Join(t.TempDir(), "one.json")
+		ok(t, "fingerprint", "--db", db, "--type", "string,list", src, "-o", one)
+		if r := kvferry(t, append([]string{"fingerprint", "--check", one, dst}, names...)...); r.code != code {
+			t.Errorf("file of %s: exit %d\n%s%s", db, r.code, r.stdout, r.stderr)
+		}
+	}
+}
+
+// A file has the databases of its dataset, and the parts in their order.
+func TestFingerprintOrder(t *testing.T) {
+	_, dst, _ := renamed(t)
+	var f inspect.FingerprintFile
+	mustJSON(t, []byte(ok(t, "fingerprint", dst)), &f)
+	var parts []string
+	for _, p := range f.Parts {
+		parts = append(parts, string(p.DB)+" "+p.Type)
+	}
+	if want := "0 string,0 hash,0 list,0 set,0 zset,1 string,1 hash,1 list,2 string,2 list,3 string,3 set,3 zset,10 string"; strings.Join(parts, ",") != want {
+		t.Errorf("parts %q", parts)
+	}
+	if want := []jsonl.Text{"0", "1", "2", "3", "10"}; !slices.Equal(f.Databases, want) {
+		t.Errorf("databases %q", f.Databases)
+	}
+}
+
+// A file is compared with what it was taken of: keys that have expired since count on both sides.
+func TestCheckTakesTheMoment(t *testing.T) {
+	at := func(ms int64) string { return filter.MomentText(time.UnixMilli(ms)) }
+	soon := smallRecord(record.String, "t", "v")
+	soon.expire = testNow.UnixMilli() - 10_000
+	dir := build(t, nemo.New(), append(ardbSet(), soon)...)
+	before, after := at(soon.expire-1000), at(soon.expire+1000)
+	file := filepath.Join(t.TempDir(), "f.json")
+	ok(t, "fingerprint", dir, "--now", before, "-o", file)
+	if out := ok(t, "fingerprint", dir, "--check", file); !strings.HasSuffix(out, ", both with --now "+before+"\n") {
+		t.Errorf("at the clock: %s", out)
+	}
+	ok(t, "fingerprint", dir, "--check", file, "--now", before)
+	r := kvferry(t, "fingerprint", dir, "--check", file, "--now", after)
+	if want := " was taken with --now " + before + ", and this run has --now " + after + ": leave out --now to "; r.code != ExitUsage || !strings.Contains(r.stderr, want) {
+		t.Errorf("at another moment: exit %d, %s", r.code, r.stderr)
+	}
+	ok(t, "fingerprint", dir, "--expired", "keep", "--ttl-from", "-60s", "--now", before, "-o", file)
+	for _, more := range [][]string{nil, {"--expired", "keep"}, {"--now", after}, {"--ttl-from", "-60s"}} {
+		ok(t, append([]string{"fingerprint", dir, "--check", file}, more...)...)
+	}
+	if r := kvferry(t, "fingerprint", dir, "--check", file, "--expired", "drop"); r.code != ExitUsage || !strings.Contains(r.stderr, " was taken with --expired keep, and this run has --expired drop: ") {
+		t.Errorf("another rule: exit %d, %s", r.code, r.stderr)
+	}
+}
+
+// Files of before say neither filters nor the rule of expiry: the same must be given.
+func TestCheckOfAnOlderFile(t *testing.T) {
+	dir := build(t, nemo.New(), ardbSet()...)
+	var doc map[string]any
+	mustJSON(t, []byte(ok(t, "fingerprint", dir, "--type", "set", "--now", "1700000000")), &doc)
+	for _, name := range []string{"expired", "filters", "databases"} {
+		if _, has := doc[name]; !has {
+			t.Errorf("the file has no %s", name)
+		}
+		delete(doc, name)
+	}
+	data, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "f.json")
+	if err := os.WriteFile(file, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out := ok(t, "fingerprint", dir, "--type", "set", "--check", file); out != dir+": equal to "+file+"\n" {
+		t.Error(out)
+	}
+	r := kvferry(t, "fingerprint", dir, "--check", file)
+	if r.code != ExitFindings || !strings.Contains(r.stdout, "database 0 hash: file: 0 records and 0 elements, dataset: 1 records and 2 elements\n") ||
+		!strings.Contains(r.stderr, "names no filters") || strings.Contains(r.stderr, "--now") {
+		t.Errorf("exit %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	r = kvferry(t, "fingerprint", dir, "--check", file, "--now", "1700000001")
+	if r.code != ExitFindings || !strings.Contains(r.stderr, "--now 2023-11-14T22:13:20Z compares at that one") {
+		t.Errorf("at another moment: exit %d, %s", r.code, r.stderr)
+	}
+}
+
+// Filters come from the file, but for keys, of which it has a digest.
+func TestCheckTakesTheFilters(t *testing.T) {
+	dir, tmp := build(t, nemo.New(), ardbSet()...), t.TempDir()
+	file, keys, others := filepath.Join(tmp, "f.json"), filepath.Join(tmp, "keys"), filepath.Join(tmp, "others")
+	for path, text := range map[string]string{keys: "h\nl\ns\n", others: "h\nl\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ok(t, "fingerprint", dir, "--type", "hash,string", "--match", "?", "--match", "x y", "-o", file)
+	for _, more := range []string{"", "--type hash,string", "--type string --type hash", "--match x*y --match ?"} {
+		args := append([]string{"fingerprint", dir, "--check", file}, strings.Fields(strings.ReplaceAll(more, "x*y", "x\x00y"))...)
+		for i := range args {
+			args[i] = strings.ReplaceAll(args[i], "\x00", " ")
+		}
+		if out := ok(t, args...); !strings.Contains(out, "both with --type string,hash, --match '?' --match 'x y', --now ") {
+			t.Errorf("%s: %s", more, out)
+		}
+	}
+	ok(t, "fingerprint", dir, "--key-file", keys, "--type", "hash,list", "-o", file)
+	ok(t, "fingerprint", dir, "--check", file, "--key-file", keys)
+	for more, want := range map[string]string{
+		"":                                   "and this run has no --key-file: give the same keys with --key-file (see",
+		"--key-file " + others:               "and this run has --key-file of 2 keys, digest ",
+		"--key-file " + keys + " --sample 2": "was taken with no --sample, and this run has --sample 2: leave out --sample to compare as the file was taken (see",
+		"--type list":                        "; leave out --type to",
+	} {
+		r := kvferry(t, append([]string{"fingerprint", dir, "--check", file}, strings.Fields(more)...)...)
+		if r.code != ExitUsage || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, want) {
+			t.Errorf("%q: exit %d, %s%s", more, r.code, r.stdout, r.stderr)
+		}
+	}
+	for name, want := range map[string]string{"sample": `filters: sample "0": want a whole number`, "type": `filters: type "0": `} {
+		data := strings.Replace(ok(t, "fingerprint", dir, "--min-bytes", "1"), `"min-bytes": [
+      "1"`, `"`+name+`": [
+      "0"`, 1)
+		if err := os.WriteFile(file, []byte(data), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if r := kvferry(t, "fingerprint", dir, "--check", file); r.code != ExitFailed || !strings.Contains(r.stderr, want) {
+			t.Errorf("damaged %s: exit %d, %s", name, r.code, r.stderr)
+		}
+	}
+}
+
+// What a fingerprint keeps of every filter gives the flags the same selection again.
+func TestFiltersComeBackFromAFile(t *testing.T) {
+	given := []string{"--type", "set,hash", "--db", "bar", "--db", `"a,b",`, "--db", "\xff", "--match", "a b*", "--match", "'", "--regex", `^\d+$`,
+		"--sample", "7", "--ttl-from", "90m", "--ttl-to", "999999999999", "--min-bytes", "1536", "--min-elements", "3"}
+	parse := func(args []string, file *inspect.FingerprintFile) filter.Conditions {
+		t.Helper()
+		var f ReadFlags
+		cmd := &cobra.Command{}
+		f.Register(cmd)
+		if err := cmd.ParseFlags(args); err != nil {
+			t.Fatal(err)
+		}
+		if file != nil {
+			if _, err := f.asTaken(cmd.Flags(), file, "file"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sel, err := f.Selection(testNow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sel.Conditions(testNow)
+	}
+	want := parse(given, nil)
+	if len(want) != len(filter.Names())-1 { // all but key-file
+		t.Errorf("given are %v", want)
+	}
+	data, err := json.Marshal(&inspect.FingerprintFile{Version: 1, Unit: "s", Expired: "drop", Now: testNow.UnixMilli(), Filters: want})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := inspect.ReadFingerprint(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := parse(nil, file); !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	if got := parse(given, file); !reflect.DeepEqual(got, want) {
+		t.Errorf("given again: %v", got)
+	}
+}
