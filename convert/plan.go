@@ -125,8 +125,11 @@ func (p *Plan) spans(t *Task) int {
 }
 
 // targetNames returns what databases are called in a target. One whose databases have numbers gets the
-// lowest free numbers for those that have names.
-func targetNames(dbs []string, numbered bool) []string {
+// lowest free numbers for those that have names; the only one of a flat layout is 0.
+func targetNames(dbs []string, numbered, flat bool) []string {
+	if numbered && flat && len(dbs) == 1 {
+		return []string{"0"}
+	}
 	out := slices.Clone(dbs)
 	if !numbered {
 		return out

@@ -117,12 +117,15 @@ func TestTargetNames(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"0 1 2", "0 1 2"}, {"0 bar foo 2", "0 1 3 2"}, {"01 -1 +1", "0 1 2"}, {"a", "0"}, {"7", "7"},
 	} {
-		if got := strings.Join(targetNames(strings.Fields(c.in), true), " "); got != c.want {
+		if got := strings.Join(targetNames(strings.Fields(c.in), true, false), " "); got != c.want {
 			t.Errorf("%s: %s, want %s", c.in, got, c.want)
 		}
-		if got := strings.Join(targetNames(strings.Fields(c.in), false), " "); got != c.in {
+		if got := strings.Join(targetNames(strings.Fields(c.in), false, true), " "); got != c.in {
 			t.Errorf("%s: %s without need", c.in, got)
 		}
+	}
+	if got := targetNames([]string{"7"}, true, true); got[0] != "0" {
+		t.Errorf("in a flat layout: %s", got)
 	}
 }
 

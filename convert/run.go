@@ -277,7 +277,8 @@ func (r *run) plan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	names := targetNames(dbs, r.o.Target.Format.Limits().Numbered)
+	flat := targetLayout(r.o, r.src, dbs) == format.LayoutFlat
+	names := targetNames(dbs, r.o.Target.Format.Limits().Numbered, flat)
 	if r.target, err = r.create(ctx, names); err != nil {
 		return err
 	}
