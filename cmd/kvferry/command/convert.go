@@ -28,6 +28,9 @@ from an earlier conversion, whose target is gone, is kept with a number in its n
 The filters take the same records as those of dump; sizes are those in the source. What they leave out
 stands in the ledger as filtered. --sample makes a small copy to try things on.
 
+Databases whose names the target does not take get numbers. The summary says which, and has the
+kvferry diff that compares source and copy under these names.
+
 What the target cannot hold is a loss. A conversion with losses is refused, with a list of them,
 unless --allow-loss names their kinds.
 
@@ -102,7 +105,7 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) e
 	rep, err := run(cmd.Context(), o)
 	show.end()
 	if rep != nil {
-		printReport(cmd.OutOrStdout(), rep)
+		printReport(cmd.OutOrStdout(), rep, f.comparing(cmd.Flags(), o.Selection, rep, src, dst))
 	}
 	return explainConvert(cmd.ErrOrStderr(), src, err, rep == nil)
 }

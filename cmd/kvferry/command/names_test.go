@@ -3,7 +3,9 @@ package command
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -72,6 +74,49 @@ func TestRenamedDatabases(t *testing.T) {
 		if r := kvferry(t, append([]string{"fingerprint", "--check", one, dst}, names...)...); r.code != code {
 			t.Errorf("file of %s: exit %d\n%s%s", db, r.code, r.stdout, r.stderr)
 		}
+	}
+}
+
+// A conversion that renames databases prints the command that compares source and copy, whatever was selected.
+func TestConversionPrintsTheComparison(t *testing.T) {
+	src, tmp := golden(t, "ardb-leveldb-basic"), t.TempDir()
+	keys := filepath.Join(tmp, "it's keys")
+	if err := os.WriteFile(keys, []byte("a\nb\nonlyB\nhash:big\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for i, args := range [][]string{
+		{"--type", "string,hash,list,set,zset", "--expired", "keep"},
+		{"--db", "1,bar,foo", "--now", "1700000000.5"},
+		{"--db", "foo", "--match", "?", "--match", "x y", "--sample", "1"},
+		{"--db", "10", "--layout", "flat"},
+		{"--key-file", keys, "--min-bytes", "2", "--resort"},
+		{"--type", "string,hash,list,set,zset", "--ttl-from", "0s", "--db", "0,foo,bar"},
+	} {
+		dst := filepath.Join(tmp, fmt.Sprint("copy ", i))
+		convert := append([]string{"convert", src, "blackwidow:" + dst, "--allow-loss", "expiry-ms"}, args...)
+		const before = "\nto compare source and copy: kvferry "
+		if dry := ok(t, append(convert, "--dry-run")...); strings.Contains(dry, before) {
+			t.Errorf("%v: there is no copy: %s", args, dry)
+		}
+		_, line, found := strings.Cut(ok(t, convert...), before)
+		line, _, _ = strings.Cut(line, "\n")
+		if !found {
+			t.Errorf("%v: no command", args)
+			continue
+		}
+		words, err := exec.Command("sh", "-c", `for w in `+line+`; do printf '%s\n' "$w"; done`).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, more := range []string{"--store=native", "--direct"} {
+			r := kvferry(t, append(strings.Split(strings.TrimSuffix(string(words), "\n"), "\n"), more)...)
+			if r.code != ExitOK || !strings.HasPrefix(r.stdout, "equal") {
+				t.Errorf("%s: exit %d\n%.600s%s", line, r.code, r.stdout, r.stderr)
+			}
+		}
+	}
+	if out := ok(t, "convert", golden(t, "nemo-basic"), "blackwidow:"+filepath.Join(tmp, "same")); strings.Contains(out, "to compare") {
+		t.Errorf("without need: %s", out)
 	}
 }
 

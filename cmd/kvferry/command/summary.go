@@ -14,8 +14,9 @@ import (
 	"kvferry/record"
 )
 
-// printReport tells people what a conversion did, or would do.
-func printReport(w io.Writer, r *convert.Report) {
+// printReport tells people what a conversion did, or would do. compare is the command line that compares source
+// and target; "" when there is nothing special about it.
+func printReport(w io.Writer, r *convert.Report, compare string) {
 	verb := "converted"
 	if r.DryRun {
 		verb = "would convert"
@@ -28,10 +29,8 @@ func printReport(w io.Writer, r *convert.Report) {
 		fmt.Fprintf(w, "     into %s (%s on %s, %d files, %s)\n", r.Target.Path, r.Target.Format, r.Target.Store,
 			r.Target.Files, bytesText(r.Target.Bytes))
 	}
-	for i, db := range r.Source.DBs {
-		if name := r.Target.DBs[i]; name != db {
-			fmt.Fprintf(w, "     database %s as %s\n", db, name)
-		}
+	for _, n := range renames(r) {
+		fmt.Fprintf(w, "     database %s as %s\n", n.A, n.B)
 	}
 	printSelection(w, r.Options)
 	printParts(w, r)
@@ -46,6 +45,9 @@ func printReport(w io.Writer, r *convert.Report) {
 	printTimings(w, r)
 	for _, line := range r.SlaveOf {
 		fmt.Fprintf(w, "to follow the old server from where the dump ends: %s\n", line)
+	}
+	if compare != "" && !r.DryRun {
+		fmt.Fprintf(w, "to compare source and copy: %s\n", compare)
 	}
 	if !r.DryRun {
 		fmt.Fprintf(w, "report: %s\n", convert.ReportPath(r.Target.Path))

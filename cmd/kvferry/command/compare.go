@@ -1,0 +1,50 @@
+package command
+
+import (
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"kvferry/convert"
+	"kvferry/inspect"
+	"kvferry/internal/filter"
+)
+
+// renames lists the databases that have another name in the target of a conversion.
+func renames(r *convert.Report) (out inspect.DBMap) {
+	for i, db := range r.Source.DBs {
+		if name := r.Target.DBs[i]; name != db {
+			out = append(out, inspect.DBNames{A: db, B: name})
+		}
+	}
+	return out
+}
+
+// comparing returns the command line that compares source and target of a conversion, under its filters and at
+// its moment. It is "" when no database was renamed, as names are no obstacle then, and when the logs of the
+// source are elsewhere: diff looks there for those of both sides.
+func (f *convertFlags) comparing(fs *pflag.FlagSet, sel *filter.Selection, r *convert.Report, src, dst string) string {
+	dbs := renames(r)
+	if dbs == nil || f.source.walDir != "" {
+		return ""
+	}
+	words := []string{"kvferry", "diff"}
+	c := taken(sel.Conditions(r.Now), f.choice.expired, r.Now)
+	if c[filter.KeyFile] != nil {
+		c[filter.KeyFile] = []string{f.choice.keyFile}
+	}
+	for _, name := range takenNames() {
+		if name != "expired" || sel.KeepExpired {
+			words = append(words, flagWords(c, name)...)
+		}
+	}
+	for _, name := range []string{"allow-live", "resort", "store"} { // what the source is opened with
+		if flag := fs.Lookup(name); flag.Changed {
+			words = append(words, "--"+name+"="+flag.Value.String())
+		}
+	}
+	for _, n := range dbs {
+		words = append(words, "--map-db", n.String())
+	}
+	return shellLine(slices.Concat(words, []string{src, dst}))
+}
