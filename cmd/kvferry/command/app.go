@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -83,21 +82,6 @@ func cancelledText(err error, args []string) string {
 	}
 	return fmt.Sprintf("cancelled; what was done in %s is removed; a run that can be cancelled and continued is\n  %s",
 		unfinished.Dir, commandLine(slices.Insert(slices.Clone(args), slices.Index(args, "convert")+1, "--resume")))
-}
-
-// bare is what a shell takes as it stands.
-var bare = regexp.MustCompile(`^[-\w@%+=:,./]+$`)
-
-// commandLine writes a command line as a shell takes it.
-func commandLine(args []string) string {
-	line := "kvferry"
-	for _, arg := range args {
-		if !bare.MatchString(arg) {
-			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
-		line += " " + arg
-	}
-	return line
 }
 
 // Root returns the command tree.

@@ -28,7 +28,7 @@ func (f *convertFlags) comparing(fs *pflag.FlagSet, sel *filter.Selection, r *co
 	if dbs == nil || f.source.walDir != "" {
 		return ""
 	}
-	words := []string{"kvferry", "diff"}
+	words := []string{"diff"}
 	c := taken(sel.Conditions(r.Now), f.choice.expired, r.Now)
 	if c[filter.KeyFile] != nil {
 		c[filter.KeyFile] = []string{f.choice.keyFile}
@@ -46,5 +46,5 @@ func (f *convertFlags) comparing(fs *pflag.FlagSet, sel *filter.Selection, r *co
 	for _, n := range dbs {
 		words = append(words, "--map-db", n.String())
 	}
-	return shellLine(slices.Concat(words, []string{src, dst}))
+	return commandLine(slices.Concat(words, []string{src, dst}))
 }

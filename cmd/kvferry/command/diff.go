@@ -35,7 +35,7 @@ conversion prints the flags. --db selects by the names in A.
 ` + exitHelp
 
 const diffExample = `  kvferry diff /data/old blackwidow:/data/new
-  kvferry diff --map-db bar=2 --map-db foo=3 /data/ardb /data/new
+  kvferry diff --type hash --map-db bar=2 --map-db foo=3 /data/ardb /data/moved
   kvferry diff --format patch --type hash /data/old /data/new > old-to-new.jsonl`
 
 // diff compares two datasets.
@@ -51,7 +51,7 @@ func (a *App) diff() *cobra.Command {
 	}
 	f.read.Register(cmd)
 	fs := cmd.Flags()
-	fs.Var(&f.dbs, "map-db", "compare database A of the first dataset with database B of the second; repeated: several")
+	f.dbs.Register(fs)
 	choose(fs, &f.format, "format", plain("text", "patch", "json"), "form of the output; json is the counts alone")
 	fs.Var(number(&f.max, 0, 0), "max", "stop after `n` differences; 0 lists all")
 	fs.BoolVar(&f.direct, "direct", false, "compare record by record at once, without taking fingerprints first")

@@ -17,8 +17,8 @@ func exampleWorld(t *testing.T, dir string) {
 	if err := os.MkdirAll(filepath.Join(dir, "data/pika"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, place := range []string{"data/pika/dump", "data/old"} {
-		from, err := fixtures.Extract("nemo-basic", t.TempDir())
+	for place, name := range map[string]string{"data/pika/dump": "nemo-basic", "data/old": "nemo-basic", "data/ardb": "ardb-leveldb-basic"} {
+		from, err := fixtures.Extract(name, t.TempDir())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,6 +28,7 @@ func exampleWorld(t *testing.T, dir string) {
 		unchanged(t, filepath.Join(dir, place))
 	}
 	ok(t, "convert", filepath.Join(dir, "data/old"), "blackwidow:"+filepath.Join(dir, "data/new"))
+	ok(t, "convert", "--type", "hash", "--allow-loss", "expiry-ms", filepath.Join(dir, "data/ardb"), "blackwidow:"+filepath.Join(dir, "data/moved"))
 	job := "type: [hash, zset]\nworkers: 2\n"
 	if err := os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(job), 0o644); err != nil {
 		t.Fatal(err)

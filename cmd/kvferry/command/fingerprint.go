@@ -28,7 +28,8 @@ SRC; --db selects by the names in the file.
 
 const fingerprintExample = `  kvferry fingerprint /data/pika/dump > before.json
   kvferry fingerprint --check before.json blackwidow:/data/new
-  kvferry fingerprint --check before.json --map-db bar=2 blackwidow:/data/new`
+  kvferry fingerprint --type hash /data/ardb > hashes.json
+  kvferry fingerprint --check hashes.json --map-db bar=2 --map-db foo=3 /data/moved`
 
 // fingerprintFlags are the flags of fingerprint.
 type fingerprintFlags struct {
@@ -52,7 +53,7 @@ func (a *App) fingerprint() *cobra.Command {
 	f.read.Register(cmd)
 	fs := cmd.Flags()
 	fs.StringVar(&f.check, "check", "", "compare with a `file` that this command wrote, compressed or not")
-	fs.Var(&f.dbs, "map-db", "with --check: compare database A of the file with database B of SRC; repeated: several")
+	f.dbs.Register(fs)
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }

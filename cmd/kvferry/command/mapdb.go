@@ -4,11 +4,18 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"kvferry/inspect"
 )
 
 // mapFlag says which databases are compared though their names differ, each as A=B.
 type mapFlag struct{ dbs inspect.DBMap }
+
+// Register adds the flag to a command.
+func (f *mapFlag) Register(fs *pflag.FlagSet) {
+	fs.Var(f, "map-db", "compare database A of what is named first, or of the file of --check, with B of the other; repeated: several")
+}
 
 // Set adds a pair. The last = separates: the names that a conversion gives have none.
 func (f *mapFlag) Set(s string) error {

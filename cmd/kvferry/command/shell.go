@@ -1,30 +1,29 @@
 package command
 
 import (
+	"regexp"
 	"strings"
 
 	"kvferry/internal/filter"
 )
 
-// shellWord writes a word as a shell reads it.
-func shellWord(s string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,+@%^", r)
-	}
-	if s != "" && strings.TrimFunc(s, plain) == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
+// bare is what a shell takes as it stands.
+var bare = regexp.MustCompile(`^[-\w@%+=:,./]+$`)
 
-// shellLine joins words to a line for a shell.
+// shellLine joins words to a line as a shell takes it.
 func shellLine(words []string) string {
 	out := make([]string, len(words))
 	for i, w := range words {
-		out[i] = shellWord(w)
+		if !bare.MatchString(w) {
+			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		out[i] = w
 	}
 	return strings.Join(out, " ")
 }
+
+// commandLine writes a command line of kvferry as a shell takes it.
+func commandLine(args []string) string { return "kvferry " + shellLine(args) }
 
 // flagWords are the words that give a condition of a selection, or another flag kept among them, to a command.
 func flagWords(c filter.Conditions, name string) (words []string) {

@@ -57,7 +57,7 @@ func (a *App) verify() *cobra.Command {
 	choose(fs, &f.files, "files", looks, "look at the table files once more, block by block, against their properties and bounds; auto does when "+
 		"reading the records gives a reason to, never leaves out the filters of tables as well")
 	fs.StringVar(&f.against, "against", "", "compare with the dataset at a `location` instead")
-	fs.Var(&f.dbs, "map-db", "with --against: compare database A of SRC with database B of the other; repeated: several")
+	f.dbs.Register(fs)
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }
