@@ -191,13 +191,3 @@ func (c Class) String() string {
 	}
 	return fmt.Sprintf("class(%d)", uint8(c))
 }
-
-// ParseClass reads the name of a class.
-func ParseClass(s string) (Class, error) {
-	for i, n := range classNames {
-		if n == s {
-			return Class(i), nil
-		}
-	}
-	return 0, fmt.Errorf("unknown ledger class %q", s)
-}

@@ -66,11 +66,6 @@ type batchReader struct {
 // batchChunk is how much of a large batch is read at a time, at least.
 const batchChunk = 64 << 10
 
-// decodeBatch calls f for every entry of a write batch.
-func decodeBatch(b []byte, f func(batchEntry) error) error {
-	return (&batchReader{fields: fields{buf: b}}).decode(f)
-}
-
 // decode calls f for every entry.
 func (d *batchReader) decode(f func(batchEntry) error) error {
 	for d.header(); d.short(0); d.header() {

@@ -119,7 +119,7 @@ func FuzzWAL(f *testing.F) {
 					t.Fatalf("record %d at %d of %d bytes", n, off, len(b))
 				}
 				if err == nil {
-					decodeBatch(rec, func(e batchEntry) error { return nil })
+					(&batchReader{fields: fields{buf: rec}}).decode(func(batchEntry) error { return nil })
 				} else if err == io.EOF || !salvage {
 					break
 				} else if err != errWithin {

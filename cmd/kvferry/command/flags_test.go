@@ -31,9 +31,6 @@ func TestParseLocation(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("%q: %+v, %v", s, got, err)
 		}
-		if got.String() != s {
-			t.Errorf("%q came back as %q", s, got)
-		}
 	}
 	for _, s := range []string{"", "nemo:", "nemo+rocksdb:"} {
 		if _, err := ParseLocation(s); err == nil {

@@ -29,18 +29,6 @@ func ParseLocation(s string) (Location, error) {
 	return loc, nil
 }
 
-// String writes the location as ParseLocation reads it.
-func (l Location) String() string {
-	s := l.Format
-	if l.Store != "" {
-		s += "+" + l.Store
-	}
-	if s != "" {
-		s += ":"
-	}
-	return s + l.Path
-}
-
 // format finds a format by its name.
 func (a *App) format(name string) (format.Format, error) {
 	var names []string

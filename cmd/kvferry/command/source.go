@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -78,29 +77,8 @@ type Opened struct {
 	evidence *format.Evidence
 }
 
-// Reopen opens the source once more, with options changed by f.
-func (o *Opened) Reopen(ctx context.Context, f func(*store.Options)) (format.Source, error) {
-	options := o.options
-	f(&options.Options)
-	return o.open(ctx, &options)
-}
-
-// Open opens the dataset at a location, detecting its format unless the location names it. report
-// takes findings about the files; nil drops them. --memory is promised to the runtime here.
-func (a *App) Open(ctx context.Context, cmd *cobra.Command, location string, f *SourceFlags,
-	report func(record.Finding)) (*Opened, error) {
-
-	o, err := a.prepare(cmd, location, f, report)
-	if err != nil {
-		return nil, err
-	}
-	if o.Source, err = o.open(ctx, &o.options); err != nil {
-		return nil, err
-	}
-	return o, nil
-}
-
-// prepare does all of Open but opening.
+// prepare finds the dataset at a location, detecting its format unless the location names it, and makes ready to open
+// it. report takes findings about the files; nil drops them. --memory is promised to the runtime here.
 func (a *App) prepare(cmd *cobra.Command, location string, f *SourceFlags, report func(record.Finding)) (*Opened, error) {
 	o, err := a.locate(cmd, location, f)
 	if err != nil {
