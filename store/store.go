@@ -64,6 +64,10 @@ type Options struct {
 	// Resort distrusts the order of tables: each that is not in its comparer's order is sorted
 	// into a spool before it is read. See OrderError.
 	Resort bool
+	// Salvage reads past blocks of tables that cannot be read, which are an error otherwise (BlockError): their
+	// rows are missing, and each is reported once. Older versions of these rows may come back. Stores without
+	// such blocks ignore it.
+	Salvage bool
 	// Memory is how many bytes of buffers the store may plan for; 0 means 64 MiB.
 	Memory int64
 	// TempDir takes spools; "" means os.TempDir.
@@ -251,6 +255,12 @@ var (
 	// ErrNotStore says that a directory holds no store of this kind.
 	ErrNotStore = errors.New("not a database directory")
 )
+
+// BlockError marks the error of a block that Options.Salvage reads past.
+type BlockError struct{ Err error }
+
+func (e *BlockError) Error() string { return e.Err.Error() }
+func (e *BlockError) Unwrap() error { return e.Err }
 
 // OrderError says that two rows of a file are not in the order of their comparer. The rows
 // already read may be wrong: start over with Options.Resort.

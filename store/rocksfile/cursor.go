@@ -60,7 +60,11 @@ const bigBlock = 512 << 10
 
 // newCursor starts before the first entry of tables in the order of a run.
 func newCursor(ks *keyspace, tables []*table, hi []byte) *cursor {
-	return &cursor{ks: ks, tables: tables, hi: hi, bytewise: ks.cmp.IsBytewise(), ti: -1, win: window{all: &ks.st.windows}}
+	c := &cursor{ks: ks, tables: tables, hi: hi, bytewise: ks.cmp.IsBytewise(), ti: -1, win: window{all: &ks.st.windows}}
+	if ks.st.opts.Salvage {
+		c.idx.pass = c.pass
+	}
+	return c
 }
 
 // between returns the tables of the run that may hold keys in [lo, hi).
@@ -106,11 +110,6 @@ func (c *cursor) stop(err error) bool {
 	return false
 }
 
-// damage places an error in the current block.
-func (c *cursor) damage(err error) bool {
-	return c.stop(c.t.fail(int64(c.handle.off), "block", err))
-}
-
 // next moves to the next entry. False is the end, or an error in c.err.
 func (c *cursor) next() bool {
 	p, d := c.pos, c.data
@@ -122,13 +121,13 @@ func (c *cursor) next() bool {
 		shared, unshared, vlen = int(d[p]), int(d[p+1]), int(d[p+2])
 		p += 3
 	} else if shared, unshared, vlen, p = entryHeader(d, p); p < 0 {
-		return c.damage(errEntry)
+		return c.damage(errEntry) || c.nextBlock()
 	}
 	end := p + unshared
 	vend := end + vlen
 	ulen := shared + unshared - trailerLen
 	if vend > len(d) || shared > c.ulen+trailerLen || ulen < 0 || vlen < c.suffix {
-		return c.damage(errEntry)
+		return c.damage(errEntry) || c.nextBlock()
 	}
 	if !c.bytewise {
 		return c.nextOrdered(shared, p, end, vend)
@@ -230,13 +229,10 @@ func (c *cursor) nextBlock() bool {
 				}
 			}
 			if ok {
-				if !c.loadBlock() {
-					return false
+				if c.loadBlock() && len(c.data) > 0 && c.first(0) {
+					return c.aboveSmallest()
 				}
-				if len(c.data) == 0 {
-					continue
-				}
-				return c.first(0) && c.aboveSmallest()
+				continue // unless that was the end
 			}
 			if !c.atEnd() {
 				return false
@@ -290,18 +286,24 @@ func (c *cursor) nextTable() bool {
 	return c.openTable()
 }
 
-// openTable opens the table ti of the run.
+// openTable opens the table ti of the run, or the first one after it whose index can be read.
 func (c *cursor) openTable() bool {
-	c.idx.close()
-	if c.ti >= len(c.tables) {
-		return c.stop(nil)
-	}
-	c.t, c.data, c.pos, c.checkHi = c.tables[c.ti], nil, 0, false
-	if c.hi != nil && c.ks.cmp.Compare(c.t.smallest, c.hi) >= 0 {
-		return c.stop(nil)
-	}
-	if err := c.idx.open(c.t); err != nil {
-		return c.stop(err)
+	for ; ; c.ti++ {
+		c.idx.close()
+		if c.ti >= len(c.tables) {
+			return c.stop(nil)
+		}
+		c.t, c.data, c.pos, c.checkHi = c.tables[c.ti], nil, 0, false
+		if c.hi != nil && c.ks.cmp.Compare(c.t.smallest, c.hi) >= 0 {
+			return c.stop(nil)
+		}
+		err := c.idx.open(c.t)
+		if err == nil {
+			break
+		}
+		if !c.pass(c.t.info.index, nil, err) {
+			return c.stop(blockError(err))
+		}
 	}
 	c.win.open(c.t.file)
 	c.useFixed, c.fixed, c.suffix = c.t.info.useFixed, c.t.info.fixedSeq, 0
@@ -311,10 +313,11 @@ func (c *cursor) openTable() bool {
 	return true
 }
 
-// loadBlock reads the block that the index stands at.
+// loadBlock reads the block that the index stands at. False is an error in c.err, or a block that was passed over.
 func (c *cursor) loadBlock() bool {
 	e := c.idx.entry()
 	c.handle = e.handle
+	c.checkHi = c.hi != nil && c.ks.cmp.Compare(e.sep, c.hi) >= 0
 	if cap(c.plain) > bigBlock && e.handle.size < bigBlock/16 {
 		c.plain = nil // do not keep the room of one large row for all that follow
 	}
@@ -327,11 +330,10 @@ func (c *cursor) loadBlock() bool {
 		return c.damage(err)
 	}
 	c.data, c.pos = c.block.entries, 0
-	c.checkHi = c.hi != nil && c.ks.cmp.Compare(e.sep, c.hi) >= 0
 	return true
 }
 
-// first reads the entry at p, a restart: its key stands there whole.
+// first reads the entry at p, a restart: its key stands there whole. False is as of loadBlock, or the end.
 func (c *cursor) first(p int) bool {
 	shared, unshared, vlen, q := entryHeader(c.data, p)
 	if q < 0 || shared != 0 || unshared < trailerLen || vlen < c.suffix || unshared > len(c.data)-q || vlen > len(c.data)-q-unshared {
@@ -387,23 +389,38 @@ func (c *cursor) seek(key []byte) bool {
 		c.data, c.pos = nil, 0
 		return c.nextTable() && c.nextBlock() && c.scanTo(key)
 	}
-	if !c.loadBlock() {
-		return false
-	}
-	if len(c.data) == 0 {
+	if !c.loadBlock() || len(c.data) == 0 {
 		return c.nextBlock() && c.scanTo(key)
 	}
 	return c.seekBlock(key)
 }
 
-// seekBlock moves to the first entry at or after key, which is in this block or the next.
+// seekBlock moves to the first entry at or after key, which is in this block or the next. A salvage must not jump
+// over an entry that ends the block for those who read it from its start.
 func (c *cursor) seekBlock(key []byte) bool {
+	p := 0
+	if !c.salvages() {
+		var err error
+		if p, err = c.restartBefore(key); err != nil {
+			return c.damage(err)
+		}
+	}
+	if p >= c.pos || c.pos == 0 {
+		if !c.first(p) {
+			return c.nextBlock() && c.scanTo(key)
+		}
+	}
+	return c.scanTo(key)
+}
+
+// restartBefore returns the last restart of the block whose key is before key, or the start.
+func (c *cursor) restartBefore(key []byte) (int, error) {
 	low, high := 0, c.block.numRestarts()
-	for low < high { // the last restart before key is low-1
+	for low < high { // it is low-1
 		mid := int(uint(low+high) / 2)
 		k, err := c.keyAt(mid)
 		if err != nil {
-			return c.damage(err)
+			return 0, err
 		}
 		if c.ks.cmp.Compare(k, key) < 0 {
 			low = mid + 1
@@ -411,16 +428,10 @@ func (c *cursor) seekBlock(key []byte) bool {
 			high = mid
 		}
 	}
-	p := 0
-	if low > 0 {
-		p = c.block.restart(low - 1)
+	if low == 0 {
+		return 0, nil
 	}
-	if p >= c.pos || c.pos == 0 {
-		if !c.first(p) {
-			return false
-		}
-	}
-	return c.scanTo(key)
+	return c.block.restart(low - 1), nil
 }
 
 // keyAt returns the user key at a restart of the block.

@@ -24,6 +24,8 @@
 // in internal key order. A cursor walks a run, checking its order; a loser tree merges cursors; rows
 // keeps what a scan at the last sequence would return and counts all the rest.
 //
+// With Options.Salvage what cannot be read of a table is passed over: see salvage.go.
+//
 // Where a LevelDB comparer is no order (store.Wrapping) and the logs hold such keys, the engine's memtable
 // and iterator are repeated instead: see circle.go.
 package rocksfile

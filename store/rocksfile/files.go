@@ -2,6 +2,7 @@ package rocksfile
 
 import (
 	"container/list"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -136,6 +137,9 @@ func (s *fileSet) close() {
 	s.idle.Init()
 }
 
+// errShrank says that a file has lost its end since it was opened.
+var errShrank = errors.New("the file shrank")
+
 // readAt fills p from offset off. A file that ends before is damage.
 func (f *dataFile) readAt(p []byte, off int64) error {
 	if off < 0 || off > f.size || int64(len(p)) > f.size-off {
@@ -158,7 +162,7 @@ func (f *dataFile) readAt(p []byte, off int64) error {
 		return nil
 	}
 	if err == io.EOF {
-		return corrupt(f.path, off, "read", fmt.Errorf("%d bytes wanted, %d there: the file shrank", len(p), n))
+		return corrupt(f.path, off, "read", fmt.Errorf("%d bytes wanted, %d there: %w", len(p), n, errShrank))
 	}
 	return err
 }

@@ -195,8 +195,8 @@ func (x *indexBlock) sep() []byte {
 	return x.key[:len(x.key)-trailerLen]
 }
 
-// seek moves to the first entry whose key is not before key; false is the end.
-func (x *indexBlock) seek(compare func(a, b []byte) int, key []byte) (bool, error) {
+// near moves to the last restart whose key is before key, or to the first entry; false is an empty block.
+func (x *indexBlock) near(compare func(a, b []byte) int, key []byte) (bool, error) {
 	low, high := 0, x.numRestarts()
 	for low < high { // the last restart before key is low-1
 		mid := int(uint(low+high) / 2)
@@ -212,15 +212,37 @@ func (x *indexBlock) seek(compare func(a, b []byte) int, key []byte) (bool, erro
 	if len(x.entries) == 0 {
 		return false, nil
 	}
-	if err := x.atRestart(max(low-1, 0)); err != nil {
-		return false, err
+	err := x.atRestart(max(low-1, 0))
+	return err == nil, err
+}
+
+// seek moves to the first entry whose key is not before key; false is the end.
+func (x *indexBlock) seek(compare func(a, b []byte) int, key []byte) (bool, error) {
+	ok, err := x.near(compare, key)
+	for ok && compare(x.sep(), key) < 0 {
+		ok, err = x.next()
 	}
-	for compare(x.sep(), key) < 0 {
-		if ok, err := x.next(); !ok || err != nil {
-			return false, err
+	return ok, err
+}
+
+// before returns the last key that is before key, nil when there is none, and moves to the entry after it.
+func (x *indexBlock) before(compare func(a, b []byte) int, key []byte) (last []byte) {
+	ok, _ := x.near(compare, key)
+	for ok && compare(x.sep(), key) < 0 {
+		last = append(last[:0], x.sep()...)
+		ok, _ = x.next()
+	}
+	return last
+}
+
+// scan is seek for a block that was just opened. It looks at every entry before, so that it finds none behind one
+// that cannot be read.
+func (x *indexBlock) scan(compare func(a, b []byte) int, key []byte) (bool, error) {
+	for {
+		if ok, err := x.next(); !ok || err != nil || compare(x.sep(), key) >= 0 {
+			return ok, err
 		}
 	}
-	return true, nil
 }
 
 var errRestart = errors.New("restart point is no entry")
@@ -238,6 +260,9 @@ func (x *indexBlock) atRestart(i int) error {
 	return err
 }
 
+// fieldPartition names a partition of an index in errors.
+const fieldPartition = "index partition"
+
 // tableIndex walks the index of a table, one or two levels deep.
 type tableIndex struct {
 	t    *table
@@ -248,6 +273,9 @@ type tableIndex struct {
 	topBlock, partBlock *cachedBlock
 	// salvage reads on although the table's properties may be unknown.
 	salvage bool
+	// pass is asked whether the walk goes on after a partition, whose entries end at sep, that cannot be read, or not
+	// to its end; nil: it does not.
+	pass func(h blockHandle, sep []byte, err error) bool
 }
 
 // open starts before the first entry. close must follow, also after an error.
@@ -259,7 +287,7 @@ func (x *tableIndex) open(t *table) error {
 	x.t, x.topBlock = t, b
 	x.two = t.info.indexType == indexTwoLevel
 	x.part = indexBlock{buf: x.part.buf}
-	return x.damage(x.top.open(b.b, &t.info.properties))
+	return x.topDamage(x.top.open(b.b, &t.info.properties))
 }
 
 // close lets go of the table.
@@ -280,59 +308,84 @@ func (x *tableIndex) closePart() {
 	}
 }
 
-// damage places an error in the table's index.
-func (x *tableIndex) damage(err error) error {
+// topDamage places an error in the table's index, or its top level.
+func (x *tableIndex) topDamage(err error) error {
 	if err == nil {
 		return nil
 	}
-	at := x.t.info.index
-	if x.two && x.part.entries != nil {
-		at = x.top.handle
+	return x.t.fail(int64(x.t.info.index.off), "index", err)
+}
+
+// partDamage places an error in the current partition.
+func (x *tableIndex) partDamage(err error) error {
+	if err == nil {
+		return nil
 	}
-	return x.t.fail(int64(at.off), "index", err)
+	return x.t.fail(int64(x.top.handle.off), fieldPartition, err)
 }
 
 // next moves to the next entry; false without an error is the end.
 func (x *tableIndex) next() (bool, error) {
 	for x.two {
-		if ok, err := x.part.next(); ok || err != nil {
-			return ok, x.damage(err)
+		ok, err := x.part.next()
+		if ok {
+			return true, nil
+		}
+		if err = x.partDamage(err); err != nil && !x.passes(err) {
+			return false, blockError(err)
 		}
 		if ok, err := x.top.next(); !ok || err != nil {
-			return false, x.damage(err)
+			return false, x.topDamage(err)
 		}
-		if err := x.openPart(); err != nil {
-			return false, err
+		if err := x.openPart(); err != nil && !x.passes(err) {
+			return false, blockError(err)
 		}
 	}
 	ok, err := x.top.next()
-	return ok, x.damage(err)
+	return ok, x.topDamage(err)
 }
 
 // seek moves to the first entry whose key is not before key; false is the end.
 func (x *tableIndex) seek(key []byte) (bool, error) {
 	ok, err := x.top.seek(x.t.cmp.Compare, key)
 	if !ok || err != nil || !x.two {
-		return ok, x.damage(err)
+		return ok, x.topDamage(err)
 	}
-	if err := x.openPart(); err != nil {
-		return false, err
+	if err = x.openPart(); err == nil {
+		find := x.part.seek
+		if x.pass != nil {
+			find = x.part.scan
+		}
+		if ok, err = find(x.t.cmp.Compare, key); ok {
+			return true, nil
+		}
+		err = x.partDamage(err)
 	}
-	if ok, err := x.part.seek(x.t.cmp.Compare, key); ok || err != nil {
-		return ok, x.damage(err)
+	if err != nil && !x.passes(err) {
+		return false, blockError(err)
 	}
 	return x.next()
+}
+
+// passes reports whether the walk goes on after the current partition, of which nothing more is read then.
+func (x *tableIndex) passes(err error) bool {
+	if x.pass == nil || !x.pass(x.top.handle, x.top.sep(), err) {
+		return false
+	}
+	x.part = indexBlock{buf: x.part.buf}
+	return true
 }
 
 // openPart reads the partition that the top index stands at.
 func (x *tableIndex) openPart() error {
 	x.closePart()
-	b, err := x.t.useBlock(x.top.handle, "index partition")
+	x.part = indexBlock{buf: x.part.buf}
+	b, err := x.t.useBlock(x.top.handle, fieldPartition)
 	if err != nil {
 		return err
 	}
 	x.partBlock = b
-	return x.damage(x.part.open(b.b, &x.t.info.properties))
+	return x.partDamage(x.part.open(b.b, &x.t.info.properties))
 }
 
 // entry returns the current entry; its key lives until the next move.

@@ -112,7 +112,8 @@ func randomDB(r *rand.Rand, d *handDB, cmp *store.Comparer, tombs bool) (entries
 	for run := range runs {
 		seen := map[string]bool{}
 		var part []testEntry
-		spec := tableSpec{comparator: cmp.Name, blockSize: 1 + r.Intn(400), restarts: 1 + r.Intn(6), codec: byte(r.Intn(2))}
+		spec := tableSpec{comparator: cmp.Name, blockSize: 1 + r.Intn(400), restarts: 1 + r.Intn(6), codec: byte(r.Intn(2)),
+			indexType: []uint32{indexBinary, indexTwoLevel}[r.Intn(2)]}
 		for range 1 + r.Intn(200) {
 			e := testEntry{key(), seq, []byte{kindPut, kindPut, kindPut, kindDelete, kindSingleDelete, kindMerge}[r.Intn(6)], fmt.Sprint("v", seq)}
 			if e.kind == kindDelete || e.kind == kindSingleDelete {

@@ -50,7 +50,21 @@ func (ks *keyspace) sortTable(t *table) (*table, error) {
 	s := newEntrySorter(ks, ks.st.opts.Memory/4)
 	defer s.close()
 	scan := &tableScan{ks: ks, t: t}
-	scan.damaged = func(h blockHandle, err error) error { return t.fail(int64(h.off), "block", err) }
+	if ks.st.opts.Salvage {
+		scan.idx.pass = func(h blockHandle, sep []byte, err error) bool {
+			if isDamage(err) {
+				ks.skipped(t, h, sep, err)
+			}
+			return isDamage(err)
+		}
+	}
+	scan.damaged = func(h blockHandle, err error) error {
+		err = t.fail(int64(h.off), fieldBlock, err)
+		if scan.idx.pass == nil || !scan.idx.pass(h, scan.idx.entry().sep, err) {
+			return blockError(err)
+		}
+		return nil
+	}
 	scan.f = func(e *store.Entry) error {
 		return s.add(e.Key, trailer(e.Seq, internalKind(e.Kind)), e.Value, origin{0, uint64(e.Place.Off)})
 	}

@@ -35,7 +35,7 @@ func (ks *keyspace) sampleRun(out []store.Weighted, r *sortedRun, step int64) ([
 	var have int64
 	for _, t := range r.tables {
 		var err error
-		if out, have, err = t.sample(out, have, step); err != nil {
+		if out, have, err = t.sample(out, have, step, ks.st.opts.Salvage); err != nil {
 			return nil, err
 		}
 	}
@@ -46,12 +46,18 @@ func (ks *keyspace) sampleRun(out []store.Weighted, r *sortedRun, step int64) ([
 }
 
 // sample does so for one table; have is what was passed since the last key. The index of a spool has keys, the last of
-// each block, which spares reading a block that may be one large value.
-func (t *table) sample(out []store.Weighted, have, step int64) ([]store.Weighted, int64, error) {
+// each block, which spares reading a block that may be one large value. What a salvage cannot read is left to those who
+// read rows.
+func (t *table) sample(out []store.Weighted, have, step int64, salvage bool) ([]store.Weighted, int64, error) {
 	var idx tableIndex
+	pass := func(_ blockHandle, _ []byte, err error) bool { return salvage && isDamage(err) }
+	idx.pass = pass
 	defer idx.close()
 	if err := idx.open(t); err != nil {
-		return nil, 0, err
+		if pass(t.info.index, nil, err) {
+			return out, have, nil
+		}
+		return nil, 0, blockError(err)
 	}
 	for {
 		ok, err := idx.next()
@@ -64,8 +70,12 @@ func (t *table) sample(out []store.Weighted, have, step int64) ([]store.Weighted
 		}
 		key := bytes.Clone(e.sep)
 		if t.origins == nil {
-			if key, err = t.firstKey(e.handle); err != nil {
-				return nil, 0, err
+			first, err := t.firstKey(e.handle)
+			if err != nil && !pass(e.handle, e.sep, err) {
+				return nil, 0, blockError(err)
+			}
+			if err == nil {
+				key = first
 			}
 		}
 		out, have = append(out, store.Weighted{Key: key, Bytes: have}), 0
@@ -79,11 +89,11 @@ func (t *table) firstKey(h blockHandle) ([]byte, error) {
 	defer w.close()
 	b, _, err := w.load(t, h, nil)
 	if err != nil {
-		return nil, t.fail(int64(h.off), "block", err)
+		return nil, t.fail(int64(h.off), fieldBlock, err)
 	}
 	bl, err := parseBlock(b)
 	if err != nil {
-		return nil, t.fail(int64(h.off), "block", err)
+		return nil, t.fail(int64(h.off), fieldBlock, err)
 	}
 	e := blockEntries{data: bl.entries}
 	ok, err := e.next()
@@ -91,7 +101,7 @@ func (t *table) firstKey(h blockHandle) ([]byte, error) {
 		err = errEntry
 	}
 	if err != nil {
-		return nil, t.fail(int64(h.off), "block", err)
+		return nil, t.fail(int64(h.off), fieldBlock, err)
 	}
 	user, _ := splitKey(e.key)
 	return bytes.Clone(user), nil

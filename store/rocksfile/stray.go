@@ -169,7 +169,7 @@ func (s *strayTable) compare(ctx context.Context) (lost string, err error) {
 		return nil
 	}
 	scan.damaged = func(h blockHandle, err error) error {
-		damage = cmp.Or(damage, s.t.fail(int64(h.off), "block", err))
+		damage = cmp.Or(damage, s.t.fail(int64(h.off), fieldBlock, err))
 		return nil
 	}
 	err = scan.run()

@@ -30,6 +30,8 @@ type table struct {
 	info tableInfo
 	err  error
 
+	skips skips
+
 	indexMu sync.Mutex
 	index   map[uint64]*cachedBlock // by offset; guarded by cache.mu
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // Unordered calls f with every entry of the column family, table by table and log by log, as they
-// stand. Damage is reported and skipped: a block at a time in tables and logs, a whole table
-// when its index cannot be read.
+// stand. Damage is reported and skipped: a block or a partition of the index at a time in tables, a block in logs,
+// a whole table when its index cannot be read.
 func (ks *keyspace) Unordered(f func(*store.Entry) error) error {
 	for _, t := range ks.tables {
 		if err := ks.scanTable(t, f); err != nil {
@@ -25,9 +25,9 @@ func (ks *keyspace) Unordered(f func(*store.Entry) error) error {
 	return nil
 }
 
-// damaged reports damage that a salvage goes on after.
-func (ks *keyspace) damaged(p record.Place, err error) {
-	ks.st.report(record.Finding{Kind: "damaged-block", Severity: record.Error, Keyspace: ks.name, Place: p, Detail: err.Error()})
+// damaged reports damage that is read past.
+func (ks *keyspace) damaged(p record.Place, what string) {
+	ks.st.report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: ks.name, Place: p, Detail: what})
 }
 
 // callbackError marks an error of the caller's function, which ends a salvage.
@@ -39,7 +39,7 @@ func (e *callbackError) Error() string { return e.err.Error() }
 func (ks *keyspace) scanTable(t *table, f func(*store.Entry) error) error {
 	info, err := t.load()
 	if err != nil {
-		ks.damaged(t.place(0), err)
+		ks.damaged(t.place(0), err.Error())
 		if info.index.size == 0 {
 			return nil // not even a footer
 		}
@@ -52,8 +52,12 @@ func (ks *keyspace) scanTable(t *table, f func(*store.Entry) error) error {
 		}
 	}
 	s := &tableScan{ks: ks, t: t, f: f, idx: tableIndex{salvage: true}}
+	s.idx.pass = func(h blockHandle, sep []byte, err error) bool {
+		ks.skipped(t, h, sep, err)
+		return true
+	}
 	s.damaged = func(h blockHandle, err error) error {
-		ks.damaged(t.place(h.off), err)
+		ks.skipped(t, h, s.idx.entry().sep, t.fail(int64(h.off), fieldBlock, err))
 		return nil
 	}
 	defer s.close()
@@ -62,7 +66,9 @@ func (ks *keyspace) scanTable(t *table, f func(*store.Entry) error) error {
 		if errors.As(err, &c) {
 			return c.err
 		}
-		ks.damaged(t.place(info.index.off), err)
+		if t.skips.first(info.index.off) {
+			ks.damaged(t.place(info.index.off), err.Error())
+		}
 	}
 	return nil
 }
@@ -181,7 +187,7 @@ func (ks *keyspace) scanLog(l *logFile, f func(*store.Entry) error) error {
 			return c.err
 		}
 		if err != nil && err != errTorn { // a torn tail was reported when the logs were read
-			ks.damaged(p, err)
+			ks.damaged(p, err.Error())
 		}
 	}
 }

@@ -133,7 +133,12 @@ func (w *window) read(off int64, need int) error {
 		w.buf = w.all.get(n)
 	}
 	w.off, w.n = off, 0
-	if err := w.file.readAt(w.buf[:n], off); err != nil {
+	err := w.file.readAt(w.buf[:n], off)
+	if err != nil && n > need { // what cannot be read may be behind what is wanted
+		n = need
+		err = w.file.readAt(w.buf[:n], off)
+	}
+	if err != nil {
 		return err
 	}
 	w.n = n

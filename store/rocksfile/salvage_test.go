@@ -1,0 +1,652 @@
+package rocksfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"maps"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// entryID tells entries of a test apart.
+type entryID struct {
+	key string
+	seq uint64
+}
+
+// part is what a salvage may lose of a table: a data block, a partition of the index, or the index.
+type part struct {
+	file   string
+	h      blockHandle
+	sep    []byte // nil: the index
+	stored []byte // as it lies in the file, with its trailer
+	starts []int  // of its entries, in a block that is not compressed
+	// lost is what is lost with the entries from starts[i] on; lost[0] is all.
+	lost []map[entryID]bool
+	// below are the data blocks of a partition or index, by entry.
+	below []*part
+}
+
+// partsOf lists the parts of all tables of a sound database.
+func partsOf(t testing.TB, db *database) (parts []*part) {
+	t.Helper()
+	for _, ks := range db.spaces {
+		for _, tab := range ks.tables {
+			parts = append(parts, partsOfTable(t, db.dir, tab)...)
+		}
+	}
+	return parts
+}
+
+func partsOfTable(t testing.TB, dir string, tab *table) (parts []*part) {
+	t.Helper()
+	file, err := os.ReadFile(filepath.Join(dir, tab.file.name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var idx tableIndex
+	if err := idx.open(tab); err != nil {
+		t.Fatal(err)
+	}
+	defer idx.close()
+	newPart := func(h blockHandle, sep []byte) *part {
+		p := &part{file: tab.file.name, h: h, sep: bytes.Clone(sep), stored: file[h.off : h.off+h.size+blockTrailer]}
+		parts = append(parts, p)
+		return p
+	}
+	index := newPart(tab.info.index, nil)
+	var partition *part
+	w := window{all: new(windows)}
+	w.open(tab.file)
+	defer w.close()
+	for {
+		ok, err := idx.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			break
+		}
+		if idx.two && (partition == nil || partition.h != idx.top.handle) {
+			partition = newPart(idx.top.handle, idx.top.sep())
+		}
+		e := idx.entry()
+		data := newPart(e.handle, e.sep)
+		b, _, err := w.load(tab, e.handle, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data.entries(t, b, func(key []byte) map[entryID]bool {
+			user, tr := splitKey(key)
+			return map[entryID]bool{{string(user), tr >> 8}: true}
+		})
+		if partition != nil {
+			partition.below = append(partition.below, data)
+		}
+		index.below = append(index.below, data)
+	}
+	for _, p := range parts {
+		if p.below != nil {
+			i := 0
+			p.entries(t, p.stored[:p.h.size], func([]byte) map[entryID]bool {
+				if p == index && idx.two { // only all of it can be lost
+					return nil
+				}
+				i++
+				return p.below[i-1].lost[0]
+			})
+			p.lost[0] = lostWith(p.below)
+		}
+	}
+	return parts
+}
+
+// entries finds the entries of a part's block and what is lost from each on.
+func (p *part) entries(t testing.TB, b []byte, of func(key []byte) map[entryID]bool) {
+	t.Helper()
+	bl, err := parseBlock(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := blockEntries{data: bl.entries}
+	var each []map[entryID]bool
+	for {
+		ok, err := e.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			break
+		}
+		p.starts = append(p.starts, e.at)
+		each = append(each, of(e.key))
+	}
+	if p.stored[p.h.size] != codecNone {
+		p.starts = nil
+	}
+	p.lost = make([]map[entryID]bool, max(len(each), 1))
+	rest := map[entryID]bool{}
+	for i := len(each) - 1; i >= 0; i-- {
+		maps.Copy(rest, each[i])
+		p.lost[i] = maps.Clone(rest)
+	}
+}
+
+func lostWith(parts []*part) map[entryID]bool {
+	lost := map[entryID]bool{}
+	for _, p := range parts {
+		maps.Copy(lost, p.lost[0])
+	}
+	return lost
+}
+
+// damage is a part and where it is damaged: at an entry of it, or -1, anywhere, so that its checksum tells.
+type damage struct {
+	*part
+	entry int
+}
+
+func (d *damage) lostEntries() map[entryID]bool { return d.lost[max(d.entry, 0)] }
+
+// apply damages the file.
+func (d *damage) apply(t testing.TB, dir string, r *rand.Rand) {
+	t.Helper()
+	path := filepath.Join(dir, d.file)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := b[d.h.off : d.h.off+d.h.size+blockTrailer]
+	if d.entry < 0 {
+		stored[r.Intn(len(stored))] ^= byte(1 + r.Intn(255))
+	} else {
+		at := stored[d.starts[d.entry]:d.h.size]
+		for i := range min(6, len(at)) { // no length is that large
+			at[i] = 0xff
+		}
+		binary.LittleEndian.PutUint32(stored[d.h.size+1:], maskCRC(crc32.Checksum(stored[:d.h.size+1], crcTable)))
+	}
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hides reports whether nobody comes to a part because of a damage above it.
+func (d *damage) hides(p *part) bool {
+	if d.below == nil || d.part == p || d.file != p.file {
+		return false
+	}
+	if d.sep == nil {
+		return true // all of the table
+	}
+	i := slices.Index(d.below, p)
+	return i >= 0 && i >= d.entry
+}
+
+// choose damages some of the parts.
+func choose(r *rand.Rand, parts []*part, chance int) (out []damage) {
+	for _, p := range parts {
+		if r.Intn(chance) > 0 || p.sep == nil && r.Intn(4) > 0 {
+			continue
+		}
+		d := damage{p, -1}
+		if len(p.starts) > 0 && p.sep != nil && r.Intn(2) == 0 {
+			// The header of an entry, and what comes before the restarts, is what can be spoilt.
+			if i := r.Intn(len(p.starts)); p.starts[i]+6 <= int(p.h.size)-4 {
+				d.entry = i
+			}
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// without is what is left of entries.
+func without(entries []testEntry, ds []damage) []testEntry {
+	lost := map[entryID]bool{}
+	for i := range ds {
+		maps.Copy(lost, ds[i].lostEntries())
+	}
+	return slices.DeleteFunc(slices.Clone(entries), func(e testEntry) bool { return lost[entryID{e.key, e.seq}] })
+}
+
+// wantSkips checks that each damage that can be seen was reported once, and nothing else.
+func wantSkips(t *testing.T, found []record.Finding, ds []damage) {
+	t.Helper()
+	var got, want []string
+	for _, f := range found {
+		if f.Kind == record.FindDamagedBlock && f.Severity == record.Error {
+			got = append(got, fmt.Sprintf("%s@%d", f.Place.File, f.Place.Off))
+		}
+	}
+	for i := range ds {
+		if !slices.ContainsFunc(ds, func(d damage) bool { return d.hides(ds[i].part) }) {
+			want = append(want, fmt.Sprintf("%s@%d", ds[i].file, ds[i].h.off))
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Fatalf("reported %v\nwant     %v\n%+v", got, want, found)
+	}
+}
+
+// TestSalvageModel damages random parts of random databases, by their checksums and by entries that are none behind
+// a good checksum: what is left is what the model makes of the entries that are left, to single rows, batches, seeks
+// and spans.
+func TestSalvageModel(t *testing.T) {
+	for seed := range int64(200) {
+		r := rand.New(rand.NewSource(seed))
+		order := &store.Bytewise
+		if seed%3 == 2 {
+			order = &backwards
+		}
+		d := newHandDB(t)
+		if order != &store.Bytewise {
+			d.edits[0] = slices.Concat(editComparator(order.Name), d.edits[0][2+len(bytewiseName):])
+		}
+		entries, tombs := randomDB(r, d, order, seed%2 == 1)
+		dir := d.finish()
+		sound := openTest(t, dir, store.Options{})
+		ds := choose(r, partsOf(t, sound), 1+r.Intn(20))
+		sound.Close()
+		for i := range ds {
+			ds[i].apply(t, dir, r)
+		}
+		m := &model{cmp: order.Compare, tombs: tombs, merger: joinMerger}
+		m.read(without(entries, ds))
+		o := store.Options{Merger: joinMerger, Memory: []int64{0, 4096}[seed%2], Salvage: true, Resort: seed%5 == 4}
+		db, found := openFindings(t, dir, o)
+		checkModel(t, seed, db.Keyspaces()[0], m, r)
+		wantSkips(t, *found, ds)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+// salvageDB is a database of several files and levels, with a model of it. One of part 5 has a fifth of the rows.
+func salvageDB(t testing.TB, spec tableSpec, part int) (dir string, entries []testEntry) {
+	d := newHandDB(t)
+	seq := uint64(1)
+	add := func(level, from, to, step int, kind byte) {
+		var list []testEntry
+		for i := from; i < to/part; i += step {
+			e := testEntry{fmt.Sprintf("key%04d", i), seq, kind, ""}
+			if kind == kindPut {
+				e.value = fmt.Sprintf("value of level %d, number %d", level, i)
+			}
+			list = append(list, e)
+			seq++
+		}
+		entries = append(entries, list...)
+		d.table(0, level, spec, list...)
+	}
+	add(2, 0, 100, 1, kindPut)
+	add(2, 100/part, 250, 1, kindPut)
+	add(1, 50/part, 200, 3, kindPut)
+	add(0, 0, 250, 7, kindDelete)
+	add(0, 10, 240, 11, kindPut)
+	return d.finish(), entries
+}
+
+// TestSalvageEveryPart damages every block, partition and index of a database in turn, and all of a kind at once.
+func TestSalvageEveryPart(t *testing.T) {
+	for _, spec := range []tableSpec{{blockSize: 200}, {blockSize: 300, indexType: indexTwoLevel, codec: codecSnappy},
+		{blockSize: 1, indexType: indexTwoLevel, checksum: checksumXXH64}, {blockSize: 250, codec: codecZlib, restarts: 3}} {
+		dir, entries := salvageDB(t, spec, 1)
+		sound := openTest(t, dir, store.Options{})
+		parts := partsOf(t, sound)
+		sound.Close()
+		sets := [][]damage{nil}
+		for _, p := range parts {
+			sets = append(sets, []damage{{p, -1}})
+		}
+		of := func(is func(p *part) bool) (set []damage) {
+			for _, p := range parts {
+				if is(p) {
+					set = append(set, damage{p, -1})
+				}
+			}
+			return set
+		}
+		sets = append(sets, of(func(p *part) bool { return p.sep == nil }), of(func(p *part) bool { return p.below != nil }),
+			of(func(p *part) bool { return p.below == nil }), of(func(*part) bool { return true }))
+		for n, set := range sets {
+			r := rand.New(rand.NewSource(int64(n)))
+			broken := copyDir(t, dir)
+			for i := range set {
+				set[i].apply(t, broken, r)
+			}
+			m := &model{cmp: bytes.Compare, merger: joinMerger}
+			m.read(without(entries, set))
+			db, found := openFindings(t, broken, store.Options{Merger: joinMerger, Salvage: true})
+			checkModel(t, int64(n), db.Keyspaces()[0], m, r)
+			checkWorkers(t, db.Keyspaces()[0], m)
+			if _, err := db.Keyspaces()[0].Sample(20); err != nil {
+				t.Fatal(err)
+			}
+			wantSkips(t, *found, set)
+			db.Close()
+			var block *store.BlockError
+			if err := rowsError(broken, store.Options{Merger: joinMerger}); (err != nil) != (len(set) > 0) || err != nil && !errors.As(err, &block) {
+				t.Fatalf("without salvage: %v", err)
+			}
+		}
+	}
+}
+
+// checkWorkers reads spans at once.
+func checkWorkers(t *testing.T, ks store.Keyspace, m *model) {
+	t.Helper()
+	cuts := [][]byte{nil, []byte("key0030"), []byte("key0099z"), []byte("key0100"), []byte("key0177"), nil}
+	all := make([][]row, len(cuts)-1)
+	var wg sync.WaitGroup
+	for i := range all {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			it, err := ks.Rows(cuts[i], cuts[i+1])
+			for err == nil {
+				var k, v []byte
+				if k, v, err = it.Next(); err == nil {
+					all[i] = append(all[i], row{bytes.Clone(k), bytes.Clone(v)})
+				}
+			}
+			if err != io.EOF {
+				t.Error(err)
+			}
+			it.Close()
+		}()
+	}
+	wg.Wait()
+	if show(slices.Concat(all...)) != show(m.rows) {
+		t.Fatalf("spans at once: %d rows, want %d", len(slices.Concat(all...)), len(m.rows))
+	}
+}
+
+// copyDir copies the files of a database.
+func copyDir(t testing.TB, dir string) string {
+	t.Helper()
+	to := t.TempDir()
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// TestSalvageGap: the finding tells between which keys rows are missing, and whether older ones may come back.
+func TestSalvageGap(t *testing.T) {
+	dir, _ := salvageDB(t, tableSpec{blockSize: 200, indexType: indexTwoLevel}, 1)
+	sound := openTest(t, dir, store.Options{})
+	defer sound.Close()
+	details := map[string]string{}
+	for i, tab := range sound.spaces[0].tables {
+		parts := partsOfTable(t, dir, tab)
+		for _, p := range parts {
+			broken := copyDir(t, dir)
+			(&damage{p, -1}).apply(t, broken, rand.New(rand.NewSource(1)))
+			db, found := openFindings(t, broken, store.Options{Salvage: true})
+			readRows(t, db.Keyspaces()[0], nil, nil)
+			g := db.spaces[0].tables[i].gap(p.sep)
+			db.Close()
+			if len(*found) != 1 || !strings.Contains((*found)[0].Detail, "; "+g.String()) {
+				t.Fatalf("findings %+v, want %s", *found, &g)
+			}
+			details[fmt.Sprintf("%s@%d", p.file, p.h.off)] = (*found)[0].Detail
+			checkGap(t, p, parts, &g)
+		}
+	}
+	for at, want := range map[string][2]string{
+		"000010.sst@0": {"block: checksum mismatch: ", `; its rows are missing: keys from "key0000" up to "key0004"`},
+		"000013.sst@0": {"block: checksum mismatch: ", `; its rows are missing: keys from "key0000" up to "key0077"; older tables with such keys: 2, in which what was deleted or changed since stands as it was`},
+	} {
+		if d := details[at]; !strings.HasPrefix(d, want[0]) || !strings.HasSuffix(d, want[1]) {
+			t.Errorf("%s: %s\nwant %s", at, d, want)
+		}
+	}
+}
+
+// checkGap checks that all keys of a part are in the gap and no others of its table.
+func checkGap(t *testing.T, p *part, parts []*part, g *gap) {
+	t.Helper()
+	for _, q := range parts {
+		if q.below != nil {
+			continue
+		}
+		lost := q == p || slices.Contains(p.below, q)
+		for id := range q.lost[0] {
+			low := bytes.Compare([]byte(id.key), g.low)
+			if in := (low > 0 || low == 0 && !g.after) && bytes.Compare([]byte(id.key), g.high) <= 0; in != lost {
+				t.Errorf("%s, block at %d: %s, but key %s is lost: %t", p.file, p.h.off, g, id.key, lost)
+			}
+		}
+	}
+}
+
+// TestSalvageTombstone: what a tombstone in a damaged block has deleted comes back, and the finding says that it may.
+func TestSalvageTombstone(t *testing.T) {
+	d := newHandDB(t)
+	d.table(0, 1, tableSpec{}, put("a", 1, "old"), put("b", 2, "old"))
+	name := d.table(0, 0, tableSpec{blockSize: 256}, del("a", 3), put("b", 4, "new"))
+	dir := d.finish()
+	wantRows(t, openTest(t, dir, store.Options{}), 0, "b=new")
+	b, _ := os.ReadFile(filepath.Join(dir, name))
+	b[3] ^= 1
+	d.file(name, b)
+	db, found := openFindings(t, dir, store.Options{Salvage: true})
+	wantRows(t, db, 0, "a=old b=old")
+	if len(*found) != 1 || !strings.Contains((*found)[0].Detail, "; older tables with such keys: 1, ") {
+		t.Errorf("findings %+v", *found)
+	}
+}
+
+// TestSalvageRefuses: what says how rows are read, or that they are deleted, is not passed over, nor what this reader
+// does not support, nor a log.
+func TestSalvageRefuses(t *testing.T) {
+	whole := func(t *testing.T, where string) (dir string) {
+		d := newHandDB(t)
+		spec := tableSpec{tombstones: []testEntry{{"a", 9, kindRangeDelete, "c"}}, dict: []byte("a dictionary of some bytes")}
+		if where == "codec" {
+			spec.label = 0x7e
+		}
+		name := d.table(0, 1, spec, put("b", 1, "value"))
+		d.log(20, batch(30, op(kindPut, "l", "1")), batch(31, op(kindPut, "m", "2")))
+		dir = d.finish()
+		db := openTest(t, dir, store.Options{})
+		info, err := db.spaces[0].tables[0].load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := map[string]uint64{"range tombstones": info.rangeDel.off, "metaindex": info.metaindex.off, "log": 8, "codec": 1 << 30}[where]
+		if where == "log" {
+			name = "000020.log"
+		}
+		b, _ := os.ReadFile(filepath.Join(dir, name))
+		if at < uint64(len(b)) {
+			b[at] ^= 1
+		}
+		d.file(name, b)
+		return dir
+	}
+	for _, where := range []string{"range tombstones", "metaindex", "log", "codec"} {
+		err := rowsError(whole(t, where), store.Options{Salvage: true})
+		var block *store.BlockError
+		if err == nil || errors.As(err, &block) {
+			t.Errorf("%s: %v", where, err)
+		}
+	}
+}
+
+// TestIsDamage: a disk that does not give bytes back is damage; a file that is gone or shrinks is not.
+func TestIsDamage(t *testing.T) {
+	for err, want := range map[error]bool{
+		&fs.PathError{Op: "read", Path: "x", Err: syscall.EIO}:    true,
+		&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}: false,
+		fs.ErrClosed:                             false,
+		corrupt("x", 0, "block", errChecksum):    true,
+		corrupt("x", 0, "block", errShrank):      false,
+		corrupt("x", 0, "block", ErrUnsupported): false,
+		io.ErrUnexpectedEOF:                      false,
+	} {
+		if isDamage(corruptOnce(err)) != want {
+			t.Errorf("%v: damage is %t", err, !want)
+		}
+	}
+}
+
+// corruptOnce places errors as cursors do, but for those that stay none.
+func corruptOnce(err error) error {
+	if err == io.ErrUnexpectedEOF {
+		return err
+	}
+	return corrupt("y", 1, fieldBlock, err)
+}
+
+// TestReadAhead: a block that can be read is read, although what is behind it cannot.
+func TestReadAhead(t *testing.T) {
+	d := newHandDB(t)
+	name := d.table(0, 1, tableSpec{blockSize: 100}, someEntries(400)...)
+	dir := d.finish()
+	db := openTest(t, dir, store.Options{})
+	ks := db.spaces[0]
+	it, err := ks.Rows(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	var idx tableIndex
+	if err := idx.open(ks.tables[0]); err != nil {
+		t.Fatal(err)
+	}
+	defer idx.close()
+	for range 5 {
+		if _, err := idx.next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := idx.entry().handle
+	if err := os.Truncate(filepath.Join(dir, name), int64(h.off+h.size)+blockTrailer); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for err == nil {
+		if _, _, err = it.Next(); err == nil {
+			n++
+		}
+	}
+	if n == 0 || errors.Is(err, io.EOF) || !errors.Is(err, errShrank) {
+		t.Errorf("%d rows, then %v", n, err)
+	}
+}
+
+// TestSalvageSweep flips every byte of every table. A flip in a part costs its rows; elsewhere it costs nothing, or what
+// must be known of the table cannot be read and nothing is, without a panic.
+func TestSalvageSweep(t *testing.T) {
+	dir, entries := salvageDB(t, tableSpec{blockSize: 150, indexType: indexTwoLevel}, 10)
+	sound := openTest(t, dir, store.Options{})
+	parts := partsOf(t, sound)
+	files := sound.Files()
+	sound.Close()
+	for _, f := range files {
+		if f.Kind != "table" {
+			continue
+		}
+		path := filepath.Join(dir, f.Path)
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for off := range b {
+			b[off] ^= 0x15
+			if err := os.WriteFile(path, b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			b[off] ^= 0x15
+			checkFlip(t, dir, f.Path, off, parts, entries)
+			if t.Failed() {
+				t.Fatalf("%s: byte %d", f.Path, off)
+			}
+		}
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// checkFlip reads a database in which one byte was flipped.
+func checkFlip(t *testing.T, dir, file string, off int, parts []*part, entries []testEntry) {
+	t.Helper()
+	var set []damage
+	for _, p := range parts {
+		if p.file == file && off >= int(p.h.off) && off < int(p.h.off+p.h.size)+blockTrailer {
+			set = append(set, damage{p, -1})
+		}
+	}
+	db, found := openFindings(t, dir, store.Options{Merger: joinMerger, Salvage: true})
+	defer db.Close()
+	ks := db.Keyspaces()[0]
+	it, err := ks.Rows(nil, nil)
+	if err != nil {
+		if len(set) > 0 {
+			t.Fatalf("in a part: %v", err)
+		}
+		return
+	}
+	it.Close()
+	if len(set) == 0 && len(*found) > 0 { // the footer leads to an index elsewhere
+		return
+	}
+	m := &model{cmp: bytes.Compare, merger: joinMerger}
+	m.read(without(entries, set))
+	if rows, n := readRows(t, ks, nil, nil); show(rows) != show(m.rows) || n != m.tally {
+		if len(set) > 0 || len(*found) == 0 {
+			t.Fatalf("%d rows of %d, findings %+v", len(rows), len(m.rows), *found)
+		}
+		return // as above
+	}
+	checkSeeks(t, ks, m, rand.New(rand.NewSource(int64(off))))
+}
+
+// TestSalvageWithoutChecksums: where nothing tells of damage but what a block can hold, whatever is read is read
+// without a panic, and iterators end.
+func TestSalvageWithoutChecksums(t *testing.T) {
+	dir, _ := salvageDB(t, tableSpec{blockSize: 150, indexType: indexTwoLevel, noChecksum: true}, 5)
+	files, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewSource(1))
+	for range 3000 {
+		path := files[r.Intn(len(files))]
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := bytes.Clone(b)
+		for range 1 + r.Intn(3) {
+			c[r.Intn(len(c))] = byte(r.Intn(256))
+		}
+		if err := os.WriteFile(path, c, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		readAll(t, dir, store.Options{Salvage: true})
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
