@@ -80,6 +80,13 @@ func (c *collector) merge(d *collector) {
 	}
 }
 
+// count returns how many findings of a kind there are.
+func (c *collector) count(kind string, severity record.Severity) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.counts[KindCount{Kind: kind, Severity: severity}]
+}
+
 // damaged reports whether a finding of a kind names such a file.
 func (c *collector) damaged(kind string, such func(file string) bool) bool {
 	c.mu.Lock()

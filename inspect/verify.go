@@ -14,9 +14,10 @@ import (
 // Opening says how Verify wants a source opened.
 type Opening struct {
 	// Wrap goes around the opener of the source's stores.
-	Wrap   func(store.Opener) store.Opener
-	Report func(record.Finding)
-	Resort bool // distrust the order of tables
+	Wrap    func(store.Opener) store.Opener
+	Report  func(record.Finding)
+	Resort  bool // distrust the order of tables
+	Salvage bool // read past blocks that cannot be read
 }
 
 // VerifyOptions says what to verify.
@@ -57,6 +58,8 @@ type Verification struct {
 	Bytes     int64 // of all files
 	Findings  []record.Finding
 	Counts    []KindCount
+	// Skipped is how many damaged blocks were read past: what is missing may be missing with them.
+	Skipped int64
 	// Unread names the parts whose records could not all be read.
 	Unread []string
 }
@@ -102,7 +105,7 @@ type verifier struct {
 // open opens the source. It returns nil when that cannot be and a finding says why.
 func (v *verifier) open(ctx context.Context) (format.Source, error) {
 	failing := standIns{stores: &v.stores, report: v.found.report, keyspaces: v.o.Keyspaces}
-	src, err := v.o.Open(ctx, Opening{Report: v.found.report, Wrap: func(open store.Opener) store.Opener {
+	src, err := v.o.Open(ctx, Opening{Salvage: true, Report: v.found.report, Wrap: func(open store.Opener) store.Opener {
 		return failing.opener(v.stores.Opener(open))
 	}})
 	if err == nil {
@@ -146,6 +149,7 @@ func (v *verifier) all(ctx context.Context, src format.Source) error {
 			return err
 		}
 	}
+	v.res.Skipped = v.found.count(record.FindDamagedBlock, record.Error)
 	if err := v.files(ctx, src); err != nil {
 		return err
 	}
@@ -208,7 +212,7 @@ func (v *verifier) resorted(ctx context.Context, parts []Part) (err error) {
 		}
 	}
 	stores := &Stores{Root: v.o.Root}
-	src, err := v.o.Open(ctx, Opening{Resort: true, Report: report, Wrap: stores.Opener})
+	src, err := v.o.Open(ctx, Opening{Resort: true, Salvage: true, Report: report, Wrap: stores.Opener})
 	if err != nil {
 		return err
 	}
@@ -294,7 +298,7 @@ func (v *verifier) blocks(ctx context.Context, src format.Source) error {
 // suspicious reports whether files need a second look: not everything could be read, or the entries that
 // were read are not as many as the files say. A part of a dataset says nothing about whole files.
 func (v *verifier) suspicious() bool {
-	if len(v.damage) > 0 {
+	if len(v.damage) > 0 || v.res.Skipped > 0 {
 		return true
 	}
 	if !v.whole() {

@@ -120,6 +120,7 @@ type jsonResult struct {
 	Entries   int64         `json:"entries"`
 	Files     int           `json:"files"`
 	Bytes     int64         `json:"bytes"`
+	Skipped   int64         `json:"skipped_blocks,omitempty"`
 	Unread    []string      `json:"unread,omitempty"`
 	Counts    []jsonCount   `json:"counts"`
 	Findings  []jsonFinding `json:"findings"`
@@ -129,7 +130,7 @@ type jsonResult struct {
 func JSON(w io.Writer, r *Result) error {
 	out := jsonResult{Tool: "kvferry " + r.Tool, Source: r.Source, Format: r.Format, NowMS: r.NowMS, Seconds: r.Seconds,
 		Passed: !r.Failed(), Databases: r.Databases, Records: r.Records, Elements: r.Elements, Rows: r.Rows,
-		Entries: r.Entries, Files: r.Files, Bytes: r.Bytes, Unread: r.Unread,
+		Entries: r.Entries, Files: r.Files, Bytes: r.Bytes, Skipped: r.Skipped, Unread: r.Unread,
 		Counts: []jsonCount{}, Findings: []jsonFinding{}}
 	for _, c := range r.Counts {
 		out.Counts = append(out.Counts, jsonCount{c.Kind, c.Severity.String(), c.Count})
@@ -149,6 +150,9 @@ func Findings(w io.Writer, r *Result) error {
 	}
 	if more := r.Total(record.Note) - int64(len(r.Findings)); more > 0 {
 		fmt.Fprintf(&b, "and %d findings more (--max-findings)\n", more)
+	}
+	if r.Skipped > 0 {
+		fmt.Fprintf(&b, "rows of %s are missing: other findings may follow from that\n", plural(r.Skipped, "damaged block"))
 	}
 	for _, part := range r.Unread {
 		fmt.Fprintf(&b, "not all records could be read: %s\n", part)

@@ -29,7 +29,7 @@ func damaged() *Result {
 		{Kind: "brand-new", Severity: record.Note, Place: record.Place{Level: -1}, Detail: "of a kind that no list has"},
 	}
 	return &Result{Verification: &inspect.Verification{Format: "blackwidow", Databases: []string{"0", "1"}, Records: 10, Elements: 20,
-		Rows: 40, Entries: 50, Files: 3, Bytes: 12345, Findings: findings, Unread: []string{"database 0, hash"},
+		Rows: 40, Entries: 50, Files: 3, Bytes: 12345, Findings: findings, Skipped: 2, Unread: []string{"database 0, hash"},
 		Counts: []inspect.KindCount{{Kind: "count-mismatch", Severity: record.Error, Count: 3}, {Kind: "damaged-block", Severity: record.Error, Count: 1},
 			{Kind: "zset-bad-score", Severity: record.Error, Count: 1}, {Kind: "orphan-rows", Severity: record.Warning, Count: 1}, {Kind: "brand-new", Severity: record.Note, Count: 1}}},
 		Tool: "test", Source: "/data/pika dump", NowMS: 1700000000000, Seconds: 1.5, FailOn: record.Error}

@@ -88,7 +88,7 @@ func (a *App) unopened(cmd *cobra.Command, location string, f *ReadFlags) (*Data
 		TempDir: f.source.TempDir(), Stores: d.Stores}
 	d.reopen = func(ctx context.Context, how inspect.Opening) (format.Source, error) {
 		options := o.options
-		options.Options.Report, options.Options.Resort = how.Report, how.Resort
+		options.Options.Report, options.Options.Resort, options.Options.Salvage = how.Report, how.Resort, how.Salvage
 		options.Store = how.Wrap(options.Store)
 		return o.open(ctx, &options)
 	}

@@ -1,0 +1,239 @@
+package rocksfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"kvferry/record"
+)
+
+// entryID tells entries of a test apart.
+type entryID struct {
+	key string
+	seq uint64
+}
+
+// part is what a salvage may lose of a table: a data block, a partition of the index, or the index.
+type part struct {
+	file   string
+	h      blockHandle
+	sep    []byte // nil: the index
+	stored []byte // as it lies in the file, with its trailer
+	starts []int  // of its entries, in a block that is not compressed
+	// lost is what is lost with the entries from starts[i] on; lost[0] is all.
+	lost []map[entryID]bool
+	// below are the data blocks of a partition or index, by entry.
+	below []*part
+}
+
+// partsOf lists the parts of all tables of a sound database.
+func partsOf(t testing.TB, db *database) (parts []*part) {
+	t.Helper()
+	for _, ks := range db.spaces {
+		for _, tab := range ks.tables {
+			parts = append(parts, partsOfTable(t, db.dir, tab)...)
+		}
+	}
+	return parts
+}
+
+func partsOfTable(t testing.TB, dir string, tab *table) (parts []*part) {
+	t.Helper()
+	file, err := os.ReadFile(filepath.Join(dir, tab.file.name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var idx tableIndex
+	if err := idx.open(tab); err != nil {
+		t.Fatal(err)
+	}
+	defer idx.close()
+	newPart := func(h blockHandle, sep []byte) *part {
+		p := &part{file: tab.file.name, h: h, sep: bytes.Clone(sep), stored: file[h.off : h.off+h.size+blockTrailer]}
+		parts = append(parts, p)
+		return p
+	}
+	index := newPart(tab.info.index, nil)
+	var partition *part
+	w := window{all: new(windows)}
+	w.open(tab.file)
+	defer w.close()
+	for {
+		ok, err := idx.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			break
+		}
+		if idx.two && (partition == nil || partition.h != idx.top.handle) {
+			partition = newPart(idx.top.handle, idx.top.sep())
+		}
+		e := idx.entry()
+		data := newPart(e.handle, e.sep)
+		b, _, err := w.load(tab, e.handle, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data.entries(t, b, func(key []byte) map[entryID]bool {
+			user, tr := splitKey(key)
+			return map[entryID]bool{{string(user), tr >> 8}: true}
+		})
+		if partition != nil {
+			partition.below = append(partition.below, data)
+		}
+		index.below = append(index.below, data)
+	}
+	for _, p := range parts {
+		if p.below != nil {
+			i := 0
+			p.entries(t, p.stored[:p.h.size], func([]byte) map[entryID]bool {
+				if p == index && idx.two { // only all of it can be lost
+					return nil
+				}
+				i++
+				return p.below[i-1].lost[0]
+			})
+			p.lost[0] = lostWith(p.below)
+		}
+	}
+	return parts
+}
+
+// entries finds the entries of a part's block and what is lost from each on.
+func (p *part) entries(t testing.TB, b []byte, of func(key []byte) map[entryID]bool) {
+	t.Helper()
+	bl, err := parseBlock(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := blockEntries{data: bl.entries}
+	var each []map[entryID]bool
+	for {
+		ok, err := e.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			break
+		}
+		p.starts = append(p.starts, e.at)
+		each = append(each, of(e.key))
+	}
+	if p.stored[p.h.size] != codecNone {
+		p.starts = nil
+	}
+	p.lost = make([]map[entryID]bool, max(len(each), 1))
+	rest := map[entryID]bool{}
+	for i := len(each) - 1; i >= 0; i-- {
+		maps.Copy(rest, each[i])
+		p.lost[i] = maps.Clone(rest)
+	}
+}
+
+func lostWith(parts []*part) map[entryID]bool {
+	lost := map[entryID]bool{}
+	for _, p := range parts {
+		maps.Copy(lost, p.lost[0])
+	}
+	return lost
+}
+
+// damage is a part and where it is damaged: at an entry of it, or -1, anywhere, so that its checksum tells.
+type damage struct {
+	*part
+	entry int
+}
+
+func (d *damage) lostEntries() map[entryID]bool { return d.lost[max(d.entry, 0)] }
+
+// apply damages the file.
+func (d *damage) apply(t testing.TB, dir string, r *rand.Rand) {
+	t.Helper()
+	path := filepath.Join(dir, d.file)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := b[d.h.off : d.h.off+d.h.size+blockTrailer]
+	if d.entry < 0 {
+		stored[r.Intn(len(stored))] ^= byte(1 + r.Intn(255))
+	} else {
+		at := stored[d.starts[d.entry]:d.h.size]
+		for i := range min(6, len(at)) { // no length is that large
+			at[i] = 0xff
+		}
+		binary.LittleEndian.PutUint32(stored[d.h.size+1:], maskCRC(crc32.Checksum(stored[:d.h.size+1], crcTable)))
+	}
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hides reports whether nobody comes to a part because of a damage above it.
+func (d *damage) hides(p *part) bool {
+	if d.below == nil || d.part == p || d.file != p.file {
+		return false
+	}
+	if d.sep == nil {
+		return true // all of the table
+	}
+	i := slices.Index(d.below, p)
+	return i >= 0 && i >= d.entry
+}
+
+// choose damages some of the parts.
+func choose(r *rand.Rand, parts []*part, chance int) (out []damage) {
+	for _, p := range parts {
+		if r.Intn(chance) > 0 || p.sep == nil && r.Intn(4) > 0 {
+			continue
+		}
+		d := damage{p, -1}
+		if len(p.starts) > 0 && p.sep != nil && r.Intn(2) == 0 {
+			// The header of an entry, and what comes before the restarts, is what can be spoilt.
+			if i := r.Intn(len(p.starts)); p.starts[i]+6 <= int(p.h.size)-4 {
+				d.entry = i
+			}
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// without is what is left of entries.
+func without(entries []testEntry, ds []damage) []testEntry {
+	lost := map[entryID]bool{}
+	for i := range ds {
+		maps.Copy(lost, ds[i].lostEntries())
+	}
+	return slices.DeleteFunc(slices.Clone(entries), func(e testEntry) bool { return lost[entryID{e.key, e.seq}] })
+}
+
+// wantSkips checks that each damage that can be seen was reported once, and nothing else.
+func wantSkips(t *testing.T, found []record.Finding, ds []damage) {
+	t.Helper()
+	var got, want []string
+	for _, f := range found {
+		if f.Kind == record.FindDamagedBlock && f.Severity == record.Error {
+			got = append(got, fmt.Sprintf("%s@%d", f.Place.File, f.Place.Off))
+		}
+	}
+	for i := range ds {
+		if !slices.ContainsFunc(ds, func(d damage) bool { return d.hides(ds[i].part) }) {
+			want = append(want, fmt.Sprintf("%s@%d", ds[i].file, ds[i].h.off))
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Fatalf("reported %v\nwant     %v\n%+v", got, want, found)
+	}
+}
