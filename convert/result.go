@@ -16,6 +16,8 @@ type taskResult struct {
 	Ledger   map[string]record.Tally `json:"ledger"`
 	Losses   []LossKind              `json:"losses"`
 	Findings []FindingKind           `json:"findings"`
+	// Skipped are blocks of the source that the journal does not name before, whoever came to them.
+	Skipped []skippedBlock `json:"skipped,omitempty"`
 }
 
 // PartDigest is the fingerprint of one database and type.

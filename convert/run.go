@@ -25,7 +25,9 @@ type run struct {
 	rules   *rules
 	src     format.Source
 	target  format.Target
-	opened  *findingSet // of opening the source
+	opened  *findingSet // what the stores of the source report
+	skipped *skippedSet // their blocks that cannot be read
+	refused *atomic.Bool
 	results []*taskResult
 	timings Timings
 }
@@ -160,14 +162,28 @@ func (r *run) attempt(ctx context.Context, resort string) (rep *Report, err erro
 
 // openSource opens the source, with its tables sorted when resort says that they are not.
 func (r *run) openSource(ctx context.Context, resort string) (err error) {
-	r.opened = &findingSet{}
-	if r.src, err = r.o.open(ctx, resort != "", r.opened.report); err != nil {
+	r.opened, r.skipped, r.refused = &findingSet{onLoss: r.refuse}, &skippedSet{}, new(atomic.Bool)
+	report := func(f record.Finding) {
+		if r.skipped.take(&f) {
+			r.refuse(record.LossDamaged)
+			return
+		}
+		r.opened.report(f)
+	}
+	if r.src, err = r.o.open(ctx, resort != "", report); err != nil {
 		return err
 	}
 	if resort != "" {
 		r.opened.report(record.Finding{Kind: "key-order", Severity: record.Warning, Detail: resort})
 	}
 	return nil
+}
+
+// refuse notes that there is a loss of a kind: unless it is allowed, tasks only count from then on.
+func (r *run) refuse(kind string) {
+	if !r.o.allows(kind) {
+		r.refused.Store(true)
+	}
 }
 
 // identify says what this run is, and refuses to continue another one.
@@ -201,14 +217,8 @@ func (r *run) setRules() {
 		prefer:    r.o.Prefer,
 		tempDir:   r.work.tmp(),
 		meter:     r.meter,
-		refused:   new(atomic.Bool),
+		refused:   r.refused,
 		allows:    r.o.allows,
-	}
-	// What opening the source found may be in the way already: then the tasks only count.
-	for _, l := range found(r.opened.list()) {
-		if !r.o.allows(l.Kind) {
-			r.rules.refused.Store(true)
-		}
 	}
 }
 
@@ -217,6 +227,7 @@ func (r *run) write(ctx context.Context, resort string) (format.Source, error) {
 	r.timings.Resumed = r.state.id != nil
 	if r.state.written {
 		r.results = r.state.tasks
+		r.skipped.journaled(r.state.tasks)
 		return r.o.Target.Format.Open(ctx, r.work.data(), r.reopen())
 	}
 	if err := r.restore(); err != nil {
@@ -325,6 +336,7 @@ func targetLayout(o *Options, src format.Source, dbs []string) format.Layout {
 // adopt takes over the tasks that an earlier process finished.
 func (r *run) adopt() error {
 	r.results = make([]*taskResult, len(r.id.Plan.Tasks))
+	r.skipped.journaled(r.state.tasks)
 	for _, t := range r.state.tasks {
 		if t.N < 0 || t.N >= len(r.results) {
 			return fmt.Errorf("%s: task %d is not in the plan", r.work.dir, t.N)
@@ -381,6 +393,7 @@ func (r *run) runTask(ctx context.Context, t *Task, write bool) error {
 	if t.Group != 0 {
 		res.Tables = r.target.Tables(t.N)
 	}
+	res.Skipped = r.skipped.unwritten()
 	r.o.crash(fmt.Sprintf("written %d", t.N))
 	return r.work.append(entry{Task: res})
 }
@@ -407,6 +420,7 @@ func (r *run) sum() (*totals, error) {
 		return nil, err
 	}
 	t.findings.merge(r.opened.list())
+	r.skipped.report(t.findings.report)
 	t.losses.merge(found(t.findings.list()))
 	return t, nil
 }

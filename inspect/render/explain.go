@@ -105,13 +105,15 @@ func quoted(s string) string {
 
 // Finish prints what the key is, and what is wrong with it.
 func (p *ExplainText) Finish(x *inspect.Explanation) error {
+	if x.Rows > 0 {
+		fmt.Fprintln(p.out)
+	}
+	for i := range x.Findings {
+		fmt.Fprintln(p.out, FindingLine(&x.Findings[i]))
+	}
 	if x.Rows == 0 {
 		fmt.Fprintf(p.out, "%s: no rows\n", record.Quote(p.key))
 		return p.out.Flush()
-	}
-	fmt.Fprintln(p.out)
-	for i := range x.Findings {
-		fmt.Fprintln(p.out, FindingLine(&x.Findings[i]))
 	}
 	for _, s := range x.States {
 		fmt.Fprintf(p.out, "%s in database %s: %s %s\n", record.Quote(p.key), s.DB, typeName(s.Type), stateText(&s))

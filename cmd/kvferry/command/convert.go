@@ -14,6 +14,7 @@ import (
 
 	"kvferry/convert"
 	"kvferry/format"
+	"kvferry/inspect"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -32,7 +33,8 @@ Databases whose names the target does not take get numbers. The summary says whi
 kvferry diff that compares source and copy under these names.
 
 What the target cannot hold is a loss. A conversion with losses is refused, with a list of them,
-unless --allow-loss names their kinds.
+unless --allow-loss names their kinds. Errors in the source are losses of the kind damaged, blocks that
+cannot be read among them: with --allow-loss damaged all else is converted.
 
 A run that dies can be continued with --resume and the same filters; its work is in DST.kvferry. A run
 that fails or is cancelled leaves nothing, unless --resume was given: then it says how it is continued.
@@ -163,7 +165,8 @@ func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags) (conver
 		Path:   found.Location.Path,
 		WALDir: f.walDir,
 		Open: func(ctx context.Context, change func(*store.Options)) (format.Source, error) {
-			o := format.OpenOptions{Store: opener, Kind: found.driver.Name, WALDir: f.walDir}
+			stores := &inspect.Stores{Root: found.Location.Path} // names files with their store's directory
+			o := format.OpenOptions{Store: stores.Opener(opener), Kind: found.driver.Name, WALDir: f.walDir}
 			o.Options.AllowLive = f.allowLive
 			change(&o.Options)
 			o.Options.Memory /= found.crowd()
@@ -230,7 +233,7 @@ func explainConvert(stderr io.Writer, src string, err error, list bool) error {
 			printLoss(stderr, &l)
 		}
 		if l.Kind == record.LossDamaged {
-			fmt.Fprintf(stderr, "damaged means that the source contradicts itself: what the findings name may be missing or wrong; "+
+			fmt.Fprintf(stderr, "damaged means that the source contradicts itself or cannot be read in places: what the findings name may be missing or wrong; "+
 				"%s lists all that is wrong with it\n", verifyLine(src))
 		}
 	}

@@ -36,6 +36,9 @@ undone:
 
 What cannot be known of such a record is said on standard error. A compaction drops rows of deleted
 records for good. LMDB files keep none, and a FLUSHDB of Ardb on RocksDB drops them all.
+
+--salvage goes on past blocks of tables that cannot be read, and says which. Their rows are missing: records
+lose elements, and what was deleted or changed may show as it was before.
 ` + exitHelp
 
 const dumpExample = `  kvferry dump /data/pika/dump > all.jsonl
@@ -70,6 +73,7 @@ func (a *App) dump() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runDump(cmd, &f, args[0]) },
 	}
 	f.read.Register(cmd)
+	f.read.RegisterSalvage(cmd)
 	fs := cmd.Flags()
 	choose(fs, &f.format, "format", plain("jsonl", "json", "csv", "resp", "hex"), "form of the output")
 	choose(fs, &f.encode, "encode", plain("text", "base64"), "how bytes are written")
@@ -109,7 +113,7 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) error {
 	notes := &noted{w: cmd.ErrOrStderr(), of: []string{location}}
 	d, err := a.dataset(cmd.Context(), cmd, location, &f.read, notes.report)
 	if err != nil {
-		return err
+		return f.read.hint(err)
 	}
 	var n int64
 	err = toOutput(cmd, f.output, func(w io.Writer) (err error) {
@@ -130,7 +134,7 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) error {
 	if err = errors.Join(err, d.Opened.Source.Close()); err == nil {
 		err = notes.verdict()
 	}
-	return err
+	return f.read.hint(err)
 }
 
 // dumpRecords writes records.

@@ -3,22 +3,25 @@ package command
 import (
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"kvferry/inspect"
 	"kvferry/inspect/render"
 	"kvferry/internal/filter"
+	"kvferry/record"
 )
 
 const explainHelp = `Print every physical row of a key, over all types and versions: where it stands, what its bytes mean,
 whether it is alive, and why. The key is text, hex:… or base64:….
 
 --db and --type narrow down where it is looked for. The other filters of kvferry choose among keys and
-have no meaning for one that is named; all its rows are shown, whatever its size or expiry.
+have no meaning for one that is named; all its rows are shown, whatever its size or expiry. A block that
+cannot be read where they are looked for is said: rows of the key may be missing with it.
 
 The exit code is 0 when the key has rows, dead ones too, and 3 when there is none, which is printed
-as well.
+as well, or when a block could not be read.
 ` + exitHelp
 
 const explainExample = `  kvferry explain /data/pika/dump user:1
@@ -58,7 +61,9 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 		return usagef("%w", err)
 	}
 	read := &ReadFlags{source: f.source, choice: SelectFlags{places: f.places, expired: "keep"}, workers: 1}
-	d, err := a.dataset(cmd.Context(), cmd, location, read, nil)
+	var missing skipped
+	read.salvage = true
+	d, err := a.dataset(cmd.Context(), cmd, location, read, missing.report)
 	if err != nil {
 		return err
 	}
@@ -79,11 +84,27 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 		if err != nil {
 			return err
 		}
+		x.Findings = append(x.Findings, missing.list...)
 		absent = x.Rows == 0
 		return p.Finish(x)
 	})
-	if err = errors.Join(err, d.Opened.Source.Close()); err == nil && absent {
+	err = errors.Join(err, d.Opened.Source.Close())
+	if err == nil && (absent || len(missing.list) > 0) {
 		err = &ExitError{Code: ExitFindings}
 	}
 	return err
+}
+
+// skipped keeps the findings of blocks that could not be read.
+type skipped struct {
+	mu   sync.Mutex
+	list []record.Finding
+}
+
+func (s *skipped) report(f record.Finding) {
+	if isSkipped(&f) {
+		s.mu.Lock()
+		s.list = append(s.list, f)
+		s.mu.Unlock()
+	}
 }

@@ -15,6 +15,8 @@ const inspectHelp = `Count what is in a dataset, in one pass: records, elements 
 distributions of sizes, the largest keys, prefixes, rows that are garbage with the bytes that a
 conversion would free, and the shape of the files. The largest keys are exact, quantiles are
 within 1.6 %.
+
+--salvage goes on past blocks of tables that cannot be read, and says which; their rows are not counted.
 ` + exitHelp
 
 const inspectExample = `  kvferry inspect /data/pika/dump
@@ -47,6 +49,7 @@ func (a *App) inspect() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runInspect(cmd, &f, args[0]) },
 	}
 	f.read.Register(cmd)
+	f.read.RegisterSalvage(cmd)
 	fs := cmd.Flags()
 	f.top = 20
 	fs.Var(number(&f.top, 0, maxTop), "top", fmt.Sprintf("how many of the largest keys and of the prefixes are listed, up to %d; 0 lists none", maxTop))
@@ -63,7 +66,7 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) e
 	notes := &noted{w: cmd.ErrOrStderr(), of: []string{location}}
 	d, err := a.dataset(cmd.Context(), cmd, location, &f.read, notes.report)
 	if err != nil {
-		return err
+		return f.read.hint(err)
 	}
 	var stats *inspect.Stats
 	err = d.ordered(cmd.Context(), func() (err error) {
@@ -73,7 +76,7 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) e
 	}, never)
 	notes.sum()
 	if err = errors.Join(err, d.Opened.Source.Close()); err != nil {
-		return err
+		return f.read.hint(err)
 	}
 	if f.html != "" {
 		if err := toOutput(cmd, f.html, func(w io.Writer) error { return render.HTML(w, location, stats) }); err != nil {
@@ -84,5 +87,8 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) e
 	if f.json {
 		print = render.StatsJSON
 	}
-	return toOutput(cmd, f.output, func(w io.Writer) error { return print(w, stats) })
+	if err := toOutput(cmd, f.output, func(w io.Writer) error { return print(w, stats) }); err != nil {
+		return err
+	}
+	return notes.missing()
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"kvferry/inspect/render"
 	"kvferry/record"
 )
 
@@ -19,6 +20,8 @@ type noted struct {
 	mu   sync.Mutex
 	n    int
 	errs int // of severity error
+	// skipped are the blocks that could not be read, all of which are shown, once.
+	skipped map[record.Place]bool
 }
 
 func (f *noted) report(r record.Finding) {
@@ -30,9 +33,25 @@ func (f *noted) report(r record.Finding) {
 	if r.Severity == record.Error {
 		f.errs++
 	}
+	if isSkipped(&r) {
+		if f.skipped[r.Place] {
+			return
+		}
+		if f.skipped == nil {
+			f.skipped = make(map[record.Place]bool)
+		}
+		f.skipped[r.Place] = true
+		fmt.Fprintf(f.w, "kvferry: %s\n", render.FindingLine(&r))
+		return
+	}
 	if f.n++; f.n <= maxNoted {
 		fmt.Fprintf(f.w, "kvferry: %s %s: %s\n", r.Severity, r.Kind, findingText(&r))
 	}
+}
+
+// isSkipped reports whether a finding names a block whose rows are missing.
+func isSkipped(r *record.Finding) bool {
+	return r.Kind == record.FindDamagedBlock && r.Severity == record.Error
 }
 
 func findingText(r *record.Finding) string {
@@ -62,6 +81,19 @@ func (f *noted) sum() {
 	if more != "" || f.errs > 0 {
 		fmt.Fprintf(f.w, "kvferry: %ssee %s for all\n", more, strings.Join(lines, " and "))
 	}
+	if n := len(f.skipped); n > 0 {
+		fmt.Fprintf(f.w, "kvferry: blocks that could not be read: %d; their rows are missing\n", n)
+	}
+}
+
+// missing is the error of a command that did all it could of a dataset of which blocks could not be read.
+func (f *noted) missing() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.skipped) > 0 {
+		return &ExitError{Code: ExitFindings}
+	}
+	return nil
 }
 
 // verdict is the error of a command that did all it could of a dataset with errors; they have been shown.

@@ -26,6 +26,7 @@ type ReadFlags struct {
 	source  SourceFlags
 	choice  SelectFlags
 	workers int
+	salvage bool
 }
 
 // Register adds the flags to a command.
@@ -33,6 +34,33 @@ func (f *ReadFlags) Register(cmd *cobra.Command) {
 	f.source.Register(cmd, readMemory, systemTemp)
 	f.choice.Register(cmd)
 	registerWorkers(cmd.Flags(), &f.workers)
+}
+
+// RegisterSalvage adds the flag of commands that are of use when a part of a dataset cannot be read.
+func (f *ReadFlags) RegisterSalvage(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.salvage, "salvage", false, "go on past blocks of tables that cannot be read, say which, and exit with 3")
+}
+
+// checkSalvage refuses --salvage where nothing can be passed over.
+func (f *ReadFlags) checkSalvage(cmd *cobra.Command, o *Opened) error {
+	switch {
+	case !cmd.Flags().Changed("salvage") || !f.salvage:
+		return nil
+	case f.source.reader != readerNative:
+		return usagef("--salvage and --store %s do not go together", f.source.reader)
+	case o.driver.Name == "lmdb":
+		return usagef("--salvage: %s is an LMDB file, whose pages have no checksums: it is read as a whole or not at all", o.Location.Path)
+	}
+	return nil
+}
+
+// hint names the flag that goes on after an error.
+func (f *ReadFlags) hint(err error) error {
+	var block *store.BlockError
+	if f.salvage || !errors.As(err, &block) {
+		return err
+	}
+	return fmt.Errorf("%w; --salvage goes on past blocks that cannot be read", err)
 }
 
 // Selection returns what the flags select for a command that works with a moment.
@@ -52,7 +80,9 @@ type Dataset struct {
 	*Opened
 	Stores *inspect.Stores
 	Scan   *inspect.Scan
-	reopen func(context.Context, inspect.Opening) (format.Source, error)
+	// salvage reads past what cannot be read.
+	salvage bool
+	reopen  func(context.Context, inspect.Opening) (format.Source, error)
 }
 
 // dataset finds and opens a dataset and makes the scan that the flags describe.
@@ -64,7 +94,11 @@ func (a *App) dataset(ctx context.Context, cmd *cobra.Command, location string, 
 		return nil, err
 	}
 	d.Scan.Report = report
-	d.Opened.Source, err = d.reopen(ctx, inspect.Opening{Report: report, Wrap: d.Stores.Opener})
+	if err := f.checkSalvage(cmd, d.Opened); err != nil {
+		return nil, err
+	}
+	d.salvage = f.salvage
+	d.Opened.Source, err = d.reopen(ctx, inspect.Opening{Salvage: d.salvage, Report: report, Wrap: d.Stores.Opener})
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +144,7 @@ func (d *Dataset) ordered(ctx context.Context, do func() error, written func() b
 		return err
 	}
 	stores := &inspect.Stores{Root: d.Stores.Root}
-	src, err := d.reopen(ctx, inspect.Opening{Report: d.Scan.Report, Resort: true, Wrap: stores.Opener})
+	src, err := d.reopen(ctx, inspect.Opening{Salvage: d.salvage, Report: d.Scan.Report, Resort: true, Wrap: stores.Opener})
 	if err != nil {
 		return err
 	}
