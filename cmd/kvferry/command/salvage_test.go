@@ -1,0 +1,294 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/convert"
+	"kvferry/format"
+	"kvferry/record"
+)
+
+// damageTables flips bytes in the first half of the tables of a dataset, where data blocks are, and returns how many
+// tables it damaged. Small tables, which may be other blocks by half, are left alone.
+func damageTables(t *testing.T, dir string, r *rand.Rand) (n int) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if ext := filepath.Ext(path); err != nil || ext != ".sst" && ext != ".ldb" {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err != nil || len(b) < 8<<10 || n > 0 && r.Intn(2) == 0 {
+			return err
+		}
+		n++
+		for range 1 + r.Intn(3) {
+			b[r.Intn(len(b)/2)] ^= byte(1 + r.Intn(255))
+		}
+		return os.WriteFile(path, b, 0o644)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// dumped are the elements of the records of a dump, by database, type and key.
+func dumped(t *testing.T, text string) map[string][]string {
+	t.Helper()
+	out := map[string][]string{}
+	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+		var rec struct {
+			DB, Type string
+			Key      json.RawMessage
+			Value    json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(line), &rec); err != nil {
+			t.Fatalf("%v: %q", err, line)
+		}
+		name := fmt.Sprintf("%s %s %s", rec.DB, rec.Type, rec.Key)
+		var list []json.RawMessage
+		if json.Unmarshal(rec.Value, &list) != nil {
+			list = []json.RawMessage{rec.Value}
+		}
+		out[name] = []string{}
+		for _, e := range list {
+			out[name] = append(out[name], string(e))
+		}
+	}
+	return out
+}
+
+// wantPart checks that a dump has nothing that another has not, and returns how many elements it lacks.
+func wantPart(t *testing.T, part, whole map[string][]string) (lost int) {
+	t.Helper()
+	for name, elems := range part {
+		have := map[string]bool{}
+		for _, e := range whole[name] {
+			have[e] = true
+		}
+		for _, e := range elems {
+			if !have[e] {
+				t.Fatalf("%s has %s, which was not there", name, e)
+			}
+		}
+	}
+	for name, elems := range whole {
+		lost += len(elems) - len(part[name])
+	}
+	return lost
+}
+
+// TestSalvage damages blocks of datasets of one level, so that nothing old can come back: verify reads on and names
+// each block once, dump shows what is left, convert refuses it and, when it is allowed, takes over just that.
+func TestSalvage(t *testing.T) {
+	for name, dst := range map[string]string{"nemo-basic": "nemo", "bw-basic": "blackwidow", "bw-edge": "blackwidow",
+		"ardb-rocksdb-basic": "ardb+rocksdb", "ardb-leveldb-basic": "ardb+leveldb"} {
+		whole := filepath.Join(fastDir(t), "whole")
+		ok(t, "convert", "--expired", "keep", golden(t, name), dst+":"+whole)
+		truth := dumped(t, ok(t, "dump", "--expired", "keep", dst+":"+whole))
+		for seed := range int64(3) {
+			src := filepath.Join(fastDir(t), "damaged")
+			if err := os.CopyFS(src, os.DirFS(whole)); err != nil {
+				t.Fatal(err)
+			}
+			if damageTables(t, src, rand.New(rand.NewSource(seed))) == 0 {
+				t.Fatalf("%s: no table to damage", name)
+			}
+			unchanged(t, src)
+			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) { testSalvage(t, dst, src, truth) })
+		}
+	}
+}
+
+func testSalvage(t *testing.T, format, path string, truth map[string][]string) {
+	src := format + ":" + path
+	blocks := verifySalvage(t, src)
+	if r := kvferry(t, "dump", "--expired", "keep", src); r.code != ExitFailed || !strings.Contains(r.stderr, "--salvage") {
+		t.Errorf("dump: exit %d: %s", r.code, r.stderr)
+	}
+	left := kvferry(t, "dump", "--expired", "keep", "--salvage", src)
+	if left.code != ExitFindings || strings.Count(left.stderr, "error damaged-block") != len(blocks) {
+		t.Errorf("dump --salvage: exit %d, want %d blocks: %s", left.code, len(blocks), left.stderr)
+	}
+	got := dumped(t, left.stdout)
+	if lost := wantPart(t, got, truth); lost == 0 {
+		t.Error("nothing is lost with the blocks")
+	}
+	if one := kvferry(t, "dump", "--expired", "keep", "--salvage", "--workers", "1", src); one.stdout != left.stdout {
+		t.Error("the number of workers changes what is left")
+	}
+	if r := kvferry(t, "inspect", "--salvage", src); r.code != ExitFindings || !strings.Contains(r.stdout, "Rows") {
+		t.Errorf("inspect --salvage: exit %d: %s", r.code, r.stderr)
+	}
+	dst := filepath.Join(fastDir(t), "new")
+	args := []string{"convert", "--expired", "keep", src, format + ":" + dst}
+	if r := kvferry(t, args...); r.code != ExitLossy || !strings.Contains(r.stderr, "--allow-loss damaged") {
+		t.Errorf("convert: exit %d: %s", r.code, r.stderr)
+	}
+	ok(t, append(args, "--allow-loss", "damaged")...)
+	rep := report(t, dst)
+	if n, samples := skippedIn(rep); !rep.Proof.Done || n != int64(len(blocks)) ||
+		slices.ContainsFunc(samples, func(s string) bool { return !slices.Contains(blocks, s) }) {
+		t.Errorf("proved: %t, %d blocks %q, want %q", rep.Proof.Done, n, samples, blocks)
+	}
+	for _, a := range rep.Ledger {
+		if a.Check != "ok" {
+			t.Errorf("ledger of %s: %s", a.Keyspace, a.Check)
+		}
+	}
+	if text := ok(t, "dump", "--expired", "keep", format+":"+dst); !reflect.DeepEqual(dumped(t, text), got) {
+		t.Errorf("the target has other records: %d elements less, %d more", wantPart(t, dumped(t, text), got), wantPart(t, got, dumped(t, text)))
+	}
+	ok(t, "verify", format+":"+dst)
+}
+
+// verifySalvage verifies a damaged dataset, checks that each block is named once and that all that can be is read, and returns
+// the details of the blocks.
+func verifySalvage(t *testing.T, src string) (blocks []string) {
+	t.Helper()
+	r := kvferry(t, "verify", "--report", "json", "--max-findings", "1000000", src)
+	var rep struct {
+		Skipped  int `json:"skipped_blocks"`
+		Unread   []string
+		Findings []struct {
+			Kind, Detail string
+			Place        record.Place
+		}
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &rep); err != nil || r.code != ExitFindings {
+		t.Fatalf("verify: exit %d, %v: %s", r.code, err, r.stderr)
+	}
+	seen := map[record.Place]bool{}
+	for _, f := range rep.Findings {
+		if f.Kind != record.FindDamagedBlock {
+			continue
+		}
+		if seen[f.Place] {
+			t.Errorf("twice: %+v", f)
+		}
+		seen[f.Place] = true
+		blocks = append(blocks, fmt.Sprintf("%s [%s, offset %d]", f.Detail, f.Place.File, f.Place.Off))
+	}
+	if len(blocks) == 0 || rep.Skipped != len(blocks) || len(rep.Unread) > 0 {
+		t.Errorf("%d blocks, %d of them passed over, unread %q", len(blocks), rep.Skipped, rep.Unread)
+	}
+	slices.Sort(blocks)
+	return blocks
+}
+
+// skippedIn returns how many blocks a report counts, and its samples of them.
+func skippedIn(rep *convert.Report) (n int64, samples []string) {
+	for _, f := range rep.Findings {
+		if f.Kind != record.FindDamagedBlock {
+			continue
+		}
+		n += f.Count
+		for _, s := range f.Samples {
+			samples = append(samples, s.Detail)
+		}
+	}
+	return n, samples
+}
+
+// failingType is a format whose sources cannot read one type.
+type failingType struct {
+	format.Format
+	typ record.Type
+}
+
+func (f failingType) Open(ctx context.Context, dir string, o *format.OpenOptions) (format.Source, error) {
+	src, err := f.Format.Open(ctx, dir, o)
+	if err != nil {
+		return nil, err
+	}
+	return failingTypeSource{src, f.typ}, nil
+}
+
+type failingTypeSource struct {
+	format.Source
+	typ record.Type
+}
+
+func (s failingTypeSource) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
+	if t.Has(s.typ) {
+		return nil, errPlanned
+	}
+	return s.Source.Records(ctx, db, t, span, e)
+}
+
+// TestSalvageResume: a conversion that died behind damaged blocks is continued, and its target and report are those of
+// one that did not.
+func TestSalvageResume(t *testing.T) {
+	src := filepath.Join(t.TempDir(), "damaged")
+	if err := os.CopyFS(src, os.DirFS(golden(t, "nemo-basic"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"hash/000015.sst", "set/000015.sst", "zset/000017.sst"} {
+		edit(name, flip(1000))(t, src)
+	}
+	unchanged(t, src)
+	dst := filepath.Join(t.TempDir(), "whole")
+	args := []string{"convert", "--allow-loss", "damaged", "--workers", "1", "nemo:" + src, "blackwidow:" + dst}
+	ok(t, args...)
+	want, wantReport := treeBytes(t, dst), report(t, dst)
+	dst = filepath.Join(t.TempDir(), "whole")
+	args[len(args)-1] = "blackwidow:" + dst
+	args = append(args, "--resume")
+	app := testApp()
+	for i, f := range app.Formats {
+		if f.Name() == "nemo" {
+			app.Formats[i] = failingType{f, record.ZSet}
+		}
+	}
+	var stderr bytes.Buffer
+	if code := app.Run(context.Background(), args, &stderr, &stderr); code != ExitFailed || !strings.Contains(stderr.String(), errPlanned.Error()) {
+		t.Fatalf("exit %d, %s", code, &stderr)
+	}
+	journal, err := os.ReadFile(filepath.Join(dst+".kvferry", "journal"))
+	if err != nil || !bytes.Contains(journal, []byte(`"skipped":[{`)) {
+		t.Fatalf("the journal names no block: %v\n%s", err, journal)
+	}
+	ok(t, args...)
+	rep := report(t, dst)
+	if n, samples := skippedIn(rep); !rep.Timings.Resumed || !rep.Proof.Done || n != 3 {
+		t.Errorf("resumed %t, proved %t, %d blocks %q", rep.Timings.Resumed, rep.Proof.Done, n, samples)
+	}
+	if !reflect.DeepEqual(rep.Findings, wantReport.Findings) || !reflect.DeepEqual(rep.Losses, wantReport.Losses) ||
+		!reflect.DeepEqual(rep.Ledger, wantReport.Ledger) {
+		t.Errorf("the resumed run reports\n%+v\n%+v\nwant\n%+v\n%+v", rep.Findings, rep.Losses, wantReport.Findings, wantReport.Losses)
+	}
+	if treeBytes(t, dst) != want {
+		t.Error("the resumed run wrote something else")
+	}
+}
+
+// TestSalvageElsewhere: what cannot be passed over is refused where the flag is given, and said where it is not.
+func TestSalvageElsewhere(t *testing.T) {
+	lmdb := golden(t, "ardb-lmdb-basic")
+	for _, cmd := range []string{"dump", "inspect"} {
+		if r := kvferry(t, cmd, "--salvage", lmdb); r.code != ExitUsage || !strings.Contains(r.stderr, "LMDB") {
+			t.Errorf("%s: exit %d: %s", cmd, r.code, r.stderr)
+		}
+	}
+	nemo := golden(t, "nemo-basic")
+	if fallback() != nil {
+		if r := kvferry(t, "dump", "--salvage", "--store", "rocksdb", nemo); r.code != ExitUsage {
+			t.Errorf("--store rocksdb: exit %d: %s", r.code, r.stderr)
+		}
+	}
+	if ok(t, "dump", "--salvage", nemo) != ok(t, "dump", nemo) {
+		t.Error("--salvage changes the dump of a sound dataset")
+	}
+	ok(t, "inspect", "--salvage", nemo)
+}
