@@ -34,7 +34,7 @@ type FindingKind struct {
 }
 
 var findingKinds = []FindingKind{
-	{FindDamagedBlock, Error, "files", "A block fails its checksum, cannot be unpacked or holds what no block can hold; its rows are lost. A warning for a filter, which has no rows."},
+	{FindDamagedBlock, Error, "files", "A block fails its checksum, cannot be unpacked or holds what no block can hold. Its rows are missing, between the keys that are named; those of older tables, deleted or changed since, may show in their place. A warning for a filter, which has no rows."},
 	{FindDamagedFile, Error, "files", "A file cannot be read to its end, or its footer, index or header is damaged."},
 	{FindDamagedPage, Error, "files", "A page of an LMDB file holds what no page can hold; its rows are lost."},
 	{FindDeleteCount, Warning, "files", "A table holds another number of tombstones than its properties say."},
