@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -111,6 +112,19 @@ func (h *Hasher) Elements(elems []Element) {
 		waiting, room = next, waiting
 	}
 	h.waiting, h.room, h.sum = waiting, room, sum
+	if h.typ == Stream {
+		h.entries(elems)
+	}
+}
+
+// entries raises the last id to those of entries. A stream that has lost rows may say less, or nothing, and whoever
+// writes it anew cannot.
+func (h *Hasher) entries(elems []Element) {
+	for i := range elems {
+		if id := elems[i].Name; bytes.Compare(id, h.last) > 0 {
+			h.last = append(h.last[:0], id...)
+		}
+	}
 }
 
 // End returns the digest of the record whose header hd is; one without elements is zero.

@@ -64,6 +64,18 @@ func TestFingerprintOrderAndChunks(t *testing.T) {
 	}
 }
 
+// TestFingerprintOfLastID: a stream's last id is at least that of its last entry, whatever its header says.
+func TestFingerprintOfLastID(t *testing.T) {
+	id := func(b byte) []byte { return append(make([]byte, 15), b) }
+	entries := []Element{{Name: id(3), Value: []byte("x")}, {Name: id(5), Value: []byte("y")}}
+	of := func(last []byte) Digest {
+		return digestOf(&Header{Type: Stream, Key: []byte("s"), Last: last}, entries...)
+	}
+	if of(nil) != of(id(5)) || of(id(4)) != of(id(5)) || of(id(6)) == of(id(5)) {
+		t.Errorf("none %v, 4 %v, 5 %v, 6 %v", of(nil), of(id(4)), of(id(5)), of(id(6)))
+	}
+}
+
 // TestFingerprintOfSizes: elements that wait to be hashed and those too large for it add up to what the page
 // says, whatever was begun and given up before.
 func TestFingerprintOfSizes(t *testing.T) {
