@@ -8,8 +8,9 @@ import (
 	"kvferry/record"
 )
 
-// skippedBlock is a block of the source that cannot be read, as the journal keeps it.
+// skippedBlock is a block or page of the source that cannot be read, as the journal keeps it.
 type skippedBlock struct {
+	Kind     string       `json:"kind"`
 	Keyspace string       `json:"keyspace"`
 	Place    record.Place `json:"place"`
 	Detail   string       `json:"detail"`
@@ -17,7 +18,7 @@ type skippedBlock struct {
 
 // finding is what the store said of the block.
 func (b *skippedBlock) finding() record.Finding {
-	return record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: b.Keyspace, Place: b.Place, Detail: b.Detail}
+	return record.Finding{Kind: b.Kind, Severity: record.Error, Keyspace: b.Keyspace, Place: b.Place, Detail: b.Detail}
 }
 
 // skippedSet collects the blocks of the source that cannot be read and were passed over. The store tells of each
@@ -32,12 +33,12 @@ type skippedSet struct {
 
 // take takes a finding of a block, and reports whether it is one.
 func (s *skippedSet) take(f *record.Finding) bool {
-	if f.Kind != record.FindDamagedBlock || f.Severity != record.Error || f.Place.File == "" {
+	if !f.Skipped() || f.Place.File == "" {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if b := (skippedBlock{f.Keyspace, f.Place, f.Detail}); s.add(b) {
+	if b := (skippedBlock{f.Kind, f.Keyspace, f.Place, f.Detail}); s.add(b) {
 		s.fresh = append(s.fresh, b)
 	}
 	return true

@@ -58,7 +58,7 @@ type Verification struct {
 	Bytes     int64 // of all files
 	Findings  []record.Finding
 	Counts    []KindCount
-	// Skipped is how many damaged blocks were read past: what is missing may be missing with them.
+	// Skipped is how many damaged blocks and pages were read past: what is missing may be missing with them.
 	Skipped int64
 	// Unread names the parts whose records could not all be read.
 	Unread []string
@@ -149,7 +149,7 @@ func (v *verifier) all(ctx context.Context, src format.Source) error {
 			return err
 		}
 	}
-	v.res.Skipped = v.found.count(record.FindDamagedBlock, record.Error)
+	v.res.Skipped = v.found.count(record.FindDamagedBlock, record.Error) + v.found.count(record.FindDamagedPage, record.Error)
 	if err := v.files(ctx, src); err != nil {
 		return err
 	}

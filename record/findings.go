@@ -36,7 +36,7 @@ type FindingKind struct {
 var findingKinds = []FindingKind{
 	{FindDamagedBlock, Error, "files", "A block fails its checksum, cannot be unpacked or holds what no block can hold. Its rows are missing, between the keys that are named; those of older tables, deleted or changed since, may show in their place. A warning for a filter, which has no rows."},
 	{FindDamagedFile, Error, "files", "A file cannot be read to its end, or its footer, index or header is damaged."},
-	{FindDamagedPage, Error, "files", "A page of an LMDB file holds what no page can hold; its rows are lost."},
+	{FindDamagedPage, Error, "files", "A page of an LMDB file holds what no page can hold, or a node of it what no node can; its rows, or all below it, are missing."},
 	{FindDeleteCount, Warning, "files", "A table holds another number of tombstones than its properties say."},
 	{FindEntryCount, Error, "files", "A table holds another number of entries than its properties say."},
 	{FindFileBounds, Error, "files", "A table holds a key outside the bounds that the MANIFEST gives it, so lookups miss it."},
@@ -112,6 +112,11 @@ func FindingKinds() []FindingKind {
 		return cmp.Or(slices.Index(FindingGroups, a.Group)-slices.Index(FindingGroups, b.Group), cmp.Compare(a.Kind, b.Kind))
 	})
 	return out
+}
+
+// Skipped reports whether the finding is of a block or page that could not be read and was passed over.
+func (f *Finding) Skipped() bool {
+	return (f.Kind == FindDamagedBlock || f.Kind == FindDamagedPage) && f.Severity == Error
 }
 
 // FindingKindOf returns the description of a kind; false when there is none.

@@ -64,9 +64,9 @@ type Options struct {
 	// Resort distrusts the order of tables: each that is not in its comparer's order is sorted
 	// into a spool before it is read. See OrderError.
 	Resort bool
-	// Salvage reads past blocks of tables that cannot be read, which are an error otherwise (BlockError): their
-	// rows are missing, and each is reported once. Older versions of these rows may come back. Stores without
-	// such blocks ignore it.
+	// Salvage reads past blocks of tables and pages of files that cannot be read, which are an error otherwise
+	// (BlockError): their rows are missing, and each is reported once. Older versions of these rows may come back.
+	// RocksDB itself ignores it.
 	Salvage bool
 	// Memory is how many bytes of buffers the store may plan for; 0 means 64 MiB.
 	Memory int64
@@ -256,7 +256,7 @@ var (
 	ErrNotStore = errors.New("not a database directory")
 )
 
-// BlockError marks the error of a block that Options.Salvage reads past.
+// BlockError marks the error of a block or page that Options.Salvage reads past.
 type BlockError struct{ Err error }
 
 func (e *BlockError) Error() string { return e.Err.Error() }

@@ -15,6 +15,8 @@ type cursor struct {
 	pages  uint64 // read so far: a tree has no page twice
 	big    []byte // value of the current node when it is in overflow pages
 	primed bool
+	// salvage passes over what cannot be read; lost says that it has.
+	salvage, lost bool
 }
 
 type level struct {
@@ -40,51 +42,79 @@ func (c *cursor) next() (node, error) {
 		}
 	}
 	leaf := &c.levels[len(c.levels)-1]
-	if leaf.next >= leaf.page.n {
-		if err := c.advance(); err != nil {
-			return node{}, err
-		}
-	}
-	n, err := leaf.page.leaf(leaf.next)
-	if err != nil {
-		return node{}, c.damage(err, leaf.num)
-	}
-	leaf.next++
-	return n, nil
-}
-
-// advance moves to the first node of the next leaf.
-func (c *cursor) advance() error {
-	for i := len(c.levels) - 2; i >= 0; i-- {
-		l := &c.levels[i]
-		if l.next >= l.page.n {
+	for {
+		if leaf.next >= leaf.page.n {
+			if err := c.advance(); err != nil {
+				return node{}, err
+			}
 			continue
 		}
-		n, err := l.page.branch(l.next)
-		if err != nil {
-			return c.damage(err, l.num)
+		n, err := leaf.page.leaf(leaf.next)
+		if err == nil {
+			leaf.next++
+			return n, nil
 		}
-		l.next++
-		return c.descend(i+1, n.child)
+		if err := c.pass(err, leaf.num); err != nil {
+			return node{}, err
+		}
+		leaf.next++
+	}
+}
+
+// advance moves to the first node of the next leaf, or of one that has none because it was passed over.
+func (c *cursor) advance() error {
+	for i := len(c.levels) - 2; i >= 0; i-- {
+		if num, ok, err := c.child(i); ok || err != nil {
+			if err == nil {
+				err = c.descend(i+1, num)
+			}
+			return err
+		}
 	}
 	return io.EOF
 }
 
+// child returns the next child of the branch at level i.
+func (c *cursor) child(i int) (num uint64, ok bool, err error) {
+	for l := &c.levels[i]; l.next < l.page.n; {
+		n, err := l.page.branch(l.next)
+		if err != nil {
+			err = c.pass(err, l.num)
+		} else {
+			num, ok = n.child, true
+		}
+		if err != nil {
+			return 0, false, err
+		}
+		if l.next++; ok {
+			break
+		}
+	}
+	return num, ok, nil
+}
+
 // descend loads page num into level i and then the leftmost pages below it.
 func (c *cursor) descend(i int, num uint64) error {
-	for {
+	for ; ; i++ {
 		if err := c.load(i, num); err != nil {
 			return err
 		}
 		if i == len(c.levels)-1 {
 			return nil
 		}
-		l := &c.levels[i]
-		n, err := l.page.branch(0)
-		if err != nil {
-			return c.damage(err, l.num)
+		var ok bool
+		var err error
+		if num, ok, err = c.child(i); !ok || err != nil {
+			c.empty(i + 1)
+			return err
 		}
-		l.next, num, i = 1, n.child, i+1
+	}
+}
+
+// empty leaves no nodes in the levels from i on.
+func (c *cursor) empty(i int) {
+	for ; i < len(c.levels); i++ {
+		c.levels[i].next, c.levels[i].page.n = 0, 0
 	}
 }
 
@@ -98,9 +128,10 @@ func (c *cursor) load(i int, num uint64) error {
 	if l.buf == nil {
 		l.buf = make([]byte, c.k.env.meta.psize)
 	}
-	l.num, l.next, l.page.n = num, 0, 0
+	c.empty(i)
+	l.num = num
 	if err := c.k.env.read(l.buf, num); err != nil {
-		return c.damage(err, num)
+		return c.pass(err, num)
 	}
 	kind := uint16(pageBranch)
 	if i == len(c.levels)-1 {
@@ -108,7 +139,7 @@ func (c *cursor) load(i int, num uint64) error {
 	}
 	p, err := parsePage(l.buf, num, kind)
 	if err != nil {
-		return c.damage(err, num)
+		return c.pass(err, num)
 	}
 	l.page = p
 	return nil
@@ -129,19 +160,45 @@ func (c *cursor) seek(key []byte, cmp func(a, b []byte) int) error {
 		leaf := i == len(c.levels)-1
 		at, err := l.search(key, cmp, leaf)
 		if err != nil {
-			return c.damage(err, num)
+			if err = c.pass(err, num); err == nil {
+				at = l.scan(key, cmp, leaf)
+			}
+		}
+		if err != nil {
+			return err
 		}
 		l.next = at
-		if leaf {
+		if leaf || l.page.n == 0 {
 			return nil
 		}
-		n, err := l.page.branch(at)
-		if err != nil {
-			return c.damage(err, num)
+		child, ok, err := c.child(i)
+		if !ok || err != nil {
+			return err
 		}
-		l.next, num = at+1, n.child
+		num = child
 	}
 	return nil
+}
+
+// scan is search in a page some of whose nodes cannot be read: it looks at those that can.
+func (l *level) scan(key []byte, cmp func(a, b []byte) int, leaf bool) int {
+	last := 0
+	for i := range l.page.n {
+		k, err := l.key(i, leaf)
+		switch {
+		case err != nil || !leaf && i == 0:
+		case leaf && cmp(k, key) >= 0:
+			return i
+		case !leaf && cmp(k, key) > 0:
+			return last
+		default:
+			last = i
+		}
+	}
+	if leaf {
+		return l.page.n
+	}
+	return last
 }
 
 // search returns the first node of a leaf at or after key, or the child of a branch that can hold it. The
@@ -276,9 +333,9 @@ func (w *checked) ascends(key []byte) error {
 	return nil
 }
 
-// count reports a tree whose rows are not as many as it says.
+// count reports a tree whose rows are not as many as it says. Where something was passed over, there are fewer.
 func (w *checked) count() error {
-	if w.c.k.skipSub || w.rows == w.c.k.tree.entries {
+	if w.c.k.skipSub || w.rows == w.c.k.tree.entries || w.c.lost && w.rows < w.c.k.tree.entries {
 		return nil
 	}
 	return w.c.damage(corrupt(0, "entries", "found %d rows, the database says %d", w.rows, w.c.k.tree.entries), w.c.k.tree.root)

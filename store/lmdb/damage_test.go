@@ -18,8 +18,9 @@ import (
 
 // readAll opens an image and reads everything every way there is. What comes out does not matter here,
 // only that it comes to an end.
-func readAll(dir string) (rows int, err error) {
-	var opts store.Options
+func readAll(dir string) (rows int, err error) { return readAllWith(dir, store.Options{}) }
+
+func readAllWith(dir string, opts store.Options) (rows int, err error) {
 	var errs []error
 	opts.Report = func(f record.Finding) { errs = append(errs, errors.New(f.Detail)) }
 	s, err := Open(context.Background(), dir, &opts)
@@ -71,6 +72,9 @@ func TestFlips(t *testing.T) {
 			rows, err := readAll(dir)
 			if rows > 43 && err == nil {
 				t.Fatalf("flip %#x at %d: %d rows of 43 and no error", bit, i, rows)
+			}
+			if left, salvaged := readAllWith(dir, store.Options{Salvage: true}); left < rows || (salvaged == nil) != (err == nil) {
+				t.Fatalf("flip %#x at %d: %d rows of a salvage, %v; %d rows otherwise, %v", bit, i, left, salvaged, rows, err)
 			}
 			if err != nil {
 				failed++

@@ -33,5 +33,5 @@
 // LMDB keeps no name of the order of a database: it is whatever the program that wrote it compared with.
 // Options.Order says which order is expected; rows are yielded as the tree has them, and two rows
 // that contradict the expected order are a store.OrderError. With Options.Resort all rows of a database
-// go through an external sort instead.
+// go through an external sort instead. With Options.Salvage pages and nodes that cannot be read are passed over.
 package lmdb

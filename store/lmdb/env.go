@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"kvferry/record"
 	"kvferry/store"
@@ -27,6 +28,9 @@ type env struct {
 	meta  meta
 	opts  store.Options
 	views []*keyspace
+
+	lostMu sync.Mutex
+	lost   map[uint64]bool // pages that were reported as damaged
 }
 
 var _ store.Opener = Open

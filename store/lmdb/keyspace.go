@@ -63,7 +63,7 @@ func (k *keyspace) checkOrder() error {
 	if err := k.usable(); err != nil {
 		return err
 	}
-	w := checked{c: newCursor(k)}
+	w := checked{c: k.rows()}
 	for {
 		if _, err := w.next(); err == io.EOF {
 			return w.count()
@@ -82,7 +82,7 @@ func (k *keyspace) Rows(lo, hi []byte) (store.Iterator, error) {
 	if k.env.opts.Resort {
 		return k.sorted(lo, hi)
 	}
-	it := &iterator{w: checked{c: newCursor(k)}, hi: hi}
+	it := &iterator{w: checked{c: k.rows()}, hi: hi}
 	if lo == nil && hi == nil {
 		return it, nil
 	}
@@ -117,7 +117,7 @@ func (k *keyspace) Sample(n int) ([]store.Weighted, error) {
 		leaf := depth == int(k.tree.depth)
 		for _, num := range level {
 			ks, cs, err := k.index(num, leaf)
-			if err != nil {
+			if err != nil && !(k.env.opts.Salvage && isDamage(err)) {
 				return nil, err
 			}
 			keys, children = append(keys, ks...), append(children, cs...)
@@ -176,30 +176,39 @@ type iterator struct {
 
 // Next returns the next row.
 func (it *iterator) Next() (key, value []byte, err error) {
-	if it.done {
-		return nil, nil, io.EOF
-	}
-	n, err := it.w.next()
-	if err == io.EOF {
-		it.done = true
-		if it.partial {
-			return nil, nil, io.EOF
+	for !it.done {
+		n, err := it.w.next()
+		if err == io.EOF {
+			return nil, nil, it.end()
 		}
-		if err := it.w.count(); err != nil {
+		if err != nil {
 			return nil, nil, err
 		}
-		return nil, nil, io.EOF
+		if it.hi != nil && it.w.c.k.compare(n.key, it.hi) >= 0 {
+			break
+		}
+		value, err := it.w.c.value(&n)
+		if err == nil {
+			it.count++
+			return n.key, value, nil
+		}
+		if err := it.w.c.pass(err, n.child); err != nil {
+			return nil, nil, err
+		}
 	}
-	if err != nil {
-		return nil, nil, err
+	it.done = true
+	return nil, nil, io.EOF
+}
+
+// end ends the walk behind the last row of the tree.
+func (it *iterator) end() error {
+	it.done = true
+	if !it.partial {
+		if err := it.w.count(); err != nil {
+			return err
+		}
 	}
-	if it.hi != nil && it.w.c.k.compare(n.key, it.hi) >= 0 {
-		it.done = true
-		return nil, nil, io.EOF
-	}
-	it.count++
-	value, err = it.w.c.value(&n)
-	return n.key, value, err
+	return io.EOF
 }
 
 // SeekGE moves forward to the first row at or after key.

@@ -1,11 +1,68 @@
 package lmdb
 
 import (
+	"errors"
 	"fmt"
+	"syscall"
 
 	"kvferry/record"
 	"kvferry/store"
 )
+
+// With Options.Salvage iterators read past pages and nodes that cannot be read. LMDB keeps no checksums: a page is
+// only known to be damaged when it does not have its own number, or holds what no page can hold. So rows that are
+// left may still be wrong, and what leads to rows out of order or twice is an error in any case.
+
+// isDamage reports whether an error says that bytes of the file are damaged or that the disk does not give them back.
+func isDamage(err error) bool {
+	var c *record.CorruptError
+	return errors.As(err, &c) || errors.Is(err, syscall.EIO)
+}
+
+// pass decides about an error in a page: a salvage goes on after it.
+func (c *cursor) pass(err error, num uint64) error {
+	err = c.damage(err, num)
+	if !isDamage(err) {
+		return err
+	}
+	if !c.salvage {
+		return &store.BlockError{Err: err}
+	}
+	c.lost = true
+	c.k.lost(num, err)
+	return nil
+}
+
+// rows starts before the first row, for those who may pass over damage.
+func (k *keyspace) rows() *cursor {
+	c := newCursor(k)
+	c.salvage = k.env.opts.Salvage
+	return c
+}
+
+// lost reports, once, a page of which rows are missing.
+func (k *keyspace) lost(num uint64, err error) {
+	if k.env.opts.Report == nil || !k.env.firstLost(num) {
+		return
+	}
+	k.env.opts.Report(record.Finding{Kind: record.FindDamagedPage, Severity: record.Error, Keyspace: k.label(),
+		Place:  record.Place{File: dataFile, Off: k.env.offset(num), Level: -1},
+		Detail: fmt.Sprintf("passed over, its rows are missing: %v", err)})
+}
+
+// firstLost reports whether a page is seen for the first time.
+func (e *env) firstLost(num uint64) bool {
+	e.lostMu.Lock()
+	defer e.lostMu.Unlock()
+	if e.lost[num] {
+		return false
+	}
+	if e.lost == nil {
+		e.lost = make(map[uint64]bool)
+	}
+	e.lost[num] = true
+	return true
+}
 
 // Unordered calls f with every row in the order of the tree. Damaged pages and values are reported and
 // passed over; no page is read twice.
@@ -39,12 +96,12 @@ func (s *salvage) visit(num uint64) bool {
 // page walks what is below a page. Only f's errors end the walk.
 func (s *salvage) page(i int, num uint64) error {
 	if !s.visit(num) {
-		s.report(s.c.damage(corrupt(0, "page", "page %d is in the tree twice", num), num))
+		s.c.k.lost(num, s.c.damage(corrupt(0, "page", "page %d is in the tree twice", num), num))
 		return nil
 	}
 	s.c.pages = 0 // seen bounds the walk
 	if err := s.c.load(i, num); err != nil {
-		s.report(err)
+		s.c.k.lost(num, err)
 		return nil
 	}
 	if i == len(s.c.levels)-1 {
@@ -54,7 +111,7 @@ func (s *salvage) page(i int, num uint64) error {
 	for j := range l.page.n {
 		n, err := l.page.branch(j)
 		if err != nil {
-			s.report(s.c.damage(err, num))
+			s.c.k.lost(num, s.c.damage(err, num))
 			continue
 		}
 		if err := s.page(i+1, n.child); err != nil {
@@ -68,7 +125,7 @@ func (s *salvage) leaf(l *level) error {
 	for j := range l.page.n {
 		n, err := l.page.leaf(j)
 		if err != nil {
-			s.report(s.c.damage(err, l.num))
+			s.c.k.lost(l.num, s.c.damage(err, l.num))
 			continue
 		}
 		if n.flags == nodeSub {
@@ -76,7 +133,7 @@ func (s *salvage) leaf(l *level) error {
 		}
 		value, err := s.c.value(&n)
 		if err != nil {
-			s.report(err)
+			s.c.k.lost(n.child, err)
 			continue
 		}
 		if err := s.f(&store.Entry{Key: n.key, Value: value, Place: s.c.place()}); err != nil {
@@ -84,13 +141,4 @@ func (s *salvage) leaf(l *level) error {
 		}
 	}
 	return nil
-}
-
-func (s *salvage) report(err error) {
-	k := s.c.k
-	if k.env.opts.Report == nil {
-		return
-	}
-	k.env.opts.Report(record.Finding{Kind: record.FindDamagedPage, Severity: record.Error, Keyspace: k.label(),
-		Place: record.Place{File: dataFile, Level: -1}, Detail: fmt.Sprintf("passed over: %v", err)})
 }

@@ -38,7 +38,7 @@ type sortedRows struct {
 
 // load reads the whole tree. Its order does not matter, its number of rows does.
 func (s *sortedRows) load(lo, hi []byte) error {
-	w := checked{c: newCursor(s.k), any: true}
+	w := checked{c: s.k.rows(), any: true}
 	for {
 		n, err := w.next()
 		if err == io.EOF {
@@ -52,7 +52,10 @@ func (s *sortedRows) load(lo, hi []byte) error {
 		}
 		value, err := w.c.value(&n)
 		if err != nil {
-			return err
+			if err := w.c.pass(err, n.child); err != nil {
+				return err
+			}
+			continue
 		}
 		if err := s.sorter.Add(0, n.key, value); err != nil {
 			return err

@@ -102,7 +102,7 @@ type skipped struct {
 }
 
 func (s *skipped) report(f record.Finding) {
-	if isSkipped(&f) {
+	if f.Skipped() {
 		s.mu.Lock()
 		s.list = append(s.list, f)
 		s.mu.Unlock()

@@ -80,7 +80,7 @@ func lmdbPlants() []datasetPlant {
 			b[older+16] ^= 0xFF
 			return b
 		}),
-		plant("page", "error damaged-page", func(b []byte) []byte {
+		plant("page", "error damaged-page, "+sound, func(b []byte) []byte {
 			return eachPage(b, func(p []byte, flags uint16) bool {
 				if !full(p, flags) {
 					return false
@@ -185,6 +185,7 @@ var notAlone = map[string][]string{
 	ardb.FindListOrder: {ardb.FindListBounds},
 	// The database that the server wrote on LMDB has these notes to begin with.
 	"lmdb-meta-page": {ardb.FindStaleTTL, ardb.FindMissingTTL}, ardb.FindRowOrder: {ardb.FindStaleTTL, ardb.FindMissingTTL},
+	record.FindDamagedPage: {ardb.FindStaleTTL, ardb.FindMissingTTL},
 }
 
 // For each kind of finding there is a dataset with that damage alone, in which verify finds it exactly once,

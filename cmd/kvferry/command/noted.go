@@ -33,7 +33,7 @@ func (f *noted) report(r record.Finding) {
 	if r.Severity == record.Error {
 		f.errs++
 	}
-	if isSkipped(&r) {
+	if r.Skipped() {
 		if f.skipped[r.Place] {
 			return
 		}
@@ -47,11 +47,6 @@ func (f *noted) report(r record.Finding) {
 	if f.n++; f.n <= maxNoted {
 		fmt.Fprintf(f.w, "kvferry: %s %s: %s\n", r.Severity, r.Kind, findingText(&r))
 	}
-}
-
-// isSkipped reports whether a finding names a block whose rows are missing.
-func isSkipped(r *record.Finding) bool {
-	return r.Kind == record.FindDamagedBlock && r.Severity == record.Error
 }
 
 func findingText(r *record.Finding) string {
@@ -82,7 +77,7 @@ func (f *noted) sum() {
 		fmt.Fprintf(f.w, "kvferry: %ssee %s for all\n", more, strings.Join(lines, " and "))
 	}
 	if n := len(f.skipped); n > 0 {
-		fmt.Fprintf(f.w, "kvferry: blocks that could not be read: %d; their rows are missing\n", n)
+		fmt.Fprintf(f.w, "kvferry: blocks or pages that could not be read: %d; their rows are missing\n", n)
 	}
 }
 

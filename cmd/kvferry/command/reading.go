@@ -38,18 +38,13 @@ func (f *ReadFlags) Register(cmd *cobra.Command) {
 
 // RegisterSalvage adds the flag of commands that are of use when a part of a dataset cannot be read.
 func (f *ReadFlags) RegisterSalvage(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.salvage, "salvage", false, "go on past blocks of tables that cannot be read, say which, and exit with 3")
+	cmd.Flags().BoolVar(&f.salvage, "salvage", false, "go on past blocks or pages that cannot be read, say which, and exit with 3")
 }
 
 // checkSalvage refuses --salvage where nothing can be passed over.
-func (f *ReadFlags) checkSalvage(cmd *cobra.Command, o *Opened) error {
-	switch {
-	case !cmd.Flags().Changed("salvage") || !f.salvage:
-		return nil
-	case f.source.reader != readerNative:
+func (f *ReadFlags) checkSalvage(cmd *cobra.Command) error {
+	if f.salvage && f.source.reader != readerNative && cmd.Flags().Changed("salvage") {
 		return usagef("--salvage and --store %s do not go together", f.source.reader)
-	case o.driver.Name == "lmdb":
-		return usagef("--salvage: %s is an LMDB file, whose pages have no checksums: it is read as a whole or not at all", o.Location.Path)
 	}
 	return nil
 }
@@ -94,7 +89,7 @@ func (a *App) dataset(ctx context.Context, cmd *cobra.Command, location string, 
 		return nil, err
 	}
 	d.Scan.Report = report
-	if err := f.checkSalvage(cmd, d.Opened); err != nil {
+	if err := f.checkSalvage(cmd); err != nil {
 		return nil, err
 	}
 	d.salvage = f.salvage

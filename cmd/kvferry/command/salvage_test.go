@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 	"testing"
 
 	"kvferry/convert"
+	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/record"
 )
@@ -273,14 +275,71 @@ func TestSalvageResume(t *testing.T) {
 	}
 }
 
-// TestSalvageElsewhere: what cannot be passed over is refused where the flag is given, and said where it is not.
-func TestSalvageElsewhere(t *testing.T) {
-	lmdb := golden(t, "ardb-lmdb-basic")
-	for _, cmd := range []string{"dump", "inspect"} {
-		if r := kvferry(t, cmd, "--salvage", lmdb); r.code != ExitUsage || !strings.Contains(r.stderr, "LMDB") {
-			t.Errorf("%s: exit %d: %s", cmd, r.code, r.stderr)
+// TestSalvageLMDB spoils pages of an LMDB file that Ardb wrote.
+func TestSalvageLMDB(t *testing.T) {
+	whole := fixtures.Unpack(t, "ardb-lmdb-basic")
+	truth := dumped(t, ok(t, "dump", "--expired", "keep", whole))
+	data, err := os.ReadFile(filepath.Join(whole, "lmdb", "data.mdb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const page = 4096
+	r := rand.New(rand.NewSource(1))
+	damaged := 0
+	for range 4 {
+		var leaves []int
+		for n := 2; n < len(data)/page; n++ {
+			p := data[n*page : (n+1)*page]
+			if binary.LittleEndian.Uint64(p) == uint64(n) && binary.LittleEndian.Uint16(p[10:]) == 2 {
+				leaves = append(leaves, n)
+			}
+		}
+		broken := bytes.Clone(data)
+		for _, i := range r.Perm(len(leaves))[:3] {
+			clear(broken[leaves[i]*page : (leaves[i]+1)*page])
+		}
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "lmdb", "data.mdb"), broken, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		unchanged(t, dir)
+		if left := kvferry(t, "dump", "--expired", "keep", "--salvage", dir); left.code != ExitOK { // else nothing leads to the pages
+			damaged++
+			testSalvageLMDB(t, dir, left, truth)
 		}
 	}
+	if damaged == 0 {
+		t.Error("no page in use was damaged")
+	}
+}
+
+func testSalvageLMDB(t *testing.T, dir string, left result, truth map[string][]string) {
+	t.Helper()
+	if pages := strings.Count(left.stderr, "error damaged-page"); left.code != ExitFindings || pages == 0 || pages > 3 {
+		t.Fatalf("dump --salvage: exit %d, %d pages: %s", left.code, pages, left.stderr)
+	}
+	got := dumped(t, left.stdout)
+	wantPart(t, got, truth)
+	if r := kvferry(t, "verify", dir); r.code != ExitFindings || !strings.Contains(r.stdout, "are missing: other findings") ||
+		strings.Contains(r.stdout, "not all records") {
+		t.Errorf("verify: exit %d\n%s", r.code, r.stdout)
+	}
+	dst := filepath.Join(t.TempDir(), "new")
+	args := []string{"convert", "--expired", "keep", dir, "ardb+leveldb:" + dst}
+	if r := kvferry(t, args...); r.code != ExitLossy {
+		t.Errorf("convert: exit %d: %s", r.code, r.stderr)
+	}
+	ok(t, append(args, "--allow-loss", "damaged")...)
+	if text := ok(t, "dump", "--expired", "keep", "ardb+leveldb:"+dst); !report(t, dst).Proof.Done || !reflect.DeepEqual(dumped(t, text), got) {
+		t.Error("the target has other records")
+	}
+}
+
+// TestSalvageElsewhere: RocksDB itself passes over nothing, and a sound dataset is what it is.
+func TestSalvageElsewhere(t *testing.T) {
 	nemo := golden(t, "nemo-basic")
 	if fallback() != nil {
 		if r := kvferry(t, "dump", "--salvage", "--store", "rocksdb", nemo); r.code != ExitUsage {
