@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,10 +28,11 @@ func main() {
 	}
 }
 
-// write writes everything. The pages carry no date: the same commands give the same files.
+// write writes everything. The pages carry a fixed date: the same commands give the same files.
 func write(dir string) error {
 	root := command.Default("").Root()
 	root.DisableAutoGenTag = true
+	examples(root)
 	man, completion := filepath.Join(dir, "man"), filepath.Join(dir, "completion")
 	if err := errors.Join(os.MkdirAll(man, 0o755), os.MkdirAll(completion, 0o755)); err != nil {
 		return err
@@ -41,6 +43,21 @@ func write(dir string) error {
 		return err
 	}
 	return completions(root, filepath.Join(completion, "kvferry"))
+}
+
+// examples makes the indented lines of help texts code in the man pages, which are written by way of Markdown:
+// there two spaces are nothing and four are code, whose lines are neither joined nor cut.
+func examples(c *cobra.Command) {
+	lines := strings.Split(c.Long, "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, "  ") {
+			lines[i] = "  " + l
+		}
+	}
+	c.Long = strings.Join(lines, "\n")
+	for _, sub := range c.Commands() {
+		examples(sub)
+	}
 }
 
 func completions(root *cobra.Command, base string) error {

@@ -30,3 +30,21 @@ func TestWrite(t *testing.T) {
 		}
 	}
 }
+
+// What is indented in a help text is taken over line by line: a YAML file or a command can be copied from a page.
+func TestIndentedLinesAreCode(t *testing.T) {
+	dir := t.TempDir()
+	if err := write(dir); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"kvferry.1":            "\n.EX\ntype: [hash, zset]\nworkers: 4\ndry-run: true\n.EE\n",
+		"kvferry-dump.1":       "\n.EX\nkvferry dump --dead --format resp --match user:1 /data/pika/dump | redis-cli --pipe\n.EE\n",
+		"kvferry-completion.1": "\n.EX\nbash        needs",
+	} {
+		text, err := os.ReadFile(filepath.Join(dir, "man", name))
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s does not have %q: %v", name, want, err)
+		}
+	}
+}
