@@ -144,13 +144,7 @@ func (s *Scan) apply(ctx context.Context, r record.Reader, skipped func(*record.
 }
 
 func (s *Scan) env() *format.Env {
-	report := s.Report
-	if names := s.Stores.names(s.Source); names != nil && report != nil {
-		report = func(f record.Finding) {
-			f.Place.File = names.of(f.DB, f.Keyspace, f.Place.File)
-			s.Report(f)
-		}
-	}
+	report := s.Stores.names(s.Source).reporter(s.Report)
 	return &format.Env{Now: s.Now, Memory: s.memory() / 2 / int64(s.workers()), TempDir: s.TempDir, Ledger: s.Ledger,
 		Report: report, Deep: s.Deep, RecordsOnly: s.recordsOnly}
 }

@@ -109,16 +109,21 @@ func placed(dir, file string) string {
 type fileNames struct {
 	stores *Stores
 	dirs   map[[2]string]string // of stores, by database and keyspace
+	only   string               // directory of the store, when there is but one
 }
 
 // names returns the names of files of a source. A source may show keyspaces that no store has as they are:
-// of these, names stay as they are.
+// of these, names stay as they are when there are several stores.
 func (s *Stores) names(src format.Source) *fileNames {
 	if s == nil {
 		return nil
 	}
 	n := &fileNames{stores: s, dirs: make(map[[2]string]string)}
-	for _, st := range s.All() {
+	all := s.All()
+	if len(all) == 1 {
+		n.only = all[0].Dir
+	}
+	for _, st := range all {
 		for _, ks := range st.Keyspaces() {
 			if db, name, ok := Owner(src, ks); ok {
 				n.dirs[[2]string{db, name}] = st.Dir
@@ -136,7 +141,36 @@ func (n *fileNames) of(db, keyspace, file string) string {
 	if dir, ok := n.dirs[[2]string{db, keyspace}]; ok {
 		return n.stores.place(dir, file)
 	}
-	return file
+	return n.stores.place(n.only, file)
+}
+
+// reporter returns report with the names of files in findings about rows so made. Both may be nil.
+func (n *fileNames) reporter(report func(record.Finding)) func(record.Finding) {
+	if n == nil || report == nil {
+		return report
+	}
+	return func(f record.Finding) {
+		f.Place.File = n.of(f.DB, f.Keyspace, f.Place.File)
+		report(f)
+	}
+}
+
+// Named returns a source whose findings about rows name files relative to the dataset, as those that
+// stores report do. It has nothing but what every source has.
+func (s *Stores) Named(src format.Source) format.Source {
+	return &namedSource{src, s.names(src)}
+}
+
+type namedSource struct {
+	format.Source
+	names *fileNames
+}
+
+// Records returns those of the source.
+func (s *namedSource) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
+	env := *e
+	env.Report = s.names.reporter(e.Report)
+	return s.Source.Records(ctx, db, t, span, &env)
 }
 
 // Owner returns the database and name of a keyspace of a store; ok is false when the source does not

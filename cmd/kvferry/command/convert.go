@@ -171,7 +171,11 @@ func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags) (conver
 			change(&o.Options)
 			o.Options.Memory /= found.crowd()
 			o.Options.Resort = o.Options.Resort || f.resort
-			return found.open(ctx, &o)
+			src, err := found.open(ctx, &o)
+			if err != nil {
+				return nil, err
+			}
+			return stores.Named(src), nil
 		},
 	}, nil
 }
