@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -189,6 +190,8 @@ func Owner(src format.Source, ks store.Keyspace) (db, name string, ok bool) {
 type standIns struct {
 	stores *Stores
 	report func(record.Finding)
+	// unread is told the directory of each, relative to the dataset.
+	unread func(dir string)
 	// keyspaces says which keyspaces the store at a directory has, as far as that can be seen.
 	keyspaces func(dir string) []format.KeyspaceEvidence
 }
@@ -203,6 +206,7 @@ func (s *standIns) opener(open store.Opener) store.Opener {
 			return nil, err
 		}
 		s.report(s.finding(dir, err))
+		s.unread(s.stores.relative(dir))
 		return s.empty(dir, o), nil
 	}
 }
@@ -227,6 +231,7 @@ func (s *standIns) finding(dir string, err error) record.Finding {
 		f.Kind, f.Place.File = record.FindMissingFile, s.stores.relative(path.Path)
 	case errors.As(err, &c) && c.File != "":
 		f.Kind, f.Place.File, f.Place.Off = record.FindDamagedFile, s.stores.relative(c.File), c.Off
+		f.Detail = fmt.Sprintf("%s: %v", c.Field, c.Err)
 		if c.Field == "file size" {
 			f.Kind = record.FindFileSize
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 
 	"kvferry/format"
 	"kvferry/record"
@@ -104,7 +105,7 @@ type verifier struct {
 
 // open opens the source. It returns nil when that cannot be and a finding says why.
 func (v *verifier) open(ctx context.Context) (format.Source, error) {
-	failing := standIns{stores: &v.stores, report: v.found.report, keyspaces: v.o.Keyspaces}
+	failing := standIns{stores: &v.stores, report: v.found.report, unread: v.unreadStore, keyspaces: v.o.Keyspaces}
 	src, err := v.o.Open(ctx, Opening{Salvage: true, Report: v.found.report, Wrap: func(open store.Opener) store.Opener {
 		return failing.opener(v.stores.Opener(open))
 	}})
@@ -212,13 +213,27 @@ func (v *verifier) resorted(ctx context.Context, parts []Part) (err error) {
 		}
 	}
 	stores := &Stores{Root: v.o.Root}
-	src, err := v.o.Open(ctx, Opening{Resort: true, Salvage: true, Report: report, Wrap: stores.Opener})
+	known := standIns{stores: stores, report: func(record.Finding) {}, unread: func(string) {}, keyspaces: v.o.Keyspaces}
+	src, err := v.o.Open(ctx, Opening{Resort: true, Salvage: true, Report: report, Wrap: func(open store.Opener) store.Opener {
+		return known.opener(stores.Opener(open))
+	}})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 	_, err = v.records(ctx, v.scan(src, stores), parts, true)
 	return err
+}
+
+// unreadStore notes that nothing could be read of a store.
+func (v *verifier) unreadStore(dir string) {
+	part := "all of " + dir
+	if dir == "." {
+		part = "all"
+	}
+	if !slices.Contains(v.res.Unread, part) {
+		v.res.Unread = append(v.res.Unread, part)
+	}
 }
 
 // unread notes that a part could not be read to its end.

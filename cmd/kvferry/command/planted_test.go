@@ -455,3 +455,21 @@ func TestVerifyPlantedOrder(t *testing.T) {
 		ok(t, args...)
 	}
 }
+
+// A second reading, with the rows sorted, gets past a store that cannot be opened as the first one did. The report
+// says that nothing of it was read.
+func TestVerifyOrderBesideUnreadable(t *testing.T) {
+	dir := disordered(t)
+	if err := os.Remove(filepath.Join(dir, "zsets", "CURRENT")); err != nil {
+		t.Fatal(err)
+	}
+	r := kvferry(t, "verify", dir)
+	for _, want := range []string{"error key-order", "error missing-file", "\nnot all records could be read: all of zsets\n", ": 2 records, 3 elements"} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("exit %d, the report does not say %q:\n%s%s", r.code, want, r.stdout, r.stderr)
+		}
+	}
+	if n := strings.Count(r.stdout, "error missing-file: "); n != 1 {
+		t.Errorf("the missing file is named %d times:\n%s", n, r.stdout)
+	}
+}
