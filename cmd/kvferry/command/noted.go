@@ -62,7 +62,7 @@ func findingText(r *record.Finding) string {
 
 // sum says how many were not shown, and where all are.
 func (f *noted) sum() {
-	if f.n == 0 {
+	if f.n+len(f.skipped) == 0 {
 		return
 	}
 	var lines []string

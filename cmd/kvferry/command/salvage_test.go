@@ -320,6 +320,8 @@ func testSalvageLMDB(t *testing.T, dir string, left result, truth map[string][]s
 	t.Helper()
 	if pages := strings.Count(left.stderr, "error damaged-page"); left.code != ExitFindings || pages == 0 || pages > 3 {
 		t.Fatalf("dump --salvage: exit %d, %d pages: %s", left.code, pages, left.stderr)
+	} else if want := fmt.Sprintf("\nkvferry: blocks or pages that could not be read: %d; their rows are missing\n", pages); !strings.Contains(left.stderr, want) {
+		t.Errorf("dump --salvage does not say %q: %s", want, left.stderr)
 	}
 	got := dumped(t, left.stdout)
 	wantPart(t, got, truth)
