@@ -109,7 +109,8 @@ type UnfinishedError struct {
 
 // Error returns the cause, and where to go on.
 func (e *UnfinishedError) Error() string {
-	if e.Kept {
+	var cannot *resumeError
+	if e.Kept && !errors.As(e.Err, &cannot) {
 		return fmt.Sprintf("%v; what is done is kept in %s, --resume continues it", e.Err, e.Dir)
 	}
 	return e.Err.Error()
@@ -117,6 +118,18 @@ func (e *UnfinishedError) Error() string {
 
 // Unwrap returns the cause.
 func (e *UnfinishedError) Unwrap() error { return e.Err }
+
+// resumeError says why an unfinished run is not continued by this one, and what to do.
+type resumeError struct {
+	dir string
+	err error
+}
+
+func (e *resumeError) Error() string {
+	return fmt.Sprintf("%s: cannot be resumed: %v; remove that directory to start over", e.dir, e.err)
+}
+
+func (e *resumeError) Unwrap() error { return e.err }
 
 // all runs the phases, over again with the tables sorted when they turn out not to be.
 func (r *run) all(ctx context.Context) (*Report, error) {
@@ -200,7 +213,7 @@ func (r *run) identify() error {
 	}
 	if was := r.state.id; was != nil {
 		if err := was.continues(id); err != nil {
-			return fmt.Errorf("%s: cannot be resumed: %w; remove that directory to start over", r.work.dir, err)
+			return &resumeError{r.work.dir, err}
 		}
 		id = was
 	}
@@ -344,7 +357,7 @@ func (r *run) adopt() error {
 		task := &r.id.Plan.Tasks[t.N]
 		if task.Group != 0 {
 			if err := r.target.Adopt(t.N, task.TargetDB, t.Tables); err != nil {
-				return fmt.Errorf("%s: cannot be resumed: %w; remove that directory to start over", r.work.dir, err)
+				return &resumeError{r.work.dir, err}
 			}
 		}
 		r.results[t.N] = t
