@@ -140,12 +140,22 @@ type PartDifference struct {
 	File, Dataset record.Digest
 }
 
+// counted says how many records and elements there are.
+func counted(d *record.Digest) string {
+	plural := func(n int64, name string) string {
+		if n != 1 {
+			name += "s"
+		}
+		return fmt.Sprintf("%d %s", n, name)
+	}
+	return plural(d.Records, "record") + " and " + plural(d.Elements, "element")
+}
+
 // String says how the part differs.
 func (d PartDifference) String() string {
 	s := fmt.Sprintf("database %s %s: ", d.DB, d.Type)
 	if d.File.Records != d.Dataset.Records || d.File.Elements != d.Dataset.Elements {
-		return s + fmt.Sprintf("file: %d records and %d elements, dataset: %d records and %d elements",
-			d.File.Records, d.File.Elements, d.Dataset.Records, d.Dataset.Elements)
+		return s + fmt.Sprintf("file: %s, dataset: %s", counted(&d.File), counted(&d.Dataset))
 	}
 	if d.File.Seconds == d.Dataset.Seconds {
 		return s + fmt.Sprintf("expiries differ below the second: file: digest_ms %s, dataset: digest_ms %s", d.File.Millis, d.Dataset.Millis)

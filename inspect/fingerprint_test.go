@@ -54,16 +54,16 @@ func TestFingerprintMapped(t *testing.T) {
 	got := check(t, file, scanOf(other), dbMap(t, "bar\xff=2 foo=3"))
 	if len(got) != 2 || !strings.HasPrefix(got[0], "database bar\xff (2) string: file: digest_s ") ||
 		!strings.Contains(got[0], ", dataset: digest_s ") ||
-		got[1] != "database foo (3) set: file: 1 records and 1 elements, dataset: 0 records and 0 elements" {
+		got[1] != "database foo (3) set: file: 1 record and 1 element, dataset: 0 records and 0 elements" {
 		t.Errorf("%q", got)
 	}
 	// Without a map they are other databases.
 	got = check(t, fileOf(t, scanOf(named("0", "a"))), scanOf(named("0", "1")), nil)
 	if want := []string{
-		"database a string: file: 1 records and 1 elements, dataset: 0 records and 0 elements",
-		"database a set: file: 1 records and 1 elements, dataset: 0 records and 0 elements",
-		"database 1 string: file: 0 records and 0 elements, dataset: 1 records and 1 elements",
-		"database 1 set: file: 0 records and 0 elements, dataset: 1 records and 1 elements"}; !slices.Equal(got, want) {
+		"database a string: file: 1 record and 1 element, dataset: 0 records and 0 elements",
+		"database a set: file: 1 record and 1 element, dataset: 0 records and 0 elements",
+		"database 1 string: file: 0 records and 0 elements, dataset: 1 record and 1 element",
+		"database 1 set: file: 0 records and 0 elements, dataset: 1 record and 1 element"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	if got := check(t, fileOf(t, scanOf(named("a"))), scanOf(named("1")), nil); got != nil {

@@ -90,7 +90,7 @@ func (p *DiffPrinter) appendText(dst []byte, d *inspect.Difference) []byte {
 	dst = fmt.Appendf(dst, "%-7s %s %s %s", d.Side, d.DB, h.Type, record.Quote(h.Key))
 	switch d.What {
 	case inspect.Expiry:
-		return fmt.Appendf(dst, ": expires at %s in A, %s in B", expiry(h.ExpireMS), expiry(d.HeaderB.ExpireMS))
+		return fmt.Appendf(dst, ": expires %s in A, %s in B", expiry(h.ExpireMS), expiry(d.HeaderB.ExpireMS))
 	case inspect.LastID:
 		return fmt.Appendf(dst, ": last id %s in A, %s in B", id(h.Last), id(d.HeaderB.Last))
 	case inspect.Element:
@@ -148,7 +148,7 @@ func expiry(ms int64) string {
 	if ms == 0 {
 		return "never"
 	}
-	return isoTime(ms)
+	return "at " + isoTime(ms)
 }
 
 func id(b []byte) string {

@@ -44,7 +44,7 @@ missing 0 set "m": member "b" only in A
 extra   0 set "m": member "d" only in B
 extra   0 list "new"
 differs 0 string "s": value "one" in A, "two" in B
-differs 0 string "t": expires at 2027-01-15T08:00:00Z in A, 2030-03-17T17:46:40Z in B
+differs 0 string "t": expires at 2027-01-15T08:00:00Z in A, at 2030-03-17T17:46:40Z in B
 missing 0 zset "z": member "b" score 1 only in A
 differs 0 zset "z": member "c" score 2 in A, score 1 in B
 1 record missing, 1 extra, 6 differing; 13 differences (expiry in seconds)
