@@ -87,7 +87,8 @@ type OpenOptions struct {
 	Store   store.Opener // opens one store directory
 	Kind    string       // of what Store opens: rocksdb, leveldb, lmdb; "" when not known
 	Options store.Options
-	// WALDirs maps the relative path of a store to its log directory, from --wal-dir.
+	// WALDir holds the logs when they are not beside the tables. Where a dataset has several stores, each has a
+	// directory of its own in it, at its relative path.
 	WALDir string
 }
 

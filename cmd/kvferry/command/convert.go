@@ -236,7 +236,11 @@ func explainConvert(stderr io.Writer, src string, err error, list bool) error {
 		if list {
 			printLoss(stderr, &l)
 		}
-		if l.Kind == record.LossDamaged {
+		switch l.Kind {
+		case record.LossSameName:
+			fmt.Fprintln(stderr, "same-name need not be a loss: --on-conflict rename keeps them all, under the name, a colon and the type; "+
+				"--on-conflict keep=TYPES says which type keeps the name")
+		case record.LossDamaged:
 			fmt.Fprintf(stderr, "damaged means that the source contradicts itself or cannot be read in places: what the findings name may be missing or wrong; "+
 				"%s lists all that is wrong with it\n", verifyLine(src))
 		}

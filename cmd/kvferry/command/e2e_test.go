@@ -328,7 +328,7 @@ func TestHelpTellsTheExitCodes(t *testing.T) {
 func TestOneNameUnderOneType(t *testing.T) {
 	src := golden(t, "nemo-basic")
 	r := kvferry(t, "convert", src, "ardb:"+filepath.Join(t.TempDir(), "dst"))
-	if r.code != ExitLossy || !strings.Contains(r.stderr, "221 × same-name") {
+	if r.code != ExitLossy || !strings.Contains(r.stderr, "221 × same-name") || !strings.Contains(r.stderr, "--on-conflict rename") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 	all := report(t, converted(t, src, "blackwidow"))

@@ -40,7 +40,7 @@ type SourceFlags struct {
 func (f *SourceFlags) Register(cmd *cobra.Command, memory sizeFlag, temp string) {
 	f.memory = memoryFlag{memory}
 	fs := cmd.Flags()
-	fs.StringVar(&f.walDir, "wal-dir", "", "`directory` of the write-ahead logs (*.log), when they are not beside the tables")
+	fs.StringVar(&f.walDir, "wal-dir", "", "`directory` of the write-ahead logs (*.log), when they are not beside the tables; of several stores, each has its own in it, named as in the dataset")
 	fs.BoolVar(&f.allowLive, "allow-live", false, "read a database that a running process holds; what it writes meanwhile may be missed, or be in the way")
 	fs.BoolVar(&f.resort, "resort", false, "distrust the order of rows in table files and sort those that are not in order")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the evidence that the format was detected by")
