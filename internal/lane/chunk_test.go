@@ -294,3 +294,66 @@ func TestChunkSize(t *testing.T) {
 		}
 	}
 }
+
+// graves is a keyspace in which rows of the value "dead" are tombstones.
+type graves struct{ store.Keyspace }
+
+func (g graves) Rows(lo, hi []byte) (store.Iterator, error) {
+	it, err := g.Keyspace.Rows(lo, hi)
+	return &gravesIterator{Iterator: it}, err
+}
+
+type gravesIterator struct {
+	store.Iterator
+	dead int64
+}
+
+func (it *gravesIterator) Next() (key, value []byte, err error) {
+	for {
+		key, value, err = it.Iterator.Next()
+		if err != nil || string(value) != "dead" {
+			return key, value, err
+		}
+		it.dead++
+	}
+}
+
+func (it *gravesIterator) Tally(t *record.Tally) {
+	it.Iterator.Tally(t)
+	t.Visible -= it.dead
+	t.Tombstones += it.dead
+	it.dead = 0
+}
+
+// TestGravesAreCounted: entries that are no rows are counted wherever they lie, once, also where all rows of a key
+// length were deleted.
+func TestGravesAreCounted(t *testing.T) {
+	for seed := range int64(80) {
+		rng := rand.New(rand.NewSource(seed))
+		m := memstore.New().Dir("x")
+		keys, rows := randomRows(rng, m)
+		dead := 0
+		for _, r := range rows {
+			if klen, ok := testLayoutLen(r); rng.Intn(4) == 0 || ok && klen%2 == int(seed)%2 {
+				m.Put("default", []byte(r), []byte("dead"))
+				dead++
+			}
+		}
+		var sum record.Tally
+		d := NewDirectory(graves{m.Keyspaces()[0]}, testLayout())
+		cut := []byte(keys[rng.Intn(len(keys))])
+		for _, span := range [][2][]byte{{nil, cut}, {cut, nil}} {
+			_, _, tally := walk(t, d, keys, span[0], span[1])
+			sum.Add(&tally)
+		}
+		if sum.Entries != int64(len(rows)) || sum.Tombstones != int64(dead) || sum.Visible != int64(len(rows)-dead) {
+			t.Fatalf("seed %d: %d entries, %d of them tombstones: tally %+v", seed, len(rows), dead, sum)
+		}
+	}
+}
+
+// testLayoutLen is the key length that a raw key tells.
+func testLayoutLen(raw string) (int, bool) {
+	l := testLayout()
+	return l.klen([]byte(raw))
+}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 
+	"kvferry/record"
 	"kvferry/store"
 )
 
@@ -22,7 +23,7 @@ type Directory struct {
 	err   error
 	lanes []laneInfo
 	byLen map[int]int // key length to index in lanes
-	gaps  []rawRange  // between lanes, those that hold rows
+	gaps  []rawRange  // between lanes, those that hold entries
 }
 
 type laneInfo struct {
@@ -58,7 +59,8 @@ func (d *Directory) find() error {
 }
 
 // discover jumps from lane to lane. A malformed row does not make a lane, else a damaged keyspace could
-// have as many as rows.
+// have as many as rows, and neither do entries that are no rows, such as tombstones: both make what lies between
+// two lanes a gap, which is read.
 func (d *Directory) discover() (err error) {
 	it, err := d.keyspace.Rows(d.layout.From, d.layout.To)
 	if err != nil {
@@ -73,6 +75,9 @@ func (d *Directory) discover() (err error) {
 	end, dirty := d.layout.From, false
 	for {
 		key, _, err := it.Next()
+		var passed record.Tally
+		it.Tally(&passed)
+		dirty = dirty || passed.Entries > passed.Visible
 		if err == io.EOF {
 			d.gap(dirty, end, d.layout.To)
 			return nil
