@@ -112,6 +112,9 @@ func subdirs(dir string, accept func(string) bool) ([]string, error) {
 func (s *source) openHome(ctx context.Context, db *database, dir string, o *format.OpenOptions) (bool, error) {
 	var missing []string
 	for i := range families {
+		if dataset.Passed(s.dir, path.Join(dir, families[i].dir), db.Name, families[i].typ, o) {
+			continue
+		}
 		ts, err := openStore(ctx, s.dir, dir, &families[i], o)
 		if err != nil {
 			return false, err

@@ -85,7 +85,7 @@ func nothing(src format.Source, f *filter.Filter) string {
 		have |= src.Types(db)
 	}
 	if f.Types != 0 && f.Types&have == 0 {
-		return fmt.Sprintf("the source holds %s, not %s", have, f.Types)
+		return fmt.Sprintf("the source holds no %s", f.Types)
 	}
 	return "the source has no databases"
 }

@@ -129,7 +129,7 @@ func TestSelectionsThatCannotBe(t *testing.T) {
 		wrong bool // whatever the source holds
 	}{
 		"no record of":                {filter.Selection{MinBytes: 1 << 40}, false},
-		"the source holds string,has": {filter.Selection{Filter: filter.Filter{Types: record.Of(record.Stream)}, MinElements: 1}, false},
+		"the source holds no stream": {filter.Selection{Filter: filter.Filter{Types: record.Of(record.Stream)}, MinElements: 1}, false},
 		"the earliest expiry":         {filter.Selection{ExpireFrom: hour, ExpireTo: hour}, true},
 		"the least size of a record":  {filter.Selection{MinElements: -1}, true},
 	} {

@@ -90,6 +90,9 @@ type OpenOptions struct {
 	// WALDir holds the logs when they are not beside the tables. Where a dataset has several stores, each has a
 	// directory of its own in it, at its relative path.
 	WALDir string
+	// Pass is asked whether a store that is there, in directory dir, is passed over: it is not opened then, and no part
+	// of the source. nil: none is.
+	Pass func(db string, t record.TypeSet, dir string) bool
 }
 
 // CreateOptions says how to write a target.

@@ -78,6 +78,9 @@ func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOpt
 	s.DBs = append(s.DBs, db)
 	var missing []string
 	for i := range families {
+		if dataset.Passed(s.dir, filepath.Join(dir, families[i].dir), name, families[i].typ, o) {
+			continue
+		}
 		ts, err := openStore(ctx, s.dir, dir, &families[i], o)
 		if err != nil {
 			return false, err

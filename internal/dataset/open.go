@@ -30,6 +30,16 @@ func OpenStore(ctx context.Context, root, rel string, o *format.OpenOptions) (st
 	return st, nil
 }
 
+// Passed reports whether the store of a type, in a directory of a dataset, is there and is to be passed over.
+func Passed(root, rel, db string, t record.Type, o *format.OpenOptions) bool {
+	if o.Pass == nil {
+		return false
+	}
+	dir := filepath.Join(root, rel)
+	entries, err := os.ReadDir(dir)
+	return err == nil && len(entries) > 0 && o.Pass(db, record.Of(t), dir)
+}
+
 // isAbsent reports whether the error of opening a directory means that it is not there or empty; one that
 // holds files which are no database is not absent, it is damaged.
 func isAbsent(dir string, err error) bool {

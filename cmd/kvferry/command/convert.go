@@ -127,7 +127,7 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	if o.Target, err = a.target(dst); err != nil {
 		return nil, err
 	}
-	if o.Source, err = a.input(cmd, src, &f.source); err != nil {
+	if o.Source, err = a.input(cmd, src, &f.source, &f.choice.places); err != nil {
 		return nil, err
 	}
 	return o, nil
@@ -150,7 +150,7 @@ func (a *App) losses() []record.LossInfo {
 }
 
 // input finds the source and says how it is opened.
-func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags) (convert.Input, error) {
+func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags, places *PlaceFlags) (convert.Input, error) {
 	found, err := a.locate(cmd, location, f)
 	if err != nil {
 		return convert.Input{}, err
@@ -166,7 +166,7 @@ func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags) (conver
 		WALDir: f.walDir,
 		Open: func(ctx context.Context, change func(*store.Options)) (format.Source, error) {
 			stores := &inspect.Stores{Root: found.Location.Path} // names files with their store's directory
-			o := format.OpenOptions{Store: stores.Opener(opener), Kind: found.driver.Name, WALDir: f.walDir}
+			o := format.OpenOptions{Store: stores.Opener(opener), Kind: found.driver.Name, WALDir: f.walDir, Pass: places.pass(false)}
 			o.Options.AllowLive = f.allowLive
 			change(&o.Options)
 			o.Options.Memory /= found.crowd()

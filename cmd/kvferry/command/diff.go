@@ -63,6 +63,7 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) error
 	ctx := cmd.Context()
 	notes := &noted{w: cmd.ErrOrStderr(), of: []string{locA, locB}}
 	defer notes.sum()
+	f.read.mapped = len(f.dbs.dbs) > 0
 	da, err := a.dataset(ctx, cmd, locA, &f.read, notes.report)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package command
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,6 +36,15 @@ type PlaceFlags struct {
 func (f *PlaceFlags) Register(fs *pflag.FlagSet) {
 	fs.Var(&f.types, "type", "only these types, joined by commas or repeated: "+strings.Join(typeNames(), ","))
 	fs.StringSliceVar(&f.dbs, "db", nil, "only these databases, by `name`, joined by commas or repeated")
+}
+
+// pass passes over the stores of which nothing is selected, as format.OpenOptions has it: one that is damaged is in
+// nobody's way. The names of --db are those of another dataset when they are mapped.
+func (f *PlaceFlags) pass(mapped bool) func(db string, t record.TypeSet, dir string) bool {
+	types := record.TypeSet(f.types)
+	return func(db string, t record.TypeSet, _ string) bool {
+		return types != 0 && types&t == 0 || !mapped && len(f.dbs) > 0 && !slices.Contains(f.dbs, db)
+	}
 }
 
 // Register adds the flags to a command.

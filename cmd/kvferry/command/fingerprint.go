@@ -100,6 +100,7 @@ func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location
 	if err != nil {
 		return err
 	}
+	f.read.mapped = len(f.dbs.dbs) > 0
 	notes := &noted{w: cmd.ErrOrStderr(), of: []string{location}}
 	d, err := a.dataset(cmd.Context(), cmd, location, &f.read, notes.report)
 	if err != nil {

@@ -27,6 +27,7 @@ type ReadFlags struct {
 	choice  SelectFlags
 	workers int
 	salvage bool
+	mapped  bool // --db has names of another dataset
 }
 
 // Register adds the flags to a command.
@@ -119,6 +120,7 @@ func (a *App) unopened(cmd *cobra.Command, location string, f *ReadFlags) (*Data
 		options := o.options
 		options.Options.Report, options.Options.Resort, options.Options.Salvage = how.Report, how.Resort, how.Salvage
 		options.Store = how.Wrap(options.Store)
+		options.Pass = f.choice.places.pass(f.mapped)
 		return o.open(ctx, &options)
 	}
 	return d, nil

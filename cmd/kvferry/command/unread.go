@@ -18,6 +18,15 @@ func (o *Opened) open(ctx context.Context, options *format.OpenOptions) (format.
 	tried := &tries{location: o.given}
 	noting := *options
 	noting.Store = tried.opener(options.Store)
+	if options.Pass != nil {
+		noting.Pass = func(db string, t record.TypeSet, dir string) bool {
+			pass := options.Pass(db, t, dir)
+			if pass {
+				tried.add(dir)
+			}
+			return pass
+		}
+	}
 	src, err := o.format.Open(ctx, o.Location.Path, &noting)
 	if err != nil || options.Options.Report == nil {
 		return src, err
@@ -45,7 +54,7 @@ func (o *Opened) unread(tried *tries) []format.StoreEvidence {
 	return out
 }
 
-// tries remembers the directories that were to be opened as stores.
+// tries remembers the directories that were to be opened as stores, or passed over.
 type tries struct {
 	location string // of the dataset
 	mu       sync.Mutex
@@ -54,11 +63,7 @@ type tries struct {
 
 func (t *tries) opener(open store.Opener) store.Opener {
 	return func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
-		if info, err := os.Stat(dir); err == nil {
-			t.mu.Lock()
-			t.dirs = append(t.dirs, info)
-			t.mu.Unlock()
-		}
+		t.add(dir)
 		st, err := open(ctx, dir, o)
 		if err != nil && ctx.Err() == nil && inspect.Unreadable(dir, err) {
 			err = &unreadableError{t.location, err}
@@ -67,7 +72,15 @@ func (t *tries) opener(open store.Opener) store.Opener {
 	}
 }
 
-// has reports whether a directory was to be opened, by whatever name.
+func (t *tries) add(dir string) {
+	if info, err := os.Stat(dir); err == nil {
+		t.mu.Lock()
+		t.dirs = append(t.dirs, info)
+		t.mu.Unlock()
+	}
+}
+
+// has reports whether a directory was to be opened or passed over, by whatever name.
 func (t *tries) has(dir string) bool {
 	info, err := os.Stat(dir)
 	if err != nil {
