@@ -17,20 +17,58 @@ import (
 // outputUsage describes the flag -o.
 const outputUsage = "write to a `file`, which exists only when it is complete; compressed when it ends in .gz or .zst"
 
-// toOutput calls write with standard output, or with a file that appears when write has succeeded.
+// toOutput calls write with standard output, or with a file that appears when write has succeeded. A device or pipe is
+// written to as it stands: it cannot be replaced by a file. Where a symbolic link is, what it leads to is replaced.
 func toOutput(cmd *cobra.Command, path string, write func(io.Writer) error) error {
 	if path == "" {
 		return write(cmd.OutOrStdout())
 	}
+	st, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return toFile(path, path, write)
+	case isFile(cmd.OutOrStdout(), st): // as /dev/stdout
+		return compressed(cmd.OutOrStdout(), path, write)
+	case !st.Mode().IsRegular():
+		return toDevice(path, write)
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	return toFile(real, path, write)
+}
+
+// isFile reports whether what is written to w goes to a file.
+func isFile(w io.Writer, file fs.FileInfo) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	st, err := f.Stat()
+	return err == nil && os.SameFile(st, file)
+}
+
+// toDevice writes to what is there and is no file.
+func toDevice(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(compressed(f, path, write), f.Close())
+}
+
+// toFile writes a file beside the one at path and puts it in its place; given is what the path was called.
+func toFile(path, given string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
 	if err != nil {
 		var p *fs.PathError
 		if errors.As(err, &p) { // the temporary name means nothing to anybody
-			err = fmt.Errorf("create %s: %w", path, p.Err)
+			err = fmt.Errorf("create %s: %w", given, p.Err)
 		}
 		return err
 	}
-	err = compressed(f, path, write)
+	err = compressed(f, given, write)
 	if err == nil {
 		err = f.Chmod(0o644)
 	}

@@ -1,0 +1,78 @@
+package command
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestOutputPlaces: what is there and no file is written to and stays what it is, and a link leads to what is
+// replaced.
+func TestOutputPlaces(t *testing.T) {
+	src := golden(t, "bw-basic")
+	want := ok(t, "dump", "--keys-only", src)
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan string)
+	go func() {
+		f, err := os.Open(pipe)
+		if err != nil {
+			t.Error(err)
+		}
+		b, err := io.ReadAll(f)
+		if err != nil {
+			t.Error(err)
+		}
+		read <- string(b)
+	}()
+	ok(t, "dump", "--keys-only", "-o", pipe, src)
+	if got := <-read; got != want {
+		t.Errorf("the pipe has %d bytes, want %d", len(got), len(want))
+	}
+	link, file := filepath.Join(dir, "link"), filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("file", link); err != nil {
+		t.Fatal(err)
+	}
+	ok(t, "dump", "--keys-only", "-o", link, src)
+	if b, err := os.ReadFile(file); err != nil || string(b) != want {
+		t.Errorf("behind the link are %d bytes, %v; want %d", len(b), err, len(want))
+	}
+	if got := entries(t, dir); got != "file link pipe" {
+		t.Errorf("in the directory: %s", got)
+	}
+	for path, mode := range map[string]os.FileMode{pipe: os.ModeNamedPipe, link: os.ModeSymlink} {
+		if st, err := os.Lstat(path); err != nil || st.Mode().Type() != mode {
+			t.Errorf("%s is replaced: %v, %v", path, st.Mode(), err)
+		}
+	}
+}
+
+// TestOutputStdout: a file that standard output goes to takes the lines between those of others.
+func TestOutputStdout(t *testing.T) {
+	src := golden(t, "bw-basic")
+	want := ok(t, "dump", "--keys-only", src)
+	path := filepath.Join(t.TempDir(), "out")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, args := range [][]string{{"dump", "--keys-only", "-o", path, src}, {"dump", "--keys-only", src}} {
+		if code := testApp().Run(context.Background(), args, f, io.Discard); code != ExitOK {
+			t.Fatalf("exit %d", code)
+		}
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != want+want {
+		t.Errorf("%d bytes, %v; want %d", len(b), err, 2*len(want))
+	}
+}
