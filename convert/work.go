@@ -138,6 +138,31 @@ func CheckTemp(source, temp string) error {
 	return checkApart(source, temp, temp)
 }
 
+// CheckOutput refuses a file to write that is a directory or would change the source, through links too. A directory
+// that is not there is left to those who write. "" is no file.
+func CheckOutput(source, file string) error {
+	if file == "" {
+		return nil
+	}
+	st, err := os.Stat(file)
+	switch {
+	case err == nil && st.IsDir():
+		return fmt.Errorf("%s: is a directory", file)
+	case err == nil && !st.Mode().IsRegular():
+		return nil // it has no bytes that could be the source's
+	case err == nil:
+		real, err := realPath(file)
+		if err != nil {
+			return err
+		}
+		return checkApart(source, filepath.Dir(real), file)
+	}
+	if err := checkApart(source, filepath.Dir(file), file); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // openWork makes the work directory, or takes over an unfinished one when resume is set. temp takes the
 // spools; "" keeps them in the work directory.
 func openWork(target, temp string, resume bool) (*work, *journaled, error) {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -74,5 +75,44 @@ func TestOutputStdout(t *testing.T) {
 	}
 	if b, err := os.ReadFile(path); err != nil || string(b) != want+want {
 		t.Errorf("%d bytes, %v; want %d", len(b), err, 2*len(want))
+	}
+}
+
+// TestOutputApart: no file of the source, or of its logs, is written, by whatever name, and nothing is read for
+// an output that cannot be.
+func TestOutputApart(t *testing.T) {
+	src := golden(t, "bw-basic")
+	dir := t.TempDir()
+	logs := filepath.Join(dir, "logs")
+	if err := os.Mkdir(logs, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range map[string]string{"file": filepath.Join(src, "strings", "CURRENT"), "dir": filepath.Join(src, "sets")} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	current := filepath.Join(src, "strings", "CURRENT")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"dump", "-o", current, src}, "--output " + current + ": lies inside"},
+		{[]string{"dump", "-o", filepath.Join(src, "new"), src}, "lies inside"},
+		{[]string{"verify", "-o", filepath.Join(dir, "file"), src}, "lies inside"},
+		{[]string{"explain", "-o", filepath.Join(dir, "dir", "new"), src, "key"}, "lies inside"},
+		{[]string{"inspect", "--html", current, src}, "--html " + current + ": lies inside"},
+		{[]string{"diff", "-o", current, golden(t, "nemo-basic"), src}, "lies inside"},
+		{[]string{"fingerprint", "--wal-dir", logs, "-o", filepath.Join(logs, "000003.log"), src}, "lies inside"},
+		{[]string{"dump", "--wal-dir", logs, "--temp-dir", logs, src}, "--temp-dir " + logs + ": lies inside"},
+		{[]string{"dump", "-o", dir, src}, "is a directory"},
+	} {
+		r := kvferry(t, c.args...)
+		if r.code != ExitUsage || !strings.Contains(r.stderr, c.want) || r.stdout != "" {
+			t.Errorf("kvferry %s: exit %d: %s", strings.Join(c.args, " "), r.code, r.stderr)
+		}
+	}
+	if got := entries(t, dir); got != "dir file logs" {
+		t.Errorf("in the directory: %s", got)
 	}
 }

@@ -119,6 +119,26 @@ func (a *App) opener(o *Opened, reader string) (store.Opener, error) {
 	return a.Fallback, nil
 }
 
+// apart refuses places to write to that would change what is read.
+func (f *SourceFlags) apart(cmd *cobra.Command, path string) error {
+	for _, dir := range []string{path, f.walDir} {
+		if dir == "" {
+			continue
+		}
+		if err := convert.CheckTemp(dir, f.tempDir); err != nil {
+			return usagef("--temp-dir %w", err)
+		}
+		for _, name := range []string{"output", "html"} {
+			if flag := cmd.Flags().Lookup(name); flag != nil {
+				if err := convert.CheckOutput(dir, flag.Value.String()); err != nil {
+					return usagef("--%s %w", name, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // locate finds out what is at a location.
 func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*Opened, error) {
 	loc, err := ParseLocation(location)
@@ -137,8 +157,8 @@ func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*Open
 			return nil, usagef("--wal-dir %w", err)
 		}
 	}
-	if err := convert.CheckTemp(loc.Path, f.tempDir); err != nil {
-		return nil, usagef("--temp-dir %w", err)
+	if err := f.apart(cmd, loc.Path); err != nil {
+		return nil, err
 	}
 	ev, err := a.gather(loc.Path)
 	if err != nil {
