@@ -115,6 +115,11 @@ func ReadFingerprint(r io.Reader) (*FingerprintFile, error) {
 	if err := d.Decode(&f); err != nil {
 		return nil, fmt.Errorf("not a fingerprint: %w", err)
 	}
+	if _, err := d.Token(); err == nil {
+		return nil, fmt.Errorf("not a fingerprint: something follows it")
+	} else if err != io.EOF { // as damage at the end of a compressed file
+		return nil, fmt.Errorf("not a fingerprint: behind it: %w", err)
+	}
 	switch {
 	case f.Version == 0:
 		return nil, fmt.Errorf("not a fingerprint: it has no kvferry_fingerprint")
@@ -125,10 +130,17 @@ func ReadFingerprint(r io.Reader) (*FingerprintFile, error) {
 	case f.Expired != "" && f.Expired != "drop" && f.Expired != "keep":
 		return nil, fmt.Errorf("fingerprint: expired %q: want drop or keep", f.Expired)
 	}
+	seen := make(map[record.Part]bool)
 	for _, p := range f.Parts {
-		if _, err := record.ParseType(p.Type); err != nil {
+		t, err := record.ParseType(p.Type)
+		if err != nil {
 			return nil, fmt.Errorf("fingerprint: database %q: %w", p.DB, err)
 		}
+		part := record.Part{DB: string(p.DB), Type: t}
+		if seen[part] {
+			return nil, fmt.Errorf("fingerprint: database %q: %s is there twice", p.DB, t)
+		}
+		seen[part] = true
 	}
 	return &f, nil
 }

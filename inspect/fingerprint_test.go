@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"slices"
@@ -110,6 +111,32 @@ func TestFingerprintFiles(t *testing.T) {
 	} {
 		if _, err := ReadFingerprint(strings.NewReader(head + text + part + "}")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+	whole := head + "," + part + "}"
+	one := part[len(`"parts":[`) : len(part)-1]
+	twice := head + `,"parts":[` + one + "," + one + "]}"
+	for text, want := range map[string]string{
+		whole + "\n" + whole: "something follows it",
+		whole + "x":          "behind it: invalid character 'x'",
+		twice:                `database "0": set is there twice`,
+	} {
+		if _, err := ReadFingerprint(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write([]byte(whole)); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	for cut, want := range map[int]bool{0: true, 4: false, 8: false} {
+		r, err := gzip.NewReader(bytes.NewReader(packed.Bytes()[:packed.Len()-cut]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadFingerprint(r); (err == nil) != want {
+			t.Errorf("%d bytes less of a compressed file: %v", cut, err)
 		}
 	}
 }
