@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -122,6 +124,8 @@ func decodeJournal(data []byte) (*journaled, error) {
 		state.written = state.written || e.Written
 		state.proved = state.proved || e.Proved
 	}
+	// Workers finish as they do; samples are the first of the plan.
+	slices.SortStableFunc(state.tasks, func(a, b *taskResult) int { return cmp.Compare(a.N, b.N) })
 	return state, nil
 }
 

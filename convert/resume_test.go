@@ -134,6 +134,20 @@ func TestKilledAndResumed(t *testing.T) {
 	}
 }
 
+// TestJournalOrder: what tasks left is in the order of the plan, of which reports have the first samples, in
+// whatever order workers came to their ends.
+func TestJournalOrder(t *testing.T) {
+	state, err := decodeJournal([]byte(`{"plan":{}}` + "\n" + `{"task":{"n":2}}` + "\n" + `{"task":{"n":0}}` + "\n" + `{"task":{"n":1}}` + "\n"))
+	if err != nil || len(state.tasks) != 3 {
+		t.Fatalf("%+v, %v", state, err)
+	}
+	for i, task := range state.tasks {
+		if task.N != i {
+			t.Errorf("task %d is number %d", i, task.N)
+		}
+	}
+}
+
 func TestKilledThenFailed(t *testing.T) {
 	whole := newBench(t, dataset(1))
 	whole.crashable("never")
