@@ -17,6 +17,9 @@ type cursor struct {
 	primed bool
 	// salvage passes over what cannot be read; lost says that it has.
 	salvage, lost bool
+	// bound is told the key of each branch node that is gone to: no row before has it or comes after it, and none behind
+	// comes before it. nil: nobody asks.
+	bound func(key []byte) error
 }
 
 type level struct {
@@ -82,6 +85,9 @@ func (c *cursor) child(i int) (num uint64, ok bool, err error) {
 			err = c.pass(err, l.num)
 		} else {
 			num, ok = n.child, true
+			if l.next > 0 && c.bound != nil { // the first key of a branch is not stored
+				err = c.bound(n.key)
+			}
 		}
 		if err != nil {
 			return 0, false, err
@@ -303,7 +309,8 @@ type checked struct {
 	c    *cursor
 	prev []byte
 	rows uint64
-	any  bool // do not check the order
+	any  bool   // do not check the order
+	low  []byte // the last bound: no row to come is before it
 }
 
 func (w *checked) next() (node, error) {
@@ -324,13 +331,35 @@ func (w *checked) next() (node, error) {
 
 func (w *checked) ascends(key []byte) error {
 	k := w.c.k
-	if !w.any && w.rows > 0 && k.compare(w.prev, key) >= 0 {
-		return &store.OrderError{File: k.env.path, Off: k.env.offset(w.c.leafPage()), Keyspace: k.label(), Comparer: k.cmp.Name,
-			Prev: bytes.Clone(w.prev), Next: bytes.Clone(key)}
+	switch {
+	case w.any:
+	case w.rows > 0 && k.compare(w.prev, key) >= 0:
+		return w.disorder(w.prev, key)
+	case w.low != nil && k.compare(w.low, key) > 0:
+		return w.disorder(w.low, key)
 	}
 	w.rows++
 	w.prev = append(w.prev[:0], key...)
 	return nil
+}
+
+// bound checks the key of a branch node, by which searches go: a wrong one would let them miss rows.
+func (w *checked) bound(key []byte) error {
+	k := w.c.k
+	if w.rows > 0 && k.compare(w.prev, key) >= 0 {
+		return w.disorder(w.prev, key)
+	}
+	if w.low != nil && k.compare(w.low, key) > 0 {
+		return w.disorder(w.low, key)
+	}
+	w.low = append(w.low[:0], key...)
+	return nil
+}
+
+func (w *checked) disorder(prev, next []byte) error {
+	k := w.c.k
+	return &store.OrderError{File: k.env.path, Off: k.env.offset(w.c.leafPage()), Keyspace: k.label(), Comparer: k.cmp.Name,
+		Prev: bytes.Clone(prev), Next: bytes.Clone(next)}
 }
 
 // count reports a tree whose rows are not as many as it says. Where something was passed over, there are fewer.

@@ -32,6 +32,7 @@
 //
 // LMDB keeps no name of the order of a database: it is whatever the program that wrote it compared with.
 // Options.Order says which order is expected; rows are yielded as the tree has them, and two rows
-// that contradict the expected order are a store.OrderError. With Options.Resort all rows of a database
+// that contradict the expected order are a store.OrderError, as is a row on the wrong side of a key of a branch page, by
+// which ranges and seeks go. With Options.Resort all rows of a database
 // go through an external sort instead. With Options.Salvage pages and nodes that cannot be read are passed over.
 package lmdb

@@ -52,8 +52,8 @@ func (k *keyspace) usable() error {
 	return nil
 }
 
-// CheckOrder reads all keys once and returns a *store.OrderError when they do not ascend. A tree in another
-// order cannot be searched, so ranges are only read of one that passed.
+// CheckOrder reads all keys once, those of branch pages too, and returns a *store.OrderError when they do not ascend. A
+// tree in another order cannot be searched, so ranges are only read of one that passed.
 func (k *keyspace) CheckOrder() error {
 	k.once.Do(func() { k.order = k.checkOrder() })
 	return k.order
@@ -64,6 +64,7 @@ func (k *keyspace) checkOrder() error {
 		return err
 	}
 	w := checked{c: k.rows()}
+	w.c.bound = w.bound
 	for {
 		if _, err := w.next(); err == io.EOF {
 			return w.count()
