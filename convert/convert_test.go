@@ -232,9 +232,9 @@ func TestFilters(t *testing.T) {
 	}
 
 	for text, f := range map[string]filter.Filter{
-		"no record of": {Match: []string{"nothing"}},
+		"no record of":               {Match: []string{"nothing"}},
 		"the source holds no stream": {Types: record.Of(record.Stream)},
-		`no database "9"`: {DBs: []string{"9"}},
+		`no database "9"`:            {DBs: []string{"9"}},
 	} {
 		b := newBench(t, dataset(1))
 		b.o.Selection = filtered(f)

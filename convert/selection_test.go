@@ -128,10 +128,10 @@ func TestSelectionsThatCannotBe(t *testing.T) {
 		s     filter.Selection
 		wrong bool // whatever the source holds
 	}{
-		"no record of":                {filter.Selection{MinBytes: 1 << 40}, false},
+		"no record of":               {filter.Selection{MinBytes: 1 << 40}, false},
 		"the source holds no stream": {filter.Selection{Filter: filter.Filter{Types: record.Of(record.Stream)}, MinElements: 1}, false},
-		"the earliest expiry":         {filter.Selection{ExpireFrom: hour, ExpireTo: hour}, true},
-		"the least size of a record":  {filter.Selection{MinElements: -1}, true},
+		"the earliest expiry":        {filter.Selection{ExpireFrom: hour, ExpireTo: hour}, true},
+		"the least size of a record": {filter.Selection{MinElements: -1}, true},
 	} {
 		for _, resume := range []bool{false, true} {
 			b := newBench(t, dataset(1))
