@@ -1,0 +1,166 @@
+//go:build rocksdb
+
+package grocks
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocksfile"
+)
+
+// TestSalvagesWhatRocksDBWrites: RocksDB writes databases of many runs with deletes, merges and range tombstones, blocks
+// of them are damaged, and every entry but theirs is read, whatever way leads to it.
+func TestSalvagesWhatRocksDBWrites(t *testing.T) {
+	plain := func(o writerOptions) bool { return o.dictionary == 0 }
+	for _, o := range append(shapes(), slices.DeleteFunc(encodings(), plain)...) {
+		if o.noFlush {
+			continue
+		}
+		t.Run(o.name, func(t *testing.T) {
+			r := random(t)
+			dir := filepath.Join(t.TempDir(), "db")
+			w := newWriter(t, r, dir, o)
+			for range o.batches {
+				w.batch(100 + r.Intn(300))
+				w.settle()
+			}
+			w.close()
+			held := heldBy(t, dir)
+			for _, resort := range []bool{false, true} {
+				salvageSome(t, r, dir, resort, held)
+			}
+		})
+	}
+}
+
+// blockAt is where a block lies.
+type blockAt struct {
+	file string
+	off  int64
+}
+
+// tally counts entries of a database.
+type tally map[string]int
+
+func (n tally) add(k store.Keyspace, e *store.Entry) {
+	if e.Kind != store.RangeDelete {
+		n[fmt.Sprintf("%s %s %d %q %q", k.Name(), e.Kind, e.Seq, e.Key, e.Value)]++
+	}
+}
+
+func salvageOptions(t *testing.T) *store.Options {
+	return &store.Options{Comparers: comparers(), Merger: appendMerger, TempDir: t.TempDir()}
+}
+
+// heldBy returns the entries of each block of tables, and those of the logs.
+func heldBy(t *testing.T, dir string) map[blockAt]tally {
+	t.Helper()
+	st, err := rocksfile.Open(context.Background(), dir, salvageOptions(t))
+	must(t, err)
+	defer st.Close()
+	held := map[blockAt]tally{}
+	for _, k := range st.Keyspaces() {
+		must(t, k.Unordered(func(e *store.Entry) error {
+			if e.Kind == store.RangeDelete { // in blocks of their own, which are not passed over
+				return nil
+			}
+			at := blockAt{e.Place.File, e.Place.Off}
+			if held[at] == nil {
+				held[at] = tally{}
+			}
+			held[at].add(k, e)
+			return nil
+		}))
+	}
+	return held
+}
+
+// salvageSome damages some of the blocks of a copy and reads it.
+func salvageSome(t *testing.T, r *rand.Rand, dir string, resort bool, held map[blockAt]tally) {
+	t.Helper()
+	broken := filepath.Join(t.TempDir(), "broken")
+	must(t, os.CopyFS(broken, os.DirFS(dir)))
+	var blocks []blockAt
+	for at := range held {
+		if filepath.Ext(at.file) == ".sst" {
+			blocks = append(blocks, at)
+		}
+	}
+	slices.SortFunc(blocks, func(a, b blockAt) int { return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.off, b.off)) })
+	want, lost := tally{}, map[blockAt]int{}
+	for _, i := range r.Perm(len(blocks))[:1+r.Intn(1+len(blocks)/3)] {
+		at := blocks[i]
+		lost[at] = 1
+		b, err := os.ReadFile(filepath.Join(broken, at.file))
+		must(t, err)
+		b[at.off] ^= byte(1 + r.Intn(255))
+		must(t, os.WriteFile(filepath.Join(broken, at.file), b, 0o644))
+	}
+	for at, entries := range held {
+		for e, n := range entries {
+			if lost[at] == 0 {
+				want[e] += n
+			}
+		}
+	}
+	var mu sync.Mutex
+	found := map[blockAt]int{}
+	o := salvageOptions(t)
+	o.Salvage, o.Resort = true, resort
+	o.Report = func(f record.Finding) {
+		mu.Lock()
+		defer mu.Unlock()
+		found[blockAt{f.Place.File, f.Place.Off}]++
+	}
+	st, err := rocksfile.Open(context.Background(), broken, o)
+	must(t, err)
+	defer st.Close()
+	got := tally{}
+	for _, k := range st.Keyspaces() {
+		salvaged(t, r, k, got)
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%d different entries of %d blocks, want %d", len(got), len(held)-len(lost), len(want))
+	}
+	if !maps.Equal(found, lost) {
+		t.Errorf("named are %v, damaged %v", found, lost)
+	}
+}
+
+// salvaged counts the entries of a keyspace and compares the rows that they make with those that are found in spans and
+// by seeks.
+func salvaged(t *testing.T, r *rand.Rand, k store.Keyspace, got tally) {
+	t.Helper()
+	it, err := k.Entries(nil, nil)
+	must(t, err)
+	defer it.Close()
+	for {
+		e, err := it.Next()
+		if err == io.EOF {
+			break
+		}
+		must(t, err)
+		got.add(k, e)
+	}
+	f := family{name: k.Name(), rows: scan(t, k, nil, nil)}
+	for _, o := range orders {
+		if o.cmp.Name == k.Comparer().Name {
+			f.order = o
+		}
+	}
+	wantRows(t, f.name+" from its entries", rowsOfEntries(t, k), f.rows)
+	spans(t, r, k, f)
+	seeks(t, r, k, f)
+}
