@@ -8,7 +8,7 @@ export GO FUZZTIME COVER
 # Packages that run goroutines of their own: there the race detector pays.
 RACE ?= ./convert/... ./cmd/... ./inspect/... ./store/rocksfile/... ./internal/... ./record/...
 # Sweeps over damage, models and transcripts run one goroutine for minutes, others start processes.
-RACE_SKIP ?= ^TestMatrix$$|Damage|Killed|Linear|Random|Transcript|^TestGoldens$$|Variants|^Fuzz|Flip|Prefix|Model|Huge|Redis
+RACE_SKIP ?= ^TestMatrix$$|Damage|Killed|Linear|Random|Transcript|^TestGoldens$$|Variants|^Fuzz|Flip|Prefix|Model|Huge|Redis|Sweep|WithoutChecksums|Examples|ReadmeSession
 
 .PHONY: help build demo test oracle race fuzz-short cover lint bench bench-full docs clean
 
