@@ -154,13 +154,7 @@ type PartDifference struct {
 
 // counted says how many records and elements there are.
 func counted(d *record.Digest) string {
-	plural := func(n int64, name string) string {
-		if n != 1 {
-			name += "s"
-		}
-		return fmt.Sprintf("%d %s", n, name)
-	}
-	return plural(d.Records, "record") + " and " + plural(d.Elements, "element")
+	return record.Plural(d.Records, "record") + " and " + record.Plural(d.Elements, "element")
 }
 
 // String says how the part differs.

@@ -111,6 +111,14 @@ func Short(off int, field string, need, have int) *CorruptError {
 // maxQuoted is how many bytes of a key an error or a finding shows.
 const maxQuoted = 64
 
+// Plural writes a number of things for people: 1 record, 2 records.
+func Plural(n int64, name string) string {
+	if n == 1 {
+		return "1 " + name
+	}
+	return fmt.Sprintf("%d %ss", n, name)
+}
+
 // Quote quotes a key for people, cut at 64 bytes.
 func Quote(key []byte) string {
 	if len(key) > maxQuoted {

@@ -80,8 +80,8 @@ func diffSummary(r *inspect.DiffResult) string {
 	if r.Stopped {
 		more = ", and there are more (--max)"
 	}
-	return fmt.Sprintf("%s missing, %d extra, %d differing; %s%s%s", plural(r.Missing, "record"), r.Extra, r.Differing,
-		plural(r.Differences, "difference"), more, unit)
+	return fmt.Sprintf("%s missing, %d extra, %d differing; %s%s%s", record.Plural(r.Missing, "record"), r.Extra, r.Differing,
+		record.Plural(r.Differences, "difference"), more, unit)
 }
 
 // appendText appends a difference as a line of text.

@@ -118,7 +118,7 @@ func (p *ExplainText) Finish(x *inspect.Explanation) error {
 	for _, s := range x.States {
 		fmt.Fprintf(p.out, "%s in database %s: %s %s\n", record.Quote(p.key), s.DB, typeName(s.Type), stateText(&s))
 	}
-	fmt.Fprintf(p.out, "%s, %d alive; %d bytes, %d of them dead\n", plural(x.Rows, "row"), x.Alive, x.Bytes, x.Dead)
+	fmt.Fprintf(p.out, "%s, %d alive; %d bytes, %d of them dead\n", record.Plural(x.Rows, "row"), x.Alive, x.Bytes, x.Dead)
 	return p.out.Flush()
 }
 
@@ -135,7 +135,7 @@ func stateText(s *inspect.KeyState) string {
 		parts = append(parts, s.Detail)
 	}
 	if s.State == "alive" || s.State == "expired" {
-		parts = append(parts, plural(s.Elements, "element"))
+		parts = append(parts, record.Plural(s.Elements, "element"))
 	}
 	if s.Version >= 0 {
 		parts = append(parts, fmt.Sprintf("version %d", s.Version))

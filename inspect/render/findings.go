@@ -152,7 +152,7 @@ func Findings(w io.Writer, r *Result) error {
 		fmt.Fprintf(&b, "and %d findings more (--max-findings)\n", more)
 	}
 	if r.Skipped > 0 {
-		fmt.Fprintf(&b, "rows of %s are missing: other findings may follow from that\n", plural(r.Skipped, "damaged block"))
+		fmt.Fprintf(&b, "rows of %s are missing: other findings may follow from that\n", record.Plural(r.Skipped, "damaged block"))
 	}
 	for _, part := range r.Unread {
 		fmt.Fprintf(&b, "not all records could be read: %s\n", part)
@@ -163,9 +163,9 @@ func Findings(w io.Writer, r *Result) error {
 	for _, c := range r.Counts {
 		fmt.Fprintf(&b, "%8d  %-7s  %s\n", c.Count, c.Severity, c.Kind)
 	}
-	fmt.Fprintf(&b, "%s: %s, %s", r.Source, plural(r.Records, "record"), plural(r.Elements, "element"))
+	fmt.Fprintf(&b, "%s: %s, %s", r.Source, record.Plural(r.Records, "record"), record.Plural(r.Elements, "element"))
 	if r.Entries > 0 {
-		fmt.Fprintf(&b, ", %d entries in %s (%s)", r.Entries, plural(int64(r.Files), "file"), Bytes(r.Bytes))
+		fmt.Fprintf(&b, ", %d entries in %s (%s)", r.Entries, record.Plural(int64(r.Files), "file"), Bytes(r.Bytes))
 	}
 	fmt.Fprintf(&b, ": %s\n", summary(r.Verification))
 	_, err := io.WriteString(w, b.String())
@@ -186,17 +186,10 @@ func summary(v *inspect.Verification) string {
 		name string
 	}{{errors, "error"}, {warnings, "warning"}, {notes, "note"}} {
 		if p.n > 0 {
-			parts = append(parts, plural(p.n, p.name))
+			parts = append(parts, record.Plural(p.n, p.name))
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-func plural(n int64, name string) string {
-	if n == 1 {
-		return "1 " + name
-	}
-	return fmt.Sprintf("%d %ss", n, name)
 }
 
 // FindingLine writes a finding in one line.

@@ -45,7 +45,7 @@ func (t *table) add(cells ...any) {
 // Stats prints what is in a dataset as tables.
 func Stats(w io.Writer, s *inspect.Stats) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s\n\n", s.Format, plural(int64(len(s.Databases)), "database"))
+	fmt.Fprintf(&b, "%s, %s\n\n", s.Format, record.Plural(int64(len(s.Databases)), "database"))
 	typesTable(&b, s)
 	distributions(&b, s)
 	expiryTable(&b, s)

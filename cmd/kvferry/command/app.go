@@ -15,6 +15,7 @@ import (
 
 	"kvferry/convert"
 	"kvferry/format"
+	"kvferry/record"
 	"kvferry/store"
 )
 
@@ -135,11 +136,7 @@ Any flag can also stand in a YAML file given with -f, a line each; the command l
 func exactArgs(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
-			s := "s"
-			if len(args) == 1 {
-				s = ""
-			}
-			return usagef("%s: %d argument%s, want %d: %s", cmd.Name(), len(args), s, n, cmd.UseLine())
+			return usagef("%s: %s, want %d: %s", cmd.Name(), record.Plural(int64(len(args)), "argument"), n, cmd.UseLine())
 		}
 		return nil
 	}
