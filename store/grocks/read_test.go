@@ -150,8 +150,8 @@ func encodings() []writerOptions {
 	return cases
 }
 
-// readBack lets RocksDB write a random database and compares what it reads with what we read.
-func readBack(t *testing.T, r *rand.Rand, o writerOptions) {
+// writeRandom lets RocksDB write a random database and returns its directory.
+func writeRandom(t *testing.T, r *rand.Rand, o writerOptions) string {
 	dir := filepath.Join(t.TempDir(), "db")
 	w := newWriter(t, r, dir, o)
 	for range o.batches {
@@ -159,6 +159,12 @@ func readBack(t *testing.T, r *rand.Rand, o writerOptions) {
 		w.settle()
 	}
 	w.close()
+	return dir
+}
+
+// readBack lets RocksDB write a random database and compares what it reads with what we read.
+func readBack(t *testing.T, r *rand.Rand, o writerOptions) {
+	dir := writeRandom(t, r, o)
 	before := snapshot(t, dir)
 	opts := &store.Options{Comparers: comparers(), Merger: appendMerger, TempDir: t.TempDir()}
 	theirs := openRocks(t, dir, opts)

@@ -30,13 +30,7 @@ func TestSalvagesWhatRocksDBWrites(t *testing.T) {
 		}
 		t.Run(o.name, func(t *testing.T) {
 			r := random(t)
-			dir := filepath.Join(t.TempDir(), "db")
-			w := newWriter(t, r, dir, o)
-			for range o.batches {
-				w.batch(100 + r.Intn(300))
-				w.settle()
-			}
-			w.close()
+			dir := writeRandom(t, r, o)
 			held := heldBy(t, dir)
 			for _, resort := range []bool{false, true} {
 				salvageSome(t, r, dir, resort, held)

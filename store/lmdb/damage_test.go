@@ -507,14 +507,7 @@ func TestResort(t *testing.T) {
 // TestBranchKeys spoils keys of branch pages, by which searches go and scans do not. No range loses or repeats a row: the
 // tree is not in order, or the key still parts the same rows.
 func TestBranchKeys(t *testing.T) {
-	data := salvageImage()
-	k := find(t, openTest(t, writeImage(t, data), &store.Options{}), "0").(*keyspace)
-	rows, err := scan(k, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lost := map[uint64][]string{}
-	below(t, k, k.tree.root, 1, lost)
+	data, _, rows, lost := salvageTree(t)
 	refused := 0
 	for num := range lost {
 		page := data[num*512 : (num+1)*512]

@@ -61,6 +61,20 @@ func salvageImage() []byte {
 	return im.finish()
 }
 
+// salvageTree opens the image: a tree with its rows, and those below each of its pages.
+func salvageTree(t *testing.T) (data []byte, k *keyspace, rows []kv, lost map[uint64][]string) {
+	t.Helper()
+	data = salvageImage()
+	k = find(t, openTest(t, writeImage(t, data), &store.Options{}), "0").(*keyspace)
+	rows, err := scan(k, nil, nil)
+	if err != nil || k.tree.depth < 3 {
+		t.Fatalf("depth %d, %v", k.tree.depth, err)
+	}
+	lost = map[uint64][]string{}
+	below(t, k, k.tree.root, 1, lost)
+	return data, k, rows, lost
+}
+
 func without(rows []kv, lost []string) []kv {
 	return slices.DeleteFunc(slices.Clone(rows), func(r kv) bool { return slices.Contains(lost, r.key) })
 }
@@ -68,14 +82,7 @@ func without(rows []kv, lost []string) []kv {
 // TestSalvagePages spoils every page of a tree, and several: exactly what is below them is missing, to scans, seeks
 // and ranges, whether the rows are sorted or not, and each page is named once.
 func TestSalvagePages(t *testing.T) {
-	data := salvageImage()
-	k := find(t, openTest(t, writeImage(t, data), &store.Options{}), "0").(*keyspace)
-	rows, err := scan(k, nil, nil)
-	if err != nil || k.tree.depth < 3 {
-		t.Fatalf("depth %d, %v", k.tree.depth, err)
-	}
-	lost := map[uint64][]string{}
-	below(t, k, k.tree.root, 1, lost)
+	data, _, rows, lost := salvageTree(t)
 	var pages []uint64
 	for num := range lost {
 		pages = append(pages, num)
@@ -174,14 +181,7 @@ func checkSeek(t *testing.T, k store.Keyspace, want []kv) {
 
 // TestSalvageNodes: a node that does not fit into its page costs its row, or what is below it.
 func TestSalvageNodes(t *testing.T) {
-	data := salvageImage()
-	k := find(t, openTest(t, writeImage(t, data), &store.Options{}), "0").(*keyspace)
-	rows, err := scan(k, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lost := map[uint64][]string{}
-	below(t, k, k.tree.root, 1, lost)
+	data, k, rows, lost := salvageTree(t)
 	num, i := k.tree.root, 1
 	for depth := 1; depth <= int(k.tree.depth); depth++ {
 		leaf := depth == int(k.tree.depth)

@@ -176,19 +176,25 @@ func walOf(r *rand.Rand, entries []testEntry) (records [][]byte) {
 	return records
 }
 
+// orderedDB makes a random database, in one of two orders.
+func orderedDB(t *testing.T, r *rand.Rand, seed int64) (d *handDB, order *store.Comparer, entries []testEntry, tombs []tombstone) {
+	order = &store.Bytewise
+	if seed%3 == 2 {
+		order = &backwards
+	}
+	d = newHandDB(t)
+	if order != &store.Bytewise {
+		d.edits[0] = slices.Concat(editComparator(order.Name), d.edits[0][2+len(bytewiseName):])
+	}
+	entries, tombs = randomDB(r, d, order, seed%2 == 1)
+	return d, order, entries, tombs
+}
+
 // TestMergeModel reads random databases and compares rows and counts with the model.
 func TestMergeModel(t *testing.T) {
 	for seed := range int64(150) {
 		r := rand.New(rand.NewSource(seed))
-		order := &store.Bytewise
-		if seed%3 == 2 {
-			order = &backwards
-		}
-		d := newHandDB(t)
-		if order != &store.Bytewise {
-			d.edits[0] = slices.Concat(editComparator(order.Name), d.edits[0][2+len(bytewiseName):])
-		}
-		entries, tombs := randomDB(r, d, order, seed%2 == 1)
+		d, order, entries, tombs := orderedDB(t, r, seed)
 		m := &model{cmp: order.Compare, tombs: tombs, merger: joinMerger}
 		m.read(entries)
 		o := store.Options{Merger: joinMerger, Memory: []int64{0, 4096}[seed%2]}

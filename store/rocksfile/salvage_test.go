@@ -24,15 +24,7 @@ import (
 func TestSalvageModel(t *testing.T) {
 	for seed := range int64(200) {
 		r := rand.New(rand.NewSource(seed))
-		order := &store.Bytewise
-		if seed%3 == 2 {
-			order = &backwards
-		}
-		d := newHandDB(t)
-		if order != &store.Bytewise {
-			d.edits[0] = slices.Concat(editComparator(order.Name), d.edits[0][2+len(bytewiseName):])
-		}
-		entries, tombs := randomDB(r, d, order, seed%2 == 1)
+		d, order, entries, tombs := orderedDB(t, r, seed)
 		dir := d.finish()
 		sound := openTest(t, dir, store.Options{})
 		ds := choose(r, partsOf(t, sound), 1+r.Intn(20))

@@ -13,10 +13,10 @@ import (
 	"kvferry/record"
 )
 
-// failing is a format whose sources cannot read one database.
+// failing is a format whose sources cannot read some types of some databases.
 type failing struct {
 	format.Format
-	db string
+	fails func(db string, t record.TypeSet) bool
 }
 
 var errPlanned = errors.New("planned to fail here")
@@ -26,16 +26,16 @@ func (f failing) Open(ctx context.Context, dir string, o *format.OpenOptions) (f
 	if err != nil {
 		return nil, err
 	}
-	return failingSource{src, f.db}, nil
+	return failingSource{src, f.fails}, nil
 }
 
 type failingSource struct {
 	format.Source
-	db string
+	fails func(db string, t record.TypeSet) bool
 }
 
 func (s failingSource) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
-	if db == s.db {
+	if s.fails(db, t) {
 		return nil, errPlanned
 	}
 	return s.Source.Records(ctx, db, t, span, e)
@@ -56,10 +56,10 @@ func TestMatrixResume(t *testing.T) {
 			want := treeBytes(t, dst.path)
 			dst.path = filepath.Join(fastDir(t), "whole")
 			args := append([]string{"convert", src.String(), dst.String(), "--resume"}, flags...)
-			app := testApp()
+			app, least := testApp(), smallestDB(t, src)
 			for i, f := range app.Formats {
 				if f.Name() == "ardb" {
-					app.Formats[i] = failing{f, smallestDB(t, src)}
+					app.Formats[i] = failing{f, func(db string, _ record.TypeSet) bool { return db == least }}
 				}
 			}
 			var stderr bytes.Buffer

@@ -17,7 +17,6 @@ import (
 
 	"kvferry/convert"
 	"kvferry/fixtures"
-	"kvferry/format"
 	"kvferry/record"
 )
 
@@ -203,32 +202,6 @@ func skippedIn(rep *convert.Report) (n int64, samples []string) {
 	return n, samples
 }
 
-// failingType is a format whose sources cannot read one type.
-type failingType struct {
-	format.Format
-	typ record.Type
-}
-
-func (f failingType) Open(ctx context.Context, dir string, o *format.OpenOptions) (format.Source, error) {
-	src, err := f.Format.Open(ctx, dir, o)
-	if err != nil {
-		return nil, err
-	}
-	return failingTypeSource{src, f.typ}, nil
-}
-
-type failingTypeSource struct {
-	format.Source
-	typ record.Type
-}
-
-func (s failingTypeSource) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
-	if t.Has(s.typ) {
-		return nil, errPlanned
-	}
-	return s.Source.Records(ctx, db, t, span, e)
-}
-
 // TestSalvageResume: a conversion that died behind damaged blocks is continued, and its target and report are those of
 // one that did not.
 func TestSalvageResume(t *testing.T) {
@@ -250,7 +223,7 @@ func TestSalvageResume(t *testing.T) {
 	app := testApp()
 	for i, f := range app.Formats {
 		if f.Name() == "nemo" {
-			app.Formats[i] = failingType{f, record.ZSet}
+			app.Formats[i] = failing{f, func(_ string, t record.TypeSet) bool { return t.Has(record.ZSet) }}
 		}
 	}
 	var stderr bytes.Buffer
