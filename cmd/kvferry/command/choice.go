@@ -3,7 +3,6 @@ package command
 import (
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"strconv"
@@ -280,11 +279,4 @@ func (f *delimiterFlag) Type() string { return "text" }
 
 func (f *delimiterFlag) suggest(string) ([]string, bool) {
 	return []string{":", "/", ".", "-", "_", "|", "#"}, false
-}
-
-// sizeIn reads a number of units as whole bytes, when they can be counted.
-func sizeIn(digits string, unit float64) (int64, bool) {
-	n, err := strconv.ParseFloat(digits, 64)
-	ok := err == nil && n >= 0 && n*unit <= math.MaxInt64/2 // not a number is neither
-	return int64(n * unit), ok
 }

@@ -42,6 +42,13 @@ func (f *sizeFlag) Set(s string) error {
 	return errors.New("want a number of bytes such as 512MiB")
 }
 
+// sizeIn reads a number of units as whole bytes, when they can be counted.
+func sizeIn(digits string, unit float64) (int64, bool) {
+	n, err := strconv.ParseFloat(digits, 64)
+	ok := err == nil && n >= 0 && n*unit <= math.MaxInt64/2 // not a number is neither
+	return int64(n * unit), ok
+}
+
 // Type names the flag's values in help texts.
 func (f *sizeFlag) Type() string { return "size" }
 
