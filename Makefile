@@ -1,7 +1,7 @@
 # kvferry. Everything here works from a clone alone; see CONTRIBUTING.md.
 
 GO       ?= go
-FUZZTIME ?= 3s
+FUZZTIME ?= 20000x
 COVER    ?= 90
 export GO FUZZTIME COVER
 
