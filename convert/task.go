@@ -128,14 +128,14 @@ func (x *task) read(ctx context.Context, src format.Source) (record.Reader, erro
 // readRivals reads the types one by one, in order of preference within a key.
 func (x *task) readRivals(ctx context.Context, src format.Source) (record.Reader, error) {
 	types := x.Types.Types()
-	readers := map[record.Type]record.Reader{}
-	merged := func() record.Reader { return mergeRivals(readers, x.prefer) }
+	var readers []record.Reader
+	merged := func() record.Reader { return record.MergeBy(byPreference(x.prefer), readers...) }
 	for _, t := range types {
 		r, err := x.readTypes(ctx, src, record.Of(t), int64(len(types)))
 		if err != nil {
 			return nil, errors.Join(err, merged().Close())
 		}
-		readers[t] = r
+		readers = append(readers, r)
 	}
 	return merged(), nil
 }

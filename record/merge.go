@@ -14,13 +14,16 @@ func Compare(a, b *Header) int {
 	return int(a.Type) - int(b.Type)
 }
 
-// Merge returns a reader of all records of the readers, in order. It owns them. There are few
-// readers (one a type, one a partition), so the smallest is found by looking at each.
-func Merge(readers ...Reader) Reader {
+// Merge returns a reader of all records of the readers, in order. It owns them.
+func Merge(readers ...Reader) Reader { return MergeBy(Compare, readers...) }
+
+// MergeBy is Merge of readers whose records come in the order of compare. There are few readers (one a
+// type, one a partition), so the smallest is found by looking at each.
+func MergeBy(compare func(a, b *Header) int, readers ...Reader) Reader {
 	if len(readers) == 1 {
 		return readers[0]
 	}
-	m := &merged{cur: -1}
+	m := &merged{compare: compare, cur: -1}
 	for _, r := range readers {
 		m.sources = append(m.sources, mergeSource{r: r})
 	}
@@ -34,6 +37,7 @@ type mergeSource struct {
 }
 
 type merged struct {
+	compare func(a, b *Header) int
 	sources []mergeSource
 	cur     int // source of the current record, -1 for none
 }
@@ -53,7 +57,7 @@ func (m *merged) Next() (*Header, error) {
 			}
 			s.head, s.done = h, err == io.EOF
 		}
-		if !s.done && (m.cur < 0 || Compare(s.head, m.sources[m.cur].head) < 0) {
+		if !s.done && (m.cur < 0 || m.compare(s.head, m.sources[m.cur].head) < 0) {
 			m.cur = i
 		}
 	}
