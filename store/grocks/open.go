@@ -6,14 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/linxGnu/grocksdb"
-	"golang.org/x/sys/unix"
 
 	"kvferry/store"
 )
@@ -42,7 +40,7 @@ func Open(ctx context.Context, dir string, o *store.Options) (store.Store, error
 		return nil, fmt.Errorf("%s: no CURRENT file: %w", dir, store.ErrNotStore)
 	}
 	if !o.AllowLive {
-		if err := refuseLive(dir); err != nil {
+		if err := store.CheckLive(dir, "LOCK"); err != nil {
 			return nil, err
 		}
 	}
@@ -52,26 +50,6 @@ func Open(ctx context.Context, dir string, o *store.Options) (store.Store, error
 		return nil, err
 	}
 	return d, nil
-}
-
-// refuseLive asks the kernel who holds the LOCK file; opening it read only changes nothing.
-func refuseLive(dir string) error {
-	f, err := os.Open(filepath.Join(dir, "LOCK"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
-	if err := unix.FcntlFlock(f.Fd(), unix.F_GETLK, &lock); err != nil {
-		return fmt.Errorf("%s: %w", f.Name(), err)
-	}
-	if lock.Type != unix.F_UNLCK {
-		return &store.LiveError{Dir: dir, PID: int(lock.Pid)}
-	}
-	return nil
 }
 
 func (d *database) open(o *store.Options) error {

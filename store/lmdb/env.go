@@ -45,9 +45,9 @@ func Open(_ context.Context, dir string, o *store.Options) (store.Store, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := holder(dir); err != nil {
+	if err := checkLive(dir, opts.AllowLive); err != nil {
 		e.Close()
-		return nil, explainLive(err, opts.AllowLive)
+		return nil, err
 	}
 	if e.views, err = e.list(); err != nil {
 		e.Close()
@@ -56,11 +56,16 @@ func Open(_ context.Context, dir string, o *store.Options) (store.Store, error) 
 	return e, nil
 }
 
-// explainLive says why a held environment cannot be read even when the user would take the risk.
-func explainLive(err error, allow bool) error {
-	var live *store.LiveError
-	if !allow || !errors.As(err, &live) {
+// checkLive refuses an environment that a process has open, and says why when the user would take the risk. LMDB holds
+// a shared lock on the first byte of the lock file for as long.
+func checkLive(dir string, allow bool) error {
+	err := store.CheckLive(dir, lockFile)
+	if err == nil || !allow {
 		return err
+	}
+	var live *store.LiveError
+	if !errors.As(err, &live) {
+		return nil // the lock cannot be asked for, which is the risk that the user takes
 	}
 	return fmt.Errorf("%s: held by process %d: an LMDB file is changed in place, so it cannot be read safely while its "+
 		"server runs; copy it with mdb_copy, or stop the server", live.Dir, live.PID)

@@ -65,3 +65,15 @@ func TestLive(t *testing.T) {
 	}
 	openTest(t, dir, nil)
 }
+
+// TestLockUnreadable: who holds a lock that cannot be asked for is not known, which is a risk that the user may take.
+func TestLockUnreadable(t *testing.T) {
+	dir := writeImage(t, smallImage())
+	if err := os.Symlink(lockFile, filepath.Join(dir, lockFile)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(context.Background(), dir, nil); !errors.Is(err, syscall.ELOOP) {
+		t.Errorf("error %v, want that of the lock file", err)
+	}
+	openTest(t, dir, &store.Options{AllowLive: true})
+}

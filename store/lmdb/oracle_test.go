@@ -230,7 +230,7 @@ func TestOracleOwnLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if err := holder(dir); err != nil {
+	if err := store.CheckLive(dir, lockFile); err != nil {
 		t.Errorf("our own lock is reported: %v", err)
 	}
 }

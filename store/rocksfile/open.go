@@ -47,6 +47,9 @@ type database struct {
 
 var _ store.Opener = Open
 
+// lockFile is locked by the process that has the database open.
+const lockFile = "LOCK"
+
 // errChanged says that a live database changed while it was being opened.
 var errChanged = errors.New("the database changes while it is being opened")
 
@@ -59,7 +62,7 @@ func Open(ctx context.Context, dir string, o *store.Options) (store.Store, error
 		return nil, err
 	}
 	if !o.AllowLive {
-		if err := checkLive(dir); err != nil {
+		if err := store.CheckLive(dir, lockFile); err != nil {
 			return nil, err
 		}
 		db, err := openDatabase(ctx, dir, o, o.Report)

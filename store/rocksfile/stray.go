@@ -60,7 +60,7 @@ func (db *database) stray(ctx context.Context, name, number string) (f record.Fi
 	if err != nil || db.version.mentioned[n] {
 		return f, true, nil
 	}
-	if db.opts.AllowLive && checkLive(db.dir) != nil {
+	if db.opts.AllowLive && store.CheckLive(db.dir, lockFile) != nil {
 		return f, false, nil
 	}
 	s := &strayTable{db: db, number: n}

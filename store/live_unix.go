@@ -1,0 +1,34 @@
+//go:build unix
+
+package store
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// CheckLive returns a LiveError when another process holds the lock file of a database. It only asks: the file is
+// opened for reading, and nothing is locked. Without the file nobody holds the database.
+func CheckLive(dir, lock string) error {
+	f, err := os.Open(filepath.Join(dir, lock))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	held := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
+	if err := unix.FcntlFlock(f.Fd(), unix.F_GETLK, &held); err != nil {
+		return &fs.PathError{Op: "fcntl", Path: f.Name(), Err: err}
+	}
+	if held.Type == unix.F_UNLCK {
+		return nil
+	}
+	return &LiveError{Dir: dir, PID: int(held.Pid)}
+}

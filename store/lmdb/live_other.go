@@ -1,6 +1,0 @@
-//go:build !unix
-
-package lmdb
-
-// holder cannot ask here.
-func holder(string) error { return nil }
