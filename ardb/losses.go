@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"kvferry/internal/dataset"
 	"kvferry/internal/loglog"
 	"kvferry/record"
 )
@@ -36,16 +37,10 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	case record.String:
 		markHLL(batch, report)
 	case record.ZSet:
-		return keepIf(batch, func(e *record.Element) bool {
-			if !math.IsNaN(e.Score) {
-				return true
-			}
-			report(record.Loss{Kind: record.LossScoreNaN, Drops: true, Detail: fmt.Sprintf("member %s", record.Quote(e.Name))})
-			return false
-		})
+		return dataset.KeepScores(batch, "Ardb", math.Inf(1), report)
 	case record.Hash, record.Set:
 		var span *intSpan // looked up with the first integer
-		return keepIf(batch, func(e *record.Element) bool {
+		return dataset.KeepIf(batch, func(e *record.Element) bool {
 			v, ok := CanonicalInt(e.Name)
 			if !ok {
 				return true
@@ -60,7 +55,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 			return false
 		})
 	case record.Stream:
-		return keepIf(batch, func(e *record.Element) bool {
+		return dataset.KeepIf(batch, func(e *record.Element) bool {
 			n := fields(e.Value)
 			if n > maxFields {
 				report(record.Loss{Kind: LossStreamFields, Drops: true, Detail: fmt.Sprintf("an entry of %d fields", n)})
@@ -71,26 +66,9 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	return batch
 }
 
-// keepIf keeps the elements that keep says, in place; nothing is moved while all are kept.
-func keepIf(batch []record.Element, keep func(*record.Element) bool) []record.Element {
-	n := 0
-	for i := range batch {
-		if !keep(&batch[i]) {
-			continue
-		}
-		if n != i {
-			batch[n] = batch[i]
-		}
-		n++
-	}
-	return batch[:n]
-}
-
 func markHLL(batch []record.Element, report func(record.Loss)) {
+	loglog.Notes(batch, loglog.HYLL, report)
 	for i := range batch {
-		if l, ok := loglog.Note(batch[i].Value, loglog.HYLL); ok {
-			report(l)
-		}
 		if RedisStale(batch[i].Value) {
 			batch[i].Value = FromRedis(batch[i].Value)
 			report(record.Loss{Kind: record.LossHyperLogLog, Note: true, Detail: "the mark of a stale count is moved to where Ardb has it"})

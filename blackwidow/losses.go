@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"kvferry/internal/dataset"
 	"kvferry/internal/loglog"
 	"kvferry/internal/seconds"
 	"kvferry/record"
@@ -33,30 +34,9 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
-		for i := range batch {
-			if l, ok := loglog.Note(batch[i].Value, loglog.Raw); ok {
-				report(l)
-			}
-		}
+		loglog.Notes(batch, loglog.Raw, report)
 	case record.ZSet:
-		for i := range batch {
-			if math.IsNaN(batch[i].Score) {
-				return dropNaN(batch, i, report)
-			}
-		}
+		return dataset.KeepScores(batch, "blackwidow", math.Inf(1), report)
 	}
 	return batch
-}
-
-// dropNaN removes the elements whose scores are NaN, of which i is the first.
-func dropNaN(batch []record.Element, i int, report func(record.Loss)) []record.Element {
-	kept := batch[:i]
-	for _, e := range batch[i:] {
-		if !math.IsNaN(e.Score) {
-			kept = append(kept, e)
-			continue
-		}
-		report(record.Loss{Kind: record.LossScoreNaN, Drops: true, Detail: "the score of member " + record.Quote(e.Name) + " is not a number"})
-	}
-	return kept
 }

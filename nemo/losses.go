@@ -2,8 +2,8 @@ package nemo
 
 import (
 	"fmt"
-	"math"
 
+	"kvferry/internal/dataset"
 	"kvferry/internal/loglog"
 	"kvferry/internal/seconds"
 	"kvferry/record"
@@ -49,37 +49,9 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
-		for i := range batch {
-			if l, ok := loglog.Note(batch[i].Value, loglog.Raw); ok {
-				report(l)
-			}
-		}
+		loglog.Notes(batch, loglog.Raw, report)
 	case record.ZSet:
-		for i := range batch {
-			if !validScore(batch[i].Score) {
-				return dropScores(batch, i, report)
-			}
-		}
+		return dataset.KeepScores(batch, "nemo", MaxScore, report)
 	}
 	return batch
-}
-
-// validScore reports whether the engine takes a score, which it does not of NaN.
-func validScore(s float64) bool { return math.Abs(s) <= MaxScore }
-
-// dropScores removes the elements whose scores are not valid, of which i is the first.
-func dropScores(batch []record.Element, i int, report func(record.Loss)) []record.Element {
-	kept := batch[:i]
-	for _, e := range batch[i:] {
-		switch {
-		case validScore(e.Score):
-			kept = append(kept, e)
-		case math.IsNaN(e.Score):
-			report(record.Loss{Kind: record.LossScoreNaN, Drops: true, Detail: "member " + record.Quote(e.Name) + " has no number as score"})
-		default:
-			report(record.Loss{Kind: record.LossScoreRange, Drops: true,
-				Detail: fmt.Sprintf("member %s has score %v, nemo's go from -1e13 to 1e13", record.Quote(e.Name), e.Score)})
-		}
-	}
-	return kept
 }

@@ -248,3 +248,6 @@ func (w *typeWriter) Abort() {
 
 // free closes the sorters, which is all right to do twice.
 func (w *typeWriter) free() error { return errors.Join(w.sorted.Close(), w.indexed.Close()) }
+
+// validScore reports whether the engine takes a score, which it does not of NaN.
+func validScore(s float64) bool { return math.Abs(s) <= MaxScore }

@@ -61,3 +61,12 @@ func Note(s []byte, native Dialect) (record.Loss, bool) {
 	}
 	return l, true
 }
+
+// Notes reports what is to be noted about the strings of a batch.
+func Notes(batch []record.Element, native Dialect, report func(record.Loss)) {
+	for i := range batch {
+		if l, ok := Note(batch[i].Value, native); ok {
+			report(l)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"kvferry/record"
+)
+
+func TestKeepScores(t *testing.T) {
+	var batch []record.Element
+	for i, s := range []float64{1, math.NaN(), -1e13, math.Inf(1), math.Nextafter(1e13, 2e13), 0, math.Inf(-1)} {
+		batch = append(batch, record.Element{Name: []byte{'a' + byte(i)}, Score: s})
+	}
+	for _, c := range []struct {
+		engine string
+		limit  float64
+		kept   string
+		losses []string
+	}{
+		{"nemo", 1e13, "acf", []string{
+			`score-nan the score of member "b" is not a number`,
+			`score-range member "d" has score +Inf, nemo's go from -1e13 to 1e13`,
+			`score-range member "e" has score 1.0000000000000002e+13, nemo's go from -1e13 to 1e13`,
+			`score-range member "g" has score -Inf, nemo's go from -1e13 to 1e13`,
+		}},
+		{"Ardb", math.Inf(1), "acdefg", []string{`score-nan the score of member "b" is not a number`}},
+	} {
+		var kept string
+		var losses []string
+		for _, e := range KeepScores(slices.Clone(batch), c.engine, c.limit, func(l record.Loss) {
+			losses = append(losses, fmt.Sprint(l.Kind, " ", l.Detail))
+			if !l.Drops {
+				t.Errorf("%s: the loss %v drops nothing", c.engine, l)
+			}
+		}) {
+			kept += string(e.Name)
+		}
+		if kept != c.kept || !slices.Equal(losses, c.losses) {
+			t.Errorf("%s: kept %s and lost %q, want %s and %q", c.engine, kept, losses, c.kept, c.losses)
+		}
+	}
+}
