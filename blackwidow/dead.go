@@ -24,23 +24,15 @@ func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, s
 	if s.database(db) == nil {
 		return nil, fmt.Errorf("%s: no database %q", s.dir, db)
 	}
-	quiet := *e
-	quiet.Ledger, quiet.Report = nil, nil
 	stores := s.storesOf(db, t)
 	return dataset.Merge(stores, func(ts *typeStore) (record.Reader, error) {
-		dead := *ts
-		if typ := ts.family.typ; typ == record.String {
-			dead.meta.keyspace = undead.Strings(ctx, ts.meta.keyspace)
-		} else {
-			orphans := &undead.Orphans{Kind: FindOrphanRows, Memory: e.Memory / 4, TempDir: e.TempDir}
-			orphans.Open = func(report func(record.Finding)) (record.Reader, error) {
-				loud := quiet
-				loud.Report, loud.Deep, loud.Memory = report, false, e.Memory/2
-				return newPass(ctx, ts, span, &loud, len(stores)).open()
-			}
-			dead.meta.keyspace = undead.Collections(ctx, ts.meta.keyspace, &deadFamily{ts: ts}, orphans, undead.Teller(tell, typ))
+		d := dataset.Dead{Type: ts.family.typ, Metas: ts.meta.keyspace, Family: &deadFamily{ts: ts}, Kind: FindOrphanRows}
+		d.Open = func(metas store.Keyspace, e *format.Env) (record.Reader, error) {
+			of := *ts
+			of.meta.keyspace = metas
+			return newPass(ctx, &of, span, e, len(stores)).open()
 		}
-		return newPass(ctx, &dead, span, &quiet, len(stores)).open()
+		return d.Records(ctx, e, tell)
 	})
 }
 

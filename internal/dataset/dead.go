@@ -1,0 +1,37 @@
+package dataset
+
+import (
+	"context"
+
+	"kvferry/format"
+	"kvferry/internal/undead"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Dead reads the records of one type whose delete left their rows behind.
+type Dead struct {
+	Type   record.Type
+	Metas  store.Keyspace // holds the meta rows, or whole strings
+	Family undead.Family  // not asked for strings
+	Kind   string         // of the finding about a row without a meta row
+
+	// Open opens the usual reader of the type, with these in the place of Metas.
+	Open func(metas store.Keyspace, e *format.Env) (record.Reader, error)
+}
+
+// Records opens the usual reader on the meta rows of before. Nothing is counted, and no finding reported.
+func (d *Dead) Records(ctx context.Context, e *format.Env, tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
+	quiet := *e
+	quiet.Ledger, quiet.Report = nil, nil
+	if d.Type == record.String {
+		return d.Open(undead.Strings(ctx, d.Metas), &quiet)
+	}
+	orphans := &undead.Orphans{Kind: d.Kind, Memory: e.Memory / 4, TempDir: e.TempDir}
+	orphans.Open = func(report func(record.Finding)) (record.Reader, error) {
+		loud := quiet
+		loud.Report, loud.Deep, loud.Memory = report, false, e.Memory/2
+		return d.Open(d.Metas, &loud)
+	}
+	return d.Open(undead.Collections(ctx, d.Metas, d.Family, orphans, undead.Teller(tell, d.Type)), &quiet)
+}
