@@ -164,7 +164,13 @@ func TestDamage(t *testing.T) {
 		{"no zset meta", func(m *memory) { m.Store("zset").Delete("default", []byte("Zk")) },
 			"orphan-rows orphan-rows", "zset", "housekeeping=2 orphan=4"},
 		{"broken link", func(m *memory) { m.Store("list").Delete("default", nodeKey("k", 1)) },
-			"count-mismatch list-broken-link list-unreachable-node", "list", "housekeeping=1 orphan=1 copied=2"},
+			"count-mismatch list-broken-link", "list", "housekeeping=1 copied=3"},
+		{"two holes", func(m *memory) {
+			putList(m.Store("list"), "k", nemo.ListMeta{Count: 5, Left: 1, Right: 5, NextSeq: 6, Suffix: s1},
+				nemo.Node{Next: 2}, nemo.Node{Prev: 1, Next: 3}, nemo.Node{Prev: 2, Next: 4}, nemo.Node{Prev: 3, Next: 5}, nemo.Node{Prev: 4})
+			m.Store("list").Delete("default", nodeKey("k", 2))
+			m.Store("list").Delete("default", nodeKey("k", 4))
+		}, "count-mismatch list-broken-link list-unreachable-node", "list", "housekeeping=1 orphan=1 copied=3"},
 		{"link to a stale node", func(m *memory) {
 			m.Store("list").Put("default", nodeKey("k", 3), nemo.AppendNode(nil, nemo.Node{Prev: 1, Suffix: nemo.Suffix{Version: 4}}))
 		}, "count-mismatch list-broken-link", "list", "housekeeping=1 stale=1 copied=3"},
@@ -179,10 +185,13 @@ func TestDamage(t *testing.T) {
 		}, "list-broken-link", "list", "housekeeping=1 copied=4"},
 		{"cut off", func(m *memory) {
 			m.Store("list").Put("default", nodeKey("k", 1), nemo.AppendNode(nil, nemo.Node{Prev: 2, Next: 0, Suffix: s1}))
-		}, "list-tail-mismatch list-unreachable-node", "list", "housekeeping=1 orphan=1 copied=3"},
+		}, "list-tail-mismatch", "list", "housekeeping=1 copied=4"},
 		{"no left", func(m *memory) {
 			m.Store("list").Put("default", []byte("Lk"), nemo.AppendListMeta(nil, nemo.ListMeta{Count: 3, NextSeq: 4, Suffix: s1}))
 		}, "list-unreachable-node list-unreachable-node list-unreachable-node", "list", "housekeeping=1 orphan=3 copied=1"},
+		{"left is 0", func(m *memory) {
+			m.Store("list").Put("default", []byte("Lk"), nemo.AppendListMeta(nil, nemo.ListMeta{Count: 3, Right: 3, NextSeq: 4, Suffix: s1}))
+		}, "list-tail-mismatch", "list", "housekeeping=1 copied=4"},
 		{"wrong right", func(m *memory) {
 			m.Store("list").Put("default", []byte("Lk"), nemo.AppendListMeta(nil, nemo.ListMeta{Count: 3, Left: 2, Right: 1, NextSeq: 4, Suffix: s1}))
 		}, "list-tail-mismatch", "list", "housekeeping=1 copied=4"},

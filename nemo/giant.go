@@ -13,7 +13,8 @@ import (
 )
 
 // giant emits a list that does not fit into memory. Its rows are read again: once for the links, which are
-// followed to give each node its rank, and once for the elements, which are sorted by rank.
+// followed to give each node its rank, and once for the elements, which are sorted by rank. Only when the links
+// end in a hole the rows are read once more, for the links back from the right end.
 //
 // Links take 4 bytes a node in memory. When that is beyond three quarters of the budget, or the seqs lie too
 // far apart, they are sorted by seq and kept in a file.
@@ -22,12 +23,14 @@ type giant struct {
 	links  links
 	sorter *extsort.Sorter // elements by rank
 	it     *extsort.Iterator
+	chain  chain
 	last   int64 // seq of the node emitted last
-	lost   int64 // nodes that left does not lead to
 }
 
 // load follows the links and, when elements are wanted, sorts them.
 func (g *giant) load(elements bool) error {
+	c := &g.chain
+	*c = chain{r: g.r, nodes: g.r.alive}
 	err := g.fill()
 	if err == nil {
 		err = g.walk()
@@ -36,8 +39,8 @@ func (g *giant) load(elements bool) error {
 	case err != nil:
 	case elements:
 		err = g.sort()
-	case g.lost > 0:
-		g.r.damage(FindListUnreachable, g.r.place, "%d nodes are not reached from left %d", g.lost, g.r.meta.Left)
+	case c.lost() > 0:
+		g.r.damage(FindListUnreachable, g.r.place, "%d nodes are not reached from %s", c.lost(), c.ends)
 	}
 	return errors.Join(err, g.links.close())
 }
@@ -83,32 +86,30 @@ func (g *giant) fill() error {
 			return nil
 		})
 	}
-	s := extsort.New(extsort.Options{Memory: r.memory / 4, TempDir: r.env.TempDir})
-	var next [8]byte
-	err := g.scan(func(seq int64, n *Node) error {
-		binary.LittleEndian.PutUint64(next[:], linkOf(n.Next))
-		return s.Add(uint64(seq), nil, next[:])
-	})
+	s, err := g.bySeq(func(n *Node) int64 { return n.Next })
 	if err == nil {
 		err = l.spill(s, span/4 > r.alive, r.env.TempDir, r.memory/2)
 	}
 	return errors.Join(err, s.Close())
 }
 
+// bySeq sorts the links of the nodes by their seqs.
+func (g *giant) bySeq(link func(n *Node) int64) (*extsort.Sorter, error) {
+	s := extsort.New(extsort.Options{Memory: g.r.memory / 4, TempDir: g.r.env.TempDir})
+	var to [8]byte
+	return s, g.scan(func(seq int64, n *Node) error {
+		binary.LittleEndian.PutUint64(to[:], linkOf(link(n)))
+		return s.Add(uint64(seq), nil, to[:])
+	})
+}
+
 // walk ranks the nodes.
 func (g *giant) walk() error {
-	l := &g.links
-	c := chain{r: g.r, left: g.r.alive}
+	l, c := &g.links, &g.chain
 	for c.at = g.r.meta.Left; c.at != 0; {
-		slot, ok, err := l.find(c.at)
+		slot, v, err := l.look(c.at)
 		if err != nil {
 			return err
-		}
-		var v uint64 = noNode
-		if ok {
-			if v, err = l.get(slot); err != nil {
-				return err
-			}
 		}
 		if !c.follow(v != noNode, v&reachedBit != 0) {
 			break
@@ -116,31 +117,87 @@ func (g *giant) walk() error {
 		if err := l.rank(slot, c.count); err != nil {
 			return err
 		}
-		if c.step(int64(v)); v == noNext {
-			if c.at, err = g.nextOf(c.last); err != nil {
+		if c.step(int64(v)); v == noLink {
+			n, err := g.node(c.last)
+			if err != nil {
 				return err
 			}
+			c.at = n.Next
+		}
+	}
+	if !c.whole() {
+		if err := g.back(); err != nil {
+			return err
 		}
 	}
 	c.finish()
-	g.lost = c.left - c.count
 	return nil
 }
 
-// nextOf looks up the next of a node, which links keep only when it can be.
-func (g *giant) nextOf(seq int64) (next int64, err error) {
+// back ranks the nodes that prevs lead to from right. The last of all ranks is that of right.
+func (g *giant) back() error {
+	l, c := &g.links, &g.chain
+	at := g.r.meta.Right
+	if _, v, err := l.look(at); err != nil || v == noNode || v&reachedBit != 0 {
+		return err
+	}
+	if err := g.turn(); err != nil {
+		return err
+	}
+	for {
+		slot, v, err := l.look(at)
+		if err != nil || v == noNode || v&reachedBit != 0 {
+			return err
+		}
+		c.right++
+		if err := l.rank(slot, c.nodes-c.right); err != nil {
+			return err
+		}
+		prev := int64(v)
+		if v == noLink {
+			n, err := g.node(at)
+			if err != nil {
+				return err
+			}
+			prev = n.Prev
+		}
+		at = prev
+	}
+}
+
+// turn makes the nodes that were not reached link to their prevs.
+func (g *giant) turn() error {
+	l := &g.links
+	if l.mem != nil {
+		return g.scan(func(seq int64, n *Node) error {
+			if l.mem[seq-l.base]&reachedBit32 == 0 {
+				l.put(seq, n.Prev)
+			}
+			return nil
+		})
+	}
+	s, err := g.bySeq(func(n *Node) int64 { return n.Prev })
+	if err == nil {
+		err = l.turn(s)
+	}
+	return errors.Join(err, s.Close())
+}
+
+// node looks up a node, for a link that links keep only when it can be.
+func (g *giant) node(seq int64) (n Node, err error) {
 	key := AppendListKey(nil, ListKey{g.r.key, seq})
 	it, err := g.r.ts.keyspace.Rows(key, append(bytes.Clone(key), 0))
 	if err != nil {
-		return 0, err
+		return n, err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 	_, value, err := it.Next()
 	if err != nil {
-		return 0, err
+		return n, err
 	}
-	n, err := DecodeNode(value)
-	return n.Next, err
+	n, err = DecodeNode(value)
+	n.Element = nil
+	return n, err
 }
 
 // sort sorts the elements by rank.
@@ -159,7 +216,7 @@ func (g *giant) sort() (err error) {
 			return err
 		}
 		if v&reachedBit == 0 {
-			r.unreachable(seq)
+			r.unreachable(seq, g.chain.ends)
 			return nil
 		}
 		binary.LittleEndian.PutUint64(key[:], uint64(seq))
@@ -206,14 +263,15 @@ func (g *giant) ranks() (rank func(seq int64) (uint64, error), done func() error
 	}, s.Close, nil
 }
 
-// emit sets one element, as a view that lives until the next call, and checks its node's prev.
+// emit sets one element, as a view that lives until the next call, and checks the prev of a node that nexts led
+// to; one behind a hole is where its prev led back from.
 func (g *giant) emit(dst []record.Element) (int, error) {
-	_, key, value, err := g.it.Next()
+	rank, key, value, err := g.it.Next()
 	if err != nil {
 		return 0, err
 	}
 	seq, prev := int64(binary.LittleEndian.Uint64(key)), int64(binary.LittleEndian.Uint64(key[seqLen:]))
-	if prev != g.last {
+	if prev != g.last && int64(rank) < g.chain.count {
 		g.r.badPrev(seq, prev, g.last)
 	}
 	g.last = seq

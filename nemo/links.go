@@ -9,36 +9,36 @@ import (
 	"kvferry/internal/extsort"
 )
 
-// links maps the seqs of a list to their next seqs and, once they are reached, to their ranks. A seq has a
-// slot: its distance from the smallest, or where they lie far apart, its place among them.
+// links maps the seqs of a list to the seqs that they link to, next or prev, and, once they are reached, to their
+// ranks. A seq has a slot: its distance from the smallest, or where they lie far apart, its place among them.
 type links struct {
 	base int64    // smallest seq
 	mem  []uint32 // by slot; nil: in files
-	next pages    // by slot
+	to   pages    // by slot
 	seqs pages    // by slot, ascending, when they lie far apart
 	far  bool
 	hint int64 // slot found last
 }
 
-// What a slot holds besides a seq, which is below noNext.
+// What a slot holds besides a seq, which is below noLink.
 const (
 	reachedBit = 1 << 63           // set: the rest is the rank
 	noNode     = math.MaxInt64     // no node has this slot
-	noNext     = math.MaxInt64 - 1 // next is a seq that no node has
+	noLink     = math.MaxInt64 - 1 // the link is a seq that no node has
 
 	// In memory a seq is its slot plus 1, and 0 is 0.
 	reachedBit32 = 1 << 31
 	noNode32     = math.MaxInt32
-	noNext32     = math.MaxInt32 - 1
-	maxSpan      = noNext32 - 1
+	noLink32     = math.MaxInt32 - 1
+	maxSpan      = noLink32 - 1
 )
 
-// linkOf returns what a slot holds for a node's next.
-func linkOf(next int64) uint64 {
-	if next < 0 || next >= noNext {
-		return noNext
+// linkOf returns what a slot holds for a node's link.
+func linkOf(to int64) uint64 {
+	if to < 0 || to >= noLink {
+		return noLink
 	}
-	return uint64(next)
+	return uint64(to)
 }
 
 // allocate makes an array in memory for span seqs from base on.
@@ -49,14 +49,14 @@ func (l *links) allocate(span int64) {
 	}
 }
 
-// put sets the next of a seq in memory.
-func (l *links) put(seq, next int64) {
-	v := uint32(noNext32)
+// put sets the link of a seq in memory.
+func (l *links) put(seq, to int64) {
+	v := uint32(noLink32)
 	switch {
-	case next == 0:
+	case to == 0:
 		v = 0
-	case next >= l.base && next-l.base < int64(len(l.mem)):
-		v = uint32(next-l.base) + 1
+	case to >= l.base && to-l.base < int64(len(l.mem)):
+		v = uint32(to-l.base) + 1
 	}
 	l.mem[seq-l.base] = v
 }
@@ -64,15 +64,15 @@ func (l *links) put(seq, next int64) {
 // get returns what a slot holds.
 func (l *links) get(slot int64) (uint64, error) {
 	if l.mem == nil {
-		return l.next.get(slot)
+		return l.to.get(slot)
 	}
 	switch v := l.mem[slot]; {
 	case v&reachedBit32 != 0:
 		return reachedBit | uint64(v&^reachedBit32), nil
 	case v == noNode32:
 		return noNode, nil
-	case v == noNext32:
-		return noNext, nil
+	case v == noLink32:
+		return noLink, nil
 	case v == 0:
 		return 0, nil
 	default:
@@ -83,7 +83,7 @@ func (l *links) get(slot int64) (uint64, error) {
 // rank marks a slot as reached.
 func (l *links) rank(slot, rank int64) error {
 	if l.mem == nil {
-		return l.next.set(slot, reachedBit|uint64(rank))
+		return l.to.set(slot, reachedBit|uint64(rank))
 	}
 	l.mem[slot] = reachedBit32 | uint32(rank)
 	return nil
@@ -97,7 +97,7 @@ func (l *links) spill(s *extsort.Sorter, far bool, dir string, memory int64) err
 			return err
 		}
 	}
-	if err := l.next.open(dir, memory); err != nil {
+	if err := l.to.open(dir, memory); err != nil {
 		return err
 	}
 	it, err := s.Sort()
@@ -105,18 +105,42 @@ func (l *links) spill(s *extsort.Sorter, far bool, dir string, memory int64) err
 		return err
 	}
 	for {
-		seq, _, next, err := it.Next()
+		seq, _, to, err := it.Next()
 		if err == io.EOF {
 			return nil
 		}
 		if far && err == nil {
 			err = l.seqs.push(seq)
 		}
-		for err == nil && !far && l.base+l.next.len < int64(seq) {
-			err = l.next.push(noNode)
+		for err == nil && !far && l.base+l.to.len < int64(seq) {
+			err = l.to.push(noNode)
 		}
 		if err == nil {
-			err = l.next.push(binary.LittleEndian.Uint64(next))
+			err = l.to.push(binary.LittleEndian.Uint64(to))
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// turn replaces the links of the seqs that were not reached by those of rows sorted by seq, in files.
+func (l *links) turn(s *extsort.Sorter) error {
+	it, err := s.Sort()
+	if err != nil {
+		return err
+	}
+	for {
+		seq, _, to, err := it.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		slot, v, err := l.look(int64(seq))
+		if err == nil && v&reachedBit == 0 {
+			err = l.to.set(slot, binary.LittleEndian.Uint64(to))
 		}
 		if err != nil {
 			return err
@@ -126,8 +150,8 @@ func (l *links) spill(s *extsort.Sorter, far bool, dir string, memory int64) err
 
 // each calls f with all seqs in ascending order and what their slots hold.
 func (l *links) each(f func(seq, v uint64) error) error {
-	for i := range l.next.len {
-		v, err := l.next.get(i)
+	for i := range l.to.len {
+		v, err := l.to.get(i)
 		seq := uint64(l.base + i)
 		if l.far && err == nil {
 			seq, err = l.seqs.get(i)
@@ -142,11 +166,21 @@ func (l *links) each(f func(seq, v uint64) error) error {
 	return nil
 }
 
+// look returns the slot of a seq and what it holds.
+func (l *links) look(seq int64) (slot int64, v uint64, err error) {
+	slot, ok, err := l.find(seq)
+	if err != nil || !ok {
+		return 0, noNode, err
+	}
+	v, err = l.get(slot)
+	return slot, v, err
+}
+
 // find returns the slot of a seq. Neighbours in a list mostly are neighbours by seq.
 func (l *links) find(seq int64) (int64, bool, error) {
 	if !l.far {
 		slot := seq - l.base
-		return slot, slot >= 0 && slot < max(l.next.len, int64(len(l.mem))), nil
+		return slot, slot >= 0 && slot < max(l.to.len, int64(len(l.mem))), nil
 	}
 	for _, slot := range [...]int64{l.hint + 1, l.hint - 1} {
 		if slot < 0 || slot >= l.seqs.len {
@@ -183,10 +217,10 @@ func (l *links) search(seq int64) (int64, bool, error) {
 
 // size returns the memory that l takes.
 func (l *links) size() int64 {
-	return int64(len(l.mem))*4 + int64(len(l.next.cache)+len(l.seqs.cache))*pageBytes
+	return int64(len(l.mem))*4 + int64(len(l.to.cache)+len(l.seqs.cache))*pageBytes
 }
 
 func (l *links) close() error {
 	l.mem = nil
-	return errors.Join(l.next.close(), l.seqs.close())
+	return errors.Join(l.to.close(), l.seqs.close())
 }

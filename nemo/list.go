@@ -2,6 +2,7 @@ package nemo
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
 	"math"
 	"strconv"
@@ -153,7 +154,7 @@ func isSeq(rest []byte) bool {
 func (r *listReader) walk() {
 	ns := &r.nodes
 	ns.index()
-	c := chain{r: r, left: int64(len(ns.all))}
+	c := chain{r: r, nodes: int64(len(ns.all))}
 	for c.at = r.meta.Left; c.at != 0; {
 		i, ok := ns.find(c.at)
 		if !c.follow(ok, ok && ns.all[i].reached) {
@@ -166,18 +167,25 @@ func (r *listReader) walk() {
 		}
 		c.step(n.next)
 	}
+	first := r.meta.Left
+	if !c.whole() {
+		first, c.right = ns.back(r.meta.Right)
+		if i, ok := ns.find(c.last); ok {
+			ns.all[i].next, first = first, r.meta.Left
+		}
+	}
 	c.finish()
 	for i := range ns.all {
 		if n := &ns.all[i]; !n.reached {
-			r.unreachable(n.seq)
+			r.unreachable(n.seq, c.ends)
 		}
 	}
-	ns.start(r.meta.Left, c.count)
+	ns.start(first, c.count+c.right)
 }
 
-// unreachable reports a node that left does not lead to.
-func (r *listReader) unreachable(seq int64) {
-	r.damage(FindListUnreachable, r.placeOf(seq), "node %d is not reached from left %d", seq, r.meta.Left)
+// unreachable reports a node that the ends do not lead to.
+func (r *listReader) unreachable(seq int64, ends string) {
+	r.damage(FindListUnreachable, r.placeOf(seq), "node %d is not reached from %s", seq, ends)
 }
 
 func (r *listReader) badPrev(seq, prev, want int64) {
@@ -189,31 +197,29 @@ func (r *listReader) placeOf(seq int64) record.Place {
 	return r.lookup(AppendListKey(nil, ListKey{r.key, seq}))
 }
 
-// chain is a walk along the links of a list.
+// chain is a walk along the links of a list, from left on. Where it ends before right, the nodes that lead
+// to right are what comes behind the hole: the engine serves them from that end.
 type chain struct {
 	r     *listReader
-	at    int64 // seq to go to, 0 at the end
-	last  int64 // seq of the node before it, 0 for none
-	count int64 // nodes passed
-	left  int64 // nodes there are
+	at    int64  // seq to go to, 0 at the end
+	last  int64  // seq of the node before it, 0 for none
+	count int64  // nodes passed
+	right int64  // nodes passed from right back
+	nodes int64  // nodes there are
+	kind  string // of the finding that ended the walk, "" when it ended at a next of 0
+	ends  string // from which the nodes that were not passed were looked for
 }
 
 // follow reports whether the walk goes on to the node at, which was found or not and reached before or
 // not.
 func (c *chain) follow(found, reached bool) bool {
-	if found && !reached {
-		return true
+	switch {
+	case !found:
+		c.kind = FindListBrokenLink
+	case reached:
+		c.kind = FindListCycle
 	}
-	from := "left"
-	if c.last != 0 {
-		from = "next of node " + strconv.FormatInt(c.last, 10)
-	}
-	if !found {
-		c.r.damage(FindListBrokenLink, c.r.place, "%s is %d, which is not there", from, c.at)
-	} else {
-		c.r.damage(FindListCycle, c.r.place, "%s is %d, which comes before it", from, c.at)
-	}
-	return false
+	return c.kind == ""
 }
 
 // step passes the node at.
@@ -222,12 +228,38 @@ func (c *chain) step(next int64) {
 	c.last, c.at = c.at, next
 }
 
-// finish compares the walk with the meta row and classifies the nodes.
+// whole reports whether the walk ended where the meta row says that the list does.
+func (c *chain) whole() bool { return c.at == 0 && c.last == c.r.meta.Right }
+
+// lost returns how many nodes were not passed.
+func (c *chain) lost() int64 { return c.nodes - c.count - c.right }
+
+// finish says where the walk ended too soon and classifies the nodes.
 func (c *chain) finish() {
 	r := c.r
-	if c.at == 0 && r.meta.Right != c.last {
-		r.damage(FindListTailMismatch, r.place, "right is %d, the last node is %d", r.meta.Right, c.last)
+	r.settles += c.count + c.right
+	r.tally.Rows[record.Orphan] += c.lost()
+	if c.lost() > 0 {
+		c.ends = "left " + strconv.FormatInt(r.meta.Left, 10)
 	}
-	r.settles += c.count
-	r.tally.Rows[record.Orphan] += c.left - c.count
+	if c.whole() {
+		return
+	}
+	if c.lost() > 0 {
+		c.ends += " or right " + strconv.FormatInt(r.meta.Right, 10)
+	}
+	from := "left"
+	if c.last != 0 {
+		from = "next of node " + strconv.FormatInt(c.last, 10)
+	}
+	var what string
+	switch c.kind {
+	case FindListBrokenLink:
+		what = fmt.Sprintf("%s is %d, which is not there", from, c.at)
+	case FindListCycle:
+		what = fmt.Sprintf("%s is %d, which comes before it", from, c.at)
+	default:
+		c.kind, what = FindListTailMismatch, fmt.Sprintf("right is %d, the last node is %d", r.meta.Right, c.last)
+	}
+	r.damage(c.kind, r.place, "%s; nodes read: %d from the left end, %d from the right end", what, c.count, c.right)
 }

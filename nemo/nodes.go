@@ -132,6 +132,20 @@ func (ns *nodes) find(seq int64) (int, bool) {
 	return i, i >= 0
 }
 
+// back follows the links from right back to a node that is not there or was reached before. It returns the seq
+// of the first node of what it passed, whose nexts then lead on to right, and how many they are.
+func (ns *nodes) back(right int64) (first, n int64) {
+	for at := right; ; n++ {
+		i, ok := ns.find(at)
+		if !ok || ns.all[i].reached {
+			return first, n
+		}
+		x := &ns.all[i]
+		x.reached, x.next = true, first
+		first, at = at, x.prev
+	}
+}
+
 // start makes emit follow n nodes from seq on.
 func (ns *nodes) start(seq, n int64) { ns.at, ns.left = seq, n }
 
