@@ -77,6 +77,24 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
+// BenchmarkList reads a list whose links go anywhere: in memory, by an array of links and by way of files.
+func BenchmarkList(b *testing.B) {
+	const nodes = 300_000
+	src, _ := openLinkedInMemory(b, nodes)
+	for _, c := range []struct {
+		name   string
+		memory int64
+	}{{"memory", 1 << 30}, {"array", 4 << 20}, {"files", 1 << 20}} {
+		b.Run(c.name, func(b *testing.B) {
+			for range b.N {
+				e := &format.Env{Memory: c.memory, TempDir: b.TempDir()}
+				readAll(b, formattest.RecordsOf(b, src, "0", record.Of(record.List), format.Span{}, e), func() {})
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/nodes, "ns/node")
+		})
+	}
+}
+
 // replay hands out records that are held in memory.
 type replay struct {
 	headers []record.Header
