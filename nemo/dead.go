@@ -61,8 +61,8 @@ type deadFamily struct {
 	ts *typeStore
 
 	// Of the rows of the newest dead version:
-	head, tail, last int64 // nodes without a node before, after them; the largest seq
-	heads            int
+	head, tail, last int64  // nodes without a node before, after them; the largest seq
+	open             uint64 // the sum of the seqs less that of their nexts
 }
 
 func (f *deadFamily) list() bool { return f.ts.family.typ == record.List }
@@ -114,7 +114,7 @@ func (f *deadFamily) Row(first bool, raw, value []byte) {
 		return
 	}
 	if first {
-		f.head, f.tail, f.last, f.heads = 0, 0, 0, 0
+		f.head, f.tail, f.last, f.open = 0, 0, 0, 0
 	}
 	k, err := DecodeListKey(raw)
 	if err != nil {
@@ -125,13 +125,25 @@ func (f *deadFamily) Row(first bool, raw, value []byte) {
 		return
 	}
 	f.last = max(f.last, k.Seq)
+	f.open += mixed(k.Seq) - mixed(n.Next)
 	if n.Prev == 0 {
 		f.head = k.Seq
-		f.heads++
 	}
 	if n.Next == 0 {
 		f.tail = k.Seq
 	}
+}
+
+// linked reports whether the nodes are those that their links name: each is the head or a next, and no next is
+// another.
+func (f *deadFamily) linked() bool { return f.open == mixed(f.head)-mixed(0) }
+
+// mixed spreads a seq over 64 bits, which makes sums of them tell what was added.
+func mixed(seq int64) uint64 {
+	x := uint64(seq) + 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
 }
 
 // Revived appends a meta row.
@@ -139,8 +151,8 @@ func (f *deadFamily) Revived(dst, old []byte, version, rows int64) (value []byte
 	m, err := f.decode(old)
 	if old == nil || err != nil {
 		m = ListMeta{Left: f.head, Right: f.tail, NextSeq: f.last + 1, Suffix: Suffix{Version: Version(version)}}
-		if f.list() && f.heads != 1 {
-			lost = "some of its nodes are gone: only those linked from one end come back"
+		if f.list() && !f.linked() {
+			lost = "some of its nodes are gone: those come back that the links still reach from either end"
 		}
 	}
 	m.Count = rows
