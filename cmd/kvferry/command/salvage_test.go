@@ -17,6 +17,7 @@ import (
 
 	"kvferry/convert"
 	"kvferry/fixtures"
+	"kvferry/nemo"
 	"kvferry/record"
 )
 
@@ -325,4 +326,73 @@ func TestSalvageElsewhere(t *testing.T) {
 		t.Error("--salvage changes the dump of a sound dataset")
 	}
 	ok(t, "inspect", "--salvage", nemo)
+}
+
+// TestSalvageList damages a block in the middle of a list's table. Of a short list its nodes are neighbours; of a long
+// one they stand all over the list, for seqs are sorted by their lowest byte. Left and right part come over.
+func TestSalvageList(t *testing.T) {
+	for _, n := range []int{250, 5000} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) { testSalvageList(t, n) })
+	}
+}
+
+func testSalvageList(t *testing.T, n int) {
+	r := rand.New(rand.NewSource(int64(n)))
+	list := given{typ: record.List, key: "queue"}
+	for i := range n {
+		value := make([]byte, 100)
+		r.Read(value)
+		list.elems = append(list.elems, record.Element{Value: fmt.Appendf(nil, "%d %x", i, value)})
+	}
+	dir := filepath.Join(t.TempDir(), "damaged")
+	if err := os.CopyFS(dir, os.DirFS(dataset(t, nemo.New(), list))); err != nil {
+		t.Fatal(err)
+	}
+	whole := dumped(t, ok(t, "dump", "nemo:"+dir))[`0 list "queue"`]
+	edit("list/000004.sst", func(b []byte) []byte { b[len(b)/2] ^= 0xFF; return b })(t, dir)
+	unchanged(t, dir)
+	dst := filepath.Join(t.TempDir(), "new")
+	ok(t, "convert", "--allow-loss", "damaged", "nemo:"+dir, "blackwidow:"+dst)
+	got := dumped(t, ok(t, "dump", "blackwidow:"+dst))[`0 list "queue"`]
+	left, right := 0, 0
+	for left < len(got) && got[left] == whole[left] {
+		left++
+	}
+	for right < len(got)-left && got[len(got)-1-right] == whole[n-1-right] {
+		right++
+	}
+	if left == 0 || right == 0 || left+right != len(got) || len(got) >= n {
+		t.Fatalf("%d of %d elements: the first %d, the last %d", len(got), n, left, right)
+	}
+	rep := report(t, dst)
+	details := map[string]string{}
+	for _, f := range rep.Findings {
+		if len(f.Samples) > 0 {
+			details[f.Kind] = f.Samples[0].Detail
+		}
+	}
+	want := fmt.Sprintf("nodes read: %d from the left end, %d from the right end", left, right)
+	if !strings.Contains(details["list-broken-link"], want) {
+		t.Errorf("the finding says %q, want %q", details["list-broken-link"], want)
+	}
+	var count, alive int
+	if _, err := fmt.Sscanf(details["count-mismatch"], "count is %d, %d rows are there", &count, &alive); err != nil {
+		t.Fatalf("%v: %q", err, details["count-mismatch"])
+	}
+	for _, a := range rep.Ledger {
+		if a.Check != "ok" {
+			t.Errorf("ledger of %s: %s", a.Keyspace, a.Check)
+		}
+		if lost := alive - len(got); a.Keyspace == "list" && (a.Classes["copied"] != int64(1+len(got)) || a.Classes["orphan"] != int64(lost)) {
+			t.Errorf("ledger: %v, want %d copied, %d orphans", a.Classes, 1+len(got), lost)
+		} else if a.Keyspace == "list" && (lost > 0) != (n > 256) {
+			t.Errorf("%d nodes are behind holes", lost)
+		}
+	}
+	if !rep.Proof.Done || details["list-unreachable-node"] == "" != (n <= 256) {
+		t.Errorf("proved: %t, findings %q", rep.Proof.Done, details)
+	}
+	if v := kvferry(t, "verify", "nemo:"+dir); v.code != ExitFindings || !strings.Contains(v.stdout, want) {
+		t.Errorf("verify: exit %d, %s", v.code, v.stdout)
+	}
 }
