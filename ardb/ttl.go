@@ -148,7 +148,7 @@ func loadSpool(sorter *extsort.Sorter, path string) error {
 			return err
 		}
 		if n > maxSpooled {
-			return &record.CorruptError{Format: "ardb", File: path, Field: "length", Err: fmt.Errorf("have %d", n)}
+			return &record.CorruptError{Format: "ardb", File: path, Off: record.NoOffset, Field: "length", Err: fmt.Errorf("have %d", n)}
 		}
 		key = append(key[:0], make([]byte, n)...)
 		if _, err := io.ReadFull(r, key); err != nil {

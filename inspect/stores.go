@@ -230,7 +230,7 @@ func (s *standIns) finding(dir string, err error) record.Finding {
 	case errors.Is(err, fs.ErrNotExist) && errors.As(err, &path):
 		f.Kind, f.Place.File = record.FindMissingFile, s.stores.relative(path.Path)
 	case errors.As(err, &c) && c.File != "":
-		f.Kind, f.Place.File, f.Place.Off = record.FindDamagedFile, s.stores.relative(c.File), c.Off
+		f.Kind, f.Place = record.FindDamagedFile, c.Place(s.stores.relative(c.File))
 		f.Detail = fmt.Sprintf("%s: %v", c.Field, c.Err)
 		if c.Field == "file size" {
 			f.Kind = record.FindFileSize

@@ -127,7 +127,7 @@ func (v *verifier) open(ctx context.Context) (format.Source, error) {
 // corrupt makes the finding of damage in a file.
 func (v *verifier) corrupt(c *record.CorruptError) record.Finding {
 	return record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: c.Keyspace,
-		Place:  record.Place{File: v.stores.relative(c.File), Off: c.Off, Level: -1},
+		Place:  c.Place(v.stores.relative(c.File)),
 		Detail: fmt.Sprintf("%s: %v", c.Field, c.Err)}
 }
 

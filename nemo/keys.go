@@ -229,7 +229,7 @@ func wrongLen(field string, need, have int) error {
 func offset(err error, n int) error {
 	var c *record.CorruptError
 	if errors.As(err, &c) {
-		c.Off += int64(n)
+		c.Shift(int64(n))
 	}
 	return err
 }

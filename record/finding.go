@@ -55,13 +55,17 @@ type Finding struct {
 	Detail   string // one sentence
 }
 
+// NoOffset is the offset of an error that is about no one place of a file or row: of a whole file, or of what
+// was put together from several places.
+const NoOffset = -1
+
 // CorruptError tells where bytes are damaged. Codecs fill Off, Field and Err, readers add the rest.
 type CorruptError struct {
 	Format   string
 	Keyspace string
 	Key      []byte // raw row key
 	File     string
-	Off      int64 // in the value or row for codecs; in File when File is set
+	Off      int64 // in the value or row for codecs; in File when File is set; NoOffset
 	Field    string
 	Err      error
 }
@@ -84,7 +88,9 @@ func (e *CorruptError) Error() string {
 	if s != "" {
 		s = s[:len(s)-1] + ": "
 	}
-	s += fmt.Sprintf("offset %d: ", e.Off)
+	if e.Off >= 0 {
+		s += fmt.Sprintf("offset %d: ", e.Off)
+	}
 	if e.Field != "" {
 		s += e.Field + ": "
 	}
@@ -93,6 +99,18 @@ func (e *CorruptError) Error() string {
 
 // Unwrap returns the cause.
 func (e *CorruptError) Unwrap() error { return e.Err }
+
+// Shift moves the place by n bytes, as when a field is placed in its row or a page in its file.
+func (e *CorruptError) Shift(n int64) {
+	if e.Off >= 0 {
+		e.Off += n
+	}
+}
+
+// Place returns where in a file the damage is; file is what the error's is to be called.
+func (e *CorruptError) Place(file string) Place {
+	return Place{File: file, Off: max(0, e.Off), Level: -1}
+}
 
 // Errors that several packages test for.
 var (

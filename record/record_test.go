@@ -69,6 +69,21 @@ func TestCorruptErrorSaysWhatIsKnown(t *testing.T) {
 	if bare.Error() != "offset 1: unexpected EOF" {
 		t.Errorf("got %s", bare)
 	}
+	whole := &CorruptError{File: "000012.sst", Off: NoOffset, Field: "file size", Err: errors.New("3 bytes")}
+	whole.Shift(7)
+	if whole.Error() != "000012.sst: file size: 3 bytes" {
+		t.Errorf("without an offset: %s", whole)
+	}
+	first := &CorruptError{File: "000012.sst", Err: errors.New("checksum")}
+	if first.Error() != "000012.sst: offset 0: checksum" {
+		t.Errorf("at the beginning: %s", first)
+	}
+	if first.Shift(7); first.Off != 7 {
+		t.Errorf("shifted to %d", first.Off)
+	}
+	if a, b := whole.Place("a"), first.Place("b"); a != (Place{File: "a", Level: -1}) || b != (Place{File: "b", Off: 7, Level: -1}) {
+		t.Errorf("places %+v and %+v", a, b)
+	}
 	if q := Quote(make([]byte, 65)); !strings.HasSuffix(q, `"…`) || strings.Count(q, `\x00`) != 64 {
 		t.Errorf("a long key prints as %s", q)
 	}

@@ -266,7 +266,7 @@ func (e *BlockError) Unwrap() error { return e.Err }
 // already read may be wrong: start over with Options.Resort.
 type OrderError struct {
 	File       string
-	Off        int64
+	Off        int64 // of the block; record.NoOffset when the rows are of several files
 	Keyspace   string
 	Comparer   string
 	Prev, Next []byte
@@ -274,8 +274,12 @@ type OrderError struct {
 
 // Error names the file, the order and the keys.
 func (e *OrderError) Error() string {
-	return fmt.Sprintf("%s: offset %d: %s: key %s after %s is not in the order of %s",
-		e.File, e.Off, e.Keyspace, record.Quote(e.Next), record.Quote(e.Prev), e.Comparer)
+	at := e.File
+	if e.Off >= 0 {
+		at += fmt.Sprintf(": offset %d", e.Off)
+	}
+	return fmt.Sprintf("%s: %s: key %s after %s is not in the order of %s",
+		at, e.Keyspace, record.Quote(e.Next), record.Quote(e.Prev), e.Comparer)
 }
 
 // LiveError says that a running process holds the database.

@@ -217,7 +217,7 @@ func (e *env) database(name string, data []byte) (*keyspace, error) {
 		return nil, corrupt(0, "database", "have %d bytes, want %d", len(data), treeSize)
 	}
 	k := &keyspace{env: e, name: name, tree: decodeTree(data), cmp: e.order(name)}
-	return k, k.tree.check(&e.meta)
+	return k, k.tree.check(&e.meta, 0)
 }
 
 // order is the order that a database is expected to be in.

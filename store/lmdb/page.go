@@ -100,20 +100,20 @@ func decodeMeta(b []byte) (meta, error) {
 		return meta{}, corrupt(pageHeader+24, "page size", "have %d, want a power of two from %d to %d",
 			free.pad, minPageSize, maxPageSize)
 	}
-	return m, m.main.check(&m)
+	return m, m.main.check(&m, pageHeader+24+treeSize)
 }
 
-// check bounds what is used of a tree.
-func (t *tree) check(m *meta) error {
+// check bounds what is used of a tree, which stands at an offset in a page.
+func (t *tree) check(m *meta, at int) error {
 	switch {
 	case t.depth > maxDepth:
-		return corrupt(0, "depth", "have %d, at most %d", t.depth, maxDepth)
+		return corrupt(at, "depth", "have %d, at most %d", t.depth, maxDepth)
 	case t.root == noPage:
 		return nil
 	case t.depth == 0:
-		return corrupt(0, "depth", "have 0 with root page %d", t.root)
+		return corrupt(at, "depth", "have 0 with root page %d", t.root)
 	case t.root < 2 || t.root > m.lastPage:
-		return corrupt(0, "root", "have page %d, the last one is %d", t.root, m.lastPage)
+		return corrupt(at, "root", "have page %d, the last one is %d", t.root, m.lastPage)
 	}
 	return nil
 }
@@ -215,6 +215,6 @@ func shift(err error, file, keyspace string, off int64) error {
 		return err
 	}
 	c.Format, c.Keyspace, c.File = "lmdb", keyspace, file
-	c.Off += off
+	c.Shift(off)
 	return c
 }

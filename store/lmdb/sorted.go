@@ -71,7 +71,7 @@ func (s *sortedRows) Next() (key, value []byte, err error) {
 			return nil, nil, err
 		}
 		if s.any && s.k.compare(s.prev, key) >= 0 {
-			return nil, nil, shift(corrupt(0, "key", "%s is in the tree twice", record.Quote(key)), s.k.env.path, s.k.label(), 0)
+			return nil, nil, shift(corrupt(record.NoOffset, "key", "%s is in the tree twice", record.Quote(key)), s.k.env.path, s.k.label(), 0)
 		}
 		s.prev, s.any = append(s.prev[:0], key...), true
 		if s.seek != nil && s.k.compare(key, s.seek) < 0 {

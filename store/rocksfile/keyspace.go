@@ -137,7 +137,7 @@ func (ks *keyspace) prepareOnce() error {
 		}
 		ks.tombs = append(ks.tombs, info.tombstones...)
 		if !ks.st.opts.Resort && ks.cmp.Compare(t.smallest, t.largest) > 0 {
-			return &store.OrderError{File: ks.st.version.path, Keyspace: ks.name, Comparer: ks.cmp.Name,
+			return &store.OrderError{File: ks.st.version.path, Off: record.NoOffset, Keyspace: ks.name, Comparer: ks.cmp.Name,
 				Prev: t.smallest, Next: t.largest}
 		}
 	}

@@ -247,7 +247,7 @@ func (ks *keyspace) openTables(ctx context.Context, f *family) error {
 			return err
 		}
 		if file.size != m.size {
-			return corrupt(file.path, 0, "file size", fmt.Errorf("%d bytes, the MANIFEST says %d", file.size, m.size))
+			return corrupt(file.path, record.NoOffset, "file size", fmt.Errorf("%d bytes, the MANIFEST says %d", file.size, m.size))
 		}
 		ks.tables = append(ks.tables, newTable(file, m, ks))
 	}

@@ -74,7 +74,7 @@ func (ks *keyspace) sortTable(t *table) (*table, error) {
 	}
 	out, err := s.spool(t.meta.level, []string{t.file.name}, ks.st.opts.Memory/64)
 	if err == nil && out == nil {
-		err = t.fail(0, "rows", errors.New("none"))
+		err = t.fail(record.NoOffset, "rows", errors.New("none"))
 	}
 	return out, err
 }

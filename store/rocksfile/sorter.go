@@ -130,7 +130,7 @@ func (s *entrySorter) write(w *spoolWriter, it *extsort.Iterator) error {
 		if w.entries > 0 && bytes.Equal(k, w.last) {
 			if large != wasLarge || !bytes.Equal(value, last) {
 				user, tr := splitKey(k)
-				return &record.CorruptError{Keyspace: s.ks.name, Key: bytes.Clone(user), Field: "sequence",
+				return &record.CorruptError{Keyspace: s.ks.name, Key: bytes.Clone(user), Off: record.NoOffset, Field: "sequence",
 					Err: fmt.Errorf("two entries of different values have sequence number %d", tr>>8)}
 			}
 			continue

@@ -75,7 +75,7 @@ func (t *table) loadInfo() error {
 		return err
 	}
 	if c := t.info.comparator; c != "" && c != t.cmp.Name {
-		return t.fail(0, "properties", fmt.Errorf("comparator %q, the column family has %q", c, t.cmp.Name))
+		return t.fail(record.NoOffset, "properties", fmt.Errorf("comparator %q, the column family has %q", c, t.cmp.Name))
 	}
 	if err := t.setGlobalSeq(); err != nil {
 		return err
@@ -187,7 +187,7 @@ func (t *table) setGlobalSeq() error {
 	}
 	t.info.useFixed, t.info.fixedSeq = true, t.meta.maxSeq
 	if p.globalSeq != 0 && p.globalSeq != t.meta.maxSeq {
-		return t.fail(0, "properties", fmt.Errorf("%s is %d, the MANIFEST says %d", propGlobalSeq, p.globalSeq, t.meta.maxSeq))
+		return t.fail(record.NoOffset, "properties", fmt.Errorf("%s is %d, the MANIFEST says %d", propGlobalSeq, p.globalSeq, t.meta.maxSeq))
 	}
 	return nil
 }

@@ -306,7 +306,11 @@ func (w *walLoader) torn(off int64, detail string) {
 func (w *walLoader) batchError(err error) error {
 	var c *record.CorruptError
 	if errors.As(err, &c) && c.File == "" {
-		return corrupt(w.log.file.path, w.off, fmt.Sprintf("write batch: at %d: %s", c.Off, c.Field), c.Err)
+		field := "write batch: "
+		if c.Off >= 0 {
+			field += fmt.Sprintf("at %d: ", c.Off)
+		}
+		return corrupt(w.log.file.path, w.off, field+c.Field, c.Err)
 	}
 	return err
 }
@@ -316,7 +320,7 @@ func (w *walLoader) add(e batchEntry) error {
 	ks := w.byID[e.family]
 	if ks == nil {
 		if e.family > w.db.version.maxFamily {
-			return &record.CorruptError{Field: "column family", Err: fmt.Errorf("%d is unknown to the MANIFEST", e.family)}
+			return &record.CorruptError{Off: record.NoOffset, Field: "column family", Err: fmt.Errorf("%d is unknown to the MANIFEST", e.family)}
 		}
 		return nil // dropped since
 	}
@@ -324,7 +328,7 @@ func (w *walLoader) add(e batchEntry) error {
 		return nil // a table holds it
 	}
 	if e.seq > maxSequence {
-		return &record.CorruptError{Field: "sequence", Err: fmt.Errorf("sequence number %d", e.seq)}
+		return &record.CorruptError{Off: record.NoOffset, Field: "sequence", Err: fmt.Errorf("sequence number %d", e.seq)}
 	}
 	return w.take(ks, e)
 }
