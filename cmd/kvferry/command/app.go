@@ -49,10 +49,11 @@ type Driver struct {
 // line.
 func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := a.Root()
+	out := &standardOutput{Writer: stdout}
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	root.SetOut(out)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	err := out.failed(root.ExecuteContext(ctx))
 	code := ExitCode(err)
 	var exit *ExitError
 	switch {
@@ -67,8 +68,10 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	return code
 }
 
-// oneLine puts joined errors in one line.
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+// oneLine puts joined errors in one line. What fails twice, as a write and the flush after it, is said once.
+func oneLine(err error) string {
+	return strings.Join(slices.Compact(strings.Split(err.Error(), "\n")), "; ")
+}
 
 // cancelledText says what is left of a command that was cancelled, and how to go on.
 func cancelledText(err error, args []string) string {

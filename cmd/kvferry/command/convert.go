@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -106,10 +107,23 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) e
 	}
 	rep, err := run(cmd.Context(), o)
 	show.end()
+	var unsaid error
 	if rep != nil {
-		printReport(cmd.OutOrStdout(), rep, f.comparing(cmd.Flags(), o.Selection, rep, src, dst))
+		unsaid = showReport(cmd.OutOrStdout(), rep, f.comparing(cmd.Flags(), o.Selection, rep, src, dst))
 	}
-	return explainConvert(cmd.ErrOrStderr(), src, err, rep == nil)
+	return errors.Join(explainConvert(cmd.ErrOrStderr(), src, err, rep == nil), unsaid)
+}
+
+// showReport prints what a conversion did. When that cannot be, it says that the work is done nevertheless.
+func showReport(w io.Writer, rep *convert.Report, compare string) error {
+	var text bytes.Buffer
+	printReport(&text, rep, compare)
+	_, err := text.WriteTo(w)
+	if err != nil && !rep.DryRun {
+		return fmt.Errorf("%s is complete, but its report could not be printed; it is in %s: %w",
+			rep.Target.Path, convert.ReportPath(rep.Target.Path), err)
+	}
+	return err
 }
 
 // convertOptions turns flags into options.

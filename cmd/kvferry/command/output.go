@@ -39,8 +39,39 @@ func toOutput(cmd *cobra.Command, path string, write func(io.Writer) error) erro
 	return toFile(real, path, write)
 }
 
+// standardOutput remembers that not all could be written: libraries that write help and tables do not say so. What
+// comes after a gap is not written.
+type standardOutput struct {
+	io.Writer
+	err error
+}
+
+// Write writes, until it fails.
+func (o *standardOutput) Write(p []byte) (n int, err error) {
+	if o.err == nil {
+		n, o.err = o.Writer.Write(p)
+	}
+	return n, o.err
+}
+
+// failed is the error of a command that wrote here and ended with err. What it wrote is not all there, so it has
+// neither done nor found anything that anybody knows of.
+func (o *standardOutput) failed(err error) error {
+	var exit *ExitError
+	switch {
+	case o.err == nil || errors.Is(err, o.err):
+		return err
+	case err == nil, errors.As(err, &exit) && exit.Err == nil:
+		return fmt.Errorf("standard output: %w", o.err)
+	}
+	return errors.Join(err, fmt.Errorf("standard output: %w", o.err))
+}
+
 // isFile reports whether what is written to w goes to a file.
 func isFile(w io.Writer, file fs.FileInfo) bool {
+	if o, ok := w.(*standardOutput); ok {
+		w = o.Writer
+	}
 	f, ok := w.(*os.File)
 	if !ok {
 		return false

@@ -1,0 +1,65 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// full runs a command line whose standard output is a full disk.
+func full(t *testing.T, args ...string) result {
+	t.Helper()
+	f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer f.Close()
+	var stderr bytes.Buffer
+	code := testApp().Run(context.Background(), args, f, &stderr)
+	return result{code: code, stderr: stderr.String()}
+}
+
+// TestOutputFull: a command that cannot write to standard output has failed and says so, whatever wrote there.
+func TestOutputFull(t *testing.T) {
+	src, other := golden(t, "bw-basic"), golden(t, "nemo-basic")
+	lines := [][]string{
+		{"--help"}, {"--version"}, {}, {"help"}, {"help", "convert"}, {"version"}, {"formats"}, {"formats", "--markdown"},
+		{"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}, {"completion", "powershell"},
+		{"convert", "--dry-run", src, "blackwidow:" + filepath.Join(t.TempDir(), "dst")},
+		{"dump", src}, {"dump", "--format", "csv", src}, {"dump", "--raw", src}, {"dump", "--format", "hex", src},
+		{"verify", src}, {"verify", "--report", "sarif", src}, {"verify", "--against", other, src},
+		{"diff", src, other}, {"diff", src, src}, {"diff", "--format", "json", src, other},
+		{"fingerprint", src}, {"inspect", src}, {"inspect", "--json", src}, {"explain", src, "nothing"},
+	}
+	for _, cmd := range testApp().Root().Commands() {
+		lines = append(lines, []string{cmd.Name(), "--help"})
+		if !slices.ContainsFunc(lines, func(args []string) bool {
+			return len(args) > 0 && args[0] == cmd.Name() && !slices.Contains(args, "--help")
+		}) {
+			t.Errorf("kvferry %s is not tried", cmd.Name())
+		}
+	}
+	for _, args := range lines {
+		r := full(t, args...)
+		lines := strings.SplitAfter(r.stderr, "\n")
+		last := lines[max(0, len(lines)-2)]
+		if r.code != ExitFailed || strings.Count(last, "no space left on device") != 1 || strings.Count(r.stderr, "no space left") != 1 {
+			t.Errorf("kvferry %s: exit %d: %s", strings.Join(args, " "), r.code, r.stderr)
+		}
+	}
+}
+
+// TestReportFull: a conversion is complete when only its report cannot be printed, and it is said where that is.
+func TestReportFull(t *testing.T) {
+	src, dst := golden(t, "bw-basic"), filepath.Join(t.TempDir(), "dst")
+	r := full(t, "convert", src, "blackwidow:"+dst)
+	want := "kvferry: " + dst + " is complete, but its report could not be printed; it is in " + dst + ".kvferry-report.json: "
+	if r.code != ExitFailed || !strings.HasPrefix(r.stderr, want) {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	ok(t, "diff", src, dst)
+}
