@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
+	"kvferry/internal/filter"
 	"kvferry/internal/sorted"
 	"kvferry/record"
 )
@@ -140,7 +142,9 @@ type dbPair struct {
 func (d *differ) match() ([]dbPair, error) {
 	as, bs := d.a.someDBs(), d.b.someDBs()
 	if len(as)+len(bs) == 0 && len(d.a.selection().DBs) > 0 {
-		return nil, fmt.Errorf("no database %q on either side", d.a.selection().DBs)
+		have := slices.Concat(d.a.Source.Databases(), d.b.Source.Databases())
+		slices.Sort(have)
+		return nil, &filter.NoDatabaseError{DB: d.a.selection().DBs[0], Have: slices.Compact(have), Of: "the two sides"}
 	}
 	pairs, err := d.o.Map.pairs(as, bs)
 	if err != nil {

@@ -62,10 +62,20 @@ func (o *RowsOptions) known() error {
 	}
 	for _, name := range o.Keyspaces {
 		if !wanted(have, name) {
-			return fmt.Errorf("no keyspace %q: there are %q", name, have)
+			return &NoKeyspaceError{name, have}
 		}
 	}
 	return nil
+}
+
+// NoKeyspaceError says that a dataset does not have a keyspace that was asked for.
+type NoKeyspaceError struct {
+	Name string
+	Have []string
+}
+
+func (e *NoKeyspaceError) Error() string {
+	return fmt.Sprintf("no keyspace %q: there are %q", e.Name, e.Have)
 }
 
 func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, names *fileNames, n *int64) (err error) {

@@ -77,7 +77,7 @@ func (f *Filter) Active() bool {
 func (f *Filter) SelectDBs(have []string) ([]string, error) {
 	for _, db := range f.DBs {
 		if !slices.Contains(have, db) {
-			return nil, &NoDatabaseError{db, have}
+			return nil, &NoDatabaseError{DB: db, Have: have, Of: "the source"}
 		}
 	}
 	var out []string
@@ -93,10 +93,11 @@ func (f *Filter) SelectDBs(have []string) ([]string, error) {
 type NoDatabaseError struct {
 	DB   string
 	Have []string
+	Of   string // what has those
 }
 
 func (e *NoDatabaseError) Error() string {
-	return fmt.Sprintf("no database %q: those of the source are %q", e.DB, e.Have)
+	return fmt.Sprintf("no database %q: those of %s are %q", e.DB, e.Of, e.Have)
 }
 
 // Keep reads a list of keys, one a line, as --key-file has them: text, hex:… or base64:….

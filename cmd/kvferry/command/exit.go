@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"kvferry/inspect"
+	"kvferry/internal/filter"
 )
 
 // The exit codes, which are part of the interface. 2 is left to the Go runtime.
@@ -12,7 +15,7 @@ const (
 	ExitFailed    = 1
 	ExitFindings  = 3   // findings or differences, or no row of the key to explain
 	ExitLossy     = 4   // refused because the target cannot hold everything
-	ExitUsage     = 64  // wrong flags or arguments, files and directories that flags name for them included
+	ExitUsage     = 64  // wrong flags or arguments, what flags name and is not there included
 	ExitCancelled = 130 // Ctrl-C
 )
 
@@ -53,6 +56,15 @@ func ExitCode(err error) int {
 		return ExitCancelled
 	case errors.As(err, &exit):
 		return exit.Code
+	case misnamed(err):
+		return ExitUsage
 	}
 	return ExitFailed
+}
+
+// misnamed reports whether an error is that flags name what the dataset does not have.
+func misnamed(err error) bool {
+	var db *filter.NoDatabaseError
+	var keyspace *inspect.NoKeyspaceError
+	return errors.As(err, &db) || errors.As(err, &keyspace)
 }

@@ -1,0 +1,32 @@
+package command
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestMisnamed: a name that a flag gives and the dataset does not have is wrong usage, to every command that takes
+// such a flag, and the names that there are are said.
+func TestMisnamed(t *testing.T) {
+	src, other := golden(t, "nemo-basic"), golden(t, "bw-basic")
+	dst := "blackwidow:" + filepath.Join(t.TempDir(), "dst")
+	for _, args := range [][]string{
+		{"convert", "--db", "9", src, dst}, {"convert", "--dry-run", "--db", "9", src, dst},
+		{"dump", "--db", "9", src}, {"dump", "--raw", "--db", "9", src}, {"dump", "--dead", "--db", "9", src}, {"verify", "--db", "9", src},
+		{"verify", "--db", "9", "--against", other, src}, {"diff", "--db", "9", src, other}, {"diff", "--direct", "--db", "9", src, other},
+		{"diff", "--map-db", "9=0", src, other}, {"diff", "--map-db", "0=9", src, other},
+		{"fingerprint", "--db", "9", src}, {"inspect", "--db", "9", src}, {"explain", "--db", "9", src, "key"},
+		{"dump", "--raw", "--keyspace", "9", src},
+	} {
+		r := kvferry(t, args...)
+		text := ` "9": `
+		if strings.Contains(strings.Join(args, " "), "--map-db") {
+			text = `no database "9" in the `
+		}
+		if r.code != ExitUsage || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, text) ||
+			!strings.Contains(r.stderr, "[\"") {
+			t.Errorf("kvferry %s: exit %d: %s%s", strings.Join(args, " "), r.code, r.stderr, r.stdout)
+		}
+	}
+}
