@@ -21,11 +21,10 @@ func renames(r *convert.Report) (out inspect.DBMap) {
 }
 
 // comparing returns the command line that compares source and target of a conversion, under its filters and at
-// its moment. It is "" when no database was renamed, as names are no obstacle then, and when the logs of the
-// source are elsewhere: diff looks there for those of both sides.
+// its moment. It is "" when no database was renamed, as names are no obstacle then.
 func (f *convertFlags) comparing(fs *pflag.FlagSet, sel *filter.Selection, r *convert.Report, src, dst string) string {
 	dbs := renames(r)
-	if dbs == nil || f.source.walDir != "" {
+	if dbs == nil {
 		return ""
 	}
 	words := []string{"diff"}
@@ -38,7 +37,7 @@ func (f *convertFlags) comparing(fs *pflag.FlagSet, sel *filter.Selection, r *co
 			words = append(words, flagWords(c, name)...)
 		}
 	}
-	for _, name := range []string{"allow-live", "resort", "store"} { // what the source is opened with
+	for _, name := range []string{"allow-live", "resort", "store", "wal-dir"} { // what the source is opened with
 		if flag := fs.Lookup(name); flag.Changed {
 			words = append(words, "--"+name+"="+flag.Value.String())
 		}

@@ -15,7 +15,7 @@ import (
 // diffFlags are the flags of diff.
 type diffFlags struct {
 	read   ReadFlags
-	dbs    mapFlag
+	sides  sideFlags
 	format string
 	max    int
 	direct bool
@@ -29,7 +29,8 @@ record by record.
 
 Databases are matched by name, or by being the only one on either side. Where a conversion had to give
 one another name, as to Ardb's that are no numbers, --map-db bar=2 compares bar in A with 2 in B; the
-conversion prints the flags. --db selects by the names in A.
+conversion prints the flags. --db selects by the names in A. --wal-dir has the logs of A, --wal-dir-b
+those of B.
 
 --format patch writes JSON lines that turn A into B (see docs/diff.md).
 ` + exitHelp
@@ -51,7 +52,7 @@ func (a *App) diff() *cobra.Command {
 	}
 	f.read.Register(cmd)
 	fs := cmd.Flags()
-	f.dbs.Register(fs)
+	f.sides.Register(fs)
 	choose(fs, &f.format, "format", plain("text", "patch", "json"), "form of the output; json is the counts alone")
 	fs.Var(number(&f.max, 0, 0), "max", "stop after `n` differences; 0 lists all")
 	fs.BoolVar(&f.direct, "direct", false, "compare record by record at once, without taking fingerprints first")
@@ -63,12 +64,12 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) error
 	ctx := cmd.Context()
 	notes := &noted{w: cmd.ErrOrStderr(), of: []string{locA, locB}}
 	defer notes.sum()
-	f.read.mapped = len(f.dbs.dbs) > 0
+	f.read.mapped = len(f.sides.dbs.dbs) > 0
 	da, err := a.dataset(ctx, cmd, locA, &f.read, notes.report)
 	if err != nil {
 		return err
 	}
-	db, err := a.dataset(ctx, cmd, locB, &f.read, notes.report)
+	db, err := a.dataset(ctx, cmd, locB, f.sides.second(f.read), notes.report)
 	if err != nil {
 		return errors.Join(err, da.Opened.Source.Close())
 	}
@@ -98,7 +99,7 @@ func (f *diffFlags) compare(ctx context.Context, a, b *Dataset, w io.Writer) (*i
 	var printer *render.DiffPrinter
 	run := func() (err error) {
 		printer = render.NewDiffPrinter(w, f.format, f.max)
-		res, err = inspect.Diff(ctx, &inspect.DiffOptions{A: a.Scan, B: b.Scan, Map: f.dbs.dbs, Direct: f.direct,
+		res, err = inspect.Diff(ctx, &inspect.DiffOptions{A: a.Scan, B: b.Scan, Map: f.sides.dbs.dbs, Direct: f.direct,
 			Whole: f.format == "patch", Tell: printer.Difference})
 		return err
 	}

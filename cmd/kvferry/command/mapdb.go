@@ -9,6 +9,27 @@ import (
 	"kvferry/inspect"
 )
 
+// sideFlags are the flags of comparisons that are about one of the two sides; --wal-dir is about the first.
+type sideFlags struct {
+	dbs    mapFlag
+	walDir string // of the second
+}
+
+// secondWAL is the flag for the logs of the second side.
+const secondWAL = "wal-dir-b"
+
+// Register adds the flags to a command.
+func (f *sideFlags) Register(fs *pflag.FlagSet) {
+	f.dbs.Register(fs)
+	fs.StringVar(&f.walDir, secondWAL, "", "`directory` of the write-ahead logs of the dataset that is compared with, as --wal-dir has it for the first")
+}
+
+// second returns the flags that the second side is read with.
+func (f *sideFlags) second(read ReadFlags) *ReadFlags {
+	read.source.walDir, read.source.walFlag = f.walDir, secondWAL
+	return &read
+}
+
 // mapFlag says which databases are compared though their names differ, each as A=B.
 type mapFlag struct{ dbs inspect.DBMap }
 

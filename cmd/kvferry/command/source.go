@@ -26,6 +26,7 @@ const (
 // SourceFlags are the flags of every command that reads a dataset.
 type SourceFlags struct {
 	walDir    string
+	walFlag   string // what gives walDir
 	allowLive bool
 	resort    bool
 	verbose   bool
@@ -38,9 +39,9 @@ type SourceFlags struct {
 // Register adds the flags to a command that promises so many bytes of memory and has its temporary
 // files at temp unless it is told otherwise.
 func (f *SourceFlags) Register(cmd *cobra.Command, memory sizeFlag, temp string) {
-	f.memory = memoryFlag{memory}
+	f.memory, f.walFlag = memoryFlag{memory}, "wal-dir"
 	fs := cmd.Flags()
-	fs.StringVar(&f.walDir, "wal-dir", "", "`directory` of the write-ahead logs (*.log), when they are not beside the tables; of several stores, each has its own in it, named as in the dataset")
+	fs.StringVar(&f.walDir, f.walFlag, "", "`directory` of the write-ahead logs (*.log), when they are not beside the tables; of several stores, each has its own in it, named as in the dataset")
 	fs.BoolVar(&f.allowLive, "allow-live", false, "read a database that a running process holds; what it writes meanwhile may be missed, or be in the way")
 	fs.BoolVar(&f.resort, "resort", false, "distrust the order of rows in table files and sort those that are not in order")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the evidence that the format was detected by")
@@ -154,7 +155,7 @@ func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*Open
 	}
 	if f.walDir != "" {
 		if err := checkDirectory(f.walDir); err != nil {
-			return nil, usagef("--wal-dir %w", err)
+			return nil, usagef("--%s %w", f.walFlag, err)
 		}
 	}
 	if err := f.apart(cmd, loc.Path); err != nil {

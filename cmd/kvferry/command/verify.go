@@ -34,7 +34,7 @@ type verifyFlags struct {
 	maxFindings int
 	files       inspect.Look
 	against     string
-	dbs         mapFlag
+	sides       sideFlags
 	output      string
 }
 
@@ -58,7 +58,7 @@ func (a *App) verify() *cobra.Command {
 	choose(fs, &f.files, "files", looks, "look at the table files once more, block by block, against their properties and bounds; auto does when "+
 		"reading the records gives a reason to, never leaves out the filters of tables as well")
 	fs.StringVar(&f.against, "against", "", "compare with the dataset at a `location` instead")
-	f.dbs.Register(fs)
+	f.sides.Register(fs)
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }
@@ -82,8 +82,10 @@ func severities() (out []option[record.Severity]) {
 }
 
 func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) error {
-	if f.against == "" && len(f.dbs.dbs) > 0 {
-		return usagef("--map-db goes with --against")
+	for _, name := range []string{"map-db", secondWAL} {
+		if f.against == "" && cmd.Flags().Changed(name) {
+			return usagef("--%s goes with --against", name)
+		}
 	}
 	if f.against != "" {
 		if form := cmd.Flag("report").Value.String(); form != "text" {
@@ -97,7 +99,7 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) err
 		if f.maxFindings == 0 {
 			return usagef("--against and --max-findings 0 do not go together; see kvferry diff --format json")
 		}
-		d := diffFlags{read: f.read, dbs: f.dbs, format: "text", max: f.maxFindings, output: f.output}
+		d := diffFlags{read: f.read, sides: f.sides, format: "text", max: f.maxFindings, output: f.output}
 		return a.runDiff(cmd, &d, location, f.against)
 	}
 	began := a.Now()

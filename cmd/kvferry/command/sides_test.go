@@ -1,0 +1,89 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kvferry/fixtures"
+)
+
+// moveLogs takes the logs of a dataset's stores to a directory of their own, which it returns.
+func moveLogs(t *testing.T, dataset string) string {
+	t.Helper()
+	to := t.TempDir()
+	logs, err := filepath.Glob(filepath.Join(dataset, "*", "*.log"))
+	if err != nil || len(logs) == 0 {
+		t.Fatalf("%s: %d logs, %v", dataset, len(logs), err)
+	}
+	for _, from := range logs {
+		dir := filepath.Join(to, filepath.Base(filepath.Dir(from)))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(from, filepath.Join(dir, filepath.Base(from))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
+}
+
+// TestLogsOfEachSide: a comparison reads each side with its own logs, however it is called.
+func TestLogsOfEachSide(t *testing.T) {
+	whole, a, b := golden(t, "nemo-basic"), fixtures.Unpack(t, "nemo-basic"), fixtures.Unpack(t, "nemo-basic")
+	logsA, logsB := moveLogs(t, a), moveLogs(t, b)
+	job := filepath.Join(t.TempDir(), "job.yaml")
+	if err := os.WriteFile(job, []byte("wal-dir: "+logsA+"\nwal-dir-b: "+logsB+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+	}{
+		{[]string{"diff", "--wal-dir", logsA, "--wal-dir-b", logsB, a, b}, ExitOK},
+		{[]string{"diff", "--direct", "--wal-dir", logsA, "--wal-dir-b", logsB, a, b}, ExitOK},
+		{[]string{"diff", "-f", job, a, b}, ExitOK},
+		{[]string{"verify", "-f", job, "--against", b, a}, ExitOK},
+		{[]string{"diff", "--wal-dir", logsA, a, whole}, ExitOK}, // the other side's logs are where they belong
+		{[]string{"diff", "--wal-dir-b", logsB, whole, b}, ExitOK},
+		{[]string{"verify", "--wal-dir-b", logsB, "--against", b, whole}, ExitOK},
+		{[]string{"diff", "--wal-dir", logsA, a, b}, ExitFindings}, // rows of B are in its logs
+		{[]string{"diff", "--wal-dir-b", logsB, a, b}, ExitFindings},
+	} {
+		if r := kvferry(t, c.args...); r.code != c.code {
+			t.Errorf("kvferry %s: exit %d\n%s%s", strings.Join(c.args, " "), r.code, r.stdout, r.stderr)
+		}
+	}
+	for text, args := range map[string][]string{
+		"--wal-dir-b goes with --against":         {"verify", "--wal-dir-b", logsB, a},
+		"--wal-dir-b " + b + "/none: no such dir": {"diff", "--wal-dir-b", b + "/none", whole, b},
+		"lies inside":               {"diff", "--wal-dir-b", logsB, "-o", filepath.Join(logsB, "out"), whole, b},
+		"has no flag \"wal-dir-b\"": {"dump", "-f", job, a},
+	} {
+		if r := kvferry(t, args...); r.code != ExitUsage || !strings.Contains(r.stderr, text) {
+			t.Errorf("kvferry %s: exit %d: %s", strings.Join(args, " "), r.code, r.stderr)
+		}
+	}
+	for _, name := range []string{"diff", "verify"} {
+		if _, directive := completed(t, name, "--wal-dir-b", ""); directive != ofDirs {
+			t.Errorf("kvferry %s --wal-dir-b is completed with %s", name, directive)
+		}
+	}
+}
+
+// TestComparingWithLogs: the command that a conversion prints to compare source and copy finds the source's logs.
+func TestComparingWithLogs(t *testing.T) {
+	src := fixtures.Unpack(t, "ardb-rocksdb-basic")
+	logs := moveLogs(t, src)
+	dst := filepath.Join(t.TempDir(), "dst")
+	out := ok(t, "convert", "--wal-dir", logs, "--type", "string,hash,list,set,zset", "--allow-loss", "expiry-ms", src, "blackwidow:"+dst)
+	_, line, found := strings.Cut(out, "to compare source and copy: kvferry ")
+	line, _, _ = strings.Cut(line, "\n")
+	if !found || !strings.Contains(line, "--wal-dir="+logs) {
+		t.Fatalf("the command is %q", line)
+	}
+	if got := ok(t, words(line)...); !strings.HasPrefix(got, "equal: ") {
+		t.Errorf("kvferry %s: %s", line, got)
+	}
+}
