@@ -112,7 +112,7 @@ func (s *source) settle(ctx context.Context, o *format.OpenOptions, opts *store.
 			}
 			if opts.Report != nil {
 				opts.Report(record.Finding{Kind: FindRowOrder, Severity: record.Warning, Keyspace: order.Keyspace,
-					Place:  record.Place{File: filepath.Base(order.File), Off: max(0, order.Off), Level: -1},
+					Place:  record.Place{File: filepath.Base(order.File), Off: order.Off, Level: -1},
 					Detail: "the rows are not in the order of " + comparerName + ", as the stock server leaves them; all are sorted"})
 			}
 			opts.Resort = true

@@ -61,8 +61,10 @@ func sampleOf(f *record.Finding) Sample {
 	if f.Type != 0 {
 		s.Type = f.Type.String()
 	}
-	if f.Place.File != "" {
+	if f.Place.HasOffset() {
 		s.Detail += fmt.Sprintf(" [%s, offset %d]", f.Place.File, f.Place.Off)
+	} else if f.Place.File != "" {
+		s.Detail += fmt.Sprintf(" [%s]", f.Place.File)
 	} else if f.Keyspace != "" {
 		s.Detail += fmt.Sprintf(" [%s]", f.Keyspace)
 	}

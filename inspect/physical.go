@@ -121,7 +121,7 @@ func (p *physical) place(f *fileCheck, at record.Place) record.Place {
 
 // counts compares what is said about a table with what it holds. Damage and disorder explain a difference.
 func (p *physical) counts(f *fileCheck, report func(record.Finding)) {
-	place := record.Place{File: placed(p.dir, f.Path), Level: f.Level}
+	place := record.Place{File: placed(p.dir, f.Path), Off: record.NoOffset, Level: f.Level}
 	if f.outside != nil && !f.disordered {
 		report(*f.outside)
 	}

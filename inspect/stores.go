@@ -221,7 +221,7 @@ func Unreadable(dir string, err error) bool {
 // finding turns the error of opening a store into a finding.
 func (s *standIns) finding(dir string, err error) record.Finding {
 	f := record.Finding{Kind: record.FindUnreadableStore, Severity: record.Error, Detail: err.Error(),
-		Place: record.Place{File: s.stores.relative(dir), Level: -1}}
+		Place: record.Place{File: s.stores.relative(dir), Off: record.NoOffset, Level: -1}}
 	var path *fs.PathError
 	var c *record.CorruptError
 	switch {

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -37,10 +38,44 @@ func ParseSeverity(s string) (Severity, error) {
 
 // Place says where a row or a damage is, as far as it is known.
 type Place struct {
+	File  string
+	Off   int64  // of the block or log record in File, in bytes; NoOffset when it is about File as a whole
+	Level int    // -1: a log (WAL) or unknown
+	Seq   uint64 // sequence number
+}
+
+// placeJSON is a place with what is known of it.
+type placeJSON struct {
 	File  string `json:"file,omitempty"`
-	Off   int64  `json:"offset,omitempty"` // of the block or log record in File, in bytes
-	Level int    `json:"level"`            // -1: a log (WAL) or unknown
-	Seq   uint64 `json:"seq,omitempty"`    // sequence number
+	Off   *int64 `json:"offset,omitempty"`
+	Level int    `json:"level"`
+	Seq   uint64 `json:"seq,omitempty"`
+}
+
+// HasOffset reports whether the place is one within a file.
+func (p Place) HasOffset() bool { return p.File != "" && p.Off >= 0 }
+
+// MarshalJSON writes what is known.
+func (p Place) MarshalJSON() ([]byte, error) {
+	out := placeJSON{File: p.File, Level: p.Level, Seq: p.Seq}
+	if p.HasOffset() {
+		out.Off = &p.Off
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (p *Place) UnmarshalJSON(b []byte) error {
+	var in placeJSON
+	err := json.Unmarshal(b, &in)
+	*p = Place{File: in.File, Off: NoOffset, Level: in.Level, Seq: in.Seq}
+	switch {
+	case in.Off != nil:
+		p.Off = *in.Off
+	case in.File == "":
+		p.Off = 0
+	}
+	return err
 }
 
 // Finding is something wrong or notable about a source. Kind is a stable, documented slug.
@@ -55,7 +90,7 @@ type Finding struct {
 	Detail   string // one sentence
 }
 
-// NoOffset is the offset of an error that is about no one place of a file or row: of a whole file, or of what
+// NoOffset is the offset of an error or a finding that is about no one place of a file or row: of a whole file, or of what
 // was put together from several places.
 const NoOffset = -1
 
@@ -109,7 +144,7 @@ func (e *CorruptError) Shift(n int64) {
 
 // Place returns where in a file the damage is; file is what the error's is to be called.
 func (e *CorruptError) Place(file string) Place {
-	return Place{File: file, Off: max(0, e.Off), Level: -1}
+	return Place{File: file, Off: e.Off, Level: -1}
 }
 
 // Errors that several packages test for.

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -81,8 +82,23 @@ func TestCorruptErrorSaysWhatIsKnown(t *testing.T) {
 	if first.Shift(7); first.Off != 7 {
 		t.Errorf("shifted to %d", first.Off)
 	}
-	if a, b := whole.Place("a"), first.Place("b"); a != (Place{File: "a", Level: -1}) || b != (Place{File: "b", Off: 7, Level: -1}) {
+	if a, b := whole.Place("a"), first.Place("b"); a != (Place{File: "a", Off: NoOffset, Level: -1}) || b != (Place{File: "b", Off: 7, Level: -1}) {
 		t.Errorf("places %+v and %+v", a, b)
+	}
+	for place, want := range map[Place]string{
+		{File: "a", Level: -1}:                `{"file":"a","offset":0,"level":-1}`,
+		{File: "a", Off: NoOffset, Level: 2}:  `{"file":"a","level":2}`,
+		{File: "a", Off: 7, Level: 1, Seq: 5}: `{"file":"a","offset":7,"level":1,"seq":5}`,
+		{Level: -1}:                           `{"level":-1}`,
+	} {
+		b, err := json.Marshal(place)
+		if err != nil || string(b) != want {
+			t.Errorf("%+v is %s, %v", place, b, err)
+		}
+		var back Place
+		if err := json.Unmarshal(b, &back); err != nil || back != place {
+			t.Errorf("%s is %+v, %v", b, back, err)
+		}
 	}
 	if q := Quote(make([]byte, 65)); !strings.HasSuffix(q, `"…`) || strings.Count(q, `\x00`) != 64 {
 		t.Errorf("a long key prints as %s", q)

@@ -60,13 +60,17 @@ func (p *ExplainText) Row(r *inspect.ExplainedRow) error {
 }
 
 func placeText(p record.Place) string {
-	switch {
-	case p.File == "":
+	if p.File == "" {
 		return "no file"
-	case p.Level < 0:
-		return fmt.Sprintf("%s at %d", p.File, p.Off)
 	}
-	return fmt.Sprintf("%s at %d, level %d", p.File, p.Off, p.Level)
+	text := p.File
+	if p.HasOffset() {
+		text += fmt.Sprintf(" at %d", p.Off)
+	}
+	if p.Level >= 0 {
+		text += fmt.Sprintf(", level %d", p.Level)
+	}
+	return text
 }
 
 // fieldsText writes the fields that say more than the row's kind and key.

@@ -220,7 +220,7 @@ func Where(f *record.Finding) string {
 	}
 	if p := f.Place; p.File != "" {
 		parts = append(parts, p.File)
-		if p.Off > 0 {
+		if p.HasOffset() {
 			parts = append(parts, fmt.Sprintf("offset %d", p.Off))
 		}
 		if p.Level >= 0 {

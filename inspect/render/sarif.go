@@ -135,8 +135,8 @@ func (r *Result) physical(f *record.Finding) *sarifPhysical {
 		name = f.Place.File
 	}
 	p := &sarifPhysical{Artifact: sarifArtifact{fileURI(name)}}
-	if f.Place.File != "" {
-		p.Region = &sarifRegion{ByteOffset: max(0, f.Place.Off)}
+	if f.Place.HasOffset() {
+		p.Region = &sarifRegion{ByteOffset: f.Place.Off}
 	}
 	return p
 }

@@ -149,7 +149,7 @@ func (v *version) replay(log *logReader, report func(record.Finding)) error {
 	}
 	if len(v.group) > 0 {
 		report(record.Finding{Kind: "torn-manifest", Severity: record.Error,
-			Place:  record.Place{File: v.manifest, Level: -1},
+			Place:  record.Place{File: v.manifest, Off: record.NoOffset, Level: -1},
 			Detail: fmt.Sprintf("the MANIFEST ends within an atomic group; the %d edits of it that are there are not applied", len(v.group))})
 	}
 	return v.complete()

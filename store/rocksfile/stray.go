@@ -45,7 +45,7 @@ func (db *database) strays(ctx context.Context) (complete bool, err error) {
 			return false, err
 		}
 		complete = complete && clear
-		f.Place = record.Place{File: e.Name(), Level: -1}
+		f.Place = record.Place{File: e.Name(), Off: record.NoOffset, Level: -1}
 		db.report(f)
 	}
 	return complete, nil

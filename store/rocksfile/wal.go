@@ -97,7 +97,7 @@ func (db *database) missingLogs() error {
 		return cmp.Or(err, fmt.Errorf("%s: logs should follow the MANIFEST, none is here, and %s says that they are kept in %s: pass "+
 			"--wal-dir with where they are now (or with the directory of the data, if there are none, as in a checkpoint)", db.dir, file, wal))
 	}
-	db.report(record.Finding{Kind: "no-log", Severity: record.Warning, Place: record.Place{File: db.version.manifest, Level: -1},
+	db.report(record.Finding{Kind: "no-log", Severity: record.Warning, Place: record.Place{File: db.version.manifest, Off: record.NoOffset, Level: -1},
 		Detail: "no log follows the MANIFEST: a checkpoint (bgsave) has none, but when the files were copied from a stopped or " +
 			"running server the last writes are missing; pass --wal-dir with the directory of the logs if there are any"})
 	return nil

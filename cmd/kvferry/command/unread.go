@@ -33,7 +33,7 @@ func (o *Opened) open(ctx context.Context, options *format.OpenOptions) (format.
 	}
 	for _, s := range o.unread(tried) {
 		options.Options.Report(record.Finding{Kind: record.FindStoreNotRead, Severity: record.Error,
-			Place:  record.Place{File: s.Path, Level: -1},
+			Place:  record.Place{File: s.Path, Off: record.NoOffset, Level: -1},
 			Detail: describeStore(&s) + " is not where " + o.format.Name() + " has its databases; it is not read"})
 	}
 	return src, nil
