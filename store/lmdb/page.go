@@ -80,6 +80,9 @@ type meta struct {
 // decodeMeta decodes a meta page from its first bytes.
 func decodeMeta(b []byte) (meta, error) {
 	if len(b) < pageHeader+metaSize {
+		if len(b) == 0 {
+			return meta{}, corrupt(record.NoOffset, "meta page", "there is none: %w", record.ErrShort)
+		}
 		return meta{}, record.Short(0, "meta page", pageHeader+metaSize, len(b))
 	}
 	if flags := le.Uint16(b[10:]); flags&pageKinds != pageMeta {

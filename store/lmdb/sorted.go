@@ -92,7 +92,9 @@ func (s *sortedRows) SeekGE(key []byte) error {
 }
 
 // Place names the file: where a sorted row stood is not kept.
-func (s *sortedRows) Place() record.Place { return record.Place{File: dataFile, Off: record.NoOffset, Level: -1} }
+func (s *sortedRows) Place() record.Place {
+	return record.Place{File: dataFile, Off: record.NoOffset, Level: -1}
+}
 
 // Tally adds the rows.
 func (s *sortedRows) Tally(t *record.Tally) {

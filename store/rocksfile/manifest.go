@@ -64,7 +64,7 @@ func manifestName(dir string) (string, error) {
 	num, isManifest := strings.CutPrefix(name, "MANIFEST-")
 	if _, err := strconv.ParseUint(num, 10, 64); !ok || !isManifest || err != nil {
 		return "", corrupt(filepath.Join(dir, currentName), 0, "manifest name",
-			fmt.Errorf("%s, want \"MANIFEST-<number>\\n\"", record.Quote(b)))
+			fmt.Errorf("have %s, want \"MANIFEST-<number>\\n\"", record.Quote(b)))
 	}
 	return name, nil
 }
@@ -307,12 +307,20 @@ func (v *version) levelDB(dir string) bool {
 	if v.rocks || v.oldFile {
 		return !v.rocks
 	}
-	for _, pattern := range []string{"OPTIONS-*", "IDENTITY"} {
+	return !hasAny(dir, rocksFiles...)
+}
+
+// rocksFiles are what RocksDB has beside its tables and LevelDB has not.
+var rocksFiles = []string{"OPTIONS-*", "IDENTITY"}
+
+// hasAny reports whether dir has files that match one of some patterns.
+func hasAny(dir string, patterns ...string) bool {
+	for _, pattern := range patterns {
 		if m, _ := filepath.Glob(filepath.Join(globEscape(dir), pattern)); len(m) > 0 {
-			return false
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // globEscape makes filepath.Glob take a directory's name as it is.
@@ -326,11 +334,15 @@ type KeyspaceInfo struct {
 }
 
 // Peek reads CURRENT and the MANIFEST of dir and says which engine the directory is of, "rocksdb" or
-// "leveldb", and which column families it has.
+// "leveldb", and which column families it has. Where they cannot be read, the names of the other files speak for
+// an engine.
 func Peek(dir string) (kind string, keyspaces []KeyspaceInfo, err error) {
 	v, err := readManifest(dir, func(record.Finding) {})
 	if err != nil {
-		return "", nil, err
+		if hasAny(dir, "*.ldb") && !hasAny(dir, rocksFiles...) {
+			return flavourLevelDB.name, nil, err
+		}
+		return flavourRocksDB.name, nil, err
 	}
 	for _, f := range v.sorted() {
 		keyspaces = append(keyspaces, KeyspaceInfo{f.name, f.comparator})

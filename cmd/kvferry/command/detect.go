@@ -7,10 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"kvferry/format"
 	"kvferry/internal/tree"
+	"kvferry/record"
 	"kvferry/store"
 )
 
@@ -106,7 +108,7 @@ func (a *App) detect(ev *format.Evidence, verbose io.Writer) (format.Format, err
 	}
 	switch len(best) {
 	case 0:
-		return nil, unknownFormat(ev)
+		return nil, a.unknownFormat(ev)
 	case 1:
 		return best[0].format, nil
 	}
@@ -121,21 +123,44 @@ func printVerdict(w io.Writer, c candidate) {
 	}
 }
 
-// unknownFormat says what was found instead of a dataset.
-func unknownFormat(ev *format.Evidence) error {
+// unknownFormat says what was found instead of a dataset, and how to go on when it may be one that is damaged.
+func (a *App) unknownFormat(ev *format.Evidence) error {
 	if len(ev.Stores) == 0 {
 		return notADatabase(ev.Dir)
 	}
+	stores := slices.Clone(ev.Stores)
+	slices.SortStableFunc(stores, func(x, y format.StoreEvidence) int { return rank(&x) - rank(&y) })
 	const shown = 3
-	var parts []string
-	for i, s := range ev.Stores {
+	var parts, names []string
+	for i, s := range stores {
 		if i == shown {
 			parts = append(parts, fmt.Sprintf("%d more", len(ev.Stores)-shown))
 			break
 		}
 		parts = append(parts, describeStore(&s))
 	}
-	return fmt.Errorf("%s: unknown format: found %s", ev.Dir, strings.Join(parts, ", "))
+	what := strings.Join(parts, ", ")
+	if stores[0].Err == nil {
+		return fmt.Errorf("%s: unknown format: found %s", ev.Dir, what)
+	}
+	for _, f := range a.Formats {
+		if slices.ContainsFunc(f.Limits().Stores, func(s format.StoreSupport) bool { return s.Read && s.Store == stores[0].Kind }) {
+			names = append(names, f.Name()+":"+ev.Dir)
+		}
+	}
+	text := fmt.Sprintf("%s: the format cannot be told: found %s", ev.Dir, what)
+	if len(names) > 0 {
+		text += fmt.Sprintf("; kvferry verify lists what is wrong when the format is named: %s", orJoin(names))
+	}
+	return errors.New(text)
+}
+
+// rank is for the order in which stores are named: those that cannot be read first.
+func rank(s *format.StoreEvidence) int {
+	if s.Err != nil {
+		return 0
+	}
+	return 1
 }
 
 // describeStore says what a store is: "a rocksdb database in db0/x (column families default, data_cf)".
@@ -150,11 +175,24 @@ func describeStore(s *format.StoreEvidence) string {
 	}
 	switch {
 	case s.Err != nil:
-		text += fmt.Sprintf(" (%v)", s.Err)
+		text += fmt.Sprintf(" that cannot be read (%v%s)", s.Err, sizeText(s.Err))
 	case len(names) > 0:
 		text += fmt.Sprintf(" (%s)", strings.Join(names, ", "))
 	}
 	return text
+}
+
+// sizeText says how large the file is that an error is about: one that was cut off is known by it.
+func sizeText(err error) string {
+	var c *record.CorruptError
+	if !errors.As(err, &c) || c.File == "" {
+		return ""
+	}
+	st, err := os.Stat(c.File)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("; the file has %s", record.Plural(st.Size(), "byte"))
 }
 
 // notADatabase says that no store was found, and what is there.

@@ -24,6 +24,11 @@ func (s scored) Detect(*format.Evidence) format.Verdict {
 	return format.Verdict{Score: s.score, Why: []string{"so"}}
 }
 
+// Limits says that the format is read from LMDB files.
+func (s scored) Limits() format.Limits {
+	return format.Limits{Stores: []format.StoreSupport{{Store: "lmdb", Read: s.name != "b"}}}
+}
+
 func TestDetect(t *testing.T) {
 	ev := &format.Evidence{Dir: "/d", Stores: []format.StoreEvidence{{Path: ".", Kind: "rocksdb",
 		Keyspaces: []format.KeyspaceEvidence{{Name: "default"}}}, {Path: "a/b", Kind: "lmdb", Err: errors.New("cut off")},
@@ -35,7 +40,8 @@ func TestDetect(t *testing.T) {
 		{[3]int{0, 50, 20}, "b"},
 		{[3]int{90, 50, 20}, "a"},
 		{[3]int{50, 20, 50}, "/d: could be a or c: name the format, a:/d"},
-		{[3]int{0, 0, 0}, "/d: unknown format: found a rocksdb database (default), a lmdb database in a/b (cut off), a leveldb database in c, 2 more"},
+		{[3]int{0, 0, 0}, "/d: the format cannot be told: found a lmdb database in a/b that cannot be read (cut off), " +
+			"a rocksdb database (default), a leveldb database in c, 2 more; kvferry verify lists what is wrong when the format is named: a:/d or c:/d"},
 	} {
 		app := &App{Formats: []format.Format{scored{name: "a", score: c.scores[0]}, scored{name: "b", score: c.scores[1]}, scored{name: "c", score: c.scores[2]}}}
 		f, err := app.detect(ev, io.Discard)

@@ -57,7 +57,7 @@ func peekTables(kind string) func(dir string) (format.StoreEvidence, error) {
 			return format.StoreEvidence{}, store.ErrNotStore
 		}
 		found, keyspaces, err := rocksfile.Peek(dir)
-		if err == nil && found != kind {
+		if found != kind {
 			return format.StoreEvidence{}, store.ErrNotStore
 		}
 		ev := format.StoreEvidence{Kind: found, Err: err}

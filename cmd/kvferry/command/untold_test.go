@@ -1,0 +1,75 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kvferry/fixtures"
+)
+
+// TestDamagedBeyondDetection: a dataset whose only store is damaged where its format would be seen is not called
+// unknown: the store is named, with the file and its size and what is wrong with it, and how to go on.
+func TestDamagedBeyondDetection(t *testing.T) {
+	page := os.Getpagesize()
+	for _, c := range []struct {
+		golden, file string
+		to           any    // a size, or what the file is to hold
+		what         string // what is wrong with it
+	}{
+		{"ardb-lmdb-basic", "lmdb/data.mdb", 0, "meta page: there is none: too short: neither meta page is valid"},
+		{"ardb-lmdb-basic", "lmdb/data.mdb", 100, "offset 0: meta page: need 152 bytes, have 100: too short: neither meta page is valid"},
+		{"ardb-lmdb-basic", "lmdb/data.mdb", page, "is beyond the end of the file"},
+		{"ardb-lmdb-basic", "lmdb/data.mdb", 2 * page, "is beyond the end of the file"},
+		{"ardb-rocksdb-basic", "rocksdb/CURRENT", "", `offset 0: manifest name: have "", want "MANIFEST-<number>\n"`},
+		{"ardb-rocksdb-basic", "rocksdb/CURRENT", "MANIFEST-999999\n", "rocksdb: CURRENT names MANIFEST-999999, which is missing"},
+		{"ardb-leveldb-basic", "leveldb/CURRENT", "rubbish", `offset 0: manifest name: have "rubbish", want "MANIFEST-<number>\n"`},
+	} {
+		src := fixtures.Unpack(t, c.golden)
+		file, size := filepath.Join(src, c.file), ""
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch to := c.to.(type) {
+		case int:
+			data = data[:to]
+			size = fmt.Sprintf("; the file has %d bytes)", to)
+		case string:
+			data = []byte(to)
+		}
+		if err := os.WriteFile(file, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		unchanged(t, src)
+		for _, args := range [][]string{{"inspect", src}, {"inspect", "-v", src}, {"verify", src}} {
+			r := kvferry(t, args...)
+			line := strings.TrimPrefix(r.stderr, "nemo: score 0\nblackwidow: score 0\nardb: score 0\n") // the evidence
+			if r.code != ExitFailed || !strings.HasPrefix(line, "kvferry: "+src+": the format cannot be told: found a ") || strings.Count(line, "\n") != 1 ||
+				!strings.Contains(line, c.what) || !strings.Contains(line, size) || !strings.Contains(line, filepath.Dir(file)) ||
+				!strings.Contains(line, "ardb:"+src+"\n") {
+				t.Errorf("%s: %v: exit %d: %s", args, c.to, r.code, r.stderr)
+			}
+		}
+		if r := kvferry(t, "verify", "ardb:"+src); r.code != ExitFindings || !strings.Contains(r.stdout, " damaged-file") && !strings.Contains(r.stdout, " missing-file") {
+			t.Errorf("%v: verify: exit %d: %s%s", c.to, r.code, r.stdout, r.stderr)
+		}
+	}
+	// Half of an LMDB file still tells what it is.
+	src := fixtures.Unpack(t, "ardb-lmdb-basic")
+	file := filepath.Join(src, "lmdb/data.mdb")
+	st, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, st.Size()/2); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("is beyond the end of the file at %d: too short", st.Size()/2)
+	if r := kvferry(t, "inspect", src); r.code != ExitFailed || !strings.HasPrefix(r.stderr, "kvferry: lmdb ") || !strings.Contains(r.stderr, file) ||
+		!strings.Contains(r.stderr, want) {
+		t.Errorf("half a file: exit %d: %s", r.code, r.stderr)
+	}
+}
