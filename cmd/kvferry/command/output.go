@@ -99,20 +99,75 @@ func toFile(path, given string, write func(io.Writer) error) error {
 		}
 		return err
 	}
-	err = compressed(f, given, write)
+	out := &unfinishedFile{file: f, given: given}
+	err = compressed(out, given, write)
 	if err == nil {
-		err = f.Chmod(0o644)
+		err = out.finish(path)
+	} else {
+		err = errors.Join(err, f.Close())
 	}
 	if err == nil {
-		err = f.Sync()
+		return nil
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
+	removed := os.Remove(f.Name())
+	if out.err != nil && removed == nil { // what failed because of it says nothing more
+		err = fmt.Errorf("%w; %s", out.err, left(path))
 	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+	return errors.Join(err, removed)
+}
+
+// left says what is at a path to which nothing was written.
+func left(path string) string {
+	if _, err := os.Stat(path); err == nil {
+		return "the file that is there is as it was"
 	}
-	return nil
+	return "nothing is left of it"
+}
+
+// unfinishedFile is a file beside the one that it is to be. Its errors have the name that people know, and
+// nothing is written after one.
+type unfinishedFile struct {
+	file  *os.File
+	given string
+	err   error
+}
+
+// Write writes, until it fails.
+func (u *unfinishedFile) Write(p []byte) (int, error) {
+	if u.err != nil {
+		return 0, u.err
+	}
+	n, err := u.file.Write(p)
+	u.fail(err)
+	return n, u.err
+}
+
+// fail keeps an error under the name that was given.
+func (u *unfinishedFile) fail(err error) {
+	var p *fs.PathError
+	var l *os.LinkError
+	switch {
+	case errors.As(err, &p):
+		err = &fs.PathError{Op: p.Op, Path: u.given, Err: p.Err}
+	case errors.As(err, &l):
+		err = &fs.PathError{Op: l.Op, Path: u.given, Err: l.Err}
+	}
+	if u.err == nil {
+		u.err = err
+	}
+}
+
+// finish puts the file in its place.
+func (u *unfinishedFile) finish(path string) error {
+	u.fail(u.file.Chmod(0o644))
+	if u.err == nil {
+		u.fail(u.file.Sync())
+	}
+	u.fail(u.file.Close())
+	if u.err == nil {
+		u.fail(os.Rename(u.file.Name(), path))
+	}
+	return u.err
 }
 
 // decompressed reads what toOutput wrote to a file of that name.
