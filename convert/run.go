@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"kvferry/format"
@@ -110,10 +112,32 @@ type UnfinishedError struct {
 // Error returns the cause, and where to go on.
 func (e *UnfinishedError) Error() string {
 	var cannot *resumeError
-	if e.Kept && !errors.As(e.Err, &cannot) {
-		return fmt.Sprintf("%v; what is done is kept in %s, --resume continues it", e.Err, e.Dir)
+	text := e.Err.Error()
+	if isFull(e.Err) {
+		text = fullText(e.Err)
 	}
-	return e.Err.Error()
+	switch {
+	case e.Kept && !errors.As(e.Err, &cannot):
+		text += fmt.Sprintf("; what is done is kept in %s, --resume continues it", e.Dir)
+	case isFull(e.Err):
+		text += "; nothing is left of this conversion"
+	}
+	return text
+}
+
+// isFull reports whether an error is that a disk has no room.
+func isFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
+}
+
+// fullText says which disk has no room, and what to do. What was being written does not matter to anybody.
+func fullText(err error) string {
+	text := err.Error()
+	var p *fs.PathError
+	if errors.As(err, &p) && isFull(p) {
+		text = p.Error()
+	}
+	return text + "; make room on its disk, or use another: the target lies, while it is made, where it is to be, and --temp-dir names a place for temporary files"
 }
 
 // Unwrap returns the cause.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"kvferry/internal/tree"
 )
@@ -57,16 +58,24 @@ func (e *existsError) Unwrap() error { return fs.ErrExist }
 func checkTarget(source, target string) error {
 	if _, err := os.Lstat(target); err == nil {
 		return &existsError{path: target}
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		return err
+	}
+	if err := checkParent(target); err != nil {
 		return err
 	}
 	if err := checkReport(ReportPath(target)); err != nil {
 		return err
 	}
+	return checkApart(source, filepath.Dir(filepath.Clean(target)), target)
+}
+
+// checkParent refuses a target that has no directory to be in.
+func checkParent(target string) error {
 	parent := filepath.Dir(filepath.Clean(target))
 	st, err := os.Stat(parent)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: the directory %s does not exist", target, parent)
+		return fmt.Errorf("%s: the directory %s does not exist; make it first", target, parent)
 	}
 	if err != nil {
 		return err
@@ -74,7 +83,7 @@ func checkTarget(source, target string) error {
 	if !st.IsDir() {
 		return fmt.Errorf("%s: %s is not a directory", target, parent)
 	}
-	return checkApart(source, parent, target)
+	return nil
 }
 
 // checkApart refuses a path, in a directory that exists, that is inside the source, which must not change.
@@ -168,21 +177,46 @@ func CheckOutput(source, file string) error {
 func openWork(target, temp string, resume bool) (*work, *journaled, error) {
 	w := &work{target: filepath.Clean(target), dir: workDir(target)}
 	err := os.Mkdir(w.dir, 0o755)
+	fresh := err == nil
 	if errors.Is(err, fs.ErrExist) {
 		err = checkWork(w.dir, resume)
+	} else if err != nil {
+		err = cannotWork(w.dir, err)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	var state *journaled
 	if w.journal, state, err = openJournal(w.dir); err != nil {
+		if fresh {
+			err = errors.Join(err, os.RemoveAll(w.dir))
+		}
 		return nil, nil, err
 	}
 	err = os.WriteFile(filepath.Join(w.dir, pidFile), fmt.Appendln(nil, os.Getpid()), 0o644)
-	if err := errors.Join(err, w.makeTemp(temp)); err != nil {
-		return nil, nil, errors.Join(err, w.close())
+	if err == nil {
+		err = w.makeTemp(temp)
 	}
-	return w, state, syncDir(filepath.Dir(w.dir))
+	if err == nil {
+		err = syncDir(filepath.Dir(w.dir))
+	}
+	switch {
+	case err == nil:
+		return w, state, nil
+	case fresh:
+		return nil, nil, &UnfinishedError{Dir: w.dir, Resume: resume, Err: errors.Join(err, w.discard())}
+	}
+	return nil, nil, &UnfinishedError{Dir: w.dir, Resume: resume, Kept: resume, Err: errors.Join(err, w.close())}
+}
+
+// cannotWork says that no work directory can be made, and what to do.
+func cannotWork(dir string, err error) error {
+	var p *fs.PathError
+	if isFull(err) || !errors.As(err, &p) {
+		return &UnfinishedError{Dir: dir, Err: err}
+	}
+	return fmt.Errorf("%s: nothing can be written in this directory (%w), where the target is to be made; name a place for it that can be written to",
+		filepath.Dir(dir), p.Err)
 }
 
 // checkWork refuses a work directory that exists and is somebody else's: another process's, nobody's, or

@@ -37,16 +37,75 @@ func mount(t *testing.T, size string) string {
 
 func TestFullDisk(t *testing.T) {
 	src, dir := golden(t, "nemo-basic"), mount(t, "1m")
-	r := kvferry(t, "convert", src, "blackwidow:"+filepath.Join(dir, "dst"))
-	if r.code != ExitFailed || !strings.Contains(r.stderr, "no space left on device") || strings.Count(r.stderr, "\n") != 1 {
-		t.Errorf("exit %d: %s", r.code, r.stderr)
-	}
+	dst := filepath.Join(dir, "dst")
+	r := kvferry(t, "convert", src, "blackwidow:"+dst)
+	fullDisk(t, &r, dst, "; nothing is left of this conversion\n")
 	if got := entries(t, dir); got != "" {
 		t.Errorf("left %s", got)
 	}
-	r = kvferry(t, "dump", src, "-o", filepath.Join(dir, "dump"))
-	if r.code != ExitFailed || !strings.Contains(r.stderr, "no space left on device") || entries(t, dir) != "" {
-		t.Errorf("exit %d: %s; left %s", r.code, r.stderr, entries(t, dir))
+	r = kvferry(t, "convert", "--resume", src, "blackwidow:"+dst)
+	fullDisk(t, &r, dst, "; what is done is kept in "+dst+".kvferry, --resume continues it\n")
+	if got := entries(t, dir); got != "dst.kvferry" {
+		t.Errorf("left %s", got)
+	}
+	if err := unix.Mount("", dir, "", unix.MS_REMOUNT, "size=64m"); err != nil {
+		t.Fatal(err)
+	}
+	ok(t, "convert", "--resume", src, "blackwidow:"+dst)
+	ok(t, "diff", src, dst)
+}
+
+// fullDisk checks the line that a conversion ends with when its disk is full.
+func fullDisk(t *testing.T, r *result, dst, end string) {
+	t.Helper()
+	if r.code != ExitFailed || strings.Count(r.stderr, "\n") != 1 || !strings.HasPrefix(r.stderr, "kvferry: write "+dst+".kvferry/") ||
+		strings.Count(r.stderr, ": no space left on device; make room") != 1 || !strings.HasSuffix(r.stderr, end) {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+}
+
+// TestDiskFullFromTheBeginning: where not even the journal has room, nothing is left either.
+func TestDiskFullFromTheBeginning(t *testing.T) {
+	src, dir := golden(t, "nemo-basic"), mount(t, "64k")
+	if err := os.WriteFile(filepath.Join(dir, "file"), make([]byte, 64<<10), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dst := filepath.Join(dir, "dst")
+	for _, args := range [][]string{nil, {"--resume"}} {
+		r := kvferry(t, append([]string{"convert", src, "blackwidow:" + dst}, args...)...)
+		fullDisk(t, &r, dst, "; nothing is left of this conversion\n")
+		if got := entries(t, dir); got != "file" {
+			t.Errorf("%v: left %s", args, got)
+		}
+	}
+}
+
+// TestFullDiskForOutput: an output for which there is no room is called as it was given, and what was there stays.
+func TestFullDiskForOutput(t *testing.T) {
+	src, dir := golden(t, "nemo-basic"), mount(t, "12k")
+	old := filepath.Join(dir, "old")
+	if err := os.WriteFile(old, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"dump", "-o", "new"}, {"dump", "-o", "new.gz"}, {"dump", "-o", "new.zst"}, {"dump", "--raw", "-o", "new"}, {"dump", "--format", "csv", "-o", "new"},
+		{"dump", "--format", "hex", "-o", "new"}, {"inspect", "--html", "new"}, {"inspect", "--top", "1000", "--json", "-o", "new"},
+		{"dump", "-o", "old"}, {"inspect", "--html", "old"},
+	} {
+		name := args[len(args)-1]
+		path := filepath.Join(dir, name)
+		end := "nothing is left of it"
+		if name == "old" {
+			end = "the file that is there is as it was"
+		}
+		args = append(args[:len(args)-1:len(args)-1], path, src)
+		r := kvferry(t, args...)
+		if want := "kvferry: write " + path + ": no space left on device; " + end + "\n"; r.code != ExitFailed || r.stderr != want {
+			t.Errorf("kvferry %s: exit %d: %s", strings.Join(args, " "), r.code, r.stderr)
+		}
+		if b, err := os.ReadFile(old); err != nil || string(b) != "old" || entries(t, dir) != "old" {
+			t.Fatalf("kvferry %s: left %s, %q", strings.Join(args, " "), entries(t, dir), b)
+		}
 	}
 }
 
@@ -64,8 +123,14 @@ func TestReadOnlyMount(t *testing.T) {
 	if ok(t, "dump", src) == "" {
 		t.Error("an empty dump")
 	}
-	if r := kvferry(t, "convert", src, "blackwidow:"+filepath.Join(dir, "dst")); r.code != ExitFailed || !strings.Contains(r.stderr, "read-only") {
-		t.Errorf("exit %d: %s", r.code, r.stderr)
+	for at, want := range map[string]string{
+		dir:                        "(read-only file system), where the target is to be made; name a place for it that can be written to\n",
+		filepath.Join(dir, "none"): "none does not exist; make it first\n",
+	} {
+		r := kvferry(t, "convert", src, "blackwidow:"+filepath.Join(at, "dst"))
+		if r.code != ExitFailed || strings.Count(r.stderr, "\n") != 1 || !strings.HasSuffix(r.stderr, want) {
+			t.Errorf("exit %d: %s", r.code, r.stderr)
+		}
 	}
 }
 
