@@ -2,7 +2,6 @@
 package filter
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
 	"slices"
@@ -98,21 +97,4 @@ type NoDatabaseError struct {
 
 func (e *NoDatabaseError) Error() string {
 	return fmt.Sprintf("no database %q: those of %s are %q", e.DB, e.Of, e.Have)
-}
-
-// Keep reads a list of keys, one a line, as --key-file has them: text, hex:… or base64:….
-func Keep(data []byte) (map[string]struct{}, error) {
-	keys := map[string]struct{}{}
-	for n, line := range bytes.Split(data, []byte("\n")) {
-		line = bytes.TrimSuffix(line, []byte("\r"))
-		if len(line) == 0 {
-			continue
-		}
-		key, err := ParseKey(string(line))
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", n+1, err)
-		}
-		keys[string(key)] = struct{}{}
-	}
-	return keys, nil
 }

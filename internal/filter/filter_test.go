@@ -2,6 +2,7 @@ package filter
 
 import (
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -76,8 +77,8 @@ func TestSelectDBs(t *testing.T) {
 	}
 }
 
-func TestKeep(t *testing.T) {
-	got, err := Keep([]byte("plain\nhex:00ff\r\n\nbase64:AAE=\n"))
+func TestReadKeys(t *testing.T) {
+	got, err := ReadKeys(strings.NewReader("plain\nhex:00ff\r\n\nbase64:AAE=\n"), 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,11 +91,11 @@ func TestKeep(t *testing.T) {
 		t.Errorf("%d keys", len(got))
 	}
 	for _, bad := range []string{"ok\nhex:0", "base64:*"} {
-		if _, err := Keep([]byte(bad)); err == nil {
+		if _, err := ReadKeys(strings.NewReader(bad), 1<<20); err == nil {
 			t.Errorf("%q: no error", bad)
 		}
 	}
-	if _, err := Keep([]byte("ok\nhex:0")); !strings.Contains(err.Error(), "line 2") {
+	if _, err := ReadKeys(strings.NewReader("ok\nhex:0"), 1<<20); !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("the line is not named: %v", err)
 	}
 }
@@ -104,5 +105,45 @@ func TestKeyAllocatesNothing(t *testing.T) {
 	key := []byte("zz")
 	if n := testing.AllocsPerRun(100, func() { f.Key(key) }); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// endless repeats some text for ever.
+type endless string
+
+func (e endless) Read(p []byte) (n int, err error) {
+	for n < len(p) {
+		n += copy(p[n:], e)
+	}
+	return n, nil
+}
+
+// TestReadKeysEnds: no list is too long to be refused within the memory that it may take.
+func TestReadKeysEnds(t *testing.T) {
+	for _, c := range []struct {
+		lines  endless
+		memory int64
+		want   string
+	}{
+		{"\x00", 64 << 20, "line 1 is longer than any key: at most 8388608 bytes, twice as many in hex"},
+		{"\x00", 1 << 20, "line 1: the keys take more memory than they may"},
+		{"\n", 1 << 20, "line 16385: the keys take more memory than they may"},
+		{"the same\n", 1 << 20, "line 14564: the keys take more memory than they may"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := ReadKeys(c.lines, c.memory)
+		runtime.ReadMemStats(&after)
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%q: %v, want %s", c.lines, err, c.want)
+		}
+		if used := int64(after.TotalAlloc - before.TotalAlloc); used > 4*c.memory {
+			t.Errorf("%q: %d bytes for %d", c.lines, used, c.memory)
+		}
+	}
+	long := strings.Repeat("k", maxKey)
+	keys, err := ReadKeys(strings.NewReader("hex:"+strings.Repeat("6b", maxKey)+"\r\n"+long), 64<<20)
+	if _, ok := keys[long]; err != nil || !ok || len(keys) != 1 {
+		t.Errorf("%d keys, %v", len(keys), err)
 	}
 }

@@ -128,7 +128,7 @@ func showReport(w io.Writer, rep *convert.Report, compare string) error {
 
 // convertOptions turns flags into options.
 func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst string) (*convert.Options, error) {
-	selection, err := f.choice.Selection()
+	selection, err := f.choice.Selection(f.source.Memory())
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,8 @@
 package command
 
 import (
+	"errors"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,6 +26,7 @@ type SelectFlags struct {
 	ttlTo       momentFlag
 	minBytes    sizeFlag
 	minElements int64
+	keys        map[string]struct{} // of keyFile, once it was read: it may be a pipe
 }
 
 // PlaceFlags are those of them that say where a key is looked for.
@@ -62,8 +65,8 @@ func (f *SelectFlags) Register(cmd *cobra.Command) {
 	fs.Var(number(&f.minElements, 0, 0), "min-elements", "only records of at least `n` elements; 0 takes all")
 }
 
-// Selection returns what the flags select.
-func (f *SelectFlags) Selection() (*filter.Selection, error) {
+// Selection returns what the flags select, for a command that promises so many bytes of memory.
+func (f *SelectFlags) Selection(memory int64) (*filter.Selection, error) {
 	out := &filter.Selection{MinBytes: int64(f.minBytes), MinElements: f.minElements,
 		ExpireFrom: f.ttlFrom.moment, ExpireTo: f.ttlTo.moment}
 	out.Filter = filter.Filter{Types: record.TypeSet(f.places.types), DBs: f.places.dbs, Match: f.match, Sample: uint64(f.sample)}
@@ -74,14 +77,29 @@ func (f *SelectFlags) Selection() (*filter.Selection, error) {
 			return nil, usagef("--regex: %w", err)
 		}
 	}
-	if f.keyFile != "" {
-		data, err := readNamed("--key-file", f.keyFile)
-		if err != nil {
+	if f.keyFile != "" && f.keys == nil {
+		if f.keys, err = readKeys(f.keyFile, memory); err != nil {
 			return nil, err
 		}
-		if out.Keys, err = filter.Keep(data); err != nil {
-			return nil, usagef("--key-file %s: %w", f.keyFile, err)
-		}
 	}
+	out.Keys = f.keys
 	return out, nil
+}
+
+// readKeys reads the file of --key-file, which may take a quarter of the memory.
+func readKeys(path string, memory int64) (map[string]struct{}, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, usagef("--key-file: %w", err)
+	}
+	defer f.Close()
+	keys, err := filter.ReadKeys(f, memory/4)
+	switch {
+	case errors.Is(err, filter.ErrKeyMemory):
+		quarter, all := sizeFlag(memory/4), sizeFlag(memory)
+		return nil, usagef("--key-file %s: %w, %s, a quarter of --memory %s: give a larger --memory, or the keys in parts", path, err, &quarter, &all)
+	case err != nil:
+		return nil, usagef("--key-file %s: %w", path, err)
+	}
+	return keys, nil
 }

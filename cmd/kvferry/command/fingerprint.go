@@ -145,6 +145,9 @@ func (f *fingerprintFlags) doubt(w io.Writer, want, got *inspect.FingerprintFile
 	}
 }
 
+// maxFingerprint bounds the file of a fingerprint, which has some hundred bytes for each database and type.
+const maxFingerprint = 16 << 20
+
 func readFingerprint(path string) (*inspect.FingerprintFile, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -156,7 +159,12 @@ func readFingerprint(path string) (*inspect.FingerprintFile, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	defer r.Close()
-	out, err := inspect.ReadFingerprint(r)
+	bounded := &io.LimitedReader{R: r, N: maxFingerprint}
+	out, err := inspect.ReadFingerprint(bounded)
+	if bounded.N == 0 {
+		most := sizeFlag(maxFingerprint)
+		return nil, fmt.Errorf("%s: not a fingerprint: it has %s or more", path, &most)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

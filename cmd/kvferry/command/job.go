@@ -21,7 +21,7 @@ func applyJob(cmd *cobra.Command, path string) error {
 	if path == "" {
 		return nil
 	}
-	data, err := readNamed("--file", path)
+	data, err := readJob(path)
 	if err != nil {
 		return err
 	}
@@ -45,12 +45,24 @@ func applyJob(cmd *cobra.Command, path string) error {
 	return nil
 }
 
-// readNamed reads a file that stands for a part of the command line. One that is not there is wrong usage as
+// maxJob bounds a job file: it holds some flags.
+const maxJob = 1 << 20
+
+// readJob reads a job file, which stands for a part of the command line. One that is not there is wrong usage as
 // what is wrong in it.
-func readNamed(flag, path string) ([]byte, error) {
-	data, err := os.ReadFile(path)
+func readJob(path string) ([]byte, error) {
+	f, err := os.Open(path)
 	if err != nil {
-		return nil, usagef("%s: %w", flag, err)
+		return nil, usagef("--file: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxJob+1))
+	if err != nil {
+		return nil, usagef("--file: %w", err)
+	}
+	if len(data) > maxJob {
+		most := sizeFlag(maxJob)
+		return nil, usagef("--file %s: more than %s: this is no file of flags", path, &most)
 	}
 	return data, nil
 }

@@ -170,13 +170,16 @@ func (u *unfinishedFile) finish(path string) error {
 	return u.err
 }
 
+// maxWindow bounds what a compressed file may make a reader hold.
+const maxWindow = 32 << 20
+
 // decompressed reads what toOutput wrote to a file of that name.
 func decompressed(f io.Reader, path string) (io.ReadCloser, error) {
 	switch {
 	case strings.HasSuffix(path, ".gz"):
 		return gzip.NewReader(f)
 	case strings.HasSuffix(path, ".zst"):
-		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, err
 		}

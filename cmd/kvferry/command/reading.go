@@ -61,7 +61,7 @@ func (f *ReadFlags) hint(err error) error {
 
 // Selection returns what the flags select for a command that works with a moment.
 func (f *ReadFlags) Selection(now time.Time) (*filter.Selection, error) {
-	s, err := f.choice.Selection()
+	s, err := f.choice.Selection(f.source.Memory())
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func (f *ReadFlags) asTaken(fs *pflag.FlagSet, file *inspect.FingerprintFile, pa
 	if !fs.Changed("expired") {
 		f.choice.expired = file.Expired
 	}
-	sel, err := f.choice.Selection()
+	sel, err := f.choice.Selection(f.source.Memory())
 	if err != nil {
 		return nil, err
 	}

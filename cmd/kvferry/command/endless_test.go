@@ -1,0 +1,75 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestEndlessFiles: a file that a flag names and that has no end is refused in one line, within bounded memory.
+func TestEndlessFiles(t *testing.T) {
+	const zero = "/dev/zero"
+	if _, err := os.Stat(zero); err != nil {
+		t.Skip(err)
+	}
+	src, dir := golden(t, "nemo-basic"), t.TempDir()
+	spaces, many := filepath.Join(dir, "spaces"), filepath.Join(dir, "many")
+	if err := os.WriteFile(spaces, []byte(strings.Repeat(" ", maxFingerprint+1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var keys strings.Builder
+	for i := range 100000 {
+		fmt.Fprintf(&keys, "key:%d\n", i)
+	}
+	if err := os.WriteFile(many, []byte(keys.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"dump", "--key-file", zero, src}, ExitUsage, "--key-file " + zero + ": line 1 is longer than any key: at most 8388608 bytes, twice as many in hex (see --help)"},
+		{[]string{"convert", "--key-file", zero, src, "blackwidow:" + dir + "/dst"}, ExitUsage, "line 1 is longer than any key"},
+		{[]string{"dump", "--memory", "32MiB", "--key-file", zero, src}, ExitUsage,
+			"line 1: the keys take more memory than they may, 8MiB, a quarter of --memory 32MiB: give a larger --memory, or the keys in parts"},
+		{[]string{"diff", "--memory", "32MiB", "--key-file", zero, src, src}, ExitUsage, "a quarter of --memory 32MiB"},
+		{[]string{"dump", "--memory", "33MiB", "--key-file", many, src}, ExitOK, "no record passes the filter"},
+		{[]string{"dump", "-f", zero, src}, ExitUsage, "--file " + zero + ": more than 1MiB: this is no file of flags (see --help)"},
+		{[]string{"fingerprint", "--check", zero, src}, ExitFailed, zero + ": not a fingerprint: "},
+		{[]string{"fingerprint", "--check", spaces, src}, ExitFailed, spaces + ": not a fingerprint: it has 16MiB or more"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r := kvferry(t, c.args...)
+		runtime.ReadMemStats(&after)
+		if r.code != c.code || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, c.want) {
+			t.Errorf("kvferry %s: exit %d: %s", strings.Join(c.args, " "), r.code, r.stderr)
+		}
+		if used := after.TotalAlloc - before.TotalAlloc; used > 128<<20 {
+			t.Errorf("kvferry %s: %d bytes were allocated", strings.Join(c.args, " "), used)
+		}
+	}
+}
+
+// TestKeysFromPipe: a pipe of keys is read once, also where two datasets are compared by them.
+func TestKeysFromPipe(t *testing.T) {
+	src := golden(t, "nemo-basic")
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wrote := make(chan error)
+	go func() { wrote <- os.WriteFile(pipe, []byte("s1:bigh\n"), 0) }()
+	if got := ok(t, "diff", "--key-file", pipe, src, src); !strings.HasPrefix(got, "equal") {
+		t.Error(got)
+	}
+	if err := <-wrote; err != nil {
+		t.Error(err)
+	}
+}
