@@ -39,10 +39,10 @@ func (r *run) conclude(ctx context.Context, back format.Source) (*Report, error)
 		return nil, err
 	}
 	r.o.crash("proved")
-	if rep.SlaveOf, err = copyExtra(r.src, r.o.Source.Path, r.work.data()); err != nil {
+	if err := rep.Target.measure(r.work.data()); err != nil {
 		return nil, err
 	}
-	if err := rep.Target.measure(r.work.data()); err != nil {
+	if rep.SlaveOf, err = copyExtra(r.src, r.o.Source.Path, r.work.data()); err != nil {
 		return nil, err
 	}
 	r.meter.begin("publish", 0, 0)

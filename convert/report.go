@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"kvferry/format"
 	"kvferry/record"
 )
 
@@ -44,9 +45,10 @@ type Dataset struct {
 	Format string `json:"format"`
 	Store  string `json:"store"`
 	// DBs are the databases converted, in the same order in source and target.
-	DBs   []string `json:"databases,omitempty"`
-	Files int      `json:"files"`
-	Bytes int64    `json:"bytes"`
+	DBs []string `json:"databases,omitempty"`
+	// Files are those that are read as a part of the dataset, as verify and inspect count them.
+	Files int   `json:"files"`
+	Bytes int64 `json:"bytes"`
 }
 
 // Proof says how it is known that the target holds what the source does.
@@ -140,9 +142,8 @@ func (r *run) report(t *totals) *Report {
 		Losses:  t.losses.list(),
 	}
 	rep.Findings = t.findings.list()
-	rep.Source.Files = len(r.id.Files)
-	for _, f := range r.id.Files {
-		rep.Source.Bytes += f.Size
+	if f, ok := r.src.(format.Filed); ok {
+		rep.Source.Files, rep.Source.Bytes = f.Files()
 	}
 	return rep
 }

@@ -25,6 +25,13 @@ type Undead interface {
 	DeadRecords(ctx context.Context, db string, t record.TypeSet, s Span, e *Env, tell func(key []byte, t record.Type, what string)) (record.Reader, error)
 }
 
+// Filed is a Source that knows the files it reads.
+type Filed interface {
+	// Files counts the files of the stores that the source opened, as the stores list them, and their bytes. What
+	// else is in their directories (LOCK, LOG, OPTIONS) holds nothing of the dataset.
+	Files() (n int, bytes int64)
+}
+
 // RedisStrings is a Source some of whose strings Redis would take for something else.
 type RedisStrings interface {
 	// RedisString returns a string as Redis has it: the value itself, or a changed copy appended to

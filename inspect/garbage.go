@@ -52,6 +52,15 @@ type FileStats struct {
 	Other  LevelStats // MANIFEST and the like
 }
 
+// Sum counts all files and their bytes.
+func (f *FileStats) Sum() (files int, bytes int64) {
+	files, bytes = f.Logs.Files+f.Other.Files, f.Logs.Bytes+f.Other.Bytes
+	for _, l := range f.Levels {
+		files, bytes = files+l.Files, bytes+l.Bytes
+	}
+	return files, bytes
+}
+
 // LevelStats sums up the tables of one level of one keyspace.
 type LevelStats struct {
 	Keyspace string

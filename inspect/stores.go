@@ -80,6 +80,17 @@ func (s *Stores) All() []StoreDir {
 	return append([]StoreDir(nil), s.list...)
 }
 
+// Files counts the files of the stores that were opened, and their bytes.
+func (s *Stores) Files() (n int, bytes int64) {
+	for _, st := range s.All() {
+		for _, f := range st.Files() {
+			n++
+			bytes += f.Size
+		}
+	}
+	return n, bytes
+}
+
 // relative makes a path relative to the dataset, when it is below it.
 func (s *Stores) relative(path string) string {
 	rel, err := filepath.Rel(s.Root, path)
@@ -157,10 +168,13 @@ func (n *fileNames) reporter(report func(record.Finding)) func(record.Finding) {
 }
 
 // Named returns a source whose findings about rows name files relative to the dataset, as those that
-// stores report do. It has nothing but what every source has.
+// stores report do. It has nothing but what every source has, and knows its files.
 func (s *Stores) Named(src format.Source) format.Source {
 	return &namedSource{src, s.names(src)}
 }
+
+// Files counts the files of the stores, as format.Filed has it.
+func (s *namedSource) Files() (n int, bytes int64) { return s.names.stores.Files() }
 
 type namedSource struct {
 	format.Source

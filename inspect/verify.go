@@ -277,11 +277,8 @@ func (v *verifier) files(ctx context.Context, src format.Source) error {
 		return v.found.damaged(record.FindDamagedBlock, func(f string) bool { return f == file })
 	}}
 	look := v.o.Files == Always || v.o.Files == Automatic && v.suspicious()
+	v.res.Files, v.res.Bytes = v.stores.Files()
 	for _, st := range v.stores.All() {
-		for _, f := range st.Files() {
-			v.res.Files++
-			v.res.Bytes += f.Size
-		}
 		if !look || !v.concerns(src, st) {
 			continue
 		}

@@ -179,6 +179,11 @@ func filesTable(b *strings.Builder, s *inspect.Stats) {
 	if f.Logs.Files > 0 {
 		t.add("logs", "", f.Logs.Files, Bytes(f.Logs.Bytes), "", "", "")
 	}
+	if f.Other.Files > 0 {
+		t.add("MANIFEST, CURRENT", "", f.Other.Files, Bytes(f.Other.Bytes), "", "", "")
+	}
+	n, bytes := f.Sum()
+	t.add("all", "", n, Bytes(bytes), "", "", "")
 	t.w.Flush()
 }
 
@@ -199,6 +204,9 @@ type (
 		Freed        int64         `json:"bytes_to_free"`
 		Levels       []jsonLevel   `json:"levels"`
 		Logs         jsonLevel     `json:"logs"`
+		Other        jsonLevel     `json:"other_files"`
+		Files        int           `json:"files"`
+		Bytes        int64         `json:"bytes"`
 	}
 	jsonType struct {
 		DB       string               `json:"db"`
@@ -265,7 +273,8 @@ func newJSONStats(s *inspect.Stats) *jsonStats {
 	out := &jsonStats{Format: s.Format, NowMS: s.NowMS, Databases: s.Databases, Types: []jsonType{}, Expiry: []jsonBucket{},
 		TopBytes: bigKeys(s.TopBytes), TopElements: bigKeys(s.TopElements), Prefixes: []jsonPrefix{},
 		MorePrefixes: newJSONPrefix(&s.MorePrefixes), PrefixMisses: s.PrefixMisses, Rows: []jsonGarbage{},
-		Levels: []jsonLevel{}, Logs: newJSONLevel(&s.Files.Logs)}
+		Levels: []jsonLevel{}, Logs: newJSONLevel(&s.Files.Logs), Other: newJSONLevel(&s.Files.Other)}
+	out.Files, out.Bytes = s.Files.Sum()
 	out.MorePrefixes.Prefix = nil
 	for _, t := range s.Types {
 		out.Types = append(out.Types, jsonType{t.DB, t.Type.String(), t.Records, t.Elements, t.Bytes, t.Disk, t.Shared,
