@@ -16,8 +16,8 @@ type taskResult struct {
 	Ledger   map[string]record.Tally `json:"ledger"`
 	Losses   []LossKind              `json:"losses"`
 	Findings []FindingKind           `json:"findings"`
-	// Skipped are blocks of the source that the journal does not name before, whoever came to them.
-	Skipped []skippedBlock `json:"skipped,omitempty"`
+	// Stores are findings of the source's stores that the journal does not have before, whoever came to them.
+	Stores []record.Finding `json:"stores,omitempty"`
 }
 
 // PartDigest is the fingerprint of one database and type.

@@ -27,8 +27,7 @@ type run struct {
 	rules   *rules
 	src     format.Source
 	target  format.Target
-	opened  *findingSet // what the stores of the source report
-	skipped *skippedSet // their blocks that cannot be read
+	stores  *storeFindings // what the stores of the source report
 	refused *atomic.Bool
 	results []*taskResult
 	timings Timings
@@ -199,19 +198,12 @@ func (r *run) attempt(ctx context.Context, resort string) (rep *Report, err erro
 
 // openSource opens the source, with its tables sorted when resort says that they are not.
 func (r *run) openSource(ctx context.Context, resort string) (err error) {
-	r.opened, r.skipped, r.refused = &findingSet{onLoss: r.refuse}, &skippedSet{}, new(atomic.Bool)
-	report := func(f record.Finding) {
-		if r.skipped.take(&f) {
-			r.refuse(record.LossDamaged)
-			return
-		}
-		r.opened.report(f)
-	}
-	if r.src, err = r.o.open(ctx, resort != "", report); err != nil {
+	r.stores, r.refused = &storeFindings{onLoss: r.refuse}, new(atomic.Bool)
+	if r.src, err = r.o.open(ctx, resort != "", r.stores.report); err != nil {
 		return err
 	}
 	if resort != "" {
-		r.opened.report(record.Finding{Kind: "key-order", Severity: record.Warning, Detail: resort})
+		r.stores.report(record.Finding{Kind: "key-order", Severity: record.Warning, Detail: resort})
 	}
 	return nil
 }
@@ -264,7 +256,7 @@ func (r *run) write(ctx context.Context, resort string) (format.Source, error) {
 	r.timings.Resumed = r.state.id != nil
 	if r.state.written {
 		r.results = r.state.tasks
-		r.skipped.journaled(r.state.tasks)
+		r.stores.journaled(r.state.tasks)
 		return r.o.Target.Format.Open(ctx, r.work.data(), r.reopen())
 	}
 	if err := r.restore(); err != nil {
@@ -373,7 +365,7 @@ func targetLayout(o *Options, src format.Source, dbs []string) format.Layout {
 // adopt takes over the tasks that an earlier process finished.
 func (r *run) adopt() error {
 	r.results = make([]*taskResult, len(r.id.Plan.Tasks))
-	r.skipped.journaled(r.state.tasks)
+	r.stores.journaled(r.state.tasks)
 	for _, t := range r.state.tasks {
 		if t.N < 0 || t.N >= len(r.results) {
 			return fmt.Errorf("%s: task %d is not in the plan", r.work.dir, t.N)
@@ -430,7 +422,7 @@ func (r *run) runTask(ctx context.Context, t *Task, write bool) error {
 	if t.Group != 0 {
 		res.Tables = r.target.Tables(t.N)
 	}
-	res.Skipped = r.skipped.unwritten()
+	res.Stores = r.stores.unwritten()
 	r.o.crash(fmt.Sprintf("written %d", t.N))
 	return r.work.append(entry{Task: res})
 }
@@ -456,8 +448,7 @@ func (r *run) sum() (*totals, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.findings.merge(r.opened.list())
-	r.skipped.report(t.findings.report)
+	r.stores.tell(t.findings.report)
 	t.losses.merge(found(t.findings.list()))
 	return t, nil
 }

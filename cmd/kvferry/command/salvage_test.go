@@ -232,7 +232,7 @@ func TestSalvageResume(t *testing.T) {
 		t.Fatalf("exit %d, %s", code, &stderr)
 	}
 	journal, err := os.ReadFile(filepath.Join(dst+".kvferry", "journal"))
-	if err != nil || !bytes.Contains(journal, []byte(`"skipped":[{`)) {
+	if err != nil || !bytes.Contains(journal, []byte(`"stores":[{`)) {
 		t.Fatalf("the journal names no block: %v\n%s", err, journal)
 	}
 	ok(t, args...)

@@ -1,0 +1,100 @@
+package convert
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"kvferry/record"
+)
+
+// storeFindings collects what the stores of the source report: blocks that cannot be read and were passed over, tables
+// that had to be sorted. A store tells of each once, when the first task comes to it, and tasks that an earlier
+// process finished are not read again: so the journal keeps them.
+type storeFindings struct {
+	mu   sync.Mutex
+	seen map[storeFinding]record.Finding
+	// fresh are those that the journal does not have yet.
+	fresh []record.Finding
+	// onLoss is called for each finding that tells of a loss.
+	onLoss func(kind string)
+}
+
+// storeFinding is what a finding is known by when it is reported again, by another process. Words about a place may
+// differ.
+type storeFinding struct {
+	kind, key        string
+	place            record.Place
+	keyspace, detail string // of findings without a place in a file
+}
+
+func identityOf(f *record.Finding) storeFinding {
+	id := storeFinding{kind: f.Kind, key: string(f.Key), place: f.Place}
+	if !f.Place.HasOffset() {
+		id.keyspace, id.detail = f.Keyspace, f.Detail
+	}
+	return id
+}
+
+// report takes a finding, once.
+func (s *storeFindings) report(f record.Finding) {
+	f.Key = slices.Clone(f.Key) // it may be a view
+	s.mu.Lock()
+	if s.add(f) {
+		s.fresh = append(s.fresh, f)
+	}
+	s.mu.Unlock()
+	if kind := lossOf(f.Kind, f.Severity.String()); kind != "" {
+		s.onLoss(kind)
+	}
+}
+
+// add adds a finding and reports whether it is new; s.mu is held.
+func (s *storeFindings) add(f record.Finding) bool {
+	id := identityOf(&f)
+	if _, known := s.seen[id]; known {
+		return false
+	}
+	if s.seen == nil {
+		s.seen = make(map[storeFinding]record.Finding)
+	}
+	s.seen[id] = f
+	return true
+}
+
+// journaled adds what was found while tasks of an earlier process ran.
+func (s *storeFindings) journaled(tasks []*taskResult) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range tasks {
+		for _, f := range t.Stores {
+			s.add(f)
+		}
+	}
+}
+
+// unwritten returns the findings that the journal does not have yet.
+func (s *storeFindings) unwritten() []record.Finding {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fresh := s.fresh
+	s.fresh = nil
+	return fresh
+}
+
+// tell reports all findings in order, whoever came to them.
+func (s *storeFindings) tell(to func(record.Finding)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]record.Finding, 0, len(s.seen))
+	for _, f := range s.seen {
+		list = append(list, f)
+	}
+	slices.SortFunc(list, func(a, b record.Finding) int {
+		return cmp.Or(cmp.Compare(a.Place.File, b.Place.File), cmp.Compare(a.Place.Off, b.Place.Off),
+			cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Keyspace, b.Keyspace), cmp.Compare(a.Detail, b.Detail))
+	})
+	for i := range list {
+		to(list[i])
+	}
+}
