@@ -3,10 +3,13 @@ package command
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -62,4 +65,30 @@ func TestReportFull(t *testing.T) {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 	ok(t, "diff", src, dst)
+}
+
+// TestClosedPipe: when nobody reads on, as behind head, the process ends by the signal and says nothing.
+func TestClosedPipe(t *testing.T) {
+	src := golden(t, "nemo-basic")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"help"}, {"--help"}, {"formats"}, {"completion", "bash"}, {"dump", src}, {"inspect", src}} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		var stderr bytes.Buffer
+		cmd := exec.Command(exe)
+		cmd.Env = append(os.Environ(), argsEnv+"="+strings.Join(args, "\n"))
+		cmd.Stdout, cmd.Stderr = w, &stderr
+		err = cmd.Run()
+		w.Close()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGPIPE || stderr.Len() > 0 {
+			t.Errorf("kvferry %s: %v: %s", strings.Join(args, " "), err, &stderr)
+		}
+	}
 }
