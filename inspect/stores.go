@@ -236,13 +236,13 @@ func Unreadable(dir string, err error) bool {
 func (s *standIns) finding(dir string, err error) record.Finding {
 	f := record.Finding{Kind: record.FindUnreadableStore, Severity: record.Error, Detail: err.Error(),
 		Place: record.Place{File: s.stores.relative(dir), Off: record.NoOffset, Level: -1}}
-	var path *fs.PathError
+	var missing *store.MissingError
 	var c *record.CorruptError
 	switch {
 	case errors.Is(err, store.ErrNotStore):
 		f.Kind, f.Place.File = record.FindMissingFile, placed(f.Place.File, "CURRENT")
-	case errors.Is(err, fs.ErrNotExist) && errors.As(err, &path):
-		f.Kind, f.Place.File = record.FindMissingFile, s.stores.relative(path.Path)
+	case errors.As(err, &missing):
+		f.Kind, f.Place.File, f.Detail = record.FindMissingFile, s.stores.relative(missing.File), missing.Why()
 	case errors.As(err, &c) && c.File != "":
 		f.Kind, f.Place = record.FindDamagedFile, c.Place(s.stores.relative(c.File))
 		f.Detail = fmt.Sprintf("%s: %v", c.Field, c.Err)

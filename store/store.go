@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"kvferry/record"
 )
@@ -64,7 +65,7 @@ type Options struct {
 	// Resort distrusts the order of tables: each that is not in its comparer's order is sorted
 	// into a spool before it is read. See OrderError.
 	Resort bool
-	// Salvage reads past blocks of tables and pages of files that cannot be read, which are an error otherwise
+	// Salvage reads past tables, blocks of tables and pages of files that cannot be read, which are an error otherwise
 	// (BlockError): their rows are missing, and each is reported once. Older versions of these rows may come back.
 	// RocksDB itself ignores it.
 	Salvage bool
@@ -256,7 +257,22 @@ var (
 	ErrNotStore = errors.New("not a database directory")
 )
 
-// BlockError marks the error of a block or page that Options.Salvage reads past.
+// MissingError says that a file is not there that the store needs. It is an fs.ErrNotExist.
+type MissingError struct {
+	File string // the path at which it was looked for
+	By   string // what says that it must be there
+}
+
+// Error names the file and what needs it.
+func (e *MissingError) Error() string { return e.File + ": " + e.Why() }
+
+// Why says it without the file.
+func (e *MissingError) Why() string { return e.By + " names this file, which is not there" }
+
+// Unwrap makes it an fs.ErrNotExist.
+func (e *MissingError) Unwrap() error { return fs.ErrNotExist }
+
+// BlockError marks the error of a table, block or page that Options.Salvage reads past.
 type BlockError struct{ Err error }
 
 func (e *BlockError) Error() string { return e.Err.Error() }

@@ -21,7 +21,7 @@ import (
 )
 
 // TestSalvagesWhatRocksDBWrites: RocksDB writes databases of many runs with deletes, merges and range tombstones, blocks
-// of them are damaged, and every entry but theirs is read, whatever way leads to it.
+// and tables of them are damaged, and every entry but theirs is read, whatever way leads to it.
 func TestSalvagesWhatRocksDBWrites(t *testing.T) {
 	plain := func(o writerOptions) bool { return o.dictionary == 0 }
 	for _, o := range append(shapes(), slices.DeleteFunc(encodings(), plain)...) {
@@ -67,7 +67,7 @@ func heldBy(t *testing.T, dir string) map[blockAt]tally {
 	held := map[blockAt]tally{}
 	for _, k := range st.Keyspaces() {
 		must(t, k.Unordered(func(e *store.Entry) error {
-			if e.Kind == store.RangeDelete { // in blocks of their own, which are not passed over
+			if e.Kind == store.RangeDelete { // in blocks of their own
 				return nil
 			}
 			at := blockAt{e.Place.File, e.Place.Off}
@@ -81,7 +81,24 @@ func heldBy(t *testing.T, dir string) map[blockAt]tally {
 	return held
 }
 
-// salvageSome damages some of the blocks of a copy and reads it.
+// loseTable takes a table away or cuts it off, mostly, and returns its name.
+func loseTable(t *testing.T, r *rand.Rand, dir, name string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	info, err := os.Stat(path)
+	must(t, err)
+	switch r.Intn(3) {
+	case 0:
+		must(t, os.Remove(path))
+	case 1:
+		must(t, os.Truncate(path, r.Int63n(info.Size())))
+	default:
+		return ""
+	}
+	return name
+}
+
+// salvageSome damages some of the blocks and tables of a copy and reads it.
 func salvageSome(t *testing.T, r *rand.Rand, dir string, resort bool, held map[blockAt]tally) {
 	t.Helper()
 	broken := filepath.Join(t.TempDir(), "broken")
@@ -94,8 +111,15 @@ func salvageSome(t *testing.T, r *rand.Rand, dir string, resort bool, held map[b
 	}
 	slices.SortFunc(blocks, func(a, b blockAt) int { return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.off, b.off)) })
 	want, lost := tally{}, map[blockAt]int{}
+	gone := loseTable(t, r, broken, blocks[r.Intn(len(blocks))].file)
+	if gone != "" {
+		lost[blockAt{gone, record.NoOffset}] = 1
+	}
 	for _, i := range r.Perm(len(blocks))[:1+r.Intn(1+len(blocks)/3)] {
 		at := blocks[i]
+		if at.file == gone {
+			continue
+		}
 		lost[at] = 1
 		b, err := os.ReadFile(filepath.Join(broken, at.file))
 		must(t, err)
@@ -104,7 +128,7 @@ func salvageSome(t *testing.T, r *rand.Rand, dir string, resort bool, held map[b
 	}
 	for at, entries := range held {
 		for e, n := range entries {
-			if lost[at] == 0 {
+			if lost[at] == 0 && at.file != gone {
 				want[e] += n
 			}
 		}

@@ -121,6 +121,10 @@ func (ks *keyspace) takeTables(c *circle) {
 		if len(in) == 0 || c.wide() {
 			continue
 		}
+		if ok, err := ks.opens(t); !ok {
+			c.broken = c.broken || err != nil
+			continue
+		}
 		cur := newCursor(ks, in, c.hi)
 		for ok := cur.seek(c.lo); ok && !c.wide(); ok = cur.next() {
 			if n, ok := ks.wrapping.Number(cur.user()); ok {

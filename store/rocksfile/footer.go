@@ -35,6 +35,8 @@ const (
 	// maxFormatVersion is the last format_version that is read; 6 has checksums that depend on the
 	// place of a block.
 	maxFormatVersion = 5
+	// anyFormatVersion is more than RocksDB will ever have: nothing guards a footer but that its values make sense.
+	anyFormatVersion = 255
 )
 
 // blockHandle says where a block is.
@@ -71,11 +73,13 @@ func decodeFooter(b []byte) (footer, error) {
 	default:
 		return footer{}, fmt.Errorf("magic number %016x is of no table", magic)
 	}
-	if ft.version > maxFormatVersion {
+	switch {
+	case ft.version > anyFormatVersion:
+		return footer{}, fmt.Errorf("format_version %d is none", ft.version)
+	case ft.version > maxFormatVersion:
 		return footer{}, unsupported("format_version %d", ft.version)
-	}
-	if ft.checksum > checksumXXH3 {
-		return footer{}, unsupported("checksum type %d", ft.checksum)
+	case ft.checksum > checksumXXH3:
+		return footer{}, fmt.Errorf("checksum type %d is none", ft.checksum)
 	}
 	f := &fields{buf: b[:legacyFooterLen-8]}
 	ft.metaindex = f.handle("metaindex handle")

@@ -28,11 +28,10 @@ type cachedBlock struct {
 	elem  *list.Element // in the list of idle blocks
 }
 
-// useIndex returns the table's top index block; drop must follow. A salvage takes it even when something else
-// around the rows is damaged.
-func (t *table) useIndex(salvage bool) (*cachedBlock, error) {
+// useIndex returns the table's top index block; drop must follow.
+func (t *table) useIndex() (*cachedBlock, error) {
 	info, err := t.load()
-	if err != nil && !(salvage && info.index.size > 0) {
+	if err != nil {
 		return nil, err
 	}
 	return t.useBlock(info.index, "index")
@@ -271,8 +270,6 @@ type tableIndex struct {
 	two  bool
 	// The blocks of top and part, while they are in use.
 	topBlock, partBlock *cachedBlock
-	// salvage reads on although the table's properties may be unknown.
-	salvage bool
 	// pass is asked whether the walk goes on after a partition, whose entries end at sep, that cannot be read, or not
 	// to its end; nil: it does not.
 	pass func(h blockHandle, sep []byte, err error) bool
@@ -280,7 +277,7 @@ type tableIndex struct {
 
 // open starts before the first entry. close must follow, also after an error.
 func (x *tableIndex) open(t *table) error {
-	b, err := t.useIndex(x.salvage)
+	b, err := t.useIndex()
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func (ks *keyspace) Comparer() *store.Comparer { return ks.cmp }
 func (ks *keyspace) Size() int64 {
 	n := ks.logBytes
 	for _, t := range ks.tables {
-		n += t.meta.size
+		n += t.file.size
 	}
 	return n
 }
@@ -129,13 +129,13 @@ func (ks *keyspace) prepareOnce() error {
 	if err := ks.st.logErr; err != nil {
 		return err
 	}
+	tables, err := ks.readable()
+	if err != nil {
+		return err
+	}
 	ks.tombs = slices.Clone(ks.logTombs)
-	for _, t := range ks.tables {
-		info, err := t.load()
-		if err != nil {
-			return err
-		}
-		ks.tombs = append(ks.tombs, info.tombstones...)
+	for _, t := range tables {
+		ks.tombs = append(ks.tombs, t.info.tombstones...)
 		if !ks.st.opts.Resort && ks.cmp.Compare(t.smallest, t.largest) > 0 {
 			return &store.OrderError{File: ks.st.version.path, Off: record.NoOffset, Keyspace: ks.name, Comparer: ks.cmp.Name,
 				Prev: t.smallest, Next: t.largest}
@@ -143,9 +143,9 @@ func (ks *keyspace) prepareOnce() error {
 	}
 	sortTombstones(ks.cmp.Compare, ks.tombs)
 	ks.frags = fragments(ks.cmp.Compare, ks.tombs)
-	tables, sorted, err := ks.tables, []*sortedRun(nil), error(nil)
+	var sorted []*sortedRun
 	if ks.st.opts.Resort {
-		if tables, sorted, err = ks.resort(); err != nil {
+		if tables, sorted, err = ks.resort(tables); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -143,5 +144,32 @@ func TestUnchanged(t *testing.T) {
 	os.Remove(filepath.Join(dir, currentName))
 	if err := db.unchanged(); !errors.Is(err, store.ErrNotStore) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestLiveMissing: a salvage of a live database passes over a table that the MANIFEST names as it stands, not over one
+// that went because the MANIFEST has moved on.
+func TestLiveMissing(t *testing.T) {
+	d := newHandDB(t)
+	d.table(0, 2, tableSpec{}, put("a", 1, "old"))
+	name := d.table(0, 1, tableSpec{}, put("a", 2, "new"), put("b", 3, "new"))
+	dir := d.finish()
+	if err := os.Remove(filepath.Join(dir, name)); err != nil {
+		t.Fatal(err)
+	}
+	var found []record.Finding
+	o := store.Options{AllowLive: true, Salvage: true, Report: func(f record.Finding) { found = append(found, f) }}
+	db := openTest(t, dir, o)
+	wantRows(t, db, 0, "a=old")
+	if len(found) != 1 || found[0].Kind != record.FindMissingFile || found[0].Place.File != name {
+		t.Errorf("findings %+v", found)
+	}
+	// What was read of the MANIFEST is older than what stands there: the server took the table away with an edit.
+	gone := db.version.sorted()[0].tables[levelFile{1, 11}]
+	d.edit(editNumber(tagNextFileNumber, 100))
+	d.finish()
+	found = nil
+	if _, err := db.spaces[0].findTable(gone); !errors.Is(err, fs.ErrNotExist) || len(found) > 0 {
+		t.Errorf("error %v, findings %+v", err, found)
 	}
 }

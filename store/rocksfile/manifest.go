@@ -105,7 +105,7 @@ func readManifest(dir string, report func(record.Finding)) (*version, error) {
 	}
 	f, err := os.Open(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %s names %s, which is missing: %w", dir, currentName, name, err)
+		return nil, &store.MissingError{File: filepath.Join(dir, name), By: currentName}
 	}
 	if err != nil {
 		return nil, err

@@ -82,7 +82,7 @@ func TestCurrent(t *testing.T) {
 	d := newHandDB(t)
 	dir := d.finish()
 	d.file(currentName, []byte("MANIFEST-000099\n"))
-	if err := rowsError(dir, store.Options{}); err == nil || !strings.Contains(err.Error(), "names MANIFEST-000099, which is missing") {
+	if err := rowsError(dir, store.Options{}); err == nil || !strings.Contains(err.Error(), "MANIFEST-000099: CURRENT names this file, which is not there") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -254,7 +254,7 @@ func TestTablesAndDirectory(t *testing.T) {
 	d.file(name, append(data, 0))
 	wantCorrupt(t, rowsError(dir, store.Options{}), name)
 	os.Remove(filepath.Join(dir, name))
-	if err := rowsError(dir, store.Options{}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), name+", which is missing") {
+	if err := rowsError(dir, store.Options{}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), name+": the MANIFEST names this file, which is not there") {
 		t.Errorf("error %v", err)
 	}
 	os.Mkdir(filepath.Join(dir, name), 0o755)

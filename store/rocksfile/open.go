@@ -232,24 +232,15 @@ func (db *database) tableName(number uint64) string {
 
 // openTables finds the files of a column family's tables.
 func (ks *keyspace) openTables(ctx context.Context, f *family) error {
-	db := ks.st
 	for _, m := range f.tables {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		name := db.tableName(m.number)
-		file, err := db.files.openFile(db.dir, name, db.opts.AllowLive)
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: column family %q: the MANIFEST names table %s, which is missing: %w",
-				db.dir, f.name, name, err)
-		}
+		t, err := ks.findTable(m)
 		if err != nil {
 			return err
 		}
-		if file.size != m.size {
-			return corrupt(file.path, record.NoOffset, "file size", fmt.Errorf("%d bytes, the MANIFEST says %d", file.size, m.size))
-		}
-		ks.tables = append(ks.tables, newTable(file, m, ks))
+		ks.tables = append(ks.tables, t)
 	}
 	slices.SortFunc(ks.tables, func(a, b *table) int {
 		if a.meta.level != b.meta.level {
@@ -261,6 +252,36 @@ func (ks *keyspace) openTables(ctx context.Context, f *family) error {
 		return cmp.Compare(a.meta.number, b.meta.number)
 	})
 	return nil
+}
+
+// findTable finds the file of a table. For a salvage one that is not there, or not whole, is a table that cannot be
+// opened.
+func (ks *keyspace) findTable(m tableMeta) (*table, error) {
+	db := ks.st
+	name := db.tableName(m.number)
+	path := filepath.Join(db.dir, name)
+	file, err := db.files.openFile(db.dir, name, db.opts.AllowLive)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = &store.MissingError{File: path, By: "the MANIFEST"}
+		if db.opts.AllowLive && db.unchanged() != nil {
+			return nil, err // the MANIFEST may no longer name it
+		}
+	case err == nil && file.size != m.size:
+		err = corrupt(path, record.NoOffset, fieldFileSize, fmt.Errorf("%d bytes, the MANIFEST says %d", file.size, m.size))
+	}
+	if err == nil {
+		return newTable(file, m, ks), nil
+	}
+	if !ks.salvages(err) {
+		return nil, blockError(err)
+	}
+	if file == nil {
+		file = &dataFile{set: &db.files, path: path, name: name}
+	}
+	t := newTable(file, m, ks)
+	t.once.Do(func() { t.err = err })
+	return t, nil
 }
 
 // Keyspaces lists the column families by id.

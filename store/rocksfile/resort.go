@@ -8,10 +8,10 @@ import (
 	"kvferry/store"
 )
 
-// resort reads all tables of the column family to see whether they are in order, and sorts those
+// resort reads tables of the column family to see whether they are in order, and sorts those
 // that are not. It returns the tables that can be trusted and a run for each of the others.
-func (ks *keyspace) resort() (good []*table, sorted []*sortedRun, err error) {
-	for _, t := range ks.tables {
+func (ks *keyspace) resort(tables []*table) (good []*table, sorted []*sortedRun, err error) {
+	for _, t := range tables {
 		err := ks.checkOrder(t)
 		var o *store.OrderError
 		if err == nil {

@@ -2,9 +2,11 @@ package rocksfile
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"sync"
 	"syscall"
 
@@ -12,22 +14,30 @@ import (
 	"kvferry/store"
 )
 
-// With Options.Salvage iterators read past what cannot be read of a table: a data block, a partition of its index, or
-// its index, which is all of its rows. Which rows there are then depends on the files alone, not on how an iterator
-// came to a place:
+// With Options.Salvage iterators read past what cannot be read: a data block, a partition of an index, or an index,
+// which is all rows of its table, and so is what says how they are to be read. Which rows there are then depends on the
+// files alone, not on how an iterator came to a place:
 //
 //   - A block that cannot be loaded has no rows. One that loads has those before the first entry that is none; a
 //     seek walks there from the start of the block, where it would jump otherwise.
 //   - The same holds for partitions of an index and their entries.
-//   - What says how rows are to be read, and which are deleted, is not passed over: footer, metaindex,
-//     properties, dictionary and range tombstones. Nor are logs, rows out of order, and what this reader does not
-//     support.
+//   - A table that cannot be opened has no rows: it is missing, of another size than the MANIFEST says, or its footer,
+//     metaindex, properties or dictionary is damaged. No iterator comes to it.
+//   - Range tombstones that cannot be read delete nothing. The other rows of their table are read.
+//   - MANIFEST and logs are not passed over, nor rows out of order, what this reader does not support, and errors of
+//     the system that may be gone the next time.
 //
 // What was passed over may have held newer versions or tombstones, so that older versions of its keys come back.
 // Nobody can tell which; the finding says whether there are tables that could have some.
 
-// fieldBlock names a data block in errors.
-const fieldBlock = "block"
+// What errors and findings call parts of a table.
+const (
+	fieldBlock    = "block"
+	fieldFileSize = "file size"
+)
+
+// wholeTable stands for a table that cannot be opened among the offsets of what was reported of it.
+const wholeTable = math.MaxUint64
 
 // skips remembers the blocks of a table that were reported.
 type skips struct {
@@ -54,13 +64,14 @@ func (s *skips) first(off uint64) bool {
 func isDamage(err error) bool {
 	var path *fs.PathError
 	var c *record.CorruptError
+	var missing *store.MissingError
 	switch {
 	case errors.Is(err, ErrUnsupported), errors.Is(err, errShrank), errors.Is(err, fs.ErrClosed):
 		return false
 	case errors.As(err, &path):
 		return errors.Is(err, syscall.EIO)
 	}
-	return errors.As(err, &c)
+	return errors.As(err, &c) || errors.As(err, &missing)
 }
 
 // blockError marks an error that a salvage reads past.
@@ -69,6 +80,96 @@ func blockError(err error) error {
 		return err
 	}
 	return &store.BlockError{Err: err}
+}
+
+// salvages reports whether an error of a table is read past.
+func (ks *keyspace) salvages(err error) bool { return ks.st.opts.Salvage && isDamage(err) }
+
+// readable returns the tables that can be opened. Without a salvage these are all, or there is an error.
+func (ks *keyspace) readable() ([]*table, error) {
+	out := make([]*table, 0, len(ks.tables))
+	for _, t := range ks.tables {
+		ok, err := ks.opens(t)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+// opens opens a table. False without an error is one that is passed over.
+func (ks *keyspace) opens(t *table) (bool, error) {
+	_, err := t.load()
+	if err := cmp.Or(err, t.tombErr); err != nil && !ks.salvages(err) {
+		return false, blockError(err)
+	}
+	switch {
+	case err != nil:
+		ks.lost(t, err)
+	case t.tombErr != nil:
+		ks.undeleted(t, t.tombErr)
+	}
+	return err == nil, nil
+}
+
+// missing reports whether the table's file is not there.
+func (t *table) missing() bool {
+	var missing *store.MissingError
+	_, err := t.load()
+	return errors.As(err, &missing)
+}
+
+// lost reports, once, a table that cannot be opened.
+func (ks *keyspace) lost(t *table, err error) {
+	if !t.skips.first(wholeTable) {
+		return
+	}
+	f := record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: ks.name,
+		Place: record.Place{File: t.file.name, Off: record.NoOffset, Level: t.meta.level}}
+	var missing *store.MissingError
+	var c *record.CorruptError
+	switch {
+	case errors.As(err, &missing):
+		f.Kind = record.FindMissingFile
+	case errors.As(err, &c):
+		f.Place.Off = c.Off
+		if c.Field == fieldFileSize {
+			f.Kind = record.FindFileSize
+		}
+	}
+	g := t.gap(nil)
+	f.Detail = fmt.Sprintf("%s; its rows are missing: keys %s%s", reason(err), &g, ks.comeBack(t, &g))
+	ks.st.report(f)
+}
+
+// undeleted reports, once, range tombstones that cannot be read.
+func (ks *keyspace) undeleted(t *table, err error) {
+	off := t.info.rangeDel.off
+	if !t.skips.first(off) {
+		return
+	}
+	g := t.gap(nil)
+	ks.damaged(t.place(off), fmt.Sprintf("%s; the range tombstones of this table are missing: what they deleted stands as it was, keys %s%s",
+		reason(err), &g, ks.comeBack(t, &g)))
+}
+
+// reason is the error of a table without the places that its finding has.
+func reason(err error) string {
+	var c *record.CorruptError
+	var path *fs.PathError
+	var missing *store.MissingError
+	switch {
+	case errors.As(err, &c) && c.Field != "":
+		return fmt.Sprintf("%s: %v", c.Field, c.Err)
+	case errors.As(err, &path):
+		return fmt.Sprintf("%s: %v", path.Op, path.Err)
+	case errors.As(err, &missing):
+		return missing.Why()
+	}
+	return err.Error()
 }
 
 // salvages reports whether the cursor reads past damage. A spool is our own: it is whole.
@@ -98,17 +199,8 @@ func (ks *keyspace) skipped(t *table, h blockHandle, sep []byte, err error) {
 	if !t.skips.first(h.off) {
 		return
 	}
-	what := err.Error()
-	var c *record.CorruptError
-	if errors.As(err, &c) && c.Field != "" {
-		what = fmt.Sprintf("%s: %v", c.Field, c.Err)
-	}
 	g := t.gap(sep)
-	what += "; " + g.String()
-	if n := ks.older(t, &g); n > 0 {
-		what += fmt.Sprintf("; older tables with such keys: %d, in which what was deleted or changed since stands as it was", n)
-	}
-	ks.damaged(t.place(h.off), what)
+	ks.damaged(t.place(h.off), fmt.Sprintf("%s; its rows are missing: keys %s%s", reason(err), &g, ks.comeBack(t, &g)))
 }
 
 // gap is where rows are missing: keys from low on, or after it, up to high.
@@ -117,13 +209,13 @@ type gap struct {
 	after     bool
 }
 
-// String says which rows are missing.
+// String says which keys these are.
 func (g *gap) String() string {
 	from := "from"
 	if g.after {
 		from = "after"
 	}
-	return fmt.Sprintf("its rows are missing: keys %s %s up to %s", from, record.Quote(g.low), record.Quote(g.high))
+	return fmt.Sprintf("%s %s up to %s", from, record.Quote(g.low), record.Quote(g.high))
 }
 
 // gap finds where the rows lie whose part of the index ends at sep: all of the table's with nil.
@@ -143,7 +235,7 @@ func (t *table) gap(sep []byte) gap {
 
 // separatorBefore returns the last separator of the index that is before sep, as far as it can be read.
 func (t *table) separatorBefore(sep []byte) []byte {
-	x := tableIndex{salvage: true}
+	var x tableIndex
 	defer x.close()
 	if x.open(t) != nil {
 		return nil
@@ -160,12 +252,24 @@ func (t *table) separatorBefore(sep []byte) []byte {
 	}
 }
 
-// older counts the tables below t whose bounds reach into a gap.
+// comeBack says in how many tables older rows may be that a gap had deleted or changed.
+func (ks *keyspace) comeBack(t *table, g *gap) string {
+	n := ks.older(t, g)
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; older tables with such keys: %d, in which what was deleted or changed since stands as it was", n)
+}
+
+// older counts the tables below t that can be opened and whose bounds reach into a gap.
 func (ks *keyspace) older(t *table, g *gap) (n int) {
 	for _, u := range ks.tables {
 		below := u.meta.level > t.meta.level || u.meta.level == 0 && t.meta.level == 0 && u.meta.number < t.meta.number
 		low := ks.cmp.Compare(u.largest, g.low)
-		if below && (low > 0 || low == 0 && !g.after) && ks.cmp.Compare(u.smallest, g.high) <= 0 {
+		if !below || low < 0 || low == 0 && g.after || ks.cmp.Compare(u.smallest, g.high) > 0 {
+			continue
+		}
+		if _, err := u.load(); err == nil {
 			n++
 		}
 	}

@@ -21,8 +21,9 @@ type entryID struct {
 	seq uint64
 }
 
-// part is what a salvage may lose of a table: a data block, a partition of the index, or the index.
+// part is what a salvage may lose of a table: a data block, a partition of the index, the index, or what ofTables has.
 type part struct {
+	what   string // of a part of ofTables
 	file   string
 	h      blockHandle
 	sep    []byte // nil: the index
@@ -32,6 +33,7 @@ type part struct {
 	lost []map[entryID]bool
 	// below are the data blocks of a partition or index, by entry.
 	below []*part
+	tombs map[uint64]bool // range tombstones that are lost with it
 }
 
 // partsOf lists the parts of all tables of a sound database.
@@ -159,9 +161,22 @@ func (d *damage) lostEntries() map[entryID]bool { return d.lost[max(d.entry, 0)]
 func (d *damage) apply(t testing.TB, dir string, r *rand.Rand) {
 	t.Helper()
 	path := filepath.Join(dir, d.file)
+	if d.what == partMissing {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if d.what == partCut {
+		b = b[:r.Intn(len(b))]
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
 	}
 	stored := b[d.h.off : d.h.off+d.h.size+blockTrailer]
 	if d.entry < 0 {
@@ -180,7 +195,13 @@ func (d *damage) apply(t testing.TB, dir string, r *rand.Rand) {
 
 // hides reports whether nobody comes to a part because of a damage above it.
 func (d *damage) hides(p *part) bool {
-	if d.below == nil || d.part == p || d.file != p.file {
+	if d.part == p || d.file != p.file || d.what == partTombs {
+		return false
+	}
+	if d.what != "" {
+		return true // whichever of two is seen first
+	}
+	if d.below == nil || p.what != "" {
 		return false
 	}
 	if d.sep == nil {
@@ -222,13 +243,16 @@ func wantSkips(t *testing.T, found []record.Finding, ds []damage) {
 	t.Helper()
 	var got, want []string
 	for _, f := range found {
-		if f.Kind == record.FindDamagedBlock && f.Severity == record.Error {
-			got = append(got, fmt.Sprintf("%s@%d", f.Place.File, f.Place.Off))
+		switch f.Kind {
+		case record.FindDamagedBlock, record.FindMissingFile, record.FindFileSize:
+			if f.Severity == record.Error {
+				got = append(got, fmt.Sprintf("%s %s@%d", f.Kind, f.Place.File, f.Place.Off))
+			}
 		}
 	}
 	for i := range ds {
 		if !slices.ContainsFunc(ds, func(d damage) bool { return d.hides(ds[i].part) }) {
-			want = append(want, fmt.Sprintf("%s@%d", ds[i].file, ds[i].h.off))
+			want = append(want, fmt.Sprintf("%s %s@%d", ds[i].kind(), ds[i].file, ds[i].off()))
 		}
 	}
 	slices.Sort(got)

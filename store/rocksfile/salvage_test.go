@@ -19,8 +19,8 @@ import (
 )
 
 // TestSalvageModel damages random parts of random databases, by their checksums and by entries that are none behind
-// a good checksum: what is left is what the model makes of the entries that are left, to single rows, batches, seeks
-// and spans.
+// a good checksum, and whole tables: what is left is what the model makes of the entries that are left, to single rows,
+// batches, seeks and spans.
 func TestSalvageModel(t *testing.T) {
 	for seed := range int64(200) {
 		r := rand.New(rand.NewSource(seed))
@@ -28,11 +28,12 @@ func TestSalvageModel(t *testing.T) {
 		dir := d.finish()
 		sound := openTest(t, dir, store.Options{})
 		ds := choose(r, partsOf(t, sound), 1+r.Intn(20))
+		ds = append(ds, chooseTables(r, ofTables(t, sound), r.Intn(8))...)
 		sound.Close()
 		for i := range ds {
 			ds[i].apply(t, dir, r)
 		}
-		m := &model{cmp: order.Compare, tombs: tombs, merger: joinMerger}
+		m := &model{cmp: order.Compare, tombs: withoutTombs(tombs, ds), merger: joinMerger}
 		m.read(without(entries, ds))
 		o := store.Options{Merger: joinMerger, Memory: []int64{0, 4096}[seed%2], Salvage: true, Resort: seed%5 == 4}
 		db, found := openFindings(t, dir, o)
@@ -169,7 +170,7 @@ func TestSalvageGap(t *testing.T) {
 			readRows(t, db.Keyspaces()[0], nil, nil)
 			g := db.spaces[0].tables[i].gap(p.sep)
 			db.Close()
-			if len(*found) != 1 || !strings.Contains((*found)[0].Detail, "; "+g.String()) {
+			if len(*found) != 1 || !strings.Contains((*found)[0].Detail, "; its rows are missing: keys "+g.String()) {
 				t.Fatalf("findings %+v, want %s", *found, &g)
 			}
 			details[fmt.Sprintf("%s@%d", p.file, p.h.off)] = (*found)[0].Detail
@@ -220,35 +221,33 @@ func TestSalvageTombstone(t *testing.T) {
 	}
 }
 
-// TestSalvageRefuses: what says how rows are read, or that they are deleted, is not passed over, nor what this reader
-// does not support, nor a log.
+// TestSalvageRefuses: what this reader does not support is not passed over, nor a log.
 func TestSalvageRefuses(t *testing.T) {
 	whole := func(t *testing.T, where string) (dir string) {
 		d := newHandDB(t)
-		spec := tableSpec{tombstones: []testEntry{{"a", 9, kindRangeDelete, "c"}}, dict: []byte("a dictionary of some bytes")}
-		if where == "codec" {
+		var spec tableSpec
+		switch where {
+		case "codec":
 			spec.label = 0x7e
+		case "version":
+			spec.version = maxFormatVersion + 1
 		}
 		name := d.table(0, 1, spec, put("b", 1, "value"))
 		d.log(20, batch(30, op(kindPut, "l", "1")), batch(31, op(kindPut, "m", "2")))
 		dir = d.finish()
-		db := openTest(t, dir, store.Options{})
-		info, err := db.spaces[0].tables[0].load()
-		if err != nil {
-			t.Fatal(err)
+		switch where {
+		case "log":
+			b, _ := os.ReadFile(filepath.Join(dir, "000020.log"))
+			b[8] ^= 1
+			d.file("000020.log", b)
+		case "directory":
+			if err := errors.Join(os.Remove(filepath.Join(dir, name)), os.Mkdir(filepath.Join(dir, name), 0o755)); err != nil {
+				t.Fatal(err)
+			}
 		}
-		at := map[string]uint64{"range tombstones": info.rangeDel.off, "metaindex": info.metaindex.off, "log": 8, "codec": 1 << 30}[where]
-		if where == "log" {
-			name = "000020.log"
-		}
-		b, _ := os.ReadFile(filepath.Join(dir, name))
-		if at < uint64(len(b)) {
-			b[at] ^= 1
-		}
-		d.file(name, b)
 		return dir
 	}
-	for _, where := range []string{"range tombstones", "metaindex", "log", "codec"} {
+	for _, where := range []string{"log", "codec", "version", "directory"} {
 		err := rowsError(whole(t, where), store.Options{Salvage: true})
 		var block *store.BlockError
 		if err == nil || errors.As(err, &block) {
@@ -262,6 +261,8 @@ func TestIsDamage(t *testing.T) {
 	for err, want := range map[error]bool{
 		&fs.PathError{Op: "read", Path: "x", Err: syscall.EIO}:    true,
 		&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}: false,
+		&fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}: false,
+		&store.MissingError{File: "x", By: "the MANIFEST"}:        true,
 		fs.ErrClosed:                             false,
 		corrupt("x", 0, "block", errChecksum):    true,
 		corrupt("x", 0, "block", errShrank):      false,
@@ -319,12 +320,12 @@ func TestReadAhead(t *testing.T) {
 	}
 }
 
-// TestSalvageSweep flips every byte of every table. A flip in a part costs its rows; elsewhere it costs nothing, or what
-// must be known of the table cannot be read and nothing is, without a panic.
+// TestSalvageSweep flips every byte of every table. A flip in a part costs its rows; in the footer, which nothing guards,
+// it costs nothing or all rows of the table, or makes it one that is not supported.
 func TestSalvageSweep(t *testing.T) {
 	dir, entries := salvageDB(t, tableSpec{blockSize: 150, indexType: indexTwoLevel}, 10)
 	sound := openTest(t, dir, store.Options{})
-	parts := partsOf(t, sound)
+	parts := slices.Concat(partsOf(t, sound), slices.DeleteFunc(ofTables(t, sound), (*part).nowhere))
 	files := sound.Files()
 	sound.Close()
 	for _, f := range files {
@@ -367,22 +368,27 @@ func checkFlip(t *testing.T, dir, file string, off int, parts []*part, entries [
 	ks := db.Keyspaces()[0]
 	it, err := ks.Rows(nil, nil)
 	if err != nil {
-		if len(set) > 0 {
-			t.Fatalf("in a part: %v", err)
+		if !errors.Is(err, ErrUnsupported) || len(set) != 1 || set[0].what != partFooter {
+			t.Fatal(err)
 		}
 		return
 	}
 	it.Close()
-	if len(set) == 0 && len(*found) > 0 { // the footer leads to an index elsewhere
-		return
+	rows, n := readRows(t, ks, nil, nil)
+	if len(set) == 1 && set[0].what == partFooter {
+		if len(*found) == 0 { // these bytes say nothing
+			set = nil
+		} else { // where the footer says that something is
+			p := *set[0].part
+			p.h.off = uint64((*found)[0].Place.Off)
+			set[0].part = &p
+		}
 	}
+	wantSkips(t, *found, set)
 	m := &model{cmp: bytes.Compare, merger: joinMerger}
 	m.read(without(entries, set))
-	if rows, n := readRows(t, ks, nil, nil); show(rows) != show(m.rows) || n != m.tally {
-		if len(set) > 0 || len(*found) == 0 {
-			t.Fatalf("%d rows of %d, findings %+v", len(rows), len(m.rows), *found)
-		}
-		return // as above
+	if show(rows) != show(m.rows) || n != m.tally {
+		t.Fatalf("%d rows of %d, findings %+v", len(rows), len(m.rows), *found)
 	}
 	checkSeeks(t, ks, m, rand.New(rand.NewSource(int64(off))))
 }

@@ -107,7 +107,7 @@ func (t *table) firstKey(h blockHandle) ([]byte, error) {
 	return bytes.Clone(user), nil
 }
 
-// Files lists CURRENT, the MANIFEST, the logs that are needed and all tables.
+// Files lists CURRENT, the MANIFEST, the logs that are needed and all tables that are there.
 func (db *database) Files() []store.File {
 	out := []store.File{
 		{Path: currentName, Kind: "current", Size: int64(len(db.version.manifest) + 1), Entries: -1, Deletes: -1},
@@ -118,7 +118,9 @@ func (db *database) Files() []store.File {
 	}
 	for _, ks := range db.spaces {
 		for _, t := range ks.tables {
-			out = append(out, t.describe())
+			if !t.missing() {
+				out = append(out, t.describe())
+			}
 		}
 	}
 	return out

@@ -29,6 +29,8 @@ type table struct {
 	once sync.Once
 	info tableInfo
 	err  error
+	// tombErr says that the range tombstones cannot be read; the other rows can.
+	tombErr error
 
 	skips skips
 
@@ -59,7 +61,7 @@ func newTable(file *dataFile, meta tableMeta, ks *keyspace) *table {
 	return t
 }
 
-// load reads footer, properties, dictionary and range tombstones, once.
+// load reads footer, properties, dictionary and range tombstones, once. Those that cannot be read are none, see tombErr.
 func (t *table) load() (*tableInfo, error) {
 	t.once.Do(func() { t.err = t.loadInfo() })
 	return &t.info, t.err
@@ -80,8 +82,8 @@ func (t *table) loadInfo() error {
 	if err := t.setGlobalSeq(); err != nil {
 		return err
 	}
-	if err := t.loadTombstones(); err != nil {
-		return err
+	if t.tombErr = t.loadTombstones(); t.tombErr != nil {
+		t.info.tombstones = nil
 	}
 	for i := range t.info.tombstones {
 		t.clip(&t.info.tombstones[i])

@@ -10,7 +10,7 @@ import (
 
 // Unordered calls f with every entry of the column family, table by table and log by log, as they
 // stand. Damage is reported and skipped: a block or a partition of the index at a time in tables, a block in logs,
-// a whole table when its index cannot be read.
+// a whole table when it cannot be opened or its index cannot be read.
 func (ks *keyspace) Unordered(f func(*store.Entry) error) error {
 	for _, t := range ks.tables {
 		if err := ks.scanTable(t, f); err != nil {
@@ -39,10 +39,11 @@ func (e *callbackError) Error() string { return e.err.Error() }
 func (ks *keyspace) scanTable(t *table, f func(*store.Entry) error) error {
 	info, err := t.load()
 	if err != nil {
-		ks.damaged(t.place(0), err.Error())
-		if info.index.size == 0 {
-			return nil // not even a footer
-		}
+		ks.lost(t, err)
+		return nil
+	}
+	if t.tombErr != nil {
+		ks.undeleted(t, t.tombErr)
 	}
 	for i := range info.tombstones {
 		d := &info.tombstones[i]
@@ -51,7 +52,7 @@ func (ks *keyspace) scanTable(t *table, f func(*store.Entry) error) error {
 			return err
 		}
 	}
-	s := &tableScan{ks: ks, t: t, f: f, idx: tableIndex{salvage: true}}
+	s := &tableScan{ks: ks, t: t, f: f}
 	s.idx.pass = func(h blockHandle, sep []byte, err error) bool {
 		ks.skipped(t, h, sep, err)
 		return true

@@ -1,0 +1,464 @@
+package rocksfile
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// What ofTables has: the last costs the range tombstones of a table, the others all that it holds.
+const (
+	partMissing   = "missing"
+	partCut       = "cut off"
+	partFooter    = "footer"
+	partMetaindex = "metaindex"
+	partMeta      = "properties or dictionary"
+	partTombs     = "range tombstones"
+)
+
+// nowhere reports whether a part is no stretch of its file.
+func (p *part) nowhere() bool { return p.what == partMissing || p.what == partCut }
+
+// off is the offset of a part in its file.
+func (p *part) off() int64 {
+	if p.nowhere() {
+		return record.NoOffset
+	}
+	return int64(p.h.off)
+}
+
+// kind is the kind of finding that a part leads to.
+func (p *part) kind() string {
+	switch p.what {
+	case partMissing:
+		return record.FindMissingFile
+	case partCut:
+		return record.FindFileSize
+	}
+	return record.FindDamagedBlock
+}
+
+// ofTables lists, for every table of a sound database, the ways in which all of it can be lost, and its range tombstones.
+func ofTables(t testing.TB, db *database) (parts []*part) {
+	t.Helper()
+	for _, ks := range db.spaces {
+		for _, tab := range ks.tables {
+			parts = append(parts, ofTable(t, db.dir, tab)...)
+		}
+	}
+	return parts
+}
+
+func ofTable(t testing.TB, dir string, tab *table) (parts []*part) {
+	t.Helper()
+	info, err := tab.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := lostWith(partsOfTable(t, dir, tab))
+	tombs := map[uint64]bool{}
+	for _, d := range info.tombstones {
+		tombs[d.seq] = true
+	}
+	add := func(what string, h blockHandle) {
+		p := &part{what: what, file: tab.file.name, h: h, lost: []map[entryID]bool{lost}, tombs: tombs}
+		if what == partTombs {
+			p.lost[0] = nil
+		}
+		parts = append(parts, p)
+	}
+	add(partMissing, blockHandle{})
+	add(partCut, blockHandle{})
+	n := uint64(footerLen)
+	if info.legacy {
+		n = legacyFooterLen
+	}
+	add(partFooter, blockHandle{uint64(tab.file.size) - n, n - blockTrailer})
+	add(partMetaindex, info.metaindex)
+	err = tab.eachMeta(func(name string, value []byte) error {
+		if !isRowMeta(name) {
+			return nil
+		}
+		f := &fields{buf: value}
+		if h := f.handle(name); h == info.rangeDel {
+			add(partTombs, h)
+		} else {
+			add(partMeta, h)
+		}
+		return f.err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parts
+}
+
+// chooseTables damages some of the parts of ofTables, but no footer: what becomes of it depends on the byte.
+func chooseTables(r *rand.Rand, parts []*part, chance int) (out []damage) {
+	gone := map[string]bool{}
+	for _, i := range r.Perm(len(parts)) {
+		p := parts[i]
+		if r.Intn(30) >= chance || p.what == partFooter || p.what != partTombs && gone[p.file] {
+			continue
+		}
+		gone[p.file] = gone[p.file] || p.what != partTombs
+		out = append(out, damage{p, -1})
+	}
+	// A file is spoilt before it is taken away.
+	slices.SortStableFunc(out, func(a, b damage) int { return bytes.Compare([]byte{flag(a.nowhere())}, []byte{flag(b.nowhere())}) })
+	return out
+}
+
+func flag(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// withoutTombs is what is left of range tombstones.
+func withoutTombs(tombs []tombstone, ds []damage) []tombstone {
+	lost := map[uint64]bool{}
+	for i := range ds {
+		maps.Copy(lost, ds[i].tombs)
+	}
+	return slices.DeleteFunc(slices.Clone(tombs), func(d tombstone) bool { return lost[d.seq] })
+}
+
+// tombstoneDB is salvageDB with range tombstones over parts of it, one of them in a table of the deepest level.
+func tombstoneDB(t testing.TB, spec tableSpec) (dir string, entries []testEntry, tombs []tombstone) {
+	d := newHandDB(t)
+	if spec.levelDB {
+		d = newHandLevelDB(t)
+	}
+	seq := uint64(1)
+	add := func(level, from, to, step int, ranges ...int) {
+		var list []testEntry
+		s := spec
+		for i := from; i < to; i += step {
+			list = append(list, put(fmt.Sprintf("key%04d", i), seq, fmt.Sprintf("value of level %d, number %d", level, i)))
+			seq++
+		}
+		for i := 0; i+1 < len(ranges) && !spec.levelDB; i += 2 {
+			e := testEntry{fmt.Sprintf("key%04d", ranges[i]), seq, kindRangeDelete, fmt.Sprintf("key%04d", ranges[i+1])}
+			s.tombstones = append(s.tombstones, e)
+			tombs = append(tombs, tombstone{start: []byte(e.key), end: []byte(e.value), seq: seq})
+			seq++
+		}
+		entries = append(entries, list...)
+		d.table(0, level, s, list...)
+	}
+	add(2, 0, 100, 1)
+	add(2, 100, 250, 1)
+	add(1, 0, 250, 3, 20, 40, 90, 120)
+	add(0, 0, 250, 7, 30, 60)
+	add(0, 10, 240, 11)
+	return d.finish(), entries, tombs
+}
+
+// TestSalvageEveryTable loses every table of a database in turn and all at once, in every way: what is left is what the
+// other tables have. Without Options.Salvage each is an error that says that it could be passed over.
+func TestSalvageEveryTable(t *testing.T) {
+	for _, spec := range []tableSpec{{blockSize: 200, dict: []byte("value of level number")}, {blockSize: 300, indexType: indexTwoLevel, codec: codecSnappy},
+		{blockSize: 300, levelDB: true}} {
+		dir, entries, tombs := tombstoneDB(t, spec)
+		sound := openTest(t, dir, store.Options{})
+		parts := ofTables(t, sound)
+		sound.Close()
+		byWhat := map[string][]damage{}
+		var sets [][]damage
+		for _, p := range parts {
+			sets = append(sets, []damage{{p, -1}})
+			byWhat[p.what] = append(byWhat[p.what], damage{p, -1})
+		}
+		for _, what := range []string{partMissing, partCut, partMetaindex, partTombs} {
+			sets = append(sets, byWhat[what])
+		}
+		if len(byWhat[partMissing]) != 5 || !spec.levelDB && (len(byWhat[partTombs]) != 2 || len(byWhat[partMeta]) < 5) {
+			t.Fatalf("parts %v", byWhat)
+		}
+		for n, set := range sets {
+			if len(set) > 0 && set[0].what != partFooter {
+				checkLost(t, int64(n), dir, entries, tombs, set)
+			}
+		}
+	}
+}
+
+// checkLost damages a copy of a database and reads it in all ways.
+func checkLost(t *testing.T, seed int64, dir string, entries []testEntry, tombs []tombstone, set []damage) {
+	t.Helper()
+	r := rand.New(rand.NewSource(seed))
+	broken := copyDir(t, dir)
+	for i := range set {
+		set[i].apply(t, broken, r)
+	}
+	m := &model{cmp: bytes.Compare, merger: joinMerger, tombs: withoutTombs(tombs, set)}
+	m.read(without(entries, set))
+	for _, resort := range []bool{false, true} {
+		db, found := openFindings(t, broken, store.Options{Merger: joinMerger, Salvage: true, Resort: resort})
+		ks := db.Keyspaces()[0]
+		checkModel(t, seed, ks, m, r)
+		checkWorkers(t, ks, m)
+		checkSamples(t, ks, m)
+		checkUnordered(t, ks, m)
+		wantSkips(t, *found, set)
+		wantFiles(t, broken, db)
+		if err := db.CheckBlocks(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		db.Close()
+	}
+	var block *store.BlockError
+	err := rowsError(broken, store.Options{Merger: joinMerger})
+	if !errors.As(err, &block) || !slices.ContainsFunc(set, func(d damage) bool { return strings.Count(err.Error(), d.file) == 1 }) {
+		t.Fatalf("%s of %s: without salvage: %v", set[0].what, set[0].file, err)
+	}
+}
+
+// checkSamples takes samples: they stand for no more than there is.
+func checkSamples(t *testing.T, ks store.Keyspace, m *model) {
+	t.Helper()
+	samples, err := ks.Sample(20)
+	if err != nil || len(samples) == 0 != (m.tally.Entries == int64(len(m.tombs))) {
+		t.Fatalf("%d samples of %d rows, %v", len(samples), len(m.rows), err)
+	}
+	var sum int64
+	for _, s := range samples {
+		sum += s.Bytes
+	}
+	if sum > ks.Size() {
+		t.Fatalf("samples stand for %d bytes of %d", sum, ks.Size())
+	}
+}
+
+// checkUnordered reads in physical order: all entries that are left.
+func checkUnordered(t *testing.T, ks store.Keyspace, m *model) {
+	t.Helper()
+	n := int64(0)
+	if err := ks.Unordered(func(*store.Entry) error { n++; return nil }); err != nil || n != m.tally.Entries {
+		t.Fatalf("%d entries in physical order, %d in that of keys, %v", n, m.tally.Entries, err)
+	}
+}
+
+// wantFiles checks that the files that are listed are there.
+func wantFiles(t *testing.T, dir string, db *database) {
+	t.Helper()
+	listed := map[string]bool{}
+	for _, f := range db.Files() {
+		info, err := os.Stat(filepath.Join(dir, f.Path))
+		if err != nil || info.Size() != f.Size {
+			t.Errorf("%+v is listed: %v", f, err)
+		}
+		listed[f.Path] = true
+	}
+	for _, tab := range db.spaces[0].tables {
+		if _, err := os.Stat(filepath.Join(dir, tab.file.name)); (err == nil) != listed[tab.file.name] {
+			t.Errorf("%s: %v, listed is %t", tab.file.name, err, listed[tab.file.name])
+		}
+	}
+}
+
+// TestSalvageEveryLength cuts each table off at every length: all its rows are missing, and no others.
+func TestSalvageEveryLength(t *testing.T) {
+	dir, entries := salvageDB(t, tableSpec{blockSize: 150}, 10)
+	sound := openTest(t, dir, store.Options{})
+	parts := slices.DeleteFunc(ofTables(t, sound), func(p *part) bool { return p.what != partCut })
+	sound.Close()
+	for _, p := range parts {
+		path := filepath.Join(dir, p.file)
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := []damage{{p, -1}}
+		m := &model{cmp: bytes.Compare, merger: joinMerger}
+		m.read(without(entries, set))
+		for n := range whole {
+			if err := os.WriteFile(path, whole[:n], 0o644); err != nil {
+				t.Fatal(err)
+			}
+			db, found := openFindings(t, dir, store.Options{Merger: joinMerger, Salvage: true})
+			if rows, tally := readRows(t, db.Keyspaces()[0], nil, nil); show(rows) != show(m.rows) || tally != m.tally {
+				t.Fatalf("%s cut to %d: %d rows, want %d", p.file, n, len(rows), len(m.rows))
+			}
+			wantSkips(t, *found, set)
+			db.Close()
+		}
+		if err := os.WriteFile(path, whole, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestSalvageTableFindings: the findings say which keys are missing, and where older rows may come back: not from tables
+// that cannot be opened either.
+func TestSalvageTableFindings(t *testing.T) {
+	dir, _, _ := tombstoneDB(t, tableSpec{blockSize: 200})
+	older := func(n int) string {
+		return fmt.Sprintf("; older tables with such keys: %d, in which what was deleted or changed since stands as it was", n)
+	}
+	const missing = "the MANIFEST names this file, which is not there; its rows are missing: keys from "
+	for _, c := range []struct {
+		lost string // files that are gone
+		want []string
+	}{
+		{"000010", []string{missing + `"key0000" up to "key0099"`}},
+		{"000012", []string{missing + `"key0000" up to "key0249"` + older(2)}},
+		{"000014", []string{missing + `"key0010" up to "key0230"` + older(4)}},
+		{"000010 000013 000014", []string{missing + `"key0000" up to "key0099"`, missing + `"key0000" up to "key0245"` + older(2),
+			missing + `"key0010" up to "key0230"` + older(2)}},
+	} {
+		broken := copyDir(t, dir)
+		for _, name := range strings.Fields(c.lost) {
+			if err := os.Remove(filepath.Join(broken, name+".sst")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		db, found := openFindings(t, broken, store.Options{Salvage: true})
+		readRows(t, db.Keyspaces()[0], nil, nil)
+		var got []string
+		for _, f := range *found {
+			got = append(got, f.Detail)
+			if f.Kind != record.FindMissingFile || f.Severity != record.Error || f.Keyspace != "default" || !strings.Contains(c.lost, strings.TrimSuffix(f.Place.File, ".sst")) {
+				t.Errorf("finding %+v", f)
+			}
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("without %s:\n%s\nwant\n%s", c.lost, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+		}
+	}
+}
+
+// TestSalvageRangeTombstones: without its range tombstones a table shows what they had deleted, and the finding says so.
+func TestSalvageRangeTombstones(t *testing.T) {
+	d := newHandDB(t)
+	d.table(0, 1, tableSpec{}, put("a", 1, "old"), put("b", 2, "old"), put("z", 3, "old"))
+	name := d.table(0, 0, tableSpec{tombstones: []testEntry{{"a", 9, kindRangeDelete, "c"}}}, put("aa", 8, "own"), put("m", 10, "new"))
+	dir := d.finish()
+	db := openTest(t, dir, store.Options{})
+	wantRows(t, db, 0, "m=new z=old")
+	info, err := db.spaces[0].tables[0].load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := info.rangeDel.off
+	b, _ := os.ReadFile(filepath.Join(dir, name))
+	b[at+2] ^= 1
+	d.file(name, b)
+	db, found := openFindings(t, dir, store.Options{Salvage: true})
+	wantRows(t, db, 0, "a=old aa=own b=old m=new z=old")
+	const want = `; the range tombstones of this table are missing: what they deleted stands as it was, keys from "a" up to "m"` +
+		`; older tables with such keys: 1, in which what was deleted or changed since stands as it was`
+	if len(*found) != 1 || (*found)[0].Place.Off != int64(at) || !strings.HasPrefix((*found)[0].Detail, "range_del: checksum mismatch") ||
+		!strings.HasSuffix((*found)[0].Detail, want) {
+		t.Errorf("findings %+v, want %s", *found, want)
+	}
+}
+
+// TestSalvageFooterValues: a footer with values that no table has is damaged, whatever else is whole.
+func TestSalvageFooterValues(t *testing.T) {
+	for name, change := range map[string]func(footer []byte){
+		"checksum type": func(b []byte) { b[0] = checksumXXH3 + 1 },
+		"version":       func(b []byte) { binary.LittleEndian.PutUint32(b[footerLen-12:], anyFormatVersion+1) },
+		"magic":         func(b []byte) { b[footerLen-1] ^= 1 },
+	} {
+		d := newHandDB(t)
+		d.table(0, 2, tableSpec{}, put("a", 1, "old"))
+		file := d.table(0, 1, tableSpec{}, put("a", 2, "new"), put("b", 3, "new"))
+		dir := d.finish()
+		b, _ := os.ReadFile(filepath.Join(dir, file))
+		change(b[len(b)-footerLen:])
+		d.file(file, b)
+		db, found := openFindings(t, dir, store.Options{Salvage: true})
+		wantRows(t, db, 0, "a=old")
+		if len(*found) != 1 || !strings.HasPrefix((*found)[0].Detail, "footer: ") || (*found)[0].Place.Off != int64(len(b)-footerLen) {
+			t.Errorf("%s: findings %+v", name, *found)
+		}
+	}
+}
+
+// TestSalvageStray: a table that the MANIFEST does not name is judged by those that it does, whether they are there or not.
+func TestSalvageStray(t *testing.T) {
+	d := newHandDB(t)
+	name := d.table(0, 1, tableSpec{}, put("a", 1, ""), put("c", 9, ""))
+	d.next = 8
+	d.write(tableSpec{}, []testEntry{put("b", 4, "")})
+	dir := d.finish()
+	if err := os.Remove(filepath.Join(dir, name)); err != nil {
+		t.Fatal(err)
+	}
+	db, found := openFindings(t, dir, store.Options{Salvage: true})
+	wantRows(t, db, 0, "")
+	var kinds []string
+	for _, f := range *found {
+		kinds = append(kinds, f.Kind+" "+f.Place.File)
+	}
+	if got := strings.Join(kinds, ", "); got != "unreferenced-table 000008.sst, missing-file "+name {
+		t.Errorf("findings %s", got)
+	}
+}
+
+// TestSalvageCircles takes tables of LevelDB databases away whose logs have keys in a circle: what is left is read once,
+// in rows and in entries.
+func TestSalvageCircles(t *testing.T) {
+	lost := 0
+	for _, dir := range circleDirs(t) {
+		tables, err := filepath.Glob(filepath.Join(dir, "*.ldb"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range tables {
+			broken := copyDir(t, dir)
+			if err := os.Remove(filepath.Join(broken, filepath.Base(path))); err != nil {
+				t.Fatal(err)
+			}
+			db, found := openFindings(t, broken, store.Options{Comparers: testComparers, Salvage: true})
+			ks := db.spaces[0]
+			rows, whole := walkCircles(t, ks, nil, nil)
+			testCircleParts(t, ks, rows, whole)
+			testCircleEntries(t, ks, rows, whole)
+			n := 0
+			for _, f := range *found {
+				if f.Kind == record.FindMissingFile {
+					n++
+				}
+			}
+			if n != 1 {
+				t.Errorf("%s: findings %+v", path, *found)
+			}
+			lost += len(ks.circles)
+			db.Close()
+		}
+	}
+	if lost == 0 {
+		t.Error("no circle is beside a table")
+	}
+}
+
+// TestSalvageVanished: a table that goes after the database was opened is an error, not a gap.
+func TestSalvageVanished(t *testing.T) {
+	d := newHandDB(t)
+	name := d.table(0, 1, tableSpec{}, put("a", 1, ""))
+	db := openTest(t, d.finish(), store.Options{Salvage: true})
+	if err := os.Remove(filepath.Join(d.dir, name)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Keyspaces()[0].Rows(nil, nil); !errors.Is(err, os.ErrNotExist) || err == io.EOF {
+		t.Errorf("error %v", err)
+	}
+}
