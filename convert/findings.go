@@ -113,10 +113,24 @@ func lossOf(kind, severity string) string {
 	return ""
 }
 
-// found returns what findings tell of as losses.
+// passedOver reports whether findings are of what could not be read; others may follow from them.
+func (k *FindingKind) passedOver() bool {
+	severity, _ := record.ParseSeverity(k.Severity)
+	return (&record.Finding{Kind: k.Kind, Severity: severity}).Skipped()
+}
+
+// found returns what findings tell of as losses. The first samples are of what could not be read.
 func found(list []FindingKind) []LossKind {
-	losses := map[string]*LossKind{}
+	var causes, others []FindingKind
 	for _, f := range list {
+		if f.passedOver() {
+			causes = append(causes, f)
+		} else {
+			others = append(others, f)
+		}
+	}
+	losses := map[string]*LossKind{}
+	for _, f := range slices.Concat(causes, others) {
 		kind := lossOf(f.Kind, f.Severity)
 		if kind == "" {
 			continue

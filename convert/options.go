@@ -145,7 +145,7 @@ func (o *Options) storeMemory() int64 { return o.Memory / 8 }
 func (o *Options) open(ctx context.Context, resort bool, report func(record.Finding)) (format.Source, error) {
 	return o.Source.Open(ctx, func(so *store.Options) {
 		so.Resort = resort
-		so.Salvage = true // a block that cannot be read is a finding, and so a loss: LossDamaged
+		so.Salvage = true // a table or block that cannot be read is a finding, and so a loss: LossDamaged
 		so.Memory = o.storeMemory()
 		so.TempDir = o.TempDir
 		so.Report = report

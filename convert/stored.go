@@ -8,7 +8,7 @@ import (
 	"kvferry/record"
 )
 
-// storeFindings collects what the stores of the source report: blocks that cannot be read and were passed over, tables
+// storeFindings collects what the stores of the source report: tables and blocks that were passed over, tables
 // that had to be sorted. A store tells of each once, when the first task comes to it, and tasks that an earlier
 // process finished are not read again: so the journal keeps them.
 type storeFindings struct {

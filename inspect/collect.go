@@ -37,18 +37,22 @@ func newCollector(keep int) *collector {
 	return &collector{max: keep, counts: make(map[KindCount]int64), files: make(map[fileDamage]bool)}
 }
 
-// report takes a finding. One about the same damage of a file counts once.
-func (c *collector) report(f record.Finding) {
+// report takes a finding.
+func (c *collector) report(f record.Finding) { c.take(f) }
+
+// take takes a finding and reports whether it is new: one about the same damage of a file counts once.
+func (c *collector) take(f record.Finding) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if k, ok := record.FindingKindOf(f.Kind); ok && k.Group == "files" && f.Place.File != "" {
 		d := fileDamage{f.Kind, f.Place.File, f.Place.Off}
 		if c.files[d] {
-			return
+			return false
 		}
 		c.files[d] = true
 	}
 	c.add(f, 1)
+	return true
 }
 
 func (c *collector) add(f record.Finding, n int64) {
@@ -78,13 +82,6 @@ func (c *collector) merge(d *collector) {
 	for d := range d.files {
 		c.files[d] = true
 	}
-}
-
-// count returns how many findings of a kind there are.
-func (c *collector) count(kind string, severity record.Severity) int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.counts[KindCount{Kind: kind, Severity: severity}]
 }
 
 // damaged reports whether a finding of a kind names such a file.

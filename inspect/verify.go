@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"sync/atomic"
 
 	"kvferry/format"
 	"kvferry/record"
@@ -18,7 +19,7 @@ type Opening struct {
 	Wrap    func(store.Opener) store.Opener
 	Report  func(record.Finding)
 	Resort  bool // distrust the order of tables
-	Salvage bool // read past blocks that cannot be read
+	Salvage bool // read past tables and blocks that cannot be read
 }
 
 // VerifyOptions says what to verify.
@@ -59,7 +60,7 @@ type Verification struct {
 	Bytes     int64 // of all files
 	Findings  []record.Finding
 	Counts    []KindCount
-	// Skipped is how many damaged blocks and pages were read past: what is missing may be missing with them.
+	// Skipped is how many tables, blocks and pages were read past: what is missing may be missing with them.
 	Skipped int64
 	// Unread names the parts whose records could not all be read.
 	Unread []string
@@ -100,13 +101,21 @@ type verifier struct {
 	found  *collector
 	ledger *record.Ledger
 	damage []record.Finding // that was in the way of reading records
+	passed atomic.Int64     // tables, blocks and pages that were read past
 	res    Verification
+}
+
+// fromStore takes a finding of an open store.
+func (v *verifier) fromStore(f record.Finding) {
+	if v.found.take(f) && f.Skipped() {
+		v.passed.Add(1)
+	}
 }
 
 // open opens the source. It returns nil when that cannot be and a finding says why.
 func (v *verifier) open(ctx context.Context) (format.Source, error) {
 	failing := standIns{stores: &v.stores, report: v.found.report, unread: v.unreadStore, keyspaces: v.o.Keyspaces}
-	src, err := v.o.Open(ctx, Opening{Salvage: true, Report: v.found.report, Wrap: func(open store.Opener) store.Opener {
+	src, err := v.o.Open(ctx, Opening{Salvage: true, Report: v.fromStore, Wrap: func(open store.Opener) store.Opener {
 		return failing.opener(v.stores.Opener(open))
 	}})
 	if err == nil {
@@ -150,7 +159,7 @@ func (v *verifier) all(ctx context.Context, src format.Source) error {
 			return err
 		}
 	}
-	v.res.Skipped = v.found.count(record.FindDamagedBlock, record.Error) + v.found.count(record.FindDamagedPage, record.Error)
+	v.res.Skipped = v.passed.Load()
 	if err := v.files(ctx, src); err != nil {
 		return err
 	}
@@ -209,7 +218,7 @@ func (v *verifier) records(ctx context.Context, scan *Scan, parts []Part, resort
 func (v *verifier) resorted(ctx context.Context, parts []Part) (err error) {
 	report := func(f record.Finding) {
 		if f.Kind != record.FindUnorderedTable { // key-order says it
-			v.found.report(f)
+			v.fromStore(f)
 		}
 	}
 	stores := &Stores{Root: v.o.Root}

@@ -34,17 +34,17 @@ type FindingKind struct {
 }
 
 var findingKinds = []FindingKind{
-	{FindDamagedBlock, Error, "files", "A block fails its checksum, cannot be unpacked or holds what no block can hold. Its rows are missing, between the keys that are named; those of older tables, deleted or changed since, may show in their place. A warning for a filter, which has no rows."},
+	{FindDamagedBlock, Error, "files", "A block fails its checksum, cannot be unpacked or holds what no block can hold. Its rows are missing, between the keys that are named, or all of a table whose footer, metaindex, properties or dictionary it is; those of older tables, deleted or changed since, may show in their place. A warning for a filter, which has no rows."},
 	{FindDamagedFile, Error, "files", "A file cannot be read to its end, or its footer, index or header is damaged."},
 	{FindDamagedPage, Error, "files", "A page of an LMDB file holds what no page can hold, or a node of it what no node can; its rows, or all below it, are missing."},
 	{FindDeleteCount, Warning, "files", "A table holds another number of tombstones than its properties say."},
 	{FindEntryCount, Error, "files", "A table holds another number of entries than its properties say."},
 	{FindFileBounds, Error, "files", "A table holds a key outside the bounds that the MANIFEST gives it, so lookups miss it."},
-	{FindFileSize, Error, "files", "A file has another size than the MANIFEST says."},
+	{FindFileSize, Error, "files", "A table has another size than the MANIFEST says, as when it was cut off. Its rows are missing, as of a damaged block."},
 	{FindKeyOrder, Error, "files", "Rows of a table are not in the order of the database's comparator; the engine misses some."},
 	{FindLedger, Error, "files", "The rows read do not add up to the rows classified: a fault of this program."},
 	{"lmdb-meta-page", Warning, "files", "One of the two meta pages of an LMDB file is damaged; the other was used."},
-	{FindMissingFile, Error, "files", "A file that the database needs is not there."},
+	{FindMissingFile, Error, "files", "A file that the database needs is not there. The rows of a table are missing, as of a damaged block; without CURRENT or MANIFEST nothing of the store is read."},
 	{"no-log", Warning, "files", "No log follows the MANIFEST: a checkpoint has none, but of other copies the last writes are missing."},
 	{"overlapping-tables", Warning, "files", "Two tables of a level that must be disjoint overlap; the engine trusts them not to and may miss rows."},
 	{"row-order", Warning, "files", "An LMDB file is not in the order of Ardb's comparator, as the stock server leaves it; it was sorted."},
@@ -114,9 +114,14 @@ func FindingKinds() []FindingKind {
 	return out
 }
 
-// Skipped reports whether the finding is of a block or page that could not be read and was passed over.
+// Skipped reports whether the finding of an open store is of a table, block or page that could not be read and was
+// passed over.
 func (f *Finding) Skipped() bool {
-	return (f.Kind == FindDamagedBlock || f.Kind == FindDamagedPage) && f.Severity == Error
+	switch f.Kind {
+	case FindDamagedBlock, FindDamagedPage, FindMissingFile, FindFileSize:
+		return f.Severity == Error
+	}
+	return false
 }
 
 // FindingKindOf returns the description of a kind; false when there is none.

@@ -39,7 +39,7 @@ var lossInfos = []LossInfo{
 	{Kind: LossExpiryMS, Text: "An expiry in milliseconds is rounded up to the next second: nothing expires earlier than it did."},
 	{Kind: LossExpiry2038, Text: "An expiry beyond 2038-01-19T03:14:07Z, where 32 bits of seconds end, is brought forward to that moment."},
 	{Kind: LossHyperLogLog, Types: Of(String), Note: true, Text: "A HyperLogLog is kept as a string that the target cannot count, or may count differently once it is added to. Where only the mark of a stale count differs (Redis and Ardb), it is moved."},
-	{Kind: LossDamaged, Text: "`kvferry verify` finds errors in the source: what they are about may be missing or wrong. Blocks of tables and pages of LMDB files that cannot be read are among them: when this is allowed all else is converted, and what a block had deleted or changed may be taken over as it was before. Where nothing can be passed over (a footer, metadata, range tombstones, a log) the conversion stops all the same: `--type` and `--db` leave out the keyspace, or the store of a file that cannot be opened."},
+	{Kind: LossDamaged, Text: "`kvferry verify` finds errors in the source: what they are about may be missing or wrong. Tables, blocks of tables and pages of LMDB files that cannot be read are among them: when this is allowed all else is converted, and what they had deleted or changed may be taken over as it was before. Where nothing can be passed over (a log, MANIFEST, CURRENT) the conversion stops all the same: `--type` and `--db` leave out the store."},
 }
 
 // LossInfos lists the kinds of losses that do not belong to one format.

@@ -152,7 +152,7 @@ func Findings(w io.Writer, r *Result) error {
 		fmt.Fprintf(&b, "and %d findings more (--max-findings)\n", more)
 	}
 	if r.Skipped > 0 {
-		fmt.Fprintf(&b, "rows of %s are missing: other findings may follow from that\n", record.Plural(r.Skipped, "damaged block"))
+		fmt.Fprintf(&b, "tables, blocks or pages that could not be read: %d; their rows are missing: other findings may follow from that\n", r.Skipped)
 	}
 	for _, part := range r.Unread {
 		fmt.Fprintf(&b, "not all records could be read: %s\n", part)

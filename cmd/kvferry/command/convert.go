@@ -34,8 +34,8 @@ Databases whose names the target does not take get numbers. The summary says whi
 kvferry diff that compares source and copy under these names.
 
 What the target cannot hold is a loss. A conversion with losses is refused, with a list of them,
-unless --allow-loss names their kinds. Errors in the source are losses of the kind damaged, blocks that
-cannot be read among them: with --allow-loss damaged all else is converted.
+unless --allow-loss names their kinds. Errors in the source are losses of the kind damaged, tables and
+blocks that cannot be read among them: with --allow-loss damaged all else is converted.
 
 A run that dies can be continued with --resume and the same filters; its work is in DST.kvferry. A run
 that fails or is cancelled leaves nothing, unless --resume was given: then it says how it is continued.

@@ -17,11 +17,11 @@ const explainHelp = `Print every physical row of a key, over all types and versi
 whether it is alive, and why. The key is text, hex:… or base64:….
 
 --db and --type narrow down where it is looked for. The other filters of kvferry choose among keys and
-have no meaning for one that is named; all its rows are shown, whatever its size or expiry. A block that
-cannot be read where they are looked for is said: rows of the key may be missing with it.
+have no meaning for one that is named; all its rows are shown, whatever its size or expiry. A table or
+block that cannot be read where they are looked for is said: rows of the key may be missing with it.
 
 The exit code is 0 when the key has rows, dead ones too, and 3 when there is none, which is printed
-as well, or when a block could not be read.
+as well, or when a table or block could not be read.
 ` + exitHelp
 
 const explainExample = `  kvferry explain /data/pika/dump user:1
@@ -95,7 +95,7 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 	return err
 }
 
-// skipped keeps the findings of blocks that could not be read.
+// skipped keeps the findings of tables and blocks that could not be read.
 type skipped struct {
 	mu   sync.Mutex
 	list []record.Finding

@@ -16,7 +16,8 @@ distributions of sizes, the largest keys, prefixes, rows that are garbage with t
 conversion would free, and the shape of the files. The largest keys are exact, quantiles are
 within 1.6 %.
 
---salvage goes on past blocks or pages that cannot be read, and says which; their rows are not counted.
+--salvage goes on past tables, blocks or pages that cannot be read, and says which; their rows are not
+counted.
 ` + exitHelp
 
 const inspectExample = `  kvferry inspect /data/pika/dump

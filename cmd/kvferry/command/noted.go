@@ -20,7 +20,7 @@ type noted struct {
 	mu   sync.Mutex
 	n    int
 	errs int // of severity error
-	// skipped are the blocks that could not be read, all of which are shown, once.
+	// skipped are the tables and blocks that could not be read, all of which are shown, once.
 	skipped map[record.Place]bool
 }
 
@@ -77,11 +77,11 @@ func (f *noted) sum() {
 		fmt.Fprintf(f.w, "kvferry: %ssee %s for all\n", more, strings.Join(lines, " and "))
 	}
 	if n := len(f.skipped); n > 0 {
-		fmt.Fprintf(f.w, "kvferry: blocks or pages that could not be read: %d; their rows are missing\n", n)
+		fmt.Fprintf(f.w, "kvferry: tables, blocks or pages that could not be read: %d; their rows are missing\n", n)
 	}
 }
 
-// missing is the error of a command that did all it could of a dataset of which blocks could not be read.
+// missing is the error of a command that did all it could of a dataset of which something could not be read.
 func (f *noted) missing() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

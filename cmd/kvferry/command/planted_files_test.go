@@ -80,9 +80,12 @@ func copyOne(pattern, to string) func(*testing.T, string) {
 	}
 }
 
-// addEdit adds a version edit to a MANIFEST.
-func addEdit(version []byte) func(*testing.T, string) {
-	return edit("hash/MANIFEST-*", func(data []byte) []byte {
+// addEdit adds a version edit to the MANIFEST of the hashes.
+func addEdit(version []byte) func(*testing.T, string) { return addEditTo("hash", version) }
+
+// addEditTo adds a version edit to the MANIFEST of a store.
+func addEditTo(dir string, version []byte) func(*testing.T, string) {
+	return edit(dir+"/MANIFEST-*", func(data []byte) []byte {
 		var out bytes.Buffer
 		r, w := pebblerecord.NewReader(bytes.NewReader(data), 0), pebblerecord.NewWriter(&out)
 		for {
@@ -112,19 +115,19 @@ func addEdit(version []byte) func(*testing.T, string) {
 const (
 	tagLogNumber = 2
 	tagNextFile  = 3
-	tagNewFile   = 7
+	tagNewFile2  = 100
 )
 
-// newTable is a version edit that adds a table to level 6, where the ones of fixtures are.
-func newTable(number, size int, smallest, largest []byte) []byte {
+// newTable is a version edit that adds a table of one sequence number to a level; the ones of fixtures are in 6.
+func newTable(level byte, number, size int, smallest, largest []byte, seq uint64) []byte {
 	out := binary.AppendUvarint([]byte{tagNextFile}, uint64(number)+1)
-	out = binary.AppendUvarint(append(out, tagNewFile, 6), uint64(number))
+	out = binary.AppendUvarint(append(out, tagNewFile2, level), uint64(number))
 	out = binary.AppendUvarint(out, uint64(size))
 	for _, k := range [][]byte{smallest, largest} {
-		k = append(k[:len(k):len(k)], 1, 0, 0, 0, 0, 0, 0, 0) // a put of sequence number 0
+		k = binary.LittleEndian.AppendUint64(k[:len(k):len(k)], seq<<8|1) // a put
 		out = append(binary.AppendUvarint(out, uint64(len(k))), k...)
 	}
-	return out
+	return binary.AppendUvarint(binary.AppendUvarint(out, seq), seq)
 }
 
 // recount changes a count of one byte in the properties of a table, which end in the name's tail, and makes the
@@ -160,16 +163,25 @@ func filePlants() []filePlant {
 		if err != nil {
 			t.Fatal(err)
 		}
-		addEdit(newTable(899, int(info.Size()), []byte("Hk"), fieldOf("c")))(t, dir)
+		addEdit(newTable(6, 899, int(info.Size()), []byte("Hk"), fieldOf("c"), 0))(t, dir)
 	}
 	log := func(t *testing.T, dir string) string {
 		return appendLog(t, filepath.Join(dir, "hash"), (&writes{seq: 50}).add("put", fieldOf("a"), plain))
 	}
 	return []filePlant{
 		{name: "block", want: "error damaged-block, warning orphan-rows", do: edit("hash/*.sst", flip(10))}, // of the meta row
-		{name: "footer", want: "error damaged-block", do: edit("hash/*.sst", flip(-1))},
-		{name: "cut table", want: "error file-size-mismatch", do: edit("hash/*.sst", func(b []byte) []byte { return b[:len(b)-1] })},
-		{name: "no table", want: "error missing-file", do: removeOne("hash/*.sst")},
+		{name: "footer", want: "error damaged-block", do: edit("kv/*.sst", flip(-1))},
+		{name: "metaindex", want: "error damaged-block", do: edit("kv/*.sst", flipMetaindex)},
+		{name: "properties", want: "error damaged-block", do: edit("kv/*.sst", flipNamed("rocksdb.properties"))},
+		{name: "range tombstones", want: "error damaged-block", do: func(t *testing.T, dir string) {
+			addRangeTombstone(t, dir, "kv", "l", "m")
+			edit("kv/000899.sst", flipNamed("rocksdb.range_del2"))(t, dir)
+		}},
+		{name: "whole range tombstones", do: func(t *testing.T, dir string) { addRangeTombstone(t, dir, "kv", "l", "m") }},
+		{name: "cut table", want: "error file-size-mismatch", do: edit("kv/*.sst", cutHalf)},
+		{name: "long table", want: "error file-size-mismatch", do: edit("kv/*.sst", func(b []byte) []byte { return append(b, 0) })},
+		{name: "no table", want: "error missing-file", do: removeOne("kv/*.sst")},
+		{name: "no table of a meta row", want: "error missing-file, warning orphan-rows", do: removeOne("hash/*.sst")},
 		{name: "no CURRENT", want: "error missing-file", do: removeOne("hash/CURRENT")},
 		{name: "no MANIFEST", want: "error missing-file", do: removeOne("hash/MANIFEST-*")},
 		{name: "MANIFEST", want: "error damaged-file", do: edit("hash/MANIFEST-*", flip(12))},

@@ -120,7 +120,7 @@ func testSalvage(t *testing.T, format, path string, truth map[string][]string) {
 		t.Errorf("dump: exit %d: %s", r.code, r.stderr)
 	}
 	left := kvferry(t, "dump", "--expired", "keep", "--salvage", src)
-	if left.code != ExitFindings || strings.Count(left.stderr, "error damaged-block") != len(blocks) {
+	if left.code != ExitFindings || skippedLines(left.stderr) != len(blocks) {
 		t.Errorf("dump --salvage: exit %d, want %d blocks: %s", left.code, len(blocks), left.stderr)
 	}
 	got := dumped(t, left.stdout)
@@ -155,6 +155,17 @@ func testSalvage(t *testing.T, format, path string, truth map[string][]string) {
 	ok(t, "verify", format+":"+dst)
 }
 
+// skipKinds are the kinds of findings of what was passed over in tables.
+var skipKinds = []string{record.FindDamagedBlock, record.FindMissingFile, record.FindFileSize}
+
+// skippedLines counts the lines about what was passed over.
+func skippedLines(text string) (n int) {
+	for _, kind := range skipKinds {
+		n += strings.Count(text, "error "+kind+": ")
+	}
+	return n
+}
+
 // verifySalvage verifies a damaged dataset, checks that each block is named once and that all that can be is read, and returns
 // the details of the blocks.
 func verifySalvage(t *testing.T, src string) (blocks []string) {
@@ -173,14 +184,18 @@ func verifySalvage(t *testing.T, src string) (blocks []string) {
 	}
 	seen := map[record.Place]bool{}
 	for _, f := range rep.Findings {
-		if f.Kind != record.FindDamagedBlock {
+		if !slices.Contains(skipKinds, f.Kind) {
 			continue
 		}
 		if seen[f.Place] {
 			t.Errorf("twice: %+v", f)
 		}
 		seen[f.Place] = true
-		blocks = append(blocks, fmt.Sprintf("%s [%s, offset %d]", f.Detail, f.Place.File, f.Place.Off))
+		at := f.Place.File
+		if f.Place.HasOffset() {
+			at += fmt.Sprintf(", offset %d", f.Place.Off)
+		}
+		blocks = append(blocks, fmt.Sprintf("%s [%s]", f.Detail, at))
 	}
 	if len(blocks) == 0 || rep.Skipped != len(blocks) || len(rep.Unread) > 0 {
 		t.Errorf("%d blocks, %d of them passed over, unread %q", len(blocks), rep.Skipped, rep.Unread)
@@ -192,7 +207,7 @@ func verifySalvage(t *testing.T, src string) (blocks []string) {
 // skippedIn returns how many blocks a report counts, and its samples of them.
 func skippedIn(rep *convert.Report) (n int64, samples []string) {
 	for _, f := range rep.Findings {
-		if f.Kind != record.FindDamagedBlock {
+		if !slices.Contains(skipKinds, f.Kind) {
 			continue
 		}
 		n += f.Count
@@ -203,17 +218,34 @@ func skippedIn(rep *convert.Report) (n int64, samples []string) {
 	return n, samples
 }
 
-// TestSalvageResume: a conversion that died behind damaged blocks is continued, and its target and report are those of
-// one that did not.
+// TestSalvageResume: a conversion that died behind damaged blocks and tables is continued, and its target and report are
+// those of one that did not.
 func TestSalvageResume(t *testing.T) {
-	src := filepath.Join(t.TempDir(), "damaged")
-	if err := os.CopyFS(src, os.DirFS(golden(t, "nemo-basic"))); err != nil {
-		t.Fatal(err)
+	for name, spoil := range map[string]func(t *testing.T, dir string){
+		"blocks": func(t *testing.T, dir string) {
+			for _, name := range []string{"hash/000015.sst", "set/000015.sst", "zset/000017.sst"} {
+				edit(name, flip(1000))(t, dir)
+			}
+		},
+		"tables": func(t *testing.T, dir string) {
+			removeOne("hash/000017.sst")(t, dir)
+			edit("set/000015.sst", cutHalf)(t, dir)
+			edit("zset/000017.sst", flipNamed("rocksdb.properties"))(t, dir)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := filepath.Join(t.TempDir(), "damaged")
+			if err := os.CopyFS(src, os.DirFS(golden(t, "nemo-basic"))); err != nil {
+				t.Fatal(err)
+			}
+			spoil(t, src)
+			unchanged(t, src)
+			testSalvageResume(t, src)
+		})
 	}
-	for _, name := range []string{"hash/000015.sst", "set/000015.sst", "zset/000017.sst"} {
-		edit(name, flip(1000))(t, src)
-	}
-	unchanged(t, src)
+}
+
+func testSalvageResume(t *testing.T, src string) {
 	dst := filepath.Join(t.TempDir(), "whole")
 	args := []string{"convert", "--allow-loss", "damaged", "--workers", "1", "nemo:" + src, "blackwidow:" + dst}
 	ok(t, args...)
@@ -294,7 +326,7 @@ func testSalvageLMDB(t *testing.T, dir string, left result, truth map[string][]s
 	t.Helper()
 	if pages := strings.Count(left.stderr, "error damaged-page"); left.code != ExitFindings || pages == 0 || pages > 3 {
 		t.Fatalf("dump --salvage: exit %d, %d pages: %s", left.code, pages, left.stderr)
-	} else if want := fmt.Sprintf("\nkvferry: blocks or pages that could not be read: %d; their rows are missing\n", pages); !strings.Contains(left.stderr, want) {
+	} else if want := fmt.Sprintf("\nkvferry: tables, blocks or pages that could not be read: %d; their rows are missing\n", pages); !strings.Contains(left.stderr, want) {
 		t.Errorf("dump --salvage does not say %q: %s", want, left.stderr)
 	}
 	got := dumped(t, left.stdout)

@@ -24,7 +24,7 @@ func TestDamagedBeyondDetection(t *testing.T) {
 		{"ardb-lmdb-basic", "lmdb/data.mdb", page, "is beyond the end of the file"},
 		{"ardb-lmdb-basic", "lmdb/data.mdb", 2 * page, "is beyond the end of the file"},
 		{"ardb-rocksdb-basic", "rocksdb/CURRENT", "", `offset 0: manifest name: have "", want "MANIFEST-<number>\n"`},
-		{"ardb-rocksdb-basic", "rocksdb/CURRENT", "MANIFEST-999999\n", "rocksdb: CURRENT names MANIFEST-999999, which is missing"},
+		{"ardb-rocksdb-basic", "rocksdb/CURRENT", "MANIFEST-999999\n", "rocksdb/MANIFEST-999999: CURRENT names this file, which is not there"},
 		{"ardb-leveldb-basic", "leveldb/CURRENT", "rubbish", `offset 0: manifest name: have "rubbish", want "MANIFEST-<number>\n"`},
 	} {
 		src := fixtures.Unpack(t, c.golden)

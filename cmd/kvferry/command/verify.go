@@ -14,8 +14,8 @@ import (
 
 const verifyHelp = `Read every row of a dataset and list what is wrong with it: records that contradict themselves,
 rows that no reader shows, damaged blocks, tables that are not what the MANIFEST or their own
-properties say. It goes on after a finding, also past blocks that cannot be read: other findings may
-follow from their missing rows. Every kind of finding is described in docs/findings.md.
+properties say. It goes on after a finding, also past tables and blocks that cannot be read: other findings
+may follow from their missing rows. Every kind of finding is described in docs/findings.md.
 
 Expired records are looked at too: --expired is for --against. With that, the dataset is compared with
 another instead, as kvferry diff SRC does; --max-findings is then its --max.

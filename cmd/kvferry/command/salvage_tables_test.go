@@ -1,0 +1,175 @@
+package command
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/objstorage/objstorageprovider"
+	"github.com/cockroachdb/pebble/sstable"
+	"github.com/cockroachdb/pebble/vfs"
+
+	"kvferry/nemo"
+	"kvferry/record"
+)
+
+// cutHalf cuts a file off.
+func cutHalf(b []byte) []byte { return b[:len(b)/2] }
+
+// flipNamed spoils a block that the metaindex of a table names.
+func flipNamed(name string) func([]byte) []byte {
+	return func(b []byte) []byte {
+		at := bytes.LastIndex(b, []byte(name)) + len(name)
+		off, _ := binary.Uvarint(b[at:]) // the handle is behind the name
+		b[off+1] ^= 1
+		return b
+	}
+}
+
+// flipMetaindex spoils the metaindex of a table.
+func flipMetaindex(b []byte) []byte {
+	footer := b[len(b)-48:]
+	if binary.LittleEndian.Uint64(b[len(b)-8:]) == 0x88e241b785f4cff7 { // RocksDB's magic: a checksum type is before the handles
+		footer = b[len(b)-52:]
+	}
+	off, _ := binary.Uvarint(footer)
+	b[off+1] ^= 1
+	return b
+}
+
+// largestTable is the largest table of a dataset, relative to it.
+func largestTable(t *testing.T, dir string) (name string) {
+	t.Helper()
+	var size int64
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if ext := filepath.Ext(path); err != nil || ext != ".sst" && ext != ".ldb" {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && info.Size() > size {
+			size = info.Size()
+			name, err = filepath.Rel(dir, path)
+		}
+		return err
+	})
+	if err != nil || name == "" {
+		t.Fatal(name, err)
+	}
+	return name
+}
+
+// TestSalvageTables takes the largest table of datasets away and damages all that a table needs to be opened: the rest is
+// read by all that salvages, and taken over when that is allowed.
+func TestSalvageTables(t *testing.T) {
+	damages := []struct {
+		kind, what string
+		do         func(name string) func(*testing.T, string)
+	}{
+		{record.FindMissingFile, "missing", removeOne},
+		{record.FindFileSize, "cut off", func(name string) func(*testing.T, string) { return edit(name, cutHalf) }},
+		{record.FindDamagedBlock, "footer", func(name string) func(*testing.T, string) { return edit(name, flip(-1)) }},
+		{record.FindDamagedBlock, "metaindex", func(name string) func(*testing.T, string) { return edit(name, flipMetaindex) }},
+		{record.FindDamagedBlock, "properties", func(name string) func(*testing.T, string) { return edit(name, flipNamed("rocksdb.properties")) }},
+	}
+	for name, dst := range map[string]string{"nemo-basic": "nemo", "bw-basic": "blackwidow", "ardb-rocksdb-basic": "ardb+rocksdb", "ardb-leveldb-basic": "ardb+leveldb"} {
+		whole := filepath.Join(fastDir(t), "whole")
+		ok(t, "convert", "--expired", "keep", golden(t, name), dst+":"+whole)
+		truth := dumped(t, ok(t, "dump", "--expired", "keep", dst+":"+whole))
+		table := largestTable(t, whole)
+		for _, d := range damages {
+			if d.what == "properties" && strings.HasSuffix(dst, "leveldb") {
+				continue // its tables have none
+			}
+			t.Run(name+"/"+d.what, func(t *testing.T) {
+				src := filepath.Join(fastDir(t), "damaged")
+				if err := os.CopyFS(src, os.DirFS(whole)); err != nil {
+					t.Fatal(err)
+				}
+				d.do(table)(t, src)
+				unchanged(t, src)
+				testSalvage(t, dst, src, truth)
+				testLostTable(t, dst+":"+src, d.kind, filepath.ToSlash(table))
+			})
+		}
+	}
+}
+
+// testLostTable checks what commands say of a table that cannot be opened.
+func testLostTable(t *testing.T, src, kind, table string) {
+	t.Helper()
+	for _, look := range []string{"auto", "always", "never"} {
+		if r := kvferry(t, "verify", "--files", look, src); r.code != ExitFindings || skippedLines(r.stdout) != 1 || !strings.Contains(r.stdout, "error "+kind+": ") ||
+			strings.Contains(r.stdout, "not all records") || strings.Contains(r.stdout, "-count-mismatch") {
+			t.Errorf("verify --files %s: exit %d\n%s%s", look, r.code, r.stdout, r.stderr)
+		}
+	}
+	r := kvferry(t, "explain", src, "no such key")
+	if r.code != ExitFindings || !strings.Contains(r.stdout, "error "+kind+": ") || !strings.Contains(r.stdout, table) {
+		t.Errorf("explain: exit %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	for _, args := range [][]string{{"dump", src}, {"inspect", src}, {"fingerprint", src}, {"diff", src, src}} {
+		r := kvferry(t, args...)
+		hint := strings.Contains(r.stderr, "--salvage goes on past tables")
+		if r.code != ExitFailed || strings.Count(r.stderr, filepath.Base(table)) != 1 || hint != (args[0] == "dump" || args[0] == "inspect") {
+			t.Errorf("%s: exit %d: %s", args[0], r.code, r.stderr)
+		}
+	}
+}
+
+// addRangeTombstone adds a table with a tombstone of [lo, hi) above all others of a store.
+func addRangeTombstone(t *testing.T, dir, storeDir, lo, hi string) {
+	t.Helper()
+	path := filepath.Join(dir, storeDir, "000899.sst")
+	f, err := vfs.Default.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := sstable.NewWriter(objstorageprovider.NewFileWritable(f), sstable.WriterOptions{TableFormat: sstable.TableFormatRocksDBv2,
+		Checksum: sstable.ChecksumTypeCRC32c, MergerName: "nullptr"})
+	if err := errors.Join(w.DeleteRange([]byte(lo), []byte(hi)), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addEditTo(storeDir, newTable(0, 899, int(info.Size()), []byte(lo), []byte(hi), 1))(t, dir)
+}
+
+// TestSalvageRangeTombstones: what damaged range tombstones had deleted is there again, which every command that goes on
+// says; the others stop.
+func TestSalvageRangeTombstones(t *testing.T) {
+	dir := build(t, nemo.New(), smallSet()...)
+	truth := dumped(t, ok(t, "dump", "nemo:"+dir))
+	addRangeTombstone(t, dir, "kv", "a", "z")
+	src := "nemo:" + dir
+	if left := dumped(t, ok(t, "dump", src)); len(left) != len(truth)-1 {
+		t.Fatalf("%d records of %d beside the tombstone", len(left), len(truth))
+	}
+	ok(t, "verify", "--files", "always", src)
+	edit("kv/000899.sst", flipNamed("rocksdb.range_del2"))(t, dir)
+	unchanged(t, dir)
+	const said = `the range tombstones of this table are missing: what they deleted stands as it was, keys from "a" up to "z"; older tables with such keys: 1, `
+	testLostTable(t, src, record.FindDamagedBlock, "kv/000899.sst")
+	r := kvferry(t, "dump", "--salvage", src)
+	if got := dumped(t, r.stdout); r.code != ExitFindings || !strings.Contains(r.stderr, said) || fmt.Sprint(got) != fmt.Sprint(truth) {
+		t.Errorf("exit %d: %v\n%s", r.code, got, r.stderr)
+	}
+	dst := filepath.Join(t.TempDir(), "dst")
+	args := []string{"convert", src, "blackwidow:" + dst}
+	refused(t, record.LossDamaged, args)
+	ok(t, append(args, "--allow-loss", record.LossDamaged)...)
+	rep := report(t, dst)
+	if n, samples := skippedIn(rep); n != 1 || !strings.Contains(samples[0], said) || !rep.Proof.Done {
+		t.Errorf("%d, %q", n, samples)
+	}
+	if got := dumped(t, ok(t, "dump", "blackwidow:"+dst)); fmt.Sprint(got) != fmt.Sprint(truth) {
+		t.Errorf("the target has %v", got)
+	}
+}
