@@ -3,6 +3,7 @@ package rocksfile
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -27,8 +28,8 @@ func isFilter(name string) bool {
 
 var _ store.BlockChecker = (*database)(nil)
 
-// CheckBlocks verifies the checksums of the blocks that reading rows does not touch. What is damaged there costs no
-// rows: RocksDB and LevelDB look up keys without a filter that they cannot read.
+// CheckBlocks verifies the checksums of the blocks that reading rows does not touch, or does without. What is damaged
+// there costs no rows: RocksDB and LevelDB look up keys without a filter that they cannot read.
 func (db *database) CheckBlocks(ctx context.Context) error {
 	var c blockCheck
 	for _, ks := range db.spaces {
@@ -54,6 +55,10 @@ type blockCheck struct {
 func (c *blockCheck) table() {
 	if _, err := c.t.load(); err != nil {
 		return
+	}
+	var corrupt *record.CorruptError
+	if errors.As(c.t.metaErr, &corrupt) {
+		c.damaged(uint64(corrupt.Off), fmt.Errorf("%s: %w", corrupt.Field, corrupt.Err))
 	}
 	c.t.eachMeta(func(name string, value []byte) error {
 		if isRowMeta(name) {
@@ -118,5 +123,5 @@ func (c *blockCheck) partitions(name string, h blockHandle) {
 // damaged reports a block that is of no use.
 func (c *blockCheck) damaged(off uint64, err error) {
 	c.ks.st.report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Warning, Keyspace: c.ks.name, Place: c.t.place(off),
-		Detail: err.Error() + "; it holds no rows, and lookups do without it"})
+		Detail: err.Error() + "; it holds no rows, and reading them does without it"})
 }

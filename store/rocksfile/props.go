@@ -52,9 +52,12 @@ type properties struct {
 	family       uint64 // id of the column family that the table was made for
 }
 
+// unknownProperties are those of a table without any.
+var unknownProperties = properties{entries: -1, deletes: -1, merges: -1, rangeDeletes: -1}
+
 // decodeProperties decodes a properties block.
 func decodeProperties(b []byte) (properties, error) {
-	p := properties{entries: -1, deletes: -1, merges: -1, rangeDeletes: -1}
+	p := unknownProperties
 	bl, err := parseBlock(b)
 	if err != nil {
 		return p, err

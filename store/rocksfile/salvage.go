@@ -22,7 +22,7 @@ import (
 //     seek walks there from the start of the block, where it would jump otherwise.
 //   - The same holds for partitions of an index and their entries.
 //   - A table that cannot be opened has no rows: it is missing, of another size than the MANIFEST says, or its footer,
-//     metaindex, properties or dictionary is damaged. No iterator comes to it.
+//     metaindex, properties or dictionary is damaged. No iterator comes to it. (Rows of LevelDB need no metaindex.)
 //   - Range tombstones that cannot be read delete nothing. The other rows of their table are read.
 //   - MANIFEST and logs are not passed over, nor rows out of order, what this reader does not support, and errors of
 //     the system that may be gone the next time.

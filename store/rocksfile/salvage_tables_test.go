@@ -87,6 +87,9 @@ func ofTable(t testing.TB, dir string, tab *table) (parts []*part) {
 		n = legacyFooterLen
 	}
 	add(partFooter, blockHandle{uint64(tab.file.size) - n, n - blockTrailer})
+	if tab.levelDB { // its rows need no more
+		return parts
+	}
 	add(partMetaindex, info.metaindex)
 	err = tab.eachMeta(func(name string, value []byte) error {
 		if !isRowMeta(name) {
@@ -367,6 +370,49 @@ func TestSalvageRangeTombstones(t *testing.T) {
 	if len(*found) != 1 || (*found)[0].Place.Off != int64(at) || !strings.HasPrefix((*found)[0].Detail, "range_del: checksum mismatch") ||
 		!strings.HasSuffix((*found)[0].Detail, want) {
 		t.Errorf("findings %+v, want %s", *found, want)
+	}
+}
+
+// TestLevelDBMetaindex: like LevelDB, we read the rows of its tables although the metaindex is damaged, or the properties
+// that other writers put there. What is damaged is found by those who look for it.
+func TestLevelDBMetaindex(t *testing.T) {
+	meta := func(off uint64, _ []byte) uint64 { return off }
+	props := func(_ uint64, b []byte) uint64 {
+		at := bytes.Index(b, []byte("rocksdb.properties")) + len("rocksdb.properties")
+		off, _ := binary.Uvarint(b[at:])
+		return off
+	}
+	for want, damaged := range map[string]func(metaindex uint64, table []byte) uint64{"metaindex: ": meta, "properties: ": props} {
+		d := newHandLevelDB(t)
+		entries := someEntries(20)
+		table := makeTable(t, tableSpec{blockSize: 100}, entries)
+		// The table of another writer: as LevelDB's, with properties.
+		ft, err := decodeFooter(table[len(table)-footerLen:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := &handTable{t: t, spec: tableSpec{levelDB: true}, out: table[:len(table)-footerLen]}
+		h.footer(ft.metaindex, ft.index)
+		h.out[damaged(ft.metaindex.off, h.out)] ^= 1
+		d.file("000010.ldb", h.out)
+		d.name(0, 1, "000010.ldb", boundsOf(bytes.Compare, &tableSpec{}, entries), 0)
+		dir := d.finish()
+		for _, salvage := range []bool{false, true} {
+			db, found := openFindings(t, dir, store.Options{Salvage: salvage})
+			if rows, _ := readRows(t, db.Keyspaces()[0], nil, nil); len(rows) != 20 || len(*found) != 0 {
+				t.Fatalf("%s%d rows, findings %+v", want, len(rows), *found)
+			}
+			checkUnordered(t, db.Keyspaces()[0], &model{tally: record.Tally{Entries: 20}})
+			if f := db.Files()[2]; f.Entries != -1 {
+				t.Errorf("%+v", f)
+			}
+			if err := db.CheckBlocks(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			if len(*found) != 1 || (*found)[0].Severity != record.Warning || !strings.HasPrefix((*found)[0].Detail, want) {
+				t.Errorf("findings %+v", *found)
+			}
+		}
 	}
 }
 

@@ -31,6 +31,8 @@ type table struct {
 	err  error
 	// tombErr says that the range tombstones cannot be read; the other rows can.
 	tombErr error
+	// metaErr says that the metaindex of LevelDB's table, or what it names, cannot be read; all rows can.
+	metaErr error
 
 	skips skips
 
@@ -108,12 +110,19 @@ func (t *table) readInfo() error {
 	if ft.version >= 2 {
 		t.info.format = 2
 	}
-	t.info.properties = properties{entries: -1, deletes: -1, merges: -1, rangeDeletes: -1}
+	t.info.properties = unknownProperties
 	return t.loadMetaindex()
 }
 
-// loadMetaindex finds the blocks that are not data, and reads those needed.
-func (t *table) loadMetaindex() error { return t.eachMeta(t.metaBlock) }
+// loadMetaindex finds the blocks that are not data, and reads those needed. LevelDB's rows need none: it reads them
+// although its metaindex is damaged, which leads to filters, and in tables that others wrote to properties.
+func (t *table) loadMetaindex() error {
+	err := t.eachMeta(t.metaBlock)
+	if t.levelDB && isDamage(err) {
+		t.metaErr, t.info.properties, err = err, unknownProperties, nil
+	}
+	return err
+}
 
 // eachMeta calls f for every entry of the metaindex; its error ends the walk.
 func (t *table) eachMeta(f func(name string, value []byte) error) error {

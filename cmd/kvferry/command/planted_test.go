@@ -228,7 +228,7 @@ func (r *rows) get(keyspace string, key []byte) []byte {
 // foundIn verifies a dataset and returns "severity kind" of each finding, with ×n when there are more.
 func foundIn(t *testing.T, dir string, args ...string) []string {
 	t.Helper()
-	unchanged(t, strings.TrimPrefix(dir, "nemo:"))
+	unchanged(t, dir[strings.Index(dir, ":")+1:])
 	r := kvferry(t, append([]string{"verify", "--report", "json", "--fail-on", "note", dir}, args...)...)
 	var report struct {
 		Passed bool
