@@ -78,6 +78,9 @@ func (db *database) stray(ctx context.Context, name, number string) (f record.Fi
 			"was cut short, or the end of the MANIFEST is lost; what the table holds cannot tell: %v", max(db.version.nextFile, 1)-1, err)
 	case err == nil:
 		f.Detail += ", and what it holds is in the tables and logs that are"
+		if s.unread != "" {
+			f.Detail += fmt.Sprintf(", of which %s cannot be read", s.unread)
+		}
 	}
 	return f, lost == "" && err == nil, nil
 }
@@ -89,6 +92,7 @@ type strayTable struct {
 	t      *table
 	spaces []*keyspace // that the table may belong to
 	tables []*table    // of these, the one that was of use last first
+	unread string      // one that has what the table holds, and cannot be opened
 }
 
 // errLost ends the reading of a table that holds what nothing else does.
@@ -194,6 +198,9 @@ func (s *strayTable) has(key []byte, seq uint64) bool {
 		}
 		copy(s.tables[1:i+1], s.tables[:i])
 		s.tables[0] = t
+		if _, err := t.load(); err != nil {
+			s.unread = t.file.name
+		}
 		return true
 	}
 	return false
