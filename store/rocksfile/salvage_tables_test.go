@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"math/rand"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"kvferry/record"
@@ -508,5 +510,25 @@ func TestSalvageVanished(t *testing.T) {
 	}
 	if _, err := db.Keyspaces()[0].Rows(nil, nil); !errors.Is(err, os.ErrNotExist) || err == io.EOF {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestSalvageUnreadable: a table that the disk does not give back is passed over, and named once.
+func TestSalvageUnreadable(t *testing.T) {
+	d := newHandDB(t)
+	name := d.table(0, 1, tableSpec{}, put("a", 1, ""), put("b", 1, ""))
+	db, found := openFindings(t, d.finish(), store.Options{Salvage: true})
+	tab := db.spaces[0].tables[0]
+	tab.once.Do(func() { tab.err = &fs.PathError{Op: "read", Path: tab.file.path, Err: syscall.EIO} })
+	wantRows(t, db, 0, "")
+	const want = `read: input/output error; its rows are missing: keys from "a" up to "b"`
+	if len(*found) != 1 || (*found)[0].Detail != want || (*found)[0].Place.File != name || (*found)[0].Kind != record.FindDamagedBlock {
+		t.Errorf("findings %+v", *found)
+	}
+	db, found = openFindings(t, d.finish(), store.Options{Salvage: true})
+	tab = db.spaces[0].tables[0]
+	tab.once.Do(func() { tab.err = &fs.PathError{Op: "open", Path: tab.file.path, Err: syscall.EACCES} })
+	if _, err := db.Keyspaces()[0].Rows(nil, nil); !errors.Is(err, syscall.EACCES) || len(*found) > 0 {
+		t.Errorf("error %v, findings %+v", err, *found)
 	}
 }
