@@ -120,7 +120,7 @@ type jsonResult struct {
 	Entries   int64         `json:"entries"`
 	Files     int           `json:"files"`
 	Bytes     int64         `json:"bytes"`
-	Skipped   int64         `json:"skipped_blocks,omitempty"`
+	Skipped   int64         `json:"skipped,omitempty"`
 	Unread    []string      `json:"unread,omitempty"`
 	Counts    []jsonCount   `json:"counts"`
 	Findings  []jsonFinding `json:"findings"`

@@ -172,7 +172,7 @@ func verifySalvage(t *testing.T, src string) (blocks []string) {
 	t.Helper()
 	r := kvferry(t, "verify", "--report", "json", "--max-findings", "1000000", src)
 	var rep struct {
-		Skipped  int `json:"skipped_blocks"`
+		Skipped  int `json:"skipped"`
 		Unread   []string
 		Findings []struct {
 			Kind, Detail string
