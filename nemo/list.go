@@ -2,6 +2,7 @@ package nemo
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -74,6 +75,11 @@ func (r *listReader) finish() error {
 		r.drained = true
 	}
 	r.settle()
+	return r.drop()
+}
+
+// drop closes the files of a list that does not fit into memory.
+func (r *listReader) drop() error {
 	if r.giant == nil {
 		return nil
 	}
@@ -81,6 +87,9 @@ func (r *listReader) finish() error {
 	r.giant = nil
 	return err
 }
+
+// Close ends reading, also in the middle of a list.
+func (r *listReader) Close() error { return errors.Join(r.drop(), r.collection.Close()) }
 
 // load reads the rows of the current record, with the elements or without, and follows the links.
 func (r *listReader) load(elements bool) error {

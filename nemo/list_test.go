@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"math/rand"
+	"os"
 	"path/filepath"
 	"reflect"
 	"runtime"
@@ -214,6 +215,40 @@ func TestSparseLists(t *testing.T) {
 			t.Errorf("memory %d: %d bytes, want %d; findings %+v", memory, len(got), len(want), f.All)
 		}
 	}
+}
+
+// TestCloseWithinAList: nothing stays open of a list in files that is not read to its end.
+func TestCloseWithinAList(t *testing.T) {
+	src, _ := openLinkedInMemory(t, 5000)
+	for _, memory := range []int64{200 << 10, 16 << 10} {
+		before := openFiles(t)
+		r := formattest.RecordsOf(t, src, "0", record.Of(record.List), format.Span{}, &format.Env{Memory: memory, TempDir: t.TempDir()})
+		if _, err := r.Next(); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := r.Read(make([]record.Element, 1)); n != 1 || err != nil {
+			t.Fatalf("%d elements, %v", n, err)
+		}
+		if n := openFiles(t); n <= before {
+			t.Errorf("memory %d: %d files are open, %d were before: this proves nothing", memory, n, before)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if n := openFiles(t); n != before {
+			t.Errorf("memory %d: %d files are open, %d were before", memory, n, before)
+		}
+	}
+}
+
+// openFiles returns how many files the process has open.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip(err)
+	}
+	return len(all)
 }
 
 // brokenList is a list that was linked once. Its element is the seq.
