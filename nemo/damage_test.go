@@ -63,6 +63,18 @@ func putList(s *memstore.Store, key string, m nemo.ListMeta, nodes ...nemo.Node)
 	}
 }
 
+// nineNodes puts a list k of the nodes 1 to 9 without those that are gone.
+func (m *memory) nineNodes(gone string) {
+	var nodes []nemo.Node
+	for i := int64(1); i <= 9; i++ {
+		nodes = append(nodes, nemo.Node{Prev: i - 1, Next: (i + 1) % 10})
+	}
+	putList(m.Store("list"), "k", nemo.ListMeta{Count: 9, Left: 1, Right: 9, NextSeq: 10, Suffix: s1}, nodes...)
+	for _, seq := range gone {
+		m.Store("list").Delete("default", nodeKey("k", int64(seq-'0')))
+	}
+}
+
 func TestDamage(t *testing.T) {
 	cases := []struct {
 		name   string
@@ -165,12 +177,12 @@ func TestDamage(t *testing.T) {
 			"orphan-rows orphan-rows", "zset", "housekeeping=2 orphan=4"},
 		{"broken link", func(m *memory) { m.Store("list").Delete("default", nodeKey("k", 1)) },
 			"count-mismatch list-broken-link", "list", "housekeeping=1 copied=3"},
-		{"two holes", func(m *memory) {
-			putList(m.Store("list"), "k", nemo.ListMeta{Count: 5, Left: 1, Right: 5, NextSeq: 6, Suffix: s1},
-				nemo.Node{Next: 2}, nemo.Node{Prev: 1, Next: 3}, nemo.Node{Prev: 2, Next: 4}, nemo.Node{Prev: 3, Next: 5}, nemo.Node{Prev: 4})
-			m.Store("list").Delete("default", nodeKey("k", 2))
-			m.Store("list").Delete("default", nodeKey("k", 4))
-		}, "count-mismatch list-broken-link list-unreachable-node", "list", "housekeeping=1 orphan=1 copied=3"},
+		{"holes", func(m *memory) { m.nineNodes("2578") },
+			"count-mismatch list-broken-link", "list", "housekeeping=1 copied=6"},
+		{"two nodes name a hole as next", func(m *memory) {
+			m.nineNodes("258")
+			m.Store("list").Put("default", nodeKey("k", 3), nemo.AppendNode(nil, nemo.Node{Prev: 2, Next: 5, Suffix: s1}))
+		}, "count-mismatch list-broken-link list-unreachable-node", "list", "housekeeping=1 orphan=1 copied=6"},
 		{"link to a stale node", func(m *memory) {
 			m.Store("list").Put("default", nodeKey("k", 3), nemo.AppendNode(nil, nemo.Node{Prev: 1, Suffix: nemo.Suffix{Version: 4}}))
 		}, "count-mismatch list-broken-link", "list", "housekeeping=1 stale=1 copied=3"},

@@ -31,8 +31,8 @@
 //
 // A collection is alive when its meta row has a count above 0 and has not expired; a data row is when its
 // collection is and its version is not below that of the meta row. A list's order is that of its links:
-// from left through next to right. Where nexts do not lead there, the nodes that prevs lead to from right
-// follow.
+// from left through next to right. Where nexts do not lead there, they are followed over missing nodes (see
+// hole), and then come the nodes that prevs lead to from right.
 //
 // Metas ascend by user key, data rows by (length of the user key, user key). Reading joins them by one
 // sequential cursor per key length (package lane), and writing keeps one run per key length.

@@ -113,6 +113,7 @@ func TestReadErrors(t *testing.T) {
 	m.Store("set").Put("default", []byte("Sdead"), nemo.AppendMeta(nil, nemo.Meta{}))
 	m.Store("set").Put("default", []byte("s\x04deadx"), nemo.AppendPlain(nil, nemo.Plain{}))
 	m.Store("hash").Put("default", []byte("Hodd"), nil)
+	m.nineNodes("258")
 	for _, memory := range []int64{0, 1, 400} {
 		for at := 1; ; at++ {
 			f := &faults{left: at}

@@ -43,7 +43,8 @@ const (
 	FindListPrevMismatch = "list-prev-mismatch"
 	// FindListCycle: a node's next is a node before it.
 	FindListCycle = "list-cycle"
-	// FindListUnreachable: a node that the links do not lead to, from left and, where those end too soon, from right.
+	// FindListUnreachable: a node that the links do not lead to from left nor, where those end too soon, over holes and
+	// from right.
 	FindListUnreachable = "list-unreachable-node"
 	// FindListTailMismatch: right is not the last node.
 	FindListTailMismatch = "list-tail-mismatch"

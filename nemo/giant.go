@@ -14,13 +14,14 @@ import (
 
 // giant emits a list that does not fit into memory. Its rows are read again: once for the links, which are
 // followed to give each node its rank, and once for the elements, which are sorted by rank. Only when the links
-// end in a hole the rows are read once more, for the links back from the right end.
+// end too soon the rows are read two times more, for the holes and for the links back from the right end.
 //
 // Links take 4 bytes a node in memory. When that is beyond three quarters of the budget, or the seqs lie too
 // far apart, they are sorted by seq and kept in a file.
 type giant struct {
 	r      *listReader
 	links  links
+	holes  holes           // of a list whose links are broken
 	sorter *extsort.Sorter // elements by rank
 	it     *extsort.Iterator
 	chain  chain
@@ -42,7 +43,10 @@ func (g *giant) load(elements bool) error {
 	case c.lost() > 0:
 		g.r.damage(FindListUnreachable, g.r.place, "%d nodes are not reached from %s", c.lost(), c.ends)
 	}
-	return errors.Join(err, g.links.close())
+	if err = errors.Join(err, g.links.close()); err != nil || !elements {
+		return errors.Join(err, g.holes.close())
+	}
+	return nil
 }
 
 // scan reads the rows of the list again.
@@ -105,9 +109,35 @@ func (g *giant) bySeq(link func(n *Node) int64) (*extsort.Sorter, error) {
 
 // walk ranks the nodes.
 func (g *giant) walk() error {
+	c := &g.chain
+	c.at = g.r.meta.Left
+	err := g.forward()
+	if err == nil && c.broken() {
+		err = g.mend()
+	}
+	if err == nil {
+		c.finish()
+	}
+	return err
+}
+
+// mend goes on where the links ended too soon: over holes, and then from the right end.
+func (g *giant) mend() error {
+	err := g.findHoles()
+	if err == nil {
+		err = g.forward()
+	}
+	if err == nil {
+		err = g.back()
+	}
+	return err
+}
+
+// forward ranks the nodes that nexts lead to, and passes over holes once they are known.
+func (g *giant) forward() error {
 	l, c := &g.links, &g.chain
-	for c.at = g.r.meta.Left; c.at != 0; {
-		slot, v, err := l.look(c.at)
+	for c.at != 0 {
+		seq, slot, v, err := g.look(c.at, false)
 		if err != nil {
 			return err
 		}
@@ -117,6 +147,9 @@ func (g *giant) walk() error {
 		if err := l.rank(slot, c.count); err != nil {
 			return err
 		}
+		if seq != c.at {
+			c.pass(seq)
+		}
 		if c.step(int64(v)); v == noLink {
 			n, err := g.node(c.last)
 			if err != nil {
@@ -125,43 +158,71 @@ func (g *giant) walk() error {
 			c.at = n.Next
 		}
 	}
-	if !c.whole() {
-		if err := g.back(); err != nil {
-			return err
-		}
-	}
-	c.finish()
 	return nil
+}
+
+// look returns a node's seq and slot and what the slot holds; of a hole, those of the node behind it, or before it.
+func (g *giant) look(at int64, back bool) (seq, slot int64, v uint64, err error) {
+	slot, v, err = g.links.look(at)
+	if err != nil || v != noNode {
+		return at, slot, v, err
+	}
+	h, err := g.holes.look(at)
+	if err != nil {
+		return at, 0, noNode, err
+	}
+	if seq = h.after; back {
+		seq = h.before
+	}
+	slot, v, err = g.links.look(seq)
+	return seq, slot, v, err
+}
+
+// findHoles finds the holes of the list.
+func (g *giant) findHoles() (err error) {
+	r := g.r
+	s := extsort.New(extsort.Options{Memory: r.memory / 8, TempDir: r.env.TempDir})
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := addClaims(s, 0, r.meta.Left, r.meta.Right); err != nil {
+		return err
+	}
+	err = g.scan(func(seq int64, n *Node) error { return addClaims(s, seq, n.Next, n.Prev) })
+	if err != nil {
+		return err
+	}
+	return g.holes.find(s, &g.links, r.env.TempDir, r.memory/8)
 }
 
 // back ranks the nodes that prevs lead to from right. The last of all ranks is that of right.
 func (g *giant) back() error {
 	l, c := &g.links, &g.chain
 	at := g.r.meta.Right
-	if _, v, err := l.look(at); err != nil || v == noNode || v&reachedBit != 0 {
+	if _, _, v, err := g.look(at, true); err != nil || v == noNode || v&reachedBit != 0 {
 		return err
 	}
 	if err := g.turn(); err != nil {
 		return err
 	}
 	for {
-		slot, v, err := l.look(at)
+		seq, slot, v, err := g.look(at, true)
 		if err != nil || v == noNode || v&reachedBit != 0 {
 			return err
+		}
+		if seq != at {
+			c.holes++
 		}
 		c.right++
 		if err := l.rank(slot, c.nodes-c.right); err != nil {
 			return err
 		}
-		prev := int64(v)
+		at = int64(v)
 		if v == noLink {
-			n, err := g.node(at)
+			n, err := g.node(seq)
 			if err != nil {
 				return err
 			}
-			prev = n.Prev
+			at = n.Prev
 		}
-		at = prev
 	}
 }
 
@@ -203,7 +264,8 @@ func (g *giant) node(seq int64) (n Node, err error) {
 // sort sorts the elements by rank.
 func (g *giant) sort() (err error) {
 	r := g.r
-	g.sorter = extsort.New(extsort.Options{Memory: max(r.memory/4, r.memory-g.links.size()), TempDir: r.env.TempDir})
+	memory := max(r.memory/8, r.memory-g.links.size()-g.holes.size())
+	g.sorter = extsort.New(extsort.Options{Memory: memory, TempDir: r.env.TempDir})
 	var key [2 * seqLen]byte
 	rank, done, err := g.ranks()
 	if err != nil {
@@ -264,7 +326,7 @@ func (g *giant) ranks() (rank func(seq int64) (uint64, error), done func() error
 }
 
 // emit sets one element, as a view that lives until the next call, and checks the prev of a node that nexts led
-// to; one behind a hole is where its prev led back from.
+// to; one behind the place where they ended is where its prev led back from.
 func (g *giant) emit(dst []record.Element) (int, error) {
 	rank, key, value, err := g.it.Next()
 	if err != nil {
@@ -272,7 +334,13 @@ func (g *giant) emit(dst []record.Element) (int, error) {
 	}
 	seq, prev := int64(binary.LittleEndian.Uint64(key)), int64(binary.LittleEndian.Uint64(key[seqLen:]))
 	if prev != g.last && int64(rank) < g.chain.count {
-		g.r.badPrev(seq, prev, g.last)
+		h, err := g.holes.look(prev)
+		if err != nil {
+			return 0, err
+		}
+		if h.before != g.last || h.after != seq {
+			g.r.badPrev(seq, prev, g.last)
+		}
 	}
 	g.last = seq
 	dst[0] = record.Element{Value: value}
@@ -280,8 +348,9 @@ func (g *giant) emit(dst []record.Element) (int, error) {
 }
 
 func (g *giant) close() error {
-	if g.sorter == nil {
-		return nil
+	err := g.holes.close()
+	if g.sorter != nil {
+		err = errors.Join(err, g.sorter.Close())
 	}
-	return g.sorter.Close()
+	return err
 }

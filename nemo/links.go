@@ -166,6 +166,19 @@ func (l *links) each(f func(seq, v uint64) error) error {
 	return nil
 }
 
+// slots returns how many slots there are.
+func (l *links) slots() int64 { return max(l.to.len, int64(len(l.mem))) }
+
+// slot returns the seq of a slot, and whether it is that of a node.
+func (l *links) slot(i int64) (seq int64, node bool, err error) {
+	if l.far {
+		v, err := l.seqs.get(i)
+		return int64(v), true, err
+	}
+	v, err := l.get(i)
+	return l.base + i, v != noNode, err
+}
+
 // look returns the slot of a seq and what it holds.
 func (l *links) look(seq int64) (slot int64, v uint64, err error) {
 	slot, ok, err := l.find(seq)
@@ -180,7 +193,7 @@ func (l *links) look(seq int64) (slot int64, v uint64, err error) {
 func (l *links) find(seq int64) (int64, bool, error) {
 	if !l.far {
 		slot := seq - l.base
-		return slot, slot >= 0 && slot < max(l.to.len, int64(len(l.mem))), nil
+		return slot, slot >= 0 && slot < l.slots(), nil
 	}
 	for _, slot := range [...]int64{l.hint + 1, l.hint - 1} {
 		if slot < 0 || slot >= l.seqs.len {

@@ -163,25 +163,13 @@ func isSeq(rest []byte) bool {
 func (r *listReader) walk() {
 	ns := &r.nodes
 	ns.index()
-	c := chain{r: r, nodes: int64(len(ns.all))}
-	for c.at = r.meta.Left; c.at != 0; {
-		i, ok := ns.find(c.at)
-		if !c.follow(ok, ok && ns.all[i].reached) {
-			break
-		}
-		n := &ns.all[i]
-		n.reached = true
-		if n.prev != c.last {
-			r.badPrev(c.at, n.prev, c.last)
-		}
-		c.step(n.next)
-	}
-	first := r.meta.Left
-	if !c.whole() {
-		first, c.right = ns.back(r.meta.Right)
-		if i, ok := ns.find(c.last); ok {
-			ns.all[i].next, first = first, r.meta.Left
-		}
+	ns.at = r.meta.Left
+	c := chain{r: r, at: r.meta.Left, nodes: int64(len(ns.all))}
+	r.forward(&c)
+	if c.broken() {
+		ns.findHoles(&r.meta)
+		r.forward(&c)
+		ns.link(c.last, ns.back(&c))
 	}
 	c.finish()
 	for i := range ns.all {
@@ -189,7 +177,30 @@ func (r *listReader) walk() {
 			r.unreachable(n.seq, c.ends)
 		}
 	}
-	ns.start(first, c.count+c.right)
+	ns.left = c.count + c.right
+}
+
+// forward follows the nexts, and passes over holes once they are known.
+func (r *listReader) forward(c *chain) {
+	ns := &r.nodes
+	for c.at != 0 {
+		i, ok := ns.find(c.at)
+		if !ok {
+			i, ok = ns.find(ns.hole(c.at).after)
+		}
+		if !c.follow(ok, ok && ns.all[i].reached) {
+			return
+		}
+		n := &ns.all[i]
+		n.reached = true
+		if n.seq != c.at {
+			ns.link(c.last, n.seq)
+			c.pass(n.seq)
+		} else if n.prev != c.last {
+			r.badPrev(c.at, n.prev, c.last)
+		}
+		c.step(n.next)
+	}
 }
 
 // unreachable reports a node that the ends do not lead to.
@@ -206,29 +217,38 @@ func (r *listReader) placeOf(seq int64) record.Place {
 	return r.lookup(AppendListKey(nil, ListKey{r.key, seq}))
 }
 
-// chain is a walk along the links of a list, from left on. Where it ends before right, the nodes that lead
-// to right are what comes behind the hole: the engine serves them from that end.
+// chain is a walk along the links of a list, from left on. Where it ends before right, it goes on over holes, and
+// then the nodes that lead to right are what comes behind the place where it ends: the engine serves them from that end.
 type chain struct {
 	r     *listReader
 	at    int64  // seq to go to, 0 at the end
 	last  int64  // seq of the node before it, 0 for none
 	count int64  // nodes passed
 	right int64  // nodes passed from right back
+	holes int64  // passed over
 	nodes int64  // nodes there are
-	kind  string // of the finding that ended the walk, "" when it ended at a next of 0
+	kind  string // of the finding about the place where the nexts ended too soon
+	where string // that place, "" when they did not
 	ends  string // from which the nodes that were not passed were looked for
 }
 
-// follow reports whether the walk goes on to the node at, which was found or not and reached before or
-// not.
+// follow reports whether the walk goes on to the node at, or behind it, which was found or not and reached before
+// or not.
 func (c *chain) follow(found, reached bool) bool {
 	switch {
+	case c.kind != "": // it is about where the walk ended first
 	case !found:
 		c.kind = FindListBrokenLink
 	case reached:
 		c.kind = FindListCycle
 	}
-	return c.kind == ""
+	return found && !reached
+}
+
+// pass passes over the hole at to the node behind it.
+func (c *chain) pass(to int64) {
+	c.holes++
+	c.at = to
 }
 
 // step passes the node at.
@@ -237,8 +257,26 @@ func (c *chain) step(next int64) {
 	c.last, c.at = c.at, next
 }
 
-// whole reports whether the walk ended where the meta row says that the list does.
-func (c *chain) whole() bool { return c.at == 0 && c.last == c.r.meta.Right }
+// broken reports whether the walk ended before the list does by its meta row, and notes where.
+func (c *chain) broken() bool {
+	right := c.r.meta.Right
+	if c.at == 0 && c.last == right {
+		return false
+	}
+	from := "left"
+	if c.last != 0 {
+		from = "next of node " + strconv.FormatInt(c.last, 10)
+	}
+	switch c.kind {
+	case FindListBrokenLink:
+		c.where = fmt.Sprintf("%s is %d, which is not there", from, c.at)
+	case FindListCycle:
+		c.where = fmt.Sprintf("%s is %d, which comes before it", from, c.at)
+	default:
+		c.kind, c.where = FindListTailMismatch, fmt.Sprintf("right is %d, the last node is %d", right, c.last)
+	}
+	return true
+}
 
 // lost returns how many nodes were not passed.
 func (c *chain) lost() int64 { return c.nodes - c.count - c.right }
@@ -250,25 +288,16 @@ func (c *chain) finish() {
 	r.tally.Rows[record.Orphan] += c.lost()
 	if c.lost() > 0 {
 		c.ends = "left " + strconv.FormatInt(r.meta.Left, 10)
+		if c.where != "" {
+			c.ends += " or right " + strconv.FormatInt(r.meta.Right, 10)
+		}
 	}
-	if c.whole() {
+	if c.where == "" {
 		return
 	}
-	if c.lost() > 0 {
-		c.ends += " or right " + strconv.FormatInt(r.meta.Right, 10)
+	what := fmt.Sprintf("%s; nodes read: %d from the left end, %d from the right end", c.where, c.count, c.right)
+	if c.holes > 0 {
+		what += "; holes passed over: " + strconv.FormatInt(c.holes, 10)
 	}
-	from := "left"
-	if c.last != 0 {
-		from = "next of node " + strconv.FormatInt(c.last, 10)
-	}
-	var what string
-	switch c.kind {
-	case FindListBrokenLink:
-		what = fmt.Sprintf("%s is %d, which is not there", from, c.at)
-	case FindListCycle:
-		what = fmt.Sprintf("%s is %d, which comes before it", from, c.at)
-	default:
-		c.kind, what = FindListTailMismatch, fmt.Sprintf("right is %d, the last node is %d", r.meta.Right, c.last)
-	}
-	r.damage(c.kind, r.place, "%s; nodes read: %d from the left end, %d from the right end", what, c.count, c.right)
+	r.damage(c.kind, r.place, "%s", what)
 }

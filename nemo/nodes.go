@@ -27,6 +27,8 @@ type nodes struct {
 	base  int64   // smallest seq
 	dense []int32 // seq - base to index in all plus 1; empty: all is sorted by seq
 
+	holes []hole // by seq, of a list whose links are broken
+
 	at   int64 // seq of the next node to emit
 	left int64 // nodes to emit
 }
@@ -45,7 +47,7 @@ func (ns *nodes) reset() {
 		ns.chunks[i] = ns.chunks[i][:0]
 	}
 	ns.all, ns.cur = ns.all[:0], 0
-	ns.dense, ns.left = ns.dense[:0], 0
+	ns.dense, ns.holes, ns.left = ns.dense[:0], nil, 0
 }
 
 // release empties ns and gives its memory back.
@@ -132,22 +134,96 @@ func (ns *nodes) find(seq int64) (int, bool) {
 	return i, i >= 0
 }
 
-// back follows the links from right back to a node that is not there or was reached before. It returns the seq
-// of the first node of what it passed, whose nexts then lead on to right, and how many they are.
-func (ns *nodes) back(right int64) (first, n int64) {
-	for at := right; ; n++ {
-		i, ok := ns.find(at)
-		if !ok || ns.all[i].reached {
-			return first, n
+// findHoles finds the holes of a list. They take no more memory than the nodes do: a node makes two claims at most,
+// and what is found does not outnumber the claims that it is made of, in whose place it is put.
+func (ns *nodes) findHoles(m *ListMeta) {
+	var n int
+	ns.claims(m, func(hole) { n++ })
+	all := make([]hole, 0, n)
+	ns.claims(m, func(h hole) { all = append(all, h) })
+	bySeq := func(a, b hole) int { return cmp.Compare(a.seq, b.seq) }
+	slices.SortFunc(all, bySeq)
+	ns.holes = all[:0]
+	f := newHoleFinder(ns.slots(), ns.slot, func(h hole, _ bool) error {
+		ns.holes = append(ns.holes, h)
+		return nil
+	})
+	for _, h := range all {
+		f.add(h)
+	}
+	f.end()
+	slices.SortFunc(ns.holes, bySeq)
+}
+
+// slots returns how many slots there are.
+func (ns *nodes) slots() int64 {
+	if len(ns.dense) == 0 {
+		return int64(len(ns.all))
+	}
+	return int64(len(ns.dense))
+}
+
+// slot returns the seq of a slot, and whether it is that of a node.
+func (ns *nodes) slot(i int64) (seq int64, node bool, err error) {
+	if len(ns.dense) == 0 {
+		return ns.all[i].seq, true, nil
+	}
+	return ns.base + i, ns.dense[i] != 0, nil
+}
+
+// claims calls f with all claims on seqs that no node has.
+func (ns *nodes) claims(m *ListMeta, f func(hole)) {
+	missing := func(all [2]hole) {
+		for _, h := range all {
+			if _, ok := ns.find(h.seq); !ok && h.seq > 0 {
+				f(h)
+			}
 		}
-		x := &ns.all[i]
-		x.reached, x.next = true, first
-		first, at = at, x.prev
+	}
+	missing(claims(0, m.Left, m.Right))
+	for i := range ns.all {
+		n := &ns.all[i]
+		missing(claims(n.seq, n.next, n.prev))
 	}
 }
 
-// start makes emit follow n nodes from seq on.
-func (ns *nodes) start(seq, n int64) { ns.at, ns.left = seq, n }
+// hole returns the hole of a seq, the zero hole when there is none.
+func (ns *nodes) hole(seq int64) hole {
+	i, ok := slices.BinarySearchFunc(ns.holes, seq, func(h hole, seq int64) int { return cmp.Compare(h.seq, seq) })
+	if !ok {
+		return hole{}
+	}
+	return ns.holes[i]
+}
+
+// back follows the links from right back, over holes too, to a node that is not there or was reached before. It
+// returns the seq of the first node of what it passed, whose nexts then lead on to right.
+func (ns *nodes) back(c *chain) (first int64) {
+	for at := c.r.meta.Right; ; c.right++ {
+		i, ok := ns.find(at)
+		if !ok {
+			i, ok = ns.find(ns.hole(at).before)
+		}
+		if !ok || ns.all[i].reached {
+			return first
+		}
+		x := &ns.all[i]
+		if x.seq != at {
+			c.holes++
+		}
+		x.reached, x.next = true, first
+		first, at = x.seq, x.prev
+	}
+}
+
+// link makes emit go to a node after another one, after 0 at first.
+func (ns *nodes) link(from, to int64) {
+	if i, ok := ns.find(from); ok {
+		ns.all[i].next = to
+	} else {
+		ns.at = to
+	}
+}
 
 // emit sets elements of dst, which live until reset.
 func (ns *nodes) emit(dst []record.Element) (int, error) {
