@@ -2,7 +2,9 @@ package nemo
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"hash/maphash"
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
@@ -62,7 +64,7 @@ type deadFamily struct {
 
 	// Of the rows of the newest dead version:
 	head, tail, last int64  // nodes without a node before, after them; the largest seq
-	open             uint64 // the sum of the seqs less that of their nexts
+	open             uint64 // the sum of the hashes of the seqs less that of their nexts'
 }
 
 func (f *deadFamily) list() bool { return f.ts.family.typ == record.List }
@@ -125,7 +127,7 @@ func (f *deadFamily) Row(first bool, raw, value []byte) {
 		return
 	}
 	f.last = max(f.last, k.Seq)
-	f.open += mixed(k.Seq) - mixed(n.Next)
+	f.open += hashOf(k.Seq) - hashOf(n.Next)
 	if n.Prev == 0 {
 		f.head = k.Seq
 	}
@@ -136,14 +138,15 @@ func (f *deadFamily) Row(first bool, raw, value []byte) {
 
 // linked reports whether the nodes are those that their links name: each is the head or a next, and no next is
 // another.
-func (f *deadFamily) linked() bool { return f.open == mixed(f.head)-mixed(0) }
+func (f *deadFamily) linked() bool { return f.open == hashOf(f.head)-hashOf(0) }
 
-// mixed spreads a seq over 64 bits, which makes sums of them tell what was added.
-func mixed(seq int64) uint64 {
-	x := uint64(seq) + 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+// hashSeed makes sums of hashes tell what was added.
+var hashSeed = maphash.MakeSeed()
+
+func hashOf(seq int64) uint64 {
+	var b [seqLen]byte
+	binary.LittleEndian.PutUint64(b[:], uint64(seq))
+	return maphash.Bytes(hashSeed, b[:])
 }
 
 // Revived appends a meta row.
@@ -152,7 +155,7 @@ func (f *deadFamily) Revived(dst, old []byte, version, rows int64) (value []byte
 	if old == nil || err != nil {
 		m = ListMeta{Left: f.head, Right: f.tail, NextSeq: f.last + 1, Suffix: Suffix{Version: Version(version)}}
 		if f.list() && !f.linked() {
-			lost = "some of its nodes are gone: those come back that the links still reach from either end"
+			lost = "some of its nodes are gone: those come back that its links lead to from either end, over holes too"
 		}
 	}
 	m.Count = rows
