@@ -129,6 +129,17 @@ func TestListMemory(t *testing.T) {
 	}
 	src, _ := openLinked(t, 600_000, rocksfile.Open, rocksfile.Create)
 	const memory = 8 << 20
+	var held int64
+	for range 4 { // a collection counts what was made while it ran, now and then megabytes: the least is nearest
+		if held = heldWhileReading(t, src, memory); held <= memory+(4<<20) { // beside the budget stand the store's windows
+			return
+		}
+	}
+	t.Errorf("%d KiB are held while a list is read with %d KiB", held>>10, memory>>10)
+}
+
+// heldWhileReading returns how much more memory was reachable at a time while lists were read.
+func heldWhileReading(t *testing.T, src format.Source, memory int64) int64 {
 	before := heap()
 	var most atomic.Uint64
 	done, ended := make(chan struct{}), make(chan struct{})
@@ -147,12 +158,9 @@ func TestListMemory(t *testing.T) {
 	readAll(t, formattest.RecordsOf(t, src, "0", record.Of(record.List), format.Span{}, e), func() {})
 	close(done)
 	<-ended
-	// Beside the budget stand the windows of the store's iterators.
 	held := int64(most.Load()) - int64(before)
 	t.Logf("%d KiB are held", held>>10)
-	if held > memory+(4<<20) {
-		t.Errorf("%d MiB are held while a list is read with %d MiB", held>>20, memory>>20)
-	}
+	return held
 }
 
 // heap returns the bytes that are reachable.
