@@ -183,6 +183,7 @@ func aliveOrExpired(expired bool) string {
 
 func (x *explainer) finding(f record.Finding) {
 	if len(x.res.Findings) < maxExplainFindings && bytes.Equal(f.Key, x.o.Key) {
+		f.Place.File = x.names.of(f.DB, f.Keyspace, f.Place.File)
 		x.res.Findings = append(x.res.Findings, f)
 	}
 }
