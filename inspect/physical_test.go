@@ -148,8 +148,8 @@ func TestVerifyRecords(t *testing.T) {
 		return nil
 	}
 	v, _ := verify(t, &VerifyOptions{Open: openTables(src, &tables{}), MaxFindings: 4})
-	if v.Records != 2 || v.Elements != 3 || v.Rows != 3 {
-		t.Errorf("%d records, %d elements, %d rows: expired records are to be looked at too", v.Records, v.Elements, v.Rows)
+	if v.Records != 2 || v.Expired != 1 || v.Elements != 3 || v.Rows != 3 {
+		t.Errorf("%d records, %d expired, %d elements, %d rows: expired records are to be looked at too", v.Records, v.Expired, v.Elements, v.Rows)
 	}
 	if fmt.Sprint(v.Counts) != "[{count-mismatch error 9} {orphan-rows warning 3}]" || v.Total(record.Warning) != 12 || v.Total(record.Error) != 9 {
 		t.Errorf("counts %v", v.Counts)

@@ -52,7 +52,8 @@ const (
 type Verification struct {
 	Format    string
 	Databases []string
-	Records   int64
+	Records   int64 // expired ones too
+	Expired   int64
 	Elements  int64
 	Rows      int64 // visible rows that were classified
 	Entries   int64 // physical entries that were read
@@ -203,6 +204,7 @@ func (v *verifier) records(ctx context.Context, scan *Scan, parts []Part, resort
 			}
 			v.found.merge(found)
 			v.res.Records += c.records
+			v.res.Expired += c.expired
 			v.res.Elements += c.count
 			if err != nil {
 				v.unread(p, err)
@@ -392,13 +394,16 @@ func (v *verifier) result() *Verification {
 }
 
 // countVisitor counts records.
-type countVisitor struct{ records, count int64 }
+type countVisitor struct{ records, expired, count int64 }
 
 func (v *countVisitor) record(h *record.Header, e *elements) error {
 	n, err := e.count()
 	if err == nil && (n > 0 || h.Type == record.Stream) {
 		v.records++
 		v.count += n
+		if h.Expired {
+			v.expired++
+		}
 	}
 	return err
 }

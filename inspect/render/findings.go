@@ -115,6 +115,7 @@ type jsonResult struct {
 	Passed    bool          `json:"passed"`
 	Databases []string      `json:"databases"`
 	Records   int64         `json:"records"`
+	Expired   int64         `json:"expired,omitempty"`
 	Elements  int64         `json:"elements"`
 	Rows      int64         `json:"rows"`
 	Entries   int64         `json:"entries"`
@@ -129,7 +130,7 @@ type jsonResult struct {
 // JSON writes a verification as one JSON document.
 func JSON(w io.Writer, r *Result) error {
 	out := jsonResult{Tool: "kvferry " + r.Tool, Source: r.Source, Format: r.Format, NowMS: r.NowMS, Seconds: r.Seconds,
-		Passed: !r.Failed(), Databases: r.Databases, Records: r.Records, Elements: r.Elements, Rows: r.Rows,
+		Passed: !r.Failed(), Databases: r.Databases, Records: r.Records, Expired: r.Expired, Elements: r.Elements, Rows: r.Rows,
 		Entries: r.Entries, Files: r.Files, Bytes: r.Bytes, Skipped: r.Skipped, Unread: r.Unread,
 		Counts: []jsonCount{}, Findings: []jsonFinding{}}
 	for _, c := range r.Counts {
@@ -163,7 +164,11 @@ func Findings(w io.Writer, r *Result) error {
 	for _, c := range r.Counts {
 		fmt.Fprintf(&b, "%8d  %-7s  %s\n", c.Count, c.Severity, c.Kind)
 	}
-	fmt.Fprintf(&b, "%s: %s, %s", r.Source, record.Plural(r.Records, "record"), record.Plural(r.Elements, "element"))
+	fmt.Fprintf(&b, "%s: %s, ", r.Source, record.Plural(r.Records, "record"))
+	if r.Expired > 0 {
+		fmt.Fprintf(&b, "%d of them expired, ", r.Expired)
+	}
+	b.WriteString(record.Plural(r.Elements, "element"))
 	if r.Entries > 0 {
 		fmt.Fprintf(&b, ", %d entries in %s (%s)", r.Entries, record.Plural(int64(r.Files), "file"), Bytes(r.Bytes))
 	}
