@@ -154,9 +154,13 @@ func Findings(w io.Writer, r *Result) error {
 	}
 	if r.Skipped > 0 {
 		fmt.Fprintf(&b, "tables, blocks or pages that could not be read: %d; their rows are missing: other findings may follow from that\n", r.Skipped)
+		b.WriteString("the rest can be had with convert --allow-loss damaged and with dump --salvage\n")
 	}
 	for _, part := range r.Unread {
 		fmt.Fprintf(&b, "not all records could be read: %s\n", part)
+	}
+	if len(r.Unread) > 0 {
+		b.WriteString("how to get at the rest: docs/findings.md, \"What cannot be passed over\"\n")
 	}
 	if b.Len() > 0 {
 		b.WriteByte('\n')

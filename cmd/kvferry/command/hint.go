@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/record"
+	"kvferry/store"
 )
 
 // hint makes every command that fails on a damaged dataset point to the one that says what is wrong with it.
@@ -18,11 +19,27 @@ func hint(root *cobra.Command) {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			err := run(cmd, args)
 			if location, found := damaged(err, sources(cmd, args)); found {
-				return fmt.Errorf("%w; %s lists all that is wrong with it", err, verifyLine(location))
+				return fmt.Errorf("%w; %s lists all that is wrong with it%s", err, verifyLine(location), rest(cmd, err))
 			}
 			return err
 		}
 	}
+}
+
+// rest says how the rest of a damaged dataset can be had, when no flag of the command goes past the damage.
+func rest(cmd *cobra.Command, err error) string {
+	var block *store.BlockError
+	var missing *store.MissingError
+	var corrupt *record.CorruptError
+	switch {
+	case errors.As(err, &block):
+		if cmd.Flag("salvage") == nil {
+			return "; to compare what is left, convert it with --allow-loss damaged and take the copy"
+		}
+	case errors.As(err, &corrupt), errors.As(err, &missing), errors.Is(err, store.ErrNotStore):
+		return ", and docs/findings.md says how to get at the rest"
+	}
+	return ""
 }
 
 // unreadableError is about a store that is there and cannot be opened.
