@@ -150,7 +150,7 @@ func Findings(w io.Writer, r *Result) error {
 		b.WriteByte('\n')
 	}
 	if more := r.Total(record.Note) - int64(len(r.Findings)); more > 0 {
-		fmt.Fprintf(&b, "and %d findings more (--max-findings)\n", more)
+		fmt.Fprintf(&b, "and %s more (--max-findings)\n", record.Plural(more, "finding"))
 	}
 	if r.Skipped > 0 {
 		fmt.Fprintf(&b, "tables, blocks or pages that could not be read: %d; their rows are missing: other findings may follow from that\n", r.Skipped)

@@ -71,7 +71,7 @@ func (f *noted) sum() {
 	}
 	more := ""
 	if n := f.n - maxNoted; n > 0 {
-		more = fmt.Sprintf("and %d findings more; ", n)
+		more = fmt.Sprintf("and %s more; ", record.Plural(int64(n), "finding"))
 	}
 	if more != "" || f.errs > 0 {
 		fmt.Fprintf(f.w, "kvferry: %ssee %s for all\n", more, strings.Join(lines, " and "))

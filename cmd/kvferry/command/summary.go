@@ -36,7 +36,10 @@ func printReport(w io.Writer, r *convert.Report, compare string) {
 	printParts(w, r)
 	printLedger(w, r.Ledger)
 	for i := range r.Losses {
-		printLoss(w, &r.Losses[i])
+		printLossKind(w, &r.Losses[i])
+		if r.Losses[i].Kind != record.LossDamaged { // its samples are those of the findings
+			printSamples(w, r.Losses[i].Samples, r.Losses[i].Count)
+		}
 	}
 	for i := range r.Findings {
 		printFinding(w, &r.Findings[i])
@@ -134,15 +137,22 @@ func printEntries(w io.Writer, ledger []convert.Account) {
 
 // printLoss prints one kind of loss with its samples.
 func printLoss(w io.Writer, l *convert.LossKind) {
+	printLossKind(w, l)
+	printSamples(w, l.Samples, l.Count)
+}
+
+// printLossKind says how much is lost in one way.
+func printLossKind(w io.Writer, l *convert.LossKind) {
 	switch {
 	case l.Note:
 		fmt.Fprintf(w, "note %s: %d\n", l.Kind, l.Count)
+	case l.Kind == record.LossDamaged:
+		fmt.Fprintf(w, "loss %s: %s in the source (%s)\n", l.Kind, record.Plural(l.Count, "error"), allowedText(l))
 	case l.Drops:
 		fmt.Fprintf(w, "loss %s: %d left out (%s)\n", l.Kind, l.Count, allowedText(l))
 	default:
 		fmt.Fprintf(w, "loss %s: %d written changed (%s)\n", l.Kind, l.Count, allowedText(l))
 	}
-	printSamples(w, l.Samples, l.Count)
 }
 
 func allowedText(l *convert.LossKind) string {
@@ -170,12 +180,20 @@ func printSamples(w io.Writer, samples []convert.Sample, count int64) {
 func printProof(w io.Writer, r *convert.Report) {
 	switch {
 	case r.Proof.Done:
-		fmt.Fprintf(w, "proved: read back, and all %d fingerprints are equal (expiry in %s)\n", len(r.Parts), r.Proof.Unit)
+		fmt.Fprintf(w, "proved: read back, and %s (expiry in %s)\n", equalText(len(r.Parts)), r.Proof.Unit)
 	case r.DryRun:
 		fmt.Fprintln(w, "dry run: nothing was written")
 	default:
 		fmt.Fprintf(w, "NOT PROVED: %s; nobody has checked that the target holds what the source does\n", r.Proof.Why)
 	}
+}
+
+// equalText says it of one part, or of several.
+func equalText(parts int) string {
+	if parts == 1 {
+		return "the fingerprint is equal"
+	}
+	return fmt.Sprintf("all %d fingerprints are equal", parts)
 }
 
 func printTimings(w io.Writer, r *convert.Report) {
