@@ -141,7 +141,7 @@ func (a *App) unknownFormat(ev *format.Evidence) error {
 	}
 	what := strings.Join(parts, ", ")
 	if stores[0].Err == nil {
-		return fmt.Errorf("%s: unknown format: found %s", ev.Dir, what)
+		return fmt.Errorf("%s: unknown format: found %s%s", ev.Dir, what, otherDir(stores))
 	}
 	for _, f := range a.Formats {
 		if slices.ContainsFunc(f.Limits().Stores, func(s format.StoreSupport) bool { return s.Read && s.Store == stores[0].Kind }) {
@@ -153,6 +153,15 @@ func (a *App) unknownFormat(ev *format.Evidence) error {
 		text += fmt.Sprintf("; kvferry verify lists what is wrong when the format is named: %s", orJoin(names))
 	}
 	return errors.New(text)
+}
+
+// otherDir says which directory may have been meant: what was found is one of the stores that make up a dataset, or
+// stands in directories of its own.
+func otherDir(stores []format.StoreEvidence) string {
+	if len(stores) == 1 && stores[0].Path == "." {
+		return "; a dataset is the directory in which its stores stand side by side: this may be one of them"
+	}
+	return "; name the directory of one dataset"
 }
 
 // rank is for the order in which stores are named: those that cannot be read first.
