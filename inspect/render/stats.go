@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -139,19 +140,43 @@ func prefixTable(b *strings.Builder, s *inspect.Stats) {
 	}
 }
 
+// garbageColumn is a way in which entries are of no use. Its column is there when there are any.
+type garbageColumn struct {
+	name  string
+	count func(*inspect.Garbage) int64
+}
+
+var garbageColumns = []garbageColumn{
+	{"expired", func(g *inspect.Garbage) int64 { return g.Rows[record.Expired] }},
+	{"stale", func(g *inspect.Garbage) int64 { return g.Rows[record.Stale] }},
+	{"deleted", func(g *inspect.Garbage) int64 { return g.Rows[record.Deleted] }},
+	{"orphan", func(g *inspect.Garbage) int64 { return g.Rows[record.Orphan] }},
+	{"malformed", func(g *inspect.Garbage) int64 { return g.Rows[record.Malformed] }},
+	{"superseded", func(g *inspect.Garbage) int64 { return g.Superseded + g.RangeDeleted + g.Folded }},
+	{"tombstones", func(g *inspect.Garbage) int64 { return g.Tombstones }},
+}
+
 func garbageTable(b *strings.Builder, s *inspect.Stats) {
 	if len(s.Garbage) == 0 {
 		return
 	}
 	b.WriteString("\nRows\n")
-	t := newTable(b, "keyspace", "entries", "live", "expired", "stale", "deleted", "orphan", "malformed",
-		"superseded", "tombstones", "on disk", "to free")
+	columns := slices.DeleteFunc(slices.Clone(garbageColumns), func(c garbageColumn) bool {
+		return !slices.ContainsFunc(s.Garbage, func(g inspect.Garbage) bool { return c.count(&g) != 0 })
+	})
+	head := []string{"keyspace", "entries", "live"}
+	for _, c := range columns {
+		head = append(head, c.name)
+	}
+	t := newTable(b, append(head, "on disk", "to free")...)
 	var freed int64
 	for i := range s.Garbage {
 		g := &s.Garbage[i]
-		t.add(g.Keyspace, g.Entries, g.Live(), g.Rows[record.Expired], g.Rows[record.Stale], g.Rows[record.Deleted],
-			g.Rows[record.Orphan], g.Rows[record.Malformed], g.Superseded+g.RangeDeleted+g.Folded, g.Tombstones,
-			Bytes(g.Bytes), Bytes(g.Freed))
+		cells := []any{g.Keyspace, g.Entries, g.Live()}
+		for _, c := range columns {
+			cells = append(cells, c.count(g))
+		}
+		t.add(append(cells, Bytes(g.Bytes), Bytes(g.Freed))...)
 		freed += g.Freed
 	}
 	t.w.Flush()
