@@ -46,7 +46,12 @@ func printFormat(w io.Writer, f format.Format) error {
 	l := f.Limits()
 	fmt.Fprintf(w, "%s: %s\n", f.Name(), l.Detail)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(name, text string) { fmt.Fprintf(t, "  %s\t%s\n", name, text) }
+	row := func(name, text string) {
+		for _, line := range wrapped(text, formatWidth) {
+			fmt.Fprintf(t, "  %s\t%s\n", name, line)
+			name = ""
+		}
+	}
 	row("types", strings.ReplaceAll(l.Types.String(), ",", ", "))
 	row("keys", keysText(&l))
 	row("elements", limitText(l.MaxElements, "%d in a collection"))
@@ -61,6 +66,26 @@ func printFormat(w io.Writer, f format.Format) error {
 		row("also", d)
 	}
 	return t.Flush()
+}
+
+// formatWidth is how wide the text about a format is.
+const formatWidth = 80
+
+// wrapped breaks a text into lines of at most so many bytes, or of a single word.
+func wrapped(text string, width int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case len(line)+1+len(word) > width:
+			lines = append(lines, line)
+			line = word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
 }
 
 func nameText(l *format.Limits) string {
