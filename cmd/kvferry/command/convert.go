@@ -35,7 +35,8 @@ kvferry diff that compares source and copy under these names.
 
 What the target cannot hold is a loss. A conversion with losses is refused, with a list of them,
 unless --allow-loss names their kinds. Errors in the source are losses of the kind damaged, tables and
-blocks that cannot be read among them: with --allow-loss damaged all else is converted.
+blocks that cannot be read among them: with --allow-loss damaged all else is converted. docs/findings.md
+says what to do about damage.
 
 A run that dies can be continued with --resume and the same filters; its work is in DST.kvferry. A run
 that fails or is cancelled leaves nothing, unless --resume was given: then it says how it is continued.

@@ -37,8 +37,8 @@ undone:
 What cannot be known of such a record is said on standard error. A compaction drops rows of deleted
 records for good. LMDB files keep none, and a FLUSHDB of Ardb on RocksDB drops them all.
 
---salvage goes on past tables, blocks or pages that cannot be read, and says which. Their rows are missing:
-records lose elements, and what was deleted or changed may show as it was before.
+--salvage goes on past tables, blocks or pages that cannot be read, and says which. Their rows are
+missing: records lose elements, and what was deleted or changed may show as it was before.
 ` + exitHelp
 
 const dumpExample = `  kvferry dump /data/pika/dump > all.jsonl

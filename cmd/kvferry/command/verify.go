@@ -14,11 +14,12 @@ import (
 
 const verifyHelp = `Read every row of a dataset and list what is wrong with it: records that contradict themselves,
 rows that no reader shows, damaged blocks, tables that are not what the MANIFEST or their own
-properties say. It goes on after a finding, also past tables and blocks that cannot be read: other findings
-may follow from their missing rows. Every kind of finding is described in docs/findings.md.
+properties say. It goes on after a finding, also past tables and blocks that cannot be read: other
+findings may follow from their missing rows. docs/findings.md describes every kind of finding and
+says what to do about damage.
 
-Expired records are looked at too: --expired is for --against. With that, the dataset is compared with
-another instead, as kvferry diff SRC does; --max-findings is then its --max.
+Expired records are looked at and counted too. --against compares the dataset with another instead, as
+kvferry diff SRC does; --expired is for that, and --max-findings is then its --max.
 ` + exitHelp
 
 const verifyExample = `  kvferry verify /data/pika/dump
