@@ -113,8 +113,8 @@ func lossOf(kind, severity string) string {
 	return ""
 }
 
-// passedOver reports whether findings are of what could not be read; others may follow from them.
-func (k *FindingKind) passedOver() bool {
+// PassedOver reports whether findings are of what could not be read; others may follow from them.
+func (k *FindingKind) PassedOver() bool {
 	severity, _ := record.ParseSeverity(k.Severity)
 	return (&record.Finding{Kind: k.Kind, Severity: severity}).Skipped()
 }
@@ -123,7 +123,7 @@ func (k *FindingKind) passedOver() bool {
 func found(list []FindingKind) []LossKind {
 	var causes, others []FindingKind
 	for _, f := range list {
-		if f.passedOver() {
+		if f.PassedOver() {
 			causes = append(causes, f)
 		} else {
 			others = append(others, f)
