@@ -151,7 +151,7 @@ func printLossKind(w io.Writer, l *convert.LossKind) {
 	case l.Drops:
 		fmt.Fprintf(w, "loss %s: %d left out (%s)\n", l.Kind, l.Count, allowedText(l))
 	default:
-		fmt.Fprintf(w, "loss %s: %d written changed (%s)\n", l.Kind, l.Count, allowedText(l))
+		fmt.Fprintf(w, "loss %s: %d changed (%s)\n", l.Kind, l.Count, allowedText(l))
 	}
 }
 
