@@ -35,7 +35,7 @@ type FindingKind struct {
 
 var findingKinds = []FindingKind{
 	{FindDamagedBlock, Error, "files", "A block fails its checksum, cannot be unpacked or holds what no block can hold. Its rows are missing, between the keys that are named, or all of a table whose footer, metaindex, properties or dictionary it is; those of older tables, deleted or changed since, may show in their place. A warning for what rows do not need: filters, and the metaindex of LevelDB."},
-	{FindDamagedFile, Error, "files", "A file cannot be read to its end, or its footer, index or header is damaged."},
+	{FindDamagedFile, Error, "files", "A file cannot be read to its end or its header is damaged: a MANIFEST, a log with a damaged record, an LMDB file."},
 	{FindDamagedPage, Error, "files", "A page of an LMDB file holds what no page can hold, or a node of it what no node can; its rows, or all below it, are missing."},
 	{FindDeleteCount, Warning, "files", "A table holds another number of tombstones than its properties say."},
 	{FindEntryCount, Error, "files", "A table holds another number of entries than its properties say."},

@@ -45,9 +45,14 @@ func (k *keyspace) lost(num uint64, err error) {
 	if k.env.opts.Report == nil || !k.env.firstLost(num) {
 		return
 	}
+	what := err.Error()
+	var c *record.CorruptError
+	if errors.As(err, &c) { // the finding's place says where
+		what = fmt.Sprintf("%s: %v", c.Field, c.Err)
+	}
 	k.env.opts.Report(record.Finding{Kind: record.FindDamagedPage, Severity: record.Error, Keyspace: k.label(),
 		Place:  record.Place{File: dataFile, Off: k.env.offset(num), Level: -1},
-		Detail: fmt.Sprintf("passed over, its rows are missing: %v", err)})
+		Detail: what + "; its rows are missing"})
 }
 
 // firstLost reports whether a page is seen for the first time.

@@ -188,7 +188,8 @@ func (ks *keyspace) scanLog(l *logFile, f func(*store.Entry) error) error {
 			return c.err
 		}
 		if err != nil && err != errTorn { // a torn tail was reported when the logs were read
-			ks.damaged(p, err.Error())
+			ks.st.report(record.Finding{Kind: record.FindDamagedFile, Severity: record.Error, Keyspace: ks.name, Place: p,
+				Detail: "log record: " + reason(err)})
 		}
 	}
 }

@@ -461,7 +461,7 @@ func TestSalvageLog(t *testing.T) {
 	if want := "[t first big2]"; fmt.Sprint(keys) != want {
 		t.Errorf("keys %v, want %s", keys, want)
 	}
-	if len(*found) != 1 || (*found)[0].Kind != "damaged-block" || (*found)[0].Place.File != "000007.log" {
+	if len(*found) != 1 || (*found)[0].Kind != record.FindDamagedFile || (*found)[0].Place.File != "000007.log" {
 		t.Errorf("findings %+v", *found)
 	}
 	stop := errors.New("stop")
