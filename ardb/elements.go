@@ -333,7 +333,7 @@ func (p *pass) checks() error {
 	}
 	if p.meta.Size != p.count {
 		p.report(FindSizeMismatch, record.Warning, p.head.Type, p.head.Key,
-			fmt.Sprintf("META says %d elements, %d are there", p.meta.Size, p.count))
+			fmt.Sprintf("META says %d elements, rows there: %d", p.meta.Size, p.count))
 	}
 	return io.EOF
 }

@@ -277,7 +277,7 @@ func (r *collectionReader) complete() error {
 	if r.h.Type == record.List {
 		r.checkList()
 	} else if int64(r.m.Count) != r.alive {
-		r.damage(&r.ts.meta, FindCountMismatch, r.place, "count is %d, %d rows are there", int64(r.m.Count), r.alive)
+		r.damage(&r.ts.meta, FindCountMismatch, r.place, "count is %d, rows there: %d", int64(r.m.Count), r.alive)
 	}
 	return io.EOF
 }

@@ -178,7 +178,7 @@ func (p *pass) orphan(o *orphans, key []byte, place record.Place) {
 func (p *pass) flush(o *orphans) {
 	if o.rows > 0 {
 		p.report(o.sp, record.Finding{Kind: FindOrphanRows, Severity: record.Note, Key: o.key, Place: o.place,
-			Detail: fmt.Sprintf("%d rows without a meta row, which compaction removes", o.rows)})
+			Detail: fmt.Sprintf("rows without a meta row, which compaction removes: %d", o.rows)})
 	}
 	o.rows = 0
 }

@@ -127,7 +127,7 @@ func (l *brokenList) model() (o outcome, sorts map[string]int) {
 		}
 	}
 	if m.Count != int64(len(alive)) {
-		find("count-mismatch", "count is %d, %d rows are there", m.Count, len(alive))
+		find("count-mismatch", "count is %d, rows there: %d", m.Count, len(alive))
 	}
 	if m.NextSeq <= most {
 		find("list-next-seq", "next_seq is %d, node %d is there", m.NextSeq, most)

@@ -181,7 +181,7 @@ func (c *collection) end() error {
 // checkCount compares the meta row with the rows that are alive.
 func (c *collection) checkCount(rows int64) {
 	if rows != c.meta.Count {
-		c.damage(FindCountMismatch, c.place, "count is %d, %d rows are there", c.meta.Count, rows)
+		c.damage(FindCountMismatch, c.place, "count is %d, rows there: %d", c.meta.Count, rows)
 	}
 }
 

@@ -256,7 +256,7 @@ func (p *pass) bury(set *lane.Set, kind byte, version Version, class record.Clas
 func (p *pass) flush(o *orphans) {
 	if o.rows > 0 {
 		p.report(record.Finding{Kind: FindOrphanRows, Severity: record.Warning, Key: o.key, Place: o.place,
-			Detail: fmt.Sprintf("%d data rows without a meta row", o.rows)})
+			Detail: fmt.Sprintf("data rows without a meta row: %d", o.rows)})
 	}
 	o.rows = 0
 }

@@ -402,7 +402,7 @@ func testSalvageList(t *testing.T, n int) {
 	if !strings.Contains(details["list-broken-link"], want) {
 		t.Errorf("the finding says %q, want %q", details["list-broken-link"], want)
 	}
-	if count := fmt.Sprintf("count is %d, %d rows are there [", n, len(got)); !strings.HasPrefix(details["count-mismatch"], count) || len(details) != 3 {
+	if count := fmt.Sprintf("count is %d, rows there: %d [", n, len(got)); !strings.HasPrefix(details["count-mismatch"], count) || len(details) != 3 {
 		t.Errorf("the findings are %q, want %q, damaged-block and list-broken-link", details, count)
 	}
 	for _, a := range rep.Ledger {
