@@ -84,6 +84,8 @@ type DiffResult struct {
 	Stopped bool `json:"stopped"`
 	// Renamed are the databases that have another name in B.
 	Renamed []DBNames `json:"renamed_databases,omitempty"`
+	// Pairs are the databases as they were matched.
+	Pairs []DBPair `json:"-"`
 }
 
 // ErrEnough is what Tell returns to end a comparison without an error.
@@ -164,6 +166,7 @@ func (d *differ) match() ([]dbPair, error) {
 		}
 		out = append(out, p)
 	}
+	d.res.Pairs = pairs
 	return out, nil
 }
 

@@ -88,6 +88,7 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) error
 		fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: the patch ends after --max %d lines: it does not make B of A\n", f.max)
 	}
 	if !res.Equal {
+		tellUnmatched(cmd.ErrOrStderr(), res.Pairs)
 		return &ExitError{Code: ExitFindings}
 	}
 	return nil

@@ -130,6 +130,7 @@ func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location
 	if len(diffs) == 0 {
 		return nil
 	}
+	tellUnmatched(cmd.ErrOrStderr(), pairs)
 	if with == nil {
 		f.doubt(cmd.ErrOrStderr(), want, got)
 	}

@@ -2,6 +2,8 @@ package command
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -57,6 +59,24 @@ func (f *mapFlag) String() string {
 		out = append(out, n.String())
 	}
 	return strings.Join(out, ",")
+}
+
+// tellUnmatched says which databases were compared with none, when both sides have such: they may be the same ones.
+func tellUnmatched(w io.Writer, pairs []inspect.DBPair) {
+	var a, b []string
+	for _, p := range pairs {
+		switch {
+		case !p.InB:
+			a = append(a, p.A)
+		case !p.InA:
+			b = append(b, p.B)
+		}
+	}
+	if len(a) == 0 || len(b) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "kvferry: databases only on the first side: %q; only on the second: %q; if two of them are one, say so: --map-db FIRST=SECOND\n",
+		a, b)
 }
 
 // mapUsage makes an error about --map-db one of usage.
