@@ -90,7 +90,7 @@ func TestReadKeys(t *testing.T) {
 	if len(got) != 3 {
 		t.Errorf("%d keys", len(got))
 	}
-	for _, bad := range []string{"ok\nhex:0", "base64:*"} {
+	for _, bad := range []string{"ok\nhex:0", "base64:*", "\ufeffkey\n", "\ufeff"} {
 		if _, err := ReadKeys(strings.NewReader(bad), 1<<20); err == nil {
 			t.Errorf("%q: no error", bad)
 		}

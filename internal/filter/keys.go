@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 const (
@@ -15,6 +16,12 @@ const (
 	// keyMemory is what a key takes in memory besides its bytes.
 	keyMemory = 64
 )
+
+// byteOrderMark is what some editors begin a text with. Nobody can tell whether it is of the first key.
+const byteOrderMark = "\ufeff"
+
+var errByteOrderMark = errors.New("line 1 begins with a byte order mark, EF BB BF: " +
+	"take it away, or give the key as hex:… when it begins with these bytes")
 
 // ErrKeyMemory says that a list of keys takes more memory than it may.
 var ErrKeyMemory = errors.New("the keys take more memory than they may")
@@ -35,6 +42,9 @@ func ReadKeys(r io.Reader, memory int64) (map[string]struct{}, error) {
 		}
 		if line == "" {
 			continue
+		}
+		if n == 1 && strings.HasPrefix(line, byteOrderMark) {
+			return nil, errByteOrderMark
 		}
 		key, err := ParseKey(line)
 		if err != nil {
