@@ -121,7 +121,7 @@ Any flag can also stand in a YAML file given with -f, a line each; the command l
 			return nil
 		},
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return applyJob(cmd, job) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return allFlags(cmd, job) },
 	}
 	root.Flags().Bool("version", false, "print the version") // -v is the evidence, everywhere
 	root.SetVersionTemplate(a.versionLine())

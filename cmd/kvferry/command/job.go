@@ -2,14 +2,46 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"gopkg.in/yaml.v3"
 )
+
+// allFlags takes the flags of a job file and checks that each that names something does name it.
+func allFlags(cmd *cobra.Command, path string) error {
+	if err := checkNames(cmd.Flags()); err != nil { // that of the job file itself
+		return err
+	}
+	if err := applyJob(cmd, path); err != nil {
+		return err
+	}
+	return checkNames(cmd.Flags())
+}
+
+// checkNames refuses flags that name a file, a directory, a dataset or a database and were given an empty text, as a
+// variable leaves that is not set: they would do nothing, which for --check, --against or --key-file is not what
+// was asked for.
+func checkNames(fs *pflag.FlagSet) (err error) {
+	fs.Visit(func(f *pflag.Flag) {
+		what, _ := pflag.UnquoteUsage(f)
+		text := f.Value.String()
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			text = strings.Join(list.GetSlice(), ",")
+		}
+		if text == "" && slices.Contains([]string{"file", "directory", "location", "name"}, what) {
+			err = cmp.Or(err, usagef("--%s: no %s is given: the value is empty", f.Name, what))
+		}
+	})
+	return err
+}
 
 // applyJob sets the flags that a YAML file names and the command line does not. Its keys are the
 // names of the command's flags:
@@ -26,18 +58,27 @@ func applyJob(cmd *cobra.Command, path string) error {
 		return err
 	}
 	var doc yaml.Node
-	if err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&doc); err != nil {
+	docs := yaml.NewDecoder(bytes.NewReader(data))
+	if err := docs.Decode(&doc); err != nil {
 		if errors.Is(err, io.EOF) {
 			return nil // an empty file
 		}
 		return usagef("%s: %w", path, err)
 	}
+	if err := docs.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return usagef("%s: want one document, what follows it would not be read", path)
+	}
 	root := doc.Content[0]
 	if root.Kind != yaml.MappingNode {
 		return usagef("%s: want a map of flags and their values", path)
 	}
+	lines := map[string]int{}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i], root.Content[i+1]
+		if at := lines[key.Value]; at != 0 {
+			return usagef("%s: line %d: %s stands in line %d already: several values are a list", path, key.Line, key.Value, at)
+		}
+		lines[key.Value] = key.Line
 		if err := applyFlag(cmd, key.Value, value); err != nil {
 			return usagef("%s: line %d: %w", path, key.Line, err)
 		}
@@ -80,8 +121,11 @@ func applyFlag(cmd *cobra.Command, name string, value *yaml.Node) error {
 	if value.Kind == yaml.SequenceNode {
 		items = value.Content
 	}
+	if len(items) == 0 {
+		return fmt.Errorf("%s: the list is empty, which would be as if it was not given", name)
+	}
 	for _, item := range items {
-		if item.Kind != yaml.ScalarNode {
+		if item.Kind != yaml.ScalarNode || item.Tag == "!!null" {
 			return fmt.Errorf("%s: want a value or a list of values", name)
 		}
 		if err := cmd.Flags().Set(name, item.Value); err != nil {
