@@ -63,7 +63,7 @@ func NewPlan(src format.Source, dbs, names []string, groups []record.TypeSet, f 
 		}
 	}
 	if len(p.Tasks) == 0 {
-		return nil, fmt.Errorf("nothing to convert: %s", nothing(src, f))
+		return nil, &nothingError{nothing(src, f)}
 	}
 	return p, nil
 }
@@ -77,6 +77,11 @@ func holders(groups []record.TypeSet, types record.TypeSet) (out record.TypeSet)
 	}
 	return out
 }
+
+// nothingError says why a plan is empty.
+type nothingError struct{ why string }
+
+func (e *nothingError) Error() string { return "nothing to convert: " + e.why }
 
 // nothing says why a plan is empty.
 func nothing(src format.Source, f *filter.Filter) string {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/filter"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -311,8 +312,27 @@ func (r *run) begin(ctx context.Context, resort string) error {
 	return r.work.append(entry{Plan: r.id})
 }
 
-// plan creates the target and plans what goes into it.
+// plan creates the target and plans what goes into it. Where databases are found by their rows, what cannot be read
+// may be all of one, or of the source: that is a loss and no wrong selection.
 func (r *run) plan(ctx context.Context) error {
+	err := r.planReadable(ctx)
+	var nothing *nothingError
+	var none *filter.NoDatabaseError
+	if !errors.As(err, &nothing) && !errors.As(err, &none) {
+		return err
+	}
+	lost := r.stores.passedOver()
+	if len(lost) == 0 {
+		return err
+	}
+	if loss := judge(lost, r.o); loss != nil && none == nil {
+		return loss
+	}
+	return fmt.Errorf("%w; there is what cannot be read: %s", err, lost[0].Samples[0].Detail)
+}
+
+// planReadable is plan for what can be read.
+func (r *run) planReadable(ctx context.Context) error {
 	dbs, err := r.o.Selection.SelectDBs(r.src.Databases())
 	if err != nil {
 		return err

@@ -98,3 +98,14 @@ func (s *storeFindings) tell(to func(record.Finding)) {
 		to(list[i])
 	}
 }
+
+// passedOver returns what could not be read, as losses.
+func (s *storeFindings) passedOver() []LossKind {
+	var set findingSet
+	s.tell(func(f record.Finding) {
+		if f.Skipped() {
+			set.report(f)
+		}
+	})
+	return found(set.list())
+}

@@ -187,3 +187,34 @@ func TestSalvageRangeTombstones(t *testing.T) {
 		t.Errorf("the target has %v", got)
 	}
 }
+
+// TestSalvageNothing: a dataset whose databases are found by their rows has none when these cannot be read. That is
+// told as the damage that it is.
+func TestSalvageNothing(t *testing.T) {
+	dir := t.TempDir()
+	src, dst := filepath.Join(dir, "src"), "ardb+leveldb:"+filepath.Join(dir, "dst")
+	ok(t, "convert", "--type", "set", golden(t, "nemo-basic"), "ardb+leveldb:"+src)
+	if err := os.Remove(filepath.Join(src, largestTable(t, src))); err != nil {
+		t.Fatal(err)
+	}
+	const lost = "missing-file: the MANIFEST names this file, which is not there; its rows are missing: keys from "
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"", ExitLossy, "loss damaged: 1 error in the source (not allowed)\n  (" + lost},
+		{"--dry-run", ExitLossy, "loss damaged: 1 error in the source (not allowed)\n  (" + lost},
+		{"--resume", ExitLossy, "loss damaged: 1 error in the source (not allowed)\n  (" + lost},
+		{"--allow-loss damaged", ExitFailed, "nothing to convert: the source has no databases; there is what cannot be read: " + lost},
+		{"--db 0", ExitUsage, `no database "0": those of the source are []; there is what cannot be read: ` + lost},
+	} {
+		r := kvferry(t, append(append([]string{"convert"}, strings.Fields(c.args)...), src, dst)...)
+		if r.code != c.code || !strings.Contains(r.stderr, c.want) {
+			t.Errorf("%s: exit %d: %s", c.args, r.code, r.stderr)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "dst*")); left != nil {
+		t.Errorf("left: %q", left)
+	}
+}
