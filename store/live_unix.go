@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -15,7 +14,7 @@ import (
 // CheckLive returns a LiveError when another process holds the lock file of a database. It only asks: the file is
 // opened for reading, and nothing is locked. Without the file nobody holds the database.
 func CheckLive(dir, lock string) error {
-	f, err := os.Open(filepath.Join(dir, lock))
+	f, err := OpenRegular(filepath.Join(dir, lock))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

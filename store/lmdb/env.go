@@ -91,9 +91,12 @@ func Peek(dir string) ([]string, error) {
 
 func openEnv(dir string, opts store.Options) (*env, error) {
 	path := filepath.Join(dir, dataFile)
-	f, err := os.Open(path)
+	f, err := store.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no %s: %w", dir, dataFile, store.ErrNotStore)
+	}
+	if errors.Is(err, store.ErrNotRegular) {
+		return nil, fmt.Errorf("%w: %w", err, store.ErrNotStore)
 	}
 	if err != nil {
 		return nil, err
@@ -110,9 +113,6 @@ func (e *env) open() error {
 	st, err := e.f.Stat()
 	if err != nil {
 		return err
-	}
-	if !st.Mode().IsRegular() {
-		return fmt.Errorf("%s: not a regular file: %w", e.path, store.ErrNotStore)
 	}
 	e.size = st.Size()
 	e.meta, err = e.newestMeta()

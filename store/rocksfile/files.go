@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"kvferry/store"
 )
 
 // maxOpenFiles bounds how many tables of one store are open at a time.
@@ -47,7 +49,7 @@ func (s *fileSet) openFile(dir, name string, now bool) (*dataFile, error) {
 		return nil, err
 	}
 	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file", f.path)
+		return nil, fmt.Errorf("%s: %w", f.path, store.ErrNotRegular)
 	}
 	f.size = st.Size()
 	if now {

@@ -51,9 +51,12 @@ type family struct {
 	tables     map[levelFile]tableMeta
 }
 
+// maxCurrent bounds CURRENT, which is the name of a file.
+const maxCurrent = 4 << 10
+
 // manifestName reads CURRENT. A directory without it is no database.
 func manifestName(dir string) (string, error) {
-	b, err := os.ReadFile(filepath.Join(dir, currentName))
+	b, err := store.ReadHead(filepath.Join(dir, currentName), maxCurrent)
 	if st, serr := os.Stat(dir); errors.Is(err, fs.ErrNotExist) || serr == nil && !st.IsDir() {
 		return "", notStore(dir)
 	}
@@ -103,7 +106,7 @@ func readManifest(dir string, report func(record.Finding)) (*version, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(filepath.Join(dir, name))
+	f, err := store.OpenRegular(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &store.MissingError{File: filepath.Join(dir, name), By: currentName}
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"kvferry/record"
+	"kvferry/store"
 )
 
 // logFile is a write-ahead log that is still needed.
@@ -149,7 +150,7 @@ func readWALDir(dir string) (wal, file string, err error) {
 	if file == "" {
 		return "", "", nil
 	}
-	b, err := os.ReadFile(file)
+	b, err := store.ReadHead(file, maxOptions)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", "", nil
 	}
@@ -163,6 +164,9 @@ func readWALDir(dir string) (wal, file string, err error) {
 	}
 	return wal, filepath.Base(file), nil
 }
+
+// maxOptions bounds an OPTIONS file: one of many column families has some hundred KiB.
+const maxOptions = 16 << 20
 
 // walLoader spreads the entries of the logs over the keyspaces.
 type walLoader struct {

@@ -1,0 +1,60 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"kvferry/fixtures"
+)
+
+// TestPipesInDatasets: a pipe that has the name of a file of a dataset, to which nobody writes, is waited for by no
+// command.
+func TestPipesInDatasets(t *testing.T) {
+	const regular = "not a regular file"
+	for _, c := range []struct {
+		golden, file string
+		want         string // of the error; none when the file is not needed
+	}{
+		{"nemo-basic", "kv/CURRENT", regular},
+		{"nemo-basic", "kv/LOCK", regular},
+		{"nemo-basic", "kv/MANIFEST-*", regular},
+		{"nemo-basic", "kv/000012.sst", regular},
+		{"nemo-basic", "kv/*.log", regular},
+		{"nemo-basic", "kv/OPTIONS-000008", ""}, // where the logs are is asked only when there are none
+		{"ardb-leveldb-basic", "leveldb/CURRENT", regular},
+		{"ardb-lmdb-basic", "lmdb/data.mdb", "not a database"},
+		{"ardb-lmdb-basic", "lmdb/lock.mdb", regular},
+	} {
+		t.Run(c.golden+" "+filepath.Base(c.file), func(t *testing.T) {
+			src := fixtures.Unpack(t, c.golden)
+			path := globOne(t, src, c.file)
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := unix.Mkfifo(path, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, cmd := range []string{"dump --keys-only", "verify", "convert --dry-run"} {
+				args := append(strings.Fields(cmd), src)
+				if strings.HasPrefix(cmd, "convert") {
+					args = append(args, "blackwidow:"+filepath.Join(t.TempDir(), "dst"))
+				}
+				done := make(chan result, 1)
+				go func() { done <- kvferry(t, args...) }()
+				select {
+				case r := <-done:
+					if said := r.stdout + r.stderr; !strings.Contains(said, c.want) || (r.code == ExitOK) != (c.want == "") {
+						t.Errorf("%s: exit %d: %s", cmd, r.code, r.stderr)
+					}
+				case <-time.After(30 * time.Second):
+					t.Fatalf("%s waits for a writer", cmd)
+				}
+			}
+		})
+	}
+}
