@@ -49,7 +49,7 @@ var findingKinds = []FindingKind{
 	{"overlapping-tables", Warning, "files", "Two tables of a level that must be disjoint overlap; the engine trusts them not to and may miss rows."},
 	{"row-order", Warning, "files", "An LMDB file is not in the order of Ardb's comparator, as the stock server leaves it; it was sorted."},
 	{FindStoreNotRead, Error, "files", "There is a store below the source that the format does not look for; what it holds is not read."},
-	{"torn-log", Warning, "files", "The last log ends within a record, as a crash leaves it; what comes before was used."},
+	{"torn-log", Warning, "files", "The last log ends within a record, as a crash leaves it; what comes before was used. A note when a log ends in zeros: space that was set aside, or what a power failure lost."},
 	{"manifest-behind", Error, "files", "A table that the MANIFEST does not name has rows that no other table and no log has: the MANIFEST lost its end. A warning when the table cannot tell, as one that was never finished."},
 	{"torn-manifest", Error, "files", "The MANIFEST ends within a record or a group of edits; the tables that the rest named are not read. A warning when no other table has rows of its own, as after a crash."},
 	{FindUnorderedTable, Warning, "files", "A table was sorted before it was read; key-order says what is wrong."},

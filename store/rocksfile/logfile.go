@@ -60,7 +60,8 @@ type logReader struct {
 	blockOff int64 // of block in the file
 	rec      []byte
 	ended    bool
-	reuse    bool // fragments carry the log's number
+	reuse    bool  // fragments carry the log's number
+	zeroAt   int64 // once the log ended: where the zeros begin that it ends in, -1 for none
 	// leftover is set when the log ended at bytes that look like an older use of the file but
 	// are not a whole record of it, so that damage cannot be ruled out.
 	leftover bool
@@ -74,7 +75,7 @@ type logReader struct {
 }
 
 func newLogReader(r io.Reader, number uint64) *logReader {
-	return &logReader{r: r, number: uint32(number)}
+	return &logReader{r: r, number: uint32(number), zeroAt: -1}
 }
 
 // next returns the next record, valid until the next call, and the offset of its first fragment; a record that is too
@@ -225,6 +226,7 @@ func (l *logReader) fragment() (typ byte, payload []byte, off int64, err error) 
 	size := int(binary.LittleEndian.Uint16(b[4:]))
 	typ = b[6]
 	if typ == 0 && size == 0 {
+		l.zeroAt = off
 		return 0, nil, off, l.zeros()
 	}
 	head := logHeader

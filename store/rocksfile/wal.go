@@ -251,12 +251,16 @@ func (w *walLoader) load(ctx context.Context, last bool) error {
 		}
 		rec, off, err := r.next()
 		if err == errTorn && last {
-			w.torn(off, "the last record of the last log is incomplete, as after a crash: it never took effect")
+			w.torn(record.Warning, off, "the last record of the last log is incomplete, as after a crash: it never took effect")
 			return nil
 		}
 		if err == io.EOF {
-			if r.leftover {
-				w.torn(off, "the log ends at bytes that an older use of the file seems to have left")
+			switch {
+			case r.leftover:
+				w.torn(record.Warning, off, "the log ends at bytes that an older use of the file seems to have left")
+			case r.zeroAt >= 0:
+				w.torn(record.Note, r.zeroAt, fmt.Sprintf("from here on the log is zeros, %d bytes: space set aside, or what a power failure lost",
+					w.log.file.size-r.zeroAt))
 			}
 			return nil
 		}
@@ -298,11 +302,11 @@ func (l *logReader) batch(rec []byte, off int64) (*batchReader, error) {
 }
 
 // torn reports where a log ends early.
-func (w *walLoader) torn(off int64, detail string) {
+func (w *walLoader) torn(severity record.Severity, off int64, detail string) {
 	if w.again {
 		return
 	}
-	w.db.report(record.Finding{Kind: "torn-log", Severity: record.Warning,
+	w.db.report(record.Finding{Kind: "torn-log", Severity: severity,
 		Place: record.Place{File: w.log.name, Off: off, Level: -1}, Detail: detail})
 }
 

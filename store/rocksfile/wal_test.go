@@ -139,28 +139,29 @@ func TestLogDamage(t *testing.T) {
 		log  []byte
 		more bool   // another log follows
 		rows string // "": an error
-		torn bool
+		told string // of the log
 	}{
-		{"whole", whole, false, "big last small", false},
-		{"within the last record", whole[:lastAt+9], false, "big small", true},
-		{"within the last header", whole[:lastAt+3], false, "big small", true},
-		{"at a record's end", whole[:lastAt], false, "big small", false},
-		{"between fragments", whole[:2*logBlock], false, "", true},
-		{"within a fragment", whole[:logBlock+100], false, "", true},
-		{"torn, but not the last log", whole[:lastAt+9], true, "!", false},
-		{"zeros after", append(slices.Clone(whole), make([]byte, 50000)...), false, "big last small", false},
-		{"zeros within", slices.Concat(whole[:lastAt], make([]byte, 20), whole[lastAt:]), false, "!", false},
-		{"payload", flip(smallAt + 20), false, "!", false},
-		{"last payload", flip(lastAt + 20), false, "!", false},
-		{"length", flip(smallAt + 4), false, "!", false},
-		{"high length", flip(smallAt + 5), false, "!", false},
-		{"type", flip(smallAt + 6), false, "!", false},
-		{"length of a full block", flip(4), false, "!", false},
-		{"missing middle", slices.Concat(whole[:logBlock], whole[2*logBlock:]), false, "!", false},
-		{"missing first", whole[logBlock:], false, "!", false},
-		{"missing last", slices.Concat(whole[:2*logBlock], logBytes(7, false, small)), false, "!", false},
-		{"first twice", slices.Concat(whole[:logBlock], whole), false, "!", false},
-		{"garbage", bytes.Repeat([]byte("garbage "), 10000), false, "!", false},
+		{"whole", whole, false, "big last small", ""},
+		{"within the last record", whole[:lastAt+9], false, "big small", "warning torn-log"},
+		{"within the last header", whole[:lastAt+3], false, "big small", "warning torn-log"},
+		{"at a record's end", whole[:lastAt], false, "big small", ""},
+		{"between fragments", whole[:2*logBlock], false, "", "warning torn-log"},
+		{"within a fragment", whole[:logBlock+100], false, "", "warning torn-log"},
+		{"torn, but not the last log", whole[:lastAt+9], true, "!", ""},
+		{"zeros after", append(slices.Clone(whole), make([]byte, 50000)...), false, "big last small", "note torn-log"},
+		{"nothing but zeros", make([]byte, 50000), false, "", "note torn-log"},
+		{"zeros within", slices.Concat(whole[:lastAt], make([]byte, 20), whole[lastAt:]), false, "!", ""},
+		{"payload", flip(smallAt + 20), false, "!", ""},
+		{"last payload", flip(lastAt + 20), false, "!", ""},
+		{"length", flip(smallAt + 4), false, "!", ""},
+		{"high length", flip(smallAt + 5), false, "!", ""},
+		{"type", flip(smallAt + 6), false, "!", ""},
+		{"length of a full block", flip(4), false, "!", ""},
+		{"missing middle", slices.Concat(whole[:logBlock], whole[2*logBlock:]), false, "!", ""},
+		{"missing first", whole[logBlock:], false, "!", ""},
+		{"missing last", slices.Concat(whole[:2*logBlock], logBytes(7, false, small)), false, "!", ""},
+		{"first twice", slices.Concat(whole[:logBlock], whole), false, "!", ""},
+		{"garbage", bytes.Repeat([]byte("garbage "), 10000), false, "!", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -183,8 +184,12 @@ func TestLogDamage(t *testing.T) {
 			if got := strings.Join(keys, " "); got != tt.rows {
 				t.Errorf("rows %s, want %s", got, tt.rows)
 			}
-			if torn := len(*found) == 1 && (*found)[0].Kind == "torn-log"; torn != tt.torn {
-				t.Errorf("findings %+v", *found)
+			var told []string
+			for _, f := range *found {
+				told = append(told, fmt.Sprint(f.Severity, " ", f.Kind))
+			}
+			if got := strings.Join(told, ", "); got != tt.told {
+				t.Errorf("findings %+v, want %q", *found, tt.told)
 			}
 		})
 	}

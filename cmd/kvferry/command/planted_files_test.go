@@ -211,6 +211,16 @@ func filePlants() []filePlant {
 				t.Fatal(err)
 			}
 		}},
+		{name: "zeros after a log", want: "note torn-log", do: func(t *testing.T, dir string) {
+			name := log(t, dir)
+			info, err := os.Stat(name)
+			if err == nil {
+				err = os.Truncate(name, info.Size()+100)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}},
 		{name: "no log", want: "warning no-log", do: addEdit([]byte{tagLogNumber, 1})},
 		{name: "entries", want: "error entry-count-mismatch", do: edit("hash/*.sst", recount("entries"))},
 		{name: "tombstones", want: "warning delete-count-mismatch", args: []string{"--files", "always"}, do: edit("hash/*.sst", recount("eleted.keys"))},
