@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/bits"
 
@@ -207,44 +206,18 @@ func (w *typeWriter) end() error {
 }
 
 func (w *typeWriter) writeSorted() error {
-	it, err := w.sorted.Sort()
-	if err != nil {
-		return err
-	}
-	for {
-		_, name, value, err := it.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	return w.sorted.Each(func(_ uint64, name, value []byte) error {
 		w.key = append(w.key[:w.base], name...)
-		if err := w.dataLane.Append(w.key, value); err != nil {
-			return err
-		}
-	}
+		return w.dataLane.Append(w.key, value)
+	})
 }
 
 func (w *typeWriter) writeScores() error {
-	it, err := w.byScore.Sort()
-	if err != nil {
-		return err
-	}
-	for {
-		rank, member, mark, err := it.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	return w.byScore.Each(func(rank uint64, member, mark []byte) error {
 		w.key = binary.LittleEndian.AppendUint64(w.key[:w.base], scoreOf(rank, mark))
 		w.key = append(w.key, member...)
-		if err := w.scoreLane.Append(w.key, nil); err != nil {
-			return err
-		}
-	}
+		return w.scoreLane.Append(w.key, nil)
+	})
 }
 
 func (w *typeWriter) writeMeta() error {

@@ -3,7 +3,6 @@ package nemo
 import (
 	"encoding/binary"
 	"errors"
-	"io"
 
 	"kvferry/internal/extsort"
 )
@@ -155,22 +154,11 @@ func (hs *holes) find(s *extsort.Sorter, l *links, dir string, memory int64) err
 		}
 		return hs.narrow.push(h)
 	})
-	it, err := s.Sort()
+	err := s.Each(func(seq uint64, side, node []byte) error { return f.add(sortedClaim(seq, side, node)) })
 	if err != nil {
 		return err
 	}
-	for {
-		seq, side, node, err := it.Next()
-		if err == io.EOF {
-			return f.end()
-		}
-		if err == nil {
-			err = f.add(sortedClaim(seq, side, node))
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return f.end()
 }
 
 // look returns the hole of a seq, the zero hole when there is none.

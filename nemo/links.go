@@ -3,7 +3,6 @@ package nemo
 import (
 	"encoding/binary"
 	"errors"
-	"io"
 	"math"
 
 	"kvferry/internal/extsort"
@@ -100,16 +99,8 @@ func (l *links) spill(s *extsort.Sorter, far bool, dir string, memory int64) err
 	if err := l.to.open(dir, memory); err != nil {
 		return err
 	}
-	it, err := s.Sort()
-	if err != nil {
-		return err
-	}
-	for {
-		seq, _, to, err := it.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if far && err == nil {
+	return s.Each(func(seq uint64, _, to []byte) (err error) {
+		if far {
 			err = l.seqs.push(seq)
 		}
 		for err == nil && !far && l.base+l.to.len < int64(seq) {
@@ -118,34 +109,19 @@ func (l *links) spill(s *extsort.Sorter, far bool, dir string, memory int64) err
 		if err == nil {
 			err = l.to.push(binary.LittleEndian.Uint64(to))
 		}
-		if err != nil {
-			return err
-		}
-	}
+		return err
+	})
 }
 
 // turn replaces the links of the seqs that were not reached by those of rows sorted by seq, in files.
 func (l *links) turn(s *extsort.Sorter) error {
-	it, err := s.Sort()
-	if err != nil {
-		return err
-	}
-	for {
-		seq, _, to, err := it.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	return s.Each(func(seq uint64, _, to []byte) error {
 		slot, v, err := l.look(int64(seq))
 		if err == nil && v&reachedBit == 0 {
 			err = l.to.set(slot, binary.LittleEndian.Uint64(to))
 		}
-		if err != nil {
-			return err
-		}
-	}
+		return err
+	})
 }
 
 // each calls f with all seqs in ascending order and what their slots hold.

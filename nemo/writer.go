@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/bits"
 
@@ -176,49 +175,23 @@ func (w *typeWriter) end() error {
 }
 
 func (w *typeWriter) writeSorted() error {
-	it, err := w.sorted.Sort()
-	if err != nil {
-		return err
-	}
-	for {
-		prefix, name, value, err := it.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	return w.sorted.Each(func(prefix uint64, name, value []byte) error {
 		if w.family.typ == record.List {
 			binary.BigEndian.PutUint64(w.reversed[:], prefix)
 			name = w.reversed[:]
 		}
 		w.value = append(w.value[:0], value...)
-		if err := w.row(name); err != nil {
-			return err
-		}
-	}
+		return w.row(name)
+	})
 }
 
 func (w *typeWriter) writeIndex() error {
-	it, err := w.indexed.Sort()
-	if err != nil {
-		return err
-	}
 	w.value = AppendSuffix(w.value[:0], Suffix{Version: w.version})
-	for {
-		score, member, _, err := it.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	return w.indexed.Each(func(score uint64, member, _ []byte) error {
 		binary.BigEndian.PutUint64(w.indexKey[w.base:], score)
 		w.indexKey = append(w.indexKey[:w.base+scoreLen], member...)
-		if err := w.index.Append(w.indexKey, w.value); err != nil {
-			return err
-		}
-	}
+		return w.index.Append(w.indexKey, w.value)
+	})
 }
 
 func (w *typeWriter) writeMeta() error {

@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 )
 
@@ -119,6 +120,26 @@ func (s *Sorter) Sort() (*Iterator, error) {
 		return nil, err
 	}
 	return &s.it, nil
+}
+
+// Each sorts and calls f with each row in order, as views that live until f returns.
+func (s *Sorter) Each(f func(prefix uint64, key, value []byte) error) error {
+	it, err := s.Sort()
+	if err != nil {
+		return err
+	}
+	for {
+		prefix, key, value, err := it.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = f(prefix, key, value)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // Reset forgets all rows and keeps the memory for the next ones.
