@@ -3,7 +3,6 @@ package inspect
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -245,10 +244,7 @@ func (s *standIns) finding(dir string, err error) record.Finding {
 		f.Kind, f.Place.File, f.Detail = record.FindMissingFile, s.stores.relative(missing.File), missing.Why()
 	case errors.As(err, &c) && c.File != "":
 		f.Kind, f.Place = record.FindDamagedFile, c.Place(s.stores.relative(c.File))
-		f.Detail = fmt.Sprintf("%s: %v", c.Field, c.Err)
-		if c.Field == "file size" {
-			f.Kind = record.FindFileSize
-		}
+		f.Detail = c.Reason()
 	}
 	return f
 }

@@ -138,7 +138,7 @@ func (v *verifier) open(ctx context.Context) (format.Source, error) {
 func (v *verifier) corrupt(c *record.CorruptError) record.Finding {
 	return record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: c.Keyspace,
 		Place:  c.Place(v.stores.relative(c.File)),
-		Detail: fmt.Sprintf("%s: %v", c.Field, c.Err)}
+		Detail: c.Reason()}
 }
 
 func (v *verifier) all(ctx context.Context, src format.Source) error {

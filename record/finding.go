@@ -142,6 +142,14 @@ func (e *CorruptError) Shift(n int64) {
 	}
 }
 
+// Reason says what is wrong, without the place: the field, when one is known, and the cause.
+func (e *CorruptError) Reason() string {
+	if e.Field == "" {
+		return fmt.Sprint(e.Err)
+	}
+	return fmt.Sprintf("%s: %v", e.Field, e.Err)
+}
+
 // Place returns where in a file the damage is; file is what the error's is to be called.
 func (e *CorruptError) Place(file string) Place {
 	return Place{File: file, Off: e.Off, Level: -1}

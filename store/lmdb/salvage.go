@@ -2,7 +2,6 @@ package lmdb
 
 import (
 	"errors"
-	"fmt"
 	"syscall"
 
 	"kvferry/record"
@@ -48,7 +47,7 @@ func (k *keyspace) lost(num uint64, err error) {
 	what := err.Error()
 	var c *record.CorruptError
 	if errors.As(err, &c) { // the finding's place says where
-		what = fmt.Sprintf("%s: %v", c.Field, c.Err)
+		what = c.Reason()
 	}
 	k.env.opts.Report(record.Finding{Kind: record.FindDamagedPage, Severity: record.Error, Keyspace: k.label(),
 		Place:  record.Place{File: dataFile, Off: k.env.offset(num), Level: -1},

@@ -163,7 +163,7 @@ func reason(err error) string {
 	var missing *store.MissingError
 	switch {
 	case errors.As(err, &c) && c.Field != "":
-		return fmt.Sprintf("%s: %v", c.Field, c.Err)
+		return c.Reason()
 	case errors.As(err, &path):
 		return fmt.Sprintf("%s: %v", path.Op, path.Err)
 	case errors.As(err, &missing):
