@@ -330,13 +330,10 @@ func (w *checked) next() (node, error) {
 }
 
 func (w *checked) ascends(key []byte) error {
-	k := w.c.k
-	switch {
-	case w.any:
-	case w.rows > 0 && k.compare(w.prev, key) >= 0:
-		return w.disorder(w.prev, key)
-	case w.low != nil && k.compare(w.low, key) > 0:
-		return w.disorder(w.low, key)
+	if !w.any {
+		if err := w.after(key); err != nil {
+			return err
+		}
 	}
 	w.rows++
 	w.prev = append(w.prev[:0], key...)
@@ -345,14 +342,22 @@ func (w *checked) ascends(key []byte) error {
 
 // bound checks the key of a branch node, by which searches go: a wrong one would let them miss rows.
 func (w *checked) bound(key []byte) error {
-	k := w.c.k
-	if w.rows > 0 && k.compare(w.prev, key) >= 0 {
-		return w.disorder(w.prev, key)
-	}
-	if w.low != nil && k.compare(w.low, key) > 0 {
-		return w.disorder(w.low, key)
+	if err := w.after(key); err != nil {
+		return err
 	}
 	w.low = append(w.low[:0], key...)
+	return nil
+}
+
+// after checks that a key comes after the rows before it and not before their last bound.
+func (w *checked) after(key []byte) error {
+	k := w.c.k
+	switch {
+	case w.rows > 0 && k.compare(w.prev, key) >= 0:
+		return w.disorder(w.prev, key)
+	case w.low != nil && k.compare(w.low, key) > 0:
+		return w.disorder(w.low, key)
+	}
 	return nil
 }
 

@@ -37,11 +37,17 @@ type part struct {
 }
 
 // partsOf lists the parts of all tables of a sound database.
-func partsOf(t testing.TB, db *database) (parts []*part) {
+func partsOf(t testing.TB, db *database) []*part {
+	t.Helper()
+	return ofEach(t, db, partsOfTable)
+}
+
+// ofEach collects what of returns for each table.
+func ofEach(t testing.TB, db *database, of func(testing.TB, string, *table) []*part) (parts []*part) {
 	t.Helper()
 	for _, ks := range db.spaces {
 		for _, tab := range ks.tables {
-			parts = append(parts, partsOfTable(t, db.dir, tab)...)
+			parts = append(parts, of(t, db.dir, tab)...)
 		}
 	}
 	return parts

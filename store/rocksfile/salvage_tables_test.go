@@ -54,14 +54,9 @@ func (p *part) kind() string {
 }
 
 // ofTables lists, for every table of a sound database, the ways in which all of it can be lost, and its range tombstones.
-func ofTables(t testing.TB, db *database) (parts []*part) {
+func ofTables(t testing.TB, db *database) []*part {
 	t.Helper()
-	for _, ks := range db.spaces {
-		for _, tab := range ks.tables {
-			parts = append(parts, ofTable(t, db.dir, tab)...)
-		}
-	}
-	return parts
+	return ofEach(t, db, ofTable)
 }
 
 func ofTable(t testing.TB, dir string, tab *table) (parts []*part) {
