@@ -85,7 +85,7 @@ func TestBuiltBytes(t *testing.T) {
 	must(t, b.Finish())
 
 	db := parseDB(t, dir, ".sst")
-	if len(db.families) != len(spaces) || db.maxCF != uint64(len(spaces)-1) || db.lastSeq != 0 {
+	if len(db.families) != len(spaces) || db.maxCF != uint64(len(spaces)-1) || db.lastSeq != 1 {
 		t.Fatalf("%d column families, largest id %d, last sequence %d", len(db.families), db.maxCF, db.lastSeq)
 	}
 	next := uint64(2) // the MANIFEST is 1

@@ -55,8 +55,12 @@ func (e *editWriter) logNumber(n uint64) {
 	e.uint(n)
 }
 
-// counters says that there are no logs, that no sequence number has been used, and which file
-// number is free.
+// lastSequence is the last sequence number that a new database has used. It may not be 0, though all rows have
+// sequence 0: a snapshot taken at 0 is older than everything to RocksDB, and a compaction that runs
+// while it is held drops every row.
+const lastSequence = 1
+
+// counters says that there are no logs, what the last sequence number is, and which file number is free.
 func (e *editWriter) counters(nextFile int) {
 	e.logNumber(0)
 	e.uint(tagPrevLogNumber)
@@ -64,7 +68,7 @@ func (e *editWriter) counters(nextFile int) {
 	e.uint(tagNextFileNumber)
 	e.uint(uint64(nextFile))
 	e.uint(tagLastSequence)
-	e.uint(0)
+	e.uint(lastSequence)
 }
 
 func (e *editWriter) maxColumnFamily(id int) {
