@@ -376,6 +376,9 @@ func targetLayout(o *Options, src format.Source, dbs []string) format.Layout {
 	if o.Layout != format.LayoutAuto {
 		return o.Layout
 	}
+	if l := o.Target.Format.Limits().Layout; l != format.LayoutAuto {
+		return l
+	}
 	if len(dbs) > 1 && src.Layout() == format.LayoutFlat && o.Source.Format.Name() != o.Target.Format.Name() {
 		return format.LayoutDB
 	}
