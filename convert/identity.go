@@ -15,7 +15,7 @@ import (
 )
 
 // journalVersion changes when an older journal cannot be continued.
-const journalVersion = 4
+const journalVersion = 5
 
 // maxDepth is how many levels below a source files are looked at: stores lie at most four deep, and
 // symbolic links may lead anywhere.
