@@ -29,6 +29,13 @@ var formats = []string{"nemo", "blackwidow", "ardb", "pika4", "kvrocks"}
 var rules = append(formatRules(), []rule{
 	{"record", nil, "everything imports record"},
 	{"store", []string{"record"}, "storage knows nothing of formats"},
+	{"store/rocks/base", []string{"store", "record"}, "the coding of numbers and keys stands below all files"},
+	{"store/rocks/blocks", []string{"store/rocks/base", "record"}, "a block knows nothing of its table"},
+	{"store/rocks/files", []string{"store/rocks/base", "store"}, "reading bytes does not ask what they mean"},
+	{"store/rocks/logfile", []string{"store/rocks/base"}, "records are framed whatever they hold"},
+	{"store/rocks/wal", []string{"store/rocks/logfile", "store/rocks/base", "record"}, "logs know neither tables nor the MANIFEST"},
+	{"store/rocks/manifest", []string{"store/rocks/logfile", "store/rocks/base", "store", "record"}, "the MANIFEST knows neither tables nor logs"},
+	{"store/rocks/sst", []string{"store/rocks/files", "store/rocks/blocks", "store/rocks/base", "store", "record"}, "a table knows neither the MANIFEST nor logs"},
 	{"store/", []string{"store", "store/", "record", "internal/"}, "a store implements store and nothing else"},
 	{"format", []string{"store", "record"}, "it holds interfaces"},
 	{"internal/formattest", []string{"format", "store", "store/", "record", "internal/", "fixtures"}, "it tests any format"},
@@ -46,7 +53,7 @@ var rules = append(formatRules(), []rule{
 }...)
 
 // forTests are the packages that tests alone import: what they need has no place in the program.
-var forTests = []string{"internal/formattest", "internal/memstore"}
+var forTests = []string{"internal/formattest", "internal/memstore", "store/internal/handmade"}
 
 func formatRules() []rule {
 	var out []rule
@@ -144,6 +151,9 @@ func TestRules(t *testing.T) {
 		{"nemo", "record", true}, {"nemo", "internal/lane", true}, {"nemo", "blackwidow", false},
 		{"nemo", "store/rocksfile", false}, {"convert", "format", true}, {"convert", "nemo", false},
 		{"convert", "store/rocksfile", false}, {"store/rocksfile", "format", false}, {"store/rocksfile", "store", true},
+		{"store/rocks/wal", "store/rocks/logfile", true}, {"store/rocks/wal", "store/rocks/manifest", false},
+		{"store/rocks/manifest", "store/rocks/wal", false}, {"store/rocks/sst", "store/rocks/manifest", false},
+		{"store/rocks/base", "store/rocks/blocks", false}, {"store/rocks/sst", "store/internal/handmade", false},
 		{"record", "store", false}, {"internal/lane", "format", false}, {"internal/dataset", "format", true}, {"internal/dataset", "ardb", false},
 		{"internal/lane", "store", true},
 		{"internal/formattest", "fixtures", true}, {"internal/formattest", "nemo", false}, {"nemo", "internal/formattest", false},

@@ -8,16 +8,9 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/zeebo/xxh3"
-)
 
-// A block is followed by
-//
-//	+-----------+----------------------------+
-//	| codec (1) | checksum (4, little endian)|
-//	+-----------+----------------------------+
-//
-// The checksum covers the block as stored and the codec byte.
-const blockTrailer = 5
+	"kvferry/store/rocks/base"
+)
 
 // checkBlock verifies the checksum of a block with its codec byte.
 func checkBlock(kind byte, b []byte, stored uint32) error {
@@ -26,7 +19,7 @@ func checkBlock(kind byte, b []byte, stored uint32) error {
 	case checksumNone:
 		return nil
 	case checksumCRC32C:
-		sum = maskCRC(crc32.Checksum(b, crcTable))
+		sum = base.MaskCRC(crc32.Checksum(b, base.Castagnoli))
 	case checksumXXH32:
 		sum = xxh32(b)
 	case checksumXXH64:
@@ -36,10 +29,10 @@ func checkBlock(kind byte, b []byte, stored uint32) error {
 		n := len(b) - 1
 		sum = uint32(xxh3.Hash(b[:n])) ^ uint32(b[n])*0x6b9083d9
 	default:
-		return unsupported("checksum type %d", kind)
+		return base.Unsupported("checksum type %d", kind)
 	}
 	if sum != stored {
-		return fmt.Errorf("%w: stored %08x, computed %08x", errChecksum, stored, sum)
+		return fmt.Errorf("%w: stored %08x, computed %08x", base.ErrChecksum, stored, sum)
 	}
 	return nil
 }

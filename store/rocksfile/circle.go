@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"kvferry/record"
+	"kvferry/store/rocks/wal"
 )
 
 // A comparer that takes the sign of an overflowing difference (store.Wrapping) orders keys whose numbers are
@@ -95,9 +96,9 @@ func (ks *keyspace) findCircles(ctx context.Context) error {
 	ks.far = farRanges{}
 	slices.SortFunc(ks.circles, func(a, b circle) int { return ks.cmp.Compare(a.lo, b.lo) })
 	ks.circles = slices.CompactFunc(ks.circles, func(a, b circle) bool { return ks.cmp.Compare(a.lo, b.lo) == 0 })
-	err := ks.st.replay(ctx, func(_ uint32, _ int64, e batchEntry) error {
-		if c := ks.circleOf(e.key); c != nil {
-			if n, ok := ks.wrapping.Number(e.key); ok {
+	err := ks.st.replay(ctx, func(_ uint32, _ int64, e wal.Entry) error {
+		if c := ks.circleOf(e.Key); c != nil {
+			if n, ok := ks.wrapping.Number(e.Key); ok {
 				c.take(n)
 			}
 		}

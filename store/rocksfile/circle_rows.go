@@ -7,6 +7,7 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/base"
 )
 
 // circleScan walks the entries of [lo, hi) of a circle in the spool: by number, then key, the newest first.
@@ -128,7 +129,7 @@ func (r *circleRows) Next() (key, value []byte, err error) {
 		case r.shown:
 			r.n.Visible++
 			return r.key[:len(r.key):len(r.key)], r.c.val, nil
-		case r.kind == kindDelete:
+		case r.kind == base.KindDelete:
 			r.n.Tombstones++
 		default:
 			r.n.Superseded++

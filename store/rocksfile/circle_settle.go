@@ -10,6 +10,8 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/wal"
 )
 
 // circled is the spool of the entries of all circles. Its user keys are
@@ -89,33 +91,33 @@ func (ks *keyspace) settleCircles() error {
 }
 
 // insert puts an entry of a log where its memtable had it.
-func (s *settler) insert(log uint32, _ int64, e batchEntry) error {
-	if e.kind != kindPut && e.kind != kindDelete {
-		return unsupported("entry of kind %#x in a LevelDB database", e.kind)
+func (s *settler) insert(log uint32, _ int64, e wal.Entry) error {
+	if e.Kind != base.KindPut && e.Kind != base.KindDelete {
+		return base.Unsupported("entry of kind %#x in a LevelDB database", e.Kind)
 	}
-	if s.ks.circleOf(e.key) == nil {
+	if s.ks.circleOf(e.Key) == nil {
 		s.lists[log].skip()
 		return nil
 	}
-	n := s.lists[log].insert(bytes.Clone(e.key), trailer(e.seq, e.kind))
+	n := s.lists[log].insert(bytes.Clone(e.Key), base.Trailer(e.Seq, e.Kind))
 	s.nodes[log] = append(s.nodes[log], n)
-	s.bytes += int64(len(e.key)) + skipNodeSize
+	s.bytes += int64(len(e.Key)) + skipNodeSize
 	return s.ks.room(s.bytes)
 }
 
 // spoolLog spools an entry of a log that insert put in a list.
-func (s *settler) spoolLog(log uint32, off int64, e batchEntry) error {
-	i := s.ks.circleFrom(e.key)
-	if s.ks.circleOf(e.key) == nil {
+func (s *settler) spoolLog(log uint32, off int64, e wal.Entry) error {
+	i := s.ks.circleFrom(e.Key)
+	if s.ks.circleOf(e.Key) == nil {
 		return nil
 	}
 	n := s.nodes[log][0]
 	s.nodes[log] = s.nodes[log][1:]
-	value, err := e.whole()
+	value, err := e.Whole()
 	if err != nil {
 		return err
 	}
-	return s.add(i, e.key, n.tr, value, n.shown, origin{log, uint64(off)})
+	return s.add(i, e.Key, n.tr, value, n.shown, origin{log, uint64(off)})
 }
 
 // add spools an entry of circle i.
@@ -168,7 +170,7 @@ func (ks *keyspace) tableRuns() []*sortedRun {
 			return a.level - b.level
 		}
 		x, y := a.tables[0].meta, b.tables[0].meta
-		return cmp.Or(compareInternal(ks.cmp.Compare, x.smallest, y.smallest), cmp.Compare(x.number, y.number))
+		return cmp.Or(base.CompareKeys(ks.cmp.Compare, x.smallest, y.smallest), cmp.Compare(x.number, y.number))
 	})
 	return runs
 }
@@ -195,8 +197,8 @@ func (d *circleSide) read(ok bool) error {
 		return nil
 	}
 	d.key, d.tr = d.cur.user(), d.cur.tr
-	if k := byte(d.tr); k != kindPut && k != kindDelete {
-		return d.cur.t.fail(d.cur.place().Off, "kind", unsupported("entry of kind %#x in a LevelDB database", k))
+	if k := byte(d.tr); k != base.KindPut && k != base.KindDelete {
+		return d.cur.t.fail(d.cur.place().Off, "kind", base.Unsupported("entry of kind %#x in a LevelDB database", k))
 	}
 	return nil
 }
@@ -260,8 +262,8 @@ func (w *circleWalk) first() (least *circleSide) {
 
 // judge says whether the engine's iterator shows an entry.
 func (w *circleWalk) judge(d *circleSide) bool {
-	shown := byte(d.tr) == kindPut && !(w.skipping && w.s.ks.cmp.Compare(d.key, w.skip) <= 0)
-	if shown || byte(d.tr) == kindDelete {
+	shown := byte(d.tr) == base.KindPut && !(w.skipping && w.s.ks.cmp.Compare(d.key, w.skip) <= 0)
+	if shown || byte(d.tr) == base.KindDelete {
 		w.skip, w.skipping = append(w.skip[:0], d.key...), true
 	}
 	return shown

@@ -16,6 +16,9 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/wal"
 )
 
 // wrapping orders keys of a letter and an int64 by the sign of a difference that overflows.
@@ -259,8 +262,8 @@ func TestSkipListOrder(t *testing.T) {
 		tested++
 		list := newSkipList(wrapping.Compare)
 		values := map[*skipNode]string{}
-		err := db.replay(context.Background(), func(_ uint32, _ int64, e batchEntry) error {
-			values[list.insert(bytes.Clone(e.key), trailer(e.seq, e.kind))] = string(e.value)
+		err := db.replay(context.Background(), func(_ uint32, _ int64, e wal.Entry) error {
+			values[list.insert(bytes.Clone(e.Key), base.Trailer(e.Seq, e.Kind))] = string(e.Value)
 			return nil
 		})
 		if err != nil {
@@ -304,10 +307,10 @@ func TestSkipListSubset(t *testing.T) {
 	for _, dir := range circleDirs(t) {
 		db := openTest(t, dir, store.Options{})
 		all, some := newSkipList(wrapping.Compare), newSkipList(wrapping.Compare)
-		err := db.replay(context.Background(), func(_ uint32, _ int64, e batchEntry) error {
-			all.insert(bytes.Clone(e.key), trailer(e.seq, e.kind))
-			if e.key[0] == 'c' {
-				some.insert(bytes.Clone(e.key), trailer(e.seq, e.kind))
+		err := db.replay(context.Background(), func(_ uint32, _ int64, e wal.Entry) error {
+			all.insert(bytes.Clone(e.Key), base.Trailer(e.Seq, e.Kind))
+			if e.Key[0] == 'c' {
+				some.insert(bytes.Clone(e.Key), base.Trailer(e.Seq, e.Kind))
 			} else {
 				some.skip()
 			}
@@ -334,7 +337,7 @@ func levelLog(t testing.TB, comparator string, ops ...[]byte) string {
 	t.Helper()
 	d := newHandLevelDB(t)
 	d.edits = [][]byte{slices.Concat(editComparator(comparator), editNumber(tagLogNumber, 0), editNumber(tagNextFileNumber, 100), editNumber(tagLastSequence, 0))}
-	d.log(7, batch(1, ops...))
+	d.log(7, handmade.Batch(1, ops...))
 	return d.finish()
 }
 
@@ -352,7 +355,7 @@ func TestCirclesOnlyWhereNeeded(t *testing.T) {
 	} {
 		var ops [][]byte
 		for _, k := range c.keys {
-			ops = append(ops, op(kindPut, k, "v"))
+			ops = append(ops, handmade.Op(base.KindPut, k, "v"))
 		}
 		found := 0
 		db := openTest(t, levelLog(t, "test.wrapping", ops...), store.Options{Comparers: []store.Comparer{c.cmp}, Report: func(record.Finding) { found++ }})
@@ -379,17 +382,17 @@ func TestCirclesInLargeLog(t *testing.T) {
 		k := string(wrappingKey('c', int64(i)<<60))
 		want[k] = strings.Repeat(string(rune('a'+i)), 100<<10)
 		if i == 0 {
-			want[k] = strings.Repeat("large", largeValue/4)
+			want[k] = strings.Repeat("large", wal.LargeValue/4)
 		}
 		near := fmt.Sprint("near", i)
 		want[near] = strings.Repeat("n", 50<<10)
-		ops = append(ops, op(kindPut, k, want[k]), op(kindPut, near, want[near]))
+		ops = append(ops, handmade.Op(base.KindPut, k, want[k]), handmade.Op(base.KindPut, near, want[near]))
 	}
 	d := newHandLevelDB(t)
 	d.edits = [][]byte{slices.Concat(editComparator("test.wrapping"), editNumber(tagLogNumber, 0), editNumber(tagNextFileNumber, 100), editNumber(tagLastSequence, 0))}
 	var records [][]byte
 	for i, o := range ops {
-		records = append(records, batch(uint64(1+i), o))
+		records = append(records, handmade.Batch(uint64(1+i), o))
 	}
 	d.log(7, records...)
 	dir := d.finish()
@@ -411,7 +414,7 @@ func TestCirclesInLargeLog(t *testing.T) {
 func TestCircleMemory(t *testing.T) {
 	var ops [][]byte
 	for i := range 200 {
-		ops = append(ops, op(kindPut, string(wrappingKey('c', int64(i)<<56)), "v"))
+		ops = append(ops, handmade.Op(base.KindPut, string(wrappingKey('c', int64(i)<<56)), "v"))
 	}
 	dir := levelLog(t, "test.wrapping", ops...)
 	ks := openTest(t, dir, store.Options{Memory: 4096}).spaces[0]

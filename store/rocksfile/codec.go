@@ -14,6 +14,9 @@ import (
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
+
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
 )
 
 // Compressed blocks of RocksDB, but for snappy, start with the size they decompress to:
@@ -22,10 +25,6 @@ import (
 //	compress format 1 (format_version 0 and 1): none for zlib and bzip2; 8 bytes for LZ4, little endian
 //
 // LevelDB's blocks have no such size.
-
-// maxBlock bounds what a block may decompress to: rows are below 4 GiB in any engine, and far
-// below in practice.
-const maxBlock = 1 << 31
 
 // firstGuess is how much room a decompressor starts with beyond what its input suggests, so that a
 // damaged size cannot ask for memory that nothing fills.
@@ -96,7 +95,7 @@ func (u *unpacker) unpack(dst []byte, codec byte, src []byte, format int, dict [
 		}
 		return u.unpackZstd(dst, src, size, dict)
 	}
-	return nil, unsupported("codec %s", codecName(codec))
+	return nil, base.Unsupported("codec %s", codecName(codec))
 }
 
 // codecName names a codec for people.
@@ -124,7 +123,7 @@ func sizePrefix(src []byte, format int, fixed bool) (int, []byte, error) {
 	} else {
 		size, n = binary.Uvarint(src)
 	}
-	if n <= 0 || size > maxBlock {
+	if n <= 0 || size > blocks.MaxSize {
 		return 0, nil, errSize
 	}
 	return int(size), src[n:], nil
@@ -144,7 +143,7 @@ func unpackSnappy(dst, src []byte) ([]byte, error) {
 		return nil, err
 	}
 	// The best that snappy does is a copy of 64 bytes in 3.
-	if n > 22*len(src)+64 || n > maxBlock {
+	if n > 22*len(src)+64 || n > blocks.MaxSize {
 		return nil, errSize
 	}
 	return s2.Decode(room(dst, n), src)
@@ -191,7 +190,7 @@ func readGrowing(dst []byte, r io.Reader, size, in int) ([]byte, error) {
 		}
 		n, err := r.Read(dst[len(dst):cap(dst)])
 		dst = dst[:len(dst)+n]
-		if size >= 0 && len(dst) > size || len(dst) > maxBlock {
+		if size >= 0 && len(dst) > size || len(dst) > blocks.MaxSize {
 			return nil, fmt.Errorf("decompressed to more than %d bytes", size)
 		}
 		if err == io.EOF {
@@ -214,7 +213,7 @@ func (u *unpacker) unpackZstd(dst, src []byte, size int, dict []byte) ([]byte, e
 	}
 	limit := size
 	if limit < 0 {
-		limit = maxBlock
+		limit = blocks.MaxSize
 	}
 	guess := min(limit, firstRoom(len(src), size))
 	for {
@@ -242,7 +241,7 @@ func (u *unpacker) openZstd(dict []byte) error {
 		return nil
 	}
 	opts := []zstd.DOption{zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true),
-		zstd.WithDecoderMaxMemory(maxBlock), zstd.WithDecoderLowmem(true)}
+		zstd.WithDecoderMaxMemory(blocks.MaxSize), zstd.WithDecoderLowmem(true)}
 	if len(dict) >= 4 && binary.LittleEndian.Uint32(dict) == zstdDictMagic {
 		opts = append(opts, zstd.WithDecoderDicts(dict))
 	} else if len(dict) > 0 {

@@ -8,6 +8,9 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
+	"kvferry/store/rocks/files"
 )
 
 // sortedRun is a sequence of tables whose keys ascend from one to the next.
@@ -37,8 +40,8 @@ type cursor struct {
 	// The current block.
 	data     []byte
 	pos      int
-	block    block
-	handle   blockHandle
+	block    blocks.Block
+	handle   blocks.Handle
 	checkHi  bool // the block may hold keys at or beyond hi
 	useFixed bool
 	fixed    uint64 // of an ingested table
@@ -47,7 +50,7 @@ type cursor struct {
 	t     *table
 	ti    int // of t in tables; before the first: -1
 	idx   tableIndex
-	win   window
+	win   files.Window
 	plain []byte // room for decompressed blocks
 	swap  []byte // room for a key, with other orders than bytewise
 	have  bool   // an entry was read before
@@ -60,7 +63,7 @@ const bigBlock = 512 << 10
 
 // newCursor starts before the first entry of tables in the order of a run.
 func newCursor(ks *keyspace, tables []*table, hi []byte) *cursor {
-	c := &cursor{ks: ks, tables: tables, hi: hi, bytewise: ks.cmp.IsBytewise(), ti: -1, win: window{all: &ks.st.windows}}
+	c := &cursor{ks: ks, tables: tables, hi: hi, bytewise: ks.cmp.IsBytewise(), ti: -1, win: files.Window{All: &ks.st.windows}}
 	if ks.st.opts.Salvage {
 		c.idx.pass = c.pass
 	}
@@ -88,7 +91,7 @@ func (c *cursor) place() record.Place {
 	if c.suffix > 0 {
 		p = c.t.originPlace(c.val[:len(c.val)+c.suffix])
 	} else {
-		p = c.t.place(c.handle.off)
+		p = c.t.place(c.handle.Off)
 	}
 	p.Seq = c.tr >> 8
 	return p
@@ -97,7 +100,7 @@ func (c *cursor) place() record.Place {
 // close releases what the cursor holds.
 func (c *cursor) close() {
 	c.idx.close()
-	c.win.close()
+	c.win.Close()
 	c.done, c.data, c.plain = true, nil, nil
 }
 
@@ -120,14 +123,14 @@ func (c *cursor) next() bool {
 	if p+3 <= len(d) && (d[p]|d[p+1]|d[p+2]) < 0x80 {
 		shared, unshared, vlen = int(d[p]), int(d[p+1]), int(d[p+2])
 		p += 3
-	} else if shared, unshared, vlen, p = entryHeader(d, p); p < 0 {
-		return c.damage(errEntry) || c.nextBlock()
+	} else if shared, unshared, vlen, p = blocks.EntryHeader(d, p); p < 0 {
+		return c.damage(blocks.ErrEntry) || c.nextBlock()
 	}
 	end := p + unshared
 	vend := end + vlen
-	ulen := shared + unshared - trailerLen
-	if vend > len(d) || shared > c.ulen+trailerLen || ulen < 0 || vlen < c.suffix {
-		return c.damage(errEntry) || c.nextBlock()
+	ulen := shared + unshared - base.TrailerLen
+	if vend > len(d) || shared > c.ulen+base.TrailerLen || ulen < 0 || vlen < c.suffix {
+		return c.damage(blocks.ErrEntry) || c.nextBlock()
 	}
 	if !c.bytewise {
 		return c.nextOrdered(shared, p, end, vend)
@@ -143,21 +146,21 @@ func (c *cursor) next() bool {
 		if a > b {
 			return c.disorder(shared, d[p:end])
 		}
-		lcp = shared + commonPrefix(c.buf[shared:c.ulen], d[p:end-trailerLen], 0)
+		lcp = shared + base.CommonPrefix(c.buf[shared:c.ulen], d[p:end-base.TrailerLen], 0)
 		if same = lcp == m && c.ulen == ulen; !same && (lcp == ulen || lcp < m && c.buf[lcp] > d[p+lcp-shared]) {
 			return c.disorder(shared, d[p:end])
 		}
 	}
-	if n := ulen + trailerLen; n > len(c.buf) {
+	if n := ulen + base.TrailerLen; n > len(c.buf) {
 		c.grow(n)
 	}
 	copy(c.buf[shared:], d[p:end])
 	tr := binary.LittleEndian.Uint64(c.buf[ulen:])
 	if c.useFixed {
-		tr = trailer(c.fixed, byte(tr))
+		tr = base.Trailer(c.fixed, byte(tr))
 	}
 	if same && tr >= c.tr {
-		return c.disorder(0, bytes.Clone(c.buf[:ulen+trailerLen]))
+		return c.disorder(0, bytes.Clone(c.buf[:ulen+base.TrailerLen]))
 	}
 	c.lcp, c.same, c.ulen, c.tr = lcp, same, ulen, tr
 	c.val = d[end : vend-c.suffix]
@@ -187,9 +190,9 @@ func (c *cursor) nextOrdered(shared, p, end, vend int) bool {
 	}
 	copy(c.swap, c.buf[:shared])
 	copy(c.swap[shared:], rest)
-	user, tr := splitKey(c.swap[:n])
+	user, tr := base.SplitKey(c.swap[:n])
 	if c.useFixed {
-		tr = trailer(c.fixed, byte(tr))
+		tr = base.Trailer(c.fixed, byte(tr))
 	}
 	o := c.ks.cmp.Compare(c.user(), user)
 	c.same = o == 0
@@ -207,8 +210,8 @@ func (c *cursor) nextOrdered(shared, p, end, vend int) bool {
 // disorder ends the walk with an OrderError about the entry after the current one.
 func (c *cursor) disorder(shared int, rest []byte) bool {
 	key := append(bytes.Clone(c.buf[:shared]), rest...)
-	e := &store.OrderError{File: c.t.file.path, Off: int64(c.handle.off), Keyspace: c.ks.name, Comparer: c.ks.cmp.Name,
-		Prev: bytes.Clone(c.user()), Next: key[:max(len(key)-trailerLen, 0)]}
+	e := &store.OrderError{File: c.t.file.Path, Off: int64(c.handle.Off), Keyspace: c.ks.name, Comparer: c.ks.cmp.Name,
+		Prev: bytes.Clone(c.user()), Next: key[:max(len(key)-base.TrailerLen, 0)]}
 	return c.stop(e)
 }
 
@@ -275,8 +278,8 @@ func (c *cursor) aboveSmallest() bool {
 
 // disorderAt ends the walk because the current key lies beyond what something promised.
 func (c *cursor) disorderAt(what string, promised []byte) bool {
-	return c.stop(c.t.fail(int64(c.handle.off), what,
-		&store.OrderError{File: c.t.file.path, Off: int64(c.handle.off), Keyspace: c.ks.name, Comparer: c.ks.cmp.Name,
+	return c.stop(c.t.fail(int64(c.handle.Off), what,
+		&store.OrderError{File: c.t.file.Path, Off: int64(c.handle.Off), Keyspace: c.ks.name, Comparer: c.ks.cmp.Name,
 			Prev: bytes.Clone(c.user()), Next: bytes.Clone(promised)}))
 }
 
@@ -302,10 +305,10 @@ func (c *cursor) openTable() bool {
 			break
 		}
 		if !c.pass(c.t.info.index, nil, err) {
-			return c.stop(blockError(err))
+			return c.stop(base.BlockError(err))
 		}
 	}
-	c.win.open(c.t.file)
+	c.win.Open(c.t.file)
 	c.useFixed, c.fixed, c.suffix = c.t.info.useFixed, c.t.info.fixedSeq, 0
 	if c.t.origins != nil {
 		c.suffix = originLen
@@ -318,31 +321,31 @@ func (c *cursor) loadBlock() bool {
 	e := c.idx.entry()
 	c.handle = e.handle
 	c.checkHi = c.hi != nil && c.ks.cmp.Compare(e.sep, c.hi) >= 0
-	if cap(c.plain) > bigBlock && e.handle.size < bigBlock/16 {
+	if cap(c.plain) > bigBlock && e.handle.Size < bigBlock/16 {
 		c.plain = nil // do not keep the room of one large row for all that follow
 	}
 	var b []byte
 	var err error
-	if b, c.plain, err = c.win.load(c.t, e.handle, c.plain); err != nil {
+	if b, c.plain, err = c.t.loadBlock(&c.win, e.handle, c.plain); err != nil {
 		return c.damage(err)
 	}
-	if c.block, err = parseBlock(b); err != nil {
+	if c.block, err = blocks.Parse(b); err != nil {
 		return c.damage(err)
 	}
-	c.data, c.pos = c.block.entries, 0
+	c.data, c.pos = c.block.Entries, 0
 	return true
 }
 
 // first reads the entry at p, a restart: its key stands there whole. False is as of loadBlock, or the end.
 func (c *cursor) first(p int) bool {
-	shared, unshared, vlen, q := entryHeader(c.data, p)
-	if q < 0 || shared != 0 || unshared < trailerLen || vlen < c.suffix || unshared > len(c.data)-q || vlen > len(c.data)-q-unshared {
-		return c.damage(fmt.Errorf("at %d of the block: %w", p, errEntry))
+	shared, unshared, vlen, q := blocks.EntryHeader(c.data, p)
+	if q < 0 || shared != 0 || unshared < base.TrailerLen || vlen < c.suffix || unshared > len(c.data)-q || vlen > len(c.data)-q-unshared {
+		return c.damage(fmt.Errorf("at %d of the block: %w", p, blocks.ErrEntry))
 	}
 	key, val := c.data[q:q+unshared], c.data[q+unshared:q+unshared+vlen]
-	user, tr := splitKey(key)
+	user, tr := base.SplitKey(key)
 	if c.useFixed {
-		tr = trailer(c.fixed, byte(tr))
+		tr = base.Trailer(c.fixed, byte(tr))
 	}
 	c.same = false
 	if c.have {
@@ -352,7 +355,7 @@ func (c *cursor) first(p int) bool {
 			return c.disorder(0, key)
 		}
 	}
-	c.lcp = commonPrefix(c.buf[:c.ulen], user, 0)
+	c.lcp = base.CommonPrefix(c.buf[:c.ulen], user, 0)
 	if len(key) > len(c.buf) {
 		c.grow(len(key))
 	}
@@ -415,7 +418,7 @@ func (c *cursor) seekBlock(key []byte) bool {
 
 // restartBefore returns the last restart of the block whose key is before key, or the start.
 func (c *cursor) restartBefore(key []byte) (int, error) {
-	low, high := 0, c.block.numRestarts()
+	low, high := 0, c.block.NumRestarts()
 	for low < high { // it is low-1
 		mid := int(uint(low+high) / 2)
 		k, err := c.keyAt(mid)
@@ -431,20 +434,20 @@ func (c *cursor) restartBefore(key []byte) (int, error) {
 	if low == 0 {
 		return 0, nil
 	}
-	return c.block.restart(low - 1), nil
+	return c.block.Restart(low - 1), nil
 }
 
 // keyAt returns the user key at a restart of the block.
 func (c *cursor) keyAt(i int) ([]byte, error) {
-	p := c.block.restart(i)
+	p := c.block.Restart(i)
 	if p < 0 {
 		return nil, errRestart
 	}
-	shared, unshared, _, q := entryHeader(c.data, p)
-	if q < 0 || shared != 0 || unshared < trailerLen || unshared > len(c.data)-q {
-		return nil, errEntry
+	shared, unshared, _, q := blocks.EntryHeader(c.data, p)
+	if q < 0 || shared != 0 || unshared < base.TrailerLen || unshared > len(c.data)-q {
+		return nil, blocks.ErrEntry
 	}
-	return c.data[q : q+unshared-trailerLen], nil
+	return c.data[q : q+unshared-base.TrailerLen], nil
 }
 
 // scanTo goes on from the current entry until key is reached.

@@ -14,17 +14,19 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
 )
 
 // damageDB is a small database with all that a directory can have.
 func damageDB(t testing.TB, spec tableSpec) (dir, table string) {
 	d := newHandDB(t)
 	d.family(1, "one", bytewiseName)
-	spec.tombstones = []testEntry{{"key0050", 2000, kindRangeDelete, "key0060"}}
+	spec.tombstones = []testEntry{{"key0050", 2000, base.KindRangeDelete, "key0060"}}
 	table = d.table(0, 1, spec, someEntries(15)...)
 	d.table(0, 0, tableSpec{}, put("key0001", 5000, "x"), del("key0003", 5001))
 	d.table(1, 2, tableSpec{}, put("other", 1, "y"))
-	d.log(7, batch(6000, op(kindPut, "log", "1"), opCF(kindCFPut, 1, "log", "2")), batch(6002, op(kindMerge, "key0006", "m")))
+	d.log(7, handmade.Batch(6000, handmade.Op(base.KindPut, "log", "1"), handmade.OpCF(base.KindCFPut, 1, "log", "2")), handmade.Batch(6002, handmade.Op(base.KindMerge, "key0006", "m")))
 	return d.finish(), table
 }
 
@@ -305,7 +307,7 @@ func TestSalvageTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := map[string]uint64{"block": 3, "index": ft.index.off + 3, "footer": uint64(len(b) - 2), "properties": ft.index.off - 10}[where]
+		at := map[string]uint64{"block": 3, "index": ft.index.Off + 3, "footer": uint64(len(b) - 2), "properties": ft.index.Off - 10}[where]
 		b[at] ^= 1
 		d.file(name, b)
 		db, found := openFindings(t, dir, store.Options{})

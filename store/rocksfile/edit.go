@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"kvferry/record"
+	"kvferry/store/rocks/base"
 )
 
 // versionEdit is one record of the MANIFEST: a change to the set of tables and column families, as
@@ -55,16 +56,16 @@ const maxLevels = 64
 // decodeEdit decodes one version edit.
 func decodeEdit(b []byte) (*versionEdit, error) {
 	e := new(versionEdit)
-	f := &fields{buf: b}
-	for f.more() {
-		e.field(f, f.uvarint32("tag"))
+	f := &base.Fields{Buf: b}
+	for f.More() {
+		e.field(f, f.Uvarint32("tag"))
 	}
-	return e, f.err
+	return e, f.Err
 }
 
 // field decodes the fields of one tag.
-func (e *versionEdit) field(f *fields, tag uint32) {
-	if f.err != nil {
+func (e *versionEdit) field(f *base.Fields, tag uint32) {
+	if f.Err != nil {
 		return
 	}
 	if tag >= tagNewFile2 {
@@ -72,92 +73,92 @@ func (e *versionEdit) field(f *fields, tag uint32) {
 	}
 	switch tag {
 	case tagComparator:
-		e.comparator = string(f.prefixed("comparator"))
+		e.comparator = string(f.Prefixed("comparator"))
 	case tagLogNumber:
-		e.hasLogNumber, e.logNumber = true, f.uvarint("log number")
+		e.hasLogNumber, e.logNumber = true, f.Uvarint("log number")
 	case tagPrevLogNumber:
-		e.prevLog = f.uvarint("previous log number")
+		e.prevLog = f.Uvarint("previous log number")
 	case tagMinLogToKeep:
-		e.minLog, e.rocks = f.uvarint("minimum log number to keep"), true
+		e.minLog, e.rocks = f.Uvarint("minimum log number to keep"), true
 	case tagNextFileNumber:
-		e.hasNextFile, e.nextFile = true, f.uvarint("next file number")
+		e.hasNextFile, e.nextFile = true, f.Uvarint("next file number")
 	case tagLastSequence:
-		e.hasLastSeq, e.lastSeq = true, f.uvarint("last sequence")
+		e.hasLastSeq, e.lastSeq = true, f.Uvarint("last sequence")
 	case tagCompactCursor:
 		level(f)
-		f.prefixed("compaction cursor")
+		f.Prefixed("compaction cursor")
 	case tagDeletedFile:
 		l := level(f)
-		e.deleted = append(e.deleted, levelFile{l, f.uvarint("file number")})
+		e.deleted = append(e.deleted, levelFile{l, f.Uvarint("file number")})
 	case tagNewFile, tagNewFile2, tagNewFile3, tagNewFile4:
 		e.oldFile = e.oldFile || tag == tagNewFile
 		e.added = append(e.added, newFile(f, tag))
 	case tagColumnFamily:
-		e.family = f.uvarint32("column family")
+		e.family = f.Uvarint32("column family")
 	case tagColumnFamilyAdd:
-		e.addFamily, e.familyName = true, string(f.prefixed("column family name"))
+		e.addFamily, e.familyName = true, string(f.Prefixed("column family name"))
 	case tagColumnFamilyDel:
 		e.dropFamily = true
 	case tagMaxColumnFamily:
-		e.maxFamily = f.uvarint32("max column family")
+		e.maxFamily = f.Uvarint32("max column family")
 	case tagInAtomicGroup:
-		e.inGroup, e.groupLeft = true, f.uvarint32("atomic group")
+		e.inGroup, e.groupLeft = true, f.Uvarint32("atomic group")
 	default:
 		skipField(f, tag)
 	}
 }
 
 // skipField skips a tag that may be ignored and refuses all others.
-func skipField(f *fields, tag uint32) {
+func skipField(f *base.Fields, tag uint32) {
 	switch {
 	case tag == tagBlobAddition || tag == tagBlobGarbage || tag == tagBlobAdditionOld || tag == tagBlobGarbageOld:
-		f.fail("tag", unsupported("version edit tag %d: blob files", tag))
+		f.Fail("tag", base.Unsupported("version edit tag %d: blob files", tag))
 	case tag == tagFullHistoryTS:
-		f.fail("tag", unsupported("version edit tag %d: user-defined timestamps", tag))
+		f.Fail("tag", base.Unsupported("version edit tag %d: user-defined timestamps", tag))
 	case tag == tagWALAddition:
-		f.uvarint("log number")
-		for f.more() && f.uvarint32("log field") != fileTerminate {
-			f.uvarint("log size")
+		f.Uvarint("log number")
+		for f.More() && f.Uvarint32("log field") != fileTerminate {
+			f.Uvarint("log size")
 		}
 	case tag == tagWALDeletion:
-		f.uvarint("log number")
+		f.Uvarint("log number")
 	case tag&tagIgnorable != 0:
-		f.prefixed("ignorable field")
+		f.Prefixed("ignorable field")
 	default:
-		f.fail("tag", unsupported("version edit tag %d", tag))
+		f.Fail("tag", base.Unsupported("version edit tag %d", tag))
 	}
 }
 
 // level decodes a level number.
-func level(f *fields) int {
-	l := f.uvarint32("level")
+func level(f *base.Fields) int {
+	l := f.Uvarint32("level")
 	if l >= maxLevels {
-		f.fail("level", fmt.Errorf("level %d", l))
+		f.Fail("level", fmt.Errorf("level %d", l))
 		return 0
 	}
 	return int(l)
 }
 
 // newFile decodes a table added to a level.
-func newFile(f *fields, tag uint32) tableMeta {
+func newFile(f *base.Fields, tag uint32) tableMeta {
 	var t tableMeta
 	t.level = level(f)
-	t.number = f.uvarint("file number")
+	t.number = f.Uvarint("file number")
 	if tag == tagNewFile3 {
-		if p := f.uvarint32("path id"); p != 0 {
-			f.fail("path id", unsupported("table %d lies under path id %d", t.number, p))
+		if p := f.Uvarint32("path id"); p != 0 {
+			f.Fail("path id", base.Unsupported("table %d lies under path id %d", t.number, p))
 		}
 	}
-	size := f.uvarint("file size")
+	size := f.Uvarint("file size")
 	if size > 1<<62 {
-		f.fail("file size", fmt.Errorf("%d bytes", size))
+		f.Fail("file size", fmt.Errorf("%d bytes", size))
 	}
 	t.size = int64(size)
 	t.smallest = boundKey(f, "smallest key")
 	t.largest = boundKey(f, "largest key")
 	if tag != tagNewFile {
-		t.minSeq = f.uvarint("smallest sequence")
-		t.maxSeq = f.uvarint("largest sequence")
+		t.minSeq = f.Uvarint("smallest sequence")
+		t.maxSeq = f.Uvarint("largest sequence")
 	}
 	if tag == tagNewFile4 {
 		customFields(f, t.number)
@@ -166,34 +167,34 @@ func newFile(f *fields, tag uint32) tableMeta {
 }
 
 // boundKey decodes an internal key that bounds a table, as a copy.
-func boundKey(f *fields, field string) []byte {
-	k := f.prefixed(field)
-	if f.err == nil && len(k) < trailerLen {
-		f.fail(field, fmt.Errorf("internal key of %d bytes: %w", len(k), record.ErrShort))
+func boundKey(f *base.Fields, field string) []byte {
+	k := f.Prefixed(field)
+	if f.Err == nil && len(k) < base.TrailerLen {
+		f.Fail(field, fmt.Errorf("internal key of %d bytes: %w", len(k), record.ErrShort))
 	}
 	return append([]byte(nil), k...)
 }
 
 // customFields skips the custom fields of a new file, refusing what changes its meaning.
-func customFields(f *fields, number uint64) {
-	for f.err == nil {
-		tag := f.uvarint32("custom field")
+func customFields(f *base.Fields, number uint64) {
+	for f.Err == nil {
+		tag := f.Uvarint32("custom field")
 		if tag == fileTerminate {
 			return
 		}
-		v := f.prefixed("custom field value")
+		v := f.Prefixed("custom field value")
 		switch {
-		case f.err != nil:
+		case f.Err != nil:
 		case tag == filePathID:
 			if len(v) != 1 || v[0] != 0 {
-				f.fail("path id", unsupported("table %d lies under path id %x", number, v))
+				f.Fail("path id", base.Unsupported("table %d lies under path id %x", number, v))
 			}
 		case tag == fileOldestBlob:
-			f.fail("custom field", unsupported("table %d refers to blob files", number))
+			f.Fail("custom field", base.Unsupported("table %d refers to blob files", number))
 		case tag == fileMinTimestamp || tag == fileMaxTimestamp:
-			f.fail("custom field", unsupported("table %d has user-defined timestamps", number))
+			f.Fail("custom field", base.Unsupported("table %d has user-defined timestamps", number))
 		case tag&fileNotIgnorable != 0:
-			f.fail("custom field", unsupported("table %d has custom field %d", number, tag))
+			f.Fail("custom field", base.Unsupported("table %d has custom field %d", number, tag))
 		}
 	}
 }

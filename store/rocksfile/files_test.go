@@ -11,6 +11,8 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
 )
 
 // TestOpenFilesAreBounded reads many tables through few descriptors, from several goroutines.
@@ -20,7 +22,7 @@ func TestOpenFilesAreBounded(t *testing.T) {
 		d.table(0, 0, tableSpec{}, put(fmt.Sprintf("k%02d", i), uint64(i+1), "v"), put("shared", uint64(i+1), fmt.Sprint(i)))
 	}
 	db := openTest(t, d.finish(), store.Options{})
-	db.files.max = 5
+	db.files.Max = 5
 	var wg sync.WaitGroup
 	for range 6 {
 		wg.Add(1)
@@ -39,8 +41,8 @@ func TestOpenFilesAreBounded(t *testing.T) {
 		}()
 	}
 	wg.Wait()
-	if db.files.open > 5+6 {
-		t.Errorf("%d files open", db.files.open)
+	if n := db.files.NumOpen(); n > 5+6 {
+		t.Errorf("%d files open", n)
 	}
 }
 
@@ -107,32 +109,6 @@ func TestIndexPartitionsAreShared(t *testing.T) {
 	}
 }
 
-// TestWindowsShareMemory: the more cursors read, the smaller their windows.
-func TestWindowsShareMemory(t *testing.T) {
-	w := windows{memory: 4 << 20}
-	if n := w.limit(); n != maxWindow {
-		t.Errorf("limit %d alone", n)
-	}
-	w.users.Store(64)
-	if n := w.limit(); n != 64<<10 {
-		t.Errorf("limit %d of 64", n)
-	}
-	w.users.Store(1 << 20)
-	if n := w.limit(); n != minWindow {
-		t.Errorf("limit %d of a million", n)
-	}
-	for _, n := range []int{1, minWindow, minWindow + 1, 1 << 20, 1<<20 + 1, 40 << 20} {
-		b := w.get(n)
-		if len(b) < n {
-			t.Errorf("get(%d) has %d", n, len(b))
-		}
-		w.put(b)
-	}
-	if n := w.lent.Load(); n != 0 {
-		t.Errorf("%d bytes lent after all came back", n)
-	}
-}
-
 // TestWindowsKeepToMemory: however many cursors have read, no more is lent than the store may plan for, but for the
 // block that each is about to unpack.
 func TestWindowsKeepToMemory(t *testing.T) {
@@ -157,8 +133,9 @@ func TestWindowsKeepToMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n, most := db.windows.lent.Load(), db.windows.memory+minWindow; n > most {
-		t.Errorf("%d bytes are lent to %d cursors, want at most %d", n, db.windows.users.Load(), most)
+	const block = 8 << 10
+	if n, users := db.windows.InUse(); n > db.windows.Memory+block {
+		t.Errorf("%d bytes are lent to %d cursors, want at most %d", n, users, db.windows.Memory+block)
 	}
 	n := len(its)
 	for _, it := range its {
@@ -177,7 +154,7 @@ func TestWindowsKeepToMemory(t *testing.T) {
 	if n != rows {
 		t.Errorf("%d rows, want %d", n, rows)
 	}
-	if n := db.windows.lent.Load(); n != 0 {
+	if n, _ := db.windows.InUse(); n != 0 {
 		t.Errorf("%d bytes are lent after all iterators ended", n)
 	}
 }
@@ -244,7 +221,7 @@ func TestManyIterators(t *testing.T) {
 		it.Close()
 		it.Close()
 	}
-	if n := db.windows.users.Load(); n != 0 {
+	if n := db.windows.Users.Load(); n != 0 {
 		t.Errorf("%d windows are still counted", n)
 	}
 }
@@ -256,7 +233,7 @@ func TestSample(t *testing.T) {
 		entries = append(entries, put(fmt.Sprintf("k%05d", i), 1, strings.Repeat("v", 50)))
 	}
 	d.table(0, 1, tableSpec{blockSize: 500}, entries...)
-	d.log(7, batch(5, op(kindPut, "zlog", strings.Repeat("x", 5000))))
+	d.log(7, handmade.Batch(5, handmade.Op(base.KindPut, "zlog", strings.Repeat("x", 5000))))
 	db := openTest(t, d.finish(), store.Options{})
 	ks := db.Keyspaces()[0]
 	a, err := ks.Sample(50)

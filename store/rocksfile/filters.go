@@ -9,6 +9,8 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
 )
 
 // Beside its rows a table has blocks that the metaindex names. Reading rows takes those that change what rows there
@@ -64,12 +66,12 @@ func (c *blockCheck) table() {
 		if isRowMeta(name) {
 			return nil
 		}
-		f := &fields{buf: value}
-		h := f.handle(name)
+		f := &base.Fields{Buf: value}
+		h := blocks.ReadHandle(f, name)
 		switch {
-		case f.err != nil || f.left() > 0 || h.check(c.t.file.size) != nil:
+		case f.Err != nil || f.Left() > 0 || h.Check(c.t.file.Size) != nil:
 			if isFilter(name) { // else it is a value of a kind that is not known
-				c.damaged(c.t.info.metaindex.off, fmt.Errorf("%s: the metaindex names no block of the file", name))
+				c.damaged(c.t.info.metaindex.Off, fmt.Errorf("%s: the metaindex names no block of the file", name))
 			}
 		case strings.HasPrefix(name, partitionedFilter):
 			c.partitions(name, h)
@@ -81,26 +83,26 @@ func (c *blockCheck) table() {
 }
 
 // block checks one block.
-func (c *blockCheck) block(name string, h blockHandle) {
-	n := int(h.size) + blockTrailer
+func (c *blockCheck) block(name string, h blocks.Handle) {
+	n := int(h.Size) + blocks.TrailerLen
 	if cap(c.buf) < n {
 		c.buf = make([]byte, n)
 	}
 	b := c.buf[:n]
-	err := c.t.file.readAt(b, int64(h.off))
+	err := c.t.file.ReadFull(b, int64(h.Off))
 	if err == nil {
-		err = checkBlock(c.t.info.checksum, b[:h.size+1], binary.LittleEndian.Uint32(b[h.size+1:]))
+		err = checkBlock(c.t.info.checksum, b[:h.Size+1], binary.LittleEndian.Uint32(b[h.Size+1:]))
 	}
 	if err != nil {
-		c.damaged(h.off, fmt.Errorf("%s: %w", name, err))
+		c.damaged(h.Off, fmt.Errorf("%s: %w", name, err))
 	}
 }
 
 // partitions checks the index of a partitioned filter and the filters that it leads to.
-func (c *blockCheck) partitions(name string, h blockHandle) {
+func (c *blockCheck) partitions(name string, h blocks.Handle) {
 	top, err := c.t.readBlock(h, name, checkBlock)
 	if err != nil {
-		c.damaged(h.off, err)
+		c.damaged(h.Off, err)
 		return
 	}
 	p := c.t.info.properties
@@ -109,14 +111,14 @@ func (c *blockCheck) partitions(name string, h blockHandle) {
 	err = x.open(top, &p)
 	for ok := err == nil; ok; {
 		if ok, err = x.next(); ok {
-			if err = x.handle.check(c.t.file.size); err != nil {
+			if err = x.handle.Check(c.t.file.Size); err != nil {
 				break
 			}
 			c.block(name, x.handle)
 		}
 	}
 	if err != nil {
-		c.damaged(h.off, fmt.Errorf("%s: %w", name, err))
+		c.damaged(h.Off, fmt.Errorf("%s: %w", name, err))
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"kvferry/fixtures"
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
 )
 
 // checkBlocks returns what CheckBlocks finds in a directory.
@@ -63,7 +65,7 @@ func flipFilter(t *testing.T, spec tableSpec) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		filterBytes += int(ft.metaindex.size) + blockTrailer
+		filterBytes += int(ft.metaindex.Size) + blocks.TrailerLen
 	}
 	seen := 0
 	for at := range len(whole) - footerLen {
@@ -83,7 +85,7 @@ func flipFilter(t *testing.T, spec tableSpec) {
 		}
 	}
 	// The metaindex and the index name blocks in bytes that every reader checks.
-	if seen < 20+blockTrailer || seen > filterBytes {
+	if seen < 20+blocks.TrailerLen || seen > filterBytes {
 		t.Errorf("%d flips found by CheckBlocks, the filter takes up to %d bytes", seen, filterBytes)
 	}
 }
@@ -99,7 +101,7 @@ func TestFilterNowhere(t *testing.T) {
 	}
 	// A partitioned filter's own index must lead somewhere, too.
 	d := newHandDB(t)
-	d.table(0, 1, tableSpec{metaEntries: map[string][]byte{partitionedFilter + "x": handleBytes(blockHandle{0, 3})}, noChecksum: true}, put("a", 1, ""))
+	d.table(0, 1, tableSpec{metaEntries: map[string][]byte{partitionedFilter + "x": handleBytes(blocks.Handle{Off: 0, Size: 3})}, noChecksum: true}, put("a", 1, ""))
 	if found := checkBlocks(t, d.finish()); len(found) != 1 {
 		t.Errorf("findings %+v", found)
 	}
@@ -127,7 +129,7 @@ func TestGoldensHaveSoundFilters(t *testing.T) {
 
 // flipNamed flips a byte in each filter of a table and wants it to be found, and counts the filters.
 func flipNamed(t *testing.T, dir string, tab *table) (n int) {
-	path := filepath.Join(dir, tab.file.name)
+	path := filepath.Join(dir, tab.file.Name)
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -138,13 +140,13 @@ func flipNamed(t *testing.T, dir string, tab *table) (n int) {
 			return nil
 		}
 		n++
-		h := (&fields{buf: value}).handle(name)
+		h := blocks.ReadHandle(&base.Fields{Buf: value}, name)
 		b := slices.Clone(whole)
-		b[h.off+h.size/2] ^= 4
+		b[h.Off+h.Size/2] ^= 4
 		if err := os.WriteFile(path, b, 0o644); err != nil {
 			return err
 		}
-		if found := checkBlocks(t, dir); len(found) != 1 || found[0].Place.Off != int64(h.off) {
+		if found := checkBlocks(t, dir); len(found) != 1 || found[0].Place.Off != int64(h.Off) {
 			t.Errorf("%s: findings %+v", path, found)
 		}
 		return os.WriteFile(path, whole, 0o644)

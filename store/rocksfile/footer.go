@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"kvferry/record"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
 )
 
 // The last bytes of a table say where its two directories are. Of LevelDB, and RocksDB's
@@ -24,8 +26,8 @@ import (
 type footer struct {
 	version   uint32
 	checksum  byte
-	metaindex blockHandle
-	index     blockHandle
+	metaindex blocks.Handle
+	index     blocks.Handle
 	legacy    bool // LevelDB's magic
 }
 
@@ -38,14 +40,6 @@ const (
 	// anyFormatVersion is more than RocksDB will ever have: nothing guards a footer but that its values make sense.
 	anyFormatVersion = 255
 )
-
-// blockHandle says where a block is.
-type blockHandle struct{ off, size uint64 }
-
-// handle decodes a block handle.
-func (f *fields) handle(field string) blockHandle {
-	return blockHandle{f.uvarint(field), f.uvarint(field)}
-}
 
 // decodeFooter decodes the end of a table: its last footerLen bytes, or all of a shorter file.
 func decodeFooter(b []byte) (footer, error) {
@@ -67,9 +61,9 @@ func decodeFooter(b []byte) (footer, error) {
 		ft.checksum = b[0]
 		b = b[1:]
 	case magicPlain, magicPlainLegacy:
-		return footer{}, unsupported("plain table")
+		return footer{}, base.Unsupported("plain table")
 	case magicCuckoo:
-		return footer{}, unsupported("cuckoo table")
+		return footer{}, base.Unsupported("cuckoo table")
 	default:
 		return footer{}, fmt.Errorf("magic number %016x is of no table", magic)
 	}
@@ -77,20 +71,12 @@ func decodeFooter(b []byte) (footer, error) {
 	case ft.version > anyFormatVersion:
 		return footer{}, fmt.Errorf("format_version %d is none", ft.version)
 	case ft.version > maxFormatVersion:
-		return footer{}, unsupported("format_version %d", ft.version)
+		return footer{}, base.Unsupported("format_version %d", ft.version)
 	case ft.checksum > checksumXXH3:
 		return footer{}, fmt.Errorf("checksum type %d is none", ft.checksum)
 	}
-	f := &fields{buf: b[:legacyFooterLen-8]}
-	ft.metaindex = f.handle("metaindex handle")
-	ft.index = f.handle("index handle")
-	return ft, f.err
-}
-
-// check makes sure that a block lies in a file of size bytes.
-func (h blockHandle) check(size int64) error {
-	if h.size > maxBlock || h.off > uint64(size) || h.size+blockTrailer > uint64(size)-h.off {
-		return fmt.Errorf("block of %d bytes at %d in a file of %d bytes", h.size, h.off, size)
-	}
-	return nil
+	f := &base.Fields{Buf: b[:legacyFooterLen-8]}
+	ft.metaindex = blocks.ReadHandle(f, "metaindex handle")
+	ft.index = blocks.ReadHandle(f, "index handle")
+	return ft, f.Err
 }

@@ -2,14 +2,16 @@ package rocksfile
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"kvferry/fixtures"
 	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
+	"kvferry/store/rocks/files"
+	"kvferry/store/rocks/logfile"
 )
 
 // FuzzDecodeBlock decompresses a block, parses it and walks it every way.
@@ -35,13 +37,13 @@ func FuzzDecodeBlock(f *testing.F) {
 				return
 			}
 		}
-		bl, err := parseBlock(out)
+		bl, err := blocks.Parse(out)
 		if err != nil {
 			return
 		}
-		e := blockEntries{data: bl.entries}
+		e := blocks.Entries{Data: bl.Entries}
 		for {
-			if ok, err := e.next(); !ok || err != nil {
+			if ok, err := e.Next(); !ok || err != nil {
 				break
 			}
 		}
@@ -78,9 +80,9 @@ func FuzzVersionEdit(f *testing.F) {
 			if err != nil {
 				f.Fatal(err)
 			}
-			log := newLogReader(bytes.NewReader(b), 0)
+			log := logfile.NewReader(bytes.NewReader(b), 0)
 			for {
-				rec, _, err := log.next()
+				rec, _, err := log.Next()
 				if err != nil {
 					break
 				}
@@ -97,34 +99,8 @@ func FuzzVersionEdit(f *testing.F) {
 		v.add(e)
 		for _, f := range v.sorted() {
 			for _, t := range f.tables {
-				splitKey(t.smallest)
-				splitKey(t.largest)
-			}
-		}
-	})
-}
-
-// FuzzWAL reads a log and its write batches.
-func FuzzWAL(f *testing.F) {
-	f.Add(logBytes(7, false, batch(1, op(kindPut, "a", "b"), opCF(kindCFMerge, 3, "c", "d")), batch(3, op(kindDelete, "x"))))
-	f.Add(logBytes(7, true, batch(1, op(kindRangeDelete, "a", "b")), batch(2, op(kindPut, "big", strings.Repeat("x", 2*logBlock)))))
-	f.Add(append(logBytes(7, true, batch(1, op(kindPut, "a", "b"))), logBytes(3, true, batch(1, op(kindPut, "a", "b")))...))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, salvage := range []bool{false, true} {
-			l := newLogReader(bytes.NewReader(b), 7)
-			l.salvage = salvage
-			for n := 0; ; n++ {
-				rec, off, err := l.next()
-				if off < 0 || off > int64(len(b)) || n > len(b) {
-					t.Fatalf("record %d at %d of %d bytes", n, off, len(b))
-				}
-				if err == nil {
-					(&batchReader{fields: fields{buf: rec}}).decode(func(batchEntry) error { return nil })
-				} else if err == io.EOF || !salvage {
-					break
-				} else if err != errWithin {
-					l.resync()
-				}
+				base.SplitKey(t.smallest)
+				base.SplitKey(t.largest)
 			}
 		}
 	})
@@ -135,7 +111,7 @@ func FuzzTable(f *testing.F) {
 	for _, spec := range []tableSpec{
 		{}, {noChecksum: true, codec: codecSnappy}, {noChecksum: true, levelDB: true}, {noChecksum: true, hash: true},
 		{noChecksum: true, version: 5, userKeys: true, delta: true, indexType: indexTwoLevel},
-		{noChecksum: true, indexType: indexFirstKey, tombstones: []testEntry{{"key0003", 5, kindRangeDelete, "key0009"}}},
+		{noChecksum: true, indexType: indexFirstKey, tombstones: []testEntry{{"key0003", 5, base.KindRangeDelete, "key0009"}}},
 		{noChecksum: true, external: true, globalSeq: 1011},
 	} {
 		spec.blockSize = 100
@@ -151,12 +127,12 @@ func FuzzTable(f *testing.F) {
 // fuzzTable reads a table that is all that a database has.
 func fuzzTable(t *testing.T, b []byte, resort bool) {
 	db := &database{opts: store.Options{Memory: defaultMemory, Merger: joinMerger, Resort: resort}, version: &version{}}
-	db.windows.memory = defaultMemory
+	db.windows.Memory = defaultMemory
 	defer db.Close()
 	ks := &keyspace{st: db, name: "default", cmp: &store.Bytewise}
 	meta := tableMeta{levelFile: levelFile{level: 1, number: 1}, size: int64(len(b)), maxSeq: 1011,
-		smallest: appendKey(nil, []byte("key0000"), trailer(1000, kindPut)), largest: appendKey(nil, []byte("key0033"), trailer(0, kindPut))}
-	ks.tables = []*table{newTable(memFile("table", b), meta, ks)}
+		smallest: base.AppendKey(nil, []byte("key0000"), base.Trailer(1000, base.KindPut)), largest: base.AppendKey(nil, []byte("key0033"), base.Trailer(0, base.KindPut))}
+	ks.tables = []*table{newTable(files.Memory("table", b), meta, ks)}
 	walkRows(t, ks)
 	ks.Unordered(func(*store.Entry) error { return nil })
 	ks.Sample(3)
@@ -168,7 +144,7 @@ func fuzzTable(t *testing.T, b []byte, resort bool) {
 func FuzzProperties(f *testing.F) {
 	for _, spec := range []tableSpec{{}, {external: true, globalSeq: 9}, {version: 5, userKeys: true, delta: true, comparator: "x"}} {
 		b := makeTable(f, spec, someEntries(3))
-		tab := newTable(memFile("t", b), tableMeta{smallest: make([]byte, 8), largest: make([]byte, 8)}, &keyspace{st: &database{}, cmp: &store.Bytewise})
+		tab := newTable(files.Memory("t", b), tableMeta{smallest: make([]byte, 8), largest: make([]byte, 8)}, &keyspace{st: &database{}, cmp: &store.Bytewise})
 		ft, err := decodeFooter(b[len(b)-footerLen:])
 		if err != nil {
 			f.Fatal(err)
@@ -178,14 +154,14 @@ func FuzzProperties(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		bl, _ := parseBlock(meta)
-		for e := (blockEntries{data: bl.entries}); ; {
-			ok, err := e.next()
+		bl, _ := blocks.Parse(meta)
+		for e := (blocks.Entries{Data: bl.Entries}); ; {
+			ok, err := e.Next()
 			if !ok || err != nil {
 				break
 			}
-			h := (&fields{buf: e.val}).handle("")
-			f.Add(b[h.off : h.off+h.size])
+			h := blocks.ReadHandle(&base.Fields{Buf: e.Val}, "")
+			f.Add(b[h.Off : h.Off+h.Size])
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

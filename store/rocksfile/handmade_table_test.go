@@ -16,6 +16,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 	"github.com/zeebo/xxh3"
+
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
 )
 
 // testEntry is an entry of a table or a log made by hand.
@@ -26,7 +29,9 @@ type testEntry struct {
 	value string
 }
 
-func (e *testEntry) internal() []byte { return appendKey(nil, []byte(e.key), trailer(e.seq, e.kind)) }
+func (e *testEntry) internal() []byte {
+	return base.AppendKey(nil, []byte(e.key), base.Trailer(e.seq, e.kind))
+}
 
 // tableSpec says how to write a table by hand; the zero spec is RocksDB's format_version 2 with
 // CRC32c, uncompressed.
@@ -109,7 +114,7 @@ func makeTable(t testing.TB, spec tableSpec, entries []testEntry) []byte {
 }
 
 // dataBlocks writes the rows and returns handles, first keys and last keys of the blocks.
-func (h *handTable) dataBlocks(entries []testEntry) (handles []blockHandle, first, last [][]byte) {
+func (h *handTable) dataBlocks(entries []testEntry) (handles []blocks.Handle, first, last [][]byte) {
 	var b handBlock
 	var prev []byte
 	flush := func() {
@@ -140,11 +145,11 @@ func (h *handTable) dataBlocks(entries []testEntry) (handles []blockHandle, firs
 }
 
 // filter writes a filter; nobody looks into it. A partitioned one has a partition for each data block.
-func (h *handTable) filter(seps [][]byte) blockHandle {
+func (h *handTable) filter(seps [][]byte) blocks.Handle {
 	if !strings.HasPrefix(h.spec.filter, partitionedFilter) {
 		return h.write([]byte("the bits of a filter"), codecNone)
 	}
-	var handles []blockHandle
+	var handles []blocks.Handle
 	for i := range seps {
 		handles = append(handles, h.write(bytes.Repeat([]byte{byte(i)}, 20+i%3), codecNone))
 	}
@@ -155,7 +160,7 @@ func (h *handTable) filter(seps [][]byte) blockHandle {
 }
 
 // properties writes the properties block.
-func (h *handTable) properties(entries int) blockHandle {
+func (h *handTable) properties(entries int) blocks.Handle {
 	p := map[string][]byte{propEntries: binary.AppendUvarint(nil, uint64(entries)), propDeletes: {0},
 		propIndexType: binary.LittleEndian.AppendUint32(nil, h.spec.indexType)}
 	if h.spec.comparator != "" {
@@ -185,7 +190,7 @@ func (h *handTable) properties(entries int) blockHandle {
 	}
 	handle := h.write(b.finish(nil), codecNone)
 	if h.spec.globalSeq != 0 {
-		block := h.out[handle.off : handle.off+handle.size]
+		block := h.out[handle.Off : handle.Off+handle.Size]
 		props, err := decodeProperties(block)
 		if err != nil {
 			h.t.Fatal(err)
@@ -196,11 +201,11 @@ func (h *handTable) properties(entries int) blockHandle {
 }
 
 // index writes the index blocks; two-level ones have partitions of three entries.
-func (h *handTable) index(handles []blockHandle, first, seps [][]byte) blockHandle {
+func (h *handTable) index(handles []blocks.Handle, first, seps [][]byte) blocks.Handle {
 	if h.spec.indexType != indexTwoLevel {
 		return h.write(h.indexBlock(handles, first, seps), codecNone)
 	}
-	var tops []blockHandle
+	var tops []blocks.Handle
 	var topSeps [][]byte
 	for i := 0; i < len(handles); i += 3 {
 		j := min(i+3, len(handles))
@@ -210,11 +215,11 @@ func (h *handTable) index(handles []blockHandle, first, seps [][]byte) blockHand
 	return h.write(h.indexBlock(tops, nil, topSeps), codecNone)
 }
 
-func (h *handTable) indexBlock(handles []blockHandle, first, seps [][]byte) []byte {
+func (h *handTable) indexBlock(handles []blocks.Handle, first, seps [][]byte) []byte {
 	var b handBlock
 	for i, s := range seps {
 		if h.spec.userKeys {
-			s = s[:len(s)-trailerLen]
+			s = s[:len(s)-base.TrailerLen]
 		}
 		v := handleBytes(handles[i])
 		if h.spec.indexType == indexFirstKey {
@@ -226,22 +231,22 @@ func (h *handTable) indexBlock(handles []blockHandle, first, seps [][]byte) []by
 		}
 		delta := []byte(nil)
 		if i > 0 {
-			delta = binary.AppendVarint(nil, int64(handles[i].size)-int64(handles[i-1].size))
+			delta = binary.AppendVarint(nil, int64(handles[i].Size)-int64(handles[i-1].Size))
 			if h.spec.indexType == indexFirstKey {
 				delta = append(binary.AppendUvarint(delta, uint64(len(first[i]))), first[i]...)
 			}
 		}
-		b.addDelta(s, v, delta, i%2 == 0 || handles[i].off != handles[i-1].off+handles[i-1].size+blockTrailer)
+		b.addDelta(s, v, delta, i%2 == 0 || handles[i].Off != handles[i-1].Off+handles[i-1].Size+blocks.TrailerLen)
 	}
 	return b.finish(nil)
 }
 
-func handleBytes(h blockHandle) []byte {
-	return binary.AppendUvarint(binary.AppendUvarint(nil, h.off), h.size)
+func handleBytes(h blocks.Handle) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(nil, h.Off), h.Size)
 }
 
 // footer ends the table.
-func (h *handTable) footer(meta, index blockHandle) {
+func (h *handTable) footer(meta, index blocks.Handle) {
 	b := append(handleBytes(meta), handleBytes(index)...)
 	b = append(b, make([]byte, legacyFooterLen-8-len(b))...)
 	if h.spec.levelDB {
@@ -254,19 +259,19 @@ func (h *handTable) footer(meta, index blockHandle) {
 }
 
 // write compresses a block and appends it with its trailer.
-func (h *handTable) write(b []byte, codec byte) blockHandle { return h.writeAs(b, codec, codec) }
+func (h *handTable) write(b []byte, codec byte) blocks.Handle { return h.writeAs(b, codec, codec) }
 
 // writeAs is write with a codec byte of its own.
-func (h *handTable) writeAs(b []byte, codec, label byte) blockHandle {
-	handle := blockHandle{off: uint64(len(h.out))}
+func (h *handTable) writeAs(b []byte, codec, label byte) blocks.Handle {
+	handle := blocks.Handle{Off: uint64(len(h.out))}
 	packed := compressBlock(h.t, b, codec, h.spec)
-	handle.size = uint64(len(packed))
+	handle.Size = uint64(len(packed))
 	packed = append(packed, label)
 	h.out = append(h.out, packed...)
 	var sum uint32
 	switch h.spec.checksum {
 	case checksumCRC32C:
-		sum = maskCRC(crc32.Checksum(packed, crcTable))
+		sum = base.MaskCRC(crc32.Checksum(packed, base.Castagnoli))
 	case checksumXXH32:
 		sum = xxh32(packed)
 	case checksumXXH64:

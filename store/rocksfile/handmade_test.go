@@ -1,17 +1,19 @@
 package rocksfile
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"kvferry/store"
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
 )
+
+const bytewiseName = "leveldb.BytewiseComparator"
 
 // handDB is a database directory written by hand.
 type handDB struct {
@@ -67,9 +69,9 @@ func boundsOf(cmp func(a, b []byte) int, spec *tableSpec, entries []testEntry) b
 	}
 	for i := range spec.tombstones {
 		e := &spec.tombstones[i]
-		keys = append(keys, e.internal(), appendKey(nil, []byte(e.value), trailer(maxSequence, kindRangeDelete)))
+		keys = append(keys, e.internal(), base.AppendKey(nil, []byte(e.value), base.Trailer(base.MaxSequence, base.KindRangeDelete)))
 	}
-	slices.SortFunc(keys, func(a, b []byte) int { return compareInternal(cmp, a, b) })
+	slices.SortFunc(keys, func(a, b []byte) int { return base.CompareKeys(cmp, a, b) })
 	return bounds{keys[0], keys[len(keys)-1]}
 }
 
@@ -154,7 +156,7 @@ func maxSeqOf(entries []testEntry, spec *tableSpec) (m uint64) {
 }
 
 func sortEntries(cmp func(a, b []byte) int, entries []testEntry) {
-	slices.SortStableFunc(entries, func(a, b testEntry) int { return compareInternal(cmp, a.internal(), b.internal()) })
+	slices.SortStableFunc(entries, func(a, b testEntry) int { return base.CompareKeys(cmp, a.internal(), b.internal()) })
 }
 
 func comparerNamed(name string) *store.Comparer {
@@ -168,90 +170,21 @@ func comparerNamed(name string) *store.Comparer {
 
 // finish writes MANIFEST and CURRENT and returns the directory.
 func (d *handDB) finish() string {
-	d.file("MANIFEST-000005", logBytes(0, false, d.edits...))
+	d.file("MANIFEST-000005", handmade.Log(0, false, d.edits...))
 	d.file(currentName, []byte("MANIFEST-000005\n"))
 	return d.dir
 }
 
 // log writes a WAL.
 func (d *handDB) log(number uint64, records ...[]byte) {
-	d.file(fmt.Sprintf("%06d.log", number), logBytes(number, false, records...))
-}
-
-// logBytes frames records as RocksDB's log writer does; with reuse the fragments carry the number.
-func logBytes(number uint64, reuse bool, records ...[]byte) []byte {
-	var out bytes.Buffer
-	head := logHeader
-	if reuse {
-		head = logHeaderReuse
-	}
-	for _, rec := range records {
-		for first := true; first || len(rec) > 0; first = false {
-			left := logBlock - out.Len()%logBlock
-			if left < head {
-				out.Write(make([]byte, left))
-				left = logBlock
-			}
-			n := min(len(rec), left-head)
-			typ := byte(fragMiddle)
-			switch last := n == len(rec); {
-			case first && last:
-				typ = fragFull
-			case first:
-				typ = fragFirst
-			case last:
-				typ = fragLast
-			}
-			out.Write(frame(typ, number, reuse, rec[:n]))
-			rec = rec[n:]
-		}
-	}
-	return out.Bytes()
-}
-
-// frame frames one fragment.
-func frame(typ byte, number uint64, reuse bool, payload []byte) []byte {
-	body := []byte{typ}
-	if reuse {
-		body = binary.LittleEndian.AppendUint32([]byte{typ + fragReuse}, uint32(number))
-	}
-	body = append(body, payload...)
-	b := binary.LittleEndian.AppendUint32(nil, maskCRC(crc32.Checksum(body, crcTable)))
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(payload)))
-	return append(b, body...)
-}
-
-// batch encodes a write batch from parts made by the op functions.
-func batch(seq uint64, ops ...[]byte) []byte {
-	b := binary.LittleEndian.AppendUint64(nil, seq)
-	n := 0
-	for _, o := range ops {
-		if o[0] != kindLogData && o[0] != kindNoop {
-			n++
-		}
-	}
-	b = binary.LittleEndian.AppendUint32(b, uint32(n))
-	return append(b, slices.Concat(ops...)...)
-}
-
-// op encodes an entry of a write batch: parts are length-prefixed.
-func op(tag byte, parts ...string) []byte {
-	b := []byte{tag}
-	for _, p := range parts {
-		b = append(binary.AppendUvarint(b, uint64(len(p))), p...)
-	}
-	return b
-}
-
-// opCF is op for a column family.
-func opCF(tag byte, family uint64, parts ...string) []byte {
-	o := op(tag, parts...)
-	return append(binary.AppendUvarint([]byte{tag}, family), o[1:]...)
+	d.file(fmt.Sprintf("%06d.log", number), handmade.Log(number, false, records...))
 }
 
 // put is an entry of a table.
-func put(key string, seq uint64, value string) testEntry { return testEntry{key, seq, kindPut, value} }
-func del(key string, seq uint64) testEntry               { return testEntry{key, seq, kindDelete, ""} }
+func put(key string, seq uint64, value string) testEntry {
+	return testEntry{key, seq, base.KindPut, value}
+}
+func del(key string, seq uint64) testEntry { return testEntry{key, seq, base.KindDelete, ""} }
 
 // show renders rows for comparison.
 func show(rows []row) string {

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"kvferry/record"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
 )
 
 // indexCache keeps the blocks of indexes that were read, as many as fit max bytes, and all those in use. All
@@ -38,17 +40,17 @@ func (t *table) useIndex() (*cachedBlock, error) {
 }
 
 // useBlock returns a block of the table's index; drop must follow.
-func (t *table) useBlock(h blockHandle, field string) (*cachedBlock, error) {
+func (t *table) useBlock(h blocks.Handle, field string) (*cachedBlock, error) {
 	t.indexMu.Lock() // a block is read once
 	defer t.indexMu.Unlock()
-	if c := t.cache.use(t, h.off); c != nil {
+	if c := t.cache.use(t, h.Off); c != nil {
 		return c, nil
 	}
 	b, err := t.readBlock(h, field, checkBlock)
 	if err != nil {
 		return nil, err
 	}
-	return t.cache.put(t, h.off, b), nil
+	return t.cache.put(t, h.Off, b), nil
 }
 
 // use counts a user of a block, when it is there.
@@ -99,7 +101,7 @@ func (b *cachedBlock) drop() {
 // indexEntry is an entry of an index: no key of the block is after sep, a user key.
 type indexEntry struct {
 	sep    []byte
-	handle blockHandle
+	handle blocks.Handle
 }
 
 // indexBlock walks one index block. Keys are prefix-compressed as in any block; values are
@@ -110,45 +112,45 @@ type indexEntry struct {
 //	                            entry header has no value length then
 //	[first internal key]        length-prefixed, with index type 3 only
 type indexBlock struct {
-	block
+	blocks.Block
 	delta    bool
 	userKeys bool
 	firstKey bool
 	pos      int
 	key      []byte // a view of the block, or buf
 	buf      []byte // room for keys that are put together
-	handle   blockHandle
+	handle   blocks.Handle
 	started  bool
 }
 
 // open takes a new index block.
 func (x *indexBlock) open(b []byte, p *properties) error {
-	bl, err := parseBlock(b)
+	bl, err := blocks.Parse(b)
 	if err != nil {
 		return err
 	}
-	*x = indexBlock{block: bl, buf: x.buf[:0], delta: p.indexDelta, userKeys: p.indexUser,
+	*x = indexBlock{Block: bl, buf: x.buf[:0], delta: p.indexDelta, userKeys: p.indexUser,
 		firstKey: p.indexType == indexFirstKey}
 	return nil
 }
 
 // next moves to the next entry; false without an error is the end.
 func (x *indexBlock) next() (bool, error) {
-	if x.pos >= len(x.entries) {
+	if x.pos >= len(x.Entries) {
 		return false, nil
 	}
-	f := &fields{buf: x.entries, off: x.pos}
-	shared, unshared := int(f.uvarint32("shared")), int(f.uvarint32("unshared"))
+	f := &base.Fields{Buf: x.Entries, Off: x.pos}
+	shared, unshared := int(f.Uvarint32("shared")), int(f.Uvarint32("unshared"))
 	size := -1
 	if !x.delta {
-		size = int(f.uvarint32("value length"))
+		size = int(f.Uvarint32("value length"))
 	}
-	rest := f.bytes("key", unshared)
-	if f.err == nil && shared > len(x.key) {
-		f.fail("shared", fmt.Errorf("%d bytes of a key of %d", shared, len(x.key)))
+	rest := f.Bytes("key", unshared)
+	if f.Err == nil && shared > len(x.key) {
+		f.Fail("shared", fmt.Errorf("%d bytes of a key of %d", shared, len(x.key)))
 	}
-	if f.err != nil {
-		return false, f.err
+	if f.Err != nil {
+		return false, f.Err
 	}
 	if shared == 0 {
 		x.key = rest
@@ -156,33 +158,33 @@ func (x *indexBlock) next() (bool, error) {
 		x.buf = append(append(x.buf[:0], x.key[:shared]...), rest...)
 		x.key = x.buf
 	}
-	if !x.userKeys && len(x.key) < trailerLen {
+	if !x.userKeys && len(x.key) < base.TrailerLen {
 		return false, fmt.Errorf("index key of %d bytes: %w", len(x.key), record.ErrShort)
 	}
 	x.value(f, shared, size)
-	x.pos, x.started = f.off, true
-	return f.err == nil, f.err
+	x.pos, x.started = f.Off, true
+	return f.Err == nil, f.Err
 }
 
 // value decodes an entry's value; size is -1 when the header does not have it.
-func (x *indexBlock) value(f *fields, shared, size int) {
-	end := f.off + size
+func (x *indexBlock) value(f *base.Fields, shared, size int) {
+	end := f.Off + size
 	if x.delta && shared > 0 && x.started {
-		d, n := binary.Varint(f.buf[f.off:])
+		d, n := binary.Varint(f.Buf[f.Off:])
 		if n <= 0 {
-			f.fail("handle", errVarint)
+			f.Fail("handle", base.ErrVarint)
 			return
 		}
-		f.off += n
-		x.handle = blockHandle{x.handle.off + x.handle.size + blockTrailer, x.handle.size + uint64(d)}
+		f.Off += n
+		x.handle = blocks.Handle{Off: x.handle.Off + x.handle.Size + blocks.TrailerLen, Size: x.handle.Size + uint64(d)}
 	} else {
-		x.handle = f.handle("handle")
+		x.handle = blocks.ReadHandle(f, "handle")
 	}
 	if x.firstKey {
-		f.prefixed("first key")
+		f.Prefixed("first key")
 	}
-	if size >= 0 && f.err == nil && f.off != end {
-		f.fail("handle", fmt.Errorf("value of %d bytes", size))
+	if size >= 0 && f.Err == nil && f.Off != end {
+		f.Fail("handle", fmt.Errorf("value of %d bytes", size))
 	}
 }
 
@@ -191,12 +193,12 @@ func (x *indexBlock) sep() []byte {
 	if x.userKeys {
 		return x.key
 	}
-	return x.key[:len(x.key)-trailerLen]
+	return x.key[:len(x.key)-base.TrailerLen]
 }
 
 // near moves to the last restart whose key is before key, or to the first entry; false is an empty block.
 func (x *indexBlock) near(compare func(a, b []byte) int, key []byte) (bool, error) {
-	low, high := 0, x.numRestarts()
+	low, high := 0, x.NumRestarts()
 	for low < high { // the last restart before key is low-1
 		mid := int(uint(low+high) / 2)
 		if err := x.atRestart(mid); err != nil {
@@ -208,7 +210,7 @@ func (x *indexBlock) near(compare func(a, b []byte) int, key []byte) (bool, erro
 			high = mid
 		}
 	}
-	if len(x.entries) == 0 {
+	if len(x.Entries) == 0 {
 		return false, nil
 	}
 	err := x.atRestart(max(low-1, 0))
@@ -248,7 +250,7 @@ var errRestart = errors.New("restart point is no entry")
 
 // atRestart moves to the entry at a restart.
 func (x *indexBlock) atRestart(i int) error {
-	if x.pos = x.restart(i); x.pos < 0 {
+	if x.pos = x.Restart(i); x.pos < 0 {
 		return errRestart
 	}
 	x.key, x.started = nil, false
@@ -272,7 +274,7 @@ type tableIndex struct {
 	topBlock, partBlock *cachedBlock
 	// pass is asked whether the walk goes on after a partition, whose entries end at sep, that cannot be read, or not
 	// to its end; nil: it does not.
-	pass func(h blockHandle, sep []byte, err error) bool
+	pass func(h blocks.Handle, sep []byte, err error) bool
 }
 
 // open starts before the first entry. close must follow, also after an error.
@@ -310,7 +312,7 @@ func (x *tableIndex) topDamage(err error) error {
 	if err == nil {
 		return nil
 	}
-	return x.t.fail(int64(x.t.info.index.off), "index", err)
+	return x.t.fail(int64(x.t.info.index.Off), "index", err)
 }
 
 // partDamage places an error in the current partition.
@@ -318,7 +320,7 @@ func (x *tableIndex) partDamage(err error) error {
 	if err == nil {
 		return nil
 	}
-	return x.t.fail(int64(x.top.handle.off), fieldPartition, err)
+	return x.t.fail(int64(x.top.handle.Off), fieldPartition, err)
 }
 
 // next moves to the next entry; false without an error is the end.
@@ -329,13 +331,13 @@ func (x *tableIndex) next() (bool, error) {
 			return true, nil
 		}
 		if err = x.partDamage(err); err != nil && !x.passes(err) {
-			return false, blockError(err)
+			return false, base.BlockError(err)
 		}
 		if ok, err := x.top.next(); !ok || err != nil {
 			return false, x.topDamage(err)
 		}
 		if err := x.openPart(); err != nil && !x.passes(err) {
-			return false, blockError(err)
+			return false, base.BlockError(err)
 		}
 	}
 	ok, err := x.top.next()
@@ -359,7 +361,7 @@ func (x *tableIndex) seek(key []byte) (bool, error) {
 		err = x.partDamage(err)
 	}
 	if err != nil && !x.passes(err) {
-		return false, blockError(err)
+		return false, base.BlockError(err)
 	}
 	return x.next()
 }

@@ -9,6 +9,8 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/wal"
 )
 
 // keyspace is a column family: a store.Keyspace.
@@ -47,7 +49,7 @@ func (ks *keyspace) Comparer() *store.Comparer { return ks.cmp }
 func (ks *keyspace) Size() int64 {
 	n := ks.logBytes
 	for _, t := range ks.tables {
-		n += t.file.size
+		n += t.file.Size
 	}
 	return n
 }
@@ -96,13 +98,13 @@ next:
 	for _, t := range tables {
 		for i, r := range runs {
 			last := r.tables[len(r.tables)-1]
-			if compareInternal(ks.cmp.Compare, last.meta.largest, t.meta.smallest) < 0 {
+			if base.CompareKeys(ks.cmp.Compare, last.meta.largest, t.meta.smallest) < 0 {
 				r.tables = append(r.tables, t)
 				continue next
 			}
 			if i == 0 {
 				ks.st.report(record.Finding{Kind: "overlapping-tables", Severity: record.Warning, Keyspace: ks.name,
-					Place: t.place(0), Detail: fmt.Sprintf("overlaps %s of the same level; both are read", last.file.name)})
+					Place: t.place(0), Detail: fmt.Sprintf("overlaps %s of the same level; both are read", last.file.Name)})
 			}
 		}
 		runs = append(runs, &sortedRun{tables: []*table{t}, level: level})
@@ -111,9 +113,9 @@ next:
 }
 
 // addTombstone takes a range tombstone of the logs.
-func (ks *keyspace) addTombstone(e batchEntry, p record.Place) {
-	start, end := bytes.Clone(e.key), bytes.Clone(e.value)
-	d := tombstone{start: start, end: end, seq: e.seq, from: bound{key: start}, place: p}
+func (ks *keyspace) addTombstone(e wal.Entry, p record.Place) {
+	start, end := bytes.Clone(e.Key), bytes.Clone(e.Value)
+	d := tombstone{start: start, end: end, seq: e.Seq, from: bound{key: start}, place: p}
 	d.to = maxBound(ks.cmp.Compare, bound{key: end}, d.from)
 	ks.logTombs = append(ks.logTombs, d)
 }

@@ -6,9 +6,11 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+
+	"kvferry/store/rocks/base"
 )
 
-// Values longer than largeValue do not go through the sorter, which would hold and write each
+// Values longer than LargeValue do not go through the sorter, which would hold and write each
 // several times: they wait in a file of their own, and the sorter gets
 //
 //	+-------------+-------------+---------------+
@@ -16,10 +18,7 @@ import (
 //	+-------------+-------------+---------------+
 //
 // little endian; the checksum is a CRC32c. largeFlag is set in the origin's file for such an entry.
-const (
-	largeValue = 1 << 20
-	largeFlag  = 1 << 31
-)
+const largeFlag = 1 << 31
 
 // largeRef says where a large value waits.
 type largeRef struct {
@@ -52,7 +51,7 @@ func (l *largeValues) put(dir string, n int64, src io.Reader) (largeRef, error) 
 		}
 		l.f = f
 	}
-	sum := crc32.New(crcTable)
+	sum := crc32.New(base.Castagnoli)
 	if _, err := io.CopyN(io.MultiWriter(l.f, sum), src, n); err != nil {
 		return largeRef{}, err
 	}
@@ -63,12 +62,12 @@ func (l *largeValues) put(dir string, n int64, src io.Reader) (largeRef, error) 
 
 // copy appends the entry of a large value to a spool.
 func (l *largeValues) copy(w *spoolWriter, key []byte, r largeRef, o origin) error {
-	sum := crc32.New(crcTable)
+	sum := crc32.New(base.Castagnoli)
 	if err := w.addLarge(key, r.size, io.TeeReader(io.NewSectionReader(l.f, r.off, r.size), sum), o); err != nil {
 		return err
 	}
 	if sum.Sum32() != r.sum {
-		return corrupt(l.f.Name(), r.off, "value", fmt.Errorf("what was written is not what is read: %w", errChecksum))
+		return base.Corrupt(l.f.Name(), r.off, "value", fmt.Errorf("what was written is not what is read: %w", base.ErrChecksum))
 	}
 	return nil
 }

@@ -9,11 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/iotest"
-
-	"github.com/cespare/xxhash/v2"
 
 	"kvferry/store"
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/logfile"
+	"kvferry/store/rocks/wal"
 )
 
 // largeLog makes a log of large and small values, some of them written over.
@@ -22,13 +23,13 @@ func largeLog(d *handDB) (want map[string]string) {
 	var records [][]byte
 	put := func(key string, n int) {
 		v := strings.Repeat(fmt.Sprintf("%03d", len(records)), n/3)
-		records = append(records, batch(uint64(10+len(records)), op(kindPut, key, v)))
+		records = append(records, handmade.Batch(uint64(10+len(records)), handmade.Op(base.KindPut, key, v)))
 		want[key] = v
 	}
 	for i := range 6 {
 		put(fmt.Sprint("k", i), 30)
-		put(fmt.Sprint("large", i%4), largeValue+largeValue/2+i)
-		put(fmt.Sprint("edge", i), largeValue/3*3+3*(i%2))
+		put(fmt.Sprint("large", i%4), wal.LargeValue+wal.LargeValue/2+i)
+		put(fmt.Sprint("edge", i), wal.LargeValue/3*3+3*(i%2))
 	}
 	put("large0", 3)
 	d.log(7, records...)
@@ -74,24 +75,24 @@ const largeRecord = 1 << 20
 func TestLargeRecord(t *testing.T) {
 	for _, reuse := range []bool{false, true} {
 		want := [][]byte{bytes.Repeat([]byte("a"), 5*largeRecord), []byte("b"), bytes.Repeat([]byte("c"), 7*largeRecord+77)}
-		log := logBytes(7, reuse, want...)
-		r := newLogReader(bytes.NewReader(log), 7)
+		log := handmade.Log(7, reuse, want...)
+		r := logfile.NewReader(bytes.NewReader(log), 7)
 		for _, w := range want {
-			rec, _, err := r.next()
+			rec, _, err := r.Next()
 			if err != nil || !bytes.Equal(rec, w) {
 				t.Fatalf("record of %d bytes, want %d: %v", len(rec), len(w), err)
 			}
-			if n := cap(rec); n > 7*largeRecord+logBlock {
+			if n := cap(rec); n > 7*largeRecord+logfile.BlockSize {
 				t.Errorf("%d bytes for a record of %d", n, len(w))
 			}
 		}
-		for _, cut := range []int{len(log) - 1, len(log) - logBlock, 3 * logBlock, 40*logBlock + 3} {
-			r := newLogReader(bytes.NewReader(log[:cut]), 7)
+		for _, cut := range []int{len(log) - 1, len(log) - logfile.BlockSize, 3 * logfile.BlockSize, 40*logfile.BlockSize + 3} {
+			r := logfile.NewReader(bytes.NewReader(log[:cut]), 7)
 			var err error
 			for err == nil {
-				_, _, err = r.next()
+				_, _, err = r.Next()
 			}
-			if err != errTorn {
+			if err != logfile.ErrTorn {
 				t.Errorf("cut to %d bytes: %v", cut, err)
 			}
 		}
@@ -100,11 +101,11 @@ func TestLargeRecord(t *testing.T) {
 
 // TestLargeValueTwice: the same large entry in two logs counts once, another one is an error.
 func TestLargeValueTwice(t *testing.T) {
-	large := strings.Repeat("v", largeValue+1)
+	large := strings.Repeat("v", wal.LargeValue+1)
 	for other, same := range map[string]bool{large: true, large[1:] + "w": false, large + "v": false, "v": false} {
 		d := newHandDB(t)
-		d.log(6, batch(5, op(kindPut, "k", large)))
-		d.log(7, batch(5, op(kindPut, "k", other)))
+		d.log(6, handmade.Batch(5, handmade.Op(base.KindPut, "k", large)))
+		d.log(7, handmade.Batch(5, handmade.Op(base.KindPut, "k", other)))
 		err := rowsError(d.finish(), store.Options{})
 		if same && err != nil || !same && (err == nil || !strings.Contains(err.Error(), "sequence number 5")) {
 			t.Errorf("%d bytes: error %v", len(other), err)
@@ -125,7 +126,7 @@ func TestLargeValueChanges(t *testing.T) {
 	if _, err := l.f.WriteAt([]byte("y"), 500); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.copy(&spoolWriter{w: io.Discard}, []byte("key 12345"), r, origin{}); !errors.Is(err, errChecksum) {
+	if err := l.copy(&spoolWriter{w: io.Discard}, []byte("key 12345"), r, origin{}); !errors.Is(err, base.ErrChecksum) {
 		t.Errorf("error %v", err)
 	}
 	if err := l.f.Truncate(400); err != nil {
@@ -139,63 +140,14 @@ func TestLargeValueChanges(t *testing.T) {
 	}
 }
 
-// TestBatchInParts: a batch is decoded the same whether it is in memory or comes a part at a time, also when it is cut or
-// damaged.
-func TestBatchInParts(t *testing.T) {
-	ops := [][]byte{op(kindLogData, "x")}
-	for i := range 300 {
-		ops = append(ops, op(kindPut, fmt.Sprintf("key%d", i), strings.Repeat("v", i*17)), op(kindDelete, "d"),
-			opCF(kindCFMerge, 3, "m", strings.Repeat("w", 70*i)))
-	}
-	large := strings.Repeat("0123456789", largeValue/7)
-	ops = append(ops, op(kindPut, "large", large), op(kindPut, "k", "v"), op(kindRangeDelete, "a", large), op(kindMerge, "l", large))
-	whole := batch(7, ops...)
-	cuts := []int{0, 5, 11, 12, len(whole) - 1, len(whole) - len(large), len(whole)}
-	for i := 13; i < len(whole); i += 40_009 {
-		cuts = append(cuts, i)
-	}
-	for _, n := range cuts {
-		for _, flip := range []bool{false, true} {
-			b := bytes.Clone(whole[:n])
-			if flip && n > 0 {
-				b[n*2/3] ^= 0x81
-			}
-			want, _, wantErr := sumBatch(&batchReader{fields: fields{buf: b}})
-			got, streamed, err := sumBatch(&batchReader{src: iotest.OneByteReader(bytes.NewReader(b)), rest: int64(n)})
-			if got != want || fmt.Sprint(err) != fmt.Sprint(wantErr) {
-				t.Errorf("cut to %d, flipped %t: %v, want %v", n, flip, err, wantErr)
-			}
-			if n == len(whole) && !flip && (err != nil || streamed != 2) {
-				t.Errorf("%d values were not in memory, %v", streamed, err)
-			}
-		}
-	}
-}
-
-// sumBatch sums up the entries of a batch.
-func sumBatch(d *batchReader) (sum uint64, streamed int, err error) {
-	h := xxhash.New()
-	err = d.decode(func(e batchEntry) error {
-		fmt.Fprintf(h, "%d %d %d %q %d ", e.family, e.kind, e.seq, e.key, max(int64(len(e.value)), e.size))
-		h.Write(e.value)
-		if e.from == nil {
-			return nil
-		}
-		streamed++
-		_, err := io.Copy(h, e.from)
-		return err
-	})
-	return h.Sum64(), streamed, err
-}
-
 // TestHugeBatch: values of one batch of a log are never in memory together, nor one of them whole while it is opened.
 func TestHugeBatch(t *testing.T) {
 	const each = 5 << 20
 	value := func(c string) string { return strings.Repeat(c, each) }
-	first := batch(10, op(kindPut, "small", "1"), op(kindPut, "b", value("b")), opCF(kindCFPut, 1, "other", value("o")),
-		opCF(kindCFPut, 2, "dropped", value("d")), op(kindPut, "a", value("a")), op(kindPut, "b", value("B")))
-	last := batch(20, op(kindPut, "torn", value("t")))
-	log := logBytes(7, true, batch(9, op(kindPut, "before", "0")), first, batch(16, op(kindPut, "after", "2")), last)
+	first := handmade.Batch(10, handmade.Op(base.KindPut, "small", "1"), handmade.Op(base.KindPut, "b", value("b")), handmade.OpCF(base.KindCFPut, 1, "other", value("o")),
+		handmade.OpCF(base.KindCFPut, 2, "dropped", value("d")), handmade.Op(base.KindPut, "a", value("a")), handmade.Op(base.KindPut, "b", value("B")))
+	last := handmade.Batch(20, handmade.Op(base.KindPut, "torn", value("t")))
+	log := handmade.Log(7, true, handmade.Batch(9, handmade.Op(base.KindPut, "before", "0")), first, handmade.Batch(16, handmade.Op(base.KindPut, "after", "2")), last)
 	d := newHandDB(t)
 	d.family(1, "one", bytewiseName)
 	dir, temp := d.finish(), t.TempDir()

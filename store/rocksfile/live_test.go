@@ -17,6 +17,8 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
 )
 
 // lockEnv makes the test binary hold the lock of the file it names until its input ends.
@@ -65,7 +67,7 @@ func lockElsewhere(t *testing.T, path string) int {
 func TestLiveOwner(t *testing.T) {
 	d := newHandDB(t)
 	d.table(0, 1, tableSpec{}, put("a", 1, ""))
-	d.log(7, batch(5, op(kindPut, "b", "")))
+	d.log(7, handmade.Batch(5, handmade.Op(base.KindPut, "b", "")))
 	dir := d.finish()
 	d.file("LOCK", nil)
 	wantRows(t, openTest(t, dir, store.Options{}), 0, "a= b=")

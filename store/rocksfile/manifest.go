@@ -14,6 +14,8 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/logfile"
 )
 
 const currentName = "CURRENT"
@@ -66,7 +68,7 @@ func manifestName(dir string) (string, error) {
 	name, ok := strings.CutSuffix(string(b), "\n")
 	num, isManifest := strings.CutPrefix(name, "MANIFEST-")
 	if _, err := strconv.ParseUint(num, 10, 64); !ok || !isManifest || err != nil {
-		return "", corrupt(filepath.Join(dir, currentName), 0, "manifest name",
+		return "", base.Corrupt(filepath.Join(dir, currentName), 0, "manifest name",
 			fmt.Errorf("have %s, want \"MANIFEST-<number>\\n\"", record.Quote(b)))
 	}
 	return name, nil
@@ -121,7 +123,7 @@ func readManifest(dir string, report func(record.Finding)) (*version, error) {
 	v := &version{manifest: name, path: filepath.Join(dir, name), size: st.Size(), mentioned: map[uint64]bool{}}
 	v.number, _ = strconv.ParseUint(strings.TrimPrefix(name, "MANIFEST-"), 10, 64)
 	v.families = map[uint32]*family{0: newFamily(0, "default")}
-	return v, v.replay(newLogReader(io.NewSectionReader(f, 0, v.size), 0), report)
+	return v, v.replay(logfile.NewReader(io.NewSectionReader(f, 0, v.size), 0), report)
 }
 
 func newFamily(id uint32, name string) *family {
@@ -129,18 +131,18 @@ func newFamily(id uint32, name string) *family {
 }
 
 // replay applies all edits of the MANIFEST.
-func (v *version) replay(log *logReader, report func(record.Finding)) error {
+func (v *version) replay(log *logfile.Reader, report func(record.Finding)) error {
 	for {
-		rec, off, err := log.next()
+		rec, off, err := log.Next()
 		if err == io.EOF {
 			break
 		}
-		if err == errTorn {
+		if err == logfile.ErrTorn {
 			v.torn, v.tornAt = true, off
 			break
 		}
 		if err != nil {
-			return corrupt(v.path, off, "record", err)
+			return base.Corrupt(v.path, off, "record", err)
 		}
 		e, err := decodeEdit(rec)
 		if err == nil {
@@ -177,9 +179,9 @@ func (db *database) reportTorn(lost bool) {
 func editError(path string, off int64, err error) error {
 	var c *record.CorruptError
 	if errors.As(err, &c) {
-		return corrupt(path, off, "version edit: "+c.Field, c.Err)
+		return base.Corrupt(path, off, "version edit: "+c.Field, c.Err)
 	}
-	return corrupt(path, off, "version edit", err)
+	return base.Corrupt(path, off, "version edit", err)
 }
 
 // add applies an edit, or keeps it until its atomic group is complete.
@@ -260,11 +262,11 @@ func (v *version) complete() error {
 		missing = "log number"
 	}
 	if missing != "" {
-		return corrupt(v.path, v.size, missing, errors.New("no version edit names it"))
+		return base.Corrupt(v.path, v.size, missing, errors.New("no version edit names it"))
 	}
 	for _, f := range v.sorted() {
 		if f.comparator == "" {
-			return corrupt(v.path, v.size, "comparator", fmt.Errorf("column family %q has none", f.name))
+			return base.Corrupt(v.path, v.size, "comparator", fmt.Errorf("column family %q has none", f.name))
 		}
 	}
 	return nil

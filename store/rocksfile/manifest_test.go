@@ -15,6 +15,8 @@ import (
 	"kvferry/fixtures"
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
 )
 
 func TestPeek(t *testing.T) {
@@ -130,7 +132,7 @@ func boundEdit(b bounds) (e []byte) {
 }
 
 func TestRefusedEdits(t *testing.T) {
-	key := appendKey(nil, []byte("a"), trailer(1, kindPut))
+	key := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
 	b := boundEdit(bounds{key, key})
 	file := func(tag uint64, custom ...byte) []byte {
 		e := append(editNumber(tag, 1), 10, 1)
@@ -171,7 +173,7 @@ func TestRefusedEdits(t *testing.T) {
 			}
 			err := rowsError(d.finish(), store.Options{})
 			wantCorrupt(t, err, "MANIFEST-000005")
-			if !strings.Contains(fmt.Sprint(err), tt.want) || errors.Is(err, ErrUnsupported) != tt.unsupported {
+			if !strings.Contains(fmt.Sprint(err), tt.want) || errors.Is(err, base.ErrUnsupported) != tt.unsupported {
 				t.Errorf("error %v, want %s, unsupported %t", err, tt.want, tt.unsupported)
 			}
 		})
@@ -219,7 +221,7 @@ func TestManifestMustBeComplete(t *testing.T) {
 func TestTornManifest(t *testing.T) {
 	d := newHandDB(t)
 	dir := d.finish()
-	whole := logBytes(0, false, d.edits...)
+	whole := handmade.Log(0, false, d.edits...)
 	d.file("MANIFEST-000005", append(slices.Clone(whole), whole[:20]...))
 	db, found := openFindings(t, dir, store.Options{})
 	if len(*found) != 1 || (*found)[0].Kind != "torn-manifest" || (*found)[0].Severity != record.Warning ||
@@ -302,7 +304,7 @@ func TestOverlappingTables(t *testing.T) {
 
 // TestBoundsAreChecked: rows beyond the bounds of the MANIFEST would be missed by seeks.
 func TestBoundsAreChecked(t *testing.T) {
-	in := func(k string) []byte { return appendKey(nil, []byte(k), trailer(1, kindPut)) }
+	in := func(k string) []byte { return base.AppendKey(nil, []byte(k), base.Trailer(1, base.KindPut)) }
 	for _, b := range []bounds{{in("b"), in("c")}, {in("a"), in("b")}, {in("c"), in("a")}} {
 		d := newHandDB(t)
 		entries := []testEntry{put("a", 1, ""), put("c", 1, "")}

@@ -1,6 +1,9 @@
 package rocksfile
 
-import "kvferry/store"
+import (
+	"kvferry/store"
+	"kvferry/store/rocks/base"
+)
 
 // merged yields the entries of several sorted runs as one sequence in internal key order, within
 // [lo, hi).
@@ -121,19 +124,19 @@ func (m *merged) close() {
 // kindOf translates the kind of an internal key.
 func kindOf(tr uint64) (store.Kind, error) {
 	switch k := byte(tr); k {
-	case kindPut:
+	case base.KindPut:
 		return store.Put, nil
-	case kindDelete:
+	case base.KindDelete:
 		return store.Delete, nil
-	case kindSingleDelete:
+	case base.KindSingleDelete:
 		return store.SingleDelete, nil
-	case kindMerge:
+	case base.KindMerge:
 		return store.Merge, nil
-	case kindRangeDelete:
+	case base.KindRangeDelete:
 		return store.RangeDelete, nil
-	case kindBlobIndex:
-		return 0, unsupported("blob index (entry of kind %#x)", k)
+	case base.KindBlobIndex:
+		return 0, base.Unsupported("blob index (entry of kind %#x)", k)
 	default:
-		return 0, unsupported("entry of kind %#x", k)
+		return 0, base.Unsupported("entry of kind %#x", k)
 	}
 }

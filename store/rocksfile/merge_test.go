@@ -12,6 +12,8 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
 )
 
 // joinMerger joins base and operands with commas; a key that ends in "gone" does not exist.
@@ -62,11 +64,11 @@ func (m *model) read(entries []testEntry) {
 func (m *model) key(versions []testEntry) {
 	m.tally.Entries += int64(len(versions))
 	var ops [][]byte
-	var base []byte
+	var under []byte
 	shown, settled := int64(0), false
 	for i := range versions {
 		e := &versions[i]
-		isDel := e.kind == kindDelete || e.kind == kindSingleDelete
+		isDel := e.kind == base.KindDelete || e.kind == base.KindSingleDelete
 		switch covered := m.covered(e); {
 		case isDel:
 			m.tally.Tombstones++
@@ -76,11 +78,11 @@ func (m *model) key(versions []testEntry) {
 			settled = true
 		case settled:
 			m.tally.Superseded++
-		case e.kind == kindMerge:
+		case e.kind == base.KindMerge:
 			ops = append(ops, []byte(e.value))
 			shown++
 		default:
-			base = []byte(e.value)
+			under = []byte(e.value)
 			shown++
 			settled = true
 		}
@@ -88,10 +90,10 @@ func (m *model) key(versions []testEntry) {
 	if shown == 0 {
 		return
 	}
-	value, keep := base, true
+	value, keep := under, true
 	if len(ops) > 0 {
 		slices.Reverse(ops)
-		value, keep, _ = m.merger.Fold(nil, []byte(versions[0].key), base, ops)
+		value, keep, _ = m.merger.Fold(nil, []byte(versions[0].key), under, ops)
 	}
 	if keep {
 		m.rows = append(m.rows, row{[]byte(versions[0].key), value})
@@ -115,8 +117,8 @@ func randomDB(r *rand.Rand, d *handDB, cmp *store.Comparer, tombs bool) (entries
 		spec := tableSpec{comparator: cmp.Name, blockSize: 1 + r.Intn(400), restarts: 1 + r.Intn(6), codec: byte(r.Intn(2)),
 			indexType: []uint32{indexBinary, indexTwoLevel}[r.Intn(2)]}
 		for range 1 + r.Intn(200) {
-			e := testEntry{key(), seq, []byte{kindPut, kindPut, kindPut, kindDelete, kindSingleDelete, kindMerge}[r.Intn(6)], fmt.Sprint("v", seq)}
-			if e.kind == kindDelete || e.kind == kindSingleDelete {
+			e := testEntry{key(), seq, []byte{base.KindPut, base.KindPut, base.KindPut, base.KindDelete, base.KindSingleDelete, base.KindMerge}[r.Intn(6)], fmt.Sprint("v", seq)}
+			if e.kind == base.KindDelete || e.kind == base.KindSingleDelete {
 				e.value = ""
 			}
 			seq++
@@ -130,7 +132,7 @@ func randomDB(r *rand.Rand, d *handDB, cmp *store.Comparer, tombs bool) (entries
 				if cmp.Compare([]byte(a), []byte(b)) > 0 {
 					a, b = b, a
 				}
-				spec.tombstones = append(spec.tombstones, testEntry{a, seq, kindRangeDelete, b})
+				spec.tombstones = append(spec.tombstones, testEntry{a, seq, base.KindRangeDelete, b})
 				ts = append(ts, tombstone{start: []byte(a), end: []byte(b), seq: seq})
 				seq++
 			}
@@ -164,14 +166,14 @@ func randomDB(r *rand.Rand, d *handDB, cmp *store.Comparer, tombs bool) (entries
 func walOf(r *rand.Rand, entries []testEntry) (records [][]byte) {
 	for _, e := range entries {
 		parts := []string{e.key}
-		if e.kind != kindDelete && e.kind != kindSingleDelete {
+		if e.kind != base.KindDelete && e.kind != base.KindSingleDelete {
 			parts = append(parts, e.value)
 		}
 		if r.Intn(3) == 0 {
-			records = append(records, batch(e.seq, op(kindLogData, "note"), op(e.kind, parts...)))
+			records = append(records, handmade.Batch(e.seq, handmade.Op(base.KindLogData, "note"), handmade.Op(e.kind, parts...)))
 			continue
 		}
-		records = append(records, batch(e.seq, op(e.kind, parts...)))
+		records = append(records, handmade.Batch(e.seq, handmade.Op(e.kind, parts...)))
 	}
 	return records
 }
@@ -213,9 +215,9 @@ func TestBatchModel(t *testing.T) {
 		d := newHandDB(t)
 		var entries []testEntry
 		for i := range 1 + r.Intn(400) {
-			kind := byte(kindPut)
+			kind := byte(base.KindPut)
 			if r.Intn(40) == 0 {
-				kind = kindMerge
+				kind = base.KindMerge
 			}
 			key := strings.Repeat("long", r.Intn(2)*r.Intn(60)) + fmt.Sprintf("%0*d", 1+r.Intn(9), r.Intn(5000))
 			entries = append(entries, testEntry{key, uint64(i + 1), kind, strings.Repeat("v", r.Intn(2)*r.Intn(300))})
@@ -414,10 +416,10 @@ func checkEntries(t *testing.T, ks store.Keyspace, m *model) {
 // merger's own error is placed.
 func TestMergeNeedsAMerger(t *testing.T) {
 	d := newHandDB(t)
-	d.table(0, 1, tableSpec{}, put("a", 1, ""), testEntry{"m", 2, kindMerge, "x"}, put("n", 1, ""))
+	d.table(0, 1, tableSpec{}, put("a", 1, ""), testEntry{"m", 2, base.KindMerge, "x"}, put("n", 1, ""))
 	dir := d.finish()
 	err := rowsError(dir, store.Options{})
-	if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), `key "m"`) {
+	if !errors.Is(err, base.ErrUnsupported) || !strings.Contains(err.Error(), `key "m"`) {
 		t.Errorf("error %v", err)
 	}
 	broken := errors.New("broken operand")

@@ -14,6 +14,8 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/files"
 )
 
 const (
@@ -34,9 +36,9 @@ type database struct {
 	// still reads what can be read.
 	logErr error
 
-	files    fileSet
+	files    files.Set
 	indexes  indexCache
-	windows  windows
+	windows  files.Windows
 	packers  unpackers
 	reportMu sync.Mutex
 
@@ -127,11 +129,11 @@ func openDatabase(ctx context.Context, dir string, o *store.Options, report func
 	if db.opts.Memory <= 0 {
 		db.opts.Memory = defaultMemory
 	}
-	db.windows.memory = db.opts.Memory / 4
+	db.windows.Memory = db.opts.Memory / 4
 	db.indexes.max = db.opts.Memory / 4
-	db.files.max = maxOpenFiles
+	db.files.Max = files.MaxOpenFiles
 	if o.AllowLive {
-		db.files.max = 0
+		db.files.Max = 0
 	}
 	if err := db.open(ctx); err != nil {
 		db.Close()
@@ -172,7 +174,7 @@ func (db *database) load(ctx context.Context) (complete bool, err error) {
 	}
 	err = db.loadLogs(ctx)
 	var c *record.CorruptError
-	if errors.As(err, &c) && !errors.Is(err, ErrUnsupported) {
+	if errors.As(err, &c) && !errors.Is(err, base.ErrUnsupported) {
 		db.logErr, err = err, nil
 	}
 	if err != nil {
@@ -246,7 +248,7 @@ func (ks *keyspace) openTables(ctx context.Context, f *family) error {
 		if a.meta.level != b.meta.level {
 			return a.meta.level - b.meta.level
 		}
-		if c := compareInternal(ks.cmp.Compare, a.meta.smallest, b.meta.smallest); c != 0 {
+		if c := base.CompareKeys(ks.cmp.Compare, a.meta.smallest, b.meta.smallest); c != 0 {
 			return c
 		}
 		return cmp.Compare(a.meta.number, b.meta.number)
@@ -260,24 +262,24 @@ func (ks *keyspace) findTable(m tableMeta) (*table, error) {
 	db := ks.st
 	name := db.tableName(m.number)
 	path := filepath.Join(db.dir, name)
-	file, err := db.files.openFile(db.dir, name, db.opts.AllowLive)
+	file, err := db.files.Open(db.dir, name, db.opts.AllowLive)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = &store.MissingError{File: path, By: "the MANIFEST"}
 		if db.opts.AllowLive && db.unchanged() != nil {
 			return nil, err // the MANIFEST may no longer name it
 		}
-	case err == nil && file.size != m.size:
-		err = corrupt(path, record.NoOffset, fieldFileSize, fmt.Errorf("%d bytes, the MANIFEST says %d", file.size, m.size))
+	case err == nil && file.Size != m.size:
+		err = base.Corrupt(path, record.NoOffset, fieldFileSize, fmt.Errorf("%d bytes, the MANIFEST says %d", file.Size, m.size))
 	}
 	if err == nil {
 		return newTable(file, m, ks), nil
 	}
 	if !ks.salvages(err) {
-		return nil, blockError(err)
+		return nil, base.BlockError(err)
 	}
 	if file == nil {
-		file = &dataFile{set: &db.files, path: path, name: name}
+		file = &files.File{Set: &db.files, Path: path, Name: name}
 	}
 	t := newTable(file, m, ks)
 	t.once.Do(func() { t.err = err })
@@ -295,7 +297,7 @@ func (db *database) Keyspaces() []store.Keyspace {
 
 // Close releases all files.
 func (db *database) Close() error {
-	db.files.close()
+	db.files.Close()
 	db.spoolMu.Lock()
 	defer db.spoolMu.Unlock()
 	db.closed = true

@@ -4,6 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
 )
 
 // Names of properties (table/table_properties.cc, table/block_based).
@@ -58,28 +61,28 @@ var unknownProperties = properties{entries: -1, deletes: -1, merges: -1, rangeDe
 // decodeProperties decodes a properties block.
 func decodeProperties(b []byte) (properties, error) {
 	p := unknownProperties
-	bl, err := parseBlock(b)
+	bl, err := blocks.Parse(b)
 	if err != nil {
 		return p, err
 	}
-	e := blockEntries{data: bl.entries}
+	e := blocks.Entries{Data: bl.Entries}
 	for {
-		ok, err := e.next()
+		ok, err := e.Next()
 		if err != nil || !ok {
 			return p, err
 		}
-		if err := p.set(string(e.key), e.val); err != nil {
-			return p, fmt.Errorf("property %s: %w", e.key, err)
+		if err := p.set(string(e.Key), e.Val); err != nil {
+			return p, fmt.Errorf("property %s: %w", e.Key, err)
 		}
-		if string(e.key) == propGlobalSeq {
-			p.globalSeqAt = e.pos - len(e.val)
+		if string(e.Key) == propGlobalSeq {
+			p.globalSeqAt = e.Pos - len(e.Val)
 		}
 	}
 }
 
 // set takes one property. Unknown ones say nothing that reading needs.
 func (p *properties) set(name string, v []byte) error {
-	f := &fields{buf: v}
+	f := &base.Fields{Buf: v}
 	switch name {
 	case propEntries:
 		p.entries = count(f)
@@ -90,41 +93,41 @@ func (p *properties) set(name string, v []byte) error {
 	case propRangeDeletes:
 		p.rangeDeletes = count(f)
 	case propComparator:
-		p.comparator, f.off = string(v), len(v)
+		p.comparator, f.Off = string(v), len(v)
 	case propCompression:
-		p.compression, f.off = string(v), len(v)
+		p.compression, f.Off = string(v), len(v)
 	case propIndexType:
-		p.indexType = f.uint32("value")
+		p.indexType = f.Uint32("value")
 		if p.indexType > indexFirstKey {
-			return unsupported("index type %d", p.indexType)
+			return base.Unsupported("index type %d", p.indexType)
 		}
 	case propIndexUserKeys:
-		p.indexUser = f.uvarint("value") != 0
+		p.indexUser = f.Uvarint("value") != 0
 	case propIndexDelta:
-		p.indexDelta = f.uvarint("value") != 0
+		p.indexDelta = f.Uvarint("value") != 0
 	case propExternal:
-		p.external = f.uint32("value") >= 2
+		p.external = f.Uint32("value") >= 2
 	case propGlobalSeq:
-		p.globalSeq = f.uint64("value")
+		p.globalSeq = f.Uint64("value")
 	case propFamily:
-		p.family = f.uvarint("value")
+		p.family = f.Uvarint("value")
 		p.hasFamily = p.family != unknownFamily
 	case propTimestamps:
-		return unsupported("user-defined timestamps")
+		return base.Unsupported("user-defined timestamps")
 	default:
 		return nil
 	}
-	if f.err == nil && f.left() > 0 {
-		return fmt.Errorf("%d bytes left over", f.left())
+	if f.Err == nil && f.Left() > 0 {
+		return fmt.Errorf("%d bytes left over", f.Left())
 	}
-	return f.err
+	return f.Err
 }
 
 // count decodes a number of entries.
-func count(f *fields) int64 {
-	n := f.uvarint("value")
+func count(f *base.Fields) int64 {
+	n := f.Uvarint("value")
 	if n > 1<<62 {
-		f.fail("value", fmt.Errorf("%d entries", n))
+		f.Fail("value", fmt.Errorf("%d entries", n))
 	}
 	return int64(n)
 }
@@ -133,7 +136,7 @@ func count(f *fields) int64 {
 // number in place when it ingests a table, and leaves the checksum of the number's being 0.
 func checkProperties(kind byte, b []byte, stored uint32) error {
 	err := checkBlock(kind, b, stored)
-	if !errors.Is(err, errChecksum) {
+	if !errors.Is(err, base.ErrChecksum) {
 		return err
 	}
 	p, perr := decodeProperties(b[:len(b)-1])

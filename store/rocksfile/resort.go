@@ -6,6 +6,8 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
 )
 
 // resort reads tables of the column family to see whether they are in order, and sorts those
@@ -26,7 +28,7 @@ func (ks *keyspace) resort(tables []*table) (good []*table, sorted []*sortedRun,
 			return nil, nil, err
 		}
 		ks.st.report(record.Finding{Kind: "unordered-table", Severity: record.Warning, Keyspace: ks.name,
-			Place:  record.Place{File: t.file.name, Off: o.Off, Level: t.meta.level},
+			Place:  record.Place{File: t.file.Name, Off: o.Off, Level: t.meta.level},
 			Detail: fmt.Sprintf("the table is not in the order of %s and was sorted before reading: %v", ks.cmp.Name, o)})
 		sorted = append(sorted, &sortedRun{tables: []*table{s}, level: t.meta.level})
 	}
@@ -39,7 +41,7 @@ func (ks *keyspace) checkOrder(t *table) error {
 	defer c.close()
 	for c.next() {
 		if _, err := kindOf(c.tr); err != nil {
-			return t.fail(int64(c.handle.off), "kind", err)
+			return t.fail(int64(c.handle.Off), "kind", err)
 		}
 	}
 	return c.err
@@ -51,28 +53,28 @@ func (ks *keyspace) sortTable(t *table) (*table, error) {
 	defer s.close()
 	scan := &tableScan{ks: ks, t: t}
 	if ks.st.opts.Salvage {
-		scan.idx.pass = func(h blockHandle, sep []byte, err error) bool {
-			if isDamage(err) {
+		scan.idx.pass = func(h blocks.Handle, sep []byte, err error) bool {
+			if base.IsDamage(err) {
 				ks.skipped(t, h, sep, err)
 			}
-			return isDamage(err)
+			return base.IsDamage(err)
 		}
 	}
-	scan.damaged = func(h blockHandle, err error) error {
-		err = t.fail(int64(h.off), fieldBlock, err)
+	scan.damaged = func(h blocks.Handle, err error) error {
+		err = t.fail(int64(h.Off), fieldBlock, err)
 		if scan.idx.pass == nil || !scan.idx.pass(h, scan.idx.entry().sep, err) {
-			return blockError(err)
+			return base.BlockError(err)
 		}
 		return nil
 	}
 	scan.f = func(e *store.Entry) error {
-		return s.add(e.Key, trailer(e.Seq, internalKind(e.Kind)), e.Value, origin{0, uint64(e.Place.Off)})
+		return s.add(e.Key, base.Trailer(e.Seq, internalKind(e.Kind)), e.Value, origin{0, uint64(e.Place.Off)})
 	}
 	defer scan.close()
 	if err := scan.run(); err != nil {
 		return nil, err
 	}
-	out, err := s.spool(t.meta.level, []string{t.file.name}, ks.st.opts.Memory/64)
+	out, err := s.spool(t.meta.level, []string{t.file.Name}, ks.st.opts.Memory/64)
 	if err == nil && out == nil {
 		err = t.fail(record.NoOffset, "rows", errors.New("none"))
 	}
@@ -81,5 +83,5 @@ func (ks *keyspace) sortTable(t *table) (*table, error) {
 
 // internalKind is the kind of an entry in internal keys.
 func internalKind(k store.Kind) byte {
-	return [...]byte{kindPut, kindDelete, kindSingleDelete, kindMerge, kindRangeDelete}[k]
+	return [...]byte{base.KindPut, base.KindDelete, base.KindSingleDelete, base.KindMerge, base.KindRangeDelete}[k]
 }

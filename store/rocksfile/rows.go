@@ -6,6 +6,7 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/base"
 )
 
 // rows is the store.Iterator of visible rows. How entries are counted:
@@ -56,12 +57,12 @@ func (r *rows) Next() (key, value []byte, err error) {
 			continue
 		}
 		switch byte(c.tr) {
-		case kindPut:
+		case base.KindPut:
 			r.n.Visible++
 			return c.buf[:c.ulen:c.ulen], c.val, nil
-		case kindDelete, kindSingleDelete:
+		case base.KindDelete, base.KindSingleDelete:
 			r.n.Tombstones++
-		case kindMerge:
+		case base.KindMerge:
 			keep, err := r.fold(c)
 			if err != nil {
 				return nil, nil, r.end(err)
@@ -124,8 +125,8 @@ func (r *rows) fold(c *cursor) (keep bool, err error) {
 	r.operands = append(r.operands, append([]byte(nil), c.val...))
 	merger := r.ks.st.opts.Merger
 	if merger == nil || merger.Fold == nil {
-		return false, &record.CorruptError{Keyspace: r.ks.name, Key: r.key, File: c.t.file.path, Off: r.foldAt.Off,
-			Field: "merge operand", Err: unsupported("this format has no merge function")}
+		return false, &record.CorruptError{Keyspace: r.ks.name, Key: r.key, File: c.t.file.Path, Off: r.foldAt.Off,
+			Field: "merge operand", Err: base.Unsupported("this format has no merge function")}
 	}
 	if err := r.collect(c.tr); err != nil {
 		return false, err
@@ -139,7 +140,7 @@ func (r *rows) fold(c *cursor) (keep bool, err error) {
 	}
 	r.value, keep, err = merger.Fold(r.value[:0], r.key, r.base, r.operands)
 	if err != nil {
-		return false, &record.CorruptError{Keyspace: r.ks.name, Key: r.key, File: c.t.file.path, Off: r.foldAt.Off,
+		return false, &record.CorruptError{Keyspace: r.ks.name, Key: r.key, File: c.t.file.Path, Off: r.foldAt.Off,
 			Field: "merge operands", Err: err}
 	}
 	if keep {
@@ -174,10 +175,10 @@ func (r *rows) collect(last uint64) error {
 			return nil
 		}
 		switch byte(c.tr) {
-		case kindMerge:
+		case base.KindMerge:
 			r.n.Entries++
 			r.operands = append(r.operands, append([]byte(nil), c.val...))
-		case kindPut:
+		case base.KindPut:
 			r.n.Entries++
 			r.base = append([]byte{}, c.val...)
 			return nil

@@ -5,6 +5,7 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/base"
 )
 
 // maxBatchKeys is how many bytes of keys make a batch long enough.
@@ -45,7 +46,7 @@ func (b *rowBatch) start(c *cursor) {
 		b.keys = make([]byte, 0, maxBatchKeys)
 	}
 	b.c = c
-	b.keys = append(b.keys[:0], c.buf[:c.ulen+trailerLen]...)
+	b.keys = append(b.keys[:0], c.buf[:c.ulen+base.TrailerLen]...)
 	b.seqs = append(b.seqs[:0], c.tr>>8)
 }
 
@@ -60,18 +61,18 @@ func (c *cursor) run(b *rowBatch, dst []store.Row) int {
 		q := p + 3
 		end := q + unshared
 		at, size := len(keys), shared+unshared
-		if end+vlen > len(d) || unshared < trailerLen || size > cap(keys)-at ||
-			shared >= ulen || shared >= size-trailerLen || d[q] <= keys[prev+shared] || d[end-trailerLen] != kindPut {
+		if end+vlen > len(d) || unshared < base.TrailerLen || size > cap(keys)-at ||
+			shared >= ulen || shared >= size-base.TrailerLen || d[q] <= keys[prev+shared] || d[end-base.TrailerLen] != base.KindPut {
 			break
 		}
 		keys = keys[:at+size]
 		copy(keys[at:], keys[prev:prev+shared])
 		copy(keys[at+shared:], d[q:end])
-		tr = binary.LittleEndian.Uint64(d[end-trailerLen:])
+		tr = binary.LittleEndian.Uint64(d[end-base.TrailerLen:])
 		if c.useFixed {
-			tr = trailer(c.fixed, kindPut)
+			tr = base.Trailer(c.fixed, base.KindPut)
 		}
-		prev, ulen = at, size-trailerLen
+		prev, ulen = at, size-base.TrailerLen
 		b.seqs = append(b.seqs, tr>>8)
 		row := &dst[n] // set field by field: a struct would be built elsewhere and copied
 		row.Key, row.Value = keys[at:at+ulen:at+ulen], d[end:end+vlen:end+vlen]
@@ -96,7 +97,7 @@ func (r *rows) PlaceAt(i int) record.Place {
 	if c == nil {
 		return r.Place()
 	}
-	p := c.t.place(c.handle.off)
+	p := c.t.place(c.handle.Off)
 	p.Seq = r.batch.seqs[i]
 	return p
 }

@@ -8,10 +8,11 @@ import (
 	"io/fs"
 	"math"
 	"sync"
-	"syscall"
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
 )
 
 // With Options.Salvage iterators read past what cannot be read: a data block, a partition of an index, or an index,
@@ -59,31 +60,8 @@ func (s *skips) first(off uint64) bool {
 	return true
 }
 
-// isDamage reports whether an error says that bytes of a table are damaged or that the disk does not give them back:
-// that the next look at them will end as this one did.
-func isDamage(err error) bool {
-	var path *fs.PathError
-	var c *record.CorruptError
-	var missing *store.MissingError
-	switch {
-	case errors.Is(err, ErrUnsupported), errors.Is(err, errShrank), errors.Is(err, fs.ErrClosed):
-		return false
-	case errors.As(err, &path):
-		return errors.Is(err, syscall.EIO)
-	}
-	return errors.As(err, &c) || errors.As(err, &missing)
-}
-
-// blockError marks an error that a salvage reads past.
-func blockError(err error) error {
-	if !isDamage(err) {
-		return err
-	}
-	return &store.BlockError{Err: err}
-}
-
 // salvages reports whether an error of a table is read past.
-func (ks *keyspace) salvages(err error) bool { return ks.st.opts.Salvage && isDamage(err) }
+func (ks *keyspace) salvages(err error) bool { return ks.st.opts.Salvage && base.IsDamage(err) }
 
 // readable returns the tables that can be opened. Without a salvage these are all, or there is an error.
 func (ks *keyspace) readable() ([]*table, error) {
@@ -104,7 +82,7 @@ func (ks *keyspace) readable() ([]*table, error) {
 func (ks *keyspace) opens(t *table) (bool, error) {
 	_, err := t.load()
 	if err := cmp.Or(err, t.tombErr); err != nil && !ks.salvages(err) {
-		return false, blockError(err)
+		return false, base.BlockError(err)
 	}
 	switch {
 	case err != nil:
@@ -128,7 +106,7 @@ func (ks *keyspace) lost(t *table, err error) {
 		return
 	}
 	f := record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: ks.name,
-		Place: record.Place{File: t.file.name, Off: record.NoOffset, Level: t.meta.level}}
+		Place: record.Place{File: t.file.Name, Off: record.NoOffset, Level: t.meta.level}}
 	var missing *store.MissingError
 	var c *record.CorruptError
 	switch {
@@ -147,7 +125,7 @@ func (ks *keyspace) lost(t *table, err error) {
 
 // undeleted reports, once, range tombstones that cannot be read.
 func (ks *keyspace) undeleted(t *table, err error) {
-	off := t.info.rangeDel.off
+	off := t.info.rangeDel.Off
 	if !t.skips.first(off) {
 		return
 	}
@@ -176,8 +154,8 @@ func reason(err error) string {
 func (c *cursor) salvages() bool { return c.ks.st.opts.Salvage && c.t.origins == nil }
 
 // pass reports whether the walk goes on after a part of the current table that cannot be read.
-func (c *cursor) pass(h blockHandle, sep []byte, err error) bool {
-	if !c.salvages() || !isDamage(err) {
+func (c *cursor) pass(h blocks.Handle, sep []byte, err error) bool {
+	if !c.salvages() || !base.IsDamage(err) {
 		return false
 	}
 	c.ks.skipped(c.t, h, sep, err)
@@ -186,21 +164,21 @@ func (c *cursor) pass(h blockHandle, sep []byte, err error) bool {
 
 // damage ends the walk with an error of the current block, or ends the block.
 func (c *cursor) damage(err error) bool {
-	err = c.t.fail(int64(c.handle.off), fieldBlock, err)
+	err = c.t.fail(int64(c.handle.Off), fieldBlock, err)
 	if !c.pass(c.handle, c.idx.entry().sep, err) {
-		return c.stop(blockError(err))
+		return c.stop(base.BlockError(err))
 	}
 	c.data, c.pos = nil, 0
 	return false
 }
 
 // skipped reports, once, a block of a table whose rows are not read. No key in it is after sep; nil means the index.
-func (ks *keyspace) skipped(t *table, h blockHandle, sep []byte, err error) {
-	if !t.skips.first(h.off) {
+func (ks *keyspace) skipped(t *table, h blocks.Handle, sep []byte, err error) {
+	if !t.skips.first(h.Off) {
 		return
 	}
 	g := t.gap(sep)
-	ks.damaged(t.place(h.off), fmt.Sprintf("%s; its rows are missing: keys %s%s", reason(err), &g, ks.comeBack(t, &g)))
+	ks.damaged(t.place(h.Off), fmt.Sprintf("%s; its rows are missing: keys %s%s", reason(err), &g, ks.comeBack(t, &g)))
 }
 
 // gap is where rows are missing: keys from low on, or after it, up to high.

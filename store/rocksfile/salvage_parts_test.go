@@ -13,6 +13,9 @@ import (
 	"testing"
 
 	"kvferry/record"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
+	"kvferry/store/rocks/files"
 )
 
 // entryID tells entries of a test apart.
@@ -25,7 +28,7 @@ type entryID struct {
 type part struct {
 	what   string // of a part of ofTables
 	file   string
-	h      blockHandle
+	h      blocks.Handle
 	sep    []byte // nil: the index
 	stored []byte // as it lies in the file, with its trailer
 	starts []int  // of its entries, in a block that is not compressed
@@ -55,7 +58,7 @@ func ofEach(t testing.TB, db *database, of func(testing.TB, string, *table) []*p
 
 func partsOfTable(t testing.TB, dir string, tab *table) (parts []*part) {
 	t.Helper()
-	file, err := os.ReadFile(filepath.Join(dir, tab.file.name))
+	file, err := os.ReadFile(filepath.Join(dir, tab.file.Name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,16 +67,16 @@ func partsOfTable(t testing.TB, dir string, tab *table) (parts []*part) {
 		t.Fatal(err)
 	}
 	defer idx.close()
-	newPart := func(h blockHandle, sep []byte) *part {
-		p := &part{file: tab.file.name, h: h, sep: bytes.Clone(sep), stored: file[h.off : h.off+h.size+blockTrailer]}
+	newPart := func(h blocks.Handle, sep []byte) *part {
+		p := &part{file: tab.file.Name, h: h, sep: bytes.Clone(sep), stored: file[h.Off : h.Off+h.Size+blocks.TrailerLen]}
 		parts = append(parts, p)
 		return p
 	}
 	index := newPart(tab.info.index, nil)
 	var partition *part
-	w := window{all: new(windows)}
-	w.open(tab.file)
-	defer w.close()
+	w := files.Window{All: new(files.Windows)}
+	w.Open(tab.file)
+	defer w.Close()
 	for {
 		ok, err := idx.next()
 		if err != nil {
@@ -87,12 +90,12 @@ func partsOfTable(t testing.TB, dir string, tab *table) (parts []*part) {
 		}
 		e := idx.entry()
 		data := newPart(e.handle, e.sep)
-		b, _, err := w.load(tab, e.handle, nil)
+		b, _, err := tab.loadBlock(&w, e.handle, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		data.entries(t, b, func(key []byte) map[entryID]bool {
-			user, tr := splitKey(key)
+			user, tr := base.SplitKey(key)
 			return map[entryID]bool{{string(user), tr >> 8}: true}
 		})
 		if partition != nil {
@@ -103,7 +106,7 @@ func partsOfTable(t testing.TB, dir string, tab *table) (parts []*part) {
 	for _, p := range parts {
 		if p.below != nil {
 			i := 0
-			p.entries(t, p.stored[:p.h.size], func([]byte) map[entryID]bool {
+			p.entries(t, p.stored[:p.h.Size], func([]byte) map[entryID]bool {
 				if p == index && idx.two { // only all of it can be lost
 					return nil
 				}
@@ -119,24 +122,24 @@ func partsOfTable(t testing.TB, dir string, tab *table) (parts []*part) {
 // entries finds the entries of a part's block and what is lost from each on.
 func (p *part) entries(t testing.TB, b []byte, of func(key []byte) map[entryID]bool) {
 	t.Helper()
-	bl, err := parseBlock(b)
+	bl, err := blocks.Parse(b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := blockEntries{data: bl.entries}
+	e := blocks.Entries{Data: bl.Entries}
 	var each []map[entryID]bool
 	for {
-		ok, err := e.next()
+		ok, err := e.Next()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !ok {
 			break
 		}
-		p.starts = append(p.starts, e.at)
-		each = append(each, of(e.key))
+		p.starts = append(p.starts, e.At)
+		each = append(each, of(e.Key))
 	}
-	if p.stored[p.h.size] != codecNone {
+	if p.stored[p.h.Size] != codecNone {
 		p.starts = nil
 	}
 	p.lost = make([]map[entryID]bool, max(len(each), 1))
@@ -184,15 +187,15 @@ func (d *damage) apply(t testing.TB, dir string, r *rand.Rand) {
 		}
 		return
 	}
-	stored := b[d.h.off : d.h.off+d.h.size+blockTrailer]
+	stored := b[d.h.Off : d.h.Off+d.h.Size+blocks.TrailerLen]
 	if d.entry < 0 {
 		stored[r.Intn(len(stored))] ^= byte(1 + r.Intn(255))
 	} else {
-		at := stored[d.starts[d.entry]:d.h.size]
+		at := stored[d.starts[d.entry]:d.h.Size]
 		for i := range min(6, len(at)) { // no length is that large
 			at[i] = 0xff
 		}
-		binary.LittleEndian.PutUint32(stored[d.h.size+1:], maskCRC(crc32.Checksum(stored[:d.h.size+1], crcTable)))
+		binary.LittleEndian.PutUint32(stored[d.h.Size+1:], base.MaskCRC(crc32.Checksum(stored[:d.h.Size+1], base.Castagnoli)))
 	}
 	if err := os.WriteFile(path, b, 0o644); err != nil {
 		t.Fatal(err)
@@ -226,7 +229,7 @@ func choose(r *rand.Rand, parts []*part, chance int) (out []damage) {
 		d := damage{p, -1}
 		if len(p.starts) > 0 && p.sep != nil && r.Intn(2) == 0 {
 			// The header of an entry, and what comes before the restarts, is what can be spoilt.
-			if i := r.Intn(len(p.starts)); p.starts[i]+6 <= int(p.h.size)-4 {
+			if i := r.Intn(len(p.starts)); p.starts[i]+6 <= int(p.h.Size)-4 {
 				d.entry = i
 			}
 		}

@@ -19,6 +19,8 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
 )
 
 // What ofTables has: the last costs the range tombstones of a table, the others all that it holds.
@@ -39,7 +41,7 @@ func (p *part) off() int64 {
 	if p.nowhere() {
 		return record.NoOffset
 	}
-	return int64(p.h.off)
+	return int64(p.h.Off)
 }
 
 // kind is the kind of finding that a part leads to.
@@ -70,20 +72,20 @@ func ofTable(t testing.TB, dir string, tab *table) (parts []*part) {
 	for _, d := range info.tombstones {
 		tombs[d.seq] = true
 	}
-	add := func(what string, h blockHandle) {
-		p := &part{what: what, file: tab.file.name, h: h, lost: []map[entryID]bool{lost}, tombs: tombs}
+	add := func(what string, h blocks.Handle) {
+		p := &part{what: what, file: tab.file.Name, h: h, lost: []map[entryID]bool{lost}, tombs: tombs}
 		if what == partTombs {
 			p.lost[0] = nil
 		}
 		parts = append(parts, p)
 	}
-	add(partMissing, blockHandle{})
-	add(partCut, blockHandle{})
+	add(partMissing, blocks.Handle{})
+	add(partCut, blocks.Handle{})
 	n := uint64(footerLen)
 	if info.legacy {
 		n = legacyFooterLen
 	}
-	add(partFooter, blockHandle{uint64(tab.file.size) - n, n - blockTrailer})
+	add(partFooter, blocks.Handle{Off: uint64(tab.file.Size) - n, Size: n - blocks.TrailerLen})
 	if tab.levelDB { // its rows need no more
 		return parts
 	}
@@ -92,13 +94,13 @@ func ofTable(t testing.TB, dir string, tab *table) (parts []*part) {
 		if !isRowMeta(name) {
 			return nil
 		}
-		f := &fields{buf: value}
-		if h := f.handle(name); h == info.rangeDel {
+		f := &base.Fields{Buf: value}
+		if h := blocks.ReadHandle(f, name); h == info.rangeDel {
 			add(partTombs, h)
 		} else {
 			add(partMeta, h)
 		}
-		return f.err
+		return f.Err
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +155,7 @@ func tombstoneDB(t testing.TB, spec tableSpec) (dir string, entries []testEntry,
 			seq++
 		}
 		for i := 0; i+1 < len(ranges) && !spec.levelDB; i += 2 {
-			e := testEntry{fmt.Sprintf("key%04d", ranges[i]), seq, kindRangeDelete, fmt.Sprintf("key%04d", ranges[i+1])}
+			e := testEntry{fmt.Sprintf("key%04d", ranges[i]), seq, base.KindRangeDelete, fmt.Sprintf("key%04d", ranges[i+1])}
 			s.tombstones = append(s.tombstones, e)
 			tombs = append(tombs, tombstone{start: []byte(e.key), end: []byte(e.value), seq: seq})
 			seq++
@@ -266,8 +268,8 @@ func wantFiles(t *testing.T, dir string, db *database) {
 		listed[f.Path] = true
 	}
 	for _, tab := range db.spaces[0].tables {
-		if _, err := os.Stat(filepath.Join(dir, tab.file.name)); (err == nil) != listed[tab.file.name] {
-			t.Errorf("%s: %v, listed is %t", tab.file.name, err, listed[tab.file.name])
+		if _, err := os.Stat(filepath.Join(dir, tab.file.Name)); (err == nil) != listed[tab.file.Name] {
+			t.Errorf("%s: %v, listed is %t", tab.file.Name, err, listed[tab.file.Name])
 		}
 	}
 }
@@ -348,7 +350,7 @@ func TestSalvageTableFindings(t *testing.T) {
 func TestSalvageRangeTombstones(t *testing.T) {
 	d := newHandDB(t)
 	d.table(0, 1, tableSpec{}, put("a", 1, "old"), put("b", 2, "old"), put("z", 3, "old"))
-	name := d.table(0, 0, tableSpec{tombstones: []testEntry{{"a", 9, kindRangeDelete, "c"}}}, put("aa", 8, "own"), put("m", 10, "new"))
+	name := d.table(0, 0, tableSpec{tombstones: []testEntry{{"a", 9, base.KindRangeDelete, "c"}}}, put("aa", 8, "own"), put("m", 10, "new"))
 	dir := d.finish()
 	db := openTest(t, dir, store.Options{})
 	wantRows(t, db, 0, "m=new z=old")
@@ -356,7 +358,7 @@ func TestSalvageRangeTombstones(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := info.rangeDel.off
+	at := info.rangeDel.Off
 	b, _ := os.ReadFile(filepath.Join(dir, name))
 	b[at+2] ^= 1
 	d.file(name, b)
@@ -390,7 +392,7 @@ func TestLevelDBMetaindex(t *testing.T) {
 		}
 		h := &handTable{t: t, spec: tableSpec{levelDB: true}, out: table[:len(table)-footerLen]}
 		h.footer(ft.metaindex, ft.index)
-		h.out[damaged(ft.metaindex.off, h.out)] ^= 1
+		h.out[damaged(ft.metaindex.Off, h.out)] ^= 1
 		d.file("000010.ldb", h.out)
 		d.name(0, 1, "000010.ldb", boundsOf(bytes.Compare, &tableSpec{}, entries), 0)
 		dir := d.finish()
@@ -514,7 +516,7 @@ func TestSalvageUnreadable(t *testing.T) {
 	name := d.table(0, 1, tableSpec{}, put("a", 1, ""), put("b", 1, ""))
 	db, found := openFindings(t, d.finish(), store.Options{Salvage: true})
 	tab := db.spaces[0].tables[0]
-	tab.once.Do(func() { tab.err = &fs.PathError{Op: "read", Path: tab.file.path, Err: syscall.EIO} })
+	tab.once.Do(func() { tab.err = &fs.PathError{Op: "read", Path: tab.file.Path, Err: syscall.EIO} })
 	wantRows(t, db, 0, "")
 	const want = `read: input/output error; its rows are missing: keys from "a" up to "b"`
 	if len(*found) != 1 || (*found)[0].Detail != want || (*found)[0].Place.File != name || (*found)[0].Kind != record.FindDamagedBlock {
@@ -522,7 +524,7 @@ func TestSalvageUnreadable(t *testing.T) {
 	}
 	db, found = openFindings(t, d.finish(), store.Options{Salvage: true})
 	tab = db.spaces[0].tables[0]
-	tab.once.Do(func() { tab.err = &fs.PathError{Op: "open", Path: tab.file.path, Err: syscall.EACCES} })
+	tab.once.Do(func() { tab.err = &fs.PathError{Op: "open", Path: tab.file.Path, Err: syscall.EACCES} })
 	if _, err := db.Keyspaces()[0].Rows(nil, nil); !errors.Is(err, syscall.EACCES) || len(*found) > 0 {
 		t.Errorf("error %v, findings %+v", err, *found)
 	}

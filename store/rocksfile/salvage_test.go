@@ -16,6 +16,9 @@ import (
 	"testing"
 
 	"kvferry/store"
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
 )
 
 // TestSalvageModel damages random parts of random databases, by their checksums and by entries that are none behind
@@ -53,7 +56,7 @@ func salvageDB(t testing.TB, spec tableSpec, part int) (dir string, entries []te
 		var list []testEntry
 		for i := from; i < to/part; i += step {
 			e := testEntry{fmt.Sprintf("key%04d", i), seq, kind, ""}
-			if kind == kindPut {
+			if kind == base.KindPut {
 				e.value = fmt.Sprintf("value of level %d, number %d", level, i)
 			}
 			list = append(list, e)
@@ -62,11 +65,11 @@ func salvageDB(t testing.TB, spec tableSpec, part int) (dir string, entries []te
 		entries = append(entries, list...)
 		d.table(0, level, spec, list...)
 	}
-	add(2, 0, 100, 1, kindPut)
-	add(2, 100/part, 250, 1, kindPut)
-	add(1, 50/part, 200, 3, kindPut)
-	add(0, 0, 250, 7, kindDelete)
-	add(0, 10, 240, 11, kindPut)
+	add(2, 0, 100, 1, base.KindPut)
+	add(2, 100/part, 250, 1, base.KindPut)
+	add(1, 50/part, 200, 3, base.KindPut)
+	add(0, 0, 250, 7, base.KindDelete)
+	add(0, 10, 240, 11, base.KindPut)
 	return d.finish(), entries
 }
 
@@ -173,7 +176,7 @@ func TestSalvageGap(t *testing.T) {
 			if len(*found) != 1 || !strings.Contains((*found)[0].Detail, "; its rows are missing: keys "+g.String()) {
 				t.Fatalf("findings %+v, want %s", *found, &g)
 			}
-			details[fmt.Sprintf("%s@%d", p.file, p.h.off)] = (*found)[0].Detail
+			details[fmt.Sprintf("%s@%d", p.file, p.h.Off)] = (*found)[0].Detail
 			checkGap(t, p, parts, &g)
 		}
 	}
@@ -198,7 +201,7 @@ func checkGap(t *testing.T, p *part, parts []*part, g *gap) {
 		for id := range q.lost[0] {
 			low := bytes.Compare([]byte(id.key), g.low)
 			if in := (low > 0 || low == 0 && !g.after) && bytes.Compare([]byte(id.key), g.high) <= 0; in != lost {
-				t.Errorf("%s, block at %d: %s, but key %s is lost: %t", p.file, p.h.off, g, id.key, lost)
+				t.Errorf("%s, block at %d: %s, but key %s is lost: %t", p.file, p.h.Off, g, id.key, lost)
 			}
 		}
 	}
@@ -233,7 +236,7 @@ func TestSalvageRefuses(t *testing.T) {
 			spec.version = maxFormatVersion + 1
 		}
 		name := d.table(0, 1, spec, put("b", 1, "value"))
-		d.log(20, batch(30, op(kindPut, "l", "1")), batch(31, op(kindPut, "m", "2")))
+		d.log(20, handmade.Batch(30, handmade.Op(base.KindPut, "l", "1")), handmade.Batch(31, handmade.Op(base.KindPut, "m", "2")))
 		dir = d.finish()
 		switch where {
 		case "log":
@@ -263,13 +266,13 @@ func TestIsDamage(t *testing.T) {
 		&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}: false,
 		&fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}: false,
 		&store.MissingError{File: "x", By: "the MANIFEST"}:        true,
-		fs.ErrClosed:                             false,
-		corrupt("x", 0, "block", errChecksum):    true,
-		corrupt("x", 0, "block", errShrank):      false,
-		corrupt("x", 0, "block", ErrUnsupported): false,
-		io.ErrUnexpectedEOF:                      false,
+		fs.ErrClosed: false,
+		base.Corrupt("x", 0, "block", base.ErrChecksum):    true,
+		base.Corrupt("x", 0, "block", base.ErrShrank):      false,
+		base.Corrupt("x", 0, "block", base.ErrUnsupported): false,
+		io.ErrUnexpectedEOF:                                false,
 	} {
-		if isDamage(corruptOnce(err)) != want {
+		if base.IsDamage(corruptOnce(err)) != want {
 			t.Errorf("%v: damage is %t", err, !want)
 		}
 	}
@@ -280,7 +283,7 @@ func corruptOnce(err error) error {
 	if err == io.ErrUnexpectedEOF {
 		return err
 	}
-	return corrupt("y", 1, fieldBlock, err)
+	return base.Corrupt("y", 1, fieldBlock, err)
 }
 
 // TestReadAhead: a block that can be read is read, although what is behind it cannot.
@@ -306,7 +309,7 @@ func TestReadAhead(t *testing.T) {
 		}
 	}
 	h := idx.entry().handle
-	if err := os.Truncate(filepath.Join(dir, name), int64(h.off+h.size)+blockTrailer); err != nil {
+	if err := os.Truncate(filepath.Join(dir, name), int64(h.Off+h.Size)+blocks.TrailerLen); err != nil {
 		t.Fatal(err)
 	}
 	n := 0
@@ -315,7 +318,7 @@ func TestReadAhead(t *testing.T) {
 			n++
 		}
 	}
-	if n == 0 || errors.Is(err, io.EOF) || !errors.Is(err, errShrank) {
+	if n == 0 || errors.Is(err, io.EOF) || !errors.Is(err, base.ErrShrank) {
 		t.Errorf("%d rows, then %v", n, err)
 	}
 }
@@ -359,7 +362,7 @@ func checkFlip(t *testing.T, dir, file string, off int, parts []*part, entries [
 	t.Helper()
 	var set []damage
 	for _, p := range parts {
-		if p.file == file && off >= int(p.h.off) && off < int(p.h.off+p.h.size)+blockTrailer {
+		if p.file == file && off >= int(p.h.Off) && off < int(p.h.Off+p.h.Size)+blocks.TrailerLen {
 			set = append(set, damage{p, -1})
 		}
 	}
@@ -368,7 +371,7 @@ func checkFlip(t *testing.T, dir, file string, off int, parts []*part, entries [
 	ks := db.Keyspaces()[0]
 	it, err := ks.Rows(nil, nil)
 	if err != nil {
-		if !errors.Is(err, ErrUnsupported) || len(set) != 1 || set[0].what != partFooter {
+		if !errors.Is(err, base.ErrUnsupported) || len(set) != 1 || set[0].what != partFooter {
 			t.Fatal(err)
 		}
 		return
@@ -380,7 +383,7 @@ func checkFlip(t *testing.T, dir, file string, off int, parts []*part, entries [
 			set = nil
 		} else { // where the footer says that something is
 			p := *set[0].part
-			p.h.off = uint64((*found)[0].Place.Off)
+			p.h.Off = uint64((*found)[0].Place.Off)
 			set[0].part = &p
 		}
 	}

@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
+	"kvferry/store/rocks/files"
 )
 
 // Sample returns about n keys: the first keys of blocks, evenly spaced by bytes over each run.
@@ -50,14 +53,14 @@ func (ks *keyspace) sampleRun(out []store.Weighted, r *sortedRun, step int64) ([
 // read rows.
 func (t *table) sample(out []store.Weighted, have, step int64, salvage bool) ([]store.Weighted, int64, error) {
 	var idx tableIndex
-	pass := func(_ blockHandle, _ []byte, err error) bool { return salvage && isDamage(err) }
+	pass := func(_ blocks.Handle, _ []byte, err error) bool { return salvage && base.IsDamage(err) }
 	idx.pass = pass
 	defer idx.close()
 	if err := idx.open(t); err != nil {
 		if pass(t.info.index, nil, err) {
 			return out, have, nil
 		}
-		return nil, 0, blockError(err)
+		return nil, 0, base.BlockError(err)
 	}
 	for {
 		ok, err := idx.next()
@@ -65,14 +68,14 @@ func (t *table) sample(out []store.Weighted, have, step int64, salvage bool) ([]
 			return out, have, err
 		}
 		e := idx.entry()
-		if have += int64(e.handle.size); have < step {
+		if have += int64(e.handle.Size); have < step {
 			continue
 		}
 		key := bytes.Clone(e.sep)
 		if t.origins == nil {
 			first, err := t.firstKey(e.handle)
 			if err != nil && !pass(e.handle, e.sep, err) {
-				return nil, 0, blockError(err)
+				return nil, 0, base.BlockError(err)
 			}
 			if err == nil {
 				key = first
@@ -83,27 +86,27 @@ func (t *table) sample(out []store.Weighted, have, step int64, salvage bool) ([]
 }
 
 // firstKey returns the first user key of a block.
-func (t *table) firstKey(h blockHandle) ([]byte, error) {
-	w := window{all: new(windows)}
-	w.open(t.file)
-	defer w.close()
-	b, _, err := w.load(t, h, nil)
+func (t *table) firstKey(h blocks.Handle) ([]byte, error) {
+	w := files.Window{All: new(files.Windows)}
+	w.Open(t.file)
+	defer w.Close()
+	b, _, err := t.loadBlock(&w, h, nil)
 	if err != nil {
-		return nil, t.fail(int64(h.off), fieldBlock, err)
+		return nil, t.fail(int64(h.Off), fieldBlock, err)
 	}
-	bl, err := parseBlock(b)
+	bl, err := blocks.Parse(b)
 	if err != nil {
-		return nil, t.fail(int64(h.off), fieldBlock, err)
+		return nil, t.fail(int64(h.Off), fieldBlock, err)
 	}
-	e := blockEntries{data: bl.entries}
-	ok, err := e.next()
-	if err == nil && (!ok || len(e.key) < trailerLen) {
-		err = errEntry
+	e := blocks.Entries{Data: bl.Entries}
+	ok, err := e.Next()
+	if err == nil && (!ok || len(e.Key) < base.TrailerLen) {
+		err = blocks.ErrEntry
 	}
 	if err != nil {
-		return nil, t.fail(int64(h.off), fieldBlock, err)
+		return nil, t.fail(int64(h.Off), fieldBlock, err)
 	}
-	user, _ := splitKey(e.key)
+	user, _ := base.SplitKey(e.Key)
 	return bytes.Clone(user), nil
 }
 
@@ -114,7 +117,7 @@ func (db *database) Files() []store.File {
 		{Path: db.version.manifest, Kind: "manifest", Size: db.version.size, Entries: -1, Deletes: -1},
 	}
 	for _, l := range db.logs {
-		out = append(out, store.File{Path: l.name, Kind: "log", Size: l.file.size, Entries: l.entries, Deletes: -1})
+		out = append(out, store.File{Path: l.name, Kind: "log", Size: l.file.Size, Entries: l.entries, Deletes: -1})
 	}
 	for _, ks := range db.spaces {
 		for _, t := range ks.tables {
@@ -129,7 +132,7 @@ func (db *database) Files() []store.File {
 // describe says what is known about a table. What cannot be read is left unknown: whoever reads
 // rows will see the error.
 func (t *table) describe() store.File {
-	f := store.File{Path: t.file.name, Kind: "table", Keyspace: t.keyspace, Level: t.meta.level, Size: t.file.size,
+	f := store.File{Path: t.file.Name, Kind: "table", Keyspace: t.keyspace, Level: t.meta.level, Size: t.file.Size,
 		Entries: -1, Deletes: -1, Smallest: slices.Clone(t.smallest), Largest: slices.Clone(t.largest),
 		MinSeq: t.meta.minSeq, MaxSeq: t.meta.maxSeq}
 	info, err := t.load()
@@ -161,7 +164,7 @@ func (t *table) codecOf(info *tableInfo) string {
 	}
 	h := idx.entry().handle
 	var b [1]byte
-	if h.check(t.file.size) != nil || t.file.readAt(b[:], int64(h.off+h.size)) != nil {
+	if h.Check(t.file.Size) != nil || t.file.ReadFull(b[:], int64(h.Off+h.Size)) != nil {
 		return ""
 	}
 	return codecName(t.codec(b[0]))

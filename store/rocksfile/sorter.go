@@ -9,6 +9,9 @@ import (
 
 	"kvferry/internal/extsort"
 	"kvferry/record"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/files"
+	"kvferry/store/rocks/wal"
 )
 
 // entrySorter sorts entries, of the logs or of a table in disorder, into a spool.
@@ -28,12 +31,12 @@ type entrySorter struct {
 func newEntrySorter(ks *keyspace, memory int64) *entrySorter {
 	compare := ks.cmp.Compare
 	return &entrySorter{ks: ks, bytewise: ks.cmp.IsBytewise(), sorter: extsort.New(extsort.Options{Memory: memory,
-		TempDir: ks.st.opts.TempDir, Compare: func(a, b []byte) int { return compareInternal(compare, a, b) }})}
+		TempDir: ks.st.opts.TempDir, Compare: func(a, b []byte) int { return base.CompareKeys(compare, a, b) }})}
 }
 
 // add copies an entry.
 func (s *entrySorter) add(user []byte, tr uint64, value []byte, o origin) error {
-	if len(value) > largeValue {
+	if len(value) > wal.LargeValue {
 		return s.addLarge(user, tr, int64(len(value)), bytes.NewReader(value), o)
 	}
 	s.value = o.append(append(s.value[:0], value...))
@@ -53,7 +56,7 @@ func (s *entrySorter) addLarge(user []byte, tr uint64, n int64, src io.Reader, o
 
 // put adds the entry whose value, of n bytes, is ready.
 func (s *entrySorter) put(user []byte, tr uint64, n int64) error {
-	s.key = appendKey(s.key[:0], user, tr)
+	s.key = base.AppendKey(s.key[:0], user, tr)
 	s.bytes += int64(len(s.key)) + n
 	prefix := uint64(0)
 	if s.bytewise {
@@ -88,18 +91,18 @@ func (s *entrySorter) spool(level int, origins []string, inMemory int64) (*table
 	}
 	var mem bytes.Buffer
 	w := &spoolWriter{w: &mem}
-	var file *dataFile
+	var file *files.File
 	if s.bytes > inMemory {
 		if file, err = s.ks.st.spoolFile(); err != nil {
 			return nil, err
 		}
-		w.w = file.pinned
+		w.w = file.Pinned
 	}
 	if err := s.write(w, it); err != nil || w.entries == 0 {
 		return nil, err
 	}
 	if file == nil {
-		file = memFile("memory", mem.Bytes())
+		file = files.Memory("memory", mem.Bytes())
 	}
 	return w.table(s.ks, file, level, origins), nil
 }
@@ -116,7 +119,7 @@ func (s *entrySorter) write(w *spoolWriter, it *extsort.Iterator) error {
 		if err != nil {
 			return err
 		}
-		if s.leaveOut != nil && s.leaveOut(k[:len(k)-trailerLen]) {
+		if s.leaveOut != nil && s.leaveOut(k[:len(k)-base.TrailerLen]) {
 			continue
 		}
 		value := v[:len(v)-originLen]
@@ -129,7 +132,7 @@ func (s *entrySorter) write(w *spoolWriter, it *extsort.Iterator) error {
 		}
 		if w.entries > 0 && bytes.Equal(k, w.last) {
 			if large != wasLarge || !bytes.Equal(value, last) {
-				user, tr := splitKey(k)
+				user, tr := base.SplitKey(k)
 				return &record.CorruptError{Keyspace: s.ks.name, Key: bytes.Clone(user), Off: record.NoOffset, Field: "sequence",
 					Err: fmt.Errorf("two entries of different values have sequence number %d", tr>>8)}
 			}

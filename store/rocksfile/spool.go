@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"math/bits"
 	"os"
 
 	"kvferry/record"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
+	"kvferry/store/rocks/files"
 )
 
 // A spool is a sorted run that we made: the rows of the logs, or of a table whose order was wrong.
@@ -69,7 +71,7 @@ func (s *spoolWriter) add(key, value []byte) error {
 		s.restarts = binary.LittleEndian.AppendUint32(s.restarts, uint32(len(s.block)))
 		s.count = 0
 	} else {
-		shared = commonPrefix(s.last, key, 0)
+		shared = base.CommonPrefix(s.last, key, 0)
 	}
 	s.block = binary.AppendUvarint(s.block, uint64(shared))
 	s.block = binary.AppendUvarint(s.block, uint64(len(key)-shared))
@@ -93,7 +95,7 @@ func (s *spoolWriter) flush() error {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.restarts)/4))
 	size := uint64(len(b))
 	b = append(b, codecNone)
-	b = binary.LittleEndian.AppendUint32(b, maskCRC(crc32.Checksum(b, crcTable)))
+	b = binary.LittleEndian.AppendUint32(b, base.MaskCRC(crc32.Checksum(b, base.Castagnoli)))
 	if _, err := s.w.Write(b); err != nil {
 		return err
 	}
@@ -119,7 +121,7 @@ func (s *spoolWriter) addLarge(key []byte, n int64, src io.Reader, o origin) err
 	tail = binary.LittleEndian.AppendUint32(tail, 0) // the one restart
 	tail = binary.LittleEndian.AppendUint32(tail, 1)
 	tail = append(tail, codecNone)
-	sum := crc32.New(crcTable)
+	sum := crc32.New(base.Castagnoli)
 	from := io.MultiReader(bytes.NewReader(head), io.LimitReader(src, n), bytes.NewReader(tail))
 	written, err := io.Copy(io.MultiWriter(s.w, sum), from)
 	if err != nil {
@@ -128,7 +130,7 @@ func (s *spoolWriter) addLarge(key []byte, n int64, src io.Reader, o origin) err
 	if want := int64(len(head)+len(tail)) + n; written != want {
 		return fmt.Errorf("%d bytes of a value of %d: %w", written-want+n, n, io.ErrUnexpectedEOF)
 	}
-	if _, err := s.w.Write(binary.LittleEndian.AppendUint32(nil, maskCRC(sum.Sum32()))); err != nil {
+	if _, err := s.w.Write(binary.LittleEndian.AppendUint32(nil, base.MaskCRC(sum.Sum32()))); err != nil {
 		return err
 	}
 	s.indexBlock(uint64(written) - 1)
@@ -143,14 +145,14 @@ func (s *spoolWriter) indexBlock(size uint64) {
 	s.index = binary.AppendUvarint(s.index, uint64(len(s.last)))
 	s.index = binary.AppendUvarint(s.index, uint64(len(handle)))
 	s.index = append(append(s.index, s.last...), handle...)
-	s.off += size + blockTrailer
+	s.off += size + blocks.TrailerLen
 }
 
 // table finishes the spool and makes it readable. level is -1 for logs.
-func (s *spoolWriter) table(ks *keyspace, file *dataFile, level int, origins []string) *table {
+func (s *spoolWriter) table(ks *keyspace, file *files.File, level int, origins []string) *table {
 	n := uint32(len(s.indexAt) / 4)
 	index := binary.LittleEndian.AppendUint32(append(s.index, s.indexAt...), n)
-	file.size = int64(s.off)
+	file.Size = int64(s.off)
 	meta := tableMeta{levelFile: levelFile{level: level}, size: int64(s.off), smallest: s.first, largest: bytes.Clone(s.last)}
 	t := newTable(file, meta, ks)
 	t.origins = origins
@@ -175,7 +177,7 @@ func tempFile(dir string) (*os.File, error) {
 }
 
 // spoolFile makes a file for a spool that nobody else sees, gone when it is closed.
-func (db *database) spoolFile() (*dataFile, error) {
+func (db *database) spoolFile() (*files.File, error) {
 	f, err := tempFile(db.opts.TempDir)
 	if err != nil {
 		return nil, err
@@ -187,7 +189,7 @@ func (db *database) spoolFile() (*dataFile, error) {
 		return nil, os.ErrClosed
 	}
 	db.spools = append(db.spools, f)
-	return &dataFile{path: f.Name(), name: f.Name(), pinned: f}, nil
+	return &files.File{Path: f.Name(), Name: f.Name(), Pinned: f}, nil
 }
 
 // originPlace says where the entry of a spool came from; v is its value with the origin.
@@ -203,20 +205,4 @@ func (t *table) originPlace(v []byte) record.Place {
 		p.File = fmt.Sprintf("file %d", o.file)
 	}
 	return p
-}
-
-// commonPrefix returns how many bytes a and b share, knowing that they share n.
-func commonPrefix(a, b []byte, n int) int {
-	m := min(len(a), len(b))
-	for n+8 <= m {
-		x := binary.LittleEndian.Uint64(a[n:]) ^ binary.LittleEndian.Uint64(b[n:])
-		if x != 0 {
-			return n + bits.TrailingZeros64(x)/8
-		}
-		n += 8
-	}
-	for n < m && a[n] == b[n] {
-		n++
-	}
-	return n
 }

@@ -13,6 +13,7 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/blocks"
 )
 
 // Tables that the MANIFEST does not name are not read. A killed server leaves two sorts of them: what a
@@ -27,7 +28,7 @@ func (db *database) strays(ctx context.Context) (complete bool, err error) {
 	known := map[string]bool{}
 	for _, ks := range db.spaces {
 		for _, t := range ks.tables {
-			known[t.file.name] = true
+			known[t.file.Name] = true
 		}
 	}
 	entries, err := os.ReadDir(db.dir)
@@ -101,7 +102,7 @@ var errLost = errors.New("lost")
 // lost says what the table has that nothing else has, "" when there is no such thing. An error means that
 // this cannot be known.
 func (s *strayTable) lost(ctx context.Context, name string) (string, error) {
-	file, err := s.db.files.openFile(s.db.dir, name, false)
+	file, err := s.db.files.Open(s.db.dir, name, false)
 	if err != nil {
 		return "", err
 	}
@@ -172,8 +173,8 @@ func (s *strayTable) compare(ctx context.Context) (lost string, err error) {
 		}
 		return nil
 	}
-	scan.damaged = func(h blockHandle, err error) error {
-		damage = cmp.Or(damage, s.t.fail(int64(h.off), fieldBlock, err))
+	scan.damaged = func(h blocks.Handle, err error) error {
+		damage = cmp.Or(damage, s.t.fail(int64(h.Off), fieldBlock, err))
 		return nil
 	}
 	err = scan.run()
@@ -199,7 +200,7 @@ func (s *strayTable) has(key []byte, seq uint64) bool {
 		copy(s.tables[1:i+1], s.tables[:i])
 		s.tables[0] = t
 		if _, err := t.load(); err != nil {
-			s.unread = t.file.name
+			s.unread = t.file.Name
 		}
 		return true
 	}
@@ -237,7 +238,7 @@ func (s *strayTable) mayBeIn(t *table) bool {
 func (s *strayTable) logged(seq uint64) bool {
 	for _, l := range s.db.logs {
 		for _, ks := range s.spaces {
-			if ks.reads(l) && l.has(seq) {
+			if ks.reads(l) && l.seqs.Has(seq) {
 				return true
 			}
 		}

@@ -17,6 +17,9 @@ import (
 	"kvferry/fixtures"
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/logfile"
 )
 
 const (
@@ -35,8 +38,8 @@ func ofFamily(id byte) tableSpec { return tableSpec{props: map[string][]byte{pro
 //	column family 1: x at 7; it needs log 39 on, which has 20
 //	column family 2: dropped
 func TestStrayTables(t *testing.T) {
-	ranged := tableSpec{tombstones: []testEntry{{"q", 5, kindRangeDelete, "r"}}}
-	lostRange := tableSpec{tombstones: []testEntry{{"b", 8, kindRangeDelete, "c"}}}
+	ranged := tableSpec{tombstones: []testEntry{{"q", 5, base.KindRangeDelete, "r"}}}
+	lostRange := tableSpec{tombstones: []testEntry{{"b", 8, base.KindRangeDelete, "c"}}}
 	custom := tableSpec{comparator: "who.knows"}
 	for _, tt := range []struct {
 		name, want string
@@ -93,8 +96,8 @@ func strayDB(t *testing.T) *handDB {
 	d.table(0, 0, tableSpec{}, put("a", 1, ""), put("b", 6, ""), put("c", 2, ""))
 	d.table(0, 6, tableSpec{}, put("m", 0, ""), put("p", 0, ""))
 	d.table(1, 1, tableSpec{}, put("x", 7, ""))
-	d.log(39, batch(20, op(kindPut, "old", "1")))
-	d.log(40, batch(10, op(kindPut, "k", "1"), opCF(kindCFPut, 1, "k", "2")), batch(12, op(kindPut, "new", "3")))
+	d.log(39, handmade.Batch(20, handmade.Op(base.KindPut, "old", "1")))
+	d.log(40, handmade.Batch(10, handmade.Op(base.KindPut, "k", "1"), handmade.OpCF(base.KindCFPut, 1, "k", "2")), handmade.Batch(12, handmade.Op(base.KindPut, "new", "3")))
 	return d
 }
 
@@ -130,7 +133,7 @@ func TestStrayTableWithFlaws(t *testing.T) {
 			{"damaged block before what is lost", lostEdit, lost, func(b []byte) []byte { b[3] ^= 1; return b }},
 			{"damaged index", unsure, lost, func(b []byte) []byte {
 				ft, _ := decodeFooter(b[len(b)-footerLen:])
-				b[ft.index.off+1] ^= 1
+				b[ft.index.Off+1] ^= 1
 				return b
 			}},
 		} {
@@ -182,7 +185,7 @@ func TestStrayLevelDBTables(t *testing.T) {
 		d := newHandLevelDB(t)
 		d.edit(editNumber(tagLogNumber, 40))
 		d.table(0, 2, tableSpec{}, put("a", 1, ""), put("c", 5, ""))
-		d.log(tt.log, batch(10, op(kindPut, "k", "1")))
+		d.log(tt.log, handmade.Batch(10, handmade.Op(base.KindPut, "k", "1")))
 		d.next = 42
 		name := d.write(tableSpec{}, tt.entries)
 		wantStray(t, d.finish(), name, tt.want)
@@ -218,29 +221,6 @@ func TestStrayTableInCircle(t *testing.T) {
 	}
 }
 
-// TestLogSeqs: what a log holds is known as stretches, of which there are not too many.
-func TestLogSeqs(t *testing.T) {
-	var l logFile
-	for _, r := range []seqRange{{5, 6}, {7, 7}, {9, 12}, {10, 14}, {30, 30}} {
-		l.took(r)
-	}
-	got := ""
-	for seq := range uint64(40) {
-		if l.has(seq) {
-			got += fmt.Sprint(seq, " ")
-		}
-	}
-	if got != "5 6 7 9 10 11 12 13 14 30 " {
-		t.Errorf("has %s", got)
-	}
-	for i := range uint64(2 * maxRanges) {
-		l.took(seqRange{100 + 2*i, 100 + 2*i})
-	}
-	if len(l.seqs) != maxRanges || !l.has(100) || l.has(101) || !l.has(100+4*maxRanges-2) || l.has(100+4*maxRanges) {
-		t.Errorf("%d stretches", len(l.seqs))
-	}
-}
-
 // TestCutManifest: wherever the MANIFEST of a database is cut, opening it fails or an error is found, unless all
 // rows are there all the same. Between two edits nothing is torn: then the tables that are not named tell.
 func TestCutManifest(t *testing.T) {
@@ -256,9 +236,9 @@ func TestCutManifest(t *testing.T) {
 			if errors > 0 || all != nil {
 				t.Fatalf("%s: %d errors, %v", dir, errors, all)
 			}
-			log := newLogReader(bytes.NewReader(whole), 0)
+			log := logfile.NewReader(bytes.NewReader(whole), 0)
 			for {
-				_, off, err := log.next()
+				_, off, err := log.Next()
 				if err == io.EOF {
 					break
 				}

@@ -8,6 +8,9 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
+	"kvferry/store/rocks/files"
 )
 
 // table is one sorted table: a file that the MANIFEST names, or a spool of our own. What all
@@ -16,7 +19,7 @@ type table struct {
 	meta     tableMeta
 	smallest []byte // user keys, inclusive
 	largest  []byte
-	file     *dataFile
+	file     *files.File
 	keyspace string
 	cmp      *store.Comparer
 	levelDB  bool
@@ -45,7 +48,7 @@ type tableInfo struct {
 	footer
 	properties
 	dict       []byte
-	rangeDel   blockHandle // size 0: none
+	rangeDel   blocks.Handle // size 0: none
 	tombstones []tombstone
 	// fixedSeq is the sequence number of every key of an ingested table; useFixed says it counts.
 	fixedSeq uint64
@@ -55,11 +58,11 @@ type tableInfo struct {
 }
 
 // newTable makes the table of a file; nothing of it is read yet.
-func newTable(file *dataFile, meta tableMeta, ks *keyspace) *table {
+func newTable(file *files.File, meta tableMeta, ks *keyspace) *table {
 	t := &table{meta: meta, file: file, keyspace: ks.name, cmp: ks.cmp, levelDB: ks.st.levelDB,
 		cache: &ks.st.indexes, packers: &ks.st.packers}
-	t.smallest, _ = splitKey(meta.smallest)
-	t.largest, _ = splitKey(meta.largest)
+	t.smallest, _ = base.SplitKey(meta.smallest)
+	t.largest, _ = base.SplitKey(meta.largest)
 	return t
 }
 
@@ -71,7 +74,7 @@ func (t *table) load() (*tableInfo, error) {
 
 // fail places an error in the table's file.
 func (t *table) fail(off int64, field string, err error) error {
-	return &record.CorruptError{Keyspace: t.keyspace, File: t.file.path, Off: off, Field: field, Err: err}
+	return &record.CorruptError{Keyspace: t.keyspace, File: t.file.Path, Off: off, Field: field, Err: err}
 }
 
 func (t *table) loadInfo() error {
@@ -95,14 +98,14 @@ func (t *table) loadInfo() error {
 
 // readInfo reads footer, properties and dictionary.
 func (t *table) readInfo() error {
-	n := min(t.file.size, footerLen)
+	n := min(t.file.Size, footerLen)
 	tail := make([]byte, n)
-	if err := t.file.readAt(tail, t.file.size-n); err != nil {
+	if err := t.file.ReadFull(tail, t.file.Size-n); err != nil {
 		return err
 	}
 	ft, err := decodeFooter(tail)
 	if err != nil {
-		return t.fail(t.file.size-n, "footer", err)
+		return t.fail(t.file.Size-n, "footer", err)
 	}
 	t.info.footer = ft
 	t.info.legacyZ = t.levelDB
@@ -118,7 +121,7 @@ func (t *table) readInfo() error {
 // although its metaindex is damaged, which leads to filters, and in tables that others wrote to properties.
 func (t *table) loadMetaindex() error {
 	err := t.eachMeta(t.metaBlock)
-	if t.levelDB && isDamage(err) {
+	if t.levelDB && base.IsDamage(err) {
 		t.metaErr, t.info.properties, err = err, unknownProperties, nil
 	}
 	return err
@@ -130,20 +133,20 @@ func (t *table) eachMeta(f func(name string, value []byte) error) error {
 	if err != nil {
 		return err
 	}
-	bl, err := parseBlock(b)
+	bl, err := blocks.Parse(b)
 	if err != nil {
-		return t.fail(int64(t.info.metaindex.off), "metaindex", err)
+		return t.fail(int64(t.info.metaindex.Off), "metaindex", err)
 	}
-	e := blockEntries{data: bl.entries}
+	e := blocks.Entries{Data: bl.Entries}
 	for {
-		ok, err := e.next()
+		ok, err := e.Next()
 		if err != nil {
-			return t.fail(int64(t.info.metaindex.off), "metaindex", err)
+			return t.fail(int64(t.info.metaindex.Off), "metaindex", err)
 		}
 		if !ok {
 			return nil
 		}
-		if err := f(string(e.key), e.val); err != nil {
+		if err := f(string(e.Key), e.Val); err != nil {
 			return err
 		}
 	}
@@ -163,10 +166,10 @@ func (t *table) metaBlock(name string, value []byte) error {
 	if !isRowMeta(name) {
 		return nil
 	}
-	f := &fields{buf: value}
-	h := f.handle(name)
-	if f.err != nil {
-		return t.fail(int64(t.info.metaindex.off), "metaindex", f.err)
+	f := &base.Fields{Buf: value}
+	h := blocks.ReadHandle(f, name)
+	if f.Err != nil {
+		return t.fail(int64(t.info.metaindex.Off), "metaindex", f.Err)
 	}
 	switch name {
 	case "rocksdb.range_del", "rocksdb.range_del2": // the latter is Pebble's, of the same layout
@@ -183,7 +186,7 @@ func (t *table) metaBlock(name string, value []byte) error {
 			return err
 		}
 		if t.info.properties, err = decodeProperties(b); err != nil {
-			return t.fail(int64(h.off), "properties", err)
+			return t.fail(int64(h.Off), "properties", err)
 		}
 	}
 	return nil
@@ -212,26 +215,54 @@ func (t *table) unpack(dst []byte, codec byte, src []byte) ([]byte, error) {
 }
 
 // readBlock reads, verifies and decompresses a block other than a data block into memory of its own.
-func (t *table) readBlock(h blockHandle, field string, check func(byte, []byte, uint32) error) ([]byte, error) {
-	if err := h.check(t.file.size); err != nil {
-		return nil, t.fail(int64(h.off), field, err)
+func (t *table) readBlock(h blocks.Handle, field string, check func(byte, []byte, uint32) error) ([]byte, error) {
+	if err := h.Check(t.file.Size); err != nil {
+		return nil, t.fail(int64(h.Off), field, err)
 	}
-	raw := make([]byte, h.size+blockTrailer)
-	if err := t.file.readAt(raw, int64(h.off)); err != nil {
+	raw := make([]byte, h.Size+blocks.TrailerLen)
+	if err := t.file.ReadFull(raw, int64(h.Off)); err != nil {
 		return nil, err
 	}
-	if err := check(t.info.checksum, raw[:h.size+1], binary.LittleEndian.Uint32(raw[h.size+1:])); err != nil {
-		return nil, t.fail(int64(h.off), field, err)
+	if err := check(t.info.checksum, raw[:h.Size+1], binary.LittleEndian.Uint32(raw[h.Size+1:])); err != nil {
+		return nil, t.fail(int64(h.Off), field, err)
 	}
-	codec := t.codec(raw[h.size])
+	codec := t.codec(raw[h.Size])
 	if codec == codecNone {
-		return raw[:h.size:h.size], nil
+		return raw[:h.Size:h.Size], nil
 	}
-	b, err := t.packers.unpack(nil, codec, raw[:h.size], t.info.format, nil)
+	b, err := t.packers.unpack(nil, codec, raw[:h.Size], t.info.format, nil)
 	if err != nil {
-		return nil, t.fail(int64(h.off), field, err)
+		return nil, t.fail(int64(h.Off), field, err)
 	}
 	return b, nil
+}
+
+// loadBlock returns a block of the table, verified and decompressed: a view of the window or of dst, which it
+// returns for reuse.
+func (t *table) loadBlock(w *files.Window, h blocks.Handle, dst []byte) (b, reuse []byte, err error) {
+	if err := h.Check(t.file.Size); err != nil {
+		return nil, dst, err
+	}
+	raw, err := w.Read(int64(h.Off), int(h.Size)+blocks.TrailerLen)
+	if err != nil {
+		return nil, dst, err
+	}
+	n := h.Size
+	if err := checkBlock(t.info.checksum, raw[:n+1], binary.LittleEndian.Uint32(raw[n+1:])); err != nil {
+		return nil, dst, err
+	}
+	codec := t.codec(raw[n])
+	if codec == codecNone {
+		return raw[:n], dst, nil
+	}
+	out, err := t.unpack(dst, codec, raw[:n])
+	if w.Crowded() {
+		w.GiveBack()
+	}
+	if err != nil {
+		return nil, dst, err
+	}
+	return out, out, nil
 }
 
 // codec translates the codec byte of a block.
@@ -244,23 +275,7 @@ func (t *table) codec(b byte) byte {
 
 // place says where a block of the table is.
 func (t *table) place(off uint64) record.Place {
-	return record.Place{File: t.file.name, Off: int64(off), Level: t.meta.level}
-}
-
-// compareInternal orders internal keys: user key ascending, then newest first.
-func compareInternal(cmp func(a, b []byte) int, a, b []byte) int {
-	ua, ta := splitKey(a)
-	ub, tb := splitKey(b)
-	if c := cmp(ua, ub); c != 0 {
-		return c
-	}
-	switch {
-	case ta > tb:
-		return -1
-	case ta < tb:
-		return 1
-	}
-	return 0
+	return record.Place{File: t.file.Name, Off: int64(off), Level: t.meta.level}
 }
 
 // tombstone is a range delete: keys in [start, end) older than seq do not exist.
@@ -275,38 +290,38 @@ type tombstone struct {
 // loadTombstones reads the range tombstones.
 func (t *table) loadTombstones() error {
 	h := t.info.rangeDel
-	if h.size == 0 {
+	if h.Size == 0 {
 		return nil
 	}
 	b, err := t.readBlock(h, "range_del", checkBlock)
 	if err != nil {
 		return err
 	}
-	bl, err := parseBlock(b)
+	bl, err := blocks.Parse(b)
 	if err != nil {
-		return t.fail(int64(h.off), "range_del", err)
+		return t.fail(int64(h.Off), "range_del", err)
 	}
-	e := blockEntries{data: bl.entries}
+	e := blocks.Entries{Data: bl.Entries}
 	for {
-		ok, err := e.next()
-		if err == nil && ok && len(e.key) < trailerLen {
+		ok, err := e.Next()
+		if err == nil && ok && len(e.Key) < base.TrailerLen {
 			err = record.ErrShort
 		}
 		if err != nil {
-			return t.fail(int64(h.off), "range_del", err)
+			return t.fail(int64(h.Off), "range_del", err)
 		}
 		if !ok {
 			return nil
 		}
-		user, tr := splitKey(e.key)
-		if byte(tr) != kindRangeDelete {
-			return t.fail(int64(h.off), "range_del", fmt.Errorf("entry of kind %#x", byte(tr)))
+		user, tr := base.SplitKey(e.Key)
+		if byte(tr) != base.KindRangeDelete {
+			return t.fail(int64(h.Off), "range_del", fmt.Errorf("entry of kind %#x", byte(tr)))
 		}
 		seq := tr >> 8
 		if t.info.useFixed {
 			seq = t.info.fixedSeq
 		}
-		d := tombstone{start: bytes.Clone(user), end: bytes.Clone(e.val), seq: seq, place: t.place(h.off)}
+		d := tombstone{start: bytes.Clone(user), end: bytes.Clone(e.Val), seq: seq, place: t.place(h.Off)}
 		d.place.Seq = seq
 		t.info.tombstones = append(t.info.tombstones, d)
 	}
@@ -317,7 +332,7 @@ func (t *table) loadTombstones() error {
 func (t *table) clip(d *tombstone) {
 	low := bound{key: t.smallest}
 	high := bound{key: t.largest, after: true}
-	if _, tr := splitKey(t.meta.largest); tr == trailer(maxSequence, kindRangeDelete) {
+	if _, tr := base.SplitKey(t.meta.largest); tr == base.Trailer(base.MaxSequence, base.KindRangeDelete) {
 		high.after = false
 	}
 	d.from, d.to = bound{key: d.start}, bound{key: d.end}

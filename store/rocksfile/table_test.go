@@ -8,6 +8,7 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/base"
 )
 
 // someEntries are n puts with keys that share prefixes and values that compress.
@@ -105,7 +106,7 @@ func TestIngested(t *testing.T) {
 	for _, patched := range []uint64{0, 50} {
 		d := newHandDB(t)
 		d.table(0, 1, tableSpec{}, put("a", 60, "new"), put("b", 40, "old"), put("c", 1, "c"))
-		spec := tableSpec{external: true, globalSeq: patched, tombstones: []testEntry{{"c", 0, kindRangeDelete, "d"}}}
+		spec := tableSpec{external: true, globalSeq: patched, tombstones: []testEntry{{"c", 0, base.KindRangeDelete, "d"}}}
 		entries := []testEntry{put("a", 0, "ingested"), put("b", 0, "ingested")}
 		name := d.write(spec, entries)
 		d.name(0, 0, name, boundsOf(store.Bytewise.Compare, &spec, entries), 50)
@@ -147,9 +148,9 @@ func TestRefusedTables(t *testing.T) {
 		{"codec", tableSpec{label: 99}, put("a", 1, ""), same, "codec 99", false},
 		{"index type", tableSpec{indexType: 7}, put("a", 1, ""), same, "index type 7", false},
 		{"timestamps", tableSpec{props: map[string][]byte{propTimestamps: {1}}}, put("a", 1, ""), same, "user-defined timestamps", false},
-		{"blob", tableSpec{}, testEntry{"a", 1, kindBlobIndex, ""}, same, "blob index", false},
+		{"blob", tableSpec{}, testEntry{"a", 1, base.KindBlobIndex, ""}, same, "blob index", false},
 		{"kind", tableSpec{}, testEntry{"a", 1, 0x16, ""}, same, "kind 0x16", false},
-		{"range delete among rows", tableSpec{}, testEntry{"a", 1, kindRangeDelete, "b"}, same, "range tombstone among the rows", true},
+		{"range delete among rows", tableSpec{}, testEntry{"a", 1, base.KindRangeDelete, "b"}, same, "range tombstone among the rows", true},
 		{"comparator", tableSpec{comparator: "other"}, put("a", 1, ""), same, `comparator "other"`, true},
 		{"global sequence", tableSpec{external: true, globalSeq: 7}, put("a", 9, ""), same, "global_seqno is 7, the MANIFEST says 9", true},
 	}
@@ -169,7 +170,7 @@ func TestRefusedTables(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), name) {
 				t.Fatalf("error %v, want %s and %s", err, tt.want, name)
 			}
-			if errors.Is(err, ErrUnsupported) == tt.corr {
+			if errors.Is(err, base.ErrUnsupported) == tt.corr {
 				t.Errorf("%v: unsupported is %t", err, !tt.corr)
 			}
 		})

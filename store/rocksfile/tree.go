@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
+
+	"kvferry/store/rocks/base"
 )
 
 // contender is a cursor in a game of the loser tree. Code and same are relative to a base key that is
@@ -145,7 +147,7 @@ func (t *loserTree) playTie(w, l *contender) {
 	a, b := t.cursors[w.who>>1], t.cursors[l.who>>1]
 	ka, kb := a.buf[:a.ulen], b.buf[:b.ulen]
 	off := min(codeOffset-int(w.code>>codeValueBits), len(ka), len(kb))
-	lcp := commonPrefix(ka, kb, off)
+	lcp := base.CommonPrefix(ka, kb, off)
 	t.settle(w, l, bytes.Compare(ka[lcp:], kb[lcp:]))
 	l.code = t.cursors[l.who>>1].code(lcp)
 }

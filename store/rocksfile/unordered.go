@@ -6,6 +6,11 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
+	"kvferry/store/rocks/files"
+	"kvferry/store/rocks/logfile"
+	"kvferry/store/rocks/wal"
 )
 
 // Unordered calls f with every entry of the column family, table by table and log by log, as they
@@ -53,12 +58,12 @@ func (ks *keyspace) scanTable(t *table, f func(*store.Entry) error) error {
 		}
 	}
 	s := &tableScan{ks: ks, t: t, f: f}
-	s.idx.pass = func(h blockHandle, sep []byte, err error) bool {
+	s.idx.pass = func(h blocks.Handle, sep []byte, err error) bool {
 		ks.skipped(t, h, sep, err)
 		return true
 	}
-	s.damaged = func(h blockHandle, err error) error {
-		ks.skipped(t, h, s.idx.entry().sep, t.fail(int64(h.off), fieldBlock, err))
+	s.damaged = func(h blocks.Handle, err error) error {
+		ks.skipped(t, h, s.idx.entry().sep, t.fail(int64(h.Off), fieldBlock, err))
 		return nil
 	}
 	defer s.close()
@@ -67,8 +72,8 @@ func (ks *keyspace) scanTable(t *table, f func(*store.Entry) error) error {
 		if errors.As(err, &c) {
 			return c.err
 		}
-		if t.skips.first(info.index.off) {
-			ks.damaged(t.place(info.index.off), err.Error())
+		if t.skips.first(info.index.Off) {
+			ks.damaged(t.place(info.index.Off), err.Error())
 		}
 	}
 	return nil
@@ -80,16 +85,16 @@ type tableScan struct {
 	t     *table
 	f     func(*store.Entry) error
 	idx   tableIndex
-	win   window
+	win   files.Window
 	plain []byte
-	block blockEntries
+	block blocks.Entries
 	// damaged is called for a block that cannot be read; the scan ends with its error.
-	damaged func(h blockHandle, err error) error
+	damaged func(h blocks.Handle, err error) error
 }
 
 func (s *tableScan) close() {
 	s.idx.close()
-	s.win.close()
+	s.win.Close()
 }
 
 // run reads all blocks; its error is the index's or the callback's.
@@ -97,8 +102,8 @@ func (s *tableScan) run() error {
 	if err := s.idx.open(s.t); err != nil {
 		return err
 	}
-	s.win.all = &s.ks.st.windows
-	s.win.open(s.t.file)
+	s.win.All = &s.ks.st.windows
+	s.win.Open(s.t.file)
 	for {
 		ok, err := s.idx.next()
 		if err != nil {
@@ -123,34 +128,34 @@ func (s *tableScan) run() error {
 }
 
 // blockAt hands over the entries of one block.
-func (s *tableScan) blockAt(h blockHandle) error {
+func (s *tableScan) blockAt(h blocks.Handle) error {
 	var b []byte
 	var err error
-	if b, s.plain, err = s.win.load(s.t, h, s.plain); err != nil {
+	if b, s.plain, err = s.t.loadBlock(&s.win, h, s.plain); err != nil {
 		return err
 	}
-	bl, err := parseBlock(b)
+	bl, err := blocks.Parse(b)
 	if err != nil {
 		return err
 	}
-	s.block = blockEntries{data: bl.entries, key: s.block.key[:0]}
+	s.block = blocks.Entries{Data: bl.Entries, Key: s.block.Key[:0]}
 	for {
-		ok, err := s.block.next()
+		ok, err := s.block.Next()
 		if err != nil || !ok {
 			return err
 		}
-		if len(s.block.key) < trailerLen {
-			return errEntry
+		if len(s.block.Key) < base.TrailerLen {
+			return blocks.ErrEntry
 		}
-		user, tr := splitKey(s.block.key)
+		user, tr := base.SplitKey(s.block.Key)
 		if s.t.info.useFixed {
-			tr = trailer(s.t.info.fixedSeq, byte(tr))
+			tr = base.Trailer(s.t.info.fixedSeq, byte(tr))
 		}
 		kind, err := kindOf(tr)
 		if err != nil {
 			return err
 		}
-		e := store.Entry{Key: user, Value: s.block.val, Seq: tr >> 8, Kind: kind, Place: s.t.place(h.off)}
+		e := store.Entry{Key: user, Value: s.block.Val, Seq: tr >> 8, Kind: kind, Place: s.t.place(h.Off)}
 		e.Place.Seq = e.Seq
 		if err := s.f(&e); err != nil {
 			return &callbackError{err}
@@ -168,26 +173,26 @@ func (ks *keyspace) scanLog(l *logFile, f func(*store.Entry) error) error {
 		return err
 	}
 	defer done()
-	r.salvage = true
+	r.Salvage = true
 	for {
-		rec, off, err := r.next()
+		rec, off, err := r.Next()
 		if err == io.EOF {
 			return nil
 		}
 		p := record.Place{File: l.name, Off: off, Level: -1}
 		if err == nil {
-			var b *batchReader
-			if b, err = r.batch(rec, off); err == nil {
+			var b *wal.Batch
+			if b, err = wal.NewBatch(r, rec, off); err == nil {
 				err = ks.scanBatch(b, p, f)
 			}
-		} else if !errors.Is(err, errWithin) {
-			r.resync()
+		} else if !errors.Is(err, logfile.ErrWithin) {
+			r.Resync()
 		}
 		var c *callbackError
 		if errors.As(err, &c) {
 			return c.err
 		}
-		if err != nil && err != errTorn { // a torn tail was reported when the logs were read
+		if err != nil && err != logfile.ErrTorn { // a torn tail was reported when the logs were read
 			ks.st.report(record.Finding{Kind: record.FindDamagedFile, Severity: record.Error, Keyspace: ks.name, Place: p,
 				Detail: "log record: " + reason(err)})
 		}
@@ -195,21 +200,21 @@ func (ks *keyspace) scanLog(l *logFile, f func(*store.Entry) error) error {
 }
 
 // scanBatch hands over the entries of a write batch that are of this column family.
-func (ks *keyspace) scanBatch(r *batchReader, p record.Place, f func(*store.Entry) error) error {
-	return r.decode(func(b batchEntry) error {
-		if b.family != ks.id {
+func (ks *keyspace) scanBatch(r *wal.Batch, p record.Place, f func(*store.Entry) error) error {
+	return r.Decode(func(b wal.Entry) error {
+		if b.Family != ks.id {
 			return nil
 		}
-		kind, err := kindOf(trailer(b.seq, b.kind))
+		kind, err := kindOf(base.Trailer(b.Seq, b.Kind))
 		if err != nil {
 			return err
 		}
-		value, err := b.whole()
+		value, err := b.Whole()
 		if err != nil {
 			return err
 		}
-		p.Seq = b.seq
-		if err := f(&store.Entry{Key: b.key, Value: value, Seq: b.seq, Kind: kind, Place: p}); err != nil {
+		p.Seq = b.Seq
+		if err := f(&store.Entry{Key: b.Key, Value: value, Seq: b.Seq, Kind: kind, Place: p}); err != nil {
 			return &callbackError{err}
 		}
 		return nil

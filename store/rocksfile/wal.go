@@ -15,37 +15,20 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/files"
+	"kvferry/store/rocks/logfile"
+	"kvferry/store/rocks/wal"
 )
 
 // logFile is a write-ahead log that is still needed.
 type logFile struct {
 	number uint64
-	file   *dataFile
+	file   *files.File
 	name   string // for places
 	// entries counts those that no table holds yet.
 	entries int64
-	seqs    []seqRange // of its batches, ascending
-}
-
-// seqRange is a stretch of sequence numbers, both ends included.
-type seqRange struct{ first, last uint64 }
-
-// maxRanges bounds how many stretches of sequence numbers a log has: further gaps between them are not known.
-const maxRanges = 4096
-
-// took notes the sequence numbers of a batch that was read; batches ascend.
-func (l *logFile) took(r seqRange) {
-	if n := len(l.seqs); n > 0 && (r.first <= l.seqs[n-1].last+1 || n == maxRanges) {
-		l.seqs[n-1].last = max(l.seqs[n-1].last, r.last)
-		return
-	}
-	l.seqs = append(l.seqs, r)
-}
-
-// has reports whether the log has an entry of a sequence number.
-func (l *logFile) has(seq uint64) bool {
-	i, ok := slices.BinarySearchFunc(l.seqs, seq, func(r seqRange, s uint64) int { return cmp.Compare(r.first, s) })
-	return ok || i > 0 && seq <= l.seqs[i-1].last
+	seqs    wal.Ranges // of its batches
 }
 
 // reads reports whether the column family needs the entries of a log: those of older ones are in tables.
@@ -70,13 +53,13 @@ func (db *database) findLogs() ([]*logFile, error) {
 		if !ok || err != nil || n < db.version.firstLog() && (n == 0 || n != db.version.prevLog) {
 			continue
 		}
-		f, err := db.files.openFile(dir, e.Name(), db.opts.AllowLive)
+		f, err := db.files.Open(dir, e.Name(), db.opts.AllowLive)
 		if err != nil {
 			return nil, err
 		}
 		name := e.Name()
 		if dir != db.dir {
-			f.name, name = f.path, f.path
+			f.Name, name = f.Path, f.Path
 		}
 		logs = append(logs, &logFile{number: n, file: f, name: name})
 	}
@@ -178,7 +161,7 @@ type walLoader struct {
 	index   uint32 // of log in origins
 	off     int64  // of the record being read
 	// take gets the entries that no table holds yet, log by log.
-	take func(*keyspace, batchEntry) error
+	take func(*keyspace, wal.Entry) error
 	// again says that the logs were read before: what is odd about them has been reported.
 	again bool
 }
@@ -220,10 +203,10 @@ func (db *database) newWALLoader() *walLoader {
 
 // replay reads the logs of a database with one keyspace once more; f gets the index of each entry's log and
 // the offset of its record.
-func (db *database) replay(ctx context.Context, f func(log uint32, off int64, e batchEntry) error) error {
+func (db *database) replay(ctx context.Context, f func(log uint32, off int64, e wal.Entry) error) error {
 	w := db.newWALLoader()
 	w.again = true
-	w.take = func(_ *keyspace, e batchEntry) error { return f(w.index, w.off, e) }
+	w.take = func(_ *keyspace, e wal.Entry) error { return f(w.index, w.off, e) }
 	return w.run(ctx)
 }
 
@@ -249,56 +232,47 @@ func (w *walLoader) load(ctx context.Context, last bool) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		rec, off, err := r.next()
-		if err == errTorn && last {
+		rec, off, err := r.Next()
+		if err == logfile.ErrTorn && last {
 			w.torn(record.Warning, off, "the last record of the last log is incomplete, as after a crash: it never took effect")
 			return nil
 		}
 		if err == io.EOF {
 			switch {
-			case r.leftover:
+			case r.Leftover:
 				w.torn(record.Warning, off, "the log ends at bytes that an older use of the file seems to have left")
-			case r.zeroAt >= 0:
-				w.torn(record.Note, r.zeroAt, fmt.Sprintf("from here on the log is zeros, %d bytes: space set aside, or what a power failure lost",
-					w.log.file.size-r.zeroAt))
+			case r.ZeroAt >= 0:
+				w.torn(record.Note, r.ZeroAt, fmt.Sprintf("from here on the log is zeros, %d bytes: space set aside, or what a power failure lost",
+					w.log.file.Size-r.ZeroAt))
 			}
 			return nil
 		}
 		if err != nil {
-			return corrupt(w.log.file.path, off, "log record", err)
+			return base.Corrupt(w.log.file.Path, off, "log record", err)
 		}
 		w.off = off
-		b, err := r.batch(rec, off)
+		b, err := wal.NewBatch(r, rec, off)
 		if err == nil {
-			err = b.decode(w.add)
+			err = b.Decode(w.add)
 		}
 		if err != nil {
 			return w.batchError(err)
 		}
-		if seqs, ok := b.seqs(); ok {
-			w.log.took(seqs)
+		if seqs, ok := b.Seqs(); ok {
+			w.log.seqs.Add(seqs)
 		}
 	}
 }
 
 // open starts reading a log; the size is that of when it was found.
-func (l *logFile) open() (*logReader, func(), error) {
-	f, err := l.file.acquire()
+func (l *logFile) open() (*logfile.Reader, func(), error) {
+	f, err := l.file.Acquire()
 	if err != nil {
 		return nil, nil, err
 	}
-	r := newLogReader(io.NewSectionReader(f, 0, l.file.size), l.number)
-	r.huge = hugeRecord
-	return r, l.file.release, nil
-}
-
-// batch starts decoding the record that next returned.
-func (l *logReader) batch(rec []byte, off int64) (*batchReader, error) {
-	if !l.skipped {
-		return &batchReader{fields: fields{buf: rec}}, nil
-	}
-	src, err := l.body(off)
-	return &batchReader{src: src, rest: l.size}, err
+	r := logfile.NewReader(io.NewSectionReader(f, 0, l.file.Size), l.number)
+	r.Huge = logfile.HugeRecord
+	return r, l.file.Release, nil
 }
 
 // torn reports where a log ends early.
@@ -318,46 +292,46 @@ func (w *walLoader) batchError(err error) error {
 		if c.Off >= 0 {
 			field += fmt.Sprintf("at %d: ", c.Off)
 		}
-		return corrupt(w.log.file.path, w.off, field+c.Field, c.Err)
+		return base.Corrupt(w.log.file.Path, w.off, field+c.Field, c.Err)
 	}
 	return err
 }
 
 // add takes one entry of a write batch.
-func (w *walLoader) add(e batchEntry) error {
-	ks := w.byID[e.family]
+func (w *walLoader) add(e wal.Entry) error {
+	ks := w.byID[e.Family]
 	if ks == nil {
-		if e.family > w.db.version.maxFamily {
-			return &record.CorruptError{Off: record.NoOffset, Field: "column family", Err: fmt.Errorf("%d is unknown to the MANIFEST", e.family)}
+		if e.Family > w.db.version.maxFamily {
+			return &record.CorruptError{Off: record.NoOffset, Field: "column family", Err: fmt.Errorf("%d is unknown to the MANIFEST", e.Family)}
 		}
 		return nil // dropped since
 	}
 	if !ks.reads(w.log) {
 		return nil // a table holds it
 	}
-	if e.seq > maxSequence {
-		return &record.CorruptError{Off: record.NoOffset, Field: "sequence", Err: fmt.Errorf("sequence number %d", e.seq)}
+	if e.Seq > base.MaxSequence {
+		return &record.CorruptError{Off: record.NoOffset, Field: "sequence", Err: fmt.Errorf("sequence number %d", e.Seq)}
 	}
 	return w.take(ks, e)
 }
 
 // sort takes an entry when the logs are read the first time.
-func (w *walLoader) sort(ks *keyspace, e batchEntry) error {
+func (w *walLoader) sort(ks *keyspace, e wal.Entry) error {
 	w.log.entries++
-	if e.kind == kindRangeDelete {
-		ks.addTombstone(e, record.Place{File: w.log.name, Off: w.off, Level: -1, Seq: e.seq})
+	if e.Kind == base.KindRangeDelete {
+		ks.addTombstone(e, record.Place{File: w.log.name, Off: w.off, Level: -1, Seq: e.Seq})
 		return nil
 	}
 	if ks.wrapping != nil {
-		if err := ks.noteFar(e.key); err != nil {
+		if err := ks.noteFar(e.Key); err != nil {
 			return err
 		}
 	}
 	o := origin{w.index, uint64(w.off)}
-	if e.from != nil {
-		return w.sorters[ks].addLarge(e.key, trailer(e.seq, e.kind), e.size, e.from, o)
+	if e.From != nil {
+		return w.sorters[ks].addLarge(e.Key, base.Trailer(e.Seq, e.Kind), e.Size, e.From, o)
 	}
-	return w.sorters[ks].add(e.key, trailer(e.seq, e.kind), e.value, o)
+	return w.sorters[ks].add(e.Key, base.Trailer(e.Seq, e.Kind), e.Value, o)
 }
 
 // finish makes sorted runs of what was collected.

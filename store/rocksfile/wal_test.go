@@ -14,6 +14,9 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/logfile"
 )
 
 // openFindings opens a directory and collects what is reported.
@@ -49,11 +52,11 @@ func TestLogKinds(t *testing.T) {
 	d.family(1, "one", bytewiseName)
 	d.table(0, 1, tableSpec{}, put("a", 1, "old"), put("b", 2, "old"), put("s", 2, "old"), put("r1", 3, "old"), put("r2", 4, "old"))
 	d.log(7,
-		batch(10, op(kindPut, "a", "new"), op(kindLogData, "blob"), op(kindDelete, "b"), op(kindSingleDelete, "s"), op(kindNoop)),
-		batch(13, op(kindRangeDelete, "r1", "r2"), op(kindMerge, "m", "1"), op(kindMerge, "m", "2")),
-		batch(16, opCF(kindCFPut, 1, "x", "1"), opCF(kindCFPut, 1, "y", "1"), opCF(kindCFDelete, 1, "y"), opCF(kindCFPut, 1, "z", "1"),
-			opCF(kindCFSingleDelete, 1, "z"), opCF(kindCFMerge, 1, "m", "3"), opCF(kindCFPut, 1, "w", "1"), opCF(kindCFRangeDelete, 1, "w", "x")),
-		batch(24), batch(24, op(kindPut, "", "empty")))
+		handmade.Batch(10, handmade.Op(base.KindPut, "a", "new"), handmade.Op(base.KindLogData, "blob"), handmade.Op(base.KindDelete, "b"), handmade.Op(base.KindSingleDelete, "s"), handmade.Op(base.KindNoop)),
+		handmade.Batch(13, handmade.Op(base.KindRangeDelete, "r1", "r2"), handmade.Op(base.KindMerge, "m", "1"), handmade.Op(base.KindMerge, "m", "2")),
+		handmade.Batch(16, handmade.OpCF(base.KindCFPut, 1, "x", "1"), handmade.OpCF(base.KindCFPut, 1, "y", "1"), handmade.OpCF(base.KindCFDelete, 1, "y"), handmade.OpCF(base.KindCFPut, 1, "z", "1"),
+			handmade.OpCF(base.KindCFSingleDelete, 1, "z"), handmade.OpCF(base.KindCFMerge, 1, "m", "3"), handmade.OpCF(base.KindCFPut, 1, "w", "1"), handmade.OpCF(base.KindCFRangeDelete, 1, "w", "x")),
+		handmade.Batch(24), handmade.Batch(24, handmade.Op(base.KindPut, "", "empty")))
 	db := openTest(t, d.finish(), store.Options{Merger: joinMerger})
 	wantRows(t, db, 0, "=empty a=new m=1,2 r2=old")
 	wantRows(t, db, 1, "m=3 x=1")
@@ -75,7 +78,7 @@ func TestLogNumbers(t *testing.T) {
 	d.edit(editNumber(tagLogNumber, 5))
 	d.edit(editNumber(tagColumnFamily, 1), editNumber(tagLogNumber, 7))
 	both := func(seq uint64, v string) []byte {
-		return batch(seq, op(kindPut, "k"+v, v), opCF(kindCFPut, 1, "k"+v, v), opCF(kindCFPut, 2, "k", "dropped"))
+		return handmade.Batch(seq, handmade.Op(base.KindPut, "k"+v, v), handmade.OpCF(base.KindCFPut, 1, "k"+v, v), handmade.OpCF(base.KindCFPut, 2, "k", "dropped"))
 	}
 	d.log(4, both(1, "4"))
 	d.log(5, both(4, "5"))
@@ -102,33 +105,33 @@ func TestLogNumbers(t *testing.T) {
 func TestPreviousLog(t *testing.T) {
 	d := newHandLevelDB(t)
 	d.edit(editNumber(tagLogNumber, 6), editNumber(tagPrevLogNumber, 3))
-	d.log(2, batch(1, op(kindPut, "two", "")))
-	d.log(3, batch(1, op(kindPut, "three", "")))
-	d.log(6, batch(2, op(kindPut, "six", "")))
+	d.log(2, handmade.Batch(1, handmade.Op(base.KindPut, "two", "")))
+	d.log(3, handmade.Batch(1, handmade.Op(base.KindPut, "three", "")))
+	d.log(6, handmade.Batch(2, handmade.Op(base.KindPut, "six", "")))
 	wantRows(t, openTest(t, d.finish(), store.Options{}), 0, "six= three=")
 }
 
 // TestSameEntryTwice: a merge operand that stands in a log and in a table counts once.
 func TestSameEntryTwice(t *testing.T) {
 	d := newHandDB(t)
-	d.table(0, 0, tableSpec{}, testEntry{"m", 5, kindMerge, "x"}, testEntry{"m", 4, kindMerge, "w"})
-	d.log(6, batch(5, op(kindMerge, "m", "x")))
-	d.log(7, batch(5, op(kindMerge, "m", "x")))
+	d.table(0, 0, tableSpec{}, testEntry{"m", 5, base.KindMerge, "x"}, testEntry{"m", 4, base.KindMerge, "w"})
+	d.log(6, handmade.Batch(5, handmade.Op(base.KindMerge, "m", "x")))
+	d.log(7, handmade.Batch(5, handmade.Op(base.KindMerge, "m", "x")))
 	dir := d.finish()
 	wantRows(t, openTest(t, dir, store.Options{Merger: joinMerger}), 0, "m=w,x")
-	d.log(7, batch(5, op(kindMerge, "m", "y")))
+	d.log(7, handmade.Batch(5, handmade.Op(base.KindMerge, "m", "y")))
 	if err := rowsError(dir, store.Options{Merger: joinMerger}); err == nil || !strings.Contains(err.Error(), "sequence number 5") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestLogDamage(t *testing.T) {
-	big := batch(1, op(kindPut, "big", strings.Repeat("x", 3*logBlock)))
-	small := batch(2, op(kindPut, "small", "1"))
-	last := batch(3, op(kindPut, "last", "1"))
-	whole := logBytes(7, false, big, small, last)
-	smallAt := len(logBytes(7, false, big))
-	lastAt := len(logBytes(7, false, big, small))
+	big := handmade.Batch(1, handmade.Op(base.KindPut, "big", strings.Repeat("x", 3*logfile.BlockSize)))
+	small := handmade.Batch(2, handmade.Op(base.KindPut, "small", "1"))
+	last := handmade.Batch(3, handmade.Op(base.KindPut, "last", "1"))
+	whole := handmade.Log(7, false, big, small, last)
+	smallAt := len(handmade.Log(7, false, big))
+	lastAt := len(handmade.Log(7, false, big, small))
 	flip := func(at int) []byte {
 		b := slices.Clone(whole)
 		b[at] ^= 0x40
@@ -145,8 +148,8 @@ func TestLogDamage(t *testing.T) {
 		{"within the last record", whole[:lastAt+9], false, "big small", "warning torn-log"},
 		{"within the last header", whole[:lastAt+3], false, "big small", "warning torn-log"},
 		{"at a record's end", whole[:lastAt], false, "big small", ""},
-		{"between fragments", whole[:2*logBlock], false, "", "warning torn-log"},
-		{"within a fragment", whole[:logBlock+100], false, "", "warning torn-log"},
+		{"between fragments", whole[:2*logfile.BlockSize], false, "", "warning torn-log"},
+		{"within a fragment", whole[:logfile.BlockSize+100], false, "", "warning torn-log"},
 		{"torn, but not the last log", whole[:lastAt+9], true, "!", ""},
 		{"zeros after", append(slices.Clone(whole), make([]byte, 50000)...), false, "big last small", "note torn-log"},
 		{"nothing but zeros", make([]byte, 50000), false, "", "note torn-log"},
@@ -157,10 +160,10 @@ func TestLogDamage(t *testing.T) {
 		{"high length", flip(smallAt + 5), false, "!", ""},
 		{"type", flip(smallAt + 6), false, "!", ""},
 		{"length of a full block", flip(4), false, "!", ""},
-		{"missing middle", slices.Concat(whole[:logBlock], whole[2*logBlock:]), false, "!", ""},
-		{"missing first", whole[logBlock:], false, "!", ""},
-		{"missing last", slices.Concat(whole[:2*logBlock], logBytes(7, false, small)), false, "!", ""},
-		{"first twice", slices.Concat(whole[:logBlock], whole), false, "!", ""},
+		{"missing middle", slices.Concat(whole[:logfile.BlockSize], whole[2*logfile.BlockSize:]), false, "!", ""},
+		{"missing first", whole[logfile.BlockSize:], false, "!", ""},
+		{"missing last", slices.Concat(whole[:2*logfile.BlockSize], handmade.Log(7, false, small)), false, "!", ""},
+		{"first twice", slices.Concat(whole[:logfile.BlockSize], whole), false, "!", ""},
 		{"garbage", bytes.Repeat([]byte("garbage "), 10000), false, "!", ""},
 	}
 	for _, tt := range tests {
@@ -168,7 +171,7 @@ func TestLogDamage(t *testing.T) {
 			d := newHandDB(t)
 			d.file("000007.log", tt.log)
 			if tt.more {
-				d.log(8, batch(4, op(kindPut, "more", "1")))
+				d.log(8, handmade.Batch(4, handmade.Op(base.KindPut, "more", "1")))
 			}
 			dir := d.finish()
 			if tt.rows == "!" {
@@ -205,12 +208,14 @@ func wantCorrupt(t *testing.T, err error, file string) {
 }
 
 func TestRecycledLog(t *testing.T) {
-	old := logBytes(3, true, batch(1, op(kindPut, "old", strings.Repeat("o", 500))), batch(2, op(kindPut, "older", strings.Repeat("o", 500))))
-	rec := func(key string, n int) []byte { return batch(10, op(kindPut, key, strings.Repeat("n", n))) }
-	head := logBytes(7, true, rec("new", 10))
-	oldRecord := len(logBytes(3, true, batch(1, op(kindPut, "old", strings.Repeat("o", 500)))))
-	exact := logBytes(7, true, rec("new", oldRecord-len(logBytes(7, true, rec("new", 200)))+200))
-	damaged := logBytes(7, true, rec("new", 10), batch(11, op(kindPut, "next", "1")), batch(12, op(kindPut, "third", "1")))
+	old := handmade.Log(3, true, handmade.Batch(1, handmade.Op(base.KindPut, "old", strings.Repeat("o", 500))), handmade.Batch(2, handmade.Op(base.KindPut, "older", strings.Repeat("o", 500))))
+	rec := func(key string, n int) []byte {
+		return handmade.Batch(10, handmade.Op(base.KindPut, key, strings.Repeat("n", n)))
+	}
+	head := handmade.Log(7, true, rec("new", 10))
+	oldRecord := len(handmade.Log(3, true, handmade.Batch(1, handmade.Op(base.KindPut, "old", strings.Repeat("o", 500)))))
+	exact := handmade.Log(7, true, rec("new", oldRecord-len(handmade.Log(7, true, rec("new", 200)))+200))
+	damaged := handmade.Log(7, true, rec("new", 10), handmade.Batch(11, handmade.Op(base.KindPut, "next", "1")), handmade.Batch(12, handmade.Op(base.KindPut, "third", "1")))
 	damaged[len(head)+20] ^= 1
 	tests := []struct {
 		name, rows string
@@ -221,7 +226,7 @@ func TestRecycledLog(t *testing.T) {
 		{"ends at an old record", "new", append(slices.Clone(exact), old[len(exact):]...), 0},
 		{"ends within an old record", "new", append(slices.Clone(head), old[len(head):]...), 1},
 		{"damaged with a record behind", "!", damaged, 0},
-		{"damaged last record", "new", damaged[:len(damaged)-len(logBytes(7, true, batch(12, op(kindPut, "third", "1"))))], 1},
+		{"damaged last record", "new", damaged[:len(damaged)-len(handmade.Log(7, true, handmade.Batch(12, handmade.Op(base.KindPut, "third", "1"))))], 1},
 		{"of another number from the start", "", old, 0},
 	}
 	for _, tt := range tests {
@@ -253,27 +258,27 @@ func TestRefusedLogs(t *testing.T) {
 		log         []byte
 		unsupported bool
 	}{
-		{"begin prepare", "begin of a prepared transaction", logBytes(7, false, batch(1, []byte{0x09})), true},
-		{"end prepare", "end of a prepared transaction", logBytes(7, false, batch(1, op(0x0a, "xid"))), true},
-		{"commit", "commit of a prepared transaction", logBytes(7, false, batch(1, op(0x0b, "xid"))), true},
-		{"rollback", "rollback of a prepared transaction", logBytes(7, false, batch(1, op(0x0c, "xid"))), true},
-		{"blob index", "blob index", logBytes(7, false, batch(1, op(kindBlobIndex, "k", "v"))), true},
-		{"blob index of a family", "blob index", logBytes(7, false, batch(1, opCF(kindCFBlobIndex, 1, "k", "v"))), true},
-		{"wide column", "wide-column entity", logBytes(7, false, batch(1, op(0x16, "k", "v"))), true},
-		{"timestamp", "delete with timestamp", logBytes(7, false, batch(1, op(0x14, "k"))), true},
-		{"unknown tag", "tag 0x55", logBytes(7, false, batch(1, []byte{0x55})), true},
-		{"compressed", "compressed log", frame(fragCompression, 0, false, []byte{1}), true},
-		{"timestamps", "user-defined timestamps", frame(fragTimestamps, 0, false, []byte{1}), true},
-		{"type", "unknown fragment type 42", frame(42, 0, false, []byte{1}), false},
-		{"short batch", "write batch", logBytes(7, false, []byte{1, 2, 3}), false},
-		{"count", "1 entries, the header says 2", logBytes(7, false, append(le.AppendUint32(make([]byte, 8), 2), op(kindPut, "a", "b")...)), false},
-		{"cut", "need 9 bytes, have 1", logBytes(7, false, append(le.AppendUint32(make([]byte, 8), 1), kindPut, 9, 'x')), false},
-		{"sequence", "sequence number", logBytes(7, false, batch(1<<60, op(kindPut, "a", "b"))), false},
-		{"sequence at the end", "sequence number", logBytes(7, false, batch(maxSequence, op(kindPut, "a", "b"), op(kindPut, "b", "b"))), false},
-		{"family", "99 is unknown", logBytes(7, false, batch(1, opCF(kindCFPut, 99, "a", "b"))), false},
-		{"key", "varint", logBytes(7, false, append(le.AppendUint32(make([]byte, 8), 1), kindPut, 0xff)), false},
-		{"long varint", "varint too long", logBytes(7, false, append(le.AppendUint32(make([]byte, 8), 1),
-			append([]byte{kindPut}, bytes.Repeat([]byte{0xff}, 12)...)...)), false},
+		{"begin prepare", "begin of a prepared transaction", handmade.Log(7, false, handmade.Batch(1, []byte{0x09})), true},
+		{"end prepare", "end of a prepared transaction", handmade.Log(7, false, handmade.Batch(1, handmade.Op(0x0a, "xid"))), true},
+		{"commit", "commit of a prepared transaction", handmade.Log(7, false, handmade.Batch(1, handmade.Op(0x0b, "xid"))), true},
+		{"rollback", "rollback of a prepared transaction", handmade.Log(7, false, handmade.Batch(1, handmade.Op(0x0c, "xid"))), true},
+		{"blob index", "blob index", handmade.Log(7, false, handmade.Batch(1, handmade.Op(base.KindBlobIndex, "k", "v"))), true},
+		{"blob index of a family", "blob index", handmade.Log(7, false, handmade.Batch(1, handmade.OpCF(base.KindCFBlobIndex, 1, "k", "v"))), true},
+		{"wide column", "wide-column entity", handmade.Log(7, false, handmade.Batch(1, handmade.Op(0x16, "k", "v"))), true},
+		{"timestamp", "delete with timestamp", handmade.Log(7, false, handmade.Batch(1, handmade.Op(0x14, "k"))), true},
+		{"unknown tag", "tag 0x55", handmade.Log(7, false, handmade.Batch(1, []byte{0x55})), true},
+		{"compressed", "compressed log", handmade.Frame(logfile.FragCompression, 0, false, []byte{1}), true},
+		{"timestamps", "user-defined timestamps", handmade.Frame(logfile.FragTimestamps, 0, false, []byte{1}), true},
+		{"type", "unknown fragment type 42", handmade.Frame(42, 0, false, []byte{1}), false},
+		{"short batch", "write batch", handmade.Log(7, false, []byte{1, 2, 3}), false},
+		{"count", "1 entries, the header says 2", handmade.Log(7, false, append(le.AppendUint32(make([]byte, 8), 2), handmade.Op(base.KindPut, "a", "b")...)), false},
+		{"cut", "need 9 bytes, have 1", handmade.Log(7, false, append(le.AppendUint32(make([]byte, 8), 1), base.KindPut, 9, 'x')), false},
+		{"sequence", "sequence number", handmade.Log(7, false, handmade.Batch(1<<60, handmade.Op(base.KindPut, "a", "b"))), false},
+		{"sequence at the end", "sequence number", handmade.Log(7, false, handmade.Batch(base.MaxSequence, handmade.Op(base.KindPut, "a", "b"), handmade.Op(base.KindPut, "b", "b"))), false},
+		{"family", "99 is unknown", handmade.Log(7, false, handmade.Batch(1, handmade.OpCF(base.KindCFPut, 99, "a", "b"))), false},
+		{"key", "varint", handmade.Log(7, false, append(le.AppendUint32(make([]byte, 8), 1), base.KindPut, 0xff)), false},
+		{"long varint", "varint too long", handmade.Log(7, false, append(le.AppendUint32(make([]byte, 8), 1),
+			append([]byte{base.KindPut}, bytes.Repeat([]byte{0xff}, 12)...)...)), false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -284,7 +289,7 @@ func TestRefusedLogs(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "000007.log") {
 				t.Fatalf("error %v, want %s", err, tt.want)
 			}
-			if errors.Is(err, ErrUnsupported) != tt.unsupported {
+			if errors.Is(err, base.ErrUnsupported) != tt.unsupported {
 				t.Errorf("%v: unsupported is %t", err, !tt.unsupported)
 			}
 			if !tt.unsupported {
@@ -367,7 +372,7 @@ func TestMissingLogs(t *testing.T) {
 func TestWALDir(t *testing.T) {
 	d := walDirDB(t, t.TempDir(), "/elsewhere/wal")
 	dir, other := d.dir, t.TempDir()
-	if err := os.WriteFile(filepath.Join(other, "000007.log"), logBytes(7, false, batch(5, op(kindPut, "b", ""))), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(other, "000007.log"), handmade.Log(7, false, handmade.Batch(5, handmade.Op(base.KindPut, "b", ""))), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	db := openTest(t, dir, store.Options{WALDir: other})
@@ -376,7 +381,7 @@ func TestWALDir(t *testing.T) {
 		t.Errorf("file %+v", f)
 	}
 	// With a log beside the tables nothing is asked.
-	d.log(7, batch(5, op(kindPut, "c", "")))
+	d.log(7, handmade.Batch(5, handmade.Op(base.KindPut, "c", "")))
 	db, found := openFindings(t, dir, store.Options{})
 	if wantRows(t, db, 0, "a= c="); len(*found) > 0 {
 		t.Errorf("findings %+v", *found)
@@ -416,8 +421,8 @@ func TestSpilledLog(t *testing.T) {
 	d.family(1, "one", bytewiseName)
 	var records [][]byte
 	for i := range 5000 {
-		records = append(records, batch(uint64(10+2*i), op(kindPut, fmt.Sprint("k", i%3000), strings.Repeat("v", 50)),
-			opCF(kindCFPut, 1, fmt.Sprint("k", i%7), fmt.Sprint(i))))
+		records = append(records, handmade.Batch(uint64(10+2*i), handmade.Op(base.KindPut, fmt.Sprint("k", i%3000), strings.Repeat("v", 50)),
+			handmade.OpCF(base.KindCFPut, 1, fmt.Sprint("k", i%7), fmt.Sprint(i))))
 	}
 	d.log(7, records...)
 	dir, temp := d.finish(), t.TempDir()
@@ -442,12 +447,12 @@ func TestSpilledLog(t *testing.T) {
 func TestSalvageLog(t *testing.T) {
 	d := newHandDB(t)
 	d.table(0, 1, tableSpec{}, put("t", 1, ""))
-	records := [][]byte{batch(2, op(kindPut, "first", "")), batch(3, op(kindPut, "hit", ""))}
+	records := [][]byte{handmade.Batch(2, handmade.Op(base.KindPut, "first", "")), handmade.Batch(3, handmade.Op(base.KindPut, "hit", ""))}
 	for i := range 3 {
-		records = append(records, batch(uint64(4+i), op(kindPut, fmt.Sprint("big", i), strings.Repeat("x", logBlock-100))))
+		records = append(records, handmade.Batch(uint64(4+i), handmade.Op(base.KindPut, fmt.Sprint("big", i), strings.Repeat("x", logfile.BlockSize-100))))
 	}
-	log := logBytes(7, false, records...)
-	log[len(logBytes(7, false, records[0]))+10] ^= 1
+	log := handmade.Log(7, false, records...)
+	log[len(handmade.Log(7, false, records[0]))+10] ^= 1
 	d.file("000007.log", log)
 	db, found := openFindings(t, d.finish(), store.Options{})
 	ks := db.Keyspaces()[0]

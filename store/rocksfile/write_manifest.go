@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/record"
 
 	"kvferry/store"
+	"kvferry/store/rocks/base"
 )
 
 // lastLevel takes all tables: nothing below them has to be merged, and no engine compacts them
@@ -96,8 +97,8 @@ func (e *editWriter) file(number int, t *store.Table) {
 	e.uint(lastLevel)
 	e.uint(uint64(number))
 	e.uint(uint64(t.Bytes))
-	e.bytes(appendKey(nil, t.First, trailer(0, kindPut)))
-	e.bytes(appendKey(nil, t.Last, trailer(0, kindPut)))
+	e.bytes(base.AppendKey(nil, t.First, base.Trailer(0, base.KindPut)))
+	e.bytes(base.AppendKey(nil, t.Last, base.Trailer(0, base.KindPut)))
 }
 
 // encodeManifest frames the edits as the records of a log.

@@ -1,0 +1,56 @@
+package base
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Errors of this package that callers may test for.
+var (
+	// ErrUnsupported says that a directory uses something that this reader refuses; the message
+	// names it. RocksDB itself may still read it.
+	ErrUnsupported = errors.New("not supported by the native reader")
+
+	ErrVarint   = errors.New("varint too long")
+	ErrChecksum = errors.New("checksum mismatch")
+	// ErrShrank says that a file has lost its end since it was opened.
+	ErrShrank = errors.New("the file shrank")
+)
+
+// Unsupported makes an error that names what is refused.
+func Unsupported(format string, args ...any) error {
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrUnsupported)
+}
+
+// Corrupt makes the error of damaged bytes at an offset of a file.
+func Corrupt(file string, off int64, field string, err error) error {
+	return &record.CorruptError{File: file, Off: off, Field: field, Err: err}
+}
+
+// IsDamage reports whether an error says that bytes of a table are damaged or that the disk does not give them back:
+// that the next look at them will end as this one did.
+func IsDamage(err error) bool {
+	var path *fs.PathError
+	var c *record.CorruptError
+	var missing *store.MissingError
+	switch {
+	case errors.Is(err, ErrUnsupported), errors.Is(err, ErrShrank), errors.Is(err, fs.ErrClosed):
+		return false
+	case errors.As(err, &path):
+		return errors.Is(err, syscall.EIO)
+	}
+	return errors.As(err, &c) || errors.As(err, &missing)
+}
+
+// BlockError marks an error that a salvage reads past.
+func BlockError(err error) error {
+	if !IsDamage(err) {
+		return err
+	}
+	return &store.BlockError{Err: err}
+}

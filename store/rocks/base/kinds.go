@@ -1,0 +1,23 @@
+package base
+
+// Kinds of entries: the low byte of an internal key's trailer, and the tags of the entries of a
+// write batch (db/dbformat.h).
+const (
+	KindDelete         = 0x00
+	KindPut            = 0x01
+	KindMerge          = 0x02
+	KindLogData        = 0x03
+	KindCFDelete       = 0x04
+	KindCFPut          = 0x05
+	KindCFMerge        = 0x06
+	KindSingleDelete   = 0x07
+	KindCFSingleDelete = 0x08
+	KindNoop           = 0x0d
+	KindCFRangeDelete  = 0x0e
+	KindRangeDelete    = 0x0f
+	KindCFBlobIndex    = 0x10
+	KindBlobIndex      = 0x11
+
+	MaxSequence = 1<<56 - 1
+	TrailerLen  = 8
+)

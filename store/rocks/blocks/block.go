@@ -1,0 +1,97 @@
+package blocks
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"kvferry/record"
+)
+
+// Block is a block taken apart.
+type Block struct {
+	Entries  []byte
+	restarts []byte
+}
+
+// maxHashBlock is the size of the largest block that may have a hash index.
+const maxHashBlock = 64 << 10
+
+// Parse takes a block apart.
+func Parse(b []byte) (Block, error) {
+	if len(b) < 4 {
+		return Block{}, fmt.Errorf("block of %d bytes: %w", len(b), record.ErrShort)
+	}
+	end := len(b) - 4
+	n := binary.LittleEndian.Uint32(b[end:])
+	if n>>31 != 0 && len(b) <= maxHashBlock {
+		n &^= 1 << 31
+		if end < 2 {
+			return Block{}, fmt.Errorf("hash index: %w", record.ErrShort)
+		}
+		end -= 2 + int(binary.LittleEndian.Uint16(b[end-2:]))
+	}
+	if end < 0 || uint64(n)*4 > uint64(end) {
+		return Block{}, fmt.Errorf("%d restarts in a block of %d bytes: %w", n, len(b), record.ErrShort)
+	}
+	start := end - 4*int(n)
+	return Block{Entries: b[:start], restarts: b[start:end]}, nil
+}
+
+// Restart returns the i-th restart offset, -1 when there is none or it lies outside of the entries.
+func (b *Block) Restart(i int) int {
+	if i >= b.NumRestarts() {
+		return -1
+	}
+	off := binary.LittleEndian.Uint32(b.restarts[4*i:])
+	if uint64(off) >= uint64(len(b.Entries)) {
+		return -1
+	}
+	return int(off)
+}
+
+// NumRestarts returns the number of restarts.
+func (b *Block) NumRestarts() int { return len(b.restarts) / 4 }
+
+var ErrEntry = errors.New("entry beyond the end of its block")
+
+// EntryHeader decodes the lengths of the entry at p and where its bytes start; next is -1 when
+// they do not fit 32 bits each or end early.
+func EntryHeader(d []byte, p int) (shared, unshared, value, next int) {
+	var v [3]int
+	for i := range v {
+		x, n := binary.Uvarint(d[p:])
+		if n <= 0 || x > 1<<32-1 {
+			return 0, 0, 0, -1
+		}
+		v[i] = int(x)
+		p += n
+	}
+	return v[0], v[1], v[2], p
+}
+
+// Entries walks the entries of a block without judging their order. key and value are views
+// that live until the next call.
+type Entries struct {
+	Data []byte
+	Pos  int
+	At   int // where the current entry starts
+	Key  []byte
+	Val  []byte
+}
+
+// Next moves to the next entry; false without an error is the end.
+func (e *Entries) Next() (bool, error) {
+	if e.Pos >= len(e.Data) {
+		return false, nil
+	}
+	e.At = e.Pos
+	shared, unshared, value, p := EntryHeader(e.Data, e.Pos)
+	if p < 0 || unshared > len(e.Data)-p || value > len(e.Data)-p-unshared || shared > len(e.Key) {
+		return false, fmt.Errorf("at %d of the block: %w", e.Pos, ErrEntry)
+	}
+	e.Key = append(e.Key[:shared], e.Data[p:p+unshared]...)
+	e.Val = e.Data[p+unshared : p+unshared+value]
+	e.Pos = p + unshared + value
+	return true, nil
+}

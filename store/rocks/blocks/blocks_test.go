@@ -1,0 +1,103 @@
+package blocks
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"kvferry/record"
+	"kvferry/store/rocks/base"
+)
+
+// entry encodes an entry of a block.
+func entry(shared int, rest, value string) []byte {
+	b := binary.AppendUvarint(nil, uint64(shared))
+	b = binary.AppendUvarint(b, uint64(len(rest)))
+	b = binary.AppendUvarint(b, uint64(len(value)))
+	return append(append(b, rest...), value...)
+}
+
+// block ends entries with restarts.
+func block(entries []byte, restarts ...uint32) []byte {
+	for _, r := range restarts {
+		entries = binary.LittleEndian.AppendUint32(entries, r)
+	}
+	return binary.LittleEndian.AppendUint32(entries, uint32(len(restarts)))
+}
+
+func walk(b []byte) (string, error) {
+	bl, err := Parse(b)
+	if err != nil {
+		return "", err
+	}
+	var out []string
+	e := Entries{Data: bl.Entries}
+	for {
+		ok, err := e.Next()
+		if !ok || err != nil {
+			return strings.Join(out, " "), err
+		}
+		out = append(out, fmt.Sprintf("%d:%s=%s", e.At, e.Key, e.Val))
+	}
+}
+
+func TestEntries(t *testing.T) {
+	long := strings.Repeat("v", 300)
+	body := append(append(entry(0, "apple", "1"), entry(3, "ricot", "")...), entry(0, "b", long)...)
+	b := block(body, 0, 18)
+	if got, err := walk(b); err != nil || got != "0:apple=1 9:appricot= 17:b="+long {
+		t.Errorf("%s, %v", got, err)
+	}
+	bl, _ := Parse(b)
+	if bl.NumRestarts() != 2 || bl.Restart(0) != 0 || bl.Restart(1) != 18 || bl.Restart(2) != -1 {
+		t.Errorf("restarts %v", bl)
+	}
+	// A hash index stands between the restarts and their number; it is passed over.
+	hashed := append(append([]byte{}, b[:len(b)-4]...), 9, 9, 9, 3, 0)
+	hashed = binary.LittleEndian.AppendUint32(hashed, 2|1<<31)
+	if got, err := walk(hashed); err != nil || !strings.HasPrefix(got, "0:apple=1 ") {
+		t.Errorf("with a hash index: %s, %v", got, err)
+	}
+	if got, err := walk(block(nil)); got != "" || err != nil {
+		t.Errorf("empty block: %s, %v", got, err)
+	}
+	if bl, _ := Parse(block([]byte{1}, 5)); bl.Restart(0) != -1 {
+		t.Error("a restart beyond the entries")
+	}
+}
+
+func TestDamagedBlocks(t *testing.T) {
+	for _, b := range [][]byte{nil, {1, 2, 3}, {0, 0, 0, 1}, {0xff, 0xff, 0, 0, 0, 0x80}, {1, 0, 0, 0x80}, {9, 0, 0, 0, 2, 0, 0, 0}} {
+		if _, err := Parse(b); !errors.Is(err, record.ErrShort) {
+			t.Errorf("%x: %v", b, err)
+		}
+	}
+	for _, body := range [][]byte{{0}, {0, 5, 0, 'a'}, {0, 1, 9, 'a'}, {2, 1, 0, 'a'}, {0xff, 0xff, 0xff, 0xff, 0xff, 1, 0, 0}} {
+		if got, err := walk(block(body)); !errors.Is(err, ErrEntry) {
+			t.Errorf("%x: %s, %v", body, got, err)
+		}
+	}
+}
+
+func TestHandle(t *testing.T) {
+	f := &base.Fields{Buf: []byte{0x80, 1, 5, 9}}
+	h := ReadHandle(f, "handle")
+	if h != (Handle{128, 5}) || f.Left() != 1 || f.Err != nil {
+		t.Errorf("%v, %v", h, f.Err)
+	}
+	for _, tt := range []struct {
+		h    Handle
+		size int64
+		ok   bool
+	}{
+		{Handle{0, 10}, 15, true}, {Handle{0, 10}, 14, false}, {Handle{20, 0}, 10, false}, {Handle{5, 5}, 15, true},
+		{Handle{math.MaxUint64, 1}, 100, false}, {Handle{0, math.MaxUint64}, 100, false}, {Handle{0, MaxSize + 1}, 1 << 40, false},
+	} {
+		if err := tt.h.Check(tt.size); (err == nil) != tt.ok {
+			t.Errorf("%v in %d bytes: %v", tt.h, tt.size, err)
+		}
+	}
+}

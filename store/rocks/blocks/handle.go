@@ -1,0 +1,30 @@
+package blocks
+
+import (
+	"fmt"
+
+	"kvferry/store/rocks/base"
+)
+
+// TrailerLen is the length of what follows a block in a file: codec and checksum.
+const TrailerLen = 5
+
+// MaxSize bounds what a block may decompress to: rows are below 4 GiB in any engine, and far
+// below in practice.
+const MaxSize = 1 << 31
+
+// Handle says where a block is.
+type Handle struct{ Off, Size uint64 }
+
+// ReadHandle decodes a block handle.
+func ReadHandle(f *base.Fields, field string) Handle {
+	return Handle{f.Uvarint(field), f.Uvarint(field)}
+}
+
+// Check makes sure that a block lies in a file of size bytes.
+func (h Handle) Check(size int64) error {
+	if h.Size > MaxSize || h.Off > uint64(size) || h.Size+TrailerLen > uint64(size)-h.Off {
+		return fmt.Errorf("block of %d bytes at %d in a file of %d bytes", h.Size, h.Off, size)
+	}
+	return nil
+}

@@ -1,0 +1,355 @@
+package logfile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+
+	"kvferry/store/rocks/base"
+)
+
+// Lengths and types; see the package comment.
+const (
+	BlockSize      = 32 << 10
+	HeaderLen      = 7
+	ReuseHeaderLen = 11
+
+	fragFull   = 1
+	fragFirst  = 2
+	fragMiddle = 3
+	fragLast   = 4
+	// HugeRecord is the size from which on a record of a log is read a part at a time.
+	HugeRecord = 4 << 20
+
+	// fragReuse is added to the type of fragments that carry a log number.
+	fragReuse       = 4
+	FragCompression = 9  // announces that all that follows is compressed
+	FragTimestamps  = 10 // sizes of user-defined timestamps
+)
+
+var (
+	// ErrTorn says that the log ends within a record.
+	ErrTorn = errors.New("the last record is incomplete")
+	// ErrWithin says that a record is cut short by the next one, which can still be read.
+	ErrWithin = errors.New("a record starts within the one")
+)
+
+// Reader reads the records of a log.
+type Reader struct {
+	r      io.Reader
+	number uint32 // of a WAL; 0 for a MANIFEST
+
+	block    [BlockSize]byte
+	n        int   // bytes in block
+	pos      int   // next fragment in block
+	blockOff int64 // of block in the file
+	rec      []byte
+	ended    bool
+	reuse    bool  // fragments carry the log's number
+	ZeroAt   int64 // once the log ended: where the zeros begin that it ends in, -1 for none
+	// Leftover is set when the log ended at bytes that look like an older use of the file but
+	// are not a whole record of it, so that damage cannot be ruled out.
+	Leftover bool
+	// Huge, when it is not 0, is how large a record may be that next returns. A larger one is only looked at; body
+	// reads it.
+	Huge    int
+	Size    int64 // of the record that next returned last, or did not
+	Skipped bool  // that one is too huge
+	// Salvage skips what does not start a record, as after damage.
+	Salvage bool
+}
+
+// NewReader starts at the beginning of a log. number is in the name of a WAL; a MANIFEST has 0.
+func NewReader(r io.Reader, number uint64) *Reader {
+	return &Reader{r: r, number: uint32(number), ZeroAt: -1}
+}
+
+// Next returns the next record, valid until the next call, and the offset of its first fragment; a record that is too
+// huge is nil. At the end it returns io.EOF, or ErrTorn when the last record is incomplete; other errors are
+// damage at the offset returned.
+func (l *Reader) Next() (rec []byte, off int64, err error) {
+	l.rec, l.Size, l.Skipped = l.rec[:0], 0, false
+	inside := false
+	for {
+		typ, payload, at, err := l.fragment()
+		if err == io.EOF && inside {
+			return nil, off, ErrTorn
+		}
+		if err != nil {
+			return nil, at, err
+		}
+		starts := typ == fragFull || typ == fragFirst
+		if starts && inside && l.Size > 0 {
+			// An empty first fragment at the end of a block was a bug of old writers and is harmless.
+			l.pos = int(at - l.blockOff) // the new record may be whole
+			return nil, at, fmt.Errorf("%w at offset %d", ErrWithin, off)
+		}
+		if !starts && !inside {
+			if l.Salvage {
+				continue
+			}
+			return nil, at, fmt.Errorf("fragment of type %d without a first one", typ)
+		}
+		l.Size += int64(len(payload))
+		if typ == fragFull {
+			return payload, at, nil
+		}
+		if typ == fragFirst {
+			off, inside = at, true
+		}
+		l.keep(payload)
+		if typ == fragLast && l.Skipped {
+			return nil, off, nil
+		}
+		if typ == fragLast {
+			return l.rec, off, nil
+		}
+	}
+}
+
+// keep adds a fragment to the record, unless that is too huge.
+func (l *Reader) keep(payload []byte) {
+	if l.Skipped {
+		return
+	}
+	if n := len(l.rec) + len(payload); n > cap(l.rec) {
+		more := l.ahead()
+		if l.Skipped = l.Huge > 0 && n+more > l.Huge; l.Skipped {
+			return
+		}
+		if more > 0 {
+			l.rec = append(make([]byte, 0, n+more), l.rec...)
+		}
+	}
+	l.rec = append(l.rec, payload...)
+}
+
+// Body reads the record whose first fragment is at off, once next has found all of it sound.
+func (l *Reader) Body(off int64) (io.Reader, error) {
+	r, ok := l.r.(io.ReaderAt)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	start := off / BlockSize * BlockSize
+	again := NewReader(io.NewSectionReader(r, start, math.MaxInt64-start), uint64(l.number))
+	again.blockOff = start
+	if err := again.fill(); err != nil {
+		return nil, err
+	}
+	again.pos = int(off - start)
+	return &body{log: again}, nil
+}
+
+// body is the payload of one record.
+type body struct {
+	log  *Reader
+	part []byte
+	last bool
+}
+
+// Read reads on.
+func (b *body) Read(p []byte) (int, error) {
+	for len(b.part) == 0 {
+		if b.last {
+			return 0, io.EOF
+		}
+		typ, payload, at, err := b.log.fragment()
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return 0, fmt.Errorf("at %d: %w", at, err)
+		}
+		b.part, b.last = payload, typ == fragLast || typ == fragFull
+	}
+	n := copy(p, b.part)
+	b.part = b.part[n:]
+	return n, nil
+}
+
+// ahead adds up the fragments that follow in the record being read, as their headers have it: a
+// buffer that grows by copying would take more than twice the memory of a large record.
+func (l *Reader) ahead() int {
+	r, ok := l.r.(io.ReaderAt)
+	if !ok {
+		return 0
+	}
+	total := 0
+	for off := l.blockOff + BlockSize; ; off += BlockSize {
+		var h [HeaderLen]byte
+		if _, err := r.ReadAt(h[:], off); err != nil {
+			return total
+		}
+		typ := h[6]
+		if typ > fragReuse {
+			typ -= fragReuse
+		}
+		if typ != fragMiddle && typ != fragLast {
+			return total
+		}
+		total += min(int(binary.LittleEndian.Uint16(h[4:])), BlockSize)
+		if typ == fragLast {
+			return total
+		}
+	}
+}
+
+// fragment returns the next fragment with its type, 1 to 4.
+func (l *Reader) fragment() (typ byte, payload []byte, off int64, err error) {
+	for l.n-l.pos < HeaderLen {
+		if l.ended || (l.n > 0 && l.n < BlockSize) {
+			if l.n > l.pos && !l.ended {
+				return 0, nil, l.at(), l.torn()
+			}
+			return 0, nil, l.at(), io.EOF
+		}
+		if err := l.fill(); err != nil {
+			return 0, nil, l.at(), err
+		}
+	}
+	off = l.at()
+	b := l.block[l.pos:l.n]
+	size := int(binary.LittleEndian.Uint16(b[4:]))
+	typ = b[6]
+	if typ == 0 && size == 0 {
+		l.ZeroAt = off
+		return 0, nil, off, l.zeros()
+	}
+	head := HeaderLen
+	if typ > fragReuse && typ <= 2*fragReuse {
+		head = ReuseHeaderLen
+	}
+	if typ == 0 || typ > FragTimestamps+1 {
+		return 0, nil, off, l.damaged(head, fmt.Errorf("unknown fragment type %d", typ))
+	}
+	if head+size > len(b) {
+		return 0, nil, off, l.tooLong(head, size)
+	}
+	if c := base.MaskCRC(crc32.Checksum(b[6:head+size], base.Castagnoli)); c != binary.LittleEndian.Uint32(b) {
+		return 0, nil, off, l.damaged(head, base.ErrChecksum)
+	}
+	switch {
+	case typ == FragCompression:
+		return 0, nil, off, base.Unsupported("compressed log")
+	case typ > FragCompression:
+		return 0, nil, off, base.Unsupported("log with user-defined timestamps")
+	case head == ReuseHeaderLen:
+		if binary.LittleEndian.Uint32(b[HeaderLen:]) != l.number {
+			l.ended, l.pos = true, l.n
+			return 0, nil, off, io.EOF
+		}
+		typ -= fragReuse
+		l.reuse = true
+	}
+	l.pos += head + size
+	return typ, b[head : head+size], off, nil
+}
+
+// at is the offset of the next fragment in the file.
+func (l *Reader) at() int64 { return l.blockOff + int64(l.pos) }
+
+// fill reads the next block.
+func (l *Reader) fill() error {
+	l.blockOff += int64(l.n)
+	n, err := io.ReadFull(l.r, l.block[:])
+	l.n, l.pos = n, 0
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		l.ended = n == 0
+		return nil
+	}
+	return err
+}
+
+// zeros ends the log when nothing but preallocated space is left.
+func (l *Reader) zeros() error {
+	for {
+		for _, c := range l.block[l.pos:l.n] {
+			if c != 0 {
+				return l.damaged(HeaderLen, errors.New("zeros between records"))
+			}
+		}
+		if err := l.fill(); err != nil {
+			return err
+		}
+		if l.n == 0 {
+			return io.EOF
+		}
+	}
+}
+
+// tooLong judges a fragment that reaches beyond its block: torn when the file ends there.
+func (l *Reader) tooLong(head, size int) error {
+	err := fmt.Errorf("fragment of %d bytes, %d left in its block", size, l.n-l.pos-head)
+	if l.n == BlockSize {
+		return l.damaged(head, err)
+	}
+	if e := l.torn(); e != ErrTorn {
+		return err
+	}
+	return ErrTorn
+}
+
+// torn decides whether the bytes from pos on, at the end of the file, are a record cut short or
+// damage: then a whole record follows somewhere.
+func (l *Reader) torn() error {
+	for i := l.pos + 1; i+HeaderLen <= l.n; i++ {
+		if l.wholeAt(i, false) {
+			return fmt.Errorf("damaged fragment: a whole one follows at offset %d", l.blockOff+int64(i))
+		}
+	}
+	l.ended = true
+	return ErrTorn
+}
+
+// wholeAt reports whether a fragment with a right checksum stands at i of the block; with reuse
+// only one that carries this log's number counts.
+func (l *Reader) wholeAt(i int, reuse bool) bool {
+	b := l.block[i:l.n]
+	if len(b) < HeaderLen {
+		return false
+	}
+	size, typ, head := int(binary.LittleEndian.Uint16(b[4:])), b[6], HeaderLen
+	if typ > fragReuse && typ <= 2*fragReuse {
+		head = ReuseHeaderLen
+	}
+	if typ == 0 || typ > 2*fragReuse || head+size > len(b) || (reuse && head == HeaderLen) {
+		return false
+	}
+	if head == ReuseHeaderLen && binary.LittleEndian.Uint32(b[HeaderLen:]) != l.number {
+		return false
+	}
+	return base.MaskCRC(crc32.Checksum(b[6:head+size], base.Castagnoli)) == binary.LittleEndian.Uint32(b)
+}
+
+// damaged judges a fragment that cannot be right. In a file that was written over an older log such
+// bytes are what the older log left, unless a fragment of this log follows.
+func (l *Reader) damaged(head int, cause error) error {
+	if head != ReuseHeaderLen && !l.reuse {
+		return cause
+	}
+	for start := l.pos + 1; ; start = 0 {
+		for i := start; i+HeaderLen <= l.n; i++ {
+			if l.wholeAt(i, true) {
+				return cause
+			}
+		}
+		if err := l.fill(); err != nil {
+			return err
+		}
+		if l.n == 0 {
+			l.ended, l.Leftover = true, true
+			return io.EOF
+		}
+	}
+}
+
+// Resync moves to the start of the next block, to go on after damage other than ErrWithin. The bytes of this block are
+// done with even when it is the last, shorter one.
+func (l *Reader) Resync() {
+	if l.pos = l.n; l.n < BlockSize {
+		l.ended = true
+	}
+}

@@ -1,0 +1,195 @@
+package wal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"kvferry/record"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/logfile"
+)
+
+// Entry is an entry of a write batch. Key and Value are views; Kind is one of an internal
+// key's; a range tombstone has its exclusive end as value.
+type Entry struct {
+	Family uint32
+	Kind   byte
+	Key    []byte
+	Value  []byte
+	Seq    uint64
+	// A large value of a large batch is not in memory: it has Size bytes, which From gives while the entry lives.
+	Size int64
+	From io.Reader
+}
+
+// LargeValue is the length above which a value may be left in the log.
+const LargeValue = 1 << 20
+
+// Whole returns the value of the entry, which it reads when it is a large one.
+func (e *Entry) Whole() ([]byte, error) {
+	if e.From == nil {
+		return e.Value, nil
+	}
+	b := make([]byte, e.Size)
+	_, err := io.ReadFull(e.From, b)
+	return b, err
+}
+
+// batchNames are tags that mark transactions or formats that are refused.
+var batchNames = map[byte]string{
+	0x09: "begin of a prepared transaction", 0x0a: "end of a prepared transaction",
+	0x0b: "commit of a prepared transaction", 0x0c: "rollback of a prepared transaction",
+	base.KindCFBlobIndex: "blob index", base.KindBlobIndex: "blob index",
+	0x12: "begin of a persisted prepared transaction", 0x13: "begin of an unprepared transaction",
+	0x14: "delete with timestamp", 0x15: "commit of a prepared transaction with timestamp",
+	0x16: "wide-column entity", 0x17: "wide-column entity",
+}
+
+// Batch decodes a write batch, of which a part at a time may be in memory.
+type Batch struct {
+	base.Fields           // the part; Base is where it starts in the batch
+	src         io.Reader // what comes after it
+	rest        int64     // bytes of src
+
+	seq   uint64
+	count uint32
+}
+
+// NewBatch starts decoding the record of a log that Next returned.
+func NewBatch(l *logfile.Reader, rec []byte, off int64) (*Batch, error) {
+	if !l.Skipped {
+		return &Batch{Fields: base.Fields{Buf: rec}}, nil
+	}
+	src, err := l.Body(off)
+	return &Batch{src: src, rest: l.Size}, err
+}
+
+// batchChunk is how much of a large batch is read at a time, at least.
+const batchChunk = 64 << 10
+
+// Decode calls f for every entry.
+func (d *Batch) Decode(f func(Entry) error) error {
+	for d.header(); d.short(0); d.header() {
+	}
+	if d.Err == nil && d.seq > base.MaxSequence {
+		d.Fail("sequence", fmt.Errorf("sequence number %d", d.seq))
+	}
+	found := uint32(0)
+	for d.Err == nil && (d.Left() > 0 || d.rest > 0) {
+		start := d.Off
+		e := Entry{Seq: d.seq + uint64(found)}
+		counts := e.decode(&d.Fields, d.rest)
+		if d.short(start) {
+			continue
+		}
+		if d.Err != nil || !counts {
+			continue
+		}
+		found++
+		if err := d.pass(&e, f); err != nil {
+			return err
+		}
+	}
+	if d.Err == nil && found != d.count {
+		d.Fail("count", fmt.Errorf("%d entries, the header says %d", found, d.count))
+	}
+	return d.Err
+}
+
+// header decodes what comes before the entries.
+func (d *Batch) header() { d.seq, d.count = d.Uint64("sequence"), d.Uint32("count") }
+
+// short reports whether what starts at a place ends beyond the part in memory, and makes that part longer.
+func (d *Batch) short(start int) bool {
+	if d.Err == nil || d.rest == 0 || !errors.Is(d.Err, record.ErrShort) {
+		return false
+	}
+	d.Err = nil
+	n := copy(d.Buf, d.Buf[start:])
+	d.Base, d.Off = d.Base+int64(start), 0
+	more := int(min(max(batchChunk, int64(n)), d.rest))
+	d.Buf = slices.Grow(d.Buf[:n], more)[:n+more]
+	if _, err := io.ReadFull(d.src, d.Buf[n:]); err != nil {
+		d.Err = err
+		return false
+	}
+	d.rest -= int64(more)
+	return true
+}
+
+// pass calls f with an entry. A value that goes beyond the part in memory is read as f wants it.
+func (d *Batch) pass(e *Entry, f func(Entry) error) error {
+	beyond := int64(0)
+	if e.Size > 0 {
+		beyond = e.Size - int64(len(e.Value))
+	}
+	tail := io.LimitedReader{R: d.src, N: beyond}
+	if beyond > 0 {
+		e.From, e.Value = io.MultiReader(bytes.NewReader(e.Value), &tail), nil
+	}
+	if err := f(*e); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, &tail); beyond > 0 && err != nil {
+		return err
+	}
+	d.Base, d.rest = d.Base+beyond, d.rest-beyond
+	return nil
+}
+
+// Seqs returns the sequence numbers that the batch takes; false means that it takes none.
+func (d *Batch) Seqs() (Range, bool) {
+	return Range{d.seq, d.seq + uint64(d.count) - 1}, d.Err == nil && d.count > 0
+}
+
+// decode decodes one entry; false means that it is none that takes a sequence number. rest is how many bytes of the
+// batch follow what is in memory: of a large value that goes on there, value is the start.
+func (e *Entry) decode(d *base.Fields, rest int64) bool {
+	tag := d.Byte("tag")
+	switch tag {
+	case base.KindCFPut, base.KindCFDelete, base.KindCFSingleDelete, base.KindCFMerge, base.KindCFRangeDelete:
+		e.Family = d.Uvarint32("column family")
+	}
+	switch tag {
+	case base.KindPut, base.KindCFPut:
+		e.Kind = base.KindPut
+	case base.KindDelete, base.KindCFDelete:
+		e.Kind = base.KindDelete
+	case base.KindSingleDelete, base.KindCFSingleDelete:
+		e.Kind = base.KindSingleDelete
+	case base.KindMerge, base.KindCFMerge:
+		e.Kind = base.KindMerge
+	case base.KindRangeDelete, base.KindCFRangeDelete:
+		e.Kind = base.KindRangeDelete
+	case base.KindLogData:
+		d.Prefixed("log data")
+		return false
+	case base.KindNoop:
+		return false
+	default:
+		e.refuse(d, tag)
+		return false
+	}
+	e.Key = d.Prefixed("key")
+	if e.Kind == base.KindDelete || e.Kind == base.KindSingleDelete {
+		return true
+	}
+	n := int(d.Uvarint32("value"))
+	if n > max(d.Left(), LargeValue) && int64(n) <= int64(d.Left())+rest && e.Kind != base.KindRangeDelete {
+		e.Size, n = int64(n), d.Left()
+	}
+	e.Value = d.Bytes("value", n)
+	return true
+}
+
+// refuse fails at a tag that is not read.
+func (e *Entry) refuse(d *base.Fields, tag byte) {
+	if name, ok := batchNames[tag]; ok {
+		d.Fail("tag", base.Unsupported("write batch with a %s (tag %#x)", name, tag))
+		return
+	}
+	d.Fail("tag", base.Unsupported("write batch with tag %#x", tag))
+}

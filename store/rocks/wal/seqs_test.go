@@ -1,0 +1,29 @@
+package wal
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestSeqRanges: what a log holds is known as stretches, of which there are not too many.
+func TestSeqRanges(t *testing.T) {
+	var l Ranges
+	for _, r := range []Range{{5, 6}, {7, 7}, {9, 12}, {10, 14}, {30, 30}} {
+		l.Add(r)
+	}
+	got := ""
+	for seq := range uint64(40) {
+		if l.Has(seq) {
+			got += fmt.Sprint(seq, " ")
+		}
+	}
+	if got != "5 6 7 9 10 11 12 13 14 30 " {
+		t.Errorf("has %s", got)
+	}
+	for i := range uint64(2 * maxRanges) {
+		l.Add(Range{100 + 2*i, 100 + 2*i})
+	}
+	if len(l) != maxRanges || !l.Has(100) || l.Has(101) || !l.Has(100+4*maxRanges-2) || l.Has(100+4*maxRanges) {
+		t.Errorf("%d stretches", len(l))
+	}
+}

@@ -1,0 +1,113 @@
+package wal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/record"
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/logfile"
+)
+
+// decode renders the entries of a batch.
+func decode(b []byte) (string, error) {
+	var out []string
+	d := &Batch{Fields: base.Fields{Buf: b}}
+	err := d.Decode(func(e Entry) error {
+		v, err := e.Whole()
+		out = append(out, fmt.Sprintf("%d:%d/%d %s=%s", e.Seq, e.Family, e.Kind, e.Key, v))
+		return err
+	})
+	return strings.Join(out, ", "), err
+}
+
+func TestEntries(t *testing.T) {
+	op, opCF := handmade.Op, handmade.OpCF
+	got, err := decode(handmade.Batch(10, op(base.KindPut, "a", "1"), op(base.KindLogData, "blob"), op(base.KindDelete, "b"), op(base.KindNoop),
+		op(base.KindSingleDelete, "c"), op(base.KindMerge, "d", "2"), op(base.KindRangeDelete, "e", "f"),
+		opCF(base.KindCFPut, 3, "a", ""), opCF(base.KindCFDelete, 300, "b"), opCF(base.KindCFSingleDelete, 3, "c"),
+		opCF(base.KindCFMerge, 3, "d", "4"), opCF(base.KindCFRangeDelete, 3, "e", "f")))
+	want := "10:0/1 a=1, 11:0/0 b=, 12:0/7 c=, 13:0/2 d=2, 14:0/15 e=f, 15:3/1 a=, 16:300/0 b=, 17:3/7 c=, 18:3/2 d=4, 19:3/15 e=f"
+	if got != want || err != nil {
+		t.Errorf("%s, %v\nwant %s", got, err, want)
+	}
+	if got, err := decode(handmade.Batch(10)); got != "" || err != nil {
+		t.Errorf("an empty batch: %s, %v", got, err)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	op := handmade.Op
+	head := func(n uint32, rest ...byte) []byte {
+		return append(binary.LittleEndian.AppendUint32(make([]byte, 8), n), rest...)
+	}
+	for _, tt := range []struct {
+		want        string
+		batch       []byte
+		unsupported bool
+	}{
+		{"begin of a prepared transaction", handmade.Batch(1, []byte{0x09}), true},
+		{"wide-column entity", handmade.Batch(1, op(0x16, "k", "v")), true},
+		{"blob index", handmade.Batch(1, op(base.KindBlobIndex, "k", "v")), true},
+		{"tag 0x55", handmade.Batch(1, []byte{0x55}), true},
+		{"need 8 bytes, have 3", []byte{1, 2, 3}, false},
+		{"1 entries, the header says 2", head(2, op(base.KindPut, "a", "b")...), false},
+		{"need 9 bytes, have 1", head(1, base.KindPut, 9, 'x'), false},
+		{"varint", head(1, base.KindPut, 0xff), false},
+		{"sequence number", handmade.Batch(1<<60, op(base.KindPut, "a", "b")), false},
+	} {
+		got, err := decode(tt.batch)
+		var c *record.CorruptError
+		if err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, base.ErrUnsupported) != tt.unsupported || !errors.As(err, &c) {
+			t.Errorf("%q: %s, %v", tt.want, got, err)
+		}
+	}
+}
+
+// TestNewBatch decodes records of a log: one that is in memory, and one too large for it.
+func TestNewBatch(t *testing.T) {
+	large := strings.Repeat("v", 2*LargeValue)
+	log := handmade.Log(7, false, handmade.Batch(1, handmade.Op(base.KindPut, "a", "1")),
+		handmade.Batch(2, handmade.Op(base.KindPut, "b", large), handmade.Op(base.KindPut, "c", "3")))
+	l := logfile.NewReader(bytes.NewReader(log), 7)
+	l.Huge = LargeValue
+	var got []string
+	var all Ranges
+	for range 2 {
+		rec, off, err := l.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := NewBatch(l, rec, off)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = d.Decode(func(e Entry) error {
+			v, err := e.Whole()
+			got = append(got, fmt.Sprintf("%s %d %t", e.Key, len(v), e.From != nil))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, ok := d.Seqs(); ok {
+			all.Add(r)
+		}
+	}
+	if !slices.Equal(got, []string{"a 1 false", "b 2097152 true", "c 1 false"}) {
+		t.Errorf("%q", got)
+	}
+	if len(all) != 1 || !all.Has(1) || !all.Has(3) || all.Has(4) || all.Has(0) {
+		t.Errorf("sequence numbers %v", all)
+	}
+	stop := errors.New("stop")
+	if err := (&Batch{Fields: base.Fields{Buf: handmade.Batch(1, handmade.Op(base.KindDelete, "a"))}}).Decode(func(Entry) error { return stop }); err != stop {
+		t.Errorf("%v", err)
+	}
+}
