@@ -1,0 +1,274 @@
+package sst
+
+import (
+	"errors"
+	"io"
+
+	"github.com/zeebo/xxh3"
+
+	"kvferry/store"
+)
+
+// Format is a kind of table that a Writer makes.
+type Format uint8
+
+// The formats.
+const (
+	RocksDB2 Format = iota // format_version 2, CRC32c: RocksDB 3.10 and later
+	RocksDB5               // format_version 5, XXH3: RocksDB 6.27 and later
+	LevelDB
+)
+
+const (
+	blockSize       = 4 << 10 // a block ends before it is larger, but for a single row
+	blockFull       = blockSize * 9 / 10
+	restartInterval = 16
+	writeSize       = 128 << 10 // fits a core's cache; larger writes cost more system time than calls they save
+)
+
+// WriterOptions says how tables are written.
+type WriterOptions struct {
+	Format     Format
+	Comparer   store.Comparer
+	Merger     string // name of the merge operator; "" none
+	Sequence   uint64 // of all rows
+	FamilyID   uint32
+	FamilyName string
+	Identity   string // of the database; "" leaves tables without one
+	Created    int64  // Unix seconds
+	Buffer     int    // bytes that are gathered for a write; 0: as many as are good
+	Spare      *Spare // compresses blocks beside the caller; nil: he does it
+}
+
+func (o *WriterOptions) buffer() int {
+	if o.Buffer > 0 {
+		return min(o.Buffer, writeSize)
+	}
+	return writeSize
+}
+
+// Writer writes a table of rows that come in ascending order, as a compaction into the last level would leave it:
+//
+//	+-------------+-----+--------+------------+-----------+-------+--------+
+//	| data block  |  …  | filter | properties | metaindex | index | footer |
+//	+-------------+-----+--------+------------+-----------+-------+--------+
+//
+// LevelDB's tables have no filter and no properties. The bytes depend on rows and options alone, not on Spare.
+type Writer struct {
+	o       *WriterOptions
+	out     io.Writer
+	trailer uint64
+	bytes   bool // keys are in bytewise order
+
+	data, index blockWriter
+	filter      filterWriter
+	first, last []byte // keys
+	sep         []byte // key of the index entry of the last block
+
+	entries                          int64
+	keyBytes, valueBytes, filterSize uint64
+
+	blocks     int
+	batchStart int    // first block of the batch being built
+	batchRaw   int    // bytes of its blocks so far
+	batch      *batch // being built; nil: blocks are put into the file one by one
+	busy, free *batch // being compressed; for the next one
+	settled    int64  // bytes of all batches but the last two
+	mark       int64  // bytes of all batches but the last
+
+	buf   []byte // put into the file, not written yet
+	off   uint64 // bytes put into the file
+	ident xxh3.Hasher
+	err   error // sticks
+}
+
+// ErrOrder says that a key is not after the key before.
+var ErrOrder = errors.New("key out of order")
+
+// NewWriter starts a table. o does not change while tables are written.
+func NewWriter(out io.Writer, o *WriterOptions) *Writer {
+	w := &Writer{o: o, out: out, trailer: trailer(o.Sequence, kindPut), bytes: o.Comparer.IsBytewise()}
+	w.data.interval = restartInterval
+	if o.Spare != nil {
+		w.batch = new(batch)
+	}
+	return w
+}
+
+// Add adds a row; key and value are not kept. After an error the writer only aborts.
+func (w *Writer) Add(key, value []byte) error {
+	if w.err != nil {
+		return w.err
+	}
+	shared := sharedPrefix(w.last, key)
+	if !w.ascends(key, shared) {
+		w.err = ErrOrder
+		return w.err
+	}
+	if w.full(len(key) + len(value)) {
+		if err := w.endBlock(key); err != nil {
+			return err
+		}
+	}
+	w.data.row(shared, key, w.trailer, value)
+	if w.o.Format != LevelDB {
+		w.filter.add(key)
+	}
+	w.entries++
+	w.keyBytes += uint64(len(key)) + trailerLen
+	w.valueBytes += uint64(len(value))
+	w.last = append(w.last[:shared], key[shared:]...)
+	return nil
+}
+
+// ascends reports whether key, which shares so many bytes with the last one, is after it.
+func (w *Writer) ascends(key []byte, shared int) bool {
+	switch {
+	case w.entries == 0:
+		w.first = append(w.first, key...)
+		return true
+	case !w.bytes:
+		return w.o.Comparer.Compare(w.last, key) < 0
+	case shared == len(key):
+		return false
+	}
+	return shared == len(w.last) || w.last[shared] < key[shared]
+}
+
+// full reports whether the block ends before a row of n bytes.
+func (w *Writer) full(n int) bool {
+	if w.data.empty() {
+		return false
+	}
+	size := w.data.size()
+	return size >= blockSize || size > blockFull && size+n+trailerLen > blockSize
+}
+
+// endBlock ends the block. Next is the first key of the next one; nil when there is none.
+func (w *Writer) endBlock(next []byte) error {
+	raw := w.data.finish()
+	w.appendSeparator(next)
+	w.blocks++
+	w.batchRaw += len(raw)
+	if w.batch != nil {
+		w.batch.add(len(w.data.buf), w.sep)
+	} else {
+		n := len(w.buf)
+		w.buf = packBlock(w.buf, raw, w.o.Format, true)
+		w.placed(w.sep, w.buf[n:])
+		w.data.reset()
+	}
+	if w.blocks-w.batchStart >= batchBlocks || w.batchRaw >= batchBytes {
+		w.endBatch()
+	}
+	return w.flush(w.o.buffer())
+}
+
+// placed notes a block that was put into the file.
+func (w *Writer) placed(sep, stored []byte) {
+	w.addIndex(sep, blockHandle{w.off, uint64(len(stored) - blockTrailer)})
+	w.ident.Write(stored[len(stored)-4:])
+	w.off += uint64(len(stored))
+}
+
+// endBatch hands the batch on to a free core, or compresses it here. The size that the table has, as Size tells it,
+// moves at these points alone, and always one batch late: it does not depend on who compresses.
+func (w *Writer) endBatch() {
+	w.join()
+	w.settled = w.mark
+	w.batchStart, w.batchRaw = w.blocks, 0
+	if w.batch == nil {
+		w.mark = int64(w.off)
+		return
+	}
+	b := w.batch
+	w.batch, w.free = w.free, nil
+	if w.batch == nil {
+		w.batch = new(batch)
+	}
+	w.batch.reset()
+	b.raw, w.data.buf = w.data.buf, w.batch.raw
+	w.data.reset()
+	w.busy, b.done = b, make(chan struct{})
+	work := func() {
+		b.pack(w.o.Format)
+		close(b.done)
+	}
+	if !w.o.Spare.run(work) {
+		work()
+	}
+}
+
+// join puts the batch that was handed on into the file.
+func (w *Writer) join() {
+	b := w.busy
+	if b == nil {
+		return
+	}
+	<-b.done
+	at, key := 0, 0
+	for i, end := range b.outEnds {
+		w.placed(b.seps[key:b.sepEnds[i]], b.out[at:end])
+		at, key = end, b.sepEnds[i]
+	}
+	w.buf = append(growExact(w.buf, len(b.out)), b.out...)
+	w.mark = int64(w.off)
+	w.busy, w.free = nil, b
+}
+
+// flush writes what was gathered when there is more than limit.
+func (w *Writer) flush(limit int) error {
+	if len(w.buf) > limit && w.err == nil {
+		_, w.err = w.out.Write(w.buf)
+		w.buf = keepSmall(w.buf)
+	}
+	return w.err
+}
+
+// Size is how large the table is for deciding where it ends: the bytes of its blocks, but for those that came last.
+func (w *Writer) Size() int64 { return w.settled }
+
+// Entries is the number of rows.
+func (w *Writer) Entries() int64 { return w.entries }
+
+// Last is the key of the last row, nil before the first; it lives until the next one.
+func (w *Writer) Last() []byte {
+	if w.entries == 0 {
+		return nil
+	}
+	return w.last
+}
+
+// Written says what a table has become.
+type Written struct {
+	First, Last []byte // keys; nil when there are no rows
+	Entries     int64
+	Bytes       int64
+}
+
+// Close writes the rest of the table.
+func (w *Writer) Close() (Written, error) {
+	if w.err != nil {
+		return Written{}, w.err
+	}
+	if !w.data.empty() {
+		w.endBlock(nil)
+	}
+	w.join()
+	if w.batch != nil && len(w.batch.rawEnds) > 0 {
+		w.endBatch()
+		w.join()
+	}
+	w.tail()
+	if err := w.flush(0); err != nil {
+		return Written{}, err
+	}
+	w.err = errClosed
+	out := Written{Entries: w.entries, Bytes: int64(w.off)}
+	if w.entries > 0 {
+		out.First, out.Last = w.first, w.last
+	}
+	return out, nil
+}
+
+var errClosed = errors.New("the table is closed")

@@ -1,0 +1,137 @@
+package sst
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+)
+
+// blockWriter builds blocks in place, one after the other in a buffer:
+//
+//	+-----------------+-------------------+-----------------+------------+-------+
+//	| shared (varint) | unshared (varint) | value (varint)  | key's rest | value |
+//	+-----------------+-------------------+-----------------+------------+-------+
+//	 …
+//	+---------------------------+--------+
+//	| restart offset (4B) × n   | n (4B) |
+//	+---------------------------+--------+
+//
+// Little endian. A key shares bytes with the key before, but at a restart, every interval entries.
+type blockWriter struct {
+	buf      []byte
+	start    int // of the block being built
+	restarts []uint32
+	interval int
+	left     int // entries until the next restart
+}
+
+// rows adds a row under its internal key. The first shared bytes of key are those of the key before.
+func (b *blockWriter) row(shared int, key []byte, trailer uint64, value []byte) {
+	if b.left == 0 {
+		b.restart()
+		shared = 0
+	}
+	b.left--
+	rest := key[shared:]
+	p := b.room(3*binary.MaxVarintLen32 + len(rest) + trailerLen + len(value))
+	n := putLengths(p, shared, len(rest)+trailerLen, len(value))
+	n += copy(p[n:], rest)
+	binary.LittleEndian.PutUint64(p[n:], trailer)
+	n += trailerLen
+	n += copy(p[n:], value)
+	b.buf = b.buf[:len(b.buf)+n]
+}
+
+// entry adds an entry that shares nothing with the one before. Without withLength the reader knows the length
+// of the value from the value itself.
+func (b *blockWriter) entry(key, value []byte, withLength bool) {
+	b.restart()
+	b.buf = append(b.buf, 0)
+	b.buf = binary.AppendUvarint(b.buf, uint64(len(key)))
+	if withLength {
+		b.buf = binary.AppendUvarint(b.buf, uint64(len(value)))
+	}
+	b.buf = append(append(b.buf, key...), value...)
+}
+
+func (b *blockWriter) restart() {
+	b.restarts = append(b.restarts, uint32(len(b.buf)-b.start))
+	b.left = b.interval
+}
+
+// room returns n bytes after the block's.
+func (b *blockWriter) room(n int) []byte {
+	b.buf = growExact(b.buf, n)
+	return b.buf[len(b.buf) : len(b.buf)+n]
+}
+
+// putLengths encodes the header of an entry.
+func putLengths(p []byte, shared, unshared, value int) int {
+	if shared|unshared|value < 0x80 {
+		p[0], p[1], p[2] = byte(shared), byte(unshared), byte(value)
+		return 3
+	}
+	n := binary.PutUvarint(p, uint64(shared))
+	n += binary.PutUvarint(p[n:], uint64(unshared))
+	return n + binary.PutUvarint(p[n:], uint64(value))
+}
+
+// size is what finish would return of the block as it is.
+func (b *blockWriter) size() int { return len(b.buf) - b.start + 4*len(b.restarts) + 4 }
+
+func (b *blockWriter) empty() bool { return len(b.buf) == b.start }
+
+// finish ends the block and returns it; it lives until the buffer is reset.
+func (b *blockWriter) finish() []byte {
+	if len(b.restarts) == 0 {
+		b.restart()
+	}
+	for _, r := range b.restarts {
+		b.buf = binary.LittleEndian.AppendUint32(b.buf, r)
+	}
+	b.buf = binary.LittleEndian.AppendUint32(b.buf, uint32(len(b.restarts)))
+	block := b.buf[b.start:]
+	b.start, b.restarts, b.left = len(b.buf), b.restarts[:0], 0
+	return block
+}
+
+// reset forgets all blocks, and a buffer that a large row made large.
+func (b *blockWriter) reset() {
+	b.buf, b.start = keepSmall(b.buf), 0
+}
+
+// maxKept is the size of the largest buffer that waits for its next use.
+const maxKept = 1 << 20
+
+func keepSmall(b []byte) []byte {
+	if cap(b) > maxKept {
+		return nil
+	}
+	return b[:0]
+}
+
+// growExact makes room for n bytes more; large buffers grow to what is needed and no further.
+func growExact(b []byte, n int) []byte {
+	if cap(b)-len(b) >= n {
+		return b
+	}
+	if len(b)+n < maxKept {
+		return slices.Grow(b, n)
+	}
+	return append(make([]byte, 0, len(b)+n), b...)
+}
+
+// sharedPrefix returns how many bytes a and b begin with in common.
+func sharedPrefix(a, b []byte) int {
+	n := min(len(a), len(b))
+	i := 0
+	for ; i+8 <= n; i += 8 {
+		if x := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]); x != 0 {
+			return i + bits.TrailingZeros64(x)/8
+		}
+	}
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
+}

@@ -1,0 +1,133 @@
+package sst
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+)
+
+// What a table says about itself, names of table/table_properties.cc and table/block_based. Those that only some
+// versions of RocksDB know are passed over by the others.
+
+// properties lists the properties in any order. metaOff is where the filter, the first block after the data, starts.
+func (w *Writer) properties(dataSize uint64) *propertyList {
+	p := new(propertyList)
+	p.identity(w)
+	p.counts(w, dataSize)
+	p.options(w)
+	return p
+}
+
+// propertyList gathers properties.
+type propertyList []property
+
+type property struct {
+	name  string
+	value []byte
+}
+
+func (p *propertyList) bytes(name string, v []byte) { *p = append(*p, property{"rocksdb." + name, v}) }
+func (p *propertyList) text(name, v string)         { p.bytes(name, []byte(v)) }
+func (p *propertyList) uint(name string, v uint64)  { p.bytes(name, binary.AppendUvarint(nil, v)) }
+
+// identity says where the table comes from. RepairDB sorts tables by column family; caches of blocks know a table
+// by database, session and file number; compactions that are due by time look at the times.
+func (p *propertyList) identity(w *Writer) {
+	p.uint("column.family.id", uint64(w.o.FamilyID))
+	p.text("column.family.name", w.o.FamilyName)
+	p.uint("creation.time", uint64(w.o.Created))
+	p.uint("oldest.key.time", uint64(w.o.Created))
+	p.uint("newest.key.time", uint64(w.o.Created))
+	p.uint("file.creation.time", uint64(w.o.Created))
+	if w.o.Identity != "" {
+		p.text("creating.db.identity", w.o.Identity)
+		p.text("creating.session.identity", w.session())
+		p.uint("original.file.number", onlyFile)
+	}
+}
+
+func (p *propertyList) counts(w *Writer, dataSize uint64) {
+	p.uint("num.entries", uint64(w.entries))
+	p.uint("num.filter_entries", uint64(len(w.filter.hashes)))
+	p.uint("deleted.keys", 0)
+	p.uint("merge.operands", 0)
+	p.uint("num.range-deletions", 0)
+	p.uint("num.data.blocks", uint64(w.blocks))
+	p.uint("raw.key.size", w.keyBytes)
+	p.uint("raw.value.size", w.valueBytes)
+	p.uint("data.size", dataSize)
+	p.uint("index.size", uint64(w.index.size()+blockTrailer))
+	p.uint("filter.size", w.filterSize)
+	p.uint("tail.start.offset", dataSize)
+	if w.entries > 0 {
+		p.uint("key.smallest.seqno", w.o.Sequence)
+		p.uint("key.largest.seqno", w.o.Sequence)
+	}
+}
+
+func (p *propertyList) options(w *Writer) {
+	p.text("comparator", w.o.Comparer.Name)
+	p.text("merge.operator", nameOr(w.o.Merger))
+	p.text("filter.policy", w.o.Format.filterPolicy())
+	p.text("prefix.extractor.name", noName)
+	p.text("property.collectors", "[]")
+	p.text("compression", "Snappy")
+	p.uint("format.version", 0) // "reserved" until RocksDB 10, which does not look at it either
+	p.uint("fixed.key.length", 0)
+	p.uint("index.key.is.user.key", flag(w.o.Format.deltaIndex()))
+	p.uint("index.value.is.delta.encoded", flag(w.o.Format.deltaIndex()))
+	p.bytes("block.based.table.index.type", make([]byte, 4)) // binary search
+	p.text("block.based.table.whole.key.filtering", "1")
+	p.text("block.based.table.prefix.filtering", "0")
+}
+
+// noName is what RocksDB writes for what is not set.
+const noName = "nullptr"
+
+func nameOr(s string) string {
+	if s == "" {
+		return noName
+	}
+	return s
+}
+
+func flag(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// appendBlock appends the block of properties.
+func (p *propertyList) block() []byte {
+	slices.SortFunc(*p, func(a, b property) int { return strings.Compare(a.name, b.name) })
+	var b blockWriter
+	for _, e := range *p {
+		b.entry([]byte(e.name), e.value, true)
+	}
+	return b.finish()
+}
+
+// onlyFile is the number of the one file of a session.
+const onlyFile = 1
+
+// session is the identity of the session that wrote the table, as RocksDB writes it: 20 digits of base 36. Together with
+// the file number it names the table among all tables everywhere: caches of blocks rely on it. The number that the file
+// gets is not known yet, and sessions of kvferry have to be the same from run to run; so each table has a session of its
+// own, made from what is in it. Tables that have one identity have the same blocks at the same places.
+func (w *Writer) session() string {
+	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	w.ident.WriteString(w.o.Identity)
+	w.ident.Write(binary.AppendUvarint(nil, uint64(w.o.FamilyID)))
+	sum := w.ident.Sum128()
+	// 64 bits are the lower half: 62 in the last 12 digits, 2 in the 8 before, with 39 of the upper one.
+	high, low := sum.Hi&(1<<39-1)<<2|sum.Lo>>62, sum.Lo&(1<<62-1)
+	var out [20]byte
+	for i := 19; i >= 8; i-- {
+		out[i], low = digits[low%36], low/36
+	}
+	for i := 7; i >= 0; i-- {
+		out[i], high = digits[high%36], high/36
+	}
+	return string(out[:])
+}
