@@ -37,7 +37,7 @@ type WriterOptions struct {
 	Identity   string // of the database; "" leaves tables without one
 	Created    int64  // Unix seconds
 	Buffer     int    // bytes that are gathered for a write; 0: as many as are good
-	Spare      *Spare // compresses blocks beside the caller; nil: he does it
+	Spare      *Spare // compresses blocks beside the caller; nil: the caller does, and Size is exact
 }
 
 func (o *WriterOptions) buffer() int {
@@ -89,7 +89,7 @@ var ErrOrder = errors.New("key out of order")
 func NewWriter(out io.Writer, o *WriterOptions) *Writer {
 	w := &Writer{o: o, out: out, trailer: trailer(o.Sequence, kindPut), bytes: o.Comparer.IsBytewise()}
 	w.data.interval = restartInterval
-	if o.Spare != nil {
+	if o.Spare != nil && cap(o.Spare.slots) > 0 {
 		w.batch = new(batch)
 	}
 	return w
@@ -225,8 +225,14 @@ func (w *Writer) flush(limit int) error {
 	return w.err
 }
 
-// Size is how large the table is for deciding where it ends: the bytes of its blocks, but for those that came last.
-func (w *Writer) Size() int64 { return w.settled }
+// Size is how large the table is for deciding where it ends: the bytes of its blocks, with Spare but for those that
+// came last.
+func (w *Writer) Size() int64 {
+	if w.o.Spare == nil {
+		return int64(w.off)
+	}
+	return w.settled
+}
 
 // Entries is the number of rows.
 func (w *Writer) Entries() int64 { return w.entries }

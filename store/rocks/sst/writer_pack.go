@@ -17,7 +17,7 @@ const (
 // Spare is the time of cores that have nothing else to do. Writers that share it compress blocks there.
 type Spare struct{ slots chan struct{} }
 
-// NewSpare returns the time of so many cores.
+// NewSpare returns the time of so many cores, which may be none: tables then end where they would with some.
 func NewSpare(cores int) *Spare { return &Spare{make(chan struct{}, cores)} }
 
 // run calls f beside the caller, when a core is free.

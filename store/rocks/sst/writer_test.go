@@ -177,7 +177,7 @@ func TestBytesDoNotDependOnSpareCores(t *testing.T) {
 // TestSizeDoesNotDependOnSpareCores follows the size, by which tables are cut, row by row.
 func TestSizeDoesNotDependOnSpareCores(t *testing.T) {
 	plain, beside := options(), options()
-	beside.Spare = sst.NewSpare(2)
+	plain.Spare, beside.Spare = sst.NewSpare(0), sst.NewSpare(2)
 	var a, b bytes.Buffer
 	v, w := sst.NewWriter(&a, plain), sst.NewWriter(&b, beside)
 	for i, r := range shapes()["many"] {
