@@ -16,8 +16,14 @@ import (
 // maxElements is how many elements collections but lists can have.
 const maxElements = math.MaxInt32
 
-// blackwidowFormat is the Format.
-type blackwidowFormat struct{}
+// Servers, as locations name them.
+const (
+	serverPika3  = "pika3"
+	serverPika35 = "pika3.5"
+)
+
+// blackwidowFormat is the Format, in the dialect of a server or, with "", in what all of them open.
+type blackwidowFormat struct{ server string }
 
 // New returns the format.
 func New() format.Format { return blackwidowFormat{} }
@@ -25,8 +31,30 @@ func New() format.Format { return blackwidowFormat{} }
 // Name returns "blackwidow".
 func (blackwidowFormat) Name() string { return "blackwidow" }
 
+// Servers lists the servers whose data lies in other directories than that of Pika 3.0.
+func (blackwidowFormat) Servers() []format.Server {
+	return []format.Server{
+		{Name: serverPika3, Detail: "Pika 3.1 to 3.4: databases in db0, db1, … (Pika 3.0 wants --layout flat)"},
+		{Name: serverPika35, Detail: "Pika 3.5: databases in db0, db1, …"},
+	}
+}
+
+// For returns the format as a server has it.
+func (blackwidowFormat) For(server string) format.Format { return blackwidowFormat{server} }
+
+// Server returns the name given to For.
+func (f blackwidowFormat) Server() string { return f.server }
+
+// layout is where the server looks for databases: those from Pika 3.1 on want a directory each.
+func (f blackwidowFormat) layout() format.Layout {
+	if f.server == "" {
+		return format.LayoutAuto
+	}
+	return format.LayoutDB
+}
+
 // Limits says what blackwidow can hold.
-func (blackwidowFormat) Limits() format.Limits {
+func (f blackwidowFormat) Limits() format.Limits {
 	return format.Limits{
 		Types:       allTypes,
 		Seconds:     true,
@@ -38,6 +66,7 @@ func (blackwidowFormat) Limits() format.Limits {
 		SameName:    true,
 		Databases:   "one in the root, or db0, db1, …",
 		Numbered:    true,
+		Layout:      f.layout(),
 		Stores:      []format.StoreSupport{{Store: "rocksdb", Read: true, Write: true}},
 		Detail:      "Pika 3.0 to 3.5, on RocksDB 5.9.2 and later",
 		ScoreDetail: "any float64 but NaN",

@@ -431,13 +431,13 @@ func TestTargetMadeMeanwhile(t *testing.T) {
 
 func TestKeyOrder(t *testing.T) {
 	b := newBench(t, dataset(1))
-	b.from.wrap = func(s *fakeSource) { s.disorder = true }
+	b.from.wrap = func(s *fakeSource) { s.disorder = record.AllTypes }
 	rep := b.run()
 	if rep.Records() != 60 || len(rep.Findings) != 1 || rep.Findings[0].Kind != "key-order" {
 		t.Errorf("%d records, findings %+v", rep.Records(), rep.Findings)
 	}
 	b = newBench(t, dataset(1))
-	b.from.wrap = func(s *fakeSource) { s.disorder, s.resort = true, false }
+	b.from.wrap = func(s *fakeSource) { s.disorder, s.resort = record.AllTypes, false }
 	b.fails("000007.sst: offset 4096")
 }
 
@@ -489,7 +489,7 @@ func TestDryRun(t *testing.T) {
 	b.leaves("src")
 
 	b = newBench(t, dataset(1))
-	b.from.wrap = func(s *fakeSource) { s.disorder = true }
+	b.from.wrap = func(s *fakeSource) { s.disorder = record.AllTypes }
 	if rep, err = DryRun(context.Background(), &b.o); err != nil || rep.Records() != 60 {
 		t.Errorf("%+v, %v", rep, err)
 	}

@@ -25,44 +25,42 @@ func DryRun(ctx context.Context, opts *Options) (rep *Report, err error) {
 	}
 	defer closing(&err, func() error { return os.RemoveAll(dir) })
 	o.Target.Create = discard
-	r := &run{o: o, work: &work{target: o.Target.Path, dir: dir}, state: new(journaled), began: time.Now(),
-		meter: startMeter(o.Progress)}
+	r := &run{o: o, work: &work{target: o.Target.Path, dir: dir}, began: time.Now(), meter: startMeter(o.Progress)}
 	defer r.meter.close()
-	rep, err = r.dry(ctx, "")
+	rep, err = r.attempt(new(journaled), "").dry(ctx)
 	var order *store.OrderError
 	if errors.As(err, &order) {
-		return r.dry(ctx, order.Error())
+		return r.attempt(new(journaled), order.Error()).dry(ctx)
 	}
 	return rep, err
 }
 
 // dry runs the tasks without writing.
-func (r *run) dry(ctx context.Context, resort string) (rep *Report, err error) {
-	r.results = nil
-	if err := r.openSource(ctx, resort); err != nil {
+func (a *attempt) dry(ctx context.Context) (rep *Report, err error) {
+	if err := a.openSource(ctx); err != nil {
 		return nil, err
 	}
-	defer closing(&err, r.src.Close)
-	if err := r.identify(); err != nil {
+	defer closing(&err, a.src.Close)
+	if err := a.identify(); err != nil {
 		return nil, err
 	}
-	r.setRules()
-	if err := r.plan(ctx); err != nil {
+	a.setRules()
+	if err := a.plan(ctx); err != nil {
 		return nil, err
 	}
-	defer r.target.Abort()
+	defer a.target.Abort()
 	start := time.Now()
-	if err := r.runTasks(ctx, false); err != nil {
+	if err := a.runTasks(ctx, false); err != nil {
 		return nil, err
 	}
-	t, err := r.sum()
+	t, err := a.sum()
 	if err != nil {
 		return nil, err
 	}
-	rep = r.report(t)
+	rep = a.report(t)
 	rep.DryRun, rep.Proof.Why = true, "nothing was written"
-	rep.Timings = Timings{Run: time.Since(start).Seconds(), Total: time.Since(r.began).Seconds()}
-	return rep, r.judge(t, rep.Losses)
+	rep.Timings = Timings{Run: time.Since(start).Seconds(), Total: time.Since(a.began).Seconds()}
+	return rep, a.judge(t, rep.Losses)
 }
 
 // discard is a store.CreateFunc for a target that nothing is written to.

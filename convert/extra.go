@@ -3,29 +3,59 @@ package convert
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 
 	"kvferry/format"
+	"kvferry/store"
 )
 
 // maxInfo is how much of an info file is looked at.
 const maxInfo = 1 << 16
 
-// copyExtra carries the files beside the stores over into the target, and returns the lines that
-// make a server built on it follow the old one.
-func copyExtra(src format.Source, from, to string) ([]string, error) {
+// copyExtra carries the files beside the stores over into the target.
+func copyExtra(src format.Source, from, to string) error {
+	for _, rel := range src.Extra() {
+		if err := copyFile(filepath.Join(from, filepath.FromSlash(rel)), extraPath(to, rel)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxExtra bounds a file beside the stores. The servers write a hundred bytes.
+const maxExtra = 64 << 20
+
+// copyFile copies a small file.
+func copyFile(from, to string) (err error) {
+	src, err := store.OpenRegular(from)
+	if err != nil {
+		return err
+	}
+	defer closing(&err, src.Close)
+	dst, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	defer closing(&err, dst.Close)
+	n, err := io.Copy(dst, io.LimitReader(src, maxExtra+1))
+	if err == nil && n > maxExtra {
+		err = fmt.Errorf("%s: larger than %d MiB, so it is none that a server wrote; move it out of the dataset", from, maxExtra>>20)
+	}
+	return err
+}
+
+// followLines returns the lines that make servers built on the target follow the old ones.
+func followLines(src format.Source, from string) ([]string, error) {
 	var lines []string
 	for _, rel := range src.Extra() {
-		data, err := os.ReadFile(filepath.Join(from, filepath.FromSlash(rel)))
+		info, err := store.ReadHead(filepath.Join(from, filepath.FromSlash(rel)), maxInfo)
 		if err != nil {
 			return nil, err
 		}
-		if err := os.WriteFile(extraPath(to, rel), data, 0o644); err != nil {
-			return nil, err
-		}
-		if line, ok := slaveOf(data); ok {
+		if line, ok := slaveOf(info); ok {
 			lines = append(lines, line)
 		}
 	}
@@ -51,7 +81,7 @@ func extraPath(to, rel string) string {
 //
 // More lines may follow. It returns the command for the new server.
 func slaveOf(info []byte) (string, bool) {
-	lines := bytes.Split(info[:min(len(info), maxInfo)], []byte("\n"))
+	lines := bytes.Split(info, []byte("\n"))
 	if len(lines) < 5 {
 		return "", false
 	}

@@ -28,6 +28,8 @@ type fake struct {
 	spoil func(*fakeRecord)
 	// failAfter makes writers fail after so many records; 0 means never.
 	failAfter int
+	// tables changes what a target knows of finished tasks before it is asked for task 0.
+	tables func(*fakeTarget)
 	// midFinish is called between the renames of Finish.
 	midFinish func()
 }
@@ -93,7 +95,7 @@ type fakeSource struct {
 	layout   format.Layout
 	sorted   bool
 	resort   bool
-	disorder bool // Records fails with an OrderError unless resort
+	disorder record.TypeSet // whose records fail with an OrderError unless resort
 	weight   int64
 	findings []record.Finding
 	readErr  error
@@ -178,7 +180,7 @@ func (s *fakeSource) Records(ctx context.Context, db string, t record.TypeSet, s
 			e.Report(f)
 		}
 	}
-	return &fakeReader{s: s, env: e, recs: recs, db: db}, nil
+	return &fakeReader{s: s, env: e, recs: recs, db: db, types: t}, nil
 }
 
 type fakeReader struct {
@@ -186,6 +188,7 @@ type fakeReader struct {
 	env   *format.Env
 	recs  []fakeRecord
 	db    string
+	types record.TypeSet
 	cur   *fakeRecord
 	class record.Class
 	tally record.Tally
@@ -203,7 +206,7 @@ func (r *fakeReader) settle() {
 func (r *fakeReader) Next() (*record.Header, error) {
 	r.settle()
 	r.cur = nil
-	if r.s.disorder && !r.s.resort {
+	if r.types&r.s.disorder != 0 && !r.s.resort {
 		return nil, &store.OrderError{File: "000007.sst", Off: 4096, Keyspace: "rows", Comparer: "fake"}
 	}
 	if len(r.recs) == 0 {
@@ -300,7 +303,11 @@ func (t *fakeTarget) Shard(n int, db string, g record.TypeSet, memory int64) (re
 func (t *fakeTarget) Tables(n int) []store.Table {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.tables[n]
+	tables := t.tables[n]
+	if t.f.tables != nil {
+		t.f.tables(t)
+	}
+	return tables
 }
 
 func (t *fakeTarget) Adopt(n int, _ string, tables []store.Table) error {

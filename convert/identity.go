@@ -15,7 +15,7 @@ import (
 )
 
 // journalVersion changes when an older journal cannot be continued.
-const journalVersion = 4
+const journalVersion = 5
 
 // maxDepth is how many levels below a source files are looked at: stores lie at most four deep, and
 // symbolic links may lead anywhere.
@@ -73,7 +73,7 @@ func newIdentity(o *Options) (*identity, error) {
 func optionTexts(o *Options) map[string]string {
 	m := map[string]string{
 		"source":        o.Source.Format.Name() + "+" + o.Source.Store,
-		"target":        o.Target.Format.Name() + "+" + o.Target.Store,
+		"target":        format.LocationName(o.Target.Format) + "+" + o.Target.Store,
 		"layout":        layoutName(o.Layout),
 		"version-epoch": fmt.Sprint(o.Version),
 		"expired":       expiredName(o.Selection.KeepExpired),

@@ -20,11 +20,11 @@ import (
 type entry struct {
 	Plan *identity   `json:"plan,omitempty"` // the first line
 	Task *taskResult `json:"task,omitempty"` // a task is done and its tables are on disk
-	// Finishing says that the tables are being made a database; Written that this is done;
+	// Finishing says that the tables are being made a database; Written that this is done, and what it consists of;
 	// Proved that it read back equal, or was not to be read back, and that the report is written.
-	Finishing bool `json:"finishing,omitempty"`
-	Written   bool `json:"written,omitempty"`
-	Proved    bool `json:"proved,omitempty"`
+	Finishing bool    `json:"finishing,omitempty"`
+	Written   *census `json:"written,omitempty"`
+	Proved    bool    `json:"proved,omitempty"`
 }
 
 // journal is an append-only file of JSON lines, synced line by line. What it says has happened is
@@ -40,7 +40,7 @@ type journaled struct {
 	id        *identity // nil: it died before it began
 	tasks     []*taskResult
 	finishing bool
-	written   bool
+	made      *census // of the finished target; nil: it is not finished
 	proved    bool
 }
 
@@ -119,9 +119,10 @@ func decodeJournal(data []byte) (*journaled, error) {
 			state.id = e.Plan
 		case e.Task != nil:
 			state.tasks = append(state.tasks, e.Task)
+		case e.Written != nil:
+			state.made = e.Written
 		}
 		state.finishing = state.finishing || e.Finishing
-		state.written = state.written || e.Written
 		state.proved = state.proved || e.Proved
 	}
 	// Workers finish as they do; samples are the first of the plan.

@@ -51,20 +51,20 @@ func (m *Mismatch) difference() string {
 }
 
 // prove reads the target back and compares it with what was written.
-func (r *run) prove(ctx context.Context, back format.Source, want *record.Fingerprint) error {
-	tasks := proofTasks(back, r.id.Plan)
+func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fingerprint) error {
+	tasks := proofTasks(back, a.id.Plan)
 	var total int64
 	for _, t := range tasks {
 		total += t.Bytes
 	}
-	r.meter.begin("prove", total, len(tasks))
-	memory := newShares(r.o.Memory/2, tasks, r.o.Workers) // nothing is written meanwhile
+	a.meter.begin("prove", total, len(tasks))
+	memory := newShares(a.o.Memory/2, tasks, a.o.Workers) // nothing is written meanwhile
 	var got record.Fingerprint
 	var findings findingSet
 	var ledger record.Ledger
 	var mu sync.Mutex
-	err := runPool(ctx, tasks, r.o.Workers, func(ctx context.Context, t *Task) error {
-		f, l, err := proveTask(ctx, t, r.rules, memory.of(t), back, findings.report)
+	err := runPool(ctx, tasks, a.o.Workers, func(ctx context.Context, t *Task) error {
+		f, l, err := proveTask(ctx, t, a.rules, memory.of(t), back, findings.report)
 		if err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (r *run) prove(ctx context.Context, back format.Source, want *record.Finger
 	if err == nil {
 		err = ledger.Check()
 	}
-	return compare(want, &got, r.o.seconds(), findings.list(), err)
+	return compare(want, &got, a.o.seconds(), findings.list(), err)
 }
 
 // compare returns a ProofError unless everything is equal and nothing is wrong.

@@ -13,48 +13,46 @@ import (
 )
 
 // conclude proves, reports and publishes.
-func (r *run) conclude(ctx context.Context, back format.Source) (*Report, error) {
-	t, err := r.sum()
+func (a *attempt) conclude(ctx context.Context, back format.Source) (*Report, error) {
+	t, err := a.sum()
 	if err != nil {
 		return nil, err
 	}
-	rep := r.report(t)
-	if err := judge(rep.Losses, r.o); err != nil {
+	rep := a.report(t)
+	if err := judge(rep.Losses, a.o); err != nil {
 		return nil, err
 	}
 	start := time.Now()
 	switch {
-	case r.o.NoProve:
+	case a.o.NoProve:
 		rep.Proof.Why = "--no-prove was given"
 	case back == nil:
 		rep.Proof.Why = "the target cannot be read back"
 	default:
-		if err := r.prove(ctx, back, &t.fingerprint); err != nil {
+		if err := a.prove(ctx, back, &t.fingerprint); err != nil {
 			return nil, err
 		}
-		rep.Proof = Proof{Done: true, Unit: unitName(r.o.seconds())}
+		rep.Proof = Proof{Done: true, Unit: unitName(a.o.seconds())}
 	}
-	r.timings.Prove = time.Since(start).Seconds()
+	a.timings.Prove = time.Since(start).Seconds()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r.o.crash("proved")
-	if err := rep.Target.measure(r.work.data()); err != nil {
+	a.o.crash("proved")
+	rep.Target.measure(a.made.Files)
+	if rep.SlaveOf, err = followLines(a.src, a.o.Source.Path); err != nil {
 		return nil, err
 	}
-	if rep.SlaveOf, err = copyExtra(r.src, r.o.Source.Path, r.work.data()); err != nil {
+	a.meter.begin("publish", 0, 0)
+	a.timings.Total = time.Since(a.began).Seconds()
+	rep.Timings = a.timings
+	if err := rep.write(a.work.report()); err != nil {
 		return nil, err
 	}
-	r.meter.begin("publish", 0, 0)
-	r.timings.Total = time.Since(r.began).Seconds()
-	rep.Timings = r.timings
-	if err := rep.write(r.work.report()); err != nil {
+	if err := a.work.append(entry{Proved: true}); err != nil {
 		return nil, err
 	}
-	if err := r.work.append(entry{Proved: true}); err != nil {
-		return nil, err
-	}
-	rep.Earlier, err = r.publish()
+	rep.Earlier, err = a.publish(t)
 	return rep, err
 }
 
@@ -67,19 +65,22 @@ func unitName(seconds bool) string {
 
 // publish makes the finished target and its report appear at their places. Everything is on disk
 // before the one rename that makes the target exist. It returns where an earlier report is kept.
-func (r *run) publish() (earlier string, err error) {
-	if err := syncTree(r.work.data()); err != nil {
+func (a *attempt) publish(t *totals) (earlier string, err error) {
+	if err := syncTree(a.work.data()); err != nil {
 		return "", err
 	}
-	r.o.crash("publish")
-	if err := renameNew(r.work.data(), r.work.target); err != nil {
+	if err := a.checkCounts(t); err != nil {
+		return "", err
+	}
+	a.o.crash("publish")
+	if err := renameNew(a.work.data(), a.work.target); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return "", fmt.Errorf("made by somebody else while the conversion ran: %w", &existsError{path: r.work.target})
+			return "", fmt.Errorf("made by somebody else while the conversion ran: %w", &existsError{path: a.work.target})
 		}
 		return "", err
 	}
-	r.o.crash("renamed")
-	return r.work.conclude()
+	a.o.crash("renamed")
+	return a.work.conclude()
 }
 
 // conclude publishes the report and ends the work. The target is in its place. It returns where the

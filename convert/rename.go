@@ -32,28 +32,28 @@ func (r *rename) size() int64 { return int64(len(r.key)+len(r.to)) + 128 }
 var errManyRenames = errors.New("too many names stand under several types to rename them: use --on-conflict keep=TYPES, or more --memory")
 
 // findRenames reads the source once and lists the records to rename, by database and new name.
-func (r *run) findRenames(ctx context.Context) ([]rename, error) {
-	if r.rules.sameName || !r.src.Format().Limits().SameName {
+func (a *attempt) findRenames(ctx context.Context) ([]rename, error) {
+	if a.rules.sameName || !a.src.Format().Limits().SameName {
 		return nil, nil
 	}
-	tasks := make([]*Task, len(r.id.Plan.Tasks))
+	tasks := make([]*Task, len(a.id.Plan.Tasks))
 	for i := range tasks {
-		tasks[i] = &r.id.Plan.Tasks[i]
+		tasks[i] = &a.id.Plan.Tasks[i]
 	}
-	r.rules.memory = newShares(r.o.Memory/4, tasks, r.o.Workers)
-	r.meter.begin("look", r.id.Plan.Bytes, len(tasks))
+	a.rules.memory = newShares(a.o.Memory/4, tasks, a.o.Workers)
+	a.meter.begin("look", a.id.Plan.Bytes, len(tasks))
 	var mu sync.Mutex
 	var all []rename
 	var size int64
-	err := runPool(ctx, tasks, r.o.Workers, func(ctx context.Context, t *Task) error {
+	err := runPool(ctx, tasks, a.o.Workers, func(ctx context.Context, t *Task) error {
 		if t.Group == 0 {
 			return nil
 		}
-		return losers(ctx, t, r.rules, r.src, func(n rename) error {
+		return losers(ctx, t, a.rules, a.src, func(n rename) error {
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(all, n)
-			if size += n.size(); size > r.o.Memory/8 {
+			if size += n.size(); size > a.o.Memory/8 {
 				return errManyRenames
 			}
 			return nil
@@ -65,7 +65,7 @@ func (r *run) findRenames(ctx context.Context) ([]rename, error) {
 	if all == nil {
 		all = []rename{}
 	}
-	return all, r.nameThem(ctx, all)
+	return all, a.nameThem(ctx, all)
 }
 
 // losers calls add for each record of a task whose name another type keeps.
@@ -114,7 +114,7 @@ func (x *task) eachLoser(ctx context.Context, r record.Reader, add func(rename) 
 
 // nameThem gives each record its new name: the old one with ":" and the type, and as many "_" as it
 // takes to be the only one of that name.
-func (r *run) nameThem(ctx context.Context, all []rename) error {
+func (a *attempt) nameThem(ctx context.Context, all []rename) error {
 	byKey := func(a, b rename) int {
 		return cmp.Or(cmp.Compare(a.db, b.db), bytes.Compare(a.key, b.key), cmp.Compare(a.typ, b.typ))
 	}
@@ -125,7 +125,7 @@ func (r *run) nameThem(ctx context.Context, all []rename) error {
 		n.to = n.plain()
 		for {
 			id := n.db + "\x00" + string(n.to)
-			exists, err := r.exists(ctx, n.db, n.to)
+			exists, err := a.exists(ctx, n.db, n.to)
 			if err != nil {
 				return err
 			}
@@ -148,8 +148,8 @@ func only(key []byte) format.Span {
 }
 
 // exists reports whether the source has any record of a name.
-func (r *run) exists(ctx context.Context, db string, key []byte) (bool, error) {
-	reader, err := r.src.Records(ctx, db, r.src.Types(db), only(key), &format.Env{Now: r.o.Now, TempDir: r.work.tmp(), Memory: leastShare})
+func (a *attempt) exists(ctx context.Context, db string, key []byte) (bool, error) {
+	reader, err := a.src.Records(ctx, db, a.src.Types(db), only(key), &format.Env{Now: a.o.Now, TempDir: a.work.tmp(), Memory: leastShare})
 	if err != nil {
 		return false, err
 	}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -127,41 +126,33 @@ func accounts(l *record.Ledger) []Account {
 }
 
 // report sums the run up.
-func (r *run) report(t *totals) *Report {
-	o := r.o
+func (a *attempt) report(t *totals) *Report {
+	o := a.o
 	rep := &Report{
 		Tool:    o.Tool,
-		Source:  Dataset{Path: o.Source.Path, Format: o.Source.Format.Name(), Store: o.Source.Store, DBs: r.id.Plan.DBs},
-		Target:  Dataset{Path: o.Target.Path, Format: o.Target.Format.Name(), Store: o.Target.Store, DBs: r.id.Plan.TargetDBs},
-		Options: r.id.Options,
+		Source:  Dataset{Path: o.Source.Path, Format: o.Source.Format.Name(), Store: o.Source.Store, DBs: a.id.Plan.DBs},
+		Target:  Dataset{Path: o.Target.Path, Format: o.Target.Format.Name(), Store: o.Target.Store, DBs: a.id.Plan.TargetDBs},
+		Options: a.id.Options,
 		Now:     o.Now,
-		Tasks:   len(r.id.Plan.Tasks),
+		Tasks:   len(a.id.Plan.Tasks),
 		Workers: o.Workers,
 		Parts:   parts(&t.fingerprint),
 		Ledger:  accounts(&t.ledger),
 		Losses:  t.losses.list(),
 	}
 	rep.Findings = t.findings.list()
-	if f, ok := r.src.(format.Filed); ok {
+	if f, ok := a.src.(format.Filed); ok {
 		rep.Source.Files, rep.Source.Bytes = f.Files()
 	}
 	return rep
 }
 
-// measure counts the files of a tree.
-func (d *Dataset) measure(dir string) error {
-	return filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		st, err := e.Info()
-		if err != nil {
-			return err
-		}
+// measure counts files.
+func (d *Dataset) measure(files []sourceFile) {
+	for _, f := range files {
 		d.Files++
-		d.Bytes += st.Size()
-		return nil
-	})
+		d.Bytes += f.Size
+	}
 }
 
 // write puts the report on disk.

@@ -203,7 +203,7 @@ func TestResumeRefuses(t *testing.T) {
 		"gone":    {func(b *bench) { os.Remove(filepath.Join(b.dir, "src/extra")) }, "extra is gone"},
 		"missing": {func(b *bench) { removeTables(b) }, "cannot be resumed"},
 		"journal": {func(b *bench) { b.write("dst.kvferry/journal", []byte("{\"plan\":{}}\nrubbish\n")) }, "line 2"},
-		"order":   {func(b *bench) { b.write("dst.kvferry/journal", []byte("{\"written\":true}\n")) }, "the plan must be the first line"},
+		"order":   {func(b *bench) { b.write("dst.kvferry/journal", []byte("{\"finishing\":true}\n")) }, "the plan must be the first line"},
 	} {
 		b := newBench(t, dataset(1))
 		b.write("src/extra", nil)

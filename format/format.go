@@ -26,17 +26,19 @@ type Format interface {
 
 // Limits is what a format can hold, for the plan, the docs and `kvferry formats`.
 type Limits struct {
-	Types        record.TypeSet
-	Seconds      bool  // expiry in seconds, else milliseconds
-	MaxExpireMS  int64 // 0: no limit
-	MaxKey       int   // bytes of a collection's key; 0: no limit
-	EmptyKey     bool  // collections may have the empty key
-	MaxScore     float64
-	MaxElements  int64          // 0: no limit
-	Unbounded    record.TypeSet // types that MaxElements does not bound
-	SameName     bool           // one name may stand under several types
-	Databases    string
-	Numbered     bool // databases have numbers for names: "0", "1", …
+	Types       record.TypeSet
+	Seconds     bool  // expiry in seconds, else milliseconds
+	MaxExpireMS int64 // 0: no limit
+	MaxKey      int   // bytes of a collection's key; 0: no limit
+	EmptyKey    bool  // collections may have the empty key
+	MaxScore    float64
+	MaxElements int64          // 0: no limit
+	Unbounded   record.TypeSet // types that MaxElements does not bound
+	SameName    bool           // one name may stand under several types
+	Databases   string
+	Numbered    bool // databases have numbers for names: "0", "1", …
+	// Layout is how databases lie in a target when nothing else is asked for; LayoutAuto is as in the source.
+	Layout       Layout
 	Stores       []StoreSupport
 	Detail       string // one line for people: versions and servers
 	ScoreDetail  string
@@ -103,9 +105,11 @@ type CreateOptions struct {
 	Layout  Layout
 	DBs     []string // names of the databases that will be written, in order
 	Version int32    // of all new rows; 0 means 1
-	Memory  int64    // bytes that all shards together may buffer
-	TempDir string   // takes spools
-	Now     time.Time
+	// Instances and Slots say how a format spreads keys whose databases are several stores; 0 means its default.
+	Instances, Slots int
+	Memory           int64  // bytes that all shards together may buffer
+	TempDir          string // takes spools
+	Now              time.Time
 	// Reopen opens the finished target for the proof.
 	Reopen *OpenOptions
 }

@@ -14,14 +14,25 @@ import (
 // maxElements is what the engine's commands can count.
 const maxElements = math.MaxInt32
 
-// nemoFormat is the Format.
-type nemoFormat struct{}
+// nemoFormat is the Format, in the dialect of a server or, with "", in what all of them open.
+type nemoFormat struct{ server string }
 
 // New returns the format.
 func New() format.Format { return nemoFormat{} }
 
 // Name returns "nemo".
 func (nemoFormat) Name() string { return "nemo" }
+
+// Servers lists the one server.
+func (nemoFormat) Servers() []format.Server {
+	return []format.Server{{Name: "pika2", Detail: "Pika 1.x to 2.3"}}
+}
+
+// For returns the format as a server has it, which is as it is.
+func (nemoFormat) For(server string) format.Format { return nemoFormat{server} }
+
+// Server returns the name given to For.
+func (f nemoFormat) Server() string { return f.server }
 
 // Limits says what nemo can hold.
 func (nemoFormat) Limits() format.Limits {

@@ -98,8 +98,9 @@ func (a *App) Root() *cobra.Command {
 offline, in bulk, from the files alone.
 
 A location is [format[+store]:]path: /data/dump, nemo:/data/dump, ardb+leveldb:/data/ardb. The format of
-a source is detected (the evidence is shown with -v), that of a target is named. A path that looks as
-if it began with a format is written ./path.
+a source is detected (the evidence is shown with -v), that of a target is named. The name of a server
+may stand in place of the format (pika3.5:/data/new): then what is written is laid out as that server
+wants it; kvferry formats lists them. A path that looks as if it began with a format is written ./path.
 
 Any flag can also stand in a YAML file given with -f, a line each; the command line wins:
 

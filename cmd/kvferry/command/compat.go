@@ -26,6 +26,7 @@ func writeCompat(w io.Writer, formats []format.Format) error {
 	var b bytes.Buffer
 	b.WriteString(compatHead)
 	holdTable(&b, formats)
+	serverTable(&b, formats)
 	storeTable(&b, formats)
 	pairTable(&b, formats)
 	lossTable(&b, formats)
@@ -78,6 +79,17 @@ func holdTable(b *bytes.Buffer, formats []format.Format) {
 			cells = append(cells, p.text(&l))
 		}
 		row(b, cells...)
+	}
+}
+
+// serverTable lists the names by which locations call servers.
+func serverTable(b *bytes.Buffer, formats []format.Format) {
+	head(b, "Servers", "A location names a format or a server. A server's name as a target decides what is written; before a source it is checked\n"+
+		"against what is there.", "location", "format", "server")
+	for _, f := range formats {
+		for _, s := range servers(f) {
+			row(b, "`"+s.Name+":`", f.Name(), s.Detail)
+		}
 	}
 }
 

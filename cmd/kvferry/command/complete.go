@@ -133,6 +133,11 @@ func (a *App) prefixes(usable func(format.StoreSupport) bool) []string {
 		if len(on) > 1 {
 			out = append(out, on...)
 		}
+		if len(on) > 0 {
+			for _, server := range servers(f) {
+				out = append(out, server.Name+":")
+			}
+		}
 	}
 	return out
 }

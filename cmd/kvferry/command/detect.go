@@ -116,6 +116,20 @@ func (a *App) detect(ev *format.Evidence, verbose io.Writer) (format.Format, err
 		best[0].format.Name(), best[1].format.Name(), best[0].format.Name(), ev.Dir)
 }
 
+// isServers refuses a dataset in another format than that of the server that its location names. A format that is named
+// is taken at its word.
+func (a *App) isServers(named format.Format, ev *format.Evidence) error {
+	server := format.LocationName(named)
+	if server == named.Name() || named.Detect(ev).Score > 0 {
+		return nil
+	}
+	found, err := a.detect(ev, io.Discard)
+	if err != nil {
+		return nil // damaged, perhaps: the server's format may be able to say how
+	}
+	return fmt.Errorf("%s: is in the format %s (%s), not in that of %s: leave out %s:", ev.Dir, found.Name(), found.Limits().Detail, server, server)
+}
+
 func printVerdict(w io.Writer, c candidate) {
 	fmt.Fprintf(w, "%s: score %d\n", c.format.Name(), c.verdict.Score)
 	for _, why := range c.verdict.Why {

@@ -52,6 +52,9 @@ func printFormat(w io.Writer, f format.Format) error {
 			name = ""
 		}
 	}
+	for _, server := range servers(f) {
+		row(server.Name+":", server.Detail)
+	}
 	row("types", strings.ReplaceAll(l.Types.String(), ",", ", "))
 	row("keys", keysText(&l))
 	row("elements", limitText(l.MaxElements, "%d in a collection"))

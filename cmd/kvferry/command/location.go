@@ -10,12 +10,12 @@ import (
 
 // Location is a place of a dataset as the command line has it: [format[+store]:]path.
 type Location struct {
-	Format string // "": to be detected
+	Format string // or a server of it; "": to be detected
 	Store  string // "": to be detected, or the format's first
 	Path   string
 }
 
-var locationPrefix = regexp.MustCompile(`^([a-z][a-z0-9]*)(?:\+([a-z][a-z0-9]*))?:(.*)$`)
+var locationPrefix = regexp.MustCompile(`^([a-z][a-z0-9.]*)(?:\+([a-z][a-z0-9]*))?:(.*)$`)
 
 // ParseLocation splits a location. A path with a colon can be written as ./path.
 func ParseLocation(s string) (Location, error) {
@@ -29,7 +29,7 @@ func ParseLocation(s string) (Location, error) {
 	return loc, nil
 }
 
-// format finds a format by its name.
+// format finds a format by its name, or by that of a server, in whose dialect it is then.
 func (a *App) format(name string) (format.Format, error) {
 	var names []string
 	for _, f := range a.Formats {
@@ -37,9 +37,23 @@ func (a *App) format(name string) (format.Format, error) {
 			return f, nil
 		}
 		names = append(names, f.Name())
+		for _, s := range servers(f) {
+			if s.Name == name {
+				return f.(format.Served).For(name), nil
+			}
+			names = append(names, s.Name)
+		}
 	}
 	return nil, usagef("unknown format %q: this build knows %s; write ./%s:… if it is a path",
 		name, strings.Join(names, ", "), name)
+}
+
+// servers lists the servers by which locations can call a format.
+func servers(f format.Format) []format.Server {
+	if s, ok := f.(format.Served); ok {
+		return s.Servers()
+	}
+	return nil
 }
 
 // driver finds a kind of store by its name.

@@ -174,6 +174,8 @@ func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*Open
 			return nil, err
 		}
 		loc.Format = named.Name()
+	} else if err := a.isServers(named, ev); err != nil {
+		return nil, err
 	}
 	driver, err := a.storeOf(&loc, ev)
 	if err != nil {

@@ -1,0 +1,137 @@
+package convert
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kvferry/record"
+)
+
+// TestStartsOverWhole: a table that turns out not to be in order after other tasks were done costs nothing of what
+// they did, whether there is a proof or not.
+func TestStartsOverWhole(t *testing.T) {
+	whole := newBench(t, dataset(1))
+	whole.run()
+	for _, noProve := range []bool{false, true} {
+		for _, late := range []record.Type{record.String, record.List, record.ZSet} {
+			b := newBench(t, dataset(1))
+			b.o.Workers, b.o.NoProve = 1, noProve
+			b.from.wrap = func(s *fakeSource) { s.disorder = record.Of(late) }
+			if rep := b.run(); rep.Records() != 60 || len(rep.Findings) != 1 {
+				t.Errorf("no proof %t, %s late: %d records, findings %+v", noProve, late, rep.Records(), rep.Findings)
+			}
+			if b.tree() != whole.tree() {
+				t.Errorf("no proof %t, %s late: another target", noProve, late)
+			}
+		}
+	}
+}
+
+// TestStartsOverAfterResume is the same when the tasks were done by an earlier process.
+func TestStartsOverAfterResume(t *testing.T) {
+	whole := newBench(t, dataset(1))
+	whole.crashable("never")
+	whole.run()
+	b := newBench(t, dataset(1))
+	b.killed("record 40")
+	b.crashable("never")
+	wrap := b.from.wrap
+	b.from.wrap = func(s *fakeSource) {
+		wrap(s)
+		s.disorder = record.Of(record.ZSet)
+	}
+	b.o.Resume, b.o.NoProve = true, true
+	if rep := b.run(); rep.Records() != 60 {
+		t.Errorf("%d records", rep.Records())
+	}
+	if b.tree() != whole.tree() {
+		t.Error("another target")
+	}
+}
+
+// forgetful loses tables that writers handed to it.
+func (b *bench) forgetful(n int) {
+	b.to.tables = func(t *fakeTarget) { delete(t.tables, n) }
+}
+
+// TestTargetForgets: a target that does not know a finished task's tables any more is not published.
+func TestTargetForgets(t *testing.T) {
+	for _, resume := range []bool{false, true} {
+		b := newBench(t, dataset(1))
+		b.o.NoProve, b.o.Resume = true, resume
+		b.forgetful(3)
+		err := b.fails("task 3 (database 0, set) wrote 1 tables")
+		var count *CountError
+		if !errors.As(err, &count) {
+			t.Errorf("%T", err)
+		}
+	}
+}
+
+// TestChangedBeforePublishing: what is done to the target after it was finished keeps it from being published.
+func TestChangedBeforePublishing(t *testing.T) {
+	data := func(b *bench, name string) string { return filepath.Join(b.dir, "dst.kvferry", "data", name) }
+	for name, c := range map[string]struct {
+		change func(b *bench) error
+		want   string
+	}{
+		"gone":  {func(b *bench) error { return os.Remove(data(b, "000002.json")) }, "000002.json is gone"},
+		"new":   {func(b *bench) error { return os.WriteFile(data(b, "000099.json"), nil, 0o644) }, "000099.json is new"},
+		"short": {func(b *bench) error { return os.Truncate(data(b, "000001.json"), 7) }, "000001.json has 7 bytes"},
+		"CURRENT": {func(b *bench) error {
+			return errors.Join(os.Remove(data(b, "CURRENT")), os.WriteFile(data(b, "CURRENT"), []byte("WHOLE"), 0o644))
+		}, "CURRENT was modified"},
+	} {
+		for _, step := range []string{"finished", "proved"} {
+			b := newBench(t, dataset(1))
+			b.o.NoProve, b.o.Resume = step == "finished", true
+			b.o.crash = func(s string) {
+				if s == step {
+					if err := c.change(b); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			b.fails(c.want)
+			if t.Failed() {
+				t.Fatalf("%s at %s", name, step)
+			}
+		}
+	}
+}
+
+// TestCounts: sums that cannot be are found whatever the proof says.
+func TestCounts(t *testing.T) {
+	b := newBench(t, dataset(1))
+	part := record.Part{DB: "0", Type: record.Hash}
+	for _, c := range []struct {
+		copied, records, elements, entries int64
+		want                               string
+	}{
+		{5, 2, 3, 3, ""},
+		{1, 2, 3, 3, "1 rows of the source were copied, which is less than the 2 records written"},
+		{5, 2, 4, 3, "its tables have 3 rows, which is less than the 4 elements written"},
+	} {
+		var tot totals
+		var tally record.Tally
+		tally.Rows[record.Copied], tally.Visible, tally.Entries = c.copied, c.copied, c.copied
+		tot.ledger.Add("rows", &tally)
+		tot.fingerprint.Add(part, record.Digest{Records: c.records, Elements: c.elements})
+		r := &run{o: &b.o, work: &work{dir: filepath.Join(b.dir, "src"), target: b.o.Target.Path}}
+		if err := os.MkdirAll(r.work.data(), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		a := r.attempt(new(journaled), "")
+		a.made = &census{Stored: true, Tables: 0, Entries: c.entries}
+		err := a.checkCounts(&tot)
+		switch {
+		case c.want == "" && (err == nil || !strings.Contains(err.Error(), "0 tables with 3 rows in 0 bytes were written, and it holds 0 with 0 rows")):
+			t.Errorf("%+v: %v", c, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

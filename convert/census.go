@@ -1,0 +1,259 @@
+package convert
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// census is what a finished target consists of. It is taken of the builders that made it, and compared with what
+// the tasks say they wrote, with what the stores say that they hold, and, as the last step before the target is
+// published, with the directory. None of this depends on the proof.
+type census struct {
+	Stored bool `json:"stored"` // it is made of tables
+	Tables int  `json:"tables"`
+	// Entries are those in the tables.
+	Entries int64        `json:"entries"`
+	Bytes   int64        `json:"bytes"` // of the tables
+	Files   []sourceFile `json:"files"` // of the whole target
+}
+
+// CountError says that a finished target is not what was written. It is not published.
+type CountError struct{ What string }
+
+func (e *CountError) Error() string {
+	return "the target is not what was written, nothing is published: " + e.What
+}
+
+func miscount(format string, args ...any) error { return &CountError{fmt.Sprintf(format, args...)} }
+
+// counter remembers the builders of a target, to count what they made.
+type counter struct {
+	mu    sync.Mutex
+	total census
+}
+
+// create is a store.CreateFunc whose builders are counted.
+func (c *counter) create(create store.CreateFunc) store.CreateFunc {
+	return func(dir string, o store.BuildOptions) (store.Builder, error) {
+		b, err := create(dir, o)
+		if err != nil {
+			return nil, err
+		}
+		return &countedBuilder{Builder: b, counter: c, shards: map[int]bool{}}, nil
+	}
+}
+
+// add counts tables.
+func (c *counter) add(tables []store.Table) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.total.Stored = true
+	c.total.Tables += len(tables)
+	for i := range tables {
+		c.total.Entries += tables[i].Entries
+		c.total.Bytes += tables[i].Bytes
+	}
+}
+
+// countedBuilder is a store.Builder that knows its shards.
+type countedBuilder struct {
+	store.Builder
+	counter *counter
+	mu      sync.Mutex
+	shards  map[int]bool
+}
+
+// Run starts a run and remembers its shard.
+func (b *countedBuilder) Run(keyspace string, shard int, lane uint64) (store.Run, error) {
+	b.saw(shard)
+	return b.Builder.Run(keyspace, shard, lane)
+}
+
+// Adopt takes tables and remembers their shards.
+func (b *countedBuilder) Adopt(tables []store.Table) error {
+	for i := range tables {
+		b.saw(tables[i].Shard)
+	}
+	return b.Builder.Adopt(tables)
+}
+
+func (b *countedBuilder) saw(shard int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.shards[shard] = true
+}
+
+// Finish counts the tables, whose names are about to change, and makes them a database.
+func (b *countedBuilder) Finish() error {
+	for _, shard := range slices.Sorted(maps.Keys(b.shards)) {
+		b.counter.add(b.Tables(shard))
+	}
+	return b.Builder.Finish()
+}
+
+// checkTasks compares what is about to be finished with what the tasks of the plan left: each has to be done, and
+// its tables have to be those that the target is made of.
+func (a *attempt) checkTasks() error {
+	for i := range a.id.Plan.Tasks {
+		t := &a.id.Plan.Tasks[i]
+		res := a.results[i]
+		if res == nil {
+			return miscount("task %d (database %s, %s) was not done", t.N, t.DB, t.Types)
+		}
+		if t.Group == 0 {
+			continue
+		}
+		if has := a.target.Tables(t.N); !sameTables(has, res.Tables) {
+			return miscount("task %d (database %s, %s) wrote %s, and %s would become part of it",
+				t.N, t.DB, t.Types, tablesText(res.Tables), tablesText(has))
+		}
+	}
+	return nil
+}
+
+func sameTables(a, b []store.Table) bool {
+	byFile := func(list []store.Table) []store.Table {
+		list = slices.Clone(list)
+		slices.SortFunc(list, func(a, b store.Table) int { return cmp.Compare(a.File, b.File) })
+		return list
+	}
+	return slices.EqualFunc(byFile(a), byFile(b), func(a, b store.Table) bool {
+		return a.File == b.File && a.Entries == b.Entries && a.Bytes == b.Bytes
+	})
+}
+
+func tablesText(list []store.Table) string {
+	var entries int64
+	for i := range list {
+		entries += list[i].Entries
+	}
+	return fmt.Sprintf("%d tables with %d rows", len(list), entries)
+}
+
+// count takes the census of the target that was just finished.
+func (a *attempt) count() (*census, error) {
+	made := a.counter.total
+	var err error
+	made.Files, err = sourceFiles(a.work.data())
+	return &made, err
+}
+
+// checkCounts is the last look at the target. The rows that the ledger says went over, those that the fingerprint
+// was taken of, the entries in the tables and the files in the directory have to fit.
+func (a *attempt) checkCounts(t *totals) error {
+	var records, elements, copied int64
+	for _, d := range t.fingerprint.Parts() {
+		records += d.Records
+		elements += d.Elements
+	}
+	for _, tally := range t.ledger.Snapshot() {
+		copied += tally.Rows[record.Copied]
+	}
+	if copied < records {
+		return miscount("%d rows of the source were copied, which is less than the %d records written", copied, records)
+	}
+	if a.made.Stored && a.made.Entries < elements {
+		return miscount("its tables have %d rows, which is less than the %d elements written", a.made.Entries, elements)
+	}
+	if err := a.checkStores(); err != nil {
+		return err
+	}
+	is, err := sourceFiles(a.work.data())
+	if err != nil {
+		return err
+	}
+	if err := sameFiles(a.made.Files, is); err != nil {
+		return miscount("somebody else changed it in %s: %v", a.work.data(), err)
+	}
+	return nil
+}
+
+// checkStores compares the tables that were made with those that the stores of the target name.
+func (a *attempt) checkStores() error {
+	if !a.made.Stored {
+		return nil
+	}
+	sizes := make(map[string]int64, len(a.made.Files))
+	for _, f := range a.made.Files {
+		sizes[f.Path] = f.Size
+	}
+	var have census
+	unknown := false
+	for _, f := range a.opened.files(a.work.data()) {
+		if size, ok := sizes[f.Path]; !ok || size != f.Size {
+			return miscount("%s belongs to it, with %d bytes, and is not so in its directory", f.Path, f.Size)
+		}
+		if f.Kind != "table" {
+			continue
+		}
+		have.Tables++
+		have.Bytes += f.Size
+		have.Entries += f.Entries
+		unknown = unknown || f.Entries < 0 // tables of LevelDB do not tell
+	}
+	if have.Tables != a.made.Tables || have.Bytes != a.made.Bytes || !unknown && have.Entries != a.made.Entries {
+		return miscount("%d tables with %d rows in %d bytes were written, and it holds %d with %d rows in %d bytes",
+			a.made.Tables, a.made.Entries, a.made.Bytes, have.Tables, have.Entries, have.Bytes)
+	}
+	return nil
+}
+
+// openedStores remembers the stores of the finished target, which a format.Source does not show.
+type openedStores struct {
+	mu   sync.Mutex
+	list []*openedStore
+}
+
+type openedStore struct {
+	store.Store
+	dir string
+	of  *openedStores
+}
+
+// opener is a store.Opener whose stores are remembered.
+func (s *openedStores) opener(open store.Opener) store.Opener {
+	return func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
+		st, err := open(ctx, dir, o)
+		if err != nil {
+			return nil, err
+		}
+		opened := &openedStore{st, dir, s}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.list = append(s.list, opened)
+		return opened, nil
+	}
+}
+
+// Close closes the store, which is forgotten: a format may open one to look at it, and then again.
+func (o *openedStore) Close() error {
+	o.of.mu.Lock()
+	o.of.list = slices.DeleteFunc(o.of.list, func(s *openedStore) bool { return s == o })
+	o.of.mu.Unlock()
+	return o.Store.Close()
+}
+
+// files lists the files of the stores, relative to the target.
+func (s *openedStores) files(root string) []store.File {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []store.File
+	for _, st := range s.list {
+		for _, f := range st.Files() {
+			rel, err := filepath.Rel(root, filepath.Join(st.dir, filepath.FromSlash(f.Path)))
+			if err == nil {
+				f.Path = filepath.ToSlash(rel)
+			}
+			out = append(out, f)
+		}
+	}
+	return out
+}

@@ -1,0 +1,62 @@
+package convert
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+)
+
+// UnfinishedError says why a run ended before its target was there, and what is left of it.
+type UnfinishedError struct {
+	Dir    string // in which it worked
+	Resume bool   // it was to be kept
+	Kept   bool   // it was, and can be continued; otherwise Dir is gone
+	Err    error
+}
+
+// Error returns the cause, and where to go on.
+func (e *UnfinishedError) Error() string {
+	var cannot *resumeError
+	text := e.Err.Error()
+	if isFull(e.Err) {
+		text = fullText(e.Err)
+	}
+	switch {
+	case e.Kept && !errors.As(e.Err, &cannot):
+		text += fmt.Sprintf("; what is done is kept in %s, --resume continues it", e.Dir)
+	case isFull(e.Err):
+		text += "; nothing is left of this conversion"
+	}
+	return text
+}
+
+// isFull reports whether an error is that a disk has no room.
+func isFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
+}
+
+// fullText says which disk has no room, and what to do. What was being written does not matter to anybody.
+func fullText(err error) string {
+	text := err.Error()
+	var p *fs.PathError
+	if errors.As(err, &p) && isFull(p) {
+		text = p.Error()
+	}
+	return text + "; make room on its disk, or use another: the target lies, while it is made, where it is to be, and --temp-dir names a place for temporary files"
+}
+
+// Unwrap returns the cause.
+func (e *UnfinishedError) Unwrap() error { return e.Err }
+
+// resumeError says why an unfinished run is not continued by this one, and what to do.
+type resumeError struct {
+	dir string
+	err error
+}
+
+func (e *resumeError) Error() string {
+	return fmt.Sprintf("%s: cannot be resumed: %v; remove that directory to start over", e.dir, e.err)
+}
+
+func (e *resumeError) Unwrap() error { return e.err }

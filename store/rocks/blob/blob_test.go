@@ -1,0 +1,384 @@
+package blob
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math/rand"
+	"strings"
+	"testing"
+
+	"kvferry/record"
+)
+
+// handFile makes a blob file by hand.
+type handFile struct{ b []byte }
+
+func newHandFile(family uint32, codec byte) *handFile {
+	h := &handFile{}
+	h.b = binary.LittleEndian.AppendUint32(h.b, magic)
+	h.b = binary.LittleEndian.AppendUint32(h.b, version)
+	h.b = binary.LittleEndian.AppendUint32(h.b, family)
+	h.b = append(h.b, 0, codec)
+	h.b = append(h.b, make([]byte, 16)...)
+	return h
+}
+
+// add appends a record and returns the blob index that leads to it.
+func (h *handFile) add(number uint64, codec byte, key, value string) Index {
+	at := len(h.b)
+	h.b = binary.LittleEndian.AppendUint64(h.b, uint64(len(key)))
+	h.b = binary.LittleEndian.AppendUint64(h.b, uint64(len(value)))
+	h.b = binary.LittleEndian.AppendUint64(h.b, 0)
+	h.b = binary.LittleEndian.AppendUint32(h.b, maskCRC(crc32.Checksum(h.b[at:at+24], crcTable)))
+	h.b = binary.LittleEndian.AppendUint32(h.b, maskCRC(crc32.Checksum([]byte(key+value), crcTable)))
+	h.b = append(append(h.b, key...), value...)
+	return Index{File: number, Offset: uint64(at + recordLen + len(key)), Size: uint64(len(value)), Codec: codec}
+}
+
+func (h *handFile) finish(count uint64) []byte {
+	at := len(h.b)
+	h.b = binary.LittleEndian.AppendUint32(h.b, magic)
+	h.b = binary.LittleEndian.AppendUint64(h.b, count)
+	h.b = append(h.b, make([]byte, 16)...)
+	h.b = binary.LittleEndian.AppendUint32(h.b, maskCRC(crc32.Checksum(h.b[at:], crcTable)))
+	return h.b
+}
+
+// appendIndex encodes a plain blob index.
+func appendIndex(dst []byte, x Index) []byte {
+	dst = append(dst, indexPlain)
+	for _, v := range []uint64{x.File, x.Offset, x.Size} {
+		dst = binary.AppendUvarint(dst, v)
+	}
+	return append(dst, x.Codec)
+}
+
+func open(t testing.TB, b []byte) *File {
+	t.Helper()
+	f, err := Open(bytes.NewReader(b), int64(len(b)), "000009.blob", 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// mustScan scans a whole file that must be sound.
+func mustScan(t testing.TB, f *File) Totals {
+	t.Helper()
+	n, err := f.Scan(func(off int64, err error) error { return fmt.Errorf("at %d: %w", off, err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestGolden reads annotated bytes: one record, "k" → "value", in column family 3.
+func TestGolden(t *testing.T) {
+	h := newHandFile(3, 0)
+	x := h.add(9, 0, "k", "value")
+	got := fmt.Sprintf("%x", h.finish(1))
+	want := "378f2400" + "01000000" + "03000000" + "00" + "00" + strings.Repeat("00", 16) + // header: magic, version, family, flags, codec
+		"0100000000000000" + "0500000000000000" + strings.Repeat("00", 8) + // key length, value length, expiry
+		"XXXXXXXX" + "XXXXXXXX" + "6b" + "76616c7565" + // checksums, key, value
+		"378f2400" + "0100000000000000" + strings.Repeat("00", 16) + "XXXXXXXX" // footer
+	if len(got) != len(want) {
+		t.Fatalf("%d digits, want %d", len(got), len(want))
+	}
+	for i := range want {
+		if want[i] != 'X' && want[i] != got[i] {
+			t.Fatalf("digit %d: have %s, want %s", i, got[i:], want[i:])
+		}
+	}
+	if x.Offset != 30+32+1 {
+		t.Errorf("offset %d", x.Offset)
+	}
+	f := open(t, h.b)
+	var r Reader
+	v, err := r.Value(f, x, []byte("k"))
+	if string(v) != "value" || err != nil {
+		t.Errorf("%q, %v", v, err)
+	}
+	if n := mustScan(t, f); n != (Totals{1, 38}) {
+		t.Errorf("%+v", n)
+	}
+}
+
+func TestIndex(t *testing.T) {
+	for _, x := range []Index{{}, {1, 63, 5, 0}, {1 << 40, 1<<63 + 5, 1<<64 - 1, 7}} {
+		got, err := DecodeIndex(appendIndex(nil, x))
+		if err != nil || got != x {
+			t.Errorf("%+v: %+v, %v", x, got, err)
+		}
+	}
+	whole := appendIndex(nil, Index{300, 70000, 1 << 20, 4})
+	for n := range whole {
+		if _, err := DecodeIndex(whole[:n]); !isCorrupt(err) {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+	}
+	if _, err := DecodeIndex(append(whole, 0)); !isCorrupt(err) {
+		t.Errorf("left over: %v", err)
+	}
+	for _, kind := range []byte{0, 2} {
+		if _, err := DecodeIndex(append([]byte{kind}, whole[1:]...)); !errors.Is(err, ErrTTL) {
+			t.Errorf("kind %d: %v", kind, err)
+		}
+	}
+	if _, err := DecodeIndex([]byte{3, 1, 1, 1, 1}); !isCorrupt(err) {
+		t.Errorf("kind 3: %v", err)
+	}
+	if _, err := DecodeIndex(append([]byte{1}, bytes.Repeat([]byte{0xff}, 11)...)); !isCorrupt(err) {
+		t.Errorf("long varint: %v", err)
+	}
+}
+
+// isCorrupt reports whether an error names its place.
+func isCorrupt(err error) bool {
+	var c *record.CorruptError
+	return errors.As(err, &c) && c.Field != ""
+}
+
+// TestReader reads values in the order of files, backwards and at random, small and larger than a window.
+func TestReader(t *testing.T) {
+	r := rand.New(rand.NewSource(7))
+	type wanted struct {
+		f          *File
+		x          Index
+		key, value string
+	}
+	var all []wanted
+	for n := range uint64(2*maxWindow + 1) {
+		h := newHandFile(3, 0)
+		var part []wanted
+		for i := range 40 {
+			w := wanted{key: fmt.Sprintf("key-%d", i), value: strings.Repeat(string(rune('a'+i%26)), r.Intn(3000))}
+			if i%13 == 5 {
+				w.value = strings.Repeat("L", window+r.Intn(window))
+			}
+			w.x = h.add(n, 0, w.key, w.value)
+			part = append(part, w)
+		}
+		f := open(t, h.finish(40))
+		for i := range part {
+			part[i].f = f
+		}
+		all = append(all, part...)
+	}
+	var rd Reader
+	check := func(i int) {
+		w := all[i]
+		v, err := rd.Value(w.f, w.x, []byte(w.key))
+		if err != nil || string(v) != w.value {
+			t.Fatalf("value %d: %d bytes, want %d: %v", i, len(v), len(w.value), err)
+		}
+	}
+	for i := range all {
+		check(i)
+		check(i * 7919 % len(all))
+	}
+	for i := len(all) - 1; i >= 0; i-- {
+		check(i)
+	}
+	rd.Trim()
+	for range 2000 {
+		check(r.Intn(len(all)))
+	}
+}
+
+// TestReadAhead counts reads: values in the order of the file cost one for a window.
+func TestReadAhead(t *testing.T) {
+	h := newHandFile(3, 0)
+	var xs []Index
+	for i := range 1000 {
+		xs = append(xs, h.add(1, 0, fmt.Sprintf("%04d", i), strings.Repeat("v", 64)))
+	}
+	c := &countingReader{Reader: bytes.NewReader(h.finish(1000))}
+	f, err := Open(c, int64(len(h.b)), "x", 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.n = 0
+	var rd Reader
+	allocs := testing.AllocsPerRun(1, func() {
+		for i, x := range xs {
+			if _, err := rd.Value(f, x, []byte(fmt.Sprintf("%04d", i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if limit := 2 * (len(h.b)/window + 20); c.n > limit {
+		t.Errorf("%d reads of %d bytes, want at most %d", c.n, len(h.b), limit)
+	}
+	if allocs > 3*1000 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
+
+type countingReader struct {
+	*bytes.Reader
+	n int
+}
+
+func (c *countingReader) ReadAt(b []byte, off int64) (int, error) {
+	c.n++
+	return c.Reader.ReadAt(b, off)
+}
+
+func TestWrongPlace(t *testing.T) {
+	h := newHandFile(3, 4)
+	a := h.add(1, 4, "a", "one")
+	b := h.add(1, 4, "b", "two")
+	f := open(t, h.finish(2))
+	var rd Reader
+	for name, c := range map[string]struct {
+		x   Index
+		key string
+	}{
+		"another key":        {a, "b"},
+		"a longer key":       {a, "aa"},
+		"a key of no length": {a, ""},
+		"a longer value":     {Index{1, a.Offset, 4, 4}, "a"},
+		"before the header":  {Index{1, 20, 3, 4}, "a"},
+		"beyond the end":     {Index{1, 1 << 62, 3, 4}, "a"},
+		"an endless value":   {Index{1, b.Offset, 1<<64 - 1, 4}, "b"},
+		"another codec":      {Index{1, a.Offset, 3, 1}, "a"},
+	} {
+		if v, err := rd.Value(f, c.x, []byte(c.key)); !isCorrupt(err) {
+			t.Errorf("%s: %q, %v", name, v, err)
+		}
+	}
+	if v, err := rd.Value(f, b, []byte("b")); string(v) != "two" || err != nil {
+		t.Errorf("%q, %v", v, err)
+	}
+	if _, err := Open(bytes.NewReader(h.b), int64(len(h.b)), "x", 4); !isCorrupt(err) {
+		t.Errorf("another column family: %v", err)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	h := newHandFile(3, 0)
+	h.b[12] = flagTTL
+	if _, err := DecodeHeader(h.b); !errors.Is(err, ErrTTL) {
+		t.Errorf("flag: %v", err)
+	}
+	h = newHandFile(3, 0)
+	h.b[29] = 1
+	if _, err := DecodeHeader(h.b); !errors.Is(err, ErrTTL) {
+		t.Errorf("range: %v", err)
+	}
+	b := newHandFile(3, 0).finish(0)[headerLen:]
+	b[20] = 1
+	binary.LittleEndian.PutUint32(b[28:], maskCRC(crc32.Checksum(b[:28], crcTable)))
+	if _, err := DecodeFooter(b); !errors.Is(err, ErrTTL) {
+		t.Errorf("footer: %v", err)
+	}
+	b = make([]byte, recordLen)
+	b[16] = 1
+	binary.LittleEndian.PutUint32(b[24:], maskCRC(crc32.Checksum(b[:24], crcTable)))
+	if _, err := decodeRecord(b); !errors.Is(err, ErrTTL) {
+		t.Errorf("record: %v", err)
+	}
+	h = newHandFile(3, 0)
+	h.b[4] = 2
+	if _, err := DecodeHeader(h.b); !isCorrupt(err) {
+		t.Errorf("version: %v", err)
+	}
+}
+
+// sweepFile is a small file for sweeps, with where its records start.
+func sweepFile() (b []byte, xs []Index, keys []string) {
+	h := newHandFile(3, 0)
+	for i := range 5 {
+		k := strings.Repeat(string(rune('a'+i)), i)
+		keys = append(keys, k)
+		xs = append(xs, h.add(1, 0, k, strings.Repeat("v", 3*i)))
+	}
+	return h.finish(5), xs, keys
+}
+
+// TestSweep looks at every strict prefix and every flipped byte of a file: a value is what was written, or an error,
+// and a scan finds the damage wherever it is.
+func TestSweep(t *testing.T) {
+	whole, xs, keys := sweepFile()
+	check := func(name string, b []byte) {
+		f, err := Open(bytes.NewReader(b), int64(len(b)), "x", 3)
+		if err != nil {
+			return
+		}
+		found := 0
+		if _, err := f.Scan(func(int64, error) error { found++; return nil }); err != nil || found == 0 {
+			t.Errorf("%s: damage found %d times, %v", name, found, err)
+		}
+		var rd Reader
+		for i, x := range xs {
+			v, err := rd.Value(f, x, []byte(keys[i]))
+			if err == nil && string(v) != strings.Repeat("v", 3*i) {
+				t.Errorf("%s: value %d is %q", name, i, v)
+			}
+			if err != nil && !isCorrupt(err) && !errors.Is(err, ErrTTL) {
+				t.Errorf("%s: value %d: %v", name, i, err)
+			}
+		}
+	}
+	for n := range whole {
+		check(fmt.Sprintf("prefix of %d", n), whole[:n])
+	}
+	for i := range whole {
+		for _, x := range []byte{1, 0x80, 0xff} {
+			b := bytes.Clone(whole)
+			if b[i] ^= x; i == 13 {
+				continue // the codec is no damage by itself
+			}
+			check(fmt.Sprintf("byte %d ^ %#x", i, x), b)
+		}
+	}
+}
+
+// TestScanGoesOn reads past a record whose value is damaged, and ends at one whose length is.
+func TestScanGoesOn(t *testing.T) {
+	whole, xs, _ := sweepFile()
+	b := bytes.Clone(whole)
+	b[xs[3].Offset] ^= 1
+	var at []int64
+	n, err := open(t, b).Scan(func(off int64, err error) error { at = append(at, off); return nil })
+	if err != nil || n.Count != 5 || len(at) != 1 || at[0] != int64(xs[3].Offset)-recordLen-3 {
+		t.Errorf("%+v, %v, %v", n, at, err)
+	}
+	b = bytes.Clone(whole)
+	b[int(xs[3].Offset)-recordLen-3] ^= 1
+	at = nil
+	n, err = open(t, b).Scan(func(off int64, err error) error { at = append(at, off); return nil })
+	if err != nil || n.Count != 3 || len(at) != 1 {
+		t.Errorf("%+v, %v, %v", n, at, err)
+	}
+	stop := errors.New("stop")
+	if _, err := open(t, b).Scan(func(int64, error) error { return stop }); err != stop {
+		t.Errorf("%v", err)
+	}
+}
+
+// errReader fails with an error of the system.
+type errReader struct{ err error }
+
+func (e errReader) ReadAt([]byte, int64) (int, error) { return 0, e.err }
+
+// TestDiskError passes errors of the system on: they are no damage of the file.
+func TestDiskError(t *testing.T) {
+	whole, xs, keys := sweepFile()
+	f := open(t, whole)
+	boom := errors.New("boom")
+	f.r = errReader{boom}
+	if _, err := f.Scan(func(int64, error) error { t.Error("damage"); return nil }); err != boom {
+		t.Error(err)
+	}
+	var rd Reader
+	if _, err := rd.Value(f, xs[4], []byte(keys[4])); err != boom {
+		t.Error(err)
+	}
+	if _, err := Open(f.r, 100, "x", 3); err != boom {
+		t.Error(err)
+	}
+}

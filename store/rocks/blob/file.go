@@ -1,0 +1,97 @@
+package blob
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+
+	"kvferry/record"
+)
+
+// File is a blob file. It is safe for concurrent use when its ReaderAt is.
+type File struct {
+	Header
+	name string
+	r    io.ReaderAt
+	size int64
+}
+
+// Open reads the header of a file of size bytes, which is expected to be of a column family.
+func Open(r io.ReaderAt, size int64, name string, family uint32) (*File, error) {
+	f := &File{name: name, r: r, size: size}
+	var b [headerLen]byte
+	if size < headerLen {
+		return nil, f.fail(0, "header", fmt.Errorf("the file has %d bytes: %w", size, record.ErrShort))
+	}
+	if err := f.readAt(b[:], 0); err != nil {
+		return nil, err
+	}
+	h, err := DecodeHeader(b[:])
+	if err != nil {
+		return nil, f.place(0, err)
+	}
+	if h.Family != family {
+		return nil, f.fail(8, "header", fmt.Errorf("column family %d, want %d", h.Family, family))
+	}
+	f.Header = h
+	return f, nil
+}
+
+// readAt fills b. A file that ends before is damage.
+func (f *File) readAt(b []byte, off int64) error {
+	n, err := f.r.ReadAt(b, off)
+	if n == len(b) {
+		return nil
+	}
+	if err == io.EOF {
+		return f.fail(off, "read", io.ErrUnexpectedEOF)
+	}
+	return err
+}
+
+// fail places an error in the file.
+func (f *File) fail(off int64, field string, err error) error {
+	return &record.CorruptError{File: f.name, Off: off, Field: field, Err: err}
+}
+
+// place places an error of a part that starts at off.
+func (f *File) place(off int64, err error) error {
+	var c *record.CorruptError
+	if !errors.As(err, &c) {
+		return fmt.Errorf("%s: offset %d: %w", f.name, off, err)
+	}
+	return f.fail(off+c.Off, c.Field, c.Err)
+}
+
+// record returns where the record of a value starts, after it was found to lie in the file.
+func (f *File) record(x Index, key []byte) (off, size int64, err error) {
+	head := uint64(recordLen + len(key))
+	if x.Offset > uint64(f.size) || x.Offset < headerLen+head || x.Size > uint64(f.size)-x.Offset {
+		return 0, 0, f.fail(int64(min(x.Offset, 1<<62)), "value", fmt.Errorf("%d bytes behind a key of %d, the file has %d", x.Size, len(key), f.size))
+	}
+	if x.Codec != f.Codec {
+		return 0, 0, f.fail(int64(x.Offset), "value", fmt.Errorf("codec %d, the file has %d", x.Codec, f.Codec))
+	}
+	return int64(x.Offset - head), int64(head + x.Size), nil
+}
+
+// value takes the value out of its record, which it verifies.
+func (f *File) value(b []byte, off int64, key []byte) ([]byte, error) {
+	h, err := decodeRecord(b)
+	if err != nil {
+		return nil, f.fail(off, "record", err)
+	}
+	if h.key != uint64(len(key)) || h.value != uint64(len(b)-recordLen-len(key)) {
+		return nil, f.fail(off, "record", fmt.Errorf("key of %d bytes and value of %d, the blob index leads to %d and %d",
+			h.key, h.value, len(key), len(b)-recordLen-len(key)))
+	}
+	if maskCRC(crc32.Checksum(b[recordLen:], crcTable)) != h.sum {
+		return nil, f.fail(off, "record", errChecksum)
+	}
+	if !bytes.Equal(b[recordLen:recordLen+len(key)], key) {
+		return nil, f.fail(off, "record", fmt.Errorf("it is of key %s", record.Quote(b[recordLen:recordLen+len(key)])))
+	}
+	return b[recordLen+len(key):], nil
+}

@@ -1,0 +1,162 @@
+package blob
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"kvferry/record"
+)
+
+// Lengths of what a file is made of, but for key and value.
+const (
+	headerLen = 30
+	recordLen = 32
+	footerLen = 32
+
+	magic   = 0x00248f37
+	version = 1
+
+	flagTTL = 1
+)
+
+// Kinds of a blob index.
+const (
+	indexInlinedTTL = 0
+	indexPlain      = 1
+	indexTTL        = 2
+)
+
+// ErrTTL says that values expire by themselves, which only the stacked BlobDB of old had.
+var ErrTTL = errors.New("values with a TTL in blob files")
+
+var (
+	errChecksum = errors.New("checksum mismatch")
+	errVarint   = errors.New("varint too long")
+)
+
+var crcTable = crc32.MakeTable(crc32.Castagnoli)
+
+// maskCRC is how RocksDB stores a CRC32c.
+func maskCRC(c uint32) uint32 { return (c>>15 | c<<17) + 0xa282ead8 }
+
+// Index says where a value is.
+type Index struct {
+	File   uint64 // number
+	Offset uint64 // of the value, not of its record
+	Size   uint64 // as stored
+	Codec  byte
+}
+
+// DecodeIndex decodes the value of an entry of kind blob index.
+func DecodeIndex(b []byte) (Index, error) {
+	var x Index
+	if len(b) == 0 {
+		return x, corrupt(0, "blob index", record.ErrShort)
+	}
+	switch b[0] {
+	case indexPlain:
+	case indexInlinedTTL, indexTTL:
+		return x, ErrTTL
+	default:
+		return x, corrupt(0, "blob index", fmt.Errorf("kind %d", b[0]))
+	}
+	off := 1
+	for _, v := range []*uint64{&x.File, &x.Offset, &x.Size} {
+		n := 0
+		if *v, n = binary.Uvarint(b[off:]); n == 0 {
+			return Index{}, corrupt(off, "blob index", record.ErrShort)
+		} else if n < 0 {
+			return Index{}, corrupt(off, "blob index", errVarint)
+		}
+		off += n
+	}
+	if n := len(b) - off; n != 1 {
+		return Index{}, corrupt(off, "codec of the blob index", fmt.Errorf("%d bytes, want 1", n))
+	}
+	x.Codec = b[off]
+	return x, nil
+}
+
+// Header is the start of a file.
+type Header struct {
+	Family uint32 // id of the column family
+	Codec  byte   // of all values
+}
+
+// DecodeHeader decodes the first bytes of a file.
+func DecodeHeader(b []byte) (Header, error) {
+	if len(b) != headerLen {
+		return Header{}, corrupt(0, "header", fmt.Errorf("%d bytes: %w", len(b), record.ErrShort))
+	}
+	if m := binary.LittleEndian.Uint32(b); m != magic {
+		return Header{}, corrupt(0, "magic number", fmt.Errorf("%08x is of no blob file", m))
+	}
+	if v := binary.LittleEndian.Uint32(b[4:]); v != version {
+		return Header{}, corrupt(4, "version", fmt.Errorf("%d, want %d", v, version))
+	}
+	if b[12]&flagTTL != 0 || !allZero(b[14:]) {
+		return Header{}, ErrTTL
+	}
+	if b[12] != 0 {
+		return Header{}, corrupt(12, "flags", fmt.Errorf("%#x", b[12]))
+	}
+	return Header{Family: binary.LittleEndian.Uint32(b[8:]), Codec: b[13]}, nil
+}
+
+// Footer is the end of a file.
+type Footer struct{ Count uint64 } // of records
+
+// DecodeFooter decodes the last bytes of a file.
+func DecodeFooter(b []byte) (Footer, error) {
+	if len(b) != footerLen {
+		return Footer{}, corrupt(0, "footer", fmt.Errorf("%d bytes: %w", len(b), record.ErrShort))
+	}
+	if m := binary.LittleEndian.Uint32(b); m != magic {
+		return Footer{}, corrupt(0, "footer", fmt.Errorf("magic number %08x: the file has no footer", m))
+	}
+	if sum := maskCRC(crc32.Checksum(b[:28], crcTable)); sum != binary.LittleEndian.Uint32(b[28:]) {
+		return Footer{}, corrupt(28, "footer", errChecksum)
+	}
+	if !allZero(b[12:28]) {
+		return Footer{}, ErrTTL
+	}
+	return Footer{Count: binary.LittleEndian.Uint64(b[4:])}, nil
+}
+
+// recordHeader is what stands before key and value.
+type recordHeader struct {
+	key, value uint64 // lengths
+	sum        uint32 // of key and value
+}
+
+// decodeRecord decodes the header of a record.
+func decodeRecord(b []byte) (recordHeader, error) {
+	if len(b) < recordLen {
+		return recordHeader{}, fmt.Errorf("%d bytes: %w", len(b), record.ErrShort)
+	}
+	if sum := maskCRC(crc32.Checksum(b[:24], crcTable)); sum != binary.LittleEndian.Uint32(b[24:]) {
+		return recordHeader{}, fmt.Errorf("lengths: %w", errChecksum)
+	}
+	h := recordHeader{key: binary.LittleEndian.Uint64(b), value: binary.LittleEndian.Uint64(b[8:]),
+		sum: binary.LittleEndian.Uint32(b[28:])}
+	if !allZero(b[16:24]) {
+		return h, ErrTTL
+	}
+	return h, nil
+}
+
+func allZero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// corrupt makes the error of damaged bytes at an offset.
+func corrupt(off int, field string, err error) error {
+	return &record.CorruptError{Off: int64(off), Field: field, Err: err}
+}

@@ -1,0 +1,52 @@
+package blob
+
+import (
+	"bytes"
+	"testing"
+)
+
+// FuzzDecodeIndex checks that what decodes encodes to the same place.
+func FuzzDecodeIndex(f *testing.F) {
+	f.Add(appendIndex(nil, Index{300, 70000, 1 << 20, 4}))
+	f.Add([]byte{0, 1, 'x'})
+	f.Add([]byte{2, 1, 1, 1, 1, 0})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		x, err := DecodeIndex(b)
+		if err != nil {
+			return
+		}
+		if y, err := DecodeIndex(appendIndex(nil, x)); err != nil || y != x {
+			t.Fatalf("%+v, %v; want %+v", y, err, x)
+		}
+	})
+}
+
+// FuzzFile scans bytes as a file, and reads from it where an index of the input leads.
+func FuzzFile(f *testing.F) {
+	whole, xs, keys := sweepFile()
+	f.Add(whole, appendIndex(nil, xs[4]), []byte(keys[4]))
+	f.Add(whole[:100], appendIndex(nil, xs[0]), []byte(keys[0]))
+	f.Fuzz(func(t *testing.T, b, index, key []byte) {
+		file, err := Open(bytes.NewReader(b), int64(len(b)), "x", 3)
+		if err != nil {
+			return
+		}
+		n, err := file.Scan(func(off int64, err error) error {
+			if off < headerLen || off > int64(len(b)) {
+				t.Fatalf("damage at %d of %d: %v", off, len(b), err)
+			}
+			return nil
+		})
+		if err != nil || n.Bytes > int64(len(b)) {
+			t.Fatalf("%+v, %v", n, err)
+		}
+		x, err := DecodeIndex(index)
+		if err != nil {
+			return
+		}
+		var rd Reader
+		if v, err := rd.Value(file, x, key); err == nil && uint64(len(v)) != x.Size {
+			t.Fatalf("%d bytes of %d", len(v), x.Size)
+		}
+	})
+}

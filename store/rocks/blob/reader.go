@@ -1,0 +1,95 @@
+package blob
+
+// Windows of a Reader: it reads ahead while values follow one another, in the file that it read last and in a few before.
+const (
+	window    = 16 << 10
+	maxWindow = 8
+)
+
+// Reader reads values for one goroutine. The zero Reader is ready.
+type Reader struct {
+	windows [maxWindow]part
+	last    int // of windows, the one that was read last
+	big     []byte
+}
+
+// part is a part of a file in memory.
+type part struct {
+	f   *File
+	off int64
+	b   []byte
+	end int64 // of the value read last
+}
+
+// Size is about how many bytes a Reader takes at most, but for the largest value.
+const Size = window * maxWindow
+
+// Value returns the stored bytes of a value, verified. They live until the next call.
+func (r *Reader) Value(f *File, x Index, key []byte) ([]byte, error) {
+	off, size, err := f.record(x, key)
+	if err != nil {
+		return nil, err
+	}
+	p := r.of(f)
+	if off < p.off || off+size > p.off+int64(len(p.b)) {
+		if err := r.read(p, off, size); err != nil {
+			return nil, err
+		}
+	}
+	b := r.big
+	if p.b != nil {
+		b = p.b[off-p.off:]
+	}
+	p.end = off + size
+	return f.value(b[:size], off, key)
+}
+
+// of returns the window of a file, that of another one when there is none.
+func (r *Reader) of(f *File) *part {
+	if r.windows[r.last].f == f {
+		return &r.windows[r.last]
+	}
+	for i := range r.windows {
+		if r.windows[i].f == f {
+			r.last = i
+			return &r.windows[i]
+		}
+	}
+	r.last = (r.last + 1) % maxWindow
+	p := &r.windows[r.last]
+	*p = part{f: f, b: p.b[:0]}
+	return p
+}
+
+// read moves a window to a record: to what follows, when values are read in the order of the file. A record that is
+// larger than a window is read by itself.
+func (r *Reader) read(p *part, off, size int64) error {
+	n := size
+	if off == p.end || p.end == 0 {
+		n = max(n, min(window, p.f.size-off))
+	}
+	if n > window {
+		p.b = nil
+		if int64(cap(r.big)) < size {
+			r.big = make([]byte, size)
+		}
+		r.big = r.big[:size]
+		return p.f.readAt(r.big, off)
+	}
+	if cap(p.b) < window {
+		p.b = make([]byte, window)
+	}
+	p.off, p.b = off, p.b[:n]
+	if err := p.f.readAt(p.b, off); err != nil {
+		p.b = p.b[:0]
+		return err
+	}
+	return nil
+}
+
+// Trim lets go of the room of a value that was much larger than the next one will be.
+func (r *Reader) Trim() {
+	if cap(r.big) > maxWindow*window {
+		r.big = nil
+	}
+}
