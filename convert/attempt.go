@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync/atomic"
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/disk"
 	"kvferry/internal/filter"
 	"kvferry/record"
 	"kvferry/store"
@@ -31,6 +31,7 @@ type attempt struct {
 	counter counter       // of what builders make
 	made    *census       // of the finished target
 	opened  openedStores  // of the finished target
+	totals  *totals       // of all tasks, when they are done
 	timings Timings
 }
 
@@ -48,8 +49,18 @@ func (a *attempt) abort() {
 	}
 }
 
-// convert goes through the phases.
-func (a *attempt) convert(ctx context.Context) (rep *Report, err error) {
+// convert goes through the phases. Nothing that could still fail is open when the target is published.
+func (a *attempt) convert(ctx context.Context) (*Report, error) {
+	rep, err := a.prepare(ctx)
+	if err != nil {
+		return rep, err
+	}
+	rep.Earlier, err = a.publish()
+	return rep, err
+}
+
+// prepare makes the target and its report ready to be published.
+func (a *attempt) prepare(ctx context.Context) (rep *Report, err error) {
 	if err := a.openSource(ctx); err != nil {
 		return nil, err
 	}
@@ -171,7 +182,7 @@ func (a *attempt) begin(ctx context.Context) error {
 		return a.adopt()
 	}
 	// A process that died before its first line may have left an empty target.
-	if err := os.RemoveAll(a.work.data()); err != nil {
+	if err := disk.RemoveAll(a.work.data()); err != nil {
 		return err
 	}
 	if err := a.plan(ctx); err != nil {
@@ -384,7 +395,7 @@ func (a *attempt) finished() (err error) {
 	if err := a.work.append(entry{Written: a.made}); err != nil {
 		return err
 	}
-	return os.RemoveAll(a.work.kept())
+	return disk.RemoveAll(a.work.kept())
 }
 
 func closeSource(s format.Source) error {

@@ -4,34 +4,12 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"runtime"
 	"syscall"
 	"testing"
 
 	"kvferry/record"
 )
-
-func TestRenameChecked(t *testing.T) {
-	dir := t.TempDir()
-	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
-	for _, path := range []string{from, to} {
-		if err := os.Mkdir(path, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, rename := range []func(string, string) error{renameChecked, renameNew} {
-		if err := rename(from, to); !errors.Is(err, os.ErrExist) {
-			t.Errorf("onto an empty directory: %v", err)
-		}
-	}
-	if err := renameChecked(from, filepath.Join(dir, "new")); err != nil {
-		t.Error(err)
-	}
-	if err := renameNew(filepath.Join(dir, "new"), from); err != nil {
-		t.Error(err)
-	}
-}
 
 func TestParentNotWritable(t *testing.T) {
 	if os.Geteuid() == 0 {

@@ -3,9 +3,9 @@ package convert
 import (
 	"context"
 	"errors"
-	"os"
 	"time"
 
+	"kvferry/internal/disk"
 	"kvferry/store"
 )
 
@@ -19,11 +19,11 @@ func DryRun(ctx context.Context, opts *Options) (rep *Report, err error) {
 	if err := o.checkPaths(); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(o.TempDir, "kvferry-")
+	dir, err := disk.MkdirTemp(o.TempDir, "kvferry-")
 	if err != nil {
 		return nil, err
 	}
-	defer closing(&err, func() error { return os.RemoveAll(dir) })
+	defer closing(&err, func() error { return disk.RemoveAll(dir) })
 	o.Target.Create = discard
 	r := &run{o: o, work: &work{target: o.Target.Path, dir: dir}, began: time.Now(), meter: startMeter(o.Progress)}
 	defer r.meter.close()

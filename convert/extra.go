@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 
 	"kvferry/format"
+	"kvferry/internal/disk"
 	"kvferry/store"
 )
 
@@ -35,7 +35,7 @@ func copyFile(from, to string) (err error) {
 		return err
 	}
 	defer closing(&err, src.Close)
-	dst, err := os.Create(to)
+	dst, err := disk.Create(to)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func followLines(src format.Source, from string) ([]string, error) {
 // extraPath is the same place in the target, or its root when it has no such directory.
 func extraPath(to, rel string) string {
 	path := filepath.Join(to, filepath.FromSlash(rel))
-	if st, err := os.Stat(filepath.Dir(path)); err == nil && st.IsDir() {
+	if st, err := disk.Stat(filepath.Dir(path)); err == nil && st.IsDir() {
 		return path
 	}
 	return filepath.Join(to, filepath.Base(path))

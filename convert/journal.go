@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"kvferry/internal/disk"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,7 +32,7 @@ type entry struct {
 // on disk.
 type journal struct {
 	mu    sync.Mutex
-	file  *os.File
+	file  *disk.File
 	lines int
 }
 
@@ -51,7 +52,7 @@ var errBusy = errors.New("another kvferry is at work there")
 // line that is cut off was never synced and is dropped.
 func openJournal(dir string) (*journal, *journaled, error) {
 	path := filepath.Join(dir, "journal")
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := disk.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -77,7 +78,7 @@ func openJournal(dir string) (*journal, *journaled, error) {
 }
 
 // lockJournal locks the journal of a work directory, or says who has it locked.
-func lockJournal(dir string, f *os.File) error {
+func lockJournal(dir string, f *disk.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	switch {
 	case err == nil:
@@ -85,7 +86,7 @@ func lockJournal(dir string, f *os.File) error {
 	case !errors.Is(err, unix.EWOULDBLOCK):
 		return fmt.Errorf("%s: %w", dir, err)
 	}
-	if pid, err := os.ReadFile(filepath.Join(dir, pidFile)); err == nil && len(bytes.TrimSpace(pid)) > 0 {
+	if pid, err := disk.ReadFile(filepath.Join(dir, pidFile)); err == nil && len(bytes.TrimSpace(pid)) > 0 {
 		return fmt.Errorf("%s: %w (process %s)", dir, errBusy, bytes.TrimSpace(pid))
 	}
 	return fmt.Errorf("%s: %w", dir, errBusy)
@@ -93,7 +94,7 @@ func lockJournal(dir string, f *os.File) error {
 
 // probeJournal fails when a process has the journal of a work directory locked.
 func probeJournal(dir string) error {
-	f, err := os.OpenFile(filepath.Join(dir, "journal"), os.O_RDWR, 0)
+	f, err := disk.OpenFile(filepath.Join(dir, "journal"), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

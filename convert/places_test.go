@@ -284,7 +284,7 @@ func TestEarlierReports(t *testing.T) {
 func TestReportMadeMeanwhile(t *testing.T) {
 	b := newBench(t, dataset(1))
 	b.o.crash = func(step string) {
-		if step == "renamed" {
+		if step == "publish" {
 			b.write("dst.kvferry-report.json", []byte("mine"))
 		}
 	}
@@ -301,25 +301,31 @@ func TestReportMadeMeanwhile(t *testing.T) {
 
 // A run that dies around the renaming of reports ends with both.
 func TestEarlierReportsAfterACrash(t *testing.T) {
-	for _, aside := range []bool{false, true} {
+	for _, step := range []string{"publish", "aside", "reported", "renamed", "lost"} {
 		b := newBench(t, dataset(1))
 		b.o.Selection = &filter.Selection{MinElements: 4}
 		old := b.run()
 		must(t, os.RemoveAll(filepath.Join(b.dir, "dst")))
 		b.o.Selection = nil
-		b.killed("renamed")
-		if aside { // it died a moment later
+		switch step {
+		case "aside": // it died a moment later
+			b.killed("publish")
 			_, err := setAside(ReportPath(b.o.Target.Path))
 			must(t, err)
+		case "lost": // the new name of the report was not durable, that of the target was
+			b.killed("renamed")
+			must(t, os.Remove(ReportPath(b.o.Target.Path)))
+		default:
+			b.killed(step)
 		}
 		b.o.Resume = true
 		rep, err := Run(context.Background(), &b.o)
 		must(t, err)
 		if got := b.reports(); got != fmt.Sprintf("report.1.json %d, report.json %d", old.Records(), rep.Records()) || rep.Records() != 60 {
-			t.Errorf("reports %s", got)
+			t.Errorf("%s: reports %s", step, got)
 		}
-		if (rep.Earlier == "") != aside {
-			t.Errorf("kept %q", rep.Earlier)
+		if (rep.Earlier != "") != (step == "publish") { // who set it aside knew
+			t.Errorf("%s: kept %q", step, rep.Earlier)
 		}
 		b.leaves("dst", "dst.kvferry-report.1.json", "dst.kvferry-report.json", "src")
 	}

@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/disk"
 )
 
-// conclude proves, reports and publishes.
+// conclude proves and reports: all is ready to be published.
 func (a *attempt) conclude(ctx context.Context, back format.Source) (*Report, error) {
 	t, err := a.sum()
 	if err != nil {
@@ -52,8 +53,8 @@ func (a *attempt) conclude(ctx context.Context, back format.Source) (*Report, er
 	if err := a.work.append(entry{Proved: true}); err != nil {
 		return nil, err
 	}
-	rep.Earlier, err = a.publish(t)
-	return rep, err
+	a.totals = t
+	return rep, nil
 }
 
 func unitName(seconds bool) string {
@@ -63,43 +64,123 @@ func unitName(seconds bool) string {
 	return "milliseconds"
 }
 
-// publish makes the finished target and its report appear at their places. Everything is on disk
-// before the one rename that makes the target exist. It returns where an earlier report is kept.
-func (a *attempt) publish(t *totals) (earlier string, err error) {
+// PublishedError says what failed after the target was in its place: it is complete there, and so is its report.
+type PublishedError struct {
+	Target string
+	Dir    string // in which the run worked
+	// Synced says that target and report are durable: what failed is only to remove Dir.
+	Synced bool
+	Err    error
+}
+
+// Error says what is true of the target.
+func (e *PublishedError) Error() string {
+	if e.Synced {
+		return fmt.Sprintf("%s is complete, and %s, which is of no more use, could not be removed: %v; remove it", e.Target, e.Dir, e.Err)
+	}
+	return fmt.Sprintf("%s is complete and its report belongs in %s, but the disk has not confirmed their names: %v; "+
+		"sync the disk and look for them before you rely on them", e.Target, ReportPath(e.Target), e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *PublishedError) Unwrap() error { return e.Err }
+
+// publish makes the finished target and its report appear at their places. Everything is on disk before the one
+// rename that makes the target exist. It returns where an earlier report is kept. After a *PublishedError the
+// target is there.
+func (a *attempt) publish() (earlier string, err error) {
 	if err := syncTree(a.work.data()); err != nil {
 		return "", err
 	}
-	if err := a.checkCounts(t); err != nil {
+	if err := a.checkCounts(a.totals); err != nil {
 		return "", err
 	}
 	a.o.crash("publish")
-	if err := renameNew(a.work.data(), a.work.target); err != nil {
-		if errors.Is(err, fs.ErrExist) {
-			return "", fmt.Errorf("made by somebody else while the conversion ran: %w", &existsError{path: a.work.target})
-		}
+	if earlier, err = a.work.publishReport(); err != nil {
 		return "", err
 	}
+	a.o.crash("reported")
+	if err := disk.RenameNew(a.work.data(), a.work.target); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			err = fmt.Errorf("made by somebody else while the conversion ran: %w", &existsError{path: a.work.target})
+		}
+		return "", errors.Join(err, a.work.withdrawReport(earlier))
+	}
 	a.o.crash("renamed")
-	return a.work.conclude()
+	return earlier, a.work.conclude()
 }
 
-// conclude publishes the report and ends the work. The target is in its place. It returns where the
-// report that was there is kept, "" when there was none.
-func (w *work) conclude() (earlier string, err error) {
-	_, err = os.Lstat(w.report())
-	if err == nil {
-		earlier, err = setAside(ReportPath(w.target))
+// publishReport puts the report in its place, before the target gets there: a target has its report. The work
+// directory keeps another link to it, by which a later process knows it. It returns where the report that was there
+// is kept, "" when there was none.
+func (w *work) publishReport() (earlier string, err error) {
+	to := ReportPath(w.target)
+	if earlier, err = setAside(to); err != nil {
+		return "", err
+	}
+	if err = disk.Link(w.report(), to); err != nil { // not every file system has links
+		err = disk.RenameNew(w.report(), to)
+	}
+	if err != nil && earlier != "" {
+		err = errors.Join(err, disk.RenameNew(earlier, to))
+	}
+	return earlier, err
+}
+
+// withdrawReport undoes publishReport.
+func (w *work) withdrawReport(earlier string) error {
+	err := disk.Remove(ReportPath(w.target))
+	if err == nil && earlier != "" {
+		err = disk.RenameNew(earlier, ReportPath(w.target))
+	}
+	return err
+}
+
+// withdrawOrphan removes the report of this work when a process died before the target followed it.
+func (w *work) withdrawOrphan() error {
+	if _, err := disk.Lstat(w.target); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if own, err := w.ownReport(); err != nil || !own {
+		return nil
+	}
+	return disk.Remove(ReportPath(w.target))
+}
+
+// ownReport reports whether the report in its place is that of this work.
+func (w *work) ownReport() (bool, error) {
+	own, err := disk.Lstat(w.report())
+	if err != nil {
+		return false, err
+	}
+	there, err := disk.Lstat(ReportPath(w.target))
+	return err == nil && os.SameFile(own, there), nil
+}
+
+// ensureReport publishes a report whose name did not survive a crash that the target's name survived.
+func (w *work) ensureReport() error {
+	published, err := w.ownReport()
+	if published || errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
 	if err == nil {
-		err = renameNew(w.report(), ReportPath(w.target))
+		_, err = w.publishReport()
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return earlier, err
+	return err
+}
+
+// conclude ends the work: the target and its report are in their places.
+func (w *work) conclude() error {
+	if err := w.ensureReport(); err != nil {
+		return &PublishedError{Target: w.target, Dir: w.dir, Err: errors.Join(err, w.close())}
 	}
-	if err := syncDir(filepath.Dir(w.target)); err != nil {
-		return earlier, err
+	if err := disk.SyncPath(filepath.Dir(w.target)); err != nil {
+		return &PublishedError{Target: w.target, Dir: w.dir, Err: errors.Join(err, w.discard())}
 	}
-	return earlier, w.discard()
+	if err := w.discard(); err != nil {
+		return &PublishedError{Target: w.target, Dir: w.dir, Synced: true, Err: err}
+	}
+	return nil
 }
 
 // concluded reports whether a run had published its target and died before the end.
@@ -107,8 +188,8 @@ func (w *work) concluded(state *journaled) bool {
 	if !state.proved {
 		return false
 	}
-	_, data := os.Lstat(w.data())
-	_, target := os.Lstat(w.target)
+	_, data := disk.Lstat(w.data())
+	_, target := disk.Lstat(w.target)
 	return errors.Is(data, fs.ErrNotExist) && target == nil
 }
 
@@ -123,29 +204,10 @@ func syncTree(dir string) error {
 			dirs = append(dirs, path)
 			return nil
 		}
-		return syncDir(path)
+		return disk.SyncPath(path)
 	})
 	for i := len(dirs) - 1; i >= 0 && err == nil; i-- {
-		err = syncDir(dirs[i])
+		err = disk.SyncPath(dirs[i])
 	}
 	return err
-}
-
-// syncDir makes a directory, or a file, durable.
-func syncDir(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
-
-// renameChecked renames a directory where the system cannot refuse to replace by itself. Between
-// the check and the rename somebody could make the target; rename(2) then replaces it only when it
-// is an empty directory, and fails otherwise.
-func renameChecked(from, to string) error {
-	if _, err := os.Lstat(to); err == nil {
-		return &os.LinkError{Op: "rename", Old: from, New: to, Err: fs.ErrExist}
-	}
-	return os.Rename(from, to)
 }

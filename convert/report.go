@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/disk"
 	"kvferry/record"
 )
 
@@ -155,18 +155,21 @@ func (d *Dataset) measure(files []sourceFile) {
 	}
 }
 
-// write puts the report on disk.
+// write puts the report on disk, whole.
 func (r *Report) write(path string) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	f, err := os.Create(path)
+	f, err := disk.Create(path + halfSuffix)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(append(data, '\n'))
-	return errors.Join(err, f.Sync(), f.Close())
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return disk.Rename(path+halfSuffix, path)
 }
 
 // maxReport is more than any report has: ledgers go by keyspace, and samples are few.
@@ -174,14 +177,14 @@ const maxReport = 64 << 20
 
 // ReadReport reads a published report.
 func ReadReport(path string) (*Report, error) {
-	st, err := os.Stat(path)
+	st, err := disk.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !st.Mode().IsRegular() || st.Size() > maxReport {
 		return nil, fmt.Errorf("%s: no report of kvferry's", path)
 	}
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +201,7 @@ func ReadReport(path string) (*Report, error) {
 // checkReport refuses what is in the place of the report, unless it is one: that of an earlier
 // conversion, whose target is gone, is set aside when there is a new one.
 func checkReport(path string) error {
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+	if _, err := disk.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
 		return err
@@ -214,7 +217,7 @@ func checkReport(path string) error {
 func setAside(path string) (string, error) {
 	for n := 1; ; n++ {
 		to := fmt.Sprintf("%s.%d.json", strings.TrimSuffix(path, ".json"), n)
-		err := renameNew(path, to)
+		err := disk.RenameNew(path, to)
 		switch {
 		case err == nil:
 			return to, nil

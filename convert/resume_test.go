@@ -105,7 +105,7 @@ func TestKilledAndResumed(t *testing.T) {
 	whole.crashable("never")
 	want := whole.run()
 	tree := whole.tree()
-	steps := []string{"planned", "finish", "kept", "rename 1", "rename 7", "finished", "proved", "publish", "renamed",
+	steps := []string{"planned", "finish", "kept", "rename 1", "rename 7", "finished", "proved", "publish", "reported", "renamed",
 		"record 1", "record 30", "record 60"}
 	for n := range want.Tasks {
 		if n%4 == 0 || n == want.Tasks-1 {

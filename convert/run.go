@@ -3,9 +3,9 @@ package convert
 import (
 	"context"
 	"errors"
-	"os"
 	"time"
 
+	"kvferry/internal/disk"
 	"kvferry/store"
 )
 
@@ -19,7 +19,7 @@ type run struct {
 
 // Run converts a dataset. The target's path exists afterwards only when it is complete and proved.
 // A *LossError lists what the target cannot hold, a *ProofError what it does not, an *UnfinishedError tells
-// what is left of a run that began to work.
+// what is left of a run that began to work. With a *PublishedError there is a report too: the target is complete.
 func Run(ctx context.Context, opts *Options) (*Report, error) {
 	o, err := opts.normalize()
 	if err != nil {
@@ -35,10 +35,17 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := w.withdrawOrphan(); err != nil {
+		return nil, errors.Join(err, w.close())
+	}
 	r := &run{o: o, work: w, began: time.Now(), meter: startMeter(o.Progress)}
 	rep, err := r.all(ctx, state)
 	r.meter.close()
-	if err != nil {
+	var published *PublishedError
+	switch {
+	case errors.As(err, &published):
+		return rep, errors.Join(published, w.close())
+	case err != nil:
 		return rep, r.giveUp(err)
 	}
 	return rep, nil
@@ -49,7 +56,7 @@ func concludeEarlier(o *Options) (*Report, bool, error) {
 	if !o.Resume {
 		return nil, false, nil
 	}
-	if _, err := os.Stat(workDir(o.Target.Path)); err != nil {
+	if _, err := disk.Stat(workDir(o.Target.Path)); err != nil {
 		return nil, false, nil
 	}
 	w, state, err := openWork(o.Target.Path, "", true)
@@ -59,16 +66,9 @@ func concludeEarlier(o *Options) (*Report, bool, error) {
 	if !w.concluded(state) {
 		return nil, false, w.close()
 	}
-	earlier, err := w.conclude()
-	if err != nil {
-		return nil, true, err
-	}
+	unclean := w.conclude()
 	rep, err := ReadReport(ReportPath(o.Target.Path))
-	if err != nil {
-		return nil, true, err
-	}
-	rep.Earlier = earlier
-	return rep, true, nil
+	return rep, true, errors.Join(unclean, err)
 }
 
 // resumable reports whether a run that failed can be continued by another process.
@@ -83,7 +83,7 @@ func (r *run) giveUp(cause error) *UnfinishedError {
 	if r.resumable(cause) {
 		return &UnfinishedError{Dir: r.work.dir, Resume: true, Kept: true, Err: errors.Join(cause, r.work.close())}
 	}
-	return &UnfinishedError{Dir: r.work.dir, Resume: r.o.Resume, Err: errors.Join(cause, r.work.discard())}
+	return &UnfinishedError{Dir: r.work.dir, Resume: r.o.Resume, Err: cause, Stuck: r.work.discard()}
 }
 
 // all makes an attempt, and another one with the tables sorted when they turn out not to be. state is what an
@@ -103,7 +103,8 @@ func (r *run) all(ctx context.Context, state *journaled) (*Report, error) {
 		a = r.attempt(new(journaled), order.Error())
 		rep, err = a.convert(ctx)
 	}
-	if err != nil && !r.resumable(err) {
+	var published *PublishedError
+	if err != nil && !errors.As(err, &published) && !r.resumable(err) {
 		a.abort()
 	}
 	return rep, err

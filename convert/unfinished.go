@@ -12,6 +12,7 @@ type UnfinishedError struct {
 	Dir    string // in which it worked
 	Resume bool   // it was to be kept
 	Kept   bool   // it was, and can be continued; otherwise Dir is gone
+	Stuck  error  // why Dir is not gone
 	Err    error
 }
 
@@ -25,6 +26,8 @@ func (e *UnfinishedError) Error() string {
 	switch {
 	case e.Kept && !errors.As(e.Err, &cannot):
 		text += fmt.Sprintf("; what is done is kept in %s, --resume continues it", e.Dir)
+	case e.Stuck != nil:
+		text += fmt.Sprintf("; what was done is left in %s and of no use: %v; remove it", e.Dir, e.Stuck)
 	case isFull(e.Err):
 		text += "; nothing is left of this conversion"
 	}

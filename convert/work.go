@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"kvferry/internal/disk"
 	"kvferry/internal/tree"
 )
 
@@ -36,7 +37,10 @@ func (w *work) report() string { return filepath.Join(w.dir, "report.json") }
 const pidFile = "pid"
 
 // workNames are the names that a work directory can have.
-var workNames = []string{"journal", pidFile, "data", "kept", "kept.half", "tmp", "report.json"}
+var workNames = []string{"journal", pidFile, "data", "kept", "kept" + halfSuffix, "tmp", "report.json", "report.json" + halfSuffix}
+
+// halfSuffix is that of what is being made.
+const halfSuffix = ".half"
 
 // ReportPath is where the report of a conversion to target is published.
 func ReportPath(target string) string { return filepath.Clean(target) + ".kvferry-report.json" }
@@ -56,7 +60,7 @@ func (e *existsError) Unwrap() error { return fs.ErrExist }
 // checkTarget refuses a target that exists, cannot be made or would change the source, and one whose
 // report has no place.
 func checkTarget(source, target string) error {
-	if _, err := os.Lstat(target); err == nil {
+	if _, err := disk.Lstat(target); err == nil {
 		return &existsError{path: target}
 	} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 		return err
@@ -73,7 +77,7 @@ func checkTarget(source, target string) error {
 // checkParent refuses a target that has no directory to be in.
 func checkParent(target string) error {
 	parent := filepath.Dir(filepath.Clean(target))
-	st, err := os.Stat(parent)
+	st, err := disk.Stat(parent)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: the directory %s does not exist; make it first", target, parent)
 	}
@@ -135,7 +139,7 @@ func CheckTemp(source, temp string) error {
 	if temp == "" {
 		return nil
 	}
-	st, err := os.Stat(temp)
+	st, err := disk.Stat(temp)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s: the directory for temporary files does not exist", temp)
@@ -153,7 +157,7 @@ func CheckOutput(source, file string) error {
 	if file == "" {
 		return nil
 	}
-	st, err := os.Stat(file)
+	st, err := disk.Stat(file)
 	switch {
 	case err == nil && st.IsDir():
 		return fmt.Errorf("%s: is a directory", file)
@@ -176,7 +180,7 @@ func CheckOutput(source, file string) error {
 // spools; "" keeps them in the work directory.
 func openWork(target, temp string, resume bool) (*work, *journaled, error) {
 	w := &work{target: filepath.Clean(target), dir: workDir(target)}
-	err := os.Mkdir(w.dir, 0o755)
+	err := disk.Mkdir(w.dir)
 	fresh := err == nil
 	if errors.Is(err, fs.ErrExist) {
 		err = checkWork(w.dir, resume)
@@ -189,22 +193,22 @@ func openWork(target, temp string, resume bool) (*work, *journaled, error) {
 	var state *journaled
 	if w.journal, state, err = openJournal(w.dir); err != nil {
 		if fresh {
-			err = errors.Join(err, os.RemoveAll(w.dir))
+			err = errors.Join(err, disk.RemoveAll(w.dir))
 		}
 		return nil, nil, err
 	}
-	err = os.WriteFile(filepath.Join(w.dir, pidFile), fmt.Appendln(nil, os.Getpid()), 0o644)
+	err = disk.WriteFile(filepath.Join(w.dir, pidFile), fmt.Appendln(nil, os.Getpid()))
 	if err == nil {
 		err = w.makeTemp(temp)
 	}
 	if err == nil {
-		err = syncDir(filepath.Dir(w.dir))
+		err = disk.SyncPath(filepath.Dir(w.dir))
 	}
 	switch {
 	case err == nil:
 		return w, state, nil
 	case fresh:
-		return nil, nil, &UnfinishedError{Dir: w.dir, Resume: resume, Err: errors.Join(err, w.discard())}
+		return nil, nil, &UnfinishedError{Dir: w.dir, Resume: resume, Err: err, Stuck: w.discard()}
 	}
 	return nil, nil, &UnfinishedError{Dir: w.dir, Resume: resume, Kept: resume, Err: errors.Join(err, w.close())}
 }
@@ -222,7 +226,7 @@ func cannotWork(dir string, err error) error {
 // checkWork refuses a work directory that exists and is somebody else's: another process's, nobody's, or
 // that of an unfinished run, unless that is to be continued.
 func checkWork(dir string, resume bool) error {
-	entries, err := os.ReadDir(dir)
+	entries, err := disk.ReadDir(dir)
 	if err != nil {
 		return err
 	}
@@ -249,18 +253,18 @@ func (w *work) makeTemp(temp string) error {
 		return err
 	}
 	if temp == "" {
-		return os.Mkdir(w.tmp(), 0o755)
+		return disk.Mkdir(w.tmp())
 	}
 	temp, err := realPath(temp)
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp(temp, tempPrefix)
+	dir, err := disk.MkdirTemp(temp, tempPrefix)
 	if err != nil {
 		return err
 	}
-	if err := os.Symlink(dir, w.tmp()); err != nil {
-		return errors.Join(err, os.Remove(dir))
+	if err := disk.Symlink(dir, w.tmp()); err != nil {
+		return errors.Join(err, disk.Remove(dir))
 	}
 	return nil
 }
@@ -271,16 +275,16 @@ const tempPrefix = "kvferry-convert-"
 // removeTemp removes the spools, wherever they are.
 func (w *work) removeTemp() error {
 	if to, err := os.Readlink(w.tmp()); err == nil && strings.HasPrefix(filepath.Base(to), tempPrefix) {
-		if err := os.RemoveAll(to); err != nil {
+		if err := disk.RemoveAll(to); err != nil {
 			return err
 		}
 	}
-	return os.RemoveAll(w.tmp())
+	return disk.RemoveAll(w.tmp())
 }
 
 // clear removes everything but the journal, which it empties, to start over.
 func (w *work) clear() error {
-	return errors.Join(w.reset(), os.RemoveAll(w.data()), os.RemoveAll(w.kept()), os.RemoveAll(w.report()))
+	return errors.Join(w.reset(), disk.RemoveAll(w.data()), disk.RemoveAll(w.kept()), disk.RemoveAll(w.report()))
 }
 
 // discard ends the work and leaves nothing. The journal goes last: a run that dies in between leaves a
@@ -289,35 +293,35 @@ func (w *work) discard() error {
 	err := errors.Join(w.removeTemp(), w.close())
 	for _, name := range workNames {
 		if name != "journal" {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(w.dir, name)))
+			err = errors.Join(err, disk.RemoveAll(filepath.Join(w.dir, name)))
 		}
 	}
-	return errors.Join(err, os.RemoveAll(w.dir))
+	return errors.Join(err, disk.RemoveAll(w.dir))
 }
 
 // keep links the unfinished tables aside, so that dying while they are made a database costs
 // nothing: their names are what changes then, not their bytes. On a file system without hard links
 // nothing is kept, and a run that dies in that moment starts over.
 func (w *work) keep() error {
-	half := w.kept() + ".half"
-	if err := os.RemoveAll(half); err != nil {
+	half := w.kept() + halfSuffix
+	if err := disk.RemoveAll(half); err != nil {
 		return err
 	}
 	if err := linkTree(w.data(), half); err != nil {
-		return os.RemoveAll(half)
+		return disk.RemoveAll(half)
 	}
-	return errors.Join(os.Rename(half, w.kept()), syncDir(w.dir))
+	return errors.Join(disk.Rename(half, w.kept()), disk.SyncPath(w.dir))
 }
 
 // restore brings kept tables back and reports whether there were any.
 func (w *work) restore() (bool, error) {
-	if _, err := os.Stat(w.kept()); err != nil {
+	if _, err := disk.Stat(w.kept()); err != nil {
 		return false, nil
 	}
-	if err := os.RemoveAll(w.data()); err != nil {
+	if err := disk.RemoveAll(w.data()); err != nil {
 		return false, err
 	}
-	return true, os.Rename(w.kept(), w.data())
+	return true, disk.Rename(w.kept(), w.data())
 }
 
 // linkTree makes dst a copy of src whose files are hard links.
@@ -331,8 +335,8 @@ func linkTree(src, dst string) error {
 			return err
 		}
 		if d.IsDir() {
-			return os.Mkdir(filepath.Join(dst, rel), 0o755)
+			return disk.Mkdir(filepath.Join(dst, rel))
 		}
-		return os.Link(path, filepath.Join(dst, rel))
+		return disk.Link(path, filepath.Join(dst, rel))
 	})
 }

@@ -112,6 +112,11 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) e
 	if rep != nil {
 		unsaid = showReport(cmd.OutOrStdout(), rep, f.comparing(cmd.Flags(), o.Selection, rep, src, dst))
 	}
+	var published *convert.PublishedError
+	if errors.As(err, &published) && published.Synced && unsaid == nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %v\n", oneLine(published))
+		err = nil
+	}
 	return errors.Join(explainConvert(cmd.ErrOrStderr(), src, err, rep == nil), unsaid)
 }
 

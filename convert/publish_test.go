@@ -1,0 +1,97 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"kvferry/internal/disk"
+)
+
+// failing makes system calls of a bench fail from a step on.
+func (b *bench) failing(step string, fail func(op, path string) bool) {
+	on := false
+	b.o.crash = func(s string) { on = on || s == step }
+	b.t.Cleanup(disk.Inject(func(op, path string) error {
+		if rel, err := filepath.Rel(b.dir, path); on && err == nil && fail(op, rel) {
+			return syscall.EIO
+		}
+		return nil
+	}))
+}
+
+// TestFailsAfterPublishing: what fails when the target is there does not undo it, and is told as what it is.
+func TestFailsAfterPublishing(t *testing.T) {
+	for name, c := range map[string]struct {
+		fail   func(op, path string) bool
+		synced bool
+		left   []string
+	}{
+		"sync":    {func(op, path string) bool { return op == "sync" && path == "." }, false, nil},
+		"journal": {func(op, path string) bool { return op == "close" && strings.HasSuffix(path, "journal") }, true, nil},
+		"remove": {func(op, path string) bool { return op == "remove" && path == "dst.kvferry" }, true,
+			[]string{"dst.kvferry"}},
+	} {
+		b := newBench(t, dataset(1))
+		b.failing("renamed", c.fail)
+		rep, err := Run(context.Background(), &b.o)
+		var published *PublishedError
+		if !errors.As(err, &published) || published.Synced != c.synced || rep == nil || rep.Records() != 60 {
+			t.Fatalf("%s: %v, %v", name, rep, err)
+		}
+		if text := err.Error(); !strings.Contains(text, "dst is complete") || strings.Contains(text, "nothing is left") {
+			t.Errorf("%s: %s", name, text)
+		}
+		if read, err := ReadReport(ReportPath(b.o.Target.Path)); err != nil || read.Records() != 60 {
+			t.Errorf("%s: the report: %v", name, err)
+		}
+		b.leaves(append(append([]string{"dst"}, c.left...), "dst.kvferry-report.json", "src")...)
+	}
+}
+
+// TestReportComesFirst: where the report cannot be put in its place, there is no target.
+func TestReportComesFirst(t *testing.T) {
+	earlier := []byte(`{"source":{"format":"x"},"target":{"format":"y"}}`)
+	for _, op := range []string{"report", "target"} {
+		b := newBench(t, dataset(1))
+		b.write("dst.kvferry-report.json", earlier)
+		b.failing("publish", func(did, path string) bool {
+			if op == "target" {
+				return did == "rename" && path == "dst.kvferry/data"
+			}
+			return path == "dst.kvferry/report.json" && (did == "link" || did == "rename")
+		})
+		if _, err := Run(context.Background(), &b.o); !errors.Is(err, syscall.EIO) {
+			t.Fatalf("%s: %v", op, err)
+		}
+		b.leaves("dst.kvferry-report.json", "src")
+		if got, err := os.ReadFile(ReportPath(b.o.Target.Path)); err != nil || string(got) != string(earlier) {
+			t.Errorf("%s: the earlier report is %s, %v", op, got, err)
+		}
+	}
+}
+
+// TestWithoutLinks: a file system without hard links gets its report by a rename.
+func TestWithoutLinks(t *testing.T) {
+	b := newBench(t, dataset(1))
+	b.failing("planned", func(op, path string) bool { return op == "link" })
+	if rep := b.run(); rep.Records() != 60 {
+		t.Errorf("%d records", rep.Records())
+	}
+}
+
+// TestStuck: what cannot be removed after a failure is named.
+func TestStuck(t *testing.T) {
+	b := newBench(t, dataset(1))
+	b.to.failAfter = 3
+	b.failing("planned", func(op, path string) bool { return op == "remove" && path == "dst.kvferry" })
+	_, err := Run(context.Background(), &b.o)
+	if err == nil || !strings.Contains(err.Error(), "is left in "+filepath.Join(b.dir, "dst.kvferry")+" and of no use") {
+		t.Errorf("%v", err)
+	}
+	b.leaves("dst.kvferry", "src")
+}

@@ -1,0 +1,260 @@
+// Package disk is where kvferry's own system calls on files are made, so that tests can make any of them fail: a
+// disk that is full, a read that the medium refuses, a rename that the file system does not know.
+package disk
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+)
+
+// Fault is asked before each call, by its name ("open", "read", "write", "sync", "rename", …) and path. An error is
+// returned in its place. A write is done by half first, as disks do it.
+type Fault func(op, path string) error
+
+var fault atomic.Pointer[Fault]
+
+// Inject makes calls fail until restore is called. Only tests use it.
+func Inject(f Fault) (restore func()) {
+	fault.Store(&f)
+	return func() { fault.Store(nil) }
+}
+
+// check asks whether a call fails.
+func check(op, path string) error {
+	f := fault.Load()
+	if f == nil {
+		return nil
+	}
+	if err := (*f)(op, path); err != nil {
+		return &fs.PathError{Op: op, Path: path, Err: err}
+	}
+	return nil
+}
+
+// File is an open file.
+type File struct{ f *os.File }
+
+// Name returns the path it was opened at.
+func (f *File) Name() string { return f.f.Name() }
+
+// Fd returns the descriptor.
+func (f *File) Fd() uintptr { return f.f.Fd() }
+
+// Read is that of an os.File, and so are the other methods.
+func (f *File) Read(b []byte) (int, error) {
+	if err := check("read", f.Name()); err != nil {
+		return 0, err
+	}
+	return f.f.Read(b)
+}
+
+// ReadAt reads at an offset.
+func (f *File) ReadAt(b []byte, off int64) (int, error) {
+	if err := check("read", f.Name()); err != nil {
+		return 0, err
+	}
+	return f.f.ReadAt(b, off)
+}
+
+// Write writes all of b, or returns an error.
+func (f *File) Write(b []byte) (int, error) {
+	if err := check("write", f.Name()); err != nil {
+		n, _ := f.f.Write(b[:len(b)/2])
+		return n, err
+	}
+	return f.f.Write(b)
+}
+
+// WriteAt writes at an offset.
+func (f *File) WriteAt(b []byte, off int64) (int, error) {
+	if err := check("write", f.Name()); err != nil {
+		n, _ := f.f.WriteAt(b[:len(b)/2], off)
+		return n, err
+	}
+	return f.f.WriteAt(b, off)
+}
+
+// Seek sets the offset of the next Read or Write.
+func (f *File) Seek(off int64, whence int) (int64, error) { return f.f.Seek(off, whence) }
+
+// Truncate changes the size.
+func (f *File) Truncate(size int64) error {
+	return errors.Join(check("truncate", f.Name()), f.f.Truncate(size))
+}
+
+// Sync waits until the file is durable.
+func (f *File) Sync() error { return errors.Join(check("sync", f.Name()), f.f.Sync()) }
+
+// Stat describes the file.
+func (f *File) Stat() (fs.FileInfo, error) {
+	if err := check("stat", f.Name()); err != nil {
+		return nil, err
+	}
+	return f.f.Stat()
+}
+
+// Close closes the file; it is closed also when that fails.
+func (f *File) Close() error {
+	err := check("close", f.Name())
+	if e := f.f.Close(); e != nil {
+		return e
+	}
+	return err
+}
+
+func opened(f *os.File, err error) (*File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &File{f}, nil
+}
+
+// Open opens a file or directory for reading.
+func Open(path string) (*File, error) {
+	if err := check("open", path); err != nil {
+		return nil, err
+	}
+	return opened(os.Open(path))
+}
+
+// OpenFile is os.OpenFile.
+func OpenFile(path string, flag int, mode fs.FileMode) (*File, error) {
+	if err := check("open", path); err != nil {
+		return nil, err
+	}
+	return opened(os.OpenFile(path, flag, mode))
+}
+
+// Create makes or empties a file for writing.
+func Create(path string) (*File, error) {
+	return OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
+}
+
+// CreateTemp is os.CreateTemp.
+func CreateTemp(dir, pattern string) (*File, error) {
+	if err := check("open", filepath.Join(dir, pattern)); err != nil {
+		return nil, err
+	}
+	return opened(os.CreateTemp(dir, pattern))
+}
+
+// MkdirTemp is os.MkdirTemp.
+func MkdirTemp(dir, pattern string) (string, error) {
+	if err := check("mkdir", filepath.Join(dir, pattern)); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(dir, pattern)
+}
+
+// Mkdir makes a directory.
+func Mkdir(path string) error {
+	if err := check("mkdir", path); err != nil {
+		return err
+	}
+	return os.Mkdir(path, 0o755)
+}
+
+// MkdirAll makes a directory and those above it.
+func MkdirAll(path string) error {
+	if err := check("mkdir", path); err != nil {
+		return err
+	}
+	return os.MkdirAll(path, 0o755)
+}
+
+// Rename replaces what has the new name.
+func Rename(from, to string) error {
+	if err := check("rename", from); err != nil {
+		return err
+	}
+	return os.Rename(from, to)
+}
+
+// Link makes a second name of a file.
+func Link(from, to string) error {
+	if err := check("link", from); err != nil {
+		return err
+	}
+	return os.Link(from, to)
+}
+
+// Symlink makes a symbolic link at path.
+func Symlink(to, path string) error {
+	if err := check("symlink", path); err != nil {
+		return err
+	}
+	return os.Symlink(to, path)
+}
+
+// Remove removes a file or an empty directory.
+func Remove(path string) error {
+	if err := check("remove", path); err != nil {
+		return err
+	}
+	return os.Remove(path)
+}
+
+// RemoveAll removes a tree; one that is not there is no error.
+func RemoveAll(path string) error {
+	if err := check("remove", path); err != nil {
+		return err
+	}
+	return os.RemoveAll(path)
+}
+
+// Stat describes a file, behind symbolic links.
+func Stat(path string) (fs.FileInfo, error) {
+	if err := check("stat", path); err != nil {
+		return nil, err
+	}
+	return os.Stat(path)
+}
+
+// Lstat describes a file or a symbolic link.
+func Lstat(path string) (fs.FileInfo, error) {
+	if err := check("stat", path); err != nil {
+		return nil, err
+	}
+	return os.Lstat(path)
+}
+
+// ReadDir lists a directory.
+func ReadDir(path string) ([]fs.DirEntry, error) {
+	if err := check("readdir", path); err != nil {
+		return nil, err
+	}
+	return os.ReadDir(path)
+}
+
+// ReadFile reads a file that is known to be small.
+func ReadFile(path string) (b []byte, err error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	b, err = io.ReadAll(f)
+	return b, errors.Join(err, f.Close())
+}
+
+// WriteFile makes or replaces a file.
+func WriteFile(path string, data []byte) error {
+	f, err := Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+// SyncPath makes a file or a directory durable.
+func SyncPath(path string) error {
+	f, err := Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
