@@ -31,7 +31,6 @@ type attempt struct {
 	counter counter       // of what builders make
 	made    *census       // of the finished target
 	opened  openedStores  // of the finished target
-	totals  *totals       // of all tasks, when they are done
 	timings Timings
 }
 

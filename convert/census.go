@@ -146,8 +146,8 @@ func (a *attempt) count() (*census, error) {
 	return &made, err
 }
 
-// checkCounts is the last look at the target. The rows that the ledger says went over, those that the fingerprint
-// was taken of, the entries in the tables and the files in the directory have to fit.
+// checkCounts compares sums: the rows that the ledger says went over, those that the fingerprint was taken of and the
+// entries in the tables have to fit.
 func (a *attempt) checkCounts(t *totals) error {
 	var records, elements, copied int64
 	for _, d := range t.fingerprint.Parts() {
@@ -163,9 +163,11 @@ func (a *attempt) checkCounts(t *totals) error {
 	if a.made.Stored && a.made.Entries < elements {
 		return miscount("its tables have %d rows, which is less than the %d elements written", a.made.Entries, elements)
 	}
-	if err := a.checkStores(); err != nil {
-		return err
-	}
+	return a.checkStores()
+}
+
+// checkFiles compares the target's directory with what was finished.
+func (a *attempt) checkFiles() error {
 	is, err := sourceFiles(a.work.data())
 	if err != nil {
 		return err

@@ -35,6 +35,9 @@ func (a *attempt) conclude(ctx context.Context, back format.Source) (*Report, er
 		}
 		rep.Proof = Proof{Done: true, Unit: unitName(a.o.seconds())}
 	}
+	if err := a.checkCounts(t); err != nil {
+		return nil, err
+	}
 	a.timings.Prove = time.Since(start).Seconds()
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -53,7 +56,6 @@ func (a *attempt) conclude(ctx context.Context, back format.Source) (*Report, er
 	if err := a.work.append(entry{Proved: true}); err != nil {
 		return nil, err
 	}
-	a.totals = t
 	return rep, nil
 }
 
@@ -92,7 +94,7 @@ func (a *attempt) publish() (earlier string, err error) {
 	if err := syncTree(a.work.data()); err != nil {
 		return "", err
 	}
-	if err := a.checkCounts(a.totals); err != nil {
+	if err := a.checkFiles(); err != nil {
 		return "", err
 	}
 	a.o.crash("publish")
