@@ -153,7 +153,11 @@ func TestUnreadableFile(t *testing.T) {
 const argsEnv = "KVFERRY_TEST_ARGS"
 
 func runArgs(args string) int {
-	return testApp().Run(context.Background(), strings.Split(args, "\n"), os.Stdout, os.Stderr)
+	app := testApp()
+	if os.Getenv(limitEnv) != "" {
+		app.LimitMemory = limitMemory
+	}
+	return app.Run(context.Background(), strings.Split(args, "\n"), os.Stdout, os.Stderr)
 }
 
 // TestKilledAnywhereAndResumed kills conversions after more and more time, until one is done first.

@@ -1,0 +1,74 @@
+package command
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"kvferry/nemo"
+	"kvferry/record"
+)
+
+// limitEnv makes such a process keep the promise of --memory.
+const limitEnv = "KVFERRY_TEST_LIMIT"
+
+// largeRow is larger than any buffer that is planned for.
+const largeRow = 16 << 20
+
+// largeValues makes a dataset whose rows are large, of three types.
+func largeValues(t *testing.T, n int) string {
+	t.Helper()
+	rnd := rand.NewChaCha8([32]byte{7})
+	value := func() string {
+		b := make([]byte, largeRow)
+		rnd.Read(b)
+		return string(b)
+	}
+	var records []small
+	for _, typ := range []record.Type{record.String, record.Hash, record.List} {
+		for i := range n {
+			records = append(records, smallRecord(typ, fmt.Sprintf("%s%02d", typ, i), "f="+value()))
+		}
+	}
+	return build(t, nemo.New(), records...)
+}
+
+// peak runs a command line in a process of its own and returns the most memory that was resident.
+func peak(t *testing.T, args ...string) int64 {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), argsEnv+"="+strings.Join(args, "\n"), limitEnv+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, out)
+	}
+	return cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
+}
+
+// TestLargeValuesStayWithinMemory: workers share the promise of --memory also where single rows are large.
+func TestLargeValuesStayWithinMemory(t *testing.T) {
+	if testing.Short() || os.Getenv("KVFERRY_TEST_LARGE") == "" {
+		t.Skip("writes and reads gigabytes")
+	}
+	const memory, most = 64 << 20, 64<<20 + 4*largeRow
+	src := largeValues(t, 6)
+	for _, workers := range []int{1, 2, 4} {
+		dst := filepath.Join(t.TempDir(), "dst")
+		got := peak(t, "convert", "--memory", "64MiB", "--workers", fmt.Sprint(workers), src, "blackwidow:"+dst)
+		t.Logf("convert, %d workers: %d MiB", workers, got>>20)
+		if got > most {
+			t.Errorf("convert, %d workers: %d MiB were resident, --memory %d MiB and four rows are %d", workers, got>>20, memory>>20, most>>20)
+		}
+		got = peak(t, "fingerprint", "--memory", "64MiB", "--workers", fmt.Sprint(workers), dst)
+		t.Logf("fingerprint, %d workers: %d MiB", workers, got>>20)
+		os.RemoveAll(dst)
+	}
+}
