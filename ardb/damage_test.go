@@ -399,7 +399,7 @@ func TestUnusedRows(t *testing.T) {
 	if len(records) != 1 || !slices.Equal(kinds, []string{"unused-rows invalid "}) || rows[record.Orphan] != 1 {
 		t.Errorf("%q %q %v", records, kinds, rows)
 	}
-	if !strings.Contains(fmt.Sprint(src.Format().Name()), "ardb") || src.Types("0") != record.AllTypes || src.Extra() != nil {
+	if !strings.Contains(fmt.Sprint(src.Format().Name()), "ardb") || src.Types("0") != record.RedisTypes || src.Extra() != nil {
 		t.Error("format")
 	}
 }

@@ -25,7 +25,7 @@ func (ardbFormat) Name() string { return "ardb" }
 // Limits says what Ardb can hold.
 func (ardbFormat) Limits() format.Limits {
 	return format.Limits{
-		Types:     record.AllTypes,
+		Types:     record.RedisTypes,
 		EmptyKey:  true,
 		Databases: "namespaces of 1 to 512 bytes, all in one store",
 		Stores: []format.StoreSupport{

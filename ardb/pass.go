@@ -30,7 +30,7 @@ func (s *source) Records(_ context.Context, db string, t record.TypeSet, span fo
 	if err != nil {
 		return nil, err
 	}
-	p := &pass{src: s, sp: sp, types: t, env: e, it: it, now: e.Now.UnixMilli(), subset: t != record.AllTypes}
+	p := &pass{src: s, sp: sp, types: t, env: e, it: it, now: e.Now.UnixMilli(), subset: t&record.RedisTypes != record.RedisTypes}
 	p.strays = span.Lo == nil && t.Has(record.String) && sp == s.spaces[0]
 	p.head.DB = db
 	return p, nil

@@ -304,7 +304,7 @@ func (s *source) Databases() []string {
 func (s *source) Sorted() bool { return true }
 
 // Types are all: a namespace holds every type.
-func (s *source) Types(string) record.TypeSet { return record.AllTypes }
+func (s *source) Types(string) record.TypeSet { return record.RedisTypes }
 
 // Extra files there are none.
 func (s *source) Extra() []string { return nil }

@@ -77,7 +77,7 @@ func (s *source) Size(db string, t record.TypeSet) int64 {
 	if sp.named && len(s.spaces) > 1 {
 		size = sp.share(size)
 	}
-	return size * int64(bits.OnesCount8(uint8(t&record.AllTypes))) / int64(bits.OnesCount8(uint8(record.AllTypes)))
+	return size * int64(bits.OnesCount8(uint8(t&record.RedisTypes))) / int64(bits.OnesCount8(uint8(record.RedisTypes)))
 }
 
 // share is the part of a LevelDB database that sampled keys say is of the namespace.

@@ -85,7 +85,7 @@ func (t *target) checkNamespace(db string) error {
 }
 
 // Groups is one group: all types lie in one order.
-func (t *target) Groups() []record.TypeSet { return []record.TypeSet{record.AllTypes} }
+func (t *target) Groups() []record.TypeSet { return []record.TypeSet{record.RedisTypes} }
 
 // Shard returns the writer of one span.
 func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record.Writer, error) {

@@ -123,7 +123,7 @@ func TestDescribeDamage(t *testing.T) {
 			}
 		}
 	}
-	if src.Format().Name() != "blackwidow" || !src.Sorted() || src.Types("0") != record.AllTypes&^record.Of(record.Stream) {
+	if src.Format().Name() != "blackwidow" || !src.Sorted() || src.Types("0") != record.RedisTypes&^record.Of(record.Stream) {
 		t.Error("source says otherwise")
 	}
 }

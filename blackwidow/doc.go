@@ -80,7 +80,7 @@ var families = [...]family{
 
 const (
 	// allTypes are the types that a database can hold.
-	allTypes = record.AllTypes &^ (1 << record.Stream)
+	allTypes = record.RedisTypes &^ (1 << record.Stream)
 	// streamsDir is where Pika 3.5.3 and later keep streams, which are not read.
 	streamsDir = "streams"
 )

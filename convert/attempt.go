@@ -120,10 +120,14 @@ func (a *attempt) identify() error {
 
 // setRules fixes what all tasks go by.
 func (a *attempt) setRules() {
+	limits := a.o.Target.Format.Limits()
 	a.rules = &rules{
 		now:       a.o.Now,
 		selection: a.o.Selection,
-		sameName:  a.o.Target.Format.Limits().SameName,
+		sameName:  limits.SameName,
+		fields:    limits.FieldExpiry,
+		groups:    limits.StreamGroups,
+		whole:     a.o.Source.Format.Limits().Whole,
 		prefer:    a.o.Prefer,
 		tempDir:   a.work.tmp(),
 		meter:     a.meter,

@@ -10,7 +10,7 @@ import (
 // byPreference orders the records of a key by the types that are preferred to keep a name: where it may stand under
 // one type only, the first that has elements keeps it. Types that are not named come last, in dump order.
 func byPreference(prefer []record.Type) func(a, b *record.Header) int {
-	rank := make([]int, record.Stream+1)
+	rank := make([]int, record.NumTypes)
 	for _, t := range record.AllTypes.Types() {
 		rank[t] = int(t)
 	}

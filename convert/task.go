@@ -26,6 +26,9 @@ type rules struct {
 	now       time.Time
 	selection *filter.Selection
 	sameName  bool          // the target holds one name under several types
+	fields    bool          // it holds expiries of fields
+	groups    bool          // it holds consumer groups
+	whole     bool          // a record is one row of the source
 	prefer    []record.Type // which type keeps a name otherwise
 	memory    shares        // of readers, and as much again of writers
 	tempDir   string
@@ -223,9 +226,9 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 	}
 	switch {
 	case x.lost == lost:
-	case count == 0:
+	case count == 0 && h.Type != record.Stream:
 		x.reader.Settle(record.Lost) // nothing is left of it
-	default:
+	case !x.whole:
 		x.partial.add(x.where(h), x.lost-lost)
 	}
 	if x.writer != nil {
@@ -259,7 +262,7 @@ func (x *task) elements(ctx context.Context) (int64, error) {
 				return count, err
 			}
 		}
-		elems := x.target.ElementLosses(&x.header, x.batch[:got], x.report)
+		elems := x.target.ElementLosses(&x.header, x.fit(x.batch[:got]), x.report)
 		if len(elems) == 0 {
 			continue
 		}
@@ -274,9 +277,47 @@ func (x *task) elements(ctx context.Context) (int64, error) {
 	}
 }
 
+// fit leaves out of a batch what the target's limits say that it cannot hold.
+func (x *task) fit(batch []record.Element) []record.Element {
+	switch {
+	case x.header.Type == record.Hash && !x.fields:
+		for i := range batch {
+			if batch[i].ExpireMS != 0 {
+				batch[i].ExpireMS = 0
+				x.lose(record.Loss{Kind: record.LossFieldExpiry, Detail: "field " + record.Quote(batch[i].Name)})
+			}
+		}
+	case x.header.Type == record.Stream && !x.groups:
+		return x.entries(batch)
+	}
+	return batch
+}
+
+// entries leaves out consumer groups; each is a loss, with its consumers and pending entries. They come last.
+func (x *task) entries(batch []record.Element) []record.Element {
+	for i := range batch {
+		if batch[i].Kind == record.Entry {
+			continue
+		}
+		for j := range batch[i:] {
+			if e := &batch[i+j]; e.Kind == record.Group {
+				x.lose(record.Loss{Kind: record.LossStreamGroups, Drops: true, Detail: "group " + record.Quote(e.Name)})
+			} else {
+				x.lost++
+			}
+		}
+		return batch[:i]
+	}
+	return batch
+}
+
 // drops asks the target what it cannot hold of the current record and reports whether that is the
 // whole record.
 func (x *task) drops() bool {
+	if x.header.Type == record.Other && !x.Group.Has(record.Other) {
+		x.lose(record.Loss{Kind: record.LossModule, Drops: true, Detail: "the target does not understand it"})
+		return true
+	}
 	dropped := false
 	for _, l := range x.target.Losses(&x.header) {
 		x.lose(l)

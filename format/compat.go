@@ -13,7 +13,9 @@ func PossibleLosses(from, to *Limits) []record.LossInfo {
 	may := map[string]bool{
 		record.LossSameName:     from.SameName && !to.SameName,
 		record.LossStream:       !to.Types.Has(record.Stream),
-		record.LossStreamGroups: to.Types.Has(record.Stream),
+		record.LossStreamGroups: to.Types.Has(record.Stream) && !(from.StreamGroups && to.StreamGroups),
+		record.LossFieldExpiry:  from.FieldExpiry && !to.FieldExpiry,
+		record.LossModule:       !to.Types.Has(record.Other),
 		record.LossKeyTooLong:   narrower(float64(to.MaxKey), float64(from.MaxKey)),
 		record.LossEmptyKey:     from.EmptyKey && !to.EmptyKey,
 		record.LossScoreRange:   narrower(to.MaxScore, from.MaxScore),

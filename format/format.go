@@ -4,6 +4,7 @@ package format
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"kvferry/record"
@@ -16,16 +17,29 @@ type Format interface {
 	Name() string
 	// Detect weighs the evidence of a directory.
 	Detect(ev *Evidence) Verdict
-	// Open opens a source. It fails with a sentence for people when the directory is not one.
-	Open(ctx context.Context, dir string, o *OpenOptions) (Source, error)
-	// Create starts a target in dir, which does not exist yet.
-	Create(ctx context.Context, dir string, o *CreateOptions) (Target, error)
+	// Open opens a source: a directory, a file, - for standard input or an address, as Limits.Place says. It fails
+	// with a sentence for people when there is none of the format.
+	Open(ctx context.Context, location string, o *OpenOptions) (Source, error)
+	// Create starts a target at a location, where nothing is yet.
+	Create(ctx context.Context, location string, o *CreateOptions) (Target, error)
 	// Limits says what the format can hold.
 	Limits() Limits
 }
 
+// Place says what a location of a format is.
+type Place uint8
+
+// Places.
+const (
+	InDirectory Place = iota // a directory of stores
+	InFile                   // a file; - is standard input
+	InFiles                  // a file, or a directory of files that are no stores
+	OnServer                 // an address
+)
+
 // Limits is what a format can hold, for the plan, the docs and `kvferry formats`.
 type Limits struct {
+	Place       Place
 	Types       record.TypeSet
 	Seconds     bool  // expiry in seconds, else milliseconds
 	MaxExpireMS int64 // 0: no limit
@@ -35,8 +49,14 @@ type Limits struct {
 	MaxElements int64          // 0: no limit
 	Unbounded   record.TypeSet // types that MaxElements does not bound
 	SameName    bool           // one name may stand under several types
-	Databases   string
-	Numbered    bool // databases have numbers for names: "0", "1", …
+	// FieldExpiry and StreamGroups say that fields of hashes can have an expiry, and streams consumer
+	// groups. What a target cannot hold of these is left out before it sees it.
+	FieldExpiry, StreamGroups bool
+	// Whole says that a record is one row, whatever it holds; otherwise each element has a row.
+	Whole bool
+
+	Databases string
+	Numbered  bool // databases have numbers for names: "0", "1", …
 	// Layout is how databases lie in a target when nothing else is asked for; LayoutAuto is as in the source.
 	Layout       Layout
 	Stores       []StoreSupport
@@ -58,6 +78,8 @@ type StoreSupport struct {
 // writing. Paths are relative to Dir, with forward slashes.
 type Evidence struct {
 	Dir string
+	// Head is how a file begins that Dir is the path of, unpacked when it is compressed; nil of a directory.
+	Head []byte
 	// Stores are the directories at or below Dir (at most four levels) that hold a CURRENT file or
 	// a data.mdb, with what could be read from them.
 	Stores []StoreEvidence
@@ -92,6 +114,8 @@ type OpenOptions struct {
 	// WALDir holds the logs when they are not beside the tables. Where a dataset has several stores, each has a
 	// directory of its own in it, at its relative path.
 	WALDir string
+	// Stdin is what the location - reads.
+	Stdin io.Reader
 	// Pass is asked whether a store that is there, in directory dir, is passed over: it is not opened then, and no part
 	// of the source. nil: none is.
 	Pass func(db string, t record.TypeSet, dir string) bool

@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"bytes"
-	"math"
 
 	"kvferry/record"
 )
@@ -71,7 +70,7 @@ func (d *differ) byName(a, b *side, x *Difference) error {
 		case eb == nil:
 			c = -1
 		default:
-			c = bytes.Compare(ea.Name, eb.Name)
+			c = record.CompareElements(ea, eb)
 		}
 		if c > 0 {
 			ea = nil
@@ -79,7 +78,7 @@ func (d *differ) byName(a, b *side, x *Difference) error {
 		if c < 0 {
 			eb = nil
 		}
-		if c != 0 || !bytes.Equal(ea.Value, eb.Value) || math.Float64bits(ea.Score) != math.Float64bits(eb.Score) {
+		if c != 0 || !record.EqualElements(ea, eb) {
 			if err := d.element(x, ea, eb); err != nil {
 				return err
 			}

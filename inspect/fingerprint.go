@@ -13,8 +13,12 @@ import (
 	"kvferry/record"
 )
 
-// fingerprintVersion is the version of the file that fingerprint writes.
-const fingerprintVersion = 1
+// Versions of the file that fingerprint writes. The second is written where a dataset has what the first does not
+// define: expiries of fields, consumer groups, records of type other.
+const (
+	fingerprintVersion = 1
+	fingerprintNew     = 2
+)
 
 // FingerprintFile is what `kvferry fingerprint` writes and --check reads: docs/fingerprint.md.
 type FingerprintFile struct {
@@ -103,7 +107,11 @@ func (s *Scan) File(f *record.Fingerprint) *FingerprintFile {
 		return cmp.Or(cmp.Compare(order[a.DB], order[b.DB]), cmp.Compare(a.Type, b.Type))
 	})
 	for _, p := range keys {
-		out.Parts = append(out.Parts, FingerprintPart{jsonl.Text(p.DB), p.Type.String(), parts[p]})
+		d := parts[p]
+		if d.New {
+			out.Version, d.New = fingerprintNew, false
+		}
+		out.Parts = append(out.Parts, FingerprintPart{jsonl.Text(p.DB), p.Type.String(), d})
 	}
 	return out
 }
@@ -123,8 +131,8 @@ func ReadFingerprint(r io.Reader) (*FingerprintFile, error) {
 	switch {
 	case f.Version == 0:
 		return nil, fmt.Errorf("not a fingerprint: it has no kvferry_fingerprint")
-	case f.Version != fingerprintVersion:
-		return nil, fmt.Errorf("fingerprint of version %d: this program knows %d", f.Version, fingerprintVersion)
+	case f.Version != fingerprintVersion && f.Version != fingerprintNew:
+		return nil, fmt.Errorf("fingerprint of version %d: this program knows %d and %d", f.Version, fingerprintVersion, fingerprintNew)
 	case f.Unit != "ms" && f.Unit != "s":
 		return nil, fmt.Errorf("fingerprint: expiry_unit %q: want ms or s", f.Unit)
 	case f.Expired != "" && f.Expired != "drop" && f.Expired != "keep":

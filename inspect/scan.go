@@ -206,7 +206,7 @@ func (s *Scan) visit(ctx context.Context, p Part, v visitor) (err error) {
 		return err
 	}
 	sel := s.selection()
-	all := sel.Everything()
+	all := sel.Everything() && !s.Source.Format().Limits().FieldExpiry
 	if !all {
 		r = s.apply(ctx, r, skipped)
 	}

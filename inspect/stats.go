@@ -150,9 +150,11 @@ func (v *statsVisitor) record(h *record.Header, e *elements) error {
 	n, size := int64(0), int64(len(h.Key))
 	batch, err := e.next()
 	for ; len(batch) > 0 && err == nil; batch, err = e.more(h.Type) {
-		n += int64(len(batch))
 		for i := range batch {
 			size += batch[i].Bytes(h.Type)
+			if batch[i].Kind == record.Entry {
+				n++
+			}
 		}
 	}
 	if err == nil && (n > 0 || h.Type == record.Stream) {

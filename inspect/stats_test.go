@@ -121,10 +121,10 @@ func TestGroups(t *testing.T) {
 		ranges []format.Range
 		want   string
 	}{
-		{nil, "[string hash list set zset stream]"},
-		{[]format.Range{{Keyspace: "a"}}, "[string,hash,list,set,zset,stream]"},
+		{nil, "[string hash list set zset stream other]"},
+		{[]format.Range{{Keyspace: "a"}}, "[string,hash,list,set,zset,stream,other]"},
 		{[]format.Range{{Keyspace: "a", Type: record.Hash}, {Keyspace: "a", Type: record.Set}, {Keyspace: "b", Type: record.Set},
-			{Keyspace: "b", Type: record.Stream}, {Keyspace: "c", Type: record.List}}, "[string hash,set,stream list zset]"},
+			{Keyspace: "b", Type: record.Stream}, {Keyspace: "c", Type: record.List}}, "[string hash,set,stream list zset other]"},
 	} {
 		src.ranges = c.ranges
 		if got := fmt.Sprint(format.Together(src, "0", record.AllTypes)); got != c.want {

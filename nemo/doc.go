@@ -76,7 +76,7 @@ var families = [...]family{
 }
 
 // allTypes are the types that a database can hold.
-const allTypes = record.AllTypes &^ (1 << record.Stream)
+const allTypes = record.RedisTypes &^ (1 << record.Stream)
 
 // dirs are the directories of the families.
 func dirs() []string {

@@ -51,6 +51,9 @@ type Digest struct {
 	Elements int64  `json:"elements"`
 	Millis   Sum128 `json:"digest_ms"` // Σ R with the expiry in milliseconds
 	Seconds  Sum128 `json:"digest_s"`  // Σ R with the expiry in seconds, rounded up
+	// New says that there is what version 1 of the fingerprint does not define: expiries of fields,
+	// consumer groups, records of type Other.
+	New bool `json:"new,omitempty"`
 }
 
 // Add adds e to d.
@@ -59,6 +62,7 @@ func (d *Digest) Add(e Digest) {
 	d.Elements += e.Elements
 	d.Millis = d.Millis.Add(e.Millis)
 	d.Seconds = d.Seconds.Add(e.Seconds)
+	d.New = d.New || e.New
 }
 
 // Equal compares two digests, by the expiry in seconds when either side keeps only seconds.
@@ -73,7 +77,8 @@ func (d Digest) Equal(e Digest, seconds bool) bool {
 // other pieces, takes longer.
 type Hasher struct {
 	typ     Type
-	count   int64
+	count   int64  // of elements but groups
+	grown   bool   // there is what Digest.New tells of
 	sum     Sum128 // of the elements that were hashed
 	last    []byte
 	waiting []byte // bytes of the element after those; none waits when it is empty
@@ -88,6 +93,7 @@ const maxWaiting = 4 << 10
 // Begin starts a record.
 func (h *Hasher) Begin(hd *Header) {
 	h.typ, h.count, h.sum, h.waiting = hd.Type, 0, Sum128{}, h.waiting[:0]
+	h.grown = hd.Type == Other
 	if h.last = h.last[:0]; hd.Last != nil {
 		h.last = append(h.last, hd.Last...)
 	}
@@ -95,6 +101,9 @@ func (h *Hasher) Begin(hd *Header) {
 
 // Elements adds the next batch of the record's elements.
 func (h *Hasher) Elements(elems []Element) {
+	if h.typ == Stream {
+		h.entries(elems)
+	}
 	waiting, room, sum := h.waiting, h.room, h.sum
 	for i := range elems {
 		e := &elems[i]
@@ -102,25 +111,29 @@ func (h *Hasher) Elements(elems []Element) {
 			h.large = AppendElement(h.large[:0], h.typ, h.count, e)
 			sum = sum.Add(HashBytes(h.large))
 			h.count++
+			h.grown = h.grown || e.ExpireMS != 0
 			continue
 		}
 		next := AppendElement(room[:0], h.typ, h.count, e)
 		h.count++
+		h.grown = h.grown || e.ExpireMS != 0
 		if len(waiting) > 0 {
 			sum = sum.Add(HashBytes(waiting))
 		}
 		waiting, room = next, waiting
 	}
 	h.waiting, h.room, h.sum = waiting, room, sum
-	if h.typ == Stream {
-		h.entries(elems)
-	}
 }
 
 // entries raises the last id to those of entries. A stream that has lost rows may say less, or nothing, and whoever
-// writes it anew cannot.
+// writes it anew cannot. Elements of groups are not counted.
 func (h *Hasher) entries(elems []Element) {
 	for i := range elems {
+		if elems[i].Kind != Entry {
+			h.grown = true
+			h.count--
+			continue
+		}
 		if id := elems[i].Name; bytes.Compare(id, h.last) > 0 {
 			h.last = append(h.last[:0], id...)
 		}
@@ -157,6 +170,7 @@ func (h *Hasher) AddTo(d *Digest, hd *Header) {
 	r := HashBytes(b)
 	d.Records++
 	d.Elements += h.count
+	d.New = d.New || h.grown
 	d.Millis = d.Millis.Add(r)
 	if hd.ExpireMS != 0 {
 		binary.LittleEndian.PutUint64(b[at:], uint64(CeilSeconds(hd.ExpireMS)))
@@ -173,9 +187,18 @@ func (h *Hasher) AddTo(d *Digest, hd *Header) {
 //	set     04 member
 //	zset    05 score bits(LE64) member
 //	stream  06 ms(BE64) seq(BE64) s(field) s(value) …
+//	group   07 s(group) ms(BE64) seq(BE64) entries read(LE64)
+//	consumer 08 s(group) s(consumer)
+//	pending 09 s(group) ms(BE64) seq(BE64) s(consumer) delivered(LE64) deliveries(LE64)
+//	hash    0a s(field) s(value) expiry(LE64): a field that has an expiry
+//	other   0b s(type) bytes
 //
-// s(b) is the length of b as a uvarint and then b. index counts list elements from 0.
+// s(b) is the length of b as a uvarint and then b. index counts list elements from 0. s(consumer) is left out of a pending
+// entry that belongs to none.
 func AppendElement(dst []byte, t Type, index int64, e *Element) []byte {
+	if e.ExpireMS != 0 || e.Kind != Entry || t == Other {
+		return appendNew(dst, t, e)
+	}
 	dst = append(dst, byte(t))
 	switch t {
 	case Hash:
@@ -191,6 +214,34 @@ func AppendElement(dst []byte, t Type, index int64, e *Element) []byte {
 		dst = append(dst, e.Name...)
 	}
 	return append(dst, e.Value...)
+}
+
+// The first bytes of elements that version 1 of the fingerprint does not have.
+const (
+	tagGroup = 0x07 + iota
+	tagConsumer
+	tagPending
+	tagExpiringField
+	tagOther
+)
+
+// appendNew appends elements of version 2.
+func appendNew(dst []byte, t Type, e *Element) []byte {
+	switch {
+	case t == Other:
+		return append(appendSized(append(dst, tagOther), e.Name), e.Value...)
+	case t == Hash:
+		dst = appendSized(appendSized(append(dst, tagExpiringField), e.Name), e.Value)
+		return binary.LittleEndian.AppendUint64(dst, uint64(e.ExpireMS))
+	case e.Kind == Group:
+		return append(appendSized(append(dst, tagGroup), e.Name), e.Value...)
+	case e.Kind == Consumer:
+		return append(appendSized(append(dst, tagConsumer), e.Name), e.Value[min(consumerTimes, len(e.Value)):]...)
+	case e.Kind == Pending:
+		return append(appendSized(append(dst, tagPending), e.Name), e.Value...)
+	}
+	e = &Element{Name: e.Name, Value: e.Value, Score: e.Score} // only fields of hashes expire
+	return AppendElement(dst, t, 0, e)
 }
 
 func appendSized(dst, b []byte) []byte {

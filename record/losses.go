@@ -15,6 +15,8 @@ const (
 	LossHyperLogLog     = "hyperloglog"       // a string that engines may count differently (a note)
 	LossSameName        = "same-name"         // a name stands under several types, the target holds one
 	LossStreamGroups    = "stream-groups"     // consumer groups and pending entries of a stream
+	LossFieldExpiry     = "field-expiry"      // fields of a hash have an expiry of their own
+	LossModule          = "module"            // a value that only its own server understands
 	LossDamaged         = "damaged"           // error findings: what they are about may be missing or wrong
 )
 
@@ -31,6 +33,8 @@ var lossInfos = []LossInfo{
 	{Kind: LossSameName, Text: "A name stands under several types and the target takes one. `--on-conflict keep=TYPES` says which type keeps it, `--on-conflict rename` calls the others `name:type`."},
 	{Kind: LossStream, Types: Of(Stream), Text: "The target has no streams; they are left out."},
 	{Kind: LossStreamGroups, Types: Of(Stream), Text: "Consumer groups and pending entries are left out; the entries of the stream are taken over."},
+	{Kind: LossFieldExpiry, Types: Of(Hash), Text: "Fields of a hash have an expiry of their own; they are kept without it."},
+	{Kind: LossModule, Types: Of(Other), Text: "Values of modules and libraries of functions, which only servers that have these understand, are left out."},
 	{Kind: LossKeyTooLong, Text: "The key of a collection is longer than the target takes; the collection is left out."},
 	{Kind: LossEmptyKey, Text: "A collection has the empty key; it is left out."},
 	{Kind: LossScoreRange, Types: Of(ZSet), Text: "A score is beyond what the target takes; the member is left out."},

@@ -22,12 +22,14 @@ const (
 	Set
 	ZSet
 	Stream
+	// Other is a value that only its own server understands: a module's, a library of functions.
+	Other
 
 	// NumTypes is one more than the largest Type, for arrays indexed by type.
-	NumTypes = int(Stream) + 1
+	NumTypes = int(Other) + 1
 )
 
-var typeNames = [NumTypes]string{"invalid", "string", "hash", "list", "set", "zset", "stream"}
+var typeNames = [NumTypes]string{"invalid", "string", "hash", "list", "set", "zset", "stream", "other"}
 
 // String returns the name as it stands on the command line and in dumps.
 func (t Type) String() string {
@@ -50,8 +52,11 @@ func ParseType(s string) (Type, error) {
 // TypeSet is a set of types, one bit each.
 type TypeSet uint8
 
-// AllTypes holds every type.
-const AllTypes TypeSet = 1<<NumTypes - 2
+// AllTypes holds every type, RedisTypes those that every Redis has.
+const (
+	AllTypes   TypeSet = 1<<NumTypes - 2
+	RedisTypes         = AllTypes &^ (1 << Other)
+)
 
 // Of returns the set of the given types.
 func Of(types ...Type) TypeSet {
@@ -103,7 +108,23 @@ type Header struct {
 	ByName bool
 	// Last is the last generated id of a stream as 16 bytes (ms BE64, seq BE64); nil otherwise.
 	Last []byte
+	// Added counts the entries that were ever added to a stream; 0 when unknown. MaxDeleted is the
+	// largest id that was deleted from it, as Last; nil when there is none or it is unknown.
+	Added      uint64
+	MaxDeleted []byte
 }
+
+// Kind says what an element of a stream is. Elements of other types are entries.
+type Kind uint8
+
+// The kinds. After the entries of a stream come its groups in ascending order of their names: each a
+// Group, its Consumers in ascending order of their names, its Pending entries in that of their ids.
+const (
+	Entry Kind = iota
+	Group
+	Consumer
+	Pending
+)
 
 // Element is one element of a record.
 //
@@ -113,9 +134,15 @@ type Header struct {
 //	set     Name = member
 //	zset    Name = member, Score
 //	stream  Name = id (ms BE64, seq BE64), Value = pairs packed by AppendPair
+//	        of kind Group, Consumer and Pending: Name = group, Value = state packed by AppendGroup,
+//	        AppendConsumer and AppendPending
+//	other   one element: Name = the server's name of the type, Value = its bytes
 type Element struct {
 	Name, Value []byte
 	Score       float64
+	// ExpireMS is the moment a field of a hash expires in Unix milliseconds; 0 means never.
+	ExpireMS int64
+	Kind     Kind
 }
 
 // Bytes is the logical size of an element of a record of type t: its name and value, and 8 bytes for

@@ -26,7 +26,7 @@ func TestTypeNames(t *testing.T) {
 	if s := Of(ZSet, String).String(); s != "string,zset" {
 		t.Errorf("set prints %s", s)
 	}
-	if n := len(AllTypes.Types()); n != 6 {
+	if n := len(AllTypes.Types()); n != 7 {
 		t.Errorf("%d types", n)
 	}
 }

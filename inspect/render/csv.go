@@ -10,8 +10,8 @@ import (
 	"kvferry/record"
 )
 
-// csvHead are the columns. A hash fills field and value, a list id (the index from 0) and value, a set
-// value, a zset value and score, a stream id, field and value with a line for each pair of an entry.
+// csvHead are the columns. Consumer groups of streams and expiries of fields have none and are left out. A hash fills field and value, and so does a value of type other with the server's name of the type, a list id (the
+// index from 0) and value, a set value, a zset value and score, a stream id, field and value with a line for each pair of an entry.
 const csvHead = "db,type,key,expire_at_ms,id,field,value,score\n"
 
 // base64Prefix marks cells that are not text.
@@ -43,12 +43,15 @@ func (e *CSV) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
 
 // AppendElement appends the line of an element.
 func (e *CSV) AppendElement(dst []byte, el *record.Element) ([]byte, error) {
-	if e.typ == record.Stream {
+	switch {
+	case el.Kind != record.Entry: // there are no columns for consumer groups
+		return dst, nil
+	case e.typ == record.Stream:
 		return e.entry(dst, el)
 	}
 	dst = append(dst, e.start...)
 	switch e.typ {
-	case record.Hash:
+	case record.Hash, record.Other:
 		dst = append(e.text(append(dst, ','), el.Name), ',')
 		dst = e.text(dst, el.Value)
 	case record.List:

@@ -121,6 +121,9 @@ func appendName(dst []byte, d *inspect.Difference) []byte {
 	if e == nil {
 		e = d.B
 	}
+	if e.Kind != record.Entry {
+		return appendGrouped(dst, e)
+	}
 	switch d.Header.Type {
 	case record.Hash:
 		return append(append(dst, "field "...), record.Quote(e.Name)...)
@@ -140,6 +143,10 @@ func valueText(t record.Type, e *record.Element) string {
 		return ""
 	case t == record.ZSet:
 		return "score " + string(jsonl.AppendScore(nil, e.Score))
+	case e.Kind != record.Entry:
+		return groupedText(e)
+	case e.ExpireMS != 0:
+		return record.Quote(e.Value) + " expiring " + expiry(e.ExpireMS)
 	}
 	return record.Quote(e.Value)
 }
@@ -221,7 +228,12 @@ func (p *DiffPrinter) appendElement(dst []byte, d *inspect.Difference) ([]byte, 
 	case record.Set, record.ZSet:
 		dst = p.enc.AppendText(append(dst, `,"member":`...), e.Name)
 	case record.Stream:
+		if e.Kind != record.Entry {
+			return p.appendGroupOp(dst, d, e)
+		}
 		dst = append(append(append(dst, `,"id":"`...), id(e.Name)...), '"')
+	case record.Other:
+		dst = p.enc.AppendText(append(dst, `,"native":`...), e.Name)
 	}
 	var err error
 	if d.B != nil {
@@ -260,7 +272,11 @@ func (p *DiffPrinter) appendValue(dst []byte, t record.Type, prefix string, e *r
 		}
 		return append(dst, ']'), nil
 	}
-	return p.enc.AppendText(fmt.Appendf(dst, `,"%svalue":`, prefix), e.Value), nil
+	dst = p.enc.AppendText(fmt.Appendf(dst, `,"%svalue":`, prefix), e.Value)
+	if e.ExpireMS != 0 {
+		dst = fmt.Appendf(dst, `,"%sexpire_at_ms":%d`, prefix, e.ExpireMS)
+	}
+	return dst, nil
 }
 
 // Fingerprint writes the file of a fingerprint.

@@ -31,8 +31,8 @@ type RESP struct {
 	FirstType bool
 	// String returns a string as Redis has it: the value or a changed copy in dst; nil changes nothing.
 	String func(dst, value []byte) []byte
-	// Skipped counts records that were left out for that.
-	Skipped int64
+	// Skipped counts records that were left out for that, Opaque those that no command makes.
+	Skipped, Opaque int64
 
 	db      string
 	head    record.Header
@@ -44,14 +44,16 @@ type RESP struct {
 	args  []byte // of the command being made, encoded
 	n     int    // of them
 	elems int    // in the command
+	after []byte // commands that follow the one being made
 	total int64
 	last  []byte // id of the last stream entry
+	ended bool   // groups of a stream have begun
 	str   []byte // of String
 }
 
 // AppendHead starts over.
 func (e *RESP) AppendHead(dst []byte) []byte {
-	e.db, e.hasPrev, e.Skipped = "", false, 0
+	e.db, e.hasPrev, e.Skipped, e.Opaque = "", false, 0, 0
 	return dst
 }
 
@@ -74,7 +76,7 @@ func (e *RESP) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
 	e.head = *h
 	e.head.Key = e.key
 	e.head.Last = bytes.Clone(h.Last)
-	e.total, e.last = 0, e.last[:0]
+	e.total, e.last, e.ended, e.after = 0, e.last[:0], false, e.after[:0]
 	e.clear()
 	return dst, nil
 }
@@ -142,8 +144,9 @@ func (e *RESP) send(dst []byte) []byte {
 		return dst
 	}
 	dst = append(strconv.AppendInt(append(dst, '*'), int64(e.n), 10), "\r\n"...)
-	dst = append(dst, e.args...)
+	dst = append(append(dst, e.args...), e.after...)
 	e.clear()
+	e.after = e.after[:0]
 	return dst
 }
 
@@ -152,8 +155,13 @@ var respCommands = [record.NumTypes]string{record.String: "SET", record.Hash: "H
 
 // AppendElement adds an element to the command being made, and appends that when it is full.
 func (e *RESP) AppendElement(dst []byte, el *record.Element) ([]byte, error) {
-	if e.skip {
+	switch {
+	case e.skip:
 		return dst, nil
+	case e.head.Type == record.Other:
+		return e.opaque(dst, el), nil
+	case el.Kind != record.Entry:
+		return e.group(dst, el)
 	}
 	if e.n == 0 {
 		e.arg([]byte(respCommands[e.head.Type]))
@@ -166,6 +174,9 @@ func (e *RESP) AppendElement(dst []byte, el *record.Element) ([]byte, error) {
 	case record.Hash:
 		e.arg(el.Name)
 		e.arg(el.Value)
+		if el.ExpireMS != 0 {
+			e.after = appendCommand(e.after, "HPEXPIREAT", string(e.key), strconv.FormatInt(el.ExpireMS, 10), "FIELDS", "1", string(el.Name))
+		}
 	case record.Set:
 		e.arg(el.Name)
 	case record.ZSet:
@@ -224,7 +235,7 @@ func (e *RESP) AppendEnd(dst []byte) ([]byte, error) {
 		return dst, nil
 	}
 	dst = e.send(dst)
-	if e.head.Type == record.Stream {
+	if e.head.Type == record.Stream && !e.ended {
 		dst = e.streamEnd(dst)
 	}
 	if e.head.ExpireMS != 0 {

@@ -26,13 +26,16 @@ type ApplyOptions struct {
 	TempDir string
 	// Skipped is told each record that is left out; it may be nil.
 	Skipped func(*record.Header, record.Class)
+	// Fields is told how many fields of a hash have expired and are left out; it may be nil.
+	Fields func(h *record.Header, n int)
 }
 
 // Apply returns a reader of the records of r that are selected. It owns r, and settles what it leaves
 // out there: expired records are Expired, others Filtered. Where next to nothing is selected, the
 // reader looks at ctx while its caller waits.
 func (s *Selection) Apply(ctx context.Context, r record.Reader, o ApplyOptions) record.Reader {
-	out := selected{Reader: r, ctx: ctx, sel: s, all: s.Everything(), window: s.window(o.Now), skipped: o.Skipped}
+	out := selected{Reader: r, ctx: ctx, sel: s, all: s.Everything(), window: s.window(o.Now), skipped: o.Skipped,
+		now: o.Now.UnixMilli(), fields: o.Fields}
 	switch {
 	case out.all && s.KeepExpired:
 		return r
@@ -50,10 +53,72 @@ type selected struct {
 	all     bool // but for expired ones
 	window  window
 	skipped func(*record.Header, record.Class)
+
+	now    int64
+	fields func(*record.Header, int)
+	hash   *record.Header // whose fields are being read
+	kept   bool           // one of them has not expired
+	gone   int            // of them, not told yet
 }
 
 // Next moves to the next record that is selected.
 func (r *selected) Next() (*record.Header, error) {
+	h, err := r.next()
+	if r.hash = nil; err == nil && h.Type == record.Hash && !r.sel.KeepExpired {
+		r.hash, r.kept, r.gone = h, false, 0
+	}
+	return h, err
+}
+
+// Read hands out the elements of a record but the fields of a hash that have expired.
+func (r *selected) Read(dst []record.Element) (int, error) {
+	for {
+		n, err := r.Reader.Read(dst)
+		if r.hash == nil {
+			return n, err
+		}
+		if err != nil || n == 0 {
+			r.tellFields()
+			return n, err
+		}
+		if n = r.dropExpired(dst[:n]); n > 0 {
+			return n, nil
+		}
+	}
+}
+
+// dropExpired removes expired fields of a batch and returns how many elements are left.
+func (r *selected) dropExpired(batch []record.Element) int {
+	n := 0
+	for i := range batch {
+		if ms := batch[i].ExpireMS; ms != 0 && ms <= r.now {
+			r.gone++
+			continue
+		}
+		if n != i {
+			batch[n] = batch[i]
+		}
+		n++
+	}
+	r.kept = r.kept || n > 0
+	return n
+}
+
+// tellFields tells of expired fields at the end of a hash. One of no others has expired itself.
+func (r *selected) tellFields() {
+	if r.gone == 0 {
+		return
+	}
+	if !r.kept {
+		r.Settle(record.Expired)
+	}
+	if r.fields != nil {
+		r.fields(r.hash, r.gone)
+	}
+	r.gone = 0
+}
+
+func (r *selected) next() (*record.Header, error) {
 	for n := 1; ; n++ {
 		if n%checkEvery == 0 && r.ctx.Err() != nil {
 			return nil, context.Cause(r.ctx)
@@ -136,11 +201,11 @@ func (r *weighed) weigh(h *record.Header) (bool, error) {
 		}
 		if len(r.batch) > 0 {
 			r.used = true
-			if err := r.spool.Add(r.batch); err != nil {
+			if err := r.spool.Add(h.Type, r.batch); err != nil {
 				return false, err
 			}
 		}
-		got, err := r.Reader.Read(r.array[:])
+		got, err := r.selected.Read(r.array[:])
 		r.batch = r.array[:got]
 		if err == io.EOF {
 			return false, nil
@@ -174,7 +239,7 @@ func (r *weighed) Read(dst []record.Element) (int, error) {
 		r.batch = r.batch[n:]
 		return n, nil
 	}
-	return r.Reader.Read(dst)
+	return r.selected.Read(dst)
 }
 
 // Close closes the source and removes what is held.

@@ -3,7 +3,13 @@
 //	{"db":"0","type":"zset","key":"board","expire_at_ms":0,"value":[["alice","1.5"]]}
 //
 // The value is a string of a string, [[field,value],…] of a hash, […] of a list and a set,
-// [[member,score],…] of a zset and [[id,[[field,value],…]],…] of a stream. Text that is valid UTF-8
+// [[member,score],…] of a zset and [[id,[[field,value],…]],…] of a stream; of type other it is the raw bytes, and
+// "native" the server's name of the type. A field that expires is [field,value,expire_at_ms]. A stream with consumer
+// groups goes on with
+//
+//	,"groups":[{"name":"g","last_id":"5-1","entries_read":2,"consumers":["c"],"pending":[["5-1","c",delivered_ms,count]]}]
+//
+// where entries_read is null when it is unknown, and the consumer is when an entry belongs to none. Text that is valid UTF-8
 // is a JSON string, other bytes are {"base64":"…"}. The bytes are appended by hand: nothing is
 // allocated per value.
 package jsonl
@@ -27,11 +33,12 @@ type Encoder struct {
 
 	typ   record.Type
 	count int
+	kind  record.Kind // of the last element
 }
 
 // AppendBegin appends the start of a record.
 func (e *Encoder) AppendBegin(dst []byte, h *record.Header) []byte {
-	e.typ, e.count = h.Type, 0
+	e.typ, e.count, e.kind = h.Type, 0, record.Entry
 	dst = append(dst, `{"db":`...)
 	dst = appendString(dst, h.DB)
 	dst = append(dst, `,"type":"`...)
@@ -43,23 +50,34 @@ func (e *Encoder) AppendBegin(dst []byte, h *record.Header) []byte {
 	if e.KeysOnly {
 		return dst
 	}
-	dst = append(dst, `,"value":`...)
-	if h.Type != record.String {
-		dst = append(dst, '[')
+	switch h.Type {
+	case record.String:
+		return append(dst, `,"value":`...)
+	case record.Other:
+		return append(dst, `,"native":`...)
 	}
-	return dst
+	return append(dst, `,"value":[`...)
 }
 
 // AppendElement appends the next element of the record. The pairs of a stream entry that cannot be
 // unpacked are an error.
 func (e *Encoder) AppendElement(dst []byte, el *record.Element) ([]byte, error) {
+	if el.Kind != record.Entry {
+		return e.appendGrouped(dst, el)
+	}
 	if e.count > 0 {
 		dst = append(dst, ',')
 	}
 	e.count++
 	switch e.typ {
 	case record.Hash:
+		if el.ExpireMS != 0 {
+			return e.appendExpiring(dst, el), nil
+		}
 		return e.appendPair(dst, el.Name, el.Value), nil
+	case record.Other:
+		dst = append(e.AppendText(dst, el.Name), `,"value":`...)
+		return e.AppendText(dst, el.Value), nil
 	case record.Set:
 		return e.AppendText(dst, el.Name), nil
 	case record.ZSet:
@@ -76,10 +94,17 @@ func (e *Encoder) AppendElement(dst []byte, el *record.Element) ([]byte, error) 
 
 // AppendEnd appends the end of the record and of its line.
 func (e *Encoder) AppendEnd(dst []byte) []byte {
-	if !e.KeysOnly && e.typ != record.String {
+	if !e.KeysOnly && e.typ != record.String && e.typ != record.Other {
+		dst = e.closeGroup(dst)
 		dst = append(dst, ']')
 	}
 	return append(dst, "}\n"...)
+}
+
+func (e *Encoder) appendExpiring(dst []byte, el *record.Element) []byte {
+	dst = e.appendPair(dst, el.Name, el.Value)
+	dst = strconv.AppendInt(append(dst[:len(dst)-1], ','), el.ExpireMS, 10)
+	return append(dst, ']')
 }
 
 func (e *Encoder) appendPair(dst, name, value []byte) []byte {

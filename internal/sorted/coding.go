@@ -18,6 +18,8 @@ const (
 	flagExpired = 1 << iota
 	flagByName
 	flagLast
+	flagAdded
+	flagMaxDeleted
 )
 
 // appendEscaped appends a key so that escaped keys compare as the keys do, whatever follows:
@@ -34,11 +36,11 @@ func appendEscaped(dst, key []byte) []byte {
 
 // appendHeader appends a header:
 //
-//	+-----------+------------+-----------------+------------+----------+-----------+------------+
-//	| type (1B) | flags (1B) | expiry (varint) | len (varint) | s(db)  | s(key)    | last (16B) |
-//	+-----------+------------+-----------------+------------+----------+-----------+------------+
+//	+-----------+------------+-----------------+--------------+-------+--------+---------+-----------------+----------------+
+//	| type (1B) | flags (1B) | expiry (varint) | len (varint) | s(db) | s(key) | s(last) | added (uvarint) | s(max deleted) |
+//	+-----------+------------+-----------------+--------------+-------+--------+---------+-----------------+----------------+
 //
-// s(b) is the length of b as a uvarint and then b; last is there when a flag says so.
+// s(b) is the length of b as a uvarint and then b; the last three are there when flags say so.
 func appendHeader(dst []byte, h *record.Header) []byte {
 	var flags byte
 	if h.Expired {
@@ -50,6 +52,12 @@ func appendHeader(dst []byte, h *record.Header) []byte {
 	if h.Last != nil {
 		flags |= flagLast
 	}
+	if h.Added != 0 {
+		flags |= flagAdded
+	}
+	if h.MaxDeleted != nil {
+		flags |= flagMaxDeleted
+	}
 	dst = append(dst, byte(h.Type), flags)
 	dst = binary.AppendVarint(dst, h.ExpireMS)
 	dst = binary.AppendVarint(dst, h.Len)
@@ -57,6 +65,12 @@ func appendHeader(dst []byte, h *record.Header) []byte {
 	dst = append(binary.AppendUvarint(dst, uint64(len(h.Key))), h.Key...)
 	if h.Last != nil {
 		dst = append(binary.AppendUvarint(dst, uint64(len(h.Last))), h.Last...)
+	}
+	if h.Added != 0 {
+		dst = binary.AppendUvarint(dst, h.Added)
+	}
+	if h.MaxDeleted != nil {
+		dst = append(binary.AppendUvarint(dst, uint64(len(h.MaxDeleted))), h.MaxDeleted...)
 	}
 	return dst
 }
@@ -77,31 +91,61 @@ func decodeHeader(h *record.Header, b []byte) ([]byte, error) {
 		if head[1]&flagLast != 0 {
 			h.Last = d.sized()
 		}
+		if head[1]&flagAdded != 0 {
+			h.Added = d.uvarint()
+		}
+		if head[1]&flagMaxDeleted != 0 {
+			h.MaxDeleted = d.sized()
+		}
 	}
 	return d.b, d.err
 }
 
-// appendElement appends an element: s(name) s(value) score(LE64).
-func appendElement(dst []byte, e *record.Element) []byte {
+// appendElement appends an element: s(name) s(value) extra, which are 8 bytes: the score, or the expiry of a field of a
+// hash, or the kind of an element of a stream, which both have no score.
+func appendElement(dst []byte, t record.Type, e *record.Element) []byte {
 	dst = append(binary.AppendUvarint(dst, uint64(len(e.Name))), e.Name...)
 	dst = append(binary.AppendUvarint(dst, uint64(len(e.Value))), e.Value...)
-	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(e.Score))
+	return binary.LittleEndian.AppendUint64(dst, extraOf(t, e))
+}
+
+func extraOf(t record.Type, e *record.Element) uint64 {
+	switch t {
+	case record.Hash:
+		return uint64(e.ExpireMS)
+	case record.Stream:
+		return uint64(e.Kind)
+	}
+	return math.Float64bits(e.Score)
+}
+
+// setExtra sets what extraOf returned.
+func setExtra(t record.Type, e *record.Element, extra uint64) {
+	e.Score, e.ExpireMS, e.Kind = 0, 0, record.Entry
+	switch t {
+	case record.Hash:
+		e.ExpireMS = int64(extra)
+	case record.Stream:
+		e.Kind = record.Kind(extra)
+	default:
+		e.Score = math.Float64frombits(extra)
+	}
 }
 
 // decodeElement decodes what appendElement wrote and returns what follows.
-func decodeElement(e *record.Element, b []byte) ([]byte, error) {
+func decodeElement(e *record.Element, t record.Type, b []byte) ([]byte, error) {
 	d := decoder{b: b}
 	e.Name, e.Value = d.sized(), d.sized()
-	if score := d.take(8); d.err == nil {
-		e.Score = math.Float64frombits(binary.LittleEndian.Uint64(score))
+	if extra := d.take(8); d.err == nil {
+		setExtra(t, e, binary.LittleEndian.Uint64(extra))
 	}
 	return d.b, d.err
 }
 
 // decodeElements decodes as many elements as dst holds and returns what follows them.
-func decodeElements(dst []record.Element, b []byte) (n int, rest []byte, err error) {
+func decodeElements(dst []record.Element, t record.Type, b []byte) (n int, rest []byte, err error) {
 	for n < len(dst) && len(b) > 0 {
-		if rest, err = decodeElement(&dst[n], b); err != nil {
+		if rest, err = decodeElement(&dst[n], t, b); err != nil {
 			return n, b, err
 		}
 		b = rest
@@ -135,6 +179,15 @@ func (d *decoder) sized() []byte {
 	}
 	d.take(uint64(w))
 	return d.take(n)
+}
+
+func (d *decoder) uvarint() uint64 {
+	n, w := binary.Uvarint(d.b)
+	if w <= 0 {
+		w = len(d.b) + 1
+	}
+	d.take(uint64(w))
+	return n
 }
 
 func (d *decoder) varint() int64 {

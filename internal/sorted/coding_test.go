@@ -36,10 +36,10 @@ func TestCutOffRowsAreErrors(t *testing.T) {
 			t.Errorf("header of %d bytes: no error", n)
 		}
 	}
-	row = appendElement(nil, &record.Element{Name: []byte("n"), Value: []byte("v"), Score: 1})
+	row = appendElement(nil, record.ZSet, &record.Element{Name: []byte("n"), Value: []byte("v"), Score: 1})
 	for n := range row {
 		var got record.Element
-		if _, err := decodeElement(&got, row[:n]); err == nil {
+		if _, err := decodeElement(&got, record.ZSet, row[:n]); err == nil {
 			t.Errorf("element of %d bytes: no error", n)
 		}
 	}

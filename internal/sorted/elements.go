@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"math"
 
 	"kvferry/internal/extsort"
 	"kvferry/record"
@@ -16,7 +15,7 @@ func ByName(r record.Reader, o Options) record.Reader {
 	return &byName{Reader: r, sorter: extsort.New(extsort.Options{Memory: o.Memory, TempDir: o.TempDir})}
 }
 
-// byName sorts rows of name, and score(LE64) value.
+// byName sorts rows of name, and extra(8B) value, as appendElement has them.
 type byName struct {
 	record.Reader
 	sorter *extsort.Sorter
@@ -81,7 +80,7 @@ func (s *byName) keep(i int, name, value []byte, e *record.Element) {
 	b := append(append(s.views[i][:0], name...), value[8:]...)
 	s.views[i] = b
 	e.Name, e.Value = b[:len(name):len(name)], b[len(name):]
-	e.Score = math.Float64frombits(binary.LittleEndian.Uint64(value))
+	setExtra(s.header.Type, e, binary.LittleEndian.Uint64(value))
 }
 
 // load reads all elements of the current record.
@@ -97,7 +96,7 @@ func (s *byName) load() error {
 		}
 		for i := range s.batch[:n] {
 			e := &s.batch[i]
-			s.row = append(binary.LittleEndian.AppendUint64(s.row[:0], math.Float64bits(e.Score)), e.Value...)
+			s.row = append(binary.LittleEndian.AppendUint64(s.row[:0], extraOf(s.header.Type, e)), e.Value...)
 			if err := s.sorter.Add(0, e.Name, s.row); err != nil {
 				return err
 			}

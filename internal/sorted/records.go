@@ -87,11 +87,15 @@ func (s *records) begin(b []byte) (*record.Header, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.kept = append(append(s.kept[:0], s.header.Key...), s.header.Last...)
-	n := len(s.header.Key)
-	s.header.Key = s.kept[:n:n]
-	if s.header.Last != nil {
-		s.header.Last = s.kept[n:]
+	h := &s.header
+	s.kept = append(append(append(s.kept[:0], h.Key...), h.Last...), h.MaxDeleted...)
+	n, m := len(h.Key), len(h.Key)+len(h.Last)
+	h.Key = s.kept[:n:n]
+	if h.Last != nil {
+		h.Last = s.kept[n:m:m]
+	}
+	if h.MaxDeleted != nil {
+		h.MaxDeleted = s.kept[m:]
 	}
 	s.body, s.reading = body, true
 	return &s.header, nil
@@ -113,7 +117,7 @@ func (s *records) Read(dst []record.Element) (int, error) {
 	if !s.reading {
 		return 0, io.EOF
 	}
-	n, rest, err := decodeElements(dst, s.body)
+	n, rest, err := decodeElements(dst, s.header.Type, s.body)
 	s.body = rest
 	return n, err
 }
@@ -154,7 +158,7 @@ func (s *records) add(h *record.Header) error {
 			return err
 		}
 		for i := range s.batch[:n] {
-			s.value = appendElement(s.value, &s.batch[i])
+			s.value = appendElement(s.value, h.Type, &s.batch[i])
 			if len(s.value) >= chunkSize {
 				if err := s.sorter.Add(0, s.key, s.value); err != nil {
 					return err

@@ -66,7 +66,8 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	}
 	r.scratch = slices.Grow(r.scratch, size)
 	for i, e := range elems[r.pos : r.pos+n] {
-		dst[i] = record.Element{Name: r.view(e.Name), Value: r.view(e.Value), Score: e.Score}
+		e.Name, e.Value = r.view(e.Name), r.view(e.Value)
+		dst[i] = e
 	}
 	r.pos += n
 	return n, nil
@@ -100,12 +101,23 @@ func random(seed int64, n int) []kept {
 			seen[id] = true
 		}
 		if h.Type == record.Stream {
-			h.Last = bytes.Repeat([]byte{byte(n)}, 16)
+			h.Last, h.Added = bytes.Repeat([]byte{byte(n)}, 16), uint64(rnd.Intn(3))
+			if rnd.Intn(2) == 0 {
+				h.MaxDeleted = bytes.Repeat([]byte{byte(n + 1)}, 16)
+			}
 		}
 		k := kept{h: h}
 		for i := range []int{0, 1, 3, 100, 2000}[rnd.Intn(5)] {
-			k.elems = append(k.elems, record.Element{Name: []byte(fmt.Sprintf("%x-%d", rnd.Int31(), i)),
-				Value: bytes.Repeat([]byte{'v'}, rnd.Intn(60)), Score: rnd.NormFloat64()})
+			e := record.Element{Name: []byte(fmt.Sprintf("%x-%d", rnd.Int31(), i)), Value: bytes.Repeat([]byte{'v'}, rnd.Intn(60))}
+			switch h.Type {
+			case record.Hash:
+				e.ExpireMS = rnd.Int63n(3)
+			case record.ZSet:
+				e.Score = rnd.NormFloat64()
+			case record.Stream:
+				e.Kind = record.Kind(rnd.Intn(4))
+			}
+			k.elems = append(k.elems, e)
 		}
 		out = append(out, k)
 	}
@@ -125,7 +137,7 @@ func collect(t *testing.T, r record.Reader, batch int) []kept {
 			t.Fatal(err)
 		}
 		k := kept{h: *h}
-		k.h.Key, k.h.Last = bytes.Clone(h.Key), bytes.Clone(h.Last)
+		k.h.Key, k.h.Last, k.h.MaxDeleted = bytes.Clone(h.Key), bytes.Clone(h.Last), bytes.Clone(h.MaxDeleted)
 		if h.Type == record.List && len(out)%3 == 2 {
 			out = append(out, k) // left unread
 			continue
@@ -139,7 +151,8 @@ func collect(t *testing.T, r record.Reader, batch int) []kept {
 				t.Fatal(err)
 			}
 			for _, e := range dst[:n] {
-				k.elems = append(k.elems, record.Element{Name: bytes.Clone(e.Name), Value: bytes.Clone(e.Value), Score: e.Score})
+				e.Name, e.Value = bytes.Clone(e.Name), bytes.Clone(e.Value)
+				k.elems = append(k.elems, e)
 			}
 		}
 		out = append(out, k)
@@ -148,15 +161,15 @@ func collect(t *testing.T, r record.Reader, batch int) []kept {
 
 func equal(a, b kept) error {
 	x, y := a.h, b.h
-	if !bytes.Equal(x.Key, y.Key) || !bytes.Equal(x.Last, y.Last) {
+	if !bytes.Equal(x.Key, y.Key) || !bytes.Equal(x.Last, y.Last) || !bytes.Equal(x.MaxDeleted, y.MaxDeleted) {
 		return fmt.Errorf("key %q, want %q", x.Key, y.Key)
 	}
-	x.Key, y.Key, x.Last, y.Last = nil, nil, nil, nil
+	x.Key, y.Key, x.Last, y.Last, x.MaxDeleted, y.MaxDeleted = nil, nil, nil, nil, nil, nil
 	if fmt.Sprint(x) != fmt.Sprint(y) {
 		return fmt.Errorf("header %v, want %v", x, y)
 	}
 	if !slices.EqualFunc(a.elems, b.elems, func(e, f record.Element) bool {
-		return bytes.Equal(e.Name, f.Name) && bytes.Equal(e.Value, f.Value) && e.Score == f.Score
+		return bytes.Equal(e.Name, f.Name) && bytes.Equal(e.Value, f.Value) && e.Score == f.Score && e.ExpireMS == f.ExpireMS && e.Kind == f.Kind
 	}) {
 		return fmt.Errorf("%d elements, want %d", len(a.elems), len(b.elems))
 	}

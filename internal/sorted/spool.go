@@ -10,6 +10,7 @@ import (
 type Spool struct {
 	sorter *extsort.Sorter
 	rows   *extsort.Iterator
+	typ    record.Type
 	n      uint64 // rows: each is elements, about chunkSize of them
 	row    []byte
 	body   []byte // rest of the row being read
@@ -20,10 +21,11 @@ func NewSpool(o Options) *Spool {
 	return &Spool{sorter: extsort.New(extsort.Options{Memory: o.Memory, TempDir: o.TempDir})}
 }
 
-// Add adds elements; they are copied.
-func (s *Spool) Add(elems []record.Element) error {
+// Add adds elements of a record of type t, which all are of; they are copied.
+func (s *Spool) Add(t record.Type, elems []record.Element) error {
+	s.typ = t
 	for i := range elems {
-		s.row = appendElement(s.row, &elems[i])
+		s.row = appendElement(s.row, t, &elems[i])
 		if len(s.row) >= chunkSize {
 			if err := s.flush(); err != nil {
 				return err
@@ -66,7 +68,7 @@ func (s *Spool) Read(dst []record.Element) (int, error) {
 		}
 		s.body = row
 	}
-	n, rest, err := decodeElements(dst, s.body)
+	n, rest, err := decodeElements(dst, s.typ, s.body)
 	s.body = rest
 	return n, err
 }

@@ -55,7 +55,7 @@ func TestSpool(t *testing.T) {
 			for j := i; j < min(i+3, n); j++ {
 				batch = append(batch, spooledElement(j))
 			}
-			if err := s.Add(batch); err != nil {
+			if err := s.Add(record.ZSet, batch); err != nil {
 				t.Fatal(err)
 			}
 			for _, e := range batch { // they are copied

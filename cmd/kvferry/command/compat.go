@@ -70,6 +70,7 @@ func holdTable(b *bytes.Buffer, formats []format.Format) {
 		{"scores", scoresText},
 		{"expiry", expiryText},
 		{"one name", nameText},
+		{"also held", heldText},
 		{"databases", func(l *format.Limits) string { return l.Databases }},
 		{"also", func(l *format.Limits) string { return strings.Join(l.OtherDetails, "; ") }},
 	} {

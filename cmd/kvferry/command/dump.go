@@ -155,6 +155,9 @@ func (f *dumpFlags) dumpRecords(cmd *cobra.Command, d *Dataset, w io.Writer) (in
 	}
 	dumper := inspect.NewDumper(w, o)
 	err = d.ordered(cmd.Context(), func() error { return dumper.Run(cmd.Context()) }, dumper.Written)
+	if e, ok := o.Encoder.(*render.RESP); ok && e.Opaque > 0 && err == nil {
+		fmt.Fprintf(stderr, "kvferry: %s left out: no command makes values of modules\n", record.Plural(e.Opaque, "record"))
+	}
 	if e, ok := o.Encoder.(*render.RESP); ok && e.Skipped > 0 && err == nil {
 		fmt.Fprintf(stderr, "kvferry: %d records left out: their name stands under an earlier type\n", e.Skipped)
 	}

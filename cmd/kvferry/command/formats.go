@@ -61,6 +61,7 @@ func printFormat(w io.Writer, f format.Format) error {
 	row("scores", scoresText(&l))
 	row("expiry", expiryText(&l))
 	row("one name", nameText(&l))
+	row("also held", heldText(&l))
 	row("databases", l.Databases)
 	for _, s := range l.Stores {
 		row("on "+s.Store, supportText(s))
@@ -148,4 +149,19 @@ func supportText(s format.StoreSupport) string {
 		text += ": " + s.Why
 	}
 	return text
+}
+
+// heldText lists what newer servers have and not every format holds.
+func heldText(l *format.Limits) string {
+	var parts []string
+	if l.FieldExpiry {
+		parts = append(parts, "expiries of fields")
+	}
+	if l.StreamGroups {
+		parts = append(parts, "consumer groups of streams")
+	}
+	if len(parts) == 0 {
+		return "no expiries of fields, no consumer groups"
+	}
+	return strings.Join(parts, ", ")
 }
