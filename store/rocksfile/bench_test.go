@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kvferry/store"
+	"kvferry/store/internal/handmade"
 )
 
 // Benchmarks read rows of 28 + 100 bytes, half of them compressible, snappy, 4 KiB blocks, warm.
@@ -20,11 +21,11 @@ const benchRows = 200_000
 // benchDB writes rows over runs; with several, a fifth of the rows have an older version and a
 // twentieth are deleted.
 func benchDB(b *testing.B, runs int, cmp *store.Comparer) store.Keyspace {
-	d := newHandDB(b)
-	if cmp.Name != bytewiseName {
-		d.edits[0] = append(editComparator(cmp.Name), d.edits[0][2+len(bytewiseName):]...)
+	d := handmade.NewDB(b)
+	if cmp.Name != handmade.BytewiseName {
+		d.Edits[0] = append(handmade.EditComparator(cmp.Name), d.Edits[0][2+len(handmade.BytewiseName):]...)
 	}
-	parts := make([][]testEntry, runs)
+	parts := make([][]handmade.Entry, runs)
 	r := rand.New(rand.NewSource(1))
 	seq := uint64(1)
 	value := make([]byte, 100)
@@ -34,14 +35,14 @@ func benchDB(b *testing.B, runs int, cmp *store.Comparer) store.Keyspace {
 		}
 		key := fmt.Sprintf("h\x0ckey:%08d=field:%07d", i/50, i%50)
 		run := r.Intn(runs)
-		parts[run] = append(parts[run], put(key, seq+uint64(run)<<32, string(value)))
+		parts[run] = append(parts[run], handmade.Put(key, seq+uint64(run)<<32, string(value)))
 		if run > 0 && i%5 == 0 {
 			older := r.Intn(run)
-			parts[older] = append(parts[older], put(key, seq+uint64(older)<<32, string(value)))
+			parts[older] = append(parts[older], handmade.Put(key, seq+uint64(older)<<32, string(value)))
 		}
 		if run > 0 && i%20 == 0 {
-			parts[0] = append(parts[0], put(key+"~", seq, string(value)))
-			parts[run] = append(parts[run], del(key+"~", seq+uint64(run)<<32))
+			parts[0] = append(parts[0], handmade.Put(key+"~", seq, string(value)))
+			parts[run] = append(parts[run], handmade.Del(key+"~", seq+uint64(run)<<32))
 		}
 		seq++
 	}
@@ -50,9 +51,9 @@ func benchDB(b *testing.B, runs int, cmp *store.Comparer) store.Keyspace {
 		if i == 0 {
 			level = 6
 		}
-		d.table(0, level, tableSpec{comparator: cmp.Name, blockSize: 4096, restarts: 16, codec: codecSnappy}, p...)
+		d.Table(0, level, handmade.Spec{Comparator: cmp.Name, BlockSize: 4096, Restarts: 16, Codec: codecSnappy}, p...)
 	}
-	return openTest(b, d.finish(), store.Options{}).Keyspaces()[0]
+	return openTest(b, d.Finish(), store.Options{}).Keyspaces()[0]
 }
 
 func benchScan(b *testing.B, ks store.Keyspace) {
@@ -123,9 +124,9 @@ func benchBatch(b *testing.B, ks store.Keyspace) {
 	})
 }
 
-func BenchmarkScanOrdered(b *testing.B) { benchScan(b, benchDB(b, 1, &forwards)) }
+func BenchmarkScanOrdered(b *testing.B) { benchScan(b, benchDB(b, 1, &handmade.Forwards)) }
 
-func BenchmarkMergeOrdered(b *testing.B) { benchScan(b, benchDB(b, 13, &forwards)) }
+func BenchmarkMergeOrdered(b *testing.B) { benchScan(b, benchDB(b, 13, &handmade.Forwards)) }
 
 // BenchmarkLanes opens an iterator over a few rows of 13 runs, reads it and closes it.
 func BenchmarkLanes(b *testing.B) {

@@ -9,6 +9,7 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/manifest"
 )
 
 // A new database counts its files as the engines do: the first MANIFEST is 1, tables come next.
@@ -122,7 +123,7 @@ func (b *builder) numberTables() error {
 // writeManifest writes MANIFEST and, when all else is on disk, CURRENT.
 func (b *builder) writeManifest() error {
 	name := fmt.Sprintf("MANIFEST-%06d", manifestNumber)
-	data, err := encodeManifest(b.edits())
+	data, err := manifest.Encode(b.edits())
 	if err != nil {
 		return err
 	}
@@ -145,34 +146,34 @@ func (b *builder) writeManifest() error {
 
 // edits describes the database as the engines do when they start a new MANIFEST: each column
 // family, its tables, and last the counters.
-func (b *builder) edits() []editWriter {
+func (b *builder) edits() []manifest.Writer {
 	if b.flavour.levelDB {
-		var e editWriter
-		e.comparator(b.spaces[0].cmp.Name)
-		e.counters(b.nextFile())
+		var e manifest.Writer
+		e.Comparator(b.spaces[0].cmp.Name)
+		e.Counters(b.nextFile())
 		for i := range b.tables {
-			e.levelTable(firstTableNumber+i, &b.tables[i])
+			e.LevelTable(firstTableNumber+i, &b.tables[i])
 		}
-		return []editWriter{e}
+		return []manifest.Writer{e}
 	}
-	var out []editWriter
+	var out []manifest.Writer
 	for _, s := range b.spaces {
-		var declare, tables editWriter
-		declare.comparator(s.cmp.Name)
-		declare.columnFamily(s.id)
-		declare.addColumnFamily(s.id, s.name)
-		tables.logNumber(0)
+		var declare, tables manifest.Writer
+		declare.Comparator(s.cmp.Name)
+		declare.ColumnFamily(s.id)
+		declare.AddColumnFamily(s.id, s.name)
+		tables.LogNumber(0)
 		for i := range b.tables {
 			if t := &b.tables[i]; t.Keyspace == s.name {
-				tables.table(firstTableNumber+i, t)
+				tables.Table(firstTableNumber+i, t)
 			}
 		}
-		tables.columnFamily(s.id)
+		tables.ColumnFamily(s.id)
 		out = append(out, declare, tables)
 	}
-	var last editWriter
-	last.counters(b.nextFile())
-	last.maxColumnFamily(len(b.spaces) - 1)
+	var last manifest.Writer
+	last.Counters(b.nextFile())
+	last.MaxColumnFamily(len(b.spaces) - 1)
 	return append(out, last)
 }
 

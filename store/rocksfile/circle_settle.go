@@ -170,7 +170,7 @@ func (ks *keyspace) tableRuns() []*sortedRun {
 			return a.level - b.level
 		}
 		x, y := a.tables[0].meta, b.tables[0].meta
-		return cmp.Or(base.CompareKeys(ks.cmp.Compare, x.smallest, y.smallest), cmp.Compare(x.number, y.number))
+		return cmp.Or(base.CompareKeys(ks.cmp.Compare, x.Smallest, y.Smallest), cmp.Compare(x.Number, y.Number))
 	})
 	return runs
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
@@ -18,31 +17,9 @@ import (
 	"kvferry/store"
 	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/manifest"
 	"kvferry/store/rocks/wal"
 )
-
-// wrapping orders keys of a letter and an int64 by the sign of a difference that overflows.
-var wrapping = store.Comparer{Name: "test.wrapping", Compare: compareWrapping, Wrapping: &store.Wrapping{
-	Number: func(key []byte) (int64, bool) {
-		if len(key) != 9 {
-			return 0, false
-		}
-		return int64(binary.BigEndian.Uint64(key[1:])), true
-	},
-	Bounds: func(key []byte) (lo, hi []byte) { return bytes.Clone(key[:1]), []byte{key[0] + 1} },
-}}
-
-// compareWrapping compares; a letter alone comes before its numbers.
-func compareWrapping(a, b []byte) int {
-	if len(a) != 9 || len(b) != 9 || a[0] != b[0] {
-		return bytes.Compare(a, b)
-	}
-	return cmp.Compare(int64(binary.BigEndian.Uint64(a[1:])-binary.BigEndian.Uint64(b[1:])), 0)
-}
-
-func wrappingKey(letter byte, n int64) []byte {
-	return binary.BigEndian.AppendUint64([]byte{letter}, uint64(n))
-}
 
 // shownRow is a row that LevelDB's iterator showed.
 type shownRow struct {
@@ -97,16 +74,16 @@ func circleDirs(t testing.TB) []string {
 }
 
 // shownRows parses the rows of a walk.
-func shownRows(rows []row) (out []shownRow) {
+func shownRows(rows []handmade.Row) (out []shownRow) {
 	for _, r := range rows {
-		n, _ := wrapping.Wrapping.Number(r.key)
-		out = append(out, shownRow{r.key[0], n, string(r.value)})
+		n, _ := handmade.Wrapping.Wrapping.Number(r.Key)
+		out = append(out, shownRow{r.Key[0], n, string(r.Value)})
 	}
 	return out
 }
 
 // walkCircles reads the rows of [lo, hi) and checks their tally; their order is for the caller to judge.
-func walkCircles(t testing.TB, ks store.Keyspace, lo, hi []byte) (out []row, n record.Tally) {
+func walkCircles(t testing.TB, ks store.Keyspace, lo, hi []byte) (out []handmade.Row, n record.Tally) {
 	t.Helper()
 	it, err := ks.Rows(lo, hi)
 	if err != nil {
@@ -121,7 +98,7 @@ func walkCircles(t testing.TB, ks store.Keyspace, lo, hi []byte) (out []row, n r
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, row{bytes.Clone(k), bytes.Clone(v)})
+		out = append(out, handmade.Row{Key: bytes.Clone(k), Value: bytes.Clone(v)})
 	}
 	it.Tally(&n)
 	if sum := n.Visible + n.Superseded + n.Tombstones; sum != n.Entries || n.Visible != int64(len(out)) {
@@ -155,11 +132,11 @@ func TestCircles(t *testing.T) {
 }
 
 // testCircleParts cuts the rows at every key, and finds each by seeking.
-func testCircleParts(t *testing.T, ks *keyspace, rows []row, whole record.Tally) {
-	equal := func(a, b row) bool { return bytes.Equal(a.key, b.key) && bytes.Equal(a.value, b.value) }
-	cuts := [][]byte{[]byte("c"), []byte("cz"), []byte("d"), []byte("e"), wrappingKey('c', 1), wrappingKey('d', -1<<63), wrappingKey('d', 1<<63-1)}
+func testCircleParts(t *testing.T, ks *keyspace, rows []handmade.Row, whole record.Tally) {
+	equal := func(a, b handmade.Row) bool { return bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Value, b.Value) }
+	cuts := [][]byte{[]byte("c"), []byte("cz"), []byte("d"), []byte("e"), handmade.WrappingKey('c', 1), handmade.WrappingKey('d', -1<<63), handmade.WrappingKey('d', 1<<63-1)}
 	for _, r := range rows {
-		cuts = append(cuts, r.key)
+		cuts = append(cuts, r.Key)
 	}
 	for _, key := range cuts {
 		low, n := walkCircles(t, ks, nil, key)
@@ -182,7 +159,7 @@ func testCircleParts(t *testing.T, ks *keyspace, rows []row, whole record.Tally)
 				t.Fatal(err)
 			}
 			k, v, err := it.Next()
-			if len(high) == 0 && err != io.EOF || len(high) > 0 && (err != nil || !equal(row{k, v}, high[0])) {
+			if len(high) == 0 && err != io.EOF || len(high) > 0 && (err != nil || !equal(handmade.Row{Key: k, Value: v}, high[0])) {
 				t.Fatalf("seek to %q: %q %v, %d rows after it", key, k, err, len(high))
 			}
 			if p := it.Place(); err == nil && (p.File == "" || p.Seq == 0) {
@@ -195,7 +172,7 @@ func testCircleParts(t *testing.T, ks *keyspace, rows []row, whole record.Tally)
 
 // testCircleEntries checks that all entries are there once, those of a key together with the newest first, and
 // that the same are shown.
-func testCircleEntries(t *testing.T, ks *keyspace, rows []row, whole record.Tally) {
+func testCircleEntries(t *testing.T, ks *keyspace, rows []handmade.Row, whole record.Tally) {
 	all := map[string]int{}
 	if err := ks.Unordered(func(e *store.Entry) error {
 		all[fmt.Sprint(e.Key, e.Seq, e.Kind, e.Place.File, e.Place.Off)]++
@@ -242,7 +219,7 @@ func testCircleEntries(t *testing.T, ks *keyspace, rows []row, whole record.Tall
 	}
 	want := 0
 	for _, r := range rows {
-		if ks.circleOf(r.key) != nil {
+		if ks.circleOf(r.Key) != nil {
 			want++
 		}
 	}
@@ -260,7 +237,7 @@ func TestSkipListOrder(t *testing.T) {
 			continue
 		}
 		tested++
-		list := newSkipList(wrapping.Compare)
+		list := newSkipList(handmade.Wrapping.Compare)
 		values := map[*skipNode]string{}
 		err := db.replay(context.Background(), func(_ uint32, _ int64, e wal.Entry) error {
 			values[list.insert(bytes.Clone(e.Key), base.Trailer(e.Seq, e.Kind))] = string(e.Value)
@@ -275,7 +252,7 @@ func TestSkipListOrder(t *testing.T) {
 			if i > 0 && want[i-1].letter == w.letter && want[i-1].number > w.number {
 				descents++
 			}
-			key := wrappingKey(w.letter, w.number)
+			key := handmade.WrappingKey(w.letter, w.number)
 			for n != nil && (!bytes.Equal(n.key, key) || values[n] != w.value) {
 				n = n.next[0]
 			}
@@ -306,7 +283,7 @@ func TestSkipListHeights(t *testing.T) {
 func TestSkipListSubset(t *testing.T) {
 	for _, dir := range circleDirs(t) {
 		db := openTest(t, dir, store.Options{})
-		all, some := newSkipList(wrapping.Compare), newSkipList(wrapping.Compare)
+		all, some := newSkipList(handmade.Wrapping.Compare), newSkipList(handmade.Wrapping.Compare)
 		err := db.replay(context.Background(), func(_ uint32, _ int64, e wal.Entry) error {
 			all.insert(bytes.Clone(e.Key), base.Trailer(e.Seq, e.Kind))
 			if e.Key[0] == 'c' {
@@ -335,23 +312,23 @@ func TestSkipListSubset(t *testing.T) {
 // levelLog makes a LevelDB directory with one log and no table.
 func levelLog(t testing.TB, comparator string, ops ...[]byte) string {
 	t.Helper()
-	d := newHandLevelDB(t)
-	d.edits = [][]byte{slices.Concat(editComparator(comparator), editNumber(tagLogNumber, 0), editNumber(tagNextFileNumber, 100), editNumber(tagLastSequence, 0))}
-	d.log(7, handmade.Batch(1, ops...))
-	return d.finish()
+	d := handmade.NewLevelDB(t)
+	d.Edits = [][]byte{slices.Concat(handmade.EditComparator(comparator), handmade.EditNumber(manifest.TagLogNumber, 0), handmade.EditNumber(manifest.TagNextFileNumber, 100), handmade.EditNumber(manifest.TagLastSequence, 0))}
+	d.Log(7, handmade.Batch(1, ops...))
+	return d.Finish()
 }
 
 // TestCirclesOnlyWhereNeeded: keys that are near each other, and those of orders without a Wrapping, are
 // sorted as ever, and the log is read once.
 func TestCirclesOnlyWhereNeeded(t *testing.T) {
-	far := string(wrappingKey('c', 1<<62))
+	far := string(handmade.WrappingKey('c', 1<<62))
 	for name, c := range map[string]struct {
 		cmp  store.Comparer
 		keys []string
 	}{
-		"near":     {wrapping, []string{string(wrappingKey('c', -5)), string(wrappingKey('c', 1<<62-1)), string(wrappingKey('d', -1<<61))}},
-		"far":      {wrapping, []string{far, string(wrappingKey('c', 1)), string(wrappingKey('d', -1<<62))}},
-		"no order": {store.Comparer{Name: "test.wrapping", Compare: compareWrapping}, []string{far, string(wrappingKey('d', -1<<62))}},
+		"near":     {handmade.Wrapping, []string{string(handmade.WrappingKey('c', -5)), string(handmade.WrappingKey('c', 1<<62-1)), string(handmade.WrappingKey('d', -1<<61))}},
+		"far":      {handmade.Wrapping, []string{far, string(handmade.WrappingKey('c', 1)), string(handmade.WrappingKey('d', -1<<62))}},
+		"no order": {store.Comparer{Name: "test.wrapping", Compare: handmade.CompareWrapping}, []string{far, string(handmade.WrappingKey('d', -1<<62))}},
 	} {
 		var ops [][]byte
 		for _, k := range c.keys {
@@ -367,7 +344,7 @@ func TestCirclesOnlyWhereNeeded(t *testing.T) {
 		if _, ok := it.(*rows); !ok || db.spaces[0].circled != nil || found != 0 {
 			t.Errorf("%s: %T, %d findings", name, it, found)
 		}
-		if got, _ := readRows(t, db.spaces[0], nil, nil); len(got) != len(c.keys) {
+		if got, _ := handmade.ReadRows(t, db.spaces[0], nil, nil); len(got) != len(c.keys) {
 			t.Errorf("%s: %d rows of %d", name, len(got), len(c.keys))
 		}
 	}
@@ -379,7 +356,7 @@ func TestCirclesInLargeLog(t *testing.T) {
 	want := map[string]string{}
 	var ops [][]byte
 	for i := range 16 {
-		k := string(wrappingKey('c', int64(i)<<60))
+		k := string(handmade.WrappingKey('c', int64(i)<<60))
 		want[k] = strings.Repeat(string(rune('a'+i)), 100<<10)
 		if i == 0 {
 			want[k] = strings.Repeat("large", wal.LargeValue/4)
@@ -388,14 +365,14 @@ func TestCirclesInLargeLog(t *testing.T) {
 		want[near] = strings.Repeat("n", 50<<10)
 		ops = append(ops, handmade.Op(base.KindPut, k, want[k]), handmade.Op(base.KindPut, near, want[near]))
 	}
-	d := newHandLevelDB(t)
-	d.edits = [][]byte{slices.Concat(editComparator("test.wrapping"), editNumber(tagLogNumber, 0), editNumber(tagNextFileNumber, 100), editNumber(tagLastSequence, 0))}
+	d := handmade.NewLevelDB(t)
+	d.Edits = [][]byte{slices.Concat(handmade.EditComparator("test.wrapping"), handmade.EditNumber(manifest.TagLogNumber, 0), handmade.EditNumber(manifest.TagNextFileNumber, 100), handmade.EditNumber(manifest.TagLastSequence, 0))}
 	var records [][]byte
 	for i, o := range ops {
 		records = append(records, handmade.Batch(uint64(1+i), o))
 	}
-	d.log(7, records...)
-	dir := d.finish()
+	d.Log(7, records...)
+	dir := d.Finish()
 	for _, memory := range []int64{64 << 10, 1 << 30} {
 		ks := openTest(t, dir, store.Options{Memory: memory, TempDir: t.TempDir()}).spaces[0]
 		rows, n := walkCircles(t, ks, nil, nil)
@@ -403,8 +380,8 @@ func TestCirclesInLargeLog(t *testing.T) {
 			t.Fatalf("%d circles, %d rows, %+v", len(ks.circles), len(rows), n)
 		}
 		for _, r := range rows {
-			if want[string(r.key)] != string(r.value) {
-				t.Errorf("%q has another value", r.key)
+			if want[string(r.Key)] != string(r.Value) {
+				t.Errorf("%q has another value", r.Key)
 			}
 		}
 	}
@@ -414,7 +391,7 @@ func TestCirclesInLargeLog(t *testing.T) {
 func TestCircleMemory(t *testing.T) {
 	var ops [][]byte
 	for i := range 200 {
-		ops = append(ops, handmade.Op(base.KindPut, string(wrappingKey('c', int64(i)<<56)), "v"))
+		ops = append(ops, handmade.Op(base.KindPut, string(handmade.WrappingKey('c', int64(i)<<56)), "v"))
 	}
 	dir := levelLog(t, "test.wrapping", ops...)
 	ks := openTest(t, dir, store.Options{Memory: 4096}).spaces[0]
@@ -465,7 +442,7 @@ func TestCircleDamage(t *testing.T) {
 
 // readsCircles reads all rows and entries and reports whether there was no error.
 func readsCircles(t *testing.T, dir string) bool {
-	s, err := Open(context.Background(), dir, &store.Options{Comparers: []store.Comparer{wrapping}})
+	s, err := Open(context.Background(), dir, &store.Options{Comparers: []store.Comparer{handmade.Wrapping}})
 	if err != nil {
 		return false
 	}

@@ -16,24 +16,25 @@ import (
 	"kvferry/store"
 	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/manifest"
 )
 
 // damageDB is a small database with all that a directory can have.
-func damageDB(t testing.TB, spec tableSpec) (dir, table string) {
-	d := newHandDB(t)
-	d.family(1, "one", bytewiseName)
-	spec.tombstones = []testEntry{{"key0050", 2000, base.KindRangeDelete, "key0060"}}
-	table = d.table(0, 1, spec, someEntries(15)...)
-	d.table(0, 0, tableSpec{}, put("key0001", 5000, "x"), del("key0003", 5001))
-	d.table(1, 2, tableSpec{}, put("other", 1, "y"))
-	d.log(7, handmade.Batch(6000, handmade.Op(base.KindPut, "log", "1"), handmade.OpCF(base.KindCFPut, 1, "log", "2")), handmade.Batch(6002, handmade.Op(base.KindMerge, "key0006", "m")))
-	return d.finish(), table
+func damageDB(t testing.TB, spec handmade.Spec) (dir, table string) {
+	d := handmade.NewDB(t)
+	d.Family(1, "one", handmade.BytewiseName)
+	spec.Tombstones = []handmade.Entry{handmade.RangeDel("key0050", 2000, "key0060")}
+	table = d.Table(0, 1, spec, someEntries(15)...)
+	d.Table(0, 0, handmade.Spec{}, handmade.Put("key0001", 5000, "x"), handmade.Del("key0003", 5001))
+	d.Table(1, 2, handmade.Spec{}, handmade.Put("other", 1, "y"))
+	d.Log(7, handmade.Batch(6000, handmade.Op(base.KindPut, "log", "1"), handmade.OpCF(base.KindCFPut, 1, "log", "2")), handmade.Batch(6002, handmade.Op(base.KindMerge, "key0006", "m")))
+	return d.Finish(), table
 }
 
 // readAll does everything that a database can be asked, and returns the first error. A panic, a
 // hang or rows out of order fail the test elsewhere or here.
 func readAll(t testing.TB, dir string, o store.Options) error {
-	o.Comparers, o.Merger = testComparers, joinMerger
+	o.Comparers, o.Merger = handmade.Comparers, joinMerger
 	Peek(dir)
 	s, err := Open(context.Background(), dir, &o)
 	if err != nil {
@@ -122,8 +123,8 @@ func walkRows(t testing.TB, ks store.Keyspace) error {
 // error, a finding or a well-formed result, in bounded memory. Where checksums cover a byte, the
 // flip is seen.
 func TestDamageSweep(t *testing.T) {
-	dir, table := damageDB(t, tableSpec{codec: codecSnappy, blockSize: 200})
-	for _, name := range []string{currentName, "MANIFEST-000005", "000007.log", table} {
+	dir, table := damageDB(t, handmade.Spec{Codec: codecSnappy, BlockSize: 200})
+	for _, name := range []string{manifest.CurrentName, "MANIFEST-000005", "000007.log", table} {
 		t.Run(name, func(t *testing.T) { sweepFile(t, dir, name) })
 	}
 	var m runtime.MemStats
@@ -175,15 +176,15 @@ func sweepFile(t *testing.T, dir, name string) {
 // TestDamageWithoutChecksums sweeps the parsers themselves: nothing but they stand between the
 // bytes and the reader.
 func TestDamageWithoutChecksums(t *testing.T) {
-	for _, spec := range []tableSpec{
-		{noChecksum: true, codec: codecSnappy},
-		{noChecksum: true, codec: codecZlib},
-		{noChecksum: true, codec: codecLZ4},
-		{noChecksum: true, codec: codecZstd},
-		{noChecksum: true, version: 5, userKeys: true, delta: true, indexType: indexTwoLevel},
-		{noChecksum: true, indexType: indexFirstKey, hash: true},
+	for _, spec := range []handmade.Spec{
+		{NoChecksum: true, Codec: codecSnappy},
+		{NoChecksum: true, Codec: codecZlib},
+		{NoChecksum: true, Codec: codecLZ4},
+		{NoChecksum: true, Codec: codecZstd},
+		{NoChecksum: true, Version: 5, UserKeys: true, Delta: true, IndexType: indexTwoLevel},
+		{NoChecksum: true, IndexType: indexFirstKey, Hash: true},
 	} {
-		spec.blockSize = 150
+		spec.BlockSize = 150
 		dir, table := damageDB(t, spec)
 		path := filepath.Join(dir, table)
 		whole, err := os.ReadFile(path)
@@ -249,7 +250,7 @@ func TestWrongSizes(t *testing.T) {
 	var u unpackers
 	data := []byte(strings.Repeat("some data ", 100))
 	for _, codec := range []byte{codecZlib, codecLZ4, codecZstd, codecBzip2} {
-		b := compressBlock(t, data, codec, tableSpec{version: 2})
+		b := handmade.CompressBlock(t, data, codec, handmade.Spec{Version: 2})
 		if out, err := u.unpack(nil, codec, b, 2, nil); err != nil || string(out) != string(data) {
 			t.Fatalf("%s: %v", codecName(codec), err)
 		}
@@ -264,12 +265,12 @@ func TestWrongSizes(t *testing.T) {
 	// Far more than any guess, with the size known and unknown.
 	big := make([]byte, 40<<20)
 	for _, version := range []uint32{1, 2} {
-		b := compressBlock(t, big, codecZlib, tableSpec{version: version})
+		b := handmade.CompressBlock(t, big, codecZlib, handmade.Spec{Version: version})
 		if out, err := u.unpack(nil, codecZlib, b, int(version), nil); err != nil || len(out) != len(big) {
 			t.Errorf("zlib: %d bytes, %v", len(out), err)
 		}
 	}
-	b := compressBlock(t, big, codecZstd, tableSpec{version: 2})
+	b := handmade.CompressBlock(t, big, codecZstd, handmade.Spec{Version: 2})
 	if out, err := u.unpack(nil, codecZstd, b, 2, nil); err != nil || len(out) != len(big) {
 		t.Errorf("zstd: %d bytes, %v", len(out), err)
 	}
@@ -281,8 +282,8 @@ func TestRoomOfUnknownSize(t *testing.T) {
 	var u unpackers
 	for _, n := range []int{4 << 10, 3 << 20} {
 		data := bytes.Repeat([]byte("0123456789abcdef"), n/16)
-		for codec, b := range map[byte][]byte{codecZlib: compressBlock(t, data, codecZlib, tableSpec{version: 1}),
-			codecZstdLevelDB: compressBlock(t, data, codecLevelDBZstd, tableSpec{levelDB: true})} {
+		for codec, b := range map[byte][]byte{codecZlib: handmade.CompressBlock(t, data, codecZlib, handmade.Spec{Version: 1}),
+			codecZstdLevelDB: handmade.CompressBlock(t, data, codecLevelDBZstd, handmade.Spec{LevelDB: true})} {
 			out, err := u.unpack(nil, codec, b, 1, nil)
 			if err != nil || !bytes.Equal(out, data) {
 				t.Errorf("%s of %d: %v", codecName(codec), n, err)
@@ -297,10 +298,10 @@ func TestRoomOfUnknownSize(t *testing.T) {
 // TestSalvageTable: Unordered skips a damaged block, and a table whose index or end is damaged.
 func TestSalvageTable(t *testing.T) {
 	for _, where := range []string{"block", "index", "footer", "properties"} {
-		d := newHandDB(t)
-		name := d.table(0, 1, tableSpec{blockSize: 100}, someEntries(20)...)
-		d.table(0, 2, tableSpec{}, put("other", 1, ""))
-		dir := d.finish()
+		d := handmade.NewDB(t)
+		name := d.Table(0, 1, handmade.Spec{BlockSize: 100}, someEntries(20)...)
+		d.Table(0, 2, handmade.Spec{}, handmade.Put("other", 1, ""))
+		dir := d.Finish()
 		path := filepath.Join(dir, name)
 		b, _ := os.ReadFile(path)
 		ft, err := decodeFooter(b[len(b)-footerLen:])
@@ -309,7 +310,7 @@ func TestSalvageTable(t *testing.T) {
 		}
 		at := map[string]uint64{"block": 3, "index": ft.index.Off + 3, "footer": uint64(len(b) - 2), "properties": ft.index.Off - 10}[where]
 		b[at] ^= 1
-		d.file(name, b)
+		d.File(name, b)
 		db, found := openFindings(t, dir, store.Options{})
 		n := 0
 		if err := db.Keyspaces()[0].Unordered(func(*store.Entry) error { n++; return nil }); err != nil {

@@ -17,11 +17,11 @@ import (
 
 // TestOpenFilesAreBounded reads many tables through few descriptors, from several goroutines.
 func TestOpenFilesAreBounded(t *testing.T) {
-	d := newHandDB(t)
+	d := handmade.NewDB(t)
 	for i := range 40 {
-		d.table(0, 0, tableSpec{}, put(fmt.Sprintf("k%02d", i), uint64(i+1), "v"), put("shared", uint64(i+1), fmt.Sprint(i)))
+		d.Table(0, 0, handmade.Spec{}, handmade.Put(fmt.Sprintf("k%02d", i), uint64(i+1), "v"), handmade.Put("shared", uint64(i+1), fmt.Sprint(i)))
 	}
-	db := openTest(t, d.finish(), store.Options{})
+	db := openTest(t, d.Finish(), store.Options{})
 	db.files.Max = 5
 	var wg sync.WaitGroup
 	for range 6 {
@@ -48,14 +48,14 @@ func TestOpenFilesAreBounded(t *testing.T) {
 
 // TestIndexesAreBounded: indexes nobody uses are dropped beyond the bound, and read anew.
 func TestIndexesAreBounded(t *testing.T) {
-	d := newHandDB(t)
+	d := handmade.NewDB(t)
 	for i := range 20 {
-		d.table(0, 1, tableSpec{blockSize: 30}, put(fmt.Sprintf("k%02da", i), 1, strings.Repeat("v", 30)), put(fmt.Sprintf("k%02db", i), 1, ""))
+		d.Table(0, 1, handmade.Spec{BlockSize: 30}, handmade.Put(fmt.Sprintf("k%02da", i), 1, strings.Repeat("v", 30)), handmade.Put(fmt.Sprintf("k%02db", i), 1, ""))
 	}
-	db := openTest(t, d.finish(), store.Options{})
+	db := openTest(t, d.Finish(), store.Options{})
 	db.indexes.max = 200
 	for range 2 {
-		if rows, _ := readRows(t, db.Keyspaces()[0], nil, nil); len(rows) != 40 {
+		if rows, _ := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil); len(rows) != 40 {
 			t.Fatalf("%d rows", len(rows))
 		}
 		if db.indexes.size > 400 {
@@ -79,9 +79,9 @@ func indexUsers(db *database) (n int) {
 
 // TestIndexPartitionsAreShared: cursors in the same part of a table hold one copy of its index.
 func TestIndexPartitionsAreShared(t *testing.T) {
-	d := newHandDB(t)
-	d.table(0, 1, tableSpec{version: 5, indexType: indexTwoLevel, blockSize: 30, codec: codecSnappy}, someEntries(60)...)
-	db := openTest(t, d.finish(), store.Options{})
+	d := handmade.NewDB(t)
+	d.Table(0, 1, handmade.Spec{Version: 5, IndexType: indexTwoLevel, BlockSize: 30, Codec: codecSnappy}, someEntries(60)...)
+	db := openTest(t, d.Finish(), store.Options{})
 	db.indexes.max = 0
 	var its []store.Iterator
 	size := int64(0)
@@ -113,15 +113,15 @@ func TestIndexPartitionsAreShared(t *testing.T) {
 // block that each is about to unpack.
 func TestWindowsKeepToMemory(t *testing.T) {
 	const tables, rows = 20, 400
-	d := newHandDB(t)
+	d := handmade.NewDB(t)
 	for i := range tables {
-		var entries []testEntry
+		var entries []handmade.Entry
 		for k := range rows {
-			entries = append(entries, put(fmt.Sprintf("k%05d", k), uint64(i+1), strings.Repeat("v", 50)))
+			entries = append(entries, handmade.Put(fmt.Sprintf("k%05d", k), uint64(i+1), strings.Repeat("v", 50)))
 		}
-		d.table(0, 0, tableSpec{blockSize: 1000, codec: codecSnappy}, entries...)
+		d.Table(0, 0, handmade.Spec{BlockSize: 1000, Codec: codecSnappy}, entries...)
 	}
-	db := openTest(t, d.finish(), store.Options{Memory: 1 << 20})
+	db := openTest(t, d.Finish(), store.Options{Memory: 1 << 20})
 	var its []store.Iterator
 	for i := range 40 {
 		it, err := db.Keyspaces()[0].Rows([]byte(fmt.Sprintf("k%05d", i*10)), []byte(fmt.Sprintf("k%05d", i*10+10)))
@@ -162,15 +162,15 @@ func TestWindowsKeepToMemory(t *testing.T) {
 // TestReadingAllocatesNothing: a scan allocates nothing per row, merged or not.
 func TestReadingAllocatesNothing(t *testing.T) {
 	for _, runs := range []int{1, 4} {
-		d := newHandDB(t)
+		d := handmade.NewDB(t)
 		for run := range runs {
-			var entries []testEntry
+			var entries []handmade.Entry
 			for i := range 4000 {
-				entries = append(entries, put(fmt.Sprintf("key%06d", i*(run+1)), uint64(run*10000+i+1), strings.Repeat("v", 20)))
+				entries = append(entries, handmade.Put(fmt.Sprintf("key%06d", i*(run+1)), uint64(run*10000+i+1), strings.Repeat("v", 20)))
 			}
-			d.table(0, run, tableSpec{blockSize: 4000, codec: codecSnappy}, entries...)
+			d.Table(0, run, handmade.Spec{BlockSize: 4000, Codec: codecSnappy}, entries...)
 		}
-		it, err := openTest(t, d.finish(), store.Options{}).Keyspaces()[0].Rows(nil, nil)
+		it, err := openTest(t, d.Finish(), store.Options{}).Keyspaces()[0].Rows(nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,14 +190,14 @@ func TestReadingAllocatesNothing(t *testing.T) {
 
 // TestManyIterators: many lanes over the same tables are open at once.
 func TestManyIterators(t *testing.T) {
-	d := newHandDB(t)
-	var want []testEntry
+	d := handmade.NewDB(t)
+	var want []handmade.Entry
 	for i := range 3000 {
-		want = append(want, put(fmt.Sprintf("k%05d", i), 1, strings.Repeat("v", 50)))
+		want = append(want, handmade.Put(fmt.Sprintf("k%05d", i), 1, strings.Repeat("v", 50)))
 	}
-	d.table(0, 1, tableSpec{blockSize: 1000}, want[:1500]...)
-	d.table(0, 1, tableSpec{blockSize: 1000}, want[1500:]...)
-	db := openTest(t, d.finish(), store.Options{Memory: 1 << 20})
+	d.Table(0, 1, handmade.Spec{BlockSize: 1000}, want[:1500]...)
+	d.Table(0, 1, handmade.Spec{BlockSize: 1000}, want[1500:]...)
+	db := openTest(t, d.Finish(), store.Options{Memory: 1 << 20})
 	var its []store.Iterator
 	for i := range 300 {
 		it, err := db.Keyspaces()[0].Rows([]byte(fmt.Sprintf("k%05d", i*10)), []byte(fmt.Sprintf("k%05d", i*10+10)))
@@ -227,14 +227,14 @@ func TestManyIterators(t *testing.T) {
 }
 
 func TestSample(t *testing.T) {
-	d := newHandDB(t)
-	var entries []testEntry
+	d := handmade.NewDB(t)
+	var entries []handmade.Entry
 	for i := range 2000 {
-		entries = append(entries, put(fmt.Sprintf("k%05d", i), 1, strings.Repeat("v", 50)))
+		entries = append(entries, handmade.Put(fmt.Sprintf("k%05d", i), 1, strings.Repeat("v", 50)))
 	}
-	d.table(0, 1, tableSpec{blockSize: 500}, entries...)
-	d.log(7, handmade.Batch(5, handmade.Op(base.KindPut, "zlog", strings.Repeat("x", 5000))))
-	db := openTest(t, d.finish(), store.Options{})
+	d.Table(0, 1, handmade.Spec{BlockSize: 500}, entries...)
+	d.Log(7, handmade.Batch(5, handmade.Op(base.KindPut, "zlog", strings.Repeat("x", 5000))))
+	db := openTest(t, d.Finish(), store.Options{})
 	ks := db.Keyspaces()[0]
 	a, err := ks.Sample(50)
 	if err != nil {
@@ -246,7 +246,7 @@ func TestSample(t *testing.T) {
 	var sum int64
 	keys := map[string]bool{}
 	for _, e := range entries {
-		keys[e.key] = true
+		keys[e.Key] = true
 	}
 	keys["zlog"] = true
 	for _, w := range a {
@@ -268,7 +268,7 @@ func TestSample(t *testing.T) {
 
 // TestSourceUnchanged: reading leaves names, bytes and times alone.
 func TestSourceUnchanged(t *testing.T) {
-	dir, _ := damageDB(t, tableSpec{})
+	dir, _ := damageDB(t, handmade.Spec{})
 	before := treeOf(t, dir)
 	readAll(t, dir, store.Options{})
 	readAll(t, dir, store.Options{Resort: true, AllowLive: true, Memory: 4096})
@@ -291,9 +291,9 @@ func treeOf(t *testing.T, dir string) (s string) {
 }
 
 func TestClosed(t *testing.T) {
-	d := newHandDB(t)
-	d.table(0, 1, tableSpec{}, put("a", 1, ""))
-	db := openTest(t, d.finish(), store.Options{})
+	d := handmade.NewDB(t)
+	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
+	db := openTest(t, d.Finish(), store.Options{})
 	it, err := db.Keyspaces()[0].Rows(nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -313,9 +313,9 @@ func TestClosed(t *testing.T) {
 
 // TestShrunkFile: a file cut while it is read is an error at an offset, not a short read.
 func TestShrunkFile(t *testing.T) {
-	d := newHandDB(t)
-	name := d.table(0, 1, tableSpec{}, someEntries(50)...)
-	dir := d.finish()
+	d := handmade.NewDB(t)
+	name := d.Table(0, 1, handmade.Spec{}, someEntries(50)...)
+	dir := d.Finish()
 	db := openTest(t, dir, store.Options{})
 	if err := os.Truncate(filepath.Join(dir, name), 100); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"kvferry/fixtures"
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 )
@@ -30,28 +31,28 @@ func checkBlocks(t *testing.T, dir string) []record.Finding {
 // TestFilters flips every byte between the data and the metaindex of tables with all sorts of filters: each is found
 // once, by the reading of the rows when they need the block, else by CheckBlocks as a warning.
 func TestFilters(t *testing.T) {
-	for _, spec := range []tableSpec{
-		{filter: "filter.leveldb.BuiltinBloomFilter2", levelDB: true},
-		{filter: "filter.rocksdb.BuiltinBloomFilter"},
-		{filter: "fullfilter.rocksdb.BuiltinBloomFilter", checksum: checksumXXH3, version: 5},
-		{filter: "partitionedfilter.rocksdb.BuiltinBloomFilter"},
-		{filter: "partitionedfilter.rocksdb.BuiltinBloomFilter", indexType: indexTwoLevel, version: 5, delta: true, userKeys: true},
-		{filter: "partitionedfilter.rocksdb.BuiltinBloomFilter", indexType: indexFirstKey, version: 4, checksum: checksumXXH64},
-		{filter: "rocksdb.hashindex.prefixes", indexType: indexHash},
+	for _, spec := range []handmade.Spec{
+		{Filter: "filter.leveldb.BuiltinBloomFilter2", LevelDB: true},
+		{Filter: "filter.rocksdb.BuiltinBloomFilter"},
+		{Filter: "fullfilter.rocksdb.BuiltinBloomFilter", Checksum: checksumXXH3, Version: 5},
+		{Filter: "partitionedfilter.rocksdb.BuiltinBloomFilter"},
+		{Filter: "partitionedfilter.rocksdb.BuiltinBloomFilter", IndexType: indexTwoLevel, Version: 5, Delta: true, UserKeys: true},
+		{Filter: "partitionedfilter.rocksdb.BuiltinBloomFilter", IndexType: indexFirstKey, Version: 4, Checksum: checksumXXH64},
+		{Filter: "rocksdb.hashindex.prefixes", IndexType: indexHash},
 	} {
-		t.Run(fmt.Sprintf("%s index %d", spec.filter, spec.indexType), func(t *testing.T) { flipFilter(t, spec) })
+		t.Run(fmt.Sprintf("%s index %d", spec.Filter, spec.IndexType), func(t *testing.T) { flipFilter(t, spec) })
 	}
 }
 
-func flipFilter(t *testing.T, spec tableSpec) {
-	d := newHandDB(t)
-	if d.level = spec.levelDB; d.level {
-		d = newHandLevelDB(t)
+func flipFilter(t *testing.T, spec handmade.Spec) {
+	d := handmade.NewDB(t)
+	if d.Level = spec.LevelDB; d.Level {
+		d = handmade.NewLevelDB(t)
 	}
 	plain := spec
-	plain.filter = ""
-	name := d.table(0, 1, spec, someEntries(20)...)
-	dir := d.finish()
+	plain.Filter = ""
+	name := d.Table(0, 1, spec, someEntries(20)...)
+	dir := d.Finish()
 	if found := checkBlocks(t, dir); len(found) != 0 {
 		t.Fatalf("findings %+v in a sound table", found)
 	}
@@ -59,8 +60,8 @@ func flipFilter(t *testing.T, spec tableSpec) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	filterBytes := len(whole) - len(makeTable(t, plain, someEntries(20)))
-	if spec.levelDB { // its rows do not need the metaindex either
+	filterBytes := len(whole) - len(handmade.MakeTable(t, plain, someEntries(20)))
+	if spec.LevelDB { // its rows do not need the metaindex either
 		ft, err := decodeFooter(whole[len(whole)-footerLen:])
 		if err != nil {
 			t.Fatal(err)
@@ -71,7 +72,7 @@ func flipFilter(t *testing.T, spec tableSpec) {
 	for at := range len(whole) - footerLen {
 		b := slices.Clone(whole)
 		b[at] ^= 0x10
-		d.file(name, b)
+		d.File(name, b)
 		found := checkBlocks(t, dir)
 		if len(found) == 0 {
 			if rowsError(dir, store.Options{Merger: joinMerger}) == nil {
@@ -93,16 +94,16 @@ func flipFilter(t *testing.T, spec tableSpec) {
 // TestFilterNowhere: a metaindex that names no block for a filter is told; a value of another kind may be anything.
 func TestFilterNowhere(t *testing.T) {
 	for value, want := range map[string]int{"": 1, "\x80": 1, "\x00\xff\xff\xff\x7f": 1, "\x00\x05\x00": 1} {
-		d := newHandDB(t)
-		d.table(0, 1, tableSpec{metaEntries: map[string][]byte{"fullfilter.x": []byte(value), "other": []byte(value)}}, put("a", 1, ""))
-		if found := checkBlocks(t, d.finish()); len(found) != want {
+		d := handmade.NewDB(t)
+		d.Table(0, 1, handmade.Spec{MetaEntries: map[string][]byte{"fullfilter.x": []byte(value), "other": []byte(value)}}, handmade.Put("a", 1, ""))
+		if found := checkBlocks(t, d.Finish()); len(found) != want {
 			t.Errorf("value %q: findings %+v", value, found)
 		}
 	}
 	// A partitioned filter's own index must lead somewhere, too.
-	d := newHandDB(t)
-	d.table(0, 1, tableSpec{metaEntries: map[string][]byte{partitionedFilter + "x": handleBytes(blocks.Handle{Off: 0, Size: 3})}, noChecksum: true}, put("a", 1, ""))
-	if found := checkBlocks(t, d.finish()); len(found) != 1 {
+	d := handmade.NewDB(t)
+	d.Table(0, 1, handmade.Spec{MetaEntries: map[string][]byte{partitionedFilter + "x": handmade.HandleBytes(blocks.Handle{Off: 0, Size: 3})}, NoChecksum: true}, handmade.Put("a", 1, ""))
+	if found := checkBlocks(t, d.Finish()); len(found) != 1 {
 		t.Errorf("findings %+v", found)
 	}
 }
@@ -111,7 +112,7 @@ func TestFilterNowhere(t *testing.T) {
 func TestGoldensHaveSoundFilters(t *testing.T) {
 	filters := 0
 	for _, golden := range []string{"nemo-basic", "bw-basic", "bw-edge", "ardb-rocksdb-basic", "ardb-leveldb-basic"} {
-		for _, dir := range storesBelow(t, fixtures.Unpack(t, golden)) {
+		for _, dir := range handmade.StoresBelow(t, fixtures.Unpack(t, golden)) {
 			if found := checkBlocks(t, dir); len(found) != 0 {
 				t.Errorf("%s: %+v", dir, found)
 			}
@@ -159,9 +160,9 @@ func flipNamed(t *testing.T, dir string, tab *table) (n int) {
 
 // TestCheckBlocksEnds: with the context, and with tables whose end cannot be read, which others report.
 func TestCheckBlocksEnds(t *testing.T) {
-	d := newHandDB(t)
-	name := d.table(0, 1, tableSpec{filter: "fullfilter.x"}, put("a", 1, ""))
-	dir := d.finish()
+	d := handmade.NewDB(t)
+	name := d.Table(0, 1, handmade.Spec{Filter: "fullfilter.x"}, handmade.Put("a", 1, ""))
+	dir := d.Finish()
 	db := openTest(t, dir, store.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -170,7 +171,7 @@ func TestCheckBlocksEnds(t *testing.T) {
 	}
 	b, _ := os.ReadFile(filepath.Join(dir, name))
 	b[len(b)-1] ^= 1
-	d.file(name, b)
+	d.File(name, b)
 	if found := checkBlocks(t, dir); len(found) != 0 {
 		t.Errorf("findings %+v", found)
 	}

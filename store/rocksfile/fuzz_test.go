@@ -2,32 +2,30 @@ package rocksfile
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"testing"
 
-	"kvferry/fixtures"
 	"kvferry/store"
+	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 	"kvferry/store/rocks/files"
-	"kvferry/store/rocks/logfile"
+	"kvferry/store/rocks/manifest"
 )
 
 // FuzzDecodeBlock decompresses a block, parses it and walks it every way.
 func FuzzDecodeBlock(f *testing.F) {
-	var b handBlock
+	var b handmade.Block
 	for i, e := range someEntries(20) {
-		b.add(e.internal(), []byte(e.value), i%4 == 0)
+		b.Add(e.Internal(), []byte(e.Value), i%4 == 0)
 	}
-	plain := b.finish(nil)
+	plain := b.Finish(nil)
 	for _, codec := range []byte{codecNone, codecSnappy, codecZlib, codecLZ4, codecZstd} {
-		f.Add(codec, byte(2), compressBlock(f, plain, codec, tableSpec{version: 2}))
+		f.Add(codec, byte(2), handmade.CompressBlock(f, plain, codec, handmade.Spec{Version: 2}))
 	}
-	f.Add(byte(codecLZ4), byte(1), compressBlock(f, plain, codecLZ4, tableSpec{version: 1}))
-	f.Add(byte(codecZlib), byte(1), compressBlock(f, plain, codecZlib, tableSpec{version: 1}))
+	f.Add(byte(codecLZ4), byte(1), handmade.CompressBlock(f, plain, codecLZ4, handmade.Spec{Version: 1}))
+	f.Add(byte(codecZlib), byte(1), handmade.CompressBlock(f, plain, codecZlib, handmade.Spec{Version: 1}))
 	f.Add(byte(codecBzip2), byte(2), []byte("\x05BZh91AY&SY"))
-	f.Add(byte(codecZstdLevelDB), byte(1), compressBlock(f, plain, codecZstd, tableSpec{version: 2, levelDB: true}))
+	f.Add(byte(codecZstdLevelDB), byte(1), handmade.CompressBlock(f, plain, codecZstd, handmade.Spec{Version: 2, LevelDB: true}))
 	var u unpackers
 	f.Fuzz(func(t *testing.T, codec, format byte, data []byte) {
 		out := data
@@ -71,51 +69,16 @@ func fuzzIndex(b []byte, p *properties) {
 	x.seek(bytes.Compare, []byte("key0030"))
 }
 
-// FuzzVersionEdit decodes a version edit and applies it.
-func FuzzVersionEdit(f *testing.F) {
-	for _, name := range []string{"nemo-basic", "bw-basic", "ardb-leveldb-basic"} {
-		for _, dir := range storesBelow(f, fixtures.Unpack(f, name)) {
-			m, _ := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
-			b, err := os.ReadFile(m[0])
-			if err != nil {
-				f.Fatal(err)
-			}
-			log := logfile.NewReader(bytes.NewReader(b), 0)
-			for {
-				rec, _, err := log.Next()
-				if err != nil {
-					break
-				}
-				f.Add(bytes.Clone(rec))
-			}
-		}
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		e, err := decodeEdit(b)
-		if err != nil {
-			return
-		}
-		v := &version{families: map[uint32]*family{0: newFamily(0, "default")}, mentioned: map[uint64]bool{}}
-		v.add(e)
-		for _, f := range v.sorted() {
-			for _, t := range f.tables {
-				base.SplitKey(t.smallest)
-				base.SplitKey(t.largest)
-			}
-		}
-	})
-}
-
 // FuzzTable reads a table, with the checksums of its blocks made right or turned off.
 func FuzzTable(f *testing.F) {
-	for _, spec := range []tableSpec{
-		{}, {noChecksum: true, codec: codecSnappy}, {noChecksum: true, levelDB: true}, {noChecksum: true, hash: true},
-		{noChecksum: true, version: 5, userKeys: true, delta: true, indexType: indexTwoLevel},
-		{noChecksum: true, indexType: indexFirstKey, tombstones: []testEntry{{"key0003", 5, base.KindRangeDelete, "key0009"}}},
-		{noChecksum: true, external: true, globalSeq: 1011},
+	for _, spec := range []handmade.Spec{
+		{}, {NoChecksum: true, Codec: codecSnappy}, {NoChecksum: true, LevelDB: true}, {NoChecksum: true, Hash: true},
+		{NoChecksum: true, Version: 5, UserKeys: true, Delta: true, IndexType: indexTwoLevel},
+		{NoChecksum: true, IndexType: indexFirstKey, Tombstones: []handmade.Entry{handmade.RangeDel("key0003", 5, "key0009")}},
+		{NoChecksum: true, External: true, GlobalSeq: 1011},
 	} {
-		spec.blockSize = 100
-		f.Add(makeTable(f, spec, someEntries(12)))
+		spec.BlockSize = 100
+		f.Add(handmade.MakeTable(f, spec, someEntries(12)))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, resort := range []bool{false, true} {
@@ -126,12 +89,12 @@ func FuzzTable(f *testing.F) {
 
 // fuzzTable reads a table that is all that a database has.
 func fuzzTable(t *testing.T, b []byte, resort bool) {
-	db := &database{opts: store.Options{Memory: defaultMemory, Merger: joinMerger, Resort: resort}, version: &version{}}
+	db := &database{opts: store.Options{Memory: defaultMemory, Merger: joinMerger, Resort: resort}, version: &manifest.Version{}}
 	db.windows.Memory = defaultMemory
 	defer db.Close()
 	ks := &keyspace{st: db, name: "default", cmp: &store.Bytewise}
-	meta := tableMeta{levelFile: levelFile{level: 1, number: 1}, size: int64(len(b)), maxSeq: 1011,
-		smallest: base.AppendKey(nil, []byte("key0000"), base.Trailer(1000, base.KindPut)), largest: base.AppendKey(nil, []byte("key0033"), base.Trailer(0, base.KindPut))}
+	meta := manifest.Table{Position: manifest.Position{Level: 1, Number: 1}, Size: int64(len(b)), MaxSeq: 1011,
+		Smallest: base.AppendKey(nil, []byte("key0000"), base.Trailer(1000, base.KindPut)), Largest: base.AppendKey(nil, []byte("key0033"), base.Trailer(0, base.KindPut))}
 	ks.tables = []*table{newTable(files.Memory("table", b), meta, ks)}
 	walkRows(t, ks)
 	ks.Unordered(func(*store.Entry) error { return nil })
@@ -142,9 +105,9 @@ func fuzzTable(t *testing.T, b []byte, resort bool) {
 
 // FuzzProperties decodes a properties block.
 func FuzzProperties(f *testing.F) {
-	for _, spec := range []tableSpec{{}, {external: true, globalSeq: 9}, {version: 5, userKeys: true, delta: true, comparator: "x"}} {
-		b := makeTable(f, spec, someEntries(3))
-		tab := newTable(files.Memory("t", b), tableMeta{smallest: make([]byte, 8), largest: make([]byte, 8)}, &keyspace{st: &database{}, cmp: &store.Bytewise})
+	for _, spec := range []handmade.Spec{{}, {External: true, GlobalSeq: 9}, {Version: 5, UserKeys: true, Delta: true, Comparator: "x"}} {
+		b := handmade.MakeTable(f, spec, someEntries(3))
+		tab := newTable(files.Memory("t", b), manifest.Table{Smallest: make([]byte, 8), Largest: make([]byte, 8)}, &keyspace{st: &database{}, cmp: &store.Bytewise})
 		ft, err := decodeFooter(b[len(b)-footerLen:])
 		if err != nil {
 			f.Fatal(err)

@@ -70,17 +70,17 @@ func (ks *keyspace) IteratorSize() int64 {
 func (ks *keyspace) makeRuns(tables []*table) []*sortedRun {
 	var runs []*sortedRun
 	for _, t := range tables {
-		if t.meta.level == 0 {
+		if t.meta.Level == 0 {
 			runs = append(runs, &sortedRun{tables: []*table{t}})
 		}
 	}
 	slices.SortStableFunc(runs, func(a, b *sortedRun) int {
-		return cmp.Compare(b.tables[0].meta.number, a.tables[0].meta.number)
+		return cmp.Compare(b.tables[0].meta.Number, a.tables[0].meta.Number)
 	})
 	for i := 0; i < len(tables); {
-		level := tables[i].meta.level
+		level := tables[i].meta.Level
 		j := i
-		for j < len(tables) && tables[j].meta.level == level {
+		for j < len(tables) && tables[j].meta.Level == level {
 			j++
 		}
 		if level > 0 {
@@ -98,7 +98,7 @@ next:
 	for _, t := range tables {
 		for i, r := range runs {
 			last := r.tables[len(r.tables)-1]
-			if base.CompareKeys(ks.cmp.Compare, last.meta.largest, t.meta.smallest) < 0 {
+			if base.CompareKeys(ks.cmp.Compare, last.meta.Largest, t.meta.Smallest) < 0 {
 				r.tables = append(r.tables, t)
 				continue next
 			}
@@ -139,7 +139,7 @@ func (ks *keyspace) prepareOnce() error {
 	for _, t := range tables {
 		ks.tombs = append(ks.tombs, t.info.tombstones...)
 		if !ks.st.opts.Resort && ks.cmp.Compare(t.smallest, t.largest) > 0 {
-			return &store.OrderError{File: ks.st.version.path, Off: record.NoOffset, Keyspace: ks.name, Comparer: ks.cmp.Name,
+			return &store.OrderError{File: ks.st.version.Path, Off: record.NoOffset, Keyspace: ks.name, Comparer: ks.cmp.Name,
 				Prev: t.smallest, Next: t.largest}
 		}
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // largeLog makes a log of large and small values, some of them written over.
-func largeLog(d *handDB) (want map[string]string) {
+func largeLog(d *handmade.DB) (want map[string]string) {
 	want = map[string]string{}
 	var records [][]byte
 	put := func(key string, n int) {
@@ -32,24 +32,24 @@ func largeLog(d *handDB) (want map[string]string) {
 		put(fmt.Sprint("edge", i), wal.LargeValue/3*3+3*(i%2))
 	}
 	put("large0", 3)
-	d.log(7, records...)
+	d.Log(7, records...)
 	return want
 }
 
 // TestLargeValues: values that pass by the sorter come out whole, in memory and on disk.
 func TestLargeValues(t *testing.T) {
-	d := newHandDB(t)
+	d := handmade.NewDB(t)
 	want := largeLog(d)
-	dir, temp := d.finish(), t.TempDir()
+	dir, temp := d.Finish(), t.TempDir()
 	for _, memory := range []int64{64 << 10, 1 << 30} {
 		db := openTest(t, dir, store.Options{Memory: memory, TempDir: temp})
-		rows, n := readRows(t, db.Keyspaces()[0], nil, nil)
+		rows, n := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
 		if len(rows) != len(want) || n.Superseded != 3 {
 			t.Errorf("%d rows, %+v", len(rows), n)
 		}
 		for _, r := range rows {
-			if want[string(r.key)] != string(r.value) {
-				t.Errorf("%s has another value", r.key)
+			if want[string(r.Key)] != string(r.Value) {
+				t.Errorf("%s has another value", r.Key)
 			}
 		}
 		it, err := db.Keyspaces()[0].Rows([]byte("large1"), nil)
@@ -103,10 +103,10 @@ func TestLargeRecord(t *testing.T) {
 func TestLargeValueTwice(t *testing.T) {
 	large := strings.Repeat("v", wal.LargeValue+1)
 	for other, same := range map[string]bool{large: true, large[1:] + "w": false, large + "v": false, "v": false} {
-		d := newHandDB(t)
-		d.log(6, handmade.Batch(5, handmade.Op(base.KindPut, "k", large)))
-		d.log(7, handmade.Batch(5, handmade.Op(base.KindPut, "k", other)))
-		err := rowsError(d.finish(), store.Options{})
+		d := handmade.NewDB(t)
+		d.Log(6, handmade.Batch(5, handmade.Op(base.KindPut, "k", large)))
+		d.Log(7, handmade.Batch(5, handmade.Op(base.KindPut, "k", other)))
+		err := rowsError(d.Finish(), store.Options{})
 		if same && err != nil || !same && (err == nil || !strings.Contains(err.Error(), "sequence number 5")) {
 			t.Errorf("%d bytes: error %v", len(other), err)
 		}
@@ -148,10 +148,10 @@ func TestHugeBatch(t *testing.T) {
 		handmade.OpCF(base.KindCFPut, 2, "dropped", value("d")), handmade.Op(base.KindPut, "a", value("a")), handmade.Op(base.KindPut, "b", value("B")))
 	last := handmade.Batch(20, handmade.Op(base.KindPut, "torn", value("t")))
 	log := handmade.Log(7, true, handmade.Batch(9, handmade.Op(base.KindPut, "before", "0")), first, handmade.Batch(16, handmade.Op(base.KindPut, "after", "2")), last)
-	d := newHandDB(t)
-	d.family(1, "one", bytewiseName)
-	dir, temp := d.finish(), t.TempDir()
-	d.file("000007.log", log[:len(log)-each/2])
+	d := handmade.NewDB(t)
+	d.Family(1, "one", handmade.BytewiseName)
+	dir, temp := d.Finish(), t.TempDir()
+	d.File("000007.log", log[:len(log)-each/2])
 	before := totalAlloc()
 	db, found := openFindings(t, dir, store.Options{Memory: 1 << 20, TempDir: temp})
 	if n := totalAlloc() - before; n > each {
@@ -174,20 +174,20 @@ func TestHugeBatch(t *testing.T) {
 	}
 	// Damage in the middle of the batch loses all of it.
 	log[len(log)/2] ^= 1
-	d.file("000007.log", log)
+	d.File("000007.log", log)
 	wantCorrupt(t, rowsError(dir, store.Options{TempDir: temp}), "000007.log")
 }
 
 // wantValues compares rows by key, the first byte of the value and its length.
 func wantValues(t *testing.T, ks store.Keyspace, want string) {
 	t.Helper()
-	rows, _ := readRows(t, ks, nil, nil)
+	rows, _ := handmade.ReadRows(t, ks, nil, nil)
 	var got []string
 	for _, r := range rows {
-		if strings.Trim(string(r.value), string(r.value[:1])) != "" {
-			t.Errorf("the value of %s is mixed up", r.key)
+		if strings.Trim(string(r.Value), string(r.Value[:1])) != "" {
+			t.Errorf("the value of %s is mixed up", r.Key)
 		}
-		got = append(got, fmt.Sprintf("%s %c %d", r.key, r.value[0], len(r.value)))
+		got = append(got, fmt.Sprintf("%s %c %d", r.Key, r.Value[0], len(r.Value)))
 	}
 	if s := strings.Join(got, ", "); s != want {
 		t.Errorf("rows %s, want %s", s, want)

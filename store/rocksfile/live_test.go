@@ -19,6 +19,7 @@ import (
 	"kvferry/store"
 	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/manifest"
 )
 
 // lockEnv makes the test binary hold the lock of the file it names until its input ends.
@@ -65,11 +66,11 @@ func lockElsewhere(t *testing.T, path string) int {
 }
 
 func TestLiveOwner(t *testing.T) {
-	d := newHandDB(t)
-	d.table(0, 1, tableSpec{}, put("a", 1, ""))
-	d.log(7, handmade.Batch(5, handmade.Op(base.KindPut, "b", "")))
-	dir := d.finish()
-	d.file("LOCK", nil)
+	d := handmade.NewDB(t)
+	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
+	d.Log(7, handmade.Batch(5, handmade.Op(base.KindPut, "b", "")))
+	dir := d.Finish()
+	d.File("LOCK", nil)
 	wantRows(t, openTest(t, dir, store.Options{}), 0, "a= b=")
 	pid := lockElsewhere(t, filepath.Join(dir, "LOCK"))
 	_, err := Open(context.Background(), dir, nil)
@@ -90,10 +91,10 @@ func TestLiveOwner(t *testing.T) {
 // TestLiveStartsOver: a table that vanishes while a live database is opened means that the
 // MANIFEST has moved on.
 func TestLiveStartsOver(t *testing.T) {
-	d := newHandDB(t)
-	name := d.table(0, 1, tableSpec{}, put("a", 1, ""))
-	d.write(tableSpec{}, []testEntry{put("stray", 1, "")})
-	dir := d.finish()
+	d := handmade.NewDB(t)
+	name := d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
+	d.Write(handmade.Spec{}, []handmade.Entry{handmade.Put("stray", 1, "")})
+	dir := d.Finish()
 	path := filepath.Join(dir, name)
 	if err := os.Rename(path, path+".away"); err != nil {
 		t.Fatal(err)
@@ -116,9 +117,9 @@ func TestLiveStartsOver(t *testing.T) {
 		t.Errorf("findings %+v", found)
 	}
 	// A table beyond the MANIFEST is the one that the server is writing, when there is a server.
-	d.next = 200
-	d.write(tableSpec{}, []testEntry{put("new", 1, "")})
-	d.file("LOCK", nil)
+	d.Next = 200
+	d.Write(handmade.Spec{}, []handmade.Entry{handmade.Put("new", 1, "")})
+	d.File("LOCK", nil)
 	for _, want := range []string{"manifest-behind", "unreferenced-table"} {
 		found = nil
 		openTest(t, dir, o)
@@ -132,18 +133,18 @@ func TestLiveStartsOver(t *testing.T) {
 }
 
 func TestUnchanged(t *testing.T) {
-	d := newHandDB(t)
-	dir := d.finish()
+	d := handmade.NewDB(t)
+	dir := d.Finish()
 	db := openTest(t, dir, store.Options{})
 	if err := db.unchanged(); err != nil {
 		t.Error(err)
 	}
-	d.edit(editNumber(tagLogNumber, 2))
-	d.finish()
+	d.Edit(handmade.EditNumber(manifest.TagLogNumber, 2))
+	d.Finish()
 	if err := db.unchanged(); err != errChanged {
 		t.Errorf("error %v, want errChanged", err)
 	}
-	os.Remove(filepath.Join(dir, currentName))
+	os.Remove(filepath.Join(dir, manifest.CurrentName))
 	if err := db.unchanged(); !errors.Is(err, store.ErrNotStore) {
 		t.Errorf("error %v", err)
 	}
@@ -152,10 +153,10 @@ func TestUnchanged(t *testing.T) {
 // TestLiveMissing: a salvage of a live database passes over a table that the MANIFEST names as it stands, not over one
 // that went because the MANIFEST has moved on.
 func TestLiveMissing(t *testing.T) {
-	d := newHandDB(t)
-	d.table(0, 2, tableSpec{}, put("a", 1, "old"))
-	name := d.table(0, 1, tableSpec{}, put("a", 2, "new"), put("b", 3, "new"))
-	dir := d.finish()
+	d := handmade.NewDB(t)
+	d.Table(0, 2, handmade.Spec{}, handmade.Put("a", 1, "old"))
+	name := d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 2, "new"), handmade.Put("b", 3, "new"))
+	dir := d.Finish()
 	if err := os.Remove(filepath.Join(dir, name)); err != nil {
 		t.Fatal(err)
 	}
@@ -167,9 +168,9 @@ func TestLiveMissing(t *testing.T) {
 		t.Errorf("findings %+v", found)
 	}
 	// What was read of the MANIFEST is older than what stands there: the server took the table away with an edit.
-	gone := db.version.sorted()[0].tables[levelFile{1, 11}]
-	d.edit(editNumber(tagNextFileNumber, 100))
-	d.finish()
+	gone := db.version.Sorted()[0].Tables[manifest.Position{Level: 1, Number: 11}]
+	d.Edit(handmade.EditNumber(manifest.TagNextFileNumber, 100))
+	d.Finish()
 	found = nil
 	if _, err := db.spaces[0].findTable(gone); !errors.Is(err, fs.ErrNotExist) || len(found) > 0 {
 		t.Errorf("error %v, findings %+v", err, found)

@@ -17,6 +17,7 @@ import (
 	"kvferry/store"
 	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/manifest"
 )
 
 func TestPeek(t *testing.T) {
@@ -36,12 +37,12 @@ func TestPeek(t *testing.T) {
 
 // TestPeekEmpty: a database without tables is told apart by the files that RocksDB leaves.
 func TestPeekEmpty(t *testing.T) {
-	d := newHandLevelDB(t)
-	dir := d.finish()
+	d := handmade.NewLevelDB(t)
+	dir := d.Finish()
 	if kind, _, err := Peek(dir); kind != "leveldb" || err != nil {
 		t.Errorf("%s, %v", kind, err)
 	}
-	d.file("IDENTITY", []byte("x"))
+	d.File("IDENTITY", []byte("x"))
 	if kind, _, err := Peek(dir); kind != "rocksdb" || err != nil {
 		t.Errorf("%s, %v", kind, err)
 	}
@@ -76,14 +77,14 @@ func TestNotADatabase(t *testing.T) {
 
 func TestCurrent(t *testing.T) {
 	for _, content := range []string{"", "MANIFEST-000005", "MANIFEST-\n", "MANIFEST-00x\n", "../MANIFEST-000005\n", "MANIFEST-000005\n\n"} {
-		d := newHandDB(t)
-		dir := d.finish()
-		d.file(currentName, []byte(content))
-		wantCorrupt(t, rowsError(dir, store.Options{}), currentName)
+		d := handmade.NewDB(t)
+		dir := d.Finish()
+		d.File(manifest.CurrentName, []byte(content))
+		wantCorrupt(t, rowsError(dir, store.Options{}), manifest.CurrentName)
 	}
-	d := newHandDB(t)
-	dir := d.finish()
-	d.file(currentName, []byte("MANIFEST-000099\n"))
+	d := handmade.NewDB(t)
+	dir := d.Finish()
+	d.File(manifest.CurrentName, []byte("MANIFEST-000099\n"))
 	if err := rowsError(dir, store.Options{}); err == nil || !strings.Contains(err.Error(), "MANIFEST-000099: CURRENT names this file, which is not there") {
 		t.Errorf("error %v", err)
 	}
@@ -91,32 +92,32 @@ func TestCurrent(t *testing.T) {
 
 // TestNewFileTags reads the tables that each of the tags adds, and what older edits took away.
 func TestNewFileTags(t *testing.T) {
-	for _, tag := range []uint64{tagNewFile2, tagNewFile3, tagNewFile4} {
-		d := newHandDB(t)
-		entries := []testEntry{put("a", 3, "1"), put("b", 2, "2")}
-		name := d.write(tableSpec{}, entries)
-		st, _ := os.Stat(filepath.Join(d.dir, name))
-		b := boundsOf(store.Bytewise.Compare, &tableSpec{}, entries)
-		e := editNumber(tag, 2)
+	for _, tag := range []uint64{manifest.TagNewFile2, manifest.TagNewFile3, manifest.TagNewFile4} {
+		d := handmade.NewDB(t)
+		entries := []handmade.Entry{handmade.Put("a", 3, "1"), handmade.Put("b", 2, "2")}
+		name := d.Write(handmade.Spec{}, entries)
+		st, _ := os.Stat(filepath.Join(d.Dir, name))
+		b := handmade.BoundsOf(store.Bytewise.Compare, &handmade.Spec{}, entries)
+		e := handmade.EditNumber(tag, 2)
 		e = binary.AppendUvarint(e, 10)
-		if tag == tagNewFile3 {
+		if tag == manifest.TagNewFile3 {
 			e = binary.AppendUvarint(e, 0)
 		}
 		e = binary.AppendUvarint(e, uint64(st.Size()))
-		for _, k := range [][]byte{b.smallest, b.largest} {
+		for _, k := range [][]byte{b.Smallest, b.Largest} {
 			e = append(binary.AppendUvarint(e, uint64(len(k))), k...)
 		}
 		e = append(e, 2, 3)
-		if tag == tagNewFile4 {
-			e = append(e, 3, 1, 9, 5, 0, 12, 2, 'x', 'y', 63, 0, filePathID, 1, 0, fileTerminate)
+		if tag == manifest.TagNewFile4 {
+			e = append(e, 3, 1, 9, 5, 0, 12, 2, 'x', 'y', 63, 0, manifest.FilePathID, 1, 0, manifest.FileTerminate)
 		}
-		d.edit(slices.Concat(editNumber(tagNewFile2, 0), []byte{99, 1}, e[:0], boundEdit(b), []byte{0, 0})) // a table that goes
-		d.edit([]byte{tagDeletedFile, 0, 99}, e)
+		d.Edit(slices.Concat(handmade.EditNumber(manifest.TagNewFile2, 0), []byte{99, 1}, e[:0], handmade.BoundEdit(b), []byte{0, 0})) // a table that goes
+		d.Edit([]byte{manifest.TagDeletedFile, 0, 99}, e)
 		// Tags that say nothing about rows, and ignorable ones.
-		d.edit([]byte{tagCompactCursor, 1, 1, 'x'}, editNumber(tagPrevLogNumber, 0), editNumber(tagMinLogToKeep, 1),
-			editBytes(tagDBID, []byte("id")), editBytes(tagIgnorable+9, []byte("new")),
-			editNumber(tagWALAddition, 5), []byte{2, 9, 1}, editNumber(tagWALDeletion, 5))
-		db := openTest(t, d.finish(), store.Options{})
+		d.Edit([]byte{manifest.TagCompactCursor, 1, 1, 'x'}, handmade.EditNumber(manifest.TagPrevLogNumber, 0), handmade.EditNumber(manifest.TagMinLogToKeep, 1),
+			handmade.EditBytes(manifest.TagDBID, []byte("id")), handmade.EditBytes(manifest.TagIgnorable+9, []byte("new")),
+			handmade.EditNumber(manifest.TagWALAddition, 5), []byte{2, 9, 1}, handmade.EditNumber(manifest.TagWALDeletion, 5))
+		db := openTest(t, d.Finish(), store.Options{})
 		wantRows(t, db, 0, "a=1 b=2")
 		if f := db.Files()[2]; f.MinSeq != 2 || f.MaxSeq != 3 || f.Level != 2 || string(f.Smallest) != "a" || string(f.Largest) != "b" || f.Entries != 2 {
 			t.Errorf("file %+v", f)
@@ -124,111 +125,17 @@ func TestNewFileTags(t *testing.T) {
 	}
 }
 
-func boundEdit(b bounds) (e []byte) {
-	for _, k := range [][]byte{b.smallest, b.largest} {
-		e = append(binary.AppendUvarint(e, uint64(len(k))), k...)
-	}
-	return e
-}
-
-func TestRefusedEdits(t *testing.T) {
-	key := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
-	b := boundEdit(bounds{key, key})
-	file := func(tag uint64, custom ...byte) []byte {
-		e := append(editNumber(tag, 1), 10, 1)
-		return append(append(append(e, b...), 1, 1), custom...)
-	}
-	tests := []struct {
-		name, want  string
-		edit        []byte
-		unsupported bool
-	}{
-		{"unknown tag", "tag 999", editNumber(999, 1), true},
-		{"blob file", "tag 400: blob files", editNumber(tagBlobAddition, 1), true},
-		{"blob garbage", "tag 401: blob files", editNumber(tagBlobGarbage, 1), true},
-		{"old blob file", "blob files", editNumber(tagBlobAdditionOld, 1), true},
-		{"timestamps", "user-defined timestamps", editBytes(tagFullHistoryTS, []byte("x")), true},
-		{"path id 3", "path id 2", append(append(editNumber(tagNewFile3, 1), 10, 2, 1), b...), true},
-		{"path id 4", "path id 01", file(tagNewFile4, filePathID, 1, 1, fileTerminate), true},
-		{"refers to blobs", "table 10 refers to blob files", file(tagNewFile4, fileOldestBlob, 1, 7, fileTerminate), true},
-		{"minimum timestamp", "timestamps", file(tagNewFile4, fileMinTimestamp, 1, 7, fileTerminate), true},
-		{"custom field", "custom field 77", file(tagNewFile4, 77, 0, fileTerminate), true},
-		{"unterminated", "custom field", file(tagNewFile4, 5, 0), false},
-		{"level", "level 64", editNumber(tagNewFile2, 64), false},
-		{"size", "bytes", append(binary.AppendUvarint(append(editNumber(tagNewFile2, 1), 10), 1<<63), b...), false},
-		{"bound", "internal key of 3 bytes", append(append(editNumber(tagNewFile2, 1), 10, 1), 3, 1, 2, 3), false},
-		{"family", "column family 3 is unknown", slices.Concat(editFamily(3), editNumber(tagLogNumber, 1)), false},
-		{"added twice", "added twice", slices.Concat(editFamily(1), editBytes(tagColumnFamilyAdd, []byte("x"))), false},
-		{"comparator changes", "comparator", editComparator("other"), false},
-		{"cut", "varint", []byte{tagLogNumber, 0x80}, false},
-		{"group count", "atomic group", slices.Concat(editNumber(tagInAtomicGroup, 3), nil), false},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			d := newHandDB(t)
-			d.family(1, "one", bytewiseName)
-			d.edit(tt.edit)
-			if tt.name == "group count" {
-				d.edit(editNumber(tagInAtomicGroup, 1))
-			}
-			err := rowsError(d.finish(), store.Options{})
-			wantCorrupt(t, err, "MANIFEST-000005")
-			if !strings.Contains(fmt.Sprint(err), tt.want) || errors.Is(err, base.ErrUnsupported) != tt.unsupported {
-				t.Errorf("error %v, want %s, unsupported %t", err, tt.want, tt.unsupported)
-			}
-		})
-	}
-}
-
-func TestAtomicGroups(t *testing.T) {
-	d := newHandDB(t)
-	group := func(left uint64, family uint64, name string) {
-		d.edit(editNumber(tagInAtomicGroup, left), editFamily(family), editBytes(tagColumnFamilyAdd, []byte(name)), editComparator(bytewiseName))
-	}
-	group(1, 1, "one")
-	group(0, 2, "two")
-	group(2, 3, "three")
-	group(1, 4, "four")
-	db, found := openFindings(t, d.finish(), store.Options{})
-	if n := len(db.Keyspaces()); n != 3 {
-		t.Errorf("%d column families, want 3", n)
-	}
-	if len(*found) != 1 || (*found)[0].Kind != "torn-manifest" || (*found)[0].Severity != record.Error {
-		t.Errorf("findings %+v", *found)
-	}
-	d.edit(editNumber(tagLogNumber, 1))
-	wantCorrupt(t, rowsError(d.finish(), store.Options{}), "MANIFEST-000005")
-}
-
-func TestManifestMustBeComplete(t *testing.T) {
-	parts := map[string][]byte{"next file number": editNumber(tagNextFileNumber, 9), "last sequence": editNumber(tagLastSequence, 0),
-		"log number": editNumber(tagLogNumber, 1), "comparator": editComparator(bytewiseName)}
-	for missing := range parts {
-		d := newHandDB(t)
-		d.edits = nil
-		for name, p := range parts {
-			if name != missing {
-				d.edit(p)
-			}
-		}
-		err := rowsError(d.finish(), store.Options{})
-		if wantCorrupt(t, err, "MANIFEST-000005"); !strings.Contains(fmt.Sprint(err), missing) {
-			t.Errorf("error %v, want %s", err, missing)
-		}
-	}
-}
-
 func TestTornManifest(t *testing.T) {
-	d := newHandDB(t)
-	dir := d.finish()
-	whole := handmade.Log(0, false, d.edits...)
-	d.file("MANIFEST-000005", append(slices.Clone(whole), whole[:20]...))
+	d := handmade.NewDB(t)
+	dir := d.Finish()
+	whole := handmade.Log(0, false, d.Edits...)
+	d.File("MANIFEST-000005", append(slices.Clone(whole), whole[:20]...))
 	db, found := openFindings(t, dir, store.Options{})
 	if len(*found) != 1 || (*found)[0].Kind != "torn-manifest" || (*found)[0].Severity != record.Warning ||
 		(*found)[0].Place.Off != int64(len(whole)) {
 		t.Errorf("findings %+v", *found)
 	}
-	d.file("000999.sst", []byte("cut short"))
+	d.File("000999.sst", []byte("cut short"))
 	_, found = openFindings(t, dir, store.Options{})
 	if len(*found) != 2 || (*found)[0].Kind != "manifest-behind" || (*found)[1].Kind != "torn-manifest" || (*found)[1].Severity != record.Error {
 		t.Errorf("with a table that cannot tell what it holds: findings %+v", *found)
@@ -237,23 +144,23 @@ func TestTornManifest(t *testing.T) {
 		t.Errorf("files %+v", db.Files())
 	}
 	whole[len(whole)-3] ^= 1
-	d.file("MANIFEST-000005", whole)
+	d.File("MANIFEST-000005", whole)
 	wantCorrupt(t, rowsError(dir, store.Options{}), "MANIFEST-000005")
 }
 
 func TestTablesAndDirectory(t *testing.T) {
-	d := newHandDB(t)
-	d.table(0, 1, tableSpec{}, put("a", 1, ""))
-	name := d.table(0, 1, tableSpec{}, put("b", 1, ""))
-	d.write(tableSpec{}, []testEntry{put("a", 1, "")})
-	dir := d.finish()
+	d := handmade.NewDB(t)
+	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
+	name := d.Table(0, 1, handmade.Spec{}, handmade.Put("b", 1, ""))
+	d.Write(handmade.Spec{}, []handmade.Entry{handmade.Put("a", 1, "")})
+	dir := d.Finish()
 	db, found := openFindings(t, dir, store.Options{})
 	wantRows(t, db, 0, "a= b=")
 	if len(*found) != 1 || (*found)[0].Kind != "unreferenced-table" || (*found)[0].Severity != record.Note || (*found)[0].Place.File != "000012.sst" {
 		t.Errorf("findings %+v", *found)
 	}
 	data, _ := os.ReadFile(filepath.Join(dir, name))
-	d.file(name, append(data, 0))
+	d.File(name, append(data, 0))
 	wantCorrupt(t, rowsError(dir, store.Options{}), name)
 	os.Remove(filepath.Join(dir, name))
 	if err := rowsError(dir, store.Options{}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), name+": the MANIFEST names this file, which is not there") {
@@ -266,10 +173,10 @@ func TestTablesAndDirectory(t *testing.T) {
 }
 
 func TestLevelDBNames(t *testing.T) {
-	d := newHandLevelDB(t)
-	a := d.table(0, 1, tableSpec{}, put("a", 1, ""))
-	d.table(0, 2, tableSpec{}, put("b", 1, ""))
-	dir := d.finish()
+	d := handmade.NewLevelDB(t)
+	a := d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
+	d.Table(0, 2, handmade.Spec{}, handmade.Put("b", 1, ""))
+	dir := d.Finish()
 	if err := os.Rename(filepath.Join(dir, a), filepath.Join(dir, "000010.sst")); err != nil {
 		t.Fatal(err)
 	}
@@ -281,9 +188,9 @@ func TestLevelDBNames(t *testing.T) {
 }
 
 func TestUnknownComparator(t *testing.T) {
-	d := newHandDB(t)
-	d.family(1, "odd", "who.knows")
-	_, err := Open(context.Background(), d.finish(), nil)
+	d := handmade.NewDB(t)
+	d.Family(1, "odd", "who.knows")
+	_, err := Open(context.Background(), d.Finish(), nil)
 	if err == nil || !strings.Contains(err.Error(), `"odd"`) || !strings.Contains(err.Error(), `"who.knows"`) {
 		t.Errorf("error %v", err)
 	}
@@ -291,11 +198,11 @@ func TestUnknownComparator(t *testing.T) {
 
 // TestOverlappingTables: tables of one level that overlap are read all the same, and told.
 func TestOverlappingTables(t *testing.T) {
-	d := newHandDB(t)
-	d.table(0, 1, tableSpec{}, put("a", 1, "1"), put("m", 2, "2"))
-	d.table(0, 1, tableSpec{}, put("b", 3, "3"), put("m", 4, "4"), put("z", 1, "1"))
-	d.table(0, 1, tableSpec{}, put("n", 5, "5"), put("o", 5, "5"))
-	db, found := openFindings(t, d.finish(), store.Options{})
+	d := handmade.NewDB(t)
+	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, "1"), handmade.Put("m", 2, "2"))
+	d.Table(0, 1, handmade.Spec{}, handmade.Put("b", 3, "3"), handmade.Put("m", 4, "4"), handmade.Put("z", 1, "1"))
+	d.Table(0, 1, handmade.Spec{}, handmade.Put("n", 5, "5"), handmade.Put("o", 5, "5"))
+	db, found := openFindings(t, d.Finish(), store.Options{})
 	wantRows(t, db, 0, "a=1 b=3 m=4 n=5 o=5 z=1")
 	if len(*found) != 1 || (*found)[0].Kind != "overlapping-tables" {
 		t.Errorf("findings %+v", *found)
@@ -305,11 +212,11 @@ func TestOverlappingTables(t *testing.T) {
 // TestBoundsAreChecked: rows beyond the bounds of the MANIFEST would be missed by seeks.
 func TestBoundsAreChecked(t *testing.T) {
 	in := func(k string) []byte { return base.AppendKey(nil, []byte(k), base.Trailer(1, base.KindPut)) }
-	for _, b := range []bounds{{in("b"), in("c")}, {in("a"), in("b")}, {in("c"), in("a")}} {
-		d := newHandDB(t)
-		entries := []testEntry{put("a", 1, ""), put("c", 1, "")}
-		d.name(0, 1, d.write(tableSpec{}, entries), b, 1)
-		dir := d.finish()
+	for _, b := range []handmade.Bounds{{Smallest: in("b"), Largest: in("c")}, {Smallest: in("a"), Largest: in("b")}, {Smallest: in("c"), Largest: in("a")}} {
+		d := handmade.NewDB(t)
+		entries := []handmade.Entry{handmade.Put("a", 1, ""), handmade.Put("c", 1, "")}
+		d.Name(0, 1, d.Write(handmade.Spec{}, entries), b, 1)
+		dir := d.Finish()
 		var o *store.OrderError
 		if err := rowsError(dir, store.Options{}); !errors.As(err, &o) {
 			t.Errorf("bounds %q: error %v", b, err)

@@ -29,16 +29,16 @@ var joinMerger = &store.Merger{Name: "join", Fold: func(dst, key, base []byte, o
 
 // model is what a set of entries and range tombstones must read as.
 type model struct {
-	rows   []row
+	rows   []handmade.Row
 	tally  record.Tally
 	cmp    func(a, b []byte) int
 	tombs  []tombstone // unclipped
 	merger *store.Merger
 }
 
-func (m *model) covered(e *testEntry) bool {
+func (m *model) covered(e *handmade.Entry) bool {
 	for _, d := range m.tombs {
-		if d.seq > e.seq && m.cmp([]byte(e.key), d.start) >= 0 && m.cmp([]byte(e.key), d.end) < 0 {
+		if d.seq > e.Seq && m.cmp([]byte(e.Key), d.start) >= 0 && m.cmp([]byte(e.Key), d.end) < 0 {
 			return true
 		}
 	}
@@ -46,11 +46,11 @@ func (m *model) covered(e *testEntry) bool {
 }
 
 // read works through entries in internal key order, slowly and straight.
-func (m *model) read(entries []testEntry) {
-	sortEntries(m.cmp, entries)
+func (m *model) read(entries []handmade.Entry) {
+	handmade.SortEntries(m.cmp, entries)
 	for i := 0; i < len(entries); {
 		j := i
-		for j < len(entries) && m.cmp([]byte(entries[i].key), []byte(entries[j].key)) == 0 {
+		for j < len(entries) && m.cmp([]byte(entries[i].Key), []byte(entries[j].Key)) == 0 {
 			j++
 		}
 		m.key(entries[i:j])
@@ -61,14 +61,14 @@ func (m *model) read(entries []testEntry) {
 }
 
 // key reads all versions of one key, newest first.
-func (m *model) key(versions []testEntry) {
+func (m *model) key(versions []handmade.Entry) {
 	m.tally.Entries += int64(len(versions))
 	var ops [][]byte
 	var under []byte
 	shown, settled := int64(0), false
 	for i := range versions {
 		e := &versions[i]
-		isDel := e.kind == base.KindDelete || e.kind == base.KindSingleDelete
+		isDel := e.Kind == base.KindDelete || e.Kind == base.KindSingleDelete
 		switch covered := m.covered(e); {
 		case isDel:
 			m.tally.Tombstones++
@@ -78,11 +78,11 @@ func (m *model) key(versions []testEntry) {
 			settled = true
 		case settled:
 			m.tally.Superseded++
-		case e.kind == base.KindMerge:
-			ops = append(ops, []byte(e.value))
+		case e.Kind == base.KindMerge:
+			ops = append(ops, []byte(e.Value))
 			shown++
 		default:
-			under = []byte(e.value)
+			under = []byte(e.Value)
 			shown++
 			settled = true
 		}
@@ -93,10 +93,10 @@ func (m *model) key(versions []testEntry) {
 	value, keep := under, true
 	if len(ops) > 0 {
 		slices.Reverse(ops)
-		value, keep, _ = m.merger.Fold(nil, []byte(versions[0].key), under, ops)
+		value, keep, _ = m.merger.Fold(nil, []byte(versions[0].Key), under, ops)
 	}
 	if keep {
-		m.rows = append(m.rows, row{[]byte(versions[0].key), value})
+		m.rows = append(m.rows, handmade.Row{Key: []byte(versions[0].Key), Value: value})
 		m.tally.Visible++
 		shown--
 	}
@@ -104,7 +104,7 @@ func (m *model) key(versions []testEntry) {
 }
 
 // randomDB writes a random database of several runs into d and returns its entries and tombstones.
-func randomDB(r *rand.Rand, d *handDB, cmp *store.Comparer, tombs bool) (entries []testEntry, ts []tombstone) {
+func randomDB(r *rand.Rand, d *handmade.DB, cmp *store.Comparer, tombs bool) (entries []handmade.Entry, ts []tombstone) {
 	seq, keys := uint64(1), 10+r.Intn(300)
 	key := func() string {
 		k := fmt.Sprintf("k%0*d", 1+r.Intn(4), r.Intn(keys))
@@ -113,80 +113,80 @@ func randomDB(r *rand.Rand, d *handDB, cmp *store.Comparer, tombs bool) (entries
 	runs := 1 + r.Intn(14)
 	for run := range runs {
 		seen := map[string]bool{}
-		var part []testEntry
-		spec := tableSpec{comparator: cmp.Name, blockSize: 1 + r.Intn(400), restarts: 1 + r.Intn(6), codec: byte(r.Intn(2)),
-			indexType: []uint32{indexBinary, indexTwoLevel}[r.Intn(2)]}
+		var part []handmade.Entry
+		spec := handmade.Spec{Comparator: cmp.Name, BlockSize: 1 + r.Intn(400), Restarts: 1 + r.Intn(6), Codec: byte(r.Intn(2)),
+			IndexType: []uint32{indexBinary, indexTwoLevel}[r.Intn(2)]}
 		for range 1 + r.Intn(200) {
-			e := testEntry{key(), seq, []byte{base.KindPut, base.KindPut, base.KindPut, base.KindDelete, base.KindSingleDelete, base.KindMerge}[r.Intn(6)], fmt.Sprint("v", seq)}
-			if e.kind == base.KindDelete || e.kind == base.KindSingleDelete {
-				e.value = ""
+			e := handmade.NewEntry(key(), seq, []byte{base.KindPut, base.KindPut, base.KindPut, base.KindDelete, base.KindSingleDelete, base.KindMerge}[r.Intn(6)], fmt.Sprint("v", seq))
+			if e.Kind == base.KindDelete || e.Kind == base.KindSingleDelete {
+				e.Value = ""
 			}
 			seq++
-			if run == 0 && seen[e.key] {
+			if run == 0 && seen[e.Key] {
 				continue
 			}
-			seen[e.key] = true
+			seen[e.Key] = true
 			part = append(part, e)
 			if tombs && r.Intn(30) == 0 {
 				a, b := key(), key()
 				if cmp.Compare([]byte(a), []byte(b)) > 0 {
 					a, b = b, a
 				}
-				spec.tombstones = append(spec.tombstones, testEntry{a, seq, base.KindRangeDelete, b})
+				spec.Tombstones = append(spec.Tombstones, handmade.NewEntry(a, seq, base.KindRangeDelete, b))
 				ts = append(ts, tombstone{start: []byte(a), end: []byte(b), seq: seq})
 				seq++
 			}
 		}
 		entries = append(entries, part...)
 		if run == runs-1 && r.Intn(2) == 0 {
-			d.log(20, walOf(r, append(part, spec.tombstones...))...)
+			d.Log(20, walOf(r, append(part, spec.Tombstones...))...)
 			continue
 		}
 		if run == 0 { // the oldest: a deep level of several tables
-			sortEntries(cmp.Compare, part)
+			handmade.SortEntries(cmp.Compare, part)
 			for len(part) > 0 {
 				n := 1 + r.Intn(len(part))
 				if n == len(part) {
-					d.table(0, 3, spec, part...)
+					d.Table(0, 3, spec, part...)
 				} else {
 					s := spec
-					s.tombstones = nil
-					d.table(0, 3, s, part[:n]...)
+					s.Tombstones = nil
+					d.Table(0, 3, s, part[:n]...)
 				}
 				part = part[n:]
 			}
 			continue
 		}
-		d.table(0, 0, spec, part...)
+		d.Table(0, 0, spec, part...)
 	}
 	return entries, ts
 }
 
 // walOf makes one write batch per entry.
-func walOf(r *rand.Rand, entries []testEntry) (records [][]byte) {
+func walOf(r *rand.Rand, entries []handmade.Entry) (records [][]byte) {
 	for _, e := range entries {
-		parts := []string{e.key}
-		if e.kind != base.KindDelete && e.kind != base.KindSingleDelete {
-			parts = append(parts, e.value)
+		parts := []string{e.Key}
+		if e.Kind != base.KindDelete && e.Kind != base.KindSingleDelete {
+			parts = append(parts, e.Value)
 		}
 		if r.Intn(3) == 0 {
-			records = append(records, handmade.Batch(e.seq, handmade.Op(base.KindLogData, "note"), handmade.Op(e.kind, parts...)))
+			records = append(records, handmade.Batch(e.Seq, handmade.Op(base.KindLogData, "note"), handmade.Op(e.Kind, parts...)))
 			continue
 		}
-		records = append(records, handmade.Batch(e.seq, handmade.Op(e.kind, parts...)))
+		records = append(records, handmade.Batch(e.Seq, handmade.Op(e.Kind, parts...)))
 	}
 	return records
 }
 
 // orderedDB makes a random database, in one of two orders.
-func orderedDB(t *testing.T, r *rand.Rand, seed int64) (d *handDB, order *store.Comparer, entries []testEntry, tombs []tombstone) {
+func orderedDB(t *testing.T, r *rand.Rand, seed int64) (d *handmade.DB, order *store.Comparer, entries []handmade.Entry, tombs []tombstone) {
 	order = &store.Bytewise
 	if seed%3 == 2 {
-		order = &backwards
+		order = &handmade.Backwards
 	}
-	d = newHandDB(t)
+	d = handmade.NewDB(t)
 	if order != &store.Bytewise {
-		d.edits[0] = slices.Concat(editComparator(order.Name), d.edits[0][2+len(bytewiseName):])
+		d.Edits[0] = slices.Concat(handmade.EditComparator(order.Name), d.Edits[0][2+len(handmade.BytewiseName):])
 	}
 	entries, tombs = randomDB(r, d, order, seed%2 == 1)
 	return d, order, entries, tombs
@@ -200,7 +200,7 @@ func TestMergeModel(t *testing.T) {
 		m := &model{cmp: order.Compare, tombs: tombs, merger: joinMerger}
 		m.read(entries)
 		o := store.Options{Merger: joinMerger, Memory: []int64{0, 4096}[seed%2]}
-		checkModel(t, seed, openTest(t, d.finish(), o).Keyspaces()[0], m, r)
+		checkModel(t, seed, openTest(t, d.Finish(), o).Keyspaces()[0], m, r)
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
@@ -212,29 +212,29 @@ func TestMergeModel(t *testing.T) {
 func TestBatchModel(t *testing.T) {
 	for seed := range int64(60) {
 		r := rand.New(rand.NewSource(seed))
-		d := newHandDB(t)
-		var entries []testEntry
+		d := handmade.NewDB(t)
+		var entries []handmade.Entry
 		for i := range 1 + r.Intn(400) {
 			kind := byte(base.KindPut)
 			if r.Intn(40) == 0 {
 				kind = base.KindMerge
 			}
 			key := strings.Repeat("long", r.Intn(2)*r.Intn(60)) + fmt.Sprintf("%0*d", 1+r.Intn(9), r.Intn(5000))
-			entries = append(entries, testEntry{key, uint64(i + 1), kind, strings.Repeat("v", r.Intn(2)*r.Intn(300))})
+			entries = append(entries, handmade.NewEntry(key, uint64(i+1), kind, strings.Repeat("v", r.Intn(2)*r.Intn(300))))
 		}
-		sortEntries(bytes.Compare, entries)
-		d.table(0, 6, tableSpec{blockSize: 1 + r.Intn(9000), restarts: 1 + r.Intn(40), codec: byte(r.Intn(2))}, entries...)
+		handmade.SortEntries(bytes.Compare, entries)
+		d.Table(0, 6, handmade.Spec{BlockSize: 1 + r.Intn(9000), Restarts: 1 + r.Intn(40), Codec: byte(r.Intn(2))}, entries...)
 		m := &model{cmp: bytes.Compare, merger: joinMerger}
 		m.read(entries)
-		checkModel(t, seed, openTest(t, d.finish(), store.Options{Merger: joinMerger}).Keyspaces()[0], m, r)
+		checkModel(t, seed, openTest(t, d.Finish(), store.Options{Merger: joinMerger}).Keyspaces()[0], m, r)
 	}
 }
 
 func checkModel(t *testing.T, seed int64, ks store.Keyspace, m *model, r *rand.Rand) {
 	t.Helper()
-	got, n := readRows(t, ks, nil, nil)
-	if show(got) != show(m.rows) {
-		t.Fatalf("seed %d: rows\n%s\nwant\n%s", seed, show(got), show(m.rows))
+	got, n := handmade.ReadRows(t, ks, nil, nil)
+	if handmade.Show(got) != handmade.Show(m.rows) {
+		t.Fatalf("seed %d: rows\n%s\nwant\n%s", seed, handmade.Show(got), handmade.Show(m.rows))
 	}
 	if n != m.tally {
 		t.Fatalf("seed %d: tally %+v, want %+v", seed, n, m.tally)
@@ -247,13 +247,13 @@ func checkModel(t *testing.T, seed int64, ks store.Keyspace, m *model, r *rand.R
 	slices.SortFunc(cuts, m.cmp)
 	cuts = slices.Concat([][]byte{nil}, cuts, [][]byte{nil})
 	var sum record.Tally
-	var all []row
+	var all []handmade.Row
 	for i := 0; i+1 < len(cuts); i++ {
-		part, pn := readRows(t, ks, cuts[i], cuts[i+1])
+		part, pn := handmade.ReadRows(t, ks, cuts[i], cuts[i+1])
 		all = append(all, part...)
 		sum.Add(&pn)
 	}
-	if show(all) != show(m.rows) || sum != m.tally {
+	if handmade.Show(all) != handmade.Show(m.rows) || sum != m.tally {
 		t.Fatalf("seed %d: spans at %q: %d rows %+v, want %d rows %+v", seed, cuts, len(all), sum, len(m.rows), m.tally)
 	}
 	checkSeeks(t, ks, m, r)
@@ -272,7 +272,7 @@ func checkBatches(t *testing.T, ks store.Keyspace, m *model, r *rand.Rand) {
 		if len(m.rows) == 0 || r.Intn(4) == 0 {
 			return nil
 		}
-		return append(bytes.Clone(m.rows[r.Intn(len(m.rows))].key), "\x00"[:r.Intn(2)]...)
+		return append(bytes.Clone(m.rows[r.Intn(len(m.rows))].Key), "\x00"[:r.Intn(2)]...)
 	}
 	for range 4 {
 		lo, hi := key(), key()
@@ -349,13 +349,13 @@ func checkSeeks(t *testing.T, ks store.Keyspace, m *model, r *rand.Rand) {
 	for i := 0; i < len(m.rows); i++ {
 		if r.Intn(3) == 0 {
 			i += r.Intn(len(m.rows) - i)
-			if err := it.SeekGE(m.rows[i].key); err != nil {
+			if err := it.SeekGE(m.rows[i].Key); err != nil {
 				t.Fatal(err)
 			}
 		}
 		k, v, err := it.Next()
-		if err != nil || !bytes.Equal(k, m.rows[i].key) || !bytes.Equal(v, m.rows[i].value) {
-			t.Fatalf("row %d after seeks: %q = %q, %v; want %q = %q", i, k, v, err, m.rows[i].key, m.rows[i].value)
+		if err != nil || !bytes.Equal(k, m.rows[i].Key) || !bytes.Equal(v, m.rows[i].Value) {
+			t.Fatalf("row %d after seeks: %q = %q, %v; want %q = %q", i, k, v, err, m.rows[i].Key, m.rows[i].Value)
 		}
 	}
 	if _, _, err := it.Next(); err != io.EOF {
@@ -388,7 +388,7 @@ func checkEntries(t *testing.T, ks store.Keyspace, m *model) {
 		if e.Kind == store.RangeDelete {
 			continue
 		}
-		k := testEntry{key: string(e.Key), seq: e.Seq}
+		k := handmade.Entry{Key: string(e.Key), Seq: e.Seq}
 		if e.Covered != m.covered(&k) {
 			t.Fatalf("entry %q seq %d: covered %t", e.Key, e.Seq, e.Covered)
 		}
@@ -415,9 +415,9 @@ func checkEntries(t *testing.T, ks store.Keyspace, m *model) {
 // TestMergeNeedsAMerger: operands are refused, with the key, when nobody can fold them, and the
 // merger's own error is placed.
 func TestMergeNeedsAMerger(t *testing.T) {
-	d := newHandDB(t)
-	d.table(0, 1, tableSpec{}, put("a", 1, ""), testEntry{"m", 2, base.KindMerge, "x"}, put("n", 1, ""))
-	dir := d.finish()
+	d := handmade.NewDB(t)
+	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""), handmade.NewEntry("m", 2, base.KindMerge, "x"), handmade.Put("n", 1, ""))
+	dir := d.Finish()
 	err := rowsError(dir, store.Options{})
 	if !errors.Is(err, base.ErrUnsupported) || !strings.Contains(err.Error(), `key "m"`) {
 		t.Errorf("error %v", err)
@@ -457,38 +457,38 @@ func TestTies(t *testing.T) {
 		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", long, long + "a", long + "aaaaaaaa", long + "aaaaaaab", long + "b"}
 	for seed := range int64(20) {
 		r := rand.New(rand.NewSource(seed))
-		d := newHandDB(t)
-		var all []testEntry
+		d := handmade.NewDB(t)
+		var all []handmade.Entry
 		seq := uint64(1)
 		for range 2 + r.Intn(6) {
-			var part []testEntry
+			var part []handmade.Entry
 			for _, k := range keys {
 				if r.Intn(2) == 0 {
-					part = append(part, put(k, seq, fmt.Sprint(seq)))
+					part = append(part, handmade.Put(k, seq, fmt.Sprint(seq)))
 					seq++
 				}
 			}
 			if len(part) > 0 {
 				all = append(all, part...)
-				d.table(0, 0, tableSpec{blockSize: 1 << r.Intn(12)}, part...)
+				d.Table(0, 0, handmade.Spec{BlockSize: 1 << r.Intn(12)}, part...)
 			}
 		}
 		m := &model{cmp: bytes.Compare, merger: joinMerger}
 		m.read(all)
-		checkModel(t, seed, openTest(t, d.finish(), store.Options{}).Keyspaces()[0], m, r)
+		checkModel(t, seed, openTest(t, d.Finish(), store.Options{}).Keyspaces()[0], m, r)
 	}
 }
 
 // TestHugeKeys: prefixes beyond what a code can count.
 func TestHugeKeys(t *testing.T) {
 	long := strings.Repeat("k", codeOffset+10)
-	d := newHandDB(t)
-	d.table(0, 0, tableSpec{}, put(long+"b", 1, "1"), put(long+"d", 1, "1"))
-	d.table(0, 0, tableSpec{}, put(long+"a", 2, "2"), put(long+"c", 2, "2"), put(long+"d", 2, "2"))
-	rows, n := readRows(t, openTest(t, d.finish(), store.Options{}).Keyspaces()[0], nil, nil)
+	d := handmade.NewDB(t)
+	d.Table(0, 0, handmade.Spec{}, handmade.Put(long+"b", 1, "1"), handmade.Put(long+"d", 1, "1"))
+	d.Table(0, 0, handmade.Spec{}, handmade.Put(long+"a", 2, "2"), handmade.Put(long+"c", 2, "2"), handmade.Put(long+"d", 2, "2"))
+	rows, n := handmade.ReadRows(t, openTest(t, d.Finish(), store.Options{}).Keyspaces()[0], nil, nil)
 	got := ""
 	for _, r := range rows {
-		got += string(r.key[len(long):]) + string(r.value)
+		got += string(r.Key[len(long):]) + string(r.Value)
 	}
 	if got != "a2b1c2d2" || n.Superseded != 1 {
 		t.Errorf("rows %s, %+v", got, n)

@@ -16,6 +16,7 @@ import (
 	"kvferry/store"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/files"
+	"kvferry/store/rocks/manifest"
 )
 
 const (
@@ -29,7 +30,7 @@ type database struct {
 	dir     string
 	opts    store.Options
 	levelDB bool
-	version *version
+	version *manifest.Version
 	spaces  []*keyspace
 	logs    []*logFile
 	// logErr says that the logs are damaged: what needs all rows fails with it, but Unordered
@@ -60,7 +61,7 @@ func Open(ctx context.Context, dir string, o *store.Options) (store.Store, error
 	if o == nil {
 		o = &store.Options{}
 	}
-	if _, err := manifestName(dir); err != nil {
+	if _, err := manifest.Current(dir); err != nil {
 		return nil, err
 	}
 	if !o.AllowLive {
@@ -108,15 +109,15 @@ func openLive(ctx context.Context, dir string, o *store.Options) (store.Store, e
 
 // unchanged checks that CURRENT and the MANIFEST are as they were read.
 func (db *database) unchanged() error {
-	name, err := manifestName(db.dir)
+	name, err := manifest.Current(db.dir)
 	if err != nil {
 		return err
 	}
-	st, err := os.Stat(db.version.path)
+	st, err := os.Stat(db.version.Path)
 	if err != nil {
 		return err
 	}
-	if name != db.version.manifest || st.Size() != db.version.size {
+	if name != db.version.Name || st.Size() != db.version.Size {
 		return errChanged
 	}
 	return nil
@@ -144,13 +145,13 @@ func openDatabase(ctx context.Context, dir string, o *store.Options, report func
 
 // open reads the MANIFEST, finds the files and reads the logs.
 func (db *database) open(ctx context.Context) error {
-	v, err := readManifest(db.dir, db.report)
+	v, err := manifest.Read(db.dir, db.report)
 	if err != nil {
 		return err
 	}
-	db.version, db.levelDB = v, v.levelDB(db.dir)
+	db.version, db.levelDB = v, isLevelDB(v, db.dir)
 	complete, err := db.load(ctx)
-	if v.torn {
+	if v.Torn {
 		db.reportTorn(!complete)
 	}
 	return err
@@ -159,7 +160,7 @@ func (db *database) open(ctx context.Context) error {
 // load opens the tables that the MANIFEST names and reads the logs. complete says that no other table can have
 // rows of its own.
 func (db *database) load(ctx context.Context) (complete bool, err error) {
-	for _, f := range db.version.sorted() {
+	for _, f := range db.version.Sorted() {
 		ks, err := db.newKeyspace(f)
 		if err != nil {
 			return false, err
@@ -207,13 +208,13 @@ func (db *database) comparer(name string) *store.Comparer {
 }
 
 // newKeyspace makes the keyspace of a column family.
-func (db *database) newKeyspace(f *family) (*keyspace, error) {
-	c := db.comparer(f.comparator)
+func (db *database) newKeyspace(f *manifest.Family) (*keyspace, error) {
+	c := db.comparer(f.Comparator)
 	if c == nil {
 		return nil, fmt.Errorf("%s: column family %q is in the order of comparator %q, which is unknown here",
-			db.dir, f.name, f.comparator)
+			db.dir, f.Name, f.Comparator)
 	}
-	ks := &keyspace{st: db, id: f.id, name: f.name, cmp: c, logNumber: f.logNumber}
+	ks := &keyspace{st: db, id: f.ID, name: f.Name, cmp: c, logNumber: f.LogNumber}
 	if db.levelDB { // RocksDB draws the heights of its memtable's nodes by chance
 		ks.wrapping = c.Wrapping
 	}
@@ -233,8 +234,8 @@ func (db *database) tableName(number uint64) string {
 }
 
 // openTables finds the files of a column family's tables.
-func (ks *keyspace) openTables(ctx context.Context, f *family) error {
-	for _, m := range f.tables {
+func (ks *keyspace) openTables(ctx context.Context, f *manifest.Family) error {
+	for _, m := range f.Tables {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -245,22 +246,22 @@ func (ks *keyspace) openTables(ctx context.Context, f *family) error {
 		ks.tables = append(ks.tables, t)
 	}
 	slices.SortFunc(ks.tables, func(a, b *table) int {
-		if a.meta.level != b.meta.level {
-			return a.meta.level - b.meta.level
+		if a.meta.Level != b.meta.Level {
+			return a.meta.Level - b.meta.Level
 		}
-		if c := base.CompareKeys(ks.cmp.Compare, a.meta.smallest, b.meta.smallest); c != 0 {
+		if c := base.CompareKeys(ks.cmp.Compare, a.meta.Smallest, b.meta.Smallest); c != 0 {
 			return c
 		}
-		return cmp.Compare(a.meta.number, b.meta.number)
+		return cmp.Compare(a.meta.Number, b.meta.Number)
 	})
 	return nil
 }
 
 // findTable finds the file of a table. For a salvage one that is not there, or not whole, is a table that cannot be
 // opened.
-func (ks *keyspace) findTable(m tableMeta) (*table, error) {
+func (ks *keyspace) findTable(m manifest.Table) (*table, error) {
 	db := ks.st
-	name := db.tableName(m.number)
+	name := db.tableName(m.Number)
 	path := filepath.Join(db.dir, name)
 	file, err := db.files.Open(db.dir, name, db.opts.AllowLive)
 	switch {
@@ -269,8 +270,8 @@ func (ks *keyspace) findTable(m tableMeta) (*table, error) {
 		if db.opts.AllowLive && db.unchanged() != nil {
 			return nil, err // the MANIFEST may no longer name it
 		}
-	case err == nil && file.Size != m.size:
-		err = base.Corrupt(path, record.NoOffset, fieldFileSize, fmt.Errorf("%d bytes, the MANIFEST says %d", file.Size, m.size))
+	case err == nil && file.Size != m.Size:
+		err = base.Corrupt(path, record.NoOffset, fieldFileSize, fmt.Errorf("%d bytes, the MANIFEST says %d", file.Size, m.Size))
 	}
 	if err == nil {
 		return newTable(file, m, ks), nil

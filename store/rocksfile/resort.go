@@ -28,9 +28,9 @@ func (ks *keyspace) resort(tables []*table) (good []*table, sorted []*sortedRun,
 			return nil, nil, err
 		}
 		ks.st.report(record.Finding{Kind: "unordered-table", Severity: record.Warning, Keyspace: ks.name,
-			Place:  record.Place{File: t.file.Name, Off: o.Off, Level: t.meta.level},
+			Place:  record.Place{File: t.file.Name, Off: o.Off, Level: t.meta.Level},
 			Detail: fmt.Sprintf("the table is not in the order of %s and was sorted before reading: %v", ks.cmp.Name, o)})
-		sorted = append(sorted, &sortedRun{tables: []*table{s}, level: t.meta.level})
+		sorted = append(sorted, &sortedRun{tables: []*table{s}, level: t.meta.Level})
 	}
 	return good, sorted, nil
 }
@@ -74,7 +74,7 @@ func (ks *keyspace) sortTable(t *table) (*table, error) {
 	if err := scan.run(); err != nil {
 		return nil, err
 	}
-	out, err := s.spool(t.meta.level, []string{t.file.Name}, ks.st.opts.Memory/64)
+	out, err := s.spool(t.meta.Level, []string{t.file.Name}, ks.st.opts.Memory/64)
 	if err == nil && out == nil {
 		err = t.fail(record.NoOffset, "rows", errors.New("none"))
 	}

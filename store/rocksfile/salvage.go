@@ -106,7 +106,7 @@ func (ks *keyspace) lost(t *table, err error) {
 		return
 	}
 	f := record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: ks.name,
-		Place: record.Place{File: t.file.Name, Off: record.NoOffset, Level: t.meta.level}}
+		Place: record.Place{File: t.file.Name, Off: record.NoOffset, Level: t.meta.Level}}
 	var missing *store.MissingError
 	var c *record.CorruptError
 	switch {
@@ -242,7 +242,7 @@ func (ks *keyspace) comeBack(t *table, g *gap) string {
 // older counts the tables below t that can be opened and whose bounds reach into a gap.
 func (ks *keyspace) older(t *table, g *gap) (n int) {
 	for _, u := range ks.tables {
-		below := u.meta.level > t.meta.level || u.meta.level == 0 && t.meta.level == 0 && u.meta.number < t.meta.number
+		below := u.meta.Level > t.meta.Level || u.meta.Level == 0 && t.meta.Level == 0 && u.meta.Number < t.meta.Number
 		low := ks.cmp.Compare(u.largest, g.low)
 		if !below || low < 0 || low == 0 && g.after || ks.cmp.Compare(u.smallest, g.high) > 0 {
 			continue

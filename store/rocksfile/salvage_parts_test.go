@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"kvferry/record"
+	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 	"kvferry/store/rocks/files"
@@ -239,12 +240,12 @@ func choose(r *rand.Rand, parts []*part, chance int) (out []damage) {
 }
 
 // without is what is left of entries.
-func without(entries []testEntry, ds []damage) []testEntry {
+func without(entries []handmade.Entry, ds []damage) []handmade.Entry {
 	lost := map[entryID]bool{}
 	for i := range ds {
 		maps.Copy(lost, ds[i].lostEntries())
 	}
-	return slices.DeleteFunc(slices.Clone(entries), func(e testEntry) bool { return lost[entryID{e.key, e.seq}] })
+	return slices.DeleteFunc(slices.Clone(entries), func(e handmade.Entry) bool { return lost[entryID{e.Key, e.Seq}] })
 }
 
 // wantSkips checks that each damage that can be seen was reported once, and nothing else.

@@ -19,6 +19,7 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 )
@@ -141,41 +142,41 @@ func withoutTombs(tombs []tombstone, ds []damage) []tombstone {
 }
 
 // tombstoneDB is salvageDB with range tombstones over parts of it, one of them in a table of the deepest level.
-func tombstoneDB(t testing.TB, spec tableSpec) (dir string, entries []testEntry, tombs []tombstone) {
-	d := newHandDB(t)
-	if spec.levelDB {
-		d = newHandLevelDB(t)
+func tombstoneDB(t testing.TB, spec handmade.Spec) (dir string, entries []handmade.Entry, tombs []tombstone) {
+	d := handmade.NewDB(t)
+	if spec.LevelDB {
+		d = handmade.NewLevelDB(t)
 	}
 	seq := uint64(1)
 	add := func(level, from, to, step int, ranges ...int) {
-		var list []testEntry
+		var list []handmade.Entry
 		s := spec
 		for i := from; i < to; i += step {
-			list = append(list, put(fmt.Sprintf("key%04d", i), seq, fmt.Sprintf("value of level %d, number %d", level, i)))
+			list = append(list, handmade.Put(fmt.Sprintf("key%04d", i), seq, fmt.Sprintf("value of level %d, number %d", level, i)))
 			seq++
 		}
-		for i := 0; i+1 < len(ranges) && !spec.levelDB; i += 2 {
-			e := testEntry{fmt.Sprintf("key%04d", ranges[i]), seq, base.KindRangeDelete, fmt.Sprintf("key%04d", ranges[i+1])}
-			s.tombstones = append(s.tombstones, e)
-			tombs = append(tombs, tombstone{start: []byte(e.key), end: []byte(e.value), seq: seq})
+		for i := 0; i+1 < len(ranges) && !spec.LevelDB; i += 2 {
+			e := handmade.NewEntry(fmt.Sprintf("key%04d", ranges[i]), seq, base.KindRangeDelete, fmt.Sprintf("key%04d", ranges[i+1]))
+			s.Tombstones = append(s.Tombstones, e)
+			tombs = append(tombs, tombstone{start: []byte(e.Key), end: []byte(e.Value), seq: seq})
 			seq++
 		}
 		entries = append(entries, list...)
-		d.table(0, level, s, list...)
+		d.Table(0, level, s, list...)
 	}
 	add(2, 0, 100, 1)
 	add(2, 100, 250, 1)
 	add(1, 0, 250, 3, 20, 40, 90, 120)
 	add(0, 0, 250, 7, 30, 60)
 	add(0, 10, 240, 11)
-	return d.finish(), entries, tombs
+	return d.Finish(), entries, tombs
 }
 
 // TestSalvageEveryTable loses every table of a database in turn and all at once, in every way: what is left is what the
 // other tables have. Without Options.Salvage each is an error that says that it could be passed over.
 func TestSalvageEveryTable(t *testing.T) {
-	for _, spec := range []tableSpec{{blockSize: 200, dict: []byte("value of level number")}, {blockSize: 300, indexType: indexTwoLevel, codec: codecSnappy},
-		{blockSize: 300, levelDB: true}} {
+	for _, spec := range []handmade.Spec{{BlockSize: 200, Dict: []byte("value of level number")}, {BlockSize: 300, IndexType: indexTwoLevel, Codec: codecSnappy},
+		{BlockSize: 300, LevelDB: true}} {
 		dir, entries, tombs := tombstoneDB(t, spec)
 		sound := openTest(t, dir, store.Options{})
 		parts := ofTables(t, sound)
@@ -189,7 +190,7 @@ func TestSalvageEveryTable(t *testing.T) {
 		for _, what := range []string{partMissing, partCut, partMetaindex, partTombs} {
 			sets = append(sets, byWhat[what])
 		}
-		if len(byWhat[partMissing]) != 5 || !spec.levelDB && (len(byWhat[partTombs]) != 2 || len(byWhat[partMeta]) < 5) {
+		if len(byWhat[partMissing]) != 5 || !spec.LevelDB && (len(byWhat[partTombs]) != 2 || len(byWhat[partMeta]) < 5) {
 			t.Fatalf("parts %v", byWhat)
 		}
 		for n, set := range sets {
@@ -201,7 +202,7 @@ func TestSalvageEveryTable(t *testing.T) {
 }
 
 // checkLost damages a copy of a database and reads it in all ways.
-func checkLost(t *testing.T, seed int64, dir string, entries []testEntry, tombs []tombstone, set []damage) {
+func checkLost(t *testing.T, seed int64, dir string, entries []handmade.Entry, tombs []tombstone, set []damage) {
 	t.Helper()
 	r := rand.New(rand.NewSource(seed))
 	broken := copyDir(t, dir)
@@ -276,7 +277,7 @@ func wantFiles(t *testing.T, dir string, db *database) {
 
 // TestSalvageEveryLength cuts each table off at every length: all its rows are missing, and no others.
 func TestSalvageEveryLength(t *testing.T) {
-	dir, entries := salvageDB(t, tableSpec{blockSize: 150}, 10)
+	dir, entries := salvageDB(t, handmade.Spec{BlockSize: 150}, 10)
 	sound := openTest(t, dir, store.Options{})
 	parts := slices.DeleteFunc(ofTables(t, sound), func(p *part) bool { return p.what != partCut })
 	sound.Close()
@@ -294,7 +295,7 @@ func TestSalvageEveryLength(t *testing.T) {
 				t.Fatal(err)
 			}
 			db, found := openFindings(t, dir, store.Options{Merger: joinMerger, Salvage: true})
-			if rows, tally := readRows(t, db.Keyspaces()[0], nil, nil); show(rows) != show(m.rows) || tally != m.tally {
+			if rows, tally := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil); handmade.Show(rows) != handmade.Show(m.rows) || tally != m.tally {
 				t.Fatalf("%s cut to %d: %d rows, want %d", p.file, n, len(rows), len(m.rows))
 			}
 			wantSkips(t, *found, set)
@@ -309,7 +310,7 @@ func TestSalvageEveryLength(t *testing.T) {
 // TestSalvageTableFindings: the findings say which keys are missing, and where older rows may come back: not from tables
 // that cannot be opened either.
 func TestSalvageTableFindings(t *testing.T) {
-	dir, _, _ := tombstoneDB(t, tableSpec{blockSize: 200})
+	dir, _, _ := tombstoneDB(t, handmade.Spec{BlockSize: 200})
 	older := func(n int) string {
 		return fmt.Sprintf("; older tables with such keys: %d, in which what was deleted or changed since stands as it was", n)
 	}
@@ -331,7 +332,7 @@ func TestSalvageTableFindings(t *testing.T) {
 			}
 		}
 		db, found := openFindings(t, broken, store.Options{Salvage: true})
-		readRows(t, db.Keyspaces()[0], nil, nil)
+		handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
 		var got []string
 		for _, f := range *found {
 			got = append(got, f.Detail)
@@ -348,10 +349,10 @@ func TestSalvageTableFindings(t *testing.T) {
 
 // TestSalvageRangeTombstones: without its range tombstones a table shows what they had deleted, and the finding says so.
 func TestSalvageRangeTombstones(t *testing.T) {
-	d := newHandDB(t)
-	d.table(0, 1, tableSpec{}, put("a", 1, "old"), put("b", 2, "old"), put("z", 3, "old"))
-	name := d.table(0, 0, tableSpec{tombstones: []testEntry{{"a", 9, base.KindRangeDelete, "c"}}}, put("aa", 8, "own"), put("m", 10, "new"))
-	dir := d.finish()
+	d := handmade.NewDB(t)
+	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, "old"), handmade.Put("b", 2, "old"), handmade.Put("z", 3, "old"))
+	name := d.Table(0, 0, handmade.Spec{Tombstones: []handmade.Entry{handmade.RangeDel("a", 9, "c")}}, handmade.Put("aa", 8, "own"), handmade.Put("m", 10, "new"))
+	dir := d.Finish()
 	db := openTest(t, dir, store.Options{})
 	wantRows(t, db, 0, "m=new z=old")
 	info, err := db.spaces[0].tables[0].load()
@@ -361,7 +362,7 @@ func TestSalvageRangeTombstones(t *testing.T) {
 	at := info.rangeDel.Off
 	b, _ := os.ReadFile(filepath.Join(dir, name))
 	b[at+2] ^= 1
-	d.file(name, b)
+	d.File(name, b)
 	db, found := openFindings(t, dir, store.Options{Salvage: true})
 	wantRows(t, db, 0, "a=old aa=own b=old m=new z=old")
 	const want = `; the range tombstones of this table are missing: what they deleted stands as it was, keys from "a" up to "m"` +
@@ -382,23 +383,23 @@ func TestLevelDBMetaindex(t *testing.T) {
 		return off
 	}
 	for want, damaged := range map[string]func(metaindex uint64, table []byte) uint64{"metaindex: ": meta, "properties: ": props} {
-		d := newHandLevelDB(t)
+		d := handmade.NewLevelDB(t)
 		entries := someEntries(20)
-		table := makeTable(t, tableSpec{blockSize: 100}, entries)
+		table := handmade.MakeTable(t, handmade.Spec{BlockSize: 100}, entries)
 		// The table of another writer: as LevelDB's, with properties.
 		ft, err := decodeFooter(table[len(table)-footerLen:])
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := &handTable{t: t, spec: tableSpec{levelDB: true}, out: table[:len(table)-footerLen]}
-		h.footer(ft.metaindex, ft.index)
-		h.out[damaged(ft.metaindex.Off, h.out)] ^= 1
-		d.file("000010.ldb", h.out)
-		d.name(0, 1, "000010.ldb", boundsOf(bytes.Compare, &tableSpec{}, entries), 0)
-		dir := d.finish()
+		h := &handmade.TableWriter{T: t, Spec: handmade.Spec{LevelDB: true}, Out: table[:len(table)-footerLen]}
+		h.Footer(ft.metaindex, ft.index)
+		h.Out[damaged(ft.metaindex.Off, h.Out)] ^= 1
+		d.File("000010.ldb", h.Out)
+		d.Name(0, 1, "000010.ldb", handmade.BoundsOf(bytes.Compare, &handmade.Spec{}, entries), 0)
+		dir := d.Finish()
 		for _, salvage := range []bool{false, true} {
 			db, found := openFindings(t, dir, store.Options{Salvage: salvage})
-			if rows, _ := readRows(t, db.Keyspaces()[0], nil, nil); len(rows) != 20 || len(*found) != 0 {
+			if rows, _ := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil); len(rows) != 20 || len(*found) != 0 {
 				t.Fatalf("%s%d rows, findings %+v", want, len(rows), *found)
 			}
 			checkUnordered(t, db.Keyspaces()[0], &model{tally: record.Tally{Entries: 20}})
@@ -422,13 +423,13 @@ func TestSalvageFooterValues(t *testing.T) {
 		"version":       func(b []byte) { binary.LittleEndian.PutUint32(b[footerLen-12:], anyFormatVersion+1) },
 		"magic":         func(b []byte) { b[footerLen-1] ^= 1 },
 	} {
-		d := newHandDB(t)
-		d.table(0, 2, tableSpec{}, put("a", 1, "old"))
-		file := d.table(0, 1, tableSpec{}, put("a", 2, "new"), put("b", 3, "new"))
-		dir := d.finish()
+		d := handmade.NewDB(t)
+		d.Table(0, 2, handmade.Spec{}, handmade.Put("a", 1, "old"))
+		file := d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 2, "new"), handmade.Put("b", 3, "new"))
+		dir := d.Finish()
 		b, _ := os.ReadFile(filepath.Join(dir, file))
 		change(b[len(b)-footerLen:])
-		d.file(file, b)
+		d.File(file, b)
 		db, found := openFindings(t, dir, store.Options{Salvage: true})
 		wantRows(t, db, 0, "a=old")
 		if len(*found) != 1 || !strings.HasPrefix((*found)[0].Detail, "footer: ") || (*found)[0].Place.Off != int64(len(b)-footerLen) {
@@ -440,11 +441,11 @@ func TestSalvageFooterValues(t *testing.T) {
 // TestSalvageStray: a table that the MANIFEST does not name is judged by those that it does, whether they are there or
 // not, and the finding says so: it may have what is left of them.
 func TestSalvageStray(t *testing.T) {
-	d := newHandDB(t)
-	name := d.table(0, 1, tableSpec{}, put("a", 1, ""), put("c", 9, ""))
-	d.next = 8
-	d.write(tableSpec{}, []testEntry{put("b", 4, "")})
-	dir := d.finish()
+	d := handmade.NewDB(t)
+	name := d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""), handmade.Put("c", 9, ""))
+	d.Next = 8
+	d.Write(handmade.Spec{}, []handmade.Entry{handmade.Put("b", 4, "")})
+	dir := d.Finish()
 	if err := os.Remove(filepath.Join(dir, name)); err != nil {
 		t.Fatal(err)
 	}
@@ -474,7 +475,7 @@ func TestSalvageCircles(t *testing.T) {
 			if err := os.Remove(filepath.Join(broken, filepath.Base(path))); err != nil {
 				t.Fatal(err)
 			}
-			db, found := openFindings(t, broken, store.Options{Comparers: testComparers, Salvage: true})
+			db, found := openFindings(t, broken, store.Options{Comparers: handmade.Comparers, Salvage: true})
 			ks := db.spaces[0]
 			rows, whole := walkCircles(t, ks, nil, nil)
 			testCircleParts(t, ks, rows, whole)
@@ -499,10 +500,10 @@ func TestSalvageCircles(t *testing.T) {
 
 // TestSalvageVanished: a table that goes after the database was opened is an error, not a gap.
 func TestSalvageVanished(t *testing.T) {
-	d := newHandDB(t)
-	name := d.table(0, 1, tableSpec{}, put("a", 1, ""))
-	db := openTest(t, d.finish(), store.Options{Salvage: true})
-	if err := os.Remove(filepath.Join(d.dir, name)); err != nil {
+	d := handmade.NewDB(t)
+	name := d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
+	db := openTest(t, d.Finish(), store.Options{Salvage: true})
+	if err := os.Remove(filepath.Join(d.Dir, name)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.Keyspaces()[0].Rows(nil, nil); !errors.Is(err, os.ErrNotExist) || err == io.EOF {
@@ -512,9 +513,9 @@ func TestSalvageVanished(t *testing.T) {
 
 // TestSalvageUnreadable: a table that the disk does not give back is passed over, and named once.
 func TestSalvageUnreadable(t *testing.T) {
-	d := newHandDB(t)
-	name := d.table(0, 1, tableSpec{}, put("a", 1, ""), put("b", 1, ""))
-	db, found := openFindings(t, d.finish(), store.Options{Salvage: true})
+	d := handmade.NewDB(t)
+	name := d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""), handmade.Put("b", 1, ""))
+	db, found := openFindings(t, d.Finish(), store.Options{Salvage: true})
 	tab := db.spaces[0].tables[0]
 	tab.once.Do(func() { tab.err = &fs.PathError{Op: "read", Path: tab.file.Path, Err: syscall.EIO} })
 	wantRows(t, db, 0, "")
@@ -522,7 +523,7 @@ func TestSalvageUnreadable(t *testing.T) {
 	if len(*found) != 1 || (*found)[0].Detail != want || (*found)[0].Place.File != name || (*found)[0].Kind != record.FindDamagedBlock {
 		t.Errorf("findings %+v", *found)
 	}
-	db, found = openFindings(t, d.finish(), store.Options{Salvage: true})
+	db, found = openFindings(t, d.Finish(), store.Options{Salvage: true})
 	tab = db.spaces[0].tables[0]
 	tab.once.Do(func() { tab.err = &fs.PathError{Op: "open", Path: tab.file.Path, Err: syscall.EACCES} })
 	if _, err := db.Keyspaces()[0].Rows(nil, nil); !errors.Is(err, syscall.EACCES) || len(*found) > 0 {

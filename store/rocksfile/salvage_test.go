@@ -28,7 +28,7 @@ func TestSalvageModel(t *testing.T) {
 	for seed := range int64(200) {
 		r := rand.New(rand.NewSource(seed))
 		d, order, entries, tombs := orderedDB(t, r, seed)
-		dir := d.finish()
+		dir := d.Finish()
 		sound := openTest(t, dir, store.Options{})
 		ds := choose(r, partsOf(t, sound), 1+r.Intn(20))
 		ds = append(ds, chooseTables(r, ofTables(t, sound), r.Intn(8))...)
@@ -49,34 +49,34 @@ func TestSalvageModel(t *testing.T) {
 }
 
 // salvageDB is a database of several files and levels, with a model of it. One of part 5 has a fifth of the rows.
-func salvageDB(t testing.TB, spec tableSpec, part int) (dir string, entries []testEntry) {
-	d := newHandDB(t)
+func salvageDB(t testing.TB, spec handmade.Spec, part int) (dir string, entries []handmade.Entry) {
+	d := handmade.NewDB(t)
 	seq := uint64(1)
 	add := func(level, from, to, step int, kind byte) {
-		var list []testEntry
+		var list []handmade.Entry
 		for i := from; i < to/part; i += step {
-			e := testEntry{fmt.Sprintf("key%04d", i), seq, kind, ""}
+			e := handmade.NewEntry(fmt.Sprintf("key%04d", i), seq, kind, "")
 			if kind == base.KindPut {
-				e.value = fmt.Sprintf("value of level %d, number %d", level, i)
+				e.Value = fmt.Sprintf("value of level %d, number %d", level, i)
 			}
 			list = append(list, e)
 			seq++
 		}
 		entries = append(entries, list...)
-		d.table(0, level, spec, list...)
+		d.Table(0, level, spec, list...)
 	}
 	add(2, 0, 100, 1, base.KindPut)
 	add(2, 100/part, 250, 1, base.KindPut)
 	add(1, 50/part, 200, 3, base.KindPut)
 	add(0, 0, 250, 7, base.KindDelete)
 	add(0, 10, 240, 11, base.KindPut)
-	return d.finish(), entries
+	return d.Finish(), entries
 }
 
 // TestSalvageEveryPart damages every block, partition and index of a database in turn, and all of a kind at once.
 func TestSalvageEveryPart(t *testing.T) {
-	for _, spec := range []tableSpec{{blockSize: 200}, {blockSize: 300, indexType: indexTwoLevel, codec: codecSnappy},
-		{blockSize: 1, indexType: indexTwoLevel, checksum: checksumXXH64}, {blockSize: 250, codec: codecZlib, restarts: 3}} {
+	for _, spec := range []handmade.Spec{{BlockSize: 200}, {BlockSize: 300, IndexType: indexTwoLevel, Codec: codecSnappy},
+		{BlockSize: 1, IndexType: indexTwoLevel, Checksum: checksumXXH64}, {BlockSize: 250, Codec: codecZlib, Restarts: 3}} {
 		dir, entries := salvageDB(t, spec, 1)
 		sound := openTest(t, dir, store.Options{})
 		parts := partsOf(t, sound)
@@ -123,7 +123,7 @@ func TestSalvageEveryPart(t *testing.T) {
 func checkWorkers(t *testing.T, ks store.Keyspace, m *model) {
 	t.Helper()
 	cuts := [][]byte{nil, []byte("key0030"), []byte("key0099z"), []byte("key0100"), []byte("key0177"), nil}
-	all := make([][]row, len(cuts)-1)
+	all := make([][]handmade.Row, len(cuts)-1)
 	var wg sync.WaitGroup
 	for i := range all {
 		wg.Add(1)
@@ -133,7 +133,7 @@ func checkWorkers(t *testing.T, ks store.Keyspace, m *model) {
 			for err == nil {
 				var k, v []byte
 				if k, v, err = it.Next(); err == nil {
-					all[i] = append(all[i], row{bytes.Clone(k), bytes.Clone(v)})
+					all[i] = append(all[i], handmade.Row{Key: bytes.Clone(k), Value: bytes.Clone(v)})
 				}
 			}
 			if err != io.EOF {
@@ -143,7 +143,7 @@ func checkWorkers(t *testing.T, ks store.Keyspace, m *model) {
 		}()
 	}
 	wg.Wait()
-	if show(slices.Concat(all...)) != show(m.rows) {
+	if handmade.Show(slices.Concat(all...)) != handmade.Show(m.rows) {
 		t.Fatalf("spans at once: %d rows, want %d", len(slices.Concat(all...)), len(m.rows))
 	}
 }
@@ -160,7 +160,7 @@ func copyDir(t testing.TB, dir string) string {
 
 // TestSalvageGap: the finding tells between which keys rows are missing, and whether older ones may come back.
 func TestSalvageGap(t *testing.T) {
-	dir, _ := salvageDB(t, tableSpec{blockSize: 200, indexType: indexTwoLevel}, 1)
+	dir, _ := salvageDB(t, handmade.Spec{BlockSize: 200, IndexType: indexTwoLevel}, 1)
 	sound := openTest(t, dir, store.Options{})
 	defer sound.Close()
 	details := map[string]string{}
@@ -170,7 +170,7 @@ func TestSalvageGap(t *testing.T) {
 			broken := copyDir(t, dir)
 			(&damage{p, -1}).apply(t, broken, rand.New(rand.NewSource(1)))
 			db, found := openFindings(t, broken, store.Options{Salvage: true})
-			readRows(t, db.Keyspaces()[0], nil, nil)
+			handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
 			g := db.spaces[0].tables[i].gap(p.sep)
 			db.Close()
 			if len(*found) != 1 || !strings.Contains((*found)[0].Detail, "; its rows are missing: keys "+g.String()) {
@@ -209,14 +209,14 @@ func checkGap(t *testing.T, p *part, parts []*part, g *gap) {
 
 // TestSalvageTombstone: what a tombstone in a damaged block has deleted comes back, and the finding says that it may.
 func TestSalvageTombstone(t *testing.T) {
-	d := newHandDB(t)
-	d.table(0, 1, tableSpec{}, put("a", 1, "old"), put("b", 2, "old"))
-	name := d.table(0, 0, tableSpec{blockSize: 256}, del("a", 3), put("b", 4, "new"))
-	dir := d.finish()
+	d := handmade.NewDB(t)
+	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, "old"), handmade.Put("b", 2, "old"))
+	name := d.Table(0, 0, handmade.Spec{BlockSize: 256}, handmade.Del("a", 3), handmade.Put("b", 4, "new"))
+	dir := d.Finish()
 	wantRows(t, openTest(t, dir, store.Options{}), 0, "b=new")
 	b, _ := os.ReadFile(filepath.Join(dir, name))
 	b[3] ^= 1
-	d.file(name, b)
+	d.File(name, b)
 	db, found := openFindings(t, dir, store.Options{Salvage: true})
 	wantRows(t, db, 0, "a=old b=old")
 	if len(*found) != 1 || !strings.Contains((*found)[0].Detail, "; older tables with such keys: 1, ") {
@@ -227,22 +227,22 @@ func TestSalvageTombstone(t *testing.T) {
 // TestSalvageRefuses: what this reader does not support is not passed over, nor a log.
 func TestSalvageRefuses(t *testing.T) {
 	whole := func(t *testing.T, where string) (dir string) {
-		d := newHandDB(t)
-		var spec tableSpec
+		d := handmade.NewDB(t)
+		var spec handmade.Spec
 		switch where {
 		case "codec":
-			spec.label = 0x7e
+			spec.Label = 0x7e
 		case "version":
-			spec.version = maxFormatVersion + 1
+			spec.Version = maxFormatVersion + 1
 		}
-		name := d.table(0, 1, spec, put("b", 1, "value"))
-		d.log(20, handmade.Batch(30, handmade.Op(base.KindPut, "l", "1")), handmade.Batch(31, handmade.Op(base.KindPut, "m", "2")))
-		dir = d.finish()
+		name := d.Table(0, 1, spec, handmade.Put("b", 1, "value"))
+		d.Log(20, handmade.Batch(30, handmade.Op(base.KindPut, "l", "1")), handmade.Batch(31, handmade.Op(base.KindPut, "m", "2")))
+		dir = d.Finish()
 		switch where {
 		case "log":
 			b, _ := os.ReadFile(filepath.Join(dir, "000020.log"))
 			b[8] ^= 1
-			d.file("000020.log", b)
+			d.File("000020.log", b)
 		case "directory":
 			if err := errors.Join(os.Remove(filepath.Join(dir, name)), os.Mkdir(filepath.Join(dir, name), 0o755)); err != nil {
 				t.Fatal(err)
@@ -288,9 +288,9 @@ func corruptOnce(err error) error {
 
 // TestReadAhead: a block that can be read is read, although what is behind it cannot.
 func TestReadAhead(t *testing.T) {
-	d := newHandDB(t)
-	name := d.table(0, 1, tableSpec{blockSize: 100}, someEntries(400)...)
-	dir := d.finish()
+	d := handmade.NewDB(t)
+	name := d.Table(0, 1, handmade.Spec{BlockSize: 100}, someEntries(400)...)
+	dir := d.Finish()
 	db := openTest(t, dir, store.Options{})
 	ks := db.spaces[0]
 	it, err := ks.Rows(nil, nil)
@@ -326,7 +326,7 @@ func TestReadAhead(t *testing.T) {
 // TestSalvageSweep flips every byte of every table. A flip in a part costs its rows; in the footer, which nothing guards,
 // it costs nothing or all rows of the table, or makes it one that is not supported.
 func TestSalvageSweep(t *testing.T) {
-	dir, entries := salvageDB(t, tableSpec{blockSize: 150, indexType: indexTwoLevel}, 10)
+	dir, entries := salvageDB(t, handmade.Spec{BlockSize: 150, IndexType: indexTwoLevel}, 10)
 	sound := openTest(t, dir, store.Options{})
 	parts := slices.Concat(partsOf(t, sound), slices.DeleteFunc(ofTables(t, sound), (*part).nowhere))
 	files := sound.Files()
@@ -358,7 +358,7 @@ func TestSalvageSweep(t *testing.T) {
 }
 
 // checkFlip reads a database in which one byte was flipped.
-func checkFlip(t *testing.T, dir, file string, off int, parts []*part, entries []testEntry) {
+func checkFlip(t *testing.T, dir, file string, off int, parts []*part, entries []handmade.Entry) {
 	t.Helper()
 	var set []damage
 	for _, p := range parts {
@@ -377,7 +377,7 @@ func checkFlip(t *testing.T, dir, file string, off int, parts []*part, entries [
 		return
 	}
 	it.Close()
-	rows, n := readRows(t, ks, nil, nil)
+	rows, n := handmade.ReadRows(t, ks, nil, nil)
 	if len(set) == 1 && set[0].what == partFooter {
 		if len(*found) == 0 { // these bytes say nothing
 			set = nil
@@ -390,7 +390,7 @@ func checkFlip(t *testing.T, dir, file string, off int, parts []*part, entries [
 	wantSkips(t, *found, set)
 	m := &model{cmp: bytes.Compare, merger: joinMerger}
 	m.read(without(entries, set))
-	if show(rows) != show(m.rows) || n != m.tally {
+	if handmade.Show(rows) != handmade.Show(m.rows) || n != m.tally {
 		t.Fatalf("%d rows of %d, findings %+v", len(rows), len(m.rows), *found)
 	}
 	checkSeeks(t, ks, m, rand.New(rand.NewSource(int64(off))))
@@ -399,7 +399,7 @@ func checkFlip(t *testing.T, dir, file string, off int, parts []*part, entries [
 // TestSalvageWithoutChecksums: where nothing tells of damage but what a block can hold, whatever is read is read
 // without a panic, and iterators end.
 func TestSalvageWithoutChecksums(t *testing.T) {
-	dir, _ := salvageDB(t, tableSpec{blockSize: 150, indexType: indexTwoLevel, noChecksum: true}, 5)
+	dir, _ := salvageDB(t, handmade.Spec{BlockSize: 150, IndexType: indexTwoLevel, NoChecksum: true}, 5)
 	files, err := filepath.Glob(filepath.Join(dir, "*.sst"))
 	if err != nil {
 		t.Fatal(err)

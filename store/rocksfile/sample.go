@@ -9,6 +9,7 @@ import (
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 	"kvferry/store/rocks/files"
+	"kvferry/store/rocks/manifest"
 )
 
 // Sample returns about n keys: the first keys of blocks, evenly spaced by bytes over each run.
@@ -19,7 +20,7 @@ func (ks *keyspace) Sample(n int) ([]store.Weighted, error) {
 	var total int64
 	for _, r := range ks.all {
 		for _, t := range r.tables {
-			total += t.meta.size
+			total += t.meta.Size
 		}
 	}
 	step := max(total/int64(max(n, 1)), 1)
@@ -113,8 +114,8 @@ func (t *table) firstKey(h blocks.Handle) ([]byte, error) {
 // Files lists CURRENT, the MANIFEST, the logs that are needed and all tables that are there.
 func (db *database) Files() []store.File {
 	out := []store.File{
-		{Path: currentName, Kind: "current", Size: int64(len(db.version.manifest) + 1), Entries: -1, Deletes: -1},
-		{Path: db.version.manifest, Kind: "manifest", Size: db.version.size, Entries: -1, Deletes: -1},
+		{Path: manifest.CurrentName, Kind: "current", Size: int64(len(db.version.Name) + 1), Entries: -1, Deletes: -1},
+		{Path: db.version.Name, Kind: "manifest", Size: db.version.Size, Entries: -1, Deletes: -1},
 	}
 	for _, l := range db.logs {
 		out = append(out, store.File{Path: l.name, Kind: "log", Size: l.file.Size, Entries: l.entries, Deletes: -1})
@@ -132,9 +133,9 @@ func (db *database) Files() []store.File {
 // describe says what is known about a table. What cannot be read is left unknown: whoever reads
 // rows will see the error.
 func (t *table) describe() store.File {
-	f := store.File{Path: t.file.Name, Kind: "table", Keyspace: t.keyspace, Level: t.meta.level, Size: t.file.Size,
+	f := store.File{Path: t.file.Name, Kind: "table", Keyspace: t.keyspace, Level: t.meta.Level, Size: t.file.Size,
 		Entries: -1, Deletes: -1, Smallest: slices.Clone(t.smallest), Largest: slices.Clone(t.largest),
-		MinSeq: t.meta.minSeq, MaxSeq: t.meta.maxSeq}
+		MinSeq: t.meta.MinSeq, MaxSeq: t.meta.MaxSeq}
 	info, err := t.load()
 	if err != nil {
 		return f

@@ -12,6 +12,7 @@ import (
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 	"kvferry/store/rocks/files"
+	"kvferry/store/rocks/manifest"
 )
 
 // A spool is a sorted run that we made: the rows of the logs, or of a table whose order was wrong.
@@ -153,7 +154,7 @@ func (s *spoolWriter) table(ks *keyspace, file *files.File, level int, origins [
 	n := uint32(len(s.indexAt) / 4)
 	index := binary.LittleEndian.AppendUint32(append(s.index, s.indexAt...), n)
 	file.Size = int64(s.off)
-	meta := tableMeta{levelFile: levelFile{level: level}, size: int64(s.off), smallest: s.first, largest: bytes.Clone(s.last)}
+	meta := manifest.Table{Position: manifest.Position{Level: level}, Size: int64(s.off), Smallest: s.first, Largest: bytes.Clone(s.last)}
 	t := newTable(file, meta, ks)
 	t.origins = origins
 	t.info.checksum = checksumCRC32C
@@ -195,7 +196,7 @@ func (db *database) spoolFile() (*files.File, error) {
 // originPlace says where the entry of a spool came from; v is its value with the origin.
 func (t *table) originPlace(v []byte) record.Place {
 	o := decodeOrigin(v)
-	p := record.Place{Off: int64(o.off), Level: t.meta.level}
+	p := record.Place{Off: int64(o.off), Level: t.meta.Level}
 	if int(o.file) < len(t.levels) {
 		p.Level = t.levels[o.file]
 	}

@@ -14,6 +14,7 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/blocks"
+	"kvferry/store/rocks/manifest"
 )
 
 // Tables that the MANIFEST does not name are not read. A killed server leaves two sorts of them: what a
@@ -58,7 +59,7 @@ func (db *database) stray(ctx context.Context, name, number string) (f record.Fi
 	f = record.Finding{Kind: "unreferenced-table", Severity: record.Note,
 		Detail: "the MANIFEST does not name this table; it is not read"}
 	n, err := strconv.ParseUint(number, 10, 64)
-	if err != nil || db.version.mentioned[n] {
+	if err != nil || db.version.Mentioned[n] {
 		return f, true, nil
 	}
 	if db.opts.AllowLive && store.CheckLive(db.dir, lockFile) != nil {
@@ -73,10 +74,10 @@ func (db *database) stray(ctx context.Context, name, number string) (f record.Fi
 		f.Kind, f.Severity = "manifest-behind", record.Error
 		f.Detail = "the MANIFEST does not name this table, so it is not read, and " + lost +
 			": the end of the MANIFEST is lost; bring back the MANIFEST that belongs to the tables"
-	case err != nil && n >= db.version.nextFile:
+	case err != nil && n >= db.version.NextFile:
 		f.Kind, f.Severity = "manifest-behind", record.Warning
 		f.Detail = fmt.Sprintf("the MANIFEST names files up to number %d and not this table, which is not read: a flush or compaction "+
-			"was cut short, or the end of the MANIFEST is lost; what the table holds cannot tell: %v", max(db.version.nextFile, 1)-1, err)
+			"was cut short, or the end of the MANIFEST is lost; what the table holds cannot tell: %v", max(db.version.NextFile, 1)-1, err)
 	case err == nil:
 		f.Detail += ", and what it holds is in the tables and logs that are"
 		if s.unread != "" {
@@ -106,7 +107,7 @@ func (s *strayTable) lost(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s.t = &table{file: file, meta: tableMeta{levelFile: levelFile{level: -1, number: s.number}}, levelDB: s.db.levelDB,
+	s.t = &table{file: file, meta: manifest.Table{Position: manifest.Position{Level: -1, Number: s.number}}, levelDB: s.db.levelDB,
 		cache: new(indexCache), packers: &s.db.packers, cmp: s.db.spaces[0].cmp}
 	if err := s.t.readInfo(); err != nil {
 		return "", err
@@ -116,7 +117,7 @@ func (s *strayTable) lost(ctx context.Context, name string) (string, error) {
 	if p.external {
 		return "", errors.New("it was made outside, to be ingested")
 	}
-	if p.hasFamily && p.family > uint64(s.db.version.maxFamily) {
+	if p.hasFamily && p.family > uint64(s.db.version.MaxFamily) {
 		return fmt.Sprintf("it is of column family %d, which the MANIFEST does not know", p.family), nil
 	}
 	if err := s.choose(p); len(s.spaces) == 0 {
@@ -225,13 +226,13 @@ func (s *strayTable) hasTombstone(seq uint64) bool {
 // mayHold reports whether the table's bounds in the MANIFEST, which a LevelDB's has none of, allow for an entry of
 // a sequence number, or of one that a compaction has made 0 since.
 func (t *table) mayHold(seq uint64) bool {
-	return seq == 0 || t.meta.minSeq <= seq && seq <= t.meta.maxSeq
+	return seq == 0 || t.meta.MinSeq <= seq && seq <= t.meta.MaxSeq
 }
 
 // mayBeIn reports whether a compaction may have made t of the table: one that is older than the MANIFEST may have
 // been taken away by an edit of the MANIFEST before.
 func (s *strayTable) mayBeIn(t *table) bool {
-	return s.number < s.db.version.number && s.number < t.meta.number
+	return s.number < s.db.version.Number && s.number < t.meta.Number
 }
 
 // logged reports whether a log has a sequence number.

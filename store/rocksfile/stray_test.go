@@ -20,6 +20,7 @@ import (
 	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/logfile"
+	"kvferry/store/rocks/manifest"
 )
 
 const (
@@ -29,7 +30,9 @@ const (
 )
 
 // ofFamily says that a table was made for a column family.
-func ofFamily(id byte) tableSpec { return tableSpec{props: map[string][]byte{propFamily: {id}}} }
+func ofFamily(id byte) handmade.Spec {
+	return handmade.Spec{Props: map[string][]byte{propFamily: {id}}}
+}
 
 // TestStrayTables plants tables that the MANIFEST does not name beside these, whose sequence numbers are in the
 // MANIFEST:
@@ -38,66 +41,66 @@ func ofFamily(id byte) tableSpec { return tableSpec{props: map[string][]byte{pro
 //	column family 1: x at 7; it needs log 39 on, which has 20
 //	column family 2: dropped
 func TestStrayTables(t *testing.T) {
-	ranged := tableSpec{tombstones: []testEntry{{"q", 5, base.KindRangeDelete, "r"}}}
-	lostRange := tableSpec{tombstones: []testEntry{{"b", 8, base.KindRangeDelete, "c"}}}
-	custom := tableSpec{comparator: "who.knows"}
+	ranged := handmade.Spec{Tombstones: []handmade.Entry{handmade.RangeDel("q", 5, "r")}}
+	lostRange := handmade.Spec{Tombstones: []handmade.Entry{handmade.RangeDel("b", 8, "c")}}
+	custom := handmade.Spec{Comparator: "who.knows"}
 	for _, tt := range []struct {
 		name, want string
 		number     uint64
-		spec       tableSpec
-		entries    []testEntry
+		spec       handmade.Spec
+		entries    []handmade.Entry
 	}{
-		{"flush", leftover, 100, tableSpec{}, []testEntry{put("k", 10, ""), put("new", 12, "")}},
-		{"flush of another column family", leftover, 100, ofFamily(1), []testEntry{put("k", 11, "")}},
-		{"flush whose log is gone", lostEdit, 100, tableSpec{}, []testEntry{put("k", 10, ""), put("l", 13, "")}},
-		{"the same beside a later one", lostEdit, 60, tableSpec{}, []testEntry{put("k", 9, "")}},
-		{"older than the logs", leftover, 40, ofFamily(0), []testEntry{put("k", 9, "")}},
-		{"a log that the column family needs", leftover, 100, ofFamily(1), []testEntry{put("k", 20, "")}},
-		{"a log that the column family does not need", lostEdit, 100, ofFamily(0), []testEntry{put("k", 20, "")}},
-		{"compaction", leftover, 100, tableSpec{}, []testEntry{put("a", 1, ""), put("b", 6, "")}},
-		{"compaction to the last level", leftover, 100, tableSpec{}, []testEntry{put("a", 0, ""), put("b", 0, ""), put("n", 0, "")}},
-		{"compaction of range tombstones", leftover, 100, ranged, []testEntry{put("b", 2, "")}},
-		{"compaction, and a range that is gone", lostEdit, 100, lostRange, []testEntry{put("b", 2, "")}},
-		{"compaction of what was flushed before", lostEdit, 100, tableSpec{}, []testEntry{put("a", 0, ""), put("d", 0, "")}},
-		{"sequence number of the column family, key beyond", lostEdit, 100, tableSpec{}, []testEntry{put("m", 3, "")}},
-		{"key of another column family", lostEdit, 100, ofFamily(1), []testEntry{put("a", 3, "")}},
-		{"column family not said", leftover, 100, tableSpec{}, []testEntry{put("x", 7, "")}},
-		{"column family unknown", lostEdit, 100, ofFamily(9), []testEntry{put("x", 7, "")}},
-		{"column family dropped", leftover, 100, ofFamily(2), []testEntry{put("z", 50, "")}},
-		{"of an older MANIFEST, since compacted", leftover, 44, tableSpec{}, []testEntry{put("n", 4, "")}},
-		{"of this MANIFEST", lostEdit, 46, tableSpec{}, []testEntry{put("n", 4, "")}},
-		{"to be ingested", cannotSay, 100, tableSpec{external: true}, []testEntry{put("k", 0, "")}},
-		{"to be ingested, older", leftover, 60, tableSpec{external: true}, []testEntry{put("k", 0, "")}},
-		{"another order", cannotSay, 100, custom, []testEntry{put("k", 10, "")}},
-		{"newer format", cannotSay, 100, tableSpec{version: 6}, []testEntry{put("k", 10, "")}},
+		{"flush", leftover, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("k", 10, ""), handmade.Put("new", 12, "")}},
+		{"flush of another column family", leftover, 100, ofFamily(1), []handmade.Entry{handmade.Put("k", 11, "")}},
+		{"flush whose log is gone", lostEdit, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("k", 10, ""), handmade.Put("l", 13, "")}},
+		{"the same beside a later one", lostEdit, 60, handmade.Spec{}, []handmade.Entry{handmade.Put("k", 9, "")}},
+		{"older than the logs", leftover, 40, ofFamily(0), []handmade.Entry{handmade.Put("k", 9, "")}},
+		{"a log that the column family needs", leftover, 100, ofFamily(1), []handmade.Entry{handmade.Put("k", 20, "")}},
+		{"a log that the column family does not need", lostEdit, 100, ofFamily(0), []handmade.Entry{handmade.Put("k", 20, "")}},
+		{"compaction", leftover, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("a", 1, ""), handmade.Put("b", 6, "")}},
+		{"compaction to the last level", leftover, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("a", 0, ""), handmade.Put("b", 0, ""), handmade.Put("n", 0, "")}},
+		{"compaction of range tombstones", leftover, 100, ranged, []handmade.Entry{handmade.Put("b", 2, "")}},
+		{"compaction, and a range that is gone", lostEdit, 100, lostRange, []handmade.Entry{handmade.Put("b", 2, "")}},
+		{"compaction of what was flushed before", lostEdit, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("a", 0, ""), handmade.Put("d", 0, "")}},
+		{"sequence number of the column family, key beyond", lostEdit, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("m", 3, "")}},
+		{"key of another column family", lostEdit, 100, ofFamily(1), []handmade.Entry{handmade.Put("a", 3, "")}},
+		{"column family not said", leftover, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("x", 7, "")}},
+		{"column family unknown", lostEdit, 100, ofFamily(9), []handmade.Entry{handmade.Put("x", 7, "")}},
+		{"column family dropped", leftover, 100, ofFamily(2), []handmade.Entry{handmade.Put("z", 50, "")}},
+		{"of an older MANIFEST, since compacted", leftover, 44, handmade.Spec{}, []handmade.Entry{handmade.Put("n", 4, "")}},
+		{"of this MANIFEST", lostEdit, 46, handmade.Spec{}, []handmade.Entry{handmade.Put("n", 4, "")}},
+		{"to be ingested", cannotSay, 100, handmade.Spec{External: true}, []handmade.Entry{handmade.Put("k", 0, "")}},
+		{"to be ingested, older", leftover, 60, handmade.Spec{External: true}, []handmade.Entry{handmade.Put("k", 0, "")}},
+		{"another order", cannotSay, 100, custom, []handmade.Entry{handmade.Put("k", 10, "")}},
+		{"newer format", cannotSay, 100, handmade.Spec{Version: 6}, []handmade.Entry{handmade.Put("k", 10, "")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := strayDB(t)
-			d.next = tt.number
-			name := d.write(tt.spec, tt.entries)
-			dir := d.finish()
+			d.Next = tt.number
+			name := d.Write(tt.spec, tt.entries)
+			dir := d.Finish()
 			if err := os.Rename(filepath.Join(dir, "MANIFEST-000005"), filepath.Join(dir, "MANIFEST-000045")); err != nil {
 				t.Fatal(err)
 			}
-			d.file(currentName, []byte("MANIFEST-000045\n"))
+			d.File(manifest.CurrentName, []byte("MANIFEST-000045\n"))
 			wantStray(t, dir, name, tt.want)
 		})
 	}
 }
 
 // strayDB makes the database of TestStrayTables, with MANIFEST-000045 and numbers up to 99 in use.
-func strayDB(t *testing.T) *handDB {
-	d := newHandDB(t)
-	d.family(1, "one", bytewiseName)
-	d.edit(editNumber(tagLogNumber, 40))
-	d.family(2, "two", bytewiseName)
-	d.edit(editFamily(2), binary.AppendUvarint(nil, tagColumnFamilyDel))
-	d.next = 50
-	d.table(0, 0, tableSpec{}, put("a", 1, ""), put("b", 6, ""), put("c", 2, ""))
-	d.table(0, 6, tableSpec{}, put("m", 0, ""), put("p", 0, ""))
-	d.table(1, 1, tableSpec{}, put("x", 7, ""))
-	d.log(39, handmade.Batch(20, handmade.Op(base.KindPut, "old", "1")))
-	d.log(40, handmade.Batch(10, handmade.Op(base.KindPut, "k", "1"), handmade.OpCF(base.KindCFPut, 1, "k", "2")), handmade.Batch(12, handmade.Op(base.KindPut, "new", "3")))
+func strayDB(t *testing.T) *handmade.DB {
+	d := handmade.NewDB(t)
+	d.Family(1, "one", handmade.BytewiseName)
+	d.Edit(handmade.EditNumber(manifest.TagLogNumber, 40))
+	d.Family(2, "two", handmade.BytewiseName)
+	d.Edit(handmade.EditFamily(2), binary.AppendUvarint(nil, manifest.TagColumnFamilyDel))
+	d.Next = 50
+	d.Table(0, 0, handmade.Spec{}, handmade.Put("a", 1, ""), handmade.Put("b", 6, ""), handmade.Put("c", 2, ""))
+	d.Table(0, 6, handmade.Spec{}, handmade.Put("m", 0, ""), handmade.Put("p", 0, ""))
+	d.Table(1, 1, handmade.Spec{}, handmade.Put("x", 7, ""))
+	d.Log(39, handmade.Batch(20, handmade.Op(base.KindPut, "old", "1")))
+	d.Log(40, handmade.Batch(10, handmade.Op(base.KindPut, "k", "1"), handmade.OpCF(base.KindCFPut, 1, "k", "2")), handmade.Batch(12, handmade.Op(base.KindPut, "new", "3")))
 	return d
 }
 
@@ -115,16 +118,16 @@ func wantStray(t *testing.T, dir, name, want string) {
 
 // TestStrayTableWithFlaws: what is damaged or not finished says nothing, unless another part of it does.
 func TestStrayTableWithFlaws(t *testing.T) {
-	var known, lost []testEntry
+	var known, lost []handmade.Entry
 	for i := range 20 {
-		known = append(known, put(fmt.Sprintf("b%02d", i), 2, strings.Repeat("v", 50)))
-		lost = append(lost, put(fmt.Sprintf("b%02d", i), uint64(1+i), strings.Repeat("v", 50)))
+		known = append(known, handmade.Put(fmt.Sprintf("b%02d", i), 2, strings.Repeat("v", 50)))
+		lost = append(lost, handmade.Put(fmt.Sprintf("b%02d", i), uint64(1+i), strings.Repeat("v", 50)))
 	}
 	for _, number := range []uint64{60, 100} {
 		unsure := map[uint64]string{60: leftover, 100: cannotSay}[number]
 		for _, tt := range []struct {
 			name, want string
-			entries    []testEntry
+			entries    []handmade.Entry
 			change     func([]byte) []byte
 		}{
 			{"cut short", unsure, lost, func(b []byte) []byte { return b[:len(b)-1] }},
@@ -138,35 +141,35 @@ func TestStrayTableWithFlaws(t *testing.T) {
 			}},
 		} {
 			d := strayDB(t)
-			d.next = number
-			name := d.write(tableSpec{blockSize: 100}, tt.entries)
-			dir := d.finish()
+			d.Next = number
+			name := d.Write(handmade.Spec{BlockSize: 100}, tt.entries)
+			dir := d.Finish()
 			b, err := os.ReadFile(filepath.Join(dir, name))
 			if err != nil {
 				t.Fatal(err)
 			}
-			d.file(name, tt.change(b))
+			d.File(name, tt.change(b))
 			t.Run(fmt.Sprintf("%s, %d", tt.name, number), func(t *testing.T) { wantStray(t, dir, name, tt.want) })
 		}
 	}
 	// With damaged logs nobody can say what they have.
 	d := strayDB(t)
-	d.next = 100
-	name := d.write(tableSpec{}, []testEntry{put("k", 10, "")})
-	dir := d.finish()
+	d.Next = 100
+	name := d.Write(handmade.Spec{}, []handmade.Entry{handmade.Put("k", 10, "")})
+	dir := d.Finish()
 	b, _ := os.ReadFile(filepath.Join(dir, "000040.log"))
 	b[10] ^= 1
-	d.file("000040.log", b)
+	d.File("000040.log", b)
 	wantStray(t, dir, name, cannotSay)
 }
 
 // TestStrayTableMentioned: an edit of the MANIFEST that took a table away says that it is no longer needed.
 func TestStrayTableMentioned(t *testing.T) {
 	d := strayDB(t)
-	d.next = 60
-	name := d.table(0, 1, tableSpec{}, put("k", 30, ""))
-	d.edit([]byte{tagDeletedFile, 1, 60})
-	wantStray(t, d.finish(), name, leftover)
+	d.Next = 60
+	name := d.Table(0, 1, handmade.Spec{}, handmade.Put("k", 30, ""))
+	d.Edit([]byte{manifest.TagDeletedFile, 1, 60})
+	wantStray(t, d.Finish(), name, leftover)
 }
 
 // TestStrayLevelDBTables: a LevelDB's MANIFEST has no sequence numbers of tables, but the log that it
@@ -175,33 +178,33 @@ func TestStrayLevelDBTables(t *testing.T) {
 	for _, tt := range []struct {
 		want    string
 		log     uint64
-		entries []testEntry
+		entries []handmade.Entry
 	}{
-		{leftover, 40, []testEntry{put("b", 3, "")}},
-		{leftover, 40, []testEntry{put("k", 10, "")}},
-		{lostEdit, 41, []testEntry{put("b", 3, "")}},
-		{leftover, 41, []testEntry{put("k", 10, "")}},
+		{leftover, 40, []handmade.Entry{handmade.Put("b", 3, "")}},
+		{leftover, 40, []handmade.Entry{handmade.Put("k", 10, "")}},
+		{lostEdit, 41, []handmade.Entry{handmade.Put("b", 3, "")}},
+		{leftover, 41, []handmade.Entry{handmade.Put("k", 10, "")}},
 	} {
-		d := newHandLevelDB(t)
-		d.edit(editNumber(tagLogNumber, 40))
-		d.table(0, 2, tableSpec{}, put("a", 1, ""), put("c", 5, ""))
-		d.log(tt.log, handmade.Batch(10, handmade.Op(base.KindPut, "k", "1")))
-		d.next = 42
-		name := d.write(tableSpec{}, tt.entries)
-		wantStray(t, d.finish(), name, tt.want)
+		d := handmade.NewLevelDB(t)
+		d.Edit(handmade.EditNumber(manifest.TagLogNumber, 40))
+		d.Table(0, 2, handmade.Spec{}, handmade.Put("a", 1, ""), handmade.Put("c", 5, ""))
+		d.Log(tt.log, handmade.Batch(10, handmade.Op(base.KindPut, "k", "1")))
+		d.Next = 42
+		name := d.Write(handmade.Spec{}, tt.entries)
+		wantStray(t, d.Finish(), name, tt.want)
 	}
 }
 
 // TestStrayTableIsNotReadForever: reading a table that is not needed ends with the context.
 func TestStrayTableIsNotReadForever(t *testing.T) {
 	d := strayDB(t)
-	var entries []testEntry
+	var entries []handmade.Entry
 	for i := range 5000 {
-		entries = append(entries, put(fmt.Sprintf("b%05d", i), 2, ""))
+		entries = append(entries, handmade.Put(fmt.Sprintf("b%05d", i), 2, ""))
 	}
-	d.next = 100
-	d.write(tableSpec{}, entries)
-	db := openTest(t, d.finish(), store.Options{})
+	d.Next = 100
+	d.Write(handmade.Spec{}, entries)
+	db := openTest(t, d.Finish(), store.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := db.strays(ctx); !errors.Is(err, context.Canceled) {
@@ -230,7 +233,7 @@ func TestCutManifest(t *testing.T) {
 		cutManifest(t, dir, path, whole, n, "")
 	}
 	for _, golden := range []string{"nemo-basic", "nemo-basic-zlib", "bw-basic", "bw-edge", "ardb-rocksdb-basic", "ardb-leveldb-basic"} {
-		for _, dir := range storesBelow(t, fixtures.Unpack(t, golden)) {
+		for _, dir := range handmade.StoresBelow(t, fixtures.Unpack(t, golden)) {
 			whole, path := manifestOf(t, dir)
 			want, errors, all := rowsOf(dir)
 			if errors > 0 || all != nil {
@@ -254,7 +257,7 @@ func TestCutManifest(t *testing.T) {
 // manifestOf reads the MANIFEST of a database.
 func manifestOf(t *testing.T, dir string) (whole []byte, path string) {
 	t.Helper()
-	name, err := manifestName(dir)
+	name, err := manifest.Current(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +283,7 @@ func cutManifest(t *testing.T, dir, path string, whole []byte, n int, want strin
 
 // rowsOf sums up the rows of a database, and counts the errors found while opening it.
 func rowsOf(dir string) (rows string, errors int, err error) {
-	s, err := Open(context.Background(), dir, &store.Options{Comparers: testComparers, Merger: foldLast, Report: func(f record.Finding) {
+	s, err := Open(context.Background(), dir, &store.Options{Comparers: handmade.Comparers, Merger: foldLast, Report: func(f record.Finding) {
 		if f.Severity == record.Error {
 			errors++
 		}

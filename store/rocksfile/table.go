@@ -11,12 +11,13 @@ import (
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 	"kvferry/store/rocks/files"
+	"kvferry/store/rocks/manifest"
 )
 
 // table is one sorted table: a file that the MANIFEST names, or a spool of our own. What all
 // readers of it share is read once.
 type table struct {
-	meta     tableMeta
+	meta     manifest.Table
 	smallest []byte // user keys, inclusive
 	largest  []byte
 	file     *files.File
@@ -58,11 +59,11 @@ type tableInfo struct {
 }
 
 // newTable makes the table of a file; nothing of it is read yet.
-func newTable(file *files.File, meta tableMeta, ks *keyspace) *table {
+func newTable(file *files.File, meta manifest.Table, ks *keyspace) *table {
 	t := &table{meta: meta, file: file, keyspace: ks.name, cmp: ks.cmp, levelDB: ks.st.levelDB,
 		cache: &ks.st.indexes, packers: &ks.st.packers}
-	t.smallest, _ = base.SplitKey(meta.smallest)
-	t.largest, _ = base.SplitKey(meta.largest)
+	t.smallest, _ = base.SplitKey(meta.Smallest)
+	t.largest, _ = base.SplitKey(meta.Largest)
 	return t
 }
 
@@ -199,9 +200,9 @@ func (t *table) setGlobalSeq() error {
 	if !p.external {
 		return nil
 	}
-	t.info.useFixed, t.info.fixedSeq = true, t.meta.maxSeq
-	if p.globalSeq != 0 && p.globalSeq != t.meta.maxSeq {
-		return t.fail(record.NoOffset, "properties", fmt.Errorf("%s is %d, the MANIFEST says %d", propGlobalSeq, p.globalSeq, t.meta.maxSeq))
+	t.info.useFixed, t.info.fixedSeq = true, t.meta.MaxSeq
+	if p.globalSeq != 0 && p.globalSeq != t.meta.MaxSeq {
+		return t.fail(record.NoOffset, "properties", fmt.Errorf("%s is %d, the MANIFEST says %d", propGlobalSeq, p.globalSeq, t.meta.MaxSeq))
 	}
 	return nil
 }
@@ -275,7 +276,7 @@ func (t *table) codec(b byte) byte {
 
 // place says where a block of the table is.
 func (t *table) place(off uint64) record.Place {
-	return record.Place{File: t.file.Name, Off: int64(off), Level: t.meta.level}
+	return record.Place{File: t.file.Name, Off: int64(off), Level: t.meta.Level}
 }
 
 // tombstone is a range delete: keys in [start, end) older than seq do not exist.
@@ -332,7 +333,7 @@ func (t *table) loadTombstones() error {
 func (t *table) clip(d *tombstone) {
 	low := bound{key: t.smallest}
 	high := bound{key: t.largest, after: true}
-	if _, tr := base.SplitKey(t.meta.largest); tr == base.Trailer(base.MaxSequence, base.KindRangeDelete) {
+	if _, tr := base.SplitKey(t.meta.Largest); tr == base.Trailer(base.MaxSequence, base.KindRangeDelete) {
 		high.after = false
 	}
 	d.from, d.to = bound{key: d.start}, bound{key: d.end}

@@ -33,7 +33,7 @@ type logFile struct {
 
 // reads reports whether the column family needs the entries of a log: those of older ones are in tables.
 func (ks *keyspace) reads(l *logFile) bool {
-	return l.number >= ks.logNumber || l.number == ks.st.version.prevLog
+	return l.number >= ks.logNumber || l.number == ks.st.version.PrevLog
 }
 
 // findLogs lists the logs that some column family needs, oldest first.
@@ -50,7 +50,7 @@ func (db *database) findLogs() ([]*logFile, error) {
 	for _, e := range entries {
 		base, ok := strings.CutSuffix(e.Name(), ".log")
 		n, err := strconv.ParseUint(base, 10, 64)
-		if !ok || err != nil || n < db.version.firstLog() && (n == 0 || n != db.version.prevLog) {
+		if !ok || err != nil || n < db.version.FirstLog() && (n == 0 || n != db.version.PrevLog) {
 			continue
 		}
 		f, err := db.files.Open(dir, e.Name(), db.opts.AllowLive)
@@ -64,7 +64,7 @@ func (db *database) findLogs() ([]*logFile, error) {
 		logs = append(logs, &logFile{number: n, file: f, name: name})
 	}
 	slices.SortFunc(logs, func(a, b *logFile) int { return cmp.Compare(a.number, b.number) })
-	if len(logs) == 0 && db.opts.WALDir == "" && db.version.hadLogs(db.dir) {
+	if len(logs) == 0 && db.opts.WALDir == "" && hadLogs(db.version, db.dir) {
 		return nil, db.missingLogs()
 	}
 	return logs, nil
@@ -81,7 +81,7 @@ func (db *database) missingLogs() error {
 		return cmp.Or(err, fmt.Errorf("%s: logs should follow the MANIFEST, none is here, and %s says that they are kept in %s: pass "+
 			"--wal-dir with where they are now (or with the directory of the data, if there are none, as in a checkpoint)", db.dir, file, wal))
 	}
-	db.report(record.Finding{Kind: "no-log", Severity: record.Warning, Place: record.Place{File: db.version.manifest, Off: record.NoOffset, Level: -1},
+	db.report(record.Finding{Kind: "no-log", Severity: record.Warning, Place: record.Place{File: db.version.Name, Off: record.NoOffset, Level: -1},
 		Detail: "no log follows the MANIFEST: a checkpoint (bgsave) has none, but when the files were copied from a stopped or " +
 			"running server the last writes are missing; pass --wal-dir with the directory of the logs if there are any"})
 	return nil
@@ -301,7 +301,7 @@ func (w *walLoader) batchError(err error) error {
 func (w *walLoader) add(e wal.Entry) error {
 	ks := w.byID[e.Family]
 	if ks == nil {
-		if e.Family > w.db.version.maxFamily {
+		if e.Family > w.db.version.MaxFamily {
 			return &record.CorruptError{Off: record.NoOffset, Field: "column family", Err: fmt.Errorf("%d is unknown to the MANIFEST", e.Family)}
 		}
 		return nil // dropped since

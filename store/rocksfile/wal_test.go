@@ -17,6 +17,7 @@ import (
 	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/logfile"
+	"kvferry/store/rocks/manifest"
 )
 
 // openFindings opens a directory and collects what is reported.
@@ -29,7 +30,7 @@ func openFindings(t *testing.T, dir string, o store.Options) (*database, *[]reco
 
 // rowsError opens a directory and returns the first error of opening or reading it.
 func rowsError(dir string, o store.Options) error {
-	o.Comparers = testComparers
+	o.Comparers = handmade.Comparers
 	s, err := Open(context.Background(), dir, &o)
 	if err != nil {
 		return err
@@ -48,16 +49,16 @@ func rowsError(dir string, o store.Options) error {
 }
 
 func TestLogKinds(t *testing.T) {
-	d := newHandDB(t)
-	d.family(1, "one", bytewiseName)
-	d.table(0, 1, tableSpec{}, put("a", 1, "old"), put("b", 2, "old"), put("s", 2, "old"), put("r1", 3, "old"), put("r2", 4, "old"))
-	d.log(7,
+	d := handmade.NewDB(t)
+	d.Family(1, "one", handmade.BytewiseName)
+	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, "old"), handmade.Put("b", 2, "old"), handmade.Put("s", 2, "old"), handmade.Put("r1", 3, "old"), handmade.Put("r2", 4, "old"))
+	d.Log(7,
 		handmade.Batch(10, handmade.Op(base.KindPut, "a", "new"), handmade.Op(base.KindLogData, "blob"), handmade.Op(base.KindDelete, "b"), handmade.Op(base.KindSingleDelete, "s"), handmade.Op(base.KindNoop)),
 		handmade.Batch(13, handmade.Op(base.KindRangeDelete, "r1", "r2"), handmade.Op(base.KindMerge, "m", "1"), handmade.Op(base.KindMerge, "m", "2")),
 		handmade.Batch(16, handmade.OpCF(base.KindCFPut, 1, "x", "1"), handmade.OpCF(base.KindCFPut, 1, "y", "1"), handmade.OpCF(base.KindCFDelete, 1, "y"), handmade.OpCF(base.KindCFPut, 1, "z", "1"),
 			handmade.OpCF(base.KindCFSingleDelete, 1, "z"), handmade.OpCF(base.KindCFMerge, 1, "m", "3"), handmade.OpCF(base.KindCFPut, 1, "w", "1"), handmade.OpCF(base.KindCFRangeDelete, 1, "w", "x")),
 		handmade.Batch(24), handmade.Batch(24, handmade.Op(base.KindPut, "", "empty")))
-	db := openTest(t, d.finish(), store.Options{Merger: joinMerger})
+	db := openTest(t, d.Finish(), store.Options{Merger: joinMerger})
 	wantRows(t, db, 0, "=empty a=new m=1,2 r2=old")
 	wantRows(t, db, 1, "m=3 x=1")
 	if n := db.Keyspaces()[1].Size(); n == 0 {
@@ -71,21 +72,21 @@ func TestLogKinds(t *testing.T) {
 }
 
 func TestLogNumbers(t *testing.T) {
-	d := newHandDB(t)
-	d.family(1, "one", bytewiseName)
-	d.family(2, "gone", bytewiseName)
-	d.edit(editNumber(tagColumnFamily, 2), []byte{tagColumnFamilyDel - 128 | 128, 1})
-	d.edit(editNumber(tagLogNumber, 5))
-	d.edit(editNumber(tagColumnFamily, 1), editNumber(tagLogNumber, 7))
+	d := handmade.NewDB(t)
+	d.Family(1, "one", handmade.BytewiseName)
+	d.Family(2, "gone", handmade.BytewiseName)
+	d.Edit(handmade.EditNumber(manifest.TagColumnFamily, 2), []byte{manifest.TagColumnFamilyDel - 128 | 128, 1})
+	d.Edit(handmade.EditNumber(manifest.TagLogNumber, 5))
+	d.Edit(handmade.EditNumber(manifest.TagColumnFamily, 1), handmade.EditNumber(manifest.TagLogNumber, 7))
 	both := func(seq uint64, v string) []byte {
 		return handmade.Batch(seq, handmade.Op(base.KindPut, "k"+v, v), handmade.OpCF(base.KindCFPut, 1, "k"+v, v), handmade.OpCF(base.KindCFPut, 2, "k", "dropped"))
 	}
-	d.log(4, both(1, "4"))
-	d.log(5, both(4, "5"))
-	d.log(7, both(7, "7"))
-	d.log(8)
-	d.file("x.log", []byte("not a log"))
-	db := openTest(t, d.finish(), store.Options{})
+	d.Log(4, both(1, "4"))
+	d.Log(5, both(4, "5"))
+	d.Log(7, both(7, "7"))
+	d.Log(8)
+	d.File("x.log", []byte("not a log"))
+	db := openTest(t, d.Finish(), store.Options{})
 	if n := len(db.Keyspaces()); n != 2 {
 		t.Fatalf("%d keyspaces", n)
 	}
@@ -103,23 +104,23 @@ func TestLogNumbers(t *testing.T) {
 }
 
 func TestPreviousLog(t *testing.T) {
-	d := newHandLevelDB(t)
-	d.edit(editNumber(tagLogNumber, 6), editNumber(tagPrevLogNumber, 3))
-	d.log(2, handmade.Batch(1, handmade.Op(base.KindPut, "two", "")))
-	d.log(3, handmade.Batch(1, handmade.Op(base.KindPut, "three", "")))
-	d.log(6, handmade.Batch(2, handmade.Op(base.KindPut, "six", "")))
-	wantRows(t, openTest(t, d.finish(), store.Options{}), 0, "six= three=")
+	d := handmade.NewLevelDB(t)
+	d.Edit(handmade.EditNumber(manifest.TagLogNumber, 6), handmade.EditNumber(manifest.TagPrevLogNumber, 3))
+	d.Log(2, handmade.Batch(1, handmade.Op(base.KindPut, "two", "")))
+	d.Log(3, handmade.Batch(1, handmade.Op(base.KindPut, "three", "")))
+	d.Log(6, handmade.Batch(2, handmade.Op(base.KindPut, "six", "")))
+	wantRows(t, openTest(t, d.Finish(), store.Options{}), 0, "six= three=")
 }
 
 // TestSameEntryTwice: a merge operand that stands in a log and in a table counts once.
 func TestSameEntryTwice(t *testing.T) {
-	d := newHandDB(t)
-	d.table(0, 0, tableSpec{}, testEntry{"m", 5, base.KindMerge, "x"}, testEntry{"m", 4, base.KindMerge, "w"})
-	d.log(6, handmade.Batch(5, handmade.Op(base.KindMerge, "m", "x")))
-	d.log(7, handmade.Batch(5, handmade.Op(base.KindMerge, "m", "x")))
-	dir := d.finish()
+	d := handmade.NewDB(t)
+	d.Table(0, 0, handmade.Spec{}, handmade.NewEntry("m", 5, base.KindMerge, "x"), handmade.NewEntry("m", 4, base.KindMerge, "w"))
+	d.Log(6, handmade.Batch(5, handmade.Op(base.KindMerge, "m", "x")))
+	d.Log(7, handmade.Batch(5, handmade.Op(base.KindMerge, "m", "x")))
+	dir := d.Finish()
 	wantRows(t, openTest(t, dir, store.Options{Merger: joinMerger}), 0, "m=w,x")
-	d.log(7, handmade.Batch(5, handmade.Op(base.KindMerge, "m", "y")))
+	d.Log(7, handmade.Batch(5, handmade.Op(base.KindMerge, "m", "y")))
 	if err := rowsError(dir, store.Options{Merger: joinMerger}); err == nil || !strings.Contains(err.Error(), "sequence number 5") {
 		t.Errorf("error %v", err)
 	}
@@ -168,21 +169,21 @@ func TestLogDamage(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d := newHandDB(t)
-			d.file("000007.log", tt.log)
+			d := handmade.NewDB(t)
+			d.File("000007.log", tt.log)
 			if tt.more {
-				d.log(8, handmade.Batch(4, handmade.Op(base.KindPut, "more", "1")))
+				d.Log(8, handmade.Batch(4, handmade.Op(base.KindPut, "more", "1")))
 			}
-			dir := d.finish()
+			dir := d.Finish()
 			if tt.rows == "!" {
 				wantCorrupt(t, rowsError(dir, store.Options{}), "000007.log")
 				return
 			}
 			db, found := openFindings(t, dir, store.Options{})
-			rows, _ := readRows(t, db.Keyspaces()[0], nil, nil)
+			rows, _ := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
 			var keys []string
 			for _, r := range rows {
-				keys = append(keys, string(r.key))
+				keys = append(keys, string(r.Key))
 			}
 			if got := strings.Join(keys, " "); got != tt.rows {
 				t.Errorf("rows %s, want %s", got, tt.rows)
@@ -231,18 +232,18 @@ func TestRecycledLog(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d := newHandDB(t)
-			d.file("000007.log", tt.log)
-			dir := d.finish()
+			d := handmade.NewDB(t)
+			d.File("000007.log", tt.log)
+			dir := d.Finish()
 			if tt.rows == "!" {
 				wantCorrupt(t, rowsError(dir, store.Options{}), "000007.log")
 				return
 			}
 			db, found := openFindings(t, dir, store.Options{})
-			rows, _ := readRows(t, db.Keyspaces()[0], nil, nil)
+			rows, _ := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
 			got := ""
 			for _, r := range rows {
-				got += string(r.key)
+				got += string(r.Key)
 			}
 			if got != tt.rows || len(*found) != tt.found {
 				t.Errorf("rows %s, want %s; findings %+v", got, tt.rows, *found)
@@ -282,9 +283,9 @@ func TestRefusedLogs(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d := newHandDB(t)
-			d.file("000007.log", tt.log)
-			dir := d.finish()
+			d := handmade.NewDB(t)
+			d.File("000007.log", tt.log)
+			dir := d.Finish()
 			err := rowsError(dir, store.Options{})
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "000007.log") {
 				t.Fatalf("error %v, want %s", err, tt.want)
@@ -301,15 +302,15 @@ func TestRefusedLogs(t *testing.T) {
 
 // walDirDB makes a database whose MANIFEST counts on log 7, which is not there, and whose OPTIONS
 // file names a wal_dir.
-func walDirDB(t *testing.T, dir, wal string) *handDB {
+func walDirDB(t *testing.T, dir, wal string) *handmade.DB {
 	t.Helper()
-	d := newHandDB(t)
-	d.dir = dir
-	d.table(0, 1, tableSpec{}, put("a", 1, ""))
-	d.edit(editNumber(tagLogNumber, 7))
-	d.finish()
-	d.file("OPTIONS-000008", []byte("[DBOptions]\n  wal_dir=/old\n"))
-	d.file("OPTIONS-000010", []byte("[DBOptions]\n  max_open_files=5000\n  wal_dir="+wal+"\n"))
+	d := handmade.NewDB(t)
+	d.Dir = dir
+	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
+	d.Edit(handmade.EditNumber(manifest.TagLogNumber, 7))
+	d.Finish()
+	d.File("OPTIONS-000008", []byte("[DBOptions]\n  wal_dir=/old\n"))
+	d.File("OPTIONS-000010", []byte("[DBOptions]\n  max_open_files=5000\n  wal_dir="+wal+"\n"))
 	return d
 }
 
@@ -371,7 +372,7 @@ func TestMissingLogs(t *testing.T) {
 
 func TestWALDir(t *testing.T) {
 	d := walDirDB(t, t.TempDir(), "/elsewhere/wal")
-	dir, other := d.dir, t.TempDir()
+	dir, other := d.Dir, t.TempDir()
 	if err := os.WriteFile(filepath.Join(other, "000007.log"), handmade.Log(7, false, handmade.Batch(5, handmade.Op(base.KindPut, "b", ""))), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -381,7 +382,7 @@ func TestWALDir(t *testing.T) {
 		t.Errorf("file %+v", f)
 	}
 	// With a log beside the tables nothing is asked.
-	d.log(7, handmade.Batch(5, handmade.Op(base.KindPut, "c", "")))
+	d.Log(7, handmade.Batch(5, handmade.Op(base.KindPut, "c", "")))
 	db, found := openFindings(t, dir, store.Options{})
 	if wantRows(t, db, 0, "a= c="); len(*found) > 0 {
 		t.Errorf("findings %+v", *found)
@@ -394,40 +395,40 @@ func TestWALDir(t *testing.T) {
 // TestNeverHadLogs: a database of log number 0 is one that this program wrote, unless RocksDB has
 // opened it and written no table.
 func TestNeverHadLogs(t *testing.T) {
-	d := newHandDB(t)
-	dir := d.finish()
+	d := handmade.NewDB(t)
+	dir := d.Finish()
 	if _, found := openFindings(t, dir, store.Options{}); len(*found) > 0 {
 		t.Errorf("findings %+v", *found)
 	}
-	d.file("IDENTITY", []byte("id"))
+	d.File("IDENTITY", []byte("id"))
 	if _, found := openFindings(t, dir, store.Options{}); len(*found) != 1 || (*found)[0].Kind != "no-log" {
 		t.Errorf("findings %+v", *found)
 	}
-	d.table(0, 1, tableSpec{}, put("a", 1, ""))
-	d.finish()
+	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
+	d.Finish()
 	if _, found := openFindings(t, dir, store.Options{}); len(*found) > 0 {
 		t.Errorf("findings %+v", *found)
 	}
-	l := newHandLevelDB(t)
-	l.edit(editNumber(tagPrevLogNumber, 3))
-	if _, found := openFindings(t, l.finish(), store.Options{}); len(*found) != 1 || (*found)[0].Kind != "no-log" {
+	l := handmade.NewLevelDB(t)
+	l.Edit(handmade.EditNumber(manifest.TagPrevLogNumber, 3))
+	if _, found := openFindings(t, l.Finish(), store.Options{}); len(*found) != 1 || (*found)[0].Kind != "no-log" {
 		t.Errorf("findings %+v", *found)
 	}
 }
 
 // TestSpilledLog: logs beyond the memory are sorted on disk, in files that nobody sees.
 func TestSpilledLog(t *testing.T) {
-	d := newHandDB(t)
-	d.family(1, "one", bytewiseName)
+	d := handmade.NewDB(t)
+	d.Family(1, "one", handmade.BytewiseName)
 	var records [][]byte
 	for i := range 5000 {
 		records = append(records, handmade.Batch(uint64(10+2*i), handmade.Op(base.KindPut, fmt.Sprint("k", i%3000), strings.Repeat("v", 50)),
 			handmade.OpCF(base.KindCFPut, 1, fmt.Sprint("k", i%7), fmt.Sprint(i))))
 	}
-	d.log(7, records...)
-	dir, temp := d.finish(), t.TempDir()
+	d.Log(7, records...)
+	dir, temp := d.Finish(), t.TempDir()
 	db := openTest(t, dir, store.Options{Memory: 64 << 10, TempDir: temp})
-	rows, n := readRows(t, db.Keyspaces()[0], nil, nil)
+	rows, n := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
 	if len(rows) != 3000 || n.Superseded != 2000 {
 		t.Errorf("%d rows, %+v", len(rows), n)
 	}
@@ -445,16 +446,16 @@ func TestSpilledLog(t *testing.T) {
 
 // TestSalvageLog: Unordered goes on after damage, and the rest of the store says what is wrong.
 func TestSalvageLog(t *testing.T) {
-	d := newHandDB(t)
-	d.table(0, 1, tableSpec{}, put("t", 1, ""))
+	d := handmade.NewDB(t)
+	d.Table(0, 1, handmade.Spec{}, handmade.Put("t", 1, ""))
 	records := [][]byte{handmade.Batch(2, handmade.Op(base.KindPut, "first", "")), handmade.Batch(3, handmade.Op(base.KindPut, "hit", ""))}
 	for i := range 3 {
 		records = append(records, handmade.Batch(uint64(4+i), handmade.Op(base.KindPut, fmt.Sprint("big", i), strings.Repeat("x", logfile.BlockSize-100))))
 	}
 	log := handmade.Log(7, false, records...)
 	log[len(handmade.Log(7, false, records[0]))+10] ^= 1
-	d.file("000007.log", log)
-	db, found := openFindings(t, d.finish(), store.Options{})
+	d.File("000007.log", log)
+	db, found := openFindings(t, d.Finish(), store.Options{})
 	ks := db.Keyspaces()[0]
 	if _, err := ks.Rows(nil, nil); err == nil {
 		t.Error("rows of a damaged log")

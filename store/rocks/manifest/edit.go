@@ -1,4 +1,4 @@
-package rocksfile
+package manifest
 
 import (
 	"fmt"
@@ -7,13 +7,13 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// versionEdit is one record of the MANIFEST: a change to the set of tables and column families, as
+// Edit is one record of the MANIFEST: a change to the set of tables and column families, as
 // a sequence of tagged fields.
 //
 //	+--------------+------------------+--------------+----
 //	| tag (varint) | fields of the tag| tag (varint) | …
 //	+--------------+------------------+--------------+----
-type versionEdit struct {
+type Edit struct {
 	comparator   string
 	hasLogNumber bool
 	logNumber    uint64
@@ -28,34 +28,34 @@ type versionEdit struct {
 	familyName   string
 	dropFamily   bool
 	maxFamily    uint32
-	deleted      []levelFile
-	added        []tableMeta
+	deleted      []Position
+	added        []Table
 	inGroup      bool
 	groupLeft    uint32 // edits of the atomic group that follow
 	rocks        bool   // has tags that LevelDB does not know
-	oldFile      bool   // has tagNewFile, which only LevelDB still writes
+	oldFile      bool   // has TagNewFile, which only LevelDB still writes
 }
 
-// levelFile names a table of a level.
-type levelFile struct {
-	level  int
-	number uint64
+// Position names a table of a level.
+type Position struct {
+	Level  int
+	Number uint64
 }
 
-// tableMeta is what the MANIFEST says about a table. The bounds are internal keys.
-type tableMeta struct {
-	levelFile
-	size              int64
-	smallest, largest []byte
-	minSeq, maxSeq    uint64
+// Table is what the MANIFEST says about a table. The bounds are internal keys.
+type Table struct {
+	Position
+	Size              int64
+	Smallest, Largest []byte
+	MinSeq, MaxSeq    uint64
 }
 
 // maxLevels bounds the level numbers that are believed.
 const maxLevels = 64
 
-// decodeEdit decodes one version edit.
-func decodeEdit(b []byte) (*versionEdit, error) {
-	e := new(versionEdit)
+// Decode decodes one version edit.
+func Decode(b []byte) (*Edit, error) {
+	e := new(Edit)
 	f := &base.Fields{Buf: b}
 	for f.More() {
 		e.field(f, f.Uvarint32("tag"))
@@ -64,44 +64,44 @@ func decodeEdit(b []byte) (*versionEdit, error) {
 }
 
 // field decodes the fields of one tag.
-func (e *versionEdit) field(f *base.Fields, tag uint32) {
+func (e *Edit) field(f *base.Fields, tag uint32) {
 	if f.Err != nil {
 		return
 	}
-	if tag >= tagNewFile2 {
+	if tag >= TagNewFile2 {
 		e.rocks = true
 	}
 	switch tag {
-	case tagComparator:
+	case TagComparator:
 		e.comparator = string(f.Prefixed("comparator"))
-	case tagLogNumber:
+	case TagLogNumber:
 		e.hasLogNumber, e.logNumber = true, f.Uvarint("log number")
-	case tagPrevLogNumber:
+	case TagPrevLogNumber:
 		e.prevLog = f.Uvarint("previous log number")
-	case tagMinLogToKeep:
+	case TagMinLogToKeep:
 		e.minLog, e.rocks = f.Uvarint("minimum log number to keep"), true
-	case tagNextFileNumber:
+	case TagNextFileNumber:
 		e.hasNextFile, e.nextFile = true, f.Uvarint("next file number")
-	case tagLastSequence:
+	case TagLastSequence:
 		e.hasLastSeq, e.lastSeq = true, f.Uvarint("last sequence")
-	case tagCompactCursor:
+	case TagCompactCursor:
 		level(f)
 		f.Prefixed("compaction cursor")
-	case tagDeletedFile:
+	case TagDeletedFile:
 		l := level(f)
-		e.deleted = append(e.deleted, levelFile{l, f.Uvarint("file number")})
-	case tagNewFile, tagNewFile2, tagNewFile3, tagNewFile4:
-		e.oldFile = e.oldFile || tag == tagNewFile
+		e.deleted = append(e.deleted, Position{l, f.Uvarint("file number")})
+	case TagNewFile, TagNewFile2, TagNewFile3, TagNewFile4:
+		e.oldFile = e.oldFile || tag == TagNewFile
 		e.added = append(e.added, newFile(f, tag))
-	case tagColumnFamily:
+	case TagColumnFamily:
 		e.family = f.Uvarint32("column family")
-	case tagColumnFamilyAdd:
+	case TagColumnFamilyAdd:
 		e.addFamily, e.familyName = true, string(f.Prefixed("column family name"))
-	case tagColumnFamilyDel:
+	case TagColumnFamilyDel:
 		e.dropFamily = true
-	case tagMaxColumnFamily:
+	case TagMaxColumnFamily:
 		e.maxFamily = f.Uvarint32("max column family")
-	case tagInAtomicGroup:
+	case TagInAtomicGroup:
 		e.inGroup, e.groupLeft = true, f.Uvarint32("atomic group")
 	default:
 		skipField(f, tag)
@@ -111,18 +111,18 @@ func (e *versionEdit) field(f *base.Fields, tag uint32) {
 // skipField skips a tag that may be ignored and refuses all others.
 func skipField(f *base.Fields, tag uint32) {
 	switch {
-	case tag == tagBlobAddition || tag == tagBlobGarbage || tag == tagBlobAdditionOld || tag == tagBlobGarbageOld:
+	case tag == TagBlobAddition || tag == TagBlobGarbage || tag == TagBlobAdditionOld || tag == TagBlobGarbageOld:
 		f.Fail("tag", base.Unsupported("version edit tag %d: blob files", tag))
-	case tag == tagFullHistoryTS:
+	case tag == TagFullHistoryTS:
 		f.Fail("tag", base.Unsupported("version edit tag %d: user-defined timestamps", tag))
-	case tag == tagWALAddition:
+	case tag == TagWALAddition:
 		f.Uvarint("log number")
-		for f.More() && f.Uvarint32("log field") != fileTerminate {
+		for f.More() && f.Uvarint32("log field") != FileTerminate {
 			f.Uvarint("log size")
 		}
-	case tag == tagWALDeletion:
+	case tag == TagWALDeletion:
 		f.Uvarint("log number")
-	case tag&tagIgnorable != 0:
+	case tag&TagIgnorable != 0:
 		f.Prefixed("ignorable field")
 	default:
 		f.Fail("tag", base.Unsupported("version edit tag %d", tag))
@@ -140,28 +140,28 @@ func level(f *base.Fields) int {
 }
 
 // newFile decodes a table added to a level.
-func newFile(f *base.Fields, tag uint32) tableMeta {
-	var t tableMeta
-	t.level = level(f)
-	t.number = f.Uvarint("file number")
-	if tag == tagNewFile3 {
+func newFile(f *base.Fields, tag uint32) Table {
+	var t Table
+	t.Level = level(f)
+	t.Number = f.Uvarint("file number")
+	if tag == TagNewFile3 {
 		if p := f.Uvarint32("path id"); p != 0 {
-			f.Fail("path id", base.Unsupported("table %d lies under path id %d", t.number, p))
+			f.Fail("path id", base.Unsupported("table %d lies under path id %d", t.Number, p))
 		}
 	}
 	size := f.Uvarint("file size")
 	if size > 1<<62 {
 		f.Fail("file size", fmt.Errorf("%d bytes", size))
 	}
-	t.size = int64(size)
-	t.smallest = boundKey(f, "smallest key")
-	t.largest = boundKey(f, "largest key")
-	if tag != tagNewFile {
-		t.minSeq = f.Uvarint("smallest sequence")
-		t.maxSeq = f.Uvarint("largest sequence")
+	t.Size = int64(size)
+	t.Smallest = boundKey(f, "smallest key")
+	t.Largest = boundKey(f, "largest key")
+	if tag != TagNewFile {
+		t.MinSeq = f.Uvarint("smallest sequence")
+		t.MaxSeq = f.Uvarint("largest sequence")
 	}
-	if tag == tagNewFile4 {
-		customFields(f, t.number)
+	if tag == TagNewFile4 {
+		customFields(f, t.Number)
 	}
 	return t
 }
@@ -179,21 +179,21 @@ func boundKey(f *base.Fields, field string) []byte {
 func customFields(f *base.Fields, number uint64) {
 	for f.Err == nil {
 		tag := f.Uvarint32("custom field")
-		if tag == fileTerminate {
+		if tag == FileTerminate {
 			return
 		}
 		v := f.Prefixed("custom field value")
 		switch {
 		case f.Err != nil:
-		case tag == filePathID:
+		case tag == FilePathID:
 			if len(v) != 1 || v[0] != 0 {
 				f.Fail("path id", base.Unsupported("table %d lies under path id %x", number, v))
 			}
-		case tag == fileOldestBlob:
+		case tag == FileOldestBlob:
 			f.Fail("custom field", base.Unsupported("table %d refers to blob files", number))
-		case tag == fileMinTimestamp || tag == fileMaxTimestamp:
+		case tag == FileMinTimestamp || tag == FileMaxTimestamp:
 			f.Fail("custom field", base.Unsupported("table %d has user-defined timestamps", number))
-		case tag&fileNotIgnorable != 0:
+		case tag&FileNotIgnorable != 0:
 			f.Fail("custom field", base.Unsupported("table %d has custom field %d", number, tag))
 		}
 	}

@@ -1,4 +1,4 @@
-package rocksfile
+package handmade
 
 import (
 	"bytes"
@@ -10,20 +10,20 @@ import (
 )
 
 // The orders of the golden databases.
-var testComparers = []store.Comparer{
+var Comparers = []store.Comparer{
 	{Name: "blackwidow.ListsDataKeyComparator", Compare: compareListsData},
 	{Name: "blackwidow.ZSetsScoreKeyComparator", Compare: compareZSetsScore},
 	{Name: "ardb.comparator", Compare: compareArdb},
-	backwards,
-	forwards,
-	wrapping,
+	Backwards,
+	Forwards,
+	Wrapping,
 }
 
-// backwards is an order that is not bytewise.
-var backwards = store.Comparer{Name: "backwards", Compare: func(a, b []byte) int { return bytes.Compare(b, a) }}
+// Backwards is an order that is not bytewise.
+var Backwards = store.Comparer{Name: "backwards", Compare: func(a, b []byte) int { return bytes.Compare(b, a) }}
 
-// forwards is the bytewise order under another name: what any other order costs at least.
-var forwards = store.Comparer{Name: "forwards", Compare: func(a, b []byte) int { return store.Bytewise.Compare(a, b) }}
+// Forwards is the bytewise order under another name: what any other order costs at least.
+var Forwards = store.Comparer{Name: "forwards", Compare: func(a, b []byte) int { return store.Bytewise.Compare(a, b) }}
 
 // splitDataKey takes the length-prefixed user key off a blackwidow data key.
 func splitDataKey(b []byte) (head, user, rest []byte) {

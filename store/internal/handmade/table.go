@@ -1,0 +1,474 @@
+package handmade
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"hash/crc32"
+	"math/bits"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/golang/snappy"
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+	"github.com/zeebo/xxh3"
+
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
+)
+
+// How tables are made, written down a second time so that tests do not rely on what they test.
+const (
+	footerPlain = 48 // of LevelDB
+	levelMagic  = 0xdb4775248b80fb57
+	rocksMagic  = 0x88e241b785f4cff7
+
+	rawBlock    = 0
+	snappyBlock = 1
+	levelZstd   = 2
+	bzip2Blocks = 3
+	lz4Block    = 4
+	lz4hcBlock  = 5
+	zstdBlock   = 7
+
+	sumCRC32C = 1
+	sumXXH32  = 2
+	sumXXH64  = 3
+	sumXXH3   = 4
+
+	binaryIndex   = 0
+	twoLevelIndex = 2
+	firstKeyIndex = 3
+)
+
+// Entry is an entry of a table or a log made by hand.
+type Entry struct {
+	Key   string
+	Seq   uint64
+	Kind  byte
+	Value string
+}
+
+func (e *Entry) Internal() []byte {
+	return base.AppendKey(nil, []byte(e.Key), base.Trailer(e.Seq, e.Kind))
+}
+
+// Spec says how to write a table by hand; the zero spec is RocksDB's format_version 2 with
+// CRC32c, uncompressed.
+type Spec struct {
+	Version     uint32 // 0 means 2; format_version 0 is levelDB
+	LevelDB     bool
+	Checksum    byte // 0 means CRC32c; noChecksum turns it off
+	NoChecksum  bool
+	Codec       byte
+	Label       byte // data blocks, uncompressed, claim this codec
+	IndexType   uint32
+	Delta       bool
+	UserKeys    bool
+	Hash        bool
+	Dict        []byte
+	BlockSize   int // 0 means 256
+	Restarts    int // 0 means 4
+	Comparator  string
+	External    bool
+	GlobalSeq   uint64 // patched in without renewing the checksum, as RocksDB does
+	Tombstones  []Entry
+	Props       map[string][]byte // more properties
+	KeepOrder   bool              // entries are written as they come
+	MetaEntries map[string][]byte // more entries of the metaindex
+	Filter      string            // name of a filter of random bytes, "" for none
+}
+
+// TableWriter writes a table.
+type TableWriter struct {
+	T    testing.TB
+	Spec Spec
+	Out  []byte
+}
+
+// MakeTable returns the bytes of a table.
+func MakeTable(t testing.TB, spec Spec, entries []Entry) []byte {
+	t.Helper()
+	if spec.Version == 0 {
+		spec.Version = 2
+	}
+	if spec.Checksum == 0 && !spec.NoChecksum {
+		spec.Checksum = sumCRC32C
+	}
+	spec.BlockSize, spec.Restarts = max(spec.BlockSize, 1), max(spec.Restarts, 1)
+	h := &TableWriter{T: t, Spec: spec}
+	index, first, seps := h.dataBlocks(entries)
+	metas := map[string][]byte{}
+	for k, v := range spec.MetaEntries {
+		metas[k] = v
+	}
+	if len(spec.Dict) > 0 {
+		metas["rocksdb.compression_dict"] = HandleBytes(h.write(spec.Dict, rawBlock))
+	}
+	if len(spec.Tombstones) > 0 {
+		var b Block
+		for i := range spec.Tombstones {
+			b.Add(spec.Tombstones[i].Internal(), []byte(spec.Tombstones[i].Value), true)
+		}
+		metas["rocksdb.range_del"] = HandleBytes(h.write(b.Finish(nil), rawBlock))
+	}
+	if !spec.LevelDB {
+		metas["rocksdb.properties"] = HandleBytes(h.properties(len(entries)))
+	}
+	if spec.Filter != "" {
+		metas[spec.Filter] = HandleBytes(h.filter(seps))
+	}
+	indexHandle := h.index(index, first, seps)
+	var b Block
+	names := make([]string, 0, len(metas))
+	for k := range metas {
+		names = append(names, k)
+	}
+	slices.Sort(names)
+	for _, k := range names {
+		b.Add([]byte(k), metas[k], true)
+	}
+	meta := h.write(b.Finish(nil), rawBlock)
+	h.Footer(meta, indexHandle)
+	return h.Out
+}
+
+// dataBlocks writes the rows and returns handles, first keys and last keys of the blocks.
+func (h *TableWriter) dataBlocks(entries []Entry) (handles []blocks.Handle, first, last [][]byte) {
+	var b Block
+	var prev []byte
+	flush := func() {
+		if b.n == 0 {
+			return
+		}
+		var hash []byte
+		if h.Spec.Hash {
+			hash = binary.LittleEndian.AppendUint16([]byte{255, 0, 255}, 3)
+		}
+		handles = append(handles, h.writeAs(b.Finish(hash), h.Spec.Codec, cmp.Or(h.Spec.Label, h.Spec.Codec)))
+		last = append(last, prev)
+		b = Block{}
+	}
+	for i := range entries {
+		k := entries[i].Internal()
+		if b.n == 0 {
+			first = append(first, k)
+		}
+		b.Add(k, []byte(entries[i].Value), b.n%h.Spec.Restarts == 0)
+		prev = k
+		if len(b.buf) >= h.Spec.BlockSize {
+			flush()
+		}
+	}
+	flush()
+	return handles, first, last
+}
+
+// filter writes a filter; nobody looks into it. A partitioned one has a partition for each data block.
+func (h *TableWriter) filter(seps [][]byte) blocks.Handle {
+	if !strings.HasPrefix(h.Spec.Filter, "partitionedfilter.") {
+		return h.write([]byte("the bits of a filter"), rawBlock)
+	}
+	var handles []blocks.Handle
+	for i := range seps {
+		handles = append(handles, h.write(bytes.Repeat([]byte{byte(i)}, 20+i%3), rawBlock))
+	}
+	g := *h
+	g.Spec.IndexType = binaryIndex
+	top := h.write(g.indexBlock(handles, nil, seps), rawBlock)
+	return top
+}
+
+// properties writes the properties block.
+func (h *TableWriter) properties(entries int) blocks.Handle {
+	p := map[string][]byte{"rocksdb.num.entries": binary.AppendUvarint(nil, uint64(entries)), "rocksdb.deleted.keys": {0},
+		"rocksdb.block.based.table.index.type": binary.LittleEndian.AppendUint32(nil, h.Spec.IndexType)}
+	if h.Spec.Comparator != "" {
+		p["rocksdb.comparator"] = []byte(h.Spec.Comparator)
+	}
+	if h.Spec.Delta {
+		p["rocksdb.index.value.is.delta.encoded"] = []byte{1}
+	}
+	if h.Spec.UserKeys {
+		p["rocksdb.index.key.is.user.key"] = []byte{1}
+	}
+	if h.Spec.External {
+		p["rocksdb.external_sst_file.version"] = binary.LittleEndian.AppendUint32(nil, 2)
+		p["rocksdb.external_sst_file.global_seqno"] = make([]byte, 8)
+	}
+	for k, v := range h.Spec.Props {
+		p[k] = v
+	}
+	names := make([]string, 0, len(p))
+	for k := range p {
+		names = append(names, k)
+	}
+	slices.Sort(names)
+	var b Block
+	for _, k := range names {
+		b.Add([]byte(k), p[k], true)
+	}
+	handle := h.write(b.Finish(nil), rawBlock)
+	if h.Spec.GlobalSeq != 0 {
+		block := h.Out[handle.Off : handle.Off+handle.Size]
+		name := []byte("external_sst_file.global_seqno") // what the name before does not share
+		at := bytes.Index(block, name) + len(name)
+		binary.LittleEndian.PutUint64(block[at:], h.Spec.GlobalSeq)
+	}
+	return handle
+}
+
+// index writes the index blocks; two-level ones have partitions of three entries.
+func (h *TableWriter) index(handles []blocks.Handle, first, seps [][]byte) blocks.Handle {
+	if h.Spec.IndexType != twoLevelIndex {
+		return h.write(h.indexBlock(handles, first, seps), rawBlock)
+	}
+	var tops []blocks.Handle
+	var topSeps [][]byte
+	for i := 0; i < len(handles); i += 3 {
+		j := min(i+3, len(handles))
+		tops = append(tops, h.write(h.indexBlock(handles[i:j], first[i:j], seps[i:j]), rawBlock))
+		topSeps = append(topSeps, seps[j-1])
+	}
+	return h.write(h.indexBlock(tops, nil, topSeps), rawBlock)
+}
+
+func (h *TableWriter) indexBlock(handles []blocks.Handle, first, seps [][]byte) []byte {
+	var b Block
+	for i, s := range seps {
+		if h.Spec.UserKeys {
+			s = s[:len(s)-base.TrailerLen]
+		}
+		v := HandleBytes(handles[i])
+		if h.Spec.IndexType == firstKeyIndex {
+			v = append(binary.AppendUvarint(v, uint64(len(first[i]))), first[i]...)
+		}
+		if !h.Spec.Delta {
+			b.Add(s, v, i%2 == 0)
+			continue
+		}
+		delta := []byte(nil)
+		if i > 0 {
+			delta = binary.AppendVarint(nil, int64(handles[i].Size)-int64(handles[i-1].Size))
+			if h.Spec.IndexType == firstKeyIndex {
+				delta = append(binary.AppendUvarint(delta, uint64(len(first[i]))), first[i]...)
+			}
+		}
+		b.addDelta(s, v, delta, i%2 == 0 || handles[i].Off != handles[i-1].Off+handles[i-1].Size+blocks.TrailerLen)
+	}
+	return b.Finish(nil)
+}
+
+func HandleBytes(h blocks.Handle) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(nil, h.Off), h.Size)
+}
+
+// Footer ends the table.
+func (h *TableWriter) Footer(meta, index blocks.Handle) {
+	b := append(HandleBytes(meta), HandleBytes(index)...)
+	b = append(b, make([]byte, footerPlain-8-len(b))...)
+	if h.Spec.LevelDB {
+		h.Out = binary.LittleEndian.AppendUint64(append(h.Out, b...), levelMagic)
+		return
+	}
+	h.Out = append(append(h.Out, h.Spec.Checksum), b...)
+	h.Out = binary.LittleEndian.AppendUint32(h.Out, h.Spec.Version)
+	h.Out = binary.LittleEndian.AppendUint64(h.Out, rocksMagic)
+}
+
+// write compresses a block and appends it with its trailer.
+func (h *TableWriter) write(b []byte, codec byte) blocks.Handle { return h.writeAs(b, codec, codec) }
+
+// writeAs is write with a codec byte of its own.
+func (h *TableWriter) writeAs(b []byte, codec, label byte) blocks.Handle {
+	handle := blocks.Handle{Off: uint64(len(h.Out))}
+	packed := CompressBlock(h.T, b, codec, h.Spec)
+	handle.Size = uint64(len(packed))
+	packed = append(packed, label)
+	h.Out = append(h.Out, packed...)
+	var sum uint32
+	switch h.Spec.Checksum {
+	case sumCRC32C:
+		sum = base.MaskCRC(crc32.Checksum(packed, base.Castagnoli))
+	case sumXXH32:
+		sum = sum32(packed)
+	case sumXXH64:
+		sum = uint32(xxhash.Sum64(packed))
+	case sumXXH3:
+		sum = uint32(xxh3.Hash(packed[:len(packed)-1])) ^ uint32(label)*0x6b9083d9
+	}
+	h.Out = binary.LittleEndian.AppendUint32(h.Out, sum)
+	return handle
+}
+
+// CompressBlock compresses as RocksDB does for the spec's format_version.
+func CompressBlock(t testing.TB, b []byte, codec byte, spec Spec) []byte {
+	t.Helper()
+	size := binary.AppendUvarint(nil, uint64(len(b)))
+	switch codec {
+	case rawBlock:
+		return slices.Clone(b)
+	case snappyBlock:
+		return snappy.Encode(nil, b)
+	case zstdBlock, levelZstd:
+		if codec == levelZstd && !spec.LevelDB {
+			break // zlib
+		}
+		opts := []zstd.EOption{zstd.WithEncoderConcurrency(1)}
+		if len(spec.Dict) > 0 {
+			opts = append(opts, zstd.WithEncoderDictRaw(0, spec.Dict))
+		}
+		e, err := zstd.NewWriter(nil, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if spec.LevelDB {
+			size = nil
+		}
+		return e.EncodeAll(b, size)
+	case lz4Block, lz4hcBlock:
+		if spec.Version < 2 {
+			size = binary.LittleEndian.AppendUint64(nil, uint64(len(b)))
+		}
+		// All literals: a valid block whatever the bytes, also with a dictionary.
+		return append(size, lz4Literals(b)...)
+	case bzip2Blocks:
+		return append(sizeIf(spec, size), bzip2Block(t, b)...)
+	}
+	var out bytes.Buffer
+	w, err := flate.NewWriterDict(&out, 6, spec.Dict)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Write(b)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return append(sizeIf(spec, size), out.Bytes()...)
+}
+
+// sizeIf is the size prefix of compress format 2, nothing before.
+func sizeIf(spec Spec, size []byte) []byte {
+	if spec.Version < 2 || spec.LevelDB {
+		return nil
+	}
+	return size
+}
+
+// lz4Literals encodes b with LZ4, or as literals when it does not compress.
+func lz4Literals(b []byte) []byte {
+	out := make([]byte, lz4.CompressBlockBound(len(b)))
+	n, err := lz4.CompressBlock(b, out, nil)
+	if err == nil && n > 0 {
+		return out[:n]
+	}
+	out = []byte{15 << 4}
+	rest := len(b) - 15
+	if rest < 0 {
+		return append([]byte{byte(len(b) << 4)}, b...)
+	}
+	for ; rest >= 255; rest -= 255 {
+		out = append(out, 255)
+	}
+	return append(append(out, byte(rest)), b...)
+}
+
+// bzip2Block runs bzip2, which Go can only read.
+func bzip2Block(t testing.TB, b []byte) []byte {
+	t.Helper()
+	path, err := exec.LookPath("bzip2")
+	if err != nil {
+		t.Skip("no bzip2 here")
+	}
+	c := exec.Command(path, "-c")
+	c.Stdin = bytes.NewReader(b)
+	out, err := c.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Block is a block under construction.
+type Block struct {
+	buf      []byte
+	restarts []byte
+	last     []byte
+	n        int
+}
+
+func (b *Block) Add(key, value []byte, restart bool) {
+	shared := b.shared(key, restart)
+	b.buf = binary.AppendUvarint(b.buf, uint64(shared))
+	b.buf = binary.AppendUvarint(b.buf, uint64(len(key)-shared))
+	b.buf = binary.AppendUvarint(b.buf, uint64(len(value)))
+	b.buf = append(append(b.buf, key[shared:]...), value...)
+}
+
+func (b *Block) addDelta(key, value, delta []byte, restart bool) {
+	shared := b.shared(key, restart)
+	b.buf = binary.AppendUvarint(b.buf, uint64(shared))
+	b.buf = binary.AppendUvarint(b.buf, uint64(len(key)-shared))
+	b.buf = append(b.buf, key[shared:]...)
+	if shared > 0 {
+		value = delta
+	}
+	b.buf = append(b.buf, value...)
+}
+
+func (b *Block) shared(key []byte, restart bool) int {
+	shared := 0
+	if restart || b.n == 0 {
+		b.restarts = binary.LittleEndian.AppendUint32(b.restarts, uint32(len(b.buf)))
+	} else {
+		for shared < min(len(key), len(b.last)) && key[shared] == b.last[shared] {
+			shared++
+		}
+	}
+	b.last = key
+	b.n++
+	return shared
+}
+
+func (b *Block) Finish(hash []byte) []byte {
+	n := uint32(len(b.restarts) / 4)
+	if n == 0 {
+		n, b.restarts = 1, make([]byte, 4)
+	}
+	if hash != nil {
+		n |= 1 << 31
+	}
+	return binary.LittleEndian.AppendUint32(slices.Concat(b.buf, b.restarts, hash), n)
+}
+
+// sum32 is xxHash32 with seed 0, as its specification has it.
+func sum32(b []byte) uint32 {
+	const p1, p2, p3, p4, p5 = uint32(2654435761), uint32(2246822519), uint32(3266489917), uint32(668265263), uint32(374761393)
+	n, h := uint32(len(b)), p5
+	if len(b) >= 16 {
+		acc := [4]uint32{p1, p2, 0, 0}
+		acc[0] += p2
+		acc[3] -= p1
+		for ; len(b) >= 16; b = b[16:] {
+			for i := range acc {
+				acc[i] = bits.RotateLeft32(acc[i]+binary.LittleEndian.Uint32(b[4*i:])*p2, 13) * p1
+			}
+		}
+		h = bits.RotateLeft32(acc[0], 1) + bits.RotateLeft32(acc[1], 7) + bits.RotateLeft32(acc[2], 12) + bits.RotateLeft32(acc[3], 18)
+	}
+	h += n
+	for ; len(b) >= 4; b = b[4:] {
+		h = bits.RotateLeft32(h+binary.LittleEndian.Uint32(b)*p3, 17) * p4
+	}
+	for _, c := range b {
+		h = bits.RotateLeft32(h+uint32(c)*p5, 11) * p1
+	}
+	h = (h ^ h>>15) * p2
+	h = (h ^ h>>13) * p3
+	return h ^ h>>16
+}

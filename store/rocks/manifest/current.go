@@ -1,0 +1,65 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+const CurrentName = "CURRENT"
+
+// maxCurrent bounds CURRENT, which is the name of a file.
+const maxCurrent = 4 << 10
+
+// Current reads CURRENT. A directory without it is no database.
+func Current(dir string) (string, error) {
+	b, err := store.ReadHead(filepath.Join(dir, CurrentName), maxCurrent)
+	if st, serr := os.Stat(dir); errors.Is(err, fs.ErrNotExist) || serr == nil && !st.IsDir() {
+		return "", notStore(dir)
+	}
+	if err != nil {
+		return "", err
+	}
+	name, ok := strings.CutSuffix(string(b), "\n")
+	num, isManifest := strings.CutPrefix(name, "MANIFEST-")
+	if _, err := strconv.ParseUint(num, 10, 64); !ok || !isManifest || err != nil {
+		return "", base.Corrupt(filepath.Join(dir, CurrentName), 0, "manifest name",
+			fmt.Errorf("have %s, want \"MANIFEST-<number>\\n\"", record.Quote(b)))
+	}
+	return name, nil
+}
+
+// notStore says what a directory without CURRENT holds.
+func notStore(dir string) error {
+	st, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if !st.IsDir() {
+		return fmt.Errorf("%s: %w: it is a file", dir, store.ErrNotStore)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 {
+		return fmt.Errorf("%s: %w: it is empty", dir, store.ErrNotStore)
+	}
+	var names []string
+	for _, e := range entries[:min(len(entries), 5)] {
+		names = append(names, e.Name())
+	}
+	more := ""
+	if n := len(entries) - len(names); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Errorf("%s: %w: there is no %s, only %s%s", dir, store.ErrNotStore, CurrentName,
+		strings.Join(names, ", "), more)
+}

@@ -1,0 +1,286 @@
+package manifest
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
+)
+
+func readError(dir string) error {
+	_, err := Read(dir, func(record.Finding) {})
+	return err
+}
+
+// wantCorrupt fails unless err is a CorruptError in that file.
+func wantCorrupt(t *testing.T, err error, file string) {
+	t.Helper()
+	var c *record.CorruptError
+	if !errors.As(err, &c) || filepath.Base(c.File) != file {
+		t.Errorf("error %v, want a CorruptError in %s", err, file)
+	}
+}
+
+// TestVersion: what many edits add up to.
+func TestVersion(t *testing.T) {
+	d := handmade.NewDB(t)
+	d.Family(1, "one", handmade.BytewiseName)
+	d.Family(2, "two", handmade.BytewiseName)
+	d.Table(0, 3, handmade.Spec{}, handmade.Put("a", 3, "1"), handmade.Put("b", 2, "2"))
+	d.Table(1, 0, handmade.Spec{}, handmade.Put("c", 7, "1"))
+	d.Edit([]byte{TagDeletedFile, 3, 10}, handmade.EditNumber(TagLastSequence, 77), handmade.EditNumber(TagPrevLogNumber, 4))
+	d.Edit(handmade.EditFamily(1), handmade.EditNumber(TagLogNumber, 9))
+	d.Edit(handmade.EditNumber(TagLogNumber, 12), handmade.EditNumber(TagMinLogToKeep, 8), handmade.EditNumber(TagNextFileNumber, 30))
+	d.Edit(handmade.EditFamily(2), []byte{TagColumnFamilyDel&0x7f | 0x80, TagColumnFamilyDel >> 7})
+	v, err := Read(d.Finish(), func(record.Finding) { t.Error("a finding") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Name != "MANIFEST-000005" || v.Number != 5 || !v.Rocks || v.OldFile || v.MaxFamily != 8 || v.NextFile != 100 || v.LastSeq != 77 ||
+		v.FirstLog() != 9 || v.PrevLog != 0 || v.Torn {
+		t.Errorf("%+v, first log %d", v, v.FirstLog())
+	}
+	all := v.Sorted()
+	if len(all) != 2 || all[0].Name != "default" || len(all[0].Tables) != 0 || all[1].Name != "one" || all[1].LogNumber != 9 || !v.Mentioned[10] {
+		t.Fatalf("%+v", all)
+	}
+	for at, m := range all[1].Tables {
+		if at != (Position{Level: 0, Number: 11}) || m.Position != at || m.MaxSeq != 7 || m.Size == 0 {
+			t.Errorf("table %+v", m)
+		}
+		if user, tr := base.SplitKey(m.Smallest); string(user) != "c" || tr != base.Trailer(7, base.KindPut) {
+			t.Errorf("smallest %q", m.Smallest)
+		}
+	}
+}
+
+func TestCurrent(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct{ content, name string }{{"MANIFEST-000005\n", "MANIFEST-000005"}, {"", ""}, {"MANIFEST-000005", ""}, {"MANIFEST-\n", ""},
+		{"MANIFEST-00x\n", ""}, {"../MANIFEST-000005\n", ""}, {"MANIFEST-000005\n\n", ""}} {
+		if err := os.WriteFile(filepath.Join(dir, CurrentName), []byte(tt.content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		name, err := Current(dir)
+		if name != tt.name || (err == nil) != (tt.name != "") {
+			t.Errorf("%q: %s, %v", tt.content, name, err)
+		}
+		if tt.name == "" {
+			wantCorrupt(t, err, CurrentName)
+		}
+	}
+	os.WriteFile(filepath.Join(dir, CurrentName), []byte("MANIFEST-000099\n"), 0o644)
+	var missing *store.MissingError
+	if err := readError(dir); !errors.As(err, &missing) || filepath.Base(missing.File) != "MANIFEST-000099" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestNotStore(t *testing.T) {
+	dir := t.TempDir()
+	want := func(path, part string) {
+		t.Helper()
+		if err := readError(path); !errors.Is(err, store.ErrNotStore) || !strings.Contains(err.Error(), part) {
+			t.Errorf("error %v, want ErrNotStore with %q", err, part)
+		}
+	}
+	want(dir, "it is empty")
+	for i := range 7 {
+		os.WriteFile(filepath.Join(dir, fmt.Sprint("file", i)), nil, 0o644)
+	}
+	want(dir, "file0, file1, file2, file3, file4 and 2 more")
+	want(filepath.Join(dir, "file0"), "it is a file")
+	if err := readError(filepath.Join(dir, "missing")); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrNotStore) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestRoundTrip: what is encoded is what is decoded.
+func TestRoundTrip(t *testing.T) {
+	table := &store.Table{First: []byte("a"), Last: []byte("z"), Bytes: 1234}
+	for _, level := range []bool{false, true} {
+		var e, f Writer
+		e.Comparator("order")
+		e.Counters(9)
+		if level {
+			e.LevelTable(7, table)
+		} else {
+			f.Comparator("other")
+			f.ColumnFamily(1)
+			f.AddColumnFamily(1, "one")
+			f.LogNumber(3)
+			f.Table(8, table)
+			f.MaxColumnFamily(1)
+			e.Table(7, table)
+		}
+		edits := []Writer{e}
+		if !level {
+			edits = append(edits, f)
+		}
+		b, err := Encode(edits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		os.WriteFile(filepath.Join(dir, "MANIFEST-000001"), b, 0o644)
+		os.WriteFile(filepath.Join(dir, CurrentName), []byte("MANIFEST-000001\n"), 0o644)
+		v, err := Read(dir, func(record.Finding) { t.Error("a finding") })
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := v.Families[0]
+		m := d.Tables[Position{Level: LastLevel, Number: 7}]
+		if d.Comparator != "order" || v.NextFile != 9 || v.LastSeq != 1 || m.Size != 1234 || v.OldFile != level || v.Rocks == level ||
+			string(m.Smallest[:1]) != "a" || string(m.Largest[:1]) != "z" {
+			t.Errorf("LevelDB %t: %+v %+v", level, v, m)
+		}
+		if one := v.Families[1]; !level && (one.Name != "one" || one.Comparator != "other" || one.LogNumber != 3 || len(one.Tables) != 1) {
+			t.Errorf("%+v", one)
+		}
+	}
+}
+
+// TestTorn: a MANIFEST that ends within a record is read up to there; damage before is an error.
+func TestTorn(t *testing.T) {
+	d := handmade.NewDB(t)
+	dir := d.Finish()
+	whole := handmade.Log(0, false, d.Edits...)
+	d.File("MANIFEST-000005", append(slices.Clone(whole), whole[:20]...))
+	v, err := Read(dir, func(record.Finding) { t.Error("a finding") })
+	if err != nil || !v.Torn || v.TornAt != int64(len(whole)) {
+		t.Errorf("%+v, %v", v, err)
+	}
+	whole[len(whole)-3] ^= 1
+	d.File("MANIFEST-000005", whole)
+	wantCorrupt(t, readError(dir), "MANIFEST-000005")
+}
+
+// TestNewFileTags: all four tags that add a table, and the custom fields of the last.
+func TestNewFileTags(t *testing.T) {
+	key := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
+	for _, tag := range []uint64{TagNewFile, TagNewFile2, TagNewFile3, TagNewFile4} {
+		e := binary.AppendUvarint(handmade.EditNumber(tag, 2), 10)
+		if tag == TagNewFile3 {
+			e = append(e, 0)
+		}
+		e = append(append(e, 99), handmade.BoundEdit(handmade.Bounds{Smallest: key, Largest: key})...)
+		if tag != TagNewFile {
+			e = append(e, 2, 3)
+		}
+		if tag == TagNewFile4 {
+			e = append(e, 3, 1, 9, 5, 0, 12, 2, 'x', 'y', 63, 0, FilePathID, 1, 0, FileTerminate)
+		}
+		e = slices.Concat(e, []byte{TagCompactCursor, 1, 1, 'x'}, handmade.EditBytes(TagDBID, []byte("id")), handmade.EditBytes(TagIgnorable+9, []byte("new")),
+			handmade.EditNumber(TagWALAddition, 5), []byte{2, 9, 1}, handmade.EditNumber(TagWALDeletion, 5))
+		d, err := Decode(e)
+		if err != nil || len(d.added) != 1 {
+			t.Errorf("tag %d: %+v, %v", tag, d, err)
+			continue
+		}
+		m := d.added[0]
+		if m.Level != 2 || m.Number != 10 || m.Size != 99 || string(m.Smallest) != string(key) || tag != TagNewFile && (m.MinSeq != 2 || m.MaxSeq != 3) {
+			t.Errorf("tag %d: %+v", tag, m)
+		}
+	}
+}
+
+func TestRefusedEdits(t *testing.T) {
+	key := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
+	b := handmade.BoundEdit(handmade.Bounds{Smallest: key, Largest: key})
+	file := func(tag uint64, custom ...byte) []byte {
+		e := append(handmade.EditNumber(tag, 1), 10, 1)
+		return append(append(append(e, b...), 1, 1), custom...)
+	}
+	tests := []struct {
+		name, want  string
+		edit        []byte
+		unsupported bool
+	}{
+		{"unknown tag", "tag 999", handmade.EditNumber(999, 1), true},
+		{"blob file", "tag 400: blob files", handmade.EditNumber(TagBlobAddition, 1), true},
+		{"blob garbage", "tag 401: blob files", handmade.EditNumber(TagBlobGarbage, 1), true},
+		{"old blob file", "blob files", handmade.EditNumber(TagBlobAdditionOld, 1), true},
+		{"timestamps", "user-defined timestamps", handmade.EditBytes(TagFullHistoryTS, []byte("x")), true},
+		{"path id 3", "path id 2", append(append(handmade.EditNumber(TagNewFile3, 1), 10, 2, 1), b...), true},
+		{"path id 4", "path id 01", file(TagNewFile4, FilePathID, 1, 1, FileTerminate), true},
+		{"refers to blobs", "table 10 refers to blob files", file(TagNewFile4, FileOldestBlob, 1, 7, FileTerminate), true},
+		{"minimum timestamp", "timestamps", file(TagNewFile4, FileMinTimestamp, 1, 7, FileTerminate), true},
+		{"custom field", "custom field 77", file(TagNewFile4, 77, 0, FileTerminate), true},
+		{"unterminated", "custom field", file(TagNewFile4, 5, 0), false},
+		{"level", "level 64", handmade.EditNumber(TagNewFile2, 64), false},
+		{"size", "bytes", append(binary.AppendUvarint(append(handmade.EditNumber(TagNewFile2, 1), 10), 1<<63), b...), false},
+		{"bound", "internal key of 3 bytes", append(append(handmade.EditNumber(TagNewFile2, 1), 10, 1), 3, 1, 2, 3), false},
+		{"family", "column family 3 is unknown", slices.Concat(handmade.EditFamily(3), handmade.EditNumber(TagLogNumber, 1)), false},
+		{"added twice", "added twice", slices.Concat(handmade.EditFamily(1), handmade.EditBytes(TagColumnFamilyAdd, []byte("x"))), false},
+		{"comparator changes", "comparator", handmade.EditComparator("other"), false},
+		{"cut", "varint", []byte{TagLogNumber, 0x80}, false},
+		{"group count", "atomic group", slices.Concat(handmade.EditNumber(TagInAtomicGroup, 3), nil), false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := handmade.NewDB(t)
+			d.Family(1, "one", handmade.BytewiseName)
+			d.Edit(tt.edit)
+			if tt.name == "group count" {
+				d.Edit(handmade.EditNumber(TagInAtomicGroup, 1))
+			}
+			err := readError(d.Finish())
+			wantCorrupt(t, err, "MANIFEST-000005")
+			if !strings.Contains(fmt.Sprint(err), tt.want) || errors.Is(err, base.ErrUnsupported) != tt.unsupported {
+				t.Errorf("error %v, want %s, unsupported %t", err, tt.want, tt.unsupported)
+			}
+		})
+	}
+}
+
+func TestAtomicGroups(t *testing.T) {
+	d := handmade.NewDB(t)
+	group := func(left uint64, family uint64, name string) {
+		d.Edit(handmade.EditNumber(TagInAtomicGroup, left), handmade.EditFamily(family), handmade.EditBytes(TagColumnFamilyAdd, []byte(name)), handmade.EditComparator(handmade.BytewiseName))
+	}
+	group(1, 1, "one")
+	group(0, 2, "two")
+	group(2, 3, "three")
+	group(1, 4, "four")
+	var found []record.Finding
+	v, err := Read(d.Finish(), func(f record.Finding) { found = append(found, f) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(v.Sorted()); n != 3 {
+		t.Errorf("%d column families, want 3", n)
+	}
+	if len(found) != 1 || found[0].Kind != "torn-manifest" || found[0].Severity != record.Error {
+		t.Errorf("findings %+v", found)
+	}
+	d.Edit(handmade.EditNumber(TagLogNumber, 1))
+	wantCorrupt(t, readError(d.Finish()), "MANIFEST-000005")
+}
+
+func TestManifestMustBeComplete(t *testing.T) {
+	parts := map[string][]byte{"next file number": handmade.EditNumber(TagNextFileNumber, 9), "last sequence": handmade.EditNumber(TagLastSequence, 0),
+		"log number": handmade.EditNumber(TagLogNumber, 1), "comparator": handmade.EditComparator(handmade.BytewiseName)}
+	for missing := range parts {
+		d := handmade.NewDB(t)
+		d.Edits = nil
+		for name, p := range parts {
+			if name != missing {
+				d.Edit(p)
+			}
+		}
+		err := readError(d.Finish())
+		if wantCorrupt(t, err, "MANIFEST-000005"); !strings.Contains(fmt.Sprint(err), missing) {
+			t.Errorf("error %v, want %s", err, missing)
+		}
+	}
+}

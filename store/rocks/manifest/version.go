@@ -1,0 +1,225 @@
+package manifest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/logfile"
+)
+
+// Version is the state that the edits of a MANIFEST add up to.
+type Version struct {
+	Name      string // name
+	Number    uint64 // in that name
+	Path      string
+	Size      int64 // bytes of the MANIFEST that were read
+	Families  map[uint32]*Family
+	MaxFamily uint32
+	minLog    uint64
+	PrevLog   uint64
+	LastSeq   uint64
+	NextFile  uint64 // number that no file had yet
+	Rocks     bool   // some tag is RocksDB's own
+	OldFile   bool   // some tag is LevelDB's own
+	seen      struct{ nextFile, lastSeq, logNumber bool }
+
+	Mentioned map[uint64]bool // numbers of all tables that some edit added
+
+	group []*Edit // of an atomic group that is not complete yet
+
+	Torn   bool  // the MANIFEST ends within a record
+	TornAt int64 // which starts there
+}
+
+// Family is a column family.
+type Family struct {
+	ID         uint32
+	Name       string
+	Comparator string
+	LogNumber  uint64
+	Tables     map[Position]Table
+}
+
+// Read replays the MANIFEST that CURRENT names.
+func Read(dir string, report func(record.Finding)) (*Version, error) {
+	name, err := Current(dir)
+	if err != nil {
+		return nil, err
+	}
+	f, err := store.OpenRegular(filepath.Join(dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &store.MissingError{File: filepath.Join(dir, name), By: CurrentName}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	v := &Version{Name: name, Path: filepath.Join(dir, name), Size: st.Size(), Mentioned: map[uint64]bool{}}
+	v.Number, _ = strconv.ParseUint(strings.TrimPrefix(name, "MANIFEST-"), 10, 64)
+	v.Families = map[uint32]*Family{0: newFamily(0, "default")}
+	return v, v.replay(logfile.NewReader(io.NewSectionReader(f, 0, v.Size), 0), report)
+}
+
+func newFamily(id uint32, name string) *Family {
+	return &Family{ID: id, Name: name, Tables: make(map[Position]Table)}
+}
+
+// replay applies all edits of the MANIFEST.
+func (v *Version) replay(log *logfile.Reader, report func(record.Finding)) error {
+	for {
+		rec, off, err := log.Next()
+		if err == io.EOF {
+			break
+		}
+		if err == logfile.ErrTorn {
+			v.Torn, v.TornAt = true, off
+			break
+		}
+		if err != nil {
+			return base.Corrupt(v.Path, off, "record", err)
+		}
+		e, err := Decode(rec)
+		if err == nil {
+			err = v.add(e)
+		}
+		if err != nil {
+			return editError(v.Path, off, err)
+		}
+	}
+	if len(v.group) > 0 {
+		report(record.Finding{Kind: "torn-manifest", Severity: record.Error,
+			Place:  record.Place{File: v.Name, Off: record.NoOffset, Level: -1},
+			Detail: fmt.Sprintf("the MANIFEST ends within an atomic group; the %d edits of it that are there are not applied", len(v.group))})
+	}
+	return v.complete()
+}
+
+// editError places an error within an edit in the MANIFEST: offsets are those of the record.
+func editError(path string, off int64, err error) error {
+	var c *record.CorruptError
+	if errors.As(err, &c) {
+		return base.Corrupt(path, off, "version edit: "+c.Field, c.Err)
+	}
+	return base.Corrupt(path, off, "version edit", err)
+}
+
+// add applies an edit, or keeps it until its atomic group is complete.
+func (v *Version) add(e *Edit) error {
+	if !e.inGroup {
+		if len(v.group) > 0 {
+			return errors.New("an atomic group is interrupted")
+		}
+		return v.apply(e)
+	}
+	if n := len(v.group); n > 0 && v.group[n-1].groupLeft != e.groupLeft+1 {
+		return fmt.Errorf("atomic group: %d edits left after %d", e.groupLeft, v.group[n-1].groupLeft)
+	}
+	v.group = append(v.group, e)
+	if e.groupLeft > 0 {
+		return nil
+	}
+	for _, g := range v.group {
+		if err := v.apply(g); err != nil {
+			return err
+		}
+	}
+	v.group = nil
+	return nil
+}
+
+// apply makes an edit's changes.
+func (v *Version) apply(e *Edit) error {
+	if e.addFamily {
+		if v.Families[e.family] != nil && e.family != 0 {
+			return fmt.Errorf("column family %d is added twice", e.family)
+		}
+		v.Families[e.family] = newFamily(e.family, e.familyName)
+	}
+	f := v.Families[e.family]
+	if f == nil {
+		return fmt.Errorf("column family %d is unknown", e.family)
+	}
+	if e.dropFamily {
+		delete(v.Families, e.family)
+	}
+	if e.comparator != "" {
+		if f.Comparator != "" && f.Comparator != e.comparator {
+			return fmt.Errorf("column family %q: comparator %q, before %q", f.Name, e.comparator, f.Comparator)
+		}
+		f.Comparator = e.comparator
+	}
+	f.LogNumber = max(f.LogNumber, e.logNumber)
+	for _, d := range e.deleted {
+		delete(f.Tables, d)
+	}
+	for _, t := range e.added {
+		f.Tables[t.Position] = t
+		v.Mentioned[t.Number] = true
+	}
+	v.LastSeq = max(v.LastSeq, e.lastSeq)
+	v.minLog = max(v.minLog, e.minLog)
+	v.NextFile = max(v.NextFile, e.nextFile)
+	v.MaxFamily = max(v.MaxFamily, e.maxFamily, e.family)
+	v.PrevLog = e.prevLog
+	v.Rocks = v.Rocks || e.rocks
+	v.OldFile = v.OldFile || e.oldFile
+	v.seen.nextFile = v.seen.nextFile || e.hasNextFile
+	v.seen.lastSeq = v.seen.lastSeq || e.hasLastSeq
+	v.seen.logNumber = v.seen.logNumber || e.hasLogNumber
+	return nil
+}
+
+// complete checks that the MANIFEST said what every engine writes first.
+func (v *Version) complete() error {
+	missing := ""
+	switch {
+	case !v.seen.nextFile:
+		missing = "next file number"
+	case !v.seen.lastSeq:
+		missing = "last sequence"
+	case !v.seen.logNumber:
+		missing = "log number"
+	}
+	if missing != "" {
+		return base.Corrupt(v.Path, v.Size, missing, errors.New("no version edit names it"))
+	}
+	for _, f := range v.Sorted() {
+		if f.Comparator == "" {
+			return base.Corrupt(v.Path, v.Size, "comparator", fmt.Errorf("column family %q has none", f.Name))
+		}
+	}
+	return nil
+}
+
+// Sorted returns the column families by id.
+func (v *Version) Sorted() []*Family {
+	out := make([]*Family, 0, len(v.Families))
+	for _, f := range v.Families {
+		out = append(out, f)
+	}
+	slices.SortFunc(out, func(a, b *Family) int { return cmp.Compare(a.ID, b.ID) })
+	return out
+}
+
+// FirstLog is the lowest log number that some column family still needs.
+func (v *Version) FirstLog() uint64 {
+	low := ^uint64(0)
+	for _, f := range v.Families {
+		low = min(low, f.LogNumber)
+	}
+	return max(low, v.minLog)
+}
