@@ -231,22 +231,6 @@ func FuzzDecodeListKey(f *testing.F)     { fuzzDecoder(f, ListKey{}) }
 func FuzzDecodeScoreKey(f *testing.F)    { fuzzDecoder(f, ScoreKey{}) }
 func FuzzDecodeScore(f *testing.F)       { fuzzDecoder(f, 0.0) }
 
-func TestScoreRanks(t *testing.T) {
-	scores := []float64{math.Inf(-1), -math.MaxFloat64, -1e13, -1, -5e-324, 0, 5e-324, 1, 1<<53 + 2, math.MaxFloat64, math.Inf(1)}
-	for i, s := range scores {
-		if i > 0 && rankOf(scores[i-1]) >= rankOf(s) {
-			t.Errorf("%v does not rank before %v", scores[i-1], s)
-		}
-		if got := scoreOf(rankOf(s), nil); got != math.Float64bits(s) {
-			t.Errorf("score %v comes back as %v", s, math.Float64frombits(got))
-		}
-	}
-	negative := math.Copysign(0, -1)
-	if rankOf(negative) != rankOf(0) || scoreOf(rankOf(negative), negativeZero) != math.Float64bits(negative) {
-		t.Error("-0.0 does not rank as 0.0 or does not come back")
-	}
-}
-
 func TestCodecAllocs(t *testing.T) {
 	var dst []byte
 	for _, g := range goldenRows {

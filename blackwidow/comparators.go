@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"math"
 
+	"kvferry/internal/versioned"
 	"kvferry/store"
 )
 
@@ -23,10 +23,7 @@ func compareListKeys(a, b []byte) int {
 	akey, arest, aok := splitListKey(a)
 	bkey, brest, bok := splitListKey(b)
 	if !aok || !bok {
-		if aok != bok {
-			return lastIf(aok)
-		}
-		return bytes.Compare(a, b)
+		return versioned.CompareBroken(a, b, aok, bok)
 	}
 	if c := bytes.Compare(akey, bkey); c != 0 {
 		return c
@@ -43,27 +40,19 @@ func compareListKeys(a, b []byte) int {
 // compareListRests compares what follows the user key where not both are whole.
 func compareListRests(a, b []byte) int {
 	if len(a) < versionLen || len(b) < versionLen {
-		return compareShort(a, b, versionLen)
+		return versioned.CompareShort(a, b, versionLen)
 	}
 	if c := cmp.Compare(version(a), version(b)); c != 0 {
 		return c
 	}
 	a, b = a[versionLen:], b[versionLen:]
 	if len(a) < indexLen || len(b) < indexLen {
-		return compareShort(a, b, indexLen)
+		return versioned.CompareShort(a, b, indexLen)
 	}
 	if c := cmp.Compare(binary.LittleEndian.Uint64(a), binary.LittleEndian.Uint64(b)); c != 0 {
 		return c
 	}
 	return bytes.Compare(a[indexLen:], b[indexLen:])
-}
-
-// compareShort compares two parts of which at least one is shorter than n bytes; that one comes first.
-func compareShort(a, b []byte, n int) int {
-	if (len(a) < n) != (len(b) < n) {
-		return lastIf(len(a) >= n)
-	}
-	return bytes.Compare(a, b)
 }
 
 func splitListKey(b []byte) (key, rest []byte, ok bool) {
@@ -97,41 +86,5 @@ func compareScoreKeys(a, b []byte) int {
 	if c := bytes.Compare(a[klenLen:n], b[klenLen:n]); c != 0 {
 		return c
 	}
-	return compareScores(a[n:], b[n:])
-}
-
-// compareScores compares score and member.
-func compareScores(a, b []byte) int {
-	if len(a) < scoreLen || len(b) < scoreLen {
-		return compareShort(a, b, scoreLen)
-	}
-	as := math.Float64frombits(binary.LittleEndian.Uint64(a))
-	bs := math.Float64frombits(binary.LittleEndian.Uint64(b))
-	switch {
-	case as < bs:
-		return -1
-	case as > bs:
-		return 1
-	case as != bs: // NaN, at least one
-		if c := compareNaN(as, bs); c != 0 {
-			return c
-		}
-	}
-	return bytes.Compare(a[scoreLen:], b[scoreLen:])
-}
-
-// compareNaN puts NaN after numbers and orders NaNs by their bits.
-func compareNaN(a, b float64) int {
-	if an, bn := math.IsNaN(a), math.IsNaN(b); an != bn {
-		return lastIf(an)
-	}
-	return cmp.Compare(math.Float64bits(a), math.Float64bits(b))
-}
-
-// lastIf returns the order of two things of which one comes last: the first if last is set.
-func lastIf(last bool) int {
-	if last {
-		return 1
-	}
-	return -1
+	return versioned.CompareScored(a[n:], b[n:])
 }

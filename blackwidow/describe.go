@@ -27,10 +27,10 @@ func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
 	}
 	d.row.Type = fam.typ
 	switch {
-	case cf == fam.data && cf != "":
-		d.data(fam, key, value)
-	case cf == fam.score && cf != "":
+	case cf == cfScore:
 		d.byScore(key, value)
+	case cf != cfDefault:
+		d.data(fam, key, value)
 	case fam.typ == record.String:
 		d.stringRow(key, value)
 	default:

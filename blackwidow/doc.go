@@ -40,14 +40,7 @@
 // the same name, which the store notices; it is then to be opened with store.Options.Resort.
 package blackwidow
 
-import (
-	"encoding/binary"
-	"math"
-
-	"kvferry/internal/lane"
-	"kvferry/record"
-	"kvferry/store"
-)
+import "kvferry/record"
 
 // Names of column families.
 const (
@@ -56,27 +49,6 @@ const (
 	cfMember  = "member_cf"
 	cfScore   = "score_cf"
 )
-
-// family is what a type's store looks like.
-type family struct {
-	typ     record.Type
-	dir     string
-	data    string // column family of data rows; "" for strings
-	order   *store.Comparer
-	score   string      // column family of members by score; "" but for zsets
-	dataRow lane.Layout // of raw keys
-	index   lane.Layout
-}
-
-// families are in dump order.
-var families = [...]family{
-	{typ: record.String, dir: "strings"},
-	{typ: record.Hash, dir: "hashes", data: cfData, order: &store.Bytewise, dataRow: layout(versionLen)},
-	{typ: record.List, dir: "lists", data: cfData, order: &ListsDataKeyComparator, dataRow: layout(versionLen + indexLen)},
-	{typ: record.Set, dir: "sets", data: cfMember, order: &store.Bytewise, dataRow: layout(versionLen)},
-	{typ: record.ZSet, dir: "zsets", data: cfData, order: &store.Bytewise, dataRow: layout(versionLen),
-		score: cfScore, index: layout(versionLen + scoreLen)},
-}
 
 const (
 	// allTypes are the types that a database can hold.
@@ -112,20 +84,4 @@ func familyOf(dir string) *family {
 		}
 	}
 	return nil
-}
-
-// layout returns how raw keys start whose user key is followed by at least rest bytes. Its lanes are the
-// raw bytes of klen.
-func layout(rest int) lane.Layout {
-	return lane.Layout{
-		PrefixLen: klenLen,
-		AppendPrefix: func(dst []byte, klen int) []byte {
-			return binary.LittleEndian.AppendUint32(dst, uint32(klen))
-		},
-		Parse: func(raw []byte) (int, bool) {
-			klen := binary.LittleEndian.Uint32(raw)
-			return int(klen), klen <= math.MaxInt32
-		},
-		MinRest: rest,
-	}
 }

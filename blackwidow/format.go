@@ -122,17 +122,7 @@ func (f *family) judge(s *format.StoreEvidence) (why string, not, own bool) {
 }
 
 // orderOf returns the order of a column family of the store, nil when it has none of that name.
-func (f *family) orderOf(cf string) *store.Comparer {
-	switch {
-	case cf == cfDefault:
-		return &store.Bytewise
-	case f.data != "" && cf == f.data:
-		return f.order
-	case f.score != "" && cf == f.score:
-		return &ZSetsScoreKeyComparator
-	}
-	return nil
-}
+func (f *family) orderOf(cf string) *store.Comparer { return f.orders[cf] }
 
 // Open opens a source.
 func (f blackwidowFormat) Open(ctx context.Context, dir string, o *format.OpenOptions) (format.Source, error) {

@@ -14,18 +14,19 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
+	"kvferry/internal/versioned"
 	"kvferry/record"
 	"kvferry/store"
 )
 
 // source is an open dataset. The stores of a database are five, or five for each partition.
 type source struct {
-	dataset.Source[*typeStore]
+	dataset.Source[*versioned.Store]
 	format blackwidowFormat
 	dir    string
 }
 
-type database = dataset.Database[*typeStore]
+type database = dataset.Database[*versioned.Store]
 
 // open opens all databases of a directory.
 func open(ctx context.Context, f blackwidowFormat, dir string, o *format.OpenOptions) (format.Source, error) {
@@ -115,20 +116,15 @@ func (s *source) openHome(ctx context.Context, db *database, dir string, o *form
 		if dataset.Passed(s.dir, path.Join(dir, families[i].dir), db.Name, families[i].typ, o) {
 			continue
 		}
-		ts, err := openStore(ctx, s.dir, dir, &families[i], o)
+		st, err := families[i].open(ctx, s.dir, dir, db.Name, o)
 		if err != nil {
 			return false, err
 		}
-		if ts == nil {
+		if st == nil {
 			missing = append(missing, path.Join(dir, families[i].dir))
 			continue
 		}
-		ts.database = db.Name
-		db.Stores = append(db.Stores, ts)
-		if ts.family.score != "" && ts.data.listed && !ts.score.listed {
-			dataset.Report(o, record.Finding{Kind: FindMissingScores, Severity: record.Error, DB: db.Name, Type: record.ZSet, Keyspace: ts.rel,
-				Detail: "there is no score_cf, without which the engine does not open the database; scores are read from data_cf"})
-		}
+		db.Stores = append(db.Stores, st)
 	}
 	if len(missing) == len(families) {
 		return false, nil
@@ -136,6 +132,40 @@ func (s *source) openHome(ctx context.Context, db *database, dir string, o *form
 	db.Dirs = append(db.Dirs, dir)
 	dataset.ReportMissing(o, db.Name, missing)
 	return true, checkStreams(ctx, s.dir, path.Join(dir, streamsDir), db.Name, o)
+}
+
+// open opens the store of one type, nil when it is not there. The engine opens a store that has only the default column
+// family; what is missing is then empty.
+func (f *family) open(ctx context.Context, root, dir, db string, o *format.OpenOptions) (*versioned.Store, error) {
+	rel := path.Join(dir, f.dir)
+	st, err := dataset.OpenStore(ctx, root, rel, o)
+	if st == nil {
+		return nil, err
+	}
+	spaces := map[string]store.Keyspace{}
+	for _, ks := range st.Keyspaces() {
+		if err := f.accepts(filepath.Join(root, rel), ks); err != nil {
+			return nil, errors.Join(err, st.Close())
+		}
+		spaces[ks.Name()] = ks
+	}
+	if spaces[cfData] != nil && spaces[cfScore] == nil && f.orders[cfScore] != nil {
+		dataset.Report(o, record.Finding{Kind: FindMissingScores, Severity: record.Error, DB: db, Type: record.ZSet, Keyspace: rel,
+			Detail: "there is no score_cf, without which the engine does not open the database; scores are read from data_cf"})
+	}
+	return versioned.NewStore(f.layout, db, rel, func(name string) store.Keyspace { return spaces[name] }, st), nil
+}
+
+// accepts refuses column families that the engine does not have.
+func (f *family) accepts(dir string, ks store.Keyspace) error {
+	want := f.orderOf(ks.Name())
+	if want == nil {
+		return fmt.Errorf("%s: has a column family %q, which the engine refuses to open", dir, ks.Name())
+	}
+	if got := ks.Comparer().Name; got != want.Name {
+		return fmt.Errorf("%s: column family %s is ordered by %s, want %s", dir, ks.Name(), got, want.Name)
+	}
+	return nil
 }
 
 // checkStreams reports streams, which are not read. Later Pikas have the directory in any case.
@@ -188,20 +218,40 @@ func firstRow(st store.Store) error {
 // Format returns blackwidow.
 func (s *source) Format() format.Format { return s.format }
 
-func (s *source) database(name string) *database { return s.Database(name) }
-
-// storesOf returns the stores of some types, in dump order within a partition.
-func (s *source) storesOf(name string, t record.TypeSet) []*typeStore { return s.StoresOf(name, t) }
-
 // Records returns a reader of the types' records, merged over types and partitions.
 func (s *source) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
-	if s.database(db) == nil {
+	if s.Database(db) == nil {
 		return nil, fmt.Errorf("%s: no database %q", s.dir, db)
 	}
-	stores := s.storesOf(db, t)
-	return dataset.Merge(stores, func(ts *typeStore) (record.Reader, error) {
-		return newPass(ctx, ts, span, e, len(stores)).open()
+	stores := s.StoresOf(db, t)
+	return dataset.Merge(stores, func(st *versioned.Store) (record.Reader, error) {
+		return st.Records(ctx, t, span, e, versioned.Share(e, len(stores)))
 	})
+}
+
+// DeadDatabases are all databases: they are directories.
+func (s *source) DeadDatabases() ([]string, error) { return s.Databases(), nil }
+
+// DeadRecords yields records whose delete left their rows behind.
+func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env,
+	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
+
+	if s.Database(db) == nil {
+		return nil, fmt.Errorf("%s: no database %q", s.dir, db)
+	}
+	stores := s.StoresOf(db, t)
+	return dataset.Merge(stores, func(st *versioned.Store) (record.Reader, error) {
+		return st.DeadRecords(ctx, t, span, e, versioned.Share(e, len(stores)), tell)
+	})
+}
+
+// Where lists the raw ranges of a user key: its meta row (or the whole row, for strings) and its data rows.
+func (s *source) Where(db string, key []byte) []format.Range {
+	var out []format.Range
+	for _, st := range s.StoresOf(db, allTypes) {
+		out = append(out, st.Where(key)...)
+	}
+	return out
 }
 
 // Extra lists the info files of bgsave.

@@ -135,8 +135,8 @@ func (ts *typeStore) setLanes() {
 	}
 }
 
-// Type returns the type whose records the store holds.
-func (ts *typeStore) Type() record.Type { return ts.family.typ }
+// Types returns the type whose records the store holds.
+func (ts *typeStore) Types() record.TypeSet { return record.Of(ts.family.typ) }
 
 // Size returns the bytes of the store.
 func (ts *typeStore) Size() int64 { return ts.keyspace.Size() }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
@@ -25,7 +26,7 @@ type target struct{ *dataset.Target }
 func create(_ context.Context, f nemoFormat, dir string, o *format.CreateOptions) (format.Target, error) {
 	parts := make([]dataset.Part, len(families))
 	for i := range families {
-		parts[i] = dataset.Part{Type: families[i].typ, Dir: families[i].dir,
+		parts[i] = dataset.Part{Types: record.Of(families[i].typ), Dir: families[i].dir,
 			Keyspaces: []dataset.Keyspace{{Name: "default", Order: store.Bytewise}}}
 	}
 	t, err := dataset.Create(f, dir, o, parts)
@@ -58,8 +59,8 @@ func (t *target) Shard(n int, db string, types record.TypeSet, memory int64) (re
 func laneOf(kind byte, klen int) uint64 { return uint64(kind)<<8 | uint64(klen) }
 
 // separateAll puts the separators of a store.
-func separateAll(t record.Type, b store.Builder) error {
-	f := familyFor(t)
+func separateAll(part int, b store.Builder) error {
+	f := &families[part]
 	return errors.Join(separate(b, f.data), separate(b, f.index))
 }
 
@@ -89,10 +90,11 @@ type shard struct {
 // Begin starts a record.
 func (s *shard) Begin(h *record.Header) error {
 	t := h.Type
-	b := s.DB.Builder(t)
-	if b == nil {
+	part := slices.IndexFunc(families[:], func(f family) bool { return f.typ == t })
+	if part < 0 {
 		return fmt.Errorf("%s %s: nemo has no such type", t, record.Quote(h.Key))
 	}
+	b := s.DB.Builder(part)
 	if s.Writers[t] == nil {
 		w, err := s.newWriter(t, b)
 		if err != nil {

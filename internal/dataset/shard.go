@@ -21,7 +21,7 @@ type Shard[W Writer] struct {
 
 // NewShard returns a shard without writers. Its types share the memory.
 func NewShard[W Writer](t *Target, n int, db string, types record.TypeSet, memory int64) (Shard[W], error) {
-	d, err := t.db(db)
+	d, err := t.DB(db)
 	if memory <= 0 {
 		memory = DefaultMemory
 	}

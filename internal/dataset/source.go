@@ -8,9 +8,10 @@ import (
 	"kvferry/store"
 )
 
-// Store is the open store of one type.
+// Store is an open store.
 type Store interface {
-	Type() record.Type
+	// Types are those whose records it holds.
+	Types() record.TypeSet
 	// Size is the bytes of its keyspaces.
 	Size() int64
 	// Keyspaces are named within the database; DB is not set.
@@ -53,16 +54,16 @@ func (s *Source[S]) Databases() []string {
 // Sorted returns true: metas are in order, and so are data rows lane by lane.
 func (s *Source[S]) Sorted() bool { return true }
 
-// Types returns the types whose stores are there.
+// Types returns the types of the stores that are there.
 func (s *Source[S]) Types(db string) record.TypeSet {
 	var t record.TypeSet
 	for _, st := range s.StoresOf(db, record.AllTypes) {
-		t |= record.Of(st.Type())
+		t |= st.Types()
 	}
 	return t
 }
 
-// Size returns the bytes of the types' stores.
+// Size returns the bytes of the stores that hold the types.
 func (s *Source[S]) Size(db string, t record.TypeSet) int64 {
 	var n int64
 	for _, st := range s.StoresOf(db, t) {
@@ -106,7 +107,7 @@ func (s *Source[S]) StoresOf(name string, t record.TypeSet) []S {
 	}
 	var out []S
 	for _, st := range db.Stores {
-		if t.Has(st.Type()) {
+		if t&st.Types() != 0 {
 			out = append(out, st)
 		}
 	}

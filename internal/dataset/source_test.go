@@ -129,7 +129,7 @@ type fake struct {
 	closed int
 }
 
-func (f *fake) Type() record.Type { return f.typ }
+func (f *fake) Types() record.TypeSet { return record.Of(f.typ) }
 
 func (f *fake) Size() int64 { return 100 }
 

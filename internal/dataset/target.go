@@ -16,7 +16,7 @@ import (
 
 // Part is a store that every database of a target has.
 type Part struct {
-	Type      record.Type
+	Types     record.TypeSet
 	Dir       string
 	Keyspaces []Keyspace
 }
@@ -31,8 +31,8 @@ type Keyspace struct {
 // format.Target that does not look at records.
 type Target struct {
 	Options format.CreateOptions
-	// Last puts the last rows of a store before it is finished; nil puts none.
-	Last func(t record.Type, b store.Builder) error
+	// Last puts the last rows of a part's store before it is finished; nil puts none.
+	Last func(part int, b store.Builder) error
 
 	format format.Format
 	dir    string
@@ -43,17 +43,12 @@ type Target struct {
 // TargetDB is a database being written.
 type TargetDB struct {
 	name     string
-	dir      string // in the dataset, "" when its stores lie in the root
-	builders [record.NumTypes]store.Builder
+	dir      string          // in the dataset, "" when its stores lie in the root
+	builders []store.Builder // of the parts
 }
 
-// Builder returns the builder of a type's store, nil when the format has no such type.
-func (db *TargetDB) Builder(t record.Type) store.Builder {
-	if int(t) >= len(db.builders) {
-		return nil
-	}
-	return db.builders[t]
-}
+// Builder returns the builder of a part's store.
+func (db *TargetDB) Builder(part int) store.Builder { return db.builders[part] }
 
 // Create starts a target with all parts of each database.
 func Create(f format.Format, dir string, o *format.CreateOptions, parts []Part) (*Target, error) {
@@ -90,7 +85,7 @@ func (t *Target) createDB(db *TargetDB) error {
 		if err != nil {
 			return err
 		}
-		db.builders[p.Type] = b
+		db.builders = append(db.builders, b)
 		for _, ks := range p.Keyspaces {
 			if err := b.Keyspace(ks.Name, ks.Order); err != nil {
 				return err
@@ -100,7 +95,8 @@ func (t *Target) createDB(db *TargetDB) error {
 	return nil
 }
 
-func (t *Target) db(name string) (*TargetDB, error) {
+// DB returns the database of a name.
+func (t *Target) DB(name string) (*TargetDB, error) {
 	for _, db := range t.dbs {
 		if db.name == name {
 			return db, nil
@@ -109,11 +105,13 @@ func (t *Target) db(name string) (*TargetDB, error) {
 	return nil, fmt.Errorf("%s: database %q was not announced", t.dir, name)
 }
 
-// Groups returns each type by itself: its store is written independently.
+// Groups returns the types of each store: stores of different types are written independently.
 func (t *Target) Groups() []record.TypeSet {
 	var out []record.TypeSet
 	for i := range t.parts {
-		out = append(out, record.Of(t.parts[i].Type))
+		if g := t.parts[i].Types; !slices.Contains(out, g) {
+			out = append(out, g)
+		}
 	}
 	return out
 }
@@ -124,7 +122,7 @@ func (t *Target) Tables(n int) []store.Table {
 	for _, db := range t.dbs {
 		for i := range t.parts {
 			p := &t.parts[i]
-			for _, table := range db.builders[p.Type].Tables(n) {
+			for _, table := range db.builders[i].Tables(n) {
 				table.File = path.Join(db.dir, p.Dir, table.File)
 				out = append(out, table)
 			}
@@ -135,7 +133,7 @@ func (t *Target) Tables(n int) []store.Table {
 
 // Adopt takes the tables of a shard that an earlier process finished.
 func (t *Target) Adopt(_ int, name string, tables []store.Table) error {
-	db, err := t.db(name)
+	db, err := t.DB(name)
 	if err != nil {
 		return err
 	}
@@ -154,7 +152,7 @@ func (t *Target) Adopt(_ int, name string, tables []store.Table) error {
 		if len(tables) == 0 {
 			continue
 		}
-		if err := db.builders[t.parts[i].Type].Adopt(tables); err != nil {
+		if err := db.builders[i].Adopt(tables); err != nil {
 			return err
 		}
 	}
@@ -168,13 +166,12 @@ func (t *Target) Finish(ctx context.Context) (format.Source, error) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			typ := t.parts[i].Type
 			if t.Last != nil {
-				if err := t.Last(typ, db.builders[typ]); err != nil {
+				if err := t.Last(i, db.builders[i]); err != nil {
 					return nil, err
 				}
 			}
-			if err := db.builders[typ].Finish(); err != nil {
+			if err := db.builders[i].Finish(); err != nil {
 				return nil, err
 			}
 		}
@@ -189,9 +186,7 @@ func (t *Target) Finish(ctx context.Context) (format.Source, error) {
 func (t *Target) Abort() {
 	for _, db := range t.dbs {
 		for _, b := range db.builders {
-			if b != nil {
-				b.Abort()
-			}
+			b.Abort()
 		}
 		if db.dir != "" {
 			os.Remove(filepath.Join(t.dir, db.dir))
@@ -199,3 +194,6 @@ func (t *Target) Abort() {
 	}
 	os.Remove(t.dir)
 }
+
+// Parts is how many stores each database has.
+func (t *Target) Parts() int { return len(t.parts) }

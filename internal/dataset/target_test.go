@@ -18,8 +18,8 @@ import (
 
 // parts are two: the second has a keyspace beside the default one.
 var parts = []Part{
-	{record.String, "kv", []Keyspace{{"default", store.Bytewise}}},
-	{record.Set, "sets", []Keyspace{{"default", store.Bytewise}, {"members", store.Bytewise}}},
+	{record.Of(record.String), "kv", []Keyspace{{"default", store.Bytewise}}},
+	{record.Of(record.Set), "sets", []Keyspace{{"default", store.Bytewise}, {"members", store.Bytewise}}},
 }
 
 // opened is a format that can be opened, and tells of it.
@@ -48,13 +48,13 @@ func create(t *testing.T, dir string, o format.CreateOptions) *Target {
 }
 
 // write puts a row into a shard of a part.
-func write(t *testing.T, dst *Target, n int, db string, typ record.Type, key string) {
+func write(t *testing.T, dst *Target, n int, db string, part int, key string) {
 	t.Helper()
-	d, err := dst.db(db)
+	d, err := dst.DB(db)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := d.Builder(typ).Run("default", n, 0)
+	run, err := d.Builder(part).Run("default", n, 0)
 	if err == nil {
 		err = errors.Join(run.Append([]byte(key), nil), run.Close())
 	}
@@ -139,9 +139,9 @@ func TestResume(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	o := format.CreateOptions{DBs: []string{"0", "1"}}
 	first := create(t, dir, o)
-	write(t, first, 4, "1", record.String, "a")
-	write(t, first, 4, "1", record.Set, "a")
-	write(t, first, 5, "0", record.Set, "b")
+	write(t, first, 4, "1", 0, "a")
+	write(t, first, 4, "1", 1, "a")
+	write(t, first, 5, "0", 1, "b")
 	tables := first.Tables(4)
 	if len(tables) != 2 || !strings.HasPrefix(tables[0].File, "db1/kv/") || !strings.HasPrefix(tables[1].File, "db1/sets/") {
 		t.Fatalf("tables %+v", tables)
@@ -187,18 +187,18 @@ func TestFinish(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dst.Last = func(typ record.Type, b store.Builder) error {
-		last = append(last, fmt.Sprint(typ, b != nil))
+	dst.Last = func(part int, b store.Builder) error {
+		last = append(last, fmt.Sprint(part, b != nil))
 		return nil
 	}
 	if _, err := dst.Finish(context.Background()); err != os.ErrProcessDone || !slices.Equal(dirs, []string{dir}) {
 		t.Errorf("opened %q: %v", dirs, err)
 	}
-	if want := []string{"string true", "set true", "string true", "set true"}; !slices.Equal(last, want) {
+	if want := []string{"0 true", "1 true", "0 true", "1 true"}; !slices.Equal(last, want) {
 		t.Errorf("last rows of %q", last)
 	}
 	broken := create(t, filepath.Join(t.TempDir(), "new"), format.CreateOptions{})
-	broken.Last = func(record.Type, store.Builder) error { return os.ErrDeadlineExceeded }
+	broken.Last = func(int, store.Builder) error { return os.ErrDeadlineExceeded }
 	if _, err := broken.Finish(context.Background()); err != os.ErrDeadlineExceeded {
 		t.Errorf("last rows fail: %v", err)
 	}
@@ -208,8 +208,8 @@ func TestFinish(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	overlap := create(t, filepath.Join(t.TempDir(), "new"), format.CreateOptions{})
-	write(t, overlap, 0, "0", record.Set, "a")
-	write(t, overlap, 1, "0", record.Set, "a")
+	write(t, overlap, 0, "0", 1, "a")
+	write(t, overlap, 1, "0", 1, "a")
 	if _, err := overlap.Finish(context.Background()); err == nil {
 		t.Error("runs that overlap are finished")
 	}
@@ -241,7 +241,7 @@ func TestShard(t *testing.T) {
 	if s, _ := NewShard[*counting](dst, 3, "0", 0, 0); s.Memory != DefaultMemory {
 		t.Errorf("memory %d", s.Memory)
 	}
-	if s.DB.Builder(record.Set) == nil || s.DB.Builder(record.Hash) != nil || s.DB.Builder(200) != nil {
+	if s.DB.Builder(1) == nil || dst.Parts() != 2 {
 		t.Error("builders are not those of the parts")
 	}
 	a, b, c := &counting{}, &counting{}, &counting{}

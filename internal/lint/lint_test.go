@@ -23,7 +23,7 @@ type rule struct {
 }
 
 // formats are the concrete formats: everything in the root that implements format.Format.
-var formats = []string{"nemo", "blackwidow", "ardb", "pika4", "kvrocks"}
+var formats = []string{"nemo", "blackwidow", "ardb", "floyd", "kvrocks"}
 
 // rules are tried from the top; the first whose layer fits counts.
 var rules = append(formatRules(), []rule{
@@ -40,6 +40,7 @@ var rules = append(formatRules(), []rule{
 	{"format", []string{"store", "record"}, "it holds interfaces"},
 	{"internal/formattest", []string{"format", "store", "store/", "record", "internal/", "fixtures"}, "it tests any format"},
 	{"internal/dataset", []string{"format", "store", "record", "internal/"}, "it is a part of sources and targets, and speaks their language"},
+	{"internal/versioned", []string{"format", "store", "record", "internal/"}, "it is a part of sources and targets, and speaks their language"},
 	{"internal/", []string{"record", "store", "internal/"}, "helpers stand below formats"},
 	{"convert", []string{"format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
 	{"inspect", []string{"format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},

@@ -29,3 +29,12 @@ func Loss(h *record.Header) (l record.Loss, ok bool) {
 	}
 	return l, false
 }
+
+// Expiry returns the expiry of a record in seconds, rounded up; 0 is never, or less than a second before 1970.
+func Expiry(h *record.Header) (int64, error) {
+	s := record.CeilSeconds(h.ExpireMS)
+	if s > Last || s < math.MinInt32 {
+		return 0, fmt.Errorf("%s %s: expiry of %d s does not fit 32 bits", h.Type, record.Quote(h.Key), s)
+	}
+	return s, nil
+}

@@ -1,4 +1,4 @@
-package blackwidow
+package versioned
 
 import (
 	"io"

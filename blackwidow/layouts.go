@@ -1,0 +1,230 @@
+package blackwidow
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/bits"
+	"time"
+
+	"kvferry/internal/lane"
+	"kvferry/internal/seconds"
+	"kvferry/internal/versioned"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// family is what a type's store looks like.
+type family struct {
+	typ    record.Type
+	dir    string
+	layout *versioned.Layout
+	orders map[string]*store.Comparer // of the column families
+}
+
+// families are in dump order.
+var families = [...]family{
+	{typ: record.String, dir: "strings", layout: layoutOf(&versioned.Codec{Type: record.String, DecodeMeta: decodeString,
+		Encoding: versioned.Encoding{AppendMeta: appendString, Expiry: expiryOf}}),
+		orders: map[string]*store.Comparer{cfDefault: &store.Bytewise}},
+	{typ: record.Hash, dir: "hashes", layout: layoutOf(collection(record.Hash, cfData, element)),
+		orders: map[string]*store.Comparer{cfDefault: &store.Bytewise, cfData: &store.Bytewise}},
+	{typ: record.List, dir: "lists", layout: layoutOf(lists()),
+		orders: map[string]*store.Comparer{cfDefault: &store.Bytewise, cfData: &ListsDataKeyComparator}},
+	{typ: record.Set, dir: "sets", layout: layoutOf(collection(record.Set, cfMember, member)),
+		orders: map[string]*store.Comparer{cfDefault: &store.Bytewise, cfMember: &store.Bytewise}},
+	{typ: record.ZSet, dir: "zsets", layout: layoutOf(zsets()),
+		orders: map[string]*store.Comparer{cfDefault: &store.Bytewise, cfData: &store.Bytewise, cfScore: &ZSetsScoreKeyComparator}},
+}
+
+// layoutOf returns the layout of a store: meta rows under the user key itself, one type.
+func layoutOf(c *versioned.Codec) *versioned.Layout {
+	return &versioned.Layout{
+		Format:        "blackwidow",
+		Metas:         cfDefault,
+		AppendMetaKey: func(dst, key []byte) []byte { return append(dst, key...) },
+		DecodeMetaKey: func(m *versioned.Meta, raw []byte) error {
+			m.Key = raw
+			return nil
+		},
+		Sampled:  func(raw []byte) []byte { return raw },
+		Codecs:   []*versioned.Codec{c},
+		Clock:    func(now time.Time) int64 { return now.Unix() * 1000 }, // the engine counts whole seconds
+		Orphans:  record.Note,                                            // compaction leaves them
+		LenField: keyFieldLen,
+	}
+}
+
+// collection returns the codec of hashes, and what those of sets and zsets share.
+func collection(t record.Type, cf string, decode func(*versioned.Meta, *record.Element, []byte, []byte) (int64, bool)) *versioned.Codec {
+	return &versioned.Codec{
+		Type: t, Data: cf, DataRows: lanes(versionLen),
+		DecodeMeta: decodeMeta, Element: decode, Remark: hidden,
+		Check: func(index bool, raw, value []byte) ([]byte, error, error) { return checkRow(t, index, raw, value) },
+		Encoding: versioned.Encoding{AppendMeta: appendMeta, AppendRow: appendRow, Expiry: expiryOf,
+			DataLane: laneOf, MaxCount: maxElements},
+	}
+}
+
+func zsets() *versioned.Codec {
+	c := collection(record.ZSet, cfData, scored)
+	c.Index, c.IndexRows, c.Entry = cfScore, lanes(versionLen+scoreLen), entry
+	c.AppendScore, c.Rank, c.AppendRank, c.IndexLane = versioned.AppendScoreLE, versioned.RankFloat, versioned.AppendRankLE, laneOf
+	return c
+}
+
+func lists() *versioned.Codec {
+	c := collection(record.List, cfData, item)
+	c.DataRows = versioned.Rows{Order: &versioned.InOrder{AppendPrefix: appendKey, Compare: compareUsers, MinRest: versionLen + indexLen}, Sampled: sampledKey}
+	c.DecodeMeta, c.AppendMeta, c.Remark, c.DataLane, c.MaxCount = decodeListMeta, appendListMeta, nil, nil, 0
+	c.Position = func(rest []byte) uint64 { return binary.LittleEndian.Uint64(rest[versionLen:]) }
+	c.AppendPosition, c.First = binary.LittleEndian.AppendUint64, firstLeft+1
+	return c
+}
+
+// lanes returns how raw keys start whose user key is followed by at least rest bytes. Their lanes are the raw bytes of
+// klen.
+func lanes(rest int) versioned.Rows {
+	return versioned.Rows{Sampled: sampledKey, Lanes: &lane.Layout{
+		PrefixLen:    klenLen,
+		AppendPrefix: func(dst []byte, klen int) []byte { return binary.LittleEndian.AppendUint32(dst, uint32(klen)) },
+		Parse: func(raw []byte) (int, bool) {
+			klen := binary.LittleEndian.Uint32(raw)
+			return int(klen), klen <= math.MaxInt32
+		},
+		MinRest: rest,
+	}}
+}
+
+// laneOf ranks the rows of a key length, in a bytewise column family, as the bytes of klen compare.
+func laneOf(klen int) uint64 { return uint64(bits.ReverseBytes32(uint32(klen))) }
+
+// appendKey appends klen and the user key.
+func appendKey(dst, key []byte) []byte {
+	return append(binary.LittleEndian.AppendUint32(dst, uint32(len(key))), key...)
+}
+
+// compareUsers compares the user key of a raw key with that of one made by appendKey.
+func compareUsers(raw, prefix []byte) (c int, ok bool) {
+	key, rest, ok := splitListKey(raw)
+	if !ok || len(rest) < versionLen+indexLen {
+		return 0, false
+	}
+	return bytes.Compare(key, prefix[klenLen:]), true
+}
+
+// sampledKey returns the user key of a data row's key as a view. Samples come from the indexes of tables, whose keys may be
+// cut short; what is left of the user key does as well.
+func sampledKey(raw []byte) []byte {
+	if len(raw) < klenLen {
+		return nil
+	}
+	klen := int64(binary.LittleEndian.Uint32(raw))
+	return raw[klenLen:min(klenLen+klen, int64(len(raw)))]
+}
+
+// versionOf reads the version that follows the user key.
+func versionOf(rest []byte) int64 { return int64(int32(binary.LittleEndian.Uint32(rest))) }
+
+func element(_ *versioned.Meta, e *record.Element, rest, value []byte) (int64, bool) {
+	e.Name, e.Value, e.Score = rest[versionLen:], value, 0
+	return versionOf(rest), true
+}
+
+func member(_ *versioned.Meta, e *record.Element, rest, value []byte) (int64, bool) {
+	e.Name, e.Value, e.Score = rest[versionLen:], nil, 0
+	return versionOf(rest), len(value) == 0
+}
+
+func item(_ *versioned.Meta, e *record.Element, rest, value []byte) (int64, bool) {
+	e.Name, e.Value, e.Score = nil, value, 0
+	return versionOf(rest), len(rest) == versionLen+indexLen
+}
+
+func scored(_ *versioned.Meta, e *record.Element, rest, value []byte) (int64, bool) {
+	if len(value) != scoreLen {
+		return 0, false
+	}
+	e.Name, e.Value = rest[versionLen:], nil
+	e.Score = math.Float64frombits(binary.LittleEndian.Uint64(value))
+	return versionOf(rest), true
+}
+
+// entry decodes a row of score_cf.
+func entry(_ *versioned.Meta, rest, value []byte) (version int64, member []byte, score uint64, ok bool) {
+	return versionOf(rest), rest[versionLen+scoreLen:], versioned.ZeroBits(binary.LittleEndian.Uint64(rest[versionLen:])), len(value) == 0
+}
+
+// checkRow says what is wrong with a data row, if anything, and what its user key is.
+func checkRow(t record.Type, index bool, raw, value []byte) (user []byte, keyErr, valueErr error) {
+	if user, _, _, keyErr = decodePrefix(raw); keyErr != nil {
+		return nil, keyErr, nil
+	}
+	switch {
+	case index:
+		_, keyErr = DecodeScoreKey(raw)
+		valueErr = DecodeEmpty(value)
+	case t == record.List:
+		_, keyErr = DecodeListKey(raw)
+	case t == record.Set:
+		valueErr = DecodeEmpty(value)
+	case t == record.ZSet:
+		_, valueErr = DecodeScore(value)
+	}
+	return user, keyErr, valueErr
+}
+
+// hidden says when the engine shows a collection as empty.
+func hidden(m *versioned.Meta) (kind, detail string) {
+	if m.Version&0xff != 0xff {
+		return "", ""
+	}
+	return FindHiddenVersion, fmt.Sprintf("version %d ends in the byte 0xff, which makes the engine list the collection as empty", m.Version)
+}
+
+func appendRow(dst, key []byte, version int64) []byte {
+	return appendPrefix(dst, key, Version(version))
+}
+
+func decodeString(m *versioned.Meta, value []byte) error {
+	v, err := DecodeStringValue(value)
+	m.Value, m.ExpireMS = v.Bytes, int64(v.Expiry)*1000
+	return err
+}
+
+func appendString(dst []byte, m *versioned.Meta) []byte {
+	return AppendStringValue(dst, StringValue{m.Value, UnixSeconds(m.ExpireMS / 1000)})
+}
+
+// decodeMeta decodes the meta row of a hash, set or zset, whose count is signed.
+func decodeMeta(m *versioned.Meta, value []byte) error {
+	v, err := DecodeMeta(value)
+	m.Count, m.Version, m.ExpireMS = int64(v.Count), int64(v.Version), int64(v.Expiry)*1000
+	m.Gone = v.Count == 0
+	return err
+}
+
+func appendMeta(dst []byte, m *versioned.Meta) []byte {
+	return AppendMeta(dst, Meta{int32(m.Count), Version(m.Version), UnixSeconds(m.ExpireMS / 1000)})
+}
+
+func decodeListMeta(m *versioned.Meta, value []byte) error {
+	v, err := DecodeListMeta(value)
+	m.Count, m.Version, m.ExpireMS = int64(v.Count), int64(v.Version), int64(v.Expiry)*1000
+	m.Left, m.Right, m.Gone = v.Left, v.Right, v.Count == 0
+	return err
+}
+
+func appendListMeta(dst []byte, m *versioned.Meta) []byte {
+	return AppendListMeta(dst, ListMeta{uint64(m.Count), Version(m.Version), UnixSeconds(m.ExpireMS / 1000), m.Left, m.Right})
+}
+
+// expiryOf returns the expiry as it is written: rounded up, and never 0, which would be for ever.
+func expiryOf(h *record.Header) (ms int64, err error) {
+	s, err := seconds.Expiry(h)
+	if h.ExpireMS != 0 && s == 0 {
+		s = -1 // less than a second before 1970
+	}
+	return s * 1000, err
+}

@@ -1,0 +1,73 @@
+package versioned
+
+import (
+	"bytes"
+	"fmt"
+
+	"kvferry/internal/jsonl"
+	"kvferry/record"
+)
+
+// checkCount compares the meta row with the rows that are alive.
+func (r *Reader) checkCount() {
+	switch r.h.Type {
+	case record.List:
+		r.checkList()
+		return
+	case record.Stream:
+		r.checkStream()
+	}
+	if r.m.Count != r.alive {
+		r.Damage(&r.store.Metas, FindCountMismatch, r.place, "count is %d, rows there: %d", r.m.Count, r.alive)
+	}
+}
+
+// dataSpace is the keyspace of the current record's data rows.
+func (r *Reader) dataSpace() *Keyspace { return &r.store.data[r.cur.data].Keyspace }
+
+// indexSpace is that of its index rows.
+func (r *Reader) indexSpace() *Keyspace { return &r.store.data[r.cur.index].Keyspace }
+
+// inside judges the index of row i of the last batch. Rows of a version come in the order of their indexes, so what is
+// skipped is missing.
+func (r *Reader) inside(index uint64, i int) bool {
+	if index <= r.m.Left || index >= r.m.Right {
+		r.tallies[r.cur.data].Rows[record.Orphan]++
+		r.Damage(r.dataSpace(), FindListOutside, r.rows.PlaceAt(i), "index %d is not between %d and %d", index, r.m.Left, r.m.Right)
+		return false
+	}
+	if index != r.want {
+		r.missing(r.want, index)
+	}
+	r.want = index + 1
+	return true
+}
+
+// missing reports indexes without a row, from <= i < to.
+func (r *Reader) missing(from, to uint64) {
+	which := fmt.Sprintf("indexes %d to %d have no rows", from, to-1)
+	if to-from == 1 {
+		which = fmt.Sprintf("index %d has no row", from)
+	}
+	r.Damage(r.dataSpace(), FindListMissingIndex, r.place, "%s: %d elements are lost", which, to-from)
+}
+
+// checkList checks what is known when all rows of a list have been read.
+func (r *Reader) checkList() {
+	m := &r.m
+	if r.want < m.Right {
+		r.missing(r.want, m.Right)
+	}
+	if between := m.Right - m.Left - 1; m.Right <= m.Left || between != uint64(m.Count) {
+		r.Damage(&r.store.Metas, FindCountMismatch, r.place, "count is %d, left is %d and right %d", uint64(m.Count), m.Left, m.Right)
+	} // else rows that are not there have been reported as missing
+}
+
+// checkStream compares the last entry with what the meta row says of it.
+func (r *Reader) checkStream() {
+	if bytes.Compare(r.last, r.m.Stream.Last[:]) > 0 {
+		last, _ := jsonl.AppendID(nil, r.last)
+		meta, _ := jsonl.AppendID(nil, r.m.Stream.Last[:])
+		r.Damage(&r.store.Metas, FindStreamLast, r.place, "the last id is %s, an entry has %s", meta, last)
+	}
+}

@@ -1,0 +1,165 @@
+package versioned
+
+import (
+	"bytes"
+	"context"
+
+	"kvferry/format"
+	"kvferry/internal/dataset"
+	"kvferry/internal/undead"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Reviver makes the meta rows of records that were deleted.
+type Reviver interface {
+	// Row takes note of a data row of the newest dead version so far; first says that the version is new. rest is what
+	// follows the user key.
+	Row(first bool, rest, value []byte)
+	// Meta changes m, which old was decoded into, to be that of the rows; old is nil when no meta row of that version is
+	// left. lost says what the rows do not tell, "" when nothing.
+	Meta(m *Meta, old []byte) (lost string)
+}
+
+// DeadRecords yields records whose delete left their rows behind: a collection's writes a meta row that says so and moves
+// the version on, a string's writes a tombstone above the row. The usual readers read them, from stores in which the meta
+// rows are those of before.
+func (s *Store) DeadRecords(ctx context.Context, t record.TypeSet, span format.Span, e *format.Env, memory int64,
+	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
+
+	var codecs []*Codec
+	for _, c := range s.Layout.Codecs {
+		if t.Has(c.Type) {
+			codecs = append(codecs, c)
+		}
+	}
+	var readers []record.Reader
+	for _, c := range codecs {
+		r, err := s.deadRecords(ctx, c, span, e, memory/int64(len(codecs)), tell)
+		if err != nil {
+			for _, r := range readers {
+				r.Close()
+			}
+			return nil, err
+		}
+		readers = append(readers, r)
+	}
+	return record.Merge(readers...), nil
+}
+
+// deadRecords yields those of one type.
+func (s *Store) deadRecords(ctx context.Context, c *Codec, span format.Span, e *format.Env, memory int64,
+	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
+
+	f := &deadFamily{store: s, codec: c}
+	d := dataset.Dead{Type: c.Type, Metas: s.Metas.Keyspace, Family: f, Kind: FindOrphanRows}
+	if c.Data != "" {
+		f.rows = s.data[s.codecs[c.Type].data]
+	}
+	if f.reviver = c.Revived; c.Revived == nil {
+		f.reviver = &listEnds{codec: c}
+	}
+	d.Open = func(metas store.Keyspace, e *format.Env) (record.Reader, error) {
+		of := *s
+		of.Metas.Keyspace = metas
+		return of.Records(ctx, record.Of(c.Type), span, e, memory)
+	}
+	return d.Records(ctx, e, tell)
+}
+
+// deadFamily is the undead.Family of a type.
+type deadFamily struct {
+	store   *Store
+	codec   *Codec
+	rows    *rows
+	reviver Reviver
+	m       Meta
+	e       record.Element
+	prefix  []byte
+}
+
+// UserKey returns the user key of a meta row.
+func (f *deadFamily) UserKey(raw []byte) ([]byte, bool) {
+	err := f.store.Layout.DecodeMetaKey(&f.m, raw)
+	return f.m.Key, err == nil
+}
+
+// MetaKey appends the raw key of a meta row.
+func (f *deadFamily) MetaKey(dst, key []byte) []byte { return f.store.Layout.AppendMetaKey(dst, key) }
+
+// decode decodes a meta row's value into m; false when it is not of the type.
+func (f *deadFamily) decode(value []byte) bool {
+	if typeOf := f.store.Layout.TypeOf; typeOf != nil {
+		if t, err := typeOf(value); err != nil || t != f.codec.Type {
+			return false
+		}
+	}
+	return f.codec.DecodeMeta(&f.m, value) == nil
+}
+
+// Meta decodes the value of a meta row.
+func (f *deadFamily) Meta(value []byte) (undead.Meta, bool) {
+	ok := f.decode(value)
+	return undead.Meta{Count: f.m.Count, Version: f.m.Version, Alive: !f.m.Gone}, ok
+}
+
+// Rows are the data rows of a key.
+func (f *deadFamily) Rows(key []byte) (store.Iterator, error) {
+	f.prefix = f.rows.prefix(f.prefix[:0], key)
+	return f.rows.Keyspace.Rows(f.rows.Range(key))
+}
+
+// Version is that of a data row.
+func (f *deadFamily) Version(_, raw, value []byte) (int64, bool) {
+	if !bytes.HasPrefix(raw, f.prefix) {
+		return 0, false
+	}
+	if _, keyErr, valueErr := f.codec.Check(false, raw, value); keyErr != nil || valueErr != nil {
+		return 0, false
+	}
+	return f.codec.Element(&f.m, &f.e, raw[len(f.prefix):], value)
+}
+
+// Row takes note of a row of the newest dead version.
+func (f *deadFamily) Row(first bool, raw, value []byte) {
+	if bytes.HasPrefix(raw, f.prefix) {
+		f.reviver.Row(first, raw[len(f.prefix):], value)
+	}
+}
+
+// Revived appends a meta row.
+func (f *deadFamily) Revived(dst, old []byte, version, rows int64) (value []byte, lost string) {
+	if old == nil || !f.decode(old) {
+		old = nil
+		f.m = Meta{Key: f.m.Key, Version: version}
+	}
+	lost = f.reviver.Meta(&f.m, old)
+	f.m.Count, f.m.Gone = rows, false
+	return f.codec.AppendMeta(dst, &f.m), lost
+}
+
+// listEnds finds the bounds of a list whose rows ascend by index.
+type listEnds struct {
+	codec       *Codec
+	first, last uint64
+	name        []byte // of the last row of a stream
+}
+
+// Row takes note of the ends.
+func (l *listEnds) Row(first bool, rest, _ []byte) {
+	switch l.codec.Type {
+	case record.List:
+		l.last = l.codec.Position(rest)
+		if first {
+			l.first = l.last
+		}
+	}
+}
+
+// Meta sets the bounds when no meta row tells them.
+func (l *listEnds) Meta(m *Meta, old []byte) string {
+	if old == nil && l.codec.Type == record.List {
+		m.Left, m.Right = l.first-1, l.last+1
+	}
+	return ""
+}

@@ -1,0 +1,20 @@
+// Package versioned is the mechanism of formats with meta rows, versions and data rows: nemo, blackwidow, floyd, kvrocks.
+//
+// A record is a meta row and, unless it is a string, data rows. The meta row has a count, an expiry and a version; data
+// rows have the user key and a version, and those of another version than the meta row's are garbage of an earlier life.
+//
+//	keyspace of meta rows    user key            -> count, version, expiry
+//	keyspace of data rows    user key version …  -> …
+//	keyspace of index rows   user key version score member   (of zsets)
+//
+// A format says in a Layout how its keys and values are made, type by type, as functions. It gets a reader that walks the
+// meta rows and keeps cursors of data rows in step with them, the ledger and the findings, ranges and samples, deleted
+// records, and a writer. What it need not say is the same everywhere:
+//
+//   - Meta rows ascend by user key. Data rows do either within the lanes of a key length (package lane), or altogether.
+//   - A row that belongs to no record is an orphan; one of an older version is stale; what hangs on a meta row that says
+//     that there is nothing is deleted. Each row gets one class.
+//   - A zset's index is compared with its members by sums, and read again only where these differ.
+//
+// A store holds one type (nemo, blackwidow) or all of them (floyd, kvrocks); types may share the keyspace of data rows.
+package versioned

@@ -1,0 +1,40 @@
+package versioned
+
+import "kvferry/internal/findings"
+
+// Kinds of findings.
+const (
+	// FindOrphanRows: data rows whose collection has no meta row.
+	FindOrphanRows = "orphan-rows"
+	// FindDeletedRows: a meta row says 0, yet rows of its version are there.
+	FindDeletedRows = "deleted-rows"
+	// FindNewerVersion: data rows are of a newer version than their meta row.
+	FindNewerVersion = "newer-version"
+	// FindCountMismatch: a meta row's count is not the number of its rows.
+	FindCountMismatch = "count-mismatch"
+	// FindBadKeyLength, FindBadRowKey: the key of a row cannot be decoded.
+	FindBadKeyLength = findings.FindBadKeyLength
+	FindBadRowKey    = findings.FindBadRowKey
+	// FindSameKey: the keys of several meta rows are those of one user key.
+	FindSameKey = "colliding-keys"
+
+	// FindZSetMissingMember: an index row without a member row: the member is found by rank only.
+	FindZSetMissingMember = "zset-missing-member-row"
+	// FindZSetMissingScore: a member row without an index row: the member has no rank.
+	FindZSetMissingScore = "zset-missing-score-row"
+	// FindZSetMismatch: the scores of a member in both rows differ.
+	FindZSetMismatch = "zset-score-mismatch"
+	// FindZSetBadScore: a score is one that the engine never stores.
+	FindZSetBadScore = "zset-bad-score"
+
+	// FindListMissingIndex: an index between left and right has no row.
+	FindListMissingIndex = "list-missing-index"
+	// FindListOutside: a row's index is not between left and right.
+	FindListOutside = "list-outside-bounds"
+
+	// FindStreamLast: an entry's id is above the last one that the meta row names.
+	FindStreamLast = "stream-last-id"
+)
+
+// keyKind returns the kind of finding of an error in a row's key.
+func (p *Pass) keyKind(err error) string { return findings.KeyKind(err, p.store.Layout.LenField) }

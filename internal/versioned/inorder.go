@@ -1,0 +1,150 @@
+package versioned
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"kvferry/internal/lane"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// InOrder is how raw keys begin that ascend by user key, whatever its length.
+type InOrder struct {
+	// AppendPrefix appends what the raw keys of the rows of a user key begin with.
+	AppendPrefix func(dst, key []byte) []byte
+	// Compare compares the user key of a raw key with that of a prefix; ok is false for a raw key without one, or
+	// with less behind it than MinRest.
+	Compare func(raw, prefix []byte) (c int, ok bool)
+	MinRest int
+}
+
+// span returns the raw range of a span of user keys; nil is open.
+func (o *InOrder) span(lo, hi []byte) (from, to []byte) {
+	if lo != nil {
+		from = o.AppendPrefix(nil, lo)
+	}
+	if hi != nil {
+		to = o.AppendPrefix(nil, hi)
+	}
+	return from, to
+}
+
+// rowSet is what data rows are read through. User keys are asked for in ascending order; each row is handed out once, by
+// Batch or as a stray.
+type rowSet interface {
+	Seek(key []byte) error
+	// Batch returns some of the next rows of the user key and how many bytes of their keys the rest follows; no rows after
+	// the last. They live until the next call of any method.
+	Batch(limit int) (rows []store.Row, skip int, err error)
+	PlaceAt(i int) record.Place
+	// Finish hands the rows that are left to stray.
+	Finish() error
+	Tally(*record.Tally)
+	Close() error
+}
+
+// orderedRows walks a keyspace that is in the order of user keys.
+type orderedRows struct {
+	it    store.Batcher
+	order *InOrder
+	stray lane.Stray
+	room  []store.Row
+	rows  []store.Row // read in one go
+	at    int         // the next of them to hand out
+	start int         // of the last batch
+	want  []byte      // the prefix that rows are wanted of
+	done  bool
+}
+
+func openOrdered(ks store.Keyspace, o *InOrder, lo, hi []byte, stray lane.Stray) (*orderedRows, error) {
+	it, err := ks.Rows(o.span(lo, hi))
+	if err != nil {
+		return nil, err
+	}
+	return &orderedRows{it: store.Batched(it), order: o, stray: stray, room: make([]store.Row, batchLen), want: o.AppendPrefix(nil, nil)}, nil
+}
+
+// Seek moves to the rows of a user key.
+func (s *orderedRows) Seek(key []byte) error {
+	s.want = s.order.AppendPrefix(s.want[:0], key)
+	for {
+		if err := s.load(); err != nil || s.done {
+			return err
+		}
+		if c, ok := s.order.Compare(s.rows[s.at].Key, s.want); ok && c >= 0 {
+			return nil
+		}
+		s.skip()
+	}
+}
+
+func (s *orderedRows) Batch(limit int) (rows []store.Row, skip int, err error) {
+	for {
+		if err := s.load(); err != nil || s.done {
+			return nil, 0, err
+		}
+		n := 0
+		for n < limit && s.at+n < len(s.rows) && s.wanted(s.rows[s.at+n].Key) {
+			n++
+		}
+		if n > 0 {
+			s.start, s.at = s.at, s.at+n
+			return s.rows[s.start:s.at], len(s.want), nil
+		}
+		if _, ok := s.order.Compare(s.rows[s.at].Key, s.want); ok {
+			return nil, 0, nil
+		}
+		s.skip()
+	}
+}
+
+// wanted reports whether a raw key is a well-formed one of the user key.
+func (s *orderedRows) wanted(raw []byte) bool {
+	return len(raw) >= len(s.want)+s.order.MinRest && bytes.HasPrefix(raw, s.want)
+}
+
+// load makes sure that there is a row that was not handed out.
+func (s *orderedRows) load() error {
+	if s.done || s.at < len(s.rows) {
+		return nil
+	}
+	n, err := s.it.NextBatch(s.room)
+	s.rows, s.at = s.room[:n], 0
+	if err != nil {
+		s.done = true
+		if err == io.EOF {
+			return nil
+		}
+	}
+	return err
+}
+
+// skip hands a row to stray.
+func (s *orderedRows) skip() {
+	row, class := s.rows[s.at], record.Orphan
+	if _, ok := s.order.Compare(row.Key, s.want); !ok {
+		class = record.Malformed
+	}
+	s.stray(class, row.Key, row.Value, s.it.PlaceAt(s.at))
+	s.at++
+}
+
+func (s *orderedRows) PlaceAt(i int) record.Place { return s.it.PlaceAt(s.start + i) }
+
+func (s *orderedRows) Finish() error {
+	for {
+		if err := s.load(); err != nil || s.done {
+			return err
+		}
+		s.skip()
+	}
+}
+
+func (s *orderedRows) Tally(t *record.Tally) { s.it.Tally(t) }
+
+func (s *orderedRows) Close() error { return s.it.Close() }
+
+// errNoLane is about a row whose key length is not that of the rows around it.
+var errNoLane = errors.New("the key's length is not that of the rows around it")

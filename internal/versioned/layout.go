@@ -1,0 +1,194 @@
+package versioned
+
+import (
+	"slices"
+	"time"
+
+	"kvferry/internal/lane"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Meta is what the meta row of a record says, in any format. Slices are views of the row unless the codec says otherwise.
+type Meta struct {
+	Key      []byte // user key
+	Count    int64
+	Version  int64
+	ExpireMS int64 // 0: never
+	// Gone says that the row stands for nothing: the collection was deleted or emptied.
+	Gone bool
+	// Left and Right are exclusive bounds of a list's indexes.
+	Left, Right uint64
+	// Value is that of a string, which has no other row.
+	Value []byte
+	// Native is the source's own name of the type, when it has a finer one.
+	Native string
+	Stream StreamMeta
+	// Tail is how many bytes more than usual end the keys of the record's rows, where this differs from record to record.
+	Tail int
+	// Ambiguous says that meta rows of other raw keys may have the same user key.
+	Ambiguous bool
+	// Arena takes what elements are unpacked into; it is emptied before each batch.
+	Arena []byte
+}
+
+// StreamMeta is what a meta row says of a stream.
+type StreamMeta struct {
+	First, Last, MaxDeleted ID
+	Added                   uint64
+}
+
+// ID is that of a stream entry: milliseconds and sequence number, both BE64, so that ids ascend bytewise.
+type ID [16]byte
+
+// Layout is how a format lays out the rows of a store.
+type Layout struct {
+	Format string // for messages
+	Metas  string // keyspace of meta rows
+	// From and To bound the raw keys of meta rows, From <= k < To; nil is open.
+	From, To []byte
+	// AppendMetaKey appends the raw key of the meta row of a user key.
+	AppendMetaKey func(dst, key []byte) []byte
+	// AppendMetaPrefix appends what this raw key starts with and that of no other user key does; nil is AppendMetaKey.
+	AppendMetaPrefix func(dst, key []byte) []byte
+	// DecodeMetaKey sets the user key of a meta row, Tail and Ambiguous.
+	DecodeMetaKey func(m *Meta, raw []byte) error
+	// Sampled returns the user key of a meta row's key, which may be cut short, as far as it is there.
+	Sampled func(raw []byte) []byte
+	// TypeOf reads the type from the value of a meta row; nil where a store holds one type.
+	TypeOf func(value []byte) (record.Type, error)
+	// Codecs are those of the types that the store holds, in dump order.
+	Codecs []*Codec
+	// Clock turns the time that expiry is evaluated at into the unit that ExpireMS was made from: a record whose
+	// ExpireMS is less has expired. nil: Unix milliseconds.
+	Clock func(time.Time) int64
+	// Newer says what becomes of data rows whose version is newer than the meta row's.
+	Newer Newer
+	// Orphans is the severity of rows without a meta row.
+	Orphans record.Severity
+	// LenField is what errors call the length of the user key.
+	LenField string
+	// Rest counts the rows of the store that are in no range of the layout; nil where there can be none.
+	Rest func(p *Pass) error
+	// NotRow judges a raw key in the range of data rows that is none: it returns true for a row of the engine's own.
+	NotRow func(raw, value []byte) (housekeeping bool, keyErr, valueErr error)
+}
+
+// Newer says what becomes of data rows whose version is newer than the meta row's.
+type Newer uint8
+
+// What becomes of newer rows.
+const (
+	NewerOrphan Newer = iota // they are no part of the record, and a finding
+	NewerAlive               // they are part of it
+	NewerStale               // versions are equal or not; none is newer
+)
+
+// Codec is how a format lays out the rows of one type.
+type Codec struct {
+	Type record.Type
+	// Data and Index name the keyspaces of data rows and of the index of a zset; "" is none.
+	Data, Index         string
+	DataRows, IndexRows Rows
+
+	// DecodeMeta decodes the value of a meta row into m, whose Key and Tail are set.
+	DecodeMeta func(m *Meta, value []byte) error
+	// Element sets the element of a data row, as views, from what follows the user key in the raw key and from the value.
+	// ok is false for a row that Check says is wrong. It is called for each row: fields are to be set one by one, for a
+	// struct would be built elsewhere and copied.
+	Element func(m *Meta, e *record.Element, rest, value []byte) (version int64, ok bool)
+	// Position returns the index of a list's row.
+	Position func(rest []byte) uint64
+	// Entry decodes an index row. bits is the score as ScoreBits makes it.
+	Entry func(m *Meta, rest, value []byte) (version int64, member []byte, bits uint64, ok bool)
+	// ScoreBits maps the score of a member to what its index row should have; nil: the bits, those of -0.0 being those of 0.0.
+	ScoreBits func(score float64) uint64
+	// ShowBits writes a score from an index row for people; nil: as ScoreBits's nil.
+	ShowBits func(bits uint64) string
+	// BadScore says what is wrong with a score, "" when nothing is; nil: it is not a number.
+	BadScore func(score float64) string
+	// Check says what is wrong with a data or index row, and what its user key is as far as it can be told.
+	Check func(index bool, raw, value []byte) (user []byte, keyErr, valueErr error)
+	// Remark says what is notable about a record that is alive; kind "" is nothing.
+	Remark func(m *Meta) (kind, detail string)
+	// Elements reads the elements of a type that are not its rows one by one; nil: they are.
+	Elements func(r *Reader) Elements
+	// Revived makes the meta row of a deleted record from one of before, nil when there is none; nil: RevivedMeta.
+	Revived Reviver
+
+	Encoding
+}
+
+// Encoding is how rows are written.
+type Encoding struct {
+	AppendMeta func(dst []byte, m *Meta) []byte
+	// AppendRow appends what the keys of data rows start with, up to the element's name.
+	AppendRow func(dst, key []byte, version int64) []byte
+	// AppendIndexRow does so for index rows; nil is AppendRow.
+	AppendIndexRow func(dst, key []byte, version int64) []byte
+	// Tail ends the keys of data and index rows.
+	Tail []byte
+	// AppendPosition appends the index of a list's row; First is that of the first element.
+	AppendPosition func(dst []byte, index uint64) []byte
+	First          uint64
+	// AppendScore appends the value of a member's row.
+	AppendScore func(dst []byte, score float64) []byte
+	// Rank maps scores to numbers that ascend as index rows do. mark tells scores of one rank apart.
+	Rank func(score float64) (rank uint64, mark []byte)
+	// AppendRank appends a score to the key of an index row.
+	AppendRank func(dst []byte, rank uint64, mark []byte) []byte
+	// AppendBits appends a score, as Entry has it, to the key of an index row; nil: as LE64.
+	AppendBits func(dst []byte, bits uint64) []byte
+	// AppendEntry appends the value of a stream's entry.
+	AppendEntry func(dst, pairs []byte) ([]byte, error)
+	// Expiry returns the expiry as it is written.
+	Expiry func(h *record.Header) (ms int64, err error)
+	// MaxCount is how many elements the engine counts; 0: no limit.
+	MaxCount                      uint64
+	MetaLane, DataLane, IndexLane func(klen int) uint64 // nil: one lane
+}
+
+// Rows is how the raw keys of a keyspace of data rows begin and ascend: in lanes, or in the order of user keys.
+type Rows struct {
+	Lanes *lane.Layout
+	Order *InOrder
+	// Sampled returns the user key of a raw key that may be cut short, as far as it is there.
+	Sampled func(raw []byte) []byte
+}
+
+// prefix appends what the raw keys of the rows of a user key begin with.
+func (l *Rows) prefix(dst, key []byte) []byte {
+	if l.Lanes != nil {
+		return append(l.Lanes.AppendPrefix(dst, len(key)), key...)
+	}
+	return l.Order.AppendPrefix(dst, key)
+}
+
+// Range returns the raw range, in the keyspace's own order, that holds the rows of a user key.
+func (l *Rows) Range(key []byte) (lo, hi []byte) {
+	if l.Lanes != nil {
+		return l.Lanes.Rows(key)
+	}
+	return l.Order.span(key, append(append([]byte{}, key...), 0)) // the next user key is the same with a zero behind it
+}
+
+// Keyspace is a keyspace of a store with its place in the dataset.
+type Keyspace struct {
+	Label  string // in the ledger and in findings: "db0/hashes/data_cf"
+	Short  string // without the database: "hashes/data_cf"
+	Listed bool   // it is there; one that is not is empty
+	store.Keyspace
+}
+
+// Spaces names the keyspaces of the layout, that of the meta rows first.
+func (l *Layout) Spaces() []string {
+	out := []string{l.Metas}
+	for _, c := range l.Codecs {
+		for _, name := range []string{c.Data, c.Index} {
+			if name != "" && !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,238 @@
+package versioned
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"kvferry/format"
+	"kvferry/internal/dataset"
+	"kvferry/internal/findings"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Pass is one reading of a span of one store. It keeps the ledger and the findings.
+type Pass struct {
+	ctx    context.Context
+	store  *Store
+	types  record.TypeSet
+	span   format.Span
+	env    *format.Env
+	now    int64 // in the unit of the layout
+	memory int64
+
+	meta    record.Tally   // of the meta rows
+	tallies []record.Tally // of the data rows, as Store.data
+
+	m     Meta // of the current record
+	h     record.Header
+	class record.Class // of the current record
+	metas int64        // meta rows that get class: 0 or 1
+	alive int64        // data rows that get it
+	index int64        // index rows, which get Index when class is Copied
+
+	limit findings.Limit // of findings about the current record
+	place record.Place   // of its meta row
+}
+
+func newPass(ctx context.Context, s *Store, t record.TypeSet, span format.Span, e *format.Env, memory int64) *Pass {
+	p := &Pass{ctx: ctx, store: s, types: t & s.Types(), span: span, env: e, memory: memory,
+		tallies: make([]record.Tally, len(s.data)), limit: findings.Limit{Deep: e.Deep}}
+	if p.now = e.Now.UnixMilli(); s.Layout.Clock != nil {
+		p.now = s.Layout.Clock(e.Now)
+	}
+	p.h.DB = s.DB
+	return p
+}
+
+// lookAhead is how many bytes of rows a set of lanes may read ahead. Zsets have two, and their index may need the rest.
+func (p *Pass) lookAhead() int64 { return p.memory / 4 }
+
+// Header is that of the current record.
+func (p *Pass) Header() *record.Header { return &p.h }
+
+// Meta is what the meta row of the current record says.
+func (p *Pass) Meta() *Meta { return &p.m }
+
+// begin starts a record, whose meta row is settled with it.
+func (p *Pass) begin() {
+	p.class, p.metas, p.alive, p.index = record.Copied, 1, 0, 0
+	p.limit.Begin()
+	p.h.Key = p.m.Key
+	p.h.ExpireMS, p.h.Expired = p.m.ExpireMS, p.m.ExpireMS != 0 && p.m.ExpireMS < p.now
+}
+
+// Settle sets the class of the current record's rows.
+func (p *Pass) Settle(c record.Class) { p.class = c }
+
+// settle counts the rows of the record that ends.
+func (p *Pass) settle() {
+	p.meta.Rows[p.class] += p.metas
+	if c := p.store.codecs[p.h.Type]; c != nil {
+		if c.data >= 0 {
+			p.tallies[c.data].Rows[p.class] += p.alive
+		}
+		if c.index >= 0 {
+			class := p.class
+			if class == record.Copied {
+				class = record.Index
+			}
+			p.tallies[c.index].Rows[class] += p.index
+		}
+	}
+	p.metas, p.alive, p.index = 0, 0, 0
+	if p.limit.More() {
+		f := p.limit.Rest()
+		f.Key, f.Type, f.Place = p.h.Key, p.h.Type, p.place
+		p.Report(&p.store.Metas, f)
+	}
+	p.h.Key = nil
+}
+
+// Report completes a finding about a keyspace and hands it on. The key is copied.
+func (p *Pass) Report(k *Keyspace, f record.Finding) {
+	if p.env.Report == nil {
+		return
+	}
+	f.DB, f.Keyspace = p.store.DB, k.Label
+	f.Key = bytes.Clone(f.Key)
+	p.env.Report(f)
+}
+
+// Damage reports an error of the current record. Past the limit errors are only counted. Compaction takes the rows of an
+// expired collection one by one, so there nothing is wrong with what is missing.
+func (p *Pass) Damage(k *Keyspace, kind string, place record.Place, detail string, args ...any) {
+	if p.h.Expired || !p.limit.Tell(kind) {
+		return
+	}
+	p.Report(k, record.Finding{Kind: kind, Severity: record.Error, Type: p.h.Type, Key: p.h.Key, Place: place, Detail: fmt.Sprintf(detail, args...)})
+}
+
+// Remark reports something about the current record that leaves the data whole.
+func (p *Pass) Remark(kind string, severity record.Severity, detail string) {
+	p.Report(&p.store.Metas, record.Finding{Kind: kind, Severity: severity, Type: p.h.Type, Key: p.h.Key, Place: p.place, Detail: detail})
+}
+
+// Malformed counts and reports a row of the meta rows' keyspace that cannot be decoded. Key is the user key as far as it
+// is known.
+func (p *Pass) Malformed(kind string, key, raw []byte, place record.Place, err error) {
+	p.meta.Rows[record.Malformed]++
+	p.Report(&p.store.Metas, notDecoded(kind, p.h.Type, key, raw, place, err))
+}
+
+// malformed counts and reports a row of data that cannot be decoded.
+func (p *Pass) malformed(i int, kind string, key, raw []byte, place record.Place, err error) {
+	p.tallies[i].Rows[record.Malformed]++
+	p.Report(&p.store.data[i].Keyspace, notDecoded(kind, p.store.data[i].only(), key, raw, place, err))
+}
+
+func notDecoded(kind string, t record.Type, key, raw []byte, place record.Place, err error) record.Finding {
+	return record.Finding{Kind: kind, Severity: record.Error, Type: t, Key: key, Place: place,
+		Detail: fmt.Sprintf("row %s: %v", record.Quote(raw), err)}
+}
+
+// Tally has the counts of the meta rows' keyspace.
+func (p *Pass) Tally() *record.Tally { return &p.meta }
+
+// Span is what is read.
+func (p *Pass) Span() format.Span { return p.span }
+
+// Store is what is read.
+func (p *Pass) Store() *Store { return p.store }
+
+// lookup finds out where a row stands, for a finding.
+func (p *Pass) lookup(k *Keyspace, raw []byte) record.Place {
+	nowhere := record.Place{Level: -1}
+	if p.limit.Reached() {
+		return nowhere
+	}
+	it, err := k.Rows(raw, nil)
+	if err != nil {
+		return nowhere
+	}
+	defer it.Close()
+	if key, _, err := it.Next(); err != nil || !bytes.Equal(key, raw) {
+		return nowhere
+	}
+	return it.Place()
+}
+
+// Publish hands the counts to the ledger.
+func (p *Pass) Publish() {
+	p.settle()
+	if p.store.Metas.Listed {
+		p.env.Ledger.Add(p.store.Metas.Label, &p.meta)
+	}
+	p.meta = record.Tally{}
+	for i, sp := range p.store.data {
+		if sp.Listed && (sp.types&p.types != 0) {
+			p.env.Ledger.Add(sp.Label, &p.tallies[i])
+		}
+		p.tallies[i] = record.Tally{}
+	}
+}
+
+// openStrings reads a store in which each row is a string.
+func (p *Pass) openStrings() (record.Reader, error) {
+	it, err := p.store.Metas.Rows(p.store.Layout.metaSpan(p.span))
+	if err != nil {
+		return nil, err
+	}
+	p.h.Type = record.String
+	return dataset.Strings(p.ctx, p.store.DB, it, &p.meta, p), nil
+}
+
+// DecodeString implements dataset.StringPass.
+func (p *Pass) DecodeString(h *record.Header, row *store.Row, rows *store.Buffer) ([]byte, bool) {
+	m := &p.m
+	m.Key = row.Key
+	if err := p.store.strings_.DecodeMeta(m, row.Value); err != nil {
+		p.Malformed(findings.ValueKind(err), row.Key, row.Key, rows.Place(), err)
+		return nil, false
+	}
+	h.Key = row.Key
+	h.ExpireMS, h.Expired = m.ExpireMS, m.ExpireMS != 0 && m.ExpireMS < p.now
+	return m.Value, true
+}
+
+// orphans sums up consecutive rows without a meta row, so that a lost record is one finding.
+type orphans struct {
+	key   []byte
+	rows  int
+	place record.Place
+}
+
+// orphan counts a row of a user key.
+func (p *Pass) orphan(i int, o *orphans, key []byte, place record.Place) {
+	p.tallies[i].Rows[record.Orphan]++
+	if o.rows > 0 && !bytes.Equal(o.key, key) {
+		p.flush(i, o)
+	}
+	if o.rows == 0 {
+		o.key, o.place = append(o.key[:0], key...), place
+	}
+	o.rows++
+}
+
+// flush reports the orphans of one user key.
+func (p *Pass) flush(i int, o *orphans) {
+	if o.rows > 0 {
+		sp, severity := p.store.data[i], p.store.Layout.Orphans
+		detail := fmt.Sprintf("data rows without a meta row: %d", o.rows)
+		if severity == record.Note {
+			detail = fmt.Sprintf("rows without a meta row, which compaction removes: %d", o.rows)
+		}
+		f := record.Finding{Kind: FindOrphanRows, Severity: severity, Type: sp.only(), Key: o.key, Place: o.place, Detail: detail}
+		p.Report(&sp.Keyspace, f)
+	}
+	o.rows = 0
+}
+
+// only returns the type that has rows in the keyspace, 0 where several do.
+func (sp *rows) only() record.Type {
+	if t := sp.types.Types(); len(t) == 1 {
+		return t[0]
+	}
+	return 0
+}

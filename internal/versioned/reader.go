@@ -1,0 +1,560 @@
+package versioned
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"kvferry/internal/dataset"
+	"kvferry/internal/findings"
+	"kvferry/internal/lane"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// batchLen is how many rows are read at once, at most.
+const batchLen = 64
+
+// Reader walks the meta rows of a store and keeps cursors of data rows in step with them.
+type Reader struct {
+	*Pass
+	metas *store.Buffer
+	sets  []rowSet  // as Store.data; nil where no type of the pass has rows
+	lost  []orphans // as sets
+
+	cur     *typeRows // of the current record
+	rows    rowSet    // its data rows; nil when it has none
+	byScore rowSet    // its index rows; nil when there are none or they are not wanted
+	special Elements  // reads its elements, when they are not its rows one by one
+	own     [record.NumTypes]Elements
+
+	drained bool // the current record's rows were all read
+	unread  bool // the current record is a string that was not read
+	ended   bool
+
+	want       uint64 // the next index that should come, of lists
+	marks      uint64 // sum over members and scores, see mark
+	last       []byte // the last id of a stream that came
+	newer      int64  // rows of a newer version than the meta row's
+	newerPlace record.Place
+	twice      []byte // user key of the last meta row whose raw key has more than one form
+
+	rest [batchLen]record.Element // takes what is read for the checks only
+}
+
+// Elements reads the elements of records of a type that are not its rows one by one. It reads the rows through the Reader
+// and classifies all of them.
+type Elements interface {
+	// Begin starts the current record.
+	Begin() error
+	// Read returns the next elements, as record.Reader does.
+	Read(dst []record.Element) (int, error)
+	// Close releases what it holds.
+	Close() error
+}
+
+func openReader(p *Pass) (record.Reader, error) {
+	r := &Reader{Pass: p, drained: true, sets: make([]rowSet, len(p.store.data)), lost: make([]orphans, len(p.store.data))}
+	if err := r.open(); err != nil {
+		return nil, errors.Join(err, r.release())
+	}
+	return r, nil
+}
+
+func (r *Reader) open() error {
+	it, err := r.store.Metas.Rows(r.store.Layout.metaSpan(r.span))
+	if err != nil {
+		return err
+	}
+	r.metas = store.NewBuffer(it)
+	for i, sp := range r.store.data {
+		if sp.types&r.types == 0 || sp.index && (r.env.RecordsOnly || !sp.Listed) {
+			continue
+		}
+		if r.sets[i], err = r.openSet(i, sp); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reader) openSet(i int, sp *rows) (rowSet, error) {
+	if sp.lanes == nil {
+		s, err := openOrdered(sp.Keyspace, sp.Order, r.span.Lo, r.span.Hi, r.stray(i))
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+	s, err := sp.lanes.Open(r.span.Lo, r.span.Hi, r.lookAhead(), r.stray(i))
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Next finishes the current record and moves to the next meta row that makes one; the rows of others are classified on the
+// way.
+func (r *Reader) Next() (*record.Header, error) {
+	if err := r.finish(); err != nil {
+		return nil, err
+	}
+	for {
+		row := r.metas.Pop()
+		if row == nil {
+			if err := r.ctx.Err(); err != nil {
+				return nil, err
+			}
+			err := r.metas.Fill()
+			if err == io.EOF {
+				return nil, r.end()
+			}
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		alive, err := r.judge(row.Key, row.Value)
+		if err != nil {
+			return nil, err
+		}
+		if alive {
+			return &r.h, r.start()
+		}
+	}
+}
+
+// judge decodes a meta row. One that makes no record is classified, with what hangs on it.
+func (r *Reader) judge(raw, value []byte) (alive bool, err error) {
+	l, m := r.store.Layout, &r.m
+	m.Key, m.Tail, m.Ambiguous, m.Native, r.h.Type = nil, 0, false, "", 0
+	if len(l.Codecs) == 1 {
+		r.h.Type = l.Codecs[0].Type
+	}
+	if err := l.DecodeMetaKey(m, raw); err != nil {
+		r.Malformed(r.keyKind(err), m.Key, raw, r.metas.Place(), err)
+		return false, nil
+	}
+	if l.TypeOf != nil {
+		if r.h.Type, err = l.TypeOf(value); err != nil || r.store.codecs[r.h.Type] == nil {
+			r.Malformed(findings.ValueKind(err), m.Key, raw, r.metas.Place(), err)
+			return false, nil
+		}
+	}
+	r.use(r.store.codecs[r.h.Type])
+	if err := r.seek(m.Key); err != nil {
+		return false, err
+	}
+	if !r.types.Has(r.h.Type) {
+		r.meta.Rows[record.Filtered]++
+		return false, r.buryAll(record.Filtered)
+	}
+	if err := r.cur.DecodeMeta(m, value); err != nil {
+		r.Malformed(findings.ValueKind(err), m.Key, raw, r.metas.Place(), err)
+		return false, r.buryAll(record.Orphan)
+	}
+	if m.Ambiguous && r.again(raw) {
+		return false, nil
+	}
+	if m.Gone {
+		r.meta.Rows[record.Deleted]++
+		return false, r.buryAll(record.Deleted)
+	}
+	return true, nil
+}
+
+// again reports whether the user key of a meta row is that of an earlier one, which can be where the raw key has more than
+// one form. The rows that hang on it cannot be told from those of the other.
+func (r *Reader) again(raw []byte) bool {
+	same := r.twice != nil && bytes.Equal(r.twice, r.m.Key)
+	r.twice = append(r.twice[:0], r.m.Key...)
+	if same {
+		r.Malformed(FindSameKey, r.m.Key, raw, r.metas.Place(), errSameKey)
+	}
+	return same
+}
+
+var errSameKey = errors.New("the user key is that of the row before it; what the engine wrote does not tell them apart")
+
+// use makes the rows of a type those of the current record.
+func (r *Reader) use(c *typeRows) {
+	r.cur, r.rows, r.byScore, r.special = c, nil, nil, nil
+	if c.data >= 0 {
+		r.rows = r.sets[c.data]
+	}
+	if c.index >= 0 {
+		r.byScore = r.sets[c.index]
+	}
+	if c.Elements != nil && r.types.Has(c.Type) {
+		if r.own[c.Type] == nil {
+			r.own[c.Type] = c.Elements(r)
+		}
+		r.special = r.own[c.Type]
+	}
+}
+
+// seek moves the cursors to the rows of a key.
+func (r *Reader) seek(key []byte) error {
+	if r.rows != nil {
+		if err := r.rows.Seek(key); err != nil {
+			return err
+		}
+	}
+	if r.byScore != nil {
+		return r.byScore.Seek(key)
+	}
+	return nil
+}
+
+// start makes a record of the meta row.
+func (r *Reader) start() error {
+	r.begin()
+	r.place = r.metas.Place()
+	h, m := &r.h, &r.m
+	h.Len, h.ByName, h.Last = m.Count, h.Type != record.List && h.Type != record.String, nil
+	if h.Len < 0 {
+		h.Len = -1
+	}
+	r.marks, r.newer, r.want, r.drained = 0, 0, m.Left+1, false
+	switch {
+	case r.special != nil:
+		if err := r.special.Begin(); err != nil {
+			return err
+		}
+	case h.Type == record.String:
+		h.Len, r.unread = 1, true
+		if r.rows != nil { // what a collection of this name left
+			if err := r.buryAll(record.Stale); err != nil {
+				return err
+			}
+		}
+	case h.Type == record.Stream:
+		h.Last, r.last = m.Stream.Last[:], r.last[:0]
+	}
+	if c := r.cur; c.Remark != nil && !h.Expired {
+		if kind, detail := c.Remark(m); kind != "" {
+			r.Remark(kind, record.Note, detail)
+		}
+	}
+	if r.store.judge != nil {
+		r.store.judge(r.Pass, h.Key)
+	}
+	return nil
+}
+
+// Read returns the next elements: in list order, or in the order of their names.
+func (r *Reader) Read(dst []record.Element) (int, error) {
+	if r.drained {
+		return 0, io.EOF
+	}
+	if len(dst) == 0 {
+		return 0, nil
+	}
+	if r.special != nil {
+		n, err := r.special.Read(dst)
+		r.drained = err == io.EOF
+		return n, err
+	}
+	if r.h.Type == record.String {
+		return r.readString(&dst[0])
+	}
+	for {
+		rows, skip, err := r.rows.Batch(len(dst))
+		if err != nil {
+			return 0, err
+		}
+		if len(rows) == 0 {
+			return 0, r.complete()
+		}
+		if n := r.take(dst, rows, skip); n > 0 {
+			return n, nil
+		}
+	}
+}
+
+func (r *Reader) readString(e *record.Element) (int, error) {
+	if !r.unread {
+		r.drained = true
+		return 0, io.EOF
+	}
+	r.unread = false
+	*e = record.Element{Value: r.m.Value}
+	return 1, nil
+}
+
+// take sets the elements of those rows of the current record that are alive, as views, and returns how many there are. The
+// others are classified.
+func (r *Reader) take(dst []record.Element, rows []store.Row, skip int) int {
+	n, m, element := 0, &r.m, r.cur.Element
+	m.Arena = m.Arena[:0]
+	for i := range rows {
+		e, rest := &dst[n], rows[i].Key[skip:]
+		v, ok := element(m, e, rest, rows[i].Value)
+		if !ok {
+			r.check(r.cur.data, rows[i].Key, rows[i].Value, r.rows.PlaceAt(i))
+			continue
+		}
+		if v != m.Version {
+			if class := r.otherVersion(v, r.rows, i); class != record.Copied {
+				r.tallies[r.cur.data].Rows[class]++
+				continue
+			}
+		}
+		switch r.h.Type {
+		case record.List:
+			if !r.inside(r.cur.Position(rest), i) {
+				continue
+			}
+		case record.ZSet:
+			if r.byScore != nil {
+				r.mark(e, i)
+			}
+		case record.Stream:
+			r.last = append(r.last[:0], e.Name...)
+		}
+		n++
+	}
+	r.alive += int64(n)
+	return n
+}
+
+// otherVersion returns the class of row i of a batch, one of the current record that is not of its version. Copied is that
+// of a row which is alive all the same.
+func (r *Reader) otherVersion(v int64, set rowSet, i int) record.Class {
+	switch newer := r.store.Layout.Newer; {
+	case v < r.m.Version || newer == NewerStale:
+		return record.Stale
+	case newer == NewerAlive:
+		return record.Copied
+	}
+	if r.newer == 0 {
+		r.newerPlace = set.PlaceAt(i)
+	}
+	r.newer++
+	return record.Orphan
+}
+
+// reportNewer reports the rows of newer versions.
+func (r *Reader) reportNewer() {
+	if r.newer > 0 {
+		r.Report(&r.store.data[r.cur.data].Keyspace, record.Finding{Kind: FindNewerVersion, Severity: record.Warning, Type: r.h.Type, Key: r.m.Key,
+			Place: r.newerPlace, Detail: fmt.Sprintf("%d rows of a version newer than %d, that of the meta row", r.newer, r.m.Version)})
+	}
+	r.newer = 0
+}
+
+// finish reads what is left of the current record, to classify it, and settles it.
+func (r *Reader) finish() error {
+	for !r.drained {
+		if _, err := r.Read(r.rest[:]); err != nil && err != io.EOF {
+			return err
+		}
+	}
+	r.settle()
+	return nil
+}
+
+// complete checks the record whose data rows have all been read, and returns io.EOF. Compaction may have removed some of
+// the rows of an expired one.
+func (r *Reader) complete() error {
+	r.drained = true
+	if r.byScore != nil {
+		if err := r.checkScores(); err != nil {
+			return err
+		}
+	}
+	r.reportNewer()
+	r.checkCount()
+	return io.EOF
+}
+
+// end classifies what is left after the last meta row, once.
+func (r *Reader) end() error {
+	if r.ended {
+		return io.EOF
+	}
+	r.ended = true
+	for i, set := range r.sets {
+		if set == nil {
+			continue
+		}
+		if err := set.Finish(); err != nil {
+			return err
+		}
+		r.flush(i, &r.lost[i])
+	}
+	if rest := r.store.Layout.Rest; rest != nil && r.span.Lo == nil {
+		if err := rest(r.Pass); err != nil {
+			return err
+		}
+	}
+	return io.EOF
+}
+
+// release takes the counts of all cursors and closes them.
+func (r *Reader) release() error {
+	var err error
+	if r.metas != nil {
+		err = dataset.Drop(r.metas, &r.meta)
+	}
+	for i, set := range r.sets {
+		if set != nil {
+			err = errors.Join(err, dataset.Drop(set, &r.tallies[i]))
+		}
+	}
+	for _, e := range r.own {
+		if e != nil {
+			err = errors.Join(err, e.Close())
+		}
+	}
+	return err
+}
+
+// Close publishes the counts.
+func (r *Reader) Close() error {
+	err := r.release()
+	r.Publish()
+	return err
+}
+
+// stray takes rows that belong to no record from data rows.
+func (r *Reader) stray(i int) lane.Stray {
+	return func(class record.Class, key, value []byte, place record.Place) {
+		if class == record.Malformed && r.notRow(i, key, value, place) {
+			return
+		}
+		user, ok := r.check(i, key, value, place)
+		switch {
+		case !ok:
+		case class == record.Malformed: // in a lane that is none
+			r.malformed(i, FindBadKeyLength, nil, key, place, fmt.Errorf("%s is not that of the rows around it", r.store.Layout.LenField))
+		default:
+			r.orphan(i, &r.lost[i], user, place)
+		}
+	}
+}
+
+// notRow counts a row of the engine's own, if it is one.
+func (r *Reader) notRow(i int, key, value []byte, place record.Place) bool {
+	if r.store.Layout.NotRow == nil {
+		return false
+	}
+	own, keyErr, valueErr := r.store.Layout.NotRow(key, value)
+	switch {
+	case keyErr != nil:
+		r.malformed(i, r.keyKind(keyErr), nil, key, place, keyErr)
+	case valueErr != nil:
+		r.malformed(i, findings.ValueKind(valueErr), nil, key, place, valueErr)
+	case own:
+		r.tallies[i].Rows[record.Housekeeping]++
+	}
+	return own || keyErr != nil || valueErr != nil
+}
+
+// check decodes a data row. When it cannot be it is counted and reported. A keyspace that types share is checked by what
+// the rows of all of them have.
+func (r *Reader) check(i int, raw, value []byte, place record.Place) (user []byte, ok bool) {
+	sp := r.store.data[i]
+	c := r.cur
+	if c == nil || !sp.types.Has(c.Type) {
+		c = r.store.codecs[sp.types.Types()[0]]
+	}
+	user, keyErr, valueErr := c.Check(sp.index, raw, value)
+	switch {
+	case keyErr != nil:
+		r.malformed(i, r.keyKind(keyErr), user, raw, place, keyErr)
+	case valueErr != nil:
+		r.malformed(i, findings.ValueKind(valueErr), user, raw, place, valueErr)
+	}
+	return user, keyErr == nil && valueErr == nil
+}
+
+// buryAll classifies the rows that hang on a meta row which makes no record: as class when they are of its version. With
+// class Orphan the meta row's version is not known; with Filtered it does not matter.
+func (r *Reader) buryAll(class record.Class) error {
+	r.newer = 0
+	var n int64
+	for i, set := range []rowSet{r.rows, r.byScore} {
+		if set == nil {
+			continue
+		}
+		more, err := r.bury([]int{r.cur.data, r.cur.index}[i], set, class)
+		if err != nil {
+			return err
+		}
+		n += more
+	}
+	r.reportNewer()
+	if class == record.Deleted {
+		r.reportDeleted(n)
+	}
+	return nil
+}
+
+// reportDeleted reports the rows that hang on a meta row which says that there are none.
+func (r *Reader) reportDeleted(n int64) {
+	f := record.Finding{Type: r.h.Type, Key: r.m.Key, Place: r.metas.Place()}
+	k := &r.store.Metas
+	switch {
+	case r.m.Count < 0:
+		f.Kind, f.Severity = FindCountMismatch, record.Error
+		f.Detail = fmt.Sprintf("count %d, which makes the engine hide %d rows", r.m.Count, n)
+	case n > 0:
+		k = &r.store.data[r.cur.data].Keyspace
+		f.Kind, f.Severity = FindDeletedRows, record.Warning
+		f.Detail = fmt.Sprintf("count 0, yet %d rows of its version are there", n)
+	default:
+		return
+	}
+	r.Report(k, f)
+}
+
+func (r *Reader) bury(i int, set rowSet, class record.Class) (n int64, err error) {
+	t := &r.tallies[i]
+	var e record.Element
+	for {
+		rows, skip, err := set.Batch(batchLen)
+		if err != nil || len(rows) == 0 {
+			return n, err
+		}
+		r.m.Arena = r.m.Arena[:0]
+		for j := range rows {
+			if class == record.Filtered {
+				t.Rows[class]++
+				continue
+			}
+			if _, ok := r.check(i, rows[j].Key, rows[j].Value, set.PlaceAt(j)); !ok {
+				continue
+			}
+			of := class
+			if class == record.Deleted {
+				of = r.deadClass(r.versionOf(i, &e, rows[j].Key[skip:], rows[j].Value), set, j)
+			}
+			t.Rows[of]++
+			if of == class {
+				n++
+			}
+		}
+	}
+}
+
+// deadClass returns the class of row i of a batch that hangs on a meta row which says that there is nothing.
+func (r *Reader) deadClass(v int64, set rowSet, i int) record.Class {
+	if v != r.m.Version {
+		if c := r.otherVersion(v, set, i); c != record.Copied {
+			return c
+		}
+	}
+	return record.Deleted
+}
+
+// versionOf returns the version of a row that was checked.
+func (r *Reader) versionOf(i int, e *record.Element, rest, value []byte) (v int64) {
+	if r.store.data[i].index {
+		v, _, _, _ = r.cur.Entry(&r.m, rest, value)
+	} else {
+		v, _ = r.cur.Element(&r.m, e, rest, value)
+	}
+	return v
+}

@@ -1,0 +1,186 @@
+package versioned
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"path"
+
+	"github.com/zeebo/xxh3"
+
+	"kvferry/internal/extsort"
+	"kvferry/internal/twin"
+	"kvferry/record"
+)
+
+// mark adds the member and score of row i of the last batch to a sum that does not depend on their order. Index rows are
+// summed up the same way, and equal sums and counts prove the index without sorting it.
+func (r *Reader) mark(e *record.Element, i int) {
+	if bad := r.cur.badScore(e.Score); bad != "" {
+		r.Damage(r.dataSpace(), FindZSetBadScore, r.rows.PlaceAt(i), "member %s: %s", record.Quote(e.Name), bad)
+	}
+	r.marks += xxh3.HashSeed(e.Name, r.cur.scoreBits(e.Score))
+}
+
+func (c *Codec) badScore(score float64) string {
+	switch {
+	case c.BadScore != nil:
+		return c.BadScore(score)
+	case math.IsNaN(score):
+		return "score is not a number"
+	}
+	return ""
+}
+
+// scoreBits maps the score of a member to that of its index row.
+func (c *Codec) scoreBits(score float64) uint64 {
+	if c.ScoreBits != nil {
+		return c.ScoreBits(score)
+	}
+	return ZeroBits(math.Float64bits(score))
+}
+
+func (c *Codec) showBits(bits uint64) string {
+	if c.ShowBits != nil {
+		return c.ShowBits(bits)
+	}
+	return fmt.Sprint(math.Float64frombits(bits))
+}
+
+// ZeroBits maps the bits of scores that are one to an engine to one: comparators of blackwidow and floyd take -0.0 and 0.0
+// for equal, so that the engine finds and deletes the row of either by the other.
+func ZeroBits(bits uint64) uint64 {
+	if bits == 1<<63 {
+		return 0
+	}
+	return bits
+}
+
+// checkScores reads the index rows of the current record and compares them with its members.
+func (r *Reader) checkScores() error {
+	var n int64
+	var marks uint64
+	tally := &r.tallies[r.cur.index]
+	for {
+		rows, skip, err := r.byScore.Batch(batchLen)
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			break
+		}
+		for i := range rows {
+			v, member, bits, ok := r.cur.Entry(&r.m, rows[i].Key[skip:], rows[i].Value)
+			if !ok {
+				r.check(r.cur.index, rows[i].Key, rows[i].Value, r.byScore.PlaceAt(i))
+				continue
+			}
+			if v != r.m.Version {
+				if class := r.otherVersion(v, r.byScore, i); class != record.Copied {
+					tally.Rows[class]++
+					continue
+				}
+			}
+			marks += xxh3.HashSeed(member, bits)
+			n++
+		}
+	}
+	r.index = n
+	if n == r.alive && marks == r.marks || r.h.Expired {
+		return nil
+	}
+	return r.compareScores()
+}
+
+// compareScores takes a second look at a zset whose index is not that of its members, and names what is wrong.
+func (r *Reader) compareScores() error {
+	j := &scoreJudge{r: r, rows: len(r.prefixOf(r.cur.data)), entries: len(r.prefixOf(r.cur.index))}
+	members := twin.Rows{Keyspace: r.dataSpace(), Decode: j.member}
+	members.From, members.To = r.cur.DataRows.Range(r.h.Key)
+	index := twin.Rows{Keyspace: r.indexSpace(), Decode: j.entry}
+	index.From, index.To = r.cur.IndexRows.Range(r.h.Key)
+	lone, err := twin.Compare(members, index, extsort.Options{Memory: r.memory / 2, TempDir: r.env.TempDir}, j)
+	if err != nil {
+		return err
+	}
+	r.index -= lone
+	r.tallies[r.cur.index].Rows[record.Orphan] += lone
+	return nil
+}
+
+// prefixOf returns what the raw keys of the record's rows in a keyspace start with.
+func (r *Reader) prefixOf(i int) []byte { return r.store.data[i].prefix(nil, r.h.Key) }
+
+// scoreJudge reports what the second look finds. Scores are float64s in rows of members, and as Entry has them in those of
+// the index.
+type scoreJudge struct {
+	r             *Reader
+	rows, entries int // lengths of the prefixes
+	e             record.Element
+}
+
+// alive reports whether a row of a version counts.
+func (j *scoreJudge) alive(v int64) bool {
+	return v == j.r.m.Version || v > j.r.m.Version && j.r.store.Layout.Newer == NewerAlive
+}
+
+// member accepts the rows of members that are alive.
+func (j *scoreJudge) member(raw, value []byte) (member []byte, score uint64, ok bool) {
+	if _, keyErr, valueErr := j.r.cur.Check(false, raw, value); keyErr != nil || valueErr != nil {
+		return nil, 0, false
+	}
+	v, ok := j.r.cur.Element(&j.r.m, &j.e, raw[j.rows:], value)
+	return j.e.Name, math.Float64bits(j.e.Score), ok && j.alive(v)
+}
+
+// entry accepts the index rows that are alive; the others were classified by the first look.
+func (j *scoreJudge) entry(raw, value []byte) (member []byte, bits uint64, ok bool) {
+	if _, keyErr, valueErr := j.r.cur.Check(true, raw, value); keyErr != nil || valueErr != nil {
+		return nil, 0, false
+	}
+	v, member, bits, ok := j.r.cur.Entry(&j.r.m, raw[j.entries:], value)
+	return member, bits, ok && j.alive(v)
+}
+
+// indexName is what messages call the keyspaces.
+func (j *scoreJudge) names() (data, index string) {
+	return path.Base(j.r.cur.Data), path.Base(j.r.cur.Index)
+}
+
+func (j *scoreJudge) NoIndex(member []byte, score uint64, place record.Place) {
+	_, index := j.names()
+	j.r.Damage(j.r.dataSpace(), FindZSetMissingScore, place, "member %s with score %v has no row in %s",
+		record.Quote(member), math.Float64frombits(score), index)
+}
+
+func (j *scoreJudge) NoMember(member []byte, bits uint64) {
+	data, _ := j.names()
+	j.r.Damage(j.r.indexSpace(), FindZSetMissingMember, j.place(member, bits), "row of member %s with score %s has none in %s",
+		record.Quote(member), j.r.cur.showBits(bits), data)
+}
+
+// Pair judges an index row of a member: it should be of the member's score.
+func (j *scoreJudge) Pair(member []byte, score, bits uint64) {
+	s := math.Float64frombits(score)
+	if j.r.cur.scoreBits(s) != bits {
+		_, index := j.names()
+		j.r.Damage(j.r.indexSpace(), FindZSetMismatch, j.place(member, bits), "member %s has score %v, its row in %s %s",
+			record.Quote(member), s, index, j.r.cur.showBits(bits))
+	}
+}
+
+// place looks up where an index row stands.
+func (j *scoreJudge) place(member []byte, bits uint64) record.Place {
+	c := j.r.cur
+	appendRow := c.AppendIndexRow
+	if appendRow == nil {
+		appendRow = c.AppendRow
+	}
+	raw := appendRow(nil, j.r.h.Key, j.r.m.Version)
+	if c.AppendBits != nil {
+		raw = c.AppendBits(raw, bits)
+	} else {
+		raw = binary.LittleEndian.AppendUint64(raw, bits)
+	}
+	return j.r.lookup(j.r.indexSpace(), append(append(raw, member...), c.Tail...))
+}

@@ -1,0 +1,87 @@
+package versioned
+
+import (
+	"fmt"
+
+	"kvferry/internal/dataset"
+	"kvferry/record"
+)
+
+// ShardOptions says what a shard writes and how.
+type ShardOptions struct {
+	N       int    // of the shard
+	DB      string // to write to
+	Version int64  // of all new rows
+	Suffix  []byte // ends the values of data and index rows
+	Memory  int64  // that may be buffered; 0 means dataset.DefaultMemory
+	Writers int    // how many stores share it
+	// Layout is that of a part of the target.
+	Layout func(part int) *Layout
+	// Route returns the part that a record belongs to; -1 for none.
+	Route func(h *record.Header) int
+}
+
+// Shard writes one span of a database into its stores.
+type Shard struct {
+	o       ShardOptions
+	temp    string
+	db      *dataset.TargetDB
+	writers []*Writer // of the parts; nil until a record comes
+	cur     *Writer
+}
+
+// NewShard returns a shard without writers.
+func NewShard(t *dataset.Target, o ShardOptions) (*Shard, error) {
+	db, err := t.DB(o.DB)
+	if err != nil {
+		return nil, err
+	}
+	if o.Memory <= 0 {
+		o.Memory = dataset.DefaultMemory
+	}
+	o.Memory /= int64(max(o.Writers, 1))
+	return &Shard{o: o, db: db, temp: t.Options.TempDir, writers: make([]*Writer, t.Parts())}, nil
+}
+
+// Begin starts a record.
+func (s *Shard) Begin(h *record.Header) error {
+	part := s.o.Route(h)
+	if part < 0 {
+		return fmt.Errorf("%s %s: %s has no such type", h.Type, record.Quote(h.Key), s.o.Layout(0).Format)
+	}
+	if s.writers[part] == nil {
+		s.writers[part] = NewWriter(s.o.Layout(part), WriterOptions{Builder: s.db.Builder(part), Shard: s.o.N, Memory: s.o.Memory,
+			TempDir: s.temp, Version: s.o.Version, Suffix: s.o.Suffix})
+	}
+	s.cur = s.writers[part]
+	return s.cur.Begin(h)
+}
+
+// Write appends elements of the record.
+func (s *Shard) Write(elems []record.Element) error { return s.cur.Write(elems) }
+
+// End finishes the record.
+func (s *Shard) End() error { return s.cur.End() }
+
+// Close finishes all runs. After an error they are aborted.
+func (s *Shard) Close() error {
+	for _, w := range s.writers {
+		if w == nil {
+			continue
+		}
+		if err := w.Close(); err != nil {
+			s.Abort()
+			return err
+		}
+	}
+	return nil
+}
+
+// Abort drops all runs.
+func (s *Shard) Abort() {
+	for _, w := range s.writers {
+		if w != nil {
+			w.Abort()
+		}
+	}
+}

@@ -1,0 +1,294 @@
+package versioned
+
+import (
+	"context"
+	"io"
+	"path"
+	"strings"
+
+	"kvferry/format"
+	"kvferry/internal/dataset"
+	"kvferry/internal/lane"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Store is an open store, or the part of one that holds a database.
+type Store struct {
+	Layout   *Layout
+	DB       string // name of the database
+	Dir      string // of the store in the dataset: "db0/hashes"
+	Metas    Keyspace
+	data     []*rows // keyspaces of data rows, each once, in the order of the codecs
+	codecs   [record.NumTypes]*typeRows
+	closer   io.Closer
+	judge    func(p *Pass, key []byte) // of a record that starts, see Judge
+	strings_ *Codec                    // the only type is strings
+}
+
+// rows is a keyspace of data rows.
+type rows struct {
+	Keyspace
+	Rows
+	index bool // the rows are an index
+	lanes *lane.Directory
+	types record.TypeSet // that have rows in it
+}
+
+// typeRows are the rows of a type.
+type typeRows struct {
+	*Codec
+	data, index int // in Store.data; -1 is none
+}
+
+// NewStore returns the store of a layout, in directory dir of a dataset. find returns the keyspace of a name, nil when
+// there is none: it is empty then. closer is closed with the store; nil closes nothing.
+func NewStore(l *Layout, db, dir string, find func(name string) store.Keyspace, closer io.Closer) *Store {
+	s := &Store{Layout: l, DB: db, Dir: dir, closer: closer}
+	s.Metas = s.keyspace(l.Metas, find)
+	for _, c := range l.Codecs {
+		t := &typeRows{Codec: c, data: -1, index: -1}
+		if c.Data != "" {
+			t.data = s.open(c, c.Data, c.DataRows, false, find)
+		}
+		if c.Index != "" {
+			t.index = s.open(c, c.Index, c.IndexRows, true, find)
+		}
+		s.codecs[c.Type] = t
+	}
+	if len(l.Codecs) == 1 && l.Codecs[0].Type == record.String && l.Codecs[0].Data == "" {
+		s.strings_ = l.Codecs[0]
+	}
+	return s
+}
+
+// open returns the number of a keyspace of data rows. Types may share one.
+func (s *Store) open(c *Codec, name string, l Rows, index bool, find func(name string) store.Keyspace) int {
+	for i, sp := range s.data {
+		if sp.Name() == name && sp.index == index && sp.shared(&l) {
+			sp.types |= record.Of(c.Type)
+			return i
+		}
+	}
+	sp := &rows{Keyspace: s.keyspace(name, find), Rows: l, index: index, types: record.Of(c.Type)}
+	if l.Lanes != nil {
+		sp.lanes = lane.NewDirectory(sp.Keyspace.Keyspace, *l.Lanes)
+	}
+	s.data = append(s.data, sp)
+	return len(s.data) - 1
+}
+
+// shared reports whether a layout is that of the rows: types share a keyspace when they have one layout.
+func (sp *rows) shared(l *Rows) bool { return sp.Rows.Lanes == l.Lanes && sp.Rows.Order == l.Order }
+
+func (s *Store) keyspace(name string, find func(name string) store.Keyspace) Keyspace {
+	k := Keyspace{Label: path.Join(s.Dir, name), Keyspace: find(name)}
+	k.Short = k.Label
+	if db, rest, ok := strings.Cut(k.Label, "/"); ok && dataset.IsDB(db) {
+		k.Short = rest
+	}
+	if k.Listed = k.Keyspace != nil; !k.Listed {
+		k.Keyspace = absent(name)
+	}
+	return k
+}
+
+// Named changes what the keyspaces are called, in the ledger and within the database.
+func (s *Store) Named(name func(keyspace string) (long, short string)) {
+	for _, k := range s.All() {
+		k.Label, k.Short = name(k.Name())
+	}
+}
+
+// All returns all keyspaces, those that are not there too.
+func (s *Store) All() []*Keyspace {
+	out := []*Keyspace{&s.Metas}
+	for _, sp := range s.data {
+		out = append(out, &sp.Keyspace)
+	}
+	return out
+}
+
+// Judge has f look at each record when it starts, for findings of the format's own.
+func (s *Store) Judge(f func(p *Pass, key []byte)) { s.judge = f }
+
+// Types returns the types whose records the store holds.
+func (s *Store) Types() (t record.TypeSet) {
+	for _, c := range s.Layout.Codecs {
+		t |= record.Of(c.Type)
+	}
+	return t
+}
+
+// listed returns the keyspaces that are there, each once.
+func (s *Store) listed() []*Keyspace {
+	var out []*Keyspace
+	seen := map[string]bool{}
+	for _, k := range s.All() {
+		if k.Listed && !seen[k.Label] {
+			seen[k.Label] = true
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// Size returns the bytes of the keyspaces.
+func (s *Store) Size() int64 {
+	var n int64
+	for _, k := range s.listed() {
+		n += k.Size()
+	}
+	return n
+}
+
+// Keyspaces returns the keyspaces that are there.
+func (s *Store) Keyspaces() []format.Keyspace {
+	var out []format.Keyspace
+	for _, k := range s.listed() {
+		out = append(out, format.Keyspace{Name: k.Short, Keyspace: k.Keyspace})
+	}
+	return out
+}
+
+// Sample returns user keys of all keyspaces.
+func (s *Store) Sample(n int) ([]store.Weighted, error) {
+	out, err := sample(&s.Metas, n, s.Layout.Sampled)
+	if err != nil {
+		return nil, err
+	}
+	sampled := map[string]bool{s.Metas.Label: true}
+	for _, sp := range s.data {
+		if sampled[sp.Label] {
+			continue
+		}
+		sampled[sp.Label] = true
+		more, err := sample(&sp.Keyspace, n, sp.Sampled)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, more...)
+	}
+	return out, nil
+}
+
+func sample(k *Keyspace, n int, user func(raw []byte) []byte) ([]store.Weighted, error) {
+	samples, err := k.Sample(n)
+	for i := range samples {
+		samples[i].Key = user(samples[i].Key)
+	}
+	return samples, err
+}
+
+// Where lists the raw ranges that can hold rows of a user key.
+func (s *Store) Where(key []byte) []format.Range {
+	var out []format.Range
+	r := format.Range{Keyspace: s.Metas.Short}
+	if len(s.Layout.Codecs) == 1 {
+		r.Type = s.Layout.Codecs[0].Type
+	}
+	if s.Metas.Listed {
+		r.Lo, r.Hi = s.Layout.metaRange(key)
+		out = append(out, r)
+	}
+	for _, sp := range s.data {
+		if !sp.Listed {
+			continue
+		}
+		r := format.Range{Keyspace: sp.Short}
+		if t := sp.types.Types(); len(t) == 1 {
+			r.Type = t[0]
+		}
+		r.Lo, r.Hi = sp.Range(key)
+		out = append(out, r)
+	}
+	return out
+}
+
+// metaRange returns the raw range of the meta row of a user key.
+func (l *Layout) metaRange(key []byte) (lo, hi []byte) {
+	next := append(append([]byte{}, key...), 0)
+	return l.metaPrefix([]byte{}, key), l.metaPrefix([]byte{}, next)
+}
+
+func (l *Layout) metaPrefix(dst, key []byte) []byte {
+	if l.AppendMetaPrefix != nil {
+		return l.AppendMetaPrefix(dst, key)
+	}
+	return l.AppendMetaKey(dst, key)
+}
+
+// metaSpan returns the raw range of the meta rows of a span of user keys.
+func (l *Layout) metaSpan(s format.Span) (lo, hi []byte) {
+	lo, hi = l.From, l.To
+	if s.Lo != nil {
+		lo = l.metaPrefix([]byte{}, s.Lo)
+	}
+	if s.Hi != nil {
+		hi = l.metaPrefix([]byte{}, s.Hi)
+	}
+	return lo, hi
+}
+
+// Records returns a reader of the records of some types, which may buffer memory bytes.
+func (s *Store) Records(ctx context.Context, t record.TypeSet, span format.Span, e *format.Env, memory int64) (record.Reader, error) {
+	p := newPass(ctx, s, t, span, e, memory)
+	if s.strings_ != nil {
+		return p.openStrings()
+	}
+	return openReader(p)
+}
+
+// Close closes the store.
+func (s *Store) Close() error {
+	if s.closer == nil {
+		return nil
+	}
+	return s.closer.Close()
+}
+
+// Share is the part of a pass's memory that each of n stores has.
+func Share(e *format.Env, n int) int64 {
+	memory := e.Memory
+	if memory <= 0 {
+		memory = dataset.DefaultMemory
+	}
+	return memory / int64(max(n, 1))
+}
+
+// absent is a keyspace that is not there: it has no rows.
+type absent string
+
+// Name returns the name it would have.
+func (a absent) Name() string { return string(a) }
+
+// Comparer returns the bytewise order.
+func (absent) Comparer() *store.Comparer { return &store.Bytewise }
+
+// Rows returns no rows.
+func (absent) Rows(_, _ []byte) (store.Iterator, error) { return nothing{}, nil }
+
+// Entries returns no entries.
+func (absent) Entries(_, _ []byte) (store.EntryIterator, error) { return noEntries{}, nil }
+
+// Unordered calls nothing.
+func (absent) Unordered(func(*store.Entry) error) error { return nil }
+
+// Sample returns no keys.
+func (absent) Sample(int) ([]store.Weighted, error) { return nil, nil }
+
+// Size returns 0.
+func (absent) Size() int64 { return 0 }
+
+type nothing struct{}
+
+func (nothing) Next() (key, value []byte, err error) { return nil, nil, io.EOF }
+func (nothing) SeekGE([]byte) error                  { return nil }
+func (nothing) Place() record.Place                  { return record.Place{Level: -1} }
+func (nothing) Tally(*record.Tally)                  {}
+func (nothing) Close() error                         { return nil }
+
+type noEntries struct{}
+
+func (noEntries) Next() (*store.Entry, error) { return nil, io.EOF }
+func (noEntries) Close() error                { return nil }

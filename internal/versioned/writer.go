@@ -1,0 +1,340 @@
+package versioned
+
+import (
+	"errors"
+	"fmt"
+
+	"kvferry/internal/extsort"
+	"kvferry/internal/lane"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// WriterOptions says how to write.
+type WriterOptions struct {
+	Builder store.Builder
+	Shard   int
+	Memory  int64 // that may be buffered
+	TempDir string
+	Version int64  // of all new rows
+	Suffix  []byte // ends the values of data and index rows
+}
+
+// Writer writes the records of one shard into a store.
+//
+// The rows of a record go to the lane of its key length as they come when they come in order. Otherwise they are sorted
+// within the record by name, and rows of the index always by score. The meta row follows when the elements are counted.
+type Writer struct {
+	layout *Layout
+	o      WriterOptions
+	runs   map[string]*lane.Runs
+	types  [record.NumTypes]*typeWriter
+
+	sorted  *extsort.Sorter // data rows that did not come in order, by name
+	byScore *extsort.Sorter // members by score
+	cur     *typeWriter
+}
+
+// typeWriter writes the records of a type.
+type typeWriter struct {
+	*Codec
+	w                   *Writer
+	metas, data, scores *lane.Runs
+
+	metaLane  *lane.Lane
+	dataLane  *lane.Lane
+	scoreLane *lane.Lane
+
+	m       Meta   // of the record; its Key is kept
+	metaKey []byte // raw
+	key     []byte // of a data row; its first base bytes stay the same within a record
+	base    int
+	index   []byte // of an index row; likewise
+	indexAt int
+	value   []byte
+	count   uint64
+	inOrder bool
+}
+
+// NewWriter returns a writer of no records. Types share its memory.
+func NewWriter(l *Layout, o WriterOptions) *Writer {
+	sorting := extsort.Options{Memory: o.Memory / 4, TempDir: o.TempDir}
+	return &Writer{layout: l, o: o, runs: map[string]*lane.Runs{}, sorted: extsort.New(sorting), byScore: extsort.New(sorting)}
+}
+
+// runsOf returns the writer of a keyspace. Within a lane rows come in order, so its spool need not know what that order is:
+// it keeps rows of a lane as they came.
+func (w *Writer) runsOf(name string) *lane.Runs {
+	if name == "" {
+		return nil
+	}
+	if r := w.runs[name]; r != nil {
+		return r
+	}
+	r := lane.NewRuns(lane.RunsOptions{
+		Open:    func(id uint64) (store.Run, error) { return w.o.Builder.Run(name, w.o.Shard, id) },
+		Compare: func(_, _ []byte) int { return 0 },
+		Memory:  w.o.Memory / 4,
+		TempDir: w.o.TempDir,
+	})
+	w.runs[name] = r
+	return r
+}
+
+// typeOf returns the writer of a type, nil when the layout has none.
+func (w *Writer) typeOf(t record.Type) *typeWriter {
+	if int(t) >= len(w.types) {
+		return nil
+	}
+	if w.types[t] == nil {
+		for _, c := range w.layout.Codecs {
+			if c.Type == t {
+				w.types[t] = &typeWriter{Codec: c, w: w, metas: w.runsOf(w.layout.Metas), data: w.runsOf(c.Data), scores: w.runsOf(c.Index)}
+			}
+		}
+	}
+	return w.types[t]
+}
+
+// Begin starts a record.
+func (w *Writer) Begin(h *record.Header) error {
+	if w.cur = w.typeOf(h.Type); w.cur == nil {
+		return fmt.Errorf("%s %s: %s has no such type", h.Type, record.Quote(h.Key), w.layout.Format)
+	}
+	return w.cur.begin(h)
+}
+
+// Write appends elements of the record.
+func (w *Writer) Write(elems []record.Element) error { return w.cur.write(elems) }
+
+// End finishes the record.
+func (w *Writer) End() error { return w.cur.end() }
+
+// Close finishes the runs.
+func (w *Writer) Close() error {
+	for _, r := range w.runs {
+		if err := r.Close(); err != nil {
+			return err
+		}
+	}
+	return w.free()
+}
+
+// Abort drops the runs.
+func (w *Writer) Abort() {
+	for _, r := range w.runs {
+		r.Abort()
+	}
+	w.free()
+}
+
+// free closes the sorters, which is all right to do twice.
+func (w *Writer) free() error { return errors.Join(w.sorted.Close(), w.byScore.Close()) }
+
+// begin starts a record.
+func (t *typeWriter) begin(h *record.Header) (err error) {
+	t.count = 0
+	m := &t.m
+	*m = Meta{Key: append(m.Key[:0], h.Key...), Version: t.w.o.Version}
+	if m.ExpireMS, err = t.Expiry(h); err != nil {
+		return err
+	}
+	if h.Type == record.Stream {
+		m.Stream.begin(h)
+	}
+	t.metaKey = t.w.layout.AppendMetaKey(t.metaKey[:0], h.Key)
+	if t.metaLane, err = laneOf(t.metas, t.metaLane, t.MetaLane, h.Key); err != nil || t.data == nil {
+		return err
+	}
+	t.key = t.AppendRow(t.key[:0], h.Key, m.Version)
+	t.base = len(t.key)
+	if t.dataLane, err = laneOf(t.data, t.dataLane, t.DataLane, h.Key); err != nil {
+		return err
+	}
+	if t.scores != nil {
+		if err := t.beginScores(h.Key); err != nil {
+			return err
+		}
+	}
+	if t.inOrder = h.ByName || h.Type == record.List; !t.inOrder {
+		t.w.sorted.Reset()
+	}
+	return nil
+}
+
+func (t *typeWriter) beginScores(key []byte) (err error) {
+	appendRow := t.AppendIndexRow
+	if appendRow == nil {
+		appendRow = t.AppendRow
+	}
+	t.index = appendRow(t.index[:0], key, t.m.Version)
+	t.indexAt = len(t.index)
+	t.w.byScore.Reset()
+	t.scoreLane, err = laneOf(t.scores, t.scoreLane, t.IndexLane, key)
+	return err
+}
+
+// laneOf returns the lane of a key. Where a keyspace has one it is the last.
+func laneOf(r *lane.Runs, last *lane.Lane, id func(klen int) uint64, key []byte) (*lane.Lane, error) {
+	if id == nil {
+		if last != nil {
+			return last, nil
+		}
+		return r.Lane(0)
+	}
+	return r.Lane(id(len(key)))
+}
+
+// write appends elements of the record.
+func (t *typeWriter) write(elems []record.Element) error {
+	switch t.Type {
+	case record.String:
+		return t.writeString(elems)
+	case record.List:
+		return t.writeItems(elems)
+	case record.ZSet:
+		return t.writeMembers(elems)
+	case record.Stream:
+		return t.writeEntries(elems)
+	}
+	for i := range elems {
+		value := elems[i].Value
+		if t.Type == record.Set {
+			value = nil
+		}
+		if err := t.row(elems[i].Name, value); err != nil {
+			return err
+		}
+	}
+	t.count += uint64(len(elems))
+	return nil
+}
+
+func (t *typeWriter) writeString(elems []record.Element) error {
+	for i := range elems {
+		if t.count++; t.count > 1 {
+			return fmt.Errorf("string %s: more than one value", record.Quote(t.m.Key))
+		}
+		t.m.Value = elems[i].Value
+		t.value = t.AppendMeta(t.value[:0], &t.m)
+		if err := t.metaLane.Append(t.metaKey, t.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeItems writes elements of a list under the indexes that pushing them to the right gives them.
+func (t *typeWriter) writeItems(elems []record.Element) error {
+	for i := range elems {
+		t.key = append(t.AppendPosition(t.key[:t.base], t.First+t.count), t.Tail...)
+		if err := t.put(elems[i].Value); err != nil {
+			return err
+		}
+		t.count++
+	}
+	return nil
+}
+
+func (t *typeWriter) writeMembers(elems []record.Element) error {
+	for i := range elems {
+		e := &elems[i]
+		if bad := t.badScore(e.Score); bad != "" {
+			return fmt.Errorf("zset %s: member %s: %s", record.Quote(t.m.Key), record.Quote(e.Name), bad)
+		}
+		rank, mark := t.Rank(e.Score)
+		if err := t.w.byScore.Add(rank, e.Name, mark); err != nil {
+			return err
+		}
+		t.value = t.AppendScore(t.value[:0], e.Score)
+		if !t.inOrder {
+			if err := t.w.sorted.Add(0, e.Name, t.value); err != nil {
+				return err
+			}
+			continue
+		}
+		t.key = append(append(t.key[:t.base], e.Name...), t.Tail...)
+		t.value = append(t.value, t.w.o.Suffix...)
+		if err := t.dataLane.Append(t.key, t.value); err != nil {
+			return err
+		}
+	}
+	t.count += uint64(len(elems))
+	return nil
+}
+
+func (t *typeWriter) writeEntries(elems []record.Element) (err error) {
+	for i := range elems {
+		e := &elems[i]
+		if t.value, err = t.AppendEntry(t.value[:0], e.Value); err != nil {
+			return fmt.Errorf("stream %s: %w", record.Quote(t.m.Key), err)
+		}
+		if err := t.m.Stream.add(t.m.Key, e.Name, t.count == 0); err != nil {
+			return err
+		}
+		t.key = append(append(t.key[:t.base], e.Name...), t.Tail...)
+		if err := t.dataLane.Append(t.key, t.value); err != nil {
+			return err
+		}
+		t.count++
+	}
+	return nil
+}
+
+// row writes a data row, or puts it by to be sorted.
+func (t *typeWriter) row(name, value []byte) error {
+	if !t.inOrder {
+		return t.w.sorted.Add(0, name, value)
+	}
+	t.key = append(append(t.key[:t.base], name...), t.Tail...)
+	return t.put(value)
+}
+
+// put appends the row of t.key.
+func (t *typeWriter) put(value []byte) error {
+	if len(t.w.o.Suffix) > 0 {
+		t.value = append(append(t.value[:0], value...), t.w.o.Suffix...)
+		value = t.value
+	}
+	return t.dataLane.Append(t.key, value)
+}
+
+// end writes what was to be sorted and the meta row.
+func (t *typeWriter) end() error {
+	if t.data == nil || t.count == 0 || t.Type == record.String {
+		return nil
+	}
+	if !t.inOrder {
+		err := t.w.sorted.Each(func(_ uint64, name, value []byte) error {
+			t.key = append(append(t.key[:t.base], name...), t.Tail...)
+			return t.put(value)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if t.scores != nil {
+		if err := t.writeScores(); err != nil {
+			return err
+		}
+	}
+	return t.writeMeta()
+}
+
+func (t *typeWriter) writeScores() error {
+	return t.w.byScore.Each(func(rank uint64, member, mark []byte) error {
+		t.index = t.AppendRank(t.index[:t.indexAt], rank, mark)
+		t.index = append(append(t.index, member...), t.Tail...)
+		return t.scoreLane.Append(t.index, t.w.o.Suffix)
+	})
+}
+
+func (t *typeWriter) writeMeta() error {
+	if t.MaxCount > 0 && t.count > t.MaxCount {
+		return fmt.Errorf("%s %s: %d elements, the engine counts to %d", t.Type, record.Quote(t.m.Key), t.count, t.MaxCount)
+	}
+	m := &t.m
+	m.Count, m.Left, m.Right = int64(t.count), t.First-1, t.First+t.count
+	t.value = t.AppendMeta(t.value[:0], m)
+	return t.metaLane.Append(t.metaKey, t.value)
+}
