@@ -1,0 +1,225 @@
+package kvrocks
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"kvferry/record"
+)
+
+// Widths of the parts of keys, in bytes.
+const (
+	nslenLen   = 1
+	slotLen    = 2
+	klenLen    = 4
+	versionLen = 8
+	indexLen   = 8
+	doubleLen  = 8
+	idLen      = 16 // of a stream's entry
+)
+
+// maxNamespace is the length of the longest namespace.
+const maxNamespace = math.MaxUint8
+
+// keyFieldLen names the field that holds the user key's length in errors.
+const keyFieldLen = "klen"
+
+// Version tells the lives of a key apart. The engine makes it of the clock, in microseconds shifted by
+// versionCounter bits, and a counter. RENAME and COPY take it along, and lists that LMOVE made before 2.11
+// have version 0, so it is compared for equality only.
+type Version uint64
+
+// versionCounter is how many bits of a version are the counter.
+const versionCounter = 11
+
+// AppendNamespace appends what all keys of a namespace start with.
+//
+//	+------------+-----------+
+//	| nslen (1B) | namespace |
+//	+------------+-----------+
+func AppendNamespace(dst []byte, ns string) []byte {
+	return append(append(dst, byte(len(ns))), ns...)
+}
+
+// SplitNamespace splits the namespace off a key; both are views.
+func SplitNamespace(b []byte) (ns, rest []byte, err error) {
+	if len(b) < nslenLen {
+		return nil, nil, record.Short(0, "nslen", nslenLen, len(b))
+	}
+	n := int(b[0])
+	if rest = b[nslenLen:]; n > len(rest) {
+		return nil, nil, record.Short(nslenLen, "namespace", n, len(rest))
+	}
+	return rest[:n:n], rest[n:], nil
+}
+
+// NoSlot is the slot in keys of a server that is in no cluster.
+const NoSlot = -1
+
+// MetaKey is the key of a metadata row.
+//
+//	+------------+-----------+-------------+----------+
+//	| nslen (1B) | namespace | [slot (2B)] | user key |
+//	+------------+-----------+-------------+----------+
+//
+// slot, big endian, is there in cluster mode only: nothing in the row says so.
+type MetaKey struct {
+	Namespace []byte
+	Slot      int // NoSlot: none
+	Key       []byte
+}
+
+// AppendMetaKey appends the key of a metadata row.
+func AppendMetaKey(dst []byte, k MetaKey) []byte {
+	return append(appendHome(dst, k.Namespace, k.Slot), k.Key...)
+}
+
+// appendHome appends the namespace and the slot, if any.
+func appendHome(dst, ns []byte, slot int) []byte {
+	dst = append(append(dst, byte(len(ns))), ns...)
+	if slot != NoSlot {
+		dst = binary.BigEndian.AppendUint16(dst, uint16(slot))
+	}
+	return dst
+}
+
+// DecodeMetaKey decodes the key of a metadata row into views. slotted says that the server was in a cluster.
+func DecodeMetaKey(b []byte, slotted bool) (MetaKey, error) {
+	ns, slot, rest, err := splitHome(b, slotted)
+	return MetaKey{ns, slot, rest}, err
+}
+
+// splitHome splits the namespace and the slot off a key.
+func splitHome(b []byte, slotted bool) (ns []byte, slot int, rest []byte, err error) {
+	ns, rest, err = SplitNamespace(b)
+	if err != nil || !slotted {
+		return ns, NoSlot, rest, err
+	}
+	if len(rest) < slotLen {
+		return nil, NoSlot, nil, record.Short(len(b)-len(rest), "slot", slotLen, len(rest))
+	}
+	return ns, int(binary.BigEndian.Uint16(rest)), rest[slotLen:], nil
+}
+
+// SubKey is the key of a row below a metadata row, in any of the column families default, zset_score and stream.
+//
+//	+------------+-----------+-------------+-----------+----------+--------------+-----+
+//	| nslen (1B) | namespace | [slot (2B)] | klen (4B) | user key | version (8B) | sub |
+//	+------------+-----------+-------------+-----------+----------+--------------+-----+
+//
+// slot, klen and version are big endian; slot is there in cluster mode only.
+type SubKey struct {
+	Namespace []byte
+	Slot      int // NoSlot: none
+	Key       []byte
+	Version   Version
+	Sub       []byte
+}
+
+// AppendSubKey appends the key of a row below a metadata row.
+func AppendSubKey(dst []byte, k SubKey) []byte {
+	dst = binary.BigEndian.AppendUint32(appendHome(dst, k.Namespace, k.Slot), uint32(len(k.Key)))
+	dst = binary.BigEndian.AppendUint64(append(dst, k.Key...), uint64(k.Version))
+	return append(dst, k.Sub...)
+}
+
+// DecodeSubKey decodes the key of a row below a metadata row into views.
+func DecodeSubKey(b []byte, slotted bool) (SubKey, error) {
+	ns, slot, rest, err := splitHome(b, slotted)
+	if err != nil {
+		return SubKey{}, err
+	}
+	k := SubKey{Namespace: ns, Slot: slot}
+	off := len(b) - len(rest)
+	if len(rest) < klenLen {
+		return SubKey{}, record.Short(off, keyFieldLen, klenLen, len(rest))
+	}
+	klen := binary.BigEndian.Uint32(rest)
+	if rest = rest[klenLen:]; int64(klen) > int64(len(rest)) {
+		return SubKey{}, &record.CorruptError{Off: int64(off), Field: keyFieldLen,
+			Err: fmt.Errorf("%d bytes of key, have %d: %w", klen, len(rest), record.ErrShort)}
+	}
+	k.Key, rest = rest[:klen:klen], rest[klen:]
+	if len(rest) < versionLen {
+		return SubKey{}, record.Short(len(b)-len(rest), "version", versionLen, len(rest))
+	}
+	k.Version, k.Sub = Version(binary.BigEndian.Uint64(rest)), rest[versionLen:]
+	return k, nil
+}
+
+// signBit is that of a float64.
+const signBit = 1 << 63
+
+// AppendDouble appends a float64 so that its bytes ascend as the number does: big endian, with the sign bit
+// inverted, or all bits when it is set. -0.0 comes before 0.0.
+func AppendDouble(dst []byte, f float64) []byte {
+	b := math.Float64bits(f)
+	if b&signBit != 0 {
+		b = ^b
+	} else {
+		b |= signBit
+	}
+	return binary.BigEndian.AppendUint64(dst, b)
+}
+
+// DecodeDouble decodes what AppendDouble appends, which is all of b.
+func DecodeDouble(b []byte) (float64, error) {
+	if err := exact(b, 0, "score", doubleLen); err != nil {
+		return 0, err
+	}
+	return doubleOf(binary.BigEndian.Uint64(b)), nil
+}
+
+func doubleOf(b uint64) float64 {
+	if b&signBit != 0 {
+		return math.Float64frombits(b &^ signBit)
+	}
+	return math.Float64frombits(^b)
+}
+
+// exact checks that b, which is at off in its key or value, has n bytes.
+func exact(b []byte, off int, field string, n int) error {
+	if len(b) < n {
+		return record.Short(off, field, n, len(b))
+	}
+	if len(b) > n {
+		return &record.CorruptError{Off: int64(off + n), Field: field,
+			Err: fmt.Errorf("%d bytes after it: %w", len(b)-n, record.ErrTrailing)}
+	}
+	return nil
+}
+
+// numSlots is how many slots a cluster has.
+const numSlots = 1 << 14
+
+// Slot returns the slot of a user key: CRC16 (XMODEM) of it, or of the tag between the first { and the next },
+// unless that is empty.
+func Slot(key []byte) int {
+	if _, after, ok := bytes.Cut(key, []byte{'{'}); ok {
+		if tag, _, ok := bytes.Cut(after, []byte{'}'}); ok && len(tag) > 0 {
+			key = tag
+		}
+	}
+	var crc uint16
+	for _, b := range key {
+		crc = crc<<8 ^ crcTable[byte(crc>>8)^b]
+	}
+	return int(crc) & (numSlots - 1)
+}
+
+// crcTable is that of CRC16 with polynomial 0x1021.
+var crcTable = func() (t [256]uint16) {
+	for i := range t {
+		crc := uint16(i) << 8
+		for range 8 {
+			carry := crc&0x8000 != 0
+			if crc <<= 1; carry {
+				crc ^= 0x1021
+			}
+		}
+		t[i] = crc
+	}
+	return t
+}()

@@ -1,0 +1,262 @@
+package kvrocks
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"kvferry/record"
+)
+
+// Kind is the engine's type of a key, in the low 4 bits of a metadata row's flags.
+type Kind uint8
+
+// The kinds, with the version of the server that brought them.
+const (
+	KindString Kind = 1 + iota
+	KindHash
+	KindList
+	KindSet
+	KindZSet
+	KindBitmap
+	KindSortedInt
+	KindStream
+	KindBloom       // 2.6
+	KindJSON        // 2.7
+	KindHyperLogLog // 2.10
+	KindTDigest     // 2025
+	KindTimeSeries  // 2025
+
+	numKinds
+)
+
+// kindNames are what the command TYPE answers.
+var kindNames = [numKinds]string{"none", "string", "hash", "list", "set", "zset", "bitmap", "sortedint", "stream",
+	"MBbloom--", "ReJSON-RL", "hyperloglog", "TDIS-TYPE", "timeseries"}
+
+// String returns the name as the command TYPE answers it.
+func (k Kind) String() string {
+	if k > 0 && k < numKinds {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("type %d", uint8(k))
+}
+
+// known reports whether there is such a kind.
+func (k Kind) known() bool { return k > 0 && k < numKinds }
+
+// single reports whether the metadata row is all there is of a key.
+func (k Kind) single() bool { return k == KindString || k == KindJSON }
+
+// mayBeEmpty reports whether a key lives on when its size is 0.
+func (k Kind) mayBeEmpty() bool { return k == KindString || k >= KindStream }
+
+// Flags of a metadata row.
+const (
+	flagWide = 0x80 // expiry in milliseconds and size have 8 bytes, else expiry in seconds and size have 4
+	kindMask = 0x0f
+)
+
+// UnixMillis is a moment in milliseconds since 1970; 0 means never.
+type UnixMillis int64
+
+// Meta is the value of a metadata row.
+//
+//	+------------+--------------------+----------------+---------------+--------+
+//	| flags (1B) | expiry (4B or 8B)  | [version (8B)] | [size (4/8B)] | extras |
+//	+------------+--------------------+----------------+---------------+--------+
+//
+// All big endian. Bit 7 of flags says that expiry is in milliseconds and that it and size have 8 bytes;
+// otherwise expiry is in seconds and both have 4. The low 4 bits of flags are the kind; the others are 0 and
+// are ignored. expiry 0 is never. Strings and JSON have neither version nor size: for them extras are the value,
+// or the format(1) and the document.
+type Meta struct {
+	Wide    bool // new form
+	Kind    Kind
+	Expiry  UnixMillis
+	Version Version
+	Size    uint64
+	Extras  []byte
+}
+
+// AppendMeta appends the value of a metadata row. In the old form the expiry is rounded to seconds as the
+// engine does it.
+func AppendMeta(dst []byte, m Meta) []byte {
+	if m.Wide {
+		dst = binary.BigEndian.AppendUint64(append(dst, flagWide|byte(m.Kind)), uint64(m.Expiry))
+	} else {
+		dst = binary.BigEndian.AppendUint32(append(dst, byte(m.Kind)), secondsOf(m.Expiry))
+	}
+	if !m.Kind.single() {
+		dst = binary.BigEndian.AppendUint64(dst, uint64(m.Version))
+		if m.Wide {
+			dst = binary.BigEndian.AppendUint64(dst, m.Size)
+		} else {
+			dst = binary.BigEndian.AppendUint32(dst, uint32(m.Size))
+		}
+	}
+	return append(dst, m.Extras...)
+}
+
+// secondsOf rounds as the engine does: to the nearest second, but never to 0.
+func secondsOf(e UnixMillis) uint32 {
+	if e > 0 && e < 1000 {
+		return 1
+	}
+	return uint32((e + 499) / 1000)
+}
+
+// DecodeMeta decodes the value of a metadata row; Extras is a view.
+func DecodeMeta(b []byte) (Meta, error) {
+	if len(b) == 0 {
+		return Meta{}, record.Short(0, "flags", 1, 0)
+	}
+	m := Meta{Wide: b[0]&flagWide != 0, Kind: Kind(b[0] & kindMask)}
+	width := m.width()
+	if len(b) < 1+width {
+		return m, record.Short(1, "expiry", width, len(b)-1)
+	}
+	if m.Wide {
+		m.Expiry = UnixMillis(min(binary.BigEndian.Uint64(b[1:]), math.MaxInt64))
+	} else {
+		m.Expiry = UnixMillis(binary.BigEndian.Uint32(b[1:])) * 1000
+	}
+	if !m.Kind.known() {
+		return m, &record.CorruptError{Field: "flags", Err: fmt.Errorf("there is no %v", m.Kind)}
+	}
+	at := 1 + width
+	if m.Kind.single() {
+		m.Extras = b[at:]
+		return m, m.checkExtras(at)
+	}
+	if len(b) < at+versionLen+width {
+		return m, record.Short(at, "version, size", versionLen+width, len(b)-at)
+	}
+	m.Version = Version(binary.BigEndian.Uint64(b[at:]))
+	if at += versionLen; m.Wide {
+		m.Size = binary.BigEndian.Uint64(b[at:])
+	} else {
+		m.Size = uint64(binary.BigEndian.Uint32(b[at:]))
+	}
+	m.Extras = b[at+width:]
+	return m, m.checkExtras(at + width)
+}
+
+// width is that of expiry and size.
+func (m *Meta) width() int {
+	if m.Wide {
+		return 8
+	}
+	return 4
+}
+
+// Least bytes of extras.
+const (
+	listExtras      = 16
+	oldStreamExtras = 88 // before 2.6
+	streamExtras    = 96
+	bloomExtras     = 20
+	hllExtras       = 1
+	digestExtras    = 72
+	jsonExtras      = 1
+	seriesExtras    = 30
+)
+
+var leastExtras = [numKinds]int{KindList: listExtras, KindStream: oldStreamExtras, KindBloom: bloomExtras, KindJSON: jsonExtras,
+	KindHyperLogLog: hllExtras, KindTDigest: digestExtras, KindTimeSeries: seriesExtras}
+
+// checkExtras checks that what follows the size, at off in the value, is long enough.
+func (m *Meta) checkExtras(off int) error {
+	if n := leastExtras[m.Kind]; len(m.Extras) < n {
+		return record.Short(off, fmt.Sprintf("%v", m.Kind), n, len(m.Extras))
+	}
+	return nil
+}
+
+// alive reports whether the key exists until it expires.
+func (m *Meta) alive() bool { return m.Size != 0 || m.Kind.mayBeEmpty() }
+
+// ListEnds are the extras of a list.
+//
+//	+-----------+-----------+
+//	| head (8B) | tail (8B) |
+//	+-----------+-----------+
+//
+// Big endian. Elements are at the indexes from head on and before tail, so tail-head is the size. A new list has
+// both at firstIndex.
+type ListEnds struct{ Head, Tail uint64 }
+
+// firstIndex is where the first element goes that is pushed to the right.
+const firstIndex = math.MaxUint64 / 2
+
+// AppendListEnds appends the extras of a list.
+func AppendListEnds(dst []byte, e ListEnds) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, e.Head), e.Tail)
+}
+
+// DecodeListEnds decodes the extras of a list.
+func DecodeListEnds(b []byte) (ListEnds, error) {
+	if err := exact(b, 0, "head, tail", listExtras); err != nil {
+		return ListEnds{}, err
+	}
+	return ListEnds{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}, nil
+}
+
+// StreamID is the id of an entry.
+//
+//	+---------+----------+
+//	| ms (8B) | seq (8B) |
+//	+---------+----------+
+//
+// Big endian, so ids ascend bytewise.
+type StreamID [idLen]byte
+
+// StreamState are the extras of a stream.
+//
+//	+----------------------+----------------------+-------------------+-------------+------------+--------------------+---------------+
+//	| last generated (16B) | recorded first (16B) | max deleted (16B) | first (16B) | last (16B) | entries added (8B) | [groups (8B)] |
+//	+----------------------+----------------------+-------------------+-------------+------------+--------------------+---------------+
+//
+// Numbers are big endian. groups, the number of consumer groups, is not there before 2.6.
+type StreamState struct {
+	LastGenerated, RecordedFirst, MaxDeleted, First, Last StreamID
+
+	Added  uint64
+	Old    bool // without Groups
+	Groups uint64
+}
+
+func (s *StreamState) ids() [5]*StreamID {
+	return [...]*StreamID{&s.LastGenerated, &s.RecordedFirst, &s.MaxDeleted, &s.First, &s.Last}
+}
+
+// AppendStreamState appends the extras of a stream.
+func AppendStreamState(dst []byte, s StreamState) []byte {
+	for _, id := range s.ids() {
+		dst = append(dst, id[:]...)
+	}
+	dst = binary.BigEndian.AppendUint64(dst, s.Added)
+	if s.Old {
+		return dst
+	}
+	return binary.BigEndian.AppendUint64(dst, s.Groups)
+}
+
+// DecodeStreamState decodes the extras of a stream.
+func DecodeStreamState(b []byte) (s StreamState, err error) {
+	want := streamExtras
+	if s.Old = len(b) == oldStreamExtras; s.Old {
+		want = oldStreamExtras
+	}
+	if err := exact(b, 0, "stream", want); err != nil {
+		return StreamState{}, err
+	}
+	for i, id := range s.ids() {
+		copy(id[:], b[i*idLen:])
+	}
+	s.Added = binary.BigEndian.Uint64(b[5*idLen:])
+	if !s.Old {
+		s.Groups = binary.BigEndian.Uint64(b[oldStreamExtras:])
+	}
+	return s, nil
+}

@@ -1,0 +1,208 @@
+package kvrocks
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"math/bits"
+
+	"kvferry/format"
+	"kvferry/internal/dataset"
+	"kvferry/internal/lane"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// layout returns how the keys of rows below metadata start. Their lanes are the namespace and the bytes of klen.
+func (sp *space) layout() lane.Layout {
+	at := len(sp.prefix)
+	return lane.Layout{
+		PrefixLen: at + klenLen,
+		AppendPrefix: func(dst []byte, klen int) []byte {
+			return binary.BigEndian.AppendUint32(append(dst, sp.prefix...), uint32(klen))
+		},
+		Parse: func(raw []byte) (int, bool) {
+			klen := binary.BigEndian.Uint32(raw[at:])
+			return int(klen), klen <= math.MaxInt32
+		},
+		MinRest: versionLen,
+		From:    sp.prefix,
+		To:      sp.upper,
+	}
+}
+
+// Split cuts the user keys of a namespace where the sampled bytes are in n equal parts. With slots nothing is cut, as
+// every part would have to read all.
+func (s *source) Split(db string, _ record.TypeSet, n int) ([]format.Span, error) {
+	sp, err := s.space(db)
+	if err != nil || n <= 1 || s.slotted {
+		return []format.Span{{}}, err
+	}
+	var keys []store.Weighted
+	for i, ks := range s.roles {
+		samples, err := ks.Sample(n * dataset.SamplesPerSpan * len(s.spaces))
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range samples {
+			if rest, ok := bytes.CutPrefix(w.Key, sp.prefix); ok {
+				keys = append(keys, store.Weighted{Key: sampledKey(role(i), rest), Bytes: w.Bytes})
+			}
+		}
+	}
+	return dataset.Cut(keys, n), nil
+}
+
+// sampledKey returns the user key in what follows the namespace. Samples come from the indexes of tables, whose keys
+// may be cut short; what is left of the user key does as well.
+func sampledKey(i role, rest []byte) []byte {
+	if i == roleMeta {
+		return rest
+	}
+	if len(rest) < klenLen {
+		return nil
+	}
+	klen := int64(binary.BigEndian.Uint32(rest))
+	return rest[klenLen:min(klenLen+klen, int64(len(rest)))]
+}
+
+// Size is the bytes of a namespace; a part of the types is taken for its share, as all lie together.
+func (s *source) Size(db string, t record.TypeSet) int64 {
+	sp, err := s.space(db)
+	if err != nil {
+		return 0
+	}
+	var size int64
+	for _, ks := range s.roles {
+		size += s.share(sp, ks)
+	}
+	return size * int64(bits.OnesCount(uint(t&record.AllTypes))) / int64(bits.OnesCount(uint(record.AllTypes)))
+}
+
+// share is the part of a column family's bytes that sampled keys say is of a namespace.
+func (s *source) share(sp *space, ks store.Keyspace) int64 {
+	size := ks.Size()
+	if len(s.spaces) == 1 || size == 0 {
+		return size
+	}
+	all, err := ks.Sample(64 * len(s.spaces))
+	if err != nil {
+		return size
+	}
+	var own, total int64
+	for _, w := range all {
+		total += w.Bytes
+		if bytes.HasPrefix(w.Key, sp.prefix) {
+			own += w.Bytes
+		}
+	}
+	if total == 0 {
+		return 0
+	}
+	return int64(float64(size) * float64(own) / float64(total))
+}
+
+// Where lists the raw ranges of a user key: its metadata row and the rows below it.
+func (s *source) Where(db string, key []byte) []format.Range {
+	sp, err := s.space(db)
+	if err != nil {
+		return nil
+	}
+	meta := s.appendMetaKey(nil, sp, key)
+	out := []format.Range{{Keyspace: cfMetadata, Lo: meta, Hi: append(bytes.Clone(meta), 0)}}
+	for i := roleData; i < numRoles; i++ {
+		lo, hi := s.below(sp, key)
+		out = append(out, format.Range{Keyspace: roleNames[i], Lo: lo, Hi: hi})
+	}
+	return out
+}
+
+// slotOf returns the slot in the rows of a key, NoSlot when they have none.
+func (s *source) slotOf(key []byte) int {
+	if !s.slotted {
+		return NoSlot
+	}
+	return Slot(key)
+}
+
+// appendMetaKey appends the key of a user key's metadata row.
+func (s *source) appendMetaKey(dst []byte, sp *space, key []byte) []byte {
+	return AppendMetaKey(dst, MetaKey{[]byte(sp.name), s.slotOf(key), key})
+}
+
+// appendBelow appends what the rows below a user key's metadata row start with.
+func (s *source) appendBelow(dst []byte, sp *space, key []byte) []byte {
+	dst = appendHome(dst, []byte(sp.name), s.slotOf(key))
+	return append(binary.BigEndian.AppendUint32(dst, uint32(len(key))), key...)
+}
+
+// below returns the raw range of the rows below a user key's metadata row.
+func (s *source) below(sp *space, key []byte) (lo, hi []byte) {
+	lo = s.appendBelow(nil, sp, key)
+	hi, _ = lane.Successor(lo)
+	return lo, hi
+}
+
+// Keyspaces lists the column families of each namespace, and then those that hold no records.
+func (s *source) Keyspaces() []format.Keyspace {
+	var out []format.Keyspace
+	for _, sp := range s.spaces {
+		for i, ks := range s.roles {
+			out = append(out, format.Keyspace{DB: sp.name, Name: roleNames[i], Keyspace: &view{Keyspace: ks, src: s, sp: sp}})
+		}
+	}
+	for _, ks := range s.rest {
+		out = append(out, format.Keyspace{Name: ks.Name(), Keyspace: ks})
+	}
+	return out
+}
+
+// view is the part of a column family that is of one namespace.
+type view struct {
+	store.Keyspace
+	src *source
+	sp  *space
+}
+
+func (v *view) clip(lo, hi []byte) (from, to []byte) {
+	if lo == nil || bytes.Compare(lo, v.sp.prefix) < 0 {
+		lo = v.sp.prefix
+	}
+	if hi == nil || v.sp.upper != nil && bytes.Compare(hi, v.sp.upper) > 0 {
+		hi = v.sp.upper
+	}
+	return lo, hi
+}
+
+// Rows yields the rows of the namespace in [lo, hi).
+func (v *view) Rows(lo, hi []byte) (store.Iterator, error) { return v.Keyspace.Rows(v.clip(lo, hi)) }
+
+// Entries yields the entries of the namespace in [lo, hi).
+func (v *view) Entries(lo, hi []byte) (store.EntryIterator, error) {
+	return v.Keyspace.Entries(v.clip(lo, hi))
+}
+
+// Unordered yields the entries whose key is of the namespace.
+func (v *view) Unordered(f func(*store.Entry) error) error {
+	return v.Keyspace.Unordered(func(e *store.Entry) error {
+		if !bytes.HasPrefix(e.Key, v.sp.prefix) {
+			return nil
+		}
+		return f(e)
+	})
+}
+
+// Sample returns the samples of the namespace.
+func (v *view) Sample(n int) ([]store.Weighted, error) {
+	all, err := v.Keyspace.Sample(n)
+	out := all[:0]
+	for _, w := range all {
+		if bytes.HasPrefix(w.Key, v.sp.prefix) {
+			out = append(out, w)
+		}
+	}
+	return out, err
+}
+
+// Size is the namespace's share.
+func (v *view) Size() int64 { return v.src.share(v.sp, v.Keyspace) }
