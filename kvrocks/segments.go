@@ -55,7 +55,9 @@ const (
 )
 
 // DecodeHLLSegment decodes the rest of the key of a HyperLogLog's segment.
-func DecodeHLLSegment(b []byte) (n uint64, err error) { return decodeDecimal(b, "segment", hllSegments-1) }
+func DecodeHLLSegment(b []byte) (n uint64, err error) {
+	return decodeDecimal(b, "segment", hllSegments-1)
+}
 
 // hllHeader starts a HyperLogLog of Redis that is dense and whose cached count is stale.
 var hllHeader = append([]byte("HYLL\x00\x00\x00\x00"), 0, 0, 0, 0, 0, 0, 0, 0x80)

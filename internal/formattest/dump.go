@@ -45,12 +45,12 @@ func dump(r record.Reader) ([]byte, error) {
 			r.Settle(record.Expired)
 			continue
 		}
-		start := len(out)
+		start, typ := len(out), h.Type
 		var count int
 		if out, count, err = appendElements(enc.AppendBegin(out, h), &enc, r); err != nil {
 			return nil, err
 		}
-		if count == 0 {
+		if count == 0 && typ != record.Stream {
 			out = out[:start]
 			continue
 		}

@@ -1,0 +1,129 @@
+package kvrocks
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+
+	"kvferry/format"
+	"kvferry/record"
+)
+
+// Servers, as locations name them.
+const (
+	serverOld = "kvrocks2.3"
+	serverMid = "kvrocks2.9"
+)
+
+// kvrocksFormat is the Format, in the dialect of a server or, with "", in that of the newest ones.
+type kvrocksFormat struct{ server string }
+
+// New returns the format.
+func New() format.Format { return kvrocksFormat{} }
+
+// Name returns "kvrocks".
+func (kvrocksFormat) Name() string { return "kvrocks" }
+
+// Servers lists the servers that want other rows than the newest ones.
+func (kvrocksFormat) Servers() []format.Server {
+	return []format.Server{
+		{Name: serverOld, Detail: "Kvrocks 2.0 to 2.3: expiry in seconds, no consumer groups"},
+		{Name: serverMid, Detail: "Kvrocks 2.4 to 2.9: consumer groups as before 2.10, HyperLogLogs as strings"},
+	}
+}
+
+// For returns the format as a server has it.
+func (kvrocksFormat) For(server string) format.Format { return kvrocksFormat{server} }
+
+// Server returns the name given to For.
+func (f kvrocksFormat) Server() string { return f.server }
+
+// Limits says what Kvrocks can hold.
+func (f kvrocksFormat) Limits() format.Limits {
+	l := format.Limits{
+		Types:       record.AllTypes,
+		EmptyKey:    true,
+		MaxScore:    math.Inf(1),
+		Databases:   "namespaces of 1 to 255 bytes, all in one store",
+		Stores:      []format.StoreSupport{{Store: "rocksdb", Read: true, Write: true}},
+		Detail:      "Kvrocks 2.0 and later",
+		ScoreDetail: "any float64 but NaN",
+		OtherDetails: []string{
+			"a key has one type",
+			"bitmaps are read as strings, up to a length",
+		},
+		Losses: lossInfos,
+	}
+	if f.server == serverOld {
+		l.MaxExpireMS = maxOldExpiry
+		l.MaxElements = math.MaxUint32
+	}
+	return l
+}
+
+// idText writes the id of an entry for people.
+func idText(id []byte) string {
+	if len(id) != idLen {
+		return fmt.Sprintf("%x", id)
+	}
+	return fmt.Sprintf("%d-%d", binary.BigEndian.Uint64(id), binary.BigEndian.Uint64(id[8:]))
+}
+
+// Detect looks for the column families.
+func (kvrocksFormat) Detect(ev *format.Evidence) format.Verdict {
+	var v format.Verdict
+	for i := range ev.Stores {
+		s := &ev.Stores[i]
+		if s.Path != "." && s.Path != storeDir {
+			continue
+		}
+		score, why := weigh(s)
+		if score > 0 && path.Base(s.Path) == storeDir {
+			score++
+		}
+		v.Score = max(v.Score, score)
+		if why != "" {
+			v.Why = append(v.Why, why)
+		}
+	}
+	return v
+}
+
+// weigh says how much a store looks like one of Kvrocks.
+func weigh(s *format.StoreEvidence) (int, string) {
+	if s.Kind != "rocksdb" {
+		return 0, ""
+	}
+	known := 0
+	for _, k := range s.Keyspaces {
+		if k.Comparer != "" && k.Comparer != bytewiseName {
+			return 0, ""
+		}
+		if k.Name != cfDefault && slices.Contains(families[:], k.Name) {
+			known++
+		}
+	}
+	if known < 2 {
+		return 0, ""
+	}
+	return min(80+4*known, 98), fmt.Sprintf("%s has %d column families of Kvrocks", s.Path, known)
+}
+
+const bytewiseName = "leveldb.BytewiseComparator"
+
+// Open opens a source.
+func (f kvrocksFormat) Open(ctx context.Context, dir string, o *format.OpenOptions) (format.Source, error) {
+	s, err := open(ctx, f, dir, o)
+	if err != nil {
+		return nil, err // not a nil *source in an interface
+	}
+	return s, nil
+}
+
+// Create starts a target.
+func (f kvrocksFormat) Create(context.Context, string, *format.CreateOptions) (format.Target, error) {
+	return nil, fmt.Errorf("not written yet")
+}
