@@ -131,9 +131,11 @@ type CreateOptions struct {
 	Version int32    // of all new rows; 0 means 1
 	// Instances and Slots say how a format spreads keys whose databases are several stores; 0 means its default.
 	Instances, Slots int
-	Memory           int64  // bytes that all shards together may buffer
-	TempDir          string // takes spools
-	Now              time.Time
+	// Cluster asks for the rows of a node of a cluster, where they have such of their own.
+	Cluster bool
+	Memory  int64  // bytes that all shards together may buffer
+	TempDir string // takes spools
+	Now     time.Time
 	// Reopen opens the finished target for the proof.
 	Reopen *OpenOptions
 }

@@ -123,7 +123,8 @@ func (f kvrocksFormat) Open(ctx context.Context, dir string, o *format.OpenOptio
 	return s, nil
 }
 
-// Create starts a target.
-func (f kvrocksFormat) Create(context.Context, string, *format.CreateOptions) (format.Target, error) {
-	return nil, fmt.Errorf("not written yet")
-}
+// wide reports whether metadata is written in the new form.
+func (f kvrocksFormat) wide() bool { return f.server != serverOld }
+
+// hasHLL reports whether the server has HyperLogLogs.
+func (f kvrocksFormat) hasHLL() bool { return f.server == "" }

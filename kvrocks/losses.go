@@ -1,8 +1,11 @@
 package kvrocks
 
 import (
+	"fmt"
 	"math"
 
+	"kvferry/internal/dataset"
+	"kvferry/internal/loglog"
 	"kvferry/record"
 )
 
@@ -14,4 +17,65 @@ const maxOldExpiry = math.MaxUint32 * 1000
 
 var lossInfos = []record.LossInfo{
 	{Kind: LossExpiry2106, Text: "An expiry beyond 2106-02-07T06:28:15Z, where the 32 bits of seconds of Kvrocks before 2.4 end, is brought forward to that moment."},
+}
+
+// Losses lists what Kvrocks cannot hold of a record. Servers before 2.4 count seconds.
+func (t *target) Losses(h *record.Header) []record.Loss {
+	if t.format.wide() {
+		return nil
+	}
+	if h.Len > math.MaxUint32 && h.Type != record.String {
+		return []record.Loss{{Kind: record.LossTooManyElements, Drops: true,
+			Detail: fmt.Sprintf("%d elements, the server counts to %d", h.Len, uint32(math.MaxUint32))}}
+	}
+	switch {
+	case h.ExpireMS > maxOldExpiry:
+		h.ExpireMS = maxOldExpiry
+		return []record.Loss{{Kind: LossExpiry2106, Detail: "it expires in 2106 already"}}
+	case h.ExpireMS%1000 != 0:
+		h.ExpireMS = record.CeilSeconds(h.ExpireMS) * 1000
+		return []record.Loss{{Kind: record.LossExpiryMS, Detail: "rounded up to the next second"}}
+	}
+	return nil
+}
+
+// ElementLosses drops scores that are no numbers, and makes HyperLogLogs of Redis such of the server.
+func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
+	switch h.Type {
+	case record.String:
+		for i := range batch {
+			t.hyperLogLog(&batch[i], report)
+		}
+	case record.ZSet:
+		return dataset.KeepScores(batch, "Kvrocks", math.Inf(1), report)
+	}
+	return batch
+}
+
+// hyperLogLog changes a string that is a HyperLogLog into the one that the server's rows are read as.
+func (t *target) hyperLogLog(e *record.Element, report func(record.Loss)) {
+	if len(e.Value) < loglog.HeaderSize {
+		return
+	}
+	note := func(detail string) {
+		report(record.Loss{Kind: record.LossHyperLogLog, Note: true, Detail: detail})
+	}
+	switch loglog.Of(e.Value) {
+	case loglog.Raw:
+		note("it has the size of a HyperLogLog of nemo and blackwidow, which Kvrocks keeps as a string but cannot count")
+	case loglog.HYLL:
+		if !t.format.hasHLL() {
+			note("a HyperLogLog of Redis or Ardb, which is kept as a string but cannot be counted")
+			return
+		}
+		if loglog.IsStale(e.Value) {
+			return
+		}
+		if dense, ok := loglog.Dense(nil, e.Value); ok {
+			e.Value = dense
+			note("it is kept dense, without the cached count")
+		} else {
+			note("its registers are damaged, so that it is kept as a string")
+		}
+	}
 }

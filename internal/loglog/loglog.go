@@ -70,3 +70,67 @@ func Notes(batch []record.Element, native Dialect, report func(record.Loss)) {
 		}
 	}
 }
+
+// header starts a dense HyperLogLog of Redis whose cached count is stale.
+const header = "HYLL\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80"
+
+// IsStale reports whether a string is a dense HyperLogLog of Redis that caches no count, as Dense makes it.
+func IsStale(s []byte) bool { return len(s) == DenseSize && string(s[:HeaderSize]) == header }
+
+// Dense appends a HyperLogLog of Redis or Ardb, dense or sparse, as a dense one of Redis that caches no count. It returns
+// false for any other string and for one whose registers are damaged.
+func Dense(dst, s []byte) ([]byte, bool) {
+	if Of(s) != HYLL {
+		return dst, false
+	}
+	at := len(dst)
+	dst = append(dst, header...)
+	if s[4] == 0 {
+		return append(dst, s[HeaderSize:]...), true
+	}
+	dst = append(dst, make([]byte, DenseSize-HeaderSize)...)
+	if !expand(dst[at+HeaderSize:], s[HeaderSize:]) {
+		return dst[:at], false
+	}
+	return dst, true
+}
+
+// expand sets the registers that sparse opcodes tell of: 00nnnnnn zeros, 01nnnnnn nnnnnnnn many zeros, 1vvvvvnn a value
+// repeated; all numbers less one.
+func expand(registers, ops []byte) bool {
+	i := 0
+	for len(ops) > 0 {
+		n, value, width := int(ops[0]&0x3f)+1, byte(0), 1
+		switch {
+		case ops[0]&0x80 != 0:
+			n, value = int(ops[0]&3)+1, ops[0]>>2&0x1f+1
+		case ops[0]&0x40 != 0:
+			if len(ops) < 2 {
+				return false
+			}
+			n, width = int(ops[0]&0x3f)<<8+int(ops[1])+1, 2
+		}
+		if i+n > numRegisters {
+			return false
+		}
+		for ; n > 0 && value > 0; n, i = n-1, i+1 {
+			setRegister(registers, i, value)
+		}
+		i, ops = i+n, ops[width:]
+	}
+	return i == numRegisters
+}
+
+const (
+	numRegisters = 1 << 14
+	registerBits = 6
+)
+
+// setRegister sets a register that is 0, 6 bits from the least significant on.
+func setRegister(registers []byte, i int, value byte) {
+	at, shift := i*registerBits/8, uint(i*registerBits%8)
+	registers[at] |= value << shift
+	if shift > 8-registerBits {
+		registers[at+1] |= value >> (8 - shift)
+	}
+}

@@ -1,0 +1,89 @@
+package kvrocks_test
+
+import (
+	"fmt"
+	"testing"
+
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/internal/formattest"
+	"kvferry/internal/sorted"
+	"kvferry/kvrocks"
+	"kvferry/record"
+	"kvferry/store/rocksfile"
+)
+
+// written are the classes of the rows that a target writes.
+var written = []record.Class{record.Copied, record.Index}
+
+// checkClean reads a namespace and compares it with what was written: the rows add up, all are of the classes that a
+// target writes, and nothing is found, however deep the look.
+func checkClean(t *testing.T, src format.Source, db string, memory int64, want *record.Fingerprint) {
+	t.Helper()
+	for _, deep := range []bool{false, true} {
+		var l record.Ledger
+		var f formattest.Findings
+		env := &format.Env{Now: fixtures.Clock, Memory: memory, TempDir: t.TempDir(), Ledger: &l, Report: f.Report, Deep: deep}
+		r := formattest.Records(t, src, db, env)
+		if !src.Sorted() {
+			r = sorted.Records(r, sorted.Options{TempDir: t.TempDir()})
+		}
+		formattest.CheckEqual(t, formattest.Sum(t, r), want, false)
+		formattest.CheckLedger(t, &l)
+		formattest.CheckClasses(t, &l, written...)
+		f.CheckNone(t, record.Note)
+	}
+}
+
+// TestRoundTrips writes random records in the dialect of each server, and as a node of a cluster, and reads them back.
+func TestRoundTrips(t *testing.T) {
+	for _, server := range []string{"", "kvrocks2.3", "kvrocks2.9", "cluster"} {
+		for seed := range uint64(8) {
+			for _, memory := range []int64{0, 32 << 10} {
+				t.Run(fmt.Sprintf("%s seed %d memory %d", server, seed, memory), func(t *testing.T) {
+					f := kvrocks.New().(format.Served).For(server)
+					o := fixtures.Options{DB: "0", Limits: f.Limits(), Expired: true}
+					co := format.CreateOptions{TempDir: t.TempDir(), Now: fixtures.Clock, DBs: []string{"0"}}
+					if server == "cluster" {
+						f = kvrocks.New()
+						o.DB, co.Cluster, co.DBs = kvrocks.DefaultNamespace, true, []string{kvrocks.DefaultNamespace}
+					}
+					o.Limits.Seconds = server == "kvrocks2.3"
+					dst := formattest.NewMemory(t, f).Create(t, co)
+					w, err := dst.Shard(0, o.DB, record.AllTypes, memory)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := fixtures.Pump(w, fixtures.Records(seed, 200, o)); err != nil {
+						t.Fatal(err)
+					}
+					if err := w.Close(); err != nil {
+						t.Fatal(err)
+					}
+					checkClean(t, formattest.Finish(t, dst), o.DB, memory, formattest.Sum(t, fixtures.Records(seed, 200, o)))
+				})
+			}
+		}
+	}
+}
+
+// TestLengths goes through files, and through more lengths of keys than lanes may be open.
+func TestLengths(t *testing.T) {
+	var lengths []int
+	for n := range 90 {
+		lengths = append(lengths, n)
+	}
+	lengths = append(lengths, 255, 256, 257, 65536, 70000)
+	for _, typ := range []record.Type{record.Hash, record.List, record.Set, record.ZSet} {
+		for _, byName := range []bool{true, false} {
+			read := func(record.TypeSet) record.Reader { return formattest.NewLengths(lengths, record.Of(typ), byName) }
+			dst := formattest.Create(t, kvrocks.New(), t.TempDir()+"/new", &format.CreateOptions{Create: rocksfile.Create, DBs: []string{"0"},
+				Reopen: &format.OpenOptions{Store: rocksfile.Open}, TempDir: t.TempDir(), Now: fixtures.Clock})
+			src := formattest.Fill(t, dst, 1<<20, read)
+			checkClean(t, src, "0", 1<<20, formattest.Sum(t, read(0)))
+			if src.Size("0", record.AllTypes) == 0 {
+				t.Error("size 0")
+			}
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package kvrocks
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"kvferry/format"
+	"kvferry/internal/dataset"
+	"kvferry/internal/extsort"
+	"kvferry/internal/lane"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// target is a dataset being written. All types lie together, so a shard takes them all.
+type target struct {
+	format  kvrocksFormat
+	dir     string // of the server; the database is below it
+	builder store.Builder
+	options *format.CreateOptions
+	version Version // of the first record; those of others are below it
+	// slots take the rows of a node of a cluster: shards are spans of keys, which lie across all slots.
+	slots [numRoles]*slotSink
+}
+
+var _ format.Target = (*target)(nil)
+
+// Create starts a target: the database's directory in dir.
+func (f kvrocksFormat) Create(_ context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
+	for _, db := range o.DBs {
+		if err := checkNamespace(db, o.Cluster); err != nil {
+			return nil, err
+		}
+	}
+	t := &target{format: f, dir: dir, options: o, version: Version(o.Now.UnixMicro()) << versionCounter}
+	if o.Now.IsZero() {
+		t.version = 1 << 60
+	}
+	var err error
+	if t.builder, err = o.Create(filepath.Join(dir, storeDir), o.Build); err != nil {
+		return nil, err
+	}
+	// The server makes the families that are not there.
+	for _, name := range families[:cfStreamID+1] {
+		if err := t.builder.Keyspace(name, store.Bytewise); err != nil {
+			t.builder.Abort()
+			return nil, err
+		}
+	}
+	if o.Cluster {
+		for i := range t.slots {
+			t.slots[i] = &slotSink{sorter: extsort.New(extsort.Options{Memory: max(o.Memory, dataset.DefaultMemory) / 4, TempDir: o.TempDir})}
+		}
+	}
+	return t, nil
+}
+
+// cfStreamID is the last column family that every server knows, as an index in families.
+const cfStreamID = 5
+
+// checkNamespace refuses names that are none of a namespace.
+func checkNamespace(db string, cluster bool) error {
+	switch {
+	case len(db) == 0 || len(db) > maxNamespace:
+		return fmt.Errorf("database %.64q: a namespace of Kvrocks has 1 to %d bytes, this name %d", db, maxNamespace, len(db))
+	case db[len(db)-1] == 0x7f:
+		return fmt.Errorf("database %q: a namespace of Kvrocks does not end in the byte 0x7f", db)
+	case cluster && db != DefaultNamespace:
+		return fmt.Errorf("database %q: a node of a cluster has no namespaces; convert one database with --db, and --namespace %s", db, DefaultNamespace)
+	}
+	return nil
+}
+
+// Groups is one group: all types lie together.
+func (t *target) Groups() []record.TypeSet { return []record.TypeSet{record.AllTypes} }
+
+// maxShardRecords is how many records of a shard have versions of their own.
+const maxShardRecords = 1 << 32
+
+// Shard returns the writer of one span.
+func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record.Writer, error) {
+	if memory <= 0 {
+		memory = dataset.DefaultMemory
+	}
+	w := &writer{t: t, ns: db, version: t.version - Version(n)*maxShardRecords}
+	sorting := extsort.Options{Memory: memory / 8, TempDir: t.options.TempDir}
+	w.sorted, w.byScore, w.groups = extsort.New(sorting), extsort.New(sorting), extsort.New(sorting)
+	for i := range w.runs {
+		if t.slots[i] == nil {
+			w.runs[i] = t.runs(roleNames[i], n, memory/8)
+		}
+	}
+	return w, nil
+}
+
+// runs returns the writer of a column family. Within a lane rows come in order, so its spool need not know what that
+// order is.
+func (t *target) runs(cf string, shard int, memory int64) *lane.Runs {
+	return lane.NewRuns(lane.RunsOptions{
+		Open:    func(id uint64) (store.Run, error) { return t.builder.Run(cf, shard, id) },
+		Compare: func(_, _ []byte) int { return 0 },
+		Memory:  memory,
+		TempDir: t.options.TempDir,
+	})
+}
+
+// Tables returns the tables of a shard, their files being relative to the dataset.
+func (t *target) Tables(n int) []store.Table {
+	out := t.builder.Tables(n)
+	for i := range out {
+		out[i].File = path.Join(storeDir, out[i].File)
+	}
+	return out
+}
+
+// Adopt takes the tables of a shard that an earlier process finished. Rows of a node of a cluster are in no tables
+// before all are there.
+func (t *target) Adopt(_ int, _ string, tables []store.Table) error {
+	if t.slots[roleMeta] != nil {
+		return fmt.Errorf("%s: the rows of a node of a cluster are sorted as a whole: a conversion is not continued but started again", t.dir)
+	}
+	own := make([]store.Table, len(tables))
+	for i, table := range tables {
+		file, ok := strings.CutPrefix(table.File, storeDir+"/")
+		if !ok {
+			return fmt.Errorf("%s: table %q is not in %s", t.dir, table.File, storeDir)
+		}
+		table.File = file
+		own[i] = table
+	}
+	return t.builder.Adopt(own)
+}
+
+// Finish makes the database and opens it for the proof.
+func (t *target) Finish(ctx context.Context) (format.Source, error) {
+	for i, sink := range t.slots {
+		if sink == nil {
+			continue
+		}
+		if err := sink.write(ctx, t.builder, roleNames[i]); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.builder.Finish(); err != nil {
+		return nil, err
+	}
+	if t.options.Reopen == nil {
+		return nil, nil
+	}
+	return t.format.Open(ctx, t.dir, t.options.Reopen)
+}
+
+// Abort removes what was written. What cannot be removed is left.
+func (t *target) Abort() {
+	for _, sink := range t.slots {
+		if sink != nil {
+			_ = sink.sorter.Close() // the error that led here is the one to tell
+		}
+	}
+	t.builder.Abort()
+}

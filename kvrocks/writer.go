@@ -1,0 +1,303 @@
+package kvrocks
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"kvferry/internal/extsort"
+	"kvferry/internal/lane"
+	"kvferry/internal/loglog"
+	"kvferry/record"
+)
+
+// writer writes one span.
+//
+// Rows of a record go to the lane of its key length as they come when they come in order. Otherwise they are
+// sorted within the record by name, and rows of zset_score always by score. The metadata row follows when the elements
+// are counted.
+type writer struct {
+	t       *target
+	ns      string
+	version Version // of the current record; those that follow count down
+	runs    [numRoles]*lane.Runs
+	out     [numRoles]rowSink // where the rows of the current record go
+
+	// The current record.
+	typ     record.Type
+	kind    Kind
+	expiry  UnixMillis
+	user    []byte
+	count   uint64
+	inOrder bool
+	state   StreamState
+	key     []byte // of a row below metadata; its first base bytes stay the same within a record
+	base    int
+	value   []byte
+	hold    []byte // value of a metadata row that ends in a string
+
+	prev    []byte // user key of the record before
+	hasPrev bool
+
+	sorted  *extsort.Sorter // rows that did not come in order, by name
+	byScore *extsort.Sorter // members by score
+	groups  *extsort.Sorter // rows of consumer groups
+}
+
+// rowSink takes rows.
+type rowSink interface {
+	Append(key, value []byte) error
+}
+
+// sink returns where rows of a column family go whose keys are klen bytes long.
+func (w *writer) sink(i role, klen int) (rowSink, error) {
+	if s := w.t.slots[i]; s != nil {
+		return s, nil
+	}
+	return w.runs[i].Lane(uint64(klen))
+}
+
+// Begin starts a record.
+func (w *writer) Begin(h *record.Header) (err error) {
+	if w.hasPrev && bytes.Compare(w.prev, h.Key) >= 0 {
+		if bytes.Equal(w.prev, h.Key) {
+			return w.errorf(h.Key, "a second record of this key (%s): Kvrocks holds one type a key", h.Type)
+		}
+		return w.errorf(h.Key, "after key %s: records must ascend", record.Quote(w.prev))
+	}
+	w.prev, w.hasPrev = append(w.prev[:0], h.Key...), true
+	if w.kind = kindOf(h.Type); w.kind == 0 {
+		return w.errorf(h.Key, "Kvrocks has no type %s", h.Type)
+	}
+	w.version--
+	w.typ, w.expiry, w.count = h.Type, UnixMillis(max(0, h.ExpireMS)), 0
+	w.user = append(w.user[:0], h.Key...)
+	if w.out[roleMeta], err = w.sink(roleMeta, 0); err != nil {
+		return err
+	}
+	if w.typ == record.String {
+		return nil
+	}
+	if w.inOrder = h.ByName || h.Type == record.List; !w.inOrder {
+		w.sorted.Reset()
+	}
+	if w.kind == KindStream {
+		w.beginStream(h)
+	}
+	return w.openRows()
+}
+
+// openRows finds where the rows below metadata go, and makes what they start with.
+func (w *writer) openRows() (err error) {
+	for _, i := range w.kind.roles() {
+		if w.out[i], err = w.sink(i, len(w.user)); err != nil {
+			return err
+		}
+	}
+	if w.kind == KindZSet {
+		w.byScore.Reset()
+	}
+	w.key = AppendSubKey(w.key[:0], SubKey{[]byte(w.ns), w.slot(), w.user, w.version, nil})
+	w.base = len(w.key)
+	return nil
+}
+
+// slot returns the slot of the current record's rows.
+func (w *writer) slot() int {
+	if w.t.slots[roleMeta] == nil {
+		return NoSlot
+	}
+	return Slot(w.user)
+}
+
+// kindOf is the kind that a type is written as, 0 for none.
+func kindOf(t record.Type) Kind {
+	switch t {
+	case record.String:
+		return KindString
+	case record.Hash:
+		return KindHash
+	case record.List:
+		return KindList
+	case record.Set:
+		return KindSet
+	case record.ZSet:
+		return KindZSet
+	case record.Stream:
+		return KindStream
+	}
+	return 0
+}
+
+// Write appends elements of the record.
+func (w *writer) Write(elems []record.Element) error {
+	for i := range elems {
+		if err := w.element(&elems[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) element(e *record.Element) error {
+	w.count++
+	switch w.kind {
+	case KindString, KindHyperLogLog, KindBitmap:
+		return w.writeString(e.Value)
+	case KindHash:
+		return w.row(roleData, e.Name, e.Value)
+	case KindSet:
+		return w.row(roleData, e.Name, nil)
+	case KindList:
+		w.key = binary.BigEndian.AppendUint64(w.key[:w.base], firstIndex+w.count-1)
+		return w.out[roleData].Append(w.key, e.Value)
+	case KindZSet:
+		return w.member(e)
+	}
+	return w.entry(e)
+}
+
+// row writes a row below metadata, or puts it by to be sorted.
+func (w *writer) row(i role, name, value []byte) error {
+	if !w.inOrder {
+		return w.sorted.Add(0, name, value)
+	}
+	w.key = append(w.key[:w.base], name...)
+	return w.out[i].Append(w.key, value)
+}
+
+// member writes a member of a zset and puts its row by score by.
+func (w *writer) member(e *record.Element) error {
+	if math.IsNaN(e.Score) {
+		return w.errorf(w.user, "member %s: score is not a number", record.Quote(e.Name))
+	}
+	w.value = AppendDouble(w.value[:0], e.Score)
+	if err := w.byScore.Add(binary.BigEndian.Uint64(w.value), e.Name, nil); err != nil {
+		return err
+	}
+	return w.row(roleData, e.Name, w.value)
+}
+
+// writeString writes a string, or puts a HyperLogLog down in segments where the server has such.
+func (w *writer) writeString(value []byte) error {
+	if w.count > 1 {
+		return w.errorf(w.user, "a string of more than one value")
+	}
+	if loglog.IsStale(value) && w.t.format.hasHLL() {
+		w.kind = KindHyperLogLog
+		return w.segments(value[loglog.HeaderSize:], hllSegmentLen, 1)
+	}
+	w.hold = append(w.hold[:0], value...)
+	return nil
+}
+
+// segments writes what is not all zeros of a string in rows of n bytes, numbered in steps.
+func (w *writer) segments(s []byte, n int, step uint64) error {
+	if err := w.openRows(); err != nil {
+		return err
+	}
+	type segment struct{ name, value []byte }
+	var all []segment
+	for i := 0; i*n < len(s); i++ {
+		part := s[i*n : min(len(s), (i+1)*n)]
+		if len(bytes.TrimLeft(part, "\x00")) > 0 {
+			all = append(all, segment{AppendSegment(nil, uint64(i)*step), part})
+		}
+	}
+	slices.SortFunc(all, func(a, b segment) int { return bytes.Compare(a.name, b.name) })
+	for _, x := range all {
+		w.key = append(w.key[:w.base], x.name...)
+		if err := w.out[roleData].Append(w.key, x.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// End finishes the record. One without elements leaves nothing, but for a stream.
+func (w *writer) End() error {
+	if w.count == 0 && w.typ != record.Stream {
+		return nil
+	}
+	if w.typ != record.String {
+		if err := w.finishRows(); err != nil {
+			return err
+		}
+	}
+	m := Meta{Wide: w.t.format.wide(), Kind: w.kind, Expiry: w.expiry, Version: w.version, Size: w.count}
+	if m.Size > math.MaxUint32 && !m.Wide {
+		return w.errorf(w.user, "%d elements, the server counts to %d", m.Size, uint32(math.MaxUint32))
+	}
+	switch w.kind {
+	case KindString:
+		m.Extras = w.hold
+	case KindHyperLogLog:
+		m.Size, m.Extras = 0, []byte{hllDense} // as the server has it
+	case KindList:
+		m.Extras = AppendListEnds(nil, ListEnds{firstIndex, firstIndex + w.count})
+	case KindStream:
+		m.Extras = w.streamExtras()
+	}
+	w.key = AppendMetaKey(w.key[:0], MetaKey{[]byte(w.ns), w.slot(), w.user})
+	w.value = AppendMeta(w.value[:0], m)
+	return w.out[roleMeta].Append(w.key, w.value)
+}
+
+// finishRows writes the rows that were put by.
+func (w *writer) finishRows() error {
+	if !w.inOrder {
+		err := w.sorted.Each(func(_ uint64, name, value []byte) error {
+			w.key = append(w.key[:w.base], name...)
+			return w.out[w.kind.roles()[0]].Append(w.key, value)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	switch w.kind {
+	case KindZSet:
+		return w.byScore.Each(func(rank uint64, member, _ []byte) error {
+			w.key = append(binary.BigEndian.AppendUint64(w.key[:w.base], rank), member...)
+			return w.out[roleScore].Append(w.key, nil)
+		})
+	case KindStream:
+		return w.writeGroups()
+	}
+	return nil
+}
+
+func (w *writer) errorf(key []byte, msg string, args ...any) error {
+	return fmt.Errorf("kvrocks namespace %q key %s: "+msg, append([]any{w.ns, record.Quote(key)}, args...)...)
+}
+
+// Close finishes the runs.
+func (w *writer) Close() error {
+	for _, r := range w.runs {
+		if r == nil {
+			continue
+		}
+		if err := r.Close(); err != nil {
+			w.Abort()
+			return err
+		}
+	}
+	return w.free()
+}
+
+// Abort drops the runs.
+func (w *writer) Abort() {
+	for _, r := range w.runs {
+		if r != nil {
+			_ = r.Abort() // what matters is that the span is dropped
+		}
+	}
+	_ = w.free()
+}
+
+// free closes the sorters, which is all right to do twice.
+func (w *writer) free() error {
+	return errors.Join(w.sorted.Close(), w.byScore.Close(), w.groups.Close())
+}
