@@ -13,7 +13,7 @@ import (
 type streamState struct {
 	StreamState
 	first, last []byte // ids of entries
-	old         int64  // rows of consumer groups as before 2.10
+	groups      int64  // rows of consumer groups
 }
 
 // begin decodes the extras of a stream.
@@ -23,7 +23,7 @@ func (s *streamState) begin(extras []byte) (err error) {
 		n = oldStreamExtras
 	}
 	s.StreamState, err = DecodeStreamState(extras[:n])
-	s.first, s.last, s.old = s.first[:0], s.last[:0], 0
+	s.first, s.last, s.groups = s.first[:0], s.last[:0], 0
 	return err
 }
 
@@ -57,6 +57,7 @@ func (r *reader) takeEntries(dst []record.Element, rows []store.Row, skip int) i
 		}
 		sub := rest[versionLen:]
 		if !IsEntry(sub) {
+			r.groupRow(row, sub, i)
 			continue
 		}
 		if err := checkPairs(row.Value); err != nil {
@@ -77,6 +78,16 @@ func (r *reader) takeEntries(dst []record.Element, rows []store.Row, skip int) i
 	return n
 }
 
+// groupRow counts a row of a consumer group.
+func (r *reader) groupRow(row store.Row, sub []byte, i int) {
+	if _, err := DecodeGroupKey(sub); err != nil {
+		r.badRow(roleStream, row.Key, r.sets[roleStream].PlaceAt(i), keyError{err})
+		return
+	}
+	r.tally[roleStream].Rows[record.Lost]++
+	r.stream.groups++
+}
+
 // completeStream checks the stream whose rows have all been read, and returns io.EOF.
 func (r *reader) completeStream() error {
 	r.drained = true
@@ -84,6 +95,9 @@ func (r *reader) completeStream() error {
 		return io.EOF
 	}
 	s := &r.stream
+	if s.groups > 0 {
+		r.remark(roleStream, "stream-groups", record.Warning, r.place, "%d rows of consumer groups and pending entries are left out", s.groups)
+	}
 	if r.m.Size != uint64(r.rows[roleStream]) {
 		r.damage(roleMeta, FindCountMismatch, r.place, "size is %d, entries there: %d", r.m.Size, r.rows[roleStream])
 	}
