@@ -23,7 +23,7 @@ type rule struct {
 }
 
 // formats are the concrete formats: everything in the root that implements format.Format.
-var formats = []string{"nemo", "blackwidow", "ardb", "floyd", "kvrocks"}
+var formats = []string{"nemo", "blackwidow", "ardb", "floyd", "kvrocks", "redis"}
 
 // rules are tried from the top; the first whose layer fits counts.
 var rules = append(formatRules(), []rule{
@@ -54,7 +54,7 @@ var rules = append(formatRules(), []rule{
 }...)
 
 // forTests are the packages that tests alone import: what they need has no place in the program.
-var forTests = []string{"internal/formattest", "internal/memstore", "store/internal/handmade"}
+var forTests = []string{"internal/formattest", "internal/memstore", "internal/redistest", "store/internal/handmade"}
 
 func formatRules() []rule {
 	var out []rule

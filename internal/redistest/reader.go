@@ -1,0 +1,133 @@
+package redistest
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+
+	"kvferry/record"
+)
+
+// Read reads records in the form of Records, without those that have expired.
+func Read(t testing.TB, into map[string]string, r record.Reader) {
+	t.Helper()
+	defer func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Expired {
+			continue
+		}
+		id, typ, expire := h.DB+"/"+string(h.Key), h.Type, h.ExpireMS
+		list := elements(t, r, h)
+		if len(list) > 0 {
+			into[id] = Form(typ.String(), expire, list)
+		}
+	}
+}
+
+func elements(t testing.TB, r record.Reader, h *record.Header) []string {
+	typ := h.Type
+	var last string
+	if typ == record.Stream {
+		last = streamLine(h)
+	}
+	var out, groups []string
+	batch := make([]record.Element, 7)
+	for {
+		n, err := r.Read(batch)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range batch[:n] {
+			if line, ok := groupLine(t, &batch[i]); ok {
+				groups = append(groups, line...)
+				continue
+			}
+			out = append(out, element(t, typ, &batch[i]))
+		}
+	}
+	switch typ {
+	case record.Set:
+		sort.Strings(out)
+	case record.Hash, record.ZSet:
+		slices.Sort(out)
+	case record.Stream:
+		out = append(append(out, last), groups...)
+	}
+	return out
+}
+
+func element(t testing.TB, typ record.Type, e *record.Element) string {
+	switch typ {
+	case record.Hash:
+		return string(e.Name) + "=" + string(e.Value)
+	case record.Set:
+		return string(e.Name)
+	case record.ZSet:
+		return string(e.Name) + "=" + Score(strconv.FormatFloat(e.Score, 'g', -1, 64))
+	case record.Stream:
+		return entryLine(t, e)
+	}
+	return string(e.Value)
+}
+
+func entryLine(t testing.TB, e *record.Element) string {
+	var pairs []string
+	for packed := e.Value; len(packed) > 0; {
+		field, value, rest, err := record.DecodePair(packed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pairs, packed = append(pairs, string(field), string(value)), rest
+	}
+	return Entry(ID(e.Name), pairs)
+}
+
+// Diff lists what two sets of records do not have in common, so many at most.
+func Diff(want, got map[string]string, most int) []string {
+	var out []string
+	cut := func(s string) string {
+		if len(s) > 600 {
+			return s[:600] + "…"
+		}
+		return s
+	}
+	var keys []string
+	for k := range want {
+		keys = append(keys, k)
+	}
+	for k := range got {
+		if _, ok := want[k]; !ok {
+			keys = append(keys, k)
+		}
+	}
+	sort.Strings(keys)
+	for _, k := range keys {
+		if want[k] != got[k] && len(out) < most {
+			out = append(out, strings.Join([]string{strconv.Quote(k), "want " + cut(want[k]), "got  " + cut(got[k])}, "\n\t"))
+		}
+	}
+	return out
+}
+
+// streamLine is what a stream's header says. (It grows with the model.)
+func streamLine(h *record.Header) string { return "last=" + ID(h.Last) }
+
+func groupLine(testing.TB, *record.Element) ([]string, bool) { return nil, false }

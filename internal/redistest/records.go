@@ -1,0 +1,140 @@
+package redistest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Records reads all that a server holds, one text a key, by "db/key": the type, the expiry and the elements. -0 is 0.
+func (c *Client) Records(t testing.TB) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, line := range strings.Split(Text(c.Must(t, "INFO", "keyspace")), "\r\n") {
+		db, _, ok := strings.Cut(line, ":")
+		if !ok || !strings.HasPrefix(db, "db") {
+			continue
+		}
+		c.Must(t, "SELECT", db[2:])
+		for _, key := range c.Strings(t, "KEYS", "*") {
+			if text := c.Record(t, key); text != "" {
+				out[db[2:]+"/"+key] = text
+			}
+		}
+	}
+	return out
+}
+
+// Record reads one key of the selected database; "" when it is gone.
+func (c *Client) Record(t testing.TB, key string) string {
+	t.Helper()
+	typ := Text(c.Must(t, "TYPE", key))
+	expire, err := c.Do("PEXPIRETIME", key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	switch typ {
+	case "none":
+		return ""
+	case "string":
+		list = []string{Text(c.Must(t, "GET", key))}
+	case "list":
+		list = c.Strings(t, "LRANGE", key, "0", "-1")
+	case "set":
+		list = c.Strings(t, "SMEMBERS", key)
+		sort.Strings(list)
+	case "hash":
+		list = pairs(c.Strings(t, "HGETALL", key), nil)
+	case "zset":
+		list = pairs(c.Strings(t, "ZRANGE", key, "0", "-1", "WITHSCORES"), Score)
+	case "stream":
+		list = c.stream(t, key)
+	}
+	return Form(typ, max(expire.(int64), 0), list)
+}
+
+// Form writes a record as Records does.
+func Form(typ string, expire int64, list []string) string {
+	return fmt.Sprintf("%s %d %q", typ, expire, list)
+}
+
+// Score writes a score in one form.
+func Score(s string) string {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return s
+	}
+	return strconv.FormatFloat(f+0, 'g', -1, 64)
+}
+
+func pairs(flat []string, value func(string) string) []string {
+	var out []string
+	for i := 0; i+1 < len(flat); i += 2 {
+		v := flat[i+1]
+		if value != nil {
+			v = value(v)
+		}
+		out = append(out, flat[i]+"="+v)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// stream reads entries, the last id and what groups know.
+func (c *Client) stream(t testing.TB, key string) []string {
+	var out []string
+	for _, e := range c.Must(t, "XRANGE", key, "-", "+").([]any) {
+		entry := e.([]any)
+		out = append(out, Entry(Text(entry[0]), texts(entry[1])))
+	}
+	info := fields(c.Must(t, "XINFO", "STREAM", key, "FULL", "COUNT", "0"))
+	out = append(out, fmt.Sprintf("last=%s deleted=%s added=%s", Text(info["last-generated-id"]),
+		Text(info["max-deleted-entry-id"]), Text(info["entries-added"])))
+	for _, g := range info["groups"].([]any) {
+		group := fields(g)
+		read := Text(group["entries-read"])
+		if group["entries-read"] == nil {
+			read = "-1"
+		}
+		out = append(out, fmt.Sprintf("group %s last=%s read=%s", Text(group["name"]), Text(group["last-delivered-id"]), read))
+		for _, x := range group["consumers"].([]any) {
+			out = append(out, fmt.Sprintf("consumer %s", Text(fields(x)["name"])))
+		}
+		for _, p := range group["pending"].([]any) {
+			row := p.([]any) // id, consumer, delivered, deliveries
+			out = append(out, fmt.Sprintf("pending %s %s %s", Text(row[0]), Text(row[1]), Text(row[3])))
+		}
+	}
+	return out
+}
+
+// Entry writes a stream's entry.
+func Entry(id string, pairs []string) string { return fmt.Sprintf("%s %q", id, pairs) }
+
+// ID writes an id of 16 bytes.
+func ID(b []byte) string {
+	return fmt.Sprintf("%d-%d", binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]))
+}
+
+func texts(v any) []string {
+	list, _ := v.([]any)
+	out := make([]string, len(list))
+	for i, x := range list {
+		out[i] = Text(x)
+	}
+	return out
+}
+
+func fields(v any) map[string]any {
+	list, _ := v.([]any)
+	out := map[string]any{}
+	for i := 0; i+1 < len(list); i += 2 {
+		out[Text(list[i])] = list[i+1]
+	}
+	return out
+}

@@ -1,0 +1,214 @@
+package redistest
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Server is a redis-server of a test, which ends with it.
+type Server struct {
+	Addr string // host:port
+	Dir  string
+	args []string
+	t    testing.TB
+	tls  bool
+
+	mu   sync.Mutex
+	cmd  *exec.Cmd
+	done chan struct{}
+	log  bytes.Buffer
+}
+
+// serverBinary finds the server or skips the test.
+func serverBinary(t testing.TB) string {
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skip("SKIPPED: needs redis-server (Debian: apt install redis-server)")
+	}
+	return path
+}
+
+// Start starts a server with more arguments. It skips the test where there is none.
+func Start(t testing.TB, args ...string) *Server { return StartIn(t, t.TempDir(), args...) }
+
+// StartIn starts a server that works in a directory, with what lies there.
+func StartIn(t testing.TB, dir string, args ...string) *Server {
+	t.Helper()
+	s := &Server{Dir: dir, args: args, t: t, Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(FreePort(t)))}
+	if err := s.start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Kill)
+	return s
+}
+
+// StartTLS starts a server that takes TLS alone.
+func StartTLS(t testing.TB, cert, key, ca string) *Server {
+	t.Helper()
+	s := &Server{Dir: t.TempDir(), t: t, tls: true, Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(FreePort(t))),
+		args: []string{"--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", ca, "--tls-auth-clients", "no"}}
+	if err := s.start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Kill)
+	return s
+}
+
+// FreePort returns a port that nobody listened on a moment ago.
+func FreePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func (s *Server) start() error {
+	_, port, _ := net.SplitHostPort(s.Addr)
+	plain, secure := port, "0"
+	if s.tls {
+		plain, secure = "0", port
+	}
+	args := append([]string{"--bind", "127.0.0.1", "--port", plain, "--dir", s.Dir, "--save", "", "--databases", "64"}, s.args...)
+	if s.tls {
+		args = append(args, "--tls-port", secure)
+	}
+	cmd := exec.Command(serverBinary(s.t), args...)
+	s.log.Reset()
+	cmd.Stdout, cmd.Stderr = &s.log, &s.log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // how it ended is in the log
+		close(done)
+	}()
+	s.mu.Lock()
+	s.cmd, s.done = cmd, done
+	s.mu.Unlock()
+	return s.ready(done)
+}
+
+// ready waits until the server answers.
+func (s *Server) ready(done chan struct{}) error {
+	deadline := time.Now().Add(20 * time.Second)
+	for time.Now().Before(deadline) {
+		select {
+		case <-done:
+			return fmt.Errorf("redis-server ended: %s", s.log.String())
+		default:
+		}
+		conn, err := net.DialTimeout("tcp", s.Addr, time.Second)
+		if err == nil {
+			conn.Close()
+			if s.tls || s.loaded() {
+				return nil
+			}
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return fmt.Errorf("redis-server does not answer: %s", s.log.String())
+}
+
+// loaded reports whether the server has read its files.
+func (s *Server) loaded() bool {
+	c, err := Dial(s.Addr)
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	_, err = c.Do("PING")
+	return err == nil || !bytes.HasPrefix([]byte(err.Error()), []byte("LOADING"))
+}
+
+// Kill ends the server at once, as a crash does.
+func (s *Server) Kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cmd == nil {
+		return
+	}
+	_ = s.cmd.Process.Kill() // it may have ended
+	<-s.done
+	s.cmd = nil
+}
+
+// Restart starts the server again where it was, with what it finds there.
+func (s *Server) Restart() error {
+	s.Kill()
+	return s.start()
+}
+
+// Client returns a connection that ends with the test.
+func (s *Server) Client() *Client {
+	s.t.Helper()
+	c, err := Dial(s.Addr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// StartCluster starts three masters that share all slots.
+func StartCluster(t testing.TB) []*Server {
+	t.Helper()
+	var out []*Server
+	for range 3 {
+		bus := strconv.Itoa(FreePort(t))
+		out = append(out, Start(t, "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "5000"))
+	}
+	for i, s := range out {
+		c := s.Client()
+		c.Must(t, "CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(i*16384/3), strconv.Itoa((i+1)*16384/3-1))
+		for _, other := range out[:i] {
+			host, port, _ := net.SplitHostPort(other.Addr)
+			c.Must(t, "CLUSTER", "MEET", host, port, other.args[3])
+		}
+	}
+	for _, s := range out {
+		c := s.Client()
+		for i := 0; ; i++ {
+			info, _ := c.Do("CLUSTER", "INFO")
+			text, _ := info.([]byte)
+			if bytes.Contains(text, []byte("cluster_state:ok")) && bytes.Contains(text, []byte("cluster_known_nodes:3")) {
+				break
+			}
+			if i > 1000 {
+				t.Fatalf("the cluster does not form: %s", text)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	return out
+}
+
+// WriteAOF makes dir a directory that a server with --appendonly yes loads a log from.
+func WriteAOF(t testing.TB, dir string, log []byte) {
+	t.Helper()
+	sub := filepath.Join(dir, "appendonlydir")
+	if err := os.MkdirAll(sub, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{
+		"appendonly.aof.1.incr.aof": log,
+		"appendonly.aof.manifest":   []byte("file appendonly.aof.1.incr.aof seq 1 type i\n"),
+	} {
+		if err := os.WriteFile(filepath.Join(sub, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

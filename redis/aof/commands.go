@@ -1,0 +1,214 @@
+package aof
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"kvferry/record"
+)
+
+// Commands reads the commands of a log, in the one form that servers write:
+//
+//	+---+------+------+   then argc times   +---+-----+------+-----------+------+
+//	| * | argc | CRLF |                     | $ | len | CRLF | len bytes | CRLF |
+//	+---+------+------+                     +---+-----+------+-----------+------+
+//
+// argc and len are decimal. Between commands, not inside, lines that start with # may stand (#TS:1700000000).
+// As servers do, a line may end in LF alone, and the two bytes behind an argument are not looked at.
+type Commands struct {
+	r     *bufio.Reader
+	file  string
+	off   int64 // of the next byte
+	start int64 // of the current command
+	left  int64 // bytes from off to the end, -1 when not known
+	buf   []byte
+	ends  []int
+	args  [][]byte
+}
+
+const (
+	// maxLine is the longest line that servers read.
+	maxLine = 127
+	// maxArgs bounds argc, as servers do.
+	maxArgs = 1<<31 - 1
+	// maxArg bounds an argument: strings end at 512 MiB, unless a server is told otherwise.
+	maxArg = 1 << 32
+	// grow is by how much a buffer grows ahead of the bytes that are there.
+	grow = 1 << 20
+)
+
+// NewCommands returns a reader of what r still has of a file. off is where r stands in it, size the size of the file,
+// -1 when it is not known.
+func NewCommands(r io.Reader, file string, off, size int64) *Commands {
+	c := &Commands{r: bufio.NewReaderSize(r, 256<<10), file: file, off: off, start: off, left: -1}
+	if size >= 0 {
+		c.left = max(size-off, 0)
+	}
+	return c
+}
+
+// CutError says that a log ends within a command.
+type CutError struct {
+	File string
+	Off  int64 // of the command
+	End  int64 // of the file
+}
+
+// Error says where the last whole command ends.
+func (e *CutError) Error() string {
+	return fmt.Sprintf("%s: offset %d: the file ends within this command, after %s", e.File, e.Off,
+		record.Plural(e.End-e.Off, "byte"))
+}
+
+// Offset returns where the command that Next returned begins, or failed to.
+func (c *Commands) Offset() int64 { return c.start }
+
+// Next returns the next command, its name first; the arguments live until the next call. It returns io.EOF after the
+// last command, a *CutError when the file ends within one, and a *record.CorruptError for other bytes.
+func (c *Commands) Next() ([][]byte, error) {
+	argc, err := c.begin()
+	if err != nil {
+		return nil, err
+	}
+	c.buf, c.ends = c.buf[:0], c.ends[:0]
+	for range argc {
+		if err := c.argument(); err != nil {
+			return nil, err
+		}
+	}
+	c.args = c.args[:0]
+	from := 0
+	for _, to := range c.ends {
+		c.args = append(c.args, c.buf[from:to:to])
+		from = to
+	}
+	return c.args, nil
+}
+
+// begin passes over remarks and reads the number of arguments.
+func (c *Commands) begin() (int, error) {
+	for {
+		c.start = c.off
+		line, err := c.line()
+		if errors.Is(err, io.EOF) && len(line) == 0 {
+			return 0, io.EOF
+		}
+		if len(line) > 0 && line[0] == '#' && err == nil {
+			continue
+		}
+		if err := c.begins(line, err, c.start, "a command", '*'); err != nil {
+			return 0, err
+		}
+		n, err := c.number(line, "number of arguments", maxArgs)
+		if err == nil && n == 0 {
+			err = c.corrupt(c.start, "number of arguments", errors.New("0 is none"))
+		}
+		return int(n), err
+	}
+}
+
+// argument appends the next argument to the buffer.
+func (c *Commands) argument() error {
+	at := c.off
+	line, err := c.line()
+	if err := c.begins(line, err, at, "an argument", '$'); err != nil {
+		return err
+	}
+	n, err := c.number(line, "length of an argument", maxArg)
+	if err != nil {
+		return err
+	}
+	if c.left >= 0 && n+2 > c.left {
+		c.off, c.left = c.off+c.left, 0
+		return c.cut(io.ErrUnexpectedEOF)
+	}
+	if err := c.bytes(n); err != nil {
+		return c.cut(err)
+	}
+	c.ends = append(c.ends, len(c.buf))
+	passed, err := c.r.Discard(2)
+	c.pass(int64(passed))
+	return c.cut(err)
+}
+
+// begins returns what is wrong with a line that is to begin with a sign, err being that of reading it.
+func (c *Commands) begins(line []byte, err error, at int64, what string, sign byte) error {
+	switch {
+	case len(line) > 0 && line[0] != sign && (line[0] != '#' || err == nil):
+		return c.corrupt(at, "line", fmt.Errorf("%q where %s begins with %c", line[0], what, sign))
+	case len(line) == 0 && err == nil:
+		return c.corrupt(at, "line", fmt.Errorf("empty where %s begins with %c", what, sign))
+	}
+	return c.cut(err)
+}
+
+// bytes appends n bytes to the buffer, which grows with the bytes that are there and not with the number that is
+// claimed.
+func (c *Commands) bytes(n int64) error {
+	for n > 0 {
+		part := int(min(n, grow))
+		at := len(c.buf)
+		if cap(c.buf)-at < part {
+			c.buf = append(make([]byte, 0, max(2*cap(c.buf), at+part, 4<<10)), c.buf...)
+		}
+		c.buf = c.buf[:at+part]
+		got, err := io.ReadFull(c.r, c.buf[at:])
+		c.pass(int64(got))
+		if err != nil {
+			return err
+		}
+		n -= int64(part)
+	}
+	return nil
+}
+
+// line reads a line without its end. At the end of the file it returns what there is, with the error.
+func (c *Commands) line() ([]byte, error) {
+	line, err := c.r.ReadSlice('\n')
+	c.pass(int64(len(line)))
+	if err == nil && len(line) <= maxLine {
+		line = line[:len(line)-1]
+		if n := len(line); n > 0 && line[n-1] == '\r' {
+			line = line[:n-1]
+		}
+		return line, nil
+	}
+	if len(line) > maxLine {
+		return nil, c.corrupt(c.off-int64(len(line)), "line", fmt.Errorf("longer than %d bytes", maxLine))
+	}
+	return line, err
+}
+
+// number reads what follows the first byte of a line.
+func (c *Commands) number(line []byte, field string, most int64) (int64, error) {
+	n, err := strconv.ParseUint(string(line[1:]), 10, 63)
+	if err != nil {
+		return 0, c.corrupt(c.off, field, fmt.Errorf("%s is no number", record.Quote(line[1:])))
+	}
+	if int64(n) > most {
+		return 0, c.corrupt(c.off, field, fmt.Errorf("%d, at most %d are taken", n, most))
+	}
+	return int64(n), nil
+}
+
+func (c *Commands) pass(n int64) {
+	c.off += n
+	if c.left >= 0 {
+		c.left = max(c.left-n, 0)
+	}
+}
+
+// cut turns the end of the file within a command into a CutError.
+func (c *Commands) cut(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return &CutError{File: c.file, Off: c.start, End: c.off}
+	}
+	return err
+}
+
+func (c *Commands) corrupt(off int64, field string, err error) error {
+	return &record.CorruptError{Format: "aof", File: c.file, Off: off, Field: field, Err: err}
+}

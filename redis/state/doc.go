@@ -1,0 +1,41 @@
+// Package state is the state of a Redis server that commands are replayed into: what a log of commands means. It holds
+// everything on disk, in a Pebble store of its own, so its memory does not grow with the data.
+//
+// # Rows
+//
+// A key is a row of its database; the elements of a collection are rows of an id that is never used twice. So a key is
+// deleted, renamed, moved to another database or overwritten by touching one row: what had its old id is garbage
+// that nothing leads to. A database is a number as well: SWAPDB swaps two, FLUSHDB takes a new one.
+//
+//	+---+-----------------+----------+    +----------+--------------+-----------------+
+//	| m | database (BE32) | key      | -> | type (1) | expiry (LE64)| by type         |
+//	+---+-----------------+----------+    +----------+--------------+-----------------+
+//
+//	string   0 ‖ value, or 1 ‖ id ‖ length: the value lies in chunks
+//	list     id ‖ count ‖ position of the first element
+//	stream   id ‖ count ‖ last id ‖ greatest deleted id ‖ entries added
+//	others   id ‖ count
+//
+//	+---+-----------+----------------------------+
+//	| d | id (BE64) | by type                    |
+//	+---+-----------+----------------------------+
+//
+//	string   chunk (BE64)                   -> bytes
+//	hash     field                          -> expiry (LE64) ‖ value
+//	list     position (BE64)                -> element
+//	set      member                         ->
+//	zset     m ‖ member                     -> score (LE64 of its bits)
+//	         s ‖ score, ordered ‖ member    ->
+//	stream   e ‖ id (16)                    -> fields and values, packed
+//	         g ‖ group                      -> number ‖ last id ‖ entries read
+//	         c ‖ number ‖ consumer          -> seen ‖ active
+//	         p ‖ number ‖ id (16)           -> delivered ‖ deliveries ‖ consumer
+//
+// Numbers without a byte order are BE64.
+//
+// # Commands
+//
+// Commands do what Redis does with them while it loads a log: keys that have expired stay, and a command that
+// is answered by an error changes nothing. A command whose effect cannot be known exactly is an UnsupportedError: passing
+// over one may change any key that comes later.
+package state

@@ -1,0 +1,312 @@
+package state
+
+import (
+	"encoding/binary"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/cockroachdb/pebble"
+
+	"kvferry/record"
+)
+
+// Sizes is what a database holds.
+type Sizes struct {
+	Records [record.NumTypes]int64
+	Bytes   [record.NumTypes]int64 // about
+	sample  [][]byte               // keys at about equal distances
+}
+
+// sampleEvery is how many bytes lie between two samples of keys.
+const sampleEvery = 4 << 20
+
+// Seal ends the commands: it counts what there is.
+func (s *State) Seal() error {
+	s.sizes = map[int]*Sizes{}
+	for _, db := range s.databases() {
+		z := &Sizes{}
+		var since int64
+		s.scan(s.metaKey(db, nil), func(key, value []byte) bool {
+			m := decodeMeta(value)
+			n := int64(len(key)+len(value)) + int64(m.count)*elementSize(m.typ)
+			z.Records[m.typ]++
+			z.Bytes[m.typ] += n
+			if since += n; since >= sampleEvery {
+				z.sample, since = append(z.sample, slices.Clone(key)), 0
+			}
+			return true
+		})
+		if z.Records != [record.NumTypes]int64{} {
+			s.sizes[db] = z
+		}
+	}
+	if s.err == nil {
+		s.fail(s.db.Flush())
+	}
+	return s.err
+}
+
+// elementSize is about how many bytes an element takes.
+func elementSize(t record.Type) int64 {
+	if t == record.String {
+		return 1 // count is in bytes
+	}
+	return 40
+}
+
+// databases lists the databases that were ever used, in order.
+func (s *State) databases() []int {
+	var out []int
+	for db := range s.spaces {
+		out = append(out, db)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Databases lists the databases that hold keys, in order.
+func (s *State) Databases() []int {
+	var out []int
+	for _, db := range s.databases() {
+		if s.sizes[db] != nil {
+			out = append(out, db)
+		}
+	}
+	return out
+}
+
+// Sizes returns what a database holds; nil when that is nothing.
+func (s *State) Sizes(db int) *Sizes { return s.sizes[db] }
+
+// Split returns up to n-1 keys that cut a database in parts of about equal size.
+func (z *Sizes) Split(n int) [][]byte {
+	if z == nil || n < 2 {
+		return nil
+	}
+	var out [][]byte
+	for i := 1; i < n; i++ {
+		at := i * (len(z.sample) + 1) / n
+		if at == 0 || len(out) > 0 && string(out[len(out)-1]) == string(z.sample[at-1]) {
+			continue
+		}
+		out = append(out, z.sample[at-1])
+	}
+	return out
+}
+
+// Records returns a reader of the records of a database whose keys are from lo on and before hi, nil open, in
+// (key, type) order. It has to be sealed before.
+func (s *State) Records(db int, types record.TypeSet, lo, hi []byte, now time.Time, ledger *record.Ledger) (record.Reader, error) {
+	prefix := s.metaPrefix(db)
+	if prefix == nil {
+		return &reader{}, nil
+	}
+	o := &pebble.IterOptions{LowerBound: append(slices.Clone(prefix), lo...), UpperBound: successor(prefix)}
+	if hi != nil {
+		o.UpperBound = append(slices.Clone(prefix), hi...)
+	}
+	keys, err := s.db.NewIter(o)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{s: s, keys: keys, prefix: len(prefix), types: types, now: now.UnixMilli(), ledger: ledger}
+	r.header.DB = strconv.Itoa(db)
+	return r, nil
+}
+
+// metaPrefix is metaKey without making a database.
+func (s *State) metaPrefix(db int) []byte {
+	n, ok := s.spaces[db]
+	if !ok {
+		return nil
+	}
+	return binary.BigEndian.AppendUint32([]byte{'m'}, n)
+}
+
+// reader yields records.
+type reader struct {
+	s      *State
+	keys   *pebble.Iterator // nil: there are none
+	prefix int
+	types  record.TypeSet
+	now    int64
+	ledger *record.Ledger
+	tally  record.Tally
+	begun  bool
+
+	m      *meta
+	header record.Header
+	last   [16]byte
+	class  record.Class
+	rows   *pebble.Iterator // of the elements
+	skip   int              // bytes of their keys that are not the name
+	ended  bool
+}
+
+// Next moves to the next record.
+func (r *reader) Next() (*record.Header, error) {
+	r.finish()
+	for r.step() {
+		m := decodeMeta(r.keys.Value())
+		if !r.types.Has(m.typ) {
+			continue
+		}
+		r.m, r.ended, r.class = m, false, record.Copied
+		if m.expire != 0 && m.expire <= r.now {
+			r.class = record.Expired
+		}
+		r.head()
+		return &r.header, nil
+	}
+	if r.keys == nil {
+		return nil, io.EOF
+	}
+	if err := r.keys.Error(); err != nil {
+		return nil, err
+	}
+	return nil, io.EOF
+}
+
+func (r *reader) step() bool {
+	switch {
+	case r.keys == nil:
+		return false
+	case r.begun:
+		return r.keys.Next()
+	}
+	r.begun = true
+	return r.keys.First()
+}
+
+func (r *reader) head() {
+	m, h := r.m, &r.header
+	*h = record.Header{DB: h.DB, Type: m.typ, Key: r.keys.Key()[r.prefix:], ExpireMS: m.expire, Len: int64(m.count),
+		Expired: r.class == record.Expired, ByName: true}
+	switch m.typ {
+	case record.String:
+		h.Len = 1
+	case record.Stream:
+		h.Last = m.last.append(r.last[:0])
+	}
+}
+
+// finish counts the record that was read.
+func (r *reader) finish() {
+	if r.m != nil {
+		r.tally.Rows[r.class]++
+		r.tally.Visible++
+		r.tally.Entries++
+	}
+	r.m = nil
+	r.closeRows()
+}
+
+func (r *reader) closeRows() {
+	if r.rows != nil {
+		r.s.rowErr(r.rows.Close())
+	}
+	r.rows = nil
+}
+
+// rowErr is here for symmetry: an iterator that is closed early has nothing to tell that its reads have not.
+func (s *State) rowErr(error) {}
+
+// Settle sets the class of the current record.
+func (r *reader) Settle(c record.Class) { r.class = c }
+
+// Close ends the reader and hands over what it counted.
+func (r *reader) Close() error {
+	r.finish()
+	if r.keys == nil {
+		return nil
+	}
+	r.ledger.Add("records", &r.tally)
+	return r.keys.Close()
+}
+
+// Read fills dst.
+func (r *reader) Read(dst []record.Element) (int, error) {
+	if r.m == nil || r.ended {
+		return 0, io.EOF
+	}
+	if r.m.typ == record.String {
+		r.ended = true
+		dst[0] = record.Element{Value: r.s.content(r.m)}
+		return 1, r.s.err
+	}
+	if r.rows == nil {
+		if err := r.openRows(); err != nil {
+			return 0, err
+		}
+	}
+	return r.elements(dst)
+}
+
+// openRows stands before the first element.
+func (r *reader) openRows() error {
+	m := r.m
+	prefix := dataKey(m.id)
+	lower := prefix
+	switch m.typ {
+	case record.List:
+		lower = item(m, 0)
+	case record.ZSet:
+		prefix = dataKey(m.id, []byte{'m'})
+		lower = prefix
+	case record.Stream:
+		prefix = dataKey(m.id, []byte{'e'})
+		lower = prefix
+	}
+	upper := successor(prefix)
+	if m.typ == record.List && m.head+m.count != 0 {
+		upper = item(m, m.count)
+	}
+	var err error
+	r.skip = len(prefix)
+	r.rows, err = r.s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err == nil && !r.rows.First() {
+		r.ended = true
+	}
+	return err
+}
+
+// elements copies a batch: views of an iterator live until it moves.
+func (r *reader) elements(dst []record.Element) (int, error) {
+	n := 0
+	var buf []byte
+	for n < len(dst) && !r.ended {
+		key, value := r.rows.Key()[r.skip:], r.rows.Value()
+		at := len(buf)
+		buf = append(append(buf, key...), value...)
+		r.element(&dst[n], buf[at:at+len(key):at+len(key)], buf[at+len(key):len(buf):len(buf)])
+		n++
+		if !r.rows.Next() {
+			r.ended = true
+		}
+	}
+	if n == 0 {
+		if err := r.rows.Error(); err != nil {
+			return 0, err
+		}
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func (r *reader) element(e *record.Element, key, value []byte) {
+	switch r.m.typ {
+	case record.Hash:
+		*e = record.Element{Name: key, Value: decodeField(value).value}
+	case record.List:
+		*e = record.Element{Value: value}
+	case record.Set:
+		*e = record.Element{Name: key}
+	case record.ZSet:
+		*e = record.Element{Name: key, Score: math.Float64frombits(binary.LittleEndian.Uint64(value))}
+	case record.Stream:
+		*e = record.Element{Name: key, Value: value}
+	}
+}

@@ -1,0 +1,226 @@
+package state
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"kvferry/record"
+)
+
+// sorting is what SORT is asked for.
+type sorting struct {
+	by            []byte // nil: the elements themselves
+	gets          [][]byte
+	offset, count int64
+	desc, alpha   bool
+	store         []byte
+}
+
+func (o *sorting) read(a [][]byte) error {
+	o.count = -1
+	for i := 2; i < len(a); i++ {
+		left := len(a) - i - 1
+		switch {
+		case is(a[i], "ASC"):
+			o.desc = false
+		case is(a[i], "DESC"):
+			o.desc = true
+		case is(a[i], "ALPHA"):
+			o.alpha = true
+		case is(a[i], "LIMIT") && left >= 2:
+			n, err := integers(a[i+1], a[i+2])
+			if err != nil {
+				return err
+			}
+			o.offset, o.count = n[0], n[1]
+			i += 2
+		case is(a[i], "STORE") && left >= 1:
+			o.store = a[i+1]
+			i++
+		case is(a[i], "BY") && left >= 1:
+			o.by = a[i+1]
+			i++
+		case is(a[i], "GET") && left >= 1:
+			o.gets = append(o.gets, a[i+1])
+			i++
+		default:
+			return errSyntax
+		}
+	}
+	return nil
+}
+
+// sorted is an element with what it is sorted by.
+type sorted struct {
+	value, text []byte
+	score       float64
+	none        bool // BY leads to no text
+}
+
+// cmdSort is SORT … STORE. With STORE a server compares texts by their bytes, whatever its locale. The elements are
+// held in memory.
+func cmdSort(s *State, a [][]byte) error {
+	var o sorting
+	if err := o.read(a); err != nil {
+		return err
+	}
+	m := s.find(a[1])
+	if m != nil && m.typ != record.List && m.typ != record.Set && m.typ != record.ZSet {
+		return errWrongType
+	}
+	if o.store == nil {
+		return nil
+	}
+	dontSort := o.by != nil && bytes.IndexByte(o.by, '*') < 0
+	if dontSort && m != nil && m.typ == record.Set {
+		dontSort, o.alpha, o.by = false, true, nil
+	}
+	list := s.sortable(m, dontSort && o.desc)
+	if !dontSort {
+		if err := s.sortBy(list, &o); err != nil {
+			return err
+		}
+	}
+	from := min(max(o.offset, 0), int64(len(list)))
+	to := int64(len(list))
+	if o.count >= 0 {
+		to = min(from+o.count, to)
+	}
+	s.storeSorted(list[from:to], &o)
+	return nil
+}
+
+// sortable returns the elements of a collection: a list's and, by score, a sorted set's in order, or backwards.
+func (s *State) sortable(m *meta, back bool) (list []sorted) {
+	if m == nil {
+		return nil
+	}
+	add := func(v []byte) bool {
+		list = append(list, sorted{value: append([]byte{}, v...)})
+		return true
+	}
+	switch m.typ {
+	case record.List:
+		s.items(m, add)
+		if back {
+			slices.Reverse(list)
+		}
+	case record.Set:
+		s.members(m, add)
+	case record.ZSet:
+		s.ranked(m, back, func(z scored) bool { return add(z.member) })
+	}
+	return list
+}
+
+// sortBy sorts by the elements or what BY leads to.
+func (s *State) sortBy(list []sorted, o *sorting) error {
+	for i := range list {
+		x := &list[i]
+		x.text = x.value
+		if o.by != nil {
+			var ok bool
+			if x.text, ok = s.lookup(o.by, x.value); !ok {
+				x.none, x.text = true, nil
+				continue
+			}
+		}
+		if !o.alpha {
+			var err error
+			if x.score, err = sortScore(x.text); err != nil {
+				return err
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(x, y sorted) int {
+		if o.desc {
+			x, y = y, x
+		}
+		return o.compare(&x, &y)
+	})
+	for i := 1; i < len(list); i++ {
+		if o.compare(&list[i-1], &list[i]) == 0 && !bytes.Equal(list[i-1].value, list[i].value) {
+			return unsupported("SORT BY", "elements that BY leads to the same text of come in no order that is known")
+		}
+	}
+	return nil
+}
+
+func (o *sorting) compare(x, y *sorted) int {
+	switch {
+	case !o.alpha:
+		return cmp.Or(cmp.Compare(x.score, y.score), bytes.Compare(x.value, y.value))
+	case x.none || y.none:
+		return boolCompare(!x.none, !y.none)
+	}
+	return bytes.Compare(x.text, y.text)
+}
+
+func boolCompare(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// sortScore reads a number to sort by, as strtod does: it ends at a zero byte, and nothing is 0.
+func sortScore(b []byte) (float64, error) {
+	b, _, _ = bytes.Cut(b, []byte{0})
+	if b = bytes.TrimLeft(b, " \t\n\v\f\r"); len(b) == 0 {
+		return 0, nil
+	}
+	f, err := parseFloat(b)
+	if err != nil {
+		return 0, &ReplyError{"ERR One or more scores can't be converted into double"}
+	}
+	return f, nil
+}
+
+// lookup follows a pattern of BY or GET: its first * becomes the element; key->field names a hash's field.
+func (s *State) lookup(pattern, element []byte) ([]byte, bool) {
+	if string(pattern) == "#" {
+		return element, true
+	}
+	star := bytes.IndexByte(pattern, '*')
+	if star < 0 {
+		return nil, false
+	}
+	before, after := pattern[:star], pattern[star+1:]
+	var name []byte
+	if i := bytes.Index(after, []byte("->")); i >= 0 && i+2 < len(after) {
+		after, name = after[:i], after[i+2:]
+	}
+	m := s.find(slices.Concat(before, element, after))
+	switch {
+	case m == nil:
+		return nil, false
+	case name != nil:
+		if m.typ != record.Hash {
+			return nil, false
+		}
+		f, ok := s.field(m, name)
+		return f.value, ok
+	case m.typ != record.String:
+		return nil, false
+	}
+	return append([]byte{}, s.content(m)...), true
+}
+
+// storeSorted makes a list of what was sorted, or of what GET leads to.
+func (s *State) storeSorted(list []sorted, o *sorting) {
+	out := s.fresh(record.List)
+	for _, x := range list {
+		if len(o.gets) == 0 {
+			s.push(out, false, x.value)
+		}
+		for _, p := range o.gets {
+			v, _ := s.lookup(p, x.value)
+			s.push(out, false, v)
+		}
+	}
+	s.put(o.store, out)
+}
