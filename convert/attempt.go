@@ -80,6 +80,7 @@ func (a *attempt) prepare(ctx context.Context) (rep *Report, err error) {
 
 // openSource opens the source, with its tables sorted when resort says that they are not.
 func (a *attempt) openSource(ctx context.Context) (err error) {
+	a.meter.Begin("plan", 0, 0, 0)
 	if a.src, err = a.o.open(ctx, a.resort != "", a.stores.report); err != nil {
 		return err
 	}
@@ -295,11 +296,13 @@ func (a *attempt) runTasks(ctx context.Context, write bool) error {
 		a.results = make([]*taskResult, len(plan.Tasks))
 	}
 	var todo []*Task
-	var total int64
+	var total, done int64
 	for i := range plan.Tasks {
+		total += plan.Tasks[i].Bytes
 		if a.results[i] == nil {
 			todo = append(todo, &plan.Tasks[i])
-			total += plan.Tasks[i].Bytes
+		} else {
+			done += plan.Tasks[i].Bytes
 		}
 	}
 	if a.o.Rename {
@@ -309,7 +312,7 @@ func (a *attempt) runTasks(ctx context.Context, write bool) error {
 		}
 	}
 	a.rules.memory = newShares(a.o.Memory/4, todo, a.o.Workers)
-	a.meter.begin("run", total, len(todo))
+	a.meter.Begin("run", total, done, len(todo))
 	return runPool(ctx, todo, a.o.Workers, func(ctx context.Context, t *Task) error {
 		return a.runTask(ctx, t, write)
 	})
@@ -362,7 +365,7 @@ func (a *attempt) sum() (*totals, error) {
 
 // finish makes the tables a database.
 func (a *attempt) finish(ctx context.Context) (format.Source, error) {
-	a.meter.begin("finish", 0, 0)
+	a.meter.Begin("finish", 0, 0, 0)
 	start := time.Now()
 	if err := a.checkTasks(); err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kvferry/internal/disk"
+	"kvferry/internal/progress"
 	"kvferry/store"
 )
 
@@ -25,8 +26,9 @@ func DryRun(ctx context.Context, opts *Options) (rep *Report, err error) {
 	}
 	defer closing(&err, func() error { return disk.RemoveAll(dir) })
 	o.Target.Create = discard
-	r := &run{o: o, work: &work{target: o.Target.Path, dir: dir}, began: time.Now(), meter: startMeter(o.Progress)}
-	defer r.meter.close()
+	r := &run{o: o, work: &work{target: o.Target.Path, dir: dir}, began: time.Now(),
+		meter: progress.Start(o.steps(false), o.Progress)}
+	defer r.meter.Close()
 	rep, err = r.attempt(new(journaled), "").dry(ctx)
 	var order *store.OrderError
 	if errors.As(err, &order) {

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sys/unix"
+	"github.com/gofrs/flock"
 )
 
 // entry is one line of the journal: exactly one field is set.
@@ -32,6 +32,7 @@ type entry struct {
 // on disk.
 type journal struct {
 	mu    sync.Mutex
+	lock  *flock.Flock
 	file  *disk.File
 	lines int
 }
@@ -51,13 +52,23 @@ var errBusy = errors.New("another kvferry is at work there")
 // openJournal opens or makes the journal of a work directory, locks it and reads what it has. A last
 // line that is cut off was never synced and is dropped.
 func openJournal(dir string) (*journal, *journaled, error) {
-	path := filepath.Join(dir, "journal")
-	f, err := disk.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	lock, err := lockWork(dir, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := lockJournal(dir, f); err != nil {
-		return nil, nil, errors.Join(err, f.Close())
+	j, state, err := readJournal(filepath.Join(dir, "journal"))
+	if err != nil {
+		return nil, nil, errors.Join(err, lock.Close())
+	}
+	j.lock = lock
+	return j, state, nil
+}
+
+// readJournal opens or makes a journal and reads what it has.
+func readJournal(path string) (*journal, *journaled, error) {
+	f, err := disk.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, nil, err
 	}
 	data, err := io.ReadAll(f)
 	if err != nil {
@@ -77,31 +88,36 @@ func openJournal(dir string) (*journal, *journaled, error) {
 	return &journal{file: f, lines: bytes.Count(data, []byte("\n"))}, state, nil
 }
 
-// lockJournal locks the journal of a work directory, or says who has it locked.
-func lockJournal(dir string, f *disk.File) error {
-	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+// lockFile is locked by the process that works in a directory. It is a file of its own: on some systems nobody reads
+// what is locked.
+const lockFile = "lock"
+
+// lockWork locks a work directory, or says who has it locked.
+func lockWork(dir string, flags int) (*flock.Flock, error) {
+	lock := flock.New(filepath.Join(dir, lockFile), flock.SetFlag(flags), flock.SetPermissions(0o644))
+	locked, err := lock.TryLock()
 	switch {
-	case err == nil:
-		return nil
-	case !errors.Is(err, unix.EWOULDBLOCK):
-		return fmt.Errorf("%s: %w", dir, err)
+	case locked:
+		return lock, nil
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	if pid, err := disk.ReadFile(filepath.Join(dir, pidFile)); err == nil && len(bytes.TrimSpace(pid)) > 0 {
-		return fmt.Errorf("%s: %w (process %s)", dir, errBusy, bytes.TrimSpace(pid))
+		return nil, fmt.Errorf("%s: %w (process %s)", dir, errBusy, bytes.TrimSpace(pid))
 	}
-	return fmt.Errorf("%s: %w", dir, errBusy)
+	return nil, fmt.Errorf("%s: %w", dir, errBusy)
 }
 
-// probeJournal fails when a process has the journal of a work directory locked.
-func probeJournal(dir string) error {
-	f, err := disk.OpenFile(filepath.Join(dir, "journal"), os.O_RDWR, 0)
+// probeWork fails when a process has a work directory locked.
+func probeWork(dir string) error {
+	lock, err := lockWork(dir, os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return errors.Join(lockJournal(dir, f), f.Close())
+	return lock.Close()
 }
 
 func decodeJournal(data []byte) (*journaled, error) {
@@ -160,8 +176,9 @@ func (j *journal) reset() error {
 
 // close ends the use of the journal and its lock. It may be called twice.
 func (j *journal) close() error {
-	if err := j.file.Close(); !errors.Is(err, os.ErrClosed) {
-		return err
+	err := j.file.Close()
+	if errors.Is(err, os.ErrClosed) {
+		return nil
 	}
-	return nil
+	return errors.Join(err, j.lock.Close())
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"kvferry/format"
+	"kvferry/internal/progress"
 	"kvferry/record"
 )
 
@@ -57,7 +58,7 @@ func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fi
 	for _, t := range tasks {
 		total += t.Bytes
 	}
-	a.meter.begin("prove", total, len(tasks))
+	a.meter.Begin("prove", total, 0, len(tasks))
 	memory := newShares(a.o.Memory/2, tasks, a.o.Workers) // nothing is written meanwhile
 	var got record.Fingerprint
 	var findings findingSet
@@ -150,9 +151,9 @@ func proveTask(ctx context.Context, t *Task, r *rules, memory int64, back format
 	if err != nil {
 		return nil, nil, err
 	}
-	p := prover{reader: reader, gauge: gauge{m: r.meter, size: t.Bytes}}
+	p := prover{reader: reader, gauge: r.meter.Gauge(t.Bytes)}
 	err = errors.Join(p.all(ctx), reader.Close())
-	p.gauge.finish()
+	p.gauge.Finish()
 	f := new(record.Fingerprint)
 	for typ, d := range p.digests {
 		f.Add(record.Part{DB: t.TargetDB, Type: record.Type(typ)}, d)
@@ -166,7 +167,7 @@ type prover struct {
 	hasher  record.Hasher
 	batch   [batchLen]record.Element
 	digests [record.NumTypes]record.Digest
-	gauge   gauge
+	gauge   progress.Gauge
 }
 
 func (p *prover) all(ctx context.Context) error {
@@ -179,7 +180,7 @@ func (p *prover) all(ctx context.Context) error {
 			return err
 		}
 		if n%checkEvery == 0 {
-			p.gauge.flush()
+			p.gauge.Flush()
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -201,15 +202,15 @@ func (p *prover) record(ctx context.Context, h *record.Header) error {
 			return err
 		}
 		if n%checkEvery == 0 {
-			p.gauge.flush()
+			p.gauge.Flush()
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 		}
-		p.gauge.count(p.batch[:got])
+		p.gauge.Elements(p.batch[:got])
 		p.hasher.Elements(p.batch[:got])
 	}
 	p.digests[h.Type].Add(p.hasher.End(h))
-	p.gauge.records++
+	p.gauge.Record(nil)
 	return nil
 }

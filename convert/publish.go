@@ -47,7 +47,7 @@ func (a *attempt) conclude(ctx context.Context, back format.Source) (*Report, er
 	if rep.SlaveOf, err = followLines(a.src, a.o.Source.Path); err != nil {
 		return nil, err
 	}
-	a.meter.begin("publish", 0, 0)
+	a.meter.Begin("publish", 0, 0, 0)
 	a.timings.Total = time.Since(a.began).Seconds()
 	rep.Timings = a.timings
 	if err := rep.write(a.work.report()); err != nil {

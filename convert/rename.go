@@ -41,7 +41,7 @@ func (a *attempt) findRenames(ctx context.Context) ([]rename, error) {
 		tasks[i] = &a.id.Plan.Tasks[i]
 	}
 	a.rules.memory = newShares(a.o.Memory/4, tasks, a.o.Workers)
-	a.meter.begin("look", a.id.Plan.Bytes, len(tasks))
+	a.meter.Begin("look", a.id.Plan.Bytes, 0, len(tasks))
 	var mu sync.Mutex
 	var all []rename
 	var size int64
@@ -71,13 +71,13 @@ func (a *attempt) findRenames(ctx context.Context) ([]rename, error) {
 // losers calls add for each record of a task whose name another type keeps.
 func losers(ctx context.Context, t *Task, rules *rules, src format.Source, add func(rename) error) error {
 	x := &task{Task: t, rules: rules, losses: lossSet{}}
-	x.gauge = gauge{m: rules.meter, size: t.Bytes}
+	x.gauge = rules.meter.Gauge(t.Bytes)
 	reader, err := x.read(ctx, src)
 	if err != nil {
 		return err
 	}
 	err = x.eachLoser(ctx, reader, add)
-	x.gauge.finish()
+	x.gauge.Finish()
 	return errors.Join(err, reader.Close())
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kvferry/internal/disk"
+	"kvferry/internal/progress"
 	"kvferry/store"
 )
 
@@ -13,7 +14,7 @@ import (
 type run struct {
 	o     *Options
 	work  *work
-	meter *meter
+	meter *progress.Meter
 	began time.Time
 }
 
@@ -38,9 +39,9 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 	if err := w.withdrawOrphan(); err != nil {
 		return nil, errors.Join(err, w.close())
 	}
-	r := &run{o: o, work: w, began: time.Now(), meter: startMeter(o.Progress)}
+	r := &run{o: o, work: w, began: time.Now(), meter: progress.Start(o.steps(true), o.Progress)}
 	rep, err := r.all(ctx, state)
-	r.meter.close()
+	r.meter.Close()
 	var published *PublishedError
 	switch {
 	case errors.As(err, &published):

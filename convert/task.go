@@ -10,6 +10,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/filter"
+	"kvferry/internal/progress"
 	"kvferry/internal/sorted"
 	"kvferry/record"
 )
@@ -33,7 +34,7 @@ type rules struct {
 	memory    shares        // of readers, and as much again of writers
 	tempDir   string
 	renames   []rename // not nil: the others get these names
-	meter     *meter
+	meter     *progress.Meter
 	// refused is set when a loss is not allowed: from then on tasks only count.
 	refused *atomic.Bool
 	allows  func(kind string) bool
@@ -54,7 +55,7 @@ type task struct {
 	hasLast  bool
 	seen     int
 	lost     int64 // records and elements left out so far
-	gauge    gauge
+	gauge    progress.Gauge
 	report   func(record.Loss) // lose, made once
 	digests  [record.NumTypes]record.Digest
 	ledger   record.Ledger
@@ -69,7 +70,7 @@ type task struct {
 // the records are only counted.
 func runTask(ctx context.Context, t *Task, r *rules, src format.Source, target format.Target, write bool) (*taskResult, error) {
 	x := &task{Task: t, rules: r, target: target, losses: lossSet{}}
-	x.gauge = gauge{m: r.meter, size: t.Bytes}
+	x.gauge = r.meter.Gauge(t.Bytes)
 	x.report = x.lose
 	x.findings.onLoss = func(kind string) {
 		if !r.allows(kind) {
@@ -94,7 +95,7 @@ func runTask(ctx context.Context, t *Task, r *rules, src format.Source, target f
 	if err != nil {
 		return nil, err
 	}
-	x.gauge.finish()
+	x.gauge.Finish()
 	return x.result(), nil
 }
 
@@ -194,7 +195,7 @@ func (x *task) copy(ctx context.Context) error {
 
 // pause hands over what was counted, and stops the task or its writing when it is to stop.
 func (x *task) pause(ctx context.Context) error {
-	x.gauge.flush()
+	x.gauge.Flush()
 	if x.writer != nil && x.refused.Load() {
 		x.writer.Abort()
 		x.writer = nil
@@ -240,8 +241,7 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 		x.lastKey, x.hasLast = append(x.lastKey[:0], h.Key...), true
 	}
 	x.digests[h.Type].Add(x.hasher.End(&x.header))
-	x.gauge.records++
-	x.gauge.bytes += int64(len(h.Key))
+	x.gauge.Record(h.Key)
 	return nil
 }
 
@@ -257,7 +257,7 @@ func (x *task) elements(ctx context.Context) (int64, error) {
 			return count, err
 		}
 		if n%checkEvery == 0 {
-			x.gauge.flush()
+			x.gauge.Flush()
 			if err := ctx.Err(); err != nil {
 				return count, err
 			}
@@ -267,7 +267,7 @@ func (x *task) elements(ctx context.Context) (int64, error) {
 			continue
 		}
 		count += int64(len(elems))
-		x.gauge.count(elems)
+		x.gauge.Elements(elems)
 		x.hasher.Elements(elems)
 		if x.writer != nil {
 			if err := x.writer.Write(elems); err != nil {

@@ -17,7 +17,8 @@ import (
 // work is the directory beside the target in which a run works:
 //
 //	<target>.kvferry/journal      what has been done
-//	<target>.kvferry/pid          the process that is at work
+//	<target>.kvferry/lock         locked by the process that is at work
+//	<target>.kvferry/pid          that process
 //	<target>.kvferry/data/        the target, until it is published
 //	<target>.kvferry/kept/        links to its tables, while they are made a database
 //	<target>.kvferry/tmp/         spools, or a link to them when they are to be elsewhere
@@ -37,7 +38,7 @@ func (w *work) report() string { return filepath.Join(w.dir, "report.json") }
 const pidFile = "pid"
 
 // workNames are the names that a work directory can have.
-var workNames = []string{"journal", pidFile, "data", "kept", "kept" + halfSuffix, "tmp", "report.json", "report.json" + halfSuffix}
+var workNames = []string{"journal", lockFile, pidFile, "data", "kept", "kept" + halfSuffix, "tmp", "report.json", "report.json" + halfSuffix}
 
 // halfSuffix is that of what is being made.
 const halfSuffix = ".half"
@@ -235,12 +236,12 @@ func checkWork(dir string, resume bool) error {
 		if !slices.Contains(workNames, e.Name()) {
 			return fmt.Errorf("%s: is needed to work in, and is no directory of kvferry's: it has %s in it", dir, e.Name())
 		}
-		journal = journal || e.Name() == "journal"
+		journal = journal || e.Name() == "journal" || e.Name() == lockFile
 	}
 	if len(entries) > 0 && !journal {
 		return fmt.Errorf("%s: is needed to work in, and is no directory of kvferry's: it has no journal", dir)
 	}
-	if err := probeJournal(dir); err != nil || resume {
+	if err := probeWork(dir); err != nil || resume {
 		return err
 	}
 	return fmt.Errorf("%s: left by a conversion that did not finish; continue it with --resume, "+

@@ -113,6 +113,7 @@ func Diff(ctx context.Context, o *DiffOptions) (*DiffResult, error) {
 		}
 		d.res.Fingerprints = len(pairs) == 0
 	}
+	d.begin(pairs)
 	for _, p := range pairs {
 		if err := d.database(ctx, p); errors.Is(err, ErrEnough) {
 			d.res.Stopped = true
@@ -220,6 +221,20 @@ func (d *differ) unequal(ctx context.Context, pairs []dbPair) ([]dbPair, error) 
 		}
 	}
 	return out, nil
+}
+
+// begin starts the step that compares record by record.
+func (d *differ) begin(pairs []dbPair) {
+	var total int64
+	for _, p := range pairs {
+		if p.InA {
+			total += d.a.Source.Size(p.A, p.both&d.a.types(p.A))
+		}
+		if p.InB {
+			total += d.b.Source.Size(p.B, p.both&d.b.types(p.B))
+		}
+	}
+	d.a.Meter.Begin("compare", total, 0, len(pairs))
 }
 
 // database compares one database by merging.
@@ -338,7 +353,7 @@ func openSide(ctx context.Context, s *Scan, db string, types record.TypeSet, has
 		out.done = true
 		return out, nil
 	}
-	r, err := s.openSorted(ctx, Part{DB: db, Types: types})
+	r, err := s.openSorted(ctx, Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)})
 	if err != nil {
 		return nil, err
 	}

@@ -85,6 +85,7 @@ func (d *Dumper) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	d.begin(dbs)
 	for _, db := range dbs {
 		if err := d.database(ctx, db); errors.Is(err, errLimit) {
 			break
@@ -94,6 +95,16 @@ func (d *Dumper) run(ctx context.Context) error {
 	}
 	d.buf = d.o.Encoder.AppendTail(d.buf)
 	return d.flush()
+}
+
+// begin starts the step of the dump.
+func (d *Dumper) begin(dbs []string) {
+	var total int64
+	s := d.o.Scan
+	for _, db := range dbs {
+		total += s.Source.Size(db, s.types(db))
+	}
+	s.Meter.Begin(s.Step, total, 0, len(dbs))
 }
 
 // databases returns the databases that are selected.
@@ -126,7 +137,7 @@ func (d *Dumper) database(ctx context.Context, db string) error {
 	if d.o.Dead {
 		open = d.openDead
 	}
-	r, err := open(ctx, Part{DB: db, Types: types})
+	r, err := open(ctx, Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)})
 	if err != nil {
 		return err
 	}
@@ -152,7 +163,7 @@ func (d *Dumper) openDead(ctx context.Context, p Part) (record.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.apply(ctx, r, nil), nil
+	return s.apply(ctx, s.Meter.Reader(r, p.Bytes), nil), nil
 }
 
 func (d *Dumper) all(ctx context.Context, r record.Reader) error {

@@ -10,6 +10,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/filter"
+	"kvferry/internal/progress"
 	"kvferry/record"
 )
 
@@ -38,6 +39,9 @@ type Scan struct {
 	Stores    *Stores // for the places of findings; nil leaves files named as their store does
 	// Deep asks the format for findings about every element.
 	Deep bool
+	// Meter counts what is read; nil counts nothing. Step is the step of it that the scan is.
+	Meter *progress.Meter
+	Step  string
 
 	recordsOnly bool // rows that repeat others need not be read
 }
@@ -47,6 +51,7 @@ type Part struct {
 	DB    string
 	Types record.TypeSet
 	Span  format.Span
+	Bytes int64 // on disk, about
 }
 
 // String names the part for people.
@@ -115,13 +120,14 @@ func (s *Scan) parts() ([]Part, error) {
 	var out []Part
 	for _, db := range dbs {
 		for _, types := range format.Together(s.Source, db, s.types(db)) {
-			n := min(max(s.Source.Size(db, types)/spanBytes, 1), maxSpans)
+			size := s.Source.Size(db, types)
+			n := min(max(size/spanBytes, 1), maxSpans)
 			spans, err := s.Source.Split(db, types, int(n))
 			if err != nil {
 				return nil, err
 			}
 			for _, span := range spans {
-				out = append(out, Part{db, types, span})
+				out = append(out, Part{db, types, span, size / int64(len(spans))})
 			}
 		}
 	}
@@ -134,7 +140,7 @@ func (s *Scan) open(ctx context.Context, p Part) (record.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.apply(ctx, r, nil), nil
+	return s.apply(ctx, s.Meter.Reader(r, p.Bytes), nil), nil
 }
 
 // apply returns a reader of the records of r that are selected.
@@ -170,6 +176,7 @@ func (s *Scan) runParts(ctx context.Context, parts []Part, do func(context.Conte
 		queue <- p
 	}
 	close(queue)
+	s.begin(parts)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for range min(s.workers(), len(parts)) {
@@ -195,6 +202,15 @@ func (s *Scan) runParts(ctx context.Context, parts []Part, do func(context.Conte
 	return context.Cause(ctx)
 }
 
+// begin starts the scan's step.
+func (s *Scan) begin(parts []Part) {
+	var total int64
+	for _, p := range parts {
+		total += p.Bytes
+	}
+	s.Meter.Begin(s.Step, total, 0, len(parts))
+}
+
 // visit reads one part.
 func (s *Scan) visit(ctx context.Context, p Part, v visitor) (err error) {
 	var skipped func(*record.Header, record.Class)
@@ -205,6 +221,7 @@ func (s *Scan) visit(ctx context.Context, p Part, v visitor) (err error) {
 	if err != nil {
 		return err
 	}
+	r = s.Meter.Reader(r, p.Bytes)
 	sel := s.selection()
 	all := sel.Everything() && !s.Source.Format().Limits().FieldExpiry
 	if !all {

@@ -108,8 +108,16 @@ type verifier struct {
 
 // fromStore takes a finding of an open store.
 func (v *verifier) fromStore(f record.Finding) {
+	v.count(f)
 	if v.found.take(f) && f.Skipped() {
 		v.passed.Add(1)
+	}
+}
+
+// count counts an error finding for those who watch.
+func (v *verifier) count(f record.Finding) {
+	if f.Severity == record.Error {
+		v.o.Scan.Meter.Error()
 	}
 }
 
@@ -161,6 +169,7 @@ func (v *verifier) all(ctx context.Context, src format.Source) error {
 		}
 	}
 	v.res.Skipped = v.passed.Load()
+	scan.Meter.Begin("files", 0, 0, 0)
 	if err := v.files(ctx, src); err != nil {
 		return err
 	}
@@ -187,7 +196,10 @@ func (v *verifier) records(ctx context.Context, scan *Scan, parts []Part, resort
 	err = scan.runParts(ctx, parts, func(ctx context.Context, p Part) (func(), error) {
 		found, ledger := newCollector(v.o.MaxFindings), new(record.Ledger)
 		s := *scan
-		s.Ledger, s.Report = ledger, found.report
+		s.Ledger, s.Report = ledger, func(f record.Finding) {
+			v.count(f)
+			found.report(f)
+		}
 		c := &countVisitor{}
 		err := s.visit(ctx, p, c)
 		if ctx.Err() != nil {

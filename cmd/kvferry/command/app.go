@@ -58,6 +58,8 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	var exit *ExitError
 	switch {
 	case err == nil, errors.As(err, &exit) && exit.Err == nil:
+	case exit == nil && out.broken():
+		return ExitPipe // as when the signal ends a program: whoever reads has seen enough
 	case code == ExitCancelled:
 		fmt.Fprintf(stderr, "kvferry: %s\n", cancelledText(err, args))
 	case code == ExitUsage:

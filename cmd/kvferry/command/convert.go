@@ -60,7 +60,7 @@ type convertFlags struct {
 	dryRun    bool
 	resume    bool
 	noProve   bool
-	progress  string
+	progress  ProgressFlags
 }
 
 // convert moves a dataset into another format.
@@ -84,20 +84,21 @@ func (a *App) convert() *cobra.Command {
 	fs.Var(&f.conflict, "on-conflict", "a name under several types, where the target takes one: an error, all but the first renamed to name:type, or only the first of these types that it has")
 	f.version = 1
 	fs.Var(number(&f.version, 1, math.MaxInt32), "version-epoch", "version of all collections in a nemo or blackwidow target, 1 or more")
-	fs.BoolVar(&f.dryRun, "dry-run", false, "read the source and show what would be written and lost; write nothing")
+	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "read the source and show what would be written and lost; write nothing")
 	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion, if there is one; keep the work of this one when it fails or is cancelled")
 	fs.BoolVar(&f.noProve, "no-prove", false, "publish without reading back and comparing (for benchmarks)")
-	choose(fs, &f.progress, "progress", plain("auto", "bar", "json", "none"), "how far the conversion is, on standard error; auto is a bar on a terminal, json is lines")
+	f.progress.Register(cmd)
 	return cmd
 }
 
 // runConvert is one conversion: flags to options, the library, the printer.
-func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) error {
-	show := newProgress(f.progress, a.Terminal, cmd.ErrOrStderr())
+func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (err error) {
 	o, err := a.convertOptions(cmd, f, src, dst)
 	if err != nil {
 		return err
 	}
+	show := a.newProgress(cmd, &f.progress)
+	defer func() { show.end(err) }()
 	o.Progress = show.tell
 	if a.LimitMemory != nil {
 		a.LimitMemory(o.Memory)
@@ -107,7 +108,7 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) e
 		run = convert.DryRun
 	}
 	rep, err := run(cmd.Context(), o)
-	show.end()
+	show.end(err)
 	var unsaid error
 	if rep != nil {
 		unsaid = showReport(cmd.OutOrStdout(), rep, f.comparing(cmd.Flags(), o.Selection, rep, src, dst))
@@ -126,8 +127,8 @@ func showReport(w io.Writer, rep *convert.Report, compare string) error {
 	printReport(&text, rep, compare)
 	_, err := text.WriteTo(w)
 	if err != nil && !rep.DryRun {
-		return fmt.Errorf("%s is complete, but its report could not be printed; it is in %s: %w",
-			rep.Target.Path, convert.ReportPath(rep.Target.Path), err)
+		return &ExitError{Code: ExitFailed, Err: fmt.Errorf("%s is complete, but its report could not be printed; it is in %s: %w",
+			rep.Target.Path, convert.ReportPath(rep.Target.Path), err)}
 	}
 	return err
 }

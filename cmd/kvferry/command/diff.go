@@ -10,6 +10,7 @@ import (
 
 	"kvferry/inspect"
 	"kvferry/inspect/render"
+	"kvferry/internal/progress"
 )
 
 // diffFlags are the flags of diff.
@@ -60,9 +61,11 @@ func (a *App) diff() *cobra.Command {
 	return cmd
 }
 
-func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) error {
+func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) (err error) {
 	ctx := cmd.Context()
-	notes := &noted{w: cmd.ErrOrStderr(), of: []string{locA, locB}}
+	show := a.newProgress(cmd, &f.read.progress)
+	defer func() { show.end(err) }()
+	notes := &noted{w: show, of: []string{locA, locB}}
 	defer notes.sum()
 	f.read.mapped = len(f.sides.dbs.dbs) > 0
 	da, err := a.dataset(ctx, cmd, locA, &f.read, notes.report)
@@ -76,6 +79,7 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) error
 	// Two sources share what one would have.
 	da.Scan.Memory /= 2
 	db.Scan.Memory /= 2
+	f.watch(show, da.Scan, db.Scan)
 	var res *inspect.DiffResult
 	err = toOutput(cmd, f.output, func(w io.Writer) error {
 		res, err = f.compare(ctx, da, db, w)
@@ -92,6 +96,16 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) error
 		return &ExitError{Code: ExitFindings}
 	}
 	return nil
+}
+
+// watch shows the progress of both scans: each takes its fingerprint, then they are compared.
+func (f *diffFlags) watch(show *progressView, a, b *inspect.Scan) {
+	steps := []progress.Step{{Name: "read A", Weight: 1}, {Name: "read B", Weight: 1}, {Name: "compare", Weight: 1}}
+	if f.direct {
+		steps = steps[2:]
+	}
+	show.start(a, steps)
+	b.Meter, b.Step = a.Meter, "read B"
 }
 
 // compare runs the comparison; a side whose tables are not in order starts it over.

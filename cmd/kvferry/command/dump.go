@@ -106,15 +106,18 @@ func (f *dumpFlags) validate() error {
 	return nil
 }
 
-func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) error {
+func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) (err error) {
 	if err := f.validate(); err != nil {
 		return err
 	}
-	notes := &noted{w: cmd.ErrOrStderr(), of: []string{location}}
+	show := a.newProgress(cmd, f.watched())
+	defer func() { show.end(err) }()
+	notes := &noted{w: show, of: []string{location}}
 	d, err := a.dataset(cmd.Context(), cmd, location, &f.read, notes.report)
 	if err != nil {
 		return f.read.hint(err)
 	}
+	show.start(d.Scan, readSteps)
 	var n int64
 	err = toOutput(cmd, f.output, func(w io.Writer) (err error) {
 		if f.rows() {
@@ -124,6 +127,7 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) error {
 		n, err = f.dumpRecords(cmd, d, w)
 		return err
 	})
+	show.end(err)
 	notes.sum()
 	if err == nil && n == 0 && !d.Scan.Selection.Everything() {
 		fmt.Fprintln(cmd.ErrOrStderr(), "kvferry: no record passes the filter")
@@ -135,6 +139,14 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) error {
 		err = notes.verdict()
 	}
 	return f.read.hint(err)
+}
+
+// watched is how progress is shown: of a dump to standard output not at all, unless it is asked for.
+func (f *dumpFlags) watched() *ProgressFlags {
+	if f.output == "" && f.read.progress.mode == "auto" {
+		return &ProgressFlags{mode: "none"}
+	}
+	return &f.read.progress
 }
 
 // dumpRecords writes records.

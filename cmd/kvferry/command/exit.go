@@ -17,6 +17,7 @@ const (
 	ExitLossy     = 4   // refused because the target cannot hold everything
 	ExitUsage     = 64  // wrong flags or arguments, what flags name and is not there included
 	ExitCancelled = 130 // Ctrl-C
+	ExitPipe      = 141 // nobody reads standard output any more, as head when it has its lines
 )
 
 // exitHelp ends the long help of every command.

@@ -58,19 +58,23 @@ func (a *App) fingerprint() *cobra.Command {
 	return cmd
 }
 
-func (a *App) runFingerprint(cmd *cobra.Command, f *fingerprintFlags, location string) error {
+func (a *App) runFingerprint(cmd *cobra.Command, f *fingerprintFlags, location string) (err error) {
 	if f.check != "" {
 		return a.checkFingerprint(cmd, f, location)
 	}
 	if len(f.dbs.dbs) > 0 {
 		return usagef("--map-db goes with --check")
 	}
-	notes := &noted{w: cmd.ErrOrStderr(), of: []string{location}}
+	show := a.newProgress(cmd, &f.read.progress)
+	defer func() { show.end(err) }()
+	notes := &noted{w: show, of: []string{location}}
 	d, err := a.dataset(cmd.Context(), cmd, location, &f.read, notes.report)
 	if err != nil {
 		return err
 	}
+	show.start(d.Scan, readSteps)
 	got, err := d.fingerprint(cmd.Context())
+	show.end(err)
 	notes.sum()
 	if err != nil {
 		return err
@@ -91,7 +95,7 @@ func (d *Dataset) fingerprint(ctx context.Context) (out *inspect.FingerprintFile
 }
 
 // checkFingerprint compares a dataset with a file.
-func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location string) error {
+func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location string) (err error) {
 	want, err := readFingerprint(f.check)
 	if err != nil {
 		return err
@@ -101,7 +105,9 @@ func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location
 		return err
 	}
 	f.read.mapped = len(f.dbs.dbs) > 0
-	notes := &noted{w: cmd.ErrOrStderr(), of: []string{location}}
+	show := a.newProgress(cmd, &f.read.progress)
+	defer func() { show.end(err) }()
+	notes := &noted{w: show, of: []string{location}}
 	d, err := a.dataset(cmd.Context(), cmd, location, &f.read, notes.report)
 	if err != nil {
 		return err
@@ -110,7 +116,9 @@ func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location
 	if err != nil {
 		return errors.Join(mapUsage(err), d.Opened.Source.Close())
 	}
+	show.start(d.Scan, readSteps)
 	got, err := d.fingerprint(cmd.Context())
+	show.end(err)
 	notes.sum()
 	if err != nil {
 		return f.dbs.dbs.Hint(err)

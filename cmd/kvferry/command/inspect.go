@@ -63,18 +63,22 @@ func (a *App) inspect() *cobra.Command {
 	return cmd
 }
 
-func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) error {
-	notes := &noted{w: cmd.ErrOrStderr(), of: []string{location}}
+func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (err error) {
+	show := a.newProgress(cmd, &f.read.progress)
+	defer func() { show.end(err) }()
+	notes := &noted{w: show, of: []string{location}}
 	d, err := a.dataset(cmd.Context(), cmd, location, &f.read, notes.report)
 	if err != nil {
 		return f.read.hint(err)
 	}
+	show.start(d.Scan, readSteps)
 	var stats *inspect.Stats
 	err = d.ordered(cmd.Context(), func() (err error) {
 		stats, err = inspect.Collect(cmd.Context(), &inspect.StatsOptions{Scan: *d.Scan, Stores: d.Stores, Top: f.top,
 			Delimiter: string(f.delimiter), Depth: f.depth})
 		return err
 	}, never)
+	show.end(err)
 	notes.sum()
 	if err = errors.Join(err, d.Opened.Source.Close()); err != nil {
 		return f.read.hint(err)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/spf13/cobra"
@@ -53,6 +54,9 @@ func (o *standardOutput) Write(p []byte) (n int, err error) {
 	}
 	return n, o.err
 }
+
+// broken reports whether whoever read has gone away.
+func (o *standardOutput) broken() bool { return errors.Is(o.err, syscall.EPIPE) }
 
 // failed is the error of a command that wrote here and ended with err. What it wrote is not all there, so it has
 // neither done nor found anything that anybody knows of.

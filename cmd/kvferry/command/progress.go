@@ -4,75 +4,243 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
 
-	"kvferry/convert"
+	"kvferry/inspect"
+	"kvferry/internal/progress"
 )
 
-// progress shows how far a conversion is: a bar, JSON lines or nothing.
-type progress struct {
-	mu    sync.Mutex
+// ProgressFlags are the flags of every command that reads a whole dataset.
+type ProgressFlags struct {
+	mode  string
+	quiet bool
+}
+
+// Register adds the flags to a command.
+func (f *ProgressFlags) Register(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	choose(fs, &f.mode, "progress", plain("auto", "bar", "lines", "json", "none"),
+		"show progress on standard error; auto: a bar on a terminal, elsewhere a line a minute")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print no progress and no notes, only results and errors")
+}
+
+// How often progress is printed where there is no bar.
+const (
+	lineEvery = time.Minute
+	jsonEvery = time.Second
+)
+
+// progressView shows how far a command is: a bar, lines of text or JSON, or nothing.
+type progressView struct {
+	meter *progress.Meter
 	w     io.Writer
-	lines bool
-	bars  bool
-	bar   *progressbar.ProgressBar
-	phase string
+	done  chan struct{}
+	once  sync.Once
+
+	mu      sync.Mutex
+	mode    string
+	bar     *progressbar.ProgressBar
+	phase   string
+	printed time.Time // when the last line was
+	last    progress.State
 }
 
-// newProgress shows what --progress asks for.
-func newProgress(mode string, terminal bool, w io.Writer) *progress {
-	return &progress{w: w, lines: mode == "json", bars: mode == "bar" || mode == "auto" && terminal}
+// readSteps are the steps of a command that reads one dataset once.
+var readSteps = []progress.Step{{Name: "read", Weight: 1}}
+
+// start shows the progress of a scan, which is a step of a command's.
+func (v *progressView) start(s *inspect.Scan, steps []progress.Step) {
+	if v.mode != "none" {
+		v.meter = progress.Start(steps, v.tell)
+	}
+	s.Meter, s.Step = v.meter, steps[0].Name
 }
 
-// tell shows one step.
-func (p *progress) tell(s convert.Progress) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// newProgress makes a view of the progress that tell is told. end ends it.
+func (a *App) newProgress(cmd *cobra.Command, f *ProgressFlags) *progressView {
+	v := &progressView{w: cmd.ErrOrStderr(), mode: f.mode, done: make(chan struct{}), printed: time.Now()}
 	switch {
-	case p.lines:
-		line, err := json.Marshal(s)
-		if err == nil {
-			fmt.Fprintf(p.w, "%s\n", line)
+	case f.quiet:
+		v.mode = "none"
+	case f.mode == "auto" && a.Terminal:
+		v.mode = "bar"
+	case f.mode == "auto":
+		v.mode = "lines"
+	}
+	v.answer()
+	return v
+}
+
+// answer prints the state whenever the user asks for it with a signal, where the system has one for that.
+func (v *progressView) answer() {
+	if len(stateSignals) == 0 {
+		return
+	}
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, stateSignals...)
+	go func() {
+		defer signal.Stop(asked)
+		for {
+			select {
+			case <-asked:
+				v.mu.Lock()
+				v.line(v.last)
+				v.mu.Unlock()
+			case <-v.done:
+				return
+			}
 		}
-	case p.bars:
-		p.draw(s)
+	}()
+}
+
+// tell shows one state. Progress that nobody reads any more is no reason to stop: errors only end the showing.
+func (v *progressView) tell(s progress.State) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.last = s
+	switch v.mode {
+	case "bar":
+		v.draw(s)
+	case "lines":
+		if v.due(lineEvery) {
+			v.line(s)
+		}
+	case "json":
+		if v.due(jsonEvery) {
+			v.json(s, "")
+		}
 	}
 }
 
-func (p *progress) draw(s convert.Progress) {
-	if p.phase != s.Phase {
-		p.clear()
-		p.phase = s.Phase
-		p.bar = progressbar.NewOptions64(max(s.Total, 1),
-			progressbar.OptionSetWriter(p.w),
-			progressbar.OptionSetDescription(fmt.Sprintf("%-8s", s.Phase)),
+// Write writes notes to standard error, above the bar if there is one.
+func (v *progressView) Write(b []byte) (int, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.clear()
+	return v.w.Write(b)
+}
+
+// due reports whether it is time for the next line.
+func (v *progressView) due(every time.Duration) bool {
+	now := time.Now()
+	if now.Sub(v.printed) < every {
+		return false
+	}
+	v.printed = now
+	return true
+}
+
+func (v *progressView) line(s progress.State) {
+	v.write(fmt.Sprintf("kvferry: %s\n", stateText(s)))
+}
+
+// json prints a state as a line of JSON; the last one has the result.
+func (v *progressView) json(s progress.State, result string) {
+	line, err := json.Marshal(struct {
+		progress.State
+		Result string `json:"result,omitempty"`
+	}{s, result})
+	if err == nil {
+		v.write(string(line) + "\n")
+	}
+}
+
+func (v *progressView) write(text string) {
+	if _, err := io.WriteString(v.w, text); err != nil {
+		v.mode = "none"
+	}
+}
+
+// draw shows the bar of the current step.
+func (v *progressView) draw(s progress.State) {
+	if v.bar == nil || v.phase != s.Phase {
+		v.clear()
+		v.phase = s.Phase
+		v.bar = progressbar.NewOptions64(max(s.Total, 1),
+			progressbar.OptionSetWriter(v.w),
 			progressbar.OptionShowBytes(true),
+			progressbar.OptionShowCount(),
 			progressbar.OptionUseIECUnits(true),
-			progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionThrottle(0),
 			progressbar.OptionFullWidth(),
-			progressbar.OptionSetRenderBlankState(true),
-			progressbar.OptionSetPredictTime(true))
+			progressbar.OptionSetPredictTime(false))
 	}
-	if err := p.bar.Set64(s.Done); err != nil {
-		p.bars = false // a terminal that is gone is no reason to stop
-	}
-}
-
-func (p *progress) clear() {
-	if p.bar != nil {
-		if err := p.bar.Clear(); err != nil {
-			p.bars = false
-		}
-		p.bar = nil
+	v.bar.Describe(barText(s))
+	if err := v.bar.Set64(s.Done); err != nil {
+		v.mode = "none"
 	}
 }
 
-// end removes the bar.
-func (p *progress) end() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.clear()
+func (v *progressView) clear() {
+	if v.bar == nil {
+		return
+	}
+	if err := v.bar.Clear(); err != nil {
+		v.mode = "none"
+	}
+	v.bar = nil
+}
+
+// end ends the showing; err is how the command ended. A second call does nothing.
+func (v *progressView) end(err error) {
+	v.once.Do(func() { v.finish(err) })
+}
+
+func (v *progressView) finish(err error) {
+	v.meter.Close()
+	close(v.done)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.clear()
+	if v.mode != "json" {
+		return
+	}
+	s := v.last
+	s.Time = time.Now().UTC()
+	switch {
+	case err == nil:
+		s.Percent, s.Remaining = 100, 0
+		v.json(s, "done")
+	case ExitCode(err) == ExitCancelled:
+		v.json(s, "cancelled")
+	default:
+		v.json(s, "failed")
+	}
+}
+
+// barText stands before the bar: the step, the time and the errors.
+func barText(s progress.State) string {
+	text := fmt.Sprintf("%d/%d %-8s %s", s.Step, s.Steps, s.Phase, timesText(s))
+	if s.Errors > 0 {
+		text += fmt.Sprintf(", %d errors", s.Errors)
+	}
+	return text
+}
+
+// stateText says the same in a line of text.
+func stateText(s progress.State) string {
+	text := fmt.Sprintf("step %d of %d, %s", s.Step, s.Steps, s.Phase)
+	if s.Total > 0 {
+		text += fmt.Sprintf(": %s of %s, %s/s", bytesText(s.Done), bytesText(s.Total), bytesText(int64(s.Rate)))
+	}
+	return fmt.Sprintf("%s; %.0f%% of all, %s; %d errors", text, s.Percent, timesText(s), s.Errors)
+}
+
+// timesText says how long the command has run and how long it will.
+func timesText(s progress.State) string {
+	text := seconds(s.Elapsed).String()
+	if s.Remaining >= 0 {
+		text += ", about " + seconds(s.Remaining).String() + " left"
+	}
+	return text
+}
+
+func seconds(s float64) time.Duration {
+	return (time.Duration(s * float64(time.Second))).Round(time.Second)
 }

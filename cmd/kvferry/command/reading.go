@@ -23,11 +23,12 @@ const systemTemp = "the system's"
 
 // ReadFlags are the flags of every command that reads records.
 type ReadFlags struct {
-	source  SourceFlags
-	choice  SelectFlags
-	workers int
-	salvage bool
-	mapped  bool // --db has names of another dataset
+	source   SourceFlags
+	choice   SelectFlags
+	workers  int
+	salvage  bool
+	progress ProgressFlags
+	mapped   bool // --db has names of another dataset
 }
 
 // Register adds the flags to a command.
@@ -35,6 +36,7 @@ func (f *ReadFlags) Register(cmd *cobra.Command) {
 	f.source.Register(cmd, readMemory, systemTemp)
 	f.choice.Register(cmd)
 	registerWorkers(cmd.Flags(), &f.workers)
+	f.progress.Register(cmd)
 }
 
 // RegisterSalvage adds the flag of commands that are of use when a part of a dataset cannot be read.

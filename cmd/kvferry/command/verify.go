@@ -9,6 +9,7 @@ import (
 
 	"kvferry/inspect"
 	"kvferry/inspect/render"
+	"kvferry/internal/progress"
 	"kvferry/record"
 )
 
@@ -64,6 +65,9 @@ func (a *App) verify() *cobra.Command {
 	return cmd
 }
 
+// verifySteps are the steps of verify. Most datasets need no second look at their files.
+var verifySteps = []progress.Step{{Name: "read", Weight: 1}, {Name: "files", Weight: 0.1}}
+
 // reporter writes what verify found.
 type reporter = func(io.Writer, *render.Result) error
 
@@ -82,7 +86,7 @@ func severities() (out []option[record.Severity]) {
 	return out
 }
 
-func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) error {
+func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (err error) {
 	for _, name := range []string{"map-db", secondWAL} {
 		if f.against == "" && cmd.Flags().Changed(name) {
 			return usagef("--%s goes with --against", name)
@@ -108,8 +112,12 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) err
 	if err != nil {
 		return err
 	}
+	show := a.newProgress(cmd, &f.read.progress)
+	defer func() { show.end(err) }()
+	show.start(d.Scan, verifySteps)
 	v, err := inspect.Verify(cmd.Context(), &inspect.VerifyOptions{Scan: *d.Scan, Root: d.Location.Path, Open: d.reopen,
 		Keyspaces: d.keyspacesOf, MaxFindings: f.maxFindings, Files: f.files})
+	show.end(err)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,56 @@
+package progress
+
+import "kvferry/record"
+
+// Gauge is one task's share in a Meter. It counts on its own and hands over now and then, so that workers do not
+// wait for each other. The zero Gauge counts for nobody. It is used by one goroutine.
+type Gauge struct {
+	meter                    *Meter
+	size                     int64 // of the task, in bytes on disk
+	credited                 int64 // of size
+	bytes, records, elements int64 // not handed over yet
+}
+
+// Gauge returns the gauge of a task that reads size bytes.
+func (m *Meter) Gauge(size int64) Gauge { return Gauge{meter: m, size: size} }
+
+// Record counts a record with its key.
+func (g *Gauge) Record(key []byte) {
+	g.records++
+	g.bytes += int64(len(key))
+}
+
+// Elements counts a batch of elements. The first stands for the size of all: this is called for every batch
+// that is read, and about right is enough.
+func (g *Gauge) Elements(elems []record.Element) {
+	n := int64(len(elems))
+	g.elements += n
+	if n > 0 {
+		g.bytes += n * int64(len(elems[0].Name)+len(elems[0].Value))
+	}
+}
+
+// Flush hands over what was counted. The bytes of records stand for bytes on disk until the task is done: about
+// right, and never more than the task has.
+func (g *Gauge) Flush() {
+	if g.meter == nil {
+		return
+	}
+	if credit := min(g.bytes, g.size-g.size/20-g.credited); credit > 0 {
+		g.credited += credit
+		g.meter.done.Add(credit)
+	}
+	g.meter.records.Add(g.records)
+	g.meter.elements.Add(g.elements)
+	g.bytes, g.records, g.elements = 0, 0, 0
+}
+
+// Finish hands over the rest of the task.
+func (g *Gauge) Finish() {
+	if g.meter == nil {
+		return
+	}
+	g.Flush()
+	g.meter.done.Add(g.size - g.credited)
+	g.meter.tasksDone.Add(1)
+}

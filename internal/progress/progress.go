@@ -1,0 +1,188 @@
+// Package progress counts what a command has done and says how far it is: which step of how many, how
+// much of it, how fast, and how long the rest will take.
+package progress
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// State is how far a command is at one moment.
+type State struct {
+	Time time.Time `json:"time"`
+	// Phase is the name of the current step, which is number Step of Steps, counted from 1.
+	Phase string `json:"phase"`
+	Step  int    `json:"step"`
+	Steps int    `json:"steps"`
+	// Done and Total are bytes of the dataset that the step reads. Total is 0 when the step has no size.
+	Done  int64 `json:"done"`
+	Total int64 `json:"total"`
+	// Percent is of all steps together, from 0 to 100.
+	Percent   float64 `json:"percent"`
+	Tasks     int     `json:"tasks"`
+	TasksDone int     `json:"tasks_done"`
+	Records   int64   `json:"records"`
+	Elements  int64   `json:"elements"`
+	Errors    int64   `json:"errors"` // error findings so far
+	// Rate is bytes a second of the current step; what an earlier process did is not counted.
+	Rate float64 `json:"bytes_per_second"`
+	// Elapsed and Remaining are seconds over all steps; Remaining is -1 until it can be estimated.
+	Elapsed   float64 `json:"elapsed"`
+	Remaining float64 `json:"remaining"`
+}
+
+// Step is a part of a command's work. Weight is how long a step takes compared with the others for the same dataset.
+type Step struct {
+	Name   string
+	Weight float64
+}
+
+// Every is how often a Meter tells the state.
+const Every = 250 * time.Millisecond
+
+// Meter counts what is done and tells it now and then. A nil Meter counts nothing. It is safe for concurrent use.
+type Meter struct {
+	tell func(State)
+	stop chan struct{}
+	idle sync.WaitGroup
+	now  func() time.Time
+
+	began time.Time
+	step  atomic.Pointer[stepState]
+
+	done              atomic.Int64
+	tasksDone         atomic.Int64
+	records, elements atomic.Int64
+	errors            atomic.Int64
+}
+
+// stepState is what does not change during a step.
+type stepState struct {
+	steps   []Step
+	current int
+	began   time.Time
+	total   int64
+	resumed int64 // of total, done by an earlier process
+	tasks   int
+}
+
+// Start returns a meter for these steps that calls tell four times a second until it is closed. The first step
+// begins at once, without a size. Without tell nothing is counted: the meter is nil.
+func Start(steps []Step, tell func(State)) *Meter {
+	if tell == nil {
+		return nil
+	}
+	m := newMeter(steps, tell, time.Now)
+	m.idle.Add(1)
+	go m.run()
+	return m
+}
+
+func newMeter(steps []Step, tell func(State), now func() time.Time) *Meter {
+	m := &Meter{tell: tell, now: now, stop: make(chan struct{}), began: now()}
+	m.step.Store(&stepState{steps: steps, began: m.began})
+	return m
+}
+
+func (m *Meter) run() {
+	defer m.idle.Done()
+	tick := time.NewTicker(Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			m.tell(m.State())
+		case <-m.stop:
+			return
+		}
+	}
+}
+
+// Begin starts a step. total is its size in bytes, of which an earlier process did resumed; tasks is how many
+// pieces the rest has.
+func (m *Meter) Begin(name string, total, resumed int64, tasks int) {
+	if m == nil {
+		return
+	}
+	s := *m.step.Load()
+	for i := range s.steps {
+		if s.steps[i].Name == name {
+			s.current = i
+		}
+	}
+	s.began, s.total, s.resumed, s.tasks = m.now(), total, resumed, tasks
+	m.done.Store(resumed)
+	m.tasksDone.Store(0)
+	m.records.Store(0)
+	m.elements.Store(0)
+	m.step.Store(&s)
+	m.tell(m.State())
+}
+
+// Error counts an error finding.
+func (m *Meter) Error() {
+	if m != nil {
+		m.errors.Add(1)
+	}
+}
+
+// State says how far things are.
+func (m *Meter) State() State {
+	s, now := m.step.Load(), m.now()
+	out := State{
+		Time:  now.UTC(),
+		Step:  s.current + 1,
+		Steps: len(s.steps),
+		Total: s.total,
+		Done:  min(m.done.Load(), s.total),
+		Tasks: s.tasks, TasksDone: int(m.tasksDone.Load()),
+		Records: m.records.Load(), Elements: m.elements.Load(), Errors: m.errors.Load(),
+		Elapsed: now.Sub(m.began).Seconds(), Remaining: -1,
+	}
+	if len(s.steps) > 0 {
+		out.Phase = s.steps[s.current].Name
+	}
+	s.estimate(&out, now.Sub(s.began).Seconds())
+	return out
+}
+
+// estimate sets the rate, the share of the whole that is done and the time that is left: later steps will take
+// as long, compared with this one, as their weights say.
+func (s *stepState) estimate(out *State, seconds float64) {
+	fraction := 0.0
+	if s.total > 0 {
+		fraction = float64(out.Done) / float64(s.total)
+	}
+	if fresh := out.Done - s.resumed; fresh > 0 && seconds > 0 {
+		out.Rate = float64(fresh) / seconds
+	}
+	var before, all, later, weight float64
+	for i, st := range s.steps {
+		all += st.Weight
+		switch {
+		case i < s.current:
+			before += st.Weight
+		case i > s.current:
+			later += st.Weight
+		default:
+			weight = st.Weight
+		}
+	}
+	if all > 0 {
+		out.Percent = 100 * (before + weight*fraction) / all
+	}
+	if out.Rate > 0 && weight > 0 {
+		whole := float64(s.total) / out.Rate
+		out.Remaining = whole*(1-fraction) + whole*later/weight
+	}
+}
+
+// Close ends the telling.
+func (m *Meter) Close() {
+	if m == nil {
+		return
+	}
+	close(m.stop)
+	m.idle.Wait()
+}

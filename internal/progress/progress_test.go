@@ -1,0 +1,135 @@
+package progress
+
+import (
+	"io"
+	"math"
+	"testing"
+	"time"
+
+	"kvferry/record"
+)
+
+// clock is a time that a test moves.
+type clock struct{ at time.Time }
+
+func (c *clock) now() time.Time { return c.at }
+
+func (c *clock) wait(d time.Duration) { c.at = c.at.Add(d) }
+
+var steps = []Step{{"plan", 0}, {"run", 1}, {"prove", 0.5}}
+
+func TestEstimate(t *testing.T) {
+	c := &clock{at: time.Unix(1000, 0)}
+	m := newMeter(steps, func(State) {}, c.now)
+	if s := m.State(); s.Phase != "plan" || s.Step != 1 || s.Steps != 3 || s.Remaining != -1 || s.Percent != 0 {
+		t.Errorf("at the start: %+v", s)
+	}
+	c.wait(2 * time.Second)
+	m.Begin("run", 1000, 200, 4)
+	if s := m.State(); s.Done != 200 || s.Rate != 0 || s.Remaining != -1 {
+		t.Errorf("what an earlier process did counts as done, and not for the rate: %+v", s)
+	}
+	g := m.Gauge(800)
+	g.Record([]byte("key"))
+	g.Elements([]record.Element{{Name: []byte("name"), Value: make([]byte, 393)}})
+	c.wait(4 * time.Second)
+	g.Flush()
+	m.Error()
+	s := m.State()
+	if s.Done != 600 || s.Rate != 100 || s.Records != 1 || s.Elements != 1 || s.Errors != 1 || s.Tasks != 4 || s.Elapsed != 6 {
+		t.Errorf("half way: %+v", s)
+	}
+	// 400 bytes at 100 a second, then the proof: half of what 1000 bytes take.
+	if s.Remaining != 4+5 || math.Abs(s.Percent-40) > 1e-9 {
+		t.Errorf("remaining %v, %v %%", s.Remaining, s.Percent)
+	}
+	g.Finish()
+	if s := m.State(); s.Done != 1000 || s.TasksDone != 1 {
+		t.Errorf("a finished task is done: %+v", s)
+	}
+	m.Begin("unknown", 0, 0, 0)
+	if s := m.State(); s.Phase != "run" {
+		t.Errorf("a step of no plan changed the step: %+v", s)
+	}
+}
+
+// TestNil counts with a meter that nobody watches.
+func TestNil(t *testing.T) {
+	m := Start(steps, nil)
+	if m != nil {
+		t.Fatal("a meter without a watcher")
+	}
+	m.Begin("run", 1, 0, 1)
+	m.Error()
+	g := m.Gauge(1)
+	g.Record(nil)
+	g.Flush()
+	g.Finish()
+	m.Close()
+	var r record.Reader = &reading{}
+	if m.Reader(r, 1) != r {
+		t.Error("a reader that counts for nobody")
+	}
+}
+
+// TestTells waits for a state that nobody asked for, while the first step has no size.
+func TestTells(t *testing.T) {
+	told := make(chan State, 100)
+	m := Start(steps, func(s State) { told <- s })
+	select {
+	case s := <-told:
+		if s.Phase != "plan" || s.Total != 0 {
+			t.Errorf("%+v", s)
+		}
+	case <-time.After(20 * Every):
+		t.Error("nothing was told")
+	}
+	m.Close()
+}
+
+// reading is a reader of three records of two elements each.
+type reading struct {
+	record.Reader
+	records, elements int
+}
+
+func (r *reading) Next() (*record.Header, error) {
+	if r.records == 3 {
+		return nil, io.EOF
+	}
+	r.records++
+	r.elements = 0
+	return &record.Header{Key: []byte("k")}, nil
+}
+
+func (r *reading) Read(dst []record.Element) (int, error) {
+	if r.elements == 2 {
+		return 0, io.EOF
+	}
+	r.elements++
+	dst[0] = record.Element{Value: []byte("v")}
+	return 1, nil
+}
+
+func TestReader(t *testing.T) {
+	m := newMeter(steps, func(State) {}, time.Now)
+	m.Begin("run", 50, 0, 1)
+	r := m.Reader(&reading{}, 50)
+	var batch [4]record.Element
+	for {
+		if _, err := r.Next(); err == io.EOF {
+			break
+		}
+		for {
+			if _, err := r.Read(batch[:]); err == io.EOF {
+				break
+			}
+		}
+	}
+	if _, err := r.Next(); err != io.EOF {
+		t.Error(err)
+	}
+	if s := m.State(); s.Records != 3 || s.Elements != 6 || s.Done != 50 || s.TasksDone != 1 {
+		t.Errorf("%+v", s)
+	}
+}

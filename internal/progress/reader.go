@@ -1,0 +1,56 @@
+package progress
+
+import (
+	"io"
+
+	"kvferry/record"
+)
+
+// flushEvery is how many records or batches pass between the times that a reader hands over its counts.
+const flushEvery = 256
+
+// Reader returns a reader of the same records that counts them as a task of size bytes. With a nil meter that is r
+// itself.
+func (m *Meter) Reader(r record.Reader, size int64) record.Reader {
+	if m == nil {
+		return r
+	}
+	return &reader{Reader: r, gauge: m.Gauge(size)}
+}
+
+type reader struct {
+	record.Reader
+	gauge Gauge
+	calls uint
+	ended bool
+}
+
+// Next counts the record that follows.
+func (r *reader) Next() (*record.Header, error) {
+	h, err := r.Reader.Next()
+	switch {
+	case err == io.EOF && !r.ended:
+		r.ended = true
+		r.gauge.Finish()
+	case err == nil:
+		r.gauge.Record(h.Key)
+		r.tick()
+	}
+	return h, err
+}
+
+// Read counts the elements that follow.
+func (r *reader) Read(dst []record.Element) (int, error) {
+	n, err := r.Reader.Read(dst)
+	if n > 0 {
+		r.gauge.Elements(dst[:n])
+		r.tick()
+	}
+	return n, err
+}
+
+func (r *reader) tick() {
+	if r.calls++; r.calls%flushEvery == 0 {
+		r.gauge.Flush()
+	}
+}
