@@ -6,6 +6,7 @@ require (
 	github.com/cespare/xxhash/v2 v2.2.0
 	github.com/cockroachdb/datadriven v1.0.3-0.20230413201302-be42291fc80f
 	github.com/cockroachdb/pebble v1.1.5
+	github.com/creack/pty v1.1.24
 	github.com/gofrs/flock v0.12.1
 	github.com/golang/snappy v0.0.4
 	github.com/klauspost/compress v1.18.0

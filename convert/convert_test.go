@@ -539,7 +539,7 @@ func TestProgress(t *testing.T) {
 		last = p
 	}
 	b.run()
-	if got := strings.Join(phases, " "); got != "run finish prove publish" {
+	if got := strings.Join(phases, " "); got != "plan run finish prove publish" {
 		t.Errorf("phases %s, last %+v", got, last)
 	}
 }

@@ -1,0 +1,190 @@
+//go:build unix
+
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+
+	"kvferry/internal/progress"
+	"kvferry/store"
+)
+
+// slowly makes every store take so long to open.
+func slowly(a *App, delay time.Duration) {
+	for i := range a.Drivers {
+		open := a.Drivers[i].Open
+		a.Drivers[i].Open = func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
+			time.Sleep(delay)
+			return open(ctx, dir, o)
+		}
+	}
+}
+
+// TestProgressOnTerminal runs commands on a pseudo-terminal, whose source takes longer to open than a bar takes to be
+// drawn for the first time.
+func TestProgressOnTerminal(t *testing.T) {
+	src := golden(t, "nemo-basic")
+	for _, args := range [][]string{
+		{"convert", src, "blackwidow:" + filepath.Join(t.TempDir(), "dst")},
+		{"convert", "-n", src, "blackwidow:" + filepath.Join(t.TempDir(), "dst")},
+		{"verify", src},
+		{"inspect", src},
+		{"fingerprint", src},
+		{"diff", src, src, "--direct"},
+		{"dump", src, "-o", filepath.Join(t.TempDir(), "out")},
+	} {
+		shown := onTerminal(t, args)
+		if !strings.Contains(shown, "1/") {
+			t.Errorf("%s: no step in %q", args[0], shown)
+		}
+		if args[0] == "convert" && !strings.Contains(shown, "plan") {
+			t.Errorf("convert does not show that it plans: %q", shown)
+		}
+	}
+}
+
+// onTerminal runs a command whose standard error is a terminal, and returns what was shown there.
+func onTerminal(t *testing.T, args []string) string {
+	t.Helper()
+	screen, stderr, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Close()
+	app := testApp()
+	app.Terminal = true
+	slowly(app, 2*progress.Every/5) // five stores
+	var shown bytes.Buffer
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		io.Copy(&shown, screen) // ends with an error when the other side is closed
+	}()
+	if code := app.Run(context.Background(), args, io.Discard, stderr); code != ExitOK {
+		t.Errorf("%v: exit %d", args, code)
+	}
+	stderr.Close()
+	<-done
+	return shown.String()
+}
+
+// gone is a standard error that nobody reads.
+type gone struct{}
+
+func (gone) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+
+func TestProgressNobodyReads(t *testing.T) {
+	src := golden(t, "nemo-basic")
+	for _, mode := range []string{"json", "bar", "lines"} {
+		app := testApp()
+		slowly(app, progress.Every)
+		var out bytes.Buffer
+		dst := filepath.Join(t.TempDir(), "dst")
+		if code := app.Run(context.Background(), []string{"convert", src, "blackwidow:" + dst, "--progress", mode}, &out, gone{}); code != ExitOK {
+			t.Errorf("--progress %s: exit %d", mode, code)
+		}
+		ok(t, "verify", dst)
+	}
+}
+
+// TestBrokenPipe ends quietly when the reader of standard output has seen enough.
+func TestBrokenPipe(t *testing.T) {
+	src := golden(t, "nemo-basic")
+	var stderr bytes.Buffer
+	if code := testApp().Run(context.Background(), []string{"dump", src}, gone{}, &stderr); code != ExitPipe || stderr.Len() > 0 {
+		t.Errorf("exit %d, %q", code, stderr.String())
+	}
+	dst := filepath.Join(t.TempDir(), "dst")
+	code := testApp().Run(context.Background(), []string{"convert", src, "blackwidow:" + dst}, gone{}, &stderr)
+	if code != ExitFailed || !strings.Contains(stderr.String(), "is complete") {
+		t.Errorf("convert: exit %d, %q", code, stderr.String())
+	}
+}
+
+// TestProgressLines looks at what a view prints where there is no terminal.
+func TestProgressLines(t *testing.T) {
+	var out lockedBuffer
+	v := &progressView{w: &out, mode: "lines", done: make(chan struct{}), printed: time.Now()}
+	s := progress.State{Phase: "run", Step: 2, Steps: 4, Done: 1 << 20, Total: 4 << 20, Rate: 1 << 19, Percent: 12.4,
+		Elapsed: 61, Remaining: 125.4, Errors: 3}
+	v.tell(s)
+	if out.String() != "" {
+		t.Errorf("a line before a minute has passed: %q", out.String())
+	}
+	v.printed = time.Now().Add(-lineEvery)
+	v.tell(s)
+	v.tell(s)
+	want := "kvferry: step 2 of 4, run: 1.0 MiB of 4.0 MiB, 512.0 KiB/s; 12% of all, 1m1s, about 2m5s left; 3 errors\n"
+	if out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+	v.end(nil)
+}
+
+// TestProgressSignal asks a running command for its state.
+func TestProgressSignal(t *testing.T) {
+	var out lockedBuffer
+	app := testApp()
+	root := app.Root()
+	root.SetErr(&out)
+	v := app.newProgress(root, &ProgressFlags{mode: "none"})
+	v.tell(progress.State{Phase: "prove", Step: 3, Steps: 4, Remaining: -1})
+	if err := syscall.Kill(syscall.Getpid(), syscall.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; !strings.Contains(out.String(), "step 3 of 4, prove"); i++ {
+		if i > 100 {
+			t.Fatalf("no answer: %q", out.String())
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	v.end(nil)
+}
+
+// TestProgressResult reads the last line of JSON progress.
+func TestProgressResult(t *testing.T) {
+	for want, err := range map[string]error{"done": nil, "cancelled": context.Canceled, "failed": errors.New("x")} {
+		var out lockedBuffer
+		v := &progressView{w: &out, mode: "json", done: make(chan struct{}), printed: time.Now()}
+		v.tell(progress.State{Phase: "run"})
+		v.end(err)
+		v.end(errors.New("said twice"))
+		var line struct {
+			progress.State
+			Result string `json:"result"`
+		}
+		if e := json.Unmarshal([]byte(out.String()), &line); e != nil || line.Result != want || line.Time.IsZero() {
+			t.Errorf("%v: %q: %v", err, out.String(), e)
+		}
+	}
+}
+
+// lockedBuffer is a buffer that several goroutines use.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
