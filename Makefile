@@ -21,8 +21,14 @@ help:
 	@echo 'make oracle      only the tests in which RocksDB and LMDB themselves take part'
 	@echo 'make race cover lint fuzz-short docs clean'
 
+# A release is named by its tag, any other build by its commit. Nothing else of the machine goes into the binary.
+VERSION ?= $(shell git describe --exact-match --tags 2>/dev/null)
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
+DATE    ?= $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null)
+LDFLAGS  = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
+
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/kvferry ./cmd/kvferry
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/kvferry ./cmd/kvferry
 
 demo:
 	@scripts/demo

@@ -30,7 +30,7 @@ func main() {
 
 // write writes everything. The pages carry a fixed date: the same commands give the same files.
 func write(dir string) error {
-	root := command.Default("").Root()
+	root := command.Default(command.Build{}).Root()
 	root.DisableAutoGenTag = true
 	examples(root)
 	man, completion := filepath.Join(dir, "man"), filepath.Join(dir, "completion")

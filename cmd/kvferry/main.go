@@ -12,9 +12,6 @@ import (
 	"kvferry/cmd/kvferry/command"
 )
 
-// version is set by the linker.
-var version = "dev"
-
 // endings are the signals that cancel a command. Under nohup a hangup is none of them.
 func endings() []os.Signal {
 	out := []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -29,7 +26,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
-	app := command.Default(version)
+	app := command.Default(build())
 	app.Terminal = term.IsTerminal(int(os.Stderr.Fd()))
 	os.Exit(app.Run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -26,7 +26,7 @@ type App struct {
 	// Fallback reads RocksDB directories with RocksDB's own library, for --store rocksdb; nil in a build
 	// without it.
 	Fallback store.Opener
-	Version  string
+	Build    Build
 	// Now is the clock; commands read it once.
 	Now func() time.Time
 	// LimitMemory makes the promise of --memory to the Go runtime; nil leaves it alone.
@@ -114,7 +114,7 @@ Any flag can also stand in a YAML file given with -f, a line each; the command l
   kvferry verify /data/pika/dump
   kvferry convert /data/pika/dump blackwidow:/data/new
   kvferry diff /data/pika/dump /data/new`,
-		Version:       a.Version,
+		Version:       a.Build.String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args: func(_ *cobra.Command, args []string) error {

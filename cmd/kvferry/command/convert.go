@@ -141,7 +141,7 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	}
 	o := &convert.Options{Selection: selection, AllowLoss: f.allowLoss, Version: f.version, Now: f.source.Clock(a),
 		NowGiven: !f.source.now.IsZero(), Workers: f.workers, Memory: f.source.Memory(), TempDir: f.source.TempDir(),
-		NoProve: f.noProve, Resume: f.resume, Tool: a.Version, Layout: f.layout, Rename: f.conflict.rename, Prefer: f.conflict.prefer}
+		NoProve: f.noProve, Resume: f.resume, Tool: a.Build.String(), Layout: f.layout, Rename: f.conflict.rename, Prefer: f.conflict.prefer}
 	if f.version&0xFF == 0xFF {
 		return nil, usagef("--version-epoch %d: the original engines lose sight of versions whose low byte is 0xFF", f.version)
 	}

@@ -21,7 +21,7 @@ import (
 var testNow = time.Unix(1700100000, 0).UTC()
 
 func testApp() *App {
-	app := Default("test")
+	app := Default(Build{Version: "test"})
 	app.Now = func() time.Time { return testNow }
 	app.LimitMemory = nil
 	return app

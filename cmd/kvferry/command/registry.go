@@ -19,7 +19,7 @@ import (
 
 // Default returns the app with every format and store of this build. This is the one place that
 // lists them.
-func Default(version string) *App {
+func Default(build Build) *App {
 	return &App{
 		Formats: []format.Format{nemo.New(), blackwidow.New(), ardb.New()},
 		Drivers: []Driver{
@@ -28,7 +28,7 @@ func Default(version string) *App {
 			{Name: "lmdb", Open: lmdb.Open, Peek: peekLMDB},
 		},
 		Fallback:    fallback(),
-		Version:     version,
+		Build:       build,
 		Now:         time.Now,
 		LimitMemory: limitMemory,
 	}

@@ -121,7 +121,7 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 	if err != nil {
 		return err
 	}
-	res := &render.Result{Verification: v, Tool: a.Version, Source: location, NowMS: d.Scan.Now.UnixMilli(),
+	res := &render.Result{Verification: v, Tool: a.Build.String(), Source: location, NowMS: d.Scan.Now.UnixMilli(),
 		Seconds: a.Now().Sub(began).Seconds(), FailOn: f.failOn}
 	if res.Format == "" {
 		res.Format = d.Location.Format

@@ -1,19 +1,62 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"runtime"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 )
+
+// Build says which build of kvferry this is.
+type Build struct {
+	Version string // "" in a build of no release
+	Commit  string // of the source, 40 hex digits
+	Date    string // of the commit, RFC 3339
+	Dirty   bool   // the source had changes that are in no commit
+}
+
+// Complete fills in what is not known from what the go command has stamped.
+func (b Build) Complete(info *debug.BuildInfo) Build {
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Commit = cmp.Or(b.Commit, s.Value)
+		case "vcs.time":
+			b.Date = cmp.Or(b.Date, s.Value)
+		case "vcs.modified":
+			b.Dirty = s.Value == "true"
+		}
+	}
+	if v := info.Main.Version; v != "(devel)" {
+		b.Version = cmp.Or(b.Version, v)
+	}
+	return b
+}
+
+// String is the version that reports carry: of a build that is no release, with its commit.
+func (b Build) String() string {
+	if b.Version != "" {
+		return b.Version
+	}
+	out := "unreleased"
+	if b.Commit != "" {
+		out += "-" + b.Commit[:min(12, len(b.Commit))]
+	}
+	if b.Dirty {
+		out += "-dirty"
+	}
+	return out
+}
 
 // version prints what this build is.
 func (a *App) version() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
-		Long:    "Print the version, the Go release it was built with and the platform.\n" + exitHelp,
+		Long:    "Print the version, the commit and its date, the Go release it was built with and the platform.\n" + exitHelp,
 		Example: "  kvferry version",
 		Args:    exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -25,5 +68,13 @@ func (a *App) version() *cobra.Command {
 
 // versionLine is what version and --version print.
 func (a *App) versionLine() string {
-	return fmt.Sprintf("kvferry %s (%s, %s/%s)\n", a.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	from := ""
+	if a.Build.Commit != "" {
+		from = fmt.Sprintf("commit %s", a.Build.Commit[:min(12, len(a.Build.Commit))])
+		if a.Build.Date != "" {
+			from += " of " + a.Build.Date
+		}
+		from += ", "
+	}
+	return fmt.Sprintf("kvferry %s (%s%s, %s/%s)\n", a.Build, from, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
