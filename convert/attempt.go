@@ -313,15 +313,15 @@ func (a *attempt) runTasks(ctx context.Context, write bool) error {
 	}
 	a.rules.memory = newShares(a.o.Memory/4, todo, a.o.Workers)
 	a.meter.Begin("run", total, done, len(todo))
-	return runPool(ctx, todo, a.o.Workers, func(ctx context.Context, t *Task) error {
-		return a.runTask(ctx, t, write)
+	return runSharing(ctx, todo, a.o.Workers, a.o.Memory, func(ctx context.Context, t *Task, sh *share) error {
+		return a.runTask(ctx, t, sh, write)
 	})
 }
 
 // runTask runs one task and writes it to the journal.
-func (a *attempt) runTask(ctx context.Context, t *Task, write bool) error {
+func (a *attempt) runTask(ctx context.Context, t *Task, sh *share, write bool) error {
 	a.o.crash(fmt.Sprintf("task %d", t.N))
-	res, err := runTask(ctx, t, a.rules, a.src, a.target, write)
+	res, err := runTask(ctx, t, a.rules, a.src, a.target, sh, write)
 	if err != nil {
 		return err
 	}

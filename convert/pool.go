@@ -4,6 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"kvferry/record"
+	"math"
+	"runtime/debug"
 	"slices"
 	"sync"
 )
@@ -39,6 +43,78 @@ func runPool(ctx context.Context, tasks []*Task, workers int, do func(context.Co
 		return nil
 	}
 	return context.Cause(ctx)
+}
+
+// largeError says that a task met more at once than it may hold beside the others.
+type largeError struct{ bytes int64 }
+
+func (e *largeError) Error() string {
+	return fmt.Sprintf("%d bytes at once, too much for tasks that run at the same time", e.bytes)
+}
+
+// rowsHeld is how many times a row is in memory at most while it is moved, with what is spare: what was read, unpacked,
+// copied into a block, packed.
+const rowsHeld = 16
+
+// mostAtOnce is how many bytes of elements a task may be handed at once while so many run. One by itself takes what
+// comes.
+func mostAtOnce(memory int64, workers int) int64 {
+	if workers <= 1 {
+		return math.MaxInt64
+	}
+	return memory / int64(rowsHeld*workers)
+}
+
+// share is what a task may hold while others run.
+type share struct {
+	most  int64  // bytes that it is handed at once
+	first func() // lets the next task begin
+}
+
+// take looks at what a task was handed at once.
+func (s *share) take(elems []record.Element) error {
+	if s.most < math.MaxInt64 {
+		var bytes int64
+		for i := range elems {
+			bytes += int64(len(elems[i].Name) + len(elems[i].Value))
+		}
+		if bytes > s.most {
+			return &largeError{bytes}
+		}
+	}
+	s.first()
+	return nil
+}
+
+// runSharing is runPool for tasks that share a promise of memory. One begins when the one before it has seen its first
+// rows, so that not all meet the first large one at the same time. Those that meet rows so large that not all workers
+// may hold one stop, and run again when the others are done, as many at once as such rows allow.
+func runSharing(ctx context.Context, tasks []*Task, workers int, memory int64, do func(context.Context, *Task, *share) error) error {
+	for {
+		workers = min(workers, len(tasks))
+		var mu, begin sync.Mutex
+		var again []*Task
+		var largest int64
+		most := mostAtOnce(memory, workers)
+		err := runPool(ctx, tasks, workers, func(ctx context.Context, t *Task) error {
+			begin.Lock()
+			begun := sync.OnceFunc(begin.Unlock)
+			defer begun()
+			err := do(ctx, t, &share{most, begun})
+			var large *largeError
+			if errors.As(err, &large) {
+				mu.Lock()
+				defer mu.Unlock()
+				again, largest, err = append(again, t), max(largest, large.bytes), nil
+				debug.FreeOSMemory() // what it held is in the way of the others
+			}
+			return err
+		})
+		if err != nil || len(again) == 0 {
+			return err
+		}
+		tasks, workers = again, int(max(1, min(int64(workers)/2, memory/(rowsHeld*largest))))
+	}
 }
 
 func largestFirst(tasks []*Task) []*Task {

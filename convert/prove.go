@@ -64,11 +64,13 @@ func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fi
 	var findings findingSet
 	var ledger record.Ledger
 	var mu sync.Mutex
-	err := runPool(ctx, tasks, a.o.Workers, func(ctx context.Context, t *Task) error {
-		f, l, err := proveTask(ctx, t, a.rules, memory.of(t), back, findings.report)
+	err := runSharing(ctx, tasks, a.o.Workers, a.o.Memory, func(ctx context.Context, t *Task, sh *share) error {
+		var own findingSet
+		f, l, err := proveTask(ctx, t, a.rules, memory.of(t), sh, back, own.report)
 		if err != nil {
 			return err
 		}
+		findings.merge(own.list())
 		mu.Lock()
 		defer mu.Unlock()
 		got.Merge(f)
@@ -142,7 +144,7 @@ func proofTasks(back format.Source, p *Plan) []*Task {
 }
 
 // proveTask takes the fingerprint of one task's part of the target.
-func proveTask(ctx context.Context, t *Task, r *rules, memory int64, back format.Source,
+func proveTask(ctx context.Context, t *Task, r *rules, memory int64, sh *share, back format.Source,
 	report func(record.Finding)) (*record.Fingerprint, *record.Ledger, error) {
 
 	ledger := new(record.Ledger)
@@ -151,19 +153,24 @@ func proveTask(ctx context.Context, t *Task, r *rules, memory int64, back format
 	if err != nil {
 		return nil, nil, err
 	}
-	p := prover{reader: reader, gauge: r.meter.Gauge(t.Bytes)}
+	p := prover{reader: reader, share: sh, gauge: r.meter.Gauge(t.Bytes)}
 	err = errors.Join(p.all(ctx), reader.Close())
+	if err != nil {
+		p.gauge.Undo()
+		return nil, nil, err
+	}
 	p.gauge.Finish()
 	f := new(record.Fingerprint)
 	for typ, d := range p.digests {
 		f.Add(record.Part{DB: t.TargetDB, Type: record.Type(typ)}, d)
 	}
-	return f, ledger, err
+	return f, ledger, nil
 }
 
 // prover hashes records.
 type prover struct {
 	reader  record.Reader
+	share   *share
 	hasher  record.Hasher
 	batch   [batchLen]record.Element
 	digests [record.NumTypes]record.Digest
@@ -206,6 +213,9 @@ func (p *prover) record(ctx context.Context, h *record.Header) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
+		}
+		if err := p.share.take(p.batch[:got]); err != nil {
+			return err
 		}
 		p.gauge.Elements(p.batch[:got])
 		p.hasher.Elements(p.batch[:got])

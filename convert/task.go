@@ -55,6 +55,7 @@ type task struct {
 	hasLast  bool
 	seen     int
 	lost     int64 // records and elements left out so far
+	share    *share
 	gauge    progress.Gauge
 	report   func(record.Loss) // lose, made once
 	digests  [record.NumTypes]record.Digest
@@ -67,9 +68,10 @@ type task struct {
 }
 
 // runTask reads the records of a task and writes them to its shard of the target. Without a target
-// the records are only counted.
-func runTask(ctx context.Context, t *Task, r *rules, src format.Source, target format.Target, write bool) (*taskResult, error) {
-	x := &task{Task: t, rules: r, target: target, losses: lossSet{}}
+// the records are only counted. A *largeError says that more came at once than its share allows; nothing is left of the
+// task then.
+func runTask(ctx context.Context, t *Task, r *rules, src format.Source, target format.Target, sh *share, write bool) (*taskResult, error) {
+	x := &task{Task: t, rules: r, target: target, losses: lossSet{}, share: sh}
 	x.gauge = r.meter.Gauge(t.Bytes)
 	x.report = x.lose
 	x.findings.onLoss = func(kind string) {
@@ -93,6 +95,7 @@ func runTask(ctx context.Context, t *Task, r *rules, src format.Source, target f
 		}
 	}
 	if err != nil {
+		x.gauge.Undo()
 		return nil, err
 	}
 	x.gauge.Finish()
@@ -261,6 +264,9 @@ func (x *task) elements(ctx context.Context) (int64, error) {
 			if err := ctx.Err(); err != nil {
 				return count, err
 			}
+		}
+		if err := x.share.take(x.batch[:got]); err != nil {
+			return count, err
 		}
 		elems := x.target.ElementLosses(&x.header, x.fit(x.batch[:got]), x.report)
 		if len(elems) == 0 {

@@ -9,6 +9,7 @@ type Gauge struct {
 	size                     int64 // of the task, in bytes on disk
 	credited                 int64 // of size
 	bytes, records, elements int64 // not handed over yet
+	told                     struct{ records, elements int64 }
 }
 
 // Gauge returns the gauge of a task that reads size bytes.
@@ -42,7 +43,20 @@ func (g *Gauge) Flush() {
 	}
 	g.meter.records.Add(g.records)
 	g.meter.elements.Add(g.elements)
+	g.told.records += g.records
+	g.told.elements += g.elements
 	g.bytes, g.records, g.elements = 0, 0, 0
+}
+
+// Undo takes back what a task counted that did not come to its end and may run again.
+func (g *Gauge) Undo() {
+	if g.meter == nil {
+		return
+	}
+	g.meter.done.Add(-g.credited)
+	g.meter.records.Add(-g.told.records)
+	g.meter.elements.Add(-g.told.elements)
+	*g = Gauge{meter: g.meter, size: g.size}
 }
 
 // Finish hands over the rest of the task.

@@ -133,3 +133,24 @@ func TestReader(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// TestUndo: a task that did not come to its end counts for nothing, and may run again.
+func TestUndo(t *testing.T) {
+	m := new(Meter)
+	g := m.Gauge(1000)
+	for range 3 {
+		g.Record([]byte("key"))
+		g.Elements([]record.Element{{Value: make([]byte, 100)}})
+		g.Flush()
+		g.Undo()
+		if m.done.Load() != 0 || m.records.Load() != 0 || m.elements.Load() != 0 {
+			t.Fatalf("%d bytes, %d records, %d elements", m.done.Load(), m.records.Load(), m.elements.Load())
+		}
+	}
+	g.Record([]byte("key"))
+	g.Finish()
+	if m.done.Load() != 1000 || m.records.Load() != 1 || m.tasksDone.Load() != 1 {
+		t.Errorf("%d bytes, %d records", m.done.Load(), m.records.Load())
+	}
+	new(Gauge).Undo()
+}

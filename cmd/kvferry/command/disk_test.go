@@ -156,6 +156,7 @@ func runArgs(args string) int {
 	app := testApp()
 	if os.Getenv(limitEnv) != "" {
 		app.LimitMemory = limitMemory
+		defer tellPeak()
 	}
 	return app.Run(context.Background(), strings.Split(args, "\n"), os.Stdout, os.Stderr)
 }

@@ -1,0 +1,92 @@
+package convert
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"kvferry/record"
+)
+
+// zeros is the name of elements; none is looked at.
+var zeros = make([]byte, 4<<20)
+
+func sized(n int64) []record.Element { return []record.Element{{Name: zeros[:min(n, 4<<20)]}} }
+
+// TestRunSharing: tasks that meet large rows do not run beside as many others as before, all run to their end, and
+// the first error stops them.
+func TestRunSharing(t *testing.T) {
+	const memory = 16 << 20
+	rows := []int64{1, 1 << 10, 3 << 20, 1 << 20, 600 << 10, 0, 1 << 10, 4 << 20}
+	var tasks []*Task
+	for i := range rows {
+		tasks = append(tasks, &Task{N: i})
+	}
+	for _, workers := range []int{1, 2, 4, 16} {
+		var held, done, runs atomic.Int64
+		err := runSharing(context.Background(), tasks, workers, memory, func(_ context.Context, x *Task, s *share) error {
+			runs.Add(1)
+			if err := s.take(sized(rows[x.N])); err != nil {
+				return err
+			}
+			now := held.Add(rows[x.N])
+			defer held.Add(-rows[x.N])
+			if now > memory/rowsHeld+2<<10 && now != rows[x.N] {
+				t.Errorf("%d workers: %d bytes are held at once", workers, now)
+			}
+			done.Add(1)
+			return nil
+		})
+		if err != nil || done.Load() != int64(len(rows)) {
+			t.Errorf("%d workers: %d of %d tasks are done, %v", workers, done.Load(), len(rows), err)
+		}
+		if workers == 1 && runs.Load() != int64(len(rows)) {
+			t.Errorf("one worker ran %d tasks for %d", runs.Load(), len(rows))
+		}
+		bad := errors.New("bad")
+		if err := runSharing(context.Background(), tasks, workers, memory, func(_ context.Context, x *Task, s *share) error {
+			if err := s.take(sized(rows[x.N])); err != nil || x.N != 2 {
+				return err
+			}
+			return bad
+		}); err != bad {
+			t.Errorf("%d workers: %v", workers, err)
+		}
+	}
+}
+
+// TestLargeValues: what is converted does not depend on the memory that tasks share, nor does what is told of it.
+func TestLargeValues(t *testing.T) {
+	records := dataset(1)
+	for i := range records {
+		if i%3 == 0 {
+			records[i].Elems[0].Value = bytes.Repeat([]byte("v"), 20<<10)
+		}
+	}
+	want := newBench(t, records)
+	want.o.Workers = 1
+	rep := want.run()
+	b := newBench(t, records)
+	b.o.Workers, b.o.Memory = 4, 1<<20
+	b.from.wrap = func(s *fakeSource) { s.weight = taskBytes / 6 }
+	want.from.wrap = b.from.wrap
+	var last Progress
+	b.o.Progress = func(p Progress) { last = max2(last, p) }
+	got := b.run()
+	if got.Records() != rep.Records() || got.Ledger[0].Rows != rep.Ledger[0].Rows || len(got.Losses) != 0 {
+		t.Errorf("%+v", got)
+	}
+	if last.Records > rep.Records() || last.TasksDone > last.Tasks {
+		t.Errorf("progress went to %+v", last)
+	}
+}
+
+// max2 is the further of two looks at one phase, else the later one.
+func max2(a, b Progress) Progress {
+	if a.Phase == b.Phase && a.Records > b.Records {
+		return a
+	}
+	return b
+}
