@@ -500,8 +500,8 @@ func TestExtraFiles(t *testing.T) {
 	b.write("src/info", []byte("3s\n10.0.0.7\n9221\n42\n1234\n"))
 	b.from.wrap = func(s *fakeSource) { s.extra = []string{"info"} }
 	rep := b.run()
-	if len(rep.SlaveOf) != 1 || rep.SlaveOf[0] != "slaveof 10.0.0.7 9221 42 1234" {
-		t.Errorf("%q", rep.SlaveOf)
+	if rep.Follow != nil {
+		t.Errorf("servers of a format that follows none: %+v", rep.Follow)
 	}
 	if data, err := os.ReadFile(filepath.Join(b.dir, "dst/info")); err != nil || len(data) == 0 {
 		t.Errorf("%q, %v", data, err)

@@ -47,7 +47,30 @@ func copyFile(from, to string) (err error) {
 	return err
 }
 
-// followLines returns the lines that make servers built on the target follow the old ones.
+// Following is how servers on the target can follow the old ones from where the dump ends.
+type Following struct {
+	Commands   []string `json:"commands"`
+	Conditions []string `json:"conditions"` // under which the commands work
+}
+
+// following returns how servers on the target can follow the old ones, nil when none can.
+func following(src format.Source, target format.Format, from string) (*Following, error) {
+	f, ok := target.(format.Follower)
+	if !ok {
+		return nil, nil
+	}
+	conditions, ok := f.Follows(src.Format().Name())
+	if !ok {
+		return nil, nil
+	}
+	lines, err := followLines(src, from)
+	if len(lines) == 0 || err != nil {
+		return nil, err
+	}
+	return &Following{lines, conditions}, nil
+}
+
+// followLines returns the commands that the info files of a dump stand for.
 func followLines(src format.Source, from string) ([]string, error) {
 	var lines []string
 	for _, rel := range src.Extra() {

@@ -44,7 +44,7 @@ func (a *attempt) conclude(ctx context.Context, back format.Source) (*Report, er
 	}
 	a.o.crash("proved")
 	rep.Target.measure(a.made.Files)
-	if rep.SlaveOf, err = followLines(a.src, a.o.Source.Path); err != nil {
+	if rep.Follow, err = following(a.src, a.o.Target.Format, a.o.Source.Path); err != nil {
 		return nil, err
 	}
 	a.meter.Begin("publish", 0, 0, 0)

@@ -31,9 +31,9 @@ type Report struct {
 	Ledger   []Account     `json:"ledger"`
 	Losses   []LossKind    `json:"losses"`
 	Findings []FindingKind `json:"findings"`
-	// SlaveOf are the commands that make new servers follow the old ones from where the dump ends.
-	SlaveOf []string `json:"slaveof,omitempty"`
-	Timings Timings  `json:"timings"`
+	// Follow is how new servers can follow the old ones from where the dump ends; nil when they cannot.
+	Follow  *Following `json:"follow,omitempty"`
+	Timings Timings    `json:"timings"`
 	// Earlier is where the report of an earlier conversion to the same path is kept; "" when there is none.
 	Earlier string `json:"-"`
 }

@@ -25,3 +25,10 @@ func LocationName(f Format) string {
 	}
 	return f.Name()
 }
+
+// Follower is a Format some of whose servers can follow, as replicas, the server that a dump was taken of.
+type Follower interface {
+	Format
+	// Follows says under which conditions they can follow one whose data is in another format. ok is false when none can.
+	Follows(source string) (conditions []string, ok bool)
+}

@@ -117,9 +117,9 @@ Any flag can also stand in a YAML file given with -f, a line each; the command l
 		Version:       a.Build.String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("unknown command %q", args[0])
+				return unknownCommand(cmd, args[0])
 			}
 			return nil
 		},
@@ -129,7 +129,7 @@ Any flag can also stand in a YAML file given with -f, a line each; the command l
 	root.Flags().Bool("version", false, "print the version") // -v is the evidence, everywhere
 	root.SetVersionTemplate(a.versionLine())
 	root.PersistentFlags().StringVarP(&job, "file", "f", "", "YAML `file` with flags of the command, by their names")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%w", err) })
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.commands()...)
 	root.SetHelpCommand(help())
 	a.complete(root)

@@ -60,7 +60,7 @@ func (f *choiceFlag[T]) names() []string {
 func (f *choiceFlag[T]) Set(s string) error {
 	i := slices.Index(f.names(), s)
 	if i < 0 {
-		return errors.New("want " + orJoin(f.names()))
+		return errors.New("want " + orJoin(f.names()) + didYouMean(s, f.names()))
 	}
 	*f.to, f.chosen = f.options[i].means, s
 	return nil
@@ -115,7 +115,7 @@ func (f *lossesFlag) Set(s string) error {
 			for _, l := range f.known {
 				kinds = append(kinds, l.Kind)
 			}
-			return fmt.Errorf("there is no kind of loss %q: want some of %s", kind, strings.Join(kinds, ", "))
+			return fmt.Errorf("there is no kind of loss %q: want some of %s%s", kind, strings.Join(kinds, ", "), didYouMean(kind, kinds))
 		}
 		*f.to = append(*f.to, kind)
 	}

@@ -107,6 +107,9 @@ func (f *dumpFlags) validate() error {
 }
 
 func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) (err error) {
+	if err := f.chooseFormat(cmd.Flags().Changed("format")); err != nil {
+		return err
+	}
 	if err := f.validate(); err != nil {
 		return err
 	}

@@ -187,8 +187,12 @@ func TestDatabasesAndLayouts(t *testing.T) {
 	unchanged(t, src)
 	both := filepath.Join(dir, "both")
 	out := ok(t, "convert", src, "blackwidow:"+both)
-	if !strings.Contains(out, "slaveof 192.168.1.5 9221 3 4711\n") {
-		t.Errorf("no slaveof line in\n%s", out)
+	if !strings.Contains(out, "slaveof 192.168.1.5 9221 3 4711\n  only if the new server is Pika 3.0.6,") {
+		t.Errorf("no slaveof line with its conditions in\n%s", out)
+	}
+	out = ok(t, "convert", both, "nemo:"+filepath.Join(dir, "again"), "--allow-loss", "score-range,empty-key,key-too-long")
+	if strings.Contains(out, "slaveof") {
+		t.Errorf("a slaveof line on the way back, which no server understands:\n%s", out)
 	}
 	if got := entries(t, both); got != "db0 db3 info" {
 		t.Errorf("target holds %s", got)

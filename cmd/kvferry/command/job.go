@@ -94,7 +94,7 @@ const maxJob = 1 << 20
 func readJob(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, usagef("--file: %w", err)
+		return nil, usagef("--file: %w%s", err, meantFormat(path))
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxJob+1))
@@ -106,6 +106,16 @@ func readJob(path string) ([]byte, error) {
 		return nil, usagef("--file %s: more than %s: this is no file of flags", path, &most)
 	}
 	return data, nil
+}
+
+// meantFormat offers --format to those who took -f for it.
+func meantFormat(value string) string {
+	for _, name := range []string{"jsonl", "json", "csv", "resp", "hex", "text", "patch", "junit", "sarif", "html"} {
+		if value == name {
+			return fmt.Sprintf("; -f names a file of flags: did you mean --format %s?", name)
+		}
+	}
+	return ""
 }
 
 // applyFlag sets one flag, once for each item of a list.

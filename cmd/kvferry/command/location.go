@@ -44,8 +44,8 @@ func (a *App) format(name string) (format.Format, error) {
 			names = append(names, s.Name)
 		}
 	}
-	return nil, usagef("unknown format %q: this build knows %s; write ./%s:… if it is a path",
-		name, strings.Join(names, ", "), name)
+	return nil, usagef("unknown format %q: this build knows %s; write ./%s:… if it is a path%s",
+		name, strings.Join(names, ", "), name, didYouMean(name, names))
 }
 
 // servers lists the servers by which locations can call a format.

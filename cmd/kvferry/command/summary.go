@@ -46,9 +46,7 @@ func printReport(w io.Writer, r *convert.Report, compare string) {
 	}
 	printProof(w, r)
 	printTimings(w, r)
-	for _, line := range r.SlaveOf {
-		fmt.Fprintf(w, "to follow the old server from where the dump ends: %s\n", line)
-	}
+	printFollow(w, r.Follow)
 	if compare != "" && !r.DryRun {
 		fmt.Fprintf(w, "to compare source and copy: %s\n", compare)
 	}
@@ -57,6 +55,19 @@ func printReport(w io.Writer, r *convert.Report, compare string) {
 	}
 	if r.Earlier != "" {
 		fmt.Fprintf(w, "the report of the earlier conversion is kept: %s\n", r.Earlier)
+	}
+}
+
+// printFollow says how a server on the target follows the old one, where that is possible.
+func printFollow(w io.Writer, f *convert.Following) {
+	if f == nil {
+		return
+	}
+	for _, line := range f.Commands {
+		fmt.Fprintf(w, "to follow the old server from where the dump ends: %s\n", line)
+	}
+	for _, condition := range f.Conditions {
+		fmt.Fprintf(w, "  only if %s\n", condition)
 	}
 }
 

@@ -1,0 +1,13 @@
+package blackwidow
+
+// Follows says that a Pika of 3.0 can follow one of 2.3, whose binlog is of the old type; a later Pika cannot.
+func (f blackwidowFormat) Follows(source string) (conditions []string, ok bool) {
+	if source != "nemo" || f.server == serverPika35 {
+		return nil, false
+	}
+	return []string{
+		"the new server is Pika 3.0.6, or 3.0.16 or later of 3.0 with \"identify-binlog-type : old\" in its configuration",
+		"the old server is Pika 2.3 and still has that binlog file",
+		"the host is the master: a dump taken on a replica names the replica, which has a binlog of its own",
+	}, true
+}

@@ -1,0 +1,27 @@
+package command
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestDidYouMean(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string // "": nothing is offered
+	}{
+		{[]string{"convret", "a", "b"}, `"convert"`},
+		{[]string{"fingerprnt", "a"}, `"fingerprint"`},
+		{[]string{"frobnicate"}, ""},
+		{[]string{"dump", "--formt", "csv", "a"}, `"format"`},
+		{[]string{"dump", "--format", "cvs", "a"}, `"csv"`},
+		{[]string{"dump", "--zzzzzz", "a"}, ""},
+		{[]string{"convert", "a", "blackwidw:b"}, `"blackwidow"`},
+		{[]string{"convert", "a", "blackwidow:b", "--allow-loss", "damged"}, `"damaged"`},
+	} {
+		r := kvferry(t, c.args...)
+		if r.code != ExitUsage || !strings.Contains(r.stderr, c.want) || (c.want == "") == strings.Contains(r.stderr, "did you mean") {
+			t.Errorf("%q: exit %d, %s", c.args, r.code, r.stderr)
+		}
+	}
+}
