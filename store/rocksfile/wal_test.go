@@ -268,7 +268,7 @@ func TestRefusedLogs(t *testing.T) {
 		{"wide column", "wide-column entity", handmade.Log(7, false, handmade.Batch(1, handmade.Op(0x16, "k", "v"))), true},
 		{"timestamp", "delete with timestamp", handmade.Log(7, false, handmade.Batch(1, handmade.Op(0x14, "k"))), true},
 		{"unknown tag", "tag 0x55", handmade.Log(7, false, handmade.Batch(1, []byte{0x55})), true},
-		{"compressed", "compressed log", handmade.Frame(logfile.FragCompression, 0, false, []byte{1}), true},
+		{"compressed", "log compressed with codec 4", handmade.Frame(logfile.FragCompression, 0, false, []byte{4, 0, 0, 0}), true},
 		{"timestamps", "user-defined timestamps", handmade.Frame(logfile.FragTimestamps, 0, false, []byte{1}), true},
 		{"type", "unknown fragment type 42", handmade.Frame(42, 0, false, []byte{1}), false},
 		{"short batch", "write batch", handmade.Log(7, false, []byte{1, 2, 3}), false},

@@ -23,7 +23,13 @@ const (
 
 // Log frames records as RocksDB's log writer does; with reuse the fragments carry the number.
 func Log(number uint64, reuse bool, records ...[]byte) []byte {
+	return LogAfter(nil, number, reuse, records...)
+}
+
+// LogAfter goes on with a log that starts with a fragment.
+func LogAfter(start []byte, number uint64, reuse bool, records ...[]byte) []byte {
 	var out bytes.Buffer
+	out.Write(start)
 	head := headerLen
 	if reuse {
 		head = reuseHeader

@@ -7,7 +7,18 @@
 //	| CRC32c (4) | length (2)  | type (1)  | | log number (4)  | | payload |
 //	+------------+-------------+-----------+ +-----------------+ +---------+
 //
-// Little endian. The checksum is masked and covers everything after the length. The log number, the
-// low 32 bits of the file's, is there in types 5 to 8 only: such files may be written over older
-// ones, and a fragment of another number is a leftover that ends the log.
+// Little endian. The checksum is masked and covers everything after the length. Fragments that carry a log number, the
+// low 32 bits of the file's, are of files that may be written over older ones: a fragment of another number is a
+// leftover that ends the log, and up to 10 zero bytes end a block.
+//
+//	type        is                                      since           what comes of it
+//	1 to 4      full, first, middle, last                               read
+//	5 to 8      the same with a log number              RocksDB 4.4     read
+//	9           codec of all records (4)                RocksDB 7.4     read: none (0), zstd (7); others are refused
+//	10, 11      sizes of user-defined timestamps        RocksDB 8.3     refused
+//	130, 131    number, size, last sequence number of   RocksDB 10.1    ignored
+//	            the log before
+//	128 and up  what may be ignored                     RocksDB 10.1    ignored
+//
+// Odd types from 11 on carry a log number.
 package logfile

@@ -8,6 +8,8 @@ import (
 	"io"
 	"math"
 
+	"github.com/klauspost/compress/zstd"
+
 	"kvferry/store/rocks/base"
 )
 
@@ -28,7 +30,22 @@ const (
 	fragReuse       = 4
 	FragCompression = 9  // announces that all that follows is compressed
 	FragTimestamps  = 10 // sizes of user-defined timestamps
+	fragLaterReuse  = 1  // of types from FragTimestamps on, those with this bit carry a log number
+	fragIgnorable   = 1 << 7
+	// FragPredecessor is ignorable: number, size and last sequence number of the log before.
+	FragPredecessor = fragIgnorable + 2
 )
+
+// headerLen is the length of the header of a fragment.
+func headerLen(typ byte) int {
+	if typ > fragReuse && typ <= 2*fragReuse || typ >= FragTimestamps && known(typ) && typ&fragLaterReuse != 0 {
+		return ReuseHeaderLen
+	}
+	return HeaderLen
+}
+
+// known reports whether there are fragments of a type.
+func known(typ byte) bool { return typ > 0 && typ <= FragTimestamps+1 || typ >= fragIgnorable }
 
 var (
 	// ErrTorn says that the log ends within a record.
@@ -60,6 +77,11 @@ type Reader struct {
 	Skipped bool  // that one is too huge
 	// Salvage skips what does not start a record, as after damage.
 	Salvage bool
+
+	records bool   // one was read
+	codec   uint32 // of all records
+	zstd    *zstd.Decoder
+	plain   []byte // room for a decompressed record
 }
 
 // NewReader starts at the beginning of a log. number is in the name of a WAL; a MANIFEST has 0.
@@ -94,18 +116,18 @@ func (l *Reader) Next() (rec []byte, off int64, err error) {
 			return nil, at, fmt.Errorf("fragment of type %d without a first one", typ)
 		}
 		l.Size += int64(len(payload))
+		l.records = true
 		if typ == fragFull {
-			return payload, at, nil
+			rec, err = l.unpack(payload, at)
+			return rec, at, err
 		}
 		if typ == fragFirst {
 			off, inside = at, true
 		}
 		l.keep(payload)
-		if typ == fragLast && l.Skipped {
-			return nil, off, nil
-		}
 		if typ == fragLast {
-			return l.rec, off, nil
+			rec, err = l.unpack(l.whole(), off)
+			return rec, off, err
 		}
 	}
 }
@@ -127,6 +149,14 @@ func (l *Reader) keep(payload []byte) {
 	l.rec = append(l.rec, payload...)
 }
 
+// whole is the record that keep made, nil when it is too huge.
+func (l *Reader) whole() []byte {
+	if l.Skipped {
+		return nil
+	}
+	return l.rec
+}
+
 // Body reads the record whose first fragment is at off, once next has found all of it sound.
 func (l *Reader) Body(off int64) (io.Reader, error) {
 	r, ok := l.r.(io.ReaderAt)
@@ -140,7 +170,11 @@ func (l *Reader) Body(off int64) (io.Reader, error) {
 		return nil, err
 	}
 	again.pos = int(off - start)
-	return &body{log: again}, nil
+	again.records = true
+	if l.codec == codecNone {
+		return &body{log: again}, nil
+	}
+	return zstd.NewReader(&body{log: again}, options...)
 }
 
 // body is the payload of one record.
@@ -197,9 +231,31 @@ func (l *Reader) ahead() int {
 	}
 }
 
-// fragment returns the next fragment with its type, 1 to 4.
+// fragment returns the next fragment of a record with its type, 1 to 4.
 func (l *Reader) fragment() (typ byte, payload []byte, off int64, err error) {
-	for l.n-l.pos < HeaderLen {
+	for {
+		typ, payload, off, err = l.next()
+		switch {
+		case err != nil || typ <= fragLast:
+			return typ, payload, off, err
+		case typ >= fragIgnorable:
+		case typ == FragCompression:
+			if err := l.setCodec(payload); err != nil {
+				return 0, nil, off, err
+			}
+		default:
+			return 0, nil, off, base.Unsupported("log with user-defined timestamps")
+		}
+	}
+}
+
+// next returns the next fragment with its type, 1 to 4 for those of records.
+func (l *Reader) next() (typ byte, payload []byte, off int64, err error) {
+	least := HeaderLen // of what may stand before the end of a block
+	if l.reuse {
+		least = ReuseHeaderLen
+	}
+	for l.n-l.pos < least {
 		if l.ended || (l.n > 0 && l.n < BlockSize) {
 			if l.n > l.pos && !l.ended {
 				return 0, nil, l.at(), l.torn()
@@ -218,11 +274,8 @@ func (l *Reader) fragment() (typ byte, payload []byte, off int64, err error) {
 		l.ZeroAt = off
 		return 0, nil, off, l.zeros()
 	}
-	head := HeaderLen
-	if typ > fragReuse && typ <= 2*fragReuse {
-		head = ReuseHeaderLen
-	}
-	if typ == 0 || typ > FragTimestamps+1 {
+	head := headerLen(typ)
+	if !known(typ) {
 		return 0, nil, off, l.damaged(head, fmt.Errorf("unknown fragment type %d", typ))
 	}
 	if head+size > len(b) {
@@ -231,18 +284,15 @@ func (l *Reader) fragment() (typ byte, payload []byte, off int64, err error) {
 	if c := base.MaskCRC(crc32.Checksum(b[6:head+size], base.Castagnoli)); c != binary.LittleEndian.Uint32(b) {
 		return 0, nil, off, l.damaged(head, base.ErrChecksum)
 	}
-	switch {
-	case typ == FragCompression:
-		return 0, nil, off, base.Unsupported("compressed log")
-	case typ > FragCompression:
-		return 0, nil, off, base.Unsupported("log with user-defined timestamps")
-	case head == ReuseHeaderLen:
+	if head == ReuseHeaderLen {
 		if binary.LittleEndian.Uint32(b[HeaderLen:]) != l.number {
 			l.ended, l.pos = true, l.n
 			return 0, nil, off, io.EOF
 		}
-		typ -= fragReuse
 		l.reuse = true
+		if typ <= 2*fragReuse {
+			typ -= fragReuse
+		}
 	}
 	l.pos += head + size
 	return typ, b[head : head+size], off, nil
@@ -311,11 +361,9 @@ func (l *Reader) wholeAt(i int, reuse bool) bool {
 	if len(b) < HeaderLen {
 		return false
 	}
-	size, typ, head := int(binary.LittleEndian.Uint16(b[4:])), b[6], HeaderLen
-	if typ > fragReuse && typ <= 2*fragReuse {
-		head = ReuseHeaderLen
-	}
-	if typ == 0 || typ > 2*fragReuse || head+size > len(b) || (reuse && head == HeaderLen) {
+	size, typ := int(binary.LittleEndian.Uint16(b[4:])), b[6]
+	head := headerLen(typ)
+	if !known(typ) || head+size > len(b) || (reuse && head == HeaderLen) {
 		return false
 	}
 	if head == ReuseHeaderLen && binary.LittleEndian.Uint32(b[HeaderLen:]) != l.number {
@@ -327,7 +375,7 @@ func (l *Reader) wholeAt(i int, reuse bool) bool {
 // damaged judges a fragment that cannot be right. In a file that was written over an older log such
 // bytes are what the older log left, unless a fragment of this log follows.
 func (l *Reader) damaged(head int, cause error) error {
-	if head != ReuseHeaderLen && !l.reuse {
+	if !l.reuse && (head != ReuseHeaderLen || l.records) {
 		return cause
 	}
 	for start := l.pos + 1; ; start = 0 {

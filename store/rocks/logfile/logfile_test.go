@@ -106,6 +106,7 @@ func TestDamage(t *testing.T) {
 		return b
 	}
 	at := func(what string, off int) string { return fmt.Sprintf("%s@%d", what, off) }
+	zstdFrame := handmade.Frame(FragCompression, 0, false, []byte{codecZstd, 0, 0, 0})
 	for _, tt := range []struct {
 		name string
 		log  []byte
@@ -127,7 +128,10 @@ func TestDamage(t *testing.T) {
 		{"missing first", whole[BlockSize:], "damage@0"},
 		{"first twice", slices.Concat(whole[:BlockSize], whole), at("damage", BlockSize)},
 		{"empty", nil, "end"},
-		{"compressed", handmade.Frame(9, 0, false, []byte{1}), "unsupported@0"},
+		{"compressed by LZ4", handmade.Frame(9, 0, false, []byte{4, 0, 0, 0}), "unsupported@0"},
+		{"compressed by what", handmade.Frame(9, 0, false, []byte{7}), "damage@0"},
+		{"compressed twice", slices.Concat(zstdFrame, zstdFrame), at("damage", len(zstdFrame))},
+		{"compressed late", slices.Concat(whole, zstdFrame), "b98304 s10 l20 " + at("damage", len(whole))},
 		{"timestamps", handmade.Frame(10, 0, false, []byte{1}), "unsupported@0"},
 		{"unknown type", handmade.Frame(42, 0, false, []byte{1}), "damage@0"},
 	} {

@@ -46,6 +46,7 @@ var batchNames = map[byte]string{
 	0x12: "begin of a persisted prepared transaction", 0x13: "begin of an unprepared transaction",
 	0x14: "delete with timestamp", 0x15: "commit of a prepared transaction with timestamp",
 	0x16: "wide-column entity", 0x17: "wide-column entity",
+	0x18: "value with a write time", 0x19: "value with a write time",
 }
 
 // Batch decodes a write batch, of which a part at a time may be in memory.
