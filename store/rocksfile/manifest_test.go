@@ -109,7 +109,7 @@ func TestNewFileTags(t *testing.T) {
 		}
 		e = append(e, 2, 3)
 		if tag == manifest.TagNewFile4 {
-			e = append(e, 3, 1, 9, 5, 0, 12, 2, 'x', 'y', 63, 0, manifest.FilePathID, 1, 0, manifest.FileTerminate)
+			e = append(e, 2, 1, 9, 5, 0, 12, 2, 'x', 'y', 63, 0, manifest.FilePathID, 1, 0, manifest.FileTerminate)
 		}
 		d.Edit(slices.Concat(handmade.EditNumber(manifest.TagNewFile2, 0), []byte{99, 1}, e[:0], handmade.BoundEdit(b), []byte{0, 0})) // a table that goes
 		d.Edit([]byte{manifest.TagDeletedFile, 0, 99}, e)

@@ -1,6 +1,8 @@
 package rocksfile
 
 import (
+	"cmp"
+
 	"kvferry/store"
 	"kvferry/store/rocks/base"
 )
@@ -137,6 +139,6 @@ func kindOf(tr uint64) (store.Kind, error) {
 	case base.KindBlobIndex:
 		return 0, base.Unsupported("blob index (entry of kind %#x)", k)
 	default:
-		return 0, base.Unsupported("entry of kind %#x", k)
+		return 0, base.Unsupported("%s (kind %#x)", cmp.Or(base.RefusedKind(k), "entry"), k)
 	}
 }

@@ -185,7 +185,7 @@ func (ks *keyspace) scanLog(l *logFile, f func(*store.Entry) error) error {
 			if b, err = wal.NewBatch(r, rec, off); err == nil {
 				err = ks.scanBatch(b, p, f)
 			}
-		} else if !errors.Is(err, logfile.ErrWithin) {
+		} else if !errors.Is(err, logfile.ErrWithin) && !errors.Is(err, logfile.ErrPacked) {
 			r.Resync()
 		}
 		var c *callbackError

@@ -18,6 +18,27 @@ const (
 	KindCFBlobIndex    = 0x10
 	KindBlobIndex      = 0x11
 
+	KindDeleteTimestamp = 0x14
+	KindWideColumns     = 0x16
+	KindCFWideColumns   = 0x17
+	KindWriteTime       = 0x18
+	KindCFWriteTime     = 0x19
+
 	MaxSequence = 1<<56 - 1
 	TrailerLen  = 8
 )
+
+// RefusedKind names a kind of rows that no reader takes; "" when there is no such kind.
+func RefusedKind(kind byte) string {
+	switch kind {
+	case KindCFBlobIndex:
+		return "blob index"
+	case KindDeleteTimestamp:
+		return "delete with timestamp"
+	case KindWideColumns, KindCFWideColumns:
+		return "wide-column entity"
+	case KindWriteTime, KindCFWriteTime:
+		return "value with a write time"
+	}
+	return ""
+}

@@ -27,6 +27,28 @@
 //	202      column family is dropped     read
 //	203      largest column family id     read, written
 //	300      edits left of an atomic group read
-//	400 401  blob files                   refused
-//	8193…    what older readers may skip  ignored, but for blob files and user-defined timestamps, which are refused
+//	400      new blob file                read; fields that may be ignored are, others are refused by number
+//	401      garbage in a blob file       read, the same
+//	8193     id of the database           ignored
+//	8194 8195 as 400 and 401, of old      read
+//	8196 8197 log synced, log removed     ignored, without the length that other such tags have
+//	8198     user-defined timestamps      refused
+//	8199 8200 as 8196 and 8197            ignored, and so are 8201 (timestamps are kept), 8202 (progress of a
+//	                                      compaction), 8203 (size of the MANIFEST) and what may follow
+//
+// Other tags are refused by number. Custom fields of a table (tag 103):
+//
+//	2        needs compaction             ignored
+//	3        minimum log number to keep   read
+//	4        oldest blob file             read
+//	5 6      ancestor's and own time      ignored
+//	7 8      checksum of the file, name   ignored: the blocks have theirs
+//	9        temperature                  ignored
+//	10 11 16 user-defined timestamps      refused
+//	12       unique id                    ignored
+//	13       epoch number                 ignored: sequence numbers say what is newer
+//	14 15 17 sizes, metadata of opening   ignored
+//	65       path id                      read; refused when the path is not the first
+//
+// Others below 64, which older readers may skip, are ignored, and others above refused by number.
 package manifest

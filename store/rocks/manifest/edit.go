@@ -30,6 +30,8 @@ type Edit struct {
 	maxFamily    uint32
 	deleted      []Position
 	added        []Table
+	blobs        []Blob
+	garbage      []Blob
 	inGroup      bool
 	groupLeft    uint32 // edits of the atomic group that follow
 	rocks        bool   // has tags that LevelDB does not know
@@ -48,6 +50,7 @@ type Table struct {
 	Size              int64
 	Smallest, Largest []byte
 	MinSeq, MaxSeq    uint64
+	OldestBlob        uint64 // number of the oldest blob file that the table refers to, 0 for none
 }
 
 // maxLevels bounds the level numbers that are believed.
@@ -92,7 +95,11 @@ func (e *Edit) field(f *base.Fields, tag uint32) {
 		e.deleted = append(e.deleted, Position{l, f.Uvarint("file number")})
 	case TagNewFile, TagNewFile2, TagNewFile3, TagNewFile4:
 		e.oldFile = e.oldFile || tag == TagNewFile
-		e.added = append(e.added, newFile(f, tag))
+		e.added = append(e.added, e.newFile(f, tag))
+	case TagBlobAddition, TagBlobAdditionOld:
+		e.blobs = append(e.blobs, blobFile(f, true))
+	case TagBlobGarbage, TagBlobGarbageOld:
+		e.garbage = append(e.garbage, blobFile(f, false))
 	case TagColumnFamily:
 		e.family = f.Uvarint32("column family")
 	case TagColumnFamilyAdd:
@@ -111,8 +118,6 @@ func (e *Edit) field(f *base.Fields, tag uint32) {
 // skipField skips a tag that may be ignored and refuses all others.
 func skipField(f *base.Fields, tag uint32) {
 	switch {
-	case tag == TagBlobAddition || tag == TagBlobGarbage || tag == TagBlobAdditionOld || tag == TagBlobGarbageOld:
-		f.Fail("tag", base.Unsupported("version edit tag %d: blob files", tag))
 	case tag == TagFullHistoryTS:
 		f.Fail("tag", base.Unsupported("version edit tag %d: user-defined timestamps", tag))
 	case tag == TagWALAddition:
@@ -140,7 +145,7 @@ func level(f *base.Fields) int {
 }
 
 // newFile decodes a table added to a level.
-func newFile(f *base.Fields, tag uint32) Table {
+func (e *Edit) newFile(f *base.Fields, tag uint32) Table {
 	var t Table
 	t.Level = level(f)
 	t.Number = f.Uvarint("file number")
@@ -161,7 +166,7 @@ func newFile(f *base.Fields, tag uint32) Table {
 		t.MaxSeq = f.Uvarint("largest sequence")
 	}
 	if tag == TagNewFile4 {
-		customFields(f, t.Number)
+		e.customFields(f, &t)
 	}
 	return t
 }
@@ -175,8 +180,9 @@ func boundKey(f *base.Fields, field string) []byte {
 	return append([]byte(nil), k...)
 }
 
-// customFields skips the custom fields of a new file, refusing what changes its meaning.
-func customFields(f *base.Fields, number uint64) {
+// customFields takes what reading needs of the custom fields of a new file, skips those that may be ignored and refuses
+// what changes its meaning.
+func (e *Edit) customFields(f *base.Fields, t *Table) {
 	for f.Err == nil {
 		tag := f.Uvarint32("custom field")
 		if tag == FileTerminate {
@@ -187,14 +193,29 @@ func customFields(f *base.Fields, number uint64) {
 		case f.Err != nil:
 		case tag == FilePathID:
 			if len(v) != 1 || v[0] != 0 {
-				f.Fail("path id", base.Unsupported("table %d lies under path id %x", number, v))
+				f.Fail("path id", base.Unsupported("table %d lies under path id %x", t.Number, v))
 			}
 		case tag == FileOldestBlob:
-			f.Fail("custom field", base.Unsupported("table %d refers to blob files", number))
-		case tag == FileMinTimestamp || tag == FileMaxTimestamp:
-			f.Fail("custom field", base.Unsupported("table %d has user-defined timestamps", number))
+			t.OldestBlob = number(f, v, (*base.Fields).Uvarint)
+		case tag == FileMinLogToKeep:
+			e.minLog = max(e.minLog, number(f, v, (*base.Fields).Uint64))
+		case tag == FileMinTimestamp || tag == FileMaxTimestamp || tag == FileTimestamps:
+			f.Fail("custom field", base.Unsupported("table %d has user-defined timestamps", t.Number))
 		case tag&FileNotIgnorable != 0:
-			f.Fail("custom field", base.Unsupported("table %d has custom field %d", number, tag))
+			f.Fail("custom field", base.Unsupported("table %d has custom field %d", t.Number, tag))
 		}
 	}
+}
+
+// number decodes a custom field that is one number.
+func number(f *base.Fields, v []byte, decode func(*base.Fields, string) uint64) uint64 {
+	g := &base.Fields{Buf: v}
+	n := decode(g, "value")
+	if g.Err == nil && g.Left() > 0 {
+		g.Fail("value", fmt.Errorf("%d bytes left over", g.Left()))
+	}
+	if g.Err != nil {
+		f.Fail("custom field", g.Err)
+	}
+	return n
 }

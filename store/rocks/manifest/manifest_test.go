@@ -178,7 +178,7 @@ func TestNewFileTags(t *testing.T) {
 			e = append(e, 2, 3)
 		}
 		if tag == TagNewFile4 {
-			e = append(e, 3, 1, 9, 5, 0, 12, 2, 'x', 'y', 63, 0, FilePathID, 1, 0, FileTerminate)
+			e = append(e, 2, 1, 9, 5, 0, 12, 2, 'x', 'y', 63, 0, FilePathID, 1, 0, FileTerminate)
 		}
 		e = slices.Concat(e, []byte{TagCompactCursor, 1, 1, 'x'}, handmade.EditBytes(TagDBID, []byte("id")), handmade.EditBytes(TagIgnorable+9, []byte("new")),
 			handmade.EditNumber(TagWALAddition, 5), []byte{2, 9, 1}, handmade.EditNumber(TagWALDeletion, 5))
@@ -207,13 +207,18 @@ func TestRefusedEdits(t *testing.T) {
 		unsupported bool
 	}{
 		{"unknown tag", "tag 999", handmade.EditNumber(999, 1), true},
-		{"blob file", "tag 400: blob files", handmade.EditNumber(TagBlobAddition, 1), true},
-		{"blob garbage", "tag 401: blob files", handmade.EditNumber(TagBlobGarbage, 1), true},
-		{"old blob file", "blob files", handmade.EditNumber(TagBlobAdditionOld, 1), true},
+		{"blob file", "varint", handmade.EditNumber(TagBlobAddition, 1), false},
+		{"field of a blob file", "blob file 1 has custom field 65", append(handmade.EditNumber(TagBlobAddition, 1), 2, 3, 0, 0, 65, 0, 0), true},
+		{"blob file twice", "added twice", slices.Concat(blobEdit(TagBlobAddition, 1, 2, 3), blobEdit(TagBlobAdditionOld, 1, 2, 3)), false},
+		{"garbage of no blob file", "which is unknown", blobEdit(TagBlobGarbage, 1, 2, 3), false},
+		{"too much garbage", "more garbage", slices.Concat(blobEdit(TagBlobAddition, 1, 2, 3), blobEdit(TagBlobGarbageOld, 1, 2, 4)), false},
 		{"timestamps", "user-defined timestamps", handmade.EditBytes(TagFullHistoryTS, []byte("x")), true},
 		{"path id 3", "path id 2", append(append(handmade.EditNumber(TagNewFile3, 1), 10, 2, 1), b...), true},
 		{"path id 4", "path id 01", file(TagNewFile4, FilePathID, 1, 1, FileTerminate), true},
-		{"refers to blobs", "table 10 refers to blob files", file(TagNewFile4, FileOldestBlob, 1, 7, FileTerminate), true},
+		{"oldest blob file", "varint", file(TagNewFile4, FileOldestBlob, 0, FileTerminate), false},
+		{"oldest blob file and more", "1 bytes left over", file(TagNewFile4, FileOldestBlob, 2, 7, 7, FileTerminate), false},
+		{"minimum log number", "need 8 bytes", file(TagNewFile4, FileMinLogToKeep, 1, 7, FileTerminate), false},
+		{"timestamps in memory", "timestamps", file(TagNewFile4, FileTimestamps, 1, 0, FileTerminate), true},
 		{"minimum timestamp", "timestamps", file(TagNewFile4, FileMinTimestamp, 1, 7, FileTerminate), true},
 		{"custom field", "custom field 77", file(TagNewFile4, 77, 0, FileTerminate), true},
 		{"unterminated", "custom field", file(TagNewFile4, 5, 0), false},

@@ -36,9 +36,11 @@ const (
 const (
 	FileTerminate      = 1
 	FileNeedCompaction = 2
+	FileMinLogToKeep   = 3 // of all column families, in 8 bytes
 	FileOldestBlob     = 4
 	FileMinTimestamp   = 10
 	FileMaxTimestamp   = 11
+	FileTimestamps     = 16
 	// FileNotIgnorable marks fields that a reader must understand.
 	FileNotIgnorable = 1 << 6
 	FilePathID       = FileNotIgnorable + 1

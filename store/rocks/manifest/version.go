@@ -48,6 +48,7 @@ type Family struct {
 	Comparator string
 	LogNumber  uint64
 	Tables     map[Position]Table
+	blobs      map[uint64]*Blob // all that were added; see Blobs
 }
 
 // Read replays the MANIFEST that CURRENT names.
@@ -165,6 +166,12 @@ func (v *Version) apply(e *Edit) error {
 	f.LogNumber = max(f.LogNumber, e.logNumber)
 	for _, d := range e.deleted {
 		delete(f.Tables, d)
+	}
+	if err := f.addBlobs(e.blobs, e.garbage); err != nil {
+		return fmt.Errorf("column family %q: %w", f.Name, err)
+	}
+	for _, b := range e.blobs {
+		v.Mentioned[b.Number] = true
 	}
 	for _, t := range e.added {
 		f.Tables[t.Position] = t

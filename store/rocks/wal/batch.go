@@ -2,6 +2,7 @@ package wal
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -44,9 +45,7 @@ var batchNames = map[byte]string{
 	0x0b: "commit of a prepared transaction", 0x0c: "rollback of a prepared transaction",
 	base.KindCFBlobIndex: "blob index", base.KindBlobIndex: "blob index",
 	0x12: "begin of a persisted prepared transaction", 0x13: "begin of an unprepared transaction",
-	0x14: "delete with timestamp", 0x15: "commit of a prepared transaction with timestamp",
-	0x16: "wide-column entity", 0x17: "wide-column entity",
-	0x18: "value with a write time", 0x19: "value with a write time",
+	0x15: "commit of a prepared transaction with timestamp",
 }
 
 // Batch decodes a write batch, of which a part at a time may be in memory.
@@ -188,7 +187,7 @@ func (e *Entry) decode(d *base.Fields, rest int64) bool {
 
 // refuse fails at a tag that is not read.
 func (e *Entry) refuse(d *base.Fields, tag byte) {
-	if name, ok := batchNames[tag]; ok {
+	if name := cmp.Or(batchNames[tag], base.RefusedKind(tag)); name != "" {
 		d.Fail("tag", base.Unsupported("write batch with a %s (tag %#x)", name, tag))
 		return
 	}

@@ -1,0 +1,98 @@
+package manifest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"kvferry/store/rocks/base"
+)
+
+// Blob is what the MANIFEST says about a blob file.
+//
+//	addition (tag 400)  number, count, bytes: varints; name and value of a checksum: length-prefixed; fields
+//	garbage (tag 401)   number, count, bytes: varints; fields
+//
+// Fields are as those of a table, and 0 ends them: there are none yet. Garbage adds up.
+type Blob struct {
+	Number       uint64
+	Count, Bytes uint64 // of its records
+	// Of those that no table needs any more.
+	GarbageCount, GarbageBytes uint64
+}
+
+// blobEnd ends the fields of a blob file.
+const blobEnd = 0
+
+// blobFile decodes the addition of a blob file, or the garbage in one.
+func blobFile(f *base.Fields, addition bool) Blob {
+	b := Blob{Number: f.Uvarint("blob file number")}
+	count, size := f.Uvarint("number of blobs"), f.Uvarint("bytes of blobs")
+	if addition {
+		b.Count, b.Bytes = count, size
+		f.Prefixed("checksum name")
+		f.Prefixed("checksum")
+	} else {
+		b.GarbageCount, b.GarbageBytes = count, size
+	}
+	for f.Err == nil {
+		tag := f.Uvarint32("field of a blob file")
+		if tag == blobEnd {
+			break
+		}
+		if tag&FileNotIgnorable != 0 {
+			f.Fail("field of a blob file", base.Unsupported("blob file %d has custom field %d", b.Number, tag))
+		}
+		f.Prefixed("field of a blob file")
+	}
+	return b
+}
+
+// addBlobs adds blob files, and then the garbage in them.
+func (f *Family) addBlobs(added, garbage []Blob) error {
+	for _, b := range added {
+		if f.blobs[b.Number] != nil {
+			return fmt.Errorf("blob file %d is added twice", b.Number)
+		}
+		if f.blobs == nil {
+			f.blobs = map[uint64]*Blob{}
+		}
+		f.blobs[b.Number] = &b
+	}
+	for _, g := range garbage {
+		b := f.blobs[g.Number]
+		if b == nil {
+			return fmt.Errorf("garbage in blob file %d, which is unknown", g.Number)
+		}
+		b.GarbageCount += g.GarbageCount
+		b.GarbageBytes += g.GarbageBytes
+		if b.GarbageCount > b.Count || b.GarbageBytes > b.Bytes {
+			return fmt.Errorf("blob file %d: %w", g.Number, errGarbage)
+		}
+	}
+	return nil
+}
+
+var errGarbage = errors.New("more garbage than blobs")
+
+// Blobs returns the blob files that are part of the database, by number. An engine removes a file without an edit: all
+// older ones than those that tables name as their oldest, and younger ones that are nothing but garbage.
+func (f *Family) Blobs() []Blob {
+	linked := map[uint64]bool{}
+	oldest := ^uint64(0)
+	for _, t := range f.Tables {
+		if t.OldestBlob > 0 {
+			linked[t.OldestBlob] = true
+			oldest = min(oldest, t.OldestBlob)
+		}
+	}
+	var out []Blob
+	for _, b := range f.blobs {
+		if b.Number >= oldest && (linked[b.Number] || b.GarbageCount < b.Count) {
+			out = append(out, *b)
+		}
+	}
+	slices.SortFunc(out, func(a, b Blob) int { return cmp.Compare(a.Number, b.Number) })
+	return out
+}

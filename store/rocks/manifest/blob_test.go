@@ -1,0 +1,95 @@
+package manifest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"testing"
+
+	"kvferry/record"
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
+)
+
+// blobEdit encodes the addition of a blob file, or the garbage in one, with a field that may be ignored.
+func blobEdit(tag, number, count, size uint64) []byte {
+	b := binary.AppendUvarint(nil, tag)
+	for _, v := range []uint64{number, count, size} {
+		b = binary.AppendUvarint(b, v)
+	}
+	if tag == TagBlobAddition || tag == TagBlobAdditionOld {
+		b = append(b, 2, 'm', 'd', 1, 'x')
+	}
+	return append(b, 9, 1, 'f', blobEnd)
+}
+
+// tableEdit encodes a table that refers to a blob file.
+func tableEdit(number byte, oldest uint64) []byte {
+	k := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
+	b := append(handmade.EditNumber(TagNewFile4, 1), number, 1)
+	b = append(b, handmade.BoundEdit(handmade.Bounds{Smallest: k, Largest: k})...)
+	v := binary.AppendUvarint(nil, oldest)
+	return append(append(append(b, 1, 1, FileOldestBlob, byte(len(v))), v...), FileTerminate)
+}
+
+// TestBlobs: which blob files are part of the database, and what is garbage in them.
+func TestBlobs(t *testing.T) {
+	add := func(n uint64) []byte { return blobEdit(TagBlobAddition, n, 10, 1000) }
+	for _, tt := range []struct {
+		name  string
+		edits [][]byte
+		want  string
+	}{
+		{"none", nil, "[]"},
+		{"no table refers to any", [][]byte{add(20)}, "[]"},
+		{"one", [][]byte{add(20), tableEdit(30, 20)}, "[20: 0 0]"},
+		{"garbage adds up", [][]byte{add(20), tableEdit(30, 20), blobEdit(TagBlobGarbage, 20, 3, 300), blobEdit(TagBlobGarbageOld, 20, 1, 50)}, "[20: 4 350]"},
+		{"older than what any table names", [][]byte{add(20), add(21), add(22), tableEdit(30, 21), tableEdit(31, 22)}, "[21: 0 0 22: 0 0]"},
+		{"all garbage", [][]byte{add(20), add(21), tableEdit(30, 20), blobEdit(TagBlobGarbage, 21, 10, 1000)}, "[20: 0 0]"},
+		{"all garbage, and a table names it", [][]byte{add(20), tableEdit(30, 20), blobEdit(TagBlobGarbage, 20, 10, 1000)}, "[20: 10 1000]"},
+		{"the table is gone", [][]byte{add(20), add(21), tableEdit(30, 20), tableEdit(31, 21), {TagDeletedFile, 1, 30}}, "[21: 0 0]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := handmade.NewDB(t)
+			for _, e := range tt.edits {
+				d.Edit(e)
+			}
+			v, err := Read(d.Finish(), func(record.Finding) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, b := range v.Families[0].Blobs() {
+				if b.Count != 10 || b.Bytes != 1000 || !v.Mentioned[b.Number] {
+					t.Errorf("%+v", b)
+				}
+				got = append(got, fmt.Sprintf("%d: %d %d", b.Number, b.GarbageCount, b.GarbageBytes))
+			}
+			if fmt.Sprint(got) != tt.want {
+				t.Errorf("%v, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestCustomFields: those that may be ignored are.
+func TestCustomFields(t *testing.T) {
+	k := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
+	b := append(handmade.EditNumber(TagNewFile4, 1), 10, 1)
+	b = append(append(b, handmade.BoundEdit(handmade.Bounds{Smallest: k, Largest: k})...), 1, 1)
+	for _, tag := range []byte{FileNeedCompaction, 5, 6, 7, 8, 9, 12, 13, 14, 15, 17, 40, 63} {
+		b = append(b, tag, 3, 'x', 'y', 'z')
+	}
+	b = append(b, FileMinLogToKeep, 8, 44, 0, 0, 0, 0, 0, 0, 0)
+	e, err := Decode(slices.Concat(append(b, FileOldestBlob, 2, 0x80, 1, FileTerminate), handmade.EditNumber(TagLogNumber, 5)))
+	if err != nil || len(e.added) != 1 || e.added[0].OldestBlob != 128 || e.minLog != 44 || e.logNumber != 5 {
+		t.Errorf("%+v, %v", e, err)
+	}
+	var tags []byte
+	for _, tag := range []uint64{TagDBID, TagIgnorable + 7, TagIgnorable + 8, TagIgnorable + 9, TagIgnorable + 11, TagIgnorable + 1000} {
+		tags = append(tags, handmade.EditBytes(tag, []byte("anything"))...)
+	}
+	if e, err = Decode(append(tags, handmade.EditNumber(TagLogNumber, 5)...)); err != nil || e.logNumber != 5 {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
