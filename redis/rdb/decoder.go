@@ -1,0 +1,453 @@
+package rdb
+
+import (
+	"errors"
+	"io"
+	"math"
+
+	"kvferry/record"
+)
+
+// Decoder decodes values, one after the other, element by element. The zero Decoder is ready; it is used by one goroutine.
+type Decoder struct {
+	in   input
+	form form
+	left uint64 // elements, nodes or consumers that are left of what is being read
+
+	packed packed
+	inside bool   // packed has entries left
+	blob   []byte // room for packed encodings that were compressed
+	text   []byte // room for texts of a batch: integers and what was compressed
+	expiry int64  // the least expiry of fields
+	valkey bool
+	stream streamDecoder
+	native []byte // of an opaque value
+}
+
+// form is how the elements of a value come.
+type form uint8
+
+const (
+	formNone       form = iota
+	formString          // one string
+	formList            // strings
+	formSet             // strings
+	formZSetText        // strings with scores as text
+	formZSet            // strings with scores as doubles
+	formHash            // pairs of strings
+	formHashAfter       // string, string, expiry in ms or -1
+	formHashBefore      // length: expiry or 0, string, string
+	formHashDelta       // length: expiry after the least one or 0, string, string
+	formPackedList
+	formPackedSet
+	formPackedZSet
+	formPackedHash
+	formPackedExpiring // field, value, expiry or 0
+	formQuicklist      // ziplists
+	formQuicklist2     // listpacks and plain strings
+	formStream
+	formOpaque // the bytes as they are
+)
+
+// maxText is how much text a batch may make before it ends.
+const maxText = 256 << 10
+
+// ErrUnsupported says that a value's type is known and is not read, as servers do not read it either.
+var ErrUnsupported = errors.New("this type of value is not read, by servers neither")
+
+// Begin starts to decode a value that is in memory, the type byte and key before it taken off; off is its offset for errors.
+// It sets Type, Len, Last, Added, MaxDeleted and ByName of h. Elements are views of value, or live until the next Read.
+func (d *Decoder) Begin(t Type, valkey bool, value []byte, off int64, h *record.Header) error {
+	d.in.reset(value, off)
+	return d.begin(t, valkey, h)
+}
+
+// BeginAt starts to decode a value that lies in a file.
+func (d *Decoder) BeginAt(t Type, valkey bool, r io.ReaderAt, from, to int64, h *record.Header) error {
+	d.in.open(r, from, to)
+	d.in.fresh = true
+	return d.begin(t, valkey, h)
+}
+
+// forms are those of types below 22, which mean the same in all files. Streams are set up apart.
+var forms = [...]struct {
+	form form
+	typ  record.Type
+	pack packing
+}{
+	TypeString: {formString, record.String, 0}, TypeList: {formList, record.List, 0}, TypeSet: {formSet, record.Set, 0},
+	TypeZSet: {formZSetText, record.ZSet, 0}, TypeHash: {formHash, record.Hash, 0}, TypeZSet2: {formZSet, record.ZSet, 0},
+	TypeModule:      {formOpaque, record.Other, 0},
+	TypeHashZipmap:  {formPackedHash, record.Hash, zipmap},
+	TypeListZiplist: {formPackedList, record.List, ziplist}, TypeSetIntset: {formPackedSet, record.Set, intset},
+	TypeZSetZiplist: {formPackedZSet, record.ZSet, ziplist}, TypeHashZiplist: {formPackedHash, record.Hash, ziplist},
+	TypeQuicklist: {formQuicklist, record.List, ziplist}, TypeStream: {formStream, record.Stream, 0},
+	TypeHashListpack: {formPackedHash, record.Hash, listpack}, TypeZSetListpack: {formPackedZSet, record.ZSet, listpack},
+	TypeQuicklist2: {formQuicklist2, record.List, listpack}, TypeStream2: {formStream, record.Stream, 0},
+	TypeSetListpack: {formPackedSet, record.Set, listpack}, TypeStream3: {formStream, record.Stream, 0},
+	TypeHashExpireRC: {formHashBefore, record.Hash, 0}, TypeHashPackedRC: {formPackedExpiring, record.Hash, listpack},
+	TypeHashExpire: {formHashDelta, record.Hash, 0}, TypeHashPackedExp: {formPackedExpiring, record.Hash, listpack},
+	TypeStream4: {formStream, record.Stream, 0}, TypeStream5: {formStream, record.Stream, 0},
+	TypeArray: {formOpaque, record.Other, 0},
+}
+
+// RecordType is the type of records that values of a type are; 0 when it is not read.
+func (t Type) RecordType(valkey bool) record.Type {
+	switch {
+	case valkey && t == TypeValkeyHash:
+		return record.Hash
+	case int(t) >= len(forms) || valkey && t > TypeValkeyHash:
+		return 0
+	}
+	return forms[t].typ
+}
+
+func (d *Decoder) begin(t Type, valkey bool, h *record.Header) error {
+	h.Type = t.RecordType(valkey)
+	h.Len, h.ByName, h.Last, h.Added, h.MaxDeleted = -1, false, nil, 0, nil
+	d.form, d.inside, d.expiry, d.valkey = formNone, false, 0, valkey
+	if h.Type == 0 {
+		return &record.CorruptError{Off: d.in.offset(), Field: t.Name(valkey), Err: ErrUnsupported}
+	}
+	f := &forms[t]
+	d.form = f.form
+	if valkey && t == TypeValkeyHash {
+		d.form = formHashAfter
+	}
+	switch {
+	case d.form == formString:
+		d.left, h.Len = 1, 1
+	case d.form == formOpaque:
+		d.left, h.Len = 1, 1
+		d.native = d.opaqueName(t)
+	case d.form == formStream:
+		d.beginStream(t, h)
+	case d.form >= formPackedList && d.form <= formPackedExpiring:
+		if t == TypeHashPackedExp {
+			d.in.uint64("least expiry") // a hint
+		}
+		d.beginPacked(f.pack, h)
+	default:
+		d.beginCounted(h)
+	}
+	return d.in.err
+}
+
+// sizes are the least bytes that an element takes.
+var sizes = map[form]uint64{formList: 1, formSet: 1, formZSetText: 2, formZSet: 9, formHash: 2, formHashAfter: 10,
+	formHashBefore: 3, formHashDelta: 3, formQuicklist: 1, formQuicklist2: 2}
+
+// beginCounted reads the number of elements, or of nodes.
+func (d *Decoder) beginCounted(h *record.Header) {
+	if d.form == formHashDelta {
+		d.expiry = int64(d.in.uint64("least expiry"))
+	}
+	d.left = d.in.count("count", sizes[d.form])
+	if d.form != formQuicklist && d.form != formQuicklist2 {
+		h.Len = int64(d.left)
+	}
+}
+
+// beginPacked reads a packed encoding, whose entries stand for elements.
+func (d *Decoder) beginPacked(kind packing, h *record.Header) {
+	d.openPacked(kind, "value")
+	if h.Len = -1; d.in.err == nil && d.packed.count >= 0 {
+		h.Len = int64(d.packed.count) / d.perElement()
+	}
+}
+
+func (d *Decoder) perElement() int64 {
+	switch d.form {
+	case formPackedZSet, formPackedHash:
+		return 2
+	case formPackedExpiring:
+		return 3
+	}
+	return 1
+}
+
+// openPacked reads a string that is a packed encoding and begins to walk over it.
+func (d *Decoder) openPacked(kind packing, field string) {
+	off := d.in.offset()
+	s, blob := d.in.str(field, d.blob[:0])
+	d.blob = blob
+	if d.in.err != nil {
+		return
+	}
+	if err := d.packed.open(kind, s); err != nil {
+		d.in.fail(off, field, err)
+		return
+	}
+	d.inside = true
+}
+
+// Read fills dst from the front and returns how many elements it set; 0, io.EOF after the last. What is set before an error
+// is good.
+func (d *Decoder) Read(dst []record.Element) (n int, err error) {
+	if d.in.err != nil {
+		return 0, d.in.err
+	}
+	if len(dst) == 0 {
+		return 0, nil
+	}
+	d.text = d.text[:0]
+	switch d.form {
+	case formString, formOpaque:
+		n = d.whole(dst)
+	case formStream:
+		n = d.readStream(dst)
+	case formQuicklist, formQuicklist2:
+		n = d.nodes(dst)
+	case formPackedList, formPackedSet, formPackedZSet, formPackedHash, formPackedExpiring:
+		n = d.entries(dst)
+	default:
+		n = d.counted(dst)
+	}
+	switch {
+	case n > 0:
+		return n, nil // an error is told next time
+	case d.in.err != nil:
+		return 0, d.in.err
+	}
+	return 0, d.finish()
+}
+
+// finish checks that nothing is left.
+func (d *Decoder) finish() error {
+	if n := d.in.left(); n > 0 {
+		d.in.failf(d.in.offset(), "value", "%d %w", n, record.ErrTrailing)
+		return d.in.err
+	}
+	return io.EOF
+}
+
+// whole reads the one element of a string, or of an opaque value.
+func (d *Decoder) whole(dst []record.Element) int {
+	if d.left == 0 {
+		return 0
+	}
+	d.left = 0
+	e := record.Element{}
+	if d.form == formOpaque {
+		e.Name = d.native
+		e.Value = d.in.take(uint64(d.in.left()), "value")
+	} else {
+		e.Value, d.text = d.in.str("value", d.text)
+	}
+	if d.in.err != nil {
+		return 0
+	}
+	dst[0] = e
+	return 1
+}
+
+// counted reads elements that stand one after the other.
+func (d *Decoder) counted(dst []record.Element) (n int) {
+	in := &d.in
+	for n < len(dst) && d.left > 0 && len(d.text) < maxText {
+		e := &dst[n]
+		*e = record.Element{}
+		switch d.form {
+		case formList:
+			e.Value, d.text = in.str("element", d.text)
+		case formSet:
+			e.Name, d.text = in.str("member", d.text)
+		case formZSet:
+			e.Name, d.text = in.str("member", d.text)
+			e.Score = math.Float64frombits(in.uint64("score"))
+		case formZSetText:
+			e.Name, d.text = in.str("member", d.text)
+			e.Score = in.textScore()
+		default:
+			d.field(e)
+		}
+		if in.err != nil {
+			return n
+		}
+		d.left--
+		n++
+	}
+	return n
+}
+
+// field reads a field of a hash.
+func (d *Decoder) field(e *record.Element) {
+	in := &d.in
+	switch d.form {
+	case formHashBefore:
+		e.ExpireMS = d.expires(in.len("expiry"))
+	case formHashDelta:
+		e.ExpireMS = d.expires(in.len("expiry"))
+	}
+	e.Name, d.text = in.str("field", d.text)
+	e.Value, d.text = in.str("value", d.text)
+	if d.form == formHashAfter {
+		if ms := int64(in.uint64("expiry")); ms != -1 {
+			e.ExpireMS = ms
+		}
+	}
+}
+
+// expires returns the expiry of a field: 0 is none, and with a least one of the hash 1 is that.
+func (d *Decoder) expires(n uint64) int64 {
+	if n == 0 {
+		return 0
+	}
+	if d.form == formHashDelta {
+		n--
+	}
+	ms := d.expiry + int64(n)
+	if ms < d.expiry || n > math.MaxInt64 {
+		d.in.failf(d.in.offset(), "expiry", "%d ms after %d", n, d.expiry)
+		return 0
+	}
+	return ms
+}
+
+// Lengths of text scores that stand for a value.
+const (
+	scoreNaN  = 253
+	scoreInf  = 254
+	scoreNInf = 255
+)
+
+// textScore reads a score as text.
+func (in *input) textScore() float64 {
+	off := in.offset()
+	n := in.byte("score")
+	switch n {
+	case scoreNaN:
+		return math.NaN()
+	case scoreInf:
+		return math.Inf(1)
+	case scoreNInf:
+		return math.Inf(-1)
+	}
+	b := in.take(uint64(n), "score")
+	if in.err != nil {
+		return 0
+	}
+	f, err := parseScore(b)
+	if err != nil {
+		in.fail(off, "score", err)
+	}
+	return f
+}
+
+// entries reads elements out of a packed encoding.
+func (d *Decoder) entries(dst []record.Element) (n int) {
+	for n < len(dst) && d.inside && len(d.text) < maxText {
+		e := &dst[n]
+		*e = record.Element{}
+		if !d.entry(e) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// entry reads one element and reports whether there was one.
+func (d *Decoder) entry(e *record.Element) bool {
+	var first, second, third item
+	ok, err := d.packed.next(&first)
+	if err == nil && ok && d.form >= formPackedZSet && d.form <= formPackedExpiring {
+		err = d.packed.must(&second)
+		if err == nil && d.form == formPackedExpiring {
+			err = d.packed.must(&third)
+		}
+	}
+	if err == nil && ok && d.form == formPackedZSet {
+		e.Score, err = second.score()
+	}
+	if err != nil {
+		d.in.fail(d.in.offset(), packingNames[d.packed.kind], err)
+		return false
+	}
+	if !ok {
+		d.inside = false
+		return false
+	}
+	switch d.form {
+	case formPackedSet, formPackedZSet:
+		e.Name, d.text = first.appendTo(d.text)
+	case formPackedHash, formPackedExpiring:
+		e.Name, d.text = first.appendTo(d.text)
+		e.Value, d.text = second.appendTo(d.text)
+		if third.isInt {
+			e.ExpireMS = third.n
+		}
+	default:
+		e.Value, d.text = first.appendTo(d.text)
+	}
+	return true
+}
+
+var packingNames = [...]string{"ziplist", "listpack", "intset", "zipmap"}
+
+// errOdd says that entries do not make up whole elements.
+var errOdd = errors.New("ends within an element")
+
+// must takes an entry that has to be there.
+func (p *packed) must(e *item) error {
+	ok, err := p.next(e)
+	if err == nil && !ok {
+		err = errOdd
+	}
+	return err
+}
+
+// Containers of a quicklist's node.
+const (
+	nodePlain  = 1
+	nodePacked = 2
+)
+
+// nodes reads elements of a quicklist.
+func (d *Decoder) nodes(dst []record.Element) (n int) {
+	for n < len(dst) && d.in.err == nil {
+		if d.inside {
+			n += d.entries(dst[n:])
+			if d.inside {
+				return n // dst is full, or the text, or there is an error
+			}
+			if n > 0 && cap(d.blob) > 0 {
+				return n // the next node may be unpacked where the views are
+			}
+			continue
+		}
+		if d.left == 0 {
+			return n
+		}
+		d.left--
+		container := uint64(nodePacked)
+		if d.form == formQuicklist2 {
+			container = d.in.len("container")
+		}
+		switch {
+		case container == nodePlain:
+			dst[n] = record.Element{}
+			if dst[n].Value, d.text = d.in.str("element", d.text); d.in.err == nil {
+				n++
+			}
+		case container != nodePacked:
+			d.in.failf(d.in.offset(), "container", "%d is none", container)
+		case d.form == formQuicklist:
+			d.openPacked(ziplist, "node")
+		default:
+			d.openPacked(listpack, "node")
+		}
+	}
+	return n
+}
+
+// opaqueName is what the server calls the type of a value that is carried as it is.
+func (d *Decoder) opaqueName(t Type) []byte {
+	if t == TypeArray {
+		return []byte(NativeArray)
+	}
+	at := d.in.offset()
+	id := d.in.len("module id")
+	d.in.seek(at)
+	return []byte(ModuleName(id))
+}

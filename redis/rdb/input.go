@@ -1,0 +1,326 @@
+package rdb
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"kvferry/record"
+)
+
+const (
+	// windowSize is how much of a file is read at once.
+	windowSize = 256 << 10
+	// maxHeld is how large a value may be to be handed out in one piece; others are read from where they are.
+	maxHeld = 1 << 20
+)
+
+// input is what is decoded: a window into a file, or bytes that are all there is. After an error every method does nothing;
+// the first is kept.
+type input struct {
+	buf  []byte
+	pos  int
+	base int64       // offset of buf[0] in the file
+	src  io.ReaderAt // nil: buf is everything
+	end  int64       // of what may be read
+	pin  int         // first byte of buf to keep, -1 for none
+	// fresh says that a window that is left may be in use: the next is another one.
+	fresh bool
+	err   error
+}
+
+// reset makes b everything; its first byte is at an offset.
+func (in *input) reset(b []byte, off int64) {
+	*in = input{buf: b, base: off, end: off + int64(len(b)), pin: -1}
+}
+
+// open reads from an offset of a file up to another one.
+func (in *input) open(r io.ReaderAt, from, end int64) {
+	buf := in.buf
+	if in.src == nil {
+		buf = nil // it is somebody's
+	}
+	*in = input{buf: buf[:0], base: from, src: r, end: end, pin: -1}
+}
+
+func (in *input) offset() int64 { return in.base + int64(in.pos) }
+
+// left is how many bytes there are.
+func (in *input) left() int64 { return in.end - in.offset() }
+
+// fail keeps the first error, about a field at an offset.
+func (in *input) fail(off int64, field string, err error) {
+	if in.err == nil {
+		in.err = &record.CorruptError{Off: off, Field: field, Err: err}
+	}
+}
+
+func (in *input) failf(off int64, field, format string, args ...any) {
+	in.fail(off, field, fmt.Errorf(format, args...))
+}
+
+// short says that a field is cut off.
+func (in *input) short(field string, need uint64) {
+	in.failf(in.offset(), field, "need %d bytes, have %d: %w", need, in.left(), record.ErrShort)
+}
+
+// has reports whether n bytes follow, and brings them into the window.
+func (in *input) has(n uint64, field string) bool {
+	if n <= uint64(len(in.buf)-in.pos) && in.err == nil {
+		return true
+	}
+	return in.fill(n, field)
+}
+
+func (in *input) fill(n uint64, field string) bool {
+	if in.err != nil {
+		return false
+	}
+	if n > uint64(in.left()) {
+		in.short(field, n)
+		return false
+	}
+	if in.pin >= 0 && in.pos-in.pin > maxHeld {
+		in.pin = -1
+	}
+	keep := in.pos
+	if in.pin >= 0 {
+		keep = in.pin
+	}
+	in.slide(keep, in.pos-keep+int(n)+int(min(windowSize, in.left()-int64(n))))
+	have := len(in.buf)
+	got, err := in.src.ReadAt(in.buf[have:cap(in.buf)][:min(int64(cap(in.buf)-have), in.end-in.base-int64(have))], in.base+int64(have))
+	in.buf = in.buf[:have+got]
+	if len(in.buf)-in.pos >= int(n) {
+		return true
+	}
+	if err == nil || errors.Is(err, io.EOF) { // the file has become shorter
+		err = io.ErrUnexpectedEOF
+	}
+	in.err = err
+	return false
+}
+
+// slide drops what is before keep and makes room for size bytes.
+func (in *input) slide(keep, size int) {
+	rest := in.buf[keep:]
+	if in.fresh || cap(in.buf) < size {
+		in.buf = append(make([]byte, 0, size), rest...)
+	} else {
+		in.buf = in.buf[:copy(in.buf[:cap(in.buf)], rest)]
+	}
+	in.base += int64(keep)
+	in.pos -= keep
+	if in.pin >= 0 {
+		in.pin = 0
+	}
+}
+
+// take returns the next n bytes: a view of the window.
+func (in *input) take(n uint64, field string) []byte {
+	if !in.has(n, field) {
+		return nil
+	}
+	b := in.buf[in.pos : in.pos+int(n) : in.pos+int(n)]
+	in.pos += int(n)
+	return b
+}
+
+// skip passes over n bytes. What is pinned is let go when it becomes too large to be held.
+func (in *input) skip(n uint64, field string) {
+	if n <= uint64(len(in.buf)-in.pos) {
+		in.pos += int(n)
+		return
+	}
+	if in.err != nil {
+		return
+	}
+	if n > uint64(in.left()) {
+		in.short(field, n)
+		return
+	}
+	if in.pin >= 0 && n <= maxHeld && in.pos-in.pin <= maxHeld {
+		if in.fill(n, field) {
+			in.pos += int(n)
+		}
+		return
+	}
+	in.pin = -1
+	in.seek(in.offset() + int64(n))
+}
+
+// seek goes to an offset. Bytes are read again when they are not in the window.
+func (in *input) seek(off int64) {
+	if at := off - in.base; at >= 0 && at <= int64(len(in.buf)) {
+		in.pos = int(at)
+		return
+	}
+	if in.fresh {
+		in.buf = nil
+	}
+	in.buf, in.pos, in.base, in.pin = in.buf[:0], 0, off, -1
+}
+
+func (in *input) byte(field string) byte {
+	if in.pos < len(in.buf) {
+		in.pos++
+		return in.buf[in.pos-1]
+	}
+	if b := in.take(1, field); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (in *input) uint32(field string) uint32 {
+	if b := in.take(4, field); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (in *input) uint64(field string) uint64 {
+	if b := in.take(8, field); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
+
+// How a length begins.
+const (
+	len6   = 0 // two high bits
+	len14  = 1
+	lenBig = 2
+	len32  = 0x80
+	len64  = 0x81
+	// Special strings, where the two high bits are set.
+	strInt8  = 0xC0
+	strInt16 = 0xC1
+	strInt32 = 0xC2
+	strLZF   = 0xC3
+)
+
+// length reads a length. Where a string is due, special is its first byte when it is no length.
+func (in *input) length(field string, isString bool) (n uint64, special byte) {
+	c := in.byte(field)
+	switch c >> 6 {
+	case len6:
+		return uint64(c), 0
+	case len14:
+		return uint64(c&0x3f)<<8 | uint64(in.byte(field)), 0
+	case lenBig:
+		switch c {
+		case len32:
+			if b := in.take(4, field); b != nil {
+				n = uint64(binary.BigEndian.Uint32(b))
+			}
+			return n, 0
+		case len64:
+			if b := in.take(8, field); b != nil {
+				n = binary.BigEndian.Uint64(b)
+			}
+			return n, 0
+		}
+	}
+	if isString && c >= strInt8 && c <= strLZF {
+		return 0, c
+	}
+	in.failf(in.offset()-1, field, "%#02x begins no length", c)
+	return 0, 0
+}
+
+func (in *input) len(field string) uint64 {
+	if in.pos < len(in.buf) && in.buf[in.pos]>>6 == len6 && in.err == nil {
+		in.pos++
+		return uint64(in.buf[in.pos-1])
+	}
+	n, _ := in.length(field, false)
+	return n
+}
+
+// count reads a number of things that each take at least size bytes.
+func (in *input) count(field string, size uint64) uint64 {
+	off := in.offset()
+	n := in.len(field)
+	if in.err == nil && n > uint64(in.left())/size {
+		in.failf(off, field, "%d do not fit into the %d bytes that are left", n, in.left())
+		return 0
+	}
+	return n
+}
+
+// skipString passes over a string.
+func (in *input) skipString(field string) {
+	n, special := in.length(field, true)
+	switch special {
+	case 0:
+		in.skip(n, field)
+	case strLZF:
+		clen := in.len(field)
+		in.len(field)
+		in.skip(clen, field)
+	default:
+		in.skip(intSize(special), field)
+	}
+}
+
+// intSize is how many bytes an integer string has.
+func intSize(special byte) uint64 { return 1 << (special & 3) }
+
+// str reads a string: a view of the window, or appended to text, which is returned.
+func (in *input) str(field string, text []byte) (s, _ []byte) {
+	if in.err == nil && in.pos < len(in.buf) { // a short one, as most are
+		if c := int(in.buf[in.pos]); c < 1<<6 && c < len(in.buf)-in.pos {
+			from := in.pos + 1
+			in.pos = from + c
+			return in.buf[from:in.pos:in.pos], text
+		}
+	}
+	n, special := in.length(field, true)
+	if special == 0 {
+		return in.take(n, field), text
+	}
+	start := len(text)
+	if special == strLZF {
+		text = in.lzf(field, text)
+	} else {
+		text = in.integer(field, special, text)
+	}
+	return text[start:len(text):len(text)], text
+}
+
+// integer appends the text of an integer string.
+func (in *input) integer(field string, special byte, text []byte) []byte {
+	b := in.take(intSize(special), field)
+	if b == nil {
+		return text
+	}
+	var n int64
+	switch special {
+	case strInt8:
+		n = int64(int8(b[0]))
+	case strInt16:
+		n = int64(int16(binary.LittleEndian.Uint16(b)))
+	default:
+		n = int64(int32(binary.LittleEndian.Uint32(b)))
+	}
+	return strconv.AppendInt(text, n, 10)
+}
+
+// lzf appends what a compressed string unpacks to.
+func (in *input) lzf(field string, text []byte) []byte {
+	off := in.offset()
+	clen, ulen := in.len(field), in.len(field)
+	b := in.take(clen, field)
+	if in.err != nil {
+		return text
+	}
+	out, err := appendLZF(text, b, ulen)
+	if err != nil {
+		in.fail(off, field, err)
+		return text
+	}
+	return out
+}

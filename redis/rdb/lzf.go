@@ -1,0 +1,71 @@
+package rdb
+
+import "errors"
+
+// maxLZF is how many bytes LZF makes of one at most: 264 of 3.
+const maxLZF = 88
+
+var (
+	errLZF     = errors.New("compressed string: reaches outside of its bytes")
+	errLZFSize = errors.New("compressed string: has another length than it says")
+)
+
+// appendLZF appends what src unpacks to, which must be n bytes. A control byte c below 32 stands before c+1 literal
+// bytes; any other says to copy from what was unpacked:
+//
+//	000nnnnn                     n + 1 literal bytes follow
+//	lllooooo oooooooo            copy l + 2 bytes from o + 1 bytes back
+//	111ooooo llllllll oooooooo   copy l + 9 bytes from o + 1 bytes back
+//
+// What is copied may overlap with where it goes.
+func appendLZF(dst, src []byte, n uint64) ([]byte, error) {
+	if n > maxLZF*uint64(len(src)) {
+		return dst, errLZFSize
+	}
+	start, end := len(dst), len(dst)+int(n)
+	if cap(dst) < end {
+		dst = append(make([]byte, 0, max(end, 2*cap(dst))), dst...)
+	}
+	for i := 0; i < len(src); {
+		c := int(src[i])
+		i++
+		if c < 32 {
+			if c++; i+c > len(src) || len(dst)+c > end {
+				return dst, errLZF
+			}
+			dst = append(dst, src[i:i+c]...)
+			i += c
+			continue
+		}
+		l := c >> 5
+		if l == 7 && i < len(src) {
+			l += int(src[i])
+			i++
+		}
+		if i >= len(src) {
+			return dst, errLZF
+		}
+		from := len(dst) - ((c&31)<<8 | int(src[i])) - 1
+		i++
+		if l += 2; from < start || len(dst)+l > end {
+			return dst, errLZF
+		}
+		dst = appendCopy(dst, from, l)
+	}
+	if len(dst) != end {
+		return dst, errLZFSize
+	}
+	return dst, nil
+}
+
+// appendCopy appends n bytes of dst from an offset on, which may run into what is appended.
+func appendCopy(dst []byte, from, n int) []byte {
+	if from+n <= len(dst) {
+		return append(dst, dst[from:from+n]...)
+	}
+	for range n {
+		dst = append(dst, dst[from])
+		from++
+	}
+	return dst
+}

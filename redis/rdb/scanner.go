@@ -1,0 +1,301 @@
+package rdb
+
+import (
+	"fmt"
+	"io"
+
+	"kvferry/record"
+)
+
+// Versions of files that are read. What is newer may have types and opcodes that nobody can pass over.
+const (
+	maxRedis  = 14
+	minValkey = 80
+	maxValkey = 80
+)
+
+// headerLen is the length of the magic and the version: REDIS0011, VALKEY080.
+const headerLen = 9
+
+// Header is what a file begins with.
+type Header struct {
+	Version int
+	Valkey  bool
+}
+
+// String is the header as it stands in the file.
+func (h Header) String() string {
+	if h.Valkey {
+		return fmt.Sprintf("VALKEY%03d", h.Version)
+	}
+	return fmt.Sprintf("REDIS%04d", h.Version)
+}
+
+// IsRDB reports whether bytes are how an RDB file begins.
+func IsRDB(head []byte) bool {
+	_, err := parseHeader(head)
+	return err == nil
+}
+
+func parseHeader(b []byte) (Header, error) {
+	if len(b) < headerLen {
+		return Header{}, record.Short(0, "header", headerLen, len(b))
+	}
+	var h Header
+	digits := b[5:headerLen]
+	switch {
+	case string(b[:6]) == "VALKEY":
+		h.Valkey, digits = true, b[6:headerLen]
+	case string(b[:5]) != "REDIS":
+		return h, &record.CorruptError{Field: "header", Err: fmt.Errorf("%q is not how an RDB file begins", b[:headerLen])}
+	}
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return h, &record.CorruptError{Field: "header", Err: fmt.Errorf("%q is no version", digits)}
+		}
+		h.Version = 10*h.Version + int(c-'0')
+	}
+	return h, nil
+}
+
+// check refuses versions that are not known.
+func (h Header) check() error {
+	if h.Valkey && (h.Version < minValkey || h.Version > maxValkey) || !h.Valkey && (h.Version < 1 || h.Version > maxRedis) {
+		return &record.CorruptError{Field: "header", Err: fmt.Errorf("%s: versions up to %s and %s are read", h,
+			Header{Version: maxRedis}, Header{Version: maxValkey, Valkey: true})}
+	}
+	return nil
+}
+
+// Op says what an item is.
+type Op uint8
+
+// Items of a file.
+const (
+	OpKey       Op = iota // a key with its value
+	OpAux                 // Key is the name, Value what it says
+	OpSelectDB            // DB is the database of the keys that follow
+	OpResizeDB            // hints about numbers of keys
+	OpSlotInfo            // hints about a slot of a cluster
+	OpFunction            // Value is the source of a library
+	OpModuleAux           // Key is the name of the module's type, Value the body
+	OpEOF                 // the last
+)
+
+// Item is what a file is made of. What it points to lives until the next call of Next.
+type Item struct {
+	Op       Op
+	Type     Type
+	DB       uint64
+	Key      []byte
+	ExpireMS int64 // 0: never
+	Off      int64 // of the first byte: of the attributes of a key when it has any
+	// From and To are where the value lies. Value is it, nil when it is too large to be held.
+	From, To int64
+	Value    []byte
+	Idle     int64 // seconds since its last use, -1 unknown
+	Freq     int   // -1 unknown
+	// Meta says that metadata of modules stood before the key, which is not read.
+	Meta bool
+}
+
+// Scanner cuts a file into its items. Values are passed over, not decoded.
+type Scanner struct {
+	Header Header
+	in     input
+	item   Item
+	db     uint64
+	text   []byte
+	done   bool
+	// sectioned says that there need be no OpEOF.
+	sectioned bool
+}
+
+// NewScanner reads the header at an offset of a file, whose bytes end at another one.
+func NewScanner(r io.ReaderAt, from, end int64) (*Scanner, error) {
+	s := new(Scanner)
+	s.in.open(r, from, end)
+	head := s.in.take(headerLen, "header")
+	if s.in.err != nil {
+		return nil, s.in.err
+	}
+	h, err := parseHeader(head)
+	if err == nil {
+		err = h.check()
+	}
+	s.Header = h
+	return s, err
+}
+
+// Section returns a scanner of the items between two offsets, which begin in a database.
+func Section(r io.ReaderAt, h Header, db uint64, from, end int64) *Scanner {
+	s := &Scanner{Header: h, db: db, sectioned: true}
+	s.in.open(r, from, end)
+	return s
+}
+
+// Offset is where the next item begins; after OpEOF what is behind the checksum.
+func (s *Scanner) Offset() int64 { return s.in.offset() }
+
+// Checksum reads the checksum that follows OpEOF. A file of before version 5 has none.
+func (s *Scanner) Checksum() (sum uint64, ok bool, err error) {
+	if !s.Header.Valkey && s.Header.Version < 5 {
+		return 0, false, nil
+	}
+	sum = s.in.uint64("checksum")
+	return sum, s.in.err == nil, s.in.err
+}
+
+// Next cuts the next item. It returns io.EOF after OpEOF, and where a section ends.
+func (s *Scanner) Next() (*Item, error) {
+	if s.done || s.sectioned && s.in.left() == 0 {
+		return nil, io.EOF
+	}
+	it := &s.item
+	*it = Item{DB: s.db, Off: s.in.offset(), Idle: -1, Freq: -1}
+	s.text = s.text[:0]
+	s.in.pin = s.in.pos
+	for s.in.err == nil {
+		if c := s.in.byte("type"); c < firstOpcode || s.in.err != nil {
+			s.key(Type(c))
+			break
+		} else if s.opcode(c) {
+			break
+		}
+	}
+	s.in.pin = -1
+	if s.in.err != nil {
+		return nil, s.in.err
+	}
+	return it, nil
+}
+
+// opcode reads what follows an opcode and reports whether that is an item of its own; attributes of a key are not.
+func (s *Scanner) opcode(c byte) bool {
+	in, it := &s.in, &s.item
+	switch c {
+	case opExpireMS:
+		s.expires(int64(in.uint64("expiry")))
+		return false
+	case opExpire:
+		s.expires(1000 * int64(int32(in.uint32("expiry"))))
+		return false
+	case opIdle:
+		it.Idle = int64(in.len("idle"))
+		return false
+	case opFreq:
+		it.Freq = int(in.byte("frequency"))
+		return false
+	case opKeyMeta:
+		if s.Header.Valkey {
+			return s.slotImport()
+		}
+		s.keyMeta()
+		return false
+	}
+	s.alone(c)
+	return true
+}
+
+// expires takes an expiry in ms, of the last when there are several. Servers take -1 for never and have 0 expired.
+func (s *Scanner) expires(ms int64) {
+	switch ms {
+	case -1:
+		ms = 0
+	case 0:
+		ms = 1
+	}
+	s.item.ExpireMS = ms
+}
+
+// keyMeta passes over metadata of modules: len classes, each 4 bytes, module items, 0.
+func (s *Scanner) keyMeta() {
+	s.item.Meta = true
+	for n := s.in.count("metadata", 5); n > 0 && s.in.err == nil; n-- {
+		s.in.skip(4, "metadata")
+		s.in.skipModule()
+	}
+}
+
+// slotImport passes over string, len n, n × (len first slot, len last slot).
+func (s *Scanner) slotImport() bool {
+	s.item.Op = OpSlotInfo
+	s.in.skipString("slot import")
+	for n := s.in.count("slots", 2); n > 0 && s.in.err == nil; n-- {
+		s.in.skipLens(2)
+	}
+	return true
+}
+
+// alone reads an item that is no key.
+func (s *Scanner) alone(c byte) {
+	in, it := &s.in, &s.item
+	switch c {
+	case opAux:
+		it.Op = OpAux
+		it.Key = s.copied("name")
+		it.Value = s.copied("value")
+	case opSelectDB:
+		it.Op = OpSelectDB
+		s.db = in.len("database")
+		it.DB = s.db
+	case opResizeDB:
+		it.Op = OpResizeDB
+		in.skipLens(2)
+	case opSlotInfo:
+		it.Op = OpSlotInfo
+		in.skipLens(3)
+	case opFunction2:
+		it.Op = OpFunction
+		it.Value = s.copied("library")
+	case opModuleAux:
+		it.Op = OpModuleAux
+		s.moduleAux()
+	case opEOF:
+		it.Op, s.done = OpEOF, true
+	default:
+		in.failf(it.Off, "opcode", "%d is not known", c)
+	}
+}
+
+// moduleAux passes over len module id, len 2, len when, module items, 0.
+func (s *Scanner) moduleAux() {
+	in, it := &s.in, &s.item
+	at := in.pos - in.pin
+	it.From = in.offset()
+	id := in.len("module id")
+	in.skipModule()
+	it.To = in.offset()
+	it.Key = []byte(ModuleName(id))
+	if in.pin >= 0 && in.err == nil {
+		it.Value = in.buf[in.pin+at : in.pos]
+	}
+}
+
+// key reads a key and passes over its value.
+func (s *Scanner) key(t Type) {
+	in, it := &s.in, &s.item
+	it.Type = t
+	if in.err == nil && t.RecordType(s.Header.Valkey) == 0 {
+		in.fail(in.offset()-1, "type", fmt.Errorf("%s: %w", t.Name(s.Header.Valkey), ErrUnsupported))
+		return
+	}
+	it.Key = s.copied("key")
+	it.From = in.offset()
+	at := in.pos - in.pin
+	in.skipValue(t, s.Header.Valkey)
+	if it.To = in.offset(); in.err == nil && in.pin >= 0 {
+		it.Value = in.buf[in.pin+at : in.pos : in.pos]
+	}
+}
+
+// copied reads a string that lives until the next item, wherever the window goes.
+func (s *Scanner) copied(field string) []byte {
+	start := len(s.text)
+	b, text := s.in.str(field, s.text)
+	if len(text) == start { // a view
+		text = append(text, b...)
+	}
+	s.text = text
+	return text[start:len(text):len(text)]
+}

@@ -1,0 +1,169 @@
+package rdb
+
+import "math"
+
+// skipValue passes over a value without decoding more than its lengths.
+func (in *input) skipValue(t Type, valkey bool) {
+	if valkey && t == TypeValkeyHash {
+		for n := in.count("count", 10); n > 0 && in.err == nil; n-- {
+			in.skipString("field")
+			in.skipString("value")
+			in.skip(8, "expiry")
+		}
+		return
+	}
+	switch t {
+	case TypeString, TypeHashZipmap, TypeListZiplist, TypeSetIntset, TypeZSetZiplist, TypeHashZiplist, TypeHashListpack,
+		TypeZSetListpack, TypeSetListpack, TypeHashPackedRC:
+		in.skipString("value")
+	case TypeHashPackedExp:
+		in.skip(8, "least expiry")
+		in.skipString("value")
+	case TypeList, TypeSet, TypeQuicklist:
+		in.skipStrings(in.count("count", 1))
+	case TypeHash:
+		in.skipStrings(2 * in.count("count", 2))
+	case TypeZSet:
+		in.skipTextScores()
+	case TypeZSet2:
+		for n := in.count("count", 9); n > 0 && in.err == nil; n-- {
+			in.skipString("member")
+			in.skip(8, "score")
+		}
+	case TypeQuicklist2:
+		in.skipPairs(in.count("count", 2))
+	case TypeHashExpireRC, TypeHashExpire:
+		in.skipExpiring(t)
+	case TypeModule:
+		in.len("module id")
+		in.skipModule()
+	case TypeArray:
+		in.skipArray()
+	default:
+		in.skipStream(t)
+	}
+}
+
+func (in *input) skipStrings(n uint64) {
+	for ; n > 0 && in.err == nil; n-- {
+		in.skipString("string")
+	}
+}
+
+// skipPairs passes over lengths with strings.
+func (in *input) skipPairs(n uint64) {
+	for ; n > 0 && in.err == nil; n-- {
+		in.len("container")
+		in.skipString("node")
+	}
+}
+
+func (in *input) skipTextScores() {
+	for n := in.count("count", 2); n > 0 && in.err == nil; n-- {
+		in.skipString("member")
+		if c := in.byte("score"); c < scoreNaN {
+			in.skip(uint64(c), "score")
+		}
+	}
+}
+
+func (in *input) skipExpiring(t Type) {
+	if t == TypeHashExpire {
+		in.skip(8, "least expiry")
+	}
+	for n := in.count("count", 3); n > 0 && in.err == nil; n-- {
+		in.len("expiry")
+		in.skipString("field")
+		in.skipString("value")
+	}
+}
+
+// skipArray passes over
+//
+//	len n, len f (0, 1), if 1: len insert index; n × (len index, len tag, payload)
+//	tag 0, 3: string; 1: int64 LE; 2: double LE
+func (in *input) skipArray() {
+	n := in.count("count", 3)
+	switch f := in.len("flag"); f {
+	case 0:
+	case 1:
+		in.len("insert index")
+	default:
+		in.failf(in.offset(), "flag", "%d is none", f)
+	}
+	for ; n > 0 && in.err == nil; n-- {
+		in.len("index")
+		switch tag := in.len("tag"); tag {
+		case 0, 3:
+			in.skipString("element")
+		case 1, 2:
+			in.skip(8, "element")
+		default:
+			in.failf(in.offset(), "tag", "%d is none", tag)
+		}
+	}
+}
+
+// skipStream passes over a stream; streamDecoder says what it is made of.
+func (in *input) skipStream(t Type) {
+	in.skipStrings(2 * in.count("nodes", 2))
+	in.skipLens(3)
+	if t >= TypeStream2 {
+		in.skipLens(5)
+	}
+	for n := in.count("groups", 5); n > 0 && in.err == nil; n-- {
+		in.skipGroup(t)
+	}
+	if t >= TypeStream4 {
+		in.skipProducers()
+	}
+}
+
+func (in *input) skipLens(n int) {
+	for ; n > 0 && in.err == nil; n-- {
+		in.len("stream")
+	}
+}
+
+func (in *input) skipGroup(t Type) {
+	in.skipString("group")
+	in.skipLens(2)
+	if t >= TypeStream2 {
+		in.skipLens(1)
+	}
+	for n := in.count("pending", pendingSize); n > 0 && in.err == nil; n-- {
+		in.skip(idLen+8, "pending entry")
+		in.len("deliveries")
+	}
+	for n := in.count("consumers", 10); n > 0 && in.err == nil; n-- {
+		in.skipString("consumer")
+		in.skip(8, "seen")
+		if t >= TypeStream3 {
+			in.skip(8, "active")
+		}
+		in.skipIDs()
+	}
+	if t >= TypeStream5 {
+		in.skipIDs()
+	}
+}
+
+// skipIDs passes over a number of ids and the ids.
+func (in *input) skipIDs() {
+	if n := in.count("ids", idLen); n <= math.MaxInt64/idLen {
+		in.skip(n*idLen, "ids")
+	}
+}
+
+// skipProducers passes over what idempotent producers have sent.
+func (in *input) skipProducers() {
+	in.skipLens(2)
+	for n := in.count("producers", 2); n > 0 && in.err == nil; n-- {
+		in.skipString("producer")
+		for m := in.count("messages", 3); m > 0 && in.err == nil; m-- {
+			in.skipString("message")
+			in.skipLens(2)
+		}
+	}
+	in.skipLens(2)
+}

@@ -1,0 +1,411 @@
+package rdb
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"kvferry/record"
+)
+
+const (
+	// idLen is the length of a raw id: ms BE64, seq BE64.
+	idLen = 16
+	// pendingSize is the least that a pending entry takes: id, time, number of deliveries.
+	pendingSize = idLen + 8 + 1
+)
+
+// streamDecoder decodes
+//
+//	len nodes, each: string of an id, string listpack
+//	len entries, len last ms, len last seq
+//	19 on: len first ms, len first seq, len max deleted ms, len max deleted seq, len entries added
+//	len groups, each: string name, len last ms, len last seq; 19 on: len entries read (2^64-1: unknown)
+//	    len pending, each: id, ms delivered, len deliveries
+//	    len consumers, each: string name, ms seen; 21 on: ms active (-1 never); len pending, each: id
+//	    27: len nacked, each: id
+//	26 on: len duration, len max entries, len producers, …
+type streamDecoder struct {
+	typ    Type
+	phase  phase
+	master [idLen]byte // id of the node
+	fields [][]byte    // names of the master entry, views of the node
+	last   []byte
+	del    []byte
+	groups int64 // offset where they begin
+
+	entriesSeen, entries uint64
+	nodesLeft            uint64
+	groupsLeft           uint64
+
+	name      []byte
+	consumers []record.ConsumerState
+	pending   []pendingEntry
+	at        int // consumer or pending entry that is next
+	packed    []byte
+}
+
+// phase is what of a stream is being read.
+type phase uint8
+
+const (
+	inNodes phase = iota
+	inEntries
+	inGroups
+	inConsumers
+	inPending
+	inProducers
+	streamDone
+)
+
+type pendingEntry struct {
+	id        [idLen]byte
+	ms, count int64
+	consumer  int // -1 for none
+}
+
+var (
+	errStreamID    = errors.New("no id of 16 bytes")
+	errStreamOrder = errors.New("ids do not ascend")
+	errStreamEntry = errors.New("an entry of a stream is not made as one is")
+)
+
+// beginStream reads what stands behind the nodes and goes back to them.
+func (d *Decoder) beginStream(t Type, h *record.Header) {
+	s, in := &d.stream, &d.in
+	*s = streamDecoder{typ: t, fields: s.fields[:0], consumers: s.consumers[:0], pending: s.pending[:0], packed: s.packed[:0],
+		last: s.last[:0], del: s.del[:0]}
+	s.nodesLeft = in.count("nodes", 2)
+	nodes := in.offset()
+	in.skipStrings(2 * s.nodesLeft)
+	s.entries = in.len("entries")
+	s.last = in.appendID(s.last, "last id")
+	h.Len, h.Last, h.ByName = int64(min(s.entries, 1<<62)), s.last, true
+	if t >= TypeStream2 {
+		in.skipLens(2)
+		if s.del = in.appendID(s.del, "max deleted id"); !isZero(s.del) {
+			h.MaxDeleted = s.del
+		}
+		h.Added = in.len("entries added")
+	}
+	s.groups = in.offset()
+	in.seek(nodes)
+}
+
+func isZero(id []byte) bool { return bytes.Count(id, []byte{0}) == len(id) }
+
+// appendID reads an id of two lengths.
+func (in *input) appendID(dst []byte, field string) []byte {
+	ms := in.len(field)
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, ms), in.len(field))
+}
+
+// readStream reads elements of a stream.
+func (d *Decoder) readStream(dst []record.Element) (n int) {
+	s := &d.stream
+	s.packed = s.packed[:0]
+	for n < len(dst) && d.in.err == nil && s.phase != streamDone {
+		switch s.phase {
+		case inNodes:
+			if n > 0 {
+				return n // views of the last node
+			}
+			d.nextNode()
+		case inEntries:
+			n += d.streamEntries(dst[n:])
+			if len(s.packed)+len(d.text) >= maxText {
+				return n
+			}
+		case inGroups:
+			if n > 0 {
+				return n // the names of the last group
+			}
+			if d.nextGroup() {
+				dst[n] = d.groupElement()
+				n++
+			}
+		case inConsumers, inPending:
+			n += d.groupElements(dst[n:])
+		case inProducers:
+			d.endStream()
+		}
+	}
+	return n
+}
+
+// nextNode opens the next node, or goes on to the groups.
+func (d *Decoder) nextNode() {
+	s, in := &d.stream, &d.in
+	if s.nodesLeft == 0 {
+		in.seek(s.groups)
+		s.groupsLeft = in.count("groups", 5)
+		s.phase = inGroups
+		return
+	}
+	s.nodesLeft--
+	off := in.offset()
+	id, text := in.str("node", d.text[:0])
+	if d.text = text; in.err == nil && len(id) != idLen {
+		in.fail(off, "node", errStreamID)
+	}
+	if in.err != nil {
+		return
+	}
+	copy(s.master[:], id)
+	d.text = d.text[:0]
+	d.openPacked(listpack, "node")
+	s.phase = inEntries
+	if err := d.masterEntry(); err != nil {
+		in.fail(off, "node", err)
+	}
+}
+
+// masterEntry reads what a node begins with: count | deleted | n | n × field | 0.
+func (d *Decoder) masterEntry() error {
+	if d.in.err != nil {
+		return nil
+	}
+	var e item
+	for range 2 {
+		if err := d.packed.must(&e); err != nil {
+			return err
+		}
+	}
+	n, err := d.packed.int()
+	if err != nil || n < 0 || n > int64(d.packed.end) {
+		return errStreamEntry
+	}
+	s := &d.stream
+	s.fields = s.fields[:0]
+	for range n {
+		if err := d.packed.must(&e); err != nil {
+			return err
+		}
+		name, text := e.appendTo(nil) // an integer as a name is rare
+		_ = text
+		s.fields = append(s.fields, name)
+	}
+	return d.packed.must(&e)
+}
+
+// int takes an integer, which may be coded as text.
+func (p *packed) int() (int64, error) {
+	var e item
+	if err := p.must(&e); err != nil {
+		return 0, err
+	}
+	if !e.isInt {
+		return 0, errStreamEntry
+	}
+	return e.n, nil
+}
+
+// Flags of an entry.
+const (
+	entryDeleted    = 1
+	entrySameFields = 2
+)
+
+// streamEntries reads entries of the node, without those that were deleted.
+func (d *Decoder) streamEntries(dst []record.Element) (n int) {
+	s := &d.stream
+	for n < len(dst) && len(s.packed) < maxText {
+		if d.packed.pos >= d.packed.end {
+			if d.packed.count >= 0 && d.packed.seen != d.packed.count {
+				d.in.fail(d.in.offset(), "node", errPackedCount)
+			}
+			s.phase = inNodes
+			return n
+		}
+		deleted, err := d.streamEntry(&dst[n])
+		if err != nil {
+			d.in.fail(d.in.offset(), "node", err)
+			return n
+		}
+		if !deleted {
+			s.entriesSeen++
+			n++
+		}
+	}
+	return n
+}
+
+// streamEntry reads
+//
+//	flags | ms - node's | seq - node's | values, or n and n pairs | number of items before
+func (d *Decoder) streamEntry(e *record.Element) (deleted bool, err error) {
+	s, p := &d.stream, &d.packed
+	flags, err := p.int()
+	if err != nil {
+		return false, err
+	}
+	ms, err := p.int()
+	if err != nil {
+		return false, err
+	}
+	seq, err := p.int()
+	if err != nil {
+		return false, err
+	}
+	start := len(s.packed)
+	s.packed = binary.BigEndian.AppendUint64(s.packed, binary.BigEndian.Uint64(s.master[:])+uint64(ms))
+	s.packed = binary.BigEndian.AppendUint64(s.packed, binary.BigEndian.Uint64(s.master[8:])+uint64(seq))
+	if err := d.pairs(flags&entrySameFields != 0); err != nil {
+		return false, err
+	}
+	if _, err := p.int(); err != nil {
+		return false, err
+	}
+	if flags&entryDeleted != 0 {
+		s.packed = s.packed[:start]
+		return true, nil
+	}
+	whole := s.packed[start:len(s.packed):len(s.packed)]
+	*e = record.Element{Name: whole[:idLen:idLen], Value: whole[idLen:]}
+	return false, nil
+}
+
+// pairs appends the fields and values of an entry as records have them.
+func (d *Decoder) pairs(same bool) error {
+	s, p := &d.stream, &d.packed
+	n := int64(len(s.fields))
+	if !same {
+		var err error
+		if n, err = p.int(); err != nil {
+			return err
+		}
+		if n < 0 || n > int64(p.end) {
+			return errStreamEntry
+		}
+	}
+	var field, value item
+	for i := range n {
+		if same {
+			field = item{text: s.fields[i]}
+		} else if err := p.must(&field); err != nil {
+			return err
+		}
+		if err := p.must(&value); err != nil {
+			return err
+		}
+		var f, v []byte
+		f, d.text = field.appendTo(d.text[:0])
+		v, d.text = value.appendTo(d.text)
+		s.packed = record.AppendPair(s.packed, f, v)
+	}
+	d.text = d.text[:0]
+	return nil
+}
+
+// nextGroup reads a whole group, of which more than the name comes later than it is needed.
+func (d *Decoder) nextGroup() bool {
+	s, in := &d.stream, &d.in
+	if s.groupsLeft == 0 {
+		s.phase = inProducers
+		return false
+	}
+	s.groupsLeft--
+	s.consumers, s.pending, s.at, s.packed = s.consumers[:0], s.pending[:0], 0, s.packed[:0]
+	name, text := in.str("group", nil)
+	_ = text
+	s.name = bytes.Clone(name)
+	s.packed = in.appendID(s.packed, "last id")
+	read := int64(-1)
+	if s.typ >= TypeStream2 {
+		read = int64(in.len("entries read"))
+	}
+	d.readPending()
+	for n := in.count("consumers", 10); n > 0 && in.err == nil; n-- {
+		d.readConsumer()
+	}
+	if s.typ >= TypeStream5 {
+		in.skipIDs()
+	}
+	s.packed = record.AppendGroup(s.packed[idLen:], &record.GroupState{Last: s.packed[:idLen], Read: read})
+	s.phase = inConsumers
+	return in.err == nil
+}
+
+// readPending reads what a group has pending, in the order of ids.
+func (d *Decoder) readPending() {
+	s, in := &d.stream, &d.in
+	for n := in.count("pending", pendingSize); n > 0 && in.err == nil; n-- {
+		p := pendingEntry{consumer: -1}
+		copy(p.id[:], in.take(idLen, "pending entry"))
+		p.ms = int64(in.uint64("delivered"))
+		p.count = int64(in.len("deliveries"))
+		s.pending = append(s.pending, p)
+	}
+	compare := func(a, b pendingEntry) int { return bytes.Compare(a.id[:], b.id[:]) }
+	if !slices.IsSortedFunc(s.pending, compare) {
+		slices.SortFunc(s.pending, compare)
+	}
+}
+
+// readConsumer reads a consumer and gives it its pending entries.
+func (d *Decoder) readConsumer() {
+	s, in := &d.stream, &d.in
+	name, _ := in.str("consumer", nil)
+	c := record.ConsumerState{Name: bytes.Clone(name), SeenMS: int64(in.uint64("seen")), ActiveMS: -1}
+	if s.typ >= TypeStream3 {
+		c.ActiveMS = int64(in.uint64("active"))
+	}
+	at := len(s.consumers)
+	s.consumers = append(s.consumers, c)
+	for n := in.count("ids", idLen); n > 0 && in.err == nil; n-- {
+		off := in.offset()
+		id := in.take(idLen, "pending entry")
+		i, ok := slices.BinarySearchFunc(s.pending, id, func(p pendingEntry, id []byte) int { return bytes.Compare(p.id[:], id) })
+		if in.err == nil && !ok {
+			in.fail(off, "consumer", errors.New("has an entry that is not pending in its group"))
+		}
+		if ok {
+			s.pending[i].consumer = at
+		}
+	}
+}
+
+// groupElement is the element of the group that was read.
+func (d *Decoder) groupElement() record.Element {
+	s := &d.stream
+	return record.Element{Kind: record.Group, Name: s.name, Value: s.packed[:len(s.packed):len(s.packed)]}
+}
+
+// groupElements hands out consumers and pending entries of the group.
+func (d *Decoder) groupElements(dst []record.Element) (n int) {
+	s := &d.stream
+	for ; n < len(dst); n++ {
+		if s.phase == inConsumers && s.at == len(s.consumers) {
+			s.phase, s.at = inPending, 0
+		}
+		if s.phase == inPending && s.at == len(s.pending) {
+			s.phase = inGroups
+			return n
+		}
+		start := len(s.packed)
+		dst[n] = record.Element{Kind: record.Consumer, Name: s.name}
+		if s.phase == inConsumers {
+			s.packed = record.AppendConsumer(s.packed, &s.consumers[s.at])
+		} else {
+			p := &s.pending[s.at]
+			entry := record.PendingEntry{ID: p.id[:], DeliveredMS: p.ms, Count: p.count}
+			if p.consumer >= 0 {
+				entry.Consumer = s.consumers[p.consumer].Name
+			}
+			dst[n].Kind = record.Pending
+			s.packed = record.AppendPending(s.packed, &entry)
+		}
+		dst[n].Value = s.packed[start:len(s.packed):len(s.packed)]
+		s.at++
+	}
+	return n
+}
+
+// endStream passes over what is behind the groups.
+func (d *Decoder) endStream() {
+	if d.stream.typ >= TypeStream4 {
+		d.in.skipProducers()
+	}
+	d.stream.phase = streamDone
+}
