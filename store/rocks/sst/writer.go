@@ -7,6 +7,8 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
 )
 
 // Format is a kind of table that a Writer makes.
@@ -37,7 +39,9 @@ type WriterOptions struct {
 	Identity   string // of the database; "" leaves tables without one
 	Created    int64  // Unix seconds
 	Buffer     int    // bytes that are gathered for a write; 0: as many as are good
-	Spare      *Spare // compresses blocks beside the caller; nil: the caller does, and Size is exact
+	// Spare runs f beside the caller if a core has nothing else to do, and reports whether it does. Blocks are compressed
+	// there; nil: by the caller.
+	Spare func(f func()) bool
 }
 
 func (o *WriterOptions) buffer() int {
@@ -70,11 +74,9 @@ type Writer struct {
 
 	blocks     int
 	batchStart int    // first block of the batch being built
-	batchRaw   int    // bytes of its blocks so far
 	batch      *batch // being built; nil: blocks are put into the file one by one
 	busy, free *batch // being compressed; for the next one
-	settled    int64  // bytes of all batches but the last two
-	mark       int64  // bytes of all batches but the last
+	sizes      batchSizes
 
 	buf   []byte // put into the file, not written yet
 	off   uint64 // bytes put into the file
@@ -87,9 +89,9 @@ var ErrOrder = errors.New("key out of order")
 
 // NewWriter starts a table. o does not change while tables are written.
 func NewWriter(out io.Writer, o *WriterOptions) *Writer {
-	w := &Writer{o: o, out: out, trailer: trailer(o.Sequence, kindPut), bytes: o.Comparer.IsBytewise()}
+	w := &Writer{o: o, out: out, trailer: base.Trailer(o.Sequence, base.KindPut), bytes: o.Comparer.IsBytewise()}
 	w.data.interval = restartInterval
-	if o.Spare != nil && cap(o.Spare.slots) > 0 {
+	if o.Spare != nil {
 		w.batch = new(batch)
 	}
 	return w
@@ -100,7 +102,7 @@ func (w *Writer) Add(key, value []byte) error {
 	if w.err != nil {
 		return w.err
 	}
-	shared := sharedPrefix(w.last, key)
+	shared := base.CommonPrefix(w.last, key, 0)
 	if !w.ascends(key, shared) {
 		w.err = ErrOrder
 		return w.err
@@ -115,7 +117,7 @@ func (w *Writer) Add(key, value []byte) error {
 		w.filter.add(key)
 	}
 	w.entries++
-	w.keyBytes += uint64(len(key)) + trailerLen
+	w.keyBytes += uint64(len(key)) + base.TrailerLen
 	w.valueBytes += uint64(len(value))
 	w.last = append(w.last[:shared], key[shared:]...)
 	return nil
@@ -141,7 +143,7 @@ func (w *Writer) full(n int) bool {
 		return false
 	}
 	size := w.data.size()
-	return size >= blockSize || size > blockFull && size+n+trailerLen > blockSize
+	return size >= blockSize || size > blockFull && size+n+base.TrailerLen > blockSize
 }
 
 // endBlock ends the block. Next is the first key of the next one; nil when there is none.
@@ -149,7 +151,7 @@ func (w *Writer) endBlock(next []byte) error {
 	raw := w.data.finish()
 	w.appendSeparator(next)
 	w.blocks++
-	w.batchRaw += len(raw)
+	w.sizes.raw += int64(len(raw))
 	if w.batch != nil {
 		w.batch.add(len(w.data.buf), w.sep)
 	} else {
@@ -158,7 +160,7 @@ func (w *Writer) endBlock(next []byte) error {
 		w.placed(w.sep, w.buf[n:])
 		w.data.reset()
 	}
-	if w.blocks-w.batchStart >= batchBlocks || w.batchRaw >= batchBytes {
+	if w.blocks-w.batchStart >= batchBlocks || w.sizes.batch() >= batchBytes {
 		w.endBatch()
 	}
 	return w.flush(w.o.buffer())
@@ -166,19 +168,18 @@ func (w *Writer) endBlock(next []byte) error {
 
 // placed notes a block that was put into the file.
 func (w *Writer) placed(sep, stored []byte) {
-	w.addIndex(sep, blockHandle{w.off, uint64(len(stored) - blockTrailer)})
+	w.addIndex(sep, blocks.Handle{Off: w.off, Size: uint64(len(stored) - blocks.TrailerLen)})
 	w.ident.Write(stored[len(stored)-4:])
 	w.off += uint64(len(stored))
 }
 
-// endBatch hands the batch on to a free core, or compresses it here. The size that the table has, as Size tells it,
-// moves at these points alone, and always one batch late: it does not depend on who compresses.
+// endBatch hands the batch on to a free core, or compresses it here.
 func (w *Writer) endBatch() {
 	w.join()
-	w.settled = w.mark
-	w.batchStart, w.batchRaw = w.blocks, 0
+	w.sizes.end()
+	w.batchStart = w.blocks
 	if w.batch == nil {
-		w.mark = int64(w.off)
+		w.sizes.stored = int64(w.off)
 		return
 	}
 	b := w.batch
@@ -194,7 +195,7 @@ func (w *Writer) endBatch() {
 		b.pack(w.o.Format)
 		close(b.done)
 	}
-	if !w.o.Spare.run(work) {
+	if !w.o.Spare(work) {
 		work()
 	}
 }
@@ -212,7 +213,7 @@ func (w *Writer) join() {
 		at, key = end, b.sepEnds[i]
 	}
 	w.buf = append(growExact(w.buf, len(b.out)), b.out...)
-	w.mark = int64(w.off)
+	w.sizes.stored = int64(w.off)
 	w.busy, w.free = nil, b
 }
 
@@ -225,14 +226,9 @@ func (w *Writer) flush(limit int) error {
 	return w.err
 }
 
-// Size is how large the table is for deciding where it ends: the bytes of its blocks, with Spare but for those that
-// came last.
-func (w *Writer) Size() int64 {
-	if w.o.Spare == nil {
-		return int64(w.off)
-	}
-	return w.settled
-}
+// Size is about how large the file is with all blocks but the one being built; batches that may still be on their way
+// count as they were built.
+func (w *Writer) Size() int64 { return w.sizes.file() }
 
 // Entries is the number of rows.
 func (w *Writer) Entries() int64 { return w.entries }

@@ -2,8 +2,9 @@ package sst
 
 import (
 	"encoding/binary"
-	"math/bits"
 	"slices"
+
+	"kvferry/store/rocks/base"
 )
 
 // blockWriter builds blocks in place, one after the other in a buffer:
@@ -33,11 +34,11 @@ func (b *blockWriter) row(shared int, key []byte, trailer uint64, value []byte) 
 	}
 	b.left--
 	rest := key[shared:]
-	p := b.room(3*binary.MaxVarintLen32 + len(rest) + trailerLen + len(value))
-	n := putLengths(p, shared, len(rest)+trailerLen, len(value))
+	p := b.room(3*binary.MaxVarintLen32 + len(rest) + base.TrailerLen + len(value))
+	n := putLengths(p, shared, len(rest)+base.TrailerLen, len(value))
 	n += copy(p[n:], rest)
 	binary.LittleEndian.PutUint64(p[n:], trailer)
-	n += trailerLen
+	n += base.TrailerLen
 	n += copy(p[n:], value)
 	b.buf = b.buf[:len(b.buf)+n]
 }
@@ -119,19 +120,4 @@ func growExact(b []byte, n int) []byte {
 		return slices.Grow(b, n)
 	}
 	return append(make([]byte, 0, len(b)+n), b...)
-}
-
-// sharedPrefix returns how many bytes a and b begin with in common.
-func sharedPrefix(a, b []byte) int {
-	n := min(len(a), len(b))
-	i := 0
-	for ; i+8 <= n; i += 8 {
-		if x := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]); x != 0 {
-			return i + bits.TrailingZeros64(x)/8
-		}
-	}
-	for i < n && a[i] == b[i] {
-		i++
-	}
-	return i
 }

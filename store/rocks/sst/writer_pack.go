@@ -6,6 +6,9 @@ import (
 
 	"github.com/klauspost/compress/s2"
 	"github.com/zeebo/xxh3"
+
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
 )
 
 // A batch is what is compressed at one go: so many blocks, or the first ones that reach so many bytes.
@@ -14,25 +17,27 @@ const (
 	batchBytes  = 256 << 10
 )
 
-// Spare is the time of cores that have nothing else to do. Writers that share it compress blocks there.
-type Spare struct{ slots chan struct{} }
-
-// NewSpare returns the time of so many cores, which may be none: tables then end where they would with some.
-func NewSpare(cores int) *Spare { return &Spare{make(chan struct{}, cores)} }
-
-// run calls f beside the caller, when a core is free.
-func (s *Spare) run(f func()) bool {
-	select {
-	case s.slots <- struct{}{}:
-	default:
-		return false
-	}
-	go func() {
-		f()
-		<-s.slots
-	}()
-	return true
+// batchSizes is what batches take. Tables end where it says, so it must not depend on who compresses, and when: the
+// batch before the one being built counts as it was built until that one ends.
+type batchSizes struct {
+	raw     int64 // bytes of all blocks
+	lastRaw int64 // raw at the end of the last batch
+	stored  int64 // bytes of the batches that are in the file
+	// known and knownRaw are stored and raw at the end of the batch before the last.
+	known, knownRaw int64
 }
+
+// end ends a batch when all before it are in the file.
+func (s *batchSizes) end() {
+	s.known, s.knownRaw = s.stored, s.lastRaw
+	s.lastRaw = s.raw
+}
+
+// batch is how large the batch being built is.
+func (s *batchSizes) batch() int64 { return s.raw - s.lastRaw }
+
+// file is about how large the file would be with all blocks.
+func (s *batchSizes) file() int64 { return s.known + s.raw - s.knownRaw }
 
 // batch is blocks on their way into the file.
 type batch struct {
@@ -77,14 +82,14 @@ func (b *batch) reset() {
 func packBlock(dst, raw []byte, f Format, compress bool) []byte {
 	at, codec := len(dst), byte(codecNone)
 	if compress {
-		dst = growExact(dst, s2.MaxEncodedLen(len(raw))+blockTrailer)
+		dst = growExact(dst, s2.MaxEncodedLen(len(raw))+blocks.TrailerLen)
 		c := s2.EncodeSnappy(dst[at:cap(dst)], raw)
 		if len(c) < len(raw)-len(raw)/8 {
 			dst, codec = dst[:at+len(c)], codecSnappy
 		}
 	}
 	if codec == codecNone {
-		dst = append(growExact(dst, len(raw)+blockTrailer), raw...)
+		dst = append(growExact(dst, len(raw)+blocks.TrailerLen), raw...)
 	}
 	dst = append(dst, codec)
 	return binary.LittleEndian.AppendUint32(dst, f.checksum(dst[at:]))
@@ -96,5 +101,5 @@ func (f Format) checksum(b []byte) uint32 {
 		n := len(b) - 1
 		return uint32(xxh3.Hash(b[:n])) ^ uint32(b[n])*0x6b9083d9
 	}
-	return maskCRC(crc32.Checksum(b, crcTable))
+	return base.MaskCRC(crc32.Checksum(b, base.Castagnoli))
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"strings"
+
+	"kvferry/store/rocks/blocks"
 )
 
 // What a table says about itself, names of table/table_properties.cc and table/block_based. Those that only some
@@ -56,7 +58,7 @@ func (p *propertyList) counts(w *Writer, dataSize uint64) {
 	p.uint("raw.key.size", w.keyBytes)
 	p.uint("raw.value.size", w.valueBytes)
 	p.uint("data.size", dataSize)
-	p.uint("index.size", uint64(w.index.size()+blockTrailer))
+	p.uint("index.size", uint64(w.index.size()+blocks.TrailerLen))
 	p.uint("filter.size", w.filterSize)
 	p.uint("tail.start.offset", dataSize)
 	if w.entries > 0 {

@@ -2,6 +2,9 @@ package sst
 
 import (
 	"encoding/binary"
+
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
 )
 
 // appendSeparator sets sep to the key of the index entry of a block that ends with the last key: one that is not before
@@ -10,10 +13,10 @@ func (w *Writer) appendSeparator(next []byte) {
 	t := w.trailer
 	key := w.last
 	if w.bytes && next != nil {
-		if n := sharedPrefix(key, next); n+1 < len(key) && n < len(next) && key[n] < 0xff && key[n]+1 < next[n] {
+		if n := base.CommonPrefix(key, next, 0); n+1 < len(key) && n < len(next) && key[n] < 0xff && key[n]+1 < next[n] {
 			w.sep = append(w.sep[:0], key[:n+1]...)
 			w.sep[n]++
-			key, t = w.sep, trailer(maxSequence, kindPut)
+			key, t = w.sep, base.Trailer(base.MaxSequence, base.KindPut)
 		}
 	}
 	w.sep = append(w.sep[:0], key...)
@@ -26,14 +29,14 @@ func (w *Writer) appendSeparator(next []byte) {
 func (f Format) deltaIndex() bool { return f == RocksDB5 }
 
 // addIndex adds the entry of a block.
-func (w *Writer) addIndex(sep []byte, h blockHandle) {
+func (w *Writer) addIndex(sep []byte, h blocks.Handle) {
 	var v [2 * binary.MaxVarintLen64]byte
-	w.index.entry(sep, h.appendTo(v[:0]), !w.o.Format.deltaIndex())
+	w.index.entry(sep, appendHandle(v[:0], h), !w.o.Format.deltaIndex())
 }
 
-// appendTo appends the handle's two varints.
-func (h blockHandle) appendTo(dst []byte) []byte {
-	return binary.AppendUvarint(binary.AppendUvarint(dst, h.off), h.size)
+// appendHandle appends a handle's two varints.
+func appendHandle(dst []byte, h blocks.Handle) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(dst, h.Off), h.Size)
 }
 
 // tail puts into the file what follows the data.
@@ -44,9 +47,9 @@ func (w *Writer) tail() {
 		if w.entries > 0 {
 			f := w.filter.appendTo(nil)
 			w.filterSize = uint64(len(f))
-			meta.entry([]byte("fullfilter."+filterName), w.put(f, false).appendTo(nil), true)
+			meta.entry([]byte("fullfilter."+filterName), appendHandle(nil, w.put(f, false)), true)
 		}
-		meta.entry([]byte("rocksdb.properties"), w.put(w.properties(dataSize).block(), false).appendTo(nil), true)
+		meta.entry([]byte("rocksdb.properties"), appendHandle(nil, w.put(w.properties(dataSize).block(), false)), true)
 	}
 	metaindex := w.put(meta.finish(), false)
 	w.putFooter(metaindex, w.put(w.index.finish(), true))
@@ -64,18 +67,18 @@ func (f Format) filterPolicy() string {
 }
 
 // put puts a block into the file.
-func (w *Writer) put(raw []byte, compress bool) blockHandle {
+func (w *Writer) put(raw []byte, compress bool) blocks.Handle {
 	at := len(w.buf)
 	w.buf = packBlock(w.buf, raw, w.o.Format, compress)
-	h := blockHandle{w.off, uint64(len(w.buf) - at - blockTrailer)}
+	h := blocks.Handle{Off: w.off, Size: uint64(len(w.buf) - at - blocks.TrailerLen)}
 	w.off += uint64(len(w.buf) - at)
 	return h
 }
 
 // putFooter puts the footer into the file, which footer draws.
-func (w *Writer) putFooter(metaindex, index blockHandle) {
+func (w *Writer) putFooter(metaindex, index blocks.Handle) {
 	at := len(w.buf)
-	handles := index.appendTo(metaindex.appendTo(nil))
+	handles := appendHandle(appendHandle(nil, metaindex), index)
 	handles = append(handles, make([]byte, legacyFooterLen-8-len(handles))...)
 	switch w.o.Format {
 	case LevelDB:
