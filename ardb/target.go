@@ -45,8 +45,10 @@ func (f ardbFormat) Create(_ context.Context, dir string, o *format.CreateOption
 			return nil, err
 		}
 	}
+	build := o.Build
+	build.Merger = mergerName
 	var err error
-	if t.builder, err = o.Create(filepath.Join(dir, t.kind), o.Build); err != nil {
+	if t.builder, err = o.Create(filepath.Join(dir, t.kind), build); err != nil {
 		return nil, err
 	}
 	if err := t.declare(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +33,7 @@ type attempt struct {
 	made    *census       // of the finished target
 	opened  openedStores  // of the finished target
 	timings Timings
+	cores   cores
 }
 
 // attempt starts a pass.
@@ -116,6 +118,7 @@ func (a *attempt) identify() error {
 		id = was
 	}
 	a.id = id
+	a.cores.all = int32(a.o.Workers)
 	return nil
 }
 
@@ -234,9 +237,9 @@ func (a *attempt) planReadable(ctx context.Context) error {
 // create starts the target in the work directory.
 func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, error) {
 	return a.o.Target.Format.Create(ctx, a.work.data(), &format.CreateOptions{
-		Create:  a.counter.create(a.o.Target.Create),
+		Create:  a.counter.create(a.named),
 		Kind:    a.o.Target.Store,
-		Build:   store.BuildOptions{Sync: true},
+		Build:   store.BuildOptions{Sync: true, Now: a.o.Now, Identity: a.id.name(), Spare: a.spare()},
 		Layout:  targetLayout(a.o, a.src, dbs),
 		DBs:     dbs,
 		Version: a.o.Version,
@@ -245,6 +248,24 @@ func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, erro
 		Now:     a.o.Now,
 		Reopen:  a.reopen(),
 	})
+}
+
+// named starts a store of the target, which gets an identity of its own.
+func (a *attempt) named(dir string, o store.BuildOptions) (store.Builder, error) {
+	rel, err := filepath.Rel(a.work.data(), dir)
+	if err != nil {
+		return nil, err
+	}
+	o.Identity += " " + filepath.ToSlash(rel)
+	return a.o.Target.Create(dir, o)
+}
+
+// spare lends cores that no worker needs; nil when there is one worker.
+func (a *attempt) spare() func(func()) bool {
+	if a.o.Workers < 2 {
+		return nil
+	}
+	return a.cores.spare
 }
 
 func (a *attempt) reopen() *format.OpenOptions {
@@ -313,7 +334,7 @@ func (a *attempt) runTasks(ctx context.Context, write bool) error {
 	}
 	a.rules.memory = newShares(a.o.Memory/4, todo, a.o.Workers)
 	a.meter.Begin("run", total, done, len(todo))
-	return runSharing(ctx, todo, a.o.Workers, a.o.Memory, func(ctx context.Context, t *Task, sh *share) error {
+	return runSharing(ctx, todo, &a.cores, a.o.Memory, func(ctx context.Context, t *Task, sh *share) error {
 		return a.runTask(ctx, t, sh, write)
 	})
 }

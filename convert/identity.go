@@ -2,6 +2,7 @@ package convert
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -67,6 +68,17 @@ func newIdentity(o *Options) (*identity, error) {
 		}
 	}
 	return &identity{Version: journalVersion, Source: path, Files: files, Options: optionTexts(o), Now: o.Now}, nil
+}
+
+// name tells the run from others: what is read, when, and into what. Where the source lies and when its files were
+// written does not count.
+func (id *identity) name() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d %d %q", id.Version, id.Now.UnixNano(), id.Options)
+	for _, f := range id.Files {
+		fmt.Fprintf(h, " %q %d", f.Path, f.Size)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
 // optionTexts names the options that the result depends on as the command line does.

@@ -10,11 +10,31 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
+
+// cores counts who of so many workers is busy.
+type cores struct {
+	all  int32
+	busy atomic.Int32
+}
+
+// spare runs f on a core that no worker needs, if there is one.
+func (c *cores) spare(f func()) bool {
+	if c.busy.Add(1) > c.all {
+		c.busy.Add(-1)
+		return false
+	}
+	go func() {
+		defer c.busy.Add(-1)
+		f()
+	}()
+	return true
+}
 
 // runPool calls do for each task, largest first, on so many goroutines. The first error stops all;
 // it is returned when every goroutine has ended.
-func runPool(ctx context.Context, tasks []*Task, workers int, do func(context.Context, *Task) error) error {
+func runPool(ctx context.Context, tasks []*Task, workers int, c *cores, do func(context.Context, *Task) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	queue := make(chan *Task, len(tasks))
@@ -27,6 +47,8 @@ func runPool(ctx context.Context, tasks []*Task, workers int, do func(context.Co
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
+			c.busy.Add(1)
+			defer c.busy.Add(-1)
 			for t := range queue {
 				if ctx.Err() != nil {
 					return
@@ -89,14 +111,15 @@ func (s *share) take(elems []record.Element) error {
 // runSharing is runPool for tasks that share a promise of memory. One begins when the one before it has seen its first
 // rows, so that not all meet the first large one at the same time. Those that meet rows so large that not all workers
 // may hold one stop, and run again when the others are done, as many at once as such rows allow.
-func runSharing(ctx context.Context, tasks []*Task, workers int, memory int64, do func(context.Context, *Task, *share) error) error {
+func runSharing(ctx context.Context, tasks []*Task, c *cores, memory int64, do func(context.Context, *Task, *share) error) error {
+	workers := int(c.all)
 	for {
 		workers = min(workers, len(tasks))
 		var mu, begin sync.Mutex
 		var again []*Task
 		var largest int64
 		most := mostAtOnce(memory, workers)
-		err := runPool(ctx, tasks, workers, func(ctx context.Context, t *Task) error {
+		err := runPool(ctx, tasks, workers, c, func(ctx context.Context, t *Task) error {
 			begin.Lock()
 			begun := sync.OnceFunc(begin.Unlock)
 			defer begun()

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -26,7 +28,7 @@ func TestRunSharing(t *testing.T) {
 	}
 	for _, workers := range []int{1, 2, 4, 16} {
 		var held, done, runs atomic.Int64
-		err := runSharing(context.Background(), tasks, workers, memory, func(_ context.Context, x *Task, s *share) error {
+		err := runSharing(context.Background(), tasks, &cores{all: int32(workers)}, memory, func(_ context.Context, x *Task, s *share) error {
 			runs.Add(1)
 			if err := s.take(sized(rows[x.N])); err != nil {
 				return err
@@ -46,7 +48,7 @@ func TestRunSharing(t *testing.T) {
 			t.Errorf("one worker ran %d tasks for %d", runs.Load(), len(rows))
 		}
 		bad := errors.New("bad")
-		if err := runSharing(context.Background(), tasks, workers, memory, func(_ context.Context, x *Task, s *share) error {
+		if err := runSharing(context.Background(), tasks, &cores{all: int32(workers)}, memory, func(_ context.Context, x *Task, s *share) error {
 			if err := s.take(sized(rows[x.N])); err != nil || x.N != 2 {
 				return err
 			}
@@ -89,4 +91,34 @@ func max2(a, b Progress) Progress {
 		return a
 	}
 	return b
+}
+
+// TestSpareCores lends what workers leave: as many cores as are idle, and again when they are given back.
+func TestSpareCores(t *testing.T) {
+	c := &cores{all: 3}
+	c.busy.Add(1) // a worker
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	lend := func() bool {
+		wg.Add(1)
+		ok := c.spare(func() { <-stop; wg.Done() })
+		if !ok {
+			wg.Done()
+		}
+		return ok
+	}
+	if !lend() || !lend() || lend() {
+		t.Error("of 3 cores and 1 worker 2 are to spare")
+	}
+	close(stop)
+	wg.Wait()
+	for c.busy.Load() != 1 {
+		runtime.Gosched()
+	}
+	stop = make(chan struct{})
+	if !lend() {
+		t.Error("cores are not given back")
+	}
+	close(stop)
+	wg.Wait()
 }

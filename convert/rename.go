@@ -45,7 +45,7 @@ func (a *attempt) findRenames(ctx context.Context) ([]rename, error) {
 	var mu sync.Mutex
 	var all []rename
 	var size int64
-	err := runPool(ctx, tasks, a.o.Workers, func(ctx context.Context, t *Task) error {
+	err := runPool(ctx, tasks, a.o.Workers, &a.cores, func(ctx context.Context, t *Task) error {
 		if t.Group == 0 {
 			return nil
 		}

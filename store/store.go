@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"kvferry/record"
 )
@@ -246,6 +247,18 @@ type BuildOptions struct {
 	Buffer int
 	// Sync makes finished tables durable before Tables returns them, as a journal needs.
 	Sync bool
+	// Now is the time that tables say they were made at; the zero time is none.
+	Now time.Time
+	// Identity names the database: no other one has it. Tables name it, each with a session of its own; "": they do not.
+	Identity string
+	// Merger is the name of the merge operator that the engine opens the database with; "" none.
+	Merger string
+	// TableVersion is the version of RocksDB's tables: 0 is the one that all its releases read, 5 has XXH3 checksums
+	// and is read since 6.27.
+	TableVersion int
+	// Spare runs f beside the caller if a core has nothing else to do, and reports whether it does; nil: none ever has.
+	// What is written does not depend on it.
+	Spare func(f func()) bool
 }
 
 // CreateFunc makes a Builder in dir.

@@ -1,6 +1,7 @@
 package rocksfile
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,15 +13,12 @@ import (
 	"sync/atomic"
 
 	"kvferry/store"
+	"kvferry/store/rocks/sst"
 )
 
 const (
 	defaultTableSize = 64 << 20
 	maxRow           = 1 << 30 // larger rows fit neither a block nor any original engine's reader
-
-	// maxWriteBuffer fits a core's cache. Larger buffers cost more system time than they save calls:
-	// 1 MiB takes four times that of 128 KiB.
-	maxWriteBuffer = 128 << 10
 
 	maxSyncs = 4 // tables on their way to the disk at once
 
@@ -42,7 +40,7 @@ var (
 	flavourLevelDB = flavour{name: "leveldb", tableExt: ".ldb", levelDB: true}
 )
 
-// builder writes a directory of tables that hold every row at sequence number 0 in the last level,
+// builder writes a directory of tables that hold every row at sequence number 1 in the last level,
 // and the MANIFEST that makes them a database.
 //
 // While it is written, the directory holds only files that no engine would touch:
@@ -52,12 +50,12 @@ var (
 // Finish numbers them in the order of their keys. The bytes of the result therefore depend on the
 // rows and the options alone, not on which worker wrote which run first.
 type builder struct {
-	dir     string
-	flavour flavour
-	opts    store.BuildOptions
-	made    bool // the directory did not exist before
-	buffers sync.Pool
-	syncs   *syncer // nil: Finish makes the tables durable
+	dir      string
+	flavour  flavour
+	opts     store.BuildOptions
+	made     bool    // the directory did not exist before
+	identity string  // of the database, as its tables name it; "" none
+	syncs    *syncer // nil: Finish makes the tables durable
 
 	mu       sync.Mutex
 	spaces   []*space // by column family id
@@ -75,7 +73,7 @@ type space struct {
 	id   int
 	name string
 	cmp  store.Comparer
-	opts tableOptions
+	opts *sst.WriterOptions
 }
 
 type runName struct {
@@ -102,9 +100,6 @@ func create(dir string, f flavour, o store.BuildOptions) (store.Builder, error) 
 	if o.TableSize <= 0 {
 		o.TableSize = defaultTableSize
 	}
-	if o.Buffer <= 0 || o.Buffer > maxWriteBuffer {
-		o.Buffer = maxWriteBuffer
-	}
 	made, err := prepareDir(dir)
 	if err != nil {
 		return nil, err
@@ -114,9 +109,17 @@ func create(dir string, f flavour, o store.BuildOptions) (store.Builder, error) 
 	if o.Sync {
 		b.syncs = &syncer{slots: make(chan struct{}, maxSyncs)}
 	}
-	b.buffers.New = func() any { return new([]byte) }
+	if o.Identity != "" {
+		b.identity = uuid(o.Identity)
+	}
 	b.spaces = []*space{b.newSpace(0, "default", store.Bytewise)}
 	return b, nil
+}
+
+// uuid makes an identity in the form that RocksDB gives to databases.
+func uuid(s string) string {
+	h := sha256.Sum256([]byte(s))
+	return fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }
 
 // prepareDir makes dir, or checks that it holds nothing that could be somebody's data.
@@ -141,7 +144,7 @@ func isTempTable(name string) bool {
 }
 
 func (b *builder) newSpace(id int, name string, c store.Comparer) *space {
-	return &space{id: id, name: name, cmp: c, opts: newTableOptions(b.flavour, c)}
+	return &space{id: id, name: name, cmp: c, opts: b.tableOptions(id, name, c)}
 }
 
 // Keyspace declares a column family; ids ascend in the order of the calls.

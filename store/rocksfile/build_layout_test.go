@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"kvferry/store"
 	"kvferry/store/rocksfile"
@@ -66,7 +67,7 @@ func must(t *testing.T, err error) {
 // TestBuiltBytes parses what a Builder wrote with code that knows only what RocksDB 5.0.1 knows.
 func TestBuiltBytes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
-	b, err := rocksfile.Create(dir, store.BuildOptions{TableSize: 20_000, Buffer: 5000})
+	b, err := rocksfile.Create(dir, store.BuildOptions{TableSize: 20_000, Buffer: 5000, Identity: "run", Merger: "a.merger", Now: time.Unix(1700000000, 0)})
 	must(t, err)
 	spaces := []struct {
 		name string
@@ -89,6 +90,7 @@ func TestBuiltBytes(t *testing.T) {
 		t.Fatalf("%d column families, largest id %d, last sequence %d", len(db.families), db.maxCF, db.lastSeq)
 	}
 	next := uint64(2) // the MANIFEST is 1
+	sessions := map[string]bool{}
 	for id, s := range spaces {
 		f := db.families[uint64(id)]
 		if f.name != s.name || f.comparator != s.cmp.Name {
@@ -104,6 +106,9 @@ func TestBuiltBytes(t *testing.T) {
 			next++
 		}
 		checkFamily(t, dir, f, s.cmp, written[s.name], false)
+		for _, p := range f.files {
+			checkIdentity(t, parseTable(t, filepath.Join(dir, fmt.Sprintf("%06d.sst", p.number)), false), id, s.name, sessions)
+		}
 	}
 	if db.nextFile != next {
 		t.Fatalf("next file is %d, want %d", db.nextFile, next)
@@ -121,7 +126,7 @@ func checkFamily(t *testing.T, dir string, f *parsedFamily, c store.Comparer, wa
 	for i, p := range f.files {
 		tab := parseTable(t, filepath.Join(dir, fmt.Sprintf("%06d%s", p.number, ext)), levelDB)
 		checkProps(t, tab, c, levelDB)
-		if p.level != 6 || p.minSeq != 0 || p.maxSeq != 0 {
+		if p.level != 6 || !levelDB && (p.minSeq != 1 || p.maxSeq != 1) {
 			t.Fatalf("table %d: level %d, sequence numbers %d to %d", p.number, p.level, p.minSeq, p.maxSeq)
 		}
 		n := len(tab.keys)
@@ -139,8 +144,8 @@ func checkFamily(t *testing.T, dir string, f *parsedFamily, c store.Comparer, wa
 			if !bytes.Equal(k[:len(k)-8], want[0].key) || !bytes.Equal(tab.values[j], want[0].value) {
 				t.Fatalf("table %d, row %d: %q, want %q", p.number, j, k, want[0].key)
 			}
-			if trailer := binary.LittleEndian.Uint64(k[len(k)-8:]); trailer != 1 {
-				t.Fatalf("table %d, row %d: trailer %#x, want a put at sequence 0", p.number, j, trailer)
+			if trailer := binary.LittleEndian.Uint64(k[len(k)-8:]); trailer != 1<<8|1 {
+				t.Fatalf("table %d, row %d: trailer %#x, want a put at sequence 1", p.number, j, trailer)
 			}
 			want = want[1:]
 		}
@@ -168,12 +173,7 @@ func checkProps(t *testing.T, tab *parsedTable, c store.Comparer, levelDB bool) 
 		"rocksdb.block.based.table.whole.key.filtering": "1",
 		"rocksdb.block.based.table.prefix.filtering":    "0",
 		"rocksdb.prefix.extractor.name":                 "nullptr",
-		"rocksdb.merge.operator":                        "nullptr",
 		"rocksdb.filter.policy":                         "rocksdb.BuiltinBloomFilter",
-		"rocksdb.creation.time":                         "\x00", // nothing of the clock
-		"rocksdb.oldest.key.time":                       "\x00",
-		"rocksdb.external_sst_file.version":             "\x02\x00\x00\x00",
-		"rocksdb.external_sst_file.global_seqno":        "\x00\x00\x00\x00\x00\x00\x00\x00",
 		"rocksdb.num.entries":                           string(binary.AppendUvarint(nil, uint64(len(tab.keys)))),
 		"rocksdb.deleted.keys":                          "\x00",
 		"rocksdb.merge.operands":                        "\x00",
@@ -183,8 +183,8 @@ func checkProps(t *testing.T, tab *parsedTable, c store.Comparer, levelDB bool) 
 			t.Errorf("property %s = %q, want %q", k, tab.props[k], v)
 		}
 	}
-	for _, k := range []string{"rocksdb.creating.db.identity", "rocksdb.creating.session.identity",
-		"rocksdb.creating.host.identity", "rocksdb.file.creation.time", "rocksdb.index.partitions"} {
+	for _, k := range []string{"rocksdb.creating.host.identity", "rocksdb.index.partitions",
+		"rocksdb.external_sst_file.version", "rocksdb.external_sst_file.global_seqno"} {
 		if v, ok := tab.props[k]; ok {
 			t.Errorf("property %s = %q: must not be there", k, v)
 		}
@@ -192,6 +192,31 @@ func checkProps(t *testing.T, tab *parsedTable, c store.Comparer, levelDB bool) 
 	if want := []string{"fullfilter.rocksdb.BuiltinBloomFilter", "rocksdb.properties"}; !slices.Equal(tab.meta, want) {
 		t.Errorf("meta blocks %q, want %q", tab.meta, want)
 	}
+}
+
+// checkIdentity checks what a table says about where it comes from; no two tables have one session.
+func checkIdentity(t *testing.T, tab *parsedTable, id int, name string, sessions map[string]bool) {
+	t.Helper()
+	now := string(binary.AppendUvarint(nil, 1700000000))
+	for k, v := range map[string]string{
+		"rocksdb.column.family.id":     string(rune(id)),
+		"rocksdb.column.family.name":   name,
+		"rocksdb.merge.operator":       "a.merger",
+		"rocksdb.creation.time":        now,
+		"rocksdb.oldest.key.time":      now,
+		"rocksdb.newest.key.time":      now,
+		"rocksdb.file.creation.time":   now,
+		"rocksdb.original.file.number": "\x01",
+	} {
+		if tab.props[k] != v {
+			t.Errorf("property %s = %q, want %q", k, tab.props[k], v)
+		}
+	}
+	session := tab.props["rocksdb.creating.session.identity"]
+	if db := tab.props["rocksdb.creating.db.identity"]; len(db) != 36 || len(session) != 20 || sessions[session] {
+		t.Errorf("identities %q, %q", db, session)
+	}
+	sessions[session] = true
 }
 
 // TestBuiltBytesLevelDB does the same for the LevelDB flavour.

@@ -9,6 +9,7 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/sst"
 )
 
 // run is a sorted run: rows in ascending order, cut into tables.
@@ -41,10 +42,10 @@ func (r *run) Append(key, value []byte) error {
 		return r.fail(fmt.Errorf("%s: key %s: a row of %d bytes is larger than the %d that a table can hold",
 			r.path(), record.Quote(key), len(key)+len(value), maxRow))
 	}
-	if err := r.table.add(key, value); err != nil {
+	if err := r.table.Add(key, value); err != nil {
 		return r.fail(r.explain(key, err))
 	}
-	if r.table.out.size >= r.tableSize() {
+	if r.table.Size() >= r.tableSize() {
 		return r.fail(r.cut())
 	}
 	return nil
@@ -67,7 +68,7 @@ func (r *run) begin(key []byte) error {
 		}
 	}
 	r.file = r.b.tempName(r.name)
-	w, err := r.b.newTable(r.path(), r.space)
+	w, err := r.b.newTable(r.file, r.space)
 	if err != nil {
 		return err
 	}
@@ -81,21 +82,21 @@ func (r *run) cut() error {
 	w := r.table
 	r.table = nil
 	r.tablesOpen.Add(-1)
-	first, last, err := w.close()
+	done, syncing, err := w.close()
 	if err != nil {
 		os.Remove(r.path())
 		return err
 	}
-	r.b.sync(r.file, w.out.done)
+	r.b.sync(r.file, syncing)
 	r.tables = append(r.tables, store.Table{
 		File:     r.file,
 		Keyspace: r.space.name,
 		Shard:    r.name.shard,
 		Lane:     r.name.lane,
-		First:    first,
-		Last:     last,
-		Entries:  w.entries,
-		Bytes:    w.out.size,
+		First:    done.First,
+		Last:     done.Last,
+		Entries:  done.Entries,
+		Bytes:    done.Bytes,
 	})
 	return nil
 }
@@ -144,8 +145,8 @@ func (r *run) fail(err error) error {
 
 // explain turns the table writer's refusal of a key into one that names both keys.
 func (r *run) explain(key []byte, err error) error {
-	if prev := r.table.lastKey(); prev != nil && r.space.cmp.Compare(prev, key) >= 0 {
-		return r.disorder(prev, key)
+	if errors.Is(err, sst.ErrOrder) {
+		return r.disorder(r.table.Last(), key)
 	}
 	return fmt.Errorf("%s: key %s: %w", r.path(), record.Quote(key), err)
 }

@@ -2,112 +2,64 @@ package rocksfile
 
 import (
 	"os"
-
-	"github.com/cockroachdb/pebble/bloom"
-	"github.com/cockroachdb/pebble/sstable"
+	"path/filepath"
 
 	"kvferry/store"
+	"kvferry/store/rocks/manifest"
+	"kvferry/store/rocks/sst"
 )
 
-// bloomBits is the bits per key of the filters that RocksDB's users take by default.
-const bloomBits = 10
-
-// singleIndex is a size of index block that no table reaches: RocksDB 5.0.1 as nemo uses it knows
-// no two-level index.
-const singleIndex = 1 << 30
-
 // tableOptions are the options of every table of a column family.
-type tableOptions struct {
-	sstable.WriterOptions
-}
-
-// newTableOptions chooses what RocksDB 5.0.1 (or LevelDB) reads: format version 2, CRC32c, snappy,
-// a full filter over whole keys, a single-level binary-search index.
-func newTableOptions(f flavour, c store.Comparer) tableOptions {
-	o := sstable.WriterOptions{
-		Comparer:       tableComparer(c),
-		Compression:    sstable.SnappyCompression,
-		Checksum:       sstable.ChecksumTypeCRC32c,
-		TableFormat:    sstable.TableFormatRocksDBv2,
-		FilterPolicy:   bloom.FilterPolicy(bloomBits),
-		FilterType:     sstable.TableFilter,
-		IndexBlockSize: singleIndex,
-		MergerName:     "nullptr",
+func (b *builder) tableOptions(id int, name string, c store.Comparer) *sst.WriterOptions {
+	o := &sst.WriterOptions{
+		Comparer:   c,
+		Merger:     b.opts.Merger,
+		Sequence:   manifest.FirstSequence,
+		FamilyID:   uint32(id),
+		FamilyName: name,
+		Identity:   b.identity,
+		Buffer:     b.opts.Buffer,
+		Spare:      b.opts.Spare,
 	}
-	if f.levelDB {
-		o.TableFormat = sstable.TableFormatLevelDB
-		o.FilterPolicy = nil // Pebble writes RocksDB's filters only; LevelDB would not find one
+	if !b.opts.Now.IsZero() {
+		o.Created = max(0, b.opts.Now.Unix())
 	}
-	return tableOptions{o}
-}
-
-// tableComparer wraps a comparer. Split stays nil: with one, tables would claim filters over
-// prefixes that the original engine's own prefix extractor would then trust. Index keys are
-// shortened in the bytewise order alone, the only one where that is known to be sound.
-func tableComparer(c store.Comparer) *sstable.Comparer {
-	if c.IsBytewise() {
-		return sstable.DefaultComparer
+	switch {
+	case b.flavour.levelDB:
+		o.Format = sst.LevelDB
+	case b.opts.TableVersion == 5:
+		o.Format = sst.RocksDB5
 	}
-	return &sstable.Comparer{
-		Name:      c.Name,
-		Compare:   c.Compare,
-		Equal:     func(a, b []byte) bool { return c.Compare(a, b) == 0 },
-		FormatKey: sstable.DefaultComparer.FormatKey,
-		Separator: func(dst, a, _ []byte) []byte { return append(dst, a...) },
-		Successor: func(dst, a []byte) []byte { return append(dst, a...) },
-	}
+	return o
 }
 
 // tableWriter writes one table.
 type tableWriter struct {
-	w       *sstable.Writer
-	out     *tableFile
-	prev    sstable.PreviousPointKeyOpt
-	entries int64
+	*sst.Writer
+	f    *os.File
+	sync *syncer // nil: not made durable here
 }
 
-// newTable starts a table in a file of that path, replacing what an interrupted run left there.
-func (b *builder) newTable(path string, s *space) (*tableWriter, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+// newTable starts a table in a file of that name, replacing what an interrupted run left there.
+func (b *builder) newTable(name string, s *space) (*tableWriter, error) {
+	f, err := os.OpenFile(filepath.Join(b.dir, name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	t := &tableWriter{out: &tableFile{f: f, pool: &b.buffers, limit: b.opts.Buffer, sync: b.syncs}}
-	t.w = sstable.NewWriter(t.out, s.opts.WriterOptions, &t.prev)
-	return t, nil
+	return &tableWriter{sst.NewWriter(f, s.opts), f, b.syncs}, nil
 }
 
-func (t *tableWriter) add(key, value []byte) error {
-	if err := t.w.Set(key, value); err != nil {
-		return err
+// close writes the rest of the table. Making it durable goes on in the background.
+func (t *tableWriter) close() (sst.Written, *syncing, error) {
+	w, err := t.Close()
+	if err == nil && t.sync != nil {
+		return w, t.sync.start(t.f), nil
 	}
-	t.entries++
-	return nil
+	if cerr := t.f.Close(); err == nil {
+		err = cerr
+	}
+	return w, nil, err
 }
 
-// lastKey is the key last added; nil when there is none.
-func (t *tableWriter) lastKey() []byte {
-	if t.entries == 0 {
-		return nil
-	}
-	return t.prev.UnsafeKey().UserKey
-}
-
-// close writes the rest of the table and returns its bounds.
-func (t *tableWriter) close() (first, last []byte, err error) {
-	if err := t.w.Close(); err != nil {
-		return nil, nil, err
-	}
-	m, err := t.w.Metadata()
-	if err != nil {
-		return nil, nil, err
-	}
-	return m.SmallestPoint.UserKey, m.LargestPoint.UserKey, nil
-}
-
-// abort closes the file without finishing the table. The writer's goroutine ends too.
-func (t *tableWriter) abort() {
-	t.out.err = os.ErrClosed
-	t.w.Close()
-	t.out.Abort()
-}
+// abort closes the file without finishing the table.
+func (t *tableWriter) abort() { t.f.Close() }

@@ -50,10 +50,10 @@ func (e *Writer) LogNumber(n uint64) {
 	e.uint(n)
 }
 
-// lastSequence is the last sequence number that a new database has used. It may not be 0, though all rows have
-// sequence 0: a snapshot taken at 0 is older than everything to RocksDB, and a compaction that runs
-// while it is held drops every row.
-const lastSequence = 1
+// FirstSequence is the sequence number of all rows of a new database, and the last one that it has used. It may not be 0:
+// a snapshot taken at 0 is older than everything to RocksDB, and a compaction that runs while it is held drops every
+// row. Rows have it too, since RepairDB takes the largest number in the tables for the last one.
+const FirstSequence = 1
 
 // Counters says that there are no logs, what the last sequence number is, and which file number is free.
 func (e *Writer) Counters(nextFile int) {
@@ -63,7 +63,7 @@ func (e *Writer) Counters(nextFile int) {
 	e.uint(TagNextFileNumber)
 	e.uint(uint64(nextFile))
 	e.uint(TagLastSequence)
-	e.uint(lastSequence)
+	e.uint(FirstSequence)
 }
 
 func (e *Writer) MaxColumnFamily(id int) {
@@ -77,8 +77,8 @@ func (e *Writer) MaxColumnFamily(id int) {
 func (e *Writer) Table(number int, t *store.Table) {
 	e.uint(TagNewFile2)
 	e.file(number, t)
-	e.uint(0)
-	e.uint(0)
+	e.uint(FirstSequence)
+	e.uint(FirstSequence)
 }
 
 // LevelTable is table for LevelDB, whose tag 7 has no sequence numbers.
@@ -91,8 +91,8 @@ func (e *Writer) file(number int, t *store.Table) {
 	e.uint(LastLevel)
 	e.uint(uint64(number))
 	e.uint(uint64(t.Bytes))
-	e.bytes(base.AppendKey(nil, t.First, base.Trailer(0, base.KindPut)))
-	e.bytes(base.AppendKey(nil, t.Last, base.Trailer(0, base.KindPut)))
+	e.bytes(base.AppendKey(nil, t.First, base.Trailer(FirstSequence, base.KindPut)))
+	e.bytes(base.AppendKey(nil, t.Last, base.Trailer(FirstSequence, base.KindPut)))
 }
 
 // Encode frames the edits as the records of a log.

@@ -198,6 +198,9 @@ func (w *Writer) endBatch() {
 	if !w.o.Spare(work) {
 		work()
 	}
+	if len(b.raw) > maxKept {
+		w.join() // large rows are not kept waiting
+	}
 }
 
 // join puts the batch that was handed on into the file.
@@ -214,6 +217,7 @@ func (w *Writer) join() {
 	}
 	w.buf = append(growExact(w.buf, len(b.out)), b.out...)
 	w.sizes.stored = int64(w.off)
+	b.raw, b.out = keepSmall(b.raw), keepSmall(b.out)
 	w.busy, w.free = nil, b
 }
 

@@ -69,7 +69,7 @@ func (b *batch) pack(f Format) {
 
 // reset forgets the blocks.
 func (b *batch) reset() {
-	b.rawEnds, b.seps, b.sepEnds, b.out, b.outEnds = b.rawEnds[:0], b.seps[:0], b.sepEnds[:0], keepSmall(b.out), b.outEnds[:0]
+	b.rawEnds, b.seps, b.sepEnds, b.out, b.outEnds = b.rawEnds[:0], b.seps[:0], b.sepEnds[:0], b.out[:0], b.outEnds[:0]
 }
 
 // packBlock appends a block as it is stored, with its trailer:

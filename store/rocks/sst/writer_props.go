@@ -40,7 +40,9 @@ func (p *propertyList) identity(w *Writer) {
 	p.uint("creation.time", uint64(w.o.Created))
 	p.uint("oldest.key.time", uint64(w.o.Created))
 	p.uint("newest.key.time", uint64(w.o.Created))
-	p.uint("file.creation.time", uint64(w.o.Created))
+	if w.o.Created > 0 {
+		p.uint("file.creation.time", uint64(w.o.Created))
+	}
 	if w.o.Identity != "" {
 		p.text("creating.db.identity", w.o.Identity)
 		p.text("creating.session.identity", w.session())
