@@ -16,7 +16,7 @@ import (
 )
 
 // journalVersion changes when an older journal cannot be continued.
-const journalVersion = 5
+const journalVersion = 6
 
 // maxDepth is how many levels below a source files are looked at: stores lie at most four deep, and
 // symbolic links may lead anywhere.

@@ -32,9 +32,9 @@ type Task struct {
 // Plan is what a conversion does, before it does anything. It depends on the source and the filter
 // alone, not on the number of workers.
 type Plan struct {
-	DBs []string `json:"dbs"`
+	DBs names `json:"dbs"`
 	// TargetDBs are the names of the same databases in the target.
-	TargetDBs []string `json:"target_dbs"`
+	TargetDBs names `json:"target_dbs"`
 	// Groups are those of the target: types that it keeps together.
 	Groups []record.TypeSet `json:"groups"`
 	Tasks  []Task           `json:"tasks"`

@@ -12,6 +12,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/disk"
+	"kvferry/internal/jsonl"
 	"kvferry/record"
 )
 
@@ -44,7 +45,7 @@ type Dataset struct {
 	Format string `json:"format"`
 	Store  string `json:"store"`
 	// DBs are the databases converted, in the same order in source and target.
-	DBs []string `json:"databases,omitempty"`
+	DBs names `json:"databases,omitempty"`
 	// Files are those that are read as a part of the dataset, as verify and inspect count them.
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
@@ -61,7 +62,7 @@ type Proof struct {
 
 // Account is what became of the rows of one keyspace of the source.
 type Account struct {
-	Keyspace string           `json:"keyspace"`
+	Keyspace jsonl.Text       `json:"keyspace"`
 	Rows     int64            `json:"rows"`
 	Classes  map[string]int64 `json:"classes"`
 	Entries  Entries          `json:"entries"`
@@ -110,7 +111,7 @@ func accounts(l *record.Ledger) []Account {
 	out := []Account{}
 	for _, name := range slices.Sorted(maps.Keys(snap)) {
 		t := snap[name]
-		a := Account{Keyspace: name, Rows: t.Total(), Classes: map[string]int64{}, Check: "ok",
+		a := Account{Keyspace: jsonl.Text(name), Rows: t.Total(), Classes: map[string]int64{}, Check: "ok",
 			Entries: Entries{t.Entries, t.Visible, t.Superseded, t.Tombstones, t.RangeDeleted, t.Folded}}
 		for c, n := range t.Rows {
 			if n != 0 {

@@ -10,12 +10,12 @@ import (
 
 // taskResult is what a finished task leaves, as the journal keeps it.
 type taskResult struct {
-	N        int                     `json:"n"`
-	Tables   []store.Table           `json:"tables"`
-	Parts    []PartDigest            `json:"parts"`
-	Ledger   map[string]record.Tally `json:"ledger"`
-	Losses   []LossKind              `json:"losses"`
-	Findings []FindingKind           `json:"findings"`
+	N        int           `json:"n"`
+	Tables   []store.Table `json:"tables"`
+	Parts    []PartDigest  `json:"parts"`
+	Ledger   tallies       `json:"ledger"`
+	Losses   []LossKind    `json:"losses"`
+	Findings []FindingKind `json:"findings"`
 	// Stores are findings of the source's stores that the journal does not have before, whoever came to them.
 	Stores []record.Finding `json:"stores,omitempty"`
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"kvferry/internal/jsonl"
@@ -22,6 +23,8 @@ const base64Prefix = "base64:"
 type CSV struct {
 	Base64   bool // write every key, field, member and value as plain base64
 	KeysOnly bool
+	// Safe puts a ' before cells that a spreadsheet would take for a formula.
+	Safe bool
 
 	typ   record.Type
 	start []byte // the columns that all lines of a record begin with
@@ -114,8 +117,14 @@ func (e *CSV) text(dst, b []byte) []byte {
 	return e.quote(dst, b)
 }
 
+// formula reports whether a spreadsheet takes a cell for something to compute, or to run.
+func formula(b []byte) bool { return len(b) > 0 && strings.IndexByte("=+-@\t\r", b[0]) >= 0 }
+
 // quote puts a cell into quotes when it needs them.
 func (e *CSV) quote(dst, b []byte) []byte {
+	if e.Safe && formula(b) {
+		b = append([]byte{'\''}, b...)
+	}
 	if bytes.IndexByte(b, ',') < 0 && bytes.IndexByte(b, '"') < 0 && bytes.IndexByte(b, '\n') < 0 && bytes.IndexByte(b, '\r') < 0 {
 		return append(dst, b...)
 	}

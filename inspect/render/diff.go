@@ -8,6 +8,7 @@ import (
 
 	"kvferry/inspect"
 	"kvferry/internal/jsonl"
+	"kvferry/internal/visible"
 	"kvferry/record"
 )
 
@@ -24,6 +25,9 @@ type DiffPrinter struct {
 
 // NewDiffPrinter returns a printer that ends the comparison after max differences, unless max is 0.
 func NewDiffPrinter(w io.Writer, format string, max int) *DiffPrinter {
+	if format == "text" {
+		w = visible.Writer(w)
+	}
 	return &DiffPrinter{out: bufio.NewWriterSize(w, 64<<10), format: format, max: max}
 }
 

@@ -12,6 +12,7 @@ import (
 	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/internal/jsonl"
+	"kvferry/internal/visible"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -33,7 +34,7 @@ type ExplainText struct {
 
 // NewExplainText returns a printer of the rows of a key.
 func NewExplainText(w io.Writer, key []byte) *ExplainText {
-	return &ExplainText{out: bufio.NewWriter(w), key: key}
+	return &ExplainText{out: bufio.NewWriter(visible.Writer(w)), key: key}
 }
 
 // Row prints one row.
@@ -177,7 +178,7 @@ type jsonField struct {
 }
 
 type jsonRow struct {
-	DB       string        `json:"db"`
+	DB       jsonl.Text    `json:"db"`
 	Keyspace string        `json:"keyspace"`
 	Type     string        `json:"type,omitempty"`
 	Op       string        `json:"op,omitempty"`
@@ -197,7 +198,7 @@ type jsonRow struct {
 
 // newJSONRow makes the form of a row that explain and dump --raw share.
 func newJSONRow(db, keyspace string, t record.Type, row *format.Row, key, value []byte) jsonRow {
-	out := jsonRow{DB: db, Keyspace: keyspace, Kind: row.Kind, Key: hex.EncodeToString(key), Value: hex.EncodeToString(value),
+	out := jsonRow{DB: jsonl.Text(db), Keyspace: keyspace, Kind: row.Kind, Key: hex.EncodeToString(key), Value: hex.EncodeToString(value),
 		Bytes: int64(len(key) + len(value)), Fields: []jsonField{}}
 	if t != 0 {
 		out.Type = t.String()
@@ -262,14 +263,14 @@ func (p *ExplainJSON) Row(r *inspect.ExplainedRow) error {
 }
 
 type jsonState struct {
-	DB       string `json:"db"`
-	Type     string `json:"type"`
-	State    string `json:"state"`
-	Detail   string `json:"detail,omitempty"`
-	Elements int64  `json:"elements"`
-	ExpireMS int64  `json:"expire_at_ms"`
-	Version  *int64 `json:"version,omitempty"`
-	Count    *int64 `json:"count,omitempty"`
+	DB       jsonl.Text `json:"db"`
+	Type     string     `json:"type"`
+	State    string     `json:"state"`
+	Detail   string     `json:"detail,omitempty"`
+	Elements int64      `json:"elements"`
+	ExpireMS int64      `json:"expire_at_ms"`
+	Version  *int64     `json:"version,omitempty"`
+	Count    *int64     `json:"count,omitempty"`
 }
 
 // Finish prints the sum and ends the document.
@@ -284,7 +285,7 @@ func (p *ExplainJSON) Finish(x *inspect.Explanation) error {
 	states, findings := []jsonState{}, []jsonFinding{}
 	for i := range x.States {
 		s := &x.States[i]
-		out := jsonState{DB: s.DB, Type: typeName(s.Type), State: s.State, Detail: s.Detail, Elements: s.Elements, ExpireMS: s.ExpireMS}
+		out := jsonState{DB: jsonl.Text(s.DB), Type: typeName(s.Type), State: s.State, Detail: s.Detail, Elements: s.Elements, ExpireMS: s.ExpireMS}
 		if s.Version >= 0 {
 			out.Version = &s.Version
 		}

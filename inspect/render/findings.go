@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"kvferry/inspect"
+	"kvferry/internal/jsonl"
+	"kvferry/internal/visible"
 	"kvferry/record"
 )
 
@@ -50,12 +52,12 @@ func marshal(v any) ([]byte, error) {
 	if err := e.Encode(v); err != nil {
 		return nil, err
 	}
-	return []byte(strings.TrimSuffix(b.String(), "\n")), nil
+	return visible.JSON([]byte(strings.TrimSuffix(b.String(), "\n"))), nil
 }
 
 // indented writes a value as indented JSON.
 func indented(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(visible.JSONWriter(w))
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
@@ -77,7 +79,7 @@ func (r *Result) Failed() bool { return r.Total(r.FailOn) > 0 }
 type jsonFinding struct {
 	Kind     string        `json:"kind"`
 	Severity string        `json:"severity"`
-	DB       string        `json:"db,omitempty"`
+	DB       jsonl.Text    `json:"db,omitempty"`
 	Type     string        `json:"type,omitempty"`
 	Keyspace string        `json:"keyspace,omitempty"`
 	Key      *Text         `json:"key,omitempty"`
@@ -86,7 +88,7 @@ type jsonFinding struct {
 }
 
 func newJSONFinding(f *record.Finding) jsonFinding {
-	out := jsonFinding{Kind: f.Kind, Severity: f.Severity.String(), DB: f.DB, Keyspace: f.Keyspace, Detail: f.Detail}
+	out := jsonFinding{Kind: f.Kind, Severity: f.Severity.String(), DB: jsonl.Text(f.DB), Keyspace: f.Keyspace, Detail: f.Detail}
 	if f.Type != 0 {
 		out.Type = f.Type.String()
 	}
@@ -168,7 +170,7 @@ func Findings(w io.Writer, r *Result) error {
 	for _, c := range r.Counts {
 		fmt.Fprintf(&b, "%8d  %-7s  %s\n", c.Count, c.Severity, c.Kind)
 	}
-	fmt.Fprintf(&b, "%s: %s, ", r.Source, record.Plural(r.Records, "record"))
+	fmt.Fprintf(&b, "%s: %s, ", visible.Text(r.Source), record.Plural(r.Records, "record"))
 	if r.Expired > 0 {
 		fmt.Fprintf(&b, "%d of them expired, ", r.Expired)
 	}
@@ -177,7 +179,7 @@ func Findings(w io.Writer, r *Result) error {
 		fmt.Fprintf(&b, ", %d entries in %s (%s)", r.Entries, record.Plural(int64(r.Files), "file"), Bytes(r.Bytes))
 	}
 	fmt.Fprintf(&b, ": %s\n", summary(r.Verification))
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(visible.Writer(w), b.String())
 	return err
 }
 

@@ -200,3 +200,25 @@ func TestDocument(t *testing.T) {
 		}
 	}
 }
+
+// TestCSVSafe: no cell of text begins as a formula does when that is asked for; numbers stay.
+func TestCSVSafe(t *testing.T) {
+	for text, want := range map[string]string{"=1+1": "'=1+1", "+1": "'+1", "-x": "'-x", "@a": "'@a", "\tx": "'\tx", "plain": "plain",
+		"": "", "=\"a\",b": `"'=""a"",b"`, "\xff": "base64:/w=="} {
+		for _, safe := range []bool{false, true} {
+			e := CSV{Safe: safe}
+			got := string(e.text(nil, []byte(text)))
+			if safe && got != want || !safe && strings.HasPrefix(got, "'") {
+				t.Errorf("safe %t: %q is written %q", safe, text, got)
+			}
+		}
+	}
+	e := CSV{Safe: true}
+	line, err := e.AppendBegin(nil, &record.Header{DB: "0", Type: record.ZSet, Key: []byte("=k")})
+	if err == nil {
+		line, err = e.AppendElement(line, &record.Element{Name: []byte("m"), Score: -1.5})
+	}
+	if string(line) != "0,zset,'=k,0,,,m,-1.5\n" || err != nil {
+		t.Errorf("%q, %v", line, err)
+	}
+}

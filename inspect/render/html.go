@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kvferry/inspect"
+	"kvferry/internal/visible"
 )
 
 // page is the page that HTML writes, with a marker where the data belongs.
@@ -32,7 +33,7 @@ func HTML(w io.Writer, source string, s *inspect.Stats) error {
 	if err != nil {
 		return err
 	}
-	for _, part := range []string{before, string(data), after} {
+	for _, part := range []string{before, string(visible.JSON(data)), after} {
 		if _, err := io.WriteString(w, part); err != nil {
 			return err
 		}

@@ -8,6 +8,8 @@ import (
 	"text/tabwriter"
 
 	"kvferry/inspect"
+	"kvferry/internal/jsonl"
+	"kvferry/internal/visible"
 	"kvferry/record"
 )
 
@@ -55,7 +57,7 @@ func Stats(w io.Writer, s *inspect.Stats) error {
 	prefixTable(&b, s)
 	garbageTable(&b, s)
 	filesTable(&b, s)
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(visible.Writer(w), b.String())
 	return err
 }
 
@@ -234,7 +236,7 @@ type (
 		Bytes        int64         `json:"bytes"`
 	}
 	jsonType struct {
-		DB       string               `json:"db"`
+		DB       jsonl.Text           `json:"db"`
 		Type     string               `json:"type"`
 		Records  int64                `json:"records"`
 		Elements int64                `json:"elements"`
@@ -253,12 +255,12 @@ type (
 		Records int64  `json:"records"`
 	}
 	jsonBig struct {
-		DB       string `json:"db"`
-		Type     string `json:"type"`
-		Key      Text   `json:"key"`
-		Bytes    int64  `json:"bytes"`
-		Elements int64  `json:"elements"`
-		ExpireMS int64  `json:"expire_at_ms"`
+		DB       jsonl.Text `json:"db"`
+		Type     string     `json:"type"`
+		Key      Text       `json:"key"`
+		Bytes    int64      `json:"bytes"`
+		Elements int64      `json:"elements"`
+		ExpireMS int64      `json:"expire_at_ms"`
 	}
 	jsonPrefix struct {
 		Prefix   *Text `json:"prefix,omitempty"`
@@ -302,7 +304,7 @@ func newJSONStats(s *inspect.Stats) *jsonStats {
 	out.Files, out.Bytes = s.Files.Sum()
 	out.MorePrefixes.Prefix = nil
 	for _, t := range s.Types {
-		out.Types = append(out.Types, jsonType{t.DB, t.Type.String(), t.Records, t.Elements, t.Bytes, t.Disk, t.Shared,
+		out.Types = append(out.Types, jsonType{jsonl.Text(t.DB), t.Type.String(), t.Records, t.Elements, t.Bytes, t.Disk, t.Shared,
 			t.Expiring, t.Expired, t.Sizes, t.Lengths, t.KeySizes})
 	}
 	for _, e := range s.Expiry {
@@ -324,7 +326,7 @@ func newJSONStats(s *inspect.Stats) *jsonStats {
 func bigKeys(keys []inspect.BigKey) []jsonBig {
 	out := []jsonBig{}
 	for _, k := range keys {
-		out = append(out, jsonBig{k.DB, k.Type.String(), k.Key, k.Bytes, k.Elements, k.ExpireMS})
+		out = append(out, jsonBig{jsonl.Text(k.DB), k.Type.String(), k.Key, k.Bytes, k.Elements, k.ExpireMS})
 	}
 	return out
 }

@@ -21,6 +21,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"kvferry/internal/visible"
 	"kvferry/record"
 )
 
@@ -40,7 +41,7 @@ type Encoder struct {
 func (e *Encoder) AppendBegin(dst []byte, h *record.Header) []byte {
 	e.typ, e.count, e.kind = h.Type, 0, record.Entry
 	dst = append(dst, `{"db":`...)
-	dst = appendString(dst, h.DB)
+	dst = AppendName(dst, h.DB)
 	dst = append(dst, `,"type":"`...)
 	dst = append(dst, h.Type.String()...)
 	dst = append(dst, `","key":`...)
@@ -164,6 +165,12 @@ func AppendScore(dst []byte, f float64) []byte {
 	return strconv.AppendFloat(dst, f, format, -1, 64)
 }
 
+// AppendName appends the name of a database as a JSON value: what is not UTF-8 as keys are.
+func AppendName(dst []byte, name string) []byte {
+	var text Encoder
+	return text.AppendText(dst, []byte(name))
+}
+
 // AppendText appends bytes as a JSON value.
 func (e *Encoder) AppendText(dst, b []byte) []byte {
 	if e.Base64 {
@@ -189,7 +196,16 @@ func appendString[T []byte | string](dst []byte, s T) []byte {
 	start := 0
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' {
+		if c >= ' ' && c != '"' && c != '\\' && c < 0x7f {
+			continue
+		}
+		if c > 0x7f {
+			if r, n := activeAt(s[i:]); n > 0 {
+				dst = append(dst, s[start:i]...)
+				dst = append(dst, '\\', 'u', hex[r>>12], hex[r>>8&0xF], hex[r>>4&0xF], hex[r&0xF])
+				i += n - 1
+				start = i + 1
+			}
 			continue
 		}
 		dst = append(dst, s[start:i]...)
@@ -200,8 +216,26 @@ func appendString[T []byte | string](dst []byte, s T) []byte {
 	return append(dst, '"')
 }
 
+const hex = "0123456789abcdef"
+
+// activeAt returns the character that valid UTF-8 begins with and its length when it acts instead of being seen (see
+// visible.Active), which a terminal must not get raw.
+func activeAt[T []byte | string](s T) (r rune, n int) {
+	switch s[0] {
+	case 0xc2, 0xd8: // U+0080 to U+00BF, U+0600 to U+063F
+		r, n = rune(s[0]&0x1f)<<6|rune(s[1]&0x3f), 2
+	case 0xe2: // U+2000 to U+2FFF
+		r, n = rune(s[0]&0xf)<<12|rune(s[1]&0x3f)<<6|rune(s[2]&0x3f), 3
+	default:
+		return 0, 0
+	}
+	if !visible.Active(r) {
+		return 0, 0
+	}
+	return r, n
+}
+
 func appendEscape(dst []byte, c byte) []byte {
-	const hex = "0123456789abcdef"
 	switch c {
 	case '"', '\\':
 		return append(dst, '\\', c)

@@ -2,6 +2,9 @@ package jsonl
 
 import (
 	"encoding/json"
+	"kvferry/internal/visible"
+	"kvferry/record"
+	"strings"
 	"testing"
 )
 
@@ -23,5 +26,27 @@ func TestText(t *testing.T) {
 		if err := json.Unmarshal([]byte(bad), &text); err == nil {
 			t.Errorf("%s: read as %q", bad, text)
 		}
+	}
+}
+
+// TestActiveCharacters: what acts on a terminal stands escaped in strings, and reads back as it was; names of databases
+// that are not UTF-8 are written as keys are.
+func TestActiveCharacters(t *testing.T) {
+	var e Encoder
+	for _, s := range []string{"\u009b31m", "\x7f", "a\u202eb\u2066", "é\u0085ü", "\u061c\u060c", "\u2028\u2030\u20ac", "\xc2\xa0", "中\x1b"} {
+		got := e.AppendText(nil, []byte(s))
+		if strings.ContainsFunc(string(got), visible.Active) {
+			t.Errorf("%q is written %q", s, got)
+		}
+		var back string
+		if err := json.Unmarshal(got, &back); err != nil || back != s {
+			t.Errorf("%q is written %s and read %q, %v", s, got, back, err)
+		}
+	}
+	if got := string(AppendName(nil, "ns\xff")); got != `{"base64":"bnP/"}` {
+		t.Error(got)
+	}
+	if got := string(e.AppendBegin(nil, &record.Header{DB: "\xff", Type: record.Hash, Key: []byte("k")})); !json.Valid([]byte(got[:strings.Index(got, `,"type"`)] + "}")) {
+		t.Error(got)
 	}
 }

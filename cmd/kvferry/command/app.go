@@ -15,6 +15,7 @@ import (
 
 	"kvferry/convert"
 	"kvferry/format"
+	"kvferry/internal/visible"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -70,9 +71,40 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	return code
 }
 
-// oneLine puts joined errors in one line. What fails twice, as a write and the flush after it, is said once.
+// oneLine puts joined errors in one line. What fails twice, as a write and the flush after it, is said once. Names in
+// it may have anything in them.
 func oneLine(err error) string {
-	return strings.Join(slices.Compact(strings.Split(err.Error(), "\n")), "; ")
+	return strings.Join(slices.Compact(errorTexts(err)), "; ")
+}
+
+// errorTexts lists the texts of joined errors. Where a text has those of joined errors in the middle, they stand in one
+// line there.
+func errorTexts(err error) []string {
+	text := err.Error()
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && text == joinedText(joined.Unwrap()) {
+		var out []string
+		for _, e := range joined.Unwrap() {
+			out = append(out, errorTexts(e)...)
+		}
+		return out
+	}
+	for e := errors.Unwrap(err); e != nil; e = errors.Unwrap(e) {
+		if joined, ok := e.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) > 0 {
+			if before, after, ok := strings.Cut(text, e.Error()); ok {
+				return []string{visible.Text(before) + oneLine(e) + visible.Text(after)}
+			}
+		}
+	}
+	return []string{visible.Text(text)}
+}
+
+// joinedText is how errors.Join writes errors.
+func joinedText(errs []error) string {
+	var lines []string
+	for _, e := range errs {
+		lines = append(lines, e.Error())
+	}
+	return strings.Join(lines, "\n")
 }
 
 // cancelledText says what is left of a command that was cancelled, and how to go on.

@@ -16,6 +16,7 @@ import (
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/inspect"
+	"kvferry/internal/visible"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -124,7 +125,7 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 // showReport prints what a conversion did. When that cannot be, it says that the work is done nevertheless.
 func showReport(w io.Writer, rep *convert.Report, compare string) error {
 	var text bytes.Buffer
-	printReport(&text, rep, compare)
+	printReport(visible.Writer(&text), rep, compare)
 	_, err := text.WriteTo(w)
 	if err != nil && !rep.DryRun {
 		return &ExitError{Code: ExitFailed, Err: fmt.Errorf("%s is complete, but its report could not be printed; it is in %s: %w",

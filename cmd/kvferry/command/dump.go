@@ -24,7 +24,7 @@ every key, field, member and value is written as base64. Expired records are lef
 --expired keep is given.
 
 Other forms: json (one document), csv (a line for each element; bytes that are not UTF-8 are
-base64:…), resp (commands for redis-cli --pipe; several databases must have numbers for names, as
+base64:…; for spreadsheets add --csv-safe, or text that begins with = + - or @ is a formula there), resp (commands for redis-cli --pipe; several databases must have numbers for names, as
 Redis' have, and one of another name is dumped alone with --db; --on-conflict is for names that stand
 under several types, of which Redis holds one). --raw shows physical rows with their decoded fields
 instead of records, as JSON lines; --format hex shows them as annotated bytes.
@@ -59,6 +59,7 @@ type dumpFlags struct {
 	raw        bool
 	dead       bool
 	limit      int64
+	csvSafe    bool
 }
 
 // dump prints a dataset.
@@ -79,6 +80,7 @@ func (a *App) dump() *cobra.Command {
 	choose(fs, &f.encode, "encode", plain("text", "base64"), "how bytes are written")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	fs.BoolVar(&f.keysOnly, "keys-only", false, "leave the values out")
+	fs.BoolVar(&f.csvSafe, "csv-safe", false, "with --format csv, put a ' before text that a spreadsheet would take for a formula")
 	fs.BoolVar(&f.raw, "raw", false, "show physical rows")
 	fs.StringSliceVar(&f.keyspaces, "keyspace", nil, "only rows of these keyspaces, by `name` as --raw shows it, joined by commas or repeated; with --raw or --format hex")
 	fs.BoolVar(&f.dead, "dead", false, "show what was deleted while its rows stayed on disk")
@@ -94,6 +96,8 @@ func (f *dumpFlags) validate() error {
 	switch {
 	case f.encode == "base64" && f.format == "resp":
 		return usagef("--encode base64 and --format resp do not go together: Redis takes any bytes")
+	case f.csvSafe && f.format != "csv":
+		return usagef("--csv-safe goes with --format csv")
 	case f.raw && f.format != "jsonl" && f.format != "hex":
 		return usagef("--raw and --format %s do not go together: rows are shown as jsonl or hex", f.format)
 	case f.rows() && (f.keysOnly || f.dead || f.encode == "base64"):
@@ -186,7 +190,7 @@ func (f *dumpFlags) encoder(d *Dataset) (inspect.Encoder, error) {
 	case "json":
 		return &render.Document{Lines: lines}, nil
 	case "csv":
-		return &render.CSV{Base64: f.encode == "base64", KeysOnly: f.keysOnly}, nil
+		return &render.CSV{Base64: f.encode == "base64", KeysOnly: f.keysOnly, Safe: f.csvSafe}, nil
 	case "resp":
 		dbs := d.Databases()
 		if f.dead {

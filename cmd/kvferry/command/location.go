@@ -15,7 +15,7 @@ type Location struct {
 	Path   string
 }
 
-var locationPrefix = regexp.MustCompile(`^([a-z][a-z0-9.]*)(?:\+([a-z][a-z0-9]*))?:(.*)$`)
+var locationPrefix = regexp.MustCompile(`(?s)^([a-z][a-z0-9.]*)(?:\+([a-z][a-z0-9]*))?:(.*)$`)
 
 // ParseLocation splits a location. A path with a colon can be written as ./path.
 func ParseLocation(s string) (Location, error) {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"kvferry/inspect/render"
+	"kvferry/internal/visible"
 	"kvferry/record"
 )
 
@@ -41,11 +42,11 @@ func (f *noted) report(r record.Finding) {
 			f.skipped = make(map[record.Place]bool)
 		}
 		f.skipped[r.Place] = true
-		fmt.Fprintf(f.w, "kvferry: %s\n", render.FindingLine(&r))
+		fmt.Fprintf(f.w, "kvferry: %s\n", visible.Text(render.FindingLine(&r)))
 		return
 	}
 	if f.n++; f.n <= maxNoted {
-		fmt.Fprintf(f.w, "kvferry: %s %s: %s\n", r.Severity, r.Kind, findingText(&r))
+		fmt.Fprintf(f.w, "kvferry: %s %s: %s\n", r.Severity, r.Kind, visible.Text(findingText(&r)))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"kvferry/convert"
 	"kvferry/internal/filter"
+	"kvferry/internal/visible"
 	"kvferry/record"
 )
 
@@ -21,12 +22,12 @@ func printReport(w io.Writer, r *convert.Report, compare string) {
 	if r.DryRun {
 		verb = "would convert"
 	}
-	fmt.Fprintf(w, "%s %s (%s on %s, %d files, %s)\n", verb, r.Source.Path, r.Source.Format, r.Source.Store,
+	fmt.Fprintf(w, "%s %s (%s on %s, %d files, %s)\n", verb, visible.Text(r.Source.Path), r.Source.Format, r.Source.Store,
 		r.Source.Files, bytesText(r.Source.Bytes))
 	if r.DryRun {
-		fmt.Fprintf(w, "     into %s (%s on %s)\n", r.Target.Path, r.Target.Format, r.Target.Store)
+		fmt.Fprintf(w, "     into %s (%s on %s)\n", visible.Text(r.Target.Path), r.Target.Format, r.Target.Store)
 	} else {
-		fmt.Fprintf(w, "     into %s (%s on %s, %d files, %s)\n", r.Target.Path, r.Target.Format, r.Target.Store,
+		fmt.Fprintf(w, "     into %s (%s on %s, %d files, %s)\n", visible.Text(r.Target.Path), r.Target.Format, r.Target.Store,
 			r.Target.Files, bytesText(r.Target.Bytes))
 	}
 	for _, n := range renames(r) {
@@ -51,7 +52,7 @@ func printReport(w io.Writer, r *convert.Report, compare string) {
 		fmt.Fprintf(w, "to compare source and copy: %s\n", compare)
 	}
 	if !r.DryRun {
-		fmt.Fprintf(w, "report: %s\n", convert.ReportPath(r.Target.Path))
+		fmt.Fprintf(w, "report: %s\n", visible.Text(convert.ReportPath(r.Target.Path)))
 	}
 	if r.Earlier != "" {
 		fmt.Fprintf(w, "the report of the earlier conversion is kept: %s\n", r.Earlier)

@@ -1,0 +1,132 @@
+package convert
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"kvferry/internal/jsonl"
+	"kvferry/record"
+)
+
+// Names of databases may be any bytes, which JSON has no strings for. In journals and reports they are written as keys
+// are in dumps: {"base64":"…"} when they are not UTF-8.
+
+// MarshalJSON writes the task.
+func (t Task) MarshalJSON() ([]byte, error) {
+	type fields Task
+	return json.Marshal(struct {
+		fields
+		DB       jsonl.Text `json:"db"`
+		TargetDB jsonl.Text `json:"target_db"`
+	}{fields(t), jsonl.Text(t.DB), jsonl.Text(t.TargetDB)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *Task) UnmarshalJSON(data []byte) error {
+	type fields Task
+	var f struct {
+		*fields
+		DB       jsonl.Text `json:"db"`
+		TargetDB jsonl.Text `json:"target_db"`
+	}
+	f.fields = (*fields)(t)
+	err := json.Unmarshal(data, &f)
+	t.DB, t.TargetDB = string(f.DB), string(f.TargetDB)
+	return err
+}
+
+// MarshalJSON writes the digest.
+func (p PartDigest) MarshalJSON() ([]byte, error) {
+	type fields PartDigest
+	return json.Marshal(struct {
+		fields
+		DB jsonl.Text `json:"db"`
+	}{fields(p), jsonl.Text(p.DB)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (p *PartDigest) UnmarshalJSON(data []byte) error {
+	type fields PartDigest
+	var f struct {
+		*fields
+		DB jsonl.Text `json:"db"`
+	}
+	f.fields = (*fields)(p)
+	err := json.Unmarshal(data, &f)
+	p.DB = string(f.DB)
+	return err
+}
+
+// MarshalJSON writes the sample.
+func (s Sample) MarshalJSON() ([]byte, error) {
+	type fields Sample
+	return json.Marshal(struct {
+		fields
+		DB jsonl.Text `json:"db"`
+	}{fields(s), jsonl.Text(s.DB)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (s *Sample) UnmarshalJSON(data []byte) error {
+	type fields Sample
+	var f struct {
+		*fields
+		DB jsonl.Text `json:"db"`
+	}
+	f.fields = (*fields)(s)
+	err := json.Unmarshal(data, &f)
+	s.DB = string(f.DB)
+	return err
+}
+
+// names are those of databases.
+type names []string
+
+// MarshalJSON writes the names.
+func (n names) MarshalJSON() ([]byte, error) {
+	out := make([]jsonl.Text, len(n))
+	for i, s := range n {
+		out[i] = jsonl.Text(s)
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (n *names) UnmarshalJSON(data []byte) error {
+	var in []jsonl.Text
+	err := json.Unmarshal(data, &in)
+	*n = nil
+	for _, s := range in {
+		*n = append(*n, string(s))
+	}
+	return err
+}
+
+// tallies are the rows of keyspaces, which have names of databases in theirs.
+type tallies map[string]record.Tally
+
+type namedTally struct {
+	Keyspace jsonl.Text `json:"keyspace"`
+	record.Tally
+}
+
+// MarshalJSON writes the tallies in order.
+func (t tallies) MarshalJSON() ([]byte, error) {
+	out := []namedTally{}
+	for _, name := range slices.Sorted(maps.Keys(t)) {
+		out = append(out, namedTally{jsonl.Text(name), t[name]})
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *tallies) UnmarshalJSON(data []byte) error {
+	var in []namedTally
+	err := json.Unmarshal(data, &in)
+	*t = make(tallies, len(in))
+	for _, n := range in {
+		(*t)[string(n.Keyspace)] = n.Tally
+	}
+	return err
+}

@@ -1,0 +1,124 @@
+// Package visible keeps what a dataset and its names contain from acting on whoever reads about it: on a terminal, in a
+// browser, in a review of a diff. Characters that do something other than to be seen are shown escaped.
+package visible
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// Active reports whether a character acts instead of being seen: the controls of C0 and C1, DEL, and those that change
+// the direction of text, by which it can be made to look like another.
+func Active(r rune) bool {
+	switch {
+	case r < 0x20, r >= 0x7f && r <= 0x9f:
+		return true
+	case r == 0x061c, r == 0x200e, r == 0x200f:
+		return true
+	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x2028, r == 0x2029:
+		return true
+	}
+	return false
+}
+
+// Text returns a name, or a line about it, with active characters and bytes that are no text escaped as Go writes them.
+func Text(s string) string { return escape(s, func(rune) bool { return false }) }
+
+func escape(s string, keep func(rune) bool) string {
+	if !needs(s, keep) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case !Active(r) || keep(r):
+			b.WriteString(s[i : i+n])
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r < 0x80:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+func needs(s string, keep func(rune) bool) bool {
+	for i, r := range s {
+		if Active(r) && !keep(r) {
+			return true
+		}
+		if r == utf8.RuneError {
+			if _, n := utf8.DecodeRuneInString(s[i:]); n == 1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Writer returns a writer of text in lines: all active characters but tabs and ends of lines are escaped.
+func Writer(w io.Writer) io.Writer { return &writer{w: w} }
+
+type writer struct {
+	w    io.Writer
+	held []byte // the beginning of a character
+}
+
+func layout(r rune) bool { return r == '\n' || r == '\t' }
+
+// Write writes text. A character may be cut between two calls.
+func (w *writer) Write(p []byte) (int, error) {
+	text := append(w.held, p...)
+	end := len(text)
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if b := text[len(text)-n]; utf8.RuneStart(b) {
+			if !utf8.FullRune(text[len(text)-n:]) {
+				end -= n
+			}
+			break
+		}
+	}
+	_, err := io.WriteString(w.w, escape(string(text[:end]), layout))
+	w.held = append([]byte(nil), text[end:]...)
+	return len(p), err
+}
+
+// JSON returns a JSON text with active characters, which stand in strings alone, as \u escapes.
+func JSON(b []byte) []byte {
+	if !needs(string(b), func(r rune) bool { return r < 0x20 || r == utf8.RuneError }) {
+		return b
+	}
+	out := make([]byte, 0, len(b)+64)
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r >= 0x20 && Active(r) {
+			out = fmt.Appendf(out, `\u%04x`, r)
+		} else {
+			out = append(out, b[i:i+n]...)
+		}
+		i += n
+	}
+	return out
+}
+
+// JSONWriter returns a writer for whole JSON values, as an encoder writes them.
+func JSONWriter(w io.Writer) io.Writer { return jsonWriter{w} }
+
+type jsonWriter struct{ w io.Writer }
+
+func (w jsonWriter) Write(p []byte) (int, error) {
+	_, err := w.w.Write(JSON(p))
+	return len(p), err
+}
