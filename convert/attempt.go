@@ -226,7 +226,7 @@ func (a *attempt) planReadable(ctx context.Context) error {
 		return err
 	}
 	flat := targetLayout(a.o, a.src, dbs) == format.LayoutFlat
-	names := targetNames(dbs, a.o.Target.Format.Limits().Numbered, flat)
+	names := targetNames(dbs, a.src.Format().Limits(), a.o.Target.Format.Limits(), flat, a.o.Namespace)
 	if a.target, err = a.create(ctx, names); err != nil {
 		return err
 	}
@@ -243,6 +243,7 @@ func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, erro
 		Layout:  targetLayout(a.o, a.src, dbs),
 		DBs:     dbs,
 		Version: a.o.Version,
+		Cluster: a.o.Cluster,
 		Memory:  a.o.Memory / 4,
 		TempDir: a.work.tmp(),
 		Now:     a.o.Now,

@@ -90,6 +90,12 @@ func optionTexts(o *Options) map[string]string {
 		"version-epoch": fmt.Sprint(o.Version),
 		"expired":       expiredName(o.Selection.KeepExpired),
 	}
+	if o.Namespace != "" {
+		m["namespace"] = o.Namespace
+	}
+	if o.Cluster {
+		m["cluster"] = "yes"
+	}
 	if o.Source.WALDir != "" {
 		m["wal-dir"] = o.Source.WALDir
 	}

@@ -29,6 +29,11 @@ type Options struct {
 	Layout format.Layout
 	// Version is that of all new rows; 0 means 1.
 	Version int32
+	// Namespace is what the database becomes that clients are in who select none, or the only one; "" is the
+	// target's own.
+	Namespace string
+	// Cluster writes the rows of a node of a cluster.
+	Cluster bool
 	// Now is the moment that expiry is decided by, also in the proof. NowGiven says that the user
 	// chose it; an unfinished run that is resumed has one of its own otherwise.
 	Now      time.Time

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -129,22 +130,30 @@ func (p *Plan) spans(t *Task) int {
 	return n
 }
 
-// targetNames returns what databases are called in a target. One whose databases have numbers gets the
-// lowest free numbers for those that have names; the only one of a flat layout is 0.
-func targetNames(dbs []string, numbered, flat bool) []string {
-	if numbered && flat && len(dbs) == 1 {
+// targetNames returns what databases of a source are called in a target. The one that clients are in who select none
+// becomes that of the target, or namespace, which the only database becomes in any case. A target whose databases have
+// numbers gets the lowest free ones for those that have names; the only one of a flat layout is 0.
+func targetNames(dbs []string, from, to format.Limits, flat bool, namespace string) []string {
+	if to.Numbered && flat && len(dbs) == 1 {
 		return []string{"0"}
 	}
 	out := slices.Clone(dbs)
-	if !numbered {
+	home := cmp.Or(namespace, to.DefaultDB, "0")
+	for i, db := range dbs {
+		own := db == cmp.Or(from.DefaultDB, "0") || namespace != "" && len(dbs) == 1
+		if own && !slices.Contains(dbs, home) {
+			out[i] = home
+		}
+	}
+	if !to.Numbered {
 		return out
 	}
 	next := 0
-	for i, db := range dbs {
+	for i, db := range out {
 		if isNumber(db) {
 			continue
 		}
-		for slices.Contains(dbs, strconv.Itoa(next)) {
+		for slices.Contains(out, strconv.Itoa(next)) {
 			next++
 		}
 		out[i] = strconv.Itoa(next)

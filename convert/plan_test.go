@@ -114,18 +114,33 @@ func TestShares(t *testing.T) {
 }
 
 func TestTargetNames(t *testing.T) {
-	for _, c := range []struct{ in, want string }{
-		{"0 1 2", "0 1 2"}, {"0 bar foo 2", "0 1 3 2"}, {"01 -1 +1", "0 1 2"}, {"a", "0"}, {"7", "7"},
+	numbered, ardb, kvrocks := format.Limits{Numbered: true}, format.Limits{}, format.Limits{DefaultDB: "home"}
+	for _, c := range []struct {
+		in        string
+		from, to  format.Limits
+		flat      bool
+		namespace string
+		want      string
+	}{
+		{in: "0 1 2", to: numbered, want: "0 1 2"},
+		{in: "0 bar foo 2", to: numbered, want: "0 1 3 2"},
+		{in: "01 -1 +1", to: numbered, want: "0 1 2"},
+		{in: "a", to: numbered, want: "0"},
+		{in: "7", to: numbered, want: "7"},
+		{in: "7", to: numbered, flat: true, want: "0"},
+		{in: "0 bar 2", to: ardb, want: "0 bar 2"},
+		{in: "0 1", to: kvrocks, want: "home 1"},
+		{in: "0 home", to: kvrocks, want: "0 home"},
+		{in: "a home", from: kvrocks, to: numbered, want: "1 0"},
+		{in: "0 home", from: kvrocks, to: numbered, want: "0 1"},
+		{in: "a home", from: kvrocks, to: ardb, want: "a 0"},
+		{in: "a home", from: kvrocks, to: kvrocks, want: "a home"},
+		{in: "0 1", to: kvrocks, namespace: "users", want: "users 1"},
+		{in: "7", to: kvrocks, namespace: "users", want: "users"},
 	} {
-		if got := strings.Join(targetNames(strings.Fields(c.in), true, false), " "); got != c.want {
+		if got := strings.Join(targetNames(strings.Fields(c.in), c.from, c.to, c.flat, c.namespace), " "); got != c.want {
 			t.Errorf("%s: %s, want %s", c.in, got, c.want)
 		}
-		if got := strings.Join(targetNames(strings.Fields(c.in), false, true), " "); got != c.in {
-			t.Errorf("%s: %s without need", c.in, got)
-		}
-	}
-	if got := targetNames([]string{"7"}, true, true); got[0] != "0" {
-		t.Errorf("in a flat layout: %s", got)
 	}
 }
 

@@ -56,7 +56,9 @@ type Limits struct {
 	Whole bool
 
 	Databases string
-	Numbered  bool // databases have numbers for names: "0", "1", …
+	Numbered  bool   // databases have numbers for names: "0", "1", …
+	DefaultDB string // the database of clients that select none; "" means "0"
+	Cluster   bool   // CreateOptions.Cluster makes a difference
 	// Layout is how databases lie in a target when nothing else is asked for; LayoutAuto is as in the source.
 	Layout       Layout
 	Stores       []StoreSupport

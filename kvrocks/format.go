@@ -44,13 +44,16 @@ func (f kvrocksFormat) Server() string { return f.server }
 // Limits says what Kvrocks can hold.
 func (f kvrocksFormat) Limits() format.Limits {
 	l := format.Limits{
-		Types:       record.AllTypes,
-		EmptyKey:    true,
-		MaxScore:    math.Inf(1),
-		Databases:   "namespaces of 1 to 255 bytes, all in one store",
-		Stores:      []format.StoreSupport{{Store: "rocksdb", Read: true, Write: true}},
-		Detail:      "Kvrocks 2.0 and later",
-		ScoreDetail: "any float64 but NaN",
+		Types:        record.AllTypes,
+		EmptyKey:     true,
+		StreamGroups: f.server != serverOld,
+		MaxScore:     math.Inf(1),
+		DefaultDB:    DefaultNamespace,
+		Cluster:      true,
+		Databases:    "namespaces of 1 to 255 bytes, all in one store",
+		Stores:       []format.StoreSupport{{Store: "rocksdb", Read: true, Write: true}},
+		Detail:       "Kvrocks 2.0 and later",
+		ScoreDetail:  "any float64 but NaN",
 		OtherDetails: []string{
 			"a key has one type",
 			"bitmaps are read as strings, up to a length",
@@ -125,6 +128,9 @@ func (f kvrocksFormat) Open(ctx context.Context, dir string, o *format.OpenOptio
 
 // wide reports whether metadata is written in the new form.
 func (f kvrocksFormat) wide() bool { return f.server != serverOld }
+
+// oldGroups reports whether consumer groups have the rows of before 2.10.
+func (f kvrocksFormat) oldGroups() bool { return f.server != "" }
 
 // hasHLL reports whether the server has HyperLogLogs.
 func (f kvrocksFormat) hasHLL() bool { return f.server == "" }

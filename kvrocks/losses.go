@@ -48,6 +48,8 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 		}
 	case record.ZSet:
 		return dataset.KeepScores(batch, "Kvrocks", math.Inf(1), report)
+	case record.Other:
+		return dataset.KeepIf(batch, func(e *record.Element) bool { return foreignModule(e, report) })
 	}
 	return batch
 }

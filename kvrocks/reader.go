@@ -32,6 +32,9 @@ type reader struct {
 	want   uint64 // the next index that should come, of lists
 	marks  uint64 // sum over members and scores, see mark
 	stream streamState
+	module moduleCount
+	begun  bool   // of a module's value the first element was read
+	native []byte // its name
 	arena  []byte // of names that are made
 	body   []byte // of strings that are put together
 
@@ -114,7 +117,7 @@ func (sp *space) span(s format.Span) (lo, hi []byte) {
 	return lo, hi
 }
 
-// typeOf is the type of the records of a kind, 0 for those that records cannot be.
+// typeOf is the type of the records of a kind.
 func (k Kind) typeOf() record.Type {
 	switch k {
 	case KindString, KindBitmap, KindHyperLogLog:
@@ -130,7 +133,7 @@ func (k Kind) typeOf() record.Type {
 	case KindStream:
 		return record.Stream
 	}
-	return 0
+	return record.Other
 }
 
 // roles returns the column families in which a kind has rows below its metadata row.
@@ -191,15 +194,12 @@ func (r *reader) judge(key, value []byte) (alive bool, err error) {
 	}
 	typ := r.m.Kind.typeOf()
 	if r.longBitmap() {
-		typ = 0
+		typ = record.Other
 	}
 	switch {
 	case !r.m.alive():
 		r.tally[roleMeta].Rows[record.Deleted]++
 		return false, r.buryAll(key, r.m.Kind.roles(), record.Deleted)
-	case typ == 0:
-		r.tally[roleMeta].Rows[record.Lost]++
-		return false, r.buryAll(key, r.m.Kind.roles(), record.Lost)
 	case !r.types.Has(typ):
 		r.tally[roleMeta].Rows[record.Filtered]++
 		return false, r.buryAll(key, r.m.Kind.roles(), record.Filtered)
@@ -240,9 +240,9 @@ func (r *reader) seek(key []byte, roles []role) error {
 // start fills the header of a record.
 func (r *reader) start(typ record.Type, key []byte) {
 	r.begin()
-	r.place, r.drained, r.marks = r.metas.Place(), false, 0
+	r.place, r.drained, r.marks, r.begun, r.module = r.metas.Place(), false, 0, false, moduleCount{}
 	h := &r.h
-	h.Type, h.Key, h.Last = typ, key, nil
+	h.Type, h.Key, h.Last, h.Added, h.MaxDeleted = typ, key, nil, 0, nil
 	h.ExpireMS, h.Expired = int64(r.m.Expiry), r.expired(r.m.Expiry)
 	h.Len, h.ByName = -1, true
 	if r.m.Size <= math.MaxInt64 {
@@ -252,9 +252,14 @@ func (r *reader) start(typ record.Type, key []byte) {
 	case typ == record.String:
 		h.Len = 1
 	case typ == record.Stream:
-		h.Last = r.stream.LastGenerated[:]
+		r.stream.header(h)
+	case typ == record.Other:
+		h.Len = -1
 	case r.m.Kind == KindSortedInt:
 		h.ByName = false // numbers, in their own order
+	}
+	if typ == record.Other && r.m.Kind == KindBitmap {
+		r.remark(roleMeta, FindLongBitmap, record.Note, r.place, "%s", r.bitmapDetail())
 	}
 	const day = 24 * 60 * 60 * 1000 * 1000
 	if r.env.Deep && r.m.Version>>versionCounter > Version(r.env.Now.UnixMicro()+day) {
@@ -270,11 +275,13 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	if len(dst) == 0 {
 		return 0, nil
 	}
-	switch r.m.Kind {
-	case KindString, KindBitmap, KindHyperLogLog:
+	switch r.h.Type {
+	case record.String:
 		return r.readString(&dst[0])
-	case KindStream:
+	case record.Stream:
 		return r.readStream(dst)
+	case record.Other:
+		return r.readModule(dst)
 	}
 	return r.readRows(dst)
 }
@@ -343,7 +350,7 @@ func (e keyError) Unwrap() error { return e.error }
 // decode reads an element from what follows the version, and the value. Fields are set one by one: a struct would be
 // built elsewhere and copied.
 func (r *reader) decode(e *record.Element, sub, value []byte) error {
-	e.Score, e.Value = 0, nil
+	e.Score, e.Value, e.ExpireMS, e.Kind = 0, nil, 0, record.Entry
 	switch r.m.Kind {
 	case KindHash:
 		e.Name, e.Value = sub, value

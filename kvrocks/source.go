@@ -131,9 +131,8 @@ func (s *source) hasSlots() (bool, error) {
 	return yes > no, it.Close()
 }
 
-// findSpaces jumps from namespace to namespace of the metadata rows. The default one is there in any case.
+// findSpaces jumps from namespace to namespace of the metadata rows. When there is none the default one is.
 func (s *source) findSpaces() (err error) {
-	s.spaces = []*space{s.newSpace(DefaultNamespace)}
 	it, err := s.roles[roleMeta].Rows(nil, nil)
 	if err != nil {
 		return err
@@ -152,15 +151,16 @@ func (s *source) findSpaces() (err error) {
 			continue
 		}
 		sp := s.newSpace(string(ns))
-		if sp.name != DefaultNamespace {
-			s.spaces = append(s.spaces, sp)
-		}
+		s.spaces = append(s.spaces, sp)
 		if sp.upper == nil {
 			break
 		}
 		if err := it.SeekGE(sp.upper); err != nil {
 			return err
 		}
+	}
+	if len(s.spaces) == 0 {
+		s.spaces = append(s.spaces, s.newSpace(DefaultNamespace))
 	}
 	slices.SortFunc(s.spaces, func(a, b *space) int { return bytes.Compare([]byte(a.name), []byte(b.name)) })
 	return nil

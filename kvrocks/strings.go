@@ -15,7 +15,7 @@ const DefaultMaxBitmap = 16 << 20
 
 // readString returns the only element of a record of type string.
 func (r *reader) readString(e *record.Element) (int, error) {
-	e.Name, e.Score = nil, 0
+	*e = record.Element{}
 	switch r.m.Kind {
 	case KindString:
 		e.Value, r.drained = r.m.Extras, true

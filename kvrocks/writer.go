@@ -33,7 +33,9 @@ type writer struct {
 	user    []byte
 	count   uint64
 	inOrder bool
+	size    uint64 // of a module's value
 	state   StreamState
+	group   groupState
 	key     []byte // of a row below metadata; its first base bytes stay the same within a record
 	base    int
 	value   []byte
@@ -78,7 +80,7 @@ func (w *writer) Begin(h *record.Header) (err error) {
 	if w.out[roleMeta], err = w.sink(roleMeta, 0); err != nil {
 		return err
 	}
-	if w.typ == record.String {
+	if w.typ == record.String || w.typ == record.Other {
 		return nil
 	}
 	if w.inOrder = h.ByName || h.Type == record.List; !w.inOrder {
@@ -128,6 +130,8 @@ func kindOf(t record.Type) Kind {
 		return KindZSet
 	case record.Stream:
 		return KindStream
+	case record.Other:
+		return KindJSON // until its first element says what it is
 	}
 	return 0
 }
@@ -144,6 +148,9 @@ func (w *writer) Write(elems []record.Element) error {
 
 func (w *writer) element(e *record.Element) error {
 	w.count++
+	if w.typ == record.Other {
+		return w.writeModule(e)
+	}
 	switch w.kind {
 	case KindString, KindHyperLogLog, KindBitmap:
 		return w.writeString(e.Value)
@@ -222,7 +229,7 @@ func (w *writer) End() error {
 	if w.count == 0 && w.typ != record.Stream {
 		return nil
 	}
-	if w.typ != record.String {
+	if w.typ != record.String && w.typ != record.Other {
 		if err := w.finishRows(); err != nil {
 			return err
 		}
@@ -232,7 +239,7 @@ func (w *writer) End() error {
 		return w.errorf(w.user, "%d elements, the server counts to %d", m.Size, uint32(math.MaxUint32))
 	}
 	switch w.kind {
-	case KindString:
+	case KindString, KindJSON:
 		m.Extras = w.hold
 	case KindHyperLogLog:
 		m.Size, m.Extras = 0, []byte{hllDense} // as the server has it
@@ -241,6 +248,9 @@ func (w *writer) End() error {
 	case KindStream:
 		m.Extras = w.streamExtras()
 	}
+	if w.typ == record.Other && w.kind != KindJSON {
+		m.Size, m.Extras = w.size, w.hold
+	}
 	w.key = AppendMetaKey(w.key[:0], MetaKey{[]byte(w.ns), w.slot(), w.user})
 	w.value = AppendMeta(w.value[:0], m)
 	return w.out[roleMeta].Append(w.key, w.value)
@@ -248,6 +258,9 @@ func (w *writer) End() error {
 
 // finishRows writes the rows that were put by.
 func (w *writer) finishRows() error {
+	if err := w.endGroup(); err != nil {
+		return err
+	}
 	if !w.inOrder {
 		err := w.sorted.Each(func(_ uint64, name, value []byte) error {
 			w.key = append(w.key[:w.base], name...)

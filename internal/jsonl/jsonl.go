@@ -17,6 +17,7 @@ package jsonl
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"strconv"
 	"unicode/utf8"
@@ -76,7 +77,11 @@ func (e *Encoder) AppendElement(dst []byte, el *record.Element) ([]byte, error) 
 			return e.appendExpiring(dst, el), nil
 		}
 		return e.appendPair(dst, el.Name, el.Value), nil
-	case record.Other:
+	case record.Other: // the parts of a value that has several come after it
+		if e.count > 1 {
+			dst = fmt.Appendf(dst, `"part%d":`, e.count-1)
+			return e.AppendText(dst, el.Value), nil
+		}
 		dst = append(e.AppendText(dst, el.Name), `,"value":`...)
 		return e.AppendText(dst, el.Value), nil
 	case record.Set:

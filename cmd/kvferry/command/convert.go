@@ -58,6 +58,8 @@ type convertFlags struct {
 	allowLoss []string
 	conflict  conflictFlag
 	version   int32
+	namespace string
+	cluster   bool
 	dryRun    bool
 	resume    bool
 	noProve   bool
@@ -85,6 +87,8 @@ func (a *App) convert() *cobra.Command {
 	fs.Var(&f.conflict, "on-conflict", "a name under several types, where the target takes one: an error, all but the first renamed to name:type, or only the first of these types that it has")
 	f.version = 1
 	fs.Var(number(&f.version, 1, math.MaxInt32), "version-epoch", "version of all collections in a nemo or blackwidow target, 1 or more")
+	fs.StringVar(&f.namespace, "namespace", "", "`name` that database 0, or the only one, gets in a target whose databases have names (default: the one that clients are in who select none)")
+	fs.BoolVar(&f.cluster, "cluster", false, "write a kvrocks target for a node of a cluster, with the slot in every key")
 	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "read the source and show what would be written and lost; write nothing")
 	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion, if there is one; keep the work of this one when it fails or is cancelled")
 	fs.BoolVar(&f.noProve, "no-prove", false, "publish without reading back and comparing (for benchmarks)")
@@ -142,12 +146,19 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	}
 	o := &convert.Options{Selection: selection, AllowLoss: f.allowLoss, Version: f.version, Now: f.source.Clock(a),
 		NowGiven: !f.source.now.IsZero(), Workers: f.workers, Memory: f.source.Memory(), TempDir: f.source.TempDir(),
-		NoProve: f.noProve, Resume: f.resume, Tool: a.Build.String(), Layout: f.layout, Rename: f.conflict.rename, Prefer: f.conflict.prefer}
+		NoProve: f.noProve, Resume: f.resume, Namespace: f.namespace, Cluster: f.cluster, Tool: a.Build.String(), Layout: f.layout, Rename: f.conflict.rename, Prefer: f.conflict.prefer}
 	if f.version&0xFF == 0xFF {
 		return nil, usagef("--version-epoch %d: the original engines lose sight of versions whose low byte is 0xFF", f.version)
 	}
 	if o.Target, err = a.target(dst); err != nil {
 		return nil, err
+	}
+	limits := o.Target.Format.Limits()
+	if f.namespace != "" && limits.Numbered {
+		return nil, usagef("--namespace %s: databases of %s have numbers", f.namespace, o.Target.Format.Name())
+	}
+	if f.cluster && !limits.Cluster {
+		return nil, usagef("--cluster: %s has no cluster mode of its own", o.Target.Format.Name())
 	}
 	if o.Source, err = a.input(cmd, src, &f.source, &f.choice.places); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"kvferry/ardb"
 	"kvferry/blackwidow"
 	"kvferry/format"
+	"kvferry/kvrocks"
 	"kvferry/nemo"
 	"kvferry/store"
 	"kvferry/store/lmdb"
@@ -21,7 +22,7 @@ import (
 // lists them.
 func Default(build Build) *App {
 	return &App{
-		Formats: []format.Format{nemo.New(), blackwidow.New(), ardb.New()},
+		Formats: []format.Format{nemo.New(), blackwidow.New(), ardb.New(), kvrocks.New()},
 		Drivers: []Driver{
 			{Name: "rocksdb", Open: rocksfile.Open, Create: rocksfile.Create, Peek: peekTables("rocksdb")},
 			{Name: "leveldb", Open: rocksfile.Open, Create: rocksfile.CreateLevelDB, Peek: peekTables("leveldb")},
