@@ -1,0 +1,457 @@
+package rdb
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"kvferry/internal/extsort"
+	"kvferry/record"
+)
+
+// What a server keeps packed, and so loads fast when it comes so.
+const (
+	maxPackedItems = 128
+	maxPackedBytes = 64 // of a field, a value or a member
+	maxIntset      = 512
+	maxNode        = 8 << 10 // bytes of a list's node
+	maxStreamNode  = 4 << 10
+	maxNodeEntries = 100
+	// maxBody is how much of a value is gathered before it is handed on.
+	maxBody = 1 << 20
+)
+
+// Encoder makes values of records, in the encodings that a version has and servers load fastest. They depend on the record
+// alone. It is used by one goroutine, for one record after the other: Begin, Elements as often as there are any, End.
+type Encoder struct {
+	Version Version
+	// Spill takes parts of values that grow beyond a megabyte and have a count: first what stands before the count, then
+	// what stands behind it in its order. nil keeps them in memory.
+	Spill func(t Type, part []byte) error
+	// Memory is what sorting a large zset may take, TempDir where the rest goes.
+	Memory  int64
+	TempDir string
+
+	typ    record.Type
+	header record.Header
+	count  uint64 // elements, or nodes
+	body   []byte
+	form   Type
+	plain  bool // elements go to body as they come
+	spilt  bool
+
+	small  []smallItem // elements until it is known how they are encoded
+	arena  []byte
+	widest int
+	fields bool  // there are fields that expire
+	least  int64 // the earliest of them
+	packer packer
+	open   bool // packer holds a node
+	zset   *extsort.Sorter
+	stream streamEncoder
+}
+
+// smallItem is an element in the arena: name and then value.
+type smallItem struct {
+	at, name, value int
+	score           float64
+	expire          int64
+}
+
+// Value is an encoded value: what stands before the count, the count where there is one, the rest.
+type Value struct {
+	Type    Type
+	Prefix  []byte
+	Counted bool
+	Count   uint64
+	Body    []byte
+	// Spilt says that Spill has parts of the body, and Body is the last. The prefix is empty then.
+	Spilt bool
+}
+
+// Append appends a value that was not spilt.
+func (v *Value) Append(dst []byte) []byte {
+	dst = append(dst, v.Prefix...)
+	if v.Counted {
+		dst = appendLen(dst, v.Count)
+	}
+	return append(dst, v.Body...)
+}
+
+// Begin starts a record.
+func (e *Encoder) Begin(h *record.Header) {
+	e.typ, e.count, e.body, e.plain, e.spilt = h.Type, 0, e.body[:0], false, false
+	e.small, e.arena, e.widest, e.fields, e.least, e.open = e.small[:0], e.arena[:0], 0, false, 0, false
+	if h.Type == record.Stream {
+		e.beginStream(h)
+	}
+}
+
+// Elements adds elements.
+func (e *Encoder) Elements(elems []record.Element) error {
+	for i := range elems {
+		if err := e.element(&elems[i]); err != nil {
+			return err
+		}
+		if e.spills() {
+			if err := e.spill(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (e *Encoder) element(el *record.Element) error {
+	switch e.typ {
+	case record.String:
+		e.count++
+		e.body = appendString(e.body, el.Value)
+		return nil
+	case record.List:
+		e.listElement(el.Value)
+		return nil
+	case record.Stream:
+		return e.streamElement(el)
+	case record.Other:
+		return e.opaque(el)
+	}
+	if e.plain {
+		return e.plainElement(el.Name, el.Value, el.Score, el.ExpireMS)
+	}
+	e.small = append(e.small, smallItem{len(e.arena), len(el.Name), len(el.Value), el.Score, el.ExpireMS})
+	e.arena = append(append(e.arena, el.Name...), el.Value...)
+	e.widest = max(e.widest, len(el.Name), len(el.Value))
+	if el.ExpireMS != 0 && (!e.fields || el.ExpireMS < e.least) {
+		e.fields, e.least = true, el.ExpireMS
+	}
+	if len(e.arena) > maxBody/2 || len(e.small) > maxBody/64 {
+		return e.outgrow()
+	}
+	return nil
+}
+
+func (s *smallItem) of(arena []byte) (name, value []byte) {
+	return arena[s.at : s.at+s.name : s.at+s.name], arena[s.at+s.name : s.at+s.name+s.value]
+}
+
+// outgrow goes on with elements as they come: there are too many to choose.
+func (e *Encoder) outgrow() error {
+	e.plain = true
+	if e.typ == record.Hash && e.Version.FieldExpiry() {
+		e.fields, e.least = true, 1 // others may follow that expire
+	}
+	e.form = e.plainType()
+	for i := range e.small {
+		s := &e.small[i]
+		name, value := s.of(e.arena)
+		if err := e.plainElement(name, value, s.score, s.expire); err != nil {
+			return err
+		}
+	}
+	e.small, e.arena = e.small[:0], e.arena[:0]
+	return nil
+}
+
+// plainType is the encoding of elements one after the other.
+func (e *Encoder) plainType() Type {
+	switch {
+	case e.typ == record.Set:
+		return TypeSet
+	case e.typ == record.ZSet && e.Version.Number < 8:
+		return TypeZSet
+	case e.typ == record.ZSet:
+		return TypeZSet2
+	case !e.fields:
+		return TypeHash
+	case e.Version.Valkey:
+		return TypeValkeyHash
+	}
+	return TypeHashExpire
+}
+
+// plainElement appends an element. Those of zsets are sorted first: servers load the greatest score first fastest.
+func (e *Encoder) plainElement(name, value []byte, score float64, expire int64) error {
+	if e.typ == record.ZSet {
+		if e.zset == nil {
+			e.zset = extsort.New(extsort.Options{Memory: e.Memory, TempDir: e.TempDir})
+		}
+		return e.zset.Add(^orderOf(score), name, binary.LittleEndian.AppendUint64(nil, math.Float64bits(score)))
+	}
+	e.count++
+	if e.form == TypeHashExpire {
+		t := uint64(0)
+		if expire != 0 {
+			t = uint64(expire-e.least) + 1
+		}
+		e.body = appendLen(e.body, t)
+	}
+	if e.body = appendString(e.body, name); e.typ == record.Set {
+		return nil
+	}
+	e.body = appendString(e.body, value)
+	if e.form == TypeValkeyHash {
+		if expire == 0 {
+			expire = -1
+		}
+		e.body = binary.LittleEndian.AppendUint64(e.body, uint64(expire))
+	}
+	return nil
+}
+
+// orderOf maps scores to numbers that ascend with them.
+func orderOf(f float64) uint64 {
+	bits := math.Float64bits(f)
+	if bits>>63 != 0 {
+		return ^bits
+	}
+	return bits | 1<<63
+}
+
+// spill hands on what there is of the value.
+func (e *Encoder) spill() error {
+	if !e.spilt {
+		e.spilt = true
+		e.spillType()
+		if err := e.Spill(e.form, e.prefix()); err != nil {
+			return err
+		}
+	}
+	err := e.Spill(e.form, e.body)
+	e.body = e.body[:0]
+	return err
+}
+
+// End finishes the record. A record that has no elements has no value: ok is false.
+func (e *Encoder) End() (v Value, ok bool, err error) {
+	switch {
+	case e.typ == record.List:
+		return e.endList()
+	case e.typ == record.Stream:
+		return e.endStream()
+	case e.typ == record.String, e.typ == record.Other:
+		t := TypeString
+		if e.typ == record.Other {
+			t = e.form
+		}
+		return Value{Type: t, Body: e.body, Spilt: e.spilt}, e.count > 0, nil
+	case e.plain && e.typ == record.ZSet:
+		return e.endZSet()
+	case e.plain:
+		return e.counted(), true, nil
+	case len(e.small) == 0:
+		return Value{}, false, nil
+	}
+	return e.endSmall(), true, nil
+}
+
+// counted is the value of elements one after the other.
+func (e *Encoder) counted() Value {
+	v := Value{Type: e.form, Counted: true, Count: e.count, Body: e.body, Spilt: e.spilt}
+	if !e.spilt {
+		v.Prefix = e.prefix()
+	}
+	return v
+}
+
+// prefix is what stands before the count: the least expiry of fields.
+func (e *Encoder) prefix() []byte {
+	if e.form != TypeHashExpire {
+		return nil
+	}
+	return binary.LittleEndian.AppendUint64(nil, uint64(e.least))
+}
+
+// spills reports whether the value has a count, and so can be written in parts.
+func (e *Encoder) spills() bool {
+	return e.Spill != nil && len(e.body) >= maxBody && e.typ != record.String && e.typ != record.Other
+}
+
+// endZSet writes a large zset, the greatest score first.
+func (e *Encoder) endZSet() (Value, bool, error) {
+	it, err := e.zset.Sort()
+	if err != nil {
+		return Value{}, false, err
+	}
+	for {
+		_, name, value, err := it.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return Value{}, false, err
+		}
+		e.count++
+		e.zsetElement(name, math.Float64frombits(binary.LittleEndian.Uint64(value)))
+		if e.spills() {
+			if err := e.spill(); err != nil {
+				return Value{}, false, err
+			}
+		}
+	}
+	e.zset.Reset()
+	return e.counted(), true, nil
+}
+
+func (e *Encoder) zsetElement(name []byte, score float64) {
+	if e.body = appendString(e.body, name); e.form == TypeZSet {
+		e.body = appendTextScore(e.body, score)
+		return
+	}
+	e.body = binary.LittleEndian.AppendUint64(e.body, math.Float64bits(score))
+}
+
+// endSmall chooses an encoding for elements that are all in memory.
+func (e *Encoder) endSmall() Value {
+	packs := len(e.small) <= maxPackedItems && e.widest <= maxPackedBytes
+	switch {
+	case e.typ == record.ZSet:
+		return e.smallZSet(packs)
+	case e.typ == record.Set && len(e.small) <= maxIntset && e.widest <= 20:
+		if v, ok := e.intset(); ok {
+			return v
+		}
+	}
+	switch {
+	case packs && e.typ == record.Hash && !e.fields:
+		return e.packHash()
+	case packs && e.typ == record.Set && e.Version.Number >= 11:
+		return e.packSet()
+	}
+	e.form = e.plainType()
+	for i := range e.small {
+		s := &e.small[i]
+		name, value := s.of(e.arena)
+		e.plainElement(name, value, s.score, s.expire) // of no zset: there is no error
+	}
+	return e.counted()
+}
+
+func (e *Encoder) packHash() Value {
+	e.packer.begin(e.Version.packing())
+	for i := range e.small {
+		name, value := e.small[i].of(e.arena)
+		e.packer.add(name)
+		e.packer.add(value)
+	}
+	if e.Version.packing() == listpack {
+		return e.packedValue(TypeHashListpack)
+	}
+	return e.packedValue(TypeHashZiplist)
+}
+
+func (e *Encoder) packSet() Value {
+	e.packer.begin(listpack)
+	for i := range e.small {
+		name, _ := e.small[i].of(e.arena)
+		e.packer.add(name)
+	}
+	return e.packedValue(TypeSetListpack)
+}
+
+// packedValue is the value of what was packed: one string.
+func (e *Encoder) packedValue(t Type) Value {
+	b := e.packer.end()
+	e.body = append(appendLen(e.body, uint64(len(b))), b...)
+	return Value{Type: t, Body: e.body}
+}
+
+// smallZSet sorts: packed ones ascend by score and member, others descend.
+func (e *Encoder) smallZSet(packs bool) Value {
+	compare := func(a, b smallItem) int {
+		x, y := orderOf(a.score), orderOf(b.score)
+		switch {
+		case a.score == b.score: // 0 and -0 too
+		case x < y:
+			return -1
+		default:
+			return 1
+		}
+		n, _ := a.of(e.arena)
+		m, _ := b.of(e.arena)
+		return bytes.Compare(n, m)
+	}
+	slices.SortFunc(e.small, compare)
+	if packs {
+		e.packer.begin(e.Version.packing())
+		for i := range e.small {
+			name, _ := e.small[i].of(e.arena)
+			e.packer.add(name)
+			e.packer.addScore(e.small[i].score)
+		}
+		if e.Version.packing() == listpack {
+			return e.packedValue(TypeZSetListpack)
+		}
+		return e.packedValue(TypeZSetZiplist)
+	}
+	e.form = e.plainType()
+	for i := range slices.Backward(e.small) {
+		name, _ := e.small[i].of(e.arena)
+		e.zsetElement(name, e.small[i].score)
+	}
+	e.count = uint64(len(e.small))
+	return e.counted()
+}
+
+// intset packs a set of integers.
+func (e *Encoder) intset() (Value, bool) {
+	var room [maxIntset]int64
+	numbers := room[:0]
+	for i := range e.small {
+		name, _ := e.small[i].of(e.arena)
+		n, ok := canonical(name)
+		if !ok {
+			return Value{}, false
+		}
+		numbers = append(numbers, n)
+	}
+	slices.Sort(numbers)
+	width := 2
+	if lo, hi := numbers[0], numbers[len(numbers)-1]; lo < math.MinInt32 || hi > math.MaxInt32 {
+		width = 8
+	} else if lo < math.MinInt16 || hi > math.MaxInt16 {
+		width = 4
+	}
+	e.body = appendLen(e.body, uint64(intsetHead+width*len(numbers)))
+	e.body = binary.LittleEndian.AppendUint32(e.body, uint32(width))
+	e.body = binary.LittleEndian.AppendUint32(e.body, uint32(len(numbers)))
+	for _, n := range numbers {
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], uint64(n))
+		e.body = append(e.body, b[:width]...)
+	}
+	return Value{Type: TypeSetIntset, Body: e.body}, true
+}
+
+// opaque takes the bytes of a module's value.
+func (e *Encoder) opaque(el *record.Element) error {
+	if !IsModule(el) {
+		return fmt.Errorf("a value of type %s has no place in an RDB file", record.Quote(el.Name))
+	}
+	e.count, e.form = 1, TypeModule
+	e.body = append(e.body, el.Value...)
+	return nil
+}
+
+// IsModule reports whether an opaque element is the value of a Redis module's type.
+func IsModule(el *record.Element) bool {
+	if len(el.Name) != moduleNameLen || bytes.Equal(el.Name, []byte(NativeModuleAux)) {
+		return false
+	}
+	var in input
+	in.reset(el.Value, 0)
+	id := in.len("module id")
+	in.skipModule()
+	return in.err == nil && in.left() == 0 && ModuleName(id) == string(el.Name)
+}
+
+// Close frees what sorting took.
+func (e *Encoder) Close() error {
+	if e.zset == nil {
+		return nil
+	}
+	return e.zset.Close()
+}

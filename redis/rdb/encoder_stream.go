@@ -1,0 +1,230 @@
+package rdb
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"kvferry/record"
+)
+
+// streamEncoder holds what comes after the nodes of a stream, and the node being packed.
+type streamEncoder struct {
+	last       []byte
+	maxDeleted []byte
+	added      uint64
+	entries    uint64
+	first      []byte // id of the first entry
+
+	master  []byte // id of the node, the first of its entries
+	in      int    // entries in the node
+	pairs   [][2][]byte
+	fields  [][]byte // names of the master entry
+	node    packer   // entries of the node; its head is made when it ends
+	groups  []byte   // encoded groups
+	nGroups uint64
+
+	group     []byte // name, last id, entries read of the current group, encoded
+	consumers []groupConsumer
+	index     map[string]int // of consumers, by name
+	pending   []byte         // encoded
+	nPending  uint64
+}
+
+type groupConsumer struct {
+	name  []byte
+	state []byte // seen and active, encoded
+	ids   []byte
+}
+
+func (e *Encoder) beginStream(h *record.Header) {
+	s := &e.stream
+	s.last = append(s.last[:0], h.Last...)
+	s.maxDeleted = append(s.maxDeleted[:0], h.MaxDeleted...)
+	s.added, s.entries, s.in, s.first = h.Added, 0, 0, s.first[:0]
+	s.groups, s.nGroups, s.group = s.groups[:0], 0, s.group[:0]
+	s.consumers, s.pending, s.nPending = s.consumers[:0], s.pending[:0], 0
+}
+
+// streamElement adds an entry, or what belongs to a consumer group.
+func (e *Encoder) streamElement(el *record.Element) error {
+	s := &e.stream
+	switch el.Kind {
+	case record.Group:
+		e.closeGroup()
+		return e.openGroup(el)
+	case record.Consumer:
+		c, err := record.DecodeConsumer(el.Value)
+		if err == nil {
+			e.consumer(&c)
+		}
+		return err
+	case record.Pending:
+		p, err := record.DecodePending(el.Value)
+		if err == nil {
+			e.pendingEntry(&p)
+		}
+		return err
+	}
+	if len(el.Name) != idLen {
+		return record.Short(0, "stream id", idLen, len(el.Name))
+	}
+	s.pairs = s.pairs[:0]
+	for rest := el.Value; len(rest) > 0; {
+		field, value, more, err := record.DecodePair(rest)
+		if err != nil {
+			return err
+		}
+		s.pairs = append(s.pairs, [2][]byte{field, value})
+		rest = more
+	}
+	if s.entries++; s.entries == 1 {
+		s.first = append(s.first[:0], el.Name...)
+	}
+	if bytes.Compare(el.Name, s.last) > 0 {
+		s.last = append(s.last[:0], el.Name...)
+	}
+	if s.in > 0 && (s.in >= maxNodeEntries || s.node.size()+len(el.Value) > maxStreamNode) {
+		e.closeStreamNode()
+	}
+	e.streamEntry(el.Name)
+	return nil
+}
+
+// streamEntry packs an entry. The first of a node gives its id, and its names as those that others may share.
+func (e *Encoder) streamEntry(id []byte) {
+	s := &e.stream
+	if s.in == 0 {
+		s.master = append(s.master[:0], id...)
+		s.fields = s.fields[:0]
+		for _, p := range s.pairs {
+			s.fields = append(s.fields, bytes.Clone(p[0]))
+		}
+		s.node.begin(listpack)
+	}
+	s.in++
+	same := len(s.pairs) == len(s.fields)
+	for i := 0; same && i < len(s.pairs); i++ {
+		same = bytes.Equal(s.pairs[i][0], s.fields[i])
+	}
+	flags, items := int64(0), 2*int64(len(s.pairs))+4
+	if same {
+		flags, items = entrySameFields, int64(len(s.pairs))+3
+	}
+	s.node.addInt(flags)
+	s.node.addInt(int64(binary.BigEndian.Uint64(id) - binary.BigEndian.Uint64(s.master)))
+	s.node.addInt(int64(binary.BigEndian.Uint64(id[8:]) - binary.BigEndian.Uint64(s.master[8:])))
+	if !same {
+		s.node.addInt(int64(len(s.pairs)))
+	}
+	for _, p := range s.pairs {
+		if !same {
+			s.node.add(p[0])
+		}
+		s.node.add(p[1])
+	}
+	s.node.addInt(items)
+}
+
+// closeStreamNode writes a node: the master entry, and the entries behind it.
+func (e *Encoder) closeStreamNode() {
+	s := &e.stream
+	p := &e.packer
+	p.begin(listpack)
+	p.addInt(int64(s.in))
+	p.addInt(0) // deleted
+	p.addInt(int64(len(s.fields)))
+	for _, f := range s.fields {
+		p.add(f)
+	}
+	p.addInt(0)
+	p.b = append(p.b, s.node.b[listpackHead:]...)
+	p.count += s.node.count
+	b := p.end()
+	e.count++
+	e.body = append(append(e.body, idLen), s.master...)
+	e.body = append(appendLen(e.body, uint64(len(b))), b...)
+	s.in = 0
+}
+
+func (e *Encoder) openGroup(el *record.Element) error {
+	g, err := record.DecodeGroup(el.Value)
+	if err != nil {
+		return err
+	}
+	s := &e.stream
+	s.group = appendString(s.group[:0], el.Name)
+	s.group = appendIDLens(s.group, g.Last)
+	if e.Version.EntriesRead() {
+		s.group = appendLen(s.group, uint64(g.Read))
+	}
+	s.consumers, s.pending, s.nPending, s.index = s.consumers[:0], s.pending[:0], 0, make(map[string]int)
+	return nil
+}
+
+// appendIDLens appends an id as two lengths; nil is 0-0.
+func appendIDLens(dst, id []byte) []byte {
+	if len(id) != idLen {
+		return append(dst, 0, 0)
+	}
+	return appendLen(appendLen(dst, binary.BigEndian.Uint64(id)), binary.BigEndian.Uint64(id[8:]))
+}
+
+func (e *Encoder) consumer(c *record.ConsumerState) {
+	s := &e.stream
+	state := binary.LittleEndian.AppendUint64(nil, uint64(c.SeenMS))
+	if e.Version.streamType() >= TypeStream3 {
+		state = binary.LittleEndian.AppendUint64(state, uint64(c.ActiveMS))
+	}
+	s.index[string(c.Name)] = len(s.consumers)
+	s.consumers = append(s.consumers, groupConsumer{name: bytes.Clone(c.Name), state: state})
+}
+
+// pendingEntry adds an entry to its group and its consumer, which may not have been told of before.
+func (e *Encoder) pendingEntry(p *record.PendingEntry) {
+	s := &e.stream
+	s.nPending++
+	s.pending = append(s.pending, p.ID...)
+	s.pending = binary.LittleEndian.AppendUint64(s.pending, uint64(p.DeliveredMS))
+	s.pending = appendLen(s.pending, uint64(p.Count))
+	if _, ok := s.index[string(p.Consumer)]; !ok {
+		e.consumer(&record.ConsumerState{Name: p.Consumer, SeenMS: p.DeliveredMS, ActiveMS: -1})
+	}
+	c := &s.consumers[s.index[string(p.Consumer)]]
+	c.ids = append(c.ids, p.ID...)
+}
+
+// closeGroup writes the current group.
+func (e *Encoder) closeGroup() {
+	s := &e.stream
+	if len(s.group) == 0 {
+		return
+	}
+	s.nGroups++
+	s.groups = append(s.groups, s.group...)
+	s.groups = append(appendLen(s.groups, s.nPending), s.pending...)
+	s.groups = appendLen(s.groups, uint64(len(s.consumers)))
+	for i := range s.consumers {
+		c := &s.consumers[i]
+		s.groups = append(appendString(s.groups, c.name), c.state...)
+		s.groups = append(appendLen(s.groups, uint64(len(c.ids)/idLen)), c.ids...)
+	}
+	s.group = s.group[:0]
+}
+
+// endStream writes what is behind the nodes.
+func (e *Encoder) endStream() (Value, bool, error) {
+	s := &e.stream
+	if s.in > 0 {
+		e.closeStreamNode()
+	}
+	e.closeGroup()
+	e.form = e.Version.streamType()
+	e.body = appendIDLens(appendLen(e.body, s.entries), s.last)
+	if e.form >= TypeStream2 {
+		e.body = appendIDLens(e.body, s.first)
+		e.body = appendIDLens(e.body, s.maxDeleted)
+		e.body = appendLen(e.body, max(s.added, s.entries))
+	}
+	e.body = append(appendLen(e.body, s.nGroups), s.groups...)
+	return e.counted(), true, nil
+}
