@@ -51,7 +51,7 @@ func benchDB(b *testing.B, runs int, cmp *store.Comparer) store.Keyspace {
 		if i == 0 {
 			level = 6
 		}
-		d.Table(0, level, handmade.Spec{Comparator: cmp.Name, BlockSize: 4096, Restarts: 16, Codec: codecSnappy}, p...)
+		d.Table(0, level, handmade.Spec{Comparator: cmp.Name, BlockSize: 4096, Restarts: 16, Codec: handmade.Snappy}, p...)
 	}
 	return openTest(b, d.Finish(), store.Options{}).Keyspaces()[0]
 }

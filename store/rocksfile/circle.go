@@ -5,9 +5,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"kvferry/record"
-	"kvferry/store/rocks/wal"
+	"kvferry/store"
 )
 
 // A comparer that takes the sign of an overflowing difference (store.Wrapping) orders keys whose numbers are
@@ -54,8 +55,45 @@ type farRanges struct {
 	bytes int64
 }
 
-// noteFar looks whether a key of the logs may be of a circle.
-func (ks *keyspace) noteFar(key []byte) error {
+// circles are the circles of a keyspace.
+type circles struct {
+	ks       *keyspace
+	wrapping *store.Wrapping
+	logs     []string // their names, in the order of replay
+	replay   replay
+
+	far     farRanges // while the logs are read
+	all     []circle  // in their order, disjoint
+	once    sync.Once
+	err     error
+	circled *circled // their entries
+}
+
+// replay reads the logs of the keyspace once more. f gets the index of each entry's log and the offset of its record.
+type replay func(ctx context.Context, f func(log uint32, off int64, e logEntry) error) error
+
+// logEntry is an entry of a log. Its views live until the function that got it returns.
+type logEntry struct {
+	key  []byte
+	kind byte
+	seq  uint64
+	// whole reads the value.
+	whole func() ([]byte, error)
+}
+
+// newCircles looks for circles in a keyspace whose comparer has them.
+func newCircles(ks *keyspace, logs []string, r replay) *circles {
+	return &circles{ks: ks, wrapping: ks.cmp.Wrapping, logs: logs, replay: r}
+}
+
+// any reports whether there is a circle.
+func (ks *circles) any() bool { return ks != nil && len(ks.all) > 0 }
+
+// has reports whether a key is in a circle.
+func (ks *circles) has(key []byte) bool { return ks.of(key) != nil }
+
+// note looks whether a key of the logs may be of a circle.
+func (ks *circles) note(key []byte) error {
 	n, ok := ks.wrapping.Number(key)
 	if !ok || n > -farNumber && n < farNumber {
 		return nil
@@ -76,29 +114,29 @@ func (ks *keyspace) noteFar(key []byte) error {
 }
 
 // room checks that n bytes about circles may be held.
-func (ks *keyspace) room(n int64) error {
-	if most := ks.st.opts.Memory / 4; n > most {
+func (ks *circles) room(n int64) error {
+	if most := ks.ks.env.memory / 4; n > most {
 		return fmt.Errorf("%s: %s: the keys in the logs whose numbers are too far apart for an order need more than %d bytes of memory: "+
-			"raise --memory", ks.st.dir, ks.name, most)
+			"raise --memory", ks.ks.env.dir, ks.ks.name, most)
 	}
 	return nil
 }
 
-// findCircles finds out which of the ranges noted are circles, from the numbers in the logs and, where these
+// find finds out which of the ranges noted are circles, from the numbers in the logs and, where these
 // do not tell, in the tables.
-func (ks *keyspace) findCircles(ctx context.Context) error {
+func (ks *circles) find(ctx context.Context) error {
 	if len(ks.far.by) == 0 {
 		return nil
 	}
 	for _, c := range ks.far.by {
-		ks.circles = append(ks.circles, *c)
+		ks.all = append(ks.all, *c)
 	}
 	ks.far = farRanges{}
-	slices.SortFunc(ks.circles, func(a, b circle) int { return ks.cmp.Compare(a.lo, b.lo) })
-	ks.circles = slices.CompactFunc(ks.circles, func(a, b circle) bool { return ks.cmp.Compare(a.lo, b.lo) == 0 })
-	err := ks.st.replay(ctx, func(_ uint32, _ int64, e wal.Entry) error {
-		if c := ks.circleOf(e.Key); c != nil {
-			if n, ok := ks.wrapping.Number(e.Key); ok {
+	slices.SortFunc(ks.all, func(a, b circle) int { return ks.ks.cmp.Compare(a.lo, b.lo) })
+	ks.all = slices.CompactFunc(ks.all, func(a, b circle) bool { return ks.ks.cmp.Compare(a.lo, b.lo) == 0 })
+	err := ks.replay(ctx, func(_ uint32, _ int64, e logEntry) error {
+		if c := ks.of(e.key); c != nil {
+			if n, ok := ks.wrapping.Number(e.key); ok {
 				c.take(n)
 			}
 		}
@@ -107,26 +145,26 @@ func (ks *keyspace) findCircles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for i := range ks.circles {
-		ks.takeTables(&ks.circles[i])
+	for i := range ks.all {
+		ks.takeTables(&ks.all[i])
 	}
-	ks.circles = slices.DeleteFunc(ks.circles, func(c circle) bool { return !c.wide() && !c.broken })
+	ks.all = slices.DeleteFunc(ks.all, func(c circle) bool { return !c.wide() && !c.broken })
 	return nil
 }
 
 // takeTables takes the numbers that tables have in a range, until it is known to be a circle.
-func (ks *keyspace) takeTables(c *circle) {
-	for _, t := range ks.tables {
+func (ks *circles) takeTables(c *circle) {
+	for _, t := range ks.ks.tables {
 		r := sortedRun{tables: []*table{t}}
-		in := r.between(ks.cmp, c.lo, c.hi)
+		in := r.between(ks.ks.cmp, c.lo, c.hi)
 		if len(in) == 0 || c.wide() {
 			continue
 		}
-		if ok, err := ks.opens(t); !ok {
+		if ok, err := ks.ks.opens(t); !ok {
 			c.broken = c.broken || err != nil
 			continue
 		}
-		cur := newCursor(ks, in, c.hi)
+		cur := newCursor(ks.ks, in, c.hi)
 		for ok := cur.seek(c.lo); ok && !c.wide(); ok = cur.next() {
 			if n, ok := ks.wrapping.Number(cur.user()); ok {
 				c.take(n)
@@ -137,13 +175,13 @@ func (ks *keyspace) takeTables(c *circle) {
 	}
 }
 
-// circleFrom returns the index of the first circle that ends after key; nil is before all keys.
-func (ks *keyspace) circleFrom(key []byte) int {
+// from returns the index of the first circle that ends after key; nil is before all keys.
+func (ks *circles) from(key []byte) int {
 	if key == nil {
 		return 0
 	}
-	i, _ := slices.BinarySearchFunc(ks.circles, key, func(c circle, k []byte) int {
-		if ks.cmp.Compare(k, c.hi) < 0 {
+	i, _ := slices.BinarySearchFunc(ks.all, key, func(c circle, k []byte) int {
+		if ks.ks.cmp.Compare(k, c.hi) < 0 {
 			return 1
 		}
 		return -1
@@ -151,21 +189,21 @@ func (ks *keyspace) circleFrom(key []byte) int {
 	return i
 }
 
-// circleOf returns the circle that a key is in, or nil.
-func (ks *keyspace) circleOf(key []byte) *circle {
-	i := ks.circleFrom(key)
-	if i == len(ks.circles) || ks.cmp.Compare(key, ks.circles[i].lo) < 0 {
+// of returns the circle that a key is in, or nil.
+func (ks *circles) of(key []byte) *circle {
+	i := ks.from(key)
+	if i == len(ks.all) || ks.ks.cmp.Compare(key, ks.all[i].lo) < 0 {
 		return nil
 	}
-	return &ks.circles[i]
+	return &ks.all[i]
 }
 
-// reportCircles tells about every circle.
-func (ks *keyspace) reportCircles() {
-	for i := range ks.circles {
-		c := &ks.circles[i]
-		ks.st.report(record.Finding{Kind: record.FindCircularOrder, Severity: record.Warning, Keyspace: ks.name, Key: bytes.Clone(c.lo),
+// report tells about every circle.
+func (ks *circles) report() {
+	for i := range ks.all {
+		c := &ks.all[i]
+		ks.ks.env.report(record.Finding{Kind: record.FindCircularOrder, Severity: record.Warning, Keyspace: ks.ks.name, Key: bytes.Clone(c.lo),
 			Place: record.Place{Level: -1}, Detail: fmt.Sprintf("rows, deleted ones among them, have integers from %d to %d, which %s orders in a circle: "+
-				"the server may show rows that were deleted and miss others; what its iterator shows is read", c.min, c.max, ks.cmp.Name)})
+				"the server may show rows that were deleted and miss others; what its iterator shows is read", c.min, c.max, ks.ks.cmp.Name)})
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // circleScan walks the entries of [lo, hi) of a circle in the spool: by number, then key, the newest first.
 type circleScan struct {
-	ks    *keyspace
+	ks    *circles
 	index int
 	c     *cursor // nil when the spool is empty
 	from  []byte
@@ -28,18 +28,18 @@ type circleScan struct {
 	told bool
 }
 
-// scanCircle starts before the entries of circle i in [lo, hi).
-func (ks *keyspace) scanCircle(i int, lo, hi []byte) *circleScan {
-	c := &ks.circles[i]
+// scan starts before the entries of circle i in [lo, hi).
+func (ks *circles) scan(i int, lo, hi []byte) *circleScan {
+	c := &ks.all[i]
 	s := &circleScan{ks: ks, index: i}
 	bound := func(i int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(i)) }
 	s.from = bound(i)
-	if lo != nil && ks.cmp.Compare(lo, c.lo) > 0 {
-		s.from = ks.circleKey(nil, i, lo)
+	if lo != nil && ks.ks.cmp.Compare(lo, c.lo) > 0 {
+		s.from = ks.key(nil, i, lo)
 	}
 	to := bound(i + 1)
-	if hi != nil && ks.cmp.Compare(hi, c.hi) < 0 {
-		to = ks.circleKey(nil, i, hi)
+	if hi != nil && ks.ks.cmp.Compare(hi, c.hi) < 0 {
+		to = ks.key(nil, i, hi)
 	}
 	if len(ks.circled.tables) > 0 {
 		s.c = newCursor(ks.circled.ks, ks.circled.tables, to)
@@ -77,10 +77,10 @@ func (s *circleScan) next() (bool, error) {
 
 // seek makes next move to the first entry at or after key, unless the current one is not before it.
 func (s *circleScan) seek(key []byte) error {
-	if s.c == nil || s.ks.cmp.Compare(key, s.ks.circles[s.index].lo) <= 0 {
+	if s.c == nil || s.ks.ks.cmp.Compare(key, s.ks.all[s.index].lo) <= 0 {
 		return nil
 	}
-	at := s.ks.circleKey(nil, s.index, key)
+	at := s.ks.key(nil, s.index, key)
 	if !s.begun {
 		if bytes.Compare(at, s.from) > 0 {
 			s.from = at

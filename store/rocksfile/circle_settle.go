@@ -11,7 +11,6 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
-	"kvferry/store/rocks/wal"
 )
 
 // circled is the spool of the entries of all circles. Its user keys are
@@ -31,8 +30,8 @@ const (
 	shownMark     = 0x80
 )
 
-// circleKey appends the key that stands in the spool for a key of circle i. Keys without a number come first.
-func (ks *keyspace) circleKey(dst []byte, i int, key []byte) []byte {
+// key appends the key that stands in the spool for a key of circle i. Keys without a number come first.
+func (ks *circles) key(dst []byte, i int, key []byte) []byte {
 	n, ok := ks.wrapping.Number(key)
 	if !ok {
 		n = -1 << 63
@@ -44,7 +43,7 @@ func (ks *keyspace) circleKey(dst []byte, i int, key []byte) []byte {
 
 // settler finds out which entries of the circles a scan shows.
 type settler struct {
-	ks      *keyspace
+	ks      *circles
 	sorter  *entrySorter
 	lists   []*skipList   // by log
 	nodes   [][]*skipNode // by log, in the order of the log
@@ -54,26 +53,35 @@ type settler struct {
 	key     []byte
 }
 
-// settleCircles fills the spool of the circles.
-func (ks *keyspace) settleCircles() error {
-	shadow := &keyspace{st: ks.st, name: ks.name, cmp: &store.Bytewise}
-	s := &settler{ks: ks, sorter: newEntrySorter(shadow, ks.st.opts.Memory/4)}
+// prepare settles the circles, once.
+func (ks *circles) prepare() error {
+	if err := ks.ks.prepare(); err != nil {
+		return err
+	}
+	ks.once.Do(func() { ks.err = ks.settle() })
+	return ks.err
+}
+
+// settle fills the spool of the circles.
+func (ks *circles) settle() error {
+	shadow := newKeyspace(ks.ks.env, ks.ks.name, &store.Bytewise)
+	s := &settler{ks: ks, sorter: newEntrySorter(shadow, ks.ks.env.memory/4)}
 	defer s.sorter.close()
-	for _, l := range ks.st.logs {
-		s.lists = append(s.lists, newSkipList(ks.cmp.Compare))
-		s.origins, s.levels = append(s.origins, l.name), append(s.levels, -1)
+	for _, name := range ks.logs {
+		s.lists = append(s.lists, newSkipList(ks.ks.cmp.Compare))
+		s.origins, s.levels = append(s.origins, name), append(s.levels, -1)
 	}
 	s.nodes = make([][]*skipNode, len(s.lists))
-	if err := ks.st.replay(context.Background(), s.insert); err != nil {
+	if err := ks.replay(context.Background(), s.insert); err != nil {
 		return err
 	}
 	if err := s.merge(); err != nil {
 		return err
 	}
-	if err := ks.st.replay(context.Background(), s.spoolLog); err != nil {
+	if err := ks.replay(context.Background(), s.spoolLog); err != nil {
 		return err
 	}
-	t, err := s.sorter.spool(-1, s.origins, ks.st.opts.Memory/16)
+	t, err := s.sorter.spool(-1, s.origins, ks.ks.env.memory/16)
 	var c *record.CorruptError
 	if errors.As(err, &c) && len(c.Key) >= circleHeadLen {
 		c.Key = c.Key[circleHeadLen:]
@@ -86,38 +94,38 @@ func (ks *keyspace) settleCircles() error {
 		t.levels = s.levels
 		ks.circled.tables = []*table{t}
 	}
-	ks.reportCircles()
+	ks.report()
 	return nil
 }
 
 // insert puts an entry of a log where its memtable had it.
-func (s *settler) insert(log uint32, _ int64, e wal.Entry) error {
-	if e.Kind != base.KindPut && e.Kind != base.KindDelete {
-		return base.Unsupported("entry of kind %#x in a LevelDB database", e.Kind)
+func (s *settler) insert(log uint32, _ int64, e logEntry) error {
+	if e.kind != base.KindPut && e.kind != base.KindDelete {
+		return base.Unsupported("entry of kind %#x in a LevelDB database", e.kind)
 	}
-	if s.ks.circleOf(e.Key) == nil {
+	if s.ks.of(e.key) == nil {
 		s.lists[log].skip()
 		return nil
 	}
-	n := s.lists[log].insert(bytes.Clone(e.Key), base.Trailer(e.Seq, e.Kind))
+	n := s.lists[log].insert(bytes.Clone(e.key), base.Trailer(e.seq, e.kind))
 	s.nodes[log] = append(s.nodes[log], n)
-	s.bytes += int64(len(e.Key)) + skipNodeSize
+	s.bytes += int64(len(e.key)) + skipNodeSize
 	return s.ks.room(s.bytes)
 }
 
 // spoolLog spools an entry of a log that insert put in a list.
-func (s *settler) spoolLog(log uint32, off int64, e wal.Entry) error {
-	i := s.ks.circleFrom(e.Key)
-	if s.ks.circleOf(e.Key) == nil {
+func (s *settler) spoolLog(log uint32, off int64, e logEntry) error {
+	i := s.ks.from(e.key)
+	if s.ks.of(e.key) == nil {
 		return nil
 	}
 	n := s.nodes[log][0]
 	s.nodes[log] = s.nodes[log][1:]
-	value, err := e.Whole()
+	value, err := e.whole()
 	if err != nil {
 		return err
 	}
-	return s.add(i, e.Key, n.tr, value, n.shown, origin{log, uint64(off)})
+	return s.add(i, e.key, n.tr, value, n.shown, origin{log, uint64(off)})
 }
 
 // add spools an entry of circle i.
@@ -125,7 +133,7 @@ func (s *settler) add(i int, key []byte, tr uint64, value []byte, shown bool, o 
 	if shown {
 		tr |= shownMark
 	}
-	s.key = s.ks.circleKey(s.key[:0], i, key)
+	s.key = s.ks.key(s.key[:0], i, key)
 	return s.sorter.add(s.key, tr, value, o)
 }
 
@@ -136,16 +144,16 @@ func (s *settler) merge() error {
 	for i, l := range s.lists {
 		at[i] = l.first()
 	}
-	runs := s.ks.tableRuns()
-	for i := range s.ks.circles {
+	runs := tableRuns(s.ks.ks)
+	for i := range s.ks.all {
 		w := &circleWalk{s: s, circle: i}
-		c := &s.ks.circles[i]
+		c := &s.ks.all[i]
 		for l := len(at) - 1; l >= 0; l-- {
 			w.sides = append(w.sides, &circleSide{node: at[l]})
 		}
 		for _, r := range runs {
-			if in := r.between(s.ks.cmp, c.lo, c.hi); len(in) > 0 {
-				w.sides = append(w.sides, &circleSide{cur: newCursor(s.ks, in, c.hi)})
+			if in := r.between(s.ks.ks.cmp, c.lo, c.hi); len(in) > 0 {
+				w.sides = append(w.sides, &circleSide{cur: newCursor(s.ks.ks, in, c.hi)})
 			}
 		}
 		err := w.run(c)
@@ -163,14 +171,14 @@ func (s *settler) merge() error {
 }
 
 // tableRuns returns the runs of the tables in the order in which LevelDB merges them.
-func (ks *keyspace) tableRuns() []*sortedRun {
+func tableRuns(ks *keyspace) []*sortedRun {
 	runs := slices.DeleteFunc(slices.Clone(ks.all), func(r *sortedRun) bool { return r.level < 0 })
 	slices.SortStableFunc(runs, func(a, b *sortedRun) int {
 		if a.level != 0 || b.level != 0 {
 			return a.level - b.level
 		}
-		x, y := a.tables[0].meta, b.tables[0].meta
-		return cmp.Or(base.CompareKeys(ks.cmp.Compare, x.Smallest, y.Smallest), cmp.Compare(x.Number, y.Number))
+		x, y := a.tables[0], b.tables[0]
+		return cmp.Or(base.CompareKeys(ks.cmp.Compare, x.smallest, y.smallest), cmp.Compare(x.number, y.number))
 	})
 	return runs
 }
@@ -216,7 +224,7 @@ type circleWalk struct {
 
 // run walks the circle, marks the nodes that are shown and spools the entries of tables.
 func (w *circleWalk) run(c *circle) error {
-	compare := w.s.ks.cmp.Compare
+	compare := w.s.ks.ks.cmp.Compare
 	inside := func(n *skipNode) bool { return n != nil && compare(n.key, c.hi) < 0 }
 	for _, d := range w.sides {
 		if err := d.read(d.cur == nil && inside(d.node) || d.cur != nil && d.cur.seek(c.lo)); err != nil {
@@ -245,7 +253,7 @@ func (w *circleWalk) run(c *circle) error {
 
 // first returns the side whose entry is before those of the sides after it and not after those before it.
 func (w *circleWalk) first() (least *circleSide) {
-	compare := w.s.ks.cmp.Compare
+	compare := w.s.ks.ks.cmp.Compare
 	for _, d := range w.sides {
 		if d.key == nil {
 			continue
@@ -262,7 +270,7 @@ func (w *circleWalk) first() (least *circleSide) {
 
 // judge says whether the engine's iterator shows an entry.
 func (w *circleWalk) judge(d *circleSide) bool {
-	shown := byte(d.tr) == base.KindPut && !(w.skipping && w.s.ks.cmp.Compare(d.key, w.skip) <= 0)
+	shown := byte(d.tr) == base.KindPut && !(w.skipping && w.s.ks.ks.cmp.Compare(d.key, w.skip) <= 0)
 	if shown || byte(d.tr) == base.KindDelete {
 		w.skip, w.skipping = append(w.skip[:0], d.key...), true
 	}

@@ -117,8 +117,8 @@ func TestCircles(t *testing.T) {
 			if got, want := shownRows(rows), newestOnce(parseShown(t, dir+".shown")); !slices.Equal(got, want) {
 				t.Errorf("have %v\nwant %v", got, want)
 			}
-			if len(found) == 0 || len(found) != len(ks.circles) {
-				t.Errorf("findings %q, %d circles", found, len(ks.circles))
+			if len(found) == 0 || len(found) != len(ks.circles.all) {
+				t.Errorf("findings %q, %d circles", found, len(ks.circles.all))
 			}
 			for _, f := range found {
 				if !slices.Contains([]string{"circular-order c", "circular-order d"}, f) {
@@ -132,7 +132,7 @@ func TestCircles(t *testing.T) {
 }
 
 // testCircleParts cuts the rows at every key, and finds each by seeking.
-func testCircleParts(t *testing.T, ks *keyspace, rows []handmade.Row, whole record.Tally) {
+func testCircleParts(t *testing.T, ks *family, rows []handmade.Row, whole record.Tally) {
 	equal := func(a, b handmade.Row) bool { return bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Value, b.Value) }
 	cuts := [][]byte{[]byte("c"), []byte("cz"), []byte("d"), []byte("e"), handmade.WrappingKey('c', 1), handmade.WrappingKey('d', -1<<63), handmade.WrappingKey('d', 1<<63-1)}
 	for _, r := range rows {
@@ -172,7 +172,7 @@ func testCircleParts(t *testing.T, ks *keyspace, rows []handmade.Row, whole reco
 
 // testCircleEntries checks that all entries are there once, those of a key together with the newest first, and
 // that the same are shown.
-func testCircleEntries(t *testing.T, ks *keyspace, rows []handmade.Row, whole record.Tally) {
+func testCircleEntries(t *testing.T, ks *family, rows []handmade.Row, whole record.Tally) {
 	all := map[string]int{}
 	if err := ks.Unordered(func(e *store.Entry) error {
 		all[fmt.Sprint(e.Key, e.Seq, e.Kind, e.Place.File, e.Place.Off)]++
@@ -201,7 +201,7 @@ func testCircleEntries(t *testing.T, ks *keyspace, rows []handmade.Row, whole re
 		if same := bytes.Equal(last.Key, e.Key); same && e.Seq >= last.Seq || !same && seen[string(e.Key)] {
 			t.Fatalf("%q: sequence number %d after %q, %d", e.Key, e.Seq, last.Key, last.Seq)
 		}
-		if _, ok := ks.wrapping.Number(e.Key); e.Circular != (ok && ks.circleOf(e.Key) != nil) {
+		if _, ok := ks.cmp.Wrapping.Number(e.Key); e.Circular != (ok && ks.circles.has(e.Key)) {
 			t.Errorf("%q: circular %v", e.Key, e.Circular)
 		}
 		if e.Shown {
@@ -219,7 +219,7 @@ func testCircleEntries(t *testing.T, ks *keyspace, rows []handmade.Row, whole re
 	}
 	want := 0
 	for _, r := range rows {
-		if ks.circleOf(r.Key) != nil {
+		if ks.circles.has(r.Key) {
 			want++
 		}
 	}
@@ -239,8 +239,9 @@ func TestSkipListOrder(t *testing.T) {
 		tested++
 		list := newSkipList(handmade.Wrapping.Compare)
 		values := map[*skipNode]string{}
-		err := db.replay(context.Background(), func(_ uint32, _ int64, e wal.Entry) error {
-			values[list.insert(bytes.Clone(e.Key), base.Trailer(e.Seq, e.Kind))] = string(e.Value)
+		err := db.replay(context.Background(), func(_ uint32, _ int64, e logEntry) error {
+			v, _ := e.whole()
+			values[list.insert(bytes.Clone(e.key), base.Trailer(e.seq, e.kind))] = string(v)
 			return nil
 		})
 		if err != nil {
@@ -284,10 +285,10 @@ func TestSkipListSubset(t *testing.T) {
 	for _, dir := range circleDirs(t) {
 		db := openTest(t, dir, store.Options{})
 		all, some := newSkipList(handmade.Wrapping.Compare), newSkipList(handmade.Wrapping.Compare)
-		err := db.replay(context.Background(), func(_ uint32, _ int64, e wal.Entry) error {
-			all.insert(bytes.Clone(e.Key), base.Trailer(e.Seq, e.Kind))
-			if e.Key[0] == 'c' {
-				some.insert(bytes.Clone(e.Key), base.Trailer(e.Seq, e.Kind))
+		err := db.replay(context.Background(), func(_ uint32, _ int64, e logEntry) error {
+			all.insert(bytes.Clone(e.key), base.Trailer(e.seq, e.kind))
+			if e.key[0] == 'c' {
+				some.insert(bytes.Clone(e.key), base.Trailer(e.seq, e.kind))
 			} else {
 				some.skip()
 			}
@@ -341,7 +342,7 @@ func TestCirclesOnlyWhereNeeded(t *testing.T) {
 			t.Fatal(err)
 		}
 		it.Close()
-		if _, ok := it.(*rows); !ok || db.spaces[0].circled != nil || found != 0 {
+		if _, ok := it.(*rows); !ok || db.spaces[0].circles.any() || found != 0 {
 			t.Errorf("%s: %T, %d findings", name, it, found)
 		}
 		if got, _ := handmade.ReadRows(t, db.spaces[0], nil, nil); len(got) != len(c.keys) {
@@ -376,8 +377,8 @@ func TestCirclesInLargeLog(t *testing.T) {
 	for _, memory := range []int64{64 << 10, 1 << 30} {
 		ks := openTest(t, dir, store.Options{Memory: memory, TempDir: t.TempDir()}).spaces[0]
 		rows, n := walkCircles(t, ks, nil, nil)
-		if len(ks.circles) != 1 || string(ks.circles[0].lo) != "c" || n.Entries != int64(len(ops)) || len(rows) != len(ops) {
-			t.Fatalf("%d circles, %d rows, %+v", len(ks.circles), len(rows), n)
+		if len(ks.circles.all) != 1 || string(ks.circles.all[0].lo) != "c" || n.Entries != int64(len(ops)) || len(rows) != len(ops) {
+			t.Fatalf("%d circles, %d rows, %+v", len(ks.circles.all), len(rows), n)
 		}
 		for _, r := range rows {
 			if want[string(r.Key)] != string(r.Value) {

@@ -10,7 +10,6 @@ import (
 	"kvferry/store"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
-	"kvferry/store/rocks/files"
 )
 
 // sortedRun is a sequence of tables whose keys ascend from one to the next.
@@ -47,25 +46,21 @@ type cursor struct {
 	fixed    uint64 // of an ingested table
 	suffix   int    // bytes at the end of values that are not theirs
 
-	t     *table
-	ti    int // of t in tables; before the first: -1
-	idx   tableIndex
-	win   files.Window
-	plain []byte // room for decompressed blocks
-	swap  []byte // room for a key, with other orders than bytewise
-	have  bool   // an entry was read before
-	done  bool
-	err   error
+	t    *table
+	ti   int                                               // of t in tables; before the first: -1
+	walk blocks.Walk                                       // nil before the first table
+	pass func(h blocks.Handle, sep []byte, err error) bool // for the walk; nil without a salvage
+	swap []byte                                            // room for a key, with other orders than bytewise
+	have bool                                              // an entry was read before
+	done bool
+	err  error
 }
-
-// bigBlock is the size of blocks whose room is not kept.
-const bigBlock = 512 << 10
 
 // newCursor starts before the first entry of tables in the order of a run.
 func newCursor(ks *keyspace, tables []*table, hi []byte) *cursor {
-	c := &cursor{ks: ks, tables: tables, hi: hi, bytewise: ks.cmp.IsBytewise(), ti: -1, win: files.Window{All: &ks.st.windows}}
-	if ks.st.opts.Salvage {
-		c.idx.pass = c.pass
+	c := &cursor{ks: ks, tables: tables, hi: hi, bytewise: ks.cmp.IsBytewise(), ti: -1}
+	if ks.env.salvage {
+		c.pass = c.passes
 	}
 	return c
 }
@@ -74,10 +69,10 @@ func newCursor(ks *keyspace, tables []*table, hi []byte) *cursor {
 func (r *sortedRun) between(cmp *store.Comparer, lo, hi []byte) []*table {
 	from, to := 0, len(r.tables)
 	if lo != nil {
-		from, _ = slices.BinarySearchFunc(r.tables, lo, func(t *table, k []byte) int { return cmp.Compare(t.largest, k) })
+		from, _ = slices.BinarySearchFunc(r.tables, lo, func(t *table, k []byte) int { return cmp.Compare(t.last, k) })
 	}
 	if hi != nil {
-		to, _ = slices.BinarySearchFunc(r.tables, hi, func(t *table, k []byte) int { return cmp.Compare(t.smallest, k) })
+		to, _ = slices.BinarySearchFunc(r.tables, hi, func(t *table, k []byte) int { return cmp.Compare(t.first, k) })
 	}
 	return r.tables[from:max(from, to)]
 }
@@ -99,9 +94,10 @@ func (c *cursor) place() record.Place {
 
 // close releases what the cursor holds.
 func (c *cursor) close() {
-	c.idx.close()
-	c.win.Close()
-	c.done, c.data, c.plain = true, nil, nil
+	if c.walk != nil {
+		c.walk.Close()
+	}
+	c.done, c.data, c.walk = true, nil, nil
 }
 
 // stop ends the walk, with an error when there is one.
@@ -210,7 +206,7 @@ func (c *cursor) nextOrdered(shared, p, end, vend int) bool {
 // disorder ends the walk with an OrderError about the entry after the current one.
 func (c *cursor) disorder(shared int, rest []byte) bool {
 	key := append(bytes.Clone(c.buf[:shared]), rest...)
-	e := &store.OrderError{File: c.t.file.Path, Off: int64(c.handle.Off), Keyspace: c.ks.name, Comparer: c.ks.cmp.Name,
+	e := &store.OrderError{File: c.t.path, Off: int64(c.handle.Off), Keyspace: c.ks.name, Comparer: c.ks.cmp.Name,
 		Prev: bytes.Clone(c.user()), Next: key[:max(len(key)-base.TrailerLen, 0)]}
 	return c.stop(e)
 }
@@ -227,7 +223,7 @@ func (c *cursor) nextBlock() bool {
 				// Bytewise separators are below the next block's keys; others may be mistaken. That of a
 				// table's last block may be above the keys of the next table.
 				var err error
-				if ok, err = c.idx.next(); err != nil {
+				if ok, err = c.walk.Next(); err != nil {
 					return c.stop(err)
 				}
 			}
@@ -253,7 +249,7 @@ func (c *cursor) belowSeparator() bool {
 	if !c.have || c.data == nil {
 		return true
 	}
-	sep := c.idx.entry().sep
+	sep := c.walk.Separator()
 	if c.ks.cmp.Compare(c.user(), sep) > 0 {
 		return c.disorderAt("index", sep)
 	}
@@ -262,16 +258,16 @@ func (c *cursor) belowSeparator() bool {
 
 // atEnd checks that the table that ends here kept to its bounds.
 func (c *cursor) atEnd() bool {
-	if c.have && c.data != nil && c.ks.cmp.Compare(c.user(), c.t.largest) > 0 {
-		return c.disorderAt("largest key of the MANIFEST", c.t.largest)
+	if c.have && c.data != nil && c.ks.cmp.Compare(c.user(), c.t.last) > 0 {
+		return c.disorderAt("largest key of the MANIFEST", c.t.last)
 	}
 	return true
 }
 
 // aboveSmallest checks that a block's first key keeps to the bounds of its table.
 func (c *cursor) aboveSmallest() bool {
-	if c.ks.cmp.Compare(c.user(), c.t.smallest) < 0 {
-		return c.disorderAt("smallest key of the MANIFEST", c.t.smallest)
+	if c.ks.cmp.Compare(c.user(), c.t.first) < 0 {
+		return c.disorderAt("smallest key of the MANIFEST", c.t.first)
 	}
 	return true
 }
@@ -279,7 +275,7 @@ func (c *cursor) aboveSmallest() bool {
 // disorderAt ends the walk because the current key lies beyond what something promised.
 func (c *cursor) disorderAt(what string, promised []byte) bool {
 	return c.stop(c.t.fail(int64(c.handle.Off), what,
-		&store.OrderError{File: c.t.file.Path, Off: int64(c.handle.Off), Keyspace: c.ks.name, Comparer: c.ks.cmp.Name,
+		&store.OrderError{File: c.t.path, Off: int64(c.handle.Off), Keyspace: c.ks.name, Comparer: c.ks.cmp.Name,
 			Prev: bytes.Clone(c.user()), Next: bytes.Clone(promised)}))
 }
 
@@ -292,23 +288,24 @@ func (c *cursor) nextTable() bool {
 // openTable opens the table ti of the run, or the first one after it whose index can be read.
 func (c *cursor) openTable() bool {
 	for ; ; c.ti++ {
-		c.idx.close()
+		if c.walk != nil {
+			c.walk.Close()
+		}
 		if c.ti >= len(c.tables) {
 			return c.stop(nil)
 		}
 		c.t, c.data, c.pos, c.checkHi = c.tables[c.ti], nil, 0, false
-		if c.hi != nil && c.ks.cmp.Compare(c.t.smallest, c.hi) >= 0 {
+		if c.hi != nil && c.ks.cmp.Compare(c.t.first, c.hi) >= 0 {
 			return c.stop(nil)
 		}
-		err := c.idx.open(c.t)
+		err := c.t.walk(&c.walk, c.pass)
 		if err == nil {
 			break
 		}
-		if !c.pass(c.t.info.index, nil, err) {
+		if !c.passes(c.t.indexHandle(), nil, err) {
 			return c.stop(base.BlockError(err))
 		}
 	}
-	c.win.Open(c.t.file)
 	c.useFixed, c.fixed, c.suffix = c.t.info.useFixed, c.t.info.fixedSeq, 0
 	if c.t.origins != nil {
 		c.suffix = originLen
@@ -318,18 +315,10 @@ func (c *cursor) openTable() bool {
 
 // loadBlock reads the block that the index stands at. False is an error in c.err, or a block that was passed over.
 func (c *cursor) loadBlock() bool {
-	e := c.idx.entry()
-	c.handle = e.handle
-	c.checkHi = c.hi != nil && c.ks.cmp.Compare(e.sep, c.hi) >= 0
-	if cap(c.plain) > bigBlock && e.handle.Size < bigBlock/16 {
-		c.plain = nil // do not keep the room of one large row for all that follow
-	}
-	var b []byte
+	c.handle = c.walk.Handle()
+	c.checkHi = c.hi != nil && c.ks.cmp.Compare(c.walk.Separator(), c.hi) >= 0
 	var err error
-	if b, c.plain, err = c.t.loadBlock(&c.win, e.handle, c.plain); err != nil {
-		return c.damage(err)
-	}
-	if c.block, err = blocks.Parse(b); err != nil {
+	if c.block, err = c.walk.Load(); err != nil {
 		return c.damage(err)
 	}
 	c.data, c.pos = c.block.Entries, 0
@@ -373,18 +362,18 @@ func (c *cursor) seek(key []byte) bool {
 	if c.done {
 		return false
 	}
-	if c.data != nil && c.ks.cmp.Compare(key, c.idx.entry().sep) <= 0 {
+	if c.data != nil && c.ks.cmp.Compare(key, c.walk.Separator()) <= 0 {
 		return c.seekBlock(key)
 	}
 	cmp := c.ks.cmp.Compare
-	if c.t == nil || cmp(key, c.t.largest) > 0 {
+	if c.t == nil || cmp(key, c.t.last) > 0 {
 		from := c.ti + 1
-		n, _ := slices.BinarySearchFunc(c.tables[from:], key, func(t *table, k []byte) int { return cmp(t.largest, k) })
+		n, _ := slices.BinarySearchFunc(c.tables[from:], key, func(t *table, k []byte) int { return cmp(t.last, k) })
 		if c.ti = from + n; !c.openTable() {
 			return false
 		}
 	}
-	ok, err := c.idx.seek(key)
+	ok, err := c.walk.Seek(key)
 	if err != nil {
 		return c.stop(err)
 	}
@@ -441,7 +430,7 @@ func (c *cursor) restartBefore(key []byte) (int, error) {
 func (c *cursor) keyAt(i int) ([]byte, error) {
 	p := c.block.Restart(i)
 	if p < 0 {
-		return nil, errRestart
+		return nil, blocks.ErrRestart
 	}
 	shared, unshared, _, q := blocks.EntryHeader(c.data, p)
 	if q < 0 || shared != 0 || unshared < base.TrailerLen || unshared > len(c.data)-q {

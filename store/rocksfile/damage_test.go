@@ -3,7 +3,6 @@ package rocksfile
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/manifest"
+	"kvferry/store/rocks/sst"
 )
 
 // damageDB is a small database with all that a directory can have.
@@ -24,7 +24,7 @@ func damageDB(t testing.TB, spec handmade.Spec) (dir, table string) {
 	d := handmade.NewDB(t)
 	d.Family(1, "one", handmade.BytewiseName)
 	spec.Tombstones = []handmade.Entry{handmade.RangeDel("key0050", 2000, "key0060")}
-	table = d.Table(0, 1, spec, someEntries(15)...)
+	table = d.Table(0, 1, spec, handmade.SomeEntries(15)...)
 	d.Table(0, 0, handmade.Spec{}, handmade.Put("key0001", 5000, "x"), handmade.Del("key0003", 5001))
 	d.Table(1, 2, handmade.Spec{}, handmade.Put("other", 1, "y"))
 	d.Log(7, handmade.Batch(6000, handmade.Op(base.KindPut, "log", "1"), handmade.OpCF(base.KindCFPut, 1, "log", "2")), handmade.Batch(6002, handmade.Op(base.KindMerge, "key0006", "m")))
@@ -123,7 +123,7 @@ func walkRows(t testing.TB, ks store.Keyspace) error {
 // error, a finding or a well-formed result, in bounded memory. Where checksums cover a byte, the
 // flip is seen.
 func TestDamageSweep(t *testing.T) {
-	dir, table := damageDB(t, handmade.Spec{Codec: codecSnappy, BlockSize: 200})
+	dir, table := damageDB(t, handmade.Spec{Codec: handmade.Snappy, BlockSize: 200})
 	for _, name := range []string{manifest.CurrentName, "MANIFEST-000005", "000007.log", table} {
 		t.Run(name, func(t *testing.T) { sweepFile(t, dir, name) })
 	}
@@ -166,7 +166,7 @@ func sweepFile(t *testing.T, dir, name string) {
 		for _, bit := range []byte{1 << (i % 8)} {
 			b := slices.Clone(whole)
 			b[i] ^= bit
-			if found, err := try(b); err == nil && found == 0 && (!strings.HasSuffix(name, ".sst") || i < len(whole)-footerLen) {
+			if found, err := try(b); err == nil && found == 0 && (!strings.HasSuffix(name, ".sst") || i < len(whole)-handmade.RocksFooter) {
 				t.Errorf("flip of bit %#x at %d went unnoticed", bit, i)
 			}
 		}
@@ -177,12 +177,12 @@ func sweepFile(t *testing.T, dir, name string) {
 // bytes and the reader.
 func TestDamageWithoutChecksums(t *testing.T) {
 	for _, spec := range []handmade.Spec{
-		{NoChecksum: true, Codec: codecSnappy},
-		{NoChecksum: true, Codec: codecZlib},
-		{NoChecksum: true, Codec: codecLZ4},
-		{NoChecksum: true, Codec: codecZstd},
-		{NoChecksum: true, Version: 5, UserKeys: true, Delta: true, IndexType: indexTwoLevel},
-		{NoChecksum: true, IndexType: indexFirstKey, Hash: true},
+		{NoChecksum: true, Codec: handmade.Snappy},
+		{NoChecksum: true, Codec: handmade.Zlib},
+		{NoChecksum: true, Codec: handmade.LZ4},
+		{NoChecksum: true, Codec: handmade.Zstd},
+		{NoChecksum: true, Version: 5, UserKeys: true, Delta: true, IndexType: handmade.TwoLevelIndex},
+		{NoChecksum: true, IndexType: handmade.FirstKeyIndex, Hash: true},
 	} {
 		spec.BlockSize = 150
 		dir, table := damageDB(t, spec)
@@ -216,99 +216,20 @@ func totalAlloc() uint64 {
 	return m.TotalAlloc
 }
 
-// TestImpossibleSizes: sizes that the codec cannot reach are refused before memory is asked for.
-func TestImpossibleSizes(t *testing.T) {
-	var u unpackers
-	huge := []byte{0xff, 0xff, 0xff, 0xff, 0x07, 1, 2, 3} // varint 2^31-1
-	for _, codec := range []byte{codecSnappy, codecZlib, codecBzip2, codecLZ4, codecZstd} {
-		before := totalAlloc()
-		if _, err := u.unpack(nil, codec, huge, 2, nil); err == nil {
-			t.Errorf("%s: no error", codecName(codec))
-		}
-		if n := totalAlloc() - before; n > 16<<20 {
-			t.Errorf("%s: %d MiB", codecName(codec), n>>20)
-		}
-	}
-	over := []byte{0xff, 0xff, 0xff, 0xff, 0x7f, 1}
-	for _, codec := range []byte{codecZlib, codecLZ4, codecZstd} {
-		if _, err := u.unpack(nil, codec, over, 2, nil); !errors.Is(err, errSize) {
-			t.Errorf("%s: %v, want errSize", codecName(codec), err)
-		}
-	}
-	for _, codec := range []byte{codecZlib, codecLZ4, codecZstd, codecSnappy} {
-		if _, err := u.unpack(nil, codec, nil, 2, nil); err == nil {
-			t.Errorf("%s: no error for nothing", codecName(codec))
-		}
-	}
-	if _, err := u.unpack(nil, codecLZ4, []byte{1, 2}, 1, nil); err == nil {
-		t.Error("lz4 without its size")
-	}
-}
-
-// TestWrongSizes: what comes out must be as long as the prefix says.
-func TestWrongSizes(t *testing.T) {
-	var u unpackers
-	data := []byte(strings.Repeat("some data ", 100))
-	for _, codec := range []byte{codecZlib, codecLZ4, codecZstd, codecBzip2} {
-		b := handmade.CompressBlock(t, data, codec, handmade.Spec{Version: 2})
-		if out, err := u.unpack(nil, codec, b, 2, nil); err != nil || string(out) != string(data) {
-			t.Fatalf("%s: %v", codecName(codec), err)
-		}
-		for _, d := range []int{-1, 1} {
-			c := slices.Clone(b)
-			c[0] = byte(int(c[0]) + d)
-			if _, err := u.unpack(nil, codec, c, 2, nil); err == nil {
-				t.Errorf("%s: size off by %d went unnoticed", codecName(codec), d)
-			}
-		}
-	}
-	// Far more than any guess, with the size known and unknown.
-	big := make([]byte, 40<<20)
-	for _, version := range []uint32{1, 2} {
-		b := handmade.CompressBlock(t, big, codecZlib, handmade.Spec{Version: version})
-		if out, err := u.unpack(nil, codecZlib, b, int(version), nil); err != nil || len(out) != len(big) {
-			t.Errorf("zlib: %d bytes, %v", len(out), err)
-		}
-	}
-	b := handmade.CompressBlock(t, big, codecZstd, handmade.Spec{Version: 2})
-	if out, err := u.unpack(nil, codecZstd, b, 2, nil); err != nil || len(out) != len(big) {
-		t.Errorf("zstd: %d bytes, %v", len(out), err)
-	}
-}
-
-// TestRoomOfUnknownSize: a block whose decompressed size is not stored gets room for about what it is, and more when it
-// turns out to be larger.
-func TestRoomOfUnknownSize(t *testing.T) {
-	var u unpackers
-	for _, n := range []int{4 << 10, 3 << 20} {
-		data := bytes.Repeat([]byte("0123456789abcdef"), n/16)
-		for codec, b := range map[byte][]byte{codecZlib: handmade.CompressBlock(t, data, codecZlib, handmade.Spec{Version: 1}),
-			codecZstdLevelDB: handmade.CompressBlock(t, data, codecLevelDBZstd, handmade.Spec{LevelDB: true})} {
-			out, err := u.unpack(nil, codec, b, 1, nil)
-			if err != nil || !bytes.Equal(out, data) {
-				t.Errorf("%s of %d: %v", codecName(codec), n, err)
-			}
-			if cap(out) > 4*n {
-				t.Errorf("%s: room of %d for %d bytes", codecName(codec), cap(out), n)
-			}
-		}
-	}
-}
-
 // TestSalvageTable: Unordered skips a damaged block, and a table whose index or end is damaged.
 func TestSalvageTable(t *testing.T) {
 	for _, where := range []string{"block", "index", "footer", "properties"} {
 		d := handmade.NewDB(t)
-		name := d.Table(0, 1, handmade.Spec{BlockSize: 100}, someEntries(20)...)
+		name := d.Table(0, 1, handmade.Spec{BlockSize: 100}, handmade.SomeEntries(20)...)
 		d.Table(0, 2, handmade.Spec{}, handmade.Put("other", 1, ""))
 		dir := d.Finish()
 		path := filepath.Join(dir, name)
 		b, _ := os.ReadFile(path)
-		ft, err := decodeFooter(b[len(b)-footerLen:])
+		ft, err := sst.DecodeFooter(b[len(b)-handmade.RocksFooter:])
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := map[string]uint64{"block": 3, "index": ft.index.Off + 3, "footer": uint64(len(b) - 2), "properties": ft.index.Off - 10}[where]
+		at := map[string]uint64{"block": 3, "index": ft.Index.Off + 3, "footer": uint64(len(b) - 2), "properties": ft.Index.Off - 10}[where]
 		b[at] ^= 1
 		d.File(name, b)
 		db, found := openFindings(t, dir, store.Options{})

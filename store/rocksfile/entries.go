@@ -27,21 +27,13 @@ func (ks *keyspace) Entries(lo, hi []byte) (store.EntryIterator, error) {
 		return nil, err
 	}
 	lo, hi = bytes.Clone(lo), bytes.Clone(hi)
-	if len(ks.circles) > 0 {
-		return &segmentedEntries{segments: segments{ks: ks, lo: lo, hi: hi}}, nil
-	}
-	return ks.orderedEntries(lo, hi), nil
-}
-
-// orderedEntries yields the entries of a range in which the comparer is an order.
-func (ks *keyspace) orderedEntries(lo, hi []byte) *entries {
 	it := &entries{ks: ks, m: newMerged(ks, ks.all, lo, hi), cover: ks.coverage(lo)}
 	for _, d := range ks.tombs {
 		if (lo == nil || d.to.before(ks.cmp.Compare, lo)) && (hi == nil || ks.cmp.Compare(d.from.key, hi) < 0) {
 			it.tombs = append(it.tombs, d)
 		}
 	}
-	return it
+	return it, nil
 }
 
 // Next returns the next entry.

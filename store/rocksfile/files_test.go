@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cespare/xxhash/v2"
+
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/internal/handmade"
@@ -53,36 +55,23 @@ func TestIndexesAreBounded(t *testing.T) {
 		d.Table(0, 1, handmade.Spec{BlockSize: 30}, handmade.Put(fmt.Sprintf("k%02da", i), 1, strings.Repeat("v", 30)), handmade.Put(fmt.Sprintf("k%02db", i), 1, ""))
 	}
 	db := openTest(t, d.Finish(), store.Options{})
-	db.indexes.max = 200
+	db.indexes.Max = 200
 	for range 2 {
 		if rows, _ := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil); len(rows) != 40 {
 			t.Fatalf("%d rows", len(rows))
 		}
-		if db.indexes.size > 400 {
-			t.Errorf("%d bytes of indexes", db.indexes.size)
+		if size, users := db.indexes.InUse(); size > 400 || users != 0 {
+			t.Errorf("%d bytes of indexes, %d users", size, users)
 		}
 	}
-	if used := indexUsers(db); used != 0 {
-		t.Errorf("%d users of indexes after all iterators ended", used)
-	}
-}
-
-// indexUsers counts the users of all blocks of indexes.
-func indexUsers(db *database) (n int) {
-	for _, t := range db.spaces[0].tables {
-		for _, b := range t.index {
-			n += b.users
-		}
-	}
-	return n
 }
 
 // TestIndexPartitionsAreShared: cursors in the same part of a table hold one copy of its index.
 func TestIndexPartitionsAreShared(t *testing.T) {
 	d := handmade.NewDB(t)
-	d.Table(0, 1, handmade.Spec{Version: 5, IndexType: indexTwoLevel, BlockSize: 30, Codec: codecSnappy}, someEntries(60)...)
+	d.Table(0, 1, handmade.Spec{Version: 5, IndexType: handmade.TwoLevelIndex, BlockSize: 30, Codec: handmade.Snappy}, handmade.SomeEntries(60)...)
 	db := openTest(t, d.Finish(), store.Options{})
-	db.indexes.max = 0
+	db.indexes.Max = 0
 	var its []store.Iterator
 	size := int64(0)
 	for range 50 {
@@ -95,17 +84,17 @@ func TestIndexPartitionsAreShared(t *testing.T) {
 		}
 		its = append(its, it)
 		if size == 0 {
-			size = db.indexes.size
+			size, _ = db.indexes.InUse()
 		}
 	}
-	if len(db.spaces[0].tables[0].index) != 2 || indexUsers(db) != 100 || db.indexes.size != size || size == 0 {
-		t.Errorf("%d blocks, %d users, %d bytes, %d for one iterator", len(db.spaces[0].tables[0].index), indexUsers(db), db.indexes.size, size)
+	if n, users := db.indexes.InUse(); users != 100 || n != size || size == 0 {
+		t.Errorf("%d users, %d bytes, %d for one iterator", users, n, size)
 	}
 	for _, it := range its {
 		it.Close()
 	}
-	if db.indexes.size != 0 || indexUsers(db) != 0 {
-		t.Errorf("%d bytes, %d users after all iterators ended", db.indexes.size, indexUsers(db))
+	if n, users := db.indexes.InUse(); n != 0 || users != 0 {
+		t.Errorf("%d bytes, %d users after all iterators ended", n, users)
 	}
 }
 
@@ -119,7 +108,7 @@ func TestWindowsKeepToMemory(t *testing.T) {
 		for k := range rows {
 			entries = append(entries, handmade.Put(fmt.Sprintf("k%05d", k), uint64(i+1), strings.Repeat("v", 50)))
 		}
-		d.Table(0, 0, handmade.Spec{BlockSize: 1000, Codec: codecSnappy}, entries...)
+		d.Table(0, 0, handmade.Spec{BlockSize: 1000, Codec: handmade.Snappy}, entries...)
 	}
 	db := openTest(t, d.Finish(), store.Options{Memory: 1 << 20})
 	var its []store.Iterator
@@ -134,8 +123,8 @@ func TestWindowsKeepToMemory(t *testing.T) {
 		}
 	}
 	const block = 8 << 10
-	if n, users := db.windows.InUse(); n > db.windows.Memory+block {
-		t.Errorf("%d bytes are lent to %d cursors, want at most %d", n, users, db.windows.Memory+block)
+	if n, users := db.env.windows.InUse(); n > db.env.windows.Memory+block {
+		t.Errorf("%d bytes are lent to %d cursors, want at most %d", n, users, db.env.windows.Memory+block)
 	}
 	n := len(its)
 	for _, it := range its {
@@ -154,7 +143,7 @@ func TestWindowsKeepToMemory(t *testing.T) {
 	if n != rows {
 		t.Errorf("%d rows, want %d", n, rows)
 	}
-	if n, _ := db.windows.InUse(); n != 0 {
+	if n, _ := db.env.windows.InUse(); n != 0 {
 		t.Errorf("%d bytes are lent after all iterators ended", n)
 	}
 }
@@ -168,7 +157,7 @@ func TestReadingAllocatesNothing(t *testing.T) {
 			for i := range 4000 {
 				entries = append(entries, handmade.Put(fmt.Sprintf("key%06d", i*(run+1)), uint64(run*10000+i+1), strings.Repeat("v", 20)))
 			}
-			d.Table(0, run, handmade.Spec{BlockSize: 4000, Codec: codecSnappy}, entries...)
+			d.Table(0, run, handmade.Spec{BlockSize: 4000, Codec: handmade.Snappy}, entries...)
 		}
 		it, err := openTest(t, d.Finish(), store.Options{}).Keyspaces()[0].Rows(nil, nil)
 		if err != nil {
@@ -221,7 +210,7 @@ func TestManyIterators(t *testing.T) {
 		it.Close()
 		it.Close()
 	}
-	if n := db.windows.Users.Load(); n != 0 {
+	if n := db.env.windows.Users.Load(); n != 0 {
 		t.Errorf("%d windows are still counted", n)
 	}
 }
@@ -285,7 +274,7 @@ func treeOf(t *testing.T, dir string) (s string) {
 	for _, e := range entries {
 		st, _ := e.Info()
 		b, _ := os.ReadFile(filepath.Join(dir, e.Name()))
-		s += fmt.Sprintln(e.Name(), st.Size(), st.ModTime(), st.Mode(), xxh32(b))
+		s += fmt.Sprintln(e.Name(), st.Size(), st.ModTime(), st.Mode(), xxhash.Sum64(b))
 	}
 	return s
 }
@@ -306,7 +295,7 @@ func TestClosed(t *testing.T) {
 	if it.Tally(&n); n.Entries != 0 {
 		t.Errorf("tally %+v", n)
 	}
-	if _, err := db.spoolFile(); err == nil {
+	if _, err := db.env.spoolFile(); err == nil {
 		t.Error("a spool of a closed store")
 	}
 }
@@ -314,7 +303,7 @@ func TestClosed(t *testing.T) {
 // TestShrunkFile: a file cut while it is read is an error at an offset, not a short read.
 func TestShrunkFile(t *testing.T) {
 	d := handmade.NewDB(t)
-	name := d.Table(0, 1, handmade.Spec{}, someEntries(50)...)
+	name := d.Table(0, 1, handmade.Spec{}, handmade.SomeEntries(50)...)
 	dir := d.Finish()
 	db := openTest(t, dir, store.Options{})
 	if err := os.Truncate(filepath.Join(dir, name), 100); err != nil {

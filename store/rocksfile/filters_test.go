@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"kvferry/fixtures"
@@ -15,6 +16,7 @@ import (
 	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
+	"kvferry/store/rocks/sst"
 )
 
 // checkBlocks returns what CheckBlocks finds in a directory.
@@ -34,11 +36,11 @@ func TestFilters(t *testing.T) {
 	for _, spec := range []handmade.Spec{
 		{Filter: "filter.leveldb.BuiltinBloomFilter2", LevelDB: true},
 		{Filter: "filter.rocksdb.BuiltinBloomFilter"},
-		{Filter: "fullfilter.rocksdb.BuiltinBloomFilter", Checksum: checksumXXH3, Version: 5},
+		{Filter: "fullfilter.rocksdb.BuiltinBloomFilter", Checksum: handmade.XXH3, Version: 5},
 		{Filter: "partitionedfilter.rocksdb.BuiltinBloomFilter"},
-		{Filter: "partitionedfilter.rocksdb.BuiltinBloomFilter", IndexType: indexTwoLevel, Version: 5, Delta: true, UserKeys: true},
-		{Filter: "partitionedfilter.rocksdb.BuiltinBloomFilter", IndexType: indexFirstKey, Version: 4, Checksum: checksumXXH64},
-		{Filter: "rocksdb.hashindex.prefixes", IndexType: indexHash},
+		{Filter: "partitionedfilter.rocksdb.BuiltinBloomFilter", IndexType: handmade.TwoLevelIndex, Version: 5, Delta: true, UserKeys: true},
+		{Filter: "partitionedfilter.rocksdb.BuiltinBloomFilter", IndexType: handmade.FirstKeyIndex, Version: 4, Checksum: handmade.XXH64},
+		{Filter: "rocksdb.hashindex.prefixes", IndexType: handmade.HashIndex},
 	} {
 		t.Run(fmt.Sprintf("%s index %d", spec.Filter, spec.IndexType), func(t *testing.T) { flipFilter(t, spec) })
 	}
@@ -51,7 +53,7 @@ func flipFilter(t *testing.T, spec handmade.Spec) {
 	}
 	plain := spec
 	plain.Filter = ""
-	name := d.Table(0, 1, spec, someEntries(20)...)
+	name := d.Table(0, 1, spec, handmade.SomeEntries(20)...)
 	dir := d.Finish()
 	if found := checkBlocks(t, dir); len(found) != 0 {
 		t.Fatalf("findings %+v in a sound table", found)
@@ -60,16 +62,16 @@ func flipFilter(t *testing.T, spec handmade.Spec) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	filterBytes := len(whole) - len(handmade.MakeTable(t, plain, someEntries(20)))
+	filterBytes := len(whole) - len(handmade.MakeTable(t, plain, handmade.SomeEntries(20)))
 	if spec.LevelDB { // its rows do not need the metaindex either
-		ft, err := decodeFooter(whole[len(whole)-footerLen:])
+		ft, err := sst.DecodeFooter(whole[len(whole)-handmade.RocksFooter:])
 		if err != nil {
 			t.Fatal(err)
 		}
-		filterBytes += int(ft.metaindex.Size) + blocks.TrailerLen
+		filterBytes += int(ft.Metaindex.Size) + blocks.TrailerLen
 	}
 	seen := 0
-	for at := range len(whole) - footerLen {
+	for at := range len(whole) - handmade.RocksFooter {
 		b := slices.Clone(whole)
 		b[at] ^= 0x10
 		d.File(name, b)
@@ -102,7 +104,7 @@ func TestFilterNowhere(t *testing.T) {
 	}
 	// A partitioned filter's own index must lead somewhere, too.
 	d := handmade.NewDB(t)
-	d.Table(0, 1, handmade.Spec{MetaEntries: map[string][]byte{partitionedFilter + "x": handmade.HandleBytes(blocks.Handle{Off: 0, Size: 3})}, NoChecksum: true}, handmade.Put("a", 1, ""))
+	d.Table(0, 1, handmade.Spec{MetaEntries: map[string][]byte{"partitionedfilter.x": handmade.HandleBytes(blocks.Handle{Off: 0, Size: 3})}, NoChecksum: true}, handmade.Put("a", 1, ""))
 	if found := checkBlocks(t, d.Finish()); len(found) != 1 {
 		t.Errorf("findings %+v", found)
 	}
@@ -130,14 +132,13 @@ func TestGoldensHaveSoundFilters(t *testing.T) {
 
 // flipNamed flips a byte in each filter of a table and wants it to be found, and counts the filters.
 func flipNamed(t *testing.T, dir string, tab *table) (n int) {
-	path := filepath.Join(dir, tab.file.Name)
+	path := filepath.Join(dir, tab.name)
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tab.load()
-	err = tab.eachMeta(func(name string, value []byte) error {
-		if !isFilter(name) {
+	err = tab.src.(*tableSource).EachMeta(func(name string, value []byte) error {
+		if !strings.Contains(name, "filter.") {
 			return nil
 		}
 		n++

@@ -10,26 +10,19 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
-	"kvferry/store/rocks/wal"
 )
 
-// keyspace is a column family: a store.Keyspace.
+// keyspace is a column family as its tables and logs have it: a store.Keyspace but for what only logs know.
 type keyspace struct {
-	st        *database
-	id        uint32
-	name      string
-	cmp       *store.Comparer
-	logNumber uint64
-	tables    []*table // by level, then key
+	env    *env
+	name   string
+	cmp    *store.Comparer
+	tables []*table // by level, then key
 
 	logRuns  []*sortedRun // none or one
 	logBytes int64
 	logTombs []tombstone
-
-	wrapping *store.Wrapping // nil when cmp is an order, or what the engine makes of it cannot be told
-	far      farRanges       // while the logs are read
-	circles  []circle        // in their order, disjoint
-	circled  *circled        // their entries
+	logErr   error // the logs are damaged: what needs all rows fails with it
 
 	// What all iterators need is found out by the first.
 	once  sync.Once
@@ -37,6 +30,33 @@ type keyspace struct {
 	all   []*sortedRun // logs and tables, newest first
 	tombs []tombstone  // by where they start to cover
 	frags []fragment
+}
+
+// newKeyspace makes a keyspace without tables.
+func newKeyspace(e *env, name string, c *store.Comparer) *keyspace {
+	return &keyspace{env: e, name: name, cmp: c}
+}
+
+// setTables gives the keyspace its tables.
+func (ks *keyspace) setTables(tables []*table) {
+	slices.SortFunc(tables, func(a, b *table) int {
+		if a.level != b.level {
+			return a.level - b.level
+		}
+		if c := base.CompareKeys(ks.cmp.Compare, a.smallest, b.smallest); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.number, b.number)
+	})
+	ks.tables = tables
+}
+
+// setLogs gives the keyspace the entries of its logs, sorted; t is nil when there are none. bytes is their size.
+func (ks *keyspace) setLogs(t *table, bytes int64) {
+	if t != nil {
+		ks.logRuns = []*sortedRun{{tables: []*table{t}, level: -1}}
+	}
+	ks.logBytes = bytes
 }
 
 // Name is the name of the column family.
@@ -49,7 +69,7 @@ func (ks *keyspace) Comparer() *store.Comparer { return ks.cmp }
 func (ks *keyspace) Size() int64 {
 	n := ks.logBytes
 	for _, t := range ks.tables {
-		n += t.file.Size
+		n += t.size
 	}
 	return n
 }
@@ -70,17 +90,17 @@ func (ks *keyspace) IteratorSize() int64 {
 func (ks *keyspace) makeRuns(tables []*table) []*sortedRun {
 	var runs []*sortedRun
 	for _, t := range tables {
-		if t.meta.Level == 0 {
+		if t.level == 0 {
 			runs = append(runs, &sortedRun{tables: []*table{t}})
 		}
 	}
 	slices.SortStableFunc(runs, func(a, b *sortedRun) int {
-		return cmp.Compare(b.tables[0].meta.Number, a.tables[0].meta.Number)
+		return cmp.Compare(b.tables[0].number, a.tables[0].number)
 	})
 	for i := 0; i < len(tables); {
-		level := tables[i].meta.Level
+		level := tables[i].level
 		j := i
-		for j < len(tables) && tables[j].meta.Level == level {
+		for j < len(tables) && tables[j].level == level {
 			j++
 		}
 		if level > 0 {
@@ -98,13 +118,13 @@ next:
 	for _, t := range tables {
 		for i, r := range runs {
 			last := r.tables[len(r.tables)-1]
-			if base.CompareKeys(ks.cmp.Compare, last.meta.Largest, t.meta.Smallest) < 0 {
+			if base.CompareKeys(ks.cmp.Compare, last.largest, t.smallest) < 0 {
 				r.tables = append(r.tables, t)
 				continue next
 			}
 			if i == 0 {
-				ks.st.report(record.Finding{Kind: "overlapping-tables", Severity: record.Warning, Keyspace: ks.name,
-					Place: t.place(0), Detail: fmt.Sprintf("overlaps %s of the same level; both are read", last.file.Name)})
+				ks.env.report(record.Finding{Kind: "overlapping-tables", Severity: record.Warning, Keyspace: ks.name,
+					Place: t.place(0), Detail: fmt.Sprintf("overlaps %s of the same level; both are read", last.name)})
 			}
 		}
 		runs = append(runs, &sortedRun{tables: []*table{t}, level: level})
@@ -113,9 +133,9 @@ next:
 }
 
 // addTombstone takes a range tombstone of the logs.
-func (ks *keyspace) addTombstone(e wal.Entry, p record.Place) {
-	start, end := bytes.Clone(e.Key), bytes.Clone(e.Value)
-	d := tombstone{start: start, end: end, seq: e.Seq, from: bound{key: start}, place: p}
+func (ks *keyspace) addTombstone(from, to []byte, seq uint64, p record.Place) {
+	start, end := bytes.Clone(from), bytes.Clone(to)
+	d := tombstone{start: start, end: end, seq: seq, from: bound{key: start}, place: p}
 	d.to = maxBound(ks.cmp.Compare, bound{key: end}, d.from)
 	ks.logTombs = append(ks.logTombs, d)
 }
@@ -128,7 +148,7 @@ func (ks *keyspace) prepare() error {
 }
 
 func (ks *keyspace) prepareOnce() error {
-	if err := ks.st.logErr; err != nil {
+	if err := ks.logErr; err != nil {
 		return err
 	}
 	tables, err := ks.readable()
@@ -138,23 +158,20 @@ func (ks *keyspace) prepareOnce() error {
 	ks.tombs = slices.Clone(ks.logTombs)
 	for _, t := range tables {
 		ks.tombs = append(ks.tombs, t.info.tombstones...)
-		if !ks.st.opts.Resort && ks.cmp.Compare(t.smallest, t.largest) > 0 {
-			return &store.OrderError{File: ks.st.version.Path, Off: record.NoOffset, Keyspace: ks.name, Comparer: ks.cmp.Name,
-				Prev: t.smallest, Next: t.largest}
+		if !ks.env.resort && ks.cmp.Compare(t.first, t.last) > 0 {
+			return &store.OrderError{File: ks.env.manifest, Off: record.NoOffset, Keyspace: ks.name, Comparer: ks.cmp.Name,
+				Prev: t.first, Next: t.last}
 		}
 	}
 	sortTombstones(ks.cmp.Compare, ks.tombs)
 	ks.frags = fragments(ks.cmp.Compare, ks.tombs)
 	var sorted []*sortedRun
-	if ks.st.opts.Resort {
+	if ks.env.resort {
 		if tables, sorted, err = ks.resort(tables); err != nil {
 			return err
 		}
 	}
 	ks.all = slices.Concat(ks.logRuns, sorted, ks.makeRuns(tables))
-	if len(ks.circles) > 0 {
-		return ks.settleCircles()
-	}
 	return nil
 }
 
@@ -164,19 +181,11 @@ func (ks *keyspace) Rows(lo, hi []byte) (store.Iterator, error) {
 		return nil, err
 	}
 	lo, hi = bytes.Clone(lo), bytes.Clone(hi)
-	if len(ks.circles) > 0 {
-		return &segmentedRows{segments: segments{ks: ks, lo: lo, hi: hi}}, nil
-	}
-	return ks.orderedRows(lo, hi), nil
-}
-
-// orderedRows yields the rows of a range in which the comparer is an order.
-func (ks *keyspace) orderedRows(lo, hi []byte) *rows {
 	r := &rows{ks: ks, m: newMerged(ks, ks.all, lo, hi), cover: ks.coverage(lo)}
 	if n := int64(len(ks.tombstonesFrom(lo, hi))); n > 0 {
 		r.n.Entries, r.n.Tombstones = n, n
 	}
-	return r
+	return r, nil
 }
 
 // coverage starts asking about range tombstones at lo; nil when there are none.

@@ -115,7 +115,7 @@ func randomDB(r *rand.Rand, d *handmade.DB, cmp *store.Comparer, tombs bool) (en
 		seen := map[string]bool{}
 		var part []handmade.Entry
 		spec := handmade.Spec{Comparator: cmp.Name, BlockSize: 1 + r.Intn(400), Restarts: 1 + r.Intn(6), Codec: byte(r.Intn(2)),
-			IndexType: []uint32{indexBinary, indexTwoLevel}[r.Intn(2)]}
+			IndexType: []uint32{handmade.BinaryIndex, handmade.TwoLevelIndex}[r.Intn(2)]}
 		for range 1 + r.Intn(200) {
 			e := handmade.NewEntry(key(), seq, []byte{base.KindPut, base.KindPut, base.KindPut, base.KindDelete, base.KindSingleDelete, base.KindMerge}[r.Intn(6)], fmt.Sprint("v", seq))
 			if e.Kind == base.KindDelete || e.Kind == base.KindSingleDelete {

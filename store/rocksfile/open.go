@@ -1,14 +1,13 @@
 package rocksfile
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"kvferry/store/rocks/sst"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -31,21 +30,17 @@ type database struct {
 	opts    store.Options
 	levelDB bool
 	version *manifest.Version
-	spaces  []*keyspace
+	spaces  []*family
 	logs    []*logFile
 	// logErr says that the logs are damaged: what needs all rows fails with it, but Unordered
 	// still reads what can be read.
 	logErr error
 
+	env      env
 	files    files.Set
-	indexes  indexCache
-	windows  files.Windows
-	packers  unpackers
+	indexes  sst.Cache
+	packers  sst.Unpackers
 	reportMu sync.Mutex
-
-	spoolMu sync.Mutex
-	spools  []*os.File
-	closed  bool
 }
 
 var _ store.Opener = Open
@@ -130,8 +125,9 @@ func openDatabase(ctx context.Context, dir string, o *store.Options, report func
 	if db.opts.Memory <= 0 {
 		db.opts.Memory = defaultMemory
 	}
-	db.windows.Memory = db.opts.Memory / 4
-	db.indexes.max = db.opts.Memory / 4
+	db.env = env{dir: dir, merger: o.Merger, salvage: o.Salvage, resort: o.Resort, memory: db.opts.Memory, tempDir: o.TempDir, report: db.report}
+	db.env.windows.Memory = db.opts.Memory / 4
+	db.indexes.Max = db.opts.Memory / 4
 	db.files.Max = files.MaxOpenFiles
 	if o.AllowLive {
 		db.files.Max = 0
@@ -149,7 +145,7 @@ func (db *database) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	db.version, db.levelDB = v, isLevelDB(v, db.dir)
+	db.version, db.levelDB, db.env.manifest = v, isLevelDB(v, db.dir), v.Path
 	complete, err := db.load(ctx)
 	if v.Torn {
 		db.reportTorn(!complete)
@@ -161,7 +157,7 @@ func (db *database) open(ctx context.Context) error {
 // rows of its own.
 func (db *database) load(ctx context.Context) (complete bool, err error) {
 	for _, f := range db.version.Sorted() {
-		ks, err := db.newKeyspace(f)
+		ks, err := db.newFamily(f)
 		if err != nil {
 			return false, err
 		}
@@ -176,6 +172,9 @@ func (db *database) load(ctx context.Context) (complete bool, err error) {
 	err = db.loadLogs(ctx)
 	var c *record.CorruptError
 	if errors.As(err, &c) && !errors.Is(err, base.ErrUnsupported) {
+		for _, ks := range db.spaces {
+			ks.logErr = err
+		}
 		db.logErr, err = err, nil
 	}
 	if err != nil {
@@ -207,18 +206,14 @@ func (db *database) comparer(name string) *store.Comparer {
 	return nil
 }
 
-// newKeyspace makes the keyspace of a column family.
-func (db *database) newKeyspace(f *manifest.Family) (*keyspace, error) {
+// newFamily makes the keyspace of a column family.
+func (db *database) newFamily(f *manifest.Family) (*family, error) {
 	c := db.comparer(f.Comparator)
 	if c == nil {
 		return nil, fmt.Errorf("%s: column family %q is in the order of comparator %q, which is unknown here",
 			db.dir, f.Name, f.Comparator)
 	}
-	ks := &keyspace{st: db, id: f.ID, name: f.Name, cmp: c, logNumber: f.LogNumber}
-	if db.levelDB { // RocksDB draws the heights of its memtable's nodes by chance
-		ks.wrapping = c.Wrapping
-	}
-	return ks, nil
+	return &family{keyspace: newKeyspace(&db.env, f.Name, c), st: db, id: f.ID, logNumber: f.LogNumber}, nil
 }
 
 // tableName returns the file name of a table: LevelDB has two, of which one is there.
@@ -234,7 +229,8 @@ func (db *database) tableName(number uint64) string {
 }
 
 // openTables finds the files of a column family's tables.
-func (ks *keyspace) openTables(ctx context.Context, f *manifest.Family) error {
+func (ks *family) openTables(ctx context.Context, f *manifest.Family) error {
+	var tables []*table
 	for _, m := range f.Tables {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -243,48 +239,39 @@ func (ks *keyspace) openTables(ctx context.Context, f *manifest.Family) error {
 		if err != nil {
 			return err
 		}
-		ks.tables = append(ks.tables, t)
+		tables = append(tables, t)
 	}
-	slices.SortFunc(ks.tables, func(a, b *table) int {
-		if a.meta.Level != b.meta.Level {
-			return a.meta.Level - b.meta.Level
-		}
-		if c := base.CompareKeys(ks.cmp.Compare, a.meta.Smallest, b.meta.Smallest); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.meta.Number, b.meta.Number)
-	})
+	ks.setTables(tables)
 	return nil
 }
 
 // findTable finds the file of a table. For a salvage one that is not there, or not whole, is a table that cannot be
 // opened.
-func (ks *keyspace) findTable(m manifest.Table) (*table, error) {
+func (ks *family) findTable(m manifest.Table) (*table, error) {
 	db := ks.st
 	name := db.tableName(m.Number)
-	path := filepath.Join(db.dir, name)
+	meta := tableMeta{name: name, path: filepath.Join(db.dir, name), level: m.Level, number: m.Number, size: m.Size,
+		smallest: m.Smallest, largest: m.Largest, minSeq: m.MinSeq, maxSeq: m.MaxSeq}
 	file, err := db.files.Open(db.dir, name, db.opts.AllowLive)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = &store.MissingError{File: path, By: "the MANIFEST"}
+		err = &store.MissingError{File: meta.path, By: "the MANIFEST"}
 		if db.opts.AllowLive && db.unchanged() != nil {
 			return nil, err // the MANIFEST may no longer name it
 		}
 	case err == nil && file.Size != m.Size:
-		err = base.Corrupt(path, record.NoOffset, fieldFileSize, fmt.Errorf("%d bytes, the MANIFEST says %d", file.Size, m.Size))
+		err = base.Corrupt(meta.path, record.NoOffset, fieldFileSize, fmt.Errorf("%d bytes, the MANIFEST says %d", file.Size, m.Size))
 	}
 	if err == nil {
-		return newTable(file, m, ks), nil
+		return newTable(ks.keyspace, meta, db.newSource(file, &sst.Options{Keyspace: ks.name, Comparer: ks.cmp, Sequence: m.MaxSeq})), nil
 	}
 	if !ks.salvages(err) {
 		return nil, base.BlockError(err)
 	}
-	if file == nil {
-		file = &files.File{Set: &db.files, Path: path, Name: name}
+	if file != nil {
+		meta.size = file.Size
 	}
-	t := newTable(file, m, ks)
-	t.once.Do(func() { t.err = err })
-	return t, nil
+	return newBrokenTable(ks.keyspace, meta, err), nil
 }
 
 // Keyspaces lists the column families by id.
@@ -299,12 +286,6 @@ func (db *database) Keyspaces() []store.Keyspace {
 // Close releases all files.
 func (db *database) Close() error {
 	db.files.Close()
-	db.spoolMu.Lock()
-	defer db.spoolMu.Unlock()
-	db.closed = true
-	for _, f := range db.spools {
-		f.Close()
-	}
-	db.spools = nil
+	db.env.close()
 	return nil
 }

@@ -27,10 +27,10 @@ func (ks *keyspace) resort(tables []*table) (good []*table, sorted []*sortedRun,
 		if err != nil {
 			return nil, nil, err
 		}
-		ks.st.report(record.Finding{Kind: "unordered-table", Severity: record.Warning, Keyspace: ks.name,
-			Place:  record.Place{File: t.file.Name, Off: o.Off, Level: t.meta.Level},
+		ks.env.report(record.Finding{Kind: "unordered-table", Severity: record.Warning, Keyspace: ks.name,
+			Place:  record.Place{File: t.name, Off: o.Off, Level: t.level},
 			Detail: fmt.Sprintf("the table is not in the order of %s and was sorted before reading: %v", ks.cmp.Name, o)})
-		sorted = append(sorted, &sortedRun{tables: []*table{s}, level: t.meta.Level})
+		sorted = append(sorted, &sortedRun{tables: []*table{s}, level: t.level})
 	}
 	return good, sorted, nil
 }
@@ -49,11 +49,11 @@ func (ks *keyspace) checkOrder(t *table) error {
 
 // sortTable sorts a table's entries into a spool.
 func (ks *keyspace) sortTable(t *table) (*table, error) {
-	s := newEntrySorter(ks, ks.st.opts.Memory/4)
+	s := newEntrySorter(ks, ks.env.memory/4)
 	defer s.close()
-	scan := &tableScan{ks: ks, t: t}
-	if ks.st.opts.Salvage {
-		scan.idx.pass = func(h blocks.Handle, sep []byte, err error) bool {
+	scan := &tableScan{t: t}
+	if ks.env.salvage {
+		scan.pass = func(h blocks.Handle, sep []byte, err error) bool {
 			if base.IsDamage(err) {
 				ks.skipped(t, h, sep, err)
 			}
@@ -62,7 +62,7 @@ func (ks *keyspace) sortTable(t *table) (*table, error) {
 	}
 	scan.damaged = func(h blocks.Handle, err error) error {
 		err = t.fail(int64(h.Off), fieldBlock, err)
-		if scan.idx.pass == nil || !scan.idx.pass(h, scan.idx.entry().sep, err) {
+		if scan.pass == nil || !scan.pass(h, scan.walk.Separator(), err) {
 			return base.BlockError(err)
 		}
 		return nil
@@ -70,11 +70,10 @@ func (ks *keyspace) sortTable(t *table) (*table, error) {
 	scan.f = func(e *store.Entry) error {
 		return s.add(e.Key, base.Trailer(e.Seq, internalKind(e.Kind)), e.Value, origin{0, uint64(e.Place.Off)})
 	}
-	defer scan.close()
 	if err := scan.run(); err != nil {
 		return nil, err
 	}
-	out, err := s.spool(t.meta.Level, []string{t.file.Name}, ks.st.opts.Memory/64)
+	out, err := s.spool(t.level, []string{t.name}, ks.env.memory/64)
 	if err == nil && out == nil {
 		err = t.fail(record.NoOffset, "rows", errors.New("none"))
 	}

@@ -123,9 +123,9 @@ func (r *rows) fold(c *cursor) (keep bool, err error) {
 	r.key = append(r.key[:0], c.user()...)
 	r.operands, r.base = r.operands[:0], nil
 	r.operands = append(r.operands, append([]byte(nil), c.val...))
-	merger := r.ks.st.opts.Merger
+	merger := r.ks.env.merger
 	if merger == nil || merger.Fold == nil {
-		return false, &record.CorruptError{Keyspace: r.ks.name, Key: r.key, File: c.t.file.Path, Off: r.foldAt.Off,
+		return false, &record.CorruptError{Keyspace: r.ks.name, Key: r.key, File: c.t.path, Off: r.foldAt.Off,
 			Field: "merge operand", Err: base.Unsupported("this format has no merge function")}
 	}
 	if err := r.collect(c.tr); err != nil {
@@ -140,7 +140,7 @@ func (r *rows) fold(c *cursor) (keep bool, err error) {
 	}
 	r.value, keep, err = merger.Fold(r.value[:0], r.key, r.base, r.operands)
 	if err != nil {
-		return false, &record.CorruptError{Keyspace: r.ks.name, Key: r.key, File: c.t.file.Path, Off: r.foldAt.Off,
+		return false, &record.CorruptError{Keyspace: r.ks.name, Key: r.key, File: c.t.path, Off: r.foldAt.Off,
 			Field: "merge operands", Err: err}
 	}
 	if keep {

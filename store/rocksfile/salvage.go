@@ -2,7 +2,6 @@ package rocksfile
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -61,7 +60,7 @@ func (s *skips) first(off uint64) bool {
 }
 
 // salvages reports whether an error of a table is read past.
-func (ks *keyspace) salvages(err error) bool { return ks.st.opts.Salvage && base.IsDamage(err) }
+func (ks *keyspace) salvages(err error) bool { return ks.env.salvage && base.IsDamage(err) }
 
 // readable returns the tables that can be opened. Without a salvage these are all, or there is an error.
 func (ks *keyspace) readable() ([]*table, error) {
@@ -80,24 +79,21 @@ func (ks *keyspace) readable() ([]*table, error) {
 
 // opens opens a table. False without an error is one that is passed over.
 func (ks *keyspace) opens(t *table) (bool, error) {
-	_, err := t.load()
-	if err := cmp.Or(err, t.tombErr); err != nil && !ks.salvages(err) {
-		return false, base.BlockError(err)
-	}
-	switch {
-	case err != nil:
+	info, err := t.load()
+	if err != nil {
+		if !ks.salvages(err) {
+			return false, base.BlockError(err)
+		}
 		ks.lost(t, err)
-	case t.tombErr != nil:
-		ks.undeleted(t, t.tombErr)
+		return false, nil
 	}
-	return err == nil, nil
-}
-
-// missing reports whether the table's file is not there.
-func (t *table) missing() bool {
-	var missing *store.MissingError
-	_, err := t.load()
-	return errors.As(err, &missing)
+	if err := info.tombErr; err != nil {
+		if !ks.salvages(err) {
+			return false, base.BlockError(err)
+		}
+		ks.undeleted(t, err)
+	}
+	return true, nil
 }
 
 // lost reports, once, a table that cannot be opened.
@@ -106,7 +102,7 @@ func (ks *keyspace) lost(t *table, err error) {
 		return
 	}
 	f := record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: ks.name,
-		Place: record.Place{File: t.file.Name, Off: record.NoOffset, Level: t.meta.Level}}
+		Place: record.Place{File: t.name, Off: record.NoOffset, Level: t.level}}
 	var missing *store.MissingError
 	var c *record.CorruptError
 	switch {
@@ -120,7 +116,7 @@ func (ks *keyspace) lost(t *table, err error) {
 	}
 	g := t.gap(nil)
 	f.Detail = fmt.Sprintf("%s; its rows are missing: keys %s%s", reason(err), &g, ks.comeBack(t, &g))
-	ks.st.report(f)
+	ks.env.report(f)
 }
 
 // undeleted reports, once, range tombstones that cannot be read.
@@ -151,10 +147,10 @@ func reason(err error) string {
 }
 
 // salvages reports whether the cursor reads past damage. A spool is our own: it is whole.
-func (c *cursor) salvages() bool { return c.ks.st.opts.Salvage && c.t.origins == nil }
+func (c *cursor) salvages() bool { return c.ks.env.salvage && c.t.origins == nil }
 
-// pass reports whether the walk goes on after a part of the current table that cannot be read.
-func (c *cursor) pass(h blocks.Handle, sep []byte, err error) bool {
+// passes reports whether the walk goes on after a part of the current table that cannot be read.
+func (c *cursor) passes(h blocks.Handle, sep []byte, err error) bool {
 	if !c.salvages() || !base.IsDamage(err) {
 		return false
 	}
@@ -165,7 +161,7 @@ func (c *cursor) pass(h blocks.Handle, sep []byte, err error) bool {
 // damage ends the walk with an error of the current block, or ends the block.
 func (c *cursor) damage(err error) bool {
 	err = c.t.fail(int64(c.handle.Off), fieldBlock, err)
-	if !c.pass(c.handle, c.idx.entry().sep, err) {
+	if !c.passes(c.handle, c.walk.Separator(), err) {
 		return c.stop(base.BlockError(err))
 	}
 	c.data, c.pos = nil, 0
@@ -198,36 +194,17 @@ func (g *gap) String() string {
 
 // gap finds where the rows lie whose part of the index ends at sep: all of the table's with nil.
 func (t *table) gap(sep []byte) gap {
-	g := gap{low: t.smallest, high: t.largest}
+	g := gap{low: t.first, high: t.last}
 	if sep == nil {
 		return g
 	}
-	if t.cmp.Compare(sep, t.largest) < 0 {
+	if t.cmp.Compare(sep, t.last) < 0 {
 		g.high = bytes.Clone(sep)
 	}
-	if low := t.separatorBefore(sep); low != nil {
+	if low := t.src.KeyBefore(sep); low != nil {
 		g.low, g.after = low, true
 	}
 	return g
-}
-
-// separatorBefore returns the last separator of the index that is before sep, as far as it can be read.
-func (t *table) separatorBefore(sep []byte) []byte {
-	var x tableIndex
-	defer x.close()
-	if x.open(t) != nil {
-		return nil
-	}
-	low := x.top.before(t.cmp.Compare, sep)
-	if !x.two || x.openPart() != nil {
-		return low
-	}
-	for { // not beyond an entry that is none
-		if ok, err := x.part.next(); !ok || err != nil || t.cmp.Compare(x.part.sep(), sep) >= 0 {
-			return low
-		}
-		low = append(low[:0], x.part.sep()...)
-	}
 }
 
 // comeBack says in how many tables older rows may be that a gap had deleted or changed.
@@ -242,9 +219,9 @@ func (ks *keyspace) comeBack(t *table, g *gap) string {
 // older counts the tables below t that can be opened and whose bounds reach into a gap.
 func (ks *keyspace) older(t *table, g *gap) (n int) {
 	for _, u := range ks.tables {
-		below := u.meta.Level > t.meta.Level || u.meta.Level == 0 && t.meta.Level == 0 && u.meta.Number < t.meta.Number
-		low := ks.cmp.Compare(u.largest, g.low)
-		if !below || low < 0 || low == 0 && g.after || ks.cmp.Compare(u.smallest, g.high) > 0 {
+		below := u.level > t.level || u.level == 0 && t.level == 0 && u.number < t.number
+		low := ks.cmp.Compare(u.last, g.low)
+		if !below || low < 0 || low == 0 && g.after || ks.cmp.Compare(u.first, g.high) > 0 {
 			continue
 		}
 		if _, err := u.load(); err == nil {

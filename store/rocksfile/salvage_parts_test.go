@@ -16,7 +16,7 @@ import (
 	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
-	"kvferry/store/rocks/files"
+	"kvferry/store/rocks/sst"
 )
 
 // entryID tells entries of a test apart.
@@ -59,39 +59,39 @@ func ofEach(t testing.TB, db *database, of func(testing.TB, string, *table) []*p
 
 func partsOfTable(t testing.TB, dir string, tab *table) (parts []*part) {
 	t.Helper()
-	file, err := os.ReadFile(filepath.Join(dir, tab.file.Name))
+	file, err := os.ReadFile(filepath.Join(dir, tab.name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var idx tableIndex
-	if err := idx.open(tab); err != nil {
+	info, err := tab.load()
+	if err != nil {
 		t.Fatal(err)
 	}
-	defer idx.close()
+	walk, err := tab.src.Walk(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer walk.Close()
 	newPart := func(h blocks.Handle, sep []byte) *part {
-		p := &part{file: tab.file.Name, h: h, sep: bytes.Clone(sep), stored: file[h.Off : h.Off+h.Size+blocks.TrailerLen]}
+		p := &part{file: tab.name, h: h, sep: bytes.Clone(sep), stored: file[h.Off : h.Off+h.Size+blocks.TrailerLen]}
 		parts = append(parts, p)
 		return p
 	}
-	index := newPart(tab.info.index, nil)
+	index := newPart(info.index, nil)
 	var partition *part
-	w := files.Window{All: new(files.Windows)}
-	w.Open(tab.file)
-	defer w.Close()
 	for {
-		ok, err := idx.next()
+		ok, err := walk.Next()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !ok {
 			break
 		}
-		if idx.two && (partition == nil || partition.h != idx.top.handle) {
-			partition = newPart(idx.top.handle, idx.top.sep())
+		if h, sep := walk.(*sst.Walk).Partition(); h.Size > 0 && (partition == nil || partition.h != h) {
+			partition = newPart(h, sep)
 		}
-		e := idx.entry()
-		data := newPart(e.handle, e.sep)
-		b, _, err := tab.loadBlock(&w, e.handle, nil)
+		data := newPart(walk.Handle(), walk.Separator())
+		b, err := walk.Load()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,8 +107,12 @@ func partsOfTable(t testing.TB, dir string, tab *table) (parts []*part) {
 	for _, p := range parts {
 		if p.below != nil {
 			i := 0
-			p.entries(t, p.stored[:p.h.Size], func([]byte) map[entryID]bool {
-				if p == index && idx.two { // only all of it can be lost
+			b, err := blocks.Parse(p.stored[:p.h.Size])
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.entries(t, b, func([]byte) map[entryID]bool {
+				if p == index && partition != nil { // only all of it can be lost
 					return nil
 				}
 				i++
@@ -121,12 +125,8 @@ func partsOfTable(t testing.TB, dir string, tab *table) (parts []*part) {
 }
 
 // entries finds the entries of a part's block and what is lost from each on.
-func (p *part) entries(t testing.TB, b []byte, of func(key []byte) map[entryID]bool) {
+func (p *part) entries(t testing.TB, bl blocks.Block, of func(key []byte) map[entryID]bool) {
 	t.Helper()
-	bl, err := blocks.Parse(b)
-	if err != nil {
-		t.Fatal(err)
-	}
 	e := blocks.Entries{Data: bl.Entries}
 	var each []map[entryID]bool
 	for {
@@ -140,7 +140,7 @@ func (p *part) entries(t testing.TB, b []byte, of func(key []byte) map[entryID]b
 		p.starts = append(p.starts, e.At)
 		each = append(each, of(e.Key))
 	}
-	if p.stored[p.h.Size] != codecNone {
+	if p.stored[p.h.Size] != handmade.Raw {
 		p.starts = nil
 	}
 	p.lost = make([]map[entryID]bool, max(len(each), 1))

@@ -22,6 +22,7 @@ import (
 	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
+	"kvferry/store/rocks/sst"
 )
 
 // What ofTables has: the last costs the range tombstones of a table, the others all that it holds.
@@ -64,17 +65,18 @@ func ofTables(t testing.TB, db *database) []*part {
 
 func ofTable(t testing.TB, dir string, tab *table) (parts []*part) {
 	t.Helper()
-	info, err := tab.load()
+	r := tab.src.(*tableSource).Reader
+	info, err := r.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
 	lost := lostWith(partsOfTable(t, dir, tab))
 	tombs := map[uint64]bool{}
-	for _, d := range info.tombstones {
-		tombs[d.seq] = true
+	for _, d := range info.Tombstones {
+		tombs[d.Seq] = true
 	}
 	add := func(what string, h blocks.Handle) {
-		p := &part{what: what, file: tab.file.Name, h: h, lost: []map[entryID]bool{lost}, tombs: tombs}
+		p := &part{what: what, file: tab.name, h: h, lost: []map[entryID]bool{lost}, tombs: tombs}
 		if what == partTombs {
 			p.lost[0] = nil
 		}
@@ -82,21 +84,21 @@ func ofTable(t testing.TB, dir string, tab *table) (parts []*part) {
 	}
 	add(partMissing, blocks.Handle{})
 	add(partCut, blocks.Handle{})
-	n := uint64(footerLen)
-	if info.legacy {
-		n = legacyFooterLen
+	n := uint64(handmade.RocksFooter)
+	if info.Legacy {
+		n = handmade.LevelFooter
 	}
-	add(partFooter, blocks.Handle{Off: uint64(tab.file.Size) - n, Size: n - blocks.TrailerLen})
-	if tab.levelDB { // its rows need no more
+	add(partFooter, blocks.Handle{Off: uint64(tab.size) - n, Size: n - blocks.TrailerLen})
+	if info.Legacy { // its rows need no more
 		return parts
 	}
-	add(partMetaindex, info.metaindex)
-	err = tab.eachMeta(func(name string, value []byte) error {
-		if !isRowMeta(name) {
+	add(partMetaindex, info.Metaindex)
+	err = r.EachMeta(func(name string, value []byte) error {
+		if strings.Contains(name, "filter.") {
 			return nil
 		}
 		f := &base.Fields{Buf: value}
-		if h := blocks.ReadHandle(f, name); h == info.rangeDel {
+		if h := blocks.ReadHandle(f, name); h == info.RangeDel {
 			add(partTombs, h)
 		} else {
 			add(partMeta, h)
@@ -175,7 +177,7 @@ func tombstoneDB(t testing.TB, spec handmade.Spec) (dir string, entries []handma
 // TestSalvageEveryTable loses every table of a database in turn and all at once, in every way: what is left is what the
 // other tables have. Without Options.Salvage each is an error that says that it could be passed over.
 func TestSalvageEveryTable(t *testing.T) {
-	for _, spec := range []handmade.Spec{{BlockSize: 200, Dict: []byte("value of level number")}, {BlockSize: 300, IndexType: indexTwoLevel, Codec: codecSnappy},
+	for _, spec := range []handmade.Spec{{BlockSize: 200, Dict: []byte("value of level number")}, {BlockSize: 300, IndexType: handmade.TwoLevelIndex, Codec: handmade.Snappy},
 		{BlockSize: 300, LevelDB: true}} {
 		dir, entries, tombs := tombstoneDB(t, spec)
 		sound := openTest(t, dir, store.Options{})
@@ -269,8 +271,8 @@ func wantFiles(t *testing.T, dir string, db *database) {
 		listed[f.Path] = true
 	}
 	for _, tab := range db.spaces[0].tables {
-		if _, err := os.Stat(filepath.Join(dir, tab.file.Name)); (err == nil) != listed[tab.file.Name] {
-			t.Errorf("%s: %v, listed is %t", tab.file.Name, err, listed[tab.file.Name])
+		if _, err := os.Stat(filepath.Join(dir, tab.name)); (err == nil) != listed[tab.name] {
+			t.Errorf("%s: %v, listed is %t", tab.name, err, listed[tab.name])
 		}
 	}
 }
@@ -384,16 +386,16 @@ func TestLevelDBMetaindex(t *testing.T) {
 	}
 	for want, damaged := range map[string]func(metaindex uint64, table []byte) uint64{"metaindex: ": meta, "properties: ": props} {
 		d := handmade.NewLevelDB(t)
-		entries := someEntries(20)
+		entries := handmade.SomeEntries(20)
 		table := handmade.MakeTable(t, handmade.Spec{BlockSize: 100}, entries)
 		// The table of another writer: as LevelDB's, with properties.
-		ft, err := decodeFooter(table[len(table)-footerLen:])
+		ft, err := sst.DecodeFooter(table[len(table)-handmade.RocksFooter:])
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := &handmade.TableWriter{T: t, Spec: handmade.Spec{LevelDB: true}, Out: table[:len(table)-footerLen]}
-		h.Footer(ft.metaindex, ft.index)
-		h.Out[damaged(ft.metaindex.Off, h.Out)] ^= 1
+		h := &handmade.TableWriter{T: t, Spec: handmade.Spec{LevelDB: true}, Out: table[:len(table)-handmade.RocksFooter]}
+		h.Footer(ft.Metaindex, ft.Index)
+		h.Out[damaged(ft.Metaindex.Off, h.Out)] ^= 1
 		d.File("000010.ldb", h.Out)
 		d.Name(0, 1, "000010.ldb", handmade.BoundsOf(bytes.Compare, &handmade.Spec{}, entries), 0)
 		dir := d.Finish()
@@ -419,20 +421,20 @@ func TestLevelDBMetaindex(t *testing.T) {
 // TestSalvageFooterValues: a footer with values that no table has is damaged, whatever else is whole.
 func TestSalvageFooterValues(t *testing.T) {
 	for name, change := range map[string]func(footer []byte){
-		"checksum type": func(b []byte) { b[0] = checksumXXH3 + 1 },
-		"version":       func(b []byte) { binary.LittleEndian.PutUint32(b[footerLen-12:], anyFormatVersion+1) },
-		"magic":         func(b []byte) { b[footerLen-1] ^= 1 },
+		"checksum type": func(b []byte) { b[0] = handmade.XXH3 + 1 },
+		"version":       func(b []byte) { binary.LittleEndian.PutUint32(b[handmade.RocksFooter-12:], 256) },
+		"magic":         func(b []byte) { b[handmade.RocksFooter-1] ^= 1 },
 	} {
 		d := handmade.NewDB(t)
 		d.Table(0, 2, handmade.Spec{}, handmade.Put("a", 1, "old"))
 		file := d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 2, "new"), handmade.Put("b", 3, "new"))
 		dir := d.Finish()
 		b, _ := os.ReadFile(filepath.Join(dir, file))
-		change(b[len(b)-footerLen:])
+		change(b[len(b)-handmade.RocksFooter:])
 		d.File(file, b)
 		db, found := openFindings(t, dir, store.Options{Salvage: true})
 		wantRows(t, db, 0, "a=old")
-		if len(*found) != 1 || !strings.HasPrefix((*found)[0].Detail, "footer: ") || (*found)[0].Place.Off != int64(len(b)-footerLen) {
+		if len(*found) != 1 || !strings.HasPrefix((*found)[0].Detail, "footer: ") || (*found)[0].Place.Off != int64(len(b)-handmade.RocksFooter) {
 			t.Errorf("%s: findings %+v", name, *found)
 		}
 	}
@@ -489,7 +491,7 @@ func TestSalvageCircles(t *testing.T) {
 			if n != 1 {
 				t.Errorf("%s: findings %+v", path, *found)
 			}
-			lost += len(ks.circles)
+			lost += len(ks.circles.all)
 			db.Close()
 		}
 	}
@@ -517,7 +519,7 @@ func TestSalvageUnreadable(t *testing.T) {
 	name := d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""), handmade.Put("b", 1, ""))
 	db, found := openFindings(t, d.Finish(), store.Options{Salvage: true})
 	tab := db.spaces[0].tables[0]
-	tab.once.Do(func() { tab.err = &fs.PathError{Op: "read", Path: tab.file.Path, Err: syscall.EIO} })
+	tab.once.Do(func() { tab.err = &fs.PathError{Op: "read", Path: tab.path, Err: syscall.EIO} })
 	wantRows(t, db, 0, "")
 	const want = `read: input/output error; its rows are missing: keys from "a" up to "b"`
 	if len(*found) != 1 || (*found)[0].Detail != want || (*found)[0].Place.File != name || (*found)[0].Kind != record.FindDamagedBlock {
@@ -525,7 +527,7 @@ func TestSalvageUnreadable(t *testing.T) {
 	}
 	db, found = openFindings(t, d.Finish(), store.Options{Salvage: true})
 	tab = db.spaces[0].tables[0]
-	tab.once.Do(func() { tab.err = &fs.PathError{Op: "open", Path: tab.file.Path, Err: syscall.EACCES} })
+	tab.once.Do(func() { tab.err = &fs.PathError{Op: "open", Path: tab.path, Err: syscall.EACCES} })
 	if _, err := db.Keyspaces()[0].Rows(nil, nil); !errors.Is(err, syscall.EACCES) || len(*found) > 0 {
 		t.Errorf("error %v, findings %+v", err, *found)
 	}

@@ -75,8 +75,8 @@ func salvageDB(t testing.TB, spec handmade.Spec, part int) (dir string, entries 
 
 // TestSalvageEveryPart damages every block, partition and index of a database in turn, and all of a kind at once.
 func TestSalvageEveryPart(t *testing.T) {
-	for _, spec := range []handmade.Spec{{BlockSize: 200}, {BlockSize: 300, IndexType: indexTwoLevel, Codec: codecSnappy},
-		{BlockSize: 1, IndexType: indexTwoLevel, Checksum: checksumXXH64}, {BlockSize: 250, Codec: codecZlib, Restarts: 3}} {
+	for _, spec := range []handmade.Spec{{BlockSize: 200}, {BlockSize: 300, IndexType: handmade.TwoLevelIndex, Codec: handmade.Snappy},
+		{BlockSize: 1, IndexType: handmade.TwoLevelIndex, Checksum: handmade.XXH64}, {BlockSize: 250, Codec: handmade.Zlib, Restarts: 3}} {
 		dir, entries := salvageDB(t, spec, 1)
 		sound := openTest(t, dir, store.Options{})
 		parts := partsOf(t, sound)
@@ -160,7 +160,7 @@ func copyDir(t testing.TB, dir string) string {
 
 // TestSalvageGap: the finding tells between which keys rows are missing, and whether older ones may come back.
 func TestSalvageGap(t *testing.T) {
-	dir, _ := salvageDB(t, handmade.Spec{BlockSize: 200, IndexType: indexTwoLevel}, 1)
+	dir, _ := salvageDB(t, handmade.Spec{BlockSize: 200, IndexType: handmade.TwoLevelIndex}, 1)
 	sound := openTest(t, dir, store.Options{})
 	defer sound.Close()
 	details := map[string]string{}
@@ -233,7 +233,7 @@ func TestSalvageRefuses(t *testing.T) {
 		case "codec":
 			spec.Label = 0x7e
 		case "version":
-			spec.Version = maxFormatVersion + 1
+			spec.Version = 6
 		}
 		name := d.Table(0, 1, spec, handmade.Put("b", 1, "value"))
 		d.Log(20, handmade.Batch(30, handmade.Op(base.KindPut, "l", "1")), handmade.Batch(31, handmade.Op(base.KindPut, "m", "2")))
@@ -289,7 +289,7 @@ func corruptOnce(err error) error {
 // TestReadAhead: a block that can be read is read, although what is behind it cannot.
 func TestReadAhead(t *testing.T) {
 	d := handmade.NewDB(t)
-	name := d.Table(0, 1, handmade.Spec{BlockSize: 100}, someEntries(400)...)
+	name := d.Table(0, 1, handmade.Spec{BlockSize: 100}, handmade.SomeEntries(400)...)
 	dir := d.Finish()
 	db := openTest(t, dir, store.Options{})
 	ks := db.spaces[0]
@@ -298,17 +298,17 @@ func TestReadAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer it.Close()
-	var idx tableIndex
-	if err := idx.open(ks.tables[0]); err != nil {
+	walk, err := ks.tables[0].src.Walk(nil, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	defer idx.close()
+	defer walk.Close()
 	for range 5 {
-		if _, err := idx.next(); err != nil {
+		if _, err := walk.Next(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	h := idx.entry().handle
+	h := walk.Handle()
 	if err := os.Truncate(filepath.Join(dir, name), int64(h.Off+h.Size)+blocks.TrailerLen); err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestReadAhead(t *testing.T) {
 // TestSalvageSweep flips every byte of every table. A flip in a part costs its rows; in the footer, which nothing guards,
 // it costs nothing or all rows of the table, or makes it one that is not supported.
 func TestSalvageSweep(t *testing.T) {
-	dir, entries := salvageDB(t, handmade.Spec{BlockSize: 150, IndexType: indexTwoLevel}, 10)
+	dir, entries := salvageDB(t, handmade.Spec{BlockSize: 150, IndexType: handmade.TwoLevelIndex}, 10)
 	sound := openTest(t, dir, store.Options{})
 	parts := slices.Concat(partsOf(t, sound), slices.DeleteFunc(ofTables(t, sound), (*part).nowhere))
 	files := sound.Files()
@@ -399,7 +399,7 @@ func checkFlip(t *testing.T, dir, file string, off int, parts []*part, entries [
 // TestSalvageWithoutChecksums: where nothing tells of damage but what a block can hold, whatever is read is read
 // without a panic, and iterators end.
 func TestSalvageWithoutChecksums(t *testing.T) {
-	dir, _ := salvageDB(t, handmade.Spec{BlockSize: 150, IndexType: indexTwoLevel, NoChecksum: true}, 5)
+	dir, _ := salvageDB(t, handmade.Spec{BlockSize: 150, IndexType: handmade.TwoLevelIndex, NoChecksum: true}, 5)
 	files, err := filepath.Glob(filepath.Join(dir, "*.sst"))
 	if err != nil {
 		t.Fatal(err)

@@ -2,14 +2,10 @@ package rocksfile
 
 import (
 	"bytes"
-	"slices"
-	"strings"
 
 	"kvferry/store"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
-	"kvferry/store/rocks/files"
-	"kvferry/store/rocks/manifest"
 )
 
 // Sample returns about n keys: the first keys of blocks, evenly spaced by bytes over each run.
@@ -20,7 +16,7 @@ func (ks *keyspace) Sample(n int) ([]store.Weighted, error) {
 	var total int64
 	for _, r := range ks.all {
 		for _, t := range r.tables {
-			total += t.meta.Size
+			total += t.size
 		}
 	}
 	step := max(total/int64(max(n, 1)), 1)
@@ -39,12 +35,12 @@ func (ks *keyspace) sampleRun(out []store.Weighted, r *sortedRun, step int64) ([
 	var have int64
 	for _, t := range r.tables {
 		var err error
-		if out, have, err = t.sample(out, have, step, ks.st.opts.Salvage); err != nil {
+		if out, have, err = t.sample(out, have, step, ks.env.salvage); err != nil {
 			return nil, err
 		}
 	}
 	if have > 0 {
-		out = append(out, store.Weighted{Key: bytes.Clone(r.tables[len(r.tables)-1].largest), Bytes: have})
+		out = append(out, store.Weighted{Key: bytes.Clone(r.tables[len(r.tables)-1].last), Bytes: have})
 	}
 	return out, nil
 }
@@ -53,29 +49,27 @@ func (ks *keyspace) sampleRun(out []store.Weighted, r *sortedRun, step int64) ([
 // each block, which spares reading a block that may be one large value. What a salvage cannot read is left to those who
 // read rows.
 func (t *table) sample(out []store.Weighted, have, step int64, salvage bool) ([]store.Weighted, int64, error) {
-	var idx tableIndex
 	pass := func(_ blocks.Handle, _ []byte, err error) bool { return salvage && base.IsDamage(err) }
-	idx.pass = pass
-	defer idx.close()
-	if err := idx.open(t); err != nil {
-		if pass(t.info.index, nil, err) {
+	var w blocks.Walk
+	if err := t.walk(&w, pass); err != nil {
+		if pass(blocks.Handle{}, nil, err) {
 			return out, have, nil
 		}
 		return nil, 0, base.BlockError(err)
 	}
+	defer w.Close()
 	for {
-		ok, err := idx.next()
+		ok, err := w.Next()
 		if !ok || err != nil {
 			return out, have, err
 		}
-		e := idx.entry()
-		if have += int64(e.handle.Size); have < step {
+		if have += int64(w.Handle().Size); have < step {
 			continue
 		}
-		key := bytes.Clone(e.sep)
+		key := bytes.Clone(w.Separator())
 		if t.origins == nil {
-			first, err := t.firstKey(e.handle)
-			if err != nil && !pass(e.handle, e.sep, err) {
+			first, err := t.firstKey(w)
+			if err != nil && !pass(w.Handle(), key, err) {
 				return nil, 0, base.BlockError(err)
 			}
 			if err == nil {
@@ -86,16 +80,10 @@ func (t *table) sample(out []store.Weighted, have, step int64, salvage bool) ([]
 	}
 }
 
-// firstKey returns the first user key of a block.
-func (t *table) firstKey(h blocks.Handle) ([]byte, error) {
-	w := files.Window{All: new(files.Windows)}
-	w.Open(t.file)
-	defer w.Close()
-	b, _, err := t.loadBlock(&w, h, nil)
-	if err != nil {
-		return nil, t.fail(int64(h.Off), fieldBlock, err)
-	}
-	bl, err := blocks.Parse(b)
+// firstKey returns the first user key of the block that a walk stands at.
+func (t *table) firstKey(w blocks.Walk) ([]byte, error) {
+	h := w.Handle()
+	bl, err := w.Load()
 	if err != nil {
 		return nil, t.fail(int64(h.Off), fieldBlock, err)
 	}
@@ -109,64 +97,4 @@ func (t *table) firstKey(h blocks.Handle) ([]byte, error) {
 	}
 	user, _ := base.SplitKey(e.Key)
 	return bytes.Clone(user), nil
-}
-
-// Files lists CURRENT, the MANIFEST, the logs that are needed and all tables that are there.
-func (db *database) Files() []store.File {
-	out := []store.File{
-		{Path: manifest.CurrentName, Kind: "current", Size: int64(len(db.version.Name) + 1), Entries: -1, Deletes: -1},
-		{Path: db.version.Name, Kind: "manifest", Size: db.version.Size, Entries: -1, Deletes: -1},
-	}
-	for _, l := range db.logs {
-		out = append(out, store.File{Path: l.name, Kind: "log", Size: l.file.Size, Entries: l.entries, Deletes: -1})
-	}
-	for _, ks := range db.spaces {
-		for _, t := range ks.tables {
-			if !t.missing() {
-				out = append(out, t.describe())
-			}
-		}
-	}
-	return out
-}
-
-// describe says what is known about a table. What cannot be read is left unknown: whoever reads
-// rows will see the error.
-func (t *table) describe() store.File {
-	f := store.File{Path: t.file.Name, Kind: "table", Keyspace: t.keyspace, Level: t.meta.Level, Size: t.file.Size,
-		Entries: -1, Deletes: -1, Smallest: slices.Clone(t.smallest), Largest: slices.Clone(t.largest),
-		MinSeq: t.meta.MinSeq, MaxSeq: t.meta.MaxSeq}
-	info, err := t.load()
-	if err != nil {
-		return f
-	}
-	f.Entries, f.Deletes = info.entries, info.deletes
-	f.Codec = t.codecOf(info)
-	return f
-}
-
-// codecOf names the codec of a table: as its properties say, else as its first block has it.
-func (t *table) codecOf(info *tableInfo) string {
-	names := map[string]string{"NoCompression": "none", "Snappy": "snappy", "Zlib": "zlib", "BZip2": "bzip2",
-		"LZ4": "lz4", "LZ4HC": "lz4hc", "ZSTD": "zstd", "ZSTDNotFinal": "zstd", "Xpress": "xpress"}
-	if n, ok := names[info.compression]; ok {
-		return n
-	}
-	if info.compression != "" {
-		return strings.ToLower(info.compression)
-	}
-	var idx tableIndex
-	if idx.open(t) != nil {
-		return ""
-	}
-	defer idx.close()
-	if ok, err := idx.next(); !ok || err != nil {
-		return ""
-	}
-	h := idx.entry().handle
-	var b [1]byte
-	if h.Check(t.file.Size) != nil || t.file.ReadFull(b[:], int64(h.Off+h.Size)) != nil {
-		return ""
-	}
-	return codecName(t.codec(b[0]))
 }

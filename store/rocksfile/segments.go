@@ -1,34 +1,51 @@
 package rocksfile
 
 import (
+	"bytes"
 	"io"
 
 	"kvferry/record"
 	"kvferry/store"
 )
 
+// rows yields the newest visible row of each key in [lo, hi).
+func (ks *circles) rows(lo, hi []byte) (store.Iterator, error) {
+	if err := ks.prepare(); err != nil {
+		return nil, err
+	}
+	return &segmentedRows{segments: segments{ks: ks, lo: bytes.Clone(lo), hi: bytes.Clone(hi)}}, nil
+}
+
+// entries yields every physical entry in [lo, hi).
+func (ks *circles) entries(lo, hi []byte) (store.EntryIterator, error) {
+	if err := ks.prepare(); err != nil {
+		return nil, err
+	}
+	return &segmentedEntries{segments: segments{ks: ks, lo: bytes.Clone(lo), hi: bytes.Clone(hi)}}, nil
+}
+
 // segments cuts [lo, hi) into the circles in it and what is between them.
 type segments struct {
-	ks     *keyspace
+	ks     *circles
 	lo, hi []byte // of what is to come
 	ended  bool
 }
 
 // next returns the next segment [lo, hi), which is of circle i, or of none when i is negative.
 func (s *segments) next() (lo, hi []byte, i int, ok bool) {
-	compare := s.ks.cmp.Compare
+	compare := s.ks.ks.cmp.Compare
 	if s.ended || s.hi != nil && s.lo != nil && compare(s.lo, s.hi) >= 0 {
 		return nil, nil, 0, false
 	}
-	i = s.ks.circleFrom(s.lo)
+	i = s.ks.from(s.lo)
 	lo, hi = s.lo, nil
 	switch {
-	case i == len(s.ks.circles):
+	case i == len(s.ks.all):
 		i = -1
-	case lo == nil || compare(lo, s.ks.circles[i].lo) < 0:
-		hi, i = s.ks.circles[i].lo, -1
+	case lo == nil || compare(lo, s.ks.all[i].lo) < 0:
+		hi, i = s.ks.all[i].lo, -1
 	default:
-		hi = s.ks.circles[i].hi
+		hi = s.ks.all[i].hi
 	}
 	if hi == nil || s.hi != nil && compare(s.hi, hi) < 0 {
 		hi = s.hi
@@ -49,9 +66,10 @@ type segmentedRows struct {
 // Next returns the next row.
 func (r *segmentedRows) Next() (key, value []byte, err error) {
 	for r.err == nil {
-		if r.cur == nil && !r.open() {
-			r.err = io.EOF
-			break
+		if r.cur == nil {
+			if r.err = r.open(); r.err != nil {
+				break
+			}
 		}
 		key, value, err := r.cur.Next()
 		if err == nil {
@@ -66,18 +84,19 @@ func (r *segmentedRows) Next() (key, value []byte, err error) {
 	return nil, nil, r.err
 }
 
-// open opens the next segment.
-func (r *segmentedRows) open() bool {
+// open opens the next segment; io.EOF when there is none.
+func (r *segmentedRows) open() error {
 	lo, hi, i, ok := r.next()
 	if !ok {
-		return false
+		return io.EOF
 	}
-	if r.to = hi; i < 0 {
-		r.cur = r.ks.orderedRows(lo, hi)
-	} else {
-		r.cur = &circleRows{circleScan: r.ks.scanCircle(i, lo, hi)}
+	if r.to = hi; i >= 0 {
+		r.cur = &circleRows{circleScan: r.ks.scan(i, lo, hi)}
+		return nil
 	}
-	return true
+	var err error
+	r.cur, err = r.ks.ks.Rows(lo, hi)
+	return err
 }
 
 // leave ends the current segment.
@@ -98,12 +117,12 @@ func (r *segmentedRows) SeekGE(key []byte) error {
 		return r.err
 	}
 	if r.cur != nil {
-		if r.to == nil || r.ks.cmp.Compare(key, r.to) < 0 {
+		if r.to == nil || r.ks.ks.cmp.Compare(key, r.to) < 0 {
 			return r.cur.SeekGE(key)
 		}
 		r.leave()
 	}
-	if !r.ended && (r.lo == nil || r.ks.cmp.Compare(key, r.lo) > 0) {
+	if !r.ended && (r.lo == nil || r.ks.ks.cmp.Compare(key, r.lo) > 0) {
 		r.lo = append([]byte(nil), key...)
 	}
 	return nil
@@ -152,9 +171,11 @@ func (it *segmentedEntries) Next() (*store.Entry, error) {
 				it.err = io.EOF
 				return nil, it.err
 			case i < 0:
-				it.cur = it.ks.orderedEntries(lo, hi)
+				if it.cur, it.err = it.ks.ks.Entries(lo, hi); it.err != nil {
+					return nil, it.err
+				}
 			default:
-				it.cur = &circleEntries{circleScan: it.ks.scanCircle(i, lo, hi)}
+				it.cur = &circleEntries{circleScan: it.ks.scan(i, lo, hi)}
 			}
 		}
 		e, err := it.cur.Next()

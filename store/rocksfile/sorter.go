@@ -31,7 +31,7 @@ type entrySorter struct {
 func newEntrySorter(ks *keyspace, memory int64) *entrySorter {
 	compare := ks.cmp.Compare
 	return &entrySorter{ks: ks, bytewise: ks.cmp.IsBytewise(), sorter: extsort.New(extsort.Options{Memory: memory,
-		TempDir: ks.st.opts.TempDir, Compare: func(a, b []byte) int { return base.CompareKeys(compare, a, b) }})}
+		TempDir: ks.env.tempDir, Compare: func(a, b []byte) int { return base.CompareKeys(compare, a, b) }})}
 }
 
 // add copies an entry.
@@ -45,7 +45,7 @@ func (s *entrySorter) add(user []byte, tr uint64, value []byte, o origin) error 
 
 // addLarge copies an entry whose value, of n bytes, is read from src.
 func (s *entrySorter) addLarge(user []byte, tr uint64, n int64, src io.Reader, o origin) error {
-	ref, err := s.large.put(s.ks.st.opts.TempDir, n, src)
+	ref, err := s.large.put(s.ks.env.tempDir, n, src)
 	if err != nil {
 		return err
 	}
@@ -93,10 +93,11 @@ func (s *entrySorter) spool(level int, origins []string, inMemory int64) (*table
 	w := &spoolWriter{w: &mem}
 	var file *files.File
 	if s.bytes > inMemory {
-		if file, err = s.ks.st.spoolFile(); err != nil {
+		f, err := s.ks.env.spoolFile()
+		if err != nil {
 			return nil, err
 		}
-		w.w = file.Pinned
+		file, w.w = files.Temporary(f), f
 	}
 	if err := s.write(w, it); err != nil || w.entries == 0 {
 		return nil, err
@@ -104,7 +105,7 @@ func (s *entrySorter) spool(level int, origins []string, inMemory int64) (*table
 	if file == nil {
 		file = files.Memory("memory", mem.Bytes())
 	}
-	return w.table(s.ks, file, level, origins), nil
+	return w.table(s.ks, file, level, origins)
 }
 
 // write writes the sorted entries. The same entry twice, as two logs may have it, counts once.

@@ -6,17 +6,15 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
 
 	"kvferry/record"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 	"kvferry/store/rocks/files"
-	"kvferry/store/rocks/manifest"
 )
 
 // A spool is a sorted run that we made: the rows of the logs, or of a table whose order was wrong.
-// It is read by the same cursors as tables: blocks with restarts and checksums, uncompressed, and an
+// It is read by the same cursors as tables: blocks with restarts and checksums, uncompressed (codec 0), and an
 // index block that stays in memory. Its values end in
 //
 //	+--------------------+-----------------+
@@ -95,7 +93,7 @@ func (s *spoolWriter) flush() error {
 	b := append(s.block, s.restarts...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.restarts)/4))
 	size := uint64(len(b))
-	b = append(b, codecNone)
+	b = append(b, 0)
 	b = binary.LittleEndian.AppendUint32(b, base.MaskCRC(crc32.Checksum(b, base.Castagnoli)))
 	if _, err := s.w.Write(b); err != nil {
 		return err
@@ -121,7 +119,7 @@ func (s *spoolWriter) addLarge(key []byte, n int64, src io.Reader, o origin) err
 	tail := o.append(nil)
 	tail = binary.LittleEndian.AppendUint32(tail, 0) // the one restart
 	tail = binary.LittleEndian.AppendUint32(tail, 1)
-	tail = append(tail, codecNone)
+	tail = append(tail, 0)
 	sum := crc32.New(base.Castagnoli)
 	from := io.MultiReader(bytes.NewReader(head), io.LimitReader(src, n), bytes.NewReader(tail))
 	written, err := io.Copy(io.MultiWriter(s.w, sum), from)
@@ -150,53 +148,24 @@ func (s *spoolWriter) indexBlock(size uint64) {
 }
 
 // table finishes the spool and makes it readable. level is -1 for logs.
-func (s *spoolWriter) table(ks *keyspace, file *files.File, level int, origins []string) *table {
+func (s *spoolWriter) table(ks *keyspace, file *files.File, level int, origins []string) (*table, error) {
 	n := uint32(len(s.indexAt) / 4)
 	index := binary.LittleEndian.AppendUint32(append(s.index, s.indexAt...), n)
 	file.Size = int64(s.off)
-	meta := manifest.Table{Position: manifest.Position{Level: level}, Size: int64(s.off), Smallest: s.first, Largest: bytes.Clone(s.last)}
-	t := newTable(file, meta, ks)
+	bl, err := blocks.Parse(index)
+	if err != nil {
+		return nil, err
+	}
+	meta := tableMeta{name: file.Name, path: file.Path, level: level, size: file.Size, smallest: s.first, largest: bytes.Clone(s.last)}
+	t := newTable(ks, meta, &spool{file: file, windows: &ks.env.windows, cmp: ks.cmp, index: bl})
 	t.origins = origins
-	t.info.checksum = checksumCRC32C
-	t.info.properties = properties{entries: s.entries, deletes: -1, merges: -1, rangeDeletes: -1}
-	t.once.Do(func() {})
-	t.index = map[uint64]*cachedBlock{0: {t: t, b: index, users: 1}} // for as long as the store is open
-	return t
-}
-
-// tempFile makes a file without a name.
-func tempFile(dir string) (*os.File, error) {
-	f, err := os.CreateTemp(dir, "kvferry-spool-*")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
-// spoolFile makes a file for a spool that nobody else sees, gone when it is closed.
-func (db *database) spoolFile() (*files.File, error) {
-	f, err := tempFile(db.opts.TempDir)
-	if err != nil {
-		return nil, err
-	}
-	db.spoolMu.Lock()
-	defer db.spoolMu.Unlock()
-	if db.closed {
-		f.Close()
-		return nil, os.ErrClosed
-	}
-	db.spools = append(db.spools, f)
-	return &files.File{Path: f.Name(), Name: f.Name(), Pinned: f}, nil
+	return t, nil
 }
 
 // originPlace says where the entry of a spool came from; v is its value with the origin.
 func (t *table) originPlace(v []byte) record.Place {
 	o := decodeOrigin(v)
-	p := record.Place{Off: int64(o.off), Level: t.meta.Level}
+	p := record.Place{Off: int64(o.off), Level: t.level}
 	if int(o.file) < len(t.levels) {
 		p.Level = t.levels[o.file]
 	}

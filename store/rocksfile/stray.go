@@ -14,7 +14,7 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/blocks"
-	"kvferry/store/rocks/manifest"
+	"kvferry/store/rocks/sst"
 )
 
 // Tables that the MANIFEST does not name are not read. A killed server leaves two sorts of them: what a
@@ -29,7 +29,7 @@ func (db *database) strays(ctx context.Context) (complete bool, err error) {
 	known := map[string]bool{}
 	for _, ks := range db.spaces {
 		for _, t := range ks.tables {
-			known[t.file.Name] = true
+			known[t.name] = true
 		}
 	}
 	entries, err := os.ReadDir(db.dir)
@@ -92,9 +92,9 @@ type strayTable struct {
 	db     *database
 	number uint64
 	t      *table
-	spaces []*keyspace // that the table may belong to
-	tables []*table    // of these, the one that was of use last first
-	unread string      // one that has what the table holds, and cannot be opened
+	spaces []*family // that the table may belong to
+	tables []*table  // of these, the one that was of use last first
+	unread string    // one that has what the table holds, and cannot be opened
 }
 
 // errLost ends the reading of a table that holds what nothing else does.
@@ -107,22 +107,21 @@ func (s *strayTable) lost(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s.t = &table{file: file, meta: manifest.Table{Position: manifest.Position{Level: -1, Number: s.number}}, levelDB: s.db.levelDB,
-		cache: new(indexCache), packers: &s.db.packers, cmp: s.db.spaces[0].cmp}
-	if err := s.t.readInfo(); err != nil {
+	r := s.db.newSource(file, &sst.Options{Unlisted: true, Comparer: s.db.spaces[0].cmp})
+	info, err := r.Reader.Open()
+	if err != nil {
 		return "", err
 	}
-	s.t.once.Do(func() {}) // the rest of loading depends on what the MANIFEST says
-	p := &s.t.info.properties
-	if p.external {
+	if info.External {
 		return "", errors.New("it was made outside, to be ingested")
 	}
-	if p.hasFamily && p.family > uint64(s.db.version.MaxFamily) {
-		return fmt.Sprintf("it is of column family %d, which the MANIFEST does not know", p.family), nil
+	if info.HasFamily && info.Family > uint64(s.db.version.MaxFamily) {
+		return fmt.Sprintf("it is of column family %d, which the MANIFEST does not know", info.Family), nil
 	}
-	if err := s.choose(p); len(s.spaces) == 0 {
+	if err := s.choose(&info.Properties); len(s.spaces) == 0 {
 		return "", err
 	}
+	s.t = newUnboundedTable(s.spaces[0].keyspace, tableMeta{name: name, path: file.Path, level: -1, number: s.number}, r)
 	if s.db.logErr != nil {
 		return "", s.db.logErr
 	}
@@ -132,13 +131,13 @@ func (s *strayTable) lost(ctx context.Context, name string) (string, error) {
 // choose finds the column families that the table may belong to; none without an error means that it is of a
 // dropped one, or too old. Entries are in the logs until a table of them is named, and such a table has a higher
 // number than the logs that its entries came from: edits that the MANIFEST no longer has took the others away.
-func (s *strayTable) choose(p *properties) error {
+func (s *strayTable) choose(p *sst.Properties) error {
 	var err error
 	for _, ks := range s.db.spaces {
 		switch {
-		case p.hasFamily && p.family != uint64(ks.id) || s.number <= ks.logNumber:
-		case p.comparator != "" && p.comparator != ks.cmp.Name:
-			err = fmt.Errorf("it is in the order of %s", p.comparator)
+		case p.HasFamily && p.Family != uint64(ks.id) || s.number <= ks.logNumber:
+		case p.Comparator != "" && p.Comparator != ks.cmp.Name:
+			err = fmt.Errorf("it is in the order of %s", p.Comparator)
 		default:
 			s.spaces = append(s.spaces, ks)
 			s.tables = append(s.tables, ks.tables...)
@@ -154,31 +153,31 @@ func (s *strayTable) compare(ctx context.Context) (lost string, err error) {
 	}
 	look := func(what string, key []byte, seq uint64) error {
 		lost = fmt.Sprintf("the %s of key %s with sequence number %d is in none of the tables and logs that are", what, record.Quote(key), seq)
-		return &callbackError{errLost}
+		return errLost
 	}
-	damage := s.t.loadTombstones()
-	for _, d := range s.t.info.tombstones {
+	info, err := s.t.load()
+	if err != nil {
+		return "", err
+	}
+	damage := info.tombErr
+	for _, d := range info.tombstones {
 		if !s.hasTombstone(d.seq) {
 			return lost, look("range tombstone", d.start, d.seq)
 		}
 	}
-	scan := &tableScan{ks: s.spaces[0], t: s.t}
-	defer scan.close()
 	read := 0
-	scan.f = func(e *store.Entry) error {
+	err = s.t.scan(func(e *store.Entry) error {
 		if read++; read%1024 == 0 && ctx.Err() != nil {
-			return &callbackError{ctx.Err()}
+			return ctx.Err()
 		}
 		if !s.has(e.Key, e.Seq) {
 			return look("entry", e.Key, e.Seq)
 		}
 		return nil
-	}
-	scan.damaged = func(h blocks.Handle, err error) error {
+	}, func(h blocks.Handle, err error) error {
 		damage = cmp.Or(damage, s.t.fail(int64(h.Off), fieldBlock, err))
 		return nil
-	}
-	err = scan.run()
+	})
 	return lost, cmp.Or(err, damage)
 }
 
@@ -195,13 +194,13 @@ func (s *strayTable) has(key []byte, seq uint64) bool {
 		return true
 	}
 	for i, t := range s.tables {
-		if !t.mayHold(seq) && !s.mayBeIn(t) || !t.covers(key) {
+		if !mayHold(t, seq) && !s.mayBeIn(t) || !covers(t, key) {
 			continue
 		}
 		copy(s.tables[1:i+1], s.tables[:i])
 		s.tables[0] = t
 		if _, err := t.load(); err != nil {
-			s.unread = t.file.Name
+			s.unread = t.name
 		}
 		return true
 	}
@@ -209,30 +208,30 @@ func (s *strayTable) has(key []byte, seq uint64) bool {
 }
 
 // covers reports whether a key is between the table's bounds, which say nothing where the order is a circle.
-func (t *table) covers(key []byte) bool {
+func covers(t *table, key []byte) bool {
 	if w := t.cmp.Wrapping; w != nil {
 		if _, ok := w.Number(key); ok {
 			return true
 		}
 	}
-	return t.cmp.Compare(key, t.smallest) >= 0 && t.cmp.Compare(key, t.largest) <= 0
+	return t.cmp.Compare(key, t.first) >= 0 && t.cmp.Compare(key, t.last) <= 0
 }
 
 // hasTombstone is has for a range tombstone, whose key a compaction may have moved to the bounds of its table.
 func (s *strayTable) hasTombstone(seq uint64) bool {
-	return s.logged(seq) || slices.ContainsFunc(s.tables, func(t *table) bool { return t.mayHold(seq) })
+	return s.logged(seq) || slices.ContainsFunc(s.tables, func(t *table) bool { return mayHold(t, seq) })
 }
 
 // mayHold reports whether the table's bounds in the MANIFEST, which a LevelDB's has none of, allow for an entry of
 // a sequence number, or of one that a compaction has made 0 since.
-func (t *table) mayHold(seq uint64) bool {
-	return seq == 0 || t.meta.MinSeq <= seq && seq <= t.meta.MaxSeq
+func mayHold(t *table, seq uint64) bool {
+	return seq == 0 || t.minSeq <= seq && seq <= t.maxSeq
 }
 
 // mayBeIn reports whether a compaction may have made t of the table: one that is older than the MANIFEST may have
 // been taken away by an edit of the MANIFEST before.
 func (s *strayTable) mayBeIn(t *table) bool {
-	return s.number < s.db.version.Number && s.number < t.meta.Number
+	return s.number < s.db.version.Number && s.number < t.number
 }
 
 // logged reports whether a log has a sequence number.

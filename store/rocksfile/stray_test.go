@@ -21,6 +21,7 @@ import (
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/logfile"
 	"kvferry/store/rocks/manifest"
+	"kvferry/store/rocks/sst"
 )
 
 const (
@@ -31,7 +32,7 @@ const (
 
 // ofFamily says that a table was made for a column family.
 func ofFamily(id byte) handmade.Spec {
-	return handmade.Spec{Props: map[string][]byte{propFamily: {id}}}
+	return handmade.Spec{Props: map[string][]byte{"rocksdb.column.family.id": {id}}}
 }
 
 // TestStrayTables plants tables that the MANIFEST does not name beside these, whose sequence numbers are in the
@@ -135,8 +136,8 @@ func TestStrayTableWithFlaws(t *testing.T) {
 			{"damaged block", unsure, known, func(b []byte) []byte { b[3] ^= 1; return b }},
 			{"damaged block before what is lost", lostEdit, lost, func(b []byte) []byte { b[3] ^= 1; return b }},
 			{"damaged index", unsure, lost, func(b []byte) []byte {
-				ft, _ := decodeFooter(b[len(b)-footerLen:])
-				b[ft.index.Off+1] ^= 1
+				ft, _ := sst.DecodeFooter(b[len(b)-handmade.RocksFooter:])
+				b[ft.Index.Off+1] ^= 1
 				return b
 			}},
 		} {
@@ -216,9 +217,9 @@ func TestStrayTableIsNotReadForever(t *testing.T) {
 func TestStrayTableInCircle(t *testing.T) {
 	c := store.Bytewise
 	c.Wrapping = &store.Wrapping{Number: func(key []byte) (int64, bool) { return 0, key[0] == 'n' }}
-	tab := &table{cmp: &c, smallest: []byte("b"), largest: []byte("d")}
+	tab := &table{cmp: &c, first: []byte("b"), last: []byte("d")}
 	for key, want := range map[string]bool{"a": false, "b": true, "c": true, "d": true, "e": false, "n": true} {
-		if got := tab.covers([]byte(key)); got != want {
+		if got := covers(tab, []byte(key)); got != want {
 			t.Errorf("%s: %t", key, got)
 		}
 	}

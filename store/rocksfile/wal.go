@@ -32,7 +32,7 @@ type logFile struct {
 }
 
 // reads reports whether the column family needs the entries of a log: those of older ones are in tables.
-func (ks *keyspace) reads(l *logFile) bool {
+func (ks *family) reads(l *logFile) bool {
 	return l.number >= ks.logNumber || l.number == ks.st.version.PrevLog
 }
 
@@ -154,14 +154,14 @@ const maxOptions = 16 << 20
 // walLoader spreads the entries of the logs over the keyspaces.
 type walLoader struct {
 	db      *database
-	byID    map[uint32]*keyspace
-	sorters map[*keyspace]*entrySorter
+	byID    map[uint32]*family
+	sorters map[*family]*entrySorter
 	origins []string
 	log     *logFile
 	index   uint32 // of log in origins
 	off     int64  // of the record being read
 	// take gets the entries that no table holds yet, log by log.
-	take func(*keyspace, wal.Entry) error
+	take func(*family, wal.Entry) error
 	// again says that the logs were read before: what is odd about them has been reported.
 	again bool
 }
@@ -172,9 +172,14 @@ func (db *database) loadLogs(ctx context.Context) error {
 		return nil
 	}
 	w := db.newWALLoader()
-	w.take, w.sorters = w.sort, map[*keyspace]*entrySorter{}
 	for _, ks := range db.spaces {
-		s := newEntrySorter(ks, db.opts.Memory/4/int64(len(db.spaces)))
+		if db.levelDB && ks.cmp.Wrapping != nil { // RocksDB draws the heights of its memtable's nodes by chance
+			ks.circles = newCircles(ks.keyspace, w.origins, db.replay)
+		}
+	}
+	w.take, w.sorters = w.sort, map[*family]*entrySorter{}
+	for _, ks := range db.spaces {
+		s := newEntrySorter(ks.keyspace, db.opts.Memory/4/int64(len(db.spaces)))
 		defer s.close()
 		w.sorters[ks] = s
 	}
@@ -182,8 +187,10 @@ func (db *database) loadLogs(ctx context.Context) error {
 		return err
 	}
 	for _, ks := range db.spaces {
-		if err := ks.findCircles(ctx); err != nil {
-			return err
+		if ks.circles != nil {
+			if err := ks.circles.find(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	return w.finish()
@@ -191,7 +198,7 @@ func (db *database) loadLogs(ctx context.Context) error {
 
 // newWALLoader prepares to read all logs.
 func (db *database) newWALLoader() *walLoader {
-	w := &walLoader{db: db, byID: map[uint32]*keyspace{}}
+	w := &walLoader{db: db, byID: map[uint32]*family{}}
 	for _, ks := range db.spaces {
 		w.byID[ks.id] = ks
 	}
@@ -201,12 +208,13 @@ func (db *database) newWALLoader() *walLoader {
 	return w
 }
 
-// replay reads the logs of a database with one keyspace once more; f gets the index of each entry's log and
-// the offset of its record.
-func (db *database) replay(ctx context.Context, f func(log uint32, off int64, e wal.Entry) error) error {
+// replay reads the logs of a database with one keyspace once more.
+func (db *database) replay(ctx context.Context, f func(log uint32, off int64, e logEntry) error) error {
 	w := db.newWALLoader()
 	w.again = true
-	w.take = func(_ *keyspace, e wal.Entry) error { return f(w.index, w.off, e) }
+	w.take = func(_ *family, e wal.Entry) error {
+		return f(w.index, w.off, logEntry{key: e.Key, kind: e.Kind, seq: e.Seq, whole: e.Whole})
+	}
 	return w.run(ctx)
 }
 
@@ -316,14 +324,14 @@ func (w *walLoader) add(e wal.Entry) error {
 }
 
 // sort takes an entry when the logs are read the first time.
-func (w *walLoader) sort(ks *keyspace, e wal.Entry) error {
+func (w *walLoader) sort(ks *family, e wal.Entry) error {
 	w.log.entries++
 	if e.Kind == base.KindRangeDelete {
-		ks.addTombstone(e, record.Place{File: w.log.name, Off: w.off, Level: -1, Seq: e.Seq})
+		ks.addTombstone(e.Key, e.Value, e.Seq, record.Place{File: w.log.name, Off: w.off, Level: -1, Seq: e.Seq})
 		return nil
 	}
-	if ks.wrapping != nil {
-		if err := ks.noteFar(e.Key); err != nil {
+	if ks.circles != nil {
+		if err := ks.circles.note(e.Key); err != nil {
 			return err
 		}
 	}
@@ -339,17 +347,14 @@ func (w *walLoader) finish() error {
 	inMemory := w.db.opts.Memory / 8 / int64(len(w.db.spaces))
 	for _, ks := range w.db.spaces {
 		s := w.sorters[ks]
-		if len(ks.circles) > 0 {
-			s.leaveOut = func(user []byte) bool { return ks.circleOf(user) != nil }
+		if ks.circles.any() {
+			s.leaveOut = ks.circles.has
 		}
 		t, err := s.spool(-1, w.origins, inMemory)
 		if err != nil {
 			return fmt.Errorf("%s: sorting the logs: %w", w.db.dir, err)
 		}
-		if t != nil {
-			ks.logRuns = []*sortedRun{{tables: []*table{t}, level: -1}}
-		}
-		ks.logBytes = s.bytes
+		ks.setLogs(t, s.bytes)
 		if err := s.close(); err != nil {
 			return err
 		}

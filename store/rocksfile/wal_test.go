@@ -435,7 +435,7 @@ func TestSpilledLog(t *testing.T) {
 	if left, _ := os.ReadDir(temp); len(left) > 0 {
 		t.Errorf("%d files in sight", len(left))
 	}
-	if len(db.spools) == 0 {
+	if len(db.env.spools) == 0 {
 		t.Error("nothing was spilled")
 	}
 	wantRows(t, db, 1, "k0=4998 k1=4999 k2=4993 k3=4994 k4=4995 k5=4996 k6=4997")

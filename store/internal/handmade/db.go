@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"kvferry/store"
@@ -217,4 +218,13 @@ func BoundEdit(b Bounds) (e []byte) {
 		e = append(binary.AppendUvarint(e, uint64(len(k))), k...)
 	}
 	return e
+}
+
+// SomeEntries are n puts with keys that share prefixes and values that compress.
+func SomeEntries(n int) []Entry {
+	var out []Entry
+	for i := range n {
+		out = append(out, Put(fmt.Sprintf("key%04d", i*3), uint64(1000+i), strings.Repeat(fmt.Sprint(i), 1+i%40)))
+	}
+	return out
 }

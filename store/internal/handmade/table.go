@@ -24,26 +24,29 @@ import (
 
 // How tables are made, written down a second time so that tests do not rely on what they test.
 const (
-	footerPlain = 48 // of LevelDB
-	levelMagic  = 0xdb4775248b80fb57
-	rocksMagic  = 0x88e241b785f4cff7
+	LevelFooter = 48
+	RocksFooter = 53
+	LevelMagic  = 0xdb4775248b80fb57
+	RocksMagic  = 0x88e241b785f4cff7
 
-	rawBlock    = 0
-	snappyBlock = 1
-	levelZstd   = 2
-	bzip2Blocks = 3
-	lz4Block    = 4
-	lz4hcBlock  = 5
-	zstdBlock   = 7
+	Raw       = 0
+	Snappy    = 1
+	Zlib      = 2
+	LevelZstd = 2
+	Bzip2     = 3
+	LZ4       = 4
+	LZ4HC     = 5
+	Zstd      = 7
 
-	sumCRC32C = 1
-	sumXXH32  = 2
-	sumXXH64  = 3
-	sumXXH3   = 4
+	CRC32C = 1
+	XXH32  = 2
+	XXH64  = 3
+	XXH3   = 4
 
-	binaryIndex   = 0
-	twoLevelIndex = 2
-	firstKeyIndex = 3
+	BinaryIndex   = 0
+	HashIndex     = 1
+	TwoLevelIndex = 2
+	FirstKeyIndex = 3
 )
 
 // Entry is an entry of a table or a log made by hand.
@@ -98,7 +101,7 @@ func MakeTable(t testing.TB, spec Spec, entries []Entry) []byte {
 		spec.Version = 2
 	}
 	if spec.Checksum == 0 && !spec.NoChecksum {
-		spec.Checksum = sumCRC32C
+		spec.Checksum = CRC32C
 	}
 	spec.BlockSize, spec.Restarts = max(spec.BlockSize, 1), max(spec.Restarts, 1)
 	h := &TableWriter{T: t, Spec: spec}
@@ -108,14 +111,14 @@ func MakeTable(t testing.TB, spec Spec, entries []Entry) []byte {
 		metas[k] = v
 	}
 	if len(spec.Dict) > 0 {
-		metas["rocksdb.compression_dict"] = HandleBytes(h.write(spec.Dict, rawBlock))
+		metas["rocksdb.compression_dict"] = HandleBytes(h.write(spec.Dict, Raw))
 	}
 	if len(spec.Tombstones) > 0 {
 		var b Block
 		for i := range spec.Tombstones {
 			b.Add(spec.Tombstones[i].Internal(), []byte(spec.Tombstones[i].Value), true)
 		}
-		metas["rocksdb.range_del"] = HandleBytes(h.write(b.Finish(nil), rawBlock))
+		metas["rocksdb.range_del"] = HandleBytes(h.write(b.Finish(nil), Raw))
 	}
 	if !spec.LevelDB {
 		metas["rocksdb.properties"] = HandleBytes(h.properties(len(entries)))
@@ -133,7 +136,7 @@ func MakeTable(t testing.TB, spec Spec, entries []Entry) []byte {
 	for _, k := range names {
 		b.Add([]byte(k), metas[k], true)
 	}
-	meta := h.write(b.Finish(nil), rawBlock)
+	meta := h.write(b.Finish(nil), Raw)
 	h.Footer(meta, indexHandle)
 	return h.Out
 }
@@ -172,15 +175,15 @@ func (h *TableWriter) dataBlocks(entries []Entry) (handles []blocks.Handle, firs
 // filter writes a filter; nobody looks into it. A partitioned one has a partition for each data block.
 func (h *TableWriter) filter(seps [][]byte) blocks.Handle {
 	if !strings.HasPrefix(h.Spec.Filter, "partitionedfilter.") {
-		return h.write([]byte("the bits of a filter"), rawBlock)
+		return h.write([]byte("the bits of a filter"), Raw)
 	}
 	var handles []blocks.Handle
 	for i := range seps {
-		handles = append(handles, h.write(bytes.Repeat([]byte{byte(i)}, 20+i%3), rawBlock))
+		handles = append(handles, h.write(bytes.Repeat([]byte{byte(i)}, 20+i%3), Raw))
 	}
 	g := *h
-	g.Spec.IndexType = binaryIndex
-	top := h.write(g.indexBlock(handles, nil, seps), rawBlock)
+	g.Spec.IndexType = BinaryIndex
+	top := h.write(g.indexBlock(handles, nil, seps), Raw)
 	return top
 }
 
@@ -213,7 +216,7 @@ func (h *TableWriter) properties(entries int) blocks.Handle {
 	for _, k := range names {
 		b.Add([]byte(k), p[k], true)
 	}
-	handle := h.write(b.Finish(nil), rawBlock)
+	handle := h.write(b.Finish(nil), Raw)
 	if h.Spec.GlobalSeq != 0 {
 		block := h.Out[handle.Off : handle.Off+handle.Size]
 		name := []byte("external_sst_file.global_seqno") // what the name before does not share
@@ -225,17 +228,17 @@ func (h *TableWriter) properties(entries int) blocks.Handle {
 
 // index writes the index blocks; two-level ones have partitions of three entries.
 func (h *TableWriter) index(handles []blocks.Handle, first, seps [][]byte) blocks.Handle {
-	if h.Spec.IndexType != twoLevelIndex {
-		return h.write(h.indexBlock(handles, first, seps), rawBlock)
+	if h.Spec.IndexType != TwoLevelIndex {
+		return h.write(h.indexBlock(handles, first, seps), Raw)
 	}
 	var tops []blocks.Handle
 	var topSeps [][]byte
 	for i := 0; i < len(handles); i += 3 {
 		j := min(i+3, len(handles))
-		tops = append(tops, h.write(h.indexBlock(handles[i:j], first[i:j], seps[i:j]), rawBlock))
+		tops = append(tops, h.write(h.indexBlock(handles[i:j], first[i:j], seps[i:j]), Raw))
 		topSeps = append(topSeps, seps[j-1])
 	}
-	return h.write(h.indexBlock(tops, nil, topSeps), rawBlock)
+	return h.write(h.indexBlock(tops, nil, topSeps), Raw)
 }
 
 func (h *TableWriter) indexBlock(handles []blocks.Handle, first, seps [][]byte) []byte {
@@ -245,7 +248,7 @@ func (h *TableWriter) indexBlock(handles []blocks.Handle, first, seps [][]byte) 
 			s = s[:len(s)-base.TrailerLen]
 		}
 		v := HandleBytes(handles[i])
-		if h.Spec.IndexType == firstKeyIndex {
+		if h.Spec.IndexType == FirstKeyIndex {
 			v = append(binary.AppendUvarint(v, uint64(len(first[i]))), first[i]...)
 		}
 		if !h.Spec.Delta {
@@ -255,7 +258,7 @@ func (h *TableWriter) indexBlock(handles []blocks.Handle, first, seps [][]byte) 
 		delta := []byte(nil)
 		if i > 0 {
 			delta = binary.AppendVarint(nil, int64(handles[i].Size)-int64(handles[i-1].Size))
-			if h.Spec.IndexType == firstKeyIndex {
+			if h.Spec.IndexType == FirstKeyIndex {
 				delta = append(binary.AppendUvarint(delta, uint64(len(first[i]))), first[i]...)
 			}
 		}
@@ -271,14 +274,14 @@ func HandleBytes(h blocks.Handle) []byte {
 // Footer ends the table.
 func (h *TableWriter) Footer(meta, index blocks.Handle) {
 	b := append(HandleBytes(meta), HandleBytes(index)...)
-	b = append(b, make([]byte, footerPlain-8-len(b))...)
+	b = append(b, make([]byte, LevelFooter-8-len(b))...)
 	if h.Spec.LevelDB {
-		h.Out = binary.LittleEndian.AppendUint64(append(h.Out, b...), levelMagic)
+		h.Out = binary.LittleEndian.AppendUint64(append(h.Out, b...), LevelMagic)
 		return
 	}
 	h.Out = append(append(h.Out, h.Spec.Checksum), b...)
 	h.Out = binary.LittleEndian.AppendUint32(h.Out, h.Spec.Version)
-	h.Out = binary.LittleEndian.AppendUint64(h.Out, rocksMagic)
+	h.Out = binary.LittleEndian.AppendUint64(h.Out, RocksMagic)
 }
 
 // write compresses a block and appends it with its trailer.
@@ -293,13 +296,13 @@ func (h *TableWriter) writeAs(b []byte, codec, label byte) blocks.Handle {
 	h.Out = append(h.Out, packed...)
 	var sum uint32
 	switch h.Spec.Checksum {
-	case sumCRC32C:
+	case CRC32C:
 		sum = base.MaskCRC(crc32.Checksum(packed, base.Castagnoli))
-	case sumXXH32:
+	case XXH32:
 		sum = sum32(packed)
-	case sumXXH64:
+	case XXH64:
 		sum = uint32(xxhash.Sum64(packed))
-	case sumXXH3:
+	case XXH3:
 		sum = uint32(xxh3.Hash(packed[:len(packed)-1])) ^ uint32(label)*0x6b9083d9
 	}
 	h.Out = binary.LittleEndian.AppendUint32(h.Out, sum)
@@ -311,12 +314,12 @@ func CompressBlock(t testing.TB, b []byte, codec byte, spec Spec) []byte {
 	t.Helper()
 	size := binary.AppendUvarint(nil, uint64(len(b)))
 	switch codec {
-	case rawBlock:
+	case Raw:
 		return slices.Clone(b)
-	case snappyBlock:
+	case Snappy:
 		return snappy.Encode(nil, b)
-	case zstdBlock, levelZstd:
-		if codec == levelZstd && !spec.LevelDB {
+	case Zstd, LevelZstd:
+		if codec == LevelZstd && !spec.LevelDB {
 			break // zlib
 		}
 		opts := []zstd.EOption{zstd.WithEncoderConcurrency(1)}
@@ -331,13 +334,13 @@ func CompressBlock(t testing.TB, b []byte, codec byte, spec Spec) []byte {
 			size = nil
 		}
 		return e.EncodeAll(b, size)
-	case lz4Block, lz4hcBlock:
+	case LZ4, LZ4HC:
 		if spec.Version < 2 {
 			size = binary.LittleEndian.AppendUint64(nil, uint64(len(b)))
 		}
 		// All literals: a valid block whatever the bytes, also with a dictionary.
 		return append(size, lz4Literals(b)...)
-	case bzip2Blocks:
+	case Bzip2:
 		return append(sizeIf(spec, size), bzip2Block(t, b)...)
 	}
 	var out bytes.Buffer

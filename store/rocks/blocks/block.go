@@ -53,7 +53,11 @@ func (b *Block) Restart(i int) int {
 // NumRestarts returns the number of restarts.
 func (b *Block) NumRestarts() int { return len(b.restarts) / 4 }
 
-var ErrEntry = errors.New("entry beyond the end of its block")
+// Errors of damaged blocks.
+var (
+	ErrEntry   = errors.New("entry beyond the end of its block")
+	ErrRestart = errors.New("restart point is no entry")
+)
 
 // EntryHeader decodes the lengths of the entry at p and where its bytes start; next is -1 when
 // they do not fit 32 bits each or end early.

@@ -19,15 +19,15 @@ const MaxOpenFiles = 512
 // File is a file read at offsets. Its descriptor is opened when needed and may be closed while
 // nobody reads; an in-memory one has none.
 type File struct {
-	Set  *Set
+	set  *Set
 	Path string // to open, and for errors
 	Name string // relative to the store's directory, for places
 	Size int64
 	mem  []byte // the whole file, when it lives in memory
 
-	Pinned *os.File // of a spool: always open
+	pinned *os.File // of a temporary file: always open
 
-	f    *os.File // guarded by set.mu
+	f    *os.File // guarded by the set's mutex
 	refs int      // readers under way
 	elem *list.Element
 }
@@ -43,7 +43,7 @@ type Set struct {
 
 // Open looks at a file, and opens it at once when now is set.
 func (s *Set) Open(dir, name string, now bool) (*File, error) {
-	f := &File{Set: s, Path: filepath.Join(dir, name), Name: name}
+	f := &File{set: s, Path: filepath.Join(dir, name), Name: name}
 	st, err := os.Stat(f.Path)
 	if err != nil {
 		return nil, err
@@ -66,9 +66,12 @@ func Memory(name string, b []byte) *File {
 	return &File{Path: name, Name: name, mem: b, Size: int64(len(b))}
 }
 
+// Temporary makes a file of one that is open, and stays so for as long as it is read. Its size is set when it is written.
+func Temporary(f *os.File) *File { return &File{Path: f.Name(), Name: f.Name(), pinned: f} }
+
 // Acquire returns the open file; release must follow.
 func (f *File) Acquire() (*os.File, error) {
-	s := f.Set
+	s := f.set
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -93,7 +96,7 @@ func (f *File) Acquire() (*os.File, error) {
 
 // Release ends a use of the file.
 func (f *File) Release() {
-	s := f.Set
+	s := f.set
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f.refs--
@@ -129,7 +132,7 @@ func (f *File) closeNow() {
 	if f.f != nil {
 		f.f.Close()
 		f.f = nil
-		f.Set.open--
+		f.set.open--
 	}
 }
 
@@ -155,7 +158,7 @@ func (f *File) ReadFull(p []byte, off int64) error {
 		copy(p, f.mem[off:])
 		return nil
 	}
-	h := f.Pinned
+	h := f.pinned
 	if h == nil {
 		var err error
 		if h, err = f.Acquire(); err != nil {

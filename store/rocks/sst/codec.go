@@ -1,4 +1,4 @@
-package rocksfile
+package sst
 
 import (
 	"bytes"
@@ -42,11 +42,11 @@ func firstRoom(in, size int) int {
 
 var errSize = errors.New("decompressed size is impossible")
 
-// unpackers lends unpackers to goroutines; all of one pool use the same dictionary.
-type unpackers struct{ pool sync.Pool }
+// Unpackers lends unpackers to goroutines; all of one pool use the same dictionary.
+type Unpackers struct{ pool sync.Pool }
 
 // unpack decompresses src into dst's room, which may move. format is the compress format, 1 or 2.
-func (p *unpackers) unpack(dst []byte, codec byte, src []byte, format int, dict []byte) ([]byte, error) {
+func (p *Unpackers) unpack(dst []byte, codec byte, src []byte, format int, dict []byte) ([]byte, error) {
 	if codec == codecSnappy {
 		return unpackSnappy(dst, src)
 	}

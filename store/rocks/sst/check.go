@@ -1,14 +1,12 @@
-package rocksfile
+package sst
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
 
 	"kvferry/record"
-	"kvferry/store"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 )
@@ -28,50 +26,39 @@ func isFilter(name string) bool {
 	return kind == "filter" || kind == "fullfilter" || kind == "partitionedfilter"
 }
 
-var _ store.BlockChecker = (*database)(nil)
-
-// CheckBlocks verifies the checksums of the blocks that reading rows does not touch, or does without. What is damaged
-// there costs no rows: RocksDB and LevelDB look up keys without a filter that they cannot read.
-func (db *database) CheckBlocks(ctx context.Context) error {
-	var c blockCheck
-	for _, ks := range db.spaces {
-		for _, t := range ks.tables {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			c.ks, c.t = ks, t
-			c.table()
-		}
+// CheckBlocks verifies the checksums of the blocks that reading rows does not touch, or does without, and calls damaged
+// for each that is of no use. When what stands around the rows cannot be read, whoever reads them says so.
+func (r *Reader) CheckBlocks(damaged func(off uint64, err error)) {
+	if _, err := r.Open(); err != nil {
+		return
 	}
-	return nil
+	c := blockCheck{r: r, damaged: damaged}
+	c.table()
 }
 
 // blockCheck verifies blocks of a table.
 type blockCheck struct {
-	ks  *keyspace
-	t   *table
-	buf []byte
+	r       *Reader
+	buf     []byte
+	damaged func(off uint64, err error)
 }
 
-// table checks the blocks of one table. When what stands around its rows cannot be read, whoever reads them says so.
+// table checks all of the metaindex.
 func (c *blockCheck) table() {
-	if _, err := c.t.load(); err != nil {
-		return
-	}
 	var corrupt *record.CorruptError
-	if errors.As(c.t.metaErr, &corrupt) {
+	if errors.As(c.r.metaErr, &corrupt) {
 		c.damaged(uint64(corrupt.Off), fmt.Errorf("%s: %w", corrupt.Field, corrupt.Err))
 	}
-	c.t.eachMeta(func(name string, value []byte) error {
+	c.r.eachMeta(func(name string, value []byte) error {
 		if isRowMeta(name) {
 			return nil
 		}
 		f := &base.Fields{Buf: value}
 		h := blocks.ReadHandle(f, name)
 		switch {
-		case f.Err != nil || f.Left() > 0 || h.Check(c.t.file.Size) != nil:
+		case f.Err != nil || f.Left() > 0 || h.Check(c.r.file.Size) != nil:
 			if isFilter(name) { // else it is a value of a kind that is not known
-				c.damaged(c.t.info.metaindex.Off, fmt.Errorf("%s: the metaindex names no block of the file", name))
+				c.damaged(c.r.info.Metaindex.Off, fmt.Errorf("%s: the metaindex names no block of the file", name))
 			}
 		case strings.HasPrefix(name, partitionedFilter):
 			c.partitions(name, h)
@@ -89,9 +76,9 @@ func (c *blockCheck) block(name string, h blocks.Handle) {
 		c.buf = make([]byte, n)
 	}
 	b := c.buf[:n]
-	err := c.t.file.ReadFull(b, int64(h.Off))
+	err := c.r.file.ReadFull(b, int64(h.Off))
 	if err == nil {
-		err = checkBlock(c.t.info.checksum, b[:h.Size+1], binary.LittleEndian.Uint32(b[h.Size+1:]))
+		err = checkBlock(c.r.info.Checksum, b[:h.Size+1], binary.LittleEndian.Uint32(b[h.Size+1:]))
 	}
 	if err != nil {
 		c.damaged(h.Off, fmt.Errorf("%s: %w", name, err))
@@ -100,18 +87,18 @@ func (c *blockCheck) block(name string, h blocks.Handle) {
 
 // partitions checks the index of a partitioned filter and the filters that it leads to.
 func (c *blockCheck) partitions(name string, h blocks.Handle) {
-	top, err := c.t.readBlock(h, name, checkBlock)
+	top, err := c.r.readBlock(h, name, checkBlock)
 	if err != nil {
 		c.damaged(h.Off, err)
 		return
 	}
-	p := c.t.info.properties
-	p.indexType = indexBinary // these entries have no first keys
+	p := c.r.info.Properties
+	p.IndexType = indexBinary // these entries have no first keys
 	var x indexBlock
 	err = x.open(top, &p)
 	for ok := err == nil; ok; {
 		if ok, err = x.next(); ok {
-			if err = x.handle.Check(c.t.file.Size); err != nil {
+			if err = x.handle.Check(c.r.file.Size); err != nil {
 				break
 			}
 			c.block(name, x.handle)
@@ -120,10 +107,4 @@ func (c *blockCheck) partitions(name string, h blocks.Handle) {
 	if err != nil {
 		c.damaged(h.Off, fmt.Errorf("%s: %w", name, err))
 	}
-}
-
-// damaged reports a block that is of no use.
-func (c *blockCheck) damaged(off uint64, err error) {
-	c.ks.st.report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Warning, Keyspace: c.ks.name, Place: c.t.place(off),
-		Detail: err.Error() + "; it holds no rows, and reading them does without it"})
 }

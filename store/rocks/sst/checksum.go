@@ -1,4 +1,4 @@
-package rocksfile
+package sst
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package rocksfile
+package sst
 
 import (
 	"encoding/binary"
@@ -9,7 +9,7 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// Names of properties (table/table_properties.cc, table/block_based).
+// Names of Properties (table/table_properties.cc, table/block_based).
 const (
 	propEntries       = "rocksdb.num.entries"
 	propDeletes       = "rocksdb.deleted.keys"
@@ -38,28 +38,28 @@ const (
 )
 
 // properties is what a table says about itself. Counts are -1 when it does not.
-type properties struct {
-	entries      int64
-	deletes      int64
-	merges       int64
-	rangeDeletes int64
-	comparator   string
-	compression  string
-	indexType    uint32
-	indexUser    bool // index keys are user keys
-	indexDelta   bool // index values are deltas
-	external     bool // ingested: all keys have one sequence number
-	globalSeq    uint64
-	globalSeqAt  int // offset of globalSeq's bytes in the block, 0 when there is none
-	hasFamily    bool
-	family       uint64 // id of the column family that the table was made for
+type Properties struct {
+	Entries      int64
+	Deletes      int64
+	Merges       int64
+	RangeDeletes int64
+	Comparator   string
+	Compression  string
+	IndexType    uint32
+	IndexUser    bool // index keys are user keys
+	IndexDelta   bool // index values are deltas
+	External     bool // ingested: all keys have one sequence number
+	GlobalSeq    uint64
+	GlobalSeqAt  int // offset of globalSeq's bytes in the block, 0 when there is none
+	HasFamily    bool
+	Family       uint64 // id of the column family that the table was made for
 }
 
 // unknownProperties are those of a table without any.
-var unknownProperties = properties{entries: -1, deletes: -1, merges: -1, rangeDeletes: -1}
+var unknownProperties = Properties{Entries: -1, Deletes: -1, Merges: -1, RangeDeletes: -1}
 
 // decodeProperties decodes a properties block.
-func decodeProperties(b []byte) (properties, error) {
+func decodeProperties(b []byte) (Properties, error) {
 	p := unknownProperties
 	bl, err := blocks.Parse(b)
 	if err != nil {
@@ -75,43 +75,43 @@ func decodeProperties(b []byte) (properties, error) {
 			return p, fmt.Errorf("property %s: %w", e.Key, err)
 		}
 		if string(e.Key) == propGlobalSeq {
-			p.globalSeqAt = e.Pos - len(e.Val)
+			p.GlobalSeqAt = e.Pos - len(e.Val)
 		}
 	}
 }
 
 // set takes one property. Unknown ones say nothing that reading needs.
-func (p *properties) set(name string, v []byte) error {
+func (p *Properties) set(name string, v []byte) error {
 	f := &base.Fields{Buf: v}
 	switch name {
 	case propEntries:
-		p.entries = count(f)
+		p.Entries = count(f)
 	case propDeletes:
-		p.deletes = count(f)
+		p.Deletes = count(f)
 	case propMerges:
-		p.merges = count(f)
+		p.Merges = count(f)
 	case propRangeDeletes:
-		p.rangeDeletes = count(f)
+		p.RangeDeletes = count(f)
 	case propComparator:
-		p.comparator, f.Off = string(v), len(v)
+		p.Comparator, f.Off = string(v), len(v)
 	case propCompression:
-		p.compression, f.Off = string(v), len(v)
+		p.Compression, f.Off = string(v), len(v)
 	case propIndexType:
-		p.indexType = f.Uint32("value")
-		if p.indexType > indexFirstKey {
-			return base.Unsupported("index type %d", p.indexType)
+		p.IndexType = f.Uint32("value")
+		if p.IndexType > indexFirstKey {
+			return base.Unsupported("index type %d", p.IndexType)
 		}
 	case propIndexUserKeys:
-		p.indexUser = f.Uvarint("value") != 0
+		p.IndexUser = f.Uvarint("value") != 0
 	case propIndexDelta:
-		p.indexDelta = f.Uvarint("value") != 0
+		p.IndexDelta = f.Uvarint("value") != 0
 	case propExternal:
-		p.external = f.Uint32("value") >= 2
+		p.External = f.Uint32("value") >= 2
 	case propGlobalSeq:
-		p.globalSeq = f.Uint64("value")
+		p.GlobalSeq = f.Uint64("value")
 	case propFamily:
-		p.family = f.Uvarint("value")
-		p.hasFamily = p.family != unknownFamily
+		p.Family = f.Uvarint("value")
+		p.HasFamily = p.Family != unknownFamily
 	case propTimestamps:
 		return base.Unsupported("user-defined timestamps")
 	default:
@@ -140,10 +140,10 @@ func checkProperties(kind byte, b []byte, stored uint32) error {
 		return err
 	}
 	p, perr := decodeProperties(b[:len(b)-1])
-	if perr != nil || p.globalSeqAt == 0 {
+	if perr != nil || p.GlobalSeqAt == 0 {
 		return err
 	}
 	z := append([]byte(nil), b...)
-	binary.LittleEndian.PutUint64(z[p.globalSeqAt:], 0)
+	binary.LittleEndian.PutUint64(z[p.GlobalSeqAt:], 0)
 	return checkBlock(kind, z, stored)
 }

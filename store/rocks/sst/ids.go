@@ -1,4 +1,4 @@
-package rocksfile
+package sst
 
 // Magic numbers at the end of a table.
 const (

@@ -1,4 +1,4 @@
-package rocksfile
+package sst
 
 import (
 	"encoding/binary"
@@ -23,12 +23,12 @@ import (
 //	+--------------+------------------+--------------+------------------+-------------+-----------+
 //
 // Little endian; handles are two varints, offset and size without the block's trailer.
-type footer struct {
-	version   uint32
-	checksum  byte
-	metaindex blocks.Handle
-	index     blocks.Handle
-	legacy    bool // LevelDB's magic
+type Footer struct {
+	Version   uint32 // format_version
+	Checksum  byte
+	Metaindex blocks.Handle
+	Index     blocks.Handle
+	Legacy    bool // LevelDB's magic
 }
 
 const (
@@ -37,46 +37,46 @@ const (
 	// maxFormatVersion is the last format_version that is read; 6 has checksums that depend on the
 	// place of a block.
 	maxFormatVersion = 5
-	// anyFormatVersion is more than RocksDB will ever have: nothing guards a footer but that its values make sense.
+	// anyFormatVersion is more than RocksDB will ever have: nothing guards a Footer but that its values make sense.
 	anyFormatVersion = 255
 )
 
-// decodeFooter decodes the end of a table: its last footerLen bytes, or all of a shorter file.
-func decodeFooter(b []byte) (footer, error) {
+// DecodeFooter decodes the end of a table: its last footerLen bytes, or all of a shorter file.
+func DecodeFooter(b []byte) (Footer, error) {
 	if len(b) < legacyFooterLen {
-		return footer{}, fmt.Errorf("%d bytes are no table: %w", len(b), record.ErrShort)
+		return Footer{}, fmt.Errorf("%d bytes are no table: %w", len(b), record.ErrShort)
 	}
-	var ft footer
+	var ft Footer
 	magic := binary.LittleEndian.Uint64(b[len(b)-8:])
 	switch magic {
 	case magicLevelDB:
-		ft.legacy, ft.checksum = true, checksumCRC32C
+		ft.Legacy, ft.Checksum = true, checksumCRC32C
 		b = b[len(b)-legacyFooterLen:]
 	case magicRocksDB:
 		if len(b) < footerLen {
-			return footer{}, fmt.Errorf("%d bytes are no table: %w", len(b), record.ErrShort)
+			return Footer{}, fmt.Errorf("%d bytes are no table: %w", len(b), record.ErrShort)
 		}
 		b = b[len(b)-footerLen:]
-		ft.version = binary.LittleEndian.Uint32(b[footerLen-12:])
-		ft.checksum = b[0]
+		ft.Version = binary.LittleEndian.Uint32(b[footerLen-12:])
+		ft.Checksum = b[0]
 		b = b[1:]
 	case magicPlain, magicPlainLegacy:
-		return footer{}, base.Unsupported("plain table")
+		return Footer{}, base.Unsupported("plain table")
 	case magicCuckoo:
-		return footer{}, base.Unsupported("cuckoo table")
+		return Footer{}, base.Unsupported("cuckoo table")
 	default:
-		return footer{}, fmt.Errorf("magic number %016x is of no table", magic)
+		return Footer{}, fmt.Errorf("magic number %016x is of no table", magic)
 	}
 	switch {
-	case ft.version > anyFormatVersion:
-		return footer{}, fmt.Errorf("format_version %d is none", ft.version)
-	case ft.version > maxFormatVersion:
-		return footer{}, base.Unsupported("format_version %d", ft.version)
-	case ft.checksum > checksumXXH3:
-		return footer{}, fmt.Errorf("checksum type %d is none", ft.checksum)
+	case ft.Version > anyFormatVersion:
+		return Footer{}, fmt.Errorf("format_version %d is none", ft.Version)
+	case ft.Version > maxFormatVersion:
+		return Footer{}, base.Unsupported("format_version %d", ft.Version)
+	case ft.Checksum > checksumXXH3:
+		return Footer{}, fmt.Errorf("checksum type %d is none", ft.Checksum)
 	}
 	f := &base.Fields{Buf: b[:legacyFooterLen-8]}
-	ft.metaindex = blocks.ReadHandle(f, "metaindex handle")
-	ft.index = blocks.ReadHandle(f, "index handle")
+	ft.Metaindex = blocks.ReadHandle(f, "metaindex handle")
+	ft.Index = blocks.ReadHandle(f, "index handle")
 	return ft, f.Err
 }

@@ -1,102 +1,13 @@
-package rocksfile
+package sst
 
 import (
-	"container/list"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"sync"
 
 	"kvferry/record"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 )
-
-// indexCache keeps the blocks of indexes that were read, as many as fit max bytes, and all those in use. All
-// cursors of a table share them.
-type indexCache struct {
-	mu   sync.Mutex
-	max  int64
-	size int64
-	idle list.List // of *cachedBlock, longest idle first
-}
-
-// cachedBlock is a block of a table's index. Its fields are guarded by the cache's mutex; b does not change.
-type cachedBlock struct {
-	t     *table
-	off   uint64
-	b     []byte
-	users int
-	elem  *list.Element // in the list of idle blocks
-}
-
-// useIndex returns the table's top index block; drop must follow.
-func (t *table) useIndex() (*cachedBlock, error) {
-	info, err := t.load()
-	if err != nil {
-		return nil, err
-	}
-	return t.useBlock(info.index, "index")
-}
-
-// useBlock returns a block of the table's index; drop must follow.
-func (t *table) useBlock(h blocks.Handle, field string) (*cachedBlock, error) {
-	t.indexMu.Lock() // a block is read once
-	defer t.indexMu.Unlock()
-	if c := t.cache.use(t, h.Off); c != nil {
-		return c, nil
-	}
-	b, err := t.readBlock(h, field, checkBlock)
-	if err != nil {
-		return nil, err
-	}
-	return t.cache.put(t, h.Off, b), nil
-}
-
-// use counts a user of a block, when it is there.
-func (c *indexCache) use(t *table, off uint64) *cachedBlock {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	b := t.index[off]
-	if b == nil {
-		return nil
-	}
-	if b.elem != nil {
-		c.idle.Remove(b.elem)
-		b.elem = nil
-	}
-	b.users++
-	return b
-}
-
-// put takes a block with one user.
-func (c *indexCache) put(t *table, off uint64, b []byte) *cachedBlock {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if t.index == nil {
-		t.index = make(map[uint64]*cachedBlock, 1)
-	}
-	e := &cachedBlock{t: t, off: off, b: b, users: 1}
-	t.index[off] = e
-	c.size += int64(cap(b))
-	return e
-}
-
-// drop ends a use of the block.
-func (b *cachedBlock) drop() {
-	c := b.t.cache
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if b.users--; b.users > 0 {
-		return
-	}
-	b.elem = c.idle.PushBack(b)
-	for c.size > c.max && c.idle.Len() > 0 {
-		e := c.idle.Remove(c.idle.Front()).(*cachedBlock)
-		c.size -= int64(cap(e.b))
-		delete(e.t.index, e.off)
-	}
-}
 
 // indexEntry is an entry of an index: no key of the block is after sep, a user key.
 type indexEntry struct {
@@ -124,13 +35,13 @@ type indexBlock struct {
 }
 
 // open takes a new index block.
-func (x *indexBlock) open(b []byte, p *properties) error {
+func (x *indexBlock) open(b []byte, p *Properties) error {
 	bl, err := blocks.Parse(b)
 	if err != nil {
 		return err
 	}
-	*x = indexBlock{Block: bl, buf: x.buf[:0], delta: p.indexDelta, userKeys: p.indexUser,
-		firstKey: p.indexType == indexFirstKey}
+	*x = indexBlock{Block: bl, buf: x.buf[:0], delta: p.IndexDelta, userKeys: p.IndexUser,
+		firstKey: p.IndexType == indexFirstKey}
 	return nil
 }
 
@@ -246,17 +157,15 @@ func (x *indexBlock) scan(compare func(a, b []byte) int, key []byte) (bool, erro
 	}
 }
 
-var errRestart = errors.New("restart point is no entry")
-
 // atRestart moves to the entry at a restart.
 func (x *indexBlock) atRestart(i int) error {
 	if x.pos = x.Restart(i); x.pos < 0 {
-		return errRestart
+		return blocks.ErrRestart
 	}
 	x.key, x.started = nil, false
 	ok, err := x.next()
 	if err == nil && !ok {
-		err = errRestart
+		err = blocks.ErrRestart
 	}
 	return err
 }
@@ -266,7 +175,7 @@ const fieldPartition = "index partition"
 
 // tableIndex walks the index of a table, one or two levels deep.
 type tableIndex struct {
-	t    *table
+	r    *Reader
 	top  indexBlock
 	part indexBlock // the current partition of a two-level index
 	two  bool
@@ -278,15 +187,15 @@ type tableIndex struct {
 }
 
 // open starts before the first entry. close must follow, also after an error.
-func (x *tableIndex) open(t *table) error {
-	b, err := t.useIndex()
+func (x *tableIndex) open(r *Reader) error {
+	b, err := r.useIndex()
 	if err != nil {
 		return err
 	}
-	x.t, x.topBlock = t, b
-	x.two = t.info.indexType == indexTwoLevel
+	x.r, x.topBlock = r, b
+	x.two = r.info.IndexType == indexTwoLevel
 	x.part = indexBlock{buf: x.part.buf}
-	return x.topDamage(x.top.open(b.b, &t.info.properties))
+	return x.topDamage(x.top.open(b.b, &r.info.Properties))
 }
 
 // close lets go of the table.
@@ -296,7 +205,7 @@ func (x *tableIndex) close() {
 		x.topBlock.drop()
 		x.topBlock = nil
 	}
-	x.t = nil
+	x.r = nil
 }
 
 // closePart lets go of the current partition.
@@ -312,7 +221,7 @@ func (x *tableIndex) topDamage(err error) error {
 	if err == nil {
 		return nil
 	}
-	return x.t.fail(int64(x.t.info.index.Off), "index", err)
+	return x.r.fail(int64(x.r.info.Index.Off), "index", err)
 }
 
 // partDamage places an error in the current partition.
@@ -320,7 +229,7 @@ func (x *tableIndex) partDamage(err error) error {
 	if err == nil {
 		return nil
 	}
-	return x.t.fail(int64(x.top.handle.Off), fieldPartition, err)
+	return x.r.fail(int64(x.top.handle.Off), fieldPartition, err)
 }
 
 // next moves to the next entry; false without an error is the end.
@@ -346,7 +255,7 @@ func (x *tableIndex) next() (bool, error) {
 
 // seek moves to the first entry whose key is not before key; false is the end.
 func (x *tableIndex) seek(key []byte) (bool, error) {
-	ok, err := x.top.seek(x.t.cmp.Compare, key)
+	ok, err := x.top.seek(x.r.opts.Comparer.Compare, key)
 	if !ok || err != nil || !x.two {
 		return ok, x.topDamage(err)
 	}
@@ -355,7 +264,7 @@ func (x *tableIndex) seek(key []byte) (bool, error) {
 		if x.pass != nil {
 			find = x.part.scan
 		}
-		if ok, err = find(x.t.cmp.Compare, key); ok {
+		if ok, err = find(x.r.opts.Comparer.Compare, key); ok {
 			return true, nil
 		}
 		err = x.partDamage(err)
@@ -379,12 +288,12 @@ func (x *tableIndex) passes(err error) bool {
 func (x *tableIndex) openPart() error {
 	x.closePart()
 	x.part = indexBlock{buf: x.part.buf}
-	b, err := x.t.useBlock(x.top.handle, fieldPartition)
+	b, err := x.r.useBlock(x.top.handle, fieldPartition)
 	if err != nil {
 		return err
 	}
 	x.partBlock = b
-	return x.partDamage(x.part.open(b.b, &x.t.info.properties))
+	return x.partDamage(x.part.open(b.b, &x.r.info.Properties))
 }
 
 // entry returns the current entry; its key lives until the next move.

@@ -1,0 +1,19 @@
+package blocks
+
+// Walk goes through the data blocks of a sorted table, in the order of its index, whatever the table is stored in.
+type Walk interface {
+	// Next moves to the next block; false without an error is the end.
+	Next() (bool, error)
+	// Seek moves to the first block that may hold keys at or after key, which may lie before the current one; false
+	// without an error is the end.
+	Seek(key []byte) (bool, error)
+	// Separator returns a user key that no key of the block is after, and that is before those of the next one. It lives
+	// until the next move.
+	Separator() []byte
+	// Handle says where the block is.
+	Handle() Handle
+	// Load returns the block, verified and unpacked. It lives until the next call.
+	Load() (Block, error)
+	// Close ends the walk.
+	Close()
+}

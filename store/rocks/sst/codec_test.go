@@ -1,0 +1,105 @@
+package sst
+
+import (
+	"bytes"
+	"errors"
+	"kvferry/store/internal/handmade"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestImpossibleSizes: sizes that the codec cannot reach are refused before memory is asked for.
+func TestImpossibleSizes(t *testing.T) {
+	var u Unpackers
+	huge := []byte{0xff, 0xff, 0xff, 0xff, 0x07, 1, 2, 3} // varint 2^31-1
+	for _, codec := range []byte{codecSnappy, codecZlib, codecBzip2, codecLZ4, codecZstd} {
+		before := totalAlloc()
+		if _, err := u.unpack(nil, codec, huge, 2, nil); err == nil {
+			t.Errorf("%s: no error", codecName(codec))
+		}
+		if n := totalAlloc() - before; n > 16<<20 {
+			t.Errorf("%s: %d MiB", codecName(codec), n>>20)
+		}
+	}
+	over := []byte{0xff, 0xff, 0xff, 0xff, 0x7f, 1}
+	for _, codec := range []byte{codecZlib, codecLZ4, codecZstd} {
+		if _, err := u.unpack(nil, codec, over, 2, nil); !errors.Is(err, errSize) {
+			t.Errorf("%s: %v, want errSize", codecName(codec), err)
+		}
+	}
+	for _, codec := range []byte{codecZlib, codecLZ4, codecZstd, codecSnappy} {
+		if _, err := u.unpack(nil, codec, nil, 2, nil); err == nil {
+			t.Errorf("%s: no error for nothing", codecName(codec))
+		}
+	}
+	if _, err := u.unpack(nil, codecLZ4, []byte{1, 2}, 1, nil); err == nil {
+		t.Error("lz4 without its size")
+	}
+}
+
+// TestWrongSizes: what comes out must be as long as the prefix says.
+func TestWrongSizes(t *testing.T) {
+	var u Unpackers
+	data := []byte(strings.Repeat("some data ", 100))
+	for _, codec := range []byte{codecZlib, codecLZ4, codecZstd, codecBzip2} {
+		b := handmade.CompressBlock(t, data, codec, handmade.Spec{Version: 2})
+		if out, err := u.unpack(nil, codec, b, 2, nil); err != nil || string(out) != string(data) {
+			t.Fatalf("%s: %v", codecName(codec), err)
+		}
+		for _, d := range []int{-1, 1} {
+			c := slices.Clone(b)
+			c[0] = byte(int(c[0]) + d)
+			if _, err := u.unpack(nil, codec, c, 2, nil); err == nil {
+				t.Errorf("%s: size off by %d went unnoticed", codecName(codec), d)
+			}
+		}
+	}
+	// Far more than any guess, with the size known and unknown.
+	big := make([]byte, 40<<20)
+	for _, version := range []uint32{1, 2} {
+		b := handmade.CompressBlock(t, big, codecZlib, handmade.Spec{Version: version})
+		if out, err := u.unpack(nil, codecZlib, b, int(version), nil); err != nil || len(out) != len(big) {
+			t.Errorf("zlib: %d bytes, %v", len(out), err)
+		}
+	}
+	b := handmade.CompressBlock(t, big, codecZstd, handmade.Spec{Version: 2})
+	if out, err := u.unpack(nil, codecZstd, b, 2, nil); err != nil || len(out) != len(big) {
+		t.Errorf("zstd: %d bytes, %v", len(out), err)
+	}
+}
+
+// TestRoomOfUnknownSize: a block whose decompressed size is not stored gets room for about what it is, and more when it
+// turns out to be larger.
+func TestRoomOfUnknownSize(t *testing.T) {
+	var u Unpackers
+	for _, n := range []int{4 << 10, 3 << 20} {
+		data := bytes.Repeat([]byte("0123456789abcdef"), n/16)
+		for codec, b := range map[byte][]byte{codecZlib: handmade.CompressBlock(t, data, codecZlib, handmade.Spec{Version: 1}),
+			codecZstdLevelDB: handmade.CompressBlock(t, data, codecLevelDBZstd, handmade.Spec{LevelDB: true})} {
+			out, err := u.unpack(nil, codec, b, 1, nil)
+			if err != nil || !bytes.Equal(out, data) {
+				t.Errorf("%s of %d: %v", codecName(codec), n, err)
+			}
+			if cap(out) > 4*n {
+				t.Errorf("%s: room of %d for %d bytes", codecName(codec), cap(out), n)
+			}
+		}
+	}
+}
+
+func totalAlloc() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
+func TestXXH32(t *testing.T) {
+	for in, want := range map[string]uint32{"": 0x02cc5d05, "a": 0x550d7456, "abc": 0x32d153ff,
+		"Nobody inspects the spammish repetition": 0xe2293b2f} {
+		if got := xxh32([]byte(in)); got != want {
+			t.Errorf("xxh32(%q) = %08x, want %08x", in, got, want)
+		}
+	}
+}

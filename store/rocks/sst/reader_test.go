@@ -1,0 +1,359 @@
+package sst
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
+	"kvferry/store/rocks/files"
+)
+
+// newReader fills in what tests do not care about.
+func newReader(f *files.File, o Options) *Reader {
+	if o.Comparer == nil {
+		o.Comparer = &store.Bytewise
+	}
+	o.Keyspace, o.Cache, o.Windows, o.Unpackers = "default", &Cache{Max: 1 << 20}, &files.Windows{Memory: 1 << 20}, &Unpackers{}
+	return NewReader(f, &o)
+}
+
+func memoryReader(b []byte, o Options) *Reader { return newReader(files.Memory("table", b), o) }
+
+// scan reads all entries of a table from the first block that may hold from.
+func scan(r *Reader, from string) (out []handmade.Entry, err error) {
+	w, err := r.Walk(nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	move := w.Next
+	if from != "" {
+		move = func() (bool, error) { return w.Seek([]byte(from)) }
+	}
+	for {
+		ok, err := move()
+		if !ok || err != nil {
+			return out, err
+		}
+		move = w.Next
+		bl, err := w.Load()
+		if err != nil {
+			return out, err
+		}
+		e := blocks.Entries{Data: bl.Entries}
+		for {
+			ok, err := e.Next()
+			if err != nil {
+				return out, err
+			}
+			if !ok {
+				break
+			}
+			user, tr := base.SplitKey(e.Key)
+			if string(user) > string(w.Separator()) {
+				return out, fmt.Errorf("key %q in a block up to %q", user, w.Separator())
+			}
+			out = append(out, handmade.NewEntry(string(user), tr>>8, byte(tr), string(e.Val)))
+		}
+	}
+}
+
+// variants are tables of every codec, checksum, index and format version.
+func variants() map[string]handmade.Spec {
+	specs := map[string]handmade.Spec{
+		"leveldb":           {LevelDB: true, Codec: handmade.Snappy},
+		"leveldb zstd":      {LevelDB: true, Codec: handmade.LevelZstd},
+		"one block":         {BlockSize: 1 << 20},
+		"tiny blocks":       {BlockSize: 1},
+		"hash index":        {Hash: true, BlockSize: 500, IndexType: handmade.HashIndex},
+		"two-level":         {IndexType: handmade.TwoLevelIndex, BlockSize: 200},
+		"two-level, deltas": {IndexType: handmade.TwoLevelIndex, BlockSize: 200, Version: 5, Delta: true, UserKeys: true},
+		"first key":         {IndexType: handmade.FirstKeyIndex, BlockSize: 200},
+		"first key, deltas": {IndexType: handmade.FirstKeyIndex, BlockSize: 200, Version: 4, Delta: true},
+		"dictionary":        {Codec: handmade.Zstd, Dict: []byte("00000111112222233333"), BlockSize: 300},
+		"zlib dictionary":   {Codec: handmade.Zlib, Dict: []byte("00000111112222233333"), BlockSize: 300},
+		"no checksum":       {NoChecksum: true},
+		"filter":            {Filter: "fullfilter.rocksdb.BuiltinBloomFilter"},
+	}
+	for version := uint32(1); version <= 5; version++ {
+		for sum := byte(handmade.CRC32C); sum <= handmade.XXH3; sum++ {
+			specs[fmt.Sprintf("version %d checksum %d", version, sum)] = handmade.Spec{Version: version, Checksum: sum, BlockSize: 300}
+		}
+		for _, codec := range []byte{handmade.Snappy, handmade.Zlib, handmade.LZ4, handmade.LZ4HC, handmade.Zstd} {
+			specs[fmt.Sprintf("version %d codec %d", version, codec)] = handmade.Spec{Version: version, Codec: codec, BlockSize: 300}
+		}
+	}
+	return specs
+}
+
+func TestVariants(t *testing.T) {
+	want := handmade.SomeEntries(60)
+	for name, spec := range variants() {
+		b := handmade.MakeTable(t, spec, want)
+		r := memoryReader(b, Options{LevelDB: spec.LevelDB})
+		got, err := scan(r, "")
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %d entries, %v", name, len(got), err)
+		}
+		for i := 0; i < len(want); i += 7 {
+			got, err := scan(r, want[i].Key)
+			if err != nil || len(got) < len(want)-i || !slices.Equal(got[len(got)-len(want)+i:], want[i:]) {
+				t.Errorf("%s from %s: %d entries, %v", name, want[i].Key, len(got), err)
+			}
+		}
+		if got, err := scan(r, "z"); err != nil || len(got) > len(want) {
+			t.Errorf("%s behind the last key: %d entries, %v", name, len(got), err)
+		}
+		if low := r.KeyBefore([]byte(want[0].Key)); low != nil {
+			t.Errorf("%s: separator %q before all keys", name, low)
+		}
+		if low := r.KeyBefore([]byte("z")); string(low) < want[len(want)-1].Key {
+			t.Errorf("%s: last separator %q", name, low)
+		}
+		r.CheckBlocks(func(off uint64, err error) { t.Errorf("%s: at %d: %v", name, off, err) })
+		if size, users := r.opts.Cache.InUse(); users != 0 || size == 0 {
+			t.Errorf("%s: %d bytes of indexes, %d users", name, size, users)
+		}
+	}
+}
+
+func TestInfo(t *testing.T) {
+	spec := handmade.Spec{Comparator: "leveldb.BytewiseComparator", Tombstones: []handmade.Entry{handmade.RangeDel("a", 9, "c"), handmade.RangeDel("b", 3, "d")},
+		Props: map[string][]byte{"rocksdb.column.family.id": {3}, "rocksdb.compression": []byte("ZSTD"), "rocksdb.merge.operands": {2}, "rocksdb.num.range-deletions": {2}}}
+	r := memoryReader(handmade.MakeTable(t, spec, handmade.SomeEntries(5)), Options{})
+	info, err := r.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Entries != 5 || info.Deletes != 0 || info.Merges != 2 || info.RangeDeletes != 2 || !info.HasFamily || info.Family != 3 || info.UseFixed || info.Version != 2 {
+		t.Errorf("%+v", info)
+	}
+	got := ""
+	for _, d := range info.Tombstones {
+		got += fmt.Sprintf("[%s,%s)@%d ", d.Start, d.End, d.Seq)
+	}
+	if got != "[a,c)@9 [b,d)@3 " || info.TombstoneErr != nil {
+		t.Errorf("tombstones %s, %v", got, info.TombstoneErr)
+	}
+	if c := r.Codec(); c != "zstd" {
+		t.Errorf("codec %s", c)
+	}
+	for codec, want := range map[byte]string{handmade.Raw: "none", handmade.Snappy: "snappy", handmade.LZ4: "lz4"} {
+		if c := memoryReader(handmade.MakeTable(t, handmade.Spec{Codec: codec}, handmade.SomeEntries(5)), Options{}).Codec(); c != want {
+			t.Errorf("codec %s, want %s", c, want)
+		}
+	}
+	if c := memoryReader([]byte("no table"), Options{}).Codec(); c != "" {
+		t.Errorf("codec %s", c)
+	}
+}
+
+// TestIngested: all rows of an ingested table have the sequence number that the MANIFEST says.
+func TestIngested(t *testing.T) {
+	for _, patched := range []uint64{0, 77} {
+		b := handmade.MakeTable(t, handmade.Spec{External: true, GlobalSeq: patched, Tombstones: []handmade.Entry{handmade.RangeDel("c", 0, "d")}}, handmade.SomeEntries(5))
+		info, err := memoryReader(b, Options{Sequence: 77}).Open()
+		if err != nil || !info.UseFixed || info.FixedSeq != 77 || info.Tombstones[0].Seq != 77 {
+			t.Errorf("patched %d: %+v, %v", patched, info, err)
+		}
+	}
+	b := handmade.MakeTable(t, handmade.Spec{External: true, GlobalSeq: 5}, handmade.SomeEntries(5))
+	if _, err := memoryReader(b, Options{Sequence: 6}).Open(); err == nil || !strings.Contains(err.Error(), "the MANIFEST says 6") {
+		t.Errorf("%v", err)
+	}
+	if info, err := memoryReader(b, Options{Unlisted: true}).Open(); err != nil || !info.External || info.UseFixed {
+		t.Errorf("unlisted: %+v, %v", info, err)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for _, tt := range []struct {
+		want        string
+		spec        handmade.Spec
+		unsupported bool
+	}{
+		{"format_version 6", handmade.Spec{Version: 6}, true},
+		{"format_version 300 is none", handmade.Spec{Version: 300}, false},
+		{"checksum type 9 is none", handmade.Spec{Checksum: 9}, false},
+		{"index type 7", handmade.Spec{IndexType: 7}, true},
+		{"user-defined timestamps", handmade.Spec{Props: map[string][]byte{"rocksdb.timestamp_min": {1}}}, true},
+		{`comparator "other"`, handmade.Spec{Comparator: "other"}, false},
+		{"codec xpress", handmade.Spec{Label: 6}, true},
+		{"codec 77", handmade.Spec{Label: 77}, true},
+		{"value", handmade.Spec{Props: map[string][]byte{"rocksdb.num.entries": {0x80}}}, false},
+		{"left over", handmade.Spec{Props: map[string][]byte{"rocksdb.num.entries": {1, 2}}}, false},
+	} {
+		got, err := scan(memoryReader(handmade.MakeTable(t, tt.spec, handmade.SomeEntries(5)), Options{}), "")
+		var c *record.CorruptError
+		unsupported := errors.Is(err, base.ErrUnsupported)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || unsupported != tt.unsupported || !errors.As(err, &c) && tt.spec.Label == 0 {
+			t.Errorf("%s: %d entries, %v", tt.want, len(got), err)
+		}
+	}
+	for name, magic := range map[string]uint64{"plain table": magicPlain, "cuckoo table": magicCuckoo, "is of no table": 1} {
+		b := handmade.MakeTable(t, handmade.Spec{}, handmade.SomeEntries(5))
+		for i := range 8 {
+			b[len(b)-8+i] = byte(magic >> (8 * i))
+		}
+		if _, err := memoryReader(b, Options{}).Open(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, n := range []int{0, 1, 47, 52} {
+		b := handmade.MakeTable(t, handmade.Spec{}, nil)
+		if _, err := memoryReader(b[len(b)-n:], Options{}).Open(); !errors.Is(err, record.ErrShort) {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+	}
+}
+
+// TestFlips: no flip of any byte panics or yields other rows than were written; most are seen.
+func TestFlips(t *testing.T) {
+	want := handmade.SomeEntries(12)
+	for name, spec := range map[string]handmade.Spec{
+		"plain":     {BlockSize: 100, Tombstones: []handmade.Entry{handmade.RangeDel("a", 9, "c")}},
+		"two-level": {BlockSize: 100, IndexType: handmade.TwoLevelIndex, Version: 5, Delta: true, UserKeys: true, Codec: handmade.Snappy},
+		"filter":    {BlockSize: 100, Filter: "partitionedfilter.rocksdb.BuiltinBloomFilter"},
+		"leveldb":   {BlockSize: 100, LevelDB: true, Codec: handmade.Snappy},
+	} {
+		whole := handmade.MakeTable(t, spec, want)
+		seen := 0
+		for at := range whole {
+			b := slices.Clone(whole)
+			b[at] ^= 1 << (at % 8)
+			r := memoryReader(b, Options{LevelDB: spec.LevelDB})
+			got, err := scan(r, "")
+			damaged := 0
+			r.CheckBlocks(func(uint64, error) { damaged++ })
+			info, oerr := r.Open()
+			switch {
+			case err != nil || oerr != nil || damaged > 0 || info.TombstoneErr != nil:
+				seen++
+			case !slices.Equal(got, want):
+				t.Errorf("%s: a flip at %d changed the rows", name, at)
+			}
+			r.KeyBefore([]byte("key0030"))
+			r.Codec()
+		}
+		if seen < len(whole)-80 { // the padding of the footer is nobody's
+			t.Errorf("%s: %d of %d flips were seen", name, seen, len(whole))
+		}
+	}
+}
+
+// TestPass: with pass a walk goes on after a partition of the index that cannot be read.
+func TestPass(t *testing.T) {
+	want := handmade.SomeEntries(40)
+	b := handmade.MakeTable(t, handmade.Spec{BlockSize: 100, IndexType: handmade.TwoLevelIndex}, want)
+	w, err := memoryReader(b, Options{}).Walk(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Next()
+	h, sep := w.(*Walk).Partition()
+	if h.Size == 0 || len(sep) == 0 {
+		t.Fatalf("partition %v up to %q", h, sep)
+	}
+	w.Close()
+	b[h.Off] ^= 1
+	if _, err := scan(memoryReader(b, Options{}), ""); err == nil {
+		t.Error("the damage was not seen")
+	}
+	for _, from := range []string{"", want[0].Key, want[len(want)-1].Key} {
+		var passed []string
+		w, err := memoryReader(b, Options{}).Walk(nil, func(h blocks.Handle, sep []byte, err error) bool {
+			passed = append(passed, string(sep))
+			return true
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		ok, err := w.Next()
+		if from != "" {
+			ok, err = w.Seek([]byte(from))
+		}
+		for ; ok && err == nil; ok, err = w.Next() {
+			n++
+		}
+		if err != nil || n == 0 {
+			t.Errorf("from %q: %d blocks, %v", from, n, err)
+		}
+		if len(passed) == 0 || passed[0] != string(sep) {
+			t.Errorf("from %q: passed %q, want %q", from, passed, sep)
+		}
+		w.Close()
+	}
+}
+
+// TestReuse: a walk's room serves the next table.
+func TestReuse(t *testing.T) {
+	dir := t.TempDir()
+	set := &files.Set{Max: 1}
+	defer set.Close()
+	var w blocks.Walk
+	for i := range 3 {
+		name := fmt.Sprint(i)
+		if err := os.WriteFile(filepath.Join(dir, name), handmade.MakeTable(t, handmade.Spec{Codec: handmade.Snappy}, handmade.SomeEntries(100*(i+1))), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		f, err := set.Open(dir, name, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := w
+		if w, err = newReader(f, Options{}).Walk(w, nil); err != nil || i > 0 && w != before {
+			t.Fatalf("another walk, %v", err)
+		}
+		n := 0
+		for ok, err := w.Next(); ok; ok, err = w.Next() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Load(); err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		if n == 0 {
+			t.Error("no blocks")
+		}
+		w.Close()
+	}
+	if w, err := memoryReader([]byte("no table"), Options{}).Walk(w, nil); err == nil || w == nil {
+		t.Error("a walk through no table")
+	}
+}
+
+// TestLevelDBNeedsNoMetaindex: rows of a LevelDB's table are read although its metaindex is damaged.
+func TestLevelDBNeedsNoMetaindex(t *testing.T) {
+	want := handmade.SomeEntries(20)
+	b := handmade.MakeTable(t, handmade.Spec{LevelDB: true, Filter: "filter.x"}, want)
+	ft, err := DecodeFooter(b[len(b)-footerLen:])
+	if err != nil || !ft.Legacy {
+		t.Fatalf("%+v, %v", ft, err)
+	}
+	b[ft.Metaindex.Off] ^= 1
+	r := memoryReader(b, Options{LevelDB: true})
+	if got, err := scan(r, ""); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%d entries, %v", len(got), err)
+	}
+	found := 0
+	r.CheckBlocks(func(off uint64, err error) {
+		if found++; off != ft.Metaindex.Off {
+			t.Errorf("at %d: %v", off, err)
+		}
+	})
+	if found == 0 {
+		t.Error("nothing is found")
+	}
+}
