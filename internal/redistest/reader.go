@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"sort"
@@ -57,7 +58,7 @@ func elements(t testing.TB, r record.Reader, h *record.Header) []string {
 		}
 		for i := range batch[:n] {
 			if line, ok := groupLine(t, &batch[i]); ok {
-				groups = append(groups, line...)
+				groups = append(groups, line)
 				continue
 			}
 			out = append(out, element(t, typ, &batch[i]))
@@ -127,7 +128,35 @@ func Diff(want, got map[string]string, most int) []string {
 	return out
 }
 
-// streamLine is what a stream's header says. (It grows with the model.)
-func streamLine(h *record.Header) string { return "last=" + ID(h.Last) }
+// streamLine is what a stream's header says.
+func streamLine(h *record.Header) string {
+	deleted := "0-0"
+	if h.MaxDeleted != nil {
+		deleted = ID(h.MaxDeleted)
+	}
+	return fmt.Sprintf("last=%s deleted=%s added=%d", ID(h.Last), deleted, h.Added)
+}
 
-func groupLine(testing.TB, *record.Element) ([]string, bool) { return nil, false }
+// groupLine writes what a group knows; false for other elements.
+func groupLine(t testing.TB, e *record.Element) (string, bool) {
+	var line string
+	var err error
+	switch e.Kind {
+	case record.Group:
+		var g record.GroupState
+		g, err = record.DecodeGroup(e.Value)
+		line = fmt.Sprintf("group %s last=%s read=%d", e.Name, ID(g.Last), g.Read)
+	case record.Consumer:
+		var c record.ConsumerState
+		c, err = record.DecodeConsumer(e.Value)
+		line = fmt.Sprintf("consumer %s", c.Name)
+	case record.Pending:
+		var p record.PendingEntry
+		p, err = record.DecodePending(e.Value)
+		line = fmt.Sprintf("pending %s %s %d", ID(p.ID), p.Consumer, p.Count)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return line, line != ""
+}

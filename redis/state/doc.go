@@ -29,7 +29,8 @@
 //	stream   e ‖ id (16)                    -> fields and values, packed
 //	         g ‖ group                      -> number ‖ last id ‖ entries read
 //	         c ‖ number ‖ consumer          -> seen ‖ active
-//	         p ‖ number ‖ id (16)           -> delivered ‖ deliveries ‖ consumer
+//	         p ‖ number ‖ id (16)           -> delivered ‖ deliveries ‖ 0 ‖ consumer, or 1: of none
+//	other    name of the type               -> bytes
 //
 // Numbers without a byte order are BE64.
 //

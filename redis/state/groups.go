@@ -20,6 +20,7 @@ type consumer struct{ seen, active int64 } // Unix ms; active -1: never
 type pending struct {
 	delivered, count int64
 	consumer         []byte
+	none             bool // it belongs to no consumer
 }
 
 func groupKey(m *meta, name []byte) []byte { return dataKey(m.id, []byte{'g'}, name) }
@@ -69,12 +70,16 @@ func (s *State) pending(m *meta, g *group, id streamID) (pending, bool) {
 }
 
 func decodePending(b []byte) pending {
-	return pending{int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:])), b[16:]}
+	return pending{int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:])), b[17:], b[16] != 0}
 }
 
 func (s *State) putPending(m *meta, g *group, id streamID, p pending) {
 	b := binary.BigEndian.AppendUint64(nil, uint64(p.delivered))
-	s.set(g.key(m, 'p', id.append(nil)), append(binary.BigEndian.AppendUint64(b, uint64(p.count)), p.consumer...))
+	b = append(binary.BigEndian.AppendUint64(b, uint64(p.count)), 0)
+	if p.none {
+		b[16] = 1
+	}
+	s.set(g.key(m, 'p', id.append(nil)), append(b, p.consumer...))
 }
 
 // cmdXgroup is XGROUP with its subcommands.
@@ -192,7 +197,7 @@ func xgroupDelConsumer(s *State, m *meta, a [][]byte) error {
 	}
 	s.del(g.key(m, 'c', a[4]))
 	s.scan(g.key(m, 'p', nil), func(key, value []byte) bool {
-		if string(decodePending(value).consumer) == string(a[4]) {
+		if p := decodePending(value); !p.none && string(p.consumer) == string(a[4]) {
 			s.del(g.key(m, 'p', key))
 		}
 		return true
@@ -323,7 +328,7 @@ func (s *State) claim(m *meta, g *group, id streamID, name []byte, c *claim) {
 	} else if c.idle > 0 && s.now-p.delivered < c.idle {
 		return
 	}
-	p.consumer, p.delivered = name, c.at
+	p.consumer, p.none, p.delivered = name, false, c.at
 	switch {
 	case c.count >= 0:
 		p.count = c.count

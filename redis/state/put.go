@@ -12,6 +12,7 @@ type Put struct {
 	s   *State
 	key []byte
 	m   *meta
+	g   *group // of a stream, that elements come of
 }
 
 // Put starts a record in the selected database; a key of its name goes when it ends.
@@ -24,7 +25,11 @@ func (s *State) Put(h *record.Header) *Put {
 	if len(h.Last) == 16 {
 		m.last = decodeID(h.Last)
 	}
-	return &Put{s, bytes.Clone(h.Key), m}
+	if len(h.MaxDeleted) == 16 {
+		m.deleted = decodeID(h.MaxDeleted)
+	}
+	m.added = h.Added
+	return &Put{s: s, key: bytes.Clone(h.Key), m: m}
 }
 
 // Write adds elements; they are not kept.
@@ -41,7 +46,7 @@ func (p *Put) element(e *record.Element) {
 	case record.String:
 		m.value = bytes.Clone(e.Value)
 	case record.Hash:
-		s.setField(m, e.Name, field{value: e.Value})
+		s.setField(m, e.Name, field{expire: e.ExpireMS, value: e.Value})
 	case record.List:
 		s.push(m, false, e.Value)
 	case record.Set:
@@ -51,11 +56,39 @@ func (p *Put) element(e *record.Element) {
 			s.putScore(m, e.Name, e.Score)
 		}
 	case record.Stream:
+		p.streamed(e)
+	case record.Other:
+		s.set(dataKey(m.id, e.Name), e.Value)
+		m.count++
+	}
+}
+
+// streamed takes an element of a stream.
+func (p *Put) streamed(e *record.Element) {
+	s, m := p.s, p.m
+	switch e.Kind {
+	case record.Entry:
 		p.entry(e)
+	case record.Group:
+		if g, err := record.DecodeGroup(e.Value); err == nil {
+			p.g = s.newGroup(decodeID(g.Last), g.Read)
+			s.putGroup(m, e.Name, p.g)
+		}
+	case record.Consumer:
+		if c, err := record.DecodeConsumer(e.Value); err == nil && p.g != nil {
+			s.putConsumer(m, p.g, c.Name, consumer{c.SeenMS, c.ActiveMS})
+		}
+	case record.Pending:
+		if x, err := record.DecodePending(e.Value); err == nil && p.g != nil {
+			s.putPending(m, p.g, decodeID(x.ID), pending{x.DeliveredMS, x.Count, x.Consumer, x.Consumer == nil})
+		}
 	}
 }
 
 func (p *Put) entry(e *record.Element) {
+	if len(e.Name) != 16 {
+		return
+	}
 	id := decodeID(e.Name)
 	p.s.set(entryKey(p.m, id), e.Value)
 	p.m.count++

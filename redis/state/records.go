@@ -140,9 +140,11 @@ type reader struct {
 	m      *meta
 	header record.Header
 	last   [16]byte
+	gone   [16]byte
 	class  record.Class
 	rows   *pebble.Iterator // of the elements
 	skip   int              // bytes of their keys that are not the name
+	groups *groupRows       // of a stream, behind its rows
 	ended  bool
 }
 
@@ -189,7 +191,10 @@ func (r *reader) head() {
 	case record.String:
 		h.Len = 1
 	case record.Stream:
-		h.Last = m.last.append(r.last[:0])
+		h.Last, h.Added = m.last.append(r.last[:0]), m.added
+		if m.deleted != (streamID{}) {
+			h.MaxDeleted = m.deleted.append(r.gone[:0])
+		}
 	}
 }
 
@@ -206,13 +211,16 @@ func (r *reader) finish() {
 
 func (r *reader) closeRows() {
 	if r.rows != nil {
-		r.s.rowErr(r.rows.Close())
+		r.s.closed(r.rows)
 	}
-	r.rows = nil
+	if r.groups != nil {
+		r.groups.close()
+	}
+	r.rows, r.groups = nil, nil
 }
 
-// rowErr is here for symmetry: an iterator that is closed early has nothing to tell that its reads have not.
-func (s *State) rowErr(error) {}
+// closed closes an iterator that has been read: what its reads have not told does not matter.
+func (s *State) closed(it *pebble.Iterator) { _ = it.Close() }
 
 // Settle sets the class of the current record.
 func (r *reader) Settle(c record.Class) { r.class = c }
@@ -229,10 +237,13 @@ func (r *reader) Close() error {
 
 // Read fills dst.
 func (r *reader) Read(dst []record.Element) (int, error) {
-	if r.m == nil || r.ended {
+	if r.m == nil {
 		return 0, io.EOF
 	}
 	if r.m.typ == record.String {
+		if r.ended {
+			return 0, io.EOF
+		}
 		r.ended = true
 		dst[0] = record.Element{Value: r.s.content(r.m)}
 		return 1, r.s.err
@@ -242,7 +253,33 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 			return 0, err
 		}
 	}
-	return r.elements(dst)
+	n, err := r.elements(dst)
+	if err == io.EOF && r.m.typ == record.Stream {
+		return r.grouped(dst)
+	}
+	return n, err
+}
+
+// grouped fills dst with what groups know.
+func (r *reader) grouped(dst []record.Element) (int, error) {
+	if r.groups == nil {
+		r.groups = &groupRows{s: r.s, m: r.m}
+	}
+	n := 0
+	for n < len(dst) {
+		ok, err := r.groups.next(&dst[n])
+		if err != nil {
+			return 0, err
+		}
+		if !ok {
+			break
+		}
+		n++
+	}
+	if n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
 }
 
 // openRows stands before the first element.
@@ -299,14 +336,15 @@ func (r *reader) elements(dst []record.Element) (int, error) {
 func (r *reader) element(e *record.Element, key, value []byte) {
 	switch r.m.typ {
 	case record.Hash:
-		*e = record.Element{Name: key, Value: decodeField(value).value}
+		f := decodeField(value)
+		*e = record.Element{Name: key, Value: f.value, ExpireMS: f.expire}
 	case record.List:
 		*e = record.Element{Value: value}
 	case record.Set:
 		*e = record.Element{Name: key}
 	case record.ZSet:
 		*e = record.Element{Name: key, Score: math.Float64frombits(binary.LittleEndian.Uint64(value))}
-	case record.Stream:
+	case record.Stream, record.Other:
 		*e = record.Element{Name: key, Value: value}
 	}
 }

@@ -1,0 +1,116 @@
+package state
+
+import (
+	"bytes"
+
+	"github.com/cockroachdb/pebble"
+
+	"kvferry/record"
+)
+
+// groupRows yields what groups know of a stream: each group by name, its consumers and what is pending.
+type groupRows struct {
+	s      *State
+	m      *meta
+	groups *rows
+	name   []byte
+	g      *group
+	kind   byte  // of sub: c or p
+	sub    *rows // of the current group
+	prefix int   // bytes of its keys that are not the name or id
+}
+
+// rows is an iterator that starts before its first row.
+type rows struct {
+	*pebble.Iterator
+	begun bool
+}
+
+// Next moves to the next row.
+func (r *rows) Next() bool {
+	if r.begun {
+		return r.Iterator.Next()
+	}
+	r.begun = true
+	return r.First()
+}
+
+// rowsOf returns the rows of a prefix.
+func (s *State) rowsOf(prefix []byte) (*rows, error) {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: successor(prefix)})
+	return &rows{Iterator: it}, err
+}
+
+// next sets e to the next element; false after the last.
+func (x *groupRows) next(e *record.Element) (bool, error) {
+	for {
+		if x.sub != nil {
+			if x.sub.Next() {
+				x.element(e)
+				return true, nil
+			}
+			if err := x.sub.Close(); err != nil {
+				return false, err
+			}
+			if x.sub = nil; x.kind == 'c' {
+				if err := x.open('p'); err != nil {
+					return false, err
+				}
+				continue
+			}
+		}
+		return x.group(e)
+	}
+}
+
+// group moves to the next group.
+func (x *groupRows) group(e *record.Element) (bool, error) {
+	prefix := dataKey(x.m.id, []byte{'g'})
+	if x.groups == nil {
+		var err error
+		if x.groups, err = x.s.rowsOf(prefix); err != nil {
+			return false, err
+		}
+	}
+	if !x.groups.Next() {
+		return false, x.groups.Error()
+	}
+	x.name = bytes.Clone(x.groups.Key()[len(prefix):])
+	x.g = decodeGroup(x.groups.Value())
+	*e = record.Element{Kind: record.Group, Name: x.name,
+		Value: record.AppendGroup(nil, &record.GroupState{Last: x.g.last.append(nil), Read: x.g.read})}
+	return true, x.open('c')
+}
+
+// open stands before the consumers or the pending entries of the group.
+func (x *groupRows) open(kind byte) (err error) {
+	prefix := x.g.key(x.m, kind, nil)
+	x.kind, x.prefix = kind, len(prefix)
+	x.sub, err = x.s.rowsOf(prefix)
+	return err
+}
+
+func (x *groupRows) element(e *record.Element) {
+	key, value := x.sub.Key()[x.prefix:], x.sub.Value()
+	if x.kind == 'c' {
+		c := decodeConsumer(value)
+		*e = record.Element{Kind: record.Consumer, Name: x.name,
+			Value: record.AppendConsumer(nil, &record.ConsumerState{Name: key, SeenMS: c.seen, ActiveMS: c.active})}
+		return
+	}
+	p := decodePending(value)
+	entry := record.PendingEntry{ID: key, DeliveredMS: p.delivered, Count: p.count}
+	if entry.Consumer = p.consumer; p.none {
+		entry.Consumer = nil
+	}
+	*e = record.Element{Kind: record.Pending, Name: x.name, Value: record.AppendPending(nil, &entry)}
+}
+
+// close releases what is open.
+func (x *groupRows) close() {
+	for _, r := range []*rows{x.sub, x.groups} {
+		if r != nil {
+			x.s.closed(r.Iterator)
+		}
+	}
+}
