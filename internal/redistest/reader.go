@@ -78,7 +78,11 @@ func elements(t testing.TB, r record.Reader, h *record.Header) []string {
 func element(t testing.TB, typ record.Type, e *record.Element) string {
 	switch typ {
 	case record.Hash:
-		return string(e.Name) + "=" + string(e.Value)
+		text := string(e.Name) + "=" + string(e.Value)
+		if e.ExpireMS != 0 {
+			text += fmt.Sprintf("@%d", e.ExpireMS)
+		}
+		return text
 	case record.Set:
 		return string(e.Name)
 	case record.ZSet:

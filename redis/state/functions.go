@@ -25,12 +25,10 @@ func cmdFunction(s *State, a [][]byte) error {
 
 // LoadFunction adds the source of a library, which begins with #!lua name=….
 func (s *State) LoadFunction(code []byte, replace bool) error {
-	line, _, _ := bytes.Cut(code, []byte("\n"))
-	_, name, ok := strings.Cut(string(line), "name=")
-	if !ok || !bytes.HasPrefix(line, []byte("#!")) {
+	name := FunctionName(code)
+	if name == "" {
 		return &ReplyError{"ERR Missing library metadata"}
 	}
-	name, _, _ = strings.Cut(strings.TrimSpace(name), " ")
 	if s.functions[name] != nil && !replace {
 		return &ReplyError{"ERR Library already exists"}
 	}
@@ -45,4 +43,15 @@ func (s *State) Functions() [][]byte {
 		out = append(out, s.functions[name])
 	}
 	return out
+}
+
+// FunctionName returns the name of a library, "" when its source does not tell.
+func FunctionName(code []byte) string {
+	line, _, _ := bytes.Cut(code, []byte("\n"))
+	_, name, ok := strings.Cut(string(line), "name=")
+	if !ok || !bytes.HasPrefix(line, []byte("#!")) {
+		return ""
+	}
+	name, _, _ = strings.Cut(strings.TrimSpace(name), " ")
+	return name
 }

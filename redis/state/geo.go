@@ -57,6 +57,7 @@ type search struct {
 	radius        float64
 	width, height float64
 	box           bool
+	unit          float64 // meters
 	count         int64
 	any, desc     bool
 	storeDist     bool
@@ -66,11 +67,12 @@ type search struct {
 var geoUnits = map[string]float64{"M": 1, "KM": 1000, "FT": 0.3048, "MI": 1609.34}
 
 // lengths reads distances and their unit.
-func (s *State) lengths(a ...[]byte) ([]float64, error) {
+func (g *search) lengths(s *State, a ...[]byte) ([]float64, error) {
 	unit, ok := geoUnits[string(s.upper(a[len(a)-1]))]
 	if !ok {
 		return nil, &ReplyError{"ERR unsupported unit provided. please use M, KM, FT, MI"}
 	}
+	g.unit = unit
 	var out []float64
 	for _, b := range a[:len(a)-1] {
 		f, err := parseFloat(b)
@@ -107,12 +109,12 @@ func (g *search) read(s *State, a [][]byte) (err error) {
 			g.from, err = parsePoint(a[i+1], a[i+2])
 			i += 2
 		case is(a[i], "BYRADIUS") && left >= 2:
-			if f, err = s.lengths(a[i+1 : i+3]...); err == nil {
+			if f, err = g.lengths(s, a[i+1:i+3]...); err == nil {
 				g.radius = f[0]
 			}
 			i += 2
 		case is(a[i], "BYBOX") && left >= 3:
-			if f, err = s.lengths(a[i+1 : i+4]...); err == nil {
+			if f, err = g.lengths(s, a[i+1:i+4]...); err == nil {
 				g.box, g.width, g.height = true, f[0], f[1]
 			}
 			i += 3
@@ -163,7 +165,7 @@ func cmdGeoradius(byMember bool) func(*State, [][]byte) error {
 		if len(a) < at+2 {
 			return errArgs
 		}
-		f, err := s.lengths(a[at : at+2]...)
+		f, err := g.lengths(s, a[at:at+2]...)
 		if err != nil {
 			return err
 		}
@@ -190,8 +192,6 @@ func (s *State) search(key []byte, g *search) error {
 	case m == nil:
 		s.remove(g.store)
 		return nil
-	case g.storeDist:
-		return unsupported("GEOSEARCHSTORE STOREDIST", "the last bits of a distance depend on the server's C library")
 	case g.any:
 		return unsupported("GEOSEARCHSTORE ANY", "which members come first is not known")
 	}
@@ -211,9 +211,15 @@ func (s *State) search(key []byte, g *search) error {
 	}
 	out := s.fresh(record.ZSet)
 	for _, f := range list {
+		if g.storeDist {
+			f.score = f.dist / g.unit
+		}
 		s.putScore(out, f.member, f.score)
 	}
 	s.put(g.store, out)
+	if g.storeDist && len(list) > 0 {
+		return &UnsupportedError{"GEOSEARCHSTORE STOREDIST", "the last bits of a distance depend on the server's C library", true}
+	}
 	return nil
 }
 

@@ -47,15 +47,17 @@ type ReplyError struct{ Text string }
 
 func (e *ReplyError) Error() string { return e.Text }
 
-// UnsupportedError says that a command's effect is not known.
+// UnsupportedError says that a command's effect is not known, or not exactly.
 type UnsupportedError struct {
 	Command string
 	Why     string
+	// Near says that the command was applied all the same, with a result that may differ in the last bits of a number.
+	Near bool
 }
 
 func (e *UnsupportedError) Error() string { return e.Command + ": " + e.Why }
 
-func unsupported(command, why string) error { return &UnsupportedError{command, why} }
+func unsupported(command, why string) error { return &UnsupportedError{Command: command, Why: why} }
 
 // The answers of servers.
 var (
@@ -131,7 +133,8 @@ type command struct {
 }
 
 // Do applies a command, whose name comes first. A *ReplyError says that a server would have refused it, an
-// *UnsupportedError that its effect is not known; both have changed nothing. Other errors are of the store.
+// *UnsupportedError that its effect is not known; both have changed nothing, unless the latter says Near. Other errors
+// are of the store.
 func (s *State) Do(args [][]byte) error {
 	if s.err != nil {
 		return s.err

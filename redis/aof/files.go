@@ -1,0 +1,142 @@
+package aof
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"kvferry/record"
+)
+
+// Log is the files that make up an append-only log, in the order that they are loaded in.
+type Log struct {
+	Dir   string
+	Files []string // names in Dir
+	Sizes []int64
+}
+
+// Bytes is how long the files are together.
+func (l *Log) Bytes() (n int64) {
+	for _, s := range l.Sizes {
+		n += s
+	}
+	return n
+}
+
+// ErrNotLog says that there is no append-only file at a location.
+var ErrNotLog = errors.New("no append-only file")
+
+const manifestSuffix = ".manifest"
+
+// Find finds the log at a location: a file of commands, a manifest, the directory that a manifest lies in, or the
+// directory of a server, which has appendonlydir or appendonly.aof in it.
+func Find(location string) (*Log, error) {
+	st, err := os.Stat(location)
+	if err != nil {
+		return nil, err
+	}
+	if !st.IsDir() {
+		if strings.HasSuffix(location, manifestSuffix) {
+			return readManifest(location)
+		}
+		return newLog(filepath.Dir(location), []string{filepath.Base(location)})
+	}
+	manifests, err := filepath.Glob(filepath.Join(escape(location), "*"+manifestSuffix))
+	if err == nil && len(manifests) == 0 {
+		manifests, err = filepath.Glob(filepath.Join(escape(location), "*", "*"+manifestSuffix))
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case len(manifests) > 1:
+		return nil, fmt.Errorf("%s: has several manifests, %s and %s: name one", location, manifests[0], manifests[1])
+	case len(manifests) == 1:
+		return readManifest(manifests[0])
+	}
+	return single(location)
+}
+
+// escape takes the meaning from what patterns have one for.
+func escape(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// single finds the one file of a server to 6.2.
+func single(dir string) (*Log, error) {
+	names, err := filepath.Glob(filepath.Join(escape(dir), "*.aof"))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(names) > 1:
+		return nil, fmt.Errorf("%s: has several append-only files and no manifest, %s and %s: name one", dir, names[0], names[1])
+	case len(names) == 0:
+		return nil, fmt.Errorf("%s: %w here: neither a manifest nor *.aof", dir, ErrNotLog)
+	}
+	return newLog(dir, []string{filepath.Base(names[0])})
+}
+
+// maxManifest bounds a manifest: one line a file.
+const maxManifest = 16 << 20
+
+// readManifest reads a manifest and looks for its files. Those that are there and not named do not count.
+func readManifest(path string) (*Log, error) {
+	data, err := readLimited(path, maxManifest)
+	if err != nil {
+		return nil, err
+	}
+	m, err := DecodeManifest(data)
+	var corrupt *record.CorruptError
+	if errors.As(err, &corrupt) {
+		corrupt.File = path
+	}
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, p := range m.Loaded() {
+		names = append(names, p.Name)
+	}
+	l, err := newLog(filepath.Dir(path), names)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w; %s names it, and a server does not start without it", err, path)
+	}
+	return l, err
+}
+
+func readLimited(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("%s: more than %d bytes: this is no manifest", path, most)
+	}
+	return data, err
+}
+
+func newLog(dir string, names []string) (*Log, error) {
+	l := &Log{Dir: dir, Files: names}
+	for _, name := range names {
+		st, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		if !st.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s: not a regular file", filepath.Join(dir, name))
+		}
+		l.Sizes = append(l.Sizes, st.Size())
+	}
+	return l, nil
+}
+
+// isSnapshot reports whether a file that begins with head begins with an RDB file.
+func isSnapshot(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("REDIS")) || bytes.HasPrefix(head, []byte("VALKEY"))
+}

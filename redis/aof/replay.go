@@ -1,0 +1,306 @@
+package aof
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"kvferry/record"
+	"kvferry/redis/state"
+)
+
+// Kinds of findings.
+const (
+	FindCommand = "aof-command" // a command whose effect is not known was passed over
+	FindCut     = "aof-cut"     // the last command is not whole, or a MULTI has no EXEC
+	FindDamaged = "aof-damaged" // bytes that are no commands; what follows is not read
+	FindRefused = "aof-refused" // commands that a server answers with an error, and passes over
+)
+
+// LossCommand is the kind of loss that FindCommand tells of.
+const LossCommand = FindCommand
+
+// CommandError says that a command's effect is not known.
+type CommandError struct {
+	File string
+	Off  int64
+	Err  *state.UnsupportedError
+}
+
+// Error names the command and where it is.
+func (e *CommandError) Error() string {
+	return fmt.Sprintf("%s: offset %d: %v; without it any later key may be wrong", e.File, e.Off, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *CommandError) Unwrap() error { return e.Err }
+
+// replay applies a log to a state.
+type replay struct {
+	ctx     context.Context
+	log     *Log
+	state   *state.State
+	salvage bool // go on past what cannot be applied
+	report  func(record.Finding)
+	tempDir string
+	read    func(int64) // is told of bytes that were read; may be nil
+
+	file    string
+	last    bool // the last of the files
+	queue   *queue
+	refused int64
+	reason  string // the first that a command was refused for
+	where   record.Place
+}
+
+// checkEvery is after how many commands a replay looks whether it is to stop.
+const checkEvery = 1024
+
+// all applies all files.
+func (r *replay) all() error {
+	for i, name := range r.log.Files {
+		r.file, r.last = name, i == len(r.log.Files)-1
+		more, err := r.one(filepath.Join(r.log.Dir, name), r.log.Sizes[i])
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+	}
+	if r.refused > 0 {
+		r.tell(FindRefused, record.Note, r.where, fmt.Sprintf(
+			"%s refused, as a server does when it loads the log: %s", record.Plural(r.refused, "command"), r.reason))
+	}
+	return nil
+}
+
+// one applies a file; more is false when what follows it is of no use.
+func (r *replay) one(path string, size int64) (more bool, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	r.state.Select(0)
+	var head [6]byte
+	n, err := f.ReadAt(head[:], 0)
+	if err != nil && err != io.EOF {
+		return false, err
+	}
+	from := int64(0)
+	if isSnapshot(head[:n]) {
+		if from, err = r.snapshot(f, size); err != nil {
+			return false, err
+		}
+		r.state.Select(0)
+	}
+	if _, err := f.Seek(from, io.SeekStart); err != nil {
+		return false, err
+	}
+	c := NewCommands(f, r.file, from, size)
+	r.queue = nil
+	err = r.commands(c)
+	if r.queue != nil {
+		multi := r.queue.off
+		err = errors.Join(err, r.queue.close())
+		if r.queue = nil; err == nil {
+			err = &CutError{File: r.file, Off: multi, End: size}
+		}
+	}
+	return r.ended(err)
+}
+
+// commands applies commands until the end of a file.
+func (r *replay) commands(c *Commands) error {
+	for n := 1; ; n++ {
+		args, err := c.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if n%checkEvery == 0 {
+			if err := r.ctx.Err(); err != nil {
+				return err
+			}
+		}
+		if r.read != nil {
+			r.read(c.off - c.start)
+		}
+		if err := r.command(args, c.start); err != nil {
+			return err
+		}
+	}
+}
+
+// command applies a command, or keeps it until the transaction that it is in ends.
+func (r *replay) command(args [][]byte, off int64) error {
+	name := strings.ToUpper(string(args[0][:min(len(args[0]), 16)]))
+	switch {
+	case r.queue == nil && name == "MULTI":
+		r.queue = &queue{off: off, tempDir: r.tempDir}
+		return nil
+	case r.queue == nil:
+		return r.apply(args, off)
+	case name == "EXEC":
+		q := r.queue
+		r.queue = nil
+		return errors.Join(q.each(r.apply), q.close())
+	case name == "DISCARD":
+		err := r.queue.close()
+		r.queue = nil
+		return err
+	}
+	return r.queue.add(args, off)
+}
+
+// apply applies a command to the state.
+func (r *replay) apply(args [][]byte, off int64) error {
+	err := r.state.Do(args)
+	var refused *state.ReplyError
+	var unknown *state.UnsupportedError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused):
+		if r.refused == 0 {
+			r.reason, r.where = fmt.Sprintf("%q: %s", args[0], refused.Text), r.place(off)
+		}
+		r.refused++
+		return nil
+	case !errors.As(err, &unknown):
+		return err
+	}
+	if !r.salvage {
+		return &CommandError{File: r.file, Off: off, Err: unknown}
+	}
+	done := "it was passed over, so any later key may be wrong"
+	if unknown.Near {
+		done = "what it made may differ in them"
+	}
+	r.tell(FindCommand, record.Error, r.place(off), fmt.Sprintf("%v; %s", unknown, done))
+	return nil
+}
+
+// ended judges how a file ended. A last command that is not whole is cut off by servers too, in the last file.
+func (r *replay) ended(err error) (more bool, _ error) {
+	var cut *CutError
+	var corrupt *record.CorruptError
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.As(err, &cut) && r.last:
+		r.tell(FindCut, record.Warning, r.place(cut.Off), fmt.Sprintf(
+			"the log ends within a command or a transaction; its last %s do not count, and a server cuts them off",
+			record.Plural(cut.End-cut.Off, "byte")))
+		return false, nil
+	case errors.As(err, &cut):
+		if !r.salvage {
+			return false, fmt.Errorf("%w; it is not the last file of the log, and a server does not start with it", err)
+		}
+		r.damaged(cut.Off, err)
+		return false, nil
+	case errors.As(err, &corrupt) && r.salvage:
+		r.damaged(corrupt.Off, err)
+		return false, nil
+	}
+	return false, err
+}
+
+func (r *replay) damaged(off int64, err error) {
+	r.tell(FindDamaged, record.Error, r.place(off), fmt.Sprintf("%v; the log behind it is not read", err))
+}
+
+func (r *replay) place(off int64) record.Place {
+	return record.Place{File: r.file, Off: off, Level: -1}
+}
+
+func (r *replay) tell(kind string, severity record.Severity, place record.Place, detail string) {
+	if r.report != nil {
+		r.report(record.Finding{Kind: kind, Severity: severity, Place: place, Detail: detail})
+	}
+}
+
+// queue keeps the commands of a transaction, as commands with their offset before the name; those that are many, on
+// disk.
+type queue struct {
+	off     int64 // of MULTI
+	tempDir string
+	buf     []byte
+	file    *os.File // what did not fit
+}
+
+// maxQueued is how many bytes of a transaction are in memory.
+const maxQueued = 4 << 20
+
+func (q *queue) add(args [][]byte, off int64) error {
+	q.buf = appendHead(q.buf, len(args)+1)
+	q.buf = appendArg(q.buf, strconv.AppendInt(nil, off, 10))
+	for _, a := range args {
+		q.buf = appendArg(q.buf, a)
+	}
+	if len(q.buf) < maxQueued {
+		return nil
+	}
+	if q.file == nil {
+		var err error
+		if q.file, err = os.CreateTemp(q.tempDir, "kvferry-multi-"); err != nil {
+			return err
+		}
+	}
+	_, err := q.file.Write(q.buf)
+	q.buf = q.buf[:0]
+	return err
+}
+
+// each calls f with the commands.
+func (q *queue) each(f func(args [][]byte, off int64) error) error {
+	var in io.Reader = strings.NewReader(string(q.buf))
+	if q.file != nil {
+		if _, err := q.file.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		in = io.MultiReader(q.file, in)
+	}
+	c := NewCommands(in, "", 0, -1)
+	for {
+		args, err := c.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		off, err := strconv.ParseInt(string(args[0]), 10, 64)
+		if err == nil {
+			err = f(args[1:], off)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// close removes what is on disk.
+func (q *queue) close() error {
+	if q.file == nil {
+		return nil
+	}
+	return errors.Join(q.file.Close(), os.Remove(q.file.Name()))
+}
+
+func appendHead(dst []byte, n int) []byte {
+	return append(strconv.AppendInt(append(dst, '*'), int64(n), 10), "\r\n"...)
+}
+
+func appendArg(dst, b []byte) []byte {
+	dst = append(strconv.AppendInt(append(dst, '$'), int64(len(b)), 10), "\r\n"...)
+	return append(append(dst, b...), "\r\n"...)
+}

@@ -1,0 +1,196 @@
+package aof
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+
+	"kvferry/format"
+	"kvferry/record"
+	"kvferry/redis/state"
+)
+
+// source is a log that has been replayed.
+type source struct {
+	format *Format
+	log    *Log
+	state  *state.State
+}
+
+// Open replays a log into a state on disk, which Close removes.
+func (f *Format) Open(ctx context.Context, location string, o *format.OpenOptions) (format.Source, error) {
+	log, err := Find(location)
+	if err != nil {
+		return nil, err
+	}
+	st, err := state.New(state.Options{Memory: o.Options.Memory, TempDir: o.Options.TempDir, Now: time.Now(), Restore: restore})
+	if err != nil {
+		return nil, err
+	}
+	r := &replay{ctx: ctx, log: log, state: st, salvage: o.Options.Salvage, report: o.Options.Report, tempDir: o.Options.TempDir}
+	if err = r.all(); err == nil {
+		err = st.Seal()
+	}
+	if err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	return &source{f, log, st}, nil
+}
+
+func (s *source) Format() format.Format { return s.format }
+func (s *source) Layout() format.Layout { return format.LayoutFlat }
+func (s *source) Sorted() bool          { return true }
+func (s *source) Extra() []string       { return nil }
+func (s *source) Close() error          { return s.state.Close() }
+
+// Databases are those that hold keys.
+func (s *source) Databases() []string {
+	var out []string
+	for _, db := range s.state.Databases() {
+		out = append(out, strconv.Itoa(db))
+	}
+	if len(out) == 0 || len(s.state.Functions()) > 0 && out[0] != functionsDB {
+		out = append([]string{functionsDB}, out...)
+	}
+	return out
+}
+
+// functionsDB is the database that functions, which belong to none, are shown in.
+const functionsDB = "0"
+
+// Types are those that a database has keys of.
+func (s *source) Types(db string) (t record.TypeSet) {
+	if z := s.sizes(db); z != nil {
+		for typ, n := range z.Records {
+			if n > 0 {
+				t |= record.Of(record.Type(typ))
+			}
+		}
+	}
+	if db == functionsDB && len(s.state.Functions()) > 0 {
+		t |= record.Of(record.Other)
+	}
+	return t
+}
+
+func (s *source) sizes(db string) *state.Sizes {
+	n, err := strconv.Atoi(db)
+	if err != nil {
+		return nil
+	}
+	return s.state.Sizes(n)
+}
+
+// Size is about how many bytes records of some types take.
+func (s *source) Size(db string, t record.TypeSet) (n int64) {
+	z := s.sizes(db)
+	for typ := range record.NumTypes {
+		if z != nil && t.Has(record.Type(typ)) {
+			n += z.Bytes[typ]
+		}
+	}
+	return n
+}
+
+// Split cuts a database at keys that lie at about equal distances.
+func (s *source) Split(db string, _ record.TypeSet, n int) ([]format.Span, error) {
+	spans := []format.Span{{}}
+	for _, key := range s.sizes(db).Split(n) {
+		spans[len(spans)-1].Hi = key
+		spans = append(spans, format.Span{Lo: key})
+	}
+	return spans, nil
+}
+
+// Records yields the records of a span.
+func (s *source) Records(_ context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
+	n, err := strconv.Atoi(db)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.state.Records(n, t, span.Lo, span.Hi, e.Now, e.Ledger)
+	if err != nil || db != functionsDB || !t.Has(record.Other) || len(s.state.Functions()) == 0 {
+		return r, err
+	}
+	return record.Merge(r, newFunctions(s.state.Functions(), span, e.Ledger)), nil
+}
+
+// rows is the one keyspace that there is: of records.
+const rows = "records"
+
+// Where says that all that there is of a key is its record.
+func (s *source) Where(string, []byte) []format.Range { return []format.Range{{Keyspace: rows}} }
+
+// Describe has nothing to say: there are no rows.
+func (s *source) Describe(string, string, []byte, []byte) format.Row {
+	return format.Row{Version: -1, Count: -1, Err: errors.New("an append-only file has no rows")}
+}
+
+func (s *source) Keyspaces() []format.Keyspace { return nil }
+
+// Files counts the files that were loaded.
+func (s *source) Files() (n int, bytes int64) { return len(s.log.Files), s.log.Bytes() }
+
+// functions yields libraries of functions as records.
+type functions struct {
+	codes  [][]byte
+	names  []string
+	header record.Header
+	code   []byte
+	read   bool
+	begun  bool
+	class  record.Class
+	tally  record.Tally
+	ledger *record.Ledger
+}
+
+func newFunctions(codes [][]byte, span format.Span, ledger *record.Ledger) *functions {
+	f := &functions{ledger: ledger}
+	for _, code := range codes {
+		name := "FUNCTION " + state.FunctionName(code)
+		if span.Lo != nil && name < string(span.Lo) || span.Hi != nil && name >= string(span.Hi) {
+			continue
+		}
+		f.codes, f.names = append(f.codes, code), append(f.names, name)
+	}
+	return f
+}
+
+func (f *functions) Next() (*record.Header, error) {
+	f.count()
+	if len(f.codes) == 0 {
+		return nil, io.EOF
+	}
+	f.header = record.Header{DB: functionsDB, Type: record.Other, Key: []byte(f.names[0]), Len: 1}
+	f.code, f.read, f.begun, f.class = f.codes[0], false, true, record.Copied
+	f.codes, f.names = f.codes[1:], f.names[1:]
+	return &f.header, nil
+}
+
+func (f *functions) count() {
+	if f.begun {
+		f.tally.Rows[f.class]++
+		f.tally.Visible++
+		f.tally.Entries++
+	}
+	f.begun = false
+}
+
+func (f *functions) Read(dst []record.Element) (int, error) {
+	if f.read {
+		return 0, io.EOF
+	}
+	f.read = true
+	dst[0] = record.Element{Name: []byte("function"), Value: f.code}
+	return 1, nil
+}
+
+func (f *functions) Settle(c record.Class) { f.class = c }
+
+func (f *functions) Close() error {
+	f.count()
+	f.ledger.Add(rows, &f.tally)
+	return nil
+}
