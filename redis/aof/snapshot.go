@@ -1,18 +1,149 @@
 package aof
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"kvferry/record"
+	"kvferry/redis/rdb"
 	"kvferry/redis/state"
 )
 
-// snapshot puts the RDB part at the front of a file into the state and returns where the commands begin.
+// snapshot puts the RDB part at the front of a file into the state, with keys that have expired, and returns where the
+// commands begin.
 func (r *replay) snapshot(f *os.File, size int64) (int64, error) {
-	return 0, fmt.Errorf("%s: the RDB part of an append-only file is not read yet", r.file)
+	s, err := rdb.NewScanner(f, 0, size)
+	if err != nil {
+		return 0, r.in(err)
+	}
+	var d rdb.Decoder
+	for n := 1; ; n++ {
+		it, err := s.Next()
+		if err != nil {
+			return 0, r.in(err)
+		}
+		if n%checkEvery == 0 {
+			if err := r.ctx.Err(); err != nil {
+				return 0, err
+			}
+		}
+		switch it.Op {
+		case rdb.OpKey:
+			err = r.key(f, s, it, &d)
+		case rdb.OpFunction:
+			err = r.state.LoadFunction(it.Value, true)
+		case rdb.OpModuleAux:
+			r.tell(FindModuleAux, record.Warning, r.place(it.Off), fmt.Sprintf("data of the module %s, which belong to no key, are not read", it.Key))
+		case rdb.OpEOF:
+			err = r.checksum(f, s)
+			return s.Offset(), r.in(err)
+		}
+		if err != nil {
+			return 0, r.in(err)
+		}
+	}
 }
 
-// restore decodes the payload of RESTORE.
-func restore([]byte, func(*record.Header) *state.Put) error { return errors.ErrUnsupported }
+// FindModuleAux is the kind of finding of what a module has beside its keys.
+const FindModuleAux = "aof-module-aux"
+
+// in adds the name of the file to an error.
+func (r *replay) in(err error) error {
+	var corrupt *record.CorruptError
+	if errors.As(err, &corrupt) && corrupt.File == "" {
+		corrupt.Format, corrupt.File = "aof", r.file
+	}
+	if errors.Is(err, io.EOF) {
+		return &record.CorruptError{Format: "aof", File: r.file, Off: record.NoOffset, Err: io.ErrUnexpectedEOF}
+	}
+	return err
+}
+
+// key puts one key into the state.
+func (r *replay) key(f io.ReaderAt, s *rdb.Scanner, it *rdb.Item, d *rdb.Decoder) error {
+	h := record.Header{Key: it.Key, ExpireMS: it.ExpireMS}
+	var err error
+	if it.Value != nil {
+		err = d.Begin(it.Type, s.Header.Valkey, it.Value, it.From, &h)
+	} else {
+		err = d.BeginAt(it.Type, s.Header.Valkey, f, it.From, it.To, &h)
+	}
+	if err != nil {
+		return err
+	}
+	r.state.Select(int(it.DB))
+	put := r.state.Put(&h)
+	if err := pump(d, put); err != nil {
+		return err
+	}
+	return put.End()
+}
+
+// pump moves elements.
+func pump(d *rdb.Decoder, to *state.Put) error {
+	var batch [64]record.Element
+	for {
+		n, err := d.Read(batch[:])
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = to.Write(batch[:n])
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// checksum compares the checksum behind the RDB part with its bytes. 0 is none.
+func (r *replay) checksum(f io.ReaderAt, s *rdb.Scanner) error {
+	end := s.Offset()
+	want, ok, err := s.Checksum()
+	if err != nil || !ok || want == 0 {
+		return err
+	}
+	var sum uint64
+	buf := make([]byte, 256<<10)
+	for in := io.NewSectionReader(f, 0, end); ; {
+		n, err := in.Read(buf)
+		sum = rdb.CRC64(sum, buf[:n])
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if sum != want {
+		return &record.CorruptError{Off: end, Field: "checksum", Err: fmt.Errorf("%016x, the bytes give %016x", want, sum)}
+	}
+	return nil
+}
+
+// footer is what ends the payload of RESTORE: a version (LE16) and CRC64 (LE) of all before.
+const footer = 10
+
+// firstValkey is the least version of Valkey's own.
+const firstValkey = 80
+
+// restore decodes the payload of RESTORE: type, value, footer.
+func restore(payload []byte, begin func(*record.Header) *state.Put) error {
+	if len(payload) < 1+footer {
+		return record.Short(0, "payload", 1+footer, len(payload))
+	}
+	body := payload[:len(payload)-8]
+	if sum := binary.LittleEndian.Uint64(payload[len(body):]); sum != 0 && sum != rdb.CRC64(0, body) {
+		return &record.CorruptError{Off: int64(len(body)), Field: "checksum", Err: errors.New("is wrong")}
+	}
+	version := binary.LittleEndian.Uint16(body[len(body)-2:])
+	var d rdb.Decoder
+	var h record.Header
+	if err := d.Begin(rdb.Type(payload[0]), version >= firstValkey, body[1:len(body)-2], 1, &h); err != nil {
+		return err
+	}
+	return pump(&d, begin(&h))
+}

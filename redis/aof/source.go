@@ -9,6 +9,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/record"
+	"kvferry/redis/rdb"
 	"kvferry/redis/state"
 )
 
@@ -149,7 +150,7 @@ type functions struct {
 func newFunctions(codes [][]byte, span format.Span, ledger *record.Ledger) *functions {
 	f := &functions{ledger: ledger}
 	for _, code := range codes {
-		name := "FUNCTION " + state.FunctionName(code)
+		name := "FUNCTION " + rdb.LibraryName(code)
 		if span.Lo != nil && name < string(span.Lo) || span.Hi != nil && name >= string(span.Hi) {
 			continue
 		}

@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"maps"
 	"slices"
-	"strings"
+
+	"kvferry/redis/rdb"
 )
 
 func cmdFunction(s *State, a [][]byte) error {
@@ -25,7 +26,7 @@ func cmdFunction(s *State, a [][]byte) error {
 
 // LoadFunction adds the source of a library, which begins with #!lua name=….
 func (s *State) LoadFunction(code []byte, replace bool) error {
-	name := FunctionName(code)
+	name := rdb.LibraryName(code)
 	if name == "" {
 		return &ReplyError{"ERR Missing library metadata"}
 	}
@@ -43,15 +44,4 @@ func (s *State) Functions() [][]byte {
 		out = append(out, s.functions[name])
 	}
 	return out
-}
-
-// FunctionName returns the name of a library, "" when its source does not tell.
-func FunctionName(code []byte) string {
-	line, _, _ := bytes.Cut(code, []byte("\n"))
-	_, name, ok := strings.Cut(string(line), "name=")
-	if !ok || !bytes.HasPrefix(line, []byte("#!")) {
-		return ""
-	}
-	name, _, _ = strings.Cut(strings.TrimSpace(name), " ")
-	return name
 }
