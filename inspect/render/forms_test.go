@@ -9,6 +9,7 @@ import (
 
 	"kvferry/inspect"
 	"kvferry/internal/jsonl"
+	"kvferry/internal/resp"
 	"kvferry/record"
 )
 
@@ -105,7 +106,7 @@ func TestRESP(t *testing.T) {
 		{"empty stream of an unknown last id", []func() (*record.Header, []record.Element){of(stream("x", nil))},
 			"XGROUP CREATE x kvferry $ MKSTREAM\nXGROUP DESTROY x kvferry"},
 	} {
-		got, err := encode(t, &RESP{DBs: []string{"0"}}, c.records...)
+		got, err := encode(t, &resp.Encoder{DBs: []string{"0"}}, c.records...)
 		if err != nil || commands(t, got) != c.want {
 			t.Errorf("%s: %q, %v; want %q", c.name, commands(t, got), err, c.want)
 		}
@@ -118,15 +119,15 @@ func TestRESPDatabases(t *testing.T) {
 		h.DB = db
 		return of(h, record.Element{Value: []byte("v")})
 	}
-	got, err := encode(t, &RESP{DBs: []string{"0", "3"}}, str("0", "a"), str("3", "a"), str("3", "b"))
+	got, err := encode(t, &resp.Encoder{DBs: []string{"0", "3"}}, str("0", "a"), str("3", "a"), str("3", "b"))
 	if want := "SELECT 0\nSET a v\nSELECT 3\nSET a v\nSET b v"; err != nil || commands(t, got) != want {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, err := encode(t, &RESP{DBs: []string{"main"}}, str("main", "a")); err != nil || commands(t, got) != "SET a v" {
+	if got, err := encode(t, &resp.Encoder{DBs: []string{"main"}}, str("main", "a")); err != nil || commands(t, got) != "SET a v" {
 		t.Errorf("a single database: %q, %v", got, err)
 	}
 	for _, db := range []string{"main", "03", "-1", ""} {
-		if _, err := encode(t, &RESP{DBs: []string{"0", db}}, str("0", "a"), str(db, "a")); err == nil {
+		if _, err := encode(t, &resp.Encoder{DBs: []string{"0", db}}, str("0", "a"), str(db, "a")); err == nil {
 			t.Errorf("database %q: no error", db)
 		}
 	}
@@ -134,31 +135,31 @@ func TestRESPDatabases(t *testing.T) {
 
 func TestRESPBatchesAndConflicts(t *testing.T) {
 	var many []record.Element
-	for range respElements + 1 {
+	for range resp.MaxElements + 1 {
 		many = append(many, record.Element{Value: []byte("v")})
 	}
-	got, err := encode(t, &RESP{}, of(head(record.List, "l"), many...))
+	got, err := encode(t, &resp.Encoder{}, of(head(record.List, "l"), many...))
 	if lines := strings.Split(commands(t, got), "\n"); err != nil || len(lines) != 2 || lines[1] != "RPUSH l v" {
 		t.Errorf("%d commands, %v", len(strings.Split(commands(t, got), "\n")), err)
 	}
-	big := record.Element{Name: make([]byte, respBytes)}
-	got, _ = encode(t, &RESP{}, of(head(record.Set, "s"), big, record.Element{Name: []byte("x")}))
+	big := record.Element{Name: make([]byte, resp.MaxBytes)}
+	got, _ = encode(t, &resp.Encoder{}, of(head(record.Set, "s"), big, record.Element{Name: []byte("x")}))
 	if n := strings.Count(commands(t, got), "SADD s"); n != 2 {
 		t.Errorf("%d commands for a large member and a small one", n)
 	}
 	both := []func() (*record.Header, []record.Element){of(head(record.String, "k"), record.Element{Value: []byte("v")}),
 		of(head(record.Set, "k"), record.Element{Name: []byte("m")}), of(head(record.Set, "l"), record.Element{Name: []byte("m")})}
-	if _, err := encode(t, &RESP{}, both...); !errors.Is(err, ErrSameName) {
+	if _, err := encode(t, &resp.Encoder{}, both...); !errors.Is(err, resp.ErrSameName) {
 		t.Errorf("a name under two types: %v", err)
 	}
-	e := &RESP{FirstType: true}
+	e := &resp.Encoder{FirstType: true}
 	if got, err := encode(t, e, both...); err != nil || commands(t, got) != "SET k v\nSADD l m" || e.Skipped != 1 {
 		t.Errorf("%q, %v, %d skipped", got, err, e.Skipped)
 	}
-	if _, err := encode(t, &RESP{}, of(head(record.ZSet, "z"), record.Element{Score: math.NaN()})); err == nil {
+	if _, err := encode(t, &resp.Encoder{}, of(head(record.ZSet, "z"), record.Element{Score: math.NaN()})); err == nil {
 		t.Error("a score that is no number: no error")
 	}
-	if _, err := encode(t, &RESP{}, of(head(record.Stream, "x"), record.Element{Name: []byte("short")})); err == nil {
+	if _, err := encode(t, &resp.Encoder{}, of(head(record.Stream, "x"), record.Element{Name: []byte("short")})); err == nil {
 		t.Error("a short id: no error")
 	}
 }

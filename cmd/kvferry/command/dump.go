@@ -12,6 +12,7 @@ import (
 	"kvferry/inspect"
 	"kvferry/inspect/render"
 	"kvferry/internal/jsonl"
+	"kvferry/internal/resp"
 	"kvferry/record"
 )
 
@@ -139,7 +140,7 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) (err er
 	if err == nil && n == 0 && !d.Scan.Selection.Everything() {
 		fmt.Fprintln(cmd.ErrOrStderr(), "kvferry: no record passes the filter")
 	}
-	if errors.Is(err, render.ErrSameName) {
+	if errors.Is(err, resp.ErrSameName) {
 		err = &ExitError{Code: ExitLossy, Err: fmt.Errorf("%w; see --on-conflict", err)}
 	}
 	if err = errors.Join(err, d.Opened.Source.Close()); err == nil {
@@ -167,17 +168,17 @@ func (f *dumpFlags) dumpRecords(cmd *cobra.Command, d *Dataset, w io.Writer) (in
 		Tell: func(db string, key []byte, t record.Type, what string) {
 			fmt.Fprintf(stderr, "kvferry: %s %s in database %s: %s\n", t, record.Quote(key), db, what)
 		}}
-	if e, ok := o.Encoder.(*render.RESP); ok {
+	if e, ok := o.Encoder.(*resp.Encoder); ok {
 		if err := e.Check(); err != nil {
 			return 0, err
 		}
 	}
 	dumper := inspect.NewDumper(w, o)
 	err = d.ordered(cmd.Context(), func() error { return dumper.Run(cmd.Context()) }, dumper.Written)
-	if e, ok := o.Encoder.(*render.RESP); ok && e.Opaque > 0 && err == nil {
+	if e, ok := o.Encoder.(*resp.Encoder); ok && e.Opaque > 0 && err == nil {
 		fmt.Fprintf(stderr, "kvferry: %s left out: no command makes values of modules\n", record.Plural(e.Opaque, "record"))
 	}
-	if e, ok := o.Encoder.(*render.RESP); ok && e.Skipped > 0 && err == nil {
+	if e, ok := o.Encoder.(*resp.Encoder); ok && e.Skipped > 0 && err == nil {
 		fmt.Fprintf(stderr, "kvferry: %d records left out: their name stands under an earlier type\n", e.Skipped)
 	}
 	return dumper.Records(), err
@@ -202,7 +203,7 @@ func (f *dumpFlags) encoder(d *Dataset) (inspect.Encoder, error) {
 		if len(d.Scan.Selection.DBs) > 0 {
 			dbs = d.Scan.Selection.DBs
 		}
-		e := &render.RESP{DBs: dbs, FirstType: f.onConflict == "first"}
+		e := &resp.Encoder{DBs: dbs, FirstType: f.onConflict == "first"}
 		if s, ok := d.Opened.Source.(format.RedisStrings); ok {
 			e.String = s.RedisString
 		}

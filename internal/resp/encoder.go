@@ -1,4 +1,5 @@
-package render
+// Package resp encodes records as commands of Redis.
+package resp
 
 import (
 	"bytes"
@@ -11,18 +12,18 @@ import (
 	"kvferry/record"
 )
 
-// A command carries at most so many elements, and ends when it is so large.
+// MaxElements is how many elements a command carries at most; it ends when it has MaxBytes.
 const (
-	respElements = 512
-	respBytes    = 64 << 10
+	MaxElements = 512
+	MaxBytes    = 64 << 10
 )
 
 // ErrSameName says that a key stands under several types, of which Redis can hold one.
 var ErrSameName = errors.New("the name stands under several types, and Redis can hold only one of them")
 
-// RESP encodes records as Redis commands, as redis-cli --pipe takes them: SET, HSET, RPUSH, SADD, ZADD and
+// Encoder encodes records as Redis commands, as redis-cli --pipe takes them: SET, HSET, RPUSH, SADD, ZADD and
 // XADD in batches, and PEXPIREAT.
-type RESP struct {
+type Encoder struct {
 	// DBs are the databases that are dumped. A single one may have any name; several must be
 	// numbers, for SELECT.
 	DBs []string
@@ -52,13 +53,13 @@ type RESP struct {
 }
 
 // AppendHead starts over.
-func (e *RESP) AppendHead(dst []byte) []byte {
+func (e *Encoder) AppendHead(dst []byte) []byte {
 	e.db, e.hasPrev, e.Skipped, e.Opaque = "", false, 0, 0
 	return dst
 }
 
 // AppendBegin starts a record.
-func (e *RESP) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
+func (e *Encoder) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
 	var err error
 	if dst, err = e.selectDB(dst, h.DB); err != nil {
 		return dst, err
@@ -82,7 +83,7 @@ func (e *RESP) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
 }
 
 // selectDB changes the database when the dump comes to another one.
-func (e *RESP) selectDB(dst []byte, db string) ([]byte, error) {
+func (e *Encoder) selectDB(dst []byte, db string) ([]byte, error) {
 	if db == e.db {
 		return dst, nil
 	}
@@ -98,7 +99,7 @@ func (e *RESP) selectDB(dst []byte, db string) ([]byte, error) {
 
 // Check returns an error when several databases are to be dumped and not all are numbers. It is asked
 // before anything is written: Redis would have taken in the databases before the first that has a name.
-func (e *RESP) Check() error {
+func (e *Encoder) Check() error {
 	if len(e.DBs) <= 1 {
 		return nil
 	}
@@ -131,15 +132,15 @@ func appendBulk(dst, b []byte) []byte {
 	return append(append(dst, b...), "\r\n"...)
 }
 
-func (e *RESP) clear() { e.args, e.n, e.elems = e.args[:0], 0, 0 }
+func (e *Encoder) clear() { e.args, e.n, e.elems = e.args[:0], 0, 0 }
 
-func (e *RESP) arg(b []byte) {
+func (e *Encoder) arg(b []byte) {
 	e.args = appendBulk(e.args, b)
 	e.n++
 }
 
 // send appends the command that was made.
-func (e *RESP) send(dst []byte) []byte {
+func (e *Encoder) send(dst []byte) []byte {
 	if e.n == 0 {
 		return dst
 	}
@@ -150,11 +151,11 @@ func (e *RESP) send(dst []byte) []byte {
 	return dst
 }
 
-var respCommands = [record.NumTypes]string{record.String: "SET", record.Hash: "HSET", record.List: "RPUSH",
+var commandOf = [record.NumTypes]string{record.String: "SET", record.Hash: "HSET", record.List: "RPUSH",
 	record.Set: "SADD", record.ZSet: "ZADD", record.Stream: "XADD"}
 
 // AppendElement adds an element to the command being made, and appends that when it is full.
-func (e *RESP) AppendElement(dst []byte, el *record.Element) ([]byte, error) {
+func (e *Encoder) AppendElement(dst []byte, el *record.Element) ([]byte, error) {
 	switch {
 	case e.skip:
 		return dst, nil
@@ -164,7 +165,7 @@ func (e *RESP) AppendElement(dst []byte, el *record.Element) ([]byte, error) {
 		return e.group(dst, el)
 	}
 	if e.n == 0 {
-		e.arg([]byte(respCommands[e.head.Type]))
+		e.arg([]byte(commandOf[e.head.Type]))
 		e.arg(e.key)
 	}
 	e.total++
@@ -191,14 +192,14 @@ func (e *RESP) AppendElement(dst []byte, el *record.Element) ([]byte, error) {
 	default:
 		e.arg(el.Value)
 	}
-	if e.elems++; e.elems >= respElements || len(e.args) >= respBytes || e.head.Type == record.String {
+	if e.elems++; e.elems >= MaxElements || len(e.args) >= MaxBytes || e.head.Type == record.String {
 		dst = e.send(dst)
 	}
 	return dst, nil
 }
 
 // value is what SET is to set.
-func (e *RESP) value(v []byte) []byte {
+func (e *Encoder) value(v []byte) []byte {
 	if e.String == nil {
 		return v
 	}
@@ -210,7 +211,7 @@ func (e *RESP) value(v []byte) []byte {
 }
 
 // entry makes a command of a stream entry.
-func (e *RESP) entry(dst []byte, el *record.Element) ([]byte, error) {
+func (e *Encoder) entry(dst []byte, el *record.Element) ([]byte, error) {
 	id, err := jsonl.AppendID(nil, el.Name)
 	if err != nil {
 		return dst, err
@@ -230,7 +231,7 @@ func (e *RESP) entry(dst []byte, el *record.Element) ([]byte, error) {
 }
 
 // AppendEnd appends what is left of a record, and its expiry.
-func (e *RESP) AppendEnd(dst []byte) ([]byte, error) {
+func (e *Encoder) AppendEnd(dst []byte) ([]byte, error) {
 	if e.skip {
 		return dst, nil
 	}
@@ -245,7 +246,7 @@ func (e *RESP) AppendEnd(dst []byte) ([]byte, error) {
 }
 
 // streamEnd sets the last id of a stream. One without entries is made by adding one and deleting it.
-func (e *RESP) streamEnd(dst []byte) []byte {
+func (e *Encoder) streamEnd(dst []byte) []byte {
 	key := string(e.key)
 	last, err := jsonl.AppendID(nil, e.head.Last)
 	if err != nil || bytes.Equal(e.head.Last, e.last) {
@@ -271,4 +272,4 @@ func emptyStream(dst []byte, key string) []byte {
 }
 
 // AppendTail appends nothing.
-func (e *RESP) AppendTail(dst []byte) []byte { return dst }
+func (e *Encoder) AppendTail(dst []byte) []byte { return dst }

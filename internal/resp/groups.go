@@ -1,4 +1,4 @@
-package render
+package resp
 
 import (
 	"strconv"
@@ -11,7 +11,7 @@ import (
 const nativeFunction = "function"
 
 // opaque makes the command of a library of functions. No command makes other values.
-func (e *RESP) opaque(dst []byte, el *record.Element) []byte {
+func (e *Encoder) opaque(dst []byte, el *record.Element) []byte {
 	if string(el.Name) == nativeFunction {
 		return appendCommand(dst, "FUNCTION", "LOAD", "REPLACE", string(el.Value))
 	}
@@ -22,7 +22,7 @@ func (e *RESP) opaque(dst []byte, el *record.Element) []byte {
 
 // group makes the commands of an element of a stream's groups, as a rewritten append-only file has them. A pending entry
 // that belongs to no consumer has none.
-func (e *RESP) group(dst []byte, el *record.Element) ([]byte, error) {
+func (e *Encoder) group(dst []byte, el *record.Element) ([]byte, error) {
 	if !e.ended {
 		dst, e.ended = e.streamEnd(dst), true
 	}
