@@ -355,3 +355,17 @@ func newJSONLevel(l *inspect.LevelStats) jsonLevel {
 	}
 	return out
 }
+
+// FingerprintText prints a fingerprint as a table.
+func FingerprintText(w io.Writer, f *inspect.FingerprintFile) error {
+	var b strings.Builder
+	t := newTable(&b, "database", "type", "records", "elements", "digest")
+	for _, p := range f.Parts {
+		t.add(p.DB, p.Type, p.Records, p.Elements, p.Millis)
+	}
+	if err := t.w.Flush(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

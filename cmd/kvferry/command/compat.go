@@ -15,7 +15,7 @@ var anywhere = []string{record.LossScoreNaN, record.LossHyperLogLog, record.Loss
 
 const compatHead = `# Compatibility
 
-Written by ` + "`kvferry formats --markdown`" + ` from what the code enforces; ` + "`make docs`" + ` renews it.
+Written by ` + "`kvferry formats --format markdown`" + ` from what the code enforces; ` + "`make docs`" + ` renews it.
 
 Every format is converted into every other and into itself. What a target cannot hold is listed before
 anything is published, and refused with exit code 4 unless ` + "`--allow-loss`" + ` names it. ` + "`--dry-run`" + ` only lists.

@@ -87,7 +87,7 @@ func TestFlagsWithFixedValues(t *testing.T) {
 		{"dump --expired ", "drop keep :36"},
 		{"dump --store ", "native rocksdb :36"},
 		{"diff --format ", "text patch json :36"},
-		{"verify --report ", "text json junit sarif :36"},
+		{"verify --format ", "text json junit sarif :36"},
 		{"verify --fail-on ", "error warning note :36"},
 		{"verify --files ", "auto always never :36"},
 		{"convert --layout ", "auto flat db :36"},

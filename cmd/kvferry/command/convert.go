@@ -64,6 +64,7 @@ type convertFlags struct {
 	resume    bool
 	noProve   bool
 	progress  ProgressFlags
+	format    string
 }
 
 // convert moves a dataset into another format.
@@ -92,6 +93,7 @@ func (a *App) convert() *cobra.Command {
 	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "read the source and show what would be written and lost; write nothing")
 	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion, if there is one; keep the work of this one when it fails or is cancelled")
 	fs.BoolVar(&f.noProve, "no-prove", false, "publish without reading back and comparing (for benchmarks)")
+	choose(fs, &f.format, "format", plain("text", "json"), "form of the summary")
 	f.progress.Register(cmd)
 	return cmd
 }
@@ -116,7 +118,7 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 	show.end(err)
 	var unsaid error
 	if rep != nil {
-		unsaid = showReport(cmd.OutOrStdout(), rep, f.comparing(cmd.Flags(), o.Selection, rep, src, dst))
+		unsaid = f.showReport(cmd.OutOrStdout(), rep, f.comparing(cmd.Flags(), o.Selection, rep, src, dst))
 	}
 	var published *convert.PublishedError
 	if errors.As(err, &published) && published.Synced && unsaid == nil {
@@ -127,9 +129,15 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 }
 
 // showReport prints what a conversion did. When that cannot be, it says that the work is done nevertheless.
-func showReport(w io.Writer, rep *convert.Report, compare string) error {
+func (f *convertFlags) showReport(w io.Writer, rep *convert.Report, compare string) error {
 	var text bytes.Buffer
-	printReport(visible.Writer(&text), rep, compare)
+	if f.format == "json" {
+		if err := printJSON(&text, rep); err != nil {
+			return err
+		}
+	} else {
+		printReport(visible.Writer(&text), rep, compare)
+	}
 	_, err := text.WriteTo(w)
 	if err != nil && !rep.DryRun {
 		return &ExitError{Code: ExitFailed, Err: fmt.Errorf("%s is complete, but its report could not be printed; it is in %s: %w",

@@ -26,13 +26,13 @@ as well, or when a table or block could not be read.
 
 const explainExample = `  kvferry explain /data/pika/dump user:1
   kvferry explain --type hash /data/pika/dump user:1
-  kvferry explain --json /data/pika/dump hex:00ff`
+  kvferry explain --format json /data/pika/dump hex:00ff`
 
 // explainFlags are the flags of explain.
 type explainFlags struct {
 	source SourceFlags
 	places PlaceFlags
-	json   bool
+	format string
 	output string
 }
 
@@ -50,7 +50,8 @@ func (a *App) explain() *cobra.Command {
 	f.source.Register(cmd, readMemory, systemTemp)
 	fs := cmd.Flags()
 	f.places.Register(fs)
-	fs.BoolVar(&f.json, "json", false, "print JSON")
+	choose(fs, &f.format, "format", plain("text", "json"), "form of the output")
+	shorthandFor(fs, "json", "json")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }
@@ -76,7 +77,7 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 			Row(*inspect.ExplainedRow) error
 			Finish(*inspect.Explanation) error
 		} = render.NewExplainText(w, key)
-		if f.json {
+		if f.format == "json" {
 			p = render.NewExplainJSON(w, key)
 		}
 		x, err := inspect.Explain(cmd.Context(), &inspect.ExplainOptions{Source: d.Opened.Source, Stores: d.Stores, Key: key,

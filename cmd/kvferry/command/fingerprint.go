@@ -36,6 +36,7 @@ type fingerprintFlags struct {
 	read   ReadFlags
 	dbs    mapFlag
 	check  string
+	format string
 	output string
 }
 
@@ -52,6 +53,7 @@ func (a *App) fingerprint() *cobra.Command {
 	}
 	f.read.Register(cmd)
 	fs := cmd.Flags()
+	choose(fs, &f.format, "format", plain("json", "text"), "form of the output; --check reads json")
 	fs.StringVar(&f.check, "check", "", "compare with a `file` that this command wrote, compressed or not")
 	f.dbs.Register(fs)
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
@@ -79,7 +81,11 @@ func (a *App) runFingerprint(cmd *cobra.Command, f *fingerprintFlags, location s
 	if err != nil {
 		return err
 	}
-	return toOutput(cmd, f.output, func(w io.Writer) error { return render.Fingerprint(w, got) })
+	print := render.Fingerprint
+	if f.format == "text" {
+		print = render.FingerprintText
+	}
+	return toOutput(cmd, f.output, func(w io.Writer) error { return print(w, got) })
 }
 
 // fingerprint takes the fingerprint of a dataset and closes it.

@@ -15,17 +15,20 @@ import (
 
 // formats prints what each format can hold and what this build can do with it.
 func (a *App) formats() *cobra.Command {
-	var markdown bool
+	var form string
 	cmd := &cobra.Command{
 		Use:   "formats",
 		Short: "Show what each format can hold and which stores this build reads and writes",
 		Long: "Show what each format can hold (types, keys, scores, expiry, databases) and which stores this\n" +
 			"build reads and writes.\n" + exitHelp,
-		Example: "  kvferry formats\n  kvferry formats --markdown > compatibility.md",
+		Example: "  kvferry formats\n  kvferry formats --format markdown > compatibility.md",
 		Args:    exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if markdown {
+			switch form {
+			case "markdown":
 				return writeCompat(cmd.OutOrStdout(), a.Formats)
+			case "json":
+				return formatsJSON(cmd.OutOrStdout(), a.Formats)
 			}
 			for i, f := range a.Formats {
 				if i > 0 {
@@ -38,8 +41,51 @@ func (a *App) formats() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&markdown, "markdown", false, "print a page in Markdown, with what each pair of formats may lose")
+	choose(cmd.Flags(), &form, "format", plain("text", "json", "markdown"), "form of the output; markdown is a page that also lists what each pair of formats may lose")
+	shorthandFor(cmd.Flags(), "markdown", "markdown")
 	return cmd
+}
+
+// formatsJSON prints what formats can hold as JSON.
+func formatsJSON(w io.Writer, formats []format.Format) error {
+	type server struct {
+		Name   string `json:"name"`
+		Detail string `json:"detail"`
+	}
+	type support struct {
+		Store string `json:"store"`
+		Read  bool   `json:"read"`
+		Write bool   `json:"write"`
+	}
+	type entry struct {
+		Name        string    `json:"name"`
+		Detail      string    `json:"detail"`
+		Servers     []server  `json:"servers"`
+		Types       []string  `json:"types"`
+		Seconds     bool      `json:"expiry_in_seconds"`
+		MaxExpireMS int64     `json:"max_expire_at_ms"` // 0: no limit
+		MaxKey      int       `json:"max_key_bytes"`    // 0: no limit
+		EmptyKey    bool      `json:"empty_key"`
+		SameName    bool      `json:"same_name"`
+		Stores      []support `json:"stores"`
+	}
+	out := []entry{}
+	for _, f := range formats {
+		l := f.Limits()
+		e := entry{Name: f.Name(), Detail: l.Detail, Servers: []server{}, Stores: []support{}, Seconds: l.Seconds, MaxExpireMS: l.MaxExpireMS,
+			MaxKey: l.MaxKey, EmptyKey: l.EmptyKey, SameName: l.SameName}
+		for _, s := range servers(f) {
+			e.Servers = append(e.Servers, server{s.Name, s.Detail})
+		}
+		for _, t := range l.Types.Types() {
+			e.Types = append(e.Types, t.String())
+		}
+		for _, s := range l.Stores {
+			e.Stores = append(e.Stores, support{s.Store, s.Read, s.Write})
+		}
+		out = append(out, e)
+	}
+	return printJSON(w, out)
 }
 
 func printFormat(w io.Writer, f format.Format) error {

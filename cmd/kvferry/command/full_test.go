@@ -34,7 +34,7 @@ func TestOutputFull(t *testing.T) {
 		{"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}, {"completion", "powershell"},
 		{"convert", "--dry-run", src, "blackwidow:" + filepath.Join(t.TempDir(), "dst")},
 		{"dump", src}, {"dump", "--format", "csv", src}, {"dump", "--raw", src}, {"dump", "--format", "hex", src},
-		{"verify", src}, {"verify", "--report", "sarif", src}, {"verify", "--against", other, src},
+		{"verify", src}, {"verify", "--format", "sarif", src}, {"verify", "--against", other, src},
 		{"diff", src, other}, {"diff", src, src}, {"diff", "--format", "json", src, other},
 		{"fingerprint", src}, {"inspect", src}, {"inspect", "--json", src}, {"explain", src, "nothing"},
 	}

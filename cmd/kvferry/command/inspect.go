@@ -21,7 +21,7 @@ counted.
 ` + exitHelp
 
 const inspectExample = `  kvferry inspect /data/pika/dump
-  kvferry inspect --top 50 --json /data/pika/dump
+  kvferry inspect --top 50 --format json /data/pika/dump
   kvferry inspect --html report.html /data/pika/dump`
 
 // maxTop bounds --top: what is listed is held in memory.
@@ -31,7 +31,7 @@ const maxTop = 100000
 type inspectFlags struct {
 	read      ReadFlags
 	top       int
-	json      bool
+	format    string
 	html      string
 	delimiter delimiterFlag
 	depth     int
@@ -54,7 +54,8 @@ func (a *App) inspect() *cobra.Command {
 	fs := cmd.Flags()
 	f.top = 20
 	fs.Var(number(&f.top, 0, maxTop), "top", fmt.Sprintf("how many of the largest keys and of the prefixes are listed, up to %d; 0 lists none", maxTop))
-	fs.BoolVar(&f.json, "json", false, "print JSON")
+	choose(fs, &f.format, "format", plain("text", "json", "html"), "form of the output")
+	shorthandFor(fs, "json", "json")
 	fs.StringVar(&f.html, "html", "", "also write a page with charts to a `file`")
 	f.delimiter, f.depth = ":", 1
 	fs.Var(&f.delimiter, "delimiter", "what ends a part of a key, as in user:1:name; empty counts no prefixes")
@@ -89,8 +90,11 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (
 		}
 	}
 	print := render.Stats
-	if f.json {
+	switch f.format {
+	case "json":
 		print = render.StatsJSON
+	case "html":
+		print = func(w io.Writer, s *inspect.Stats) error { return render.HTML(w, location, s) }
 	}
 	if err := toOutput(cmd, f.output, func(w io.Writer) error { return print(w, stats) }); err != nil {
 		return err

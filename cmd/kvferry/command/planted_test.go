@@ -229,7 +229,7 @@ func (r *rows) get(keyspace string, key []byte) []byte {
 func foundIn(t *testing.T, dir string, args ...string) []string {
 	t.Helper()
 	unchanged(t, dir[strings.Index(dir, ":")+1:])
-	r := kvferry(t, append([]string{"verify", "--report", "json", "--fail-on", "note", dir}, args...)...)
+	r := kvferry(t, append([]string{"verify", "--format", "json", "--fail-on", "note", dir}, args...)...)
 	var report struct {
 		Passed bool
 		Counts []struct {

@@ -170,7 +170,7 @@ func skippedLines(text string) (n int) {
 // the details of the blocks.
 func verifySalvage(t *testing.T, src string) (blocks []string) {
 	t.Helper()
-	r := kvferry(t, "verify", "--report", "json", "--max-findings", "1000000", src)
+	r := kvferry(t, "verify", "--format", "json", "--max-findings", "1000000", src)
 	var rep struct {
 		Skipped  int `json:"skipped"`
 		Unread   []string

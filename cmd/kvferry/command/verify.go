@@ -24,7 +24,7 @@ kvferry diff SRC does; --expired is for that, and --max-findings is then its --m
 ` + exitHelp
 
 const verifyExample = `  kvferry verify /data/pika/dump
-  kvferry verify --report sarif -o findings.sarif /data/pika/dump
+  kvferry verify --format sarif -o findings.sarif /data/pika/dump
   kvferry verify --fail-on warning --type zset /data/pika/dump
   kvferry verify /data/old --against blackwidow:/data/new`
 
@@ -53,7 +53,8 @@ func (a *App) verify() *cobra.Command {
 	}
 	f.read.Register(cmd)
 	fs := cmd.Flags()
-	choose(fs, &f.report, "report", reports, "form of the report")
+	choose(fs, &f.report, "format", reports, "form of the output")
+	oldName(fs, "report", "format")
 	choose(fs, &f.failOn, "fail-on", severities(), "exit with 3 on findings of this severity or a graver one")
 	f.maxFindings = 1000
 	fs.Var(number(&f.maxFindings, 0, maxListed), "max-findings", fmt.Sprintf("list at most `n` findings, up to %d; all are counted, 0 lists none", maxListed))
@@ -93,8 +94,8 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 		}
 	}
 	if f.against != "" {
-		if form := cmd.Flag("report").Value.String(); form != "text" {
-			return usagef("--against and --report %s do not go together; see kvferry diff --format", form)
+		if form := cmd.Flag("format").Value.String(); form != "text" {
+			return usagef("--against and --format %s do not go together; see kvferry diff --format", form)
 		}
 		for _, name := range []string{"fail-on", "files"} {
 			if cmd.Flags().Changed(name) {

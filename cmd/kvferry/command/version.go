@@ -12,10 +12,10 @@ import (
 
 // Build says which build of kvferry this is.
 type Build struct {
-	Version string // "" in a build of no release
-	Commit  string // of the source, 40 hex digits
-	Date    string // of the commit, RFC 3339
-	Dirty   bool   // the source had changes that are in no commit
+	Version string `json:"version"` // "" in a build of no release
+	Commit  string `json:"commit"`  // of the source, 40 hex digits
+	Date    string `json:"date"`    // of the commit, RFC 3339
+	Dirty   bool   `json:"dirty"`   // the source had changes that are in no commit
 }
 
 // Complete fills in what is not known from what the go command has stamped.
@@ -53,17 +53,23 @@ func (b Build) String() string {
 
 // version prints what this build is.
 func (a *App) version() *cobra.Command {
-	return &cobra.Command{
+	var form string
+	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
 		Long:    "Print the version, the commit and its date, the Go release it was built with and the platform.\n" + exitHelp,
 		Example: "  kvferry version",
 		Args:    exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if form == "json" {
+				return printJSON(cmd.OutOrStdout(), a.Build)
+			}
 			_, err := io.WriteString(cmd.OutOrStdout(), a.versionLine())
 			return err
 		},
 	}
+	choose(cmd.Flags(), &form, "format", plain("text", "json"), "form of the output")
+	return cmd
 }
 
 // versionLine is what version and --version print.
