@@ -138,6 +138,8 @@ wants it; kvferry formats lists them. A path that looks as if it began with a fo
 
 Any flag can also stand in a YAML file given with -f, a line each; the command line wins:
 
+  source: /data/pika/dump
+  target: blackwidow:/data/new
   type: [hash, zset]
   workers: 4
   dry-run: true
@@ -163,19 +165,28 @@ Any flag can also stand in a YAML file given with -f, a line each; the command l
 	root.PersistentFlags().StringVarP(&job, "file", "f", "", "YAML `file` with flags of the command, by their names")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.commands()...)
+	root.SetUsageFunc(usage)
 	root.SetHelpCommand(help())
 	a.complete(root)
 	hint(root)
+	withJob(root)
 	root.CompletionOptions.DisableDefaultCmd = true // commands has ours
 	return root
 }
 
-// exactArgs wants n arguments, which usage names.
+// exactArgs wants n arguments, which usage names. A job file may hold some of them.
 func exactArgs(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != n {
-			return usagef("%s: %s, want %d: %s", cmd.Name(), record.Plural(int64(len(args)), "argument"), n, cmd.UseLine())
+		if jobFile(cmd) != "" && len(args) < n {
+			return nil
 		}
-		return nil
+		return exactly(cmd, args, n)
 	}
+}
+
+func exactly(cmd *cobra.Command, args []string, n int) error {
+	if len(args) != n {
+		return usagef("%s: %s, want %d: %s", cmd.Name(), record.Plural(int64(len(args)), "argument"), n, cmd.UseLine())
+	}
+	return nil
 }

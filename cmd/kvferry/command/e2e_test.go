@@ -323,7 +323,7 @@ func TestHelpTellsTheExitCodes(t *testing.T) {
 			t.Errorf("%s has no RunE", cmd.Name())
 		}
 	}
-	if out := ok(t); !strings.Contains(out, "Available Commands:") {
+	if out := ok(t); !strings.Contains(out, "Commands:") {
 		t.Errorf("no help: %s", out)
 	}
 }

@@ -1,33 +1,102 @@
 package command
 
 import (
+	"fmt"
+	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"kvferry/docs"
 )
 
-// help shows the help of a command. Cobra's own says that there is no such command and ends well.
+const exitCodes = `Exit codes of kvferry. They are part of its interface.
+
+    0  done
+    1  failed: nothing was published, unless the error says that the target is complete
+    3  findings or differences; explain: no such key
+    4  refused: the target cannot hold everything (--allow-loss)
+   64  wrong usage: flags, arguments, and what they name that does not exist
+  130  cancelled by Ctrl-C, SIGTERM or SIGHUP
+  141  the reader of standard output went away, as head does
+`
+
+// topics are what help knows beside commands and the pages of docs.
+var topics = map[string]string{"exit-codes": exitCodes}
+
+// pageOf names the page that says more about a command.
+var pageOf = map[string]string{"formats": "compatibility", "verify": "findings"}
+
+// help shows the help of a command, or a page of the documentation.
 func help() *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND]",
-		Short: "Show the help of a command",
-		Long:  "Show the help of a command, or of kvferry itself.\n" + exitHelp,
+		Use:   "help [COMMAND|TOPIC]",
+		Short: "Show the help of a command, or a page of the documentation",
+		Long: "Show the help of a command, of kvferry itself, or a page of the documentation:\n\n  " +
+			strings.Join(wrapped(strings.Join(topicNames(), " "), formatWidth), "\n  ") + "\n" + exitHelp,
 		Example: `  kvferry help convert
-  kvferry help completion`,
-		ValidArgsFunction: completeCommand,
+  kvferry help exit-codes
+  kvferry help findings
+  kvferry help formats/nemo`,
+		ValidArgsFunction: completeTopic,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			topic, rest, err := cmd.Root().Find(args)
+			text := topicText(args)
+			target, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usagef("there is no command %q", strings.Join(args, " "))
+				if text == "" {
+					return usagef("there is no command or page %q%s", strings.Join(args, " "),
+						didYouMean(strings.Join(args, " "), append(topicNames(), commandNames(cmd.Root())...)))
+				}
+				_, err := io.WriteString(cmd.OutOrStdout(), text)
+				return err
 			}
-			topic.InitDefaultHelpFlag()
-			return topic.Help()
+			target.InitDefaultHelpFlag()
+			if err := target.Help(); err != nil {
+				return err
+			}
+			if page := pageOf[target.Name()]; page != "" && target != cmd.Root() {
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "\nkvferry help %s says more.\n", page)
+			}
+			return err
 		},
 	}
 }
 
-// completeCommand completes the names of commands.
-func completeCommand(cmd *cobra.Command, args []string, soFar string) ([]string, cobra.ShellCompDirective) {
+// topicNames lists the topics of help.
+func topicNames() []string {
+	out := docs.Topics()
+	for name := range topics {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// topicText is the text of a topic, "" when there is none of that name.
+func topicText(args []string) string {
+	if len(args) != 1 {
+		return ""
+	}
+	if text := topics[args[0]]; text != "" {
+		return text
+	}
+	text, _ := docs.Page(args[0])
+	return text
+}
+
+func commandNames(root *cobra.Command) []string {
+	var out []string
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() {
+			out = append(out, c.Name())
+		}
+	}
+	return out
+}
+
+// completeTopic completes the names of commands and topics.
+func completeTopic(cmd *cobra.Command, args []string, soFar string) ([]string, cobra.ShellCompDirective) {
 	at, rest, err := cmd.Root().Find(args)
 	if err != nil || len(rest) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -36,6 +105,13 @@ func completeCommand(cmd *cobra.Command, args []string, soFar string) ([]string,
 	for _, sub := range at.Commands() {
 		if sub.IsAvailableCommand() && strings.HasPrefix(sub.Name(), soFar) {
 			out = append(out, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+		}
+	}
+	if len(args) == 0 {
+		for _, name := range topicNames() {
+			if strings.HasPrefix(name, soFar) && !slices.Contains(commandNames(at), name) {
+				out = append(out, cobra.CompletionWithDesc(name, "a page of the documentation"))
+			}
 		}
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp

@@ -1,27 +1,52 @@
 package command
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// Each script is written to where the command writes, and is one of its shell.
-func TestCompletionScripts(t *testing.T) {
-	for shell, want := range map[string]string{
-		"bash": "__start_kvferry", "zsh": "#compdef kvferry", "fish": "complete -c kvferry", "powershell": "Register-ArgumentCompleter",
-	} {
-		if text := ok(t, "completion", shell); !strings.Contains(text, want) {
-			t.Errorf("%s: no %q in\n%.300s", shell, want, text)
+func TestHelpTopics(t *testing.T) {
+	for topic, want := range map[string]string{"exit-codes": "wrong usage", "findings": "# ", "nemo": "# The nemo format",
+		"formats/ardb": "# ", "verify": "kvferry help findings says more"} {
+		if got := ok(t, "help", topic); !strings.Contains(got, want) {
+			t.Errorf("%s: %.200s", topic, got)
+		}
+	}
+	if r := kvferry(t, "help", "findngs"); r.code != ExitUsage || !strings.Contains(r.stderr, `did you mean "findings"`) {
+		t.Errorf("exit %d, %s", r.code, r.stderr)
+	}
+	for _, c := range testApp().Root().Commands() {
+		if c.Name() != "help" && !strings.Contains(ok(t, "help", c.Name()), "Usage:") {
+			t.Errorf("no usage of %s", c.Name())
 		}
 	}
 }
 
-// Help that is asked for is that of the flag.
-func TestHelpIsTheFlag(t *testing.T) {
-	for _, name := range []string{"convert", "completion", "help", ""} {
-		asked := ok(t, append([]string{"help"}, strings.Fields(name)...)...)
-		if flag := ok(t, append(strings.Fields(name), "--help")...); asked != flag {
-			t.Errorf("kvferry help %s is not kvferry %s --help:\n%s\n%s", name, name, asked, flag)
+// TestJobArguments reads source and target from a job file.
+func TestJobArguments(t *testing.T) {
+	src, dir := golden(t, "nemo-basic"), t.TempDir()
+	job := filepath.Join(dir, "job.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(job, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
 		}
+	}
+	write("source: " + src + "\ntarget: blackwidow:" + filepath.Join(dir, "new") + "\ntype: [hash]\n")
+	ok(t, "convert", "-f", job)
+	ok(t, "convert", "-f", job, src, "blackwidow:"+filepath.Join(dir, "other"))
+	ok(t, "diff", filepath.Join(dir, "new"), filepath.Join(dir, "other"))
+	if r := kvferry(t, "verify", "-f", job); r.code != ExitUsage || !strings.Contains(r.stderr, "target") {
+		t.Errorf("verify takes a target: exit %d, %s", r.code, r.stderr)
+	}
+	write("source: " + src + "\n")
+	ok(t, "verify", "-f", job)
+	if r := kvferry(t, "convert", "-f", job); r.code != ExitUsage || !strings.Contains(r.stderr, "1 argument, want 2") {
+		t.Errorf("no target: exit %d, %s", r.code, r.stderr)
+	}
+	write("source: [a, b]\n")
+	if r := kvferry(t, "verify", "-f", job); r.code != ExitUsage || !strings.Contains(r.stderr, "want a location") {
+		t.Errorf("two sources: exit %d, %s", r.code, r.stderr)
 	}
 }

@@ -43,6 +43,65 @@ func checkNames(fs *pflag.FlagSet) (err error) {
 	return err
 }
 
+// jobArguments are what a job file calls the arguments of a command.
+var jobArguments = []string{"source", "target"}
+
+// jobFile is the job file of a command line, "" when it has none.
+func jobFile(cmd *cobra.Command) string {
+	if f := cmd.Flag("file"); f != nil {
+		return f.Value.String()
+	}
+	return ""
+}
+
+// withJob gives every command the arguments that its job file holds and the command line does not.
+func withJob(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		run, names := cmd.RunE, argNames(cmd)
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			if path := jobFile(cmd); path != "" && len(args) < len(names) {
+				var err error
+				if args, err = jobArgs(path, args, names); err != nil {
+					return err
+				}
+				if err := exactly(cmd, args, len(names)); err != nil {
+					return err
+				}
+			}
+			return run(cmd, args)
+		}
+	}
+}
+
+// jobArgs adds the arguments of a job file to those of the command line.
+func jobArgs(path string, args, names []string) ([]string, error) {
+	nodes, err := readNodes(path)
+	if err != nil {
+		return nil, err
+	}
+	for len(args) < len(names) && len(args) < len(jobArguments) {
+		value := nodes[jobArguments[len(args)]]
+		if value == nil {
+			break
+		}
+		args = append(args, value.Value)
+	}
+	return args, nil
+}
+
+// readNodes reads the lines of a job file that are arguments.
+func readNodes(path string) (map[string]*yaml.Node, error) {
+	root, err := parseJob(path)
+	if err != nil || root == nil {
+		return nil, err
+	}
+	out := map[string]*yaml.Node{}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		out[root.Content[i].Value] = root.Content[i+1]
+	}
+	return out, nil
+}
+
 // applyJob sets the flags that a YAML file names and the command line does not. Its keys are the
 // names of the command's flags:
 //
@@ -53,24 +112,9 @@ func applyJob(cmd *cobra.Command, path string) error {
 	if path == "" {
 		return nil
 	}
-	data, err := readJob(path)
-	if err != nil {
+	root, err := parseJob(path)
+	if err != nil || root == nil {
 		return err
-	}
-	var doc yaml.Node
-	docs := yaml.NewDecoder(bytes.NewReader(data))
-	if err := docs.Decode(&doc); err != nil {
-		if errors.Is(err, io.EOF) {
-			return nil // an empty file
-		}
-		return usagef("%s: %w", path, err)
-	}
-	if err := docs.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return usagef("%s: want one document, what follows it would not be read", path)
-	}
-	root := doc.Content[0]
-	if root.Kind != yaml.MappingNode {
-		return usagef("%s: want a map of flags and their values", path)
 	}
 	lines := map[string]int{}
 	for i := 0; i+1 < len(root.Content); i += 2 {
@@ -79,11 +123,47 @@ func applyJob(cmd *cobra.Command, path string) error {
 			return usagef("%s: line %d: %s stands in line %d already: several values are a list", path, key.Line, key.Value, at)
 		}
 		lines[key.Value] = key.Line
+		if argument(cmd, key.Value) {
+			if value.Kind != yaml.ScalarNode || value.Value == "" {
+				return usagef("%s: line %d: %s: want a location", path, key.Line, key.Value)
+			}
+			continue
+		}
 		if err := applyFlag(cmd, key.Value, value); err != nil {
 			return usagef("%s: line %d: %w", path, key.Line, err)
 		}
 	}
 	return nil
+}
+
+// argument reports whether a job file calls an argument of the command so.
+func argument(cmd *cobra.Command, name string) bool {
+	i := slices.Index(jobArguments, name)
+	return i >= 0 && i < len(argNames(cmd))
+}
+
+// parseJob reads a job file as a map; nil for an empty one.
+func parseJob(path string) (*yaml.Node, error) {
+	data, err := readJob(path)
+	if err != nil {
+		return nil, err
+	}
+	var doc yaml.Node
+	docs := yaml.NewDecoder(bytes.NewReader(data))
+	if err := docs.Decode(&doc); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, nil // an empty file
+		}
+		return nil, usagef("%s: %w", path, err)
+	}
+	if err := docs.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, usagef("%s: want one document, what follows it would not be read", path)
+	}
+	root := doc.Content[0]
+	if root.Kind != yaml.MappingNode {
+		return nil, usagef("%s: want a map of flags and their values", path)
+	}
+	return root, nil
 }
 
 // maxJob bounds a job file: it holds some flags.

@@ -37,11 +37,7 @@ func didYouMean(word string, known []string) string {
 
 // unknownCommand is the error of a command that does not exist.
 func unknownCommand(root *cobra.Command, name string) error {
-	var known []string
-	for _, c := range root.Commands() {
-		known = append(known, c.Name())
-	}
-	return usagef("unknown command %q%s", name, didYouMean(name, known))
+	return usagef("unknown command %q%s", name, didYouMean(name, commandNames(root)))
 }
 
 // flagError is the error of a flag that does not exist or whose value is none.

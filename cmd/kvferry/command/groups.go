@@ -1,0 +1,76 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// flagGroup is a part of the flags in a help text.
+type flagGroup struct {
+	title string
+	flags []string // empty: all that are in no other group
+}
+
+// flagGroups are the groups in the order in which help shows them.
+var flagGroups = []flagGroup{
+	{"Which records", []string{"type", "db", "keyspace", "match", "regex", "key-file", "sample", "expired", "ttl-from", "ttl-to",
+		"min-bytes", "min-elements", "keys-only", "dead", "raw", "map-db"}},
+	{"Where", []string{"wal-dir", "wal-dir-b", "temp-dir", "output", "html", "check", "against", "layout", "store", "allow-live"}},
+	{"How much", []string{"memory", "workers", "limit", "max", "max-findings", "top"}},
+	{"How", nil},
+}
+
+// groupOf returns the index of the group that a flag is in.
+func groupOf(name string) int {
+	for i, g := range flagGroups {
+		for _, f := range g.flags {
+			if f == name {
+				return i
+			}
+		}
+	}
+	return len(flagGroups) - 1
+}
+
+// usage prints how a command is used, with its flags in groups.
+func usage(cmd *cobra.Command) error {
+	w := cmd.OutOrStderr()
+	if cmd.HasAvailableSubCommands() {
+		return rootUsage(w, cmd)
+	}
+	fmt.Fprintf(w, "Usage:\n  %s\n", cmd.UseLine())
+	if cmd.HasExample() {
+		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
+	}
+	sets := make([]*pflag.FlagSet, len(flagGroups))
+	for i := range sets {
+		sets[i] = pflag.NewFlagSet("", pflag.ContinueOnError)
+	}
+	for _, fs := range []*pflag.FlagSet{cmd.LocalFlags(), cmd.InheritedFlags()} {
+		fs.VisitAll(func(f *pflag.Flag) { sets[groupOf(f.Name)].AddFlag(f) })
+	}
+	for i, fs := range sets {
+		if fs.HasAvailableFlags() {
+			fmt.Fprintf(w, "\n%s:\n%s", flagGroups[i].title, fs.FlagUsages())
+		}
+	}
+	return nil
+}
+
+// rootUsage prints the commands.
+func rootUsage(w io.Writer, cmd *cobra.Command) error {
+	fmt.Fprintf(w, "Usage:\n  %s COMMAND\n\nExamples:\n%s\n\nCommands:\n", cmd.CommandPath(), cmd.Example)
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() || c.Name() == "help" {
+			fmt.Fprintf(w, "  %-*s %s\n", cmd.NamePadding(), c.Name(), c.Short)
+		}
+	}
+	fmt.Fprintf(w, "\nFlags:\n%s", cmd.LocalFlags().FlagUsages())
+	_, err := fmt.Fprintf(w, "\nkvferry help COMMAND says more about a command, kvferry help TOPIC about\n  %s\n",
+		strings.Join(wrapped(strings.Join(topicNames(), " "), formatWidth), "\n  "))
+	return err
+}
