@@ -2,30 +2,28 @@ package blackwidow
 
 import (
 	"encoding/binary"
-	"errors"
 	"math"
 	"path"
 	"strings"
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/versioned"
 	"kvferry/record"
 )
 
 // describer decodes a row field by field and goes on after what is wrong with it.
-type describer struct {
-	row format.Row
-}
+type describer struct{ versioned.Describer }
 
 // Describe decodes one raw row, whatever state it is in.
 func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
-	d := describer{row: format.Row{Kind: "unknown", Version: -1, Count: -1}}
+	d := describer{versioned.NewDescriber()}
 	dir, cf := path.Split(keyspace)
 	fam := familyOf(path.Base(strings.TrimSuffix(dir, "/")))
 	if fam == nil {
-		return d.row
+		return d.Row
 	}
-	d.row.Type = fam.typ
+	d.Row.Type = fam.typ
 	switch {
 	case cf == cfScore:
 		d.byScore(key, value)
@@ -36,51 +34,51 @@ func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
 	default:
 		d.meta(fam, key, value)
 	}
-	return d.row
+	return d.Row
 }
 
 func (d *describer) stringRow(key, value []byte) {
-	d.row.Kind, d.row.Meta, d.row.UserKey = "string", true, key
-	d.field("key", key, "key", 0, len(key))
+	d.Row.Kind, d.Row.Meta, d.Row.UserKey = "string", true, key
+	d.Field("key", key, "key", 0, len(key))
 	v, err := DecodeStringValue(value)
 	if err != nil {
-		d.broken(err, "value", 0, value)
+		d.Broken(err, "value", 0, value)
 		return
 	}
-	d.field("string", v.Bytes, "value", 0, len(v.Bytes))
+	d.Field("string", v.Bytes, "value", 0, len(v.Bytes))
 	d.expiry(v.Expiry, len(v.Bytes))
 }
 
 func (d *describer) meta(fam *family, key, value []byte) {
-	d.row.Kind, d.row.Meta, d.row.UserKey = fam.typ.String()+" meta", true, key
-	d.field("key", key, "key", 0, len(key))
+	d.Row.Kind, d.Row.Meta, d.Row.UserKey = fam.typ.String()+" meta", true, key
+	d.Field("key", key, "key", 0, len(key))
 	if fam.typ == record.List {
 		d.listMeta(value)
 		return
 	}
 	m, err := DecodeMeta(value)
 	if err != nil {
-		d.broken(err, "value", 0, value)
+		d.Broken(err, "value", 0, value)
 		return
 	}
-	d.row.Count, d.row.Version = int64(m.Count), int64(m.Version)
-	d.field("count", int64(m.Count), "value", 0, 4)
-	d.field("version", int64(m.Version), "value", 4, versionLen)
+	d.Row.Count, d.Row.Version = int64(m.Count), int64(m.Version)
+	d.Field("count", int64(m.Count), "value", 0, 4)
+	d.Field("version", int64(m.Version), "value", 4, versionLen)
 	d.expiry(m.Expiry, 8)
 }
 
 func (d *describer) listMeta(value []byte) {
 	m, err := DecodeListMeta(value)
 	if err != nil {
-		d.broken(err, "value", 0, value)
+		d.Broken(err, "value", 0, value)
 		return
 	}
-	d.row.Count, d.row.Version = int64(min(m.Count, math.MaxInt64)), int64(m.Version)
-	d.field("count", m.Count, "value", 0, 8)
-	d.field("version", int64(m.Version), "value", 8, versionLen)
+	d.Row.Count, d.Row.Version = int64(min(m.Count, math.MaxInt64)), int64(m.Version)
+	d.Field("count", m.Count, "value", 0, 8)
+	d.Field("version", int64(m.Version), "value", 8, versionLen)
 	d.expiry(m.Expiry, 12)
-	d.field("left", m.Left, "value", 16, 8)
-	d.field("right", m.Right, "value", 24, 8)
+	d.Field("left", m.Left, "value", 16, 8)
+	d.Field("right", m.Right, "value", 24, 8)
 }
 
 // prefix decodes klen, user key and version and returns what follows them and where.
@@ -90,21 +88,21 @@ func (d *describer) prefix(raw []byte) (rest []byte, off int, ok bool) {
 		off := 0
 		if len(raw) >= klenLen {
 			off = klenLen
-			d.field("klen", int64(int32(binary.LittleEndian.Uint32(raw))), "key", 0, klenLen)
+			d.Field("klen", int64(int32(binary.LittleEndian.Uint32(raw))), "key", 0, klenLen)
 		}
-		d.broken(err, "key", off, raw)
+		d.Broken(err, "key", off, raw)
 		return nil, 0, false
 	}
-	d.row.UserKey, d.row.Version = key, int64(v)
+	d.Row.UserKey, d.Row.Version = key, int64(v)
 	off = klenLen + len(key)
-	d.field("klen", int64(len(key)), "key", 0, klenLen)
-	d.field("key", key, "key", klenLen, len(key))
-	d.field("version", int64(v), "key", off, versionLen)
+	d.Field("klen", int64(len(key)), "key", 0, klenLen)
+	d.Field("key", key, "key", klenLen, len(key))
+	d.Field("version", int64(v), "key", off, versionLen)
 	return rest, off + versionLen, true
 }
 
 func (d *describer) data(fam *family, raw, value []byte) {
-	d.row.Kind = map[record.Type]string{record.Hash: "hash field", record.List: "list element",
+	d.Row.Kind = map[record.Type]string{record.Hash: "hash field", record.List: "list element",
 		record.Set: "set member", record.ZSet: "zset member"}[fam.typ]
 	rest, off, ok := d.prefix(raw)
 	if ok {
@@ -116,12 +114,12 @@ func (d *describer) data(fam *family, raw, value []byte) {
 	case record.ZSet:
 		score, err := DecodeScore(value)
 		if err != nil {
-			d.broken(err, "value", 0, value)
+			d.Broken(err, "value", 0, value)
 			return
 		}
-		d.field("score", score, "value", 0, scoreLen)
+		d.Field("score", score, "value", 0, scoreLen)
 	default:
-		d.field("value", value, "value", 0, len(value))
+		d.Field("value", value, "value", 0, len(value))
 	}
 }
 
@@ -129,28 +127,28 @@ func (d *describer) data(fam *family, raw, value []byte) {
 func (d *describer) name(fam *family, raw, rest []byte, off int) {
 	switch fam.typ {
 	case record.Hash:
-		d.field("field", rest, "key", off, len(rest))
+		d.Field("field", rest, "key", off, len(rest))
 	case record.List:
 		k, err := DecodeListKey(raw)
 		if err != nil {
-			d.broken(err, "key", off, raw)
+			d.Broken(err, "key", off, raw)
 			return
 		}
-		d.field("index", k.Index, "key", off, indexLen)
+		d.Field("index", k.Index, "key", off, indexLen)
 	default:
-		d.field("member", rest, "key", off, len(rest))
+		d.Field("member", rest, "key", off, len(rest))
 	}
 }
 
 func (d *describer) byScore(raw, value []byte) {
-	d.row.Kind = "zset member by score"
+	d.Row.Kind = "zset member by score"
 	if _, off, ok := d.prefix(raw); ok {
 		k, err := DecodeScoreKey(raw)
 		if err != nil {
-			d.broken(err, "key", off, raw)
+			d.Broken(err, "key", off, raw)
 		} else {
-			d.field("score", k.Score, "key", off, scoreLen)
-			d.field("member", k.Member, "key", off+scoreLen, len(k.Member))
+			d.Field("score", k.Score, "key", off, scoreLen)
+			d.Field("member", k.Member, "key", off+scoreLen, len(k.Member))
 		}
 	}
 	d.empty(value)
@@ -159,26 +157,16 @@ func (d *describer) byScore(raw, value []byte) {
 // empty checks the value of a row that has none.
 func (d *describer) empty(value []byte) {
 	if err := DecodeEmpty(value); err != nil {
-		d.broken(err, "value", 0, value)
+		d.Broken(err, "value", 0, value)
 	}
 }
 
 // expiry adds an expiry of seconds at off in the value.
 func (d *describer) expiry(e UnixSeconds, off int) {
-	d.row.ExpireMS = int64(e) * 1000
+	d.Row.ExpireMS = int64(e) * 1000
 	var v any = int64(0)
 	if e != 0 {
 		v = time.Unix(int64(e), 0).UTC()
 	}
-	d.field("expiry", v, "value", off, expiryLen)
-}
-
-func (d *describer) field(name string, v any, where string, off, n int) {
-	d.row.Fields = append(d.row.Fields, format.Field{Name: name, Value: v, Where: where, Off: off, Len: n})
-}
-
-// broken adds the bytes of b from off on undecoded, and what is wrong with them.
-func (d *describer) broken(err error, where string, off int, b []byte) {
-	d.row.Err = errors.Join(d.row.Err, err)
-	d.field("undecoded", b[off:], where, off, len(b)-off)
+	d.Field("expiry", v, "value", off, expiryLen)
 }

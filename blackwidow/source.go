@@ -1,12 +1,10 @@
 package blackwidow
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -47,7 +45,7 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) error {
 		return err
 	}
 	s.DBs = nil
-	dirs, err := subdirs(s.dir, dataset.IsDB)
+	dirs, err := dataset.Subdirs(s.dir, dataset.IsDB)
 	if err != nil {
 		return fmt.Errorf("open blackwidow database: %w", err)
 	}
@@ -71,7 +69,7 @@ func (s *source) openDB(ctx context.Context, dir string, o *format.OpenOptions) 
 	if err != nil || found {
 		return err
 	}
-	parts, err := subdirs(filepath.Join(s.dir, dir), dataset.IsNumber)
+	parts, err := dataset.Subdirs(filepath.Join(s.dir, dir), dataset.IsNumber)
 	if err != nil {
 		return err
 	}
@@ -88,25 +86,6 @@ func (s *source) openDB(ctx context.Context, dir string, o *format.OpenOptions) 
 	}
 	db.Dirs = append(db.Dirs, dir)
 	return nil
-}
-
-// subdirs lists the directories whose names are accepted, in the order of their numbers.
-func subdirs(dir string, accept func(string) bool) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, e := range entries {
-		if accept(e.Name()) {
-			out = append(out, e.Name())
-		}
-	}
-	slices.SortFunc(out, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
-	return out, nil
 }
 
 // openHome opens the five stores in a directory; it returns false when there are none.

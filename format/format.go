@@ -45,10 +45,12 @@ type Limits struct {
 	MaxExpireMS int64 // 0: no limit
 	MaxKey      int   // bytes of a collection's key; 0: no limit
 	EmptyKey    bool  // collections may have the empty key
-	MaxScore    float64
-	MaxElements int64          // 0: no limit
-	Unbounded   record.TypeSet // types that MaxElements does not bound
-	SameName    bool           // one name may stand under several types
+	// NoInnerNUL says that a NUL in a key is followed by nothing but more of them, NoStreamExpiry that streams do not expire.
+	NoInnerNUL, NoStreamExpiry bool
+	MaxScore                   float64
+	MaxElements                int64          // 0: no limit
+	Unbounded                  record.TypeSet // types that MaxElements does not bound
+	SameName                   bool           // one name may stand under several types
 	// FieldExpiry and StreamGroups say that fields of hashes can have an expiry, and streams consumer
 	// groups. What a target cannot hold of these is left out before it sees it.
 	FieldExpiry, StreamGroups bool
@@ -60,11 +62,14 @@ type Limits struct {
 	DefaultDB string // the database of clients that select none; "" means "0"
 	Cluster   bool   // CreateOptions.Cluster makes a difference
 	// Layout is how databases lie in a target when nothing else is asked for; LayoutAuto is as in the source.
-	Layout       Layout
-	Stores       []StoreSupport
-	Detail       string // one line for people: versions and servers
-	ScoreDetail  string
-	OtherDetails []string
+	Layout Layout
+	// Instances and Slots are the defaults of a format that spreads the keys of a database over several stores; 0 where
+	// none does.
+	Instances, Slots int
+	Stores           []StoreSupport
+	Detail           string // one line for people: versions and servers
+	ScoreDetail      string
+	OtherDetails     []string
 	// Losses are the kinds that only this format has as a target.
 	Losses []record.LossInfo
 }

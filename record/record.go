@@ -112,6 +112,9 @@ type Header struct {
 	// largest id that was deleted from it, as Last; nil when there is none or it is unknown.
 	Added      uint64
 	MaxDeleted []byte
+	// Native is the source's own name of the type, when it has a finer one: "hyperloglog" of a string that is marked as
+	// one. It is not hashed.
+	Native string
 }
 
 // Kind says what an element of a stream is. Elements of other types are entries.

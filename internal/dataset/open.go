@@ -1,11 +1,13 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"kvferry/format"
@@ -32,12 +34,17 @@ func OpenStore(ctx context.Context, root, rel string, o *format.OpenOptions) (st
 
 // Passed reports whether the store of a type, in a directory of a dataset, is there and is to be passed over.
 func Passed(root, rel, db string, t record.Type, o *format.OpenOptions) bool {
+	return PassedAll(root, rel, db, record.Of(t), o)
+}
+
+// PassedAll is Passed of a store of several types.
+func PassedAll(root, rel, db string, t record.TypeSet, o *format.OpenOptions) bool {
 	if o.Pass == nil {
 		return false
 	}
 	dir := filepath.Join(root, rel)
 	entries, err := os.ReadDir(dir)
-	return err == nil && len(entries) > 0 && o.Pass(db, record.Of(t), dir)
+	return err == nil && len(entries) > 0 && o.Pass(db, t, dir)
 }
 
 // isAbsent reports whether the error of opening a directory means that it is not there or empty; one that
@@ -67,4 +74,24 @@ func Report(o *format.OpenOptions, f record.Finding) {
 		f.Place.Level = -1
 		o.Options.Report(f)
 	}
+}
+
+// Subdirs lists the entries of a directory whose names are accepted, in the order of their numbers; none when there is no
+// such directory.
+func Subdirs(dir string, accept func(string) bool) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range entries {
+		if accept(e.Name()) {
+			out = append(out, e.Name())
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	return out, nil
 }

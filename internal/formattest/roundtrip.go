@@ -74,8 +74,8 @@ func CheckEqual(t testing.TB, got, want *record.Fingerprint, seconds bool) {
 func CheckClean(t testing.TB, src format.Source, memory int64, read func(record.TypeSet) record.Reader, classes ...record.Class) {
 	t.Helper()
 	var want record.Fingerprint
-	for _, typ := range src.Types("0").Types() {
-		want.Merge(Sum(t, read(record.Of(typ))))
+	for _, types := range format.Together(src, "0", src.Types("0")) {
+		want.Merge(Sum(t, read(types)))
 	}
 	for _, deep := range []bool{false, true} {
 		var l record.Ledger

@@ -23,6 +23,8 @@ const (
 	HYLL
 	// Raw is that of nemo and blackwidow: 128 KiB of registers, one byte each. Only the size tells.
 	Raw
+	// Marked is that of floyd: registers as in Raw, in a string whose row says that it is one.
+	Marked
 )
 
 // Sizes in bytes.
@@ -54,7 +56,9 @@ func Note(s []byte, native Dialect) (record.Loss, bool) {
 		l.Detail = "it has the size of a HyperLogLog; written by another engine it still counts, but elements added again may count twice"
 	case d == Raw && native == HYLL:
 		l.Detail = "it has the size of a HyperLogLog of nemo and blackwidow, which Ardb keeps as a string but cannot count"
-	case d == HYLL && native == Raw:
+	case d == Raw && native == Marked:
+		l.Detail = "it has the size of a HyperLogLog, which its source does not mark as one; Pika 4.0 keeps it as a string but does not count it"
+	case d == HYLL && (native == Raw || native == Marked):
 		l.Detail = "a HyperLogLog of Redis or Ardb, which is kept as a string but cannot be counted"
 	default:
 		return record.Loss{}, false

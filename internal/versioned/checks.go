@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 
-	"kvferry/internal/jsonl"
 	"kvferry/record"
 )
 
@@ -66,8 +65,6 @@ func (r *Reader) checkList() {
 // checkStream compares the last entry with what the meta row says of it.
 func (r *Reader) checkStream() {
 	if bytes.Compare(r.last, r.m.Stream.Last[:]) > 0 {
-		last, _ := jsonl.AppendID(nil, r.last)
-		meta, _ := jsonl.AppendID(nil, r.m.Stream.Last[:])
-		r.Damage(&r.store.Metas, FindStreamLast, r.place, "the last id is %s, an entry has %s", meta, last)
+		r.Damage(&r.store.Metas, FindStreamLast, r.place, "the last id is %s, an entry has %s", IDText(r.m.Stream.Last[:]), IDText(r.last))
 	}
 }

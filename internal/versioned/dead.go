@@ -138,28 +138,40 @@ func (f *deadFamily) Revived(dst, old []byte, version, rows int64) (value []byte
 	return f.codec.AppendMeta(dst, &f.m), lost
 }
 
-// listEnds finds the bounds of a list whose rows ascend by index.
+// listEnds finds the bounds of a list, whose rows ascend by index, and the last entry of a stream.
 type listEnds struct {
 	codec       *Codec
 	first, last uint64
-	name        []byte // of the last row of a stream
+	m           Meta
+	entry       record.Element
+	id          ID
 }
 
 // Row takes note of the ends.
-func (l *listEnds) Row(first bool, rest, _ []byte) {
+func (l *listEnds) Row(first bool, rest, value []byte) {
 	switch l.codec.Type {
 	case record.List:
 		l.last = l.codec.Position(rest)
 		if first {
 			l.first = l.last
 		}
+	case record.Stream:
+		l.m.Arena = l.m.Arena[:0]
+		if _, ok := l.codec.Element(&l.m, &l.entry, rest, value); ok {
+			copy(l.id[:], l.entry.Name)
+		}
 	}
 }
 
 // Meta sets the bounds when no meta row tells them.
 func (l *listEnds) Meta(m *Meta, old []byte) string {
-	if old == nil && l.codec.Type == record.List {
+	switch {
+	case old != nil:
+	case l.codec.Type == record.List:
 		m.Left, m.Right = l.first-1, l.last+1
+	case l.codec.Type == record.Stream:
+		m.Stream.Last = l.id
+		return "its meta row is gone: the last id is that of the last entry that is still on disk"
 	}
 	return ""
 }

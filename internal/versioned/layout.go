@@ -23,7 +23,9 @@ type Meta struct {
 	Value []byte
 	// Native is the source's own name of the type, when it has a finer one.
 	Native string
-	Stream StreamMeta
+	// ModifiedMS is when a meta row that is written was changed last.
+	ModifiedMS int64
+	Stream     StreamMeta
 	// Tail is how many bytes more than usual end the keys of the record's rows, where this differs from record to record.
 	Tail int
 	// Ambiguous says that meta rows of other raw keys may have the same user key.

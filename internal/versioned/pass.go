@@ -135,6 +135,9 @@ func notDecoded(kind string, t record.Type, key, raw []byte, place record.Place,
 // Tally has the counts of the meta rows' keyspace.
 func (p *Pass) Tally() *record.Tally { return &p.meta }
 
+// Place is where the meta row of the current record stands.
+func (p *Pass) Place() record.Place { return p.place }
+
 // Span is what is read.
 func (p *Pass) Span() format.Span { return p.span }
 
@@ -187,7 +190,7 @@ func (p *Pass) openStrings() (record.Reader, error) {
 func (p *Pass) DecodeString(h *record.Header, row *store.Row, rows *store.Buffer) ([]byte, bool) {
 	m := &p.m
 	m.Key = row.Key
-	if err := p.store.strings_.DecodeMeta(m, row.Value); err != nil {
+	if err := p.store.strings.DecodeMeta(m, row.Value); err != nil {
 		p.Malformed(findings.ValueKind(err), row.Key, row.Key, rows.Place(), err)
 		return nil, false
 	}

@@ -157,11 +157,29 @@ func (r *Reader) judge(raw, value []byte) (alive bool, err error) {
 	if m.Ambiguous && r.again(raw) {
 		return false, nil
 	}
+	if out, err := r.refused(); out || err != nil {
+		return false, err
+	}
 	if m.Gone {
 		r.meta.Rows[record.Deleted]++
 		return false, r.buryAll(record.Deleted)
 	}
 	return true, nil
+}
+
+// refused reports whether the format does not take the record for one, and classifies its rows then.
+func (r *Reader) refused() (bool, error) {
+	if r.store.judge == nil || r.m.Gone {
+		return false, nil
+	}
+	r.h.Key, r.place = r.m.Key, r.metas.Place()
+	r.h.Expired = false
+	ok, err := r.store.judge(r.Pass)
+	if ok || err != nil {
+		return false, err
+	}
+	r.meta.Rows[record.Orphan]++
+	return true, r.buryAll(record.Orphan)
 }
 
 // again reports whether the user key of a meta row is that of an earlier one, which can be where the raw key has more than
@@ -212,7 +230,8 @@ func (r *Reader) start() error {
 	r.begin()
 	r.place = r.metas.Place()
 	h, m := &r.h, &r.m
-	h.Len, h.ByName, h.Last = m.Count, h.Type != record.List && h.Type != record.String, nil
+	h.Len, h.ByName = m.Count, h.Type != record.List && h.Type != record.String
+	h.Last, h.Added, h.MaxDeleted, h.Native = nil, 0, nil, m.Native
 	if h.Len < 0 {
 		h.Len = -1
 	}
@@ -230,15 +249,13 @@ func (r *Reader) start() error {
 			}
 		}
 	case h.Type == record.Stream:
-		h.Last, r.last = m.Stream.Last[:], r.last[:0]
+		r.last = r.last[:0]
+		m.Stream.header(h)
 	}
 	if c := r.cur; c.Remark != nil && !h.Expired {
 		if kind, detail := c.Remark(m); kind != "" {
 			r.Remark(kind, record.Note, detail)
 		}
-	}
-	if r.store.judge != nil {
-		r.store.judge(r.Pass, h.Key)
 	}
 	return nil
 }

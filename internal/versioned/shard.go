@@ -12,6 +12,7 @@ type ShardOptions struct {
 	N       int    // of the shard
 	DB      string // to write to
 	Version int64  // of all new rows
+	NowMS   int64  // when it is written
 	Suffix  []byte // ends the values of data and index rows
 	Memory  int64  // that may be buffered; 0 means dataset.DefaultMemory
 	Writers int    // how many stores share it
@@ -51,7 +52,7 @@ func (s *Shard) Begin(h *record.Header) error {
 	}
 	if s.writers[part] == nil {
 		s.writers[part] = NewWriter(s.o.Layout(part), WriterOptions{Builder: s.db.Builder(part), Shard: s.o.N, Memory: s.o.Memory,
-			TempDir: s.temp, Version: s.o.Version, Suffix: s.o.Suffix})
+			TempDir: s.temp, Version: s.o.Version, NowMS: s.o.NowMS, Suffix: s.o.Suffix})
 	}
 	s.cur = s.writers[part]
 	return s.cur.Begin(h)

@@ -15,15 +15,15 @@ import (
 
 // Store is an open store, or the part of one that holds a database.
 type Store struct {
-	Layout   *Layout
-	DB       string // name of the database
-	Dir      string // of the store in the dataset: "db0/hashes"
-	Metas    Keyspace
-	data     []*rows // keyspaces of data rows, each once, in the order of the codecs
-	codecs   [record.NumTypes]*typeRows
-	closer   io.Closer
-	judge    func(p *Pass, key []byte) // of a record that starts, see Judge
-	strings_ *Codec                    // the only type is strings
+	Layout  *Layout
+	DB      string // name of the database
+	Dir     string // of the store in the dataset: "db0/hashes"
+	Metas   Keyspace
+	data    []*rows // keyspaces of data rows, each once, in the order of the codecs
+	codecs  [record.NumTypes]*typeRows
+	closer  io.Closer
+	judge   func(p *Pass) (bool, error)
+	strings *Codec // set when the only type is strings
 }
 
 // rows is a keyspace of data rows.
@@ -57,7 +57,7 @@ func NewStore(l *Layout, db, dir string, find func(name string) store.Keyspace, 
 		s.codecs[c.Type] = t
 	}
 	if len(l.Codecs) == 1 && l.Codecs[0].Type == record.String && l.Codecs[0].Data == "" {
-		s.strings_ = l.Codecs[0]
+		s.strings = l.Codecs[0]
 	}
 	return s
 }
@@ -109,8 +109,9 @@ func (s *Store) All() []*Keyspace {
 	return out
 }
 
-// Judge has f look at each record when it starts, for findings of the format's own.
-func (s *Store) Judge(f func(p *Pass, key []byte)) { s.judge = f }
+// Judge has f look at each record that is there, for findings of the format's own. Where it returns false the rows are
+// orphans.
+func (s *Store) Judge(f func(p *Pass) (ok bool, err error)) { s.judge = f }
 
 // Types returns the types whose records the store holds.
 func (s *Store) Types() (t record.TypeSet) {
@@ -233,7 +234,7 @@ func (l *Layout) metaSpan(s format.Span) (lo, hi []byte) {
 // Records returns a reader of the records of some types, which may buffer memory bytes.
 func (s *Store) Records(ctx context.Context, t record.TypeSet, span format.Span, e *format.Env, memory int64) (record.Reader, error) {
 	p := newPass(ctx, s, t, span, e, memory)
-	if s.strings_ != nil {
+	if s.strings != nil {
 		return p.openStrings()
 	}
 	return openReader(p)

@@ -17,6 +17,7 @@ type WriterOptions struct {
 	Memory  int64 // that may be buffered
 	TempDir string
 	Version int64  // of all new rows
+	NowMS   int64  // when it is written
 	Suffix  []byte // ends the values of data and index rows
 }
 
@@ -135,7 +136,7 @@ func (w *Writer) free() error { return errors.Join(w.sorted.Close(), w.byScore.C
 func (t *typeWriter) begin(h *record.Header) (err error) {
 	t.count = 0
 	m := &t.m
-	*m = Meta{Key: append(m.Key[:0], h.Key...), Version: t.w.o.Version}
+	*m = Meta{Key: append(m.Key[:0], h.Key...), Version: t.w.o.Version, ModifiedMS: t.w.o.NowMS, Native: h.Native}
 	if m.ExpireMS, err = t.Expiry(h); err != nil {
 		return err
 	}
@@ -301,7 +302,7 @@ func (t *typeWriter) put(value []byte) error {
 
 // end writes what was to be sorted and the meta row.
 func (t *typeWriter) end() error {
-	if t.data == nil || t.count == 0 || t.Type == record.String {
+	if t.data == nil || t.count == 0 && t.Type != record.Stream || t.Type == record.String {
 		return nil
 	}
 	if !t.inOrder {

@@ -10,6 +10,7 @@ import (
 
 	"kvferry/ardb"
 	"kvferry/blackwidow"
+	"kvferry/floyd"
 	"kvferry/format"
 	"kvferry/kvrocks"
 	"kvferry/nemo"
@@ -22,7 +23,7 @@ import (
 // lists them.
 func Default(build Build) *App {
 	return &App{
-		Formats: []format.Format{nemo.New(), blackwidow.New(), ardb.New(), kvrocks.New()},
+		Formats: []format.Format{nemo.New(), blackwidow.New(), floyd.New(), ardb.New(), kvrocks.New()},
 		Drivers: []Driver{
 			{Name: "rocksdb", Open: rocksfile.Open, Create: rocksfile.Create, Peek: peekTables("rocksdb")},
 			{Name: "leveldb", Open: rocksfile.Open, Create: rocksfile.CreateLevelDB, Peek: peekTables("leveldb")},

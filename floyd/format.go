@@ -1,0 +1,120 @@
+package floyd
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path"
+
+	"kvferry/format"
+	"kvferry/internal/dataset"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+const serverPika4 = "pika4"
+
+// floydFormat is the Format.
+type floydFormat struct{ server string }
+
+// New returns the format.
+func New() format.Format { return floydFormat{} }
+
+// Name returns "floyd".
+func (floydFormat) Name() string { return "floyd" }
+
+// Servers lists the one server.
+func (floydFormat) Servers() []format.Server {
+	return []format.Server{{Name: serverPika4, Detail: "Pika 4.0: databases in db0, db1, …, each of several instances"}}
+}
+
+// For returns the format as a server has it, which is as it is.
+func (floydFormat) For(server string) format.Format { return floydFormat{server} }
+
+// Server returns the name given to For.
+func (f floydFormat) Server() string { return f.server }
+
+// Limits says what floyd can hold.
+func (floydFormat) Limits() format.Limits {
+	return format.Limits{
+		Types:      allTypes,
+		EmptyKey:   true,
+		NoInnerNUL: true, NoStreamExpiry: true,
+		MaxScore:    math.Inf(1),
+		MaxElements: maxElements,
+		Unbounded:   record.Of(record.List),
+		Databases:   "db0, db1, …, each spread over instances 0, 1, …",
+		Numbered:    true,
+		Layout:      format.LayoutDB,
+		Instances:   defaultInstances,
+		Slots:       defaultSlots,
+		Stores:      []format.StoreSupport{{Store: "rocksdb", Read: true, Write: true}},
+		Detail:      "Pika 4.0, on RocksDB 8.7.3",
+		ScoreDetail: "any float64 but NaN",
+		OtherDetails: []string{
+			"a key has one type",
+			"no byte may follow a NUL in a key, but for more NULs",
+			"lists have no limit of elements",
+			"streams have neither groups nor an expiry",
+		},
+		Losses: lossInfos,
+	}
+}
+
+// Comparers are the orders of the column families that are not bytewise, for opening stores.
+func Comparers() []store.Comparer {
+	return []store.Comparer{ListsDataKeyComparator, ZSetsScoreKeyComparator}
+}
+
+// Detect looks for instances, in the root or in the directories of databases.
+func (floydFormat) Detect(ev *format.Evidence) format.Verdict {
+	var v format.Verdict
+	for i := range ev.Stores {
+		s := &ev.Stores[i]
+		if home, n := path.Dir(s.Path), path.Base(s.Path); !dataset.IsNumber(n) || home != "." && !dataset.IsDB(home) {
+			continue
+		}
+		score, why := weigh(s)
+		if score > 0 || why != "" {
+			v.Score = max(v.Score, score)
+			v.Why = append(v.Why, why)
+		}
+	}
+	return v
+}
+
+// weigh says how much a store looks like an instance.
+func weigh(s *format.StoreEvidence) (score int, why string) {
+	if s.Kind != "rocksdb" {
+		return 0, ""
+	}
+	for _, k := range s.Keyspaces {
+		want := orders[k.Name]
+		if want == nil {
+			return 0, fmt.Sprintf("%s has a column family %q, floyd's does not", s.Path, k.Name)
+		}
+		if k.Comparer != "" && k.Comparer != want.Name {
+			return 0, fmt.Sprintf("%s: %s is ordered by %s, floyd's by %s", s.Path, k.Name, k.Comparer, want.Name)
+		}
+		switch {
+		case k.Comparer != "" && !want.IsBytewise():
+			score = 100
+		case k.Name != cfDefault:
+			score = max(score, 80)
+		}
+	}
+	if score == 0 {
+		return 0, ""
+	}
+	return score, s.Path + " is a RocksDB database with the column families of floyd's instances"
+}
+
+// Open opens a source.
+func (f floydFormat) Open(ctx context.Context, dir string, o *format.OpenOptions) (format.Source, error) {
+	return open(ctx, f, dir, o)
+}
+
+// Create starts a target.
+func (f floydFormat) Create(ctx context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
+	return create(ctx, f, dir, o)
+}

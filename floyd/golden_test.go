@@ -1,0 +1,101 @@
+package floyd_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"kvferry/floyd"
+	"kvferry/format"
+	"kvferry/internal/formattest"
+	"kvferry/record"
+	"kvferry/store/rocksfile"
+)
+
+// shared is where databases of the original engines lie that are too large to be kept with the project.
+const shared = "../../shared/golden"
+
+// openShared opens a golden database and returns its truth.
+func openShared(t *testing.T, f format.Format, name string) (format.Source, []byte) {
+	t.Helper()
+	archive := filepath.Join(shared, name+".tar.gz")
+	if _, err := os.Stat(archive); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command("tar", "-xzf", archive, "-C", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	file, err := os.Open(filepath.Join(shared, name+".truth.jsonl.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	z, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return formattest.Open(t, f, filepath.Join(dir, name), &format.OpenOptions{Store: rocksfile.Open}), truth
+}
+
+// wantKinds are the kinds of findings in the databases that have any. The keys of pika4-edge that the engine does not find
+// itself, for the bytes after their last NUL are not on disk, are not in its truth.
+var wantKinds = map[string][]string{
+	"pika4-edge": {"colliding-keys", "count-mismatch", "orphan-rows", floyd.FindTruncatedKey},
+}
+
+// exceptions are records that are on disk and not in the truth, for rows of an earlier life are among them: fields of a hash
+// that was overwritten by SET, deleted and made again within one millisecond; and entries of a stream that was overwritten by SET and deleted came
+// back to life when it was made again, and its meta row does not count them.
+var exceptions = []string{`"type":"stream","key":"Y29udjY="`, `"type":"hash","key":"Y29udjc="`}
+
+// without leaves out the exceptions and the records whose keys are truncated.
+func without(lines []byte, findings []record.Finding) (out []byte) {
+	for _, line := range bytes.SplitAfter(lines, []byte("\n")) {
+		if slices.ContainsFunc(exceptions, func(s string) bool { return bytes.Contains(line, []byte(s)) }) {
+			continue
+		}
+		if !slices.ContainsFunc(findings, func(f record.Finding) bool {
+			return f.Kind == floyd.FindTruncatedKey && bytes.Contains(line, fmt.Appendf(nil, `"type":%q,"key":%q`, f.Type, base64.StdEncoding.EncodeToString(f.Key)))
+		}) {
+			out = append(out, line...)
+		}
+	}
+	return out
+}
+
+func TestGoldens(t *testing.T) {
+	for _, name := range []string{"pika4-basic", "pika4-edge", "pika4-twodbs", "pika4-lz4", "pika4-zstd", "pika4-partidx", "pika400-basic", "pika4-blob"} {
+		t.Run(name, func(t *testing.T) {
+			src, truth := openShared(t, floyd.New(), name)
+			var l record.Ledger
+			var f formattest.Findings
+			var got bytes.Buffer
+			for _, db := range src.Databases() {
+				got.Write(formattest.Lines(t, formattest.Records(t, src, db, &format.Env{Ledger: &l, Report: f.Report, Deep: true})))
+			}
+			formattest.CompareLines(t, without(got.Bytes(), f.All), truth)
+			formattest.CheckLedger(t, &l)
+			if kinds := slices.Compact(f.Kinds()); !slices.Equal(kinds, wantKinds[name]) {
+				t.Errorf("findings %q, want %q", kinds, wantKinds[name])
+			}
+			for _, x := range f.All {
+				t.Logf("%+v", x)
+			}
+			for _, k := range src.Keyspaces() {
+				t.Logf("%s: %s", k.Name, formattest.Classes(&l, k.Name))
+			}
+		})
+	}
+}

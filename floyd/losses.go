@@ -1,0 +1,55 @@
+package floyd
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+
+	"kvferry/internal/dataset"
+	"kvferry/internal/loglog"
+	"kvferry/record"
+)
+
+// maxElements is how many elements collections but lists can have.
+const maxElements = math.MaxInt32
+
+// Kinds of losses that only this format has as a target.
+const (
+	LossInnerNUL     = "inner-nul"
+	LossStreamExpiry = "stream-expiry"
+)
+
+var lossInfos = []record.LossInfo{
+	{Kind: LossInnerNUL, Text: "A key has a NUL before its end; Pika 4.0 does not write the bytes that follow the last one, so that it finds the key no more and takes " +
+		"it for others; the record is left out."},
+	{Kind: LossStreamExpiry, Types: record.Of(record.Stream), Text: "A stream has an expiry, which Pika's streams have not; it is kept for ever."},
+}
+
+// Losses lists what floyd cannot hold of a record.
+func (t *target) Losses(h *record.Header) []record.Loss {
+	if i := bytes.LastIndexByte(h.Key, 0); i >= 0 && i < len(h.Key)-1 {
+		return []record.Loss{{Kind: LossInnerNUL, Drops: true,
+			Detail: fmt.Sprintf("Pika 4.0 does not write the %s of the key that follow its last NUL", record.Plural(int64(len(h.Key)-1-i), "byte"))}}
+	}
+	if h.Len > maxElements && h.Type != record.String && h.Type != record.List {
+		return []record.Loss{{Kind: record.LossTooManyElements, Drops: true, Detail: fmt.Sprintf("%d elements, the engine counts to %d", h.Len, maxElements)}}
+	}
+	if h.Type == record.Stream && h.ExpireMS != 0 {
+		h.ExpireMS = 0
+		return []record.Loss{{Kind: LossStreamExpiry, Detail: "streams have no expiry; it is kept for ever"}}
+	}
+	return nil
+}
+
+// ElementLosses removes scores that are not numbers from a batch.
+func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
+	switch h.Type {
+	case record.String:
+		if h.Native != nativeHyperLogLog { // one of this engine's counts as it did
+			loglog.Notes(batch, loglog.Marked, report)
+		}
+	case record.ZSet:
+		return dataset.KeepScores(batch, "floyd", math.Inf(1), report)
+	}
+	return batch
+}

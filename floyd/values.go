@@ -1,0 +1,260 @@
+package floyd
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"kvferry/internal/versioned"
+	"kvferry/record"
+)
+
+// Widths of values and their parts, in bytes.
+const (
+	typeLen       = 1
+	reserveLen    = 16
+	timeLen       = 8
+	suffixLen     = reserveLen + timeLen // of data rows
+	ownSuffixLen  = suffixLen + timeLen  // of strings and meta rows
+	metaLen       = typeLen + 4 + versionLen + ownSuffixLen
+	boundLen      = 16 // of which the engine writes 8
+	listMetaLen   = typeLen + 8 + versionLen + 2*boundLen + ownSuffixLen
+	streamMetaLen = typeLen + 4 + versioned.StreamPartLen + 4 + versionLen
+)
+
+// hllFlag marks a HyperLogLog, in the first of a string's reserved bytes.
+const hllFlag = 0x80
+
+// Time is a moment as it is stored: 0 is none; with bit 63 the rest is Unix milliseconds, without it is Unix seconds, as
+// 4.0.0 has them.
+type Time uint64
+
+// msFlag marks milliseconds.
+const msFlag = 1 << 63
+
+// maxSeconds is the largest number without a flag that is taken for seconds: 4.0.1 writes the time a HyperLogLog was made in
+// milliseconds without one.
+const maxSeconds = 1e11
+
+// TimeOf returns a moment in Unix milliseconds as 4.0.1 stores it. Moments before 1970 become the first after it.
+func TimeOf(ms int64) Time {
+	if ms == 0 {
+		return 0
+	}
+	return Time(max(ms, 1)) | msFlag
+}
+
+// UnixMilli returns the moment in Unix milliseconds, 0 when there is none.
+func (t Time) UnixMilli() int64 {
+	switch {
+	case t&msFlag != 0:
+		return int64(t &^ msFlag)
+	case t > maxSeconds:
+		return int64(t)
+	}
+	return int64(t) * 1000
+}
+
+// The type bytes, by record type.
+var typeByte = [record.NumTypes]byte{record.String: 0, record.Hash: 1, record.Set: 2, record.List: 3, record.ZSet: 4, record.Stream: 5}
+
+// DecodeType returns the type that the first byte of a value in the default column family names.
+func DecodeType(b []byte) (record.Type, error) {
+	if len(b) == 0 {
+		return 0, record.Short(0, "type", typeLen, 0)
+	}
+	for t, c := range typeByte {
+		if t > 0 && c == b[0] && record.Type(t) <= record.Stream {
+			return record.Type(t), nil
+		}
+	}
+	return 0, &record.CorruptError{Field: "type", Err: fmt.Errorf("no type has the number %d", b[0])}
+}
+
+// StringValue is the value of a string's row.
+//
+//	+------------+--------+----------------+------------+-------------+
+//	| type (1B)  | string | reserved (16B) | ctime (8B) | expiry (8B) |
+//	+------------+--------+----------------+------------+-------------+
+//
+// type is 0. The first reserved byte is 0x80 for a HyperLogLog.
+type StringValue struct {
+	Bytes         []byte
+	HyperLogLog   bool
+	Ctime, Expiry Time
+}
+
+// AppendStringValue appends the value of a string's row.
+func AppendStringValue(dst []byte, v StringValue) []byte {
+	dst = append(append(dst, typeByte[record.String]), v.Bytes...)
+	at := len(dst)
+	dst = appendTimes(append(dst, zeros[:reserveLen]...), v.Ctime, v.Expiry)
+	if v.HyperLogLog {
+		dst[at] |= hllFlag
+	}
+	return dst
+}
+
+// DecodeStringValue decodes the value of a string's row; Bytes is a view.
+func DecodeStringValue(b []byte) (v StringValue, err error) {
+	n := len(b) - ownSuffixLen
+	if n < typeLen {
+		return v, record.Short(0, "string", typeLen+ownSuffixLen, len(b))
+	}
+	v.Bytes, v.HyperLogLog = b[typeLen:n:n], b[n]&hllFlag != 0
+	v.Ctime, v.Expiry = decodeTimes(b[n+reserveLen:])
+	return v, nil
+}
+
+func appendTimes(dst []byte, ctime, expiry Time) []byte {
+	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(dst, uint64(ctime)), uint64(expiry))
+}
+
+func decodeTimes(b []byte) (ctime, expiry Time) {
+	return Time(binary.LittleEndian.Uint64(b)), Time(binary.LittleEndian.Uint64(b[timeLen:]))
+}
+
+// Meta is the value of the meta row of a hash, a set or a zset.
+//
+//	+-----------+------------+--------------+----------------+------------+-------------+
+//	| type (1B) | count (4B) | version (8B) | reserved (16B) | ctime (8B) | expiry (8B) |
+//	+-----------+------------+--------------+----------------+------------+-------------+
+//
+// count is a little-endian int32, 0 when the collection is deleted. Data rows of another version are not alive.
+type Meta struct {
+	Type          record.Type
+	Count         int32
+	Version       Version
+	Ctime, Expiry Time
+}
+
+// AppendMeta appends the value of a meta row.
+func AppendMeta(dst []byte, m Meta) []byte {
+	dst = binary.LittleEndian.AppendUint32(append(dst, typeByte[m.Type]), uint32(m.Count))
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(m.Version))
+	return appendTimes(append(dst, zeros[:reserveLen]...), m.Ctime, m.Expiry)
+}
+
+// DecodeMeta decodes the value of a meta row.
+func DecodeMeta(b []byte) (m Meta, err error) {
+	if err := exact(b, 0, "count, version, times", metaLen); err != nil {
+		return m, err
+	}
+	if m.Type, err = DecodeType(b); err != nil {
+		return m, err
+	}
+	m.Count, m.Version = int32(binary.LittleEndian.Uint32(b[1:])), Version(binary.LittleEndian.Uint64(b[5:]))
+	m.Ctime, m.Expiry = decodeTimes(b[metaLen-2*timeLen:])
+	return m, nil
+}
+
+// ListMeta is the value of a list's meta row.
+//
+//	+-----------+------------+--------------+------------+-------------+----------------+------------+-------------+
+//	| type (1B) | count (8B) | version (8B) | left (16B) | right (16B) | reserved (16B) | ctime (8B) | expiry (8B) |
+//	+-----------+------------+--------------+------------+-------------+----------------+------------+-------------+
+//
+// count, and the first eight bytes of left and right, are little-endian uint64; what the engine leaves in the other eight is
+// of no meaning. left and right are exclusive bounds of the indexes: element i is at left+1+i, and right is left+1+count.
+type ListMeta struct {
+	Count         uint64
+	Version       Version
+	Left, Right   uint64
+	Ctime, Expiry Time
+}
+
+// firstLeft is the left bound of a list that is new; the right one is the next number.
+const firstLeft = math.MaxInt64
+
+// AppendListMeta appends the value of a list's meta row.
+func AppendListMeta(dst []byte, m ListMeta) []byte {
+	dst = append(dst, typeByte[record.List])
+	for _, n := range []uint64{m.Count, uint64(m.Version), m.Left, 0, m.Right, 0} {
+		dst = binary.LittleEndian.AppendUint64(dst, n)
+	}
+	return appendTimes(append(dst, zeros[:reserveLen]...), m.Ctime, m.Expiry)
+}
+
+// DecodeListMeta decodes the value of a list's meta row.
+func DecodeListMeta(b []byte) (m ListMeta, err error) {
+	if err := exact(b, 0, "count, version, left, right, times", listMetaLen); err != nil {
+		return m, err
+	}
+	m.Count, m.Version = binary.LittleEndian.Uint64(b[1:]), Version(binary.LittleEndian.Uint64(b[9:]))
+	m.Left, m.Right = binary.LittleEndian.Uint64(b[17:]), binary.LittleEndian.Uint64(b[17+boundLen:])
+	m.Ctime, m.Expiry = decodeTimes(b[listMetaLen-2*timeLen:])
+	return m, nil
+}
+
+// StreamMeta is the value of a stream's meta row. Streams have no expiry.
+//
+//	+-----------+-------------+-----------------------------------------+-------------+--------------+
+//	| type (1B) | groups (4B) | entries added, first, last, max deleted | length (4B) | version (8B) |
+//	+-----------+-------------+-----------------------------------------+-------------+--------------+
+//
+// groups is not used; length is a little-endian int32.
+type StreamMeta struct {
+	Stream  versioned.StreamMeta
+	Length  int32
+	Version Version
+}
+
+// AppendStreamMeta appends the value of a stream's meta row.
+func AppendStreamMeta(dst []byte, m StreamMeta) []byte {
+	dst = append(append(dst, typeByte[record.Stream]), 0, 0, 0, 0)
+	dst = versioned.AppendStreamPart(dst, &m.Stream)
+	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(dst, uint32(m.Length)), uint64(m.Version))
+}
+
+// DecodeStreamMeta decodes the value of a stream's meta row.
+func DecodeStreamMeta(b []byte) (m StreamMeta, err error) {
+	if err := exact(b, 0, "entries added, ids, length, version", streamMetaLen); err != nil {
+		return m, err
+	}
+	m.Stream = versioned.DecodeStreamPart(b[5:])
+	rest := b[5+versioned.StreamPartLen:]
+	m.Length, m.Version = int32(binary.LittleEndian.Uint32(rest)), Version(binary.LittleEndian.Uint64(rest[4:]))
+	return m, nil
+}
+
+// appendSuffix appends what ends the values of data rows.
+//
+//	+----------------+------------+
+//	| reserved (16B) | ctime (8B) |
+//	+----------------+------------+
+func appendSuffix(dst []byte, ctime Time) []byte {
+	return binary.LittleEndian.AppendUint64(append(dst, zeros[:reserveLen]...), uint64(ctime))
+}
+
+// DecodeField returns the value of a hash's field. One that is too short for a suffix has none: HINCRBY of 4.0.0 leaves it out.
+func DecodeField(b []byte) []byte {
+	if len(b) < suffixLen {
+		return b
+	}
+	return b[: len(b)-suffixLen : len(b)-suffixLen]
+}
+
+// DecodeItem returns the element in the value of a list's row.
+func DecodeItem(b []byte) ([]byte, error) {
+	if len(b) < suffixLen {
+		return nil, record.Short(0, "reserved, ctime", suffixLen, len(b))
+	}
+	return DecodeField(b), nil
+}
+
+// DecodeEmpty decodes the value of a row that has nothing but its key: a set's member row, or a row in zset_score_cf.
+func DecodeEmpty(b []byte) error { return exact(b, 0, "reserved, ctime", suffixLen) }
+
+// DecodeScore decodes the value of a zset's member row.
+//
+//	+------------+----------------+------------+
+//	| score (8B) | reserved (16B) | ctime (8B) |
+//	+------------+----------------+------------+
+//
+// score is the little-endian bits of a float64.
+func DecodeScore(b []byte) (float64, error) {
+	if err := exact(b, 0, "score, reserved, ctime", scoreLen+suffixLen); err != nil {
+		return 0, err
+	}
+	return math.Float64frombits(binary.LittleEndian.Uint64(b)), nil
+}
