@@ -237,17 +237,19 @@ func (a *attempt) planReadable(ctx context.Context) error {
 // create starts the target in the work directory.
 func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, error) {
 	return a.o.Target.Format.Create(ctx, a.work.data(), &format.CreateOptions{
-		Create:  a.counter.create(a.named),
-		Kind:    a.o.Target.Store,
-		Build:   store.BuildOptions{Sync: true, Now: a.o.Now, Identity: a.id.name(), Spare: a.spare()},
-		Layout:  targetLayout(a.o, a.src, dbs),
-		DBs:     dbs,
-		Version: a.o.Version,
-		Cluster: a.o.Cluster,
-		Memory:  a.o.Memory / 4,
-		TempDir: a.work.tmp(),
-		Now:     a.o.Now,
-		Reopen:  a.reopen(),
+		Create:    a.counter.create(a.named),
+		Kind:      a.o.Target.Store,
+		Build:     store.BuildOptions{Sync: true, Now: a.o.Now, Identity: a.id.name(), Spare: a.spare()},
+		Layout:    targetLayout(a.o, a.src, dbs),
+		DBs:       dbs,
+		Version:   a.o.Version,
+		Instances: a.o.Instances,
+		Slots:     a.o.Slots,
+		Cluster:   a.o.Cluster,
+		Memory:    a.o.Memory / 4,
+		TempDir:   a.work.tmp(),
+		Now:       a.o.Now,
+		Reopen:    a.reopen(),
 	})
 }
 

@@ -34,6 +34,8 @@ type Options struct {
 	Namespace string
 	// Cluster writes the rows of a node of a cluster.
 	Cluster bool
+	// Instances and Slots say how a target spreads keys over several stores; 0 means its format's default.
+	Instances, Slots int
 	// Now is the moment that expiry is decided by, also in the proof. NowGiven says that the user
 	// chose it; an unfinished run that is resumed has one of its own otherwise.
 	Now      time.Time

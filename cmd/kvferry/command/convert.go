@@ -46,6 +46,7 @@ that fails or is cancelled leaves nothing, unless --resume was given: then it sa
 const convertExample = `  kvferry convert /data/pika/dump blackwidow:/data/new
   kvferry convert --dry-run /data/pika/dump blackwidow:/data/new
   kvferry convert --type hash,zset --match 'user:*' nemo:/data/old nemo:/data/users
+  kvferry convert --instances 8 /data/pika4 pika4:/data/eight
   kvferry convert --min-bytes 1MiB --ttl-from 30d /data/pika/dump blackwidow:/data/large
   kvferry convert -f job.yaml --workers 4 /data/pika/dump blackwidow:/data/new`
 
@@ -60,6 +61,8 @@ type convertFlags struct {
 	version   int32
 	namespace string
 	cluster   bool
+	instances int
+	slots     int
 	dryRun    bool
 	resume    bool
 	noProve   bool
@@ -87,7 +90,11 @@ func (a *App) convert() *cobra.Command {
 	f.conflict.text = "error"
 	fs.Var(&f.conflict, "on-conflict", "a name under several types, where the target takes one: an error, all but the first renamed to name:type, or only the first of these types that it has")
 	f.version = 1
-	fs.Var(number(&f.version, 1, math.MaxInt32), "version-epoch", "version of all collections in a nemo or blackwidow target, 1 or more")
+	fs.Var(number(&f.version, 1, math.MaxInt32), "version-epoch", "version of all collections in a target of Pika, 1 or more")
+	fs.Var(number(&f.instances, 1, 1024), "instances", "how many instances each database of a floyd target has, as db-instance-num of the server")
+	fs.Lookup("instances").DefValue = "3"
+	fs.Var(number(&f.slots, 1, math.MaxInt32), "slots", "by how many slots a floyd target spreads keys over its instances, as default-slot-num of the server")
+	fs.Lookup("slots").DefValue = "1024"
 	fs.StringVar(&f.namespace, "namespace", "", "`name` that database 0, or the only one, gets in a target whose databases have names (default: the one that clients are in who select none)")
 	fs.BoolVar(&f.cluster, "cluster", false, "write a kvrocks target for a node of a cluster, with the slot in every key")
 	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "read the source and show what would be written and lost; write nothing")
@@ -154,7 +161,7 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	}
 	o := &convert.Options{Selection: selection, AllowLoss: f.allowLoss, Version: f.version, Now: f.source.Clock(a),
 		NowGiven: !f.source.now.IsZero(), Workers: f.workers, Memory: f.source.Memory(), TempDir: f.source.TempDir(),
-		NoProve: f.noProve, Resume: f.resume, Namespace: f.namespace, Cluster: f.cluster, Tool: a.Build.String(), Layout: f.layout, Rename: f.conflict.rename, Prefer: f.conflict.prefer}
+		NoProve: f.noProve, Resume: f.resume, Namespace: f.namespace, Cluster: f.cluster, Tool: a.Build.String(), Layout: f.layout, Instances: f.instances, Slots: f.slots, Rename: f.conflict.rename, Prefer: f.conflict.prefer}
 	if f.version&0xFF == 0xFF {
 		return nil, usagef("--version-epoch %d: the original engines lose sight of versions whose low byte is 0xFF", f.version)
 	}
@@ -167,6 +174,9 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	}
 	if f.cluster && !limits.Cluster {
 		return nil, usagef("--cluster: %s has no cluster mode of its own", o.Target.Format.Name())
+	}
+	if limits.Instances == 0 && (f.instances != 0 || f.slots != 0) {
+		return nil, usagef("--instances and --slots: %s does not spread keys over instances", o.Target.Format.Name())
 	}
 	if o.Source, err = a.input(cmd, src, &f.source, &f.choice.places); err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"kvferry/ardb"
 	"kvferry/blackwidow"
 	"kvferry/fixtures"
+	"kvferry/floyd"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocksfile"
@@ -177,6 +178,7 @@ func TestVerifyPlantedDatasets(t *testing.T) {
 var notPlanted = map[string]string{
 	record.FindLedger:         "a fault of the program; inspect tests it with a source that miscounts",
 	record.FindUnreadRows:     "a fault of the machine; inspect tests it with a source that fails",
+	floyd.FindSlots:           "TestVerifyOtherSlots",
 	record.FindUnorderedTable: "what other commands say where verify says key-order",
 }
 
@@ -192,7 +194,7 @@ var notAlone = map[string][]string{
 // with the severity that the list of kinds says is the gravest.
 func TestEveryKindIsPlanted(t *testing.T) {
 	var wants []string
-	for _, plants := range [][]plant{nemoPlants(), blackwidowPlants(), ardbPlants()} {
+	for _, plants := range [][]plant{nemoPlants(), blackwidowPlants(), floydPlants(), ardbPlants()} {
 		for _, p := range plants {
 			wants = append(wants, p.want)
 		}

@@ -15,6 +15,7 @@ import (
 	"kvferry/ardb"
 	"kvferry/blackwidow"
 	"kvferry/fixtures"
+	"kvferry/floyd"
 	"kvferry/format"
 	"kvferry/nemo"
 	"kvferry/record"
@@ -130,7 +131,7 @@ type rows struct {
 // alter reads a store, changes its rows and writes it anew.
 func alter(t testing.TB, dir string, change func(r *rows)) {
 	t.Helper()
-	opts := &store.Options{Comparers: append(blackwidow.Comparers(), ardb.Comparer()), Merger: ardb.Merger()}
+	opts := &store.Options{Comparers: slices.Concat(blackwidow.Comparers(), floyd.Comparers(), []store.Comparer{ardb.Comparer()}), Merger: ardb.Merger()}
 	tables, err := filepath.Glob(filepath.Join(dir, "*.ldb"))
 	if err != nil {
 		t.Fatal(err)
