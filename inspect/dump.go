@@ -22,11 +22,17 @@ type Encoder interface {
 	AppendTail(dst []byte) []byte // after the last record
 }
 
+// Sizer is an Encoder that writes how large a record is in place of its elements.
+type Sizer interface {
+	// AppendSize is called between AppendBegin and AppendEnd. bytes are those of the key and all elements.
+	AppendSize(dst []byte, elements, bytes int64) []byte
+}
+
 // DumpOptions says what to dump.
 type DumpOptions struct {
 	Scan    *Scan
 	Encoder Encoder
-	// KeysOnly leaves the elements out.
+	// KeysOnly leaves the elements out, but for their number and size where the encoder is a Sizer.
 	KeysOnly bool
 	// Limit ends the dump after so many records; 0 dumps all.
 	Limit int64
@@ -200,7 +206,13 @@ func (d *Dumper) record(ctx context.Context, r record.Reader, h *record.Header) 
 	if d.buf, err = d.o.Encoder.AppendBegin(d.buf, h); err != nil {
 		return err
 	}
-	for n > 0 && !d.o.KeysOnly {
+	if d.o.KeysOnly {
+		if err := d.size(ctx, r, h, n); err != nil {
+			return err
+		}
+		n = 0
+	}
+	for n > 0 {
 		if err := d.elements(d.batch[:n]); err != nil {
 			return err
 		}
@@ -218,6 +230,32 @@ func (d *Dumper) record(ctx context.Context, r record.Reader, h *record.Header) 
 	if len(d.buf) >= dumpFlush {
 		return d.flush()
 	}
+	return nil
+}
+
+// size writes how large a record is, of which n elements have been read.
+func (d *Dumper) size(ctx context.Context, r record.Reader, h *record.Header, n int) error {
+	s, ok := d.o.Encoder.(Sizer)
+	if !ok {
+		return nil
+	}
+	elements, bytes := int64(0), int64(len(h.Key))
+	for n > 0 {
+		for i := range d.batch[:n] {
+			if e := &d.batch[i]; e.Kind == record.Entry {
+				elements++
+				bytes += e.Bytes(h.Type)
+			}
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		var err error
+		if n, err = r.Read(d.batch[:]); err != nil && err != io.EOF {
+			return err
+		}
+	}
+	d.buf = s.AppendSize(d.buf, elements, bytes)
 	return nil
 }
 

@@ -11,9 +11,24 @@ import (
 	"kvferry/record"
 )
 
-// csvHead are the columns. Consumer groups of streams and expiries of fields have none and are left out. A hash fills field and value, and so does a value of type other with the server's name of the type, a list id (the
-// index from 0) and value, a set value, a zset value and score, a stream id, field and value with a line for each pair of an entry.
-const csvHead = "db,type,key,expire_at_ms,id,field,value,score\n"
+// csvHead are the columns. Each has one meaning, and a cell that has none for a line is empty:
+//
+//	expire_at_ms        when the key expires; empty: never
+//	index               of an element in a list, from 0
+//	id                  of an entry in a stream, which has a line for each of its fields
+//	field               of a hash or a stream entry; of type other the server's name of the type
+//	value               of a string, field or list element; the raw bytes of type other
+//	member, score       of a set or zset
+//	field_expire_at_ms  when the field expires; empty: never
+//
+// There are none for consumer groups of streams, which are left out.
+const csvHead = "db,type,key,expire_at_ms,index,id,field,value,member,score,field_expire_at_ms" + lineEnd
+
+// csvKeys are the columns when values are left out.
+const csvKeys = "db,type,key,expire_at_ms,elements,bytes" + lineEnd
+
+// lineEnd ends lines, as RFC 4180 has it.
+const lineEnd = "\r\n"
 
 // base64Prefix marks cells that are not text.
 const base64Prefix = "base64:"
@@ -32,7 +47,12 @@ type CSV struct {
 }
 
 // AppendHead appends the names of the columns.
-func (e *CSV) AppendHead(dst []byte) []byte { return append(dst, csvHead...) }
+func (e *CSV) AppendHead(dst []byte) []byte {
+	if e.KeysOnly {
+		return append(dst, csvKeys...)
+	}
+	return append(dst, csvHead...)
+}
 
 // AppendBegin starts a record.
 func (e *CSV) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
@@ -40,8 +60,16 @@ func (e *CSV) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
 	e.start = append(e.quote(e.start[:0], []byte(h.DB)), ',')
 	e.start = append(append(e.start, h.Type.String()...), ',')
 	e.start = append(e.text(e.start, h.Key), ',')
-	e.start = append(strconv.AppendInt(e.start, h.ExpireMS, 10), ',')
+	e.start = append(appendTime(e.start, h.ExpireMS), ',')
 	return dst, nil
+}
+
+// appendTime appends a time in milliseconds, and nothing for never.
+func appendTime(dst []byte, ms int64) []byte {
+	if ms == 0 {
+		return dst
+	}
+	return strconv.AppendInt(dst, ms, 10)
 }
 
 // AppendElement appends the line of an element.
@@ -55,45 +83,56 @@ func (e *CSV) AppendElement(dst []byte, el *record.Element) ([]byte, error) {
 	dst = append(dst, e.start...)
 	switch e.typ {
 	case record.Hash, record.Other:
-		dst = append(e.text(append(dst, ','), el.Name), ',')
-		dst = e.text(dst, el.Value)
-	case record.List:
-		dst = append(strconv.AppendInt(dst, e.n, 10), ",,"...)
-		dst = e.text(dst, el.Value)
-	case record.Set, record.ZSet:
 		dst = e.text(append(dst, ",,"...), el.Name)
+		dst = e.text(append(dst, ','), el.Value)
+		dst = appendTime(append(dst, ",,,"...), el.ExpireMS)
+	case record.List:
+		dst = strconv.AppendInt(dst, e.n, 10)
+		dst = e.text(append(dst, ",,,"...), el.Value)
+		dst = append(dst, ",,,"...)
+	case record.Set, record.ZSet:
+		dst = append(e.text(append(dst, ",,,,"...), el.Name), ',')
+		if e.typ == record.ZSet {
+			dst = jsonl.AppendScore(dst, el.Score)
+		}
+		dst = append(dst, ',')
 	default:
-		dst = e.text(append(dst, ",,"...), el.Value)
-	}
-	dst = append(dst, ',')
-	if e.typ == record.ZSet {
-		dst = jsonl.AppendScore(dst, el.Score)
+		dst = e.text(append(dst, ",,,"...), el.Value)
+		dst = append(dst, ",,,"...)
 	}
 	e.n++
-	return append(dst, '\n'), nil
+	return append(dst, lineEnd...), nil
 }
 
 // entry appends a line for each pair of a stream entry.
 func (e *CSV) entry(dst []byte, el *record.Element) ([]byte, error) {
 	for packed := el.Value; ; {
 		var err error
-		if dst, err = jsonl.AppendID(append(dst, e.start...), el.Name); err != nil {
+		if dst, err = jsonl.AppendID(append(append(dst, e.start...), ','), el.Name); err != nil {
 			return dst, err
 		}
 		e.n++
 		if len(packed) == 0 {
-			return append(dst, ",,,\n"...), nil
+			return append(dst, ",,,,,"+lineEnd...), nil
 		}
 		field, value, rest, err := record.DecodePair(packed)
 		if err != nil {
 			return dst, err
 		}
 		dst = append(e.text(append(dst, ','), field), ',')
-		dst = append(e.text(dst, value), ",\n"...)
+		dst = append(e.text(dst, value), ",,,"+lineEnd...)
 		if packed = rest; len(packed) == 0 {
 			return dst, nil
 		}
 	}
+}
+
+// AppendSize appends the line of a record whose value is left out.
+func (e *CSV) AppendSize(dst []byte, elements, bytes int64) []byte {
+	e.n++
+	dst = strconv.AppendInt(append(dst, e.start...), elements, 10)
+	dst = strconv.AppendInt(append(dst, ','), bytes, 10)
+	return append(dst, lineEnd...)
 }
 
 // AppendEnd ends a record; one of which no element was written has a line of its own.
@@ -101,7 +140,7 @@ func (e *CSV) AppendEnd(dst []byte) ([]byte, error) {
 	if e.n > 0 {
 		return dst, nil
 	}
-	return append(append(dst, e.start...), ",,,\n"...), nil
+	return append(append(dst, e.start...), ",,,,,,"+lineEnd...), nil
 }
 
 // AppendTail appends nothing.

@@ -170,16 +170,27 @@ func TestCSVForms(t *testing.T) {
 		of(head(record.String, "a,b"), record.Element{Value: []byte("line\nbreak")}),
 		of(head(record.List, "base64:x"), record.Element{Value: []byte("\xff")}, record.Element{}),
 		of(head(record.ZSet, "z"), record.Element{Name: []byte("m"), Score: math.Inf(-1)}),
+		of(head(record.Hash, "h"), record.Element{Name: []byte("f"), Value: []byte("v"), ExpireMS: 1700000000001}),
 		of(head(record.Stream, "x"), record.Element{Name: id16(1, 2), Value: pairs}, record.Element{Name: id16(1, 3)}),
 		of(head(record.Stream, "none")),
 	}
 	got, err := encode(t, &CSV{}, records...)
-	want := csvHead + "0,string,\"a,b\",0,,,\"line\nbreak\",\n" + "0,list,base64:YmFzZTY0Ong=,0,0,,base64:/w==,\n" + "0,list,base64:YmFzZTY0Ong=,0,1,,,\n" +
-		"0,zset,z,0,,,m,-inf\n" + "0,stream,x,0,1-2,f,v,\n" + "0,stream,x,0,1-2,\"g,\",\"\"\"\",\n" + "0,stream,x,0,1-3,,,\n" + "0,stream,none,0,,,,\n"
+	want := strings.ReplaceAll(`db,type,key,expire_at_ms,index,id,field,value,member,score,field_expire_at_ms
+0,string,"a,b",,,,,"line break",,,
+0,list,base64:YmFzZTY0Ong=,,0,,,base64:/w==,,,
+0,list,base64:YmFzZTY0Ong=,,1,,,,,,
+0,zset,z,,,,,,m,-inf,
+0,hash,h,,,,f,v,,,1700000000001
+0,stream,x,,,1-2,f,v,,,
+0,stream,x,,,1-2,"g,","""",,,
+0,stream,x,,,1-3,,,,,
+0,stream,none,,,,,,,,
+`, "\n", "\r\n")
+	got = strings.ReplaceAll(got, "line\nbreak", "line break")
 	if err != nil || got != want {
 		t.Errorf("%v\n%swant\n%s", err, got, want)
 	}
-	if got, _ := encode(t, &CSV{Base64: true}, of(head(record.Set, "k"), record.Element{Name: []byte("m")})); !strings.HasSuffix(got, "0,set,aw==,0,,,bQ==,\n") {
+	if got, _ := encode(t, &CSV{Base64: true}, of(head(record.Set, "k"), record.Element{Name: []byte("m")})); !strings.HasSuffix(got, "0,set,aw==,,,,,,bQ==,,\r\n") {
 		t.Errorf("all base64: %s", got)
 	}
 	if _, err := encode(t, &CSV{}, of(head(record.Stream, "x"), record.Element{Name: []byte("short")})); err == nil {
@@ -219,7 +230,7 @@ func TestCSVSafe(t *testing.T) {
 	if err == nil {
 		line, err = e.AppendElement(line, &record.Element{Name: []byte("m"), Score: -1.5})
 	}
-	if string(line) != "0,zset,'=k,0,,,m,-1.5\n" || err != nil {
+	if string(line) != "0,zset,'=k,,,,,,m,-1.5,\r\n" || err != nil {
 		t.Errorf("%q, %v", line, err)
 	}
 }

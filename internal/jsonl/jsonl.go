@@ -30,7 +30,7 @@ import (
 type Encoder struct {
 	// Base64 writes every key, field, member and value as a plain base64 string.
 	Base64 bool
-	// KeysOnly leaves the values out.
+	// KeysOnly leaves the values out; AppendSize says how large they are.
 	KeysOnly bool
 
 	typ   record.Type
@@ -59,6 +59,12 @@ func (e *Encoder) AppendBegin(dst []byte, h *record.Header) []byte {
 		return append(dst, `,"native":`...)
 	}
 	return append(dst, `,"value":[`...)
+}
+
+// AppendSize appends how many elements a record has whose value is left out, and how many bytes its key and they take.
+func (e *Encoder) AppendSize(dst []byte, elements, bytes int64) []byte {
+	dst = strconv.AppendInt(append(dst, `,"elements":`...), elements, 10)
+	return strconv.AppendInt(append(dst, `,"bytes":`...), bytes, 10)
 }
 
 // AppendElement appends the next element of the record. The pairs of a stream entry that cannot be

@@ -80,7 +80,7 @@ func (a *App) dump() *cobra.Command {
 	choose(fs, &f.format, "format", plain("jsonl", "json", "csv", "resp", "hex"), "form of the output")
 	choose(fs, &f.encode, "encode", plain("text", "base64"), "how bytes are written")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
-	fs.BoolVar(&f.keysOnly, "keys-only", false, "leave the values out")
+	fs.BoolVar(&f.keysOnly, "keys-only", false, "leave the values out, and say how many elements and bytes each key has (json, jsonl, csv)")
 	fs.BoolVar(&f.csvSafe, "csv-safe", false, "with --format csv, put a ' before text that a spreadsheet would take for a formula")
 	fs.BoolVar(&f.raw, "raw", false, "show physical rows")
 	fs.StringSliceVar(&f.keyspaces, "keyspace", nil, "only rows of these keyspaces, by `name` as --raw shows it, joined by commas or repeated; with --raw or --format hex")

@@ -95,8 +95,12 @@ func wantRows(t *testing.T, l line) (out []string) {
 		}
 		return string(b)
 	}
-	add := func(id, field, value, score string) {
-		out = append(out, fmt.Sprintf("%q", []string{l.DB, l.Type, text(l.Key), fmt.Sprint(l.Expire), id, field, value, score}))
+	expire := ""
+	if l.Expire != 0 {
+		expire = fmt.Sprint(l.Expire)
+	}
+	add := func(index, id, field, value, member, score string) {
+		out = append(out, fmt.Sprintf("%q", []string{l.DB, l.Type, text(l.Key), expire, index, id, field, value, member, score, ""}))
 	}
 	var one string
 	var list []string
@@ -104,36 +108,37 @@ func wantRows(t *testing.T, l line) (out []string) {
 	switch l.Type {
 	case "string":
 		mustJSON(t, l.Value, &one)
-		add("", "", text(one), "")
-	case "list", "set":
+		add("", "", "", text(one), "", "")
+	case "list":
 		mustJSON(t, l.Value, &list)
 		for i, v := range list {
-			id := ""
-			if l.Type == "list" {
-				id = strconv.Itoa(i)
-			}
-			add(id, "", text(v), "")
+			add(strconv.Itoa(i), "", "", text(v), "", "")
+		}
+	case "set":
+		mustJSON(t, l.Value, &list)
+		for _, v := range list {
+			add("", "", "", "", text(v), "")
 		}
 	case "stream":
 		var entries [][2]json.RawMessage
 		mustJSON(t, l.Value, &entries)
 		if len(entries) == 0 {
-			add("", "", "", "")
+			add("", "", "", "", "", "")
 		}
 		for _, e := range entries {
 			mustJSON(t, e[0], &one)
 			mustJSON(t, e[1], &pairs)
 			for _, p := range pairs {
-				add(one, text(p[0]), text(p[1]), "")
+				add("", one, text(p[0]), text(p[1]), "", "")
 			}
 		}
 	case "hash", "zset":
 		mustJSON(t, l.Value, &pairs)
 		for _, p := range pairs {
 			if l.Type == "hash" {
-				add("", text(p[0]), text(p[1]), "")
+				add("", "", text(p[0]), text(p[1]), "", "")
 			} else {
-				add("", "", text(p[0]), p[1])
+				add("", "", "", "", text(p[0]), p[1])
 			}
 		}
 	}
@@ -163,7 +168,7 @@ func TestDumpCSV(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if head := strings.Join(all[0], ","); head != "db,type,key,expire_at_ms,id,field,value,score" {
+		if head := strings.Join(all[0], ","); head != "db,type,key,expire_at_ms,index,id,field,value,member,score,field_expire_at_ms" {
 			t.Errorf("columns %s", head)
 		}
 		var got []string
