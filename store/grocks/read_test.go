@@ -78,6 +78,17 @@ func shapes() []writerOptions {
 		with("recycled logs", func(o *writerOptions) {
 			o.db = func(d *grocksdb.Options) { d.SetRecycleLogFileNum(4); d.SetWriteBufferSize(64 << 10) }
 		}),
+		with("compressed logs", func(o *writerOptions) {
+			o.noFlush, o.levels = true, 0
+			o.db = func(d *grocksdb.Options) { d.SetWALCompression(grocksdb.ZSTDCompression) }
+		}),
+		with("compressed and recycled logs", func(o *writerOptions) {
+			o.db = func(d *grocksdb.Options) {
+				d.SetWALCompression(grocksdb.ZSTDCompression)
+				d.SetRecycleLogFileNum(4)
+				d.SetWriteBufferSize(64 << 10)
+			}
+		}),
 		with("many levels", func(o *writerOptions) {
 			o.batches, o.levels = 20, 4
 			o.db = func(d *grocksdb.Options) {
@@ -119,6 +130,21 @@ func encodings() []writerOptions {
 	cases := []writerOptions{
 		with("zstd with a dictionary", func(o *writerOptions) {
 			o.codec, o.dictionary, o.format = grocksdb.ZSTDCompression, 4<<10, 5
+		}),
+		with("zstd with a trained dictionary", func(o *writerOptions) {
+			o.codec, o.dictionary, o.format = grocksdb.ZSTDCompression, 4<<10, 5
+			o.db = func(d *grocksdb.Options) { d.SetCompressionOptionsZstdMaxTrainBytes(64 << 10) }
+		}),
+		with("a codec for each level", func(o *writerOptions) {
+			o.batches, o.format = 20, 5
+			o.db = func(d *grocksdb.Options) {
+				d.SetTargetFileSizeBase(32 << 10)
+				d.SetMaxBytesForLevelBase(64 << 10)
+				d.SetMaxBytesForLevelMultiplier(2)
+				d.SetWriteBufferSize(64 << 10)
+				d.SetCompressionPerLevel([]grocksdb.CompressionType{grocksdb.NoCompression, grocksdb.NoCompression, grocksdb.SnappyCompression,
+					grocksdb.LZ4Compression, grocksdb.ZSTDCompression, grocksdb.ZLibCompression, grocksdb.LZ4HCCompression})
+			}
 		}),
 		with("lz4 with a dictionary", func(o *writerOptions) {
 			o.codec, o.dictionary = grocksdb.LZ4Compression, 4<<10
