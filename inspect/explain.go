@@ -302,6 +302,8 @@ func (v *versions) next(e *store.Entry) string {
 		case e.Covered:
 			v.kind, v.folded = store.Delete, false
 			return "deleted by a newer range tombstone"
+		case e.Kind == store.Lost:
+			return "lost: its value in a blob file cannot be read"
 		case e.Kind == store.Delete || e.Kind == store.SingleDelete:
 			return "tombstone: hides older entries of this row"
 		case e.Kind == store.Merge:
@@ -314,6 +316,9 @@ func (v *versions) next(e *store.Entry) string {
 		return "deleted by a newer range tombstone"
 	case v.folded && e.Kind == store.Merge:
 		return "folded"
+	case v.folded && e.Kind == store.Lost:
+		v.folded, v.seq, v.kind = false, e.Seq, store.Lost
+		return "lost: its value in a blob file cannot be read"
 	case v.folded:
 		v.folded, v.seq = false, e.Seq
 		if e.Kind == store.Put {

@@ -9,6 +9,7 @@ import (
 // themselves; FindingKinds lists them all.
 const (
 	FindDamagedBlock    = "damaged-block"
+	FindDamagedBlob     = "damaged-blob"
 	FindDamagedPage     = "damaged-page"
 	FindDamagedFile     = "damaged-file"
 	FindMissingFile     = "missing-file"
@@ -35,6 +36,7 @@ type FindingKind struct {
 
 var findingKinds = []FindingKind{
 	{FindDamagedBlock, Error, "files", "A block fails its checksum, cannot be unpacked or holds what no block can hold. Its rows are missing, between the keys that are named, or all of a table whose footer, metaindex, properties or dictionary it is; those of older tables, deleted or changed since, may show in their place. A warning for what rows do not need: filters, and the metaindex of LevelDB."},
+	{FindDamagedBlob, Error, "files", "A value in a blob file fails its checksum or is not what its row refers to. Its row is missing; older rows of its key stay hidden. A warning for what no row needs: the file's footer, and values that are garbage."},
 	{FindDamagedFile, Error, "files", "A file cannot be read to its end or its header is damaged: a MANIFEST, a log with a damaged record, an LMDB file."},
 	{FindDamagedPage, Error, "files", "A page of an LMDB file holds what no page can hold, or a node of it what no node can; its rows, or all below it, are missing."},
 	{FindDeleteCount, Warning, "files", "A table holds another number of tombstones than its properties say."},
@@ -44,7 +46,7 @@ var findingKinds = []FindingKind{
 	{FindKeyOrder, Error, "files", "Rows of a table are not in the order of the database's comparator; the engine misses some."},
 	{FindLedger, Error, "files", "The rows read do not add up to the rows classified: a fault of this program."},
 	{"lmdb-meta-page", Warning, "files", "One of the two meta pages of an LMDB file is damaged; the other was used."},
-	{FindMissingFile, Error, "files", "A file that the database needs is not there. The rows of a table are missing, as of a damaged block; without CURRENT or MANIFEST nothing of the store is read."},
+	{FindMissingFile, Error, "files", "A file that the database needs is not there. The rows of a table are missing, as of a damaged block, and those whose values are in a blob file; without CURRENT or MANIFEST nothing of the store is read."},
 	{"no-log", Warning, "files", "No log follows the MANIFEST: a checkpoint has none, but of other copies the last writes are missing."},
 	{"overlapping-tables", Warning, "files", "Two tables of a level that must be disjoint overlap; the engine trusts them not to and may miss rows."},
 	{"row-order", Warning, "files", "An LMDB file is not in the order of Ardb's comparator, as the stock server leaves it; it was sorted."},
@@ -55,6 +57,7 @@ var findingKinds = []FindingKind{
 	{FindUnorderedTable, Warning, "files", "A table was sorted before it was read; key-order says what is wrong."},
 	{"unreferenced-table", Note, "files", "A table is there that the MANIFEST does not name; it is of no use any more, or what it holds is in other tables or the logs, as after a kill."},
 	{"unknown-family", Warning, "files", "There is a column family that Kvrocks does not know, with which it does not start."},
+	{"unreferenced-blobs", Note, "files", "A blob file is there that the MANIFEST does not name; it is of no use any more, or was never finished, as after a kill."},
 	{FindUnreadRows, Error, "files", "Records could not be read, for a reason that is no damage of a file."},
 	{FindUnreadableStore, Error, "files", "A store cannot be opened."},
 	{"bad-key-length", Error, "rows", "The length of the user key in a row's key is beyond the key's end."},
@@ -135,7 +138,7 @@ func FindingKinds() []FindingKind {
 // passed over.
 func (f *Finding) Skipped() bool {
 	switch f.Kind {
-	case FindDamagedBlock, FindDamagedPage, FindMissingFile, FindFileSize:
+	case FindDamagedBlock, FindDamagedBlob, FindDamagedPage, FindMissingFile, FindFileSize:
 		return f.Severity == Error
 	}
 	return false

@@ -96,11 +96,12 @@ type BlockChecker interface {
 // File is one file of a store.
 type File struct {
 	Path     string // relative to the store's directory
-	Kind     string // "table", "log", "manifest", "current", "data"
-	Keyspace string // of tables; "" otherwise
+	Kind     string // "table", "blobs", "log", "manifest", "current", "data"
+	Keyspace string // of tables and blobs; "" otherwise
 	Level    int    // of tables
 	Size     int64
-	Entries  int64 // as the file's own properties say; -1 unknown
+	Garbage  int64 // bytes of blobs that no table needs any more
+	Entries  int64 // as the file's own properties say, of blobs as the MANIFEST says; -1 unknown
 	Deletes  int64 // tombstones among them; -1 unknown
 	Codec    string
 	Smallest []byte // raw keys, of tables
@@ -160,9 +161,10 @@ const (
 	SingleDelete
 	Merge
 	RangeDelete // Key is the start, Value the exclusive end
+	Lost        // a put whose value cannot be read (Options.Salvage): it shows no row and hides older ones
 )
 
-var kindNames = [...]string{"put", "delete", "single delete", "merge", "range delete"}
+var kindNames = [...]string{"put", "delete", "single delete", "merge", "range delete", "lost put"}
 
 // String returns the name of the kind.
 func (k Kind) String() string {

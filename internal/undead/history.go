@@ -161,6 +161,8 @@ func (h *History) Before(limit uint64) (value []byte, m Moment, ok bool, err err
 		switch e := h.head; e.Kind {
 		case store.Delete, store.SingleDelete:
 			return h.fold(nil, Moment{e.Seq, true})
+		case store.Lost: // nothing is known of what was there
+			return h.fold(nil, Moment{})
 		case store.Put:
 			if len(h.operands) == 0 {
 				return e.Value, Moment{Seq: e.Seq}, true, nil

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kvferry/record"
+	"kvferry/store/rocks/base"
 )
 
 // handFile makes a blob file by hand.
@@ -32,8 +33,8 @@ func (h *handFile) add(number uint64, codec byte, key, value string) Index {
 	h.b = binary.LittleEndian.AppendUint64(h.b, uint64(len(key)))
 	h.b = binary.LittleEndian.AppendUint64(h.b, uint64(len(value)))
 	h.b = binary.LittleEndian.AppendUint64(h.b, 0)
-	h.b = binary.LittleEndian.AppendUint32(h.b, maskCRC(crc32.Checksum(h.b[at:at+24], crcTable)))
-	h.b = binary.LittleEndian.AppendUint32(h.b, maskCRC(crc32.Checksum([]byte(key+value), crcTable)))
+	h.b = binary.LittleEndian.AppendUint32(h.b, base.MaskCRC(crc32.Checksum(h.b[at:at+24], base.Castagnoli)))
+	h.b = binary.LittleEndian.AppendUint32(h.b, base.MaskCRC(crc32.Checksum([]byte(key+value), base.Castagnoli)))
 	h.b = append(append(h.b, key...), value...)
 	return Index{File: number, Offset: uint64(at + recordLen + len(key)), Size: uint64(len(value)), Codec: codec}
 }
@@ -43,7 +44,7 @@ func (h *handFile) finish(count uint64) []byte {
 	h.b = binary.LittleEndian.AppendUint32(h.b, magic)
 	h.b = binary.LittleEndian.AppendUint64(h.b, count)
 	h.b = append(h.b, make([]byte, 16)...)
-	h.b = binary.LittleEndian.AppendUint32(h.b, maskCRC(crc32.Checksum(h.b[at:], crcTable)))
+	h.b = binary.LittleEndian.AppendUint32(h.b, base.MaskCRC(crc32.Checksum(h.b[at:], base.Castagnoli)))
 	return h.b
 }
 
@@ -271,13 +272,13 @@ func TestRefused(t *testing.T) {
 	}
 	b := newHandFile(3, 0).finish(0)[headerLen:]
 	b[20] = 1
-	binary.LittleEndian.PutUint32(b[28:], maskCRC(crc32.Checksum(b[:28], crcTable)))
+	binary.LittleEndian.PutUint32(b[28:], base.MaskCRC(crc32.Checksum(b[:28], base.Castagnoli)))
 	if _, err := DecodeFooter(b); !errors.Is(err, ErrTTL) {
 		t.Errorf("footer: %v", err)
 	}
 	b = make([]byte, recordLen)
 	b[16] = 1
-	binary.LittleEndian.PutUint32(b[24:], maskCRC(crc32.Checksum(b[:24], crcTable)))
+	binary.LittleEndian.PutUint32(b[24:], base.MaskCRC(crc32.Checksum(b[:24], base.Castagnoli)))
 	if _, err := decodeRecord(b); !errors.Is(err, ErrTTL) {
 		t.Errorf("record: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"kvferry/record"
+	"kvferry/store/rocks/base"
 )
 
 // File is a blob file. It is safe for concurrent use when its ReaderAt is.
@@ -87,8 +88,8 @@ func (f *File) value(b []byte, off int64, key []byte) ([]byte, error) {
 		return nil, f.fail(off, "record", fmt.Errorf("key of %d bytes and value of %d, the blob index leads to %d and %d",
 			h.key, h.value, len(key), len(b)-recordLen-len(key)))
 	}
-	if maskCRC(crc32.Checksum(b[recordLen:], crcTable)) != h.sum {
-		return nil, f.fail(off, "record", errChecksum)
+	if base.MaskCRC(crc32.Checksum(b[recordLen:], base.Castagnoli)) != h.sum {
+		return nil, f.fail(off, "record", base.ErrChecksum)
 	}
 	if !bytes.Equal(b[recordLen:recordLen+len(key)], key) {
 		return nil, f.fail(off, "record", fmt.Errorf("it is of key %s", record.Quote(b[recordLen:recordLen+len(key)])))

@@ -2,11 +2,11 @@ package blob
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
 
 	"kvferry/record"
+	"kvferry/store/rocks/base"
 )
 
 // Lengths of what a file is made of, but for key and value.
@@ -29,17 +29,7 @@ const (
 )
 
 // ErrTTL says that values expire by themselves, which only the stacked BlobDB of old had.
-var ErrTTL = errors.New("values with a TTL in blob files")
-
-var (
-	errChecksum = errors.New("checksum mismatch")
-	errVarint   = errors.New("varint too long")
-)
-
-var crcTable = crc32.MakeTable(crc32.Castagnoli)
-
-// maskCRC is how RocksDB stores a CRC32c.
-func maskCRC(c uint32) uint32 { return (c>>15 | c<<17) + 0xa282ead8 }
+var ErrTTL = base.Unsupported("blob files with a TTL")
 
 // Index says where a value is.
 type Index struct {
@@ -68,7 +58,7 @@ func DecodeIndex(b []byte) (Index, error) {
 		if *v, n = binary.Uvarint(b[off:]); n == 0 {
 			return Index{}, corrupt(off, "blob index", record.ErrShort)
 		} else if n < 0 {
-			return Index{}, corrupt(off, "blob index", errVarint)
+			return Index{}, corrupt(off, "blob index", base.ErrVarint)
 		}
 		off += n
 	}
@@ -116,8 +106,8 @@ func DecodeFooter(b []byte) (Footer, error) {
 	if m := binary.LittleEndian.Uint32(b); m != magic {
 		return Footer{}, corrupt(0, "footer", fmt.Errorf("magic number %08x: the file has no footer", m))
 	}
-	if sum := maskCRC(crc32.Checksum(b[:28], crcTable)); sum != binary.LittleEndian.Uint32(b[28:]) {
-		return Footer{}, corrupt(28, "footer", errChecksum)
+	if sum := base.MaskCRC(crc32.Checksum(b[:28], base.Castagnoli)); sum != binary.LittleEndian.Uint32(b[28:]) {
+		return Footer{}, corrupt(28, "footer", base.ErrChecksum)
 	}
 	if !allZero(b[12:28]) {
 		return Footer{}, ErrTTL
@@ -136,8 +126,8 @@ func decodeRecord(b []byte) (recordHeader, error) {
 	if len(b) < recordLen {
 		return recordHeader{}, fmt.Errorf("%d bytes: %w", len(b), record.ErrShort)
 	}
-	if sum := maskCRC(crc32.Checksum(b[:24], crcTable)); sum != binary.LittleEndian.Uint32(b[24:]) {
-		return recordHeader{}, fmt.Errorf("lengths: %w", errChecksum)
+	if sum := base.MaskCRC(crc32.Checksum(b[:24], base.Castagnoli)); sum != binary.LittleEndian.Uint32(b[24:]) {
+		return recordHeader{}, fmt.Errorf("lengths: %w", base.ErrChecksum)
 	}
 	h := recordHeader{key: binary.LittleEndian.Uint64(b), value: binary.LittleEndian.Uint64(b[8:]),
 		sum: binary.LittleEndian.Uint32(b[28:])}

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"kvferry/record"
+	"kvferry/store/rocks/base"
 )
 
 // Totals is what a scan counted.
@@ -91,7 +92,7 @@ func (s *scanner) record() error {
 		if err != nil {
 			return err
 		}
-		sum = crc32.Update(sum, crcTable, b)
+		sum = crc32.Update(sum, base.Castagnoli, b)
 		s.r.Discard(len(b))
 		left -= int64(len(b))
 	}
@@ -99,8 +100,8 @@ func (s *scanner) record() error {
 	s.off += recordLen + size
 	s.n.Count++
 	s.n.Bytes += recordLen + size
-	if maskCRC(sum) != h.sum {
-		return s.f.fail(off, "record", errChecksum)
+	if base.MaskCRC(sum) != h.sum {
+		return s.f.fail(off, "record", base.ErrChecksum)
 	}
 	return nil
 }
