@@ -23,6 +23,14 @@ func (db *database) CheckBlocks(ctx context.Context) error {
 				})
 			}
 		}
+		for _, b := range ks.blobs.order {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := b.check(); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

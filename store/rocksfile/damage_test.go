@@ -225,7 +225,7 @@ func TestSalvageTable(t *testing.T) {
 		dir := d.Finish()
 		path := filepath.Join(dir, name)
 		b, _ := os.ReadFile(path)
-		ft, err := sst.DecodeFooter(b[len(b)-handmade.RocksFooter:])
+		ft, err := sst.DecodeFooter(b[len(b)-handmade.RocksFooter:], int64(len(b)))
 		if err != nil {
 			t.Fatal(err)
 		}

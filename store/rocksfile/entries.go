@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"kvferry/store"
+	"kvferry/store/rocks/base"
 )
 
 // entries is the store.EntryIterator of all physical entries. Range tombstones stand before the
@@ -19,6 +20,7 @@ type entries struct {
 	pending bool // m stands at an entry that was not returned
 	ended   bool
 	err     error
+	outside outside
 }
 
 // Entries yields every physical entry in [lo, hi).
@@ -64,6 +66,13 @@ func (it *entries) Next() (*store.Entry, error) {
 		return nil, it.end(c.t.fail(c.place().Off, "kind", err))
 	}
 	it.e = store.Entry{Key: c.user(), Value: c.val, Seq: c.tr >> 8, Kind: kind, Place: c.place()}
+	if byte(c.tr) == base.KindBlobIndex {
+		if it.e.Value, err = it.outside.value(c); err == errLostValue {
+			it.e.Kind, it.e.Value = store.Lost, nil
+		} else if err != nil {
+			return nil, it.end(err)
+		}
+	}
 	it.e.Covered = it.cover != nil && it.e.Seq < it.cover.seq(it.e.Key)
 	return &it.e, nil
 }

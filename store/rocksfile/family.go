@@ -16,6 +16,7 @@ type family struct {
 	st        *database
 	id        uint32
 	logNumber uint64
+	blobs     *blobFiles
 	circles   *circles // nil when the comparer is an order, or what the engine makes of it cannot be told
 }
 

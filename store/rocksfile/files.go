@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Files lists CURRENT, the MANIFEST, the logs that are needed and all tables that are there.
+// Files lists CURRENT, the MANIFEST, the logs that are needed and all tables and blob files that are there.
 func (db *database) Files() []store.File {
 	out := []store.File{
 		{Path: manifest.CurrentName, Kind: "current", Size: int64(len(db.version.Name) + 1), Entries: -1, Deletes: -1},
@@ -19,6 +19,11 @@ func (db *database) Files() []store.File {
 		for _, t := range ks.tables {
 			if !t.missing() {
 				out = append(out, describe(t))
+			}
+		}
+		for _, b := range ks.blobs.order {
+			if b.file != nil {
+				out = append(out, b.describe())
 			}
 		}
 	}

@@ -64,7 +64,7 @@ func flipFilter(t *testing.T, spec handmade.Spec) {
 	}
 	filterBytes := len(whole) - len(handmade.MakeTable(t, plain, handmade.SomeEntries(20)))
 	if spec.LevelDB { // its rows do not need the metaindex either
-		ft, err := sst.DecodeFooter(whole[len(whole)-handmade.RocksFooter:])
+		ft, err := sst.DecodeFooter(whole[len(whole)-handmade.RocksFooter:], int64(len(whole)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"kvferry/fixtures"
-	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/internal/handmade"
 )
@@ -57,7 +56,7 @@ func TestGoldens(t *testing.T) {
 }
 
 func testGolden(t *testing.T, dir string) {
-	db := openTest(t, dir, store.Options{Report: func(f record.Finding) { t.Errorf("%s: %+v", dir, f) }})
+	db := openTest(t, dir, store.Options{Report: unexpected(t, dir)})
 	for _, ks := range db.Keyspaces() {
 		rows, n := handmade.ReadRows(t, ks, nil, nil)
 		t.Logf("%s %s: %d rows, %+v", filepath.Base(dir), ks.Name(), len(rows), n)

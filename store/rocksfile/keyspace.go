@@ -17,7 +17,8 @@ type keyspace struct {
 	env    *env
 	name   string
 	cmp    *store.Comparer
-	tables []*table // by level, then key
+	tables []*table    // by level, then key
+	values ValueSource // nil: all values stand in tables
 
 	logRuns  []*sortedRun // none or one
 	logBytes int64
@@ -82,7 +83,11 @@ func (ks *keyspace) IteratorSize() int64 {
 	if ks.prepare() != nil {
 		return 0
 	}
-	return int64(len(ks.all)) * cursorSize
+	n := int64(len(ks.all)) * cursorSize
+	if ks.values != nil {
+		n += ks.values.Size()
+	}
+	return n
 }
 
 // makeRuns groups tables, which are by level and then key: each of level 0 by itself, newest first; a

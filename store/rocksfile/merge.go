@@ -126,7 +126,7 @@ func (m *merged) close() {
 // kindOf translates the kind of an internal key.
 func kindOf(tr uint64) (store.Kind, error) {
 	switch k := byte(tr); k {
-	case base.KindPut:
+	case base.KindPut, base.KindBlobIndex:
 		return store.Put, nil
 	case base.KindDelete:
 		return store.Delete, nil
@@ -136,8 +136,6 @@ func kindOf(tr uint64) (store.Kind, error) {
 		return store.Merge, nil
 	case base.KindRangeDelete:
 		return store.RangeDelete, nil
-	case base.KindBlobIndex:
-		return 0, base.Unsupported("blob index (entry of kind %#x)", k)
 	default:
 		return 0, base.Unsupported("%s (kind %#x)", cmp.Or(base.RefusedKind(k), "entry"), k)
 	}

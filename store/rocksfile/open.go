@@ -165,6 +165,9 @@ func (db *database) load(ctx context.Context) (complete bool, err error) {
 		if err := ks.openTables(ctx, f); err != nil {
 			return false, err
 		}
+		if err := ks.openBlobs(f); err != nil {
+			return false, err
+		}
 	}
 	if db.logs, err = db.findLogs(); err != nil {
 		return false, err

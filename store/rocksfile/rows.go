@@ -33,7 +33,10 @@ type rows struct {
 	value    []byte
 	operands [][]byte
 	base     []byte
+	lost     bool // the base cannot be read
 	foldAt   record.Place
+
+	outside outside
 }
 
 // Next returns the next visible row.
@@ -62,6 +65,17 @@ func (r *rows) Next() (key, value []byte, err error) {
 			return c.buf[:c.ulen:c.ulen], c.val, nil
 		case base.KindDelete, base.KindSingleDelete:
 			r.n.Tombstones++
+		case base.KindBlobIndex:
+			value, err := r.outside.value(c)
+			if err == errLostValue {
+				r.n.Entries-- // it counts nowhere
+				continue
+			}
+			if err != nil {
+				return nil, nil, r.end(err)
+			}
+			r.n.Visible++
+			return c.buf[:c.ulen:c.ulen], value, nil
 		case base.KindMerge:
 			keep, err := r.fold(c)
 			if err != nil {
@@ -121,7 +135,7 @@ func (r *rows) hidden(c *cursor) error {
 func (r *rows) fold(c *cursor) (keep bool, err error) {
 	r.foldAt = c.place()
 	r.key = append(r.key[:0], c.user()...)
-	r.operands, r.base = r.operands[:0], nil
+	r.operands, r.base, r.lost = r.operands[:0], nil, false
 	r.operands = append(r.operands, append([]byte(nil), c.val...))
 	merger := r.ks.env.merger
 	if merger == nil || merger.Fold == nil {
@@ -132,6 +146,10 @@ func (r *rows) fold(c *cursor) (keep bool, err error) {
 		return false, err
 	}
 	n := int64(len(r.operands))
+	if r.lost {
+		r.n.Folded += n
+		return false, nil
+	}
 	if r.base != nil {
 		n++
 	}
@@ -182,11 +200,24 @@ func (r *rows) collect(last uint64) error {
 			r.n.Entries++
 			r.base = append([]byte{}, c.val...)
 			return nil
+		case base.KindBlobIndex:
+			return r.outsideBase(c)
 		default:
 			r.pending = true // a tombstone, or what is no row: Next judges
 			return nil
 		}
 	}
+}
+
+// outsideBase takes the base that the current entry leads to.
+func (r *rows) outsideBase(c *cursor) error {
+	v, err := r.outside.value(c)
+	if r.lost = err == errLostValue; r.lost {
+		return nil
+	}
+	r.n.Entries++
+	r.base = append([]byte{}, v...)
+	return err
 }
 
 // SeekGE makes Next return the first row at or after key.

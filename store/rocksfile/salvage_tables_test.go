@@ -389,7 +389,7 @@ func TestLevelDBMetaindex(t *testing.T) {
 		entries := handmade.SomeEntries(20)
 		table := handmade.MakeTable(t, handmade.Spec{BlockSize: 100}, entries)
 		// The table of another writer: as LevelDB's, with properties.
-		ft, err := sst.DecodeFooter(table[len(table)-handmade.RocksFooter:])
+		ft, err := sst.DecodeFooter(table[len(table)-handmade.RocksFooter:], int64(len(table)))
 		if err != nil {
 			t.Fatal(err)
 		}

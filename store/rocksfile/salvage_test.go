@@ -233,7 +233,7 @@ func TestSalvageRefuses(t *testing.T) {
 		case "codec":
 			spec.Label = 0x7e
 		case "version":
-			spec.Version = 6
+			spec.Version = 8
 		}
 		name := d.Table(0, 1, spec, handmade.Put("b", 1, "value"))
 		d.Log(20, handmade.Batch(30, handmade.Op(base.KindPut, "l", "1")), handmade.Batch(31, handmade.Op(base.KindPut, "m", "2")))

@@ -31,6 +31,9 @@ func (db *database) strays(ctx context.Context) (complete bool, err error) {
 		for _, t := range ks.tables {
 			known[t.name] = true
 		}
+		for _, b := range ks.blobs.order {
+			known[b.name] = true
+		}
 	}
 	entries, err := os.ReadDir(db.dir)
 	if err != nil {
@@ -39,6 +42,11 @@ func (db *database) strays(ctx context.Context) (complete bool, err error) {
 	complete = true
 	for _, e := range entries {
 		ext := filepath.Ext(e.Name())
+		if ext == blobExt && !known[e.Name()] {
+			db.report(record.Finding{Kind: "unreferenced-blobs", Severity: record.Note,
+				Place:  record.Place{File: e.Name(), Off: record.NoOffset, Level: -1},
+				Detail: "the MANIFEST does not name this blob file; it is not read"})
+		}
 		if (ext != flavourRocksDB.tableExt && ext != flavourLevelDB.tableExt) || known[e.Name()] {
 			continue
 		}

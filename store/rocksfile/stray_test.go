@@ -73,7 +73,7 @@ func TestStrayTables(t *testing.T) {
 		{"to be ingested", cannotSay, 100, handmade.Spec{External: true}, []handmade.Entry{handmade.Put("k", 0, "")}},
 		{"to be ingested, older", leftover, 60, handmade.Spec{External: true}, []handmade.Entry{handmade.Put("k", 0, "")}},
 		{"another order", cannotSay, 100, custom, []handmade.Entry{handmade.Put("k", 10, "")}},
-		{"newer format", cannotSay, 100, handmade.Spec{Version: 6}, []handmade.Entry{handmade.Put("k", 10, "")}},
+		{"newer format", cannotSay, 100, handmade.Spec{Version: 8}, []handmade.Entry{handmade.Put("k", 10, "")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := strayDB(t)
@@ -136,7 +136,7 @@ func TestStrayTableWithFlaws(t *testing.T) {
 			{"damaged block", unsure, known, func(b []byte) []byte { b[3] ^= 1; return b }},
 			{"damaged block before what is lost", lostEdit, lost, func(b []byte) []byte { b[3] ^= 1; return b }},
 			{"damaged index", unsure, lost, func(b []byte) []byte {
-				ft, _ := sst.DecodeFooter(b[len(b)-handmade.RocksFooter:])
+				ft, _ := sst.DecodeFooter(b[len(b)-handmade.RocksFooter:], int64(len(b)))
 				b[ft.Index.Off+1] ^= 1
 				return b
 			}},

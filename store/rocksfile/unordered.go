@@ -47,7 +47,7 @@ func (ks *keyspace) scanTable(t *table, f func(*store.Entry) error) error {
 			return err
 		}
 	}
-	s := &tableScan{t: t, f: f}
+	s := &tableScan{t: t, f: f, ks: ks}
 	s.pass = func(h blocks.Handle, sep []byte, err error) bool {
 		ks.skipped(t, h, sep, err)
 		return true
@@ -86,6 +86,9 @@ type tableScan struct {
 	f     func(*store.Entry) error
 	walk  blocks.Walk
 	block blocks.Entries
+	// outside reads values outside of the table for ks; without one, entries have their blob indexes as values.
+	ks      *keyspace
+	outside outside
 	// pass is asked about parts of the index that cannot be read; nil: the scan ends with the error.
 	pass func(h blocks.Handle, sep []byte, err error) bool
 	// damaged is called for a block that cannot be read; the scan ends with its error.
@@ -120,6 +123,25 @@ func (s *tableScan) run() error {
 	}
 }
 
+// outsideValue resolves the blob index of an entry that has one.
+func (s *tableScan) outsideValue(e *store.Entry, tr uint64) error {
+	if s.ks == nil || byte(tr) != base.KindBlobIndex {
+		return nil
+	}
+	v, err := s.outside.at(s.ks, e.Key, e.Value, e.Place)
+	switch {
+	case err == nil:
+		e.Value = v
+		return nil
+	case base.IsDamage(err):
+		s.ks.damaged(e.Place, reason(err)+"; the row is missing")
+	case err != errLostValue:
+		return &callbackError{err}
+	}
+	e.Kind, e.Value = store.Lost, nil
+	return nil
+}
+
 // blockAt hands over the entries of one block.
 func (s *tableScan) blockAt() error {
 	bl, err := s.walk.Load()
@@ -145,6 +167,9 @@ func (s *tableScan) blockAt() error {
 		}
 		e := store.Entry{Key: user, Value: s.block.Val, Seq: tr >> 8, Kind: kind, Place: s.t.place(s.walk.Handle().Off)}
 		e.Place.Seq = e.Seq
+		if err := s.outsideValue(&e, tr); err != nil {
+			return err
+		}
 		if err := s.f(&e); err != nil {
 			return &callbackError{err}
 		}

@@ -127,6 +127,9 @@ func MakeTable(t testing.TB, spec Spec, entries []Entry) []byte {
 		metas[spec.Filter] = HandleBytes(h.filter(seps))
 	}
 	indexHandle := h.index(index, first, seps)
+	if h.context() != 0 {
+		metas["rocksdb.index"] = HandleBytes(indexHandle)
+	}
 	var b Block
 	names := make([]string, 0, len(metas))
 	for k := range metas {
@@ -273,6 +276,10 @@ func HandleBytes(h blocks.Handle) []byte {
 
 // Footer ends the table.
 func (h *TableWriter) Footer(meta, index blocks.Handle) {
+	if h.context() != 0 {
+		h.contextFooter(meta)
+		return
+	}
 	b := append(HandleBytes(meta), HandleBytes(index)...)
 	b = append(b, make([]byte, LevelFooter-8-len(b))...)
 	if h.Spec.LevelDB {
@@ -294,19 +301,56 @@ func (h *TableWriter) writeAs(b []byte, codec, label byte) blocks.Handle {
 	handle.Size = uint64(len(packed))
 	packed = append(packed, label)
 	h.Out = append(h.Out, packed...)
-	var sum uint32
+	h.Out = binary.LittleEndian.AppendUint32(h.Out, h.sum(packed)+h.contextAt(handle.Off))
+	return handle
+}
+
+// sum is the checksum of a block with its codec byte.
+func (h *TableWriter) sum(b []byte) uint32 {
 	switch h.Spec.Checksum {
 	case CRC32C:
-		sum = base.MaskCRC(crc32.Checksum(packed, base.Castagnoli))
+		return base.MaskCRC(crc32.Checksum(b, base.Castagnoli))
 	case XXH32:
-		sum = sum32(packed)
+		return sum32(b)
 	case XXH64:
-		sum = uint32(xxhash.Sum64(packed))
+		return uint32(xxhash.Sum64(b))
 	case XXH3:
-		sum = uint32(xxh3.Hash(packed[:len(packed)-1])) ^ uint32(label)*0x6b9083d9
+		return uint32(xxh3.Hash(b[:len(b)-1])) ^ uint32(b[len(b)-1])*0x6b9083d9
 	}
-	h.Out = binary.LittleEndian.AppendUint32(h.Out, sum)
-	return handle
+	return 0
+}
+
+// Context is the base of the context of checksums, from format_version 6 on.
+const Context = 0x9e3779b1
+
+// context is the one of the table, 0 for none.
+func (h *TableWriter) context() uint32 {
+	if h.Spec.LevelDB || h.Spec.Version < 6 {
+		return 0
+	}
+	return Context
+}
+
+// contextAt is what is added to the checksum of what starts at off.
+func (h *TableWriter) contextAt(off uint64) uint32 {
+	if h.context() == 0 {
+		return 0
+	}
+	return Context ^ (uint32(off) + uint32(off>>32))
+}
+
+// contextFooter ends a table of format_version 6 and later: the metaindex stands right before.
+func (h *TableWriter) contextFooter(meta blocks.Handle) {
+	at := len(h.Out)
+	h.Out = append(h.Out, h.Spec.Checksum, 0x3e, 0, 0x7a, 0, 0, 0, 0, 0)
+	h.Out = binary.LittleEndian.AppendUint32(h.Out, Context)
+	h.Out = binary.LittleEndian.AppendUint32(h.Out, uint32(meta.Size))
+	h.Out = append(h.Out, make([]byte, 24)...)
+	h.Out = binary.LittleEndian.AppendUint32(h.Out, h.Spec.Version)
+	h.Out = binary.LittleEndian.AppendUint64(h.Out, RocksMagic)
+	if h.Spec.Checksum != 0 {
+		binary.LittleEndian.PutUint32(h.Out[at+5:], h.sum(h.Out[at:])+h.contextAt(uint64(at)))
+	}
 }
 
 // CompressBlock compresses as RocksDB does for the spec's format_version.

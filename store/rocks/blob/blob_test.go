@@ -36,7 +36,7 @@ func (h *handFile) add(number uint64, codec byte, key, value string) Index {
 	h.b = binary.LittleEndian.AppendUint32(h.b, base.MaskCRC(crc32.Checksum(h.b[at:at+24], base.Castagnoli)))
 	h.b = binary.LittleEndian.AppendUint32(h.b, base.MaskCRC(crc32.Checksum([]byte(key+value), base.Castagnoli)))
 	h.b = append(append(h.b, key...), value...)
-	return Index{File: number, Offset: uint64(at + recordLen + len(key)), Size: uint64(len(value)), Codec: codec}
+	return Index{File: number, Offset: uint64(at + RecordLen + len(key)), Size: uint64(len(value)), Codec: codec}
 }
 
 func (h *handFile) finish(count uint64) []byte {
@@ -276,7 +276,7 @@ func TestRefused(t *testing.T) {
 	if _, err := DecodeFooter(b); !errors.Is(err, ErrTTL) {
 		t.Errorf("footer: %v", err)
 	}
-	b = make([]byte, recordLen)
+	b = make([]byte, RecordLen)
 	b[16] = 1
 	binary.LittleEndian.PutUint32(b[24:], base.MaskCRC(crc32.Checksum(b[:24], base.Castagnoli)))
 	if _, err := decodeRecord(b); !errors.Is(err, ErrTTL) {
@@ -345,11 +345,11 @@ func TestScanGoesOn(t *testing.T) {
 	b[xs[3].Offset] ^= 1
 	var at []int64
 	n, err := open(t, b).Scan(func(off int64, err error) error { at = append(at, off); return nil })
-	if err != nil || n.Count != 5 || len(at) != 1 || at[0] != int64(xs[3].Offset)-recordLen-3 {
+	if err != nil || n.Count != 5 || len(at) != 1 || at[0] != int64(xs[3].Offset)-RecordLen-3 {
 		t.Errorf("%+v, %v, %v", n, at, err)
 	}
 	b = bytes.Clone(whole)
-	b[int(xs[3].Offset)-recordLen-3] ^= 1
+	b[int(xs[3].Offset)-RecordLen-3] ^= 1
 	at = nil
 	n, err = open(t, b).Scan(func(off int64, err error) error { at = append(at, off); return nil })
 	if err != nil || n.Count != 3 || len(at) != 1 {

@@ -68,7 +68,7 @@ func (f *File) place(off int64, err error) error {
 
 // record returns where the record of a value starts, after it was found to lie in the file.
 func (f *File) record(x Index, key []byte) (off, size int64, err error) {
-	head := uint64(recordLen + len(key))
+	head := uint64(RecordLen + len(key))
 	if x.Offset > uint64(f.size) || x.Offset < headerLen+head || x.Size > uint64(f.size)-x.Offset {
 		return 0, 0, f.fail(int64(min(x.Offset, 1<<62)), "value", fmt.Errorf("%d bytes behind a key of %d, the file has %d", x.Size, len(key), f.size))
 	}
@@ -84,15 +84,15 @@ func (f *File) value(b []byte, off int64, key []byte) ([]byte, error) {
 	if err != nil {
 		return nil, f.fail(off, "record", err)
 	}
-	if h.key != uint64(len(key)) || h.value != uint64(len(b)-recordLen-len(key)) {
+	if h.key != uint64(len(key)) || h.value != uint64(len(b)-RecordLen-len(key)) {
 		return nil, f.fail(off, "record", fmt.Errorf("key of %d bytes and value of %d, the blob index leads to %d and %d",
-			h.key, h.value, len(key), len(b)-recordLen-len(key)))
+			h.key, h.value, len(key), len(b)-RecordLen-len(key)))
 	}
-	if base.MaskCRC(crc32.Checksum(b[recordLen:], base.Castagnoli)) != h.sum {
+	if base.MaskCRC(crc32.Checksum(b[RecordLen:], base.Castagnoli)) != h.sum {
 		return nil, f.fail(off, "record", base.ErrChecksum)
 	}
-	if !bytes.Equal(b[recordLen:recordLen+len(key)], key) {
-		return nil, f.fail(off, "record", fmt.Errorf("it is of key %s", record.Quote(b[recordLen:recordLen+len(key)])))
+	if !bytes.Equal(b[RecordLen:RecordLen+len(key)], key) {
+		return nil, f.fail(off, "record", fmt.Errorf("it is of key %s", record.Quote(b[RecordLen:RecordLen+len(key)])))
 	}
-	return b[recordLen+len(key):], nil
+	return b[RecordLen+len(key):], nil
 }

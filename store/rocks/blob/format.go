@@ -12,7 +12,7 @@ import (
 // Lengths of what a file is made of, but for key and value.
 const (
 	headerLen = 30
-	recordLen = 32
+	RecordLen = 32 // before the key
 	footerLen = 32
 
 	magic   = 0x00248f37
@@ -123,7 +123,7 @@ type recordHeader struct {
 
 // decodeRecord decodes the header of a record.
 func decodeRecord(b []byte) (recordHeader, error) {
-	if len(b) < recordLen {
+	if len(b) < RecordLen {
 		return recordHeader{}, fmt.Errorf("%d bytes: %w", len(b), record.ErrShort)
 	}
 	if sum := base.MaskCRC(crc32.Checksum(b[:24], base.Castagnoli)); sum != binary.LittleEndian.Uint32(b[24:]) {

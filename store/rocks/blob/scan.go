@@ -73,7 +73,7 @@ func (s *scanner) peek(n int64) ([]byte, error) {
 
 // record verifies a record and moves behind it, unless its length is not known.
 func (s *scanner) record() error {
-	head, err := s.peek(min(recordLen, s.end-s.off))
+	head, err := s.peek(min(RecordLen, s.end-s.off))
 	if err != nil {
 		return err
 	}
@@ -81,11 +81,11 @@ func (s *scanner) record() error {
 	if err != nil {
 		return s.f.fail(s.off, "record", err)
 	}
-	left := uint64(s.end - s.off - recordLen)
+	left := uint64(s.end - s.off - RecordLen)
 	if h.key > left || h.value > left-h.key {
 		return s.f.fail(s.off, "record", fmt.Errorf("key of %d bytes and value of %d, %d are left", h.key, h.value, left))
 	}
-	s.r.Discard(recordLen)
+	s.r.Discard(RecordLen)
 	sum, size := uint32(0), int64(h.key+h.value)
 	for left := size; left > 0; {
 		b, err := s.peek(left)
@@ -97,9 +97,9 @@ func (s *scanner) record() error {
 		left -= int64(len(b))
 	}
 	off := s.off
-	s.off += recordLen + size
+	s.off += RecordLen + size
 	s.n.Count++
-	s.n.Bytes += recordLen + size
+	s.n.Bytes += RecordLen + size
 	if base.MaskCRC(sum) != h.sum {
 		return s.f.fail(off, "record", base.ErrChecksum)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"kvferry/record"
+	"kvferry/store/rocks/base"
 )
 
 // Block is a block taken apart.
@@ -17,6 +18,12 @@ type Block struct {
 // maxHashBlock is the size of the largest block that may have a hash index.
 const maxHashBlock = 64 << 10
 
+// Bits beside the number of restarts, of RocksDB 11. There are never so many restarts.
+const (
+	flagApart   = 1 << 28 // values stand behind all keys
+	flagUniform = 1 << 29 // keys are spread evenly: a hint for searching
+)
+
 // Parse takes a block apart.
 func Parse(b []byte) (Block, error) {
 	if len(b) < 4 {
@@ -24,6 +31,10 @@ func Parse(b []byte) (Block, error) {
 	}
 	end := len(b) - 4
 	n := binary.LittleEndian.Uint32(b[end:])
+	if n&flagApart != 0 {
+		return Block{}, base.Unsupported("block with keys and values apart")
+	}
+	n &^= flagUniform
 	if n>>31 != 0 && len(b) <= maxHashBlock {
 		n &^= 1 << 31
 		if end < 2 {

@@ -78,7 +78,7 @@ func (c *blockCheck) block(name string, h blocks.Handle) {
 	b := c.buf[:n]
 	err := c.r.file.ReadFull(b, int64(h.Off))
 	if err == nil {
-		err = checkBlock(c.r.info.Checksum, b[:h.Size+1], binary.LittleEndian.Uint32(b[h.Size+1:]))
+		err = checkBlock(c.r.info.Checksum, b[:h.Size+1], binary.LittleEndian.Uint32(b[h.Size+1:])-c.r.info.context(h.Off))
 	}
 	if err != nil {
 		c.damaged(h.Off, fmt.Errorf("%s: %w", name, err))

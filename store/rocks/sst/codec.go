@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"compress/bzip2"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/flate"
@@ -95,11 +97,33 @@ func (u *unpacker) unpack(dst []byte, codec byte, src []byte, format int, dict [
 		}
 		return u.unpackZstd(dst, src, size, dict)
 	}
-	return nil, base.Unsupported("codec %s", codecName(codec))
+	return nil, base.Unsupported("codec %s", CodecName(codec))
 }
 
-// codecName names a codec for people.
-func codecName(codec byte) string {
+// codecNames names the codecs of the hex digits before the next semicolon; "none" when there are none.
+func codecNames(ids string) string {
+	ids, _, _ = strings.Cut(ids, ";")
+	b, err := hex.DecodeString(ids)
+	if err != nil {
+		return ""
+	}
+	if len(b) == 0 {
+		return CodecName(codecNone)
+	}
+	var names []string
+	for _, id := range b {
+		names = append(names, CodecName(id))
+	}
+	return strings.Join(names, "+")
+}
+
+// UnpackValue decompresses a value of a blob file.
+func (p *Unpackers) UnpackValue(dst []byte, codec byte, src []byte) ([]byte, error) {
+	return p.unpack(dst, codec, src, 2, nil)
+}
+
+// CodecName names a codec for people.
+func CodecName(codec byte) string {
 	names := map[byte]string{codecNone: "none", codecSnappy: "snappy", codecZlib: "zlib", codecBzip2: "bzip2", codecLZ4: "lz4",
 		codecLZ4HC: "lz4hc", codecXpress: "xpress", codecZstd: "zstd", codecZstdNF: "zstd", codecZstdLevelDB: "zstd"}
 	if n, ok := names[codec]; ok {
@@ -215,24 +239,29 @@ func (u *unpacker) unpackZstd(dst, src []byte, size int, dict []byte) ([]byte, e
 	if limit < 0 {
 		limit = blocks.MaxSize
 	}
-	guess := min(limit, firstRoom(len(src), size))
-	for {
-		if cap(dst) < guess {
-			dst = make([]byte, 0, guess)
-		}
-		out, err := u.zstd.DecodeAll(src, dst[:0])
-		if errors.Is(err, zstd.ErrDecoderSizeExceeded) && cap(dst) < limit {
-			guess = min(limit, 4*cap(dst))
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if size >= 0 && len(out) != size {
-			return nil, fmt.Errorf("decompressed to %d bytes, want %d", len(out), size)
-		}
-		return out, nil
+	if guess := min(limit, firstRoom(len(src), size)); cap(dst) < guess {
+		dst = make([]byte, 0, guess)
 	}
+	out, err := u.zstd.DecodeAll(src, dst[:0])
+	switch {
+	case errors.Is(err, zstd.ErrDecoderSizeExceeded) && cap(dst) < limit:
+		return u.streamZstd(dst, src, size)
+	case err != nil:
+		return nil, err
+	case size >= 0 && len(out) != size:
+		return nil, fmt.Errorf("decompressed to %d bytes, want %d", len(out), size)
+	}
+	return out, nil
+}
+
+// streamZstd decompresses what is larger than the room there is: more is made as it fills, whatever sizes are claimed.
+func (u *unpacker) streamZstd(dst, src []byte, size int) ([]byte, error) {
+	u.src.Reset(src)
+	if err := u.zstd.Reset(&u.src); err != nil {
+		return nil, err
+	}
+	defer u.zstd.Reset(nil) // or the next DecodeAll waits for the end of this stream
+	return readGrowing(dst, u.zstd, size, len(src))
 }
 
 // openZstd makes the decoder, which needs no closing: with a concurrency of 1 it has no goroutines.

@@ -17,21 +17,21 @@ func TestImpossibleSizes(t *testing.T) {
 	for _, codec := range []byte{codecSnappy, codecZlib, codecBzip2, codecLZ4, codecZstd} {
 		before := totalAlloc()
 		if _, err := u.unpack(nil, codec, huge, 2, nil); err == nil {
-			t.Errorf("%s: no error", codecName(codec))
+			t.Errorf("%s: no error", CodecName(codec))
 		}
 		if n := totalAlloc() - before; n > 16<<20 {
-			t.Errorf("%s: %d MiB", codecName(codec), n>>20)
+			t.Errorf("%s: %d MiB", CodecName(codec), n>>20)
 		}
 	}
 	over := []byte{0xff, 0xff, 0xff, 0xff, 0x7f, 1}
 	for _, codec := range []byte{codecZlib, codecLZ4, codecZstd} {
 		if _, err := u.unpack(nil, codec, over, 2, nil); !errors.Is(err, errSize) {
-			t.Errorf("%s: %v, want errSize", codecName(codec), err)
+			t.Errorf("%s: %v, want errSize", CodecName(codec), err)
 		}
 	}
 	for _, codec := range []byte{codecZlib, codecLZ4, codecZstd, codecSnappy} {
 		if _, err := u.unpack(nil, codec, nil, 2, nil); err == nil {
-			t.Errorf("%s: no error for nothing", codecName(codec))
+			t.Errorf("%s: no error for nothing", CodecName(codec))
 		}
 	}
 	if _, err := u.unpack(nil, codecLZ4, []byte{1, 2}, 1, nil); err == nil {
@@ -46,13 +46,13 @@ func TestWrongSizes(t *testing.T) {
 	for _, codec := range []byte{codecZlib, codecLZ4, codecZstd, codecBzip2} {
 		b := handmade.CompressBlock(t, data, codec, handmade.Spec{Version: 2})
 		if out, err := u.unpack(nil, codec, b, 2, nil); err != nil || string(out) != string(data) {
-			t.Fatalf("%s: %v", codecName(codec), err)
+			t.Fatalf("%s: %v", CodecName(codec), err)
 		}
 		for _, d := range []int{-1, 1} {
 			c := slices.Clone(b)
 			c[0] = byte(int(c[0]) + d)
 			if _, err := u.unpack(nil, codec, c, 2, nil); err == nil {
-				t.Errorf("%s: size off by %d went unnoticed", codecName(codec), d)
+				t.Errorf("%s: size off by %d went unnoticed", CodecName(codec), d)
 			}
 		}
 	}
@@ -80,10 +80,10 @@ func TestRoomOfUnknownSize(t *testing.T) {
 			codecZstdLevelDB: handmade.CompressBlock(t, data, codecLevelDBZstd, handmade.Spec{LevelDB: true})} {
 			out, err := u.unpack(nil, codec, b, 1, nil)
 			if err != nil || !bytes.Equal(out, data) {
-				t.Errorf("%s of %d: %v", codecName(codec), n, err)
+				t.Errorf("%s of %d: %v", CodecName(codec), n, err)
 			}
 			if cap(out) > 4*n {
-				t.Errorf("%s: room of %d for %d bytes", codecName(codec), cap(out), n)
+				t.Errorf("%s: room of %d for %d bytes", CodecName(codec), cap(out), n)
 			}
 		}
 	}

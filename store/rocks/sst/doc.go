@@ -21,12 +21,23 @@
 //
 // What a reader does with the features of a table:
 //
-//	footer      LevelDB, format_version 1 to 5       read; others are refused by number
-//	checksum    none, CRC32c, XXH32, XXH64, XXH3     verified with every block
-//	codec       snappy, zlib, bzip2, LZ4, zstd       read, with dictionaries; xpress is refused
-//	index       binary, hash, two-level, first key   read; others are refused by number
-//	filter      all                                  ignored by reading; CheckBlocks verifies the checksums
-//	rows        ingested, range tombstones           read
+//	footer      LevelDB, format_version 1 to 7       read; others are refused by number
+//	checksum    none, CRC32c, XXH32, XXH64, XXH3     verified with every block, and with its place from version 6 on
+//	codec       snappy, zlib, bzip2, LZ4, zstd       read, with dictionaries, a codec for each block; xpress and those of
+//	                                                 other compression managers (version 7) are refused by name
+//	data block  binary, with a hash index            read; the hash is ignored
+//	            keys spread evenly (RocksDB 11)      a hint, ignored
+//	            keys and values apart (RocksDB 11)   refused
+//	index       binary, hash, two-level, first key   read, with and without sequence numbers, deltas, compression; others
+//	                                                 are refused by number
+//	filter      block-based, full, ribbon,           ignored by reading; CheckBlocks verifies the checksums
+//	            partitioned, decoupled
+//	rows        ingested (sequence number in the     read
+//	            table or in the MANIFEST alone),
+//	            range tombstones, blob indexes
+//	            wide columns, values with a write    refused by name
+//	            time, deletes with timestamps
 //	properties  user-defined timestamps              refused
+//	            all others                           ignored where reading does without
 //	table       plain, cuckoo                        refused
 package sst

@@ -2,6 +2,7 @@ package sst
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"kvferry/record"
@@ -22,27 +23,41 @@ import (
 //	| checksum (1) | metaindex handle | index handle | zeros up to 41 B | version (4) | magic (8) |
 //	+--------------+------------------+--------------+------------------+-------------+-----------+
 //
+// Of format_version 6 and 7, where the metaindex stands right before the footer and names the index:
+//
+//	+--------------+-----------------+---------------------+------------------+--------------------+------------+-------------+-----------+
+//	| checksum (1) | 3e 00 7a 00 (4) | footer checksum (4) | base context (4) | metaindex size (4) | zeros (24) | version (4) | magic (8) |
+//	+--------------+-----------------+---------------------+------------------+--------------------+------------+-------------+-----------+
+//
+// The footer's checksum, of the kind that it names, covers all of it with zeros in the checksum's place. Checksums of such
+// a table depend on where what they cover stands: see context.
+//
 // Little endian; handles are two varints, offset and size without the block's trailer.
 type Footer struct {
 	Version   uint32 // format_version
 	Checksum  byte
+	Context   uint32 // base of the context of all checksums, 0 for none
 	Metaindex blocks.Handle
-	Index     blocks.Handle
-	Legacy    bool // LevelDB's magic
+	Index     blocks.Handle // of format_version 6 and later known with the metaindex
+	Legacy    bool          // LevelDB's magic
 }
 
 const (
 	footerLen       = 53
 	legacyFooterLen = 48
-	// maxFormatVersion is the last format_version that is read; 6 has checksums that depend on the
-	// place of a block.
-	maxFormatVersion = 5
+	// maxFormatVersion is the last format_version that is read.
+	maxFormatVersion = 7
+	// contextVersion is the first that has checksums with a context.
+	contextVersion = 6
 	// anyFormatVersion is more than RocksDB will ever have: nothing guards a Footer but that its values make sense.
 	anyFormatVersion = 255
 )
 
-// DecodeFooter decodes the end of a table: its last footerLen bytes, or all of a shorter file.
-func DecodeFooter(b []byte) (Footer, error) {
+// extendedMagic is where older versions have the handle of the metaindex.
+const extendedMagic = 0x007a003e
+
+// DecodeFooter decodes the end of a table of size bytes: its last footerLen bytes, or all of a shorter file.
+func DecodeFooter(b []byte, size int64) (Footer, error) {
 	if len(b) < legacyFooterLen {
 		return Footer{}, fmt.Errorf("%d bytes are no table: %w", len(b), record.ErrShort)
 	}
@@ -74,9 +89,45 @@ func DecodeFooter(b []byte) (Footer, error) {
 		return Footer{}, base.Unsupported("format_version %d", ft.Version)
 	case ft.Checksum > checksumXXH3:
 		return Footer{}, fmt.Errorf("checksum type %d is none", ft.Checksum)
+	case ft.Version >= contextVersion:
+		return ft, ft.decodeContext(b[:legacyFooterLen-8], size-footerLen)
 	}
 	f := &base.Fields{Buf: b[:legacyFooterLen-8]}
 	ft.Metaindex = blocks.ReadHandle(f, "metaindex handle")
 	ft.Index = blocks.ReadHandle(f, "index handle")
 	return ft, f.Err
+}
+
+// decodeContext decodes what format_version 6 has in the place of handles. off is where the footer starts.
+func (ft *Footer) decodeContext(b []byte, off int64) error {
+	if m := binary.LittleEndian.Uint32(b); m != extendedMagic {
+		return fmt.Errorf("extended magic number %08x", m)
+	}
+	if ft.Context = binary.LittleEndian.Uint32(b[8:]); ft.Context == 0 {
+		return errors.New("base context of 0")
+	}
+	whole := append(append(make([]byte, 0, footerLen), ft.Checksum), b...)
+	clear(whole[5:9])
+	whole = binary.LittleEndian.AppendUint32(whole, ft.Version)
+	whole = binary.LittleEndian.AppendUint64(whole, magicRocksDB)
+	if err := checkBlock(ft.Checksum, whole, binary.LittleEndian.Uint32(b[4:])-ft.context(uint64(off))); err != nil {
+		return err
+	}
+	if binary.LittleEndian.Uint64(b[32:]) != 0 {
+		return base.Unsupported("footer of format_version %d with a newer feature", ft.Version)
+	}
+	n := int64(binary.LittleEndian.Uint32(b[12:])) + blocks.TrailerLen
+	if n > off {
+		return fmt.Errorf("metaindex of %d bytes before %d", n, off)
+	}
+	ft.Metaindex = blocks.Handle{Off: uint64(off - n), Size: uint64(n - blocks.TrailerLen)}
+	return nil
+}
+
+// context is what is added to the checksum of what starts at off (ChecksumModifierForContext of table/format.h).
+func (ft *Footer) context(off uint64) uint32 {
+	if ft.Context == 0 {
+		return 0
+	}
+	return ft.Context ^ (uint32(off) + uint32(off>>32))
 }

@@ -84,6 +84,6 @@ func FuzzProperties(f *testing.F) {
 			t.Fatalf("global sequence number at %d of %d", p.GlobalSeqAt, len(b))
 		}
 		checkProperties(checksumCRC32C, append(bytes.Clone(b), 0), 1)
-		DecodeFooter(b)
+		DecodeFooter(b, int64(len(b)))
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
@@ -58,6 +59,12 @@ type Properties struct {
 // unknownProperties are those of a table without any.
 var unknownProperties = Properties{Entries: -1, Deletes: -1, Merges: -1, RangeDeletes: -1}
 
+// builtinManager is what compresses with the codecs that every RocksDB has. From format_version 7 on the property of
+// compression starts with the manager's name, and the ids of the codecs follow in hex:
+//
+//	BuiltinV2;0407;
+const builtinManager = "BuiltinV2"
+
 // decodeProperties decodes a properties block.
 func decodeProperties(b []byte) (Properties, error) {
 	p := unknownProperties
@@ -96,6 +103,9 @@ func (p *Properties) set(name string, v []byte) error {
 		p.Comparator, f.Off = string(v), len(v)
 	case propCompression:
 		p.Compression, f.Off = string(v), len(v)
+		if manager, _, ok := strings.Cut(p.Compression, ";"); ok && manager != "" && manager != builtinManager {
+			return base.Unsupported("compression manager %q", manager)
+		}
 	case propIndexType:
 		p.IndexType = f.Uint32("value")
 		if p.IndexType > indexFirstKey {

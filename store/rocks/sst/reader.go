@@ -3,6 +3,7 @@ package sst
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -108,7 +109,7 @@ func (r *Reader) readInfo() error {
 	if err := r.file.ReadFull(tail, r.file.Size-n); err != nil {
 		return err
 	}
-	ft, err := DecodeFooter(tail)
+	ft, err := DecodeFooter(tail, r.file.Size)
 	if err != nil {
 		return r.fail(r.file.Size-n, "footer", err)
 	}
@@ -125,6 +126,9 @@ func (r *Reader) readInfo() error {
 // although its metaindex is damaged, which leads to filters, and in tables that others wrote to properties.
 func (r *Reader) loadMetaindex() error {
 	err := r.eachMeta(r.metaBlock)
+	if err == nil && r.info.Version >= contextVersion && r.info.Index.Size == 0 {
+		err = r.fail(int64(r.info.Metaindex.Off), "metaindex", errors.New("it names no index"))
+	}
 	if r.opts.LevelDB && base.IsDamage(err) {
 		r.metaErr, r.info.Properties, err = err, unknownProperties, nil
 	}
@@ -164,10 +168,13 @@ func (r *Reader) eachMeta(f func(name string, value []byte) error) error {
 	}
 }
 
+// metaIndex names the index, of format_version 6 and later.
+const metaIndex = "rocksdb.index"
+
 // isRowMeta reports whether reading rows needs the block that the metaindex names so.
 func isRowMeta(name string) bool {
 	switch name {
-	case "rocksdb.properties", "rocksdb.stats", "rocksdb.compression_dict", "rocksdb.range_del", "rocksdb.range_del2":
+	case "rocksdb.properties", "rocksdb.stats", "rocksdb.compression_dict", "rocksdb.range_del", "rocksdb.range_del2", metaIndex:
 		return true
 	}
 	return false
@@ -184,6 +191,10 @@ func (r *Reader) metaBlock(name string, value []byte) error {
 		return r.fail(int64(r.info.Metaindex.Off), "metaindex", f.Err)
 	}
 	switch name {
+	case metaIndex:
+		if r.info.Version >= contextVersion {
+			r.info.Index = h
+		}
 	case "rocksdb.range_del", "rocksdb.range_del2": // the latter is Pebble's, of the same layout
 		r.info.RangeDel = h
 	case "rocksdb.compression_dict":
@@ -235,7 +246,7 @@ func (r *Reader) readBlock(h blocks.Handle, field string, check func(byte, []byt
 	if err := r.file.ReadFull(raw, int64(h.Off)); err != nil {
 		return nil, err
 	}
-	if err := check(r.info.Checksum, raw[:h.Size+1], binary.LittleEndian.Uint32(raw[h.Size+1:])); err != nil {
+	if err := check(r.info.Checksum, raw[:h.Size+1], binary.LittleEndian.Uint32(raw[h.Size+1:])-r.info.context(h.Off)); err != nil {
 		return nil, r.fail(int64(h.Off), field, err)
 	}
 	codec := r.codec(raw[h.Size])
@@ -260,7 +271,7 @@ func (r *Reader) loadBlock(w *files.Window, h blocks.Handle, dst []byte) (b, reu
 		return nil, dst, err
 	}
 	n := h.Size
-	if err := checkBlock(r.info.Checksum, raw[:n+1], binary.LittleEndian.Uint32(raw[n+1:])); err != nil {
+	if err := checkBlock(r.info.Checksum, raw[:n+1], binary.LittleEndian.Uint32(raw[n+1:])-r.info.context(h.Off)); err != nil {
 		return nil, dst, err
 	}
 	codec := r.codec(raw[n])
@@ -334,6 +345,9 @@ func (r *Reader) Codec() string {
 	if n, ok := names[info.Compression]; ok {
 		return n
 	}
+	if _, ids, ok := strings.Cut(info.Compression, ";"); ok {
+		return codecNames(ids)
+	}
 	if info.Compression != "" {
 		return strings.ToLower(info.Compression)
 	}
@@ -350,5 +364,5 @@ func (r *Reader) Codec() string {
 	if h.Check(r.file.Size) != nil || r.file.ReadFull(b[:], int64(h.Off+h.Size)) != nil {
 		return ""
 	}
-	return codecName(r.codec(b[0]))
+	return CodecName(r.codec(b[0]))
 }

@@ -181,7 +181,7 @@ func TestRefused(t *testing.T) {
 		spec        handmade.Spec
 		unsupported bool
 	}{
-		{"format_version 6", handmade.Spec{Version: 6}, true},
+		{"format_version 8", handmade.Spec{Version: 8}, true},
 		{"format_version 300 is none", handmade.Spec{Version: 300}, false},
 		{"checksum type 9 is none", handmade.Spec{Checksum: 9}, false},
 		{"index type 7", handmade.Spec{IndexType: 7}, true},
@@ -338,7 +338,7 @@ func TestReuse(t *testing.T) {
 func TestLevelDBNeedsNoMetaindex(t *testing.T) {
 	want := handmade.SomeEntries(20)
 	b := handmade.MakeTable(t, handmade.Spec{LevelDB: true, Filter: "filter.x"}, want)
-	ft, err := DecodeFooter(b[len(b)-footerLen:])
+	ft, err := DecodeFooter(b[len(b)-footerLen:], int64(len(b)))
 	if err != nil || !ft.Legacy {
 		t.Fatalf("%+v, %v", ft, err)
 	}
