@@ -24,6 +24,7 @@ const (
 	FindStoreNotRead    = "store-not-read"
 	FindLedger          = "ledger-mismatch"
 	FindCircularOrder   = "circular-order"
+	FindKeyTwice        = "key-twice"
 )
 
 // FindingKind describes a kind of finding, for docs/findings.md and the rules of a SARIF report.
@@ -44,6 +45,7 @@ var findingKinds = []FindingKind{
 	{FindFileBounds, Error, "files", "A table holds a key outside the bounds that the MANIFEST gives it, so lookups miss it."},
 	{FindFileSize, Error, "files", "A table has another size than the MANIFEST says, as when it was cut off. Its rows are missing, as of a damaged block."},
 	{FindKeyOrder, Error, "files", "Rows of a table are not in the order of the database's comparator; the engine misses some."},
+	{FindKeyTwice, Warning, "rows", "A key is in the tree of an LMDB file more than once, as a stock Ardb server leaves it that was started again and wrote to a key that it did not find. The row that the server's own search finds is taken, where it finds none the first one in the tree."},
 	{FindLedger, Error, "files", "The rows read do not add up to the rows classified: a fault of this program."},
 	{"lmdb-meta-page", Warning, "files", "One of the two meta pages of an LMDB file is damaged; the other was used."},
 	{FindMissingFile, Error, "files", "A file that the database needs is not there. The rows of a table are missing, as of a damaged block, and those whose values are in a blob file; without CURRENT or MANIFEST nothing of the store is read."},

@@ -30,7 +30,8 @@ type env struct {
 	views []*keyspace
 
 	lostMu sync.Mutex
-	lost   map[uint64]bool // pages that were reported as damaged
+	lost   map[uint64]bool        // pages that were reported as damaged
+	twice  map[record.Sum128]bool // keys that are in a tree more than once; guarded by lostMu
 }
 
 var _ store.Opener = Open

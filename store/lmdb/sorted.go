@@ -25,15 +25,18 @@ func (k *keyspace) sorted(lo, hi []byte) (store.Iterator, error) {
 	return it, nil
 }
 
-// sortedRows is the iterator of a tree that was sorted.
+// sortedRows is the iterator of a tree that was sorted. The sorter has a row's place at the end of its value.
 type sortedRows struct {
 	k      *keyspace
 	sorter *extsort.Sorter
 	rows   *extsort.Iterator
 	seek   []byte // nil: no seek pending
-	prev   []byte
-	any    bool // prev is set
+	ahead  twin   // the next row, when it was read already
+	more   bool   // ahead is set
+	cur    twin
 	count  int64
+	extra  int64 // rows of keys that are in the tree more than once
+	buf    []byte
 }
 
 // load reads the whole tree. Its order does not matter, its number of rows does.
@@ -57,30 +60,76 @@ func (s *sortedRows) load(lo, hi []byte) error {
 			}
 			continue
 		}
-		if err := s.sorter.Add(0, n.key, value); err != nil {
+		leaf := &w.c.levels[len(w.c.levels)-1]
+		at := spot{page: leaf.num, index: leaf.next - 1, order: w.rows}
+		s.buf = at.append(append(s.buf[:0], value...))
+		if err := s.sorter.Add(0, n.key, s.buf); err != nil {
 			return err
 		}
 	}
 }
 
-// Next returns the next row. A key that the tree has twice is damage.
+// Next returns the next row. Of a key that the tree has more than once it is the one that the server answers with.
 func (s *sortedRows) Next() (key, value []byte, err error) {
 	for {
-		_, key, value, err := s.rows.Next()
-		if err != nil {
+		if err := s.group(); err != nil {
 			return nil, nil, err
 		}
-		if s.any && s.k.compare(s.prev, key) >= 0 {
-			return nil, nil, shift(corrupt(record.NoOffset, "key", "%s is in the tree twice", record.Quote(key)), s.k.env.path, s.k.label(), 0)
-		}
-		s.prev, s.any = append(s.prev[:0], key...), true
-		if s.seek != nil && s.k.compare(key, s.seek) < 0 {
+		if s.seek != nil && s.k.compare(s.cur.key, s.seek) < 0 {
 			continue
 		}
 		s.seek = nil
 		s.count++
-		return key, value, nil
+		return s.cur.key, s.cur.value, nil
 	}
+}
+
+// group reads the rows of the next key into cur.
+func (s *sortedRows) group() error {
+	if !s.more {
+		if err := s.read(); err != nil {
+			return err
+		}
+	}
+	s.cur, s.ahead, s.more = s.ahead, s.cur, false
+	var twins []twin
+	for {
+		err := s.read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if s.k.compare(s.cur.key, s.ahead.key) != 0 {
+			s.more = true
+			break
+		}
+		if twins == nil {
+			twins = []twin{s.cur.clone()}
+		}
+		twins = append(twins, s.ahead.clone())
+		s.extra++
+	}
+	if twins == nil {
+		return nil
+	}
+	var err error
+	s.cur, err = s.k.answer(twins)
+	return err
+}
+
+// read reads a row into ahead.
+func (s *sortedRows) read() error {
+	_, key, value, err := s.rows.Next()
+	if err != nil {
+		return err
+	}
+	at, value := cutSpot(value)
+	s.ahead.key = append(s.ahead.key[:0], key...)
+	s.ahead.value = append(s.ahead.value[:0], value...)
+	s.ahead.at = at
+	return nil
 }
 
 // SeekGE passes over the rows before key.
@@ -98,9 +147,10 @@ func (s *sortedRows) Place() record.Place {
 
 // Tally adds the rows.
 func (s *sortedRows) Tally(t *record.Tally) {
-	t.Entries += s.count
+	t.Entries += s.count + s.extra
 	t.Visible += s.count
-	s.count = 0
+	t.Superseded += s.extra
+	s.count, s.extra = 0, 0
 }
 
 // Close removes what is on disk.

@@ -118,8 +118,8 @@ func (f *diffFlags) compare(ctx context.Context, a, b *Dataset, w io.Writer) (*i
 			Whole: f.format == "patch", Tell: printer.Difference})
 		return err
 	}
-	written := func() bool { return printer.Written() }
-	err := a.ordered(ctx, func() error { return b.ordered(ctx, run, written) }, written)
+	written := func() bool { return printer != nil && printer.Written() }
+	err := a.orderedOnce(ctx, func() error { return b.orderedOnce(ctx, run, written) }, written)
 	if err != nil {
 		return nil, err
 	}

@@ -174,7 +174,7 @@ func (f *dumpFlags) dumpRecords(cmd *cobra.Command, d *Dataset, w io.Writer) (in
 		}
 	}
 	dumper := inspect.NewDumper(w, o)
-	err = d.ordered(cmd.Context(), func() error { return dumper.Run(cmd.Context()) }, dumper.Written)
+	err = d.orderedOnce(cmd.Context(), func() error { return dumper.Run(cmd.Context()) }, dumper.Written)
 	if e, ok := o.Encoder.(*resp.Encoder); ok && e.Opaque > 0 && err == nil {
 		fmt.Fprintf(stderr, "kvferry: %s left out: no command makes values of modules\n", record.Plural(e.Opaque, "record"))
 	}
@@ -225,7 +225,7 @@ func (f *dumpFlags) dumpRows(ctx context.Context, d *Dataset, w io.Writer) (int6
 		p = render.NewHexRows(w)
 	}
 	var n int64
-	err := d.ordered(ctx, func() (err error) {
+	err := d.orderedOnce(ctx, func() (err error) {
 		n, err = inspect.Rows(ctx, &inspect.RowsOptions{Source: d.Opened.Source, Stores: d.Stores, Selection: d.Scan.Selection,
 			Keyspaces: f.keyspaces, Limit: f.limit, Tell: p.Row})
 		return err

@@ -76,12 +76,18 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 		var p interface {
 			Row(*inspect.ExplainedRow) error
 			Finish(*inspect.Explanation) error
-		} = render.NewExplainText(w, key)
-		if f.format == "json" {
-			p = render.NewExplainJSON(w, key)
 		}
-		x, err := inspect.Explain(cmd.Context(), &inspect.ExplainOptions{Source: d.Opened.Source, Stores: d.Stores, Key: key,
-			Where: &d.Scan.Selection.Filter, Now: d.Scan.Now, Memory: d.Scan.Memory, TempDir: d.Scan.TempDir, Tell: p.Row})
+		var x *inspect.Explanation
+		out := &counted{Writer: w}
+		err := d.unlessWritten(cmd.Context(), func() (err error) {
+			p = render.NewExplainText(out, key)
+			if f.format == "json" {
+				p = render.NewExplainJSON(out, key)
+			}
+			x, err = inspect.Explain(cmd.Context(), &inspect.ExplainOptions{Source: d.Opened.Source, Stores: d.Stores, Key: key,
+				Where: &d.Scan.Selection.Filter, Now: d.Scan.Now, Memory: d.Scan.Memory, TempDir: d.Scan.TempDir, Tell: p.Row})
+			return err
+		}, func() bool { return out.n > 0 })
 		if err != nil {
 			return err
 		}
@@ -108,4 +114,17 @@ func (s *skipped) report(f record.Finding) {
 		s.list = append(s.list, f)
 		s.mu.Unlock()
 	}
+}
+
+// counted counts what is written.
+type counted struct {
+	io.Writer
+	n int64
+}
+
+// Write writes.
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.Writer.Write(p)
+	c.n += int64(n)
+	return n, err
 }

@@ -96,7 +96,7 @@ func (d *Dataset) fingerprint(ctx context.Context) (out *inspect.FingerprintFile
 			out = d.Scan.File(sum)
 		}
 		return err
-	}, never)
+	})
 	return out, errors.Join(err, d.Opened.Source.Close())
 }
 

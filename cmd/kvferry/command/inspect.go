@@ -78,7 +78,7 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (
 		stats, err = inspect.Collect(cmd.Context(), &inspect.StatsOptions{Scan: *d.Scan, Stores: d.Stores, Top: f.top,
 			Delimiter: string(f.delimiter), Depth: f.depth})
 		return err
-	}, never)
+	})
 	show.end(err)
 	notes.sum()
 	if err = errors.Join(err, d.Opened.Source.Close()); err != nil {

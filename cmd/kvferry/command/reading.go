@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -120,7 +121,8 @@ func (a *App) unopened(cmd *cobra.Command, location string, f *ReadFlags) (*Data
 		TempDir: f.source.TempDir(), Stores: d.Stores}
 	d.reopen = func(ctx context.Context, how inspect.Opening) (format.Source, error) {
 		options := o.options
-		options.Options.Report, options.Options.Resort, options.Options.Salvage = how.Report, how.Resort, how.Salvage
+		options.Options.Report, options.Options.Salvage = how.Report, how.Salvage
+		options.Options.Resort = options.Options.Resort || how.Resort
 		options.Store = how.Wrap(options.Store)
 		options.Pass = f.choice.places.pass(f.mapped)
 		return o.open(ctx, &options)
@@ -129,16 +131,68 @@ func (a *App) unopened(cmd *cobra.Command, location string, f *ReadFlags) (*Data
 }
 
 // ordered calls do with the dataset, and once more with its tables sorted when they turn out not to be
-// in order. do must not have written anything then: it returns that it has by written.
-func (d *Dataset) ordered(ctx context.Context, do func() error, written func() bool) error {
+// in order. What do writes must be able to start over.
+func (d *Dataset) ordered(ctx context.Context, do func() error) error {
 	err := do()
 	var order *store.OrderError
 	if !errors.As(err, &order) {
 		return err
 	}
-	if written() {
-		return fmt.Errorf("%w; write to a file with -o, then what was written is started over with the tables sorted", err)
+	return d.resorted(ctx, do)
+}
+
+// orderedOnce calls do, whose output cannot be taken back once there is some, with the dataset's tables sorted where they have to be. Of
+// the orders that servers changed every key is looked at first; of the others tables are not known to be out of order.
+func (d *Dataset) orderedOnce(ctx context.Context, do func() error, written func() bool) error {
+	err := d.checkOrder(ctx)
+	var order *store.OrderError
+	switch {
+	case err == nil:
+	case errors.As(err, &order):
+		return d.resorted(ctx, do)
+	case ctx.Err() != nil:
+		return err // damage is for those who read
 	}
+	return d.unlessWritten(ctx, do, written)
+}
+
+// unlessWritten calls do, and once more with the tables sorted as long as nothing was written.
+func (d *Dataset) unlessWritten(ctx context.Context, do func() error, written func() bool) error {
+	err := do()
+	var order *store.OrderError
+	switch {
+	case !errors.As(err, &order):
+		return err
+	case written():
+		return fmt.Errorf("%w; run it again with --resort", err)
+	}
+	return d.resorted(ctx, do)
+}
+
+// checkOrder reads the keys whose order other versions of the server had differently.
+func (d *Dataset) checkOrder(ctx context.Context) error {
+	for _, ks := range d.Opened.Source.Keyspaces() {
+		if d.Opened.options.Options.Resort || d.Opened.format.Name() != "ardb" || ks.Comparer().IsBytewise() {
+			continue
+		}
+		it, err := ks.Rows(nil, nil)
+		for n := 0; err == nil; n++ {
+			if _, _, err = it.Next(); err == nil && n%1024 == 0 {
+				err = ctx.Err()
+			}
+		}
+		if it != nil {
+			err = errors.Join(err, it.Close())
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+	}
+	return nil
+}
+
+// resorted calls do with the dataset opened anew, its tables sorted.
+func (d *Dataset) resorted(ctx context.Context, do func() error) error {
 	if err := d.Opened.Source.Close(); err != nil {
 		return err
 	}
@@ -151,9 +205,6 @@ func (d *Dataset) ordered(ctx context.Context, do func() error, written func() b
 	d.Scan.Stores, d.Scan.Source = stores, src
 	return do()
 }
-
-// never is for commands that write when they are done.
-func never() bool { return false }
 
 // keyspacesOf returns what detection saw of the store at a directory.
 func (o *Opened) keyspacesOf(dir string) []format.KeyspaceEvidence {
