@@ -276,6 +276,8 @@ func (a *attempt) reopen() *format.OpenOptions {
 		Store:   a.opened.opener(a.o.Target.Open),
 		Kind:    a.o.Target.Store,
 		Options: store.Options{Memory: a.o.storeMemory(), TempDir: a.work.tmp()},
+
+		MaxBitmap: a.o.MaxBitmap,
 	}
 }
 

@@ -93,6 +93,9 @@ func optionTexts(o *Options) map[string]string {
 	if o.Namespace != "" {
 		m["namespace"] = o.Namespace
 	}
+	if o.MaxBitmap != 0 {
+		m["max-bitmap"] = fmt.Sprint(o.MaxBitmap)
+	}
 	if o.Cluster {
 		m["cluster"] = "yes"
 	}

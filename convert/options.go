@@ -32,6 +32,8 @@ type Options struct {
 	// Namespace is what the database becomes that clients are in who select none, or the only one; "" is the
 	// target's own.
 	Namespace string
+	// MaxBitmap is how the target is read back, see format.OpenOptions; the source was opened with the same.
+	MaxBitmap int64
 	// Cluster writes the rows of a node of a cluster.
 	Cluster bool
 	// Instances and Slots say how a target spreads keys over several stores; 0 means its format's default.

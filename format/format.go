@@ -126,6 +126,9 @@ type OpenOptions struct {
 	// Pass is asked whether a store that is there, in directory dir, is passed over: it is not opened then, and no part
 	// of the source. nil: none is.
 	Pass func(db string, t record.TypeSet, dir string) bool
+	// MaxBitmap is the length in bytes up to which a bitmap that is kept in pieces is read as a string; 0 means the
+	// format's default.
+	MaxBitmap int64
 }
 
 // CreateOptions says how to write a target.

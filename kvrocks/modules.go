@@ -69,7 +69,10 @@ func (r *reader) readModule(dst []record.Element) (int, error) {
 			sub := rest[versionLen:]
 			r.count(sub, row.Value)
 			r.arena = append(binary.AppendUvarint(append(r.arena, partRow), uint64(len(sub))), sub...)
-			r.arena = append(r.arena, row.Value...)
+			r.arena = append(r.arena, row.Value[:r.counting(row.Value)]...)
+			if r.m.Kind == KindBitmap { // whose last segment may end early
+				r.arena = append(r.arena, make([]byte, segmentLen-r.counting(row.Value))...)
+			}
 			dst[n] = record.Element{Name: r.native, Value: r.arena[at:len(r.arena):len(r.arena)]}
 			n++
 		}
@@ -91,6 +94,14 @@ func (r *reader) count(sub, value []byte) {
 	if len(sub) > 0 && sub[0] == 1 {
 		r.module.centroids++
 	}
+}
+
+// counting is how many bytes of a row's value count.
+func (r *reader) counting(value []byte) int {
+	if r.m.Kind == KindBitmap {
+		return min(len(value), segmentLen)
+	}
+	return len(value)
 }
 
 // checkModule compares the rows with what metadata tells of them.

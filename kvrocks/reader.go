@@ -243,6 +243,10 @@ func (r *reader) start(typ record.Type, key []byte) {
 	r.place, r.drained, r.marks, r.begun, r.module = r.metas.Place(), false, 0, false, moduleCount{}
 	h := &r.h
 	h.Type, h.Key, h.Last, h.Added, h.MaxDeleted = typ, key, nil, 0, nil
+	h.Native = ""
+	if typ != record.Other && (r.m.Kind == KindBitmap || r.m.Kind == KindSortedInt) {
+		h.Native = r.m.Kind.String()
+	}
 	h.ExpireMS, h.Expired = int64(r.m.Expiry), r.expired(r.m.Expiry)
 	h.Len, h.ByName = -1, true
 	if r.m.Size <= math.MaxInt64 {

@@ -2,6 +2,7 @@ package kvrocks
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ type space struct {
 
 // open opens the database in dir, which is the server's directory or the database's own.
 func open(ctx context.Context, f kvrocksFormat, dir string, o *format.OpenOptions) (*source, error) {
-	s := &source{format: f, dir: dir, maxBitmap: DefaultMaxBitmap}
+	s := &source{format: f, dir: dir, maxBitmap: cmp.Or(o.MaxBitmap, DefaultMaxBitmap)}
 	st, err := dataset.OpenStore(ctx, dir, storeDir, o)
 	if st == nil && err == nil {
 		st, err = dataset.OpenStore(ctx, dir, "", o)

@@ -80,6 +80,7 @@ func (w *writer) Begin(h *record.Header) (err error) {
 	if w.out[roleMeta], err = w.sink(roleMeta, 0); err != nil {
 		return err
 	}
+	w.native(h.Native)
 	if w.typ == record.String || w.typ == record.Other {
 		return nil
 	}
@@ -90,6 +91,15 @@ func (w *writer) Begin(h *record.Header) (err error) {
 		w.beginStream(h)
 	}
 	return w.openRows()
+}
+
+// native makes the record of the finer type that it had in a database of Kvrocks.
+func (w *writer) native(name string) {
+	for _, k := range []Kind{KindBitmap, KindSortedInt} {
+		if name == k.String() && w.typ == k.typeOf() {
+			w.kind = k
+		}
+	}
 }
 
 // openRows finds where the rows below metadata go, and makes what they start with.
@@ -158,6 +168,8 @@ func (w *writer) element(e *record.Element) error {
 		return w.row(roleData, e.Name, e.Value)
 	case KindSet:
 		return w.row(roleData, e.Name, nil)
+	case KindSortedInt:
+		return w.id(e.Name)
 	case KindList:
 		w.key = binary.BigEndian.AppendUint64(w.key[:w.base], firstIndex+w.count-1)
 		return w.out[roleData].Append(w.key, e.Value)
@@ -165,6 +177,16 @@ func (w *writer) element(e *record.Element) error {
 		return w.member(e)
 	}
 	return w.entry(e)
+}
+
+// id writes a member of a sortedint.
+func (w *writer) id(name []byte) error {
+	id, err := decodeDecimal(name, "id", math.MaxUint64)
+	if err != nil {
+		return w.errorf(w.user, "member: %w", err)
+	}
+	w.value = binary.BigEndian.AppendUint64(w.value[:0], id)
+	return w.row(roleData, w.value, nil)
 }
 
 // row writes a row below metadata, or puts it by to be sorted.
@@ -192,6 +214,12 @@ func (w *writer) member(e *record.Element) error {
 func (w *writer) writeString(value []byte) error {
 	if w.count > 1 {
 		return w.errorf(w.user, "a string of more than one value")
+	}
+	if w.kind == KindBitmap {
+		w.size = uint64(len(value))
+		w.hold = append(w.hold[:0], make([]byte, (len(value)+segmentLen-1)/segmentLen*segmentLen)...)
+		reverse(w.hold, value)
+		return w.segments(w.hold, segmentLen, segmentLen)
 	}
 	if loglog.IsStale(value) && w.t.format.hasHLL() {
 		w.kind = KindHyperLogLog
@@ -241,6 +269,8 @@ func (w *writer) End() error {
 	switch w.kind {
 	case KindString, KindJSON:
 		m.Extras = w.hold
+	case KindBitmap:
+		m.Size = w.size
 	case KindHyperLogLog:
 		m.Size, m.Extras = 0, []byte{hllDense} // as the server has it
 	case KindList:

@@ -113,7 +113,7 @@ type Header struct {
 	Added      uint64
 	MaxDeleted []byte
 	// Native is the source's own name of the type, when it has a finer one: "hyperloglog" of a string that is marked as
-	// one. It is not hashed.
+	// one, "bitmap" and "sortedint" of Kvrocks. Targets that have it too write it so. It is not hashed.
 	Native string
 }
 

@@ -20,6 +20,7 @@ const (
 	flagLast
 	flagAdded
 	flagMaxDeleted
+	flagNative
 )
 
 // appendEscaped appends a key so that escaped keys compare as the keys do, whatever follows:
@@ -36,11 +37,11 @@ func appendEscaped(dst, key []byte) []byte {
 
 // appendHeader appends a header:
 //
-//	+-----------+------------+-----------------+--------------+-------+--------+---------+-----------------+----------------+
-//	| type (1B) | flags (1B) | expiry (varint) | len (varint) | s(db) | s(key) | s(last) | added (uvarint) | s(max deleted) |
-//	+-----------+------------+-----------------+--------------+-------+--------+---------+-----------------+----------------+
+//	+-----------+------------+-----------------+--------------+-------+--------+---------+-----------------+----------------+-----------+
+//	| type (1B) | flags (1B) | expiry (varint) | len (varint) | s(db) | s(key) | s(last) | added (uvarint) | s(max deleted) | s(native) |
+//	+-----------+------------+-----------------+--------------+-------+--------+---------+-----------------+----------------+-----------+
 //
-// s(b) is the length of b as a uvarint and then b; the last three are there when flags say so.
+// s(b) is the length of b as a uvarint and then b; the last four are there when flags say so.
 func appendHeader(dst []byte, h *record.Header) []byte {
 	var flags byte
 	if h.Expired {
@@ -58,6 +59,9 @@ func appendHeader(dst []byte, h *record.Header) []byte {
 	if h.MaxDeleted != nil {
 		flags |= flagMaxDeleted
 	}
+	if h.Native != "" {
+		flags |= flagNative
+	}
 	dst = append(dst, byte(h.Type), flags)
 	dst = binary.AppendVarint(dst, h.ExpireMS)
 	dst = binary.AppendVarint(dst, h.Len)
@@ -71,6 +75,9 @@ func appendHeader(dst []byte, h *record.Header) []byte {
 	}
 	if h.MaxDeleted != nil {
 		dst = append(binary.AppendUvarint(dst, uint64(len(h.MaxDeleted))), h.MaxDeleted...)
+	}
+	if h.Native != "" {
+		dst = append(binary.AppendUvarint(dst, uint64(len(h.Native))), h.Native...)
 	}
 	return dst
 }
@@ -96,6 +103,9 @@ func decodeHeader(h *record.Header, b []byte) ([]byte, error) {
 		}
 		if head[1]&flagMaxDeleted != 0 {
 			h.MaxDeleted = d.sized()
+		}
+		if head[1]&flagNative != 0 {
+			h.Native = string(d.sized())
 		}
 	}
 	return d.b, d.err

@@ -161,7 +161,8 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	}
 	o := &convert.Options{Selection: selection, AllowLoss: f.allowLoss, Version: f.version, Now: f.source.Clock(a),
 		NowGiven: !f.source.now.IsZero(), Workers: f.workers, Memory: f.source.Memory(), TempDir: f.source.TempDir(),
-		NoProve: f.noProve, Resume: f.resume, Namespace: f.namespace, Cluster: f.cluster, Tool: a.Build.String(), Layout: f.layout, Instances: f.instances, Slots: f.slots, Rename: f.conflict.rename, Prefer: f.conflict.prefer}
+		NoProve: f.noProve, Resume: f.resume, Namespace: f.namespace, Cluster: f.cluster, MaxBitmap: int64(f.source.maxBitmap),
+		Tool: a.Build.String(), Layout: f.layout, Instances: f.instances, Slots: f.slots, Rename: f.conflict.rename, Prefer: f.conflict.prefer}
 	if f.version&0xFF == 0xFF {
 		return nil, usagef("--version-epoch %d: the original engines lose sight of versions whose low byte is 0xFF", f.version)
 	}
@@ -217,7 +218,8 @@ func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags, places 
 		WALDir: f.walDir,
 		Open: func(ctx context.Context, change func(*store.Options)) (format.Source, error) {
 			stores := &inspect.Stores{Root: found.Location.Path} // names files with their store's directory
-			o := format.OpenOptions{Store: stores.Opener(opener), Kind: found.driver.Name, WALDir: f.walDir, Pass: places.pass(false)}
+			o := format.OpenOptions{Store: stores.Opener(opener), Kind: found.driver.Name, WALDir: f.walDir, Pass: places.pass(false),
+				MaxBitmap: int64(f.maxBitmap)}
 			o.Options.AllowLive = f.allowLive
 			change(&o.Options)
 			o.Options.Memory /= found.crowd()

@@ -34,6 +34,7 @@ type SourceFlags struct {
 	tempDir   string
 	memory    memoryFlag
 	now       timeFlag
+	maxBitmap sizeFlag
 }
 
 // Register adds the flags to a command that promises so many bytes of memory and has its temporary
@@ -47,6 +48,7 @@ func (f *SourceFlags) Register(cmd *cobra.Command, memory sizeFlag, temp string)
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the evidence that the format was detected by")
 	choose(fs, &f.reader, "store", plain(readerNative, readerRocksDB), "what reads RocksDB files: kvferry's own code, or RocksDB's library in a build with it")
 	fs.StringVar(&f.tempDir, "temp-dir", "", "`directory` for what does not fit into memory (default: "+temp+")")
+	fs.Var(&f.maxBitmap, "max-bitmap", "longest bitmap of Kvrocks that is read as a string, zeros and all; a longer one is a value of its server's own (default 16MiB)")
 	least := sizeFlag(minMemory)
 	fs.Var(&f.memory, "memory", "resident memory to stay below, "+least.String()+" or more")
 	fs.Var(&f.now, "now", "`time` that expiry is decided by: RFC 3339 or Unix seconds (default: the clock)")
@@ -96,6 +98,8 @@ func (a *App) prepare(cmd *cobra.Command, location string, f *SourceFlags, repor
 		Store:  open,
 		Kind:   o.driver.Name,
 		WALDir: f.walDir,
+
+		MaxBitmap: int64(f.maxBitmap),
 		Options: store.Options{
 			AllowLive: f.allowLive,
 			Resort:    f.resort,
