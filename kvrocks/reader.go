@@ -73,9 +73,18 @@ func (s *source) Records(ctx context.Context, db string, t record.TypeSet, span 
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{pass: newPass(ctx, s, sp, t, span, e), drained: true}
+	r, err := s.read(ctx, sp, t, span, e)
+	if err != nil {
+		return nil, err
+	}
 	r.strays = span.Lo == nil && sp == s.spaces[0] && t.Has(record.String)
-	r.h.DB = db
+	return r, nil
+}
+
+// read opens the reader of a span of a namespace.
+func (s *source) read(ctx context.Context, sp *space, t record.TypeSet, span format.Span, e *format.Env) (*reader, error) {
+	r := &reader{pass: newPass(ctx, s, sp, t, span, e), drained: true}
+	r.h.DB = sp.name
 	if err := r.open(); err != nil {
 		return nil, errors.Join(err, r.release())
 	}

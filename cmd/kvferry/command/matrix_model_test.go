@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kvferry/format"
+	"kvferry/internal/loglog"
 	"kvferry/record"
 )
 
@@ -58,6 +59,7 @@ type modelRecord struct {
 // model is a dataset held whole, in the order of its records.
 type model struct {
 	dbs     []string
+	home    string // the database of clients that select none
 	records []modelRecord
 }
 
@@ -66,7 +68,7 @@ func readModel(t testing.TB, p place) *model {
 	t.Helper()
 	src := p.open(t)
 	defer src.Close()
-	m := &model{dbs: src.Databases()}
+	m := &model{dbs: src.Databases(), home: homeOf(p.limits(t))}
 	for _, db := range m.dbs {
 		env := &format.Env{Now: testNow, TempDir: t.TempDir()}
 		r, err := src.Records(context.Background(), db, src.Types(db), format.Span{}, env)
@@ -80,6 +82,13 @@ func readModel(t testing.TB, p place) *model {
 	}
 	m.markGroups(t, src)
 	return m
+}
+
+func homeOf(l format.Limits) string {
+	if l.DefaultDB != "" {
+		return l.DefaultDB
+	}
+	return "0"
 }
 
 func (m *model) read(t testing.TB, db string, r record.Reader) {
@@ -97,7 +106,7 @@ func (m *model) read(t testing.TB, db string, r record.Reader) {
 			continue
 		}
 		rec := modelRecord{Header: *h}
-		rec.DB, rec.Key, rec.Last = db, bytes.Clone(h.Key), bytes.Clone(h.Last)
+		rec.DB, rec.Key, rec.Last, rec.MaxDeleted = db, bytes.Clone(h.Key), bytes.Clone(h.Last), bytes.Clone(h.MaxDeleted)
 		for {
 			n, err := r.Read(batch)
 			if err == io.EOF {
@@ -107,7 +116,7 @@ func (m *model) read(t testing.TB, db string, r record.Reader) {
 				t.Fatal(err)
 			}
 			for _, e := range batch[:n] {
-				rec.elems = append(rec.elems, record.Element{Name: bytes.Clone(e.Name), Value: bytes.Clone(e.Value), Score: e.Score})
+				rec.elems = append(rec.elems, record.Element{Name: bytes.Clone(e.Name), Value: bytes.Clone(e.Value), Score: e.Score, ExpireMS: e.ExpireMS, Kind: e.Kind})
 			}
 		}
 		if len(rec.elems) > 0 || rec.Type == record.Stream {
@@ -116,10 +125,10 @@ func (m *model) read(t testing.TB, db string, r record.Reader) {
 	}
 }
 
-// markGroups looks for rows of consumer groups, which records do not show.
+// markGroups looks for rows of consumer groups where records do not show them.
 func (m *model) markGroups(t testing.TB, src format.Source) {
 	t.Helper()
-	if !src.Format().Limits().Types.Has(record.Stream) {
+	if src.Format().Limits().StreamGroups || !src.Format().Limits().Types.Has(record.Stream) {
 		return
 	}
 	for i := range m.records {
@@ -193,7 +202,7 @@ func (m *model) predict(t testing.TB, target place, mode conflict) *prediction {
 	t.Helper()
 	p := &prediction{target: target.format, limits: target.limits(t), mode: mode, taken: map[string]bool{},
 		losses: map[string]int64{}, out: &model{}}
-	names := m.names(p.limits.Numbered)
+	names := m.names(&p.limits)
 	for i := range m.records {
 		p.taken[m.records[i].DB+"\x00"+string(m.records[i].Key)] = true
 	}
@@ -210,15 +219,19 @@ func (m *model) predict(t testing.TB, target place, mode conflict) *prediction {
 
 // names maps databases to what they are called in the target. Numbers stay; names get the lowest
 // numbers that are free.
-func (m *model) names(numbered bool) map[string]string {
+func (m *model) names(l *format.Limits) map[string]string {
 	out := map[string]string{}
+	home := homeOf(*l)
+	moved := slices.Contains(m.dbs, m.home) && !slices.Contains(m.dbs, home)
 	next := 0
 	for _, db := range m.dbs {
-		out[db] = db
-		if _, err := strconv.Atoi(db); err == nil || !numbered {
+		if out[db] = db; moved && db == m.home {
+			out[db] = home
+		}
+		if _, err := strconv.Atoi(out[db]); err == nil || !l.Numbered {
 			continue
 		}
-		for slices.Contains(m.dbs, strconv.Itoa(next)) {
+		for slices.Contains(m.dbs, strconv.Itoa(next)) || moved && home == strconv.Itoa(next) {
 			next++
 		}
 		out[db] = strconv.Itoa(next)
@@ -270,6 +283,9 @@ func (p *prediction) record(r modelRecord) bool {
 			dropped = true
 		}
 	}
+	if drop("module", r.Type == record.Other && !l.Types.Has(r.Type)); dropped {
+		return false
+	}
 	if drop("stream", !l.Types.Has(r.Type)); dropped {
 		return false
 	}
@@ -305,6 +321,12 @@ func (p *prediction) elements(r *modelRecord) (out []record.Element) {
 	ints := false
 	for _, e := range r.elems {
 		kind := ""
+		if e.Kind != record.Entry && !p.limits.StreamGroups {
+			if e.Kind == record.Group {
+				p.losses["stream-groups"]++
+			}
+			continue
+		}
 		switch r.Type {
 		case record.String:
 			e.Value = p.hyperLogLog(e.Value)
@@ -353,6 +375,16 @@ const (
 // becomes Ardb's.
 func (p *prediction) hyperLogLog(v []byte) []byte {
 	hyll := len(v) >= 16 && string(v[:4]) == "HYLL" && (v[4] == 0 && len(v) == denseLogLog || v[4] == 1)
+	if p.target == "kvrocks" {
+		dense, ok := loglog.Dense(nil, v)
+		if hyll && !loglog.IsStale(v) || len(v) == rawLogLog {
+			p.losses["hyperloglog"]++
+		}
+		if ok {
+			return dense
+		}
+		return v
+	}
 	if p.target != "ardb" {
 		if hyll || len(v) == rawLogLog {
 			p.losses["hyperloglog"]++

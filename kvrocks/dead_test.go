@@ -1,0 +1,66 @@
+package kvrocks_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/format"
+	"kvferry/internal/formattest"
+	"kvferry/internal/sorted"
+	"kvferry/kvrocks"
+	"kvferry/record"
+	"kvferry/store/rocksfile"
+)
+
+// TestDead: what the server deleted while rows stayed on disk comes back, and what cannot be known about it is told.
+func TestDead(t *testing.T) {
+	for name, want := range map[string][]string{
+		"kvrocks-basic":   {`"type":"list","key":"QzpkZWFkOmw=","expire_at_ms":0,"value":["eA==","eQ==","eg=="]`, `"type":"string","key":"VzpkZWFk","expire_at_ms":0,"value":"eA=="`},
+		"kvrocks-cluster": {`"type":"set","key":"e2J9Y29udg==","expire_at_ms":0,"value":["YWw=","Zmlu"]`, `"type":"zset"`, `"type":"hash"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := formattest.Open(t, kvrocks.New(), golden(t, name), &format.OpenOptions{Store: rocksfile.Open})
+			dead := src.(format.Undead)
+			dbs, err := dead.DeadDatabases()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, db := range src.Databases() {
+				if !slices.Contains(dbs, db) {
+					t.Errorf("namespace %s is not there", db)
+				}
+			}
+			var told []string
+			var got []byte
+			for _, db := range dbs {
+				r, err := dead.DeadRecords(context.Background(), db, record.AllTypes, format.Span{}, &format.Env{Now: goldenNow, TempDir: t.TempDir()},
+					func(key []byte, typ record.Type, what string) { told = append(told, fmt.Sprint(typ, " ", what)) })
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !src.Sorted() {
+					r = sorted.Records(r, sorted.Options{TempDir: t.TempDir()})
+				}
+				got = append(got, formattest.Lines(t, r)...)
+			}
+			for _, w := range want {
+				if !bytes.Contains(got, []byte(w)) {
+					t.Errorf("not there: %s", w)
+				}
+			}
+			live := formattest.Lines(t, sorted.Records(formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{Now: goldenNow}), sorted.Options{TempDir: t.TempDir()}))
+			for _, l := range lines(t, got) {
+				if key := fmt.Sprintf("%q,%q:%q", "key", "x", l.Key); l.DB == kvrocks.DefaultNamespace && bytes.Contains(live, []byte(strings.Replace(key, `,"x"`, "", 1)+`,"expire`)) {
+					t.Errorf("%s is alive", l.Key)
+				}
+			}
+			if !slices.ContainsFunc(told, func(s string) bool { return strings.Contains(s, "told by its rows") }) {
+				t.Errorf("told: %q", told)
+			}
+		})
+	}
+}
