@@ -20,7 +20,7 @@ import (
 func TestDead(t *testing.T) {
 	for name, want := range map[string][]string{
 		"kvrocks-basic":   {`"type":"list","key":"QzpkZWFkOmw=","expire_at_ms":0,"value":["eA==","eQ==","eg=="]`, `"type":"string","key":"VzpkZWFk","expire_at_ms":0,"value":"eA=="`},
-		"kvrocks-cluster": {`"type":"set","key":"e2J9Y29udg==","expire_at_ms":0,"value":["YWw=","Zmlu"]`, `"type":"zset"`, `"type":"hash"`},
+		"kvrocks-cluster": {`"type":"list","key":"e2J9ZGVhZDps","expire_at_ms":0,"value":["eA==","eQ==","eg=="]`, `"type":"zset"`, `"type":"hash"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			src := formattest.Open(t, kvrocks.New(), golden(t, name), &format.OpenOptions{Store: rocksfile.Open})

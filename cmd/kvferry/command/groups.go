@@ -19,8 +19,8 @@ type flagGroup struct {
 var flagGroups = []flagGroup{
 	{"Which records", []string{"type", "db", "keyspace", "match", "regex", "key-file", "sample", "expired", "ttl-from", "ttl-to",
 		"min-bytes", "min-elements", "keys-only", "dead", "raw", "map-db"}},
-	{"Where", []string{"wal-dir", "wal-dir-b", "temp-dir", "output", "html", "check", "against", "layout", "store", "allow-live"}},
-	{"How much", []string{"memory", "workers", "limit", "max", "max-findings", "top"}},
+	{"Where", []string{"wal-dir", "wal-dir-b", "temp-dir", "output", "html", "check", "against", "layout", "namespace", "store", "allow-live"}},
+	{"How much", []string{"memory", "workers", "max-bitmap", "limit", "max", "max-findings", "top"}},
 	{"How", nil},
 }
 
