@@ -253,7 +253,7 @@ func (r *reader) start(typ record.Type, key []byte) {
 	h := &r.h
 	h.Type, h.Key, h.Last, h.Added, h.MaxDeleted = typ, key, nil, 0, nil
 	h.Native = ""
-	if typ != record.Other && (r.m.Kind == KindBitmap || r.m.Kind == KindSortedInt) {
+	if typ != record.Other && (r.m.Kind == KindBitmap || r.m.Kind == KindSortedInt || r.m.Kind == KindHyperLogLog) {
 		h.Native = r.m.Kind.String()
 	}
 	h.ExpireMS, h.Expired = int64(r.m.Expiry), r.expired(r.m.Expiry)
