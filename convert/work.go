@@ -38,7 +38,7 @@ func (w *work) report() string { return filepath.Join(w.dir, "report.json") }
 const pidFile = "pid"
 
 // workNames are the names that a work directory can have.
-var workNames = []string{"journal", lockFile, pidFile, "data", "kept", "kept" + halfSuffix, "tmp", "report.json", "report.json" + halfSuffix}
+var workNames = []string{"journal", lockFile, pidFile, "data", "data.sections", "kept", "kept" + halfSuffix, "tmp", "report.json", "report.json" + halfSuffix}
 
 // halfSuffix is that of what is being made.
 const halfSuffix = ".half"

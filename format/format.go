@@ -56,6 +56,8 @@ type Limits struct {
 	FieldExpiry, StreamGroups bool
 	// Whole says that a record is one row, whatever it holds; otherwise each element has a row.
 	Whole bool
+	// AnyOrder says that a target takes records in any order.
+	AnyOrder bool
 
 	Databases string
 	Numbered  bool   // databases have numbers for names: "0", "1", …
@@ -160,8 +162,13 @@ const (
 	LayoutDB                 // one directory a database: db0, db1, …
 )
 
-// Span is a range of user keys, Lo <= k < Hi, nil open.
-type Span struct{ Lo, Hi []byte }
+// Span is a range of user keys, Lo <= k < Hi, nil open; or a section of a file, whose records come in no order.
+type Span struct {
+	Lo, Hi []byte
+	// From and To are the offsets of a section; To is 0 for a range of keys.
+	From int64 `json:",omitempty"`
+	To   int64 `json:",omitempty"`
+}
 
 // Env is what one pass over a source works with.
 type Env struct {

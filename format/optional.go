@@ -25,6 +25,21 @@ type Undead interface {
 	DeadRecords(ctx context.Context, db string, t record.TypeSet, s Span, e *Env, tell func(key []byte, t record.Type, what string)) (record.Reader, error)
 }
 
+// Sectioned is a Source that puts records in order when it is asked for spans of keys, and is spared that by whoever takes
+// sections.
+type Sectioned interface {
+	// Sections proposes up to n spans that are sections and cover all records, as Split does.
+	Sections(db string, t record.TypeSet, n int) ([]Span, error)
+}
+
+// SplitAny splits a source for somebody who needs no order.
+func SplitAny(src Source, db string, t record.TypeSet, n int) ([]Span, error) {
+	if s, ok := src.(Sectioned); ok {
+		return s.Sections(db, t, n)
+	}
+	return src.Split(db, t, n)
+}
+
 // Filed is a Source that knows the files it reads.
 type Filed interface {
 	// Files counts the files of the stores that the source opened, as the stores list them, and their bytes. What

@@ -91,7 +91,7 @@ func (r *selected) Read(dst []record.Element) (int, error) {
 func (r *selected) dropExpired(batch []record.Element) int {
 	n := 0
 	for i := range batch {
-		if ms := batch[i].ExpireMS; ms != 0 && ms <= r.now {
+		if ms := batch[i].ExpireMS; ms != 0 && ms < r.now {
 			r.gone++
 			continue
 		}

@@ -93,3 +93,64 @@ func AppendDump(dst []byte, t Type, value []byte, v Version) []byte {
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(v.Number))
 	return binary.LittleEndian.AppendUint64(dst, CRC64(0, dst[start:]))
 }
+
+// AppendHead appends what a file begins with: magic, version, and what some importers look for.
+func AppendHead(dst []byte, v Version, now int64) []byte {
+	dst = append(dst, v.header().String()...)
+	if v.Number < 7 {
+		return dst
+	}
+	name, version := "redis-ver", "5.0.0"
+	switch {
+	case v.Valkey:
+		name, version = "valkey-ver", "9.0.0"
+	case v.Number == 7:
+		version = "3.2.0"
+	case v.Number == 8:
+		version = "4.0.0"
+	case v.Number == 10:
+		version = "7.0.0"
+	case v.Number == 11:
+		version = "7.2.0"
+	case v.Number == 12:
+		version = "7.4.0"
+	}
+	aux := func(name, value string) {
+		dst = append(appendString(append(dst, opAux), []byte(name)), appendString(nil, []byte(value))...)
+	}
+	aux(name, version)
+	aux("redis-bits", "64")
+	aux("ctime", strconv.FormatInt(now, 10))
+	return dst
+}
+
+// AppendDatabase appends that a database begins, and how many keys it has.
+func AppendDatabase(dst []byte, v Version, n, keys, expires uint64) []byte {
+	dst = appendLen(append(dst, opSelectDB), n)
+	if v.Number < 7 {
+		return dst
+	}
+	return appendLen(appendLen(append(dst, opResizeDB), keys), expires)
+}
+
+// AppendEOF appends the end of the items; the checksum of everything follows.
+func AppendEOF(dst []byte) []byte { return append(dst, opEOF) }
+
+// AppendKey appends what stands before a value.
+func AppendKey(dst []byte, t Type, key []byte, expireMS int64) []byte {
+	if expireMS != 0 {
+		dst = binary.LittleEndian.AppendUint64(append(dst, opExpireMS), uint64(expireMS))
+	}
+	return appendString(append(dst, byte(t)), key)
+}
+
+// AppendFunction appends a library of functions.
+func AppendFunction(dst, source []byte) []byte { return appendString(append(dst, opFunction2), source) }
+
+// AppendModuleAux appends data of a module.
+func AppendModuleAux(dst, body []byte) []byte { return append(append(dst, opModuleAux), body...) }
+
+// AppendWideLen appends a length, of up to 32 bits, that takes the same room whatever it is.
+func AppendWideLen(dst []byte, n uint64) []byte {
+	return binary.BigEndian.AppendUint32(append(dst, len32), uint32(n))
+}

@@ -35,13 +35,12 @@ type Encoder struct {
 	Memory  int64
 	TempDir string
 
-	typ    record.Type
-	header record.Header
-	count  uint64 // elements, or nodes
-	body   []byte
-	form   Type
-	plain  bool // elements go to body as they come
-	spilt  bool
+	typ   record.Type
+	count uint64 // elements, or nodes
+	body  []byte
+	form  Type
+	plain bool // elements go to body as they come
+	spilt bool
 
 	small  []smallItem // elements until it is known how they are encoded
 	arena  []byte

@@ -409,3 +409,9 @@ func (d *Decoder) endStream() {
 	}
 	d.stream.phase = streamDone
 }
+
+// StreamLength returns how many entries the value that was read says that it has, and how many there were; ok is false when
+// it was no stream.
+func (d *Decoder) StreamLength() (says, has uint64, ok bool) {
+	return d.stream.entries, d.stream.entriesSeen, d.form == formStream
+}

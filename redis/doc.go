@@ -1,0 +1,83 @@
+// Package redis is the format of RDB files: dumps of Redis, Valkey and servers that are like them. Package rdb has the
+// layouts; here files become sources and targets of records.
+//
+// A file is passed over once when it is opened: its items are cut, counted and checked, its checksum is compared. That gives
+// the databases, their sizes, and the offsets at which sections of it can be read on their own. Records come in the
+// order of the file when nobody needs another one; otherwise the encoded values are sorted by key, on disk when they
+// are many, and decoded in that order.
+package redis
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"kvferry/format"
+	"kvferry/record"
+	"kvferry/redis/rdb"
+)
+
+// Name is what locations call the format.
+const Name = "rdb"
+
+// Keyspace is the one keyspace of a database: its items.
+const Keyspace = "rdb"
+
+// rdbFormat is the format, and the version that its targets are written in.
+type rdbFormat struct{ version rdb.Version }
+
+// New returns the format. Its targets have the version that most servers load.
+func New() format.Format { return &rdbFormat{rdb.DefaultVersion} }
+
+// WithVersion returns the format whose targets have a version, which rdb.Versions lists.
+func WithVersion(version string) (format.Format, error) {
+	v, err := rdb.ParseVersion(version)
+	if err != nil {
+		return nil, err
+	}
+	return &rdbFormat{v}, nil
+}
+
+// Name returns "rdb".
+func (f *rdbFormat) Name() string { return Name }
+
+// Detect looks for the magic of a file.
+func (f *rdbFormat) Detect(ev *format.Evidence) format.Verdict {
+	if !rdb.IsRDB(ev.Head) {
+		return format.Verdict{Why: []string{"the file does not begin with REDIS or VALKEY and a version"}}
+	}
+	return format.Verdict{Score: 100, Why: []string{fmt.Sprintf("the file begins with %q", ev.Head[:9])}}
+}
+
+// Limits says what a file of the version holds.
+func (f *rdbFormat) Limits() format.Limits {
+	return format.Limits{
+		Place: format.InFile, Types: f.version.Types(), EmptyKey: true, MaxScore: math.Inf(1), Whole: true, AnyOrder: true,
+		FieldExpiry: f.version.FieldExpiry(), StreamGroups: f.version.Number >= 9,
+		Databases: "numbers from 0", Numbered: true,
+		Detail:       "dumps of Redis, Valkey, KeyDB and Dragonfly; written as RDB " + f.version.String() + " (" + f.version.Servers() + ")",
+		ScoreDetail:  "any but NaN",
+		OtherDetails: []string{"compressed files (gzip, zstd) and standard input are unpacked to a temporary file"},
+		Losses:       lossInfos,
+	}
+}
+
+// Open opens a file.
+func (f *rdbFormat) Open(ctx context.Context, location string, o *format.OpenOptions) (format.Source, error) {
+	return open(ctx, f, location, o)
+}
+
+// Create starts a file.
+func (f *rdbFormat) Create(ctx context.Context, location string, o *format.CreateOptions) (format.Target, error) {
+	return create(f, location, o)
+}
+
+// Kinds of losses that only RDB files have.
+const (
+	// LossGroupProgress: the version does not say how many entries a group has read.
+	LossGroupProgress = "group-progress"
+)
+
+var lossInfos = []record.LossInfo{
+	{Kind: LossGroupProgress, Note: true, Types: record.Of(record.Stream), Text: "The number of entries that a consumer group has read, and the largest id deleted from a stream, are not in RDB files below version 10 (`--rdb-version`); servers take them for unknown and count again."},
+}

@@ -1,0 +1,106 @@
+package redis
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/klauspost/compress/zstd"
+
+	"kvferry/format"
+)
+
+// openFile returns the file at a location, unpacked and seekable. What it is unpacked to has no name and goes with it.
+func openFile(ctx context.Context, location string, o *format.OpenOptions) (*os.File, error) {
+	if location == "-" {
+		if o.Stdin == nil {
+			return nil, errors.New("standard input cannot be read here")
+		}
+		return spool(ctx, o.Stdin, o.Options.TempDir)
+	}
+	f, err := os.Open(location)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if st.IsDir() {
+		return nil, errors.Join(fmt.Errorf("%s: is a directory, and an RDB file is one file: dump.rdb in it?", location), f.Close())
+	}
+	var head [4]byte
+	n, _ := f.ReadAt(head[:], 0)
+	if st.Mode().IsRegular() && !isPacked(head[:n]) {
+		return f, nil
+	}
+	out, err := spool(ctx, f, o.Options.TempDir)
+	return out, errors.Join(err, f.Close())
+}
+
+var (
+	gzipMagic = []byte{0x1f, 0x8b}
+	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+)
+
+func isPacked(head []byte) bool {
+	return bytes.HasPrefix(head, gzipMagic) || bytes.HasPrefix(head, zstdMagic)
+}
+
+// unpacked returns what a stream has when it is unpacked.
+func unpacked(r io.Reader) (io.ReadCloser, error) {
+	b := bufio.NewReaderSize(r, 1<<16)
+	head, err := b.Peek(len(zstdMagic))
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	switch {
+	case bytes.HasPrefix(head, gzipMagic):
+		return gzip.NewReader(b)
+	case bytes.HasPrefix(head, zstdMagic):
+		z, err := zstd.NewReader(b)
+		if err != nil {
+			return nil, err
+		}
+		return z.IOReadCloser(), nil
+	}
+	return io.NopCloser(b), nil
+}
+
+// spool copies a stream, unpacked, to a temporary file without a name.
+func spool(ctx context.Context, r io.Reader, dir string) (f *os.File, err error) {
+	in, err := unpacked(r)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	f, err = os.CreateTemp(dir, "kvferry-rdb-")
+	if err != nil {
+		return nil, err
+	}
+	if err = os.Remove(f.Name()); err == nil {
+		_, err = io.Copy(f, &interrupted{ctx, in})
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// interrupted reads until the context ends.
+type interrupted struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (i *interrupted) Read(p []byte) (int, error) {
+	if i.ctx.Err() != nil {
+		return 0, context.Cause(i.ctx)
+	}
+	return i.r.Read(p)
+}

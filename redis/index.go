@@ -1,0 +1,215 @@
+package redis
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+
+	"kvferry/record"
+	"kvferry/redis/rdb"
+	"kvferry/store"
+)
+
+const (
+	// sectionBytes is about how much of a file a section has.
+	sectionBytes = 4 << 20
+	// maxSamples bounds the keys that are kept of a database to cut it by.
+	maxSamples = 1 << 13
+	// checkEvery is how many items pass between looks at the context.
+	checkEvery = 1 << 12
+)
+
+// index is what is known of a file once it was passed over.
+type index struct {
+	header rdb.Header
+	dbs    []*database // ascending
+	end    int64       // of the last whole item
+	sum    uint64      // checksum in the file; 0 is none
+	size   int64       // of the file
+	aux    []string    // "redis-ver 7.0.15"
+	hints  [2]int64    // keys that RESIZEDB tells, keys there are
+	skips  int64       // things that are not read: metadata of modules
+	err    error       // why it could not be read to its end
+}
+
+// database is what a file has of one.
+type database struct {
+	n        uint64
+	name     string
+	items    int64
+	sizes    [record.NumTypes]int64
+	types    record.TypeSet
+	sections []section
+	samples  []store.Weighted
+	step     int64 // bytes between samples
+	since    int64 // bytes after the last sample
+}
+
+// section is a part of the file, of one database.
+type section struct{ from, to int64 }
+
+// scan passes over a file. What cannot be read is in the index as its error; the items before it are good.
+func scan(ctx context.Context, f *os.File) (*index, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	x := &index{size: st.Size()}
+	s, err := rdb.NewScanner(f, 0, x.size)
+	if err != nil {
+		return nil, err
+	}
+	x.header, x.end = s.Header, s.Offset()
+	err = x.items(ctx, s)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	x.err = err
+	slices.SortFunc(x.dbs, func(a, b *database) int { return int(min(max(int64(a.n)-int64(b.n), -1), 1)) })
+	if len(x.dbs) == 0 {
+		x.dbs = []*database{{name: "0"}}
+	}
+	return x, nil
+}
+
+// items cuts all items.
+func (x *index) items(ctx context.Context, s *rdb.Scanner) error {
+	var db *database
+	for n := 1; ; n++ {
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		it, err := s.Next()
+		if err != nil {
+			return err
+		}
+		switch it.Op {
+		case rdb.OpEOF:
+			x.end = s.Offset()
+			sum, _, err := s.Checksum()
+			x.sum = sum
+			return err
+		case rdb.OpAux:
+			x.aux = append(x.aux, fmt.Sprintf("%.64s %.256s", it.Key, it.Value))
+		case rdb.OpSelectDB:
+			db = nil
+		case rdb.OpKey, rdb.OpFunction, rdb.OpModuleAux:
+			if db == nil || db.n != it.DB {
+				db = x.database(it.DB)
+				db.sections = append(db.sections, section{it.Off, it.Off})
+			}
+			x.add(db, it, s.Offset())
+		}
+		x.end = s.Offset()
+	}
+}
+
+// database finds a database or makes it.
+func (x *index) database(n uint64) *database {
+	for _, db := range x.dbs {
+		if db.n == n {
+			return db
+		}
+	}
+	db := &database{n: n, name: strconv.FormatUint(n, 10), step: 1 << 12}
+	x.dbs = append(x.dbs, db)
+	return db
+}
+
+// add counts an item that ends at an offset.
+func (x *index) add(db *database, it *rdb.Item, end int64) {
+	t := record.Other
+	if it.Op == rdb.OpKey {
+		t = it.Type.RecordType(x.header.Valkey)
+	}
+	if it.Meta {
+		x.skips++
+	}
+	size := end - it.Off
+	db.items++
+	db.sizes[t] += size
+	db.types |= record.Of(t)
+	last := &db.sections[len(db.sections)-1]
+	if last.to-last.from >= sectionBytes || last.to != it.Off {
+		db.sections = append(db.sections, section{it.Off, end})
+	} else {
+		last.to = end
+	}
+	if db.since += size; db.since >= db.step && it.Op == rdb.OpKey {
+		db.sample(it.Key)
+	}
+}
+
+// sample keeps a key for all bytes since the last one. When there are too many, every second goes.
+func (db *database) sample(key []byte) {
+	db.samples = append(db.samples, store.Weighted{Key: bytes.Clone(key), Bytes: db.since})
+	db.since = 0
+	if len(db.samples) < maxSamples {
+		return
+	}
+	kept := db.samples[:0]
+	for i := 1; i < len(db.samples); i += 2 {
+		w := db.samples[i]
+		w.Bytes += db.samples[i-1].Bytes
+		kept = append(kept, w)
+	}
+	db.samples = kept
+	db.step *= 2
+}
+
+var errChecksum = errors.New("the checksum is wrong: the file is damaged, or was not copied whole")
+
+// checksum compares the checksum of a file with its bytes, on all processors.
+func (x *index) checksum(f io.ReaderAt) error {
+	if x.sum == 0 {
+		return nil // servers do not check it either
+	}
+	parts := int64(runtime.GOMAXPROCS(0))
+	if x.end < 1<<20 {
+		parts = 1
+	}
+	sums := make([]uint64, parts)
+	errs := make([]error, parts)
+	var wg sync.WaitGroup
+	for i := range parts {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			sums[i], errs[i] = sumOf(io.NewSectionReader(f, x.end*i/parts, x.end*(i+1)/parts-x.end*i/parts))
+		}()
+	}
+	wg.Wait()
+	sum := uint64(0)
+	for i := range parts {
+		sum = rdb.CombineCRC64(sum, sums[i], x.end*(i+1)/parts-x.end*i/parts)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if sum != x.sum {
+		return &record.CorruptError{Off: x.end, Field: "checksum", Err: errChecksum}
+	}
+	return nil
+}
+
+// sumOf takes the checksum of a stream.
+func sumOf(r io.Reader) (sum uint64, err error) {
+	buf := make([]byte, 256<<10)
+	for {
+		n, err := r.Read(buf)
+		sum = rdb.CRC64(sum, buf[:n])
+		if err == io.EOF {
+			return sum, nil
+		}
+		if err != nil {
+			return sum, err
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package redis
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"kvferry/format"
+	"kvferry/record"
+	"kvferry/redis/rdb"
+)
+
+// reader makes records of items.
+type reader struct {
+	s     *source
+	db    *database
+	types record.TypeSet
+	env   *format.Env
+	items items
+	now   int64
+
+	decoder rdb.Decoder
+	h       record.Header
+	item    *rdb.Item
+	opaque  bool // the current item is a library, or data of a module
+	done    bool // nothing is left to be read of it
+	class   record.Class
+	current bool
+	tally   record.Tally
+	last    []byte // key, where order is asked for
+	hasLast bool
+	ordered bool
+}
+
+func newReader(s *source, db *database, t record.TypeSet, e *format.Env) *reader {
+	return &reader{s: s, db: db, types: t, env: e, now: e.Now.UnixMilli(), done: true}
+}
+
+// Next moves to the next record.
+func (r *reader) Next() (*record.Header, error) {
+	_, r.ordered = r.items.(*sorter)
+	for {
+		r.count()
+		it, err := r.items.next()
+		if err != nil {
+			return nil, err
+		}
+		r.item = it
+		if !r.types.Has(typeOf(it, r.s.header())) {
+			continue
+		}
+		r.current, r.class = true, record.Copied
+		if ok, err := r.begin(); err != nil {
+			return nil, err
+		} else if ok {
+			return &r.h, nil
+		}
+		r.class = record.Malformed
+	}
+}
+
+// count classes the item that is left.
+func (r *reader) count() {
+	if r.current {
+		r.tally.Rows[r.class]++
+		r.tally.Entries++
+		r.tally.Visible++
+		r.current = false
+	}
+}
+
+// begin makes a header of the item and reports whether there is a record.
+func (r *reader) begin() (bool, error) {
+	it := r.item
+	r.h = record.Header{DB: r.db.name, Key: keyOf(it), ExpireMS: it.ExpireMS, Expired: it.ExpireMS != 0 && it.ExpireMS < r.now}
+	if r.ordered {
+		it.Key = r.h.Key
+		if it.Op == rdb.OpKey && r.hasLast && bytes.Equal(r.last, it.Key) {
+			r.report(FindDuplicateKey, record.Error, it.Off, "the key is there more than once; the first is read, and servers do not load the file")
+			return false, nil
+		}
+		r.last, r.hasLast = append(r.last[:0], it.Key...), true
+	}
+	r.done = false
+	if r.opaque = it.Op != rdb.OpKey; r.opaque {
+		r.h.Type, r.h.Len = record.Other, 1
+		return true, nil
+	}
+	var err error
+	if it.Value != nil {
+		err = r.decoder.Begin(it.Type, r.s.header().Valkey, it.Value, it.From, &r.h)
+	} else {
+		err = r.decoder.BeginAt(it.Type, r.s.header().Valkey, r.s.file, it.From, it.To, &r.h)
+	}
+	if err != nil {
+		return false, r.damage(err)
+	}
+	return true, nil
+}
+
+// Read hands out elements. A value that is damaged ends with what could be read of it.
+func (r *reader) Read(dst []record.Element) (int, error) {
+	if r.done {
+		return 0, io.EOF
+	}
+	if len(dst) == 0 {
+		return 0, nil
+	}
+	if r.opaque {
+		r.done = true
+		return r.whole(dst)
+	}
+	n, err := r.decoder.Read(dst)
+	if err == nil {
+		return n, nil
+	}
+	r.done = true
+	if err == io.EOF {
+		r.checkStream()
+		return 0, io.EOF
+	}
+	r.class = record.Malformed
+	if err := r.damage(err); err != nil {
+		return 0, err
+	}
+	return 0, io.EOF
+}
+
+// whole hands out a library of functions, or data of a module.
+func (r *reader) whole(dst []record.Element) (int, error) {
+	it := r.item
+	native := rdb.NativeFunction
+	if it.Op == rdb.OpModuleAux {
+		native = rdb.NativeModuleAux
+	}
+	value := it.Value
+	if value == nil {
+		value = make([]byte, it.To-it.From)
+		if _, err := r.s.file.ReadAt(value, it.From); err != nil {
+			return 0, fmt.Errorf("%s: offset %d: %w", r.s.name, it.From, err)
+		}
+	}
+	dst[0] = record.Element{Name: []byte(native), Value: value}
+	return 1, nil
+}
+
+// checkStream compares how many entries a stream says that it has with those there were.
+func (r *reader) checkStream() {
+	if says, has, ok := r.decoder.StreamLength(); ok && says != has {
+		r.report(FindStreamLength, record.Warning, r.item.Off, fmt.Sprintf("the stream says that it has %d entries, and has %d", says, has))
+	}
+}
+
+// damage reports an error of decoding; any other is one of reading.
+func (r *reader) damage(err error) error {
+	var c *record.CorruptError
+	if !errors.As(err, &c) {
+		return fmt.Errorf("%s: %w", r.s.name, err)
+	}
+	r.report(FindDamagedValue, record.Error, c.Off, r.item.Type.Name(r.s.header().Valkey)+": "+c.Reason())
+	return nil
+}
+
+func (r *reader) report(kind string, severity record.Severity, off int64, detail string) {
+	if r.env.Report != nil {
+		r.env.Report(record.Finding{Kind: kind, Severity: severity, DB: r.db.name, Type: r.h.Type, Keyspace: Keyspace,
+			Key: bytes.Clone(r.h.Key), Place: record.Place{File: r.s.name, Off: off, Level: -1}, Detail: detail})
+	}
+}
+
+// Settle sets the class of the current item.
+func (r *reader) Settle(c record.Class) {
+	if r.class != record.Malformed {
+		r.class = c
+	}
+}
+
+// Close hands the counts to the ledger.
+func (r *reader) Close() error {
+	r.count()
+	r.env.Ledger.Add(r.db.name+"/"+Keyspace, &r.tally)
+	return r.items.close()
+}

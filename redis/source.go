@@ -1,0 +1,200 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"kvferry/format"
+	"kvferry/internal/dataset"
+	"kvferry/record"
+	"kvferry/redis/rdb"
+)
+
+// Kinds of findings about RDB files.
+const (
+	FindDamagedValue = "damaged-value"
+	FindDuplicateKey = "duplicate-key"
+	FindStreamLength = "stream-length"
+	FindUnreadMeta   = "unread-metadata"
+	FindTrailing     = "trailing-bytes"
+)
+
+// source is an open file.
+type source struct {
+	format *rdbFormat
+	name   string
+	file   *os.File
+	*index
+	temp string
+}
+
+// open opens a file and passes over it. Damage is an error, or with Salvage a finding: what comes before it is read.
+func open(ctx context.Context, f *rdbFormat, location string, o *format.OpenOptions) (format.Source, error) {
+	file, err := openFile(ctx, location, o)
+	if err != nil {
+		return nil, err
+	}
+	x, err := scan(ctx, file)
+	if err == nil {
+		s := &source{format: f, name: location, file: file, index: x, temp: o.Options.TempDir}
+		if err = s.check(o); err == nil {
+			return s, nil
+		}
+	}
+	return nil, errors.Join(named(location, err), file.Close())
+}
+
+// named says which file an error is about.
+func named(location string, err error) error {
+	var c *record.CorruptError
+	if errors.As(err, &c) && c.File == "" {
+		c.File = location
+		return err
+	}
+	return fmt.Errorf("%s: %w", location, err)
+}
+
+// check compares the checksum, and reports what is wrong with the file as a whole.
+func (s *source) check(o *format.OpenOptions) error {
+	damage := s.index.err
+	if damage == nil {
+		damage = s.checksum(s.file)
+	}
+	var c *record.CorruptError
+	if damage != nil && (!o.Options.Salvage || !errors.As(damage, &c)) {
+		return damage
+	}
+	if damage != nil {
+		text := c.Reason()
+		if s.index.err != nil {
+			text += fmt.Sprintf("; what follows offset %d cannot be read", s.end)
+		}
+		dataset.Report(o, record.Finding{Kind: record.FindDamagedFile, Severity: record.Error, Place: c.Place(s.name), Detail: text})
+	}
+	if s.skips > 0 {
+		dataset.Report(o, record.Finding{Kind: FindUnreadMeta, Severity: record.Warning, Place: record.Place{File: s.name, Off: record.NoOffset},
+			Detail: fmt.Sprintf("metadata that modules keep with %s is not read", record.Plural(s.skips, "key"))})
+	}
+	return nil
+}
+
+// Format returns the format.
+func (s *source) Format() format.Format { return s.format }
+
+// Layout returns LayoutDB: databases have numbers.
+func (s *source) Layout() format.Layout {
+	if len(s.dbs) == 1 && s.dbs[0].n == 0 {
+		return format.LayoutFlat
+	}
+	return format.LayoutDB
+}
+
+// Databases returns the numbers of those that have keys; 0 when there are none.
+func (s *source) Databases() []string {
+	out := make([]string, len(s.dbs))
+	for i, db := range s.dbs {
+		out[i] = db.name
+	}
+	return out
+}
+
+func (s *source) database(name string) *database {
+	for _, db := range s.dbs {
+		if db.name == name {
+			return db
+		}
+	}
+	return nil
+}
+
+// Sorted returns true: records of a span of keys are sorted. Those of a section come as the file has them.
+func (s *source) Sorted() bool { return true }
+
+// Types returns the types that there are keys of.
+func (s *source) Types(db string) record.TypeSet {
+	if d := s.database(db); d != nil && d.types != 0 {
+		return d.types
+	}
+	return record.RedisTypes
+}
+
+// Size returns the bytes of keys of some types.
+func (s *source) Size(db string, t record.TypeSet) (n int64) {
+	if d := s.database(db); d != nil {
+		for _, typ := range t.Types() {
+			n += d.sizes[typ]
+		}
+	}
+	return n
+}
+
+// Split cuts the keys by samples of them.
+func (s *source) Split(db string, _ record.TypeSet, n int) ([]format.Span, error) {
+	d := s.database(db)
+	if d == nil || n <= 1 {
+		return []format.Span{{}}, nil
+	}
+	return dataset.Cut(append(d.samples[:0:0], d.samples...), n), nil
+}
+
+// Sections cuts the file where it need not be read in the order of keys.
+func (s *source) Sections(db string, _ record.TypeSet, n int) ([]format.Span, error) {
+	d := s.database(db)
+	if d == nil || len(d.sections) == 0 {
+		return []format.Span{{To: s.end}}, nil
+	}
+	var out []format.Span
+	n = min(max(n, 1), len(d.sections))
+	for i := range n {
+		from, to := len(d.sections)*i/n, len(d.sections)*(i+1)/n
+		out = append(out, format.Span{From: d.sections[from].from, To: d.sections[to-1].to})
+	}
+	return out, nil
+}
+
+// Records yields the records of a section in the order of the file, those of a span in the order of keys.
+func (s *source) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
+	d := s.database(db)
+	if d == nil {
+		return nil, fmt.Errorf("%s: there is no database %q", s.name, db)
+	}
+	r := newReader(s, d, t, e)
+	if span.To != 0 {
+		r.items = s.cutter(ctx, d, span.From, span.To)
+		return r, nil
+	}
+	sorted, err := s.sorted(ctx, d, t, span, e)
+	if err != nil {
+		return nil, err
+	}
+	r.items = sorted
+	return r, nil
+}
+
+// Where says that any item may be of a key.
+func (s *source) Where(db string, key []byte) []format.Range {
+	return []format.Range{{Keyspace: Keyspace, Lo: key, Hi: append(append([]byte{}, key...), 0)}}
+}
+
+// Keyspaces returns the items of each database.
+func (s *source) Keyspaces() []format.Keyspace {
+	var out []format.Keyspace
+	for _, db := range s.dbs {
+		out = append(out, format.Keyspace{DB: db.name, Name: Keyspace, Keyspace: &keyspace{s, db}})
+	}
+	return out
+}
+
+// Extra returns none.
+func (s *source) Extra() []string { return nil }
+
+// Files counts the file.
+func (s *source) Files() (int, int64) { return 1, s.size }
+
+// Close closes the file.
+func (s *source) Close() error { return s.file.Close() }
+
+// header is how the file begins.
+func (s *source) header() rdb.Header { return s.index.header }

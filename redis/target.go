@@ -1,0 +1,289 @@
+package redis
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+
+	"kvferry/format"
+	"kvferry/internal/dataset"
+	"kvferry/internal/loglog"
+	"kvferry/record"
+	"kvferry/redis/rdb"
+	"kvferry/store"
+)
+
+// target is a file being written: a directory of sections, which are joined at the end.
+//
+//	<location>/000007.section   the items of shard 7
+//	<location>/joined           the whole file, before it takes the place of the directory
+type target struct {
+	format *rdbFormat
+	dir    string
+	o      format.CreateOptions
+
+	mu       sync.Mutex
+	sections map[int]*part
+}
+
+// part is a finished section.
+type part struct {
+	N       int    `json:"n"`
+	DB      string `json:"db"`
+	Bytes   int64  `json:"bytes"`
+	Keys    int64  `json:"keys"`
+	Expires int64  `json:"expires"`
+	Sum     uint64 `json:"crc64"`
+}
+
+// create starts a target.
+func create(f *rdbFormat, location string, o *format.CreateOptions) (format.Target, error) {
+	for _, name := range o.DBs {
+		if n, err := strconv.ParseUint(name, 10, 31); err != nil || strconv.FormatUint(n, 10) != name {
+			return nil, fmt.Errorf("%s: database %q: databases of an RDB file have numbers", location, name)
+		}
+	}
+	if err := os.MkdirAll(location, 0o755); err != nil {
+		return nil, err
+	}
+	return &target{format: f, dir: location, o: *o, sections: map[int]*part{}}, nil
+}
+
+// Losses lists what the file cannot hold of a record.
+func (t *target) Losses(h *record.Header) []record.Loss {
+	switch {
+	case h.Type == record.Stream && t.format.version.Number < 9:
+		return []record.Loss{{Kind: record.LossStream, Drops: true, Detail: "RDB " + t.format.version.String() + " has no streams"}}
+	case h.Type == record.Stream && !t.format.version.EntriesRead() && h.MaxDeleted != nil:
+		return []record.Loss{{Kind: LossGroupProgress, Note: true, Detail: "the largest deleted id"}}
+	}
+	return nil
+}
+
+// ElementLosses does the same for elements.
+func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
+	switch h.Type {
+	case record.String:
+		loglog.Notes(batch, loglog.HYLL, report)
+	case record.ZSet:
+		return dataset.KeepScores(batch, "Redis", t.format.Limits().MaxScore, report)
+	case record.Stream:
+		return dataset.KeepIf(batch, func(e *record.Element) bool { return t.keepGrouped(e, report) })
+	case record.Other:
+		return dataset.KeepIf(batch, func(e *record.Element) bool { return t.keepOpaque(e, report) })
+	}
+	return batch
+}
+
+// keepGrouped takes what the version does not have off an element of a consumer group.
+func (t *target) keepGrouped(e *record.Element, report func(record.Loss)) bool {
+	switch e.Kind {
+	case record.Group:
+		g, err := record.DecodeGroup(e.Value)
+		if err != nil || g.Read < 0 || t.format.version.EntriesRead() {
+			return err == nil
+		}
+		report(record.Loss{Kind: LossGroupProgress, Note: true, Detail: fmt.Sprintf("group %s has read %d", record.Quote(e.Name), g.Read)})
+		g.Read = -1
+		e.Value = record.AppendGroup(nil, &g)
+	case record.Pending:
+		p, err := record.DecodePending(e.Value)
+		if err == nil && p.Consumer == nil {
+			report(record.Loss{Kind: record.LossStreamGroups, Drops: true, Detail: "a pending entry that belongs to no consumer"})
+			return false
+		}
+		return err == nil
+	}
+	return true
+}
+
+// keepOpaque drops what only other servers understand, and libraries where there are none.
+func (t *target) keepOpaque(e *record.Element, report func(record.Loss)) bool {
+	switch native := string(e.Name); {
+	case native == rdb.NativeFunction && t.format.version.Functions(), native == rdb.NativeModuleAux, rdb.IsModule(e):
+		return true
+	case native == rdb.NativeFunction:
+		report(record.Loss{Kind: record.LossModule, Drops: true, Detail: "functions need --rdb-version 10 or newer"})
+	default:
+		report(record.Loss{Kind: record.LossModule, Drops: true, Detail: fmt.Sprintf("a value of type %s", record.Quote(e.Name))})
+	}
+	return false
+}
+
+// Groups returns one: all types stand in one file.
+func (t *target) Groups() []record.TypeSet { return []record.TypeSet{t.format.version.Types()} }
+
+func (t *target) section(n int) string { return filepath.Join(t.dir, fmt.Sprintf("%06d.section", n)) }
+
+// Shard starts a section.
+func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record.Writer, error) {
+	return newWriter(t, n, db, memory)
+}
+
+// done takes a finished section.
+func (t *target) done(p *part) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sections[p.N] = p
+}
+
+// Tables describes a section for a journal: its numbers stand in First.
+func (t *target) Tables(n int) []store.Table {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.sections[n]
+	if p == nil {
+		return nil
+	}
+	first, err := json.Marshal(p)
+	if err != nil {
+		return nil
+	}
+	return []store.Table{{File: filepath.Base(t.section(n)), Keyspace: Keyspace, Shard: n, First: first, Entries: p.Keys, Bytes: p.Bytes}}
+}
+
+// Adopt takes a section that an earlier process finished.
+func (t *target) Adopt(n int, db string, tables []store.Table) error {
+	for _, table := range tables {
+		var p part
+		if err := json.Unmarshal(table.First, &p); err != nil || p.N != n || p.DB != db {
+			return fmt.Errorf("%s: section %d is not what the journal says", t.dir, n)
+		}
+		if st, err := os.Stat(t.section(n)); err != nil {
+			return err
+		} else if st.Size() != p.Bytes {
+			return fmt.Errorf("%s: section %d has %d bytes, and had %d", t.dir, n, st.Size(), p.Bytes)
+		}
+		t.done(&p)
+	}
+	return nil
+}
+
+// Finish joins the sections to a file, which takes the place of the directory.
+func (t *target) Finish(ctx context.Context) (format.Source, error) {
+	joined := filepath.Join(t.dir, "joined")
+	if err := t.join(ctx, joined); err != nil {
+		return nil, err
+	}
+	aside := t.dir + ".sections"
+	if err := os.RemoveAll(aside); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(t.dir, aside); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(filepath.Join(aside, "joined"), t.dir); err != nil {
+		return nil, err
+	}
+	if err := os.RemoveAll(aside); err != nil {
+		return nil, err
+	}
+	if t.o.Reopen == nil {
+		return nil, nil
+	}
+	return t.format.Open(ctx, t.dir, t.o.Reopen)
+}
+
+// Abort removes what was written.
+func (t *target) Abort() {
+	os.RemoveAll(t.dir)
+	os.RemoveAll(t.dir + ".sections")
+}
+
+// joiner writes the parts of a file one after the other and keeps the checksum.
+type joiner struct {
+	f   *os.File
+	w   *bufio.Writer
+	sum uint64
+	err error
+}
+
+func (j *joiner) write(b []byte) {
+	if j.err == nil {
+		j.sum = rdb.CRC64(j.sum, b)
+		_, j.err = j.w.Write(b)
+	}
+}
+
+// copy appends a section whose checksum is known. The kernel copies it where it can.
+func (j *joiner) copy(path string, p *part) {
+	if j.err != nil {
+		return
+	}
+	if j.err = j.w.Flush(); j.err != nil {
+		return
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		j.err = err
+		return
+	}
+	n, err := io.Copy(j.f, in)
+	if err == nil && n != p.Bytes {
+		err = fmt.Errorf("%s: %d bytes, and were %d", path, n, p.Bytes)
+	}
+	j.sum = rdb.CombineCRC64(j.sum, p.Sum, p.Bytes)
+	j.err = errors.Join(err, in.Close())
+}
+
+// join writes the whole file: header, what is to be known about it, databases in ascending order, checksum.
+func (t *target) join(ctx context.Context, path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	j := &joiner{f: f, w: bufio.NewWriter(f)}
+	j.write(rdb.AppendHead(nil, t.format.version, t.o.Now.Unix()))
+	for _, parts := range t.databases() {
+		var keys, expires uint64
+		for _, p := range parts {
+			keys += uint64(p.Keys)
+			expires += uint64(p.Expires)
+		}
+		n, _ := strconv.ParseUint(parts[0].DB, 10, 31)
+		if keys > 0 {
+			j.write(rdb.AppendDatabase(nil, t.format.version, n, keys, expires))
+		}
+		for _, p := range parts {
+			if err := ctx.Err(); err != nil {
+				return errors.Join(err, f.Close())
+			}
+			j.copy(t.section(p.N), p)
+		}
+	}
+	j.write(rdb.AppendEOF(nil))
+	if t.format.version.Number >= 5 {
+		j.write(binary.LittleEndian.AppendUint64(nil, j.sum))
+	}
+	if j.err == nil {
+		j.err = j.w.Flush()
+	}
+	return errors.Join(j.err, f.Close())
+}
+
+// databases returns the sections of each database, in order.
+func (t *target) databases() [][]*part {
+	byDB := map[string][]*part{}
+	for _, p := range t.sections {
+		byDB[p.DB] = append(byDB[p.DB], p)
+	}
+	var out [][]*part
+	for _, parts := range byDB {
+		slices.SortFunc(parts, func(a, b *part) int { return cmp.Compare(a.N, b.N) })
+		out = append(out, parts)
+	}
+	slices.SortFunc(out, func(a, b []*part) int {
+		return cmp.Or(cmp.Compare(len(a[0].DB), len(b[0].DB)), cmp.Compare(a[0].DB, b[0].DB))
+	})
+	return out
+}

@@ -1,0 +1,171 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+
+	"kvferry/record"
+	"kvferry/redis/rdb"
+)
+
+// writeBuffer is how much is gathered before it is written.
+const writeBuffer = 1 << 20
+
+// writer writes a section.
+type writer struct {
+	t     *target
+	f     *os.File
+	part  part
+	enc   rdb.Encoder
+	head  record.Header
+	key   []byte
+	other record.Element // of type other: a library, or data of a module
+	own   bool           // it is one of these
+	buf   []byte
+	off   int64 // of buf in the section
+	count int64 // offset of the count of a value that is written in parts, 0 for none
+	parts []sum // checksums of what is written, cut where counts are that come later
+}
+
+// sum is the checksum of some bytes.
+type sum struct {
+	crc uint64
+	n   int64
+}
+
+func newWriter(t *target, n int, db string, memory int64) (*writer, error) {
+	f, err := os.Create(t.section(n))
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{t: t, f: f, part: part{N: n, DB: db}}
+	w.enc = rdb.Encoder{Version: t.format.version, Spill: w.spill, Memory: memory / 2, TempDir: t.o.TempDir}
+	w.parts = []sum{{}}
+	return w, nil
+}
+
+// Begin starts a record.
+func (w *writer) Begin(h *record.Header) error {
+	w.head, w.key = *h, append(w.key[:0], h.Key...)
+	w.head.Key = w.key
+	w.own = h.Type == record.Other
+	w.other = record.Element{}
+	w.count = 0
+	w.enc.Begin(h)
+	return nil
+}
+
+// Write adds elements.
+func (w *writer) Write(elems []record.Element) error {
+	if w.own && len(elems) > 0 {
+		switch string(elems[0].Name) {
+		case rdb.NativeFunction, rdb.NativeModuleAux:
+			w.item(&elems[0])
+			return nil
+		}
+	}
+	return w.enc.Elements(elems)
+}
+
+// item writes a library of functions, or data of a module: it is no key.
+func (w *writer) item(e *record.Element) {
+	if string(e.Name) == rdb.NativeFunction {
+		w.buf = rdb.AppendFunction(w.buf, e.Value)
+	} else {
+		w.buf = rdb.AppendModuleAux(w.buf, e.Value)
+	}
+}
+
+// begin writes what stands before a value.
+func (w *writer) begin(t rdb.Type) {
+	w.buf = rdb.AppendKey(w.buf, t, w.key, w.head.ExpireMS)
+	w.part.Keys++
+	if w.head.ExpireMS != 0 {
+		w.part.Expires++
+	}
+}
+
+// spill writes a part of a large value. Its count is not known yet: room is left for it.
+func (w *writer) spill(t rdb.Type, part []byte) error {
+	if w.count == 0 {
+		w.begin(t)
+		w.buf = append(w.buf, part...)
+		if err := w.flush(); err != nil {
+			return err
+		}
+		w.count = w.off
+		w.buf = rdb.AppendWideLen(w.buf, 0)
+		w.off += int64(len(w.buf))
+		_, err := w.f.Write(w.buf)
+		w.buf = w.buf[:0]
+		w.parts = append(w.parts, sum{}, sum{}) // the count, what follows it
+		return err
+	}
+	w.buf = append(w.buf, part...)
+	return w.flush()
+}
+
+// End finishes a record.
+func (w *writer) End() error {
+	v, ok, err := w.enc.End()
+	if err != nil || !ok {
+		return err
+	}
+	if v.Spilt {
+		w.buf = append(w.buf, v.Body...)
+		return w.setCount(v.Count)
+	}
+	w.begin(v.Type)
+	w.buf = v.Append(w.buf)
+	if len(w.buf) < writeBuffer {
+		return nil
+	}
+	return w.flush()
+}
+
+// setCount puts the count of a large value where room was left for it.
+func (w *writer) setCount(n uint64) error {
+	if n > math.MaxUint32 {
+		return fmt.Errorf("key %s: %d elements, and an RDB file counts to %d", record.Quote(w.key), n, uint32(math.MaxUint32))
+	}
+	b := rdb.AppendWideLen(nil, n)
+	w.parts[len(w.parts)-2] = sum{rdb.CRC64(0, b), int64(len(b))}
+	_, err := w.f.WriteAt(b, w.count)
+	return errors.Join(err, w.flush())
+}
+
+// flush writes what was gathered.
+func (w *writer) flush() error {
+	last := &w.parts[len(w.parts)-1]
+	last.crc, last.n = rdb.CRC64(last.crc, w.buf), last.n+int64(len(w.buf))
+	w.off += int64(len(w.buf))
+	_, err := w.f.Write(w.buf)
+	w.buf = w.buf[:0]
+	return err
+}
+
+// Close finishes the section.
+func (w *writer) Close() error {
+	err := errors.Join(w.flush(), w.enc.Close())
+	if err == nil && w.t.o.Build.Sync {
+		err = w.f.Sync()
+	}
+	if err = errors.Join(err, w.f.Close()); err != nil {
+		return errors.Join(err, os.Remove(w.f.Name()))
+	}
+	for _, p := range w.parts {
+		w.part.Sum = rdb.CombineCRC64(w.part.Sum, p.crc, p.n)
+		w.part.Bytes += p.n
+	}
+	w.t.done(&w.part)
+	return nil
+}
+
+// Abort drops the section.
+func (w *writer) Abort() {
+	w.enc.Close()
+	w.f.Close()
+	os.Remove(w.f.Name())
+}
