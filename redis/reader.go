@@ -73,9 +73,12 @@ func (r *reader) count() {
 // begin makes a header of the item and reports whether there is a record.
 func (r *reader) begin() (bool, error) {
 	it := r.item
-	r.h = record.Header{DB: r.db.name, Key: keyOf(it), ExpireMS: it.ExpireMS, Expired: it.ExpireMS != 0 && it.ExpireMS < r.now}
+	key := it.Key // the rows of a sorter have the record's
+	if !r.ordered {
+		key = keyOf(it)
+	}
+	r.h = record.Header{DB: r.db.name, Key: key, ExpireMS: it.ExpireMS, Expired: it.ExpireMS != 0 && it.ExpireMS < r.now}
 	if r.ordered {
-		it.Key = r.h.Key
 		if it.Op == rdb.OpKey && r.hasLast && bytes.Equal(r.last, it.Key) {
 			r.report(FindDuplicateKey, record.Error, it.Off, "the key is there more than once; the first is read, and servers do not load the file")
 			return false, nil

@@ -18,7 +18,6 @@ const (
 	FindDuplicateKey = "duplicate-key"
 	FindStreamLength = "stream-length"
 	FindUnreadMeta   = "unread-metadata"
-	FindTrailing     = "trailing-bytes"
 )
 
 // source is an open file.

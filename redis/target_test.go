@@ -1,0 +1,162 @@
+package redis
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/internal/formattest"
+	"kvferry/internal/redistest"
+	"kvferry/record"
+	"kvferry/redis/rdb"
+)
+
+func formatOf(t testing.TB, version string) format.Format {
+	t.Helper()
+	f, err := WithVersion(version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// write makes a file of random records in two databases and several shards, and returns the target's reading of it.
+func write(t testing.TB, path string, f format.Format, records int, now time.Time) (format.Source, *record.Fingerprint) {
+	t.Helper()
+	limits := f.Limits()
+	limits.Types &^= record.Of(record.Other)
+	dst, err := f.Create(context.Background(), path, &format.CreateOptions{DBs: []string{"0", "12"}, TempDir: t.TempDir(),
+		Now: fixtures.Clock, Reopen: &format.OpenOptions{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want record.Fingerprint
+	for n, db := range []string{"0", "0", "12"} {
+		for _, sum := range []bool{true, false} {
+			r := &fitted{Reader: fixtures.Records(uint64(n), records, fixtures.Options{DB: db, Limits: limits, MaxElements: 300, Now: now}), dst: dst}
+			if n == 1 {
+				r.prefix = "second:" // a key is there once
+			}
+			if sum {
+				want.Merge(formattest.Sum(t, r))
+				continue
+			}
+			w, err := dst.Shard(n, db, f.Limits().Types, 0)
+			if err == nil {
+				err = fixtures.Pump(w, r)
+			}
+			if err == nil {
+				err = w.Close()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return formattest.Finish(t, dst), &want
+}
+
+// fitted reads what the target holds of records.
+type fitted struct {
+	record.Reader
+	dst    format.Target
+	prefix string
+	h      record.Header
+}
+
+func (f *fitted) Next() (*record.Header, error) {
+	h, err := f.Reader.Next()
+	if err != nil {
+		return nil, err
+	}
+	f.h = *h
+	f.h.Key = append([]byte(f.prefix), h.Key...)
+	f.dst.Losses(&f.h)
+	return &f.h, nil
+}
+
+func (f *fitted) Read(dst []record.Element) (int, error) {
+	n, err := f.Reader.Read(dst)
+	return len(f.dst.ElementLosses(&f.h, dst[:n], func(record.Loss) {})), err
+}
+
+// What is written in any version is read back, ordered and not, and is the same file each time.
+func TestTargets(t *testing.T) {
+	for _, version := range rdb.Versions() {
+		t.Run(version, func(t *testing.T) {
+			dir := t.TempDir()
+			src, want := write(t, filepath.Join(dir, "a.rdb"), formatOf(t, version), 60, fixtures.Clock)
+			formattest.CheckEqual(t, sumOfAll(t, src, true), want, false)
+			formattest.CheckEqual(t, sumOfAll(t, src, false), want, false)
+			write(t, filepath.Join(dir, "b.rdb"), formatOf(t, version), 60, fixtures.Clock)
+			a, err := os.ReadFile(filepath.Join(dir, "a.rdb"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, _ := os.ReadFile(filepath.Join(dir, "b.rdb"))
+			if string(a) != string(b) {
+				t.Error("another file of the same records")
+			}
+			if left, _ := os.ReadDir(dir); len(left) != 2 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+// A server loads what was written, answers it over its protocol, and saves a file that holds the same.
+func TestServerLoads(t *testing.T) {
+	for _, version := range []string{"6", "7", "8", "9", "10"} {
+		t.Run(version, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "dump.rdb")
+			src, _ := write(t, path, formatOf(t, version), 40, time.Now().Add(time.Hour))
+			known := func(m map[string]string) map[string]string { return m }
+			if version == "9" {
+				known = withoutCounts
+			}
+			written := known(held(t, src))
+			client := redistest.StartIn(t, dir, "--save", "", "--dbfilename", "dump.rdb").Client()
+			if diff := redistest.Diff(written, known(client.Records(t)), 5); len(diff) > 0 {
+				t.Fatalf("the server answers something else: %q", diff)
+			}
+			client.Must(t, "SAVE")
+			again := openPath(t, path)
+			if n := again.(*source).header().Version; n != 10 {
+				t.Errorf("the server saved version %d", n)
+			}
+			if diff := redistest.Diff(written, known(held(t, again)), 5); len(diff) > 0 {
+				t.Fatalf("the server saved something else: %q", diff)
+			}
+		})
+	}
+}
+
+var counts = regexp.MustCompile(`(added|read)=-?[0-9]+`)
+
+// withoutCounts leaves out what version 9 does not have of streams, and servers count anew.
+func withoutCounts(m map[string]string) map[string]string {
+	for k, v := range m {
+		m[k] = counts.ReplaceAllString(v, "$1=?")
+	}
+	return m
+}
+
+// held reads all that a file holds, as the client of the tests reads a server.
+func held(t *testing.T, src format.Source) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, db := range src.Databases() {
+		r, err := src.Records(context.Background(), db, record.AllTypes, format.Span{}, &format.Env{Now: time.Now(), TempDir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		redistest.Read(t, out, r)
+	}
+	return out
+}
