@@ -11,6 +11,7 @@ import "C"
 import (
 	"errors"
 	"runtime"
+	"time"
 	"unsafe"
 )
 
@@ -23,7 +24,7 @@ type motionFamily struct {
 
 // move puts a database through a motion by RocksDB itself: what the engine does to it in years, in a second. It returns
 // what is wrong with the rows then.
-func move(dir, scratch, motion string, rule int, seed uint32, families []motionFamily) error {
+func move(dir, scratch, motion string, rule int, seed uint32, now time.Time, families []motionFamily) error {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	free := func(s *C.char) { C.free(unsafe.Pointer(s)) }
@@ -45,7 +46,7 @@ func move(dir, scratch, motion string, rule int, seed uint32, families []motionF
 	defer free(d)
 	defer free(s)
 	defer free(m)
-	text := C.kvf_motion(d, s, m, C.int(rule), C.uint(seed), &fs[0], C.size_t(len(fs)))
+	text := C.kvf_motion(d, s, m, C.int(rule), C.uint(seed), C.long(now.Unix()), &fs[0], C.size_t(len(fs)))
 	if text == nil {
 		return nil
 	}

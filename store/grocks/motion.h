@@ -25,8 +25,8 @@ typedef struct {
 enum { KVF_RULE_NONE = 0, KVF_RULE_NEMO, KVF_RULE_STRINGS, KVF_RULE_COLLECTIONS, KVF_RULE_LISTS };
 
 /* kvf_motion puts the database in dir through a motion by its name; scratch is for its files. It returns what is wrong,
- * to be freed, or NULL. seed decides about what is random. */
-char *kvf_motion(const char *dir, const char *scratch, const char *motion, int rule, unsigned seed,
+ * to be freed, or NULL. seed decides about what is random; filters take now, in Unix seconds, for the time. */
+char *kvf_motion(const char *dir, const char *scratch, const char *motion, int rule, unsigned seed, long now,
                  const kvf_family *families, size_t n);
 
 #ifdef __cplusplus

@@ -78,7 +78,7 @@ func putThrough(t *testing.T, dir, motion string, rule int, seed uint32, familie
 	db, scratch := filepath.Join(work, "db"), filepath.Join(work, "scratch")
 	must(t, os.CopyFS(db, os.DirFS(dir)))
 	must(t, os.Mkdir(scratch, 0o755))
-	if err := move(db, scratch, motion, rule, seed, families); err != nil {
+	if err := move(db, scratch, motion, rule, seed, fixtures.Clock, families); err != nil {
 		t.Errorf("%s: %s: %v (seed %d)", filepath.Base(dir), motion, err, seed)
 	}
 	t.Logf("%s: %s: %s", filepath.Base(dir), motion, time.Since(start).Round(time.Millisecond))
@@ -93,7 +93,7 @@ func buildMotion(t *testing.T, f format.Format, build store.BuildOptions) map[st
 		Layout: format.LayoutFlat, Build: build, TempDir: t.TempDir(), Memory: 1 << 20, Now: fixtures.Clock})
 	must(t, err)
 	must(t, fixtures.BuildFrom(context.Background(), target, 1<<20, func(set record.TypeSet) record.Reader {
-		return fixtures.Records(7, 200, fixtures.Options{DB: "0", Types: set, Limits: f.Limits()})
+		return fixtures.Records(7, 100, fixtures.Options{DB: "0", Types: set, Limits: f.Limits()})
 	}))
 	stores := map[string][]motionFamily{}
 	must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {

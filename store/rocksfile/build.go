@@ -40,7 +40,7 @@ var (
 	flavourLevelDB = flavour{name: "leveldb", tableExt: ".ldb", levelDB: true}
 )
 
-// builder writes a directory of tables that hold every row at sequence number 1 in the last level,
+// builder writes a directory of tables that hold the rows in the last level,
 // and the MANIFEST that makes them a database.
 //
 // While it is written, the directory holds only files that no engine would touch:
@@ -64,6 +64,7 @@ type builder struct {
 	numbers  map[runName]int       // the next table of each run
 	adopted  map[string]bool       // names that another process wrote
 	tables   []store.Table         // of closed runs
+	marked   []*store.Table        // by column family: the table whose last row has the last sequence number
 	syncing  map[string]*syncing   // tables that may not be durable yet
 	finished bool
 }

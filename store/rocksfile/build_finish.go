@@ -10,6 +10,7 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/manifest"
+	"kvferry/store/rocks/sst"
 )
 
 // A new database counts its files as the engines do: the first MANIFEST is 1, tables come next.
@@ -39,6 +40,9 @@ func (b *builder) Finish() error {
 		return err
 	}
 	if err := b.removeStale(); err != nil {
+		return err
+	}
+	if err := b.setLastSequence(); err != nil {
 		return err
 	}
 	if err := b.numberTables(); err != nil {
@@ -100,6 +104,45 @@ func (b *builder) removeStale() error {
 		}
 	}
 	return nil
+}
+
+// setLastSequence gives one row of each column family the last sequence number: the last one of its smallest table.
+// RepairDB takes the largest number in the tables for the last one of the database, which may not be 0. All others have 0,
+// as a compaction into the last level leaves them: RocksDB from 7.7 on rewrites tables there that have others as
+// soon as it is written to, and 7.8 repairs no database of several tables with the same one.
+func (b *builder) setLastSequence() error {
+	b.marked = make([]*store.Table, len(b.spaces))
+	if b.flavour.levelDB {
+		return nil
+	}
+	for i := range b.tables {
+		t := &b.tables[i]
+		id := b.space(t.Keyspace).id
+		if m := b.marked[id]; m == nil || t.Bytes < m.Bytes {
+			b.marked[id] = t
+		}
+	}
+	for _, t := range b.marked {
+		if t == nil {
+			continue
+		}
+		path := filepath.Join(b.dir, t.File)
+		if err := sst.SetLastSequence(path, manifest.FirstSequence); err != nil {
+			return err
+		}
+		if err := syncPath(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lastSequence is the sequence number of the last row of a table.
+func (b *builder) lastSequence(t *store.Table, s *space) uint64 {
+	if b.marked[s.id] == t {
+		return manifest.FirstSequence
+	}
+	return 0
 }
 
 // numberTables gives the tables their names, durable before they get them.
@@ -165,7 +208,7 @@ func (b *builder) edits() []manifest.Writer {
 		tables.LogNumber(0)
 		for i := range b.tables {
 			if t := &b.tables[i]; t.Keyspace == s.name {
-				tables.Table(firstTableNumber+i, t)
+				tables.Table(firstTableNumber+i, t, b.lastSequence(t, s))
 			}
 		}
 		tables.ColumnFamily(s.id)

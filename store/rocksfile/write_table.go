@@ -14,7 +14,6 @@ func (b *builder) tableOptions(id int, name string, c store.Comparer) *sst.Write
 	o := &sst.WriterOptions{
 		Comparer:   c,
 		Merger:     b.opts.Merger,
-		Sequence:   manifest.FirstSequence,
 		FamilyID:   uint32(id),
 		FamilyName: name,
 		Identity:   b.identity,
@@ -26,7 +25,7 @@ func (b *builder) tableOptions(id int, name string, c store.Comparer) *sst.Write
 	}
 	switch {
 	case b.flavour.levelDB:
-		o.Format = sst.LevelDB
+		o.Format, o.Sequence = sst.LevelDB, manifest.FirstSequence
 	case b.opts.TableVersion == 5:
 		o.Format = sst.RocksDB5
 	}

@@ -50,9 +50,8 @@ func (e *Writer) LogNumber(n uint64) {
 	e.uint(n)
 }
 
-// FirstSequence is the sequence number of all rows of a new database, and the last one that it has used. It may not be 0:
-// a snapshot taken at 0 is older than everything to RocksDB, and a compaction that runs while it is held drops every
-// row. Rows have it too, since RepairDB takes the largest number in the tables for the last one.
+// FirstSequence is the last sequence number that a new database has used. It may not be 0: a snapshot taken at 0 is older
+// than everything to RocksDB, and a compaction that runs while it is held drops every row.
 const FirstSequence = 1
 
 // Counters says that there are no logs, what the last sequence number is, and which file number is free.
@@ -74,25 +73,31 @@ func (e *Writer) MaxColumnFamily(id int) {
 // Table adds a table to the last level of a column family:
 //
 //	100 | level | file number | size | smallest | largest | smallest seq | largest seq
-func (e *Writer) Table(number int, t *store.Table) {
+//
+// All rows have sequence 0, as in any last level, but for the last one of the table, which has that of last.
+func (e *Writer) Table(number int, t *store.Table, last uint64) {
+	first := uint64(0)
+	if t.Entries == 1 {
+		first = last
+	}
 	e.uint(TagNewFile2)
-	e.file(number, t)
-	e.uint(FirstSequence)
-	e.uint(FirstSequence)
+	e.file(number, t, first, last)
+	e.uint(first)
+	e.uint(last)
 }
 
-// LevelTable is table for LevelDB, whose tag 7 has no sequence numbers.
+// LevelTable is table for LevelDB, whose tag 7 has no sequence numbers; all its rows have that of FirstSequence.
 func (e *Writer) LevelTable(number int, t *store.Table) {
 	e.uint(TagNewFile)
-	e.file(number, t)
+	e.file(number, t, FirstSequence, FirstSequence)
 }
 
-func (e *Writer) file(number int, t *store.Table) {
+func (e *Writer) file(number int, t *store.Table, first, last uint64) {
 	e.uint(LastLevel)
 	e.uint(uint64(number))
 	e.uint(uint64(t.Bytes))
-	e.bytes(base.AppendKey(nil, t.First, base.Trailer(FirstSequence, base.KindPut)))
-	e.bytes(base.AppendKey(nil, t.Last, base.Trailer(FirstSequence, base.KindPut)))
+	e.bytes(base.AppendKey(nil, t.First, base.Trailer(first, base.KindPut)))
+	e.bytes(base.AppendKey(nil, t.Last, base.Trailer(last, base.KindPut)))
 }
 
 // Encode frames the edits as the records of a log.

@@ -119,9 +119,9 @@ func TestRoundTrip(t *testing.T) {
 			f.ColumnFamily(1)
 			f.AddColumnFamily(1, "one")
 			f.LogNumber(3)
-			f.Table(8, table)
+			f.Table(8, table, 1)
 			f.MaxColumnFamily(1)
-			e.Table(7, table)
+			e.Table(7, table, 0)
 		}
 		edits := []Writer{e}
 		if !level {

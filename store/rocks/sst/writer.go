@@ -257,14 +257,7 @@ func (w *Writer) Close() (Written, error) {
 	if w.err != nil {
 		return Written{}, w.err
 	}
-	if !w.data.empty() {
-		w.endBlock(nil)
-	}
-	w.join()
-	if w.batch != nil && len(w.batch.rawEnds) > 0 {
-		w.endBatch()
-		w.join()
-	}
+	w.lastBlock()
 	w.tail()
 	if err := w.flush(0); err != nil {
 		return Written{}, err
@@ -275,6 +268,26 @@ func (w *Writer) Close() (Written, error) {
 		out.First, out.Last = w.first, w.last
 	}
 	return out, nil
+}
+
+// lastBlock ends the last block. It is stored as it is, so that SetLastSequence finds its last row.
+func (w *Writer) lastBlock() {
+	var raw []byte
+	if !w.data.empty() {
+		raw = w.data.finish()
+		w.appendSeparator(nil)
+		w.blocks++
+	}
+	w.join()
+	if w.batch != nil && len(w.batch.rawEnds) > 0 {
+		w.endBatch()
+		w.join()
+	}
+	if raw != nil {
+		n := len(w.buf)
+		w.buf = packBlock(w.buf, raw, w.o.Format, false)
+		w.placed(w.sep, w.buf[n:])
+	}
 }
 
 var errClosed = errors.New("the table is closed")

@@ -63,10 +63,6 @@ func (p *propertyList) counts(w *Writer, dataSize uint64) {
 	p.uint("index.size", uint64(w.index.size()+blocks.TrailerLen))
 	p.uint("filter.size", w.filterSize)
 	p.uint("tail.start.offset", dataSize)
-	if w.entries > 0 {
-		p.uint("key.smallest.seqno", w.o.Sequence)
-		p.uint("key.largest.seqno", w.o.Sequence)
-	}
 }
 
 func (p *propertyList) options(w *Writer) {

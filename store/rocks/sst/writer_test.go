@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -294,6 +296,66 @@ func TestProperties(t *testing.T) {
 	}
 	if l.Filter.Length != p.FilterSize || bytes.Contains(table, []byte("external_sst_file")) {
 		t.Error("filter size, or properties of an ingested file")
+	}
+}
+
+// TestLastSequence changes the number of the last row: nothing else changes, and it is found.
+func TestLastSequence(t *testing.T) {
+	for name, rows := range shapes() {
+		for _, f := range []sst.Format{sst.RocksDB2, sst.RocksDB5} {
+			if len(rows) == 0 {
+				continue
+			}
+			o := options()
+			o.Sequence, o.Format = 0, f
+			table := write(t, o, rows)
+			path := filepath.Join(t.TempDir(), "000001.sst")
+			if err := os.WriteFile(path, table, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if err := sst.SetLastSequence(path, 9); err != nil {
+					t.Fatal(name, err)
+				}
+			}
+			marked, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed := 0
+			for i := range table {
+				if marked[i] != table[i] {
+					changed++
+				}
+			}
+			if len(marked) != len(table) || changed < 2 || changed > 5 { // the number and the checksum
+				t.Errorf("%s: %d bytes changed", name, changed)
+			}
+			if f != sst.RocksDB2 {
+				continue
+			}
+			it, err := pebbleReader(t, marked, store.Bytewise).NewIter(nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			last, _ := it.Last()
+			if k, _ := it.SeekGE(rows[len(rows)-1].key, 0); k == nil || k.Trailer != 9<<8|1 || last.Trailer != k.Trailer {
+				t.Errorf("%s: the last row is %v", name, k)
+			}
+			it.Close()
+		}
+	}
+	for name, data := range map[string][]byte{"short": nil, "other": make([]byte, 200)} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := sst.SetLastSequence(path, 1); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if err := sst.SetLastSequence(filepath.Join(t.TempDir(), "none"), 1); err == nil {
+		t.Error("no file, no error")
 	}
 }
 

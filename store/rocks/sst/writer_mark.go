@@ -1,0 +1,105 @@
+package sst
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/klauspost/compress/s2"
+
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
+)
+
+// SetLastSequence gives the last row of a table that a Writer wrote another sequence number, in place. The index still
+// leads to it: an index key with a smaller number is behind it.
+func SetLastSequence(path string, seq uint64) (err error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	m := marker{f: f}
+	h, err := m.lastBlock()
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return m.mark(h, seq)
+}
+
+// marker finds and changes the last row of a table.
+type marker struct {
+	f      *os.File
+	format Format
+}
+
+// lastBlock finds the last block through footer and index.
+func (m *marker) lastBlock() (h blocks.Handle, err error) {
+	size, err := m.f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return h, err
+	}
+	footer := make([]byte, 53)
+	if _, err := m.f.ReadAt(footer, size-int64(len(footer))); err != nil {
+		return h, err
+	}
+	if footer[0] == checksumXXH3 {
+		m.format = RocksDB5
+	}
+	fields := &base.Fields{Buf: footer[1:]}
+	blocks.ReadHandle(fields, "metaindex")
+	index, err := m.read(blocks.ReadHandle(fields, "index"))
+	if err != nil {
+		return h, err
+	}
+	bl, err := blocks.Parse(index)
+	if err != nil {
+		return h, err
+	}
+	entry := &base.Fields{Buf: bl.Entries[max(0, bl.Restart(bl.NumRestarts()-1)):]} // each is a restart
+	entry.Uvarint("shared")
+	key := entry.Uvarint32("key length")
+	if !m.format.deltaIndex() {
+		entry.Uvarint("value length")
+	}
+	entry.Bytes("key", int(key))
+	return blocks.ReadHandle(entry, "block"), entry.Err
+}
+
+// mark changes the last row of a block, and the block's checksum.
+func (m *marker) mark(h blocks.Handle, seq uint64) error {
+	b := make([]byte, h.Size+blocks.TrailerLen)
+	if _, err := m.f.ReadAt(b, int64(h.Off)); err != nil {
+		return err
+	}
+	bl, err := blocks.Parse(b[:h.Size])
+	if err != nil {
+		return err
+	}
+	e := blocks.Entries{Data: bl.Entries, Pos: max(0, bl.Restart(bl.NumRestarts()-1))}
+	for ok := true; ok && err == nil; {
+		ok, err = e.Next()
+	}
+	if err != nil || len(e.Key) < base.TrailerLen || b[h.Size] != codecNone {
+		return errors.Join(err, fmt.Errorf("%s: the last block is none of a Writer's", m.f.Name()))
+	}
+	binary.LittleEndian.PutUint64(b[e.Pos-len(e.Val)-base.TrailerLen:], base.Trailer(seq, base.KindPut))
+	binary.LittleEndian.PutUint32(b[h.Size+1:], m.format.checksum(b[:h.Size+1]))
+	_, err = m.f.WriteAt(b, int64(h.Off))
+	return err
+}
+
+// read returns a block without its trailer.
+func (m *marker) read(h blocks.Handle) ([]byte, error) {
+	b := make([]byte, h.Size+blocks.TrailerLen)
+	if _, err := m.f.ReadAt(b, int64(h.Off)); err != nil {
+		return nil, err
+	}
+	b, codec := b[:h.Size], b[h.Size]
+	if codec == codecSnappy {
+		return s2.Decode(nil, b)
+	}
+	return b, nil
+}
