@@ -306,8 +306,11 @@ func (h *TableWriter) writeAs(b []byte, codec, label byte) blocks.Handle {
 }
 
 // sum is the checksum of a block with its codec byte.
-func (h *TableWriter) sum(b []byte) uint32 {
-	switch h.Spec.Checksum {
+func (h *TableWriter) sum(b []byte) uint32 { return SumOf(h.Spec.Checksum, b) }
+
+// SumOf is a checksum of some kind, without context.
+func SumOf(kind byte, b []byte) uint32 {
+	switch kind {
 	case CRC32C:
 		return base.MaskCRC(crc32.Checksum(b, base.Castagnoli))
 	case XXH32:

@@ -83,8 +83,13 @@ func variants() map[string]handmade.Spec {
 		"zlib dictionary":   {Codec: handmade.Zlib, Dict: []byte("00000111112222233333"), BlockSize: 300},
 		"no checksum":       {NoChecksum: true},
 		"filter":            {Filter: "fullfilter.rocksdb.BuiltinBloomFilter"},
+		"version 6, partitions": {IndexType: handmade.TwoLevelIndex, BlockSize: 200, Version: 6, Delta: true, UserKeys: true, Checksum: handmade.XXH3,
+			Filter: "partitionedfilter.rocksdb.BuiltinBloomFilter"},
+		"version 7, first key":   {IndexType: handmade.FirstKeyIndex, BlockSize: 200, Version: 7, Delta: true},
+		"version 7, dictionary":  {Codec: handmade.Zstd, Dict: []byte("00000111112222233333"), BlockSize: 300, Version: 7},
+		"version 6, no checksum": {NoChecksum: true, Version: 6},
 	}
-	for version := uint32(1); version <= 5; version++ {
+	for version := uint32(1); version <= maxFormatVersion; version++ {
 		for sum := byte(handmade.CRC32C); sum <= handmade.XXH3; sum++ {
 			specs[fmt.Sprintf("version %d checksum %d", version, sum)] = handmade.Spec{Version: version, Checksum: sum, BlockSize: 300}
 		}
@@ -190,6 +195,7 @@ func TestRefused(t *testing.T) {
 		{"codec xpress", handmade.Spec{Label: 6}, true},
 		{"codec 77", handmade.Spec{Label: 77}, true},
 		{"value", handmade.Spec{Props: map[string][]byte{"rocksdb.num.entries": {0x80}}}, false},
+		{`compression manager "Mine"`, handmade.Spec{Version: 7, Props: map[string][]byte{"rocksdb.compression": []byte("Mine;80;")}}, true},
 		{"left over", handmade.Spec{Props: map[string][]byte{"rocksdb.num.entries": {1, 2}}}, false},
 	} {
 		got, err := scan(memoryReader(handmade.MakeTable(t, tt.spec, handmade.SomeEntries(5)), Options{}), "")
@@ -224,6 +230,8 @@ func TestFlips(t *testing.T) {
 		"two-level": {BlockSize: 100, IndexType: handmade.TwoLevelIndex, Version: 5, Delta: true, UserKeys: true, Codec: handmade.Snappy},
 		"filter":    {BlockSize: 100, Filter: "partitionedfilter.rocksdb.BuiltinBloomFilter"},
 		"leveldb":   {BlockSize: 100, LevelDB: true, Codec: handmade.Snappy},
+		"version 6": {BlockSize: 100, Version: 6, Checksum: handmade.XXH3, IndexType: handmade.TwoLevelIndex, Delta: true, UserKeys: true,
+			Filter: "partitionedfilter.rocksdb.BuiltinBloomFilter"},
 	} {
 		whole := handmade.MakeTable(t, spec, want)
 		seen := 0
@@ -243,6 +251,9 @@ func TestFlips(t *testing.T) {
 			}
 			r.KeyBefore([]byte("key0030"))
 			r.Codec()
+		}
+		if spec.Version >= 6 && seen < len(whole) { // the footer has a checksum, too
+			t.Errorf("%s: %d of %d flips were seen", name, seen, len(whole))
 		}
 		if seen < len(whole)-80 { // the padding of the footer is nobody's
 			t.Errorf("%s: %d of %d flips were seen", name, seen, len(whole))
