@@ -10,7 +10,7 @@ RACE ?= ./convert/... ./cmd/... ./inspect/... ./store/rocksfile/... ./store/rock
 # Sweeps over damage, models and transcripts run one goroutine for minutes, others start processes.
 RACE_SKIP ?= ^TestMatrix$$|Damage|Killed|Linear|Random|Transcript|^TestGoldens$$|Variants|^Fuzz|Flip|Prefix|Model|Huge|Redis|Sweep|WithoutChecksums|Examples|ReadmeSession
 
-.PHONY: help build demo test oracle race fuzz-short cover lint bench bench-full docs clean
+.PHONY: help build demo test oracle race fuzz-short cover lint cross bench bench-full docs clean
 
 help:
 	@echo 'make demo        convert a bundled database, prove it, clean up (needs Go alone)'
@@ -19,7 +19,7 @@ help:
 	@echo 'make bench       speed and memory against a C++ reference, into bench/results'
 	@echo 'make bench-full  the same with 20 million elements as well'
 	@echo 'make oracle      only the tests in which RocksDB and LMDB themselves take part'
-	@echo 'make race cover lint fuzz-short docs clean'
+	@echo 'make race cover lint cross fuzz-short docs clean'
 
 # A release is named by its tag, any other build by its commit. Nothing else of the machine goes into the binary.
 VERSION ?= $(shell git describe --exact-match --tags 2>/dev/null)
@@ -47,6 +47,9 @@ fuzz-short:
 
 cover:
 	@scripts/cover
+
+cross:
+	@scripts/cross
 
 lint:
 	@scripts/lint
