@@ -52,8 +52,12 @@ func (d *describer) stringRow(key, value []byte) {
 func (d *describer) meta(fam *family, key, value []byte) {
 	d.Row.Kind, d.Row.Meta, d.Row.UserKey = fam.typ.String()+" meta", true, key
 	d.Field("key", key, "key", 0, len(key))
-	if fam.typ == record.List {
+	switch fam.typ {
+	case record.List:
 		d.listMeta(value)
+		return
+	case record.Stream:
+		d.streamMeta(value)
 		return
 	}
 	m, err := DecodeMeta(value)
@@ -81,6 +85,20 @@ func (d *describer) listMeta(value []byte) {
 	d.Field("right", m.Right, "value", 24, 8)
 }
 
+func (d *describer) streamMeta(value []byte) {
+	m, err := DecodeStreamMeta(value)
+	if err != nil {
+		d.Broken(err, "value", 0, value)
+		return
+	}
+	d.Row.Count, d.Row.Version = int64(m.Length), int64(m.Version)
+	d.Field("entries added", m.Stream.Added, "value", 4, 8)
+	versioned.DescribeIDs(&d.Describer, &m.Stream, 12)
+	at := 4 + versioned.StreamPartLen
+	d.Field("length", int64(m.Length), "value", at, 4)
+	d.Field("version", int64(m.Version), "value", at+4, versionLen)
+}
+
 // prefix decodes klen, user key and version and returns what follows them and where.
 func (d *describer) prefix(raw []byte) (rest []byte, off int, ok bool) {
 	key, v, rest, err := decodePrefix(raw)
@@ -103,12 +121,14 @@ func (d *describer) prefix(raw []byte) (rest []byte, off int, ok bool) {
 
 func (d *describer) data(fam *family, raw, value []byte) {
 	d.Row.Kind = map[record.Type]string{record.Hash: "hash field", record.List: "list element",
-		record.Set: "set member", record.ZSet: "zset member"}[fam.typ]
+		record.Set: "set member", record.ZSet: "zset member", record.Stream: "stream entry"}[fam.typ]
 	rest, off, ok := d.prefix(raw)
 	if ok {
 		d.name(fam, raw, rest, off)
 	}
 	switch fam.typ {
+	case record.Stream:
+		versioned.DescribeEntry(&d.Describer, value)
 	case record.Set:
 		d.empty(value)
 	case record.ZSet:
@@ -135,6 +155,12 @@ func (d *describer) name(fam *family, raw, rest []byte, off int) {
 			return
 		}
 		d.Field("index", k.Index, "key", off, indexLen)
+	case record.Stream:
+		if _, err := DecodeStreamKey(raw); err != nil {
+			d.Broken(err, "key", off, raw)
+			return
+		}
+		d.Field("id", versioned.IDText(rest), "key", off, idLen)
 	default:
 		d.Field("member", rest, "key", off, len(rest))
 	}

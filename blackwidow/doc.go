@@ -1,6 +1,6 @@
 // Package blackwidow reads and writes the databases of Pika 3.0 to 3.5, whose engine is called blackwidow.
 //
-// A database is five RocksDB directories:
+// A database is five RocksDB directories, six where there are streams:
 //
 //	directory  column family   order                               rows
 //	strings    default         bytewise                            strings, bitmaps, HyperLogLogs
@@ -13,9 +13,12 @@
 //	zsets      default         bytewise                            meta rows
 //	           data_cf         bytewise                            members with their scores
 //	           score_cf        blackwidow.ZSetsScoreKeyComparator  members by score
+//	streams    default         bytewise                            meta rows (Pika 3.5.3 and later)
+//	           data_cf         bytewise                            entries
 //
 // Pika 3.0 has them in its root, later ones in db0, db1, … or, in sharding mode, in db0/0, db0/1, …; a
-// backup has a text file info beside them. Integers are little endian:
+// backup has a text file info beside them. Integers are little endian but for
+// the ids of stream entries:
 //
 //	column family   key                                               value
 //	strings         key                                               string expiry(4)
@@ -26,6 +29,8 @@
 //	members (sets)  klen(4) key version(4) member                     (empty)
 //	members (zsets) klen(4) key version(4) member                     score(8)
 //	by score        klen(4) key version(4) score(8) member            (empty)
+//	streams meta    key                                               groups(4) added(8) first(16) last(16) deleted(16) count(4) version(4)
+//	entries         klen(4) key version(4) ms(8) seq(8)               length(4) field length(4) value …
 //
 // A string is alive until its expiry, in whole Unix seconds, has passed; 0 is never. A collection is alive
 // when its meta row has a count other than 0 and has not expired; a data row is when its collection is and
@@ -50,27 +55,16 @@ const (
 	cfScore   = "score_cf"
 )
 
+// Types that a database can hold: with streams, and without.
 const (
-	// allTypes are the types that a database can hold.
-	allTypes = record.RedisTypes &^ (1 << record.Stream)
-	// streamsDir is where Pika 3.5.3 and later keep streams, which are not read.
-	streamsDir = "streams"
+	allTypes  = record.RedisTypes
+	mostTypes = record.RedisTypes &^ (1 << record.Stream)
 )
 
-// familyFor returns the family of a type, nil for none.
-func familyFor(t record.Type) *family {
-	for i := range families {
-		if families[i].typ == t {
-			return &families[i]
-		}
-	}
-	return nil
-}
-
-// dirs are the directories of the families.
+// dirs are the directories that every database has.
 func dirs() []string {
-	out := make([]string, len(families))
-	for i := range families {
+	out := make([]string, len(withoutStreams))
+	for i := range out {
 		out[i] = families[i].dir
 	}
 	return out

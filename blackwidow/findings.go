@@ -21,6 +21,4 @@ const (
 	FindMissingStore = dataset.FindMissingStore
 	// FindMissingScores: zsets have no score_cf, without which the engine does not open them.
 	FindMissingScores = "missing-score-cf"
-	// FindStreams: there are streams, which are not read.
-	FindStreams = "unsupported-streams"
 )

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"path"
 	"strings"
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
 	"kvferry/internal/seconds"
+	"kvferry/internal/versioned"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -35,7 +37,7 @@ func (blackwidowFormat) Name() string { return "blackwidow" }
 func (blackwidowFormat) Servers() []format.Server {
 	return []format.Server{
 		{Name: serverPika3, Detail: "Pika 3.1 to 3.4: databases in db0, db1, … (Pika 3.0 wants --layout flat)"},
-		{Name: serverPika35, Detail: "Pika 3.5: databases in db0, db1, …"},
+		{Name: serverPika35, Detail: "Pika 3.5: databases in db0, db1, …; streams, which 3.5.3 and later open"},
 	}
 }
 
@@ -44,6 +46,27 @@ func (blackwidowFormat) For(server string) format.Format { return blackwidowForm
 
 // Server returns the name given to For.
 func (f blackwidowFormat) Server() string { return f.server }
+
+// streams reports whether the server has streams.
+func (f blackwidowFormat) streams() bool { return f.server == serverPika35 }
+
+// families are those of the server.
+func (f blackwidowFormat) families() []family {
+	if f.streams() {
+		return families[:]
+	}
+	return withoutStreams
+}
+
+// Found returns the format in the dialect that the evidence speaks for: only Pika 3.5 has streams.
+func (f blackwidowFormat) Found(ev *format.Evidence) format.Format {
+	for i := range ev.Stores {
+		if path.Base(ev.Stores[i].Path) == families[len(families)-1].dir {
+			return f.For(serverPika35)
+		}
+	}
+	return f
+}
 
 // layout is where the server looks for databases: those from Pika 3.1 on want a directory each.
 func (f blackwidowFormat) layout() format.Layout {
@@ -55,24 +78,30 @@ func (f blackwidowFormat) layout() format.Layout {
 
 // Limits says what blackwidow can hold.
 func (f blackwidowFormat) Limits() format.Limits {
+	types, losses := mostTypes, []record.LossInfo(nil)
+	if f.streams() {
+		types, losses = allTypes, []record.LossInfo{versioned.StreamExpiryLoss}
+	}
 	return format.Limits{
-		Types:       allTypes,
-		Seconds:     true,
-		MaxExpireMS: seconds.Last * 1000,
-		EmptyKey:    true,
-		MaxScore:    math.Inf(1),
-		MaxElements: maxElements,
-		Unbounded:   record.Of(record.List),
-		SameName:    true,
-		Databases:   "one in the root, or db0, db1, …",
-		Numbered:    true,
-		Layout:      f.layout(),
-		Stores:      []format.StoreSupport{{Store: "rocksdb", Read: true, Write: true}},
-		Detail:      "Pika 3.0 to 3.5, on RocksDB 5.9.2 and later",
-		ScoreDetail: "any float64 but NaN",
+		Types:          types,
+		NoStreamExpiry: true,
+		Losses:         losses,
+		Seconds:        true,
+		MaxExpireMS:    seconds.Last * 1000,
+		EmptyKey:       true,
+		MaxScore:       math.Inf(1),
+		MaxElements:    maxElements,
+		Unbounded:      record.Of(record.List),
+		SameName:       true,
+		Databases:      "one in the root, or db0, db1, …",
+		Numbered:       true,
+		Layout:         f.layout(),
+		Stores:         []format.StoreSupport{{Store: "rocksdb", Read: true, Write: true}},
+		Detail:         "Pika 3.0 to 3.5, on RocksDB 5.9.2 and later",
+		ScoreDetail:    "any float64 but NaN",
 		OtherDetails: []string{
 			"lists have no limit of elements",
-			"streams of Pika 3.5.3 and later are reported, not read",
+			"streams, without groups and expiry, as pika3.5: only; they are read wherever they are",
 		},
 	}
 }

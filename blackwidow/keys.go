@@ -14,6 +14,7 @@ const (
 	versionLen = 4
 	indexLen   = 8
 	scoreLen   = 8
+	idLen      = 16
 )
 
 // keyFieldLen names the field that holds the user key's length in errors.
@@ -112,6 +113,36 @@ func DecodeListKey(b []byte) (ListKey, error) {
 		return ListKey{}, err
 	}
 	return ListKey{key, v, binary.LittleEndian.Uint64(rest)}, nil
+}
+
+// StreamKey is the key of a stream's entry row.
+//
+//	+-----------+-----+--------------+---------+----------+
+//	| klen (4B) | key | version (4B) | ms (8B) | seq (8B) |
+//	+-----------+-----+--------------+---------+----------+
+//
+// klen and version are little-endian int32, the id is big endian, so that entries ascend bytewise.
+type StreamKey struct {
+	Key     []byte
+	Version Version
+	ID      [idLen]byte
+}
+
+// AppendStreamKey appends the key of an entry row.
+func AppendStreamKey(dst []byte, k StreamKey) []byte {
+	return append(appendPrefix(dst, k.Key, k.Version), k.ID[:]...)
+}
+
+// DecodeStreamKey decodes the key of an entry row; Key is a view.
+func DecodeStreamKey(b []byte) (StreamKey, error) {
+	key, v, rest, err := decodePrefix(b)
+	if err != nil {
+		return StreamKey{}, err
+	}
+	if err := exact(rest, len(b)-len(rest), "id", idLen); err != nil {
+		return StreamKey{}, err
+	}
+	return StreamKey{key, v, [idLen]byte(rest)}, nil
 }
 
 // ScoreKey is the key of a zset's row in score_cf.

@@ -23,7 +23,7 @@ type family struct {
 	orders map[string]*store.Comparer // of the column families
 }
 
-// families are in dump order.
+// families are in dump order. Streams are last, for servers before 3.5.3 have none.
 var families = [...]family{
 	{typ: record.String, dir: "strings", layout: layoutOf(&versioned.Codec{Type: record.String, DecodeMeta: decodeString,
 		Encoding: versioned.Encoding{AppendMeta: appendString, Expiry: expiryOf}}),
@@ -36,7 +36,12 @@ var families = [...]family{
 		orders: map[string]*store.Comparer{cfDefault: &store.Bytewise, cfMember: &store.Bytewise}},
 	{typ: record.ZSet, dir: "zsets", layout: layoutOf(zsets()),
 		orders: map[string]*store.Comparer{cfDefault: &store.Bytewise, cfData: &store.Bytewise, cfScore: &ZSetsScoreKeyComparator}},
+	{typ: record.Stream, dir: "streams", layout: layoutOf(streams()),
+		orders: map[string]*store.Comparer{cfDefault: &store.Bytewise, cfData: &store.Bytewise}},
 }
+
+// withoutStreams are the families of servers that have no streams.
+var withoutStreams = families[:len(families)-1]
 
 // layoutOf returns the layout of a store: meta rows under the user key itself, one type.
 func layoutOf(c *versioned.Codec) *versioned.Layout {
@@ -80,6 +85,13 @@ func lists() *versioned.Codec {
 	c.DecodeMeta, c.AppendMeta, c.Remark, c.DataLane, c.MaxCount = decodeListMeta, appendListMeta, nil, nil, 0
 	c.Position = func(rest []byte) uint64 { return binary.LittleEndian.Uint64(rest[versionLen:]) }
 	c.AppendPosition, c.First = binary.LittleEndian.AppendUint64, firstLeft+1
+	return c
+}
+
+func streams() *versioned.Codec {
+	c := collection(record.Stream, cfData, streamEntry)
+	c.DataRows = lanes(versionLen + idLen)
+	c.DecodeMeta, c.AppendMeta, c.AppendEntry = decodeStreamMeta, appendStreamMeta, versioned.AppendPikaEntry
 	return c
 }
 
@@ -151,6 +163,10 @@ func scored(_ *versioned.Meta, e *record.Element, rest, value []byte) (int64, bo
 	return versionOf(rest), true
 }
 
+func streamEntry(m *versioned.Meta, e *record.Element, rest, value []byte) (int64, bool) {
+	return versionOf(rest), versioned.PikaEntry(m, e, rest[versionLen:], value)
+}
+
 // entry decodes a row of score_cf.
 func entry(_ *versioned.Meta, rest, value []byte) (version int64, member []byte, score uint64, ok bool) {
 	return versionOf(rest), rest[versionLen+scoreLen:], versioned.ZeroBits(binary.LittleEndian.Uint64(rest[versionLen:])), len(value) == 0
@@ -171,6 +187,9 @@ func checkRow(t record.Type, index bool, raw, value []byte) (user []byte, keyErr
 		valueErr = DecodeEmpty(value)
 	case t == record.ZSet:
 		_, valueErr = DecodeScore(value)
+	case t == record.Stream:
+		_, keyErr = DecodeStreamKey(raw)
+		_, valueErr = versioned.DecodePikaEntry(nil, value)
 	}
 	return user, keyErr, valueErr
 }
@@ -218,6 +237,17 @@ func decodeListMeta(m *versioned.Meta, value []byte) error {
 
 func appendListMeta(dst []byte, m *versioned.Meta) []byte {
 	return AppendListMeta(dst, ListMeta{uint64(m.Count), Version(m.Version), UnixSeconds(m.ExpireMS / 1000), m.Left, m.Right})
+}
+
+func decodeStreamMeta(m *versioned.Meta, value []byte) error {
+	v, err := DecodeStreamMeta(value)
+	m.Count, m.Version, m.ExpireMS = int64(v.Length), int64(v.Version), 0
+	m.Stream, m.Gone = v.Stream, v.Length == 0 && v.Stream.Last == versioned.ID{} // an empty stream keeps its last id, a deleted one does not
+	return err
+}
+
+func appendStreamMeta(dst []byte, m *versioned.Meta) []byte {
+	return AppendStreamMeta(dst, StreamMeta{m.Stream, int32(m.Count), Version(m.Version)})
 }
 
 // expiryOf returns the expiry as it is written: rounded up, and never 0, which would be for ever.

@@ -7,14 +7,15 @@ import (
 	"kvferry/internal/dataset"
 	"kvferry/internal/loglog"
 	"kvferry/internal/seconds"
+	"kvferry/internal/versioned"
 	"kvferry/record"
 )
 
 // Losses lists what blackwidow cannot hold of a record. One that expires after 2038 will expire in the
 // last second that the engine can count to.
 func (t *target) Losses(h *record.Header) []record.Loss {
-	if h.Type == record.Stream {
-		return []record.Loss{{Kind: record.LossStream, Drops: true, Detail: "blackwidow has no streams"}}
+	if h.Type == record.Stream && !t.format.streams() {
+		return []record.Loss{{Kind: record.LossStream, Drops: true, Detail: "blackwidow has no streams before Pika 3.5.3; pika3.5: writes them"}}
 	}
 	var out []record.Loss
 	if h.Len > maxElements && h.Type != record.String && h.Type != record.List {
@@ -23,6 +24,10 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	}
 	if len(out) > 0 { // what is dropped loses nothing else
 		return out
+	}
+	if h.Type == record.Stream && h.ExpireMS != 0 {
+		h.ExpireMS = 0
+		return []record.Loss{{Kind: record.LossStreamExpiry, Detail: versioned.StreamExpiryDetail}}
 	}
 	if l, ok := seconds.Loss(h); ok {
 		out = append(out, l)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"path/filepath"
 	"slices"
@@ -99,18 +98,21 @@ func (s *source) openHome(ctx context.Context, db *database, dir string, o *form
 		if err != nil {
 			return false, err
 		}
+		if st == nil && families[i].typ == record.Stream {
+			continue // only later servers have them
+		}
 		if st == nil {
 			missing = append(missing, path.Join(dir, families[i].dir))
 			continue
 		}
 		db.Stores = append(db.Stores, st)
 	}
-	if len(missing) == len(families) {
+	if len(missing) == len(withoutStreams) {
 		return false, nil
 	}
 	db.Dirs = append(db.Dirs, dir)
 	dataset.ReportMissing(o, db.Name, missing)
-	return true, checkStreams(ctx, s.dir, path.Join(dir, streamsDir), db.Name, o)
+	return true, nil
 }
 
 // open opens the store of one type, nil when it is not there. The engine opens a store that has only the default column
@@ -145,53 +147,6 @@ func (f *family) accepts(dir string, ks store.Keyspace) error {
 		return fmt.Errorf("%s: column family %s is ordered by %s, want %s", dir, ks.Name(), got, want.Name)
 	}
 	return nil
-}
-
-// checkStreams reports streams, which are not read. Later Pikas have the directory in any case.
-func checkStreams(ctx context.Context, root, rel, db string, o *format.OpenOptions) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	quiet := *o
-	quiet.Options.Report = nil
-	st, err := dataset.OpenStore(ctx, root, rel, &quiet)
-	if st == nil && err == nil {
-		return nil
-	}
-	f := record.Finding{Kind: FindStreams, Severity: record.Error, DB: db, Type: record.Stream, Keyspace: rel}
-	if err == nil {
-		err = firstRow(st)
-		if cerr := st.Close(); cerr != nil {
-			return cerr
-		}
-		if err == io.EOF {
-			return nil
-		}
-	}
-	f.Detail = "streams are not read; they are left out"
-	if err != nil {
-		f.Detail = fmt.Sprintf("streams are not read; if there are any they are left out (%v)", err)
-	}
-	dataset.Report(o, f)
-	return nil
-}
-
-// firstRow returns io.EOF when a store has no rows.
-func firstRow(st store.Store) error {
-	for _, ks := range st.Keyspaces() {
-		it, err := ks.Rows(nil, nil)
-		if err != nil {
-			return err
-		}
-		_, _, err = it.Next()
-		if cerr := it.Close(); err == nil {
-			err = cerr
-		}
-		if err != io.EOF {
-			return err
-		}
-	}
-	return io.EOF
 }
 
 // Format returns blackwidow.

@@ -188,36 +188,6 @@ func TestMissingScores(t *testing.T) {
 	}
 }
 
-func TestStreams(t *testing.T) {
-	for name, c := range map[string]struct {
-		put  func(m *memory)
-		want []string
-	}{
-		"no rows": {func(m *memory) { m.Store("streams").Len("default") }, []string{}},
-		"rows":    {func(m *memory) { m.Store("streams").Put("default", k, make([]byte, 68)) }, []string{"unsupported-streams"}},
-		"unreadable": {func(m *memory) {
-			if err := os.MkdirAll(filepath.Join(m.Dir, "streams", "x"), 0o755); err != nil {
-				panic(err)
-			}
-		}, []string{"unsupported-streams"}},
-	} {
-		m := newMemory(t).stores()
-		c.put(m)
-		var f formattest.Findings
-		src, err := blackwidow.New().Open(context.Background(), m.Dir, &format.OpenOptions{Store: m.FS.Open, Options: store.Options{Report: f.Report}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		src.Close()
-		if got := f.Kinds(); !slices.Equal(got, c.want) {
-			t.Errorf("%s: found %+v", name, f.All)
-		}
-		if len(f.All) > 0 && (f.All[0].Severity != record.Error || f.All[0].Type != record.Stream) {
-			t.Errorf("%s: %+v", name, f.All[0])
-		}
-	}
-}
-
 // An error of a store ends the reading; rows out of order are for the caller to have sorted.
 func TestStoreErrors(t *testing.T) {
 	for _, ks := range []string{"default", "data_cf", "score_cf"} {

@@ -17,6 +17,7 @@ const defaultVersion = 1
 // target is a dataset being written.
 type target struct {
 	*dataset.Target
+	format  blackwidowFormat
 	version Version
 }
 
@@ -30,15 +31,15 @@ func create(_ context.Context, f blackwidowFormat, dir string, o *format.CreateO
 		return nil, fmt.Errorf("version %d: the engine lists collections whose version is below 0 or ends in the byte 0xff as empty; "+
 			"use the number before or after it", version)
 	}
-	parts := make([]dataset.Part, len(families))
-	for i := range families {
+	parts := make([]dataset.Part, len(f.families()))
+	for i := range parts {
 		parts[i] = families[i].part()
 	}
 	t, err := dataset.Create(f, dir, o, parts)
 	if err != nil {
 		return nil, err
 	}
-	return &target{Target: t, version: version}, nil
+	return &target{Target: t, format: f, version: version}, nil
 }
 
 // part returns the family's store with all of its column families.
@@ -55,6 +56,6 @@ func (t *target) Shard(n int, db string, types record.TypeSet, memory int64) (re
 	return versioned.NewShard(t.Target, versioned.ShardOptions{N: n, DB: db, Writers: len(types.Types()), Memory: memory, Version: int64(t.version),
 		Layout: func(part int) *versioned.Layout { return families[part].layout },
 		Route: func(h *record.Header) int {
-			return slices.IndexFunc(families[:], func(f family) bool { return f.typ == h.Type })
+			return slices.IndexFunc(t.format.families(), func(f family) bool { return f.typ == h.Type })
 		}})
 }

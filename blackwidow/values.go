@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
+	"kvferry/internal/versioned"
 	"kvferry/record"
 )
 
@@ -12,6 +13,8 @@ const (
 	expiryLen   = 4
 	metaLen     = 12
 	listMetaLen = 32
+
+	streamMetaLen = 4 + versioned.StreamPartLen + 4 + versionLen
 )
 
 // UnixSeconds is a moment in seconds since 1970; 0 means never.
@@ -116,6 +119,36 @@ func DecodeListMeta(b []byte) (ListMeta, error) {
 		Left:    binary.LittleEndian.Uint64(b[16:]),
 		Right:   binary.LittleEndian.Uint64(b[24:]),
 	}, nil
+}
+
+// StreamMeta is the value of a stream's meta row, in Pika 3.5.3 and later. Streams have no expiry.
+//
+//	+-------------+-----------------------------------------+-------------+--------------+
+//	| groups (4B) | entries added, first, last, max deleted | length (4B) | version (4B) |
+//	+-------------+-----------------------------------------+-------------+--------------+
+//
+// groups is not used; length and version are little-endian int32. The version counts how often the stream was made.
+type StreamMeta struct {
+	Stream  versioned.StreamMeta
+	Length  int32
+	Version Version
+}
+
+// AppendStreamMeta appends the value of a stream's meta row.
+func AppendStreamMeta(dst []byte, m StreamMeta) []byte {
+	dst = versioned.AppendStreamPart(append(dst, 0, 0, 0, 0), &m.Stream)
+	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(dst, uint32(m.Length)), uint32(m.Version))
+}
+
+// DecodeStreamMeta decodes the value of a stream's meta row.
+func DecodeStreamMeta(b []byte) (m StreamMeta, err error) {
+	if err := exact(b, 0, "entries added, ids, length, version", streamMetaLen); err != nil {
+		return m, err
+	}
+	m.Stream = versioned.DecodeStreamPart(b[4:])
+	rest := b[4+versioned.StreamPartLen:]
+	m.Length, m.Version = int32(binary.LittleEndian.Uint32(rest)), Version(binary.LittleEndian.Uint32(rest[4:]))
+	return m, nil
 }
 
 // AppendScore appends the value of a zset's member row.

@@ -2,13 +2,8 @@ package floyd_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/base64"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -16,38 +11,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/formattest"
 	"kvferry/record"
-	"kvferry/store/rocksfile"
 )
-
-// shared is where databases of the original engines lie that are too large to be kept with the project.
-const shared = "../../shared/golden"
-
-// openShared opens a golden database and returns its truth.
-func openShared(t *testing.T, f format.Format, name string) (format.Source, []byte) {
-	t.Helper()
-	archive := filepath.Join(shared, name+".tar.gz")
-	if _, err := os.Stat(archive); err != nil {
-		t.Skip(err)
-	}
-	dir := t.TempDir()
-	if out, err := exec.Command("tar", "-xzf", archive, "-C", dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	file, err := os.Open(filepath.Join(shared, name+".truth.jsonl.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	z, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	truth, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return formattest.Open(t, f, filepath.Join(dir, name), &format.OpenOptions{Store: rocksfile.Open}), truth
-}
 
 // wantKinds are the kinds of findings in the databases that have any. The keys of pika4-edge that the engine does not find
 // itself, for the bytes after their last NUL are not on disk, are not in its truth.
@@ -84,7 +48,7 @@ func without(lines []byte, findings []record.Finding) (out []byte) {
 func TestGoldens(t *testing.T) {
 	for _, name := range []string{"pika4-basic", "pika4-edge", "pika4-twodbs", "pika4-lz4", "pika4-zstd", "pika4-partidx", "pika400-basic"} {
 		t.Run(name, func(t *testing.T) {
-			src, truth := openShared(t, floyd.New(), name)
+			src, truth := formattest.OpenShared(t, floyd.New(), name)
 			var l record.Ledger
 			var f formattest.Findings
 			var got bytes.Buffer

@@ -7,28 +7,23 @@ import (
 
 	"kvferry/internal/dataset"
 	"kvferry/internal/loglog"
+	"kvferry/internal/versioned"
 	"kvferry/record"
 )
 
 // maxElements is how many elements collections but lists can have.
 const maxElements = math.MaxInt32
 
-// Kinds of losses that only this format has as a target.
-const (
-	LossInnerNUL     = "inner-nul"
-	LossStreamExpiry = "stream-expiry"
-)
-
 var lossInfos = []record.LossInfo{
-	{Kind: LossInnerNUL, Text: "A key has a NUL before its end; Pika 4.0 does not write the bytes that follow the last one, so that it finds the key no more and takes " +
+	{Kind: record.LossInnerNUL, Text: "A key has a NUL before its end; Pika 4.0 does not write the bytes that follow the last one, so that it finds the key no more and takes " +
 		"it for others; the record is left out."},
-	{Kind: LossStreamExpiry, Types: record.Of(record.Stream), Text: "A stream has an expiry, which Pika's streams have not; it is kept for ever."},
+	versioned.StreamExpiryLoss,
 }
 
 // Losses lists what floyd cannot hold of a record.
 func (t *target) Losses(h *record.Header) []record.Loss {
 	if i := bytes.LastIndexByte(h.Key, 0); i >= 0 && i < len(h.Key)-1 {
-		return []record.Loss{{Kind: LossInnerNUL, Drops: true,
+		return []record.Loss{{Kind: record.LossInnerNUL, Drops: true,
 			Detail: fmt.Sprintf("Pika 4.0 does not write the %s of the key that follow its last NUL", record.Plural(int64(len(h.Key)-1-i), "byte"))}}
 	}
 	if h.Len > maxElements && h.Type != record.String && h.Type != record.List {
@@ -36,7 +31,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	}
 	if h.Type == record.Stream && h.ExpireMS != 0 {
 		h.ExpireMS = 0
-		return []record.Loss{{Kind: LossStreamExpiry, Detail: "streams have no expiry; it is kept for ever"}}
+		return []record.Loss{{Kind: record.LossStreamExpiry, Detail: versioned.StreamExpiryDetail}}
 	}
 	return nil
 }

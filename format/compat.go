@@ -13,6 +13,8 @@ func PossibleLosses(from, to *Limits) []record.LossInfo {
 	may := map[string]bool{
 		record.LossSameName:     from.SameName && !to.SameName,
 		record.LossStream:       !to.Types.Has(record.Stream),
+		record.LossStreamExpiry: to.NoStreamExpiry && !from.NoStreamExpiry,
+		record.LossInnerNUL:     to.NoInnerNUL && !from.NoInnerNUL,
 		record.LossStreamGroups: to.Types.Has(record.Stream) && !(from.StreamGroups && to.StreamGroups),
 		record.LossFieldExpiry:  from.FieldExpiry && !to.FieldExpiry,
 		record.LossModule:       !to.Types.Has(record.Other),

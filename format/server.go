@@ -18,6 +18,12 @@ type Served interface {
 	Server() string
 }
 
+// Finder is a Served format that can tell from a dataset which of its servers wrote it, as far as its limits differ.
+type Finder interface {
+	// Found returns the format in the dialect of that server, or itself.
+	Found(ev *Evidence) Format
+}
+
 // LocationName is what locations call a format: the server when it is one's dialect.
 func LocationName(f Format) string {
 	if s, ok := f.(Served); ok && s.Server() != "" {

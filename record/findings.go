@@ -93,7 +93,6 @@ var findingKinds = []FindingKind{
 	{"slot-number", Note, "collections", "Keys are spread over the instances of Pika 4.0 by another default-slot-num than the shipped one."},
 	{"missing-store", Error, "collections", "One of the directories that the format always has is not there."},
 	{"missing-score-cf", Error, "collections", "The zsets have no score_cf; the engine does not open them."},
-	{"unsupported-streams", Error, "collections", "There are streams, which are not read."},
 	{"stream-groups", Warning, "collections", "There are consumer groups and pending entries, which records do not have."},
 	{"future-version", Note, "collections", "The version of a Kvrocks key was made by a clock ahead of this one."},
 	{"long-bitmap", Note, "collections", "A Kvrocks bitmap is longer than what is read as a string; it is a value of its server's own."},

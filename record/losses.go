@@ -14,6 +14,8 @@ const (
 	LossStream          = "stream"            // the target has no streams
 	LossHyperLogLog     = "hyperloglog"       // a string that engines may count differently (a note)
 	LossSameName        = "same-name"         // a name stands under several types, the target holds one
+	LossStreamExpiry    = "stream-expiry"     // streams of the target do not expire
+	LossInnerNUL        = "inner-nul"         // the target does not keep what follows a NUL in a key
 	LossStreamGroups    = "stream-groups"     // consumer groups and pending entries of a stream
 	LossFieldExpiry     = "field-expiry"      // fields of a hash have an expiry of their own
 	LossModule          = "module"            // a value that only its own server understands

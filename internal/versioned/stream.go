@@ -8,6 +8,13 @@ import (
 	"kvferry/record"
 )
 
+// StreamExpiryDetail says what becomes of the stream.
+const StreamExpiryDetail = "streams of Pika have no expiry; it is kept for ever"
+
+// StreamExpiryLoss describes the loss.
+var StreamExpiryLoss = record.LossInfo{Kind: record.LossStreamExpiry, Types: record.Of(record.Stream),
+	Text: "A stream has an expiry, which streams of Pika have not; it is kept for ever."}
+
 // begin takes what the header says of a stream.
 func (s *StreamMeta) begin(h *record.Header) {
 	copy(s.Last[:], h.Last)

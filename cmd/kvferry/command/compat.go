@@ -25,11 +25,12 @@ anything is published, and refused with exit code 4 unless ` + "`--allow-loss`" 
 func writeCompat(w io.Writer, formats []format.Format) error {
 	var b bytes.Buffer
 	b.WriteString(compatHead)
-	holdTable(&b, formats)
+	all := dialects(formats)
+	holdTable(&b, all)
 	serverTable(&b, formats)
 	storeTable(&b, formats)
-	pairTable(&b, formats)
-	lossTable(&b, formats)
+	pairTable(&b, all)
+	lossTable(&b, all)
 	_, err := w.Write(b.Bytes())
 	return err
 }
@@ -49,9 +50,22 @@ func head(b *bytes.Buffer, title, text string, cells ...string) {
 	row(b, slices.Repeat([]string{"---"}, len(cells))...)
 }
 
+// dialects adds to each format the servers that hold other types than all of its servers do.
+func dialects(formats []format.Format) (out []format.Format) {
+	for _, f := range formats {
+		out = append(out, f)
+		for _, s := range servers(f) {
+			if d := f.(format.Served).For(s.Name); d.Limits().Types != f.Limits().Types {
+				out = append(out, d)
+			}
+		}
+	}
+	return out
+}
+
 func names(formats []format.Format) (out []string) {
 	for _, f := range formats {
-		out = append(out, f.Name())
+		out = append(out, format.LocationName(f))
 	}
 	return out
 }
@@ -127,7 +141,7 @@ func pairTable(b *bytes.Buffer, formats []format.Format) {
 		"as many databases (a directory each in nemo and blackwidow, a namespace each in Ardb); `--db NAME` takes some of them.",
 		append([]string{"from"}, names(formats)...)...)
 	for _, from := range formats {
-		cells := []string{from.Name()}
+		cells := []string{format.LocationName(from)}
 		for _, to := range formats {
 			f, t := from.Limits(), to.Limits()
 			var kinds []string
@@ -152,7 +166,12 @@ func lossTable(b *bytes.Buffer, formats []format.Format) {
 	for _, f := range formats {
 		infos = append(infos, f.Limits().Losses...)
 	}
+	seen := map[string]bool{}
 	for _, info := range infos {
+		if seen[info.Kind] {
+			continue
+		}
+		seen[info.Kind] = true
 		permission := "`--allow-loss " + info.Kind + "`"
 		if info.Note {
 			permission = "none needed, it is noted"

@@ -15,7 +15,6 @@ import (
 	"kvferry/floyd"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocksfile"
 )
 
 // datasetPlant is damage that needs a dataset of its own.
@@ -107,27 +106,6 @@ func lmdbPlants() []datasetPlant {
 // otherPlants are damages of the rest.
 func otherPlants() []datasetPlant {
 	return []datasetPlant{
-		{"streams", "error unsupported-streams", func(t *testing.T) string {
-			dir := build(t, blackwidow.New(), smallSet()...)
-			b, err := rocksfile.Create(filepath.Join(dir, "streams"), store.BuildOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			run, err := b.Run("default", 0, 0)
-			if err == nil {
-				err = run.Append(nk, make([]byte, 68))
-			}
-			if err == nil {
-				err = run.Close()
-			}
-			if err == nil {
-				err = b.Finish()
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			return dir
-		}},
 		{"MANIFEST cut between edits", "error manifest-behind", cutManifest},
 		{"disorder", "error key-order", disordered},
 		{"wrapped indexes", "error list-order, warning list-bounds", func(t *testing.T) string {

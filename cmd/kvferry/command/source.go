@@ -181,6 +181,9 @@ func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*Open
 	} else if err := a.isServers(named, ev); err != nil {
 		return nil, err
 	}
+	if f, ok := named.(format.Finder); ok {
+		named = f.Found(ev)
+	}
 	driver, err := a.storeOf(&loc, ev)
 	if err != nil {
 		return nil, err
