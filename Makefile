@@ -6,7 +6,7 @@ COVER    ?= 90
 export GO FUZZTIME COVER
 
 # Packages that run goroutines of their own: there the race detector pays.
-RACE ?= ./convert/... ./cmd/... ./inspect/... ./store/rocksfile/... ./store/rocks/... ./internal/... ./record/...
+RACE ?= ./convert/... ./cmd/... ./inspect/... ./store/rocks/... ./internal/... ./record/...
 # Sweeps over damage, models and transcripts run one goroutine for minutes, others start processes.
 RACE_SKIP ?= ^TestMatrix$$|Damage|Killed|Linear|Random|Transcript|^TestGoldens$$|Variants|^Fuzz|Flip|Prefix|Model|Huge|Redis|Sweep|WithoutChecksums|Examples|ReadmeSession
 

@@ -20,11 +20,11 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/lmdb"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // openers are the stores that Ardb's goldens are in.
-var openers = map[string]store.Opener{storeRocksDB: rocksfile.Open, storeLevelDB: rocksfile.Open, storeLMDB: lmdb.Open}
+var openers = map[string]store.Opener{storeRocksDB: rocks.Open, storeLevelDB: rocks.Open, storeLMDB: lmdb.Open}
 
 func openGolden(t testing.TB, kind string) format.Source {
 	t.Helper()

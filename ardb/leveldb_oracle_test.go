@@ -17,7 +17,7 @@ import (
 	"kvferry/fixtures"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // levelComparer is the server's order as LevelDB takes it; like the server it shortens nothing.
@@ -73,7 +73,7 @@ func TestLevelDBUsesTarget(t *testing.T) {
 // levelScan reads all rows with our own store.
 func levelScan(t *testing.T, dir string) (rows [][2]string) {
 	t.Helper()
-	s, err := rocksfile.Open(context.Background(), filepath.Join(dir, storeLevelDB), &store.Options{Comparers: []store.Comparer{LevelDBComparer()}})
+	s, err := rocks.Open(context.Background(), filepath.Join(dir, storeLevelDB), &store.Options{Comparers: []store.Comparer{LevelDBComparer()}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,11 +18,11 @@ import (
 	"kvferry/internal/memstore"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // creators are the stores that are written.
-var creators = map[string]store.CreateFunc{storeRocksDB: rocksfile.Create, storeLevelDB: rocksfile.CreateLevelDB}
+var creators = map[string]store.CreateFunc{storeRocksDB: rocks.Create, storeLevelDB: rocks.CreateLevelDB}
 
 func createOptions(t testing.TB, kind string, dbs ...string) *format.CreateOptions {
 	return &format.CreateOptions{Create: creators[kind], Kind: kind, DBs: dbs, Memory: 1 << 20, TempDir: t.TempDir(), Now: clock,

@@ -14,7 +14,7 @@ import (
 	"kvferry/internal/formattest"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // pika353 is the order of score_cf in Pika 3.5.3, under the name of the one before and after: versions
@@ -31,7 +31,7 @@ var pika353 = store.Comparer{Name: blackwidow.ZSetsScoreKeyComparator.Name, Comp
 // writePika353 writes a zset of version 256 beside rows of version 255.
 func writePika353(t *testing.T, dir string) {
 	t.Helper()
-	b, err := rocksfile.Create(filepath.Join(dir, "zsets"), store.BuildOptions{})
+	b, err := rocks.Create(filepath.Join(dir, "zsets"), store.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func writePika353(t *testing.T, dir string) {
 
 // read353 opens and reads a dataset to its end.
 func read353(t *testing.T, dir string, resort bool, e *format.Env) error {
-	src, err := blackwidow.New().Open(context.Background(), dir, &format.OpenOptions{Store: rocksfile.Open,
+	src, err := blackwidow.New().Open(context.Background(), dir, &format.OpenOptions{Store: rocks.Open,
 		Options: store.Options{Resort: resort, TempDir: t.TempDir()}})
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"kvferry/internal/sorted"
 	"kvferry/kvrocks"
 	"kvferry/record"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // TestDead: what the server deleted while rows stayed on disk comes back, and what cannot be known about it is told.
@@ -23,7 +23,7 @@ func TestDead(t *testing.T) {
 		"kvrocks-cluster": {`"type":"list","key":"e2J9ZGVhZDps","expire_at_ms":0,"value":["eA==","eQ==","eg=="]`, `"type":"zset"`, `"type":"hash"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			src := formattest.Open(t, kvrocks.New(), golden(t, name), &format.OpenOptions{Store: rocksfile.Open})
+			src := formattest.Open(t, kvrocks.New(), golden(t, name), &format.OpenOptions{Store: rocks.Open})
 			dead := src.(format.Undead)
 			dbs, err := dead.DeadDatabases()
 			if err != nil {

@@ -20,7 +20,7 @@ import (
 	"kvferry/internal/sorted"
 	"kvferry/kvrocks"
 	"kvferry/record"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // goldenDir holds databases that the real server wrote.
@@ -298,7 +298,7 @@ func TestGoldens(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			src := formattest.Open(t, kvrocks.New(), golden(t, name), &format.OpenOptions{Store: rocksfile.Open})
+			src := formattest.Open(t, kvrocks.New(), golden(t, name), &format.OpenOptions{Store: rocks.Open})
 			var l record.Ledger
 			var f formattest.Findings
 			var got []byte

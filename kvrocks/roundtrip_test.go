@@ -11,7 +11,7 @@ import (
 	"kvferry/internal/sorted"
 	"kvferry/kvrocks"
 	"kvferry/record"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // written are the classes of the rows that a target writes.
@@ -79,8 +79,8 @@ func TestLengths(t *testing.T) {
 	for _, typ := range []record.Type{record.Hash, record.List, record.Set, record.ZSet} {
 		for _, byName := range []bool{true, false} {
 			read := func(record.TypeSet) record.Reader { return formattest.NewLengths(lengths, record.Of(typ), byName) }
-			dst := formattest.Create(t, kvrocks.New(), t.TempDir()+"/new", &format.CreateOptions{Create: rocksfile.Create, DBs: []string{"0"},
-				Reopen: &format.OpenOptions{Store: rocksfile.Open}, TempDir: t.TempDir(), Now: fixtures.Clock})
+			dst := formattest.Create(t, kvrocks.New(), t.TempDir()+"/new", &format.CreateOptions{Create: rocks.Create, DBs: []string{"0"},
+				Reopen: &format.OpenOptions{Store: rocks.Open}, TempDir: t.TempDir(), Now: fixtures.Clock})
 			src := formattest.Fill(t, dst, 1<<20, read)
 			checkClean(t, src, "0", 1<<20, formattest.Sum(t, read(0)))
 			if src.Size("0", record.AllTypes) == 0 {

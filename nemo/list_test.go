@@ -22,7 +22,7 @@ import (
 	"kvferry/nemo"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // openLinked builds a list of n nodes in the order of random pushes and inserts.
@@ -127,7 +127,7 @@ func TestListMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	src, _ := openLinked(t, 600_000, rocksfile.Open, rocksfile.Create)
+	src, _ := openLinked(t, 600_000, rocks.Open, rocks.Create)
 	const memory = 8 << 20
 	var held int64
 	for range 4 { // a collection counts what was made while it ran, now and then megabytes: the least is nearest

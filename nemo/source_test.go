@@ -18,7 +18,7 @@ import (
 	"kvferry/nemo"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 func TestOpenRefuses(t *testing.T) {
@@ -40,7 +40,7 @@ func TestOpenRefuses(t *testing.T) {
 		{mk("empty"), "no nemo database: want RocksDB directories kv, hash, list, set and zset"},
 		{damaged, filepath.Join(damaged, "kv")},
 	} {
-		src, err := nemo.New().Open(context.Background(), c.dir, &format.OpenOptions{Store: rocksfile.Open})
+		src, err := nemo.New().Open(context.Background(), c.dir, &format.OpenOptions{Store: rocks.Open})
 		if err == nil || src != nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.dir, err, c.want)
 		}
@@ -284,7 +284,7 @@ func TestDetect(t *testing.T) {
 func TestSourceStaysAsItIs(t *testing.T) {
 	dir := fixtures.Unpack(t, goldens[0])
 	before := tree(t, dir)
-	src, err := nemo.New().Open(context.Background(), dir, &format.OpenOptions{Store: rocksfile.Open})
+	src, err := nemo.New().Open(context.Background(), dir, &format.OpenOptions{Store: rocks.Open})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"kvferry/nemo"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // write writes one record to a shard of its own and finishes the target.
@@ -136,7 +136,7 @@ func TestLayouts(t *testing.T) {
 		{format.LayoutDB, []string{"0", "users"}, nil, `database "users": nemo's have numbers for names`},
 	} {
 		dir := filepath.Join(t.TempDir(), "new")
-		dst, err := nemo.New().Create(context.Background(), dir, &format.CreateOptions{Create: rocksfile.Create, Layout: c.layout, DBs: c.dbs})
+		dst, err := nemo.New().Create(context.Background(), dir, &format.CreateOptions{Create: rocks.Create, Layout: c.layout, DBs: c.dbs})
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%v: error %v, want %s", c, err, c.err)
@@ -163,8 +163,8 @@ func TestLayouts(t *testing.T) {
 // finishes that.
 func TestResume(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
-	o := format.CreateOptions{Create: rocksfile.Create, Layout: format.LayoutDB, DBs: []string{"0", "1"},
-		Reopen: &format.OpenOptions{Store: rocksfile.Open}}
+	o := format.CreateOptions{Create: rocks.Create, Layout: format.LayoutDB, DBs: []string{"0", "1"},
+		Reopen: &format.OpenOptions{Store: rocks.Open}}
 	create := func() format.Target {
 		dst, err := nemo.New().Create(context.Background(), dir, &o)
 		if err != nil {
@@ -371,7 +371,7 @@ func TestWriterFails(t *testing.T) {
 		dir := filepath.Join(temp, "new")
 		dst, err := nemo.New().Create(context.Background(), dir, &format.CreateOptions{TempDir: temp,
 			Create: func(dir string, o store.BuildOptions) (store.Builder, error) {
-				b, err := rocksfile.Create(dir, o)
+				b, err := rocks.Create(dir, o)
 				return failing{b, &left}, err
 			}})
 		if err != nil {

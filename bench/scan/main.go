@@ -18,7 +18,7 @@ import (
 	"kvferry/ardb"
 	"kvferry/blackwidow"
 	"kvferry/store"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 func main() {
@@ -54,7 +54,7 @@ func scanAll(root string) error {
 }
 
 func scan(dir string, rows, size *int64) error {
-	st, err := rocksfile.Open(context.Background(), dir, &store.Options{
+	st, err := rocks.Open(context.Background(), dir, &store.Options{
 		Comparers: append(blackwidow.Comparers(), ardb.Comparer()),
 	})
 	if err != nil {

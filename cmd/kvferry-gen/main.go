@@ -17,7 +17,7 @@ import (
 	"kvferry/nemo"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 func main() {
@@ -71,7 +71,7 @@ func generate(ctx context.Context, kind, dir string, n int64, seed uint64) error
 		if n > 1<<31 {
 			return fmt.Errorf("a list of %d nodes is too long", n)
 		}
-		return fixtures.NewLinked(seed, int(n)).Build(dir, rocksfile.Create)
+		return fixtures.NewLinked(seed, int(n)).Build(dir, rocks.Create)
 	case "mix":
 		return build(ctx, dir, fixtures.Mix(seed, n).Build)
 	case "records":
@@ -94,7 +94,7 @@ func build(ctx context.Context, dir string, write func(context.Context, format.T
 		ctx = context.Background()
 	}
 	target, err := nemo.New().Create(ctx, dir, &format.CreateOptions{
-		Create: rocksfile.Create,
+		Create: rocks.Create,
 		Build:  store.BuildOptions{},
 		Layout: format.LayoutFlat,
 		DBs:    []string{"0"},

@@ -12,7 +12,7 @@ import (
 	"kvferry/format"
 	"kvferry/nemo"
 	"kvferry/record"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 func generateIn(t *testing.T, args ...string) error {
@@ -81,7 +81,7 @@ func TestBadArguments(t *testing.T) {
 func readBack(t *testing.T, dir string) *record.Fingerprint {
 	t.Helper()
 	ctx := context.Background()
-	src, err := nemo.New().Open(ctx, dir, &format.OpenOptions{Store: rocksfile.Open})
+	src, err := nemo.New().Open(ctx, dir, &format.OpenOptions{Store: rocks.Open})
 	if err != nil {
 		t.Fatal(err)
 	}

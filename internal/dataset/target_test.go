@@ -13,7 +13,7 @@ import (
 	"kvferry/format"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // parts are two: the second has a keyspace beside the default one.
@@ -38,7 +38,7 @@ func (o opened) Open(_ context.Context, dir string, _ *format.OpenOptions) (form
 func create(t *testing.T, dir string, o format.CreateOptions) *Target {
 	t.Helper()
 	if o.Create == nil {
-		o.Create = rocksfile.Create
+		o.Create = rocks.Create
 	}
 	dst, err := Create(opened{}, dir, &o, parts)
 	if err != nil {
@@ -80,7 +80,7 @@ func TestLayouts(t *testing.T) {
 		{format.LayoutAuto, []string{"01"}, `database "01": fake's have numbers for names`},
 	} {
 		dir := filepath.Join(t.TempDir(), "new")
-		dst, err := Create(opened{}, dir, &format.CreateOptions{Create: rocksfile.Create, Layout: c.layout, DBs: c.dbs}, parts)
+		dst, err := Create(opened{}, dir, &format.CreateOptions{Create: rocks.Create, Layout: c.layout, DBs: c.dbs}, parts)
 		if err != nil {
 			if !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v: %v", c, err)
@@ -164,7 +164,7 @@ func TestResume(t *testing.T) {
 	if _, err := second.Finish(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	st, err := rocksfile.Open(context.Background(), filepath.Join(dir, "db1/sets"), &store.Options{})
+	st, err := rocks.Open(context.Background(), filepath.Join(dir, "db1/sets"), &store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestResume(t *testing.T) {
 func TestFinish(t *testing.T) {
 	var last, dirs []string
 	dir := filepath.Join(t.TempDir(), "new")
-	o := &format.CreateOptions{Create: rocksfile.Create, DBs: []string{"0", "3"}, Reopen: &format.OpenOptions{}}
+	o := &format.CreateOptions{Create: rocks.Create, DBs: []string{"0", "3"}, Reopen: &format.OpenOptions{}}
 	dst, err := Create(opened{dirs: &dirs}, dir, o, parts)
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"kvferry/internal/memstore"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // Now is shortly after the clock of the golden databases.
@@ -108,7 +108,7 @@ func Open(t testing.TB, f format.Format, dir string, o *format.OpenOptions) form
 // OpenGolden opens a golden database, which is of RocksDB.
 func OpenGolden(t testing.TB, f format.Format, name string) format.Source {
 	t.Helper()
-	return Open(t, f, fixtures.Unpack(t, name), &format.OpenOptions{Store: rocksfile.Open})
+	return Open(t, f, fixtures.Unpack(t, name), &format.OpenOptions{Store: rocks.Open})
 }
 
 // Create starts a target.
@@ -124,8 +124,8 @@ func Create(t testing.TB, f format.Format, dir string, o *format.CreateOptions) 
 // CreateRocksDB starts a target on disk.
 func CreateRocksDB(t testing.TB, f format.Format, dir string, dbs ...string) format.Target {
 	t.Helper()
-	return Create(t, f, dir, &format.CreateOptions{Create: rocksfile.Create, DBs: dbs,
-		Reopen: &format.OpenOptions{Store: rocksfile.Open}, TempDir: t.TempDir()})
+	return Create(t, f, dir, &format.CreateOptions{Create: rocks.Create, DBs: dbs,
+		Reopen: &format.OpenOptions{Store: rocks.Open}, TempDir: t.TempDir()})
 }
 
 // Records opens a reader of all types.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"kvferry/format"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // shared is where databases of the original engines lie that are too large to be kept with the project, seen from the
@@ -40,5 +40,5 @@ func OpenShared(t testing.TB, f format.Format, name string) (format.Source, []by
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Open(t, f, filepath.Join(dir, name), &format.OpenOptions{Store: rocksfile.Open}), truth
+	return Open(t, f, filepath.Join(dir, name), &format.OpenOptions{Store: rocks.Open}), truth
 }

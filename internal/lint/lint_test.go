@@ -36,6 +36,10 @@ var rules = append(formatRules(), []rule{
 	{"store/rocks/wal", []string{"store/rocks/logfile", "store/rocks/base", "record"}, "logs know neither tables nor the MANIFEST"},
 	{"store/rocks/manifest", []string{"store/rocks/logfile", "store/rocks/base", "store", "record"}, "the MANIFEST knows neither tables nor logs"},
 	{"store/rocks/sst", []string{"store/rocks/files", "store/rocks/blocks", "store/rocks/base", "store", "record"}, "a table knows neither the MANIFEST nor logs"},
+	{"store/rocks/lsm", []string{"store/rocks/files", "store/rocks/blocks", "store/rocks/base", "store", "record", "internal/extsort"},
+		"merging knows tables and logs by small interfaces alone"},
+	{"store/rocks/lsm/circle", []string{"store/rocks/lsm", "store/rocks/base", "store", "record"}, "it wraps a keyspace, and knows no file"},
+	{"store/rocks", []string{"store", "store/rocks/", "record", "internal/"}, "a store implements store and nothing else"},
 	{"store/", []string{"store", "store/", "record", "internal/"}, "a store implements store and nothing else"},
 	{"format", []string{"store", "record"}, "it holds interfaces"},
 	{"internal/formattest", []string{"format", "store", "store/", "record", "internal/", "fixtures"}, "it tests any format"},
@@ -150,8 +154,10 @@ func TestRules(t *testing.T) {
 		ok       bool
 	}{
 		{"nemo", "record", true}, {"nemo", "internal/lane", true}, {"nemo", "blackwidow", false},
-		{"nemo", "store/rocksfile", false}, {"convert", "format", true}, {"convert", "nemo", false},
-		{"convert", "store/rocksfile", false}, {"store/rocksfile", "format", false}, {"store/rocksfile", "store", true},
+		{"nemo", "store/rocks", false}, {"convert", "format", true}, {"convert", "nemo", false},
+		{"convert", "store/rocks", false}, {"store/rocks", "format", false}, {"store/rocks", "store", true},
+		{"store/rocks/lsm", "store/rocks/sst", false}, {"store/rocks/lsm", "store/rocks/lsm/circle", false},
+		{"store/rocks/lsm/circle", "store/rocks/lsm", true}, {"store/rocks/sst", "store/rocks", false}, {"store/rocks", "store/rocks/lsm", true},
 		{"store/rocks/wal", "store/rocks/logfile", true}, {"store/rocks/wal", "store/rocks/manifest", false},
 		{"store/rocks/manifest", "store/rocks/wal", false}, {"store/rocks/sst", "store/rocks/manifest", false},
 		{"store/rocks/base", "store/rocks/blocks", false}, {"store/rocks/sst", "store/internal/handmade", false},
@@ -159,7 +165,7 @@ func TestRules(t *testing.T) {
 		{"internal/lane", "store", true},
 		{"internal/formattest", "fixtures", true}, {"internal/formattest", "nemo", false}, {"nemo", "internal/formattest", false},
 		{"internal/formattest", "internal/memstore", true}, {"cmd/kvferry/command", "internal/memstore", false},
-		{"cmd/kvferry/command", "store/rocksfile", true}, {"inspect", "blackwidow", false}, {"recordings", "record", false},
+		{"cmd/kvferry/command", "store/rocks", true}, {"inspect", "blackwidow", false}, {"recordings", "record", false},
 	} {
 		if got := check(c.pkg, c.dep) == ""; got != c.ok {
 			t.Errorf("%s imports %s: allowed %v", c.pkg, c.dep, got)

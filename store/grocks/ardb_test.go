@@ -15,7 +15,7 @@ import (
 	"kvferry/format"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // ardbTarget writes what read yields of each namespace with ardb's target and returns its directory
@@ -23,7 +23,7 @@ import (
 func ardbTarget(t *testing.T, dbs []string, read func(db string) record.Reader) (string, *record.Fingerprint) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
-	target, err := ardb.New().Create(context.Background(), dir, &format.CreateOptions{Create: rocksfile.Create, Kind: "rocksdb", DBs: dbs,
+	target, err := ardb.New().Create(context.Background(), dir, &format.CreateOptions{Create: rocks.Create, Kind: "rocksdb", DBs: dbs,
 		Build: store.BuildOptions{TableSize: 1 << 18}, TempDir: t.TempDir(), Now: fixtures.Clock})
 	must(t, err)
 	var sum record.Fingerprint
@@ -44,7 +44,7 @@ func ardbTarget(t *testing.T, dbs []string, read func(db string) record.Reader) 
 // ardbSum reads an Ardb directory with our own reader.
 func ardbSum(t *testing.T, dir string) *record.Fingerprint {
 	t.Helper()
-	src, err := ardb.New().Open(context.Background(), dir, &format.OpenOptions{Store: rocksfile.Open, Kind: "rocksdb"})
+	src, err := ardb.New().Open(context.Background(), dir, &format.OpenOptions{Store: rocks.Open, Kind: "rocksdb"})
 	must(t, err)
 	defer src.Close()
 	var sum record.Fingerprint
@@ -67,7 +67,7 @@ func TestRocksDBReadsArdbTarget(t *testing.T) {
 	generated := func(db string) record.Reader {
 		return fixtures.Records(seed+uint64(len(db)), 600, fixtures.Options{DB: db, Limits: ardb.New().Limits(), NarrowInts: true})
 	}
-	golden, err := ardb.New().Open(context.Background(), fixtures.Unpack(t, "ardb-rocksdb-basic"), &format.OpenOptions{Store: rocksfile.Open, Kind: "rocksdb"})
+	golden, err := ardb.New().Open(context.Background(), fixtures.Unpack(t, "ardb-rocksdb-basic"), &format.OpenOptions{Store: rocks.Open, Kind: "rocksdb"})
 	must(t, err)
 	defer golden.Close()
 	for _, tc := range []struct {
@@ -86,7 +86,7 @@ func TestRocksDBReadsArdbTarget(t *testing.T) {
 			dir, want := ardbTarget(t, tc.dbs, tc.read)
 			engine := filepath.Join(dir, "rocksdb")
 			before := snapshot(t, engine)
-			ours, err := rocksfile.Open(context.Background(), engine, &store.Options{Comparers: []store.Comparer{ardb.Comparer()}})
+			ours, err := rocks.Open(context.Background(), engine, &store.Options{Comparers: []store.Comparer{ardb.Comparer()}})
 			must(t, err)
 			defer ours.Close()
 			theirs := openRocks(t, engine, &store.Options{Comparers: []store.Comparer{ardb.Comparer()}})

@@ -13,7 +13,7 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // family is a column family of a database under test.
@@ -23,11 +23,11 @@ type family struct {
 	rows  []row
 }
 
-// build writes families with rocksfile's Builder, each in several runs and many tables.
+// build writes families with the Builder of store/rocks, each in several runs and many tables.
 func build(t *testing.T, r *rand.Rand, families []family, tableSize int64) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "db")
-	b, err := rocksfile.Create(dir, store.BuildOptions{TableSize: tableSize})
+	b, err := rocks.Create(dir, store.BuildOptions{TableSize: tableSize})
 	must(t, err)
 	for _, f := range families {
 		must(t, b.Keyspace(f.name, f.order.cmp))

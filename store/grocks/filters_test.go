@@ -15,7 +15,7 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // TestFiltersOfRocksDB: the filters that RocksDB writes are checked to the last byte. A flip anywhere before the end of
@@ -82,7 +82,7 @@ func flipAll(t *testing.T, dir string) (details []string) {
 // checkFiles reads all rows of a database and checks its other blocks.
 func checkFiles(t *testing.T, dir string) (found []record.Finding, err error) {
 	t.Helper()
-	st, err := rocksfile.Open(context.Background(), dir, &store.Options{Comparers: comparers(), Merger: appendMerger,
+	st, err := rocks.Open(context.Background(), dir, &store.Options{Comparers: comparers(), Merger: appendMerger,
 		TempDir: t.TempDir(), Report: func(f record.Finding) { found = append(found, f) }})
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ import (
 	"kvferry/nemo"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // What compaction filters of engines drop, as motion.h numbers it.
@@ -89,7 +89,7 @@ func buildMotion(t *testing.T, f format.Format, build store.BuildOptions) map[st
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
 	build.TableSize, build.Identity = 1<<15, "motion"
-	target, err := f.Create(context.Background(), dir, &format.CreateOptions{Create: rocksfile.Create, Kind: "rocksdb", DBs: []string{"0"},
+	target, err := f.Create(context.Background(), dir, &format.CreateOptions{Create: rocks.Create, Kind: "rocksdb", DBs: []string{"0"},
 		Layout: format.LayoutFlat, Build: build, TempDir: t.TempDir(), Memory: 1 << 20, Now: fixtures.Clock})
 	must(t, err)
 	must(t, fixtures.BuildFrom(context.Background(), target, 1<<20, func(set record.TypeSet) record.Reader {
@@ -111,7 +111,7 @@ func buildMotion(t *testing.T, f format.Format, build store.BuildOptions) map[st
 // motionFamilies reads a database by our own reader.
 func motionFamilies(t *testing.T, dir string) (out []motionFamily) {
 	t.Helper()
-	s, err := rocksfile.Open(context.Background(), dir, &store.Options{Comparers: append(blackwidow.Comparers(), ardb.Comparer())})
+	s, err := rocks.Open(context.Background(), dir, &store.Options{Comparers: append(blackwidow.Comparers(), ardb.Comparer())})
 	must(t, err)
 	defer s.Close()
 	for _, ks := range s.Keyspaces() {

@@ -17,7 +17,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"kvferry/store"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // writerOptions say how RocksDB writes a database under test.
@@ -62,7 +62,7 @@ func with(name string, change func(*writerOptions)) writerOptions {
 	return o
 }
 
-// TestReadsWhatRocksDBWrites: RocksDB writes databases in every way it has, and rocksfile reads
+// TestReadsWhatRocksDBWrites: RocksDB writes databases in every way it has, and store/rocks reads
 // them row for row as RocksDB does.
 func TestReadsWhatRocksDBWrites(t *testing.T) {
 	cases := append(shapes(), encodings()...)
@@ -277,7 +277,7 @@ func readBack(t *testing.T, r *rand.Rand, o writerOptions) {
 	before := snapshot(t, dir)
 	opts := &store.Options{Comparers: comparers(), Merger: appendMerger, TempDir: t.TempDir()}
 	theirs := openRocks(t, dir, opts)
-	ours, err := rocksfile.Open(context.Background(), dir, opts)
+	ours, err := rocks.Open(context.Background(), dir, opts)
 	must(t, err)
 	defer ours.Close()
 	compare(t, r, ours, theirs)

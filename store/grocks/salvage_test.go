@@ -17,7 +17,7 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // TestSalvagesWhatRocksDBWrites: RocksDB writes databases of many runs with deletes, merges and range tombstones, blocks
@@ -61,7 +61,7 @@ func salvageOptions(t *testing.T) *store.Options {
 // heldBy returns the entries of each block of tables, and those of the logs.
 func heldBy(t *testing.T, dir string) map[blockAt]tally {
 	t.Helper()
-	st, err := rocksfile.Open(context.Background(), dir, salvageOptions(t))
+	st, err := rocks.Open(context.Background(), dir, salvageOptions(t))
 	must(t, err)
 	defer st.Close()
 	held := map[blockAt]tally{}
@@ -142,7 +142,7 @@ func salvageSome(t *testing.T, r *rand.Rand, dir string, resort bool, held map[b
 		defer mu.Unlock()
 		found[blockAt{f.Place.File, f.Place.Off}]++
 	}
-	st, err := rocksfile.Open(context.Background(), broken, o)
+	st, err := rocks.Open(context.Background(), broken, o)
 	must(t, err)
 	defer st.Close()
 	got := tally{}

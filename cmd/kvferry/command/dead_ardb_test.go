@@ -12,13 +12,13 @@ import (
 	"kvferry/format"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // rawKeys are the visible keys of a namespace in their order.
 func rawKeys(t *testing.T, dir, keyspace string) (out [][]byte) {
 	t.Helper()
-	st, err := rocksfile.Open(context.Background(), dir, &store.Options{Comparers: []store.Comparer{ardb.Comparer(), ardb.LevelDBComparer()}, Merger: ardb.Merger()})
+	st, err := rocks.Open(context.Background(), dir, &store.Options{Comparers: []store.Comparer{ardb.Comparer(), ardb.LevelDBComparer()}, Merger: ardb.Merger()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ type leveldbFormat struct{ format.Format }
 
 func (f leveldbFormat) Create(ctx context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
 	o.Kind = "leveldb"
-	o.Create = rocksfile.CreateLevelDB
+	o.Create = rocks.CreateLevelDB
 	return f.Format.Create(ctx, dir, o)
 }
 

@@ -15,7 +15,7 @@ import (
 	"kvferry/format"
 	"kvferry/nemo"
 	"kvferry/record"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // given is a record that a test makes.
@@ -61,9 +61,9 @@ func (r *givenReader) Close() error        { return nil }
 // create starts a dataset of a format for tests to write.
 func create(t *testing.T, f format.Format, dir string) format.Target {
 	t.Helper()
-	target, err := f.Create(context.Background(), dir, &format.CreateOptions{Create: rocksfile.Create,
+	target, err := f.Create(context.Background(), dir, &format.CreateOptions{Create: rocks.Create,
 		Layout: format.LayoutFlat, DBs: []string{"0"}, Memory: 16 << 20, TempDir: t.TempDir(), Now: testNow,
-		Reopen: &format.OpenOptions{Store: rocksfile.Open}})
+		Reopen: &format.OpenOptions{Store: rocks.Open}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestScoresSurviveToTheLastBit(t *testing.T) {
 // scores reads the only zset of a dataset.
 func scores(t *testing.T, f format.Format, dir string) map[string]float64 {
 	t.Helper()
-	src, err := f.Open(context.Background(), dir, &format.OpenOptions{Store: rocksfile.Open})
+	src, err := f.Open(context.Background(), dir, &format.OpenOptions{Store: rocks.Open})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestListLinkedAtRandom(t *testing.T) {
 	}
 	list := fixtures.NewLinked(7, nodes)
 	src := filepath.Join(t.TempDir(), "src")
-	if err := list.Build(src, rocksfile.Create); err != nil {
+	if err := list.Build(src, rocks.Create); err != nil {
 		t.Fatal(err)
 	}
 	dst := converted(t, src, "blackwidow", "--memory", "64MiB")

@@ -20,7 +20,7 @@ import (
 	"kvferry/nemo"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // small is a record for tests: names and values are text, scores count from 0.
@@ -93,8 +93,8 @@ func (r *smallReader) Close() error        { return nil }
 func build(t testing.TB, f format.Format, records ...small) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "db")
-	open := &format.OpenOptions{Store: rocksfile.Open}
-	target, err := f.Create(context.Background(), dir, &format.CreateOptions{Create: rocksfile.Create, DBs: []string{"0"},
+	open := &format.OpenOptions{Store: rocks.Open}
+	target, err := f.Create(context.Background(), dir, &format.CreateOptions{Create: rocks.Create, DBs: []string{"0"},
 		Layout: format.LayoutFlat, Now: testNow, Reopen: open})
 	if err != nil {
 		t.Fatal(err)
@@ -136,11 +136,11 @@ func alter(t testing.TB, dir string, change func(r *rows)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	create := rocksfile.Create
+	create := rocks.Create
 	if len(tables) > 0 { // the comparator has the same name
-		opts.Comparers, create = []store.Comparer{ardb.LevelDBComparer()}, rocksfile.CreateLevelDB
+		opts.Comparers, create = []store.Comparer{ardb.LevelDBComparer()}, rocks.CreateLevelDB
 	}
-	st, err := rocksfile.Open(context.Background(), dir, opts)
+	st, err := rocks.Open(context.Background(), dir, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

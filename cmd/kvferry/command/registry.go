@@ -16,7 +16,7 @@ import (
 	"kvferry/nemo"
 	"kvferry/store"
 	"kvferry/store/lmdb"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // Default returns the app with every format and store of this build. This is the one place that
@@ -25,8 +25,8 @@ func Default(build Build) *App {
 	return &App{
 		Formats: []format.Format{nemo.New(), blackwidow.New(), floyd.New(), ardb.New(), kvrocks.New()},
 		Drivers: []Driver{
-			{Name: "rocksdb", Open: rocksfile.Open, Create: rocksfile.Create, Peek: peekTables("rocksdb")},
-			{Name: "leveldb", Open: rocksfile.Open, Create: rocksfile.CreateLevelDB, Peek: peekTables("leveldb")},
+			{Name: "rocksdb", Open: rocks.Open, Create: rocks.Create, Peek: peekTables("rocksdb")},
+			{Name: "leveldb", Open: rocks.Open, Create: rocks.CreateLevelDB, Peek: peekTables("leveldb")},
 			{Name: "lmdb", Open: lmdb.Open, Peek: peekLMDB},
 		},
 		Fallback:    fallback(),
@@ -58,7 +58,7 @@ func peekTables(kind string) func(dir string) (format.StoreEvidence, error) {
 		if _, err := os.Lstat(filepath.Join(dir, "CURRENT")); err != nil {
 			return format.StoreEvidence{}, store.ErrNotStore
 		}
-		found, keyspaces, err := rocksfile.Peek(dir)
+		found, keyspaces, err := rocks.Peek(dir)
 		if found != kind {
 			return format.StoreEvidence{}, store.ErrNotStore
 		}

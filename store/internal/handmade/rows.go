@@ -6,6 +6,7 @@ import (
 	"io"
 	"kvferry/record"
 	"kvferry/store"
+	"os"
 	"path/filepath"
 	"testing"
 )
@@ -68,4 +69,14 @@ func Show(rows []Row) string {
 		s += fmt.Sprintf("%s=%s ", r.Key, r.Value)
 	}
 	return s
+}
+
+// CopyDir copies the files of a database.
+func CopyDir(t testing.TB, dir string) string {
+	t.Helper()
+	to := t.TempDir()
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	return to
 }

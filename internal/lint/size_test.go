@@ -1,0 +1,76 @@
+package lint
+
+import (
+	"bufio"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// limit bounds the files of a directory and of those below it.
+type limit struct {
+	dir  string
+	file int // lines of a file
+	code int // lines of code of a package: neither blank nor comment
+}
+
+// limits are tried from the top; the first that fits counts. Tests are not counted.
+var limits = []limit{
+	{"store/rocks", 400, 3000},
+	{"store", 600, 3000},
+}
+
+// count returns the lines of a file, and those of code.
+func count(t *testing.T, path string) (lines, code int) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); lines++ {
+		if line := strings.TrimSpace(s.Text()); line != "" && !strings.HasPrefix(line, "//") {
+			code++
+		}
+	}
+	return lines, code
+}
+
+// TestSizes: what grows beyond a room gets one of its own.
+func TestSizes(t *testing.T) {
+	root := filepath.Join("..", "..")
+	code := map[string]int{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		dir := filepath.ToSlash(filepath.Dir(rel))
+		for _, l := range limits {
+			if dir != l.dir && !strings.HasPrefix(dir, l.dir+"/") {
+				continue
+			}
+			lines, n := count(t, path)
+			if lines > l.file {
+				t.Errorf("%s: %d lines, at most %d", rel, lines, l.file)
+			}
+			before := code[dir]
+			if code[dir] += n; code[dir] > l.code && before <= l.code {
+				t.Errorf("%s: more than %d lines of code", dir, l.code)
+			}
+			break
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(code) < 10 {
+		t.Errorf("only %d packages looked at: is this the module?", len(code))
+	}
+}

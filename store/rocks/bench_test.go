@@ -1,0 +1,146 @@
+//go:build unix
+
+package rocks
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/rand"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"kvferry/store"
+	"kvferry/store/internal/handmade"
+)
+
+// Benchmarks read rows of 28 + 100 bytes, half of them compressible, snappy, 4 KiB blocks, warm.
+const benchRows = 200_000
+
+// benchDB writes rows over runs; with several, a fifth of the rows have an older version and a
+// twentieth are deleted.
+func benchDB(b *testing.B, runs int, cmp *store.Comparer) store.Keyspace {
+	d := handmade.NewDB(b)
+	if cmp.Name != handmade.BytewiseName {
+		d.Edits[0] = append(handmade.EditComparator(cmp.Name), d.Edits[0][2+len(handmade.BytewiseName):]...)
+	}
+	parts := make([][]handmade.Entry, runs)
+	r := rand.New(rand.NewSource(1))
+	seq := uint64(1)
+	value := make([]byte, 100)
+	for i := range benchRows {
+		for j := 0; j < 48; j += 8 {
+			binary.LittleEndian.PutUint64(value[j:], r.Uint64())
+		}
+		key := fmt.Sprintf("h\x0ckey:%08d=field:%07d", i/50, i%50)
+		run := r.Intn(runs)
+		parts[run] = append(parts[run], handmade.Put(key, seq+uint64(run)<<32, string(value)))
+		if run > 0 && i%5 == 0 {
+			older := r.Intn(run)
+			parts[older] = append(parts[older], handmade.Put(key, seq+uint64(older)<<32, string(value)))
+		}
+		if run > 0 && i%20 == 0 {
+			parts[0] = append(parts[0], handmade.Put(key+"~", seq, string(value)))
+			parts[run] = append(parts[run], handmade.Del(key+"~", seq+uint64(run)<<32))
+		}
+		seq++
+	}
+	for i, p := range parts {
+		level := 0
+		if i == 0 {
+			level = 6
+		}
+		d.Table(0, level, handmade.Spec{Comparator: cmp.Name, BlockSize: 4096, Restarts: 16, Codec: handmade.Snappy}, p...)
+	}
+	return openTest(b, d.Finish(), store.Options{}).Keyspaces()[0]
+}
+
+func benchScan(b *testing.B, ks store.Keyspace) {
+	bench(b, func() (n int, err error) {
+		it, err := ks.Rows(nil, nil)
+		if err != nil {
+			return 0, err
+		}
+		defer it.Close()
+		for {
+			if _, _, err := it.Next(); err != nil {
+				return n, err
+			}
+			n++
+		}
+	})
+}
+
+// bench reports what scan costs, a row.
+func bench(b *testing.B, scan func() (rows int, err error)) {
+	b.ReportAllocs()
+	b.SetBytes(benchRows * 128)
+	b.ResetTimer()
+	cpu := cpuTime()
+	for range b.N {
+		if n, err := scan(); err != io.EOF || n != benchRows {
+			b.Fatalf("%d rows, %v", n, err)
+		}
+	}
+	b.ReportMetric(float64(cpuTime()-cpu)/float64(b.N)/benchRows, "cpu-ns/row")
+}
+
+// cpuTime is what the process has used: unlike the clock, it does not mind a busy machine.
+func cpuTime() int64 {
+	var r unix.Rusage
+	unix.Getrusage(unix.RUSAGE_SELF, &r)
+	return r.Utime.Nano() + r.Stime.Nano()
+}
+
+// BenchmarkScan reads one sorted run.
+func BenchmarkScan(b *testing.B) { benchScan(b, benchDB(b, 1, &store.Bytewise)) }
+
+// BenchmarkMerge reads 13 overlapping sorted runs.
+func BenchmarkMerge(b *testing.B) { benchScan(b, benchDB(b, 13, &store.Bytewise)) }
+
+// BenchmarkScanOrdered and BenchmarkMergeOrdered read in an order that only a comparer knows.
+// BenchmarkBatch reads as BenchmarkScan does, several rows at a time.
+func BenchmarkBatch(b *testing.B) { benchBatch(b, benchDB(b, 1, &store.Bytewise)) }
+
+// BenchmarkMergeBatch reads as BenchmarkMerge does, several rows at a time.
+func BenchmarkMergeBatch(b *testing.B) { benchBatch(b, benchDB(b, 13, &store.Bytewise)) }
+
+func benchBatch(b *testing.B, ks store.Keyspace) {
+	batch := make([]store.Row, 64)
+	bench(b, func() (n int, err error) {
+		it, err := ks.Rows(nil, nil)
+		if err != nil {
+			return 0, err
+		}
+		defer it.Close()
+		for {
+			got, err := it.(store.Batcher).NextBatch(batch)
+			n += got
+			if err != nil {
+				return n, err
+			}
+		}
+	})
+}
+
+func BenchmarkScanOrdered(b *testing.B) { benchScan(b, benchDB(b, 1, &handmade.Forwards)) }
+
+func BenchmarkMergeOrdered(b *testing.B) { benchScan(b, benchDB(b, 13, &handmade.Forwards)) }
+
+// BenchmarkLanes opens an iterator over a few rows of 13 runs, reads it and closes it.
+func BenchmarkLanes(b *testing.B) {
+	ks := benchDB(b, 13, &store.Bytewise)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		it, err := ks.Rows([]byte(fmt.Sprintf("h\x0ckey:%08d=", i%4000)), []byte(fmt.Sprintf("h\x0ckey:%08d=~", i%4000)))
+		for err == nil {
+			_, _, err = it.Next()
+		}
+		if err != io.EOF {
+			b.Fatal(err)
+		}
+		it.Close()
+	}
+}

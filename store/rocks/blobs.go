@@ -1,0 +1,252 @@
+package rocks
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"sync"
+
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blob"
+	"kvferry/store/rocks/files"
+	"kvferry/store/rocks/lsm"
+	"kvferry/store/rocks/manifest"
+	"kvferry/store/rocks/sst"
+)
+
+// blobFiles are the blob files of a column family: an lsm.ValueSource.
+type blobFiles struct {
+	fam   *family
+	files map[uint64]*blobFile
+	order []*blobFile // by number
+
+	mu       sync.Mutex
+	unlisted map[uint64]*blobFile // that tables refer to and the MANIFEST does not name
+}
+
+// blobFile is one of them.
+type blobFile struct {
+	fam  *family
+	meta manifest.Blob
+	path string
+	name string
+	file *files.File // nil when it is not there
+
+	once sync.Once
+	f    *blob.File
+	err  error
+
+	skips lsm.Skips
+}
+
+// blobExt ends the names of blob files.
+const blobExt = ".blob"
+
+// blobName is the name of a blob file.
+func blobName(number uint64) string { return fmt.Sprintf("%06d%s", number, blobExt) }
+
+// openBlobs finds the blob files of a column family.
+func (ks *family) openBlobs(f *manifest.Family) error {
+	all := &blobFiles{fam: ks, files: map[uint64]*blobFile{}}
+	ks.blobs, ks.Values = all, all
+	for _, m := range f.Blobs() {
+		b, err := ks.findBlob(m)
+		if err != nil {
+			return err
+		}
+		all.files[m.Number] = b
+		all.order = append(all.order, b)
+	}
+	return nil
+}
+
+// findBlob finds a blob file. For a salvage one that is not there is one whose values cannot be read.
+func (ks *family) findBlob(m manifest.Blob) (*blobFile, error) {
+	db := ks.st
+	b := &blobFile{fam: ks, meta: m, name: blobName(m.Number)}
+	b.path = filepath.Join(db.dir, b.name)
+	file, err := db.files.Open(db.dir, b.name, db.opts.AllowLive)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = &store.MissingError{File: b.path, By: "the MANIFEST"}
+		if db.opts.AllowLive && db.unchanged() != nil {
+			return nil, err // the MANIFEST may no longer name it
+		}
+	}
+	if err != nil && !ks.Salvages(err) {
+		return nil, base.BlockError(err)
+	}
+	if b.file = file; err != nil {
+		b.once.Do(func() { b.err = err })
+	}
+	return b, nil
+}
+
+// open reads the header of the file, once.
+func (b *blobFile) open() (*blob.File, error) {
+	b.once.Do(func() { b.f, b.err = blob.Open(readerAt{b.file}, b.file.Size, b.path, b.fam.id) })
+	return b.f, b.err
+}
+
+// readerAt makes a file an io.ReaderAt for what is within its size.
+type readerAt struct{ f *files.File }
+
+// ReadAt fills p.
+func (r readerAt) ReadAt(p []byte, off int64) (int, error) {
+	if err := r.f.ReadFull(p, off); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// blobReader resolves blob indexes for one iterator.
+type blobReader struct {
+	all   *blobFiles
+	rd    blob.Reader
+	plain []byte // room for a decompressed value
+}
+
+// NewReader starts reading for one goroutine.
+func (s *blobFiles) NewReader() lsm.ValueReader { return &blobReader{all: s} }
+
+// Size is about how many bytes a reader takes.
+func (s *blobFiles) Size() int64 {
+	if len(s.files) == 0 {
+		return 0
+	}
+	return blob.Size
+}
+
+// Value returns the value that a blob index leads to.
+func (r *blobReader) Value(key, index []byte, at record.Place) ([]byte, error) {
+	ks := r.all.fam
+	x, err := blob.DecodeIndex(index)
+	if err != nil {
+		err = ks.indexError(err, key, at)
+		if ks.Salvages(err) {
+			ks.Damaged(at, lsm.Reason(err)+"; the row is missing")
+			return nil, lsm.ErrLostValue
+		}
+		return nil, base.BlockError(err)
+	}
+	b := r.all.file(x.File)
+	v, err := r.read(b, x, key)
+	if err == nil || !ks.Salvages(err) {
+		return v, base.BlockError(err)
+	}
+	b.lost(x, key, err)
+	return nil, lsm.ErrLostValue
+}
+
+// indexError places an error of a blob index.
+func (ks *family) indexError(err error, key []byte, at record.Place) error {
+	var c *record.CorruptError
+	if errors.As(err, &c) {
+		err = c.Err
+	}
+	return &record.CorruptError{Keyspace: ks.Name(), Key: key, File: at.File, Off: at.Off, Field: "blob index", Err: err}
+}
+
+// file returns a file by its number.
+func (s *blobFiles) file(number uint64) *blobFile {
+	if b := s.files[number]; b != nil {
+		return b
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.unlisted[number]
+	if b == nil {
+		b = &blobFile{fam: s.fam, name: blobName(number), path: filepath.Join(s.fam.st.dir, blobName(number))}
+		b.once.Do(func() {
+			b.err = base.Corrupt(b.path, record.NoOffset, "blob file", errors.New("tables refer to it, and the MANIFEST does not name it"))
+		})
+		if s.unlisted == nil {
+			s.unlisted = map[uint64]*blobFile{}
+		}
+		s.unlisted[number] = b
+	}
+	return b
+}
+
+// bigValue is the size of values whose room is not kept.
+const bigValue = 512 << 10
+
+// read reads a value of a file.
+func (r *blobReader) read(b *blobFile, x blob.Index, key []byte) ([]byte, error) {
+	f, err := b.open()
+	if err != nil {
+		return nil, err
+	}
+	if cap(r.plain) > bigValue && x.Size < bigValue/16 {
+		r.plain = nil // do not keep the room of one large value for all that follow
+		r.rd.Trim()
+	}
+	stored, err := r.rd.Value(f, x, key)
+	if err != nil || x.Codec == 0 {
+		return stored, err
+	}
+	v, err := b.fam.st.packers.UnpackValue(r.plain, x.Codec, stored)
+	if err != nil {
+		if errors.Is(err, base.ErrUnsupported) {
+			return nil, fmt.Errorf("%s: %w", b.path, err)
+		}
+		return nil, base.Corrupt(b.path, int64(x.Offset), "value", err)
+	}
+	r.plain = v
+	return v, nil
+}
+
+// lost reports a value that cannot be read: once, and once for a file that cannot be read at all.
+func (b *blobFile) lost(x blob.Index, key []byte, err error) {
+	at := x.Offset - min(x.Offset, uint64(blob.RecordLen+len(key)))
+	f := record.Finding{Kind: record.FindDamagedBlob, Severity: record.Error, Keyspace: b.fam.Name(),
+		Place: record.Place{File: b.name, Off: int64(at), Level: -1}}
+	if _, whole := b.open(); whole != nil {
+		at, f.Place.Off = lsm.WholeTable, record.NoOffset
+		var missing *store.MissingError
+		if errors.As(err, &missing) {
+			f.Kind = record.FindMissingFile
+		}
+		f.Detail = lsm.Reason(err) + "; the rows whose values it has are missing"
+	} else {
+		f.Detail = fmt.Sprintf("%s; the row of key %s is missing", lsm.Reason(err), record.Quote(key))
+	}
+	if b.skips.First(at) {
+		b.fam.Env.Report(f)
+	}
+}
+
+// check verifies a whole file, garbage too. What rows need and cannot have, whoever reads them says.
+func (b *blobFile) check() error {
+	f, err := b.open()
+	if err != nil {
+		return nil
+	}
+	warn := func(off int64, detail string) {
+		b.fam.Env.Report(record.Finding{Kind: record.FindDamagedBlob, Severity: record.Warning, Keyspace: b.fam.Name(),
+			Place: record.Place{File: b.name, Off: off, Level: -1}, Detail: detail})
+	}
+	damaged := false
+	n, err := f.Scan(func(off int64, err error) error {
+		if damaged = true; b.skips.First(uint64(off)) {
+			warn(off, lsm.Reason(err)+"; no row that was read needs it")
+		}
+		return nil
+	})
+	if err == nil && !damaged && (uint64(n.Count) != b.meta.Count || uint64(n.Bytes) != b.meta.Bytes) {
+		warn(record.NoOffset, fmt.Sprintf("%d values in %d bytes, the MANIFEST says %d in %d", n.Count, n.Bytes, b.meta.Count, b.meta.Bytes))
+	}
+	return err
+}
+
+// describe says what is known about a blob file.
+func (b *blobFile) describe() store.File {
+	out := store.File{Path: b.name, Kind: "blobs", Keyspace: b.fam.Name(), Level: -1, Size: b.file.Size, Garbage: int64(b.meta.GarbageBytes),
+		Entries: int64(b.meta.Count), Deletes: -1}
+	if f, err := b.open(); err == nil {
+		out.Codec = sst.CodecName(f.Codec)
+	}
+	return out
+}

@@ -1,0 +1,225 @@
+package rocks
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocks/manifest"
+	"kvferry/store/rocks/sst"
+)
+
+// A new database counts its files as the engines do: the first MANIFEST is 1, tables come next.
+const (
+	manifestNumber   = 1
+	firstTableNumber = 2
+)
+
+// Finish makes the directory a database. Until CURRENT is in place, the last step, nobody would
+// take it for one.
+func (b *builder) Finish() error {
+	for _, t := range b.closedTables() {
+		if err := b.synced(t.File); err != nil {
+			return err
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.finished {
+		return fmt.Errorf("%s: already finished", b.dir)
+	}
+	if n := len(b.open); n > 0 {
+		return fmt.Errorf("%s: %d runs are still open", b.dir, n)
+	}
+	b.sortTables()
+	if err := b.proveDisjoint(); err != nil {
+		return err
+	}
+	if err := b.removeStale(); err != nil {
+		return err
+	}
+	if err := b.setLastSequence(); err != nil {
+		return err
+	}
+	if err := b.numberTables(); err != nil {
+		return err
+	}
+	if err := b.writeManifest(); err != nil {
+		return err
+	}
+	b.finished = true
+	return nil
+}
+
+// sortTables orders the tables by (column family, first key).
+func (b *builder) sortTables() {
+	id := map[string]int{}
+	for _, s := range b.spaces {
+		id[s.name] = s.id
+	}
+	sort.SliceStable(b.tables, func(i, j int) bool {
+		s, t := &b.tables[i], &b.tables[j]
+		if s.Keyspace != t.Keyspace {
+			return id[s.Keyspace] < id[t.Keyspace]
+		}
+		if c := b.spaces[id[s.Keyspace]].cmp.Compare(s.First, t.First); c != 0 {
+			return c < 0
+		}
+		return s.Shard < t.Shard || s.Shard == t.Shard && s.Lane < t.Lane // they overlap: a stable error
+	})
+}
+
+// proveDisjoint compares every table with its neighbour: a level below the first may not overlap.
+func (b *builder) proveDisjoint() error {
+	for i := 1; i < len(b.tables); i++ {
+		s, t := &b.tables[i-1], &b.tables[i]
+		if s.Keyspace == t.Keyspace && b.space(s.Keyspace).cmp.Compare(s.Last, t.First) >= 0 {
+			return fmt.Errorf("%s: column family %q: runs overlap: a table of shard %d, lane %#x ends at key %s, "+
+				"one of shard %d, lane %#x starts at %s", b.dir, s.Keyspace,
+				s.Shard, s.Lane, record.Quote(s.Last), t.Shard, t.Lane, record.Quote(t.First))
+		}
+	}
+	return nil
+}
+
+// removeStale removes unfinished tables that an interrupted process left and nobody adopted.
+func (b *builder) removeStale() error {
+	known := map[string]bool{}
+	for _, t := range b.tables {
+		known[t.File] = true
+	}
+	entries, err := os.ReadDir(b.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if isTempTable(e.Name()) && !known[e.Name()] {
+			if err := os.Remove(filepath.Join(b.dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// setLastSequence gives one row of each column family the last sequence number: the last one of its smallest table.
+// RepairDB takes the largest number in the tables for the last one of the database, which may not be 0. All others have 0,
+// as a compaction into the last level leaves them: RocksDB from 7.7 on rewrites tables there that have others as
+// soon as it is written to, and 7.8 repairs no database of several tables with the same one.
+func (b *builder) setLastSequence() error {
+	b.marked = make([]*store.Table, len(b.spaces))
+	if b.flavour.levelDB {
+		return nil
+	}
+	for i := range b.tables {
+		t := &b.tables[i]
+		id := b.space(t.Keyspace).id
+		if m := b.marked[id]; m == nil || t.Bytes < m.Bytes {
+			b.marked[id] = t
+		}
+	}
+	for _, t := range b.marked {
+		if t == nil {
+			continue
+		}
+		path := filepath.Join(b.dir, t.File)
+		if err := sst.SetLastSequence(path, manifest.FirstSequence); err != nil {
+			return err
+		}
+		if err := syncPath(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lastSequence is the sequence number of the last row of a table.
+func (b *builder) lastSequence(t *store.Table, s *space) uint64 {
+	if b.marked[s.id] == t {
+		return manifest.FirstSequence
+	}
+	return 0
+}
+
+// numberTables gives the tables their names, durable before they get them.
+func (b *builder) numberTables() error {
+	for i := range b.tables {
+		t := &b.tables[i]
+		if !b.opts.Sync {
+			if err := syncPath(b.dir, t.File); err != nil {
+				return err
+			}
+		}
+		name := fmt.Sprintf("%06d%s", firstTableNumber+i, b.flavour.tableExt)
+		if err := os.Rename(filepath.Join(b.dir, t.File), filepath.Join(b.dir, name)); err != nil {
+			return err
+		}
+		t.File = name
+	}
+	return nil
+}
+
+// writeManifest writes MANIFEST and, when all else is on disk, CURRENT.
+func (b *builder) writeManifest() error {
+	name := fmt.Sprintf("MANIFEST-%06d", manifestNumber)
+	data, err := manifest.Encode(b.edits())
+	if err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(b.dir, name), data); err != nil {
+		return err
+	}
+	if err := syncPath(b.dir); err != nil {
+		return err
+	}
+	current := filepath.Join(b.dir, "CURRENT")
+	temp := filepath.Join(b.dir, fmt.Sprintf("%06d.dbtmp", manifestNumber))
+	if err := writeFile(temp, []byte(name+"\n")); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, current); err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	return syncPath(b.dir)
+}
+
+// edits describes the database as the engines do when they start a new MANIFEST: each column
+// family, its tables, and last the counters.
+func (b *builder) edits() []manifest.Writer {
+	if b.flavour.levelDB {
+		var e manifest.Writer
+		e.Comparator(b.spaces[0].cmp.Name)
+		e.Counters(b.nextFile())
+		for i := range b.tables {
+			e.LevelTable(firstTableNumber+i, &b.tables[i])
+		}
+		return []manifest.Writer{e}
+	}
+	var out []manifest.Writer
+	for _, s := range b.spaces {
+		var declare, tables manifest.Writer
+		declare.Comparator(s.cmp.Name)
+		declare.ColumnFamily(s.id)
+		declare.AddColumnFamily(s.id, s.name)
+		tables.LogNumber(0)
+		for i := range b.tables {
+			if t := &b.tables[i]; t.Keyspace == s.name {
+				tables.Table(firstTableNumber+i, t, b.lastSequence(t, s))
+			}
+		}
+		tables.ColumnFamily(s.id)
+		out = append(out, declare, tables)
+	}
+	var last manifest.Writer
+	last.Counters(b.nextFile())
+	last.MaxColumnFamily(len(b.spaces) - 1)
+	return append(out, last)
+}
+
+func (b *builder) nextFile() int { return firstTableNumber + len(b.tables) }
+
+var _ store.Builder = (*builder)(nil)

@@ -1,0 +1,105 @@
+package rocks_test
+
+import (
+	"fmt"
+	"math/rand"
+	"path/filepath"
+	"testing"
+
+	"github.com/syndtr/goleveldb/leveldb"
+	"github.com/syndtr/goleveldb/leveldb/comparer"
+	"github.com/syndtr/goleveldb/leveldb/filter"
+	"github.com/syndtr/goleveldb/leveldb/opt"
+	"github.com/syndtr/goleveldb/leveldb/util"
+
+	"kvferry/store"
+	"kvferry/store/rocks"
+)
+
+// levelComparer gives LevelDB one of our orders.
+type levelComparer struct{ store.Comparer }
+
+func (c levelComparer) Compare(a, b []byte) int         { return c.Comparer.Compare(a, b) }
+func (c levelComparer) Name() string                    { return c.Comparer.Name }
+func (c levelComparer) Separator(_, _, _ []byte) []byte { return nil }
+func (c levelComparer) Successor(_, _ []byte) []byte    { return nil }
+
+var _ comparer.Comparer = levelComparer{}
+
+// TestLevelDBUsesBuilder: LevelDB opens what the Builder writes, reads it in every way, writes
+// over it, compacts it and reads it again.
+func TestLevelDBUsesBuilder(t *testing.T) {
+	for _, c := range []store.Comparer{store.Bytewise, reversed} {
+		t.Run(c.Name, func(t *testing.T) {
+			rnd := rand.New(rand.NewSource(9))
+			rows := testRows(rnd, 20_000, c)
+			dir := filepath.Join(t.TempDir(), "db")
+			b, err := rocks.CreateLevelDB(dir, store.BuildOptions{TableSize: 1 << 16})
+			must(t, err)
+			must(t, b.Keyspace("default", c))
+			writeRun(t, b, "default", 1, 0, rows[10_000:])
+			writeRun(t, b, "default", 0, 0, rows[:10_000])
+			must(t, b.Finish())
+
+			o := &opt.Options{Comparer: levelComparer{c}, Strict: opt.StrictAll, ErrorIfMissing: true, Filter: filter.NewBloomFilter(10)}
+			db, err := leveldb.OpenFile(dir, o)
+			must(t, err)
+			wantLevelRows(t, db, rows)
+			for i := range rows {
+				switch i % 5 {
+				case 0:
+					rows[i].value = fmt.Appendf(nil, "changed %d", i)
+					must(t, db.Put(rows[i].key, rows[i].value, nil))
+				case 1:
+					must(t, db.Delete(rows[i].key, nil))
+				}
+			}
+			var left []testRow
+			for i, row := range rows {
+				if i%5 != 1 {
+					left = append(left, row)
+				}
+			}
+			must(t, db.CompactRange(util.Range{}))
+			wantLevelRows(t, db, left)
+			must(t, db.Close())
+			db, err = leveldb.OpenFile(dir, o)
+			must(t, err)
+			wantLevelRows(t, db, left)
+			must(t, db.Close())
+		})
+	}
+}
+
+// wantLevelRows scans forth and back and gets every key.
+func wantLevelRows(t *testing.T, db *leveldb.DB, want []testRow) {
+	t.Helper()
+	it := db.NewIterator(nil, nil)
+	defer it.Release()
+	n := 0
+	for ; it.Next(); n++ {
+		if n == len(want) || string(it.Key()) != string(want[n].key) || string(it.Value()) != string(want[n].value) {
+			t.Fatalf("row %d of %d has key %q", n, len(want), it.Key())
+		}
+	}
+	must(t, it.Error())
+	if n != len(want) {
+		t.Fatalf("%d rows, want %d", n, len(want))
+	}
+	for ok := it.Last(); ok; ok = it.Prev() {
+		n--
+		if string(it.Key()) != string(want[n].key) {
+			t.Fatalf("backwards: row %d has key %q", n, it.Key())
+		}
+	}
+	for _, row := range want {
+		value, err := db.Get(row.key, nil)
+		must(t, err)
+		if string(value) != string(row.value) {
+			t.Fatalf("get %q: %q", row.key, value)
+		}
+	}
+	if _, err := db.Get([]byte("a key of more than thirty bytes, which no row has"), nil); err != leveldb.ErrNotFound {
+		t.Fatalf("get of an absent key: %v", err)
+	}
+}

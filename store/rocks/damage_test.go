@@ -1,0 +1,248 @@
+package rocks
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/manifest"
+	"kvferry/store/rocks/sst"
+)
+
+// damageDB is a small database with all that a directory can have.
+func damageDB(t testing.TB, spec handmade.Spec) (dir, table string) {
+	d := handmade.NewDB(t)
+	d.Family(1, "one", handmade.BytewiseName)
+	spec.Tombstones = []handmade.Entry{handmade.RangeDel("key0050", 2000, "key0060")}
+	table = d.Table(0, 1, spec, handmade.SomeEntries(15)...)
+	d.Table(0, 0, handmade.Spec{}, handmade.Put("key0001", 5000, "x"), handmade.Del("key0003", 5001))
+	d.Table(1, 2, handmade.Spec{}, handmade.Put("other", 1, "y"))
+	d.Log(7, handmade.Batch(6000, handmade.Op(base.KindPut, "log", "1"), handmade.OpCF(base.KindCFPut, 1, "log", "2")), handmade.Batch(6002, handmade.Op(base.KindMerge, "key0006", "m")))
+	return d.Finish(), table
+}
+
+// readAll does everything that a database can be asked, and returns the first error. A panic, a
+// hang or rows out of order fail the test elsewhere or here.
+func readAll(t testing.TB, dir string, o store.Options) error {
+	o.Comparers, o.Merger = handmade.Comparers, joinMerger
+	Peek(dir)
+	s, err := Open(context.Background(), dir, &o)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	s.Files()
+	var first error
+	note := func(err error) {
+		if first == nil && err != io.EOF {
+			first = err
+		}
+	}
+	for _, ks := range s.Keyspaces() {
+		note(walkRows(t, ks))
+		walkBatches(t, ks)
+		if it, err := ks.Entries([]byte("key0010"), []byte("key0080")); err == nil {
+			for err == nil {
+				_, err = it.Next()
+			}
+			note(err)
+			it.Close()
+		} else {
+			note(err)
+		}
+		note(ks.Unordered(func(*store.Entry) error { return nil }))
+		_, err := ks.Sample(5)
+		note(err)
+	}
+	return first
+}
+
+// walkBatches reads the rows in batches: the same ones as one by one, up to the same error.
+func walkBatches(t testing.TB, ks store.Keyspace) {
+	one, oneErr := ks.Rows(nil, nil)
+	it, err := ks.Rows(nil, nil)
+	if err != nil || oneErr != nil {
+		return // told by walkRows
+	}
+	defer one.Close()
+	defer it.Close()
+	batch := make([]store.Row, 16)
+	for err == nil {
+		var n int
+		n, err = it.(store.Batcher).NextBatch(batch)
+		for i, b := range batch[:n] {
+			k, v, err := one.Next()
+			if err != nil || !bytes.Equal(k, b.Key) || !bytes.Equal(v, b.Value) {
+				t.Fatalf("row %q = %q of a batch, want %q = %q, %v", b.Key, b.Value, k, v, err)
+			}
+			it.(store.Batcher).PlaceAt(i)
+		}
+	}
+	if _, _, want := one.Next(); want.Error() != err.Error() {
+		t.Fatalf("batches end with %v, rows with %v", err, want)
+	}
+}
+
+// walkRows reads and seeks, checking order.
+func walkRows(t testing.TB, ks store.Keyspace) error {
+	it, err := ks.Rows(nil, nil)
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	var last []byte
+	for n := 0; ; n++ {
+		k, _, err := it.Next()
+		if err != nil {
+			return err
+		}
+		if n > 0 && ks.Comparer().Compare(last, k) >= 0 {
+			t.Fatalf("row %q after %q", k, last)
+		}
+		last = append(last[:0], k...)
+		it.Place()
+		if n%5 == 4 {
+			if err := it.SeekGE(append(slices.Clone(last), '5')); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// TestDamageSweep reads every strict prefix of every file and every file with one byte flipped: an
+// error, a finding or a well-formed result, in bounded memory. Where checksums cover a byte, the
+// flip is seen.
+func TestDamageSweep(t *testing.T) {
+	dir, table := damageDB(t, handmade.Spec{Codec: handmade.Snappy, BlockSize: 200})
+	for _, name := range []string{manifest.CurrentName, "MANIFEST-000005", "000007.log", table} {
+		t.Run(name, func(t *testing.T) { sweepFile(t, dir, name) })
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if m.Sys > 512<<20 {
+		t.Errorf("%d MiB of memory", m.Sys>>20)
+	}
+}
+
+func sweepFile(t *testing.T, dir, name string) {
+	path := filepath.Join(dir, name)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.WriteFile(path, whole, 0o644)
+	try := func(b []byte) (int, error) {
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		err := readAll(t, dir, store.Options{Report: func(record.Finding) { found++ }})
+		return found, err
+	}
+	if _, err := try(whole); err != nil {
+		t.Fatal(err)
+	}
+	silent := 0
+	for n := range whole {
+		if found, err := try(whole[:n]); err == nil && found == 0 {
+			silent++
+		}
+	}
+	// A prefix that ends where a record ends is an older state of a log, and no damage.
+	if limit := map[bool]int{true: 6, false: 0}[strings.HasPrefix(name, "MANIFEST") || strings.HasSuffix(name, ".log")]; silent > limit {
+		t.Errorf("%d prefixes went unnoticed", silent)
+	}
+	for i := range whole {
+		for _, bit := range []byte{1 << (i % 8)} {
+			b := slices.Clone(whole)
+			b[i] ^= bit
+			if found, err := try(b); err == nil && found == 0 && (!strings.HasSuffix(name, ".sst") || i < len(whole)-handmade.RocksFooter) {
+				t.Errorf("flip of bit %#x at %d went unnoticed", bit, i)
+			}
+		}
+	}
+}
+
+// TestDamageWithoutChecksums sweeps the parsers themselves: nothing but they stand between the
+// bytes and the reader.
+func TestDamageWithoutChecksums(t *testing.T) {
+	for _, spec := range []handmade.Spec{
+		{NoChecksum: true, Codec: handmade.Snappy},
+		{NoChecksum: true, Codec: handmade.Zlib},
+		{NoChecksum: true, Codec: handmade.LZ4},
+		{NoChecksum: true, Codec: handmade.Zstd},
+		{NoChecksum: true, Version: 5, UserKeys: true, Delta: true, IndexType: handmade.TwoLevelIndex},
+		{NoChecksum: true, IndexType: handmade.FirstKeyIndex, Hash: true},
+	} {
+		spec.BlockSize = 150
+		dir, table := damageDB(t, spec)
+		path := filepath.Join(dir, table)
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := totalAlloc()
+		tries := 0
+		for i := range whole {
+			for _, bit := range []byte{1 << (i % 7), 0x80} {
+				b := slices.Clone(whole)
+				b[i] ^= bit
+				if err := os.WriteFile(path, b, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				readAll(t, dir, store.Options{Resort: i%2 == 0})
+				tries++
+			}
+		}
+		if each := (totalAlloc() - before) / uint64(tries); each > 16<<20 {
+			t.Errorf("%+v: %d MiB allocated a try", spec, each>>20)
+		}
+	}
+}
+
+func totalAlloc() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
+// TestSalvageTable: Unordered skips a damaged block, and a table whose index or end is damaged.
+func TestSalvageTable(t *testing.T) {
+	for _, where := range []string{"block", "index", "footer", "properties"} {
+		d := handmade.NewDB(t)
+		name := d.Table(0, 1, handmade.Spec{BlockSize: 100}, handmade.SomeEntries(20)...)
+		d.Table(0, 2, handmade.Spec{}, handmade.Put("other", 1, ""))
+		dir := d.Finish()
+		path := filepath.Join(dir, name)
+		b, _ := os.ReadFile(path)
+		ft, err := sst.DecodeFooter(b[len(b)-handmade.RocksFooter:], int64(len(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := map[string]uint64{"block": 3, "index": ft.Index.Off + 3, "footer": uint64(len(b) - 2), "properties": ft.Index.Off - 10}[where]
+		b[at] ^= 1
+		d.File(name, b)
+		db, found := openFindings(t, dir, store.Options{})
+		n := 0
+		if err := db.Keyspaces()[0].Unordered(func(*store.Entry) error { n++; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 || n == 21 || len(*found) != 1 || (*found)[0].Kind != "damaged-block" {
+			t.Errorf("%s: %d entries, findings %+v", where, n, *found)
+		}
+		if where == "block" && n < 15 {
+			t.Errorf("%d entries beside one damaged block", n)
+		}
+		wantCorrupt(t, rowsError(dir, store.Options{}), name)
+	}
+}

@@ -1,0 +1,92 @@
+package rocks
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"kvferry/record"
+	"kvferry/store/rocks/manifest"
+)
+
+// reportTorn reports a MANIFEST that ends within a record. Engines open it without that edit, which is right
+// after a crash; whether a file that was cut off has lost tables with it, the tables that it does not name tell.
+func (db *database) reportTorn(lost bool) {
+	f := record.Finding{Kind: "torn-manifest", Severity: record.Warning,
+		Place: record.Place{File: db.version.Name, Off: db.version.TornAt, Level: -1},
+		Detail: "the MANIFEST ends within a record, as a crash leaves it: that change never took effect, " +
+			"and no table that it does not name has rows of its own"}
+	if lost {
+		f.Severity = record.Error
+		f.Detail = "the MANIFEST ends within a record: after a crash that change never took effect, " +
+			"but a file that was cut off has lost tables with it"
+	}
+	db.report(f)
+}
+
+// hadLogs reports whether the database ever had a log: an engine that opens one says from which log
+// on it needs them, RocksDB not before the first table or the second opening. It then left IDENTITY.
+func hadLogs(v *manifest.Version, dir string) bool {
+	if v.FirstLog() > 0 || v.PrevLog > 0 {
+		return true
+	}
+	for _, f := range v.Families {
+		if len(f.Tables) > 0 {
+			return false
+		}
+	}
+	_, err := os.Stat(filepath.Join(dir, "IDENTITY"))
+	return err == nil
+}
+
+// isLevelDB reports whether the directory is LevelDB's: the tags tell, or, in a database too young to
+// have any, the files that RocksDB always leaves beside the MANIFEST.
+func isLevelDB(v *manifest.Version, dir string) bool {
+	if v.Rocks || v.OldFile {
+		return !v.Rocks
+	}
+	return !hasAny(dir, rocksFiles...)
+}
+
+// rocksFiles are what RocksDB has beside its tables and LevelDB has not.
+var rocksFiles = []string{"OPTIONS-*", "IDENTITY"}
+
+// hasAny reports whether dir has files that match one of some patterns.
+func hasAny(dir string, patterns ...string) bool {
+	for _, pattern := range patterns {
+		if m, _ := filepath.Glob(filepath.Join(globEscape(dir), pattern)); len(m) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// globEscape makes filepath.Glob take a directory's name as it is.
+func globEscape(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+}
+
+// KeyspaceInfo is what a directory's MANIFEST says about a column family.
+type KeyspaceInfo struct {
+	Name, Comparer string
+}
+
+// Peek reads CURRENT and the MANIFEST of dir and says which engine the directory is of, "rocksdb" or
+// "leveldb", and which column families it has. Where they cannot be read, the names of the other files speak for
+// an engine.
+func Peek(dir string) (kind string, keyspaces []KeyspaceInfo, err error) {
+	v, err := manifest.Read(dir, func(record.Finding) {})
+	if err != nil {
+		if hasAny(dir, "*.ldb") && !hasAny(dir, rocksFiles...) {
+			return flavourLevelDB.name, nil, err
+		}
+		return flavourRocksDB.name, nil, err
+	}
+	for _, f := range v.Sorted() {
+		keyspaces = append(keyspaces, KeyspaceInfo{f.Name, f.Comparator})
+	}
+	if isLevelDB(v, dir) {
+		return flavourLevelDB.name, keyspaces, nil
+	}
+	return flavourRocksDB.name, keyspaces, nil
+}

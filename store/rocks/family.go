@@ -1,0 +1,113 @@
+package rocks
+
+import (
+	"errors"
+	"io"
+
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/logfile"
+	"kvferry/store/rocks/lsm"
+	"kvferry/store/rocks/lsm/circle"
+	"kvferry/store/rocks/wal"
+)
+
+// family is a column family: a store.Keyspace.
+type family struct {
+	*lsm.Keyspace
+	st        *database
+	id        uint32
+	logNumber uint64
+	blobs     *blobFiles
+	circles   *circle.Set // nil when the comparer is an order, or what the engine makes of it cannot be told
+}
+
+// Rows yields the newest visible row of each key in [lo, hi).
+func (ks *family) Rows(lo, hi []byte) (store.Iterator, error) {
+	if ks.circles.Any() {
+		return ks.circles.Rows(lo, hi)
+	}
+	return ks.Keyspace.Rows(lo, hi)
+}
+
+// Entries yields every physical entry in [lo, hi).
+func (ks *family) Entries(lo, hi []byte) (store.EntryIterator, error) {
+	if ks.circles.Any() {
+		return ks.circles.Entries(lo, hi)
+	}
+	return ks.Keyspace.Entries(lo, hi)
+}
+
+// Unordered calls f with every entry of the column family, table by table and log by log, as they stand. Damage is
+// reported and skipped: in logs a block at a time.
+func (ks *family) Unordered(f func(*store.Entry) error) error {
+	if err := ks.ScanTables(f); err != nil {
+		return err
+	}
+	for _, l := range ks.st.logs {
+		if err := ks.scanLog(l, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scanLog reads one log, going on with the next block after damage.
+func (ks *family) scanLog(l *logFile, f func(*store.Entry) error) error {
+	if !ks.reads(l) {
+		return nil
+	}
+	r, done, err := l.open()
+	if err != nil {
+		return err
+	}
+	defer done()
+	r.Salvage = true
+	var stop error // of f
+	take := func(e *store.Entry) error {
+		stop = f(e)
+		return stop
+	}
+	for {
+		rec, off, err := r.Next()
+		if err == io.EOF {
+			return nil
+		}
+		p := record.Place{File: l.name, Off: off, Level: -1}
+		if err == nil {
+			var b *wal.Batch
+			if b, err = wal.NewBatch(r, rec, off); err == nil {
+				err = ks.scanBatch(b, p, take)
+			}
+		} else if !errors.Is(err, logfile.ErrWithin) && !errors.Is(err, logfile.ErrPacked) {
+			r.Resync()
+		}
+		if stop != nil {
+			return stop
+		}
+		if err != nil && err != logfile.ErrTorn { // a torn tail was reported when the logs were read
+			ks.Env.Report(record.Finding{Kind: record.FindDamagedFile, Severity: record.Error, Keyspace: ks.Name(), Place: p,
+				Detail: "log record: " + lsm.Reason(err)})
+		}
+	}
+}
+
+// scanBatch hands over the entries of a write batch that are of this column family.
+func (ks *family) scanBatch(r *wal.Batch, p record.Place, f func(*store.Entry) error) error {
+	return r.Decode(func(b wal.Entry) error {
+		if b.Family != ks.id {
+			return nil
+		}
+		kind, err := lsm.KindOf(base.Trailer(b.Seq, b.Kind))
+		if err != nil {
+			return err
+		}
+		value, err := b.Whole()
+		if err != nil {
+			return err
+		}
+		p.Seq = b.Seq
+		return f(&store.Entry{Key: b.Key, Value: value, Seq: b.Seq, Kind: kind, Place: p})
+	})
+}

@@ -1,0 +1,81 @@
+package logfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"kvferry/store/rocks/base"
+)
+
+// tooLong judges a fragment that reaches beyond its block: torn when the file ends there.
+func (l *Reader) tooLong(head, size int) error {
+	err := fmt.Errorf("fragment of %d bytes, %d left in its block", size, l.n-l.pos-head)
+	if l.n == BlockSize {
+		return l.damaged(head, err)
+	}
+	if e := l.torn(); e != ErrTorn {
+		return err
+	}
+	return ErrTorn
+}
+
+// torn decides whether the bytes from pos on, at the end of the file, are a record cut short or
+// damage: then a whole record follows somewhere.
+func (l *Reader) torn() error {
+	for i := l.pos + 1; i+HeaderLen <= l.n; i++ {
+		if l.wholeAt(i, false) {
+			return fmt.Errorf("damaged fragment: a whole one follows at offset %d", l.blockOff+int64(i))
+		}
+	}
+	l.ended = true
+	return ErrTorn
+}
+
+// wholeAt reports whether a fragment with a right checksum stands at i of the block; with reuse
+// only one that carries this log's number counts.
+func (l *Reader) wholeAt(i int, reuse bool) bool {
+	b := l.block[i:l.n]
+	if len(b) < HeaderLen {
+		return false
+	}
+	size, typ := int(binary.LittleEndian.Uint16(b[4:])), b[6]
+	head := headerLen(typ)
+	if !known(typ) || head+size > len(b) || (reuse && head == HeaderLen) {
+		return false
+	}
+	if head == ReuseHeaderLen && binary.LittleEndian.Uint32(b[HeaderLen:]) != l.number {
+		return false
+	}
+	return base.MaskCRC(crc32.Checksum(b[6:head+size], base.Castagnoli)) == binary.LittleEndian.Uint32(b)
+}
+
+// damaged judges a fragment that cannot be right. In a file that was written over an older log such
+// bytes are what the older log left, unless a fragment of this log follows.
+func (l *Reader) damaged(head int, cause error) error {
+	if !l.reuse && (head != ReuseHeaderLen || l.records) {
+		return cause
+	}
+	for start := l.pos + 1; ; start = 0 {
+		for i := start; i+HeaderLen <= l.n; i++ {
+			if l.wholeAt(i, true) {
+				return cause
+			}
+		}
+		if err := l.fill(); err != nil {
+			return err
+		}
+		if l.n == 0 {
+			l.ended, l.Leftover = true, true
+			return io.EOF
+		}
+	}
+}
+
+// Resync moves to the start of the next block, to go on after damage other than ErrWithin. The bytes of this block are
+// done with even when it is the last, shorter one.
+func (l *Reader) Resync() {
+	if l.pos = l.n; l.n < BlockSize {
+		l.ended = true
+	}
+}

@@ -1,0 +1,358 @@
+package lsm
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
+)
+
+// Run is a sequence of tables whose keys ascend from one to the next.
+type Run struct {
+	Tables []*Table
+	Level  int // -1: logs
+}
+
+// Cursor walks the entries of a sorted run that lie in [.., hi), checking their order. After next or
+// seek returned true, the current entry is in the fields; its views live until the next move.
+type Cursor struct {
+	ks       *Keyspace
+	tables   []*Table
+	hi       []byte
+	bytewise bool
+
+	// The current entry.
+	buf  []byte // its internal key; longer than it
+	ulen int    // length of its user key
+	Tr   uint64 // sequence number and kind
+	Val  []byte
+	// lcp is how many bytes its user key shares with the entry before, known with the bytewise
+	// order only; same says that the user keys are equal.
+	lcp  int
+	same bool
+
+	// The current block.
+	data     []byte
+	pos      int
+	block    blocks.Block
+	handle   blocks.Handle
+	checkHi  bool // the block may hold keys at or beyond hi
+	useFixed bool
+	fixed    uint64 // of an ingested table
+	suffix   int    // bytes at the end of values that are not theirs
+
+	T    *Table
+	ti   int                                               // of t in tables; before the first: -1
+	walk blocks.Walk                                       // nil before the first table
+	pass func(h blocks.Handle, sep []byte, err error) bool // for the walk; nil without a salvage
+	swap []byte                                            // room for a key, with other orders than bytewise
+	have bool                                              // an entry was read before
+	Done bool
+	Err  error
+}
+
+// NewCursor starts before the first entry of tables in the order of a run.
+func NewCursor(ks *Keyspace, tables []*Table, hi []byte) *Cursor {
+	c := &Cursor{ks: ks, tables: tables, hi: hi, bytewise: ks.cmp.IsBytewise(), ti: -1}
+	if ks.Env.Salvage {
+		c.pass = c.passes
+	}
+	return c
+}
+
+// Between returns the tables of the run that may hold keys in [lo, hi).
+func (r *Run) Between(cmp *store.Comparer, lo, hi []byte) []*Table {
+	from, to := 0, len(r.Tables)
+	if lo != nil {
+		from, _ = slices.BinarySearchFunc(r.Tables, lo, func(t *Table, k []byte) int { return cmp.Compare(t.Last, k) })
+	}
+	if hi != nil {
+		to, _ = slices.BinarySearchFunc(r.Tables, hi, func(t *Table, k []byte) int { return cmp.Compare(t.First, k) })
+	}
+	return r.Tables[from:max(from, to)]
+}
+
+// User returns the current user key.
+func (c *Cursor) User() []byte { return c.buf[:c.ulen:c.ulen] }
+
+// Place says where the current entry stands.
+func (c *Cursor) Place() record.Place {
+	var p record.Place
+	if c.suffix > 0 {
+		p = c.T.originPlace(c.Val[:len(c.Val)+c.suffix])
+	} else {
+		p = c.T.Place(c.handle.Off)
+	}
+	p.Seq = c.Tr >> 8
+	return p
+}
+
+// Close releases what the cursor holds.
+func (c *Cursor) Close() {
+	if c.walk != nil {
+		c.walk.Close()
+	}
+	c.Done, c.data, c.walk = true, nil, nil
+}
+
+// stop ends the walk, with an error when there is one.
+func (c *Cursor) stop(err error) bool {
+	if c.Err == nil {
+		c.Err = err
+	}
+	c.Close()
+	return false
+}
+
+// Next moves to the next entry. False is the end, or an error in c.err.
+func (c *Cursor) Next() bool {
+	p, d := c.pos, c.data
+	if p >= len(d) {
+		return c.nextBlock()
+	}
+	var shared, unshared, vlen int
+	if p+3 <= len(d) && (d[p]|d[p+1]|d[p+2]) < 0x80 {
+		shared, unshared, vlen = int(d[p]), int(d[p+1]), int(d[p+2])
+		p += 3
+	} else if shared, unshared, vlen, p = blocks.EntryHeader(d, p); p < 0 {
+		return c.damage(blocks.ErrEntry) || c.nextBlock()
+	}
+	end := p + unshared
+	vend := end + vlen
+	ulen := shared + unshared - base.TrailerLen
+	if vend > len(d) || shared > c.ulen+base.TrailerLen || ulen < 0 || vlen < c.suffix {
+		return c.damage(blocks.ErrEntry) || c.nextBlock()
+	}
+	if !c.bytewise {
+		return c.nextOrdered(shared, p, end, vend)
+	}
+	// Both keys share at least shared bytes, and mostly no more.
+	lcp, same := shared, false
+	if m := min(c.ulen, ulen); shared >= m {
+		lcp, same = m, c.ulen == ulen
+		if c.ulen > ulen {
+			return c.disorder(shared, d[p:end])
+		}
+	} else if a, b := c.buf[shared], d[p]; a >= b {
+		if a > b {
+			return c.disorder(shared, d[p:end])
+		}
+		lcp = shared + base.CommonPrefix(c.buf[shared:c.ulen], d[p:end-base.TrailerLen], 0)
+		if same = lcp == m && c.ulen == ulen; !same && (lcp == ulen || lcp < m && c.buf[lcp] > d[p+lcp-shared]) {
+			return c.disorder(shared, d[p:end])
+		}
+	}
+	if n := ulen + base.TrailerLen; n > len(c.buf) {
+		c.grow(n)
+	}
+	copy(c.buf[shared:], d[p:end])
+	tr := binary.LittleEndian.Uint64(c.buf[ulen:])
+	if c.useFixed {
+		tr = base.Trailer(c.fixed, byte(tr))
+	}
+	if same && tr >= c.Tr {
+		return c.disorder(0, bytes.Clone(c.buf[:ulen+base.TrailerLen]))
+	}
+	c.lcp, c.same, c.ulen, c.Tr = lcp, same, ulen, tr
+	c.Val = d[end : vend-c.suffix]
+	c.pos = vend
+	if c.checkHi && bytes.Compare(c.buf[:ulen], c.hi) >= 0 {
+		return c.stop(nil)
+	}
+	return true
+}
+
+// grow makes room for keys of n bytes, keeping the current one.
+func (c *Cursor) grow(n int) {
+	b := make([]byte, 2*n+32)
+	copy(b, c.buf)
+	c.buf = b
+}
+
+// nextOrdered finishes next for any order: the comparer decides.
+func (c *Cursor) nextOrdered(shared, p, end, vend int) bool {
+	rest := c.data[p:end]
+	n := shared + len(rest)
+	if n > len(c.buf) {
+		c.grow(n)
+	}
+	if n > len(c.swap) {
+		c.swap = make([]byte, 2*n+32)
+	}
+	copy(c.swap, c.buf[:shared])
+	copy(c.swap[shared:], rest)
+	user, tr := base.SplitKey(c.swap[:n])
+	if c.useFixed {
+		tr = base.Trailer(c.fixed, byte(tr))
+	}
+	o := c.ks.cmp.Compare(c.User(), user)
+	c.same = o == 0
+	if o > 0 || c.same && tr >= c.Tr {
+		return c.disorder(shared, rest)
+	}
+	c.buf, c.swap = c.swap, c.buf
+	c.ulen, c.Tr, c.Val, c.pos = len(user), tr, c.data[end:vend-c.suffix], vend
+	if c.checkHi && c.ks.cmp.Compare(user, c.hi) >= 0 {
+		return c.stop(nil)
+	}
+	return true
+}
+
+// disorder ends the walk with an OrderError about the entry after the current one.
+func (c *Cursor) disorder(shared int, rest []byte) bool {
+	key := append(bytes.Clone(c.buf[:shared]), rest...)
+	e := &store.OrderError{File: c.T.Path, Off: int64(c.handle.Off), Keyspace: c.ks.name, Comparer: c.ks.cmp.Name,
+		Prev: bytes.Clone(c.User()), Next: key[:max(len(key)-base.TrailerLen, 0)]}
+	return c.stop(e)
+}
+
+// nextBlock moves to the first entry of the next block that has any.
+func (c *Cursor) nextBlock() bool {
+	for !c.Done {
+		if c.T != nil {
+			if !c.belowSeparator() {
+				return c.stop(nil)
+			}
+			ok := false
+			if !c.checkHi || !c.bytewise {
+				// Bytewise separators are below the next block's keys; others may be mistaken. That of a
+				// table's last block may be above the keys of the next table.
+				var err error
+				if ok, err = c.walk.Next(); err != nil {
+					return c.stop(err)
+				}
+			}
+			if ok {
+				if c.loadBlock() && len(c.data) > 0 && c.first(0) {
+					return c.aboveSmallest()
+				}
+				continue // unless that was the end
+			}
+			if !c.atEnd() {
+				return false
+			}
+		}
+		if !c.nextTable() {
+			return false
+		}
+	}
+	return false
+}
+
+// belowSeparator checks that the index told the truth about the block that ends here.
+func (c *Cursor) belowSeparator() bool {
+	if !c.have || c.data == nil {
+		return true
+	}
+	sep := c.walk.Separator()
+	if c.ks.cmp.Compare(c.User(), sep) > 0 {
+		return c.disorderAt("index", sep)
+	}
+	return true
+}
+
+// atEnd checks that the table that ends here kept to its bounds.
+func (c *Cursor) atEnd() bool {
+	if c.have && c.data != nil && c.ks.cmp.Compare(c.User(), c.T.Last) > 0 {
+		return c.disorderAt("largest key of the MANIFEST", c.T.Last)
+	}
+	return true
+}
+
+// aboveSmallest checks that a block's first key keeps to the bounds of its table.
+func (c *Cursor) aboveSmallest() bool {
+	if c.ks.cmp.Compare(c.User(), c.T.First) < 0 {
+		return c.disorderAt("smallest key of the MANIFEST", c.T.First)
+	}
+	return true
+}
+
+// disorderAt ends the walk because the current key lies beyond what something promised.
+func (c *Cursor) disorderAt(what string, promised []byte) bool {
+	return c.stop(c.T.Fail(int64(c.handle.Off), what,
+		&store.OrderError{File: c.T.Path, Off: int64(c.handle.Off), Keyspace: c.ks.name, Comparer: c.ks.cmp.Name,
+			Prev: bytes.Clone(c.User()), Next: bytes.Clone(promised)}))
+}
+
+// nextTable moves before the first block of the next table.
+func (c *Cursor) nextTable() bool {
+	c.ti++
+	return c.openTable()
+}
+
+// openTable opens the table ti of the run, or the first one after it whose index can be read.
+func (c *Cursor) openTable() bool {
+	for ; ; c.ti++ {
+		if c.walk != nil {
+			c.walk.Close()
+		}
+		if c.ti >= len(c.tables) {
+			return c.stop(nil)
+		}
+		c.T, c.data, c.pos, c.checkHi = c.tables[c.ti], nil, 0, false
+		if c.hi != nil && c.ks.cmp.Compare(c.T.First, c.hi) >= 0 {
+			return c.stop(nil)
+		}
+		err := c.T.walk(&c.walk, c.pass)
+		if err == nil {
+			break
+		}
+		if !c.passes(c.T.indexHandle(), nil, err) {
+			return c.stop(base.BlockError(err))
+		}
+	}
+	c.useFixed, c.fixed, c.suffix = c.T.info.UseFixed, c.T.info.FixedSeq, 0
+	if c.T.origins != nil {
+		c.suffix = originLen
+	}
+	return true
+}
+
+// loadBlock reads the block that the index stands at. False is an error in c.err, or a block that was passed over.
+func (c *Cursor) loadBlock() bool {
+	c.handle = c.walk.Handle()
+	c.checkHi = c.hi != nil && c.ks.cmp.Compare(c.walk.Separator(), c.hi) >= 0
+	var err error
+	if c.block, err = c.walk.Load(); err != nil {
+		return c.damage(err)
+	}
+	c.data, c.pos = c.block.Entries, 0
+	return true
+}
+
+// first reads the entry at p, a restart: its key stands there whole. False is as of loadBlock, or the end.
+func (c *Cursor) first(p int) bool {
+	shared, unshared, vlen, q := blocks.EntryHeader(c.data, p)
+	if q < 0 || shared != 0 || unshared < base.TrailerLen || vlen < c.suffix || unshared > len(c.data)-q || vlen > len(c.data)-q-unshared {
+		return c.damage(fmt.Errorf("at %d of the block: %w", p, blocks.ErrEntry))
+	}
+	key, val := c.data[q:q+unshared], c.data[q+unshared:q+unshared+vlen]
+	user, tr := base.SplitKey(key)
+	if c.useFixed {
+		tr = base.Trailer(c.fixed, byte(tr))
+	}
+	c.same = false
+	if c.have {
+		o := c.ks.cmp.Compare(c.User(), user)
+		c.same = o == 0
+		if o > 0 || c.same && tr >= c.Tr {
+			return c.disorder(0, key)
+		}
+	}
+	c.lcp = base.CommonPrefix(c.buf[:c.ulen], user, 0)
+	if len(key) > len(c.buf) {
+		c.grow(len(key))
+	}
+	copy(c.buf, key)
+	c.ulen, c.Tr, c.Val, c.have = len(user), tr, val[:vlen-c.suffix], true
+	c.pos = q + unshared + vlen
+	if c.checkHi && c.ks.cmp.Compare(user, c.hi) >= 0 {
+		return c.stop(nil)
+	}
+	return true
+}

@@ -1,0 +1,74 @@
+package lsm
+
+import (
+	"os"
+	"sync"
+
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocks/files"
+)
+
+// Env is what the keyspaces of a store share.
+type Env struct {
+	Dir      string // of the store, for errors
+	Manifest string // path of what says the bounds of tables, for errors
+	Merger   *store.Merger
+	Salvage  bool  // read past tables and blocks that cannot be read
+	Resort   bool  // sort tables that are not in order
+	Memory   int64 // of buffers, for all of the store
+	TempDir  string
+	Report   func(record.Finding) // takes findings from any goroutine
+	Windows  files.Windows
+
+	mu     sync.Mutex
+	spools []*os.File
+	closed bool
+}
+
+// spoolFile makes a file for a spool that nobody else sees, gone when the env is closed.
+func (e *Env) spoolFile() (*os.File, error) {
+	f, err := tempFile(e.TempDir)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		f.Close()
+		return nil, os.ErrClosed
+	}
+	e.spools = append(e.spools, f)
+	return f, nil
+}
+
+// NumSpools counts the spools that are files.
+func (e *Env) NumSpools() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.spools)
+}
+
+// Close gives the files of all spools back.
+func (e *Env) Close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = true
+	for _, f := range e.spools {
+		f.Close()
+	}
+	e.spools = nil
+}
+
+// tempFile makes a file without a name.
+func tempFile(dir string) (*os.File, error) {
+	f, err := os.CreateTemp(dir, "kvferry-spool-*")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}

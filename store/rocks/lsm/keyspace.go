@@ -1,0 +1,227 @@
+package lsm
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocks/base"
+)
+
+// Keyspace is a column family as its tables and logs have it: a store.Keyspace but for what only logs know.
+type Keyspace struct {
+	Env    *Env
+	name   string
+	cmp    *store.Comparer
+	Tables []*Table    // by level, then key
+	Values ValueSource // nil: all values stand in tables
+
+	logRuns  []*Run // none or one
+	logBytes int64
+	logTombs []Tombstone
+	LogErr   error // the logs are damaged: what needs all rows fails with it
+
+	// What all iterators need is found out by the first.
+	once  sync.Once
+	err   error
+	All   []*Run      // logs and tables, newest first
+	tombs []Tombstone // by where they start to cover
+	frags []fragment
+}
+
+// New makes a keyspace without tables.
+func New(e *Env, name string, c *store.Comparer) *Keyspace {
+	return &Keyspace{Env: e, name: name, cmp: c}
+}
+
+// SetTables gives the keyspace its tables.
+func (ks *Keyspace) SetTables(tables []*Table) {
+	slices.SortFunc(tables, func(a, b *Table) int {
+		if a.Level != b.Level {
+			return a.Level - b.Level
+		}
+		if c := base.CompareKeys(ks.cmp.Compare, a.Smallest, b.Smallest); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.Number, b.Number)
+	})
+	ks.Tables = tables
+}
+
+// SetLogs gives the keyspace the entries of its logs, sorted; t is nil when there are none. bytes is their size.
+func (ks *Keyspace) SetLogs(t *Table, bytes int64) {
+	if t != nil {
+		ks.logRuns = []*Run{{Tables: []*Table{t}, Level: -1}}
+	}
+	ks.logBytes = bytes
+}
+
+// Name is the name of the column family.
+func (ks *Keyspace) Name() string { return ks.name }
+
+// Comparer is its order.
+func (ks *Keyspace) Comparer() *store.Comparer { return ks.cmp }
+
+// Size is the bytes of its tables and of its entries in the logs.
+func (ks *Keyspace) Size() int64 {
+	n := ks.logBytes
+	for _, t := range ks.Tables {
+		n += t.Size
+	}
+	return n
+}
+
+// cursorSize is about what a cursor takes: a block and a read window.
+const cursorSize = 16 << 10
+
+// IteratorSize is what one cursor for each sorted run takes.
+func (ks *Keyspace) IteratorSize() int64 {
+	if ks.Prepare() != nil {
+		return 0
+	}
+	n := int64(len(ks.All)) * cursorSize
+	if ks.Values != nil {
+		n += ks.Values.Size()
+	}
+	return n
+}
+
+// makeRuns groups tables, which are by level and then key: each of level 0 by itself, newest first; a
+// deeper level is one run unless its tables overlap, which no engine makes.
+func (ks *Keyspace) makeRuns(tables []*Table) []*Run {
+	var runs []*Run
+	for _, t := range tables {
+		if t.Level == 0 {
+			runs = append(runs, &Run{Tables: []*Table{t}})
+		}
+	}
+	slices.SortStableFunc(runs, func(a, b *Run) int {
+		return cmp.Compare(b.Tables[0].Number, a.Tables[0].Number)
+	})
+	for i := 0; i < len(tables); {
+		level := tables[i].Level
+		j := i
+		for j < len(tables) && tables[j].Level == level {
+			j++
+		}
+		if level > 0 {
+			runs = append(runs, ks.levelRuns(tables[i:j], level)...)
+		}
+		i = j
+	}
+	return runs
+}
+
+// levelRuns makes runs of the tables of one level, which are in the order of their smallest keys.
+func (ks *Keyspace) levelRuns(tables []*Table, level int) []*Run {
+	var runs []*Run
+next:
+	for _, t := range tables {
+		for i, r := range runs {
+			last := r.Tables[len(r.Tables)-1]
+			if base.CompareKeys(ks.cmp.Compare, last.Largest, t.Smallest) < 0 {
+				r.Tables = append(r.Tables, t)
+				continue next
+			}
+			if i == 0 {
+				ks.Env.Report(record.Finding{Kind: "overlapping-tables", Severity: record.Warning, Keyspace: ks.name,
+					Place: t.Place(0), Detail: fmt.Sprintf("overlaps %s of the same level; both are read", last.Name)})
+			}
+		}
+		runs = append(runs, &Run{Tables: []*Table{t}, Level: level})
+	}
+	return runs
+}
+
+// AddTombstone takes a range tombstone of the logs.
+func (ks *Keyspace) AddTombstone(from, to []byte, seq uint64, p record.Place) {
+	start, end := bytes.Clone(from), bytes.Clone(to)
+	d := Tombstone{Start: start, End: end, Seq: seq, from: bound{key: start}, place: p}
+	d.to = maxBound(ks.cmp.Compare, bound{key: end}, d.from)
+	ks.logTombs = append(ks.logTombs, d)
+}
+
+// Prepare finds out what all iterators need: the range tombstones and, when orders are not trusted,
+// which tables must be sorted.
+func (ks *Keyspace) Prepare() error {
+	ks.once.Do(func() { ks.err = ks.prepareOnce() })
+	return ks.err
+}
+
+func (ks *Keyspace) prepareOnce() error {
+	if err := ks.LogErr; err != nil {
+		return err
+	}
+	tables, err := ks.readable()
+	if err != nil {
+		return err
+	}
+	ks.tombs = slices.Clone(ks.logTombs)
+	for _, t := range tables {
+		ks.tombs = append(ks.tombs, t.info.Tombstones...)
+		if !ks.Env.Resort && ks.cmp.Compare(t.First, t.Last) > 0 {
+			return &store.OrderError{File: ks.Env.Manifest, Off: record.NoOffset, Keyspace: ks.name, Comparer: ks.cmp.Name,
+				Prev: t.First, Next: t.Last}
+		}
+	}
+	sortTombstones(ks.cmp.Compare, ks.tombs)
+	ks.frags = fragments(ks.cmp.Compare, ks.tombs)
+	var sorted []*Run
+	if ks.Env.Resort {
+		if tables, sorted, err = ks.resort(tables); err != nil {
+			return err
+		}
+	}
+	ks.All = slices.Concat(ks.logRuns, sorted, ks.makeRuns(tables))
+	return nil
+}
+
+// Rows yields the newest visible row of each key in [lo, hi).
+func (ks *Keyspace) Rows(lo, hi []byte) (store.Iterator, error) {
+	if err := ks.Prepare(); err != nil {
+		return nil, err
+	}
+	lo, hi = bytes.Clone(lo), bytes.Clone(hi)
+	r := &rows{ks: ks, m: newMerged(ks, ks.All, lo, hi), cover: ks.coverage(lo)}
+	if n := int64(len(ks.tombstonesFrom(lo, hi))); n > 0 {
+		r.n.Entries, r.n.Tombstones = n, n
+	}
+	return r, nil
+}
+
+// coverage starts asking about range tombstones at lo; nil when there are none.
+func (ks *Keyspace) coverage(lo []byte) *coverage {
+	if len(ks.frags) == 0 {
+		return nil
+	}
+	c := &coverage{compare: ks.cmp.Compare, frags: ks.frags}
+	if lo != nil {
+		c.seek(lo)
+	}
+	return c
+}
+
+// tombstonesFrom returns the range tombstones that start to cover in [lo, hi).
+func (ks *Keyspace) tombstonesFrom(lo, hi []byte) []Tombstone {
+	from, to := 0, len(ks.tombs)
+	search := func(key []byte) int {
+		i, _ := slices.BinarySearchFunc(ks.tombs, key, func(d Tombstone, k []byte) int {
+			if c := ks.cmp.Compare(d.from.key, k); c != 0 {
+				return c
+			}
+			return 1
+		})
+		return i
+	}
+	if lo != nil {
+		from = search(lo)
+	}
+	if hi != nil {
+		to = search(hi)
+	}
+	return ks.tombs[from:max(from, to)]
+}

@@ -1,0 +1,176 @@
+package lsm
+
+import (
+	"cmp"
+	"slices"
+)
+
+// bound is a position between keys: before key, or after it when after is set.
+type bound struct {
+	key   []byte
+	after bool
+}
+
+// compareBounds orders positions.
+func compareBounds(compare func(a, b []byte) int, a, b bound) int {
+	if c := compare(a.key, b.key); c != 0 {
+		return c
+	}
+	switch {
+	case a.after == b.after:
+		return 0
+	case b.after:
+		return -1
+	}
+	return 1
+}
+
+func minBound(compare func(a, b []byte) int, a, b bound) bound {
+	if compareBounds(compare, a, b) <= 0 {
+		return a
+	}
+	return b
+}
+
+func maxBound(compare func(a, b []byte) int, a, b bound) bound {
+	if compareBounds(compare, a, b) >= 0 {
+		return a
+	}
+	return b
+}
+
+// before reports whether key comes before the position.
+func (b bound) before(compare func(a, b []byte) int, key []byte) bool {
+	c := compare(key, b.key)
+	return c < 0 || c == 0 && b.after
+}
+
+// fragment is a position from which on, up to the next fragment, entries older than seq are
+// deleted; 0 deletes none.
+type fragment struct {
+	from bound
+	seq  uint64
+}
+
+// fragments cuts tombstones, which may overlap, into disjoint stretches: at the last sequence
+// number only the newest tombstone over a key matters.
+func fragments(compare func(a, b []byte) int, ts []Tombstone) []fragment {
+	type event struct {
+		at    bound
+		start bool
+		seq   uint64
+	}
+	var events []event
+	for i := range ts {
+		if compareBounds(compare, ts[i].from, ts[i].to) < 0 {
+			events = append(events, event{ts[i].from, true, ts[i].Seq}, event{ts[i].to, false, ts[i].Seq})
+		}
+	}
+	slices.SortStableFunc(events, func(a, b event) int { return compareBounds(compare, a.at, b.at) })
+	open := newSeqSet()
+	var out []fragment
+	for i, e := range events {
+		if e.start {
+			open.add(e.seq)
+		} else {
+			open.remove(e.seq)
+		}
+		if i+1 < len(events) && compareBounds(compare, e.at, events[i+1].at) == 0 {
+			continue
+		}
+		seq := open.max()
+		if n := len(out); n == 0 || out[n-1].seq != seq {
+			out = append(out, fragment{e.at, seq})
+		}
+	}
+	return out
+}
+
+// seqSet is a multiset of sequence numbers that knows its greatest: a heap whose removed members
+// leave when they come to the top.
+type seqSet struct {
+	heap []uint64
+	live map[uint64]int
+}
+
+func newSeqSet() *seqSet { return &seqSet{live: make(map[uint64]int)} }
+
+func (s *seqSet) add(seq uint64) {
+	s.live[seq]++
+	s.heap = append(s.heap, seq)
+	for i := len(s.heap) - 1; i > 0 && s.heap[(i-1)/2] < s.heap[i]; i = (i - 1) / 2 {
+		s.heap[i], s.heap[(i-1)/2] = s.heap[(i-1)/2], s.heap[i]
+	}
+}
+
+func (s *seqSet) remove(seq uint64) {
+	if s.live[seq]--; s.live[seq] == 0 {
+		delete(s.live, seq)
+	}
+}
+
+// max returns the greatest member, 0 when there is none.
+func (s *seqSet) max() uint64 {
+	for len(s.heap) > 0 && s.live[s.heap[0]] == 0 {
+		s.pop()
+	}
+	if len(s.heap) == 0 {
+		return 0
+	}
+	return s.heap[0]
+}
+
+func (s *seqSet) pop() {
+	n := len(s.heap) - 1
+	s.heap[0] = s.heap[n]
+	s.heap = s.heap[:n]
+	for i := 0; ; {
+		c := 2*i + 1
+		if c+1 < n && s.heap[c+1] > s.heap[c] {
+			c++
+		}
+		if c >= n || s.heap[c] <= s.heap[i] {
+			return
+		}
+		s.heap[i], s.heap[c] = s.heap[c], s.heap[i]
+		i = c
+	}
+}
+
+// sortTombstones orders tombstones by where they start to cover, newest first.
+func sortTombstones(compare func(a, b []byte) int, ts []Tombstone) {
+	slices.SortStableFunc(ts, func(a, b Tombstone) int {
+		if c := compareBounds(compare, a.from, b.from); c != 0 {
+			return c
+		}
+		return -cmp.Compare(a.Seq, b.Seq)
+	})
+}
+
+// coverage answers, for keys that ascend, which sequence number deletes.
+type coverage struct {
+	compare func(a, b []byte) int
+	frags   []fragment
+	next    int // the first fragment that starts after the last key asked for
+}
+
+// seq returns the sequence number below which entries of key are deleted, 0 none.
+func (c *coverage) seq(key []byte) uint64 {
+	for c.next < len(c.frags) && !c.frags[c.next].from.before(c.compare, key) {
+		c.next++
+	}
+	if c.next == 0 {
+		return 0
+	}
+	return c.frags[c.next-1].seq
+}
+
+// seek starts anew at key, which may lie anywhere.
+func (c *coverage) seek(key []byte) {
+	c.next, _ = slices.BinarySearchFunc(c.frags, key, func(f fragment, k []byte) int {
+		if f.from.before(c.compare, k) {
+			return 1
+		}
+		return -1
+	})
+}

@@ -1,0 +1,86 @@
+package lsm
+
+import (
+	"errors"
+	"fmt"
+
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
+)
+
+// resort reads tables of the column family to see whether they are in order, and sorts those
+// that are not. It returns the tables that can be trusted and a run for each of the others.
+func (ks *Keyspace) resort(tables []*Table) (good []*Table, sorted []*Run, err error) {
+	for _, t := range tables {
+		err := ks.checkOrder(t)
+		var o *store.OrderError
+		if err == nil {
+			good = append(good, t)
+			continue
+		}
+		if !errors.As(err, &o) {
+			return nil, nil, err
+		}
+		s, err := ks.sortTable(t)
+		if err != nil {
+			return nil, nil, err
+		}
+		ks.Env.Report(record.Finding{Kind: "unordered-table", Severity: record.Warning, Keyspace: ks.name,
+			Place:  record.Place{File: t.Name, Off: o.Off, Level: t.Level},
+			Detail: fmt.Sprintf("the table is not in the order of %s and was sorted before reading: %v", ks.cmp.Name, o)})
+		sorted = append(sorted, &Run{Tables: []*Table{s}, Level: t.Level})
+	}
+	return good, sorted, nil
+}
+
+// checkOrder walks a table. Its error is an OrderError when the table is whole but in disorder.
+func (ks *Keyspace) checkOrder(t *Table) error {
+	c := NewCursor(ks, []*Table{t}, nil)
+	defer c.Close()
+	for c.Next() {
+		if _, err := KindOf(c.Tr); err != nil {
+			return t.Fail(int64(c.handle.Off), "kind", err)
+		}
+	}
+	return c.Err
+}
+
+// sortTable sorts a table's entries into a spool.
+func (ks *Keyspace) sortTable(t *Table) (*Table, error) {
+	s := NewSorter(ks, ks.Env.Memory/4)
+	defer s.Close()
+	scan := &tableScan{t: t}
+	if ks.Env.Salvage {
+		scan.pass = func(h blocks.Handle, sep []byte, err error) bool {
+			if base.IsDamage(err) {
+				ks.skipped(t, h, sep, err)
+			}
+			return base.IsDamage(err)
+		}
+	}
+	scan.damaged = func(h blocks.Handle, err error) error {
+		err = t.Fail(int64(h.Off), FieldBlock, err)
+		if scan.pass == nil || !scan.pass(h, scan.walk.Separator(), err) {
+			return base.BlockError(err)
+		}
+		return nil
+	}
+	scan.f = func(e *store.Entry) error {
+		return s.Add(e.Key, base.Trailer(e.Seq, internalKind(e.Kind)), e.Value, Origin{0, uint64(e.Place.Off)})
+	}
+	if err := scan.run(); err != nil {
+		return nil, err
+	}
+	out, err := s.Spool(t.Level, []string{t.Name}, ks.Env.Memory/64)
+	if err == nil && out == nil {
+		err = t.Fail(record.NoOffset, "rows", errors.New("none"))
+	}
+	return out, err
+}
+
+// internalKind is the kind of an entry in internal keys.
+func internalKind(k store.Kind) byte {
+	return [...]byte{base.KindPut, base.KindDelete, base.KindSingleDelete, base.KindMerge, base.KindRangeDelete}[k]
+}

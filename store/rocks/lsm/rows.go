@@ -1,0 +1,263 @@
+package lsm
+
+import (
+	"errors"
+	"io"
+
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocks/base"
+)
+
+// rows is the store.Iterator of visible rows. How entries are counted:
+//
+//   - a delete or single delete is a tombstone, whatever hides it; so is a range tombstone, counted by
+//     the iterator that its first covered key falls into;
+//   - of the rest, what a range tombstone covers is range-deleted, even if a newer entry hides it too;
+//   - the newest put of a key is visible, all older entries of the key are superseded;
+//   - merge operands and the put they end at make one row: one of them counts as visible, the rest
+//     as folded. When the row turns out not to exist, all are folded.
+type rows struct {
+	ks    *Keyspace
+	m     *merged
+	cover *coverage // nil without range tombstones
+	n     record.Tally
+	// pending says that m already stands at the entry that comes next.
+	pending bool
+	err     error
+	batch   rowBatch
+
+	// A folded row, and the operands it was made of, newest first.
+	folded   bool
+	key      []byte
+	value    []byte
+	operands [][]byte
+	base     []byte
+	lost     bool // the base cannot be read
+	foldAt   record.Place
+
+	outside outside
+}
+
+// Next returns the next visible row.
+func (r *rows) Next() (key, value []byte, err error) {
+	r.folded = false
+	for {
+		if r.pending {
+			r.pending = false
+			if r.m.top == nil {
+				return nil, nil, r.end(nil)
+			}
+		} else if ok, err := r.m.next(); !ok {
+			return nil, nil, r.end(err)
+		}
+		c := r.m.top
+		r.n.Entries++
+		if r.m.same || r.cover != nil && r.covered(c) {
+			if err := r.hidden(c); err != nil {
+				return nil, nil, r.end(err)
+			}
+			continue
+		}
+		switch byte(c.Tr) {
+		case base.KindPut:
+			r.n.Visible++
+			return c.buf[:c.ulen:c.ulen], c.Val, nil
+		case base.KindDelete, base.KindSingleDelete:
+			r.n.Tombstones++
+		case base.KindBlobIndex:
+			value, err := r.outside.value(c)
+			if err == ErrLostValue {
+				r.n.Entries-- // it counts nowhere
+				continue
+			}
+			if err != nil {
+				return nil, nil, r.end(err)
+			}
+			r.n.Visible++
+			return c.buf[:c.ulen:c.ulen], value, nil
+		case base.KindMerge:
+			keep, err := r.fold(c)
+			if err != nil {
+				return nil, nil, r.end(err)
+			}
+			if keep {
+				return r.key, r.value, nil
+			}
+		default:
+			return nil, nil, r.end(r.badKind(c))
+		}
+	}
+}
+
+// badKind is the error of an entry that no table may hold, or that is not understood.
+func (r *rows) badKind(c *Cursor) error {
+	_, err := KindOf(c.Tr)
+	if err == nil {
+		err = errors.New("range tombstone among the rows")
+	}
+	return c.T.Fail(c.Place().Off, "kind", err)
+}
+
+// end remembers why the walk is over.
+func (r *rows) end(err error) error {
+	if r.err == nil {
+		if r.err = err; err == nil {
+			r.err = io.EOF
+		}
+		r.m.close()
+		r.pending, r.m.top = true, nil // whatever comes next ends here, too
+	}
+	return r.err
+}
+
+// covered reports whether a range tombstone hides the current entry.
+func (r *rows) covered(c *Cursor) bool { return c.Tr>>8 < r.cover.seq(c.User()) }
+
+// hidden counts an entry that shows no row.
+func (r *rows) hidden(c *Cursor) error {
+	k, err := KindOf(c.Tr)
+	switch {
+	case err != nil || k == store.RangeDelete:
+		return r.badKind(c)
+	case k == store.Delete || k == store.SingleDelete:
+		r.n.Tombstones++
+	case r.cover != nil && r.covered(c):
+		r.n.RangeDeleted++
+	default:
+		r.n.Superseded++
+	}
+	return nil
+}
+
+// fold collects the merge operands of the current key, from the newest down to a put, a tombstone or
+// the end of the key's entries, and lets the merger make the row.
+func (r *rows) fold(c *Cursor) (keep bool, err error) {
+	r.foldAt = c.Place()
+	r.key = append(r.key[:0], c.User()...)
+	r.operands, r.base, r.lost = r.operands[:0], nil, false
+	r.operands = append(r.operands, append([]byte(nil), c.Val...))
+	merger := r.ks.Env.Merger
+	if merger == nil || merger.Fold == nil {
+		return false, &record.CorruptError{Keyspace: r.ks.name, Key: r.key, File: c.T.Path, Off: r.foldAt.Off,
+			Field: "merge operand", Err: base.Unsupported("this format has no merge function")}
+	}
+	if err := r.collect(c.Tr); err != nil {
+		return false, err
+	}
+	n := int64(len(r.operands))
+	if r.lost {
+		r.n.Folded += n
+		return false, nil
+	}
+	if r.base != nil {
+		n++
+	}
+	for i, j := 0, len(r.operands)-1; i < j; i, j = i+1, j-1 {
+		r.operands[i], r.operands[j] = r.operands[j], r.operands[i]
+	}
+	r.value, keep, err = merger.Fold(r.value[:0], r.key, r.base, r.operands)
+	if err != nil {
+		return false, &record.CorruptError{Keyspace: r.ks.name, Key: r.key, File: c.T.Path, Off: r.foldAt.Off,
+			Field: "merge operands", Err: err}
+	}
+	if keep {
+		r.n.Visible++
+		n--
+		r.folded = true
+	}
+	r.n.Folded += n
+	return keep, nil
+}
+
+// collect takes the operands below the current one, whose trailer is last.
+func (r *rows) collect(last uint64) error {
+	for {
+		ok, err := r.m.next()
+		if err != nil {
+			return err
+		}
+		if !ok || !r.m.same {
+			r.pending = true // of the next key, or the end
+			return nil
+		}
+		c := r.m.top
+		if c.Tr == last { // the same entry in a log and in a table
+			r.n.Entries++
+			r.n.Superseded++
+			continue
+		}
+		last = c.Tr
+		if r.cover != nil && r.covered(c) {
+			r.pending = true // Next counts it, and all that follow, as hidden
+			return nil
+		}
+		switch byte(c.Tr) {
+		case base.KindMerge:
+			r.n.Entries++
+			r.operands = append(r.operands, append([]byte(nil), c.Val...))
+		case base.KindPut:
+			r.n.Entries++
+			r.base = append([]byte{}, c.Val...)
+			return nil
+		case base.KindBlobIndex:
+			return r.outsideBase(c)
+		default:
+			r.pending = true // a tombstone, or what is no row: Next judges
+			return nil
+		}
+	}
+}
+
+// outsideBase takes the base that the current entry leads to.
+func (r *rows) outsideBase(c *Cursor) error {
+	v, err := r.outside.value(c)
+	if r.lost = err == ErrLostValue; r.lost {
+		return nil
+	}
+	r.n.Entries++
+	r.base = append([]byte{}, v...)
+	return err
+}
+
+// SeekGE makes Next return the first row at or after key.
+func (r *rows) SeekGE(key []byte) error {
+	if r.err != nil {
+		if r.err == io.EOF {
+			return nil
+		}
+		return r.err
+	}
+	at := r.m.top
+	if r.m.started && (at == nil || r.ks.cmp.Compare(at.User(), key) >= 0) {
+		return nil
+	}
+	if _, err := r.m.seek(key); err != nil {
+		return r.end(err)
+	}
+	r.pending = true
+	return nil
+}
+
+// Place says where the row last returned stands; of a folded row, its newest operand.
+func (r *rows) Place() record.Place {
+	if r.folded {
+		return r.foldAt
+	}
+	if r.m.top == nil {
+		return record.Place{Level: -1}
+	}
+	return r.m.top.Place()
+}
+
+// Tally hands over the counts.
+func (r *rows) Tally(t *record.Tally) {
+	t.Add(&r.n)
+	r.n = record.Tally{}
+}
+
+// Close releases the files.
+func (r *rows) Close() error {
+	r.end(nil)
+	return nil
+}

@@ -1,0 +1,232 @@
+package lsm
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"sync"
+
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
+)
+
+// With Options.Salvage iterators read past what cannot be read: a data block, a partition of an index, or an index,
+// which is all rows of its table, and so is what says how they are to be read. Which rows there are then depends on the
+// files alone, not on how an iterator came to a place:
+//
+//   - A block that cannot be loaded has no rows. One that loads has those before the first entry that is none; a
+//     seek walks there from the start of the block, where it would jump otherwise.
+//   - The same holds for partitions of an index and their entries.
+//   - A table that cannot be opened has no rows: it is missing, of another size than the MANIFEST says, or its footer,
+//     metaindex, properties or dictionary is damaged. No iterator comes to it. (Rows of LevelDB need no metaindex.)
+//   - Range tombstones that cannot be read delete nothing. The other rows of their table are read.
+//   - MANIFEST and logs are not passed over, nor rows out of order, what this reader does not support, and errors of
+//     the system that may be gone the next time.
+//
+// What was passed over may have held newer versions or tombstones, so that older versions of its keys come back.
+// Nobody can tell which; the finding says whether there are tables that could have some.
+
+// What errors and findings call parts of a table.
+const (
+	FieldBlock    = "block"
+	FieldFileSize = "file size"
+)
+
+// WholeTable stands for a table that cannot be opened among the offsets of what was reported of it.
+const WholeTable = math.MaxUint64
+
+// Skips remembers the blocks of a table that were reported.
+type Skips struct {
+	mu  sync.Mutex
+	off map[uint64]bool
+}
+
+// First reports whether a block is seen for the first time.
+func (s *Skips) First(off uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.off[off] {
+		return false
+	}
+	if s.off == nil {
+		s.off = map[uint64]bool{}
+	}
+	s.off[off] = true
+	return true
+}
+
+// Salvages reports whether an error of a table is read past.
+func (ks *Keyspace) Salvages(err error) bool { return ks.Env.Salvage && base.IsDamage(err) }
+
+// readable returns the tables that can be opened. Without a salvage these are all, or there is an error.
+func (ks *Keyspace) readable() ([]*Table, error) {
+	out := make([]*Table, 0, len(ks.Tables))
+	for _, t := range ks.Tables {
+		ok, err := ks.Opens(t)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+// Opens opens a table. False without an error is one that is passed over.
+func (ks *Keyspace) Opens(t *Table) (bool, error) {
+	info, err := t.Load()
+	if err != nil {
+		if !ks.Salvages(err) {
+			return false, base.BlockError(err)
+		}
+		ks.lost(t, err)
+		return false, nil
+	}
+	if err := info.TombErr; err != nil {
+		if !ks.Salvages(err) {
+			return false, base.BlockError(err)
+		}
+		ks.undeleted(t, err)
+	}
+	return true, nil
+}
+
+// lost reports, once, a table that cannot be opened.
+func (ks *Keyspace) lost(t *Table, err error) {
+	if !t.skips.First(WholeTable) {
+		return
+	}
+	f := record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: ks.name,
+		Place: record.Place{File: t.Name, Off: record.NoOffset, Level: t.Level}}
+	var missing *store.MissingError
+	var c *record.CorruptError
+	switch {
+	case errors.As(err, &missing):
+		f.Kind = record.FindMissingFile
+	case errors.As(err, &c):
+		f.Place.Off = c.Off
+		if c.Field == FieldFileSize {
+			f.Kind = record.FindFileSize
+		}
+	}
+	g := t.gap(nil)
+	f.Detail = fmt.Sprintf("%s; its rows are missing: keys %s%s", Reason(err), &g, ks.comeBack(t, &g))
+	ks.Env.Report(f)
+}
+
+// undeleted reports, once, range tombstones that cannot be read.
+func (ks *Keyspace) undeleted(t *Table, err error) {
+	off := t.info.RangeDel.Off
+	if !t.skips.First(off) {
+		return
+	}
+	g := t.gap(nil)
+	ks.Damaged(t.Place(off), fmt.Sprintf("%s; the range tombstones of this table are missing: what they deleted stands as it was, keys %s%s",
+		Reason(err), &g, ks.comeBack(t, &g)))
+}
+
+// Reason is the error of a table without the places that its finding has.
+func Reason(err error) string {
+	var c *record.CorruptError
+	var path *fs.PathError
+	var missing *store.MissingError
+	switch {
+	case errors.As(err, &c) && c.Field != "":
+		return c.Reason()
+	case errors.As(err, &path):
+		return fmt.Sprintf("%s: %v", path.Op, path.Err)
+	case errors.As(err, &missing):
+		return missing.Why()
+	}
+	return err.Error()
+}
+
+// salvages reports whether the cursor reads past damage. A spool is our own: it is whole.
+func (c *Cursor) salvages() bool { return c.ks.Env.Salvage && c.T.origins == nil }
+
+// passes reports whether the walk goes on after a part of the current table that cannot be read.
+func (c *Cursor) passes(h blocks.Handle, sep []byte, err error) bool {
+	if !c.salvages() || !base.IsDamage(err) {
+		return false
+	}
+	c.ks.skipped(c.T, h, sep, err)
+	return true
+}
+
+// damage ends the walk with an error of the current block, or ends the block.
+func (c *Cursor) damage(err error) bool {
+	err = c.T.Fail(int64(c.handle.Off), FieldBlock, err)
+	if !c.passes(c.handle, c.walk.Separator(), err) {
+		return c.stop(base.BlockError(err))
+	}
+	c.data, c.pos = nil, 0
+	return false
+}
+
+// skipped reports, once, a block of a table whose rows are not read. No key in it is after sep; nil means the index.
+func (ks *Keyspace) skipped(t *Table, h blocks.Handle, sep []byte, err error) {
+	if !t.skips.First(h.Off) {
+		return
+	}
+	g := t.gap(sep)
+	ks.Damaged(t.Place(h.Off), fmt.Sprintf("%s; its rows are missing: keys %s%s", Reason(err), &g, ks.comeBack(t, &g)))
+}
+
+// gap is where rows are missing: keys from low on, or after it, up to high.
+type gap struct {
+	low, high []byte
+	after     bool
+}
+
+// String says which keys these are.
+func (g *gap) String() string {
+	from := "from"
+	if g.after {
+		from = "after"
+	}
+	return fmt.Sprintf("%s %s up to %s", from, record.Quote(g.low), record.Quote(g.high))
+}
+
+// gap finds where the rows lie whose part of the index ends at sep: all of the table's with nil.
+func (t *Table) gap(sep []byte) gap {
+	g := gap{low: t.First, high: t.Last}
+	if sep == nil {
+		return g
+	}
+	if t.Cmp.Compare(sep, t.Last) < 0 {
+		g.high = bytes.Clone(sep)
+	}
+	if low := t.Source.KeyBefore(sep); low != nil {
+		g.low, g.after = low, true
+	}
+	return g
+}
+
+// comeBack says in how many tables older rows may be that a gap had deleted or changed.
+func (ks *Keyspace) comeBack(t *Table, g *gap) string {
+	n := ks.older(t, g)
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; older tables with such keys: %d, in which what was deleted or changed since stands as it was", n)
+}
+
+// older counts the tables below t that can be opened and whose bounds reach into a gap.
+func (ks *Keyspace) older(t *Table, g *gap) (n int) {
+	for _, u := range ks.Tables {
+		below := u.Level > t.Level || u.Level == 0 && t.Level == 0 && u.Number < t.Number
+		low := ks.cmp.Compare(u.Last, g.low)
+		if !below || low < 0 || low == 0 && g.after || ks.cmp.Compare(u.First, g.high) > 0 {
+			continue
+		}
+		if _, err := u.Load(); err == nil {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,100 @@
+package lsm
+
+import (
+	"bytes"
+
+	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
+)
+
+// Sample returns about n keys: the first keys of blocks, evenly spaced by bytes over each run.
+func (ks *Keyspace) Sample(n int) ([]store.Weighted, error) {
+	if err := ks.Prepare(); err != nil {
+		return nil, err
+	}
+	var total int64
+	for _, r := range ks.All {
+		for _, t := range r.Tables {
+			total += t.Size
+		}
+	}
+	step := max(total/int64(max(n, 1)), 1)
+	var out []store.Weighted
+	for _, r := range ks.All {
+		var err error
+		if out, err = ks.sampleRun(out, r, step); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// sampleRun appends a key of the run for every step bytes of blocks, and one for what is left.
+func (ks *Keyspace) sampleRun(out []store.Weighted, r *Run, step int64) ([]store.Weighted, error) {
+	var have int64
+	for _, t := range r.Tables {
+		var err error
+		if out, have, err = t.sample(out, have, step, ks.Env.Salvage); err != nil {
+			return nil, err
+		}
+	}
+	if have > 0 {
+		out = append(out, store.Weighted{Key: bytes.Clone(r.Tables[len(r.Tables)-1].Last), Bytes: have})
+	}
+	return out, nil
+}
+
+// sample does so for one table; have is what was passed since the last key. The index of a spool has keys, the last of
+// each block, which spares reading a block that may be one large value. What a salvage cannot read is left to those who
+// read rows.
+func (t *Table) sample(out []store.Weighted, have, step int64, salvage bool) ([]store.Weighted, int64, error) {
+	pass := func(_ blocks.Handle, _ []byte, err error) bool { return salvage && base.IsDamage(err) }
+	var w blocks.Walk
+	if err := t.walk(&w, pass); err != nil {
+		if pass(blocks.Handle{}, nil, err) {
+			return out, have, nil
+		}
+		return nil, 0, base.BlockError(err)
+	}
+	defer w.Close()
+	for {
+		ok, err := w.Next()
+		if !ok || err != nil {
+			return out, have, err
+		}
+		if have += int64(w.Handle().Size); have < step {
+			continue
+		}
+		key := bytes.Clone(w.Separator())
+		if t.origins == nil {
+			first, err := t.firstKey(w)
+			if err != nil && !pass(w.Handle(), key, err) {
+				return nil, 0, base.BlockError(err)
+			}
+			if err == nil {
+				key = first
+			}
+		}
+		out, have = append(out, store.Weighted{Key: key, Bytes: have}), 0
+	}
+}
+
+// firstKey returns the first user key of the block that a walk stands at.
+func (t *Table) firstKey(w blocks.Walk) ([]byte, error) {
+	h := w.Handle()
+	bl, err := w.Load()
+	if err != nil {
+		return nil, t.Fail(int64(h.Off), FieldBlock, err)
+	}
+	e := blocks.Entries{Data: bl.Entries}
+	ok, err := e.Next()
+	if err == nil && (!ok || len(e.Key) < base.TrailerLen) {
+		err = blocks.ErrEntry
+	}
+	if err != nil {
+		return nil, t.Fail(int64(h.Off), FieldBlock, err)
+	}
+	user, _ := base.SplitKey(e.Key)
+	return bytes.Clone(user), nil
+}

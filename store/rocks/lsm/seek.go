@@ -1,0 +1,99 @@
+package lsm
+
+import (
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
+	"slices"
+)
+
+// Seek moves to the first entry at or after key, which is after the current one.
+func (c *Cursor) Seek(key []byte) bool {
+	if c.Done {
+		return false
+	}
+	if c.data != nil && c.ks.cmp.Compare(key, c.walk.Separator()) <= 0 {
+		return c.seekBlock(key)
+	}
+	cmp := c.ks.cmp.Compare
+	if c.T == nil || cmp(key, c.T.Last) > 0 {
+		from := c.ti + 1
+		n, _ := slices.BinarySearchFunc(c.tables[from:], key, func(t *Table, k []byte) int { return cmp(t.Last, k) })
+		if c.ti = from + n; !c.openTable() {
+			return false
+		}
+	}
+	ok, err := c.walk.Seek(key)
+	if err != nil {
+		return c.stop(err)
+	}
+	if !ok {
+		c.data, c.pos = nil, 0
+		return c.nextTable() && c.nextBlock() && c.scanTo(key)
+	}
+	if !c.loadBlock() || len(c.data) == 0 {
+		return c.nextBlock() && c.scanTo(key)
+	}
+	return c.seekBlock(key)
+}
+
+// seekBlock moves to the first entry at or after key, which is in this block or the next. A salvage must not jump
+// over an entry that ends the block for those who read it from its start.
+func (c *Cursor) seekBlock(key []byte) bool {
+	p := 0
+	if !c.salvages() {
+		var err error
+		if p, err = c.restartBefore(key); err != nil {
+			return c.damage(err)
+		}
+	}
+	if p >= c.pos || c.pos == 0 {
+		if !c.first(p) {
+			return c.nextBlock() && c.scanTo(key)
+		}
+	}
+	return c.scanTo(key)
+}
+
+// restartBefore returns the last restart of the block whose key is before key, or the start.
+func (c *Cursor) restartBefore(key []byte) (int, error) {
+	low, high := 0, c.block.NumRestarts()
+	for low < high { // it is low-1
+		mid := int(uint(low+high) / 2)
+		k, err := c.keyAt(mid)
+		if err != nil {
+			return 0, err
+		}
+		if c.ks.cmp.Compare(k, key) < 0 {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	if low == 0 {
+		return 0, nil
+	}
+	return c.block.Restart(low - 1), nil
+}
+
+// keyAt returns the user key at a restart of the block.
+func (c *Cursor) keyAt(i int) ([]byte, error) {
+	p := c.block.Restart(i)
+	if p < 0 {
+		return nil, blocks.ErrRestart
+	}
+	shared, unshared, _, q := blocks.EntryHeader(c.data, p)
+	if q < 0 || shared != 0 || unshared < base.TrailerLen || unshared > len(c.data)-q {
+		return nil, blocks.ErrEntry
+	}
+	return c.data[q : q+unshared-base.TrailerLen], nil
+}
+
+// scanTo goes on from the current entry until key is reached.
+func (c *Cursor) scanTo(key []byte) bool {
+	for c.ks.cmp.Compare(c.User(), key) < 0 {
+		if !c.Next() {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,100 @@
+package lsm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"sort"
+
+	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
+	"kvferry/store/rocks/files"
+)
+
+// spool is a finished spool: a source. Its index stays in memory, every entry of it a restart.
+type spool struct {
+	file    *files.File
+	windows *files.Windows
+	cmp     *store.Comparer
+	index   blocks.Block
+}
+
+// Open has nothing to find out.
+func (s *spool) Open() (*Info, error) { return &Info{}, nil }
+
+// KeyBefore is for damage, of which a spool has none.
+func (s *spool) KeyBefore([]byte) []byte { return nil }
+
+// Walk starts before the first block.
+func (s *spool) Walk(reuse blocks.Walk, _ func(blocks.Handle, []byte, error) bool) (blocks.Walk, error) {
+	w, _ := reuse.(*spoolWalk)
+	if w == nil {
+		w = &spoolWalk{win: files.Window{All: s.windows}}
+	}
+	w.s, w.at = s, -1
+	w.win.Open(s.file)
+	return w, nil
+}
+
+// spoolWalk goes through the blocks of a spool.
+type spoolWalk struct {
+	s      *spool
+	win    files.Window
+	at     int // entry of the index
+	sep    []byte
+	handle blocks.Handle
+}
+
+// Next moves to the next block.
+func (w *spoolWalk) Next() (bool, error) { return w.move(w.at + 1), nil }
+
+// Seek moves to the first block whose last key is not before key.
+func (w *spoolWalk) Seek(key []byte) (bool, error) {
+	n := sort.Search(w.s.index.NumRestarts(), func(i int) bool {
+		sep, _ := w.s.entry(i)
+		return w.s.cmp.Compare(sep, key) >= 0
+	})
+	return w.move(n), nil
+}
+
+// move moves to a block.
+func (w *spoolWalk) move(i int) bool {
+	if w.at = min(i, w.s.index.NumRestarts()); w.at != i || i == w.s.index.NumRestarts() {
+		return false
+	}
+	w.sep, w.handle = w.s.entry(i)
+	return true
+}
+
+// entry decodes an entry of the index: the last internal key of a block, and where it is.
+func (s *spool) entry(i int) (sep []byte, h blocks.Handle) {
+	d := s.index.Entries
+	_, klen, vlen, p := blocks.EntryHeader(d, s.index.Restart(i))
+	f := base.Fields{Buf: d[p+klen : p+klen+vlen]}
+	sep, _ = base.SplitKey(d[p : p+klen])
+	return sep, blocks.ReadHandle(&f, "handle")
+}
+
+// Separator returns the last key of the block.
+func (w *spoolWalk) Separator() []byte { return w.sep }
+
+// Handle says where the block is.
+func (w *spoolWalk) Handle() blocks.Handle { return w.handle }
+
+// Load reads the block.
+func (w *spoolWalk) Load() (blocks.Block, error) {
+	raw, err := w.win.Read(int64(w.handle.Off), int(w.handle.Size)+blocks.TrailerLen)
+	if err != nil {
+		return blocks.Block{}, err
+	}
+	b := raw[:w.handle.Size+1]
+	stored := binary.LittleEndian.Uint32(raw[len(b):])
+	if sum := base.MaskCRC(crc32.Checksum(b, base.Castagnoli)); sum != stored {
+		return blocks.Block{}, fmt.Errorf("what was written is not what is read: %w", base.ErrChecksum)
+	}
+	return blocks.Parse(b[:w.handle.Size])
+}
+
+// Close ends the walk.
+func (w *spoolWalk) Close() { w.win.Close() }

@@ -1,0 +1,177 @@
+package lsm
+
+import (
+	"errors"
+
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
+)
+
+// ScanTables calls f with every entry of the tables, one after the other, as they stand. Damage is reported and skipped: a
+// block or a partition of the index at a time, a whole table when it cannot be opened or its index cannot be read.
+func (ks *Keyspace) ScanTables(f func(*store.Entry) error) error {
+	for _, t := range ks.Tables {
+		if err := ks.scanTable(t, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Damaged reports damage that is read past.
+func (ks *Keyspace) Damaged(p record.Place, what string) {
+	ks.Env.Report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: ks.name, Place: p, Detail: what})
+}
+
+// callbackError marks an error of the caller's function, which ends a salvage.
+type callbackError struct{ Err error }
+
+func (e *callbackError) Error() string { return e.Err.Error() }
+
+// scanTable reads one table in physical order.
+func (ks *Keyspace) scanTable(t *Table, f func(*store.Entry) error) error {
+	info, err := t.Load()
+	if err != nil {
+		ks.lost(t, err)
+		return nil
+	}
+	if info.TombErr != nil {
+		ks.undeleted(t, info.TombErr)
+	}
+	for i := range info.Tombstones {
+		d := &info.Tombstones[i]
+		e := store.Entry{Key: d.Start, Value: d.End, Seq: d.Seq, Kind: store.RangeDelete, Place: d.place}
+		if err := f(&e); err != nil {
+			return err
+		}
+	}
+	s := &tableScan{t: t, f: f, ks: ks}
+	s.pass = func(h blocks.Handle, sep []byte, err error) bool {
+		ks.skipped(t, h, sep, err)
+		return true
+	}
+	s.damaged = func(h blocks.Handle, err error) error {
+		ks.skipped(t, h, s.walk.Separator(), t.Fail(int64(h.Off), FieldBlock, err))
+		return nil
+	}
+	if err := s.run(); err != nil {
+		var c *callbackError
+		if errors.As(err, &c) {
+			return c.Err
+		}
+		if t.skips.First(info.Index.Off) {
+			ks.Damaged(t.Place(info.Index.Off), err.Error())
+		}
+	}
+	return nil
+}
+
+// Scan calls f with the entries of a table as they stand, and damaged with a block that cannot be read. It ends with the
+// first error that either returns, or that the index has.
+func (t *Table) Scan(f func(*store.Entry) error, damaged func(h blocks.Handle, err error) error) error {
+	s := &tableScan{t: t, f: f, damaged: damaged}
+	err := s.run()
+	var c *callbackError
+	if errors.As(err, &c) {
+		return c.Err
+	}
+	return err
+}
+
+// tableScan walks the blocks of a table.
+type tableScan struct {
+	t     *Table
+	f     func(*store.Entry) error
+	walk  blocks.Walk
+	block blocks.Entries
+	// outside reads values outside of the table for ks; without one, entries have their blob indexes as values.
+	ks      *Keyspace
+	outside outside
+	// pass is asked about parts of the index that cannot be read; nil: the scan ends with the error.
+	pass func(h blocks.Handle, sep []byte, err error) bool
+	// damaged is called for a block that cannot be read; the scan ends with its error.
+	damaged func(h blocks.Handle, err error) error
+}
+
+// run reads all blocks; its error is the index's or the callback's.
+func (s *tableScan) run() error {
+	if err := s.t.walk(&s.walk, s.pass); err != nil {
+		return err
+	}
+	defer s.walk.Close()
+	for {
+		ok, err := s.walk.Next()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return nil
+		}
+		err = s.blockAt()
+		var c *callbackError
+		if errors.As(err, &c) {
+			return err
+		}
+		if err != nil {
+			err = s.damaged(s.walk.Handle(), err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// outsideValue resolves the blob index of an entry that has one.
+func (s *tableScan) outsideValue(e *store.Entry, tr uint64) error {
+	if s.ks == nil || byte(tr) != base.KindBlobIndex {
+		return nil
+	}
+	v, err := s.outside.at(s.ks, e.Key, e.Value, e.Place)
+	switch {
+	case err == nil:
+		e.Value = v
+		return nil
+	case base.IsDamage(err):
+		s.ks.Damaged(e.Place, Reason(err)+"; the row is missing")
+	case err != ErrLostValue:
+		return &callbackError{err}
+	}
+	e.Kind, e.Value = store.Lost, nil
+	return nil
+}
+
+// blockAt hands over the entries of one block.
+func (s *tableScan) blockAt() error {
+	bl, err := s.walk.Load()
+	if err != nil {
+		return err
+	}
+	s.block = blocks.Entries{Data: bl.Entries, Key: s.block.Key[:0]}
+	for {
+		ok, err := s.block.Next()
+		if err != nil || !ok {
+			return err
+		}
+		if len(s.block.Key) < base.TrailerLen {
+			return blocks.ErrEntry
+		}
+		user, tr := base.SplitKey(s.block.Key)
+		if s.t.info.UseFixed {
+			tr = base.Trailer(s.t.info.FixedSeq, byte(tr))
+		}
+		kind, err := KindOf(tr)
+		if err != nil {
+			return err
+		}
+		e := store.Entry{Key: user, Value: s.block.Val, Seq: tr >> 8, Kind: kind, Place: s.t.Place(s.walk.Handle().Off)}
+		e.Place.Seq = e.Seq
+		if err := s.outsideValue(&e, tr); err != nil {
+			return err
+		}
+		if err := s.f(&e); err != nil {
+			return &callbackError{err}
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package rocks
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/fixtures"
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/manifest"
+)
+
+func TestPeek(t *testing.T) {
+	tests := []struct{ golden, dir, kind, spaces string }{
+		{"nemo-basic", "kv", "rocksdb", "[{default leveldb.BytewiseComparator}]"},
+		{"bw-basic", "zsets", "rocksdb", "[{default leveldb.BytewiseComparator} {data_cf leveldb.BytewiseComparator} " +
+			"{score_cf blackwidow.ZSetsScoreKeyComparator}]"},
+		{"ardb-leveldb-basic", "leveldb", "leveldb", "[{default ardb.comparator}]"},
+	}
+	for _, tt := range tests {
+		kind, spaces, err := Peek(filepath.Join(fixtures.Unpack(t, tt.golden), tt.dir))
+		if err != nil || kind != tt.kind || fmt.Sprint(spaces) != tt.spaces {
+			t.Errorf("%s: %s %v, %v; want %s %s", tt.golden, kind, spaces, err, tt.kind, tt.spaces)
+		}
+	}
+}
+
+// TestPeekEmpty: a database without tables is told apart by the files that RocksDB leaves.
+func TestPeekEmpty(t *testing.T) {
+	d := handmade.NewLevelDB(t)
+	dir := d.Finish()
+	if kind, _, err := Peek(dir); kind != "leveldb" || err != nil {
+		t.Errorf("%s, %v", kind, err)
+	}
+	d.File("IDENTITY", []byte("x"))
+	if kind, _, err := Peek(dir); kind != "rocksdb" || err != nil {
+		t.Errorf("%s, %v", kind, err)
+	}
+}
+
+func TestNotADatabase(t *testing.T) {
+	dir := t.TempDir()
+	open := func(path string) error {
+		_, err := Open(context.Background(), path, nil)
+		return err
+	}
+	wantNotStore := func(path, part string) {
+		t.Helper()
+		if err := open(path); !errors.Is(err, store.ErrNotStore) || !strings.Contains(err.Error(), part) {
+			t.Errorf("error %v, want ErrNotStore with %q", err, part)
+		}
+	}
+	wantNotStore(dir, "it is empty")
+	for i := range 7 {
+		os.WriteFile(filepath.Join(dir, fmt.Sprint("file", i)), nil, 0o644)
+	}
+	wantNotStore(dir, "file0, file1, file2, file3, file4 and 2 more")
+	wantNotStore(filepath.Join(dir, "file0"), "it is a file")
+	if err := open(filepath.Join(dir, "missing")); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrNotStore) {
+		t.Errorf("error %v", err)
+	}
+	os.Mkdir(filepath.Join(dir, "CURRENT"), 0o755)
+	if err := open(dir); err == nil {
+		t.Error("CURRENT is a directory")
+	}
+}
+
+func TestCurrent(t *testing.T) {
+	for _, content := range []string{"", "MANIFEST-000005", "MANIFEST-\n", "MANIFEST-00x\n", "../MANIFEST-000005\n", "MANIFEST-000005\n\n"} {
+		d := handmade.NewDB(t)
+		dir := d.Finish()
+		d.File(manifest.CurrentName, []byte(content))
+		wantCorrupt(t, rowsError(dir, store.Options{}), manifest.CurrentName)
+	}
+	d := handmade.NewDB(t)
+	dir := d.Finish()
+	d.File(manifest.CurrentName, []byte("MANIFEST-000099\n"))
+	if err := rowsError(dir, store.Options{}); err == nil || !strings.Contains(err.Error(), "MANIFEST-000099: CURRENT names this file, which is not there") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestNewFileTags reads the tables that each of the tags adds, and what older edits took away.
+func TestNewFileTags(t *testing.T) {
+	for _, tag := range []uint64{manifest.TagNewFile2, manifest.TagNewFile3, manifest.TagNewFile4} {
+		d := handmade.NewDB(t)
+		entries := []handmade.Entry{handmade.Put("a", 3, "1"), handmade.Put("b", 2, "2")}
+		name := d.Write(handmade.Spec{}, entries)
+		st, _ := os.Stat(filepath.Join(d.Dir, name))
+		b := handmade.BoundsOf(store.Bytewise.Compare, &handmade.Spec{}, entries)
+		e := handmade.EditNumber(tag, 2)
+		e = binary.AppendUvarint(e, 10)
+		if tag == manifest.TagNewFile3 {
+			e = binary.AppendUvarint(e, 0)
+		}
+		e = binary.AppendUvarint(e, uint64(st.Size()))
+		for _, k := range [][]byte{b.Smallest, b.Largest} {
+			e = append(binary.AppendUvarint(e, uint64(len(k))), k...)
+		}
+		e = append(e, 2, 3)
+		if tag == manifest.TagNewFile4 {
+			e = append(e, 2, 1, 9, 5, 0, 12, 2, 'x', 'y', 63, 0, manifest.FilePathID, 1, 0, manifest.FileTerminate)
+		}
+		d.Edit(slices.Concat(handmade.EditNumber(manifest.TagNewFile2, 0), []byte{99, 1}, e[:0], handmade.BoundEdit(b), []byte{0, 0})) // a table that goes
+		d.Edit([]byte{manifest.TagDeletedFile, 0, 99}, e)
+		// Tags that say nothing about rows, and ignorable ones.
+		d.Edit([]byte{manifest.TagCompactCursor, 1, 1, 'x'}, handmade.EditNumber(manifest.TagPrevLogNumber, 0), handmade.EditNumber(manifest.TagMinLogToKeep, 1),
+			handmade.EditBytes(manifest.TagDBID, []byte("id")), handmade.EditBytes(manifest.TagIgnorable+9, []byte("new")),
+			handmade.EditNumber(manifest.TagWALAddition, 5), []byte{2, 9, 1}, handmade.EditNumber(manifest.TagWALDeletion, 5))
+		db := openTest(t, d.Finish(), store.Options{})
+		wantRows(t, db, 0, "a=1 b=2")
+		if f := db.Files()[2]; f.MinSeq != 2 || f.MaxSeq != 3 || f.Level != 2 || string(f.Smallest) != "a" || string(f.Largest) != "b" || f.Entries != 2 {
+			t.Errorf("file %+v", f)
+		}
+	}
+}
+
+func TestTornManifest(t *testing.T) {
+	d := handmade.NewDB(t)
+	dir := d.Finish()
+	whole := handmade.Log(0, false, d.Edits...)
+	d.File("MANIFEST-000005", append(slices.Clone(whole), whole[:20]...))
+	db, found := openFindings(t, dir, store.Options{})
+	if len(*found) != 1 || (*found)[0].Kind != "torn-manifest" || (*found)[0].Severity != record.Warning ||
+		(*found)[0].Place.Off != int64(len(whole)) {
+		t.Errorf("findings %+v", *found)
+	}
+	d.File("000999.sst", []byte("cut short"))
+	_, found = openFindings(t, dir, store.Options{})
+	if len(*found) != 2 || (*found)[0].Kind != "manifest-behind" || (*found)[1].Kind != "torn-manifest" || (*found)[1].Severity != record.Error {
+		t.Errorf("with a table that cannot tell what it holds: findings %+v", *found)
+	}
+	if db.Files()[1].Size != int64(len(whole)+20) {
+		t.Errorf("files %+v", db.Files())
+	}
+	whole[len(whole)-3] ^= 1
+	d.File("MANIFEST-000005", whole)
+	wantCorrupt(t, rowsError(dir, store.Options{}), "MANIFEST-000005")
+}
+
+func TestTablesAndDirectory(t *testing.T) {
+	d := handmade.NewDB(t)
+	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
+	name := d.Table(0, 1, handmade.Spec{}, handmade.Put("b", 1, ""))
+	d.Write(handmade.Spec{}, []handmade.Entry{handmade.Put("a", 1, "")})
+	dir := d.Finish()
+	db, found := openFindings(t, dir, store.Options{})
+	wantRows(t, db, 0, "a= b=")
+	if len(*found) != 1 || (*found)[0].Kind != "unreferenced-table" || (*found)[0].Severity != record.Note || (*found)[0].Place.File != "000012.sst" {
+		t.Errorf("findings %+v", *found)
+	}
+	data, _ := os.ReadFile(filepath.Join(dir, name))
+	d.File(name, append(data, 0))
+	wantCorrupt(t, rowsError(dir, store.Options{}), name)
+	os.Remove(filepath.Join(dir, name))
+	if err := rowsError(dir, store.Options{}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), name+": the MANIFEST names this file, which is not there") {
+		t.Errorf("error %v", err)
+	}
+	os.Mkdir(filepath.Join(dir, name), 0o755)
+	if err := rowsError(dir, store.Options{}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestLevelDBNames(t *testing.T) {
+	d := handmade.NewLevelDB(t)
+	a := d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
+	d.Table(0, 2, handmade.Spec{}, handmade.Put("b", 1, ""))
+	dir := d.Finish()
+	if err := os.Rename(filepath.Join(dir, a), filepath.Join(dir, "000010.sst")); err != nil {
+		t.Fatal(err)
+	}
+	db := openTest(t, dir, store.Options{})
+	wantRows(t, db, 0, "a= b=")
+	if f := db.Files(); f[2].Path != "000010.sst" || f[3].Path != "000011.ldb" || f[2].Entries != -1 || f[2].Codec != "none" {
+		t.Errorf("files %+v", f)
+	}
+}
+
+func TestUnknownComparator(t *testing.T) {
+	d := handmade.NewDB(t)
+	d.Family(1, "odd", "who.knows")
+	_, err := Open(context.Background(), d.Finish(), nil)
+	if err == nil || !strings.Contains(err.Error(), `"odd"`) || !strings.Contains(err.Error(), `"who.knows"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestOverlappingTables: tables of one level that overlap are read all the same, and told.
+func TestOverlappingTables(t *testing.T) {
+	d := handmade.NewDB(t)
+	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, "1"), handmade.Put("m", 2, "2"))
+	d.Table(0, 1, handmade.Spec{}, handmade.Put("b", 3, "3"), handmade.Put("m", 4, "4"), handmade.Put("z", 1, "1"))
+	d.Table(0, 1, handmade.Spec{}, handmade.Put("n", 5, "5"), handmade.Put("o", 5, "5"))
+	db, found := openFindings(t, d.Finish(), store.Options{})
+	wantRows(t, db, 0, "a=1 b=3 m=4 n=5 o=5 z=1")
+	if len(*found) != 1 || (*found)[0].Kind != "overlapping-tables" {
+		t.Errorf("findings %+v", *found)
+	}
+}
+
+// TestBoundsAreChecked: rows beyond the bounds of the MANIFEST would be missed by seeks.
+func TestBoundsAreChecked(t *testing.T) {
+	in := func(k string) []byte { return base.AppendKey(nil, []byte(k), base.Trailer(1, base.KindPut)) }
+	for _, b := range []handmade.Bounds{{Smallest: in("b"), Largest: in("c")}, {Smallest: in("a"), Largest: in("b")}, {Smallest: in("c"), Largest: in("a")}} {
+		d := handmade.NewDB(t)
+		entries := []handmade.Entry{handmade.Put("a", 1, ""), handmade.Put("c", 1, "")}
+		d.Name(0, 1, d.Write(handmade.Spec{}, entries), b, 1)
+		dir := d.Finish()
+		var o *store.OrderError
+		if err := rowsError(dir, store.Options{}); !errors.As(err, &o) {
+			t.Errorf("bounds %q: error %v", b, err)
+		}
+		wantRows(t, openTest(t, dir, store.Options{Resort: true}), 0, "a= c=")
+	}
+}

@@ -1,0 +1,295 @@
+package rocks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/files"
+	"kvferry/store/rocks/lsm"
+	"kvferry/store/rocks/manifest"
+	"kvferry/store/rocks/sst"
+)
+
+const (
+	defaultMemory = 64 << 20
+	liveTries     = 10 // how often a changing directory is opened anew
+	livePause     = 50 * time.Millisecond
+)
+
+// database is an open directory: a store.Store.
+type database struct {
+	dir     string
+	opts    store.Options
+	levelDB bool
+	version *manifest.Version
+	spaces  []*family
+	logs    []*logFile
+	// logErr says that the logs are damaged: what needs all rows fails with it, but Unordered
+	// still reads what can be read.
+	logErr error
+
+	env      lsm.Env
+	files    files.Set
+	indexes  sst.Cache
+	packers  sst.Unpackers
+	reportMu sync.Mutex
+}
+
+var _ store.Opener = Open
+
+// lockFile is locked by the process that has the database open.
+const lockFile = "LOCK"
+
+// errChanged says that a live database changed while it was being opened.
+var errChanged = errors.New("the database changes while it is being opened")
+
+// Open opens a RocksDB or LevelDB directory for reading.
+func Open(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
+	if o == nil {
+		o = &store.Options{}
+	}
+	if _, err := manifest.Current(dir); err != nil {
+		return nil, err
+	}
+	if !o.AllowLive {
+		if err := store.CheckLive(dir, lockFile); err != nil {
+			return nil, err
+		}
+		db, err := openDatabase(ctx, dir, o, o.Report)
+		if err != nil {
+			return nil, err
+		}
+		return db, nil
+	}
+	return openLive(ctx, dir, o)
+}
+
+// openLive opens a directory that another process may change: tables are opened at once, and all
+// starts over when a file vanishes or the MANIFEST grows meanwhile.
+func openLive(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
+	var err error
+	for range liveTries {
+		var found []record.Finding
+		var db *database
+		db, err = openDatabase(ctx, dir, o, func(f record.Finding) { found = append(found, f) })
+		if err == nil {
+			if err = db.unchanged(); err == nil {
+				db.opts.Report = o.Report
+				for _, f := range found {
+					db.report(f)
+				}
+				return db, nil
+			}
+			db.Close()
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errChanged) {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(livePause):
+		}
+	}
+	return nil, fmt.Errorf("%s: gave up after %d tries: %w", dir, liveTries, err)
+}
+
+// unchanged checks that CURRENT and the MANIFEST are as they were read.
+func (db *database) unchanged() error {
+	name, err := manifest.Current(db.dir)
+	if err != nil {
+		return err
+	}
+	st, err := os.Stat(db.version.Path)
+	if err != nil {
+		return err
+	}
+	if name != db.version.Name || st.Size() != db.version.Size {
+		return errChanged
+	}
+	return nil
+}
+
+// openDatabase opens a directory once.
+func openDatabase(ctx context.Context, dir string, o *store.Options, report func(record.Finding)) (*database, error) {
+	db := &database{dir: dir, opts: *o}
+	db.opts.Report = report
+	if db.opts.Memory <= 0 {
+		db.opts.Memory = defaultMemory
+	}
+	db.env = lsm.Env{Dir: dir, Merger: o.Merger, Salvage: o.Salvage, Resort: o.Resort, Memory: db.opts.Memory, TempDir: o.TempDir, Report: db.report}
+	db.env.Windows.Memory = db.opts.Memory / 4
+	db.indexes.Max = db.opts.Memory / 4
+	db.files.Max = files.MaxOpenFiles
+	if o.AllowLive {
+		db.files.Max = 0
+	}
+	if err := db.open(ctx); err != nil {
+		db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// open reads the MANIFEST, finds the files and reads the logs.
+func (db *database) open(ctx context.Context) error {
+	v, err := manifest.Read(db.dir, db.report)
+	if err != nil {
+		return err
+	}
+	db.version, db.levelDB, db.env.Manifest = v, isLevelDB(v, db.dir), v.Path
+	complete, err := db.load(ctx)
+	if v.Torn {
+		db.reportTorn(!complete)
+	}
+	return err
+}
+
+// load opens the tables that the MANIFEST names and reads the logs. complete says that no other table can have
+// rows of its own.
+func (db *database) load(ctx context.Context) (complete bool, err error) {
+	for _, f := range db.version.Sorted() {
+		ks, err := db.newFamily(f)
+		if err != nil {
+			return false, err
+		}
+		db.spaces = append(db.spaces, ks)
+		if err := ks.openTables(ctx, f); err != nil {
+			return false, err
+		}
+		if err := ks.openBlobs(f); err != nil {
+			return false, err
+		}
+	}
+	if db.logs, err = db.findLogs(); err != nil {
+		return false, err
+	}
+	err = db.loadLogs(ctx)
+	var c *record.CorruptError
+	if errors.As(err, &c) && !errors.Is(err, base.ErrUnsupported) {
+		for _, ks := range db.spaces {
+			ks.LogErr = err
+		}
+		db.logErr, err = err, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return db.strays(ctx)
+}
+
+// report passes a finding on.
+func (db *database) report(f record.Finding) {
+	if db.opts.Report == nil {
+		return
+	}
+	db.reportMu.Lock()
+	defer db.reportMu.Unlock()
+	db.opts.Report(f)
+}
+
+// comparer finds the comparer of a column family.
+func (db *database) comparer(name string) *store.Comparer {
+	if name == store.Bytewise.Name {
+		return &store.Bytewise
+	}
+	for i := range db.opts.Comparers {
+		if db.opts.Comparers[i].Name == name {
+			return &db.opts.Comparers[i]
+		}
+	}
+	return nil
+}
+
+// newFamily makes the keyspace of a column family.
+func (db *database) newFamily(f *manifest.Family) (*family, error) {
+	c := db.comparer(f.Comparator)
+	if c == nil {
+		return nil, fmt.Errorf("%s: column family %q is in the order of comparator %q, which is unknown here",
+			db.dir, f.Name, f.Comparator)
+	}
+	return &family{Keyspace: lsm.New(&db.env, f.Name, c), st: db, id: f.ID, logNumber: f.LogNumber}, nil
+}
+
+// tableName returns the file name of a table: LevelDB has two, of which one is there.
+func (db *database) tableName(number uint64) string {
+	name := fmt.Sprintf("%06d%s", number, flavourRocksDB.tableExt)
+	if !db.levelDB {
+		return name
+	}
+	if _, err := os.Stat(filepath.Join(db.dir, name)); err == nil {
+		return name
+	}
+	return fmt.Sprintf("%06d%s", number, flavourLevelDB.tableExt)
+}
+
+// openTables finds the files of a column family's tables.
+func (ks *family) openTables(ctx context.Context, f *manifest.Family) error {
+	var tables []*lsm.Table
+	for _, m := range f.Tables {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		t, err := ks.findTable(m)
+		if err != nil {
+			return err
+		}
+		tables = append(tables, t)
+	}
+	ks.SetTables(tables)
+	return nil
+}
+
+// findTable finds the file of a table. For a salvage one that is not there, or not whole, is a table that cannot be
+// opened.
+func (ks *family) findTable(m manifest.Table) (*lsm.Table, error) {
+	db := ks.st
+	name := db.tableName(m.Number)
+	meta := lsm.Meta{Name: name, Path: filepath.Join(db.dir, name), Level: m.Level, Number: m.Number, Size: m.Size,
+		Smallest: m.Smallest, Largest: m.Largest, MinSeq: m.MinSeq, MaxSeq: m.MaxSeq}
+	file, err := db.files.Open(db.dir, name, db.opts.AllowLive)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = &store.MissingError{File: meta.Path, By: "the MANIFEST"}
+		if db.opts.AllowLive && db.unchanged() != nil {
+			return nil, err // the MANIFEST may no longer name it
+		}
+	case err == nil && file.Size != m.Size:
+		err = base.Corrupt(meta.Path, record.NoOffset, lsm.FieldFileSize, fmt.Errorf("%d bytes, the MANIFEST says %d", file.Size, m.Size))
+	}
+	if err == nil {
+		return lsm.NewTable(ks.Keyspace, meta, db.newSource(file, &sst.Options{Keyspace: ks.Name(), Comparer: ks.Comparer(), Sequence: m.MaxSeq})), nil
+	}
+	if !ks.Salvages(err) {
+		return nil, base.BlockError(err)
+	}
+	if file != nil {
+		meta.Size = file.Size
+	}
+	return lsm.NewBrokenTable(ks.Keyspace, meta, err), nil
+}
+
+// Keyspaces lists the column families by id.
+func (db *database) Keyspaces() []store.Keyspace {
+	out := make([]store.Keyspace, len(db.spaces))
+	for i, ks := range db.spaces {
+		out[i] = ks
+	}
+	return out
+}
+
+// Close releases all files.
+func (db *database) Close() error {
+	db.files.Close()
+	db.env.Close()
+	return nil
+}

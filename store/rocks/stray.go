@@ -1,0 +1,256 @@
+package rocks
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocks/blocks"
+	"kvferry/store/rocks/lsm"
+	"kvferry/store/rocks/sst"
+)
+
+// Tables that the MANIFEST does not name are not read. A killed server leaves two sorts of them: what a
+// flush wrote, whose entries are in the logs still, and what a compaction wrote, whose entries came from
+// tables that are named still. An engine gives those up only after the edit that takes their place, and
+// removes files that an edit deleted some time later. So an entry that is in none of the tables and logs
+// that are read was once put into the MANIFEST, and the MANIFEST has lost that edit.
+
+// strays looks at the tables in the directory that the MANIFEST does not name. complete says that none of
+// them can have rows of its own.
+func (db *database) strays(ctx context.Context) (complete bool, err error) {
+	known := map[string]bool{}
+	for _, ks := range db.spaces {
+		for _, t := range ks.Tables {
+			known[t.Name] = true
+		}
+		for _, b := range ks.blobs.order {
+			known[b.name] = true
+		}
+	}
+	entries, err := os.ReadDir(db.dir)
+	if err != nil {
+		return false, err
+	}
+	complete = true
+	for _, e := range entries {
+		ext := filepath.Ext(e.Name())
+		if ext == blobExt && !known[e.Name()] {
+			db.report(record.Finding{Kind: "unreferenced-blobs", Severity: record.Note,
+				Place:  record.Place{File: e.Name(), Off: record.NoOffset, Level: -1},
+				Detail: "the MANIFEST does not name this blob file; it is not read"})
+		}
+		if (ext != flavourRocksDB.tableExt && ext != flavourLevelDB.tableExt) || known[e.Name()] {
+			continue
+		}
+		f, clear, err := db.stray(ctx, e.Name(), strings.TrimSuffix(e.Name(), ext))
+		if err != nil {
+			return false, err
+		}
+		complete = complete && clear
+		f.Place = record.Place{File: e.Name(), Off: record.NoOffset, Level: -1}
+		db.report(f)
+	}
+	return complete, nil
+}
+
+// stray judges a table that the MANIFEST does not name; clear says that it has no rows of its own. While a
+// server is at work it may be the one that is being written.
+func (db *database) stray(ctx context.Context, name, number string) (f record.Finding, clear bool, err error) {
+	f = record.Finding{Kind: "unreferenced-table", Severity: record.Note,
+		Detail: "the MANIFEST does not name this table; it is not read"}
+	n, err := strconv.ParseUint(number, 10, 64)
+	if err != nil || db.version.Mentioned[n] {
+		return f, true, nil
+	}
+	if db.opts.AllowLive && store.CheckLive(db.dir, lockFile) != nil {
+		return f, false, nil
+	}
+	s := &strayTable{db: db, number: n}
+	lost, err := s.lost(ctx, name)
+	switch {
+	case ctx.Err() != nil:
+		return f, false, context.Cause(ctx)
+	case lost != "":
+		f.Kind, f.Severity = "manifest-behind", record.Error
+		f.Detail = "the MANIFEST does not name this table, so it is not read, and " + lost +
+			": the end of the MANIFEST is lost; bring back the MANIFEST that belongs to the tables"
+	case err != nil && n >= db.version.NextFile:
+		f.Kind, f.Severity = "manifest-behind", record.Warning
+		f.Detail = fmt.Sprintf("the MANIFEST names files up to number %d and not this table, which is not read: a flush or compaction "+
+			"was cut short, or the end of the MANIFEST is lost; what the table holds cannot tell: %v", max(db.version.NextFile, 1)-1, err)
+	case err == nil:
+		f.Detail += ", and what it holds is in the tables and logs that are"
+		if s.unread != "" {
+			f.Detail += fmt.Sprintf(", of which %s cannot be read", s.unread)
+		}
+	}
+	return f, lost == "" && err == nil, nil
+}
+
+// strayTable compares a table that the MANIFEST does not name with what is read.
+type strayTable struct {
+	db     *database
+	number uint64
+	t      *lsm.Table
+	spaces []*family    // that the table may belong to
+	tables []*lsm.Table // of these, the one that was of use last first
+	unread string       // one that has what the table holds, and cannot be opened
+}
+
+// errLost ends the reading of a table that holds what nothing else does.
+var errLost = errors.New("lost")
+
+// lost says what the table has that nothing else has, "" when there is no such thing. An error means that
+// this cannot be known.
+func (s *strayTable) lost(ctx context.Context, name string) (string, error) {
+	file, err := s.db.files.Open(s.db.dir, name, false)
+	if err != nil {
+		return "", err
+	}
+	r := s.db.newSource(file, &sst.Options{Unlisted: true, Comparer: s.db.spaces[0].Comparer()})
+	info, err := r.Reader.Open()
+	if err != nil {
+		return "", err
+	}
+	if info.External {
+		return "", errors.New("it was made outside, to be ingested")
+	}
+	if info.HasFamily && info.Family > uint64(s.db.version.MaxFamily) {
+		return fmt.Sprintf("it is of column family %d, which the MANIFEST does not know", info.Family), nil
+	}
+	if err := s.choose(&info.Properties); len(s.spaces) == 0 {
+		return "", err
+	}
+	s.t = lsm.NewUnboundedTable(s.spaces[0].Keyspace, lsm.Meta{Name: name, Path: file.Path, Level: -1, Number: s.number}, r)
+	if s.db.logErr != nil {
+		return "", s.db.logErr
+	}
+	return s.compare(ctx)
+}
+
+// choose finds the column families that the table may belong to; none without an error means that it is of a
+// dropped one, or too old. Entries are in the logs until a table of them is named, and such a table has a higher
+// number than the logs that its entries came from: edits that the MANIFEST no longer has took the others away.
+func (s *strayTable) choose(p *sst.Properties) error {
+	var err error
+	for _, ks := range s.db.spaces {
+		switch {
+		case p.HasFamily && p.Family != uint64(ks.id) || s.number <= ks.logNumber:
+		case p.Comparator != "" && p.Comparator != ks.Comparer().Name:
+			err = fmt.Errorf("it is in the order of %s", p.Comparator)
+		default:
+			s.spaces = append(s.spaces, ks)
+			s.tables = append(s.tables, ks.Tables...)
+		}
+	}
+	return err
+}
+
+// compare reads the table until it finds something that is nowhere else. It goes on after damage.
+func (s *strayTable) compare(ctx context.Context) (lost string, err error) {
+	if s.db.levelDB && s.loggedAll() {
+		return "", nil
+	}
+	look := func(what string, key []byte, seq uint64) error {
+		lost = fmt.Sprintf("the %s of key %s with sequence number %d is in none of the tables and logs that are", what, record.Quote(key), seq)
+		return errLost
+	}
+	info, err := s.t.Load()
+	if err != nil {
+		return "", err
+	}
+	damage := info.TombErr
+	for _, d := range info.Tombstones {
+		if !s.hasTombstone(d.Seq) {
+			return lost, look("range tombstone", d.Start, d.Seq)
+		}
+	}
+	read := 0
+	err = s.t.Scan(func(e *store.Entry) error {
+		if read++; read%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !s.has(e.Key, e.Seq) {
+			return look("entry", e.Key, e.Seq)
+		}
+		return nil
+	}, func(h blocks.Handle, err error) error {
+		damage = cmp.Or(damage, s.t.Fail(int64(h.Off), lsm.FieldBlock, err))
+		return nil
+	})
+	return lost, cmp.Or(err, damage)
+}
+
+// loggedAll reports whether the log is there that a LevelDB's MANIFEST names as the first it needs. The next
+// flush would have named another and removed it, so no table is missing then.
+func (s *strayTable) loggedAll() bool {
+	return slices.ContainsFunc(s.db.logs, func(l *logFile) bool { return l.number == s.spaces[0].logNumber })
+}
+
+// has reports whether an entry is in a log or came from one of the tables: its key is between their bounds then
+// and its sequence number, too, unless a compaction made that 0.
+func (s *strayTable) has(key []byte, seq uint64) bool {
+	if s.logged(seq) {
+		return true
+	}
+	for i, t := range s.tables {
+		if !mayHold(t, seq) && !s.mayBeIn(t) || !covers(t, key) {
+			continue
+		}
+		copy(s.tables[1:i+1], s.tables[:i])
+		s.tables[0] = t
+		if _, err := t.Load(); err != nil {
+			s.unread = t.Name
+		}
+		return true
+	}
+	return false
+}
+
+// covers reports whether a key is between the table's bounds, which say nothing where the order is a circle.
+func covers(t *lsm.Table, key []byte) bool {
+	if w := t.Cmp.Wrapping; w != nil {
+		if _, ok := w.Number(key); ok {
+			return true
+		}
+	}
+	return t.Cmp.Compare(key, t.First) >= 0 && t.Cmp.Compare(key, t.Last) <= 0
+}
+
+// hasTombstone is has for a range tombstone, whose key a compaction may have moved to the bounds of its table.
+func (s *strayTable) hasTombstone(seq uint64) bool {
+	return s.logged(seq) || slices.ContainsFunc(s.tables, func(t *lsm.Table) bool { return mayHold(t, seq) })
+}
+
+// mayHold reports whether the table's bounds in the MANIFEST, which a LevelDB's has none of, allow for an entry of
+// a sequence number, or of one that a compaction has made 0 since.
+func mayHold(t *lsm.Table, seq uint64) bool {
+	return seq == 0 || t.MinSeq <= seq && seq <= t.MaxSeq
+}
+
+// mayBeIn reports whether a compaction may have made t of the table: one that is older than the MANIFEST may have
+// been taken away by an edit of the MANIFEST before.
+func (s *strayTable) mayBeIn(t *lsm.Table) bool {
+	return s.number < s.db.version.Number && s.number < t.Number
+}
+
+// logged reports whether a log has a sequence number.
+func (s *strayTable) logged(seq uint64) bool {
+	for _, l := range s.db.logs {
+		for _, ks := range s.spaces {
+			if ks.reads(l) && l.seqs.Has(seq) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,315 @@
+package rocks
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+
+	"kvferry/fixtures"
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/logfile"
+	"kvferry/store/rocks/lsm"
+	"kvferry/store/rocks/manifest"
+	"kvferry/store/rocks/sst"
+)
+
+const (
+	leftover  = "note unreferenced-table"
+	cannotSay = "warning manifest-behind"
+	lostEdit  = "error manifest-behind"
+)
+
+// ofFamily says that a table was made for a column family.
+func ofFamily(id byte) handmade.Spec {
+	return handmade.Spec{Props: map[string][]byte{"rocksdb.column.family.id": {id}}}
+}
+
+// TestStrayTables plants tables that the MANIFEST does not name beside these, whose sequence numbers are in the
+// MANIFEST:
+//
+//	column family 0: a to c at 1 to 6, m to p compacted to 0; it needs log 40 on, which has 10 to 12
+//	column family 1: x at 7; it needs log 39 on, which has 20
+//	column family 2: dropped
+func TestStrayTables(t *testing.T) {
+	ranged := handmade.Spec{Tombstones: []handmade.Entry{handmade.RangeDel("q", 5, "r")}}
+	lostRange := handmade.Spec{Tombstones: []handmade.Entry{handmade.RangeDel("b", 8, "c")}}
+	custom := handmade.Spec{Comparator: "who.knows"}
+	for _, tt := range []struct {
+		name, want string
+		number     uint64
+		spec       handmade.Spec
+		entries    []handmade.Entry
+	}{
+		{"flush", leftover, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("k", 10, ""), handmade.Put("new", 12, "")}},
+		{"flush of another column family", leftover, 100, ofFamily(1), []handmade.Entry{handmade.Put("k", 11, "")}},
+		{"flush whose log is gone", lostEdit, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("k", 10, ""), handmade.Put("l", 13, "")}},
+		{"the same beside a later one", lostEdit, 60, handmade.Spec{}, []handmade.Entry{handmade.Put("k", 9, "")}},
+		{"older than the logs", leftover, 40, ofFamily(0), []handmade.Entry{handmade.Put("k", 9, "")}},
+		{"a log that the column family needs", leftover, 100, ofFamily(1), []handmade.Entry{handmade.Put("k", 20, "")}},
+		{"a log that the column family does not need", lostEdit, 100, ofFamily(0), []handmade.Entry{handmade.Put("k", 20, "")}},
+		{"compaction", leftover, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("a", 1, ""), handmade.Put("b", 6, "")}},
+		{"compaction to the last level", leftover, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("a", 0, ""), handmade.Put("b", 0, ""), handmade.Put("n", 0, "")}},
+		{"compaction of range tombstones", leftover, 100, ranged, []handmade.Entry{handmade.Put("b", 2, "")}},
+		{"compaction, and a range that is gone", lostEdit, 100, lostRange, []handmade.Entry{handmade.Put("b", 2, "")}},
+		{"compaction of what was flushed before", lostEdit, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("a", 0, ""), handmade.Put("d", 0, "")}},
+		{"sequence number of the column family, key beyond", lostEdit, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("m", 3, "")}},
+		{"key of another column family", lostEdit, 100, ofFamily(1), []handmade.Entry{handmade.Put("a", 3, "")}},
+		{"column family not said", leftover, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("x", 7, "")}},
+		{"column family unknown", lostEdit, 100, ofFamily(9), []handmade.Entry{handmade.Put("x", 7, "")}},
+		{"column family dropped", leftover, 100, ofFamily(2), []handmade.Entry{handmade.Put("z", 50, "")}},
+		{"of an older MANIFEST, since compacted", leftover, 44, handmade.Spec{}, []handmade.Entry{handmade.Put("n", 4, "")}},
+		{"of this MANIFEST", lostEdit, 46, handmade.Spec{}, []handmade.Entry{handmade.Put("n", 4, "")}},
+		{"to be ingested", cannotSay, 100, handmade.Spec{External: true}, []handmade.Entry{handmade.Put("k", 0, "")}},
+		{"to be ingested, older", leftover, 60, handmade.Spec{External: true}, []handmade.Entry{handmade.Put("k", 0, "")}},
+		{"another order", cannotSay, 100, custom, []handmade.Entry{handmade.Put("k", 10, "")}},
+		{"newer format", cannotSay, 100, handmade.Spec{Version: 8}, []handmade.Entry{handmade.Put("k", 10, "")}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := strayDB(t)
+			d.Next = tt.number
+			name := d.Write(tt.spec, tt.entries)
+			dir := d.Finish()
+			if err := os.Rename(filepath.Join(dir, "MANIFEST-000005"), filepath.Join(dir, "MANIFEST-000045")); err != nil {
+				t.Fatal(err)
+			}
+			d.File(manifest.CurrentName, []byte("MANIFEST-000045\n"))
+			wantStray(t, dir, name, tt.want)
+		})
+	}
+}
+
+// strayDB makes the database of TestStrayTables, with MANIFEST-000045 and numbers up to 99 in use.
+func strayDB(t *testing.T) *handmade.DB {
+	d := handmade.NewDB(t)
+	d.Family(1, "one", handmade.BytewiseName)
+	d.Edit(handmade.EditNumber(manifest.TagLogNumber, 40))
+	d.Family(2, "two", handmade.BytewiseName)
+	d.Edit(handmade.EditFamily(2), binary.AppendUvarint(nil, manifest.TagColumnFamilyDel))
+	d.Next = 50
+	d.Table(0, 0, handmade.Spec{}, handmade.Put("a", 1, ""), handmade.Put("b", 6, ""), handmade.Put("c", 2, ""))
+	d.Table(0, 6, handmade.Spec{}, handmade.Put("m", 0, ""), handmade.Put("p", 0, ""))
+	d.Table(1, 1, handmade.Spec{}, handmade.Put("x", 7, ""))
+	d.Log(39, handmade.Batch(20, handmade.Op(base.KindPut, "old", "1")))
+	d.Log(40, handmade.Batch(10, handmade.Op(base.KindPut, "k", "1"), handmade.OpCF(base.KindCFPut, 1, "k", "2")), handmade.Batch(12, handmade.Op(base.KindPut, "new", "3")))
+	return d
+}
+
+// wantStray opens a directory and wants one finding.
+func wantStray(t *testing.T, dir, name, want string) {
+	t.Helper()
+	_, found := openFindings(t, dir, store.Options{})
+	if len(*found) != 1 {
+		t.Fatalf("findings %+v, want %s", *found, want)
+	}
+	if f := (*found)[0]; f.Severity.String()+" "+f.Kind != want || f.Place.File != name {
+		t.Errorf("finding %+v, want %s of %s", f, want, name)
+	}
+}
+
+// TestStrayTableWithFlaws: what is damaged or not finished says nothing, unless another part of it does.
+func TestStrayTableWithFlaws(t *testing.T) {
+	var known, lost []handmade.Entry
+	for i := range 20 {
+		known = append(known, handmade.Put(fmt.Sprintf("b%02d", i), 2, strings.Repeat("v", 50)))
+		lost = append(lost, handmade.Put(fmt.Sprintf("b%02d", i), uint64(1+i), strings.Repeat("v", 50)))
+	}
+	for _, number := range []uint64{60, 100} {
+		unsure := map[uint64]string{60: leftover, 100: cannotSay}[number]
+		for _, tt := range []struct {
+			name, want string
+			entries    []handmade.Entry
+			change     func([]byte) []byte
+		}{
+			{"cut short", unsure, lost, func(b []byte) []byte { return b[:len(b)-1] }},
+			{"nothing written", unsure, lost, func(b []byte) []byte { return nil }},
+			{"damaged block", unsure, known, func(b []byte) []byte { b[3] ^= 1; return b }},
+			{"damaged block before what is lost", lostEdit, lost, func(b []byte) []byte { b[3] ^= 1; return b }},
+			{"damaged index", unsure, lost, func(b []byte) []byte {
+				ft, _ := sst.DecodeFooter(b[len(b)-handmade.RocksFooter:], int64(len(b)))
+				b[ft.Index.Off+1] ^= 1
+				return b
+			}},
+		} {
+			d := strayDB(t)
+			d.Next = number
+			name := d.Write(handmade.Spec{BlockSize: 100}, tt.entries)
+			dir := d.Finish()
+			b, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.File(name, tt.change(b))
+			t.Run(fmt.Sprintf("%s, %d", tt.name, number), func(t *testing.T) { wantStray(t, dir, name, tt.want) })
+		}
+	}
+	// With damaged logs nobody can say what they have.
+	d := strayDB(t)
+	d.Next = 100
+	name := d.Write(handmade.Spec{}, []handmade.Entry{handmade.Put("k", 10, "")})
+	dir := d.Finish()
+	b, _ := os.ReadFile(filepath.Join(dir, "000040.log"))
+	b[10] ^= 1
+	d.File("000040.log", b)
+	wantStray(t, dir, name, cannotSay)
+}
+
+// TestStrayTableMentioned: an edit of the MANIFEST that took a table away says that it is no longer needed.
+func TestStrayTableMentioned(t *testing.T) {
+	d := strayDB(t)
+	d.Next = 60
+	name := d.Table(0, 1, handmade.Spec{}, handmade.Put("k", 30, ""))
+	d.Edit([]byte{manifest.TagDeletedFile, 1, 60})
+	wantStray(t, d.Finish(), name, leftover)
+}
+
+// TestStrayLevelDBTables: a LevelDB's MANIFEST has no sequence numbers of tables, but the log that it
+// names is there until the next flush.
+func TestStrayLevelDBTables(t *testing.T) {
+	for _, tt := range []struct {
+		want    string
+		log     uint64
+		entries []handmade.Entry
+	}{
+		{leftover, 40, []handmade.Entry{handmade.Put("b", 3, "")}},
+		{leftover, 40, []handmade.Entry{handmade.Put("k", 10, "")}},
+		{lostEdit, 41, []handmade.Entry{handmade.Put("b", 3, "")}},
+		{leftover, 41, []handmade.Entry{handmade.Put("k", 10, "")}},
+	} {
+		d := handmade.NewLevelDB(t)
+		d.Edit(handmade.EditNumber(manifest.TagLogNumber, 40))
+		d.Table(0, 2, handmade.Spec{}, handmade.Put("a", 1, ""), handmade.Put("c", 5, ""))
+		d.Log(tt.log, handmade.Batch(10, handmade.Op(base.KindPut, "k", "1")))
+		d.Next = 42
+		name := d.Write(handmade.Spec{}, tt.entries)
+		wantStray(t, d.Finish(), name, tt.want)
+	}
+}
+
+// TestStrayTableIsNotReadForever: reading a table that is not needed ends with the context.
+func TestStrayTableIsNotReadForever(t *testing.T) {
+	d := strayDB(t)
+	var entries []handmade.Entry
+	for i := range 5000 {
+		entries = append(entries, handmade.Put(fmt.Sprintf("b%05d", i), 2, ""))
+	}
+	d.Next = 100
+	d.Write(handmade.Spec{}, entries)
+	db := openTest(t, d.Finish(), store.Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := db.strays(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestStrayTableInCircle: bounds mean nothing among keys whose order is a circle.
+func TestStrayTableInCircle(t *testing.T) {
+	c := store.Bytewise
+	c.Wrapping = &store.Wrapping{Number: func(key []byte) (int64, bool) { return 0, key[0] == 'n' }}
+	tab := &lsm.Table{Cmp: &c, First: []byte("b"), Last: []byte("d")}
+	for key, want := range map[string]bool{"a": false, "b": true, "c": true, "d": true, "e": false, "n": true} {
+		if got := covers(tab, []byte(key)); got != want {
+			t.Errorf("%s: %t", key, got)
+		}
+	}
+}
+
+// TestCutManifest: wherever the MANIFEST of a database is cut, opening it fails or an error is found, unless all
+// rows are there all the same. Between two edits nothing is torn: then the tables that are not named tell.
+func TestCutManifest(t *testing.T) {
+	dir := filepath.Join(fixtures.Unpack(t, "nemo-basic"), "kv")
+	whole, path := manifestOf(t, dir)
+	for n := range whole {
+		cutManifest(t, dir, path, whole, n, "")
+	}
+	for _, golden := range []string{"nemo-basic", "nemo-basic-zlib", "bw-basic", "bw-edge", "ardb-rocksdb-basic", "ardb-leveldb-basic"} {
+		for _, dir := range handmade.StoresBelow(t, fixtures.Unpack(t, golden)) {
+			whole, path := manifestOf(t, dir)
+			want, errors, all := rowsOf(dir)
+			if errors > 0 || all != nil {
+				t.Fatalf("%s: %d errors, %v", dir, errors, all)
+			}
+			log := logfile.NewReader(bytes.NewReader(whole), 0)
+			for {
+				_, off, err := log.Next()
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				cutManifest(t, dir, path, whole, int(off), want)
+			}
+		}
+	}
+}
+
+// manifestOf reads the MANIFEST of a database.
+func manifestOf(t *testing.T, dir string) (whole []byte, path string) {
+	t.Helper()
+	name, err := manifest.Current(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(dir, name)
+	if whole, err = os.ReadFile(path); err != nil {
+		t.Fatal(err)
+	}
+	return whole, path
+}
+
+// cutManifest opens a database with its MANIFEST cut to n bytes.
+func cutManifest(t *testing.T, dir, path string, whole []byte, n int, want string) {
+	t.Helper()
+	if err := os.WriteFile(path, whole[:n], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	defer os.WriteFile(path, whole, 0o644)
+	got, errors, err := rowsOf(dir)
+	if err == nil && errors == 0 && got != want {
+		t.Errorf("%s cut to %d of %d bytes: rows are lost and nothing is said", path, n, len(whole))
+	}
+}
+
+// rowsOf sums up the rows of a database, and counts the errors found while opening it.
+func rowsOf(dir string) (rows string, errors int, err error) {
+	s, err := Open(context.Background(), dir, &store.Options{Comparers: handmade.Comparers, Merger: foldLast, Report: func(f record.Finding) {
+		if f.Severity == record.Error {
+			errors++
+		}
+	}})
+	if err != nil {
+		return "", errors, err
+	}
+	defer s.Close()
+	for _, ks := range s.Keyspaces() {
+		it, err := ks.Rows(nil, nil)
+		if err != nil {
+			return "", errors, err
+		}
+		defer it.Close()
+		n, sum := 0, xxhash.New()
+		for ; err == nil; n++ {
+			var k, v []byte
+			k, v, err = it.Next()
+			fmt.Fprintf(sum, "%q %q\n", k, v)
+		}
+		if err != io.EOF {
+			return "", errors, err
+		}
+		rows += fmt.Sprintln(ks.Name(), n-1, sum.Sum64())
+	}
+	return rows, errors, nil
+}

@@ -1,0 +1,365 @@
+package rocks
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/files"
+	"kvferry/store/rocks/logfile"
+	"kvferry/store/rocks/lsm"
+	"kvferry/store/rocks/lsm/circle"
+	"kvferry/store/rocks/wal"
+)
+
+// logFile is a write-ahead log that is still needed.
+type logFile struct {
+	number uint64
+	file   *files.File
+	name   string // for places
+	// entries counts those that no table holds yet.
+	entries int64
+	seqs    wal.Ranges // of its batches
+}
+
+// reads reports whether the column family needs the entries of a log: those of older ones are in tables.
+func (ks *family) reads(l *logFile) bool {
+	return l.number >= ks.logNumber || l.number == ks.st.version.PrevLog
+}
+
+// findLogs lists the logs that some column family needs, oldest first.
+func (db *database) findLogs() ([]*logFile, error) {
+	dir := db.dir
+	if db.opts.WALDir != "" {
+		dir = db.opts.WALDir
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var logs []*logFile
+	for _, e := range entries {
+		base, ok := strings.CutSuffix(e.Name(), ".log")
+		n, err := strconv.ParseUint(base, 10, 64)
+		if !ok || err != nil || n < db.version.FirstLog() && (n == 0 || n != db.version.PrevLog) {
+			continue
+		}
+		f, err := db.files.Open(dir, e.Name(), db.opts.AllowLive)
+		if err != nil {
+			return nil, err
+		}
+		name := e.Name()
+		if dir != db.dir {
+			f.Name, name = f.Path, f.Path
+		}
+		logs = append(logs, &logFile{number: n, file: f, name: name})
+	}
+	slices.SortFunc(logs, func(a, b *logFile) int { return cmp.Compare(a.number, b.number) })
+	if len(logs) == 0 && db.opts.WALDir == "" && hadLogs(db.version, db.dir) {
+		return nil, db.missingLogs()
+	}
+	return logs, nil
+}
+
+// missingLogs judges a directory without any of the logs that the MANIFEST counts on: it refuses it
+// when they are kept elsewhere, and otherwise reports that they may have been left behind.
+func (db *database) missingLogs() error {
+	wal, file, err := readWALDir(db.dir)
+	if err != nil {
+		return err
+	}
+	if elsewhere, err := db.isElsewhere(wal); err != nil || elsewhere {
+		return cmp.Or(err, fmt.Errorf("%s: logs should follow the MANIFEST, none is here, and %s says that they are kept in %s: pass "+
+			"--wal-dir with where they are now (or with the directory of the data, if there are none, as in a checkpoint)", db.dir, file, wal))
+	}
+	db.report(record.Finding{Kind: "no-log", Severity: record.Warning, Place: record.Place{File: db.version.Name, Off: record.NoOffset, Level: -1},
+		Detail: "no log follows the MANIFEST: a checkpoint (bgsave) has none, but when the files were copied from a stopped or " +
+			"running server the last writes are missing; pass --wal-dir with the directory of the logs if there are any"})
+	return nil
+}
+
+// isElsewhere reports whether wal_dir names another place than the directory. The path is where the
+// database was first opened, by its server, and may hold another one today or be on another machine:
+// it is never read. One that is not here and ends in the same name is taken for the original of a copy.
+func (db *database) isElsewhere(wal string) (bool, error) {
+	if wal == "" {
+		return false, nil
+	}
+	path, err := filepath.Abs(wal)
+	if err != nil {
+		return false, err
+	}
+	here, err := filepath.EvalSymlinks(db.dir)
+	if err == nil {
+		here, err = filepath.Abs(here)
+	}
+	if err != nil {
+		return false, err
+	}
+	st, err := os.Stat(here)
+	if err != nil {
+		return false, err
+	}
+	if there, err := os.Stat(path); err == nil {
+		// A place with a CURRENT of its own is the database that this one was copied from.
+		_, err := os.Stat(filepath.Join(path, "CURRENT"))
+		return err != nil && !os.SameFile(st, there), nil
+	}
+	return filepath.Base(path) != filepath.Base(here), nil
+}
+
+// readWALDir returns what the newest OPTIONS file says about wal_dir.
+func readWALDir(dir string) (wal, file string, err error) {
+	matches, err := filepath.Glob(filepath.Join(globEscape(dir), "OPTIONS-*"))
+	if err != nil {
+		return "", "", err
+	}
+	var newest uint64
+	for _, m := range matches {
+		n, err := strconv.ParseUint(strings.TrimPrefix(filepath.Base(m), "OPTIONS-"), 10, 64)
+		if err == nil && n >= newest {
+			newest, file = n, m
+		}
+	}
+	if file == "" {
+		return "", "", nil
+	}
+	b, err := store.ReadHead(file, maxOptions)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", "", nil
+	}
+	if err != nil {
+		return "", "", err
+	}
+	for _, line := range strings.Split(string(b), "\n") {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "wal_dir="); ok {
+			wal = v
+		}
+	}
+	return wal, filepath.Base(file), nil
+}
+
+// maxOptions bounds an OPTIONS file: one of many column families has some hundred KiB.
+const maxOptions = 16 << 20
+
+// walLoader spreads the entries of the logs over the keyspaces.
+type walLoader struct {
+	db      *database
+	byID    map[uint32]*family
+	sorters map[*family]*lsm.Sorter
+	origins []string
+	log     *logFile
+	index   uint32 // of log in origins
+	off     int64  // of the record being read
+	// take gets the entries that no table holds yet, log by log.
+	take func(*family, wal.Entry) error
+	// again says that the logs were read before: what is odd about them has been reported.
+	again bool
+}
+
+// loadLogs reads all logs into sorted runs.
+func (db *database) loadLogs(ctx context.Context) error {
+	if len(db.logs) == 0 {
+		return nil
+	}
+	w := db.newWALLoader()
+	for _, ks := range db.spaces {
+		if db.levelDB && ks.Comparer().Wrapping != nil { // RocksDB draws the heights of its memtable's nodes by chance
+			ks.circles = circle.New(ks.Keyspace, w.origins, db.replay)
+		}
+	}
+	w.take, w.sorters = w.sort, map[*family]*lsm.Sorter{}
+	for _, ks := range db.spaces {
+		s := lsm.NewSorter(ks.Keyspace, db.opts.Memory/4/int64(len(db.spaces)))
+		defer s.Close()
+		w.sorters[ks] = s
+	}
+	if err := w.run(ctx); err != nil {
+		return err
+	}
+	for _, ks := range db.spaces {
+		if ks.circles != nil {
+			if err := ks.circles.Find(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return w.finish()
+}
+
+// newWALLoader prepares to read all logs.
+func (db *database) newWALLoader() *walLoader {
+	w := &walLoader{db: db, byID: map[uint32]*family{}}
+	for _, ks := range db.spaces {
+		w.byID[ks.id] = ks
+	}
+	for _, l := range db.logs {
+		w.origins = append(w.origins, l.name)
+	}
+	return w
+}
+
+// replay reads the logs of a database with one keyspace once more.
+func (db *database) replay(ctx context.Context, f func(log uint32, off int64, e circle.Entry) error) error {
+	w := db.newWALLoader()
+	w.again = true
+	w.take = func(_ *family, e wal.Entry) error {
+		return f(w.index, w.off, circle.Entry{Key: e.Key, Kind: e.Kind, Seq: e.Seq, Whole: e.Whole})
+	}
+	return w.run(ctx)
+}
+
+// run reads all logs.
+func (w *walLoader) run(ctx context.Context) error {
+	for i, l := range w.db.logs {
+		w.log, w.index = l, uint32(i)
+		if err := w.load(ctx, i == len(w.db.logs)-1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load reads one log.
+func (w *walLoader) load(ctx context.Context, last bool) error {
+	r, done, err := w.log.open()
+	if err != nil {
+		return err
+	}
+	defer done()
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		rec, off, err := r.Next()
+		if err == logfile.ErrTorn && last {
+			w.torn(record.Warning, off, "the last record of the last log is incomplete, as after a crash: it never took effect")
+			return nil
+		}
+		if err == io.EOF {
+			switch {
+			case r.Leftover:
+				w.torn(record.Warning, off, "the log ends at bytes that an older use of the file seems to have left")
+			case r.ZeroAt >= 0:
+				w.torn(record.Note, r.ZeroAt, fmt.Sprintf("from here on the log is zeros, %d bytes: space set aside, or what a power failure lost",
+					w.log.file.Size-r.ZeroAt))
+			}
+			return nil
+		}
+		if err != nil {
+			return base.Corrupt(w.log.file.Path, off, "log record", err)
+		}
+		w.off = off
+		b, err := wal.NewBatch(r, rec, off)
+		if err == nil {
+			err = b.Decode(w.add)
+		}
+		if err != nil {
+			return w.batchError(err)
+		}
+		if seqs, ok := b.Seqs(); ok {
+			w.log.seqs.Add(seqs)
+		}
+	}
+}
+
+// open starts reading a log; the size is that of when it was found.
+func (l *logFile) open() (*logfile.Reader, func(), error) {
+	f, err := l.file.Acquire()
+	if err != nil {
+		return nil, nil, err
+	}
+	r := logfile.NewReader(io.NewSectionReader(f, 0, l.file.Size), l.number)
+	r.Huge = logfile.HugeRecord
+	return r, l.file.Release, nil
+}
+
+// torn reports where a log ends early.
+func (w *walLoader) torn(severity record.Severity, off int64, detail string) {
+	if w.again {
+		return
+	}
+	w.db.report(record.Finding{Kind: "torn-log", Severity: severity,
+		Place: record.Place{File: w.log.name, Off: off, Level: -1}, Detail: detail})
+}
+
+// batchError places an error within a write batch in its log.
+func (w *walLoader) batchError(err error) error {
+	var c *record.CorruptError
+	if errors.As(err, &c) && c.File == "" {
+		field := "write batch: "
+		if c.Off >= 0 {
+			field += fmt.Sprintf("at %d: ", c.Off)
+		}
+		return base.Corrupt(w.log.file.Path, w.off, field+c.Field, c.Err)
+	}
+	return err
+}
+
+// add takes one entry of a write batch.
+func (w *walLoader) add(e wal.Entry) error {
+	ks := w.byID[e.Family]
+	if ks == nil {
+		if e.Family > w.db.version.MaxFamily {
+			return &record.CorruptError{Off: record.NoOffset, Field: "column family", Err: fmt.Errorf("%d is unknown to the MANIFEST", e.Family)}
+		}
+		return nil // dropped since
+	}
+	if !ks.reads(w.log) {
+		return nil // a table holds it
+	}
+	if e.Seq > base.MaxSequence {
+		return &record.CorruptError{Off: record.NoOffset, Field: "sequence", Err: fmt.Errorf("sequence number %d", e.Seq)}
+	}
+	return w.take(ks, e)
+}
+
+// sort takes an entry when the logs are read the first time.
+func (w *walLoader) sort(ks *family, e wal.Entry) error {
+	w.log.entries++
+	if e.Kind == base.KindRangeDelete {
+		ks.AddTombstone(e.Key, e.Value, e.Seq, record.Place{File: w.log.name, Off: w.off, Level: -1, Seq: e.Seq})
+		return nil
+	}
+	if ks.circles != nil {
+		if err := ks.circles.Note(e.Key); err != nil {
+			return err
+		}
+	}
+	o := lsm.Origin{File: w.index, Off: uint64(w.off)}
+	if e.From != nil {
+		return w.sorters[ks].AddLarge(e.Key, base.Trailer(e.Seq, e.Kind), e.Size, e.From, o)
+	}
+	return w.sorters[ks].Add(e.Key, base.Trailer(e.Seq, e.Kind), e.Value, o)
+}
+
+// finish makes sorted runs of what was collected.
+func (w *walLoader) finish() error {
+	inMemory := w.db.opts.Memory / 8 / int64(len(w.db.spaces))
+	for _, ks := range w.db.spaces {
+		s := w.sorters[ks]
+		if ks.circles.Any() {
+			s.LeaveOut = ks.circles.Has
+		}
+		t, err := s.Spool(-1, w.origins, inMemory)
+		if err != nil {
+			return fmt.Errorf("%s: sorting the logs: %w", w.db.dir, err)
+		}
+		ks.SetLogs(t, s.Bytes)
+		if err := s.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,487 @@
+package rocks
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/logfile"
+	"kvferry/store/rocks/manifest"
+)
+
+// openFindings opens a directory and collects what is reported.
+func openFindings(t *testing.T, dir string, o store.Options) (*database, *[]record.Finding) {
+	t.Helper()
+	var found []record.Finding
+	o.Report = func(f record.Finding) { found = append(found, f) }
+	return openTest(t, dir, o), &found
+}
+
+// rowsError opens a directory and returns the first error of opening or reading it.
+func rowsError(dir string, o store.Options) error {
+	o.Comparers = handmade.Comparers
+	s, err := Open(context.Background(), dir, &o)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for _, ks := range s.Keyspaces() {
+		it, err := ks.Rows(nil, nil)
+		for err == nil {
+			_, _, err = it.Next()
+		}
+		if err.Error() != "EOF" {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestLogKinds(t *testing.T) {
+	d := handmade.NewDB(t)
+	d.Family(1, "one", handmade.BytewiseName)
+	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, "old"), handmade.Put("b", 2, "old"), handmade.Put("s", 2, "old"), handmade.Put("r1", 3, "old"), handmade.Put("r2", 4, "old"))
+	d.Log(7,
+		handmade.Batch(10, handmade.Op(base.KindPut, "a", "new"), handmade.Op(base.KindLogData, "blob"), handmade.Op(base.KindDelete, "b"), handmade.Op(base.KindSingleDelete, "s"), handmade.Op(base.KindNoop)),
+		handmade.Batch(13, handmade.Op(base.KindRangeDelete, "r1", "r2"), handmade.Op(base.KindMerge, "m", "1"), handmade.Op(base.KindMerge, "m", "2")),
+		handmade.Batch(16, handmade.OpCF(base.KindCFPut, 1, "x", "1"), handmade.OpCF(base.KindCFPut, 1, "y", "1"), handmade.OpCF(base.KindCFDelete, 1, "y"), handmade.OpCF(base.KindCFPut, 1, "z", "1"),
+			handmade.OpCF(base.KindCFSingleDelete, 1, "z"), handmade.OpCF(base.KindCFMerge, 1, "m", "3"), handmade.OpCF(base.KindCFPut, 1, "w", "1"), handmade.OpCF(base.KindCFRangeDelete, 1, "w", "x")),
+		handmade.Batch(24), handmade.Batch(24, handmade.Op(base.KindPut, "", "empty")))
+	db := openTest(t, d.Finish(), store.Options{Merger: joinMerger})
+	wantRows(t, db, 0, "=empty a=new m=1,2 r2=old")
+	wantRows(t, db, 1, "m=3 x=1")
+	if n := db.Keyspaces()[1].Size(); n == 0 {
+		t.Error("column family 1 has no size, its rows are in the log")
+	}
+	it, _ := db.Keyspaces()[0].Rows(nil, nil)
+	it.Next()
+	if p := it.Place(); p.File != "000007.log" || p.Level != -1 || p.Seq != 24 || p.Off == 0 {
+		t.Errorf("place %+v", p)
+	}
+}
+
+func TestLogNumbers(t *testing.T) {
+	d := handmade.NewDB(t)
+	d.Family(1, "one", handmade.BytewiseName)
+	d.Family(2, "gone", handmade.BytewiseName)
+	d.Edit(handmade.EditNumber(manifest.TagColumnFamily, 2), []byte{manifest.TagColumnFamilyDel - 128 | 128, 1})
+	d.Edit(handmade.EditNumber(manifest.TagLogNumber, 5))
+	d.Edit(handmade.EditNumber(manifest.TagColumnFamily, 1), handmade.EditNumber(manifest.TagLogNumber, 7))
+	both := func(seq uint64, v string) []byte {
+		return handmade.Batch(seq, handmade.Op(base.KindPut, "k"+v, v), handmade.OpCF(base.KindCFPut, 1, "k"+v, v), handmade.OpCF(base.KindCFPut, 2, "k", "dropped"))
+	}
+	d.Log(4, both(1, "4"))
+	d.Log(5, both(4, "5"))
+	d.Log(7, both(7, "7"))
+	d.Log(8)
+	d.File("x.log", []byte("not a log"))
+	db := openTest(t, d.Finish(), store.Options{})
+	if n := len(db.Keyspaces()); n != 2 {
+		t.Fatalf("%d keyspaces", n)
+	}
+	wantRows(t, db, 0, "k5=5 k7=7")
+	wantRows(t, db, 1, "k7=7")
+	var logs []string
+	for _, f := range db.Files() {
+		if f.Kind == "log" {
+			logs = append(logs, f.Path)
+		}
+	}
+	if want := "[000005.log 000007.log 000008.log]"; fmt.Sprint(logs) != want {
+		t.Errorf("logs %v, want %s", logs, want)
+	}
+}
+
+func TestPreviousLog(t *testing.T) {
+	d := handmade.NewLevelDB(t)
+	d.Edit(handmade.EditNumber(manifest.TagLogNumber, 6), handmade.EditNumber(manifest.TagPrevLogNumber, 3))
+	d.Log(2, handmade.Batch(1, handmade.Op(base.KindPut, "two", "")))
+	d.Log(3, handmade.Batch(1, handmade.Op(base.KindPut, "three", "")))
+	d.Log(6, handmade.Batch(2, handmade.Op(base.KindPut, "six", "")))
+	wantRows(t, openTest(t, d.Finish(), store.Options{}), 0, "six= three=")
+}
+
+// TestSameEntryTwice: a merge operand that stands in a log and in a table counts once.
+func TestSameEntryTwice(t *testing.T) {
+	d := handmade.NewDB(t)
+	d.Table(0, 0, handmade.Spec{}, handmade.NewEntry("m", 5, base.KindMerge, "x"), handmade.NewEntry("m", 4, base.KindMerge, "w"))
+	d.Log(6, handmade.Batch(5, handmade.Op(base.KindMerge, "m", "x")))
+	d.Log(7, handmade.Batch(5, handmade.Op(base.KindMerge, "m", "x")))
+	dir := d.Finish()
+	wantRows(t, openTest(t, dir, store.Options{Merger: joinMerger}), 0, "m=w,x")
+	d.Log(7, handmade.Batch(5, handmade.Op(base.KindMerge, "m", "y")))
+	if err := rowsError(dir, store.Options{Merger: joinMerger}); err == nil || !strings.Contains(err.Error(), "sequence number 5") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestLogDamage(t *testing.T) {
+	big := handmade.Batch(1, handmade.Op(base.KindPut, "big", strings.Repeat("x", 3*logfile.BlockSize)))
+	small := handmade.Batch(2, handmade.Op(base.KindPut, "small", "1"))
+	last := handmade.Batch(3, handmade.Op(base.KindPut, "last", "1"))
+	whole := handmade.Log(7, false, big, small, last)
+	smallAt := len(handmade.Log(7, false, big))
+	lastAt := len(handmade.Log(7, false, big, small))
+	flip := func(at int) []byte {
+		b := slices.Clone(whole)
+		b[at] ^= 0x40
+		return b
+	}
+	tests := []struct {
+		name string
+		log  []byte
+		more bool   // another log follows
+		rows string // "": an error
+		told string // of the log
+	}{
+		{"whole", whole, false, "big last small", ""},
+		{"within the last record", whole[:lastAt+9], false, "big small", "warning torn-log"},
+		{"within the last header", whole[:lastAt+3], false, "big small", "warning torn-log"},
+		{"at a record's end", whole[:lastAt], false, "big small", ""},
+		{"between fragments", whole[:2*logfile.BlockSize], false, "", "warning torn-log"},
+		{"within a fragment", whole[:logfile.BlockSize+100], false, "", "warning torn-log"},
+		{"torn, but not the last log", whole[:lastAt+9], true, "!", ""},
+		{"zeros after", append(slices.Clone(whole), make([]byte, 50000)...), false, "big last small", "note torn-log"},
+		{"nothing but zeros", make([]byte, 50000), false, "", "note torn-log"},
+		{"zeros within", slices.Concat(whole[:lastAt], make([]byte, 20), whole[lastAt:]), false, "!", ""},
+		{"payload", flip(smallAt + 20), false, "!", ""},
+		{"last payload", flip(lastAt + 20), false, "!", ""},
+		{"length", flip(smallAt + 4), false, "!", ""},
+		{"high length", flip(smallAt + 5), false, "!", ""},
+		{"type", flip(smallAt + 6), false, "!", ""},
+		{"length of a full block", flip(4), false, "!", ""},
+		{"missing middle", slices.Concat(whole[:logfile.BlockSize], whole[2*logfile.BlockSize:]), false, "!", ""},
+		{"missing first", whole[logfile.BlockSize:], false, "!", ""},
+		{"missing last", slices.Concat(whole[:2*logfile.BlockSize], handmade.Log(7, false, small)), false, "!", ""},
+		{"first twice", slices.Concat(whole[:logfile.BlockSize], whole), false, "!", ""},
+		{"garbage", bytes.Repeat([]byte("garbage "), 10000), false, "!", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := handmade.NewDB(t)
+			d.File("000007.log", tt.log)
+			if tt.more {
+				d.Log(8, handmade.Batch(4, handmade.Op(base.KindPut, "more", "1")))
+			}
+			dir := d.Finish()
+			if tt.rows == "!" {
+				wantCorrupt(t, rowsError(dir, store.Options{}), "000007.log")
+				return
+			}
+			db, found := openFindings(t, dir, store.Options{})
+			rows, _ := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
+			var keys []string
+			for _, r := range rows {
+				keys = append(keys, string(r.Key))
+			}
+			if got := strings.Join(keys, " "); got != tt.rows {
+				t.Errorf("rows %s, want %s", got, tt.rows)
+			}
+			var told []string
+			for _, f := range *found {
+				told = append(told, fmt.Sprint(f.Severity, " ", f.Kind))
+			}
+			if got := strings.Join(told, ", "); got != tt.told {
+				t.Errorf("findings %+v, want %q", *found, tt.told)
+			}
+		})
+	}
+}
+
+// wantCorrupt fails unless err is a CorruptError in that file.
+func wantCorrupt(t *testing.T, err error, file string) {
+	t.Helper()
+	var c *record.CorruptError
+	if !errors.As(err, &c) || filepath.Base(c.File) != file {
+		t.Errorf("error %v, want a CorruptError in %s", err, file)
+	}
+}
+
+func TestRecycledLog(t *testing.T) {
+	old := handmade.Log(3, true, handmade.Batch(1, handmade.Op(base.KindPut, "old", strings.Repeat("o", 500))), handmade.Batch(2, handmade.Op(base.KindPut, "older", strings.Repeat("o", 500))))
+	rec := func(key string, n int) []byte {
+		return handmade.Batch(10, handmade.Op(base.KindPut, key, strings.Repeat("n", n)))
+	}
+	head := handmade.Log(7, true, rec("new", 10))
+	oldRecord := len(handmade.Log(3, true, handmade.Batch(1, handmade.Op(base.KindPut, "old", strings.Repeat("o", 500)))))
+	exact := handmade.Log(7, true, rec("new", oldRecord-len(handmade.Log(7, true, rec("new", 200)))+200))
+	damaged := handmade.Log(7, true, rec("new", 10), handmade.Batch(11, handmade.Op(base.KindPut, "next", "1")), handmade.Batch(12, handmade.Op(base.KindPut, "third", "1")))
+	damaged[len(head)+20] ^= 1
+	tests := []struct {
+		name, rows string
+		log        []byte
+		found      int
+	}{
+		{"fresh", "new", head, 0},
+		{"ends at an old record", "new", append(slices.Clone(exact), old[len(exact):]...), 0},
+		{"ends within an old record", "new", append(slices.Clone(head), old[len(head):]...), 1},
+		{"damaged with a record behind", "!", damaged, 0},
+		{"damaged last record", "new", damaged[:len(damaged)-len(handmade.Log(7, true, handmade.Batch(12, handmade.Op(base.KindPut, "third", "1"))))], 1},
+		{"of another number from the start", "", old, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := handmade.NewDB(t)
+			d.File("000007.log", tt.log)
+			dir := d.Finish()
+			if tt.rows == "!" {
+				wantCorrupt(t, rowsError(dir, store.Options{}), "000007.log")
+				return
+			}
+			db, found := openFindings(t, dir, store.Options{})
+			rows, _ := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
+			got := ""
+			for _, r := range rows {
+				got += string(r.Key)
+			}
+			if got != tt.rows || len(*found) != tt.found {
+				t.Errorf("rows %s, want %s; findings %+v", got, tt.rows, *found)
+			}
+		})
+	}
+}
+
+func TestRefusedLogs(t *testing.T) {
+	le := binary.LittleEndian
+	tests := []struct {
+		name, want  string
+		log         []byte
+		unsupported bool
+	}{
+		{"begin prepare", "begin of a prepared transaction", handmade.Log(7, false, handmade.Batch(1, []byte{0x09})), true},
+		{"end prepare", "end of a prepared transaction", handmade.Log(7, false, handmade.Batch(1, handmade.Op(0x0a, "xid"))), true},
+		{"commit", "commit of a prepared transaction", handmade.Log(7, false, handmade.Batch(1, handmade.Op(0x0b, "xid"))), true},
+		{"rollback", "rollback of a prepared transaction", handmade.Log(7, false, handmade.Batch(1, handmade.Op(0x0c, "xid"))), true},
+		{"blob index", "blob index", handmade.Log(7, false, handmade.Batch(1, handmade.Op(base.KindBlobIndex, "k", "v"))), true},
+		{"blob index of a family", "blob index", handmade.Log(7, false, handmade.Batch(1, handmade.OpCF(base.KindCFBlobIndex, 1, "k", "v"))), true},
+		{"wide column", "wide-column entity", handmade.Log(7, false, handmade.Batch(1, handmade.Op(0x16, "k", "v"))), true},
+		{"timestamp", "delete with timestamp", handmade.Log(7, false, handmade.Batch(1, handmade.Op(0x14, "k"))), true},
+		{"unknown tag", "tag 0x55", handmade.Log(7, false, handmade.Batch(1, []byte{0x55})), true},
+		{"compressed", "log compressed with codec 4", handmade.Frame(logfile.FragCompression, 0, false, []byte{4, 0, 0, 0}), true},
+		{"timestamps", "user-defined timestamps", handmade.Frame(logfile.FragTimestamps, 0, false, []byte{1}), true},
+		{"type", "unknown fragment type 42", handmade.Frame(42, 0, false, []byte{1}), false},
+		{"short batch", "write batch", handmade.Log(7, false, []byte{1, 2, 3}), false},
+		{"count", "1 entries, the header says 2", handmade.Log(7, false, append(le.AppendUint32(make([]byte, 8), 2), handmade.Op(base.KindPut, "a", "b")...)), false},
+		{"cut", "need 9 bytes, have 1", handmade.Log(7, false, append(le.AppendUint32(make([]byte, 8), 1), base.KindPut, 9, 'x')), false},
+		{"sequence", "sequence number", handmade.Log(7, false, handmade.Batch(1<<60, handmade.Op(base.KindPut, "a", "b"))), false},
+		{"sequence at the end", "sequence number", handmade.Log(7, false, handmade.Batch(base.MaxSequence, handmade.Op(base.KindPut, "a", "b"), handmade.Op(base.KindPut, "b", "b"))), false},
+		{"family", "99 is unknown", handmade.Log(7, false, handmade.Batch(1, handmade.OpCF(base.KindCFPut, 99, "a", "b"))), false},
+		{"key", "varint", handmade.Log(7, false, append(le.AppendUint32(make([]byte, 8), 1), base.KindPut, 0xff)), false},
+		{"long varint", "varint too long", handmade.Log(7, false, append(le.AppendUint32(make([]byte, 8), 1),
+			append([]byte{base.KindPut}, bytes.Repeat([]byte{0xff}, 12)...)...)), false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := handmade.NewDB(t)
+			d.File("000007.log", tt.log)
+			dir := d.Finish()
+			err := rowsError(dir, store.Options{})
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "000007.log") {
+				t.Fatalf("error %v, want %s", err, tt.want)
+			}
+			if errors.Is(err, base.ErrUnsupported) != tt.unsupported {
+				t.Errorf("%v: unsupported is %t", err, !tt.unsupported)
+			}
+			if !tt.unsupported {
+				wantCorrupt(t, err, "000007.log")
+			}
+		})
+	}
+}
+
+// walDirDB makes a database whose MANIFEST counts on log 7, which is not there, and whose OPTIONS
+// file names a wal_dir.
+func walDirDB(t *testing.T, dir, wal string) *handmade.DB {
+	t.Helper()
+	d := handmade.NewDB(t)
+	d.Dir = dir
+	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
+	d.Edit(handmade.EditNumber(manifest.TagLogNumber, 7))
+	d.Finish()
+	d.File("OPTIONS-000008", []byte("[DBOptions]\n  wal_dir=/old\n"))
+	d.File("OPTIONS-000010", []byte("[DBOptions]\n  max_open_files=5000\n  wal_dir="+wal+"\n"))
+	return d
+}
+
+// TestMissingLogs: logs that are kept elsewhere are asked for, others are reported as missing.
+func TestMissingLogs(t *testing.T) {
+	root := t.TempDir()
+	kv, ssd, link := filepath.Join(root, "hdd", "kv"), filepath.Join(root, "ssd", "kv"), filepath.Join(root, "link")
+	server := filepath.Join(root, "server", "kv")
+	for _, dir := range []string{kv, ssd, server} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(server, "CURRENT"), []byte("MANIFEST-000001\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(kv, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, dir, wal string
+		refused        bool
+	}{
+		{"beside the tables", kv, kv + "/", false},
+		{"none named", kv, "", false},
+		{"another name", kv, "/elsewhere/wal", true},
+		{"another name, here", kv, root, true},
+		{"the same name, not here", kv, "/elsewhere/kv/", false},
+		{"the same name, relative", kv, "nemo/kv", false},
+		{"the same name, here", kv, ssd, true},
+		{"the database that this is a copy of, here", kv, server, false},
+		{"this directory by a link", kv, link, false},
+		{"opened by a link", link, "/elsewhere/kv", false},
+		{"opened by a link, elsewhere", link, "/elsewhere/link", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			walDirDB(t, tt.dir, tt.wal)
+			if tt.refused {
+				err := rowsError(tt.dir, store.Options{})
+				if err == nil || !strings.Contains(err.Error(), "--wal-dir") || !strings.Contains(err.Error(), "OPTIONS-000010 says that they are kept in "+tt.wal) {
+					t.Errorf("error %v", err)
+				}
+			} else {
+				db, found := openFindings(t, tt.dir, store.Options{})
+				wantRows(t, db, 0, "a=")
+				if len(*found) != 1 || (*found)[0].Kind != "no-log" || (*found)[0].Severity != record.Warning {
+					t.Errorf("findings %+v", *found)
+				}
+			}
+			// With --wal-dir nothing is asked, whether there are logs or not.
+			db, found := openFindings(t, tt.dir, store.Options{WALDir: tt.dir})
+			wantRows(t, db, 0, "a=")
+			if len(*found) > 0 {
+				t.Errorf("with --wal-dir: findings %+v", *found)
+			}
+		})
+	}
+}
+
+func TestWALDir(t *testing.T) {
+	d := walDirDB(t, t.TempDir(), "/elsewhere/wal")
+	dir, other := d.Dir, t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "000007.log"), handmade.Log(7, false, handmade.Batch(5, handmade.Op(base.KindPut, "b", ""))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	db := openTest(t, dir, store.Options{WALDir: other})
+	wantRows(t, db, 0, "a= b=")
+	if f := db.Files()[2]; f.Kind != "log" || f.Path != filepath.Join(other, "000007.log") {
+		t.Errorf("file %+v", f)
+	}
+	// With a log beside the tables nothing is asked.
+	d.Log(7, handmade.Batch(5, handmade.Op(base.KindPut, "c", "")))
+	db, found := openFindings(t, dir, store.Options{})
+	if wantRows(t, db, 0, "a= c="); len(*found) > 0 {
+		t.Errorf("findings %+v", *found)
+	}
+	if _, err := Open(context.Background(), dir, &store.Options{WALDir: filepath.Join(other, "missing")}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestNeverHadLogs: a database of log number 0 is one that this program wrote, unless RocksDB has
+// opened it and written no table.
+func TestNeverHadLogs(t *testing.T) {
+	d := handmade.NewDB(t)
+	dir := d.Finish()
+	if _, found := openFindings(t, dir, store.Options{}); len(*found) > 0 {
+		t.Errorf("findings %+v", *found)
+	}
+	d.File("IDENTITY", []byte("id"))
+	if _, found := openFindings(t, dir, store.Options{}); len(*found) != 1 || (*found)[0].Kind != "no-log" {
+		t.Errorf("findings %+v", *found)
+	}
+	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
+	d.Finish()
+	if _, found := openFindings(t, dir, store.Options{}); len(*found) > 0 {
+		t.Errorf("findings %+v", *found)
+	}
+	l := handmade.NewLevelDB(t)
+	l.Edit(handmade.EditNumber(manifest.TagPrevLogNumber, 3))
+	if _, found := openFindings(t, l.Finish(), store.Options{}); len(*found) != 1 || (*found)[0].Kind != "no-log" {
+		t.Errorf("findings %+v", *found)
+	}
+}
+
+// TestSpilledLog: logs beyond the memory are sorted on disk, in files that nobody sees.
+func TestSpilledLog(t *testing.T) {
+	d := handmade.NewDB(t)
+	d.Family(1, "one", handmade.BytewiseName)
+	var records [][]byte
+	for i := range 5000 {
+		records = append(records, handmade.Batch(uint64(10+2*i), handmade.Op(base.KindPut, fmt.Sprint("k", i%3000), strings.Repeat("v", 50)),
+			handmade.OpCF(base.KindCFPut, 1, fmt.Sprint("k", i%7), fmt.Sprint(i))))
+	}
+	d.Log(7, records...)
+	dir, temp := d.Finish(), t.TempDir()
+	db := openTest(t, dir, store.Options{Memory: 64 << 10, TempDir: temp})
+	rows, n := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
+	if len(rows) != 3000 || n.Superseded != 2000 {
+		t.Errorf("%d rows, %+v", len(rows), n)
+	}
+	if left, _ := os.ReadDir(temp); len(left) > 0 {
+		t.Errorf("%d files in sight", len(left))
+	}
+	if db.env.NumSpools() == 0 {
+		t.Error("nothing was spilled")
+	}
+	wantRows(t, db, 1, "k0=4998 k1=4999 k2=4993 k3=4994 k4=4995 k5=4996 k6=4997")
+	if err := rowsError(dir, store.Options{Memory: 64 << 10, TempDir: filepath.Join(temp, "missing")}); err == nil {
+		t.Error("no error without a place for spools")
+	}
+}
+
+// TestSalvageLog: Unordered goes on after damage, and the rest of the store says what is wrong.
+func TestSalvageLog(t *testing.T) {
+	d := handmade.NewDB(t)
+	d.Table(0, 1, handmade.Spec{}, handmade.Put("t", 1, ""))
+	records := [][]byte{handmade.Batch(2, handmade.Op(base.KindPut, "first", "")), handmade.Batch(3, handmade.Op(base.KindPut, "hit", ""))}
+	for i := range 3 {
+		records = append(records, handmade.Batch(uint64(4+i), handmade.Op(base.KindPut, fmt.Sprint("big", i), strings.Repeat("x", logfile.BlockSize-100))))
+	}
+	log := handmade.Log(7, false, records...)
+	log[len(handmade.Log(7, false, records[0]))+10] ^= 1
+	d.File("000007.log", log)
+	db, found := openFindings(t, d.Finish(), store.Options{})
+	ks := db.Keyspaces()[0]
+	if _, err := ks.Rows(nil, nil); err == nil {
+		t.Error("rows of a damaged log")
+	}
+	_, err := ks.Sample(1)
+	wantCorrupt(t, err, "000007.log")
+	_, err = ks.Entries(nil, nil)
+	wantCorrupt(t, err, "000007.log")
+	var keys []string
+	if err := ks.Unordered(func(e *store.Entry) error { keys = append(keys, string(e.Key)); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	// What starts in the damaged block, behind the damage, is lost with it: big0 and big1.
+	if want := "[t first big2]"; fmt.Sprint(keys) != want {
+		t.Errorf("keys %v, want %s", keys, want)
+	}
+	if len(*found) != 1 || (*found)[0].Kind != record.FindDamagedFile || (*found)[0].Place.File != "000007.log" {
+		t.Errorf("findings %+v", *found)
+	}
+	stop := errors.New("stop")
+	if err := ks.Unordered(func(e *store.Entry) error {
+		if string(e.Key) == "first" {
+			return stop
+		}
+		return nil
+	}); err != stop {
+		t.Errorf("error %v, want the callback's", err)
+	}
+}
