@@ -1,0 +1,178 @@
+//go:build rocksdb
+
+package kvrocks_test
+
+import (
+	"encoding/binary"
+	"path/filepath"
+	"testing"
+
+	"github.com/linxGnu/grocksdb"
+
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/internal/formattest"
+	"kvferry/kvrocks"
+	"kvferry/record"
+	"kvferry/store/grocks"
+	"kvferry/store/rocksfile"
+)
+
+// familyNames are those that the server opens, in its order.
+var familyNames = []string{"default", "metadata", "zset_score", "pubsub", "propagate", "stream", "search", "index"}
+
+// filter is the server's compaction filter of the families below metadata: it drops what has no metadata row of its
+// version. Like the server it takes keys apart by what the cluster mode says.
+type filter struct {
+	slotted bool
+	alive   map[string]kvrocks.Meta
+	dropped int
+}
+
+func (f *filter) Name() string { return "kvrocks sub-keys" }
+
+func (f *filter) SetIgnoreSnapshots(bool) {}
+
+func (f *filter) Destroy() {}
+
+func (f *filter) Filter(_ int, key, _ []byte) (remove bool, newVal []byte) {
+	k, err := kvrocks.DecodeSubKey(key, f.slotted)
+	if err != nil {
+		f.dropped++
+		return true, nil
+	}
+	m, ok := f.alive[string(kvrocks.AppendMetaKey(nil, kvrocks.MetaKey{Namespace: k.Namespace, Slot: k.Slot, Key: k.Key}))]
+	remove = !ok || m.Version != k.Version || m.Kind == kvrocks.KindString || m.Kind == kvrocks.KindJSON
+	if remove {
+		f.dropped++
+	}
+	return remove, nil
+}
+
+// serve opens a database as the server does: with families that it makes, and its filter.
+func serve(t *testing.T, dir string, f *filter) (*grocksdb.DB, []*grocksdb.ColumnFamilyHandle) {
+	t.Helper()
+	opts := grocksdb.NewDefaultOptions()
+	opts.SetCreateIfMissingColumnFamilies(true)
+	var families []*grocksdb.Options
+	for _, name := range familyNames {
+		o := grocksdb.NewDefaultOptions()
+		o.SetDisableAutoCompactions(true)
+		if name == "default" || name == "zset_score" || name == "stream" {
+			o.SetCompactionFilter(f)
+		}
+		families = append(families, o)
+	}
+	db, handles, err := grocksdb.OpenDbColumnFamilies(opts, dir, familyNames, families)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db, handles
+}
+
+// TestServed: RocksDB serves what is written as Kvrocks uses it: with a held snapshot, new writes, a compaction of every family under
+// the server's filter, a checkpoint and a restart nothing is lost.
+func TestServed(t *testing.T) {
+	for _, cluster := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "new")
+		o := fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: kvrocks.New().Limits(), Types: record.RedisTypes}
+		dst := formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: rocksfile.Create, DBs: []string{o.DB}, Cluster: cluster,
+			TempDir: t.TempDir(), Now: fixtures.Clock, Reopen: &format.OpenOptions{Store: rocksfile.Open}})
+		w, err := dst.Shard(0, o.DB, record.AllTypes, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := fixtures.Pump(w, fixtures.Records(7, 500, o)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		formattest.Finish(t, dst).Close()
+		want := formattest.Sum(t, fixtures.Records(7, 500, o))
+		oracle := formattest.Open(t, kvrocks.New(), dir, &format.OpenOptions{Store: grocks.Open})
+		checkClean(t, oracle, o.DB, 0, want)
+		oracle.Close()
+
+		f := &filter{slotted: cluster, alive: map[string]kvrocks.Meta{}}
+		db, handles := serve(t, filepath.Join(dir, "db"), f)
+		load(t, db, handles[1], f)
+		snapshot := db.NewSnapshot()
+		write(t, db, handles, f)
+		for _, h := range handles {
+			if err := db.FlushCF(h, grocksdb.NewDefaultFlushOptions()); err != nil {
+				t.Fatal(err)
+			}
+			db.CompactRangeCF(h, grocksdb.Range{})
+		}
+		db.ReleaseSnapshot(snapshot)
+		for _, h := range handles {
+			db.CompactRangeCF(h, grocksdb.Range{})
+		}
+		if f.dropped > 0 {
+			t.Errorf("cluster %v: the filter dropped %d rows", cluster, f.dropped)
+		}
+		check, err := db.NewCheckpoint()
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied := filepath.Join(t.TempDir(), "checkpoint")
+		if err := check.CreateCheckpoint(copied, 0); err != nil {
+			t.Fatal(err)
+		}
+		check.Destroy()
+		for _, h := range handles {
+			h.Destroy()
+		}
+		db.Close()
+		for _, at := range []string{dir, copied} {
+			src := formattest.Open(t, kvrocks.New(), at, &format.OpenOptions{Store: rocksfile.Open})
+			var l record.Ledger
+			r := formattest.Records(t, src, o.DB, &format.Env{Now: fixtures.Clock, Ledger: &l})
+			got := formattest.Sum(t, r).Parts()
+			for p, d := range want.Parts() {
+				if p.Type == record.Hash { // and the one that was written
+					d.Records, d.Elements = d.Records+1, d.Elements+1
+				}
+				if g := got[p]; g.Records != d.Records || g.Elements != d.Elements || p.Type != record.Hash && g.Millis != d.Millis {
+					t.Errorf("%s: cluster %v: %s: %+v, want %+v", at, cluster, p.Type, g, d)
+				}
+			}
+			formattest.CheckLedger(t, &l)
+		}
+	}
+}
+
+// load reads the metadata that the filter asks.
+func load(t *testing.T, db *grocksdb.DB, h *grocksdb.ColumnFamilyHandle, f *filter) {
+	t.Helper()
+	it := db.NewIteratorCF(grocksdb.NewDefaultReadOptions(), h)
+	defer it.Close()
+	for it.SeekToFirst(); it.Valid(); it.Next() {
+		m, err := kvrocks.DecodeMeta(it.Value().Data())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.alive[string(it.Key().Data())] = m
+	}
+}
+
+// write adds a hash as the server would.
+func write(t *testing.T, db *grocksdb.DB, handles []*grocksdb.ColumnFamilyHandle, f *filter) {
+	t.Helper()
+	key, slot := []byte("\xff\xffnew"), kvrocks.NoSlot
+	if f.slotted {
+		slot = kvrocks.Slot(key)
+	}
+	ns := []byte(kvrocks.DefaultNamespace)
+	meta := kvrocks.Meta{Wide: true, Kind: kvrocks.KindHash, Version: 1 << 61, Size: 1}
+	raw := kvrocks.AppendMetaKey(nil, kvrocks.MetaKey{Namespace: ns, Slot: slot, Key: key})
+	f.alive[string(raw)] = meta
+	b := grocksdb.NewWriteBatch()
+	b.PutLogData([]byte("2"))
+	b.PutCF(handles[1], raw, kvrocks.AppendMeta(nil, meta))
+	b.PutCF(handles[0], kvrocks.AppendSubKey(nil, kvrocks.SubKey{Namespace: ns, Slot: slot, Key: key, Version: 1 << 61, Sub: []byte("f")}), binary.AppendUvarint(nil, 1))
+	if err := db.Write(grocksdb.NewDefaultWriteOptions(), b); err != nil {
+		t.Fatal(err)
+	}
+}
