@@ -1,0 +1,226 @@
+package kvrocks_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kvferry/format"
+	"kvferry/internal/formattest"
+	"kvferry/internal/memstore"
+	"kvferry/kvrocks"
+	"kvferry/record"
+)
+
+// rows plants rows of the key k in the default namespace, of version 7.
+type rows struct{ *memstore.Store }
+
+var nsName = []byte(kvrocks.DefaultNamespace)
+
+func metaKey(key string) []byte {
+	return kvrocks.AppendMetaKey(nil, kvrocks.MetaKey{Namespace: nsName, Slot: kvrocks.NoSlot, Key: []byte(key)})
+}
+
+func (r rows) meta(kind kvrocks.Kind, size uint64, extras []byte) {
+	r.Put("metadata", metaKey("k"), kvrocks.AppendMeta(nil, kvrocks.Meta{Wide: true, Kind: kind, Version: 7, Size: size, Extras: extras}))
+}
+
+func subKey(version kvrocks.Version, sub string) []byte {
+	return kvrocks.AppendSubKey(nil, kvrocks.SubKey{Namespace: nsName, Slot: kvrocks.NoSlot, Key: []byte("k"), Version: version, Sub: []byte(sub)})
+}
+
+func (r rows) sub(cf, sub, value string) { r.Put(cf, subKey(7, sub), []byte(value)) }
+
+func be(n uint64) string { return string(binary.BigEndian.AppendUint64(nil, n)) }
+
+func double(f float64) string { return string(kvrocks.AppendDouble(nil, f)) }
+
+func ends(head, tail uint64) []byte {
+	return kvrocks.AppendListEnds(nil, kvrocks.ListEnds{Head: head, Tail: tail})
+}
+
+func state(first, last kvrocks.StreamID) []byte {
+	return kvrocks.AppendStreamState(nil, kvrocks.StreamState{LastGenerated: last, First: first, Last: last, Added: 1})
+}
+
+var id1 = kvrocks.StreamID{7: 1, 15: 1}
+
+const pair = "\x01f\x01v"
+
+// planted are faults and what is found.
+var planted = []struct {
+	name string
+	do   func(r rows)
+	want string // kinds found, but for notes
+	lost bool   // the record is gone
+}{
+	{"nothing", func(r rows) { r.meta(kvrocks.KindHash, 1, nil); r.sub("default", "f", "v") }, "", false},
+	{"short metadata", func(r rows) { r.Put("metadata", metaKey("k"), []byte{0x82, 0}); r.sub("default", "f", "v") }, "short-value", true},
+	{"no value", func(r rows) { r.Put("metadata", metaKey("k"), nil) }, "short-value", true},
+	{"type 15", func(r rows) { r.Put("metadata", metaKey("k"), []byte("\x8f\x00\x00\x00\x00\x00\x00\x00\x00")) }, "unknown-type", true},
+	{"short list", func(r rows) { r.meta(kvrocks.KindList, 1, []byte("short")) }, "short-value", true},
+	{"HyperLogLog of another encoding", func(r rows) { r.meta(kvrocks.KindHyperLogLog, 0, []byte{1}) }, "bad-value", true},
+	{"size", func(r rows) { r.meta(kvrocks.KindHash, 2, nil); r.sub("default", "f", "v") }, "count-mismatch", false},
+	{"size 0", func(r rows) { r.meta(kvrocks.KindHash, 0, nil); r.sub("default", "f", "v") }, "deleted-rows", true},
+	{"set with a value", func(r rows) { r.meta(kvrocks.KindSet, 1, nil); r.sub("default", "m", ""); r.sub("default", "n", "v") }, "bad-value", false},
+	{"hole", func(r rows) { r.meta(kvrocks.KindList, 3, ends(5, 8)); r.sub("default", be(5), "a"); r.sub("default", be(7), "c") }, "list-missing-index", false},
+	{"tail missing", func(r rows) { r.meta(kvrocks.KindList, 2, ends(5, 7)); r.sub("default", be(5), "a") }, "list-missing-index", false},
+	{"stray", func(r rows) { r.meta(kvrocks.KindList, 1, ends(5, 6)); r.sub("default", be(5), "a"); r.sub("default", be(9), "c") }, "list-outside-bounds", false},
+	{"list size", func(r rows) { r.meta(kvrocks.KindList, 2, ends(5, 6)); r.sub("default", be(5), "a") }, "count-mismatch", false},
+	{"short index", func(r rows) { r.meta(kvrocks.KindList, 1, ends(5, 6)); r.sub("default", be(5), "a"); r.sub("default", "x", "c") }, "bad-row-key", false},
+	{"no row by score", func(r rows) { r.meta(kvrocks.KindZSet, 1, nil); r.sub("default", "m", double(1)) }, "zset-missing-score-row", false},
+	{"ghost", func(r rows) {
+		r.meta(kvrocks.KindZSet, 1, nil)
+		r.sub("default", "m", double(1))
+		r.sub("zset_score", double(1)+"m", "")
+		r.sub("zset_score", double(2)+"n", "")
+	}, "zset-missing-member-row", false},
+	{"other score", func(r rows) { r.meta(kvrocks.KindZSet, 1, nil); r.sub("default", "m", double(1)); r.sub("zset_score", double(2)+"m", "") }, "zset-score-mismatch", false},
+	{"short score", func(r rows) {
+		r.meta(kvrocks.KindZSet, 1, nil)
+		r.sub("default", "m", double(1))
+		r.sub("default", "n", "x")
+		r.sub("zset_score", double(1)+"m", "")
+	}, "short-value", false},
+	{"not a number", func(r rows) {
+		r.meta(kvrocks.KindZSet, 1, nil)
+		r.sub("default", "m", "\xff\xf8\x00\x00\x00\x00\x00\x01")
+		r.sub("zset_score", "\xff\xf8\x00\x00\x00\x00\x00\x01m", "")
+	}, "zset-bad-score", false},
+	{"short row by score", func(r rows) {
+		r.meta(kvrocks.KindZSet, 1, nil)
+		r.sub("default", "m", double(1))
+		r.sub("zset_score", double(1)+"m", "")
+		r.sub("zset_score", "x", "")
+		r.sub("zset_score", double(3)+"m", "v")
+	}, "bad-row-key bad-value", false},
+	{"offset", func(r rows) { r.meta(kvrocks.KindBitmap, 10, nil); r.sub("default", "7", "x") }, "bad-segment", false},
+	{"segment behind the end", func(r rows) { r.meta(kvrocks.KindBitmap, 10, nil); r.sub("default", "1024", "x") }, "bad-segment", false},
+	{"long segment", func(r rows) { r.meta(kvrocks.KindBitmap, 10, nil); r.sub("default", "0", strings.Repeat("x", 1025)) }, "bad-segment", false},
+	{"HyperLogLog segment", func(r rows) { r.meta(kvrocks.KindHyperLogLog, 0, []byte{0}); r.sub("default", "16", "x"); r.sub("default", "1", "x") }, "bad-segment bad-segment", false},
+	{"filters", func(r rows) { r.meta(kvrocks.KindBloom, 1, append([]byte{0, 2}, make([]byte, 18)...)); r.sub("default", "\x00\x00", "") }, "module-mismatch", false},
+	{"t-digest", func(r rows) { r.meta(kvrocks.KindTDigest, 0, append(make([]byte, 23), append([]byte{1}, make([]byte, 48)...)...)) }, "module-mismatch", false},
+	{"entry", func(r rows) { r.meta(kvrocks.KindStream, 1, state(id1, id1)); r.sub("stream", string(id1[:]), "\x09") }, "count-mismatch short-value", false},
+	{"stream size", func(r rows) { r.meta(kvrocks.KindStream, 2, state(id1, id1)); r.sub("stream", string(id1[:]), pair) }, "count-mismatch", false},
+	{"last id", func(r rows) { r.meta(kvrocks.KindStream, 1, state(kvrocks.StreamID{}, kvrocks.StreamID{})); r.sub("stream", string(id1[:]), pair) }, "stream-bounds stream-bounds", false},
+	{"stream row", func(r rows) { r.meta(kvrocks.KindStream, 0, state(kvrocks.StreamID{}, kvrocks.StreamID{})); r.sub("stream", "short", pair) }, "bad-row-key", false},
+	{"consumer of no group", func(r rows) {
+		r.meta(kvrocks.KindStream, 0, state(kvrocks.StreamID{}, kvrocks.StreamID{}))
+		r.sub("stream", string(kvrocks.AppendGroupKey(nil, kvrocks.GroupKey{Kind: kvrocks.KindConsumer, Group: []byte("g"), Consumer: []byte("c")})),
+			string(kvrocks.AppendConsumer(nil, kvrocks.Consumer{})))
+	}, "stream-group-mismatch", false},
+	{"consumers and pending entries", func(r rows) {
+		r.meta(kvrocks.KindStream, 0, state(kvrocks.StreamID{}, kvrocks.StreamID{}))
+		r.sub("stream", string(kvrocks.AppendGroupKey(nil, kvrocks.GroupKey{Kind: kvrocks.KindGroup, Group: []byte("g")})),
+			string(kvrocks.AppendGroup(nil, kvrocks.Group{Consumers: 1})))
+		r.sub("stream", string(kvrocks.AppendGroupKey(nil, kvrocks.GroupKey{Kind: kvrocks.KindPending, Group: []byte("g"), ID: id1})),
+			string(kvrocks.AppendPending(nil, kvrocks.Pending{Consumer: []byte("c")})))
+	}, "stream-group-mismatch stream-group-mismatch", false},
+	{"value of a group", func(r rows) {
+		r.meta(kvrocks.KindStream, 0, state(kvrocks.StreamID{}, kvrocks.StreamID{}))
+		r.sub("stream", string(kvrocks.AppendGroupKey(nil, kvrocks.GroupKey{Kind: kvrocks.KindGroup, Group: []byte("g")})), "x")
+	}, "short-value", false},
+	{"namespace beyond the key", func(r rows) {
+		r.meta(kvrocks.KindHash, 1, nil)
+		r.sub("default", "f", "v")
+		r.Put("metadata", []byte("\xf0n"), nil)
+	}, "bad-row-key", false},
+	{"key length", func(r rows) {
+		r.meta(kvrocks.KindHash, 1, nil)
+		r.sub("default", "f", "v")
+		r.Put("default", append(kvrocks.AppendNamespace(nil, kvrocks.DefaultNamespace), 0, 0, 9, 9, 'x'), nil)
+	}, "bad-key-length", false},
+	{"unknown family", func(r rows) { r.meta(kvrocks.KindHash, 1, nil); r.sub("default", "f", "v"); r.Put("foo", []byte("x"), nil) }, "unknown-family", false},
+}
+
+// TestPlanted: each fault is found, costs its own rows, and leaves a ledger that adds up; Describe decodes every row.
+func TestPlanted(t *testing.T) {
+	for _, c := range planted {
+		t.Run(c.name, func(t *testing.T) {
+			m := formattest.NewMemory(t, kvrocks.New())
+			r := rows{m.Store("db")}
+			for _, cf := range []string{"default", "metadata", "zset_score", "stream", "propagate"} {
+				r.Keyspace(cf, bytewise)
+			}
+			c.do(r)
+			r.Put("propagate", []byte("lua_f_x"), []byte("return 1"))
+			var f formattest.Findings
+			var l record.Ledger
+			src := formattest.Open(t, m.Format, m.Dir, &format.OpenOptions{Store: m.FS.Open, Options: reportTo(&f)})
+			got := formattest.Lines(t, formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{Ledger: &l, Report: f.Report, Deep: true, TempDir: t.TempDir()}))
+			formattest.CheckLedger(t, &l)
+			f.All = slices.DeleteFunc(f.All, func(x record.Finding) bool { return x.Severity == record.Note })
+			if kinds := strings.Join(f.Kinds(), " "); kinds != c.want {
+				t.Errorf("found %q, want %q", kinds, c.want)
+			}
+			if lost := !bytes.Contains(got, []byte(`"key":"aw=="`)); lost != c.lost {
+				t.Errorf("lost %v: %s", lost, got)
+			}
+			for _, x := range f.All {
+				if _, ok := record.FindingKindOf(x.Kind); !ok {
+					t.Errorf("kind %s is not described", x.Kind)
+				}
+			}
+			describeAll(t, src)
+		})
+	}
+}
+
+// describeAll decodes all rows.
+func describeAll(t *testing.T, src format.Source) {
+	t.Helper()
+	for _, ks := range src.Keyspaces() {
+		it, err := ks.Rows(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			key, value, err := it.Next()
+			if err != nil {
+				break
+			}
+			row := src.Describe(ks.DB, ks.Name, key, value)
+			if len(row.Fields) == 0 {
+				t.Errorf("%s %q: nothing is told", ks.Name, key)
+			}
+			for n := range value { // a value that is cut off is told too
+				src.Describe(ks.DB, ks.Name, key, value[:n])
+			}
+			for n := range key {
+				src.Describe(ks.DB, ks.Name, key[:n], value)
+			}
+		}
+		it.Close()
+	}
+}
+
+// TestSlots: a row whose slot is not that of its key is told, and so is one without.
+func TestSlots(t *testing.T) {
+	m := formattest.NewMemory(t, kvrocks.New())
+	r := rows{m.Store("db")}
+	value := kvrocks.AppendMeta(nil, kvrocks.Meta{Wide: true, Kind: kvrocks.KindString, Extras: []byte("v")})
+	for _, key := range []string{"a", "b", "c"} {
+		r.Put("metadata", kvrocks.AppendMetaKey(nil, kvrocks.MetaKey{Namespace: nsName, Slot: kvrocks.Slot([]byte(key)), Key: []byte(key)}), value)
+	}
+	r.Put("metadata", kvrocks.AppendMetaKey(nil, kvrocks.MetaKey{Namespace: nsName, Slot: 7, Key: []byte("d")}), value)
+	r.Put("metadata", kvrocks.AppendNamespace(nil, kvrocks.DefaultNamespace), value)
+	r.Put("default", kvrocks.AppendSubKey(nil, kvrocks.SubKey{Namespace: nsName, Slot: 7, Key: []byte("d"), Version: 1}), nil)
+	var f formattest.Findings
+	var l record.Ledger
+	src := m.Open(t)
+	if src.Sorted() {
+		t.Error("a node of a cluster is sorted")
+	}
+	got := formattest.Lines(t, formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{Ledger: &l, Report: f.Report, Now: time.Unix(1, 0)}))
+	if n := bytes.Count(got, []byte("\n")); n != 3 {
+		t.Errorf("%d records: %s", n, got)
+	}
+	formattest.CheckLedger(t, &l)
+	if kinds := strings.Join(f.Kinds(), " "); kinds != "bad-row-key slot-mismatch slot-mismatch" {
+		t.Errorf("found %s", kinds)
+	}
+	describeAll(t, src)
+}
