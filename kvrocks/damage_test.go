@@ -66,11 +66,23 @@ var planted = []struct {
 	{"size", func(r rows) { r.meta(kvrocks.KindHash, 2, nil); r.sub("default", "f", "v") }, "count-mismatch", false},
 	{"size 0", func(r rows) { r.meta(kvrocks.KindHash, 0, nil); r.sub("default", "f", "v") }, "deleted-rows", true},
 	{"set with a value", func(r rows) { r.meta(kvrocks.KindSet, 1, nil); r.sub("default", "m", ""); r.sub("default", "n", "v") }, "bad-value", false},
-	{"hole", func(r rows) { r.meta(kvrocks.KindList, 3, ends(5, 8)); r.sub("default", be(5), "a"); r.sub("default", be(7), "c") }, "list-missing-index", false},
+	{"hole", func(r rows) {
+		r.meta(kvrocks.KindList, 3, ends(5, 8))
+		r.sub("default", be(5), "a")
+		r.sub("default", be(7), "c")
+	}, "list-missing-index", false},
 	{"tail missing", func(r rows) { r.meta(kvrocks.KindList, 2, ends(5, 7)); r.sub("default", be(5), "a") }, "list-missing-index", false},
-	{"stray", func(r rows) { r.meta(kvrocks.KindList, 1, ends(5, 6)); r.sub("default", be(5), "a"); r.sub("default", be(9), "c") }, "list-outside-bounds", false},
+	{"stray", func(r rows) {
+		r.meta(kvrocks.KindList, 1, ends(5, 6))
+		r.sub("default", be(5), "a")
+		r.sub("default", be(9), "c")
+	}, "list-outside-bounds", false},
 	{"list size", func(r rows) { r.meta(kvrocks.KindList, 2, ends(5, 6)); r.sub("default", be(5), "a") }, "count-mismatch", false},
-	{"short index", func(r rows) { r.meta(kvrocks.KindList, 1, ends(5, 6)); r.sub("default", be(5), "a"); r.sub("default", "x", "c") }, "bad-row-key", false},
+	{"short index", func(r rows) {
+		r.meta(kvrocks.KindList, 1, ends(5, 6))
+		r.sub("default", be(5), "a")
+		r.sub("default", "x", "c")
+	}, "bad-row-key", false},
 	{"no row by score", func(r rows) { r.meta(kvrocks.KindZSet, 1, nil); r.sub("default", "m", double(1)) }, "zset-missing-score-row", false},
 	{"ghost", func(r rows) {
 		r.meta(kvrocks.KindZSet, 1, nil)
@@ -78,7 +90,11 @@ var planted = []struct {
 		r.sub("zset_score", double(1)+"m", "")
 		r.sub("zset_score", double(2)+"n", "")
 	}, "zset-missing-member-row", false},
-	{"other score", func(r rows) { r.meta(kvrocks.KindZSet, 1, nil); r.sub("default", "m", double(1)); r.sub("zset_score", double(2)+"m", "") }, "zset-score-mismatch", false},
+	{"other score", func(r rows) {
+		r.meta(kvrocks.KindZSet, 1, nil)
+		r.sub("default", "m", double(1))
+		r.sub("zset_score", double(2)+"m", "")
+	}, "zset-score-mismatch", false},
 	{"short score", func(r rows) {
 		r.meta(kvrocks.KindZSet, 1, nil)
 		r.sub("default", "m", double(1))
@@ -100,13 +116,28 @@ var planted = []struct {
 	{"offset", func(r rows) { r.meta(kvrocks.KindBitmap, 10, nil); r.sub("default", "7", "x") }, "bad-segment", false},
 	{"segment behind the end", func(r rows) { r.meta(kvrocks.KindBitmap, 10, nil); r.sub("default", "1024", "x") }, "bad-segment", false},
 	{"long segment", func(r rows) { r.meta(kvrocks.KindBitmap, 10, nil); r.sub("default", "0", strings.Repeat("x", 1025)) }, "bad-segment", false},
-	{"HyperLogLog segment", func(r rows) { r.meta(kvrocks.KindHyperLogLog, 0, []byte{0}); r.sub("default", "16", "x"); r.sub("default", "1", "x") }, "bad-segment bad-segment", false},
-	{"filters", func(r rows) { r.meta(kvrocks.KindBloom, 1, append([]byte{0, 2}, make([]byte, 18)...)); r.sub("default", "\x00\x00", "") }, "module-mismatch", false},
-	{"t-digest", func(r rows) { r.meta(kvrocks.KindTDigest, 0, append(make([]byte, 23), append([]byte{1}, make([]byte, 48)...)...)) }, "module-mismatch", false},
+	{"HyperLogLog segment", func(r rows) {
+		r.meta(kvrocks.KindHyperLogLog, 0, []byte{0})
+		r.sub("default", "16", "x")
+		r.sub("default", "1", "x")
+	}, "bad-segment bad-segment", false},
+	{"filters", func(r rows) {
+		r.meta(kvrocks.KindBloom, 1, append([]byte{0, 2}, make([]byte, 18)...))
+		r.sub("default", "\x00\x00", "")
+	}, "module-mismatch", false},
+	{"t-digest", func(r rows) {
+		r.meta(kvrocks.KindTDigest, 0, append(make([]byte, 23), append([]byte{1}, make([]byte, 48)...)...))
+	}, "module-mismatch", false},
 	{"entry", func(r rows) { r.meta(kvrocks.KindStream, 1, state(id1, id1)); r.sub("stream", string(id1[:]), "\x09") }, "count-mismatch short-value", false},
 	{"stream size", func(r rows) { r.meta(kvrocks.KindStream, 2, state(id1, id1)); r.sub("stream", string(id1[:]), pair) }, "count-mismatch", false},
-	{"last id", func(r rows) { r.meta(kvrocks.KindStream, 1, state(kvrocks.StreamID{}, kvrocks.StreamID{})); r.sub("stream", string(id1[:]), pair) }, "stream-bounds stream-bounds", false},
-	{"stream row", func(r rows) { r.meta(kvrocks.KindStream, 0, state(kvrocks.StreamID{}, kvrocks.StreamID{})); r.sub("stream", "short", pair) }, "bad-row-key", false},
+	{"last id", func(r rows) {
+		r.meta(kvrocks.KindStream, 1, state(kvrocks.StreamID{}, kvrocks.StreamID{}))
+		r.sub("stream", string(id1[:]), pair)
+	}, "stream-bounds stream-bounds", false},
+	{"stream row", func(r rows) {
+		r.meta(kvrocks.KindStream, 0, state(kvrocks.StreamID{}, kvrocks.StreamID{}))
+		r.sub("stream", "short", pair)
+	}, "bad-row-key", false},
 	{"consumer of no group", func(r rows) {
 		r.meta(kvrocks.KindStream, 0, state(kvrocks.StreamID{}, kvrocks.StreamID{}))
 		r.sub("stream", string(kvrocks.AppendGroupKey(nil, kvrocks.GroupKey{Kind: kvrocks.KindConsumer, Group: []byte("g"), Consumer: []byte("c")})),
@@ -133,7 +164,11 @@ var planted = []struct {
 		r.sub("default", "f", "v")
 		r.Put("default", append(kvrocks.AppendNamespace(nil, kvrocks.DefaultNamespace), 0, 0, 9, 9, 'x'), nil)
 	}, "bad-key-length", false},
-	{"unknown family", func(r rows) { r.meta(kvrocks.KindHash, 1, nil); r.sub("default", "f", "v"); r.Put("foo", []byte("x"), nil) }, "unknown-family", false},
+	{"unknown family", func(r rows) {
+		r.meta(kvrocks.KindHash, 1, nil)
+		r.sub("default", "f", "v")
+		r.Put("foo", []byte("x"), nil)
+	}, "unknown-family", false},
 }
 
 // TestPlanted: each fault is found, costs its own rows, and leaves a ledger that adds up; Describe decodes every row.

@@ -1,12 +1,10 @@
 package kvrocks
 
 import (
-	"bytes"
 	"fmt"
 	"math/bits"
 	"strconv"
 
-	"kvferry/internal/loglog"
 	"kvferry/record"
 )
 
@@ -61,9 +59,3 @@ func DecodeHLLSegment(b []byte) (n uint64, err error) {
 
 // hllHeader starts a HyperLogLog of Redis that is dense and whose cached count is stale.
 var hllHeader = append([]byte("HYLL\x00\x00\x00\x00"), 0, 0, 0, 0, 0, 0, 0, 0x80)
-
-// canonicalHLL reports whether a string is a HyperLogLog as it is read from this format, so that no byte is lost
-// when it is written in segments.
-func canonicalHLL(s []byte) bool {
-	return len(s) == loglog.DenseSize && bytes.HasPrefix(s, hllHeader)
-}
