@@ -1,0 +1,3 @@
+module github.com/getsentry/sentry-go
+
+go 1.23.0
