@@ -224,3 +224,19 @@ func TestBoundsAreChecked(t *testing.T) {
 		wantRows(t, openTest(t, dir, store.Options{Resort: true}), 0, "a= c=")
 	}
 }
+
+// TestUnnamedComparator: a MANIFEST that names no comparator, as of a database that was never reopened, means bytewise; the
+// tables know better.
+func TestUnnamedComparator(t *testing.T) {
+	for _, order := range []string{"", handmade.BytewiseName, "backwards"} {
+		d := handmade.NewDB(t)
+		d.Edits = [][]byte{slices.Concat(handmade.EditNumber(manifest.TagLogNumber, 0), handmade.EditNumber(manifest.TagNextFileNumber, 100),
+			handmade.EditNumber(manifest.TagLastSequence, 9))}
+		d.Table(0, 1, handmade.Spec{Comparator: order}, handmade.Put("a", 1, "1"), handmade.Put("b", 2, "2"))
+		want := "a=1 b=2"
+		if order == "backwards" {
+			want = "b=2 a=1"
+		}
+		wantRows(t, openTest(t, d.Finish(), store.Options{}), 0, want)
+	}
+}

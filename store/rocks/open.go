@@ -1,6 +1,7 @@
 package rocks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -212,12 +213,29 @@ func (db *database) comparer(name string) *store.Comparer {
 
 // newFamily makes the keyspace of a column family.
 func (db *database) newFamily(f *manifest.Family) (*family, error) {
+	if f.Unnamed {
+		f.Comparator = cmp.Or(db.comparatorOfTables(f), f.Comparator)
+	}
 	c := db.comparer(f.Comparator)
 	if c == nil {
 		return nil, fmt.Errorf("%s: column family %q is in the order of comparator %q, which is unknown here",
 			db.dir, f.Name, f.Comparator)
 	}
 	return &family{Keyspace: lsm.New(&db.env, f.Name, c), st: db, id: f.ID, logNumber: f.LogNumber}, nil
+}
+
+// comparatorOfTables returns the comparator that the first of a family's tables to have one names, "" when none does.
+func (db *database) comparatorOfTables(f *manifest.Family) string {
+	for _, m := range f.Tables {
+		file, err := db.files.Open(db.dir, db.tableName(m.Number), false)
+		if err != nil {
+			continue // whoever reads the table says so
+		}
+		if i, err := db.newSource(file, &sst.Options{Unlisted: true, Comparer: &store.Bytewise}).Reader.Open(); err == nil && i.Comparator != "" {
+			return i.Comparator
+		}
+	}
+	return ""
 }
 
 // tableName returns the file name of a table: LevelDB has two, of which one is there.

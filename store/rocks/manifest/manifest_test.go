@@ -276,6 +276,9 @@ func TestManifestMustBeComplete(t *testing.T) {
 	parts := map[string][]byte{"next file number": handmade.EditNumber(TagNextFileNumber, 9), "last sequence": handmade.EditNumber(TagLastSequence, 0),
 		"log number": handmade.EditNumber(TagLogNumber, 1), "comparator": handmade.EditComparator(handmade.BytewiseName)}
 	for missing := range parts {
+		if missing == "comparator" { // see TestUnnamedComparator
+			continue
+		}
 		d := handmade.NewDB(t)
 		d.Edits = nil
 		for name, p := range parts {
@@ -288,4 +291,17 @@ func TestManifestMustBeComplete(t *testing.T) {
 			t.Errorf("error %v, want %s", err, missing)
 		}
 	}
+}
+
+// TestUnnamedComparator: RocksDB's NewDB names no comparator for the default family. Others must have one.
+func TestUnnamedComparator(t *testing.T) {
+	d := handmade.NewDB(t)
+	d.Edits = nil
+	d.Edit(handmade.EditNumber(TagLogNumber, 0), handmade.EditNumber(TagNextFileNumber, 2), handmade.EditNumber(TagLastSequence, 0))
+	v, err := Read(d.Finish(), func(record.Finding) { t.Error("a finding") })
+	if err != nil || v.Families[0].Comparator != handmade.BytewiseName || !v.Families[0].Unnamed {
+		t.Errorf("%+v, %v", v, err)
+	}
+	d.Edit(handmade.EditFamily(1), handmade.EditBytes(TagColumnFamilyAdd, []byte("one")))
+	wantCorrupt(t, readError(d.Finish()), "MANIFEST-000005")
 }

@@ -46,9 +46,12 @@ type Family struct {
 	ID         uint32
 	Name       string
 	Comparator string
-	LogNumber  uint64
-	Tables     map[Position]Table
-	blobs      map[uint64]*Blob // all that were added; see Blobs
+	// Unnamed says that no edit names the comparator: the first MANIFEST of a database, which it has until it is opened
+	// again, leaves it out for the default family. That is bytewise then, unless the tables say otherwise.
+	Unnamed   bool
+	LogNumber uint64
+	Tables    map[Position]Table
+	blobs     map[uint64]*Blob // all that were added; see Blobs
 }
 
 // Read replays the MANIFEST that CURRENT names.
@@ -205,6 +208,9 @@ func (v *Version) complete() error {
 		return base.Corrupt(v.Path, v.Size, missing, errors.New("no version edit names it"))
 	}
 	for _, f := range v.Sorted() {
+		if f.Comparator == "" && f.ID == 0 {
+			f.Comparator, f.Unnamed = store.Bytewise.Name, true
+		}
 		if f.Comparator == "" {
 			return base.Corrupt(v.Path, v.Size, "comparator", fmt.Errorf("column family %q has none", f.Name))
 		}
