@@ -21,6 +21,8 @@ const (
 
 	// maxWindow bounds how far back a frame may refer: RocksDB compresses at the default level, which takes 2 MiB.
 	maxWindow = 8 << 20
+	// maxBatch bounds a record: write batches are below 4 GiB.
+	maxBatch = 1 << 32
 	// maxRecord bounds a record that is handed out in memory, where Huge does not.
 	maxRecord = 1 << 31
 )
@@ -118,8 +120,11 @@ func (l *Reader) measure(off int64) error {
 	if err != nil {
 		return err
 	}
-	if l.Size, err = io.Copy(io.Discard, r); err != nil {
-		return fmt.Errorf("%w: %w", ErrPacked, err)
+	switch l.Size, err = io.CopyN(io.Discard, r, maxBatch+1); err {
+	case io.EOF:
+		return nil
+	case nil:
+		return fmt.Errorf("%w: to no more than %d bytes", ErrPacked, int64(maxBatch))
 	}
-	return nil
+	return fmt.Errorf("%w: %w", ErrPacked, err)
 }
