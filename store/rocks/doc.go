@@ -5,6 +5,7 @@
 //	CURRENT          the name of the MANIFEST                                                   manifest
 //	MANIFEST-NNNNNN  a log of version edits: column families, tables by level, log numbers     manifest
 //	NNNNNN.sst .ldb  tables: sorted rows in checksummed, compressed blocks                     sst
+//	NNNNNN.blob      large values, which tables refer to                                        blob
 //	NNNNNN.log       write-ahead logs: write batches that no table holds yet                   wal
 //
 // with a package for each sort of file. Below them stand base (how numbers and keys are coded), blocks (what tables are

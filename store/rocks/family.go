@@ -23,6 +23,19 @@ type family struct {
 	circles   *circle.Set // nil when the comparer is an order, or what the engine makes of it cannot be told
 }
 
+// Size is the bytes of its tables and blob files, and of its entries in the logs.
+func (ks *family) Size() int64 {
+	n := ks.Keyspace.Size()
+	if ks.blobs != nil {
+		for _, b := range ks.blobs.order {
+			if b.file != nil {
+				n += b.file.Size
+			}
+		}
+	}
+	return n
+}
+
 // Rows yields the newest visible row of each key in [lo, hi).
 func (ks *family) Rows(lo, hi []byte) (store.Iterator, error) {
 	if ks.circles.Any() {
