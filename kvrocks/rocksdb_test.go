@@ -15,7 +15,7 @@ import (
 	"kvferry/kvrocks"
 	"kvferry/record"
 	"kvferry/store/grocks"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // familyNames are those that the server opens, in its order.
@@ -76,8 +76,8 @@ func TestServed(t *testing.T) {
 	for _, cluster := range []bool{false, true} {
 		dir := filepath.Join(t.TempDir(), "new")
 		o := fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: kvrocks.New().Limits(), Types: record.RedisTypes}
-		dst := formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: rocksfile.Create, DBs: []string{o.DB}, Cluster: cluster,
-			TempDir: t.TempDir(), Now: fixtures.Clock, Reopen: &format.OpenOptions{Store: rocksfile.Open}})
+		dst := formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: rocks.Create, DBs: []string{o.DB}, Cluster: cluster,
+			TempDir: t.TempDir(), Now: fixtures.Clock, Reopen: &format.OpenOptions{Store: rocks.Open}})
 		w, err := dst.Shard(0, o.DB, record.AllTypes, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -126,7 +126,7 @@ func TestServed(t *testing.T) {
 		}
 		db.Close()
 		for _, at := range []string{dir, copied} {
-			src := formattest.Open(t, kvrocks.New(), at, &format.OpenOptions{Store: rocksfile.Open})
+			src := formattest.Open(t, kvrocks.New(), at, &format.OpenOptions{Store: rocks.Open})
 			var l record.Ledger
 			r := formattest.Records(t, src, o.DB, &format.Env{Now: fixtures.Clock, Ledger: &l})
 			got := formattest.Sum(t, r).Parts()

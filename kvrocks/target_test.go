@@ -16,20 +16,20 @@ import (
 	"kvferry/kvrocks"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocksfile"
+	"kvferry/store/rocks"
 )
 
 // TestGoldensAgain writes what the server wrote, modules, bitmaps and consumer groups too, and reads the same: in rows that keep to
 // the rules of the server's writers.
 func TestGoldensAgain(t *testing.T) {
-	src := formattest.Open(t, kvrocks.New(), golden(t, "kvrocks-modules"), &format.OpenOptions{Store: rocksfile.Open})
+	src := formattest.Open(t, kvrocks.New(), golden(t, "kvrocks-modules"), &format.OpenOptions{Store: rocks.Open})
 	for _, cluster := range []bool{false, true} {
 		read := func() record.Reader {
 			return formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{Now: goldenNow})
 		}
 		dir := filepath.Join(t.TempDir(), "new")
-		dst := formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: rocksfile.Create, DBs: []string{kvrocks.DefaultNamespace},
-			Cluster: cluster, TempDir: t.TempDir(), Now: fixtures.Clock, Reopen: &format.OpenOptions{Store: rocksfile.Open}})
+		dst := formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: rocks.Create, DBs: []string{kvrocks.DefaultNamespace},
+			Cluster: cluster, TempDir: t.TempDir(), Now: fixtures.Clock, Reopen: &format.OpenOptions{Store: rocks.Open}})
 		w, err := dst.Shard(0, kvrocks.DefaultNamespace, record.AllTypes, 0)
 		if err != nil {
 			t.Fatal(err)
