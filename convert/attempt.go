@@ -230,7 +230,7 @@ func (a *attempt) planReadable(ctx context.Context) error {
 	if a.target, err = a.create(ctx, names); err != nil {
 		return err
 	}
-	a.id.Plan, err = NewPlan(a.src, dbs, names, a.target.Groups(), &a.o.Selection.Filter)
+	a.id.Plan, err = NewPlan(a.src, dbs, names, a.target.Groups(), a.anyOrder(), &a.o.Selection.Filter)
 	return err
 }
 
@@ -435,4 +435,9 @@ func closeSource(s format.Source) error {
 		return nil
 	}
 	return s.Close()
+}
+
+// anyOrder reports whether the target takes records in any order, and the source has no names that compete for one.
+func (a *attempt) anyOrder() bool {
+	return a.o.Target.Format.Limits().AnyOrder && !a.o.Source.Format.Limits().SameName
 }

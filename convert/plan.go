@@ -38,14 +38,16 @@ type Plan struct {
 	TargetDBs names `json:"target_dbs"`
 	// Groups are those of the target: types that it keeps together.
 	Groups []record.TypeSet `json:"groups"`
-	Tasks  []Task           `json:"tasks"`
-	Bytes  int64            `json:"bytes"`
+	// AnyOrder says that records may come in any order within a task.
+	AnyOrder bool   `json:"any_order,omitempty"`
+	Tasks    []Task `json:"tasks"`
+	Bytes    int64  `json:"bytes"`
 }
 
 // NewPlan plans the conversion of what the filter passes of a source into the groups of types that
 // the target writes. names are those of the databases in the target.
-func NewPlan(src format.Source, dbs, names []string, groups []record.TypeSet, f *filter.Filter) (*Plan, error) {
-	p := &Plan{DBs: dbs, TargetDBs: names, Groups: groups}
+func NewPlan(src format.Source, dbs, names []string, groups []record.TypeSet, anyOrder bool, f *filter.Filter) (*Plan, error) {
+	p := &Plan{DBs: dbs, TargetDBs: names, Groups: groups, AnyOrder: anyOrder}
 	for i, db := range dbs {
 		rest := src.Types(db)
 		if f.Types != 0 {
@@ -104,7 +106,11 @@ func (p *Plan) add(src format.Source, i int, types, g record.TypeSet) error {
 	db := p.DBs[i]
 	size := src.Size(db, types)
 	n := int(min(max((size+taskBytes-1)/taskBytes, 1), maxSpans))
-	spans, err := src.Split(db, types, n)
+	split := src.Split
+	if p.AnyOrder {
+		split = func(db string, t record.TypeSet, n int) ([]format.Span, error) { return format.SplitAny(src, db, t, n) }
+	}
+	spans, err := split(db, types, n)
 	if err != nil {
 		return fmt.Errorf("split database %s (%s): %w", db, types, err)
 	}

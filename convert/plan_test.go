@@ -44,7 +44,7 @@ func TestPlan(t *testing.T) {
 			}
 			return 1 << 40
 		}}
-	p, err := NewPlan(src, src.dbs, src.dbs, perType, new(filter.Filter))
+	p, err := NewPlan(src, src.dbs, src.dbs, perType, false, new(filter.Filter))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestPlan(t *testing.T) {
 
 func TestPlanOfOneGroup(t *testing.T) {
 	src := &sizes{dbs: []string{"0"}, types: record.AllTypes, size: func(string, record.TypeSet) int64 { return 1 }}
-	p, err := NewPlan(src, src.dbs, src.dbs, []record.TypeSet{record.AllTypes}, &filter.Filter{Types: record.Of(record.List, record.ZSet)})
+	p, err := NewPlan(src, src.dbs, src.dbs, []record.TypeSet{record.AllTypes}, false, &filter.Filter{Types: record.Of(record.List, record.ZSet)})
 	if err != nil || len(p.Tasks) != 1 || p.Tasks[0].Types != record.Of(record.List, record.ZSet) || p.Tasks[0].Group != record.AllTypes {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -147,7 +147,7 @@ func TestTargetNames(t *testing.T) {
 // TestPlanOfOnePass: types that share a keyspace of the source are read once, also those that are lost.
 func TestPlanOfOnePass(t *testing.T) {
 	src := &together{sizes{dbs: []string{"0"}, types: record.AllTypes, size: func(string, record.TypeSet) int64 { return 1 }}}
-	p, err := NewPlan(src, src.dbs, src.dbs, perType, &filter.Filter{Types: record.AllTypes &^ record.Of(record.Set)})
+	p, err := NewPlan(src, src.dbs, src.dbs, perType, false, &filter.Filter{Types: record.AllTypes &^ record.Of(record.Set)})
 	if err != nil || len(p.Tasks) != 2 {
 		t.Fatalf("%+v, %v", p, err)
 	}

@@ -111,6 +111,21 @@ func compare(want, got *record.Fingerprint, seconds bool, findings []FindingKind
 	return e
 }
 
+// sectionTasks lists the sections of a database of a target that has no order of keys. One that cannot be cut is read as
+// a whole.
+func sectionTasks(back format.Source, s format.Sectioned, db, planned string) (out []*Task) {
+	types := back.Types(db)
+	size := back.Size(db, types)
+	spans, err := s.Sections(db, types, int(min(size/taskBytes+1, maxSpans)))
+	if err != nil {
+		spans = []format.Span{{}}
+	}
+	for i, span := range spans {
+		out = append(out, &Task{N: i, DB: db, TargetDB: planned, Types: types, Span: span, Bytes: size / int64(len(spans))})
+	}
+	return out
+}
+
 // proofTasks lists what to read of the target: everything in it, over the spans it was written in.
 // Their TargetDB is the name in the plan. A target with one database may call it as it likes.
 func proofTasks(back format.Source, p *Plan) []*Task {
@@ -122,6 +137,10 @@ func proofTasks(back format.Source, p *Plan) []*Task {
 			planned = p.TargetDBs[0]
 		}
 		rest := back.Types(db)
+		if s, ok := back.(format.Sectioned); ok {
+			out = append(out, sectionTasks(back, s, db, planned)...)
+			continue
+		}
 		for i := range p.Tasks {
 			t := &p.Tasks[i]
 			if t.TargetDB != planned || t.Group == 0 {

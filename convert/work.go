@@ -93,6 +93,9 @@ func checkParent(target string) error {
 
 // checkApart refuses a path, in a directory that exists, that is inside the source, which must not change.
 func checkApart(source, parent, path string) error {
+	if source == "-" { // standard input
+		return nil
+	}
 	dst, err := realPath(parent)
 	if err != nil {
 		return err

@@ -143,11 +143,20 @@ func (d *Dumper) database(ctx context.Context, db string) error {
 	if d.o.Dead {
 		open = d.openDead
 	}
-	r, err := open(ctx, Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)})
+	p := Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)}
+	_, unordered := s.Source.(format.Sectioned) // a file is dumped as it is
+	if unordered {
+		spans, err := format.SplitAny(s.Source, db, types, 1)
+		if err != nil {
+			return err
+		}
+		p.Span = spans[0]
+	}
+	r, err := open(ctx, p)
 	if err != nil {
 		return err
 	}
-	if !d.o.KeysOnly {
+	if !d.o.KeysOnly && !unordered {
 		r = sorted.ByName(r, sorted.Options{Memory: s.memory() / 4, TempDir: s.TempDir})
 	}
 	return errors.Join(d.all(ctx, r), r.Close())

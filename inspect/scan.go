@@ -122,7 +122,7 @@ func (s *Scan) parts() ([]Part, error) {
 		for _, types := range format.Together(s.Source, db, s.types(db)) {
 			size := s.Source.Size(db, types)
 			n := min(max(size/spanBytes, 1), maxSpans)
-			spans, err := s.Source.Split(db, types, int(n))
+			spans, err := format.SplitAny(s.Source, db, types, int(n))
 			if err != nil {
 				return nil, err
 			}

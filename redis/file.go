@@ -104,3 +104,27 @@ func (i *interrupted) Read(p []byte) (int, error) {
 	}
 	return i.r.Read(p)
 }
+
+// maxHead is how much of a file detection sees.
+const maxHead = 4 << 10
+
+// Head returns how a file begins, unpacked when it is compressed. What is no whole file of that kind begins as it does.
+func Head(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	head := make([]byte, maxHead)
+	r, err := unpacked(f)
+	if err != nil {
+		n, err := f.ReadAt(head, 0)
+		if err == io.EOF {
+			err = nil
+		}
+		return head[:n], err
+	}
+	defer r.Close()
+	n, _ := io.ReadFull(r, head)
+	return head[:n], nil
+}

@@ -219,7 +219,7 @@ func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags, places 
 		Open: func(ctx context.Context, change func(*store.Options)) (format.Source, error) {
 			stores := &inspect.Stores{Root: found.Location.Path} // names files with their store's directory
 			o := format.OpenOptions{Store: stores.Opener(opener), Kind: found.driver.Name, WALDir: f.walDir, Pass: places.pass(false),
-				MaxBitmap: int64(f.maxBitmap)}
+				MaxBitmap: int64(f.maxBitmap), Stdin: cmd.InOrStdin()}
 			o.Options.AllowLive = f.allowLive
 			change(&o.Options)
 			o.Options.Memory /= found.crowd()
@@ -245,6 +245,9 @@ func (a *App) target(location string) (convert.Output, error) {
 	f, err := a.format(loc.Format)
 	if err != nil {
 		return convert.Output{}, err
+	}
+	if f.Limits().Place != format.InDirectory {
+		return placeless(f, loc)
 	}
 	support, err := writable(f, loc.Store)
 	if err != nil {

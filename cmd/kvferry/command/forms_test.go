@@ -242,22 +242,22 @@ func TestDumpCompressed(t *testing.T) {
 	}
 }
 
-// redis is a server of the test's own and a connection to it.
-type redis struct {
+// redisServer is a server of the test's own and a connection to it.
+type redisServer struct {
 	conn net.Conn
 	in   *bufio.Reader
 	sock string
 }
 
 // startRedis starts a server, and skips the test where there is none.
-func startRedis(t *testing.T) *redis {
+func startRedis(t *testing.T) *redisServer {
 	t.Helper()
 	exe, err := exec.LookPath("redis-server")
 	if err != nil {
 		t.Skip("redis-server is not installed (apt install redis-server): the replay into a real server was skipped")
 	}
 	dir := t.TempDir()
-	r := &redis{sock: filepath.Join(dir, "s")}
+	r := &redisServer{sock: filepath.Join(dir, "s")}
 	cmd := exec.Command(exe, "--port", "0", "--unixsocket", r.sock, "--save", "", "--appendonly", "no", "--dir", dir)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -281,7 +281,7 @@ func startRedis(t *testing.T) *redis {
 }
 
 // pipe sends commands through redis-cli --pipe.
-func (r *redis) pipe(t *testing.T, commands string) {
+func (r *redisServer) pipe(t *testing.T, commands string) {
 	t.Helper()
 	cmd := exec.Command("redis-cli", "-s", r.sock, "--pipe")
 	cmd.Stdin = strings.NewReader(commands)
@@ -292,7 +292,7 @@ func (r *redis) pipe(t *testing.T, commands string) {
 }
 
 // do sends a command and returns its answer: string, int64, nil or []any.
-func (r *redis) do(t *testing.T, args ...string) any {
+func (r *redisServer) do(t *testing.T, args ...string) any {
 	t.Helper()
 	fmt.Fprintf(r.conn, "*%d\r\n", len(args))
 	for _, a := range args {
@@ -305,7 +305,7 @@ func (r *redis) do(t *testing.T, args ...string) any {
 	return v
 }
 
-func (r *redis) read() (any, error) {
+func (r *redisServer) read() (any, error) {
 	head, err := r.in.ReadString('\n')
 	if err != nil {
 		return nil, err
@@ -338,7 +338,7 @@ func (r *redis) read() (any, error) {
 	return nil, fmt.Errorf("answer %s", head)
 }
 
-func (r *redis) list(t *testing.T, args ...string) []string {
+func (r *redisServer) list(t *testing.T, args ...string) []string {
 	t.Helper()
 	out := []string{}
 	for _, v := range r.do(t, args...).([]any) {
@@ -348,7 +348,7 @@ func (r *redis) list(t *testing.T, args ...string) []string {
 }
 
 // check compares a key in Redis with a record.
-func (r *redis) check(t *testing.T, l line) {
+func (r *redisServer) check(t *testing.T, l line) {
 	t.Helper()
 	raw, err := base64.StdEncoding.DecodeString(l.Key)
 	if err != nil {

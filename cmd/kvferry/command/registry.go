@@ -14,6 +14,7 @@ import (
 	"kvferry/format"
 	"kvferry/kvrocks"
 	"kvferry/nemo"
+	"kvferry/redis"
 	"kvferry/store"
 	"kvferry/store/lmdb"
 	"kvferry/store/rocks"
@@ -23,7 +24,7 @@ import (
 // lists them.
 func Default(build Build) *App {
 	return &App{
-		Formats: []format.Format{nemo.New(), blackwidow.New(), floyd.New(), ardb.New(), kvrocks.New()},
+		Formats: []format.Format{nemo.New(), blackwidow.New(), floyd.New(), ardb.New(), kvrocks.New(), redis.New()},
 		Drivers: []Driver{
 			{Name: "rocksdb", Open: rocks.Open, Create: rocks.Create, Peek: peekTables("rocksdb")},
 			{Name: "leveldb", Open: rocks.Open, Create: rocks.CreateLevelDB, Peek: peekTables("leveldb")},

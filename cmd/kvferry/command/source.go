@@ -98,6 +98,7 @@ func (a *App) prepare(cmd *cobra.Command, location string, f *SourceFlags, repor
 		Store:  open,
 		Kind:   o.driver.Name,
 		WALDir: f.walDir,
+		Stdin:  cmd.InOrStdin(),
 
 		MaxBitmap: int64(f.maxBitmap),
 		Options: store.Options{
@@ -114,6 +115,8 @@ func (a *App) prepare(cmd *cobra.Command, location string, f *SourceFlags, repor
 // opener chooses what reads the stores of a dataset.
 func (a *App) opener(o *Opened, reader string) (store.Opener, error) {
 	switch {
+	case reader == readerNative && o.driver == noStores:
+		return noStore, nil
 	case reader == readerNative:
 		return o.driver.Open, nil
 	case a.Fallback == nil:
@@ -154,7 +157,7 @@ func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*Open
 	if err != nil {
 		return nil, err
 	}
-	if err := checkDirectory(loc.Path); err != nil {
+	if err := checkPlace(named, loc.Path); err != nil {
 		return nil, err
 	}
 	if f.walDir != "" {
@@ -165,7 +168,7 @@ func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*Open
 	if err := f.apart(cmd, loc.Path); err != nil {
 		return nil, err
 	}
-	ev, err := a.gather(loc.Path)
+	ev, err := a.evidenceOf(loc.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -183,6 +186,9 @@ func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*Open
 	}
 	if f, ok := named.(format.Finder); ok {
 		named = f.Found(ev)
+	}
+	if named.Limits().Place != format.InDirectory {
+		return &Opened{Location: loc, given: location, driver: noStores, format: named, evidence: ev}, nil
 	}
 	driver, err := a.storeOf(&loc, ev)
 	if err != nil {
