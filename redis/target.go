@@ -40,6 +40,7 @@ type target struct {
 type part struct {
 	N       int    `json:"n"`
 	DB      string `json:"db"`
+	Version string `json:"version"`
 	Bytes   int64  `json:"bytes"`
 	Keys    int64  `json:"keys"`
 	Expires int64  `json:"expires"`
@@ -156,7 +157,7 @@ func (t *target) Tables(n int) []store.Table {
 func (t *target) Adopt(n int, db string, tables []store.Table) error {
 	for _, table := range tables {
 		var p part
-		if err := json.Unmarshal(table.First, &p); err != nil || p.N != n || p.DB != db {
+		if err := json.Unmarshal(table.First, &p); err != nil || p.N != n || p.DB != db || p.Version != t.format.version.String() {
 			return fmt.Errorf("%s: section %d is not what the journal says", t.dir, n)
 		}
 		if st, err := os.Stat(t.section(n)); err != nil {

@@ -40,7 +40,7 @@ func newWriter(t *target, n int, db string, memory int64) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{t: t, f: f, part: part{N: n, DB: db}}
+	w := &writer{t: t, f: f, part: part{N: n, DB: db, Version: t.format.version.String()}}
 	w.enc = rdb.Encoder{Version: t.format.version, Spill: w.spill, Memory: memory / 2, TempDir: t.o.TempDir}
 	w.parts = []sum{{}}
 	return w, nil

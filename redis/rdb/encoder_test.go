@@ -2,6 +2,7 @@ package rdb
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"testing"
@@ -124,3 +125,47 @@ func TestRoundTrips(t *testing.T) {
 		})
 	}
 }
+
+// encodedFiles are small files of all encodings that are written.
+func encodedFiles(t testing.TB) (out [][]byte) {
+	for _, v := range versions {
+		e := Encoder{Version: v.v, TempDir: t.TempDir()}
+		w := &fileWriter{e: &e, b: AppendHead(nil, v.v, 1)}
+		w.b = AppendDatabase(w.b, v.v, 0, 9, 1)
+		if err := fixtures.Pump(w, fixtures.Records(5, 14, fixtures.Options{Limits: limitsOf(v.v), Short: true, MaxElements: 4})); err != nil {
+			t.Fatal(err)
+		}
+		w.b = AppendEOF(w.b)
+		if v.v.Number >= 5 {
+			w.b = binary.LittleEndian.AppendUint64(w.b, CRC64(0, w.b))
+		}
+		if _, _, err := walk(w.b); err != nil {
+			t.Fatal(v.name, err)
+		}
+		out = append(out, w.b)
+	}
+	return out
+}
+
+// fileWriter appends keys to a file in memory.
+type fileWriter struct {
+	e *Encoder
+	h record.Header
+	b []byte
+}
+
+func (w *fileWriter) Begin(h *record.Header) error {
+	w.h = *h
+	w.e.Begin(h)
+	return nil
+}
+func (w *fileWriter) Write(elems []record.Element) error { return w.e.Elements(elems) }
+func (w *fileWriter) End() error {
+	v, ok, err := w.e.End()
+	if ok {
+		w.b = v.Append(AppendKey(w.b, v.Type, w.h.Key, w.h.ExpireMS))
+	}
+	return err
+}
+func (w *fileWriter) Close() error { return nil }
+func (w *fileWriter) Abort()       {}

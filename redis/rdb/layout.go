@@ -31,10 +31,13 @@ var versions = []struct {
 	{"valkey80", "Valkey 9.0, no Redis", Version{Number: 80, Valkey: true}},
 }
 
-// Versions lists the names of the versions that can be written.
-func Versions() (out []string) {
+// Versions lists the names of the versions that can be written, the default first.
+func Versions() []string {
+	out := []string{DefaultVersion.String()}
 	for _, v := range versions {
-		out = append(out, v.name)
+		if v.v != DefaultVersion {
+			out = append(out, v.name)
+		}
 	}
 	return out
 }

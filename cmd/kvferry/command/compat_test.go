@@ -23,8 +23,8 @@ func TestCompatibilityPage(t *testing.T) {
 		t.Error("docs/compatibility.md is not what the code says: run make docs")
 	}
 	for _, text := range []string{
-		"| blackwidow | `key-too-long`, `empty-key`, `score-range`, `too-many-elements` | nothing | `same-name`, `inner-nul` | `same-name`, `int-span` |",
-		"| nemo | nothing | nothing | `same-name`, `inner-nul` | `same-name`, `int-span` |",
+		"| blackwidow | `key-too-long`, `empty-key`, `score-range`, `too-many-elements` | nothing | nothing | `same-name`, `inner-nul` | `same-name`, `int-span` |",
+		"| nemo | nothing | nothing | nothing | `same-name`, `inner-nul` | `same-name`, `int-span` |",
 		"| ardb | `stream`, `key-too-long`,",
 		"| nemo | read and written | – | – |",
 	} {

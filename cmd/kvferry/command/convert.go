@@ -18,6 +18,8 @@ import (
 	"kvferry/inspect"
 	"kvferry/internal/visible"
 	"kvferry/record"
+	"kvferry/redis"
+	"kvferry/redis/rdb"
 	"kvferry/store"
 )
 
@@ -63,6 +65,7 @@ type convertFlags struct {
 	cluster   bool
 	instances int
 	slots     int
+	rdb       string
 	dryRun    bool
 	resume    bool
 	noProve   bool
@@ -99,6 +102,7 @@ func (a *App) convert() *cobra.Command {
 	fs.BoolVar(&f.cluster, "cluster", false, "write a kvrocks target for a node of a cluster, with the slot in every key")
 	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "read the source and show what would be written and lost; write nothing")
 	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion, if there is one; keep the work of this one when it fails or is cancelled")
+	choose(fs, &f.rdb, "rdb-version", plain(rdb.Versions()...), "version of an RDB target; 9 loads in Redis 5.0 and newer, Valkey, KeyDB and Dragonfly")
 	fs.BoolVar(&f.noProve, "no-prove", false, "publish without reading back and comparing (for benchmarks)")
 	choose(fs, &f.format, "format", plain("text", "json"), "form of the summary")
 	f.progress.Register(cmd)
@@ -168,6 +172,14 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	}
 	if o.Target, err = a.target(dst); err != nil {
 		return nil, err
+	}
+	if o.Target.Format.Name() != redis.Name && cmd.Flags().Changed("rdb-version") {
+		return nil, usagef("--rdb-version %s: %s writes no RDB files", f.rdb, o.Target.Format.Name())
+	}
+	if o.Target.Format.Name() == redis.Name {
+		if o.Target.Format, err = redis.WithVersion(f.rdb); err != nil {
+			return nil, usagef("--rdb-version: %w", err)
+		}
 	}
 	limits := o.Target.Format.Limits()
 	if f.namespace != "" && limits.Numbered {

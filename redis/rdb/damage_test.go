@@ -1,0 +1,178 @@
+package rdb
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"testing"
+)
+
+// small are whole files of every encoding, made by hand and by the encoder.
+func small(t testing.TB) [][]byte {
+	t.Helper()
+	paths, _ := filepath.Glob("../../../shared/peers-rdb/*/*.rdb")
+	var out [][]byte
+	for _, p := range paths {
+		if b, err := os.ReadFile(p); err == nil && len(b) < 1500 {
+			out = append(out, b)
+		}
+	}
+	return append(out, encodedFiles(t)...)
+}
+
+// bounded walks a file and fails the test when that takes memory beyond what the bytes can stand for: compressed strings
+// make 88 bytes of one at most.
+func bounded(t *testing.T, b []byte) error {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, _, err := walk(b)
+	runtime.ReadMemStats(&after)
+	if took, most := after.TotalAlloc-before.TotalAlloc, uint64(8<<20+200*len(b)); took > most {
+		t.Errorf("%d bytes took %d bytes of memory: %q", len(b), took, b[:min(len(b), 200)])
+	}
+	return err
+}
+
+// A file that is cut anywhere is an error.
+func TestEveryPrefix(t *testing.T) {
+	for _, b := range small(t) {
+		s, err := NewScanner(bytes.NewReader(b), 0, int64(len(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := 8 // what is behind the end is nobody's
+		if !s.Header.Valkey && s.Header.Version < 5 {
+			end = 0
+		}
+		for n := range len(b) - end {
+			if err := bounded(t, b[:n]); err == nil && n < len(b)-40-end {
+				t.Errorf("%d of %d bytes: no error", n, len(b))
+			}
+		}
+	}
+}
+
+// A flipped byte is an error or other records, and never a panic or a huge allocation.
+func TestEveryFlippedByte(t *testing.T) {
+	flips := []byte{0x01, 0x80, 0xFF}
+	if testing.Short() {
+		flips = flips[2:]
+	}
+	for _, b := range small(t) {
+		for i := range b {
+			for _, flip := range flips {
+				c := bytes.Clone(b)
+				c[i] ^= flip
+				bounded(t, c)
+			}
+		}
+	}
+}
+
+// Random damage of what servers wrote: KVFERRY_DAMAGES says how many of each file, 1000 in make damage.
+func TestRandomDamage(t *testing.T) {
+	n := 10
+	if s := os.Getenv("KVFERRY_DAMAGES"); s != "" {
+		var err error
+		if n, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	paths, _ := filepath.Glob("../../../shared/golden/rdb-*.rdb.gz")
+	for _, p := range paths {
+		b := readGolden(t, p)
+		r := rand.New(rand.NewPCG(1, uint64(len(b))))
+		for range n {
+			c := bytes.Clone(b)
+			for range 1 + r.IntN(4) {
+				at := r.IntN(len(c))
+				switch r.IntN(4) {
+				case 0:
+					c[at] ^= 1 << r.IntN(8)
+				case 1:
+					c[at] = byte(r.IntN(256))
+				case 2:
+					c = append(c[:at], c[min(len(c), at+1+r.IntN(64)):]...)
+				case 3:
+					copy(c[at:], c[r.IntN(len(c)):])
+				}
+			}
+			walk(c)
+		}
+	}
+}
+
+func FuzzFile(f *testing.F) {
+	for _, b := range small(f) {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) { bounded(t, b) })
+}
+
+func FuzzLZF(f *testing.F) {
+	f.Add([]byte("\x02abc\x20\x02"), uint16(6))
+	f.Add([]byte("\x00a\xe0\xff\x00"), uint16(265))
+	f.Fuzz(func(t *testing.T, b []byte, n uint16) {
+		out, err := appendLZF([]byte("before"), b, uint64(n))
+		if err == nil && len(out) != 6+int(n) || !bytes.HasPrefix(out, []byte("before")) {
+			t.Errorf("%q, %d: %q", b, n, out)
+		}
+	})
+}
+
+func FuzzPacked(f *testing.F) {
+	for kind := range zipmap + 1 {
+		f.Add(uint8(kind), []byte("\x02\x00\x00\x00\x00\x00\xff"))
+	}
+	for _, kind := range []packing{ziplist, listpack} {
+		var p packer
+		p.begin(kind)
+		p.add([]byte("text"))
+		p.addInt(-70000)
+		p.addScore(1.5)
+		f.Add(uint8(kind), bytes.Clone(p.end()))
+	}
+	f.Fuzz(func(t *testing.T, kind uint8, b []byte) {
+		var p packed
+		if p.open(packing(kind%4), b) != nil {
+			return
+		}
+		var e item
+		for n := 0; ; n++ {
+			ok, err := p.next(&e)
+			if !ok || err != nil {
+				return
+			}
+			if n > len(b) {
+				t.Fatal("does not end")
+			}
+		}
+	})
+}
+
+func FuzzCRC(f *testing.F) {
+	f.Add([]byte("123456789"), uint8(4))
+	f.Fuzz(func(t *testing.T, b []byte, at uint8) {
+		i := min(int(at), len(b))
+		if got, want := CombineCRC64(CRC64(0, b[:i]), CRC64(0, b[i:]), int64(len(b)-i)), CRC64(0, b); got != want {
+			t.Errorf("%x, want %x", got, want)
+		}
+		slow := uint64(0)
+		for _, c := range b {
+			slow = slow>>8 ^ crcTables[0][byte(slow)^c]
+		}
+		if slow != CRC64(0, b) {
+			t.Error("eight at a time differ")
+		}
+	})
+}
+
+func TestCRC(t *testing.T) {
+	if got := CRC64(0, []byte("123456789")); got != 0xe9c6d914c4b8d9ca {
+		t.Errorf("%x", got)
+	}
+}
