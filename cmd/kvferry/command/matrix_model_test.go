@@ -289,6 +289,9 @@ func (p *prediction) record(r modelRecord) bool {
 	if drop("stream", !l.Types.Has(r.Type)); dropped {
 		return false
 	}
+	if drop("inner-nul", l.NoInnerNUL && bytes.IndexByte(r.Key, 0) >= 0 && r.Key[len(r.Key)-1] != 0); dropped {
+		return false
+	}
 	drop("empty-key", r.Type != record.String && !l.EmptyKey && len(r.Key) == 0)
 	drop("key-too-long", r.Type != record.String && l.MaxKey > 0 && len(r.Key) > l.MaxKey)
 	if dropped {
@@ -298,6 +301,9 @@ func (p *prediction) record(r modelRecord) bool {
 		p.losses["stream-groups"]++
 	}
 	switch {
+	case r.Type == record.Stream && l.NoStreamExpiry && r.ExpireMS != 0:
+		p.losses["stream-expiry"]++
+		r.ExpireMS = 0
 	case !l.Seconds || r.ExpireMS == 0:
 	case l.MaxExpireMS > 0 && record.CeilSeconds(r.ExpireMS)*1000 > l.MaxExpireMS:
 		p.losses["expiry-2038"]++

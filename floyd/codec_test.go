@@ -1,0 +1,185 @@
+package floyd
+
+import (
+	"bytes"
+	"encoding/hex"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/internal/versioned"
+	"kvferry/record"
+)
+
+// goldenRows are rows as the engine wrote them, or as the layouts say.
+var goldenRows = []struct {
+	name, bytes string // annotated hex: what stands in brackets is for people
+	want        any
+}{
+	{"meta key", "0000000000000000[r8] 683a[h:] 0000[end] 00000000000000000000000000000000[r16]", MetaKey{Key: []byte("h:")}},
+	{"empty key", "0000000000000000 0000 00000000000000000000000000000000", MetaKey{Key: []byte{}}},
+	{"trailing NUL", "0000000000000000 610001[a NUL] 0000 00000000000000000000000000000000", MetaKey{Key: []byte("a\x00")}},
+	{"bytes that were lost", "0000000000000000 610001 0000 00000000000000000000000000000000 78797a", MetaKey{Key: []byte("a\x00"), Lost: 3}},
+	{"field", "0000000000000000 6f6b680001[okh NUL] 0000 3374e5cf8b010000[version] 66[f] 00000000000000000000000000000000",
+		DataKey{[]byte("okh\x00"), 0x18bcfe57433, []byte("f")}},
+	{"score", "0000000000000000 7a 0000 0100000000000000 000000000000f03f[1.0] 6d 00000000000000000000000000000000",
+		ScoreKey{[]byte("z"), 1, 1, []byte("m")}},
+	{"string", "00 74[t] 00000000000000000000000000000000 3374e5cf8b010080[ms] 0000000000000000", StringValue{Bytes: []byte("t"), Ctime: 0x8000018bcfe57433}},
+	{"hyperloglog", "00 80000000000000000000000000000000 047ce5cf8b010000 0000000000000000", StringValue{Bytes: []byte{}, HyperLogLog: true, Ctime: 0x18bcfe57c04}},
+	{"meta", "01 02000000 3374e5cf8b010000 00000000000000000000000000000000 3374e5cf8b010080 0000000000000000",
+		Meta{Type: record.Hash, Count: 2, Version: 0x18bcfe57433, Ctime: 0x8000018bcfe57433}},
+	{"list meta", "03 0200000000000000 0100000000000000 ffffffffffffff7f 0000000000000000 0200000000000080 0000000000000000" +
+		"00000000000000000000000000000000 0000000000000000 0000000000000000", ListMeta{Count: 2, Version: 1, Left: firstLeft, Right: firstLeft + 3}},
+	{"stream meta", "05 00000000 0100000000000000 0100000000000000 0000000000000000 0200000000000000 0300000000000000" +
+		"0000000000000000 0000000000000000 01000000 0200000000000000",
+		StreamMeta{Stream: versioned.StreamMeta{Added: 1, First: versioned.ID{7: 1}, Last: versioned.ID{7: 2, 15: 3}}, Length: 1, Version: 2}},
+}
+
+// raw reads annotated hex.
+func raw(t testing.TB, s string) []byte {
+	t.Helper()
+	for strings.Contains(s, "[") {
+		i, j := strings.Index(s, "["), strings.Index(s, "]")
+		s = s[:i] + s[j+1:]
+	}
+	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// decode decodes b as what like is, and encodes it again.
+func decode(like any, b []byte) (got any, again []byte, err error) {
+	switch like.(type) {
+	case MetaKey:
+		k, err := DecodeMetaKey(b)
+		return k, append(AppendMetaKey(nil, k), b[max(0, len(b)-k.Lost):]...), err
+	case DataKey:
+		k, err := DecodeDataKey(b)
+		return k, AppendDataKey(nil, k), err
+	case ScoreKey:
+		k, err := DecodeScoreKey(b)
+		return k, AppendScoreKey(nil, k), err
+	case StringValue:
+		v, err := DecodeStringValue(b)
+		return v, AppendStringValue(nil, v), err
+	case Meta:
+		m, err := DecodeMeta(b)
+		return m, AppendMeta(nil, m), err
+	case ListMeta:
+		m, err := DecodeListMeta(b)
+		return m, AppendListMeta(nil, m), err
+	}
+	m, err := DecodeStreamMeta(b)
+	return m, AppendStreamMeta(nil, m), err
+}
+
+func TestGoldenRows(t *testing.T) {
+	for _, g := range goldenRows {
+		b := raw(t, g.bytes)
+		got, again, err := decode(g.want, b)
+		if err != nil || !reflect.DeepEqual(got, g.want) {
+			t.Errorf("%s: %+v, %v; want %+v", g.name, got, err, g.want)
+		}
+		if !bytes.Equal(again, b) {
+			t.Errorf("%s: encoded as %x, was %x", g.name, again, b)
+		}
+	}
+}
+
+// Every strict prefix of a row, and every row with a byte changed, is decoded or refused, by every decoder.
+func TestDamagedRows(t *testing.T) {
+	for _, g := range goldenRows {
+		b := raw(t, g.bytes)
+		for i := range b {
+			for _, like := range goldenRows {
+				decode(like.want, b[:i])
+				b[i] ^= 0xff
+				decode(like.want, b)
+				b[i] ^= 0xff
+			}
+			// Names and strings have no length of their own: what is left of a row may be a shorter one.
+			if _, _, err := decode(g.want, b[:i]); err == nil && !slices.Contains([]string{"bytes that were lost", "field", "score", "string"}, g.name) {
+				t.Errorf("%s: %d of %d bytes are whole", g.name, i, len(b))
+			}
+		}
+	}
+}
+
+// The order of encoded user keys is that of user keys.
+func TestUserKeyOrder(t *testing.T) {
+	keys := []string{"", "\x00", "\x00\x00", "\x00a", "\x01", "a", "a\x00", "a\x00\x00", "a\x00b", "a\x01", "ab", "b", "\xff"}
+	for i := range keys {
+		for j := range keys {
+			a, b := AppendUserKey(nil, []byte(keys[i])), AppendUserKey(nil, []byte(keys[j]))
+			if got, want := bytes.Compare(a, b), strings.Compare(keys[i], keys[j]); got != want {
+				t.Errorf("%q and %q compare as %d, encoded as %d", keys[i], keys[j], want, got)
+			}
+			if i != j && bytes.HasPrefix(a, b) {
+				t.Errorf("%q begins with %q", keys[i], keys[j])
+			}
+		}
+		key, rest, err := DecodeUserKey(append(AppendUserKey(nil, []byte(keys[i])), 'x'))
+		if err != nil || string(key) != keys[i] || string(rest) != "x" {
+			t.Errorf("%q comes back as %q, %q, %v", keys[i], key, rest, err)
+		}
+	}
+}
+
+// The comparators order by version, index and score as numbers, and keys that end early first.
+func TestComparators(t *testing.T) {
+	list := func(key string, version Version, index string) []byte {
+		return AppendDataKey(nil, DataKey{[]byte(key), version, []byte(index)})
+	}
+	lists := [][]byte{[]byte("broken"), AppendUserKey(nil, []byte("a")), list("a", 255, "\x01\x00\x00\x00\x00\x00\x00\x00"), list("a", 256, "\x02\x00\x00\x00\x00\x00\x00\x00"),
+		list("a", 256, "\x00\x01\x00\x00\x00\x00\x00\x00"), list("a\x00", 1, "\x00\x00\x00\x00\x00\x00\x00\x00"), list("b", 0, "\x00\x00\x00\x00\x00\x00\x00\x00")}
+	score := func(key string, version Version, s float64, member string) []byte {
+		return AppendScoreKey(nil, ScoreKey{[]byte(key), version, s, []byte(member)})
+	}
+	scores := [][]byte{[]byte("broken"), score("a", 255, 9, "x"), score("a", 256, -2, "x"), score("a", 256, -1, "x"), score("a", 256, 0, "x"), score("a", 256, 0, "y"),
+		score("a", 256, 10, "x"), score("b", 1, 0, "")}
+	for _, c := range []struct {
+		keys    [][]byte
+		compare func(a, b []byte) int
+	}{{lists, compareListKeys}, {scores, compareScoreKeys}} {
+		for i := range c.keys {
+			for j := range c.keys {
+				if got := c.compare(c.keys[i], c.keys[j]); got < 0 != (i < j) || got > 0 != (i > j) {
+					t.Errorf("%x and %x compare as %d", c.keys[i], c.keys[j], got)
+				}
+			}
+		}
+	}
+	negative := append([]byte{}, score("a", 1, 0, "m")...)
+	negative[headLen+1+2+versionLen+7] = 0x80
+	if compareScoreKeys(negative, score("a", 1, 0, "m")) != 0 {
+		t.Error("-0.0 is not 0.0")
+	}
+}
+
+func fuzzDecoder(f *testing.F, like any) {
+	for _, g := range goldenRows {
+		f.Add(raw(f, g.bytes))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got, again, err := decode(like, b)
+		if err != nil {
+			return
+		}
+		if back, _, err := decode(like, again); err != nil || !reflect.DeepEqual(back, got) {
+			if s, ok := got.(ScoreKey); !ok || s.Score == s.Score { // NaN is not itself
+				t.Errorf("%x is %+v, then %+v, %v", b, got, back, err)
+			}
+		}
+	})
+}
+
+func FuzzDecodeMetaKey(f *testing.F)     { fuzzDecoder(f, MetaKey{}) }
+func FuzzDecodeDataKey(f *testing.F)     { fuzzDecoder(f, DataKey{}) }
+func FuzzDecodeScoreKey(f *testing.F)    { fuzzDecoder(f, ScoreKey{}) }
+func FuzzDecodeStringValue(f *testing.F) { fuzzDecoder(f, StringValue{}) }
+func FuzzDecodeMeta(f *testing.F)        { fuzzDecoder(f, Meta{}) }
+func FuzzDecodeListMeta(f *testing.F)    { fuzzDecoder(f, ListMeta{}) }
+func FuzzDecodeStreamMeta(f *testing.F)  { fuzzDecoder(f, StreamMeta{}) }
