@@ -133,7 +133,7 @@ func (a *attempt) setRules() {
 		groups:    limits.StreamGroups,
 		whole:     a.o.Source.Format.Limits().Whole,
 		prefer:    a.o.Prefer,
-		tempDir:   a.work.tmp(),
+		tempDir:   a.work.spools(),
 		meter:     a.meter,
 		refused:   a.refused,
 		allows:    a.o.allows,
@@ -247,7 +247,7 @@ func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, erro
 		Slots:     a.o.Slots,
 		Cluster:   a.o.Cluster,
 		Memory:    a.o.Memory / 4,
-		TempDir:   a.work.tmp(),
+		TempDir:   a.work.spools(),
 		Now:       a.o.Now,
 		Reopen:    a.reopen(),
 	})
@@ -275,7 +275,7 @@ func (a *attempt) reopen() *format.OpenOptions {
 	return &format.OpenOptions{
 		Store:   a.opened.opener(a.o.Target.Open),
 		Kind:    a.o.Target.Store,
-		Options: store.Options{Memory: a.o.storeMemory(), TempDir: a.work.tmp()},
+		Options: store.Options{Memory: a.o.storeMemory(), TempDir: a.work.spools()},
 
 		MaxBitmap: a.o.MaxBitmap,
 	}

@@ -149,7 +149,7 @@ func only(key []byte) format.Span {
 
 // exists reports whether the source has any record of a name.
 func (a *attempt) exists(ctx context.Context, db string, key []byte) (bool, error) {
-	reader, err := a.src.Records(ctx, db, a.src.Types(db), only(key), &format.Env{Now: a.o.Now, TempDir: a.work.tmp(), Memory: leastShare})
+	reader, err := a.src.Records(ctx, db, a.src.Types(db), only(key), &format.Env{Now: a.o.Now, TempDir: a.work.spools(), Memory: leastShare})
 	if err != nil {
 		return false, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"kvferry/internal/disk"
 	"kvferry/internal/tree"
+	"kvferry/record"
 )
 
 // work is the directory beside the target in which a run works:
@@ -263,14 +264,27 @@ func (w *work) makeTemp(temp string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := disk.MkdirTemp(temp, tempPrefix)
-	if err != nil {
+	host, _ := os.Hostname()
+	dir := filepath.Join(temp, tempPrefix+record.HashBytes([]byte(host + "\x00" + w.dir)).String()[:16])
+	// A run for the same target that was killed may have left it; the journal's lock says that none is at work.
+	if err := disk.RemoveAll(dir); err != nil {
+		return err
+	}
+	if err := disk.Mkdir(dir); err != nil {
 		return err
 	}
 	if err := disk.Symlink(dir, w.tmp()); err != nil {
 		return errors.Join(err, disk.Remove(dir))
 	}
 	return nil
+}
+
+// spools is the directory of the spools by its own name, which errors then have.
+func (w *work) spools() string {
+	if to, err := os.Readlink(w.tmp()); err == nil {
+		return to
+	}
+	return w.tmp()
 }
 
 // tempPrefix begins the names of directories of spools outside of work directories.

@@ -1,0 +1,63 @@
+package convert
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"kvferry/internal/disk"
+)
+
+// TestTempDirIsNamed: spools go to the directory that was given, under its own name, and one that a killed run for the
+// same target left there goes with the next run, also when its work directory was removed by hand.
+func TestTempDirIsNamed(t *testing.T) {
+	temp := t.TempDir()
+	b := newBench(t, dataset(1))
+	b.o.TempDir = temp
+	var seen string
+	b.from.wrap = func(*fakeSource) {}
+	b.o.crash = func(step string) {
+		if step == "planned" {
+			seen = (&work{dir: workDir(b.o.Target.Path)}).spools()
+		}
+	}
+	w, _, err := openWork(b.o.Target.Path, temp, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := w.spools()
+	if err := os.WriteFile(filepath.Join(left, "spool"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.close(); err != nil { // killed, and the advice to remove the work directory was followed
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(w.dir); err != nil {
+		t.Fatal(err)
+	}
+	b.run()
+	if filepath.Dir(seen) != temp || !strings.HasPrefix(filepath.Base(seen), tempPrefix) || seen != left {
+		t.Errorf("spools are in %s", seen)
+	}
+	if names, err := os.ReadDir(temp); err != nil || len(names) != 0 {
+		t.Errorf("left %v, %v", names, err)
+	}
+	restore := disk.Inject(func(op, path string) error {
+		if op == "mkdir" && strings.HasPrefix(path, temp) {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	defer restore()
+	if err := os.RemoveAll(b.o.Target.Path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(ReportPath(b.o.Target.Path)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.fails("no space left"); !strings.Contains(err.Error(), temp) {
+		t.Errorf("%v", err)
+	}
+}
