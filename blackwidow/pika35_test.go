@@ -19,7 +19,7 @@ func pika35() format.Format { return blackwidow.New().(format.Served).For("pika3
 func TestGoldensPika35(t *testing.T) {
 	for name, want := range map[string][]string{
 		"pika35-basic": {}, "pika35-twodbs": {}, "pika35-lz4": {}, "pika35-zstd": {},
-		"pika35-edge": {"hidden-version"}, "pika35-zver": {"hidden-version"},
+		"pika35-blob": {}, "pika35-edge": {"hidden-version"}, "pika35-zver": {"hidden-version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			src, truth := formattest.OpenShared(t, pika35(), name)

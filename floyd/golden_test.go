@@ -46,7 +46,7 @@ func without(lines []byte, findings []record.Finding) (out []byte) {
 }
 
 func TestGoldens(t *testing.T) {
-	for _, name := range []string{"pika4-basic", "pika4-edge", "pika4-twodbs", "pika4-lz4", "pika4-zstd", "pika4-partidx", "pika400-basic"} {
+	for _, name := range []string{"pika4-basic", "pika4-edge", "pika4-twodbs", "pika4-lz4", "pika4-zstd", "pika4-partidx", "pika400-basic", "pika4-blob"} {
 		t.Run(name, func(t *testing.T) {
 			src, truth := formattest.OpenShared(t, floyd.New(), name)
 			var l record.Ledger
