@@ -3,6 +3,7 @@ package sst
 import (
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/zeebo/xxh3"
 
@@ -90,6 +91,9 @@ var ErrOrder = errors.New("key out of order")
 // NewWriter starts a table. o does not change while tables are written.
 func NewWriter(out io.Writer, o *WriterOptions) *Writer {
 	w := &Writer{o: o, out: out, trailer: base.Trailer(o.Sequence, base.KindPut), bytes: o.Comparer.IsBytewise()}
+	if r, ok := scratches.Get().(*scratch); ok {
+		w.index, w.filter.hashes, w.buf = r.index, r.hashes, r.buf
+	}
 	w.data.interval = restartInterval
 	if o.Spare != nil {
 		w.batch = new(batch)
@@ -263,11 +267,28 @@ func (w *Writer) Close() (Written, error) {
 		return Written{}, err
 	}
 	w.err = errClosed
+	w.leave()
 	out := Written{Entries: w.entries, Bytes: int64(w.off)}
 	if w.entries > 0 {
 		out.First, out.Last = w.first, w.last
 	}
 	return out, nil
+}
+
+// scratch is what a table grows and the next one can have.
+type scratch struct {
+	index  blockWriter
+	hashes []uint32
+	buf    []byte
+}
+
+var scratches sync.Pool // of *scratch
+
+// leave gives what the table grew to the next one.
+func (w *Writer) leave() {
+	w.index.reset()
+	scratches.Put(&scratch{w.index, w.filter.hashes[:0], keepSmall(w.buf)})
+	w.index, w.filter, w.buf = blockWriter{}, filterWriter{}, nil
 }
 
 // lastBlock ends the last block. It is stored as it is, so that SetLastSequence finds its last row.
