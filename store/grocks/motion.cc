@@ -568,14 +568,16 @@ void Properties(Database& d, const std::string& dir, const std::string& scratch,
   own.names = d.names;
   own.orders = d.orders;
   own.model = d.model;
-  own.table.format_version = d.table.format_version;
+  d.Open(dir);
+  TablePropertiesCollection tables;
+  Must("properties", d.db->GetPropertiesOfAllTables(d.handles[0], &tables));
+  for (auto& t : tables) own.table.format_version = t.second->index_value_is_delta_encoded ? 5 : 2;
   own.cf_options.target_file_size_base = 1 << 30;
   own.db_options.create_if_missing = own.db_options.create_missing_column_families = true;
   own.Open(scratch + "/own");
   for (size_t i = 0; i < d.model.size(); i++)
     for (auto& r : d.model[i]) own.Put(i, r.first, r.second);
   own.Compact();
-  d.Open(dir);
   for (size_t i = 0; i < d.model.size(); i++) {
     auto all = [&](Database& x) {
       TablePropertiesCollection tables;

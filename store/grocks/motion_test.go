@@ -58,6 +58,9 @@ func TestMotions(t *testing.T) {
 			build.Now = time.Now()
 			for dir, families := range buildMotion(t, target.open, build) {
 				for _, m := range motions {
+					if testing.Short() && m != "snapshot, compact" && m != "repair" && m != "properties" {
+						continue
+					}
 					putThrough(t, dir, m, target.rules[filepath.Base(dir)], seed, families)
 				}
 			}
@@ -93,7 +96,7 @@ func buildMotion(t *testing.T, f format.Format, build store.BuildOptions) map[st
 		Layout: format.LayoutFlat, Build: build, TempDir: t.TempDir(), Memory: 1 << 20, Now: fixtures.Clock})
 	must(t, err)
 	must(t, fixtures.BuildFrom(context.Background(), target, 1<<20, func(set record.TypeSet) record.Reader {
-		return fixtures.Records(7, 100, fixtures.Options{DB: "0", Types: set, Limits: f.Limits()})
+		return fixtures.Records(7, 100, fixtures.Options{DB: "0", Types: set, Limits: f.Limits(), NarrowInts: true})
 	}))
 	stores := map[string][]motionFamily{}
 	must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
