@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -54,10 +55,20 @@ func (a *attempt) abort() {
 func (a *attempt) convert(ctx context.Context) (*Report, error) {
 	rep, err := a.prepare(ctx)
 	if err != nil {
-		return rep, err
+		return rep, a.leaves(err)
 	}
 	rep.Earlier, err = a.publish()
 	return rep, err
+}
+
+// leaves adds to an error what it leaves on a server.
+func (a *attempt) leaves(err error) error {
+	if l, ok := a.target.(format.Loaded); ok {
+		if text := l.Undo(); text != "" {
+			return fmt.Errorf("%w; %s", err, text)
+		}
+	}
+	return err
 }
 
 // prepare makes the target and its report ready to be published.
@@ -131,6 +142,7 @@ func (a *attempt) setRules() {
 		sameName:  limits.SameName,
 		fields:    limits.FieldExpiry,
 		groups:    limits.StreamGroups,
+		plainZero: a.o.Target.Address != "" || a.src.Format().Limits().Place == format.OnServer,
 		whole:     a.o.Source.Format.Limits().Whole,
 		prefer:    a.o.Prefer,
 		tempDir:   a.work.spools(),
@@ -146,12 +158,15 @@ func (a *attempt) write(ctx context.Context) (format.Source, error) {
 	if a.state.made != nil {
 		a.results, a.made = a.state.tasks, a.state.made
 		a.stores.journaled(a.state.tasks)
-		return a.o.Target.Format.Open(ctx, a.work.data(), a.reopen())
+		return a.reread(ctx)
 	}
 	if err := a.restore(); err != nil {
 		return nil, err
 	}
 	if err := a.begin(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.foresee(ctx); err != nil {
 		return nil, err
 	}
 	start := time.Now()
@@ -167,6 +182,27 @@ func (a *attempt) write(ctx context.Context) (format.Source, error) {
 		return nil, err
 	}
 	return a.finish(ctx)
+}
+
+// foresee looks for losses before anything is written to a server, where it would stay: it runs the tasks once without
+// writing.
+func (a *attempt) foresee(ctx context.Context) error {
+	if a.o.Target.Address == "" {
+		return nil
+	}
+	adopted := slices.Clone(a.results)
+	if err := a.runTasks(ctx, false); err != nil {
+		return err
+	}
+	t, err := a.sum()
+	if err != nil {
+		return err
+	}
+	if err := a.judge(t, t.losses.list()); err != nil {
+		return err
+	}
+	a.results = adopted
+	return nil
 }
 
 // restore brings the tables back that an earlier process was making a database of.
@@ -236,7 +272,7 @@ func (a *attempt) planReadable(ctx context.Context) error {
 
 // create starts the target in the work directory.
 func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, error) {
-	return a.o.Target.Format.Create(ctx, a.work.data(), &format.CreateOptions{
+	return a.o.Target.Format.Create(ctx, a.location(), &format.CreateOptions{
 		Create:    a.counter.create(a.named),
 		Kind:      a.o.Target.Store,
 		Build:     store.BuildOptions{Sync: true, Now: a.o.Now, Identity: a.id.name(), Spare: a.spare()},
@@ -271,7 +307,19 @@ func (a *attempt) spare() func(func()) bool {
 	return a.cores.spare
 }
 
+// reread opens a target that an earlier process finished; nil when it is not to be read.
+func (a *attempt) reread(ctx context.Context) (format.Source, error) {
+	if !a.o.readBack() {
+		return nil, nil
+	}
+	return a.o.Target.Format.Open(ctx, a.location(), a.reopen())
+}
+
+// reopen says how the target is opened for the proof; nil: it is not.
 func (a *attempt) reopen() *format.OpenOptions {
+	if !a.o.readBack() {
+		return nil
+	}
 	return &format.OpenOptions{
 		Store:   a.opened.opener(a.o.Target.Open),
 		Kind:    a.o.Target.Store,
@@ -417,8 +465,10 @@ func (a *attempt) finish(ctx context.Context) (format.Source, error) {
 
 // finished completes the target's directory and says in the journal what it consists of.
 func (a *attempt) finished() (err error) {
-	if err := copyExtra(a.src, a.o.Source.Path, a.work.data()); err != nil {
-		return err
+	if a.o.Target.Address == "" {
+		if err := copyExtra(a.src, a.o.Source.Path, a.work.data()); err != nil {
+			return err
+		}
 	}
 	if a.made, err = a.count(); err != nil {
 		return err

@@ -105,6 +105,10 @@ func optionTexts(o *Options) map[string]string {
 	if o.Source.WALDir != "" {
 		m["wal-dir"] = o.Source.WALDir
 	}
+	if o.Target.Address != "" {
+		m["target"] = o.Target.Address
+		maps.Copy(m, o.Target.Settings)
+	}
 	if o.Prefer != nil {
 		m["on-conflict"] = fmt.Sprint("keep=", o.Prefer)
 	}

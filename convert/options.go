@@ -77,7 +77,26 @@ type Output struct {
 	Path   string
 	Create store.CreateFunc
 	Open   store.Opener
+	// Address is that of a server, "" of a target on disk. What is written to a server is there at once: there
+	// is nothing to publish, losses are looked for before the first write, and Path stands for it in the names of the
+	// work directory and the report.
+	Address string
+	// Settings are what decides how a server is written, by the names of the flags.
+	Settings map[string]string
+	// Verify reads a server back; otherwise its own counts are compared.
+	Verify bool
 }
+
+// location is where the target is made.
+func (a *attempt) location() string {
+	if a.o.Target.Address != "" {
+		return a.o.Target.Address
+	}
+	return a.work.data()
+}
+
+// readBack reports whether the target is read back for the proof.
+func (o *Options) readBack() bool { return o.Target.Address == "" || o.Target.Verify }
 
 const (
 	defaultMemory = 512 << 20

@@ -172,7 +172,7 @@ func proveTask(ctx context.Context, t *Task, r *rules, memory int64, sh *share, 
 	if err != nil {
 		return nil, nil, err
 	}
-	p := prover{reader: reader, share: sh, gauge: r.meter.Gauge(t.Bytes)}
+	p := prover{hasher: record.Hasher{PlainZero: r.plainZero}, reader: reader, share: sh, gauge: r.meter.Gauge(t.Bytes)}
 	err = errors.Join(p.all(ctx), reader.Close())
 	if err != nil {
 		p.gauge.Undo()

@@ -24,7 +24,13 @@ func (a *attempt) conclude(ctx context.Context, back format.Source) (*Report, er
 		return nil, err
 	}
 	start := time.Now()
+	loaded, isLoaded := a.target.(format.Loaded)
 	switch {
+	case isLoaded && back == nil:
+		if rep.Proof.Why, err = loaded.Check(ctx); err != nil {
+			return nil, &ProofError{Err: err}
+		}
+		rep.Proof.Counted = true
 	case a.o.NoProve:
 		rep.Proof.Why = "--no-prove was given"
 	case back == nil:
@@ -91,6 +97,13 @@ func (e *PublishedError) Unwrap() error { return e.Err }
 // rename that makes the target exist. It returns where an earlier report is kept. After a *PublishedError the
 // target is there.
 func (a *attempt) publish() (earlier string, err error) {
+	if a.o.Target.Address != "" { // it is where it belongs
+		if earlier, err = a.work.publishReport(); err != nil {
+			return "", err
+		}
+		a.o.crash("reported")
+		return earlier, a.work.conclude()
+	}
 	if err := syncTree(a.work.data()); err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,8 @@ import (
 
 // Report says what a conversion did. It is published as JSON beside the target.
 type Report struct {
+	// File is where the report is published.
+	File    string            `json:"-"`
 	Tool    string            `json:"tool"`
 	DryRun  bool              `json:"dry_run,omitempty"`
 	Source  Dataset           `json:"source"`
@@ -56,6 +59,8 @@ type Proof struct {
 	Done bool `json:"done"`
 	// Unit is that of the expiries that were compared.
 	Unit string `json:"unit,omitempty"`
+	// Counted says that a server's own counts were compared instead; Why has what they are.
+	Counted bool `json:"counted,omitempty"`
 	// Why says why there is no proof.
 	Why string `json:"why,omitempty"`
 }
@@ -130,9 +135,10 @@ func accounts(l *record.Ledger) []Account {
 func (a *attempt) report(t *totals) *Report {
 	o := a.o
 	rep := &Report{
+		File:    ReportPath(o.Target.Path),
 		Tool:    o.Tool,
 		Source:  Dataset{Path: o.Source.Path, Format: o.Source.Format.Name(), Store: o.Source.Store, DBs: a.id.Plan.DBs},
-		Target:  Dataset{Path: o.Target.Path, Format: o.Target.Format.Name(), Store: o.Target.Store, DBs: a.id.Plan.TargetDBs},
+		Target:  Dataset{Path: cmp.Or(o.Target.Address, o.Target.Path), Format: o.Target.Format.Name(), Store: o.Target.Store, DBs: a.id.Plan.TargetDBs},
 		Options: a.id.Options,
 		Now:     o.Now,
 		Tasks:   len(a.id.Plan.Tasks),
@@ -189,7 +195,7 @@ func ReadReport(path string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := new(Report)
+	r := &Report{File: path}
 	if err := json.Unmarshal(data, r); err != nil {
 		return nil, fmt.Errorf("%s: no report of kvferry's: %w", path, err)
 	}

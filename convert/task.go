@@ -27,6 +27,7 @@ type rules struct {
 	now       time.Time
 	selection *filter.Selection
 	sameName  bool          // the target holds one name under several types
+	plainZero bool          // the score -0 is taken for 0
 	fields    bool          // it holds expiries of fields
 	groups    bool          // it holds consumer groups
 	whole     bool          // a record is one row of the source
@@ -274,6 +275,7 @@ func (x *task) elements(ctx context.Context) (int64, error) {
 		}
 		count += int64(len(elems))
 		x.gauge.Elements(elems)
+		x.hasher.PlainZero = x.plainZero
 		x.hasher.Elements(elems)
 		if x.writer != nil {
 			if err := x.writer.Write(elems); err != nil {

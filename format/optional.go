@@ -53,3 +53,42 @@ type RedisStrings interface {
 	// dst[:0].
 	RedisString(dst, value []byte) []byte
 }
+
+// Remote is a Format whose locations are servers.
+type Remote interface {
+	// With returns the format with what servers are reached and written with.
+	With(*ServerOptions) Format
+	// Work names what stands for a location in names of files, such as that of its journal.
+	Work(location string) (string, error)
+}
+
+// ServerOptions says how servers are reached and written.
+type ServerOptions struct {
+	Password      string
+	CA, Cert, Key string // files, for TLS
+	Insecure      bool   // certificates are not checked
+	// Existing says what to do about keys that are there.
+	Existing Existing
+	// Rate is how many bytes a second are sent at most; 0: no limit.
+	Rate int64
+	// Scan reads by SCAN and DUMP, even where a server lets replicas be.
+	Scan bool
+}
+
+// Existing says what to do about keys of a target that are there.
+type Existing uint8
+
+// What to do about keys that are there.
+const (
+	FailExisting Existing = iota // stop
+	SkipExisting                 // leave them
+	Replace
+)
+
+// Loaded is a Target on a server. What is written is there at once: nothing is published.
+type Loaded interface {
+	// Check compares what the server says that it holds with what was written, and returns in what way, in one line.
+	Check(ctx context.Context) (string, error)
+	// Undo says what a run that ends early leaves behind, in one line; "" when that is nothing.
+	Undo() string
+}

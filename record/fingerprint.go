@@ -76,6 +76,9 @@ func (d Digest) Equal(e Digest, seconds bool) bool {
 // It puts down the next bytes to hash before it hashes those before: loading at once what was just stored, in
 // other pieces, takes longer.
 type Hasher struct {
+	// PlainZero takes -0 for 0, as servers do in small sorted sets.
+	PlainZero bool
+
 	typ     Type
 	count   int64  // of elements but groups
 	grown   bool   // there is what Digest.New tells of
@@ -107,6 +110,9 @@ func (h *Hasher) Elements(elems []Element) {
 	waiting, room, sum := h.waiting, h.room, h.sum
 	for i := range elems {
 		e := &elems[i]
+		if h.PlainZero && h.typ == ZSet && e.Score == 0 {
+			e = &Element{Name: e.Name}
+		}
 		if len(e.Name)+len(e.Value) > maxWaiting {
 			h.large = AppendElement(h.large[:0], h.typ, h.count, e)
 			sum = sum.Add(HashBytes(h.large))

@@ -152,7 +152,7 @@ func (f *convertFlags) showReport(w io.Writer, rep *convert.Report, compare stri
 	_, err := text.WriteTo(w)
 	if err != nil && !rep.DryRun {
 		return &ExitError{Code: ExitFailed, Err: fmt.Errorf("%s is complete, but its report could not be printed; it is in %s: %w",
-			rep.Target.Path, convert.ReportPath(rep.Target.Path), err)}
+			rep.Target.Path, rep.File, err)}
 	}
 	return err
 }

@@ -52,7 +52,7 @@ func printReport(w io.Writer, r *convert.Report, compare string) {
 		fmt.Fprintf(w, "to compare source and copy: %s\n", compare)
 	}
 	if !r.DryRun {
-		fmt.Fprintf(w, "report: %s\n", visible.Text(convert.ReportPath(r.Target.Path)))
+		fmt.Fprintf(w, "report: %s\n", visible.Text(r.File))
 	}
 	if r.Earlier != "" {
 		fmt.Fprintf(w, "the report of the earlier conversion is kept: %s\n", r.Earlier)
@@ -195,6 +195,8 @@ func printProof(w io.Writer, r *convert.Report) {
 		fmt.Fprintf(w, "proved: read back, and %s (expiry in %s)\n", equalText(len(r.Parts)), r.Proof.Unit)
 	case r.DryRun:
 		fmt.Fprintln(w, "dry run: nothing was written")
+	case r.Proof.Counted:
+		fmt.Fprintf(w, "counted: %s\n", r.Proof.Why)
 	default:
 		fmt.Fprintf(w, "NOT PROVED: %s; nobody has checked that the target holds what the source does\n", r.Proof.Why)
 	}

@@ -1,0 +1,180 @@
+package live
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"kvferry/format"
+)
+
+// address is where a server is.
+type address struct {
+	network string // tcp or unix
+	host    string // host:port, or the path of a socket
+	user    string
+	db      int // -1: all
+	tls     bool
+	cluster bool
+	shown   string // without anything secret
+}
+
+// schemes are the ways to name a server.
+var schemes = []string{"redis", "rediss", "unix", "redis+cluster", "rediss+cluster"}
+
+// IsAddress reports whether a location is an address of a server.
+func IsAddress(location string) bool {
+	scheme, _, ok := strings.Cut(location, "://")
+	if !ok {
+		return false
+	}
+	for _, s := range schemes {
+		if s == scheme {
+			return true
+		}
+	}
+	return false
+}
+
+const defaultPort = "6379"
+
+// parseAddress reads redis://[user@]host[:port][/db], rediss://…, redis+cluster://…, rediss+cluster://… and
+// unix:///path[?db=n]. A password has no place in it.
+func parseAddress(location string) (*address, error) {
+	u, err := url.Parse(location)
+	if err != nil {
+		return nil, fmt.Errorf("%s: is no address of a server", strings.SplitN(location, "@", 2)[0])
+	}
+	if _, ok := u.User.Password(); ok {
+		return nil, errors.New("the address holds a password, which others can see on a command line: " +
+			"put it in KVFERRY_PASSWORD or a file that --password-file names")
+	}
+	a := &address{network: "tcp", user: u.User.Username(), db: -1, tls: strings.HasPrefix(u.Scheme, "rediss"),
+		cluster: strings.HasSuffix(u.Scheme, "+cluster")}
+	path := strings.Trim(u.Path, "/")
+	if u.Scheme == "unix" {
+		a.network, a.host, path = "unix", u.Path, u.Query().Get("db")
+	} else {
+		port := u.Port()
+		if port == "" {
+			port = defaultPort
+		}
+		a.host = net.JoinHostPort(u.Hostname(), port)
+	}
+	if a.host == "" || u.Scheme != "unix" && u.Hostname() == "" {
+		return nil, fmt.Errorf("%s: names no server: want redis://host:port", location)
+	}
+	if path != "" {
+		if a.db, err = strconv.Atoi(path); err != nil || a.db < 0 {
+			return nil, fmt.Errorf("%s: %q is no number of a database", location, path)
+		}
+	}
+	if a.cluster && a.db > 0 {
+		return nil, fmt.Errorf("%s: a cluster has database 0 alone", location)
+	}
+	a.shown = u.Scheme + "://" + a.host
+	if u.Scheme == "unix" {
+		a.shown = "unix://" + u.Path
+	}
+	return a, nil
+}
+
+// dialTimeout is how long a server may take to answer a connection.
+const dialTimeout = 10 * time.Second
+
+// options are what connections are made with.
+type options struct {
+	*address
+	format.ServerOptions
+	tlsConfig *tls.Config
+}
+
+// newOptions reads the files that the options name.
+func newOptions(location string, so *format.ServerOptions) (*options, error) {
+	a, err := parseAddress(location)
+	if err != nil {
+		return nil, err
+	}
+	o := &options{address: a}
+	if so != nil {
+		o.ServerOptions = *so
+	}
+	if !a.tls {
+		if o.CA != "" || o.Cert != "" {
+			return nil, fmt.Errorf("%s: certificates are given, and the address is not of TLS: write rediss://", a.shown)
+		}
+		return o, nil
+	}
+	host, _, _ := net.SplitHostPort(a.host)
+	o.tlsConfig = &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure}
+	if o.CA != "" {
+		pem, err := os.ReadFile(o.CA)
+		if err != nil {
+			return nil, err
+		}
+		o.tlsConfig.RootCAs = x509.NewCertPool()
+		if !o.tlsConfig.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s: holds no certificate", o.CA)
+		}
+	}
+	if o.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
+		if err != nil {
+			return nil, err
+		}
+		o.tlsConfig.Certificates = []tls.Certificate{pair}
+	}
+	return o, nil
+}
+
+// single returns the options of a client of one server.
+func (o *options) single(host string, db int) *redis.Options {
+	return &redis.Options{Network: o.network, Addr: host, Username: o.user, Password: o.Password, DB: db,
+		TLSConfig: o.tlsConfig, Protocol: 2, DisableIndentity: true, DialTimeout: dialTimeout,
+		ReadTimeout: 5 * time.Minute, WriteTimeout: time.Minute, MaxRetries: 3}
+}
+
+// clusterOptions returns those of a client of a cluster.
+func (o *options) clusterOptions() *redis.ClusterOptions {
+	return &redis.ClusterOptions{Addrs: []string{o.host}, Username: o.user, Password: o.Password, TLSConfig: o.tlsConfig,
+		Protocol: 2, DisableIndentity: true, DialTimeout: dialTimeout, ReadTimeout: 5 * time.Minute, MaxRetries: 3}
+}
+
+// told says in plain words what a server does not let us do.
+func told(where string, err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	for _, h := range hints {
+		if strings.Contains(text, h.sign) {
+			return fmt.Errorf("%s: %w; %s", where, err, h.todo)
+		}
+	}
+	return fmt.Errorf("%s: %w", where, err)
+}
+
+var hints = []struct{ sign, todo string }{
+	{"WRONGPASS", "the user or the password is wrong"},
+	{"NOAUTH", "put the password in KVFERRY_PASSWORD or a file that --password-file names"},
+	{"invalid password", "the password is wrong"},
+	{"without any password configured", "the server has no password: unset KVFERRY_PASSWORD"},
+	{"OOM ", "the server's memory is full: raise its maxmemory, or leave something out; what was written stays"},
+	{"READONLY", "this is a replica that takes no writes: name its master"},
+	{"MISCONF", "the server cannot save to its disk and refuses writes: look at its log"},
+	{"NOPERM", "the user may not do this: it needs +restore +select +dbsize +info +scan +dump ~*"},
+	{"CROSSSLOT", "this is a server of a cluster: write redis+cluster://"},
+	{"MOVED", "this is a server of a cluster: write redis+cluster://"},
+	{"certificate", "name the certificate that signed it with --tls-ca"},
+	{"connection refused", "nothing listens there"},
+	{"first record does not look like a TLS handshake", "the server does not speak TLS here: write redis://"},
+}

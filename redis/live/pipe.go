@@ -1,0 +1,443 @@
+package live
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// batchSize is about how many bytes are written at once.
+	batchSize = 64 << 10
+	// maxUnderWay is how many bytes may be under way on a connection, unless one piece is longer.
+	maxUnderWay = 4 << 20
+	// patience is how long a server that went away is waited for.
+	patience = 60 * time.Second
+)
+
+// part says which part of a record a piece is.
+type part uint8
+
+const (
+	whole  part = iota // all of it: it can be sent again
+	first              // begins a temporary name anew
+	middle             // goes on with it
+	last               // gives it its name
+)
+
+// piece is some commands that are answered together.
+type piece struct {
+	end      int // in the bytes of the batch
+	commands int
+	part     part
+}
+
+// batch is what is written at once.
+type batch struct {
+	data   []byte
+	pieces []piece
+}
+
+// pipe sends pieces to a server and waits for no answer. It is used by one goroutine, but for pass.
+type pipe struct {
+	ctx  context.Context
+	dial func(context.Context) (net.Conn, error)
+	// elsewhere is called for a piece that another server of a cluster is to have; nil when there is no other.
+	elsewhere func(data []byte, p piece, answer string) error
+
+	mu       sync.Mutex
+	changed  sync.Cond
+	queue    []*batch // not wholly answered, in order
+	written  int      // how many of them are written to this connection
+	answered int      // pieces of the first
+	left     int      // commands of the next piece that are not answered
+	bytes    int64
+	closing  bool
+	broken   error // this connection's
+	err      error // for good
+	free     []*batch
+	current  *batch
+	done     chan struct{}
+}
+
+// newPipe starts a pipe.
+func newPipe(ctx context.Context, dial func(context.Context) (net.Conn, error)) *pipe {
+	p := &pipe{ctx: ctx, dial: dial, done: make(chan struct{}), current: new(batch)}
+	p.changed.L = &p.mu
+	stop := context.AfterFunc(ctx, func() { p.fail(context.Cause(ctx)) })
+	go func() {
+		defer close(p.done)
+		defer stop()
+		p.run()
+	}()
+	return p
+}
+
+// add sends a piece. It waits while too much is under way.
+func (p *pipe) add(data []byte, commands int, kind part) error {
+	if commands == 0 {
+		return nil
+	}
+	b := p.current
+	b.data = append(b.data, data...)
+	b.pieces = append(b.pieces, piece{len(b.data), commands, kind})
+	if len(b.data) < batchSize {
+		return nil
+	}
+	return p.flush()
+}
+
+// flush hands over what was added.
+func (p *pipe) flush() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.err == nil && p.bytes >= maxUnderWay {
+		p.changed.Wait()
+	}
+	if p.err == nil && len(p.current.pieces) > 0 {
+		p.enqueue(p.current)
+		p.current = p.empty()
+	}
+	return p.err
+}
+
+// pass sends a piece that another server did not take, from any goroutine, without waiting.
+func (p *pipe) pass(data []byte, x piece) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	x.end = len(data)
+	p.enqueue(&batch{data: append([]byte(nil), data...), pieces: []piece{x}})
+}
+
+func (p *pipe) enqueue(b *batch) {
+	p.queue = append(p.queue, b)
+	p.bytes += int64(len(b.data))
+	p.changed.Broadcast()
+}
+
+func (p *pipe) empty() *batch {
+	if n := len(p.free); n > 0 {
+		b := p.free[n-1]
+		p.free = p.free[:n-1]
+		return b
+	}
+	return new(batch)
+}
+
+// close waits until everything is answered.
+func (p *pipe) close() error {
+	err := p.flush()
+	p.mu.Lock()
+	p.closing = true
+	p.changed.Broadcast()
+	p.mu.Unlock()
+	<-p.done
+	if p.err != nil {
+		return p.err
+	}
+	return err
+}
+
+// drained waits until everything that was added is answered.
+func (p *pipe) drained() error {
+	if err := p.flush(); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.err == nil && len(p.queue) > 0 {
+		p.changed.Wait()
+	}
+	return p.err
+}
+
+// busy reports whether something is not answered yet.
+func (p *pipe) busy() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err == nil && len(p.queue) > 0
+}
+
+// fail ends the pipe.
+func (p *pipe) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err == nil {
+		p.err = err
+	}
+	p.changed.Broadcast()
+}
+
+// run makes connections as long as there is something to send.
+func (p *pipe) run() {
+	for {
+		if !p.wait() {
+			return
+		}
+		conn, err := p.connect()
+		if err != nil {
+			p.fail(err)
+			return
+		}
+		p.session(conn)
+	}
+}
+
+// wait waits for something to send; false: there will be nothing.
+func (p *pipe) wait() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.err == nil && len(p.queue) == 0 && !p.closing {
+		p.changed.Wait()
+	}
+	return p.err == nil && len(p.queue) > 0
+}
+
+// finalError is one that trying again does not help against.
+type finalError struct{ error }
+
+func (e finalError) Unwrap() error { return e.error }
+
+// connect tries to connect until patience ends.
+func (p *pipe) connect() (net.Conn, error) {
+	until := time.Now().Add(patience)
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		conn, err := p.dial(p.ctx)
+		if err == nil {
+			return conn, nil
+		}
+		var final finalError
+		if errors.As(err, &final) || time.Now().After(until) || p.failed() {
+			return nil, err
+		}
+		select {
+		case <-p.ctx.Done():
+			return nil, context.Cause(p.ctx)
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (p *pipe) failed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err != nil
+}
+
+// session sends over one connection until it breaks or nothing is left.
+func (p *pipe) session(conn net.Conn) {
+	in := bufio.NewReaderSize(conn, 64<<10)
+	if err := p.resume(conn, in); err != nil {
+		conn.Close()
+		var final finalError
+		if errors.As(err, &final) {
+			p.fail(err)
+		}
+		return
+	}
+	p.mu.Lock()
+	p.broken, p.written, p.left = nil, 0, 0
+	p.mu.Unlock()
+	reading := make(chan struct{})
+	go func() {
+		defer close(reading)
+		p.read(in)
+	}()
+	p.send(conn)
+	conn.Close()
+	<-reading
+}
+
+// resume asks what became of a record that the connection broke within. Its temporary name is gone when the record got
+// its own, and then what is left of it must not be sent again.
+func (p *pipe) resume(conn net.Conn, in *bufio.Reader) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := p.queue[0]
+	x := b.pieces[p.answered]
+	if x.part != middle && x.part != last {
+		return nil
+	}
+	name, err := secondArgument(b.piece(p.answered))
+	if err != nil {
+		return finalError{err}
+	}
+	if _, err := conn.Write(appendCommand(nil, []byte("EXISTS"), name)); err != nil {
+		return err
+	}
+	answer, err := readAnswer(in)
+	if err != nil || answer == ":1" {
+		return err
+	}
+	for len(p.queue) > 0 {
+		kind := p.queue[0].pieces[p.answered].part
+		p.answerPiece()
+		if kind == last {
+			return nil
+		}
+	}
+	return finalError{fmt.Errorf("%s, a record on its way, is gone from the server", name)}
+}
+
+// send writes batches until the connection breaks or there will be no more.
+func (p *pipe) send(conn net.Conn) {
+	for {
+		b, from := p.next()
+		if b == nil {
+			return
+		}
+		if _, err := conn.Write(b.data[from:]); err != nil {
+			p.breaks(err)
+			return
+		}
+	}
+}
+
+// next waits for the next batch to write, and where it is to be written from.
+func (p *pipe) next() (*batch, int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		switch {
+		case p.err != nil || p.broken != nil:
+			return nil, 0
+		case p.written < len(p.queue):
+			b := p.queue[p.written]
+			from := 0
+			if p.written == 0 && p.answered > 0 {
+				from = b.pieces[p.answered-1].end
+			}
+			p.written++
+			return b, from
+		case p.closing && len(p.queue) == 0:
+			return nil, 0
+		}
+		p.changed.Wait()
+	}
+}
+
+// breaks notes that a connection is of no more use.
+func (p *pipe) breaks(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.broken == nil {
+		p.broken = err
+	}
+	p.changed.Broadcast()
+}
+
+// read reads answers until the connection ends.
+func (p *pipe) read(in *bufio.Reader) {
+	for {
+		answer, err := readAnswer(in)
+		if err == nil {
+			err = p.answer(answer)
+		}
+		if err != nil {
+			p.breaks(err)
+			return
+		}
+	}
+}
+
+// errPause says that the server cannot answer now: the connection is given up and made again.
+var errPause = errors.New("the server is busy")
+
+// answer takes one answer.
+func (p *pipe) answer(text string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.queue) == 0 || p.written == 0 {
+		return errors.New("an answer to nothing")
+	}
+	b := p.queue[0]
+	x := b.pieces[p.answered]
+	if p.left == 0 {
+		p.left = x.commands
+	}
+	if strings.HasPrefix(text, "-") {
+		if err := p.refused(b, x, text[1:]); err != nil {
+			return err
+		}
+	}
+	if p.left--; p.left == 0 {
+		p.answerPiece()
+	}
+	return nil
+}
+
+// answerPiece notes that the first piece is done.
+func (p *pipe) answerPiece() {
+	b := p.queue[0]
+	if p.answered++; p.answered < len(b.pieces) {
+		return
+	}
+	p.bytes -= int64(len(b.data))
+	p.queue = p.queue[1:]
+	if p.written > 0 {
+		p.written--
+	}
+	p.answered = 0
+	if cap(b.data) <= 4*batchSize && len(p.free) < 2*maxUnderWay/batchSize {
+		*b = batch{data: b.data[:0], pieces: b.pieces[:0]}
+		p.free = append(p.free, b)
+	}
+	p.changed.Broadcast()
+}
+
+// piece returns the bytes of a piece.
+func (b *batch) piece(i int) []byte {
+	from := 0
+	if i > 0 {
+		from = b.pieces[i-1].end
+	}
+	return b.data[from:b.pieces[i].end]
+}
+
+// refused judges an error of the server.
+func (p *pipe) refused(b *batch, x piece, text string) error {
+	word, _, _ := strings.Cut(text, " ")
+	switch word {
+	case "MOVED", "ASK":
+		if p.elsewhere != nil {
+			if p.left == x.commands { // once a piece
+				return p.elsewhere(b.piece(p.answered), x, text)
+			}
+			return nil
+		}
+	case "LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN":
+		time.Sleep(200 * time.Millisecond)
+		return errPause
+	case "BUSYGROUP":
+		return nil // sent again
+	}
+	if strings.Contains(text, "equal or smaller than the target stream") && x.part != whole {
+		return nil // sent again
+	}
+	key, err := secondArgument(b.piece(p.answered))
+	if err != nil {
+		return err
+	}
+	if p.err == nil {
+		p.err = &refusedError{key: key, text: text}
+	}
+	p.changed.Broadcast()
+	return p.err
+}
+
+// refusedError says that a server did not take a record.
+type refusedError struct {
+	key  []byte
+	text string
+}
+
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("key %q: the server says %s", cut(e.key), e.text)
+}
+
+func cut(key []byte) []byte { return key[:min(len(key), 64)] }

@@ -1,0 +1,265 @@
+package live
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"kvferry/redis/rdb"
+)
+
+// server is one that was asked who it is.
+type server struct {
+	*options
+	client  redis.UniversalClient
+	major   int
+	minor   int
+	valkey  bool
+	run     string // its run id; those of all masters of a cluster
+	name    string // "Redis 7.0.15"
+	version rdb.Version
+	restore bool     // it takes RESTORE
+	nodes   []string // of a cluster: by slot, its master
+}
+
+// connect asks a server who it is.
+func connect(ctx context.Context, o *options) (*server, error) {
+	s := &server{options: o}
+	if o.cluster {
+		s.client = redis.NewClusterClient(o.clusterOptions())
+	} else {
+		s.client = redis.NewClient(o.single(o.host, max(o.db, 0)))
+	}
+	err := s.identify(ctx)
+	if err == nil && o.cluster {
+		err = s.locate(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(told(o.shown, err), s.client.Close())
+	}
+	return s, nil
+}
+
+// info reads fields of INFO.
+func info(text string) map[string]string {
+	out := map[string]string{}
+	for _, line := range strings.Split(text, "\r\n") {
+		if k, v, ok := strings.Cut(line, ":"); ok {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+func (s *server) identify(ctx context.Context) error {
+	text, err := s.client.Info(ctx, "server").Result()
+	if err != nil {
+		return err
+	}
+	i := info(text)
+	s.run = i["run_id"]
+	version := i["redis_version"]
+	s.name = "Redis " + version
+	if v := i["valkey_version"]; v != "" {
+		s.valkey, version, s.name = true, v, "Valkey "+v
+	}
+	parts := strings.SplitN(version, ".", 3)
+	s.major, _ = strconv.Atoi(parts[0])
+	if len(parts) > 1 {
+		s.minor, _ = strconv.Atoi(parts[1])
+	}
+	s.version = s.payloads()
+	return nil
+}
+
+// payloads is the newest form of values that the server takes.
+func (s *server) payloads() rdb.Version {
+	at := func(major, minor int) bool { return s.major > major || s.major == major && s.minor >= minor }
+	switch {
+	case s.valkey && at(9, 0):
+		return rdb.Version{Number: 80, Valkey: true}
+	case s.valkey:
+		return rdb.Version{Number: 11}
+	case at(7, 4):
+		return rdb.Version{Number: 12}
+	case at(7, 2):
+		return rdb.Version{Number: 11}
+	case at(7, 0):
+		return rdb.Version{Number: 10}
+	case at(5, 0):
+		return rdb.Version{Number: 9}
+	case at(4, 0):
+		return rdb.Version{Number: 8}
+	}
+	return rdb.Version{Number: 6}
+}
+
+// writable refuses servers that take no writes, before anything is written.
+func (s *server) writable(ctx context.Context) error {
+	text, err := s.client.Info(ctx, "replication").Result()
+	if err != nil {
+		return told(s.shown, err)
+	}
+	if i := info(text); i["role"] == "slave" && i["slave_read_only"] != "0" && !s.cluster {
+		return fmt.Errorf("%s: is a read-only replica of %s:%s: name its master", s.shown, i["master_host"], i["master_port"])
+	}
+	return s.probe(ctx)
+}
+
+// probe finds out whether RESTORE may be used. What it sends is no payload and restores nothing.
+func (s *server) probe(ctx context.Context) error {
+	err := s.client.Do(ctx, "RESTORE", "kvferry", "0", "none").Err()
+	switch {
+	case err == nil || strings.Contains(err.Error(), "payload") || strings.Contains(err.Error(), "Bad data format") ||
+		strings.Contains(err.Error(), "BUSYKEY"):
+		s.restore = s.major >= 5
+		return nil
+	case strings.Contains(err.Error(), "unknown command") || strings.Contains(err.Error(), "NOPERM"):
+		return nil
+	}
+	return told(s.shown, err)
+}
+
+// locate asks a cluster who has which slot.
+func (s *server) locate(ctx context.Context) error {
+	list, err := s.client.ClusterSlots(ctx).Result()
+	if err != nil {
+		return err
+	}
+	s.nodes = make([]string, slots)
+	for _, r := range list {
+		if len(r.Nodes) == 0 || r.Start < 0 || r.End >= slots {
+			continue
+		}
+		for i := r.Start; i <= r.End; i++ {
+			s.nodes[i] = r.Nodes[0].Addr
+		}
+	}
+	for i, n := range s.nodes {
+		if n == "" {
+			return fmt.Errorf("no server of the cluster has slot %d", i)
+		}
+	}
+	return nil
+}
+
+// databases returns how many keys each database holds, by its number.
+func (s *server) databases(ctx context.Context) (map[string]int64, error) {
+	if s.cluster {
+		n, err := s.client.DBSize(ctx).Result()
+		return map[string]int64{"0": n}, told(s.shown, err)
+	}
+	text, err := s.client.Info(ctx, "keyspace").Result()
+	out := map[string]int64{}
+	for k, v := range info(text) {
+		n, ok := strings.CutPrefix(k, "db")
+		keys, _, _ := strings.Cut(strings.TrimPrefix(v, "keys="), ",")
+		if _, e := strconv.Atoi(n); ok && e == nil {
+			out[n], _ = strconv.ParseInt(keys, 10, 64)
+		}
+	}
+	return out, told(s.shown, err)
+}
+
+// evicted returns how many keys the server has evicted.
+func (s *server) evicted(ctx context.Context) int64 {
+	text, err := s.client.Info(ctx, "stats").Result()
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.ParseInt(info(text)["evicted_keys"], 10, 64)
+	return n
+}
+
+// dialer returns what makes connections for loading: to a server, in a database, as long as it is the one it was.
+func (s *server) dialer(host, db string) func(context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) {
+		d := net.Dialer{Timeout: dialTimeout}
+		conn, err := d.DialContext(ctx, s.network, host)
+		if err != nil {
+			return nil, told(s.shown, err)
+		}
+		if s.tlsConfig != nil {
+			t := tls.Client(conn, s.tlsConfig)
+			if err := t.HandshakeContext(ctx); err != nil {
+				conn.Close()
+				return nil, told(s.shown, err)
+			}
+			conn = t
+		}
+		if err := s.greet(conn, db); err != nil {
+			conn.Close()
+			return nil, told(s.shown, err)
+		}
+		return conn, nil
+	}
+}
+
+// greet logs in, chooses the database and looks whether the server was started again.
+func (s *server) greet(conn net.Conn, db string) error {
+	in := bufio.NewReader(conn)
+	ask := func(args ...string) (string, error) {
+		var list [][]byte
+		for _, a := range args {
+			list = append(list, []byte(a))
+		}
+		if _, err := conn.Write(appendCommand(nil, list...)); err != nil {
+			return "", err
+		}
+		text, err := readText(in)
+		if err == nil && strings.HasPrefix(text, "-") {
+			if err = errors.New(text[1:]); !strings.HasPrefix(text, "-LOADING") {
+				err = finalError{err}
+			}
+		}
+		return text, err
+	}
+	if s.Password != "" {
+		login := []string{"AUTH", s.Password}
+		if s.user != "" {
+			login = []string{"AUTH", s.user, s.Password}
+		}
+		if _, err := ask(login...); err != nil {
+			return err
+		}
+	}
+	if db != "0" {
+		if _, err := ask("SELECT", db); err != nil {
+			return err
+		}
+	}
+	if s.cluster {
+		_, err := ask("PING")
+		return err
+	}
+	text, err := ask("INFO", "server")
+	if err == nil && info(text)["run_id"] != s.run {
+		err = finalError{errRestarted}
+	}
+	return err
+}
+
+var errRestarted = errors.New("the server was started again while it was written to: what it had not saved is gone; run the command again")
+
+// readText reads an answer that is a text.
+func readText(in *bufio.Reader) (string, error) {
+	line, err := in.ReadString('\n')
+	if err != nil || len(line) < 3 || line[0] != '$' {
+		return strings.TrimSuffix(line, "\r\n"), err
+	}
+	n, err := strconv.Atoi(line[1 : len(line)-2])
+	if err != nil || n < 0 || n > 1<<20 {
+		return "", errAnswer
+	}
+	b := make([]byte, n+2)
+	_, err = io.ReadFull(in, b)
+	return string(b[:n]), err
+}

@@ -1,0 +1,371 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kvferry/format"
+	"kvferry/internal/redistest"
+	"kvferry/record"
+)
+
+// made is a record of a test.
+type made struct {
+	h     record.Header
+	elems []record.Element
+}
+
+// data makes records of every type, small and large, with keys that lie in many slots.
+func data(n, large int) (out []made) {
+	add := func(typ record.Type, key string, expire int64, elems []record.Element) {
+		h := record.Header{DB: "0", Type: typ, Key: []byte(key), ExpireMS: expire, Len: int64(len(elems))}
+		if typ == record.Stream {
+			h.Last, h.Added = id(uint64(len(elems)+5)), uint64(len(elems)+7)
+		}
+		out = append(out, made{h, elems})
+	}
+	for i := range n {
+		size := i%7 + 1
+		if i%47 == 0 {
+			size = large
+		}
+		expire := int64(0)
+		if i%3 == 0 {
+			expire = 4102444800000 + int64(i)
+		}
+		typ := record.Type(i%6 + 1)
+		key := fmt.Sprintf("key{%d}:%d", i%13, i)
+		if i%5 == 0 {
+			key = fmt.Sprintf("a}b%d\x00\xff", i)
+		}
+		var elems []record.Element
+		for j := range size {
+			name, value := []byte(fmt.Sprintf("name %d", j)), []byte(fmt.Sprintf("value %d %s", j, strings.Repeat("x", i%90)))
+			switch typ {
+			case record.Stream:
+				name, value = id(uint64(j+1)), record.AppendPair(nil, []byte("f"), value)
+			case record.ZSet:
+				value = nil
+			case record.Set:
+				value = nil
+			case record.List, record.String:
+				name = nil
+			}
+			elems = append(elems, record.Element{Name: name, Value: value, Score: float64(j) / 3 * map[bool]float64{true: 1, false: 0}[typ == record.ZSet]})
+		}
+		if typ == record.String {
+			elems = elems[:1]
+		}
+		if typ == record.Stream && size == 3 {
+			elems = append(elems, record.Element{Kind: record.Group, Name: []byte("g"), Value: record.AppendGroup(nil, &record.GroupState{Last: id(2), Read: 2})},
+				record.Element{Kind: record.Consumer, Name: []byte("g"), Value: record.AppendConsumer(nil, &record.ConsumerState{Name: []byte("c"), SeenMS: 1e12, ActiveMS: 1e12})},
+				record.Element{Kind: record.Pending, Name: []byte("g"), Value: record.AppendPending(nil, &record.PendingEntry{ID: id(1), Consumer: []byte("c"), DeliveredMS: 1e12, Count: 3})})
+		}
+		add(typ, key, expire, elems)
+	}
+	return out
+}
+
+func id(n uint64) []byte {
+	b := make([]byte, 16)
+	b[7], b[14], b[15] = 1, byte(n>>8), byte(n)
+	return b
+}
+
+// reader reads records that were made.
+type reader struct {
+	list []made
+	at   int
+	elem int
+	db   string
+}
+
+func (r *reader) Next() (*record.Header, error) {
+	if r.at++; r.at > len(r.list) {
+		return nil, io.EOF
+	}
+	r.elem = 0
+	h := r.list[r.at-1].h
+	h.DB = r.db
+	return &h, nil
+}
+
+func (r *reader) Read(dst []record.Element) (int, error) {
+	n := copy(dst, r.list[r.at-1].elems[r.elem:])
+	if r.elem += n; n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func (r *reader) Settle(record.Class) {}
+func (r *reader) Close() error        { return nil }
+
+// want is what a server is to hold of records.
+func want(t *testing.T, list []made, db string) map[string]string {
+	out := map[string]string{}
+	redistest.Read(t, out, &reader{list: list, db: db})
+	return out
+}
+
+// load writes records with a writer of its own for each part.
+func load(ctx context.Context, target format.Target, list []made, db string, parts int) error {
+	var wg sync.WaitGroup
+	errs := make([]error, parts)
+	for i := range parts {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			errs[i] = loadPart(target, i, list[i*len(list)/parts:(i+1)*len(list)/parts], db)
+		}()
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func loadPart(target format.Target, n int, list []made, db string) error {
+	w, err := target.Shard(n, db, record.AllTypes, 1<<20)
+	if err != nil {
+		return err
+	}
+	for _, m := range list {
+		m.h.DB = db
+		err = w.Begin(&m.h)
+		for from := 0; from < len(m.elems) && err == nil; from += 100 {
+			err = w.Write(m.elems[from:min(from+100, len(m.elems))])
+		}
+		if err == nil {
+			err = w.End()
+		}
+		if err != nil {
+			w.Abort()
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// open starts to write to an address.
+func open(t *testing.T, address string, o format.ServerOptions, dbs ...string) (format.Target, error) {
+	t.Helper()
+	return New().With(&o).(*Format).Create(context.Background(), address, &format.CreateOptions{DBs: dbs, TempDir: t.TempDir()})
+}
+
+func mustOpen(t *testing.T, address string, o format.ServerOptions, dbs ...string) format.Target {
+	t.Helper()
+	target, err := open(t, address, o, dbs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target
+}
+
+func check(t *testing.T, target format.Target) string {
+	t.Helper()
+	text, err := target.(format.Loaded).Check(context.Background())
+	if err != nil {
+		t.Error(err)
+	}
+	return text
+}
+
+func diff(t *testing.T, want, got map[string]string) {
+	t.Helper()
+	for _, d := range redistest.Diff(want, got, 5) {
+		t.Error(d)
+	}
+}
+
+func TestTarget(t *testing.T) {
+	s := redistest.Start(t)
+	list := data(600, 21000)
+	target := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{}, "0", "3")
+	if err := errors.Join(load(context.Background(), target, list[:300], "0", 3), load(context.Background(), target, list[300:], "3", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if text := check(t, target); text != "the server took 600 records and counts as many keys; --verify reads them back" {
+		t.Error(text)
+	}
+	all := want(t, list[:300], "0")
+	for k, v := range want(t, list[300:], "3") {
+		all[k] = v
+	}
+	diff(t, all, s.Client().Records(t))
+}
+
+// proxy passes connections on to a server and cuts each after so many bytes.
+func proxy(t *testing.T, to string, cutAfter int64) (addr string, cuts *atomic.Int64) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	cuts = new(atomic.Int64)
+	go func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", to)
+			if err != nil {
+				in.Close()
+				continue
+			}
+			go func() {
+				if _, err := io.CopyN(out, in, cutAfter); err == nil {
+					cuts.Add(1)
+				}
+				in.Close()
+				out.Close()
+			}()
+			go func() {
+				_, _ = io.Copy(in, out) // until either end closes
+				in.Close()
+			}()
+		}
+	}()
+	return l.Addr().String(), cuts
+}
+
+// TestCut breaks connections over and over: what is on the server is the same.
+func TestCut(t *testing.T) {
+	s := redistest.Start(t)
+	list := data(240, 21000)
+	for _, n := range []int64{150_000, 250_001} {
+		s.Client().Must(t, "FLUSHALL")
+		addr, cuts := proxy(t, s.Addr, n)
+		target := mustOpen(t, "redis://"+addr, format.ServerOptions{}, "0")
+		if err := load(context.Background(), target, list, "0", 2); err != nil {
+			t.Fatal(err)
+		}
+		if cuts.Load() < 2 {
+			t.Errorf("only %d connections were cut", cuts.Load())
+		}
+		diff(t, want(t, list, "0"), s.Client().Records(t))
+	}
+}
+
+func TestCluster(t *testing.T) {
+	nodes := redistest.StartCluster(t)
+	list := data(300, 21000)
+	target := mustOpen(t, "redis+cluster://"+nodes[1].Addr, format.ServerOptions{}, "0")
+	if err := load(context.Background(), target, list, "0", 2); err != nil {
+		t.Fatal(err)
+	}
+	check(t, target)
+	got := map[string]string{}
+	for _, n := range nodes {
+		part := n.Client().Records(t)
+		if len(part) < 30 {
+			t.Errorf("%s holds only %d keys", n.Addr, len(part))
+		}
+		for k, v := range part {
+			got[k] = v
+		}
+	}
+	diff(t, want(t, list, "0"), got)
+	if _, err := open(t, "redis+cluster://"+nodes[0].Addr, format.ServerOptions{}, "1"); err == nil || !strings.Contains(err.Error(), "database 0 alone") {
+		t.Error(err)
+	}
+	if _, err := open(t, "redis://"+nodes[0].Addr, format.ServerOptions{}, "0"); err == nil || !strings.Contains(err.Error(), "write redis+cluster://") {
+		t.Error(err)
+	}
+}
+
+func TestExisting(t *testing.T) {
+	s := redistest.Start(t)
+	list := data(120, 21000)
+	c := s.Client()
+	old := map[string]string{}
+	for _, i := range []int{0, 1, 50, 77} { // 0 and 50 are large
+		c.Must(t, "SET", string(list[i].h.Key), "old")
+		old["0/"+string(list[i].h.Key)] = redistest.Form("string", 0, []string{"old"})
+	}
+	target := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{}, "0")
+	err := load(context.Background(), target, list, "0", 1)
+	if err == nil || !strings.Contains(err.Error(), "is there already: --replace overwrites such keys, --skip-existing leaves them") {
+		t.Error(err)
+	}
+	target = mustOpen(t, "redis://"+s.Addr, format.ServerOptions{Existing: format.SkipExisting}, "0")
+	if err := load(context.Background(), target, list, "0", 1); err != nil {
+		t.Fatal(err)
+	}
+	merged := want(t, list, "0")
+	for k, v := range old {
+		merged[k] = v
+	}
+	diff(t, merged, s.Client().Records(t))
+	target = mustOpen(t, "redis://"+s.Addr, format.ServerOptions{Existing: format.Replace}, "0")
+	if err := load(context.Background(), target, list, "0", 2); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, want(t, list, "0"), s.Client().Records(t))
+}
+
+// TestRefused tells in plain words why a server takes nothing.
+func TestRefused(t *testing.T) {
+	list := data(4000, 3000)
+	s := redistest.Start(t, "--maxmemory", "2mb")
+	target := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{}, "0")
+	if err := load(context.Background(), target, list, "0", 1); err == nil || !strings.Contains(err.Error(), "OOM") || !strings.Contains(err.Error(), "raise its maxmemory") {
+		t.Error(err)
+	}
+	s = redistest.Start(t, "--maxmemory", "2mb", "--maxmemory-policy", "allkeys-lru")
+	target = mustOpen(t, "redis://"+s.Addr, format.ServerOptions{}, "0")
+	if err := load(context.Background(), target, list, "0", 1); err != nil {
+		t.Error(err)
+	}
+	if _, err := target.(format.Loaded).Check(context.Background()); err == nil || !strings.Contains(err.Error(), "evicted") {
+		t.Error(err)
+	}
+	master := redistest.Start(t, "--requirepass", "secret", "--masterauth", "secret")
+	host, port, _ := net.SplitHostPort(master.Addr)
+	replica := redistest.Start(t, "--replicaof", host+" "+port, "--masterauth", "secret")
+	if _, err := open(t, "redis://"+replica.Addr, format.ServerOptions{}, "0"); err == nil || !strings.Contains(err.Error(), "is a read-only replica of "+host+":"+port) {
+		t.Error(err)
+	}
+	for password, what := range map[string]string{"": "KVFERRY_PASSWORD", "wrong": "the user or the password is wrong"} {
+		_, err := open(t, "redis://"+master.Addr, format.ServerOptions{Password: password}, "0")
+		if err == nil || !strings.Contains(err.Error(), what) || strings.Contains(err.Error(), "secret") {
+			t.Error(err)
+		}
+	}
+	target = mustOpen(t, "redis://default@"+master.Addr, format.ServerOptions{Password: "secret"}, "0")
+	if err := load(context.Background(), target, list[:50], "0", 1); err != nil {
+		t.Error(err)
+	}
+	if _, err := open(t, "redis://:secret@"+master.Addr, format.ServerOptions{}, "0"); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Error(err)
+	}
+	if _, err := open(t, fmt.Sprintf("redis://127.0.0.1:%d", redistest.FreePort(t)), format.ServerOptions{}, "0"); err == nil || !strings.Contains(err.Error(), "nothing listens there") {
+		t.Error(err)
+	}
+}
+
+// TestRestarted kills the server while it is written to.
+func TestRestarted(t *testing.T) {
+	s := redistest.Start(t)
+	target := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{Rate: 1 << 20}, "0")
+	go func() {
+		time.Sleep(300 * time.Millisecond)
+		if err := s.Restart(); err != nil {
+			t.Error(err)
+		}
+	}()
+	err := load(context.Background(), target, data(3000, 3000), "0", 1)
+	if err == nil || !strings.Contains(err.Error(), "started again while it was written to") {
+		t.Error(err)
+	}
+	if text := target.(format.Loaded).Undo(); !strings.Contains(text, "stay there") {
+		t.Error(text)
+	}
+}

@@ -1,0 +1,533 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"kvferry/internal/resp"
+	"kvferry/record"
+	"kvferry/redis/rdb"
+)
+
+const (
+	// maxRestored is how many elements a record has at most that goes as one RESTORE, and maxPayload how many bytes.
+	maxRestored = 20000
+	maxPayload  = 16 << 20
+	// maxAsked is how many records are held back until it is known whether their keys are there.
+	maxAsked      = 512
+	maxAskedBytes = 1 << 20
+)
+
+// writer writes records into one database.
+type writer struct {
+	t      *target
+	db     string
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	ask    redis.UniversalClient // answers whether keys are there; nil when nobody asks
+
+	mu    sync.Mutex
+	pipes map[string]*pipe // by address
+	moved bool             // the map of slots is out of date
+
+	header  record.Header
+	key     []byte
+	last    []byte
+	deleted []byte
+	encoder rdb.Encoder
+	bytes   int
+	data    []byte // of the piece being made
+	payload []byte
+	native  *native // nil: the record goes as one RESTORE
+	skip    bool
+	count   int64 // elements of the record
+	written int64
+	skipped int64
+	soon    int64 // written with an expiry
+	expires []int64
+
+	held      []heldRecord
+	heldBytes int
+}
+
+// heldRecord is one that waits for the answer whether its key is there.
+type heldRecord struct {
+	key      []byte
+	data     []byte
+	commands int
+	expire   int64
+}
+
+// Begin starts a record.
+func (w *writer) Begin(h *record.Header) error {
+	w.key = append(w.key[:0], h.Key...)
+	w.last, w.deleted = append(w.last[:0], h.Last...), append(w.deleted[:0], h.MaxDeleted...)
+	w.header = *h
+	w.header.Key = w.key
+	if h.Last != nil {
+		w.header.Last = w.last
+	}
+	if h.MaxDeleted != nil {
+		w.header.MaxDeleted = w.deleted
+	}
+	w.native, w.skip, w.bytes, w.count = nil, false, 0, 0
+	if err := w.relocate(); err != nil {
+		return err
+	}
+	if !w.t.server.restore || h.Type == record.Other || h.Type != record.Stream && (h.Len < 0 || h.Len > maxRestored) {
+		return w.goNative()
+	}
+	if h.Type != record.String || !w.plainSet() {
+		w.encoder.Begin(&w.header)
+	}
+	return nil
+}
+
+// plainSet reports whether a string goes as SET with its expiry.
+func (w *writer) plainSet() bool {
+	s := w.t.server
+	return w.header.ExpireMS == 0 || s.valkey || s.major > 6 || s.major == 6 && s.minor >= 2
+}
+
+// relocate renews the map of slots when a server has sent something elsewhere.
+func (w *writer) relocate() error {
+	w.mu.Lock()
+	moved := w.moved
+	w.moved = false
+	w.mu.Unlock()
+	if !moved {
+		return nil
+	}
+	return w.t.relocate(w.ctx)
+}
+
+// Write adds elements.
+func (w *writer) Write(elems []record.Element) error {
+	w.count += int64(len(elems))
+	if w.native != nil {
+		return w.native.write(elems)
+	}
+	if w.header.Type == record.String && w.plainSet() {
+		return w.set(elems[0].Value)
+	}
+	for i := range elems {
+		w.bytes += len(elems[i].Name) + len(elems[i].Value)
+	}
+	if err := w.encoder.Elements(elems); err != nil {
+		return err
+	}
+	if w.bytes > maxPayload && w.header.Type != record.String {
+		return w.outgrow()
+	}
+	return nil
+}
+
+// set makes the command of a string.
+func (w *writer) set(value []byte) error {
+	w.data = w.data[:0]
+	if w.header.ExpireMS == 0 {
+		w.data = appendCommand(w.data, []byte("SET"), w.key, value)
+	} else {
+		w.data = appendCommand(w.data, []byte("SET"), w.key, value, []byte("PXAT"), strconv.AppendInt(nil, w.header.ExpireMS, 10))
+	}
+	return nil
+}
+
+// outgrow goes on with commands: what was encoded is decoded again.
+func (w *writer) outgrow() error {
+	typ, value, err := w.encode()
+	if err != nil {
+		return err
+	}
+	value = bytes.Clone(value)
+	if err := w.goNative(); err != nil {
+		return err
+	}
+	var d rdb.Decoder
+	var h record.Header
+	if err := d.Begin(typ, w.t.server.version.Valkey, value, 0, &h); err != nil {
+		return err
+	}
+	var batch [256]record.Element
+	for {
+		n, err := d.Read(batch[:])
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = w.native.write(batch[:n])
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// encode finishes the value; the bytes live until the next record.
+func (w *writer) encode() (rdb.Type, []byte, error) {
+	v, ok, err := w.encoder.End()
+	if err != nil || !ok {
+		return 0, nil, err
+	}
+	w.payload = v.Append(w.payload[:0])
+	return v.Type, w.payload, nil
+}
+
+// End finishes a record.
+func (w *writer) End() error {
+	if w.native != nil {
+		return w.native.end()
+	}
+	if w.count == 0 && w.header.Type != record.Stream {
+		if w.header.Type != record.String || !w.plainSet() {
+			_, _, err := w.encode() // it is used again
+			return err
+		}
+		return nil
+	}
+	if w.header.Type != record.String || !w.plainSet() {
+		typ, value, err := w.encode()
+		if err != nil || value == nil {
+			return err
+		}
+		w.restore(typ, value)
+	}
+	return w.deliver(heldRecord{w.key, w.data, 1, w.header.ExpireMS})
+}
+
+// restore makes the command of a payload.
+func (w *writer) restore(typ rdb.Type, value []byte) {
+	n := 1 + len(value) + 10
+	args := int64(5)
+	if w.header.ExpireMS != 0 {
+		args = 6
+	}
+	d := append(strconv.AppendInt(append(w.data[:0], '*'), args, 10), "\r\n$7\r\nRESTORE\r\n"...)
+	d = appendBulk(d, w.key)
+	d = appendBulk(d, strconv.AppendInt(nil, max(w.header.ExpireMS, 0), 10))
+	d = append(strconv.AppendInt(append(d, '$'), int64(n), 10), "\r\n"...)
+	d = append(rdb.AppendDump(d, typ, value, w.t.server.version), "\r\n$7\r\nREPLACE\r\n"...)
+	if args == 6 {
+		d = append(d, "$6\r\nABSTTL\r\n"...)
+	}
+	w.data = d
+}
+
+// deliver sends a whole record, when its key may be written.
+func (w *writer) deliver(r heldRecord) error {
+	if w.ask == nil {
+		return w.send(r)
+	}
+	r.key, r.data = bytes.Clone(r.key), bytes.Clone(r.data)
+	w.held = append(w.held, r)
+	if w.heldBytes += len(r.data); len(w.held) < maxAsked && w.heldBytes < maxAskedBytes {
+		return nil
+	}
+	return w.release()
+}
+
+func (w *writer) send(r heldRecord) error {
+	p, err := w.pipe(r.key)
+	if err != nil {
+		return err
+	}
+	w.wrote(r.expire)
+	w.t.limit.wait(len(r.data))
+	return w.told(p.add(r.data, r.commands, whole))
+}
+
+func (w *writer) wrote(expire int64) {
+	w.written++
+	if expire != 0 {
+		w.expires = append(w.expires, expire)
+	}
+}
+
+func (w *writer) told(err error) error { return told(w.t.server.shown, err) }
+
+// release asks which of the records that are held back have keys that are there, and sends the others.
+func (w *writer) release() error {
+	if len(w.held) == 0 {
+		return nil
+	}
+	ask := w.ask.Pipeline()
+	answers := make([]*redis.IntCmd, len(w.held))
+	for i, r := range w.held {
+		answers[i] = ask.Exists(w.ctx, string(r.key))
+	}
+	if _, err := ask.Exec(w.ctx); err != nil {
+		return w.told(err)
+	}
+	for i, r := range w.held {
+		taken, err := w.taken(r.key, answers[i].Val())
+		if err == nil && !taken {
+			err = w.send(r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	w.held, w.heldBytes = w.held[:0], 0
+	return nil
+}
+
+// taken decides about a key that is there.
+func (w *writer) taken(key []byte, there int64) (bool, error) {
+	if there == 0 {
+		return false, nil
+	}
+	if w.t.Existing == skipExisting {
+		w.skipped++
+		return true, nil
+	}
+	return true, fmt.Errorf("%s: key %s in database %s is there already: --replace overwrites such keys, --skip-existing leaves them",
+		w.t.server.shown, record.Quote(key), w.db)
+}
+
+// pipe returns the pipe of the server that a key belongs to.
+func (w *writer) pipe(key []byte) (*pipe, error) {
+	host := w.t.server.host
+	if w.t.server.cluster {
+		host = w.t.node(slot(key))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pipeTo(host), nil
+}
+
+// pipeTo returns the pipe to an address; w.mu is held.
+func (w *writer) pipeTo(host string) *pipe {
+	p := w.pipes[host]
+	if p == nil {
+		p = newPipe(w.ctx, w.t.server.dialer(host, w.db))
+		if w.t.server.cluster {
+			p.elsewhere = w.elsewhere
+		}
+		w.pipes[host] = p
+	}
+	return p
+}
+
+// elsewhere sends a piece to where a server of a cluster says: MOVED slot host:port, ASK slot host:port.
+func (w *writer) elsewhere(data []byte, x piece, answer string) error {
+	words := strings.Fields(answer)
+	if len(words) < 3 {
+		return errAnswer
+	}
+	if words[0] == "ASK" {
+		data = append(appendCommand(nil, []byte("ASKING")), data...)
+		x.commands++
+	}
+	w.mu.Lock()
+	p := w.pipeTo(words[2])
+	w.moved = w.moved || words[0] == "MOVED"
+	w.mu.Unlock()
+	p.pass(data, x)
+	return nil
+}
+
+// Close waits until everything is answered.
+func (w *writer) Close() error {
+	err := w.release()
+	for again := true; again && err == nil; {
+		again = false
+		for _, p := range w.all() {
+			if err == nil {
+				err = w.told(p.drained())
+			}
+		}
+		for _, p := range w.all() { // what was moved may have gone to one that was drained before
+			again = again || p.busy()
+		}
+	}
+	if err != nil {
+		w.cancel(err)
+	}
+	for _, p := range w.all() {
+		if e := p.close(); err == nil {
+			err = w.told(e)
+		}
+	}
+	w.cancel(nil)
+	if w.ask != nil {
+		err = errors.Join(err, w.ask.Close())
+	}
+	w.t.closed(w)
+	return err
+}
+
+func (w *writer) all() []*pipe {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []*pipe
+	for _, p := range w.pipes {
+		out = append(out, p)
+	}
+	return out
+}
+
+// Abort stops sending; what was sent stays.
+func (w *writer) Abort() {
+	w.cancel(errors.New("stopped"))
+	for _, p := range w.all() {
+		<-p.done
+	}
+	if w.ask != nil {
+		_ = w.ask.Close() // nothing was written over it
+	}
+	w.t.closed(w)
+}
+
+// native writes a large record as commands, to a temporary name that it gets its own at the end of.
+type native struct {
+	w       *writer
+	pipe    *pipe
+	name    []byte
+	direct  bool // there is no other name in its slot
+	encoder resp.Encoder
+	begun   bool
+	have    int64 // elements of a list that were sent
+	held    int64 // and those that were not
+}
+
+// goNative begins to write the record as commands.
+func (w *writer) goNative() error {
+	if w.ask != nil {
+		n, err := w.ask.Exists(w.ctx, string(w.key)).Result()
+		if err != nil {
+			return w.told(err)
+		}
+		if w.skip, err = w.taken(w.key, n); err != nil {
+			return err
+		}
+	}
+	n := &native{w: w}
+	w.native = n
+	if w.skip {
+		return nil
+	}
+	var err error
+	if n.pipe, err = w.pipe(w.key); err != nil {
+		return err
+	}
+	name, ok := besides(w.key, w.t.unique())
+	if n.name = name; !ok {
+		n.name, n.direct = bytes.Clone(w.key), true
+	}
+	h := w.header
+	h.Key = n.name
+	n.encoder.AppendHead(nil)
+	w.data, err = n.encoder.AppendBegin(w.data[:0], &h)
+	return err
+}
+
+func (n *native) write(elems []record.Element) (err error) {
+	w := n.w
+	if w.skip {
+		return nil
+	}
+	w.data = w.data[:0]
+	for i := range elems {
+		n.held++
+		if w.data, err = n.encoder.AppendElement(w.data, &elems[i]); err != nil {
+			return err
+		}
+		if len(w.data) == 0 {
+			continue
+		}
+		if w.header.Type == record.Other { // a library of functions, which has no key
+			err = w.told(n.pipe.add(w.data, countCommands(w.data), whole))
+			w.data = w.data[:0]
+		} else {
+			err = n.send(middle)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send sends the commands that were made. A list is cut back before to what it had, so that they can be sent again.
+func (n *native) send(kind part) error {
+	w := n.w
+	commands := countCommands(w.data)
+	var before []byte
+	switch {
+	case !n.begun:
+		before = appendCommand(nil, []byte("DEL"), n.name)
+		if n.begun = true; kind == middle {
+			kind = first
+		}
+	case w.header.Type == record.List && commands > 0:
+		before = appendCommand(nil, []byte("LTRIM"), n.name, []byte("0"), strconv.AppendInt(nil, n.have-1, 10))
+	}
+	if before != nil {
+		w.data = append(before, w.data...)
+		commands++
+	}
+	n.have, n.held = n.have+n.held, 0
+	w.t.limit.wait(len(w.data))
+	err := n.pipe.add(w.data, commands, kind)
+	w.data = w.data[:0]
+	return w.told(err)
+}
+
+// end finishes the record.
+func (n *native) end() (err error) {
+	w := n.w
+	if w.skip {
+		return nil
+	}
+	if w.data, err = n.encoder.AppendEnd(w.data[:0]); err != nil {
+		return err
+	}
+	if w.header.Type == record.Other {
+		return nil
+	}
+	if !n.begun && len(w.data) == 0 {
+		return nil // nothing was in it
+	}
+	if len(w.data) > 0 {
+		if err := n.send(middle); err != nil {
+			return err
+		}
+	}
+	w.wrote(w.header.ExpireMS)
+	if n.direct {
+		return w.told(n.pipe.add(appendCommand(nil, []byte("EXISTS"), n.name), 1, last))
+	}
+	return w.told(n.pipe.add(appendCommand(nil, []byte("RENAME"), n.name, w.key), 1, last))
+}
+
+// countCommands counts the commands in bytes that were made here.
+func countCommands(data []byte) (n int) {
+	for len(data) > 0 {
+		var args int
+		args, data = lineNumber(data)
+		for range args {
+			var size int
+			size, data = lineNumber(data)
+			data = data[size+2:]
+		}
+		n++
+	}
+	return n
+}
+
+// lineNumber reads a line such as *3 or $5.
+func lineNumber(data []byte) (int, []byte) {
+	n, i := 0, 1
+	for ; data[i] != '\r'; i++ {
+		n = 10*n + int(data[i]-'0')
+	}
+	return n, data[i+2:]
+}
