@@ -91,7 +91,7 @@ func TestFlagsWithFixedValues(t *testing.T) {
 		{"verify --fail-on ", "error warning note :36"},
 		{"verify --files ", "auto always never :36"},
 		{"convert --layout ", "auto flat db :36"},
-		{"convert --progress ", "auto bar json none :36"},
+		{"convert --progress ", "auto bar lines json none :36"},
 		{"convert --on-conflict ", "error rename keep= :36"},
 		{"convert --on-conflict ke", "keep= :38"},
 		{"convert --on-conflict keep=z", "keep=zset :38"},
@@ -103,7 +103,7 @@ func TestFlagsWithFixedValues(t *testing.T) {
 		{"inspect --delimiter ", ": / . - _ | # :36"},
 		{"completion ", "bash zsh fish powershell :4"},
 		{"completion bash ", ":4"},
-		{"help f", "fingerprint formats :4"},
+		{"help fi", "fingerprint filters findings :4"},
 		{"help formats ", ":4"},
 	} {
 		head, last := c.args[:strings.LastIndex(c.args, " ")], c.args[strings.LastIndex(c.args, " ")+1:]

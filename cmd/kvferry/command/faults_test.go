@@ -203,8 +203,8 @@ func TestExpiryDuringTheRun(t *testing.T) {
 	src := dataset(t, nemo.New(), given{record.String, "alive", now, one("", "v")},
 		given{record.String, "gone", now - 1, one("", "v")}, given{record.Hash, "soon", now + 1, one("f", "v")})
 	dst := converted(t, src, "blackwidow")
-	want := fmt.Sprintf(`{"db":"0","type":"string","key":"alive","expire_at_ms":%d}
-{"db":"0","type":"hash","key":"soon","expire_at_ms":%d}
+	want := fmt.Sprintf(`{"db":"0","type":"string","key":"alive","expire_at_ms":%d,"elements":1,"bytes":6}
+{"db":"0","type":"hash","key":"soon","expire_at_ms":%d,"elements":1,"bytes":6}
 `, now*1000, (now+1)*1000)
 	if got := ok(t, "dump", dst, "--keys-only"); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)

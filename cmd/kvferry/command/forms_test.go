@@ -357,8 +357,12 @@ func (r *redisServer) check(t *testing.T, l line) {
 	key := string(raw)
 	want := wantRows(t, l)
 	var got []string
-	add := func(id, field, value, score string) {
-		got = append(got, fmt.Sprintf("%q", []string{l.DB, l.Type, key, fmt.Sprint(l.Expire), id, field, value, score}))
+	expire := ""
+	if l.Expire != 0 {
+		expire = fmt.Sprint(l.Expire)
+	}
+	add := func(index, id, field, value, member, score string) {
+		got = append(got, fmt.Sprintf("%q", []string{l.DB, l.Type, key, expire, index, id, field, value, member, score, ""}))
 	}
 	switch l.Type {
 	case "string":
@@ -366,34 +370,34 @@ func (r *redisServer) check(t *testing.T, l line) {
 		if ardb.RedisStale([]byte(v)) { // Ardb has this mark elsewhere
 			v = string(ardb.FromRedis([]byte(v)))
 		}
-		add("", "", v, "")
+		add("", "", "", v, "", "")
 	case "hash":
 		for v := r.list(t, "HGETALL", key); len(v) > 1; v = v[2:] {
-			add("", v[0], v[1], "")
+			add("", "", v[0], v[1], "", "")
 		}
 	case "list":
 		for i, v := range r.list(t, "LRANGE", key, "0", "-1") {
-			add(strconv.Itoa(i), "", v, "")
+			add(strconv.Itoa(i), "", "", v, "", "")
 		}
 	case "set":
 		for _, v := range r.list(t, "SMEMBERS", key) {
-			add("", "", v, "")
+			add("", "", "", "", v, "")
 		}
 	case "stream":
 		list := r.do(t, "XRANGE", key, "-", "+").([]any)
 		if len(list) == 0 {
-			add("", "", "", "")
+			add("", "", "", "", "", "")
 		}
 		for _, e := range list {
 			entry := e.([]any)
 			for v := entry[1].([]any); len(v) > 1; v = v[2:] {
-				add(entry[0].(string), v[0].(string), v[1].(string), "")
+				add("", entry[0].(string), v[0].(string), v[1].(string), "", "")
 			}
 		}
 	case "zset":
 		all := zsetScores(t, l)
 		for v := r.list(t, "ZRANGE", key, "0", "-1", "WITHSCORES"); len(v) > 1; v = v[2:] {
-			add("", "", v[0], sameScore(v[1], all[v[0]]))
+			add("", "", "", "", v[0], sameScore(v[1], all[v[0]]))
 		}
 	}
 	slices.Sort(want)
