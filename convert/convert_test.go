@@ -38,7 +38,11 @@ func dataset(dbs int) []fakeRecord {
 			typ := record.Type(1 + i%5)
 			r := fakeRecord{DB: fmt.Sprint(db), Type: typ, Key: []byte(fmt.Sprintf("key%02d", i/2))}
 			for j := range 1 + i%4 {
-				r.Elems = append(r.Elems, record.Element{Name: []byte(fmt.Sprint("n", j)), Value: []byte(fmt.Sprint(i, j)), Score: float64(j)})
+				e := record.Element{Name: []byte(fmt.Sprint("n", j)), Value: []byte(fmt.Sprint(i, j))}
+				if r.Type == record.ZSet {
+					e.Score = float64(j)
+				}
+				r.Elems = append(r.Elems, e)
 				if typ == record.String {
 					r.Elems[0].Name = nil
 					break

@@ -146,13 +146,13 @@ func TestTargetNames(t *testing.T) {
 
 // TestPlanOfOnePass: types that share a keyspace of the source are read once, also those that are lost.
 func TestPlanOfOnePass(t *testing.T) {
-	src := &together{sizes{dbs: []string{"0"}, types: record.AllTypes, size: func(string, record.TypeSet) int64 { return 1 }}}
-	p, err := NewPlan(src, src.dbs, src.dbs, perType, false, &filter.Filter{Types: record.AllTypes &^ record.Of(record.Set)})
+	src := &together{sizes{dbs: []string{"0"}, types: record.RedisTypes, size: func(string, record.TypeSet) int64 { return 1 }}}
+	p, err := NewPlan(src, src.dbs, src.dbs, perType, false, &filter.Filter{Types: record.RedisTypes &^ record.Of(record.Set)})
 	if err != nil || len(p.Tasks) != 2 {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	hash := record.Of(record.Hash)
-	all := record.AllTypes &^ record.Of(record.Set) &^ hash
+	all := record.RedisTypes &^ record.Of(record.Set) &^ hash
 	if p.Tasks[0].Types != all || p.Tasks[0].Group != all&^record.Of(record.Stream) {
 		t.Errorf("%s into %s", p.Tasks[0].Types, p.Tasks[0].Group)
 	}
