@@ -94,9 +94,9 @@ func (a *App) convert() *cobra.Command {
 	fs.Var(&f.conflict, "on-conflict", "a name under several types, where the target takes one: an error, all but the first renamed to name:type, or only the first of these types that it has")
 	f.version = 1
 	fs.Var(number(&f.version, 1, math.MaxInt32), "version-epoch", "version of all collections in a target of Pika, 1 or more")
-	fs.Var(number(&f.instances, 1, 1024), "instances", "how many instances each database of a floyd target has, as db-instance-num of the server")
+	fs.Var(number(&f.instances, 1, 1024), "instances", "how many instances each database of a floyd target has, as db-instance-num of the server: 1 to 1024")
 	fs.Lookup("instances").DefValue = "3"
-	fs.Var(number(&f.slots, 1, math.MaxInt32), "slots", "by how many slots a floyd target spreads keys over its instances, as default-slot-num of the server")
+	fs.Var(number(&f.slots, 1, math.MaxInt32), "slots", "by how many slots a floyd target spreads keys over its instances, as default-slot-num of the server: 1 or more")
 	fs.Lookup("slots").DefValue = "1024"
 	fs.StringVar(&f.namespace, "namespace", "", "`name` that database 0, or the only one, gets in a target whose databases have names (default: the one that clients are in who select none)")
 	fs.BoolVar(&f.cluster, "cluster", false, "write a kvrocks target for a node of a cluster, with the slot in every key")
