@@ -107,7 +107,7 @@ func TestSpareCores(t *testing.T) {
 		}
 		return ok
 	}
-	if !lend() || !lend() || lend() {
+	if first, second, third := lend(), lend(), lend(); !first || !second || third {
 		t.Error("of 3 cores and 1 worker 2 are to spare")
 	}
 	close(stop)

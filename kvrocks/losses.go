@@ -9,7 +9,7 @@ import (
 	"kvferry/record"
 )
 
-// LossExpiry2106: an expiry does not fit the 32 bits of seconds that servers before 2.4 have.
+// LossExpiry2106 says that an expiry does not fit the 32 bits of seconds that servers before 2.4 have.
 const LossExpiry2106 = "expiry-2106"
 
 // maxOldExpiry is the last moment that the old form of metadata can hold.

@@ -34,7 +34,6 @@ type index struct {
 	sum    uint64      // checksum in the file; 0 is none
 	size   int64       // of the file
 	aux    []string    // "redis-ver 7.0.15"
-	hints  [2]int64    // keys that RESIZEDB tells, keys there are
 	skips  int64       // things that are not read: metadata of modules
 	err    error       // why it could not be read to its end
 }

@@ -2,7 +2,6 @@ package versioned
 
 import (
 	"bytes"
-	"errors"
 	"io"
 
 	"kvferry/internal/lane"
@@ -145,6 +144,3 @@ func (s *orderedRows) Finish() error {
 func (s *orderedRows) Tally(t *record.Tally) { s.it.Tally(t) }
 
 func (s *orderedRows) Close() error { return s.it.Close() }
-
-// errNoLane is about a row whose key length is not that of the rows around it.
-var errNoLane = errors.New("the key's length is not that of the rows around it")

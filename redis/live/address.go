@@ -139,14 +139,14 @@ func newOptions(location string, so *format.ServerOptions) (*options, error) {
 // single returns the options of a client of one server.
 func (o *options) single(host string, db int) *redis.Options {
 	return &redis.Options{Network: o.network, Addr: host, Username: o.user, Password: o.Password, DB: db,
-		TLSConfig: o.tlsConfig, Protocol: 2, DisableIndentity: true, DialTimeout: dialTimeout,
+		TLSConfig: o.tlsConfig, Protocol: 2, DisableIdentity: true, DialTimeout: dialTimeout,
 		ReadTimeout: 5 * time.Minute, WriteTimeout: time.Minute, MaxRetries: 3}
 }
 
 // clusterOptions returns those of a client of a cluster.
 func (o *options) clusterOptions() *redis.ClusterOptions {
 	return &redis.ClusterOptions{Addrs: []string{o.host}, Username: o.user, Password: o.Password, TLSConfig: o.tlsConfig,
-		Protocol: 2, DisableIndentity: true, DialTimeout: dialTimeout, ReadTimeout: 5 * time.Minute, MaxRetries: 3}
+		Protocol: 2, DisableIdentity: true, DialTimeout: dialTimeout, ReadTimeout: 5 * time.Minute, MaxRetries: 3}
 }
 
 // told says in plain words what a server does not let us do.

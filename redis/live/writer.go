@@ -51,7 +51,6 @@ type writer struct {
 	count   int64 // elements of the record
 	written int64
 	skipped int64
-	soon    int64 // written with an expiry
 	expires []int64
 
 	held      []heldRecord

@@ -25,7 +25,6 @@ type coder struct {
 	h        record.Header
 	want     record.Hasher
 	got      record.Hasher
-	a, b     record.Digest
 	types    map[Type]int
 	elements []record.Element
 	spilt    []byte // parts that the encoder handed on

@@ -157,14 +157,6 @@ func (p *packed) openIntset() error {
 	return nil
 }
 
-// size bounds how many entries there can be.
-func (p *packed) size() int {
-	if p.count >= 0 {
-		return min(p.count, p.end-p.pos)
-	}
-	return p.end - p.pos
-}
-
 // next sets e to the next entry and reports whether there was one.
 func (p *packed) next(e *item) (bool, error) {
 	if p.pos >= p.end {

@@ -67,7 +67,6 @@ type pendingEntry struct {
 
 var (
 	errStreamID    = errors.New("no id of 16 bytes")
-	errStreamOrder = errors.New("ids do not ascend")
 	errStreamEntry = errors.New("an entry of a stream is not made as one is")
 )
 

@@ -2,7 +2,6 @@ package state
 
 import (
 	"bytes"
-	"math"
 	"strconv"
 
 	"kvferry/record"
@@ -244,7 +243,7 @@ func entriesRead(a [][]byte) (int64, error) {
 		return 0, errSyntax
 	}
 	n, err := parseInt(a[1])
-	if err != nil || n < -1 || n > math.MaxInt64 {
+	if err != nil || n < -1 {
 		return 0, &ReplyError{"ERR value for ENTRIESREAD must be positive or -1"}
 	}
 	return n, nil

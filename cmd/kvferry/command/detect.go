@@ -127,7 +127,7 @@ func (a *App) isServers(named format.Format, ev *format.Evidence) error {
 	if err != nil {
 		return nil // damaged, perhaps: the server's format may be able to say how
 	}
-	return fmt.Errorf("%s: is in the format %s (%s), not in that of %s: leave out %s:", ev.Dir, found.Name(), found.Limits().Detail, server, server)
+	return fmt.Errorf("%s: is in the format %s (%s), not in that of %s: leave the name %s out of the location", ev.Dir, found.Name(), found.Limits().Detail, server, server)
 }
 
 func printVerdict(w io.Writer, c candidate) {

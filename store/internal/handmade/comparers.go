@@ -9,7 +9,7 @@ import (
 	"kvferry/store"
 )
 
-// The orders of the golden databases.
+// Comparers are the orders of the golden databases.
 var Comparers = []store.Comparer{
 	{Name: "blackwidow.ListsDataKeyComparator", Compare: compareListsData},
 	{Name: "blackwidow.ZSetsScoreKeyComparator", Compare: compareZSetsScore},

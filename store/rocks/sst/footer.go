@@ -10,7 +10,7 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// The last bytes of a table say where its two directories are. Of LevelDB, and RocksDB's
+// Footer is the last bytes of a table, which say where its two directories are. Of LevelDB, and RocksDB's
 // format_version 0:
 //
 //	+------------------+--------------+------------------+----------------+

@@ -38,7 +38,7 @@ const (
 	indexFirstKey = 3 // entries carry the first key of their block
 )
 
-// properties is what a table says about itself. Counts are -1 when it does not.
+// Properties is what a table says about itself. Counts are -1 when it does not.
 type Properties struct {
 	Entries      int64
 	Deletes      int64

@@ -386,7 +386,7 @@ func TestIdentity(t *testing.T) {
 		}
 		seen[id] = true
 	}
-	if session(rows, same) != session(rows, same) {
+	if again := session(rows, same); again != session(rows, same) {
 		t.Error("two sessions for one table")
 	}
 }
