@@ -36,6 +36,9 @@ var keepAll = conflict{flag: "keep=zset,list", prefer: []record.Type{record.ZSet
 // TestMatrix converts every format into every format, and what came out back again.
 func TestMatrix(t *testing.T) {
 	for _, name := range fixtures.Names() {
+		if name == "rocks-modern" {
+			continue // databases for the tests of the store: rows of no format
+		}
 		p, known := matrixGoldens[name]
 		if !known {
 			t.Errorf("golden %s is not in the matrix", name)

@@ -113,9 +113,10 @@ func addEditTo(dir string, version []byte) func(*testing.T, string) {
 
 // Tags of version edits, as LevelDB and RocksDB write them.
 const (
-	tagLogNumber = 2
-	tagNextFile  = 3
-	tagNewFile2  = 100
+	tagLogNumber    = 2
+	tagNextFile     = 3
+	tagLastSequence = 4
+	tagNewFile2     = 100
 )
 
 // newTable is a version edit that adds a table of one sequence number to a level; the ones of fixtures are in 6.
@@ -188,7 +189,11 @@ func filePlants() []filePlant {
 		{name: "group of edits", want: "error torn-manifest", do: addEdit(binary.AppendUvarint(binary.AppendUvarint(nil, 300), 1))},
 		{name: "torn MANIFEST", want: "warning torn-manifest", do: edit("hash/MANIFEST-*", func(b []byte) []byte { return append(b, b[:5]...) })},
 		{name: "orphan", want: "note unreferenced-table", do: copyOne("hash/*.sst", "hash/000001.sst")},
-		{name: "MANIFEST behind", want: "warning manifest-behind", do: copyOne("set/*.sst", "hash/999999.sst")},
+		{name: "MANIFEST behind", want: "error manifest-behind", do: copyOne("set/*.sst", "hash/999999.sst")},
+		{name: "MANIFEST behind, or a table never finished", want: "warning manifest-behind", do: func(t *testing.T, dir string) {
+			copyOne("set/*.sst", "hash/999999.sst")(t, dir)
+			edit("hash/999999.sst", cutHalf)(t, dir)
+		}},
 		{name: "no store", want: "error missing-store", do: func(t *testing.T, dir string) {
 			if err := os.RemoveAll(filepath.Join(dir, "zset")); err != nil {
 				t.Fatal(err)
