@@ -1,9 +1,7 @@
 package rocks
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -34,89 +32,14 @@ func damageDB(t testing.TB, spec handmade.Spec) (dir, table string) {
 // readAll does everything that a database can be asked, and returns the first error. A panic, a
 // hang or rows out of order fail the test elsewhere or here.
 func readAll(t testing.TB, dir string, o store.Options) error {
-	o.Comparers, o.Merger = handmade.Comparers, joinMerger
+	o.Comparers, o.Merger = handmade.Comparers, handmade.JoinMerger
 	Peek(dir)
 	s, err := Open(context.Background(), dir, &o)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	s.Files()
-	var first error
-	note := func(err error) {
-		if first == nil && err != io.EOF {
-			first = err
-		}
-	}
-	for _, ks := range s.Keyspaces() {
-		note(walkRows(t, ks))
-		walkBatches(t, ks)
-		if it, err := ks.Entries([]byte("key0010"), []byte("key0080")); err == nil {
-			for err == nil {
-				_, err = it.Next()
-			}
-			note(err)
-			it.Close()
-		} else {
-			note(err)
-		}
-		note(ks.Unordered(func(*store.Entry) error { return nil }))
-		_, err := ks.Sample(5)
-		note(err)
-	}
-	return first
-}
-
-// walkBatches reads the rows in batches: the same ones as one by one, up to the same error.
-func walkBatches(t testing.TB, ks store.Keyspace) {
-	one, oneErr := ks.Rows(nil, nil)
-	it, err := ks.Rows(nil, nil)
-	if err != nil || oneErr != nil {
-		return // told by walkRows
-	}
-	defer one.Close()
-	defer it.Close()
-	batch := make([]store.Row, 16)
-	for err == nil {
-		var n int
-		n, err = it.(store.Batcher).NextBatch(batch)
-		for i, b := range batch[:n] {
-			k, v, err := one.Next()
-			if err != nil || !bytes.Equal(k, b.Key) || !bytes.Equal(v, b.Value) {
-				t.Fatalf("row %q = %q of a batch, want %q = %q, %v", b.Key, b.Value, k, v, err)
-			}
-			it.(store.Batcher).PlaceAt(i)
-		}
-	}
-	if _, _, want := one.Next(); want.Error() != err.Error() {
-		t.Fatalf("batches end with %v, rows with %v", err, want)
-	}
-}
-
-// walkRows reads and seeks, checking order.
-func walkRows(t testing.TB, ks store.Keyspace) error {
-	it, err := ks.Rows(nil, nil)
-	if err != nil {
-		return err
-	}
-	defer it.Close()
-	var last []byte
-	for n := 0; ; n++ {
-		k, _, err := it.Next()
-		if err != nil {
-			return err
-		}
-		if n > 0 && ks.Comparer().Compare(last, k) >= 0 {
-			t.Fatalf("row %q after %q", k, last)
-		}
-		last = append(last[:0], k...)
-		it.Place()
-		if n%5 == 4 {
-			if err := it.SeekGE(append(slices.Clone(last), '5')); err != nil {
-				return err
-			}
-		}
-	}
+	return handmade.ReadAll(t, s)
 }
 
 // TestDamageSweep reads every strict prefix of every file and every file with one byte flipped: an
@@ -154,6 +77,9 @@ func sweepFile(t *testing.T, dir, name string) {
 	}
 	silent := 0
 	for n := range whole {
+		if !handmade.SweptAt(n, len(whole), 3) {
+			continue
+		}
 		if found, err := try(whole[:n]); err == nil && found == 0 {
 			silent++
 		}
@@ -163,6 +89,9 @@ func sweepFile(t *testing.T, dir, name string) {
 		t.Errorf("%d prefixes went unnoticed", silent)
 	}
 	for i := range whole {
+		if !handmade.SweptAt(i, len(whole), 3) {
+			continue
+		}
 		for _, bit := range []byte{1 << (i % 8)} {
 			b := slices.Clone(whole)
 			b[i] ^= bit
@@ -194,6 +123,9 @@ func TestDamageWithoutChecksums(t *testing.T) {
 		before := totalAlloc()
 		tries := 0
 		for i := range whole {
+			if !handmade.SweptAt(i, len(whole), 5) {
+				continue
+			}
 			for _, bit := range []byte{1 << (i % 7), 0x80} {
 				b := slices.Clone(whole)
 				b[i] ^= bit

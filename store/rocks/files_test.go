@@ -14,7 +14,6 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/internal/handmade"
-	"kvferry/store/rocks/base"
 )
 
 // TestOpenFilesAreBounded reads many tables through few descriptors, from several goroutines.
@@ -212,46 +211,6 @@ func TestManyIterators(t *testing.T) {
 	}
 	if _, n := db.env.Windows.InUse(); n != 0 {
 		t.Errorf("%d windows are still counted", n)
-	}
-}
-
-func TestSample(t *testing.T) {
-	d := handmade.NewDB(t)
-	var entries []handmade.Entry
-	for i := range 2000 {
-		entries = append(entries, handmade.Put(fmt.Sprintf("k%05d", i), 1, strings.Repeat("v", 50)))
-	}
-	d.Table(0, 1, handmade.Spec{BlockSize: 500}, entries...)
-	d.Log(7, handmade.Batch(5, handmade.Op(base.KindPut, "zlog", strings.Repeat("x", 5000))))
-	db := openTest(t, d.Finish(), store.Options{})
-	ks := db.Keyspaces()[0]
-	a, err := ks.Sample(50)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(a) < 40 || len(a) > 60 {
-		t.Errorf("%d samples, want about 50", len(a))
-	}
-	var sum int64
-	keys := map[string]bool{}
-	for _, e := range entries {
-		keys[e.Key] = true
-	}
-	keys["zlog"] = true
-	for _, w := range a {
-		if !keys[string(w.Key)] {
-			t.Errorf("sampled %q, which is no key", w.Key)
-		}
-		sum += w.Bytes
-	}
-	if size := ks.Size(); sum > size*11/10 || sum < size*8/10 {
-		t.Errorf("samples stand for %d bytes of %d", sum, size)
-	}
-	if b, _ := ks.Sample(50); fmt.Sprint(a) != fmt.Sprint(b) {
-		t.Error("samples differ from call to call")
-	}
-	if one, _ := ks.Sample(0); len(one) > 2 {
-		t.Errorf("%d samples of none", len(one))
 	}
 }
 

@@ -34,7 +34,7 @@ func FuzzTable(f *testing.F) {
 // fuzzTable reads a table that is all that a database has.
 func fuzzTable(t *testing.T, b []byte, resort bool) {
 	db := &database{version: &manifest.Version{}}
-	db.env = lsm.Env{Memory: defaultMemory, Merger: joinMerger, Resort: resort, Report: func(record.Finding) {}}
+	db.env = lsm.Env{Memory: defaultMemory, Merger: handmade.JoinMerger, Resort: resort, Report: func(record.Finding) {}}
 	db.env.Windows.Memory = defaultMemory
 	defer db.Close()
 	ks := &family{Keyspace: lsm.New(&db.env, "default", &store.Bytewise), st: db}
@@ -42,7 +42,7 @@ func fuzzTable(t *testing.T, b []byte, resort bool) {
 		Smallest: base.AppendKey(nil, []byte("key0000"), base.Trailer(1000, base.KindPut)), Largest: base.AppendKey(nil, []byte("key0033"), base.Trailer(0, base.KindPut))}
 	r := db.newSource(files.Memory("table", b), &sst.Options{Comparer: ks.Comparer(), Sequence: 1011})
 	ks.SetTables([]*lsm.Table{lsm.NewTable(ks.Keyspace, meta, r)})
-	walkRows(t, ks)
+	handmade.WalkRows(t, ks)
 	ks.Unordered(func(*store.Entry) error { return nil })
 	ks.Sample(3)
 	describe(ks.Tables[0])

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
@@ -169,58 +168,6 @@ func TestRefusedTables(t *testing.T) {
 				t.Errorf("%v: unsupported is %t", err, !tt.corr)
 			}
 		})
-	}
-}
-
-func TestOrderViolations(t *testing.T) {
-	tests := map[string][]handmade.Entry{
-		"keys":             {handmade.Put("a", 1, ""), handmade.Put("c", 1, ""), handmade.Put("b", 1, "")},
-		"prefix":           {handmade.Put("a", 1, ""), handmade.Put("abc", 1, ""), handmade.Put("ab", 1, "")},
-		"versions":         {handmade.Put("a", 1, ""), handmade.Put("b", 1, ""), handmade.Put("b", 2, "")},
-		"same entry":       {handmade.Put("a", 1, ""), handmade.Put("b", 1, ""), handmade.Put("b", 1, "")},
-		"across restarts":  {handmade.Put("a", 1, ""), handmade.Put("b", 1, ""), handmade.Put("d", 1, ""), handmade.Put("e", 1, ""), handmade.Put("c", 1, "")},
-		"shared with gaps": {handmade.Put("aaaa", 1, ""), handmade.Put("aabb", 1, ""), handmade.Put("aaab", 1, "")},
-	}
-	for name, entries := range tests {
-		for _, size := range []int{1, 20, 1 << 20} {
-			for _, restarts := range []int{1, 4} {
-				t.Run(fmt.Sprint(name, size, restarts), func(t *testing.T) { testOrderViolation(t, entries, size, restarts) })
-			}
-		}
-	}
-}
-
-func testOrderViolation(t *testing.T, entries []handmade.Entry, size, restarts int) {
-	d := handmade.NewDB(t)
-	spec := handmade.Spec{KeepOrder: true, BlockSize: size, Restarts: restarts}
-	d.Table(0, 1, spec, entries...)
-	dir := d.Finish()
-	ks := openTest(t, dir, store.Options{}).Keyspaces()[0]
-	it, err := ks.Rows(nil, nil)
-	for err == nil {
-		_, _, err = it.Next()
-	}
-	var o *store.OrderError
-	if !errors.As(err, &o) {
-		t.Fatalf("error %v, want an OrderError", err)
-	}
-	if string(o.Next) != entries[len(entries)-1].Key && size > 1 {
-		t.Errorf("OrderError %v", o)
-	}
-	if strings.Contains(t.Name(), "same_entry") {
-		return // both are one after sorting
-	}
-	// Resort reads the same table, sorted.
-	var found []record.Finding
-	db := openTest(t, dir, store.Options{Resort: true, Report: func(f record.Finding) { found = append(found, f) }})
-	rows, n := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
-	if n.Entries != int64(len(entries)) || len(found) != 1 || found[0].Kind != "unordered-table" {
-		t.Errorf("resorted: %s%+v %+v", handmade.Show(rows), n, found)
-	}
-	it, _ = db.Keyspaces()[0].Rows(nil, nil)
-	it.Next()
-	if p := it.Place(); p.File != "000010.sst" || p.Level != 1 || p.Seq == 0 {
-		t.Errorf("place %+v", p)
 	}
 }
 

@@ -58,7 +58,7 @@ func TestLogKinds(t *testing.T) {
 		handmade.Batch(16, handmade.OpCF(base.KindCFPut, 1, "x", "1"), handmade.OpCF(base.KindCFPut, 1, "y", "1"), handmade.OpCF(base.KindCFDelete, 1, "y"), handmade.OpCF(base.KindCFPut, 1, "z", "1"),
 			handmade.OpCF(base.KindCFSingleDelete, 1, "z"), handmade.OpCF(base.KindCFMerge, 1, "m", "3"), handmade.OpCF(base.KindCFPut, 1, "w", "1"), handmade.OpCF(base.KindCFRangeDelete, 1, "w", "x")),
 		handmade.Batch(24), handmade.Batch(24, handmade.Op(base.KindPut, "", "empty")))
-	db := openTest(t, d.Finish(), store.Options{Merger: joinMerger})
+	db := openTest(t, d.Finish(), store.Options{Merger: handmade.JoinMerger})
 	wantRows(t, db, 0, "=empty a=new m=1,2 r2=old")
 	wantRows(t, db, 1, "m=3 x=1")
 	if n := db.Keyspaces()[1].Size(); n == 0 {
@@ -119,9 +119,9 @@ func TestSameEntryTwice(t *testing.T) {
 	d.Log(6, handmade.Batch(5, handmade.Op(base.KindMerge, "m", "x")))
 	d.Log(7, handmade.Batch(5, handmade.Op(base.KindMerge, "m", "x")))
 	dir := d.Finish()
-	wantRows(t, openTest(t, dir, store.Options{Merger: joinMerger}), 0, "m=w,x")
+	wantRows(t, openTest(t, dir, store.Options{Merger: handmade.JoinMerger}), 0, "m=w,x")
 	d.Log(7, handmade.Batch(5, handmade.Op(base.KindMerge, "m", "y")))
-	if err := rowsError(dir, store.Options{Merger: joinMerger}); err == nil || !strings.Contains(err.Error(), "sequence number 5") {
+	if err := rowsError(dir, store.Options{Merger: handmade.JoinMerger}); err == nil || !strings.Contains(err.Error(), "sequence number 5") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -413,34 +413,6 @@ func TestNeverHadLogs(t *testing.T) {
 	l.Edit(handmade.EditNumber(manifest.TagPrevLogNumber, 3))
 	if _, found := openFindings(t, l.Finish(), store.Options{}); len(*found) != 1 || (*found)[0].Kind != "no-log" {
 		t.Errorf("findings %+v", *found)
-	}
-}
-
-// TestSpilledLog: logs beyond the memory are sorted on disk, in files that nobody sees.
-func TestSpilledLog(t *testing.T) {
-	d := handmade.NewDB(t)
-	d.Family(1, "one", handmade.BytewiseName)
-	var records [][]byte
-	for i := range 5000 {
-		records = append(records, handmade.Batch(uint64(10+2*i), handmade.Op(base.KindPut, fmt.Sprint("k", i%3000), strings.Repeat("v", 50)),
-			handmade.OpCF(base.KindCFPut, 1, fmt.Sprint("k", i%7), fmt.Sprint(i))))
-	}
-	d.Log(7, records...)
-	dir, temp := d.Finish(), t.TempDir()
-	db := openTest(t, dir, store.Options{Memory: 64 << 10, TempDir: temp})
-	rows, n := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
-	if len(rows) != 3000 || n.Superseded != 2000 {
-		t.Errorf("%d rows, %+v", len(rows), n)
-	}
-	if left, _ := os.ReadDir(temp); len(left) > 0 {
-		t.Errorf("%d files in sight", len(left))
-	}
-	if db.env.NumSpools() == 0 {
-		t.Error("nothing was spilled")
-	}
-	wantRows(t, db, 1, "k0=4998 k1=4999 k2=4993 k3=4994 k4=4995 k5=4996 k6=4997")
-	if err := rowsError(dir, store.Options{Memory: 64 << 10, TempDir: filepath.Join(temp, "missing")}); err == nil {
-		t.Error("no error without a place for spools")
 	}
 }
 

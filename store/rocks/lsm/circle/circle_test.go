@@ -340,6 +340,57 @@ func readsCircles(t *testing.T, dir string) bool {
 	return err == io.EOF
 }
 
+// TestCircleIteratorsEnd: iterators end for good, when they are closed halfway too, and a seek behind the end is no error.
+func TestCircleIteratorsEnd(t *testing.T) {
+	dirs := handmade.CircleDirs(t)
+	ks := openTest(t, dirs[0], store.Options{}).Keyspaces()[0]
+	rows, _ := walkCircles(t, ks, nil, nil)
+	for _, n := range []int{0, 1, len(rows) / 2, len(rows)} {
+		it, err := ks.Rows(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range n {
+			if _, _, err := it.Next(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, _, err := it.Next(); (err == io.EOF) != (n == len(rows)) {
+			t.Errorf("row %d of %d: %v", n, len(rows), err)
+		}
+		if n == len(rows) {
+			if err := it.SeekGE(rows[0].Key); err != nil {
+				t.Errorf("a seek behind the end: %v", err)
+			}
+			if p := it.Place(); p.Level != -1 {
+				t.Errorf("behind the end at %+v", p)
+			}
+		}
+		if err := it.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, _, err := it.Next(); err != io.EOF {
+			t.Errorf("a row of an iterator that is closed: %v", err)
+		}
+		if err := it.SeekGE(rows[0].Key); err != nil {
+			t.Errorf("a seek of an iterator that is closed: %v", err)
+		}
+		entries, err := ks.Entries(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range n {
+			if _, err := entries.Next(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		entries.Close()
+		if _, err := entries.Next(); err != io.EOF {
+			t.Errorf("an entry of an iterator that is closed: %v", err)
+		}
+	}
+}
+
 // TestSalvageCircles takes tables of LevelDB databases away whose logs have keys in a circle: what is left is read once,
 // in rows and in entries.
 func TestSalvageCircles(t *testing.T) {

@@ -1,4 +1,4 @@
-package rocks
+package lsm_test
 
 import (
 	"bytes"

@@ -1,7 +1,6 @@
-package rocks
+package lsm_test
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"kvferry/store"
 	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
-	"kvferry/store/rocks/logfile"
 	"kvferry/store/rocks/wal"
 )
 
@@ -64,36 +62,6 @@ func TestLargeValues(t *testing.T) {
 	}
 	if err := rowsError(dir, store.Options{TempDir: filepath.Join(temp, "missing")}); err == nil {
 		t.Error("no error without a place for large values")
-	}
-}
-
-const largeRecord = 1 << 20
-
-// TestLargeRecord: the buffer of a large record is made once, and no larger than the record.
-func TestLargeRecord(t *testing.T) {
-	for _, reuse := range []bool{false, true} {
-		want := [][]byte{bytes.Repeat([]byte("a"), 5*largeRecord), []byte("b"), bytes.Repeat([]byte("c"), 7*largeRecord+77)}
-		log := handmade.Log(7, reuse, want...)
-		r := logfile.NewReader(bytes.NewReader(log), 7)
-		for _, w := range want {
-			rec, _, err := r.Next()
-			if err != nil || !bytes.Equal(rec, w) {
-				t.Fatalf("record of %d bytes, want %d: %v", len(rec), len(w), err)
-			}
-			if n := cap(rec); n > 7*largeRecord+logfile.BlockSize {
-				t.Errorf("%d bytes for a record of %d", n, len(w))
-			}
-		}
-		for _, cut := range []int{len(log) - 1, len(log) - logfile.BlockSize, 3 * logfile.BlockSize, 40*logfile.BlockSize + 3} {
-			r := logfile.NewReader(bytes.NewReader(log[:cut]), 7)
-			var err error
-			for err == nil {
-				_, _, err = r.Next()
-			}
-			if err != logfile.ErrTorn {
-				t.Errorf("cut to %d bytes: %v", cut, err)
-			}
-		}
 	}
 }
 

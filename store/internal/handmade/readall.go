@@ -1,0 +1,90 @@
+package handmade
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"testing"
+
+	"kvferry/store"
+)
+
+// ReadAll does everything that a store can be asked, and returns the first error. Rows out of order fail the test.
+func ReadAll(t testing.TB, s store.Store) error {
+	s.Files()
+	var first error
+	note := func(err error) {
+		if first == nil && err != io.EOF {
+			first = err
+		}
+	}
+	for _, ks := range s.Keyspaces() {
+		note(WalkRows(t, ks))
+		walkBatches(t, ks)
+		if it, err := ks.Entries([]byte("key0010"), []byte("key0080")); err == nil {
+			for err == nil {
+				_, err = it.Next()
+			}
+			note(err)
+			it.Close()
+		} else {
+			note(err)
+		}
+		note(ks.Unordered(func(*store.Entry) error { return nil }))
+		_, err := ks.Sample(5)
+		note(err)
+	}
+	return first
+}
+
+// walkBatches reads the rows in batches: the same ones as one by one, up to the same error.
+func walkBatches(t testing.TB, ks store.Keyspace) {
+	one, oneErr := ks.Rows(nil, nil)
+	it, err := ks.Rows(nil, nil)
+	if err != nil || oneErr != nil {
+		return // told by WalkRows
+	}
+	defer one.Close()
+	defer it.Close()
+	batch := make([]store.Row, 16)
+	for err == nil {
+		var n int
+		n, err = it.(store.Batcher).NextBatch(batch)
+		for i, b := range batch[:n] {
+			k, v, err := one.Next()
+			if err != nil || !bytes.Equal(k, b.Key) || !bytes.Equal(v, b.Value) {
+				t.Fatalf("row %q = %q of a batch, want %q = %q, %v", b.Key, b.Value, k, v, err)
+			}
+			it.(store.Batcher).PlaceAt(i)
+		}
+	}
+	if _, _, want := one.Next(); want.Error() != err.Error() {
+		t.Fatalf("batches end with %v, rows with %v", err, want)
+	}
+}
+
+// WalkRows reads and seeks, checking order.
+func WalkRows(t testing.TB, ks store.Keyspace) error {
+	it, err := ks.Rows(nil, nil)
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	var last []byte
+	for n := 0; ; n++ {
+		k, _, err := it.Next()
+		if err != nil {
+			return err
+		}
+		if n > 0 && ks.Comparer().Compare(last, k) >= 0 {
+			t.Fatalf("row %q after %q", k, last)
+		}
+		last = append(last[:0], k...)
+		it.Place()
+		if n%5 == 4 {
+			if err := it.SeekGE(append(slices.Clone(last), '5')); err != nil {
+				return err
+			}
+		}
+	}
+}

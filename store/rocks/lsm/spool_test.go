@@ -1,0 +1,82 @@
+package lsm_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kvferry/store"
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
+)
+
+// TestSample: samples are keys, stand for all bytes, and are the same each time.
+func TestSample(t *testing.T) {
+	d := handmade.NewDB(t)
+	var entries []handmade.Entry
+	for i := range 2000 {
+		entries = append(entries, handmade.Put(fmt.Sprintf("k%05d", i), 1, strings.Repeat("v", 50)))
+	}
+	d.Table(0, 1, handmade.Spec{BlockSize: 500}, entries...)
+	d.Log(7, handmade.Batch(5, handmade.Op(base.KindPut, "zlog", strings.Repeat("x", 5000))))
+	db := openTest(t, d.Finish(), store.Options{})
+	ks := db.Keyspaces()[0]
+	a, err := ks.Sample(50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a) < 40 || len(a) > 60 {
+		t.Errorf("%d samples, want about 50", len(a))
+	}
+	var sum int64
+	keys := map[string]bool{}
+	for _, e := range entries {
+		keys[e.Key] = true
+	}
+	keys["zlog"] = true
+	for _, w := range a {
+		if !keys[string(w.Key)] {
+			t.Errorf("sampled %q, which is no key", w.Key)
+		}
+		sum += w.Bytes
+	}
+	if size := ks.Size(); sum > size*11/10 || sum < size*8/10 {
+		t.Errorf("samples stand for %d bytes of %d", sum, size)
+	}
+	if b, _ := ks.Sample(50); fmt.Sprint(a) != fmt.Sprint(b) {
+		t.Error("samples differ from call to call")
+	}
+	if one, _ := ks.Sample(0); len(one) > 2 {
+		t.Errorf("%d samples of none", len(one))
+	}
+}
+
+// TestSpilledLog: logs beyond the memory are sorted on disk, in files that nobody sees.
+func TestSpilledLog(t *testing.T) {
+	d := handmade.NewDB(t)
+	d.Family(1, "one", handmade.BytewiseName)
+	var records [][]byte
+	for i := range 5000 {
+		records = append(records, handmade.Batch(uint64(10+2*i), handmade.Op(base.KindPut, fmt.Sprint("k", i%3000), strings.Repeat("v", 50)),
+			handmade.OpCF(base.KindCFPut, 1, fmt.Sprint("k", i%7), fmt.Sprint(i))))
+	}
+	d.Log(7, records...)
+	dir, temp := d.Finish(), t.TempDir()
+	db := openTest(t, dir, store.Options{Memory: 64 << 10, TempDir: temp})
+	rows, n := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
+	if len(rows) != 3000 || n.Superseded != 2000 {
+		t.Errorf("%d rows, %+v", len(rows), n)
+	}
+	if left, _ := os.ReadDir(temp); len(left) > 0 {
+		t.Errorf("%d files in sight", len(left))
+	}
+	if db.spaces[0].Env.NumSpools() == 0 {
+		t.Error("nothing was spilled")
+	}
+	wantRows(t, db, 1, "k0=4998 k1=4999 k2=4993 k3=4994 k4=4995 k5=4996 k6=4997")
+	if err := rowsError(dir, store.Options{Memory: 64 << 10, TempDir: filepath.Join(temp, "missing")}); err == nil {
+		t.Error("no error without a place for spools")
+	}
+}
