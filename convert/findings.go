@@ -102,9 +102,11 @@ func (s *findingSet) list() []FindingKind {
 }
 
 // lossOf returns the kind of loss that a finding tells of, "" when it tells of none: data that is
-// damaged, or that no record can hold.
+// damaged or unknown, or that no record can hold.
 func lossOf(kind, severity string) string {
 	switch {
+	case kind == record.LossCommand:
+		return kind
 	case severity == record.Error.String():
 		return record.LossDamaged
 	case kind == record.LossStreamGroups:

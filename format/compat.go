@@ -27,6 +27,7 @@ func PossibleLosses(from, to *Limits) []record.LossInfo {
 		record.LossExpiryMS:    to.Seconds && !from.Seconds,
 		record.LossExpiry2038:  narrower(float64(to.MaxExpireMS), float64(from.MaxExpireMS)),
 		record.LossHyperLogLog: true,
+		record.LossCommand:     from.Place == InFiles,
 		record.LossDamaged:     true,
 	}
 	var out []record.LossInfo

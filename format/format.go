@@ -58,6 +58,8 @@ type Limits struct {
 	Whole bool
 	// AnyOrder says that a target takes records in any order.
 	AnyOrder bool
+	// NoSource and NoTarget say why this build does not read or write the format; "" when it does.
+	NoSource, NoTarget string
 
 	Databases string
 	Numbered  bool   // databases have numbers for names: "0", "1", …

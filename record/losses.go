@@ -19,6 +19,7 @@ const (
 	LossStreamGroups    = "stream-groups"     // consumer groups and pending entries of a stream
 	LossFieldExpiry     = "field-expiry"      // fields of a hash have an expiry of their own
 	LossModule          = "module"            // a value that only its own server understands
+	LossCommand         = "aof-command"       // a command of the source whose effect is not known was passed over
 	LossDamaged         = "damaged"           // error findings: what they are about may be missing or wrong
 )
 
@@ -45,6 +46,7 @@ var lossInfos = []LossInfo{
 	{Kind: LossExpiryMS, Text: "An expiry in milliseconds is rounded up to the next second: nothing expires earlier than it did."},
 	{Kind: LossExpiry2038, Text: "An expiry beyond 2038-01-19T03:14:07Z, where 32 bits of seconds end, is brought forward to that moment."},
 	{Kind: LossHyperLogLog, Types: Of(String), Note: true, Text: "A HyperLogLog is kept as a string that the target cannot count, or may count differently once it is added to. Where only the mark of a stale count differs (Redis and Ardb), it is moved."},
+	{Kind: LossCommand, Text: "A command of an append-only file whose effect is not known, such as a script, was passed over: any later key may be wrong."},
 	{Kind: LossDamaged, Text: "`kvferry verify` finds errors in the source: what they are about may be missing or wrong. Tables, blocks of tables and pages of LMDB files that cannot be read are among them: when this is allowed all else is converted, and what they had deleted or changed may be taken over as it was before. Where nothing can be passed over (a log, MANIFEST, CURRENT) the conversion stops all the same: `--type` and `--db` leave out the store."},
 }
 

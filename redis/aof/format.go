@@ -27,7 +27,7 @@ func (*Format) Detect(ev *format.Evidence) format.Verdict {
 	case bytes.HasPrefix(ev.Head, []byte("*")) && bytes.Contains(ev.Head, []byte("\r\n$")):
 		return format.Verdict{Score: 95, Why: []string{"begins with a command"}}
 	case isSnapshot(ev.Head) && preamble(ev.Head):
-		return format.Verdict{Score: 98, Why: []string{"begins with an RDB part that says it is of an append-only file"}}
+		return format.Verdict{Score: 105, Why: []string{"begins with an RDB part that says it is of an append-only file"}}
 	case ev.Head != nil && !bytes.HasPrefix(ev.Head, []byte("file ")):
 		return format.Verdict{}
 	}
@@ -51,6 +51,7 @@ func preamble(head []byte) bool {
 func (*Format) Limits() format.Limits {
 	return format.Limits{
 		Place:        format.InFiles,
+		NoTarget:     "append-only files are not written yet: write rdb:dump.rdb, from which servers start too",
 		Types:        record.AllTypes,
 		EmptyKey:     true,
 		FieldExpiry:  true,
@@ -60,12 +61,10 @@ func (*Format) Limits() format.Limits {
 		Numbered:     true,
 		Layout:       format.LayoutFlat,
 		Detail:       "append-only files of Redis 1.3 to 8 and Valkey: one file, an RDB preamble, or a directory with a manifest",
-		Losses: []record.LossInfo{{Kind: LossCommand, Text: "A command of an append-only file whose effect is not known, " +
-			"such as a script, was passed over: any later key may be wrong."}},
 	}
 }
 
 // Create is not there yet.
 func (f *Format) Create(context.Context, string, *format.CreateOptions) (format.Target, error) {
-	return nil, errors.New("append-only files are not written yet")
+	return nil, errors.New(f.Limits().NoTarget)
 }

@@ -22,9 +22,6 @@ const (
 	FindRefused = "aof-refused" // commands that a server answers with an error, and passes over
 )
 
-// LossCommand is the kind of loss that FindCommand tells of.
-const LossCommand = FindCommand
-
 // CommandError says that a command's effect is not known.
 type CommandError struct {
 	File string

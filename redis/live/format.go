@@ -10,6 +10,9 @@ import (
 	"kvferry/record"
 )
 
+// Name is what the format is called. Locations have addresses instead.
+const Name = "redis"
+
 // Format is a server of Redis or Valkey.
 type Format struct{ options *format.ServerOptions }
 
@@ -19,8 +22,8 @@ func New() *Format { return new(Format) }
 // With returns the format with what servers are reached with.
 func (f *Format) With(o *format.ServerOptions) format.Format { return &Format{o} }
 
-// Name is what locations are called.
-func (*Format) Name() string { return "redis" }
+// Name returns "redis".
+func (*Format) Name() string { return Name }
 
 // Detect finds nothing: an address says what it is.
 func (*Format) Detect(*format.Evidence) format.Verdict { return format.Verdict{} }
@@ -62,6 +65,7 @@ func (a *address) location() string {
 func (*Format) Limits() format.Limits {
 	return format.Limits{
 		Place:        format.OnServer,
+		NoSource:     "servers are not read yet: save a dump there (redis-cli --rdb dump.rdb) and read that",
 		Types:        record.AllTypes,
 		EmptyKey:     true,
 		FieldExpiry:  true,
@@ -77,5 +81,5 @@ func (*Format) Limits() format.Limits {
 
 // Open is not there yet.
 func (f *Format) Open(context.Context, string, *format.OpenOptions) (format.Source, error) {
-	return nil, errors.New("servers are not read yet")
+	return nil, errors.New(f.Limits().NoSource)
 }

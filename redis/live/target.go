@@ -85,7 +85,7 @@ func (t *target) databases() error {
 	}
 	for db, n := range t.before {
 		if n > 0 {
-			return fmt.Errorf("%s: database %s holds %s: --verify compares all that a server holds with what was written, so it has to be empty before",
+			return fmt.Errorf("%s: database %s holds %s: all that a server holds is to be compared with what was written, so it has to be empty before",
 				t.server.shown, db, record.Plural(n, "key"))
 		}
 	}
@@ -256,7 +256,7 @@ func (t *target) Check(ctx context.Context) (string, error) {
 			return fmt.Sprintf("the server took %s; it held keys before, so its counts tell nothing", record.Plural(total, "record")), nil
 		}
 	}
-	return text + "; --verify reads them back", nil
+	return text + "; values were not read back", nil
 }
 
 // limiter holds bytes back to a rate.

@@ -191,7 +191,7 @@ func TestTarget(t *testing.T) {
 	if err := errors.Join(load(context.Background(), target, list[:300], "0", 3), load(context.Background(), target, list[300:], "3", 1)); err != nil {
 		t.Fatal(err)
 	}
-	if text := check(t, target); text != "the server took 600 records and counts as many keys; --verify reads them back" {
+	if text := check(t, target); text != "the server took 600 records and counts as many keys; values were not read back" {
 		t.Error(text)
 	}
 	all := want(t, list[:300], "0")

@@ -17,7 +17,7 @@ const compatHead = `# Compatibility
 
 Written by ` + "`kvferry formats --format markdown`" + ` from what the code enforces; ` + "`make docs`" + ` renews it.
 
-Every format is converted into every other and into itself. What a target cannot hold is listed before
+Every format that is read is converted into every one that is written, itself too. What a target cannot hold is listed before
 anything is published, and refused with exit code 4 unless ` + "`--allow-loss`" + ` names it. ` + "`--dry-run`" + ` only lists.
 `
 
@@ -85,6 +85,7 @@ func holdTable(b *bytes.Buffer, formats []format.Format) {
 		{"expiry", expiryText},
 		{"one name", nameText},
 		{"also held", heldText},
+		{"here", useText},
 		{"databases", func(l *format.Limits) string { return l.Databases }},
 		{"also", func(l *format.Limits) string { return strings.Join(l.OtherDetails, "; ") }},
 	} {
@@ -136,13 +137,17 @@ func storeTable(b *bytes.Buffer, formats []format.Format) {
 
 // pairTable lists what may be lost from each format into each.
 func pairTable(b *bytes.Buffer, formats []format.Format) {
+	targets := slices.DeleteFunc(slices.Clone(formats), func(f format.Format) bool { return f.Limits().NoTarget != "" })
 	head(b, "From each to each", "What may be lost on the way from the format of a row to that of a column. `"+
 		strings.Join(anywhere, "`, `")+"`\nmay come with any pair: they depend on the data alone. Several databases become\n"+
 		"as many databases (a directory each in nemo and blackwidow, a namespace each in Ardb); `--db NAME` takes some of them.",
-		append([]string{"from"}, names(formats)...)...)
+		append([]string{"from"}, names(targets)...)...)
 	for _, from := range formats {
+		if from.Limits().NoSource != "" {
+			continue
+		}
 		cells := []string{format.LocationName(from)}
-		for _, to := range formats {
+		for _, to := range targets {
 			f, t := from.Limits(), to.Limits()
 			var kinds []string
 			for _, info := range format.PossibleLosses(&f, &t) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"kvferry/convert"
 	"kvferry/format"
@@ -41,6 +42,10 @@ unless --allow-loss names their kinds. Errors in the source are losses of the ki
 blocks that cannot be read among them: with --allow-loss damaged all else is converted. docs/findings.md
 says what to do about damage.
 
+A target may be a server of Redis or Valkey: redis://host:port/db, rediss:// over TLS, unix:///path, redis+cluster://
+of a cluster. It is written in place: losses are looked for before the first write, what the server says that
+it holds is compared at the end, and the report is left in the working directory. docs/live.md has the rest.
+
 A run that dies can be continued with --resume and the same filters; its work is in DST.kvferry. A run
 that fails or is cancelled leaves nothing, unless --resume was given: then it says how it is continued.
 ` + exitHelp
@@ -48,6 +53,7 @@ that fails or is cancelled leaves nothing, unless --resume was given: then it sa
 const convertExample = `  kvferry convert /data/pika/dump blackwidow:/data/new
   kvferry convert --dry-run /data/pika/dump blackwidow:/data/new
   kvferry convert --type hash,zset --match 'user:*' nemo:/data/old nemo:/data/users
+  kvferry convert --skip-existing aof:/data/redis redis://127.0.0.1:6379
   kvferry convert --instances 8 /data/pika4 pika4:/data/eight
   kvferry convert --min-bytes 1MiB --ttl-from 30d /data/pika/dump blackwidow:/data/large
   kvferry convert -f job.yaml --workers 4 /data/pika/dump blackwidow:/data/new`
@@ -71,6 +77,7 @@ type convertFlags struct {
 	noProve   bool
 	progress  ProgressFlags
 	format    string
+	server    serverFlags
 }
 
 // convert moves a dataset into another format.
@@ -105,6 +112,7 @@ func (a *App) convert() *cobra.Command {
 	choose(fs, &f.rdb, "rdb-version", plain(rdb.Versions()...), "version of an RDB target; 9 loads in Redis 5.0 and newer, Valkey, KeyDB and Dragonfly")
 	fs.BoolVar(&f.noProve, "no-prove", false, "publish without reading back and comparing (for benchmarks)")
 	choose(fs, &f.format, "format", plain("text", "json"), "form of the summary")
+	f.server.Register(cmd)
 	f.progress.Register(cmd)
 	return cmd
 }
@@ -170,7 +178,7 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	if f.version&0xFF == 0xFF {
 		return nil, usagef("--version-epoch %d: the original engines lose sight of versions whose low byte is 0xFF", f.version)
 	}
-	if o.Target, err = a.target(dst); err != nil {
+	if o.Target, err = a.target(dst, f, cmd.Flags()); err != nil {
 		return nil, err
 	}
 	if o.Target.Format.Name() != redis.Name && cmd.Flags().Changed("rdb-version") {
@@ -246,7 +254,7 @@ func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags, places 
 }
 
 // target reads the location of a target: its format must be named, its store may be.
-func (a *App) target(location string) (convert.Output, error) {
+func (a *App) target(location string, flags *convertFlags, fs *pflag.FlagSet) (convert.Output, error) {
 	loc, err := ParseLocation(location)
 	if err != nil {
 		return convert.Output{}, usagef("%w", err)
@@ -256,6 +264,15 @@ func (a *App) target(location string) (convert.Output, error) {
 	}
 	f, err := a.format(loc.Format)
 	if err != nil {
+		return convert.Output{}, err
+	}
+	if why := f.Limits().NoTarget; why != "" {
+		return convert.Output{}, usagef("%s: %s", visible.Text(loc.Path), why)
+	}
+	if r, ok := f.(format.Remote); ok {
+		return flags.server.target(r, loc.Path)
+	}
+	if err := flags.server.unused(fs, loc.Path); err != nil {
 		return convert.Output{}, err
 	}
 	if f.Limits().Place != format.InDirectory {

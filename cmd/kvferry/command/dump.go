@@ -214,6 +214,9 @@ func (f *dumpFlags) encoder(d *Dataset) (inspect.Encoder, error) {
 
 // dumpRows writes physical rows.
 func (f *dumpFlags) dumpRows(ctx context.Context, d *Dataset, w io.Writer) (int64, error) {
+	if err := d.hasRows(); err != nil {
+		return 0, err
+	}
 	if !d.Scan.Selection.RowsOnly() {
 		return 0, usagef("rows are chosen by --db, --keyspace, --type and key: --expired, --ttl-from, --ttl-to, --min-bytes and --min-elements are about records")
 	}

@@ -68,6 +68,9 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 	if err != nil {
 		return err
 	}
+	if err := d.hasRows(); err != nil {
+		return errors.Join(err, d.Opened.Source.Close())
+	}
 	if _, err := d.Scan.Selection.SelectDBs(d.Databases()); err != nil {
 		return errors.Join(err, d.Opened.Source.Close())
 	}

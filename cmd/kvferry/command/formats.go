@@ -109,6 +109,9 @@ func printFormat(w io.Writer, f format.Format) error {
 	row("one name", nameText(&l))
 	row("also held", heldText(&l))
 	row("databases", l.Databases)
+	if len(l.Stores) == 0 {
+		row("here", useText(&l))
+	}
 	for _, s := range l.Stores {
 		row("on "+s.Store, supportText(s))
 	}
@@ -195,6 +198,17 @@ func supportText(s format.StoreSupport) string {
 		text += ": " + s.Why
 	}
 	return text
+}
+
+// useText says whether this build reads and writes a format.
+func useText(l *format.Limits) string {
+	switch {
+	case l.NoTarget != "":
+		return "read only: " + l.NoTarget
+	case l.NoSource != "":
+		return "written only: " + l.NoSource
+	}
+	return "read and written"
 }
 
 // heldText lists what newer servers have and not every format holds.

@@ -17,6 +17,7 @@ import (
 	"kvferry/kvrocks"
 	"kvferry/record"
 	"kvferry/redis"
+	"kvferry/redis/aof"
 	"kvferry/store"
 )
 
@@ -141,8 +142,29 @@ func disordered(t *testing.T) string {
 	return dir
 }
 
+// aofPlants are append-only files of a few commands.
+func aofPlants() []datasetPlant {
+	const set = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n"
+	plant := func(name, want, log string) datasetPlant {
+		return datasetPlant{"append-only file " + name, want, func(t *testing.T) string {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "appendonly.aof"), []byte(log), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return "aof:" + dir
+		}}
+	}
+	return []datasetPlant{
+		plant("whole", "", set),
+		plant("cut", "warning aof-cut", set+set[:20]),
+		plant("damaged", "error aof-damaged", set+"nonsense\r\n"+set),
+		plant("with a script", "error aof-command", set+"*3\r\n$4\r\nEVAL\r\n$1\r\n0\r\n$1\r\n0\r\n"),
+		plant("with a command in vain", "note aof-refused", set+"*3\r\n$5\r\nLPUSH\r\n$1\r\nk\r\n$1\r\nv\r\n"),
+	}
+}
+
 func datasetPlants() []datasetPlant {
-	return slices.Concat(leveldbPlants(), lmdbPlants(), otherPlants(), rdbPlants())
+	return slices.Concat(leveldbPlants(), lmdbPlants(), otherPlants(), rdbPlants(), aofPlants())
 }
 
 func TestVerifyPlantedDatasets(t *testing.T) {
@@ -160,6 +182,7 @@ var notPlanted = map[string]string{
 	record.FindLedger:         "a fault of the program; inspect tests it with a source that miscounts",
 	record.FindUnreadRows:     "a fault of the machine; inspect tests it with a source that fails",
 	floyd.FindSlots:           "TestVerifyOtherSlots",
+	aof.FindModuleAux:         "what a server with modules writes; redis/rdb tests the item",
 	record.FindUnorderedTable: "what other commands say where verify says key-order",
 	record.FindDamagedBlob:    "TestDamagedBlobs of store/rocks",
 	"unreferenced-blobs":      "TestMissingBlobs of store/rocks",

@@ -6,9 +6,10 @@ import (
 	"strings"
 
 	"kvferry/format"
+	"kvferry/redis/live"
 )
 
-// Location is a place of a dataset as the command line has it: [format[+store]:]path.
+// Location is a place of a dataset as the command line has it: [format[+store]:]path, or the address of a server.
 type Location struct {
 	Format string // or a server of it; "": to be detected
 	Store  string // "": to be detected, or the format's first
@@ -19,6 +20,9 @@ var locationPrefix = regexp.MustCompile(`(?s)^([a-z][a-z0-9.]*)(?:\+([a-z][a-z0-
 
 // ParseLocation splits a location. A path with a colon can be written as ./path.
 func ParseLocation(s string) (Location, error) {
+	if live.IsAddress(s) {
+		return Location{Format: live.Name, Path: s}, nil
+	}
 	loc := Location{Path: s}
 	if m := locationPrefix.FindStringSubmatch(s); m != nil {
 		loc = Location{Format: m[1], Store: m[2], Path: m[3]}

@@ -9,6 +9,7 @@ import (
 
 	"kvferry/convert"
 	"kvferry/format"
+	"kvferry/internal/visible"
 	"kvferry/redis"
 	"kvferry/store"
 )
@@ -71,4 +72,12 @@ func (a *App) evidenceOf(path string) (*format.Evidence, error) {
 	}
 	head, err := redis.Head(path)
 	return &format.Evidence{Dir: path, Head: head}, err
+}
+
+// hasRows refuses formats that have no rows on disk, for commands that show these.
+func (d *Dataset) hasRows() error {
+	if d.format.Limits().Place == format.InFiles {
+		return usagef("%s: an append-only file has commands and no rows; kvferry dump --match shows the record of a key", visible.Text(d.Location.Path))
+	}
+	return nil
 }

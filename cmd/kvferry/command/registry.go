@@ -15,6 +15,8 @@ import (
 	"kvferry/kvrocks"
 	"kvferry/nemo"
 	"kvferry/redis"
+	"kvferry/redis/aof"
+	"kvferry/redis/live"
 	"kvferry/store"
 	"kvferry/store/lmdb"
 	"kvferry/store/rocks"
@@ -24,7 +26,7 @@ import (
 // lists them.
 func Default(build Build) *App {
 	return &App{
-		Formats: []format.Format{nemo.New(), blackwidow.New(), floyd.New(), ardb.New(), kvrocks.New(), redis.New()},
+		Formats: []format.Format{nemo.New(), blackwidow.New(), floyd.New(), ardb.New(), kvrocks.New(), redis.New(), aof.New(), live.New()},
 		Drivers: []Driver{
 			{Name: "rocksdb", Open: rocks.Open, Create: rocks.Create, Peek: peekTables("rocksdb")},
 			{Name: "leveldb", Open: rocks.Open, Create: rocks.CreateLevelDB, Peek: peekTables("leveldb")},

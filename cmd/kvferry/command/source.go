@@ -13,6 +13,7 @@ import (
 
 	"kvferry/convert"
 	"kvferry/format"
+	"kvferry/internal/visible"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -156,6 +157,9 @@ func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*Open
 	named, err := a.named(&loc)
 	if err != nil {
 		return nil, err
+	}
+	if named != nil && named.Limits().NoSource != "" {
+		return nil, usagef("%s: %s", visible.Text(loc.Path), named.Limits().NoSource)
 	}
 	if err := checkPlace(named, loc.Path); err != nil {
 		return nil, err
