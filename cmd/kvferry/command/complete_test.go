@@ -173,7 +173,7 @@ func TestPlacesAreCompleted(t *testing.T) {
 		{"dump |data/.", "data/.hidden/"},
 		{"dump |nemo:data/d", "nemo:data/dump/"},
 		{"dump |nemo+rocksdb:d", "nemo+rocksdb:data/"},
-		{"dump |redis:d", ""},
+		{"dump |valkey:d", ""},
 		{"dump |~/da", "~/data/"},
 		{"dump |" + dir + "/n", dir + "/nest/"},
 		{"dump |no/such/", ""},
