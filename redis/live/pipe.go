@@ -57,6 +57,8 @@ type pipe struct {
 	answered int      // pieces of the first
 	left     int      // commands of the next piece that are not answered
 	bytes    int64
+	total    int64 // pieces answered, over all connections
+	careful  bool  // one batch at a time: a connection broke before anything was answered
 	closing  bool
 	broken   error // this connection's
 	err      error // for good
@@ -175,17 +177,43 @@ func (p *pipe) fail(err error) {
 
 // run makes connections as long as there is something to send.
 func (p *pipe) run() {
-	for {
-		if !p.wait() {
-			return
-		}
+	for inVain := 0; p.wait(); inVain++ {
 		conn, err := p.connect()
 		if err != nil {
 			p.fail(err)
 			return
 		}
+		before := p.progress()
 		p.session(conn)
+		if p.progress() > before {
+			inVain = 0
+		} else {
+			p.slowDown()
+		}
+		if inVain >= maxInVain {
+			p.fail(errInVain)
+			return
+		}
 	}
+}
+
+// maxInVain is how many connections in a row may break before the server has answered anything.
+const maxInVain = 20
+
+var errInVain = errors.New("the connection breaks again and again before the server answers: is there a proxy or a limit on the size of requests between?")
+
+// slowDown makes the next connections send one batch at a time, so that what is answered is heard of.
+func (p *pipe) slowDown() {
+	p.mu.Lock()
+	p.careful = true
+	p.mu.Unlock()
+}
+
+// progress is how many pieces have been answered.
+func (p *pipe) progress() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.total
 }
 
 // wait waits for something to send; false: there will be nothing.
@@ -306,6 +334,7 @@ func (p *pipe) next() (*batch, int) {
 		switch {
 		case p.err != nil || p.broken != nil:
 			return nil, 0
+		case p.careful && p.written > 0: // wait for the answers
 		case p.written < len(p.queue):
 			b := p.queue[p.written]
 			from := 0
@@ -374,6 +403,7 @@ func (p *pipe) answer(text string) error {
 // answerPiece notes that the first piece is done.
 func (p *pipe) answerPiece() {
 	b := p.queue[0]
+	p.total++
 	if p.answered++; p.answered < len(b.pieces) {
 		return
 	}

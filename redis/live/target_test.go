@@ -239,8 +239,8 @@ func proxy(t *testing.T, to string, cutAfter int64) (addr string, cuts *atomic.I
 // TestCut breaks connections over and over: what is on the server is the same.
 func TestCut(t *testing.T) {
 	s := redistest.Start(t)
-	list := data(240, 21000)
-	for _, n := range []int64{150_000, 250_001} {
+	list := data(480, 6000)
+	for _, n := range []int64{700_000, 900_001} { // more than the largest piece has
 		s.Client().Must(t, "FLUSHALL")
 		addr, cuts := proxy(t, s.Addr, n)
 		target := mustOpen(t, "redis://"+addr, format.ServerOptions{}, "0")
