@@ -43,6 +43,9 @@ func (f *rdbFormat) Name() string { return Name }
 
 // Detect looks for the magic of a file.
 func (f *rdbFormat) Detect(ev *format.Evidence) format.Verdict {
+	if len(ev.Head) == 0 { // a directory
+		return format.Verdict{}
+	}
 	if !rdb.IsRDB(ev.Head) {
 		return format.Verdict{Why: []string{"the file does not begin with REDIS or VALKEY and a version"}}
 	}

@@ -38,7 +38,7 @@ func (f *serverFlags) Register(cmd *cobra.Command) {
 	fs.BoolVar(&f.replace, "replace", false, "overwrite keys that a server has")
 	fs.BoolVar(&f.skip, "skip-existing", false, "leave keys that a server has as they are")
 	fs.BoolVar(&f.fail, "fail-existing", false, "stop at a key that a server has (default)")
-	fs.Var(&f.rate, "rate", "bytes a second to send to a server at most, such as 20MiB (default: no limit)")
+	fs.Var(&f.rate, "rate", "bytes a second to send to a server at most, such as 20MiB; 0 takes any (default: no limit)")
 	cmd.MarkFlagsMutuallyExclusive("replace", "skip-existing", "fail-existing")
 }
 

@@ -46,8 +46,7 @@ func TestDamagedBeyondDetection(t *testing.T) {
 		unchanged(t, src)
 		for _, args := range [][]string{{"inspect", src}, {"inspect", "-v", src}, {"verify", src}} {
 			r := kvferry(t, args...)
-			line := strings.TrimPrefix(r.stderr, "nemo: score 0\nblackwidow: score 0\nfloyd: score 0\nardb: score 0\nkvrocks: score 0\nrdb: score 0\n"+
-				"  the file does not begin with REDIS or VALKEY and a version\n") // the evidence
+			line := strings.TrimPrefix(r.stderr, "nemo: score 0\nblackwidow: score 0\nfloyd: score 0\nardb: score 0\nkvrocks: score 0\nrdb: score 0\naof: score 0\nredis: score 0\n") // the evidence
 			if r.code != ExitFailed || !strings.HasPrefix(line, "kvferry: "+src+": the format cannot be told: found a ") || strings.Count(line, "\n") != 1 ||
 				!strings.Contains(line, c.what) || !strings.Contains(line, size) || !strings.Contains(line, filepath.Dir(file)) ||
 				!strings.Contains(line, "ardb:"+src) || !strings.HasSuffix(line, ":"+src+"\n") {
