@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -14,10 +15,14 @@ import (
 
 // failing makes system calls of a bench fail from a step on.
 func (b *bench) failing(step string, fail func(op, path string) bool) {
-	on := false
-	b.o.crash = func(s string) { on = on || s == step }
+	var on atomic.Bool // tasks run side by side
+	b.o.crash = func(s string) {
+		if s == step {
+			on.Store(true)
+		}
+	}
 	b.t.Cleanup(disk.Inject(func(op, path string) error {
-		if rel, err := filepath.Rel(b.dir, path); on && err == nil && fail(op, rel) {
+		if rel, err := filepath.Rel(b.dir, path); on.Load() && err == nil && fail(op, rel) {
 			return syscall.EIO
 		}
 		return nil

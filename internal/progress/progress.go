@@ -44,6 +44,7 @@ const Every = 250 * time.Millisecond
 // Meter counts what is done and tells it now and then. A nil Meter counts nothing. It is safe for concurrent use.
 type Meter struct {
 	tell func(State)
+	mu   sync.Mutex // tell is called by one goroutine at a time
 	stop chan struct{}
 	idle sync.WaitGroup
 	now  func() time.Time
@@ -92,11 +93,18 @@ func (m *Meter) run() {
 	for {
 		select {
 		case <-tick.C:
-			m.tell(m.State())
+			m.say()
 		case <-m.stop:
 			return
 		}
 	}
+}
+
+// say tells the state.
+func (m *Meter) say() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tell(m.State())
 }
 
 // Begin starts a step. total is its size in bytes, of which an earlier process did resumed; tasks is how many
@@ -117,7 +125,7 @@ func (m *Meter) Begin(name string, total, resumed int64, tasks int) {
 	m.records.Store(0)
 	m.elements.Store(0)
 	m.step.Store(&s)
-	m.tell(m.State())
+	m.say()
 }
 
 // Error counts an error finding.

@@ -1,0 +1,87 @@
+package record
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+)
+
+func groupID(n byte) []byte { return append(make([]byte, 15), n) }
+
+// TestGroupCoding packs what groups, consumers and pending entries are, and unpacks it. Every prefix is an error.
+func TestGroupCoding(t *testing.T) {
+	g := GroupState{Last: groupID(7), Read: -1}
+	packed := AppendGroup([]byte("x"), &g)[1:]
+	if got, err := DecodeGroup(packed); err != nil || !bytes.Equal(got.Last, g.Last) || got.Read != -1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	refuses(t, packed, func(b []byte) error { _, err := DecodeGroup(b); return err })
+	c := ConsumerState{Name: []byte("alice"), SeenMS: 12, ActiveMS: -1}
+	packed = AppendConsumer(nil, &c)
+	if got, err := DecodeConsumer(packed); err != nil || string(got.Name) != "alice" || got.SeenMS != 12 || got.ActiveMS != -1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	refuses(t, packed, func(b []byte) error { _, err := DecodeConsumer(b); return err })
+	p := PendingEntry{ID: groupID(3), Consumer: []byte("bob"), DeliveredMS: 99, Count: 4}
+	packed = AppendPending(nil, &p)
+	got, err := DecodePending(packed)
+	if err != nil || !bytes.Equal(got.ID, p.ID) || string(got.Consumer) != "bob" || got.DeliveredMS != 99 || got.Count != 4 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	refuses(t, packed[:32], func(b []byte) error { _, err := DecodePending(b); return err }) // 32 bytes: one of no consumer
+}
+
+// refuses checks that no strict prefix decodes.
+func refuses(t *testing.T, whole []byte, decode func([]byte) error) {
+	t.Helper()
+	for n := range whole {
+		if decode(whole[:n]) == nil {
+			t.Errorf("%d of %d bytes decode", n, len(whole))
+		}
+	}
+}
+
+// TestElementOrder sorts the elements of a stream with groups: entries by id, then group by group, in each the group,
+// its consumers, its pending entries.
+func TestElementOrder(t *testing.T) {
+	consumer := func(name string) []byte { return AppendConsumer(nil, &ConsumerState{Name: []byte(name)}) }
+	pending := func(n byte) []byte { return AppendPending(nil, &PendingEntry{ID: groupID(n), Consumer: []byte("c")}) }
+	want := []Element{
+		{Name: groupID(1)}, {Name: groupID(2)},
+		{Kind: Group, Name: []byte("a")}, {Kind: Consumer, Name: []byte("a"), Value: consumer("c")}, {Kind: Consumer, Name: []byte("a"), Value: consumer("d")},
+		{Kind: Pending, Name: []byte("a"), Value: pending(1)}, {Kind: Pending, Name: []byte("a"), Value: pending(2)},
+		{Kind: Group, Name: []byte("b")}, {Kind: Consumer, Name: []byte("b"), Value: consumer("c")},
+	}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	slices.SortFunc(got, func(x, y Element) int { return CompareElements(&x, &y) })
+	for i := range want {
+		if CompareElements(&got[i], &want[i]) != 0 || !EqualElements(&got[i], &want[i]) {
+			t.Errorf("place %d: %+v, want %+v", i, got[i], want[i])
+		}
+	}
+	a, b := Element{Value: []byte("v")}, Element{Value: []byte("v"), ExpireMS: 5}
+	if EqualElements(&a, &b) {
+		t.Error("a field that expires equals one that does not")
+	}
+	seen := Element{Kind: Consumer, Name: []byte("a"), Value: AppendConsumer(nil, &ConsumerState{Name: []byte("c"), SeenMS: 9})}
+	if !EqualElements(&want[3], &seen) {
+		t.Error("when a consumer was seen is no difference")
+	}
+}
+
+func TestSmallWords(t *testing.T) {
+	if Plural(1, "file") != "1 file" || Plural(2, "file") != "2 files" {
+		t.Errorf("%q, %q", Plural(1, "file"), Plural(2, "file"))
+	}
+	if (&Element{Name: []byte("ab"), Value: []byte("c")}).Bytes(Hash) != 3 || (&Element{Name: []byte("m")}).Bytes(ZSet) != 9 {
+		t.Error("sizes of elements")
+	}
+	kinds := map[string]bool{}
+	for _, info := range LossInfos() {
+		if info.Text == "" || kinds[info.Kind] {
+			t.Errorf("%+v", info)
+		}
+		kinds[info.Kind] = true
+	}
+}
