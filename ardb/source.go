@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"kvferry/format"
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -270,12 +271,12 @@ func storeIn(dir string) string {
 }
 
 func exists(dir, name string) bool {
-	_, err := os.Stat(filepath.Join(dir, name))
+	_, err := disk.Stat(filepath.Join(dir, name))
 	return err == nil
 }
 
 func matches(dir, pattern string) bool {
-	entries, err := os.ReadDir(dir)
+	entries, err := disk.ReadDir(dir)
 	if err != nil {
 		return false
 	}

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
+	"kvferry/internal/disk"
 	"kvferry/internal/extsort"
 	"kvferry/record"
 	"kvferry/store"
@@ -33,7 +33,7 @@ func appendTTLKey(dst []byte, ms int64, ns, user []byte) []byte {
 type spool struct {
 	dir   string
 	table store.Table
-	f     *os.File
+	f     *disk.File
 	w     *bufio.Writer
 	buf   []byte
 }
@@ -46,10 +46,10 @@ func (s *spool) path() string { return filepath.Join(s.dir, s.table.File) }
 
 func (s *spool) add(ms int64, ns, user []byte) error {
 	if s.f == nil {
-		if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		if err := disk.MkdirAll(s.dir); err != nil {
 			return err
 		}
-		f, err := os.Create(s.path())
+		f, err := disk.Create(s.path())
 		if err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (s *spool) close() error {
 func (s *spool) abort() {
 	if s.f != nil {
 		s.f.Close()
-		os.Remove(s.path())
+		disk.Remove(s.path())
 	}
 }
 
@@ -83,7 +83,7 @@ func checkSpool(dir string, t store.Table) error {
 	if filepath.Base(t.File) != t.File {
 		return fmt.Errorf("%s: %q is not the name of a spool", dir, t.File)
 	}
-	st, err := os.Stat(filepath.Join(dir, t.File))
+	st, err := disk.Stat(filepath.Join(dir, t.File))
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (t *target) writeTTL() (err error) {
 }
 
 func loadSpool(sorter *extsort.Sorter, path string) error {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ const maxSpooled = 1 << 30
 func (t *target) removeSpools() error {
 	var errs []error
 	for _, table := range t.ttl {
-		errs = append(errs, os.Remove(filepath.Join(t.dir, table.File)))
+		errs = append(errs, disk.Remove(filepath.Join(t.dir, table.File)))
 	}
 	t.ttl = map[int]store.Table{}
 	return errors.Join(errs...)

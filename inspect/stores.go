@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
 	"kvferry/format"
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -251,13 +251,13 @@ func (s *standIns) finding(dir string, err error) record.Finding {
 
 // isAbsent reports whether there is no such directory: the format knows whether there should be.
 func isAbsent(dir string) bool {
-	_, err := os.Stat(dir)
+	_, err := disk.Stat(dir)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
 // hasTables reports whether a directory without CURRENT was a database once.
 func hasTables(dir string) bool {
-	entries, err := os.ReadDir(dir)
+	entries, err := disk.ReadDir(dir)
 	if err != nil {
 		return false
 	}

@@ -3,7 +3,8 @@ package nemo
 import (
 	"encoding/binary"
 	"io"
-	"os"
+
+	"kvferry/internal/disk"
 )
 
 const (
@@ -16,7 +17,7 @@ const (
 // be in, so nothing is searched.
 type pages struct {
 	len   int64
-	file  *os.File
+	file  *disk.File
 	cache []page
 }
 
@@ -29,7 +30,7 @@ type page struct {
 
 // open starts an array in a file that is removed at once, with memory for pages.
 func (p *pages) open(dir string, memory int64) error {
-	f, err := os.CreateTemp(dir, "kvferry-links-*")
+	f, err := disk.CreateTemp(dir, "kvferry-links-*")
 	if err != nil {
 		return err
 	}
@@ -38,7 +39,7 @@ func (p *pages) open(dir string, memory int64) error {
 	for i := range p.cache {
 		p.cache[i].no = -1
 	}
-	return os.Remove(f.Name())
+	return disk.Remove(f.Name())
 }
 
 // push appends a number.

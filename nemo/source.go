@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
+	"kvferry/internal/disk"
 	"kvferry/internal/lane"
 	"kvferry/record"
 	"kvferry/store"
@@ -48,7 +48,7 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) error {
 	if s.Flat, err = s.openDB(ctx, "0", "", o); err != nil || s.Flat {
 		return err
 	}
-	entries, err := os.ReadDir(s.dir)
+	entries, err := disk.ReadDir(s.dir)
 	if err != nil {
 		return fmt.Errorf("open nemo database: %w", err)
 	}
@@ -56,7 +56,7 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) error {
 		if !dataset.IsDB(e.Name()) {
 			continue
 		}
-		if st, err := os.Stat(filepath.Join(s.dir, e.Name())); err != nil || !st.IsDir() { // a link leads to one, too
+		if st, err := disk.Stat(filepath.Join(s.dir, e.Name())); err != nil || !st.IsDir() { // a link leads to one, too
 			continue
 		}
 		if _, err := s.openDB(ctx, strings.TrimPrefix(e.Name(), "db"), e.Name(), o); err != nil {

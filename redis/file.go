@@ -8,22 +8,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/klauspost/compress/zstd"
 
 	"kvferry/format"
+	"kvferry/internal/disk"
 )
 
 // openFile returns the file at a location, unpacked and seekable. What it is unpacked to has no name and goes with it.
-func openFile(ctx context.Context, location string, o *format.OpenOptions) (*os.File, error) {
+func openFile(ctx context.Context, location string, o *format.OpenOptions) (*disk.File, error) {
 	if location == "-" {
 		if o.Stdin == nil {
 			return nil, errors.New("standard input cannot be read here")
 		}
 		return spool(ctx, o.Stdin, o.Options.TempDir)
 	}
-	f, err := os.Open(location)
+	f, err := disk.Open(location)
 	if err != nil {
 		return nil, err
 	}
@@ -73,17 +73,17 @@ func unpacked(r io.Reader) (io.ReadCloser, error) {
 }
 
 // spool copies a stream, unpacked, to a temporary file without a name.
-func spool(ctx context.Context, r io.Reader, dir string) (f *os.File, err error) {
+func spool(ctx context.Context, r io.Reader, dir string) (f *disk.File, err error) {
 	in, err := unpacked(r)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	f, err = os.CreateTemp(dir, "kvferry-rdb-")
+	f, err = disk.CreateTemp(dir, "kvferry-rdb-")
 	if err != nil {
 		return nil, err
 	}
-	if err = os.Remove(f.Name()); err == nil {
+	if err = disk.Remove(f.Name()); err == nil {
 		_, err = io.Copy(f, &interrupted{ctx, in})
 	}
 	if err != nil {
@@ -110,7 +110,7 @@ const maxHead = 4 << 10
 
 // Head returns how a file begins, unpacked when it is compressed. What is no whole file of that kind begins as it does.
 func Head(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
 	"sync"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/store"
@@ -55,7 +55,7 @@ type database struct {
 type section struct{ from, to int64 }
 
 // scan passes over a file. What cannot be read is in the index as its error; the items before it are good.
-func scan(ctx context.Context, f *os.File) (*index, error) {
+func scan(ctx context.Context, f *disk.File) (*index, error) {
 	st, err := f.Stat()
 	if err != nil {
 		return nil, err

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 )
@@ -24,7 +24,7 @@ const (
 type source struct {
 	format *rdbFormat
 	name   string
-	file   *os.File
+	file   *disk.File
 	*index
 	temp string
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
+	"kvferry/internal/disk"
 	"kvferry/internal/loglog"
 	"kvferry/record"
 	"kvferry/redis/rdb"
@@ -54,7 +54,7 @@ func create(f *rdbFormat, location string, o *format.CreateOptions) (format.Targ
 			return nil, fmt.Errorf("%s: database %q: databases of an RDB file have numbers", location, name)
 		}
 	}
-	if err := os.MkdirAll(location, 0o755); err != nil {
+	if err := disk.MkdirAll(location); err != nil {
 		return nil, err
 	}
 	return &target{format: f, dir: location, o: *o, sections: map[int]*part{}}, nil
@@ -160,7 +160,7 @@ func (t *target) Adopt(n int, db string, tables []store.Table) error {
 		if err := json.Unmarshal(table.First, &p); err != nil || p.N != n || p.DB != db || p.Version != t.format.version.String() {
 			return fmt.Errorf("%s: section %d is not what the journal says", t.dir, n)
 		}
-		if st, err := os.Stat(t.section(n)); err != nil {
+		if st, err := disk.Stat(t.section(n)); err != nil {
 			return err
 		} else if st.Size() != p.Bytes {
 			return fmt.Errorf("%s: section %d has %d bytes, and had %d", t.dir, n, st.Size(), p.Bytes)
@@ -177,16 +177,16 @@ func (t *target) Finish(ctx context.Context) (format.Source, error) {
 		return nil, err
 	}
 	aside := t.dir + ".sections"
-	if err := os.RemoveAll(aside); err != nil {
+	if err := disk.RemoveAll(aside); err != nil {
 		return nil, err
 	}
-	if err := os.Rename(t.dir, aside); err != nil {
+	if err := disk.Rename(t.dir, aside); err != nil {
 		return nil, err
 	}
-	if err := os.Rename(filepath.Join(aside, "joined"), t.dir); err != nil {
+	if err := disk.Rename(filepath.Join(aside, "joined"), t.dir); err != nil {
 		return nil, err
 	}
-	if err := os.RemoveAll(aside); err != nil {
+	if err := disk.RemoveAll(aside); err != nil {
 		return nil, err
 	}
 	if t.o.Reopen == nil {
@@ -197,13 +197,13 @@ func (t *target) Finish(ctx context.Context) (format.Source, error) {
 
 // Abort removes what was written.
 func (t *target) Abort() {
-	os.RemoveAll(t.dir)
-	os.RemoveAll(t.dir + ".sections")
+	disk.RemoveAll(t.dir)
+	disk.RemoveAll(t.dir + ".sections")
 }
 
 // joiner writes the parts of a file one after the other and keeps the checksum.
 type joiner struct {
-	f   *os.File
+	f   *disk.File
 	w   *bufio.Writer
 	sum uint64
 	err error
@@ -224,7 +224,7 @@ func (j *joiner) copy(path string, p *part) {
 	if j.err = j.w.Flush(); j.err != nil {
 		return
 	}
-	in, err := os.Open(path)
+	in, err := disk.Open(path)
 	if err != nil {
 		j.err = err
 		return
@@ -239,7 +239,7 @@ func (j *joiner) copy(path string, p *part) {
 
 // join writes the whole file: header, what is to be known about it, databases in ascending order, checksum.
 func (t *target) join(ctx context.Context, path string) error {
-	f, err := os.Create(path)
+	f, err := disk.Create(path)
 	if err != nil {
 		return err
 	}

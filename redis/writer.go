@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 )
@@ -16,7 +16,7 @@ const writeBuffer = 1 << 20
 // writer writes a section.
 type writer struct {
 	t     *target
-	f     *os.File
+	f     *disk.File
 	part  part
 	enc   rdb.Encoder
 	head  record.Header
@@ -36,7 +36,7 @@ type sum struct {
 }
 
 func newWriter(t *target, n int, db string, memory int64) (*writer, error) {
-	f, err := os.Create(t.section(n))
+	f, err := disk.Create(t.section(n))
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (w *writer) Close() error {
 		err = w.f.Sync()
 	}
 	if err = errors.Join(err, w.f.Close()); err != nil {
-		return errors.Join(err, os.Remove(w.f.Name()))
+		return errors.Join(err, disk.Remove(w.f.Name()))
 	}
 	for _, p := range w.parts {
 		w.part.Sum = rdb.CombineCRC64(w.part.Sum, p.crc, p.n)
@@ -167,5 +167,5 @@ func (w *writer) Close() error {
 func (w *writer) Abort() {
 	w.enc.Close()
 	w.f.Close()
-	os.Remove(w.f.Name())
+	disk.Remove(w.f.Name())
 }

@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+
+	"kvferry/internal/disk"
 )
 
 // ErrNotRegular says that what has the name of a file is a directory, a pipe or a device.
@@ -12,15 +13,15 @@ var ErrNotRegular = errors.New("not a regular file")
 
 // OpenRegular opens a file that is a part of a dataset, for reading. What is no regular file is an error: to open a pipe
 // would wait for whoever writes to it, which no signal ends, and a device may have no end.
-func OpenRegular(path string) (*os.File, error) {
-	st, err := os.Stat(path)
+func OpenRegular(path string) (*disk.File, error) {
+	st, err := disk.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !st.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: %w", path, ErrNotRegular)
 	}
-	return os.Open(path)
+	return disk.Open(path)
 }
 
 // ReadHead reads a file of a dataset that has some text, and of a larger one its first most bytes.

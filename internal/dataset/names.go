@@ -9,10 +9,11 @@
 package dataset
 
 import (
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
+
+	"kvferry/internal/disk"
 )
 
 // InfoFile is what Pika's bgsave leaves beside the stores.
@@ -40,7 +41,7 @@ func InfoFiles(root string, dirs []string) []string {
 	var out []string
 	for _, dir := range dirs {
 		rel := path.Join(dir, InfoFile)
-		if st, err := os.Stat(filepath.Join(root, rel)); err == nil && st.Mode().IsRegular() {
+		if st, err := disk.Stat(filepath.Join(root, rel)); err == nil && st.Mode().IsRegular() {
 			out = append(out, rel)
 		}
 	}

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"kvferry/format"
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -43,7 +43,7 @@ func PassedAll(root, rel, db string, t record.TypeSet, o *format.OpenOptions) bo
 		return false
 	}
 	dir := filepath.Join(root, rel)
-	entries, err := os.ReadDir(dir)
+	entries, err := disk.ReadDir(dir)
 	return err == nil && len(entries) > 0 && o.Pass(db, t, dir)
 }
 
@@ -53,7 +53,7 @@ func isAbsent(dir string, err error) bool {
 	if !errors.Is(err, store.ErrNotStore) && !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
-	entries, err := os.ReadDir(dir)
+	entries, err := disk.ReadDir(dir)
 	return len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist))
 }
 
@@ -79,7 +79,7 @@ func Report(o *format.OpenOptions, f record.Finding) {
 // Subdirs lists the entries of a directory whose names are accepted, in the order of their numbers; none when there is no
 // such directory.
 func Subdirs(dir string, accept func(string) bool) ([]string, error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := disk.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

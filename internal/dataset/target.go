@@ -3,13 +3,13 @@ package dataset
 import (
 	"context"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"kvferry/format"
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -189,10 +189,10 @@ func (t *Target) Abort() {
 			b.Abort()
 		}
 		if db.dir != "" {
-			os.Remove(filepath.Join(t.dir, db.dir))
+			disk.Remove(filepath.Join(t.dir, db.dir))
 		}
 	}
-	os.Remove(t.dir)
+	disk.Remove(t.dir)
 }
 
 // Parts is how many stores each database has.

@@ -78,12 +78,34 @@ func (f *File) WriteAt(b []byte, off int64) (int, error) {
 	return f.f.WriteAt(b, off)
 }
 
+// ReadFrom writes what r has, by the kernel alone where both are files.
+func (f *File) ReadFrom(r io.Reader) (int64, error) {
+	if err := check("write", f.Name()); err != nil {
+		return 0, err
+	}
+	if from, ok := r.(*File); ok {
+		if err := check("read", from.Name()); err != nil {
+			return 0, err
+		}
+		r = from.f
+	}
+	return f.f.ReadFrom(r)
+}
+
 // Seek sets the offset of the next Read or Write.
 func (f *File) Seek(off int64, whence int) (int64, error) { return f.f.Seek(off, whence) }
 
 // Truncate changes the size.
 func (f *File) Truncate(size int64) error {
 	return errors.Join(check("truncate", f.Name()), f.f.Truncate(size))
+}
+
+// Chmod changes who may read and write it.
+func (f *File) Chmod(mode fs.FileMode) error {
+	if err := check("chmod", f.Name()); err != nil {
+		return err
+	}
+	return f.f.Chmod(mode)
 }
 
 // Sync waits until the file is durable.

@@ -56,8 +56,16 @@ func calls(dir string) map[string]error {
 		note("fstat", err)
 		note("sync", f.Sync())
 		note("truncate", f.Truncate(2))
+		note("chmod", f.Chmod(0o600))
 		f.Close()
 	}
+	from, err := Open(at("file"))
+	to, err2 := Create(at("copy"))
+	if err = errors.Join(err, err2); err == nil {
+		_, err = io.Copy(to, from)
+		errors.Join(from.Close(), to.Close())
+	}
+	note("copy", err)
 	note("remove", Remove(at("io")))
 	note("removeall", RemoveAll(at("d")))
 	return errs
@@ -74,7 +82,7 @@ func TestCalls(t *testing.T) {
 		"mkdir": {"mkdir", "mkdirall", "mkdirtemp"}, "rename": {"rename", "renamenew"}, "link": {"link"},
 		"symlink": {"symlink"}, "stat": {"stat", "lstat", "fstat"}, "readdir": {"readdir"},
 		"sync": {"sync", "syncpath"}, "truncate": {"truncate"}, "remove": {"remove", "removeall"},
-		"write": {"write", "writeat", "writefile"}, "read": {"read", "readat", "readfile"},
+		"write": {"write", "writeat", "writefile", "copy"}, "read": {"read", "readat", "readfile", "copy"}, "chmod": {"chmod"},
 	} {
 		restore := Inject(func(did, _ string) error {
 			if did == op {

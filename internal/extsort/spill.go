@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 )
 
@@ -24,7 +24,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // spool is a temporary file that holds runs one after the other. Its name is gone from the start, so
 // that nothing is left behind however the process ends.
 type spool struct {
-	f    *os.File
+	f    *disk.File
 	name string // to remove when the file is closed; "" when it is gone already
 	size int64
 }
@@ -37,12 +37,12 @@ type run struct {
 }
 
 func newSpool(dir string) (*spool, error) {
-	f, err := os.CreateTemp(dir, "kvferry-sort-*")
+	f, err := disk.CreateTemp(dir, "kvferry-sort-*")
 	if err != nil {
 		return nil, fmt.Errorf("sorting beyond memory: %w", err)
 	}
 	p := &spool{f: f}
-	if os.Remove(f.Name()) != nil { // a system that does not remove open files
+	if disk.Remove(f.Name()) != nil { // a system that does not remove open files
 		p.name = f.Name()
 	}
 	return p, nil
@@ -51,7 +51,7 @@ func newSpool(dir string) (*spool, error) {
 func (p *spool) close() error {
 	err := p.f.Close()
 	if p.name != "" {
-		err = errors.Join(err, os.Remove(p.name))
+		err = errors.Join(err, disk.Remove(p.name))
 	}
 	return err
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+
+	"kvferry/internal/disk"
 )
 
 // Visit is called for each file and directory of a walk, with its path relative to the root, "." for the
@@ -20,7 +22,7 @@ type Visit func(rel string, info fs.FileInfo, linked bool) error
 // directory that root or the link itself lies in is not followed. What cannot be read is an error, unless a
 // link led there: it is not part of the tree then.
 func Walk(root string, f Visit) error {
-	info, err := os.Stat(root)
+	info, err := disk.Stat(root)
 	if err != nil {
 		return err
 	}
@@ -52,7 +54,7 @@ func above(dir string) ([]fs.FileInfo, error) {
 	}
 	var out []fs.FileInfo
 	for parent := filepath.Dir(dir); parent != dir; dir, parent = parent, filepath.Dir(parent) {
-		info, err := os.Stat(parent)
+		info, err := disk.Stat(parent)
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +69,7 @@ func (w *walker) walk(rel string, info fs.FileInfo, linked bool) error {
 	}
 	w.above = append(w.above, info)
 	defer func() { w.above = w.above[:len(w.above)-1] }()
-	entries, err := os.ReadDir(filepath.Join(w.root, filepath.FromSlash(rel)))
+	entries, err := disk.ReadDir(filepath.Join(w.root, filepath.FromSlash(rel)))
 	if err != nil {
 		if linked {
 			return nil
@@ -88,7 +90,7 @@ func (w *walker) entry(rel string, e fs.DirEntry, linked bool) error {
 	var info fs.FileInfo
 	err := fs.ErrNotExist
 	if link {
-		info, err = os.Stat(filepath.Join(w.root, filepath.FromSlash(rel)))
+		info, err = disk.Stat(filepath.Join(w.root, filepath.FromSlash(rel)))
 	}
 	if err != nil {
 		info, err = e.Info()

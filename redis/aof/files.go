@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 )
 
@@ -36,7 +36,7 @@ const manifestSuffix = ".manifest"
 // Find finds the log at a location: a file of commands, a manifest, the directory that a manifest lies in, or the
 // directory of a server, which has appendonlydir or appendonly.aof in it.
 func Find(location string) (*Log, error) {
-	st, err := os.Stat(location)
+	st, err := disk.Stat(location)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func readManifest(path string) (*Log, error) {
 }
 
 func readLimited(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func readLimited(path string, most int64) ([]byte, error) {
 func newLog(dir string, names []string) (*Log, error) {
 	l := &Log{Dir: dir, Files: names}
 	for _, name := range names {
-		st, err := os.Stat(filepath.Join(dir, name))
+		st, err := disk.Stat(filepath.Join(dir, name))
 		if err != nil {
 			return nil, err
 		}

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/redis/state"
 )
@@ -79,7 +79,7 @@ func (r *replay) all() error {
 
 // one applies a file; more is false when what follows it is of no use.
 func (r *replay) one(path string, size int64) (more bool, err error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return false, err
 	}
@@ -231,7 +231,7 @@ type queue struct {
 	off     int64 // of MULTI
 	tempDir string
 	buf     []byte
-	file    *os.File // what did not fit
+	file    *disk.File // what did not fit
 }
 
 // maxQueued is how many bytes of a transaction are in memory.
@@ -248,7 +248,7 @@ func (q *queue) add(args [][]byte, off int64) error {
 	}
 	if q.file == nil {
 		var err error
-		if q.file, err = os.CreateTemp(q.tempDir, "kvferry-multi-"); err != nil {
+		if q.file, err = disk.CreateTemp(q.tempDir, "kvferry-multi-"); err != nil {
 			return err
 		}
 	}
@@ -290,7 +290,7 @@ func (q *queue) close() error {
 	if q.file == nil {
 		return nil
 	}
-	return errors.Join(q.file.Close(), os.Remove(q.file.Name()))
+	return errors.Join(q.file.Close(), disk.Remove(q.file.Name()))
 }
 
 func appendHead(dst []byte, n int) []byte {

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/redis/state"
@@ -14,7 +14,7 @@ import (
 
 // snapshot puts the RDB part at the front of a file into the state, with keys that have expired, and returns where the
 // commands begin.
-func (r *replay) snapshot(f *os.File, size int64) (int64, error) {
+func (r *replay) snapshot(f *disk.File, size int64) (int64, error) {
 	s, err := rdb.NewScanner(f, 0, size)
 	if err != nil {
 		return 0, r.in(err)

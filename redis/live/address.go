@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kvferry/format"
+	"kvferry/internal/disk"
 )
 
 // address is where a server is.
@@ -117,7 +117,7 @@ func newOptions(location string, so *format.ServerOptions) (*options, error) {
 	host, _, _ := net.SplitHostPort(a.host)
 	o.tlsConfig = &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure}
 	if o.CA != "" {
-		pem, err := os.ReadFile(o.CA)
+		pem, err := disk.ReadFile(o.CA)
 		if err != nil {
 			return nil, err
 		}

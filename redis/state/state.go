@@ -4,12 +4,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/cockroachdb/pebble"
 	"github.com/cockroachdb/pebble/bloom"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 )
 
@@ -76,7 +76,7 @@ var (
 
 // New makes an empty state in a directory of its own.
 func New(o Options) (*State, error) {
-	dir, err := os.MkdirTemp(o.TempDir, "kvferry-state-")
+	dir, err := disk.MkdirTemp(o.TempDir, "kvferry-state-")
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func New(o Options) (*State, error) {
 		Logger:                      silent{},
 	})
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, disk.RemoveAll(dir))
 	}
 	now := o.Now
 	if now.IsZero() {
@@ -120,7 +120,7 @@ func (silent) Fatalf(f string, a ...interface{}) { panic(fmt.Sprintf(f, a...)) }
 
 // Close removes the state.
 func (s *State) Close() error {
-	return errors.Join(s.db.Close(), os.RemoveAll(s.dir))
+	return errors.Join(s.db.Close(), disk.RemoveAll(s.dir))
 }
 
 // Select chooses the database that commands work on.

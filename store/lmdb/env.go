@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -22,7 +22,7 @@ const (
 
 // env is an open environment.
 type env struct {
-	f     *os.File
+	f     *disk.File
 	path  string
 	size  int64 // of the file
 	meta  meta

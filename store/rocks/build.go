@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
+	"kvferry/internal/disk"
 	"kvferry/store"
 	"kvferry/store/rocks/sst"
 )
@@ -125,9 +125,9 @@ func uuid(s string) string {
 
 // prepareDir makes dir, or checks that it holds nothing that could be somebody's data.
 func prepareDir(dir string) (made bool, err error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := disk.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return true, os.MkdirAll(dir, 0o755)
+		return true, disk.MkdirAll(dir)
 	}
 	if err != nil {
 		return false, err
@@ -265,7 +265,7 @@ func (b *builder) Adopt(tables []store.Table) error {
 		if !isTempTable(t.File) || filepath.Base(t.File) != t.File {
 			return fmt.Errorf("%s: %q is not the name of an unfinished table", b.dir, t.File)
 		}
-		st, err := os.Stat(filepath.Join(b.dir, t.File))
+		st, err := disk.Stat(filepath.Join(b.dir, t.File))
 		if err != nil {
 			return fmt.Errorf("adopt a finished table: %w", err)
 		}
@@ -297,11 +297,11 @@ func (b *builder) Abort() {
 		b.synced(t.File)
 	}
 	if b.made {
-		os.RemoveAll(b.dir)
+		disk.RemoveAll(b.dir)
 		return
 	}
-	entries, _ := os.ReadDir(b.dir)
+	entries, _ := disk.ReadDir(b.dir)
 	for _, e := range entries {
-		os.Remove(filepath.Join(b.dir, e.Name()))
+		disk.Remove(filepath.Join(b.dir, e.Name()))
 	}
 }

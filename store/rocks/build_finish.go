@@ -3,10 +3,10 @@ package rocks
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sort"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/manifest"
@@ -92,13 +92,13 @@ func (b *builder) removeStale() error {
 	for _, t := range b.tables {
 		known[t.File] = true
 	}
-	entries, err := os.ReadDir(b.dir)
+	entries, err := disk.ReadDir(b.dir)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
 		if isTempTable(e.Name()) && !known[e.Name()] {
-			if err := os.Remove(filepath.Join(b.dir, e.Name())); err != nil {
+			if err := disk.Remove(filepath.Join(b.dir, e.Name())); err != nil {
 				return err
 			}
 		}
@@ -155,7 +155,7 @@ func (b *builder) numberTables() error {
 			}
 		}
 		name := fmt.Sprintf("%06d%s", firstTableNumber+i, b.flavour.tableExt)
-		if err := os.Rename(filepath.Join(b.dir, t.File), filepath.Join(b.dir, name)); err != nil {
+		if err := disk.Rename(filepath.Join(b.dir, t.File), filepath.Join(b.dir, name)); err != nil {
 			return err
 		}
 		t.File = name
@@ -181,8 +181,8 @@ func (b *builder) writeManifest() error {
 	if err := writeFile(temp, []byte(name+"\n")); err != nil {
 		return err
 	}
-	if err := os.Rename(temp, current); err != nil {
-		return errors.Join(err, os.Remove(temp))
+	if err := disk.Rename(temp, current); err != nil {
+		return errors.Join(err, disk.Remove(temp))
 	}
 	return syncPath(b.dir)
 }

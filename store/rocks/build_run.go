@@ -3,10 +3,10 @@ package rocks
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/sst"
@@ -84,7 +84,7 @@ func (r *run) cut() error {
 	r.tablesOpen.Add(-1)
 	done, syncing, err := w.close()
 	if err != nil {
-		os.Remove(r.path())
+		disk.Remove(r.path())
 		return err
 	}
 	r.b.sync(r.file, syncing)
@@ -123,13 +123,13 @@ func (r *run) Abort() {
 	}
 	if r.table != nil {
 		r.table.abort()
-		os.Remove(r.path())
+		disk.Remove(r.path())
 		r.table = nil
 		r.tablesOpen.Add(-1)
 	}
 	for _, t := range r.tables {
 		r.b.synced(t.File)
-		os.Remove(filepath.Join(r.b.dir, t.File))
+		disk.Remove(filepath.Join(r.b.dir, t.File))
 	}
 	r.b.closed(r, nil)
 	r.tables, r.err = nil, errRunClosed

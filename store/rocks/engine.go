@@ -1,10 +1,10 @@
 package rocks
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store/rocks/manifest"
 )
@@ -35,7 +35,7 @@ func hadLogs(v *manifest.Version, dir string) bool {
 			return false
 		}
 	}
-	_, err := os.Stat(filepath.Join(dir, "IDENTITY"))
+	_, err := disk.Stat(filepath.Join(dir, "IDENTITY"))
 	return err == nil
 }
 

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
@@ -110,7 +110,7 @@ func (db *database) unchanged() error {
 	if err != nil {
 		return err
 	}
-	st, err := os.Stat(db.version.Path)
+	st, err := disk.Stat(db.version.Path)
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (db *database) tableName(number uint64) string {
 	if !db.levelDB {
 		return name
 	}
-	if _, err := os.Stat(filepath.Join(db.dir, name)); err == nil {
+	if _, err := disk.Stat(filepath.Join(db.dir, name)); err == nil {
 		return name
 	}
 	return fmt.Sprintf("%06d%s", number, flavourLevelDB.tableExt)

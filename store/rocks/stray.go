@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/blocks"
@@ -36,7 +36,7 @@ func (db *database) strays(ctx context.Context) (complete bool, err error) {
 			known[b.name] = true
 		}
 	}
-	entries, err := os.ReadDir(db.dir)
+	entries, err := disk.ReadDir(db.dir)
 	if err != nil {
 		return false, err
 	}

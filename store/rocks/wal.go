@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
@@ -44,7 +45,7 @@ func (db *database) findLogs() ([]*logFile, error) {
 	if db.opts.WALDir != "" {
 		dir = db.opts.WALDir
 	}
-	entries, err := os.ReadDir(dir)
+	entries, err := disk.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -107,13 +108,13 @@ func (db *database) isElsewhere(wal string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	st, err := os.Stat(here)
+	st, err := disk.Stat(here)
 	if err != nil {
 		return false, err
 	}
-	if there, err := os.Stat(path); err == nil {
+	if there, err := disk.Stat(path); err == nil {
 		// A place with a CURRENT of its own is the database that this one was copied from.
-		_, err := os.Stat(filepath.Join(path, "CURRENT"))
+		_, err := disk.Stat(filepath.Join(path, "CURRENT"))
 		return err != nil && !os.SameFile(st, there), nil
 	}
 	return filepath.Base(path) != filepath.Base(here), nil

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"kvferry/internal/disk"
 )
 
 // syncer makes files durable beside the workers, which would otherwise wait for the disk after
@@ -17,7 +19,7 @@ type syncing struct {
 }
 
 // start syncs and closes f; in the background while there is a slot.
-func (s *syncer) start(f *os.File) *syncing {
+func (s *syncer) start(f *disk.File) *syncing {
 	out := &syncing{done: make(chan struct{})}
 	finish := func() {
 		defer close(out.done)
@@ -46,7 +48,7 @@ func (s *syncing) wait() error {
 
 // writeFile writes a small file and makes it durable.
 func writeFile(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := disk.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
@@ -62,7 +64,7 @@ func writeFile(path string, data []byte) error {
 
 // syncPath makes a file or a directory durable.
 func syncPath(elem ...string) error {
-	f, err := os.Open(filepath.Join(elem...))
+	f, err := disk.Open(filepath.Join(elem...))
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"kvferry/internal/disk"
 	"kvferry/store"
 	"kvferry/store/rocks/manifest"
 	"kvferry/store/rocks/sst"
@@ -35,13 +36,13 @@ func (b *builder) tableOptions(id int, name string, c store.Comparer) *sst.Write
 // tableWriter writes one table.
 type tableWriter struct {
 	*sst.Writer
-	f    *os.File
+	f    *disk.File
 	sync *syncer // nil: not made durable here
 }
 
 // newTable starts a table in a file of that name, replacing what an interrupted run left there.
 func (b *builder) newTable(name string, s *space) (*tableWriter, error) {
-	f, err := os.OpenFile(filepath.Join(b.dir, name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	f, err := disk.OpenFile(filepath.Join(b.dir, name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kvferry/format"
+	"kvferry/internal/disk"
 )
 
 // completer completes an argument or the value of a flag.
@@ -166,7 +167,7 @@ func directories(prefix, soFar string) []string {
 	if at == "" {
 		at = "."
 	}
-	entries, err := os.ReadDir(at)
+	entries, err := disk.ReadDir(at)
 	if err != nil {
 		return nil // nothing to complete
 	}
@@ -176,7 +177,7 @@ func directories(prefix, soFar string) []string {
 		if hidden || !strings.HasPrefix(e.Name(), name) {
 			continue
 		}
-		if st, err := os.Stat(filepath.Join(at, e.Name())); err == nil && st.IsDir() {
+		if st, err := disk.Stat(filepath.Join(at, e.Name())); err == nil && st.IsDir() {
 			out = append(out, prefix+dir+e.Name()+"/")
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"kvferry/format"
+	"kvferry/internal/disk"
 	"kvferry/internal/tree"
 	"kvferry/record"
 	"kvferry/store"
@@ -55,7 +56,7 @@ func isWork(dir string) bool {
 	if filepath.Ext(dir) != ".kvferry" {
 		return false
 	}
-	_, err := os.Lstat(filepath.Join(dir, "journal"))
+	_, err := disk.Lstat(filepath.Join(dir, "journal"))
 	return err == nil
 }
 
@@ -211,7 +212,7 @@ func sizeText(err error) string {
 	if !errors.As(err, &c) || c.File == "" {
 		return ""
 	}
-	st, err := os.Stat(c.File)
+	st, err := disk.Stat(c.File)
 	if err != nil {
 		return ""
 	}
@@ -220,7 +221,7 @@ func sizeText(err error) string {
 
 // notADatabase says that no store was found, and what is there.
 func notADatabase(dir string) error {
-	entries, err := os.ReadDir(dir)
+	entries, err := disk.ReadDir(dir)
 	if err != nil {
 		return err
 	}

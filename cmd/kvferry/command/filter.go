@@ -2,7 +2,6 @@ package command
 
 import (
 	"errors"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kvferry/internal/disk"
 	"kvferry/internal/filter"
 	"kvferry/record"
 )
@@ -88,7 +88,7 @@ func (f *SelectFlags) Selection(memory int64) (*filter.Selection, error) {
 
 // readKeys reads the file of --key-file, which may take a quarter of the memory.
 func readKeys(path string, memory int64) (map[string]struct{}, error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return nil, usagef("--key-file: %w", err)
 	}

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"kvferry/inspect"
 	"kvferry/inspect/render"
+	"kvferry/internal/disk"
 	"kvferry/internal/filter"
 )
 
@@ -164,7 +164,7 @@ func (f *fingerprintFlags) doubt(w io.Writer, want, got *inspect.FingerprintFile
 const maxFingerprint = 16 << 20
 
 func readFingerprint(path string) (*inspect.FingerprintFile, error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return nil, err
 	}

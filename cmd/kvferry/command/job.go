@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"gopkg.in/yaml.v3"
+
+	"kvferry/internal/disk"
 )
 
 // allFlags takes the flags of a job file and checks that each that names something does name it.
@@ -172,7 +173,7 @@ const maxJob = 1 << 20
 // readJob reads a job file, which stands for a part of the command line. One that is not there is wrong usage as
 // what is wrong in it.
 func readJob(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return nil, usagef("--file: %w%s", err, meantFormat(path))
 	}

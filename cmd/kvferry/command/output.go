@@ -13,6 +13,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/spf13/cobra"
+
+	"kvferry/internal/disk"
 )
 
 // outputUsage describes the flag -o.
@@ -24,7 +26,7 @@ func toOutput(cmd *cobra.Command, path string, write func(io.Writer) error) erro
 	if path == "" {
 		return write(cmd.OutOrStdout())
 	}
-	st, err := os.Stat(path)
+	st, err := disk.Stat(path)
 	switch {
 	case err != nil:
 		return toFile(path, path, write)
@@ -86,7 +88,7 @@ func isFile(w io.Writer, file fs.FileInfo) bool {
 
 // toDevice writes to what is there and is no file.
 func toDevice(path string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	f, err := disk.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
@@ -95,7 +97,7 @@ func toDevice(path string, write func(io.Writer) error) error {
 
 // toFile writes a file beside the one at path and puts it in its place; given is what the path was called.
 func toFile(path, given string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
+	f, err := disk.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
 	if err != nil {
 		var p *fs.PathError
 		if errors.As(err, &p) { // the temporary name means nothing to anybody
@@ -113,7 +115,7 @@ func toFile(path, given string, write func(io.Writer) error) error {
 	if err == nil {
 		return nil
 	}
-	removed := os.Remove(f.Name())
+	removed := disk.Remove(f.Name())
 	if out.err != nil && removed == nil { // what failed because of it says nothing more
 		err = fmt.Errorf("%w; %s", out.err, left(path))
 	}
@@ -122,7 +124,7 @@ func toFile(path, given string, write func(io.Writer) error) error {
 
 // left says what is at a path to which nothing was written.
 func left(path string) string {
-	if _, err := os.Stat(path); err == nil {
+	if _, err := disk.Stat(path); err == nil {
 		return "the file that is there is as it was"
 	}
 	return "nothing is left of it"
@@ -131,7 +133,7 @@ func left(path string) string {
 // unfinishedFile is a file beside the one that it is to be. Its errors have the name that people know, and
 // nothing is written after one.
 type unfinishedFile struct {
-	file  *os.File
+	file  *disk.File
 	given string
 	err   error
 }
@@ -169,7 +171,7 @@ func (u *unfinishedFile) finish(path string) error {
 	}
 	u.fail(u.file.Close())
 	if u.err == nil {
-		u.fail(os.Rename(u.file.Name(), path))
+		u.fail(disk.Rename(u.file.Name(), path))
 	}
 	return u.err
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"kvferry/convert"
 	"kvferry/format"
+	"kvferry/internal/disk"
 	"kvferry/internal/visible"
 	"kvferry/redis"
 	"kvferry/store"
@@ -44,7 +44,7 @@ func checkPlace(f format.Format, path string) error {
 	if path == standardInput {
 		return nil
 	}
-	st, err := os.Stat(path)
+	st, err := disk.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && f == nil:
 		return fmt.Errorf("%s: no such directory", path)
@@ -63,7 +63,7 @@ func (a *App) evidenceOf(path string) (*format.Evidence, error) {
 	if path == standardInput {
 		return &format.Evidence{Dir: path, Head: []byte{}}, nil
 	}
-	st, err := os.Stat(path)
+	st, err := disk.Stat(path)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"kvferry/blackwidow"
 	"kvferry/floyd"
 	"kvferry/format"
+	"kvferry/internal/disk"
 	"kvferry/kvrocks"
 	"kvferry/nemo"
 	"kvferry/redis"
@@ -58,7 +59,7 @@ func (a *App) commands() []*cobra.Command {
 // peekTables looks at a directory of tables of one kind.
 func peekTables(kind string) func(dir string) (format.StoreEvidence, error) {
 	return func(dir string) (format.StoreEvidence, error) {
-		if _, err := os.Lstat(filepath.Join(dir, "CURRENT")); err != nil {
+		if _, err := disk.Lstat(filepath.Join(dir, "CURRENT")); err != nil {
 			return format.StoreEvidence{}, store.ErrNotStore
 		}
 		found, keyspaces, err := rocks.Peek(dir)

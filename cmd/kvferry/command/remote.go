@@ -9,6 +9,7 @@ import (
 
 	"kvferry/convert"
 	"kvferry/format"
+	"kvferry/internal/disk"
 )
 
 // passwordVariable holds the password of a server.
@@ -59,7 +60,7 @@ func (f *serverFlags) options() (o *format.ServerOptions, existing string, err e
 		return nil, "", usagef("--tls-cert and --tls-key go together")
 	}
 	if f.passwordFile != "" {
-		data, err := os.ReadFile(f.passwordFile)
+		data, err := disk.ReadFile(f.passwordFile)
 		if err != nil {
 			return nil, "", usagef("--password-file %w", err)
 		}
@@ -69,7 +70,7 @@ func (f *serverFlags) options() (o *format.ServerOptions, existing string, err e
 		if name == "" {
 			continue
 		}
-		if _, err := os.Stat(name); err != nil {
+		if _, err := disk.Stat(name); err != nil {
 			return nil, "", usagef("certificate: %w", err)
 		}
 	}

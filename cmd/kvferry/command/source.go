@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"kvferry/convert"
 	"kvferry/format"
+	"kvferry/internal/disk"
 	"kvferry/internal/visible"
 	"kvferry/record"
 	"kvferry/store"
@@ -240,7 +240,7 @@ func (a *App) storeOf(loc *Location, ev *format.Evidence) (*Driver, error) {
 
 // checkDirectory says in plain words why a source cannot be one.
 func checkDirectory(path string) error {
-	st, err := os.Stat(path)
+	st, err := disk.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s: no such directory", path)

@@ -8,6 +8,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect"
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -73,7 +74,7 @@ func (t *tries) opener(open store.Opener) store.Opener {
 }
 
 func (t *tries) add(dir string) {
-	if info, err := os.Stat(dir); err == nil {
+	if info, err := disk.Stat(dir); err == nil {
 		t.mu.Lock()
 		t.dirs = append(t.dirs, info)
 		t.mu.Unlock()
@@ -82,7 +83,7 @@ func (t *tries) add(dir string) {
 
 // has reports whether a directory was to be opened or passed over, by whatever name.
 func (t *tries) has(dir string) bool {
-	info, err := os.Stat(dir)
+	info, err := disk.Stat(dir)
 	if err != nil {
 		return false
 	}

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 
+	"kvferry/internal/disk"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
 )
@@ -25,10 +25,10 @@ type File struct {
 	Size int64
 	mem  []byte // the whole file, when it lives in memory
 
-	pinned *os.File // of a temporary file: always open
+	pinned *disk.File // of a temporary file: always open
 
-	f    *os.File // guarded by the set's mutex
-	refs int      // readers under way
+	f    *disk.File // guarded by the set's mutex
+	refs int        // readers under way
 	elem *list.Element
 }
 
@@ -44,7 +44,7 @@ type Set struct {
 // Open looks at a file, and opens it at once when now is set.
 func (s *Set) Open(dir, name string, now bool) (*File, error) {
 	f := &File{set: s, Path: filepath.Join(dir, name), Name: name}
-	st, err := os.Stat(f.Path)
+	st, err := disk.Stat(f.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -67,10 +67,10 @@ func Memory(name string, b []byte) *File {
 }
 
 // Temporary makes a file of one that is open, and stays so for as long as it is read. Its size is set when it is written.
-func Temporary(f *os.File) *File { return &File{Path: f.Name(), Name: f.Name(), pinned: f} }
+func Temporary(f *disk.File) *File { return &File{Path: f.Name(), Name: f.Name(), pinned: f} }
 
 // Acquire returns the open file; release must follow.
-func (f *File) Acquire() (*os.File, error) {
+func (f *File) Acquire() (*disk.File, error) {
 	s := f.set
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,7 @@ func (f *File) Acquire() (*os.File, error) {
 	}
 	if f.f == nil {
 		s.evict()
-		h, err := os.Open(f.Path)
+		h, err := disk.Open(f.Path)
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"sync"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/files"
@@ -22,12 +23,12 @@ type Env struct {
 	Windows  files.Windows
 
 	mu     sync.Mutex
-	spools []*os.File
+	spools []*disk.File
 	closed bool
 }
 
 // spoolFile makes a file for a spool that nobody else sees, gone when the env is closed.
-func (e *Env) spoolFile() (*os.File, error) {
+func (e *Env) spoolFile() (*disk.File, error) {
 	f, err := tempFile(e.TempDir)
 	if err != nil {
 		return nil, err
@@ -61,12 +62,12 @@ func (e *Env) Close() {
 }
 
 // tempFile makes a file without a name.
-func tempFile(dir string) (*os.File, error) {
-	f, err := os.CreateTemp(dir, "kvferry-spool-*")
+func tempFile(dir string) (*disk.File, error) {
+	f, err := disk.CreateTemp(dir, "kvferry-spool-*")
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Remove(f.Name()); err != nil {
+	if err := disk.Remove(f.Name()); err != nil {
 		f.Close()
 		return nil, err
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
 
+	"kvferry/internal/disk"
 	"kvferry/store/rocks/base"
 )
 
@@ -41,7 +41,7 @@ func decodeLargeRef(b []byte) largeRef {
 
 // largeValues is the file of the large values of a sorter; there is none before the first.
 type largeValues struct {
-	f    *os.File
+	f    *disk.File
 	size int64
 }
 

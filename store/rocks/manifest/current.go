@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -21,7 +21,7 @@ const maxCurrent = 4 << 10
 // Current reads CURRENT. A directory without it is no database.
 func Current(dir string) (string, error) {
 	b, err := store.ReadHead(filepath.Join(dir, CurrentName), maxCurrent)
-	if st, serr := os.Stat(dir); errors.Is(err, fs.ErrNotExist) || serr == nil && !st.IsDir() {
+	if st, serr := disk.Stat(dir); errors.Is(err, fs.ErrNotExist) || serr == nil && !st.IsDir() {
 		return "", notStore(dir)
 	}
 	if err != nil {
@@ -38,14 +38,14 @@ func Current(dir string) (string, error) {
 
 // notStore says what a directory without CURRENT holds.
 func notStore(dir string) error {
-	st, err := os.Stat(dir)
+	st, err := disk.Stat(dir)
 	if err != nil {
 		return err
 	}
 	if !st.IsDir() {
 		return fmt.Errorf("%s: %w: it is a file", dir, store.ErrNotStore)
 	}
-	entries, err := os.ReadDir(dir)
+	entries, err := disk.ReadDir(dir)
 	if err != nil {
 		return err
 	}

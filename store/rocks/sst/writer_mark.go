@@ -9,6 +9,7 @@ import (
 
 	"github.com/klauspost/compress/s2"
 
+	"kvferry/internal/disk"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 )
@@ -16,7 +17,7 @@ import (
 // SetLastSequence gives the last row of a table that a Writer wrote another sequence number, in place. The index still
 // leads to it: an index key with a smaller number is behind it.
 func SetLastSequence(path string, seq uint64) (err error) {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	f, err := disk.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
@@ -31,7 +32,7 @@ func SetLastSequence(path string, seq uint64) (err error) {
 
 // marker finds and changes the last row of a table.
 type marker struct {
-	f      *os.File
+	f      *disk.File
 	format Format
 }
 

@@ -1,0 +1,55 @@
+package lint
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// fileCalls are the functions of package os that internal/disk has, where tests make each of them fail.
+var fileCalls = []string{"Open", "OpenFile", "Create", "CreateTemp", "ReadFile", "WriteFile", "Rename", "Remove", "RemoveAll", "Mkdir",
+	"MkdirAll", "MkdirTemp", "ReadDir", "Link", "Symlink", "Stat", "Lstat", "Truncate", "Chmod", "Chtimes"}
+
+// offDisk are the directories whose system calls are not those of the program, or not of Go.
+var offDisk = []string{"internal/disk", "internal/redistest", "internal/formattest", "store/grocks", "store/internal", "fixtures", "bench",
+	"cmd/kvferry-gen", "cmd/kvferry-docs", "scripts"}
+
+// TestCallsOnFiles: what the program does with files goes through internal/disk.
+func TestCallsOnFiles(t *testing.T) {
+	root, seen := filepath.Join("..", ".."), 0
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel := filepath.ToSlash(strings.TrimPrefix(path, root+string(filepath.Separator)))
+		if d.IsDir() && (slices.Contains(offDisk, rel) || d.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		seen++
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				if pkg, ok := s.X.(*ast.Ident); ok && pkg.Name == "os" && slices.Contains(fileCalls, s.Sel.Name) {
+					t.Errorf("%s: os.%s: use internal/disk, so that tests can make it fail", files.Position(n.Pos()), s.Sel.Name)
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil || seen < 100 {
+		t.Errorf("%d files: %v", seen, err)
+	}
+}
