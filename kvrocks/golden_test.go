@@ -2,19 +2,15 @@ package kvrocks_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/internal/formattest"
 	"kvferry/internal/sorted"
@@ -22,9 +18,6 @@ import (
 	"kvferry/record"
 	"kvferry/store/rocks"
 )
-
-// goldenDir holds databases that the real server wrote.
-const goldenDir = "../../shared/golden"
 
 // goldens are the databases, with how many of their records are of kinds that Redis has.
 var goldens = map[string]int{"kvrocks-basic": 495, "kvrocks-oldenc": 365, "kvrocks-mixed": 429, "kvrocks-cluster": 346,
@@ -34,37 +27,22 @@ var goldens = map[string]int{"kvrocks-basic": 495, "kvrocks-oldenc": 365, "kvroc
 // goldenNow is after the goldens were written, and before what has not expired in them expires.
 var goldenNow = time.Unix(2_000_000_000, 0)
 
-// golden unpacks a database.
-func golden(t testing.TB, name string) string {
+// golden unpacks a database that the real server wrote.
+func golden(t *testing.T, name string) string {
 	t.Helper()
-	file := filepath.Join(goldenDir, name+".tar.gz")
-	if _, err := os.Stat(file); err != nil {
-		t.Skip(err)
+	if slices.Contains(fixtures.Names(), name) {
+		return fixtures.Unpack(t, name)
 	}
-	dir := t.TempDir()
-	if out, err := exec.Command("tar", "xzf", file, "-C", dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return filepath.Join(dir, name)
+	return fixtures.UnpackOutside(t, name)
 }
 
 // truth reads what the server answered.
-func truth(t testing.TB, name string) []byte {
+func truth(t *testing.T, name string) []byte {
 	t.Helper()
-	f, err := os.Open(filepath.Join(goldenDir, name+".truth.jsonl.gz"))
-	if err != nil {
-		t.Fatal(err)
+	if slices.Contains(fixtures.Names(), name) {
+		return fixtures.Truth(t, name)
 	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return fixtures.OutsideTruth(t, name)
 }
 
 // line is a line of a truth file or of a dump.
@@ -77,28 +55,29 @@ type line struct {
 	Value    any    `json:"value"`
 }
 
-func lines(t testing.TB, b []byte) (out []line) {
-	t.Helper()
-	for _, l := range bytes.Split(bytes.TrimSpace(b), []byte("\n")) {
-		var x line
-		if err := json.Unmarshal(l, &x); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, x)
-	}
-	return out
-}
-
 // asRedis turns the lines of a truth file into those of a dump, and returns the others by their keys. plain counts the
 // lines that were so before.
 func asRedis(t testing.TB, truth []byte) (out []byte, others map[string]line, plain int) {
 	t.Helper()
 	others = map[string]line{}
-	for _, x := range lines(t, truth) {
-		_, err := record.ParseType(x.Type)
-		switch {
-		case err == nil && x.Type != "other":
+	for _, l := range bytes.SplitAfter(truth, []byte("\n")) {
+		if len(l) == 0 {
+			break
+		}
+		h, _, err := formattest.SplitLine(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := record.ParseType(h.Type); err == nil && h.Type != "other" {
+			out = append(out, l...)
 			plain++
+			continue
+		}
+		var x line
+		if err := json.Unmarshal(l, &x); err != nil {
+			t.Fatal(err)
+		}
+		switch {
 		case x.Type == "sortedint":
 			x.Type = "set"
 			for i, id := range x.Value.([]any) {
@@ -144,11 +123,19 @@ func checkExtras(t testing.TB, got []byte, others map[string]line) (rest []byte)
 		if len(l) == 0 {
 			break
 		}
+		h, _, err := formattest.SplitLine(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := h.DB + " " + h.Key
+		if _, isHLL := others["hyperloglog "+at]; !isHLL && h.Type != "other" && h.Type != "stream" {
+			rest = append(rest, l...)
+			continue
+		}
 		var x dumped
 		if err := json.Unmarshal(l, &x); err != nil {
 			t.Fatal(err)
 		}
-		at := x.DB + " " + x.Key
 		switch hll, isHLL := others["hyperloglog "+at]; {
 		case x.Type == "string" && isHLL:
 			seen["hyperloglog"]++

@@ -110,16 +110,17 @@ func TestCompareLines(t *testing.T) {
 	str, set, zset := line("string", "aw==", `"dg=="`), line("set", "aQ==", `["bQ=="]`), line("zset", "aw==", `[["bQ==","1.50"]]`)
 	dump := set + str + zset
 	for name, c := range map[string]struct{ got, want, fails string }{
-		"the same by type":  {dump, str + set + zset, ""},
-		"a score otherwise": {dump, str + set + line("zset", "aw==", `[["bQ==","15e-1"]]`), ""},
-		"another score":     {dump, set + str + line("zset", "aw==", `[["bQ==","2"]]`), "record 2"},
-		"another value":     {dump, set + line("string", "aw==", `"dw=="`) + zset, "record 1"},
-		"one more":          {dump, set + str, "3 records, want 2"},
-		"one less":          {set + str, dump, "2 records, want 3"},
-		"no JSON":           {"nothing", dump, "line nothing"},
-		"no JSON wanted":    {dump, "nothing", "line nothing"},
-		"no score":          {line("zset", "aw==", `[["bQ==","x"]]`), "", "invalid syntax"},
-		"no pair":           {line("zset", "aw==", `["bQ=="]`), "", "is no member and score"},
+		"the same by type":   {dump, str + set + zset, ""},
+		"a score otherwise":  {dump, str + set + line("zset", "aw==", `[["bQ==","15e-1"]]`), ""},
+		"another score":      {dump, set + str + line("zset", "aw==", `[["bQ==","2"]]`), "record 2"},
+		"another value":      {dump, set + line("string", "aw==", `"dw=="`) + zset, "record 1"},
+		"one more":           {dump, set + str, "3 records, want 2"},
+		"one less":           {set + str, dump, "2 records, want 3"},
+		"no JSON in a value": {line("set", "aQ==", `[`), set, "invalid character"},
+		"no JSON":            {"nothing", dump, "line nothing"},
+		"no JSON wanted":     {dump, "nothing", "line nothing"},
+		"no score":           {line("zset", "aw==", `[["bQ==","x"]]`), zset, "invalid syntax"},
+		"no pair":            {line("zset", "aw==", `["bQ=="]`), zset, "is no member and score"},
 	} {
 		got := failures(t, func(t testing.TB) { CompareLines(t, []byte(c.got), []byte(c.want)) })
 		if c.fails == "" && got != "" || !strings.Contains(got, c.fails) {

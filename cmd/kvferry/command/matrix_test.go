@@ -24,6 +24,7 @@ var matrixTargets = []place{{format: "nemo", store: "rocksdb"}, {format: "blackw
 // matrixGoldens are the databases that the original engines wrote.
 var matrixGoldens = map[string]place{
 	"nemo-basic": matrixTargets[0], "nemo-basic-zlib": matrixTargets[0], "bw-basic": matrixTargets[1], "bw-edge": matrixTargets[1],
+	"kvrocks-cluster": matrixTargets[4], "kvrocks-mixed": matrixTargets[4], "kvrocks-modules": matrixTargets[4], "kvrocks-ingest": matrixTargets[4],
 	"ardb-rocksdb-basic": matrixTargets[2], "ardb-leveldb-basic": matrixTargets[3], "ardb-lmdb-basic": {format: "ardb", store: "lmdb"},
 }
 
