@@ -12,6 +12,7 @@ import (
 	"kvferry/internal/formattest"
 	"kvferry/internal/memstore"
 	"kvferry/kvrocks"
+	"kvferry/kvrocks/codec"
 	"kvferry/record"
 )
 
@@ -21,32 +22,32 @@ type rows struct{ *memstore.Store }
 var nsName = []byte(kvrocks.DefaultNamespace)
 
 func metaKey(key string) []byte {
-	return kvrocks.AppendMetaKey(nil, kvrocks.MetaKey{Namespace: nsName, Slot: kvrocks.NoSlot, Key: []byte(key)})
+	return codec.AppendMetaKey(nil, codec.MetaKey{Namespace: nsName, Slot: codec.NoSlot, Key: []byte(key)})
 }
 
-func (r rows) meta(kind kvrocks.Kind, size uint64, extras []byte) {
-	r.Put("metadata", metaKey("k"), kvrocks.AppendMeta(nil, kvrocks.Meta{Wide: true, Kind: kind, Version: 7, Size: size, Extras: extras}))
+func (r rows) meta(kind codec.Kind, size uint64, extras []byte) {
+	r.Put("metadata", metaKey("k"), codec.AppendMeta(nil, codec.Meta{Wide: true, Kind: kind, Version: 7, Size: size, Extras: extras}))
 }
 
-func subKey(version kvrocks.Version, sub string) []byte {
-	return kvrocks.AppendSubKey(nil, kvrocks.SubKey{Namespace: nsName, Slot: kvrocks.NoSlot, Key: []byte("k"), Version: version, Sub: []byte(sub)})
+func subKey(version codec.Version, sub string) []byte {
+	return codec.AppendSubKey(nil, codec.SubKey{Namespace: nsName, Slot: codec.NoSlot, Key: []byte("k"), Version: version, Sub: []byte(sub)})
 }
 
 func (r rows) sub(cf, sub, value string) { r.Put(cf, subKey(7, sub), []byte(value)) }
 
 func be(n uint64) string { return string(binary.BigEndian.AppendUint64(nil, n)) }
 
-func double(f float64) string { return string(kvrocks.AppendDouble(nil, f)) }
+func double(f float64) string { return string(codec.AppendDouble(nil, f)) }
 
 func ends(head, tail uint64) []byte {
-	return kvrocks.AppendListEnds(nil, kvrocks.ListEnds{Head: head, Tail: tail})
+	return codec.AppendListEnds(nil, codec.ListEnds{Head: head, Tail: tail})
 }
 
-func state(first, last kvrocks.StreamID) []byte {
-	return kvrocks.AppendStreamState(nil, kvrocks.StreamState{LastGenerated: last, First: first, Last: last, Added: 1})
+func state(first, last codec.StreamID) []byte {
+	return codec.AppendStreamState(nil, codec.StreamState{LastGenerated: last, First: first, Last: last, Added: 1})
 }
 
-var id1 = kvrocks.StreamID{7: 1, 15: 1}
+var id1 = codec.StreamID{7: 1, 15: 1}
 
 const pair = "\x01f\x01v"
 
@@ -57,115 +58,115 @@ var planted = []struct {
 	want string // kinds found, but for notes
 	lost bool   // the record is gone
 }{
-	{"nothing", func(r rows) { r.meta(kvrocks.KindHash, 1, nil); r.sub("default", "f", "v") }, "", false},
+	{"nothing", func(r rows) { r.meta(codec.KindHash, 1, nil); r.sub("default", "f", "v") }, "", false},
 	{"short metadata", func(r rows) { r.Put("metadata", metaKey("k"), []byte{0x82, 0}); r.sub("default", "f", "v") }, "short-value", true},
 	{"no value", func(r rows) { r.Put("metadata", metaKey("k"), nil) }, "short-value", true},
 	{"type 15", func(r rows) { r.Put("metadata", metaKey("k"), []byte("\x8f\x00\x00\x00\x00\x00\x00\x00\x00")) }, "unknown-type", true},
-	{"short list", func(r rows) { r.meta(kvrocks.KindList, 1, []byte("short")) }, "short-value", true},
-	{"HyperLogLog of another encoding", func(r rows) { r.meta(kvrocks.KindHyperLogLog, 0, []byte{1}) }, "bad-value", true},
-	{"size", func(r rows) { r.meta(kvrocks.KindHash, 2, nil); r.sub("default", "f", "v") }, "count-mismatch", false},
-	{"size 0", func(r rows) { r.meta(kvrocks.KindHash, 0, nil); r.sub("default", "f", "v") }, "deleted-rows", true},
-	{"set with a value", func(r rows) { r.meta(kvrocks.KindSet, 1, nil); r.sub("default", "m", ""); r.sub("default", "n", "v") }, "bad-value", false},
+	{"short list", func(r rows) { r.meta(codec.KindList, 1, []byte("short")) }, "short-value", true},
+	{"HyperLogLog of another encoding", func(r rows) { r.meta(codec.KindHyperLogLog, 0, []byte{1}) }, "bad-value", true},
+	{"size", func(r rows) { r.meta(codec.KindHash, 2, nil); r.sub("default", "f", "v") }, "count-mismatch", false},
+	{"size 0", func(r rows) { r.meta(codec.KindHash, 0, nil); r.sub("default", "f", "v") }, "deleted-rows", true},
+	{"set with a value", func(r rows) { r.meta(codec.KindSet, 1, nil); r.sub("default", "m", ""); r.sub("default", "n", "v") }, "bad-value", false},
 	{"hole", func(r rows) {
-		r.meta(kvrocks.KindList, 3, ends(5, 8))
+		r.meta(codec.KindList, 3, ends(5, 8))
 		r.sub("default", be(5), "a")
 		r.sub("default", be(7), "c")
 	}, "list-missing-index", false},
-	{"tail missing", func(r rows) { r.meta(kvrocks.KindList, 2, ends(5, 7)); r.sub("default", be(5), "a") }, "list-missing-index", false},
+	{"tail missing", func(r rows) { r.meta(codec.KindList, 2, ends(5, 7)); r.sub("default", be(5), "a") }, "list-missing-index", false},
 	{"stray", func(r rows) {
-		r.meta(kvrocks.KindList, 1, ends(5, 6))
+		r.meta(codec.KindList, 1, ends(5, 6))
 		r.sub("default", be(5), "a")
 		r.sub("default", be(9), "c")
 	}, "list-outside-bounds", false},
-	{"list size", func(r rows) { r.meta(kvrocks.KindList, 2, ends(5, 6)); r.sub("default", be(5), "a") }, "count-mismatch", false},
+	{"list size", func(r rows) { r.meta(codec.KindList, 2, ends(5, 6)); r.sub("default", be(5), "a") }, "count-mismatch", false},
 	{"short index", func(r rows) {
-		r.meta(kvrocks.KindList, 1, ends(5, 6))
+		r.meta(codec.KindList, 1, ends(5, 6))
 		r.sub("default", be(5), "a")
 		r.sub("default", "x", "c")
 	}, "bad-row-key", false},
-	{"no row by score", func(r rows) { r.meta(kvrocks.KindZSet, 1, nil); r.sub("default", "m", double(1)) }, "zset-missing-score-row", false},
+	{"no row by score", func(r rows) { r.meta(codec.KindZSet, 1, nil); r.sub("default", "m", double(1)) }, "zset-missing-score-row", false},
 	{"ghost", func(r rows) {
-		r.meta(kvrocks.KindZSet, 1, nil)
+		r.meta(codec.KindZSet, 1, nil)
 		r.sub("default", "m", double(1))
 		r.sub("zset_score", double(1)+"m", "")
 		r.sub("zset_score", double(2)+"n", "")
 	}, "zset-missing-member-row", false},
 	{"other score", func(r rows) {
-		r.meta(kvrocks.KindZSet, 1, nil)
+		r.meta(codec.KindZSet, 1, nil)
 		r.sub("default", "m", double(1))
 		r.sub("zset_score", double(2)+"m", "")
 	}, "zset-score-mismatch", false},
 	{"short score", func(r rows) {
-		r.meta(kvrocks.KindZSet, 1, nil)
+		r.meta(codec.KindZSet, 1, nil)
 		r.sub("default", "m", double(1))
 		r.sub("default", "n", "x")
 		r.sub("zset_score", double(1)+"m", "")
 	}, "short-value", false},
 	{"not a number", func(r rows) {
-		r.meta(kvrocks.KindZSet, 1, nil)
+		r.meta(codec.KindZSet, 1, nil)
 		r.sub("default", "m", "\xff\xf8\x00\x00\x00\x00\x00\x01")
 		r.sub("zset_score", "\xff\xf8\x00\x00\x00\x00\x00\x01m", "")
 	}, "zset-bad-score", false},
 	{"short row by score", func(r rows) {
-		r.meta(kvrocks.KindZSet, 1, nil)
+		r.meta(codec.KindZSet, 1, nil)
 		r.sub("default", "m", double(1))
 		r.sub("zset_score", double(1)+"m", "")
 		r.sub("zset_score", "x", "")
 		r.sub("zset_score", double(3)+"m", "v")
 	}, "bad-row-key bad-value", false},
-	{"offset", func(r rows) { r.meta(kvrocks.KindBitmap, 10, nil); r.sub("default", "7", "x") }, "bad-segment", false},
-	{"segment behind the end", func(r rows) { r.meta(kvrocks.KindBitmap, 10, nil); r.sub("default", "1024", "x") }, "bad-segment", false},
-	{"long segment", func(r rows) { r.meta(kvrocks.KindBitmap, 10, nil); r.sub("default", "0", strings.Repeat("x", 1025)) }, "bad-segment", false},
+	{"offset", func(r rows) { r.meta(codec.KindBitmap, 10, nil); r.sub("default", "7", "x") }, "bad-segment", false},
+	{"segment behind the end", func(r rows) { r.meta(codec.KindBitmap, 10, nil); r.sub("default", "1024", "x") }, "bad-segment", false},
+	{"long segment", func(r rows) { r.meta(codec.KindBitmap, 10, nil); r.sub("default", "0", strings.Repeat("x", 1025)) }, "bad-segment", false},
 	{"HyperLogLog segment", func(r rows) {
-		r.meta(kvrocks.KindHyperLogLog, 0, []byte{0})
+		r.meta(codec.KindHyperLogLog, 0, []byte{0})
 		r.sub("default", "16", "x")
 		r.sub("default", "1", "x")
 	}, "bad-segment bad-segment", false},
 	{"filters", func(r rows) {
-		r.meta(kvrocks.KindBloom, 1, append([]byte{0, 2}, make([]byte, 18)...))
+		r.meta(codec.KindBloom, 1, append([]byte{0, 2}, make([]byte, 18)...))
 		r.sub("default", "\x00\x00", "")
 	}, "module-mismatch", false},
 	{"t-digest", func(r rows) {
-		r.meta(kvrocks.KindTDigest, 0, append(make([]byte, 23), append([]byte{1}, make([]byte, 48)...)...))
+		r.meta(codec.KindTDigest, 0, append(make([]byte, 23), append([]byte{1}, make([]byte, 48)...)...))
 	}, "module-mismatch", false},
-	{"entry", func(r rows) { r.meta(kvrocks.KindStream, 1, state(id1, id1)); r.sub("stream", string(id1[:]), "\x09") }, "count-mismatch short-value", false},
-	{"stream size", func(r rows) { r.meta(kvrocks.KindStream, 2, state(id1, id1)); r.sub("stream", string(id1[:]), pair) }, "count-mismatch", false},
+	{"entry", func(r rows) { r.meta(codec.KindStream, 1, state(id1, id1)); r.sub("stream", string(id1[:]), "\x09") }, "count-mismatch short-value", false},
+	{"stream size", func(r rows) { r.meta(codec.KindStream, 2, state(id1, id1)); r.sub("stream", string(id1[:]), pair) }, "count-mismatch", false},
 	{"last id", func(r rows) {
-		r.meta(kvrocks.KindStream, 1, state(kvrocks.StreamID{}, kvrocks.StreamID{}))
+		r.meta(codec.KindStream, 1, state(codec.StreamID{}, codec.StreamID{}))
 		r.sub("stream", string(id1[:]), pair)
 	}, "stream-bounds stream-bounds", false},
 	{"stream row", func(r rows) {
-		r.meta(kvrocks.KindStream, 0, state(kvrocks.StreamID{}, kvrocks.StreamID{}))
+		r.meta(codec.KindStream, 0, state(codec.StreamID{}, codec.StreamID{}))
 		r.sub("stream", "short", pair)
 	}, "bad-row-key", false},
 	{"consumer of no group", func(r rows) {
-		r.meta(kvrocks.KindStream, 0, state(kvrocks.StreamID{}, kvrocks.StreamID{}))
-		r.sub("stream", string(kvrocks.AppendGroupKey(nil, kvrocks.GroupKey{Kind: kvrocks.KindConsumer, Group: []byte("g"), Consumer: []byte("c")})),
-			string(kvrocks.AppendConsumer(nil, kvrocks.Consumer{})))
+		r.meta(codec.KindStream, 0, state(codec.StreamID{}, codec.StreamID{}))
+		r.sub("stream", string(codec.AppendGroupKey(nil, codec.GroupKey{Kind: codec.KindConsumer, Group: []byte("g"), Consumer: []byte("c")})),
+			string(codec.AppendConsumer(nil, codec.Consumer{})))
 	}, "stream-group-mismatch", false},
 	{"consumers and pending entries", func(r rows) {
-		r.meta(kvrocks.KindStream, 0, state(kvrocks.StreamID{}, kvrocks.StreamID{}))
-		r.sub("stream", string(kvrocks.AppendGroupKey(nil, kvrocks.GroupKey{Kind: kvrocks.KindGroup, Group: []byte("g")})),
-			string(kvrocks.AppendGroup(nil, kvrocks.Group{Consumers: 1})))
-		r.sub("stream", string(kvrocks.AppendGroupKey(nil, kvrocks.GroupKey{Kind: kvrocks.KindPending, Group: []byte("g"), ID: id1})),
-			string(kvrocks.AppendPending(nil, kvrocks.Pending{Consumer: []byte("c")})))
+		r.meta(codec.KindStream, 0, state(codec.StreamID{}, codec.StreamID{}))
+		r.sub("stream", string(codec.AppendGroupKey(nil, codec.GroupKey{Kind: codec.KindGroup, Group: []byte("g")})),
+			string(codec.AppendGroup(nil, codec.Group{Consumers: 1})))
+		r.sub("stream", string(codec.AppendGroupKey(nil, codec.GroupKey{Kind: codec.KindPending, Group: []byte("g"), ID: id1})),
+			string(codec.AppendPending(nil, codec.Pending{Consumer: []byte("c")})))
 	}, "stream-group-mismatch stream-group-mismatch", false},
 	{"value of a group", func(r rows) {
-		r.meta(kvrocks.KindStream, 0, state(kvrocks.StreamID{}, kvrocks.StreamID{}))
-		r.sub("stream", string(kvrocks.AppendGroupKey(nil, kvrocks.GroupKey{Kind: kvrocks.KindGroup, Group: []byte("g")})), "x")
+		r.meta(codec.KindStream, 0, state(codec.StreamID{}, codec.StreamID{}))
+		r.sub("stream", string(codec.AppendGroupKey(nil, codec.GroupKey{Kind: codec.KindGroup, Group: []byte("g")})), "x")
 	}, "short-value", false},
 	{"namespace beyond the key", func(r rows) {
-		r.meta(kvrocks.KindHash, 1, nil)
+		r.meta(codec.KindHash, 1, nil)
 		r.sub("default", "f", "v")
 		r.Put("metadata", []byte("\xf0n"), nil)
 	}, "bad-row-key", false},
 	{"key length", func(r rows) {
-		r.meta(kvrocks.KindHash, 1, nil)
+		r.meta(codec.KindHash, 1, nil)
 		r.sub("default", "f", "v")
-		r.Put("default", append(kvrocks.AppendNamespace(nil, kvrocks.DefaultNamespace), 0, 0, 9, 9, 'x'), nil)
+		r.Put("default", append(codec.AppendNamespace(nil, kvrocks.DefaultNamespace), 0, 0, 9, 9, 'x'), nil)
 	}, "bad-key-length", false},
 	{"unknown family", func(r rows) {
-		r.meta(kvrocks.KindHash, 1, nil)
+		r.meta(codec.KindHash, 1, nil)
 		r.sub("default", "f", "v")
 		r.Put("foo", []byte("x"), nil)
 	}, "unknown-family", false},
@@ -236,13 +237,13 @@ func describeAll(t *testing.T, src format.Source) {
 func TestSlots(t *testing.T) {
 	m := formattest.NewMemory(t, kvrocks.New())
 	r := rows{m.Store("db")}
-	value := kvrocks.AppendMeta(nil, kvrocks.Meta{Wide: true, Kind: kvrocks.KindString, Extras: []byte("v")})
+	value := codec.AppendMeta(nil, codec.Meta{Wide: true, Kind: codec.KindString, Extras: []byte("v")})
 	for _, key := range []string{"a", "b", "c"} {
-		r.Put("metadata", kvrocks.AppendMetaKey(nil, kvrocks.MetaKey{Namespace: nsName, Slot: kvrocks.Slot([]byte(key)), Key: []byte(key)}), value)
+		r.Put("metadata", codec.AppendMetaKey(nil, codec.MetaKey{Namespace: nsName, Slot: codec.Slot([]byte(key)), Key: []byte(key)}), value)
 	}
-	r.Put("metadata", kvrocks.AppendMetaKey(nil, kvrocks.MetaKey{Namespace: nsName, Slot: 7, Key: []byte("d")}), value)
-	r.Put("metadata", kvrocks.AppendNamespace(nil, kvrocks.DefaultNamespace), value)
-	r.Put("default", kvrocks.AppendSubKey(nil, kvrocks.SubKey{Namespace: nsName, Slot: 7, Key: []byte("d"), Version: 1}), nil)
+	r.Put("metadata", codec.AppendMetaKey(nil, codec.MetaKey{Namespace: nsName, Slot: 7, Key: []byte("d")}), value)
+	r.Put("metadata", codec.AppendNamespace(nil, kvrocks.DefaultNamespace), value)
+	r.Put("default", codec.AppendSubKey(nil, codec.SubKey{Namespace: nsName, Slot: 7, Key: []byte("d"), Version: 1}), nil)
 	var f formattest.Findings
 	var l record.Ledger
 	src := m.Open(t)

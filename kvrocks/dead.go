@@ -12,6 +12,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/undead"
+	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -50,7 +51,7 @@ func firstNamespace(ks store.Keyspace, from []byte) (string, error) {
 		if err != nil {
 			return "", cmp.Or(it.Close(), err)
 		}
-		if ns, _, err := SplitNamespace(e.Key); err == nil && e.Kind != store.RangeDelete {
+		if ns, _, err := codec.SplitNamespace(e.Key); err == nil && e.Kind != store.RangeDelete {
 			return string(ns), it.Close()
 		}
 	}
@@ -99,7 +100,7 @@ type deadFamily struct {
 
 // UserKey is what follows the namespace.
 func (f *deadFamily) UserKey(raw []byte) ([]byte, bool) {
-	k, err := DecodeMetaKey(raw, f.src.slotted)
+	k, err := codec.DecodeMetaKey(raw, f.src.slotted)
 	return k.Key, err == nil && string(k.Namespace) == f.sp.name
 }
 
@@ -108,14 +109,14 @@ func (f *deadFamily) MetaKey(dst, key []byte) []byte { return f.src.appendMetaKe
 
 // Meta decodes the value of a metadata row.
 func (f *deadFamily) Meta(value []byte) (undead.Meta, bool) {
-	m, err := DecodeMeta(value)
+	m, err := codec.DecodeMeta(value)
 	if err != nil {
 		return undead.Meta{}, false
 	}
-	if m.Kind.single() {
+	if m.Kind.Single() {
 		return undead.Meta{Count: 1, Version: singleVersion, Alive: true}, true
 	}
-	return undead.Meta{Count: int64(m.Size), Version: int64(m.Version), Alive: m.alive()}, true
+	return undead.Meta{Count: int64(m.Size), Version: int64(m.Version), Alive: m.Alive()}, true
 }
 
 // Rows are the rows below a key's metadata row. What was a string last has one, and what is alive again none.
@@ -175,8 +176,8 @@ func (f *deadFamily) wasSingle(key []byte) (single bool, err error) {
 			return false, err
 		}
 		if e.Kind == store.Put && bytes.Equal(e.Key, raw) {
-			m, err := DecodeMeta(e.Value)
-			return err == nil && m.Kind.single(), nil
+			m, err := codec.DecodeMeta(e.Value)
+			return err == nil && m.Kind.Single(), nil
 		}
 	}
 }
@@ -186,8 +187,8 @@ func (f *deadFamily) Version(key, raw, _ []byte) (int64, bool) {
 	if raw == nil {
 		return singleVersion, true
 	}
-	k, err := DecodeSubKey(raw, f.src.slotted)
-	counts := !f.inStream || IsEntry(k.Sub)
+	k, err := codec.DecodeSubKey(raw, f.src.slotted)
+	counts := !f.inStream || codec.IsEntry(k.Sub)
 	return int64(k.Version), err == nil && counts && bytes.Equal(k.Key, key)
 }
 
@@ -196,7 +197,7 @@ func (f *deadFamily) Row(first bool, raw, value []byte) {
 	if raw == nil {
 		return
 	}
-	k, err := DecodeSubKey(raw, f.src.slotted)
+	k, err := codec.DecodeSubKey(raw, f.src.slotted)
 	if err != nil {
 		return
 	}
@@ -205,50 +206,50 @@ func (f *deadFamily) Row(first bool, raw, value []byte) {
 		f.first = append(f.first[:0], k.Sub...)
 	}
 	f.last = append(f.last[:0], k.Sub...)
-	f.indexes = f.indexes && len(k.Sub) == indexLen && (k.Sub[0] == 0x7f || k.Sub[0] == 0x80)
+	f.indexes = f.indexes && len(k.Sub) == codec.IndexLen && (k.Sub[0] == 0x7f || k.Sub[0] == 0x80)
 	f.empty = f.empty && len(value) == 0
 }
 
 // Revived appends a metadata row.
 func (f *deadFamily) Revived(dst, old []byte, version, rows int64) (value []byte, lost string) {
-	m, err := DecodeMeta(old)
+	m, err := codec.DecodeMeta(old)
 	if old == nil || err != nil {
-		m = Meta{Wide: true, Kind: f.guess(version), Version: Version(version)}
+		m = codec.Meta{Wide: true, Kind: f.guess(version), Version: codec.Version(version)}
 		lost = fmt.Sprintf("that it was a %s is told by its rows", m.Kind)
 	}
-	f.typ = m.Kind.typeOf()
+	f.typ = m.Kind.Type()
 	switch m.Kind {
-	case KindHash, KindSet, KindZSet, KindSortedInt:
+	case codec.KindHash, codec.KindSet, codec.KindZSet, codec.KindSortedInt:
 		m.Size = uint64(rows)
-	case KindList:
-		if m.Size = uint64(rows); old == nil || len(m.Extras) < listExtras {
-			m.Extras = AppendListEnds(nil, ListEnds{binary.BigEndian.Uint64(f.first), binary.BigEndian.Uint64(f.last) + 1})
+	case codec.KindList:
+		if m.Size = uint64(rows); old == nil || len(m.Extras) < codec.ListExtras {
+			m.Extras = codec.AppendListEnds(nil, codec.ListEnds{Head: binary.BigEndian.Uint64(f.first), Tail: binary.BigEndian.Uint64(f.last) + 1})
 		}
-	case KindStream:
-		if m.Size = uint64(rows); len(m.Extras) < oldStreamExtras {
-			s := StreamState{}
-			if IsEntry(f.last) {
+	case codec.KindStream:
+		if m.Size = uint64(rows); len(m.Extras) < codec.OldStreamExtras {
+			s := codec.StreamState{}
+			if codec.IsEntry(f.last) {
 				copy(s.LastGenerated[:], f.last)
 			}
-			m.Extras = AppendStreamState(nil, s)
+			m.Extras = codec.AppendStreamState(nil, s)
 		}
 	}
-	return AppendMeta(dst, m), lost
+	return codec.AppendMeta(dst, m), lost
 }
 
 // guess tells the kind by the rows of a version.
-func (f *deadFamily) guess(version int64) Kind {
+func (f *deadFamily) guess(version int64) codec.Kind {
 	switch {
 	case f.stream:
-		return KindStream
+		return codec.KindStream
 	case f.scored(version):
-		return KindZSet
+		return codec.KindZSet
 	case f.indexes && !f.empty:
-		return KindList
+		return codec.KindList
 	case f.empty:
-		return KindSet
+		return codec.KindSet
 	}
-	return KindHash
+	return codec.KindHash
 }
 
 // scored reports whether a version has rows by score.

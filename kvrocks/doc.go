@@ -39,20 +39,7 @@
 // cluster mode metadata ascends by (slot, key), so records come in no order and are sorted outside.
 package kvrocks
 
-// Names of column families.
-const (
-	cfDefault   = "default"
-	cfMetadata  = "metadata"
-	cfScore     = "zset_score"
-	cfPubSub    = "pubsub"
-	cfPropagate = "propagate"
-	cfStream    = "stream"
-	cfSearch    = "search"
-	cfIndex     = "index"
-)
-
-// families are all that a server may have, in the order in which it makes them.
-var families = [...]string{cfDefault, cfMetadata, cfScore, cfPubSub, cfPropagate, cfStream, cfSearch, cfIndex}
+import "kvferry/kvrocks/codec"
 
 // DefaultNamespace is where keys are when no namespace was chosen.
-const DefaultNamespace = "__namespace"
+const DefaultNamespace = codec.DefaultNamespace

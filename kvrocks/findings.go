@@ -1,6 +1,9 @@
 package kvrocks
 
-import "kvferry/internal/findings"
+import (
+	"kvferry/internal/findings"
+	"kvferry/kvrocks/codec"
+)
 
 // Kinds of findings.
 const (
@@ -63,4 +66,4 @@ const (
 )
 
 // keyKind returns the kind of finding of an error in a row's key.
-func keyKind(err error) string { return findings.KeyKind(err, keyFieldLen) }
+func keyKind(err error) string { return findings.KeyKind(err, codec.KeyFieldLen) }

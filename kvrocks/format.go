@@ -2,13 +2,13 @@ package kvrocks
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"path"
 	"slices"
 
 	"kvferry/format"
+	"kvferry/kvrocks/codec"
 	"kvferry/record"
 )
 
@@ -67,14 +67,6 @@ func (f kvrocksFormat) Limits() format.Limits {
 	return l
 }
 
-// idText writes the id of an entry for people.
-func idText(id []byte) string {
-	if len(id) != idLen {
-		return fmt.Sprintf("%x", id)
-	}
-	return fmt.Sprintf("%d-%d", binary.BigEndian.Uint64(id), binary.BigEndian.Uint64(id[8:]))
-}
-
 // Detect looks for the column families.
 func (kvrocksFormat) Detect(ev *format.Evidence) format.Verdict {
 	var v format.Verdict
@@ -105,7 +97,7 @@ func weigh(s *format.StoreEvidence) (int, string) {
 		if k.Comparer != "" && k.Comparer != bytewiseName {
 			return 0, ""
 		}
-		if k.Name != cfDefault && slices.Contains(families[:], k.Name) {
+		if k.Name != codec.FamilyDefault && slices.Contains(codec.Families[:], k.Name) {
 			known++
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"kvferry/kvrocks/codec"
 	"kvferry/record"
 )
 
@@ -26,7 +27,7 @@ const (
 // moduleName is the native name of the current record.
 func (r *reader) moduleName() string {
 	name := modulePrefix + r.m.Kind.String()
-	if r.m.Kind == KindJSON && r.m.Extras[0] != 0 {
+	if r.m.Kind == codec.KindJSON && r.m.Extras[0] != 0 {
 		name += cborSuffix
 	}
 	return name
@@ -37,9 +38,9 @@ func (r *reader) readModule(dst []record.Element) (int, error) {
 	if !r.begun {
 		r.begun = true
 		r.native = append(r.native[:0], r.moduleName()...)
-		if r.m.Kind == KindJSON {
+		if r.m.Kind == codec.KindJSON {
 			r.drained = true
-			dst[0] = record.Element{Name: r.native, Value: r.m.Extras[jsonExtras:]}
+			dst[0] = record.Element{Name: r.native, Value: r.m.Extras[codec.JSONExtras:]}
 			return 1, nil
 		}
 		r.arena = binary.BigEndian.AppendUint64(append(r.arena[:0], partMeta), r.m.Size)
@@ -61,17 +62,17 @@ func (r *reader) readModule(dst []record.Element) (int, error) {
 		r.arena = r.arena[:0]
 		for _, row := range rows {
 			rest := row.Key[skip:]
-			if Version(binary.BigEndian.Uint64(rest)) != r.m.Version {
+			if codec.Version(binary.BigEndian.Uint64(rest)) != r.m.Version {
 				r.tally[roleData].Rows[record.Stale]++
 				continue
 			}
 			at := len(r.arena)
-			sub := rest[versionLen:]
+			sub := rest[codec.VersionLen:]
 			r.count(sub, row.Value)
 			r.arena = append(binary.AppendUvarint(append(r.arena, partRow), uint64(len(sub))), sub...)
 			r.arena = append(r.arena, row.Value[:r.counting(row.Value)]...)
-			if r.m.Kind == KindBitmap { // whose last segment may end early
-				r.arena = append(r.arena, make([]byte, segmentLen-r.counting(row.Value))...)
+			if r.m.Kind == codec.KindBitmap { // whose last segment may end early
+				r.arena = append(r.arena, make([]byte, codec.SegmentLen-r.counting(row.Value))...)
 			}
 			dst[n] = record.Element{Name: r.native, Value: r.arena[at:len(r.arena):len(r.arena)]}
 			n++
@@ -98,8 +99,8 @@ func (r *reader) count(sub, value []byte) {
 
 // counting is how many bytes of a row's value count.
 func (r *reader) counting(value []byte) int {
-	if r.m.Kind == KindBitmap {
-		return min(len(value), segmentLen)
+	if r.m.Kind == codec.KindBitmap {
+		return min(len(value), codec.SegmentLen)
 	}
 	return len(value)
 }
@@ -111,13 +112,13 @@ func (r *reader) checkModule() {
 	}
 	x := r.m.Extras
 	switch r.m.Kind {
-	case KindBloom:
+	case codec.KindBloom:
 		filters, size := uint64(binary.BigEndian.Uint16(x)), uint64(binary.BigEndian.Uint32(x[16:]))
 		if filters != uint64(r.rows[roleData]) || size != r.module.bytes {
 			r.damage(roleMeta, FindModule, r.place, "metadata tells of %d filters of %d bytes, there are %d of %d",
 				filters, size, r.rows[roleData], r.module.bytes)
 		}
-	case KindTDigest:
+	case codec.KindTDigest:
 		if merged := binary.BigEndian.Uint64(x[16:]); merged != r.module.centroids {
 			r.damage(roleMeta, FindModule, r.place, "metadata tells of %d merged nodes, there are %d", merged, r.module.centroids)
 		}
@@ -125,14 +126,14 @@ func (r *reader) checkModule() {
 }
 
 // moduleKind is the kind of a native name, 0 for those of other servers.
-func moduleKind(native string) (kind Kind, cbor bool) {
+func moduleKind(native string) (kind codec.Kind, cbor bool) {
 	name, ok := strings.CutPrefix(native, modulePrefix)
 	if !ok {
 		return 0, false
 	}
 	name, cbor = strings.CutSuffix(name, cborSuffix)
-	for k := Kind(1); k < numKinds; k++ {
-		if kindNames[k] == name {
+	for k := codec.Kind(1); k < codec.NumKinds; k++ {
+		if codec.KindNames[k] == name {
 			return k, cbor
 		}
 	}
@@ -146,7 +147,7 @@ func (w *writer) writeModule(e *record.Element) error {
 		if w.kind = kind; kind == 0 {
 			return w.errorf(w.user, "a value of %s, which Kvrocks does not understand", record.Quote(e.Name))
 		}
-		if kind == KindJSON {
+		if kind == codec.KindJSON {
 			w.hold = append(append(w.hold[:0], boolByte(cbor)), e.Value...)
 			return nil
 		}
@@ -155,7 +156,7 @@ func (w *writer) writeModule(e *record.Element) error {
 		}
 	}
 	switch {
-	case w.kind == KindJSON:
+	case w.kind == codec.KindJSON:
 		return w.errorf(w.user, "a document of more than one value")
 	case len(e.Value) > 8 && e.Value[0] == partMeta:
 		w.size, w.hold = binary.BigEndian.Uint64(e.Value[1:]), append(w.hold[:0], e.Value[9:]...)

@@ -10,6 +10,7 @@ import (
 	"kvferry/internal/dataset"
 	"kvferry/internal/findings"
 	"kvferry/internal/lane"
+	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -23,13 +24,13 @@ type pass struct {
 	types  record.TypeSet
 	span   format.Span
 	env    *format.Env
-	now    UnixMillis
+	now    codec.UnixMillis
 	memory int64
 
 	tally [numRoles]record.Tally
 
 	h     record.Header
-	m     Meta            // of the current record
+	m     codec.Meta      // of the current record
 	class record.Class    // of the current record
 	rows  [numRoles]int64 // that get class; those in zset_score get Index when class is Copied
 	limit findings.Limit  // of findings about the current record
@@ -38,7 +39,7 @@ type pass struct {
 }
 
 func newPass(ctx context.Context, s *source, sp *space, t record.TypeSet, span format.Span, e *format.Env) *pass {
-	p := &pass{ctx: ctx, src: s, sp: sp, types: t, span: span, env: e, now: UnixMillis(e.Now.UnixMilli()), memory: e.Memory,
+	p := &pass{ctx: ctx, src: s, sp: sp, types: t, span: span, env: e, now: codec.UnixMillis(e.Now.UnixMilli()), memory: e.Memory,
 		limit: findings.Limit{Deep: e.Deep}}
 	if p.memory <= 0 {
 		p.memory = dataset.DefaultMemory
@@ -108,7 +109,7 @@ func (p *pass) malformed(i role, kind string, key, raw []byte, place record.Plac
 }
 
 // expired applies the engine's rule.
-func (p *pass) expired(e UnixMillis) bool { return e > 0 && e < p.now }
+func (p *pass) expired(e codec.UnixMillis) bool { return e > 0 && e < p.now }
 
 // publish hands the counts to the ledger.
 func (p *pass) publish() {
@@ -155,22 +156,18 @@ var errNoLane = errors.New("klen is not that of the rows around it")
 // stray takes rows that belong to no record.
 func (p *pass) stray(i role) lane.Stray {
 	return func(class record.Class, raw, _ []byte, place record.Place) {
-		k, err := DecodeSubKey(raw, p.src.slotted)
+		k, err := codec.DecodeSubKey(raw, p.src.slotted)
 		switch {
 		case err != nil:
 			p.malformed(i, keyKind(err), nil, raw, place, err)
 		case class == record.Malformed: // in a lane that is none
 			p.malformed(i, FindBadKeyLength, nil, raw, place, errNoLane)
-		case p.src.slotted && k.Slot != Slot(k.Key):
-			p.malformed(i, FindSlot, k.Key, raw, place, slotError(k.Slot, k.Key))
+		case p.src.slotted && k.Slot != codec.Slot(k.Key):
+			p.malformed(i, FindSlot, k.Key, raw, place, codec.SlotError(k.Slot, k.Key))
 		default:
 			p.orphan(i, k.Key, place)
 		}
 	}
-}
-
-func slotError(slot int, key []byte) error {
-	return fmt.Errorf("slot is %d, that of the key %d", slot, Slot(key))
 }
 
 // lookup finds out where a row stands, for a finding.

@@ -11,6 +11,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/dataset"
 	"kvferry/internal/findings"
+	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -28,7 +29,7 @@ type reader struct {
 	drained bool // the current record's rows were all read
 	ended   bool
 
-	list   ListEnds
+	list   codec.ListEnds
 	want   uint64 // the next index that should come, of lists
 	marks  uint64 // sum over members and scores, see mark
 	stream streamState
@@ -126,33 +127,14 @@ func (sp *space) span(s format.Span) (lo, hi []byte) {
 	return lo, hi
 }
 
-// typeOf is the type of the records of a kind.
-func (k Kind) typeOf() record.Type {
-	switch k {
-	case KindString, KindBitmap, KindHyperLogLog:
-		return record.String
-	case KindHash:
-		return record.Hash
-	case KindList:
-		return record.List
-	case KindSet, KindSortedInt:
-		return record.Set
-	case KindZSet:
-		return record.ZSet
-	case KindStream:
-		return record.Stream
-	}
-	return record.Other
-}
-
 // roles returns the column families in which a kind has rows below its metadata row.
-func (k Kind) roles() []role {
+func rolesOf(k codec.Kind) []role {
 	switch k {
-	case KindString, KindJSON:
+	case codec.KindString, codec.KindJSON:
 		return nil
-	case KindZSet:
+	case codec.KindZSet:
 		return zsetRoles[:]
-	case KindStream:
+	case codec.KindStream:
 		return zsetRoles[2:]
 	}
 	return zsetRoles[:1]
@@ -190,43 +172,43 @@ func (r *reader) Next() (*record.Header, error) {
 // judge decodes a metadata row and moves to the rows below it. A row that makes no record is classified, with what
 // hangs on it.
 func (r *reader) judge(key, value []byte) (alive bool, err error) {
-	if r.m, err = DecodeMeta(value); err == nil {
+	if r.m, err = codec.DecodeMeta(value); err == nil {
 		err = r.decodeExtras()
 	}
 	if err != nil {
 		kind := findings.ValueKind(err)
-		if !r.m.Kind.known() && len(value) > 0 {
+		if !r.m.Kind.Known() && len(value) > 0 {
 			kind = FindUnknownType
 		}
 		r.malformed(roleMeta, kind, key, key, r.metas.Place(), err)
 		return false, r.buryAll(key, zsetRoles[:], record.Orphan)
 	}
-	typ := r.m.Kind.typeOf()
+	typ := r.m.Kind.Type()
 	if r.longBitmap() {
 		typ = record.Other
 	}
 	switch {
-	case !r.m.alive():
+	case !r.m.Alive():
 		r.tally[roleMeta].Rows[record.Deleted]++
-		return false, r.buryAll(key, r.m.Kind.roles(), record.Deleted)
+		return false, r.buryAll(key, rolesOf(r.m.Kind), record.Deleted)
 	case !r.types.Has(typ):
 		r.tally[roleMeta].Rows[record.Filtered]++
-		return false, r.buryAll(key, r.m.Kind.roles(), record.Filtered)
+		return false, r.buryAll(key, rolesOf(r.m.Kind), record.Filtered)
 	}
 	r.start(typ, key)
-	return true, r.seek(key, r.m.Kind.roles())
+	return true, r.seek(key, rolesOf(r.m.Kind))
 }
 
 // decodeExtras decodes what only some kinds have.
 func (r *reader) decodeExtras() (err error) {
 	switch r.m.Kind {
-	case KindList:
-		r.list, err = DecodeListEnds(r.m.Extras[:listExtras])
+	case codec.KindList:
+		r.list, err = codec.DecodeListEnds(r.m.Extras[:codec.ListExtras])
 		r.want = r.list.Head
-	case KindStream:
+	case codec.KindStream:
 		err = r.stream.begin(r.m.Extras)
-	case KindHyperLogLog:
-		if r.m.Extras[0] != hllDense {
+	case codec.KindHyperLogLog:
+		if r.m.Extras[0] != codec.HLLDense {
 			err = &record.CorruptError{Field: "encoding", Err: fmt.Errorf("%d is not known", r.m.Extras[0])}
 		}
 	}
@@ -253,7 +235,7 @@ func (r *reader) start(typ record.Type, key []byte) {
 	h := &r.h
 	h.Type, h.Key, h.Last, h.Added, h.MaxDeleted = typ, key, nil, 0, nil
 	h.Native = ""
-	if typ != record.Other && (r.m.Kind == KindBitmap || r.m.Kind == KindSortedInt || r.m.Kind == KindHyperLogLog) {
+	if typ != record.Other && (r.m.Kind == codec.KindBitmap || r.m.Kind == codec.KindSortedInt || r.m.Kind == codec.KindHyperLogLog) {
 		h.Native = r.m.Kind.String()
 	}
 	h.ExpireMS, h.Expired = int64(r.m.Expiry), r.expired(r.m.Expiry)
@@ -268,14 +250,14 @@ func (r *reader) start(typ record.Type, key []byte) {
 		r.stream.header(h)
 	case typ == record.Other:
 		h.Len = -1
-	case r.m.Kind == KindSortedInt:
+	case r.m.Kind == codec.KindSortedInt:
 		h.ByName = false // numbers, in their own order
 	}
-	if typ == record.Other && r.m.Kind == KindBitmap {
+	if typ == record.Other && r.m.Kind == codec.KindBitmap {
 		r.remark(roleMeta, FindLongBitmap, record.Note, r.place, "%s", r.bitmapDetail())
 	}
 	const day = 24 * 60 * 60 * 1000 * 1000
-	if r.env.Deep && r.m.Version>>versionCounter > Version(r.env.Now.UnixMicro()+day) {
+	if r.env.Deep && r.m.Version>>codec.VersionCounter > codec.Version(r.env.Now.UnixMicro()+day) {
 		r.remark(roleMeta, FindFutureVersion, record.Note, r.place, "version %d was made by a clock ahead of this one", r.m.Version)
 	}
 }
@@ -323,20 +305,20 @@ func (r *reader) take(dst []record.Element, rows []store.Row, skip int) int {
 	r.arena = r.arena[:0]
 	for i := range rows {
 		e, rest := &dst[n], rows[i].Key[skip:]
-		if Version(binary.BigEndian.Uint64(rest)) != r.m.Version {
+		if codec.Version(binary.BigEndian.Uint64(rest)) != r.m.Version {
 			r.tally[roleData].Rows[record.Stale]++
 			continue
 		}
-		if err := r.decode(e, rest[versionLen:], rows[i].Value); err != nil {
+		if err := r.decode(e, rest[codec.VersionLen:], rows[i].Value); err != nil {
 			r.badRow(roleData, rows[i].Key, r.sets[roleData].PlaceAt(i), err)
 			continue
 		}
 		switch r.m.Kind {
-		case KindList:
-			if !r.inside(binary.BigEndian.Uint64(rest[versionLen:]), i) {
+		case codec.KindList:
+			if !r.inside(binary.BigEndian.Uint64(rest[codec.VersionLen:]), i) {
 				continue
 			}
-		case KindZSet:
+		case codec.KindZSet:
 			r.mark(e, rows[i].Value, i)
 		}
 		n++
@@ -365,30 +347,30 @@ func (e keyError) Unwrap() error { return e.error }
 func (r *reader) decode(e *record.Element, sub, value []byte) error {
 	e.Score, e.Value, e.ExpireMS, e.Kind = 0, nil, 0, record.Entry
 	switch r.m.Kind {
-	case KindHash:
+	case codec.KindHash:
 		e.Name, e.Value = sub, value
-	case KindList:
+	case codec.KindList:
 		e.Name, e.Value = nil, value
-		if len(sub) != indexLen {
-			return keyError{exact(sub, 0, "index", indexLen)}
+		if len(sub) != codec.IndexLen {
+			return keyError{codec.Exact(sub, 0, "index", codec.IndexLen)}
 		}
-	case KindZSet:
+	case codec.KindZSet:
 		e.Name = sub
-		if len(value) != doubleLen {
-			return exact(value, 0, "score", doubleLen)
+		if len(value) != codec.DoubleLen {
+			return codec.Exact(value, 0, "score", codec.DoubleLen)
 		}
-		e.Score = doubleOf(binary.BigEndian.Uint64(value))
-	case KindSortedInt:
-		if len(sub) != indexLen {
-			return keyError{exact(sub, 0, "id", indexLen)}
+		e.Score = codec.DoubleOf(binary.BigEndian.Uint64(value))
+	case codec.KindSortedInt:
+		if len(sub) != codec.IndexLen {
+			return keyError{codec.Exact(sub, 0, "id", codec.IndexLen)}
 		}
 		at := len(r.arena)
-		r.arena = AppendSegment(r.arena, binary.BigEndian.Uint64(sub))
+		r.arena = codec.AppendSegment(r.arena, binary.BigEndian.Uint64(sub))
 		e.Name = r.arena[at:]
 	default:
 		e.Name = sub
 		if len(value) > 0 {
-			return exact(value, 0, "value", 0)
+			return codec.Exact(value, 0, "value", 0)
 		}
 	}
 	return nil
@@ -398,7 +380,7 @@ func (r *reader) decode(e *record.Element, sub, value []byte) error {
 // the rows of an expired one.
 func (r *reader) complete() error {
 	r.drained = true
-	if r.m.Kind == KindZSet && r.sets[roleScore] != nil {
+	if r.m.Kind == codec.KindZSet && r.sets[roleScore] != nil {
 		if err := r.checkScores(); err != nil {
 			return err
 		}
@@ -406,7 +388,7 @@ func (r *reader) complete() error {
 	if r.h.Expired {
 		return io.EOF
 	}
-	if r.m.Kind == KindList {
+	if r.m.Kind == codec.KindList {
 		r.checkList()
 	} else if r.m.Size != uint64(r.rows[roleData]) {
 		r.damage(roleMeta, FindCountMismatch, r.place, "size is %d, rows there: %d", r.m.Size, r.rows[roleData])
@@ -495,7 +477,7 @@ func (r *reader) bury(i role, class record.Class) (n int64, err error) {
 			return n, err
 		}
 		for _, row := range rows {
-			if class != record.Orphan && Version(binary.BigEndian.Uint64(row.Key[skip:])) != r.m.Version {
+			if class != record.Orphan && codec.Version(binary.BigEndian.Uint64(row.Key[skip:])) != r.m.Version {
 				t.Rows[record.Stale]++
 				continue
 			}

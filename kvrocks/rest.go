@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kvferry/format"
+	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -86,7 +87,7 @@ func (r *rest) row(key []byte) error {
 			return r.it.SeekGE(sp.upper)
 		}
 	}
-	ns, _, err := SplitNamespace(key)
+	ns, _, err := codec.SplitNamespace(key)
 	if err == nil && r.role != roleMeta {
 		r.tally.Rows[record.Orphan]++
 		r.lost[string(ns)]++
@@ -101,9 +102,9 @@ func (r *rest) row(key []byte) error {
 // others.
 func (r *rest) behind(key []byte) string {
 	switch {
-	case r.name == cfSearch:
+	case r.name == codec.FamilySearch:
 		return "rows of search indexes (make them anew with FT.CREATE)"
-	case r.name != cfPropagate:
+	case r.name != codec.FamilyPropagate:
 		return ""
 	case string(key) == "__namespace_keys__":
 		return "table of namespace tokens (NAMESPACE ADD gives them anew)"

@@ -13,6 +13,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/formattest"
 	"kvferry/kvrocks"
+	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store/grocks"
 	"kvferry/store/rocks"
@@ -25,7 +26,7 @@ var familyNames = []string{"default", "metadata", "zset_score", "pubsub", "propa
 // version. Like the server it takes keys apart by what the cluster mode says.
 type filter struct {
 	slotted bool
-	alive   map[string]kvrocks.Meta
+	alive   map[string]codec.Meta
 	dropped int
 }
 
@@ -36,13 +37,13 @@ func (f *filter) SetIgnoreSnapshots(bool) {}
 func (f *filter) Destroy() {}
 
 func (f *filter) Filter(_ int, key, _ []byte) (remove bool, newVal []byte) {
-	k, err := kvrocks.DecodeSubKey(key, f.slotted)
+	k, err := codec.DecodeSubKey(key, f.slotted)
 	if err != nil {
 		f.dropped++
 		return true, nil
 	}
-	m, ok := f.alive[string(kvrocks.AppendMetaKey(nil, kvrocks.MetaKey{Namespace: k.Namespace, Slot: k.Slot, Key: k.Key}))]
-	remove = !ok || m.Version != k.Version || m.Kind == kvrocks.KindString || m.Kind == kvrocks.KindJSON
+	m, ok := f.alive[string(codec.AppendMetaKey(nil, codec.MetaKey{Namespace: k.Namespace, Slot: k.Slot, Key: k.Key}))]
+	remove = !ok || m.Version != k.Version || m.Kind == codec.KindString || m.Kind == codec.KindJSON
 	if remove {
 		f.dropped++
 	}
@@ -94,7 +95,7 @@ func TestServed(t *testing.T) {
 		checkClean(t, oracle, o.DB, 0, want)
 		oracle.Close()
 
-		f := &filter{slotted: cluster, alive: map[string]kvrocks.Meta{}}
+		f := &filter{slotted: cluster, alive: map[string]codec.Meta{}}
 		db, handles := serve(t, filepath.Join(dir, "db"), f)
 		load(t, db, handles[1], f)
 		snapshot := db.NewSnapshot()
@@ -149,7 +150,7 @@ func load(t *testing.T, db *grocksdb.DB, h *grocksdb.ColumnFamilyHandle, f *filt
 	it := db.NewIteratorCF(grocksdb.NewDefaultReadOptions(), h)
 	defer it.Close()
 	for it.SeekToFirst(); it.Valid(); it.Next() {
-		m, err := kvrocks.DecodeMeta(it.Value().Data())
+		m, err := codec.DecodeMeta(it.Value().Data())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,18 +161,18 @@ func load(t *testing.T, db *grocksdb.DB, h *grocksdb.ColumnFamilyHandle, f *filt
 // write adds a hash as the server would.
 func write(t *testing.T, db *grocksdb.DB, handles []*grocksdb.ColumnFamilyHandle, f *filter) {
 	t.Helper()
-	key, slot := []byte("\xff\xffnew"), kvrocks.NoSlot
+	key, slot := []byte("\xff\xffnew"), codec.NoSlot
 	if f.slotted {
-		slot = kvrocks.Slot(key)
+		slot = codec.Slot(key)
 	}
 	ns := []byte(kvrocks.DefaultNamespace)
-	meta := kvrocks.Meta{Wide: true, Kind: kvrocks.KindHash, Version: 1 << 61, Size: 1}
-	raw := kvrocks.AppendMetaKey(nil, kvrocks.MetaKey{Namespace: ns, Slot: slot, Key: key})
+	meta := codec.Meta{Wide: true, Kind: codec.KindHash, Version: 1 << 61, Size: 1}
+	raw := codec.AppendMetaKey(nil, codec.MetaKey{Namespace: ns, Slot: slot, Key: key})
 	f.alive[string(raw)] = meta
 	b := grocksdb.NewWriteBatch()
 	b.PutLogData([]byte("2"))
-	b.PutCF(handles[1], raw, kvrocks.AppendMeta(nil, meta))
-	b.PutCF(handles[0], kvrocks.AppendSubKey(nil, kvrocks.SubKey{Namespace: ns, Slot: slot, Key: key, Version: 1 << 61, Sub: []byte("f")}), binary.AppendUvarint(nil, 1))
+	b.PutCF(handles[1], raw, codec.AppendMeta(nil, meta))
+	b.PutCF(handles[0], codec.AppendSubKey(nil, codec.SubKey{Namespace: ns, Slot: slot, Key: key, Version: 1 << 61, Sub: []byte("f")}), binary.AppendUvarint(nil, 1))
 	if err := db.Write(grocksdb.NewDefaultWriteOptions(), b); err != nil {
 		t.Fatal(err)
 	}

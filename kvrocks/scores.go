@@ -9,6 +9,7 @@ import (
 	"kvferry/internal/extsort"
 	"kvferry/internal/lane"
 	"kvferry/internal/twin"
+	"kvferry/kvrocks/codec"
 	"kvferry/record"
 )
 
@@ -36,20 +37,20 @@ func (r *reader) checkScores() error {
 		}
 		for i, row := range rows {
 			rest := row.Key[skip:]
-			if Version(binary.BigEndian.Uint64(rest)) != r.m.Version {
+			if codec.Version(binary.BigEndian.Uint64(rest)) != r.m.Version {
 				r.tally[roleScore].Rows[record.Stale]++
 				continue
 			}
-			rest = rest[versionLen:]
-			if len(rest) < doubleLen {
-				r.badRow(roleScore, row.Key, set.PlaceAt(i), keyError{record.Short(0, "score", doubleLen, len(rest))})
+			rest = rest[codec.VersionLen:]
+			if len(rest) < codec.DoubleLen {
+				r.badRow(roleScore, row.Key, set.PlaceAt(i), keyError{record.Short(0, "score", codec.DoubleLen, len(rest))})
 				continue
 			}
 			if len(row.Value) > 0 {
-				r.badRow(roleScore, row.Key, set.PlaceAt(i), exact(row.Value, 0, "value", 0))
+				r.badRow(roleScore, row.Key, set.PlaceAt(i), codec.Exact(row.Value, 0, "value", 0))
 				continue
 			}
-			marks += xxh3.HashSeed(rest[doubleLen:], binary.BigEndian.Uint64(rest))
+			marks += xxh3.HashSeed(rest[codec.DoubleLen:], binary.BigEndian.Uint64(rest))
 			n++
 		}
 	}
@@ -66,17 +67,17 @@ func (r *reader) compareScores() error {
 	hi, _ := lane.Successor(lo)
 	members := twin.Rows{Keyspace: r.src.roles[roleData], From: lo, To: hi}
 	members.Decode = func(raw, value []byte) (member []byte, score uint64, ok bool) {
-		if len(value) != doubleLen || len(raw) < len(lo) {
+		if len(value) != codec.DoubleLen || len(raw) < len(lo) {
 			return nil, 0, false
 		}
 		return raw[len(lo):], binary.BigEndian.Uint64(value), true
 	}
 	index := twin.Rows{Keyspace: r.src.roles[roleScore], From: lo, To: hi}
 	index.Decode = func(raw, value []byte) (member []byte, score uint64, ok bool) {
-		if len(raw) < len(lo)+doubleLen || len(value) > 0 {
+		if len(raw) < len(lo)+codec.DoubleLen || len(value) > 0 {
 			return nil, 0, false
 		}
-		return raw[len(lo)+doubleLen:], binary.BigEndian.Uint64(raw[len(lo):]), true
+		return raw[len(lo)+codec.DoubleLen:], binary.BigEndian.Uint64(raw[len(lo):]), true
 	}
 	lone, err := twin.Compare(members, index, extsort.Options{Memory: r.memory / 4, TempDir: r.env.TempDir}, scoreJudge{r, lo})
 	if err != nil {
@@ -95,19 +96,19 @@ type scoreJudge struct {
 
 func (j scoreJudge) NoIndex(member []byte, score uint64, place record.Place) {
 	j.r.damage(roleData, FindZSetMissingScore, place, "member %s with score %v has no row in zset_score",
-		record.Quote(member), doubleOf(score))
+		record.Quote(member), codec.DoubleOf(score))
 }
 
 func (j scoreJudge) NoMember(member []byte, score uint64) {
 	j.r.damage(roleScore, FindZSetMissingMember, j.place(member, score), "row of member %s with score %v has none in default",
-		record.Quote(member), doubleOf(score))
+		record.Quote(member), codec.DoubleOf(score))
 }
 
 // Pair judges a row of zset_score of a member: it should be of the member's score.
 func (j scoreJudge) Pair(member []byte, score, indexed uint64) {
 	if score != indexed {
 		j.r.damage(roleScore, FindZSetMismatch, j.place(member, indexed), "member %s has score %v, its row in zset_score %v",
-			record.Quote(member), doubleOf(score), doubleOf(indexed))
+			record.Quote(member), codec.DoubleOf(score), codec.DoubleOf(indexed))
 	}
 }
 

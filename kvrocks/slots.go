@@ -8,6 +8,7 @@ import (
 
 	"kvferry/internal/extsort"
 	"kvferry/internal/findings"
+	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -17,7 +18,7 @@ import (
 
 // slotOrder appends what sorts metadata rows like the rows below them: slot, klen, key.
 func slotOrder(dst, key []byte) []byte {
-	dst = binary.BigEndian.AppendUint16(dst, uint16(Slot(key)))
+	dst = binary.BigEndian.AppendUint16(dst, uint16(codec.Slot(key)))
 	return append(binary.BigEndian.AppendUint32(dst, uint32(len(key))), key...)
 }
 
@@ -55,9 +56,9 @@ func (s *sortedMetas) fill(p *pass, it store.Iterator) error {
 		if err != nil {
 			return err
 		}
-		k, err := DecodeMetaKey(raw, true)
-		if err == nil && k.Slot != Slot(k.Key) {
-			err = slotError(k.Slot, k.Key)
+		k, err := codec.DecodeMetaKey(raw, true)
+		if err == nil && k.Slot != codec.Slot(k.Key) {
+			err = codec.SlotError(k.Slot, k.Key)
 		}
 		switch {
 		case err != nil:
@@ -91,7 +92,7 @@ func (s *sortedMetas) next() (key, value []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return order[slotLen+klenLen:], value, nil
+	return order[codec.SlotLen+codec.KlenLen:], value, nil
 }
 
 // Place is not known: the rows were sorted.
@@ -162,7 +163,7 @@ func (s *slotRows) Batch(limit int) (rows []store.Row, skip int, err error) {
 
 // wanted reports whether a raw key is a well-formed one of the user key.
 func (s *slotRows) wanted(raw []byte) bool {
-	return len(raw) >= len(s.want)+versionLen && bytes.HasPrefix(raw, s.want)
+	return len(raw) >= len(s.want)+codec.VersionLen && bytes.HasPrefix(raw, s.want)
 }
 
 // load makes sure that there is a row that was not handed out.
@@ -184,7 +185,7 @@ func (s *slotRows) load() error {
 // skip hands a row on as one of no record. One of another span is nobody's either, here.
 func (s *slotRows) skip() {
 	row := s.rows[s.at]
-	if k, err := DecodeSubKey(row.Key, true); err == nil && outside(s.p, k.Key) {
+	if k, err := codec.DecodeSubKey(row.Key, true); err == nil && outside(s.p, k.Key) {
 		s.p.tally[s.role].Rows[record.Filtered]++
 	} else {
 		s.p.stray(s.role)(record.Orphan, row.Key, row.Value, s.it.PlaceAt(s.at))

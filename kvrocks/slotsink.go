@@ -8,6 +8,8 @@ import (
 
 	"kvferry/internal/extsort"
 	"kvferry/store"
+
+	"kvferry/kvrocks/codec"
 )
 
 // slotSink gathers the rows of a column family of a node of a cluster, from all shards.
@@ -18,7 +20,7 @@ type slotSink struct {
 
 // Append adds a row; key and value are not kept. The namespace is the same in all keys.
 func (s *slotSink) Append(key, value []byte) error {
-	slot := binary.BigEndian.Uint16(key[nslenLen+len(DefaultNamespace):])
+	slot := binary.BigEndian.Uint16(key[codec.NslenLen+len(DefaultNamespace):])
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sorter.Add(uint64(slot), key, value)

@@ -12,6 +12,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/dataset"
 	"kvferry/internal/lane"
+	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -28,7 +29,7 @@ const (
 	numRoles
 )
 
-var roleNames = [numRoles]string{cfMetadata, cfDefault, cfScore, cfStream}
+var roleNames = [numRoles]string{codec.FamilyMetadata, codec.FamilyDefault, codec.FamilyScore, codec.FamilyStream}
 
 // storeDir is where the server keeps the database below its own directory. Backups and checkpoints are such
 // databases by themselves.
@@ -90,7 +91,7 @@ func (s *source) settle(o *format.OpenOptions) error {
 			continue
 		}
 		s.rest = append(s.rest, ks)
-		if !slices.Contains(families[:], ks.Name()) {
+		if !slices.Contains(codec.Families[:], ks.Name()) {
 			dataset.Report(o, record.Finding{Kind: FindUnknownFamily, Severity: record.Warning, Keyspace: ks.Name(),
 				Detail: "Kvrocks has no such column family and does not start with it; its rows are not read"})
 		}
@@ -121,9 +122,9 @@ func (s *source) hasSlots() (bool, error) {
 		if err != nil {
 			return false, errors.Join(err, it.Close())
 		}
-		k, err := DecodeMetaKey(key, true)
+		k, err := codec.DecodeMetaKey(key, true)
 		switch {
-		case err == nil && k.Slot == Slot(k.Key):
+		case err == nil && k.Slot == codec.Slot(k.Key):
 			yes++
 		default:
 			no++
@@ -147,7 +148,7 @@ func (s *source) findSpaces() (err error) {
 		if err != nil {
 			return err
 		}
-		ns, _, err := SplitNamespace(key)
+		ns, _, err := codec.SplitNamespace(key)
 		if err != nil {
 			continue
 		}
@@ -169,7 +170,7 @@ func (s *source) findSpaces() (err error) {
 
 // newSpace returns a namespace.
 func (s *source) newSpace(name string) *space {
-	sp := &space{name: name, prefix: AppendNamespace(nil, name)}
+	sp := &space{name: name, prefix: codec.AppendNamespace(nil, name)}
 	sp.upper, _ = lane.Successor(sp.prefix)
 	if !s.slotted {
 		for i := roleData; i < numRoles; i++ {

@@ -9,6 +9,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/dataset"
 	"kvferry/internal/lane"
+	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -17,7 +18,7 @@ import (
 func (sp *space) layout() lane.Layout {
 	at := len(sp.prefix)
 	return lane.Layout{
-		PrefixLen: at + klenLen,
+		PrefixLen: at + codec.KlenLen,
 		AppendPrefix: func(dst []byte, klen int) []byte {
 			return binary.BigEndian.AppendUint32(append(dst, sp.prefix...), uint32(klen))
 		},
@@ -25,7 +26,7 @@ func (sp *space) layout() lane.Layout {
 			klen := binary.BigEndian.Uint32(raw[at:])
 			return int(klen), klen <= math.MaxInt32
 		},
-		MinRest: versionLen,
+		MinRest: codec.VersionLen,
 		From:    sp.prefix,
 		To:      sp.upper,
 	}
@@ -59,11 +60,11 @@ func sampledKey(i role, rest []byte) []byte {
 	if i == roleMeta {
 		return rest
 	}
-	if len(rest) < klenLen {
+	if len(rest) < codec.KlenLen {
 		return nil
 	}
 	klen := int64(binary.BigEndian.Uint32(rest))
-	return rest[klenLen:min(klenLen+klen, int64(len(rest)))]
+	return rest[codec.KlenLen:min(codec.KlenLen+klen, int64(len(rest)))]
 }
 
 // Size is the bytes of a namespace; a part of the types is taken for its share, as all lie together.
@@ -109,7 +110,7 @@ func (s *source) Where(db string, key []byte) []format.Range {
 		return nil
 	}
 	meta := s.appendMetaKey(nil, sp, key)
-	out := []format.Range{{Keyspace: cfMetadata, Lo: meta, Hi: append(bytes.Clone(meta), 0)}}
+	out := []format.Range{{Keyspace: codec.FamilyMetadata, Lo: meta, Hi: append(bytes.Clone(meta), 0)}}
 	for i := roleData; i < numRoles; i++ {
 		lo, hi := s.below(sp, key)
 		out = append(out, format.Range{Keyspace: roleNames[i], Lo: lo, Hi: hi})
@@ -120,19 +121,19 @@ func (s *source) Where(db string, key []byte) []format.Range {
 // slotOf returns the slot in the rows of a key, NoSlot when they have none.
 func (s *source) slotOf(key []byte) int {
 	if !s.slotted {
-		return NoSlot
+		return codec.NoSlot
 	}
-	return Slot(key)
+	return codec.Slot(key)
 }
 
 // appendMetaKey appends the key of a user key's metadata row.
 func (s *source) appendMetaKey(dst []byte, sp *space, key []byte) []byte {
-	return AppendMetaKey(dst, MetaKey{[]byte(sp.name), s.slotOf(key), key})
+	return codec.AppendMetaKey(dst, codec.MetaKey{Namespace: []byte(sp.name), Slot: s.slotOf(key), Key: key})
 }
 
 // appendBelow appends what the rows below a user key's metadata row start with.
 func (s *source) appendBelow(dst []byte, sp *space, key []byte) []byte {
-	dst = appendHome(dst, []byte(sp.name), s.slotOf(key))
+	dst = codec.AppendHome(dst, []byte(sp.name), s.slotOf(key))
 	return append(binary.BigEndian.AppendUint32(dst, uint32(len(key))), key...)
 }
 
@@ -206,3 +207,21 @@ func (v *view) Sample(n int) ([]store.Weighted, error) {
 
 // Size is the namespace's share.
 func (v *view) Size() int64 { return v.src.share(v.sp, v.Keyspace) }
+
+// Describe decodes one raw row, whatever state it is in.
+func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
+	return codec.Describe(keyspace, key, value, s.slotted, s.metaValue)
+}
+
+// metaValue returns the value of a metadata row, nil when there is none.
+func (s *source) metaValue(raw []byte) []byte {
+	it, err := s.roles[roleMeta].Rows(raw, nil)
+	if err != nil {
+		return nil
+	}
+	defer it.Close()
+	if key, value, err := it.Next(); err == nil && bytes.Equal(key, raw) {
+		return bytes.Clone(value)
+	}
+	return nil
+}

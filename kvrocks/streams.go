@@ -6,13 +6,14 @@ import (
 	"io"
 
 	"kvferry/internal/extsort"
+	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
 )
 
 // streamState is what is known of the current stream.
 type streamState struct {
-	StreamState
+	codec.StreamState
 	entries     uint64
 	first, last []byte // ids of entries
 	old         bool   // there are rows of consumer groups as before 2.10
@@ -35,11 +36,11 @@ type groupCount struct {
 
 // begin decodes the extras of a stream.
 func (s *streamState) begin(extras []byte) (err error) {
-	n := streamExtras
+	n := codec.StreamExtras
 	if len(extras) < n {
-		n = oldStreamExtras
+		n = codec.OldStreamExtras
 	}
-	s.StreamState, err = DecodeStreamState(extras[:n])
+	s.StreamState, err = codec.DecodeStreamState(extras[:n])
 	s.first, s.last, s.entries, s.old, s.it = s.first[:0], s.last[:0], 0, false, nil
 	if s.groups != nil {
 		s.groups.Reset()
@@ -57,7 +58,7 @@ func (s *streamState) close() error {
 // header fills what only streams have.
 func (s *streamState) header(h *record.Header) {
 	h.Last, h.Added = s.LastGenerated[:], s.Added
-	if s.MaxDeleted != (StreamID{}) {
+	if s.MaxDeleted != (codec.StreamID{}) {
 		h.MaxDeleted = s.MaxDeleted[:]
 	}
 }
@@ -89,18 +90,18 @@ func (r *reader) takeEntries(dst []record.Element, rows []store.Row, skip int) (
 	s := &r.stream
 	for i, row := range rows {
 		rest := row.Key[skip:]
-		if Version(binary.BigEndian.Uint64(rest)) != r.m.Version {
+		if codec.Version(binary.BigEndian.Uint64(rest)) != r.m.Version {
 			r.tally[roleStream].Rows[record.Stale]++
 			continue
 		}
-		sub := rest[versionLen:]
-		if !IsEntry(sub) {
+		sub := rest[codec.VersionLen:]
+		if !codec.IsEntry(sub) {
 			if err := r.groupRow(row, sub, r.sets[roleStream].PlaceAt(i)); err != nil {
 				return 0, err
 			}
 			continue
 		}
-		if err := checkPairs(row.Value); err != nil {
+		if err := codec.CheckPairs(row.Value); err != nil {
 			r.badRow(roleStream, row.Key, r.sets[roleStream].PlaceAt(i), err)
 			continue
 		}
@@ -120,7 +121,7 @@ func (r *reader) takeEntries(dst []record.Element, rows []store.Row, skip int) (
 
 // groupRow puts a row of a consumer group by, as the element that it is.
 func (r *reader) groupRow(row store.Row, sub []byte, place record.Place) error {
-	k, err := DecodeGroupKey(sub)
+	k, err := codec.DecodeGroupKey(sub)
 	if err != nil {
 		r.badRow(roleStream, row.Key, place, keyError{err})
 		return nil
@@ -144,9 +145,9 @@ func (r *reader) groupRow(row store.Row, sub []byte, place record.Place) error {
 //	+-----------+-------+-----------+----------------+
 //	| glen (8B) | group | kind (1B) | consumer or id |
 //	+-----------+-------+-----------+----------------+
-func groupOrder(dst []byte, k *GroupKey) []byte {
-	dst = append(appendSized(dst, k.Group), byte(k.Kind))
-	if k.Kind == KindPending {
+func groupOrder(dst []byte, k *codec.GroupKey) []byte {
+	dst = append(codec.AppendSized(dst, k.Group), byte(k.Kind))
+	if k.Kind == codec.KindPending {
 		return append(dst, k.ID[:]...)
 	}
 	return append(dst, k.Consumer...)
@@ -168,20 +169,20 @@ func compareGroups(a, b []byte) int {
 }
 
 // groupElement makes the value of an element of a row's value, after the two counts of the row.
-func groupElement(k *GroupKey, value []byte) ([]byte, error) {
+func groupElement(k *codec.GroupKey, value []byte) ([]byte, error) {
 	counts := func(a, b uint64) []byte {
 		return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, a), b)
 	}
 	switch k.Kind {
-	case KindGroup:
-		g, err := DecodeGroup(value)
+	case codec.KindGroup:
+		g, err := codec.DecodeGroup(value)
 		return record.AppendGroup(counts(g.Consumers, g.Pending), &record.GroupState{Last: g.LastDelivered[:], Read: g.EntriesRead}), err
-	case KindConsumer:
-		c, err := DecodeConsumer(value)
+	case codec.KindConsumer:
+		c, err := codec.DecodeConsumer(value)
 		return record.AppendConsumer(counts(c.Pending, 0), &record.ConsumerState{Name: k.Consumer,
 			SeenMS: int64(c.LastAttempt), ActiveMS: int64(c.LastSuccess)}), err
 	}
-	p, err := DecodePending(value)
+	p, err := codec.DecodePending(value)
 	return record.AppendPending(counts(0, 0), &record.PendingEntry{ID: k.ID[:], Consumer: p.Consumer,
 		DeliveredMS: int64(p.Delivered), Count: int64(p.Count)}), err
 }
@@ -204,7 +205,7 @@ func (r *reader) readGroups(dst []record.Element) (n int, err error) {
 			return 0, err
 		}
 		group, rest := splitOrder(order)
-		if !r.countGroup(GroupKind(rest[0]), group, rest[1:], value) {
+		if !r.countGroup(codec.GroupKind(rest[0]), group, rest[1:], value) {
 			continue
 		}
 		at := len(r.arena)
@@ -222,9 +223,9 @@ func (r *reader) readGroups(dst []record.Element) (n int, err error) {
 }
 
 // countGroup takes note of a row of a consumer group; false when its group is not there.
-func (r *reader) countGroup(kind GroupKind, group, name, value []byte) bool {
+func (r *reader) countGroup(kind codec.GroupKind, group, name, value []byte) bool {
 	g := &r.stream.group
-	if kind == KindGroup {
+	if kind == codec.KindGroup {
 		r.closeGroup()
 		*g = groupCount{name: append(g.name[:0], group...), open: true, consumers: binary.BigEndian.Uint64(value),
 			pending: binary.BigEndian.Uint64(value[8:]), have: map[string]uint64{}, counted: map[string]uint64{}}
@@ -236,7 +237,7 @@ func (r *reader) countGroup(kind GroupKind, group, name, value []byte) bool {
 		r.damage(roleStream, FindStreamGroup, r.place, "a row of group %s, which is not there", record.Quote(group))
 		return false
 	}
-	if kind == KindConsumer {
+	if kind == codec.KindConsumer {
 		g.have[string(name)] = binary.BigEndian.Uint64(value)
 		return true
 	}
@@ -290,11 +291,11 @@ func (r *reader) completeEntries() (err error) {
 		return nil
 	}
 	if bytes.Compare(s.last, s.LastGenerated[:]) > 0 {
-		r.damage(roleMeta, FindStreamBounds, r.place, "the last entry is %s, beyond the last generated id %s", idText(s.last), idText(s.LastGenerated[:]))
+		r.damage(roleMeta, FindStreamBounds, r.place, "the last entry is %s, beyond the last generated id %s", codec.IDText(s.last), codec.IDText(s.LastGenerated[:]))
 	}
 	if !bytes.Equal(s.first, s.First[:]) || !bytes.Equal(s.last, s.Last[:]) {
 		r.remark(roleMeta, FindStreamBounds, record.Warning, r.place, "the entries go from %s to %s, metadata says from %s to %s",
-			idText(s.first), idText(s.last), idText(s.First[:]), idText(s.Last[:]))
+			codec.IDText(s.first), codec.IDText(s.last), codec.IDText(s.First[:]), codec.IDText(s.Last[:]))
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package kvrocks
 import (
 	"bytes"
 
+	"kvferry/kvrocks/codec"
 	"kvferry/record"
 )
 
@@ -10,13 +11,13 @@ import (
 type groupState struct {
 	open      bool
 	name      []byte
-	value     Group
-	consumers map[string]*Consumer // until their pending entries are counted
+	value     codec.Group
+	consumers map[string]*codec.Consumer // until their pending entries are counted
 }
 
 // beginStream starts a stream. Before 2.10 the rows of consumer groups lie between the entries, so that all are sorted.
 func (w *writer) beginStream(h *record.Header) {
-	w.state = StreamState{Old: w.t.format.server == serverOld, Added: h.Added}
+	w.state = codec.StreamState{Old: w.t.format.server == serverOld, Added: h.Added}
 	copy(w.state.LastGenerated[:], h.Last)
 	copy(w.state.MaxDeleted[:], h.MaxDeleted)
 	w.group = groupState{name: w.group.name[:0]}
@@ -39,7 +40,7 @@ func (w *writer) entry(e *record.Element) error {
 		w.count--
 		return w.pending(e)
 	}
-	if !IsEntry(e.Name) {
+	if !codec.IsEntry(e.Name) {
 		return w.errorf(w.user, "%x is no id of an entry", e.Name)
 	}
 	if w.count == 1 || bytes.Compare(e.Name, w.state.First[:]) < 0 {
@@ -52,9 +53,9 @@ func (w *writer) entry(e *record.Element) error {
 }
 
 // groupRow puts a row of a consumer group by.
-func (w *writer) groupRow(k GroupKey, value []byte) error {
+func (w *writer) groupRow(k codec.GroupKey, value []byte) error {
 	k.Old = w.t.format.oldGroups()
-	sub := AppendGroupKey(nil, k)
+	sub := codec.AppendGroupKey(nil, k)
 	if k.Old {
 		return w.sorted.Add(0, sub, value)
 	}
@@ -71,7 +72,7 @@ func (w *writer) beginGroup(e *record.Element) error {
 		return err
 	}
 	w.state.Groups++
-	w.group = groupState{open: true, name: append(w.group.name[:0], e.Name...), consumers: map[string]*Consumer{}}
+	w.group = groupState{open: true, name: append(w.group.name[:0], e.Name...), consumers: map[string]*codec.Consumer{}}
 	w.group.value.EntriesRead = g.Read
 	copy(w.group.value.LastDelivered[:], g.Last)
 	if g.Read >= 0 && uint64(g.Read) < max(w.state.Added, w.count) {
@@ -86,7 +87,7 @@ func (w *writer) consumer(e *record.Element) error {
 		return err
 	}
 	w.group.value.Consumers++
-	w.group.consumers[string(c.Name)] = &Consumer{LastAttempt: UnixMillis(max(0, c.SeenMS)), LastSuccess: UnixMillis(max(0, c.ActiveMS))}
+	w.group.consumers[string(c.Name)] = &codec.Consumer{LastAttempt: codec.UnixMillis(max(0, c.SeenMS)), LastSuccess: codec.UnixMillis(max(0, c.ActiveMS))}
 	return nil
 }
 
@@ -99,9 +100,9 @@ func (w *writer) pending(e *record.Element) error {
 	if c := w.group.consumers[string(p.Consumer)]; c != nil {
 		c.Pending++
 	}
-	k := GroupKey{Kind: KindPending, Group: w.group.name}
+	k := codec.GroupKey{Kind: codec.KindPending, Group: w.group.name}
 	copy(k.ID[:], p.ID)
-	return w.groupRow(k, AppendPending(nil, Pending{UnixMillis(p.DeliveredMS), uint64(p.Count), p.Consumer}))
+	return w.groupRow(k, codec.AppendPending(nil, codec.Pending{Delivered: codec.UnixMillis(p.DeliveredMS), Count: uint64(p.Count), Consumer: p.Consumer}))
 }
 
 // endGroup writes the rows of a consumer group that have counts.
@@ -112,11 +113,11 @@ func (w *writer) endGroup() error {
 	}
 	g.open = false
 	for name, c := range g.consumers {
-		if err := w.groupRow(GroupKey{Kind: KindConsumer, Group: g.name, Consumer: []byte(name)}, AppendConsumer(nil, *c)); err != nil {
+		if err := w.groupRow(codec.GroupKey{Kind: codec.KindConsumer, Group: g.name, Consumer: []byte(name)}, codec.AppendConsumer(nil, *c)); err != nil {
 			return err
 		}
 	}
-	return w.groupRow(GroupKey{Kind: KindGroup, Group: g.name}, AppendGroup(nil, g.value))
+	return w.groupRow(codec.GroupKey{Kind: codec.KindGroup, Group: g.name}, codec.AppendGroup(nil, g.value))
 }
 
 // streamExtras returns the extras of the stream's metadata row.
@@ -127,7 +128,7 @@ func (w *writer) streamExtras() []byte {
 		s.LastGenerated = s.Last
 	}
 	s.Added = max(s.Added, w.count)
-	return AppendStreamState(nil, *s)
+	return codec.AppendStreamState(nil, *s)
 }
 
 // writeGroups writes the rows of consumer groups, which come after the entries since 2.10.

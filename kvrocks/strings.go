@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -17,12 +18,12 @@ const DefaultMaxBitmap = 16 << 20
 func (r *reader) readString(e *record.Element) (int, error) {
 	*e = record.Element{}
 	switch r.m.Kind {
-	case KindString:
+	case codec.KindString:
 		e.Value, r.drained = r.m.Extras, true
 		return 1, nil
-	case KindHyperLogLog:
-		r.body = append(grown(r.body, len(hllHeader)+hllSegments*hllSegmentLen)[:0], hllHeader...)
-		r.body = r.body[:len(hllHeader)+hllSegments*hllSegmentLen]
+	case codec.KindHyperLogLog:
+		r.body = append(grown(r.body, len(codec.HLLHeader)+codec.HLLSegments*codec.HLLSegmentLen)[:0], codec.HLLHeader...)
+		r.body = r.body[:len(codec.HLLHeader)+codec.HLLSegments*codec.HLLSegmentLen]
 		e.Value = r.body
 		return r.joined(r.hllSegment)
 	}
@@ -60,11 +61,11 @@ func (r *reader) joined(segment func(sub, value []byte, place record.Place) erro
 
 // oneSegment classifies a row and puts it where it belongs.
 func (r *reader) oneSegment(row store.Row, rest []byte, place record.Place, segment func(sub, value []byte, place record.Place) error) {
-	if Version(binary.BigEndian.Uint64(rest)) != r.m.Version {
+	if codec.Version(binary.BigEndian.Uint64(rest)) != r.m.Version {
 		r.tally[roleData].Rows[record.Stale]++
 		return
 	}
-	if err := segment(rest[versionLen:], row.Value, place); err != nil {
+	if err := segment(rest[codec.VersionLen:], row.Value, place); err != nil {
 		r.malformed(roleData, FindSegment, r.h.Key, row.Key, place, err)
 		return
 	}
@@ -73,21 +74,21 @@ func (r *reader) oneSegment(row store.Row, rest []byte, place record.Place, segm
 
 // hllSegment puts down a segment of a HyperLogLog.
 func (r *reader) hllSegment(sub, value []byte, _ record.Place) error {
-	n, err := DecodeHLLSegment(sub)
+	n, err := codec.DecodeHLLSegment(sub)
 	if err != nil {
 		return err
 	}
-	if err := exact(value, 0, "segment", hllSegmentLen); err != nil {
+	if err := codec.Exact(value, 0, "segment", codec.HLLSegmentLen); err != nil {
 		return err
 	}
-	copy(r.body[uint64(len(hllHeader))+n*hllSegmentLen:], value)
+	copy(r.body[uint64(len(codec.HLLHeader))+n*codec.HLLSegmentLen:], value)
 	return nil
 }
 
 // bitmapSegment puts down a segment of a bitmap. What is behind the length of the bitmap or of a segment is
 // passed over, as the server does it.
 func (r *reader) bitmapSegment(sub, value []byte, place record.Place) error {
-	off, err := DecodeSegment(sub)
+	off, err := codec.DecodeSegment(sub)
 	if err != nil {
 		return err
 	}
@@ -95,20 +96,20 @@ func (r *reader) bitmapSegment(sub, value []byte, place record.Place) error {
 	case off >= size:
 		r.remark(roleData, FindSegment, record.Warning, place, "the segment at %d is behind the end of the bitmap at %d", off, size)
 		return nil
-	case len(value) > segmentLen:
-		r.remark(roleData, FindSegment, record.Warning, place, "the segment at %d has %d bytes, of which %d count", off, len(value), segmentLen)
-		value = value[:segmentLen]
-	case r.env.Deep && len(value) < segmentLen:
+	case len(value) > codec.SegmentLen:
+		r.remark(roleData, FindSegment, record.Warning, place, "the segment at %d has %d bytes, of which %d count", off, len(value), codec.SegmentLen)
+		value = value[:codec.SegmentLen]
+	case r.env.Deep && len(value) < codec.SegmentLen:
 		r.remark(roleData, FindShortSegment, record.Note, place, "the segment at %d has %d bytes: BITPOS beyond them stops the server", off, len(value))
 	}
-	reverse(r.body[off:], value)
+	codec.Reverse(r.body[off:], value)
 	return nil
 }
 
 // longBitmap reports whether the current record is a bitmap that is not made a string, for it would take more memory than
 // it takes on disk.
 func (r *reader) longBitmap() bool {
-	return r.m.Kind == KindBitmap && r.m.Size > uint64(r.src.maxBitmap)
+	return r.m.Kind == codec.KindBitmap && r.m.Size > uint64(r.src.maxBitmap)
 }
 
 // bitmapDetail says what to do about a long bitmap.

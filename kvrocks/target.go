@@ -11,6 +11,7 @@ import (
 	"kvferry/internal/dataset"
 	"kvferry/internal/extsort"
 	"kvferry/internal/lane"
+	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -21,7 +22,7 @@ type target struct {
 	dir     string // of the server; the database is below it
 	builder store.Builder
 	options *format.CreateOptions
-	version Version // of the first record; those of others are below it
+	version codec.Version // of the first record; those of others are below it
 	// slots take the rows of a node of a cluster: shards are spans of keys, which lie across all slots.
 	slots [numRoles]*slotSink
 }
@@ -35,7 +36,7 @@ func (f kvrocksFormat) Create(_ context.Context, dir string, o *format.CreateOpt
 			return nil, err
 		}
 	}
-	t := &target{format: f, dir: dir, options: o, version: Version(o.Now.UnixMicro()) << versionCounter}
+	t := &target{format: f, dir: dir, options: o, version: codec.Version(o.Now.UnixMicro()) << codec.VersionCounter}
 	if o.Now.IsZero() {
 		t.version = 1 << 60
 	}
@@ -44,7 +45,7 @@ func (f kvrocksFormat) Create(_ context.Context, dir string, o *format.CreateOpt
 		return nil, err
 	}
 	// The server makes the families that are not there.
-	for _, name := range families[:cfStreamID+1] {
+	for _, name := range codec.Families[:cfStreamID+1] {
 		if err := t.builder.Keyspace(name, store.Bytewise); err != nil {
 			t.builder.Abort()
 			return nil, err
@@ -64,8 +65,8 @@ const cfStreamID = 5
 // checkNamespace refuses names that are none of a namespace.
 func checkNamespace(db string, cluster bool) error {
 	switch {
-	case len(db) == 0 || len(db) > maxNamespace:
-		return fmt.Errorf("database %.64q: a namespace of Kvrocks has 1 to %d bytes, this name %d", db, maxNamespace, len(db))
+	case len(db) == 0 || len(db) > codec.MaxNamespace:
+		return fmt.Errorf("database %.64q: a namespace of Kvrocks has 1 to %d bytes, this name %d", db, codec.MaxNamespace, len(db))
 	case db[len(db)-1] == 0x7f:
 		return fmt.Errorf("database %q: a namespace of Kvrocks does not end in the byte 0x7f", db)
 	case cluster && db != DefaultNamespace:
@@ -85,7 +86,7 @@ func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record
 	if memory <= 0 {
 		memory = dataset.DefaultMemory
 	}
-	w := &writer{t: t, ns: db, version: t.version - Version(n)*maxShardRecords}
+	w := &writer{t: t, ns: db, version: t.version - codec.Version(n)*maxShardRecords}
 	sorting := extsort.Options{Memory: memory / 8, TempDir: t.options.TempDir}
 	w.sorted, w.byScore, w.groups = extsort.New(sorting), extsort.New(sorting), extsort.New(sorting)
 	for i := range w.runs {

@@ -14,6 +14,7 @@ import (
 	"kvferry/internal/formattest"
 	"kvferry/internal/loglog"
 	"kvferry/kvrocks"
+	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks"
@@ -53,8 +54,8 @@ func TestGoldensAgain(t *testing.T) {
 // checkWriter holds every row to what the server's own writers do, from the bytes alone.
 func checkWriter(t *testing.T, src format.Source, cluster bool) {
 	t.Helper()
-	metas := map[string]kvrocks.Meta{}
-	versions := map[kvrocks.Version]string{}
+	metas := map[string]codec.Meta{}
+	versions := map[codec.Version]string{}
 	rows := map[string]uint64{}
 	scores := map[string]bool{}
 	for _, ks := range src.Keyspaces() {
@@ -73,14 +74,14 @@ func checkWriter(t *testing.T, src format.Source, cluster bool) {
 			}
 			switch ks.Name {
 			case "metadata":
-				k, err := kvrocks.DecodeMetaKey(key, cluster)
-				m, merr := kvrocks.DecodeMeta(value)
-				if err != nil || merr != nil || cluster && k.Slot != kvrocks.Slot(k.Key) || !m.Wide {
+				k, err := codec.DecodeMetaKey(key, cluster)
+				m, merr := codec.DecodeMeta(value)
+				if err != nil || merr != nil || cluster && k.Slot != codec.Slot(k.Key) || !m.Wide {
 					t.Fatalf("%q: %+v, %v, %v", key, m, err, merr)
 				}
 				m.Extras = bytes.Clone(m.Extras)
 				metas[string(k.Key)] = m
-				if m.Kind != kvrocks.KindString && m.Kind != kvrocks.KindJSON {
+				if m.Kind != codec.KindString && m.Kind != codec.KindJSON {
 					if other, twice := versions[m.Version]; twice || m.Version == 0 {
 						t.Errorf("%q has the version %d of %q", k.Key, m.Version, other)
 					}
@@ -101,18 +102,18 @@ func checkWriter(t *testing.T, src format.Source, cluster bool) {
 }
 
 // sized is the number of rows that a size tells of, -1 when it tells of none.
-func sized(m *kvrocks.Meta) int64 {
+func sized(m *codec.Meta) int64 {
 	switch m.Kind {
-	case kvrocks.KindHash, kvrocks.KindList, kvrocks.KindSet, kvrocks.KindZSet, kvrocks.KindSortedInt, kvrocks.KindStream:
+	case codec.KindHash, codec.KindList, codec.KindSet, codec.KindZSet, codec.KindSortedInt, codec.KindStream:
 		return int64(m.Size)
 	}
 	return -1
 }
 
-func checkBelow(t *testing.T, cf string, key, value []byte, cluster bool, metas map[string]kvrocks.Meta, rows map[string]uint64, scores map[string]bool) {
+func checkBelow(t *testing.T, cf string, key, value []byte, cluster bool, metas map[string]codec.Meta, rows map[string]uint64, scores map[string]bool) {
 	t.Helper()
-	k, err := kvrocks.DecodeSubKey(key, cluster)
-	if err != nil || cluster && k.Slot != kvrocks.Slot(k.Key) {
+	k, err := codec.DecodeSubKey(key, cluster)
+	if err != nil || cluster && k.Slot != codec.Slot(k.Key) {
 		t.Fatalf("%s %q: %v", cf, key, err)
 	}
 	member := string(k.Key) + "\x00" + string(k.Sub)
@@ -123,8 +124,8 @@ func checkBelow(t *testing.T, cf string, key, value []byte, cluster bool, metas 
 		}
 		return
 	case "stream":
-		if !kvrocks.IsEntry(k.Sub) {
-			if g, err := kvrocks.DecodeGroupKey(k.Sub); err != nil || g.Old {
+		if !codec.IsEntry(k.Sub) {
+			if g, err := codec.DecodeGroupKey(k.Sub); err != nil || g.Old {
 				t.Errorf("group row %q: %v", key, err)
 			}
 			return
@@ -136,7 +137,7 @@ func checkBelow(t *testing.T, cf string, key, value []byte, cluster bool, metas 
 	if m.Version != k.Version {
 		t.Errorf("%s %q is of version %d, its key of %d", cf, key, k.Version, m.Version)
 	}
-	if m.Kind == kvrocks.KindBitmap && len(value) != 1024 || m.Kind == kvrocks.KindHyperLogLog && len(value) != 768 {
+	if m.Kind == codec.KindBitmap && len(value) != 1024 || m.Kind == codec.KindHyperLogLog && len(value) != 768 {
 		t.Errorf("a segment of %d bytes of %q", len(value), k.Key)
 	}
 }

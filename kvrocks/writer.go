@@ -11,6 +11,7 @@ import (
 	"kvferry/internal/extsort"
 	"kvferry/internal/lane"
 	"kvferry/internal/loglog"
+	"kvferry/kvrocks/codec"
 	"kvferry/record"
 )
 
@@ -22,19 +23,19 @@ import (
 type writer struct {
 	t       *target
 	ns      string
-	version Version // of the current record; those that follow count down
+	version codec.Version // of the current record; those that follow count down
 	runs    [numRoles]*lane.Runs
 	out     [numRoles]rowSink // where the rows of the current record go
 
 	// The current record.
 	typ     record.Type
-	kind    Kind
-	expiry  UnixMillis
+	kind    codec.Kind
+	expiry  codec.UnixMillis
 	user    []byte
 	count   uint64
 	inOrder bool
 	size    uint64 // of a module's value
-	state   StreamState
+	state   codec.StreamState
 	group   groupState
 	key     []byte // of a row below metadata; its first base bytes stay the same within a record
 	base    int
@@ -75,7 +76,7 @@ func (w *writer) Begin(h *record.Header) (err error) {
 		return w.errorf(h.Key, "Kvrocks has no type %s", h.Type)
 	}
 	w.version--
-	w.typ, w.expiry, w.count = h.Type, UnixMillis(max(0, h.ExpireMS)), 0
+	w.typ, w.expiry, w.count = h.Type, codec.UnixMillis(max(0, h.ExpireMS)), 0
 	w.user = append(w.user[:0], h.Key...)
 	if w.out[roleMeta], err = w.sink(roleMeta, 0); err != nil {
 		return err
@@ -87,7 +88,7 @@ func (w *writer) Begin(h *record.Header) (err error) {
 	if w.inOrder = h.ByName || h.Type == record.List; !w.inOrder {
 		w.sorted.Reset()
 	}
-	if w.kind == KindStream {
+	if w.kind == codec.KindStream {
 		w.beginStream(h)
 	}
 	return w.openRows()
@@ -95,8 +96,8 @@ func (w *writer) Begin(h *record.Header) (err error) {
 
 // native makes the record of the finer type that it had in a database of Kvrocks.
 func (w *writer) native(name string) {
-	for _, k := range []Kind{KindBitmap, KindSortedInt} {
-		if name == k.String() && w.typ == k.typeOf() {
+	for _, k := range []codec.Kind{codec.KindBitmap, codec.KindSortedInt} {
+		if name == k.String() && w.typ == k.Type() {
 			w.kind = k
 		}
 	}
@@ -104,15 +105,15 @@ func (w *writer) native(name string) {
 
 // openRows finds where the rows below metadata go, and makes what they start with.
 func (w *writer) openRows() (err error) {
-	for _, i := range w.kind.roles() {
+	for _, i := range rolesOf(w.kind) {
 		if w.out[i], err = w.sink(i, len(w.user)); err != nil {
 			return err
 		}
 	}
-	if w.kind == KindZSet {
+	if w.kind == codec.KindZSet {
 		w.byScore.Reset()
 	}
-	w.key = AppendSubKey(w.key[:0], SubKey{[]byte(w.ns), w.slot(), w.user, w.version, nil})
+	w.key = codec.AppendSubKey(w.key[:0], codec.SubKey{Namespace: []byte(w.ns), Slot: w.slot(), Key: w.user, Version: w.version})
 	w.base = len(w.key)
 	return nil
 }
@@ -120,28 +121,28 @@ func (w *writer) openRows() (err error) {
 // slot returns the slot of the current record's rows.
 func (w *writer) slot() int {
 	if w.t.slots[roleMeta] == nil {
-		return NoSlot
+		return codec.NoSlot
 	}
-	return Slot(w.user)
+	return codec.Slot(w.user)
 }
 
 // kindOf is the kind that a type is written as, 0 for none.
-func kindOf(t record.Type) Kind {
+func kindOf(t record.Type) codec.Kind {
 	switch t {
 	case record.String:
-		return KindString
+		return codec.KindString
 	case record.Hash:
-		return KindHash
+		return codec.KindHash
 	case record.List:
-		return KindList
+		return codec.KindList
 	case record.Set:
-		return KindSet
+		return codec.KindSet
 	case record.ZSet:
-		return KindZSet
+		return codec.KindZSet
 	case record.Stream:
-		return KindStream
+		return codec.KindStream
 	case record.Other:
-		return KindJSON // until its first element says what it is
+		return codec.KindJSON // until its first element says what it is
 	}
 	return 0
 }
@@ -162,18 +163,18 @@ func (w *writer) element(e *record.Element) error {
 		return w.writeModule(e)
 	}
 	switch w.kind {
-	case KindString, KindHyperLogLog, KindBitmap:
+	case codec.KindString, codec.KindHyperLogLog, codec.KindBitmap:
 		return w.writeString(e.Value)
-	case KindHash:
+	case codec.KindHash:
 		return w.row(roleData, e.Name, e.Value)
-	case KindSet:
+	case codec.KindSet:
 		return w.row(roleData, e.Name, nil)
-	case KindSortedInt:
+	case codec.KindSortedInt:
 		return w.id(e.Name)
-	case KindList:
-		w.key = binary.BigEndian.AppendUint64(w.key[:w.base], firstIndex+w.count-1)
+	case codec.KindList:
+		w.key = binary.BigEndian.AppendUint64(w.key[:w.base], codec.FirstIndex+w.count-1)
 		return w.out[roleData].Append(w.key, e.Value)
-	case KindZSet:
+	case codec.KindZSet:
 		return w.member(e)
 	}
 	return w.entry(e)
@@ -181,7 +182,7 @@ func (w *writer) element(e *record.Element) error {
 
 // id writes a member of a sortedint.
 func (w *writer) id(name []byte) error {
-	id, err := decodeDecimal(name, "id", math.MaxUint64)
+	id, err := codec.DecodeDecimal(name, "id", math.MaxUint64)
 	if err != nil {
 		return w.errorf(w.user, "member: %w", err)
 	}
@@ -203,7 +204,7 @@ func (w *writer) member(e *record.Element) error {
 	if math.IsNaN(e.Score) {
 		return w.errorf(w.user, "member %s: score is not a number", record.Quote(e.Name))
 	}
-	w.value = AppendDouble(w.value[:0], e.Score)
+	w.value = codec.AppendDouble(w.value[:0], e.Score)
 	if err := w.byScore.Add(binary.BigEndian.Uint64(w.value), e.Name, nil); err != nil {
 		return err
 	}
@@ -215,15 +216,15 @@ func (w *writer) writeString(value []byte) error {
 	if w.count > 1 {
 		return w.errorf(w.user, "a string of more than one value")
 	}
-	if w.kind == KindBitmap {
+	if w.kind == codec.KindBitmap {
 		w.size = uint64(len(value))
-		w.hold = append(w.hold[:0], make([]byte, (len(value)+segmentLen-1)/segmentLen*segmentLen)...)
-		reverse(w.hold, value)
-		return w.segments(w.hold, segmentLen, segmentLen)
+		w.hold = append(w.hold[:0], make([]byte, (len(value)+codec.SegmentLen-1)/codec.SegmentLen*codec.SegmentLen)...)
+		codec.Reverse(w.hold, value)
+		return w.segments(w.hold, codec.SegmentLen, codec.SegmentLen)
 	}
 	if loglog.IsStale(value) && w.t.format.hasHLL() {
-		w.kind = KindHyperLogLog
-		return w.segments(value[loglog.HeaderSize:], hllSegmentLen, 1)
+		w.kind = codec.KindHyperLogLog
+		return w.segments(value[loglog.HeaderSize:], codec.HLLSegmentLen, 1)
 	}
 	w.hold = append(w.hold[:0], value...)
 	return nil
@@ -239,7 +240,7 @@ func (w *writer) segments(s []byte, n int, step uint64) error {
 	for i := 0; i*n < len(s); i++ {
 		part := s[i*n : min(len(s), (i+1)*n)]
 		if len(bytes.TrimLeft(part, "\x00")) > 0 {
-			all = append(all, segment{AppendSegment(nil, uint64(i)*step), part})
+			all = append(all, segment{codec.AppendSegment(nil, uint64(i)*step), part})
 		}
 	}
 	slices.SortFunc(all, func(a, b segment) int { return bytes.Compare(a.name, b.name) })
@@ -262,27 +263,27 @@ func (w *writer) End() error {
 			return err
 		}
 	}
-	m := Meta{Wide: w.t.format.wide(), Kind: w.kind, Expiry: w.expiry, Version: w.version, Size: w.count}
+	m := codec.Meta{Wide: w.t.format.wide(), Kind: w.kind, Expiry: w.expiry, Version: w.version, Size: w.count}
 	if m.Size > math.MaxUint32 && !m.Wide {
 		return w.errorf(w.user, "%d elements, the server counts to %d", m.Size, uint32(math.MaxUint32))
 	}
 	switch w.kind {
-	case KindString, KindJSON:
+	case codec.KindString, codec.KindJSON:
 		m.Extras = w.hold
-	case KindBitmap:
+	case codec.KindBitmap:
 		m.Size = w.size
-	case KindHyperLogLog:
-		m.Size, m.Extras = 0, []byte{hllDense} // as the server has it
-	case KindList:
-		m.Extras = AppendListEnds(nil, ListEnds{firstIndex, firstIndex + w.count})
-	case KindStream:
+	case codec.KindHyperLogLog:
+		m.Size, m.Extras = 0, []byte{codec.HLLDense} // as the server has it
+	case codec.KindList:
+		m.Extras = codec.AppendListEnds(nil, codec.ListEnds{Head: codec.FirstIndex, Tail: codec.FirstIndex + w.count})
+	case codec.KindStream:
 		m.Extras = w.streamExtras()
 	}
-	if w.typ == record.Other && w.kind != KindJSON {
+	if w.typ == record.Other && w.kind != codec.KindJSON {
 		m.Size, m.Extras = w.size, w.hold
 	}
-	w.key = AppendMetaKey(w.key[:0], MetaKey{[]byte(w.ns), w.slot(), w.user})
-	w.value = AppendMeta(w.value[:0], m)
+	w.key = codec.AppendMetaKey(w.key[:0], codec.MetaKey{Namespace: []byte(w.ns), Slot: w.slot(), Key: w.user})
+	w.value = codec.AppendMeta(w.value[:0], m)
 	return w.out[roleMeta].Append(w.key, w.value)
 }
 
@@ -294,19 +295,19 @@ func (w *writer) finishRows() error {
 	if !w.inOrder {
 		err := w.sorted.Each(func(_ uint64, name, value []byte) error {
 			w.key = append(w.key[:w.base], name...)
-			return w.out[w.kind.roles()[0]].Append(w.key, value)
+			return w.out[rolesOf(w.kind)[0]].Append(w.key, value)
 		})
 		if err != nil {
 			return err
 		}
 	}
 	switch w.kind {
-	case KindZSet:
+	case codec.KindZSet:
 		return w.byScore.Each(func(rank uint64, member, _ []byte) error {
 			w.key = append(binary.BigEndian.AppendUint64(w.key[:w.base], rank), member...)
 			return w.out[roleScore].Append(w.key, nil)
 		})
-	case KindStream:
+	case codec.KindStream:
 		return w.writeGroups()
 	}
 	return nil

@@ -1,4 +1,4 @@
-package kvrocks
+package codec
 
 import (
 	"encoding/binary"
@@ -27,29 +27,48 @@ const (
 	KindTDigest     // 2025
 	KindTimeSeries  // 2025
 
-	numKinds
+	NumKinds
 )
 
-// kindNames are what the command TYPE answers.
-var kindNames = [numKinds]string{"none", "string", "hash", "list", "set", "zset", "bitmap", "sortedint", "stream",
+// KindNames are what the command TYPE answers.
+var KindNames = [NumKinds]string{"none", "string", "hash", "list", "set", "zset", "bitmap", "sortedint", "stream",
 	"MBbloom--", "ReJSON-RL", "hyperloglog", "TDIS-TYPE", "timeseries"}
 
 // String returns the name as the command TYPE answers it.
 func (k Kind) String() string {
-	if k > 0 && k < numKinds {
-		return kindNames[k]
+	if k > 0 && k < NumKinds {
+		return KindNames[k]
 	}
 	return fmt.Sprintf("type %d", uint8(k))
 }
 
-// known reports whether there is such a kind.
-func (k Kind) known() bool { return k > 0 && k < numKinds }
+// Known reports whether there is such a kind.
+func (k Kind) Known() bool { return k > 0 && k < NumKinds }
 
-// single reports whether the metadata row is all there is of a key.
-func (k Kind) single() bool { return k == KindString || k == KindJSON }
+// Single reports whether the metadata row is all there is of a key.
+func (k Kind) Single() bool { return k == KindString || k == KindJSON }
 
 // mayBeEmpty reports whether a key lives on when its size is 0.
 func (k Kind) mayBeEmpty() bool { return k == KindString || k >= KindStream }
+
+// Type is the type of the records of a kind.
+func (k Kind) Type() record.Type {
+	switch k {
+	case KindString, KindBitmap, KindHyperLogLog:
+		return record.String
+	case KindHash:
+		return record.Hash
+	case KindList:
+		return record.List
+	case KindSet, KindSortedInt:
+		return record.Set
+	case KindZSet:
+		return record.ZSet
+	case KindStream:
+		return record.Stream
+	}
+	return record.Other
+}
 
 // Flags of a metadata row.
 const (
@@ -87,7 +106,7 @@ func AppendMeta(dst []byte, m Meta) []byte {
 	} else {
 		dst = binary.BigEndian.AppendUint32(append(dst, byte(m.Kind)), secondsOf(m.Expiry))
 	}
-	if !m.Kind.single() {
+	if !m.Kind.Single() {
 		dst = binary.BigEndian.AppendUint64(dst, uint64(m.Version))
 		if m.Wide {
 			dst = binary.BigEndian.AppendUint64(dst, m.Size)
@@ -121,19 +140,19 @@ func DecodeMeta(b []byte) (Meta, error) {
 	} else {
 		m.Expiry = UnixMillis(binary.BigEndian.Uint32(b[1:])) * 1000
 	}
-	if !m.Kind.known() {
+	if !m.Kind.Known() {
 		return m, &record.CorruptError{Field: "flags", Err: fmt.Errorf("there is no %v", m.Kind)}
 	}
 	at := 1 + width
-	if m.Kind.single() {
+	if m.Kind.Single() {
 		m.Extras = b[at:]
 		return m, m.checkExtras(at)
 	}
-	if len(b) < at+versionLen+width {
-		return m, record.Short(at, "version, size", versionLen+width, len(b)-at)
+	if len(b) < at+VersionLen+width {
+		return m, record.Short(at, "version, size", VersionLen+width, len(b)-at)
 	}
 	m.Version = Version(binary.BigEndian.Uint64(b[at:]))
-	if at += versionLen; m.Wide {
+	if at += VersionLen; m.Wide {
 		m.Size = binary.BigEndian.Uint64(b[at:])
 	} else {
 		m.Size = uint64(binary.BigEndian.Uint32(b[at:]))
@@ -152,17 +171,17 @@ func (m *Meta) width() int {
 
 // Least bytes of extras.
 const (
-	listExtras      = 16
-	oldStreamExtras = 88 // before 2.6
-	streamExtras    = 96
+	ListExtras      = 16
+	OldStreamExtras = 88 // before 2.6
+	StreamExtras    = 96
 	bloomExtras     = 20
 	hllExtras       = 1
 	digestExtras    = 72
-	jsonExtras      = 1
+	JSONExtras      = 1
 	seriesExtras    = 30
 )
 
-var leastExtras = [numKinds]int{KindList: listExtras, KindStream: oldStreamExtras, KindBloom: bloomExtras, KindJSON: jsonExtras,
+var leastExtras = [NumKinds]int{KindList: ListExtras, KindStream: OldStreamExtras, KindBloom: bloomExtras, KindJSON: JSONExtras,
 	KindHyperLogLog: hllExtras, KindTDigest: digestExtras, KindTimeSeries: seriesExtras}
 
 // checkExtras checks that what follows the size, at off in the value, is long enough.
@@ -173,8 +192,8 @@ func (m *Meta) checkExtras(off int) error {
 	return nil
 }
 
-// alive reports whether the key exists until it expires.
-func (m *Meta) alive() bool { return m.Size != 0 || m.Kind.mayBeEmpty() }
+// Alive reports whether the key exists until it expires.
+func (m *Meta) Alive() bool { return m.Size != 0 || m.Kind.mayBeEmpty() }
 
 // ListEnds are the extras of a list.
 //
@@ -183,11 +202,11 @@ func (m *Meta) alive() bool { return m.Size != 0 || m.Kind.mayBeEmpty() }
 //	+-----------+-----------+
 //
 // Big endian. Elements are at the indexes from head on and before tail, so tail-head is the size. A new list has
-// both at firstIndex.
+// both at FirstIndex.
 type ListEnds struct{ Head, Tail uint64 }
 
-// firstIndex is where the first element goes that is pushed to the right.
-const firstIndex = math.MaxUint64 / 2
+// FirstIndex is where the first element goes that is pushed to the right.
+const FirstIndex = math.MaxUint64 / 2
 
 // AppendListEnds appends the extras of a list.
 func AppendListEnds(dst []byte, e ListEnds) []byte {
@@ -196,7 +215,7 @@ func AppendListEnds(dst []byte, e ListEnds) []byte {
 
 // DecodeListEnds decodes the extras of a list.
 func DecodeListEnds(b []byte) (ListEnds, error) {
-	if err := exact(b, 0, "head, tail", listExtras); err != nil {
+	if err := Exact(b, 0, "head, tail", ListExtras); err != nil {
 		return ListEnds{}, err
 	}
 	return ListEnds{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}, nil
@@ -244,11 +263,11 @@ func AppendStreamState(dst []byte, s StreamState) []byte {
 
 // DecodeStreamState decodes the extras of a stream.
 func DecodeStreamState(b []byte) (s StreamState, err error) {
-	want := streamExtras
-	if s.Old = len(b) == oldStreamExtras; s.Old {
-		want = oldStreamExtras
+	want := StreamExtras
+	if s.Old = len(b) == OldStreamExtras; s.Old {
+		want = OldStreamExtras
 	}
-	if err := exact(b, 0, "stream", want); err != nil {
+	if err := Exact(b, 0, "stream", want); err != nil {
 		return StreamState{}, err
 	}
 	for i, id := range s.ids() {
@@ -256,7 +275,7 @@ func DecodeStreamState(b []byte) (s StreamState, err error) {
 	}
 	s.Added = binary.BigEndian.Uint64(b[5*idLen:])
 	if !s.Old {
-		s.Groups = binary.BigEndian.Uint64(b[oldStreamExtras:])
+		s.Groups = binary.BigEndian.Uint64(b[OldStreamExtras:])
 	}
 	return s, nil
 }

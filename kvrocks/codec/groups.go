@@ -1,4 +1,4 @@
-package kvrocks
+package codec
 
 import (
 	"bytes"
@@ -46,10 +46,10 @@ func AppendGroupKey(dst []byte, k GroupKey) []byte {
 	if !k.Old {
 		dst = append(append(dst, groupsMark...), byte(k.Kind))
 	}
-	dst = appendSized(dst, k.Group)
+	dst = AppendSized(dst, k.Group)
 	switch k.Kind {
 	case KindConsumer:
-		dst = appendSized(dst, k.Consumer)
+		dst = AppendSized(dst, k.Consumer)
 	case KindPending:
 		return append(dst, k.ID[:]...)
 	}
@@ -93,13 +93,13 @@ func (k *GroupKey) decodeRest(rest []byte, end int) (err error) {
 			return err
 		}
 	case KindPending:
-		if err := exact(rest, end-len(rest), "id", idLen); err != nil {
+		if err := Exact(rest, end-len(rest), "id", idLen); err != nil {
 			return err
 		}
 		copy(k.ID[:], rest)
 		return nil
 	}
-	return exact(rest, end-len(rest), "group row", 0)
+	return Exact(rest, end-len(rest), "group row", 0)
 }
 
 // decodeOldGroupKey decodes the key of a row before 2.10. A pending entry is told from a consumer by what
@@ -124,12 +124,12 @@ func decodeOldGroupKey(b []byte) (GroupKey, error) {
 	return k, k.decodeRest(rest, len(b))
 }
 
-// appendSized appends b after its length in 8 bytes.
-func appendSized(dst, b []byte) []byte {
+// AppendSized appends b after its length in 8 bytes.
+func AppendSized(dst, b []byte) []byte {
 	return append(binary.BigEndian.AppendUint64(dst, uint64(len(b))), b...)
 }
 
-// cutSized splits what appendSized appends off b, whose end is at end in its key or value.
+// cutSized splits what AppendSized appends off b, whose end is at end in its key or value.
 func cutSized(b []byte, field string, end int) (v, rest []byte, err error) {
 	off := end - len(b)
 	if len(b) < 8 {
@@ -171,7 +171,7 @@ func AppendGroup(dst []byte, g Group) []byte {
 
 // DecodeGroup decodes the value of a consumer group's row.
 func DecodeGroup(b []byte) (g Group, err error) {
-	if err := exact(b, 0, "group", groupLen); err != nil {
+	if err := Exact(b, 0, "group", groupLen); err != nil {
 		return Group{}, err
 	}
 	g.Consumers, g.Pending = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
@@ -200,7 +200,7 @@ func AppendConsumer(dst []byte, c Consumer) []byte {
 
 // DecodeConsumer decodes the value of a consumer's row.
 func DecodeConsumer(b []byte) (Consumer, error) {
-	if err := exact(b, 0, "consumer", consumerLen); err != nil {
+	if err := Exact(b, 0, "consumer", consumerLen); err != nil {
 		return Consumer{}, err
 	}
 	return Consumer{binary.BigEndian.Uint64(b), UnixMillis(binary.BigEndian.Uint64(b[8:])),
@@ -223,7 +223,7 @@ type Pending struct {
 // AppendPending appends the value of a pending entry's row.
 func AppendPending(dst []byte, p Pending) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, uint64(p.Delivered))
-	return appendSized(binary.BigEndian.AppendUint64(dst, p.Count), p.Consumer)
+	return AppendSized(binary.BigEndian.AppendUint64(dst, p.Count), p.Consumer)
 }
 
 // DecodePending decodes the value of a pending entry's row; Consumer is a view.
@@ -237,12 +237,12 @@ func DecodePending(b []byte) (p Pending, err error) {
 		return Pending{}, err
 	}
 	p.Consumer = name
-	return p, exact(rest, len(b)-len(rest), "consumer", 0)
+	return p, Exact(rest, len(b)-len(rest), "consumer", 0)
 }
 
-// checkPairs checks that the value of an entry is pairs of a field and a value, each after its length as a varint:
+// CheckPairs checks that the value of an entry is pairs of a field and a value, each after its length as a varint:
 // what record.AppendPair makes.
-func checkPairs(b []byte) error {
+func CheckPairs(b []byte) error {
 	for rest := b; len(rest) > 0; {
 		_, _, next, err := record.DecodePair(rest)
 		if err != nil {

@@ -1,4 +1,5 @@
-package kvrocks
+// Package codec has the layouts of Kvrocks' rows: keys, metadata, consumer groups, segments of bitmaps. It knows no store.
+package codec
 
 import (
 	"bytes"
@@ -9,30 +10,48 @@ import (
 	"kvferry/record"
 )
 
+// Names of column families.
+const (
+	FamilyDefault   = "default"
+	FamilyMetadata  = "metadata"
+	FamilyScore     = "zset_score"
+	FamilyPubSub    = "pubsub"
+	FamilyPropagate = "propagate"
+	FamilyStream    = "stream"
+	FamilySearch    = "search"
+	FamilyIndex     = "index"
+)
+
+// Families are all that a server may have, in the order in which it makes them.
+var Families = [...]string{FamilyDefault, FamilyMetadata, FamilyScore, FamilyPubSub, FamilyPropagate, FamilyStream, FamilySearch, FamilyIndex}
+
+// DefaultNamespace is where keys are when no namespace was chosen.
+const DefaultNamespace = "__namespace"
+
 // Widths of the parts of keys, in bytes.
 const (
-	nslenLen   = 1
-	slotLen    = 2
-	klenLen    = 4
-	versionLen = 8
-	indexLen   = 8
-	doubleLen  = 8
+	NslenLen   = 1
+	SlotLen    = 2
+	KlenLen    = 4
+	VersionLen = 8
+	IndexLen   = 8
+	DoubleLen  = 8
 	idLen      = 16 // of a stream's entry
 )
 
-// maxNamespace is the length of the longest namespace.
-const maxNamespace = math.MaxUint8
+// MaxNamespace is the length of the longest namespace.
+const MaxNamespace = math.MaxUint8
 
-// keyFieldLen names the field that holds the user key's length in errors.
-const keyFieldLen = "klen"
+// KeyFieldLen names the field that holds the user key's length in errors.
+const KeyFieldLen = "klen"
 
 // Version tells the lives of a key apart. The engine makes it of the clock, in microseconds shifted by
-// versionCounter bits, and a counter. RENAME and COPY take it along, and lists that LMOVE made before 2.11
+// VersionCounter bits, and a counter. RENAME and COPY take it along, and lists that LMOVE made before 2.11
 // have version 0, so it is compared for equality only.
 type Version uint64
 
-// versionCounter is how many bits of a version are the counter.
-const versionCounter = 11
+// VersionCounter is how many bits of a version are the counter.
+const VersionCounter = 11
 
 // AppendNamespace appends what all keys of a namespace start with.
 //
@@ -45,12 +64,12 @@ func AppendNamespace(dst []byte, ns string) []byte {
 
 // SplitNamespace splits the namespace off a key; both are views.
 func SplitNamespace(b []byte) (ns, rest []byte, err error) {
-	if len(b) < nslenLen {
-		return nil, nil, record.Short(0, "nslen", nslenLen, len(b))
+	if len(b) < NslenLen {
+		return nil, nil, record.Short(0, "nslen", NslenLen, len(b))
 	}
 	n := int(b[0])
-	if rest = b[nslenLen:]; n > len(rest) {
-		return nil, nil, record.Short(nslenLen, "namespace", n, len(rest))
+	if rest = b[NslenLen:]; n > len(rest) {
+		return nil, nil, record.Short(NslenLen, "namespace", n, len(rest))
 	}
 	return rest[:n:n], rest[n:], nil
 }
@@ -73,11 +92,11 @@ type MetaKey struct {
 
 // AppendMetaKey appends the key of a metadata row.
 func AppendMetaKey(dst []byte, k MetaKey) []byte {
-	return append(appendHome(dst, k.Namespace, k.Slot), k.Key...)
+	return append(AppendHome(dst, k.Namespace, k.Slot), k.Key...)
 }
 
-// appendHome appends the namespace and the slot, if any.
-func appendHome(dst, ns []byte, slot int) []byte {
+// AppendHome appends the namespace and the slot, if any.
+func AppendHome(dst, ns []byte, slot int) []byte {
 	dst = append(append(dst, byte(len(ns))), ns...)
 	if slot != NoSlot {
 		dst = binary.BigEndian.AppendUint16(dst, uint16(slot))
@@ -97,10 +116,10 @@ func splitHome(b []byte, slotted bool) (ns []byte, slot int, rest []byte, err er
 	if err != nil || !slotted {
 		return ns, NoSlot, rest, err
 	}
-	if len(rest) < slotLen {
-		return nil, NoSlot, nil, record.Short(len(b)-len(rest), "slot", slotLen, len(rest))
+	if len(rest) < SlotLen {
+		return nil, NoSlot, nil, record.Short(len(b)-len(rest), "slot", SlotLen, len(rest))
 	}
-	return ns, int(binary.BigEndian.Uint16(rest)), rest[slotLen:], nil
+	return ns, int(binary.BigEndian.Uint16(rest)), rest[SlotLen:], nil
 }
 
 // SubKey is the key of a row below a metadata row, in any of the column families default, zset_score and stream.
@@ -120,7 +139,7 @@ type SubKey struct {
 
 // AppendSubKey appends the key of a row below a metadata row.
 func AppendSubKey(dst []byte, k SubKey) []byte {
-	dst = binary.BigEndian.AppendUint32(appendHome(dst, k.Namespace, k.Slot), uint32(len(k.Key)))
+	dst = binary.BigEndian.AppendUint32(AppendHome(dst, k.Namespace, k.Slot), uint32(len(k.Key)))
 	dst = binary.BigEndian.AppendUint64(append(dst, k.Key...), uint64(k.Version))
 	return append(dst, k.Sub...)
 }
@@ -133,19 +152,19 @@ func DecodeSubKey(b []byte, slotted bool) (SubKey, error) {
 	}
 	k := SubKey{Namespace: ns, Slot: slot}
 	off := len(b) - len(rest)
-	if len(rest) < klenLen {
-		return SubKey{}, record.Short(off, keyFieldLen, klenLen, len(rest))
+	if len(rest) < KlenLen {
+		return SubKey{}, record.Short(off, KeyFieldLen, KlenLen, len(rest))
 	}
 	klen := binary.BigEndian.Uint32(rest)
-	if rest = rest[klenLen:]; int64(klen) > int64(len(rest)) {
-		return SubKey{}, &record.CorruptError{Off: int64(off), Field: keyFieldLen,
+	if rest = rest[KlenLen:]; int64(klen) > int64(len(rest)) {
+		return SubKey{}, &record.CorruptError{Off: int64(off), Field: KeyFieldLen,
 			Err: fmt.Errorf("%d bytes of key, have %d: %w", klen, len(rest), record.ErrShort)}
 	}
 	k.Key, rest = rest[:klen:klen], rest[klen:]
-	if len(rest) < versionLen {
-		return SubKey{}, record.Short(len(b)-len(rest), "version", versionLen, len(rest))
+	if len(rest) < VersionLen {
+		return SubKey{}, record.Short(len(b)-len(rest), "version", VersionLen, len(rest))
 	}
-	k.Version, k.Sub = Version(binary.BigEndian.Uint64(rest)), rest[versionLen:]
+	k.Version, k.Sub = Version(binary.BigEndian.Uint64(rest)), rest[VersionLen:]
 	return k, nil
 }
 
@@ -166,21 +185,21 @@ func AppendDouble(dst []byte, f float64) []byte {
 
 // DecodeDouble decodes what AppendDouble appends, which is all of b.
 func DecodeDouble(b []byte) (float64, error) {
-	if err := exact(b, 0, "score", doubleLen); err != nil {
+	if err := Exact(b, 0, "score", DoubleLen); err != nil {
 		return 0, err
 	}
-	return doubleOf(binary.BigEndian.Uint64(b)), nil
+	return DoubleOf(binary.BigEndian.Uint64(b)), nil
 }
 
-func doubleOf(b uint64) float64 {
+func DoubleOf(b uint64) float64 {
 	if b&signBit != 0 {
 		return math.Float64frombits(b &^ signBit)
 	}
 	return math.Float64frombits(^b)
 }
 
-// exact checks that b, which is at off in its key or value, has n bytes.
-func exact(b []byte, off int, field string, n int) error {
+// Exact checks that b, which is at off in its key or value, has n bytes.
+func Exact(b []byte, off int, field string, n int) error {
 	if len(b) < n {
 		return record.Short(off, field, n, len(b))
 	}
@@ -223,3 +242,16 @@ var crcTable = func() (t [256]uint16) {
 	}
 	return t
 }()
+
+// IDText writes the id of an entry for people.
+func IDText(id []byte) string {
+	if len(id) != idLen {
+		return fmt.Sprintf("%x", id)
+	}
+	return fmt.Sprintf("%d-%d", binary.BigEndian.Uint64(id), binary.BigEndian.Uint64(id[8:]))
+}
+
+// SlotError says that the slot in a key is not that of the user key.
+func SlotError(slot int, key []byte) error {
+	return fmt.Errorf("slot is %d, that of the key %d", slot, Slot(key))
+}

@@ -1,4 +1,4 @@
-package kvrocks
+package codec
 
 import (
 	"fmt"
@@ -8,10 +8,10 @@ import (
 	"kvferry/record"
 )
 
-// A bitmap lies in segments of segmentLen bytes. The rest of a segment's key is the offset of its first byte in
+// A bitmap lies in segments of SegmentLen bytes. The rest of a segment's key is the offset of its first byte in
 // decimal; the last byte written and what comes before it are there, zeros behind it need not be. Bits
 // count from the low end of a byte, so Redis has every byte reversed. A segment without a row is zeros.
-const segmentLen = 1024
+const SegmentLen = 1024
 
 // maxBitmap is the length of the longest bitmap, whose last bit is 2^32-1.
 const maxBitmap = 1 << 29
@@ -19,8 +19,8 @@ const maxBitmap = 1 << 29
 // AppendSegment appends the rest of the key of a segment: its offset, or its number, in decimal.
 func AppendSegment(dst []byte, n uint64) []byte { return strconv.AppendUint(dst, n, 10) }
 
-// decodeDecimal decodes a number as AppendSegment writes it.
-func decodeDecimal(b []byte, field string, most uint64) (uint64, error) {
+// DecodeDecimal decodes a number as AppendSegment writes it.
+func DecodeDecimal(b []byte, field string, most uint64) (uint64, error) {
 	n, err := strconv.ParseUint(string(b), 10, 64)
 	if err != nil || n > most || len(b) > 1 && b[0] == '0' || b[0] == '+' {
 		return 0, &record.CorruptError{Field: field, Err: fmt.Errorf("%s is no number from 0 to %d", record.Quote(b), most)}
@@ -30,32 +30,32 @@ func decodeDecimal(b []byte, field string, most uint64) (uint64, error) {
 
 // DecodeSegment decodes the rest of the key of a bitmap's segment.
 func DecodeSegment(b []byte) (off uint64, err error) {
-	off, err = decodeDecimal(b, "offset", maxBitmap-segmentLen)
-	if err == nil && off%segmentLen != 0 {
-		err = &record.CorruptError{Field: "offset", Err: fmt.Errorf("%d is no multiple of %d", off, segmentLen)}
+	off, err = DecodeDecimal(b, "offset", maxBitmap-SegmentLen)
+	if err == nil && off%SegmentLen != 0 {
+		err = &record.CorruptError{Field: "offset", Err: fmt.Errorf("%d is no multiple of %d", off, SegmentLen)}
 	}
 	return off, err
 }
 
-// reverse copies bytes from src to dst with the order of their bits reversed, as many as both have.
-func reverse(dst, src []byte) {
+// Reverse copies bytes from src to dst with the order of their bits reversed, as many as both have.
+func Reverse(dst, src []byte) {
 	for i := range min(len(dst), len(src)) {
 		dst[i] = bits.Reverse8(src[i])
 	}
 }
 
-// A HyperLogLog lies in hllSegments segments of hllSegmentLen bytes, numbered in decimal. Joined they are the dense
+// A HyperLogLog lies in HLLSegments segments of HLLSegmentLen bytes, numbered in decimal. Joined they are the dense
 // registers of Redis; a segment without a row is zeros.
 const (
-	hllSegments   = 16
-	hllSegmentLen = 768
-	hllDense      = 0 // the encoding, which is the only one
+	HLLSegments   = 16
+	HLLSegmentLen = 768
+	HLLDense      = 0 // the encoding, which is the only one
 )
 
 // DecodeHLLSegment decodes the rest of the key of a HyperLogLog's segment.
 func DecodeHLLSegment(b []byte) (n uint64, err error) {
-	return decodeDecimal(b, "segment", hllSegments-1)
+	return DecodeDecimal(b, "segment", HLLSegments-1)
 }
 
-// hllHeader starts a HyperLogLog of Redis that is dense and whose cached count is stale.
-var hllHeader = append([]byte("HYLL\x00\x00\x00\x00"), 0, 0, 0, 0, 0, 0, 0, 0x80)
+// HLLHeader starts a HyperLogLog of Redis that is dense and whose cached count is stale.
+var HLLHeader = append([]byte("HYLL\x00\x00\x00\x00"), 0, 0, 0, 0, 0, 0, 0, 0x80)

@@ -1,4 +1,4 @@
-package kvrocks
+package codec
 
 import (
 	"bytes"
@@ -66,7 +66,7 @@ var goldenRows = []golden{
 		Meta{Wide: true, Kind: KindHash, Expiry: math.MaxInt64, Version: 1, Size: math.MaxUint64, Extras: []byte{}}},
 
 	// head tail
-	{"list of one", "7fffffffffffffff 8000000000000000", ListEnds{firstIndex, firstIndex + 1}},
+	{"list of one", "7fffffffffffffff 8000000000000000", ListEnds{FirstIndex, FirstIndex + 1}},
 
 	// last generated, recorded first, max deleted, first, last, added, groups
 	{"stream", "0000000000000015 000000000000000a 0000000000000005 0000000000000004 0000000000000005 0000000000000002 " +
