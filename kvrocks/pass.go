@@ -10,9 +10,9 @@ import (
 	"kvferry/internal/dataset"
 	"kvferry/internal/findings"
 	"kvferry/internal/lane"
+	"kvferry/internal/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
-	"kvferry/store"
 )
 
 // pass is one reading of a span of a namespace. It keeps the ledger and the findings; what the rows mean is up to
@@ -187,19 +187,8 @@ func (p *pass) lookup(i role, raw []byte) record.Place {
 	return it.Place()
 }
 
-// rowSet is what the rows below metadata are read through. User keys are asked for in ascending order of their
-// metadata rows; each row is handed out once, by Batch or as a stray.
-type rowSet interface {
-	Seek(key []byte) error
-	Batch(limit int) (rows []store.Row, skip int, err error)
-	PlaceAt(i int) record.Place
-	Finish() error
-	Tally(*record.Tally)
-	Close() error
-}
-
 // openSet opens a column family below metadata.
-func (p *pass) openSet(i role) (rowSet, error) {
+func (p *pass) openSet(i role) (versioned.RowSet, error) {
 	if d := p.sp.lanes[i]; d != nil {
 		set, err := d.Open(p.span.Lo, p.span.Hi, p.memory/6, p.stray(i))
 		if err != nil {
@@ -207,5 +196,5 @@ func (p *pass) openSet(i role) (rowSet, error) {
 		}
 		return set, nil
 	}
-	return openSlots(p, i)
+	return slotRows(p, i)
 }

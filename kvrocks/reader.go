@@ -11,6 +11,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/dataset"
 	"kvferry/internal/findings"
+	"kvferry/internal/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
@@ -23,8 +24,8 @@ const batchLen = 64
 type reader struct {
 	*pass
 	metas  metaRows
-	sets   [numRoles]rowSet // of the column families below metadata; nil when not wanted
-	strays bool             // what lies outside all namespaces is counted too
+	sets   [numRoles]versioned.RowSet // of the column families below metadata; nil when not wanted
+	strays bool                       // what lies outside all namespaces is counted too
 
 	drained bool // the current record's rows were all read
 	ended   bool

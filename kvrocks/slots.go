@@ -6,15 +6,19 @@ import (
 	"errors"
 	"io"
 
+	"kvferry/format"
 	"kvferry/internal/extsort"
 	"kvferry/internal/findings"
+	"kvferry/internal/lane"
+	"kvferry/internal/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
 )
 
 // In cluster mode metadata ascends by (slot, key) and the rows below it by (slot, klen, key). Metadata is sorted
-// into the order of the rows below it, and then all column families are read once, from front to back.
+// into the order of the rows below it, and then all column families are read once, from front to back; of a span of user
+// keys a part of every slot.
 
 // slotOrder appends what sorts metadata rows like the rows below them: slot, klen, key.
 func slotOrder(dst, key []byte) []byte {
@@ -32,7 +36,7 @@ type sortedMetas struct {
 // sortMetas reads all metadata rows of a span. Those whose slot is not that of their key are reported.
 func sortMetas(p *pass) (_ *sortedMetas, err error) {
 	s := &sortedMetas{sorter: extsort.New(extsort.Options{Memory: p.memory / 4, TempDir: p.env.TempDir})}
-	it, err := p.src.roles[roleMeta].Rows(p.sp.prefix, p.sp.upper)
+	it, err := slotSpan(p, p.src.roles[roleMeta], codec.SlotLen)
 	if err == nil {
 		err = errors.Join(s.fill(p, it), it.Close())
 	}
@@ -63,8 +67,6 @@ func (s *sortedMetas) fill(p *pass, it store.Iterator) error {
 		switch {
 		case err != nil:
 			p.malformed(roleMeta, slotKind(err), k.Key, raw, it.Place(), err)
-		case outside(p, k.Key):
-			p.tally[roleMeta].Rows[record.Filtered]++
 		default:
 			order = slotOrder(order[:0], k.Key)
 			if err := s.sorter.Add(0, order, value); err != nil {
@@ -80,11 +82,6 @@ func slotKind(err error) string {
 		return findings.FindBadRowKey
 	}
 	return FindSlot
-}
-
-// outside reports whether a user key is not in the span of the pass.
-func outside(p *pass, key []byte) bool {
-	return p.span.Lo != nil && bytes.Compare(key, p.span.Lo) < 0 || p.span.Hi != nil && bytes.Compare(key, p.span.Hi) >= 0
 }
 
 func (s *sortedMetas) next() (key, value []byte, err error) {
@@ -107,107 +104,99 @@ func (s *sortedMetas) Tally(t *record.Tally) {
 // Close removes what is on disk.
 func (s *sortedMetas) Close() error { return s.sorter.Close() }
 
-// slotRows walks the rows of a column family below metadata, which come in the order of sortedMetas.
-type slotRows struct {
-	p     *pass
-	role  role
-	it    store.Batcher
-	room  []store.Row
-	rows  []store.Row // read in one go
-	at    int         // the next of them to hand out
-	start int         // of the last batch
-	want  []byte      // what the rows start with that are wanted
-	done  bool
-}
-
-func openSlots(p *pass, i role) (rowSet, error) {
-	it, err := p.src.roles[i].Rows(p.sp.prefix, p.sp.upper)
+// slotRows opens a column family below metadata, whose rows come in the order of sortedMetas.
+func slotRows(p *pass, i role) (versioned.RowSet, error) {
+	it, err := slotSpan(p, p.src.roles[i], codec.SlotLen+codec.KlenLen)
 	if err != nil {
 		return nil, err
 	}
-	return &slotRows{p: p, role: i, it: store.Batched(it), room: make([]store.Row, batchLen)}, nil
+	order := &versioned.InOrder{
+		AppendPrefix: func(dst, key []byte) []byte { return p.src.appendBelow(dst, p.sp, key) },
+		MinRest:      codec.VersionLen,
+		Compare: func(raw, prefix []byte) (int, bool) {
+			k, err := codec.DecodeSubKey(raw, true)
+			if err != nil {
+				return 0, false
+			}
+			return bytes.Compare(raw[:len(raw)-len(k.Sub)-codec.VersionLen], prefix), true
+		},
+	}
+	return versioned.NewOrderedRows(it, order, p.stray(i)), nil
 }
 
-// Seek moves to the rows of a user key.
-func (s *slotRows) Seek(key []byte) error {
-	s.want = s.p.src.appendBelow(s.want[:0], s.p.sp, key)
+// spanRows yields those rows of a node of a cluster whose user key is in a span. These are a few in each slot, and for
+// each length of keys in it; the iterator jumps from one lot to the next.
+type spanRows struct {
+	store.Iterator
+	span format.Span
+	from int // where the slot is
+	head int // where the user key is
+	to   []byte
+	own  record.Tally // what was passed over within the span
+}
+
+// slotSpan opens the rows of a pass in a column family. between is how many bytes stand between namespace and user key.
+func slotSpan(p *pass, ks store.Keyspace, between int) (store.Iterator, error) {
+	it, err := ks.Rows(p.sp.prefix, p.sp.upper)
+	if err != nil || p.span.Lo == nil && p.span.Hi == nil {
+		return it, err
+	}
+	return &spanRows{Iterator: it, span: p.span, from: len(p.sp.prefix), head: len(p.sp.prefix) + between}, nil
+}
+
+// Next returns the next row of the span. A row that is too short for a user key is of the first one.
+func (s *spanRows) Next() (key, value []byte, err error) {
 	for {
-		if err := s.load(); err != nil || s.done || bytes.Compare(s.rows[s.at].Key, s.want) >= 0 {
-			return err
+		key, value, err = s.Iterator.Next()
+		if err != nil {
+			return nil, nil, err
 		}
-		s.skip()
+		if s.inside(key) {
+			s.Iterator.Tally(&s.own)
+			return key, value, nil
+		}
+		s.Iterator.Tally(new(record.Tally)) // another span counts it
+		if s.to == nil {
+			continue
+		}
+		if bytes.Compare(s.to, key) > 0 {
+			if err := s.Iterator.SeekGE(s.to); err != nil {
+				return nil, nil, err
+			}
+		}
 	}
 }
 
-// Batch returns some of the next rows of the user key, at most limit, and how many bytes of their keys what follows
-// the user key comes after; no rows after the last. They live until the next call of any method.
-func (s *slotRows) Batch(limit int) (rows []store.Row, skip int, err error) {
-	for {
-		if err := s.load(); err != nil || s.done {
-			return nil, 0, err
-		}
-		n := 0
-		for n < limit && s.at+n < len(s.rows) && s.wanted(s.rows[s.at+n].Key) {
-			n++
-		}
-		if n > 0 {
-			s.start, s.at = s.at, s.at+n
-			return s.rows[s.start:s.at], len(s.want), nil
-		}
-		if !bytes.HasPrefix(s.rows[s.at].Key, s.want) {
-			return nil, 0, nil
-		}
-		s.skip() // too short
+// inside reports whether a row is of the span, and else sets to, where the next one may be; nil: anywhere.
+func (s *spanRows) inside(raw []byte) bool {
+	if s.to = s.to[:0]; len(raw) < s.head {
+		s.to = nil
+		return s.span.Lo == nil
 	}
+	user := s.userKey(raw)
+	switch {
+	case s.span.Lo != nil && bytes.Compare(user, s.span.Lo) < 0:
+		s.to = append(append(s.to, raw[:s.head]...), s.span.Lo...)
+	case s.span.Hi != nil && bytes.Compare(user, s.span.Hi) >= 0:
+		s.to, _ = lane.Successor(raw[:s.head])
+	default:
+		return true
+	}
+	return false
 }
 
-// wanted reports whether a raw key is a well-formed one of the user key.
-func (s *slotRows) wanted(raw []byte) bool {
-	return len(raw) >= len(s.want)+codec.VersionLen && bytes.HasPrefix(raw, s.want)
+// userKey returns the user key, or as much of it as is there.
+func (s *spanRows) userKey(raw []byte) []byte {
+	user := raw[s.head:]
+	if s.head-s.from > codec.SlotLen {
+		klen := int64(binary.BigEndian.Uint32(raw[s.head-codec.KlenLen:]))
+		user = user[:min(klen, int64(len(user)))]
+	}
+	return user
 }
 
-// load makes sure that there is a row that was not handed out.
-func (s *slotRows) load() error {
-	if s.done || s.at < len(s.rows) {
-		return nil
-	}
-	n, err := s.it.NextBatch(s.room)
-	s.rows, s.at = s.room[:n], 0
-	if err != nil {
-		s.done = true
-		if err == io.EOF {
-			return nil
-		}
-	}
-	return err
+// Tally takes the counts of the span.
+func (s *spanRows) Tally(t *record.Tally) {
+	t.Add(&s.own)
+	s.own = record.Tally{}
 }
-
-// skip hands a row on as one of no record. One of another span is nobody's either, here.
-func (s *slotRows) skip() {
-	row := s.rows[s.at]
-	if k, err := codec.DecodeSubKey(row.Key, true); err == nil && outside(s.p, k.Key) {
-		s.p.tally[s.role].Rows[record.Filtered]++
-	} else {
-		s.p.stray(s.role)(record.Orphan, row.Key, row.Value, s.it.PlaceAt(s.at))
-	}
-	s.at++
-}
-
-// PlaceAt says where row i of the last batch stands.
-func (s *slotRows) PlaceAt(i int) record.Place { return s.it.PlaceAt(s.start + i) }
-
-// Finish hands on the rows that are left.
-func (s *slotRows) Finish() error {
-	for {
-		if err := s.load(); err != nil || s.done {
-			return err
-		}
-		s.skip()
-	}
-}
-
-// Tally takes the counts of the rows read so far.
-func (s *slotRows) Tally(t *record.Tally) { s.it.Tally(t) }
-
-// Close closes the store's iterator.
-func (s *slotRows) Close() error { return s.it.Close() }

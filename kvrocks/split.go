@@ -32,11 +32,10 @@ func (sp *space) layout() lane.Layout {
 	}
 }
 
-// Split cuts the user keys of a namespace where the sampled bytes are in n equal parts. With slots nothing is cut, as
-// every part would have to read all.
+// Split cuts the user keys of a namespace where the sampled bytes are in n equal parts.
 func (s *source) Split(db string, _ record.TypeSet, n int) ([]format.Span, error) {
 	sp, err := s.space(db)
-	if err != nil || n <= 1 || s.slotted {
+	if err != nil || n <= 1 {
 		return []format.Span{{}}, err
 	}
 	var keys []store.Weighted
@@ -46,7 +45,11 @@ func (s *source) Split(db string, _ record.TypeSet, n int) ([]format.Span, error
 			return nil, err
 		}
 		for _, w := range samples {
-			if rest, ok := bytes.CutPrefix(w.Key, sp.prefix); ok {
+			rest, ok := bytes.CutPrefix(w.Key, sp.prefix)
+			if s.slotted {
+				rest = rest[min(len(rest), codec.SlotLen):]
+			}
+			if ok {
 				keys = append(keys, store.Weighted{Key: sampledKey(role(i), rest), Bytes: w.Bytes})
 			}
 		}

@@ -30,9 +30,9 @@ func (o *InOrder) span(lo, hi []byte) (from, to []byte) {
 	return from, to
 }
 
-// rowSet is what data rows are read through. User keys are asked for in ascending order; each row is handed out once, by
+// RowSet is what data rows are read through. User keys are asked for in ascending order; each row is handed out once, by
 // Batch or as a stray.
-type rowSet interface {
+type RowSet interface {
 	Seek(key []byte) error
 	// Batch returns some of the next rows of the user key and how many bytes of their keys the rest follows; no rows after
 	// the last. They live until the next call of any method.
@@ -44,8 +44,8 @@ type rowSet interface {
 	Close() error
 }
 
-// orderedRows walks a keyspace that is in the order of user keys.
-type orderedRows struct {
+// OrderedRows walks a keyspace that is in the order of user keys.
+type OrderedRows struct {
 	it    store.Batcher
 	order *InOrder
 	stray lane.Stray
@@ -57,16 +57,13 @@ type orderedRows struct {
 	done  bool
 }
 
-func openOrdered(ks store.Keyspace, o *InOrder, lo, hi []byte, stray lane.Stray) (*orderedRows, error) {
-	it, err := ks.Rows(o.span(lo, hi))
-	if err != nil {
-		return nil, err
-	}
-	return &orderedRows{it: store.Batched(it), order: o, stray: stray, room: make([]store.Row, batchLen), want: o.AppendPrefix(nil, nil)}, nil
+// NewOrderedRows walks the rows of an iterator, which it closes.
+func NewOrderedRows(it store.Iterator, o *InOrder, stray lane.Stray) *OrderedRows {
+	return &OrderedRows{it: store.Batched(it), order: o, stray: stray, room: make([]store.Row, batchLen), want: o.AppendPrefix(nil, nil)}
 }
 
 // Seek moves to the rows of a user key.
-func (s *orderedRows) Seek(key []byte) error {
+func (s *OrderedRows) Seek(key []byte) error {
 	s.want = s.order.AppendPrefix(s.want[:0], key)
 	for {
 		if err := s.load(); err != nil || s.done {
@@ -79,7 +76,8 @@ func (s *orderedRows) Seek(key []byte) error {
 	}
 }
 
-func (s *orderedRows) Batch(limit int) (rows []store.Row, skip int, err error) {
+// Batch implements RowSet.
+func (s *OrderedRows) Batch(limit int) (rows []store.Row, skip int, err error) {
 	for {
 		if err := s.load(); err != nil || s.done {
 			return nil, 0, err
@@ -100,12 +98,12 @@ func (s *orderedRows) Batch(limit int) (rows []store.Row, skip int, err error) {
 }
 
 // wanted reports whether a raw key is a well-formed one of the user key.
-func (s *orderedRows) wanted(raw []byte) bool {
+func (s *OrderedRows) wanted(raw []byte) bool {
 	return len(raw) >= len(s.want)+s.order.MinRest && bytes.HasPrefix(raw, s.want)
 }
 
 // load makes sure that there is a row that was not handed out.
-func (s *orderedRows) load() error {
+func (s *OrderedRows) load() error {
 	if s.done || s.at < len(s.rows) {
 		return nil
 	}
@@ -121,7 +119,7 @@ func (s *orderedRows) load() error {
 }
 
 // skip hands a row to stray.
-func (s *orderedRows) skip() {
+func (s *OrderedRows) skip() {
 	row, class := s.rows[s.at], record.Orphan
 	if _, ok := s.order.Compare(row.Key, s.want); !ok {
 		class = record.Malformed
@@ -130,9 +128,11 @@ func (s *orderedRows) skip() {
 	s.at++
 }
 
-func (s *orderedRows) PlaceAt(i int) record.Place { return s.it.PlaceAt(s.start + i) }
+// PlaceAt says where row i of the last batch stands.
+func (s *OrderedRows) PlaceAt(i int) record.Place { return s.it.PlaceAt(s.start + i) }
 
-func (s *orderedRows) Finish() error {
+// Finish hands the rows that are left to stray.
+func (s *OrderedRows) Finish() error {
 	for {
 		if err := s.load(); err != nil || s.done {
 			return err
@@ -141,6 +141,8 @@ func (s *orderedRows) Finish() error {
 	}
 }
 
-func (s *orderedRows) Tally(t *record.Tally) { s.it.Tally(t) }
+// Tally takes the counts of the rows read so far.
+func (s *OrderedRows) Tally(t *record.Tally) { s.it.Tally(t) }
 
-func (s *orderedRows) Close() error { return s.it.Close() }
+// Close closes the iterator.
+func (s *OrderedRows) Close() error { return s.it.Close() }

@@ -20,12 +20,12 @@ const batchLen = 64
 type Reader struct {
 	*Pass
 	metas *store.Buffer
-	sets  []rowSet  // as Store.data; nil where no type of the pass has rows
+	sets  []RowSet  // as Store.data; nil where no type of the pass has rows
 	lost  []orphans // as sets
 
 	cur     *typeRows // of the current record
-	rows    rowSet    // its data rows; nil when it has none
-	byScore rowSet    // its index rows; nil when there are none or they are not wanted
+	rows    RowSet    // its data rows; nil when it has none
+	byScore RowSet    // its index rows; nil when there are none or they are not wanted
 	special Elements  // reads its elements, when they are not its rows one by one
 	own     [record.NumTypes]Elements
 
@@ -55,7 +55,7 @@ type Elements interface {
 }
 
 func openReader(p *Pass) (record.Reader, error) {
-	r := &Reader{Pass: p, drained: true, sets: make([]rowSet, len(p.store.data)), lost: make([]orphans, len(p.store.data))}
+	r := &Reader{Pass: p, drained: true, sets: make([]RowSet, len(p.store.data)), lost: make([]orphans, len(p.store.data))}
 	if err := r.open(); err != nil {
 		return nil, errors.Join(err, r.release())
 	}
@@ -79,13 +79,13 @@ func (r *Reader) open() error {
 	return nil
 }
 
-func (r *Reader) openSet(i int, sp *rows) (rowSet, error) {
+func (r *Reader) openSet(i int, sp *rows) (RowSet, error) {
 	if sp.lanes == nil {
-		s, err := openOrdered(sp.Keyspace, sp.Order, r.span.Lo, r.span.Hi, r.stray(i))
+		it, err := sp.Keyspace.Rows(sp.Order.span(r.span.Lo, r.span.Hi))
 		if err != nil {
 			return nil, err
 		}
-		return s, nil
+		return NewOrderedRows(it, sp.Order, r.stray(i)), nil
 	}
 	s, err := sp.lanes.Open(r.span.Lo, r.span.Hi, r.lookAhead(), r.stray(i))
 	if err != nil {
@@ -338,7 +338,7 @@ func (r *Reader) take(dst []record.Element, rows []store.Row, skip int) int {
 
 // otherVersion returns the class of row i of a batch, one of the current record that is not of its version. Copied is that
 // of a row which is alive all the same.
-func (r *Reader) otherVersion(v int64, set rowSet, i int) record.Class {
+func (r *Reader) otherVersion(v int64, set RowSet, i int) record.Class {
 	switch newer := r.store.Layout.Newer; {
 	case v < r.m.Version || newer == NewerStale:
 		return record.Stale
@@ -492,7 +492,7 @@ func (r *Reader) check(i int, raw, value []byte, place record.Place) (user []byt
 func (r *Reader) buryAll(class record.Class) error {
 	r.newer = 0
 	var n int64
-	for i, set := range []rowSet{r.rows, r.byScore} {
+	for i, set := range []RowSet{r.rows, r.byScore} {
 		if set == nil {
 			continue
 		}
@@ -527,7 +527,7 @@ func (r *Reader) reportDeleted(n int64) {
 	r.Report(k, f)
 }
 
-func (r *Reader) bury(i int, set rowSet, class record.Class) (n int64, err error) {
+func (r *Reader) bury(i int, set RowSet, class record.Class) (n int64, err error) {
 	t := &r.tallies[i]
 	var e record.Element
 	for {
@@ -557,7 +557,7 @@ func (r *Reader) bury(i int, set rowSet, class record.Class) (n int64, err error
 }
 
 // deadClass returns the class of row i of a batch that hangs on a meta row which says that there is nothing.
-func (r *Reader) deadClass(v int64, set rowSet, i int) record.Class {
+func (r *Reader) deadClass(v int64, set RowSet, i int) record.Class {
 	if v != r.m.Version {
 		if c := r.otherVersion(v, set, i); c != record.Copied {
 			return c
