@@ -297,7 +297,8 @@ func (v *verifier) leftover() {
 // files looks at all files of the stores that hold what was read.
 func (v *verifier) files(ctx context.Context, src format.Source) error {
 	p := &physical{src: src, report: v.found.report, damaged: func(file string) bool {
-		return v.found.damaged(record.FindDamagedBlock, func(f string) bool { return f == file })
+		same := func(f string) bool { return f == file }
+		return v.found.damaged(record.FindDamagedBlock, same) || v.found.damaged(record.FindForeignTable, same)
 	}}
 	look := v.o.Files == Always || v.o.Files == Automatic && v.suspicious()
 	v.res.Files, v.res.Bytes = v.stores.Files()

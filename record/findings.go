@@ -14,6 +14,7 @@ const (
 	FindDamagedFile     = "damaged-file"
 	FindMissingFile     = "missing-file"
 	FindFileSize        = "file-size-mismatch"
+	FindForeignTable    = "foreign-table"
 	FindEntryCount      = "entry-count-mismatch"
 	FindDeleteCount     = "delete-count-mismatch"
 	FindKeyOrder        = "key-order"
@@ -44,6 +45,7 @@ var findingKinds = []FindingKind{
 	{FindEntryCount, Error, "files", "A table holds another number of entries than its properties say."},
 	{FindFileBounds, Error, "files", "A table holds a key outside the bounds that the MANIFEST gives it, so lookups miss it."},
 	{FindFileSize, Error, "files", "A table has another size than the MANIFEST says, as when it was cut off. Its rows are missing, as of a damaged block."},
+	{FindForeignTable, Error, "files", "A table is not the one that the MANIFEST names, although it has the same name and size: its first or last key or its unique id is another. Its rows are of another dataset or of another time, and are not read; those that belong there are missing, as of a damaged block."},
 	{FindKeyOrder, Error, "files", "Rows of a table are not in the order of the database's comparator; the engine misses some."},
 	{FindKeyTwice, Warning, "rows", "A key is in the tree of an LMDB file more than once, as a stock Ardb server leaves it that was started again and wrote to a key that it did not find. The row that the server's own search finds is taken, where it finds none the first one in the tree."},
 	{FindLedger, Error, "files", "The rows read do not add up to the rows classified: a fault of this program."},
@@ -148,7 +150,7 @@ func FindingKinds() []FindingKind {
 // passed over.
 func (f *Finding) Skipped() bool {
 	switch f.Kind {
-	case FindDamagedBlock, FindDamagedBlob, FindDamagedPage, FindMissingFile, FindFileSize:
+	case FindDamagedBlock, FindDamagedBlob, FindDamagedPage, FindMissingFile, FindFileSize, FindForeignTable:
 		return f.Severity == Error
 	}
 	return false

@@ -285,7 +285,9 @@ func (ks *family) findTable(m manifest.Table) (*lsm.Table, error) {
 		err = base.Corrupt(meta.Path, record.NoOffset, lsm.FieldFileSize, fmt.Errorf("%d bytes, the MANIFEST says %d", file.Size, m.Size))
 	}
 	if err == nil {
-		return lsm.NewTable(ks.Keyspace, meta, db.newSource(file, &sst.Options{Keyspace: ks.Name(), Comparer: ks.Comparer(), Sequence: m.MaxSeq})), nil
+		src := db.newSource(file, &sst.Options{Keyspace: ks.Name(), Comparer: ks.Comparer(), Sequence: m.MaxSeq})
+		src.claim = &claim{Table: m, compare: ks.Comparer().Compare}
+		return lsm.NewTable(ks.Keyspace, meta, src), nil
 	}
 	if !ks.Salvages(err) {
 		return nil, base.BlockError(err)

@@ -3,6 +3,7 @@ package rocks
 import (
 	"sync"
 
+	"kvferry/store/rocks/blocks"
 	"kvferry/store/rocks/files"
 	"kvferry/store/rocks/lsm"
 	"kvferry/store/rocks/sst"
@@ -11,8 +12,9 @@ import (
 // tableSource is a table file as a keyspace reads it.
 type tableSource struct {
 	*sst.Reader
-	once sync.Once
-	info lsm.Info
+	once  sync.Once
+	info  lsm.Info
+	claim *claim // what the MANIFEST says; nil: it does not name the table
 }
 
 // newSource makes the source of a table file, which shares with others what they can share.
@@ -29,6 +31,23 @@ func (s *tableSource) Open() (*lsm.Info, error) {
 		for _, d := range i.Tombstones {
 			s.info.Tombstones = append(s.info.Tombstones, lsm.Tombstone{Start: d.Start, End: d.End, Seq: d.Seq})
 		}
+		if s.claim != nil && err == nil {
+			s.claim.opened(s.Reader, i)
+			s.info.Exact = len(i.Tombstones) == 0 && i.TombstoneErr == nil
+		}
 	})
+	if s.claim != nil && err == nil {
+		err = s.claim.err
+	}
 	return &s.info, err
+}
+
+// Walk starts before the first block. The first walk compares the ends of the table with the MANIFEST.
+func (s *tableSource) Walk(reuse blocks.Walk, pass func(h blocks.Handle, sep []byte, err error) bool) (blocks.Walk, error) {
+	if s.claim != nil {
+		if err := s.claim.walked(s.Reader); err != nil {
+			return reuse, err
+		}
+	}
+	return s.Reader.Walk(reuse, pass)
 }

@@ -119,16 +119,17 @@ const (
 	tagNewFile2     = 100
 )
 
-// newTable is a version edit that adds a table of one sequence number to a level; the ones of fixtures are in 6.
-func newTable(level byte, number, size int, smallest, largest []byte, seq uint64) []byte {
+// newTable is a version edit that adds a table to a level, with the sequence numbers of its first and last row; the ones of
+// fixtures are in 6.
+func newTable(level byte, number, size int, smallest, largest []byte, first, last uint64) []byte {
 	out := binary.AppendUvarint([]byte{tagNextFile}, uint64(number)+1)
 	out = binary.AppendUvarint(append(out, tagNewFile2, level), uint64(number))
 	out = binary.AppendUvarint(out, uint64(size))
-	for _, k := range [][]byte{smallest, largest} {
-		k = binary.LittleEndian.AppendUint64(k[:len(k):len(k)], seq<<8|1) // a put
+	for i, k := range [][]byte{smallest, largest} {
+		k = binary.LittleEndian.AppendUint64(k[:len(k):len(k)], []uint64{first, last}[i]<<8|1) // a put
 		out = append(binary.AppendUvarint(out, uint64(len(k))), k...)
 	}
-	return binary.AppendUvarint(binary.AppendUvarint(out, seq), seq)
+	return binary.AppendUvarint(binary.AppendUvarint(out, min(first, last)), max(first, last))
 }
 
 // recount changes a count of one byte in the properties of a table, which end in the name's tail, and makes the
@@ -164,7 +165,7 @@ func filePlants() []filePlant {
 		if err != nil {
 			t.Fatal(err)
 		}
-		addEdit(newTable(6, 899, int(info.Size()), []byte("Hk"), fieldOf("c"), 0))(t, dir)
+		addEdit(newTable(6, 899, int(info.Size()), []byte("Hk"), []byte("Hk"), 0, 0))(t, dir)
 	}
 	log := func(t *testing.T, dir string) string {
 		return appendLog(t, filepath.Join(dir, "hash"), (&writes{seq: 50}).add("put", fieldOf("a"), plain))
@@ -229,7 +230,7 @@ func filePlants() []filePlant {
 		{name: "no log", want: "warning no-log", do: addEdit([]byte{tagLogNumber, 1})},
 		{name: "entries", want: "error entry-count-mismatch", do: edit("hash/*.sst", recount("entries"))},
 		{name: "tombstones", want: "warning delete-count-mismatch", args: []string{"--files", "always"}, do: edit("hash/*.sst", recount("eleted.keys"))},
-		{name: "bounds", want: "error file-bounds", do: func(t *testing.T, dir string) {
+		{name: "foreign table", want: "error foreign-table", do: func(t *testing.T, dir string) {
 			other := build(t, nemo.New(), smallRecord(1, "l", "v")) // of the size of k's
 			data, err := os.ReadFile(globOne(t, other, "kv/*.sst"))
 			if err == nil {

@@ -163,7 +163,7 @@ func addRangeTombstone(t *testing.T, dir, storeDir, lo, hi string) {
 	// It is newer than all rows, the last of which has a sequence number above 0.
 	const seq = 1000
 	last := binary.AppendUvarint([]byte{tagLastSequence}, seq)
-	addEditTo(storeDir, append(last, newTable(0, 899, int(info.Size()), []byte(lo), []byte(hi), seq)...))(t, dir)
+	addEditTo(storeDir, append(last, newTable(0, 899, int(info.Size()), []byte(lo), []byte(hi), seq, seq)...))(t, dir)
 }
 
 // TestSalvageRangeTombstones: what damaged range tombstones had deleted is there again, which every command that goes on

@@ -100,7 +100,11 @@ func (d *DB) Table(family uint64, level int, spec Spec, entries ...Entry) string
 		SortEntries(cmp, entries)
 	}
 	name := d.Write(spec, entries)
-	d.Name(family, level, name, BoundsOf(cmp, &spec, entries), MaxSeqOf(entries, &spec))
+	b := BoundsOf(cmp, &spec, entries)
+	if spec.KeepOrder && len(spec.Tombstones) == 0 { // engines take the first and the last key that they write
+		b = Bounds{entries[0].Internal(), entries[len(entries)-1].Internal()}
+	}
+	d.Name(family, level, name, b, MaxSeqOf(entries, &spec))
 	return name
 }
 

@@ -218,8 +218,8 @@ func (c *Cursor) nextBlock() bool {
 			if !c.belowSeparator() {
 				return c.stop(nil)
 			}
-			ok := false
-			if !c.checkHi || !c.bytewise {
+			ok, more := false, c.checkHi && c.bytewise
+			if !more {
 				// Bytewise separators are below the next block's keys; others may be mistaken. That of a
 				// table's last block may be above the keys of the next table.
 				var err error
@@ -233,7 +233,7 @@ func (c *Cursor) nextBlock() bool {
 				}
 				continue // unless that was the end
 			}
-			if !c.atEnd() {
+			if !c.atEnd(!more) {
 				return false
 			}
 		}
@@ -256,10 +256,17 @@ func (c *Cursor) belowSeparator() bool {
 	return true
 }
 
-// atEnd checks that the table that ends here kept to its bounds.
-func (c *Cursor) atEnd() bool {
-	if c.have && c.data != nil && c.ks.cmp.Compare(c.User(), c.T.Last) > 0 {
+// atEnd checks that the table kept to its bounds. whole says that it ends here.
+func (c *Cursor) atEnd(whole bool) bool {
+	if !c.have || c.data == nil {
+		return true
+	}
+	switch o := c.ks.cmp.Compare(c.User(), c.T.Last); {
+	case o > 0:
 		return c.disorderAt("largest key of the MANIFEST", c.T.Last)
+	case o < 0 && whole && c.T.info.Exact && !c.salvages():
+		return c.stop(base.BlockError(c.T.Fail(record.NoOffset, FieldIdentity, fmt.Errorf("the MANIFEST says that the largest key is %s, it is %s",
+			record.Quote(c.T.Last), record.Quote(c.User())))))
 	}
 	return true
 }

@@ -21,8 +21,8 @@ import (
 //   - A block that cannot be loaded has no rows. One that loads has those before the first entry that is none; a
 //     seek walks there from the start of the block, where it would jump otherwise.
 //   - The same holds for partitions of an index and their entries.
-//   - A table that cannot be opened has no rows: it is missing, of another size than the MANIFEST says, or its footer,
-//     metaindex, properties or dictionary is damaged. No iterator comes to it. (Rows of LevelDB need no metaindex.)
+//   - A table that cannot be opened has no rows: it is missing, of another size than the MANIFEST says, another one than
+//     the MANIFEST names, or its footer, metaindex, properties or dictionary is damaged. No iterator comes to it. (Rows of LevelDB need no metaindex.)
 //   - Range tombstones that cannot be read delete nothing. The other rows of their table are read.
 //   - MANIFEST and logs are not passed over, nor rows out of order, what this reader does not support, and errors of
 //     the system that may be gone the next time.
@@ -34,6 +34,7 @@ import (
 const (
 	FieldBlock    = "block"
 	FieldFileSize = "file size"
+	FieldIdentity = "identity" // the file is another table than the MANIFEST names
 )
 
 // WholeTable stands for a table that cannot be opened among the offsets of what was reported of it.
@@ -96,7 +97,13 @@ func (ks *Keyspace) Opens(t *Table) (bool, error) {
 	return true, nil
 }
 
-// lost reports, once, a table that cannot be opened.
+// isForeign reports whether a table is another one than the MANIFEST names.
+func isForeign(err error) bool {
+	var c *record.CorruptError
+	return errors.As(err, &c) && c.Field == FieldIdentity
+}
+
+// lost reports, once, a table that cannot be opened, or that is another one.
 func (ks *Keyspace) lost(t *Table, err error) {
 	if !t.skips.First(WholeTable) {
 		return
@@ -110,8 +117,11 @@ func (ks *Keyspace) lost(t *Table, err error) {
 		f.Kind = record.FindMissingFile
 	case errors.As(err, &c):
 		f.Place.Off = c.Off
-		if c.Field == FieldFileSize {
+		switch c.Field {
+		case FieldFileSize:
 			f.Kind = record.FindFileSize
+		case FieldIdentity:
+			f.Kind = record.FindForeignTable
 		}
 	}
 	g := t.gap(nil)
@@ -170,6 +180,10 @@ func (c *Cursor) damage(err error) bool {
 
 // skipped reports, once, a block of a table whose rows are not read. No key in it is after sep; nil means the index.
 func (ks *Keyspace) skipped(t *Table, h blocks.Handle, sep []byte, err error) {
+	if isForeign(err) {
+		ks.lost(t, err)
+		return
+	}
 	if !t.skips.First(h.Off) {
 		return
 	}

@@ -32,6 +32,8 @@ type Info struct {
 	// FixedSeq is the sequence number of every key of an ingested table; useFixed says it counts.
 	FixedSeq uint64
 	UseFixed bool
+	// Exact says that the last row of the table is its upper bound: no range tombstone reaches beyond it.
+	Exact bool
 }
 
 // Meta is what is known of a table without opening it. Its bounds are internal keys.

@@ -61,7 +61,9 @@ func (ks *Keyspace) scanTable(t *Table, f func(*store.Entry) error) error {
 		if errors.As(err, &c) {
 			return c.Err
 		}
-		if t.skips.First(info.Index.Off) {
+		if isForeign(err) {
+			ks.lost(t, err)
+		} else if t.skips.First(info.Index.Off) {
 			ks.Damaged(t.Place(info.Index.Off), err.Error())
 		}
 	}

@@ -45,7 +45,7 @@
 //	7 8      checksum of the file, name   ignored: the blocks have theirs
 //	9        temperature                  ignored
 //	10 11 16 user-defined timestamps      refused
-//	12       unique id                    ignored
+//	12       unique id                    read, and compared with that of the table
 //	13       epoch number                 ignored: sequence numbers say what is newer
 //	14 15 17 sizes, metadata of opening   ignored
 //	65       path id                      read; refused when the path is not the first

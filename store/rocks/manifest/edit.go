@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"kvferry/record"
@@ -51,7 +52,11 @@ type Table struct {
 	Smallest, Largest []byte
 	MinSeq, MaxSeq    uint64
 	OldestBlob        uint64 // number of the oldest blob file that the table refers to, 0 for none
+	UniqueID          UniqueID
 }
+
+// UniqueID names a table among all tables everywhere; the zero value is none.
+type UniqueID [2]uint64
 
 // maxLevels bounds the level numbers that are believed.
 const maxLevels = 64
@@ -197,6 +202,8 @@ func (e *Edit) customFields(f *base.Fields, t *Table) {
 			}
 		case tag == FileOldestBlob:
 			t.OldestBlob = number(f, v, (*base.Fields).Uvarint)
+		case tag == FileUniqueID && len(v) == 16:
+			t.UniqueID = UniqueID{binary.LittleEndian.Uint64(v), binary.LittleEndian.Uint64(v[8:])}
 		case tag == FileMinLogToKeep:
 			e.minLog = max(e.minLog, number(f, v, (*base.Fields).Uint64))
 		case tag == FileMinTimestamp || tag == FileMaxTimestamp || tag == FileTimestamps:

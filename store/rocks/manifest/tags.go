@@ -38,6 +38,7 @@ const (
 	FileNeedCompaction = 2
 	FileMinLogToKeep   = 3 // of all column families, in 8 bytes
 	FileOldestBlob     = 4
+	FileUniqueID       = 12 // of the file among all: 16 bytes, see sst.Properties.UniqueID
 	FileMinTimestamp   = 10
 	FileMaxTimestamp   = 11
 	FileTimestamps     = 16

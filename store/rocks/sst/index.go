@@ -221,7 +221,7 @@ func (x *tableIndex) topDamage(err error) error {
 	if err == nil {
 		return nil
 	}
-	return x.r.fail(int64(x.r.info.Index.Off), "index", err)
+	return x.r.Fail(int64(x.r.info.Index.Off), "index", err)
 }
 
 // partDamage places an error in the current partition.
@@ -229,7 +229,7 @@ func (x *tableIndex) partDamage(err error) error {
 	if err == nil {
 		return nil
 	}
-	return x.r.fail(int64(x.top.handle.Off), fieldPartition, err)
+	return x.r.Fail(int64(x.top.handle.Off), fieldPartition, err)
 }
 
 // next moves to the next entry; false without an error is the end.

@@ -25,6 +25,9 @@ const (
 	propGlobalSeq     = "rocksdb.external_sst_file.global_seqno"
 	propTimestamps    = "rocksdb.timestamp_min"
 	propFamily        = "rocksdb.column.family.id"
+	propDBID          = "rocksdb.creating.db.identity"
+	propSession       = "rocksdb.creating.session.identity"
+	propFileNumber    = "rocksdb.original.file.number"
 )
 
 // unknownFamily is the id in a table that was made for no column family (TablePropertiesCollectorFactory::Context).
@@ -54,6 +57,7 @@ type Properties struct {
 	GlobalSeqAt  int // offset of globalSeq's bytes in the block, 0 when there is none
 	HasFamily    bool
 	Family       uint64 // id of the column family that the table was made for
+	origin
 }
 
 // unknownProperties are those of a table without any.
@@ -122,6 +126,12 @@ func (p *Properties) set(name string, v []byte) error {
 	case propFamily:
 		p.Family = f.Uvarint("value")
 		p.HasFamily = p.Family != unknownFamily
+	case propDBID:
+		p.database, f.Off = string(v), len(v)
+	case propSession:
+		p.session, f.Off = string(v), len(v)
+	case propFileNumber:
+		p.number = f.Uvarint("value")
 	case propTimestamps:
 		return base.Unsupported("user-defined timestamps")
 	default:

@@ -79,8 +79,8 @@ func (r *Reader) Open() (*Info, error) {
 	return &r.info, r.err
 }
 
-// fail places an error in the table's file.
-func (r *Reader) fail(off int64, field string, err error) error {
+// Fail places an error in the table's file.
+func (r *Reader) Fail(off int64, field string, err error) error {
 	return &record.CorruptError{Keyspace: r.opts.Keyspace, File: r.file.Path, Off: off, Field: field, Err: err}
 }
 
@@ -90,7 +90,7 @@ func (r *Reader) open() error {
 	}
 	if !r.opts.Unlisted {
 		if c := r.info.Comparator; c != "" && c != r.opts.Comparer.Name {
-			return r.fail(record.NoOffset, "properties", fmt.Errorf("comparator %q, the column family has %q", c, r.opts.Comparer.Name))
+			return r.Fail(record.NoOffset, "properties", fmt.Errorf("comparator %q, the column family has %q", c, r.opts.Comparer.Name))
 		}
 		if err := r.setGlobalSeq(); err != nil {
 			return err
@@ -111,7 +111,7 @@ func (r *Reader) readInfo() error {
 	}
 	ft, err := DecodeFooter(tail, r.file.Size)
 	if err != nil {
-		return r.fail(r.file.Size-n, "footer", err)
+		return r.Fail(r.file.Size-n, "footer", err)
 	}
 	r.info.Footer = ft
 	r.info.format = 1
@@ -127,7 +127,7 @@ func (r *Reader) readInfo() error {
 func (r *Reader) loadMetaindex() error {
 	err := r.eachMeta(r.metaBlock)
 	if err == nil && r.info.Version >= contextVersion && r.info.Index.Size == 0 {
-		err = r.fail(int64(r.info.Metaindex.Off), "metaindex", errors.New("it names no index"))
+		err = r.Fail(int64(r.info.Metaindex.Off), "metaindex", errors.New("it names no index"))
 	}
 	if r.opts.LevelDB && base.IsDamage(err) {
 		r.metaErr, r.info.Properties, err = err, unknownProperties, nil
@@ -151,13 +151,13 @@ func (r *Reader) eachMeta(f func(name string, value []byte) error) error {
 	}
 	bl, err := blocks.Parse(b)
 	if err != nil {
-		return r.fail(int64(r.info.Metaindex.Off), "metaindex", err)
+		return r.Fail(int64(r.info.Metaindex.Off), "metaindex", err)
 	}
 	e := blocks.Entries{Data: bl.Entries}
 	for {
 		ok, err := e.Next()
 		if err != nil {
-			return r.fail(int64(r.info.Metaindex.Off), "metaindex", err)
+			return r.Fail(int64(r.info.Metaindex.Off), "metaindex", err)
 		}
 		if !ok {
 			return nil
@@ -188,7 +188,7 @@ func (r *Reader) metaBlock(name string, value []byte) error {
 	f := &base.Fields{Buf: value}
 	h := blocks.ReadHandle(f, name)
 	if f.Err != nil {
-		return r.fail(int64(r.info.Metaindex.Off), "metaindex", f.Err)
+		return r.Fail(int64(r.info.Metaindex.Off), "metaindex", f.Err)
 	}
 	switch name {
 	case metaIndex:
@@ -209,7 +209,7 @@ func (r *Reader) metaBlock(name string, value []byte) error {
 			return err
 		}
 		if r.info.Properties, err = decodeProperties(b); err != nil {
-			return r.fail(int64(h.Off), "properties", err)
+			return r.Fail(int64(h.Off), "properties", err)
 		}
 	}
 	return nil
@@ -224,7 +224,7 @@ func (r *Reader) setGlobalSeq() error {
 	}
 	r.info.UseFixed, r.info.FixedSeq = true, r.opts.Sequence
 	if p.GlobalSeq != 0 && p.GlobalSeq != r.opts.Sequence {
-		return r.fail(record.NoOffset, "properties", fmt.Errorf("%s is %d, the MANIFEST says %d", propGlobalSeq, p.GlobalSeq, r.opts.Sequence))
+		return r.Fail(record.NoOffset, "properties", fmt.Errorf("%s is %d, the MANIFEST says %d", propGlobalSeq, p.GlobalSeq, r.opts.Sequence))
 	}
 	return nil
 }
@@ -239,23 +239,36 @@ func (r *Reader) unpack(dst []byte, codec byte, src []byte) ([]byte, error) {
 
 // readBlock reads, verifies and decompresses a block other than a data block into memory of its own.
 func (r *Reader) readBlock(h blocks.Handle, field string, check func(byte, []byte, uint32) error) ([]byte, error) {
+	unpack := func(codec byte, b []byte) ([]byte, error) {
+		return r.opts.Unpackers.unpack(nil, codec, b, r.info.format, nil)
+	}
+	return r.readWith(h, field, check, unpack)
+}
+
+// dataBlock does so for a data block.
+func (r *Reader) dataBlock(h blocks.Handle) ([]byte, error) {
+	return r.readWith(h, "block", checkBlock, func(codec byte, b []byte) ([]byte, error) { return r.unpack(nil, codec, b) })
+}
+
+// readWith reads and verifies a block and decompresses it with unpack.
+func (r *Reader) readWith(h blocks.Handle, field string, check func(byte, []byte, uint32) error, unpack func(byte, []byte) ([]byte, error)) ([]byte, error) {
 	if err := h.Check(r.file.Size); err != nil {
-		return nil, r.fail(int64(h.Off), field, err)
+		return nil, r.Fail(int64(h.Off), field, err)
 	}
 	raw := make([]byte, h.Size+blocks.TrailerLen)
 	if err := r.file.ReadFull(raw, int64(h.Off)); err != nil {
 		return nil, err
 	}
 	if err := check(r.info.Checksum, raw[:h.Size+1], binary.LittleEndian.Uint32(raw[h.Size+1:])-r.info.context(h.Off)); err != nil {
-		return nil, r.fail(int64(h.Off), field, err)
+		return nil, r.Fail(int64(h.Off), field, err)
 	}
 	codec := r.codec(raw[h.Size])
 	if codec == codecNone {
 		return raw[:h.Size:h.Size], nil
 	}
-	b, err := r.opts.Unpackers.unpack(nil, codec, raw[:h.Size], r.info.format, nil)
+	b, err := unpack(codec, raw[:h.Size])
 	if err != nil {
-		return nil, r.fail(int64(h.Off), field, err)
+		return nil, r.Fail(int64(h.Off), field, err)
 	}
 	return b, nil
 }
@@ -308,7 +321,7 @@ func (r *Reader) loadTombstones() error {
 	}
 	bl, err := blocks.Parse(b)
 	if err != nil {
-		return r.fail(int64(h.Off), "range_del", err)
+		return r.Fail(int64(h.Off), "range_del", err)
 	}
 	e := blocks.Entries{Data: bl.Entries}
 	for {
@@ -317,14 +330,14 @@ func (r *Reader) loadTombstones() error {
 			err = record.ErrShort
 		}
 		if err != nil {
-			return r.fail(int64(h.Off), "range_del", err)
+			return r.Fail(int64(h.Off), "range_del", err)
 		}
 		if !ok {
 			return nil
 		}
 		user, tr := base.SplitKey(e.Key)
 		if byte(tr) != base.KindRangeDelete {
-			return r.fail(int64(h.Off), "range_del", fmt.Errorf("entry of kind %#x", byte(tr)))
+			return r.Fail(int64(h.Off), "range_del", fmt.Errorf("entry of kind %#x", byte(tr)))
 		}
 		seq := tr >> 8
 		if r.info.UseFixed {

@@ -1,0 +1,57 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kvferry/ardb"
+	"kvferry/blackwidow"
+	"kvferry/format"
+	"kvferry/nemo"
+	"kvferry/record"
+)
+
+// A table of another dataset of the same name and size: every command that reads it says so and fails, and none takes
+// its rows for those of this dataset.
+func TestForeignTableInEveryCommand(t *testing.T) {
+	for _, c := range []struct {
+		format format.Format
+		table  string
+	}{
+		{nemo.New(), "kv/*.sst"}, {blackwidow.New(), "strings/*.sst"}, {ardb.New(), "rocksdb/*.sst"}, {leveldbFormat{ardb.New()}, "leveldb/*.ldb"},
+	} {
+		t.Run(c.format.Name()+" "+filepath.Dir(c.table), func(t *testing.T) {
+			dir := build(t, c.format, smallRecord(record.String, "k", "v"))
+			sound := build(t, c.format, smallRecord(record.String, "k", "v"))
+			other := build(t, c.format, smallRecord(record.String, "l", "w"))
+			data, err := os.ReadFile(globOne(t, other, c.table))
+			if err == nil {
+				err = os.WriteFile(globOne(t, dir, c.table), data, 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			unchanged(t, dir)
+			dst := filepath.Join(t.TempDir(), "out")
+			src := c.format.Name() + ":" + dir
+			for _, args := range [][]string{{"dump", src}, {"verify", src}, {"inspect", src}, {"fingerprint", src}, {"explain", src, "k"},
+				{"diff", src, c.format.Name() + ":" + sound}, {"convert", src, "nemo:" + dst}, {"convert", "--no-prove", src, "nemo:" + dst}} {
+				r := kvferry(t, args...)
+				if r.code == ExitOK || !strings.Contains(r.stdout+r.stderr, "it is not the table that the MANIFEST names") {
+					t.Errorf("%s: exit %d\n%s%s", strings.Join(args, " "), r.code, r.stdout, r.stderr)
+				}
+			}
+			if got := strings.Join(foundIn(t, src), ", "); !strings.Contains(got, "error foreign-table") {
+				t.Errorf("found %q", got)
+			}
+			if out := kvferry(t, "dump", "--salvage", src).stdout; strings.Contains(out, `"l"`) {
+				t.Errorf("a salvage reads rows of the other dataset:\n%s", out)
+			}
+			if _, err := os.Stat(dst); err == nil {
+				t.Error("there is a target")
+			}
+		})
+	}
+}

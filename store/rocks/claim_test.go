@@ -1,0 +1,172 @@
+package rocks
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kvferry/fixtures"
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/lsm"
+	"kvferry/store/rocks/manifest"
+)
+
+// foreign is a table that lies under the name of another one.
+type foreign struct {
+	name           string
+	level          bool // LevelDB
+	spec           handmade.Spec
+	belongs, found []handmade.Entry
+	sound          bool // it is the one that belongs
+}
+
+func foreigners() []foreign {
+	put := handmade.Put
+	abc := []handmade.Entry{put("a", 3, "1"), put("b", 4, "2"), put("c", 5, "3")}
+	big := strings.Repeat("x", maxEnd)
+	large := []handmade.Entry{put("a", 3, big), put("b", 4, "2"), put("d", 5, big)}
+	deleted := handmade.Spec{Tombstones: []handmade.Entry{handmade.RangeDel("b", 9, "e")}}
+	return []foreign{
+		{name: "itself", belongs: abc, found: abc, sound: true},
+		{name: "first key", belongs: abc, found: []handmade.Entry{put("A", 3, "1"), put("b", 4, "2"), put("c", 5, "3")}},
+		{name: "last key", belongs: abc, found: []handmade.Entry{put("a", 3, "1"), put("b", 4, "2"), put("d", 5, "3")}},
+		{name: "within the bounds", belongs: []handmade.Entry{put("a", 3, "1"), put("b", 4, "2"), put("d", 5, "3")}, found: []handmade.Entry{put("b", 3, "1"), put("c", 4, "2"), put("d", 5, "3")}},
+		{name: "older first row", belongs: abc, found: []handmade.Entry{put("a", 1, "1"), put("b", 4, "2"), put("c", 5, "3")}},
+		{name: "older last row", belongs: abc, found: []handmade.Entry{put("a", 3, "1"), put("b", 4, "2"), put("c", 2, "3")}},
+		{name: "a tombstone instead", belongs: abc, found: []handmade.Entry{put("a", 3, "1"), put("b", 4, "2"), handmade.NewEntry("c", 5, base.KindDelete, "3")}},
+		{name: "leveldb", level: true, belongs: abc, found: []handmade.Entry{put("a", 3, "1"), put("b", 4, "2"), put("c", 2, "3")}},
+		{name: "leveldb itself", level: true, belongs: abc, found: abc, sound: true},
+		{name: "large ends", belongs: large, found: []handmade.Entry{put("a", 3, big), put("b", 4, "2"), put("c", 5, big)}},
+		{name: "large and itself", belongs: large, found: large, sound: true},
+		{name: "tombstones reach further", spec: deleted, belongs: abc, found: abc, sound: true},
+		{name: "with tombstones", spec: deleted, belongs: abc, found: []handmade.Entry{put("B", 3, "1"), put("b", 4, "2"), put("c", 5, "3")}},
+		{name: "ingested", spec: handmade.Spec{External: true, GlobalSeq: 7}, sound: true,
+			belongs: []handmade.Entry{put("a", 0, "1"), put("c", 0, "3")}, found: []handmade.Entry{put("a", 0, "1"), put("c", 0, "3")}},
+		{name: "ingested elsewhere", spec: handmade.Spec{External: true, GlobalSeq: 7},
+			belongs: []handmade.Entry{put("a", 0, "1"), put("c", 0, "3")}, found: []handmade.Entry{put("a", 0, "1"), put("b", 0, "3")}},
+	}
+}
+
+// make writes a database of two tables, with another one where the first belongs.
+func (f *foreign) make(t *testing.T) (dir, name string) {
+	d := handmade.NewDB(t)
+	if f.level {
+		d = handmade.NewLevelDB(t)
+	}
+	name = d.Table(0, 1, f.spec, f.belongs...)
+	d.Table(0, 2, handmade.Spec{}, handmade.Put("z", 1, "rest"))
+	d.Next = 10
+	size := fileSize(t, filepath.Join(d.Dir, name))
+	if d.Write(f.spec, f.found); fileSize(t, filepath.Join(d.Dir, name)) != size {
+		t.Fatalf("tables of different sizes")
+	}
+	return d.Finish(), name
+}
+
+func fileSize(t *testing.T, path string) int64 {
+	t.Helper()
+	st, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st.Size()
+}
+
+// TestForeignTables: a table that is not the one that the MANIFEST names is refused by whoever reads it, although it is
+// sound and has the right name and size, and a salvage reads the rest.
+func TestForeignTables(t *testing.T) {
+	for _, f := range foreigners() {
+		t.Run(f.name, func(t *testing.T) {
+			dir, name := f.make(t)
+			err := rowsError(dir, store.Options{})
+			var c *record.CorruptError
+			if f.sound {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if !errors.As(err, &c) || c.Field != lsm.FieldIdentity || filepath.Base(c.File) != name || !strings.Contains(err.Error(), "the MANIFEST says") {
+				t.Fatalf("error %v", err)
+			}
+			if f.name == "large ends" {
+				return // a salvage would have to read them to know
+			}
+			db, found := openFindings(t, dir, store.Options{Salvage: true})
+			rows, _ := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
+			if err := db.Keyspaces()[0].Unordered(func(*store.Entry) error { return nil }); err != nil {
+				t.Error(err)
+			}
+			if handmade.Show(rows) != "z=rest " || len(*found) != 1 || (*found)[0].Kind != record.FindForeignTable || !(*found)[0].Skipped() {
+				t.Errorf("rows %sfindings %+v", handmade.Show(rows), *found)
+			}
+		})
+	}
+}
+
+// TestForeignTableIsMetByLookups: a lookup of one key meets the table too, and one that reads other tables does not.
+func TestForeignTableIsMetByLookups(t *testing.T) {
+	f := foreigners()[2]
+	dir, _ := f.make(t)
+	db := openTest(t, dir, store.Options{})
+	it, err := db.Keyspaces()[0].Rows([]byte("b"), []byte("b\x00"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	var c *record.CorruptError
+	if _, _, err := it.Next(); !errors.As(err, &c) || c.Field != lsm.FieldIdentity {
+		t.Errorf("error %v", err)
+	}
+	it, _ = db.Keyspaces()[0].Rows([]byte("z"), nil) // another table
+	defer it.Close()
+	if _, _, err := it.Next(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUniqueID: the tables of new RocksDB have the id that the MANIFEST gives them, and one with another id is foreign.
+func TestUniqueID(t *testing.T) {
+	root := fixtures.Unpack(t, "rocks-modern")
+	all, err := filepath.Glob(filepath.Join(root, "*", "db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, dir := range all {
+		s, err := Open(context.Background(), dir, &store.Options{Merger: foldLast})
+		if err != nil {
+			continue // refused for what TestModern names
+		}
+		for _, ks := range s.(*database).spaces {
+			for _, tab := range ks.Tables {
+				src := tab.Source.(*tableSource)
+				info, err := src.Reader.Open()
+				if err != nil || src.claim.UniqueID == (manifest.UniqueID{}) {
+					continue
+				}
+				id, ok := info.UniqueID()
+				if !ok || id != src.claim.UniqueID {
+					t.Errorf("%s: unique id %x %v, the MANIFEST says %x", tab.Path, id, ok, src.claim.UniqueID)
+				}
+				seen++
+				other := claim{Table: src.claim.Table, compare: src.claim.compare}
+				other.UniqueID[1]++
+				other.opened(src.Reader, info)
+				if other.err == nil || !strings.Contains(other.err.Error(), "unique id") {
+					t.Errorf("%s: error %v", tab.Path, other.err)
+				}
+			}
+		}
+		s.Close()
+	}
+	if seen < 50 {
+		t.Errorf("only %d tables have a unique id", seen)
+	}
+}
