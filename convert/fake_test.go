@@ -379,7 +379,7 @@ func (w *fakeWriter) Write(elems []record.Element) error {
 }
 
 func (w *fakeWriter) End() error {
-	if len(w.rec.Elems) == 0 {
+	if len(w.rec.Elems) == 0 && w.rec.Type != record.Stream {
 		return nil
 	}
 	if w.t.f.spoil != nil {

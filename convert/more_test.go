@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -169,6 +170,49 @@ func TestRename(t *testing.T) {
 			want = got
 		} else if got != want {
 			t.Errorf("with %d workers %s, want %s", workers, got, want)
+		}
+	}
+}
+
+// A record of which nothing is left leaves its name to the next one, and an emptied stream keeps its name or loses it as
+// others do.
+func TestNameOfNothing(t *testing.T) {
+	value := []record.Element{{Value: []byte("v")}}
+	records := []fakeRecord{
+		{DB: "0", Type: record.String, Key: []byte("a"), Elems: value},
+		{DB: "0", Type: record.ZSet, Key: []byte("a"), Elems: []record.Element{{Name: []byte("m"), Score: 2e20}}},
+		{DB: "0", Type: record.String, Key: []byte("b"), Elems: value},
+		{DB: "0", Type: record.Stream, Key: []byte("b"), Last: make([]byte, 16)},
+	}
+	for _, c := range []struct {
+		rename bool
+		prefer record.Type
+		names  string
+		losses map[string]int64
+	}{
+		{false, record.ZSet, "a string, b string", map[string]int64{"score-range": 1, "same-name": 1}},
+		{false, record.Stream, "a string, b stream", map[string]int64{"same-name": 2}},
+		{true, record.ZSet, "a string, b string, b:stream stream", map[string]int64{"score-range": 1, "same-name": 1}},
+	} {
+		b := newBench(t, records)
+		b.to.limits.SameName = false
+		b.to.groups = []record.TypeSet{record.AllTypes}
+		b.o.Prefer, b.o.Rename, b.o.AllowLoss = []record.Type{c.prefer}, c.rename, []string{"score-range", "same-name"}
+		rep := b.run()
+		losses := map[string]int64{}
+		for _, l := range rep.Losses {
+			losses[l.Kind] = l.Count
+		}
+		src, err := b.to.Open(context.Background(), b.o.Target.Path, &format.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, r := range src.(*fakeSource).records {
+			names = append(names, fmt.Sprintf("%s %s", r.Key, r.Type))
+		}
+		if got := strings.Join(names, ", "); got != c.names || !maps.Equal(losses, c.losses) {
+			t.Errorf("rename %v, prefer %s: %s with losses %v, want %s with %v", c.rename, c.prefer, got, losses, c.names, c.losses)
 		}
 	}
 }

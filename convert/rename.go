@@ -49,7 +49,7 @@ func (a *attempt) findRenames(ctx context.Context) ([]rename, error) {
 		if t.Group == 0 {
 			return nil
 		}
-		return losers(ctx, t, a.rules, a.src, func(n rename) error {
+		return losers(ctx, t, a.rules, a.src, a.target, func(n rename) error {
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(all, n)
@@ -68,9 +68,13 @@ func (a *attempt) findRenames(ctx context.Context) ([]rename, error) {
 	return all, a.nameThem(ctx, all)
 }
 
-// losers calls add for each record of a task whose name another type keeps.
-func losers(ctx context.Context, t *Task, rules *rules, src format.Source, add func(rename) error) error {
-	x := &task{Task: t, rules: rules, losses: lossSet{}}
+// losers calls add for each record of a task whose name another type keeps. What is left of a record decides, as when it is
+// written; losses are counted then.
+func losers(ctx context.Context, t *Task, of *rules, src format.Source, target format.Target, add func(rename) error) error {
+	rules := *of
+	rules.allows = func(string) bool { return true }
+	x := &task{Task: t, rules: &rules, target: target, losses: lossSet{}}
+	x.report = x.lose
 	x.gauge = rules.meter.Gauge(t.Bytes)
 	reader, err := x.read(ctx, src)
 	if err != nil {
@@ -82,6 +86,7 @@ func losers(ctx context.Context, t *Task, rules *rules, src format.Source, add f
 }
 
 func (x *task) eachLoser(ctx context.Context, r record.Reader, add func(rename) error) error {
+	x.reader = r
 	for n := 1; ; n++ {
 		h, err := r.Next()
 		if err == io.EOF {
@@ -93,22 +98,42 @@ func (x *task) eachLoser(ctx context.Context, r record.Reader, add func(rename) 
 		if n%checkEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		loser := x.hasLast && bytes.Equal(x.lastKey, h.Key)
-		if !loser {
-			x.lastKey, x.hasLast = append(x.lastKey[:0], h.Key...), false
+		if x.begin(h); x.drops() {
+			continue
 		}
-		typ := h.Type
-		if _, err := r.Read(x.batch[:1]); err == io.EOF {
-			continue // an empty record neither keeps a name nor needs one
-		} else if err != nil {
-			return err
-		}
-		x.hasLast = true
-		if loser {
-			if err := add(rename{db: x.DB, typ: typ, key: bytes.Clone(x.lastKey)}); err != nil {
+		if !x.isTaken() {
+			if err := x.look(); err != nil {
 				return err
 			}
+			continue
 		}
+		typ := h.Type
+		if something, err := x.something(); err != nil {
+			return err
+		} else if !something {
+			continue
+		}
+		if err := add(rename{db: x.DB, typ: typ, key: bytes.Clone(x.lastKey)}); err != nil {
+			return err
+		}
+	}
+}
+
+// look reads of the current record until something is left of it, with which it keeps its name.
+func (x *task) look() error {
+	x.lastKey, x.hasLast = append(x.lastKey[:0], x.header.Key...), false
+	for count := 0; ; {
+		if x.hasLast = keeps(x.header.Type, int64(count)); x.hasLast {
+			return nil
+		}
+		got, err := x.reader.Read(x.batch[:])
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		count = len(x.target.ElementLosses(&x.header, x.fit(x.batch[:got]), x.report))
 	}
 }
 

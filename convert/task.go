@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -209,13 +210,12 @@ func (x *task) pause(ctx context.Context) error {
 
 // record moves one record.
 func (x *task) record(ctx context.Context, h *record.Header) error {
-	x.header = *h
-	x.header.DB = x.TargetDB
+	x.begin(h)
 	if x.drops() {
 		x.reader.Settle(record.Lost)
 		return nil
 	}
-	if !x.sameName && x.hasLast && bytes.Equal(x.lastKey, h.Key) {
+	if x.isTaken() {
 		return x.taken()
 	}
 	x.hasher.Begin(&x.header)
@@ -231,7 +231,7 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 	}
 	switch {
 	case x.lost == lost:
-	case count == 0 && h.Type != record.Stream:
+	case !keeps(h.Type, count):
 		x.reader.Settle(record.Lost) // nothing is left of it
 	case !x.whole:
 		x.partial.add(x.where(h), x.lost-lost)
@@ -241,13 +241,27 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 			return err
 		}
 	}
-	if count > 0 && !x.sameName {
+	if keeps(h.Type, count) && !x.sameName {
 		x.lastKey, x.hasLast = append(x.lastKey[:0], h.Key...), true
 	}
 	x.digests[h.Type].Add(x.hasher.End(&x.header))
 	x.gauge.Record(h.Key)
 	return nil
 }
+
+// begin makes a record the current one.
+func (x *task) begin(h *record.Header) {
+	x.header = *h
+	x.header.DB = x.TargetDB
+}
+
+// isTaken reports whether the name of the current record belongs to the one before it.
+func (x *task) isTaken() bool {
+	return !x.sameName && x.hasLast && bytes.Equal(x.lastKey, x.header.Key)
+}
+
+// keeps reports whether a record of which count elements are left is one: a stream may be empty.
+func keeps(t record.Type, count int64) bool { return count > 0 || t == record.Stream }
 
 // elements moves the elements of the current record and counts them.
 func (x *task) elements(ctx context.Context) (int64, error) {
@@ -352,23 +366,38 @@ func keyspacesOf(src format.Source, db string, h *record.Header) []string {
 	return out
 }
 
-// taken leaves out the current record because its name is taken. One without elements is no loss.
+// taken leaves out the current record because its name is taken.
 func (x *task) taken() error {
-	_, err := x.reader.Read(x.batch[:1])
-	if err == io.EOF {
-		return nil
-	}
-	if err != nil {
+	if something, err := x.something(); err != nil || !something {
 		return err
 	}
 	if x.renames != nil {
 		to := newName(x.renames, rename{db: x.DB, typ: x.header.Type, key: x.header.Key})
 		x.lose(record.Loss{Kind: record.LossSameName, Detail: "written as " + record.Quote(to)})
+		if x.dropsAs(to) {
+			x.reader.Settle(record.Lost) // the loss is counted where the new name comes up
+		}
 		return nil
 	}
 	x.lose(record.Loss{Kind: record.LossSameName, Drops: true, Detail: "the target holds a name under one type only"})
 	x.reader.Settle(record.Lost)
 	return nil
+}
+
+// something reports whether the current record is one, which most are not without elements.
+func (x *task) something() (bool, error) {
+	n, err := x.reader.Read(x.batch[:1])
+	if err == io.EOF {
+		return keeps(x.header.Type, 0), nil
+	}
+	return n > 0, err
+}
+
+// dropsAs reports whether the target cannot hold the current record under a name.
+func (x *task) dropsAs(name []byte) bool {
+	h := x.header
+	h.Key = name
+	return slices.ContainsFunc(x.target.Losses(&h), func(l record.Loss) bool { return l.Drops })
 }
 
 // lose counts a loss of the current record.

@@ -208,7 +208,7 @@ func decodeString(m *versioned.Meta, value []byte) error {
 }
 
 func appendString(dst []byte, m *versioned.Meta) []byte {
-	return AppendStringValue(dst, StringValue{m.Value, m.Native == nativeHyperLogLog, TimeOf(m.ModifiedMS), TimeOf(m.ExpireMS)})
+	return AppendStringValue(dst, StringValue{m.Value, marked(m.Native, m.Value), TimeOf(m.ModifiedMS), TimeOf(m.ExpireMS)})
 }
 
 // decodeMeta decodes the meta row of a hash, set or zset, whose count is signed.

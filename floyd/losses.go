@@ -40,11 +40,19 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
-		if h.Native != nativeHyperLogLog { // one of this engine's counts as it did
-			loglog.Notes(batch, loglog.Marked, report)
+		for i := range batch {
+			if !marked(h.Native, batch[i].Value) { // what is, counts as it did
+				loglog.Notes(batch[i:i+1], loglog.Marked, report)
+			}
 		}
 	case record.ZSet:
 		return dataset.KeepScores(batch, "floyd", math.Inf(1), report)
 	}
 	return batch
+}
+
+// marked reports whether a string is written as a HyperLogLog: its source says that it is one, and it is of this engine's
+// dialect. Those of Kvrocks are not.
+func marked(native string, value []byte) bool {
+	return native == nativeHyperLogLog && loglog.Of(value) == loglog.Raw
 }

@@ -51,7 +51,7 @@ func TestMatrixResume(t *testing.T) {
 		src.path = golden(t, name)
 		for _, dst := range matrixTargets {
 			dst.path = filepath.Join(fastDir(t), "whole")
-			flags := []string{"--allow-loss", "expiry-ms,key-too-long,score-range,stream", "--workers", "1"}
+			flags := []string{"--allow-loss", "expiry-ms,inner-nul,key-too-long,score-range,stream,stream-expiry", "--workers", "1"}
 			ok(t, append([]string{"convert", src.String(), dst.String()}, flags...)...)
 			want := treeBytes(t, dst.path)
 			dst.path = filepath.Join(fastDir(t), "whole")
