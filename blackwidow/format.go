@@ -80,25 +80,25 @@ func (f blackwidowFormat) layout() format.Layout {
 func (f blackwidowFormat) Limits() format.Limits {
 	types, losses := mostTypes, []record.LossInfo(nil)
 	if f.streams() {
-		types, losses = allTypes, []record.LossInfo{versioned.StreamExpiryLoss}
+		types, losses = allTypes, versioned.PikaStreamLosses
 	}
 	return format.Limits{
 		Types:          types,
-		NoStreamExpiry: true,
-		Losses:         losses,
-		Seconds:        true,
-		MaxExpireMS:    seconds.Last * 1000,
-		EmptyKey:       true,
-		MaxScore:       math.Inf(1),
-		MaxElements:    maxElements,
-		Unbounded:      record.Of(record.List),
-		SameName:       true,
-		Databases:      "one in the root, or db0, db1, …",
-		Numbered:       true,
-		Layout:         f.layout(),
-		Stores:         []format.StoreSupport{{Store: "rocksdb", Read: true, Write: true}},
-		Detail:         "Pika 3.0 to 3.5, on RocksDB 5.9.2 and later",
-		ScoreDetail:    "any float64 but NaN",
+		NoStreamExpiry: true, NoBlankStream: true,
+		Losses:      losses,
+		Seconds:     true,
+		MaxExpireMS: seconds.Last * 1000,
+		EmptyKey:    true,
+		MaxScore:    math.Inf(1),
+		MaxElements: maxElements,
+		Unbounded:   record.Of(record.List),
+		SameName:    true,
+		Databases:   "one in the root, or db0, db1, …",
+		Numbered:    true,
+		Layout:      f.layout(),
+		Stores:      []format.StoreSupport{{Store: "rocksdb", Read: true, Write: true}},
+		Detail:      "Pika 3.0 to 3.5, on RocksDB 5.9.2 and later",
+		ScoreDetail: "any float64 but NaN",
 		OtherDetails: []string{
 			"lists have no limit of elements",
 			"streams, without groups and expiry, as pika3.5: only; they are read wherever they are",

@@ -91,7 +91,7 @@ func lists() *versioned.Codec {
 func streams() *versioned.Codec {
 	c := collection(record.Stream, cfData, streamEntry)
 	c.DataRows = lanes(versionLen + idLen)
-	c.DecodeMeta, c.AppendMeta, c.AppendEntry = decodeStreamMeta, appendStreamMeta, versioned.AppendPikaEntry
+	c.DecodeMeta, c.AppendMeta, c.AppendEntry, c.NoBlank = decodeStreamMeta, appendStreamMeta, versioned.AppendPikaEntry, true
 	return c
 }
 

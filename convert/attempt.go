@@ -142,6 +142,7 @@ func (a *attempt) setRules() {
 		sameName:  limits.SameName,
 		fields:    limits.FieldExpiry,
 		groups:    limits.StreamGroups,
+		noBlank:   limits.NoBlankStream,
 		plainZero: a.o.Target.Address != "" || a.src.Format().Limits().Place == format.OnServer,
 		whole:     a.o.Source.Format.Limits().Whole,
 		prefer:    a.o.Prefer,

@@ -123,7 +123,7 @@ func (x *task) eachLoser(ctx context.Context, r record.Reader, add func(rename) 
 func (x *task) look() error {
 	x.lastKey, x.hasLast = append(x.lastKey[:0], x.header.Key...), false
 	for count := 0; ; {
-		if x.hasLast = keeps(x.header.Type, int64(count)); x.hasLast {
+		if x.hasLast = x.keeps(int64(count)); x.hasLast {
 			return nil
 		}
 		got, err := x.reader.Read(x.batch[:])

@@ -31,6 +31,7 @@ type rules struct {
 	plainZero bool          // the score -0 is taken for 0
 	fields    bool          // it holds expiries of fields
 	groups    bool          // it holds consumer groups
+	noBlank   bool          // a stream that never had an entry is none
 	whole     bool          // a record is one row of the source
 	prefer    []record.Type // which type keeps a name otherwise
 	memory    shares        // of readers, and as much again of writers
@@ -229,9 +230,13 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 	if err != nil {
 		return err
 	}
+	kept := x.keeps(count)
+	if !kept && h.Type == record.Stream {
+		x.lose(record.Loss{Kind: record.LossBlankStream, Drops: true, Detail: "it never had an entry"})
+	}
 	switch {
 	case x.lost == lost:
-	case !keeps(h.Type, count):
+	case !kept:
 		x.reader.Settle(record.Lost) // nothing is left of it
 	case !x.whole:
 		x.partial.add(x.where(h), x.lost-lost)
@@ -241,10 +246,12 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 			return err
 		}
 	}
-	if keeps(h.Type, count) && !x.sameName {
+	if kept && !x.sameName {
 		x.lastKey, x.hasLast = append(x.lastKey[:0], h.Key...), true
 	}
-	x.digests[h.Type].Add(x.hasher.End(&x.header))
+	if kept {
+		x.digests[h.Type].Add(x.hasher.End(&x.header))
+	}
 	x.gauge.Record(h.Key)
 	return nil
 }
@@ -260,8 +267,12 @@ func (x *task) isTaken() bool {
 	return !x.sameName && x.hasLast && bytes.Equal(x.lastKey, x.header.Key)
 }
 
-// keeps reports whether a record of which count elements are left is one: a stream may be empty.
-func keeps(t record.Type, count int64) bool { return count > 0 || t == record.Stream }
+// keeps reports whether the current record is one in the target with count elements left: a stream may be empty.
+func (x *task) keeps(count int64) bool {
+	return count > 0 || x.header.Type == record.Stream && !(x.noBlank && isZero(x.header.Last))
+}
+
+func isZero(id []byte) bool { return bytes.Count(id, []byte{0}) == len(id) }
 
 // elements moves the elements of the current record and counts them.
 func (x *task) elements(ctx context.Context) (int64, error) {
@@ -388,7 +399,7 @@ func (x *task) taken() error {
 func (x *task) something() (bool, error) {
 	n, err := x.reader.Read(x.batch[:1])
 	if err == io.EOF {
-		return keeps(x.header.Type, 0), nil
+		return x.keeps(0), nil
 	}
 	return n > 0, err
 }

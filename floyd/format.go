@@ -39,7 +39,7 @@ func (floydFormat) Limits() format.Limits {
 	return format.Limits{
 		Types:      allTypes,
 		EmptyKey:   true,
-		NoInnerNUL: true, NoStreamExpiry: true,
+		NoInnerNUL: true, NoStreamExpiry: true, NoBlankStream: true,
 		MaxScore:    math.Inf(1),
 		MaxElements: maxElements,
 		Unbounded:   record.Of(record.List),

@@ -73,7 +73,7 @@ func zsets() *versioned.Codec {
 func streams() *versioned.Codec {
 	c := collection(record.Stream, cfStream, streamEntry)
 	c.DataRows = ordered(idLen)
-	c.DecodeMeta, c.AppendMeta, c.AppendEntry = decodeStreamMeta, appendStreamMeta, versioned.AppendPikaEntry
+	c.DecodeMeta, c.AppendMeta, c.AppendEntry, c.NoBlank = decodeStreamMeta, appendStreamMeta, versioned.AppendPikaEntry, true
 	return c
 }
 

@@ -14,11 +14,10 @@ import (
 // maxElements is how many elements collections but lists can have.
 const maxElements = math.MaxInt32
 
-var lossInfos = []record.LossInfo{
+var lossInfos = append([]record.LossInfo{
 	{Kind: record.LossInnerNUL, Text: "A key has a NUL before its end; Pika 4.0 does not write the bytes that follow the last one, so that it finds the key no more and takes " +
 		"it for others; the record is left out."},
-	versioned.StreamExpiryLoss,
-}
+}, versioned.PikaStreamLosses...)
 
 // Losses lists what floyd cannot hold of a record.
 func (t *target) Losses(h *record.Header) []record.Loss {

@@ -14,6 +14,7 @@ func PossibleLosses(from, to *Limits) []record.LossInfo {
 		record.LossSameName:     from.SameName && !to.SameName,
 		record.LossStream:       !to.Types.Has(record.Stream),
 		record.LossStreamExpiry: to.NoStreamExpiry && !from.NoStreamExpiry,
+		record.LossBlankStream:  to.NoBlankStream && !from.NoBlankStream,
 		record.LossInnerNUL:     to.NoInnerNUL && !from.NoInnerNUL,
 		record.LossStreamGroups: to.Types.Has(record.Stream) && !(from.StreamGroups && to.StreamGroups),
 		record.LossFieldExpiry:  from.FieldExpiry && !to.FieldExpiry,

@@ -47,10 +47,12 @@ type Limits struct {
 	EmptyKey    bool  // collections may have the empty key
 	// NoInnerNUL says that a NUL in a key is followed by nothing but more of them, NoStreamExpiry that streams do not expire.
 	NoInnerNUL, NoStreamExpiry bool
-	MaxScore                   float64
-	MaxElements                int64          // 0: no limit
-	Unbounded                  record.TypeSet // types that MaxElements does not bound
-	SameName                   bool           // one name may stand under several types
+	// NoBlankStream says that a stream without entries and without a last id is one that was deleted.
+	NoBlankStream bool
+	MaxScore      float64
+	MaxElements   int64          // 0: no limit
+	Unbounded     record.TypeSet // types that MaxElements does not bound
+	SameName      bool           // one name may stand under several types
 	// FieldExpiry and StreamGroups say that fields of hashes can have an expiry, and streams consumer
 	// groups. What a target cannot hold of these is left out before it sees it.
 	FieldExpiry, StreamGroups bool

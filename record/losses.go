@@ -15,6 +15,7 @@ const (
 	LossHyperLogLog     = "hyperloglog"       // a string that engines may count differently (a note)
 	LossSameName        = "same-name"         // a name stands under several types, the target holds one
 	LossStreamExpiry    = "stream-expiry"     // streams of the target do not expire
+	LossBlankStream     = "blank-stream"      // a stream that never had an entry, which the target has not
 	LossInnerNUL        = "inner-nul"         // the target does not keep what follows a NUL in a key
 	LossStreamGroups    = "stream-groups"     // consumer groups and pending entries of a stream
 	LossFieldExpiry     = "field-expiry"      // fields of a hash have an expiry of their own

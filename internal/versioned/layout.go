@@ -145,6 +145,8 @@ type Encoding struct {
 	AppendEntry func(dst, pairs []byte) ([]byte, error)
 	// Expiry returns the expiry as it is written.
 	Expiry func(h *record.Header) (ms int64, err error)
+	// NoBlank says that a stream without entries and without a last id is not written.
+	NoBlank bool
 	// MaxCount is how many elements the engine counts; 0: no limit.
 	MaxCount                      uint64
 	MetaLane, DataLane, IndexLane func(klen int) uint64 // nil: one lane

@@ -11,9 +11,11 @@ import (
 // StreamExpiryDetail says what becomes of the stream.
 const StreamExpiryDetail = "streams of Pika have no expiry; it is kept for ever"
 
-// StreamExpiryLoss describes the loss.
-var StreamExpiryLoss = record.LossInfo{Kind: record.LossStreamExpiry, Types: record.Of(record.Stream),
-	Text: "A stream has an expiry, which streams of Pika have not; it is kept for ever."}
+// PikaStreamLosses are the kinds of losses of streams in Pika.
+var PikaStreamLosses = []record.LossInfo{
+	{Kind: record.LossStreamExpiry, Types: record.Of(record.Stream), Text: "A stream has an expiry, which streams of Pika have not; it is kept for ever."},
+	{Kind: record.LossBlankStream, Types: record.Of(record.Stream), Text: "A stream never had an entry, as when XGROUP CREATE made it; to Pika it would be one that was deleted. It is left out."},
+}
 
 // begin takes what the header says of a stream.
 func (s *StreamMeta) begin(h *record.Header) {

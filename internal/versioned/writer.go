@@ -302,7 +302,7 @@ func (t *typeWriter) put(value []byte) error {
 
 // end writes what was to be sorted and the meta row.
 func (t *typeWriter) end() error {
-	if t.data == nil || t.count == 0 && t.Type != record.Stream || t.Type == record.String {
+	if t.data == nil || t.Type == record.String || t.count == 0 && (t.Type != record.Stream || t.NoBlank && t.m.Stream.Last == ID{}) {
 		return nil
 	}
 	if !t.inOrder {

@@ -327,6 +327,10 @@ func (p *prediction) record(r modelRecord) bool {
 	if len(elems) == 0 && len(r.elems) > 0 && r.Type != record.Stream {
 		return false
 	}
+	if r.Type == record.Stream && len(elems) == 0 && l.NoBlankStream && bytes.Count(r.Last, []byte{0}) == len(r.Last) {
+		p.losses["blank-stream"]++
+		return false
+	}
 	r.elems = elems
 	p.out.records = append(p.out.records, r)
 	return true
