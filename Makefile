@@ -10,7 +10,7 @@ RACE ?= ./convert/... ./cmd/... ./inspect/... ./store/rocks/... ./internal/... .
 # Sweeps over damage, models and transcripts run one goroutine for minutes, others start processes.
 RACE_SKIP ?= ^TestMatrix$$|Damage|Killed|Linear|Random|Transcript|^TestGoldens$$|Variants|^Fuzz|Flip|Prefix|Model|Huge|Redis|Sweep|WithoutChecksums|Examples|ReadmeSession
 
-.PHONY: help build demo test oracle race fuzz-short cover lint cross bench bench-full docs clean
+.PHONY: help build demo test oracle race fuzz-short faults cover lint cross bench bench-full docs clean
 
 help:
 	@echo 'make demo        convert a bundled database, prove it, clean up (needs Go alone)'
@@ -19,6 +19,7 @@ help:
 	@echo 'make bench       speed and memory against a C++ reference, into bench/results'
 	@echo 'make bench-full  the same with 20 million elements as well'
 	@echo 'make oracle      only the tests in which RocksDB and LMDB themselves take part'
+	@echo 'make faults      random damages, kills, failing system calls, full disks, signals; FOR=30m SEED=1'
 	@echo 'make race cover lint cross fuzz-short docs clean'
 
 # A release is named by its tag, any other build by its commit. Nothing else of the machine goes into the binary.
@@ -44,6 +45,13 @@ race:
 
 fuzz-short:
 	@scripts/fuzz-short
+
+# How long, and what decides all that is random; without SEED every run has another one, which it prints.
+FOR  ?= 5m
+SEED ?=
+faults:
+	$(GO) build -o bin/kvferry-faults ./cmd/kvferry-faults
+	bin/kvferry-faults -for $(FOR) $(if $(SEED),-seed $(SEED))
 
 cover:
 	@scripts/cover

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 )
 
-// Fault is asked before each call, by its name ("open", "read", "write", "sync", "rename", …) and path. An error is
-// returned in its place. A write is done by half first, as disks do it.
+// Fault is asked before each call, by its name ("open", "create", "read", "write", "sync", "rename", …) and path. An error
+// is returned in its place. A write is done by half first, as disks do it.
 type Fault func(op, path string) error
 
 var fault atomic.Pointer[Fault]
@@ -145,7 +145,11 @@ func Open(path string) (*File, error) {
 
 // OpenFile is os.OpenFile.
 func OpenFile(path string, flag int, mode fs.FileMode) (*File, error) {
-	if err := check("open", path); err != nil {
+	op := "open"
+	if flag&os.O_CREATE != 0 {
+		op = "create"
+	}
+	if err := check(op, path); err != nil {
 		return nil, err
 	}
 	return opened(os.OpenFile(path, flag, mode))
@@ -158,7 +162,7 @@ func Create(path string) (*File, error) {
 
 // CreateTemp is os.CreateTemp.
 func CreateTemp(dir, pattern string) (*File, error) {
-	if err := check("open", filepath.Join(dir, pattern)); err != nil {
+	if err := check("create", filepath.Join(dir, pattern)); err != nil {
 		return nil, err
 	}
 	return opened(os.CreateTemp(dir, pattern))

@@ -59,7 +59,8 @@ func calls(dir string) map[string]error {
 		note("chmod", f.Chmod(0o600))
 		f.Close()
 	}
-	from, err := Open(at("file"))
+	os.WriteFile(at("from"), []byte("12345678"), 0o666)
+	from, err := Open(at("from"))
 	to, err2 := Create(at("copy"))
 	if err = errors.Join(err, err2); err == nil {
 		_, err = io.Copy(to, from)
@@ -83,6 +84,7 @@ func TestCalls(t *testing.T) {
 		"symlink": {"symlink"}, "stat": {"stat", "lstat", "fstat"}, "readdir": {"readdir"},
 		"sync": {"sync", "syncpath"}, "truncate": {"truncate"}, "remove": {"remove", "removeall"},
 		"write": {"write", "writeat", "writefile", "copy"}, "read": {"read", "readat", "readfile", "copy"}, "chmod": {"chmod"},
+		"create": {"create", "createtemp", "writefile", "copy"},
 	} {
 		restore := Inject(func(did, _ string) error {
 			if did == op {

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"encoding/binary"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"kvferry/cmd/kvferry/command"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asKvferry) != "" {
+		os.Exit(command.Main(command.Build{Version: "faults"}))
+	}
+	os.Exit(m.Run())
+}
+
+// TestShort is the short form of make faults.
+func TestShort(t *testing.T) {
+	o := options{seed: 1, span: time.Minute, short: true}
+	if wrong, err := o.run(); wrong > 0 || err != nil {
+		t.Errorf("%d wrong: %v", wrong, err)
+	}
+}
+
+// TestJudge: what is wrong and silent is found, and nothing else is.
+func TestJudge(t *testing.T) {
+	lines := func(text string) (s sums) {
+		s.Write([]byte(text))
+		return s
+	}
+	sound := &outcome{sum: lines("a\nb\n"), told: map[string]int64{"torn-log": 1}}
+	for _, c := range []struct {
+		name, want string
+		got        outcome
+		nature     string
+		wrong      int
+	}{
+		{"the same in another order", "right", outcome{sum: lines("b\na\n")}, "", 0},
+		{"a line less", "wrong and silent", outcome{sum: lines("a\n")}, "", 1},
+		{"another line", "wrong and silent", outcome{sum: lines("a\nc\n"), told: map[string]int64{"torn-log": 1}}, "", 1},
+		{"one more warning", "warned", outcome{sum: lines("a\n"), told: map[string]int64{"torn-log": 2}}, "", 0},
+		{"an error", "refused or reported", outcome{code: 3}, "", 0},
+		{"not to be known", "undetectable: " + byLMDB, outcome{}, byLMDB, 0},
+		{"a panic", "panicked", outcome{panic: "x"}, "", 1},
+		{"no end", "hung", outcome{slow: true}, "", 1},
+	} {
+		k := class{counts: map[string]int{}}
+		k.judge("dump", &c.got, sound, c.name, func() string { return c.nature })
+		if k.counts[c.want] != 1 || len(k.wrong) != c.wrong {
+			t.Errorf("%s: %v, %q", c.name, k.counts, k.wrong)
+		}
+	}
+}
+
+func TestRecordEnds(t *testing.T) {
+	var log []byte
+	add := func(kind byte, n int) {
+		log = append(binary.LittleEndian.AppendUint16(append(log, 0, 0, 0, 0), uint16(n)), kind)
+		log = append(log, make([]byte, n)...)
+	}
+	add(1, 10)                        // to 17
+	add(2, 32<<10-17-7)               // fills the block
+	add(4, 5)                         // to 32 KiB + 12
+	add(1, 32<<10-12-7-3)             // leaves 3 bytes
+	log = append(log, 0, 0, 0)        // which hold nothing
+	add(5, 9)                         // recycled: four bytes more
+	log = append(log, 1, 2, 3, 4)     // belong to it
+	log = append(log, 0, 0, 0, 0, 99) // the begin of one
+	want := []int{17, 32<<10 + 12, 64<<10 - 3, 64<<10 + 20}
+	if got := recordEnds(log); !slices.Equal(got, want) {
+		t.Errorf("%d, want %d", got, want)
+	}
+}

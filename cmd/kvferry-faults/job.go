@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"kvferry/blackwidow"
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/internal/disk"
+	"kvferry/store/rocks"
+)
+
+// job is a command that is disturbed: a conversion, a dump into a file, or verify.
+type job struct {
+	src    string
+	name   string
+	target string // "" for commands that read
+
+	known bool
+	sound *outcome
+	tree  string        // of what is written
+	calls int           // on files
+	took  time.Duration // in a process of its own
+}
+
+// made are the small datasets that every call on files fails of, by format; one of each store.
+var made = []string{"blackwidow", "nemo", "pika4", "ardb", "ardb+leveldb", "kvrocks", "rdb"}
+
+// makeSmall writes them below dir.
+func (h *harness) makeSmall() error {
+	dir := filepath.Join(h.dir, "made")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	first := filepath.Join(dir, "blackwidow")
+	ctx := context.Background()
+	target, err := blackwidow.New().Create(ctx, first, &format.CreateOptions{Create: rocks.Create, Layout: format.LayoutFlat,
+		DBs: []string{"0"}, Memory: 16 << 20, Now: time.Unix(1700000000, 0), Reopen: &format.OpenOptions{Store: rocks.Open}})
+	if err != nil {
+		return err
+	}
+	if err := fixtures.Mix(h.seed, 600).Build(ctx, target, 16<<20); err != nil {
+		return err
+	}
+	for _, f := range made[1:] {
+		if o := h.run.run(nil, new(sums), "convert", "--now", clock, first, f+":"+filepath.Join(dir, f)); o.code != 0 {
+			return fmt.Errorf("making %s: %s", f, o.stderr)
+		}
+	}
+	for _, from := range made {
+		src := filepath.Join(dir, from)
+		for _, to := range made {
+			h.small = append(h.small, &job{src: src, name: from + " to " + to, target: to})
+		}
+		h.small = append(h.small, &job{src: src, name: "dump of " + from}, &job{src: src, name: "verify of " + from})
+	}
+	for _, s := range h.sources {
+		switch s.name {
+		case "bw-basic", "nemo-basic", "ardb-lmdb-basic", "ardb-leveldb-basic":
+			for _, to := range []string{"blackwidow", "rdb", "kvrocks"} {
+				h.large = append(h.large, &job{src: s.dir, name: s.name + " to " + to, target: to})
+			}
+		}
+	}
+	return nil
+}
+
+// output is where the job writes.
+func (j *job) output(work string) string { return filepath.Join(work, "out", "dst") }
+
+// allowed are the losses of sound datasets on the way between formats.
+const allowed = "score-range,key-too-long,empty-key,stream,stream-groups,stream-expiry,hyperloglog,module,int-span,inner-nul,expiry-2038,expiry-ms"
+
+// args are its command line.
+func (j *job) args(work string, more ...string) []string {
+	out := []string{"--now", clock, "--temp-dir", work, j.src}
+	switch {
+	case j.target != "":
+		out = append([]string{"convert", "--allow-loss", allowed, "--on-conflict", "rename"}, append(out, j.target+":"+j.output(work))...)
+	case strings.HasPrefix(j.name, "dump"):
+		out = append([]string{"dump", "-o", j.output(work)}, out...)
+	default:
+		out = append([]string{"verify", "--format", "json"}, out...)
+	}
+	return append(out, more...)
+}
+
+// attempt runs the job in this process, on an empty directory unless keep is set.
+func (j *job) attempt(h *harness, keep bool, more ...string) *outcome {
+	if out := filepath.Dir(j.output(h.run.work)); !keep {
+		os.RemoveAll(out)
+		os.MkdirAll(out, 0o755)
+	}
+	if j.target == "" && strings.HasPrefix(j.name, "verify") {
+		return h.run.verify(j.src)
+	}
+	return h.run.run(nil, new(sums), j.args(h.run.work, more...)...)
+}
+
+// learn runs the job undisturbed and counts its calls.
+func (j *job) learn(h *harness) error {
+	if j.known {
+		return nil
+	}
+	var calls atomic.Int64
+	restore := disk.Inject(func(_, path string) error {
+		if h.concerns(path) {
+			calls.Add(1)
+		}
+		return nil
+	})
+	began := time.Now()
+	j.sound = j.attempt(h, false)
+	restore()
+	j.took, j.calls, j.known = time.Since(began), int(calls.Load()), true
+	if j.sound.code != 0 {
+		return fmt.Errorf("%s: exit %d: %s", j.name, j.sound.code, j.sound.stderr)
+	}
+	var err error
+	j.tree, err = hashOf(j.output(h.run.work))
+	return err
+}
+
+// concerns reports whether a path is one of the datasets or of what is written.
+func (h *harness) concerns(path string) bool { return strings.HasPrefix(path, h.dir) }
+
+// hashOf sums up names and bytes of a tree, "" when there is none.
+func hashOf(dir string) (string, error) {
+	files, err := filesOf(dir)
+	if err != nil || len(files) == 0 {
+		return "", err
+	}
+	sum := sha256.New()
+	for _, f := range files {
+		data, err := os.ReadFile(filepath.Join(dir, f))
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(sum, "%q %x\n", f, sha256.Sum256(data))
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil)), nil
+}
+
+// check looks at what a disturbed job left: all of it or nothing, and after exit 0 all of it. clean says that nothing
+// may lie beside it.
+func (j *job) check(h *harness, c *class, label string, o *outcome, clean bool) (complete bool) {
+	dst := j.output(h.run.work)
+	tree, err := hashOf(dst)
+	_, missing := os.Lstat(dst)
+	there := !errors.Is(missing, fs.ErrNotExist)
+	switch {
+	case o.panic != "" || o.slow:
+		c.count("panicked or hung")
+		c.fail("%s: panicked or hung: %s", label, o.panic)
+	case err != nil:
+		c.fail("%s: %v", label, err)
+	case there && tree != j.tree:
+		c.count("wrong target")
+		c.fail("%s: exit %d: what is there is not what an undisturbed run writes: %s", label, o.code, o.stderr)
+	case o.code == 0 && !there:
+		c.count("no target")
+		c.fail("%s: exit 0 and nothing written", label)
+	case o.code != 0 && there && j.target != "" && !strings.Contains(o.stderr, "is complete"):
+		c.count("denied target")
+		c.fail("%s: exit %d, and the target is there: %s", label, o.code, o.stderr)
+	case o.code != 0 && o.stderr == "":
+		c.count("no message")
+		c.fail("%s: exit %d without a word", label, o.code)
+	}
+	if left := leftovers(dst); clean && len(left) > 0 {
+		c.count("leftovers")
+		c.fail("%s: exit %d: %q left behind: %s", label, o.code, left, o.stderr)
+	}
+	return there
+}
+
+// leftovers lists what is beside a target and its report.
+func leftovers(dst string) (out []string) {
+	entries, _ := os.ReadDir(filepath.Dir(dst))
+	for _, e := range entries {
+		if name := e.Name(); name != filepath.Base(dst) && name != filepath.Base(dst)+".kvferry-report.json" {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

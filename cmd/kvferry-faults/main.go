@@ -1,0 +1,166 @@
+// Command kvferry-faults damages datasets, kills conversions, and makes system calls fail, at random, and judges what
+// kvferry does by what it does with the sound dataset. It prints its seed and one line for each class of faults, and
+// ends with exit code 1 when anything was wrong.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"kvferry/cmd/kvferry/command"
+)
+
+// asKvferry in the environment makes the process the program that is tested: the one whose processes are killed.
+const asKvferry = "KVFERRY_FAULTS_CHILD"
+
+// harness is one run.
+type harness struct {
+	seed    uint64
+	dir     string
+	sources []*source
+	small   []*job // on small datasets: every call on files of them fails
+	large   []*job // on goldens: their processes are killed
+	run     *runner
+	label   string // what is under way, in a file
+}
+
+// now notes the case under way, which a crash of the process leaves behind.
+func (h *harness) now(label string) { os.WriteFile(h.label, []byte(label+"\n"), 0o644) }
+
+// classes are the kinds of faults; each does case number n. Their share of the time is in parts of all shares; short is how
+// many cases a test does.
+var classes = []struct {
+	name         string
+	do           func(h *harness, c *class, n int) error
+	share, short int
+}{
+	{"damage", (*harness).damaged, 8, 25},
+	{"call", (*harness).call, 8, 40},
+	{"full", (*harness).full, 2, 12},
+	{"kill", (*harness).kill, 4, 2},
+	{"signal", (*harness).signal, 2, 4},
+	{"pipe", (*harness).pipe, 1, 2},
+}
+
+func main() {
+	if os.Getenv(asKvferry) != "" {
+		os.Exit(command.Main(command.Build{Version: "faults"}))
+	}
+	var o options
+	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano())%1e9, "decides all that is random")
+	flag.DurationVar(&o.span, "for", 2*time.Minute, "how long to go on, over all classes")
+	flag.StringVar(&o.only, "only", "", "classes, joined by commas, or a case as damage/123")
+	flag.BoolVar(&o.outside, "outside", true, "use the databases beside the repository too")
+	flag.Parse()
+	wrong, err := o.run()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "kvferry-faults:", err)
+		os.Exit(2)
+	}
+	if wrong > 0 {
+		os.Exit(1)
+	}
+}
+
+// options say what to do.
+type options struct {
+	seed    uint64
+	span    time.Duration
+	only    string
+	outside bool
+	short   bool // few cases of each class
+}
+
+// run does cases of all classes in turn until the time is over, and returns how many were wrong.
+func (o *options) run() (wrong int, err error) {
+	dir, err := os.MkdirTemp("", "kvferry-faults-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	fmt.Printf("seed %d, %v\n", o.seed, o.span)
+	h := &harness{seed: o.seed, dir: dir, run: &runner{work: filepath.Join(dir, "work")}, label: filepath.Join(dir, "case")}
+	if err := os.Mkdir(filepath.Join(dir, "golden"), 0o755); err != nil {
+		return 0, err
+	}
+	if h.sources, err = unpack(filepath.Join(dir, "golden"), o.outside); err != nil {
+		return 0, err
+	}
+	if err := os.Mkdir(h.run.work, 0o755); err != nil {
+		return 0, err
+	}
+	if err := h.makeSmall(); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	done, err := o.classes(h)
+	for _, c := range done {
+		c.print()
+		wrong += len(c.wrong)
+	}
+	fmt.Printf("%d wrong, %v, seed %d\n", wrong, time.Since(began).Round(time.Second), o.seed)
+	return wrong, err
+}
+
+// classes does the chosen classes, that with the smallest part of its share first, until the time is over.
+func (o *options) classes(h *harness) (out []*class, err error) {
+	name, number, single := strings.Cut(o.only, "/")
+	for _, c := range classes {
+		if o.only == "" || slices.Contains(strings.Split(name, ","), c.name) {
+			out = append(out, &class{name: c.name, do: c.do, share: c.share, short: c.short, counts: map[string]int{}})
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("-only %s: no such class", o.only)
+	}
+	if single {
+		n, err := strconv.Atoi(number)
+		if err != nil {
+			return nil, err
+		}
+		return out, h.one(out[0], n)
+	}
+	for began := time.Now(); time.Since(began) < o.span; {
+		var next *class
+		for _, c := range out {
+			if (!o.short || c.cases < c.short) && (next == nil || c.spent/time.Duration(c.share) < next.spent/time.Duration(next.share)) {
+				next = c
+			}
+		}
+		if next == nil {
+			break
+		}
+		if err := h.one(next, next.cases); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// one does one case in an empty directory.
+func (h *harness) one(c *class, n int) error {
+	if err := errors.Join(os.RemoveAll(h.run.work), os.MkdirAll(h.run.work, 0o755)); err != nil {
+		return err
+	}
+	began := time.Now()
+	defer func() { c.spent += time.Since(began) }()
+	c.cases++
+	return c.do(h, c, n)
+}
+
+// print prints one line.
+func (c *class) print() {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(c.counts)) {
+		parts = append(parts, fmt.Sprintf("%s %d", k, c.counts[k]))
+	}
+	fmt.Printf("%s: %d cases, %d wrong: %s\n", c.name, c.cases, len(c.wrong), strings.Join(parts, ", "))
+}

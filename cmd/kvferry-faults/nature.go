@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// isLog reports whether a file is made of framed records: a log or a MANIFEST of RocksDB and LevelDB.
+func isLog(file string) bool {
+	return strings.HasSuffix(file, ".log") || strings.HasPrefix(filepath.Base(file), "MANIFEST-")
+}
+
+// recordEnds returns where whole records end: after a full or a last fragment.
+//
+//	+---------------+-------------+-----------+---------+
+//	| checksum (4B) | length (2B) | kind (1B) | payload |    in blocks of 32 KiB
+//	+---------------+-------------+-----------+---------+
+//
+// Recycled logs have kinds 5 to 8 and four bytes more.
+func recordEnds(log []byte) (ends []int) {
+	const block = 32 << 10
+	for at := 0; at+7 <= len(log); {
+		if block-at%block < 7 {
+			at += block - at%block
+			continue
+		}
+		n, kind := int(binary.LittleEndian.Uint16(log[at+4:])), log[at+6]
+		head := 7
+		if kind >= 5 && kind <= 8 {
+			head = 11
+		}
+		if at += head + n; kind == 0 || at > len(log) {
+			return ends
+		}
+		if kind == 1 || kind == 4 || kind == 5 || kind == 8 {
+			ends = append(ends, at)
+		}
+	}
+	return ends
+}
+
+// Kinds of damage that leave files as good as any others; docs/findings.md lists them.
+const (
+	byLMDB     = "LMDB file without checksums"
+	byAOF      = "append-only file without checksums"
+	byRDB      = "RDB file without a checksum"
+	byLogEnd   = "last log cut between two records"
+	byText     = "text file without checksums"
+	byWhole    = "another whole RDB file"
+	byManifest = "MANIFEST cut between two records"
+)
+
+// undetectable returns why no program can notice a damage that was not noticed, "" when one could.
+func undetectable(p *patient, d damage) string {
+	base := filepath.Base(filepath.Join(p.s.dir, d.file))
+	before, err := os.ReadFile(filepath.Join(p.s.dir, d.file))
+	if err != nil {
+		return ""
+	}
+	after, err := os.ReadFile(filepath.Join(p.dir, d.file))
+	switch {
+	case err != nil:
+		return ""
+	case base == "data.mdb" && len(after) >= len(before):
+		return byLMDB
+	case strings.HasPrefix(p.s.name, "aof-") && !strings.HasSuffix(base, ".rdb"):
+		return byAOF
+	case strings.HasSuffix(base, ".rdb") && !hasChecksum(before):
+		return byRDB
+	case strings.HasSuffix(base, ".rdb") && (d.kind == "foreign" || d.kind == "swap-files"):
+		return byWhole
+	case strings.HasSuffix(base, ".conf"):
+		return byText
+	case isLog(base) && bytes.HasPrefix(before, after) && isEnd(before, len(after)):
+		if strings.HasPrefix(base, "MANIFEST") {
+			return byManifest
+		}
+		if lastLog(p.s, d.file) {
+			return byLogEnd
+		}
+	}
+	return ""
+}
+
+// isEnd reports whether a log of that many bytes ends after a whole record.
+func isEnd(log []byte, n int) bool { return n == 0 || slices.Contains(recordEnds(log), n) }
+
+// lastLog reports whether no log of the same directory has a larger number.
+func lastLog(s *source, file string) bool {
+	for _, f := range s.files {
+		if filepath.Dir(f) == filepath.Dir(file) && strings.HasSuffix(f, ".log") && f > file {
+			return false
+		}
+	}
+	return true
+}
+
+// hasChecksum reports whether an RDB file ends in one: from version 5 on, when it is not zero.
+func hasChecksum(rdb []byte) bool {
+	return len(rdb) > 17 && string(rdb[5:9]) >= "0005" && binary.LittleEndian.Uint64(rdb[len(rdb)-8:]) != 0
+}
