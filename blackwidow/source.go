@@ -6,28 +6,22 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
 	"kvferry/internal/versioned"
 	"kvferry/record"
-	"kvferry/store"
 )
 
 // source is an open dataset. The stores of a database are five, or five for each partition.
 type source struct {
-	dataset.Source[*versioned.Store]
-	format blackwidowFormat
-	dir    string
+	versioned.Source
 }
-
-type database = dataset.Database[*versioned.Store]
 
 // open opens all databases of a directory.
 func open(ctx context.Context, f blackwidowFormat, dir string, o *format.OpenOptions) (format.Source, error) {
-	s := &source{format: f, dir: dir}
+	s := &source{versioned.NewSource(f, dir)}
 	opts := *o
 	opts.Options.Comparers = Comparers()
 	if err := s.openAll(ctx, &opts); err != nil {
@@ -37,14 +31,14 @@ func open(ctx context.Context, f blackwidowFormat, dir string, o *format.OpenOpt
 }
 
 func (s *source) openAll(ctx context.Context, o *format.OpenOptions) error {
-	flat := &database{Name: "0"}
+	flat := &versioned.Database{Name: "0"}
 	s.DBs = append(s.DBs, flat)
 	var err error
 	if s.Flat, err = s.openHome(ctx, flat, "", o); err != nil || s.Flat {
 		return err
 	}
 	s.DBs = nil
-	dirs, err := dataset.Subdirs(s.dir, dataset.IsDB)
+	dirs, err := dataset.Subdirs(s.Dir, dataset.IsDB)
 	if err != nil {
 		return fmt.Errorf("open blackwidow database: %w", err)
 	}
@@ -55,20 +49,20 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) error {
 	}
 	if len(s.DBs) == 0 {
 		return fmt.Errorf("%s: no blackwidow database: want RocksDB directories strings, hashes, lists, sets and zsets in it, "+
-			"in db0, db1, … or in db0/0, db0/1, …", s.dir)
+			"in db0, db1, … or in db0/0, db0/1, …", s.Dir)
 	}
 	return nil
 }
 
 // openDB opens a database that has a directory of its own, partitioned or not.
 func (s *source) openDB(ctx context.Context, dir string, o *format.OpenOptions) error {
-	db := &database{Name: strings.TrimPrefix(dir, "db")}
+	db := &versioned.Database{Name: strings.TrimPrefix(dir, "db")}
 	s.DBs = append(s.DBs, db)
 	found, err := s.openHome(ctx, db, dir, o)
 	if err != nil || found {
 		return err
 	}
-	parts, err := dataset.Subdirs(filepath.Join(s.dir, dir), dataset.IsNumber)
+	parts, err := dataset.Subdirs(filepath.Join(s.Dir, dir), dataset.IsNumber)
 	if err != nil {
 		return err
 	}
@@ -88,13 +82,13 @@ func (s *source) openDB(ctx context.Context, dir string, o *format.OpenOptions) 
 }
 
 // openHome opens the five stores in a directory; it returns false when there are none.
-func (s *source) openHome(ctx context.Context, db *database, dir string, o *format.OpenOptions) (bool, error) {
+func (s *source) openHome(ctx context.Context, db *versioned.Database, dir string, o *format.OpenOptions) (bool, error) {
 	var missing []string
 	for i := range families {
-		if dataset.Passed(s.dir, path.Join(dir, families[i].dir), db.Name, families[i].typ, o) {
+		if dataset.Passed(s.Dir, path.Join(dir, families[i].dir), db.Name, families[i].typ, o) {
 			continue
 		}
-		st, err := families[i].open(ctx, s.dir, dir, db.Name, o)
+		st, err := families[i].open(ctx, s.Dir, dir, db.Name, o)
 		if err != nil {
 			return false, err
 		}
@@ -119,81 +113,13 @@ func (s *source) openHome(ctx context.Context, db *database, dir string, o *form
 // family; what is missing is then empty.
 func (f *family) open(ctx context.Context, root, dir, db string, o *format.OpenOptions) (*versioned.Store, error) {
 	rel := path.Join(dir, f.dir)
-	st, err := dataset.OpenStore(ctx, root, rel, o)
+	st, spaces, err := versioned.OpenStore(ctx, root, rel, db, f.layout, f.orders, o)
 	if st == nil {
 		return nil, err
-	}
-	spaces := map[string]store.Keyspace{}
-	for _, ks := range st.Keyspaces() {
-		if err := f.accepts(filepath.Join(root, rel), ks); err != nil {
-			return nil, errors.Join(err, st.Close())
-		}
-		spaces[ks.Name()] = ks
 	}
 	if spaces[cfData] != nil && spaces[cfScore] == nil && f.orders[cfScore] != nil {
 		dataset.Report(o, record.Finding{Kind: FindMissingScores, Severity: record.Error, DB: db, Type: record.ZSet, Keyspace: rel,
 			Detail: "there is no score_cf, without which the engine does not open the database; scores are read from data_cf"})
 	}
-	return versioned.NewStore(f.layout, db, rel, func(name string) store.Keyspace { return spaces[name] }, st), nil
-}
-
-// accepts refuses column families that the engine does not have.
-func (f *family) accepts(dir string, ks store.Keyspace) error {
-	want := f.orderOf(ks.Name())
-	if want == nil {
-		return fmt.Errorf("%s: has a column family %q, which the engine refuses to open", dir, ks.Name())
-	}
-	if got := ks.Comparer().Name; got != want.Name {
-		return fmt.Errorf("%s: column family %s is ordered by %s, want %s", dir, ks.Name(), got, want.Name)
-	}
-	return nil
-}
-
-// Format returns blackwidow.
-func (s *source) Format() format.Format { return s.format }
-
-// Records returns a reader of the types' records, merged over types and partitions.
-func (s *source) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
-	if s.Database(db) == nil {
-		return nil, fmt.Errorf("%s: no database %q", s.dir, db)
-	}
-	stores := s.StoresOf(db, t)
-	return dataset.Merge(stores, func(st *versioned.Store) (record.Reader, error) {
-		return st.Records(ctx, t, span, e, versioned.Share(e, len(stores)))
-	})
-}
-
-// DeadDatabases are all databases: they are directories.
-func (s *source) DeadDatabases() ([]string, error) { return s.Databases(), nil }
-
-// DeadRecords yields records whose delete left their rows behind.
-func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env,
-	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
-
-	if s.Database(db) == nil {
-		return nil, fmt.Errorf("%s: no database %q", s.dir, db)
-	}
-	stores := s.StoresOf(db, t)
-	return dataset.Merge(stores, func(st *versioned.Store) (record.Reader, error) {
-		return st.DeadRecords(ctx, t, span, e, versioned.Share(e, len(stores)), tell)
-	})
-}
-
-// Where lists the raw ranges of a user key: its meta row (or the whole row, for strings) and its data rows.
-func (s *source) Where(db string, key []byte) []format.Range {
-	var out []format.Range
-	for _, st := range s.StoresOf(db, allTypes) {
-		out = append(out, st.Where(key)...)
-	}
-	return out
-}
-
-// Extra lists the info files of bgsave.
-func (s *source) Extra() []string {
-	dirs := []string{""}
-	for _, db := range s.DBs {
-		dirs = append(dirs, db.Dirs...)
-	}
-	slices.Sort(dirs)
-	return dataset.InfoFiles(s.dir, slices.Compact(dirs))
+	return st, nil
 }

@@ -15,21 +15,16 @@ import (
 	"kvferry/internal/dataset"
 	"kvferry/internal/versioned"
 	"kvferry/record"
-	"kvferry/store"
 )
 
 // source is an open dataset. The stores of a database are its instances.
 type source struct {
-	dataset.Source[*versioned.Store]
-	format floydFormat
-	dir    string
+	versioned.Source
 }
-
-type database = dataset.Database[*versioned.Store]
 
 // open opens all databases of a directory.
 func open(ctx context.Context, f floydFormat, dir string, o *format.OpenOptions) (format.Source, error) {
-	s := &source{format: f, dir: dir}
+	s := &source{versioned.NewSource(f, dir)}
 	opts := *o
 	opts.Options.Comparers = Comparers()
 	if err := s.openAll(ctx, &opts); err != nil {
@@ -42,7 +37,7 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) (err error)
 	if s.Flat, err = s.openDB(ctx, "0", "", o); err != nil || s.Flat {
 		return err
 	}
-	dirs, err := dataset.Subdirs(s.dir, dataset.IsDB)
+	dirs, err := dataset.Subdirs(s.Dir, dataset.IsDB)
 	if err != nil {
 		return fmt.Errorf("open floyd database: %w", err)
 	}
@@ -52,30 +47,30 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) (err error)
 		}
 	}
 	if len(s.DBs) == 0 {
-		return fmt.Errorf("%s: no floyd database: want RocksDB directories 0, 1, … in db0, db1, …", s.dir)
+		return fmt.Errorf("%s: no floyd database: want RocksDB directories 0, 1, … in db0, db1, …", s.Dir)
 	}
 	return nil
 }
 
 // openDB opens the instances of a database; it returns false when there are none.
 func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOptions) (bool, error) {
-	db := &opened{database: &database{Name: name, Dirs: []string{dir}}, instances: map[int]*versioned.Store{}}
-	s.DBs = append(s.DBs, db.database)
-	numbers, err := dataset.Subdirs(filepath.Join(s.dir, dir), dataset.IsNumber)
+	db := &opened{Database: &versioned.Database{Name: name, Dirs: []string{dir}}, instances: map[int]*versioned.Store{}}
+	s.DBs = append(s.DBs, db.Database)
+	numbers, err := dataset.Subdirs(filepath.Join(s.Dir, dir), dataset.IsNumber)
 	if err != nil {
 		return false, err
 	}
 	for _, number := range numbers {
 		i, err := strconv.Atoi(number)
 		if err != nil || i >= maxInstances {
-			return false, fmt.Errorf("%s: %s is no instance: a database has up to %d", filepath.Join(s.dir, dir), number, maxInstances)
+			return false, fmt.Errorf("%s: %s is no instance: a database has up to %d", filepath.Join(s.Dir, dir), number, maxInstances)
 		}
-		if _, err := db.open(ctx, s.dir, dir, i, o); err != nil {
+		if _, err := db.open(ctx, s.Dir, dir, i, o); err != nil {
 			return false, err
 		}
 	}
 	for i := 0; len(numbers) == 0; i++ { // stores that are no directories stand in a row
-		if found, err := db.open(ctx, s.dir, dir, i, o); err != nil {
+		if found, err := db.open(ctx, s.Dir, dir, i, o); err != nil {
 			return false, err
 		} else if !found {
 			break
@@ -90,7 +85,7 @@ func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOpt
 
 // opened is a database whose instances were opened.
 type opened struct {
-	*database
+	*versioned.Database
 	instances map[int]*versioned.Store // by number
 	n         int                      // how many there should be
 }
@@ -102,7 +97,7 @@ func (db *opened) open(ctx context.Context, root, dir string, i int, o *format.O
 		db.n = i + 1
 		return true, nil
 	}
-	st, err := openInstance(ctx, root, rel, db.Name, o)
+	st, _, err := versioned.OpenStore(ctx, root, rel, db.Name, layout, orders, o)
 	if st == nil {
 		return false, err
 	}
@@ -170,29 +165,6 @@ func (db *opened) someKeys() ([][][]byte, error) {
 	return out, nil
 }
 
-// openInstance opens an instance, nil when it is not there. The engine makes the column families that are missing.
-func openInstance(ctx context.Context, root, rel, db string, o *format.OpenOptions) (*versioned.Store, error) {
-	st, err := dataset.OpenStore(ctx, root, rel, o)
-	if st == nil {
-		return nil, err
-	}
-	spaces := map[string]store.Keyspace{}
-	for _, ks := range st.Keyspaces() {
-		want := orders[ks.Name()]
-		switch {
-		case want == nil:
-			err = fmt.Errorf("%s: has a column family %q, which the engine refuses to open", filepath.Join(root, rel), ks.Name())
-		case ks.Comparer().Name != want.Name:
-			err = fmt.Errorf("%s: column family %s is ordered by %s, want %s", filepath.Join(root, rel), ks.Name(), ks.Comparer().Name, want.Name)
-		}
-		if err != nil {
-			return nil, errors.Join(err, st.Close())
-		}
-		spaces[ks.Name()] = ks
-	}
-	return versioned.NewStore(layout, db, rel, func(name string) store.Keyspace { return spaces[name] }, st), nil
-}
-
 // placing knows in which instance of a database a key belongs.
 type placing struct {
 	slots, n  int
@@ -258,53 +230,4 @@ func gone(value []byte) bool {
 		}
 	}
 	return true
-}
-
-// Format returns floyd.
-func (s *source) Format() format.Format { return s.format }
-
-// Records returns a reader of the types' records, merged over the instances.
-func (s *source) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
-	if s.Database(db) == nil {
-		return nil, fmt.Errorf("%s: no database %q", s.dir, db)
-	}
-	stores := s.StoresOf(db, t)
-	return dataset.Merge(stores, func(st *versioned.Store) (record.Reader, error) {
-		return st.Records(ctx, t, span, e, versioned.Share(e, len(stores)))
-	})
-}
-
-// DeadDatabases are all databases: they are directories.
-func (s *source) DeadDatabases() ([]string, error) { return s.Databases(), nil }
-
-// DeadRecords yields records whose delete left their rows behind.
-func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env,
-	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
-
-	if s.Database(db) == nil {
-		return nil, fmt.Errorf("%s: no database %q", s.dir, db)
-	}
-	stores := s.StoresOf(db, t)
-	return dataset.Merge(stores, func(st *versioned.Store) (record.Reader, error) {
-		return st.DeadRecords(ctx, t, span, e, versioned.Share(e, len(stores)), tell)
-	})
-}
-
-// Where lists the raw ranges of a user key in every instance: one may have it that should not.
-func (s *source) Where(db string, key []byte) []format.Range {
-	var out []format.Range
-	for _, st := range s.StoresOf(db, allTypes) {
-		out = append(out, st.Where(key)...)
-	}
-	return out
-}
-
-// Extra lists the info files of bgsave.
-func (s *source) Extra() []string {
-	dirs := []string{""}
-	for _, db := range s.DBs {
-		dirs = append(dirs, db.Dirs...)
-	}
-	slices.Sort(dirs)
-	return dataset.InfoFiles(s.dir, slices.Compact(dirs))
 }

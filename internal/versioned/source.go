@@ -1,0 +1,108 @@
+package versioned
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"kvferry/format"
+	"kvferry/internal/dataset"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Source is an open dataset of directories: the part of a format.Source that does not depend on the layout.
+type Source struct {
+	dataset.Source[*Store]
+	Dir    string
+	format format.Format
+}
+
+// Database is one of its databases.
+type Database = dataset.Database[*Store]
+
+// NewSource returns a source without databases.
+func NewSource(f format.Format, dir string) Source { return Source{format: f, Dir: dir} }
+
+// Format returns the format.
+func (s *Source) Format() format.Format { return s.format }
+
+// Records returns a reader of the types' records, merged over the stores of a database.
+func (s *Source) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
+	return s.merged(db, t, e, func(st *Store, memory int64) (record.Reader, error) {
+		return st.Records(ctx, t, span, e, memory)
+	})
+}
+
+// DeadDatabases are all databases: they are directories.
+func (s *Source) DeadDatabases() ([]string, error) { return s.Databases(), nil }
+
+// DeadRecords yields records whose delete left their rows behind.
+func (s *Source) DeadRecords(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env,
+	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
+
+	return s.merged(db, t, e, func(st *Store, memory int64) (record.Reader, error) {
+		return st.DeadRecords(ctx, t, span, e, memory, tell)
+	})
+}
+
+// merged merges what the stores of some types yield, which share the memory.
+func (s *Source) merged(db string, t record.TypeSet, e *format.Env, open func(*Store, int64) (record.Reader, error)) (record.Reader, error) {
+	if s.Database(db) == nil {
+		return nil, fmt.Errorf("%s: no database %q", s.Dir, db)
+	}
+	stores := s.StoresOf(db, t)
+	return dataset.Merge(stores, func(st *Store) (record.Reader, error) { return open(st, Share(e, len(stores))) })
+}
+
+// Where lists the raw ranges of a user key in every store of a database: its meta row (or the whole row, for strings) and
+// its data rows.
+func (s *Source) Where(db string, key []byte) []format.Range {
+	var out []format.Range
+	for _, st := range s.StoresOf(db, record.AllTypes) {
+		out = append(out, st.Where(key)...)
+	}
+	return out
+}
+
+// Extra lists the info files of bgsave.
+func (s *Source) Extra() []string {
+	dirs := []string{""}
+	for _, db := range s.DBs {
+		dirs = append(dirs, db.Dirs...)
+	}
+	slices.Sort(dirs)
+	return dataset.InfoFiles(s.Dir, slices.Compact(dirs))
+}
+
+// OpenStore opens a store of a database at a path below root; nil when it is not there. orders are the column families that
+// the engine knows; it refuses others, and makes those that are missing. spaces are those that are there.
+func OpenStore(ctx context.Context, root, rel, db string, l *Layout, orders map[string]*store.Comparer, o *format.OpenOptions) (
+	s *Store, spaces map[string]store.Keyspace, err error) {
+
+	st, err := dataset.OpenStore(ctx, root, rel, o)
+	if st == nil {
+		return nil, nil, err
+	}
+	spaces = map[string]store.Keyspace{}
+	for _, ks := range st.Keyspaces() {
+		if err := accept(filepath.Join(root, rel), ks, orders[ks.Name()]); err != nil {
+			return nil, nil, errors.Join(err, st.Close())
+		}
+		spaces[ks.Name()] = ks
+	}
+	return NewStore(l, db, rel, func(name string) store.Keyspace { return spaces[name] }, st), spaces, nil
+}
+
+// accept refuses a column family that is not as the engine has it; want is nil when it has none of the name.
+func accept(dir string, ks store.Keyspace, want *store.Comparer) error {
+	if want == nil {
+		return fmt.Errorf("%s: has a column family %q, which the engine refuses to open", dir, ks.Name())
+	}
+	if got := ks.Comparer().Name; got != want.Name {
+		return fmt.Errorf("%s: column family %s is ordered by %s, want %s", dir, ks.Name(), got, want.Name)
+	}
+	return nil
+}
