@@ -6,9 +6,12 @@ COVER    ?= 90
 export GO FUZZTIME COVER
 
 # Packages that run goroutines of their own: there the race detector pays.
-RACE ?= ./convert/... ./cmd/... ./inspect/... ./store/rocks/... ./internal/... ./record/...
+RACE ?= ./convert/... ./inspect/... ./store/rocks/... ./internal/... ./record/... ./redis/live/...
 # Sweeps over damage, models and transcripts run one goroutine for minutes, others start processes.
 RACE_SKIP ?= ^TestMatrix$$|Damage|Killed|Linear|Random|Transcript|^TestGoldens$$|Variants|^Fuzz|Flip|Prefix|Model|Huge|Redis|Sweep|WithoutChecksums|Examples|ReadmeSession
+
+# Of the commands, those tests in which several workers, meters and signals meet; all of them take the detector half an hour.
+RACE_COMMANDS ?= Progress|Workers|MatrixOnePass|Cancelled|SalvageTables|SalvageLMDB|Closed|BrokenPipe|VerifyPlantedDatasets|FullDisk
 
 .PHONY: help build demo test oracle race fuzz-short faults cover lint cross bench bench-full docs clean
 
@@ -42,6 +45,7 @@ oracle:
 
 race:
 	$(GO) test -race -short -timeout 10m -skip '$(RACE_SKIP)' $(RACE)
+	$(GO) test -race -short -timeout 10m -run '$(RACE_COMMANDS)' ./cmd/kvferry/command
 
 fuzz-short:
 	@scripts/fuzz-short
