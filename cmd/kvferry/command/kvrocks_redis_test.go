@@ -1,0 +1,53 @@
+package command
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"kvferry/format"
+	"kvferry/internal/redistest"
+	"kvferry/record"
+)
+
+// TestKvrocksToRedis: a real server loads the RDB file of a database that Kvrocks wrote, and answers what the database holds, but for
+// what only Kvrocks understands.
+func TestKvrocksToRedis(t *testing.T) {
+	for name, least := range map[string]int{"kvrocks-mixed": 400, "kvrocks-cluster": 300, "kvrocks-modules": 40} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			src := place{"kvrocks", "rocksdb", golden(t, name)}
+			dir := t.TempDir()
+			ok(t, "convert", src.String(), "rdb:"+filepath.Join(dir, "dump.rdb"), "--rdb-version", "10", "--allow-loss", record.LossModule)
+			want := readForRedis(t, src)
+			got := redistest.StartIn(t, dir, "--dbfilename", "dump.rdb").Client().Records(t)
+			if diff := redistest.Diff(want, got, 5); len(diff) > 0 || len(want) < least {
+				t.Errorf("%d records: the server answers something else: %q", len(want), diff)
+			}
+		})
+	}
+}
+
+// readForRedis reads a dataset in the form of what a server answers.
+func readForRedis(t *testing.T, p place) map[string]string {
+	t.Helper()
+	src := p.open(t)
+	defer src.Close()
+	limits := formatOf(t, "rdb").Limits()
+	names := (&model{dbs: src.Databases(), home: homeOf(p.limits(t))}).names(&limits)
+	out := map[string]string{}
+	for _, db := range src.Databases() {
+		r, err := src.Records(context.Background(), db, record.RedisTypes, format.Span{}, &format.Env{Now: time.Now(), TempDir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := map[string]string{}
+		redistest.Read(t, own, r)
+		for key, text := range own {
+			out[names[db]+"/"+strings.TrimPrefix(key, db+"/")] = text
+		}
+	}
+	return out
+}
