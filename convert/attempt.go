@@ -283,6 +283,7 @@ func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, erro
 		Instances: a.o.Instances,
 		Slots:     a.o.Slots,
 		Cluster:   a.o.Cluster,
+		SST:       a.o.SST,
 		Memory:    a.o.Memory / 4,
 		TempDir:   a.work.spools(),
 		Now:       a.o.Now,

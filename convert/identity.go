@@ -99,6 +99,9 @@ func optionTexts(o *Options) map[string]string {
 	if o.Cluster {
 		m["cluster"] = "yes"
 	}
+	if o.SST {
+		m["sst"] = "yes"
+	}
 	if l := o.Target.Format.Limits(); l.Instances > 0 {
 		m["instances"], m["slots"] = fmt.Sprint(cmp.Or(o.Instances, l.Instances)), fmt.Sprint(cmp.Or(o.Slots, l.Slots))
 	}

@@ -36,6 +36,8 @@ type Options struct {
 	MaxBitmap int64
 	// Cluster writes the rows of a node of a cluster.
 	Cluster bool
+	// SST writes tables that a running server takes in, too.
+	SST bool
 	// Instances and Slots say how a target spreads keys over several stores; 0 means its format's default.
 	Instances, Slots int
 	// Now is the moment that expiry is decided by, also in the proof. NowGiven says that the user

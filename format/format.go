@@ -67,6 +67,7 @@ type Limits struct {
 	Numbered  bool   // databases have numbers for names: "0", "1", …
 	DefaultDB string // the database of clients that select none; "" means "0"
 	Cluster   bool   // CreateOptions.Cluster makes a difference
+	SST       bool   // CreateOptions.SST does
 	// Layout is how databases lie in a target when nothing else is asked for; LayoutAuto is as in the source.
 	Layout Layout
 	// Instances and Slots are the defaults of a format that spreads the keys of a database over several stores; 0 where
@@ -149,6 +150,8 @@ type CreateOptions struct {
 	Instances, Slots int
 	// Cluster asks for the rows of a node of a cluster, where they have such of their own.
 	Cluster bool
+	// SST asks for tables that a running server takes in, beside the database.
+	SST     bool
 	Memory  int64  // bytes that all shards together may buffer
 	TempDir string // takes spools
 	Now     time.Time

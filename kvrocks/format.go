@@ -50,6 +50,7 @@ func (f kvrocksFormat) Limits() format.Limits {
 		MaxScore:     math.Inf(1),
 		DefaultDB:    DefaultNamespace,
 		Cluster:      true,
+		SST:          f.server == "",
 		Databases:    "namespaces of 1 to 255 bytes, all in one store",
 		Stores:       []format.StoreSupport{{Store: "rocksdb", Read: true, Write: true}},
 		Detail:       "Kvrocks 2.0 and later",

@@ -4,7 +4,10 @@ package kvrocks_test
 
 import (
 	"encoding/binary"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/linxGnu/grocksdb"
@@ -175,5 +178,73 @@ func write(t *testing.T, db *grocksdb.DB, handles []*grocksdb.ColumnFamilyHandle
 	b.PutCF(handles[0], codec.AppendSubKey(nil, codec.SubKey{Namespace: ns, Slot: slot, Key: key, Version: 1 << 61, Sub: []byte("f")}), binary.AppendUvarint(nil, 1))
 	if err := db.Write(grocksdb.NewDefaultWriteOptions(), b); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestLoaded: a database with rows of its own takes in the tables as the server's SST LOAD does, folder by folder, and then holds
+// the rows of both.
+func TestLoaded(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	o := fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: kvrocks.New().Limits(), Types: record.RedisTypes}
+	dst := formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: rocks.Create, DBs: []string{o.DB}, SST: true,
+		TempDir: t.TempDir(), Now: fixtures.Clock, Reopen: &format.OpenOptions{Store: rocks.Open}})
+	w, err := dst.Shard(3, o.DB, record.AllTypes, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fixtures.Pump(w, fixtures.Records(7, 500, o)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	formattest.Finish(t, dst).Close()
+	want := formattest.Sum(t, fixtures.Records(7, 500, o))
+	oracle := formattest.Open(t, kvrocks.New(), dir, &format.OpenOptions{Store: grocks.Open})
+	checkClean(t, oracle, o.DB, 0, want)
+	oracle.Close()
+
+	other := filepath.Join(t.TempDir(), "server", "db")
+	if err := os.MkdirAll(filepath.Dir(other), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	opts := grocksdb.NewDefaultOptions()
+	opts.SetCreateIfMissing(true)
+	db, err := grocksdb.OpenDb(opts, other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	f := &filter{alive: map[string]codec.Meta{}}
+	db, handles := serve(t, other, f)
+	write(t, db, handles, f)
+	load := grocksdb.NewDefaultIngestExternalFileOptions()
+	folders, err := filepath.Glob(filepath.Join(dir, "sst", "*"))
+	if err != nil || len(folders) != 4 {
+		t.Fatalf("folders %q, %v", folders, err)
+	}
+	for _, folder := range folders { // in the order of their names
+		files, err := filepath.Glob(filepath.Join(folder, "*.sst"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		family := slices.IndexFunc(familyNames, func(name string) bool { return strings.Contains(files[0], name) })
+		if err := db.IngestExternalFileCF(handles[family], files, load); err != nil {
+			t.Fatalf("%s: %v", folder, err)
+		}
+	}
+	for _, h := range handles {
+		h.Destroy()
+	}
+	db.Close()
+	src := formattest.Open(t, kvrocks.New(), filepath.Dir(other), &format.OpenOptions{Store: rocks.Open})
+	got := formattest.Sum(t, formattest.Records(t, src, o.DB, &format.Env{Now: fixtures.Clock})).Parts()
+	for p, d := range want.Parts() {
+		if p.Type == record.Hash { // and the one that was there
+			d.Records, d.Elements = d.Records+1, d.Elements+1
+		}
+		if g := got[p]; g.Records != d.Records || g.Elements != d.Elements || p.Type != record.Hash && g.Millis != d.Millis {
+			t.Errorf("%s: %+v, want %+v", p.Type, g, d)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
@@ -25,6 +26,9 @@ type target struct {
 	version codec.Version // of the first record; those of others are below it
 	// slots take the rows of a node of a cluster: shards are spans of keys, which lie across all slots.
 	slots [numRoles]*slotSink
+
+	mu     sync.Mutex
+	shards map[int]bool // that have tables, for the layout of SST files; nil where none is asked for
 }
 
 var _ format.Target = (*target)(nil)
@@ -40,8 +44,15 @@ func (f kvrocksFormat) Create(_ context.Context, dir string, o *format.CreateOpt
 	if o.Now.IsZero() {
 		t.version = 1 << 60
 	}
+	build := o.Build
+	if o.SST {
+		if err := checkLoadPath(dir); err != nil {
+			return nil, err
+		}
+		build.External, t.shards = true, map[int]bool{}
+	}
 	var err error
-	if t.builder, err = o.Create(filepath.Join(dir, storeDir), o.Build); err != nil {
+	if t.builder, err = o.Create(filepath.Join(dir, storeDir), build); err != nil {
 		return nil, err
 	}
 	// The server makes the families that are not there.
@@ -86,6 +97,7 @@ func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record
 	if memory <= 0 {
 		memory = dataset.DefaultMemory
 	}
+	t.taken(n)
 	w := &writer{t: t, ns: db, version: t.version - codec.Version(n)*maxShardRecords}
 	sorting := extsort.Options{Memory: memory / 8, TempDir: t.options.TempDir}
 	w.sorted, w.byScore, w.groups = extsort.New(sorting), extsort.New(sorting), extsort.New(sorting)
@@ -119,7 +131,7 @@ func (t *target) Tables(n int) []store.Table {
 
 // Adopt takes the tables of a shard that an earlier process finished. Rows of a node of a cluster are in no tables
 // before all are there.
-func (t *target) Adopt(_ int, _ string, tables []store.Table) error {
+func (t *target) Adopt(n int, _ string, tables []store.Table) error {
 	if t.slots[roleMeta] != nil {
 		return fmt.Errorf("%s: the rows of a node of a cluster are sorted as a whole: a conversion is not continued but started again", t.dir)
 	}
@@ -132,6 +144,7 @@ func (t *target) Adopt(_ int, _ string, tables []store.Table) error {
 		table.File = file
 		own[i] = table
 	}
+	t.taken(n)
 	return t.builder.Adopt(own)
 }
 
@@ -146,6 +159,9 @@ func (t *target) Finish(ctx context.Context) (format.Source, error) {
 		}
 	}
 	if err := t.builder.Finish(); err != nil {
+		return nil, err
+	}
+	if err := t.linkTables(); err != nil {
 		return nil, err
 	}
 	if t.options.Reopen == nil {

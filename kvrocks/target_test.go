@@ -287,3 +287,18 @@ func TestMisuse(t *testing.T) {
 		w.Abort()
 	}
 }
+
+// TestLoadPath: a folder whose path has the name of a column family is refused, for the server would go by it.
+func TestLoadPath(t *testing.T) {
+	for path, refused := range map[string]bool{"new": false, "my-default": true, "streams/new": true, "metadata-copy": true} {
+		dir := filepath.Join(t.TempDir(), path)
+		dst, err := kvrocks.New().Create(context.Background(), dir, &format.CreateOptions{Create: rocks.Create, SST: true,
+			DBs: []string{kvrocks.DefaultNamespace}, TempDir: t.TempDir(), Now: fixtures.Clock})
+		if refused != (err != nil && strings.Contains(err.Error(), "SST LOAD")) {
+			t.Errorf("%s: %v", path, err)
+		}
+		if dst != nil {
+			dst.Abort()
+		}
+	}
+}

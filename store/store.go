@@ -258,6 +258,9 @@ type BuildOptions struct {
 	// TableVersion is the version of RocksDB's tables: 0 is the one that all its releases read, 5 has XXH3 checksums
 	// and is read since 6.27.
 	TableVersion int
+	// External makes tables that a running engine takes in (IngestExternalFile): all rows have sequence number 0, and the
+	// properties name the place where the engine puts another.
+	External bool
 	// Spare runs f beside the caller if a core has nothing else to do, and reports whether it does; nil: none ever has.
 	// What is written does not depend on it.
 	Spare func(f func()) bool

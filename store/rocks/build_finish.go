@@ -109,10 +109,11 @@ func (b *builder) removeStale() error {
 // setLastSequence gives one row of each column family the last sequence number: the last one of its smallest table.
 // RepairDB takes the largest number in the tables for the last one of the database, which may not be 0. All others have 0,
 // as a compaction into the last level leaves them: RocksDB from 6.23 on rewrites tables there that have others as
-// soon as it is written to, and 7.8 repairs no database of several tables with the same one.
+// soon as it is written to, and 7.8 repairs no database of several tables with the same one. Engines take in tables of
+// zeros alone.
 func (b *builder) setLastSequence() error {
 	b.marked = make([]*store.Table, len(b.spaces))
-	if b.flavour.levelDB {
+	if b.flavour.levelDB || b.opts.External {
 		return nil
 	}
 	for i := range b.tables {

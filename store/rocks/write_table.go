@@ -19,6 +19,7 @@ func (b *builder) tableOptions(id int, name string, c store.Comparer) *sst.Write
 		FamilyName: name,
 		Identity:   b.identity,
 		Buffer:     b.opts.Buffer,
+		External:   b.opts.External,
 		Spare:      b.opts.Spare,
 	}
 	if !b.opts.Now.IsZero() {

@@ -69,6 +69,7 @@ type convertFlags struct {
 	version   int32
 	namespace string
 	cluster   bool
+	sst       bool
 	instances int
 	slots     int
 	rdb       string
@@ -107,6 +108,7 @@ func (a *App) convert() *cobra.Command {
 	fs.Lookup("slots").DefValue = "1024"
 	fs.StringVar(&f.namespace, "namespace", "", "`name` that database 0, or the only one, gets in a target whose databases have names (default: the one that clients are in who select none)")
 	fs.BoolVar(&f.cluster, "cluster", false, "write a kvrocks target for a node of a cluster, with the slot in every key")
+	fs.BoolVar(&f.sst, "sst", false, "lay out the tables of a kvrocks target for SST LOAD of a running server, too")
 	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "read the source and show what would be written and lost; write nothing")
 	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion, if there is one; keep the work of this one when it fails or is cancelled")
 	choose(fs, &f.rdb, "rdb-version", plain(rdb.Versions()...), "version of an RDB target; 9 loads in Redis 5.0 and newer, Valkey, KeyDB and Dragonfly")
@@ -173,7 +175,7 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	}
 	o := &convert.Options{Selection: selection, AllowLoss: f.allowLoss, Version: f.version, Now: f.source.Clock(a),
 		NowGiven: !f.source.now.IsZero(), Workers: f.workers, Memory: f.source.Memory(), TempDir: f.source.TempDir(),
-		NoProve: f.noProve, Resume: f.resume, Namespace: f.namespace, Cluster: f.cluster, MaxBitmap: int64(f.source.maxBitmap),
+		NoProve: f.noProve, Resume: f.resume, Namespace: f.namespace, Cluster: f.cluster, SST: f.sst, MaxBitmap: int64(f.source.maxBitmap),
 		Tool: a.Build.String(), Layout: f.layout, Instances: f.instances, Slots: f.slots, Rename: f.conflict.rename, Prefer: f.conflict.prefer}
 	if f.version&0xFF == 0xFF {
 		return nil, usagef("--version-epoch %d: the original engines lose sight of versions whose low byte is 0xFF", f.version)
@@ -195,6 +197,12 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	}
 	if f.cluster && !limits.Cluster {
 		return nil, usagef("--cluster: %s has no cluster mode of its own", o.Target.Format.Name())
+	}
+	if f.sst && !limits.SST {
+		return nil, usagef("--sst: no server of %s takes in tables", format.LocationName(o.Target.Format))
+	}
+	if f.sst && f.cluster {
+		return nil, usagef("--sst --cluster: a node of a cluster takes in no tables")
 	}
 	if limits.Instances == 0 && (f.instances != 0 || f.slots != 0) {
 		return nil, usagef("--instances and --slots: %s does not spread keys over instances", o.Target.Format.Name())

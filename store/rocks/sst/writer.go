@@ -39,6 +39,7 @@ type WriterOptions struct {
 	FamilyName string
 	Identity   string // of the database; "" leaves tables without one
 	Created    int64  // Unix seconds
+	External   bool   // made to be taken in by a running engine
 	Buffer     int    // bytes that are gathered for a write; 0: as many as are good
 	// Spare runs f beside the caller if a core has nothing else to do, and reports whether it does. Blocks are compressed
 	// there; nil: by the caller.

@@ -17,6 +17,9 @@ func (w *Writer) properties(dataSize uint64) *propertyList {
 	p.identity(w)
 	p.counts(w, dataSize)
 	p.options(w)
+	if w.o.External {
+		p.external()
+	}
 	return p
 }
 
@@ -79,6 +82,16 @@ func (p *propertyList) options(w *Writer) {
 	p.bytes("block.based.table.index.type", make([]byte, 4)) // binary search
 	p.text("block.based.table.whole.key.filtering", "1")
 	p.text("block.based.table.prefix.filtering", "0")
+}
+
+// externalVersion is that of tables which have a place for their sequence number.
+const externalVersion = 2
+
+// external marks a table that a running engine may take in. The number that its rows get there goes into the MANIFEST,
+// with old settings into the second property.
+func (p *propertyList) external() {
+	p.bytes("external_sst_file.version", binary.LittleEndian.AppendUint32(nil, externalVersion))
+	p.bytes("external_sst_file.global_seqno", make([]byte, 8))
 }
 
 // noName is what RocksDB writes for what is not set.
