@@ -18,7 +18,7 @@ func TestKvrocksToRedis(t *testing.T) {
 	for name, least := range map[string]int{"kvrocks-mixed": 400, "kvrocks-cluster": 300, "kvrocks-modules": 40} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			src := place{"kvrocks", "rocksdb", golden(t, name)}
+			src := place{format: "kvrocks", store: "rocksdb", path: golden(t, name)}
 			dir := t.TempDir()
 			ok(t, "convert", src.String(), "rdb:"+filepath.Join(dir, "dump.rdb"), "--rdb-version", "10", "--allow-loss", record.LossModule)
 			want := readForRedis(t, src)
