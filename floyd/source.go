@@ -54,7 +54,7 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) (err error)
 
 // openDB opens the instances of a database; it returns false when there are none.
 func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOptions) (bool, error) {
-	db := &opened{Database: &versioned.Database{Name: name, Dirs: []string{dir}}, instances: map[int]*versioned.Store{}}
+	db := &opened{Database: &versioned.Database{Name: name, Dirs: []string{dir}}, instances: map[int]*versioned.Store{}, passed: map[int]bool{}}
 	s.DBs = append(s.DBs, db.Database)
 	numbers, err := dataset.Subdirs(filepath.Join(s.Dir, dir), dataset.IsNumber)
 	if err != nil {
@@ -87,6 +87,7 @@ func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOpt
 type opened struct {
 	*versioned.Database
 	instances map[int]*versioned.Store // by number
+	passed    map[int]bool             // those there that nobody asks for
 	n         int                      // how many there should be
 }
 
@@ -94,7 +95,7 @@ type opened struct {
 func (db *opened) open(ctx context.Context, root, dir string, i int, o *format.OpenOptions) (bool, error) {
 	rel := path.Join(dir, strconv.Itoa(i))
 	if dataset.PassedAll(root, rel, db.Name, allTypes, o) { // an instance has every type
-		db.n = i + 1
+		db.n, db.passed[i] = i+1, true
 		return true, nil
 	}
 	st, _, err := versioned.OpenStore(ctx, root, rel, db.Name, layout, orders, o)
@@ -110,7 +111,7 @@ func (db *opened) open(ctx context.Context, root, dir string, i int, o *format.O
 func (db *opened) settle(dir string, o *format.OpenOptions) error {
 	var missing []string
 	for i := range db.n {
-		if db.instances[i] == nil && o.Pass == nil {
+		if db.instances[i] == nil && !db.passed[i] {
 			missing = append(missing, path.Join(dir, strconv.Itoa(i)))
 		}
 	}
