@@ -13,7 +13,7 @@ RACE_SKIP ?= ^TestMatrix$$|Damage|Killed|Linear|Random|Transcript|^TestGoldens$$
 # Of the commands, those tests in which several workers, meters and signals meet; all of them take the detector half an hour.
 RACE_COMMANDS ?= Progress|Workers|MatrixOnePass|Cancelled|SalvageTables|SalvageLMDB|Closed|BrokenPipe|VerifyPlantedDatasets|FullDisk
 
-.PHONY: help build demo test oracle race fuzz-short faults cover lint cross bench bench-full docs clean
+.PHONY: help build demo test oracle race fuzz-short faults mutants cover lint cross bench bench-full docs clean
 
 help:
 	@echo 'make demo        convert a bundled database, prove it, clean up (needs Go alone)'
@@ -23,6 +23,7 @@ help:
 	@echo 'make bench-full  the same with 20 million elements as well'
 	@echo 'make oracle      only the tests in which RocksDB and LMDB themselves take part'
 	@echo 'make faults      random damages, kills, failing system calls, full disks, signals; FOR=30m SEED=1'
+	@echo 'make mutants     how many of N=300 changes of the code its tests notice; SEED=1, PKGS="convert record"'
 	@echo 'make race cover lint cross fuzz-short docs clean'
 
 # A release is named by its tag, any other build by its commit. Nothing else of the machine goes into the binary.
@@ -56,6 +57,10 @@ SEED ?=
 faults:
 	$(GO) build -o bin/kvferry-faults ./cmd/kvferry-faults
 	bin/kvferry-faults -for $(FOR) $(if $(SEED),-seed $(SEED))
+
+N ?= 300
+mutants:
+	$(GO) run ./scripts/mutants -n $(N) $(if $(SEED),-seed $(SEED)) $(PKGS)
 
 cover:
 	@scripts/cover

@@ -1,0 +1,196 @@
+// Command mutants changes operators, branches and constants at random, one at a time, and runs the tests of the package:
+// a change that they do not notice is a survivor. The tree is not touched: the go command gets the changed file by an
+// overlay. One figure is printed, and every survivor.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// defaults are the packages whose survivors are read: what moves and proves records, the model, and the codecs.
+var defaults = []string{"convert", "record", "nemo", "blackwidow", "floyd", "kvrocks", "ardb", "redis/rdb", "store/rocks/sst",
+	"store/rocks/wal", "store/rocks/manifest", "internal/versioned", "internal/dataset"}
+
+// testedBy are packages whose tests test another one: it is their mechanism.
+var testedBy = map[string][]string{
+	"internal/versioned": {"./floyd", "./blackwidow"},
+	"internal/dataset":   {"./nemo", "./floyd"},
+}
+
+// knownEquivalent is the list of mutants that no test can kill, each with the reason.
+const knownEquivalent = "scripts/mutants/equivalent.txt"
+
+func main() {
+	seed := flag.Uint64("seed", uint64(time.Now().UnixNano())%1e9, "decides which mutants are made")
+	n := flag.Int("n", 300, "how many mutants")
+	only := flag.String("line", "", "only mutants of a `file:line`")
+	flag.Parse()
+	if err := run(*seed, *n, *only, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+// run makes n mutants of packages, the same number of each as far as they have so many.
+func run(seed uint64, n int, only string, packages []string) error {
+	if len(packages) == 0 {
+		packages = defaults
+	}
+	known, err := readKnown(knownEquivalent)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "kvferry-mutants-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	fmt.Printf("seed %d, %d mutants of %s\n", seed, n, strings.Join(packages, " "))
+	var all score
+	for i, pkg := range packages {
+		points, err := pointsOf(pkg, only)
+		if err != nil {
+			return err
+		}
+		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		r.Shuffle(len(points), func(a, b int) { points[a], points[b] = points[b], points[a] })
+		share := (n - all.made()) / (len(packages) - i)
+		if only != "" {
+			share = len(points)
+		}
+		s, err := sample(pkg, points, share, dir, known)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s: %s\n", pkg, s)
+		all.add(s)
+	}
+	fmt.Printf("all: %s\n", all)
+	return nil
+}
+
+// score counts mutants.
+type score struct{ killed, survived, equivalent, invalid int }
+
+func (s score) made() int { return s.killed + s.survived + s.equivalent }
+
+func (s *score) add(o score) {
+	s.killed += o.killed
+	s.survived += o.survived
+	s.equivalent += o.equivalent
+	s.invalid += o.invalid
+}
+
+// String has the figure: the part that is killed of those that can be.
+func (s score) String() string {
+	part := 100.0
+	if s.killed+s.survived > 0 {
+		part = 100 * float64(s.killed) / float64(s.killed+s.survived)
+	}
+	return fmt.Sprintf("%.1f %% die: %d killed, %d survived; %d known for equivalent, %d do not compile", part, s.killed, s.survived,
+		s.equivalent, s.invalid)
+}
+
+// sample tries points of a package until n are mutants that compile.
+func sample(pkg string, points []point, n int, dir string, known map[string]bool) (s score, err error) {
+	if n == 0 || len(points) == 0 {
+		return s, nil
+	}
+	began := time.Now()
+	if _, out := test(pkg, "", 10*time.Minute); out != "" {
+		return s, fmt.Errorf("%s: the tests fail without a mutant:\n%s", pkg, out)
+	}
+	patience := 20*time.Second + 4*time.Since(began)
+	for _, p := range points {
+		if s.made() >= n {
+			break
+		}
+		if known[p.key()] {
+			s.equivalent++
+			continue
+		}
+		overlay, err := p.write(dir)
+		if err != nil {
+			return s, err
+		}
+		switch compiles, out := test(pkg, overlay, patience); {
+		case !compiles:
+			s.invalid++
+		case out != "":
+			s.killed++
+		default:
+			s.survived++
+			fmt.Printf("survivor %s:%d:%d: %s\n    %s\n", p.file, p.line, p.column, p.change(), p.text)
+		}
+	}
+	return s, nil
+}
+
+// test runs the tests of a package and returns what they print when they fail. One that does not end fails.
+func test(pkg, overlay string, patience time.Duration) (compiles bool, failure string) {
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	args := []string{"test", "-short", "-failfast", "-vet=off", "-count=1"}
+	if overlay != "" {
+		args = append(args, "-overlay", overlay)
+	}
+	cmd := exec.CommandContext(ctx, "go", append(append(args, "./"+pkg), testedBy[pkg]...)...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	ownGroup(cmd)
+	out, err := cmd.CombinedOutput()
+	if strings.Contains(string(out), "[build failed]") || strings.Contains(string(out), "[setup failed]") {
+		return false, string(out)
+	}
+	if err != nil {
+		return true, string(out) + err.Error()
+	}
+	return true, ""
+}
+
+// write puts the changed file and the overlay that names it into dir.
+func (p *point) write(dir string) (overlay string, err error) {
+	src, err := os.ReadFile(p.file)
+	if err != nil {
+		return "", err
+	}
+	changed := slices.Concat(src[:p.from], []byte(p.with), src[p.to:])
+	file := filepath.Join(dir, "mutant.go")
+	path, err := filepath.Abs(p.file)
+	if err != nil {
+		return "", err
+	}
+	data, err := json.Marshal(map[string]map[string]string{"Replace": {path: file}})
+	overlay = filepath.Join(dir, "overlay.json")
+	return overlay, errors.Join(err, os.WriteFile(file, changed, 0o644), os.WriteFile(overlay, data, 0o644))
+}
+
+// readKnown reads the list of equivalent mutants: a line each, "file: change: line of code: reason", fields parted by tabs.
+func readKnown(path string) (map[string]bool, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	for i, line := range strings.Split(string(data), "\n") {
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		fields := strings.Split(line, "\t")
+		if len(fields) != 4 || fields[3] == "" {
+			return nil, fmt.Errorf("%s:%d: want file, change, code and reason, parted by tabs", path, i+1)
+		}
+		known[strings.Join(fields[:3], "\t")] = true
+	}
+	return known, nil
+}
