@@ -49,12 +49,12 @@ func build(t *testing.T, r *rand.Rand, families []family, tableSize int64) strin
 }
 
 // TestRocksDBReadsBuilder: RocksDB opens what the Builder writes; scans of everything and of
-// spans, seeks, and 10,000 Gets a column family agree, and nothing in the directory changes.
+// spans, seeks, and 3,000 Gets a column family agree, and nothing in the directory changes.
 func TestRocksDBReadsBuilder(t *testing.T) {
 	r := random(t)
 	var all []family
 	for i, o := range orders {
-		all = append(all, family{fmt.Sprintf("cf%d", i), o, randomRows(r, o, 20_000)})
+		all = append(all, family{fmt.Sprintf("cf%d", i), o, randomRows(r, o, 6000)})
 	}
 	all = append(all, family{"empty bytewise", orders[0], nil}, family{"empty lists", orders[1], nil})
 	def := func(o order, n int) family { return family{"default", o, randomRows(r, o, n)} }
@@ -85,7 +85,7 @@ func TestRocksDBReadsBuilder(t *testing.T) {
 				wantRows(t, f.name, scan(t, k, nil, nil), f.rows)
 				spans(t, r, k, f)
 				seeks(t, r, k, f)
-				gets(t, r, k, f.order, f.rows, 10_000)
+				gets(t, r, k, f.order, f.rows, 3000)
 			}
 			wantUnchanged(t, dir, before)
 		})

@@ -56,6 +56,19 @@ static int cmp_lists(const char *ap, size_t alen, const char *bp, size_t blen) {
   return cmp_fixed(take(&a, 8), take(&b, 8), 8, 0);
 }
 
+/* cmp_scored compares a score as a number and what follows bytewise. */
+static int cmp_scored(span a, span b) {
+  span as = take(&a, 8), bs = take(&b, 8);
+  if (as.n < 8 || bs.n < 8) return cmp_bytes(as.p, as.n, bs.p, bs.n);
+  double x, y;
+  memcpy(&x, as.p, 8);
+  memcpy(&y, bs.p, 8);
+  if (x < y) return -1;
+  if (x > y) return 1;
+  int c = sign(x != x, y != y); /* the engine refuses NaN; here it is last, so that this is an order */
+  return c != 0 ? c : cmp_bytes(a.p, a.n, b.p, b.n);
+}
+
 /* blackwidow zsets/score_cf: klen, key and version bytewise, then the score as a number, then the
  * member bytewise. */
 static int cmp_zsets(const char *ap, size_t alen, const char *bp, size_t blen) {
@@ -64,16 +77,49 @@ static int cmp_zsets(const char *ap, size_t alen, const char *bp, size_t blen) {
   span ah = take(&a, 8 + (size_t)le32(a)), bh = take(&b, 8 + (size_t)le32(b));
   int c = cmp_bytes(ah.p, ah.n, bh.p, bh.n);
   if (c != 0) return c;
-  span as = take(&a, 8), bs = take(&b, 8);
-  if (as.n < 8 || bs.n < 8) return cmp_bytes(as.p, as.n, bs.p, bs.n);
-  double x, y;
-  memcpy(&x, as.p, 8);
-  memcpy(&y, bs.p, 8);
-  if (x < y) return -1;
-  if (x > y) return 1;
-  c = sign(x != x, y != y); /* the engine refuses NaN; here it is last, so that this is an order */
+  return cmp_scored(a, b);
+}
+
+/* floyd_user returns the length of reserved bytes, escaped key and terminator (two zeros), 0 without one. */
+static size_t floyd_user(const char *p, size_t n) {
+  for (size_t i = 8; i + 1 < n; i++) {
+    if (p[i] != 0) continue;
+    if (p[i + 1] == 0) return i + 2;
+    i++;
+  }
+  return 0;
+}
+
+/* cmp_floyd_heads compares user keys and versions, and takes them off; *done says that nothing is left to compare. */
+static int cmp_floyd_heads(span *a, span *b, int *done) {
+  size_t an = floyd_user(a->p, a->n), bn = floyd_user(b->p, b->n);
+  *done = 1;
+  if (an == 0 || bn == 0) return an || bn ? sign(an != 0, bn != 0) : cmp_bytes(a->p, a->n, b->p, b->n);
+  span ak = take(a, an), bk = take(b, bn);
+  int c = cmp_bytes(ak.p, ak.n, bk.p, bk.n);
   if (c != 0) return c;
-  return cmp_bytes(a.p, a.n, b.p, b.n);
+  span av = take(a, 8), bv = take(b, 8);
+  if (av.n < 8 || bv.n < 8) return av.n != bv.n ? sign((int)av.n, (int)bv.n) : cmp_bytes(av.p, av.n, bv.p, bv.n);
+  *done = 0;
+  return cmp_fixed(av, bv, 8, 0);
+}
+
+/* floyd list_data_cf: user key, version and index as uint64. */
+static int cmp_floyd_lists(const char *ap, size_t alen, const char *bp, size_t blen) {
+  span a = {ap, alen}, b = {bp, blen};
+  int done, c = cmp_floyd_heads(&a, &b, &done);
+  if (c != 0 || done) return c;
+  span ai = take(&a, 8), bi = take(&b, 8);
+  if (ai.n < 8 || bi.n < 8) return cmp_bytes(ai.p, ai.n, bi.p, bi.n);
+  c = cmp_fixed(ai, bi, 8, 0);
+  return c != 0 ? c : cmp_bytes(a.p, a.n, b.p, b.n);
+}
+
+/* floyd zset_score_cf: user key, version as uint64, score, the rest bytewise. */
+static int cmp_floyd_zsets(const char *ap, size_t alen, const char *bp, size_t blen) {
+  span a = {ap, alen}, b = {bp, blen};
+  int done, c = cmp_floyd_heads(&a, &b, &done);
+  return c != 0 || done ? c : cmp_scored(a, b);
 }
 
 /* uvarint reads a base-128 number; ok is cleared when the bytes end first. */
@@ -174,53 +220,31 @@ int kvf_compare(int which, const char *a, size_t alen, const char *b, size_t ble
       return cmp_lists(a, alen, b, blen);
     case KVF_ZSETS:
       return cmp_zsets(a, alen, b, blen);
-    default:
+    case KVF_ARDB:
       return cmp_ardb(a, alen, b, blen);
+    case KVF_FLOYD_LISTS:
+      return cmp_floyd_lists(a, alen, b, blen);
+    default:
+      return cmp_floyd_zsets(a, alen, b, blen);
   }
 }
 
-static int lists_compare(void *st, const char *a, size_t an, const char *b, size_t bn) {
-  (void)st;
-  return cmp_lists(a, an, b, bn);
-}
+/* The state of a comparator object is its entry. */
+static struct entry {
+  int which;
+  const char *name;
+} entries[] = {
+    {KVF_LISTS, "blackwidow.ListsDataKeyComparator"},   {KVF_ZSETS, "blackwidow.ZSetsScoreKeyComparator"}, {KVF_ARDB, "ardb.comparator"},
+    {KVF_FLOYD_LISTS, "floyd.ListsDataKeyComparator"}, {KVF_FLOYD_ZSETS, "floyd.ZSetsScoreKeyComparator"},
+};
 
-static int zsets_compare(void *st, const char *a, size_t an, const char *b, size_t bn) {
-  (void)st;
-  return cmp_zsets(a, an, b, bn);
-}
+const char *kvf_name(int which) { return entries[which].name; }
 
-static int ardb_compare(void *st, const char *a, size_t an, const char *b, size_t bn) {
-  (void)st;
-  return cmp_ardb(a, an, b, bn);
-}
-
-static const char *lists_name(void *st) {
-  (void)st;
-  return "blackwidow.ListsDataKeyComparator";
-}
-
-static const char *zsets_name(void *st) {
-  (void)st;
-  return "blackwidow.ZSetsScoreKeyComparator";
-}
-
-static const char *ardb_name(void *st) {
-  (void)st;
-  return "ardb.comparator";
-}
-
+static int object_compare(void *st, const char *a, size_t an, const char *b, size_t bn) { return kvf_compare(((struct entry *)st)->which, a, an, b, bn); }
+static const char *object_name(void *st) { return ((struct entry *)st)->name; }
 static void nothing(void *st) { (void)st; }
 
-rocksdb_comparator_t *kvf_comparator(int which) {
-  switch (which) {
-    case KVF_LISTS:
-      return rocksdb_comparator_create(NULL, nothing, lists_compare, lists_name);
-    case KVF_ZSETS:
-      return rocksdb_comparator_create(NULL, nothing, zsets_compare, zsets_name);
-    default:
-      return rocksdb_comparator_create(NULL, nothing, ardb_compare, ardb_name);
-  }
-}
+rocksdb_comparator_t *kvf_comparator(int which) { return rocksdb_comparator_create(&entries[which], nothing, object_compare, object_name); }
 
 size_t kvf_rows(void *iter, char *buf, size_t cap, size_t *need) {
   rocksdb_iterator_t *it = iter;

@@ -18,6 +18,8 @@ var native = map[string]C.int{
 	"blackwidow.ListsDataKeyComparator":  C.KVF_LISTS,
 	"blackwidow.ZSetsScoreKeyComparator": C.KVF_ZSETS,
 	"ardb.comparator":                    C.KVF_ARDB,
+	"floyd.ListsDataKeyComparator":       C.KVF_FLOYD_LISTS,
+	"floyd.ZSetsScoreKeyComparator":      C.KVF_FLOYD_ZSETS,
 }
 
 // setComparator gives a column family its order. Orders that have no native form are called back.

@@ -8,7 +8,10 @@
 
 /* The orders that the formats define, as RocksDB calls them: native, since a call into Go costs
  * more than the comparison. */
-enum { KVF_LISTS = 0, KVF_ZSETS = 1, KVF_ARDB = 2 };
+enum { KVF_LISTS, KVF_ZSETS, KVF_ARDB, KVF_FLOYD_LISTS, KVF_FLOYD_ZSETS, KVF_ORDERS };
+
+/* kvf_name is the name of a comparator. */
+const char *kvf_name(int which);
 
 /* kvf_comparator makes a comparator object; RocksDB's options own it. */
 rocksdb_comparator_t *kvf_comparator(int which);

@@ -2,7 +2,7 @@
 
 package grocks
 
-// #cgo CXXFLAGS: -std=c++17
+// #cgo CXXFLAGS: -std=c++17 -O0 -g0
 // #include <stdlib.h>
 // #include "compare.h"
 // #include "motion.h"

@@ -22,7 +22,7 @@ typedef struct {
 } kvf_family;
 
 /* What the engine's compaction filter drops. */
-enum { KVF_RULE_NONE = 0, KVF_RULE_NEMO, KVF_RULE_STRINGS, KVF_RULE_COLLECTIONS, KVF_RULE_LISTS };
+enum { KVF_RULE_NONE = 0, KVF_RULE_NEMO, KVF_RULE_STRINGS, KVF_RULE_COLLECTIONS, KVF_RULE_LISTS, KVF_RULE_STREAMS, KVF_RULE_FLOYD, KVF_RULE_KVROCKS };
 
 /* kvf_motion puts the database in dir through a motion by its name; scratch is for its files. It returns what is wrong,
  * to be freed, or NULL. seed decides about what is random; filters take now, in Unix seconds, for the time. */

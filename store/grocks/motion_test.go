@@ -9,13 +9,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"kvferry/ardb"
 	"kvferry/blackwidow"
 	"kvferry/fixtures"
+	"kvferry/floyd"
 	"kvferry/format"
+	"kvferry/kvrocks"
 	"kvferry/nemo"
 	"kvferry/record"
 	"kvferry/store"
@@ -29,41 +32,62 @@ const (
 	ruleStrings
 	ruleCollections
 	ruleLists
+	ruleStreams
+	ruleFloyd
+	ruleKvrocks
 )
+
+var blackwidowRules = map[string]int{"strings": ruleStrings, "hashes": ruleCollections, "sets": ruleCollections, "zsets": ruleCollections,
+	"lists": ruleLists, "streams": ruleStreams}
 
 // motionTargets are the targets that live on RocksDB, with what their engines' compaction filters drop.
 var motionTargets = []struct {
 	name  string
 	open  format.Format
-	rules map[string]int // by the base name of the database's directory
+	rules map[string]int // by the base name of the database's directory, "" of all others
 	build store.BuildOptions
 }{
-	{"nemo", nemo.New(), map[string]int{"hash": ruleNemo, "list": ruleNemo, "set": ruleNemo, "zset": ruleNemo}, store.BuildOptions{}},
-	{"blackwidow", blackwidow.New(), map[string]int{"strings": ruleStrings, "hashes": ruleCollections, "sets": ruleCollections,
-		"zsets": ruleCollections, "lists": ruleLists}, store.BuildOptions{}},
+	{"nemo", nemo.New(), map[string]int{"kv": ruleStrings, "": ruleNemo}, store.BuildOptions{}},
+	{"blackwidow", blackwidow.New(), blackwidowRules, store.BuildOptions{}},
 	{"blackwidow, newer tables", blackwidow.New(), nil, store.BuildOptions{TableVersion: 5}},
+	{"pika3.5", blackwidow.New().(format.Served).For("pika3.5"), blackwidowRules, store.BuildOptions{}},
+	{"floyd", floyd.New(), map[string]int{"": ruleFloyd}, store.BuildOptions{}},
+	{"kvrocks", kvrocks.New(), map[string]int{"": ruleKvrocks}, store.BuildOptions{}},
 	{"ardb", ardb.New(), nil, store.BuildOptions{}},
 }
 
 var motions = []string{"snapshot, compact", "snapshot, write, compact", "leveled", "dynamic", "universal", "filtered", "young", "ingest",
 	"checkpoint", "backup", "repair", "repair blind", "verify", "read only", "properties"}
 
+// long reports whether tests that have a short and a long form run in the long one: several times the rows.
+func long() bool { return os.Getenv("KVFERRY_LONG") != "" }
+
 // TestMotions puts every database of every target through what RocksDB does to it in years. The rows equal the model
 // each time.
 func TestMotions(t *testing.T) {
+	seed := uint32(random(t).Uint64())
 	for _, target := range motionTargets {
 		t.Run(target.name, func(t *testing.T) {
-			seed := uint32(random(t).Uint64())
+			t.Parallel()
 			build := target.build
 			build.Now = time.Now()
+			rows := 0
 			for dir, families := range buildMotion(t, target.open, build) {
+				rule, ok := target.rules[filepath.Base(dir)]
+				if !ok {
+					rule = target.rules[""]
+				}
 				for _, m := range motions {
 					if testing.Short() && m != "snapshot, compact" && m != "repair" && m != "properties" {
 						continue
 					}
-					putThrough(t, dir, m, target.rules[filepath.Base(dir)], seed, families)
+					putThrough(t, dir, m, rule, seed, families)
+				}
+				for _, f := range families {
+					rows += len(f.rows)
 				}
 			}
+			t.Logf("%d bytes of rows", rows)
 			build.Now = fixtures.Clock // years ago
 			for dir, families := range buildMotion(t, target.open, build) {
 				putThrough(t, dir, "ttl", ruleNone, seed, families)
@@ -91,12 +115,19 @@ func putThrough(t *testing.T, dir, motion string, rule int, seed uint32, familie
 func buildMotion(t *testing.T, f format.Format, build store.BuildOptions) map[string][]motionFamily {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
-	build.TableSize, build.Identity = 1<<15, "motion"
+	limits := f.Limits()
+	limits.Types &= record.RedisTypes
+	n, o := 40, fixtures.Options{DB: "0", Limits: limits, NarrowInts: true, Short: true}
+	build.TableSize, build.Identity = 4<<10, "motion"
+	if long() {
+		n, o.Short, build.TableSize = 100, false, 1<<15
+	}
 	target, err := f.Create(context.Background(), dir, &format.CreateOptions{Create: rocks.Create, Kind: "rocksdb", DBs: []string{"0"},
 		Layout: format.LayoutFlat, Build: build, TempDir: t.TempDir(), Memory: 1 << 20, Now: fixtures.Clock})
 	must(t, err)
 	must(t, fixtures.BuildFrom(context.Background(), target, 1<<20, func(set record.TypeSet) record.Reader {
-		return fixtures.Records(7, 100, fixtures.Options{DB: "0", Types: set, Limits: f.Limits(), NarrowInts: true})
+		o.Types = set
+		return fixtures.Records(7, n, o)
 	}))
 	stores := map[string][]motionFamily{}
 	must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -114,7 +145,7 @@ func buildMotion(t *testing.T, f format.Format, build store.BuildOptions) map[st
 // motionFamilies reads a database by our own reader.
 func motionFamilies(t *testing.T, dir string) (out []motionFamily) {
 	t.Helper()
-	s, err := rocks.Open(context.Background(), dir, &store.Options{Comparers: append(blackwidow.Comparers(), ardb.Comparer())})
+	s, err := rocks.Open(context.Background(), dir, &store.Options{Comparers: slices.Concat(blackwidow.Comparers(), floyd.Comparers(), []store.Comparer{ardb.Comparer()})})
 	must(t, err)
 	defer s.Close()
 	for _, ks := range s.Keyspaces() {

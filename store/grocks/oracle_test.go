@@ -63,6 +63,8 @@ var orders = []order{
 	{nativeComparer("blackwidow.ZSetsScoreKeyComparator"), zsetsKey},
 	{nativeComparer("ardb.comparator"), ardbKey},
 	{reversed, bytesKey},
+	{nativeComparer("floyd.ListsDataKeyComparator"), floydListsKey},
+	{nativeComparer("floyd.ZSetsScoreKeyComparator"), floydScoreKey},
 }
 
 func comparers() (out []store.Comparer) {
@@ -93,9 +95,24 @@ func listsKey(r *rand.Rand) []byte {
 }
 
 func zsetsKey(r *rand.Rand) []byte {
+	return append(binary.LittleEndian.AppendUint64(prefixKey(r), math.Float64bits(randomScore(r))), bytesKey(r)...)
+}
+
+func randomScore(r *rand.Rand) float64 {
 	scores := []float64{0, 1, -1, 1.5, math.Inf(1), math.Inf(-1), 1e300, -1e-300, math.MaxFloat64, r.NormFloat64()}
-	out := binary.LittleEndian.AppendUint64(prefixKey(r), math.Float64bits(scores[r.Intn(len(scores))]))
-	return append(out, bytesKey(r)...)
+	return scores[r.Intn(len(scores))]
+}
+
+// floydKey is 8 reserved bytes, escaped key, version, number and data, and 16 reserved bytes, as floyd has them.
+func floydKey(r *rand.Rand, number uint64, data []byte) []byte {
+	out := append(make([]byte, 8), bytes.ReplaceAll(bytesKey(r), []byte{0}, []byte{0, 1})...)
+	out = binary.LittleEndian.AppendUint64(append(out, 0, 0), []uint64{0, 1, 255, 256, math.MaxUint64}[r.Intn(5)])
+	return append(append(binary.LittleEndian.AppendUint64(out, number), data...), make([]byte, 16)...)
+}
+
+func floydListsKey(r *rand.Rand) []byte { return floydKey(r, math.MaxInt64+uint64(r.Intn(20)-10), nil) }
+func floydScoreKey(r *rand.Rand) []byte {
+	return floydKey(r, math.Float64bits(randomScore(r)), bytesKey(r))
 }
 
 // ardbKey is a key of Ardb on RocksDB: key, type, count, elements.
