@@ -225,10 +225,10 @@ func (s *standIns) opener(open store.Opener) store.Opener {
 }
 
 // Unreadable reports whether the error of opening the store at dir means that something is wrong with it, which
-// Verify reports. Others mean that there is none, or that it is in use.
+// Verify reports. Others mean that there is none, that it is in use or that it cannot be reached.
 func Unreadable(dir string, err error) bool {
 	var live *store.LiveError
-	return !errors.As(err, &live) && !isAbsent(dir) && (!errors.Is(err, store.ErrNotStore) || hasTables(dir))
+	return !errors.As(err, &live) && !disk.IsAccess(err) && !isAbsent(dir) && (!errors.Is(err, store.ErrNotStore) || hasTables(dir))
 }
 
 // finding turns the error of opening a store into a finding.

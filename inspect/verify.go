@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"kvferry/format"
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -78,7 +79,7 @@ func (v *Verification) Total(least record.Severity) (n int64) {
 }
 
 // Verify reads everything in a dataset and lists what is wrong with it. It goes on after a finding; an
-// error means that nothing could be said.
+// error means that nothing could be said, as when files cannot be reached: what they have is not known.
 func Verify(ctx context.Context, o *VerifyOptions) (*Verification, error) {
 	v := &verifier{o: o, found: newCollector(o.MaxFindings), ledger: new(record.Ledger)}
 	v.stores.Root = o.Root
@@ -129,6 +130,9 @@ func (v *verifier) open(ctx context.Context) (format.Source, error) {
 	}})
 	if err == nil {
 		return src, nil
+	}
+	if disk.IsAccess(err) {
+		return nil, err
 	}
 	if _, counts := v.found.findings(); len(counts) > 0 && counts[0].Severity == record.Error && ctx.Err() == nil {
 		return nil, nil
@@ -204,6 +208,9 @@ func (v *verifier) records(ctx context.Context, scan *Scan, parts []Part, resort
 		err := s.visit(ctx, p, c)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
+		}
+		if disk.IsAccess(err) {
+			return nil, err
 		}
 		return func() {
 			var order *store.OrderError

@@ -26,6 +26,7 @@ const (
 	FindLedger          = "ledger-mismatch"
 	FindCircularOrder   = "circular-order"
 	FindKeyTwice        = "key-twice"
+	FindRefusedRead     = "refused-read"
 )
 
 // FindingKind describes a kind of finding, for docs/findings.md and the rules of a SARIF report.
@@ -54,6 +55,7 @@ var findingKinds = []FindingKind{
 	{"no-log", Warning, "files", "No log follows the MANIFEST: a checkpoint has none, but of other copies the last writes are missing."},
 	{"overlapping-tables", Warning, "files", "Two tables of a level that must be disjoint overlap; the engine trusts them not to and may miss rows."},
 	{"row-order", Warning, "files", "An LMDB file is not in the order of Ardb's comparator, as the stock server leaves it; it was sorted."},
+	{FindRefusedRead, Warning, "files", "The disk refused to give bytes, and gave them when it was asked again: it, or what connects it, is failing. Nothing is missing."},
 	{FindStoreNotRead, Error, "files", "There is a store below the source that the format does not look for; what it holds is not read."},
 	{"torn-log", Warning, "files", "The last log ends within a record, as a crash leaves it; what comes before was used. A note when a log ends in zeros: space that was set aside, or what a power failure lost."},
 	{"manifest-behind", Error, "files", "A table that the MANIFEST does not name has rows that no other table and no log has: the MANIFEST lost its end. A warning when the table cannot tell, as one that was never finished."},

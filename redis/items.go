@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"kvferry/format"
+	"kvferry/internal/disk"
 	"kvferry/internal/extsort"
 	"kvferry/record"
 	"kvferry/redis/rdb"
@@ -200,7 +201,7 @@ func (s *sorter) fetch(it *rdb.Item) error {
 		return nil
 	}
 	s.value = append(s.value[:0], make([]byte, n)...)
-	if _, err := s.s.file.ReadAt(s.value, it.From); err != nil {
+	if _, _, err := disk.ReadAt(s.s.file, s.value, it.From); err != nil {
 		return fmt.Errorf("%s: offset %d: %w", s.s.name, it.From, err)
 	}
 	it.Value = s.value

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/store"
@@ -89,7 +90,7 @@ func (r *rows) Next() (key, value []byte, err error) {
 			r.value = make([]byte, n)
 		}
 		r.value = r.value[:n]
-		if _, err := r.s.file.ReadAt(r.value, it.Off); err != nil {
+		if _, _, err := disk.ReadAt(r.s.file, r.value, it.Off); err != nil {
 			return nil, nil, fmt.Errorf("%s: offset %d: %w", r.s.name, it.Off, err)
 		}
 		return r.key, r.value, nil

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"kvferry/format"
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 )
@@ -140,7 +141,7 @@ func (r *reader) whole(dst []record.Element) (int, error) {
 	value := it.Value
 	if value == nil {
 		value = make([]byte, it.To-it.From)
-		if _, err := r.s.file.ReadAt(value, it.From); err != nil {
+		if _, _, err := disk.ReadAt(r.s.file, value, it.From); err != nil {
 			return 0, fmt.Errorf("%s: offset %d: %w", r.s.name, it.From, err)
 		}
 	}

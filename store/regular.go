@@ -33,3 +33,6 @@ func ReadHead(path string, most int64) ([]byte, error) {
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, most))
 }
+
+// IsAccess reports whether an error is that the system did not let a file be reached, which says nothing about what it has.
+func IsAccess(err error) bool { return disk.IsAccess(err) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -97,10 +98,7 @@ func (r *replay) one(path string, size int64) (more bool, err error) {
 		}
 		r.state.Select(0)
 	}
-	if _, err := f.Seek(from, io.SeekStart); err != nil {
-		return false, err
-	}
-	c := NewCommands(f, r.file, from, size)
+	c := NewCommands(io.NewSectionReader(disk.Steady{R: f}, from, math.MaxInt64-from), r.file, from, size)
 	r.queue = nil
 	err = r.commands(c)
 	if r.queue != nil {

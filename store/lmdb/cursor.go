@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -277,7 +278,9 @@ func (c *cursor) overflow(n *node) error {
 	if uint64(e.size-off) < n.size {
 		return corrupt(pageHeader, "value", "need %d bytes, the file has %d: %w", n.size, e.size-off, record.ErrShort)
 	}
-	return c.fill(int(n.size), off)
+	err := c.fill(int(n.size), off)
+	e.refuse(n.child, err)
+	return err
 }
 
 // bigStep is how much of a large value is read at once, so that memory grows with what is really there.
@@ -289,7 +292,7 @@ func (c *cursor) fill(size int, off int64) error {
 		step := min(size-len(c.big), bigStep)
 		at := len(c.big)
 		c.big = append(c.big, make([]byte, step)...)
-		if _, err := c.k.env.f.ReadAt(c.big[at:], off+int64(at)); err != nil {
+		if _, _, err := disk.ReadAt(c.k.env.f, c.big[at:], off+int64(at)); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
+	"syscall"
 
 	"kvferry/internal/disk"
 	"kvferry/record"
@@ -32,6 +34,9 @@ type env struct {
 	lostMu sync.Mutex
 	lost   map[uint64]bool        // pages that were reported as damaged
 	twice  map[record.Sum128]bool // keys that are in a tree more than once; guarded by lostMu
+
+	refused    map[uint64]error // pages that the medium does not give back; guarded by lostMu
+	anyRefused atomic.Bool
 }
 
 var _ store.Opener = Open
@@ -160,7 +165,7 @@ func (e *env) reportMeta(off int64, err error) {
 
 func (e *env) metaAt(off int64) (meta, error) {
 	b := make([]byte, pageHeader+metaSize)
-	n, err := e.f.ReadAt(b, off)
+	n, _, err := disk.ReadAt(e.f, b, off)
 	if err != nil && err != io.EOF {
 		return meta{}, err
 	}
@@ -176,8 +181,37 @@ func (e *env) read(buf []byte, num uint64) error {
 	if num > uint64(e.size)/psize || uint64(e.size)-num*psize < uint64(len(buf)) {
 		return corrupt(0, "page", "page %d is beyond the end of the file at %d: %w", num, e.size, record.ErrShort)
 	}
-	_, err := e.f.ReadAt(buf, int64(num*psize))
+	if err := e.refusedAt(num); err != nil {
+		return err
+	}
+	_, _, err := disk.ReadAt(e.f, buf, int64(num*psize))
+	e.refuse(num, err)
 	return err
+}
+
+// refuse remembers a page when its error is that the medium does not give it back: it is not asked for it again, so that all who read it agree
+// on which rows there are.
+func (e *env) refuse(num uint64, err error) {
+	if !errors.Is(err, syscall.EIO) {
+		return
+	}
+	e.lostMu.Lock()
+	defer e.lostMu.Unlock()
+	if e.refused == nil {
+		e.refused = map[uint64]error{}
+	}
+	e.refused[num] = err
+	e.anyRefused.Store(true)
+}
+
+// refusedAt returns the error of a page that was refused before.
+func (e *env) refusedAt(num uint64) error {
+	if !e.anyRefused.Load() {
+		return nil
+	}
+	e.lostMu.Lock()
+	defer e.lostMu.Unlock()
+	return e.refused[num]
 }
 
 func (e *env) offset(num uint64) int64 { return int64(num) * int64(e.meta.psize) }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"syscall"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -15,7 +16,7 @@ import (
 // isDamage reports whether an error says that bytes of the file are damaged or that the disk does not give them back.
 func isDamage(err error) bool {
 	var c *record.CorruptError
-	return errors.As(err, &c) || errors.Is(err, syscall.EIO)
+	return !disk.IsAccess(err) && (errors.As(err, &c) || errors.Is(err, syscall.EIO))
 }
 
 // pass decides about an error in a page: a salvage goes on after it.
@@ -97,14 +98,16 @@ func (s *salvage) visit(num uint64) bool {
 	return true
 }
 
-// page walks what is below a page. Only f's errors end the walk.
+// page walks what is below a page. Only f's errors and those of access end the walk.
 func (s *salvage) page(i int, num uint64) error {
 	if !s.visit(num) {
 		s.c.k.lost(num, s.c.damage(corrupt(0, "page", "page %d is in the tree twice", num), num))
 		return nil
 	}
 	s.c.pages = 0 // seen bounds the walk
-	if err := s.c.load(i, num); err != nil {
+	if err := s.c.load(i, num); disk.IsAccess(err) {
+		return err
+	} else if err != nil {
 		s.c.k.lost(num, err)
 		return nil
 	}
@@ -136,6 +139,9 @@ func (s *salvage) leaf(l *level) error {
 			continue
 		}
 		value, err := s.c.value(&n)
+		if disk.IsAccess(err) {
+			return err
+		}
 		if err != nil {
 			s.c.k.lost(n.child, err)
 			continue

@@ -17,10 +17,13 @@ func (db *database) CheckBlocks(ctx context.Context) error {
 				return err
 			}
 			if s, ok := t.Source.(*tableSource); ok {
-				s.CheckBlocks(func(off uint64, err error) {
+				err := s.CheckBlocks(func(off uint64, err error) {
 					db.report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Warning, Keyspace: ks.Name(), Place: t.Place(off),
 						Detail: err.Error() + "; it holds no rows, and reading them does without it"})
 				})
+				if err != nil {
+					return err
+				}
 			}
 		}
 		for _, b := range ks.blobs.order {

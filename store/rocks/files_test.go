@@ -14,6 +14,7 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/files"
 )
 
 // TestOpenFilesAreBounded reads many tables through few descriptors, from several goroutines.
@@ -23,7 +24,7 @@ func TestOpenFilesAreBounded(t *testing.T) {
 		d.Table(0, 0, handmade.Spec{}, handmade.Put(fmt.Sprintf("k%02d", i), uint64(i+1), "v"), handmade.Put("shared", uint64(i+1), fmt.Sprint(i)))
 	}
 	db := openTest(t, d.Finish(), store.Options{})
-	db.files.Max = 5
+	db.files.Pool = files.NewPool(5)
 	var wg sync.WaitGroup
 	for range 6 {
 		wg.Add(1)

@@ -130,10 +130,8 @@ func openDatabase(ctx context.Context, dir string, o *store.Options, report func
 	db.env = lsm.Env{Dir: dir, Merger: o.Merger, Salvage: o.Salvage, Resort: o.Resort, Memory: db.opts.Memory, TempDir: o.TempDir, Report: db.report}
 	db.env.Windows.Memory = db.opts.Memory / 4
 	db.indexes.Max = db.opts.Memory / 4
-	db.files.Max = files.MaxOpenFiles
-	if o.AllowLive {
-		db.files.Max = 0
-	}
+	db.files.Keep = o.AllowLive
+	db.files.Again = db.readAgain
 	if err := db.open(ctx); err != nil {
 		db.Close()
 		return nil, err
@@ -186,6 +184,12 @@ func (db *database) load(ctx context.Context) (complete bool, err error) {
 		return false, err
 	}
 	return db.strays(ctx)
+}
+
+// readAgain reports bytes that could be read when they were asked for once more.
+func (db *database) readAgain(f *files.File, off int64, refused error) {
+	db.report(record.Finding{Kind: record.FindRefusedRead, Severity: record.Warning, Place: record.Place{File: f.Name, Off: off, Level: -1},
+		Detail: lsm.Reason(refused) + "; asked again, the disk gave these bytes: copy the dataset to another one before it fails"})
 }
 
 // report passes a finding on.

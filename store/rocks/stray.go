@@ -79,6 +79,8 @@ func (db *database) stray(ctx context.Context, name, number string) (f record.Fi
 	switch {
 	case ctx.Err() != nil:
 		return f, false, context.Cause(ctx)
+	case disk.IsAccess(err):
+		return f, false, err
 	case lost != "":
 		f.Kind, f.Severity = "manifest-behind", record.Error
 		f.Detail = "the MANIFEST does not name this table, so it is not read, and " + lost +

@@ -15,6 +15,7 @@ import (
 
 	"kvferry/convert"
 	"kvferry/format"
+	"kvferry/internal/disk"
 	"kvferry/internal/visible"
 	"kvferry/record"
 	"kvferry/store"
@@ -66,7 +67,7 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	case code == ExitUsage:
 		fmt.Fprintf(stderr, "kvferry: %s (see --help)\n", oneLine(err))
 	default:
-		fmt.Fprintf(stderr, "kvferry: %s\n", oneLine(err))
+		fmt.Fprintf(stderr, "kvferry: %s\n", oneLine(advised(err)))
 	}
 	return code
 }
@@ -75,6 +76,14 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 // it may have anything in them.
 func oneLine(err error) string {
 	return strings.Join(slices.Compact(errorTexts(err)), "; ")
+}
+
+// advised says what can be done about an error of access.
+func advised(err error) error {
+	if advice := disk.Advice(err); advice != "" {
+		return fmt.Errorf("%w; %s", err, advice)
+	}
+	return err
 }
 
 // errorTexts lists the texts of joined errors. Where a text has those of joined errors in the middle, they stand in one

@@ -155,7 +155,9 @@ func (a *App) unknownFormat(ev *format.Evidence) error {
 		parts = append(parts, describeStore(&s))
 	}
 	what := strings.Join(parts, ", ")
-	if stores[0].Err == nil {
+	if err := stores[0].Err; disk.IsAccess(err) {
+		return fmt.Errorf("%s: the format cannot be told: %w", ev.Dir, err)
+	} else if err == nil {
 		return fmt.Errorf("%s: unknown format: found %s%s", ev.Dir, what, otherDir(stores))
 	}
 	for _, f := range a.Formats {

@@ -92,9 +92,15 @@ func (r *smallReader) Close() error        { return nil }
 // build writes records as a dataset.
 func build(t testing.TB, f format.Format, records ...small) string {
 	t.Helper()
+	return buildStores(t, f, rocks.Create, records...)
+}
+
+// buildStores is build with the stores that create makes.
+func buildStores(t testing.TB, f format.Format, create store.CreateFunc, records ...small) string {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "db")
 	open := &format.OpenOptions{Store: rocks.Open}
-	target, err := f.Create(context.Background(), dir, &format.CreateOptions{Create: rocks.Create, DBs: []string{"0"},
+	target, err := f.Create(context.Background(), dir, &format.CreateOptions{Create: create, DBs: []string{"0"},
 		Layout: format.LayoutFlat, Now: testNow, Reopen: open})
 	if err != nil {
 		t.Fatal(err)

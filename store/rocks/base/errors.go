@@ -27,8 +27,11 @@ func Unsupported(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrUnsupported)
 }
 
-// Corrupt makes the error of damaged bytes at an offset of a file.
+// Corrupt makes the error of damaged bytes at an offset of a file. An error of access is none, and stays what it is.
 func Corrupt(file string, off int64, field string, err error) error {
+	if store.IsAccess(err) {
+		return err
+	}
 	return &record.CorruptError{File: file, Off: off, Field: field, Err: err}
 }
 

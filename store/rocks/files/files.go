@@ -2,19 +2,17 @@ package files
 
 import (
 	"container/list"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
-	"sync"
+	"syscall"
 
 	"kvferry/internal/disk"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
 )
-
-// MaxOpenFiles bounds how many tables of one store are open at a time.
-const MaxOpenFiles = 512
 
 // File is a file read at offsets. Its descriptor is opened when needed and may be closed while
 // nobody reads; an in-memory one has none.
@@ -25,20 +23,32 @@ type File struct {
 	Size int64
 	mem  []byte // the whole file, when it lives in memory
 
-	pinned *disk.File // of a temporary file: always open
+	pinned io.ReaderAt // of a temporary file: always open
+	start  int64       // of it there
 
-	f    *disk.File // guarded by the set's mutex
+	f    *disk.File // guarded by the pool's mutex, as what follows
 	refs int        // readers under way
 	elem *list.Element
+	lost lost
 }
 
-// Set keeps at most max files open, closing the one that was not read the longest.
+// Set is the files of a store. Those that are not read may be closed, to be opened again when they are.
 type Set struct {
-	mu     sync.Mutex
-	Max    int       // 0: no bound
-	idle   list.List // of *File that are open and not being read, longest idle first
-	open   int
+	Pool *Pool // that it shares; nil: the one of the process
+	Keep bool  // files stay open until the set is closed
+	// Again is told, if not nil, of bytes that the medium refused and gave when it was asked again.
+	Again func(f *File, off int64, refused error)
+
+	open   map[*File]struct{} // guarded by the pool's mutex
 	closed bool
+}
+
+// pool returns the pool of the set.
+func (s *Set) pool() *Pool {
+	if s.Pool == nil {
+		return process
+	}
+	return s.Pool
 }
 
 // Open looks at a file, and opens it at once when now is set.
@@ -66,28 +76,34 @@ func Memory(name string, b []byte) *File {
 	return &File{Path: name, Name: name, mem: b, Size: int64(len(b))}
 }
 
-// Temporary makes a file of one that is open, and stays so for as long as it is read. Its size is set when it is written.
-func Temporary(f *disk.File) *File { return &File{Path: f.Name(), Name: f.Name(), pinned: f} }
+// Temporary makes a file of what begins at start of an open one, which stays open for as long as it is read. Its size is
+// set when it is written.
+func Temporary(r io.ReaderAt, name string, start int64) *File {
+	return &File{Path: name, Name: name, pinned: r, start: start}
+}
 
 // Acquire returns the open file; release must follow.
 func (f *File) Acquire() (*disk.File, error) {
 	s := f.set
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	p := s.pool()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if s.closed {
 		return nil, fs.ErrClosed
 	}
 	if f.f == nil {
-		s.evict()
-		h, err := disk.Open(f.Path)
+		h, err := p.openFile(f.Path)
 		if err != nil {
 			return nil, err
 		}
-		f.f = h
-		s.open++
+		if s.open == nil {
+			s.open = map[*File]struct{}{}
+		}
+		f.f, s.open[f] = h, struct{}{}
+		p.open++
 	}
 	if f.elem != nil {
-		s.idle.Remove(f.elem)
+		p.idle.Remove(f.elem)
 		f.elem = nil
 	}
 	f.refs++
@@ -97,59 +113,56 @@ func (f *File) Acquire() (*disk.File, error) {
 // Release ends a use of the file.
 func (f *File) Release() {
 	s := f.set
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	p := s.pool()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	f.refs--
-	if f.refs > 0 {
-		return
-	}
-	if s.closed {
+	switch {
+	case f.refs > 0:
+	case s.closed:
 		f.closeNow()
-		return
+	case !s.Keep:
+		f.elem = p.idle.PushBack(f)
 	}
-	f.elem = s.idle.PushBack(f)
 }
 
 // NumOpen counts the files that are open.
 func (s *Set) NumOpen() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.open
+	p := s.pool()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(s.open)
 }
 
-// evict closes idle files until one more may be opened.
-func (s *Set) evict() {
-	for s.Max > 0 && s.open >= s.Max && s.idle.Len() > 0 {
-		e := s.idle.Front()
-		s.idle.Remove(e)
-		f := e.Value.(*File)
-		f.elem = nil
-		f.closeNow()
-	}
-}
-
+// closeNow closes the file; the pool's mutex is held.
 func (f *File) closeNow() {
 	if f.f != nil {
 		f.f.Close()
 		f.f = nil
-		f.set.open--
+		delete(f.set.open, f)
+		f.set.pool().open--
 	}
 }
 
 // Close closes all files; those being read close when the read ends.
 func (s *Set) Close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	p := s.pool()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	s.closed = true
-	for e := s.idle.Front(); e != nil; e = e.Next() {
-		f := e.Value.(*File)
-		f.elem = nil
-		f.closeNow()
+	for f := range s.open {
+		if f.elem != nil {
+			p.idle.Remove(f.elem)
+			f.elem = nil
+		}
+		if f.refs == 0 {
+			f.closeNow()
+		}
 	}
-	s.idle.Init()
 }
 
-// ReadFull fills p from offset off. A file that ends before is damage.
+// ReadFull fills p from offset off. A file that ends before is damage, and so are bytes that the medium does not give
+// back: it is not asked for them again, so that all who read them agree on what is there.
 func (f *File) ReadFull(p []byte, off int64) error {
 	if off < 0 || off > f.Size || int64(len(p)) > f.Size-off {
 		return base.Corrupt(f.Path, off, "read", fmt.Errorf("%d bytes wanted, the file has %d", len(p), f.Size))
@@ -158,16 +171,32 @@ func (f *File) ReadFull(p []byte, off int64) error {
 		copy(p, f.mem[off:])
 		return nil
 	}
-	h := f.pinned
-	if h == nil {
-		var err error
-		if h, err = f.Acquire(); err != nil {
+	err := f.read(p, off)
+	if errors.Is(err, syscall.EIO) {
+		f.lost.add(off, len(p), err)
+	}
+	return err
+}
+
+// read reads what is in the file.
+func (f *File) read(p []byte, off int64) error {
+	if err := f.lost.in(off, len(p)); err != nil {
+		return err
+	}
+	r := f.pinned
+	if r == nil {
+		h, err := f.Acquire()
+		if err != nil {
 			return err
 		}
 		defer f.Release()
+		r = h
 	}
-	n, err := h.ReadAt(p, off)
+	n, refused, err := disk.ReadAt(r, p, f.start+off)
 	if n == len(p) {
+		if refused != nil && f.set != nil && f.set.Again != nil {
+			f.set.Again(f, off, refused)
+		}
 		return nil
 	}
 	if err == io.EOF {

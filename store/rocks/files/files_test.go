@@ -33,7 +33,7 @@ func someFiles(t *testing.T, n int) (dir string, want [][]byte) {
 
 func TestSet(t *testing.T) {
 	dir, want := someFiles(t, 10)
-	s := &Set{Max: 3}
+	s := &Set{Pool: NewPool(3)}
 	var all []*File
 	for i := range want {
 		f, err := s.Open(dir, fmt.Sprint(i), i%2 == 0)

@@ -136,8 +136,11 @@ func (w *Window) move(off int64, need int) error {
 		w.buf = w.All.get(n)
 	}
 	w.off, w.n = off, 0
-	err := w.file.ReadFull(w.buf[:n], off)
-	if err != nil && n > need { // what cannot be read may be behind what is wanted
+	var err error
+	if n > need {
+		err = w.file.read(w.buf[:n], off)
+	}
+	if n == need || err != nil { // what cannot be read may be behind what is wanted
 		n = need
 		err = w.file.ReadFull(w.buf[:n], off)
 	}

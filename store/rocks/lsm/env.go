@@ -27,7 +27,7 @@ type Env struct {
 	closed bool
 }
 
-// spoolFile makes a file for a spool that nobody else sees, gone when the env is closed.
+// spoolFile makes a file for spools that nobody else sees, gone when the env is closed.
 func (e *Env) spoolFile() (*disk.File, error) {
 	f, err := tempFile(e.TempDir)
 	if err != nil {
@@ -43,7 +43,15 @@ func (e *Env) spoolFile() (*disk.File, error) {
 	return f, nil
 }
 
-// NumSpools counts the spools that are files.
+// spoolFile returns the file that the next spool of the keyspace is appended to: one at a time is written.
+func (ks *Keyspace) spoolFile() (f *disk.File, err error) {
+	if ks.spool == nil {
+		ks.spool, err = ks.Env.spoolFile()
+	}
+	return ks.spool, err
+}
+
+// NumSpools counts the files of spools.
 func (e *Env) NumSpools() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
@@ -23,6 +24,8 @@ type Keyspace struct {
 	logRuns  []*Run // none or one
 	logBytes int64
 	logTombs []Tombstone
+	spool    *disk.File // all spools of the keyspace that are in no memory, one after the other
+	spooled  int64
 	LogErr   error // the logs are damaged: what needs all rows fails with it
 
 	// What all iterators need is found out by the first.

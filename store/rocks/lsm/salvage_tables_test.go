@@ -496,6 +496,10 @@ func TestSalvageUnreadable(t *testing.T) {
 	if _, err := db.Keyspaces()[0].Rows(nil, nil); !errors.Is(err, syscall.EACCES) || len(*found) > 0 {
 		t.Errorf("error %v, findings %+v", err, *found)
 	}
+	nothing := func(*store.Entry) error { return nil }
+	if err := db.Keyspaces()[0].Unordered(nothing); !errors.Is(err, syscall.EACCES) || len(*found) > 0 {
+		t.Errorf("unordered: error %v, findings %+v", err, *found)
+	}
 }
 
 // breakTable makes the only table of a database one that cannot be opened.

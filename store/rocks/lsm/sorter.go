@@ -92,14 +92,17 @@ func (s *Sorter) Spool(level int, origins []string, inMemory int64) (*Table, err
 	w := &spoolWriter{w: &mem}
 	var file *files.File
 	if s.Bytes > inMemory {
-		f, err := s.ks.Env.spoolFile()
+		f, err := s.ks.spoolFile()
 		if err != nil {
 			return nil, err
 		}
-		file, w.w = files.Temporary(f), f
+		file, w.w = files.Temporary(f, f.Name(), s.ks.spooled), io.NewOffsetWriter(f, s.ks.spooled)
 	}
 	if err := s.write(w, it); err != nil || w.entries == 0 {
 		return nil, err
+	}
+	if file != nil {
+		s.ks.spooled += int64(w.off)
 	}
 	if file == nil {
 		file = files.Memory("memory", mem.Bytes())

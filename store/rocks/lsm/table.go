@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
@@ -119,8 +120,11 @@ func (t *Table) indexHandle() blocks.Handle {
 	return t.info.Index
 }
 
-// Fail places an error in the table's file.
+// Fail places an error in the table's file. One of access is about all of it.
 func (t *Table) Fail(off int64, field string, err error) error {
+	if disk.IsAccess(err) {
+		return err
+	}
 	return &record.CorruptError{Keyspace: t.Keyspace, File: t.Path, Off: off, Field: field, Err: err}
 }
 

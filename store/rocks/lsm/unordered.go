@@ -3,6 +3,7 @@ package lsm
 import (
 	"errors"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
@@ -10,7 +11,8 @@ import (
 )
 
 // ScanTables calls f with every entry of the tables, one after the other, as they stand. Damage is reported and skipped: a
-// block or a partition of the index at a time, a whole table when it cannot be opened or its index cannot be read.
+// block or a partition of the index at a time, a whole table when it cannot be opened or its index cannot be read. An error
+// of access ends the scan: it is not about the table.
 func (ks *Keyspace) ScanTables(f func(*store.Entry) error) error {
 	for _, t := range ks.Tables {
 		if err := ks.scanTable(t, f); err != nil {
@@ -33,9 +35,14 @@ func (e *callbackError) Error() string { return e.Err.Error() }
 // scanTable reads one table in physical order.
 func (ks *Keyspace) scanTable(t *Table, f func(*store.Entry) error) error {
 	info, err := t.Load()
-	if err != nil {
+	switch {
+	case disk.IsAccess(err):
+		return err
+	case err != nil:
 		ks.lost(t, err)
 		return nil
+	case disk.IsAccess(info.TombErr):
+		return info.TombErr
 	}
 	if info.TombErr != nil {
 		ks.undeleted(t, info.TombErr)
@@ -49,10 +56,16 @@ func (ks *Keyspace) scanTable(t *Table, f func(*store.Entry) error) error {
 	}
 	s := &tableScan{t: t, f: f, ks: ks}
 	s.pass = func(h blocks.Handle, sep []byte, err error) bool {
+		if disk.IsAccess(err) {
+			return false
+		}
 		ks.skipped(t, h, sep, err)
 		return true
 	}
 	s.damaged = func(h blocks.Handle, err error) error {
+		if disk.IsAccess(err) {
+			return &callbackError{err}
+		}
 		ks.skipped(t, h, s.walk.Separator(), t.Fail(int64(h.Off), FieldBlock, err))
 		return nil
 	}
@@ -60,6 +73,9 @@ func (ks *Keyspace) scanTable(t *Table, f func(*store.Entry) error) error {
 		var c *callbackError
 		if errors.As(err, &c) {
 			return c.Err
+		}
+		if disk.IsAccess(err) {
+			return err
 		}
 		if isForeign(err) {
 			ks.lost(t, err)

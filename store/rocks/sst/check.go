@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
@@ -28,12 +29,17 @@ func isFilter(name string) bool {
 
 // CheckBlocks verifies the checksums of the blocks that reading rows does not touch, or does without, and calls damaged
 // for each that is of no use. When what stands around the rows cannot be read, whoever reads them says so.
-func (r *Reader) CheckBlocks(damaged func(off uint64, err error)) {
+// What cannot be reached just now is an error.
+func (r *Reader) CheckBlocks(damaged func(off uint64, err error)) error {
 	if _, err := r.Open(); err != nil {
-		return
+		return nil
 	}
 	c := blockCheck{r: r, damaged: damaged}
-	c.table()
+	err := c.table()
+	if disk.IsAccess(err) {
+		return err
+	}
+	return nil
 }
 
 // blockCheck verifies blocks of a table.
@@ -44,12 +50,12 @@ type blockCheck struct {
 }
 
 // table checks all of the metaindex.
-func (c *blockCheck) table() {
+func (c *blockCheck) table() error {
 	var corrupt *record.CorruptError
 	if errors.As(c.r.metaErr, &corrupt) {
 		c.damaged(uint64(corrupt.Off), fmt.Errorf("%s: %w", corrupt.Field, corrupt.Err))
 	}
-	c.r.eachMeta(func(name string, value []byte) error {
+	return c.r.eachMeta(func(name string, value []byte) error {
 		if isRowMeta(name) {
 			return nil
 		}
@@ -61,16 +67,16 @@ func (c *blockCheck) table() {
 				c.damaged(c.r.info.Metaindex.Off, fmt.Errorf("%s: the metaindex names no block of the file", name))
 			}
 		case strings.HasPrefix(name, partitionedFilter):
-			c.partitions(name, h)
+			return c.partitions(name, h)
 		default:
-			c.block(name, h)
+			return c.block(name, h)
 		}
 		return nil
 	})
 }
 
-// block checks one block.
-func (c *blockCheck) block(name string, h blocks.Handle) {
+// block checks one block. Its error is one of access.
+func (c *blockCheck) block(name string, h blocks.Handle) error {
 	n := int(h.Size) + blocks.TrailerLen
 	if cap(c.buf) < n {
 		c.buf = make([]byte, n)
@@ -80,17 +86,25 @@ func (c *blockCheck) block(name string, h blocks.Handle) {
 	if err == nil {
 		err = checkBlock(c.r.info.Checksum, b[:h.Size+1], binary.LittleEndian.Uint32(b[h.Size+1:])-c.r.info.context(h.Off))
 	}
-	if err != nil {
-		c.damaged(h.Off, fmt.Errorf("%s: %w", name, err))
+	return c.useless(h, fmt.Errorf("%s: %w", name, err), err)
+}
+
+// useless calls damaged when there is an error, which it returns when it is one of access.
+func (c *blockCheck) useless(h blocks.Handle, placed, err error) error {
+	if disk.IsAccess(err) {
+		return err
 	}
+	if err != nil {
+		c.damaged(h.Off, placed)
+	}
+	return nil
 }
 
 // partitions checks the index of a partitioned filter and the filters that it leads to.
-func (c *blockCheck) partitions(name string, h blocks.Handle) {
+func (c *blockCheck) partitions(name string, h blocks.Handle) error {
 	top, err := c.r.readBlock(h, name, checkBlock)
 	if err != nil {
-		c.damaged(h.Off, err)
-		return
+		return c.useless(h, err, err)
 	}
 	p := c.r.info.Properties
 	p.IndexType = indexBinary // these entries have no first keys
@@ -101,10 +115,10 @@ func (c *blockCheck) partitions(name string, h blocks.Handle) {
 			if err = x.handle.Check(c.r.file.Size); err != nil {
 				break
 			}
-			c.block(name, x.handle)
+			if err := c.block(name, x.handle); err != nil {
+				return err
+			}
 		}
 	}
-	if err != nil {
-		c.damaged(h.Off, fmt.Errorf("%s: %w", name, err))
-	}
+	return c.useless(h, fmt.Errorf("%s: %w", name, err), err)
 }

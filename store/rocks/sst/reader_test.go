@@ -309,7 +309,7 @@ func TestPass(t *testing.T) {
 // TestReuse: a walk's room serves the next table.
 func TestReuse(t *testing.T) {
 	dir := t.TempDir()
-	set := &files.Set{Max: 1}
+	set := &files.Set{Pool: files.NewPool(1)}
 	defer set.Close()
 	var w blocks.Walk
 	for i := range 3 {

@@ -1,0 +1,52 @@
+package files
+
+import (
+	"slices"
+	"sync"
+)
+
+// lost remembers the parts of a file that the medium did not give back.
+type lost struct {
+	mu    sync.Mutex
+	spans []span // disjoint, ascending
+}
+
+type span struct {
+	off, end int64
+	err      error
+}
+
+// at returns the first span that ends after off.
+func (l *lost) at(off int64) int {
+	i, _ := slices.BinarySearchFunc(l.spans, off, func(s span, off int64) int {
+		if s.end <= off {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+// add notes n bytes at off.
+func (l *lost) add(off int64, n int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	end := off + int64(n)
+	from := l.at(off)
+	to := from
+	for to < len(l.spans) && l.spans[to].off < end {
+		off, end = min(off, l.spans[to].off), max(end, l.spans[to].end)
+		to++
+	}
+	l.spans = slices.Replace(l.spans, from, to, span{off, end, err})
+}
+
+// in returns the error of a span that reaches into n bytes at off, nil when there is none.
+func (l *lost) in(off int64, n int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := l.at(off); i < len(l.spans) && l.spans[i].off < off+int64(n) {
+		return l.spans[i].err
+	}
+	return nil
+}
