@@ -15,6 +15,8 @@ const (
 	FindMissingFile     = "missing-file"
 	FindFileSize        = "file-size-mismatch"
 	FindForeignTable    = "foreign-table"
+	FindForeignLog      = "foreign-log"
+	FindLogGap          = "log-gap"
 	FindEntryCount      = "entry-count-mismatch"
 	FindDeleteCount     = "delete-count-mismatch"
 	FindKeyOrder        = "key-order"
@@ -47,6 +49,8 @@ var findingKinds = []FindingKind{
 	{FindFileBounds, Error, "files", "A table holds a key outside the bounds that the MANIFEST gives it, so lookups miss it."},
 	{FindFileSize, Error, "files", "A table has another size than the MANIFEST says, as when it was cut off. Its rows are missing, as of a damaged block."},
 	{FindForeignTable, Error, "files", "A table is not the one that the MANIFEST names, although it has the same name and size: its first or last key or its unique id is another. Its rows are of another dataset or of another time, and are not read; those that belong there are missing, as of a damaged block."},
+	{FindForeignLog, Error, "files", "A log is not the one that belongs to the tables: it has sequence numbers that tables or another log had already. It is a copy, of another time or of another dataset. A warning when numbers go back within one log."},
+	{FindLogGap, Error, "files", "Sequence numbers are missing within a log, between logs, between the tables and the first log, or behind the last one: a log was lost, cut off or replaced, or the machine failed before its end was on the disk. A warning when tables may have them."},
 	{FindKeyOrder, Error, "files", "Rows of a table are not in the order of the database's comparator; the engine misses some."},
 	{FindKeyTwice, Warning, "rows", "A key is in the tree of an LMDB file more than once, as a stock Ardb server leaves it that was started again and wrote to a key that it did not find. The row that the server's own search finds is taken, where it finds none the first one in the tree."},
 	{FindLedger, Error, "files", "The rows read do not add up to the rows classified: a fault of this program."},
@@ -57,7 +61,7 @@ var findingKinds = []FindingKind{
 	{"row-order", Warning, "files", "An LMDB file is not in the order of Ardb's comparator, as the stock server leaves it; it was sorted."},
 	{FindRefusedRead, Warning, "files", "The disk refused to give bytes, and gave them when it was asked again: it, or what connects it, is failing. Nothing is missing."},
 	{FindStoreNotRead, Error, "files", "There is a store below the source that the format does not look for; what it holds is not read."},
-	{"torn-log", Warning, "files", "The last log ends within a record, as a crash leaves it; what comes before was used. A note when a log ends in zeros: space that was set aside, or what a power failure lost."},
+	{"torn-log", Warning, "files", "The last log ends within a record, as a crash leaves it; what comes before was used. Or a log begins with zeros, ends in zeros that no engine sets aside, or holds nothing but what an older use of the file left. A note when a log ends in zeros as engines set them aside, or a power failure leaves them."},
 	{"manifest-behind", Error, "files", "A table that the MANIFEST does not name has rows that no other table and no log has: the MANIFEST lost its end. A warning when the table cannot tell, as one that was never finished."},
 	{"torn-manifest", Error, "files", "The MANIFEST ends within a record or a group of edits; the tables that the rest named are not read. A warning when no other table has rows of its own, as after a crash."},
 	{FindUnorderedTable, Warning, "files", "A table was sorted before it was read; key-order says what is wrong."},

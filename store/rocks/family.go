@@ -19,6 +19,7 @@ type family struct {
 	st        *database
 	id        uint32
 	logNumber uint64
+	flushed   uint64 // the largest sequence number that tables have of what was written to logs; see lastFlushed
 	blobs     *blobFiles
 	circles   *circle.Set // nil when the comparer is an order, or what the engine makes of it cannot be told
 }

@@ -172,7 +172,12 @@ func (db *database) load(ctx context.Context) (complete bool, err error) {
 	if db.logs, err = db.findLogs(); err != nil {
 		return false, err
 	}
-	err = db.loadLogs(ctx)
+	for _, ks := range db.spaces {
+		ks.flushed = ks.lastFlushed()
+	}
+	if err = db.loadLogs(ctx); err == nil {
+		db.judgeLogs()
+	}
 	var c *record.CorruptError
 	if errors.As(err, &c) && !errors.Is(err, base.ErrUnsupported) {
 		for _, ks := range db.spaces {

@@ -39,7 +39,7 @@ func ofFamily(id byte) handmade.Spec {
 // TestStrayTables plants tables that the MANIFEST does not name beside these, whose sequence numbers are in the
 // MANIFEST:
 //
-//	column family 0: a to c at 1 to 6, m to p compacted to 0; it needs log 40 on, which has 10 to 12
+//	column family 0: a to c at 1 to 6, m to p compacted to 0; it needs log 40 on, which has 21 to 23
 //	column family 1: x at 7; it needs log 39 on, which has 20
 //	column family 2: dropped
 func TestStrayTables(t *testing.T) {
@@ -52,9 +52,9 @@ func TestStrayTables(t *testing.T) {
 		spec       handmade.Spec
 		entries    []handmade.Entry
 	}{
-		{"flush", leftover, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("k", 10, ""), handmade.Put("new", 12, "")}},
-		{"flush of another column family", leftover, 100, ofFamily(1), []handmade.Entry{handmade.Put("k", 11, "")}},
-		{"flush whose log is gone", lostEdit, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("k", 10, ""), handmade.Put("l", 13, "")}},
+		{"flush", leftover, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("k", 21, ""), handmade.Put("new", 23, "")}},
+		{"flush of another column family", leftover, 100, ofFamily(1), []handmade.Entry{handmade.Put("k", 22, "")}},
+		{"flush whose log is gone", lostEdit, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("k", 21, ""), handmade.Put("l", 24, "")}},
 		{"the same beside a later one", lostEdit, 60, handmade.Spec{}, []handmade.Entry{handmade.Put("k", 9, "")}},
 		{"older than the logs", leftover, 40, ofFamily(0), []handmade.Entry{handmade.Put("k", 9, "")}},
 		{"a log that the column family needs", leftover, 100, ofFamily(1), []handmade.Entry{handmade.Put("k", 20, "")}},
@@ -73,8 +73,8 @@ func TestStrayTables(t *testing.T) {
 		{"of this MANIFEST", lostEdit, 46, handmade.Spec{}, []handmade.Entry{handmade.Put("n", 4, "")}},
 		{"to be ingested", cannotSay, 100, handmade.Spec{External: true}, []handmade.Entry{handmade.Put("k", 0, "")}},
 		{"to be ingested, older", leftover, 60, handmade.Spec{External: true}, []handmade.Entry{handmade.Put("k", 0, "")}},
-		{"another order", cannotSay, 100, custom, []handmade.Entry{handmade.Put("k", 10, "")}},
-		{"newer format", cannotSay, 100, handmade.Spec{Version: 8}, []handmade.Entry{handmade.Put("k", 10, "")}},
+		{"another order", cannotSay, 100, custom, []handmade.Entry{handmade.Put("k", 21, "")}},
+		{"newer format", cannotSay, 100, handmade.Spec{Version: 8}, []handmade.Entry{handmade.Put("k", 21, "")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := strayDB(t)
@@ -102,7 +102,7 @@ func strayDB(t *testing.T) *handmade.DB {
 	d.Table(0, 6, handmade.Spec{}, handmade.Put("m", 0, ""), handmade.Put("p", 0, ""))
 	d.Table(1, 1, handmade.Spec{}, handmade.Put("x", 7, ""))
 	d.Log(39, handmade.Batch(20, handmade.Op(base.KindPut, "old", "1")))
-	d.Log(40, handmade.Batch(10, handmade.Op(base.KindPut, "k", "1"), handmade.OpCF(base.KindCFPut, 1, "k", "2")), handmade.Batch(12, handmade.Op(base.KindPut, "new", "3")))
+	d.Log(40, handmade.Batch(21, handmade.Op(base.KindPut, "k", "1"), handmade.OpCF(base.KindCFPut, 1, "k", "2")), handmade.Batch(23, handmade.Op(base.KindPut, "new", "3")))
 	return d
 }
 
@@ -157,7 +157,7 @@ func TestStrayTableWithFlaws(t *testing.T) {
 	// With damaged logs nobody can say what they have.
 	d := strayDB(t)
 	d.Next = 100
-	name := d.Write(handmade.Spec{}, []handmade.Entry{handmade.Put("k", 10, "")})
+	name := d.Write(handmade.Spec{}, []handmade.Entry{handmade.Put("k", 21, "")})
 	dir := d.Finish()
 	b, _ := os.ReadFile(filepath.Join(dir, "000040.log"))
 	b[10] ^= 1
@@ -169,7 +169,7 @@ func TestStrayTableWithFlaws(t *testing.T) {
 func TestStrayTableMentioned(t *testing.T) {
 	d := strayDB(t)
 	d.Next = 60
-	name := d.Table(0, 1, handmade.Spec{}, handmade.Put("k", 30, ""))
+	name := d.Table(0, 1, handmade.Spec{}, handmade.Put("k", 19, ""))
 	d.Edit([]byte{manifest.TagDeletedFile, 1, 60})
 	wantStray(t, d.Finish(), name, leftover)
 }

@@ -31,7 +31,10 @@ type logFile struct {
 	name   string // for places
 	// entries counts those that no table holds yet.
 	entries int64
-	seqs    wal.Ranges // of its batches
+	seqs    wal.Seqs // of its batches
+	// flushed is the first entry that tables had already, and how many there are.
+	flushed  flushedEntry
+	nFlushed int64
 }
 
 // reads reports whether the column family needs the entries of a log: those of older ones are in tables.
@@ -245,17 +248,14 @@ func (w *walLoader) load(ctx context.Context, last bool) error {
 		}
 		rec, off, err := r.Next()
 		if err == logfile.ErrTorn && last {
+			if !w.log.comesNext(r.Partial) {
+				return base.Corrupt(w.log.file.Path, off, "log record", errNotCut)
+			}
 			w.torn(record.Warning, off, "the last record of the last log is incomplete, as after a crash: it never took effect")
 			return nil
 		}
 		if err == io.EOF {
-			switch {
-			case r.Leftover:
-				w.torn(record.Warning, off, "the log ends at bytes that an older use of the file seems to have left")
-			case r.ZeroAt >= 0:
-				w.torn(record.Note, r.ZeroAt, fmt.Sprintf("from here on the log is zeros, %d bytes: space set aside, or what a power failure lost",
-					w.log.file.Size-r.ZeroAt))
-			}
+			w.ended(r, off)
 			return nil
 		}
 		if err != nil {
@@ -269,11 +269,35 @@ func (w *walLoader) load(ctx context.Context, last bool) error {
 		if err != nil {
 			return w.batchError(err)
 		}
-		if seqs, ok := b.Seqs(); ok {
-			w.log.seqs.Add(seqs)
+		if seqs, ok := b.Seqs(); ok && !w.again {
+			w.log.seqs.Add(seqs, off)
 		}
 	}
 }
+
+// ended reports what stands behind the last record of a log.
+func (w *walLoader) ended(r *logfile.Reader, off int64) {
+	size := w.log.file.Size
+	switch {
+	case r.Leftover:
+		w.torn(record.Warning, off, "the log ends at bytes that an older use of the file seems to have left")
+	case r.Older && off == 0:
+		w.torn(record.Warning, 0, "the log holds only what an older use of the file left: it was just begun, or it is not the one that belongs here")
+	case r.ZeroAt == 0:
+		w.torn(record.Warning, 0, fmt.Sprintf("the log is zeros from its start, %d bytes: what it held is lost, as after a power failure", size))
+	case r.ZeroAt > 0 && size%preallocated != 0:
+		w.torn(record.Warning, r.ZeroAt, fmt.Sprintf("from here on the log is zeros, %d bytes, which is not how engines set space aside: "+
+			"what stood there is lost, as after a power failure", size-r.ZeroAt))
+	case r.ZeroAt > 0:
+		w.torn(record.Note, r.ZeroAt, fmt.Sprintf("from here on the log is zeros, %d bytes: space set aside, or what a power failure lost", size-r.ZeroAt))
+	}
+}
+
+// preallocated divides the size of a log that an engine has set space aside for: whole pages.
+const preallocated = 4096
+
+// errNotCut says that the end of a log is damaged.
+var errNotCut = errors.New("damaged: this is no record that was cut off, for its sequence number is not the next one")
 
 // open starts reading a log; the size is that of when it was found.
 func (l *logFile) open() (*logfile.Reader, func(), error) {
@@ -329,6 +353,9 @@ func (w *walLoader) add(e wal.Entry) error {
 // sort takes an entry when the logs are read the first time.
 func (w *walLoader) sort(ks *family, e wal.Entry) error {
 	w.log.entries++
+	if e.Seq <= ks.flushed {
+		w.log.noteFlushed(ks, e.Seq, w.off)
+	}
 	if e.Kind == base.KindRangeDelete {
 		ks.AddTombstone(e.Key, e.Value, e.Seq, record.Place{File: w.log.name, Off: w.off, Level: -1, Seq: e.Seq})
 		return nil

@@ -76,7 +76,7 @@ func TestUndeleteArdb(t *testing.T) {
 			if got := ok(t, "dump", "--dead", dir); got != "" {
 				t.Errorf("before there is\n%s", got)
 			}
-			w := &writes{cf: c.cf, seq: 100}
+			w := &writes{cf: c.cf, seq: 2}
 			if c.byRange {
 				for _, user := range []string{"h", "l", "m", "s", "t", "z"} {
 					w.add("range delete", ardbKey(user, ardb.KindMeta), ardbKey(user, ardb.KindEnd))
@@ -116,7 +116,7 @@ func TestUndeleteArdbHistory(t *testing.T) {
 	hash := func(size int64) []byte { return ardb.AppendValue(nil, &ardb.Value{Kind: ardb.KindHash, Size: size}) }
 	str := func(s string) []byte { return value(ardb.KindString, text(s)) }
 	incr := ardb.AppendValue(nil, &ardb.Value{Kind: ardb.KindOperand, Op: 111}, ardb.IntData(1))
-	w := &writes{cf: ardbCF, seq: 1}
+	w := &writes{cf: ardbCF, seq: 2}
 	meta := func(user string) []byte { return key(user, ardb.KindMeta) }
 	// HDEL of a field, then DEL.
 	w.add("put", meta("a"), hash(-1)).add("put", field("a", "1"), value(ardb.KindField, text("x"))).add("put", field("a", "2"), value(ardb.KindField, text("y")))

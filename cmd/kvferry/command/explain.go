@@ -62,9 +62,9 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 		return usagef("%w", err)
 	}
 	read := &ReadFlags{source: f.source, choice: SelectFlags{places: f.places, expired: "keep"}, workers: 1}
-	var missing skipped
+	var files storeFindings
 	read.salvage = true
-	d, err := a.dataset(cmd.Context(), cmd, location, read, missing.report)
+	d, err := a.dataset(cmd.Context(), cmd, location, read, files.report)
 	if err != nil {
 		return err
 	}
@@ -94,29 +94,33 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 		if err != nil {
 			return err
 		}
-		x.Findings = append(x.Findings, missing.list...)
+		x.Findings = append(x.Findings, files.list...)
 		absent = x.Rows == 0
 		return p.Finish(x)
 	})
 	err = errors.Join(err, d.Opened.Source.Close())
-	if err == nil && (absent || len(missing.list) > 0) {
+	if err == nil && (absent || files.errors) {
 		err = &ExitError{Code: ExitFindings}
 	}
 	return err
 }
 
-// skipped keeps the findings of tables and blocks that could not be read.
-type skipped struct {
-	mu   sync.Mutex
-	list []record.Finding
+// storeFindings keeps what is wrong with the files that the rows of a key are looked for in: tables and blocks that
+// could not be read, logs that are not whole.
+type storeFindings struct {
+	mu     sync.Mutex
+	list   []record.Finding
+	errors bool
 }
 
-func (s *skipped) report(f record.Finding) {
-	if f.Skipped() {
-		s.mu.Lock()
-		s.list = append(s.list, f)
-		s.mu.Unlock()
+func (s *storeFindings) report(f record.Finding) {
+	if f.Severity == record.Note {
+		return
 	}
+	s.mu.Lock()
+	s.list = append(s.list, f)
+	s.errors = s.errors || f.Severity == record.Error
+	s.mu.Unlock()
 }
 
 // counted counts what is written.

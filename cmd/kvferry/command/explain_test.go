@@ -86,10 +86,10 @@ func TestExplainEqualKeys(t *testing.T) {
 		return blackwidow.AppendScoreKey(nil, blackwidow.ScoreKey{Key: nk, Version: 1, Score: score, Member: []byte("a")})
 	}
 	const scoreCF = 2
-	appendLog(t, filepath.Join(dir, "zsets"), (&writes{cf: scoreCF, seq: 100}).add("delete", byScore(0)))
+	appendLog(t, filepath.Join(dir, "zsets"), (&writes{cf: scoreCF, seq: 2}).add("delete", byScore(0)))
 	unchanged(t, dir)
 	text := ok(t, "explain", dir, "k")
-	if !strings.Contains(text, "deleted by the tombstone of sequence number 100") {
+	if !strings.Contains(text, "deleted by the tombstone of sequence number 2") {
 		t.Errorf("the row of score -0.0 is not deleted:\n%s", text)
 	}
 	if got := strings.Join(foundIn(t, dir), ", "); got != "error zset-missing-score-row" {

@@ -3,6 +3,7 @@ package command
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +52,45 @@ func TestForeignTableInEveryCommand(t *testing.T) {
 			}
 			if _, err := os.Stat(dst); err == nil {
 				t.Error("there is a target")
+			}
+		})
+	}
+}
+
+// What is wrong with logs is said by every command; a gap, which is a loss that is proved, fails those that take
+// the rows for all there are.
+func TestLogsInEveryCommand(t *testing.T) {
+	put := func(seq uint64) *writes {
+		return (&writes{seq: seq}).add("put", nemo.AppendHashKey(nil, nemo.HashKey{Key: nk, Field: []byte("a")}), nemo.AppendPlain(nil, nemo.Plain{Bytes: nk, Suffix: nv1}))
+	}
+	for _, c := range []struct {
+		kind  string
+		fails bool
+		do    func(t *testing.T, dir string)
+	}{
+		{"warning torn-log", false, func(t *testing.T, dir string) {
+			appendLog(t, dir)
+			edit("*.log", func([]byte) []byte { return make([]byte, 4096) })(t, dir)
+		}},
+		{"error log-gap", true, func(t *testing.T, dir string) { appendLog(t, dir, put(2), put(100)) }},
+	} {
+		t.Run(c.kind, func(t *testing.T) {
+			dir := build(t, nemo.New(), smallSet()...)
+			c.do(t, filepath.Join(dir, "hash"))
+			unchanged(t, dir)
+			src, dst := "nemo:"+dir, filepath.Join(t.TempDir(), "out")
+			for _, args := range [][]string{{"dump", src}, {"verify", src}, {"inspect", src}, {"fingerprint", src}, {"explain", src, "k"},
+				{"diff", src, src}, {"convert", src, "blackwidow:" + dst}} {
+				r := kvferry(t, args...)
+				if !strings.Contains(r.stdout+r.stderr, strings.Fields(c.kind)[1]) || c.fails && slices.Contains([]string{"dump", "verify", "explain", "convert"}, args[0]) && r.code == ExitOK {
+					t.Errorf("%s: exit %d\n%s%s", strings.Join(args, " "), r.code, r.stdout, r.stderr)
+				}
+			}
+			if _, err := os.Stat(dst); (err != nil) != c.fails {
+				t.Errorf("target: %v", err)
+			}
+			if c.fails {
+				ok(t, "convert", "--allow-loss", "damaged", src, "blackwidow:"+dst)
 			}
 		})
 	}

@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"io"
 	"os"
@@ -168,8 +169,9 @@ func filePlants() []filePlant {
 		addEdit(newTable(6, 899, int(info.Size()), []byte("Hk"), []byte("Hk"), 0, 0))(t, dir)
 	}
 	log := func(t *testing.T, dir string) string {
-		return appendLog(t, filepath.Join(dir, "hash"), (&writes{seq: 50}).add("put", fieldOf("a"), plain))
+		return appendLog(t, filepath.Join(dir, "hash"), (&writes{seq: 2}).add("put", fieldOf("a"), plain))
 	}
+	again := func(seq uint64) *writes { return (&writes{seq: seq}).add("put", fieldOf("a"), plain) }
 	return []filePlant{
 		{name: "block", want: "error damaged-block, warning orphan-rows", do: edit("hash/*.sst", flip(10))}, // of the meta row
 		{name: "footer", want: "error damaged-block", do: edit("kv/*.sst", flip(-1))},
@@ -218,14 +220,22 @@ func filePlants() []filePlant {
 			}
 		}},
 		{name: "zeros after a log", want: "note torn-log", do: func(t *testing.T, dir string) {
-			name := log(t, dir)
-			info, err := os.Stat(name)
-			if err == nil {
-				err = os.Truncate(name, info.Size()+100)
-			}
-			if err != nil {
+			if err := os.Truncate(log(t, dir), 64<<10); err != nil {
 				t.Fatal(err)
 			}
+		}},
+		{name: "zeros instead of a log", want: "warning torn-log", do: func(t *testing.T, dir string) {
+			name := log(t, dir)
+			if err := errors.Join(os.Truncate(name, 0), os.Truncate(name, 100)); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{name: "gap in a log", want: "error log-gap", do: func(t *testing.T, dir string) {
+			appendLog(t, filepath.Join(dir, "hash"), again(2), again(100))
+		}},
+		{name: "a log twice", want: "error foreign-log", do: func(t *testing.T, dir string) {
+			appendLog(t, filepath.Join(dir, "hash"), again(2))
+			copyOne("hash/*.log", "hash/000901.log")(t, dir)
 		}},
 		{name: "no log", want: "warning no-log", do: addEdit([]byte{tagLogNumber, 1})},
 		{name: "entries", want: "error entry-count-mismatch", do: edit("hash/*.sst", recount("entries"))},

@@ -38,6 +38,9 @@ type DB struct {
 	Edits [][]byte
 	Next  uint64
 	Level bool // LevelDB
+	// LastSeq is the last sequence number that the MANIFEST names: at least those of its tables, and the one before its logs.
+	LastSeq uint64
+	logs    int
 }
 
 // NewDB starts a RocksDB directory that needs all logs that are there, or none.
@@ -138,6 +141,7 @@ func (d *DB) Name(family uint64, level int, name string, b Bounds, maxSeq uint64
 	}
 	var number uint64
 	fmt.Sscanf(name, "%d", &number)
+	d.LastSeq = max(d.LastSeq, maxSeq)
 	d.Edit(EditFamily(family), d.fileEdit(level, number, uint64(st.Size()), b, maxSeq))
 }
 
@@ -190,6 +194,9 @@ func comparerNamed(name string) *store.Comparer {
 
 // Finish writes MANIFEST and CURRENT and returns the directory.
 func (d *DB) Finish() string {
+	if d.LastSeq > 0 {
+		d.Edits = append(d.Edits, EditNumber(lastSequenceTag, d.LastSeq))
+	}
 	d.File("MANIFEST-000005", Log(0, false, d.Edits...))
 	d.File("CURRENT", []byte("MANIFEST-000005\n"))
 	return d.Dir
@@ -197,6 +204,10 @@ func (d *DB) Finish() string {
 
 // Log writes a WAL.
 func (d *DB) Log(number uint64, records ...[]byte) {
+	if len(records) > 0 && len(records[0]) >= 8 && d.logs == 0 {
+		d.LastSeq = max(d.LastSeq, binary.LittleEndian.Uint64(records[0])-1)
+	}
+	d.logs++
 	d.File(fmt.Sprintf("%06d.log", number), Log(number, false, records...))
 }
 

@@ -8,8 +8,16 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// tooLong judges a fragment that reaches beyond its block: torn when the file ends there.
+// tooLong judges a fragment that reaches beyond its block: torn when the file ends there, and when it is as writers make
+// fragments: within a block, which the first part of a record fills.
 func (l *Reader) tooLong(head, size int) error {
+	typ, room := l.block[l.pos+6], BlockSize-l.pos-head
+	if typ > fragReuse && typ <= 2*fragReuse {
+		typ -= fragReuse
+	}
+	if goesOn := typ == fragFirst || typ == fragMiddle; size > room || goesOn && size < room && l.codec == codecNone {
+		return l.damaged(head, fmt.Errorf("fragment of type %d and %d bytes, where its block has room for %d", typ, size, room))
+	}
 	err := fmt.Errorf("fragment of %d bytes, %d left in its block", size, l.n-l.pos-head)
 	if l.n == BlockSize {
 		return l.damaged(head, err)
@@ -17,6 +25,10 @@ func (l *Reader) tooLong(head, size int) error {
 	if e := l.torn(); e != ErrTorn {
 		return err
 	}
+	if l.codec != codecNone {
+		return ErrTorn
+	}
+	l.Partial = l.block[min(l.pos+head, l.n):l.n]
 	return ErrTorn
 }
 

@@ -70,6 +70,10 @@ type Reader struct {
 	// Leftover is set when the log ended at bytes that look like an older use of the file but
 	// are not a whole record of it, so that damage cannot be ruled out.
 	Leftover bool
+	// Older is set when the log ended at a record of an older use of the file.
+	Older bool
+	// Partial is the start of the record that ErrTorn is about, as far as it is there; nil when it is compressed.
+	Partial []byte
 	// Huge, when it is not 0, is how large a record may be that next returns. A larger one is only looked at; body
 	// reads it.
 	Huge    int
@@ -93,10 +97,13 @@ func NewReader(r io.Reader, number uint64) *Reader {
 // huge is nil. At the end it returns io.EOF, or ErrTorn when the last record is incomplete; other errors are
 // damage at the offset returned.
 func (l *Reader) Next() (rec []byte, off int64, err error) {
-	l.rec, l.Size, l.Skipped = l.rec[:0], 0, false
+	l.rec, l.Size, l.Skipped, l.Partial = l.rec[:0], 0, false, nil
 	inside := false
 	for {
 		typ, payload, at, err := l.fragment()
+		if inside && l.codec == codecNone {
+			l.Partial = l.rec
+		}
 		if err == io.EOF && inside {
 			return nil, off, ErrTorn
 		}
@@ -286,7 +293,7 @@ func (l *Reader) next() (typ byte, payload []byte, off int64, err error) {
 	}
 	if head == ReuseHeaderLen {
 		if binary.LittleEndian.Uint32(b[HeaderLen:]) != l.number {
-			l.ended, l.pos = true, l.n
+			l.ended, l.pos, l.Older = true, l.n, true
 			return 0, nil, off, io.EOF
 		}
 		l.reuse = true

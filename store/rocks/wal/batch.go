@@ -3,6 +3,7 @@ package wal
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -65,6 +66,14 @@ func NewBatch(l *logfile.Reader, rec []byte, off int64) (*Batch, error) {
 	}
 	src, err := l.Body(off)
 	return &Batch{src: src, rest: l.Size}, err
+}
+
+// PeekSeq returns the first sequence number of a batch that is cut off; false when it is cut off before.
+func PeekSeq(b []byte) (uint64, bool) {
+	if len(b) < 8 {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(b), true
 }
 
 // batchChunk is how much of a large batch is read at a time, at least.

@@ -8,24 +8,54 @@ import (
 // Range is a stretch of sequence numbers, both ends included.
 type Range struct{ first, last uint64 }
 
-// Ranges are stretches of sequence numbers, ascending.
-type Ranges []Range
+// Seqs is what a log holds of the sequence numbers, of which each entry of a batch takes one. Engines write them without
+// a gap.
+type Seqs struct {
+	First, Last uint64 // of all batches; 0: there is none
+	// Gap is the first place within the log where numbers are missing, and Missing how many are in all such places. Back is
+	// the first place where they go back.
+	Gap, Back Jump
+	Missing   uint64
+
+	ranges []Range // ascending
+}
+
+// Jump is a place where a batch does not follow the one before.
+type Jump struct {
+	Off         int64  // of the batch in its log
+	Prev, First uint64 // the last number before, and the first one of the batch; 0: there is no such place
+}
 
 // maxRanges bounds how many stretches of sequence numbers a log has: further gaps between them are not known.
 const maxRanges = 4096
 
-// Add notes the sequence numbers of a batch that was read; batches ascend.
-func (s *Ranges) Add(r Range) {
-	l := *s
+// Add notes the sequence numbers of a batch at an offset of the log; batches ascend.
+func (s *Seqs) Add(r Range, off int64) {
+	switch jump := (Jump{off, s.Last, r.first}); {
+	case len(s.ranges) == 0:
+		s.First = r.first
+	case r.first > s.Last+1:
+		s.Missing += r.first - s.Last - 1
+		if s.Gap.First == 0 {
+			s.Gap = jump
+		}
+	case r.first <= s.Last && s.Back.First == 0:
+		s.Back = jump
+	}
+	s.Last = max(s.Last, r.last)
+	l := s.ranges
 	if n := len(l); n > 0 && (r.first <= l[n-1].last+1 || n == maxRanges) {
 		l[n-1].last = max(l[n-1].last, r.last)
 		return
 	}
-	*s = append(l, r)
+	s.ranges = append(l, r)
 }
 
+// Any reports whether there is a number.
+func (s *Seqs) Any() bool { return len(s.ranges) > 0 }
+
 // Has reports whether a sequence number was noted.
-func (s Ranges) Has(seq uint64) bool {
-	i, ok := slices.BinarySearchFunc(s, seq, func(r Range, n uint64) int { return cmp.Compare(r.first, n) })
-	return ok || i > 0 && seq <= s[i-1].last
+func (s *Seqs) Has(seq uint64) bool {
+	i, ok := slices.BinarySearchFunc(s.ranges, seq, func(r Range, n uint64) int { return cmp.Compare(r.first, n) })
+	return ok || i > 0 && seq <= s.ranges[i-1].last
 }

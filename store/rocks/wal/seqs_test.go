@@ -7,9 +7,9 @@ import (
 
 // TestSeqRanges: what a log holds is known as stretches, of which there are not too many.
 func TestSeqRanges(t *testing.T) {
-	var l Ranges
+	var l Seqs
 	for _, r := range []Range{{5, 6}, {7, 7}, {9, 12}, {10, 14}, {30, 30}} {
-		l.Add(r)
+		l.Add(r, int64(r.first))
 	}
 	got := ""
 	for seq := range uint64(40) {
@@ -20,10 +20,13 @@ func TestSeqRanges(t *testing.T) {
 	if got != "5 6 7 9 10 11 12 13 14 30 " {
 		t.Errorf("has %s", got)
 	}
-	for i := range uint64(2 * maxRanges) {
-		l.Add(Range{100 + 2*i, 100 + 2*i})
+	if l.First != 5 || l.Last != 30 || l.Missing != 1+15 || l.Gap != (Jump{9, 7, 9}) || l.Back != (Jump{10, 12, 10}) {
+		t.Errorf("%+v", l)
 	}
-	if len(l) != maxRanges || !l.Has(100) || l.Has(101) || !l.Has(100+4*maxRanges-2) || l.Has(100+4*maxRanges) {
-		t.Errorf("%d stretches", len(l))
+	for i := range uint64(2 * maxRanges) {
+		l.Add(Range{100 + 2*i, 100 + 2*i}, 0)
+	}
+	if len(l.ranges) != maxRanges || !l.Has(100) || l.Has(101) || !l.Has(100+4*maxRanges-2) || l.Has(100+4*maxRanges) {
+		t.Errorf("%d stretches", len(l.ranges))
 	}
 }

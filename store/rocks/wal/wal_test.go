@@ -78,7 +78,7 @@ func TestNewBatch(t *testing.T) {
 	l := logfile.NewReader(bytes.NewReader(log), 7)
 	l.Huge = LargeValue
 	var got []string
-	var all Ranges
+	var all Seqs
 	for range 2 {
 		rec, off, err := l.Next()
 		if err != nil {
@@ -97,13 +97,13 @@ func TestNewBatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r, ok := d.Seqs(); ok {
-			all.Add(r)
+			all.Add(r, off)
 		}
 	}
 	if !slices.Equal(got, []string{"a 1 false", "b 2097152 true", "c 1 false"}) {
 		t.Errorf("%q", got)
 	}
-	if len(all) != 1 || !all.Has(1) || !all.Has(3) || all.Has(4) || all.Has(0) {
+	if len(all.ranges) != 1 || !all.Has(1) || !all.Has(3) || all.Has(4) || all.Has(0) {
 		t.Errorf("sequence numbers %v", all)
 	}
 	stop := errors.New("stop")

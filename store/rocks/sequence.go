@@ -1,0 +1,155 @@
+package rocks
+
+import (
+	"fmt"
+
+	"kvferry/record"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/wal"
+)
+
+// Engines number what is written, one number an entry, and write it to a log before it takes effect. What the logs hold
+// therefore is without a gap from the first entry that no table holds to the last one, and it goes on where tables and
+// MANIFEST end. Once all logs are loaded this is compared:
+//
+//	tables of a column family   no log that it reads has numbers up to the largest of them
+//	last sequence               the MANIFEST has the last number there was when it was written: logs begin at the next
+//	                            one or below it, and reach it
+//	one log, the next log       no number is left out and none comes twice
+//
+// A log that no column family takes an entry of, as one that was about to be removed, proves nothing: those behind it may
+// be gone. Without entries in logs nothing is known: compactions take numbers away.
+
+// flushedEntry is an entry of a log that a table had already.
+type flushedEntry struct {
+	ks  *family
+	seq uint64
+	off int64 // of its batch
+}
+
+// maxIngested is how many numbers in a row the ingestion of tables is believed to take: they are in no log, and once the
+// tables are compacted they are nowhere.
+const maxIngested = 16
+
+// lastFlushed returns the largest sequence number of the tables that is known to have been in a log. Ingested tables have
+// one number, which may be above what is in logs still. LevelDB's MANIFEST has no numbers but those of the bounds.
+func (ks *family) lastFlushed() (seq uint64) {
+	for _, t := range ks.Tables {
+		if t.MinSeq < t.MaxSeq {
+			seq = max(seq, t.MaxSeq)
+		}
+		if ks.st.levelDB {
+			for _, k := range [][]byte{t.Smallest, t.Largest} {
+				_, tr := base.SplitKey(k)
+				seq = max(seq, tr>>8)
+			}
+		}
+	}
+	return seq
+}
+
+// noteFlushed notes an entry that a table of its column family had already.
+func (l *logFile) noteFlushed(ks *family, seq uint64, off int64) {
+	if l.nFlushed++; l.nFlushed == 1 {
+		l.flushed = flushedEntry{ks, seq, off}
+	}
+}
+
+// logJudge compares the sequence numbers of logs, the oldest first.
+type logJudge struct {
+	db     *database
+	tables uint64   // the largest number of all tables
+	last   uint64   // that was accounted for
+	prev   *logFile // with entries, nil before the first that counts
+}
+
+// judgeLogs reports where logs do not follow each other, the tables and the MANIFEST.
+func (db *database) judgeLogs() {
+	j := logJudge{db: db}
+	for _, ks := range db.spaces {
+		for _, t := range ks.Tables {
+			j.tables = max(j.tables, t.MaxSeq)
+		}
+	}
+	j.last = max(j.tables, db.version.LastSeq)
+	for _, l := range db.logs {
+		if !l.seqs.Any() {
+			continue
+		}
+		if !j.within(l) || !j.follows(l) {
+			return
+		}
+	}
+	// A server at work may not have written out yet what the MANIFEST counts.
+	if j.prev != nil && !db.opts.AllowLive && db.version.LastSeq > max(j.last, j.tables) {
+		j.gap(j.prev, j.prev.file.Size, j.last+1, db.version.LastSeq, "the MANIFEST knows of them, and the logs end before: the end of the "+
+			"last log or logs behind it are missing")
+	}
+}
+
+// within judges one log by itself; false: it does not belong here.
+func (j *logJudge) within(l *logFile) bool {
+	if f := l.flushed; l.nFlushed > 0 {
+		j.foreign(l, f.off, record.Error, fmt.Sprintf("it has sequence number %d of column family %s, whose tables reach %d already (such entries: %d)",
+			f.seq, f.ks.Name(), f.ks.flushed, l.nFlushed))
+		return false
+	}
+	if b := l.seqs.Back; b.First > 0 {
+		j.foreign(l, b.Off, record.Warning, fmt.Sprintf("sequence number %d comes after %d", b.First, b.Prev))
+	}
+	if g := l.seqs.Gap; g.First > 0 {
+		j.gap(l, g.Off, g.Prev+1, g.First-1, fmt.Sprintf("in this log; such numbers in all: %d", l.seqs.Missing))
+	}
+	return true
+}
+
+// follows judges a log by what comes before it; false: it does not belong here.
+func (j *logJudge) follows(l *logFile) bool {
+	s := &l.seqs
+	switch {
+	case j.prev == nil && l.entries == 0:
+		j.last = max(j.last, s.Last)
+		return true
+	case j.prev == nil && s.First > j.last+1:
+		j.gap(l, 0, j.last+1, s.First-1, "tables and MANIFEST end before them, and the first log begins behind: a log before it is missing, "+
+			"or it is of another time")
+	case j.prev != nil && s.First > j.last+1:
+		j.gap(l, 0, j.last+1, s.First-1, fmt.Sprintf("they were between %s and this log: a log is missing", j.prev.name))
+	case j.prev != nil && s.First <= j.last:
+		j.foreign(l, 0, record.Error, fmt.Sprintf("it begins at sequence number %d, and %s reaches %d: one of them is a copy, or of another dataset",
+			s.First, j.prev.name, j.last))
+		return false
+	}
+	j.prev, j.last = l, s.Last
+	return true
+}
+
+// gap reports sequence numbers that are nowhere. Where they may have been those of ingested tables, or tables may have them
+// all, nothing is proved.
+func (j *logJudge) gap(l *logFile, off int64, from, to uint64, where string) {
+	f := record.Finding{Kind: record.FindLogGap, Severity: record.Error, Place: record.Place{File: l.name, Off: off, Level: -1}}
+	lost := "the writes that had them are lost"
+	n := to - from + 1
+	if !j.db.levelDB && (to <= j.tables || n <= maxIngested && to <= j.db.version.LastSeq) {
+		f.Severity, lost = record.Warning, "the writes that had them are lost, unless they are in tables"
+	}
+	f.Detail = fmt.Sprintf("%s are missing, %d to %d: %s; %s; bring back the logs that were beside these tables",
+		record.Plural(int64(n), "sequence number"), from, to, lost, where)
+	j.db.report(f)
+}
+
+// foreign reports a log that is not the one that belongs here.
+func (j *logJudge) foreign(l *logFile, off int64, s record.Severity, what string) {
+	j.db.report(record.Finding{Kind: record.FindForeignLog, Severity: s, Place: record.Place{File: l.name, Off: off, Level: -1},
+		Detail: what + "; bring back the logs that were beside these tables"})
+}
+
+// comesNext reports whether a batch that was cut off may be the next one of a log: as far as its sequence number is there.
+// Writers number empty batches like the one before, and the ingestion of tables takes numbers in between.
+func (l *logFile) comesNext(start []byte) bool {
+	seq, ok := wal.PeekSeq(start)
+	if !ok || !l.seqs.Any() {
+		return true
+	}
+	return l.seqs.Last <= seq && seq <= l.seqs.Last+1+maxIngested
+}

@@ -1,0 +1,109 @@
+package rocks
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"kvferry/store"
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
+)
+
+// written is a batch of n entries from a sequence number on.
+func written(seq, n int) []byte {
+	var ops [][]byte
+	for i := range n {
+		ops = append(ops, handmade.Op(base.KindPut, fmt.Sprintf("k%06d", seq+i), ""))
+	}
+	return handmade.Batch(uint64(seq), ops...)
+}
+
+// TestLogSequences: what the sequence numbers of tables, MANIFEST and logs prove. A table of numbers 50 to 100 stands in
+// the first column family, and the MANIFEST names 100 or what is said.
+func TestLogSequences(t *testing.T) {
+	two := func(a, b []byte) [][]byte { return [][]byte{a, b} }
+	for _, tt := range []struct {
+		name    string
+		lastSeq uint64
+		logs    [][][]byte // from number 20 on
+		level   bool
+		want    string
+	}{
+		{name: "no entries", logs: [][][]byte{nil}},
+		{name: "as engines write", logs: [][][]byte{two(written(101, 2), written(103, 1)), nil, {written(104, 5)}}},
+		{name: "flushed while it was written", lastSeq: 103, logs: [][][]byte{two(written(101, 2), written(103, 1))}},
+		{name: "gap within", logs: [][][]byte{two(written(101, 2), written(104, 1))}, want: "error log-gap 20"},
+		{name: "small gap below the last sequence", lastSeq: 110, logs: [][][]byte{two(written(101, 2), written(105, 6))}, want: "warning log-gap 20"},
+		{name: "large gap below the last sequence", lastSeq: 140, logs: [][][]byte{two(written(101, 2), written(135, 6))}, want: "error log-gap 20"},
+		{name: "leveldb ingests nothing", level: true, lastSeq: 110, logs: [][][]byte{two(written(101, 2), written(105, 6))}, want: "error log-gap 20"},
+		{name: "a log between is missing", logs: [][][]byte{{written(101, 3)}, nil, {written(140, 1)}}, want: "error log-gap 22"},
+		{name: "the first log is missing", logs: [][][]byte{nil, {written(140, 1)}}, want: "error log-gap 21"},
+		{name: "the first log is missing, and the MANIFEST knows more", lastSeq: 120, logs: [][][]byte{nil, {written(140, 1)}}, want: "error log-gap 21"},
+		{name: "the last log is missing", lastSeq: 150, logs: [][][]byte{{written(101, 3)}}, want: "error log-gap 20"},
+		{name: "a few numbers behind", lastSeq: 105, logs: [][][]byte{{written(101, 3)}}, want: "warning log-gap 20"},
+		{name: "older than the tables", logs: [][][]byte{{written(60, 30)}}, want: "error foreign-log 20"},
+		{name: "begins before the tables end", logs: [][][]byte{{written(90, 30)}}, want: "error foreign-log 20"},
+		{name: "leveldb, older than the tables", level: true, logs: [][][]byte{{written(60, 30)}}, want: "error foreign-log 20"},
+		{name: "a copy under another number", logs: [][][]byte{{written(101, 3)}, {written(101, 3)}}, want: "error foreign-log 21"},
+		{name: "an older log behind", logs: [][][]byte{{written(110, 3)}, {written(101, 3)}}, lastSeq: 109, want: "error foreign-log 21"},
+		{name: "numbers go back", logs: [][][]byte{two(written(101, 3), written(102, 3))}, want: "warning foreign-log 20"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := handmade.NewDB(t)
+			if tt.level {
+				d = handmade.NewLevelDB(t)
+			}
+			d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 50, ""), handmade.Put("b", 100, ""))
+			for i, records := range tt.logs {
+				d.File(fmt.Sprintf("%06d.log", 20+i), handmade.Log(uint64(20+i), false, records...))
+			}
+			d.LastSeq = max(tt.lastSeq, 100)
+			dir := d.Finish()
+			_, found := openFindings(t, dir, store.Options{})
+			var got []string
+			for _, f := range *found {
+				got = append(got, fmt.Sprint(f.Severity, " ", f.Kind, " ", strings.TrimSuffix(strings.TrimLeft(f.Place.File, "0"), ".log")))
+			}
+			if fmt.Sprint(got) != strings.TrimSpace("["+tt.want+"]") {
+				t.Errorf("findings %+v, want %q", *found, tt.want)
+			}
+		})
+	}
+}
+
+// TestLogsOfFamilies: logs that no column family needs prove nothing, whatever is missing behind them, and a column family
+// whose tables are ahead of a log that another one needs does not take part in it.
+func TestLogsOfFamilies(t *testing.T) {
+	one := func(seq int, families ...uint64) []byte {
+		var ops [][]byte
+		for _, f := range families {
+			ops = append(ops, handmade.OpCF(base.KindCFPut, f, fmt.Sprint("k", seq), ""))
+		}
+		return handmade.Batch(uint64(seq), ops...)
+	}
+	for _, tt := range []struct {
+		name string
+		logs map[uint64][]byte
+		last uint64
+		want int
+	}{
+		{"dormant family, logs half removed", map[uint64][]byte{20: one(101, 0), 30: one(151, 0)}, 150, 0},
+		{"a family still needs the first", map[uint64][]byte{20: one(101, 1), 30: one(151, 0)}, 150, 1},
+		{"flushed in one, not in the other", map[uint64][]byte{20: one(100, 0, 1), 30: one(102, 0)}, 101, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := handmade.NewDB(t)
+			d.Family(1, "one", handmade.BytewiseName)
+			d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 50, ""), handmade.Put("b", 100, ""))
+			d.Edit([]byte{2, 30}) // log number of the first family
+			for n, b := range tt.logs {
+				d.File(fmt.Sprintf("%06d.log", n), handmade.Log(n, false, b))
+			}
+			d.LastSeq = tt.last
+			if _, found := openFindings(t, d.Finish(), store.Options{}); len(*found) != tt.want {
+				t.Errorf("findings %+v", *found)
+			}
+		})
+	}
+}
