@@ -53,7 +53,7 @@ func (floydFormat) Limits() format.Limits {
 		ScoreDetail: "any float64 but NaN",
 		OtherDetails: []string{
 			"a key has one type",
-			"no byte may follow a NUL in a key, but for more NULs",
+			"a key that has NULs ends with one",
 			"lists have no limit of elements",
 			"streams have neither groups nor an expiry",
 		},

@@ -45,7 +45,7 @@ type Limits struct {
 	MaxExpireMS int64 // 0: no limit
 	MaxKey      int   // bytes of a collection's key; 0: no limit
 	EmptyKey    bool  // collections may have the empty key
-	// NoInnerNUL says that a NUL in a key is followed by nothing but more of them, NoStreamExpiry that streams do not expire.
+	// NoInnerNUL says that a key with NULs has to end with one, NoStreamExpiry that streams do not expire.
 	NoInnerNUL, NoStreamExpiry bool
 	// NoBlankStream says that a stream without entries and without a last id is one that was deleted.
 	NoBlankStream bool
