@@ -507,7 +507,10 @@ func TestAdopt(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		tables := first.Tables(0)
+		tables, err := first.Tables(0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if want := map[string]int{storeRocksDB: 1, storeLevelDB: 2}[kind]; len(tables) != want {
 			t.Fatalf("%s: tables %+v", kind, tables)
 		}

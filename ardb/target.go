@@ -104,14 +104,14 @@ func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record
 }
 
 // Tables returns the tables of a shard, and on LevelDB the spool of its TTL rows.
-func (t *target) Tables(n int) []store.Table {
-	out := t.builder.Tables(n)
+func (t *target) Tables(n int) ([]store.Table, error) {
+	out, err := t.builder.Tables(n)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if spool, ok := t.ttl[n]; ok {
 		out = append(out, spool)
 	}
-	return out
+	return out, err
 }
 
 // Adopt takes the tables of a shard that an earlier process finished.

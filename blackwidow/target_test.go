@@ -92,7 +92,10 @@ func TestAdopt(t *testing.T) {
 	fillDB(t, first, 0, "1", "a")
 	var tables [2][]store.Table
 	for n := range tables {
-		tables[n] = first.Tables(n)
+		var err error
+		if tables[n], err = first.Tables(n); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if len(tables[0]) != 1 || len(tables[1]) != 2 || !strings.HasPrefix(tables[0][0].File, "db1/strings/") {
 		t.Fatalf("tables %+v", tables)

@@ -406,7 +406,9 @@ func (a *attempt) runTask(ctx context.Context, t *Task, sh *share, write bool) e
 		return nil
 	}
 	if t.Group != 0 {
-		res.Tables = a.target.Tables(t.N)
+		if res.Tables, err = a.target.Tables(t.N); err != nil {
+			return err
+		}
 	}
 	res.Stores = a.stores.unwritten()
 	a.o.crash(fmt.Sprintf("written %d", t.N))

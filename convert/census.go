@@ -94,7 +94,11 @@ func (b *countedBuilder) saw(shard int) {
 // Finish counts the tables, whose names are about to change, and makes them a database.
 func (b *countedBuilder) Finish() error {
 	for _, shard := range slices.Sorted(maps.Keys(b.shards)) {
-		b.counter.add(b.Tables(shard))
+		tables, err := b.Tables(shard)
+		if err != nil {
+			return err
+		}
+		b.counter.add(tables)
 	}
 	return b.Builder.Finish()
 }
@@ -111,7 +115,11 @@ func (a *attempt) checkTasks() error {
 		if t.Group == 0 {
 			continue
 		}
-		if has := a.target.Tables(t.N); !sameTables(has, res.Tables) {
+		has, err := a.target.Tables(t.N)
+		if err != nil {
+			return err
+		}
+		if !sameTables(has, res.Tables) {
 			return miscount("task %d (database %s, %s) wrote %s, and %s would become part of it",
 				t.N, t.DB, t.Types, tablesText(res.Tables), tablesText(has))
 		}

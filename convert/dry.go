@@ -72,7 +72,7 @@ type nowhere struct{}
 
 func (nowhere) Keyspace(string, store.Comparer) error      { return nil }
 func (nowhere) Run(string, int, uint64) (store.Run, error) { return nil, errors.ErrUnsupported }
-func (nowhere) Tables(int) []store.Table                   { return nil }
+func (nowhere) Tables(int) ([]store.Table, error)          { return nil, nil }
 func (nowhere) Adopt([]store.Table) error                  { return nil }
 func (nowhere) Finish() error                              { return errors.ErrUnsupported }
 func (nowhere) Abort()                                     {}

@@ -300,14 +300,14 @@ func (t *fakeTarget) Shard(n int, db string, g record.TypeSet, memory int64) (re
 	return &fakeWriter{t: t, n: n, db: db}, nil
 }
 
-func (t *fakeTarget) Tables(n int) []store.Table {
+func (t *fakeTarget) Tables(n int) ([]store.Table, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	tables := t.tables[n]
 	if t.f.tables != nil {
 		t.f.tables(t)
 	}
-	return tables
+	return tables, nil
 }
 
 func (t *fakeTarget) Adopt(n int, _ string, tables []store.Table) error {

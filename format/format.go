@@ -279,7 +279,7 @@ type Target interface {
 	// may use memory bytes.
 	Shard(n int, db string, t record.TypeSet, memory int64) (record.Writer, error)
 	// Tables and Adopt carry finished shards across processes, for --resume.
-	Tables(n int) []store.Table
+	Tables(n int) ([]store.Table, error)
 	Adopt(n int, db string, tables []store.Table) error
 	// Finish makes the target complete and returns it reopened for the proof; nil when it cannot
 	// be read back.

@@ -61,7 +61,11 @@ func (t *target) linkTables() error {
 		return err
 	}
 	for _, n := range slices.Sorted(maps.Keys(t.shards)) {
-		for _, table := range t.builder.Tables(n) {
+		tables, err := t.builder.Tables(n)
+		if err != nil {
+			return err
+		}
+		for _, table := range tables {
 			folder := filepath.Join(root, fmt.Sprintf("%d-%s", 1+slices.Index(loadOrder[:], table.Keyspace), table.Keyspace))
 			if err := disk.MkdirAll(folder); err != nil {
 				return err

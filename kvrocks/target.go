@@ -121,12 +121,12 @@ func (t *target) runs(cf string, shard int, memory int64) *lane.Runs {
 }
 
 // Tables returns the tables of a shard, their files being relative to the dataset.
-func (t *target) Tables(n int) []store.Table {
-	out := t.builder.Tables(n)
+func (t *target) Tables(n int) ([]store.Table, error) {
+	out, err := t.builder.Tables(n)
 	for i := range out {
 		out[i].File = path.Join(storeDir, out[i].File)
 	}
-	return out
+	return out, err
 }
 
 // Adopt takes the tables of a shard that an earlier process finished. Rows of a node of a cluster are in no tables

@@ -41,7 +41,7 @@ func TestGoldensAgain(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if tables := dst.Tables(0); len(tables) == 0 != cluster || len(tables) > 0 && !strings.HasPrefix(tables[0].File, "db/") {
+		if tables, err := dst.Tables(0); err != nil || len(tables) == 0 != cluster || len(tables) > 0 && !strings.HasPrefix(tables[0].File, "db/") {
 			t.Errorf("cluster %v: %d tables", cluster, len(tables))
 		}
 		back := formattest.Finish(t, dst)

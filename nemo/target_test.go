@@ -187,7 +187,10 @@ func TestResume(t *testing.T) {
 	}
 	first := create()
 	shard(first, 0, "0", 1)
-	tables := first.Tables(0)
+	tables, err := first.Tables(0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if len(tables) == 0 || !strings.HasPrefix(tables[0].File, "db0/kv/") {
 		t.Fatalf("tables %+v", tables)
 	}

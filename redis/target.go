@@ -139,18 +139,18 @@ func (t *target) done(p *part) {
 }
 
 // Tables describes a section for a journal: its numbers stand in First.
-func (t *target) Tables(n int) []store.Table {
+func (t *target) Tables(n int) ([]store.Table, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := t.sections[n]
 	if p == nil {
-		return nil
+		return nil, nil
 	}
 	first, err := json.Marshal(p)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	return []store.Table{{File: filepath.Base(t.section(n)), Keyspace: Keyspace, Shard: n, First: first, Entries: p.Keys, Bytes: p.Bytes}}
+	return []store.Table{{File: filepath.Base(t.section(n)), Keyspace: Keyspace, Shard: n, First: first, Entries: p.Keys, Bytes: p.Bytes}}, nil
 }
 
 // Adopt takes a section that an earlier process finished.

@@ -207,8 +207,9 @@ type Builder interface {
 	// Run starts a sorted run of a keyspace. Runs of one keyspace must turn out disjoint. (shard,
 	// lane) names the run; a run is split into tables as it grows.
 	Run(keyspace string, shard int, lane uint64) (Run, error)
-	// Tables returns the finished tables of a shard, for a journal.
-	Tables(shard int) []Table
+	// Tables returns the finished tables of a shard, for a journal, once they are durable. One that the disk refused is
+	// an error: without it the shard is not done.
+	Tables(shard int) ([]Table, error)
 	// Adopt takes tables of a shard finished by an earlier process, checking that each is there
 	// with its size.
 	Adopt(tables []Table) error

@@ -117,18 +117,22 @@ func (t *Target) Groups() []record.TypeSet {
 }
 
 // Tables returns the finished tables of a shard, their files being relative to the dataset.
-func (t *Target) Tables(n int) []store.Table {
+func (t *Target) Tables(n int) ([]store.Table, error) {
 	var out []store.Table
 	for _, db := range t.dbs {
 		for i := range t.parts {
 			p := &t.parts[i]
-			for _, table := range db.builders[i].Tables(n) {
+			tables, err := db.builders[i].Tables(n)
+			if err != nil {
+				return nil, err
+			}
+			for _, table := range tables {
 				table.File = path.Join(db.dir, p.Dir, table.File)
 				out = append(out, table)
 			}
 		}
 	}
-	return out
+	return out, nil
 }
 
 // Adopt takes the tables of a shard that an earlier process finished.

@@ -142,7 +142,10 @@ func TestResume(t *testing.T) {
 	write(t, first, 4, "1", 0, "a")
 	write(t, first, 4, "1", 1, "a")
 	write(t, first, 5, "0", 1, "b")
-	tables := first.Tables(4)
+	tables, err := first.Tables(4)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if len(tables) != 2 || !strings.HasPrefix(tables[0].File, "db1/kv/") || !strings.HasPrefix(tables[1].File, "db1/sets/") {
 		t.Fatalf("tables %+v", tables)
 	}

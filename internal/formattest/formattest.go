@@ -211,7 +211,7 @@ func (Sink) Keyspace(string, store.Comparer) error { return nil }
 func (Sink) Run(string, int, uint64) (store.Run, error) { return Sink{}, nil }
 
 // Tables returns none.
-func (Sink) Tables(int) []store.Table { return nil }
+func (Sink) Tables(int) ([]store.Table, error) { return nil, nil }
 
 // Adopt takes any tables.
 func (Sink) Adopt([]store.Table) error { return nil }

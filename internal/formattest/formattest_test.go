@@ -232,7 +232,7 @@ func TestSink(t *testing.T) {
 		t.Error(err)
 	}
 	b.Abort()
-	if got := b.Tables(0); got != nil {
+	if got, err := b.Tables(0); got != nil || err != nil {
 		t.Errorf("tables %v", got)
 	}
 }

@@ -142,7 +142,7 @@ func (s *Store) Run(keyspace string, shard int, lane uint64) (store.Run, error) 
 }
 
 // Tables returns the tables of a shard.
-func (s *Store) Tables(shard int) []store.Table {
+func (s *Store) Tables(shard int) ([]store.Table, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []store.Table
@@ -151,7 +151,7 @@ func (s *Store) Tables(shard int) []store.Table {
 			out = append(out, t)
 		}
 	}
-	return out
+	return out, nil
 }
 
 // Adopt does nothing: memory does not outlive a process.

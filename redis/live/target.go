@@ -183,7 +183,9 @@ func (t *target) closed(w *writer) {
 }
 
 // Tables stands for what was written by the run of the server that took it: another may have lost it.
-func (t *target) Tables(int) []store.Table { return []store.Table{{File: t.server.run}} }
+func (t *target) Tables(int) ([]store.Table, error) {
+	return []store.Table{{File: t.server.run}}, nil
+}
 
 // Adopt takes what an earlier process wrote.
 func (t *target) Adopt(_ int, _ string, tables []store.Table) error {

@@ -236,16 +236,18 @@ func (b *builder) synced(file string) error {
 	return s.wait()
 }
 
-// Tables returns the tables of a shard's closed runs once they are durable. One that the disk
-// refused is left out, and fails Finish.
-func (b *builder) Tables(shard int) []store.Table {
-	var out []store.Table
+// Tables returns the tables of a shard's closed runs once they are durable.
+func (b *builder) Tables(shard int) (out []store.Table, err error) {
 	for _, t := range b.closedTables() {
-		if t.Shard == shard && b.synced(t.File) == nil {
-			out = append(out, t)
+		if t.Shard != shard {
+			continue
 		}
+		if err := b.synced(t.File); err != nil {
+			return nil, err
+		}
+		out = append(out, t)
 	}
-	return out
+	return out, nil
 }
 
 func (b *builder) closedTables() []store.Table {

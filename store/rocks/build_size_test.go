@@ -31,7 +31,7 @@ func TestManyOpenTablesAreSmall(t *testing.T) {
 			must(t, last.Append(fmt.Appendf([]byte{1, byte(c.runs - 1)}, "%02d", i), value))
 		}
 		must(t, last.Close())
-		if got := len(b.Tables(1)); got != c.tables {
+		if got := len(tablesOf(t, b, 1)); got != c.tables {
 			t.Errorf("%d runs open: %d tables, want %d", c.runs, got, c.tables)
 		}
 		b.Abort()
