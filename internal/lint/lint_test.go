@@ -45,6 +45,7 @@ var rules = append(formatRules(), []rule{
 	{"internal/formattest", []string{"format", "store", "store/", "record", "internal/", "fixtures"}, "it tests any format"},
 	{"internal/dataset", []string{"format", "store", "record", "internal/"}, "it is a part of sources and targets, and speaks their language"},
 	{"internal/versioned", []string{"format", "store", "record", "internal/"}, "it is a part of sources and targets, and speaks their language"},
+	{"internal/catalog", []string{""}, "it lists everything"},
 	{"internal/", []string{"record", "store", "internal/"}, "helpers stand below formats"},
 	{"convert", []string{"format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
 	{"inspect", []string{"format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},

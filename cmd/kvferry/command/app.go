@@ -14,37 +14,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/convert"
-	"kvferry/format"
+	"kvferry/internal/catalog"
 	"kvferry/internal/disk"
 	"kvferry/internal/visible"
 	"kvferry/record"
-	"kvferry/store"
 )
 
 // App is what the commands work with. Default makes the one of this build, tests make others.
 type App struct {
-	Formats []format.Format
-	Drivers []Driver
-	// Fallback reads RocksDB directories with RocksDB's own library, for --store rocksdb; nil in a build
-	// without it.
-	Fallback store.Opener
-	Build    Build
+	catalog.Catalog
+	Build Build
 	// Now is the clock; commands read it once.
 	Now func() time.Time
 	// LimitMemory makes the promise of --memory to the Go runtime; nil leaves it alone.
 	LimitMemory func(bytes int64)
 	// Terminal says that standard error is a terminal, which progress bars are drawn on.
 	Terminal bool
-}
-
-// Driver is a kind of store that this build reads, and perhaps writes.
-type Driver struct {
-	Name   string // rocksdb, leveldb, lmdb
-	Open   store.Opener
-	Create store.CreateFunc // nil: read only
-	// Peek reads what detection wants to know of a directory, without opening a database. It
-	// returns an error that wraps store.ErrNotStore when the directory holds no such store.
-	Peek func(dir string) (format.StoreEvidence, error)
 }
 
 // Run executes one command line and returns the exit code. What went wrong stands on stderr, in one

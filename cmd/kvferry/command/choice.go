@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"kvferry/internal/words"
 	"kvferry/record"
 )
 
@@ -60,7 +61,7 @@ func (f *choiceFlag[T]) names() []string {
 func (f *choiceFlag[T]) Set(s string) error {
 	i := slices.Index(f.names(), s)
 	if i < 0 {
-		return errors.New("want " + orJoin(f.names()) + didYouMean(s, f.names()))
+		return errors.New("want " + words.Or(f.names()) + words.DidYouMean(s, f.names()))
 	}
 	*f.to, f.chosen = f.options[i].means, s
 	return nil
@@ -73,15 +74,6 @@ func (f *choiceFlag[T]) String() string { return f.chosen }
 func (f *choiceFlag[T]) Type() string { return strings.Join(f.names(), "|") }
 
 func (f *choiceFlag[T]) suggest(string) ([]string, bool) { return f.names(), false }
-
-// orJoin writes names as a choice: a, b or c.
-func orJoin(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last]
-}
 
 // suggestNext completes the last of several values that commas part, leaving out those that stand there already.
 // A description may follow each value after a tab.
@@ -115,7 +107,7 @@ func (f *lossesFlag) Set(s string) error {
 			for _, l := range f.known {
 				kinds = append(kinds, l.Kind)
 			}
-			return fmt.Errorf("there is no kind of loss %q: want some of %s%s", kind, strings.Join(kinds, ", "), didYouMean(kind, kinds))
+			return fmt.Errorf("there is no kind of loss %q: want some of %s%s", kind, strings.Join(kinds, ", "), words.DidYouMean(kind, kinds))
 		}
 		*f.to = append(*f.to, kind)
 	}

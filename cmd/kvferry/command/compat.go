@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kvferry/format"
+	"kvferry/internal/catalog"
 	"kvferry/record"
 )
 
@@ -54,7 +55,7 @@ func head(b *bytes.Buffer, title, text string, cells ...string) {
 func dialects(formats []format.Format) (out []format.Format) {
 	for _, f := range formats {
 		out = append(out, f)
-		for _, s := range servers(f) {
+		for _, s := range catalog.Servers(f) {
 			if d := f.(format.Served).For(s.Name); d.Limits().Types != f.Limits().Types {
 				out = append(out, d)
 			}
@@ -103,7 +104,7 @@ func serverTable(b *bytes.Buffer, formats []format.Format) {
 	head(b, "Servers", "A location names a format or a server. A server's name as a target decides what is written; before a source it is checked\n"+
 		"against what is there.", "location", "format", "server")
 	for _, f := range formats {
-		for _, s := range servers(f) {
+		for _, s := range catalog.Servers(f) {
 			row(b, "`"+s.Name+":`", f.Name(), s.Detail)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kvferry/format"
+	"kvferry/internal/catalog"
 	"kvferry/internal/disk"
 )
 
@@ -103,7 +104,7 @@ const goesOn = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSp
 
 // completeSource completes a directory, alone or after the name of a format.
 func (a *App) completeSource(soFar string) ([]string, cobra.ShellCompDirective) {
-	if prefix := a.prefixOf(soFar); prefix != "" {
+	if prefix := a.PrefixOf(soFar); prefix != "" {
 		return directories(prefix, soFar), goesOn
 	}
 	formats := a.prefixes(func(s format.StoreSupport) bool { return s.Read })
@@ -112,7 +113,7 @@ func (a *App) completeSource(soFar string) ([]string, cobra.ShellCompDirective) 
 
 // completeTarget completes the name of a format that is written, and a directory after it.
 func (a *App) completeTarget(soFar string) ([]string, cobra.ShellCompDirective) {
-	if prefix := a.prefixOf(soFar); prefix != "" {
+	if prefix := a.PrefixOf(soFar); prefix != "" {
 		return directories(prefix, soFar), goesOn
 	}
 	return beginning(a.prefixes(func(s format.StoreSupport) bool { return s.Write }), soFar), goesOn
@@ -135,24 +136,12 @@ func (a *App) prefixes(usable func(format.StoreSupport) bool) []string {
 			out = append(out, on...)
 		}
 		if len(on) > 0 {
-			for _, server := range servers(f) {
+			for _, server := range catalog.Servers(f) {
 				out = append(out, server.Name+":")
 			}
 		}
 	}
 	return out
-}
-
-// prefixOf returns what stands before the path of a location, "" when that names no format of this build.
-func (a *App) prefixOf(location string) string {
-	m := locationPrefix.FindStringSubmatch(location)
-	if m == nil {
-		return ""
-	}
-	if _, err := a.format(m[1]); err != nil {
-		return ""
-	}
-	return strings.TrimSuffix(location, m[3])
 }
 
 // directories completes a directory after a prefix. Hidden ones are for those who ask.

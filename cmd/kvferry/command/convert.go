@@ -9,7 +9,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -240,19 +239,19 @@ func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags, places 
 		return convert.Input{}, err
 	}
 	return convert.Input{
-		Format: found.format,
-		Store:  found.driver.Name,
+		Format: found.Format,
+		Store:  found.Driver.Name,
 		Path:   found.Location.Path,
 		WALDir: f.walDir,
 		Open: func(ctx context.Context, change func(*store.Options)) (format.Source, error) {
 			stores := &inspect.Stores{Root: found.Location.Path} // names files with their store's directory
-			o := format.OpenOptions{Store: stores.Opener(opener), Kind: found.driver.Name, WALDir: f.walDir, Pass: places.pass(false),
+			o := format.OpenOptions{Store: stores.Opener(opener), Kind: found.Driver.Name, WALDir: f.walDir, Pass: places.pass(false),
 				MaxBitmap: int64(f.maxBitmap), Stdin: cmd.InOrStdin()}
 			o.Options.AllowLive = f.allowLive
 			change(&o.Options)
-			o.Options.Memory /= found.crowd()
+			o.Options.Memory /= found.Crowd()
 			o.Options.Resort = o.Options.Resort || f.resort
-			src, err := found.open(ctx, &o)
+			src, err := found.Open(ctx, &o)
 			if err != nil {
 				return nil, err
 			}
@@ -263,56 +262,14 @@ func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags, places 
 
 // target reads the location of a target: its format must be named, its store may be.
 func (a *App) target(location string, flags *convertFlags, fs *pflag.FlagSet) (convert.Output, error) {
-	loc, err := ParseLocation(location)
-	if err != nil {
-		return convert.Output{}, usagef("%w", err)
-	}
-	if loc.Format == "" {
-		return convert.Output{}, usagef("target %s: name its format, such as blackwidow:%s", location, location)
-	}
-	f, err := a.format(loc.Format)
+	out, err := a.Target(location)
 	if err != nil {
 		return convert.Output{}, err
 	}
-	if why := f.Limits().NoTarget; why != "" {
-		return convert.Output{}, usagef("%s: %s", visible.Text(loc.Path), why)
+	if r, ok := out.Format.(format.Remote); ok {
+		return flags.server.target(r, out.Path)
 	}
-	if r, ok := f.(format.Remote); ok {
-		return flags.server.target(r, loc.Path)
-	}
-	if err := flags.server.unused(fs, loc.Path); err != nil {
-		return convert.Output{}, err
-	}
-	if f.Limits().Place != format.InDirectory {
-		return placeless(f, loc)
-	}
-	support, err := writable(f, loc.Store)
-	if err != nil {
-		return convert.Output{}, err
-	}
-	d, err := a.driver(support)
-	if err != nil {
-		return convert.Output{}, err
-	}
-	if d.Create == nil {
-		return convert.Output{}, usagef("this build does not write %s", d.Name)
-	}
-	return convert.Output{Format: f, Store: d.Name, Path: loc.Path, Create: d.Create, Open: d.Open}, nil
-}
-
-// writable returns the store that a format is written to: the one named, or its first.
-func writable(f format.Format, name string) (string, error) {
-	var names []string
-	for _, s := range f.Limits().Stores {
-		if name != "" && s.Store == name && !s.Write {
-			return "", usagef("%s+%s cannot be written: %s", f.Name(), name, s.Why)
-		}
-		if s.Write && (name == "" || s.Store == name) {
-			return s.Store, nil
-		}
-		names = append(names, s.Store)
-	}
-	return "", usagef("%s is not written to %q: it knows %s", f.Name(), name, strings.Join(names, ", "))
+	return out, flags.server.unused(fs, out.Path)
 }
 
 // explainConvert gives the error its exit code. It lists the losses on stderr, unless a report has.

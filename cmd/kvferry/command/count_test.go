@@ -33,7 +33,7 @@ func TestSameFiles(t *testing.T) {
 				Bytes int64 `json:"bytes"`
 			}
 			for cmd, out := range map[string]any{"verify --format json": &v, "inspect --json": &i} {
-				if err := json.Unmarshal([]byte(ok(t, append(words(cmd), c.path)...)), out); err != nil {
+				if err := json.Unmarshal([]byte(ok(t, append(commandWords(cmd), c.path)...)), out); err != nil {
 					t.Fatal(err)
 				}
 			}

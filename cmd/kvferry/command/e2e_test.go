@@ -276,7 +276,7 @@ func TestCancelledAndContinued(t *testing.T) {
 	if !found || !strings.HasSuffix(said, "kvferry: cancelled; what is done is kept in "+dst+".kvferry") || entries(t, dir) != "dst.kvferry" {
 		t.Fatalf("%s is left: %s", entries(t, dir), stderr)
 	}
-	again := words(strings.TrimSuffix(line, "\n"))
+	again := commandWords(strings.TrimSuffix(line, "\n"))
 	if !slices.Equal(again, args) {
 		t.Errorf("%q, want %q", again, args)
 	}

@@ -69,7 +69,7 @@ var behind = regexp.MustCompile(` (?:\| redis-cli --pipe|\| Out-String.*|> \S+)$
 func runExample(t *testing.T, dir, line string) {
 	t.Helper()
 	text := exampleNames.Replace(behind.ReplaceAllString(strings.TrimPrefix(line, "source <("), ""))
-	args := words(strings.ReplaceAll(text, "/data/", dir+"/data/"))
+	args := commandWords(strings.ReplaceAll(text, "/data/", dir+"/data/"))
 	if args[0] != "kvferry" {
 		t.Errorf("%s: no command line of kvferry", line)
 		return
@@ -129,7 +129,7 @@ func session(t *testing.T, line string) string {
 		return ""
 	}
 	text, exit := strings.CutSuffix(line, `; echo "exit $?"`)
-	r := kvferry(t, words(text)[1:]...)
+	r := kvferry(t, commandWords(text)[1:]...)
 	out := r.stdout + r.stderr
 	if exit {
 		out += fmt.Sprintf("exit %d\n", r.code)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"kvferry/inspect"
+	"kvferry/internal/catalog"
 	"kvferry/internal/filter"
 )
 
@@ -50,6 +51,7 @@ func usagef(text string, args ...any) error {
 // ExitCode returns the exit code that an error stands for.
 func ExitCode(err error) int {
 	var exit *ExitError
+	var usage *catalog.UsageError
 	switch {
 	case err == nil:
 		return ExitOK
@@ -57,7 +59,7 @@ func ExitCode(err error) int {
 		return ExitCancelled
 	case errors.As(err, &exit):
 		return exit.Code
-	case misnamed(err):
+	case misnamed(err), errors.As(err, &usage):
 		return ExitUsage
 	}
 	return ExitFailed

@@ -11,7 +11,7 @@ func TestStoreFlag(t *testing.T) {
 	for _, name := range []string{"nemo-basic", "bw-basic", "ardb-rocksdb-basic"} {
 		src := golden(t, name)
 		want := ok(t, "dump", src)
-		if fallback() == nil {
+		if testApp().Fallback == nil {
 			r := kvferry(t, "dump", "--store", "rocksdb", src)
 			if r.code != ExitUsage || !strings.Contains(r.stderr, "-tags rocksdb") {
 				t.Errorf("exit %d: %s", r.code, r.stderr)

@@ -151,7 +151,7 @@ func TestScoresSurviveToTheLastBit(t *testing.T) {
 			g.elems = append(g.elems, record.Element{Name: []byte(fmt.Sprintf("m%02d", i)), Score: s})
 		}
 		dst := converted(t, dataset(t, c.from, g), c.to)
-		f, err := testApp().format(c.to)
+		f, err := testApp().Format(c.to)
 		if err != nil {
 			t.Fatal(err)
 		}

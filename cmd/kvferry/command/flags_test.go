@@ -15,30 +15,6 @@ import (
 	"kvferry/record"
 )
 
-func TestParseLocation(t *testing.T) {
-	for s, want := range map[string]Location{
-		"/data/dump":          {Path: "/data/dump"},
-		"nemo:/data":          {Format: "nemo", Path: "/data"},
-		"ardb+leveldb:x":      {Format: "ardb", Store: "leveldb", Path: "x"},
-		"./a:b":               {Path: "./a:b"},
-		"/a:b":                {Path: "/a:b"},
-		"nemo:a:b":            {Format: "nemo", Path: "a:b"},
-		"C:/x":                {Path: "C:/x"},
-		"+leveldb:x":          {Path: "+leveldb:x"},
-		"pika4+rocksdb:./x y": {Format: "pika4", Store: "rocksdb", Path: "./x y"},
-	} {
-		got, err := ParseLocation(s)
-		if err != nil || got != want {
-			t.Errorf("%q: %+v, %v", s, got, err)
-		}
-	}
-	for _, s := range []string{"", "nemo:", "nemo+rocksdb:"} {
-		if _, err := ParseLocation(s); err == nil {
-			t.Errorf("%q: no error", s)
-		}
-	}
-}
-
 func TestSizes(t *testing.T) {
 	for s, want := range map[string]int64{
 		"0": 0, "512MiB": 512 << 20, "512 mib": 512 << 20, "1g": 1 << 30, "1GB": 1e9, "64K": 64 << 10, "1.5k": 1536, "7b": 7, "1000": 1000, "2TiB": 2 << 40,

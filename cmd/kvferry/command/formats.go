@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/format"
+	"kvferry/internal/catalog"
 )
 
 // formats prints what each format can hold and what this build can do with it.
@@ -74,7 +75,7 @@ func formatsJSON(w io.Writer, formats []format.Format) error {
 		l := f.Limits()
 		e := entry{Name: f.Name(), Detail: l.Detail, Servers: []server{}, Stores: []support{}, Seconds: l.Seconds, MaxExpireMS: l.MaxExpireMS,
 			MaxKey: l.MaxKey, EmptyKey: l.EmptyKey, SameName: l.SameName}
-		for _, s := range servers(f) {
+		for _, s := range catalog.Servers(f) {
 			e.Servers = append(e.Servers, server{s.Name, s.Detail})
 		}
 		for _, t := range l.Types.Types() {
@@ -98,7 +99,7 @@ func printFormat(w io.Writer, f format.Format) error {
 			name = ""
 		}
 	}
-	for _, server := range servers(f) {
+	for _, server := range catalog.Servers(f) {
 		row(server.Name+":", server.Detail)
 	}
 	row("types", strings.ReplaceAll(l.Types.String(), ",", ", "))

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/docs"
+	"kvferry/internal/words"
 )
 
 const exitCodes = `Exit codes of kvferry. They are part of its interface.
@@ -46,7 +47,7 @@ func help() *cobra.Command {
 			if err != nil || len(rest) > 0 {
 				if text == "" {
 					return usagef("there is no command or page %q%s", strings.Join(args, " "),
-						didYouMean(strings.Join(args, " "), append(topicNames(), commandNames(cmd.Root())...)))
+						words.DidYouMean(strings.Join(args, " "), append(topicNames(), commandNames(cmd.Root())...)))
 				}
 				_, err := io.WriteString(cmd.OutOrStdout(), text)
 				return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/internal/catalog"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -42,18 +43,6 @@ func rest(cmd *cobra.Command, err error) string {
 	return ""
 }
 
-// unreadableError is about a store that is there and cannot be opened.
-type unreadableError struct {
-	location string // of the dataset, as the command line has it
-	err      error
-}
-
-// Error returns the cause.
-func (e *unreadableError) Error() string { return e.err.Error() }
-
-// Unwrap returns the cause.
-func (e *unreadableError) Unwrap() error { return e.err }
-
 // sources are the locations that a command line reads. verify is asked for what another command says of them.
 func sources(cmd *cobra.Command, args []string) (out []string) {
 	for i, name := range argNames(cmd) {
@@ -69,16 +58,16 @@ func sources(cmd *cobra.Command, args []string) (out []string) {
 
 // damaged finds out which of the datasets an error says is damaged. What was written and is read back is none.
 func damaged(err error, locations []string) (string, bool) {
-	var store *unreadableError
+	var store *catalog.UnreadableError
 	if errors.As(err, &store) {
-		return store.location, len(locations) > 0
+		return store.Location, len(locations) > 0
 	}
 	var corrupt *record.CorruptError
 	if !errors.As(err, &corrupt) || corrupt.File == "" {
 		return "", false
 	}
 	for _, location := range locations {
-		loc, err := ParseLocation(location)
+		loc, err := catalog.ParseLocation(location)
 		if err != nil {
 			continue
 		}

@@ -30,7 +30,7 @@ func (p place) limits(t testing.TB) format.Limits { return formatOf(t, p.format)
 
 func formatOf(t testing.TB, name string) format.Format {
 	t.Helper()
-	f, err := testApp().format(name)
+	f, err := testApp().Format(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func formatOf(t testing.TB, name string) format.Format {
 
 func (p place) open(t testing.TB) format.Source {
 	t.Helper()
-	d, err := testApp().driver(p.store)
+	d, err := testApp().Driver(p.store)
 	if err != nil {
 		t.Fatal(err)
 	}

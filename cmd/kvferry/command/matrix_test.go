@@ -136,7 +136,7 @@ func (p *prediction) refusedKinds() (out []string) {
 func generated(t *testing.T, p place, seed uint64) string {
 	t.Helper()
 	f := formatOf(t, p.format)
-	d, err := testApp().driver(p.store)
+	d, err := testApp().Driver(p.store)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,43 +1,17 @@
 package command
 
 import (
-	"fmt"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"kvferry/internal/words"
 )
-
-// maxTypos is how many letters of a word may be wrong, missing or too many for another word to be offered.
-const maxTypos = 2
-
-// nearest returns the word that was probably meant, "" when none is near.
-func nearest(word string, known []string) string {
-	best, found := maxTypos+1, ""
-	for _, k := range known {
-		d := levenshtein.ComputeDistance(strings.ToLower(word), k)
-		if len(word) > 2 && strings.HasPrefix(k, word) {
-			d = min(d, 1)
-		}
-		if d < best && d < len(k) {
-			best, found = d, k
-		}
-	}
-	return found
-}
-
-// didYouMean is the end of an error about a word that is not known: what was probably meant.
-func didYouMean(word string, known []string) string {
-	if meant := nearest(word, known); meant != "" {
-		return fmt.Sprintf("; did you mean %q?", meant)
-	}
-	return ""
-}
 
 // unknownCommand is the error of a command that does not exist.
 func unknownCommand(root *cobra.Command, name string) error {
-	return usagef("unknown command %q%s", name, didYouMean(name, commandNames(root)))
+	return usagef("unknown command %q%s", name, words.DidYouMean(name, commandNames(root)))
 }
 
 // flagError is the error of a flag that does not exist or whose value is none.
@@ -52,5 +26,5 @@ func flagError(cmd *cobra.Command, err error) error {
 			known = append(known, f.Name)
 		}
 	})
-	return usagef("%w%s", err, didYouMean(name, known))
+	return usagef("%w%s", err, words.DidYouMean(name, known))
 }

@@ -12,6 +12,7 @@ import (
 	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/internal/filter"
+	"kvferry/internal/visible"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -116,7 +117,7 @@ func (a *App) unopened(cmd *cobra.Command, location string, f *ReadFlags) (*Data
 	if err != nil {
 		return nil, err
 	}
-	d := &Dataset{Opened: o, Stores: &inspect.Stores{Root: o.Location.Path}}
+	d := &Dataset{Opened: o, Stores: &inspect.Stores{Root: o.Found.Location.Path}}
 	d.Scan = &inspect.Scan{Selection: sel, Now: now, Workers: f.workers, Memory: f.source.Memory() / 2,
 		TempDir: f.source.TempDir(), Stores: d.Stores}
 	d.reopen = func(ctx context.Context, how inspect.Opening) (format.Source, error) {
@@ -125,7 +126,7 @@ func (a *App) unopened(cmd *cobra.Command, location string, f *ReadFlags) (*Data
 		options.Options.Resort = options.Options.Resort || how.Resort
 		options.Store = how.Wrap(options.Store)
 		options.Pass = f.choice.places.pass(f.mapped)
-		return o.open(ctx, &options)
+		return o.Found.Open(ctx, &options)
 	}
 	return d, nil
 }
@@ -172,7 +173,7 @@ func (d *Dataset) unlessWritten(ctx context.Context, do func() error, written fu
 // checkOrder reads the keys whose order other versions of the server had differently.
 func (d *Dataset) checkOrder(ctx context.Context) error {
 	for _, ks := range d.Opened.Source.Keyspaces() {
-		if d.Opened.options.Options.Resort || d.Opened.format.Name() != "ardb" || ks.Comparer().IsBytewise() {
+		if d.Opened.options.Options.Resort || d.Found.Format.Name() != "ardb" || ks.Comparer().IsBytewise() {
 			continue
 		}
 		it, err := ks.Rows(nil, nil)
@@ -208,10 +209,18 @@ func (d *Dataset) resorted(ctx context.Context, do func() error) error {
 
 // keyspacesOf returns what detection saw of the store at a directory.
 func (o *Opened) keyspacesOf(dir string) []format.KeyspaceEvidence {
-	for _, s := range o.evidence.Stores {
-		if samePath(o.Location.Path, s.Path, dir) {
+	for _, s := range o.Found.Evidence.Stores {
+		if samePath(o.Found.Location.Path, s.Path, dir) {
 			return s.Keyspaces
 		}
+	}
+	return nil
+}
+
+// hasRows refuses formats that have no rows on disk, for commands that show these.
+func (d *Dataset) hasRows() error {
+	if d.Found.Format.Limits().Place == format.InFiles {
+		return usagef("%s: an append-only file has commands and no rows; kvferry dump --match shows the record of a key", visible.Text(d.Found.Location.Path))
 	}
 	return nil
 }

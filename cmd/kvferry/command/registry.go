@@ -2,42 +2,17 @@ package command
 
 import (
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"time"
 
-	"github.com/spf13/cobra"
+	"kvferry/internal/catalog"
 
-	"kvferry/ardb"
-	"kvferry/blackwidow"
-	"kvferry/floyd"
-	"kvferry/format"
-	"kvferry/internal/disk"
-	"kvferry/kvrocks"
-	"kvferry/nemo"
-	"kvferry/redis"
-	"kvferry/redis/aof"
-	"kvferry/redis/live"
-	"kvferry/store"
-	"kvferry/store/lmdb"
-	"kvferry/store/rocks"
+	"github.com/spf13/cobra"
 )
 
-// Default returns the app with every format and store of this build. This is the one place that
-// lists them.
+// Default returns the app with every format and store of this build.
 func Default(build Build) *App {
-	return &App{
-		Formats: []format.Format{nemo.New(), blackwidow.New(), floyd.New(), ardb.New(), kvrocks.New(), redis.New(), aof.New(), live.New()},
-		Drivers: []Driver{
-			{Name: "rocksdb", Open: rocks.Open, Create: rocks.Create, Peek: peekTables("rocksdb")},
-			{Name: "leveldb", Open: rocks.Open, Create: rocks.CreateLevelDB, Peek: peekTables("leveldb")},
-			{Name: "lmdb", Open: lmdb.Open, Peek: peekLMDB},
-		},
-		Fallback:    fallback(),
-		Build:       build,
-		Now:         time.Now,
-		LimitMemory: limitMemory,
-	}
+	return &App{Catalog: catalog.Default(), Build: build, Now: time.Now, LimitMemory: limitMemory}
 }
 
 // commands lists the subcommands.
@@ -54,34 +29,6 @@ func (a *App) commands() []*cobra.Command {
 		a.version(),
 		completion(),
 	}
-}
-
-// peekTables looks at a directory of tables of one kind.
-func peekTables(kind string) func(dir string) (format.StoreEvidence, error) {
-	return func(dir string) (format.StoreEvidence, error) {
-		if _, err := disk.Lstat(filepath.Join(dir, "CURRENT")); err != nil {
-			return format.StoreEvidence{}, store.ErrNotStore
-		}
-		found, keyspaces, err := rocks.Peek(dir)
-		if found != kind {
-			return format.StoreEvidence{}, store.ErrNotStore
-		}
-		ev := format.StoreEvidence{Kind: found, Err: err}
-		for _, k := range keyspaces {
-			ev.Keyspaces = append(ev.Keyspaces, format.KeyspaceEvidence{Name: k.Name, Comparer: k.Comparer})
-		}
-		return ev, nil
-	}
-}
-
-// peekLMDB looks at an LMDB environment.
-func peekLMDB(dir string) (format.StoreEvidence, error) {
-	names, err := lmdb.Peek(dir)
-	ev := format.StoreEvidence{}
-	for _, name := range names {
-		ev.Keyspaces = append(ev.Keyspaces, format.KeyspaceEvidence{Name: name})
-	}
-	return ev, err
 }
 
 // limitMemory keeps the process below the promise: the runtime collects as hard as it must when

@@ -9,6 +9,7 @@ import (
 
 	"kvferry/convert"
 	"kvferry/format"
+	"kvferry/internal/catalog"
 	"kvferry/internal/disk"
 )
 
@@ -95,6 +96,6 @@ func (f *serverFlags) target(r format.Remote, address string) (convert.Output, e
 	if err != nil {
 		return convert.Output{}, err
 	}
-	return convert.Output{Format: r.With(o), Path: work, Address: address, Create: noBuilder, Open: noStore,
+	return convert.Output{Format: r.With(o), Path: work, Address: address, Create: catalog.NoStores.Create, Open: catalog.NoStores.Open,
 		Settings: map[string]string{"existing": existing}}, nil
 }

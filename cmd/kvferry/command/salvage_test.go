@@ -349,7 +349,7 @@ func testSalvageLMDB(t *testing.T, dir string, left result, truth map[string][]s
 // TestSalvageElsewhere: RocksDB itself passes over nothing, and a sound dataset is what it is.
 func TestSalvageElsewhere(t *testing.T) {
 	nemo := golden(t, "nemo-basic")
-	if fallback() != nil {
+	if testApp().Fallback != nil {
 		if r := kvferry(t, "dump", "--salvage", "--store", "rocksdb", nemo); r.code != ExitUsage {
 			t.Errorf("--store rocksdb: exit %d: %s", r.code, r.stderr)
 		}

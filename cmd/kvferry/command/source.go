@@ -1,19 +1,14 @@
 package command
 
 import (
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"kvferry/convert"
 	"kvferry/format"
-	"kvferry/internal/disk"
-	"kvferry/internal/visible"
+	"kvferry/internal/catalog"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -72,32 +67,28 @@ func (f *SourceFlags) Clock(a *App) time.Time {
 // Opened is an open source and how it was found.
 type Opened struct {
 	format.Source
-	// Location names the format and store that were detected.
-	Location Location
-	given    string // the location as the command line has it
-	driver   *Driver
-	options  format.OpenOptions
-	format   format.Format
-	evidence *format.Evidence
+	Found   *catalog.Found
+	options format.OpenOptions
 }
 
 // prepare finds the dataset at a location, detecting its format unless the location names it, and makes ready to open
 // it. report takes findings about the files; nil drops them. --memory is promised to the runtime here.
 func (a *App) prepare(cmd *cobra.Command, location string, f *SourceFlags, report func(record.Finding)) (*Opened, error) {
-	o, err := a.locate(cmd, location, f)
+	found, err := a.locate(cmd, location, f)
 	if err != nil {
 		return nil, err
 	}
+	o := &Opened{Found: found}
 	if a.LimitMemory != nil {
 		a.LimitMemory(f.Memory())
 	}
-	open, err := a.opener(o, f.reader)
+	open, err := a.opener(found, f.reader)
 	if err != nil {
 		return nil, err
 	}
 	o.options = format.OpenOptions{
 		Store:  open,
-		Kind:   o.driver.Name,
+		Kind:   o.Found.Driver.Name,
 		WALDir: f.walDir,
 		Stdin:  cmd.InOrStdin(),
 
@@ -105,7 +96,7 @@ func (a *App) prepare(cmd *cobra.Command, location string, f *SourceFlags, repor
 		Options: store.Options{
 			AllowLive: f.allowLive,
 			Resort:    f.resort,
-			Memory:    f.Memory() / 8 / o.crowd(),
+			Memory:    f.Memory() / 8 / o.Found.Crowd(),
 			TempDir:   f.tempDir,
 			Report:    report,
 		},
@@ -114,16 +105,14 @@ func (a *App) prepare(cmd *cobra.Command, location string, f *SourceFlags, repor
 }
 
 // opener chooses what reads the stores of a dataset.
-func (a *App) opener(o *Opened, reader string) (store.Opener, error) {
+func (a *App) opener(o *catalog.Found, reader string) (store.Opener, error) {
 	switch {
-	case reader == readerNative && o.driver == noStores:
-		return noStore, nil
 	case reader == readerNative:
-		return o.driver.Open, nil
+		return o.Driver.Open, nil
 	case a.Fallback == nil:
 		return nil, usagef("--store %s: this build has no RocksDB library: make one with go build -tags rocksdb ./cmd/kvferry", reader)
-	case o.driver.Name != "rocksdb":
-		return nil, usagef("--store %s: %s is a %s store", reader, o.Location.Path, o.driver.Name)
+	case o.Driver.Name != "rocksdb":
+		return nil, usagef("--store %s: %s is a %s store", reader, o.Location.Path, o.Driver.Name)
 	}
 	return a.Fallback, nil
 }
@@ -149,105 +138,22 @@ func (f *SourceFlags) apart(cmd *cobra.Command, path string) error {
 }
 
 // locate finds out what is at a location.
-func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*Opened, error) {
-	loc, err := ParseLocation(location)
+func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*catalog.Found, error) {
+	place, err := a.Source(location)
 	if err != nil {
-		return nil, usagef("%w", err)
-	}
-	named, err := a.named(&loc)
-	if err != nil {
-		return nil, err
-	}
-	if named != nil && named.Limits().NoSource != "" {
-		return nil, usagef("%s: %s", visible.Text(loc.Path), named.Limits().NoSource)
-	}
-	if err := checkPlace(named, loc.Path); err != nil {
 		return nil, err
 	}
 	if f.walDir != "" {
-		if err := checkDirectory(f.walDir); err != nil {
+		if err := catalog.CheckDirectory(f.walDir); err != nil {
 			return nil, usagef("--%s %w", f.walFlag, err)
 		}
 	}
-	if err := f.apart(cmd, loc.Path); err != nil {
+	if err := f.apart(cmd, place.Path); err != nil {
 		return nil, err
 	}
-	ev, err := a.evidenceOf(loc.Path)
-	if err != nil {
-		return nil, err
+	verbose := io.Discard
+	if f.verbose {
+		verbose = cmd.ErrOrStderr()
 	}
-	if named == nil {
-		verbose := io.Discard
-		if f.verbose {
-			verbose = cmd.ErrOrStderr()
-		}
-		if named, err = a.detect(ev, verbose); err != nil {
-			return nil, err
-		}
-		loc.Format = named.Name()
-	} else if err := a.isServers(named, ev); err != nil {
-		return nil, err
-	}
-	if f, ok := named.(format.Finder); ok {
-		named = f.Found(ev)
-	}
-	if named.Limits().Place != format.InDirectory {
-		return &Opened{Location: loc, given: location, driver: noStores, format: named, evidence: ev}, nil
-	}
-	driver, err := a.storeOf(&loc, ev)
-	if err != nil {
-		return nil, err
-	}
-	return &Opened{Location: loc, given: location, driver: driver, format: named, evidence: ev}, nil
-}
-
-// crowd is by what the memory of a store is divided when a dataset has many: five is usual.
-func (o *Opened) crowd() int64 { return max(1, int64(len(o.evidence.Stores))/5) }
-
-// named finds the format that a location names, nil when it names none, and checks its store.
-func (a *App) named(loc *Location) (format.Format, error) {
-	if loc.Format == "" {
-		return nil, nil
-	}
-	if loc.Store != "" {
-		if _, err := a.driver(loc.Store); err != nil {
-			return nil, err
-		}
-	}
-	return a.format(loc.Format)
-}
-
-// storeOf returns the driver of the named store, or of the kind of all stores that were found.
-func (a *App) storeOf(loc *Location, ev *format.Evidence) (*Driver, error) {
-	if loc.Store != "" {
-		return a.driver(loc.Store)
-	}
-	if len(ev.Stores) == 0 {
-		return nil, notADatabase(loc.Path)
-	}
-	var kinds []string
-	for _, s := range ev.Stores {
-		if len(kinds) == 0 || kinds[len(kinds)-1] != s.Kind {
-			kinds = append(kinds, s.Kind)
-		}
-	}
-	if len(kinds) > 1 {
-		return nil, fmt.Errorf("%s: found stores of several kinds (%s): name one, %s+%s:%s",
-			loc.Path, strings.Join(kinds, ", "), loc.Format, kinds[0], loc.Path)
-	}
-	return a.driver(kinds[0])
-}
-
-// checkDirectory says in plain words why a source cannot be one.
-func checkDirectory(path string) error {
-	st, err := disk.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: no such directory", path)
-	case err != nil:
-		return err
-	case !st.IsDir():
-		return fmt.Errorf("%s: not a directory", path)
-	}
-	return nil
+	return a.Find(place, verbose)
 }

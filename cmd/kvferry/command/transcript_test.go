@@ -88,7 +88,7 @@ func (s *transcript) step(d *datadriven.TestData) string {
 func (s *transcript) run(input string) string {
 	var out strings.Builder
 	for _, line := range strings.Split(input, "\n") {
-		args := words(strings.ReplaceAll(line, "$DIR", s.dir))
+		args := commandWords(strings.ReplaceAll(line, "$DIR", s.dir))
 		before := map[string]string{}
 		for _, src := range s.sources {
 			before[src] = treeState(s.t, src)
@@ -132,8 +132,8 @@ func treeState(t testing.TB, dir string) string {
 	return out.String()
 }
 
-// words splits a command line at spaces; single quotes hold words together.
-func words(line string) []string {
+// commandWords splits a command line at spaces; single quotes hold words together.
+func commandWords(line string) []string {
 	var out []string
 	for i, part := range strings.Split(line, "'") {
 		if i%2 == 1 {
@@ -247,7 +247,7 @@ func (s *transcript) release() {
 }
 
 func TestWords(t *testing.T) {
-	got := fmt.Sprintf("%q", words("kvferry dump --match 'a b*' x"))
+	got := fmt.Sprintf("%q", commandWords("kvferry dump --match 'a b*' x"))
 	if want := `["kvferry" "dump" "--match" "a b*" "x"]`; got != want {
 		t.Errorf("got %s", got)
 	}

@@ -116,7 +116,7 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 	show := a.newProgress(cmd, &f.read.progress)
 	defer func() { show.end(err) }()
 	show.start(d.Scan, verifySteps)
-	v, err := inspect.Verify(cmd.Context(), &inspect.VerifyOptions{Scan: *d.Scan, Root: d.Location.Path, Open: d.reopen,
+	v, err := inspect.Verify(cmd.Context(), &inspect.VerifyOptions{Scan: *d.Scan, Root: d.Found.Location.Path, Open: d.reopen,
 		Keyspaces: d.keyspacesOf, MaxFindings: f.maxFindings, Files: f.files})
 	show.end(err)
 	if err != nil {
@@ -125,7 +125,7 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 	res := &render.Result{Verification: v, Tool: a.Build.String(), Source: location, NowMS: d.Scan.Now.UnixMilli(),
 		Seconds: a.Now().Sub(began).Seconds(), FailOn: f.failOn}
 	if res.Format == "" {
-		res.Format = d.Location.Format
+		res.Format = d.Found.Location.Format
 	}
 	if err := toOutput(cmd, f.output, func(w io.Writer) error { return f.report(w, res) }); err != nil {
 		return err

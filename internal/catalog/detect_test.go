@@ -1,4 +1,4 @@
-package command
+package catalog
 
 import (
 	"errors"
@@ -33,7 +33,7 @@ func TestDetect(t *testing.T) {
 	ev := &format.Evidence{Dir: "/d", Stores: []format.StoreEvidence{{Path: ".", Kind: "rocksdb",
 		Keyspaces: []format.KeyspaceEvidence{{Name: "default"}}}, {Path: "a/b", Kind: "lmdb", Err: errors.New("cut off")},
 		{Path: "c", Kind: "leveldb"}, {Path: "d", Kind: "leveldb"}, {Path: "e", Kind: "leveldb"}}}
-	for _, c := range []struct {
+	for _, tc := range []struct {
 		scores [3]int
 		want   string
 	}{
@@ -43,16 +43,16 @@ func TestDetect(t *testing.T) {
 		{[3]int{0, 0, 0}, "/d: the format cannot be told: found a lmdb database in a/b that cannot be read (cut off), " +
 			"a rocksdb database (default), a leveldb database in c, 2 more; kvferry verify lists what is wrong when the format is named: a:/d or c:/d"},
 	} {
-		app := &App{Formats: []format.Format{scored{name: "a", score: c.scores[0]}, scored{name: "b", score: c.scores[1]}, scored{name: "c", score: c.scores[2]}}}
-		f, err := app.detect(ev, io.Discard)
+		c := &Catalog{Formats: []format.Format{scored{name: "a", score: tc.scores[0]}, scored{name: "b", score: tc.scores[1]}, scored{name: "c", score: tc.scores[2]}}}
+		f, err := c.detect(ev, io.Discard)
 		got := ""
 		if err != nil {
 			got = err.Error()
 		} else {
 			got = f.Name()
 		}
-		if got != c.want {
-			t.Errorf("%v: %s, want %s", c.scores, got, c.want)
+		if got != tc.want {
+			t.Errorf("%v: %s, want %s", tc.scores, got, tc.want)
 		}
 	}
 }
@@ -80,8 +80,8 @@ func TestGather(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	app := &App{Drivers: []Driver{marked("one"), marked("two"), marked("bad")}}
-	ev, err := app.gather(dir)
+	c := &Catalog{Drivers: []Driver{marked("one"), marked("two"), marked("bad")}}
+	ev, err := c.gather(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,10 +98,10 @@ func TestGather(t *testing.T) {
 		t.Errorf("got %s", strings.Join(got, "; "))
 	}
 	loc := Location{Format: "nemo", Path: "p"}
-	if _, err := app.storeOf(&loc, ev); err == nil || !strings.Contains(err.Error(), "several kinds (one, two, bad): name one, nemo+one:p") {
+	if _, err := c.storeOf(&loc, ev); err == nil || !strings.Contains(err.Error(), "several kinds (one, two, bad): name one, nemo+one:p") {
 		t.Errorf("%v", err)
 	}
-	if _, err := app.gather(filepath.Join(dir, "nowhere")); err == nil {
+	if _, err := c.gather(filepath.Join(dir, "nowhere")); err == nil {
 		t.Error("a directory that is not there")
 	}
 }
@@ -115,5 +115,29 @@ func TestNotADatabase(t *testing.T) {
 	}
 	if err := notADatabase(dir); !strings.HasSuffix(err.Error(), "(found a, b, c, 1 more)") {
 		t.Error(err)
+	}
+}
+
+func TestParseLocation(t *testing.T) {
+	for s, want := range map[string]Location{
+		"/data/dump":          {Path: "/data/dump"},
+		"nemo:/data":          {Format: "nemo", Path: "/data"},
+		"ardb+leveldb:x":      {Format: "ardb", Store: "leveldb", Path: "x"},
+		"./a:b":               {Path: "./a:b"},
+		"/a:b":                {Path: "/a:b"},
+		"nemo:a:b":            {Format: "nemo", Path: "a:b"},
+		"C:/x":                {Path: "C:/x"},
+		"+leveldb:x":          {Path: "+leveldb:x"},
+		"pika4+rocksdb:./x y": {Format: "pika4", Store: "rocksdb", Path: "./x y"},
+	} {
+		got, err := ParseLocation(s)
+		if err != nil || got != want {
+			t.Errorf("%q: %+v, %v", s, got, err)
+		}
+	}
+	for _, s := range []string{"", "nemo:", "nemo+rocksdb:"} {
+		if _, err := ParseLocation(s); err == nil {
+			t.Errorf("%q: no error", s)
+		}
 	}
 }

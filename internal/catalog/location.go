@@ -1,4 +1,4 @@
-package command
+package catalog
 
 import (
 	"fmt"
@@ -6,16 +6,18 @@ import (
 	"strings"
 
 	"kvferry/format"
+	"kvferry/internal/words"
 	"kvferry/redis/live"
 )
 
-// Location is a place of a dataset as the command line has it: [format[+store]:]path, or the address of a server.
+// Location is a place of a dataset as people write it: [format[+store]:]path, or the address of a server.
 type Location struct {
 	Format string // or a server of it; "": to be detected
 	Store  string // "": to be detected, or the format's first
 	Path   string
 }
 
+// locationPrefix is what may stand before a path.
 var locationPrefix = regexp.MustCompile(`(?s)^([a-z][a-z0-9.]*)(?:\+([a-z][a-z0-9]*))?:(.*)$`)
 
 // ParseLocation splits a location. A path with a colon can be written as ./path.
@@ -33,15 +35,15 @@ func ParseLocation(s string) (Location, error) {
 	return loc, nil
 }
 
-// format finds a format by its name, or by that of a server, in whose dialect it is then.
-func (a *App) format(name string) (format.Format, error) {
+// Format finds a format by its name, or by that of a server, in whose dialect it is then.
+func (c *Catalog) Format(name string) (format.Format, error) {
 	var names []string
-	for _, f := range a.Formats {
+	for _, f := range c.Formats {
 		if f.Name() == name {
 			return f, nil
 		}
 		names = append(names, f.Name())
-		for _, s := range servers(f) {
+		for _, s := range Servers(f) {
 			if s.Name == name {
 				return f.(format.Served).For(name), nil
 			}
@@ -49,25 +51,37 @@ func (a *App) format(name string) (format.Format, error) {
 		}
 	}
 	return nil, usagef("unknown format %q: this build knows %s; write ./%s:… if it is a path%s",
-		name, strings.Join(names, ", "), name, didYouMean(name, names))
+		name, strings.Join(names, ", "), name, words.DidYouMean(name, names))
 }
 
-// servers lists the servers by which locations can call a format.
-func servers(f format.Format) []format.Server {
+// Servers lists the servers by which locations can call a format.
+func Servers(f format.Format) []format.Server {
 	if s, ok := f.(format.Served); ok {
 		return s.Servers()
 	}
 	return nil
 }
 
-// driver finds a kind of store by its name.
-func (a *App) driver(name string) (*Driver, error) {
+// Driver finds a kind of store by its name.
+func (c *Catalog) Driver(name string) (*Driver, error) {
 	var names []string
-	for i := range a.Drivers {
-		if a.Drivers[i].Name == name {
-			return &a.Drivers[i], nil
+	for i := range c.Drivers {
+		if c.Drivers[i].Name == name {
+			return &c.Drivers[i], nil
 		}
-		names = append(names, a.Drivers[i].Name)
+		names = append(names, c.Drivers[i].Name)
 	}
 	return nil, usagef("unknown store %q: this build knows %s", name, strings.Join(names, ", "))
+}
+
+// PrefixOf returns what stands before the path of a location, "" when that names no format of this build.
+func (c *Catalog) PrefixOf(location string) string {
+	m := locationPrefix.FindStringSubmatch(location)
+	if m == nil {
+		return ""
+	}
+	if _, err := c.Format(m[1]); err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(location, m[3])
 }

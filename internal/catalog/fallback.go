@@ -1,6 +1,6 @@
 //go:build !rocksdb
 
-package command
+package catalog
 
 import "kvferry/store"
 

@@ -1,4 +1,4 @@
-package command
+package catalog
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 	"kvferry/store"
 )
 
-// open opens the dataset that was located. Each store that was seen in its directory and that the format
+// Open opens the dataset that was located. Each store that was seen in its directory and that the format
 // did not open is a finding: what it holds is in nothing that the command reads.
-func (o *Opened) open(ctx context.Context, options *format.OpenOptions) (format.Source, error) {
-	tried := &tries{location: o.given}
+func (f *Found) Open(ctx context.Context, options *format.OpenOptions) (format.Source, error) {
+	tried := &tries{location: f.Given}
 	noting := *options
 	noting.Store = tried.opener(options.Store)
 	if options.Pass != nil {
@@ -28,27 +28,27 @@ func (o *Opened) open(ctx context.Context, options *format.OpenOptions) (format.
 			return pass
 		}
 	}
-	src, err := o.format.Open(ctx, o.Location.Path, &noting)
+	src, err := f.Format.Open(ctx, f.Location.Path, &noting)
 	if err != nil || options.Options.Report == nil {
 		return src, err
 	}
-	for _, s := range o.unread(tried) {
+	for _, s := range f.unread(tried) {
 		options.Options.Report(record.Finding{Kind: record.FindStoreNotRead, Severity: record.Error,
 			Place:  record.Place{File: s.Path, Off: record.NoOffset, Level: -1},
-			Detail: describeStore(&s) + " is not where " + o.format.Name() + " has its databases; it is not read"})
+			Detail: describeStore(&s) + " is not where " + f.Format.Name() + " has its databases; it is not read"})
 	}
 	return src, nil
 }
 
 // unread lists the stores that were seen and not opened. A location that names a kind of store leaves out
 // those of other kinds on purpose.
-func (o *Opened) unread(tried *tries) []format.StoreEvidence {
+func (f *Found) unread(tried *tries) []format.StoreEvidence {
 	var out []format.StoreEvidence
-	for _, s := range o.evidence.Stores {
-		if o.Location.Store != "" && s.Kind != o.driver.Name {
+	for _, s := range f.Evidence.Stores {
+		if f.Location.Store != "" && s.Kind != f.Driver.Name {
 			continue
 		}
-		if !tried.has(filepath.Join(o.Location.Path, filepath.FromSlash(s.Path))) {
+		if !tried.has(filepath.Join(f.Location.Path, filepath.FromSlash(s.Path))) {
 			out = append(out, s)
 		}
 	}
@@ -67,7 +67,7 @@ func (t *tries) opener(open store.Opener) store.Opener {
 		t.add(dir)
 		st, err := open(ctx, dir, o)
 		if err != nil && ctx.Err() == nil && inspect.Unreadable(dir, err) {
-			err = &unreadableError{t.location, err}
+			err = &UnreadableError{t.location, err}
 		}
 		return st, err
 	}
@@ -96,3 +96,15 @@ func (t *tries) has(dir string) bool {
 	}
 	return false
 }
+
+// UnreadableError is about a store that is there and cannot be opened.
+type UnreadableError struct {
+	Location string // of the dataset, as it was written
+	err      error
+}
+
+// Error returns the cause.
+func (e *UnreadableError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *UnreadableError) Unwrap() error { return e.err }

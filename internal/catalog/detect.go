@@ -1,4 +1,4 @@
-package command
+package catalog
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/internal/tree"
+	"kvferry/internal/words"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -29,7 +30,7 @@ const maxLinked = 4096
 
 // gather looks for stores at and below dir and reads what detection wants to know of them. Symbolic links
 // are followed.
-func (a *App) gather(dir string) (*format.Evidence, error) {
+func (c *Catalog) gather(dir string) (*format.Evidence, error) {
 	ev := &format.Evidence{Dir: dir}
 	behind := 0
 	err := tree.Walk(dir, func(rel string, info fs.FileInfo, linked bool) error {
@@ -40,7 +41,7 @@ func (a *App) gather(dir string) (*format.Evidence, error) {
 			behind++
 		}
 		path := filepath.Join(dir, filepath.FromSlash(rel))
-		if rel != "." && isWork(path) || a.peek(ev, path, rel) || depth(rel) == maxDepth || behind > maxLinked {
+		if rel != "." && isWork(path) || c.peek(ev, path, rel) || depth(rel) == maxDepth || behind > maxLinked {
 			return fs.SkipDir
 		}
 		if len(ev.Stores) >= maxStores {
@@ -68,8 +69,8 @@ func depth(rel string) int {
 }
 
 // peek adds the evidence of one directory and reports whether it is a store.
-func (a *App) peek(ev *format.Evidence, path, rel string) bool {
-	for _, d := range a.Drivers {
+func (c *Catalog) peek(ev *format.Evidence, path, rel string) bool {
+	for _, d := range c.Drivers {
 		found, err := d.Peek(path)
 		if errors.Is(err, store.ErrNotStore) {
 			continue
@@ -94,22 +95,22 @@ type candidate struct {
 }
 
 // detect returns the format that the evidence speaks for.
-func (a *App) detect(ev *format.Evidence, verbose io.Writer) (format.Format, error) {
+func (c *Catalog) detect(ev *format.Evidence, verbose io.Writer) (format.Format, error) {
 	var best []candidate
-	for _, f := range a.Formats {
-		c := candidate{f, f.Detect(ev)}
-		printVerdict(verbose, c)
+	for _, f := range c.Formats {
+		found := candidate{f, f.Detect(ev)}
+		printVerdict(verbose, found)
 		switch {
-		case c.verdict.Score == 0 || len(best) > 0 && c.verdict.Score < best[0].verdict.Score:
-		case len(best) > 0 && c.verdict.Score == best[0].verdict.Score:
-			best = append(best, c)
+		case found.verdict.Score == 0 || len(best) > 0 && found.verdict.Score < best[0].verdict.Score:
+		case len(best) > 0 && found.verdict.Score == best[0].verdict.Score:
+			best = append(best, found)
 		default:
-			best = []candidate{c}
+			best = []candidate{found}
 		}
 	}
 	switch len(best) {
 	case 0:
-		return nil, a.unknownFormat(ev)
+		return nil, c.unknownFormat(ev)
 	case 1:
 		return best[0].format, nil
 	}
@@ -119,27 +120,27 @@ func (a *App) detect(ev *format.Evidence, verbose io.Writer) (format.Format, err
 
 // isServers refuses a dataset in another format than that of the server that its location names. A format that is named
 // is taken at its word.
-func (a *App) isServers(named format.Format, ev *format.Evidence) error {
+func (c *Catalog) isServers(named format.Format, ev *format.Evidence) error {
 	server := format.LocationName(named)
 	if server == named.Name() || named.Detect(ev).Score > 0 {
 		return nil
 	}
-	found, err := a.detect(ev, io.Discard)
+	found, err := c.detect(ev, io.Discard)
 	if err != nil {
 		return nil // damaged, perhaps: the server's format may be able to say how
 	}
 	return fmt.Errorf("%s: is in the format %s (%s), not in that of %s: leave the name %s out of the location", ev.Dir, found.Name(), found.Limits().Detail, server, server)
 }
 
-func printVerdict(w io.Writer, c candidate) {
-	fmt.Fprintf(w, "%s: score %d\n", c.format.Name(), c.verdict.Score)
-	for _, why := range c.verdict.Why {
+func printVerdict(w io.Writer, found candidate) {
+	fmt.Fprintf(w, "%s: score %d\n", found.format.Name(), found.verdict.Score)
+	for _, why := range found.verdict.Why {
 		fmt.Fprintf(w, "  %s\n", why)
 	}
 }
 
 // unknownFormat says what was found instead of a dataset, and how to go on when it may be one that is damaged.
-func (a *App) unknownFormat(ev *format.Evidence) error {
+func (c *Catalog) unknownFormat(ev *format.Evidence) error {
 	if len(ev.Stores) == 0 {
 		return notADatabase(ev.Dir)
 	}
@@ -160,14 +161,14 @@ func (a *App) unknownFormat(ev *format.Evidence) error {
 	} else if err == nil {
 		return fmt.Errorf("%s: unknown format: found %s%s", ev.Dir, what, otherDir(stores))
 	}
-	for _, f := range a.Formats {
+	for _, f := range c.Formats {
 		if slices.ContainsFunc(f.Limits().Stores, func(s format.StoreSupport) bool { return s.Read && s.Store == stores[0].Kind }) {
 			names = append(names, f.Name()+":"+ev.Dir)
 		}
 	}
 	text := fmt.Sprintf("%s: the format cannot be told: found %s", ev.Dir, what)
 	if len(names) > 0 {
-		text += fmt.Sprintf("; kvferry verify lists what is wrong when the format is named: %s", orJoin(names))
+		text += fmt.Sprintf("; kvferry verify lists what is wrong when the format is named: %s", words.Or(names))
 	}
 	return errors.New(text)
 }
@@ -210,11 +211,11 @@ func describeStore(s *format.StoreEvidence) string {
 
 // sizeText says how large the file is that an error is about: one that was cut off is known by it.
 func sizeText(err error) string {
-	var c *record.CorruptError
-	if !errors.As(err, &c) || c.File == "" {
+	var corrupt *record.CorruptError
+	if !errors.As(err, &corrupt) || corrupt.File == "" {
 		return ""
 	}
-	st, err := disk.Stat(c.File)
+	st, err := disk.Stat(corrupt.File)
 	if err != nil {
 		return ""
 	}

@@ -1,0 +1,172 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"kvferry/format"
+	"kvferry/internal/disk"
+	"kvferry/internal/visible"
+	"kvferry/redis"
+	"kvferry/store"
+)
+
+// standardInput is the location of what comes in there.
+const standardInput = "-"
+
+// NoStores stands for the driver of formats that have none.
+var NoStores = &Driver{
+	Open:   func(context.Context, string, *store.Options) (store.Store, error) { return nil, store.ErrNotStore },
+	Create: func(string, store.BuildOptions) (store.Builder, error) { return nil, errors.ErrUnsupported },
+}
+
+// Place is where a source is said to be. It has not been looked at yet.
+type Place struct {
+	Location
+	Given string        // the location as it was written
+	named format.Format // nil: to be detected
+}
+
+// Found is a dataset and how it was found.
+type Found struct {
+	// Location names the format and store that were detected.
+	Location Location
+	Given    string // the location as it was written
+	Format   format.Format
+	Driver   *Driver
+	Evidence *format.Evidence
+}
+
+// Source reads the location of a source.
+func (c *Catalog) Source(given string) (*Place, error) {
+	loc, err := ParseLocation(given)
+	if err != nil {
+		return nil, usagef("%w", err)
+	}
+	named, err := c.named(&loc)
+	if err != nil {
+		return nil, err
+	}
+	if named != nil && named.Limits().NoSource != "" {
+		return nil, usagef("%s: %s", visible.Text(loc.Path), named.Limits().NoSource)
+	}
+	return &Place{loc, given, named}, checkPlace(named, loc.Path)
+}
+
+// Find looks at a place and detects the format of what lies there, unless the location names it. What speaks for which
+// format goes to verbose.
+func (c *Catalog) Find(p *Place, verbose io.Writer) (*Found, error) {
+	ev, err := c.evidence(p.Path)
+	if err != nil {
+		return nil, err
+	}
+	found := &Found{Location: p.Location, Given: p.Given, Format: p.named, Driver: NoStores, Evidence: ev}
+	if p.named == nil {
+		if found.Format, err = c.detect(ev, verbose); err != nil {
+			return nil, err
+		}
+		found.Location.Format = found.Format.Name()
+	} else if err := c.isServers(p.named, ev); err != nil {
+		return nil, err
+	}
+	if f, ok := found.Format.(format.Finder); ok {
+		found.Format = f.Found(ev)
+	}
+	if found.Format.Limits().Place == format.InDirectory {
+		found.Driver, err = c.storeOf(&found.Location, ev)
+	}
+	return found, err
+}
+
+// Crowd is by what the memory of a store is divided when a dataset has many: five is usual.
+func (f *Found) Crowd() int64 { return max(1, int64(len(f.Evidence.Stores))/5) }
+
+// named finds the format that a location names, nil when it names none, and checks its store.
+func (c *Catalog) named(loc *Location) (format.Format, error) {
+	if loc.Format == "" {
+		return nil, nil
+	}
+	if loc.Store != "" {
+		if _, err := c.Driver(loc.Store); err != nil {
+			return nil, err
+		}
+	}
+	return c.Format(loc.Format)
+}
+
+// storeOf returns the driver of the named store, or of the kind of all stores that were found.
+func (c *Catalog) storeOf(loc *Location, ev *format.Evidence) (*Driver, error) {
+	if loc.Store != "" {
+		return c.Driver(loc.Store)
+	}
+	if len(ev.Stores) == 0 {
+		return nil, notADatabase(loc.Path)
+	}
+	var kinds []string
+	for _, s := range ev.Stores {
+		if len(kinds) == 0 || kinds[len(kinds)-1] != s.Kind {
+			kinds = append(kinds, s.Kind)
+		}
+	}
+	if len(kinds) > 1 {
+		return nil, fmt.Errorf("%s: found stores of several kinds (%s): name one, %s+%s:%s",
+			loc.Path, strings.Join(kinds, ", "), loc.Format, kinds[0], loc.Path)
+	}
+	return c.Driver(kinds[0])
+}
+
+// checkPlace says in plain words why a source cannot be one: f is its format, nil when it is to be detected.
+func checkPlace(f format.Format, path string) error {
+	if f != nil && f.Limits().Place == format.InDirectory {
+		return CheckDirectory(path)
+	}
+	if path == standardInput {
+		return nil
+	}
+	st, err := disk.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && f == nil:
+		return fmt.Errorf("%s: no such directory", path)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: no such file or directory", path)
+	case err != nil:
+		return err
+	case !st.IsDir() && !st.Mode().IsRegular():
+		return fmt.Errorf("%s: not a directory", path)
+	}
+	return nil
+}
+
+// evidence gathers the evidence of a directory, or of a file. Standard input is not looked at before it is read.
+func (c *Catalog) evidence(path string) (*format.Evidence, error) {
+	if path == standardInput {
+		return &format.Evidence{Dir: path, Head: []byte{}}, nil
+	}
+	st, err := disk.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if st.IsDir() {
+		return c.gather(path)
+	}
+	head, err := redis.Head(path)
+	return &format.Evidence{Dir: path, Head: head}, err
+}
+
+// CheckDirectory says in plain words why a source cannot be one.
+func CheckDirectory(path string) error {
+	st, err := disk.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: no such directory", path)
+	case err != nil:
+		return err
+	case !st.IsDir():
+		return fmt.Errorf("%s: not a directory", path)
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package catalog
+
+import (
+	"strings"
+
+	"kvferry/convert"
+	"kvferry/format"
+	"kvferry/internal/visible"
+)
+
+// Target reads the location of a target: its format must be named, its store may be. Of a server it has no more than the
+// format and the address.
+func (c *Catalog) Target(given string) (convert.Output, error) {
+	loc, err := ParseLocation(given)
+	if err != nil {
+		return convert.Output{}, usagef("%w", err)
+	}
+	if loc.Format == "" {
+		return convert.Output{}, usagef("target %s: name its format, such as blackwidow:%s", given, given)
+	}
+	f, err := c.Format(loc.Format)
+	if err != nil {
+		return convert.Output{}, err
+	}
+	if why := f.Limits().NoTarget; why != "" {
+		return convert.Output{}, usagef("%s: %s", visible.Text(loc.Path), why)
+	}
+	d, err := c.writer(f, &loc)
+	if err != nil {
+		return convert.Output{}, err
+	}
+	return convert.Output{Format: f, Store: d.Name, Path: loc.Path, Create: d.Create, Open: d.Open}, nil
+}
+
+// writer returns the driver that a format is written with.
+func (c *Catalog) writer(f format.Format, loc *Location) (*Driver, error) {
+	if f.Limits().Place != format.InDirectory {
+		if loc.Store != "" {
+			return nil, usagef("%s+%s: %s has no stores", loc.Format, loc.Store, f.Name())
+		}
+		return NoStores, nil
+	}
+	name, err := writable(f, loc.Store)
+	if err != nil {
+		return nil, err
+	}
+	d, err := c.Driver(name)
+	if err == nil && d.Create == nil {
+		err = usagef("this build does not write %s", d.Name)
+	}
+	return d, err
+}
+
+// writable returns the store that a format is written to: the one named, or its first.
+func writable(f format.Format, name string) (string, error) {
+	var names []string
+	for _, s := range f.Limits().Stores {
+		if name != "" && s.Store == name && !s.Write {
+			return "", usagef("%s+%s cannot be written: %s", f.Name(), name, s.Why)
+		}
+		if s.Write && (name == "" || s.Store == name) {
+			return s.Store, nil
+		}
+		names = append(names, s.Store)
+	}
+	return "", usagef("%s is not written to %q: it knows %s", f.Name(), name, strings.Join(names, ", "))
+}
