@@ -14,6 +14,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/formattest"
 	"kvferry/nemo"
+	"kvferry/nemo/linked"
 	"kvferry/record"
 )
 
@@ -495,7 +496,7 @@ func TestHolesOfEachList(t *testing.T) {
 		readAll(t, r, func() {})
 		told := map[string]string{}
 		for _, x := range f.All {
-			if x.Kind == nemo.FindListBrokenLink {
+			if x.Kind == linked.FindBrokenLink {
 				told[string(x.Key)] = x.Detail
 			}
 		}

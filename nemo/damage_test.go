@@ -8,6 +8,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/formattest"
 	"kvferry/internal/memstore"
+	"kvferry/internal/versioned"
 	"kvferry/nemo"
 	"kvferry/record"
 )
@@ -281,7 +282,7 @@ func skim(t testing.TB, r record.Reader) {
 // checkFindings checks what every finding has.
 func checkFindings(t testing.TB, all []record.Finding) {
 	t.Helper()
-	garbage := []string{nemo.FindOrphanRows, nemo.FindDeletedRows, nemo.FindNegativeExpiry}
+	garbage := []string{versioned.FindOrphanRows, versioned.FindDeletedRows, nemo.FindNegativeExpiry}
 	for _, x := range all {
 		if x.DB != "0" || x.Keyspace == "" || x.Type == 0 || x.Detail == "" || x.Place.File != "memory" {
 			t.Errorf("finding %+v lacks something", x)

@@ -38,10 +38,7 @@
 // sequential cursor per key length (package lane), and writing keeps one run per key length.
 package nemo
 
-import (
-	"kvferry/internal/lane"
-	"kvferry/record"
-)
+import "kvferry/record"
 
 // Leading bytes of raw keys. Meta rows have the capital letters.
 const (
@@ -56,24 +53,8 @@ const (
 	kindZSetIndex = 'y' // score to member
 )
 
-// family is what a type's store looks like.
-type family struct {
-	typ   record.Type
-	dir   string
-	meta  byte
-	data  byte
-	index byte // 0: the type has none
-	rest  int  // least bytes after the user key of a data row
-}
-
-// families are in dump order. Strings have neither meta rows nor leading bytes.
-var families = [...]family{
-	{typ: record.String, dir: "kv"},
-	{typ: record.Hash, dir: "hash", meta: kindHashMeta, data: kindHashField, rest: 1},
-	{typ: record.List, dir: "list", meta: kindListMeta, data: kindListNode, rest: seqLen},
-	{typ: record.Set, dir: "set", meta: kindSetMeta, data: kindSetMember},
-	{typ: record.ZSet, dir: "zset", meta: kindZSetMeta, data: kindZSetScore, index: kindZSetIndex},
-}
+// keyspace is the only one of a store.
+const keyspace = "default"
 
 // allTypes are the types that a database can hold.
 const allTypes = record.RedisTypes &^ (1 << record.Stream)
@@ -95,28 +76,4 @@ func familyOf(dir string) *family {
 		}
 	}
 	return nil
-}
-
-// familyFor returns the family of a type, nil for none.
-func familyFor(t record.Type) *family {
-	for i := range families {
-		if families[i].typ == t {
-			return &families[i]
-		}
-	}
-	return nil
-}
-
-// layout returns the lanes of data rows that start with kind.
-func layout(kind byte, rest int) lane.Layout {
-	return lane.Layout{
-		PrefixLen:    prefixLen,
-		AppendPrefix: func(dst []byte, klen int) []byte { return append(dst, kind, byte(klen)) },
-		Parse: func(raw []byte) (int, bool) {
-			return int(raw[1]), raw[0] == kind && raw[1] >= 1 && raw[1] <= MaxKey
-		},
-		MinRest: rest,
-		From:    []byte{kind},
-		To:      []byte{kind + 1},
-	}
 }

@@ -12,27 +12,19 @@ import (
 	"kvferry/format"
 	"kvferry/internal/dataset"
 	"kvferry/internal/disk"
-	"kvferry/internal/lane"
+	"kvferry/internal/versioned"
 	"kvferry/record"
 	"kvferry/store"
 )
 
 // source is an open dataset.
 type source struct {
-	dataset.Source[*typeStore]
+	dataset.Source[*versioned.Store]
 	format nemoFormat
 	dir    string
 }
 
-// typeStore is one of the five stores.
-type typeStore struct {
-	family   *family
-	name     string // in the ledger and in findings: "hash", "db0/hash"
-	store    store.Store
-	keyspace store.Keyspace
-	data     *lane.Directory // lanes of data rows; nil for strings
-	index    *lane.Directory // lanes of zset index rows
-}
+type database = dataset.Database[*versioned.Store]
 
 // open opens all databases of a directory.
 func open(ctx context.Context, f nemoFormat, dir string, o *format.OpenOptions) (format.Source, error) {
@@ -66,7 +58,7 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) error {
 	if len(s.DBs) == 0 {
 		return fmt.Errorf("%s: no nemo database: want RocksDB directories kv, hash, list, set and zset in it or in db0, db1, …", s.dir)
 	}
-	slices.SortFunc(s.DBs, func(a, b *dataset.Database[*typeStore]) int {
+	slices.SortFunc(s.DBs, func(a, b *database) int {
 		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
 	})
 	return nil
@@ -74,22 +66,22 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) error {
 
 // openDB opens the stores of one database; it returns false when there are none.
 func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOptions) (bool, error) {
-	db := &dataset.Database[*typeStore]{Name: name, Dirs: []string{dir}}
+	db := &database{Name: name, Dirs: []string{dir}}
 	s.DBs = append(s.DBs, db)
 	var missing []string
 	for i := range families {
 		if dataset.Passed(s.dir, filepath.Join(dir, families[i].dir), name, families[i].typ, o) {
 			continue
 		}
-		ts, err := openStore(ctx, s.dir, dir, &families[i], o)
+		st, err := families[i].open(ctx, s.dir, dir, name, o)
 		if err != nil {
 			return false, err
 		}
-		if ts == nil {
+		if st == nil {
 			missing = append(missing, filepath.Join(dir, families[i].dir))
 			continue
 		}
-		db.Stores = append(db.Stores, ts)
+		db.Stores = append(db.Stores, st)
 	}
 	if len(missing) == len(families) {
 		s.DBs = s.DBs[:len(s.DBs)-1]
@@ -99,24 +91,25 @@ func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOpt
 	return true, nil
 }
 
-// openStore opens the store of one type, nil when it is not there.
-func openStore(ctx context.Context, root, dir string, fam *family, o *format.OpenOptions) (*typeStore, error) {
-	rel := filepath.Join(dir, fam.dir)
+// open opens the store of one type, nil when it is not there.
+func (f *family) open(ctx context.Context, root, dir, db string, o *format.OpenOptions) (*versioned.Store, error) {
+	rel := filepath.Join(dir, f.dir)
 	st, err := dataset.OpenStore(ctx, root, rel, o)
 	if st == nil {
 		return nil, err
 	}
-	ts := &typeStore{family: fam, name: filepath.ToSlash(rel), store: st}
-	if ts.keyspace, err = onlyKeyspace(filepath.Join(root, rel), st); err != nil {
+	ks, err := onlyKeyspace(filepath.Join(root, rel), st)
+	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	ts.setLanes()
-	return ts, nil
+	s := versioned.NewStore(f.layout, db, rel, func(string) store.Keyspace { return ks }, st)
+	s.Named(func(string) (long, short string) { return filepath.ToSlash(rel), f.dir })
+	return s, nil
 }
 
 func onlyKeyspace(dir string, st store.Store) (store.Keyspace, error) {
 	all := st.Keyspaces()
-	if len(all) != 1 || all[0].Name() != "default" {
+	if len(all) != 1 || all[0].Name() != keyspace {
 		return nil, fmt.Errorf("%s: has %d column families, nemo's stores have one, default", dir, len(all))
 	}
 	if c := all[0].Comparer(); !c.IsBytewise() {
@@ -125,47 +118,59 @@ func onlyKeyspace(dir string, st store.Store) (store.Keyspace, error) {
 	return all[0], nil
 }
 
-func (ts *typeStore) setLanes() {
-	f := ts.family
-	if f.data != 0 {
-		ts.data = lane.NewDirectory(ts.keyspace, layout(f.data, f.rest))
-	}
-	if f.index != 0 {
-		ts.index = lane.NewDirectory(ts.keyspace, layout(f.index, scoreLen))
-	}
-}
-
-// Types returns the type whose records the store holds.
-func (ts *typeStore) Types() record.TypeSet { return record.Of(ts.family.typ) }
-
-// Size returns the bytes of the store.
-func (ts *typeStore) Size() int64 { return ts.keyspace.Size() }
-
-// Keyspaces returns the only keyspace.
-func (ts *typeStore) Keyspaces() []format.Keyspace {
-	return []format.Keyspace{{Name: ts.family.dir, Keyspace: ts.keyspace}}
-}
-
-// Close closes the store.
-func (ts *typeStore) Close() error { return ts.store.Close() }
-
 // Format returns nemo.
 func (s *source) Format() format.Format { return s.format }
 
-func (s *source) database(name string) *dataset.Database[*typeStore] { return s.Database(name) }
-
-// storesOf returns the stores of some types in dump order.
-func (s *source) storesOf(name string, t record.TypeSet) []*typeStore { return s.StoresOf(name, t) }
-
 // Records returns a reader of the types' records, merged.
 func (s *source) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
-	if s.database(db) == nil {
+	if s.Database(db) == nil {
 		return nil, fmt.Errorf("%s: no database %q", s.dir, db)
 	}
-	stores := s.storesOf(db, t)
-	return dataset.Merge(stores, func(ts *typeStore) (record.Reader, error) {
-		return newPass(ctx, db, ts, span, e, len(stores)).open()
+	stores := s.StoresOf(db, t)
+	return dataset.Merge(stores, func(st *versioned.Store) (record.Reader, error) {
+		return st.Records(ctx, t, span, e, share(e, st, len(stores)))
 	})
+}
+
+// share is the part of a pass's memory that a store has when n are read side by side: most is for lists, of which one is
+// held at a time; others need theirs where a zset's index is damaged.
+func share(e *format.Env, st *versioned.Store, n int) int64 {
+	memory := versioned.Share(e, 1)
+	switch {
+	case n == 1:
+		return memory
+	case st.Types().Has(record.List):
+		return memory / 4 * 3
+	}
+	return memory / 4
+}
+
+// DeadDatabases are all databases: they are directories.
+func (s *source) DeadDatabases() ([]string, error) { return s.Databases(), nil }
+
+// DeadRecords yields records whose delete left their rows behind.
+func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env,
+	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
+
+	if s.Database(db) == nil {
+		return nil, fmt.Errorf("%s: no database %q", s.dir, db)
+	}
+	stores := s.StoresOf(db, t)
+	return dataset.Merge(stores, func(st *versioned.Store) (record.Reader, error) {
+		return st.DeadRecords(ctx, t, span, e, share(e, st, len(stores)), tell)
+	})
+}
+
+// LiveVersion reports whether a data row counts: its version must not be older than the meta row's.
+func (s *source) LiveVersion(meta, row int64) bool { return row >= meta }
+
+// Where lists the raw ranges of a user key: its meta row and its data rows.
+func (s *source) Where(db string, key []byte) []format.Range {
+	var out []format.Range
+	for _, st := range s.StoresOf(db, allTypes) {
+		out = append(out, st.Where(key)...)
+	}
+	return out
 }
 
 // Extra lists the info files of bgsave.

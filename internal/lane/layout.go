@@ -57,6 +57,12 @@ func (l *Layout) klen(raw []byte) (int, bool) {
 	return klen, ok && klen >= 0 && klen <= len(raw)-l.PrefixLen-l.MinRest
 }
 
+// Holds reports whether user keys of klen bytes have a lane.
+func (l *Layout) Holds(klen int) bool {
+	n, ok := l.Parse(l.AppendPrefix(nil, klen))
+	return ok && n == klen
+}
+
 // Rows returns the raw range of the rows of a user key, from <= k < to; to is nil when nothing bounds it.
 func (l *Layout) Rows(key []byte) (from, to []byte) {
 	from = append(l.AppendPrefix(make([]byte, 0, l.PrefixLen+len(key)), len(key)), key...)

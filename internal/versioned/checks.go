@@ -16,9 +16,7 @@ func (r *Reader) checkCount() {
 	case record.Stream:
 		r.checkStream()
 	}
-	if r.m.Count != r.alive {
-		r.Damage(&r.store.Metas, FindCountMismatch, r.place, "count is %d, rows there: %d", r.m.Count, r.alive)
-	}
+	r.CheckCount(r.alive)
 }
 
 // dataSpace is the keyspace of the current record's data rows.

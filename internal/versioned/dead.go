@@ -56,11 +56,16 @@ func (s *Store) deadRecords(ctx context.Context, c *Codec, span format.Span, e *
 	if c.Data != "" {
 		f.rows = s.data[s.codecs[c.Type].data]
 	}
-	if f.reviver = c.Revived; c.Revived == nil {
+	if c.Revived != nil {
+		f.reviver = c.Revived()
+	} else {
 		f.reviver = &listEnds{codec: c}
 	}
+	l := *s.Layout
+	l.Rest = nil // nothing is counted
 	d.Open = func(metas store.Keyspace, e *format.Env) (record.Reader, error) {
 		of := *s
+		of.Layout = &l
 		of.Metas.Keyspace = metas
 		return of.Records(ctx, record.Of(c.Type), span, e, memory)
 	}

@@ -15,10 +15,12 @@ type Meta struct {
 	Count    int64
 	Version  int64
 	ExpireMS int64 // 0: never
+	// BadExpiry is an expiry of the row that the engine takes for never; 0: it has none.
+	BadExpiry int64
 	// Gone says that the row stands for nothing: the collection was deleted or emptied.
 	Gone bool
-	// Left and Right are exclusive bounds of a list's indexes.
-	Left, Right uint64
+	// Left and Right are exclusive bounds of a list's indexes; Next is the one to hand out next, where the row says so.
+	Left, Right, Next uint64
 	// Value is that of a string, which has no other row.
 	Value []byte
 	// Native is the source's own name of the type, when it has a finer one.
@@ -115,8 +117,8 @@ type Codec struct {
 	Remark func(m *Meta) (kind, detail string)
 	// Elements reads the elements of a type that are not its rows one by one; nil: they are.
 	Elements func(r *Reader) Elements
-	// Revived makes the meta row of a deleted record from one of before, nil when there is none; nil: RevivedMeta.
-	Revived Reviver
+	// Revived returns what makes the meta rows of deleted records; nil: their bounds and ids are those of their rows.
+	Revived func() Reviver
 
 	Encoding
 }
@@ -143,6 +145,10 @@ type Encoding struct {
 	AppendBits func(dst []byte, bits uint64) []byte
 	// AppendEntry appends the value of a stream's entry.
 	AppendEntry func(dst, pairs []byte) ([]byte, error)
+	// Refuse says why a record cannot be written; nil: every one can.
+	Refuse func(h *record.Header) error
+	// Writer returns what writes the rows of a type that are not its elements one by one; nil: they are.
+	Writer func(w *TypeWriter) ElementWriter
 	// Expiry returns the expiry as it is written.
 	Expiry func(h *record.Header) (ms int64, err error)
 	// NoBlank says that a stream without entries and without a last id is not written.
@@ -158,7 +164,12 @@ type Rows struct {
 	Order *InOrder
 	// Sampled returns the user key of a raw key that may be cut short, as far as it is there.
 	Sampled func(raw []byte) []byte
+	// Noun is what messages call a row; "" is "row in" its keyspace.
+	Noun string
 }
+
+// holds reports whether a user key can have rows: a lane's length may be bounded.
+func (l *Rows) holds(key []byte) bool { return l.Lanes == nil || l.Lanes.Holds(len(key)) }
 
 // prefix appends what the raw keys of the rows of a user key begin with.
 func (l *Rows) prefix(dst, key []byte) []byte {

@@ -196,6 +196,11 @@ func (p *Pass) DecodeString(h *record.Header, row *store.Row, rows *store.Buffer
 	}
 	h.Key = row.Key
 	h.ExpireMS, h.Expired = m.ExpireMS, m.ExpireMS != 0 && m.ExpireMS < p.now
+	if c := p.store.strings; c.Remark != nil && !h.Expired {
+		if kind, detail := c.Remark(m); kind != "" {
+			p.Report(&p.store.Metas, record.Finding{Kind: kind, Severity: record.Note, Type: record.String, Key: row.Key, Place: rows.Place(), Detail: detail})
+		}
+	}
 	return m.Value, true
 }
 

@@ -27,6 +27,7 @@ type Reader struct {
 	rows    RowSet    // its data rows; nil when it has none
 	byScore RowSet    // its index rows; nil when there are none or they are not wanted
 	special Elements  // reads its elements, when they are not its rows one by one
+	begun   Elements  // special of the record that was started last
 	own     [record.NumTypes]Elements
 
 	drained bool // the current record's rows were all read
@@ -41,17 +42,6 @@ type Reader struct {
 	twice      []byte // user key of the last meta row whose raw key has more than one form
 
 	rest [batchLen]record.Element // takes what is read for the checks only
-}
-
-// Elements reads the elements of records of a type that are not its rows one by one. It reads the rows through the Reader
-// and classifies all of them.
-type Elements interface {
-	// Begin starts the current record.
-	Begin() error
-	// Read returns the next elements, as record.Reader does.
-	Read(dst []record.Element) (int, error)
-	// Close releases what it holds.
-	Close() error
 }
 
 func openReader(p *Pass) (record.Reader, error) {
@@ -238,6 +228,7 @@ func (r *Reader) start() error {
 	r.marks, r.newer, r.want, r.drained = 0, 0, m.Left+1, false
 	switch {
 	case r.special != nil:
+		r.begun = r.special
 		if err := r.special.Begin(); err != nil {
 			return err
 		}
@@ -363,6 +354,13 @@ func (r *Reader) reportNewer() {
 
 // finish reads what is left of the current record, to classify it, and settles it.
 func (r *Reader) finish() error {
+	if e := r.begun; e != nil {
+		r.begun, r.drained = nil, true
+		if err := e.End(); err != nil {
+			return err
+		}
+		r.reportNewer()
+	}
 	for !r.drained {
 		if _, err := r.Read(r.rest[:]); err != nil && err != io.EOF {
 			return err

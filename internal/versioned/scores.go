@@ -142,30 +142,33 @@ func (j *scoreJudge) entry(raw, value []byte) (member []byte, bits uint64, ok bo
 	return member, bits, ok && j.alive(v)
 }
 
-// indexName is what messages call the keyspaces.
-func (j *scoreJudge) names() (data, index string) {
-	return path.Base(j.r.cur.Data), path.Base(j.r.cur.Index)
+// data and index are what messages call the rows.
+func (j *scoreJudge) data() string  { return j.r.store.data[j.r.cur.data].noun() }
+func (j *scoreJudge) index() string { return j.r.store.data[j.r.cur.index].noun() }
+
+func (sp *rows) noun() string {
+	if sp.Noun != "" {
+		return sp.Noun
+	}
+	return "row in " + path.Base(sp.Name())
 }
 
 func (j *scoreJudge) NoIndex(member []byte, score uint64, place record.Place) {
-	_, index := j.names()
-	j.r.Damage(j.r.dataSpace(), FindZSetMissingScore, place, "member %s with score %v has no row in %s",
-		record.Quote(member), math.Float64frombits(score), index)
+	j.r.Damage(j.r.dataSpace(), FindZSetMissingScore, place, "member %s with score %v has no %s",
+		record.Quote(member), math.Float64frombits(score), j.index())
 }
 
 func (j *scoreJudge) NoMember(member []byte, bits uint64) {
-	data, _ := j.names()
-	j.r.Damage(j.r.indexSpace(), FindZSetMissingMember, j.place(member, bits), "row of member %s with score %s has none in %s",
-		record.Quote(member), j.r.cur.showBits(bits), data)
+	j.r.Damage(j.r.indexSpace(), FindZSetMissingMember, j.place(member, bits), "%s of member %s with score %s has no %s",
+		j.index(), record.Quote(member), j.r.cur.showBits(bits), j.data())
 }
 
 // Pair judges an index row of a member: it should be of the member's score.
 func (j *scoreJudge) Pair(member []byte, score, bits uint64) {
 	s := math.Float64frombits(score)
 	if j.r.cur.scoreBits(s) != bits {
-		_, index := j.names()
-		j.r.Damage(j.r.indexSpace(), FindZSetMismatch, j.place(member, bits), "member %s has score %v, its row in %s %s",
-			record.Quote(member), s, index, j.r.cur.showBits(bits))
+		j.r.Damage(j.r.indexSpace(), FindZSetMismatch, j.place(member, bits), "member %s has score %v, its %s %s",
+			record.Quote(member), s, j.index(), j.r.cur.showBits(bits))
 	}
 }
 

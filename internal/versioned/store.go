@@ -193,7 +193,7 @@ func (s *Store) Where(key []byte) []format.Range {
 		out = append(out, r)
 	}
 	for _, sp := range s.data {
-		if !sp.Listed {
+		if !sp.Listed || !sp.holds(key) {
 			continue
 		}
 		r := format.Range{Keyspace: sp.Short}

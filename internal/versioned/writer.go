@@ -29,15 +29,15 @@ type Writer struct {
 	layout *Layout
 	o      WriterOptions
 	runs   map[string]*lane.Runs
-	types  [record.NumTypes]*typeWriter
+	types  [record.NumTypes]*TypeWriter
 
 	sorted  *extsort.Sorter // data rows that did not come in order, by name
 	byScore *extsort.Sorter // members by score
-	cur     *typeWriter
+	cur     *TypeWriter
 }
 
-// typeWriter writes the records of a type.
-type typeWriter struct {
+// TypeWriter writes the records of a type.
+type TypeWriter struct {
 	*Codec
 	w                   *Writer
 	metas, data, scores *lane.Runs
@@ -55,6 +55,33 @@ type typeWriter struct {
 	value   []byte
 	count   uint64
 	inOrder bool
+	own     ElementWriter // writes the rows, when they are not the elements one by one
+}
+
+// ElementWriter writes the rows of a type's records that are not its elements one by one.
+type ElementWriter interface {
+	// Begin starts a record.
+	Begin()
+	// Write takes elements.
+	Write(elems []record.Element) error
+	// End writes what is left of a record that has elements; the meta row follows.
+	End() error
+}
+
+// Put writes a data row of the current record; rest is what follows the user key and the version in its key.
+func (t *TypeWriter) Put(rest, value []byte) error {
+	t.key = append(append(t.key[:t.base], rest...), t.Tail...)
+	return t.put(value)
+}
+
+// Sort puts a data row by; Sorted calls f with those of the record, by prefix and then by rest.
+func (t *TypeWriter) Sort(prefix uint64, rest, value []byte) error {
+	return t.w.sorted.Add(prefix, rest, value)
+}
+
+// Sorted calls f with the rows that were put by, in order.
+func (t *TypeWriter) Sorted(f func(prefix uint64, rest, value []byte) error) error {
+	return t.w.sorted.Each(f)
 }
 
 // NewWriter returns a writer of no records. Types share its memory.
@@ -83,14 +110,18 @@ func (w *Writer) runsOf(name string) *lane.Runs {
 }
 
 // typeOf returns the writer of a type, nil when the layout has none.
-func (w *Writer) typeOf(t record.Type) *typeWriter {
+func (w *Writer) typeOf(t record.Type) *TypeWriter {
 	if int(t) >= len(w.types) {
 		return nil
 	}
 	if w.types[t] == nil {
 		for _, c := range w.layout.Codecs {
 			if c.Type == t {
-				w.types[t] = &typeWriter{Codec: c, w: w, metas: w.runsOf(w.layout.Metas), data: w.runsOf(c.Data), scores: w.runsOf(c.Index)}
+				tw := &TypeWriter{Codec: c, w: w, metas: w.runsOf(w.layout.Metas), data: w.runsOf(c.Data), scores: w.runsOf(c.Index)}
+				if c.Writer != nil {
+					tw.own = c.Writer(tw)
+				}
+				w.types[t] = tw
 			}
 		}
 	}
@@ -133,7 +164,12 @@ func (w *Writer) Abort() {
 func (w *Writer) free() error { return errors.Join(w.sorted.Close(), w.byScore.Close()) }
 
 // begin starts a record.
-func (t *typeWriter) begin(h *record.Header) (err error) {
+func (t *TypeWriter) begin(h *record.Header) (err error) {
+	if t.Refuse != nil {
+		if err := t.Refuse(h); err != nil {
+			return fmt.Errorf("%s %s: %w", h.Type, record.Quote(h.Key), err)
+		}
+	}
 	t.count = 0
 	m := &t.m
 	*m = Meta{Key: append(m.Key[:0], h.Key...), Version: t.w.o.Version, ModifiedMS: t.w.o.NowMS, Native: h.Native}
@@ -157,13 +193,16 @@ func (t *typeWriter) begin(h *record.Header) (err error) {
 			return err
 		}
 	}
-	if t.inOrder = h.ByName || h.Type == record.List; !t.inOrder {
+	if t.inOrder = t.own == nil && (h.ByName || h.Type == record.List); !t.inOrder {
 		t.w.sorted.Reset()
+	}
+	if t.own != nil {
+		t.own.Begin()
 	}
 	return nil
 }
 
-func (t *typeWriter) beginScores(key []byte) (err error) {
+func (t *TypeWriter) beginScores(key []byte) (err error) {
 	appendRow := t.AppendIndexRow
 	if appendRow == nil {
 		appendRow = t.AppendRow
@@ -187,7 +226,11 @@ func laneOf(r *lane.Runs, last *lane.Lane, id func(klen int) uint64, key []byte)
 }
 
 // write appends elements of the record.
-func (t *typeWriter) write(elems []record.Element) error {
+func (t *TypeWriter) write(elems []record.Element) error {
+	if t.own != nil {
+		t.count += uint64(len(elems))
+		return t.own.Write(elems)
+	}
 	switch t.Type {
 	case record.String:
 		return t.writeString(elems)
@@ -211,7 +254,7 @@ func (t *typeWriter) write(elems []record.Element) error {
 	return nil
 }
 
-func (t *typeWriter) writeString(elems []record.Element) error {
+func (t *TypeWriter) writeString(elems []record.Element) error {
 	for i := range elems {
 		if t.count++; t.count > 1 {
 			return fmt.Errorf("string %s: more than one value", record.Quote(t.m.Key))
@@ -226,7 +269,7 @@ func (t *typeWriter) writeString(elems []record.Element) error {
 }
 
 // writeItems writes elements of a list under the indexes that pushing them to the right gives them.
-func (t *typeWriter) writeItems(elems []record.Element) error {
+func (t *TypeWriter) writeItems(elems []record.Element) error {
 	for i := range elems {
 		t.key = append(t.AppendPosition(t.key[:t.base], t.First+t.count), t.Tail...)
 		if err := t.put(elems[i].Value); err != nil {
@@ -237,7 +280,7 @@ func (t *typeWriter) writeItems(elems []record.Element) error {
 	return nil
 }
 
-func (t *typeWriter) writeMembers(elems []record.Element) error {
+func (t *TypeWriter) writeMembers(elems []record.Element) error {
 	for i := range elems {
 		e := &elems[i]
 		if bad := t.badScore(e.Score); bad != "" {
@@ -264,7 +307,7 @@ func (t *typeWriter) writeMembers(elems []record.Element) error {
 	return nil
 }
 
-func (t *typeWriter) writeEntries(elems []record.Element) (err error) {
+func (t *TypeWriter) writeEntries(elems []record.Element) (err error) {
 	for i := range elems {
 		e := &elems[i]
 		if t.value, err = t.AppendEntry(t.value[:0], e.Value); err != nil {
@@ -283,16 +326,15 @@ func (t *typeWriter) writeEntries(elems []record.Element) (err error) {
 }
 
 // row writes a data row, or puts it by to be sorted.
-func (t *typeWriter) row(name, value []byte) error {
+func (t *TypeWriter) row(name, value []byte) error {
 	if !t.inOrder {
 		return t.w.sorted.Add(0, name, value)
 	}
-	t.key = append(append(t.key[:t.base], name...), t.Tail...)
-	return t.put(value)
+	return t.Put(name, value)
 }
 
 // put appends the row of t.key.
-func (t *typeWriter) put(value []byte) error {
+func (t *TypeWriter) put(value []byte) error {
 	if len(t.w.o.Suffix) > 0 {
 		t.value = append(append(t.value[:0], value...), t.w.o.Suffix...)
 		value = t.value
@@ -301,18 +343,12 @@ func (t *typeWriter) put(value []byte) error {
 }
 
 // end writes what was to be sorted and the meta row.
-func (t *typeWriter) end() error {
+func (t *TypeWriter) end() error {
 	if t.data == nil || t.Type == record.String || t.count == 0 && (t.Type != record.Stream || t.NoBlank && t.m.Stream.Last == ID{}) {
 		return nil
 	}
-	if !t.inOrder {
-		err := t.w.sorted.Each(func(_ uint64, name, value []byte) error {
-			t.key = append(append(t.key[:t.base], name...), t.Tail...)
-			return t.put(value)
-		})
-		if err != nil {
-			return err
-		}
+	if err := t.writeSorted(); err != nil {
+		return err
 	}
 	if t.scores != nil {
 		if err := t.writeScores(); err != nil {
@@ -322,7 +358,18 @@ func (t *typeWriter) end() error {
 	return t.writeMeta()
 }
 
-func (t *typeWriter) writeScores() error {
+// writeSorted writes the data rows that were put by.
+func (t *TypeWriter) writeSorted() error {
+	switch {
+	case t.own != nil:
+		return t.own.End()
+	case t.inOrder:
+		return nil
+	}
+	return t.w.sorted.Each(func(_ uint64, name, value []byte) error { return t.Put(name, value) })
+}
+
+func (t *TypeWriter) writeScores() error {
 	return t.w.byScore.Each(func(rank uint64, member, mark []byte) error {
 		t.index = t.AppendRank(t.index[:t.indexAt], rank, mark)
 		t.index = append(append(t.index, member...), t.Tail...)
@@ -330,12 +377,12 @@ func (t *typeWriter) writeScores() error {
 	})
 }
 
-func (t *typeWriter) writeMeta() error {
+func (t *TypeWriter) writeMeta() error {
 	if t.MaxCount > 0 && t.count > t.MaxCount {
 		return fmt.Errorf("%s %s: %d elements, the engine counts to %d", t.Type, record.Quote(t.m.Key), t.count, t.MaxCount)
 	}
 	m := &t.m
-	m.Count, m.Left, m.Right = int64(t.count), t.First-1, t.First+t.count
+	m.Count, m.Left, m.Right, m.Next = int64(t.count), t.First-1, t.First+t.count, t.First+t.count
 	t.value = t.AppendMeta(t.value[:0], m)
 	return t.metaLane.Append(t.metaKey, t.value)
 }

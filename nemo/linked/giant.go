@@ -1,11 +1,9 @@
-package nemo
+package linked
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math/bits"
 
 	"kvferry/internal/extsort"
@@ -19,19 +17,18 @@ import (
 // Links take 4 bytes a node in memory. When that is beyond three quarters of the budget, or the seqs lie too
 // far apart, they are sorted by seq and kept in a file.
 type giant struct {
-	r      *listReader
+	l      *List
 	links  links
 	holes  holes           // of a list whose links are broken
 	sorter *extsort.Sorter // elements by rank
 	it     *extsort.Iterator
-	chain  chain
+	chain  *chain
 	last   int64 // seq of the node emitted last
 }
 
 // load follows the links and, when elements are wanted, sorts them.
 func (g *giant) load(elements bool) error {
-	c := &g.chain
-	*c = chain{r: g.r, nodes: g.r.alive}
+	c := g.chain
 	err := g.fill()
 	if err == nil {
 		err = g.walk()
@@ -41,7 +38,7 @@ func (g *giant) load(elements bool) error {
 	case elements:
 		err = g.sort()
 	case c.lost() > 0:
-		g.r.damage(FindListUnreachable, g.r.place, "%d nodes are not reached from %s", c.lost(), c.ends)
+		g.l.host.Damage(FindUnreachable, 0, "%d nodes are not reached from %s", c.lost(), c.ends)
 	}
 	if err = errors.Join(err, g.links.close()); err != nil || !elements {
 		return errors.Join(err, g.holes.close())
@@ -49,68 +46,40 @@ func (g *giant) load(elements bool) error {
 	return nil
 }
 
-// scan reads the rows of the list again.
-func (g *giant) scan(f func(seq int64, n *Node) error) (err error) {
-	r := g.r
-	from, to := r.ts.data.Layout().Rows(r.key)
-	it, err := r.ts.keyspace.Rows(from, to)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	for {
-		raw, value, err := it.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		n, err := DecodeNode(value)
-		rest := raw[min(len(from), len(raw)):]
-		if err != nil || !isSeq(rest) || n.Version < r.meta.Version {
-			continue // classified by the first look
-		}
-		if err := f(int64(binary.LittleEndian.Uint64(rest)), &n); err != nil {
-			return err
-		}
-	}
-}
-
 // fill reads the links.
 func (g *giant) fill() error {
-	r := g.r
+	o := g.l
 	l := &g.links
-	l.base = r.minSeq
-	span := r.maxSeq - r.minSeq + 1
-	if span <= r.memory*3/4/4 && span < maxSpan {
+	l.base = o.minSeq
+	span := o.maxSeq - o.minSeq + 1
+	if span <= o.Memory*3/4/4 && span < maxSpan {
 		l.allocate(span)
-		return g.scan(func(seq int64, n *Node) error {
-			l.put(seq, n.Next)
+		return g.l.host.Scan(func(n *Node) error {
+			l.put(n.Seq, n.Next)
 			return nil
 		})
 	}
 	s, err := g.bySeq(func(n *Node) int64 { return n.Next })
 	if err == nil {
-		err = l.spill(s, span/4 > r.alive, r.env.TempDir, r.memory/2)
+		err = l.spill(s, span/4 > o.alive, o.TempDir, o.Memory/2)
 	}
 	return errors.Join(err, s.Close())
 }
 
 // bySeq sorts the links of the nodes by their seqs.
 func (g *giant) bySeq(link func(n *Node) int64) (*extsort.Sorter, error) {
-	s := extsort.New(extsort.Options{Memory: g.r.memory / 4, TempDir: g.r.env.TempDir})
+	s := extsort.New(extsort.Options{Memory: g.l.Memory / 4, TempDir: g.l.TempDir})
 	var to [8]byte
-	return s, g.scan(func(seq int64, n *Node) error {
+	return s, g.l.host.Scan(func(n *Node) error {
 		binary.LittleEndian.PutUint64(to[:], linkOf(link(n)))
-		return s.Add(uint64(seq), nil, to[:])
+		return s.Add(uint64(n.Seq), nil, to[:])
 	})
 }
 
 // walk ranks the nodes.
 func (g *giant) walk() error {
-	c := &g.chain
-	c.at = g.r.meta.Left
+	c := g.chain
+	c.at = g.l.left
 	err := g.forward()
 	if err == nil && c.broken() {
 		err = g.mend()
@@ -135,7 +104,7 @@ func (g *giant) mend() error {
 
 // forward ranks the nodes that nexts lead to, and passes over holes once they are known.
 func (g *giant) forward() error {
-	l, c := &g.links, &g.chain
+	l, c := &g.links, g.chain
 	for c.at != 0 {
 		seq, slot, v, err := g.look(c.at, false)
 		if err != nil {
@@ -151,7 +120,7 @@ func (g *giant) forward() error {
 			c.pass(seq)
 		}
 		if c.step(int64(v)); v == noLink {
-			n, err := g.node(c.last)
+			n, err := g.l.host.Node(c.last)
 			if err != nil {
 				return err
 			}
@@ -180,23 +149,23 @@ func (g *giant) look(at int64, back bool) (seq, slot int64, v uint64, err error)
 
 // findHoles finds the holes of the list.
 func (g *giant) findHoles() (err error) {
-	r := g.r
-	s := extsort.New(extsort.Options{Memory: r.memory / 8, TempDir: r.env.TempDir})
+	o := g.l
+	s := extsort.New(extsort.Options{Memory: o.Memory / 8, TempDir: o.TempDir})
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := addClaims(s, 0, r.meta.Left, r.meta.Right); err != nil {
+	if err := addClaims(s, 0, o.left, o.right); err != nil {
 		return err
 	}
-	err = g.scan(func(seq int64, n *Node) error { return addClaims(s, seq, n.Next, n.Prev) })
+	err = g.l.host.Scan(func(n *Node) error { return addClaims(s, n.Seq, n.Next, n.Prev) })
 	if err != nil {
 		return err
 	}
-	return g.holes.find(s, &g.links, r.env.TempDir, r.memory/8)
+	return g.holes.find(s, &g.links, o.TempDir, o.Memory/8)
 }
 
 // back ranks the nodes that prevs lead to from right. The last of all ranks is that of right.
 func (g *giant) back() error {
-	l, c := &g.links, &g.chain
-	at := g.r.meta.Right
+	l, c := &g.links, g.chain
+	at := g.l.right
 	if _, _, v, err := g.look(at, true); err != nil || v == noNode || v&reachedBit != 0 {
 		return err
 	}
@@ -217,7 +186,7 @@ func (g *giant) back() error {
 		}
 		at = int64(v)
 		if v == noLink {
-			n, err := g.node(seq)
+			n, err := g.l.host.Node(seq)
 			if err != nil {
 				return err
 			}
@@ -230,9 +199,9 @@ func (g *giant) back() error {
 func (g *giant) turn() error {
 	l := &g.links
 	if l.mem != nil {
-		return g.scan(func(seq int64, n *Node) error {
-			if l.mem[seq-l.base]&reachedBit32 == 0 {
-				l.put(seq, n.Prev)
+		return g.l.host.Scan(func(n *Node) error {
+			if l.mem[n.Seq-l.base]&reachedBit32 == 0 {
+				l.put(n.Seq, n.Prev)
 			}
 			return nil
 		})
@@ -244,44 +213,27 @@ func (g *giant) turn() error {
 	return errors.Join(err, s.Close())
 }
 
-// node looks up a node, for a link that links keep only when it can be.
-func (g *giant) node(seq int64) (n Node, err error) {
-	key := AppendListKey(nil, ListKey{g.r.key, seq})
-	it, err := g.r.ts.keyspace.Rows(key, append(bytes.Clone(key), 0))
-	if err != nil {
-		return n, err
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	_, value, err := it.Next()
-	if err != nil {
-		return n, err
-	}
-	n, err = DecodeNode(value)
-	n.Element = nil
-	return n, err
-}
-
 // sort sorts the elements by rank.
 func (g *giant) sort() (err error) {
-	r := g.r
-	memory := max(r.memory/8, r.memory-g.links.size()-g.holes.size())
-	g.sorter = extsort.New(extsort.Options{Memory: memory, TempDir: r.env.TempDir})
+	o := g.l
+	memory := max(o.Memory/8, o.Memory-g.links.size()-g.holes.size())
+	g.sorter = extsort.New(extsort.Options{Memory: memory, TempDir: o.TempDir})
 	var key [2 * seqLen]byte
 	rank, done, err := g.ranks()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	err = g.scan(func(seq int64, n *Node) error {
-		v, err := rank(seq)
+	err = g.l.host.Scan(func(n *Node) error {
+		v, err := rank(n.Seq)
 		if err != nil {
 			return err
 		}
 		if v&reachedBit == 0 {
-			r.unreachable(seq, g.chain.ends)
+			o.unreachable(n.Seq, g.chain.ends)
 			return nil
 		}
-		binary.LittleEndian.PutUint64(key[:], uint64(seq))
+		binary.LittleEndian.PutUint64(key[:], uint64(n.Seq))
 		binary.LittleEndian.PutUint64(key[seqLen:], uint64(n.Prev))
 		return g.sorter.Add(v&^reachedBit, key[:], n.Element)
 	})
@@ -303,7 +255,7 @@ func (g *giant) ranks() (rank func(seq int64) (uint64, error), done func() error
 	if l.mem != nil {
 		return func(seq int64) (uint64, error) { return l.get(seq - l.base) }, func() error { return nil }, nil
 	}
-	s := extsort.New(extsort.Options{Memory: g.r.memory / 4, TempDir: g.r.env.TempDir})
+	s := extsort.New(extsort.Options{Memory: g.l.Memory / 4, TempDir: g.l.TempDir})
 	var rank8 [8]byte
 	err = l.each(func(seq, v uint64) error {
 		binary.LittleEndian.PutUint64(rank8[:], v)
@@ -319,7 +271,7 @@ func (g *giant) ranks() (rank func(seq int64) (uint64, error), done func() error
 	return func(seq int64) (uint64, error) {
 		at, _, v, err := it.Next()
 		if err != nil || at != bits.ReverseBytes64(uint64(seq)) {
-			return 0, errors.Join(fmt.Errorf("list %s: node %d was not there before", record.Quote(g.r.key), seq), err)
+			return 0, errors.Join(fmt.Errorf("node %d was not there before", seq), err)
 		}
 		return binary.LittleEndian.Uint64(v), nil
 	}, s.Close, nil
@@ -339,7 +291,7 @@ func (g *giant) emit(dst []record.Element) (int, error) {
 			return 0, err
 		}
 		if h.before != g.last || h.after != seq {
-			g.r.badPrev(seq, prev, g.last)
+			g.l.badPrev(seq, prev, g.last)
 		}
 	}
 	g.last = seq

@@ -1,4 +1,4 @@
-package nemo
+package linked
 
 import (
 	"encoding/binary"

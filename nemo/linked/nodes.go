@@ -1,4 +1,4 @@
-package nemo
+package linked
 
 import (
 	"cmp"
@@ -55,7 +55,7 @@ func (ns *nodes) release() { *ns = nodes{} }
 
 // add adds a node; its element is copied. It returns false when that would take more than memory, and
 // always takes the first.
-func (ns *nodes) add(seq int64, n *Node, memory int64) bool {
+func (ns *nodes) add(n *Node, memory int64) bool {
 	size := len(n.Element)
 	if len(ns.all) > 0 && (ns.used(size) > memory || len(ns.all) >= math.MaxInt32) {
 		return false
@@ -67,7 +67,7 @@ func (ns *nodes) add(seq int64, n *Node, memory int64) bool {
 	c := ns.chunks[ns.cur]
 	ns.all = ns.all[:len(ns.all)+1]
 	x := &ns.all[len(ns.all)-1] // set field by field: a struct would be built elsewhere and copied
-	x.seq, x.prev, x.next, x.reached = seq, n.Prev, n.Next, false
+	x.seq, x.prev, x.next, x.reached = n.Seq, n.Prev, n.Next, false
 	x.chunk, x.off, x.len = uint32(ns.cur), uint32(len(c)), uint32(size)
 	ns.chunks[ns.cur] = append(c, n.Element...)
 	return true
@@ -136,11 +136,11 @@ func (ns *nodes) find(seq int64) (int, bool) {
 
 // findHoles finds the holes of a list. They take no more memory than the nodes do: a node makes two claims at most,
 // and what is found does not outnumber the claims that it is made of, in whose place it is put.
-func (ns *nodes) findHoles(m *ListMeta) {
+func (ns *nodes) findHoles(left, right int64) {
 	var n int
-	ns.claims(m, func(hole) { n++ })
+	ns.claims(left, right, func(hole) { n++ })
 	all := make([]hole, 0, n)
-	ns.claims(m, func(h hole) { all = append(all, h) })
+	ns.claims(left, right, func(h hole) { all = append(all, h) })
 	bySeq := func(a, b hole) int { return cmp.Compare(a.seq, b.seq) }
 	slices.SortFunc(all, bySeq)
 	ns.holes = all[:0]
@@ -172,7 +172,7 @@ func (ns *nodes) slot(i int64) (seq int64, node bool, err error) {
 }
 
 // claims calls f with all claims on seqs that no node has.
-func (ns *nodes) claims(m *ListMeta, f func(hole)) {
+func (ns *nodes) claims(left, right int64, f func(hole)) {
 	missing := func(all [2]hole) {
 		for _, h := range all {
 			if _, ok := ns.find(h.seq); !ok && h.seq > 0 {
@@ -180,7 +180,7 @@ func (ns *nodes) claims(m *ListMeta, f func(hole)) {
 			}
 		}
 	}
-	missing(claims(0, m.Left, m.Right))
+	missing(claims(0, left, right))
 	for i := range ns.all {
 		n := &ns.all[i]
 		missing(claims(n.seq, n.next, n.prev))
@@ -199,7 +199,7 @@ func (ns *nodes) hole(seq int64) hole {
 // back follows the links from right back, over holes too, to a node that is not there or was reached before. It
 // returns the seq of the first node of what it passed, whose nexts then lead on to right.
 func (ns *nodes) back(c *chain) (first int64) {
-	for at := c.r.meta.Right; ; c.right++ {
+	for at := c.l.right; ; c.right++ {
 		i, ok := ns.find(at)
 		if !ok {
 			i, ok = ns.find(ns.hole(at).before)

@@ -1,0 +1,83 @@
+package versioned
+
+import (
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Elements reads the elements of records of a type that are not its rows one by one. It reads the rows through the Reader
+// and classifies all of them.
+type Elements interface {
+	// Begin starts the current record.
+	Begin() error
+	// Read returns the next elements, as record.Reader does.
+	Read(dst []record.Element) (int, error)
+	// End ends the current record: rows that were not read are classified.
+	End() error
+	// Close releases what it holds, in the middle of a record too.
+	Close() error
+}
+
+// Batch returns some of the next data rows of the current record and how many bytes of their keys the rest follows; no rows
+// after the last. They live until the next call.
+func (r *Reader) Batch(limit int) (rows []store.Row, skip int, err error) {
+	if r.rows == nil {
+		return nil, 0, nil
+	}
+	return r.rows.Batch(limit)
+}
+
+// Reject classifies row i of the last batch, of which Check says what is wrong.
+func (r *Reader) Reject(row *store.Row, i int) {
+	r.check(r.cur.data, row.Key, row.Value, r.rows.PlaceAt(i))
+}
+
+// Stale reports whether row i of the last batch is of another version than the current record, and classifies it then.
+func (r *Reader) Stale(version int64, i int) bool {
+	if version == r.m.Version {
+		return false
+	}
+	class := r.otherVersion(version, r.rows, i)
+	if class != record.Copied {
+		r.tallies[r.cur.data].Rows[class]++
+	}
+	return class != record.Copied
+}
+
+// Keep counts data rows that are part of the record, Lose others of its version that are not.
+func (r *Reader) Keep(n int64) { r.alive += n }
+
+// Lose counts data rows of the record's version that are no part of it.
+func (r *Reader) Lose(n int64) { r.tallies[r.cur.data].Rows[record.Orphan] += n }
+
+// Again reads the data rows of the current record once more; the rest follows skip bytes of their keys.
+func (r *Reader) Again() (it store.Iterator, skip int, err error) {
+	it, err = r.dataSpace().Rows(r.cur.DataRows.Range(r.h.Key))
+	return it, len(r.prefixOf(r.cur.data)), err
+}
+
+// DamageAt reports an error of the current record at one of its data rows, or at the meta row when raw is nil.
+func (r *Reader) DamageAt(raw []byte, kind, detail string, args ...any) {
+	if r.h.Expired {
+		return
+	}
+	k, place := &r.store.Metas, r.place
+	if raw != nil {
+		k = r.dataSpace()
+		place = r.lookup(k, raw)
+	}
+	r.Damage(k, kind, place, detail, args...)
+}
+
+// CheckCount compares the meta row with how many data rows there are of its version.
+func (r *Reader) CheckCount(rows int64) {
+	if r.m.Count != rows {
+		r.Damage(&r.store.Metas, FindCountMismatch, r.place, "count is %d, rows there: %d", r.m.Count, rows)
+	}
+}
+
+// Memory is how many bytes may be buffered, beyond what reading rows takes.
+func (r *Reader) Memory() int64 { return r.memory }
+
+// TempDir is where spills go.
+func (r *Reader) TempDir() string { return r.env.TempDir }

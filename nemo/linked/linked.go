@@ -1,0 +1,266 @@
+// Package linked puts the nodes of a list one after another in the order of their links.
+//
+// Nodes come in any order, each with its seq and those of its neighbours:
+//
+//	left ─▶ seq 5 ─next─▶ seq 2 ─next─▶ seq 9 ◀─ right
+//	              ◀─prev─       ◀─prev─
+//
+// A list is loaded before its first element: into memory up to half of the budget (see nodes), beyond that by way of
+// sorters (see giant). It is followed from left through next. Where nexts do not lead to right, they are followed over
+// missing nodes (see hole), and then come the nodes that prevs lead to from right.
+package linked
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"kvferry/record"
+)
+
+// Kinds of findings.
+const (
+	// FindBrokenLink: left, or a node's next, names a node that is not there.
+	FindBrokenLink = "list-broken-link"
+	// FindPrevMismatch: a node's prev is not the node before it.
+	FindPrevMismatch = "list-prev-mismatch"
+	// FindCycle: a node's next is a node before it.
+	FindCycle = "list-cycle"
+	// FindUnreachable: a node that the links do not lead to from left nor, where those end too soon, over holes and
+	// from right.
+	FindUnreachable = "list-unreachable-node"
+	// FindTailMismatch: right is not the last node.
+	FindTailMismatch = "list-tail-mismatch"
+)
+
+// seqLen is the length of a seq in bytes.
+const seqLen = 8
+
+// Node is a node of a list. Seqs start at 1; 0 stands for none.
+type Node struct {
+	Seq, Prev, Next int64
+	Element         []byte
+}
+
+// Host is where the nodes of a list lie.
+type Host interface {
+	// Scan calls f with the nodes that were added, again, in the order of the little-endian bytes of their seqs. They are
+	// views that live until f returns.
+	Scan(f func(*Node) error) error
+	// Node looks up one of them; its element is not wanted.
+	Node(seq int64) (Node, error)
+	// Damage takes what is wrong with a node, or with the list, of seq 0.
+	Damage(kind string, seq int64, detail string, args ...any)
+}
+
+// Options say where lists too large for memory go.
+type Options struct {
+	Memory  int64
+	TempDir string
+}
+
+// List is one list after the other.
+type List struct {
+	Options
+	host        Host
+	left, right int64 // seqs of the ends
+	nodes       nodes
+	giant       *giant // nil when the list fits into memory
+	full        bool   // it does not
+	chain       chain
+
+	alive          int64 // nodes added
+	minSeq, maxSeq int64 // of them
+}
+
+// New returns a List whose nodes lie with a host.
+func New(h Host, o Options) *List { return &List{host: h, Options: o} }
+
+// Begin starts a list with its first and its last node, as its meta row has them.
+func (l *List) Begin(left, right int64) {
+	l.left, l.right, l.full = left, right, false
+	l.alive, l.minSeq, l.maxSeq = 0, math.MaxInt64, 0
+	l.nodes.reset()
+}
+
+// Add adds a node, of which the element is copied.
+func (l *List) Add(n *Node) {
+	l.alive++
+	l.minSeq, l.maxSeq = min(l.minSeq, n.Seq), max(l.maxSeq, n.Seq)
+	if !l.full && !l.nodes.add(n, l.Memory/2) {
+		l.full = true
+		l.nodes.release()
+	}
+}
+
+// Len is how many nodes were added.
+func (l *List) Len() int64 { return l.alive }
+
+// MaxSeq is the largest seq of them.
+func (l *List) MaxSeq() int64 { return l.maxSeq }
+
+// Follow follows the links of the nodes that were added. Read hands out their elements, if elements says so. Nodes that
+// are lost are no part of the list.
+func (l *List) Follow(elements bool) (read, lost int64, err error) {
+	l.chain = chain{l: l, nodes: l.alive}
+	c := &l.chain
+	if l.full {
+		l.giant = &giant{l: l, chain: c}
+		err = l.giant.load(elements)
+	} else {
+		l.walk(c)
+	}
+	return c.count + c.right, c.lost(), err
+}
+
+// Read sets elements in the order of the list, as views that live until the next call.
+func (l *List) Read(dst []record.Element) (int, error) {
+	if l.giant != nil {
+		return l.giant.emit(dst)
+	}
+	return l.nodes.emit(dst)
+}
+
+// End closes the files of a list that does not fit into memory.
+func (l *List) End() error {
+	if l.giant == nil {
+		return nil
+	}
+	err := l.giant.close()
+	l.giant = nil
+	return err
+}
+
+// walk follows the links of a list in memory and reports what is wrong with them.
+func (l *List) walk(c *chain) {
+	ns := &l.nodes
+	ns.index()
+	ns.at, c.at = l.left, l.left
+	l.forward(c)
+	if c.broken() {
+		ns.findHoles(l.left, l.right)
+		l.forward(c)
+		ns.link(c.last, ns.back(c))
+	}
+	c.finish()
+	for i := range ns.all {
+		if n := &ns.all[i]; !n.reached {
+			l.unreachable(n.seq, c.ends)
+		}
+	}
+	ns.left = c.count + c.right
+}
+
+// forward follows the nexts, and passes over holes once they are known.
+func (l *List) forward(c *chain) {
+	ns := &l.nodes
+	for c.at != 0 {
+		i, ok := ns.find(c.at)
+		if !ok {
+			i, ok = ns.find(ns.hole(c.at).after)
+		}
+		if !c.follow(ok, ok && ns.all[i].reached) {
+			return
+		}
+		n := &ns.all[i]
+		n.reached = true
+		if n.seq != c.at {
+			ns.link(c.last, n.seq)
+			c.pass(n.seq)
+		} else if n.prev != c.last {
+			l.badPrev(c.at, n.prev, c.last)
+		}
+		c.step(n.next)
+	}
+}
+
+// unreachable reports a node that the ends do not lead to.
+func (l *List) unreachable(seq int64, ends string) {
+	l.host.Damage(FindUnreachable, seq, "node %d is not reached from %s", seq, ends)
+}
+
+func (l *List) badPrev(seq, prev, want int64) {
+	l.host.Damage(FindPrevMismatch, seq, "node %d says prev %d, the node before it is %d", seq, prev, want)
+}
+
+// chain is a walk along the links of a list, from left on. Where it ends before right, it goes on over holes, and
+// then the nodes that lead to right are what comes behind the place where it ends: the engine serves them from that end.
+type chain struct {
+	l     *List
+	at    int64  // seq to go to, 0 at the end
+	last  int64  // seq of the node before it, 0 for none
+	count int64  // nodes passed
+	right int64  // nodes passed from right back
+	holes int64  // passed over
+	nodes int64  // nodes there are
+	kind  string // of the finding about the place where the nexts ended too soon
+	where string // that place, "" when they did not
+	ends  string // from which the nodes that were not passed were looked for
+}
+
+// follow reports whether the walk goes on to the node at, or behind it, which was found or not and reached before
+// or not.
+func (c *chain) follow(found, reached bool) bool {
+	switch {
+	case c.kind != "": // it is about where the walk ended first
+	case !found:
+		c.kind = FindBrokenLink
+	case reached:
+		c.kind = FindCycle
+	}
+	return found && !reached
+}
+
+// pass passes over the hole at to the node behind it.
+func (c *chain) pass(to int64) {
+	c.holes++
+	c.at = to
+}
+
+// step passes the node at.
+func (c *chain) step(next int64) {
+	c.count++
+	c.last, c.at = c.at, next
+}
+
+// broken reports whether the walk ended before the list does by its meta row, and notes where.
+func (c *chain) broken() bool {
+	right := c.l.right
+	if c.at == 0 && c.last == right {
+		return false
+	}
+	from := "left"
+	if c.last != 0 {
+		from = "next of node " + strconv.FormatInt(c.last, 10)
+	}
+	switch c.kind {
+	case FindBrokenLink:
+		c.where = fmt.Sprintf("%s is %d, which is not there", from, c.at)
+	case FindCycle:
+		c.where = fmt.Sprintf("%s is %d, which comes before it", from, c.at)
+	default:
+		c.kind, c.where = FindTailMismatch, fmt.Sprintf("right is %d, the last node is %d", right, c.last)
+	}
+	return true
+}
+
+// lost returns how many nodes were not passed.
+func (c *chain) lost() int64 { return c.nodes - c.count - c.right }
+
+// finish says where the walk ended too soon.
+func (c *chain) finish() {
+	if c.lost() > 0 {
+		c.ends = "left " + strconv.FormatInt(c.l.left, 10)
+		if c.where != "" {
+			c.ends += " or right " + strconv.FormatInt(c.l.right, 10)
+		}
+	}
+	if c.where == "" {
+		return
+	}
+	what := fmt.Sprintf("%s; nodes read: %d from the left end, %d from the right end", c.where, c.count, c.right)
+	if c.holes > 0 {
+		what += "; holes passed over: " + strconv.FormatInt(c.holes, 10)
+	}
+	c.l.host.Damage(c.kind, 0, "%s", what)
+}
