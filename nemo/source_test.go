@@ -36,7 +36,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ dir, want string }{
-		{filepath.Join(root, "missing"), "no such file"},
+		{filepath.Join(root, "missing"), "no nemo database"},
 		{mk("empty"), "no nemo database: want RocksDB directories kv, hash, list, set and zset"},
 		{damaged, filepath.Join(damaged, "kv")},
 	} {
@@ -54,12 +54,12 @@ func TestOpenRefusesOtherStores(t *testing.T) {
 		_, err := nemo.New().Open(context.Background(), m.Dir, &format.OpenOptions{Store: m.FS.Open})
 		return err
 	}
-	if err := open(); err == nil || !strings.Contains(err.Error(), "set: has 2 column families") {
+	if err := open(); err == nil || !strings.Contains(err.Error(), "set: has a column family") {
 		t.Errorf("a second column family: %v", err)
 	}
 	m = newMemory(t).stores()
 	m.Store("set").Keyspace("default", store.Comparer{Name: "odd", Compare: bytes.Compare})
-	if err := open(); err == nil || !strings.Contains(err.Error(), "set: is ordered by odd") {
+	if err := open(); err == nil || !strings.Contains(err.Error(), "set: column family default is ordered by odd") {
 		t.Errorf("another order: %v", err)
 	}
 }

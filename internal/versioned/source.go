@@ -16,7 +16,9 @@ import (
 // Source is an open dataset of directories: the part of a format.Source that does not depend on the layout.
 type Source struct {
 	dataset.Source[*Store]
-	Dir    string
+	Dir string
+	// Share is the part of a pass's memory that a store has of n which are read side by side; nil: they have the same.
+	Share  func(memory int64, s *Store, n int) int64
 	format format.Format
 }
 
@@ -54,7 +56,12 @@ func (s *Source) merged(db string, t record.TypeSet, e *format.Env, open func(*S
 		return nil, fmt.Errorf("%s: no database %q", s.Dir, db)
 	}
 	stores := s.StoresOf(db, t)
-	return dataset.Merge(stores, func(st *Store) (record.Reader, error) { return open(st, Share(e, len(stores))) })
+	return dataset.Merge(stores, func(st *Store) (record.Reader, error) {
+		if s.Share != nil {
+			return open(st, s.Share(Share(e, 1), st, len(stores)))
+		}
+		return open(st, Share(e, len(stores)))
+	})
 }
 
 // Where lists the raw ranges of a user key in every store of a database: its meta row (or the whole row, for strings) and
