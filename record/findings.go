@@ -17,6 +17,7 @@ const (
 	FindForeignTable    = "foreign-table"
 	FindForeignLog      = "foreign-log"
 	FindLogGap          = "log-gap"
+	FindLastSequence    = "last-sequence"
 	FindEntryCount      = "entry-count-mismatch"
 	FindDeleteCount     = "delete-count-mismatch"
 	FindKeyOrder        = "key-order"
@@ -50,6 +51,7 @@ var findingKinds = []FindingKind{
 	{FindFileSize, Error, "files", "A table has another size than the MANIFEST says, as when it was cut off. Its rows are missing, as of a damaged block."},
 	{FindForeignTable, Error, "files", "A table is not the one that the MANIFEST names, although it has the same name and size: its first or last key or its unique id is another. Its rows are of another dataset or of another time, and are not read; those that belong there are missing, as of a damaged block."},
 	{FindForeignLog, Error, "files", "A log is not the one that belongs to the tables: it has sequence numbers that tables or another log had already. It is a copy, of another time or of another dataset. A warning when numbers go back within one log."},
+	{FindLastSequence, Warning, "files", "A RocksDB database that has rows and was never written to: its last sequence number is 0. While a snapshot of such a database is held, as SCAN and KEYS take them, a compaction drops every row. Earlier versions of kvferry wrote such databases; converting one to its own format mends it."},
 	{FindLogGap, Error, "files", "Sequence numbers are missing within a log, between logs, between the tables and the first log, or behind the last one: a log was lost, cut off or replaced, or the machine failed before its end was on the disk. A warning when tables may have them."},
 	{FindKeyOrder, Error, "files", "Rows of a table are not in the order of the database's comparator; the engine misses some."},
 	{FindKeyTwice, Warning, "rows", "A key is in the tree of an LMDB file more than once, as a stock Ardb server leaves it that was started again and wrote to a key that it did not find. The row that the server's own search finds is taken, where it finds none the first one in the tree."},

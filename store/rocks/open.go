@@ -177,6 +177,7 @@ func (db *database) load(ctx context.Context) (complete bool, err error) {
 	}
 	if err = db.loadLogs(ctx); err == nil {
 		db.judgeLogs()
+		db.checkLastSequence()
 	}
 	var c *record.CorruptError
 	if errors.As(err, &c) && !errors.Is(err, base.ErrUnsupported) {

@@ -55,6 +55,29 @@ func (l *logFile) noteFlushed(ks *family, seq uint64, off int64) {
 	}
 }
 
+// checkLastSequence reports a database that RocksDB would take for one that was never written to, although it has tables.
+func (db *database) checkLastSequence() {
+	if db.levelDB || db.version.LastSeq > 0 {
+		return
+	}
+	tables := false
+	for _, ks := range db.spaces {
+		tables = tables || len(ks.Tables) > 0
+	}
+	for _, l := range db.logs {
+		if l.seqs.Any() {
+			return // it has been written to since: the next snapshot has a number
+		}
+	}
+	if !tables {
+		return
+	}
+	db.report(record.Finding{Kind: record.FindLastSequence, Severity: record.Warning,
+		Place: record.Place{File: db.version.Name, Off: record.NoOffset, Level: -1},
+		Detail: "the last sequence number is 0 and there are rows, as earlier versions of kvferry wrote them: a server that compacts while a " +
+			"snapshot from before its first write is held (SCAN and KEYS take them) loses every row; convert it to its own format before a server opens it"})
+}
+
 // logJudge compares the sequence numbers of logs, the oldest first.
 type logJudge struct {
 	db     *database

@@ -107,3 +107,39 @@ func TestLogsOfFamilies(t *testing.T) {
 		})
 	}
 }
+
+// TestNeverWritten: rows under a last sequence number of 0 are those that a compaction may drop.
+func TestNeverWritten(t *testing.T) {
+	rows := []handmade.Entry{handmade.Put("a", 0, ""), handmade.Put("b", 0, "")}
+	for _, tt := range []struct {
+		name    string
+		level   bool
+		rows    []handmade.Entry
+		lastSeq uint64
+		log     []byte
+		want    int
+	}{
+		{name: "rows", rows: rows, want: 1},
+		{name: "no rows"},
+		{name: "leveldb", level: true, rows: rows},
+		{name: "written since", rows: rows, log: written(1, 2)},
+		{name: "last sequence of 1", rows: rows, lastSeq: 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := handmade.NewDB(t)
+			if tt.level {
+				d = handmade.NewLevelDB(t)
+			}
+			if tt.rows != nil {
+				d.Table(0, 6, handmade.Spec{}, tt.rows...)
+			}
+			if d.LastSeq = tt.lastSeq; tt.log != nil {
+				d.Log(20, tt.log)
+			}
+			_, found := openFindings(t, d.Finish(), store.Options{})
+			if len(*found) != tt.want || tt.want > 0 && (*found)[0].Kind != "last-sequence" {
+				t.Errorf("findings %+v", *found)
+			}
+		})
+	}
+}

@@ -13,7 +13,10 @@ import (
 
 	pebblerecord "github.com/cockroachdb/pebble/record"
 
+	"kvferry/ardb"
+	"kvferry/blackwidow"
 	"kvferry/fixtures"
+	"kvferry/format"
 	"kvferry/nemo"
 	"kvferry/record"
 	"kvferry/store"
@@ -110,6 +113,48 @@ func addEditTo(dir string, version []byte) func(*testing.T, string) {
 		}
 		return out.Bytes()
 	})
+}
+
+// neverWritten makes the last sequence number of a store 0, as earlier versions of kvferry wrote it.
+func neverWritten(store string) func(*testing.T, string) {
+	return edit(store+"/MANIFEST-*", func(data []byte) []byte {
+		last := 0
+		for at := 0; at < len(data); at += 7 + int(binary.LittleEndian.Uint16(data[at+4:])) {
+			last = at
+		}
+		rec := data[last+6:]
+		rec[bytes.LastIndex(rec, []byte{tagLastSequence, 1})+1] = 0
+		c := crc32.Checksum(rec, crc32.MakeTable(crc32.Castagnoli))
+		binary.LittleEndian.PutUint32(data[last:], (c>>15|c<<17)+0xa282ead8)
+		return data
+	})
+}
+
+// Converting a dataset whose databases were never written to to its own format mends it.
+func TestLastSequenceIsMended(t *testing.T) {
+	for _, c := range []struct {
+		format format.Format
+		rows   []small
+		stores string
+	}{{nemo.New(), smallSet(), "kv hash list set zset"}, {blackwidow.New(), smallSet(), "strings hashes lists sets zsets"}, {ardb.New(), ardbSet(), "rocksdb"}} {
+		dir := build(t, c.format, c.rows...)
+		stores := strings.Fields(c.stores)
+		for _, s := range stores {
+			neverWritten(s)(t, dir)
+		}
+		src, dst := c.format.Name()+":"+dir, c.format.Name()+":"+filepath.Join(t.TempDir(), "mended")
+		if got := strings.Join(foundIn(t, src), ", "); !strings.HasPrefix(got, "warning last-sequence") {
+			t.Errorf("found %q", got)
+		}
+		if r := kvferry(t, "verify", "--fail-on", "warning", src); r.code != ExitFindings || !strings.Contains(r.stdout, "loses every row") {
+			t.Errorf("exit %d\n%s", r.code, r.stdout)
+		}
+		ok(t, "convert", src, dst)
+		if got := strings.Join(foundIn(t, dst), ", "); got != "" {
+			t.Errorf("after a conversion, found %q", got)
+		}
+		ok(t, "diff", src, dst)
+	}
 }
 
 // Tags of version edits, as LevelDB and RocksDB write them.
@@ -233,6 +278,7 @@ func filePlants() []filePlant {
 		{name: "gap in a log", want: "error log-gap", do: func(t *testing.T, dir string) {
 			appendLog(t, filepath.Join(dir, "hash"), again(2), again(100))
 		}},
+		{name: "never written to", want: "warning last-sequence", do: neverWritten("hash")},
 		{name: "a log twice", want: "error foreign-log", do: func(t *testing.T, dir string) {
 			appendLog(t, filepath.Join(dir, "hash"), again(2))
 			copyOne("hash/*.log", "hash/000901.log")(t, dir)

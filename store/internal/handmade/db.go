@@ -141,7 +141,7 @@ func (d *DB) Name(family uint64, level int, name string, b Bounds, maxSeq uint64
 	}
 	var number uint64
 	fmt.Sscanf(name, "%d", &number)
-	d.LastSeq = max(d.LastSeq, maxSeq)
+	d.LastSeq = max(d.LastSeq, maxSeq, 1)
 	d.Edit(EditFamily(family), d.fileEdit(level, number, uint64(st.Size()), b, maxSeq))
 }
 
