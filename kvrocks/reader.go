@@ -95,9 +95,11 @@ func (s *source) read(ctx context.Context, sp *space, t record.TypeSet, span for
 
 func (r *reader) open() (err error) {
 	if r.src.slotted {
-		if r.metas, err = sortMetas(r.pass); err != nil {
+		metas, err := sortMetas(r.pass)
+		if err != nil {
 			return err
 		}
+		r.metas = metas
 	} else {
 		lo, hi := r.sp.span(r.span)
 		it, err := r.src.roles[roleMeta].Rows(lo, hi)

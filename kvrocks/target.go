@@ -10,6 +10,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
+	"kvferry/internal/disk"
 	"kvferry/internal/extsort"
 	"kvferry/internal/lane"
 	"kvferry/kvrocks/codec"
@@ -94,6 +95,9 @@ const maxShardRecords = 1 << 32
 
 // Shard returns the writer of one span.
 func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record.Writer, error) {
+	if err := checkNamespace(db, t.options.Cluster); err != nil {
+		return nil, err
+	}
 	if memory <= 0 {
 		memory = dataset.DefaultMemory
 	}
@@ -178,4 +182,8 @@ func (t *target) Abort() {
 		}
 	}
 	t.builder.Abort()
+	if t.shards != nil {
+		disk.RemoveAll(filepath.Join(t.dir, sstDir))
+	}
+	disk.Remove(t.dir)
 }

@@ -51,7 +51,7 @@ func (k Kind) Single() bool { return k == KindString || k == KindJSON }
 // mayBeEmpty reports whether a key lives on when its size is 0.
 func (k Kind) mayBeEmpty() bool { return k == KindString || k >= KindStream }
 
-// Type is the type of the records of a kind.
+// Type is the type of the records of a kind, 0 for a number that is none.
 func (k Kind) Type() record.Type {
 	switch k {
 	case KindString, KindBitmap, KindHyperLogLog:
@@ -67,7 +67,10 @@ func (k Kind) Type() record.Type {
 	case KindStream:
 		return record.Stream
 	}
-	return record.Other
+	if k.Known() {
+		return record.Other
+	}
+	return 0
 }
 
 // Flags of a metadata row.

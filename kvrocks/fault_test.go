@@ -1,0 +1,252 @@
+package kvrocks_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/internal/formattest"
+	"kvferry/kvrocks"
+	"kvferry/kvrocks/codec"
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocks"
+)
+
+var errDisk = errors.New("disk on fire")
+
+// faults count down to the failure of a store.
+type faults struct {
+	left int // rows until then, over all iterators or runs
+	open int // iterators
+}
+
+// faulty is a store whose iterators fail at the nth row.
+type faulty struct {
+	store.Store
+	f *faults
+}
+
+func (s faulty) Keyspaces() []store.Keyspace {
+	all := s.Store.Keyspaces()
+	for i, k := range all {
+		all[i] = faultyKeyspace{k, s.f}
+	}
+	return all
+}
+
+type faultyKeyspace struct {
+	store.Keyspace
+	f *faults
+}
+
+func (k faultyKeyspace) Rows(lo, hi []byte) (store.Iterator, error) {
+	it, err := k.Keyspace.Rows(lo, hi)
+	k.f.open++
+	return faultyIterator{it, k.f}, err
+}
+
+type faultyIterator struct {
+	store.Iterator
+	f *faults
+}
+
+func (it faultyIterator) Next() (key, value []byte, err error) {
+	if it.f.left--; it.f.left == 0 {
+		return nil, nil, errDisk
+	}
+	return it.Iterator.Next()
+}
+
+func (it faultyIterator) Close() error {
+	it.f.open--
+	return it.Iterator.Close()
+}
+
+// smallOptions are those of few small records.
+var smallOptions = fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: kvrocks.New().Limits(), Types: record.RedisTypes,
+	Short: true, MaxElements: 3, Expired: true}
+
+// damaged has some records and rows of most things that can be wrong.
+func damaged(t *testing.T, cluster bool) *formattest.Memory {
+	t.Helper()
+	m := formattest.NewMemory(t, kvrocks.New())
+	dst := m.Create(t, format.CreateOptions{DBs: []string{smallOptions.DB}, Cluster: cluster, TempDir: t.TempDir(), Now: fixtures.Clock})
+	w, err := dst.Shard(0, smallOptions.DB, record.AllTypes, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fixtures.Pump(w, fixtures.Records(5, 12, smallOptions)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dst.Finish(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	slot := codec.NoSlot
+	if cluster {
+		slot = codec.Slot([]byte("k"))
+	}
+	key := codec.MetaKey{Namespace: nsName, Slot: slot, Key: []byte("k")}
+	sub := func(s string) []byte {
+		return codec.AppendSubKey(nil, codec.SubKey{Namespace: nsName, Slot: slot, Key: key.Key, Version: 7, Sub: []byte(s)})
+	}
+	r := rows{m.Store("db")}
+	r.Put("metadata", codec.AppendMetaKey(nil, key), codec.AppendMeta(nil, codec.Meta{Wide: true, Kind: codec.KindZSet, Version: 7, Size: 2}))
+	r.Put("default", sub("a"), codec.AppendDouble(nil, 1))
+	r.Put("default", sub("b"), codec.AppendDouble(nil, 2))
+	r.Put("zset_score", sub(double(3)+"a"), nil)
+	key.Key, slot = []byte("gone"), codec.NoSlot
+	if cluster {
+		slot = codec.Slot(key.Key)
+	}
+	r.Put("stream", sub("x"), nil)
+	r.Put("propagate", []byte("lua_f_x"), nil)
+	r.Put("metadata", []byte("\xf0n"), nil)
+	r.Put("default", codec.AppendNamespace(nil, "lost"), nil)
+	return m
+}
+
+// readAll opens and reads everything with an error for an answer.
+func readAll(m *formattest.Memory, f *faults, e *format.Env) (err error) {
+	open := func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
+		s, err := m.FS.Open(ctx, dir, o)
+		if err != nil {
+			return nil, err
+		}
+		return faulty{s, f}, nil
+	}
+	src, err := kvrocks.New().Open(context.Background(), m.Dir, &format.OpenOptions{Store: open})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	r, err := src.Records(context.Background(), smallOptions.DB, record.AllTypes, format.Span{}, e)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	elems := make([]record.Element, 1)
+	for {
+		if _, err := r.Next(); err != nil {
+			return ended(err)
+		}
+		for err == nil {
+			_, err = r.Read(elems)
+		}
+		if err = ended(err); err != nil {
+			return err
+		}
+	}
+}
+
+func ended(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+// TestReadErrors lets the store fail at every row of a damaged dataset: the error comes through, nothing stays open and no
+// spool is left. (A place that cannot be looked up for a finding is left out.)
+func TestReadErrors(t *testing.T) {
+	for _, cluster := range []bool{false, true} {
+		m := damaged(t, cluster)
+		for at := 1; ; at++ {
+			f, temp := &faults{left: at}, t.TempDir()
+			found, nowhere := 0, 0
+			err := readAll(m, f, &format.Env{Now: fixtures.Clock, Memory: 400, TempDir: temp, Deep: true, Report: func(x record.Finding) {
+				if found++; x.Place.File == "" {
+					nowhere++
+				}
+			}})
+			if left, _ := os.ReadDir(temp); f.open != 0 || len(left) > 0 {
+				t.Fatalf("cluster %v, row %d: %d iterators left open, %v left", cluster, at, f.open, left)
+			}
+			if f.left > 0 {
+				if err != nil || found < 4 || at < 50 {
+					t.Errorf("cluster %v: %v without a failure, %d findings, %d rows", cluster, err, found, at)
+				}
+				break
+			}
+			if !errors.Is(err, errDisk) && nowhere == 0 {
+				t.Errorf("cluster %v, row %d: %v", cluster, at, err)
+			}
+		}
+	}
+}
+
+// failing is a builder whose runs fail at the nth row.
+type failing struct {
+	store.Builder
+	f *faults
+}
+
+func (b failing) Run(k string, shard int, lane uint64) (store.Run, error) {
+	r, err := b.Builder.Run(k, shard, lane)
+	return failingRun{r, b.f}, err
+}
+
+type failingRun struct {
+	store.Run
+	f *faults
+}
+
+func (r failingRun) Append(k, v []byte) error {
+	if r.f.left--; r.f.left == 0 {
+		return errDisk
+	}
+	return r.Run.Append(k, v)
+}
+
+// TestWriteErrors lets the disk fail at every row: the error comes through and nothing is left behind.
+func TestWriteErrors(t *testing.T) {
+	for _, cluster := range []bool{false, true} {
+		for at := 1; ; at++ {
+			f, temp := &faults{left: at}, t.TempDir()
+			err := writeAll(t, f, temp, cluster)
+			if f.left > 0 {
+				if err != nil || at < 30 {
+					t.Errorf("cluster %v: %v without a failure, %d rows", cluster, err, at)
+				}
+				break
+			}
+			if left, _ := os.ReadDir(temp); !errors.Is(err, errDisk) || len(left) > 0 {
+				t.Fatalf("cluster %v, row %d: %v, %v left", cluster, at, err, left)
+			}
+		}
+	}
+}
+
+func writeAll(t *testing.T, f *faults, temp string, cluster bool) error {
+	create := func(dir string, o store.BuildOptions) (store.Builder, error) {
+		b, err := rocks.Create(dir, o)
+		return failing{b, f}, err
+	}
+	dst, err := kvrocks.New().Create(context.Background(), filepath.Join(temp, "new"), &format.CreateOptions{TempDir: temp, Create: create,
+		DBs: []string{smallOptions.DB}, Cluster: cluster, SST: !cluster})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dst.Abort()
+	w, err := dst.Shard(0, smallOptions.DB, record.AllTypes, 4<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fixtures.Pump(w, fixtures.Records(5, 8, smallOptions)); err != nil {
+		w.Abort()
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	_, err = dst.Finish(context.Background())
+	return err
+}
