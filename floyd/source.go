@@ -69,7 +69,7 @@ func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOpt
 			return false, err
 		}
 	}
-	for i := 0; len(numbers) == 0; i++ { // stores that are no directories stand in a row
+	for i := 0; len(numbers) == 0 && i < maxInstances; i++ { // stores that are no directories stand in a row
 		if found, err := db.open(ctx, s.Dir, dir, i, o); err != nil {
 			return false, err
 		} else if !found {

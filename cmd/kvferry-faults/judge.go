@@ -12,14 +12,15 @@ import (
 
 // A class of faults counts its cases and what came of them.
 type class struct {
-	name   string
-	do     func(h *harness, c *class, n int) error
-	share  int
-	short  int
-	cases  int
-	spent  time.Duration
-	counts map[string]int
-	wrong  []string
+	name    string
+	do      func(h *harness, c *class, n int) error
+	share   int
+	short   int
+	cases   int
+	spent   time.Duration
+	slowest time.Duration
+	counts  map[string]int
+	wrong   []string
 }
 
 func (c *class) count(what string) { c.counts[what]++ }

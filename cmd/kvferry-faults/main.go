@@ -151,7 +151,11 @@ func (h *harness) one(c *class, n int) error {
 		return err
 	}
 	began := time.Now()
-	defer func() { c.spent += time.Since(began) }()
+	defer func() {
+		took := time.Since(began)
+		c.spent += took
+		c.slowest = max(c.slowest, took)
+	}()
 	c.cases++
 	return c.do(h, c, n)
 }
@@ -162,5 +166,5 @@ func (c *class) print() {
 	for _, k := range slices.Sorted(maps.Keys(c.counts)) {
 		parts = append(parts, fmt.Sprintf("%s %d", k, c.counts[k]))
 	}
-	fmt.Printf("%s: %d cases, %d wrong: %s\n", c.name, c.cases, len(c.wrong), strings.Join(parts, ", "))
+	fmt.Printf("%s: %d cases, %d wrong: %s; the longest took %.1f s\n", c.name, c.cases, len(c.wrong), strings.Join(parts, ", "), c.slowest.Seconds())
 }
