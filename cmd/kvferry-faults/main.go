@@ -42,7 +42,7 @@ var classes = []struct {
 	do           func(h *harness, c *class, n int) error
 	share, short int
 }{
-	{"damage", (*harness).damaged, 8, 25},
+	{"damage", (*harness).damaged, 16, 25},
 	{"call", (*harness).call, 8, 40},
 	{"full", (*harness).full, 2, 12},
 	{"kill", (*harness).kill, 4, 2},
