@@ -91,3 +91,37 @@ func TestArdbOldOrder(t *testing.T) {
 		t.Errorf("%d records, equal %t", n, dumps[0] == dumps[1])
 	}
 }
+
+// TestNeverReopened: the MANIFEST of a database that was created and not opened again names no comparator, and all rows
+// stand in a log. Every command reads it, and rows are those that the engine shows.
+func TestNeverReopened(t *testing.T) {
+	const name = "bw-never-reopened"
+	src := fixtures.UnpackOutside(t, name)
+	unchanged(t, src)
+	got, want := sortedLines([]byte(ok(t, "dump", src, "--encode", "base64"))), sortedLines(fixtures.OutsideTruth(t, name))
+	if len(got) != len(want) {
+		t.Fatalf("%d records, want %d", len(got), len(want))
+	}
+	for i := range got {
+		if got[i] != want[i] && !sameRecord(t, got[i], want[i]) {
+			t.Errorf("got\n%.300s\nwant\n%.300s", got[i], want[i])
+		}
+	}
+	if out := ok(t, "verify", "--fail-on", "warning", src); strings.Contains(out, "error") {
+		t.Errorf("verify: %s", out)
+	}
+	dst, sum := filepath.Join(t.TempDir(), "dst"), filepath.Join(t.TempDir(), "sum")
+	ok(t, "fingerprint", "-o", sum, src)
+	if out := ok(t, "convert", src, "blackwidow:"+dst); !strings.Contains(out, "proved") {
+		t.Errorf("convert: %s", out)
+	}
+	ok(t, "fingerprint", "--check", sum, dst)
+	ok(t, "diff", src, dst)
+	ok(t, "inspect", src)
+	ok(t, "dump", "--raw", "--limit", "5", src)
+	var first struct{ Key string }
+	if err := json.Unmarshal([]byte(got[0]), &first); err != nil {
+		t.Fatal(err)
+	}
+	ok(t, "explain", src, "base64:"+first.Key)
+}
