@@ -1,32 +1,67 @@
-package nemo_test
+package linked_test
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math"
+	"math/bits"
 	"math/rand"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"kvferry/format"
-	"kvferry/internal/formattest"
-	"kvferry/nemo"
 	"kvferry/nemo/linked"
 	"kvferry/record"
 )
 
 // brokenList is a list that was linked once. Its element is the seq.
 type brokenList struct {
-	meta  nemo.ListMeta
-	nodes map[int64]nemo.Node
+	left, right int64
+	nodes       map[int64]linked.Node
+
+	findings []string // that the reader of it took
+	fails    int      // the scan that fails, from 1
+}
+
+// Scan implements linked.Host.
+func (l *brokenList) Scan(f func(*linked.Node) error) error {
+	if l.fails--; l.fails == 0 {
+		return errDisk
+	}
+	for _, seq := range l.seqs() {
+		n := l.nodes[seq]
+		if err := f(&n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errDisk = errors.New("disk on fire")
+
+// seqs are in the order of their little-endian bytes.
+func (l *brokenList) seqs() []int64 {
+	return slices.SortedFunc(maps.Keys(l.nodes), func(a, b int64) int {
+		return cmp.Compare(bits.ReverseBytes64(uint64(a)), bits.ReverseBytes64(uint64(b)))
+	})
+}
+
+// Node implements linked.Host.
+func (l *brokenList) Node(seq int64) (linked.Node, error) { return l.nodes[seq], nil }
+
+// Damage implements linked.Host.
+func (l *brokenList) Damage(kind string, _ int64, detail string, args ...any) {
+	l.findings = append(l.findings, kind+": "+fmt.Sprintf(detail, args...))
 }
 
 // newBrokenList makes a list of n nodes in a random order or in that of pushes, apart at most apart, and spoils some of it.
 func newBrokenList(r *rand.Rand, n int, apart int64) *brokenList {
-	l := &brokenList{nodes: map[int64]nemo.Node{}}
+	l := &brokenList{nodes: map[int64]linked.Node{}}
 	seqs := make([]int64, n+2) // between two zeros
 	order := r.Perm(n)
 	switch r.Intn(4) {
@@ -41,14 +76,10 @@ func newBrokenList(r *rand.Rand, n int, apart int64) *brokenList {
 		if j == n-1 && r.Intn(8) == 0 {
 			seqs[i+1] = math.MaxInt64 - r.Int63n(3)
 		}
-		l.meta.NextSeq = max(l.meta.NextSeq, seqs[i+1])
 	}
-	l.meta.Count, l.meta.Left, l.meta.Right, l.meta.Suffix = int64(n), seqs[1], seqs[n], s1
-	if l.meta.NextSeq < math.MaxInt64 && r.Intn(5) > 0 {
-		l.meta.NextSeq++
-	}
+	l.left, l.right = seqs[1], seqs[n]
 	for i := 1; i <= n; i++ {
-		l.nodes[seqs[i]] = nemo.Node{Prev: seqs[i-1], Next: seqs[i+1], Element: fmt.Append(nil, seqs[i]), Suffix: s1}
+		l.nodes[seqs[i]] = linked.Node{Seq: seqs[i], Prev: seqs[i-1], Next: seqs[i+1], Element: fmt.Append(nil, seqs[i])}
 	}
 	for range r.Intn(4) { // holes of any width
 		at := 1 + r.Intn(n)
@@ -60,7 +91,7 @@ func newBrokenList(r *rand.Rand, n int, apart int64) *brokenList {
 		delete(l.nodes, seqs[1+r.Intn(n)])
 	}
 	if r.Intn(8) == 0 {
-		delete(l.nodes, []int64{l.meta.Left, l.meta.Right}[r.Intn(2)])
+		delete(l.nodes, []int64{l.left, l.right}[r.Intn(2)])
 	}
 	for range max(0, r.Intn(9)-2) {
 		l.spoil(r, seqs)
@@ -78,11 +109,12 @@ func (l *brokenList) spoil(r *rand.Rand, seqs []int64) {
 	n, ok := l.nodes[seqs[i]]
 	switch r.Intn(10) {
 	case 0:
-		l.meta.Left = to
+		l.left = to
 	case 1:
-		l.meta.Right = to
+		l.right = to
 	case 2:
-		n.Suffix.Version-- // a leftover
+		delete(l.nodes, seqs[i])
+		ok = false
 	case 3:
 		n.Next = to
 	case 4:
@@ -111,7 +143,8 @@ func (l *brokenList) spoil(r *rand.Rand, seqs []int64) {
 type outcome struct {
 	elements []string
 	findings []string // sorted
-	ledger   string
+	read     int64
+	lost     int64
 }
 
 // model reads the list from the left end and, if that does not lead to the right one, over holes and back from there.
@@ -119,32 +152,19 @@ func (l *brokenList) model() (o outcome, sorts map[string]int) {
 	find := func(kind, detail string, args ...any) {
 		o.findings = append(o.findings, kind+": "+fmt.Sprintf(detail, args...))
 	}
-	m, alive, stale, most := &l.meta, map[int64]nemo.Node{}, 0, int64(0)
-	for seq, n := range l.nodes {
-		if n.Version == m.Version {
-			alive[seq], most = n, max(most, seq)
-		} else {
-			stale++
-		}
-	}
-	if m.Count != int64(len(alive)) {
-		find("count-mismatch", "count is %d, rows there: %d", m.Count, len(alive))
-	}
-	if m.NextSeq <= most {
-		find("list-next-seq", "next_seq is %d, node %d is there", m.NextSeq, most)
-	}
+	alive := l.nodes
 	links := l.links(alive)
 	left, last, at := follow(links.next, nil)
-	ends, right := fmt.Sprintf("left %d", m.Left), []int64(nil)
-	if at != 0 || last != m.Right {
-		ends += fmt.Sprintf(" or right %d", m.Right)
+	ends, right := fmt.Sprintf("left %d", l.left), []int64(nil)
+	if at != 0 || last != l.right {
+		ends += fmt.Sprintf(" or right %d", l.right)
 		from, kind, what := "left", "", ""
 		if last != 0 {
 			from = fmt.Sprintf("next of node %d", last)
 		}
 		switch {
 		case at == 0:
-			kind, what = "list-tail-mismatch", fmt.Sprintf("right is %d, the last node is %d", m.Right, last)
+			kind, what = "list-tail-mismatch", fmt.Sprintf("right is %d, the last node is %d", l.right, last)
 		case slices.Contains(left, at):
 			kind, what = "list-cycle", fmt.Sprintf("%s is %d, which comes before it", from, at)
 		default:
@@ -185,7 +205,7 @@ func (l *brokenList) model() (o outcome, sorts map[string]int) {
 		}
 	}
 	slices.Sort(o.findings)
-	o.ledger = classes(len(alive)-len(seen), stale, 1+len(seen))
+	o.read, o.lost = int64(len(seen)), int64(len(alive)-len(seen))
 	return o, sorts
 }
 
@@ -195,8 +215,8 @@ type linkMaps struct {
 	bridged    map[[2]int64]bool // pairs of nodes with a hole in between
 }
 
-func (l *brokenList) links(alive map[int64]nemo.Node) *linkMaps {
-	m := &linkMaps{map[int64]int64{0: l.meta.Left}, map[int64]int64{0: l.meta.Right}, map[[2]int64]bool{}}
+func (l *brokenList) links(alive map[int64]linked.Node) *linkMaps {
+	m := &linkMaps{map[int64]int64{0: l.left}, map[int64]int64{0: l.right}, map[[2]int64]bool{}}
 	for seq, n := range alive {
 		m.next[seq], m.prev[seq] = n.Next, n.Prev
 	}
@@ -302,66 +322,46 @@ func (m *linkMaps) bridges(left, right []int64) (n int) {
 	return n
 }
 
-// classes is what formattest.Classes says of a ledger.
-func classes(orphan, stale, copied int) (s string) {
-	if orphan > 0 {
-		s = fmt.Sprintf("orphan=%d ", orphan)
-	}
-	if stale > 0 {
-		s += fmt.Sprintf("stale=%d ", stale)
-	}
-	return s + fmt.Sprintf("copied=%d", copied)
-}
-
 // read reads the list with memory, or when elements is false passes over it.
 func (l *brokenList) read(t *testing.T, memory int64, elements bool) (o outcome) {
 	t.Helper()
-	m := newMemory(t).stores()
-	m.Store("list").Put("default", []byte("Lk"), nemo.AppendListMeta(nil, l.meta))
-	for seq, n := range l.nodes {
-		m.Store("list").Put("default", nodeKey("k", seq), nemo.AppendNode(nil, n))
+	o, err := l.try(linked.New(l, linked.Options{Memory: memory, TempDir: t.TempDir()}), elements)
+	if err != nil {
+		t.Fatal(err)
 	}
-	var f formattest.Findings
-	var ledger record.Ledger
-	r := formattest.RecordsOf(t, m.Open(t), "0", record.Of(record.List), format.Span{},
-		&format.Env{Memory: memory, TempDir: t.TempDir(), Report: f.Report, Ledger: &ledger, Deep: true})
-	if elements {
-		o.elements = elementsOf(t, r)
-	} else {
-		skim(t, r)
-	}
-	formattest.CheckLedger(t, &ledger)
-	for _, x := range f.All {
-		o.findings = append(o.findings, x.Kind+": "+x.Detail)
-	}
-	slices.Sort(o.findings)
-	o.ledger = formattest.Classes(&ledger, "list")
 	return o
 }
 
-// elementsOf returns the elements of the one record there is.
-func elementsOf(t *testing.T, r record.Reader) (all []string) {
-	t.Helper()
-	if _, err := r.Next(); err != nil {
-		t.Fatal(err)
+// try reads the list by way of one that may have read others.
+func (l *brokenList) try(list *linked.List, elements bool) (o outcome, err error) {
+	l.findings = nil
+	list.Begin(l.left, l.right)
+	for _, seq := range l.seqs() {
+		n := l.nodes[seq]
+		if !elements {
+			n.Element = nil
+		}
+		list.Add(&n)
+	}
+	if o.read, o.lost, err = list.Follow(elements); err != nil {
+		return o, errors.Join(err, list.End())
 	}
 	elems := make([]record.Element, 7)
-	n, err := r.Read(elems)
-	for ; err == nil; n, err = r.Read(elems) {
+	for elements {
+		n, err := list.Read(elems)
+		if err != nil {
+			if err != io.EOF {
+				return o, err
+			}
+			break
+		}
 		for _, e := range elems[:n] {
-			all = append(all, string(e.Value))
+			o.elements = append(o.elements, string(e.Value))
 		}
 	}
-	if err != io.EOF {
-		t.Fatal(err)
-	}
-	if _, err := r.Next(); err != io.EOF {
-		t.Fatalf("after the record: %v", err)
-	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return all
+	o.findings = slices.Clone(l.findings)
+	slices.Sort(o.findings)
+	return o, list.End()
 }
 
 // TestBrokenLists reads lists with nodes missing and links that lead anywhere, in memory, by an array of links and
@@ -380,8 +380,8 @@ func TestBrokenLists(t *testing.T) {
 			if got := l.read(t, memory, true); !reflect.DeepEqual(got, want) {
 				t.Fatalf("seed %d, %d nodes %d apart, memory %d:\n%+v\nwant\n%+v", seed, n, apart, memory, got, want)
 			}
-			if got := l.read(t, memory, false); got.ledger != want.ledger {
-				t.Fatalf("seed %d, %d nodes %d apart, memory %d, not read: ledger %s, want %s", seed, n, apart, memory, got.ledger, want.ledger)
+			if got := l.read(t, memory, false); got.read != want.read || got.lost != want.lost {
+				t.Fatalf("seed %d, %d nodes %d apart, memory %d, not read: %+v, want %+v", seed, n, apart, memory, got, want)
 			}
 		}
 		for sort := range sorts {
@@ -392,7 +392,7 @@ func TestBrokenLists(t *testing.T) {
 			parts[kind]++
 		}
 		told := strings.Join(want.findings, " ")
-		if strings.Contains(told, "nodes read") && !strings.Contains(told, " 0 from") && strings.Contains(want.ledger, "orphan") {
+		if strings.Contains(told, "nodes read") && !strings.Contains(told, " 0 from") && want.lost > 0 {
 			parts["left, right and lost"]++
 		}
 		if strings.Contains(told, "passed over") {
@@ -420,7 +420,7 @@ func TestHoles(t *testing.T) {
 		want        string
 		left, right int // nodes read
 		holes       int // passed over
-		findings    int // beside that of the link that ended the walk and count-mismatch
+		findings    int // beside that of the link that ended the walk
 	}{
 		{gone: "5", want: "12346789", left: 8, holes: 1},
 		{gone: "2468", want: "13579", left: 5, holes: 4},
@@ -473,8 +473,8 @@ func TestHoles(t *testing.T) {
 				if c.holes > 0 {
 					want += fmt.Sprintf("; holes passed over: %d", c.holes)
 				}
-				if !slices.ContainsFunc(got.findings, func(s string) bool { return strings.HasSuffix(s, want) }) || len(got.findings) != 2+c.findings {
-					t.Errorf("%s: %d findings %q, want %d and %q", name, len(got.findings), got.findings, 2+c.findings, want)
+				if !slices.ContainsFunc(got.findings, func(s string) bool { return strings.HasSuffix(s, want) }) || len(got.findings) != 1+c.findings {
+					t.Errorf("%s: %d findings %q, want %d and %q", name, len(got.findings), got.findings, 1+c.findings, want)
 				}
 			}
 		}
@@ -483,28 +483,47 @@ func TestHoles(t *testing.T) {
 
 // TestHolesOfEachList reads a list with a hole, and then one in which the same seq is none.
 func TestHolesOfEachList(t *testing.T) {
-	m := newMemory(t).stores()
-	for key, l := range map[string]*brokenList{"a": nineNodes(1, "", "5", ""), "b": nineNodes(1, "", "5", "5<2")} {
-		m.Store("list").Put("default", []byte("L"+key), nemo.AppendListMeta(nil, l.meta))
-		for seq, n := range l.nodes {
-			m.Store("list").Put("default", nodeKey(key, seq), nemo.AppendNode(nil, n))
-		}
-	}
 	for _, memory := range []int64{0, 150, 1} {
-		var f formattest.Findings
-		r := formattest.Records(t, m.Open(t), "0", &format.Env{Memory: memory, TempDir: t.TempDir(), Report: f.Report})
-		readAll(t, r, func() {})
-		told := map[string]string{}
-		for _, x := range f.All {
-			if x.Kind == linked.FindBrokenLink {
-				told[string(x.Key)] = x.Detail
+		a, b := nineNodes(1, "", "5", ""), nineNodes(1, "", "5", "5<2")
+		h := &host{}
+		list := linked.New(h, linked.Options{Memory: memory, TempDir: t.TempDir()})
+		for l, want := range map[*brokenList]string{a: "8 from the left end, 0 from the right end; holes passed over: 1", b: "4 from the left end, 4 from the right end"} {
+			h.brokenList = l
+			o, err := l.try(list, true)
+			if err != nil || !slices.ContainsFunc(o.findings, func(s string) bool { return strings.HasSuffix(s, want) }) {
+				t.Errorf("memory %d: %q, %v, want %q", memory, o.findings, err, want)
 			}
 		}
-		if want := "8 from the left end, 0 from the right end; holes passed over: 1"; !strings.HasSuffix(told["a"], want) {
-			t.Errorf("memory %d, list a: %q, want %q", memory, told["a"], want)
+	}
+}
+
+// host has one list after the other.
+type host struct{ *brokenList }
+
+// TestFailures lets each scan of a broken list fail, and then have no place for files: the error comes through and no file
+// is left.
+func TestFailures(t *testing.T) {
+	for _, memory := range []int64{150, 1} {
+		for at := 1; ; at++ {
+			l, temp := nineNodes(1, "", "37", "5>7"), t.TempDir()
+			l.fails = at
+			_, err := l.try(linked.New(l, linked.Options{Memory: memory, TempDir: temp}), true)
+			if left, _ := os.ReadDir(temp); len(left) > 0 {
+				t.Errorf("memory %d, scan %d: %v is left", memory, at, left)
+			}
+			if l.fails > 0 {
+				if err != nil || at < 4 {
+					t.Errorf("memory %d: %v after %d scans", memory, err, at)
+				}
+				break
+			}
+			if !errors.Is(err, errDisk) {
+				t.Errorf("memory %d, scan %d: %v", memory, at, err)
+			}
 		}
-		if want := "4 from the left end, 4 from the right end"; !strings.HasSuffix(told["b"], want) {
-			t.Errorf("memory %d, list b: %q, want %q", memory, told["b"], want)
+		l := nineNodes(1, "", "37", "5>7")
+		if _, err := l.try(linked.New(l, linked.Options{Memory: memory, TempDir: t.TempDir() + "/gone"}), true); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("memory %d, no directory: %v", memory, err)
 		}
 	}
 }
@@ -519,10 +538,10 @@ func nineNodes(apart int64, order, gone, links string) *brokenList {
 		seqs = append(seqs, int64(c-'0')*apart)
 	}
 	seqs = append(seqs, 0)
-	l := &brokenList{nodes: map[int64]nemo.Node{}}
-	l.meta = nemo.ListMeta{Count: 9, Left: seqs[1], Right: seqs[9], NextSeq: 9*apart + 1, Suffix: s1}
+	l := &brokenList{nodes: map[int64]linked.Node{}}
+	l.left, l.right = seqs[1], seqs[9]
 	for i := 1; i <= 9; i++ {
-		l.nodes[seqs[i]] = nemo.Node{Prev: seqs[i-1], Next: seqs[i+1], Element: []byte{order[i-1]}, Suffix: s1}
+		l.nodes[seqs[i]] = linked.Node{Seq: seqs[i], Prev: seqs[i-1], Next: seqs[i+1], Element: []byte{order[i-1]}}
 	}
 	for _, link := range strings.Fields(links) {
 		a, b := int64(link[0]-'0')*apart, int64(link[2]-'0')*apart
