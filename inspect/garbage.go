@@ -37,31 +37,49 @@ func garbage(src format.Source, l *record.Ledger) []Garbage {
 	tallies := l.Snapshot()
 	for _, name := range slices.Sorted(maps.Keys(tallies)) {
 		g := Garbage{Keyspace: name, Tally: tallies[name], Bytes: sizes[name]}
-		if g.Entries > 0 {
-			g.Freed = int64(float64(g.Bytes) * float64(max(0, g.Entries-g.Live())) / float64(g.Entries))
-		}
+		g.Freed = g.share(g.Bytes)
 		out = append(out, g)
 	}
 	return out
 }
 
+// share is the part of bytes that entries have which are not live.
+func (g *Garbage) share(bytes int64) int64 {
+	if g.Entries == 0 {
+		return 0
+	}
+	return int64(float64(bytes) * float64(max(0, g.Entries-g.Live())) / float64(g.Entries))
+}
+
+// freeBlobs counts what is garbage in blob files, which is known, beside the share of the rest.
+func freeBlobs(lines []Garbage, blobs []LevelStats) {
+	for _, b := range blobs {
+		for i := range lines {
+			if g := &lines[i]; g.Keyspace == b.Keyspace {
+				g.Freed = b.Garbage + g.share(max(0, g.Bytes-b.Garbage))
+			}
+		}
+	}
+}
+
 // FileStats is the shape of a dataset's files.
 type FileStats struct {
 	Levels []LevelStats
-	Logs   LevelStats // write-ahead logs
-	Other  LevelStats // MANIFEST and the like
+	Blobs  []LevelStats // blob files, by keyspace
+	Logs   LevelStats   // write-ahead logs
+	Other  LevelStats   // MANIFEST and the like
 }
 
 // Sum counts all files and their bytes.
 func (f *FileStats) Sum() (files int, bytes int64) {
 	files, bytes = f.Logs.Files+f.Other.Files, f.Logs.Bytes+f.Other.Bytes
-	for _, l := range f.Levels {
+	for _, l := range slices.Concat(f.Levels, f.Blobs) {
 		files, bytes = files+l.Files, bytes+l.Bytes
 	}
 	return files, bytes
 }
 
-// LevelStats sums up the tables of one level of one keyspace.
+// LevelStats sums up the tables of one level of one keyspace, or its blob files.
 type LevelStats struct {
 	Keyspace string
 	Level    int
@@ -69,6 +87,7 @@ type LevelStats struct {
 	Bytes    int64
 	Entries  int64
 	Deletes  int64 // tombstones
+	Garbage  int64 // bytes of blob files that no row needs
 	// Unknown counts files that do not say how many entries they have.
 	Unknown int
 	Codecs  []string
@@ -78,7 +97,7 @@ type LevelStats struct {
 // fileStats sums up the files of all stores.
 func fileStats(src format.Source, stores *Stores) FileStats {
 	var out FileStats
-	levels := make(map[string]map[int]*LevelStats)
+	levels, blobs := make(map[string]map[int]*LevelStats), make(map[string]*LevelStats)
 	for _, st := range stores.All() {
 		names := make(map[string]string)
 		for _, ks := range st.Keyspaces() {
@@ -98,6 +117,12 @@ func fileStats(src format.Source, stores *Stores) FileStats {
 					levels[name][f.Level] = &LevelStats{Keyspace: name, Level: f.Level}
 				}
 				levels[name][f.Level].add(&f)
+			case "blobs":
+				name := names[f.Keyspace]
+				if blobs[name] == nil {
+					blobs[name] = &LevelStats{Keyspace: name, Level: f.Level}
+				}
+				blobs[name].add(&f)
 			case "log":
 				out.Logs.add(&f)
 			default:
@@ -109,6 +134,9 @@ func fileStats(src format.Source, stores *Stores) FileStats {
 		for _, l := range byLevel {
 			out.Levels = append(out.Levels, *l)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(blobs)) {
+		out.Blobs = append(out.Blobs, *blobs[name])
 	}
 	slices.SortFunc(out.Levels, func(a, b LevelStats) int {
 		return cmp.Or(cmp.Compare(a.Keyspace, b.Keyspace), cmp.Compare(a.Level, b.Level))
@@ -126,6 +154,7 @@ func (l *LevelStats) add(f *store.File) {
 		l.Entries += f.Entries
 	}
 	l.Deletes += max(0, f.Deletes)
+	l.Garbage += f.Garbage
 	if f.Codec != "" && !slices.Contains(l.Codecs, f.Codec) {
 		l.Codecs = append(l.Codecs, f.Codec)
 		slices.Sort(l.Codecs)

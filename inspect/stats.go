@@ -87,6 +87,7 @@ func Collect(ctx context.Context, o *StatsOptions) (*Stats, error) {
 	s.Garbage = garbage(scan.Source, scan.Ledger)
 	if o.Stores != nil {
 		s.Files = fileStats(scan.Source, o.Stores)
+		freeBlobs(s.Garbage, s.Files.Blobs)
 	}
 	return s, nil
 }

@@ -98,6 +98,8 @@ func TestFileStats(t *testing.T) {
 		{Path: "3", Kind: "table", Keyspace: "default", Level: 0, Size: 5, Entries: -1, Deletes: -1, Codec: "none"},
 		{Path: "4", Kind: "log", Size: 100, Entries: -1, Deletes: -1},
 		{Path: "5", Kind: "manifest", Size: 3},
+		{Path: "6.blob", Kind: "blobs", Keyspace: "default", Level: -1, Size: 400, Garbage: 30, Entries: 4, Codec: "lz4"},
+		{Path: "7.blob", Kind: "blobs", Keyspace: "default", Level: -1, Size: 200, Garbage: 50, Entries: 2, Codec: "none"},
 	}}
 	stores := &Stores{Root: "/data"}
 	stores.add(StoreDir{"hash", st})
@@ -109,8 +111,26 @@ func TestFileStats(t *testing.T) {
 	if fmt.Sprint(got) != "[hash/default L0 1 5 0 0 1 [none] 0 hash/default L1 2 30 11 2 0 [none zlib] 9]" {
 		t.Errorf("levels %q", got)
 	}
+	if b := s.Files.Blobs; len(b) != 1 || b[0].Keyspace != "hash/default" || b[0].Files != 2 || b[0].Bytes != 600 || b[0].Garbage != 80 || b[0].Entries != 6 {
+		t.Errorf("blob files %+v", b)
+	}
+	if n, bytes := s.Files.Sum(); n != 7 || bytes != 738 {
+		t.Errorf("%d files of %d bytes", n, bytes)
+	}
 	if s.Files.Logs.Bytes != 100 || s.Files.Other.Bytes != 3 {
 		t.Errorf("files %+v", s.Files)
+	}
+}
+
+// Garbage in blob files is freed as a whole, of the rest the share of entries that are not live.
+func TestFreeBlobs(t *testing.T) {
+	g := Garbage{Keyspace: "a", Bytes: 1000}
+	g.Entries, g.Rows[record.Copied] = 10, 5
+	other := Garbage{Keyspace: "b", Freed: 7}
+	lines := []Garbage{g, other}
+	freeBlobs(lines, []LevelStats{{Keyspace: "a", Bytes: 600, Garbage: 400}, {Keyspace: "nowhere", Garbage: 1}})
+	if lines[0].Freed != 400+300 || lines[1].Freed != 7 {
+		t.Errorf("freed %d and %d", lines[0].Freed, lines[1].Freed)
 	}
 }
 

@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -44,7 +45,8 @@ func pageStats() *inspect.Stats {
 	s.Garbage = []inspect.Garbage{g, {Keyspace: "kv"}}
 	s.Files = inspect.FileStats{Levels: []inspect.LevelStats{{Keyspace: "hash/default", Level: 0, Files: 2, Bytes: 100, Entries: 10, Codecs: []string{"snappy"}},
 		{Keyspace: "hash/default", Level: 6, Files: 20, Bytes: 10000, Entries: 1000, Deletes: 3, Codecs: []string{"none", "zlib"}}},
-		Logs: inspect.LevelStats{Files: 1, Bytes: 50}}
+		Blobs: []inspect.LevelStats{{Keyspace: "hash/default", Level: -1, Files: 3, Bytes: 4096, Entries: 7, Garbage: 2048, Codecs: []string{"lz4"}}},
+		Logs:  inspect.LevelStats{Files: 1, Bytes: 50}}
 	return s
 }
 
@@ -62,6 +64,27 @@ func htmlOf(t *testing.T, s *inspect.Stats) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// Blob files have lines of their own, and what is garbage in them is said.
+func TestBlobFiles(t *testing.T) {
+	var text, doc bytes.Buffer
+	if err := errors.Join(Stats(&text, pageStats()), StatsJSON(&doc, pageStats())); err != nil {
+		t.Fatal(err)
+	}
+	if s := text.String(); !regexp.MustCompile(`hash/default +blobs +3 +4\.0 KiB +7 +lz4`).MatchString(s) ||
+		!strings.Contains(s, "2.0 KiB of the 4.0 KiB in blob files are of values that no row has any more\n") {
+		t.Error(s)
+	}
+	var got struct {
+		Blobs []struct {
+			Files   int
+			Garbage int64 `json:"garbage_bytes"`
+		}
+	}
+	if err := json.Unmarshal(doc.Bytes(), &got); err != nil || len(got.Blobs) != 1 || got.Blobs[0].Files != 3 || got.Blobs[0].Garbage != 2048 {
+		t.Errorf("%+v, %v", got, err)
+	}
 }
 
 // The page asks the network for nothing and no key ends its script.

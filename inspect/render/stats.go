@@ -203,6 +203,9 @@ func filesTable(b *strings.Builder, s *inspect.Stats) {
 		}
 		t.add(l.Keyspace, level, l.Files, Bytes(l.Bytes), entries, l.Deletes, strings.Join(l.Codecs, "+"))
 	}
+	for _, l := range f.Blobs {
+		t.add(l.Keyspace, "blobs", l.Files, Bytes(l.Bytes), l.Entries, "", strings.Join(l.Codecs, "+"))
+	}
 	if f.Logs.Files > 0 {
 		t.add("logs", "", f.Logs.Files, Bytes(f.Logs.Bytes), "", "", "")
 	}
@@ -212,6 +215,13 @@ func filesTable(b *strings.Builder, s *inspect.Stats) {
 	n, bytes := f.Sum()
 	t.add("all", "", n, Bytes(bytes), "", "", "")
 	t.w.Flush()
+	var blobs, garbage int64
+	for _, l := range f.Blobs {
+		blobs, garbage = blobs+l.Bytes, garbage+l.Garbage
+	}
+	if blobs > 0 {
+		fmt.Fprintf(b, "%s of the %s in blob files are of values that no row has any more\n", Bytes(garbage), Bytes(blobs))
+	}
 }
 
 // The JSON form of statistics. Its names are part of the interface.
@@ -230,6 +240,7 @@ type (
 		Rows         []jsonGarbage `json:"rows"`
 		Freed        int64         `json:"bytes_to_free"`
 		Levels       []jsonLevel   `json:"levels"`
+		Blobs        []jsonLevel   `json:"blobs"`
 		Logs         jsonLevel     `json:"logs"`
 		Other        jsonLevel     `json:"other_files"`
 		Files        int           `json:"files"`
@@ -289,6 +300,7 @@ type (
 		Entries  int64    `json:"entries"`
 		Deletes  int64    `json:"tombstones"`
 		Unknown  int      `json:"files_without_counts"`
+		Garbage  int64    `json:"garbage_bytes,omitempty"`
 		Codecs   []string `json:"codecs"`
 	}
 )
@@ -300,7 +312,7 @@ func newJSONStats(s *inspect.Stats) *jsonStats {
 	out := &jsonStats{Format: s.Format, NowMS: s.NowMS, Databases: s.Databases, Types: []jsonType{}, Expiry: []jsonBucket{},
 		TopBytes: bigKeys(s.TopBytes), TopElements: bigKeys(s.TopElements), Prefixes: []jsonPrefix{},
 		MorePrefixes: newJSONPrefix(&s.MorePrefixes), PrefixMisses: s.PrefixMisses, Rows: []jsonGarbage{},
-		Levels: []jsonLevel{}, Logs: newJSONLevel(&s.Files.Logs), Other: newJSONLevel(&s.Files.Other)}
+		Levels: []jsonLevel{}, Blobs: []jsonLevel{}, Logs: newJSONLevel(&s.Files.Logs), Other: newJSONLevel(&s.Files.Other)}
 	out.Files, out.Bytes = s.Files.Sum()
 	out.MorePrefixes.Prefix = nil
 	for _, t := range s.Types {
@@ -319,6 +331,9 @@ func newJSONStats(s *inspect.Stats) *jsonStats {
 	}
 	for i := range s.Files.Levels {
 		out.Levels = append(out.Levels, newJSONLevel(&s.Files.Levels[i]))
+	}
+	for i := range s.Files.Blobs {
+		out.Blobs = append(out.Blobs, newJSONLevel(&s.Files.Blobs[i]))
 	}
 	return out
 }
@@ -349,7 +364,7 @@ func newJSONGarbage(g *inspect.Garbage) jsonGarbage {
 }
 
 func newJSONLevel(l *inspect.LevelStats) jsonLevel {
-	out := jsonLevel{l.Keyspace, l.Level, l.Files, l.Bytes, l.Entries, l.Deletes, l.Unknown, l.Codecs}
+	out := jsonLevel{l.Keyspace, l.Level, l.Files, l.Bytes, l.Entries, l.Deletes, l.Unknown, l.Garbage, l.Codecs}
 	if out.Codecs == nil {
 		out.Codecs = []string{}
 	}

@@ -238,4 +238,14 @@ func TestBlobFiles(t *testing.T) {
 	if blobs == 0 || garbage == 0 {
 		t.Errorf("%d blob files, %d bytes of garbage", blobs, garbage)
 	}
+	for _, ks := range db.Keyspaces() { // what is sampled stands for values outside of tables too
+		samples, err := ks.Sample(10)
+		var sum int64
+		for _, s := range samples {
+			sum += s.Bytes
+		}
+		if blobs := ks.Size() - ks.(*family).Keyspace.Size(); err != nil || len(samples) > 0 && (sum < blobs || sum > ks.Size()) {
+			t.Errorf("%s: samples of %d bytes, of %d and %d in blob files: %v", ks.Name(), sum, ks.Size(), blobs, err)
+		}
+	}
 }

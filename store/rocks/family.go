@@ -37,6 +37,21 @@ func (ks *family) Size() int64 {
 	return n
 }
 
+// Sample returns keys with the bytes between them. What blob files have is spread over the keys as the bytes of tables are.
+func (ks *family) Sample(n int) ([]store.Weighted, error) {
+	out, err := ks.Keyspace.Sample(n)
+	var inTables, all float64
+	for i := range out {
+		inTables += float64(out[i].Bytes)
+	}
+	if all = inTables + float64(ks.Size()-ks.Keyspace.Size()); inTables > 0 && all > inTables {
+		for i := range out {
+			out[i].Bytes = int64(float64(out[i].Bytes) * (all / inTables))
+		}
+	}
+	return out, err
+}
+
 // Rows yields the newest visible row of each key in [lo, hi).
 func (ks *family) Rows(lo, hi []byte) (store.Iterator, error) {
 	if ks.circles.Any() {
