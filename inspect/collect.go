@@ -25,6 +25,7 @@ type collector struct {
 	kept   worstFirst
 	counts map[KindCount]int64 // Count is 0 in the key
 	files  map[fileDamage]bool
+	named  map[fileDamage]bool // files of a kind; off is 0 in the key
 }
 
 // fileDamage tells apart findings about a place in a file, which more than one look at it may find.
@@ -34,7 +35,7 @@ type fileDamage struct {
 }
 
 func newCollector(keep int) *collector {
-	return &collector{max: keep, counts: make(map[KindCount]int64), files: make(map[fileDamage]bool)}
+	return &collector{max: keep, counts: make(map[KindCount]int64), files: make(map[fileDamage]bool), named: make(map[fileDamage]bool)}
 }
 
 // report takes a finding.
@@ -50,6 +51,7 @@ func (c *collector) take(f record.Finding) bool {
 			return false
 		}
 		c.files[d] = true
+		c.named[fileDamage{kind: f.Kind, file: f.Place.File}] = true
 	}
 	c.add(f, 1)
 	return true
@@ -82,13 +84,23 @@ func (c *collector) merge(d *collector) {
 	for d := range d.files {
 		c.files[d] = true
 	}
+	for d := range d.named {
+		c.named[d] = true
+	}
+}
+
+// names reports whether a finding of a kind names a file.
+func (c *collector) names(kind, file string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.named[fileDamage{kind: kind, file: file}]
 }
 
 // damaged reports whether a finding of a kind names such a file.
 func (c *collector) damaged(kind string, such func(file string) bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for d := range c.files {
+	for d := range c.named {
 		if d.kind == kind && such(d.file) {
 			return true
 		}

@@ -304,8 +304,7 @@ func (v *verifier) leftover() {
 // files looks at all files of the stores that hold what was read.
 func (v *verifier) files(ctx context.Context, src format.Source) error {
 	p := &physical{src: src, report: v.found.report, damaged: func(file string) bool {
-		same := func(f string) bool { return f == file }
-		return v.found.damaged(record.FindDamagedBlock, same) || v.found.damaged(record.FindForeignTable, same)
+		return v.found.names(record.FindDamagedBlock, file) || v.found.names(record.FindForeignTable, file)
 	}}
 	look := v.o.Files == Always || v.o.Files == Automatic && v.suspicious()
 	v.res.Files, v.res.Bytes = v.stores.Files()

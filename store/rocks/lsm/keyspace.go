@@ -34,6 +34,9 @@ type Keyspace struct {
 	All   []*Run      // logs and tables, newest first
 	tombs []Tombstone // by where they start to cover
 	frags []fragment
+
+	agesOnce sync.Once
+	ages     *ages // of its tables, when some cannot be read
 }
 
 // New makes a keyspace without tables.

@@ -223,24 +223,10 @@ func (t *Table) gap(sep []byte) gap {
 
 // comeBack says in how many tables older rows may be that a gap had deleted or changed.
 func (ks *Keyspace) comeBack(t *Table, g *gap) string {
-	n := ks.older(t, g)
+	ks.agesOnce.Do(func() { ks.ages = newAges(ks) })
+	n := ks.ages.older(t, g)
 	if n == 0 {
 		return ""
 	}
 	return fmt.Sprintf("; older tables with such keys: %d, in which what was deleted or changed since stands as it was", n)
-}
-
-// older counts the tables below t that can be opened and whose bounds reach into a gap.
-func (ks *Keyspace) older(t *Table, g *gap) (n int) {
-	for _, u := range ks.Tables {
-		below := u.Level > t.Level || u.Level == 0 && t.Level == 0 && u.Number < t.Number
-		low := ks.cmp.Compare(u.Last, g.low)
-		if !below || low < 0 || low == 0 && g.after || ks.cmp.Compare(u.First, g.high) > 0 {
-			continue
-		}
-		if _, err := u.Load(); err == nil {
-			n++
-		}
-	}
-	return n
 }
