@@ -102,6 +102,7 @@ type fakeSource struct {
 	extra    []string
 	onRecord func(n int)
 	onRead   func() // before each batch of elements
+	onOpen   func() // before each reader is made
 }
 
 func (s *fakeSource) Format() format.Format                              { return s.format }
@@ -170,6 +171,9 @@ func (s *fakeSource) Split(db string, t record.TypeSet, n int) ([]format.Span, e
 }
 
 func (s *fakeSource) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
+	if s.onOpen != nil {
+		s.onOpen()
+	}
 	recs := s.in(db, t, span)
 	if !s.sorted {
 		recs = slices.Clone(recs)

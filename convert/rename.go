@@ -42,6 +42,8 @@ func (a *attempt) findRenames(ctx context.Context) ([]rename, error) {
 	}
 	a.rules.memory = newShares(a.o.Memory/4, tasks, a.o.Workers)
 	a.meter.Begin("look", a.id.Plan.Bytes, 0, len(tasks))
+	names := newNamesakes(a.o.Memory/16, a.work.spools())
+	defer names.sorter.Close()
 	var mu sync.Mutex
 	var all []rename
 	var size int64
@@ -49,7 +51,7 @@ func (a *attempt) findRenames(ctx context.Context) ([]rename, error) {
 		if t.Group == 0 {
 			return nil
 		}
-		return losers(ctx, t, a.rules, a.src, a.target, func(n rename) error {
+		return losers(ctx, t, a.rules, a.src, a.target, names, func(n rename) error {
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(all, n)
@@ -65,12 +67,12 @@ func (a *attempt) findRenames(ctx context.Context) ([]rename, error) {
 	if all == nil {
 		all = []rename{}
 	}
-	return all, a.nameThem(ctx, all)
+	return all, names.give(all)
 }
 
-// losers calls add for each record of a task whose name another type keeps. What is left of a record decides, as when it is
+// losers calls add for each record of a task whose name another type keeps, and notes names like those that it may get. What is left of a record decides, as when it is
 // written; losses are counted then.
-func losers(ctx context.Context, t *Task, of *rules, src format.Source, target format.Target, add func(rename) error) error {
+func losers(ctx context.Context, t *Task, of *rules, src format.Source, target format.Target, names *namesakes, add func(rename) error) error {
 	rules := *of
 	rules.allows = func(string) bool { return true }
 	x := &task{Task: t, rules: &rules, target: target, losses: lossSet{}}
@@ -80,12 +82,12 @@ func losers(ctx context.Context, t *Task, of *rules, src format.Source, target f
 	if err != nil {
 		return err
 	}
-	err = x.eachLoser(ctx, reader, add)
+	err = x.eachLoser(ctx, reader, names, add)
 	x.gauge.Finish()
 	return errors.Join(err, reader.Close())
 }
 
-func (x *task) eachLoser(ctx context.Context, r record.Reader, add func(rename) error) error {
+func (x *task) eachLoser(ctx context.Context, r record.Reader, names *namesakes, add func(rename) error) error {
 	x.reader = r
 	for n := 1; ; n++ {
 		h, err := r.Next()
@@ -97,6 +99,9 @@ func (x *task) eachLoser(ctx context.Context, r record.Reader, add func(rename) 
 		}
 		if n%checkEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if err := names.note(x.DB, h.Key); err != nil {
+			return err
 		}
 		if x.begin(h); x.drops() {
 			continue
@@ -137,122 +142,127 @@ func (x *task) look() error {
 	}
 }
 
-// nameThem gives each record its new name: the old one with ":" and the type, and as many "_" as it
-// takes to be the only one of that name.
-func (a *attempt) nameThem(ctx context.Context, all []rename) error {
-	byKey := func(a, b rename) int {
-		return cmp.Or(cmp.Compare(a.db, b.db), bytes.Compare(a.key, b.key), cmp.Compare(a.typ, b.typ))
-	}
-	slices.SortFunc(all, byKey)
-	taken := map[string]bool{}
-	for i := range all {
-		n := &all[i]
-		n.to = n.plain()
-		for {
-			id := n.db + "\x00" + string(n.to)
-			exists, err := a.exists(ctx, n.db, n.to)
-			if err != nil {
-				return err
-			}
-			if !exists && !taken[id] {
-				taken[id] = true
-				break
-			}
-			n.to = append(n.to, '_')
-		}
-	}
-	slices.SortFunc(all, func(a, b rename) int {
-		return cmp.Or(cmp.Compare(a.db, b.db), bytes.Compare(a.to, b.to))
-	})
-	return nil
+// byName orders renames by database and new name.
+func byName(a, b rename) int {
+	return cmp.Or(cmp.Compare(a.db, b.db), bytes.Compare(a.to, b.to))
 }
 
-// only is the span of a single key.
-func only(key []byte) format.Span {
-	return format.Span{Lo: key, Hi: append(bytes.Clone(key), 0)}
-}
-
-// exists reports whether the source has any record of a name.
-func (a *attempt) exists(ctx context.Context, db string, key []byte) (bool, error) {
-	reader, err := a.src.Records(ctx, db, a.src.Types(db), only(key), &format.Env{Now: a.o.Now, TempDir: a.work.spools(), Memory: leastShare})
-	if err != nil {
-		return false, err
-	}
-	_, err = reader.Next()
-	found := err == nil
-	if err == io.EOF {
-		err = nil
-	}
-	return found, errors.Join(err, reader.Close())
-}
-
-// renamedIn returns those renames whose new names are in a task's span.
+// renamedIn returns those renames whose new names are in a task's span. They are in the order of byName.
 func renamedIn(all []rename, t *Task) []rename {
 	if t.Group == 0 {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(n rename) bool {
-		return n.db != t.DB || bytes.Compare(n.to, t.Span.Lo) < 0 || t.Span.Hi != nil && bytes.Compare(n.to, t.Span.Hi) >= 0
+	from, _ := slices.BinarySearchFunc(all, rename{db: t.DB, to: t.Span.Lo}, byName)
+	to, _ := slices.BinarySearchFunc(all, t, func(n rename, t *Task) int {
+		if c := cmp.Compare(n.db, t.DB); c != 0 || t.Span.Hi == nil {
+			return cmp.Or(c, -1)
+		}
+		return bytes.Compare(n.to, t.Span.Hi)
 	})
+	return all[from:max(from, to)]
 }
 
-// newName finds the new name of a record in a list by database and new name.
+// newName finds the new name of a record in a list in the order of byName.
 func newName(all []rename, want rename) []byte {
-	want.to = want.plain()
-	i, _ := slices.BinarySearchFunc(all, want, func(a, b rename) int {
-		return cmp.Or(cmp.Compare(a.db, b.db), bytes.Compare(a.to, b.to))
-	})
-	for ; i < len(all) && all[i].db == want.db && bytes.HasPrefix(all[i].to, want.to); i++ {
-		if all[i].typ == want.typ && bytes.Equal(all[i].key, want.key) {
+	for want.to = want.plain(); ; want.to = append(want.to, '_') {
+		i, found := slices.BinarySearchFunc(all, want, byName)
+		if found && all[i].typ == want.typ && bytes.Equal(all[i].key, want.key) {
 			return all[i].to
 		}
+		if all = all[i:]; len(all) == 0 || all[0].db != want.db || !bytes.HasPrefix(all[0].to, want.to) {
+			return want.plain()
+		}
 	}
-	return want.to
 }
 
-// renamedReader reads records of a list, each from its own place, under their new names. The rows are
-// counted where the records stand.
+// renamedReader reads records of a list, each from its own place, under their new names, which are nearly in the order of
+// the old ones. The rows are counted where the records stand.
 type renamedReader struct {
 	ctx  context.Context
 	src  format.Source
 	env  format.Env
 	list []rename
+	old  [record.NumTypes]place // where reading each type has come to
 	cur  record.Reader
 	head record.Header
 }
 
-// Next opens the next record.
+// place is where reading records of a type has come to.
+type place struct {
+	reader record.Reader
+	header *record.Header // of the record that was not asked for yet; nil when it was
+}
+
+// maxPassed is how many records are passed over on the way to the next one; beyond, it is looked for anew.
+const maxPassed = 64
+
+// Next moves to the next record.
 func (r *renamedReader) Next() (*record.Header, error) {
-	if err := r.leave(); err != nil {
-		return nil, err
-	}
 	if len(r.list) == 0 {
 		return nil, io.EOF
 	}
 	n := r.list[0]
 	r.list = r.list[1:]
-	var err error
-	if r.cur, err = r.src.Records(r.ctx, n.db, record.Of(n.typ), only(n.key), &r.env); err != nil {
-		return nil, err
-	}
-	h, err := r.cur.Next()
-	if err == io.EOF {
-		err = fmt.Errorf("%s %s: gone since it was looked at", n.typ, record.Quote(n.key))
+	at := &r.old[n.typ]
+	h, err := at.forward(n.key)
+	if h == nil && err == nil {
+		h, err = r.seek(at, &n)
 	}
 	if err != nil {
 		return nil, err
 	}
-	r.head = *h
+	r.cur, r.head = at.reader, *h
 	r.head.Key = n.to
 	return &r.head, nil
 }
 
-func (r *renamedReader) leave() error {
-	if r.cur == nil {
+// forward goes to a key that is not far ahead; nil when it is not found there.
+func (p *place) forward(key []byte) (h *record.Header, err error) {
+	if p.reader == nil {
+		return nil, nil
+	}
+	for range maxPassed {
+		if p.header == nil {
+			if p.header, err = p.reader.Next(); err == io.EOF {
+				return nil, nil
+			} else if err != nil {
+				return nil, err
+			}
+		}
+		switch c := bytes.Compare(p.header.Key, key); {
+		case c == 0:
+			h, p.header = p.header, nil
+			return h, nil
+		case c > 0:
+			return nil, nil
+		}
+		p.header = nil
+	}
+	return nil, nil
+}
+
+// seek starts reading at a record.
+func (r *renamedReader) seek(at *place, n *rename) (*record.Header, error) {
+	err := at.close()
+	if err == nil {
+		at.reader, err = r.src.Records(r.ctx, n.db, record.Of(n.typ), format.Span{Lo: n.key}, &r.env)
+	}
+	if err != nil {
+		return nil, err
+	}
+	h, err := at.forward(n.key)
+	if h == nil && err == nil {
+		err = fmt.Errorf("%s %s: gone since it was looked at", n.typ, record.Quote(n.key))
+	}
+	return h, err
+}
+
+func (p *place) close() error {
+	if p.reader == nil {
 		return nil
 	}
-	err := r.cur.Close()
-	r.cur = nil
+	err := p.reader.Close()
+	*p = place{}
 	return err
 }
 
@@ -262,5 +272,10 @@ func (r *renamedReader) Read(dst []record.Element) (int, error) { return r.cur.R
 // Settle does nothing: the record is settled where it stands.
 func (r *renamedReader) Settle(record.Class) {}
 
-// Close closes the current record.
-func (r *renamedReader) Close() error { return r.leave() }
+// Close ends all reading.
+func (r *renamedReader) Close() (err error) {
+	for i := range r.old {
+		err = errors.Join(err, r.old[i].close())
+	}
+	return err
+}

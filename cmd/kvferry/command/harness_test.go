@@ -34,7 +34,7 @@ type result struct {
 }
 
 // kvferry runs a command line.
-func kvferry(t *testing.T, args ...string) result {
+func kvferry(t testing.TB, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	code := testApp().Run(context.Background(), args, &stdout, &stderr)

@@ -1,0 +1,106 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"slices"
+	"sync"
+
+	"kvferry/internal/extsort"
+	"kvferry/record"
+)
+
+// namesakes are the names of the source that are like new names: key, ":", a type and any number of "_". They are sorted, so
+// that one pass over them gives all new names, however many there are of both.
+type namesakes struct {
+	mu     sync.Mutex
+	sorter *extsort.Sorter
+	buf    []byte
+}
+
+func newNamesakes(memory int64, temp string) *namesakes {
+	return &namesakes{sorter: extsort.New(extsort.Options{Memory: memory, TempDir: temp})}
+}
+
+// likeNew reports whether a name is like a new one, and takes it apart.
+func likeNew(name []byte) (plain []byte, tail int, ok bool) {
+	plain = bytes.TrimRight(name, "_")
+	colon := bytes.LastIndexByte(plain, ':')
+	if colon < 0 || !typeNames[string(plain[colon+1:])] {
+		return nil, 0, false
+	}
+	return plain, len(name) - len(plain), true
+}
+
+// typeNames are those of all types.
+var typeNames = func() map[string]bool {
+	out := map[string]bool{}
+	for _, t := range record.AllTypes.Types() {
+		out[t.String()] = true
+	}
+	return out
+}()
+
+// appendNamesake appends what names of a database are sorted by: nothing but equal ones lies between equal ones.
+//
+//	+-------------+----------+-------------+-----------------------+-----------+
+//	| length (4B) | database | length (4B) | name without its tail | tail (4B) |
+//	+-------------+----------+-------------+-----------------------+-----------+
+//
+// Numbers are big endian; the tail is how many "_" there are.
+func appendNamesake(dst []byte, db string, plain []byte, tail int) []byte {
+	dst = append(binary.BigEndian.AppendUint32(dst, uint32(len(db))), db...)
+	dst = append(binary.BigEndian.AppendUint32(dst, uint32(len(plain))), plain...)
+	return binary.BigEndian.AppendUint32(dst, uint32(tail))
+}
+
+// note takes a name of the source.
+func (s *namesakes) note(db string, name []byte) error {
+	plain, tail, ok := likeNew(name)
+	if !ok {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.buf = appendNamesake(s.buf[:0], db, plain, tail)
+	return s.sorter.Add(0, s.buf, nil)
+}
+
+// give gives each record its new name: the old one with ":" and the type, and as many "_" as it takes to be the only one
+// of that name. New names differ without their tails. It leaves the records in the order of their new names.
+func (s *namesakes) give(all []rename) error {
+	for i := range all {
+		all[i].to = all[i].plain()
+	}
+	slices.SortFunc(all, func(a, b rename) int {
+		return bytes.Compare(appendNamesake(nil, a.db, a.to, 0), appendNamesake(nil, b.db, b.to, 0))
+	})
+	it, err := s.sorter.Sort()
+	if err != nil {
+		return err
+	}
+	key, err := nextNamesake(it)
+	var want []byte
+	for i := range all {
+		n := &all[i]
+		want = appendNamesake(want[:0], n.db, n.to, 0)
+		for ; key != nil && err == nil && bytes.Compare(key, want) <= 0; key, err = nextNamesake(it) {
+			if bytes.Equal(key, want) {
+				n.to = append(n.to, '_')
+				binary.BigEndian.PutUint32(want[len(want)-4:], binary.BigEndian.Uint32(want[len(want)-4:])+1)
+			}
+		}
+	}
+	slices.SortFunc(all, byName)
+	return err
+}
+
+// nextNamesake returns nil after the last.
+func nextNamesake(it *extsort.Iterator) ([]byte, error) {
+	_, key, _, err := it.Next()
+	if err == io.EOF {
+		return nil, nil
+	}
+	return key, err
+}
