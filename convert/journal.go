@@ -76,6 +76,9 @@ func readJournal(path string) (*journal, *journaled, error) {
 	}
 	whole := bytes.LastIndexByte(data, '\n') + 1
 	state, err := decodeJournal(data[:whole])
+	if err != nil {
+		return nil, nil, errors.Join(&resumeError{filepath.Dir(path), fmt.Errorf("%s: %w", path, err)}, f.Close())
+	}
 	if err == nil {
 		err = f.Truncate(int64(whole))
 	}

@@ -206,6 +206,12 @@ func TestResumeRefuses(t *testing.T) {
 		"new":     {func(b *bench) { b.write("src/000001.json", nil) }, "000001.json is new"},
 		"gone":    {func(b *bench) { os.Remove(filepath.Join(b.dir, "src/extra")) }, "extra is gone"},
 		"missing": {func(b *bench) { removeTables(b) }, "cannot be resumed"},
+		"no data": {func(b *bench) {
+			if err := os.RemoveAll(filepath.Join(b.dir, "dst.kvferry/data")); err != nil {
+				t.Fatal(err)
+			}
+			b.write("dst.kvferry/data", nil)
+		}, "cannot be resumed"},
 		"journal": {func(b *bench) { b.write("dst.kvferry/journal", []byte("{\"plan\":{}}\nrubbish\n")) }, "line 2"},
 		"order":   {func(b *bench) { b.write("dst.kvferry/journal", []byte("{\"finishing\":true}\n")) }, "the plan must be the first line"},
 	} {
@@ -218,6 +224,8 @@ func TestResumeRefuses(t *testing.T) {
 		_, err := Run(context.Background(), &b.o)
 		if err == nil || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: %v, want %q", name, err, c.text)
+		} else if text := err.Error(); strings.Contains(text, "continues it") || !strings.Contains(text, "remove that directory") {
+			t.Errorf("%s: it says that the run that failed can be continued: %s", name, text)
 		}
 		b.leaves("dst.kvferry", "src")
 	}

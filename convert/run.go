@@ -16,6 +16,8 @@ type run struct {
 	work  *work
 	meter *progress.Meter
 	began time.Time
+	// resumed says that an earlier process began the work.
+	resumed bool
 }
 
 // Run converts a dataset. The target's path exists afterwards only when it is complete and proved.
@@ -39,7 +41,7 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 	if err := w.withdrawOrphan(); err != nil {
 		return nil, errors.Join(err, w.close())
 	}
-	r := &run{o: o, work: w, began: time.Now(), meter: progress.Start(o.steps(true), o.Progress)}
+	r := &run{o: o, work: w, resumed: state.id != nil, began: time.Now(), meter: progress.Start(o.steps(true), o.Progress)}
 	rep, err := r.all(ctx, state)
 	r.meter.Close()
 	var published *PublishedError
@@ -82,6 +84,9 @@ func (r *run) resumable(cause error) bool {
 // giveUp ends a failed run. It leaves nothing, unless there is something to resume.
 func (r *run) giveUp(cause error) *UnfinishedError {
 	if r.resumable(cause) {
+		if r.resumed && isBroken(cause, r.work.dir) {
+			cause = &resumeError{r.work.dir, cause}
+		}
 		return &UnfinishedError{Dir: r.work.dir, Resume: true, Kept: true, Err: errors.Join(cause, r.work.close())}
 	}
 	return &UnfinishedError{Dir: r.work.dir, Resume: r.o.Resume, Err: cause, Stuck: r.work.discard()}

@@ -46,6 +46,10 @@ func TestTempDirIsNamed(t *testing.T) {
 	}
 	restore := disk.Inject(func(op, path string) error {
 		if op == "mkdir" && strings.HasPrefix(path, temp) {
+			// A run that is killed from here on has to leave the way to it.
+			if to, err := os.Readlink(filepath.Join(workDir(b.o.Target.Path), "tmp")); to != path {
+				t.Errorf("%s is made before the link to it, which is %q, %v", path, to, err)
+			}
 			return syscall.ENOSPC
 		}
 		return nil

@@ -4,7 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
+	"strings"
 	"syscall"
+
+	"kvferry/record"
 )
 
 // UnfinishedError says why a run ended before its target was there, and what is left of it.
@@ -63,3 +67,22 @@ func (e *resumeError) Error() string {
 }
 
 func (e *resumeError) Unwrap() error { return e.err }
+
+// isBroken reports whether an error is that what lies in a work directory is not what an earlier process left there.
+func isBroken(err error, dir string) bool {
+	inside := func(path string) bool { return strings.HasPrefix(path, dir+string(filepath.Separator)) }
+	var corrupt *record.CorruptError
+	if errors.As(err, &corrupt) && inside(corrupt.File) {
+		return true
+	}
+	var p *fs.PathError
+	if !errors.As(err, &p) || !inside(p.Path) {
+		return false
+	}
+	for _, cause := range []error{fs.ErrNotExist, fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR} {
+		if errors.Is(p.Err, cause) {
+			return true
+		}
+	}
+	return false
+}

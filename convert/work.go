@@ -266,15 +266,17 @@ func (w *work) makeTemp(temp string) error {
 	}
 	host, _ := os.Hostname()
 	dir := filepath.Join(temp, tempPrefix+record.HashBytes([]byte(host + "\x00" + w.dir)).String()[:16])
-	// A run for the same target that was killed may have left it; the journal's lock says that none is at work.
-	if err := disk.RemoveAll(dir); err != nil {
-		return err
-	}
-	if err := disk.Mkdir(dir); err != nil {
-		return err
-	}
+	// The link comes first: whoever takes over from a run that is killed here finds the directory.
 	if err := disk.Symlink(dir, w.tmp()); err != nil {
-		return errors.Join(err, disk.Remove(dir))
+		return err
+	}
+	// A run for the same target that was killed may have left it; the journal's lock says that none is at work.
+	err = disk.RemoveAll(dir)
+	if err == nil {
+		err = disk.Mkdir(dir)
+	}
+	if err != nil {
+		return errors.Join(err, disk.Remove(w.tmp()))
 	}
 	return nil
 }
