@@ -8,7 +8,6 @@ import (
 	"io"
 
 	"kvferry/format"
-	"kvferry/internal/sorted"
 	"kvferry/record"
 )
 
@@ -139,25 +138,19 @@ func (d *Dumper) database(ctx context.Context, db string) error {
 	if types == 0 {
 		return nil
 	}
-	open := s.openSorted
-	if d.o.Dead {
-		open = d.openDead
-	}
-	p := Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)}
-	_, unordered := s.Source.(format.Sectioned) // a file is dumped as it is
-	if unordered {
-		spans, err := format.SplitAny(s.Source, db, types, 1)
+	if !d.o.Dead {
+		r, err := s.ordered(ctx, db, types, !d.o.KeysOnly)
 		if err != nil {
 			return err
 		}
-		p.Span = spans[0]
+		return errors.Join(d.all(ctx, r), r.Close())
 	}
-	r, err := open(ctx, p)
+	r, err := d.openDead(ctx, Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)})
 	if err != nil {
 		return err
 	}
-	if !d.o.KeysOnly && !unordered {
-		r = sorted.ByName(r, sorted.Options{Memory: s.memory() / 4, TempDir: s.TempDir})
+	if !d.o.KeysOnly {
+		r = s.byName(r)
 	}
 	return errors.Join(d.all(ctx, r), r.Close())
 }

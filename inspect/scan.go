@@ -11,6 +11,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/filter"
 	"kvferry/internal/progress"
+	"kvferry/internal/sorted"
 	"kvferry/record"
 )
 
@@ -141,6 +142,40 @@ func (s *Scan) open(ctx context.Context, p Part) (record.Reader, error) {
 		return nil, err
 	}
 	return s.apply(ctx, s.Meter.Reader(r, p.Bytes), nil), nil
+}
+
+// Databases names the databases that are selected.
+func (s *Scan) Databases() ([]string, error) { return s.databases() }
+
+// Ordered returns a reader of the selected records of a database, by key and type, the elements of hashes, sets and
+// sorted sets by name. Records of a file come as they stand there.
+func (s *Scan) Ordered(ctx context.Context, db string) (record.Reader, error) {
+	types := s.types(db)
+	if types == 0 {
+		return record.Merge(), nil
+	}
+	return s.ordered(ctx, db, types, true)
+}
+
+func (s *Scan) ordered(ctx context.Context, db string, types record.TypeSet, byName bool) (record.Reader, error) {
+	p := Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)}
+	if _, ok := s.Source.(format.Sectioned); ok { // a file is read as it is
+		spans, err := format.SplitAny(s.Source, db, types, 1)
+		if err != nil {
+			return nil, err
+		}
+		p.Span, byName = spans[0], false
+	}
+	r, err := s.openSorted(ctx, p)
+	if err == nil && byName {
+		r = s.byName(r)
+	}
+	return r, err
+}
+
+// byName returns a reader that sorts elements by name where they have one.
+func (s *Scan) byName(r record.Reader) record.Reader {
+	return sorted.ByName(r, sorted.Options{Memory: s.memory() / 4, TempDir: s.TempDir})
 }
 
 // apply returns a reader of the records of r that are selected.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/internal/disk"
@@ -38,6 +39,34 @@ func (f *Found) Open(ctx context.Context, options *format.OpenOptions) (format.S
 			Detail: describeStore(&s) + " is not where " + f.Format.Name() + " has its databases; it is not read"})
 	}
 	return src, nil
+}
+
+// Input says how a conversion opens the dataset: as options have it, but for what the conversion changes.
+func (f *Found) Input(options format.OpenOptions) convert.Input {
+	return convert.Input{Format: f.Format, Store: f.Driver.Name, Path: f.Location.Path, WALDir: options.WALDir,
+		Open: func(ctx context.Context, change func(*store.Options)) (format.Source, error) {
+			stores := &inspect.Stores{Root: f.Location.Path} // names files with their store's directory
+			o := options
+			o.Store = stores.Opener(options.Store)
+			change(&o.Options)
+			o.Options.Memory /= f.Crowd()
+			o.Options.Resort = o.Options.Resort || options.Options.Resort
+			src, err := f.Open(ctx, &o)
+			if err != nil {
+				return nil, err
+			}
+			return stores.Named(src), nil
+		}}
+}
+
+// KeyspacesOf returns what detection saw of the store at a directory.
+func (f *Found) KeyspacesOf(dir string) []format.KeyspaceEvidence {
+	for _, s := range f.Evidence.Stores {
+		if filepath.Clean(filepath.Join(f.Location.Path, s.Path)) == filepath.Clean(dir) {
+			return s.Keyspaces
+		}
+	}
+	return nil
 }
 
 // unread lists the stores that were seen and not opened. A location that names a kind of store leaves out

@@ -52,6 +52,7 @@ var rules = append(formatRules(), []rule{
 	{"inspect/", []string{"inspect", "inspect/", "format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
 	{"fixtures", []string{""}, "it makes databases of every kind"},
 	{"fixtures/", []string{""}, "it makes databases of every kind"},
+	{".", []string{""}, "it puts everything together"},
 	{"cmd/", []string{""}, "it puts everything together"},
 	{"bench", []string{""}, "it drives everything"},
 	{"bench/", []string{""}, "it drives everything"},

@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +14,6 @@ import (
 
 	"kvferry/convert"
 	"kvferry/format"
-	"kvferry/inspect"
 	"kvferry/internal/visible"
 	"kvferry/record"
 	"kvferry/redis"
@@ -238,26 +236,9 @@ func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags, places 
 	if err != nil {
 		return convert.Input{}, err
 	}
-	return convert.Input{
-		Format: found.Format,
-		Store:  found.Driver.Name,
-		Path:   found.Location.Path,
-		WALDir: f.walDir,
-		Open: func(ctx context.Context, change func(*store.Options)) (format.Source, error) {
-			stores := &inspect.Stores{Root: found.Location.Path} // names files with their store's directory
-			o := format.OpenOptions{Store: stores.Opener(opener), Kind: found.Driver.Name, WALDir: f.walDir, Pass: places.pass(false),
-				MaxBitmap: int64(f.maxBitmap), Stdin: cmd.InOrStdin()}
-			o.Options.AllowLive = f.allowLive
-			change(&o.Options)
-			o.Options.Memory /= found.Crowd()
-			o.Options.Resort = o.Options.Resort || f.resort
-			src, err := found.Open(ctx, &o)
-			if err != nil {
-				return nil, err
-			}
-			return stores.Named(src), nil
-		},
-	}, nil
+	return found.Input(format.OpenOptions{Store: opener, Kind: found.Driver.Name, WALDir: f.walDir, Pass: places.pass(false),
+		MaxBitmap: int64(f.maxBitmap), Stdin: cmd.InOrStdin(),
+		Options: store.Options{AllowLive: f.allowLive, Resort: f.resort}}), nil
 }
 
 // target reads the location of a target: its format must be named, its store may be.

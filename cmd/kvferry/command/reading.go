@@ -207,16 +207,6 @@ func (d *Dataset) resorted(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// keyspacesOf returns what detection saw of the store at a directory.
-func (o *Opened) keyspacesOf(dir string) []format.KeyspaceEvidence {
-	for _, s := range o.Found.Evidence.Stores {
-		if samePath(o.Found.Location.Path, s.Path, dir) {
-			return s.Keyspaces
-		}
-	}
-	return nil
-}
-
 // hasRows refuses formats that have no rows on disk, for commands that show these.
 func (d *Dataset) hasRows() error {
 	if d.Found.Format.Limits().Place == format.InFiles {

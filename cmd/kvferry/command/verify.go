@@ -3,7 +3,6 @@ package command
 import (
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -117,7 +116,7 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 	defer func() { show.end(err) }()
 	show.start(d.Scan, verifySteps)
 	v, err := inspect.Verify(cmd.Context(), &inspect.VerifyOptions{Scan: *d.Scan, Root: d.Found.Location.Path, Open: d.reopen,
-		Keyspaces: d.keyspacesOf, MaxFindings: f.maxFindings, Files: f.files})
+		Keyspaces: d.Found.KeyspacesOf, MaxFindings: f.maxFindings, Files: f.files})
 	show.end(err)
 	if err != nil {
 		return err
@@ -134,9 +133,4 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 		return &ExitError{Code: ExitFindings}
 	}
 	return nil
-}
-
-// samePath reports whether rel below root is path.
-func samePath(root, rel, path string) bool {
-	return filepath.Clean(filepath.Join(root, rel)) == filepath.Clean(path)
 }

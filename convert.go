@@ -1,0 +1,162 @@
+package kvferry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"kvferry/convert"
+	"kvferry/format"
+	"kvferry/internal/catalog"
+)
+
+// ConvertOptions say how a dataset is converted. The zero value converts all records that have not expired, proves the
+// target and refuses losses.
+type ConvertOptions struct {
+	// Options say how the source is read. Salvage and Findings have no meaning here: with the loss "damaged" allowed
+	// a conversion goes on past what cannot be read, and findings are in the report.
+	Options
+	// Filter selects the records to convert; nil selects all that have not expired.
+	Filter *Filter
+	// AllowLoss lists the kinds of losses that are accepted, as kvferry convert --allow-loss.
+	AllowLoss []string
+	// Resume continues an unfinished conversion, and keeps the work of this one when it fails.
+	Resume bool
+	// DryRun reads the source and says what would be written and lost; nothing is written.
+	DryRun bool
+	// NoProve publishes the target without reading it back.
+	NoProve bool
+	// Progress is called a few times a second; it may be nil.
+	Progress func(Progress)
+}
+
+// Progress is how far a conversion is.
+type Progress struct {
+	// Phase is the name of the current step, which is number Step of Steps, counted from 1.
+	Phase       string
+	Step, Steps int
+	// Percent is of all steps together, from 0 to 100. Remaining is negative until it can be estimated.
+	Percent            float64
+	Records, Elements  int64
+	Elapsed, Remaining time.Duration
+}
+
+// Conversion is what a conversion did.
+type Conversion struct {
+	Records, Elements int64
+	// Proved says that the target was read back and is equal to the source.
+	Proved bool
+	// Losses are what the target cannot hold, and notes.
+	Losses []Loss
+	// ReportFile is the JSON report beside the target, "" of a dry run.
+	ReportFile string
+}
+
+// Loss is what a target cannot hold, by kind.
+type Loss struct {
+	Kind    string
+	Count   int64
+	Dropped bool // something is left out; otherwise it is written changed
+	Note    bool // needs no permission
+	Allowed bool
+}
+
+// LossError says that a conversion was refused because of losses that are not allowed.
+type LossError struct {
+	Target string // its format
+	Losses []Loss // all of them
+}
+
+// Error names the kinds that are not allowed.
+func (e *LossError) Error() string {
+	var kinds []string
+	for _, l := range e.Losses {
+		if !l.Allowed && !l.Note {
+			kinds = append(kinds, fmt.Sprintf("%d × %s", l.Count, l.Kind))
+		}
+	}
+	return fmt.Sprintf("%s cannot hold everything: %s; AllowLoss accepts kinds of losses", e.Target, strings.Join(kinds, ", "))
+}
+
+// Convert converts the dataset at a location into one at another, whose location names the format: blackwidow:/data/new.
+// The target must not exist. It is written beside its path, read back and compared with the source, and put in its
+// place by one rename. Losses that are not allowed are a *LossError.
+func Convert(ctx context.Context, source, target string, o *ConvertOptions) (*Conversion, error) {
+	if o == nil {
+		o = new(ConvertOptions)
+	}
+	opts, err := o.options(source, target)
+	if err != nil {
+		return nil, err
+	}
+	run := convert.Run
+	if o.DryRun {
+		run = convert.DryRun
+	}
+	rep, err := run(ctx, opts)
+	var loss *convert.LossError
+	if errors.As(err, &loss) {
+		err = &LossError{loss.Target, losses(loss.Losses)}
+	}
+	if rep == nil {
+		return nil, err
+	}
+	return conversion(rep), err
+}
+
+func (o *ConvertOptions) options(source, target string) (*convert.Options, error) {
+	read := o.Options.orDefault()
+	found, err := find(source)
+	if err != nil {
+		return nil, err
+	}
+	c := catalog.Default()
+	out, err := c.Target(target)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := out.Format.(format.Remote); ok {
+		return nil, usage("%s: servers are written by the command kvferry convert", target)
+	}
+	sel, err := o.Filter.selection(read.Now)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dataset{found: found, o: read}
+	return &convert.Options{Source: found.Input(d.openOptions()), Target: out, Selection: sel, AllowLoss: o.AllowLoss,
+		Now: read.Now, NowGiven: !o.Now.IsZero(), Workers: read.Workers, Memory: read.Memory, TempDir: read.TempDir,
+		NoProve: o.NoProve, Resume: o.Resume, Tool: "library", Progress: o.progress()}, nil
+}
+
+func (o *ConvertOptions) progress() func(convert.Progress) {
+	if o.Progress == nil {
+		return nil
+	}
+	return func(p convert.Progress) {
+		o.Progress(Progress{Phase: p.Phase, Step: p.Step, Steps: p.Steps, Percent: p.Percent, Records: p.Records,
+			Elements: p.Elements, Elapsed: seconds(p.Elapsed), Remaining: seconds(p.Remaining)})
+	}
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+func conversion(rep *convert.Report) *Conversion {
+	c := &Conversion{Proved: rep.Proof.Done && !rep.DryRun, Losses: losses(rep.Losses), ReportFile: rep.File}
+	for _, p := range rep.Parts {
+		c.Records += p.Records
+		c.Elements += p.Elements
+	}
+	if rep.DryRun {
+		c.ReportFile = ""
+	}
+	return c
+}
+
+func losses(kinds []convert.LossKind) (out []Loss) {
+	for _, l := range kinds {
+		out = append(out, Loss{Kind: l.Kind, Count: l.Count, Dropped: l.Drops, Note: l.Note, Allowed: l.Allowed})
+	}
+	return out
+}
