@@ -6,34 +6,42 @@ import (
 	"strconv"
 )
 
-// ardb compares conversions from and to Ardb with the reference on one core. The reference scans and
-// loads with the source's own orders.
+// pair is a conversion that is compared with the reference, with and without the proof.
+type pair struct {
+	from, to         string
+	unproved, proved float64 // least ratios; 0: no bound
+}
+
+// ardb compares conversions from and to Ardb.
 func (b *bench) ardb() ([]*result, error) {
+	return b.pairs(pair{"ardb", "blackwidow", 1, 0}, pair{"blackwidow", "ardb", 1, 0})
+}
+
+// kvrocks compares conversions to Kvrocks, and from there to Redis.
+func (b *bench) kvrocks() ([]*result, error) {
+	return b.pairs(pair{"blackwidow", "kvrocks", 1.3, 1}, pair{"kvrocks", "rdb", 1.3, 1})
+}
+
+// pairs compares conversions with the reference on one core. The reference scans and loads with the source's own orders.
+func (b *bench) pairs(pairs ...pair) ([]*result, error) {
 	var out []*result
-	for _, c := range []struct {
-		from, to string
-		least    float64
-		flags    []string
-	}{
-		{"ardb", "blackwidow", 1, []string{"--no-prove"}},
-		{"ardb", "blackwidow", 0, nil},
-		{"blackwidow", "ardb", 1, []string{"--no-prove"}},
-		{"blackwidow", "ardb", 0, nil},
-	} {
-		src, err := b.data.mixIn(c.from, b.o.elements)
+	for _, p := range pairs {
+		src, err := b.data.mixIn(p.from, b.o.elements)
 		if err != nil {
 			return nil, err
 		}
-		name := fmt.Sprintf("one core, %s to %s, with", c.from, c.to)
-		if c.flags != nil {
-			name += "out"
+		for _, proved := range []bool{false, true} {
+			name, least, flags := "without", p.unproved, []string{"--workers", "1", "--no-prove"}
+			if proved {
+				name, least, flags = "with", p.proved, flags[:2]
+			}
+			name = fmt.Sprintf("one core, %s to %s, %s the proof", p.from, p.to, name)
+			r, err := b.against(name, least, b.load(src), b.convertTo(p.to, src, "kvferry", true, flags...))
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, r)
 		}
-		kvferry := b.convertTo(c.to, src, "kvferry", true, append([]string{"--workers", "1"}, c.flags...)...)
-		r, err := b.against(name+" the proof", c.least, b.load(src), kvferry)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, r)
 	}
 	return out, nil
 }
