@@ -3,9 +3,11 @@ package kvrocks_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,25 +47,45 @@ func TestGoldensAgain(t *testing.T) {
 			t.Errorf("cluster %v: %d tables", cluster, len(tables))
 		}
 		back := formattest.Finish(t, dst)
-		checkWriter(t, back, cluster)
+		checkWriter(t, back, cluster, false)
 		formattest.CheckEqual(t, formattest.Sum(t, formattest.Records(t, back, kvrocks.DefaultNamespace, &format.Env{Now: goldenNow})),
 			formattest.Sum(t, read()), false)
 	}
 }
 
-// checkWriter holds every row to what the server's own writers do, from the bytes alone.
-func checkWriter(t *testing.T, src format.Source, cluster bool) {
+// checklist is what the server's own writers keep to, gathered from the bytes of all rows.
+type checklist struct {
+	t        *testing.T
+	cluster  bool
+	old      bool // of a server before 2.4
+	metas    map[string]codec.Meta
+	versions map[codec.Version]string
+	rows     map[string]uint64 // below metadata, by key; those of groups and zset_score are not counted
+	first    map[string]uint64 // indexes of lists
+	last     map[string]uint64
+	members  map[string]bool // key, member, score
+	scores   map[string]uint64
+	ids      map[string][]codec.StreamID
+	groups   map[string]codec.Group // key, group
+	found    map[string]codec.Group // consumers and pending entries that are there
+	counts   map[string]uint64      // groups of a key
+}
+
+// checkWriter holds every row to what the server's own writers do, from the bytes alone, and returns how many keys there are of each
+// kind.
+func checkWriter(t *testing.T, src format.Source, cluster, old bool) map[codec.Kind]int {
 	t.Helper()
-	metas := map[string]codec.Meta{}
-	versions := map[codec.Version]string{}
-	rows := map[string]uint64{}
-	scores := map[string]bool{}
-	for _, ks := range src.Keyspaces() {
+	c := &checklist{t: t, cluster: cluster, old: old, metas: map[string]codec.Meta{}, versions: map[codec.Version]string{},
+		rows: map[string]uint64{}, first: map[string]uint64{}, last: map[string]uint64{}, members: map[string]bool{},
+		scores: map[string]uint64{}, ids: map[string][]codec.StreamID{}, groups: map[string]codec.Group{}, found: map[string]codec.Group{},
+		counts: map[string]uint64{}}
+	var families []string
+	for _, ks := range src.Keyspaces() { // in this order: metadata, default, zset_score, stream
+		families = append(families, ks.Name)
 		it, err := ks.Rows(nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer it.Close()
 		for {
 			key, value, err := it.Next()
 			if err == io.EOF {
@@ -74,71 +96,169 @@ func checkWriter(t *testing.T, src format.Source, cluster bool) {
 			}
 			switch ks.Name {
 			case "metadata":
-				k, err := codec.DecodeMetaKey(key, cluster)
-				m, merr := codec.DecodeMeta(value)
-				if err != nil || merr != nil || cluster && k.Slot != codec.Slot(k.Key) || !m.Wide {
-					t.Fatalf("%q: %+v, %v, %v", key, m, err, merr)
-				}
-				m.Extras = bytes.Clone(m.Extras)
-				metas[string(k.Key)] = m
-				if m.Kind != codec.KindString && m.Kind != codec.KindJSON {
-					if other, twice := versions[m.Version]; twice || m.Version == 0 {
-						t.Errorf("%q has the version %d of %q", k.Key, m.Version, other)
-					}
-					versions[m.Version] = string(k.Key)
-				}
+				c.meta(key, value)
 			case "default", "stream", "zset_score":
-				checkBelow(t, ks.Name, key, value, cluster, metas, rows, scores)
+				c.below(ks.Name, key, value)
 			default:
 				t.Errorf("a row in %s", ks.Name)
 			}
 		}
+		it.Close()
 	}
-	for key, m := range metas {
-		if want := sized(&m); want >= 0 && rows[key] != uint64(want) {
-			t.Errorf("%q (%s) has size %d and %d rows", key, m.Kind, m.Size, rows[key])
-		}
+	if slices.Sort(families); !slices.Equal(families, []string{"default", "metadata", "propagate", "pubsub", "stream", "zset_score"}) {
+		t.Errorf("families %q: no server may miss one, none before 2.8 knows more", families)
 	}
+	return c.settle()
 }
 
-// sized is the number of rows that a size tells of, -1 when it tells of none.
-func sized(m *codec.Meta) int64 {
-	switch m.Kind {
-	case codec.KindHash, codec.KindList, codec.KindSet, codec.KindZSet, codec.KindSortedInt, codec.KindStream:
-		return int64(m.Size)
+// meta: the form that the server has, the slot of the key, a version of its own that is not 0.
+func (c *checklist) meta(key, value []byte) {
+	c.t.Helper()
+	k, err := codec.DecodeMetaKey(key, c.cluster)
+	m, merr := codec.DecodeMeta(value)
+	if err != nil || merr != nil || c.cluster && k.Slot != codec.Slot(k.Key) || m.Wide == c.old {
+		c.t.Fatalf("%q: %+v, %v, %v", key, m, err, merr)
 	}
-	return -1
+	m.Extras = bytes.Clone(m.Extras)
+	c.metas[string(k.Key)] = m
+	if m.Kind == codec.KindString || m.Kind == codec.KindJSON {
+		return
+	}
+	if other, twice := c.versions[m.Version]; twice || m.Version == 0 {
+		c.t.Errorf("%q has the version %d of %q", k.Key, m.Version, other)
+	}
+	c.versions[m.Version] = string(k.Key)
 }
 
-func checkBelow(t *testing.T, cf string, key, value []byte, cluster bool, metas map[string]codec.Meta, rows map[string]uint64, scores map[string]bool) {
-	t.Helper()
-	k, err := codec.DecodeSubKey(key, cluster)
-	if err != nil || cluster && k.Slot != codec.Slot(k.Key) {
-		t.Fatalf("%s %q: %v", cf, key, err)
+// below: metadata of the same version, whole segments, contiguous indexes, a row by score for each member.
+func (c *checklist) below(cf string, raw, value []byte) {
+	c.t.Helper()
+	k, err := codec.DecodeSubKey(raw, c.cluster)
+	if err != nil || c.cluster && k.Slot != codec.Slot(k.Key) {
+		c.t.Fatalf("%s %q: %v", cf, raw, err)
 	}
-	member := string(k.Key) + "\x00" + string(k.Sub)
-	switch cf {
-	case "zset_score":
-		if at := string(k.Key) + "\x00" + string(k.Sub[8:]) + "\x00" + string(k.Sub[:8]); !scores[at] {
-			t.Errorf("row by score %q without its member", key)
+	key := string(k.Key)
+	m := c.metas[key]
+	if m.Version != k.Version {
+		c.t.Errorf("%s %q is of version %d, its key of %d", cf, raw, k.Version, m.Version)
+	}
+	switch {
+	case cf == "zset_score":
+		if c.scores[key]++; !c.members[key+"\x00"+string(k.Sub[8:])+"\x00"+string(k.Sub[:8])] || len(value) > 0 {
+			c.t.Errorf("row by score %q without its member", raw)
 		}
 		return
-	case "stream":
-		if !codec.IsEntry(k.Sub) {
-			if g, err := codec.DecodeGroupKey(k.Sub); err != nil || g.Old {
-				t.Errorf("group row %q: %v", key, err)
+	case cf == "stream" && !codec.IsEntry(k.Sub):
+		c.group(key, k.Sub, value)
+		return
+	case cf == "stream":
+		c.ids[key] = append(c.ids[key], codec.StreamID(k.Sub))
+	case m.Kind == codec.KindZSet:
+		c.members[key+"\x00"+string(k.Sub)+"\x00"+string(value)] = true
+	case m.Kind == codec.KindList:
+		if index := binary.BigEndian.Uint64(k.Sub); c.rows[key] == 0 {
+			c.first[key], c.last[key] = index, index
+		} else if c.last[key]++; c.last[key] != index {
+			c.t.Errorf("list %q: index %d after %d", key, index, c.last[key]-1)
+		}
+	case m.Kind == codec.KindBitmap && len(value) != 1024 || m.Kind == codec.KindHyperLogLog && len(value) != 768:
+		c.t.Errorf("a segment of %d bytes of %q", len(value), key)
+	}
+	c.rows[key]++
+}
+
+// group takes a row of a consumer group.
+func (c *checklist) group(key string, sub, value []byte) {
+	c.t.Helper()
+	g, err := codec.DecodeGroupKey(sub)
+	if err != nil || g.Old {
+		c.t.Fatalf("group row %x of %q: %v", sub, key, err)
+	}
+	at := key + "\x00" + string(g.Group)
+	n := c.found[at]
+	switch g.Kind {
+	case codec.KindGroup:
+		c.counts[key]++
+		c.groups[at], err = codec.DecodeGroup(value)
+	case codec.KindConsumer:
+		n.Consumers++
+	case codec.KindPending:
+		n.Pending++
+	}
+	if c.found[at] = n; err != nil {
+		c.t.Error(err)
+	}
+}
+
+// settle: what metadata counts is there, neither more nor less.
+func (c *checklist) settle() map[codec.Kind]int {
+	c.t.Helper()
+	kinds := map[codec.Kind]int{}
+	for key, m := range c.metas {
+		kinds[m.Kind]++
+		switch m.Kind {
+		case codec.KindHash, codec.KindList, codec.KindSet, codec.KindZSet, codec.KindSortedInt, codec.KindStream:
+			if m.Size != c.rows[key] || m.Kind == codec.KindZSet && m.Size != c.scores[key] {
+				c.t.Errorf("%q (%s) has size %d, %d rows and %d by score", key, m.Kind, m.Size, c.rows[key], c.scores[key])
 			}
-			return
+		}
+		switch m.Kind {
+		case codec.KindList:
+			if e, err := codec.DecodeListEnds(m.Extras); err != nil || e.Head != c.first[key] || e.Tail != c.last[key]+1 {
+				c.t.Errorf("list %q: %+v, %v, rows from %d to %d", key, e, err, c.first[key], c.last[key])
+			}
+		case codec.KindStream:
+			c.stream(key, m.Extras)
 		}
 	}
-	rows[string(k.Key)]++
-	scores[member+"\x00"+string(value)] = true
-	m := metas[string(k.Key)] // keyspaces come in this order: metadata, default, zset_score, stream
-	if m.Version != k.Version {
-		t.Errorf("%s %q is of version %d, its key of %d", cf, key, k.Version, m.Version)
+	for at, g := range c.groups {
+		if n := c.found[at]; g.Consumers != n.Consumers || g.Pending != n.Pending {
+			c.t.Errorf("group %q counts %d consumers and %d pending entries, there are %d and %d", at, g.Consumers, g.Pending, n.Consumers, n.Pending)
+		}
 	}
-	if m.Kind == codec.KindBitmap && len(value) != 1024 || m.Kind == codec.KindHyperLogLog && len(value) != 768 {
-		t.Errorf("a segment of %d bytes of %q", len(value), k.Key)
+	return kinds
+}
+
+// stream: ids and counts are those of the rows.
+func (c *checklist) stream(key string, extras []byte) {
+	c.t.Helper()
+	s, err := codec.DecodeStreamState(extras)
+	ids := c.ids[key]
+	if err != nil || s.Old != c.old || s.Groups != c.counts[key] || s.Added < uint64(len(ids)) {
+		c.t.Errorf("stream %q: %+v, %v, %d groups, %d entries", key, s, err, c.counts[key], len(ids))
+	}
+	if len(ids) == 0 {
+		return
+	}
+	last := ids[len(ids)-1]
+	if s.First != ids[0] || s.RecordedFirst != ids[0] || s.Last != last || bytes.Compare(s.LastGenerated[:], last[:]) < 0 {
+		c.t.Errorf("stream %q: %+v, entries from %x to %x", key, s, ids[0], last)
+	}
+}
+
+// TestChecklist: what is written in the dialect of each server keeps to the rules of its writers, in and out of a cluster.
+func TestChecklist(t *testing.T) {
+	for _, server := range []string{"", "kvrocks2.3", "cluster"} {
+		f := kvrocks.New().(format.Served).For(strings.TrimPrefix(server, "cluster"))
+		o := fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: f.Limits(), Types: record.RedisTypes, Expired: true}
+		dst := formattest.NewMemory(t, f).Create(t, format.CreateOptions{TempDir: t.TempDir(), Now: fixtures.Clock, DBs: []string{o.DB},
+			Cluster: server == "cluster"})
+		w, err := dst.Shard(0, o.DB, record.AllTypes, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := fixtures.Pump(w, fixtures.Records(3, 300, o)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		kinds := checkWriter(t, formattest.Finish(t, dst), server == "cluster", server == "kvrocks2.3")
+		for _, k := range []codec.Kind{codec.KindString, codec.KindHash, codec.KindList, codec.KindSet, codec.KindZSet, codec.KindStream} {
+			if kinds[k] < 10 {
+				t.Errorf("%s: %d of %s", server, kinds[k], k)
+			}
+		}
 	}
 }
 
