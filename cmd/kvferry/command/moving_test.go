@@ -1,0 +1,105 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kvferry/floyd"
+	"kvferry/record"
+)
+
+// commandsOf returns the indented commands of a page in docs.
+func commandsOf(t *testing.T, page string) (out [][]string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("../../../docs", page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(string(data), "\n") {
+		if args, ok := strings.CutPrefix(line, "    kvferry "); ok {
+			out = append(out, strings.Fields(args))
+		}
+	}
+	return out
+}
+
+// TestMovingPika runs the commands of the page on a database of the original engine, from the dump to the way back.
+func TestMovingPika(t *testing.T) {
+	root := fastDir(t)
+	copied := func(from, to string) {
+		if err := os.CopyFS(filepath.Join(root, to), os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	src := golden(t, "bw-basic")
+	copied(src, "data/pika/dump/20261122")
+	info := filepath.Join(root, "data/pika/dump/20261122/info")
+	if err := os.WriteFile(info, []byte("3s\n192.168.1.5\n9221\n3\n4711\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	unchanged(t, filepath.Dir(info))
+	for _, home := range []string{"pika4", "pika35", "back", "eight"} { // of the servers
+		if err := os.Mkdir(filepath.Join(root, "data", home), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	moved := 0
+	for _, args := range commandsOf(t, "moving-pika.md") {
+		line, want := strings.Join(args, " "), ExitOK
+		switch {
+		case args[0] == "diff":
+			want = ExitFindings // the renamed ones
+			if _, err := os.Stat(filepath.Join(root, "data/pika4/db/0/info")); err == nil {
+				t.Error("info lies in an instance")
+			}
+		case strings.Contains(line, "--dry-run"):
+			want = ExitLossy
+		case strings.Contains(line, "pika4/dump"): // which the server makes of what it was given
+			dump := "data/" + strings.TrimPrefix(args[len(args)-2][strings.Index(args[len(args)-2], "/data/"):], "/data/")
+			copied(filepath.Join(root, "data/pika4/db"), dump)
+		}
+		for i := range args {
+			args[i] = strings.Replace(args[i], "/data/", root+"/data/", 1)
+		}
+		r := kvferry(t, args...)
+		if r.code != want {
+			t.Fatalf("kvferry %s: exit %d, want %d\n%s%s", line, r.code, want, r.stdout, r.stderr)
+		}
+		if args[0] == "convert" && want == ExitOK {
+			moved++
+			if data, err := os.ReadFile(filepath.Join(args[len(args)-1][strings.Index(args[len(args)-1], ":")+1:], "info")); moved <= 2 && (err != nil || !strings.Contains(string(data), "4711")) {
+				t.Errorf("kvferry %s: info is %q, %v", line, data, err)
+			}
+		}
+	}
+	if moved != 4 {
+		t.Errorf("%d conversions of the page were made", moved)
+	}
+	ok(t, "diff", filepath.Join(root, "data/pika4/db"), filepath.Join(root, "data/eight/db"))
+	// What the way back brings is what 4.0 had.
+	if r := kvferry(t, "diff", filepath.Join(root, "data/pika4/db"), filepath.Join(root, "data/back/db")); r.code != ExitOK {
+		t.Errorf("exit %d: %s", r.code, r.stdout)
+	}
+}
+
+// TestReshard: after another number of instances every key is where its slot says, and explain shows it there.
+func TestReshard(t *testing.T) {
+	dst := t.TempDir() + "/eight"
+	ok(t, "convert", "pika4:"+build(t, floyd.New(), floydSet()...), "pika4:"+dst, "--instances", "8")
+	for _, r := range floydSet() {
+		out := ok(t, "explain", dst, r.key, "--type", r.typ.String())
+		right := fmt.Sprintf("%d/", floyd.Slot([]byte(r.key), 1024)%8)
+		if !strings.Contains(out, right+"default") {
+			t.Errorf("%s is not in %s: %s", r.key, right, out)
+		}
+		if r.typ != record.String && !strings.Contains(out, right+strings.ToLower(r.typ.String())+"_data_cf") {
+			t.Errorf("rows of %s are not in %s: %s", r.key, right, out)
+		}
+	}
+	if out := ok(t, "verify", dst); strings.Contains(out, floyd.FindWrongInstance) {
+		t.Error(out)
+	}
+}
