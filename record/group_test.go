@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -15,25 +16,28 @@ func TestGroupCoding(t *testing.T) {
 	if got, err := DecodeGroup(packed); err != nil || !bytes.Equal(got.Last, g.Last) || got.Read != -1 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	refuses(t, packed, func(b []byte) error { _, err := DecodeGroup(b); return err })
+	refuses(t, packed, "offset 0: group: need 24 bytes, have 0: ", func(b []byte) error { _, err := DecodeGroup(b); return err })
 	c := ConsumerState{Name: []byte("alice"), SeenMS: 12, ActiveMS: -1}
 	packed = AppendConsumer(nil, &c)
 	if got, err := DecodeConsumer(packed); err != nil || string(got.Name) != "alice" || got.SeenMS != 12 || got.ActiveMS != -1 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	refuses(t, packed, func(b []byte) error { _, err := DecodeConsumer(b); return err })
+	refuses(t, packed, "offset 0: consumer: need 16 bytes, have 0: ", func(b []byte) error { _, err := DecodeConsumer(b); return err })
 	p := PendingEntry{ID: groupID(3), Consumer: []byte("bob"), DeliveredMS: 99, Count: 4}
 	packed = AppendPending(nil, &p)
 	got, err := DecodePending(packed)
 	if err != nil || !bytes.Equal(got.ID, p.ID) || string(got.Consumer) != "bob" || got.DeliveredMS != 99 || got.Count != 4 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	refuses(t, packed[:32], func(b []byte) error { _, err := DecodePending(b); return err }) // 32 bytes: one of no consumer
+	refuses(t, packed[:32], "offset 0: pending entry: need 32 bytes, have 0: ", func(b []byte) error { _, err := DecodePending(b); return err }) // 32 bytes: one of no consumer
 }
 
-// refuses checks that no strict prefix decodes.
-func refuses(t *testing.T, whole []byte, decode func([]byte) error) {
+// refuses checks that no strict prefix decodes, and how the error of no bytes begins.
+func refuses(t *testing.T, whole []byte, want string, decode func([]byte) error) {
 	t.Helper()
+	if err := decode(nil); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
 	for n := range whole {
 		if decode(whole[:n]) == nil {
 			t.Errorf("%d of %d bytes decode", n, len(whole))

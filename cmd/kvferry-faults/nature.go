@@ -49,7 +49,6 @@ const (
 	byAOF      = "append-only file without checksums"
 	byRDB      = "RDB file without a checksum"
 	byLogEnd   = "last log cut between two records"
-	byText     = "text file without checksums"
 	byWhole    = "another whole RDB file"
 	byManifest = "MANIFEST cut between two records"
 )
@@ -73,8 +72,6 @@ func undetectable(p *patient, d damage) string {
 		return byRDB
 	case strings.HasSuffix(base, ".rdb") && (d.kind == "foreign" || d.kind == "swap-files"):
 		return byWhole
-	case strings.HasSuffix(base, ".conf"):
-		return byText
 	case isLog(base) && bytes.HasPrefix(before, after) && isEnd(before, len(after)):
 		if strings.HasPrefix(base, "MANIFEST") {
 			return byManifest
