@@ -32,7 +32,7 @@ func (p *pass) circular() {
 	r := &p.ints
 	detail := ""
 	if len(p.src.circles) > 0 {
-		detail = p.src.circles[string(append(p.prefix, byte(elementKind(p.head.Type))))]
+		detail = p.src.circles[circleOf(p.sp.ks.Name(), p.prefix, byte(elementKind(p.head.Type)))]
 	}
 	if detail == "" && uint64(r.max)-uint64(r.min) >= 1<<63 {
 		detail = fmt.Sprintf("integers from %d to %d are 2^63 or more apart, which %s orders in a circle: the server's lookups and deletes "+

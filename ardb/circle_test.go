@@ -3,12 +3,18 @@ package ardb
 import (
 	"math"
 	"testing"
+
+	"kvferry/store"
 )
 
-// TestWrapping: the integers that LevelDB's order takes a difference of, and the bounds around them.
+// TestWrapping: the integers that the order takes a difference of, and the bounds around them.
 func TestWrapping(t *testing.T) {
-	w := LevelDBComparer().Wrapping
-	ns := AppendText(nil, []byte("0"))
+	t.Run("LevelDB", func(t *testing.T) { testWrapping(t, LevelDBComparer(), AppendText(nil, []byte("0"))) })
+	t.Run("RocksDB", func(t *testing.T) { testWrapping(t, Comparer(), nil) })
+}
+
+func testWrapping(t *testing.T, c store.Comparer, ns []byte) {
+	w, compare := c.Wrapping, c.Compare
 	key := func(user string, k Kind, elems ...Data) []byte { return AppendKey(nil, ns, []byte(user), k, elems...) }
 	for _, n := range []int64{0, -7, math.MaxInt64, math.MinInt64} {
 		for _, k := range []Kind{KindField, KindMember} {
@@ -18,17 +24,17 @@ func TestWrapping(t *testing.T) {
 			}
 			lo, hi := w.Bounds(raw)
 			for _, in := range [][]byte{raw, lo, key("h", k, Data{}), key("h", k, IntData(-n)), key("h", k, FloatData(-math.MaxFloat64))} {
-				if compareNamespaced(lo, in) > 0 || compareNamespaced(in, hi) >= 0 {
+				if compare(lo, in) > 0 || compare(in, hi) >= 0 {
 					t.Errorf("%x is not in [%x, %x)", in, lo, hi)
 				}
 			}
 			for _, before := range [][]byte{key("h", KindMeta), key("g", k, TextData([]byte("z"))), key("h", k-1, IntData(1))} {
-				if compareNamespaced(before, lo) >= 0 {
+				if compare(before, lo) >= 0 {
 					t.Errorf("%x is not before %x", before, lo)
 				}
 			}
 			for _, after := range [][]byte{key("h", k, TextData(nil)), key("h", k, IntData(1), IntData(1)), key("h", k+1, IntData(1)), key("i", KindMeta)} {
-				if compareNamespaced(after, hi) < 0 {
+				if compare(after, hi) < 0 {
 					t.Errorf("%x is before %x", after, hi)
 				}
 			}

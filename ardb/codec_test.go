@@ -206,6 +206,24 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestAppendNumber: what the server answers for a float becomes one, and is answered as it was.
+func TestAppendNumber(t *testing.T) {
+	for s, want := range map[string]Data{
+		"1e+20": FloatData(1e20), "-1.5": FloatData(-1.5), "3.3500000000000001": FloatData(3.25 + 0.1), "0.10000000000000001": FloatData(0.1),
+		"-2.2250738585072014e-308": FloatData(-0x1p-1022), "1.0000000000000001e-05": FloatData(1e-5), "12": IntData(12), "100000000000000000": IntData(1e17),
+		"0.1": text("0.1"), "1e20": text("1e20"), "1.0": text("1.0"), "1E+20": text("1E+20"), "1e+400": text("1e+400"), "-0.0": text("-0.0"),
+		"0x1p-2": text("0x1p-2"), "1_0.5": text("1_0.5"), "inf": text("inf"), "nan": text("nan"), "1.5 ": text("1.5 "), ".5": text(".5"), "": text(""),
+	} {
+		d, n := splitData(AppendNumber(nil, []byte(s)))
+		if n == 0 || d.Tag != want.Tag || d.Int != want.Int || d.F != want.F {
+			t.Errorf("%q is written as %+v, want %+v", s, d, want)
+		}
+		if got := AppendServed(nil, d); string(got) != s {
+			t.Errorf("%q is answered as %q", s, got)
+		}
+	}
+}
+
 func TestCanonicalInt(t *testing.T) {
 	for s, want := range map[string]int64{"0": 0, "7": 7, "-1": -1, "10": 10, "9223372036854775807": math.MaxInt64,
 		"-9223372036854775808": math.MinInt64, "-10": -10} {

@@ -17,17 +17,25 @@ const comparerName = "ardb.comparator"
 // elements and then each (Data.Compare). Keys that cannot be decoded, on which the server aborts, come
 // after all others, by bytes.
 func Comparer() store.Comparer {
-	return store.Comparer{Name: comparerName, Compare: compareKeys}
+	return store.Comparer{Name: comparerName, Compare: compareKeys, Wrapping: wrapping(false)}
 }
 
 // LevelDBComparer returns the server's order on LevelDB: the namespace first.
 func LevelDBComparer() store.Comparer {
-	return store.Comparer{Name: comparerName, Compare: compareNamespaced, Wrapping: &store.Wrapping{Number: wrapNumber, Bounds: wrapBounds}}
+	return store.Comparer{Name: comparerName, Compare: compareNamespaced, Wrapping: wrapping(true)}
 }
 
-// wrapNumber returns the integer that a hash field or set member of LevelDB is ordered by.
-func wrapNumber(key []byte) (int64, bool) {
-	_, end, ok := splitUser(key, true)
+// wrapping says where the order is none; named keys begin with a namespace.
+func wrapping(named bool) *store.Wrapping {
+	return &store.Wrapping{
+		Number: func(key []byte) (int64, bool) { return wrapNumber(key, named) },
+		Bounds: func(key []byte) (lo, hi []byte) { return wrapBounds(key, named) },
+	}
+}
+
+// wrapNumber returns the integer that a hash field or set member is ordered by.
+func wrapNumber(key []byte, named bool) (int64, bool) {
+	_, end, ok := splitUser(key, named)
 	if !ok || len(key) < end+4 {
 		return 0, false
 	}
@@ -40,8 +48,8 @@ func wrapNumber(key []byte) (int64, bool) {
 }
 
 // wrapBounds returns the range of the fields or members of a key's collection that are no strings.
-func wrapBounds(key []byte) (lo, hi []byte) {
-	_, end, _ := splitUser(key, true)
+func wrapBounds(key []byte, named bool) (lo, hi []byte) {
+	_, end, _ := splitUser(key, named)
 	rows := append(bytes.Clone(key[:end+1]), 1)
 	return AppendData(bytes.Clone(rows), Data{}), AppendText(rows, nil)
 }

@@ -25,6 +25,9 @@ const (
 // maxIntText is the longest text that the server tries to read as an integer.
 const maxIntText = 21
 
+// maxFloatText is the longest text of a float: sign, 17 digits, point, e, sign and three digits.
+const maxFloatText = 24
+
 // Data is a decoded data element. Text is a view of the bytes it was decoded from.
 type Data struct {
 	Tag  Tag
@@ -165,6 +168,28 @@ func AppendCanon(dst, s []byte) []byte {
 		return AppendInt(dst, v)
 	}
 	return AppendText(dst, s)
+}
+
+// AppendNumber appends a string as AppendCanon does, and as a float when it is what the server answers for one: a counter
+// stays a number, which INCRBYFLOAT and HINCRBYFLOAT ask for. The answer is the same.
+func AppendNumber(dst, s []byte) []byte {
+	if f, ok := servedFloat(s); ok {
+		return AppendFloat(dst, f)
+	}
+	return AppendCanon(dst, s)
+}
+
+// servedFloat returns the finite float that the server answers s for, when s is no integer to it.
+func servedFloat(s []byte) (float64, bool) {
+	if len(s) < 3 || len(s) > maxFloatText || s[0] != '-' && (s[0] < '0' || s[0] > '9') || bytes.IndexByte(s, '.') < 0 && bytes.IndexByte(s, 'e') < 0 {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(string(s), 64)
+	if err != nil {
+		return 0, false
+	}
+	var buf [maxFloatText]byte
+	return f, bytes.Equal(appendFloatText(buf[:0], f), s)
 }
 
 // CanonicalInt reads a string that is the decimal form of an int64 as the server prints it: no plus

@@ -37,7 +37,7 @@ func (ardbFormat) Limits() format.Limits {
 		ScoreDetail: "float64, no NaN",
 		OtherDetails: []string{
 			"a key has one type",
-			"integers of one hash or set span less than 2^63",
+			"integers of one hash or set span less than 2^63 (less than 2^31 for servers before 0.9.7)",
 			"stream entries have up to 127 fields; no consumer groups",
 		},
 		Losses: lossInfos,

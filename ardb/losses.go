@@ -19,7 +19,7 @@ const (
 )
 
 var lossInfos = []record.LossInfo{
-	{Kind: LossIntSpan, Types: record.Of(record.Hash, record.Set), Text: "Integers among the fields of a hash or the members of a set are 2^63 or more apart, which Ardb's compare wraps around; those too far from the ones before are left out."},
+	{Kind: LossIntSpan, Types: record.Of(record.Hash, record.Set), Text: "Integers among the fields of a hash or the members of a set are 2^63 or more apart, which Ardb's compare wraps around; those too far from the ones before are left out. Servers before 0.9.7 compare 32 bits: give them no integers that are 2^31 or more apart."},
 	{Kind: LossStreamFields, Types: record.Of(record.Stream), Text: "A stream entry has more than 127 fields; it is left out."},
 }
 

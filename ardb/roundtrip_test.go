@@ -274,6 +274,7 @@ func entryOf(ms uint64, pairs ...string) record.Element {
 func sampleRecords() []rec {
 	return []rec{
 		{record.Header{Type: record.Hash, Key: []byte("h")}, []record.Element{pair("b", "10"), pair("7", "x"), pair("-1", "01")}},
+		{record.Header{Type: record.Hash, Key: []byte("h1")}, []record.Element{pair("c", "1e+20")}},
 		{record.Header{Type: record.List, Key: []byte("l"), ExpireMS: 2000000000123}, []record.Element{pair("", "5"), pair("", "five")}},
 		{record.Header{Type: record.Set, Key: []byte("s")}, []record.Element{member("z"), member("3"), member("a"), member("-9")}},
 		{record.Header{Type: record.String, Key: []byte("str"), ExpireMS: 2000000000000}, []record.Element{pair("", "-0")}},
@@ -283,16 +284,18 @@ func sampleRecords() []rec {
 	}
 }
 
-// TestWrittenRows is the writer checklist: canonical integers, sizes, bounds, both rows of a member, order.
+// TestWrittenRows is the writer checklist: canonical integers and floats, sizes, bounds, both rows of a member, order.
 func TestWrittenRows(t *testing.T) {
 	st, _ := write(t, storeRocksDB, sampleRecords()...)
 	want := []struct {
 		key, val []byte
 	}{
-		{AppendKey(nil, nil, []byte("h"), KindMeta), unhex(t, "03 00 00 06 00")},
+		{AppendKey(nil, nil, []byte("h"), KindMeta), unhex(t, "03 00 00 01 00")}, // unknown
 		{AppendKey(nil, nil, []byte("h"), KindField, IntData(-1)), field(text("01"))},
 		{AppendKey(nil, nil, []byte("h"), KindField, IntData(7)), field(text("x"))},
 		{AppendKey(nil, nil, []byte("h"), KindField, text("b")), field(IntData(10))},
+		{AppendKey(nil, nil, []byte("h1"), KindMeta), unhex(t, "03 00 00 02 00")},
+		{AppendKey(nil, nil, []byte("h1"), KindField, text("c")), field(FloatData(1e20))},
 		{AppendKey(nil, nil, []byte("l"), KindMeta), AppendValue(nil, &Value{Kind: KindList, ExpireMS: 2000000000123, Size: 2, Sequential: true}, IntData(0), IntData(1))},
 		{AppendKey(nil, nil, []byte("l"), KindElement, IntData(0)), unhex(t, "06 01 010a")},
 		{AppendKey(nil, nil, []byte("l"), KindElement, IntData(1)), unhex(t, "06 01 0404 66697665")},
@@ -358,7 +361,7 @@ func TestWrittenTTL(t *testing.T) {
 	if err != nil || !slices.EqualFunc(rows, want, bytes.Equal) {
 		t.Errorf("%x, %v", rows, err)
 	}
-	if n := st.Len(defaultCF); n != 26 {
+	if n := st.Len(defaultCF); n != 28 {
 		t.Errorf("%d rows", n)
 	}
 }

@@ -65,11 +65,11 @@ func open(ctx context.Context, f ardbFormat, dir string, o *format.OpenOptions) 
 	opts.Comparers = []store.Comparer{Comparer()}
 	if kind == storeLevelDB {
 		opts.Comparers = []store.Comparer{LevelDBComparer()}
-		opts.Report = s.circular(o.Options.Report)
 	}
+	opts.Report = s.circular(o.Options.Report, kind == storeLevelDB)
 	opts.Order = lmdbOrder
 	if s.store, err = o.Store(ctx, engine, &opts); err != nil {
-		return nil, err
+		return nil, held(err, kind)
 	}
 	if err := s.settle(ctx, o, &opts); err != nil {
 		return nil, errors.Join(err, s.store.Close())
@@ -77,17 +77,35 @@ func open(ctx context.Context, f ardbFormat, dir string, o *format.OpenOptions) 
 	return s, nil
 }
 
+// held says what works with this server when it holds the database: BGSAVE writes no database.
+func held(err error, kind string) error {
+	var live *store.LiveError
+	if errors.As(err, &live) {
+		live.Instead = "stop the server, copy the directory and read the copy, or pass --allow-live"
+		if kind == storeLMDB {
+			live.Instead = "an LMDB file is changed in place, so nothing reads it safely meanwhile: stop the server and copy the directory, or " +
+				"have it make a copy (SAVE backup writes save-lmdb-backup in its backup-dir), and read that"
+		}
+	}
+	return err
+}
+
 // circular keeps what the store finds about the order of a collection, for when the collection is read, and
 // passes its other findings on.
-func (s *source) circular(report func(record.Finding)) func(record.Finding) {
+func (s *source) circular(report func(record.Finding), named bool) func(record.Finding) {
 	s.circles = map[string]string{}
 	return func(f record.Finding) {
-		if _, end, ok := splitUser(f.Key, true); ok && f.Kind == record.FindCircularOrder {
-			s.circles[string(f.Key[:end+1])] = f.Detail
+		if _, end, ok := splitUser(f.Key, named); ok && f.Kind == record.FindCircularOrder {
+			s.circles[circleOf(f.Keyspace, f.Key[:end], f.Key[end])] = f.Detail
 		} else if report != nil {
 			report(f)
 		}
 	}
+}
+
+// circleOf names the rows of a collection: keyspace, key with namespace, kind.
+func circleOf(keyspace string, key []byte, kind byte) string {
+	return keyspace + "\x00" + string(key) + string(kind)
 }
 
 // lmdbOrder is the order of a named database of LMDB: its directory of namespaces is in plain order.

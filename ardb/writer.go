@@ -100,11 +100,11 @@ func (w *writer) element(e *record.Element) error {
 		if w.count > 0 {
 			return w.errorf(w.user, "a string of two values")
 		}
-		w.str = AppendCanon(w.str[:0], e.Value)
+		w.str = AppendNumber(w.str[:0], e.Value)
 		return nil
 	case record.Hash:
 		d := CanonData(e.Name)
-		w.val = AppendCanon(append(w.val[:0], byte(KindField), 1), e.Value)
+		w.val = AppendNumber(append(w.val[:0], byte(KindField), 1), e.Value)
 		return w.add(prefixOf(d), KindField, d)
 	case record.Set:
 		d := CanonData(e.Name)
@@ -244,6 +244,9 @@ func (w *writer) appendMeta(dst []byte) []byte {
 		return append(appendHead(dst, &v, 1), w.str...)
 	case record.Hash:
 		v.Kind = KindHash
+		if v.Size > 1 {
+			v.Size = sizeUnknown // as after HMSET: HDEL counts a field that it is given twice twice, and drops META at 0
+		}
 		return appendHead(dst, &v, 0)
 	case record.List:
 		v.Kind, v.Sequential = KindList, true

@@ -4,6 +4,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -321,10 +322,12 @@ func (e *OrderError) Error() string {
 type LiveError struct {
 	Dir string
 	PID int
+	// Instead says what to do; "" means what RocksDB's servers offer.
+	Instead string
 }
 
 // Error says who holds the database and what to do.
 func (e *LiveError) Error() string {
-	return fmt.Sprintf("%s: held by process %d; take a snapshot (BGSAVE, or stop the server and copy the "+
-		"directory) and read that, or pass --allow-live", e.Dir, e.PID)
+	instead := cmp.Or(e.Instead, "take a snapshot (BGSAVE, or stop the server and copy the directory) and read that, or pass --allow-live")
+	return fmt.Sprintf("%s: held by process %d; %s", e.Dir, e.PID, instead)
 }

@@ -62,19 +62,20 @@ func Open(_ context.Context, dir string, o *store.Options) (store.Store, error) 
 	return e, nil
 }
 
-// checkLive refuses an environment that a process has open, and says why when the user would take the risk. LMDB holds
-// a shared lock on the first byte of the lock file for as long.
+// checkLive refuses an environment that a process has open, whatever risk the user would take. LMDB holds a shared lock
+// on the first byte of the lock file for as long.
 func checkLive(dir string, allow bool) error {
 	err := store.CheckLive(dir, lockFile)
-	if err == nil || !allow {
-		return err
-	}
 	var live *store.LiveError
-	if !errors.As(err, &live) {
+	if errors.As(err, &live) {
+		live.Instead = "an LMDB file is changed in place, so nothing reads it safely meanwhile: stop the server, or read a copy that " +
+			"mdb_copy makes"
+		return live
+	}
+	if allow {
 		return nil // the lock cannot be asked for, which is the risk that the user takes
 	}
-	return fmt.Errorf("%s: held by process %d: an LMDB file is changed in place, so it cannot be read safely while its "+
-		"server runs; copy it with mdb_copy, or stop the server", live.Dir, live.PID)
+	return err
 }
 
 // Peek returns the names of the databases in dir, for detection.

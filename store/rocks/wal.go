@@ -179,8 +179,8 @@ func (db *database) loadLogs(ctx context.Context) error {
 	}
 	w := db.newWALLoader()
 	for _, ks := range db.spaces {
-		if db.levelDB && ks.Comparer().Wrapping != nil { // RocksDB draws the heights of its memtable's nodes by chance
-			ks.circles = circle.New(ks.Keyspace, w.origins, db.replay)
+		if ks.Comparer().Wrapping != nil {
+			ks.circles = circle.New(ks.Keyspace, w.origins, db.replay(ks))
 		}
 	}
 	w.take, w.sorters = w.sort, map[*family]*lsm.Sorter{}
@@ -192,12 +192,8 @@ func (db *database) loadLogs(ctx context.Context) error {
 	if err := w.run(ctx); err != nil {
 		return err
 	}
-	for _, ks := range db.spaces {
-		if ks.circles != nil {
-			if err := ks.circles.Find(ctx); err != nil {
-				return err
-			}
-		}
+	if err := db.findCircles(ctx); err != nil {
+		return err
 	}
 	return w.finish()
 }
@@ -212,16 +208,6 @@ func (db *database) newWALLoader() *walLoader {
 		w.origins = append(w.origins, l.name)
 	}
 	return w
-}
-
-// replay reads the logs of a database with one keyspace once more.
-func (db *database) replay(ctx context.Context, f func(log uint32, off int64, e circle.Entry) error) error {
-	w := db.newWALLoader()
-	w.again = true
-	w.take = func(_ *family, e wal.Entry) error {
-		return f(w.index, w.off, circle.Entry{Key: e.Key, Kind: e.Kind, Seq: e.Seq, Whole: e.Whole})
-	}
-	return w.run(ctx)
 }
 
 // run reads all logs.
@@ -361,8 +347,10 @@ func (w *walLoader) sort(ks *family, e wal.Entry) error {
 		return nil
 	}
 	if ks.circles != nil {
-		if err := ks.circles.Note(e.Key); err != nil {
+		if err := ks.circles.Note(e.Key); err != nil && w.db.levelDB {
 			return err
+		} else if err != nil {
+			ks.circles = nil // more than memory has room for; what is read does not depend on it
 		}
 	}
 	o := lsm.Origin{File: w.index, Off: uint64(w.off)}

@@ -199,12 +199,19 @@ func (ks *Set) of(key []byte) *circle {
 	return &ks.all[i]
 }
 
-// report tells about every circle.
-func (ks *Set) report() {
+// Tell reports the circles and forgets them, for an engine that cannot be repeated.
+func (ks *Set) Tell() {
+	ks.all = slices.DeleteFunc(ks.all, func(c circle) bool { return !c.wide() }) // one that cannot be read shows it elsewhere
+	ks.report("the server's lookups and deletes may miss them; they are read as they stand")
+	ks.all = nil
+}
+
+// report tells about every circle, and what comes of it.
+func (ks *Set) report(then string) {
 	for i := range ks.all {
 		c := &ks.all[i]
 		ks.ks.Env.Report(record.Finding{Kind: record.FindCircularOrder, Severity: record.Warning, Keyspace: ks.ks.Name(), Key: bytes.Clone(c.lo),
-			Place: record.Place{Level: -1}, Detail: fmt.Sprintf("rows, deleted ones among them, have integers from %d to %d, which %s orders in a circle: "+
-				"the server may show rows that were deleted and miss others; what its iterator shows is read", c.min, c.max, ks.ks.Comparer().Name)})
+			Place: record.Place{Level: -1}, Detail: fmt.Sprintf("rows, deleted ones among them, have integers from %d to %d, which %s orders in a circle: %s",
+				c.min, c.max, ks.ks.Comparer().Name, then)})
 	}
 }

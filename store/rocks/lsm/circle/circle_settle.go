@@ -95,7 +95,7 @@ func (ks *Set) settle() error {
 		t.Levels = s.levels
 		ks.circled.tables = []*lsm.Table{t}
 	}
-	ks.report()
+	ks.report("the server may show rows that were deleted and miss others; what its iterator shows is read")
 	return nil
 }
 

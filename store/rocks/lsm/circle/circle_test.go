@@ -219,6 +219,33 @@ func TestCirclesOnlyWhereNeeded(t *testing.T) {
 	}
 }
 
+// TestCirclesAreTold: RocksDB cannot be repeated; the circle of a number that a log deletes and one that a table has is told,
+// and rows are read as they stand.
+func TestCirclesAreTold(t *testing.T) {
+	d := handmade.NewDB(t)
+	spec := handmade.Spec{Comparator: "test.wrapping"}
+	far, near := string(handmade.WrappingKey('c', 5e18)), string(handmade.WrappingKey('d', 5))
+	d.Family(1, "one", "test.wrapping")
+	d.Family(2, "two", "test.wrapping")
+	d.Table(1, 1, spec, handmade.Put(string(handmade.WrappingKey('c', -5e18)), 1, "v"), handmade.Put(near, 2, "v"))
+	d.Table(2, 1, spec, handmade.Put(string(handmade.WrappingKey('c', -5)), 3, "v"))
+	d.Log(7, handmade.Batch(10, handmade.OpCF(base.KindCFDelete, 1, far), handmade.OpCF(base.KindCFPut, 1, near, "w"), handmade.OpCF(base.KindCFDelete, 2, far)))
+	var found []string
+	db := openTest(t, d.Finish(), store.Options{Report: func(f record.Finding) {
+		if f.Kind == record.FindCircularOrder {
+			found = append(found, f.Keyspace+" "+f.Detail)
+		}
+	}})
+	if len(found) != 1 || !strings.HasPrefix(found[0], "one rows, deleted ones among them, have integers from -5000000000000000000 to 5000000000000000000") {
+		t.Errorf("%q", found)
+	}
+	for i, want := range []int{2, 1} {
+		if got, _ := handmade.ReadRows(t, db.Keyspaces()[i+1], nil, nil); len(got) != want {
+			t.Errorf("%d rows, want %d", len(got), want)
+		}
+	}
+}
+
 // TestCirclesInLargeLog: what is kept of the keys outlives the buffer that the log is read through, and values
 // that pass by the sorter come out whole.
 func TestCirclesInLargeLog(t *testing.T) {
