@@ -3,7 +3,9 @@ package rocks_test
 import (
 	"fmt"
 	"math/rand"
+	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/syndtr/goleveldb/leveldb"
@@ -69,6 +71,64 @@ func TestLevelDBUsesBuilder(t *testing.T) {
 			must(t, db.Close())
 		})
 	}
+}
+
+// TestLevelDBMoves: rows outlive the loss of MANIFEST and CURRENT, which LevelDB's recovery makes anew from the tables, and
+// compactions under a snapshot from before the first write.
+func TestLevelDBMoves(t *testing.T) {
+	for _, recovered := range []bool{false, true} {
+		for _, c := range []store.Comparer{store.Bytewise, reversed} {
+			t.Run(fmt.Sprintf("%s, recovered %v", c.Name, recovered), func(t *testing.T) { levelMoves(t, c, recovered) })
+		}
+	}
+}
+
+func levelMoves(t *testing.T, c store.Comparer, recovered bool) {
+	rows := testRows(rand.New(rand.NewSource(9)), 3000, c)
+	dir := filepath.Join(t.TempDir(), "db")
+	b, err := rocks.CreateLevelDB(dir, store.BuildOptions{TableSize: 1 << 13})
+	must(t, err)
+	must(t, b.Keyspace("default", c))
+	writeRun(t, b, "default", 0, 0, rows)
+	must(t, b.Finish())
+	o := &opt.Options{Comparer: levelComparer{c}, Strict: opt.StrictAll, ErrorIfMissing: true, Filter: filter.NewBloomFilter(10), NoSync: true,
+		CompactionTableSize: 1 << 13, CompactionTotalSize: 1 << 14, WriteBuffer: 1 << 13}
+	open := leveldb.OpenFile
+	if recovered {
+		manifests, err := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
+		must(t, err)
+		for _, path := range append(manifests, filepath.Join(dir, "CURRENT")) {
+			must(t, os.Remove(path))
+		}
+		open = leveldb.RecoverFile
+	}
+	db, err := open(dir, o)
+	must(t, err)
+	wantLevelRows(t, db, rows)
+	before, err := db.GetSnapshot()
+	must(t, err)
+	must(t, db.CompactRange(util.Range{}))
+	wantLevelRows(t, db, rows)
+	now := slices.Clone(rows)
+	for i := 0; i < len(now); i += 3 {
+		now[i].value = fmt.Appendf(nil, "changed %d", i)
+		must(t, db.Put(now[i].key, now[i].value, nil))
+	}
+	must(t, db.CompactRange(util.Range{}))
+	wantLevelRows(t, db, now)
+	for _, row := range rows {
+		value, err := before.Get(row.key, nil)
+		if err != nil || string(value) != string(row.value) {
+			t.Fatalf("the snapshot has %q for %q: %v", value, row.key, err)
+		}
+	}
+	before.Release()
+	must(t, db.CompactRange(util.Range{}))
+	must(t, db.Close())
+	db, err = leveldb.OpenFile(dir, o)
+	must(t, err)
+	wantLevelRows(t, db, now)
+	must(t, db.Close())
 }
 
 // wantLevelRows scans forth and back and gets every key.
