@@ -1,6 +1,7 @@
 package kvrocks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -65,7 +66,7 @@ func (f kvrocksFormat) Create(_ context.Context, dir string, o *format.CreateOpt
 	}
 	if o.Cluster {
 		for i := range t.slots {
-			t.slots[i] = &slotSink{sorter: extsort.New(extsort.Options{Memory: max(o.Memory, dataset.DefaultMemory) / 4, TempDir: o.TempDir})}
+			t.slots[i] = &slotSink{sorter: extsort.New(extsort.Options{Memory: cmp.Or(o.Memory, dataset.DefaultMemory) / 4, TempDir: o.TempDir})}
 		}
 	}
 	return t, nil
