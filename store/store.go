@@ -73,6 +73,8 @@ type Options struct {
 	Salvage bool
 	// Memory is how many bytes of buffers the store may plan for; 0 means 64 MiB.
 	Memory int64
+	// MaxBlock bounds what a block of a table may unpack to; 0 means what the longest value of a Redis server needs.
+	MaxBlock int64
 	// TempDir takes spools; "" means os.TempDir.
 	TempDir string
 	// Report takes findings about the store itself (a torn WAL tail, an orphaned file); may be nil.

@@ -1,6 +1,7 @@
 package rocks
 
 import (
+	"context"
 	"path/filepath"
 	"strings"
 
@@ -75,7 +76,7 @@ type KeyspaceInfo struct {
 // "leveldb", and which column families it has. Where they cannot be read, the names of the other files speak for
 // an engine.
 func Peek(dir string) (kind string, keyspaces []KeyspaceInfo, err error) {
-	v, err := manifest.Read(dir, func(record.Finding) {})
+	v, err := manifest.Read(context.Background(), dir, func(record.Finding) {})
 	if err != nil {
 		if hasAny(dir, "*.ldb") && !hasAny(dir, rocksFiles...) {
 			return flavourLevelDB.name, nil, err

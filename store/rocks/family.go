@@ -1,6 +1,7 @@
 package rocks
 
 import (
+	"context"
 	"errors"
 	"io"
 
@@ -87,7 +88,7 @@ func (ks *family) scanLog(l *logFile, f func(*store.Entry) error) error {
 	if !ks.reads(l) {
 		return nil
 	}
-	r, done, err := l.open()
+	r, done, err := l.open(context.Background()) // f ends it
 	if err != nil {
 		return err
 	}

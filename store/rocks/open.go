@@ -129,6 +129,7 @@ func openDatabase(ctx context.Context, dir string, o *store.Options, report func
 	}
 	db.env = lsm.Env{Dir: dir, Merger: o.Merger, Salvage: o.Salvage, Resort: o.Resort, Memory: db.opts.Memory, TempDir: o.TempDir, Report: db.report}
 	db.env.Windows.Memory = db.opts.Memory / 4
+	db.packers.Max = o.MaxBlock
 	db.indexes.Max = db.opts.Memory / 4
 	db.files.Keep = o.AllowLive
 	db.files.Again = db.readAgain
@@ -141,7 +142,7 @@ func openDatabase(ctx context.Context, dir string, o *store.Options, report func
 
 // open reads the MANIFEST, finds the files and reads the logs.
 func (db *database) open(ctx context.Context) error {
-	v, err := manifest.Read(db.dir, db.report)
+	v, err := manifest.Read(ctx, db.dir, db.report)
 	if err != nil {
 		return err
 	}

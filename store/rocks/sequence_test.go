@@ -1,9 +1,15 @@
 package rocks
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"kvferry/store"
 	"kvferry/store/internal/handmade"
@@ -141,5 +147,41 @@ func TestNeverWritten(t *testing.T) {
 				t.Errorf("findings %+v", *found)
 			}
 		})
+	}
+}
+
+// TestHugeEmptyFiles: a MANIFEST or a log of 20 GiB of zeros takes no memory, and reading a log ends with its context.
+func TestHugeEmptyFiles(t *testing.T) {
+	const huge = 20 << 30
+	grow := func(path string) {
+		if err := os.Truncate(path, huge); err != nil {
+			t.Skip(err)
+		}
+	}
+	d := handmade.NewDB(t)
+	d.Log(20, written(1, 3))
+	dir := d.Finish()
+	grow(filepath.Join(dir, "000020.log"))
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	before := m.TotalAlloc
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	if _, err := Open(ctx, dir, &store.Options{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+	if d := time.Since(start); d > 3*time.Second {
+		t.Errorf("it took %v to end", d)
+	}
+	grow(filepath.Join(dir, "MANIFEST-000005"))
+	for _, ctx := range []context.Context{ctx, context.Background()} {
+		_, err := Open(ctx, dir, &store.Options{})
+		if done := ctx.Err() != nil; err == nil || done != errors.Is(err, context.DeadlineExceeded) || !done && !strings.Contains(err.Error(), "zeros") {
+			t.Errorf("error %v", err)
+		}
+	}
+	if runtime.ReadMemStats(&m); m.TotalAlloc-before > 16<<20 {
+		t.Errorf("%d MiB", (m.TotalAlloc-before)>>20)
 	}
 }

@@ -223,15 +223,12 @@ func (w *walLoader) run(ctx context.Context) error {
 
 // load reads one log.
 func (w *walLoader) load(ctx context.Context, last bool) error {
-	r, done, err := w.log.open()
+	r, done, err := w.log.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
 	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		rec, off, err := r.Next()
 		if err == logfile.ErrTorn && last {
 			if !w.log.comesNext(r.Partial) {
@@ -243,6 +240,9 @@ func (w *walLoader) load(ctx context.Context, last bool) error {
 		if err == io.EOF {
 			w.ended(r, off)
 			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		if err != nil {
 			return base.Corrupt(w.log.file.Path, off, "log record", err)
@@ -286,12 +286,12 @@ const preallocated = 4096
 var errNotCut = errors.New("damaged: this is no record that was cut off, for its sequence number is not the next one")
 
 // open starts reading a log; the size is that of when it was found.
-func (l *logFile) open() (*logfile.Reader, func(), error) {
+func (l *logFile) open(ctx context.Context) (*logfile.Reader, func(), error) {
 	f, err := l.file.Acquire()
 	if err != nil {
 		return nil, nil, err
 	}
-	r := logfile.NewReader(io.NewSectionReader(f, 0, l.file.Size), l.number)
+	r := logfile.NewReader(logfile.Within(ctx, io.NewSectionReader(f, 0, l.file.Size)), l.number)
 	r.Huge = logfile.HugeRecord
 	return r, l.file.Release, nil
 }

@@ -31,6 +31,7 @@ type SourceFlags struct {
 	memory    memoryFlag
 	now       timeFlag
 	maxBitmap sizeFlag
+	maxBlock  sizeFlag
 }
 
 // Register adds the flags to a command that promises so many bytes of memory and has its temporary
@@ -45,6 +46,7 @@ func (f *SourceFlags) Register(cmd *cobra.Command, memory sizeFlag, temp string)
 	choose(fs, &f.reader, "store", plain(readerNative, readerRocksDB), "what reads RocksDB files: kvferry's own code, or RocksDB's library in a build with it")
 	fs.StringVar(&f.tempDir, "temp-dir", "", "`directory` for what does not fit into memory (default: "+temp+")")
 	fs.Var(&f.maxBitmap, "max-bitmap", "longest bitmap of Kvrocks that is read as a string, zeros and all; a longer one is a value of its server's own; 0 takes 16MiB (default 16MiB)")
+	fs.Var(&f.maxBlock, "max-block", "largest block of a RocksDB or LevelDB table, unpacked, that is read: it holds a row, which is as long as its value; 0 takes 528MiB (default 528MiB)")
 	least := sizeFlag(minMemory)
 	fs.Var(&f.memory, "memory", "resident memory to stay below, "+least.String()+" or more")
 	fs.Var(&f.now, "now", "`time` that expiry is decided by: RFC 3339 or Unix seconds (default: the clock)")
@@ -98,6 +100,7 @@ func (a *App) prepare(cmd *cobra.Command, location string, f *SourceFlags, repor
 			Resort:    f.resort,
 			Memory:    f.Memory() / 8 / o.Found.Crowd(),
 			TempDir:   f.tempDir,
+			MaxBlock:  int64(f.maxBlock),
 			Report:    report,
 		},
 	}

@@ -1,6 +1,7 @@
 package logfile
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -35,6 +36,9 @@ const (
 	// FragPredecessor is ignorable: number, size and last sequence number of the log before.
 	FragPredecessor = fragIgnorable + 2
 )
+
+// maxManifestZeros bounds the zeros that a MANIFEST may end in: RocksDB sets 4 MiB aside at a time.
+const maxManifestZeros = 64 << 20
 
 // headerLen is the length of the header of a fragment.
 func headerLen(typ byte) int {
@@ -91,6 +95,22 @@ type Reader struct {
 // NewReader starts at the beginning of a log. number is in the name of a WAL; a MANIFEST has 0.
 func NewReader(r io.Reader, number uint64) *Reader {
 	return &Reader{r: r, number: uint32(number), ZeroAt: -1}
+}
+
+// Within reads on until a context is done: a log may be long and yet hold nothing, as one of zeros.
+func Within(ctx context.Context, r *io.SectionReader) io.Reader { return within{r, ctx} }
+
+type within struct {
+	*io.SectionReader
+	ctx context.Context
+}
+
+// Read reads on.
+func (w within) Read(p []byte) (int, error) {
+	if w.ctx.Err() != nil {
+		return 0, context.Cause(w.ctx)
+	}
+	return w.SectionReader.Read(p)
 }
 
 // Next returns the next record, valid until the next call, and the offset of its first fragment; a record that is too
@@ -323,6 +343,9 @@ func (l *Reader) fill() error {
 // zeros ends the log when nothing but preallocated space is left.
 func (l *Reader) zeros() error {
 	for {
+		if l.number == 0 && l.at()-l.ZeroAt > maxManifestZeros {
+			return fmt.Errorf("more than %d bytes of zeros", int64(maxManifestZeros))
+		}
 		for _, c := range l.block[l.pos:l.n] {
 			if c != 0 {
 				return l.damaged(HeaderLen, errors.New("zeros between records"))

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -54,7 +55,7 @@ func TestBlobs(t *testing.T) {
 			for _, e := range tt.edits {
 				d.Edit(e)
 			}
-			v, err := Read(d.Finish(), func(record.Finding) {})
+			v, err := Read(context.Background(), d.Finish(), func(record.Finding) {})
 			if err != nil {
 				t.Fatal(err)
 			}

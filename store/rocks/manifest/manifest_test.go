@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 )
 
 func readError(dir string) error {
-	_, err := Read(dir, func(record.Finding) {})
+	_, err := Read(context.Background(), dir, func(record.Finding) {})
 	return err
 }
 
@@ -42,7 +43,7 @@ func TestVersion(t *testing.T) {
 	d.Edit(handmade.EditFamily(1), handmade.EditNumber(TagLogNumber, 9))
 	d.Edit(handmade.EditNumber(TagLogNumber, 12), handmade.EditNumber(TagMinLogToKeep, 8), handmade.EditNumber(TagNextFileNumber, 30))
 	d.Edit(handmade.EditFamily(2), []byte{TagColumnFamilyDel&0x7f | 0x80, TagColumnFamilyDel >> 7})
-	v, err := Read(d.Finish(), func(record.Finding) { t.Error("a finding") })
+	v, err := Read(context.Background(), d.Finish(), func(record.Finding) { t.Error("a finding") })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestRoundTrip(t *testing.T) {
 		dir := t.TempDir()
 		os.WriteFile(filepath.Join(dir, "MANIFEST-000001"), b, 0o644)
 		os.WriteFile(filepath.Join(dir, CurrentName), []byte("MANIFEST-000001\n"), 0o644)
-		v, err := Read(dir, func(record.Finding) { t.Error("a finding") })
+		v, err := Read(context.Background(), dir, func(record.Finding) { t.Error("a finding") })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +157,7 @@ func TestTorn(t *testing.T) {
 	dir := d.Finish()
 	whole := handmade.Log(0, false, d.Edits...)
 	d.File("MANIFEST-000005", append(slices.Clone(whole), whole[:20]...))
-	v, err := Read(dir, func(record.Finding) { t.Error("a finding") })
+	v, err := Read(context.Background(), dir, func(record.Finding) { t.Error("a finding") })
 	if err != nil || !v.Torn || v.TornAt != int64(len(whole)) {
 		t.Errorf("%+v, %v", v, err)
 	}
@@ -258,7 +259,7 @@ func TestAtomicGroups(t *testing.T) {
 	group(2, 3, "three")
 	group(1, 4, "four")
 	var found []record.Finding
-	v, err := Read(d.Finish(), func(f record.Finding) { found = append(found, f) })
+	v, err := Read(context.Background(), d.Finish(), func(f record.Finding) { found = append(found, f) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +299,7 @@ func TestUnnamedComparator(t *testing.T) {
 	d := handmade.NewDB(t)
 	d.Edits = nil
 	d.Edit(handmade.EditNumber(TagLogNumber, 0), handmade.EditNumber(TagNextFileNumber, 2), handmade.EditNumber(TagLastSequence, 0))
-	v, err := Read(d.Finish(), func(record.Finding) { t.Error("a finding") })
+	v, err := Read(context.Background(), d.Finish(), func(record.Finding) { t.Error("a finding") })
 	if err != nil || v.Families[0].Comparator != handmade.BytewiseName || !v.Families[0].Unnamed {
 		t.Errorf("%+v, %v", v, err)
 	}

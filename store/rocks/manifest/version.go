@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -55,7 +56,7 @@ type Family struct {
 }
 
 // Read replays the MANIFEST that CURRENT names.
-func Read(dir string, report func(record.Finding)) (*Version, error) {
+func Read(ctx context.Context, dir string, report func(record.Finding)) (*Version, error) {
 	name, err := Current(dir)
 	if err != nil {
 		return nil, err
@@ -75,7 +76,7 @@ func Read(dir string, report func(record.Finding)) (*Version, error) {
 	v := &Version{Name: name, Path: filepath.Join(dir, name), Size: st.Size(), Mentioned: map[uint64]bool{}}
 	v.Number, _ = strconv.ParseUint(strings.TrimPrefix(name, "MANIFEST-"), 10, 64)
 	v.Families = map[uint32]*Family{0: newFamily(0, "default")}
-	return v, v.replay(logfile.NewReader(io.NewSectionReader(f, 0, v.Size), 0), report)
+	return v, v.replay(ctx, logfile.NewReader(logfile.Within(ctx, io.NewSectionReader(f, 0, v.Size)), 0), report)
 }
 
 func newFamily(id uint32, name string) *Family {
@@ -83,7 +84,7 @@ func newFamily(id uint32, name string) *Family {
 }
 
 // replay applies all edits of the MANIFEST.
-func (v *Version) replay(log *logfile.Reader, report func(record.Finding)) error {
+func (v *Version) replay(ctx context.Context, log *logfile.Reader, report func(record.Finding)) error {
 	for {
 		rec, off, err := log.Next()
 		if err == io.EOF {
@@ -92,6 +93,9 @@ func (v *Version) replay(log *logfile.Reader, report func(record.Finding)) error
 		if err == logfile.ErrTorn {
 			v.Torn, v.TornAt = true, off
 			break
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		if err != nil {
 			return base.Corrupt(v.Path, off, "record", err)

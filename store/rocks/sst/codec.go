@@ -2,6 +2,7 @@ package sst
 
 import (
 	"bytes"
+	"cmp"
 	"compress/bzip2"
 	"encoding/binary"
 	"encoding/hex"
@@ -45,23 +46,46 @@ func firstRoom(in, size int) int {
 var errSize = errors.New("decompressed size is impossible")
 
 // Unpackers lends unpackers to goroutines; all of one pool use the same dictionary.
-type Unpackers struct{ pool sync.Pool }
+type Unpackers struct {
+	pool sync.Pool
+	Max  int64 // what a block may unpack to; 0: DefaultMax
+}
+
+// DefaultMax is what a block may unpack to: the longest value of a Redis server, 512 MiB, and what stands beside it.
+const DefaultMax = 528 << 20
+
+// maxWindow bounds how far back a zstd frame may refer, for that much memory is taken before anything is unpacked: the
+// highest level of all looks back 128 MiB.
+const maxWindow = 128 << 20
+
+// max returns what a block may unpack to.
+func (p *Unpackers) max() int { return int(min(cmp.Or(p.Max, DefaultMax), blocks.MaxSize)) }
+
+// SizeError says that a block unpacks to more than is allowed.
+type SizeError struct{ Max int }
+
+// Error says what helps.
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("the block unpacks to more than %d bytes, as one that was forged does; if the data may have values as large as that, allow it with --max-block", e.Max)
+}
 
 // unpack decompresses src into dst's room, which may move. format is the compress format, 1 or 2.
 func (p *Unpackers) unpack(dst []byte, codec byte, src []byte, format int, dict []byte) ([]byte, error) {
 	if codec == codecSnappy {
-		return unpackSnappy(dst, src)
+		return unpackSnappy(dst, src, p.max())
 	}
 	u, _ := p.pool.Get().(*unpacker)
 	if u == nil {
 		u = new(unpacker)
 	}
 	defer p.pool.Put(u)
+	u.max = p.max()
 	return u.unpack(dst, codec, src, format, dict)
 }
 
 // unpacker decompresses blocks for one goroutine, keeping what can be reused.
 type unpacker struct {
+	max     int
 	inflate io.ReadCloser
 	src     bytes.Reader
 	zstd    *zstd.Decoder
@@ -70,28 +94,28 @@ type unpacker struct {
 func (u *unpacker) unpack(dst []byte, codec byte, src []byte, format int, dict []byte) ([]byte, error) {
 	switch codec {
 	case codecLZ4, codecLZ4HC:
-		size, src, err := sizePrefix(src, format, true)
+		size, src, err := sizePrefix(src, format, true, u.max)
 		if err != nil {
 			return nil, err
 		}
 		return unpackLZ4(dst, src, size, dict)
 	case codecZlib:
-		size, src, err := sizePrefix(src, format, false)
+		size, src, err := sizePrefix(src, format, false, u.max)
 		if err != nil {
 			return nil, err
 		}
 		return u.unpackZlib(dst, src, size, dict)
 	case codecBzip2:
-		size, src, err := sizePrefix(src, format, false)
+		size, src, err := sizePrefix(src, format, false, u.max)
 		if err != nil {
 			return nil, err
 		}
 		u.src.Reset(src)
-		return readGrowing(dst, bzip2.NewReader(&u.src), size, len(src))
+		return readGrowing(dst, bzip2.NewReader(&u.src), size, len(src), u.max)
 	case codecZstdLevelDB:
 		return u.unpackZstd(dst, src, -1, nil)
 	case codecZstd, codecZstdNF:
-		size, src, err := sizePrefix(src, 2, false)
+		size, src, err := sizePrefix(src, 2, false, u.max)
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +157,7 @@ func CodecName(codec byte) string {
 }
 
 // sizePrefix takes the decompressed size off a block, -1 when the format stores none.
-func sizePrefix(src []byte, format int, fixed bool) (int, []byte, error) {
+func sizePrefix(src []byte, format int, fixed bool, most int) (int, []byte, error) {
 	if format < 2 && !fixed {
 		return -1, src, nil
 	}
@@ -150,6 +174,9 @@ func sizePrefix(src []byte, format int, fixed bool) (int, []byte, error) {
 	if n <= 0 || size > blocks.MaxSize {
 		return 0, nil, errSize
 	}
+	if size > uint64(most) {
+		return 0, nil, &SizeError{most}
+	}
 	return int(size), src[n:], nil
 }
 
@@ -161,7 +188,7 @@ func room(dst []byte, n int) []byte {
 	return dst[:n]
 }
 
-func unpackSnappy(dst, src []byte) ([]byte, error) {
+func unpackSnappy(dst, src []byte, most int) ([]byte, error) {
 	n, err := s2.DecodedLen(src)
 	if err != nil {
 		return nil, err
@@ -169,6 +196,9 @@ func unpackSnappy(dst, src []byte) ([]byte, error) {
 	// The best that snappy does is a copy of 64 bytes in 3.
 	if n > 22*len(src)+64 || n > blocks.MaxSize {
 		return nil, errSize
+	}
+	if n > most {
+		return nil, &SizeError{most}
 	}
 	return s2.Decode(room(dst, n), src)
 }
@@ -195,11 +225,11 @@ func (u *unpacker) unpackZlib(dst, src []byte, size int, dict []byte) ([]byte, e
 	} else if err := u.inflate.(flate.Resetter).Reset(&u.src, dict); err != nil {
 		return nil, err
 	}
-	return readGrowing(dst, u.inflate, size, len(src))
+	return readGrowing(dst, u.inflate, size, len(src), u.max)
 }
 
-// readGrowing reads all of r, room growing with what comes. size is what must come, -1 unknown.
-func readGrowing(dst []byte, r io.Reader, size, in int) ([]byte, error) {
+// readGrowing reads all of r, at most most bytes, room growing with what comes. size is what must come, -1 unknown.
+func readGrowing(dst []byte, r io.Reader, size, in, most int) ([]byte, error) {
 	guess := firstRoom(in, size)
 	if size >= 0 && size < guess {
 		guess = size + 1 // one byte more shows that nothing follows
@@ -214,7 +244,10 @@ func readGrowing(dst []byte, r io.Reader, size, in int) ([]byte, error) {
 		}
 		n, err := r.Read(dst[len(dst):cap(dst)])
 		dst = dst[:len(dst)+n]
-		if size >= 0 && len(dst) > size || len(dst) > blocks.MaxSize {
+		if len(dst) > most {
+			return nil, &SizeError{most}
+		}
+		if size >= 0 && len(dst) > size {
 			return nil, fmt.Errorf("decompressed to more than %d bytes", size)
 		}
 		if err == io.EOF {
@@ -237,7 +270,7 @@ func (u *unpacker) unpackZstd(dst, src []byte, size int, dict []byte) ([]byte, e
 	}
 	limit := size
 	if limit < 0 {
-		limit = blocks.MaxSize
+		limit = u.max
 	}
 	if guess := min(limit, firstRoom(len(src), size)); cap(dst) < guess {
 		dst = make([]byte, 0, guess)
@@ -261,7 +294,7 @@ func (u *unpacker) streamZstd(dst, src []byte, size int) ([]byte, error) {
 		return nil, err
 	}
 	defer u.zstd.Reset(nil) // or the next DecodeAll waits for the end of this stream
-	return readGrowing(dst, u.zstd, size, len(src))
+	return readGrowing(dst, u.zstd, size, len(src), u.max)
 }
 
 // openZstd makes the decoder, which needs no closing: with a concurrency of 1 it has no goroutines.
@@ -270,7 +303,7 @@ func (u *unpacker) openZstd(dict []byte) error {
 		return nil
 	}
 	opts := []zstd.DOption{zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true),
-		zstd.WithDecoderMaxMemory(blocks.MaxSize), zstd.WithDecoderLowmem(true)}
+		zstd.WithDecoderMaxMemory(blocks.MaxSize), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true)}
 	if len(dict) >= 4 && binary.LittleEndian.Uint32(dict) == zstdDictMagic {
 		opts = append(opts, zstd.WithDecoderDicts(dict))
 	} else if len(dict) > 0 {

@@ -103,3 +103,50 @@ func TestXXH32(t *testing.T) {
 		}
 	}
 }
+
+// TestBombs: what a block unpacks to is bounded, and takes memory as it comes, whatever sizes are claimed.
+func TestBombs(t *testing.T) {
+	frame := func(b ...byte) []byte { // a size of 500 MiB before a zstd frame
+		return append([]byte{0x80, 0x80, 0xb5, 0xee, 0x01, 0x28, 0xb5, 0x2f, 0xfd}, append(b, 3, 0, 0, 'x')...)
+	}
+	var u Unpackers
+	for name, b := range map[string][]byte{
+		"content of 1 TiB":  frame(0xe0, 0, 0, 0, 0, 0, 1, 0, 0),
+		"content of 1 GiB":  frame(0xa0, 0, 0, 0, 0x40),
+		"window of 1 GiB":   frame(0, 20<<3),
+		"window of 128 GiB": frame(0, 27<<3),
+	} {
+		for _, codec := range []byte{codecZstd, codecZstdLevelDB} {
+			in := b
+			if codec == codecZstdLevelDB {
+				in = b[5:]
+			}
+			before := totalAlloc()
+			if _, err := u.unpack(nil, codec, in, 2, nil); err == nil {
+				t.Errorf("%s: no error", name)
+			}
+			if n := totalAlloc() - before; n > 16<<20 {
+				t.Errorf("%s: %d MiB", name, n>>20)
+			}
+		}
+	}
+	const most = 16 << 20
+	for codec, version := range map[byte]uint32{codecZlib: 1, codecZstd: 2, codecSnappy: 2, codecLZ4: 2} {
+		b := handmade.CompressBlock(t, make([]byte, most+1), codec, handmade.Spec{Version: version})
+		small := Unpackers{Max: most}
+		before := totalAlloc()
+		_, err := small.unpack(nil, codec, b, int(version), nil)
+		var size *SizeError
+		if !errors.As(err, &size) || !strings.Contains(err.Error(), "--max-block") {
+			t.Errorf("%s: error %v", CodecName(codec), err)
+		}
+		if n := totalAlloc() - before; n > 8*most {
+			t.Errorf("%s: %d MiB", CodecName(codec), n>>20)
+		}
+		if small.Max++; codec != codecZlib {
+			if out, err := small.unpack(nil, codec, b, int(version), nil); err != nil || len(out) != most+1 {
+				t.Errorf("%s: %d bytes, %v", CodecName(codec), len(out), err)
+			}
+		}
+	}
+}

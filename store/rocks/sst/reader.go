@@ -202,7 +202,7 @@ func (r *Reader) metaBlock(name string, value []byte) error {
 		if err != nil {
 			return err
 		}
-		r.info.dict, r.withDict = d, new(Unpackers)
+		r.info.dict, r.withDict = d, &Unpackers{Max: r.opts.Unpackers.Max}
 	default:
 		b, err := r.readBlock(h, "properties", checkProperties)
 		if err != nil {
