@@ -211,7 +211,8 @@ func (l *listWriter) Write(elems []record.Element) error {
 func (l *listWriter) add(next int64) error {
 	l.value = binary.LittleEndian.AppendUint64(l.value[:0], uint64(l.seq-1))
 	l.value = binary.LittleEndian.AppendUint64(l.value, uint64(next))
-	return l.w.Sort(bits.ReverseBytes64(uint64(l.seq)), nil, append(l.value, l.last...))
+	l.value = append(l.value, l.last...)
+	return l.w.Sort(bits.ReverseBytes64(uint64(l.seq)), nil, l.value)
 }
 
 // End writes the nodes.

@@ -3,7 +3,6 @@ package nemo
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
@@ -46,7 +45,12 @@ func (t *target) Shard(n int, db string, types record.TypeSet, memory int64) (re
 		Suffix: AppendSuffix(nil, Suffix{Version: t.version}),
 		Layout: func(part int) *versioned.Layout { return families[part].layout },
 		Route: func(h *record.Header) int {
-			return slices.IndexFunc(families[:], func(f family) bool { return f.typ == h.Type })
+			for i := range families {
+				if families[i].typ == h.Type {
+					return i
+				}
+			}
+			return -1
 		}})
 }
 

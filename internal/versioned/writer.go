@@ -172,11 +172,12 @@ func (t *TypeWriter) begin(h *record.Header) (err error) {
 	}
 	t.count = 0
 	m := &t.m
-	*m = Meta{Key: append(m.Key[:0], h.Key...), Version: t.w.o.Version, ModifiedMS: t.w.o.NowMS, Native: h.Native}
+	m.Key, m.Version, m.ModifiedMS, m.Native = append(m.Key[:0], h.Key...), t.w.o.Version, t.w.o.NowMS, h.Native // the rest is set where it is known
 	if m.ExpireMS, err = t.Expiry(h); err != nil {
 		return err
 	}
 	if h.Type == record.Stream {
+		m.Stream = StreamMeta{}
 		m.Stream.begin(h)
 	}
 	t.metaKey = t.w.layout.AppendMetaKey(t.metaKey[:0], h.Key)
