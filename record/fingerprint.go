@@ -114,8 +114,7 @@ func (h *Hasher) Elements(elems []Element) {
 			e = &Element{Name: e.Name}
 		}
 		if len(e.Name)+len(e.Value) > maxWaiting {
-			h.large = AppendElement(h.large[:0], h.typ, h.count, e)
-			sum = sum.Add(HashBytes(h.large))
+			sum = sum.Add(h.hashLarge(e))
 			h.count++
 			h.grown = h.grown || e.ExpireMS != 0
 			continue
@@ -129,6 +128,26 @@ func (h *Hasher) Elements(elems []Element) {
 		waiting, room = next, waiting
 	}
 	h.waiting, h.room, h.sum = waiting, room, sum
+}
+
+// maxHeld is how large a value may be to be copied before it is hashed.
+const maxHeld = 256 << 10
+
+// hashLarge hashes an element that does not wait. A value at the end of its bytes is hashed where it is when it is large.
+func (h *Hasher) hashLarge(e *Element) Sum128 {
+	last := e.ExpireMS == 0 && h.typ != Set && h.typ != ZSet && (e.Kind == Entry || h.typ == Stream && e.Kind != Consumer)
+	if len(e.Value) <= maxHeld || !last {
+		h.large = AppendElement(h.large[:0], h.typ, h.count, e)
+		return HashBytes(h.large)
+	}
+	head := *e
+	head.Value = nil
+	h.large = AppendElement(h.large[:0], h.typ, h.count, &head)
+	x := xxh3.New()
+	x.Write(h.large)
+	x.Write(e.Value)
+	sum := x.Sum128()
+	return Sum128{Hi: sum.Hi, Lo: sum.Lo}
 }
 
 // entries raises the last id to those of entries. A stream that has lost rows may say less, or nothing, and whoever

@@ -215,15 +215,27 @@ func (w *Writer) join() {
 		return
 	}
 	<-b.done
+	b.raw = keepSmall(b.raw)
 	at, key := 0, 0
 	for i, end := range b.outEnds {
 		w.placed(b.seps[key:b.sepEnds[i]], b.out[at:end])
 		at, key = end, b.sepEnds[i]
 	}
-	w.buf = append(growExact(w.buf, len(b.out)), b.out...)
+	w.gather(b.out)
 	w.sizes.stored = int64(w.off)
-	b.raw, b.out = keepSmall(b.raw), keepSmall(b.out)
+	b.out = keepSmall(b.out)
 	w.busy, w.free = nil, b
+}
+
+// gather puts bytes behind those that are to be written. A large row is written as it is.
+func (w *Writer) gather(b []byte) {
+	if len(b) <= maxKept {
+		w.buf = append(growExact(w.buf, len(b)), b...)
+		return
+	}
+	if w.flush(0) == nil {
+		_, w.err = w.out.Write(b)
+	}
 }
 
 // flush writes what was gathered when there is more than limit.
