@@ -86,6 +86,7 @@ func held(err error, kind string) error {
 			live.Instead = "an LMDB file is changed in place, so nothing reads it safely meanwhile: stop the server and copy the directory, or " +
 				"have it make a copy (SAVE backup writes save-lmdb-backup in its backup-dir), and read that"
 		}
+		return live
 	}
 	return err
 }
