@@ -47,14 +47,17 @@ inline const Order kOrders[] = {
     {KVF_LISTS, "blackwidow.ListsDataKeyComparator"},
     {KVF_ZSETS, "blackwidow.ZSetsScoreKeyComparator"},
     {KVF_ARDB, "ardb.comparator"},
+    {KVF_FLOYD_LISTS, "floyd.ListsDataKeyComparator"},
+    {KVF_FLOYD_ZSETS, "floyd.ZSetsScoreKeyComparator"},
 };
 
 // TargetOptions writes tables as the engines of the time do: block-based, format version 2, CRC32c,
-// snappy, a full bloom filter of 10 bits a key. Nothing happens in the background.
-inline rocksdb::Options TargetOptions() {
+// snappy, a full bloom filter of 10 bits a key; or, from version 3 on, as later ones do, with XXH3. Nothing happens in the
+// background.
+inline rocksdb::Options TargetOptions(uint32_t version = 2) {
   rocksdb::BlockBasedTableOptions table;
-  table.format_version = 2;
-  table.checksum = rocksdb::kCRC32c;
+  table.format_version = version;
+  table.checksum = version > 2 ? rocksdb::kXXH3 : rocksdb::kCRC32c;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10, false));
   rocksdb::Options o;
   o.create_if_missing = true;
@@ -81,6 +84,8 @@ inline const rocksdb::Comparator* OrderOf(const std::string& manifest, const std
   if (names(kOrders[2])) return &kOrders[2];
   if (names(kOrders[1]) && family == "score_cf") return &kOrders[1];
   if (names(kOrders[0]) && family == "data_cf") return &kOrders[0];
+  if (names(kOrders[3]) && family == "list_data_cf") return &kOrders[3];
+  if (names(kOrders[4]) && family == "zset_score_cf") return &kOrders[4];
   return rocksdb::BytewiseComparator();
 }
 

@@ -2,7 +2,8 @@
 // thread, to scan a dataset and to load the same rows into new databases, decoding nothing.
 //
 //   reference scan SRC        iterate over all rows of all databases below SRC
-//   reference load SRC DST    the same, and write them with SstFileWriter and ingest the files
+//   reference load SRC DST    the same, and write them with SstFileWriter and ingest the files;
+//                             a third argument is the format_version of the tables, else 2
 //
 // Prints the rows and their bytes as JSON.
 #include <cstdint>
@@ -69,10 +70,10 @@ void Scan(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family, Loader* loader) 
 }
 
 // Load copies a database into a new one, column family by column family.
-void Load(const Source& src, const std::string& dst) {
+void Load(const Source& src, const std::string& dst, uint32_t version) {
   fs::create_directories(dst);
   const std::string files = dst + ".files";
-  rocksdb::Options options = TargetOptions();
+  rocksdb::Options options = TargetOptions(version);
   options.comparator = src.families[0]->GetComparator();
   rocksdb::DB* raw = nullptr;
   Check(rocksdb::DB::Open(options, dst, &raw));
@@ -96,17 +97,18 @@ void Load(const Source& src, const std::string& dst) {
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
-  const bool load = mode == "load" && argc == 4;
+  const bool load = mode == "load" && (argc == 4 || argc == 5);
   if (!load && !(mode == "scan" && argc == 3)) {
-    std::fprintf(stderr, "usage: reference scan SRC | reference load SRC DST\n");
+    std::fprintf(stderr, "usage: reference scan SRC | reference load SRC DST [VERSION]\n");
     return 64;
   }
   const std::string root = argv[2];
+  const uint32_t version = argc == 5 ? std::strtoul(argv[4], nullptr, 10) : 2;
   for (const std::string& name : Databases(root)) {
     Source src;
     OpenSource(root + "/" + name, &src);
     if (load) {
-      Load(src, std::string(argv[3]) + "/" + name);
+      Load(src, std::string(argv[3]) + "/" + name, version);
     } else {
       for (rocksdb::ColumnFamilyHandle* family : src.families) Scan(src.db.get(), family, nullptr);
     }

@@ -12,9 +12,9 @@ const overlapRuns = 13
 
 // datasets makes sources as they are asked for, once each, below a directory of its own.
 type datasets struct {
-	dir                   string
-	gen, overlap, convert string // programs
-	seed                  uint64
+	dir                              string
+	gen, overlap, convert, reference string // programs
+	seed                             uint64
 }
 
 // generate returns the directory of a dataset: "mix", "zset", "list" or "linked".
@@ -36,11 +36,21 @@ func (d *datasets) mix(n int64, runs int) (string, error) {
 // mixIn returns the benchmark's mix in another format.
 func (d *datasets) mixIn(format string, n int64) (string, error) {
 	src, err := d.mix(n, 1)
-	if err != nil {
-		return "", err
+	if err != nil || format == "nemo" { // which it is made in
+		return src, err
 	}
 	dir := src + "-" + format
 	return dir, produce(dir, d.convert, "convert", src, format+":"+dir+partial)
+}
+
+// tables returns the benchmark's mix in tables that RocksDB wrote in a format_version.
+func (d *datasets) tables(version int, n int64) (string, error) {
+	src, err := d.mix(n, 1)
+	if err != nil {
+		return "", err
+	}
+	dir := fmt.Sprintf("%s-version%d", src, version)
+	return dir, produce(dir, d.reference, "load", src, dir+partial, strconv.Itoa(version))
 }
 
 // partial ends the name of a dataset that is not finished.

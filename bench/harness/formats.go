@@ -22,6 +22,29 @@ func (b *bench) kvrocks() ([]*result, error) {
 	return b.pairs(pair{"blackwidow", "kvrocks", 1.3, 1}, pair{"kvrocks", "rdb", 1.3, 1})
 }
 
+// pika compares conversions to Pika 4.0 and from there, and a bare walk over tables as RocksDB writes them since 6.6 with one
+// over those of before, of the same rows.
+func (b *bench) pika() ([]*result, error) {
+	out, err := b.pairs(pair{"nemo", "floyd", 1.3, 1}, pair{"floyd", "blackwidow", 1.3, 1})
+	if err != nil {
+		return nil, err
+	}
+	scan := func(name string, version int) (*command, error) {
+		dir, err := b.data.tables(version, b.o.elements)
+		return &command{Name: name, Argv: []string{b.scan, dir}, Pinned: true}, err
+	}
+	old, err := scan("version 2", 2)
+	if err != nil {
+		return nil, err
+	}
+	modern, err := scan("version 5", 5)
+	if err != nil {
+		return nil, err
+	}
+	r, err := b.against("one core, a scan of tables of format_version 5 against 2", 0.9, old, modern)
+	return append(out, r), err
+}
+
 // pairs compares conversions with the reference on one core. The reference scans and loads with the source's own orders.
 func (b *bench) pairs(pairs ...pair) ([]*result, error) {
 	var out []*result

@@ -13,10 +13,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"kvferry/ardb"
 	"kvferry/blackwidow"
+	"kvferry/floyd"
 	"kvferry/store"
 	"kvferry/store/rocks"
 )
@@ -55,7 +57,7 @@ func scanAll(root string) error {
 
 func scan(dir string, rows, size *int64) error {
 	st, err := rocks.Open(context.Background(), dir, &store.Options{
-		Comparers: append(blackwidow.Comparers(), ardb.Comparer()),
+		Comparers: slices.Concat(blackwidow.Comparers(), floyd.Comparers(), []store.Comparer{ardb.Comparer()}),
 	})
 	if err != nil {
 		return err
