@@ -50,7 +50,7 @@ func fullText(err error) string {
 	if errors.As(err, &p) && isFull(p) {
 		text = p.Error()
 	}
-	return text + "; make room on its disk, or use another: the target lies, while it is made, where it is to be, and --temp-dir names a place for temporary files"
+	return text + "; free some space or use another disk: the target is built next to its final location, and --temp-dir sets the directory for temporary files"
 }
 
 // Unwrap returns the cause.

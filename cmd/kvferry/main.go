@@ -1,4 +1,4 @@
-// Command kvferry moves, proves and reads Redis data kept on disk by nemo, blackwidow and Ardb.
+// Command kvferry converts, verifies and inspects Redis data on disk.
 package main
 
 import (

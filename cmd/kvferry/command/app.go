@@ -121,16 +121,16 @@ func (a *App) Root() *cobra.Command {
 	var job string
 	root := &cobra.Command{
 		Use:   "kvferry",
-		Short: "Move, prove and read Redis data kept on disk by nemo, blackwidow and Ardb",
-		Long: `kvferry moves, proves and reads Redis data kept on disk by nemo, blackwidow and Ardb:
-offline, in bulk, from the files alone.
+		Short: "Convert, verify and inspect Redis data on disk: Pika, Ardb, Kvrocks, RDB, AOF",
+		Long: `kvferry converts, verifies and inspects Redis data that Pika, Ardb and Kvrocks keep on disk, RDB files
+and append-only files. It works offline, on the files alone.
 
-A location is [format[+store]:]path: /data/dump, nemo:/data/dump, ardb+leveldb:/data/ardb. The format of
-a source is detected (the evidence is shown with -v), that of a target is named. The name of a server
-may stand in place of the format (pika3.5:/data/new): then what is written is laid out as that server
-wants it; kvferry formats lists them. A path that looks as if it began with a format is written ./path.
+A location is [format[+store]:]path, such as /data/dump, nemo:/data/dump or ardb+leveldb:/data/ardb. The
+format of a source is detected (-v shows why); a target names its format. The name of a server can
+replace the format (pika3.5:/data/new); the target is then laid out for that server. kvferry formats
+lists both. Write ./path if a path looks like a format.
 
-Any flag can also stand in a YAML file given with -f, a line each; the command line wins:
+A YAML file given with -f can hold any flag, one per line. The command line takes precedence:
 
   source: /data/pika/dump
   target: blackwidow:/data/new

@@ -21,30 +21,30 @@ import (
 	"kvferry/store"
 )
 
-const convertHelp = `Convert a dataset into another format, or rewrite it in its own.
+const convertHelp = `Convert a dataset to another format, or rewrite it in its own.
 
-The source is only read. The target is written beside its path, read back, compared with the source
-by fingerprint, and put in its place by one rename: its path exists only when it is complete. An
-existing target is never touched. A report is left at DST.kvferry-report.json; one that is there
-from an earlier conversion, whose target is gone, is kept with a number in its name.
+kvferry never writes to the source. It builds the target next to its final location, reads it back,
+compares it with the source by fingerprint and renames it into place. The path of the target exists
+only when the target is complete. An existing target is never touched. The report is written to
+DST.kvferry-report.json. A report of an earlier conversion is kept with a number in its name.
 
-The filters take the same records as those of dump; sizes are those in the source. What they leave out
-stands in the ledger as filtered. --sample makes a small copy to try things on.
+Filters select records as in kvferry dump, by their size in the source. The ledger counts the others as
+filtered. --sample makes a small copy to try things on.
 
-Databases whose names the target does not take get numbers. The summary says which, and has the
-kvferry diff that compares source and copy under these names.
+If the target does not accept the name of a database, the database gets a number. The summary lists
+these names and prints the kvferry diff command that compares source and target.
 
-What the target cannot hold is a loss. A conversion with losses is refused, with a list of them,
-unless --allow-loss names their kinds. Errors in the source are losses of the kind damaged, tables and
-blocks that cannot be read among them: with --allow-loss damaged all else is converted. docs/findings.md
-says what to do about damage.
+What the target cannot hold is a loss. kvferry lists the losses and refuses the conversion unless
+--allow-loss names their kinds. Errors in the source, such as unreadable tables and blocks, are losses
+of the kind damaged. With --allow-loss damaged everything else is converted. See kvferry help findings.
 
-A target may be a server of Redis or Valkey: redis://host:port/db, rediss:// over TLS, unix:///path, redis+cluster://
-of a cluster. It is written in place: losses are looked for before the first write, what the server says that
-it holds is compared at the end, and the report is left in the working directory. docs/live.md has the rest.
+The target can be a Redis or Valkey server: redis://host:port/db, rediss:// (TLS), unix:///path or
+redis+cluster:// (cluster). It is written in place. kvferry looks for losses before the first write,
+compares the counts of the server at the end, and writes the report to the working directory. See
+kvferry help live.
 
-A run that dies can be continued with --resume and the same filters; its work is in DST.kvferry. A run
-that fails or is cancelled leaves nothing, unless --resume was given: then it says how it is continued.
+If a run dies, --resume with the same filters continues it; its work is in DST.kvferry. A run that fails
+or is cancelled leaves nothing behind, unless --resume was given. Then it prints how to continue.
 ` + exitHelp
 
 const convertExample = `  kvferry convert /data/pika/dump blackwidow:/data/new
@@ -83,7 +83,7 @@ func (a *App) convert() *cobra.Command {
 	var f convertFlags
 	cmd := &cobra.Command{
 		Use:     "convert SRC FORMAT:DST",
-		Short:   "Convert a dataset into another format, proved before it is published",
+		Short:   "Convert a dataset and verify the result before it is published",
 		Long:    convertHelp,
 		Example: convertExample,
 		Args:    exactArgs(2),
@@ -93,24 +93,24 @@ func (a *App) convert() *cobra.Command {
 	f.choice.Register(cmd)
 	fs := cmd.Flags()
 	registerWorkers(fs, &f.workers)
-	choose(fs, &f.layout, "layout", layouts, "where databases lie: as the source has it, in the directory itself, or in db0, db1, …")
-	fs.Var(&lossesFlag{to: &f.allowLoss, known: a.losses()}, "allow-loss", "`kinds` of losses to accept, joined by commas")
+	choose(fs, &f.layout, "layout", layouts, "directory layout of the databases: as in the source, in the directory itself, or in db0, db1, …")
+	fs.Var(&lossesFlag{to: &f.allowLoss, known: a.losses()}, "allow-loss", "`kinds` of losses to accept, separated by commas")
 	f.conflict.text = "error"
-	fs.Var(&f.conflict, "on-conflict", "a name under several types, where the target takes one: an error, all but the first renamed to name:type, or only the first of these types that it has")
+	fs.Var(&f.conflict, "on-conflict", "if a key exists under several types and the target holds one: fail, rename all but the first to name:type, or keep the first of the given types")
 	f.version = 1
-	fs.Var(number(&f.version, 1, math.MaxInt32), "version-epoch", "version of all collections in a target of Pika, 1 or more")
-	fs.Var(number(&f.instances, 1, 1024), "instances", "how many instances each database of a floyd target has, as db-instance-num of the server: 1 to 1024")
+	fs.Var(number(&f.version, 1, math.MaxInt32), "version-epoch", "version of all collections in a Pika target, 1 or more")
+	fs.Var(number(&f.instances, 1, 1024), "instances", "instances of each database in a floyd target (db-instance-num of the server), 1 to 1024")
 	fs.Lookup("instances").DefValue = "3"
-	fs.Var(number(&f.slots, 1, math.MaxInt32), "slots", "by how many slots a floyd target spreads keys over its instances, as default-slot-num of the server: 1 or more")
+	fs.Var(number(&f.slots, 1, math.MaxInt32), "slots", "slots that spread keys over the instances of a floyd target (default-slot-num of the server), 1 or more")
 	fs.Lookup("slots").DefValue = "1024"
-	fs.StringVar(&f.namespace, "namespace", "", "`name` that database 0, or the only one, gets in a target whose databases have names (default: the one that clients are in who select none)")
-	fs.BoolVar(&f.cluster, "cluster", false, "write a kvrocks target for a node of a cluster, with the slot in every key")
-	fs.BoolVar(&f.sst, "sst", false, "lay out the tables of a kvrocks target for SST LOAD of a running server, too")
-	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "read the source and show what would be written and lost; write nothing")
-	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion, if there is one; keep the work of this one when it fails or is cancelled")
-	choose(fs, &f.rdb, "rdb-version", plain(rdb.Versions()...), "version of an RDB target; 9 loads in Redis 5.0 and newer, Valkey, KeyDB and Dragonfly")
-	fs.BoolVar(&f.noProve, "no-prove", false, "publish without reading back and comparing (for benchmarks)")
-	choose(fs, &f.format, "format", plain("text", "json"), "form of the summary")
+	fs.StringVar(&f.namespace, "namespace", "", "`name` for database 0, or the only one, in a target with named databases (default: the database that clients start in)")
+	fs.BoolVar(&f.cluster, "cluster", false, "write a kvrocks target for cluster mode, with the slot in every key")
+	fs.BoolVar(&f.sst, "sst", false, "also lay out the SST files of a kvrocks target for SST LOAD into a running server")
+	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "read the source, show what would be written and lost, write nothing")
+	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion; keep the work of this one if it fails or is cancelled")
+	choose(fs, &f.rdb, "rdb-version", plain(rdb.Versions()...), "RDB version to write; Redis 5.0 and later, Valkey, KeyDB and Dragonfly load version 9")
+	fs.BoolVar(&f.noProve, "no-prove", false, "skip reading the target back and comparing it (for benchmarks)")
+	choose(fs, &f.format, "format", plain("text", "json"), "format of the summary")
 	f.server.Register(cmd)
 	f.progress.Register(cmd)
 	return cmd

@@ -23,15 +23,13 @@ type diffFlags struct {
 	output string
 }
 
-const diffHelp = `Compare two datasets of any formats. They are merged in key order, and every record that is missing
-in B, extra in B or different is listed, down to the field, member or index. Expiry is compared in
-seconds when either format keeps no more. Datasets whose fingerprints are equal are not compared
-record by record.
+const diffHelp = `Compare two datasets of any formats. diff merges them in key order and lists every record that is
+missing in B, extra in B or different, down to the field, member or index. Expiry is compared in seconds
+if one of the formats stores seconds. If the fingerprints are equal, records are not compared one by one.
 
-Databases are matched by name, or by being the only one on either side. Where a conversion had to give
-one another name, as to Ardb's that are no numbers, --map-db bar=2 compares bar in A with 2 in B; the
-conversion prints the flags. --db selects by the names in A. --wal-dir has the logs of A, --wal-dir-b
-those of B.
+Databases are matched by name, or because each side has only one. If a conversion renamed a database,
+--map-db bar=2 compares bar in A with 2 in B; the conversion prints the flags. --db selects by the names
+in A. --wal-dir is for the logs of A, --wal-dir-b for those of B.
 
 --format patch writes JSON lines that turn A into B (see docs/diff.md).
 ` + exitHelp
@@ -54,9 +52,9 @@ func (a *App) diff() *cobra.Command {
 	f.read.Register(cmd)
 	fs := cmd.Flags()
 	f.sides.Register(fs)
-	choose(fs, &f.format, "format", plain("text", "patch", "json"), "form of the output; json is the counts alone")
-	fs.Var(number(&f.max, 0, 0), "max", "stop after `n` differences; 0 lists all")
-	fs.BoolVar(&f.direct, "direct", false, "compare record by record at once, without taking fingerprints first")
+	choose(fs, &f.format, "format", plain("text", "patch", "json"), "output format; json has only the counts")
+	fs.Var(number(&f.max, 0, 0), "max", "stop after `n` differences; 0: no limit")
+	fs.BoolVar(&f.direct, "direct", false, "compare record by record, without comparing fingerprints first")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }

@@ -59,7 +59,7 @@ func TestFullDisk(t *testing.T) {
 func fullDisk(t *testing.T, r *result, dst, end string) {
 	t.Helper()
 	if r.code != ExitFailed || strings.Count(r.stderr, "\n") != 1 || !strings.HasPrefix(r.stderr, "kvferry: write "+dst+".kvferry/") ||
-		strings.Count(r.stderr, ": no space left on device; make room") != 1 || !strings.HasSuffix(r.stderr, end) {
+		strings.Count(r.stderr, ": no space left on device; free some space") != 1 || !strings.HasSuffix(r.stderr, end) {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 }

@@ -16,30 +16,33 @@ import (
 	"kvferry/record"
 )
 
-const dumpHelp = `Print a dataset as text, one record a line, in ascending (database, key, type) order:
+const dumpHelp = `Print a dataset as text, one record per line, ordered by database, key and type:
 
   {"db":"0","type":"zset","key":"board","expire_at_ms":0,"value":[["alice","1.5"]]}
 
-Text that is valid UTF-8 is a JSON string; other bytes are {"base64":"…"}. With --encode base64,
-every key, field, member and value is written as base64. Expired records are left out unless
---expired keep is given.
+Valid UTF-8 is a JSON string; other bytes are {"base64":"…"}. --encode base64 writes every key, field,
+member and value as base64. Expired records are left out; --expired keep includes them.
 
-Other forms: json (one document), csv (a line for each element; bytes that are not UTF-8 are
-base64:…; for spreadsheets add --csv-safe, or text that begins with = + - or @ is a formula there), resp (commands for redis-cli --pipe; several databases must have numbers for names, as
-Redis' have, and one of another name is dumped alone with --db; --on-conflict is for names that stand
-under several types, of which Redis holds one). --raw shows physical rows with their decoded fields
-instead of records, as JSON lines; --format hex shows them as annotated bytes.
+Other formats:
 
---dead shows what was deleted while its rows stayed on disk, as it was, so that a deletion can be
-undone:
+  json  one document
+  csv   a line for each element; bytes that are not UTF-8 are base64:…; --csv-safe is for spreadsheets,
+        which read text that begins with = + - or @ as a formula
+  resp  commands for redis-cli --pipe; use --db if databases have names, and --on-conflict if a key
+        exists under several types, of which Redis holds one
+  hex   physical rows as annotated bytes
+
+--raw prints physical rows with their decoded fields, as JSON lines.
+
+--dead prints deleted records that are still on disk, so that a deletion can be undone:
 
   kvferry dump --dead --format resp --match user:1 /data/pika/dump | redis-cli --pipe
 
-What cannot be known of such a record is said on standard error. A compaction drops rows of deleted
-records for good. LMDB files keep none, and a FLUSHDB of Ardb on RocksDB drops them all.
+Standard error says what is not known of such a record. A compaction removes deleted records for good.
+LMDB files keep none, and a FLUSHDB of Ardb on RocksDB removes them all.
 
---salvage goes on past tables, blocks or pages that cannot be read, and says which. Their rows are
-missing: records lose elements, and what was deleted or changed may show as it was before.
+--salvage skips unreadable tables, blocks or pages and lists them. Their rows are missing: records may
+lose elements, and old values of changed or deleted records may show.
 ` + exitHelp
 
 const dumpExample = `  kvferry dump /data/pika/dump > all.jsonl
@@ -77,16 +80,16 @@ func (a *App) dump() *cobra.Command {
 	f.read.Register(cmd)
 	f.read.RegisterSalvage(cmd)
 	fs := cmd.Flags()
-	choose(fs, &f.format, "format", plain("jsonl", "json", "csv", "resp", "hex"), "form of the output")
-	choose(fs, &f.encode, "encode", plain("text", "base64"), "how bytes are written")
+	choose(fs, &f.format, "format", plain("jsonl", "json", "csv", "resp", "hex"), "output format")
+	choose(fs, &f.encode, "encode", plain("text", "base64"), "encoding of keys and values")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
-	fs.BoolVar(&f.keysOnly, "keys-only", false, "leave the values out, and say how many elements and bytes each key has (json, jsonl, csv)")
-	fs.BoolVar(&f.csvSafe, "csv-safe", false, "with --format csv, put a ' before text that a spreadsheet would take for a formula")
+	fs.BoolVar(&f.keysOnly, "keys-only", false, "print no values, but the number of elements and bytes of each key (json, jsonl, csv)")
+	fs.BoolVar(&f.csvSafe, "csv-safe", false, "with --format csv, put a ' before text that a spreadsheet would read as a formula")
 	fs.BoolVar(&f.raw, "raw", false, "show physical rows")
-	fs.StringSliceVar(&f.keyspaces, "keyspace", nil, "only rows of these keyspaces, by `name` as --raw shows it, joined by commas or repeated; with --raw or --format hex")
-	fs.BoolVar(&f.dead, "dead", false, "show what was deleted while its rows stayed on disk")
-	choose(fs, &f.onConflict, "on-conflict", plain("error", "first"), "with --format resp, a name under several types is an error, or its first type alone is written")
-	fs.Var(number(&f.limit, 0, 0), "limit", "stop after `n` records or rows; 0 shows all")
+	fs.StringSliceVar(&f.keyspaces, "keyspace", nil, "only rows of these keyspaces, by `name` as --raw prints it, separated by commas or repeated; with --raw or --format hex")
+	fs.BoolVar(&f.dead, "dead", false, "show deleted records that are still on disk")
+	choose(fs, &f.onConflict, "on-conflict", plain("error", "first"), "with --format resp, if a key exists under several types: fail, or write the first")
+	fs.Var(number(&f.limit, 0, 0), "limit", "stop after `n` records or rows; 0: no limit")
 	return cmd
 }
 

@@ -13,15 +13,14 @@ import (
 	"kvferry/record"
 )
 
-const explainHelp = `Print every physical row of a key, over all types and versions: where it stands, what its bytes mean,
-whether it is alive, and why. The key is text, hex:… or base64:….
+const explainHelp = `Print every physical row of a key, of all types and versions: where it is, what its bytes mean, whether
+it is alive, and why. The key is text, hex:… or base64:….
 
---db and --type narrow down where it is looked for. The other filters of kvferry choose among keys and
-have no meaning for one that is named; all its rows are shown, whatever its size or expiry. A table or
-block that cannot be read where they are looked for is said: rows of the key may be missing with it.
+--db and --type limit the search. The other filters select among keys and do not apply to a single one.
+If a table or block in the range of the key cannot be read, explain says so: rows may be missing.
 
-The exit code is 0 when the key has rows, dead ones too, and 3 when there is none, which is printed
-as well, or when a table or block could not be read.
+The exit code is 0 if the key has rows, even if all are dead. It is 3 if the key has none, or if a
+table or block could not be read.
 ` + exitHelp
 
 const explainExample = `  kvferry explain /data/pika/dump user:1
@@ -50,7 +49,7 @@ func (a *App) explain() *cobra.Command {
 	f.source.Register(cmd, readMemory, systemTemp)
 	fs := cmd.Flags()
 	f.places.Register(fs)
-	choose(fs, &f.format, "format", plain("text", "json"), "form of the output")
+	choose(fs, &f.format, "format", plain("text", "json"), "output format")
 	shorthandFor(fs, "json", "json")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd

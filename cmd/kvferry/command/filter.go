@@ -37,8 +37,8 @@ type PlaceFlags struct {
 
 // Register adds the flags to a command.
 func (f *PlaceFlags) Register(fs *pflag.FlagSet) {
-	fs.Var(&f.types, "type", "only these types, joined by commas or repeated: "+strings.Join(typeNames(), ","))
-	fs.StringSliceVar(&f.dbs, "db", nil, "only these databases, by `name`, joined by commas or repeated")
+	fs.Var(&f.types, "type", "only these types, separated by commas or repeated: "+strings.Join(typeNames(), ","))
+	fs.StringSliceVar(&f.dbs, "db", nil, "only these databases, by `name`, separated by commas or repeated")
 }
 
 // pass passes over the stores of which nothing is selected, as format.OpenOptions has it: one that is damaged is in
@@ -54,15 +54,15 @@ func (f *PlaceFlags) pass(mapped bool) func(db string, t record.TypeSet, dir str
 func (f *SelectFlags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	f.places.Register(fs)
-	fs.StringArrayVar(&f.match, "match", nil, "only keys that match a glob `pattern`, as for Redis' KEYS; repeated: any of them")
-	fs.StringVar(&f.regex, "regex", "", "only keys in which a regular `expression` (RE2) matches")
-	fs.StringVar(&f.keyFile, "key-file", "", "only the keys in a `file`, one a line: text, hex:… or base64:…")
-	fs.Var(number(&f.sample, 1, 0), "sample", "only one key in `n`, chosen by its hash: the same ones everywhere; 1 takes all")
-	choose(fs, &f.expired, "expired", plain("drop", "keep"), "what becomes of expired keys")
-	fs.Var(&f.ttlFrom, "ttl-from", "only keys that expire at a `time` (RFC 3339 or Unix seconds) or that far ahead (90m, 7d), or later")
-	fs.Var(&f.ttlTo, "ttl-to", "only keys that expire before a `time`, or sooner than that far ahead")
-	fs.Var(&f.minBytes, "min-bytes", "only records of at least so many bytes of key, fields, members and values (512, 64KiB, 1MB); 0 takes all")
-	fs.Var(number(&f.minElements, 0, 0), "min-elements", "only records of at least `n` elements; 0 takes all")
+	fs.StringArrayVar(&f.match, "match", nil, "only keys that match a glob `pattern`, as in the Redis command KEYS; repeat it to match any of several")
+	fs.StringVar(&f.regex, "regex", "", "only keys that match a regular `expression` (RE2)")
+	fs.StringVar(&f.keyFile, "key-file", "", "only the keys in a `file`, one per line: text, hex:… or base64:…")
+	fs.Var(number(&f.sample, 1, 0), "sample", "only one key in `n`, chosen by its hash: the same keys in every dataset; 1: all")
+	choose(fs, &f.expired, "expired", plain("drop", "keep"), "what to do with expired keys")
+	fs.Var(&f.ttlFrom, "ttl-from", "only keys that expire at this `time` or later: RFC 3339, Unix seconds, or from now (90m, 7d)")
+	fs.Var(&f.ttlTo, "ttl-to", "only keys that expire before this `time`")
+	fs.Var(&f.minBytes, "min-bytes", "only records of at least this size of key, fields, members and values (512, 64KiB, 1MB); 0: all")
+	fs.Var(number(&f.minElements, 0, 0), "min-elements", "only records of at least `n` elements; 0: all")
 }
 
 // Selection returns what the flags select, for a command that promises so many bytes of memory.

@@ -16,14 +16,13 @@ import (
 )
 
 const fingerprintHelp = `Print the fingerprint of a dataset as JSON: counts and digests by database and type. Two datasets
-whose fingerprints are equal hold the same records, whatever their formats; see
-docs/fingerprint.md. Records alone are read: the indexes of zsets are for verify to check.
+with equal fingerprints hold the same records, whatever their formats; see kvferry help fingerprint.
+fingerprint reads records only; kvferry verify also checks the indexes of sorted sets.
 
---check compares with a fingerprint taken before, and exits with 3 when it differs. SRC is read as the
-file was taken: with its filters (a --key-file must be given again), its --expired and its --now, so
-that a key that has expired since counts on both sides. Given flags must say the same as the file;
-others are wrong usage (64), and nothing is compared. --map-db bar=2 compares bar of the file with 2 of
-SRC; --db selects by the names in the file.
+--check compares with an earlier fingerprint and exits with 3 if they differ. SRC is read with the
+filters, --expired and --now of the file, so that a key that has expired since counts on both sides.
+Give a --key-file again. Flags that contradict the file are wrong usage (64). --map-db bar=2 compares bar
+of the file with 2 of SRC; --db selects by the names in the file.
 ` + exitHelp
 
 const fingerprintExample = `  kvferry fingerprint /data/pika/dump > before.json
@@ -53,8 +52,8 @@ func (a *App) fingerprint() *cobra.Command {
 	}
 	f.read.Register(cmd)
 	fs := cmd.Flags()
-	choose(fs, &f.format, "format", plain("json", "text"), "form of the output; --check reads json")
-	fs.StringVar(&f.check, "check", "", "compare with a `file` that this command wrote, compressed or not")
+	choose(fs, &f.format, "format", plain("json", "text"), "output format; --check reads json")
+	fs.StringVar(&f.check, "check", "", "compare with a `file` written by this command, compressed or not")
 	f.dbs.Register(fs)
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd

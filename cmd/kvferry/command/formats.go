@@ -42,7 +42,7 @@ func (a *App) formats() *cobra.Command {
 			return nil
 		},
 	}
-	choose(cmd.Flags(), &form, "format", plain("text", "json", "markdown"), "form of the output; markdown is a page that also lists what each pair of formats may lose")
+	choose(cmd.Flags(), &form, "format", plain("text", "json", "markdown"), "output format; markdown also lists what each pair of formats may lose")
 	shorthandFor(cmd.Flags(), "markdown", "markdown")
 	return cmd
 }

@@ -11,13 +11,11 @@ import (
 	"kvferry/inspect/render"
 )
 
-const inspectHelp = `Count what is in a dataset, in one pass: records, elements and bytes by database and type, expiry,
-distributions of sizes, the largest keys, prefixes, rows that are garbage with the bytes that a
-conversion would free, and the shape of the files. The largest keys are exact, quantiles are
-within 1.6 %.
+const inspectHelp = `Show what is in a dataset, in one pass: records, elements and bytes by database and type, expiry, size
+distributions, the largest keys, prefixes, garbage rows and the bytes that a conversion would free, and
+the shape of the files. The largest keys are exact; quantiles are within 1.6 %.
 
---salvage goes on past tables, blocks or pages that cannot be read, and says which; their rows are not
-counted.
+--salvage skips unreadable tables, blocks or pages and lists them. Their rows are not counted.
 ` + exitHelp
 
 const inspectExample = `  kvferry inspect /data/pika/dump
@@ -53,13 +51,13 @@ func (a *App) inspect() *cobra.Command {
 	f.read.RegisterSalvage(cmd)
 	fs := cmd.Flags()
 	f.top = 20
-	fs.Var(number(&f.top, 0, maxTop), "top", fmt.Sprintf("how many of the largest keys and of the prefixes are listed, up to %d; 0 lists none", maxTop))
-	choose(fs, &f.format, "format", plain("text", "json", "html"), "form of the output")
+	fs.Var(number(&f.top, 0, maxTop), "top", fmt.Sprintf("number of largest keys and prefixes to list, up to %d; 0: none", maxTop))
+	choose(fs, &f.format, "format", plain("text", "json", "html"), "output format")
 	shorthandFor(fs, "json", "json")
-	fs.StringVar(&f.html, "html", "", "also write a page with charts to a `file`")
+	fs.StringVar(&f.html, "html", "", "also write an HTML page with charts to a `file`")
 	f.delimiter, f.depth = ":", 1
-	fs.Var(&f.delimiter, "delimiter", "what ends a part of a key, as in user:1:name; empty counts no prefixes")
-	fs.Var(number(&f.depth, 1, 0), "prefix-depth", "how many parts of a key make its prefix, 1 or more")
+	fs.Var(&f.delimiter, "delimiter", "separator of the parts of a key, as in user:1:name; empty: no prefixes")
+	fs.Var(number(&f.depth, 1, 0), "prefix-depth", "number of parts of a key that make its prefix, 1 or more")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }

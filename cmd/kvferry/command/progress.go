@@ -27,7 +27,7 @@ func (f *ProgressFlags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	choose(fs, &f.mode, "progress", plain("auto", "bar", "lines", "json", "none"),
 		"show progress on standard error; auto: a bar on a terminal, elsewhere a line a minute")
-	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "do not show progress")
 }
 
 // How often progress is printed where there is no bar.

@@ -32,15 +32,15 @@ var serverFlagNames = []string{"password-file", "tls-ca", "tls-cert", "tls-key",
 // Register adds the flags to a command.
 func (f *serverFlags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.passwordFile, "password-file", "", "`file` with the password of a server (default: what the variable "+passwordVariable+" holds)")
-	fs.StringVar(&f.ca, "tls-ca", "", "`file` with the certificates that a server's is signed with (default: the system's)")
-	fs.StringVar(&f.cert, "tls-cert", "", "`file` with a certificate to show to a server")
+	fs.StringVar(&f.passwordFile, "password-file", "", "`file` with the password of the server (default: the environment variable "+passwordVariable+" holds)")
+	fs.StringVar(&f.ca, "tls-ca", "", "`file` with the CA certificates to trust (default: those of the system)")
+	fs.StringVar(&f.cert, "tls-cert", "", "`file` with the client certificate")
 	fs.StringVar(&f.key, "tls-key", "", "`file` with the key of --tls-cert")
-	fs.BoolVar(&f.insecure, "tls-insecure", false, "take any certificate of a server")
-	fs.BoolVar(&f.replace, "replace", false, "overwrite keys that a server has")
-	fs.BoolVar(&f.skip, "skip-existing", false, "leave keys that a server has as they are")
-	fs.BoolVar(&f.fail, "fail-existing", false, "stop at a key that a server has (default)")
-	fs.Var(&f.rate, "rate", "bytes a second to send to a server at most, such as 20MiB; 0 takes any (default: no limit)")
+	fs.BoolVar(&f.insecure, "tls-insecure", false, "do not verify the certificate of the server")
+	fs.BoolVar(&f.replace, "replace", false, "overwrite keys that exist on the server")
+	fs.BoolVar(&f.skip, "skip-existing", false, "skip keys that exist on the server")
+	fs.BoolVar(&f.fail, "fail-existing", false, "fail if a key exists on the server (default)")
+	fs.Var(&f.rate, "rate", "maximum bytes per second to send to the server, such as 20MiB (default: no limit)")
 	cmd.MarkFlagsMutuallyExclusive("replace", "skip-existing", "fail-existing")
 }
 

@@ -39,17 +39,17 @@ type SourceFlags struct {
 func (f *SourceFlags) Register(cmd *cobra.Command, memory sizeFlag, temp string) {
 	f.memory, f.walFlag = memoryFlag{memory}, "wal-dir"
 	fs := cmd.Flags()
-	fs.StringVar(&f.walDir, f.walFlag, "", "`directory` of the write-ahead logs (*.log), when they are not beside the tables; of several stores, each has its own in it, named as in the dataset")
-	fs.BoolVar(&f.allowLive, "allow-live", false, "read a database that a running process holds; what it writes meanwhile may be missed, or be in the way")
-	fs.BoolVar(&f.resort, "resort", false, "distrust the order of rows in table files and sort those that are not in order")
-	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show the evidence that the format was detected by")
-	choose(fs, &f.reader, "store", plain(readerNative, readerRocksDB), "what reads RocksDB files: kvferry's own code, or RocksDB's library in a build with it")
-	fs.StringVar(&f.tempDir, "temp-dir", "", "`directory` for what does not fit into memory (default: "+temp+")")
-	fs.Var(&f.maxBitmap, "max-bitmap", "longest bitmap of Kvrocks that is read as a string, zeros and all; a longer one is a value of its server's own; 0 takes 16MiB (default 16MiB)")
-	fs.Var(&f.maxBlock, "max-block", "largest block of a RocksDB or LevelDB table, unpacked, that is read: it holds a row, which is as long as its value; 0 takes 528MiB (default 528MiB)")
+	fs.StringVar(&f.walDir, f.walFlag, "", "`directory` of the write-ahead logs (*.log), if they are not next to the tables; with a subdirectory for each store of the dataset")
+	fs.BoolVar(&f.allowLive, "allow-live", false, "read a database that a process has open; what it writes meanwhile may be missed or cause errors")
+	fs.BoolVar(&f.resort, "resort", false, "re-sort tables whose rows are out of order")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show why the format was chosen")
+	choose(fs, &f.reader, "store", plain(readerNative, readerRocksDB), "reader of RocksDB files: kvferry's own, or the RocksDB library in a build with it")
+	fs.StringVar(&f.tempDir, "temp-dir", "", "`directory` for temporary files (default: "+temp+")")
+	fs.Var(&f.maxBitmap, "max-bitmap", "read Kvrocks bitmaps up to this size as strings, zeros included; larger ones are a loss; 0: 16MiB (default 16MiB)")
+	fs.Var(&f.maxBlock, "max-block", "read blocks of RocksDB and LevelDB tables up to this size, decompressed; a block holds at least one row; 0: 528MiB (default 528MiB)")
 	least := sizeFlag(minMemory)
-	fs.Var(&f.memory, "memory", "resident memory to stay below, "+least.String()+" or more")
-	fs.Var(&f.now, "now", "`time` that expiry is decided by: RFC 3339 or Unix seconds (default: the clock)")
+	fs.Var(&f.memory, "memory", "limit of resident memory, "+least.String()+" or more")
+	fs.Var(&f.now, "now", "`time` at which keys count as expired: RFC 3339 or Unix seconds (default: the current time)")
 }
 
 // Memory returns the bytes of --memory.

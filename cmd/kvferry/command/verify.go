@@ -12,14 +12,13 @@ import (
 	"kvferry/record"
 )
 
-const verifyHelp = `Read every row of a dataset and list what is wrong with it: records that contradict themselves,
-rows that no reader shows, damaged blocks, tables that are not what the MANIFEST or their own
-properties say. It goes on after a finding, also past tables and blocks that cannot be read: other
-findings may follow from their missing rows. docs/findings.md describes every kind of finding and
-says what to do about damage.
+const verifyHelp = `Read every row of a dataset and list what is wrong: inconsistent records, rows that no reader shows,
+damaged blocks, tables that do not match the MANIFEST or their own properties. verify continues after a
+finding and skips unreadable tables and blocks; missing rows may cause further findings. kvferry help
+findings describes every kind of finding and what to do about damage.
 
-Expired records are looked at and counted too. --against compares the dataset with another instead, as
-kvferry diff SRC does; --expired is for that, and --max-findings is then its --max.
+Expired records are checked and counted, too. --against compares the dataset with another one instead,
+like kvferry diff; then --expired applies, and --max-findings is the --max of diff.
 ` + exitHelp
 
 const verifyExample = `  kvferry verify /data/pika/dump
@@ -52,14 +51,14 @@ func (a *App) verify() *cobra.Command {
 	}
 	f.read.Register(cmd)
 	fs := cmd.Flags()
-	choose(fs, &f.report, "format", reports, "form of the output")
+	choose(fs, &f.report, "format", reports, "output format")
 	oldName(fs, "report", "format")
-	choose(fs, &f.failOn, "fail-on", severities(), "exit with 3 on findings of this severity or a graver one")
+	choose(fs, &f.failOn, "fail-on", severities(), "exit with 3 on findings of this severity or higher")
 	f.maxFindings = 1000
-	fs.Var(number(&f.maxFindings, 0, maxListed), "max-findings", fmt.Sprintf("list at most `n` findings, up to %d; all are counted, 0 lists none", maxListed))
-	choose(fs, &f.files, "files", looks, "look at the table files once more, block by block, against their properties and bounds; auto does when "+
-		"reading the records gives a reason to, never leaves out the filters of tables as well")
-	fs.StringVar(&f.against, "against", "", "compare with the dataset at a `location` instead")
+	fs.Var(number(&f.maxFindings, 0, maxListed), "max-findings", fmt.Sprintf("list at most `n` findings, up to %d; 0: none; all are counted", maxListed))
+	choose(fs, &f.files, "files", looks, "check the table files again, block by block, against their properties and bounds; auto: only if reading the records "+
+		"finds a problem; never: skip the filter blocks of tables, too")
+	fs.StringVar(&f.against, "against", "", "compare with the dataset at this `location` instead")
 	f.sides.Register(fs)
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
