@@ -32,7 +32,7 @@ var serverFlagNames = []string{"password-file", "tls-ca", "tls-cert", "tls-key",
 // Register adds the flags to a command.
 func (f *serverFlags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.passwordFile, "password-file", "", "`file` with the password of the server (default: the environment variable "+passwordVariable+" holds)")
+	fs.StringVar(&f.passwordFile, "password-file", "", "`file` with the password of the server (default: the environment variable "+passwordVariable+")")
 	fs.StringVar(&f.ca, "tls-ca", "", "`file` with the CA certificates to trust (default: those of the system)")
 	fs.StringVar(&f.cert, "tls-cert", "", "`file` with the client certificate")
 	fs.StringVar(&f.key, "tls-key", "", "`file` with the key of --tls-cert")
