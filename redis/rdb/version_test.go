@@ -42,3 +42,12 @@ func TestVersions(t *testing.T) {
 		t.Errorf("versions %v", Versions())
 	}
 }
+
+// TestBacklenSize: the bounds are those of Redis' listpack.c, where the largest size that would fit takes a byte more.
+func TestBacklenSize(t *testing.T) {
+	for size, want := range map[int]int{0: 1, 127: 1, 128: 2, 16382: 2, 16383: 3, 2097150: 3, 2097151: 4, 268435454: 4, 268435455: 5} {
+		if got := backlenSize(size); got != want {
+			t.Errorf("an entry of %d bytes: %d, want %d", size, got, want)
+		}
+	}
+}

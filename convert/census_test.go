@@ -1,0 +1,74 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"kvferry/internal/disk"
+	"kvferry/store"
+)
+
+// listed is a store of which only the files are asked for.
+type listed struct {
+	store.Store
+	files []store.File
+}
+
+func (l listed) Files() []store.File { return l.files }
+
+// TestCheckStores compares the tables that were made with those that a store names.
+func TestCheckStores(t *testing.T) {
+	w := &work{dir: t.TempDir()}
+	files := func(entries, size int64) []store.File {
+		return []store.File{{Path: "1.sst", Kind: "table", Size: 10, Entries: 3}, {Path: "2.sst", Kind: "table", Size: size, Entries: entries},
+			{Path: "MANIFEST-1", Kind: "manifest", Size: 99, Entries: 7}}
+	}
+	for _, c := range []struct {
+		name  string
+		files []store.File
+		wrong string
+	}{
+		{"as written", files(4, 20), ""},
+		{"of tables that do not tell", files(-1, 20), ""},
+		{"a row less", files(3, 20), "2 tables with 7 rows in 30 bytes were written, and it holds 2 with 6 rows in 30 bytes"},
+		{"a table less", append(files(4, 20)[:1], files(4, 20)[2]), "it holds 1 with 3 rows in 10 bytes"},
+		{"another size", files(4, 21), "db/2.sst belongs to it, with 21 bytes"},
+		{"a file that is nowhere", append(files(4, 20), store.File{Path: "3.sst", Kind: "table"}), "db/3.sst belongs to it"},
+	} {
+		a := &attempt{run: &run{work: w}, made: &census{Stored: true, Tables: 2, Entries: 7, Bytes: 30,
+			Files: []sourceFile{{Path: "db/1.sst", Size: 10}, {Path: "db/2.sst", Size: 20}, {Path: "db/MANIFEST-1", Size: 99}}}}
+		a.opened.list = []*openedStore{{Store: listed{files: c.files}, dir: filepath.Join(w.data(), "db"), of: &a.opened}}
+		err := a.checkStores()
+		if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.wrong)
+		}
+	}
+}
+
+// TestFinishedIsNotNoted: a run that cannot note what the target consists of does not publish it.
+func TestFinishedIsNotNoted(t *testing.T) {
+	b := newBench(t, dataset(1))
+	restore, failed := func() {}, false
+	b.o.crash = func(step string) {
+		if step != "finished" {
+			return
+		}
+		restore = disk.Inject(func(op, path string) error {
+			if op == "write" && filepath.Base(path) == "journal" && !failed { // this line, and no later one
+				failed = true
+				return syscall.EIO
+			}
+			return nil
+		})
+	}
+	_, err := Run(context.Background(), &b.o)
+	restore()
+	if _, there := os.Lstat(b.o.Target.Path); !errors.Is(err, syscall.EIO) || !errors.Is(there, os.ErrNotExist) {
+		t.Errorf("%v; the target: %v", err, there)
+	}
+}
