@@ -91,6 +91,9 @@ func (r *replay) one(path string, size int64) (more bool, err error) {
 	if err != nil && err != io.EOF {
 		return false, err
 	}
+	if n == 0 && strings.HasSuffix(path, ".rdb") { // a file of commands may be empty, one that a server wrote as an RDB file is not
+		return r.ended(&record.CorruptError{File: r.file, Field: "RDB part", Err: errors.New("the file is empty, and a server never leaves it so")})
+	}
 	from := int64(0)
 	if isSnapshot(head[:n]) {
 		if from, err = r.snapshot(f, size); err != nil {
