@@ -183,6 +183,7 @@ var notPlanted = map[string]string{
 	record.FindUnreadRows:     "a fault of the machine; inspect tests it with a source that fails",
 	floyd.FindSlots:           "TestVerifyOtherSlots",
 	aof.FindModuleAux:         "what a server with modules writes; redis/rdb tests the item",
+	record.FindRefusedRead:    "a fault of the machine; TestRefusedRead of store/rocks/lsm makes the system refuse",
 	record.FindFileBounds:     "rows in the midst of a table, whose ends are right; inspect tests it",
 	record.FindUnorderedTable: "what other commands say where verify says key-order",
 	record.FindDamagedBlob:    "TestDamagedBlobs of store/rocks",
