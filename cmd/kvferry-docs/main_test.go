@@ -15,10 +15,10 @@ func TestWrite(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"man/kvferry.1": "move, prove and read", "man/kvferry-verify.1": "Exit codes", "man/kvferry-dump.1": "redis-cli",
+		"man/kvferry.1": "convert, verify and inspect", "man/kvferry-verify.1": "Exit codes", "man/kvferry-dump.1": "redis-cli",
 		"completion/kvferry.bash": "bash completion", "completion/kvferry.zsh": "compdef", "completion/kvferry.fish": "fish completion",
 		"completion/kvferry.ps1": "powershell",
-		"man/kvferry-convert.1":  "left at dst.kvferry-report.json", "man/kvferry-inspect.1": `.TH "KVFERRY-INSPECT"`,
+		"man/kvferry-convert.1":  "dst.kvferry-report.json", "man/kvferry-inspect.1": `.TH "KVFERRY-INSPECT"`,
 	} {
 		text, err := os.ReadFile(filepath.Join(a, name))
 		if err != nil || !strings.Contains(strings.ToLower(string(text)), strings.ToLower(want)) {

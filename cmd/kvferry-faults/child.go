@@ -120,7 +120,7 @@ func (h *harness) kill(c *class, n int) error {
 			k.cmd.Process.Kill()
 			<-k.ended
 			kills++
-			label += fmt.Sprintf(", killed")
+			label += ", killed"
 		} else if o := k.finishEnded(kills < most); o.code != 0 {
 			c.count("not resumed")
 			c.fail("%s: resumed: exit %d: %s", label, o.code, o.stderr)

@@ -8,7 +8,7 @@ import (
 	"kvferry/record"
 )
 
-// A bitmap lies in segments of SegmentLen bytes. The rest of a segment's key is the offset of its first byte in
+// SegmentLen is the length of the segments of a bitmap. The rest of a segment's key is the offset of its first byte in
 // decimal; the last byte written and what comes before it are there, zeros behind it need not be. Bits
 // count from the low end of a byte, so Redis has every byte reversed. A segment without a row is zeros.
 const SegmentLen = 1024

@@ -83,7 +83,11 @@ func flipAll(t *testing.T, dir string) (details []string) {
 func checkFiles(t *testing.T, dir string) (found []record.Finding, err error) {
 	t.Helper()
 	st, err := rocks.Open(context.Background(), dir, &store.Options{Comparers: comparers(), Merger: appendMerger,
-		TempDir: t.TempDir(), Report: func(f record.Finding) { found = append(found, f) }})
+		TempDir: t.TempDir(), Report: func(f record.Finding) {
+			if !ingested(&f) {
+				found = append(found, f)
+			}
+		}})
 	if err != nil {
 		return nil, err
 	}
@@ -102,4 +106,10 @@ func checkFiles(t *testing.T, dir string) (found []record.Finding, err error) {
 		}
 	}
 	return found, nil
+}
+
+// ingested reports whether a finding may be about the numbers that ingested tables took and compactions took away: the
+// databases of these tests have such tables.
+func ingested(f *record.Finding) bool {
+	return f.Kind == record.FindLogGap && f.Severity == record.Warning
 }

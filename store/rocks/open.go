@@ -37,6 +37,8 @@ type database struct {
 	// logErr says that the logs are damaged: what needs all rows fails with it, but Unordered
 	// still reads what can be read.
 	logErr error
+	// behind says that tables have rows of edits that the MANIFEST has lost.
+	behind bool
 
 	env      lsm.Env
 	files    files.Set
@@ -176,10 +178,8 @@ func (db *database) load(ctx context.Context) (complete bool, err error) {
 	for _, ks := range db.spaces {
 		ks.flushed = ks.lastFlushed()
 	}
-	if err = db.loadLogs(ctx); err == nil {
-		db.judgeLogs()
-		db.checkLastSequence()
-	}
+	err = db.loadLogs(ctx)
+	logged := err == nil
 	var c *record.CorruptError
 	if errors.As(err, &c) && !errors.Is(err, base.ErrUnsupported) {
 		for _, ks := range db.spaces {
@@ -190,7 +190,11 @@ func (db *database) load(ctx context.Context) (complete bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return db.strays(ctx)
+	if complete, err = db.strays(ctx); err == nil && logged {
+		db.judgeLogs()
+		db.checkLastSequence()
+	}
+	return complete, err
 }
 
 // readAgain reports bytes that could be read when they were asked for once more.

@@ -81,17 +81,21 @@ func (db *database) checkLastSequence() {
 // logJudge compares the sequence numbers of logs, the oldest first.
 type logJudge struct {
 	db     *database
-	tables uint64   // the largest number of all tables
-	last   uint64   // that was accounted for
-	prev   *logFile // with entries, nil before the first that counts
+	tables uint64          // the largest number of all tables
+	alone  map[uint64]bool // numbers of tables that have one each, as ingested ones do
+	last   uint64          // that was accounted for
+	prev   *logFile        // with entries, nil before the first that counts
 }
 
 // judgeLogs reports where logs do not follow each other, the tables and the MANIFEST.
 func (db *database) judgeLogs() {
-	j := logJudge{db: db}
+	j := logJudge{db: db, alone: map[uint64]bool{}}
 	for _, ks := range db.spaces {
 		for _, t := range ks.Tables {
 			j.tables = max(j.tables, t.MaxSeq)
+			if t.MinSeq == t.MaxSeq {
+				j.alone[t.MaxSeq] = true
+			}
 		}
 	}
 	j.last = max(j.tables, db.version.LastSeq)
@@ -133,6 +137,8 @@ func (j *logJudge) follows(l *logFile) bool {
 	case j.prev == nil && l.entries == 0:
 		j.last = max(j.last, s.Last)
 		return true
+	case j.prev == nil && s.First > j.last+1 && j.db.behind:
+		// Tables that the MANIFEST no longer names have the entries before the first log.
 	case j.prev == nil && s.First > j.last+1:
 		j.gap(l, 0, j.last+1, s.First-1, "tables and MANIFEST end before them, and the first log begins behind: a log before it is missing, "+
 			"or it is of another time")
@@ -150,6 +156,9 @@ func (j *logJudge) follows(l *logFile) bool {
 // gap reports sequence numbers that are nowhere. Where they may have been those of ingested tables, or tables may have them
 // all, nothing is proved.
 func (j *logJudge) gap(l *logFile, off int64, from, to uint64, where string) {
+	if !j.db.levelDB && j.ingested(from, to) {
+		return
+	}
 	f := record.Finding{Kind: record.FindLogGap, Severity: record.Error, Place: record.Place{File: l.name, Off: off, Level: -1}}
 	lost := "the writes that had them are lost"
 	n := to - from + 1
@@ -159,6 +168,16 @@ func (j *logJudge) gap(l *logFile, off int64, from, to uint64, where string) {
 	f.Detail = fmt.Sprintf("%s are missing, %d to %d: %s; %s; bring back the logs that were beside these tables",
 		record.Plural(int64(n), "sequence number"), from, to, lost, where)
 	j.db.report(f)
+}
+
+// ingested reports whether sequence numbers are all those of tables that have one number.
+func (j *logJudge) ingested(from, to uint64) bool {
+	for n := from; n <= to; n++ {
+		if !j.alone[n] {
+			return false
+		}
+	}
+	return true
 }
 
 // foreign reports a log that is not the one that belongs here.

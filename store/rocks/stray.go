@@ -82,6 +82,7 @@ func (db *database) stray(ctx context.Context, name, number string) (f record.Fi
 	case disk.IsAccess(err):
 		return f, false, err
 	case lost != "":
+		db.behind = true
 		f.Kind, f.Severity = "manifest-behind", record.Error
 		f.Detail = "the MANIFEST does not name this table, so it is not read, and " + lost +
 			": the end of the MANIFEST is lost; bring back the MANIFEST that belongs to the tables"

@@ -95,7 +95,8 @@ func TestUndeleteArdb(t *testing.T) {
 			if r.code != ExitOK || r.stdout != want {
 				t.Errorf("exit %d, %s\n%swant\n%s", r.code, r.stderr, r.stdout, want)
 			}
-			if r.stderr != "" {
+			// What is written of a hash of several fields leaves its size to the server.
+			if want := "kvferry: hash \"h\" in database 0: its META row does not say how many elements it had; 2 are still on disk\n"; r.stderr != want {
 				t.Errorf("said: %s", r.stderr)
 			}
 			if got, one := ok(t, "dump", "--dead", "--type", "set", dir), `{"db":"0","type":"set","key":"m","expire_at_ms":0,"value":["a","b"]}`+"\n"; got != one {

@@ -40,7 +40,7 @@ func (f *serverFlags) Register(cmd *cobra.Command) {
 	fs.BoolVar(&f.replace, "replace", false, "overwrite keys that exist on the server")
 	fs.BoolVar(&f.skip, "skip-existing", false, "skip keys that exist on the server")
 	fs.BoolVar(&f.fail, "fail-existing", false, "fail if a key exists on the server (default)")
-	fs.Var(&f.rate, "rate", "maximum bytes per second to send to the server, such as 20MiB (default: no limit)")
+	fs.Var(&f.rate, "rate", "maximum bytes per second to send to the server, such as 20MiB; 0: no limit (default)")
 	cmd.MarkFlagsMutuallyExclusive("replace", "skip-existing", "fail-existing")
 }
 

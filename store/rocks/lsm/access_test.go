@@ -104,11 +104,11 @@ func TestSpoolsShareAFile(t *testing.T) {
 	var want []string
 	for i := range 20 {
 		value := strings.Repeat(fmt.Sprint(i%10), 5000)
-		a, b := fmt.Sprintf("k%02da", i), fmt.Sprintf("k%02db", i)
-		entries := []handmade.Entry{handmade.Put(b, 2, value), handmade.Put(a, 1, value)}
+		a, b, c, z := fmt.Sprintf("k%02da", i), fmt.Sprintf("k%02db", i), fmt.Sprintf("k%02dc", i), fmt.Sprintf("k%02dz", i)
+		entries := []handmade.Entry{handmade.Put(a, 1, value), handmade.Put(c, 2, value), handmade.Put(b, 2, value), handmade.Put(z, 2, value)}
 		name := d.Write(handmade.Spec{KeepOrder: true}, entries)
-		d.Name(0, 1, name, handmade.Bounds{Smallest: entries[1].Internal(), Largest: entries[0].Internal()}, 2)
-		want = append(want, a+"="+value, b+"="+value)
+		d.Name(0, 1, name, handmade.Bounds{Smallest: entries[0].Internal(), Largest: entries[3].Internal()}, 2)
+		want = append(want, a+"="+value, b+"="+value, c+"="+value, z+"="+value)
 	}
 	db := openTest(t, d.Finish(), store.Options{Resort: true, Memory: 64 << 10, TempDir: t.TempDir()})
 	wantRows(t, db, 0, strings.Join(want, " "))

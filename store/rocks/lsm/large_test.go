@@ -89,6 +89,7 @@ func TestHugeBatch(t *testing.T) {
 	log := handmade.Log(7, true, handmade.Batch(9, handmade.Op(base.KindPut, "before", "0")), first, handmade.Batch(16, handmade.Op(base.KindPut, "after", "2")), last)
 	d := handmade.NewDB(t)
 	d.Family(1, "one", handmade.BytewiseName)
+	d.LastSeq = 8
 	dir, temp := d.Finish(), t.TempDir()
 	d.File("000007.log", log[:len(log)-each/2])
 	before := totalAlloc()
