@@ -231,6 +231,9 @@ func (x *explainer) entries(ctx context.Context, db string, ks format.Keyspace, 
 		}
 		row := ExplainedRow{DB: db, Keyspace: ks.Name, Type: r.Type, Entry: *e, Bytes: int64(len(e.Key) + len(e.Value))}
 		row.Place.File = x.names.of(db, ks.Name, e.Place.File)
+		if e.ValueAt.File != "" {
+			row.ValueAt.File = x.names.of(db, ks.Name, e.ValueAt.File)
+		}
 		hidden := v.next(e)
 		if e.Kind != store.RangeDelete {
 			row.Row = x.describe(db, ks.Name, e)

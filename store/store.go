@@ -183,6 +183,8 @@ type Entry struct {
 	Seq        uint64
 	Kind       Kind
 	Place      record.Place
+	// ValueAt is where the value is when it is in a file of its own, as in a blob file; its File is "" otherwise.
+	ValueAt record.Place
 	// Covered says that a range tombstone newer than the entry hides it.
 	Covered bool
 	// Circular says that the comparer is no order among the keys around the entry (see Wrapping), so that the

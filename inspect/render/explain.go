@@ -52,7 +52,11 @@ func (p *ExplainText) Row(r *inspect.ExplainedRow) error {
 	if kind == "" {
 		kind = "row"
 	}
-	fmt.Fprintf(p.out, "  %s  %s, %s, seq %d, %s, %d bytes\n", state, r.Kind, kind, r.Seq, placeText(r.Place), r.Bytes)
+	place := placeText(r.Place)
+	if r.ValueAt.File != "" {
+		place += ", value in " + placeText(r.ValueAt)
+	}
+	fmt.Fprintf(p.out, "  %s  %s, %s, seq %d, %s, %d bytes\n", state, r.Kind, kind, r.Seq, place, r.Bytes)
 	fmt.Fprintf(p.out, "         %s\n", r.Why)
 	if line := fieldsText(r.Row.Fields); line != "" {
 		fmt.Fprintf(p.out, "         %s\n", line)
@@ -185,6 +189,7 @@ type jsonRow struct {
 	Kind     string        `json:"kind,omitempty"`
 	Seq      *uint64       `json:"seq,omitempty"`
 	Place    *record.Place `json:"place,omitempty"`
+	ValueAt  *record.Place `json:"value_at,omitempty"`
 	Alive    *bool         `json:"alive,omitempty"`
 	Why      string        `json:"why,omitempty"`
 	Version  *int64        `json:"version,omitempty"`
@@ -242,6 +247,9 @@ func (p *ExplainJSON) Row(r *inspect.ExplainedRow) error {
 	}
 	if r.Place.File != "" {
 		out.Place = &r.Place
+	}
+	if r.ValueAt.File != "" {
+		out.ValueAt = &r.ValueAt
 	}
 	b, err := marshal(out)
 	if err != nil {

@@ -67,9 +67,18 @@ func with(name string, change func(*writerOptions)) writerOptions {
 func TestReadsWhatRocksDBWrites(t *testing.T) {
 	cases := append(shapes(), encodings()...)
 	slices.SortFunc(cases, func(a, b writerOptions) int { return strings.Compare(a.name, b.name) })
-	for _, o := range cases {
+	for _, o := range some(t, cases) {
 		t.Run(o.name, func(t *testing.T) { readBack(t, random(t), o) })
 	}
+}
+
+// some returns a third of the cases, drawn by chance, and all of them in the long form.
+func some(t *testing.T, cases []writerOptions) []writerOptions {
+	if long() {
+		return cases
+	}
+	random(t).Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
+	return cases[:(len(cases)+2)/3]
 }
 
 // codecs are those of RocksDB, but snappy.
@@ -91,9 +100,9 @@ func blobs(d *grocksdb.Options, size uint64, codec grocksdb.CompressionType) {
 
 // TestReadsMixtures: what modern RocksDB has, mixed by chance.
 func TestReadsMixtures(t *testing.T) {
-	n := 6
-	if testing.Short() {
-		n = 2
+	n := 2
+	if long() {
+		n = 12
 	}
 	for i := range n {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {

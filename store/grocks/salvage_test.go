@@ -24,7 +24,7 @@ import (
 // and tables of them are damaged, and every entry but theirs is read, whatever way leads to it.
 func TestSalvagesWhatRocksDBWrites(t *testing.T) {
 	plain := func(o writerOptions) bool { return o.dictionary == 0 }
-	for _, o := range append(shapes(), slices.DeleteFunc(encodings(), plain)...) {
+	for _, o := range some(t, append(shapes(), slices.DeleteFunc(encodings(), plain)...)) {
 		if o.noFlush {
 			continue
 		}

@@ -140,6 +140,15 @@ func (r *blobReader) Value(key, index []byte, at record.Place) ([]byte, error) {
 	return nil, lsm.ErrLostValue
 }
 
+// At says where a blob index leads to.
+func (r *blobReader) At(index []byte) record.Place {
+	x, err := blob.DecodeIndex(index)
+	if err != nil {
+		return record.Place{}
+	}
+	return record.Place{File: r.all.file(x.File).name, Off: int64(x.Offset), Level: -1}
+}
+
 // indexError places an error of a blob index.
 func (ks *family) indexError(err error, key []byte, at record.Place) error {
 	var c *record.CorruptError

@@ -43,6 +43,12 @@ func truthRows(t *testing.T, dir string) []string {
 // salvaged reads all rows of a damaged database in every way and checks that the ways agree; lost counts entries without value.
 func salvaged(t *testing.T, dir string) (rows []string, lost int, found []record.Finding) {
 	t.Helper()
+	outside := 0
+	defer func() {
+		if outside == 0 {
+			t.Error("no entry says that its value is in a blob file")
+		}
+	}()
 	db := openTest(t, dir, store.Options{Salvage: true, Report: func(f record.Finding) { found = append(found, f) }})
 	for _, ks := range db.Keyspaces() {
 		got, n := handmade.ReadRows(t, ks, nil, nil)
@@ -58,6 +64,13 @@ func salvaged(t *testing.T, dir string) (rows []string, lost int, found []record
 		decided := false // an entry of the key stands before that is no merge operand
 		for {
 			e, err := it.Next()
+			if err == nil && e.ValueAt.File != "" {
+				b, statErr := os.Stat(filepath.Join(dir, e.ValueAt.File))
+				if statErr == nil && (e.ValueAt.Off <= 0 || e.ValueAt.Off >= b.Size()) && e.Kind != store.Lost {
+					t.Errorf("the value of %q is at %d of %s, which has %d bytes", e.Key, e.ValueAt.Off, e.ValueAt.File, b.Size())
+				}
+				outside++
+			}
 			if err == io.EOF {
 				break
 			}

@@ -72,6 +72,7 @@ func (it *entries) Next() (*store.Entry, error) {
 		} else if err != nil {
 			return nil, it.end(err)
 		}
+		it.e.ValueAt = it.outside.rd.At(c.Val)
 	}
 	it.e.Covered = it.cover != nil && it.e.Seq < it.cover.seq(it.e.Key)
 	return &it.e, nil
