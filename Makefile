@@ -6,7 +6,7 @@ COVER    ?= 90
 export GO FUZZTIME COVER
 
 # Packages that run goroutines of their own: there the race detector pays.
-RACE ?= ./convert/... ./inspect/... ./store/rocks/... ./internal/... ./record/... ./redis/live/...
+RACE ?= ./convert/... ./inspect/... ./store/rocks ./store/rocks/files ./store/rocks/sst ./store/rocks/lsm ./internal/... ./record/... ./redis/live/...
 # Sweeps over damage, models and transcripts run one goroutine for minutes, others start processes.
 RACE_SKIP ?= ^TestMatrix$$|Damage|Killed|Linear|Random|Transcript|^TestGoldens$$|Variants|^Fuzz|Flip|Prefix|Model|Huge|Redis|Sweep|WithoutChecksums|Examples|ReadmeSession|CutManifest|SalvageEvery|TestFilters|TestModern|LevelDBUsesBuilder|TestMissingBlobs|TestTies|TestUniqueID
 
