@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"kvferry/ardb/codec"
 	"kvferry/record"
 )
 
@@ -14,9 +15,9 @@ type intRange struct {
 }
 
 // take adds a field or member.
-func (r *intRange) take(d *Data) {
+func (r *intRange) take(d *codec.Data) {
 	switch {
-	case d.Tag != TagInt:
+	case d.Tag != codec.TagInt:
 	case !r.any:
 		r.any, r.min, r.max = true, d.Int, d.Int
 	case d.Int < r.min:
@@ -36,7 +37,7 @@ func (p *pass) circular() {
 	}
 	if detail == "" && uint64(r.max)-uint64(r.min) >= 1<<63 {
 		detail = fmt.Sprintf("integers from %d to %d are 2^63 or more apart, which %s orders in a circle: the server's lookups and deletes "+
-			"may miss them; they are read as they stand", r.min, r.max, comparerName)
+			"may miss them; they are read as they stand", r.min, r.max, codec.ComparerName)
 	}
 	if detail != "" && p.env.Report != nil {
 		p.env.Report(record.Finding{Kind: record.FindCircularOrder, Severity: record.Warning, DB: p.sp.db, Type: p.head.Type,

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/ardb/codec"
 	"kvferry/format"
 	"kvferry/internal/memstore"
 	"kvferry/record"
@@ -21,15 +22,17 @@ import (
 // raw is a row put into a memory store as it is.
 type raw struct{ key, val []byte }
 
-func row(user string, k Kind, val []byte, elems ...Data) raw {
-	return raw{AppendKey(nil, nil, []byte(user), k, elems...), val}
+func row(user string, k codec.Kind, val []byte, elems ...codec.Data) raw {
+	return raw{codec.AppendKey(nil, nil, []byte(user), k, elems...), val}
 }
 
-func metaOf(user string, v Value, data ...Data) raw {
-	return row(user, KindMeta, AppendValue(nil, &v, data...))
+func metaOf(user string, v codec.Value, data ...codec.Data) raw {
+	return row(user, codec.KindMeta, codec.AppendValue(nil, &v, data...))
 }
 
-func elem(k Kind, d ...Data) []byte { return AppendValue(nil, &Value{Kind: k}, d...) }
+func elem(k codec.Kind, d ...codec.Data) []byte {
+	return codec.AppendValue(nil, &codec.Value{Kind: k}, d...)
+}
 
 // openRows opens a memory store of rows in namespace 0.
 func openRows(t testing.TB, rows ...raw) format.Source {
@@ -37,7 +40,7 @@ func openRows(t testing.TB, rows ...raw) format.Source {
 	fs := memstore.New()
 	st := fs.Dir("/d/rocksdb")
 	for _, name := range []string{defaultCF, "0"} {
-		if err := st.Keyspace(name, Comparer()); err != nil {
+		if err := st.Keyspace(name, codec.Comparer()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -91,20 +94,26 @@ func outcome(t testing.TB, src format.Source, types record.TypeSet) (records, ki
 }
 
 func TestFindings(t *testing.T) {
-	list := func(size int64, seq bool, lo, hi Data) raw {
-		return metaOf("l", Value{Kind: KindList, Size: size, Sequential: seq}, lo, hi)
+	list := func(size int64, seq bool, lo, hi codec.Data) raw {
+		return metaOf("l", codec.Value{Kind: codec.KindList, Size: size, Sequential: seq}, lo, hi)
 	}
-	item := func(at Data, s string) raw { return row("l", KindElement, elem(KindElement, text(s)), at) }
-	zmeta := metaOf("z", Value{Kind: KindZSet, Size: 1}, text("m"), text("m"))
-	sort := func(f float64, m string) raw { return row("z", KindSort, elem(KindSort), FloatData(f), text(m)) }
-	score := func(m string, d Data) raw { return row("z", KindScore, elem(KindScore, d), text(m)) }
-	smeta := metaOf("s", Value{Kind: KindSet, Size: -1})
-	mem := func(d Data) raw { return row("s", KindMember, elem(KindMember), d) }
-	hmeta := metaOf("h", Value{Kind: KindHash, Size: -1})
-	fld := func(d, v Data) raw { return row("h", KindField, elem(KindField, v), d) }
-	xmeta := metaOf("x", Value{Kind: KindStream, Size: 1, Last: TextData(streamID(9, 0))}, text("f"))
-	ent := func(ms uint64, d ...Data) raw {
-		return row("x", KindEntry, elem(KindEntry, d...), TextData(streamID(ms, 0)))
+	item := func(at codec.Data, s string) raw {
+		return row("l", codec.KindElement, elem(codec.KindElement, text(s)), at)
+	}
+	zmeta := metaOf("z", codec.Value{Kind: codec.KindZSet, Size: 1}, text("m"), text("m"))
+	sort := func(f float64, m string) raw {
+		return row("z", codec.KindSort, elem(codec.KindSort), codec.FloatData(f), text(m))
+	}
+	score := func(m string, d codec.Data) raw {
+		return row("z", codec.KindScore, elem(codec.KindScore, d), text(m))
+	}
+	smeta := metaOf("s", codec.Value{Kind: codec.KindSet, Size: -1})
+	mem := func(d codec.Data) raw { return row("s", codec.KindMember, elem(codec.KindMember), d) }
+	hmeta := metaOf("h", codec.Value{Kind: codec.KindHash, Size: -1})
+	fld := func(d, v codec.Data) raw { return row("h", codec.KindField, elem(codec.KindField, v), d) }
+	xmeta := metaOf("x", codec.Value{Kind: codec.KindStream, Size: 1, Last: codec.TextData(streamID(9, 0))}, text("f"))
+	ent := func(ms uint64, d ...codec.Data) raw {
+		return row("x", codec.KindEntry, elem(codec.KindEntry, d...), codec.TextData(streamID(ms, 0)))
 	}
 	type counts map[record.Class]int64
 	for _, tt := range []struct {
@@ -116,90 +125,90 @@ func TestFindings(t *testing.T) {
 	}{
 		{"orphans", []raw{fld(text("a"), text("b")), fld(text("c"), text("b")), mem(text("q"))}, nil,
 			[]string{"orphan-rows hash h", "orphan-rows set s"}, counts{record.Orphan: 3}},
-		{"rows of another type", []raw{smeta, mem(text("a")), row("s", KindField, elem(KindField, text("v")), text("f"))},
+		{"rows of another type", []raw{smeta, mem(text("a")), row("s", codec.KindField, elem(codec.KindField, text("v")), text("f"))},
 			[]string{"set s: a"}, []string{"orphan-rows hash s"}, counts{record.Orphan: 1, record.Copied: 2}},
-		{"rows behind a string", []raw{{AppendKey(nil, nil, []byte("s"), KindMeta), str(IntData(1))}, mem(text("a"))},
+		{"rows behind a string", []raw{{codec.AppendKey(nil, nil, []byte("s"), codec.KindMeta), str(codec.IntData(1))}, mem(text("a"))},
 			[]string{"string s: 1"}, []string{"orphan-rows set s"}, counts{record.Orphan: 1, record.Copied: 1}},
-		{"members in a circle", []raw{smeta, mem(IntData(-1<<62 - 1)), mem(IntData(1 << 62))},
+		{"members in a circle", []raw{smeta, mem(codec.IntData(-1<<62 - 1)), mem(codec.IntData(1 << 62))},
 			[]string{"set s: 4611686018427387904 -4611686018427387905"}, []string{"circular-order set s"}, counts{record.Copied: 3}},
-		{"fields just not in a circle", []raw{hmeta, fld(IntData(-1<<62), text("v")), fld(IntData(1<<62-1), text("w"))},
+		{"fields just not in a circle", []raw{hmeta, fld(codec.IntData(-1<<62), text("v")), fld(codec.IntData(1<<62-1), text("w"))},
 			[]string{"hash h: -4611686018427387904=v 4611686018427387903=w"}, nil, counts{record.Copied: 3}},
 		{"emptied collection", []raw{hmeta}, nil, nil, counts{record.Deleted: 1}},
-		{"empty value", []raw{{AppendKey(nil, nil, []byte("a"), KindMeta), nil}}, nil, []string{"empty-value invalid a"}, counts{record.Deleted: 1}},
-		{"operand", []raw{{AppendKey(nil, nil, []byte("a"), KindMeta), operand(1002, IntData(1))}}, nil,
+		{"empty value", []raw{{codec.AppendKey(nil, nil, []byte("a"), codec.KindMeta), nil}}, nil, []string{"empty-value invalid a"}, counts{record.Deleted: 1}},
+		{"operand", []raw{{codec.AppendKey(nil, nil, []byte("a"), codec.KindMeta), operand(1002, codec.IntData(1))}}, nil,
 			[]string{"unmerged-operand invalid a"}, counts{record.Malformed: 1}},
-		{"value of another kind", []raw{{AppendKey(nil, nil, []byte("a"), KindMeta), elem(KindField, text("a"))}}, nil,
+		{"value of another kind", []raw{{codec.AppendKey(nil, nil, []byte("a"), codec.KindMeta), elem(codec.KindField, text("a"))}}, nil,
 			[]string{"malformed-value invalid a"}, counts{record.Malformed: 1}},
-		{"cut value", []raw{{AppendKey(nil, nil, []byte("a"), KindMeta), []byte{2, 0, 0x80}}}, nil,
+		{"cut value", []raw{{codec.AppendKey(nil, nil, []byte("a"), codec.KindMeta), []byte{2, 0, 0x80}}}, nil,
 			[]string{"malformed-value string a"}, counts{record.Malformed: 1}},
-		{"cut string", []raw{{AppendKey(nil, nil, []byte("a"), KindMeta), []byte{2, 0, 0, 1, 4, 9}}}, nil,
+		{"cut string", []raw{{codec.AppendKey(nil, nil, []byte("a"), codec.KindMeta), []byte{2, 0, 0, 1, 4, 9}}}, nil,
 			[]string{"malformed-value string a"}, counts{record.Malformed: 1}},
-		{"string of two", []raw{metaOf("a", Value{Kind: KindString}, text("a"), text("b"))}, nil,
+		{"string of two", []raw{metaOf("a", codec.Value{Kind: codec.KindString}, text("a"), text("b"))}, nil,
 			[]string{"malformed-value string a"}, counts{record.Malformed: 1}},
-		{"elements in a META key", []raw{{append(AppendPrefix(nil, nil, []byte("a")), 1, 1), str(IntData(1))}}, nil,
+		{"elements in a META key", []raw{{append(codec.AppendPrefix(nil, nil, []byte("a")), 1, 1), str(codec.IntData(1))}}, nil,
 			[]string{"malformed-key string a"}, counts{record.Malformed: 1}},
 		{"malformed key", []raw{{[]byte{9, 1}, nil}}, nil, []string{"malformed-key invalid \t\x01"}, counts{record.Malformed: 1}},
-		{"unknown type", []raw{{append(AppendPrefix(nil, nil, []byte("a")), 99, 0), nil}}, nil,
+		{"unknown type", []raw{{append(codec.AppendPrefix(nil, nil, []byte("a")), 99, 0), nil}}, nil,
 			[]string{"malformed-key invalid a"}, counts{record.Malformed: 1}},
-		{"malformed elements", []raw{hmeta, fld(text("a"), text("b")), {append(AppendPrefix(nil, nil, []byte("h")), byte(KindField), 1, 9), elem(KindField, text("x"))},
-			row("h", KindField, elem(KindMember), text("k")), row("h", KindField, []byte{4, 1, 4, 9}, text("l")), row("h", KindField, elem(KindField), text("m"))},
+		{"malformed elements", []raw{hmeta, fld(text("a"), text("b")), {append(codec.AppendPrefix(nil, nil, []byte("h")), byte(codec.KindField), 1, 9), elem(codec.KindField, text("x"))},
+			row("h", codec.KindField, elem(codec.KindMember), text("k")), row("h", codec.KindField, []byte{4, 1, 4, 9}, text("l")), row("h", codec.KindField, elem(codec.KindField), text("m"))},
 			[]string{"hash h: a=b"}, []string{"malformed-value hash h", "malformed-value hash h", "malformed-value hash h", "malformed-key hash h"},
 			counts{record.Malformed: 4, record.Copied: 2}},
-		{"malformed members", []raw{smeta, row("s", KindMember, []byte{8}, text("k")), row("s", KindMember, elem(KindField), text("l")), mem(text("m"))},
+		{"malformed members", []raw{smeta, row("s", codec.KindMember, []byte{8}, text("k")), row("s", codec.KindMember, elem(codec.KindField), text("l")), mem(text("m"))},
 			[]string{"set s: m"}, []string{"malformed-value set s", "malformed-value set s"}, counts{record.Malformed: 2, record.Copied: 2}},
-		{"not canonical", []raw{hmeta, fld(IntData(3), text("a")), fld(text("5"), text("b")), fld(text("x"), text("c"))},
+		{"not canonical", []raw{hmeta, fld(codec.IntData(3), text("a")), fld(text("5"), text("b")), fld(text("x"), text("c"))},
 			[]string{"hash h: 3=a 5=b x=c"}, []string{"not-canonical hash h"}, counts{record.Copied: 4}},
-		{"member twice", []raw{smeta, mem(IntData(5)), mem(text("5")), mem(text("6x"))},
+		{"member twice", []raw{smeta, mem(codec.IntData(5)), mem(text("5")), mem(text("6x"))},
 			[]string{"set s: 5 6x"}, []string{"member-twice set s"}, counts{record.Orphan: 1, record.Copied: 3}},
-		{"both tags and encodings", []raw{smeta, mem(FloatData(0.5)), {append(AppendPrefix(nil, nil, []byte("s")), byte(KindMember), 1, 3, 1, 'k'), elem(KindMember)},
-			{append([]byte{0x81, 0, 's'}, byte(KindMember), 1, 4, 1, 'l'), elem(KindMember)}},
+		{"both tags and encodings", []raw{smeta, mem(codec.FloatData(0.5)), {append(codec.AppendPrefix(nil, nil, []byte("s")), byte(codec.KindMember), 1, 3, 1, 'k'), elem(codec.KindMember)},
+			{append([]byte{0x81, 0, 's'}, byte(codec.KindMember), 1, 4, 1, 'l'), elem(codec.KindMember)}},
 			[]string{"set s: 0.5 k l"}, nil, counts{record.Copied: 4}},
-		{"whole zset", []raw{zmeta, sort(1, "m"), score("m", FloatData(1))}, []string{"zset z: m=1"}, nil, counts{record.Copied: 2, record.Index: 1}},
-		{"zset minus zero", []raw{zmeta, sort(0, "m"), score("m", FloatData(math.Copysign(0, -1)))}, []string{"zset z: m=-0"}, nil,
+		{"whole zset", []raw{zmeta, sort(1, "m"), score("m", codec.FloatData(1))}, []string{"zset z: m=1"}, nil, counts{record.Copied: 2, record.Index: 1}},
+		{"zset minus zero", []raw{zmeta, sort(0, "m"), score("m", codec.FloatData(math.Copysign(0, -1)))}, []string{"zset z: m=-0"}, nil,
 			counts{record.Copied: 2, record.Index: 1}},
-		{"zset score as integer", []raw{zmeta, sort(3, "m"), score("m", IntData(3))}, []string{"zset z: m=3"}, nil, counts{record.Copied: 2, record.Index: 1}},
-		{"zset scores differ", []raw{zmeta, sort(1, "m"), score("m", FloatData(2))}, []string{"zset z: m=2"}, []string{"zset-twin zset z"},
+		{"zset score as integer", []raw{zmeta, sort(3, "m"), score("m", codec.IntData(3))}, []string{"zset z: m=3"}, nil, counts{record.Copied: 2, record.Index: 1}},
+		{"zset scores differ", []raw{zmeta, sort(1, "m"), score("m", codec.FloatData(2))}, []string{"zset z: m=2"}, []string{"zset-twin zset z"},
 			counts{record.Copied: 2, record.Index: 1}},
 		{"zset without score row", []raw{zmeta, sort(1, "m")}, nil, []string{"zset-twin zset z"}, counts{record.Deleted: 1, record.Orphan: 1}},
-		{"zset without sort row", []raw{zmeta, score("m", FloatData(2))}, []string{"zset z: m=2"}, []string{"zset-twin zset z"}, counts{record.Copied: 2}},
-		{"zset wrong size", []raw{metaOf("z", Value{Kind: KindZSet, Size: 5}), sort(1, "m"), score("m", FloatData(1))}, []string{"zset z: m=1"},
+		{"zset without sort row", []raw{zmeta, score("m", codec.FloatData(2))}, []string{"zset z: m=2"}, []string{"zset-twin zset z"}, counts{record.Copied: 2}},
+		{"zset wrong size", []raw{metaOf("z", codec.Value{Kind: codec.KindZSet, Size: 5}), sort(1, "m"), score("m", codec.FloatData(1))}, []string{"zset z: m=1"},
 			[]string{"size-mismatch zset z"}, counts{record.Copied: 2, record.Index: 1}},
-		{"zset odd rows", []raw{zmeta, row("z", KindField, elem(KindField, text("v")), text("f")), row("z", KindSort, elem(KindSort), text("1"), text("m")), sort(1, "m"),
-			score("m", FloatData(1)), score("n", text("x")), score("o", FloatData(math.NaN()))}, []string{"zset z: m=1 o=NaN"},
+		{"zset odd rows", []raw{zmeta, row("z", codec.KindField, elem(codec.KindField, text("v")), text("f")), row("z", codec.KindSort, elem(codec.KindSort), text("1"), text("m")), sort(1, "m"),
+			score("m", codec.FloatData(1)), score("n", text("x")), score("o", codec.FloatData(math.NaN()))}, []string{"zset z: m=1 o=NaN"},
 			[]string{"orphan-rows hash z", "malformed-key zset z", "malformed-value zset z", "score-nan zset z", "zset-twin zset z", "size-mismatch zset z"},
 			counts{record.Copied: 3, record.Index: 1, record.Malformed: 2, record.Orphan: 1}},
-		{"list of mixed indexes", []raw{list(3, false, IntData(0), IntData(1)), item(IntData(0), "a"), item(FloatData(0.5), "b"), item(IntData(1), "c")},
+		{"list of mixed indexes", []raw{list(3, false, codec.IntData(0), codec.IntData(1)), item(codec.IntData(0), "a"), item(codec.FloatData(0.5), "b"), item(codec.IntData(1), "c")},
 			[]string{"list l: a b c"}, nil, counts{record.Copied: 4}},
-		{"list with wider bounds", []raw{list(1, false, IntData(-7), IntData(9)), item(IntData(1), "c")}, []string{"list l: c"}, nil, counts{record.Copied: 2}},
-		{"list of wrong size", []raw{list(3, true, IntData(1), IntData(1)), item(IntData(1), "c")}, []string{"list l: c"}, []string{"size-mismatch list l"}, counts{record.Copied: 2}},
-		{"list with gaps", []raw{list(2, true, IntData(1), IntData(3)), item(IntData(1), "c"), item(IntData(3), "d")}, []string{"list l: c d"},
+		{"list with wider bounds", []raw{list(1, false, codec.IntData(-7), codec.IntData(9)), item(codec.IntData(1), "c")}, []string{"list l: c"}, nil, counts{record.Copied: 2}},
+		{"list of wrong size", []raw{list(3, true, codec.IntData(1), codec.IntData(1)), item(codec.IntData(1), "c")}, []string{"list l: c"}, []string{"size-mismatch list l"}, counts{record.Copied: 2}},
+		{"list with gaps", []raw{list(2, true, codec.IntData(1), codec.IntData(3)), item(codec.IntData(1), "c"), item(codec.IntData(3), "d")}, []string{"list l: c d"},
 			[]string{"list-bounds list l"}, counts{record.Copied: 3}},
-		{"list beyond bounds", []raw{list(1, false, IntData(1), IntData(1)), item(IntData(3), "d")}, []string{"list l: d"}, []string{"list-bounds list l"}, counts{record.Copied: 2}},
-		{"list without bounds", []raw{metaOf("l", Value{Kind: KindList, Size: 1}), item(IntData(3), "d")}, []string{"list l: d"},
+		{"list beyond bounds", []raw{list(1, false, codec.IntData(1), codec.IntData(1)), item(codec.IntData(3), "d")}, []string{"list l: d"}, []string{"list-bounds list l"}, counts{record.Copied: 2}},
+		{"list without bounds", []raw{metaOf("l", codec.Value{Kind: codec.KindList, Size: 1}), item(codec.IntData(3), "d")}, []string{"list l: d"},
 			[]string{"list-bounds list l"}, counts{record.Copied: 2}},
-		{"list of far indexes", []raw{list(4, false, IntData(-6e18), IntData(6e18)), item(IntData(6e18), "d"), item(IntData(-6e18), "a"), item(FloatData(-0.5), "b"), item(IntData(0), "c")},
+		{"list of far indexes", []raw{list(4, false, codec.IntData(-6e18), codec.IntData(6e18)), item(codec.IntData(6e18), "d"), item(codec.IntData(-6e18), "a"), item(codec.FloatData(-0.5), "b"), item(codec.IntData(0), "c")},
 			[]string{"list l: a b c d"}, nil, counts{record.Copied: 5}},
-		{"list of far indexes, damaged", []raw{list(2, false, IntData(-6e18), IntData(6e18)), item(IntData(6e18), "d"), item(text("x"), "a"), item(IntData(0), "c"),
-			row("l", KindElement, nil, IntData(5))},
+		{"list of far indexes, damaged", []raw{list(2, false, codec.IntData(-6e18), codec.IntData(6e18)), item(codec.IntData(6e18), "d"), item(text("x"), "a"), item(codec.IntData(0), "c"),
+			row("l", codec.KindElement, nil, codec.IntData(5))},
 			[]string{"list l: c d"}, []string{"malformed-value list l", "malformed-key list l"}, counts{record.Copied: 3, record.Malformed: 2}},
-		{"list index as string", []raw{list(1, false, IntData(0), IntData(1)), item(IntData(0), "c"), item(text("x"), "a")},
+		{"list index as string", []raw{list(1, false, codec.IntData(0), codec.IntData(1)), item(codec.IntData(0), "c"), item(text("x"), "a")},
 			[]string{"list l: c"}, []string{"malformed-key list l"}, counts{record.Copied: 2, record.Malformed: 1}},
-		{"list that lies about its bounds", []raw{list(4, false, IntData(0), IntData(1)), item(IntData(0), "c"), item(IntData(4e18), "b"), item(IntData(8e18), "d"), item(IntData(-7e18), "a")},
+		{"list that lies about its bounds", []raw{list(4, false, codec.IntData(0), codec.IntData(1)), item(codec.IntData(0), "c"), item(codec.IntData(4e18), "b"), item(codec.IntData(8e18), "d"), item(codec.IntData(-7e18), "a")},
 			[]string{"list l: c b d"}, []string{"list-order list l", "list-bounds list l", "size-mismatch list l"}, counts{record.Copied: 4, record.Malformed: 1}},
-		{"stream", []raw{xmeta, ent(1, IntData(1), IntData(5)), ent(2, IntData(1), text("v"), text("g")), ent(3, IntData(0))},
+		{"stream", []raw{xmeta, ent(1, codec.IntData(1), codec.IntData(5)), ent(2, codec.IntData(1), text("v"), text("g")), ent(3, codec.IntData(0))},
 			[]string{`stream x: 01="\x01f\x015" 02="\x01g\x01v" 03=""`}, nil, counts{record.Copied: 4}},
-		{"stream groups", []raw{xmeta, ent(1, IntData(1), IntData(5)), row("x", KindPending, elem(KindPending, TextData(streamID(1, 0))), text("g"), Data{})},
+		{"stream groups", []raw{xmeta, ent(1, codec.IntData(1), codec.IntData(5)), row("x", codec.KindPending, elem(codec.KindPending, codec.TextData(streamID(1, 0))), text("g"), codec.Data{})},
 			[]string{`stream x: 01="\x01f\x015"`}, []string{"stream-groups stream x"}, counts{record.Copied: 2, record.Lost: 1}},
-		{"damaged entries", []raw{xmeta, ent(1, IntData(2), IntData(5)), ent(2, text("v"), text("g")), ent(3), row("x", KindEntry, elem(KindField, text("v")), TextData(streamID(4, 0))),
-			row("x", KindEntry, elem(KindEntry, IntData(0)), text("short")), row("x", KindEntry, []byte{13, 2, 1, 2, 9}, TextData(streamID(5, 0))),
-			row("x", KindEntry, []byte{13, 3, 1, 2, 1, 2, 9}, TextData(streamID(6, 0)))},
+		{"damaged entries", []raw{xmeta, ent(1, codec.IntData(2), codec.IntData(5)), ent(2, text("v"), text("g")), ent(3), row("x", codec.KindEntry, elem(codec.KindField, text("v")), codec.TextData(streamID(4, 0))),
+			row("x", codec.KindEntry, elem(codec.KindEntry, codec.IntData(0)), text("short")), row("x", codec.KindEntry, []byte{13, 2, 1, 2, 9}, codec.TextData(streamID(5, 0))),
+			row("x", codec.KindEntry, []byte{13, 3, 1, 2, 1, 2, 9}, codec.TextData(streamID(6, 0)))},
 			[]string{"stream x:"}, []string{"malformed-value stream x", "malformed-value stream x", "malformed-value stream x", "malformed-value stream x",
 				"malformed-value stream x", "malformed-value stream x", "malformed-key stream x"}, counts{record.Copied: 1, record.Malformed: 7}},
-		{"damaged stream META", []raw{metaOf("x", Value{Kind: KindStream, Last: text("short")}), metaOf("y", Value{Kind: KindStream, Last: TextData(streamID(1, 0))}, IntData(1))},
+		{"damaged stream META", []raw{metaOf("x", codec.Value{Kind: codec.KindStream, Last: text("short")}), metaOf("y", codec.Value{Kind: codec.KindStream, Last: codec.TextData(streamID(1, 0))}, codec.IntData(1))},
 			nil, []string{"malformed-value stream x", "malformed-value stream y"}, counts{record.Malformed: 2}},
-		{"negative expiry", []raw{{AppendKey(nil, nil, []byte("a"), KindMeta), strTTL(text("v"), -5)}}, []string{"string a: v"},
+		{"negative expiry", []raw{{codec.AppendKey(nil, nil, []byte("a"), codec.KindMeta), strTTL(text("v"), -5)}}, []string{"string a: v"},
 			[]string{"bad-expiry string a"}, counts{record.Copied: 1}},
-		{"TTL row among records", []raw{row("", KindTTL, elem(KindTTL), IntData(1), text("0"), text("k"))}, nil, nil, counts{record.Housekeeping: 1}},
+		{"TTL row among records", []raw{row("", codec.KindTTL, elem(codec.KindTTL), codec.IntData(1), text("0"), text("k"))}, nil, nil, counts{record.Housekeeping: 1}},
 	} {
 		records, kinds, rows := outcome(t, openRows(t, tt.rows...), record.AllTypes)
 		if !slices.Equal(records, tt.records) || !slices.Equal(kinds, tt.kinds) {
@@ -231,8 +240,8 @@ func TestFindings(t *testing.T) {
 // TestSettle gives every class the rows of unread records, index rows too.
 func TestSettle(t *testing.T) {
 	src := openRows(t,
-		metaOf("a", Value{Kind: KindZSet, Size: 1}), row("a", KindSort, elem(KindSort), FloatData(1), text("m")), row("a", KindScore, elem(KindScore, FloatData(1)), text("m")),
-		metaOf("b", Value{Kind: KindHash}), row("b", KindField, elem(KindField, text("v")), text("f")), row("b", KindMember, elem(KindMember), text("f")))
+		metaOf("a", codec.Value{Kind: codec.KindZSet, Size: 1}), row("a", codec.KindSort, elem(codec.KindSort), codec.FloatData(1), text("m")), row("a", codec.KindScore, elem(codec.KindScore, codec.FloatData(1)), text("m")),
+		metaOf("b", codec.Value{Kind: codec.KindHash}), row("b", codec.KindField, elem(codec.KindField, text("v")), text("f")), row("b", codec.KindMember, elem(codec.KindMember), text("f")))
 	env := testEnv(nil)
 	r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, env)
 	if err != nil {
@@ -386,10 +395,10 @@ func TestUnusedRows(t *testing.T) {
 	fs := memstore.New()
 	st := fs.Dir("/d/rocksdb")
 	for _, name := range []string{defaultCF, "0"} {
-		if err := st.Keyspace(name, Comparer()); err != nil {
+		if err := st.Keyspace(name, codec.Comparer()); err != nil {
 			t.Fatal(err)
 		}
-		st.Put(name, AppendKey(nil, nil, []byte("k"), KindMeta), str(IntData(1)))
+		st.Put(name, codec.AppendKey(nil, nil, []byte("k"), codec.KindMeta), str(codec.IntData(1)))
 	}
 	src, err := New().Open(context.Background(), filepath.FromSlash("/d"), &format.OpenOptions{Store: fs.Open, Kind: storeRocksDB})
 	if err != nil {

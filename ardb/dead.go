@@ -10,6 +10,8 @@ import (
 	"math"
 	"slices"
 
+	"kvferry/ardb/codec"
+	"kvferry/ardb/merge"
 	"kvferry/format"
 	"kvferry/internal/undead"
 	"kvferry/record"
@@ -84,13 +86,13 @@ func (s *source) buried() (out []*space, err error) {
 		if err != nil {
 			return nil, err
 		}
-		d, n := splitData(key)
+		d, n := codec.SplitData(key)
 		if seen[string(key[:n])] {
 			return out, nil
 		}
 		seen[string(key[:n])] = true
 		sp := s.namespace(ks, d, next, new(store.Options))
-		if _, err := s.space(sp.db); err != nil && string(d.Text) != ttlNamespace {
+		if _, err := s.space(sp.db); err != nil && string(d.Text) != codec.TTLNamespace {
 			out = append(out, sp)
 		}
 		from = next
@@ -112,8 +114,8 @@ func firstNamespace(ks store.Keyspace, from []byte) (key, next []byte, err error
 		if err != nil {
 			return nil, nil, errors.Join(err, it.Close())
 		}
-		d, n := splitData(e.Key)
-		if next, ok := nextNamespace(d); n > 0 && ok {
+		d, n := codec.SplitData(e.Key)
+		if next, ok := codec.AfterNamespace(d); n > 0 && ok {
 			return bytes.Clone(e.Key), next, it.Close()
 		}
 	}
@@ -156,7 +158,7 @@ func (r *deadReader) Next() (*record.Header, error) {
 func (r *deadReader) sum() {
 	switch n := r.rows - 1; {
 	case r.head.Type == record.String, r.meta.Size == sizeLost:
-	case r.meta.Size == sizeUnknown:
+	case r.meta.Size == codec.SizeUnknown:
 		r.tell(bytes.Clone(r.head.Key), r.head.Type, fmt.Sprintf("its META row does not say how many elements it had; %d are still on disk", n))
 	case r.meta.Size != n:
 		r.tell(bytes.Clone(r.head.Key), r.head.Type, fmt.Sprintf("%d of its %d elements are still on disk", n, r.meta.Size))
@@ -172,7 +174,7 @@ type pastRows struct {
 
 // Rows yields the rows of [lo, hi) of records that were deleted.
 func (p *pastRows) Rows(lo, hi []byte) (store.Iterator, error) {
-	off, end, ok := splitUser(lo, p.sp.named)
+	off, end, ok := codec.SplitUser(lo, p.sp.named)
 	if !ok {
 		return nil, fmt.Errorf("rows of the past from key %s", record.Quote(lo))
 	}
@@ -219,11 +221,11 @@ type graveNote struct {
 }
 
 // sizeLost is the size in a META row that was made.
-const sizeLost = sizeUnknown - 1
+const sizeLost = codec.SizeUnknown - 1
 
 func newGraves(ctx context.Context, sp *space, ks store.Keyspace, span format.Span) (*graves, error) {
 	lo, hi := sp.bounds(span)
-	h, err := undead.NewHistory(ctx, ks, Merger(), lo, hi)
+	h, err := undead.NewHistory(ctx, ks, merge.Merger(), lo, hi)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +244,7 @@ func (g *graves) Next() (key, value []byte, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		off, end, ok := splitUser(key, g.sp.named)
+		off, end, ok := codec.SplitUser(key, g.sp.named)
 		if !ok {
 			continue
 		}
@@ -250,14 +252,14 @@ func (g *graves) Next() (key, value []byte, err error) {
 			g.user, g.begun = append(g.user[:0], user...), true
 			g.state, g.bare = graveUndated, true
 		}
-		kind := Kind(key[end])
+		kind := codec.Kind(key[end])
 		value, ok, err := g.row(kind)
 		if err != nil {
 			return nil, nil, err
 		}
 		switch {
 		case !ok:
-		case !g.bare || kind == KindMeta:
+		case !g.bare || kind == codec.KindMeta:
 			return key, value, nil
 		case g.makeMeta(kind):
 			g.ahead = append(g.ahead[:0], rawRow{key, value})
@@ -267,9 +269,9 @@ func (g *graves) Next() (key, value []byte, err error) {
 }
 
 // row returns the row at hand as it was, if it comes back.
-func (g *graves) row(kind Kind) (value []byte, ok bool, err error) {
+func (g *graves) row(kind codec.Kind) (value []byte, ok bool, err error) {
 	switch {
-	case kind == KindMeta:
+	case kind == codec.KindMeta:
 		return g.metaRow()
 	case g.state == graveDated:
 		value, _, ok, err = g.h.Before(g.limit)
@@ -321,22 +323,22 @@ func (g *graves) metaRow() ([]byte, bool, error) {
 
 // makeMeta makes a META row in place of one that is gone; the kind of an element says what it was. It cannot
 // know the names that entries of a stream leave to META.
-func (g *graves) makeMeta(kind Kind) bool {
-	v := Value{Size: sizeLost}
-	switch typeOf(kind) {
+func (g *graves) makeMeta(kind codec.Kind) bool {
+	v := codec.Value{Size: sizeLost}
+	switch kind.Type() {
 	case record.Hash:
-		v.Kind = KindHash
+		v.Kind = codec.KindHash
 	case record.List:
-		v.Kind = KindList
+		v.Kind = codec.KindList
 	case record.Set:
-		v.Kind = KindSet
+		v.Kind = codec.KindSet
 	case record.ZSet:
-		v.Kind = KindZSet
+		v.Kind = codec.KindZSet
 	default:
 		return false
 	}
-	g.meta = AppendKey(g.meta[:0], g.sp.ns, g.user, KindMeta)
-	g.value = AppendValue(g.value[:0], &v)
+	g.meta = codec.AppendKey(g.meta[:0], g.sp.ns, g.user, codec.KindMeta)
+	g.value = codec.AppendValue(g.value[:0], &v)
 	g.bare = false
 	what := "its META row is gone: whether it expired, and when, is not known"
 	if g.state == graveUndated {

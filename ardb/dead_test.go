@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"kvferry/ardb/codec"
 	"kvferry/format"
 	"kvferry/record"
 )
@@ -13,10 +14,10 @@ import (
 // The search for namespaces that have only deleted rows names each once, also integers that the comparator orders in
 // a circle; what is alive is not dead.
 func TestDeadDatabases(t *testing.T) {
-	named := func(ns Data) raw {
-		return raw{AppendKey(nil, AppendData(nil, ns), []byte("k"), KindMeta), str(text("v"))}
+	named := func(ns codec.Data) raw {
+		return raw{codec.AppendKey(nil, codec.AppendData(nil, ns), []byte("k"), codec.KindMeta), str(text("v"))}
 	}
-	src, _ := levelRows(t, named(IntData(0)), named(IntData(6e18)), named(IntData(-6e18)), named(IntData(math.MaxInt64-1)), named(text("0")), named(text("x")))
+	src, _ := levelRows(t, named(codec.IntData(0)), named(codec.IntData(6e18)), named(codec.IntData(-6e18)), named(codec.IntData(math.MaxInt64-1)), named(text("0")), named(text("x")))
 	u := src.(format.Undead)
 	dbs, err := u.DeadDatabases()
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"kvferry/ardb/codec"
 	"kvferry/record"
 )
 
@@ -97,21 +98,21 @@ func (p *pass) decode(e *record.Element, copied bool) (keep bool, err error) {
 	e.Name, e.Value, e.Score = nil, nil, 0
 	switch p.head.Type {
 	case record.Hash:
-		v, err := p.value(KindField)
+		v, err := p.value(codec.KindField)
 		if err != nil {
 			return false, err
 		}
-		if ok, err := p.canonical(&d, KindField); !ok {
+		if ok, err := p.canonical(&d, codec.KindField); !ok {
 			return false, err
 		}
 		p.ints.take(&d)
 		p.arena, e.Name = p.served(&d, copied)
 		p.arena, e.Value = p.served(&v, copied)
 	case record.Set:
-		if len(p.val) != 2 || Kind(p.val[0]) != KindMember || p.val[1] != 0 {
+		if len(p.val) != 2 || codec.Kind(p.val[0]) != codec.KindMember || p.val[1] != 0 {
 			return false, fmt.Errorf("a set member's value of %d bytes", len(p.val))
 		}
-		if ok, err := p.canonical(&d, KindMember); !ok {
+		if ok, err := p.canonical(&d, codec.KindMember); !ok {
 			return false, err
 		}
 		p.ints.take(&d)
@@ -122,7 +123,7 @@ func (p *pass) decode(e *record.Element, copied bool) (keep bool, err error) {
 		}
 		p.arena, e.Name = p.served(&d, copied)
 	case record.List:
-		v, err := p.value(KindElement)
+		v, err := p.value(codec.KindElement)
 		if err != nil {
 			return false, err
 		}
@@ -135,32 +136,32 @@ func (p *pass) decode(e *record.Element, copied bool) (keep bool, err error) {
 }
 
 // single decodes the only element of the key ahead.
-func (p *pass) single() (Data, error) {
+func (p *pass) single() (codec.Data, error) {
 	b := p.key[len(p.prefix)+1:]
 	if len(b) > 1 && b[0] == 1 {
-		if d, n := splitData(b[1:]); n == len(b)-1 {
+		if d, n := codec.SplitData(b[1:]); n == len(b)-1 {
 			return d, nil
 		}
 	}
-	_, err := DecodeKey(p.key, p.sp.named)
+	_, err := codec.DecodeKey(p.key, p.sp.named)
 	if err == nil {
 		err = fmt.Errorf("malformed")
 	}
-	return Data{}, &keyError{err}
+	return codec.Data{}, &keyError{err}
 }
 
 // value decodes the only datum of the value ahead, which must be of a kind without meta.
-func (p *pass) value(kind Kind) (Data, error) {
-	if b := p.val; len(b) > 2 && Kind(b[0]) == kind && b[1] == 1 {
-		if d, n := splitData(b[2:]); n == len(b)-2 {
+func (p *pass) value(kind codec.Kind) (codec.Data, error) {
+	if b := p.val; len(b) > 2 && codec.Kind(b[0]) == kind && b[1] == 1 {
+		if d, n := codec.SplitData(b[2:]); n == len(b)-2 {
 			return d, nil
 		}
 	}
-	return Data{}, p.valueError(kind)
+	return codec.Data{}, p.valueError(kind)
 }
 
-func (p *pass) valueError(kind Kind) error {
-	v, data, err := DecodeValue(p.val)
+func (p *pass) valueError(kind codec.Kind) error {
+	v, data, err := codec.DecodeValue(p.val)
 	switch {
 	case err != nil:
 		return err
@@ -171,26 +172,26 @@ func (p *pass) valueError(kind Kind) error {
 }
 
 // served returns the text of a datum as a view, or as a copy in the arena.
-func (p *pass) served(d *Data, copied bool) (arena, text []byte) {
+func (p *pass) served(d *codec.Data, copied bool) (arena, text []byte) {
 	if d.IsText() && !copied {
 		return p.arena, d.Text
 	}
 	at := len(p.arena)
-	a := AppendServed(p.arena, *d)
+	a := codec.AppendServed(p.arena, *d)
 	return a, a[at:len(a):len(a)]
 }
 
 // canonical looks whether a string should have been an integer. The server finds such a member in
 // listings only; when the integer is there too it is the one that lookups find, and is kept.
-func (p *pass) canonical(d *Data, kind Kind) (bool, error) {
+func (p *pass) canonical(d *codec.Data, kind codec.Kind) (bool, error) {
 	if !d.IsText() {
 		return true, nil
 	}
-	v, ok := CanonicalInt(d.Text)
+	v, ok := codec.CanonicalInt(d.Text)
 	if !ok {
 		return true, nil
 	}
-	twin := AppendKey(nil, p.sp.ns, p.head.Key, kind, IntData(v))
+	twin := codec.AppendKey(nil, p.sp.ns, p.head.Key, kind, codec.IntData(v))
 	there, err := p.sp.has(twin)
 	if err != nil {
 		return false, err
@@ -241,7 +242,7 @@ func (p *pass) beginZSet() (bool, error) {
 		if err != nil || !ok {
 			return false, err
 		}
-		if Kind(p.key[len(p.prefix)]) == KindScore {
+		if codec.Kind(p.key[len(p.prefix)]) == codec.KindScore {
 			return true, nil
 		}
 		score, d, err := p.sortRow()
@@ -259,18 +260,18 @@ func (p *pass) beginZSet() (bool, error) {
 }
 
 // sortRow decodes the score and the member of the sort row ahead.
-func (p *pass) sortRow() (float64, Data, error) {
+func (p *pass) sortRow() (float64, codec.Data, error) {
 	if b := p.key[len(p.prefix)+1:]; len(b) > 1 && b[0] == 2 {
-		score, n := splitData(b[1:])
-		member, m := splitData(b[1+n:])
+		score, n := codec.SplitData(b[1:])
+		member, m := codec.SplitData(b[1+n:])
 		if n > 0 && 1+n+m == len(b) && m > 0 && score.IsNumber() {
 			return score.Number(), member, nil
 		}
 	}
-	if _, err := DecodeKey(p.key, p.sp.named); err != nil {
-		return 0, Data{}, err
+	if _, err := codec.DecodeKey(p.key, p.sp.named); err != nil {
+		return 0, codec.Data{}, err
 	}
-	return 0, Data{}, errors.New("the score is no number")
+	return 0, codec.Data{}, errors.New("the score is no number")
 }
 
 // zsetRow looks ahead to the next sort or score row.
@@ -282,7 +283,7 @@ func (p *pass) zsetRow() (bool, error) {
 			}
 			return false, err
 		}
-		if k := Kind(p.key[len(p.prefix)]); k == KindSort || k == KindScore {
+		if k := codec.Kind(p.key[len(p.prefix)]); k == codec.KindSort || k == codec.KindScore {
 			return true, nil
 		}
 		p.orphaned(p.user)
@@ -290,8 +291,8 @@ func (p *pass) zsetRow() (bool, error) {
 }
 
 // score decodes the value of the score row ahead.
-func (p *pass) score(member Data) (float64, error) {
-	d, err := p.value(KindScore)
+func (p *pass) score(member codec.Data) (float64, error) {
+	d, err := p.value(codec.KindScore)
 	if err != nil {
 		return 0, err
 	}
@@ -305,7 +306,7 @@ func (p *pass) score(member Data) (float64, error) {
 	p.tmp = p.tmp[:0]
 	text := member.Text
 	if !member.IsText() {
-		p.tmp = AppendServed(p.tmp, member)
+		p.tmp = codec.AppendServed(p.tmp, member)
 		text = p.tmp
 	}
 	p.zset.scores++
@@ -339,73 +340,15 @@ func (p *pass) checks() error {
 }
 
 // entry decodes the stream entry ahead. Its pairs are packed, so they are always copied.
-func (p *pass) entry(id Data, e *record.Element) error {
-	if !id.IsText() || len(id.Text) != idSize {
+func (p *pass) entry(id codec.Data, e *record.Element) (err error) {
+	if !id.IsText() || len(id.Text) != codec.IDSize {
 		return &keyError{fmt.Errorf("a stream id of %d bytes", len(id.Text))}
 	}
-	v, err := splitValue(p.val)
-	if err != nil {
-		return err
-	}
-	if v.Kind != KindEntry {
-		return p.valueError(KindEntry)
-	}
-	n, err := v.next("field count")
-	if err != nil {
-		return err
-	}
-	k := v.Count - 1
-	names := v
-	switch {
-	case n.Tag != TagInt || n.Int < 0:
-		return fmt.Errorf("a field count that is no number")
-	case n.Int == int64(k) && k == len(p.names):
-	case n.Int == int64(k/2) && k%2 == 0:
-		k /= 2
-		for range k {
-			if _, err := names.next("field value"); err != nil {
-				return err
-			}
-		}
-	default:
-		return fmt.Errorf("%d fields with %d data, META names %d", n.Int, v.Count-1, len(p.names))
-	}
 	at := len(p.arena)
-	p.arena = append(p.arena, id.Text...)
-	mid := len(p.arena)
-	if p.arena, err = p.pairs(p.arena, v, names, k); err != nil {
+	mid := at + len(id.Text)
+	if p.arena, err = codec.AppendPairs(append(p.arena, id.Text...), p.val, p.names); err != nil {
 		return err
 	}
 	e.Name, e.Value = p.arena[at:mid:mid], p.arena[mid:len(p.arena):len(p.arena)]
 	return nil
-}
-
-// pairs packs k fields; names stands at the names, or still at the values when META has them.
-func (p *pass) pairs(dst []byte, v, names Value, k int) ([]byte, error) {
-	shared := names.left == v.left
-	for i := range k {
-		d, err := v.next("field value")
-		if err != nil {
-			return nil, err
-		}
-		var name []byte
-		if shared {
-			name = p.names[i].Text
-		} else {
-			nd, err := names.next("field name")
-			if err != nil {
-				return nil, err
-			}
-			name = AppendServed(nil, nd)
-			if nd.IsText() {
-				name = nd.Text
-			}
-		}
-		p.tmp = AppendServed(p.tmp[:0], d)
-		dst = record.AppendPair(dst, name, p.tmp)
-	}
-	if shared {
-		return dst, v.end()
-	}
-	return dst, names.end()
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 
+	"kvferry/ardb/codec"
 	"kvferry/format"
 	"kvferry/record"
 )
@@ -68,12 +69,12 @@ func (ardbFormat) Detect(ev *format.Evidence) format.Verdict {
 func weigh(s *format.StoreEvidence) (int, string) {
 	for _, k := range s.Keyspaces {
 		switch {
-		case k.Comparer == comparerName:
-			return 95, fmt.Sprintf("%s is ordered by %s", s.Path, comparerName)
+		case k.Comparer == codec.ComparerName:
+			return 95, fmt.Sprintf("%s is ordered by %s", s.Path, codec.ComparerName)
 		case k.Comparer == "ARDBRocksDB" || k.Comparer == "ARDBLevelDB":
 			return 0, fmt.Sprintf("%s is of Ardb 0.8, whose layout is another", s.Path)
-		case s.Kind == storeLMDB && k.Name == lmdbNamespace:
-			return 95, fmt.Sprintf("%s has the database %s", s.Path, lmdbNamespace)
+		case s.Kind == storeLMDB && k.Name == codec.LMDBNamespace:
+			return 95, fmt.Sprintf("%s has the database %s", s.Path, codec.LMDBNamespace)
 		}
 	}
 	return 0, ""

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/ardb/merge"
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/record"
@@ -295,7 +296,7 @@ func TestGoldenHLL(t *testing.T) {
 	for i := range 100 {
 		members = append(members, []byte(fmt.Sprintf("q%d", i)))
 	}
-	want, changed, err := hllAdd(nil, members)
+	want, changed, err := merge.PFAdd(nil, members)
 	if err != nil || !changed {
 		t.Fatal(changed, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/syndtr/goleveldb/leveldb/opt"
 	"github.com/syndtr/goleveldb/leveldb/util"
 
+	"kvferry/ardb/codec"
 	"kvferry/fixtures"
 	"kvferry/record"
 	"kvferry/store"
@@ -23,8 +24,8 @@ import (
 // levelComparer is the server's order as LevelDB takes it; like the server it shortens nothing.
 type levelComparer struct{}
 
-func (levelComparer) Compare(a, b []byte) int         { return compareNamespaced(a, b) }
-func (levelComparer) Name() string                    { return comparerName }
+func (levelComparer) Compare(a, b []byte) int         { return codec.CompareNamespaced(a, b) }
+func (levelComparer) Name() string                    { return codec.ComparerName }
 func (levelComparer) Separator(_, _, _ []byte) []byte { return nil }
 func (levelComparer) Successor(_, _ []byte) []byte    { return nil }
 
@@ -73,7 +74,7 @@ func TestLevelDBUsesTarget(t *testing.T) {
 // levelScan reads all rows with our own store.
 func levelScan(t *testing.T, dir string) (rows [][2]string) {
 	t.Helper()
-	s, err := rocks.Open(context.Background(), filepath.Join(dir, storeLevelDB), &store.Options{Comparers: []store.Comparer{LevelDBComparer()}})
+	s, err := rocks.Open(context.Background(), filepath.Join(dir, storeLevelDB), &store.Options{Comparers: []store.Comparer{codec.LevelDBComparer()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,14 +128,14 @@ func useLevelDB(t *testing.T, dir string, rows [][2]string) {
 			check(db.Put([]byte(r[0]), []byte(r[1]), nil))
 		}
 	}
-	ns := AppendText(nil, []byte("10"))
+	ns := codec.AppendText(nil, []byte("10"))
 	for i := range 500 {
-		key := AppendKey(nil, ns, []byte(fmt.Sprintf("new:%d", i)), KindMeta)
-		check(db.Put(key, AppendValue(nil, &Value{Kind: KindString}, IntData(int64(i))), nil))
+		key := codec.AppendKey(nil, ns, []byte(fmt.Sprintf("new:%d", i)), codec.KindMeta)
+		check(db.Put(key, codec.AppendValue(nil, &codec.Value{Kind: codec.KindString}, codec.IntData(int64(i))), nil))
 	}
 	check(db.CompactRange(util.Range{}))
 	for i := range 500 {
-		check(db.Delete(AppendKey(nil, ns, []byte(fmt.Sprintf("new:%d", i)), KindMeta), nil))
+		check(db.Delete(codec.AppendKey(nil, ns, []byte(fmt.Sprintf("new:%d", i)), codec.KindMeta), nil))
 	}
 	check(db.Close())
 	db, err = leveldb.OpenFile(dir, &opt.Options{Comparer: levelComparer{}, Filter: filter.NewBloomFilter(10), ErrorIfMissing: true})

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"kvferry/ardb/codec"
+	"kvferry/ardb/merge"
 	"kvferry/internal/dataset"
 	"kvferry/internal/loglog"
 	"kvferry/record"
@@ -23,10 +25,6 @@ var lossInfos = []record.LossInfo{
 	{Kind: LossStreamFields, Types: record.Of(record.Stream), Text: "A stream entry has more than 127 fields; it is left out."},
 }
 
-// maxFields is how many fields a stream entry can have that brings its own names: names and values are
-// counted in one byte.
-const maxFields = 127
-
 // Losses lists what Ardb cannot hold of a record, which a header does not show.
 func (t *target) Losses(*record.Header) []record.Loss { return nil }
 
@@ -41,7 +39,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	case record.Hash, record.Set:
 		var span *intSpan // looked up with the first integer
 		return dataset.KeepIf(batch, func(e *record.Element) bool {
-			v, ok := CanonicalInt(e.Name)
+			v, ok := codec.CanonicalInt(e.Name)
 			if !ok {
 				return true
 			}
@@ -57,10 +55,10 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	case record.Stream:
 		return dataset.KeepIf(batch, func(e *record.Element) bool {
 			n := fields(e.Value)
-			if n > maxFields {
+			if n > codec.MaxFields {
 				report(record.Loss{Kind: LossStreamFields, Drops: true, Detail: fmt.Sprintf("an entry of %d fields", n)})
 			}
-			return n <= maxFields
+			return n <= codec.MaxFields
 		})
 	}
 	return batch
@@ -69,8 +67,8 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 func markHLL(batch []record.Element, report func(record.Loss)) {
 	loglog.Notes(batch, loglog.HYLL, report)
 	for i := range batch {
-		if RedisStale(batch[i].Value) {
-			batch[i].Value = FromRedis(batch[i].Value)
+		if merge.RedisStale(batch[i].Value) {
+			batch[i].Value = merge.FromRedis(batch[i].Value)
 			report(record.Loss{Kind: record.LossHyperLogLog, Note: true, Detail: "the mark of a stale count is moved to where Ardb has it"})
 		}
 	}

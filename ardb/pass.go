@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"kvferry/ardb/codec"
 	"kvferry/format"
 	"kvferry/internal/extsort"
 	"kvferry/record"
@@ -61,10 +62,10 @@ type pass struct {
 	// The open record.
 	head   record.Header
 	class  record.Class
-	meta   Value
-	first  Data // of a string
-	min    Data
-	max    Data
+	meta   codec.Value
+	first  codec.Data // of a string
+	min    codec.Data
+	max    codec.Data
 	user   []byte
 	prefix []byte // raw key up to and with the user key; nil slice of strings, which have one row
 	rows   int64  // of the class that Settle says
@@ -74,7 +75,7 @@ type pass struct {
 	groups int64  // rows of consumer groups
 	ints   intRange
 
-	names    []Data // streams: the field names of META
+	names    []codec.Data // streams: the field names of META
 	namesBuf []byte
 	list     listState
 	zset     zsetState
@@ -136,23 +137,23 @@ func (p *pass) Next() (*record.Header, error) {
 
 // begin handles the row ahead, with which a record starts or not.
 func (p *pass) begin() (bool, error) {
-	off, end, ok := splitUser(p.key, p.sp.named)
+	off, end, ok := codec.SplitUser(p.key, p.sp.named)
 	if !ok {
 		p.undecodable()
 		return false, nil
 	}
 	user := p.key[off:end]
-	if Kind(p.key[end]) != KindMeta {
+	if codec.Kind(p.key[end]) != codec.KindMeta {
 		p.orphaned(user)
 		return false, nil
 	}
 	v := &p.meta
-	err := v.split(p.val)
-	if err != nil || !isMeta(v.Kind) || len(p.key) != end+2 || p.key[end+1] != 0 {
+	err := v.Split(p.val)
+	if err != nil || !v.Kind.IsMeta() || len(p.key) != end+2 || p.key[end+1] != 0 {
 		p.badMeta(user, v, err)
 		return false, nil
 	}
-	if !p.types.Has(typeOf(v.Kind)) {
+	if !p.types.Has(v.Kind.Type()) {
 		return false, p.skip(user, v.Kind)
 	}
 	p.open(user)
@@ -161,7 +162,7 @@ func (p *pass) begin() (bool, error) {
 			return false, err
 		}
 	}
-	if v.Kind == KindString {
+	if v.Kind == codec.KindString {
 		return p.beginString()
 	}
 	p.prefix = append(p.prefix[:0], p.key[:end]...)
@@ -176,14 +177,14 @@ func (p *pass) undecodable() {
 		p.discard()
 		return
 	}
-	_, err := DecodeKey(p.key, p.sp.named)
+	_, err := codec.DecodeKey(p.key, p.sp.named)
 	p.bad(FindMalformedKey, 0, p.key, err)
 }
 
 // open sets the header. The key is a view of the row.
 func (p *pass) open(user []byte) {
 	v := &p.meta
-	p.head = record.Header{DB: p.sp.db, Type: typeOf(v.Kind), Key: user, ExpireMS: v.ExpireMS, Len: v.Size}
+	p.head = record.Header{DB: p.sp.db, Type: v.Kind.Type(), Key: user, ExpireMS: v.ExpireMS, Len: v.Size}
 	if v.ExpireMS < 0 {
 		p.report(FindBadExpiry, record.Warning, p.head.Type, user, fmt.Sprintf("expiry %d ms is taken for never", v.ExpireMS))
 		p.head.ExpireMS = 0
@@ -212,9 +213,12 @@ func (p *pass) beginString() (bool, error) {
 		return false, nil
 	}
 	var err error
-	if p.first, err = v.next("string"); err != nil || len(v.data) > 0 {
+	if p.first, err = v.Next("string"); err == nil {
+		err = v.End()
+	}
+	if err != nil {
 		p.inside = false
-		p.bad(FindMalformedValue, record.String, p.head.Key, errors.Join(err, v.end()))
+		p.bad(FindMalformedValue, record.String, p.head.Key, err)
 		return false, nil
 	}
 	p.head.Len = 1
@@ -259,33 +263,33 @@ func (p *pass) beginCollection() (bool, error) {
 	return true, nil
 }
 
-func elementKind(t record.Type) Kind {
+func elementKind(t record.Type) codec.Kind {
 	switch t {
 	case record.Hash:
-		return KindField
+		return codec.KindField
 	case record.List:
-		return KindElement
+		return codec.KindElement
 	case record.Set:
-		return KindMember
+		return codec.KindMember
 	case record.ZSet:
-		return KindScore
+		return codec.KindScore
 	}
-	return KindEntry
+	return codec.KindEntry
 }
 
 // textFirst reports whether the first element of the key ahead is a string.
 func (p *pass) textFirst() bool {
 	at := len(p.prefix) + 2
-	return len(p.key) > at && Tag(p.key[at]) >= TagCStr
+	return len(p.key) > at && codec.Tag(p.key[at]) >= codec.TagCStr
 }
 
 // readMeta takes what the elements need from META's data, which may not outlive the row.
 func (p *pass) readMeta() error {
 	v := p.meta
-	p.min, p.max, p.names = Data{}, Data{}, p.names[:0]
+	p.min, p.max, p.names = codec.Data{}, codec.Data{}, p.names[:0]
 	p.namesBuf = p.namesBuf[:0]
 	for i := range v.Count {
-		d, err := v.next("meta")
+		d, err := v.Next("meta")
 		if err != nil {
 			return err
 		}
@@ -303,15 +307,14 @@ func (p *pass) readMeta() error {
 		}
 	}
 	p.keepNames()
-	p.meta.data = nil
 	if p.head.Type == record.Stream {
-		if !v.Last.IsText() || len(v.Last.Text) != idSize {
+		if !v.Last.IsText() || len(v.Last.Text) != codec.IDSize {
 			return fmt.Errorf("last id of %d bytes", len(v.Last.Text))
 		}
 		p.tmp = append(p.tmp[:0], v.Last.Text...)
 		p.head.Last = bytes.Clone(p.tmp)
 	}
-	return v.end()
+	return v.End()
 }
 
 // keepNames moves the names into the buffer, which no longer grows.
@@ -326,15 +329,15 @@ func (p *pass) keepNames() {
 
 // element looks ahead to the next element row of the open record; false at its end. Rows that are no
 // element of it are counted on the way.
-func (p *pass) element(kind Kind) (bool, error) {
+func (p *pass) element(kind codec.Kind) (bool, error) {
 	for {
 		if err := p.advance(); err != nil || p.eof || !p.inRecord() {
 			return false, err
 		}
-		switch k := Kind(p.key[len(p.prefix)]); {
+		switch k := codec.Kind(p.key[len(p.prefix)]); {
 		case k == kind:
 			return true, nil
-		case k == KindPending && p.head.Type == record.Stream:
+		case k == codec.KindPending && p.head.Type == record.Stream:
 			p.groups++
 			p.consume(record.Lost)
 		default:
@@ -349,7 +352,7 @@ func (p *pass) inRecord() bool {
 		return true
 	}
 	// The same key can be encoded in another way: old servers used two tags for strings.
-	off, end, ok := splitUser(p.key, p.sp.named)
+	off, end, ok := codec.SplitUser(p.key, p.sp.named)
 	if !ok || !bytes.Equal(p.key[off:end], p.head.Key) {
 		return false
 	}
@@ -399,9 +402,9 @@ func (p *pass) drain() error {
 }
 
 // skip passes over a record that is for another pass, which counts its rows.
-func (p *pass) skip(user []byte, k Kind) error {
+func (p *pass) skip(user []byte, k codec.Kind) error {
 	p.discard()
-	if k == KindString {
+	if k == codec.KindString {
 		return nil // the rows that may follow are orphans of that pass, told by their type
 	}
 	p.user = append(p.user[:0], user...)
@@ -414,20 +417,20 @@ func (p *pass) skip(user []byte, k Kind) error {
 		if err != nil {
 			return err
 		}
-		off, end, ok := splitUser(key, p.sp.named)
+		off, end, ok := codec.SplitUser(key, p.sp.named)
 		if !ok || !bytes.Equal(key[off:end], p.user) {
 			p.key, p.val, p.have = key, val, true
 			return nil
 		}
 		p.discard()
 	}
-	return p.it.SeekGE(append(AppendPrefix(nil, p.sp.ns, p.user), 0xFF, 0))
+	return p.it.SeekGE(append(codec.AppendPrefix(nil, p.sp.ns, p.user), 0xFF, 0))
 }
 
 // orphaned counts an element row without a META row of its type.
 func (p *pass) orphaned(user []byte) {
-	k, err := DecodeKey(p.key, p.sp.named)
-	t := typeOf(k.Kind)
+	k, err := codec.DecodeKey(p.key, p.sp.named)
+	t := k.Kind.Type()
 	switch {
 	case !p.inside && p.subset && !p.types.Has(max(t, record.String)):
 		p.discard()
@@ -435,7 +438,7 @@ func (p *pass) orphaned(user []byte) {
 	case err != nil:
 		p.bad(FindMalformedKey, t, user, err)
 		return
-	case k.Kind == KindTTL:
+	case k.Kind == codec.KindTTL:
 		p.consume(record.Housekeeping)
 		return
 	}
@@ -447,8 +450,8 @@ func (p *pass) orphaned(user []byte) {
 }
 
 // badMeta counts a META row that starts no record.
-func (p *pass) badMeta(user []byte, v *Value, err error) {
-	t := typeOf(v.Kind)
+func (p *pass) badMeta(user []byte, v *codec.Value, err error) {
+	t := v.Kind.Type()
 	switch {
 	case p.subset && !p.types.Has(max(t, record.String)):
 		p.discard()
@@ -457,9 +460,9 @@ func (p *pass) badMeta(user []byte, v *Value, err error) {
 		p.consume(record.Deleted)
 	case err != nil:
 		p.bad(FindMalformedValue, t, user, err)
-	case v.Kind == KindOperand:
+	case v.Kind == codec.KindOperand:
 		p.bad(FindUnmergedOperand, 0, user, fmt.Errorf("a merge operand (command %d) in place of a value", v.Op))
-	case !isMeta(v.Kind):
+	case !v.Kind.IsMeta():
 		p.bad(FindMalformedValue, 0, user, fmt.Errorf("a META row with a value of kind %s", v.Kind))
 	default:
 		p.bad(FindMalformedKey, t, user, errors.New("a META row with elements in its key"))

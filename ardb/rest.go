@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"kvferry/ardb/codec"
 	"kvferry/format"
 	"kvferry/record"
 	"kvferry/store"
@@ -59,15 +60,15 @@ func (r *rest) run() (err error) {
 // row classifies a row; those of namespaces are jumped over.
 func (r *rest) row(key, val []byte) error {
 	if r.sp.named {
-		d, n := splitData(key)
-		if next, ok := nextNamespace(d); n > 0 && ok && string(d.Text) != ttlNamespace {
+		d, n := codec.SplitData(key)
+		if next, ok := codec.AfterNamespace(d); n > 0 && ok && string(d.Text) != codec.TTLNamespace {
 			var other record.Tally
 			r.it.Tally(&other)
 			return r.it.SeekGE(next)
 		}
 	}
 	switch {
-	case r.sp.name == lmdbNamespace:
+	case r.sp.name == codec.LMDBNamespace:
 		r.tally.Rows[record.Housekeeping]++
 	case r.sp.name == defaultCF && !r.sp.named, r.sp.name == "":
 		r.odd++
@@ -80,8 +81,8 @@ func (r *rest) row(key, val []byte) error {
 
 // ttl classifies a row of the TTL index. Whether it still stands for a key is looked up only when asked to.
 func (r *rest) ttl(key, val []byte) error {
-	k, err := DecodeKey(key, r.sp.named)
-	if err == nil && k.Kind != KindTTL {
+	k, err := codec.DecodeKey(key, r.sp.named)
+	if err == nil && k.Kind != codec.KindTTL {
 		err = fmt.Errorf("a %s row in the TTL index", k.Kind)
 	}
 	if err != nil {
@@ -93,7 +94,7 @@ func (r *rest) ttl(key, val []byte) error {
 	if !r.env.Deep {
 		return nil
 	}
-	live, err := r.src.expires(string(AppendServed(nil, k.Elems[1])), AppendServed(nil, k.Elems[2]), intOf(k.Elems[0]))
+	live, err := r.src.expires(string(codec.AppendServed(nil, k.Elems[1])), codec.AppendServed(nil, k.Elems[2]), k.Elems[0].Int64())
 	if !live {
 		r.stale++
 	}
@@ -106,7 +107,7 @@ func (s *source) expires(db string, user []byte, ms int64) (bool, error) {
 	if err != nil {
 		return false, nil
 	}
-	it, err := sp.ks.Rows(bound(sp.ns, user), bound(sp.ns, after(user)))
+	it, err := sp.ks.Rows(codec.Bound(sp.ns, user), codec.Bound(sp.ns, codec.After(user)))
 	if err != nil {
 		return false, err
 	}
@@ -118,8 +119,8 @@ func (s *source) expires(db string, user []byte, ms int64) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	v, err := splitValue(val)
-	return err == nil && isMeta(v.Kind) && v.ExpireMS == ms, nil
+	v, err := codec.SplitValue(val)
+	return err == nil && v.Kind.IsMeta() && v.ExpireMS == ms, nil
 }
 
 // inTTLIndex reports whether the TTL index has a key's row. RocksDB has no index.
@@ -127,10 +128,10 @@ func (s *source) inTTLIndex(sp *space, user []byte, ms int64) (bool, error) {
 	for _, r := range s.rest {
 		switch {
 		case r.named:
-			ns, _ := splitData(sp.ns)
-			return r.has(AppendKey(nil, AppendText(nil, []byte(ttlNamespace)), nil, KindTTL, IntData(ms), ns, TextData(user)))
-		case r.name == ttlNamespace:
-			return r.has(AppendKey(nil, nil, nil, KindTTL, IntData(ms), TextData([]byte(sp.db)), TextData(user)))
+			ns, _ := codec.SplitData(sp.ns)
+			return r.has(codec.AppendKey(nil, codec.AppendText(nil, []byte(codec.TTLNamespace)), nil, codec.KindTTL, codec.IntData(ms), ns, codec.TextData(user)))
+		case r.name == codec.TTLNamespace:
+			return r.has(codec.AppendKey(nil, nil, nil, codec.KindTTL, codec.IntData(ms), codec.TextData([]byte(sp.db)), codec.TextData(user)))
 		}
 	}
 	return s.kind == storeRocksDB, nil

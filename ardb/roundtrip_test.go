@@ -3,6 +3,7 @@ package ardb
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"math"
@@ -13,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/ardb/codec"
+	"kvferry/ardb/merge"
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/internal/memstore"
@@ -23,6 +26,16 @@ import (
 
 // creators are the stores that are written.
 var creators = map[string]store.CreateFunc{storeRocksDB: rocks.Create, storeLevelDB: rocks.CreateLevelDB}
+
+// unhex decodes hex with blanks.
+func unhex(t testing.TB, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
 
 func createOptions(t testing.TB, kind string, dbs ...string) *format.CreateOptions {
 	return &format.CreateOptions{Create: creators[kind], Kind: kind, DBs: dbs, Memory: 1 << 20, TempDir: t.TempDir(), Now: clock,
@@ -290,32 +303,32 @@ func TestWrittenRows(t *testing.T) {
 	want := []struct {
 		key, val []byte
 	}{
-		{AppendKey(nil, nil, []byte("h"), KindMeta), unhex(t, "03 00 00 01 00")}, // unknown
-		{AppendKey(nil, nil, []byte("h"), KindField, IntData(-1)), field(text("01"))},
-		{AppendKey(nil, nil, []byte("h"), KindField, IntData(7)), field(text("x"))},
-		{AppendKey(nil, nil, []byte("h"), KindField, text("b")), field(IntData(10))},
-		{AppendKey(nil, nil, []byte("h1"), KindMeta), unhex(t, "03 00 00 02 00")},
-		{AppendKey(nil, nil, []byte("h1"), KindField, text("c")), field(FloatData(1e20))},
-		{AppendKey(nil, nil, []byte("l"), KindMeta), AppendValue(nil, &Value{Kind: KindList, ExpireMS: 2000000000123, Size: 2, Sequential: true}, IntData(0), IntData(1))},
-		{AppendKey(nil, nil, []byte("l"), KindElement, IntData(0)), unhex(t, "06 01 010a")},
-		{AppendKey(nil, nil, []byte("l"), KindElement, IntData(1)), unhex(t, "06 01 0404 66697665")},
-		{AppendKey(nil, nil, []byte("s"), KindMeta), AppendValue(nil, &Value{Kind: KindSet, Size: 4}, IntData(-9), text("z"))},
-		{AppendKey(nil, nil, []byte("s"), KindMember, IntData(-9)), unhex(t, "08 00")},
-		{AppendKey(nil, nil, []byte("s"), KindMember, IntData(3)), unhex(t, "08 00")},
-		{AppendKey(nil, nil, []byte("s"), KindMember, text("a")), unhex(t, "08 00")},
-		{AppendKey(nil, nil, []byte("s"), KindMember, text("z")), unhex(t, "08 00")},
-		{AppendKey(nil, nil, []byte("str"), KindMeta), strTTL(text("-0"), 2000000000000)},
-		{AppendKey(nil, nil, []byte("x"), KindMeta), AppendValue(nil, &Value{Kind: KindStream, Size: 3, Last: TextData(streamID(9, 9))}, text("f"), text("g"))},
-		{AppendKey(nil, nil, []byte("x"), KindEntry, TextData(streamID(1, 0))), unhex(t, "0d 03 0104 0102 0401 62")},
-		{AppendKey(nil, nil, []byte("x"), KindEntry, TextData(streamID(2, 0))), unhex(t, "0d 03 0104 0104 0401 63")},
-		{AppendKey(nil, nil, []byte("x"), KindEntry, TextData(streamID(3, 0))), unhex(t, "0d 03 0102 0106 0401 66")},
-		{AppendKey(nil, nil, []byte("z"), KindMeta), AppendValue(nil, &Value{Kind: KindZSet, Size: 3}, text("5"), text("n"))},
-		{AppendKey(nil, nil, []byte("z"), KindSort, FloatData(-1), text("5")), unhex(t, "0a 00")},
-		{AppendKey(nil, nil, []byte("z"), KindSort, FloatData(2), text("m")), unhex(t, "0a 00")},
-		{AppendKey(nil, nil, []byte("z"), KindSort, FloatData(math.Inf(1)), text("n")), unhex(t, "0a 00")},
-		{AppendKey(nil, nil, []byte("z"), KindScore, text("5")), AppendFloat([]byte{0x0b, 1}, -1)},
-		{AppendKey(nil, nil, []byte("z"), KindScore, text("m")), AppendFloat([]byte{0x0b, 1}, 2)},
-		{AppendKey(nil, nil, []byte("z"), KindScore, text("n")), AppendFloat([]byte{0x0b, 1}, math.Inf(1))},
+		{codec.AppendKey(nil, nil, []byte("h"), codec.KindMeta), unhex(t, "03 00 00 01 00")}, // unknown
+		{codec.AppendKey(nil, nil, []byte("h"), codec.KindField, codec.IntData(-1)), field(text("01"))},
+		{codec.AppendKey(nil, nil, []byte("h"), codec.KindField, codec.IntData(7)), field(text("x"))},
+		{codec.AppendKey(nil, nil, []byte("h"), codec.KindField, text("b")), field(codec.IntData(10))},
+		{codec.AppendKey(nil, nil, []byte("h1"), codec.KindMeta), unhex(t, "03 00 00 02 00")},
+		{codec.AppendKey(nil, nil, []byte("h1"), codec.KindField, text("c")), field(codec.FloatData(1e20))},
+		{codec.AppendKey(nil, nil, []byte("l"), codec.KindMeta), codec.AppendValue(nil, &codec.Value{Kind: codec.KindList, ExpireMS: 2000000000123, Size: 2, Sequential: true}, codec.IntData(0), codec.IntData(1))},
+		{codec.AppendKey(nil, nil, []byte("l"), codec.KindElement, codec.IntData(0)), unhex(t, "06 01 010a")},
+		{codec.AppendKey(nil, nil, []byte("l"), codec.KindElement, codec.IntData(1)), unhex(t, "06 01 0404 66697665")},
+		{codec.AppendKey(nil, nil, []byte("s"), codec.KindMeta), codec.AppendValue(nil, &codec.Value{Kind: codec.KindSet, Size: 4}, codec.IntData(-9), text("z"))},
+		{codec.AppendKey(nil, nil, []byte("s"), codec.KindMember, codec.IntData(-9)), unhex(t, "08 00")},
+		{codec.AppendKey(nil, nil, []byte("s"), codec.KindMember, codec.IntData(3)), unhex(t, "08 00")},
+		{codec.AppendKey(nil, nil, []byte("s"), codec.KindMember, text("a")), unhex(t, "08 00")},
+		{codec.AppendKey(nil, nil, []byte("s"), codec.KindMember, text("z")), unhex(t, "08 00")},
+		{codec.AppendKey(nil, nil, []byte("str"), codec.KindMeta), strTTL(text("-0"), 2000000000000)},
+		{codec.AppendKey(nil, nil, []byte("x"), codec.KindMeta), codec.AppendValue(nil, &codec.Value{Kind: codec.KindStream, Size: 3, Last: codec.TextData(streamID(9, 9))}, text("f"), text("g"))},
+		{codec.AppendKey(nil, nil, []byte("x"), codec.KindEntry, codec.TextData(streamID(1, 0))), unhex(t, "0d 03 0104 0102 0401 62")},
+		{codec.AppendKey(nil, nil, []byte("x"), codec.KindEntry, codec.TextData(streamID(2, 0))), unhex(t, "0d 03 0104 0104 0401 63")},
+		{codec.AppendKey(nil, nil, []byte("x"), codec.KindEntry, codec.TextData(streamID(3, 0))), unhex(t, "0d 03 0102 0106 0401 66")},
+		{codec.AppendKey(nil, nil, []byte("z"), codec.KindMeta), codec.AppendValue(nil, &codec.Value{Kind: codec.KindZSet, Size: 3}, text("5"), text("n"))},
+		{codec.AppendKey(nil, nil, []byte("z"), codec.KindSort, codec.FloatData(-1), text("5")), unhex(t, "0a 00")},
+		{codec.AppendKey(nil, nil, []byte("z"), codec.KindSort, codec.FloatData(2), text("m")), unhex(t, "0a 00")},
+		{codec.AppendKey(nil, nil, []byte("z"), codec.KindSort, codec.FloatData(math.Inf(1)), text("n")), unhex(t, "0a 00")},
+		{codec.AppendKey(nil, nil, []byte("z"), codec.KindScore, text("5")), codec.AppendFloat([]byte{0x0b, 1}, -1)},
+		{codec.AppendKey(nil, nil, []byte("z"), codec.KindScore, text("m")), codec.AppendFloat([]byte{0x0b, 1}, 2)},
+		{codec.AppendKey(nil, nil, []byte("z"), codec.KindScore, text("n")), codec.AppendFloat([]byte{0x0b, 1}, math.Inf(1))},
 	}
 	if n := st.Len("0"); n != len(want) {
 		t.Errorf("%d rows, want %d", n, len(want))
@@ -326,7 +339,7 @@ func TestWrittenRows(t *testing.T) {
 		}
 	}
 	for _, ks := range st.Keyspaces() {
-		if ks.Comparer().Name != comparerName {
+		if ks.Comparer().Name != codec.ComparerName {
 			t.Errorf("column family %q is ordered by %s", ks.Name(), ks.Comparer().Name)
 		}
 	}
@@ -337,7 +350,7 @@ func TestWrittenTTL(t *testing.T) {
 	st, src := write(t, storeLevelDB, sampleRecords()...)
 	rows, err := func() (out [][]byte, err error) {
 		for _, k := range src.Keyspaces() {
-			if k.Name != ttlNamespace {
+			if k.Name != codec.TTLNamespace {
 				continue
 			}
 			it, err := k.Rows(nil, nil)
@@ -425,7 +438,7 @@ func TestCreateRefuses(t *testing.T) {
 		{storeRocksDB, "", "1 to 512 bytes"},
 		{storeRocksDB, strings.Repeat("n", 513), "1 to 512 bytes"},
 		{storeRocksDB, "default", "default column family"},
-		{storeLevelDB, ttlNamespace, "keeps this namespace for itself"},
+		{storeLevelDB, codec.TTLNamespace, "keeps this namespace for itself"},
 		{storeRocksDB, "a\x00b", "no NUL"},
 	} {
 		o := createOptions(t, tt.kind, tt.db)
@@ -451,7 +464,7 @@ func TestElementLosses(t *testing.T) {
 	}())
 	big, small := fmt.Sprint(int64(math.MaxInt64)), fmt.Sprint(int64(math.MinInt64))
 	long := make([]string, 256)
-	hll, _, _ := hllAdd(nil, [][]byte{[]byte("a")})
+	hll, _, _ := merge.PFAdd(nil, [][]byte{[]byte("a")})
 	redis := bytes.Clone(hll)
 	redis[8], redis[15] = 0, 0x80
 	var h record.Header

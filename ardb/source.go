@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"kvferry/ardb/codec"
+	"kvferry/ardb/merge"
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/record"
@@ -60,11 +62,11 @@ func open(ctx context.Context, f ardbFormat, dir string, o *format.OpenOptions) 
 	}
 	s := &source{format: f, kind: kind, dir: engine}
 	opts := o.Options
-	opts.Merger = Merger()
+	opts.Merger = merge.Merger()
 	opts.WALDir = o.WALDir
-	opts.Comparers = []store.Comparer{Comparer()}
+	opts.Comparers = []store.Comparer{codec.Comparer()}
 	if kind == storeLevelDB {
-		opts.Comparers = []store.Comparer{LevelDBComparer()}
+		opts.Comparers = []store.Comparer{codec.LevelDBComparer()}
 	}
 	opts.Report = s.circular(o.Options.Report, kind == storeLevelDB)
 	opts.Order = lmdbOrder
@@ -96,7 +98,7 @@ func held(err error, kind string) error {
 func (s *source) circular(report func(record.Finding), named bool) func(record.Finding) {
 	s.circles = map[string]string{}
 	return func(f record.Finding) {
-		if _, end, ok := splitUser(f.Key, named); ok && f.Kind == record.FindCircularOrder {
+		if _, end, ok := codec.SplitUser(f.Key, named); ok && f.Kind == record.FindCircularOrder {
 			s.circles[circleOf(f.Keyspace, f.Key[:end], f.Key[end])] = f.Detail
 		} else if report != nil {
 			report(f)
@@ -111,10 +113,10 @@ func circleOf(keyspace string, key []byte, kind byte) string {
 
 // lmdbOrder is the order of a named database of LMDB: its directory of namespaces is in plain order.
 func lmdbOrder(name string) *store.Comparer {
-	if name == lmdbNamespace {
+	if name == codec.LMDBNamespace {
 		return nil
 	}
-	c := Comparer()
+	c := codec.Comparer()
 	return &c
 }
 
@@ -133,7 +135,7 @@ func (s *source) settle(ctx context.Context, o *format.OpenOptions, opts *store.
 			if opts.Report != nil {
 				opts.Report(record.Finding{Kind: FindRowOrder, Severity: record.Warning, Keyspace: order.Keyspace,
 					Place:  record.Place{File: filepath.Base(order.File), Off: order.Off, Level: -1},
-					Detail: "the rows are not in the order of " + comparerName + ", as the stock server leaves them; all are sorted"})
+					Detail: "the rows are not in the order of " + codec.ComparerName + ", as the stock server leaves them; all are sorted"})
 			}
 			opts.Resort = true
 			sorted, err := o.Store(ctx, s.dir, opts)
@@ -171,7 +173,7 @@ func (s *source) listNamespaces() {
 	for _, ks := range s.store.Keyspaces() {
 		sp := &space{name: ks.Name(), label: ks.Name(), ks: ks}
 		switch name := ks.Name(); {
-		case name == ttlNamespace, name == lmdbNamespace, name == defaultCF && s.kind == storeRocksDB, name == "" && s.kind == storeLMDB:
+		case name == codec.TTLNamespace, name == codec.LMDBNamespace, name == defaultCF && s.kind == storeRocksDB, name == "" && s.kind == storeLMDB:
 			s.rest = append(s.rest, sp)
 		default:
 			sp.db = name
@@ -202,9 +204,9 @@ func (s *source) findNamespaces(opts *store.Options) (err error) {
 		if err != nil {
 			return err
 		}
-		d, n := splitData(key)
-		next, ok := nextNamespace(d)
-		if n == 0 || !ok || string(d.Text) == ttlNamespace {
+		d, n := codec.SplitData(key)
+		next, ok := codec.AfterNamespace(d)
+		if n == 0 || !ok || string(d.Text) == codec.TTLNamespace {
 			if n > 0 && ok {
 				err = it.SeekGE(next)
 			}
@@ -222,27 +224,16 @@ func (s *source) findNamespaces(opts *store.Options) (err error) {
 	return nil
 }
 
-// nextNamespace returns a key after all rows of a namespace; only strings and integers are namespaces.
-func nextNamespace(d Data) ([]byte, bool) {
-	switch d.Tag {
-	case TagText, TagCStr:
-		return bound(AppendText(nil, after(d.Text)), nil), true
-	case TagInt:
-		return bound(AppendInt(nil, d.Int+1), nil), d.Int+1 > d.Int
-	}
-	return nil, false
-}
-
-func (s *source) namespace(ks store.Keyspace, d Data, upper []byte, opts *store.Options) *space {
-	db := string(AppendServed(nil, d))
-	if d.Tag == TagInt {
+func (s *source) namespace(ks store.Keyspace, d codec.Data, upper []byte, opts *store.Options) *space {
+	db := string(codec.AppendServed(nil, d))
+	if d.Tag == codec.TagInt {
 		db = "int:" + db
 		if opts.Report != nil {
 			opts.Report(record.Finding{Kind: FindIntNamespace, Severity: record.Note, DB: db, Keyspace: defaultCF,
 				Detail: "MOVE wrote this namespace as an integer, so that no client can select it; it is read as database " + db})
 		}
 	}
-	return &space{db: db, name: defaultCF, label: defaultCF + "/" + db, ks: ks, ns: AppendData(nil, d), named: true, upper: upper}
+	return &space{db: db, name: defaultCF, label: defaultCF + "/" + db, ks: ks, ns: codec.AppendData(nil, d), named: true, upper: upper}
 }
 
 // engineDir finds the engine's directory and which engine it is.
@@ -333,11 +324,11 @@ func (s *source) Extra() []string { return nil }
 func (s *source) Close() error { return s.store.Close() }
 
 // RedisString moves the mark of a HyperLogLog's stale count to where Redis has it.
-func (s *source) RedisString(dst, value []byte) []byte {
-	if !IsHyperLogLog(value) {
-		return value
-	}
-	return ToRedis(dst[:0], value)
+func (s *source) RedisString(dst, value []byte) []byte { return merge.RedisString(dst, value) }
+
+// Describe decodes one raw row.
+func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
+	return codec.Describe(keyspace, key, value, s.kind == storeLevelDB)
 }
 
 func (s *source) space(db string) (*space, error) {
@@ -352,10 +343,10 @@ func (s *source) space(db string) (*space, error) {
 // bounds returns the raw range of a span.
 func (sp *space) bounds(s format.Span) (lo, hi []byte) {
 	if sp.named || s.Lo != nil {
-		lo = bound(sp.ns, s.Lo)
+		lo = codec.Bound(sp.ns, s.Lo)
 	}
 	if s.Hi != nil {
-		return lo, bound(sp.ns, s.Hi)
+		return lo, codec.Bound(sp.ns, s.Hi)
 	}
 	return lo, sp.upper
 }
@@ -365,7 +356,7 @@ func (sp *space) holds(raw []byte) bool {
 	if !sp.named {
 		return true
 	}
-	d, n := splitData(raw)
-	own, _ := splitData(sp.ns)
+	d, n := codec.SplitData(raw)
+	own, _ := codec.SplitData(sp.ns)
 	return n > 0 && (bytes.Equal(raw[:n], sp.ns) || d.Compare(&own) == 0)
 }

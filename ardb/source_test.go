@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/ardb/codec"
 	"kvferry/format"
 	"kvferry/internal/memstore"
 	"kvferry/record"
@@ -28,13 +29,13 @@ func TestDetect(t *testing.T) {
 		score int
 		why   string
 	}{
-		{"data directory", format.StoreEvidence{Path: "rocksdb", Kind: storeRocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", comparerName)}}, 100, "ordered by ardb.comparator"},
-		{"engine directory", format.StoreEvidence{Path: ".", Kind: storeLevelDB, Keyspaces: []format.KeyspaceEvidence{ks("default", comparerName)}}, 95, "ordered by"},
-		{"lmdb", format.StoreEvidence{Path: "lmdb", Kind: storeLMDB, Keyspaces: []format.KeyspaceEvidence{ks("0", ""), ks(lmdbNamespace, "")}}, 100, "__LMDB_META__"},
+		{"data directory", format.StoreEvidence{Path: "rocksdb", Kind: storeRocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", codec.ComparerName)}}, 100, "ordered by ardb.comparator"},
+		{"engine directory", format.StoreEvidence{Path: ".", Kind: storeLevelDB, Keyspaces: []format.KeyspaceEvidence{ks("default", codec.ComparerName)}}, 95, "ordered by"},
+		{"lmdb", format.StoreEvidence{Path: "lmdb", Kind: storeLMDB, Keyspaces: []format.KeyspaceEvidence{ks("0", ""), ks(codec.LMDBNamespace, "")}}, 100, "__LMDB_META__"},
 		{"another lmdb", format.StoreEvidence{Path: "lmdb", Kind: storeLMDB, Keyspaces: []format.KeyspaceEvidence{ks("0", "")}}, 0, ""},
 		{"bytewise", format.StoreEvidence{Path: "hash", Kind: storeRocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", store.Bytewise.Name)}}, 0, ""},
 		{"0.8", format.StoreEvidence{Path: "rocksdb", Kind: storeRocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", "ARDBRocksDB")}}, 0, "Ardb 0.8"},
-		{"too deep", format.StoreEvidence{Path: "a/rocksdb", Kind: storeRocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", comparerName)}}, 0, ""},
+		{"too deep", format.StoreEvidence{Path: "a/rocksdb", Kind: storeRocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", codec.ComparerName)}}, 0, ""},
 	} {
 		v := New().Detect(&format.Evidence{Stores: []format.StoreEvidence{tt.store}})
 		if v.Score != tt.score || !strings.Contains(strings.Join(v.Why, "\n"), tt.why) {
@@ -94,7 +95,7 @@ func levelRows(t *testing.T, rows ...raw) (format.Source, []record.Finding) {
 	t.Helper()
 	fs := memstore.New()
 	st := fs.Dir("/d/leveldb")
-	if err := st.Keyspace(defaultCF, LevelDBComparer()); err != nil {
+	if err := st.Keyspace(defaultCF, codec.LevelDBComparer()); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range rows {
@@ -109,22 +110,22 @@ func levelRows(t *testing.T, rows ...raw) (format.Source, []record.Finding) {
 	return src, found
 }
 
-func named(ns Data, user string) raw {
-	return raw{AppendKey(nil, AppendData(nil, ns), []byte(user), KindMeta), str(text(user))}
+func named(ns codec.Data, user string) raw {
+	return raw{codec.AppendKey(nil, codec.AppendData(nil, ns), []byte(user), codec.KindMeta), str(text(user))}
 }
 
 // TestNamespaces: MOVE writes integers for namespaces; they are databases of their own. What is no
 // namespace at all is counted.
 func TestNamespaces(t *testing.T) {
-	ttl := func(ms int64, ns Data, user string) raw {
-		return raw{AppendKey(nil, AppendText(nil, []byte(ttlNamespace)), nil, KindTTL, IntData(ms), ns, text(user)), ttlValue}
+	ttl := func(ms int64, ns codec.Data, user string) raw {
+		return raw{codec.AppendKey(nil, codec.AppendText(nil, []byte(codec.TTLNamespace)), nil, codec.KindTTL, codec.IntData(ms), ns, text(user)), ttlValue}
 	}
-	expiring := raw{AppendKey(nil, AppendText(nil, []byte("1")), []byte("e"), KindMeta), strTTL(text("e"), 2000000000000)}
-	late := raw{AppendKey(nil, AppendText(nil, []byte("1")), []byte("f"), KindMeta), strTTL(text("f"), 2000000000001)}
+	expiring := raw{codec.AppendKey(nil, codec.AppendText(nil, []byte("1")), []byte("e"), codec.KindMeta), strTTL(text("e"), 2000000000000)}
+	late := raw{codec.AppendKey(nil, codec.AppendText(nil, []byte("1")), []byte("f"), codec.KindMeta), strTTL(text("f"), 2000000000001)}
 	src, found := levelRows(t, late,
-		named(Data{}, "nil"), named(FloatData(0.5), "float"), named(IntData(1), "moved"), named(IntData(1), "too"), named(text("1"), "a"), expiring,
+		named(codec.Data{}, "nil"), named(codec.FloatData(0.5), "float"), named(codec.IntData(1), "moved"), named(codec.IntData(1), "too"), named(text("1"), "a"), expiring,
 		named(text("10"), "b"), named(text(""), "c"), raw{[]byte{9, 9}, nil}, ttl(2000000000000, text("1"), "e"), ttl(5, text("1"), "a"), ttl(6, text("gone"), "a"), ttl(6, text("1"), "gone"),
-		raw{AppendKey(nil, AppendText(nil, []byte(ttlNamespace)), []byte("odd"), KindMeta), str(text("odd"))})
+		raw{codec.AppendKey(nil, codec.AppendText(nil, []byte(codec.TTLNamespace)), []byte("odd"), codec.KindMeta), str(text("odd"))})
 	if want := []string{"", "1", "10", "int:1"}; !slices.Equal(src.Databases(), want) {
 		t.Fatalf("databases %q", src.Databases())
 	}
@@ -179,10 +180,10 @@ func TestGoldenTTL(t *testing.T) {
 // checkViews reads the keyspaces that are parts of one.
 func checkViews(t *testing.T, src format.Source) {
 	t.Helper()
-	want := map[string]int{"": 1, "1": 3, "10": 1, "int:1": 2, ttlNamespace: 5}
+	want := map[string]int{"": 1, "1": 3, "10": 1, "int:1": 2, codec.TTLNamespace: 5}
 	for _, k := range src.Keyspaces() {
 		name := k.DB
-		if k.Name == ttlNamespace {
+		if k.Name == codec.TTLNamespace {
 			name = k.Name
 		}
 		var keys [][]byte
@@ -264,69 +265,6 @@ func TestSizeAndWhere(t *testing.T) {
 	}
 }
 
-// show renders a described row, one field after the other.
-func show(r format.Row) string {
-	s := fmt.Sprintf("%s type=%s user=%q meta=%v count=%d expire=%d:", r.Kind, r.Type, r.UserKey, r.Meta, r.Count, r.ExpireMS)
-	for _, f := range r.Fields {
-		v := f.Value
-		if b, ok := v.([]byte); ok {
-			v = fmt.Sprintf("%q", b)
-		}
-		s += fmt.Sprintf(" %s[%d+%d] %s=%v", f.Where, f.Off, f.Len, f.Name, v)
-	}
-	if r.Err != nil {
-		s += " ERROR " + r.Err.Error()
-	}
-	return s
-}
-
-func TestDescribe(t *testing.T) {
-	rocks, _ := openRows(t).(*source)
-	level, _ := levelRows(t)
-	for _, r := range goldenRows {
-		src := format.Source(rocks)
-		if r.named {
-			src = level
-		}
-		key, val := unhex(t, r.key), unhex(t, r.val)
-		d := src.Describe("0", "0", key, val)
-		if d.Err != nil {
-			t.Errorf("%s: %v", r.name, d.Err)
-		}
-		covered := map[string]int{}
-		for _, f := range d.Fields {
-			if f.Off != covered[f.Where] {
-				t.Errorf("%s: %s at %d of the %s, want %d", r.name, f.Name, f.Off, f.Where, covered[f.Where])
-			}
-			covered[f.Where] += f.Len
-		}
-		if covered["key"] != len(key) || covered["value"] != len(val) {
-			t.Errorf("%s: %d of %d bytes of the key, %d of %d of the value\n%s", r.name, covered["key"], len(key), covered["value"], len(val), show(d))
-		}
-		for i := range key {
-			src.Describe("0", "0", key[:i], val)
-		}
-		for i := range val {
-			src.Describe("0", "0", key, val[:i])
-		}
-	}
-	for _, tt := range []struct{ key, val, want string }{
-		{"01 61 01 00", "05 00 04 04 01 02 0101 0100", `list meta type=list user="a" meta=true count=2 expire=2: key[0+1] key length=1 key[1+1] key="a" key[2+1] type=meta key[3+1] count=0 ` +
-			`value[0+1] type=list value[1+1] format=0 value[2+1] expiry=1970-01-01 00:00:00.002 +0000 UTC value[3+1] size=2 value[4+1] sequential=1 value[5+1] count=2 value[6+2] min=-1 value[8+2] max=0`},
-		{"01 61 01 00", "1e 3700 01 0104", `unmerged operand type=invalid user="a" meta=true count=-1 expire=0: key[0+1] key length=1 key[1+1] key="a" key[2+1] type=meta key[3+1] count=0 ` +
-			`value[0+1] type=merge operand value[1+2] command=55 value[3+1] count=1 value[4+2] argument 1=2`},
-		{"01 61 01 00", "", `meta without a value type=invalid user="a" meta=true count=-1 expire=0: key[0+1] key length=1 key[1+1] key="a" key[2+1] type=meta key[3+1] count=0`},
-		{"05 61", "04", `unknown row type=invalid user="" meta=false count=-1 expire=0: key[0+2] key="\x05a" value[0+1] type=hash field value[1+0] rest="" ERROR offset 1: key: need 5 bytes, have 1: too short`},
-	} {
-		if got := show(rocks.Describe("0", "0", unhex(t, tt.key), unhex(t, tt.val))); got != tt.want {
-			t.Errorf("%s\nwant %s", got, tt.want)
-		}
-	}
-	if d := rocks.Describe("", lmdbNamespace, []byte("ns:0"), []byte("0")); d.Kind != "namespace" || len(d.Fields) != 2 {
-		t.Errorf("%+v", d)
-	}
-}
-
 // orderedStore is a store in memory that says its rows are in no order until it is opened resorted.
 type orderedStore struct {
 	store.Store
@@ -356,17 +294,17 @@ func (s *orderedStore) Keyspaces() []store.Keyspace {
 func TestMixedOrder(t *testing.T) {
 	fs := memstore.New()
 	st := fs.Dir("/d/lmdb")
-	for _, name := range []string{"0", lmdbNamespace, ttlNamespace} {
-		if err := st.Keyspace(name, Comparer()); err != nil {
+	for _, name := range []string{"0", codec.LMDBNamespace, codec.TTLNamespace} {
+		if err := st.Keyspace(name, codec.Comparer()); err != nil {
 			t.Fatal(err)
 		}
-		st.Put(name, AppendKey(nil, nil, []byte("k"), KindMeta), str(IntData(1)))
+		st.Put(name, codec.AppendKey(nil, nil, []byte("k"), codec.KindMeta), str(codec.IntData(1)))
 	}
 	opened := 0
 	var found []record.Finding
 	open := func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
 		opened++
-		if c := o.Order("0"); c == nil || c.Name != comparerName || o.Order(lmdbNamespace) != nil {
+		if c := o.Order("0"); c == nil || c.Name != codec.ComparerName || o.Order(codec.LMDBNamespace) != nil {
 			t.Errorf("order %+v", c)
 		}
 		s, err := fs.Open(ctx, dir, o)

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"kvferry/ardb/codec"
 	"kvferry/format"
 	"kvferry/record"
 	"kvferry/store"
@@ -38,7 +39,7 @@ func (sp *space) sample(n int) ([]store.Weighted, error) {
 	}
 	out := samples[:0]
 	for _, w := range samples {
-		off, end, ok := splitUser(w.Key, sp.named)
+		off, end, ok := codec.SplitUser(w.Key, sp.named)
 		if !ok || !sp.holds(w.Key) {
 			continue
 		}
@@ -106,7 +107,7 @@ func (s *source) Where(db string, key []byte) []format.Range {
 	if err != nil {
 		return nil
 	}
-	return []format.Range{{Keyspace: sp.name, Lo: bound(sp.ns, key), Hi: bound(sp.ns, after(key))}}
+	return []format.Range{{Keyspace: sp.name, Lo: codec.Bound(sp.ns, key), Hi: codec.Bound(sp.ns, codec.After(key))}}
 }
 
 // Keyspaces lists the namespaces and then what is beside them. On LevelDB all are parts of one keyspace.
@@ -115,17 +116,17 @@ func (s *source) Keyspaces() []format.Keyspace {
 	for _, sp := range s.spaces {
 		k := format.Keyspace{DB: sp.db, Name: sp.name, Keyspace: sp.ks}
 		if sp.named {
-			k.Keyspace = &view{Keyspace: sp.ks, sp: sp, lo: bound(sp.ns, nil), hi: sp.upper}
+			k.Keyspace = &view{Keyspace: sp.ks, sp: sp, lo: codec.Bound(sp.ns, nil), hi: sp.upper}
 		}
 		out = append(out, k)
 	}
 	for _, sp := range s.rest {
 		k := format.Keyspace{Name: sp.name, Keyspace: sp.ks}
 		if sp.named {
-			ttl := &space{ns: AppendText(nil, []byte(ttlNamespace)), named: true}
-			upper, _ := nextNamespace(TextData([]byte(ttlNamespace)))
-			k.Name = ttlNamespace
-			k.Keyspace = &view{Keyspace: sp.ks, sp: ttl, lo: bound(ttl.ns, nil), hi: upper}
+			ttl := &space{ns: codec.AppendText(nil, []byte(codec.TTLNamespace)), named: true}
+			upper, _ := codec.AfterNamespace(codec.TextData([]byte(codec.TTLNamespace)))
+			k.Name = codec.TTLNamespace
+			k.Keyspace = &view{Keyspace: sp.ks, sp: ttl, lo: codec.Bound(ttl.ns, nil), hi: upper}
 		}
 		out = append(out, k)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"kvferry/ardb/codec"
+	"kvferry/ardb/merge"
 	"kvferry/format"
 	"kvferry/record"
 	"kvferry/store"
@@ -46,7 +48,7 @@ func (f ardbFormat) Create(_ context.Context, dir string, o *format.CreateOption
 		}
 	}
 	build := o.Build
-	build.Merger = mergerName
+	build.Merger = merge.Name
 	var err error
 	if t.builder, err = o.Create(filepath.Join(dir, t.kind), build); err != nil {
 		return nil, err
@@ -62,11 +64,11 @@ func (f ardbFormat) Create(_ context.Context, dir string, o *format.CreateOption
 // default one too.
 func (t *target) declare() error {
 	if t.kind == storeLevelDB {
-		return t.builder.Keyspace(defaultCF, LevelDBComparer())
+		return t.builder.Keyspace(defaultCF, codec.LevelDBComparer())
 	}
-	err := t.builder.Keyspace(defaultCF, Comparer())
+	err := t.builder.Keyspace(defaultCF, codec.Comparer())
 	for _, db := range t.options.DBs {
-		err = errors.Join(err, t.builder.Keyspace(db, Comparer()))
+		err = errors.Join(err, t.builder.Keyspace(db, codec.Comparer()))
 	}
 	return err
 }
@@ -74,9 +76,9 @@ func (t *target) declare() error {
 // checkNamespace refuses names that the server does not take for a namespace.
 func (t *target) checkNamespace(db string) error {
 	switch {
-	case db == "" || len(db) > maxNamespace:
-		return fmt.Errorf("database %.64q: a namespace of Ardb has 1 to %d bytes, this name %d", db, maxNamespace, len(db))
-	case db == ttlNamespace || db == lmdbNamespace:
+	case db == "" || len(db) > codec.MaxNamespace:
+		return fmt.Errorf("database %.64q: a namespace of Ardb has 1 to %d bytes, this name %d", db, codec.MaxNamespace, len(db))
+	case db == codec.TTLNamespace || db == codec.LMDBNamespace:
 		return fmt.Errorf("database %q: Ardb keeps this namespace for itself", db)
 	case t.kind == storeRocksDB && db == defaultCF:
 		return fmt.Errorf("database %q: Ardb does not look at RocksDB's default column family; rename the database", db)
@@ -94,7 +96,7 @@ func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record
 	keyspace := db
 	var ns []byte
 	if t.kind == storeLevelDB {
-		keyspace, ns = defaultCF, AppendText(nil, []byte(db))
+		keyspace, ns = defaultCF, codec.AppendText(nil, []byte(db))
 	}
 	run, err := t.builder.Run(keyspace, n, 0)
 	if err != nil {
@@ -118,7 +120,7 @@ func (t *target) Tables(n int) ([]store.Table, error) {
 func (t *target) Adopt(n int, _ string, tables []store.Table) error {
 	var own []store.Table
 	for _, table := range tables {
-		if t.kind != storeLevelDB || table.Keyspace != ttlNamespace {
+		if t.kind != storeLevelDB || table.Keyspace != codec.TTLNamespace {
 			own = append(own, table)
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"kvferry/ardb/codec"
 	"kvferry/internal/disk"
 	"kvferry/internal/extsort"
 	"kvferry/record"
@@ -22,11 +23,11 @@ import (
 //	        +------------------+---------+- - -
 
 // ttlValue is the value of all rows of the index.
-var ttlValue = []byte{byte(KindTTL), 0}
+var ttlValue = []byte{byte(codec.KindTTL), 0}
 
 // appendTTLKey appends a row key of the TTL index.
 func appendTTLKey(dst []byte, ms int64, ns, user []byte) []byte {
-	return AppendKey(dst, AppendText(nil, []byte(ttlNamespace)), nil, KindTTL, IntData(ms), TextData(ns), TextData(user))
+	return codec.AppendKey(dst, codec.AppendText(nil, []byte(codec.TTLNamespace)), nil, codec.KindTTL, codec.IntData(ms), codec.TextData(ns), codec.TextData(user))
 }
 
 // spool is the file of one shard's TTL rows, made with the first.
@@ -39,7 +40,7 @@ type spool struct {
 }
 
 func newSpool(dir string, shard int) *spool {
-	return &spool{dir: dir, table: store.Table{File: fmt.Sprintf("ttl-%06d.tmp", shard), Keyspace: ttlNamespace, Shard: shard}}
+	return &spool{dir: dir, table: store.Table{File: fmt.Sprintf("ttl-%06d.tmp", shard), Keyspace: codec.TTLNamespace, Shard: shard}}
 }
 
 func (s *spool) path() string { return filepath.Join(s.dir, s.table.File) }
@@ -98,7 +99,7 @@ func (t *target) writeTTL() (err error) {
 	if len(t.ttl) == 0 {
 		return nil
 	}
-	compare := LevelDBComparer().Compare
+	compare := codec.LevelDBComparer().Compare
 	sorter := extsort.New(extsort.Options{Compare: compare, Memory: t.options.Memory, TempDir: t.options.TempDir})
 	defer func() { err = errors.Join(err, sorter.Close()) }()
 	last := 0

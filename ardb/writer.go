@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"kvferry/ardb/codec"
 	"kvferry/internal/extsort"
 	"kvferry/record"
 	"kvferry/store"
@@ -33,32 +34,24 @@ type writer struct {
 	str    []byte // encoded value of a string
 	min    []byte // encoded
 	max    []byte
-	names  []byte // encoded field names of a stream's first entry
-	fields int
+	names  codec.Fields // of a stream's first entry, which META names
+	fields codec.Fields // of the entry at hand
 
 	prev    []byte // user key of the last record written
 	hasPrev bool
 
-	key, val, tail, scratch []byte
-	old                     []byte // the key before
+	key, val, tail []byte
+	old            []byte // the key before
 }
 
 func newWriter(t *target, shard int, db string, ns []byte, run store.Run, memory int64) *writer {
 	w := &writer{t: t, shard: shard, db: db, ns: ns, run: run}
-	o := extsort.Options{Compare: compareTail, Memory: memory / 2, TempDir: t.options.TempDir}
+	o := extsort.Options{Compare: codec.CompareTail, Memory: memory / 2, TempDir: t.options.TempDir}
 	w.sorter, w.sorts = extsort.New(o), extsort.New(o)
 	if t.kind == storeLevelDB {
 		w.ttl = newSpool(t.dir, shard)
 	}
 	return w
-}
-
-// compareTail compares what follows the user key: type, count, elements.
-func compareTail(a, b []byte) int {
-	if a[0] != b[0] {
-		return int(a[0]) - int(b[0])
-	}
-	return compareElements(a[1:], b[1:])
 }
 
 // Begin starts a record.
@@ -75,7 +68,8 @@ func (w *writer) Begin(h *record.Header) error {
 	w.typ, w.expire, w.count = h.Type, max(0, h.ExpireMS), 0
 	w.user = append(w.user[:0], h.Key...)
 	w.last = append(w.last[:0], h.Last...)
-	w.str, w.min, w.max, w.names, w.fields = w.str[:0], w.min[:0], w.max[:0], w.names[:0], 0
+	w.str, w.min, w.max = w.str[:0], w.min[:0], w.max[:0]
+	w.names.N, w.names.Names = 0, w.names.Names[:0]
 	if w.typ != record.String {
 		w.sorter.Reset()
 		w.sorts.Reset()
@@ -100,20 +94,20 @@ func (w *writer) element(e *record.Element) error {
 		if w.count > 0 {
 			return w.errorf(w.user, "a string of two values")
 		}
-		w.str = AppendNumber(w.str[:0], e.Value)
+		w.str = codec.AppendNumber(w.str[:0], e.Value)
 		return nil
 	case record.Hash:
-		d := CanonData(e.Name)
-		w.val = AppendNumber(append(w.val[:0], byte(KindField), 1), e.Value)
-		return w.add(prefixOf(d), KindField, d)
+		d := codec.CanonData(e.Name)
+		w.val = codec.AppendNumber(append(w.val[:0], byte(codec.KindField), 1), e.Value)
+		return w.add(codec.Rank(d), codec.KindField, d)
 	case record.Set:
-		d := CanonData(e.Name)
+		d := codec.CanonData(e.Name)
 		w.bound(d)
-		w.val = append(w.val[:0], byte(KindMember), 0)
-		return w.add(prefixOf(d), KindMember, d)
+		w.val = append(w.val[:0], byte(codec.KindMember), 0)
+		return w.add(codec.Rank(d), codec.KindMember, d)
 	case record.List:
-		w.val = AppendCanon(append(w.val[:0], byte(KindElement), 1), e.Value)
-		return w.add(uint64(w.count), KindElement, IntData(w.count))
+		w.val = codec.AppendCanon(append(w.val[:0], byte(codec.KindElement), 1), e.Value)
+		return w.add(uint64(w.count), codec.KindElement, codec.IntData(w.count))
 	case record.ZSet:
 		return w.member(e)
 	}
@@ -125,84 +119,57 @@ func (w *writer) member(e *record.Element) error {
 	if e.Score != e.Score {
 		return w.errorf(w.user, "member %s: a score that is not a number", record.Quote(e.Name))
 	}
-	d := TextData(e.Name)
+	d := codec.TextData(e.Name)
 	w.bound(d)
-	w.val = append(w.val[:0], byte(KindSort), 0)
-	w.tail = AppendFloat(append(w.tail[:0], byte(KindSort), 2), e.Score)
-	w.tail = AppendText(w.tail, e.Name)
-	if err := w.sorts.Add(floatRank(e.Score), w.tail, w.val); err != nil {
+	w.val = append(w.val[:0], byte(codec.KindSort), 0)
+	w.tail = codec.AppendFloat(append(w.tail[:0], byte(codec.KindSort), 2), e.Score)
+	w.tail = codec.AppendText(w.tail, e.Name)
+	if err := w.sorts.Add(codec.RankFloat(e.Score), w.tail, w.val); err != nil {
 		return err
 	}
-	w.val = AppendFloat(append(w.val[:0], byte(KindScore), 1), e.Score)
-	return w.add(prefixOf(d), KindScore, d)
+	w.val = codec.AppendFloat(append(w.val[:0], byte(codec.KindScore), 1), e.Score)
+	return w.add(codec.Rank(d), codec.KindScore, d)
 }
 
-// entry adds a stream entry. Names are left out where they are those of META, that is of the first entry.
+// entry adds a stream entry.
 func (w *writer) entry(e *record.Element) error {
-	if len(e.Name) != idSize {
+	if len(e.Name) != codec.IDSize {
 		return w.errorf(w.user, "a stream id of %d bytes", len(e.Name))
 	}
-	names, values, n := w.scratch[:0], w.val[:0], 0
-	for rest := e.Value; len(rest) > 0; n++ {
-		name, value, r, err := record.DecodePair(rest)
-		if err != nil {
-			return err
-		}
-		names, values, rest = AppendText(names, name), AppendCanon(values, value), r
+	if err := w.fields.Encode(e.Value); err != nil {
+		return err
 	}
-	if n > maxFields {
-		return w.errorf(w.user, "a stream entry of %d fields, at most %d", n, maxFields)
+	if w.fields.N > codec.MaxFields {
+		return w.errorf(w.user, "a stream entry of %d fields, at most %d", w.fields.N, codec.MaxFields)
 	}
-	w.scratch = names
 	if w.count == 0 {
-		w.names, w.fields = append(w.names[:0], names...), n
+		w.names.N, w.names.Names = w.fields.N, append(w.names.Names[:0], w.fields.Names...)
 	}
-	data := 1 + n
-	shared := n == w.fields && bytes.Equal(names, w.names)
-	if !shared {
-		data += n
-	}
-	w.val = values
-	w.key = AppendInt(append(w.key[:0], byte(KindEntry), byte(data)), int64(n))
-	w.key = append(w.key, values...)
-	if !shared {
-		w.key = append(w.key, names...)
-	}
-	w.val, w.key = w.key, w.val
+	w.val = codec.AppendEntry(w.val[:0], &w.fields, &w.names)
 	if len(w.max) == 0 || bytes.Compare(e.Name, w.max) > 0 {
 		w.max = append(w.max[:0], e.Name...)
 	}
-	return w.add(binary.BigEndian.Uint64(e.Name), KindEntry, TextData(e.Name))
+	return w.add(binary.BigEndian.Uint64(e.Name), codec.KindEntry, codec.TextData(e.Name))
 }
 
 // add gives a row of one element to the sorter: the key without the user key, and w.val.
-func (w *writer) add(prefix uint64, k Kind, d Data) error {
-	w.tail = AppendData(append(w.tail[:0], byte(k), 1), d)
+func (w *writer) add(prefix uint64, k codec.Kind, d codec.Data) error {
+	w.tail = codec.AppendData(append(w.tail[:0], byte(k), 1), d)
 	return w.sorter.Add(prefix, w.tail, w.val)
 }
 
-// prefixOf is a number that ascends with the element: integers, then strings.
-func prefixOf(d Data) uint64 {
-	if d.Tag == TagInt {
-		return (uint64(d.Int) ^ 1<<63) >> 1
-	}
-	var head [8]byte
-	copy(head[:], d.Text)
-	return 1<<63 | binary.BigEndian.Uint64(head[:])>>1
-}
-
 // bound widens the bounds of a set or sorted set.
-func (w *writer) bound(d Data) {
+func (w *writer) bound(d codec.Data) {
 	if w.count == 0 {
-		w.min, w.max = AppendData(w.min[:0], d), AppendData(w.max[:0], d)
+		w.min, w.max = codec.AppendData(w.min[:0], d), codec.AppendData(w.max[:0], d)
 		return
 	}
-	if hi, _ := splitData(w.max); d.Compare(&hi) > 0 {
-		w.max = AppendData(w.max[:0], d)
+	if hi, _ := codec.SplitData(w.max); d.Compare(&hi) > 0 {
+		w.max = codec.AppendData(w.max[:0], d)
 		return
 	}
-	if lo, _ := splitData(w.min); d.Compare(&lo) < 0 {
-		w.min = AppendData(w.min[:0], d)
+	if lo, _ := codec.SplitData(w.min); d.Compare(&lo) < 0 {
+		w.min = codec.AppendData(w.min[:0], d)
 	}
 }
 
@@ -212,9 +179,9 @@ func (w *writer) End() error {
 		return nil
 	}
 	w.prev, w.hasPrev = append(w.prev[:0], w.user...), true
-	w.key = AppendPrefix(w.key[:0], w.ns, w.user)
+	w.key = codec.AppendPrefix(w.key[:0], w.ns, w.user)
 	prefix := len(w.key)
-	w.key = append(w.key, byte(KindMeta), 0)
+	w.key = append(w.key, byte(codec.KindMeta), 0)
 	w.val = w.appendMeta(w.val[:0])
 	if err := w.run.Append(w.key, w.val); err != nil {
 		return err
@@ -237,39 +204,39 @@ func (w *writer) End() error {
 
 // appendMeta appends the value of the META row.
 func (w *writer) appendMeta(dst []byte) []byte {
-	v := Value{ExpireMS: w.expire, Size: w.count}
+	v := codec.Value{ExpireMS: w.expire, Size: w.count}
 	switch w.typ {
 	case record.String:
-		v.Kind = KindString
-		return append(appendHead(dst, &v, 1), w.str...)
+		v.Kind = codec.KindString
+		return append(codec.AppendHead(dst, &v, 1), w.str...)
 	case record.Hash:
-		v.Kind = KindHash
+		v.Kind = codec.KindHash
 		if v.Size > 1 {
-			v.Size = sizeUnknown // as after HMSET: HDEL counts a field that it is given twice twice, and drops META at 0
+			v.Size = codec.SizeUnknown // as after HMSET: HDEL counts a field that it is given twice twice, and drops META at 0
 		}
-		return appendHead(dst, &v, 0)
+		return codec.AppendHead(dst, &v, 0)
 	case record.List:
-		v.Kind, v.Sequential = KindList, true
-		return AppendValue(dst, &v, IntData(0), IntData(w.count-1))
+		v.Kind, v.Sequential = codec.KindList, true
+		return codec.AppendValue(dst, &v, codec.IntData(0), codec.IntData(w.count-1))
 	case record.Set:
-		v.Kind = KindSet
+		v.Kind = codec.KindSet
 	case record.ZSet:
-		v.Kind = KindZSet
+		v.Kind = codec.KindZSet
 	default:
-		v.Kind, v.Last = KindStream, TextData(w.lastID())
-		return append(appendHead(dst, &v, w.fields), w.names...)
+		v.Kind, v.Last = codec.KindStream, codec.TextData(w.lastID())
+		return append(codec.AppendHead(dst, &v, w.names.N), w.names.Names...)
 	}
-	return append(append(appendHead(dst, &v, 2), w.min...), w.max...)
+	return append(append(codec.AppendHead(dst, &v, 2), w.min...), w.max...)
 }
 
 // lastID is the last id that was generated, at least that of the last entry.
 func (w *writer) lastID() []byte {
 	id := w.last
-	if len(id) != idSize || bytes.Compare(id, w.max) < 0 {
+	if len(id) != codec.IDSize || bytes.Compare(id, w.max) < 0 {
 		id = w.max
 	}
-	if len(id) != idSize {
-		id = make([]byte, idSize)
+	if len(id) != codec.IDSize {
+		id = make([]byte, codec.IDSize)
 	}
 	return id
 }
@@ -290,7 +257,7 @@ func (w *writer) rows(sorter *extsort.Sorter, prefix int) error {
 		}
 		w.key, w.old = append(append(w.old[:0], w.key[:prefix]...), tail...), w.key
 		if err := w.run.Append(w.key, val); err != nil {
-			if len(w.old) > prefix+2 && compareTail(w.old[prefix:], tail) == 0 {
+			if len(w.old) > prefix+2 && codec.CompareTail(w.old[prefix:], tail) == 0 {
 				return w.errorf(w.user, "a %s has an element twice (%x)", w.typ, tail)
 			}
 			return err

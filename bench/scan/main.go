@@ -16,7 +16,7 @@ import (
 	"slices"
 	"strconv"
 
-	"kvferry/ardb"
+	"kvferry/ardb/codec"
 	"kvferry/blackwidow"
 	"kvferry/floyd"
 	"kvferry/store"
@@ -57,7 +57,7 @@ func scanAll(root string) error {
 
 func scan(dir string, rows, size *int64) error {
 	st, err := rocks.Open(context.Background(), dir, &store.Options{
-		Comparers: slices.Concat(blackwidow.Comparers(), floyd.Comparers(), []store.Comparer{ardb.Comparer()}),
+		Comparers: slices.Concat(blackwidow.Comparers(), floyd.Comparers(), []store.Comparer{codec.Comparer()}),
 	})
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"kvferry/ardb"
+	"kvferry/ardb/codec"
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/record"
@@ -86,14 +87,14 @@ func TestRocksDBReadsArdbTarget(t *testing.T) {
 			dir, want := ardbTarget(t, tc.dbs, tc.read)
 			engine := filepath.Join(dir, "rocksdb")
 			before := snapshot(t, engine)
-			ours, err := rocks.Open(context.Background(), engine, &store.Options{Comparers: []store.Comparer{ardb.Comparer()}})
+			ours, err := rocks.Open(context.Background(), engine, &store.Options{Comparers: []store.Comparer{codec.Comparer()}})
 			must(t, err)
 			defer ours.Close()
-			theirs := openRocks(t, engine, &store.Options{Comparers: []store.Comparer{ardb.Comparer()}})
+			theirs := openRocks(t, engine, &store.Options{Comparers: []store.Comparer{codec.Comparer()}})
 			if len(theirs.spaces) != len(tc.dbs)+1 {
 				t.Fatalf("%d column families, want %d and default", len(theirs.spaces), len(tc.dbs))
 			}
-			o := order{ardb.Comparer(), ardbKey}
+			o := order{codec.Comparer(), ardbKey}
 			for i, ks := range ours.Keyspaces() {
 				k := theirs.spaces[i]
 				if k.Name() != ks.Name() || k.Comparer().Name != "ardb.comparator" {
@@ -118,7 +119,7 @@ func TestRocksDBReadsArdbTarget(t *testing.T) {
 // compacts it.
 func compactArdb(t *testing.T, dir string, names []string) {
 	t.Helper()
-	cmp := ardb.Comparer()
+	cmp := codec.Comparer()
 	opts := make([]*grocksdb.Options, len(names))
 	for i := range names {
 		opts[i] = grocksdb.NewDefaultOptions()
@@ -132,11 +133,11 @@ func compactArdb(t *testing.T, dir string, names []string) {
 	for i, h := range handles {
 		if i > 0 {
 			for n := range 100 {
-				key := ardb.AppendKey(nil, nil, []byte(fmt.Sprintf("new:%d", n)), ardb.KindMeta)
-				must(t, db.PutCF(wo, h, key, []byte{byte(ardb.KindString), 0, 0, 1, byte(ardb.TagInt), 2}))
+				key := codec.AppendKey(nil, nil, []byte(fmt.Sprintf("new:%d", n)), codec.KindMeta)
+				must(t, db.PutCF(wo, h, key, []byte{byte(codec.KindString), 0, 0, 1, byte(codec.TagInt), 2}))
 			}
 			for n := range 100 {
-				must(t, db.DeleteCF(wo, h, ardb.AppendKey(nil, nil, []byte(fmt.Sprintf("new:%d", n)), ardb.KindMeta)))
+				must(t, db.DeleteCF(wo, h, codec.AppendKey(nil, nil, []byte(fmt.Sprintf("new:%d", n)), codec.KindMeta)))
 			}
 		}
 		db.CompactRangeCF(h, grocksdb.Range{})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"kvferry/ardb"
+	"kvferry/ardb/codec"
 	"kvferry/blackwidow"
 	"kvferry/fixtures"
 	"kvferry/floyd"
@@ -145,7 +146,7 @@ func buildMotion(t *testing.T, f format.Format, build store.BuildOptions) map[st
 // motionFamilies reads a database by our own reader.
 func motionFamilies(t *testing.T, dir string) (out []motionFamily) {
 	t.Helper()
-	s, err := rocks.Open(context.Background(), dir, &store.Options{Comparers: slices.Concat(blackwidow.Comparers(), floyd.Comparers(), []store.Comparer{ardb.Comparer()})})
+	s, err := rocks.Open(context.Background(), dir, &store.Options{Comparers: slices.Concat(blackwidow.Comparers(), floyd.Comparers(), []store.Comparer{codec.Comparer()})})
 	must(t, err)
 	defer s.Close()
 	for _, ks := range s.Keyspaces() {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"kvferry/ardb"
+	"kvferry/ardb/codec"
+	"kvferry/ardb/merge"
 	"kvferry/format"
 	"kvferry/record"
 	"kvferry/store"
@@ -18,7 +20,7 @@ import (
 // rawKeys are the visible keys of a namespace in their order.
 func rawKeys(t *testing.T, dir, keyspace string) (out [][]byte) {
 	t.Helper()
-	st, err := rocks.Open(context.Background(), dir, &store.Options{Comparers: []store.Comparer{ardb.Comparer(), ardb.LevelDBComparer()}, Merger: ardb.Merger()})
+	st, err := rocks.Open(context.Background(), dir, &store.Options{Comparers: []store.Comparer{codec.Comparer(), codec.LevelDBComparer()}, Merger: merge.Merger()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +81,7 @@ func TestUndeleteArdb(t *testing.T) {
 			w := &writes{cf: c.cf, seq: 2}
 			if c.byRange {
 				for _, user := range []string{"h", "l", "m", "s", "t", "z"} {
-					w.add("range delete", ardbKey(user, ardb.KindMeta), ardbKey(user, ardb.KindEnd))
+					w.add("range delete", ardbKey(user, codec.KindMeta), ardbKey(user, codec.KindEnd))
 				}
 			} else {
 				for _, k := range rawKeys(t, filepath.Join(dir, c.store), c.keyspace) {
@@ -113,14 +115,14 @@ func TestUndeleteArdb(t *testing.T) {
 // cannot be known is said.
 func TestUndeleteArdbHistory(t *testing.T) {
 	text, key, value := ardbText, ardbKey, ardbValue
-	field := func(user, name string) []byte { return key(user, ardb.KindField, text(name)) }
-	hash := func(size int64) []byte { return ardb.AppendValue(nil, &ardb.Value{Kind: ardb.KindHash, Size: size}) }
-	str := func(s string) []byte { return value(ardb.KindString, text(s)) }
-	incr := ardb.AppendValue(nil, &ardb.Value{Kind: ardb.KindOperand, Op: 111}, ardb.IntData(1))
+	field := func(user, name string) []byte { return key(user, codec.KindField, text(name)) }
+	hash := func(size int64) []byte { return codec.AppendValue(nil, &codec.Value{Kind: codec.KindHash, Size: size}) }
+	str := func(s string) []byte { return value(codec.KindString, text(s)) }
+	incr := codec.AppendValue(nil, &codec.Value{Kind: codec.KindOperand, Op: 111}, codec.IntData(1))
 	w := &writes{cf: ardbCF, seq: 2}
-	meta := func(user string) []byte { return key(user, ardb.KindMeta) }
+	meta := func(user string) []byte { return key(user, codec.KindMeta) }
 	// HDEL of a field, then DEL.
-	w.add("put", meta("a"), hash(-1)).add("put", field("a", "1"), value(ardb.KindField, text("x"))).add("put", field("a", "2"), value(ardb.KindField, text("y")))
+	w.add("put", meta("a"), hash(-1)).add("put", field("a", "1"), value(codec.KindField, text("x"))).add("put", field("a", "2"), value(codec.KindField, text("y")))
 	w.add("delete", field("a", "1")).add("delete", meta("a")).add("delete", field("a", "2"))
 	// Deleted and made again.
 	w.add("put", meta("b"), str("old")).add("delete", meta("b")).add("put", meta("b"), str("new"))
@@ -131,13 +133,13 @@ func TestUndeleteArdbHistory(t *testing.T) {
 	// The META row of the newest life is gone.
 	w.add("put", meta("e"), str("before")).add("delete", meta("e")).add("delete", meta("e"))
 	// META was put below a tombstone that is left, and is gone itself; one field went before.
-	w.add("put", field("f", "1"), value(ardb.KindField, text("x"))).add("put", field("f", "2"), value(ardb.KindField, text("y")))
+	w.add("put", field("f", "1"), value(codec.KindField, text("x"))).add("put", field("f", "2"), value(codec.KindField, text("y")))
 	w.add("delete", field("f", "2")).add("delete", meta("f")).add("delete", field("f", "1"))
 	// No entry of META is left.
-	w.add("put", key("g", ardb.KindMember, text("m")), []byte{byte(ardb.KindMember), 0}).add("delete", key("g", ardb.KindMember, text("m")))
+	w.add("put", key("g", codec.KindMember, text("m")), []byte{byte(codec.KindMember), 0}).add("delete", key("g", codec.KindMember, text("m")))
 	// One of two elements is gone.
-	w.add("put", meta("i"), hash(2)).add("put", field("i", "1"), value(ardb.KindField, text("x")))
-	w.add("range delete", meta("i"), key("i", ardb.KindEnd))
+	w.add("put", meta("i"), hash(2)).add("put", field("i", "1"), value(codec.KindField, text("x")))
+	w.add("range delete", meta("i"), key("i", codec.KindEnd))
 	// A lone operand that does nothing to an absent key, as a flush leaves it.
 	w.add("put", meta("j"), str("v")).add("delete", meta("j")).add("put", meta("j"), nil)
 	// Nothing is left but the tombstone.

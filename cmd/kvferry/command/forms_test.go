@@ -21,7 +21,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"kvferry/ardb"
+	"kvferry/ardb/merge"
 )
 
 // line is a line of dump --format jsonl --encode base64.
@@ -367,8 +367,8 @@ func (r *redisServer) check(t *testing.T, l line) {
 	switch l.Type {
 	case "string":
 		v, _ := r.do(t, "GET", key).(string)
-		if ardb.RedisStale([]byte(v)) { // Ardb has this mark elsewhere
-			v = string(ardb.FromRedis([]byte(v)))
+		if merge.RedisStale([]byte(v)) { // Ardb has this mark elsewhere
+			v = string(merge.FromRedis([]byte(v)))
 		}
 		add("", "", "", v, "", "")
 	case "hash":

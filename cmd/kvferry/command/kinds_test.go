@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kvferry/ardb"
+	"kvferry/ardb/codec"
 	"kvferry/blackwidow"
 	"kvferry/fixtures"
 	"kvferry/floyd"
@@ -31,7 +32,7 @@ type datasetPlant struct {
 func leveldbPlants() []datasetPlant {
 	const at = int64(1900000000000)
 	ttlRow := func(ms int64) []byte {
-		return ardb.AppendKey(nil, ardb.AppendText(nil, []byte("__TTL_DB__")), nil, ardb.KindTTL, ardb.IntData(ms), ardbText("0"), ardbText("t"))
+		return codec.AppendKey(nil, codec.AppendText(nil, []byte("__TTL_DB__")), nil, codec.KindTTL, codec.IntData(ms), ardbText("0"), ardbText("t"))
 	}
 	plant := func(name, want string, do func(r *rows)) datasetPlant {
 		return datasetPlant{name, want, func(t *testing.T) string {
@@ -45,9 +46,9 @@ func leveldbPlants() []datasetPlant {
 	return []datasetPlant{
 		plant("nothing", "", func(*rows) {}),
 		plant("moved", "note int-namespace", func(r *rows) {
-			r.put("default", ardb.AppendKey(nil, ardb.AppendInt(nil, 1), nk, ardb.KindMeta), ardbValue(ardb.KindString, ardbText("v")))
+			r.put("default", codec.AppendKey(nil, codec.AppendInt(nil, 1), nk, codec.KindMeta), ardbValue(codec.KindString, ardbText("v")))
 		}),
-		plant("stale", "note stale-ttl-rows", func(r *rows) { r.put("default", ttlRow(at+1), ardbValue(ardb.KindTTL)) }),
+		plant("stale", "note stale-ttl-rows", func(r *rows) { r.put("default", ttlRow(at+1), ardbValue(codec.KindTTL)) }),
 		plant("not indexed", "note missing-ttl-row", func(r *rows) { r.del("default", ttlRow(at)) }),
 	}
 }
@@ -118,14 +119,14 @@ func otherPlants() []datasetPlant {
 				// The comparator takes the difference of the last and the others for positive, as it wraps, and
 				// META hides that they are so far apart.
 				for i := range int64(3) {
-					r.del("0", ardbKey("l", ardb.KindElement, ardb.IntData(i)))
+					r.del("0", ardbKey("l", codec.KindElement, codec.IntData(i)))
 				}
 				for _, i := range []int64{1 << 30, 1 << 40, math.MinInt64 + 5} {
-					r.put("0", ardbKey("l", ardb.KindElement, ardb.IntData(i)), ardbValue(ardb.KindElement, ardbText("far")))
+					r.put("0", ardbKey("l", codec.KindElement, codec.IntData(i)), ardbValue(codec.KindElement, ardbText("far")))
 				}
-				r.meta("l", func(v *ardb.Value, _ []ardb.Data) []ardb.Data {
+				r.meta("l", func(v *codec.Value, _ []codec.Data) []codec.Data {
 					v.Size, v.Sequential = 2, false
-					return []ardb.Data{ardb.IntData(1 << 30), ardb.IntData(1 << 30)}
+					return []codec.Data{codec.IntData(1 << 30), codec.IntData(1 << 30)}
 				})
 			})
 			return dir

@@ -10,7 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/record"
 
-	"kvferry/ardb"
+	"kvferry/ardb/codec"
 )
 
 // logNumber is beyond the numbers of all files that tests make.
@@ -68,12 +68,12 @@ func appendLog(t testing.TB, dir string, batches ...*writes) string {
 // Shorthands for Ardb's rows in the only namespace of a dataset that was built on RocksDB.
 const ardbCF = 1
 
-func ardbKey(user string, k ardb.Kind, elems ...ardb.Data) []byte {
-	return ardb.AppendKey(nil, nil, []byte(user), k, elems...)
+func ardbKey(user string, k codec.Kind, elems ...codec.Data) []byte {
+	return codec.AppendKey(nil, nil, []byte(user), k, elems...)
 }
 
-func ardbText(s string) ardb.Data { return ardb.TextData([]byte(s)) }
+func ardbText(s string) codec.Data { return codec.TextData([]byte(s)) }
 
-func ardbValue(k ardb.Kind, data ...ardb.Data) []byte {
-	return ardb.AppendValue(nil, &ardb.Value{Kind: k}, data...)
+func ardbValue(k codec.Kind, data ...codec.Data) []byte {
+	return codec.AppendValue(nil, &codec.Value{Kind: k}, data...)
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/ardb"
+	"kvferry/ardb/codec"
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/record"
@@ -252,8 +252,8 @@ func TestMatrixStreamGroups(t *testing.T) {
 		small{typ: record.Stream, key: "l", elems: []record.Element{entry}})
 	alter(t, filepath.Join(dir, "rocksdb"), func(r *rows) {
 		for _, group := range []string{"g", "h"} {
-			key := ardb.AppendKey(nil, nil, []byte("k"), ardb.KindPending, ardb.TextData([]byte(group)), ardb.Data{})
-			value := ardb.AppendValue(nil, &ardb.Value{Kind: ardb.KindPending}, ardb.TextData(id))
+			key := codec.AppendKey(nil, nil, []byte("k"), codec.KindPending, codec.TextData([]byte(group)), codec.Data{})
+			value := codec.AppendValue(nil, &codec.Value{Kind: codec.KindPending}, codec.TextData(id))
 			r.kv["0"][string(key)] = string(value)
 		}
 	})

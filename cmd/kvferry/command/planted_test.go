@@ -12,7 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/ardb"
+	"kvferry/ardb/codec"
+	"kvferry/ardb/merge"
 	"kvferry/blackwidow"
 	"kvferry/fixtures"
 	"kvferry/floyd"
@@ -137,14 +138,14 @@ type rows struct {
 // alter reads a store, changes its rows and writes it anew.
 func alter(t testing.TB, dir string, change func(r *rows)) {
 	t.Helper()
-	opts := &store.Options{Comparers: slices.Concat(blackwidow.Comparers(), floyd.Comparers(), []store.Comparer{ardb.Comparer()}), Merger: ardb.Merger()}
+	opts := &store.Options{Comparers: slices.Concat(blackwidow.Comparers(), floyd.Comparers(), []store.Comparer{codec.Comparer()}), Merger: merge.Merger()}
 	tables, err := filepath.Glob(filepath.Join(dir, "*.ldb"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	create := rocks.Create
 	if len(tables) > 0 { // the comparator has the same name
-		opts.Comparers, create = []store.Comparer{ardb.LevelDBComparer()}, rocks.CreateLevelDB
+		opts.Comparers, create = []store.Comparer{codec.LevelDBComparer()}, rocks.CreateLevelDB
 	}
 	st, err := rocks.Open(context.Background(), dir, opts)
 	if err != nil {

@@ -1,15 +1,16 @@
-package ardb
+package codec
 
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"math"
 
 	"kvferry/store"
 )
 
-// comparerName is what RocksDB and LevelDB keep in the database.
-const comparerName = "ardb.comparator"
+// ComparerName is what RocksDB and LevelDB keep in the database.
+const ComparerName = "ardb.comparator"
 
 // Comparer returns the server's order of row keys, for RocksDB and LMDB.
 //
@@ -17,12 +18,12 @@ const comparerName = "ardb.comparator"
 // elements and then each (Data.Compare). Keys that cannot be decoded, on which the server aborts, come
 // after all others, by bytes.
 func Comparer() store.Comparer {
-	return store.Comparer{Name: comparerName, Compare: compareKeys, Wrapping: wrapping(false)}
+	return store.Comparer{Name: ComparerName, Compare: compareKeys, Wrapping: wrapping(false)}
 }
 
 // LevelDBComparer returns the server's order on LevelDB: the namespace first.
 func LevelDBComparer() store.Comparer {
-	return store.Comparer{Name: comparerName, Compare: compareNamespaced, Wrapping: wrapping(true)}
+	return store.Comparer{Name: ComparerName, Compare: CompareNamespaced, Wrapping: wrapping(true)}
 }
 
 // wrapping says where the order is none; named keys begin with a namespace.
@@ -35,7 +36,7 @@ func wrapping(named bool) *store.Wrapping {
 
 // wrapNumber returns the integer that a hash field or set member is ordered by.
 func wrapNumber(key []byte, named bool) (int64, bool) {
-	_, end, ok := splitUser(key, named)
+	_, end, ok := SplitUser(key, named)
 	if !ok || len(key) < end+4 {
 		return 0, false
 	}
@@ -49,20 +50,20 @@ func wrapNumber(key []byte, named bool) (int64, bool) {
 
 // wrapBounds returns the range of the fields or members of a key's collection that are no strings.
 func wrapBounds(key []byte, named bool) (lo, hi []byte) {
-	_, end, _ := splitUser(key, named)
+	_, end, _ := SplitUser(key, named)
 	rows := append(bytes.Clone(key[:end+1]), 1)
 	return AppendData(bytes.Clone(rows), Data{}), AppendText(rows, nil)
 }
 
-func compareNamespaced(a, b []byte) int {
+func CompareNamespaced(a, b []byte) int {
 	// Nearly always the namespaces are the same bytes: a short string.
 	if len(a) > 2 && len(b) > 2 && a[0] == byte(TagText) && a[1] == b[1] && a[1] < 0x80 && a[0] == b[0] {
 		if n := 2 + int(a[1]); n <= len(a) && n <= len(b) && bytes.Equal(a[2:n], b[2:n]) {
 			return compareTails(a, b, n, n)
 		}
 	}
-	x, n := splitData(a)
-	y, m := splitData(b)
+	x, n := SplitData(a)
+	y, m := SplitData(b)
 	if n == 0 || m == 0 || !hasUser(a[n:]) || !hasUser(b[m:]) {
 		return compareMalformed(a, b, n > 0 && hasUser(a[n:]), m > 0 && hasUser(b[m:]))
 	}
@@ -73,7 +74,7 @@ func compareNamespaced(a, b []byte) int {
 }
 
 func hasUser(b []byte) bool {
-	_, _, ok := splitUser(b, false)
+	_, _, ok := SplitUser(b, false)
 	return ok
 }
 
@@ -94,14 +95,14 @@ func compareKeys(a, b []byte) int {
 			if c := bytes.Compare(a[1:n], b[1:n]); c != 0 {
 				return c
 			}
-			return compareRows(a[n:], b[n:])
+			return CompareTail(a[n:], b[n:])
 		}
 	}
 	return compareTails(a, b, 0, 0)
 }
 
-// compareRows compares what follows equal user keys.
-func compareRows(a, b []byte) int {
+// CompareTail compares what follows equal user keys: type, count, elements.
+func CompareTail(a, b []byte) int {
 	if a[0] != b[0] {
 		return int(a[0]) - int(b[0])
 	}
@@ -113,8 +114,8 @@ func compareRows(a, b []byte) int {
 
 // compareTails compares what follows equal namespaces, from i in a and j in b.
 func compareTails(a, b []byte, i, j int) int {
-	afrom, aend, aok := splitUser(a[i:], false)
-	bfrom, bend, bok := splitUser(b[j:], false)
+	afrom, aend, aok := SplitUser(a[i:], false)
+	bfrom, bend, bok := SplitUser(b[j:], false)
 	if !aok || !bok {
 		return compareMalformed(a, b, aok, bok)
 	}
@@ -122,7 +123,7 @@ func compareTails(a, b []byte, i, j int) int {
 	if c := bytes.Compare(a[i+afrom:i+aend], b[j+bfrom:j+bend]); c != 0 {
 		return c
 	}
-	return compareRows(at, bt)
+	return CompareTail(at, bt)
 }
 
 // compareElements compares the count of elements and then each. An element that cannot be decoded is
@@ -152,8 +153,8 @@ func compareElements(a, b []byte) int {
 	count := int(a[0])
 	a, b = a[1:], b[1:]
 	for range count {
-		x, n := splitData(a)
-		y, m := splitData(b)
+		x, n := SplitData(a)
+		y, m := SplitData(b)
 		if n == 0 || m == 0 {
 			return compareMalformed(a, b, n > 0, m > 0)
 		}
@@ -213,4 +214,14 @@ func shortString(b []byte) int {
 		return n
 	}
 	return 0
+}
+
+// Rank is a number that ascends with the element: integers, then strings.
+func Rank(d Data) uint64 {
+	if d.Tag == TagInt {
+		return (uint64(d.Int) ^ 1<<63) >> 1
+	}
+	var head [8]byte
+	copy(head[:], d.Text)
+	return 1<<63 | binary.BigEndian.Uint64(head[:])>>1
 }

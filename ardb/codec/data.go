@@ -1,4 +1,4 @@
-package ardb
+package codec
 
 import (
 	"bytes"
@@ -67,6 +67,22 @@ func (d *Data) Number() float64 {
 	return d.F
 }
 
+// Int64 is the server's GetInt64: 0 for what is no integer.
+func (d Data) Int64() int64 {
+	if d.Tag == TagInt {
+		return d.Int
+	}
+	return 0
+}
+
+// Float64 is the server's GetFloat64: 0 for what is no number.
+func (d Data) Float64() float64 {
+	if d.IsNumber() {
+		return d.Number()
+	}
+	return 0
+}
+
 // uvarint decodes a VarUInt at the start of b; n is 0 when it is cut off and negative when it does not fit.
 func uvarint(b []byte) (v uint64, n int) {
 	if len(b) > 0 && b[0] < 0x80 {
@@ -79,8 +95,8 @@ func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
 func zigzag(v int64) uint64 { return uint64(v)<<1 ^ uint64(v>>63) }
 
-// splitData decodes the element at the start of b and returns its width, 0 when b is malformed.
-func splitData(b []byte) (d Data, n int) {
+// SplitData decodes the element at the start of b and returns its width, 0 when b is malformed.
+func SplitData(b []byte) (d Data, n int) {
 	if len(b) == 0 {
 		return d, 0
 	}
@@ -113,7 +129,7 @@ func splitData(b []byte) (d Data, n int) {
 
 // decodeData decodes the element at the start of b and says what is wrong with it; off is where b starts.
 func decodeData(b []byte, off int, field string) (Data, int, error) {
-	d, n := splitData(b)
+	d, n := SplitData(b)
 	if n > 0 {
 		return d, n, nil
 	}

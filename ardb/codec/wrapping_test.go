@@ -1,4 +1,4 @@
-package ardb
+package codec
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package ardb
+package codec
 
 import (
 	"encoding/binary"
@@ -8,18 +8,17 @@ import (
 	"kvferry/format"
 )
 
-// Describe decodes one raw row.
-func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
-	named := s.kind == storeLevelDB
+// Describe decodes one raw row, whatever state it is in; named keys begin with a namespace.
+func Describe(keyspace string, key, value []byte, named bool) format.Row {
 	row := format.Row{Kind: "unknown row", Version: -1, Count: -1}
-	if keyspace == lmdbNamespace {
+	if keyspace == LMDBNamespace {
 		row.Kind = "namespace"
 		row.Fields = []format.Field{whole("entry", key, "key"), whole("namespace", value, "value")}
 		return row
 	}
 	k, err := DecodeKey(key, named)
 	row.Err = err
-	row.Type, row.UserKey, row.Meta = typeOf(k.Kind), k.User, k.Kind == KindMeta
+	row.Type, row.UserKey, row.Meta = k.Kind.Type(), k.User, k.Kind == KindMeta
 	if k.Kind != 0 {
 		row.Kind = k.Kind.String()
 	}
@@ -37,13 +36,13 @@ func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
 
 // describeMeta sets what only META rows have.
 func describeMeta(row *format.Row, v *Value) {
-	row.Type, row.ExpireMS = typeOf(v.Kind), max(0, v.ExpireMS)
+	row.Type, row.ExpireMS = v.Kind.Type(), max(0, v.ExpireMS)
 	switch {
 	case v.Kind == 0:
 		row.Kind = "meta without a value"
 	case v.Kind == KindOperand:
 		row.Kind = "unmerged operand"
-	case isMeta(v.Kind):
+	case v.Kind.IsMeta():
 		row.Kind = v.Kind.String() + " meta"
 		row.Count = v.Size
 	}
@@ -61,7 +60,7 @@ func keyFields(b []byte, k *Key, named bool, err error) []format.Field {
 	var out []format.Field
 	at := 0
 	if named {
-		if d, n := splitData(b); n > 0 {
+		if d, n := SplitData(b); n > 0 {
 			out = append(out, datum("namespace", d, "key", 0, n))
 			at = n
 		}
@@ -84,7 +83,7 @@ func keyFields(b []byte, k *Key, named bool, err error) []format.Field {
 	}
 	at = k.prefix + 2
 	for i := range arity(k.Kind) {
-		_, n := splitData(b[at:])
+		_, n := SplitData(b[at:])
 		out = append(out, datum(elementName(k.Kind, i), k.Elems[i], "key", at, n))
 		at += n
 	}
@@ -128,13 +127,13 @@ func valueFields(b []byte, v *Value, data []Data, k *Key) []format.Field {
 	switch {
 	case v.Kind == KindOperand:
 		out = append(out, field("command", int64(v.Op), 1, 2))
-	case isMeta(v.Kind):
+	case v.Kind.IsMeta():
 		out = append(out, metaFields(b, v)...)
 	}
 	out = append(out, field("count", int64(v.Count), v.off-1, 1))
 	at := v.off
 	for i, d := range data {
-		_, n := splitData(b[at:])
+		_, n := SplitData(b[at:])
 		out = append(out, datum(dataName(v.Kind, k.Kind, i), d, "value", at, n))
 		at += n
 	}
@@ -160,7 +159,7 @@ func metaFields(b []byte, v *Value) []format.Field {
 	case KindList:
 		out = append(out, format.Field{Name: "sequential", Value: int64(byteOf(v.Sequential)), Where: "value", Off: at, Len: 1})
 	case KindStream:
-		_, n := splitData(b[at:])
+		_, n := SplitData(b[at:])
 		out = append(out, datum("last id", v.Last, "value", at, n))
 	}
 	return out

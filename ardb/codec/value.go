@@ -1,4 +1,4 @@
-package ardb
+package codec
 
 import (
 	"encoding/binary"
@@ -7,8 +7,8 @@ import (
 	"kvferry/record"
 )
 
-// sizeUnknown is the size of a META row that does not keep one.
-const sizeUnknown = -1
+// SizeUnknown is the size of a META row that does not keep one.
+const SizeUnknown = -1
 
 // Value is the decoded head of a row value: what stands before its data. Byte fields are views.
 type Value struct {
@@ -28,8 +28,8 @@ type Value struct {
 	left  int // of Count
 }
 
-// isMeta reports whether values of a kind carry meta.
-func isMeta(k Kind) bool {
+// IsMeta reports whether values of a kind carry meta.
+func (k Kind) IsMeta() bool {
 	switch k {
 	case KindString, KindHash, KindList, KindSet, KindZSet, KindStream:
 		return true
@@ -37,22 +37,22 @@ func isMeta(k Kind) bool {
 	return false
 }
 
-// splitValue decodes the head of a value.
-func splitValue(b []byte) (v Value, err error) {
-	err = v.split(b)
+// SplitValue decodes the head of a value.
+func SplitValue(b []byte) (v Value, err error) {
+	err = v.Split(b)
 	return v, err
 }
 
-// split makes v the decoded head of a value.
-func (v *Value) split(b []byte) (err error) {
-	*v = Value{Size: sizeUnknown}
+// Split makes v the decoded head of a value.
+func (v *Value) Split(b []byte) (err error) {
+	*v = Value{Size: SizeUnknown}
 	if len(b) == 0 {
 		return nil
 	}
 	v.Kind = Kind(b[0])
 	off := 1
 	switch {
-	case isMeta(v.Kind):
+	case v.Kind.IsMeta():
 		if off, err = v.meta(b); err != nil {
 			return err
 		}
@@ -113,12 +113,12 @@ func varint64(b []byte, off int, field string) (int64, int, error) {
 	return unzigzag(u), off + w, nil
 }
 
-// next decodes the next of the value's data.
-func (v *Value) next(field string) (Data, error) {
+// Next decodes the next of the value's data.
+func (v *Value) Next(field string) (Data, error) {
 	if v.left == 0 {
 		return Data{}, &record.CorruptError{Off: int64(v.off), Field: field, Err: fmt.Errorf("not among the %d data: %w", v.Count, record.ErrShort)}
 	}
-	d, n := splitData(v.data)
+	d, n := SplitData(v.data)
 	if n == 0 {
 		_, _, err := decodeData(v.data, v.off, field)
 		return d, err
@@ -127,8 +127,8 @@ func (v *Value) next(field string) (Data, error) {
 	return d, nil
 }
 
-// end checks that nothing is left.
-func (v *Value) end() error {
+// End checks that nothing is left.
+func (v *Value) End() error {
 	if v.left > 0 {
 		return &record.CorruptError{Off: int64(v.off), Field: "count", Err: fmt.Errorf("%d of %d data left over: %w", v.left, v.Count, record.ErrTrailing)}
 	}
@@ -140,36 +140,36 @@ func (v *Value) end() error {
 
 // DecodeValue decodes a whole value and its data.
 func DecodeValue(b []byte) (v Value, data []Data, err error) {
-	if v, err = splitValue(b); err != nil || v.Kind == 0 {
+	if v, err = SplitValue(b); err != nil || v.Kind == 0 {
 		return v, nil, err
 	}
 	rest := v
 	for range v.Count {
-		d, err := rest.next("data")
+		d, err := rest.Next("data")
 		if err != nil {
 			return v, data, err
 		}
 		data = append(data, d)
 	}
-	return v, data, rest.end()
+	return v, data, rest.End()
 }
 
 // AppendValue appends a value: head and data.
 func AppendValue(dst []byte, v *Value, data ...Data) []byte {
-	dst = appendHead(dst, v, len(data))
+	dst = AppendHead(dst, v, len(data))
 	for _, d := range data {
 		dst = AppendData(dst, d)
 	}
 	return dst
 }
 
-// appendHead appends what stands before the data, and their count.
-func appendHead(dst []byte, v *Value, count int) []byte {
+// AppendHead appends what stands before the data, and their count.
+func AppendHead(dst []byte, v *Value, count int) []byte {
 	dst = append(dst, byte(v.Kind))
 	switch {
 	case v.Kind == KindOperand:
 		dst = binary.LittleEndian.AppendUint16(dst, v.Op)
-	case isMeta(v.Kind):
+	case v.Kind.IsMeta():
 		dst = binary.AppendUvarint(append(dst, v.Format), zigzag(v.ExpireMS))
 		if v.Kind != KindString {
 			dst = binary.AppendUvarint(dst, zigzag(v.Size))

@@ -1,4 +1,4 @@
-package ardb
+package codec
 
 import (
 	"bytes"
@@ -21,6 +21,8 @@ func unhex(t testing.TB, s string) []byte {
 	}
 	return b
 }
+
+func text(s string) Data { return TextData([]byte(s)) }
 
 // goldenRows are rows that the real server wrote.
 var goldenRows = []struct {
@@ -75,7 +77,7 @@ var goldenRows = []struct {
 		val: "0d 03 0104 0128 0402 6830", v: Value{Kind: KindEntry, Size: -1},
 		data: []Data{IntData(2), IntData(20), TextData([]byte("h0"))}},
 	{name: "TTL row", named: true, key: "040a 5f5f54544c5f44425f5f 00 1d 03 01b4ec9985bf68 0401 30 0405 6578703a6c",
-		k: Key{Namespace: TextData([]byte(ttlNamespace)), User: []byte{}, Kind: KindTTL,
+		k: Key{Namespace: TextData([]byte(TTLNamespace)), User: []byte{}, Kind: KindTTL,
 			Elems: [3]Data{IntData(1795167566618), TextData([]byte("0")), TextData([]byte("exp:l"))}},
 		val: "1d 00", v: Value{Kind: KindTTL, Size: -1}},
 	{name: "LevelDB string", named: true, key: "0401 30 0d 7374723a696e743a3132333435 01 00",
@@ -163,7 +165,7 @@ func TestSweep(t *testing.T) {
 					DecodeKey(flipped, r.named)
 					DecodeValue(flipped)
 					compareKeys(b, flipped)
-					compareNamespaced(flipped, b)
+					CompareNamespaced(flipped, b)
 				}
 			}
 		}
@@ -214,7 +216,7 @@ func TestAppendNumber(t *testing.T) {
 		"0.1": text("0.1"), "1e20": text("1e20"), "1.0": text("1.0"), "1E+20": text("1E+20"), "1e+400": text("1e+400"), "-0.0": text("-0.0"),
 		"0x1p-2": text("0x1p-2"), "1_0.5": text("1_0.5"), "inf": text("inf"), "nan": text("nan"), "1.5 ": text("1.5 "), ".5": text(".5"), "": text(""),
 	} {
-		d, n := splitData(AppendNumber(nil, []byte(s)))
+		d, n := SplitData(AppendNumber(nil, []byte(s)))
 		if n == 0 || d.Tag != want.Tag || d.Int != want.Int || d.F != want.F {
 			t.Errorf("%q is written as %+v, want %+v", s, d, want)
 		}
@@ -296,7 +298,7 @@ func orderedKeys(ns []byte) [][]byte {
 	var out [][]byte
 	for _, user := range []string{"", "\x00", "a", "a\x00", "aa", "b", strings.Repeat("c", 200)} {
 		u := []byte(user)
-		out = append(out, bound(ns, u), AppendKey(nil, ns, u, KindMeta))
+		out = append(out, Bound(ns, u), AppendKey(nil, ns, u, KindMeta))
 		for _, d := range someData() {
 			out = append(out, AppendKey(nil, ns, u, KindField, d))
 		}
@@ -324,10 +326,10 @@ func TestKeyOrder(t *testing.T) {
 		named = append(named, orderedKeys(AppendData(nil, ns))...)
 	}
 	named = append(named, []byte{}, []byte{0}, []byte{4, 1}, []byte{4, 1, '0'}, []byte{4, 1, '0', 3}, []byte{9})
-	checkOrder(t, compareNamespaced, named)
-	upper, ok := nextNamespace(TextData([]byte("1")))
-	if !ok || compareNamespaced(upper, AppendKey(nil, AppendText(nil, []byte("1")), []byte("\xff"), KindEnd)) <= 0 ||
-		compareNamespaced(upper, bound(AppendText(nil, []byte("10")), nil)) >= 0 {
+	checkOrder(t, CompareNamespaced, named)
+	upper, ok := AfterNamespace(TextData([]byte("1")))
+	if !ok || CompareNamespaced(upper, AppendKey(nil, AppendText(nil, []byte("1")), []byte("\xff"), KindEnd)) <= 0 ||
+		CompareNamespaced(upper, Bound(AppendText(nil, []byte("10")), nil)) >= 0 {
 		t.Error("the end of a namespace")
 	}
 }
@@ -358,7 +360,7 @@ func TestOrderIsTotal(t *testing.T) {
 		}
 		return k[:len(k)-rng.Intn(1+len(k)/4)]
 	}
-	for _, compare := range []func(a, b []byte) int{compareKeys, compareNamespaced} {
+	for _, compare := range []func(a, b []byte) int{compareKeys, CompareNamespaced} {
 		for range 200000 {
 			a, b, c := random(), random(), random()
 			ab, bc, ac := compare(a, b), compare(b, c), compare(a, c)
@@ -376,10 +378,10 @@ func TestOrderIsTotal(t *testing.T) {
 func wraps(keys ...[]byte) bool {
 	for _, k := range keys {
 		for _, named := range []bool{false, true} {
-			if _, end, ok := splitUser(k, named); ok {
+			if _, end, ok := SplitUser(k, named); ok {
 				b := k[end+1:]
 				for len(b) > 0 {
-					d, n := splitData(b[1:])
+					d, n := SplitData(b[1:])
 					if n == 0 {
 						break
 					}
@@ -389,7 +391,7 @@ func wraps(keys ...[]byte) bool {
 					b = b[n:]
 				}
 			}
-			if d, n := splitData(k); n > 0 && (d.Tag == TagInt && (d.Int > 1<<61 || d.Int < -1<<61) || d.Tag == TagFloat && math.IsNaN(d.F)) {
+			if d, n := SplitData(k); n > 0 && (d.Tag == TagInt && (d.Int > 1<<61 || d.Int < -1<<61) || d.Tag == TagFloat && math.IsNaN(d.F)) {
 				return true
 			}
 		}
@@ -403,7 +405,7 @@ func TestNoAllocations(t *testing.T) {
 	buf := make([]byte, 0, 256)
 	if n := testing.AllocsPerRun(100, func() {
 		compareKeys(a, b)
-		compareNamespaced(a, b)
+		CompareNamespaced(a, b)
 		DecodeKey(a, false)
 		buf = AppendCanon(AppendKey(buf[:0], nil, a, KindMeta), b)
 		buf = AppendServed(buf[:0], FloatData(0.1))
@@ -432,7 +434,7 @@ func FuzzDecodeKey(f *testing.F) {
 		}
 		compare := compareKeys
 		if named {
-			compare = compareNamespaced
+			compare = CompareNamespaced
 		}
 		if c := compare(b, again); c != 0 {
 			t.Fatalf("%x and %x, the same key: %d", b, again, c)
@@ -462,7 +464,7 @@ func FuzzCompare(f *testing.F) {
 		f.Add(unhex(f, goldenRows[i].key), unhex(f, goldenRows[len(goldenRows)-1-i].key))
 	}
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		for _, compare := range []func(a, b []byte) int{compareKeys, compareNamespaced} {
+		for _, compare := range []func(a, b []byte) int{compareKeys, CompareNamespaced} {
 			if signOf(int64(compare(a, b))) != -signOf(int64(compare(b, a))) {
 				t.Fatalf("%x and %x", a, b)
 			}
@@ -484,7 +486,7 @@ func BenchmarkCompare(b *testing.B) {
 		{"scores", compareKeys, AppendKey(nil, nil, user, KindSort, FloatData(1.5), text("m")), AppendKey(nil, nil, user, KindSort, FloatData(2.5), text("m"))},
 		{"same score", compareKeys, AppendKey(nil, nil, user, KindSort, FloatData(1.5), text("m1")), AppendKey(nil, nil, user, KindSort, FloatData(1.5), text("m2"))},
 		{"keys", compareKeys, AppendKey(nil, nil, []byte("user:000123"), KindMeta), AppendKey(nil, nil, []byte("user:000124"), KindMeta)},
-		{"leveldb fields", compareNamespaced, AppendKey(nil, ns, user, KindField, text("field-000123")), AppendKey(nil, ns, user, KindField, text("field-000124"))},
+		{"leveldb fields", CompareNamespaced, AppendKey(nil, ns, user, KindField, text("field-000123")), AppendKey(nil, ns, user, KindField, text("field-000124"))},
 		{"bytes", bytes.Compare, AppendKey(nil, nil, user, KindField, text("field-000123")), AppendKey(nil, nil, user, KindField, text("field-000124"))},
 	} {
 		b.Run(bm.name, func(b *testing.B) {

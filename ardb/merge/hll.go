@@ -1,4 +1,4 @@
-package ardb
+package merge
 
 import (
 	"bytes"
@@ -52,18 +52,20 @@ func FromRedis(s []byte) []byte {
 	return s
 }
 
-// ToRedis appends a HyperLogLog to dst with the mark of a stale count where Redis has it. The count is always
-// marked: what Ardb cached may not be what Redis would.
-func ToRedis(dst, s []byte) []byte {
-	n := len(dst)
-	dst = append(dst, s...)
-	dst[n+hllLast] |= hllStale
-	dst[n+hllFirst] &^= hllStale
+// RedisString returns a string as Redis has it: in a copy of a HyperLogLog, made in dst, the mark of a stale count is moved.
+// The count is always marked: what Ardb cached may not be what Redis would.
+func RedisString(dst, s []byte) []byte {
+	if !IsHyperLogLog(s) {
+		return s
+	}
+	dst = append(dst[:0], s...)
+	dst[hllLast] |= hllStale
+	dst[hllFirst] &^= hllStale
 	return dst
 }
 
-// hllAdd adds members as PFADD does; value is nil for a new one. changed is false when it is as before.
-func hllAdd(value []byte, members [][]byte) (out []byte, changed bool, err error) {
+// PFAdd adds members as PFADD does; value is nil for a new one. changed is false when it is as before.
+func PFAdd(value []byte, members [][]byte) (out []byte, changed bool, err error) {
 	if value == nil {
 		out, changed = newHLL(), true
 	} else if out = bytes.Clone(value); !IsHyperLogLog(out) {

@@ -1,19 +1,32 @@
-package ardb
+// Package merge is the merge operator of Ardb's RocksDB databases: what its operands make of a value, HyperLogLogs among
+// them.
+//
+//	operand +-------------+-----------------------+------------+--------------+
+//	        | 1e (1B)     | command (2B, LE)      | count (1B) | arguments …  |
+//	        +-------------+-----------------------+------------+--------------+
+//	        commands by the server's numbers (see the op constants), arguments are data elements
+//
+// Operands are applied from the oldest to the newest. They outlive the server's run that wrote them: RocksDB folds them
+// when a table is written or a row is read.
+//
+// Source: ardb 9f703a6, src/command/merge.cpp, src/db/rocksdb/rocksdb_engine.cpp.
+package merge
 
 import (
 	"errors"
 	"fmt"
 
+	"kvferry/ardb/codec"
 	"kvferry/store"
 )
 
-// mergerName is what RocksDB keeps in the database.
-const mergerName = "ardb.merger"
+// Name is what RocksDB keeps in the database.
+const Name = "ardb.merger"
 
 // Merger returns the server's merge operator. Operands apply front to back; one that fails is passed over,
 // as are those that cannot be decoded and the empty ones that RocksDB leaves of a lone operand. An empty
 // value is no value. When no operand has an effect, the value stays as it is, byte by byte.
-func Merger() *store.Merger { return &store.Merger{Name: mergerName, Fold: fold} }
+func Merger() *store.Merger { return &store.Merger{Name: Name, Fold: fold} }
 
 // Commands that operands carry, as the server's REDIS_CMD numbers.
 const (
@@ -54,26 +67,26 @@ var (
 
 // state is a value that operands are applied to.
 type state struct {
-	kind    Kind // of the row key
-	head    Value
-	data    []Data // one for strings and hash fields
+	kind    codec.Kind // of the row key
+	head    codec.Value
+	data    []codec.Data // one for strings and hash fields
 	changed bool
 }
 
 func fold(dst, key, base []byte, operands [][]byte) ([]byte, bool, error) {
-	kind := KindMeta
-	if _, end, ok := splitUser(key, false); ok {
-		kind = Kind(key[end])
+	kind := codec.KindMeta
+	if _, end, ok := codec.SplitUser(key, false); ok {
+		kind = codec.Kind(key[end])
 	}
-	head, data, err := DecodeValue(base)
+	head, data, err := codec.DecodeValue(base)
 	if err != nil {
 		// The server cannot read such a value either. It is kept for the reader to report.
 		return append(dst, base...), true, nil
 	}
 	s := state{kind: kind, head: head, data: data}
 	for _, o := range operands {
-		op, args, err := DecodeValue(o)
-		if err != nil || op.Kind != KindOperand {
+		op, args, err := codec.DecodeValue(o)
+		if err != nil || op.Kind != codec.KindOperand {
 			continue
 		}
 		if s.apply(op.Op, args) == nil {
@@ -83,11 +96,11 @@ func fold(dst, key, base []byte, operands [][]byte) ([]byte, bool, error) {
 	if !s.changed {
 		return append(dst, base...), len(base) > 0, nil
 	}
-	return AppendValue(dst, &s.head, s.data...), true, nil
+	return codec.AppendValue(dst, &s.head, s.data...), true, nil
 }
 
 // apply applies one operand. A failing one leaves no trace.
-func (s *state) apply(op uint16, args []Data) error {
+func (s *state) apply(op uint16, args []codec.Data) error {
 	if o, ok := aliases[op]; ok {
 		op = o
 	}
@@ -98,23 +111,23 @@ func (s *state) apply(op uint16, args []Data) error {
 	case opSet, opSetNX, opSetXX, opPSetEX:
 		return s.set(op, args[0])
 	case opAppend:
-		return s.text(func(b []byte) ([]byte, error) { return AppendServed(b, args[0]), nil })
+		return s.text(func(b []byte) ([]byte, error) { return codec.AppendServed(b, args[0]), nil })
 	case opIncr, opIncrBy:
-		return s.incr(intOf(args[0]))
+		return s.incr(args[0].Int64())
 	case opDecr:
 		return s.incr(-1)
 	case opDecrBy:
-		return s.incr(-intOf(args[0]))
+		return s.incr(-args[0].Int64())
 	case opIncrFloat:
-		return s.incrFloat(args[0].number())
+		return s.incrFloat(args[0].Float64())
 	case opSetRange:
-		return s.text(func(b []byte) ([]byte, error) { return setRange(b, intOf(args[0]), AppendServed(nil, args[1])) })
+		return s.text(func(b []byte) ([]byte, error) { return setRange(b, args[0].Int64(), codec.AppendServed(nil, args[1])) })
 	case opSetBit:
-		return s.text(func(b []byte) ([]byte, error) { return setBit(b, intOf(args[0]), intOf(args[1])) })
+		return s.text(func(b []byte) ([]byte, error) { return setBit(b, args[0].Int64(), args[1].Int64()) })
 	case opPFAdd:
 		return s.pfAdd(args)
 	case opPExpireAt:
-		return s.expire(intOf(args[0]))
+		return s.expire(args[0].Int64())
 	case opHSet, opHSetNX:
 		return s.hset(op, args[0])
 	default:
@@ -128,41 +141,25 @@ var operandArgs = map[uint16]int{
 	opIncrFloat: 1, opSetRange: 2, opSetBit: 2, opPFAdd: 0, opPExpireAt: 1, opHSet: 1, opHSetNX: 1, opHIncr: 1, opHIncrF: 1,
 }
 
-// intOf is the server's GetInt64: 0 for what is no integer.
-func intOf(d Data) int64 {
-	if d.Tag == TagInt {
-		return d.Int
-	}
-	return 0
-}
-
-// number is the server's GetFloat64: 0 for what is no number.
-func (d Data) number() float64 {
-	if d.IsNumber() {
-		return d.Number()
-	}
-	return 0
-}
-
 // datum is the string of a string value, nil when there is none yet.
-func (s *state) datum() Data {
+func (s *state) datum() codec.Data {
 	if len(s.data) == 0 {
-		return Data{}
+		return codec.Data{}
 	}
 	return s.data[0]
 }
 
 // store makes the value a string that keeps its expiry.
-func (s *state) store(d Data) error {
-	s.head.Kind, s.data = KindString, []Data{d}
+func (s *state) store(d codec.Data) error {
+	s.head.Kind, s.data = codec.KindString, []codec.Data{d}
 	return nil
 }
 
 // isString reports whether the value is a string or absent.
-func (s *state) isString() bool { return s.head.Kind == 0 || s.head.Kind == KindString }
+func (s *state) isString() bool { return s.head.Kind == 0 || s.head.Kind == codec.KindString }
 
 // set is SET and its kin. An expiry that comes with it is ignored, as the server does.
-func (s *state) set(op uint16, v Data) error {
+func (s *state) set(op uint16, v codec.Data) error {
 	switch {
 	case !s.isString():
 		return errOperand
@@ -177,26 +174,26 @@ func (s *state) text(f func([]byte) ([]byte, error)) error {
 	if !s.isString() {
 		return errOperand
 	}
-	b, err := f(AppendServed(nil, s.datum()))
+	b, err := f(codec.AppendServed(nil, s.datum()))
 	if err != nil {
 		return err
 	}
-	return s.store(TextData(b))
+	return s.store(codec.TextData(b))
 }
 
 func (s *state) incr(by int64) error {
-	if s.head.Kind != 0 && (s.head.Kind != KindString || s.datum().Tag != TagInt) {
+	if s.head.Kind != 0 && (s.head.Kind != codec.KindString || s.datum().Tag != codec.TagInt) {
 		return errOperand
 	}
-	return s.store(IntData(intOf(s.datum()) + by))
+	return s.store(codec.IntData(s.datum().Int64() + by))
 }
 
 func (s *state) incrFloat(by float64) error {
 	d := s.datum()
-	if s.head.Kind != 0 && (s.head.Kind != KindString || !d.IsNumber()) {
+	if s.head.Kind != 0 && (s.head.Kind != codec.KindString || !d.IsNumber()) {
 		return errOperand
 	}
-	return s.store(FloatData(d.number() + by))
+	return s.store(codec.FloatData(d.Float64() + by))
 }
 
 func setRange(b []byte, off int64, v []byte) ([]byte, error) {
@@ -228,13 +225,13 @@ func setBit(b []byte, off, bit int64) ([]byte, error) {
 	return b, nil
 }
 
-func (s *state) pfAdd(args []Data) error {
+func (s *state) pfAdd(args []codec.Data) error {
 	if !s.isString() {
 		return errOperand
 	}
 	var value []byte
 	if s.head.Kind != 0 {
-		value = AppendServed([]byte{}, s.datum())
+		value = codec.AppendServed([]byte{}, s.datum())
 	}
 	members := make([][]byte, len(args))
 	for i := range args {
@@ -243,19 +240,19 @@ func (s *state) pfAdd(args []Data) error {
 		}
 		members[i] = args[i].Text
 	}
-	out, changed, err := hllAdd(value, members)
+	out, changed, err := PFAdd(value, members)
 	if err != nil {
 		return err
 	}
 	if !changed {
 		return errNoEffect
 	}
-	return s.store(TextData(out))
+	return s.store(codec.TextData(out))
 }
 
 // expire sets the expiry of whatever is there.
 func (s *state) expire(ms int64) error {
-	if s.head.Kind == 0 || !isMeta(s.head.Kind) || s.head.ExpireMS == ms {
+	if s.head.Kind == 0 || !s.head.Kind.IsMeta() || s.head.ExpireMS == ms {
 		return errNoEffect
 	}
 	s.head.ExpireMS = ms
@@ -263,52 +260,52 @@ func (s *state) expire(ms int64) error {
 }
 
 // hset creates a hash or makes its size unknown on a META row, and sets a field on others.
-func (s *state) hset(op uint16, v Data) error {
-	if s.kind == KindMeta {
+func (s *state) hset(op uint16, v codec.Data) error {
+	if s.kind == codec.KindMeta {
 		return s.hsetMeta(v)
 	}
 	switch {
 	case s.head.Kind == 0:
-		s.head.Kind = KindField
-	case op == opHSetNX, s.head.Kind != KindField:
+		s.head.Kind = codec.KindField
+	case op == opHSetNX, s.head.Kind != codec.KindField:
 		return errNoEffect
 	}
-	s.data = []Data{v}
+	s.data = []codec.Data{v}
 	return nil
 }
 
-func (s *state) hsetMeta(v Data) error {
+func (s *state) hsetMeta(v codec.Data) error {
 	switch {
 	case s.head.Kind == 0:
-		s.head.Kind, s.head.Size, s.data = KindHash, sizeUnknown, nil
-		if v.Tag == TagInt {
+		s.head.Kind, s.head.Size, s.data = codec.KindHash, codec.SizeUnknown, nil
+		if v.Tag == codec.TagInt {
 			s.head.Size = v.Int
 		}
-	case s.head.Kind != KindHash || s.head.Size == sizeUnknown:
+	case s.head.Kind != codec.KindHash || s.head.Size == codec.SizeUnknown:
 		return errNoEffect
 	default:
-		s.head.Size = sizeUnknown
+		s.head.Size = codec.SizeUnknown
 	}
 	return nil
 }
 
 // hincr adds to a field.
-func (s *state) hincr(op uint16, by Data) error {
-	if !by.IsNumber() || op == opHIncr && by.Tag != TagInt {
+func (s *state) hincr(op uint16, by codec.Data) error {
+	if !by.IsNumber() || op == opHIncr && by.Tag != codec.TagInt {
 		return errOperand
 	}
 	d := s.datum()
 	switch {
 	case s.head.Kind == 0:
-		s.head.Kind, s.data = KindField, []Data{by}
+		s.head.Kind, s.data = codec.KindField, []codec.Data{by}
 		return nil
-	case s.head.Kind != KindField:
+	case s.head.Kind != codec.KindField:
 		return errOperand
-	case op == opHIncr && d.Tag == TagInt:
-		s.data = []Data{IntData(d.Int + by.Int)}
+	case op == opHIncr && d.Tag == codec.TagInt:
+		s.data = []codec.Data{codec.IntData(d.Int + by.Int)}
 		return nil
 	case op == opHIncrF && d.IsNumber():
-		s.data = []Data{FloatData(d.Number() + by.Number())}
+		s.data = []codec.Data{codec.FloatData(d.Number() + by.Number())}
 		return nil
 	}
 	return errOperand

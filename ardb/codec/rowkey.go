@@ -1,4 +1,4 @@
-package ardb
+package codec
 
 import (
 	"encoding/binary"
@@ -31,10 +31,10 @@ const (
 	KindOperand   Kind = 30 // value: a merge operand
 	KindEnd       Kind = 31 // seek bound
 	maxElements        = math.MaxInt8
-	idSize             = 16
-	ttlNamespace       = "__TTL_DB__"
-	lmdbNamespace      = "__LMDB_META__"
-	maxNamespace       = 512
+	IDSize             = 16
+	TTLNamespace       = "__TTL_DB__"
+	LMDBNamespace      = "__LMDB_META__"
+	MaxNamespace       = 512
 )
 
 var kindNames = map[Kind]string{
@@ -52,8 +52,8 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", byte(k))
 }
 
-// typeOf returns the Redis type whose rows are of kind k, 0 when there is none.
-func typeOf(k Kind) record.Type {
+// Type returns the Redis type whose rows are of kind k, 0 when there is none.
+func (k Kind) Type() record.Type {
 	switch k {
 	case KindString:
 		return record.String
@@ -95,10 +95,10 @@ type Key struct {
 	prefix    int     // bytes up to and with the user key
 }
 
-// splitUser finds the user key of a raw key: off is where it starts, end where the type byte stands.
-func splitUser(b []byte, ns bool) (off, end int, ok bool) {
+// SplitUser finds the user key of a raw key: off is where it starts, end where the type byte stands.
+func SplitUser(b []byte, ns bool) (off, end int, ok bool) {
 	if ns {
-		_, n := splitData(b)
+		_, n := SplitData(b)
 		if n == 0 {
 			return 0, 0, false
 		}
@@ -151,7 +151,7 @@ func (k *Key) elements(b []byte, count, off int) error {
 	}
 	off++
 	for i := range want {
-		d, n := splitData(b)
+		d, n := SplitData(b)
 		if n == 0 {
 			_, _, err := decodeData(b, off, elementName(k.Kind, i))
 			return err
@@ -187,8 +187,19 @@ func AppendKey(dst, ns, user []byte, k Kind, elems ...Data) []byte {
 	return dst
 }
 
-// bound returns a key before all rows of a user key and after those of smaller ones.
-func bound(ns, user []byte) []byte { return append(AppendPrefix(nil, ns, user), 0, 0) }
+// Bound returns a key before all rows of a user key and after those of smaller ones.
+func Bound(ns, user []byte) []byte { return append(AppendPrefix(nil, ns, user), 0, 0) }
 
-// after returns the smallest user key that is larger than user.
-func after(user []byte) []byte { return append(append(make([]byte, 0, len(user)+1), user...), 0) }
+// After returns the smallest user key that is larger than user.
+func After(user []byte) []byte { return append(append(make([]byte, 0, len(user)+1), user...), 0) }
+
+// AfterNamespace returns a key after all rows of a namespace; only strings and integers are namespaces.
+func AfterNamespace(d Data) ([]byte, bool) {
+	switch d.Tag {
+	case TagText, TagCStr:
+		return Bound(AppendText(nil, After(d.Text)), nil), true
+	case TagInt:
+		return Bound(AppendInt(nil, d.Int+1), nil), d.Int+1 > d.Int
+	}
+	return nil, false
+}

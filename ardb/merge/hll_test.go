@@ -1,4 +1,4 @@
-package ardb
+package merge
 
 import (
 	"bytes"
@@ -7,14 +7,13 @@ import (
 
 // The mark of a stale count goes from Ardb's place to Redis's and back; nothing else changes.
 func TestStaleMarks(t *testing.T) {
-	s, _, err := hllAdd(nil, [][]byte{[]byte("a"), []byte("b")})
+	s, _, err := PFAdd(nil, [][]byte{[]byte("a"), []byte("b")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	kept := bytes.Clone(s)
-	src := &source{}
 	buf := make([]byte, 1, 64)
-	got := src.RedisString(buf, s)
+	got := RedisString(buf, s)
 	if !bytes.Equal(s, kept) || &got[0] != &buf[0] {
 		t.Error("the string was changed, or the buffer not used")
 	}
@@ -36,7 +35,7 @@ func TestStaleMarks(t *testing.T) {
 	if back := FromRedis(got); !bytes.Equal(back, s) {
 		t.Errorf("back: %x, want %x", back, s)
 	}
-	if same := src.RedisString(nil, []byte("HYLLO")); string(same) != "HYLLO" {
+	if same := RedisString(nil, []byte("HYLLO")); string(same) != "HYLLO" {
 		t.Errorf("a text became %q", same)
 	}
 }

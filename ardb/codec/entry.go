@@ -1,0 +1,110 @@
+package codec
+
+import (
+	"bytes"
+	"fmt"
+
+	"kvferry/record"
+)
+
+// MaxFields is how many fields a stream entry can have that brings its own names: names and values are counted in one byte.
+const MaxFields = 127
+
+// Fields are those of a stream entry, or those that a stream's META row names.
+//
+//	entry   +----+------------+---------------------+---------------+- - - - - - - -+
+//	        | 0d | count (1B) | fields n, tag 1     | n values      | n names       |
+//	        +----+------------+---------------------+---------------+- - - - - - - -+
+//	        count is 1 + n without the names, which are left out where they are those of META; else 1 + 2n
+//
+//	META    … count n (1B), then the n names of the entry that made the stream
+type Fields struct {
+	N      int
+	Names  []byte // data elements: strings
+	Values []byte // data elements
+}
+
+// Encode makes f the fields of an entry's pairs, as records pack them.
+func (f *Fields) Encode(pairs []byte) error {
+	f.N, f.Names, f.Values = 0, f.Names[:0], f.Values[:0]
+	for ; len(pairs) > 0; f.N++ {
+		name, value, rest, err := record.DecodePair(pairs)
+		if err != nil {
+			return err
+		}
+		f.Names, f.Values, pairs = AppendText(f.Names, name), AppendCanon(f.Values, value), rest
+	}
+	return nil
+}
+
+// AppendEntry appends the value of an entry of a stream whose META row names meta.
+func AppendEntry(dst []byte, f, meta *Fields) []byte {
+	shared := f.N == meta.N && bytes.Equal(f.Names, meta.Names)
+	data := 1 + f.N
+	if !shared {
+		data += f.N
+	}
+	dst = append(AppendInt(append(dst, byte(KindEntry), byte(data)), int64(f.N)), f.Values...)
+	if shared {
+		return dst
+	}
+	return append(dst, f.Names...)
+}
+
+// AppendPairs appends the fields of an entry's value, packed as records have them. meta are the names in META.
+func AppendPairs(dst, value []byte, meta []Data) ([]byte, error) {
+	values, err := SplitValue(value)
+	if err != nil {
+		return dst, err
+	}
+	if values.Kind != KindEntry {
+		return dst, fmt.Errorf("a %s row with a value of kind %s", KindEntry, values.Kind)
+	}
+	n, err := values.Next("field count")
+	if err != nil {
+		return dst, err
+	}
+	k := values.Count - 1
+	switch {
+	case n.Tag != TagInt || n.Int < 0:
+		return dst, fmt.Errorf("a field count that is no number")
+	case n.Int == int64(k) && k == len(meta):
+		return appendPairs(dst, k, &values, &values, meta)
+	case n.Int == int64(k/2) && k%2 == 0:
+		names := values
+		for range k / 2 {
+			if _, err := names.Next("field value"); err != nil {
+				return dst, err
+			}
+		}
+		return appendPairs(dst, k/2, &values, &names, nil)
+	}
+	return dst, fmt.Errorf("%d fields with %d data, META names %d", n.Int, k, len(meta))
+}
+
+// appendPairs appends k pairs. Without names of META they stand behind the values; nothing may follow what comes last.
+func appendPairs(dst []byte, k int, values, last *Value, meta []Data) ([]byte, error) {
+	var value, name [maxFloatText]byte
+	for i := range k {
+		v, err := values.Next("field value")
+		if err != nil {
+			return dst, err
+		}
+		var n Data
+		if meta != nil {
+			n = meta[i]
+		} else if n, err = last.Next("field name"); err != nil {
+			return dst, err
+		}
+		dst = record.AppendPair(dst, n.served(name[:0]), v.served(value[:0]))
+	}
+	return dst, last.End()
+}
+
+// served is what the server answers for d: a view, or in dst.
+func (d *Data) served(dst []byte) []byte {
+	if d.IsText() {
+		return d.Text
+	}
+	return AppendServed(dst, *d)
+}

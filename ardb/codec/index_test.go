@@ -1,0 +1,84 @@
+package codec
+
+import (
+	"math"
+	"testing"
+)
+
+// TestIndexes: indexes ascend as numbers, also where the comparator wraps around or rounds.
+func TestIndexes(t *testing.T) {
+	ascending := []Data{FloatData(-math.MaxFloat64), IntData(math.MinInt64), IntData(-1), FloatData(-0.5), IntData(0), FloatData(0.25),
+		IntData(1), FloatData(1 << 53), IntData(1<<53 + 1), IntData(math.MaxInt64 - 1), IntData(math.MaxInt64), FloatData(math.MaxFloat64)}
+	for i, a := range ascending {
+		for j, b := range ascending {
+			want := 0
+			if i < j {
+				want = -1
+			} else if i > j {
+				want = 1
+			}
+			if got := CompareEncodedIndex(AppendData(nil, a), AppendData(nil, b)); got != want || CompareIndex(a, b) != want {
+				t.Errorf("%v and %v compare as %d, want %d", a, b, got, want)
+			}
+			if x, y := RankFloat(a.Number()), RankFloat(b.Number()); want < 0 && x > y {
+				t.Errorf("%v has rank %x, %v has %x", a, x, b, y)
+			}
+		}
+		if near := i > 1 && i < 7; NearIndex(a) != near {
+			t.Errorf("%v: near is %v", a, !near)
+		}
+		if !a.IsIndex() {
+			t.Errorf("%v is no index", a)
+		}
+	}
+	if RankFloat(0) != RankFloat(math.Copysign(0, -1)) || CompareIndex(IntData(3), FloatData(3)) != 0 {
+		t.Error("equal numbers are not")
+	}
+	for _, d := range []Data{{}, text("1"), FloatData(math.NaN())} {
+		if d.IsIndex() || NearIndex(d) {
+			t.Errorf("%v is an index", d)
+		}
+	}
+}
+
+// TestRank: ranks ascend with the elements, so that a sorter need not decode them.
+func TestRank(t *testing.T) {
+	ascending := []Data{IntData(math.MinInt64), IntData(-1), IntData(0), IntData(7), IntData(math.MaxInt64), text(""), text("a"), text("ab"), text("b"), text("\xff")}
+	for i, a := range ascending[1:] {
+		if before := ascending[i]; Rank(before) > Rank(a) || before.Tag == a.Tag && before.Tag == TagInt && before.Int < a.Int-1 && Rank(before) == Rank(a) {
+			t.Errorf("%v has rank %x, %v has %x", before, Rank(before), a, Rank(a))
+		}
+	}
+}
+
+func TestNamespaceEnds(t *testing.T) {
+	compare := LevelDBComparer().Compare
+	for _, ns := range []Data{text(""), text("0"), text("0\xff"), IntData(-1), IntData(1)} {
+		end, ok := AfterNamespace(ns)
+		last := AppendKey(nil, AppendData(nil, ns), []byte("\xff\xff\xff"), KindEnd)
+		if !ok || compare(last, end) >= 0 {
+			t.Errorf("%x is not after namespace %v", end, ns)
+		}
+	}
+	if end, _ := AfterNamespace(text("0")); compare(end, AppendKey(nil, AppendText(nil, []byte("1")), nil, KindMeta)) >= 0 {
+		t.Error("the end of a namespace is within the next one")
+	}
+	for _, ns := range []Data{IntData(math.MaxInt64), FloatData(1), {}} {
+		if _, ok := AfterNamespace(ns); ok {
+			t.Errorf("%v has an end", ns)
+		}
+	}
+}
+
+// TestNumbers are the server's GetInt64 and GetFloat64.
+func TestNumbers(t *testing.T) {
+	for _, c := range []struct {
+		d Data
+		i int64
+		f float64
+	}{{IntData(-3), -3, -3}, {FloatData(2.5), 0, 2.5}, {text("7"), 0, 0}, {Data{}, 0, 0}} {
+		if c.d.Int64() != c.i || c.d.Float64() != c.f {
+			t.Errorf("%v: %d and %v", c.d, c.d.Int64(), c.d.Float64())
+		}
+	}
+}
