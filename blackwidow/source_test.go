@@ -315,7 +315,7 @@ func checkSpans(t *testing.T, src format.Source, spans []format.Span, want *reco
 	var l record.Ledger
 	for i, s := range spans {
 		if i > 0 && (!bytes.Equal(s.Lo, spans[i-1].Hi) || bytes.Compare(s.Lo, spans[i-1].Lo) <= 0) || i == 0 && s.Lo != nil || i == len(spans)-1 && s.Hi != nil {
-			t.Fatalf("spans do not cover all keys: %q", spans)
+			t.Fatalf("spans do not cover all keys: %v", spans)
 		}
 		got.Merge(formattest.Sum(t, formattest.RecordsOf(t, src, "0", record.AllTypes, s, &format.Env{Ledger: &l})))
 	}

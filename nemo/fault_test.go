@@ -151,7 +151,7 @@ func TestSplitFails(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if s, err := src.Split("0", record.AllTypes, 1); err != nil || len(s) != 1 {
-		t.Errorf("one span: %q, %v", s, err)
+		t.Errorf("one span: %v, %v", s, err)
 	}
 }
 

@@ -17,11 +17,11 @@ import (
 func checkSpans(t *testing.T, spans []format.Span, n int) {
 	t.Helper()
 	if len(spans) == 0 || len(spans) > n || spans[0].Lo != nil || spans[len(spans)-1].Hi != nil {
-		t.Fatalf("spans %q for %d", spans, n)
+		t.Fatalf("spans %v for %d", spans, n)
 	}
 	for i := range spans[1:] {
 		if !bytes.Equal(spans[i].Hi, spans[i+1].Lo) || bytes.Compare(spans[i].Lo, spans[i].Hi) >= 0 {
-			t.Fatalf("span %q is followed by %q", spans[i], spans[i+1])
+			t.Fatalf("span %v is followed by %v", spans[i], spans[i+1])
 		}
 	}
 }

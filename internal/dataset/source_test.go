@@ -184,7 +184,7 @@ func TestSplit(t *testing.T) {
 		got := "-"
 		for i, sp := range spans {
 			if i > 0 && string(sp.Lo) != string(spans[i-1].Hi) {
-				t.Errorf("%d spans: %q", n, spans)
+				t.Errorf("%d spans: %v", n, spans)
 			}
 			if sp.Hi != nil {
 				got += string(sp.Hi) + "-"
@@ -199,7 +199,7 @@ func TestSplit(t *testing.T) {
 		t.Errorf("a store that is closed: %v", err)
 	}
 	if spans := Cut(nil, 5); len(spans) != 1 {
-		t.Errorf("no keys: %q", spans)
+		t.Errorf("no keys: %v", spans)
 	}
 }
 
