@@ -55,17 +55,27 @@ func (f kvrocksFormat) Limits() format.Limits {
 		Stores:       []format.StoreSupport{{Store: "rocksdb", Read: true, Write: true}},
 		Detail:       "Kvrocks 2.0 and later",
 		ScoreDetail:  "any float64 but NaN",
-		OtherDetails: []string{
-			"a key has one type",
-			"bitmaps are read as strings, up to a length",
-		},
-		Losses: lossInfos,
+		OtherDetails: f.details(),
+		Losses:       lossInfos,
 	}
 	if f.server == serverOld {
 		l.MaxExpireMS = maxOldExpiry
 		l.MaxElements = math.MaxUint32
 	}
 	return l
+}
+
+// details are what the other limits do not say.
+func (f kvrocksFormat) details() []string {
+	out := []string{
+		"a key has one type",
+		"bitmaps are read as strings, up to --max-bitmap",
+		"--cluster writes keys with slots, for a node with cluster-enabled yes",
+	}
+	if f.server == "" {
+		out = append(out, "--sst lays tables out for SST LOAD of a running server newer than 2.10")
+	}
+	return out
 }
 
 // Detect looks for the column families.

@@ -1,13 +1,22 @@
 package kvrocks_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
+	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/internal/formattest"
 	"kvferry/internal/sorted"
 	"kvferry/kvrocks"
 	"kvferry/record"
+	"kvferry/store"
 	"kvferry/store/rocks"
 )
 
@@ -52,4 +61,98 @@ func TestSlotSpans(t *testing.T) {
 			}
 		}
 	}
+}
+
+// within are those records whose keys are in a span.
+type within struct {
+	record.Reader
+	span format.Span
+}
+
+func (w within) Next() (*record.Header, error) {
+	for {
+		h, err := w.Reader.Next()
+		if err != nil || string(h.Key) >= string(w.span.Lo) && (w.span.Hi == nil || string(h.Key) < string(w.span.Hi)) {
+			return h, err
+		}
+	}
+}
+
+// TestClusterResume: a shard that an earlier process finished is taken over, and the database is that of one process. A file that
+// is not what the journal says is refused.
+func TestClusterResume(t *testing.T) {
+	o := fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: kvrocks.New().Limits(), Types: record.RedisTypes, Expired: true}
+	create := func(dir string) format.Target {
+		return formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: rocks.Create, DBs: []string{o.DB}, Cluster: true,
+			TempDir: t.TempDir(), Now: fixtures.Clock, Memory: 64 << 10, Build: store.BuildOptions{Sync: true}})
+	}
+	shard := func(dst format.Target, n int) []store.Table {
+		span := format.Span{Hi: []byte("k")}
+		if n > 0 {
+			span = format.Span{Lo: span.Hi}
+		}
+		w, err := dst.Shard(n, o.DB, record.AllTypes, 64<<10)
+		if err == nil {
+			err = errors.Join(fixtures.Pump(w, within{fixtures.Records(5, 300, o), span}), w.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		tables, err := dst.Tables(n)
+		if err != nil || len(tables) != 1 || tables[0].Entries < 80 {
+			t.Fatalf("shard %d: %+v, %v", n, tables, err)
+		}
+		return tables
+	}
+	finish := func(dst format.Target, dir string) string {
+		if _, err := dst.Finish(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if names, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(names) != 1 {
+			t.Errorf("%q, %v: more than the database is left", names, err)
+		}
+		return treeText(t, dir)
+	}
+	root := t.TempDir()
+	whole, half := filepath.Join(root, "whole"), filepath.Join(root, "half")
+	dst := create(whole)
+	shard(dst, 3)
+	shard(dst, 0)
+	want := finish(dst, whole)
+
+	first := create(half)
+	tables := shard(first, 0) // and its process is gone
+	for what, bad := range map[string]store.Table{"of another shard": {File: "slots/000003.rows", Bytes: tables[0].Bytes},
+		"outside": {File: "../x"}, "longer": {File: tables[0].File, Bytes: tables[0].Bytes + 1}} {
+		if err := create(half).Adopt(0, o.DB, []store.Table{bad}); err == nil {
+			t.Errorf("a file %s is taken over", what)
+		}
+	}
+	if err := create(half).Adopt(1, o.DB, []store.Table{{File: "slots/000001.rows"}}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	second := create(half)
+	if err := second.Adopt(0, o.DB, tables); err != nil {
+		t.Fatal(err)
+	}
+	shard(second, 3)
+	if got := finish(second, half); got != want {
+		t.Error("the resumed run wrote something else")
+	}
+}
+
+// treeText is the names and bytes of all files of a directory.
+func treeText(t *testing.T, dir string) string {
+	var out strings.Builder
+	if err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		fmt.Fprintf(&out, "%s %x\n", strings.TrimPrefix(path, dir), data)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
 }

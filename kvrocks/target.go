@@ -1,7 +1,6 @@
 package kvrocks
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -26,8 +25,7 @@ type target struct {
 	builder store.Builder
 	options *format.CreateOptions
 	version codec.Version // of the first record; those of others are below it
-	// slots take the rows of a node of a cluster: shards are spans of keys, which lie across all slots.
-	slots [numRoles]*slotSink
+	slots   *slotFiles    // the rows of a node of a cluster until they are tables; nil where there are no slots
 
 	mu     sync.Mutex
 	shards map[int]bool // that have tables, for the layout of SST files; nil where none is asked for
@@ -65,9 +63,7 @@ func (f kvrocksFormat) Create(_ context.Context, dir string, o *format.CreateOpt
 		}
 	}
 	if o.Cluster {
-		for i := range t.slots {
-			t.slots[i] = &slotSink{sorter: extsort.New(extsort.Options{Memory: cmp.Or(o.Memory, dataset.DefaultMemory) / 4, TempDir: o.TempDir})}
-		}
+		t.slots = &slotFiles{dir: dir, files: map[int]store.Table{}}
 	}
 	return t, nil
 }
@@ -103,13 +99,15 @@ func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record
 		memory = dataset.DefaultMemory
 	}
 	t.taken(n)
-	w := &writer{t: t, ns: db, version: t.version - codec.Version(n)*maxShardRecords}
+	w := &writer{t: t, n: n, ns: db, version: t.version - codec.Version(n)*maxShardRecords}
 	sorting := extsort.Options{Memory: memory / 8, TempDir: t.options.TempDir}
 	w.sorted, w.byScore, w.groups = extsort.New(sorting), extsort.New(sorting), extsort.New(sorting)
+	if t.slots != nil {
+		w.slotted(extsort.Options{Memory: memory / 2, TempDir: t.options.TempDir})
+		return w, nil
+	}
 	for i := range w.runs {
-		if t.slots[i] == nil {
-			w.runs[i] = t.runs(roleNames[i], n, memory/8)
-		}
+		w.runs[i] = t.runs(roleNames[i], n, memory/8)
 	}
 	return w, nil
 }
@@ -127,6 +125,9 @@ func (t *target) runs(cf string, shard int, memory int64) *lane.Runs {
 
 // Tables returns the tables of a shard, their files being relative to the dataset.
 func (t *target) Tables(n int) ([]store.Table, error) {
+	if t.slots != nil {
+		return t.slots.tables(n), nil
+	}
 	out, err := t.builder.Tables(n)
 	for i := range out {
 		out[i].File = path.Join(storeDir, out[i].File)
@@ -134,11 +135,10 @@ func (t *target) Tables(n int) ([]store.Table, error) {
 	return out, err
 }
 
-// Adopt takes the tables of a shard that an earlier process finished. Rows of a node of a cluster are in no tables
-// before all are there.
+// Adopt takes the tables of a shard that an earlier process finished, or the file of its rows in a cluster.
 func (t *target) Adopt(n int, _ string, tables []store.Table) error {
-	if t.slots[roleMeta] != nil {
-		return fmt.Errorf("%s: the rows of a node of a cluster are sorted as a whole: a conversion is not continued but started again", t.dir)
+	if t.slots != nil {
+		return t.slots.adopt(n, tables)
 	}
 	own := make([]store.Table, len(tables))
 	for i, table := range tables {
@@ -155,11 +155,8 @@ func (t *target) Adopt(n int, _ string, tables []store.Table) error {
 
 // Finish makes the database and opens it for the proof.
 func (t *target) Finish(ctx context.Context) (format.Source, error) {
-	for i, sink := range t.slots {
-		if sink == nil {
-			continue
-		}
-		if err := sink.write(ctx, t.builder, roleNames[i]); err != nil {
+	if t.slots != nil {
+		if err := t.slots.merge(ctx, t.builder, t.options.Memory, t.options.TempDir); err != nil {
 			return nil, err
 		}
 	}
@@ -177,14 +174,12 @@ func (t *target) Finish(ctx context.Context) (format.Source, error) {
 
 // Abort removes what was written. What cannot be removed is left.
 func (t *target) Abort() {
-	for _, sink := range t.slots {
-		if sink != nil {
-			_ = sink.sorter.Close() // the error that led here is the one to tell
-		}
-	}
 	t.builder.Abort()
 	if t.shards != nil {
 		disk.RemoveAll(filepath.Join(t.dir, sstDir))
+	}
+	if t.slots != nil {
+		disk.RemoveAll(filepath.Join(t.dir, slotsDir))
 	}
 	disk.Remove(t.dir)
 }

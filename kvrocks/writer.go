@@ -22,6 +22,7 @@ import (
 // are counted.
 type writer struct {
 	t       *target
+	n       int // of the shard
 	ns      string
 	version codec.Version // of the current record; those that follow count down
 	runs    [numRoles]*lane.Runs
@@ -48,6 +49,9 @@ type writer struct {
 	sorted  *extsort.Sorter // rows that did not come in order, by name
 	byScore *extsort.Sorter // members by score
 	groups  *extsort.Sorter // rows of consumer groups
+
+	slots *extsort.Sorter // all rows of a node of a cluster; nil where there are no slots
+	sinks [numRoles]slotSink
 }
 
 // rowSink takes rows.
@@ -55,10 +59,18 @@ type rowSink interface {
 	Append(key, value []byte) error
 }
 
+// slotted makes the writer that of a node of a cluster.
+func (w *writer) slotted(o extsort.Options) {
+	w.slots = extsort.New(o)
+	for i := range w.sinks {
+		w.sinks[i] = slotSink{w.slots, role(i)}
+	}
+}
+
 // sink returns where rows of a column family go whose keys are klen bytes long.
 func (w *writer) sink(i role, klen int) (rowSink, error) {
-	if s := w.t.slots[i]; s != nil {
-		return s, nil
+	if w.slots != nil {
+		return &w.sinks[i], nil
 	}
 	return w.runs[i].Lane(uint64(klen))
 }
@@ -120,7 +132,7 @@ func (w *writer) openRows() (err error) {
 
 // slot returns the slot of the current record's rows.
 func (w *writer) slot() int {
-	if w.t.slots[roleMeta] == nil {
+	if w.slots == nil {
 		return codec.NoSlot
 	}
 	return codec.Slot(w.user)
@@ -328,6 +340,12 @@ func (w *writer) Close() error {
 			return err
 		}
 	}
+	if w.slots != nil {
+		if err := w.t.slots.save(w.n, w.slots); err != nil {
+			w.Abort()
+			return err
+		}
+	}
 	return w.free()
 }
 
@@ -343,5 +361,9 @@ func (w *writer) Abort() {
 
 // free closes the sorters, which is all right to do twice.
 func (w *writer) free() error {
-	return errors.Join(w.sorted.Close(), w.byScore.Close(), w.groups.Close())
+	err := errors.Join(w.sorted.Close(), w.byScore.Close(), w.groups.Close())
+	if w.slots != nil {
+		err = errors.Join(err, w.slots.Close())
+	}
+	return err
 }

@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"kvferry/internal/disk"
 )
 
 const (
@@ -56,7 +58,8 @@ type Sorter struct {
 
 	spilled *spool
 	runs    []run
-	frame   []byte // frame being written
+	files   []*disk.File // of runs that were loaded and are being read
+	frame   []byte       // frame being written
 	it      Iterator
 }
 
@@ -148,8 +151,9 @@ func (s *Sorter) Reset() {
 	s.total, s.reading, s.err = 0, false, nil
 	s.runs = s.runs[:0]
 	s.it.heap = s.it.heap[:0]
+	s.err = s.closeFiles()
 	if s.spilled != nil {
-		s.err = s.spilled.close()
+		s.err = errors.Join(s.err, s.spilled.close())
 		s.spilled = nil
 	}
 }

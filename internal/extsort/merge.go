@@ -2,6 +2,7 @@ package extsort
 
 import (
 	"cmp"
+	"errors"
 	"io"
 	"slices"
 )
@@ -122,7 +123,9 @@ func (s *Sorter) pass() error {
 		merged, rest = append(merged, r), rest[n:]
 	}
 	old := s.spilled
-	s.spilled, s.runs = to, merged
+	if s.spilled, s.runs = to, merged; old == nil { // all runs were loaded
+		return nil
+	}
 	return old.close()
 }
 
@@ -131,27 +134,19 @@ func (s *Sorter) mergeInto(to *spool, runs []run) (run, error) {
 	if err := it.open(runs); err != nil {
 		return run{}, err
 	}
-	w := runWriter{s: s, to: to}
-	w.begin()
-	for {
-		prefix, key, value, err := it.Next()
-		if err == io.EOF {
-			return w.end()
-		}
-		if err != nil {
-			return run{}, err
-		}
-		if err := w.add(prefix, key, value); err != nil {
-			return run{}, err
-		}
-	}
+	r, err := it.write(to)
+	return r, errors.Join(err, s.closeFiles())
 }
 
 // open puts a cursor at the start of each run.
 func (it *Iterator) open(runs []run) error {
 	it.heap, it.move = make([]*cursor, 0, len(runs)), false
 	for rank, r := range runs {
-		c := &cursor{s: it.s, from: it.s.spilled, off: r.off, end: r.end, rank: rank}
+		from, err := it.s.source(&r)
+		if err != nil {
+			return err
+		}
+		c := &cursor{s: it.s, from: from, off: r.off, end: r.end, rank: rank}
 		if err := c.next(); err != nil {
 			return err
 		}

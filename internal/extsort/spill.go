@@ -29,11 +29,12 @@ type spool struct {
 	size int64
 }
 
-// run is a sorted part of a spool.
+// run is a sorted part of a spool, or of a file that was loaded.
 type run struct {
 	off, end int64
 	items    int
-	frame    int // bytes of the largest frame
+	frame    int    // bytes of the largest frame
+	file     string // "": the spool
 }
 
 func newSpool(dir string) (*spool, error) {
