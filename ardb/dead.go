@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 
 	"kvferry/ardb/codec"
@@ -33,9 +32,10 @@ func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, s
 	}
 	quiet := *e
 	quiet.Ledger, quiet.Report, quiet.Deep = nil, nil, false
-	past := *sp
-	past.ks = &pastRows{Keyspace: sp.ks, sp: sp, ctx: ctx}
-	g, err := newGraves(ctx, sp, sp.ks, span)
+	past, rows := *sp, sp.pastRows()
+	past.ks = rows.Past(ctx)
+	lo, hi := sp.bounds(span)
+	g, err := rows.Graves(ctx, lo, hi)
 	if err != nil {
 		return nil, err
 	}
@@ -121,14 +121,45 @@ func firstNamespace(ks store.Keyspace, from []byte) (key, next []byte, err error
 	}
 }
 
+// pastRows says how rows of a namespace are told apart.
+func (sp *space) pastRows() *undead.Rows {
+	r := &undead.Rows{Keyspace: sp.ks, Merger: merge.Merger(), Make: sp.makeMeta}
+	r.Split = func(raw []byte) (user []byte, meta, ok bool) {
+		off, end, ok := codec.SplitUser(raw, sp.named)
+		if !ok {
+			return nil, false, false
+		}
+		return raw[off:end], codec.Kind(raw[end]) == codec.KindMeta, true
+	}
+	r.Bounds = func(user []byte) (lo, hi []byte) { return sp.bounds(format.Span{Lo: user}) }
+	return r
+}
+
+// metaKinds are the kinds of values of META rows.
+var metaKinds = map[record.Type]codec.Kind{record.Hash: codec.KindHash, record.List: codec.KindList, record.Set: codec.KindSet, record.ZSet: codec.KindZSet}
+
+// makeMeta makes a META row: the kind of an element says what it was. It cannot know the names that entries of a stream
+// leave to META.
+func (sp *space) makeMeta(user, raw []byte) (key, value []byte, ok bool) {
+	_, end, _ := codec.SplitUser(raw, sp.named)
+	kind, ok := metaKinds[codec.Kind(raw[end]).Type()]
+	if !ok {
+		return nil, nil, false
+	}
+	return codec.AppendKey(nil, sp.ns, user, codec.KindMeta), codec.AppendValue(nil, &codec.Value{Kind: kind, Size: sizeLost}), true
+}
+
+// sizeLost is the size in a META row that was made.
+const sizeLost = codec.SizeUnknown - 1
+
 // deadReader is a pass over graves that says what cannot be known about their records.
 type deadReader struct {
 	*pass
-	graves *graves
+	graves *undead.Graves
 	tell   func(key []byte, t record.Type, what string)
 }
 
-// Next returns the next record.
+// Next moves to the next record.
 func (r *deadReader) Next() (*record.Header, error) {
 	if r.inside {
 		if err := r.finish(); err != nil {
@@ -140,16 +171,11 @@ func (r *deadReader) Next() (*record.Header, error) {
 	if err != nil {
 		return nil, err
 	}
-	notes := r.graves.notes
-	r.graves.notes = nil
-	for _, n := range notes {
-		switch c := bytes.Compare(n.user, h.Key); {
-		case c == 0:
-			r.tell(bytes.Clone(h.Key), h.Type, n.what)
-		case c > 0: // of a record that the pass has looked ahead to
-			r.graves.notes = append(r.graves.notes, n)
+	r.graves.Told(h.Key, func(user []byte, what string) {
+		if bytes.Equal(user, h.Key) {
+			r.tell(user, h.Type, what)
 		}
-	}
+	})
 	return h, nil
 }
 
@@ -164,217 +190,3 @@ func (r *deadReader) sum() {
 		r.tell(bytes.Clone(r.head.Key), r.head.Type, fmt.Sprintf("%d of its %d elements are still on disk", n, r.meta.Size))
 	}
 }
-
-// pastRows is a keyspace as graves show it.
-type pastRows struct {
-	store.Keyspace
-	sp  *space
-	ctx context.Context
-}
-
-// Rows yields the rows of [lo, hi) of records that were deleted.
-func (p *pastRows) Rows(lo, hi []byte) (store.Iterator, error) {
-	off, end, ok := codec.SplitUser(lo, p.sp.named)
-	if !ok {
-		return nil, fmt.Errorf("rows of the past from key %s", record.Quote(lo))
-	}
-	g, err := newGraves(p.ctx, p.sp, p.Keyspace, format.Span{Lo: lo[off:end]})
-	if err != nil {
-		return nil, err
-	}
-	return g, g.SeekGE(lo)
-}
-
-// graves is an iterator of the rows of deleted records, as they were right before.
-type graves struct {
-	sp *space
-	h  *undead.History
-
-	user  []byte // whose rows come
-	begun bool
-	state graveState
-	limit uint64 // of dated rows: the sequence number that the META row was deleted with
-	bare  bool   // the META row is gone, and none was made yet
-
-	meta, value []byte   // a META row that was made
-	ahead       []rawRow // rows to return next
-
-	notes []graveNote
-}
-
-// rawRow is a row as it is stored.
-type rawRow struct{ key, value []byte }
-
-// graveState says what is known of the user key at hand.
-type graveState uint8
-
-const (
-	graveUndated graveState = iota // no entry of META is left
-	graveDated                     // META was deleted
-	graveNone                      // the key is there
-)
-
-// graveNote is what cannot be known about a record.
-type graveNote struct {
-	user []byte
-	what string
-}
-
-// sizeLost is the size in a META row that was made.
-const sizeLost = codec.SizeUnknown - 1
-
-func newGraves(ctx context.Context, sp *space, ks store.Keyspace, span format.Span) (*graves, error) {
-	lo, hi := sp.bounds(span)
-	h, err := undead.NewHistory(ctx, ks, merge.Merger(), lo, hi)
-	if err != nil {
-		return nil, err
-	}
-	return &graves{sp: sp, h: h}, nil
-}
-
-// Next returns the next row.
-func (g *graves) Next() (key, value []byte, err error) {
-	if len(g.ahead) > 0 {
-		r := g.ahead[0]
-		g.ahead = g.ahead[1:]
-		return r.key, r.value, nil
-	}
-	for {
-		key, err := g.h.Next()
-		if err != nil {
-			return nil, nil, err
-		}
-		off, end, ok := codec.SplitUser(key, g.sp.named)
-		if !ok {
-			continue
-		}
-		if user := key[off:end]; !g.begun || !bytes.Equal(user, g.user) {
-			g.user, g.begun = append(g.user[:0], user...), true
-			g.state, g.bare = graveUndated, true
-		}
-		kind := codec.Kind(key[end])
-		value, ok, err := g.row(kind)
-		if err != nil {
-			return nil, nil, err
-		}
-		switch {
-		case !ok:
-		case !g.bare || kind == codec.KindMeta:
-			return key, value, nil
-		case g.makeMeta(kind):
-			g.ahead = append(g.ahead[:0], rawRow{key, value})
-			return g.meta, g.value, nil
-		}
-	}
-}
-
-// row returns the row at hand as it was, if it comes back.
-func (g *graves) row(kind codec.Kind) (value []byte, ok bool, err error) {
-	switch {
-	case kind == codec.KindMeta:
-		return g.metaRow()
-	case g.state == graveDated:
-		value, _, ok, err = g.h.Before(g.limit)
-	case g.state == graveUndated:
-		value, ok, err = g.lastLife()
-	}
-	return value, ok, err
-}
-
-// lastLife returns a row as it was before its last deletion, or as it is.
-func (g *graves) lastLife() ([]byte, bool, error) {
-	for limit := uint64(math.MaxUint64); ; {
-		value, m, ok, err := g.h.Before(limit)
-		if ok || err != nil || m.Seq == 0 {
-			return value, ok, err
-		}
-		limit = m.Seq
-	}
-}
-
-// metaRow finds out whether META is there, and when it was deleted if it is not.
-func (g *graves) metaRow() ([]byte, bool, error) {
-	var deleted uint64 // the last time
-	for limit := uint64(math.MaxUint64); ; {
-		value, m, ok, err := g.h.Before(limit)
-		switch {
-		case err != nil:
-			return nil, false, err
-		case ok && len(value) > 0 && limit == math.MaxUint64:
-			g.state = graveNone
-			return nil, false, nil
-		case ok && len(value) > 0:
-			g.state, g.limit, g.bare = graveDated, limit, false
-			if limit != deleted {
-				g.note("it was made and deleted again later; of that META row nothing is left, so this is how it was before")
-			}
-			return value, true, nil
-		case m.Seq == 0:
-			if deleted != 0 {
-				g.state, g.limit = graveDated, deleted
-			}
-			return nil, false, nil
-		}
-		if limit = m.Seq; m.Deleted && deleted == 0 {
-			deleted = m.Seq
-		}
-	}
-}
-
-// makeMeta makes a META row in place of one that is gone; the kind of an element says what it was. It cannot
-// know the names that entries of a stream leave to META.
-func (g *graves) makeMeta(kind codec.Kind) bool {
-	v := codec.Value{Size: sizeLost}
-	switch kind.Type() {
-	case record.Hash:
-		v.Kind = codec.KindHash
-	case record.List:
-		v.Kind = codec.KindList
-	case record.Set:
-		v.Kind = codec.KindSet
-	case record.ZSet:
-		v.Kind = codec.KindZSet
-	default:
-		return false
-	}
-	g.meta = codec.AppendKey(g.meta[:0], g.sp.ns, g.user, codec.KindMeta)
-	g.value = codec.AppendValue(g.value[:0], &v)
-	g.bare = false
-	what := "its META row is gone: whether it expired, and when, is not known"
-	if g.state == graveUndated {
-		what += ", nor which of its elements were deleted before it was"
-	}
-	g.note(what)
-	return true
-}
-
-func (g *graves) note(what string) {
-	g.notes = append(g.notes, graveNote{bytes.Clone(g.user), what})
-}
-
-// SeekGE passes over rows before a key.
-func (g *graves) SeekGE(key []byte) error {
-	compare := g.sp.ks.Comparer().Compare
-	for {
-		k, v, err := g.Next()
-		if err == io.EOF {
-			return nil // which Next says again
-		}
-		if err != nil {
-			return err
-		}
-		if compare(k, key) >= 0 {
-			g.ahead = append([]rawRow{{k, v}}, g.ahead...)
-			return nil
-		}
-	}
-}
-
-// Place is that of the row's newest entry.
-func (g *graves) Place() record.Place { return g.h.Place() }
-
-// Tally counts nothing: what is dead is no part of a ledger.
-func (g *graves) Tally(*record.Tally) {}
-
-// Close closes the entries.
-func (g *graves) Close() error { return g.h.Close() }

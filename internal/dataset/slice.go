@@ -1,0 +1,74 @@
+package dataset
+
+import "kvferry/store"
+
+// Slice is the part of a keyspace that is of one database, where several lie in it.
+type Slice struct {
+	store.Keyspace
+	Lo, Hi []byte                // raw keys of it; nil is open
+	Holds  func(raw []byte) bool // reports whether a raw key is of it
+}
+
+// sizing is how many keys are sampled for a slice's share of the bytes.
+const sizing = 512
+
+// Rows yields the rows of the slice in [lo, hi).
+func (s *Slice) Rows(lo, hi []byte) (store.Iterator, error) { return s.Keyspace.Rows(s.clip(lo, hi)) }
+
+// Entries yields the entries of the slice in [lo, hi).
+func (s *Slice) Entries(lo, hi []byte) (store.EntryIterator, error) {
+	return s.Keyspace.Entries(s.clip(lo, hi))
+}
+
+func (s *Slice) clip(lo, hi []byte) (from, to []byte) {
+	compare := s.Comparer().Compare
+	if lo == nil || s.Lo != nil && compare(lo, s.Lo) < 0 {
+		lo = s.Lo
+	}
+	if hi == nil || s.Hi != nil && compare(hi, s.Hi) > 0 {
+		hi = s.Hi
+	}
+	return lo, hi
+}
+
+// Unordered yields the entries of the slice.
+func (s *Slice) Unordered(f func(*store.Entry) error) error {
+	return s.Keyspace.Unordered(func(e *store.Entry) error {
+		if !s.Holds(e.Key) {
+			return nil
+		}
+		return f(e)
+	})
+}
+
+// Sample returns those of n samples of the keyspace that are of the slice.
+func (s *Slice) Sample(n int) ([]store.Weighted, error) {
+	all, err := s.Keyspace.Sample(n)
+	out := all[:0]
+	for _, w := range all {
+		if s.Holds(w.Key) {
+			out = append(out, w)
+		}
+	}
+	return out, err
+}
+
+// Size is the slice's share of the bytes, by sampled keys; all of them when there are no samples to be had.
+func (s *Slice) Size() int64 {
+	size := s.Keyspace.Size()
+	all, err := s.Keyspace.Sample(sizing)
+	if err != nil {
+		return size
+	}
+	var own, total int64
+	for _, w := range all {
+		total += w.Bytes
+		if s.Holds(w.Key) {
+			own += w.Bytes
+		}
+	}
+	if total == 0 {
+		return 0
+	}
+	return int64(float64(size) * float64(own) / float64(total))
+}
