@@ -17,7 +17,7 @@ func PossibleLosses(from, to *Limits) []record.LossInfo {
 		record.LossBlankStream:  to.NoBlankStream && !from.NoBlankStream,
 		record.LossInnerNUL:     to.NoInnerNUL && !from.NoInnerNUL,
 		record.LossStreamGroups: to.Types.Has(record.Stream) && !(from.StreamGroups && to.StreamGroups),
-		record.LossFieldExpiry:  from.FieldExpiry && !to.FieldExpiry,
+		record.LossFieldExpiry:  (from.FieldExpiry || from.Place != InDirectory) && !to.FieldExpiry,
 		record.LossModule:       !to.Types.Has(record.Other),
 		record.LossKeyTooLong:   narrower(float64(to.MaxKey), float64(from.MaxKey)),
 		record.LossEmptyKey:     from.EmptyKey && !to.EmptyKey,

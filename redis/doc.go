@@ -24,10 +24,16 @@ const Name = "rdb"
 const Keyspace = "rdb"
 
 // rdbFormat is the format, and the version that its targets are written in.
-type rdbFormat struct{ version rdb.Version }
+type rdbFormat struct {
+	version rdb.Version
+	base    bool // of an append-only log, and says so
+}
 
 // New returns the format. Its targets have the version that most servers load.
-func New() format.Format { return &rdbFormat{rdb.DefaultVersion} }
+func New() format.Format { return &rdbFormat{version: rdb.DefaultVersion} }
+
+// NewBase returns the format whose targets are bases of append-only logs.
+func NewBase(v rdb.Version) format.Format { return &rdbFormat{version: v, base: true} }
 
 // WithVersion returns the format whose targets have a version, which rdb.Versions lists.
 func WithVersion(version string) (format.Format, error) {
@@ -35,8 +41,11 @@ func WithVersion(version string) (format.Format, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &rdbFormat{v}, nil
+	return &rdbFormat{version: v}, nil
 }
+
+// VersionOf returns the version that targets of a format of this package are written in.
+func VersionOf(f format.Format) rdb.Version { return f.(*rdbFormat).version }
 
 // Name returns "rdb".
 func (f *rdbFormat) Name() string { return Name }
@@ -67,7 +76,7 @@ func (f *rdbFormat) Limits() format.Limits {
 
 // Open opens a file.
 func (f *rdbFormat) Open(ctx context.Context, location string, o *format.OpenOptions) (format.Source, error) {
-	return open(ctx, f, location, o)
+	return Open(ctx, f, location, o)
 }
 
 // Create starts a file.

@@ -31,6 +31,7 @@ type index struct {
 	header rdb.Header
 	dbs    []*database // ascending
 	end    int64       // of the last whole item
+	rest   int64       // where the file ends, its checksum included; what follows is something else
 	sum    uint64      // checksum in the file; 0 is none
 	size   int64       // of the file
 	aux    []string    // "redis-ver 7.0.15"
@@ -93,7 +94,7 @@ func (x *index) items(ctx context.Context, s *rdb.Scanner) error {
 		case rdb.OpEOF:
 			x.end = s.Offset()
 			sum, _, err := s.Checksum()
-			x.sum = sum
+			x.sum, x.rest = sum, s.Offset()
 			return err
 		case rdb.OpAux:
 			x.aux = append(x.aux, fmt.Sprintf("%.64s %.256s", it.Key, it.Value))

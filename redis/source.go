@@ -22,27 +22,33 @@ const (
 
 // source is an open file.
 type source struct {
-	format *rdbFormat
+	format format.Format
 	name   string
 	file   *disk.File
 	*index
 	temp string
 }
 
-// open opens a file and passes over it. Damage is an error, or with Salvage a finding: what comes before it is read.
-func open(ctx context.Context, f *rdbFormat, location string, o *format.OpenOptions) (format.Source, error) {
+// Open opens a file as a source of a format that has its records in one. Damage is an error, or with Salvage a finding: what
+// comes before it is read.
+func Open(ctx context.Context, f format.Format, location string, o *format.OpenOptions) (format.Source, error) {
 	file, err := openFile(ctx, location, o)
 	if err != nil {
 		return nil, err
 	}
+	return OpenFile(ctx, f, location, file, o)
+}
+
+// OpenFile is Open for a file that is open and called name. The source closes it.
+func OpenFile(ctx context.Context, f format.Format, name string, file *disk.File, o *format.OpenOptions) (format.Source, error) {
 	x, err := scan(ctx, file)
 	if err == nil {
-		s := &source{format: f, name: location, file: file, index: x, temp: o.Options.TempDir}
+		s := &source{format: f, name: name, file: file, index: x, temp: o.Options.TempDir}
 		if err = s.check(o); err == nil {
 			return s, nil
 		}
 	}
-	return nil, errors.Join(named(location, err), file.Close())
+	return nil, errors.Join(named(name, err), file.Close())
 }
 
 // named says which file an error is about.
@@ -185,6 +191,9 @@ func (s *source) Keyspaces() []format.Keyspace {
 	}
 	return out
 }
+
+// Rest counts the bytes behind the checksum, which are no part of an RDB file.
+func (s *source) Rest() int64 { return s.size - s.index.rest }
 
 // Extra returns none.
 func (s *source) Extra() []string { return nil }

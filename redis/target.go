@@ -245,6 +245,9 @@ func (t *target) join(ctx context.Context, path string) error {
 	}
 	j := &joiner{f: f, w: bufio.NewWriter(f)}
 	j.write(rdb.AppendHead(nil, t.format.version, t.o.Now.Unix()))
+	if t.format.base && t.format.version.Number >= 7 {
+		j.write(rdb.AppendAux(nil, "aof-base", "1"))
+	}
 	for _, parts := range t.databases() {
 		var keys, expires uint64
 		for _, p := range parts {

@@ -9,6 +9,8 @@
 // What a file is tells its first bytes and not its name: one that begins with REDIS or VALKEY is an RDB file, perhaps
 // with commands behind it; any other is commands. Each file begins in database 0.
 //
+// What is written is a directory of the second kind, with a base and nothing behind it.
+//
 // The records are what replaying gives, so the commands are applied to a state on disk (package state). Keys that have
 // expired stay until the end: the log speaks of them.
 package aof

@@ -121,6 +121,20 @@ func readLimited(path string, most int64) ([]byte, error) {
 	return data, err
 }
 
+// readHead reads how a file begins.
+func readHead(path string) ([]byte, error) {
+	f, err := disk.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	head := make([]byte, 6)
+	n, err := io.ReadFull(f, head)
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return head[:n], errors.Join(err, f.Close())
+}
+
 func newLog(dir string, names []string) (*Log, error) {
 	l := &Log{Dir: dir, Files: names}
 	for _, name := range names {

@@ -2,22 +2,35 @@ package aof
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 
 	"kvferry/format"
 	"kvferry/record"
+	"kvferry/redis"
+	"kvferry/redis/rdb"
 )
 
+// Name is what locations call the format.
+const Name = "aof"
+
 // Format is the append-only file of Redis and Valkey.
-type Format struct{}
+type Format struct{ base format.Format }
 
-// New returns the format.
-func New() *Format { return new(Format) }
+// New returns the format. Bases of its targets have the version that most servers load.
+func New() *Format { return &Format{redis.NewBase(rdb.DefaultVersion)} }
 
-// Name is what locations call it.
-func (*Format) Name() string { return "aof" }
+// WithVersion returns the format whose targets have a base of a version, which rdb.Versions lists.
+func WithVersion(version string) (*Format, error) {
+	v, err := rdb.ParseVersion(version)
+	if err != nil {
+		return nil, err
+	}
+	return &Format{redis.NewBase(v)}, nil
+}
+
+// Name returns Name.
+func (*Format) Name() string { return Name }
 
 // Detect looks for a manifest or an append-only file.
 func (*Format) Detect(ev *format.Evidence) format.Verdict {
@@ -47,24 +60,17 @@ func preamble(head []byte) bool {
 	return bytes.Contains(head, []byte("aof-preamble\xc0\x01")) || bytes.Contains(head, []byte("aof-base\xc0\x01"))
 }
 
-// Limits says that a log holds all that a server does.
-func (*Format) Limits() format.Limits {
-	return format.Limits{
-		Place:        format.InFiles,
-		NoTarget:     "append-only files are not written yet: write rdb:dump.rdb, from which servers start too",
-		Types:        record.AllTypes,
-		EmptyKey:     true,
-		FieldExpiry:  true,
-		StreamGroups: true,
-		Whole:        true,
-		Databases:    "any number",
-		Numbered:     true,
-		Layout:       format.LayoutFlat,
-		Detail:       "append-only files of Redis 1.3 to 8 and Valkey: one file, an RDB preamble, or a directory with a manifest",
-	}
+// Limits are those of the base that is written: a log itself holds all that a server does.
+func (f *Format) Limits() format.Limits {
+	l := f.base.Limits()
+	l.Place = format.InFiles
+	l.Layout = format.LayoutFlat
+	l.Databases = "any number"
+	l.Detail = "append-only files of Redis 1.3 to 8 and Valkey: one file, an RDB preamble, or a directory with a manifest; " +
+		"written as a directory of Redis 7.0 and later and Valkey, with a base in RDB " + f.Version()
+	l.OtherDetails = nil
+	return l
 }
 
-// Create is not there yet.
-func (f *Format) Create(context.Context, string, *format.CreateOptions) (format.Target, error) {
-	return nil, errors.New(f.Limits().NoTarget)
-}
+// Version names the version of the bases that are written.
+func (f *Format) Version() string { return redis.VersionOf(f.base).String() }

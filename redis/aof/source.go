@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
 	"strconv"
 	"time"
 
 	"kvferry/format"
 	"kvferry/record"
+	"kvferry/redis"
 	"kvferry/redis/rdb"
 	"kvferry/redis/state"
 )
@@ -20,11 +22,15 @@ type source struct {
 	state  *state.State
 }
 
-// Open replays a log into a state on disk, which Close removes.
+// Open replays a log into a state on disk, which Close removes. A log that is an RDB file with no command behind it is that
+// file.
 func (f *Format) Open(ctx context.Context, location string, o *format.OpenOptions) (format.Source, error) {
 	log, err := Find(location)
 	if err != nil {
 		return nil, err
+	}
+	if src := f.openBase(ctx, log, o); src != nil {
+		return src, nil
 	}
 	st, err := state.New(state.Options{Memory: o.Options.Memory, TempDir: o.Options.TempDir, Now: time.Now(), Restore: restore})
 	if err != nil {
@@ -38,6 +44,28 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 		return nil, errors.Join(err, st.Close())
 	}
 	return &source{f, log, st}, nil
+}
+
+// openBase opens a log that is a sound RDB file alone; nil for any other.
+func (f *Format) openBase(ctx context.Context, log *Log, o *format.OpenOptions) format.Source {
+	if len(log.Files) != 1 {
+		return nil
+	}
+	path := filepath.Join(log.Dir, log.Files[0])
+	if head, err := readHead(path); err != nil || !isSnapshot(head) {
+		return nil
+	}
+	strict := *o
+	strict.Options.Salvage = false // what is wrong is told by the replay
+	src, err := redis.Open(ctx, f, path, &strict)
+	if err != nil {
+		return nil
+	}
+	if r, ok := src.(interface{ Rest() int64 }); !ok || r.Rest() > 0 {
+		_ = src.Close() // nothing was written
+		return nil
+	}
+	return src
 }
 
 func (s *source) Format() format.Format { return s.format }

@@ -115,13 +115,14 @@ func AppendHead(dst []byte, v Version, now int64) []byte {
 	case v.Number == 12:
 		version = "7.4.0"
 	}
-	aux := func(name, value string) {
-		dst = append(appendString(append(dst, opAux), []byte(name)), appendString(nil, []byte(value))...)
-	}
-	aux(name, version)
-	aux("redis-bits", "64")
-	aux("ctime", strconv.FormatInt(now, 10))
-	return dst
+	dst = AppendAux(dst, name, version)
+	dst = AppendAux(dst, "redis-bits", "64")
+	return AppendAux(dst, "ctime", strconv.FormatInt(now, 10))
+}
+
+// AppendAux appends a field about the file.
+func AppendAux(dst []byte, name, value string) []byte {
+	return appendString(appendString(append(dst, opAux), []byte(name)), []byte(value))
 }
 
 // AppendDatabase appends that a database begins, and how many keys it has.

@@ -17,6 +17,7 @@ import (
 	"kvferry/internal/visible"
 	"kvferry/record"
 	"kvferry/redis"
+	"kvferry/redis/aof"
 	"kvferry/redis/rdb"
 	"kvferry/store"
 )
@@ -108,7 +109,7 @@ func (a *App) convert() *cobra.Command {
 	fs.BoolVar(&f.sst, "sst", false, "also lay out the SST files of a kvrocks target for SST LOAD into a running server")
 	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "read the source, show what would be written and lost, write nothing")
 	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion; keep the work of this one if it fails or is cancelled")
-	choose(fs, &f.rdb, "rdb-version", plain(rdb.Versions()...), "RDB version to write; Redis 5.0 and later, Valkey, KeyDB and Dragonfly load version 9")
+	choose(fs, &f.rdb, "rdb-version", plain(rdb.Versions()...), "RDB version to write, of an rdb target or the base of an aof one; Redis 5.0 and later, Valkey, KeyDB and Dragonfly load version 9")
 	fs.BoolVar(&f.noProve, "no-prove", false, "skip reading the target back and comparing it (for benchmarks)")
 	choose(fs, &f.format, "format", plain("text", "json"), "format of the summary")
 	f.server.Register(cmd)
@@ -180,13 +181,8 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	if o.Target, err = a.target(dst, f, cmd.Flags()); err != nil {
 		return nil, err
 	}
-	if o.Target.Format.Name() != redis.Name && cmd.Flags().Changed("rdb-version") {
-		return nil, usagef("--rdb-version %s: %s writes no RDB files", f.rdb, o.Target.Format.Name())
-	}
-	if o.Target.Format.Name() == redis.Name {
-		if o.Target.Format, err = redis.WithVersion(f.rdb); err != nil {
-			return nil, usagef("--rdb-version: %w", err)
-		}
+	if err := f.setVersion(&o.Target, cmd.Flags()); err != nil {
+		return nil, err
 	}
 	limits := o.Target.Format.Limits()
 	if f.namespace != "" && limits.Numbered {
@@ -208,6 +204,24 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 		return nil, err
 	}
 	return o, nil
+}
+
+// setVersion chooses the version of RDB files that are written.
+func (f *convertFlags) setVersion(to *convert.Output, fs *pflag.FlagSet) (err error) {
+	switch to.Format.Name() {
+	case redis.Name:
+		to.Format, err = redis.WithVersion(f.rdb)
+	case aof.Name:
+		to.Format, err = aof.WithVersion(f.rdb)
+	default:
+		if fs.Changed("rdb-version") {
+			err = fmt.Errorf("%s writes no RDB files", to.Format.Name())
+		}
+	}
+	if err != nil {
+		return usagef("--rdb-version %s: %w", f.rdb, err)
+	}
+	return nil
 }
 
 // convertMemory is the promise of --memory for a conversion, which sorts what it writes.

@@ -30,6 +30,26 @@ func TestKvrocksToRedis(t *testing.T) {
 	}
 }
 
+// TestMatrixLogs converts databases of each engine into append-only logs and back, and a server starts from what was written.
+func TestMatrixLogs(t *testing.T) {
+	for name, src := range map[string]place{"bw-edge": matrixTargets[1], "pika4-edge": matrixTargets[6]} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			src.path = golden(t, name)
+			log := place{format: "aof", path: filepath.Join(t.TempDir(), "log")}
+			there := crossed(t, readModel(t, src), src, log, keepAll, "--rdb-version", "10")
+			want := readForRedis(t, log)
+			back := src
+			back.path = filepath.Join(t.TempDir(), "back")
+			crossed(t, there, log, back, keepAll)
+			got := redistest.StartIn(t, log.path, "--appendonly", "yes").Client().Records(t)
+			if diff := redistest.Diff(want, got, 5); len(diff) > 0 || len(want) < 13 {
+				t.Errorf("%d records: the server answers something else: %q", len(want), diff)
+			}
+		})
+	}
+}
+
 // readForRedis reads a dataset in the form of what a server answers.
 func readForRedis(t *testing.T, p place) map[string]string {
 	t.Helper()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kvferry/format"
+	"kvferry/internal/catalog"
 	"kvferry/internal/loglog"
 	"kvferry/record"
 )
@@ -24,7 +25,25 @@ type place struct {
 	resort              bool
 }
 
-func (p place) String() string { return p.format + "+" + p.store + ":" + p.path }
+func (p place) String() string {
+	if p.store == "" { // there are none
+		return p.format + ":" + p.path
+	}
+	return p.format + "+" + p.store + ":" + p.path
+}
+
+// driver is that of the store, where the format has one.
+func (p place) driver(t testing.TB) *catalog.Driver {
+	t.Helper()
+	if p.store == "" {
+		return catalog.NoStores
+	}
+	d, err := testApp().Driver(p.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
 
 func (p place) limits(t testing.TB) format.Limits { return formatOf(t, p.format).Limits() }
 
@@ -39,10 +58,7 @@ func formatOf(t testing.TB, name string) format.Format {
 
 func (p place) open(t testing.TB) format.Source {
 	t.Helper()
-	d, err := testApp().Driver(p.store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := p.driver(t)
 	o := &format.OpenOptions{Store: d.Open, Kind: d.Name}
 	o.Options.TempDir, o.Options.Resort = t.TempDir(), p.resort
 	src, err := formatOf(t, p.format).Open(context.Background(), p.path, o)
