@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
+	"kvferry/internal/rocksopts"
 	"kvferry/internal/versioned"
 	"kvferry/record"
 )
@@ -17,14 +19,25 @@ import (
 // source is an open dataset. The stores of a database are five, or five for each partition.
 type source struct {
 	versioned.Source
+	homes []home
+}
+
+// home is a directory with stores.
+type home struct {
+	db, dir string
+	streams bool // there, or passed over
 }
 
 // open opens all databases of a directory.
 func open(ctx context.Context, f blackwidowFormat, dir string, o *format.OpenOptions) (format.Source, error) {
-	s := &source{versioned.NewSource(f, dir)}
+	s := &source{Source: versioned.NewSource(f, dir)}
 	opts := *o
 	opts.Options.Comparers = Comparers()
-	if err := s.openAll(ctx, &opts); err != nil {
+	err := s.openAll(ctx, &opts)
+	if err == nil {
+		err = s.checkStreams(o)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -84,6 +97,7 @@ func (s *source) openDB(ctx context.Context, dir string, o *format.OpenOptions) 
 // openHome opens the five stores in a directory; it returns false when there are none.
 func (s *source) openHome(ctx context.Context, db *versioned.Database, dir string, o *format.OpenOptions) (bool, error) {
 	var missing []string
+	h := home{db.Name, dir, true}
 	for i := range families {
 		if dataset.Passed(s.Dir, path.Join(dir, families[i].dir), db.Name, families[i].typ, o) {
 			continue
@@ -93,7 +107,8 @@ func (s *source) openHome(ctx context.Context, db *versioned.Database, dir strin
 			return false, err
 		}
 		if st == nil && families[i].typ == record.Stream {
-			continue // only later servers have them
+			h.streams = false // only later servers have them
+			continue
 		}
 		if st == nil {
 			missing = append(missing, path.Join(dir, families[i].dir))
@@ -105,8 +120,44 @@ func (s *source) openHome(ctx context.Context, db *versioned.Database, dir strin
 		return false, nil
 	}
 	db.Dirs = append(db.Dirs, dir)
+	s.homes = append(s.homes, h)
 	dataset.ReportMissing(o, db.Name, missing)
 	return true, nil
+}
+
+// checkStreams reports that the streams of a database are not there although they were: those of another one are, or
+// RocksDB is that of a server that always makes the store.
+func (s *source) checkStreams(o *format.OpenOptions) error {
+	others := slices.ContainsFunc(s.homes, func(h home) bool { return h.streams })
+	for _, h := range s.homes {
+		if h.streams {
+			continue
+		}
+		why := "other databases have it"
+		if !others {
+			version, err := s.rocksOf(h)
+			if err != nil {
+				return err
+			}
+			if !rocksopts.AtLeast(version, 8, 7) {
+				continue
+			}
+			why = "Pika 3.5.3 and later always have it, and RocksDB " + version + " of those opened the database"
+		}
+		dataset.Report(o, record.Finding{Kind: dataset.FindMissingStore, Severity: record.Error, DB: h.db, Type: record.Stream,
+			Detail: path.Join(h.dir, families[len(families)-1].dir) + " not found; " + why + ", so data may have been left behind"})
+	}
+	return nil
+}
+
+// rocksOf returns the version of RocksDB that opened the stores of a directory, "" when no file says so.
+func (s *source) rocksOf(h home) (version string, err error) {
+	for i := range withoutStreams {
+		if version, _, err = rocksopts.Newest(filepath.Join(s.Dir, h.dir, withoutStreams[i].dir), "rocksdb_version"); version != "" || err != nil {
+			break
+		}
+	}
+	return version, err
 }
 
 // open opens the store of one type, nil when it is not there. The engine opens a store that has only the default column

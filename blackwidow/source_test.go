@@ -112,6 +112,52 @@ func TestDatabasesAndPartitions(t *testing.T) {
 	}
 }
 
+// TestMissingStreams: a database has a store of streams where another one has it, or where RocksDB is that of Pika 3.5.3.
+func TestMissingStreams(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		streams []string // databases that have the store
+		version string   // in the OPTIONS of db1/lists
+		want    string
+	}{
+		{"Pika 3.4", nil, "5.9.2", ""},
+		{"Pika 3.5.2", nil, "8.3.3", ""},
+		{"never opened", nil, "", ""},
+		{"both", []string{"db0", "db1"}, "8.7.3", ""},
+		{"another has it", []string{"db0"}, "", "1 db1/streams not found; other databases have it, so data may have been left behind"},
+		{"RocksDB has it", nil, "8.7.3", "1 db1/streams not found; Pika 3.5.3 and later always have it, and RocksDB 8.7.3 of those opened the database, " +
+			"so data may have been left behind"},
+	} {
+		m := newMemory(t)
+		for _, db := range []string{"db0", "db1"} {
+			for _, typ := range []string{"strings", "hashes", "sets", "lists", "zsets"} {
+				mkdir(t, m.Dir, db, typ)
+				m.Declare(db + "/" + typ)
+			}
+		}
+		for _, db := range c.streams {
+			mkdir(t, m.Dir, db, "streams")
+			m.Declare(db + "/streams")
+		}
+		if c.version != "" {
+			if err := os.WriteFile(filepath.Join(m.Dir, "db1/lists/OPTIONS-000007"), []byte("[Version]\n  rocksdb_version="+c.version+"\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var f formattest.Findings
+		src := formattest.Open(t, blackwidow.New(), m.Dir, &format.OpenOptions{Store: m.FS.Open, Options: store.Options{Report: f.Report}})
+		got := ""
+		for _, x := range f.All {
+			if got += x.DB + " " + x.Detail; x.Kind != "missing-store" || x.Severity != record.Error || x.Type != record.Stream {
+				t.Errorf("%s: %+v", c.name, x)
+			}
+		}
+		if got != c.want || len(src.Databases()) != 2 {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
 func openError(t *testing.T, m *memory) string {
 	t.Helper()
 	src, err := blackwidow.New().Open(context.Background(), m.Dir, &format.OpenOptions{Store: m.FS.Open})

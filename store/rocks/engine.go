@@ -3,9 +3,9 @@ package rocks
 import (
 	"context"
 	"path/filepath"
-	"strings"
 
 	"kvferry/internal/disk"
+	"kvferry/internal/rocksopts"
 	"kvferry/record"
 	"kvferry/store/rocks/manifest"
 )
@@ -55,16 +55,11 @@ var rocksFiles = []string{"OPTIONS-*", "IDENTITY"}
 // hasAny reports whether dir has files that match one of some patterns.
 func hasAny(dir string, patterns ...string) bool {
 	for _, pattern := range patterns {
-		if m, _ := filepath.Glob(filepath.Join(globEscape(dir), pattern)); len(m) > 0 {
+		if m, _ := filepath.Glob(filepath.Join(rocksopts.GlobEscape(dir), pattern)); len(m) > 0 {
 			return true
 		}
 	}
 	return false
-}
-
-// globEscape makes filepath.Glob take a directory's name as it is.
-func globEscape(dir string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
 // KeyspaceInfo is what a directory's MANIFEST says about a column family.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,8 +13,8 @@ import (
 	"strings"
 
 	"kvferry/internal/disk"
+	"kvferry/internal/rocksopts"
 	"kvferry/record"
-	"kvferry/store"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/files"
 	"kvferry/store/rocks/logfile"
@@ -79,7 +78,7 @@ func (db *database) findLogs() ([]*logFile, error) {
 // missingLogs judges a directory without any of the logs that the MANIFEST counts on: it refuses it
 // when they are kept elsewhere, and otherwise reports that they may have been left behind.
 func (db *database) missingLogs() error {
-	wal, file, err := readWALDir(db.dir)
+	wal, file, err := rocksopts.Newest(db.dir, "wal_dir")
 	if err != nil {
 		return err
 	}
@@ -122,40 +121,6 @@ func (db *database) isElsewhere(wal string) (bool, error) {
 	}
 	return filepath.Base(path) != filepath.Base(here), nil
 }
-
-// readWALDir returns what the newest OPTIONS file says about wal_dir.
-func readWALDir(dir string) (wal, file string, err error) {
-	matches, err := filepath.Glob(filepath.Join(globEscape(dir), "OPTIONS-*"))
-	if err != nil {
-		return "", "", err
-	}
-	var newest uint64
-	for _, m := range matches {
-		n, err := strconv.ParseUint(strings.TrimPrefix(filepath.Base(m), "OPTIONS-"), 10, 64)
-		if err == nil && n >= newest {
-			newest, file = n, m
-		}
-	}
-	if file == "" {
-		return "", "", nil
-	}
-	b, err := store.ReadHead(file, maxOptions)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", "", nil
-	}
-	if err != nil {
-		return "", "", err
-	}
-	for _, line := range strings.Split(string(b), "\n") {
-		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "wal_dir="); ok {
-			wal = v
-		}
-	}
-	return wal, filepath.Base(file), nil
-}
-
-// maxOptions bounds an OPTIONS file: one of many column families has some hundred KiB.
-const maxOptions = 16 << 20
 
 // walLoader spreads the entries of the logs over the keyspaces.
 type walLoader struct {

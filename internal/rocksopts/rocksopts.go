@@ -1,0 +1,61 @@
+// Package rocksopts reads what RocksDB wrote down about a database in its OPTIONS files.
+package rocksopts
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"kvferry/store"
+)
+
+// most bounds an OPTIONS file: one of many column families has some hundred KiB.
+const most = 16 << 20
+
+// Newest returns the value of an option in the newest OPTIONS file of a database, and the name of that file; "" when there
+// is none.
+func Newest(dir, option string) (value, file string, err error) {
+	matches, err := filepath.Glob(filepath.Join(GlobEscape(dir), "OPTIONS-*"))
+	if err != nil {
+		return "", "", err
+	}
+	var newest uint64
+	for _, m := range matches {
+		n, err := strconv.ParseUint(strings.TrimPrefix(filepath.Base(m), "OPTIONS-"), 10, 64)
+		if err == nil && n >= newest {
+			newest, file = n, m
+		}
+	}
+	if file == "" {
+		return "", "", nil
+	}
+	b, err := store.ReadHead(file, most)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", "", nil
+	}
+	if err != nil {
+		return "", "", err
+	}
+	for _, line := range strings.Split(string(b), "\n") {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), option+"="); ok {
+			value = v
+		}
+	}
+	return value, filepath.Base(file), nil
+}
+
+// AtLeast reports whether a version of RocksDB, as 8.7.3, is major.minor or later. What is no version is none.
+func AtLeast(version string, major, minor int) bool {
+	a, rest, _ := strings.Cut(version, ".")
+	b, _, _ := strings.Cut(rest, ".")
+	x, err := strconv.Atoi(a)
+	y, err2 := strconv.Atoi(b)
+	return err == nil && err2 == nil && (x > major || x == major && y >= minor)
+}
+
+// GlobEscape makes filepath.Glob take a directory's name as it is.
+func GlobEscape(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+}
