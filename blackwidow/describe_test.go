@@ -2,49 +2,14 @@ package blackwidow_test
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"kvferry/blackwidow"
-	"kvferry/format"
 	"kvferry/internal/formattest"
 	"kvferry/record"
 )
-
-// show renders a description: kind, user key, version, count and expiry where there are, then the fields.
-func show(r format.Row) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s of %q", r.Kind, r.UserKey)
-	if r.Meta {
-		b.WriteString(" meta")
-	}
-	if r.Version >= 0 {
-		fmt.Fprintf(&b, " v%d", r.Version)
-	}
-	if r.Count >= 0 {
-		fmt.Fprintf(&b, " n%d", r.Count)
-	}
-	if r.ExpireMS != 0 {
-		fmt.Fprintf(&b, " until %d", r.ExpireMS)
-	}
-	for _, f := range r.Fields {
-		v := fmt.Sprint(f.Value)
-		switch x := f.Value.(type) {
-		case []byte:
-			v = fmt.Sprintf("%q", x)
-		case time.Time:
-			v = x.Format(time.RFC3339)
-		}
-		fmt.Fprintf(&b, "; %s %s=%s @%d+%d", f.Where, f.Name, v, f.Off, f.Len)
-	}
-	if r.Err != nil {
-		fmt.Fprintf(&b, "; error %v", strings.ReplaceAll(r.Err.Error(), "\n", " | "))
-	}
-	return b.String()
-}
 
 func TestDescribe(t *testing.T) {
 	expiring := blackwidow.AppendStringValue(nil, blackwidow.StringValue{Bytes: []byte("v"), Expiry: 1700000000})
@@ -77,7 +42,7 @@ func TestDescribe(t *testing.T) {
 			`value value="" @0+0; error offset 17: index: 1 bytes beyond the 8: bytes left over`},
 		{"kv/default", k, nil, `unknown of ""`},
 	} {
-		if got := show(whole(t).Open(t).Describe("0", c.keyspace, c.key, c.value)); got != c.want {
+		if got := formattest.ShowRow(whole(t).Open(t).Describe("0", c.keyspace, c.key, c.value)); got != c.want {
 			t.Errorf("%s %q:\ngot  %s\nwant %s", c.keyspace, c.key, got, c.want)
 		}
 	}
@@ -101,7 +66,7 @@ func TestDescribeGoldens(t *testing.T) {
 					covered += f.Len
 				}
 				if row.Err != nil || row.Type == 0 || covered != len(key)+len(value) {
-					t.Fatalf("%s: %s: %d bytes of %d", name, show(row), covered, len(key)+len(value))
+					t.Fatalf("%s: %s: %d bytes of %d", name, formattest.ShowRow(row), covered, len(key)+len(value))
 				}
 			}
 			it.Close()

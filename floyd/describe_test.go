@@ -2,49 +2,15 @@ package floyd_test
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"kvferry/floyd"
-	"kvferry/format"
+	"kvferry/internal/formattest"
 	"kvferry/internal/versioned"
 	"kvferry/record"
 )
-
-// show renders a description: kind, user key, version, count and expiry where there are, then the fields.
-func show(r format.Row) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s of %q", r.Kind, r.UserKey)
-	if r.Meta {
-		b.WriteString(" meta")
-	}
-	if r.Version >= 0 {
-		fmt.Fprintf(&b, " v%d", r.Version)
-	}
-	if r.Count >= 0 {
-		fmt.Fprintf(&b, " n%d", r.Count)
-	}
-	if r.ExpireMS != 0 {
-		fmt.Fprintf(&b, " until %d", r.ExpireMS)
-	}
-	for _, f := range r.Fields {
-		v := fmt.Sprint(f.Value)
-		switch x := f.Value.(type) {
-		case []byte:
-			v = fmt.Sprintf("%q", x)
-		case time.Time:
-			v = x.Format(time.RFC3339Nano)
-		}
-		fmt.Fprintf(&b, "; %s %s=%s @%d+%d", f.Where, f.Name, v, f.Off, f.Len)
-	}
-	if r.Err != nil {
-		fmt.Fprintf(&b, "; error %v", strings.ReplaceAll(r.Err.Error(), "\n", " | "))
-	}
-	return b.String()
-}
 
 const ms = 1700000000123
 
@@ -106,7 +72,7 @@ var describedRows = []struct {
 func TestDescribe(t *testing.T) {
 	src := plant(t).Open(t)
 	for _, c := range describedRows {
-		got := show(src.Describe("0", c.keyspace, c.key, c.value))
+		got := formattest.ShowRow(src.Describe("0", c.keyspace, c.key, c.value))
 		if c.want == "" { // a key that is cut says so
 			if !strings.Contains(got, "; error ") {
 				t.Errorf("%s of %d bytes: %s", c.keyspace, len(c.key), got)

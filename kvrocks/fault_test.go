@@ -14,59 +14,7 @@ import (
 	"kvferry/kvrocks"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
-	"kvferry/store"
-	"kvferry/store/rocks"
 )
-
-var errDisk = errors.New("disk on fire")
-
-// faults count down to the failure of a store.
-type faults struct {
-	left int // rows until then, over all iterators or runs
-	open int // iterators
-}
-
-// faulty is a store whose iterators fail at the nth row.
-type faulty struct {
-	store.Store
-	f *faults
-}
-
-func (s faulty) Keyspaces() []store.Keyspace {
-	all := s.Store.Keyspaces()
-	for i, k := range all {
-		all[i] = faultyKeyspace{k, s.f}
-	}
-	return all
-}
-
-type faultyKeyspace struct {
-	store.Keyspace
-	f *faults
-}
-
-func (k faultyKeyspace) Rows(lo, hi []byte) (store.Iterator, error) {
-	it, err := k.Keyspace.Rows(lo, hi)
-	k.f.open++
-	return faultyIterator{it, k.f}, err
-}
-
-type faultyIterator struct {
-	store.Iterator
-	f *faults
-}
-
-func (it faultyIterator) Next() (key, value []byte, err error) {
-	if it.f.left--; it.f.left == 0 {
-		return nil, nil, errDisk
-	}
-	return it.Iterator.Next()
-}
-
-func (it faultyIterator) Close() error {
-	it.f.open--
-	return it.Iterator.Close()
-}
 
 // smallOptions are those of few small records.
 var smallOptions = fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: kvrocks.New().Limits(), Types: record.RedisTypes,
@@ -115,15 +63,8 @@ func damaged(t *testing.T, cluster bool) *formattest.Memory {
 }
 
 // readAll opens and reads everything with an error for an answer.
-func readAll(m *formattest.Memory, f *faults, e *format.Env) (err error) {
-	open := func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
-		s, err := m.FS.Open(ctx, dir, o)
-		if err != nil {
-			return nil, err
-		}
-		return faulty{s, f}, nil
-	}
-	src, err := kvrocks.New().Open(context.Background(), m.Dir, &format.OpenOptions{Store: open})
+func readAll(m *formattest.Memory, f *formattest.Faults, e *format.Env) (err error) {
+	src, err := kvrocks.New().Open(context.Background(), m.Dir, &format.OpenOptions{Store: f.Opener(m.FS)})
 	if err != nil {
 		return err
 	}
@@ -160,77 +101,50 @@ func TestReadErrors(t *testing.T) {
 	for _, cluster := range []bool{false, true} {
 		m := damaged(t, cluster)
 		for at := 1; ; at++ {
-			f, temp := &faults{left: at}, t.TempDir()
+			f, temp := &formattest.Faults{Left: at}, t.TempDir()
 			found, nowhere := 0, 0
 			err := readAll(m, f, &format.Env{Now: fixtures.Clock, Memory: 400, TempDir: temp, Deep: true, Report: func(x record.Finding) {
 				if found++; x.Place.File == "" {
 					nowhere++
 				}
 			}})
-			if left, _ := os.ReadDir(temp); f.open != 0 || len(left) > 0 {
-				t.Fatalf("cluster %v, row %d: %d iterators left open, %v left", cluster, at, f.open, left)
+			if left, _ := os.ReadDir(temp); f.Open != 0 || len(left) > 0 {
+				t.Fatalf("cluster %v, row %d: %d iterators left open, %v left", cluster, at, f.Open, left)
 			}
-			if f.left > 0 {
+			if f.Left > 0 {
 				if err != nil || found < 4 || at < 50 {
 					t.Errorf("cluster %v: %v without a failure, %d findings, %d rows", cluster, err, found, at)
 				}
 				break
 			}
-			if !errors.Is(err, errDisk) && nowhere == 0 {
+			if !errors.Is(err, formattest.ErrDisk) && nowhere == 0 {
 				t.Errorf("cluster %v, row %d: %v", cluster, at, err)
 			}
 		}
 	}
 }
 
-// failing is a builder whose runs fail at the nth row.
-type failing struct {
-	store.Builder
-	f *faults
-}
-
-func (b failing) Run(k string, shard int, lane uint64) (store.Run, error) {
-	r, err := b.Builder.Run(k, shard, lane)
-	return failingRun{r, b.f}, err
-}
-
-type failingRun struct {
-	store.Run
-	f *faults
-}
-
-func (r failingRun) Append(k, v []byte) error {
-	if r.f.left--; r.f.left == 0 {
-		return errDisk
-	}
-	return r.Run.Append(k, v)
-}
-
 // TestWriteErrors lets the disk fail at every row: the error comes through and nothing is left behind.
 func TestWriteErrors(t *testing.T) {
 	for _, cluster := range []bool{false, true} {
 		for at := 1; ; at++ {
-			f, temp := &faults{left: at}, t.TempDir()
+			f, temp := &formattest.Faults{Left: at}, t.TempDir()
 			err := writeAll(t, f, temp, cluster)
-			if f.left > 0 {
+			if f.Left > 0 {
 				if err != nil || at < 30 {
 					t.Errorf("cluster %v: %v without a failure, %d rows", cluster, err, at)
 				}
 				break
 			}
-			if left, _ := os.ReadDir(temp); !errors.Is(err, errDisk) || len(left) > 0 {
+			if left, _ := os.ReadDir(temp); !errors.Is(err, formattest.ErrDisk) || len(left) > 0 {
 				t.Fatalf("cluster %v, row %d: %v, %v left", cluster, at, err, left)
 			}
 		}
 	}
 }
 
-func writeAll(t *testing.T, f *faults, temp string, cluster bool) error {
-	create := func(dir string, o store.BuildOptions) (store.Builder, error) {
-		b, err := rocks.Create(dir, o)
-		return failing{b, f}, err
-	}
-	dst, err := kvrocks.New().Create(context.Background(), filepath.Join(temp, "new"), &format.CreateOptions{TempDir: temp, Create: create,
+func writeAll(t *testing.T, f *formattest.Faults, temp string, cluster bool) error {
+	dst, err := kvrocks.New().Create(context.Background(), filepath.Join(temp, "new"), &format.CreateOptions{TempDir: temp, Create: f.Create,
 		DBs: []string{smallOptions.DB}, Cluster: cluster, SST: !cluster})
 	if err != nil {
 		t.Fatal(err)

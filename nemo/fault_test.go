@@ -11,70 +11,11 @@ import (
 	"kvferry/internal/formattest"
 	"kvferry/nemo"
 	"kvferry/record"
-	"kvferry/store"
 )
 
-var errDisk = errors.New("disk on fire")
-
-// faulty is a store whose iterators fail at the nth row, counted over all of them.
-type faulty struct {
-	store.Store
-	f *faults
-}
-
-type faults struct {
-	left int // rows until the failure
-	open int // iterators
-}
-
-func (s faulty) Keyspaces() []store.Keyspace {
-	all := s.Store.Keyspaces()
-	for i, k := range all {
-		all[i] = faultyKeyspace{k, s.f}
-	}
-	return all
-}
-
-type faultyKeyspace struct {
-	store.Keyspace
-	f *faults
-}
-
-func (k faultyKeyspace) Rows(lo, hi []byte) (store.Iterator, error) {
-	it, err := k.Keyspace.Rows(lo, hi)
-	k.f.open++
-	return faultyIterator{it, k.f}, err
-}
-
-func (k faultyKeyspace) Sample(int) ([]store.Weighted, error) { return nil, errDisk }
-
-type faultyIterator struct {
-	store.Iterator
-	f *faults
-}
-
-func (it faultyIterator) Next() (key, value []byte, err error) {
-	if it.f.left--; it.f.left == 0 {
-		return nil, nil, errDisk
-	}
-	return it.Iterator.Next()
-}
-
-func (it faultyIterator) Close() error {
-	it.f.open--
-	return it.Iterator.Close()
-}
-
-func openFaulty(t testing.TB, m *memory, f *faults) format.Source {
+func openFaulty(t testing.TB, m *memory, f *formattest.Faults) format.Source {
 	t.Helper()
-	src, err := nemo.New().Open(context.Background(), m.Dir, &format.OpenOptions{
-		Store: func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
-			s, err := m.FS.Open(ctx, dir, o)
-			if err != nil {
-				return nil, err
-			}
-			return faulty{s, f}, nil
-		}})
+	src, err := nemo.New().Open(context.Background(), m.Dir, &format.OpenOptions{Store: f.Opener(m.FS)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +57,7 @@ func TestReadErrors(t *testing.T) {
 	m.nineNodes("258")
 	for _, memory := range []int64{0, 1, 400} {
 		for at := 1; ; at++ {
-			f := &faults{left: at}
+			f := &formattest.Faults{Left: at}
 			src, temp := openFaulty(t, m, f), t.TempDir()
 			found, nowhere := 0, 0
 			err := readWith(src, &format.Env{Now: formattest.Now, Memory: memory, TempDir: temp, Report: func(x record.Finding) {
@@ -124,20 +65,20 @@ func TestReadErrors(t *testing.T) {
 					nowhere++
 				}
 			}})
-			if f.open != 0 {
-				t.Fatalf("memory %d, row %d: %d iterators left open", memory, at, f.open)
+			if f.Open != 0 {
+				t.Fatalf("memory %d, row %d: %d iterators left open", memory, at, f.Open)
 			}
 			if left, _ := os.ReadDir(temp); len(left) > 0 {
 				t.Fatalf("memory %d, row %d: %v is left", memory, at, left)
 			}
 			src.Close()
-			if f.left > 0 {
+			if f.Left > 0 {
 				if err != nil || found == 0 {
 					t.Errorf("memory %d: %v without a failure, %d findings", memory, err, found)
 				}
 				break
 			}
-			if !errors.Is(err, errDisk) && nowhere == 0 {
+			if !errors.Is(err, formattest.ErrDisk) && nowhere == 0 {
 				t.Errorf("memory %d, row %d: %v", memory, at, err)
 			}
 		}
@@ -145,9 +86,9 @@ func TestReadErrors(t *testing.T) {
 }
 
 func TestSplitFails(t *testing.T) {
-	src := openFaulty(t, whole(t), &faults{})
+	src := openFaulty(t, whole(t), &formattest.Faults{})
 	defer src.Close()
-	if _, err := src.Split("0", record.AllTypes, 4); !errors.Is(err, errDisk) {
+	if _, err := src.Split("0", record.AllTypes, 4); !errors.Is(err, formattest.ErrDisk) {
 		t.Errorf("error %v", err)
 	}
 	if s, err := src.Split("0", record.AllTypes, 1); err != nil || len(s) != 1 {

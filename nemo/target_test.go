@@ -3,6 +3,7 @@ package nemo_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -17,7 +18,6 @@ import (
 	"kvferry/internal/memstore"
 	"kvferry/nemo"
 	"kvferry/record"
-	"kvferry/store"
 	"kvferry/store/rocks"
 )
 
@@ -344,39 +344,12 @@ func TestExpiryBeforeTime(t *testing.T) {
 	}
 }
 
-// failing is a builder whose runs fail at the nth row.
-type failing struct {
-	store.Builder
-	left *int
-}
-
-func (f failing) Run(k string, shard int, lane uint64) (store.Run, error) {
-	r, err := f.Builder.Run(k, shard, lane)
-	return failingRun{r, f.left}, err
-}
-
-type failingRun struct {
-	store.Run
-	left *int
-}
-
-func (r failingRun) Append(k, v []byte) error {
-	if *r.left--; *r.left < 0 {
-		return os.ErrDeadlineExceeded
-	}
-	return r.Run.Append(k, v)
-}
-
 // TestWriterFails lets the disk fail at every row: the error comes through and nothing is left behind.
 func TestWriterFails(t *testing.T) {
-	for n := 0; ; n++ {
-		temp, left := t.TempDir(), n
+	for n := 1; ; n++ {
+		temp, f := t.TempDir(), &formattest.Faults{Left: n, Stays: true}
 		dir := filepath.Join(temp, "new")
-		dst, err := nemo.New().Create(context.Background(), dir, &format.CreateOptions{TempDir: temp,
-			Create: func(dir string, o store.BuildOptions) (store.Builder, error) {
-				b, err := rocks.Create(dir, o)
-				return failing{b, &left}, err
-			}})
+		dst, err := nemo.New().Create(context.Background(), dir, &format.CreateOptions{TempDir: temp, Create: f.Create})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -398,7 +371,7 @@ func TestWriterFails(t *testing.T) {
 			dst.Abort()
 			break
 		}
-		if !strings.Contains(err.Error(), os.ErrDeadlineExceeded.Error()) {
+		if !errors.Is(err, formattest.ErrDisk) {
 			t.Fatalf("failing at row %d: %v", n, err)
 		}
 		dst.Abort()

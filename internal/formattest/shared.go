@@ -1,8 +1,11 @@
 package formattest
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"kvferry/fixtures"
 	"kvferry/format"
@@ -21,4 +24,36 @@ func OpenShared(t testing.TB, f format.Format, name string) (format.Source, []by
 		dir, truth = fixtures.UnpackOutside(t, name), fixtures.OutsideTruth(t, name)
 	}
 	return Open(t, f, dir, &format.OpenOptions{Store: rocks.Open}), truth
+}
+
+// ShowRow renders a description: kind, user key, version, count and expiry where there are, then the fields.
+func ShowRow(r format.Row) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s of %q", r.Kind, r.UserKey)
+	if r.Meta {
+		b.WriteString(" meta")
+	}
+	if r.Version >= 0 {
+		fmt.Fprintf(&b, " v%d", r.Version)
+	}
+	if r.Count >= 0 {
+		fmt.Fprintf(&b, " n%d", r.Count)
+	}
+	if r.ExpireMS != 0 {
+		fmt.Fprintf(&b, " until %d", r.ExpireMS)
+	}
+	for _, f := range r.Fields {
+		v := fmt.Sprint(f.Value)
+		switch x := f.Value.(type) {
+		case []byte:
+			v = fmt.Sprintf("%q", x)
+		case time.Time:
+			v = x.Format(time.RFC3339Nano)
+		}
+		fmt.Fprintf(&b, "; %s %s=%s @%d+%d", f.Where, f.Name, v, f.Off, f.Len)
+	}
+	if r.Err != nil {
+		fmt.Fprintf(&b, "; error %v", strings.ReplaceAll(r.Err.Error(), "\n", " | "))
+	}
+	return b.String()
 }
