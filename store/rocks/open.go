@@ -34,6 +34,7 @@ type database struct {
 	version *manifest.Version
 	spaces  []*family
 	logs    []*logFile
+	retired []*logFile // logs that no column family needs any more
 	// logErr says that the logs are damaged: what needs all rows fails with it, but Unordered
 	// still reads what can be read.
 	logErr error
@@ -191,7 +192,7 @@ func (db *database) load(ctx context.Context) (complete bool, err error) {
 		return false, err
 	}
 	if complete, err = db.strays(ctx); err == nil && logged {
-		db.judgeLogs()
+		err = db.judgeLogs(ctx)
 		db.checkLastSequence()
 	}
 	return complete, err

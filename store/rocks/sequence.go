@@ -1,8 +1,10 @@
 package rocks
 
 import (
+	"context"
 	"fmt"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/wal"
@@ -16,6 +18,7 @@ import (
 //	last sequence               the MANIFEST has the last number there was when it was written: logs begin at the next
 //	                            one or below it, and reach it
 //	one log, the next log       no number is left out and none comes twice
+//	logs no longer needed       have no number above those of tables, MANIFEST and the others
 //
 // A log that no column family takes an entry of, as one that was about to be removed, proves nothing: those behind it may
 // be gone. Without entries in logs nothing is known: compactions take numbers away.
@@ -88,7 +91,7 @@ type logJudge struct {
 }
 
 // judgeLogs reports where logs do not follow each other, the tables and the MANIFEST.
-func (db *database) judgeLogs() {
+func (db *database) judgeLogs(ctx context.Context) error {
 	j := logJudge{db: db, alone: map[uint64]bool{}}
 	for _, ks := range db.spaces {
 		for _, t := range ks.Tables {
@@ -99,18 +102,71 @@ func (db *database) judgeLogs() {
 		}
 	}
 	j.last = max(j.tables, db.version.LastSeq)
+	if err := j.retired(ctx); err != nil {
+		return err
+	}
 	for _, l := range db.logs {
 		if !l.seqs.Any() {
 			continue
 		}
 		if !j.within(l) || !j.follows(l) {
-			return
+			return nil
 		}
 	}
 	// A server at work may not have written out yet what the MANIFEST counts.
 	if j.prev != nil && !db.opts.AllowLive && db.version.LastSeq > max(j.last, j.tables) {
 		j.gap(j.prev, j.prev.file.Size, j.last+1, db.version.LastSeq, "the MANIFEST knows of them, and the logs end before: the end of the "+
 			"last log or logs behind it are missing")
+	}
+	return nil
+}
+
+// retired judges logs that by their numbers are in tables altogether. The edit of the MANIFEST that retires a log also has
+// the last sequence number: one with later numbers has another log's name.
+func (j *logJudge) retired(ctx context.Context) error {
+	known := j.last
+	for _, l := range j.db.logs {
+		known = max(known, l.seqs.Last)
+	}
+	for _, l := range j.db.retired {
+		if err := l.count(ctx); err != nil {
+			return err
+		}
+		if l.seqs.Last > known {
+			j.foreign(l, 0, record.Error, fmt.Sprintf("the MANIFEST names no log this old, so it is not read, and it has sequence numbers up to %d, "+
+				"of which tables, MANIFEST and logs know none above %d: it is a later log under another name", l.seqs.Last, known))
+		}
+	}
+	return nil
+}
+
+// count notes the sequence numbers of a log that is not read otherwise, as far as it can be read.
+func (l *logFile) count(ctx context.Context) error {
+	r, done, err := l.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for {
+		rec, off, err := r.Next()
+		var b *wal.Batch
+		if err == nil {
+			b, err = wal.NewBatch(r, rec, off)
+		}
+		if err == nil {
+			err = b.Decode(func(wal.Entry) error { return ctx.Err() })
+		}
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case disk.IsAccess(err):
+			return err
+		case err != nil:
+			return nil
+		}
+		if seqs, ok := b.Seqs(); ok {
+			l.seqs.Add(seqs, off)
+		}
 	}
 }
 

@@ -78,6 +78,50 @@ func TestLogSequences(t *testing.T) {
 	}
 }
 
+// TestRetiredLogs: a log with a number that the MANIFEST has done with holds nothing new, unless it is a later one renamed.
+func TestRetiredLogs(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		logs map[uint64][]byte // the MANIFEST needs those from 30 on
+		last uint64
+		want string
+	}{
+		{"in tables", map[uint64][]byte{20: written(95, 6), 30: written(101, 2)}, 100, ""},
+		{"in tables that dropped the end", map[uint64][]byte{20: written(95, 8)}, 102, ""},
+		{"copied", map[uint64][]byte{20: written(101, 2), 30: written(101, 2)}, 100, ""},
+		{"renamed", map[uint64][]byte{20: written(101, 2), 31: nil}, 100, "error foreign-log 000020.log"},
+		{"renamed, begun before the last flush", map[uint64][]byte{0: written(98, 9)}, 104, "error foreign-log 000000.log"},
+		{"damaged", map[uint64][]byte{20: []byte("short"), 31: nil}, 100, ""},
+	} {
+		for _, level := range []bool{false, true} {
+			d := handmade.NewDB(t)
+			if level {
+				d = handmade.NewLevelDB(t)
+			}
+			d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 50, ""), handmade.Put("b", 100, ""))
+			d.Edit([]byte{2, 30})
+			for n, b := range tt.logs {
+				var records [][]byte
+				if b != nil {
+					records = append(records, b)
+				}
+				d.File(fmt.Sprintf("%06d.log", n), handmade.Log(n, false, records...))
+			}
+			d.LastSeq = tt.last
+			_, found := openFindings(t, d.Finish(), store.Options{})
+			got := ""
+			for _, f := range *found {
+				if f.Kind != "no-log" { // of the case without other logs
+					got += fmt.Sprint(f.Severity, " ", f.Kind, " ", f.Place.File)
+				}
+			}
+			if got != tt.want {
+				t.Errorf("%s, leveldb %v: %q, want %q", tt.name, level, got, tt.want)
+			}
+		}
+	}
+}
+
 // TestLogsOfFamilies: logs that no column family needs prove nothing, whatever is missing behind them, and a column family
 // whose tables are ahead of a log that another one needs does not take part in it.
 func TestLogsOfFamilies(t *testing.T) {

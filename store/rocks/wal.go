@@ -41,7 +41,7 @@ func (ks *family) reads(l *logFile) bool {
 	return l.number >= ks.logNumber || l.number == ks.st.version.PrevLog
 }
 
-// findLogs lists the logs that some column family needs, oldest first.
+// findLogs lists the logs that some column family needs, oldest first, and those that none does any more.
 func (db *database) findLogs() ([]*logFile, error) {
 	dir := db.dir
 	if db.opts.WALDir != "" {
@@ -55,7 +55,7 @@ func (db *database) findLogs() ([]*logFile, error) {
 	for _, e := range entries {
 		base, ok := strings.CutSuffix(e.Name(), ".log")
 		n, err := strconv.ParseUint(base, 10, 64)
-		if !ok || err != nil || n < db.version.FirstLog() && (n == 0 || n != db.version.PrevLog) {
+		if !ok || err != nil {
 			continue
 		}
 		f, err := db.files.Open(dir, e.Name(), db.opts.AllowLive)
@@ -66,7 +66,12 @@ func (db *database) findLogs() ([]*logFile, error) {
 		if dir != db.dir {
 			f.Name, name = f.Path, f.Path
 		}
-		logs = append(logs, &logFile{number: n, file: f, name: name})
+		l := &logFile{number: n, file: f, name: name}
+		if n < db.version.FirstLog() && (n == 0 || n != db.version.PrevLog) {
+			db.retired = append(db.retired, l)
+			continue
+		}
+		logs = append(logs, l)
 	}
 	slices.SortFunc(logs, func(a, b *logFile) int { return cmp.Compare(a.number, b.number) })
 	if len(logs) == 0 && db.opts.WALDir == "" && hadLogs(db.version, db.dir) {
