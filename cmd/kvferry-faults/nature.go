@@ -49,7 +49,7 @@ const (
 	byAOF      = "append-only file without checksums"
 	byRDB      = "RDB file without a checksum"
 	byLogEnd   = "last log cut between two records"
-	byWhole    = "another whole RDB file"
+	byWhole    = "another whole RDB or LMDB file"
 	byManifest = "MANIFEST cut between two records"
 )
 
@@ -70,7 +70,7 @@ func undetectable(p *patient, d damage) string {
 		return byAOF
 	case strings.HasSuffix(base, ".rdb") && !hasChecksum(before):
 		return byRDB
-	case strings.HasSuffix(base, ".rdb") && (d.kind == "foreign" || d.kind == "swap-files"):
+	case (strings.HasSuffix(base, ".rdb") || base == "data.mdb") && (d.kind == "foreign" || d.kind == "swap-files"):
 		return byWhole
 	case isLog(base) && bytes.HasPrefix(before, after) && isEnd(before, len(after)):
 		if strings.HasPrefix(base, "MANIFEST") {
