@@ -107,26 +107,24 @@ func Convert(ctx context.Context, source, target string, o *ConvertOptions) (*Co
 }
 
 func (o *ConvertOptions) options(source, target string) (*convert.Options, error) {
-	read := o.Options.orDefault()
-	found, err := find(source)
+	c := catalog.Default()
+	d, err := find(c, source, &o.Options)
 	if err != nil {
 		return nil, err
 	}
-	c := catalog.Default()
 	out, err := c.Target(target)
 	if err != nil {
 		return nil, err
 	}
 	if _, ok := out.Format.(format.Remote); ok {
-		return nil, usage("%s: servers are written by the command kvferry convert", target)
+		return nil, format.Usagef("%s: servers are written by the command kvferry convert", target)
 	}
-	sel, err := o.Filter.selection(read.Now)
+	sel, err := o.Filter.selection(d.o.Now)
 	if err != nil {
 		return nil, err
 	}
-	d := &Dataset{found: found, o: read}
-	return &convert.Options{Source: found.Input(d.openOptions()), Target: out, Selection: sel, AllowLoss: o.AllowLoss,
-		Now: read.Now, NowGiven: !o.Now.IsZero(), Workers: read.Workers, Memory: read.Memory, TempDir: read.TempDir,
+	return &convert.Options{Source: d.found.Input(d.openOptions()), Target: out, Selection: sel, AllowLoss: o.AllowLoss,
+		Now: d.o.Now, NowGiven: !o.Now.IsZero(), Workers: d.o.Workers, Memory: d.o.Memory, TempDir: d.o.TempDir,
 		NoProve: o.NoProve, Resume: o.Resume, Tool: "library", Progress: o.progress()}, nil
 }
 

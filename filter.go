@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"time"
 
+	"kvferry/format"
 	"kvferry/internal/filter"
 	"kvferry/record"
 )
@@ -45,7 +46,7 @@ func (f *Filter) selection(now time.Time) (*filter.Selection, error) {
 	sel.KeepExpired, sel.MinElements, sel.MinBytes = f.KeepExpired, f.MinElements, f.MinBytes
 	sel.ExpireFrom, sel.ExpireTo = moment(f.ExpireFrom), moment(f.ExpireTo)
 	if err := sel.Validate(now); err != nil {
-		return nil, usage("%w", err)
+		return nil, format.Usagef("%w", err)
 	}
 	return sel, nil
 }

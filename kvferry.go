@@ -10,7 +10,6 @@ package kvferry
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"time"
 
@@ -72,12 +71,10 @@ type Dataset struct {
 
 // Open finds and opens the dataset at a location.
 func Open(ctx context.Context, location string, o *Options) (*Dataset, error) {
-	d := &Dataset{o: o.orDefault()}
-	var err error
-	if d.found, err = find(location); err != nil {
+	d, err := find(catalog.Default(), location, o)
+	if err != nil {
 		return nil, err
 	}
-	d.stores = &inspect.Stores{Root: d.found.Location.Path}
 	d.source, err = d.open(ctx, inspect.Opening{Salvage: d.o.Salvage, Report: d.o.Findings, Wrap: d.stores.Opener})
 	if err != nil {
 		return nil, err
@@ -85,13 +82,17 @@ func Open(ctx context.Context, location string, o *Options) (*Dataset, error) {
 	return d, nil
 }
 
-func find(location string) (*catalog.Found, error) {
-	c := catalog.Default()
+// find finds the dataset at a location, which is still to be opened.
+func find(c catalog.Catalog, location string, o *Options) (*Dataset, error) {
 	place, err := c.Source(location)
 	if err != nil {
 		return nil, err
 	}
-	return c.Find(place, io.Discard)
+	found, err := c.Find(place, io.Discard)
+	if err != nil {
+		return nil, err
+	}
+	return &Dataset{found: found, stores: &inspect.Stores{Root: found.Location.Path}, o: o.orDefault()}, nil
 }
 
 func (d *Dataset) open(ctx context.Context, how inspect.Opening) (format.Source, error) {
@@ -145,12 +146,10 @@ func (d *Dataset) scanOf(sel *filter.Selection) *inspect.Scan {
 // Verify reads every row of the dataset at a location and lists what is wrong with it. An error means that it could not
 // be verified; findings are in the result.
 func Verify(ctx context.Context, location string, f *Filter, o *Options) (*inspect.Verification, error) {
-	d := &Dataset{o: o.orDefault()}
-	var err error
-	if d.found, err = find(location); err != nil {
+	d, err := find(catalog.Default(), location, o)
+	if err != nil {
 		return nil, err
 	}
-	d.stores = &inspect.Stores{Root: d.found.Location.Path}
 	scan, err := d.scan(f)
 	if err != nil {
 		return nil, err
@@ -162,7 +161,5 @@ func Verify(ctx context.Context, location string, f *Filter, o *Options) (*inspe
 // maxFindings is how many findings of a verification are kept; all are counted.
 const maxFindings = 10_000
 
-// usage makes an error about a request that makes no sense.
-func usage(text string, args ...any) error {
-	return &catalog.UsageError{Err: fmt.Errorf(text, args...)}
-}
+// UsageError is about a request that no dataset could meet: a location, a filter or a target that makes no sense.
+type UsageError = format.UsageError

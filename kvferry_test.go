@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"kvferry/fixtures"
-	"kvferry/internal/catalog"
 	"kvferry/record"
 )
 
@@ -225,7 +224,7 @@ func TestConvertOptions(t *testing.T) {
 func TestUsage(t *testing.T) {
 	ctx := context.Background()
 	src := fixtures.Unpack(t, "nemo-basic")
-	var usage *catalog.UsageError
+	var usage *UsageError
 	if _, err := Open(ctx, "nosuch:"+src, nil); !errors.As(err, &usage) {
 		t.Errorf("an unknown format: %v", err)
 	}

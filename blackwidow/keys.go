@@ -128,11 +128,6 @@ type StreamKey struct {
 	ID      [idLen]byte
 }
 
-// AppendStreamKey appends the key of an entry row.
-func AppendStreamKey(dst []byte, k StreamKey) []byte {
-	return append(appendPrefix(dst, k.Key, k.Version), k.ID[:]...)
-}
-
 // DecodeStreamKey decodes the key of an entry row; Key is a view.
 func DecodeStreamKey(b []byte) (StreamKey, error) {
 	key, v, rest, err := decodePrefix(b)

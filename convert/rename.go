@@ -70,8 +70,8 @@ func (a *attempt) findRenames(ctx context.Context) ([]rename, error) {
 	return all, names.give(all)
 }
 
-// losers calls add for each record of a task whose name another type keeps, and notes names like those that it may get. What is left of a record decides, as when it is
-// written; losses are counted then.
+// losers calls add for each record of a task whose name another type keeps, and notes names like those that it may get.
+// What is left of a record decides, as when it is written; losses are counted then.
 func losers(ctx context.Context, t *Task, of *rules, src format.Source, target format.Target, names *namesakes, add func(rename) error) error {
 	rules := *of
 	rules.allows = func(string) bool { return true }

@@ -115,7 +115,7 @@ func (d *Dumper) begin(dbs []string) {
 // databases returns the databases that are selected.
 func (d *Dumper) databases() ([]string, error) {
 	if !d.o.Dead {
-		return d.o.Scan.databases()
+		return d.o.Scan.Databases()
 	}
 	dbs, err := DeadDatabases(d.o.Scan.Source)
 	if err != nil {

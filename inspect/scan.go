@@ -98,8 +98,8 @@ func (s *Scan) memory() int64 {
 
 func (s *Scan) workers() int { return max(1, s.Workers) }
 
-// databases returns the databases that are selected.
-func (s *Scan) databases() ([]string, error) {
+// Databases names the databases that are selected.
+func (s *Scan) Databases() ([]string, error) {
 	return s.selection().SelectDBs(s.Source.Databases())
 }
 
@@ -114,7 +114,7 @@ func (s *Scan) types(db string) record.TypeSet {
 
 // parts cuts the source into what can be read on its own: types that share no keyspace, in spans.
 func (s *Scan) parts() ([]Part, error) {
-	dbs, err := s.databases()
+	dbs, err := s.Databases()
 	if err != nil {
 		return nil, err
 	}
@@ -143,9 +143,6 @@ func (s *Scan) open(ctx context.Context, p Part) (record.Reader, error) {
 	}
 	return s.apply(ctx, s.Meter.Reader(r, p.Bytes), nil), nil
 }
-
-// Databases names the databases that are selected.
-func (s *Scan) Databases() ([]string, error) { return s.databases() }
 
 // Ordered returns a reader of the selected records of a database, by key and type, the elements of hashes, sets and
 // sorted sets by name. Records of a file come as they stand there.

@@ -3,7 +3,6 @@
 package catalog
 
 import (
-	"fmt"
 	"path/filepath"
 
 	"kvferry/ardb"
@@ -51,17 +50,6 @@ func Default() Catalog {
 		Fallback: fallback(),
 	}
 }
-
-// UsageError is about a request that no dataset could meet: a location or a setting that makes no sense.
-type UsageError struct{ Err error }
-
-// Error returns the cause.
-func (e *UsageError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *UsageError) Unwrap() error { return e.Err }
-
-func usagef(text string, args ...any) error { return &UsageError{fmt.Errorf(text, args...)} }
 
 // peekTables looks at a directory of tables of one kind.
 func peekTables(kind string) func(dir string) (format.StoreEvidence, error) {

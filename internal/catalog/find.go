@@ -45,14 +45,14 @@ type Found struct {
 func (c *Catalog) Source(given string) (*Place, error) {
 	loc, err := ParseLocation(given)
 	if err != nil {
-		return nil, usagef("%w", err)
+		return nil, format.Usagef("%w", err)
 	}
 	named, err := c.named(&loc)
 	if err != nil {
 		return nil, err
 	}
 	if named != nil && named.Limits().NoSource != "" {
-		return nil, usagef("%s: %s", visible.Text(loc.Path), named.Limits().NoSource)
+		return nil, format.Usagef("%s: %s", visible.Text(loc.Path), named.Limits().NoSource)
 	}
 	return &Place{loc, given, named}, checkPlace(named, loc.Path)
 }

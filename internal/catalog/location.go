@@ -50,7 +50,7 @@ func (c *Catalog) Format(name string) (format.Format, error) {
 			names = append(names, s.Name)
 		}
 	}
-	return nil, usagef("unknown format %q: this build knows %s; write ./%s:… if it is a path%s",
+	return nil, format.Usagef("unknown format %q: this build knows %s; write ./%s:… if it is a path%s",
 		name, strings.Join(names, ", "), name, words.DidYouMean(name, names))
 }
 
@@ -71,7 +71,7 @@ func (c *Catalog) Driver(name string) (*Driver, error) {
 		}
 		names = append(names, c.Drivers[i].Name)
 	}
-	return nil, usagef("unknown store %q: this build knows %s", name, strings.Join(names, ", "))
+	return nil, format.Usagef("unknown store %q: this build knows %s", name, strings.Join(names, ", "))
 }
 
 // PrefixOf returns what stands before the path of a location, "" when that names no format of this build.

@@ -13,17 +13,17 @@ import (
 func (c *Catalog) Target(given string) (convert.Output, error) {
 	loc, err := ParseLocation(given)
 	if err != nil {
-		return convert.Output{}, usagef("%w", err)
+		return convert.Output{}, format.Usagef("%w", err)
 	}
 	if loc.Format == "" {
-		return convert.Output{}, usagef("target %s: name its format, such as blackwidow:%s", given, given)
+		return convert.Output{}, format.Usagef("target %s: name its format, such as blackwidow:%s", given, given)
 	}
 	f, err := c.Format(loc.Format)
 	if err != nil {
 		return convert.Output{}, err
 	}
 	if why := f.Limits().NoTarget; why != "" {
-		return convert.Output{}, usagef("%s: %s", visible.Text(loc.Path), why)
+		return convert.Output{}, format.Usagef("%s: %s", visible.Text(loc.Path), why)
 	}
 	d, err := c.writer(f, &loc)
 	if err != nil {
@@ -36,7 +36,7 @@ func (c *Catalog) Target(given string) (convert.Output, error) {
 func (c *Catalog) writer(f format.Format, loc *Location) (*Driver, error) {
 	if f.Limits().Place != format.InDirectory {
 		if loc.Store != "" {
-			return nil, usagef("%s+%s: %s has no stores", loc.Format, loc.Store, f.Name())
+			return nil, format.Usagef("%s+%s: %s has no stores", loc.Format, loc.Store, f.Name())
 		}
 		return NoStores, nil
 	}
@@ -46,7 +46,7 @@ func (c *Catalog) writer(f format.Format, loc *Location) (*Driver, error) {
 	}
 	d, err := c.Driver(name)
 	if err == nil && d.Create == nil {
-		err = usagef("this build does not write %s", d.Name)
+		err = format.Usagef("this build does not write %s", d.Name)
 	}
 	return d, err
 }
@@ -56,12 +56,12 @@ func writable(f format.Format, name string) (string, error) {
 	var names []string
 	for _, s := range f.Limits().Stores {
 		if name != "" && s.Store == name && !s.Write {
-			return "", usagef("%s+%s cannot be written: %s", f.Name(), name, s.Why)
+			return "", format.Usagef("%s+%s cannot be written: %s", f.Name(), name, s.Why)
 		}
 		if s.Write && (name == "" || s.Store == name) {
 			return s.Store, nil
 		}
 		names = append(names, s.Store)
 	}
-	return "", usagef("%s is not written to %q: it knows %s", f.Name(), name, strings.Join(names, ", "))
+	return "", format.Usagef("%s is not written to %q: it knows %s", f.Name(), name, strings.Join(names, ", "))
 }

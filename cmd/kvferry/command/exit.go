@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"kvferry/format"
 	"kvferry/inspect"
-	"kvferry/internal/catalog"
 	"kvferry/internal/filter"
 )
 
@@ -51,7 +51,7 @@ func usagef(text string, args ...any) error {
 // ExitCode returns the exit code that an error stands for.
 func ExitCode(err error) int {
 	var exit *ExitError
-	var usage *catalog.UsageError
+	var usage *format.UsageError
 	switch {
 	case err == nil:
 		return ExitOK
