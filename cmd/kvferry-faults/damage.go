@@ -25,6 +25,7 @@ type patient struct {
 	s     *source
 	dir   string
 	other *source // whose files are taken
+	only  string  // a pattern of the names of files that are chosen
 	file  string  // the one chosen
 	data  []byte  // of it
 }
@@ -64,7 +65,8 @@ func weigh(file string) int {
 }
 
 // choose picks a file that passes a test.
-func (p *patient) choose(fits func(string) bool) (string, bool) {
+func (p *patient) choose(test func(string) bool) (string, bool) {
+	fits := func(f string) bool { return named(f, p.only) && test(f) }
 	sum := 0
 	for _, f := range p.s.files {
 		if fits(f) {

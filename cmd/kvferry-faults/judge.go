@@ -61,10 +61,10 @@ func (c *class) judge(command string, got, sound *outcome, label string, nature 
 func (h *harness) damaged(c *class, n int) error {
 	r := fixtures.NewRand(h.seed, 'd', uint64(n))
 	s, other := fixtures.Pick(r, h.sources), fixtures.Pick(r, h.sources)
-	for !s.learn(h.run) {
+	for !s.learn(h.run) || !s.has(h.files) {
 		s = fixtures.Pick(r, h.sources)
 	}
-	p := &patient{r: r, s: s, other: other, dir: filepath.Join(h.run.work, filepath.Base(s.dir))}
+	p := &patient{r: r, s: s, other: other, only: h.files, dir: filepath.Join(h.run.work, filepath.Base(s.dir))}
 	if err := s.copyTo(p.dir); err != nil {
 		return err
 	}

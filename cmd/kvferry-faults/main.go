@@ -26,6 +26,7 @@ type harness struct {
 	seed    uint64
 	dir     string
 	sources []*source
+	files   string // a pattern: what is damaged
 	small   []*job // on small datasets: every call on files of them fails
 	large   []*job // on goldens: their processes are killed
 	run     *runner
@@ -58,6 +59,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano())%1e9, "decides all that is random")
 	flag.DurationVar(&o.span, "for", 2*time.Minute, "how long to go on, over all classes")
 	flag.StringVar(&o.only, "only", "", "classes, joined by commas, or a case as damage/123")
+	flag.StringVar(&o.files, "files", "*", "damage only files of such a name, as *.log")
 	flag.BoolVar(&o.outside, "outside", true, "use the databases beside the repository too")
 	flag.Parse()
 	wrong, err := o.run()
@@ -76,6 +78,7 @@ type options struct {
 	span    time.Duration
 	only    string
 	outside bool
+	files   string
 	short   bool // few cases of each class
 }
 
@@ -87,12 +90,15 @@ func (o *options) run() (wrong int, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	fmt.Printf("seed %d, %v\n", o.seed, o.span)
-	h := &harness{seed: o.seed, dir: dir, run: &runner{work: filepath.Join(dir, "work")}, label: filepath.Join(dir, "case")}
+	h := &harness{seed: o.seed, dir: dir, files: o.files, run: &runner{work: filepath.Join(dir, "work")}, label: filepath.Join(dir, "case")}
 	if err := os.Mkdir(filepath.Join(dir, "golden"), 0o755); err != nil {
 		return 0, err
 	}
 	if h.sources, err = unpack(filepath.Join(dir, "golden"), o.outside); err != nil {
 		return 0, err
+	}
+	if !slices.ContainsFunc(h.sources, func(s *source) bool { return s.has(o.files) }) {
+		return 0, fmt.Errorf("-files %s: no dataset has such a file", o.files)
 	}
 	if err := os.Mkdir(h.run.work, 0o755); err != nil {
 		return 0, err

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"kvferry/fixtures"
@@ -71,6 +72,17 @@ func (s *source) learn(r *runner) (usable bool) {
 		s.convert = r.convert(s.dir, s.target)
 	}
 	return s.dump.code == 0 && s.dump.sum.lines > 0
+}
+
+// named reports whether the name of a file is of a pattern.
+func named(file, pattern string) bool {
+	ok, _ := filepath.Match(pattern, filepath.Base(file))
+	return ok
+}
+
+// has reports whether a file of the source has a name of a pattern.
+func (s *source) has(pattern string) bool {
+	return slices.ContainsFunc(s.files, func(f string) bool { return named(f, pattern) })
 }
 
 // copyTo makes a copy of the source of which files are changed: the others are links, which nothing writes to.

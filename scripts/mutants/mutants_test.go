@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestPoints(t *testing.T) {
@@ -76,5 +77,44 @@ func TestSample(t *testing.T) {
 	got, err := sample("p", points, 5, t.TempDir(), known)
 	if err != nil || got != (score{killed: 1, survived: 1, equivalent: 1}) || !strings.HasPrefix(got.String(), "50.0 % die: 1 killed") {
 		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// TestStages: tests that reach a line run, the quick ones together and first; lines in no block belong to all tests.
+func TestStages(t *testing.T) {
+	profile := filepath.Join(t.TempDir(), "profile")
+	if err := os.WriteFile(profile, []byte("mode: set\nx/p/a.go:10.20,12.3 2 1\nx/p/a.go:14.2,14.9 1 0\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	blocks, err := readProfile(profile)
+	if err != nil || len(blocks) != 2 {
+		t.Fatalf("%v, %v", blocks, err)
+	}
+	a := testCase{"a", 100 * time.Millisecond, blocks}
+	at := func(file string, line, column int) *point { return &point{file: file, line: line, column: column} }
+	for _, c := range []struct {
+		p    *point
+		want bool
+	}{
+		{at("p/a.go", 10, 20), true}, {at("p/a.go", 11, 1), true}, {at("p/a.go", 12, 2), true}, {at("p/a.go", 14, 3), false},
+		{at("p/a.go", 10, 19), true}, {at("p/b.go", 14, 3), true}, // in no block
+	} {
+		if a.reaches(c.p) != c.want {
+			t.Errorf("%+v: %v", c.p, !c.want)
+		}
+	}
+	cases := []testCase{a, {"b", 800 * time.Millisecond, blocks}, {"c", time.Second, nil}, {"d", 4 * time.Second, blocks}, {"e", 9 * time.Second, blocks},
+		{"f", time.Hour, blocks}}
+	show := func(p *point) (s string) {
+		for _, stage := range stages(cases, p) {
+			s += strings.Join(stage.tests, "") + " "
+		}
+		return s
+	}
+	if got := show(at("p/a.go", 11, 1)); got != "ab cd ef " {
+		t.Errorf("stages %q", got)
+	}
+	if got := show(at("p/a.go", 14, 3)); got != "c " {
+		t.Errorf("stages of a line that one test may reach %q", got)
 	}
 }
