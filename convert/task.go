@@ -58,6 +58,7 @@ type task struct {
 	hasLast  bool
 	seen     int
 	lost     int64 // records and elements left out so far
+	opaque   bool  // the current record was told to be a loss of kind module
 	share    *share
 	gauge    progress.Gauge
 	report   func(record.Loss) // lose, made once
@@ -212,6 +213,7 @@ func (x *task) pause(ctx context.Context) error {
 // record moves one record.
 func (x *task) record(ctx context.Context, h *record.Header) error {
 	x.begin(h)
+	x.opaque = false
 	if x.drops() {
 		x.reader.Settle(record.Lost)
 		return nil
@@ -411,8 +413,15 @@ func (x *task) dropsAs(name []byte) bool {
 	return slices.ContainsFunc(x.target.Losses(&h), func(l record.Loss) bool { return l.Drops })
 }
 
-// lose counts a loss of the current record.
+// lose counts a loss of the current record. Of a value in several pieces that only its own server understands the first says it.
 func (x *task) lose(l record.Loss) {
+	if l.Kind == record.LossModule {
+		if x.opaque {
+			x.lost++
+			return
+		}
+		x.opaque = true
+	}
 	x.losses.add(l, x.DB, &x.header)
 	if l.Drops {
 		x.lost++

@@ -116,7 +116,11 @@ func (f *deadFamily) Meta(value []byte) (undead.Meta, bool) {
 	if m.Kind.Single() {
 		return undead.Meta{Count: 1, Version: singleVersion, Alive: true}, true
 	}
-	return undead.Meta{Count: int64(m.Size), Version: int64(m.Version), Alive: m.Alive()}, true
+	count := int64(m.Size)
+	if !m.Kind.CountsRows() {
+		count = -1
+	}
+	return undead.Meta{Count: count, Version: int64(m.Version), Alive: m.Alive()}, true
 }
 
 // Rows are the rows below a key's metadata row. What was a string last has one, and what is alive again none.

@@ -66,6 +66,9 @@ func TestDead(t *testing.T) {
 			if len(alive) < 50 || len(gone) < 10 {
 				t.Errorf("%d records are alive, %d dead", len(alive), len(gone))
 			}
+			if slices.ContainsFunc(told, func(s string) bool { return strings.HasPrefix(s, "string ") && strings.Contains(s, " elements ") }) {
+				t.Errorf("the bytes of a bitmap are taken for elements: %q", told)
+			}
 			if !slices.ContainsFunc(told, func(s string) bool { return strings.Contains(s, "told by its rows") }) {
 				t.Errorf("told: %q", told)
 			}

@@ -35,13 +35,13 @@ type writer struct {
 	user    []byte
 	count   uint64
 	inOrder bool
-	size    uint64 // of a module's value
+	size    uint64 // that metadata tells
 	state   codec.StreamState
 	group   groupState
 	key     []byte // of a row below metadata; its first base bytes stay the same within a record
 	base    int
 	value   []byte
-	hold    []byte // value of a metadata row that ends in a string
+	hold    []byte // extras of a module's metadata row, or a bitmap in the server's order of bits
 
 	prev    []byte // user key of the record before
 	hasPrev bool
@@ -88,7 +88,7 @@ func (w *writer) Begin(h *record.Header) (err error) {
 		return w.errorf(h.Key, "Kvrocks has no type %s", h.Type)
 	}
 	w.version--
-	w.typ, w.expiry, w.count = h.Type, codec.UnixMillis(max(0, h.ExpireMS)), 0
+	w.typ, w.expiry, w.count, w.size = h.Type, codec.UnixMillis(max(0, h.ExpireMS)), 0, 0
 	w.user = append(w.user[:0], h.Key...)
 	if w.out[roleMeta], err = w.sink(roleMeta, 0); err != nil {
 		return err
@@ -238,8 +238,15 @@ func (w *writer) writeString(value []byte) error {
 		w.kind = codec.KindHyperLogLog
 		return w.segments(value[loglog.HeaderSize:], codec.HLLSegmentLen, 1)
 	}
-	w.hold = append(w.hold[:0], value...)
-	return nil
+	return w.meta(value)
+}
+
+// meta writes the metadata row.
+func (w *writer) meta(extras []byte) error {
+	m := codec.Meta{Wide: w.t.format.wide(), Kind: w.kind, Expiry: w.expiry, Version: w.version, Size: w.size, Extras: extras}
+	w.key = codec.AppendMetaKey(w.key[:0], codec.MetaKey{Namespace: []byte(w.ns), Slot: w.slot(), Key: w.user})
+	w.value = codec.AppendMeta(w.value[:0], m)
+	return w.out[roleMeta].Append(w.key, w.value)
 }
 
 // segments writes what is not all zeros of a string in rows of n bytes, numbered in steps.
@@ -275,28 +282,27 @@ func (w *writer) End() error {
 			return err
 		}
 	}
-	m := codec.Meta{Wide: w.t.format.wide(), Kind: w.kind, Expiry: w.expiry, Version: w.version, Size: w.count}
-	if m.Size > math.MaxUint32 && !m.Wide {
-		return w.errorf(w.user, "%d elements, the server counts to %d", m.Size, uint32(math.MaxUint32))
+	switch w.kind {
+	case codec.KindString:
+		return nil // it was written at once
+	case codec.KindBitmap:
+		return w.meta(nil)
+	case codec.KindHyperLogLog:
+		return w.meta([]byte{codec.HLLDense}) // of size 0, as the server has it
+	}
+	if w.typ == record.Other {
+		return w.meta(w.hold)
+	}
+	if w.size = w.count; w.size > math.MaxUint32 && !w.t.format.wide() {
+		return w.errorf(w.user, "%d elements, the server counts to %d", w.size, uint32(math.MaxUint32))
 	}
 	switch w.kind {
-	case codec.KindString, codec.KindJSON:
-		m.Extras = w.hold
-	case codec.KindBitmap:
-		m.Size = w.size
-	case codec.KindHyperLogLog:
-		m.Size, m.Extras = 0, []byte{codec.HLLDense} // as the server has it
 	case codec.KindList:
-		m.Extras = codec.AppendListEnds(nil, codec.ListEnds{Head: codec.FirstIndex, Tail: codec.FirstIndex + w.count})
+		return w.meta(codec.AppendListEnds(nil, codec.ListEnds{Head: codec.FirstIndex, Tail: codec.FirstIndex + w.count}))
 	case codec.KindStream:
-		m.Extras = w.streamExtras()
+		return w.meta(w.streamExtras())
 	}
-	if w.typ == record.Other && w.kind != codec.KindJSON {
-		m.Size, m.Extras = w.size, w.hold
-	}
-	w.key = codec.AppendMetaKey(w.key[:0], codec.MetaKey{Namespace: []byte(w.ns), Slot: w.slot(), Key: w.user})
-	w.value = codec.AppendMeta(w.value[:0], m)
-	return w.out[roleMeta].Append(w.key, w.value)
+	return w.meta(nil)
 }
 
 // finishRows writes the rows that were put by.

@@ -32,7 +32,8 @@ type Family interface {
 
 // Meta is what a meta row says.
 type Meta struct {
-	Count, Version int64
+	Count   int64 // of its rows; -1 when the meta row does not say
+	Version int64
 	// Alive says that a reader takes the collection to have elements.
 	Alive bool
 }
@@ -97,7 +98,7 @@ func (g *grave) restore(key []byte, history []store.Entry, version, rows int64) 
 		}
 		if m, ok := g.f.Meta(history[i].Value); ok && m.Version == version && m.Alive {
 			old, what = history[i].Value, ""
-			if m.Count != rows {
+			if m.Count >= 0 && m.Count != rows {
 				what = fmt.Sprintf("%d of its %d elements are still on disk", rows, m.Count)
 			}
 			break

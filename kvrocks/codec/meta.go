@@ -48,6 +48,11 @@ func (k Kind) Known() bool { return k > 0 && k < NumKinds }
 // Single reports whether the metadata row is all there is of a key.
 func (k Kind) Single() bool { return k == KindString || k == KindJSON }
 
+// CountsRows reports whether size is the number of rows below the metadata row; of a stream it is that of entries.
+func (k Kind) CountsRows() bool {
+	return k >= KindHash && k <= KindZSet || k == KindSortedInt || k == KindStream
+}
+
 // mayBeEmpty reports whether a key lives on when its size is 0.
 func (k Kind) mayBeEmpty() bool { return k == KindString || k >= KindStream }
 

@@ -85,6 +85,53 @@ func TestMovingPika(t *testing.T) {
 	}
 }
 
+// TestMovingKvrocks runs the commands of the page on databases of the original engines, from the dumps to the ways back.
+func TestMovingKvrocks(t *testing.T) {
+	root := fastDir(t)
+	for from, to := range map[string]string{"bw-basic": "data/pika/dump/20261122", "ardb-rocksdb-basic": "data/ardb/data"} {
+		dir := filepath.Join(root, to)
+		if err := os.CopyFS(dir, os.DirFS(golden(t, from))); err != nil {
+			t.Fatal(err)
+		}
+		unchanged(t, dir)
+	}
+	if err := os.Mkdir(filepath.Join(root, "data/back"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	moved := 0
+	for _, args := range commandsOf(t, "moving-kvrocks.md") {
+		line, want := strings.Join(args, " "), ExitOK
+		switch {
+		case strings.Contains(line, "--dry-run"):
+			want = ExitLossy
+		case args[0] == "diff":
+			want = ExitFindings // renamed keys; HyperLogLogs
+		case args[0] == "convert":
+			moved++
+		}
+		for i := range args {
+			args[i] = strings.Replace(args[i], "/data/", root+"/data/", 1)
+		}
+		if r := kvferry(t, args...); r.code != want {
+			t.Fatalf("kvferry %s: exit %d, want %d\n%s%s", line, r.code, want, r.stdout, r.stderr)
+		}
+	}
+	if moved != 7 {
+		t.Errorf("%d conversions of the page were made", moved)
+	}
+	data := func(name string) string { return filepath.Join(root, "data", name) }
+	if r := kvferry(t, "diff", data("ardb/data"), data("back/ardb")); !strings.Contains(r.stdout+r.stderr, "0 records missing, 0 extra, 2 differing") {
+		t.Errorf("only HyperLogLogs that were sparse differ there and back: %s%s", r.stdout, r.stderr)
+	}
+	ok(t, "diff", data("kvrocks"), "kvrocks:"+data("kvrocks-node"))
+	ok(t, "diff", data("kvrocks"), "kvrocks:"+data("load"))
+	ok(t, "diff", "--map-db", "1=users", "--db", "1", data("ardb/data"), "kvrocks:"+data("kvrocks-users"))
+	ok(t, "diff", "--map-db", "__namespace=0", data("kvrocks"), data("back/db"))
+	if left := entries(t, data("load/sst")); !strings.HasPrefix(left, "1-default 2-zset_score") || !strings.HasSuffix(left, "4-metadata") {
+		t.Errorf("sst holds %s", left)
+	}
+}
+
 // TestReshard: after another number of instances every key is where its slot says, and explain shows it there.
 func TestReshard(t *testing.T) {
 	dst := t.TempDir() + "/eight"
