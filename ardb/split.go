@@ -11,16 +11,27 @@ import (
 )
 
 // Split cuts the user keys of a namespace where the sampled bytes are in n equal parts.
-func (s *source) Split(db string, _ record.TypeSet, n int) ([]format.Span, error) {
-	sp, err := s.space(db)
-	if err != nil || n <= 1 {
+func (s *source) Split(db string, t record.TypeSet, n int) ([]format.Span, error) {
+	if n <= 1 {
+		return []format.Span{{}}, nil
+	}
+	keys, err := s.Weigh(db, t, n*dataset.SamplesPerSpan)
+	if err != nil {
 		return []format.Span{{}}, err
 	}
-	want := n * dataset.SamplesPerSpan
-	if sp.named {
-		want *= len(s.spaces) // they share the samples
+	return dataset.Cut(keys, n), nil
+}
+
+// Weigh samples about n user keys of a namespace; all types lie together.
+func (s *source) Weigh(db string, _ record.TypeSet, n int) ([]store.Weighted, error) {
+	sp, err := s.space(db)
+	if err != nil {
+		return nil, err
 	}
-	samples, err := sp.part().Sample(want)
+	if sp.named {
+		n *= len(s.spaces) // they share the samples
+	}
+	samples, err := sp.part().Sample(n)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +41,7 @@ func (s *source) Split(db string, _ record.TypeSet, n int) ([]format.Span, error
 			keys = append(keys, store.Weighted{Key: w.Key[off:end], Bytes: w.Bytes})
 		}
 	}
-	return dataset.Cut(keys, n), nil
+	return keys, nil
 }
 
 // part is the part of the keyspace that is the namespace: on LevelDB all lie in one.

@@ -170,6 +170,9 @@ func (a *attempt) write(ctx context.Context) (format.Source, error) {
 	if err := a.foresee(ctx); err != nil {
 		return nil, err
 	}
+	if err := a.checkSpace(ctx); err != nil {
+		return nil, err
+	}
 	start := time.Now()
 	if err := a.runTasks(ctx, true); err != nil {
 		return nil, err

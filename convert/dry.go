@@ -3,15 +3,18 @@ package convert
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"time"
 
+	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/internal/progress"
 	"kvferry/store"
 )
 
-// DryRun reads the whole source and reports what a conversion would write and lose. It writes
-// nothing. The report is there also when the error is a *LossError.
+// DryRun reads the whole source and reports what a conversion would write and lose, and what it would take. With
+// Options.Estimate it reads a sample only, and all that the report counts is counted in the sample. It writes
+// nothing but temporary files. The report is there also when the error is a *LossError.
 func DryRun(ctx context.Context, opts *Options) (rep *Report, err error) {
 	o, err := opts.normalize()
 	if err != nil {
@@ -25,20 +28,30 @@ func DryRun(ctx context.Context, opts *Options) (rep *Report, err error) {
 		return nil, err
 	}
 	defer closing(&err, func() error { return disk.RemoveAll(dir) })
-	o.Target.Create = discard
+	d := &dryRun{create: o.Target.Create, tempDir: o.TempDir, usage: disk.Watch(dir)}
+	defer d.usage.Stop()
+	o.Target.Create, o.TempDir = discard, dir
 	r := &run{o: o, work: &work{target: o.Target.Path, dir: dir}, began: time.Now(),
-		meter: progress.Start(o.steps(false), o.Progress)}
+		meter: progress.Start(o.drySteps(), o.Progress)}
 	defer r.meter.Close()
-	rep, err = r.attempt(new(journaled), "").dry(ctx)
+	rep, err = d.run(ctx, r.attempt(new(journaled), ""))
 	var order *store.OrderError
 	if errors.As(err, &order) {
-		return r.attempt(new(journaled), order.Error()).dry(ctx)
+		return d.run(ctx, r.attempt(new(journaled), order.Error()))
 	}
 	return rep, err
 }
 
-// dry runs the tasks without writing.
-func (a *attempt) dry(ctx context.Context) (rep *Report, err error) {
+// dryRun is what a dry run needs beside an attempt.
+type dryRun struct {
+	create  store.CreateFunc // of the target
+	tempDir string           // of the conversion
+	usage   *disk.Usage      // of temporary files
+	opened  int64            // bytes of them when the source was open
+}
+
+// run runs the tasks without writing, and converts a sample.
+func (d *dryRun) run(ctx context.Context, a *attempt) (rep *Report, err error) {
 	if err := a.openSource(ctx); err != nil {
 		return nil, err
 	}
@@ -51,8 +64,17 @@ func (a *attempt) dry(ctx context.Context) (rep *Report, err error) {
 		return nil, err
 	}
 	defer a.target.Abort()
+	planned := time.Since(a.began)
+	d.opened = d.usage.Now()
+	d.usage.Reset()
 	start := time.Now()
-	if err := a.runTasks(ctx, false); err != nil {
+	if !a.o.Estimate {
+		if err := a.runTasks(ctx, false); err != nil {
+			return nil, err
+		}
+	}
+	est, err := d.estimate(ctx, a, planned)
+	if err != nil {
 		return nil, err
 	}
 	t, err := a.sum()
@@ -60,9 +82,42 @@ func (a *attempt) dry(ctx context.Context) (rep *Report, err error) {
 		return nil, err
 	}
 	rep = a.report(t)
-	rep.DryRun, rep.Proof.Why = true, "nothing was written"
+	rep.DryRun, rep.Estimate, rep.Proof.Why = true, est, "nothing was written"
+	rep.Sampled = a.o.Estimate && est.SampleBytes < est.SourceBytes
 	rep.Timings = Timings{Run: time.Since(start).Seconds(), Total: time.Since(a.began).Seconds()}
 	return rep, a.judge(t, rep.Losses)
+}
+
+// estimate says what the conversion will take; nil for a server, which nothing is written to for a try. Where the
+// source is not read otherwise, the results are those of the sample.
+func (d *dryRun) estimate(ctx context.Context, a *attempt, planned time.Duration) (*Estimate, error) {
+	if a.o.Target.Address != "" {
+		return nil, nil
+	}
+	budget := fullBudget(a.id.Plan.Bytes)
+	if a.o.Estimate {
+		budget = quickBudget(a.id.Plan.Bytes)
+	}
+	if a.o.SampleBytes > 0 {
+		budget = a.o.SampleBytes
+	}
+	a.meter.Begin("sample", 0, 0, 0)
+	est, results, err := a.estimate(ctx, d.create, filepath.Join(a.work.dir, "sample"), budget, true)
+	if err != nil {
+		return nil, err
+	}
+	if a.o.Estimate {
+		a.results = results
+	}
+	est.Seconds += planned.Seconds()
+	est.TempBytes = max(est.TempBytes, d.usage.Peak()-d.opened) + d.opened
+	if a.src.Format().Limits().Place == format.InFiles {
+		est.TempBytes += a.id.Plan.Bytes // logs are replayed into a state on disk
+	}
+	o := *a.o
+	o.TempDir = d.tempDir
+	est.volumes(&o)
+	return est, nil
 }
 
 // discard is a store.CreateFunc for a target that nothing is written to.

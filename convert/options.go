@@ -51,6 +51,12 @@ type Options struct {
 	TempDir string
 	// NoProve publishes without reading back.
 	NoProve bool
+	// ForceSpace starts also when the disks seem to have too little room.
+	ForceSpace bool
+	// Estimate makes a dry run read a sample only. SampleBytes is about how much of the source is sampled; 0 means what
+	// suits its size.
+	Estimate    bool
+	SampleBytes int64
 	// Resume continues an unfinished run, and keeps this one when it fails.
 	Resume bool
 	// Tool is the version that the report names.

@@ -20,9 +20,11 @@ import (
 // Report says what a conversion did. It is published as JSON beside the target.
 type Report struct {
 	// File is where the report is published.
-	File    string            `json:"-"`
-	Tool    string            `json:"tool"`
-	DryRun  bool              `json:"dry_run,omitempty"`
+	File   string `json:"-"`
+	Tool   string `json:"tool"`
+	DryRun bool   `json:"dry_run,omitempty"`
+	// Sampled says that a dry run read a sample only: all that is counted is counted in it.
+	Sampled bool              `json:"sampled,omitempty"`
 	Source  Dataset           `json:"source"`
 	Target  Dataset           `json:"target"`
 	Options map[string]string `json:"options"`
@@ -36,8 +38,10 @@ type Report struct {
 	Losses   []LossKind    `json:"losses"`
 	Findings []FindingKind `json:"findings"`
 	// Follow is how new servers can follow the old ones from where the dump ends; nil when they cannot.
-	Follow  *Following `json:"follow,omitempty"`
-	Timings Timings    `json:"timings"`
+	Follow *Following `json:"follow,omitempty"`
+	// Estimate is what the conversion would take; only a dry run has it.
+	Estimate *Estimate `json:"estimate,omitempty"`
+	Timings  Timings   `json:"timings"`
 	// Earlier is where the report of an earlier conversion to the same path is kept; "" when there is none.
 	Earlier string `json:"-"`
 }

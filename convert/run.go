@@ -41,7 +41,7 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 	if err := w.withdrawOrphan(); err != nil {
 		return nil, errors.Join(err, w.close())
 	}
-	r := &run{o: o, work: w, resumed: state.id != nil, began: time.Now(), meter: progress.Start(o.steps(true), o.Progress)}
+	r := &run{o: o, work: w, resumed: state.id != nil, began: time.Now(), meter: progress.Start(o.steps(), o.Progress)}
 	rep, err := r.all(ctx, state)
 	r.meter.Close()
 	var published *PublishedError
@@ -78,6 +78,10 @@ func concludeEarlier(o *Options) (*Report, bool, error) {
 func (r *run) resumable(cause error) bool {
 	var proof *ProofError
 	var count *CountError
+	var space *SpaceError
+	if errors.As(cause, &space) && !r.resumed {
+		return false
+	}
 	return r.o.Resume && !errors.As(cause, &proof) && !errors.As(cause, &count) && r.work.lines > 0
 }
 

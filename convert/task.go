@@ -37,7 +37,9 @@ type rules struct {
 	memory    shares        // of readers, and as much again of writers
 	tempDir   string
 	renames   []rename // not nil: the others get these names
-	meter     *progress.Meter
+	// sortSections says that sections of the source are put in order, as spans of keys are.
+	sortSections bool
+	meter        *progress.Meter
 	// refused is set when a loss is not allowed: from then on tasks only count.
 	refused *atomic.Bool
 	allows  func(kind string) bool
@@ -173,7 +175,7 @@ func (x *task) readTypes(ctx context.Context, src format.Source, types record.Ty
 		return nil, err
 	}
 	r = x.selection.Apply(ctx, r, filter.ApplyOptions{Now: x.now, Memory: memory, TempDir: x.tempDir})
-	if !src.Sorted() {
+	if !src.Sorted() || x.sortSections && x.Span.To != 0 {
 		r = sorted.Records(r, sorted.Options{Memory: memory, TempDir: x.tempDir})
 	}
 	return r, nil

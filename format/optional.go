@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"kvferry/record"
+	"kvferry/store"
 )
 
 // Versioned is a Source whose data rows carry the version of the incarnation they belong to.
@@ -30,6 +31,12 @@ type Undead interface {
 type Sectioned interface {
 	// Sections proposes up to n spans that are sections and cover all records, as Split does.
 	Sections(db string, t record.TypeSet, n int) ([]Span, error)
+}
+
+// Weighed is a Source that knows at which user keys its bytes lie.
+type Weighed interface {
+	// Weigh returns about n sampled user keys of some types, in any order, each with the bytes that it stands for.
+	Weigh(db string, t record.TypeSet, n int) ([]store.Weighted, error)
 }
 
 // SplitAny splits a source for somebody who needs no order.

@@ -33,14 +33,26 @@ func (sp *space) layout() lane.Layout {
 }
 
 // Split cuts the user keys of a namespace where the sampled bytes are in n equal parts.
-func (s *source) Split(db string, _ record.TypeSet, n int) ([]format.Span, error) {
-	sp, err := s.space(db)
-	if err != nil || n <= 1 {
+func (s *source) Split(db string, t record.TypeSet, n int) ([]format.Span, error) {
+	if n <= 1 {
+		return []format.Span{{}}, nil
+	}
+	keys, err := s.Weigh(db, t, n*dataset.SamplesPerSpan)
+	if err != nil {
 		return []format.Span{{}}, err
+	}
+	return dataset.Cut(keys, n), nil
+}
+
+// Weigh samples about n user keys of a namespace in each keyspace; all types lie together.
+func (s *source) Weigh(db string, _ record.TypeSet, n int) ([]store.Weighted, error) {
+	sp, err := s.space(db)
+	if err != nil {
+		return nil, err
 	}
 	var keys []store.Weighted
 	for i, ks := range s.roles {
-		samples, err := ks.Sample(n * dataset.SamplesPerSpan * len(s.spaces))
+		samples, err := ks.Sample(n * len(s.spaces))
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +66,7 @@ func (s *source) Split(db string, _ record.TypeSet, n int) ([]format.Span, error
 			}
 		}
 	}
-	return dataset.Cut(keys, n), nil
+	return keys, nil
 }
 
 // sampledKey returns the user key in what follows the namespace. Samples come from the indexes of tables, whose keys

@@ -78,15 +78,24 @@ func (s *Source[S]) Split(db string, t record.TypeSet, n int) ([]format.Span, er
 	if n <= 1 {
 		return []format.Span{{}}, nil
 	}
+	keys, err := s.Weigh(db, t, n*SamplesPerSpan)
+	if err != nil {
+		return nil, err
+	}
+	return Cut(keys, n), nil
+}
+
+// Weigh samples about n user keys of each store.
+func (s *Source[S]) Weigh(db string, t record.TypeSet, n int) ([]store.Weighted, error) {
 	var keys []store.Weighted
 	for _, st := range s.StoresOf(db, t) {
-		samples, err := st.Sample(n * SamplesPerSpan)
+		samples, err := st.Sample(n)
 		if err != nil {
 			return nil, err
 		}
 		keys = append(keys, samples...)
 	}
-	return Cut(keys, n), nil
+	return keys, nil
 }
 
 // Database returns the database of a name, nil when there is none.

@@ -36,7 +36,11 @@ func check(op, path string) error {
 }
 
 // File is an open file.
-type File struct{ f *os.File }
+type File struct {
+	f     *os.File
+	usage []*Usage     // that count it
+	held  atomic.Int64 // bytes counted
+}
 
 // Name returns the path it was opened at.
 func (f *File) Name() string { return f.f.Name() }
@@ -66,7 +70,9 @@ func (f *File) Write(b []byte) (int, error) {
 		n, _ := f.f.Write(b[:len(b)/2])
 		return n, err
 	}
-	return f.f.Write(b)
+	n, err := f.f.Write(b)
+	f.grow(int64(n))
+	return n, err
 }
 
 // WriteAt writes at an offset.
@@ -75,6 +81,7 @@ func (f *File) WriteAt(b []byte, off int64) (int, error) {
 		n, _ := f.f.WriteAt(b[:len(b)/2], off)
 		return n, err
 	}
+	f.grow(max(off+int64(len(b))-f.held.Load(), 0))
 	return f.f.WriteAt(b, off)
 }
 
@@ -89,7 +96,9 @@ func (f *File) ReadFrom(r io.Reader) (int64, error) {
 		}
 		r = from.f
 	}
-	return f.f.ReadFrom(r)
+	n, err := f.f.ReadFrom(r)
+	f.grow(n)
+	return n, err
 }
 
 // Seek sets the offset of the next Read or Write.
@@ -97,6 +106,7 @@ func (f *File) Seek(off int64, whence int) (int64, error) { return f.f.Seek(off,
 
 // Truncate changes the size.
 func (f *File) Truncate(size int64) error {
+	f.grow(size - f.held.Load())
 	return errors.Join(check("truncate", f.Name()), f.f.Truncate(size))
 }
 
@@ -122,6 +132,7 @@ func (f *File) Stat() (fs.FileInfo, error) {
 // Close closes the file; it is closed also when that fails.
 func (f *File) Close() error {
 	err := check("close", f.Name())
+	f.grow(-f.held.Load())
 	if e := f.f.Close(); e != nil {
 		return e
 	}
@@ -132,7 +143,15 @@ func opened(f *os.File, err error) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &File{f}, nil
+	return &File{f: f}, nil
+}
+
+// made is opened for a file that is new.
+func made(f *os.File, err error) (*File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &File{f: f, usage: usageOf(f.Name())}, nil
 }
 
 // Open opens a file or directory for reading.
@@ -152,6 +171,9 @@ func OpenFile(path string, flag int, mode fs.FileMode) (*File, error) {
 	if err := check(op, path); err != nil {
 		return nil, err
 	}
+	if op == "create" {
+		return made(os.OpenFile(path, flag, mode))
+	}
 	return opened(os.OpenFile(path, flag, mode))
 }
 
@@ -165,7 +187,7 @@ func CreateTemp(dir, pattern string) (*File, error) {
 	if err := check("create", filepath.Join(dir, pattern)); err != nil {
 		return nil, err
 	}
-	return opened(os.CreateTemp(dir, pattern))
+	return made(os.CreateTemp(dir, pattern))
 }
 
 // MkdirTemp is os.MkdirTemp.

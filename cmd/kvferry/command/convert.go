@@ -39,6 +39,12 @@ What the target cannot hold is a loss. kvferry lists the losses and refuses the 
 --allow-loss names their kinds. Errors in the source, such as unreadable tables and blocks, are losses
 of the kind damaged. With --allow-loss damaged everything else is converted. See kvferry help findings.
 
+--dry-run reads the source and lists what would be written and lost. It converts a sample for a try, in
+the directory for temporary files, and estimates from that the size of the target, the space and the
+time. --estimate reads the sample only, which takes seconds whatever the size of the source: what is
+counted then is counted in the sample. A conversion that does not fit on its disks is refused before it
+starts, unless --force-space is given.
+
 The target can be a Redis or Valkey server: redis://host:port/db, rediss:// (TLS), unix:///path or
 redis+cluster:// (cluster). It is written in place. kvferry looks for losses before the first write,
 compares the counts of the server at the end, and writes the report to the working directory. See
@@ -50,6 +56,7 @@ or is cancelled leaves nothing behind, unless --resume was given. Then it prints
 
 const convertExample = `  kvferry convert /data/pika/dump blackwidow:/data/new
   kvferry convert --dry-run /data/pika/dump blackwidow:/data/new
+  kvferry convert --estimate /data/pika/dump blackwidow:/data/new
   kvferry convert --type hash,zset --match 'user:*' nemo:/data/old nemo:/data/users
   kvferry convert --skip-existing aof:/data/redis redis://127.0.0.1:6379
   kvferry convert --instances 8 /data/pika4 pika4:/data/eight
@@ -72,6 +79,9 @@ type convertFlags struct {
 	slots     int
 	rdb       string
 	dryRun    bool
+	estimate  bool
+	tried     sizeFlag
+	force     bool
 	resume    bool
 	noProve   bool
 	progress  ProgressFlags
@@ -107,7 +117,10 @@ func (a *App) convert() *cobra.Command {
 	fs.StringVar(&f.namespace, "namespace", "", "`name` for database 0, or the only one, in a target with named databases (default: the database that clients start in)")
 	fs.BoolVar(&f.cluster, "cluster", false, "write a kvrocks target for cluster mode, with the slot in every key")
 	fs.BoolVar(&f.sst, "sst", false, "also lay out the SST files of a kvrocks target for SST LOAD into a running server")
-	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "read the source, show what would be written and lost, write nothing")
+	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "read the source, show what would be written and lost, the size, the time and the space it takes; write nothing")
+	fs.BoolVar(&f.estimate, "estimate", false, "a dry run that reads a sample of the source: seconds, whatever its size")
+	fs.Var(&f.tried, "estimate-size", "how much of the source a dry run converts for a try; 0: what suits its size")
+	fs.BoolVar(&f.force, "force-space", false, "start even if the disks seem to be too small")
 	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion; keep the work of this one if it fails or is cancelled")
 	choose(fs, &f.rdb, "rdb-version", plain(rdb.Versions()...), "RDB version to write, of an rdb target or the base of an aof one; Redis 5.0 and later, Valkey, KeyDB and Dragonfly load version 9")
 	fs.BoolVar(&f.noProve, "no-prove", false, "skip reading the target back and comparing it (for benchmarks)")
@@ -130,7 +143,7 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 		a.LimitMemory(o.Memory)
 	}
 	run := convert.Run
-	if f.dryRun {
+	if f.dryRun || f.estimate {
 		run = convert.DryRun
 	}
 	rep, err := run(cmd.Context(), o)
@@ -173,7 +186,7 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	}
 	o := &convert.Options{Selection: selection, AllowLoss: f.allowLoss, Version: f.version, Now: f.source.Clock(a),
 		NowGiven: !f.source.now.IsZero(), Workers: f.workers, Memory: f.source.Memory(), TempDir: f.source.TempDir(),
-		NoProve: f.noProve, Resume: f.resume, Namespace: f.namespace, Cluster: f.cluster, SST: f.sst, MaxBitmap: int64(f.source.maxBitmap),
+		NoProve: f.noProve, Resume: f.resume, ForceSpace: f.force, Estimate: f.estimate, SampleBytes: int64(f.tried), Namespace: f.namespace, Cluster: f.cluster, SST: f.sst, MaxBitmap: int64(f.source.maxBitmap),
 		Tool: a.Build.String(), Layout: f.layout, Instances: f.instances, Slots: f.slots, Rename: f.conflict.rename, Prefer: f.conflict.prefer}
 	if f.version&0xFF == 0xFF {
 		return nil, usagef("--version-epoch %d: the original engines lose sight of versions whose low byte is 0xFF", f.version)

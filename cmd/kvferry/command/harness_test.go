@@ -135,7 +135,9 @@ var volatile = []struct {
 	pattern *regexp.Regexp
 	with    string
 }{
-	{regexp.MustCompile(`(?m)^time: .*$`), "time: …"},
+	{regexp.MustCompile(`(?m)^( *)time: .*$`), "${1}time: …"},
+	{regexp.MustCompile(`(?m)^  temporary files: .*$`), "  temporary files: …"},
+	{regexp.MustCompile(`(?m)^  space: .* free: enough$`), "  space: …: enough"},
 	{regexp.MustCompile(`held by process \d+`), "held by process PID"},
 	{regexp.MustCompile(`go1\.\d+[.\w]*(, \w+/\w+)?`), "GO"},
 }

@@ -34,6 +34,9 @@ func printReport(w io.Writer, r *convert.Report, compare string) {
 		fmt.Fprintf(w, "     database %s as %s\n", n.A, n.B)
 	}
 	printSelection(w, r.Options)
+	if r.Sampled {
+		fmt.Fprintf(w, "\nA sample of the source was read. What is counted below is counted in the sample.\n")
+	}
 	printParts(w, r)
 	printLedger(w, r.Ledger)
 	for i := range r.Losses {
@@ -45,6 +48,7 @@ func printReport(w io.Writer, r *convert.Report, compare string) {
 	for i := range r.Findings {
 		printFinding(w, &r.Findings[i])
 	}
+	printEstimate(w, r)
 	printProof(w, r)
 	printTimings(w, r)
 	printFollow(w, r.Follow)
@@ -187,6 +191,34 @@ func printSamples(w io.Writer, samples []convert.Sample, count int64) {
 	if more := count - int64(len(samples)); more > 0 {
 		fmt.Fprintf(w, "  and %d more\n", more)
 	}
+}
+
+// printEstimate says what a conversion would take.
+func printEstimate(w io.Writer, r *convert.Report) {
+	e := r.Estimate
+	if e == nil {
+		return
+	}
+	from := "converting all of the source for a try"
+	if e.SampleBytes < e.SourceBytes {
+		from = fmt.Sprintf("a sample of %s, %.1f%% of the source", bytesText(e.SampleBytes), 100*float64(e.SampleBytes)/float64(e.SourceBytes))
+	}
+	fmt.Fprintf(w, "estimated from %s:\n", from)
+	fmt.Fprintf(w, "  size of the target: %s\n", bytesText(e.TargetBytes))
+	fmt.Fprintf(w, "  temporary files: %s\n", bytesText(e.TempBytes))
+	for i := range e.Volumes {
+		v := &e.Volumes[i]
+		switch {
+		case v.Free < 0:
+			fmt.Fprintf(w, "  space: %s for %s in %s, whose free space is not known\n", bytesText(v.Needed), v.Use(), visible.Text(v.Path))
+		case v.Fits():
+			fmt.Fprintf(w, "  space: %s for %s in %s, %s free: enough\n", bytesText(v.Needed), v.Use(), visible.Text(v.Path), bytesText(v.Free))
+		default:
+			fmt.Fprintf(w, "  space: %s for %s in %s, %s free: NOT ENOUGH\n", bytesText(v.Needed), v.Use(), visible.Text(v.Path), bytesText(v.Free))
+		}
+	}
+	fmt.Fprintf(w, "  time: %s on this machine with %s", secondsText(e.Seconds), record.Plural(int64(r.Workers), "worker"))
+	fmt.Fprintf(w, " (run %s, proof %s)\n", secondsText(e.Run), secondsText(e.Prove))
 }
 
 func printProof(w io.Writer, r *convert.Report) {

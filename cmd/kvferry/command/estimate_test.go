@@ -1,0 +1,91 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kvferry/convert"
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/internal/disk"
+	"kvferry/nemo"
+	"kvferry/store/rocks"
+)
+
+// mixed makes a nemo dataset as the benchmarks use it, of so many elements.
+func mixed(t *testing.T, elements int64) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "mix")
+	target, err := nemo.New().Create(context.Background(), dir, &format.CreateOptions{Create: rocks.Create, DBs: []string{"0"},
+		Layout: format.LayoutFlat, Memory: 16 << 20, Now: fixtures.Clock})
+	if err == nil {
+		err = fixtures.Mix(1, elements).Build(context.Background(), target, 16<<20)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// reported runs a conversion and returns its report.
+func reported(t *testing.T, args ...string) *convert.Report {
+	t.Helper()
+	var rep convert.Report
+	if err := json.Unmarshal([]byte(ok(t, append([]string{"convert", "--format", "json"}, args...)...)), &rep); err != nil {
+		t.Fatal(err)
+	}
+	return &rep
+}
+
+// TestEstimate converts from format to format: what an estimate from a sample says is within a quarter of what then is.
+func TestEstimate(t *testing.T) {
+	src, dir := mixed(t, 160_000), t.TempDir()
+	for _, name := range []string{"blackwidow", "kvrocks", "rdb", "pika4"} {
+		dst := filepath.Join(dir, name)
+		est := reported(t, "--estimate", "--estimate-size", "1MiB", src, name+":"+dst)
+		if e := est.Estimate; !est.Sampled || !est.DryRun || e.SampleBytes > e.SourceBytes/2 || e.Seconds <= 0 || len(e.Volumes) != 1 || !e.Fits {
+			t.Errorf("%s: %+v", name, e)
+		}
+		rep := reported(t, "--no-prove", src, name+":"+dst)
+		if got, is := float64(est.Estimate.TargetBytes), float64(rep.Target.Bytes); math.Abs(got-is) > is/4 {
+			t.Errorf("%s: estimated %.0f bytes, is %.0f", name, got, is)
+		}
+		src = dst
+	}
+	dry := reported(t, "--dry-run", src, "blackwidow:"+filepath.Join(dir, "last"))
+	if dry.Sampled || dry.Records() != 65_280 || dry.Estimate.TargetBytes < 4<<20 || strings.Contains(entries(t, dir), "last") {
+		t.Errorf("a whole dry run: %+v, %d records", dry.Estimate, dry.Records())
+	}
+}
+
+// TestNoSpace: a conversion that does not fit is refused before it starts, unless it is to start nevertheless.
+func TestNoSpace(t *testing.T) {
+	src, dir, temp := golden(t, "bw-basic"), t.TempDir(), t.TempDir()
+	dst := "blackwidow:" + filepath.Join(dir, "dst")
+	room := map[string]int64{dir: 1000, temp: 1 << 40}
+	defer disk.FakeSpace(func(path string) (disk.Space, error) {
+		n, ok := room[path]
+		if !ok {
+			return disk.Space{}, fs.ErrNotExist
+		}
+		return disk.Space{Free: n, Device: uint64(n)}, nil
+	})()
+	r := kvferry(t, "convert", src, dst)
+	if r.code != ExitFailed || !strings.Contains(r.stderr, "not enough space: "+dir+" has 1000 B free, and about ") ||
+		!strings.Contains(r.stderr, "--force-space") || entries(t, dir) != "" {
+		t.Errorf("exit %d: %s; left %s", r.code, r.stderr, entries(t, dir))
+	}
+	out := ok(t, "convert", "--dry-run", "--temp-dir", temp, src, dst)
+	if !strings.Contains(out, "for the target in "+dir+", 1000 B free: NOT ENOUGH") || !strings.Contains(out, "for temporary files in "+temp+", 1.0 TiB free: enough") {
+		t.Error(out)
+	}
+	ok(t, "convert", "--force-space", src, dst)
+
+	delete(room, dir) // a disk that does not say what it has
+	ok(t, "convert", src, dst+"2")
+}

@@ -1,0 +1,301 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"kvferry/format"
+	"kvferry/internal/disk"
+	"kvferry/store"
+)
+
+// Estimate says what a conversion takes: a sample of the source was converted and read back.
+type Estimate struct {
+	// TargetBytes is the size of the target; DiskBytes is what its disk has to hold while it is made, without
+	// temporary files, and TempBytes what these take at most.
+	TargetBytes int64 `json:"target_bytes"`
+	DiskBytes   int64 `json:"disk_bytes"`
+	TempBytes   int64 `json:"temp_bytes"`
+	// Seconds is how long all takes on this machine; Run and Prove are parts of that.
+	Seconds float64 `json:"seconds"`
+	Run     float64 `json:"run_seconds"`
+	Prove   float64 `json:"prove_seconds"`
+	// SampleBytes of SourceBytes were sampled.
+	SampleBytes int64 `json:"sample_bytes"`
+	SourceBytes int64 `json:"source_bytes"`
+	// Volumes are the disks that take the target and the temporary files.
+	Volumes []Volume `json:"volumes,omitempty"`
+	Fits    bool     `json:"fits"` // as far as is known
+}
+
+// How much of a source is sampled: of a dry run that reads all of it, of one that is to take seconds, and before a
+// conversion, which waits for it.
+func fullBudget(size int64) int64  { return min(max(size/50, 32<<20), 256<<20) }
+func quickBudget(size int64) int64 { return min(max(size/200, 128<<20), 512<<20) }
+func spaceBudget(size int64) int64 { return min(max(size/100, 16<<20), 128<<20) }
+
+// estimator converts a sample.
+type estimator struct {
+	*attempt // of the sample
+	sample   *sample
+	of       *attempt
+	took     []time.Duration // by task
+	usage    *disk.Usage
+	final    int64 // bytes of the sample's target
+	finish   time.Duration
+	prove    time.Duration
+}
+
+// estimate converts about budget bytes of the source in a directory that is made for it, and removed. The results
+// of the sample's tasks are returned, too. create makes the stores.
+func (a *attempt) estimate(ctx context.Context, create store.CreateFunc, dir string, budget int64, prove bool) (_ *Estimate, results []*taskResult, err error) {
+	s, err := takeSample(a.src, a.id.Plan, budget)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := errors.Join(disk.Mkdir(dir), disk.Mkdir(filepath.Join(dir, "tmp"))); err != nil {
+		return nil, nil, err
+	}
+	defer closing(&err, func() error { return disk.RemoveAll(dir) })
+	e := a.estimator(s, create, dir)
+	e.usage = disk.Watch(e.work.spools())
+	defer e.usage.Stop()
+	if err := e.convert(ctx, prove && !a.o.NoProve); err != nil {
+		return nil, nil, err
+	}
+	return e.result(), e.results, nil
+}
+
+// estimator prepares an attempt of its own for the sample.
+func (a *attempt) estimator(s *sample, create store.CreateFunc, dir string) *estimator {
+	o := *a.o
+	o.Target.Create = create
+	plan := *a.id.Plan
+	plan.Tasks = s.tasks
+	id := *a.id
+	id.Plan = &plan
+	r := &run{o: &o, work: &work{target: filepath.Join(dir, "target"), dir: dir}}
+	x := &attempt{run: r, id: &id, src: a.src, refused: new(atomic.Bool), results: make([]*taskResult, len(s.tasks))}
+	x.cores.all = int32(o.Workers)
+	rules := *a.rules
+	rules.tempDir, rules.meter, rules.renames = x.work.spools(), nil, nil
+	rules.refused, rules.allows = x.refused, func(string) bool { return true }
+	_, sectioned := a.src.(format.Sectioned)
+	rules.sortSections = sectioned && !plan.AnyOrder
+	// A task gets as much less memory as it is smaller than one of the plan, so that it spills as that does.
+	rules.memory = newShares(o.Memory/4, pointers(a.id.Plan.Tasks), o.Workers)
+	x.rules = &rules
+	return &estimator{attempt: x, sample: s, of: a, took: make([]time.Duration, len(s.tasks))}
+}
+
+func pointers(tasks []Task) []*Task {
+	out := make([]*Task, len(tasks))
+	for i := range tasks {
+		out[i] = &tasks[i]
+	}
+	return out
+}
+
+// convert makes a target of the sample, and reads it back.
+func (e *estimator) convert(ctx context.Context, prove bool) (err error) {
+	if e.target, err = e.create(ctx, e.id.Plan.TargetDBs); err != nil {
+		return err
+	}
+	if err := runSharing(ctx, pointers(e.sample.tasks), &e.cores, e.o.Memory, e.task); err != nil {
+		e.target.Abort()
+		return err
+	}
+	began := time.Now()
+	back, err := e.target.Finish(ctx)
+	if err != nil {
+		return err
+	}
+	if back != nil {
+		defer closing(&err, back.Close)
+	}
+	files, err := sourceFiles(e.work.data())
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		e.final += f.Size
+	}
+	e.finish = time.Since(began)
+	if !prove || back == nil {
+		return nil
+	}
+	t, err := sum(e.results)
+	if err != nil {
+		return err
+	}
+	began = time.Now()
+	err = e.attempt.prove(ctx, back, &t.fingerprint)
+	e.prove = time.Since(began)
+	return err
+}
+
+// task converts one span.
+func (e *estimator) task(ctx context.Context, t *Task, sh *share) error {
+	began := time.Now()
+	res, err := runTask(ctx, t, e.rules, e.src, e.target, sh, true)
+	if err != nil {
+		return err
+	}
+	if t.Group != 0 {
+		if res.Tables, err = e.target.Tables(t.N); err != nil {
+			return err
+		}
+	}
+	e.results[t.N], e.took[t.N] = res, time.Since(began)
+	return nil
+}
+
+// result makes the sample stand for the whole.
+func (e *estimator) result() *Estimate {
+	out := &Estimate{SampleBytes: e.sample.bytes, SourceBytes: e.of.id.Plan.Bytes}
+	var tables, made, work, took float64
+	for i := range e.sample.tasks {
+		weight, size := e.weight(i), float64(tableBytes(e.results[i]))
+		made += size
+		tables += weight * size
+		took += e.took[i].Seconds()
+		work += weight * e.took[i].Seconds()
+	}
+	overhead := max(float64(e.final)-made, 0)
+	if e.o.SST { // links to its tables
+		overhead = max(overhead-made, 0)
+	}
+	out.DiskBytes = int64(tables + overhead)
+	out.TargetBytes = out.DiskBytes
+	if e.o.SST {
+		out.TargetBytes += int64(tables)
+	}
+	if e.o.Target.Format.Limits().Place == format.InFile { // of sections, which are joined at the end
+		out.DiskBytes += int64(tables)
+	}
+	plan, sampled := pointers(e.of.id.Plan.Tasks), pointers(e.sample.tasks)
+	out.Run = work / float64(max(min(e.o.Workers, len(plan)), 1))
+	if took > 0 && e.sample.bytes > 0 {
+		idle := float64(max(min(e.o.Workers, len(sampled)), 1)) / float64(max(min(e.o.Workers, len(plan)), 1))
+		out.Prove = e.prove.Seconds() * idle * work / took
+	}
+	out.Seconds = out.Run + out.Prove + e.finish.Seconds()
+	out.TempBytes = e.usage.Peak()
+	if few := atOnce(sampled, e.o.Workers); !e.sample.whole && few > 0 {
+		out.TempBytes = int64(float64(out.TempBytes) * max(atOnce(plan, e.o.Workers)/few, 1))
+	}
+	return out
+}
+
+// weight is that of a sampled task. Where all tasks have run, what they counted says how much there is.
+func (e *estimator) weight(i int) float64 {
+	weight := e.sample.weights[i]
+	if e.sample.whole || len(e.of.results) == 0 {
+		return weight
+	}
+	t := &e.sample.tasks[i]
+	same := func(x *Task) bool { return x.DB == t.DB && x.Types == t.Types }
+	var is, seems float64
+	for j := range e.of.id.Plan.Tasks {
+		if x := &e.of.id.Plan.Tasks[j]; same(x) {
+			is += counted(e.of.results[j])
+		}
+	}
+	for j := range e.sample.tasks {
+		if x := &e.sample.tasks[j]; same(x) {
+			seems += e.sample.weights[j] * counted(e.results[j])
+		}
+	}
+	if seems == 0 || is == 0 {
+		return weight
+	}
+	return weight * is / seems
+}
+
+// counted is how many records and elements a task moved.
+func counted(r *taskResult) (n float64) {
+	if r == nil {
+		return 0
+	}
+	for _, p := range r.Parts {
+		n += float64(p.Records + p.Elements)
+	}
+	return n
+}
+
+func tableBytes(r *taskResult) (n int64) {
+	for i := range r.Tables {
+		n += r.Tables[i].Bytes
+	}
+	return n
+}
+
+// atOnce is how many bytes the largest tasks have that can run at once.
+func atOnce(tasks []*Task, workers int) float64 {
+	var n int64
+	for i, t := range largestFirst(tasks) {
+		if i < workers {
+			n += t.Bytes
+		}
+	}
+	return float64(n)
+}
+
+// Volume is a disk that a conversion writes to.
+type Volume struct {
+	Path   string `json:"path"`
+	Target bool   `json:"target"`    // it takes the target
+	Temp   bool   `json:"temporary"` // it takes temporary files
+	Needed int64  `json:"needed_bytes"`
+	// Free is -1 where it is not known.
+	Free int64 `json:"free_bytes"`
+}
+
+// Fits reports whether there is room, or nobody knows.
+func (v *Volume) Fits() bool { return v.Free < 0 || v.Needed <= v.Free }
+
+// volumes lists the disks of a conversion with what they have to hold.
+func (e *Estimate) volumes(o *Options) {
+	place := volumeOf(filepath.Dir(filepath.Clean(o.Target.Path)))
+	place.Target, place.Needed = true, e.DiskBytes
+	list := []diskVolume{place}
+	temp := place
+	if o.TempDir != "" {
+		temp = volumeOf(o.TempDir)
+	}
+	if temp.Free >= 0 && place.Free >= 0 && temp.device != place.device {
+		temp.Needed, temp.Target = 0, false
+		list = append(list, temp)
+	}
+	last := &list[len(list)-1]
+	last.Temp = true
+	last.Needed += e.TempBytes
+	e.Volumes = nil
+	for _, v := range list {
+		e.Volumes = append(e.Volumes, v.Volume)
+	}
+	e.Fits = !slices.ContainsFunc(e.Volumes, func(v Volume) bool { return !v.Fits() })
+}
+
+type diskVolume struct {
+	Volume
+	device uint64
+}
+
+func volumeOf(dir string) diskVolume {
+	v := diskVolume{Volume: Volume{Path: dir, Free: -1}}
+	if s, err := disk.FreeSpace(dir); err == nil {
+		v.Free, v.device = s.Free, s.Device
+	}
+	return v
+}
+
+// scale makes an estimate one of a part of the work.
+func (e *Estimate) scale(part float64) {
+	e.DiskBytes = int64(math.Ceil(float64(e.DiskBytes) * part))
+}

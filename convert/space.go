@@ -1,0 +1,83 @@
+package convert
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// roomy is how many times as large as the source a target is at most: with so much room, and twice the source's size for
+// temporary files, nothing is estimated.
+const roomy = 8
+
+// SpaceError says that a conversion does not fit on its disks. Nothing was converted.
+type SpaceError struct{ Estimate *Estimate }
+
+// Error says what is missing where, and what to do.
+func (e *SpaceError) Error() string {
+	var parts []string
+	temp := false
+	for _, v := range e.Estimate.Volumes {
+		if !v.Fits() {
+			parts = append(parts, fmt.Sprintf("%s has %s free, and about %s are needed for %s", v.Path, sizeText(v.Free), sizeText(v.Needed), v.Use()))
+			temp = temp || v.Temp && e.Estimate.TempBytes > 0
+		}
+	}
+	advice := "free some space or name a target on another disk"
+	if temp {
+		advice += ", or another one for temporary files with --temp-dir"
+	}
+	return fmt.Sprintf("not enough space: %s (estimated from a sample); %s; --force-space starts nevertheless", strings.Join(parts, "; "), advice)
+}
+
+// Use says what a volume takes.
+func (v *Volume) Use() string {
+	switch {
+	case !v.Temp:
+		return "the target"
+	case !v.Target:
+		return "temporary files"
+	}
+	return "the target and temporary files"
+}
+
+func sizeText(n int64) string {
+	f, unit := float64(n), "B"
+	for _, next := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if f < 1024 {
+			break
+		}
+		f, unit = f/1024, next
+	}
+	if unit == "B" {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", f, unit)
+}
+
+// checkSpace refuses a conversion that does not fit on its disks. What an earlier process wrote is there already.
+func (a *attempt) checkSpace(ctx context.Context) error {
+	if a.o.ForceSpace || a.o.Target.Address != "" {
+		return nil
+	}
+	var todo int64
+	for i := range a.id.Plan.Tasks {
+		if len(a.results) == 0 || a.results[i] == nil {
+			todo += a.id.Plan.Tasks[i].Bytes
+		}
+	}
+	est := &Estimate{DiskBytes: roomy * todo, TempBytes: 2 * todo}
+	if est.volumes(a.o); todo == 0 || est.Fits {
+		return nil
+	}
+	est, _, err := a.estimate(ctx, a.o.Target.Create, filepath.Join(a.work.spools(), "sample"), spaceBudget(a.id.Plan.Bytes), false)
+	if err != nil {
+		return err
+	}
+	est.scale(float64(todo) / float64(max(a.id.Plan.Bytes, 1)))
+	if est.volumes(a.o); est.Fits {
+		return nil
+	}
+	return &SpaceError{est}
+}
