@@ -1,0 +1,106 @@
+package ardb
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/ardb/codec"
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/record"
+)
+
+// TestRestarts: a stock server on LMDB that was started three times and kept writing. 89 keys are in the tree more than
+// once; of 853 values five are not those that the server acknowledged last, and no file tells which those are:
+// LMDB updates a value of the same size in its place, pages carry no time, and a page that is split has its rows in
+// new places, so that where a row stands says little about when it was written.
+func TestRestarts(t *testing.T) {
+	const name = "ardb-lmdb-restarts"
+	found, first := "the one that the server finds", "the first in the tree"
+	stale := map[string]string{ // have, acknowledged, which one is taken and why that is not it
+		// The search comes to another row than when it was written: since then a page was split. The server itself
+		// answers with the row that is taken.
+		"k119":                   "p1-356 p2-320 " + found,
+		"h7 ggggggggggggggggggg": "q2-211 q2-258 " + found,
+		// The search comes to neither row, so the server has lost both. Of seven such keys the first has the last value
+		// four times, the last one three times.
+		"aaaa":              "p0-117 p2-228 " + first,
+		"h6 f34":            "q0-92 q1-259 " + first,
+		"h7 gggggggggggggg": "q1-262 q2-238 " + first,
+	}
+	want := acknowledged(t, fixtures.OutsideTruth(t, name))
+	chosen, twice := map[string]string{}, map[string]int{}
+	src := openDir(t, fixtures.UnpackOutside(t, name), storeLMDB, func(f record.Finding) {
+		if f.Kind != record.FindKeyTwice {
+			return
+		}
+		k, err := codec.DecodeKey(f.Key, false)
+		if err != nil {
+			t.Error(err)
+		}
+		_, why, _ := strings.Cut(f.Detail, "; ")
+		why, _ = strings.CutSuffix(strings.TrimPrefix(why, "the server finds none of them; "), " is taken")
+		twice[why]++
+		chosen[strings.TrimSpace(fmt.Sprintf("%s %s", k.User, codec.AppendServed(nil, k.Elems[0])))] = why
+	})
+	have := map[string]string{}
+	readRecords(t, src, "0", record.RedisTypes, format.Span{}, testEnv(nil), func(h *record.Header, elems []record.Element) {
+		for _, e := range elems {
+			have[strings.TrimSpace(fmt.Sprintf("%s %s", h.Key, e.Name))] = string(e.Value)
+		}
+	})
+	for key, value := range want {
+		if have[key] == value {
+			continue
+		}
+		if got := fmt.Sprintf("%s %s %s", have[key], value, chosen[key]); got != stale[key] {
+			t.Errorf("%s: %s, want %q", key, got, stale[key])
+		}
+		delete(stale, key)
+	}
+	if len(have) != len(want) || len(stale) != 0 || twice[found] != 82 || twice[first] != 7 {
+		t.Errorf("%d values of %d; as acknowledged are %v; twice are %v", len(have), len(want), stale, twice)
+	}
+}
+
+// acknowledged are the values of a truth file by key and field; of a set those of its members are empty.
+func acknowledged(t *testing.T, truth []byte) map[string]string {
+	t.Helper()
+	text := func(v any) string {
+		b, err := base64.StdEncoding.DecodeString(v.(string))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	out := map[string]string{}
+	for _, raw := range bytes.Split(bytes.TrimSpace(truth), []byte("\n")) {
+		var l struct {
+			Type, Key string
+			Value     any
+		}
+		if err := json.Unmarshal(raw, &l); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains([]string{"string", "hash", "set"}, l.Type) {
+			t.Fatalf("a %s", l.Type)
+		}
+		if l.Type == "string" {
+			out[text(l.Key)] = text(l.Value)
+			continue
+		}
+		for _, v := range l.Value.([]any) {
+			if l.Type == "set" {
+				out[text(l.Key)+" "+text(v)] = ""
+			} else {
+				out[text(l.Key)+" "+text(v.([]any)[0])] = text(v.([]any)[1])
+			}
+		}
+	}
+	return out
+}
