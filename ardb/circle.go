@@ -14,16 +14,21 @@ type intRange struct {
 	min, max int64
 }
 
+// with returns the range with another integer.
+func (r intRange) with(v int64) intRange {
+	if !r.any {
+		return intRange{true, v, v}
+	}
+	return intRange{true, min(r.min, v), max(r.max, v)}
+}
+
+// span is how far the integers are apart.
+func (r intRange) span() uint64 { return uint64(r.max) - uint64(r.min) }
+
 // take adds a field or member.
 func (r *intRange) take(d *codec.Data) {
-	switch {
-	case d.Tag != codec.TagInt:
-	case !r.any:
-		r.any, r.min, r.max = true, d.Int, d.Int
-	case d.Int < r.min:
-		r.min = d.Int
-	case d.Int > r.max:
-		r.max = d.Int
+	if d.Tag == codec.TagInt {
+		*r = r.with(d.Int)
 	}
 }
 
@@ -35,7 +40,7 @@ func (p *pass) circular() {
 	if len(p.src.circles) > 0 {
 		detail = p.src.circles[circleOf(p.sp.ks.Name(), p.prefix, byte(elementKind(p.head.Type)))]
 	}
-	if detail == "" && uint64(r.max)-uint64(r.min) >= 1<<63 {
+	if detail == "" && r.span() >= 1<<63 {
 		detail = fmt.Sprintf("integers from %d to %d are 2^63 or more apart, which %s orders in a circle: the server's lookups and deletes "+
 			"may miss them; they are read as they stand", r.min, r.max, codec.ComparerName)
 	}

@@ -14,8 +14,15 @@ import (
 const lmdbReason = "a stock server searches an LMDB file in byte order after its first restart, so that no order of rows serves " +
 	"both its lookups and its ranges; write ardb+rocksdb or ardb+leveldb"
 
-// ardbFormat is the Format.
-type ardbFormat struct{}
+// serverOld is a server as locations name it: the last of those that compare integers by 32 bits.
+const serverOld = "ardb0.9.6"
+
+// oldReason says why its LevelDB databases are not written.
+const oldReason = "servers before 0.9.7 compare integers by 32 bits, so that in the index of expiries on LevelDB moments more than 24 days " +
+	"apart are in no order; write ardb0.9.6+rocksdb, or start a newer server and write ardb+leveldb"
+
+// ardbFormat is the Format, in the dialect of a server or, with "", in that of 0.9.7 and later.
+type ardbFormat struct{ server string }
 
 // New returns the format.
 func New() format.Format { return ardbFormat{} }
@@ -23,9 +30,28 @@ func New() format.Format { return ardbFormat{} }
 // Name returns "ardb".
 func (ardbFormat) Name() string { return "ardb" }
 
+// Servers lists the servers that take less than the newest ones. The rows are the same, and so is what is read.
+func (ardbFormat) Servers() []format.Server {
+	return []format.Server{{Name: serverOld, Detail: "Ardb 0.9.0 to 0.9.6: no streams, integers of a hash or set less than 2^31 apart; RocksDB only"}}
+}
+
+// For returns the format as a server has it.
+func (ardbFormat) For(server string) format.Format { return ardbFormat{server} }
+
+// Server returns the name given to For.
+func (f ardbFormat) Server() string { return f.server }
+
+// spanBits says how far integers of one hash or set may be apart: less than 2 to this.
+func (f ardbFormat) spanBits() int {
+	if f.server == serverOld {
+		return 31
+	}
+	return 63
+}
+
 // Limits says what Ardb can hold.
-func (ardbFormat) Limits() format.Limits {
-	return format.Limits{
+func (f ardbFormat) Limits() format.Limits {
+	l := format.Limits{
 		Types:     record.RedisTypes,
 		EmptyKey:  true,
 		Databases: "namespaces of 1 to 512 bytes, all in one store",
@@ -38,11 +64,17 @@ func (ardbFormat) Limits() format.Limits {
 		ScoreDetail: "float64, no NaN",
 		OtherDetails: []string{
 			"a key has one type",
-			"integers of one hash or set span less than 2^63 (less than 2^31 for servers before 0.9.7)",
+			"integers of one hash or set span less than 2^63 (less than 2^31 for ardb0.9.6)",
 			"stream entries have up to 127 fields; no consumer groups",
 		},
 		Losses: lossInfos,
 	}
+	if f.server == serverOld {
+		l.Detail = "Ardb 0.9.0 to 0.9.6"
+		l.Types &^= record.Of(record.Stream)
+		l.Stores[1].Write, l.Stores[1].Why = false, oldReason
+	}
+	return l
 }
 
 // Detect looks for the comparator, and on LMDB for the directory of namespaces.

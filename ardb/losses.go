@@ -14,19 +14,24 @@ import (
 
 // Kinds of losses that only Ardb has.
 const (
-	// LossIntSpan: the integers of a hash or set span 2^63 or more, which the server's compare wraps around.
+	// LossIntSpan: the integers of a hash or set are so far apart that the server's compare wraps around.
 	LossIntSpan = "int-span"
 	// LossStreamFields: a stream entry has more fields than a row can count.
 	LossStreamFields = "stream-fields"
 )
 
 var lossInfos = []record.LossInfo{
-	{Kind: LossIntSpan, Types: record.Of(record.Hash, record.Set), Text: "Integers among the fields of a hash or the members of a set are 2^63 or more apart, which Ardb's compare wraps around; those too far from the ones before are left out. Servers before 0.9.7 compare 32 bits: give them no integers that are 2^31 or more apart."},
+	{Kind: LossIntSpan, Types: record.Of(record.Hash, record.Set), Text: "Integers among the fields of a hash or the members of a set are 2^63 or more apart, which Ardb's compare wraps around; those too far from the ones before are left out. Servers before 0.9.7 compare 32 bits: as `ardb0.9.6:` the bound is 2^31."},
 	{Kind: LossStreamFields, Types: record.Of(record.Stream), Text: "A stream entry has more than 127 fields; it is left out."},
 }
 
-// Losses lists what Ardb cannot hold of a record, which a header does not show.
-func (t *target) Losses(*record.Header) []record.Loss { return nil }
+// Losses lists what Ardb cannot hold of a record.
+func (t *target) Losses(h *record.Header) []record.Loss {
+	if h.Type == record.Stream && t.format.server == serverOld {
+		return []record.Loss{{Kind: record.LossStream, Drops: true, Detail: "Ardb 0.9 has no streams"}}
+	}
+	return nil
+}
 
 // ElementLosses drops scores that are no numbers, integers that are too far from those before them, and
 // stream entries with too many fields. A HyperLogLog gets Ardb's mark of a stale count for Redis's.
@@ -37,21 +42,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	case record.ZSet:
 		return dataset.KeepScores(batch, "Ardb", math.Inf(1), report)
 	case record.Hash, record.Set:
-		var span *intSpan // looked up with the first integer
-		return dataset.KeepIf(batch, func(e *record.Element) bool {
-			v, ok := codec.CanonicalInt(e.Name)
-			if !ok {
-				return true
-			}
-			if span == nil {
-				span = t.span(h)
-			}
-			if span.take(v) {
-				return true
-			}
-			report(record.Loss{Kind: LossIntSpan, Drops: true, Detail: fmt.Sprintf("%d is 2^63 or more from another integer of the key", v)})
-			return false
-		})
+		return t.keepSpan(h, batch, report)
 	case record.Stream:
 		return dataset.KeepIf(batch, func(e *record.Element) bool {
 			n := fields(e.Value)
@@ -62,6 +53,26 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 		})
 	}
 	return batch
+}
+
+// keepSpan keeps the elements whose integers are not too far apart.
+func (t *target) keepSpan(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
+	var span *intSpan // looked up with the first integer
+	bits := t.format.spanBits()
+	return dataset.KeepIf(batch, func(e *record.Element) bool {
+		v, ok := codec.CanonicalInt(e.Name)
+		if !ok {
+			return true
+		}
+		if span == nil {
+			span = t.span(h)
+		}
+		if span.take(v, 1<<bits) {
+			return true
+		}
+		report(record.Loss{Kind: LossIntSpan, Drops: true, Detail: fmt.Sprintf("%d is 2^%d or more from another integer of the key", v, bits)})
+		return false
+	})
 }
 
 func markHLL(batch []record.Element, report func(record.Loss)) {
@@ -88,13 +99,12 @@ func fields(packed []byte) int {
 	return n
 }
 
-// intSpan follows the integers of one collection.
+// intSpan follows the integers of one collection that is written.
 type intSpan struct {
-	key      []byte
-	typ      record.Type
-	db       string
-	any      bool
-	min, max int64
+	key  []byte
+	typ  record.Type
+	db   string
+	ints intRange
 }
 
 // span returns the state of the record that h describes. A pass hands in the same header for all batches
@@ -106,21 +116,17 @@ func (t *target) span(h *record.Header) *intSpan {
 	}
 	s := v.(*intSpan)
 	if s.typ != h.Type || s.db != h.DB || !bytes.Equal(s.key, h.Key) {
-		s.key, s.typ, s.db, s.any = append(s.key[:0], h.Key...), h.Type, h.DB, false
+		s.key, s.typ, s.db, s.ints = append(s.key[:0], h.Key...), h.Type, h.DB, intRange{}
 	}
 	return s
 }
 
 // take adds an integer unless that makes the span too wide.
-func (s *intSpan) take(v int64) bool {
-	if !s.any {
-		s.min, s.max, s.any = v, v, true
-		return true
-	}
-	lo, hi := min(s.min, v), max(s.max, v)
-	if uint64(hi)-uint64(lo) >= 1<<63 {
+func (s *intSpan) take(v int64, limit uint64) bool {
+	r := s.ints.with(v)
+	if r.span() >= limit {
 		return false
 	}
-	s.min, s.max = lo, hi
+	s.ints = r
 	return true
 }

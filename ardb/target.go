@@ -42,6 +42,9 @@ func (f ardbFormat) Create(_ context.Context, dir string, o *format.CreateOption
 	if t.kind != storeRocksDB && t.kind != storeLevelDB {
 		return nil, fmt.Errorf("ardb is not written to %s: have %s and %s", t.kind, storeRocksDB, storeLevelDB)
 	}
+	if t.kind == storeLevelDB && f.server == serverOld {
+		return nil, fmt.Errorf("%s is not written to LevelDB: %s", f.server, oldReason)
+	}
 	for _, db := range o.DBs {
 		if err := t.checkNamespace(db); err != nil {
 			return nil, err

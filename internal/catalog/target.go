@@ -56,12 +56,12 @@ func writable(f format.Format, name string) (string, error) {
 	var names []string
 	for _, s := range f.Limits().Stores {
 		if name != "" && s.Store == name && !s.Write {
-			return "", format.Usagef("%s+%s cannot be written: %s", f.Name(), name, s.Why)
+			return "", format.Usagef("%s+%s cannot be written: %s", format.LocationName(f), name, s.Why)
 		}
 		if s.Write && (name == "" || s.Store == name) {
 			return s.Store, nil
 		}
 		names = append(names, s.Store)
 	}
-	return "", format.Usagef("%s is not written to %q: it knows %s", f.Name(), name, strings.Join(names, ", "))
+	return "", format.Usagef("%s is not written to %q: it knows %s", format.LocationName(f), name, strings.Join(names, ", "))
 }
