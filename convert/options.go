@@ -103,8 +103,14 @@ func (a *attempt) location() string {
 	return a.work.data()
 }
 
-// readBack reports whether the target is read back for the proof.
-func (o *Options) readBack() bool { return o.Target.Address == "" || o.Target.Verify }
+// readBack reports whether the finished target is opened again.
+func (o *Options) readBack() bool {
+	if o.Target.Address != "" {
+		return o.Target.Verify
+	}
+	// Stores say what they consist of when they are opened, which is compared in any case.
+	return !o.NoProve || o.Target.Format.Limits().Place == format.InDirectory
+}
 
 const (
 	defaultMemory = 512 << 20

@@ -3,13 +3,9 @@ package redis
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"runtime"
 	"slices"
 	"strconv"
-	"sync"
 
 	"kvferry/internal/disk"
 	"kvferry/record"
@@ -37,6 +33,7 @@ type index struct {
 	aux    []string    // "redis-ver 7.0.15"
 	skips  int64       // things that are not read: metadata of modules
 	err    error       // why it could not be read to its end
+	damage error       // why the checksum is not that of the bytes
 }
 
 // database is what a file has of one.
@@ -62,7 +59,8 @@ func scan(ctx context.Context, f *disk.File) (*index, error) {
 		return nil, err
 	}
 	x := &index{size: st.Size()}
-	s, err := rdb.NewScanner(f, 0, x.size)
+	sum := newSummer(f, x.size)
+	s, err := rdb.NewScanner(sum, 0, x.size)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +70,9 @@ func scan(ctx context.Context, f *disk.File) (*index, error) {
 		return nil, context.Cause(ctx)
 	}
 	x.err = err
+	if err == nil {
+		x.damage = x.checksum(sum)
+	}
 	slices.SortFunc(x.dbs, func(a, b *database) int { return int(min(max(int64(a.n)-int64(b.n), -1), 1)) })
 	if len(x.dbs) == 0 {
 		x.dbs = []*database{{name: "0"}}
@@ -162,54 +163,4 @@ func (db *database) sample(key []byte) {
 	}
 	db.samples = kept
 	db.step *= 2
-}
-
-var errChecksum = errors.New("the checksum is wrong: the file is damaged, or was not copied whole")
-
-// checksum compares the checksum of a file with its bytes, on all processors.
-func (x *index) checksum(f io.ReaderAt) error {
-	if x.sum == 0 {
-		return nil // servers do not check it either
-	}
-	parts := int64(runtime.GOMAXPROCS(0))
-	if x.end < 1<<20 {
-		parts = 1
-	}
-	sums := make([]uint64, parts)
-	errs := make([]error, parts)
-	var wg sync.WaitGroup
-	for i := range parts {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			sums[i], errs[i] = sumOf(io.NewSectionReader(f, x.end*i/parts, x.end*(i+1)/parts-x.end*i/parts))
-		}()
-	}
-	wg.Wait()
-	sum := uint64(0)
-	for i := range parts {
-		sum = rdb.CombineCRC64(sum, sums[i], x.end*(i+1)/parts-x.end*i/parts)
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	if sum != x.sum {
-		return &record.CorruptError{Off: x.end, Field: "checksum", Err: errChecksum}
-	}
-	return nil
-}
-
-// sumOf takes the checksum of a stream.
-func sumOf(r io.Reader) (sum uint64, err error) {
-	buf := make([]byte, 256<<10)
-	for {
-		n, err := r.Read(buf)
-		sum = rdb.CRC64(sum, buf[:n])
-		if err == io.EOF {
-			return sum, nil
-		}
-		if err != nil {
-			return sum, err
-		}
-	}
 }

@@ -65,7 +65,7 @@ func named(location string, err error) error {
 func (s *source) check(o *format.OpenOptions) error {
 	damage := s.index.err
 	if damage == nil {
-		damage = s.checksum(s.file)
+		damage = s.index.damage
 	}
 	var c *record.CorruptError
 	if damage != nil && (!o.Options.Salvage || !errors.As(damage, &c)) {

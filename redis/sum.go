@@ -1,0 +1,74 @@
+package redis
+
+import (
+	"errors"
+	"io"
+
+	"kvferry/internal/disk"
+	"kvferry/record"
+	"kvferry/redis/rdb"
+)
+
+// summer takes the checksum of what a scanner reads of a file, while it is in the processor's cache. It reads what the
+// scanner passes over.
+type summer struct {
+	f   io.ReaderAt
+	to  int64 // so much of the file is summed on the way: where it ends is known last
+	at  int64 // so much is summed
+	sum uint64
+	err error // why no more is
+}
+
+// unsummed is how much of a file is left for when its end is known: the end of the items, the checksum, and what is behind.
+const unsummed = 64 << 10
+
+func newSummer(f io.ReaderAt, size int64) *summer { return &summer{f: f, to: max(size-unsummed, 0)} }
+
+// ReadAt reads from the file.
+func (s *summer) ReadAt(p []byte, off int64) (int, error) {
+	n, _, err := disk.ReadAt(s.f, p, off)
+	end := min(off+int64(n), s.to)
+	if s.err != nil || end <= s.at {
+		return n, err
+	}
+	if off > s.at {
+		s.advance(off)
+	}
+	if s.err == nil && end > s.at {
+		s.sum, s.at = rdb.CRC64(s.sum, p[s.at-off:end-off]), end
+	}
+	return n, err
+}
+
+// advance sums up to an offset what nobody read.
+func (s *summer) advance(to int64) {
+	buf := make([]byte, min(to-s.at, 256<<10))
+	for s.at < to && s.err == nil {
+		var n int
+		n, _, s.err = disk.ReadAt(s.f, buf[:min(int64(len(buf)), to-s.at)], s.at)
+		s.sum, s.at = rdb.CRC64(s.sum, buf[:n]), s.at+int64(n)
+	}
+}
+
+// before returns the checksum of what is before an offset.
+func (s *summer) before(end int64) (uint64, error) {
+	if s.at > end { // much follows the end, as the commands of an AOF do
+		*s = summer{f: s.f}
+	}
+	s.advance(end)
+	return s.sum, s.err
+}
+
+var errChecksum = errors.New("the checksum is wrong: the file is damaged, or was not copied whole")
+
+// checksum compares the checksum in a file with that of its bytes.
+func (x *index) checksum(s *summer) error {
+	if x.sum == 0 {
+		return nil // servers do not check it either
+	}
+	sum, err := s.before(x.end)
+	if err == nil && sum != x.sum {
+		err = &record.CorruptError{Off: x.end, Field: "checksum", Err: errChecksum}
+	}
+	return err
+}
