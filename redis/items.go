@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"kvferry/format"
 	"kvferry/internal/disk"
@@ -80,49 +81,121 @@ func (c *cutter) close() error { return nil }
 // maxInline is how large a value may be to be sorted along with its key; others are read where they are.
 const maxInline = 32 << 10
 
-// sorter yields items in the order of keys. Its rows have
+// sorter yields items of a span in the order of keys. Its rows have
 //
 //	key    the key of the item
 //	value  op 1B | type 1B | 1 when the value follows, else 0 | expiry | offsets of the item and its value: varints | value
 type sorter struct {
-	s      *source
-	sorter *extsort.Sorter
-	rows   *extsort.Iterator
-	item   rdb.Item
-	value  []byte
+	s     *source
+	of    *order
+	rows  *extsort.Iterator
+	item  rdb.Item
+	value []byte
 }
 
-// sorted sorts the items of a span.
+// order is all items of some types of a database, sorted once for all spans.
+type order struct {
+	db    *database
+	types record.TypeSet
+
+	mu     sync.Mutex // held while items are sorted
+	sorter *extsort.Sorter
+	users  int // readers, and those that wait to be; guarded by the source's lock
+}
+
+// sorted yields the items of a span. The first that asks for some types passes over the file and sorts; others wait for it.
 func (s *source) sorted(ctx context.Context, db *database, t record.TypeSet, span format.Span, e *format.Env) (items, error) {
+	o, err := s.take(db, t)
+	if err != nil {
+		return nil, err
+	}
+	out := &sorter{s: s, of: o}
+	if err := o.sort(ctx, s, e); err != nil {
+		return nil, errors.Join(err, out.close())
+	}
+	if out.rows, err = o.sorter.Range(span.Lo, span.Hi); err != nil {
+		return nil, errors.Join(err, out.close())
+	}
+	return out, nil
+}
+
+// take returns the order of some types, which is in use until it is released. Others that nobody uses are let go.
+func (s *source) take(db *database, t record.TypeSet) (o *order, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := s.orders[:0]
+	for _, x := range s.orders {
+		switch {
+		case x.db == db && x.types == t:
+			o = x
+		case x.users == 0:
+			err = errors.Join(err, x.close())
+			continue
+		}
+		kept = append(kept, x)
+	}
+	if o == nil {
+		o = &order{db: db, types: t}
+		kept = append(kept, o)
+	}
+	o.users++
+	s.orders = kept
+	return o, err
+}
+
+func (s *source) release(o *order) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o.users--
+}
+
+// sort sorts the items, unless that is done.
+func (o *order) sort(ctx context.Context, s *source, e *format.Env) (err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.sorter != nil {
+		return nil
+	}
 	memory := e.Memory
 	if memory <= 0 {
 		memory = 64 << 20
 	}
-	out := &sorter{s: s, sorter: extsort.New(extsort.Options{Memory: memory / 2, TempDir: e.TempDir})}
-	in := s.cutter(ctx, db, 0, s.end)
+	sorter := extsort.New(extsort.Options{Memory: memory / 2, TempDir: e.TempDir})
+	if err := o.fill(sorter, s.cutter(ctx, o.db, 0, s.end)); err != nil {
+		return errors.Join(err, sorter.Close())
+	}
+	if err := sorter.Prepare(); err != nil {
+		return errors.Join(err, sorter.Close())
+	}
+	o.sorter = sorter
+	return nil
+}
+
+func (o *order) fill(to *extsort.Sorter, in *cutter) error {
 	var row []byte
 	for {
 		it, err := in.next()
 		if err == io.EOF {
-			break
+			return nil
 		}
 		if err != nil {
-			return nil, errors.Join(err, out.close())
+			return err
 		}
-		key, native := keyOf(it), typeOf(it, s.header())
-		if !t.Has(native) || !within(key, span) {
+		if !o.types.Has(typeOf(it, in.s.header())) {
 			continue
 		}
 		row = appendRow(row[:0], it)
-		if err := out.sorter.Add(0, key, row); err != nil {
-			return nil, errors.Join(err, out.close())
+		if err := to.Add(0, keyOf(it), row); err != nil {
+			return err
 		}
 	}
-	var err error
-	if out.rows, err = out.sorter.Sort(); err != nil {
-		return nil, errors.Join(err, out.close())
+}
+
+func (o *order) close() error {
+	if o.sorter == nil {
+		return nil
 	}
-	return out, nil
+	return o.sorter.Close()
 }
 
 func within(key []byte, span format.Span) bool {
@@ -211,4 +284,7 @@ func (s *sorter) fetch(it *rdb.Item) error {
 // maxHeld is how large a value may be to be decoded in one piece.
 const maxHeld = 1 << 20
 
-func (s *sorter) close() error { return s.sorter.Close() }
+func (s *sorter) close() error {
+	s.s.release(s.of)
+	return nil
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
@@ -26,7 +27,9 @@ type source struct {
 	name   string
 	file   *disk.File
 	*index
-	temp string
+
+	mu     sync.Mutex
+	orders []*order // that spans are read of
 }
 
 // Open opens a file as a source of a format that has its records in one. Damage is an error, or with Salvage a finding: what
@@ -43,7 +46,7 @@ func Open(ctx context.Context, f format.Format, location string, o *format.OpenO
 func OpenFile(ctx context.Context, f format.Format, name string, file *disk.File, o *format.OpenOptions) (format.Source, error) {
 	x, err := scan(ctx, file)
 	if err == nil {
-		s := &source{format: f, name: name, file: file, index: x, temp: o.Options.TempDir}
+		s := &source{format: f, name: name, file: file, index: x}
 		if err = s.check(o); err == nil {
 			return s, nil
 		}
@@ -201,8 +204,13 @@ func (s *source) Extra() []string { return nil }
 // Files counts the file.
 func (s *source) Files() (int, int64) { return 1, s.size }
 
-// Close closes the file.
-func (s *source) Close() error { return s.file.Close() }
+// Close closes the file, and drops what was sorted of it.
+func (s *source) Close() (err error) {
+	for _, o := range s.orders {
+		err = errors.Join(err, o.close())
+	}
+	return errors.Join(err, s.file.Close())
+}
 
 // header is how the file begins.
 func (s *source) header() rdb.Header { return s.index.header }

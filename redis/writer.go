@@ -11,7 +11,7 @@ import (
 )
 
 // writeBuffer is how much is gathered before it is written.
-const writeBuffer = 1 << 20
+const writeBuffer = 256 << 10
 
 // writer writes a section.
 type writer struct {

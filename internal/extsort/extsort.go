@@ -109,20 +109,32 @@ func (s *Sorter) Add(prefix uint64, key, value []byte) error {
 
 // Sort ends adding and returns the rows in order. The iterator lives until Reset or Close.
 func (s *Sorter) Sort() (*Iterator, error) {
-	if s.err != nil {
-		return nil, s.err
+	if err := s.Prepare(); err != nil {
+		return nil, err
 	}
-	s.reading = true
 	s.it = Iterator{s: s, heap: s.it.heap[:0]}
 	if len(s.runs) == 0 {
-		s.sortItems()
 		return &s.it, nil
 	}
-	if err := s.merge(); err != nil {
+	if err := s.it.open(s.runs); err != nil {
 		s.err = err
 		return nil, err
 	}
 	return &s.it, nil
+}
+
+// Prepare ends adding: Range can be called.
+func (s *Sorter) Prepare() error {
+	if s.err != nil {
+		return s.err
+	}
+	s.reading = true
+	if len(s.runs) == 0 {
+		s.sortItems()
+	} else {
+		s.err = s.merge()
+	}
+	return s.err
 }
 
 // Each sorts and calls f with each row in order, as views that live until f returns.

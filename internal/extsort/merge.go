@@ -13,6 +13,7 @@ type Iterator struct {
 	next int       // of the rows in memory
 	heap []*cursor // of runs, the smallest row first; empty when there are none
 	move bool      // the first cursor's row was handed out
+	hi   []byte    // the key that rows are before; nil: there is none
 }
 
 // Next returns the next row, io.EOF after the last. key and value are views until the next call.
@@ -24,6 +25,9 @@ func (it *Iterator) Next() (prefix uint64, key, value []byte, err error) {
 		return 0, nil, nil, io.EOF
 	}
 	i := it.s.items[it.next]
+	if it.ends(it.s.key(i)) {
+		return 0, nil, nil, io.EOF
+	}
 	it.next++
 	return i.prefix, it.s.key(i), it.s.value(i), nil
 }
@@ -37,8 +41,11 @@ func (it *Iterator) nextMerged() (prefix uint64, key, value []byte, err error) {
 	if len(it.heap) == 0 {
 		return 0, nil, nil, io.EOF
 	}
-	it.move = true
 	c := it.heap[0]
+	if it.ends(c.key) {
+		return 0, nil, nil, io.EOF
+	}
+	it.move = true
 	return c.prefix, c.key, c.value, nil
 }
 
@@ -89,8 +96,7 @@ func compareCursors(a, b *cursor) int {
 	return cmp.Compare(a.rank, b.rank)
 }
 
-// merge makes the iterator one over the runs, merging them into fewer and longer ones first when there
-// are too many to be open at once. The memory of the rows is given back for the buffers.
+// merge merges the runs into fewer and longer ones when there are too many to be open at once. The memory of the rows is given back for the buffers.
 func (s *Sorter) merge() error {
 	if len(s.items) > 0 {
 		if err := s.spill(); err != nil {
@@ -103,7 +109,7 @@ func (s *Sorter) merge() error {
 			return err
 		}
 	}
-	return s.it.open(s.runs)
+	return nil
 }
 
 // pass merges neighbouring runs into one, as many at a time as can be open, into a new spool.

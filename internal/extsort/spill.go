@@ -35,6 +35,8 @@ type run struct {
 	items    int
 	frame    int    // bytes of the largest frame
 	file     string // "": the spool
+	index    []mark // none of a file
+	step     int64  // bytes between marks, at least
 }
 
 func newSpool(dir string) (*spool, error) {
@@ -119,7 +121,7 @@ type runWriter struct {
 }
 
 func (w *runWriter) begin() {
-	w.r = run{off: w.to.size}
+	w.r = run{off: w.to.size, step: minStep}
 	w.s.frame = append(w.s.frame[:0], make([]byte, frameHeader)...)
 }
 
@@ -129,6 +131,9 @@ func (w *runWriter) add(prefix uint64, key, value []byte) error {
 		if err := w.flush(); err != nil {
 			return err
 		}
+	}
+	if len(w.s.frame) == frameHeader {
+		w.r.mark(w.to.size, key)
 	}
 	b := binary.LittleEndian.AppendUint64(w.s.frame, prefix)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(key)))

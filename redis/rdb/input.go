@@ -166,13 +166,37 @@ func (in *input) seek(off int64) {
 
 func (in *input) byte(field string) byte {
 	if in.pos < len(in.buf) {
+		c := in.buf[in.pos]
 		in.pos++
-		return in.buf[in.pos-1]
+		return c
 	}
+	return in.nextByte(field)
+}
+
+func (in *input) nextByte(field string) byte {
 	if b := in.take(1, field); b != nil {
 		return b[0]
 	}
 	return 0
+}
+
+// near returns where the string that is next begins and ends in the window, when it is all there and its length has up to
+// 14 bits, as most have.
+func (in *input) near() (from, to int, ok bool) {
+	if in.err != nil || len(in.buf)-in.pos < 2 {
+		return 0, 0, false
+	}
+	from = in.pos + 1
+	n := int(in.buf[in.pos])
+	switch n >> 6 {
+	case len14:
+		n = n&0x3f<<8 | int(in.buf[from])
+		from++
+	case len6:
+	default:
+		return 0, 0, false
+	}
+	return from, from + n, n <= len(in.buf)-from
 }
 
 func (in *input) uint32(field string) uint32 {
@@ -254,6 +278,10 @@ func (in *input) count(field string, size uint64) uint64 {
 
 // skipString passes over a string.
 func (in *input) skipString(field string) {
+	if _, to, ok := in.near(); ok {
+		in.pos = to
+		return
+	}
 	n, special := in.length(field, true)
 	switch special {
 	case 0:
@@ -272,12 +300,9 @@ func intSize(special byte) uint64 { return 1 << (special & 3) }
 
 // str reads a string: a view of the window, or appended to text, which is returned.
 func (in *input) str(field string, text []byte) (s, _ []byte) {
-	if in.err == nil && in.pos < len(in.buf) { // a short one, as most are
-		if c := int(in.buf[in.pos]); c < 1<<6 && c < len(in.buf)-in.pos {
-			from := in.pos + 1
-			in.pos = from + c
-			return in.buf[from:in.pos:in.pos], text
-		}
+	if from, to, ok := in.near(); ok {
+		in.pos = to
+		return in.buf[from:to:to], text
 	}
 	n, special := in.length(field, true)
 	if special == 0 {

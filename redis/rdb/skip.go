@@ -27,6 +27,9 @@ func (in *input) skipValue(t Type, valkey bool) {
 		in.skipTextScores()
 	case TypeZSet2:
 		for n := in.count("count", 9); n > 0 && in.err == nil; n-- {
+			if n -= in.skipShort(n, 8); n == 0 {
+				return
+			}
 			in.skipString("member")
 			in.skip(8, "score")
 		}
@@ -46,8 +49,27 @@ func (in *input) skipValue(t Type, valkey bool) {
 
 func (in *input) skipStrings(n uint64) {
 	for ; n > 0 && in.err == nil; n-- {
+		if n -= in.skipShort(n, 0); n == 0 {
+			return
+		}
 		in.skipString("string")
 	}
+}
+
+// skipShort passes over up to n strings that are short, and in the window, with as many bytes behind each. It returns how
+// many there were.
+func (in *input) skipShort(n uint64, behind int) (done uint64) {
+	buf, pos := in.buf, in.pos
+	for done < n && pos < len(buf) {
+		c := int(buf[pos])
+		if c >= 1<<6 || c+behind >= len(buf)-pos {
+			break
+		}
+		pos += 1 + c + behind
+		done++
+	}
+	in.pos = pos
+	return done
 }
 
 // skipPairs passes over lengths with strings.

@@ -1,0 +1,70 @@
+package extsort
+
+import (
+	"bytes"
+	"sort"
+)
+
+const (
+	// maxMarks bounds the index of a run, and maxMark a key in it.
+	maxMarks = 1 << 10
+	maxMark  = 64
+	minStep  = 64 << 10
+)
+
+// mark is where a frame begins, and how its first key does.
+type mark struct {
+	off int64
+	key []byte
+}
+
+// mark notes a frame. When there are too many, every second goes.
+func (r *run) mark(off int64, key []byte) {
+	if n := len(r.index); n > 0 && off-r.index[n-1].off < r.step {
+		return
+	}
+	r.index = append(r.index, mark{off, bytes.Clone(key[:min(len(key), maxMark)])})
+	if len(r.index) < maxMarks {
+		return
+	}
+	for i := range maxMarks / 2 {
+		r.index[i] = r.index[2*i]
+	}
+	r.index = r.index[:maxMarks/2]
+	r.step *= 2
+}
+
+// before returns the offset of a frame before which all keys are less than lo.
+func (r *run) before(lo []byte) int64 {
+	lo = lo[:min(len(lo), maxMark)]
+	if n := sort.Search(len(r.index), func(i int) bool { return bytes.Compare(r.index[i].key, lo) >= 0 }); n > 0 {
+		return r.index[n-1].off
+	}
+	return r.off
+}
+
+// Range returns the rows from a key on and before another one, nil open, of a sorter that Prepare was called of. Its rows have
+// the prefix 0, come in the order of bytes, and none was loaded. Several ranges may be read at once, each by one goroutine.
+func (s *Sorter) Range(lo, hi []byte) (*Iterator, error) {
+	it := &Iterator{s: s, hi: hi}
+	if len(s.runs) == 0 {
+		it.next = sort.Search(len(s.items), func(i int) bool { return bytes.Compare(s.key(s.items[i]), lo) >= 0 })
+		return it, nil
+	}
+	runs := append([]run(nil), s.runs...)
+	for i := range runs {
+		runs[i].off = runs[i].before(lo)
+	}
+	if err := it.open(runs); err != nil {
+		return nil, err
+	}
+	for len(it.heap) > 0 && bytes.Compare(it.heap[0].key, lo) < 0 {
+		if err := it.advance(); err != nil {
+			return nil, err
+		}
+	}
+	return it, nil
+}
+
+// ends reports whether a key is behind the rows of the iterator.
+func (it *Iterator) ends(key []byte) bool { return it.hi != nil && bytes.Compare(key, it.hi) >= 0 }
