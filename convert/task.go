@@ -311,6 +311,9 @@ func (x *task) elements(ctx context.Context) (int64, error) {
 				return count, err
 			}
 		}
+		if x.header.Type == record.String { // it has one
+			return count, nil
+		}
 	}
 }
 

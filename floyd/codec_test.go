@@ -12,6 +12,17 @@ import (
 	"kvferry/record"
 )
 
+// TestPlacer: keys in a row get the instances that they get alone.
+func TestPlacer(t *testing.T) {
+	p := placer{slots: 1024, instances: 7}
+	for _, key := range []string{"", "", "a", "12345678", "123456789", "12345678x", "12345678x", "1234567890123456", "12345678901234567", "12345678901234568",
+		"x{12345678901234568}y", "x{12345678901234569}y", "x{}", "12345678901234567", "1234567", "\xff"} {
+		if got, want := p.instance([]byte(key)), instanceOf([]byte(key), 1024, 7); got != want {
+			t.Errorf("%q: instance %d, want %d", key, got, want)
+		}
+	}
+}
+
 // goldenRows are rows as the engine wrote them, or as the layouts say.
 var goldenRows = []struct {
 	name, bytes string // annotated hex: what stands in brackets is for people

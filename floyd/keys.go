@@ -50,7 +50,7 @@ func AppendUserKey(dst, key []byte) []byte {
 
 // scanUserKey returns the length of what AppendUserKey appended and whether the user key has NULs; 0 when b does not start so.
 func scanUserKey(b []byte) (n int, nul bool) {
-	if len(b) < headLen || !bytes.Equal(b[:headLen], zeros[:headLen]) {
+	if len(b) < headLen || binary.LittleEndian.Uint64(b) != 0 {
 		return 0, false
 	}
 	for n = headLen; ; {

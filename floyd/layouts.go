@@ -105,6 +105,10 @@ func sampledKey(raw []byte) []byte {
 }
 
 func decodeMetaKey(m *versioned.Meta, raw []byte) error {
+	if n, nul := scanUserKey(raw); n > 0 && !nul && len(raw) == n+tailLen { // as of nearly all
+		m.Key, m.Tail, m.Ambiguous = raw[headLen:n-2:n-2], 0, false
+		return nil
+	}
 	k, err := DecodeMetaKey(raw)
 	m.Key, m.Tail = k.Key, k.Lost
 	m.Ambiguous = bytes.IndexByte(k.Key, 0) >= 0

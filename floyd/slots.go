@@ -14,12 +14,34 @@ const (
 // Slot returns the slot of a user key: the CRC-32 of its tag, or of all of it where it has none. The tag is what stands
 // between the first { and the } after it, and may be empty.
 func Slot(key []byte, slots int) int {
+	return int(crc32.ChecksumIEEE(tagOf(key)) % uint32(slots))
+}
+
+// tagOf returns what decides about the slot of a key.
+func tagOf(key []byte) []byte {
 	if i := bytes.IndexByte(key, '{'); i >= 0 {
 		if n := bytes.IndexByte(key[i+1:], '}'); n >= 0 {
-			key = key[i+1 : i+1+n]
+			return key[i+1 : i+1+n]
 		}
 	}
-	return int(crc32.ChecksumIEEE(key) % uint32(slots))
+	return key
+}
+
+// placer tells instances of keys that come in order: the sum of what a key begins with is mostly that of the key before.
+type placer struct {
+	slots, instances int
+	head             []byte // of the last key, but for up to eight bytes
+	sum              uint32 // of head
+}
+
+func (p *placer) instance(key []byte) int {
+	key = tagOf(key)
+	n := max(len(key)-1, 0) &^ 7
+	if !bytes.Equal(key[:n], p.head) {
+		p.head = append(p.head[:0], key[:n]...)
+		p.sum = crc32.ChecksumIEEE(p.head)
+	}
+	return int(crc32.Update(p.sum, crc32.IEEETable, key[n:])%uint32(p.slots)) % p.instances
 }
 
 // instanceOf returns the instance that a user key belongs to.

@@ -128,9 +128,12 @@ func (db *opened) settle(dir string, o *format.OpenOptions) error {
 		dataset.Report(o, record.Finding{Kind: FindSlots, Severity: record.Note, DB: db.Name,
 			Detail: fmt.Sprintf("keys lie in %d instances as default-slot-num %d has them, not %d", db.n, slots, defaultSlots)})
 	}
-	p := &placing{slots: slots, instances: db.instances, n: db.n}
+	p := &placing{instances: db.instances, n: db.n}
 	for i, st := range db.instances {
-		st.Judge(func(pass *versioned.Pass) (bool, error) { return p.judge(pass, i) })
+		st.Judge(func() versioned.Judge {
+			own := &placer{slots: slots, instances: db.n}
+			return func(pass *versioned.Pass) (bool, error) { return p.judge(pass, own, i) }
+		})
 	}
 	return nil
 }
@@ -166,15 +169,15 @@ func (db *opened) someKeys() ([][][]byte, error) {
 	return out, nil
 }
 
-// placing knows in which instance of a database a key belongs.
+// placing judges whether the keys of a database lie in the instances where they belong.
 type placing struct {
-	slots, n  int
+	n         int
 	instances map[int]*versioned.Store
 }
 
 // judge looks at a record of instance i. One that is in another than its own is a finding, and left out where the same key is
 // where it belongs, or in an earlier one.
-func (p *placing) judge(pass *versioned.Pass, i int) (ok bool, err error) {
+func (p *placing) judge(pass *versioned.Pass, own *placer, i int) (ok bool, err error) {
 	m := pass.Meta()
 	k := &pass.Store().Metas
 	if m.Tail > 0 {
@@ -182,7 +185,7 @@ func (p *placing) judge(pass *versioned.Pass, i int) (ok bool, err error) {
 			record.Plural(int64(m.Tail), "byte"), record.Quote(m.Key))
 		return true, nil // its slot was that of the whole key
 	}
-	right := instanceOf(m.Key, p.slots, p.n)
+	right := own.instance(m.Key)
 	if right == i {
 		return true, nil
 	}

@@ -60,9 +60,10 @@ func create(_ context.Context, f floydFormat, dir string, o *format.CreateOption
 
 // Shard returns the writer of one span.
 func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record.Writer, error) {
+	p := &placer{slots: t.slots, instances: t.instances}
 	return versioned.NewShard(t.Target, versioned.ShardOptions{N: n, DB: db, Writers: t.instances, Memory: memory,
 		Version: int64(t.version), NowMS: t.now.UnixMilli(), Suffix: appendSuffix(nil, t.now),
 		Layout: func(int) *versioned.Layout { return layout },
-		Route:  func(h *record.Header) int { return instanceOf(h.Key, t.slots, t.instances) },
+		Route:  func(h *record.Header) int { return p.instance(h.Key) },
 	})
 }

@@ -55,20 +55,26 @@ func (t Time) UnixMilli() int64 {
 	return int64(t) * 1000
 }
 
-// The type bytes, by record type.
-var typeByte = [record.NumTypes]byte{record.String: 0, record.Hash: 1, record.Set: 2, record.List: 3, record.ZSet: 4, record.Stream: 5}
+// typeOf are the types that type bytes stand for, and typeByte the bytes, by type.
+var (
+	typeOf   = [...]record.Type{record.String, record.Hash, record.Set, record.List, record.ZSet, record.Stream}
+	typeByte = func() (out [record.NumTypes]byte) {
+		for i, t := range typeOf {
+			out[t] = byte(i)
+		}
+		return out
+	}()
+)
 
 // DecodeType returns the type that the first byte of a value in the default column family names.
 func DecodeType(b []byte) (record.Type, error) {
-	if len(b) == 0 {
+	switch {
+	case len(b) == 0:
 		return 0, record.Short(0, "type", typeLen, 0)
+	case int(b[0]) >= len(typeOf):
+		return 0, &record.CorruptError{Field: "type", Err: fmt.Errorf("no type has the number %d", b[0])}
 	}
-	for t, c := range typeByte {
-		if t > 0 && c == b[0] && record.Type(t) <= record.Stream {
-			return record.Type(t), nil
-		}
-	}
-	return 0, &record.CorruptError{Field: "type", Err: fmt.Errorf("no type has the number %d", b[0])}
+	return typeOf[b[0]], nil
 }
 
 // StringValue is the value of a string's row.

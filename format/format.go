@@ -190,6 +190,8 @@ type Env struct {
 	// RecordsOnly spares the rows that repeat what others say, the index of a zset: they may be left
 	// unread, and so unchecked and out of the ledger.
 	RecordsOnly bool
+	// AnyOrder says that records may come in any order, so that several stores are read one after the other.
+	AnyOrder bool
 }
 
 // Source is an open dataset.

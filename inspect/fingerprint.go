@@ -48,7 +48,7 @@ type FingerprintPart struct {
 func Fingerprint(ctx context.Context, s *Scan) (*record.Fingerprint, error) {
 	var f record.Fingerprint
 	bare := *s
-	bare.recordsOnly = true
+	bare.hashOnly = true
 	err := bare.run(ctx, func(p Part) visitor { return &hashVisitor{db: p.DB, sum: &f} })
 	if err != nil {
 		return nil, err

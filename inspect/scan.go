@@ -44,7 +44,7 @@ type Scan struct {
 	Meter *progress.Meter
 	Step  string
 
-	recordsOnly bool // rows that repeat others need not be read
+	hashOnly bool // rows that repeat others need not be read, and records may come in any order
 }
 
 // Part is what one reader of a scan reads.
@@ -184,7 +184,7 @@ func (s *Scan) apply(ctx context.Context, r record.Reader, skipped func(*record.
 func (s *Scan) env() *format.Env {
 	report := s.Stores.names(s.Source).reporter(s.Report)
 	return &format.Env{Now: s.Now, Memory: s.memory() / 2 / int64(s.workers()), TempDir: s.TempDir, Ledger: s.Ledger,
-		Report: report, Deep: s.Deep, RecordsOnly: s.recordsOnly}
+		Report: report, Deep: s.Deep, RecordsOnly: s.hashOnly, AnyOrder: s.hashOnly}
 }
 
 // run reads all parts, several at a time. It stops at the first error.

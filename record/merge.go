@@ -17,76 +17,151 @@ func Compare(a, b *Header) int {
 // Merge returns a reader of all records of the readers, in order. It owns them.
 func Merge(readers ...Reader) Reader { return MergeBy(Compare, readers...) }
 
-// MergeBy is Merge of readers whose records come in the order of compare. There are few readers (one a
-// type, one a partition), so the smallest is found by looking at each.
+// MergeBy is Merge of readers whose records come in the order of compare. Of equal records that of the reader named first
+// comes first.
 func MergeBy(compare func(a, b *Header) int, readers ...Reader) Reader {
 	if len(readers) == 1 {
 		return readers[0]
 	}
-	m := &merged{compare: compare, cur: -1}
-	for _, r := range readers {
-		m.sources = append(m.sources, mergeSource{r: r})
+	m := &merged{compare: compare, readers: readers}
+	for i, r := range readers {
+		m.queue = append(m.queue, head{r: r, n: i})
 	}
 	return m
 }
 
-type mergeSource struct {
-	r    Reader
-	head *Header // nil: ask Next
-	done bool
+// head is the next record of a reader.
+type head struct {
+	r Reader
+	n int // of the reader
+	h *Header
 }
 
+// merged keeps the readers that have records left in the order of these. There are few (one a type, one a partition), and
+// mostly the one whose record was read stays the first.
 type merged struct {
 	compare func(a, b *Header) int
-	sources []mergeSource
-	cur     int // source of the current record, -1 for none
+	readers []Reader
+	queue   []head // the first has the current record
+	asked   int    // how many of the queue, from its end, have a record
+	current bool   // there is a current record
 }
 
-// Next moves the source of the last record on and returns the smallest head.
+// Next moves the reader of the last record on and returns the smallest head.
 func (m *merged) Next() (*Header, error) {
-	if m.cur >= 0 {
-		m.sources[m.cur].head = nil
+	if m.current {
+		m.current = false
+		m.asked--
 	}
-	m.cur = -1
-	for i := range m.sources {
-		s := &m.sources[i]
-		if s.head == nil && !s.done {
-			h, err := s.r.Next()
-			if err != nil && err != io.EOF {
-				return nil, err
-			}
-			s.head, s.done = h, err == io.EOF
+	for m.asked < len(m.queue) {
+		i := len(m.queue) - m.asked - 1
+		h, err := m.queue[i].r.Next()
+		if err == io.EOF {
+			m.queue = append(m.queue[:i], m.queue[i+1:]...)
+			continue
 		}
-		if !s.done && (m.cur < 0 || m.compare(s.head, m.sources[m.cur].head) < 0) {
-			m.cur = i
+		if err != nil {
+			return nil, err
 		}
+		m.queue[i].h = h
+		m.place(i)
+		m.asked++
 	}
-	if m.cur < 0 {
+	if len(m.queue) == 0 {
 		return nil, io.EOF
 	}
-	return m.sources[m.cur].head, nil
+	m.current = true
+	return m.queue[0].h, nil
 }
 
-// Read reads from the source of the current record.
+// place moves head i to where it belongs among those after it.
+func (m *merged) place(i int) {
+	for ; i+1 < len(m.queue) && m.after(&m.queue[i], &m.queue[i+1]); i++ {
+		m.queue[i], m.queue[i+1] = m.queue[i+1], m.queue[i]
+	}
+}
+
+func (m *merged) after(a, b *head) bool {
+	c := m.compare(a.h, b.h)
+	return c > 0 || c == 0 && a.n > b.n
+}
+
+// Read reads from the reader of the current record.
 func (m *merged) Read(dst []Element) (int, error) {
-	if m.cur < 0 {
+	if !m.current {
 		return 0, io.EOF
 	}
-	return m.sources[m.cur].r.Read(dst)
+	return m.queue[0].r.Read(dst)
 }
 
 // Settle settles the current record.
 func (m *merged) Settle(c Class) {
-	if m.cur >= 0 {
-		m.sources[m.cur].r.Settle(c)
+	if m.current {
+		m.queue[0].r.Settle(c)
 	}
 }
 
 // Close closes all readers and returns their errors.
 func (m *merged) Close() error {
 	var errs []error
-	for i := range m.sources {
-		errs = append(errs, m.sources[i].r.Close())
+	for _, r := range m.readers {
+		errs = append(errs, r.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// Concat returns a reader of the records of several readers, one after the other: each is opened when the one before it came
+// to its end, and that is closed.
+func Concat(open ...func() (Reader, error)) Reader { return &concat{open: open} }
+
+type concat struct {
+	Reader // nil: none is open
+	open   []func() (Reader, error)
+}
+
+// Next returns the next record of the reader that is open, or of those after it.
+func (c *concat) Next() (*Header, error) {
+	for {
+		if c.Reader == nil {
+			if len(c.open) == 0 {
+				return nil, io.EOF
+			}
+			r, err := c.open[0]()
+			if err != nil {
+				return nil, err
+			}
+			c.Reader, c.open = r, c.open[1:]
+		}
+		h, err := c.Reader.Next()
+		if err != io.EOF {
+			return h, err
+		}
+		if err := c.Close(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Read reads from the current record.
+func (c *concat) Read(dst []Element) (int, error) {
+	if c.Reader == nil {
+		return 0, io.EOF
+	}
+	return c.Reader.Read(dst)
+}
+
+// Settle settles the current record.
+func (c *concat) Settle(class Class) {
+	if c.Reader != nil {
+		c.Reader.Settle(class)
+	}
+}
+
+// Close closes the reader that is open.
+func (c *concat) Close() error {
+	r := c.Reader
+	if c.Reader = nil; r == nil {
+		return nil
+	}
+	return r.Close()
 }

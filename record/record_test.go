@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -199,6 +200,69 @@ func TestMergeOrdersByKeyThenType(t *testing.T) {
 	}
 	if n, err := m.Read(make([]Element, 1)); n != 0 || err != io.EOF {
 		t.Errorf("Read after the end = %d, %v", n, err)
+	}
+}
+
+// TestMergeMany: random readers come out in order, those of one key and type in the order of the readers.
+func TestMergeMany(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 300 {
+		var readers []Reader
+		var want []Header
+		for i := range 1 + r.IntN(6) {
+			l := &list{}
+			for range r.IntN(8) {
+				l.headers = append(l.headers, Header{DB: fmt.Sprint(i), Key: []byte{byte('a' + r.IntN(6))}, Type: []Type{String, Hash}[r.IntN(2)]})
+			}
+			slices.SortStableFunc(l.headers, func(a, b Header) int { return Compare(&a, &b) })
+			readers, want = append(readers, l), append(want, l.headers...)
+		}
+		slices.SortStableFunc(want, func(a, b Header) int { return Compare(&a, &b) })
+		m := MergeBy(Compare, readers...)
+		for i := range want {
+			if h, err := m.Next(); err != nil || h.DB != want[i].DB || Compare(h, &want[i]) != 0 {
+				t.Fatalf("record %d: %+v, %v; want %+v", i, h, err, want[i])
+			}
+		}
+		if _, err := m.Next(); err != io.EOF {
+			t.Fatalf("after the last: %v", err)
+		}
+	}
+}
+
+// TestConcat: readers are opened one after the other, and closed at their ends.
+func TestConcat(t *testing.T) {
+	a, b := &list{headers: []Header{{Key: []byte("z")}}}, &list{headers: []Header{{Key: []byte("a")}}}
+	opened := 0
+	open := func(l *list) func() (Reader, error) {
+		return func() (Reader, error) { opened++; return l, nil }
+	}
+	c := Concat(open(a), open(&list{}), open(b))
+	c.Settle(Lost)
+	if n, err := c.Read(make([]Element, 1)); n != 0 || err != io.EOF || opened != 0 {
+		t.Fatalf("before the first: %d, %v, %d opened", n, err, opened)
+	}
+	for i, want := range []string{"z", "a"} {
+		h, err := c.Next()
+		if err != nil || string(h.Key) != want || opened != 1+2*i || a.closed != (i > 0) {
+			t.Fatalf("record %d: %+v, %v, %d opened", i, h, err, opened)
+		}
+		if n, err := c.Read(make([]Element, 1)); n != 1 || err != nil {
+			t.Fatalf("Read = %d, %v", n, err)
+		}
+		c.Settle(Lost)
+	}
+	if _, err := c.Next(); err != io.EOF || !b.closed || len(b.settled) != 1 || c.Close() != nil {
+		t.Errorf("the end: %v, closed %v, settled %v", err, b.closed, b.settled)
+	}
+	boom := errors.New("boom")
+	fails := func() (Reader, error) { return nil, boom }
+	if _, err := Concat(fails).Next(); err != boom {
+		t.Errorf("open: %v", err)
+	}
+	broken := Concat(open(&list{err: boom}))
+	if _, err := broken.Next(); err != boom || broken.Close() != boom {
+		t.Errorf("Next: %v", err)
 	}
 }
 

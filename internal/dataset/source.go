@@ -164,3 +164,12 @@ func Merge[S Store](stores []S, open func(S) (record.Reader, error)) (record.Rea
 	}
 	return record.Merge(readers...), nil
 }
+
+// Concat reads the records of one store after the other.
+func Concat[S Store](stores []S, open func(S) (record.Reader, error)) record.Reader {
+	readers := make([]func() (record.Reader, error), len(stores))
+	for i, st := range stores {
+		readers[i] = func() (record.Reader, error) { return open(st) }
+	}
+	return record.Concat(readers...)
+}

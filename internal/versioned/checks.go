@@ -46,7 +46,7 @@ func (r *Reader) missing(from, to uint64) {
 	if to-from == 1 {
 		which = fmt.Sprintf("index %d has no row", from)
 	}
-	r.Damage(r.dataSpace(), FindListMissingIndex, r.place, "%s: %d elements are lost", which, to-from)
+	r.Damage(r.dataSpace(), FindListMissingIndex, r.Place(), "%s: %d elements are lost", which, to-from)
 }
 
 // checkList checks what is known when all rows of a list have been read.
@@ -56,13 +56,13 @@ func (r *Reader) checkList() {
 		r.missing(r.want, m.Right)
 	}
 	if between := m.Right - m.Left - 1; m.Right <= m.Left || between != uint64(m.Count) {
-		r.Damage(&r.store.Metas, FindCountMismatch, r.place, "count is %d, left is %d and right %d", uint64(m.Count), m.Left, m.Right)
+		r.Damage(&r.store.Metas, FindCountMismatch, r.Place(), "count is %d, left is %d and right %d", uint64(m.Count), m.Left, m.Right)
 	} // else rows that are not there have been reported as missing
 }
 
 // checkStream compares the last entry with what the meta row says of it.
 func (r *Reader) checkStream() {
 	if bytes.Compare(r.last, r.m.Stream.Last[:]) > 0 {
-		r.Damage(&r.store.Metas, FindStreamLast, r.place, "the last id is %s, an entry has %s", IDText(r.m.Stream.Last[:]), IDText(r.last))
+		r.Damage(&r.store.Metas, FindStreamLast, r.Place(), "the last id is %s, an entry has %s", IDText(r.m.Stream.Last[:]), IDText(r.last))
 	}
 }

@@ -61,7 +61,7 @@ func (r *Reader) DamageAt(raw []byte, kind, detail string, args ...any) {
 	if r.h.Expired {
 		return
 	}
-	k, place := &r.store.Metas, r.place
+	k, place := &r.store.Metas, r.Place()
 	if raw != nil {
 		k = r.dataSpace()
 		place = r.lookup(k, raw)
@@ -72,7 +72,7 @@ func (r *Reader) DamageAt(raw []byte, kind, detail string, args ...any) {
 // CheckCount compares the meta row with how many data rows there are of its version.
 func (r *Reader) CheckCount(rows int64) {
 	if r.m.Count != rows {
-		r.Damage(&r.store.Metas, FindCountMismatch, r.place, "count is %d, rows there: %d", r.m.Count, rows)
+		r.Damage(&r.store.Metas, FindCountMismatch, r.Place(), "count is %d, rows there: %d", r.m.Count, rows)
 	}
 }
 

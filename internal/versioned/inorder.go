@@ -82,11 +82,7 @@ func (s *OrderedRows) Batch(limit int) (rows []store.Row, skip int, err error) {
 		if err := s.load(); err != nil || s.done {
 			return nil, 0, err
 		}
-		n := 0
-		for n < limit && s.at+n < len(s.rows) && s.wanted(s.rows[s.at+n].Key) {
-			n++
-		}
-		if n > 0 {
+		if n := s.wanted(s.rows[s.at:min(len(s.rows), s.at+limit)]); n > 0 {
 			s.start, s.at = s.at, s.at+n
 			return s.rows[s.start:s.at], len(s.want), nil
 		}
@@ -97,9 +93,15 @@ func (s *OrderedRows) Batch(limit int) (rows []store.Row, skip int, err error) {
 	}
 }
 
-// wanted reports whether a raw key is a well-formed one of the user key.
-func (s *OrderedRows) wanted(raw []byte) bool {
-	return len(raw) >= len(s.want)+s.order.MinRest && bytes.HasPrefix(raw, s.want)
+// wanted returns how many of the first rows are well-formed ones of the user key. Rows ascend: between two that start alike all
+// do.
+func (s *OrderedRows) wanted(rows []store.Row) (n int) {
+	least := len(s.want) + s.order.MinRest
+	all := bytes.HasPrefix(rows[0].Key, s.want) && bytes.HasPrefix(rows[len(rows)-1].Key, s.want)
+	for n < len(rows) && len(rows[n].Key) >= least && (all || bytes.HasPrefix(rows[n].Key, s.want)) {
+		n++
+	}
+	return n
 }
 
 // load makes sure that there is a row that was not handed out.

@@ -22,18 +22,19 @@ type Pass struct {
 	now    int64 // in the unit of the layout
 	memory int64
 
+	metas   *store.Buffer  // nil in a store of strings
 	meta    record.Tally   // of the meta rows
 	tallies []record.Tally // of the data rows, as Store.data
 
 	m     Meta // of the current record
 	h     record.Header
 	class record.Class // of the current record
-	metas int64        // meta rows that get class: 0 or 1
+	open  int64        // meta rows that get class: 0 or 1
 	alive int64        // data rows that get it
 	index int64        // index rows, which get Index when class is Copied
 
-	limit findings.Limit // of findings about the current record
-	place record.Place   // of its meta row
+	limit  findings.Limit // of findings about the current record
+	accept Judge          // nil: all are taken
 }
 
 func newPass(ctx context.Context, s *Store, t record.TypeSet, span format.Span, e *format.Env, memory int64) *Pass {
@@ -43,6 +44,9 @@ func newPass(ctx context.Context, s *Store, t record.TypeSet, span format.Span, 
 		p.now = s.Layout.Clock(e.Now)
 	}
 	p.h.DB = s.DB
+	if s.judge != nil {
+		p.accept = s.judge()
+	}
 	return p
 }
 
@@ -57,7 +61,7 @@ func (p *Pass) Meta() *Meta { return &p.m }
 
 // begin starts a record, whose meta row is settled with it.
 func (p *Pass) begin() {
-	p.class, p.metas, p.alive, p.index = record.Copied, 1, 0, 0
+	p.class, p.open, p.alive, p.index = record.Copied, 1, 0, 0
 	p.limit.Begin()
 	p.h.Key = p.m.Key
 	p.h.ExpireMS, p.h.Expired = p.m.ExpireMS, p.m.ExpireMS != 0 && p.m.ExpireMS < p.now
@@ -68,7 +72,7 @@ func (p *Pass) Settle(c record.Class) { p.class = c }
 
 // settle counts the rows of the record that ends.
 func (p *Pass) settle() {
-	p.meta.Rows[p.class] += p.metas
+	p.meta.Rows[p.class] += p.open
 	if c := p.store.codecs[p.h.Type]; c != nil {
 		if c.data >= 0 {
 			p.tallies[c.data].Rows[p.class] += p.alive
@@ -81,10 +85,10 @@ func (p *Pass) settle() {
 			p.tallies[c.index].Rows[class] += p.index
 		}
 	}
-	p.metas, p.alive, p.index = 0, 0, 0
+	p.open, p.alive, p.index = 0, 0, 0
 	if p.limit.More() {
 		f := p.limit.Rest()
-		f.Key, f.Type, f.Place = p.h.Key, p.h.Type, p.place
+		f.Key, f.Type, f.Place = p.h.Key, p.h.Type, p.Place()
 		p.Report(&p.store.Metas, f)
 	}
 	p.h.Key = nil
@@ -111,7 +115,7 @@ func (p *Pass) Damage(k *Keyspace, kind string, place record.Place, detail strin
 
 // Remark reports something about the current record that leaves the data whole.
 func (p *Pass) Remark(kind string, severity record.Severity, detail string) {
-	p.Report(&p.store.Metas, record.Finding{Kind: kind, Severity: severity, Type: p.h.Type, Key: p.h.Key, Place: p.place, Detail: detail})
+	p.Report(&p.store.Metas, record.Finding{Kind: kind, Severity: severity, Type: p.h.Type, Key: p.h.Key, Place: p.Place(), Detail: detail})
 }
 
 // Malformed counts and reports a row of the meta rows' keyspace that cannot be decoded. Key is the user key as far as it
@@ -136,7 +140,7 @@ func notDecoded(kind string, t record.Type, key, raw []byte, place record.Place,
 func (p *Pass) Tally() *record.Tally { return &p.meta }
 
 // Place is where the meta row of the current record stands.
-func (p *Pass) Place() record.Place { return p.place }
+func (p *Pass) Place() record.Place { return p.metas.Place() }
 
 // Span is what is read.
 func (p *Pass) Span() format.Span { return p.span }

@@ -19,9 +19,8 @@ const batchLen = 64
 // Reader walks the meta rows of a store and keeps cursors of data rows in step with them.
 type Reader struct {
 	*Pass
-	metas *store.Buffer
-	sets  []RowSet  // as Store.data; nil where no type of the pass has rows
-	lost  []orphans // as sets
+	sets []RowSet  // as Store.data; nil where no type of the pass has rows
+	lost []orphans // as sets
 
 	cur     *typeRows // of the current record
 	rows    RowSet    // its data rows; nil when it has none
@@ -31,7 +30,6 @@ type Reader struct {
 	own     [record.NumTypes]Elements
 
 	drained bool // the current record's rows were all read
-	unread  bool // the current record is a string that was not read
 	ended   bool
 
 	want       uint64 // the next index that should come, of lists
@@ -159,12 +157,12 @@ func (r *Reader) judge(raw, value []byte) (alive bool, err error) {
 
 // refused reports whether the format does not take the record for one, and classifies its rows then.
 func (r *Reader) refused() (bool, error) {
-	if r.store.judge == nil || r.m.Gone {
+	if r.accept == nil || r.m.Gone {
 		return false, nil
 	}
-	r.h.Key, r.place = r.m.Key, r.metas.Place()
-	r.h.Expired = false
-	ok, err := r.store.judge(r.Pass)
+	r.h.Key, r.h.Expired = r.m.Key, false
+	r.limit.Begin()
+	ok, err := r.accept(r.Pass)
 	if ok || err != nil {
 		return false, err
 	}
@@ -218,7 +216,6 @@ func (r *Reader) seek(key []byte) error {
 // start makes a record of the meta row.
 func (r *Reader) start() error {
 	r.begin()
-	r.place = r.metas.Place()
 	h, m := &r.h, &r.m
 	h.Len, h.ByName = m.Count, h.Type != record.List && h.Type != record.String
 	h.Last, h.Added, h.MaxDeleted, h.Native = nil, 0, nil, m.Native
@@ -233,7 +230,7 @@ func (r *Reader) start() error {
 			return err
 		}
 	case h.Type == record.String:
-		h.Len, r.unread = 1, true
+		h.Len = 1
 		if r.rows != nil { // what a collection of this name left
 			if err := r.buryAll(record.Stale); err != nil {
 				return err
@@ -282,11 +279,7 @@ func (r *Reader) Read(dst []record.Element) (int, error) {
 }
 
 func (r *Reader) readString(e *record.Element) (int, error) {
-	if !r.unread {
-		r.drained = true
-		return 0, io.EOF
-	}
-	r.unread = false
+	r.drained = true
 	*e = record.Element{Value: r.m.Value}
 	return 1, nil
 }
@@ -428,6 +421,7 @@ func (r *Reader) release() error {
 
 // Close publishes the counts.
 func (r *Reader) Close() error {
+	r.settle()
 	err := r.release()
 	r.Publish()
 	return err

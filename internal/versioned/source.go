@@ -50,18 +50,26 @@ func (s *Source) DeadRecords(ctx context.Context, db string, t record.TypeSet, s
 	})
 }
 
-// merged merges what the stores of some types yield, which share the memory.
+// merged merges what the stores of some types yield, which share the memory; in any order, one store has all of it.
 func (s *Source) merged(db string, t record.TypeSet, e *format.Env, open func(*Store, int64) (record.Reader, error)) (record.Reader, error) {
 	if s.Database(db) == nil {
 		return nil, fmt.Errorf("%s: no database %q", s.Dir, db)
 	}
 	stores := s.StoresOf(db, t)
-	return dataset.Merge(stores, func(st *Store) (record.Reader, error) {
+	beside := len(stores)
+	if e.AnyOrder {
+		beside = 1
+	}
+	one := func(st *Store) (record.Reader, error) {
 		if s.Share != nil {
-			return open(st, s.Share(Share(e, 1), st, len(stores)))
+			return open(st, s.Share(Share(e, 1), st, beside))
 		}
-		return open(st, Share(e, len(stores)))
-	})
+		return open(st, Share(e, beside))
+	}
+	if e.AnyOrder {
+		return dataset.Concat(stores, one), nil
+	}
+	return dataset.Merge(stores, one)
 }
 
 // Where lists the raw ranges of a user key in every store of a database: its meta row (or the whole row, for strings) and

@@ -22,7 +22,7 @@ type Store struct {
 	data    []*rows // keyspaces of data rows, each once, in the order of the codecs
 	codecs  [record.NumTypes]*typeRows
 	closer  io.Closer
-	judge   func(p *Pass) (bool, error)
+	judge   func() Judge
 	strings *Codec // set when the only type is strings
 }
 
@@ -109,9 +109,11 @@ func (s *Store) All() []*Keyspace {
 	return out
 }
 
-// Judge has f look at each record that is there, for findings of the format's own. Where it returns false the rows are
-// orphans.
-func (s *Store) Judge(f func(p *Pass) (ok bool, err error)) { s.judge = f }
+// Judge looks at the current record of a pass, for findings of the format's own. Where it returns false the rows are orphans.
+type Judge func(p *Pass) (ok bool, err error)
+
+// Judge has what f makes for each pass look at each record that is there.
+func (s *Store) Judge(f func() Judge) { s.judge = f }
 
 // Types returns the types whose records the store holds.
 func (s *Store) Types() (t record.TypeSet) {

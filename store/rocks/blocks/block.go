@@ -73,6 +73,14 @@ var (
 // EntryHeader decodes the lengths of the entry at p and where its bytes start; next is -1 when
 // they do not fit 32 bits each or end early.
 func EntryHeader(d []byte, p int) (shared, unshared, value, next int) {
+	if p+4 <= len(d) && d[p]|d[p+1] < 0x80 { // as of nearly all entries
+		switch v := d[p+2]; {
+		case v < 0x80:
+			return int(d[p]), int(d[p+1]), int(v), p + 3
+		case d[p+3] < 0x80:
+			return int(d[p]), int(d[p+1]), int(v&0x7f) | int(d[p+3])<<7, p + 4
+		}
+	}
 	var v [3]int
 	for i := range v {
 		x, n := binary.Uvarint(d[p:])

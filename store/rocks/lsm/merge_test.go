@@ -100,6 +100,10 @@ func randomDB(r *rand.Rand, d *handmade.DB, cmp *store.Comparer, tombs bool) (en
 		k := fmt.Sprintf("k%0*d", 1+r.Intn(4), r.Intn(keys))
 		return strings.Repeat("p", r.Intn(2)*r.Intn(12)) + k
 	}
+	long := []int{0, 0, 0, 0, 0, 0, 125, 200} // lengths of one and of two bytes
+	if r.Intn(10) == 0 {
+		long = append(long, 1<<14)
+	}
 	runs := 1 + r.Intn(14)
 	for run := range runs {
 		seen := map[string]bool{}
@@ -107,7 +111,7 @@ func randomDB(r *rand.Rand, d *handmade.DB, cmp *store.Comparer, tombs bool) (en
 		spec := handmade.Spec{Comparator: cmp.Name, BlockSize: 1 + r.Intn(400), Restarts: 1 + r.Intn(6), Codec: byte(r.Intn(2)),
 			IndexType: []uint32{handmade.BinaryIndex, handmade.TwoLevelIndex}[r.Intn(2)]}
 		for range 1 + r.Intn(200) {
-			e := handmade.NewEntry(key(), seq, []byte{base.KindPut, base.KindPut, base.KindPut, base.KindDelete, base.KindSingleDelete, base.KindMerge}[r.Intn(6)], fmt.Sprint("v", seq))
+			e := handmade.NewEntry(key(), seq, []byte{base.KindPut, base.KindPut, base.KindPut, base.KindDelete, base.KindSingleDelete, base.KindMerge}[r.Intn(6)], fmt.Sprint("v", seq, strings.Repeat("w", long[r.Intn(len(long))])))
 			if e.Kind == base.KindDelete || e.Kind == base.KindSingleDelete {
 				e.Value = ""
 			}

@@ -6,6 +6,7 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
 )
 
 // maxBatchKeys is how many bytes of keys make a batch long enough.
@@ -56,9 +57,13 @@ func (c *Cursor) run(b *rowBatch, dst []store.Row) int {
 	d, p, ulen, tr := c.data, c.pos, c.ulen, c.Tr
 	keys, prev := b.keys, 0 // prev: where the key before starts
 	n := 0
-	for n < len(dst) && p+3 <= len(d) && (d[p]|d[p+1]|d[p+2]) < 0x80 {
-		shared, unshared, vlen := int(d[p]), int(d[p+1]), int(d[p+2])
-		q := p + 3
+	for n < len(dst) && p+3 <= len(d) {
+		shared, unshared, vlen, q := int(d[p]), int(d[p+1]), int(d[p+2]), p+3
+		if d[p]|d[p+1]|d[p+2] >= 0x80 {
+			if shared, unshared, vlen, q = blocks.EntryHeader(d, p); q < 0 {
+				break
+			}
+		}
 		end := q + unshared
 		at, size := len(keys), shared+unshared
 		if end+vlen > len(d) || unshared < base.TrailerLen || size > cap(keys)-at ||

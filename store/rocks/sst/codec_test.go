@@ -3,12 +3,34 @@ package sst
 import (
 	"bytes"
 	"errors"
-	"kvferry/store/internal/handmade"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/base"
 )
+
+// TestFilterHash: what a key's hash is taken over from the key before makes no difference.
+func TestFilterHash(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var f filterWriter
+	var last []byte
+	for i := range 20_000 {
+		key := slices.Clone(last[:r.IntN(len(last)+1)])
+		for len(key) < len(last) && r.IntN(4) > 0 || r.IntN(3) == 0 {
+			key = append(key, byte(r.IntN(256)))
+		}
+		f.add(key, base.CommonPrefix(last, key, 0))
+		var alone filterWriter
+		if alone.add(key, 0); f.hashes[i] != alone.hashes[0] {
+			t.Fatalf("key %d, %x after %x: %#x, want %#x", i, key, last, f.hashes[i], alone.hashes[0])
+		}
+		last = key
+	}
+}
 
 // TestImpossibleSizes: sizes that the codec cannot reach are refused before memory is asked for.
 func TestImpossibleSizes(t *testing.T) {

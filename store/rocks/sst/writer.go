@@ -119,7 +119,7 @@ func (w *Writer) Add(key, value []byte) error {
 	}
 	w.data.row(shared, key, w.trailer, value)
 	if w.o.Format != LevelDB {
-		w.filter.add(key)
+		w.filter.add(key, shared)
 	}
 	w.entries++
 	w.keyBytes += uint64(len(key)) + base.TrailerLen

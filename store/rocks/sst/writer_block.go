@@ -72,6 +72,10 @@ func putLengths(p []byte, shared, unshared, value int) int {
 		p[0], p[1], p[2] = byte(shared), byte(unshared), byte(value)
 		return 3
 	}
+	if shared|unshared < 0x80 && value < 1<<14 {
+		p[0], p[1], p[2], p[3] = byte(shared), byte(unshared), byte(value)|0x80, byte(value>>7)
+		return 4
+	}
 	n := binary.PutUvarint(p, uint64(shared))
 	n += binary.PutUvarint(p[n:], uint64(unshared))
 	return n + binary.PutUvarint(p[n:], uint64(value))

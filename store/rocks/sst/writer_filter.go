@@ -15,24 +15,43 @@ const (
 //	+------------+------------+-------------+----------------+
 //
 // Little endian. The number of lines is odd; a key's hash modulo n is its line.
-type filterWriter struct{ hashes []uint32 }
+type filterWriter struct {
+	hashes []uint32
+	length int      // of the last key
+	states []uint32 // of its hash, before each four bytes
+}
 
-// add takes a user key.
-func (f *filterWriter) add(key []byte) { f.hashes = append(f.hashes, filterHash(key)) }
-
-// filterHash is Hash of util/hash.cc under the seed of filters. Its last bytes are signed there.
-func filterHash(b []byte) uint32 {
-	const m = 0xc6a4a793
-	h := uint32(0xbc9f1d34) ^ uint32(len(b))*m
-	for ; len(b) >= 4; b = b[4:] {
-		h = (h + binary.LittleEndian.Uint32(b)) * m
-		h ^= h >> 16
+// add takes a user key, which shares so many bytes with the last one.
+func (f *filterWriter) add(key []byte, shared int) {
+	if shared/4 >= len(f.states) || f.length != len(key) {
+		shared, f.length = 0, len(key)
+		f.states = append(f.states[:0], filterSeed^uint32(len(key))*filterMul)
 	}
+	f.hashes = append(f.hashes, f.hash(key, shared/4))
+}
+
+// Numbers of the hash.
+const (
+	filterSeed = 0xbc9f1d34
+	filterMul  = 0xc6a4a793
+)
+
+// hash is Hash of util/hash.cc under the seed of filters, from the state on that n times four bytes left. Its last bytes are
+// signed there.
+func (f *filterWriter) hash(key []byte, n int) uint32 {
+	h, b := f.states[n], key[4*n:]
+	states := f.states[:n+1]
+	for ; len(b) >= 4; b = b[4:] {
+		h = (h + binary.LittleEndian.Uint32(b)) * filterMul
+		h ^= h >> 16
+		states = append(states, h)
+	}
+	f.states = states
 	if len(b) > 0 {
 		for i := len(b) - 1; i >= 0; i-- {
 			h += uint32(int8(b[i])) << (8 * i)
 		}
-		h *= m
+		h *= filterMul
 		h ^= h >> 24
 	}
 	return h
