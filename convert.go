@@ -22,8 +22,13 @@ type ConvertOptions struct {
 	Filter *Filter
 	// AllowLoss lists the kinds of losses that are accepted, as kvferry convert --allow-loss.
 	AllowLoss []string
-	// Resume continues an unfinished conversion, and keeps the work of this one when it fails.
+	// Resume continues an unfinished conversion, and keeps the work of this one however it fails. Without it work is
+	// kept when ctx is cancelled or a disk is full.
 	Resume bool
+	// Discard drops the work of an unfinished conversion, and keeps none of this one.
+	Discard bool
+	// ForceSpace starts also when the disks seem to have too little room.
+	ForceSpace bool
 	// DryRun reads the source and says what would be written and lost; nothing is written.
 	DryRun bool
 	// NoProve publishes the target without reading it back.
@@ -125,7 +130,7 @@ func (o *ConvertOptions) options(source, target string) (*convert.Options, error
 	}
 	return &convert.Options{Source: d.found.Input(d.openOptions()), Target: out, Selection: sel, AllowLoss: o.AllowLoss,
 		Now: d.o.Now, NowGiven: !o.Now.IsZero(), Workers: d.o.Workers, Memory: d.o.Memory, TempDir: d.o.TempDir,
-		NoProve: o.NoProve, Resume: o.Resume, Tool: "library", Progress: o.progress()}, nil
+		NoProve: o.NoProve, Resume: o.Resume, Discard: o.Discard, ForceSpace: o.ForceSpace, Tool: "library", Progress: o.progress()}, nil
 }
 
 func (o *ConvertOptions) progress() func(convert.Progress) {

@@ -40,7 +40,7 @@ type attempt struct {
 // attempt starts a pass.
 func (r *run) attempt(state *journaled, resort string) *attempt {
 	a := &attempt{run: r, state: state, resort: resort, refused: new(atomic.Bool)}
-	a.stores = &storeFindings{onLoss: a.refuse}
+	a.stores = &storeFindings{onLoss: a.refuse, onError: r.meter.Error}
 	return a
 }
 

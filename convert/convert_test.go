@@ -388,6 +388,7 @@ func TestFailuresLeaveNothing(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	b := newBench(t, dataset(4))
+	b.o.Discard = true
 	ctx, cancel := context.WithCancel(context.Background())
 	b.from.wrap = func(s *fakeSource) { s.onRecord = func(int) { cancel() } }
 	if _, err := Run(ctx, &b.o); !errors.Is(err, context.Canceled) {
@@ -530,7 +531,11 @@ func TestSlaveOf(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	b := newBench(t, dataset(2))
-	b.from.wrap = func(s *fakeSource) { s.weight = 1000 }
+	b.from.wrap = func(s *fakeSource) {
+		s.weight = 1000
+		s.findings = []record.Finding{{Kind: "k", Severity: record.Error}, {Kind: "k", Severity: record.Warning}}
+	}
+	b.o.AllowLoss = []string{record.LossDamaged}
 	var phases []string
 	var last Progress
 	b.o.Progress = func(p Progress) {
@@ -542,8 +547,13 @@ func TestProgress(t *testing.T) {
 		}
 		last = p
 	}
-	b.run()
+	rep := b.run()
 	if got := strings.Join(phases, " "); got != "plan run finish prove publish" {
 		t.Errorf("phases %s, last %+v", got, last)
+	}
+	for _, f := range rep.Findings {
+		if f.Severity == record.Error.String() && (f.Count == 0 || last.Errors != f.Count) {
+			t.Errorf("%d errors in the progress, %d in the report", last.Errors, f.Count)
+		}
 	}
 }

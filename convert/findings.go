@@ -24,6 +24,8 @@ type findingSet struct {
 	kinds map[findingKey]*FindingKind
 	// onLoss is called for each finding that tells of a loss; it may be nil.
 	onLoss func(kind string)
+	// onError is called for each error; it may be nil.
+	onError func()
 }
 
 type findingKey struct {
@@ -40,6 +42,9 @@ func (s *findingSet) report(f record.Finding) {
 		k.Samples = append(k.Samples, sampleOf(&f))
 	}
 	s.mu.Unlock()
+	if f.Severity == record.Error && s.onError != nil {
+		s.onError()
+	}
 	if kind := lossOf(f.Kind, f.Severity.String()); kind != "" && s.onLoss != nil {
 		s.onLoss(kind)
 	}

@@ -35,6 +35,7 @@ type journal struct {
 	lock  *flock.Flock
 	file  *disk.File
 	lines int
+	tasks int // lines that say that one is done
 }
 
 // journaled is what a journal says of an unfinished run.
@@ -60,7 +61,7 @@ func openJournal(dir string) (*journal, *journaled, error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, lock.Close())
 	}
-	j.lock = lock
+	j.lock, j.tasks = lock, len(state.tasks)
 	return j, state, nil
 }
 
@@ -162,6 +163,9 @@ func (j *journal) append(e entry) error {
 		return err
 	}
 	j.lines++
+	if e.Task != nil {
+		j.tasks++
+	}
 	return j.file.Sync()
 }
 
@@ -169,7 +173,7 @@ func (j *journal) append(e entry) error {
 func (j *journal) reset() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.lines = 0
+	j.lines, j.tasks = 0, 0
 	if err := j.file.Truncate(0); err != nil {
 		return err
 	}

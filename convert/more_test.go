@@ -40,18 +40,27 @@ func TestManyBatches(t *testing.T) {
 }
 
 func TestCancelInsideARecord(t *testing.T) {
-	for _, phase := range []string{"run", "prove"} {
+	for _, c := range []struct {
+		phase   string
+		discard bool
+		left    []string
+	}{
+		{"run", false, []string{"src"}}, // no task is done
+		{"prove", true, []string{"src"}},
+		{"prove", false, []string{"dst.kvferry", "src"}},
+	} {
 		b := newBench(t, many(0, 3*batchLen*checkEvery))
+		b.o.Discard = c.discard
 		ctx, cancel := context.WithCancel(context.Background())
 		b.o.Progress = func(p Progress) {
-			if p.Phase == phase {
+			if p.Phase == c.phase {
 				cancel()
 			}
 		}
 		if _, err := Run(ctx, &b.o); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", phase, err)
+			t.Errorf("%s: %v", c.phase, err)
 		}
-		b.leaves("src")
+		b.leaves(c.left...)
 	}
 }
 

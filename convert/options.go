@@ -2,6 +2,7 @@ package convert
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -57,8 +58,11 @@ type Options struct {
 	// suits its size.
 	Estimate    bool
 	SampleBytes int64
-	// Resume continues an unfinished run, and keeps this one when it fails.
+	// Resume continues an unfinished run, and keeps this one however it fails. Otherwise it is kept when it is
+	// cancelled or a disk is full, as far as something is done.
 	Resume bool
+	// Discard drops what an unfinished run left, and keeps nothing of this one.
+	Discard bool
 	// Tool is the version that the report names.
 	Tool string
 	// Progress is called a few times a second; it may be nil.
@@ -124,6 +128,9 @@ func (o *Options) normalize() (*Options, error) {
 	}
 	if n.Memory == 0 {
 		n.Memory = defaultMemory
+	}
+	if n.Resume && n.Discard {
+		return nil, errors.New("an unfinished conversion is resumed or discarded, not both")
 	}
 	n.Workers = max(n.Workers, 1)
 	if n.Version == 0 {

@@ -15,6 +15,10 @@ const (
 	// taskBytes is about how much of the source a task reads.
 	taskBytes = 64 << 20
 	maxSpans  = 64
+	// mostTaskBytes is how much one reads at most, as far as the source can be cut: what is lost of a run that dies is
+	// what its workers are at. Where each span costs a pass over the source, it is mostPassBytes.
+	mostTaskBytes = 128 << 20
+	mostPassBytes = 1 << 30
 )
 
 // Task is a piece of the work: one span of one database, of types that the source reads or the target
@@ -105,7 +109,7 @@ func (p *Plan) add(src format.Source, i int, types, g record.TypeSet) error {
 	}
 	db := p.DBs[i]
 	size := src.Size(db, types)
-	n := int(min(max((size+taskBytes-1)/taskBytes, 1), maxSpans))
+	n := p.spansFor(src, size)
 	split := src.Split
 	if p.AnyOrder {
 		split = func(db string, t record.TypeSet, n int) ([]format.Span, error) { return format.SplitAny(src, db, t, n) }
@@ -123,6 +127,16 @@ func (p *Plan) add(src format.Source, i int, types, g record.TypeSet) error {
 	}
 	p.Bytes += size
 	return nil
+}
+
+// spansFor is how many spans a size of the source is cut into. It depends on nothing else.
+func (p *Plan) spansFor(src format.Source, size int64) int {
+	most := int64(mostTaskBytes)
+	if _, sorts := src.(format.Sectioned); sorts && !p.AnyOrder {
+		most = mostPassBytes
+	}
+	few := min(max((size+taskBytes-1)/taskBytes, 1), maxSpans)
+	return int(max(few, (size+most-1)/most))
 }
 
 // spans counts the tasks of the same group and database.

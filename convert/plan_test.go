@@ -56,7 +56,7 @@ func TestPlan(t *testing.T) {
 	}
 	n := 0
 	for _, w := range []want{
-		{"0", record.String, record.Of(record.String), maxSpans},
+		{"0", record.String, record.Of(record.String), 1 << 40 / mostTaskBytes},
 		{"0", record.Hash, record.Of(record.Hash), 4},
 		{"0", record.Stream, 0, 1},
 		{"3", record.String, record.Of(record.String), 1},

@@ -34,6 +34,11 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 	if err := o.checkPaths(); err != nil {
 		return nil, err
 	}
+	if o.Discard {
+		if err := dropWork(o.Target.Path); err != nil {
+			return nil, err
+		}
+	}
 	w, state, err := openWork(o.Target.Path, o.TempDir, o.Resume)
 	if err != nil {
 		return nil, err
@@ -74,7 +79,8 @@ func concludeEarlier(o *Options) (*Report, bool, error) {
 	return rep, true, errors.Join(unclean, err)
 }
 
-// resumable reports whether a run that failed can be continued by another process.
+// resumable reports whether a run that failed can be continued by another process, and is to be: what a cancelled run has
+// done, or one whose disk is full, is worth keeping.
 func (r *run) resumable(cause error) bool {
 	var proof *ProofError
 	var count *CountError
@@ -82,7 +88,13 @@ func (r *run) resumable(cause error) bool {
 	if errors.As(cause, &space) && !r.resumed {
 		return false
 	}
-	return r.o.Resume && !errors.As(cause, &proof) && !errors.As(cause, &count) && r.work.lines > 0
+	if errors.As(cause, &proof) || errors.As(cause, &count) {
+		return false
+	}
+	if r.o.Resume {
+		return r.work.lines > 0
+	}
+	return !r.o.Discard && r.work.tasks > 0 && (errors.Is(cause, context.Canceled) || isFull(cause))
 }
 
 // giveUp ends a failed run. It leaves nothing, unless there is something to resume.
@@ -91,7 +103,7 @@ func (r *run) giveUp(cause error) *UnfinishedError {
 		if r.resumed && isBroken(cause, r.work.dir) {
 			cause = &resumeError{r.work.dir, cause}
 		}
-		return &UnfinishedError{Dir: r.work.dir, Resume: true, Kept: true, Err: errors.Join(cause, r.work.close())}
+		return &UnfinishedError{Dir: r.work.dir, Resume: r.o.Resume, Kept: true, Err: errors.Join(cause, r.work.close())}
 	}
 	return &UnfinishedError{Dir: r.work.dir, Resume: r.o.Resume, Err: cause, Stuck: r.work.discard()}
 }

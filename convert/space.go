@@ -12,10 +12,19 @@ import (
 const roomy = 8
 
 // SpaceError says that a conversion does not fit on its disks. Nothing was converted.
-type SpaceError struct{ Estimate *Estimate }
+type SpaceError struct {
+	Estimate *Estimate // nil: not even a sample fits
+	Err      error     // why not
+}
+
+// Unwrap returns why a sample does not fit.
+func (e *SpaceError) Unwrap() error { return e.Err }
 
 // Error says what is missing where, and what to do.
 func (e *SpaceError) Error() string {
+	if e.Estimate == nil {
+		return fmt.Sprintf("not enough space: not even a sample fits: %s; --force-space starts nevertheless", fullText(e.Err))
+	}
 	var parts []string
 	temp := false
 	for _, v := range e.Estimate.Volumes {
@@ -71,7 +80,14 @@ func (a *attempt) checkSpace(ctx context.Context) error {
 	if est.volumes(a.o); todo == 0 || est.Fits {
 		return nil
 	}
-	est, _, err := a.estimate(ctx, a.o.Target.Create, filepath.Join(a.work.spools(), "sample"), spaceBudget(a.id.Plan.Bytes), false)
+	budget := spaceBudget(a.id.Plan.Bytes)
+	for _, v := range est.Volumes {
+		budget = min(budget, max(v.Free/4, 1))
+	}
+	est, _, err := a.estimate(ctx, a.o.Target.Create, filepath.Join(a.work.spools(), "sample"), budget, false)
+	if isFull(err) {
+		return &SpaceError{Err: err}
+	}
 	if err != nil {
 		return err
 	}
@@ -79,5 +95,5 @@ func (a *attempt) checkSpace(ctx context.Context) error {
 	if est.volumes(a.o); est.Fits {
 		return nil
 	}
-	return &SpaceError{est}
+	return &SpaceError{Estimate: est}
 }

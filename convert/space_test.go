@@ -37,7 +37,7 @@ func TestVolumes(t *testing.T) {
 		if got := fmt.Sprint(e.Volumes); got != c.want || e.Fits != c.fits {
 			t.Errorf("%s, %s: %s, fits %v", c.target, c.temp, got, e.Fits)
 		}
-		text := (&SpaceError{e}).Error()
+		text := (&SpaceError{Estimate: e}).Error()
 		if c.fits {
 			continue
 		}

@@ -18,6 +18,8 @@ type storeFindings struct {
 	fresh []record.Finding
 	// onLoss is called for each finding that tells of a loss.
 	onLoss func(kind string)
+	// onError is called for each error; it may be nil.
+	onError func()
 }
 
 // storeFinding is what a finding is known by when it is reported again, by another process. Words about a place may
@@ -40,10 +42,14 @@ func identityOf(f *record.Finding) storeFinding {
 func (s *storeFindings) report(f record.Finding) {
 	f.Key = slices.Clone(f.Key) // it may be a view
 	s.mu.Lock()
-	if s.add(f) {
+	fresh := s.add(f)
+	if fresh {
 		s.fresh = append(s.fresh, f)
 	}
 	s.mu.Unlock()
+	if fresh && f.Severity == record.Error && s.onError != nil {
+		s.onError()
+	}
 	if kind := lossOf(f.Kind, f.Severity.String()); kind != "" {
 		s.onLoss(kind)
 	}

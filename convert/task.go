@@ -79,6 +79,7 @@ type task struct {
 func runTask(ctx context.Context, t *Task, r *rules, src format.Source, target format.Target, sh *share, write bool) (*taskResult, error) {
 	x := &task{Task: t, rules: r, target: target, losses: lossSet{}, share: sh}
 	x.gauge = r.meter.Gauge(t.Bytes)
+	x.findings.onError = x.gauge.Error
 	x.report = x.lose
 	x.findings.onLoss = func(kind string) {
 		if !r.allows(kind) {

@@ -14,7 +14,7 @@ import (
 // UnfinishedError says why a run ended before its target was there, and what is left of it.
 type UnfinishedError struct {
 	Dir    string // in which it worked
-	Resume bool   // it was to be kept
+	Resume bool   // it was to be kept, however it failed
 	Kept   bool   // it was, and can be continued; otherwise Dir is gone
 	Stuck  error  // why Dir is not gone
 	Err    error
@@ -22,20 +22,26 @@ type UnfinishedError struct {
 
 // Error returns the cause, and where to go on.
 func (e *UnfinishedError) Error() string {
-	var cannot *resumeError
 	text := e.Err.Error()
-	if isFull(e.Err) {
+	var space *SpaceError
+	if isFull(e.Err) && !errors.As(e.Err, &space) {
 		text = fullText(e.Err)
 	}
 	switch {
-	case e.Kept && !errors.As(e.Err, &cannot):
-		text += fmt.Sprintf("; what is done is kept in %s, --resume continues it", e.Dir)
+	case e.CanGoOn():
+		text += fmt.Sprintf("; what is done is kept in %s", e.Dir)
 	case e.Stuck != nil:
 		text += fmt.Sprintf("; what was done is left in %s and of no use: %v; remove it", e.Dir, e.Stuck)
 	case isFull(e.Err):
 		text += "; nothing is left of this conversion"
 	}
 	return text
+}
+
+// CanGoOn reports whether the run can be continued.
+func (e *UnfinishedError) CanGoOn() bool {
+	var cannot *resumeError
+	return e.Kept && !errors.As(e.Err, &cannot)
 }
 
 // isFull reports whether an error is that a disk has no room.
@@ -63,7 +69,7 @@ type resumeError struct {
 }
 
 func (e *resumeError) Error() string {
-	return fmt.Sprintf("%s: cannot be resumed: %v; remove that directory to start over", e.dir, e.err)
+	return fmt.Sprintf("%s: cannot be resumed: %v; start over with --discard", e.dir, e.err)
 }
 
 func (e *resumeError) Unwrap() error { return e.err }

@@ -249,7 +249,7 @@ func checkWork(dir string, resume bool) error {
 		return err
 	}
 	return fmt.Errorf("%s: left by a conversion that did not finish; continue it with --resume, "+
-		"or remove that directory to start over", dir)
+		"or start over with --discard", dir)
 }
 
 // makeTemp makes the directory of the spools, in temp unless that is "".
@@ -317,6 +317,18 @@ func (w *work) discard() error {
 		}
 	}
 	return errors.Join(err, disk.RemoveAll(w.dir))
+}
+
+// dropWork removes what an unfinished run left, whatever state it is in.
+func dropWork(target string) error {
+	w := &work{target: filepath.Clean(target), dir: workDir(target)}
+	if _, err := disk.Lstat(w.dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := checkWork(w.dir, true); err != nil {
+		return err
+	}
+	return errors.Join(w.withdrawOrphan(), w.removeTemp(), disk.RemoveAll(w.dir))
 }
 
 // keep links the unfinished tables aside, so that dying while they are made a database costs

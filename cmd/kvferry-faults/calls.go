@@ -75,10 +75,7 @@ func (h *harness) full(c *class, n int) error {
 // disturb runs a job while calls fail, and judges what it left. A run that can be resumed then is, undisturbed.
 func (h *harness) disturb(c *class, j *job, resume bool, label string, stays bool, fault func(call int64, op string) syscall.Errno) error {
 	h.now(label)
-	var flags []string
-	if resume {
-		flags = []string{"--resume"}
-	}
+	flags := kept(j, resume)
 	before, err := listing(j.src)
 	if err != nil {
 		return err
@@ -125,6 +122,17 @@ func (h *harness) disturb(c *class, j *job, resume bool, label string, stays boo
 		c.count("nothing left")
 	}
 	return nil
+}
+
+// kept says whether a conversion is to keep its work.
+func kept(j *job, resume bool) []string {
+	switch {
+	case j.target == "":
+		return nil
+	case resume:
+		return []string{"--resume"}
+	}
+	return []string{"--discard"}
 }
 
 // resume continues a run that was disturbed.

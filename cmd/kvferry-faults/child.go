@@ -171,11 +171,7 @@ func (h *harness) signal(c *class, n int) error {
 	if err := os.MkdirAll(filepath.Dir(j.output(h.run.work)), 0o755); err != nil {
 		return err
 	}
-	var flags []string
-	if resume {
-		flags = []string{"--resume"}
-	}
-	k, err := start(nil, j.args(h.run.work, flags...)...)
+	k, err := start(nil, j.args(h.run.work, kept(j, resume)...)...)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,10 @@
 package progress
 
-import "kvferry/record"
+import (
+	"sync/atomic"
+
+	"kvferry/record"
+)
 
 // Gauge is one task's share in a Meter. It counts on its own and hands over now and then, so that workers do not
 // wait for each other. The zero Gauge counts for nobody. It is used by one goroutine.
@@ -10,6 +14,7 @@ type Gauge struct {
 	credited                 int64 // of size
 	bytes, records, elements int64 // not handed over yet
 	told                     struct{ records, elements int64 }
+	errors                   atomic.Int64
 }
 
 // Gauge returns the gauge of a task that reads size bytes.
@@ -28,6 +33,14 @@ func (g *Gauge) Elements(elems []record.Element) {
 	g.elements += n
 	if n > 0 {
 		g.bytes += n * int64(len(elems[0].Name)+len(elems[0].Value))
+	}
+}
+
+// Error counts an error finding, at once. Any goroutine may call it.
+func (g *Gauge) Error() {
+	if g.meter != nil {
+		g.errors.Add(1)
+		g.meter.Error()
 	}
 }
 
@@ -56,7 +69,9 @@ func (g *Gauge) Undo() {
 	g.meter.done.Add(-g.credited)
 	g.meter.records.Add(-g.told.records)
 	g.meter.elements.Add(-g.told.elements)
-	*g = Gauge{meter: g.meter, size: g.size}
+	g.meter.errors.Add(-g.errors.Swap(0))
+	g.credited, g.bytes, g.records, g.elements = 0, 0, 0, 0
+	g.told.records, g.told.elements = 0, 0
 }
 
 // Finish hands over the rest of the task.

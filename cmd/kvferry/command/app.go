@@ -52,7 +52,7 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	case code == ExitUsage:
 		fmt.Fprintf(stderr, "kvferry: %s (see --help)\n", oneLine(err))
 	default:
-		fmt.Fprintf(stderr, "kvferry: %s\n", oneLine(advised(err)))
+		fmt.Fprintf(stderr, "kvferry: %s%s\n", oneLine(advised(err)), keptText(err, args))
 	}
 	return code
 }
@@ -108,12 +108,29 @@ func cancelledText(err error, args []string) string {
 	case !errors.As(err, &unfinished):
 		return "cancelled"
 	case unfinished.Kept:
-		return fmt.Sprintf("cancelled; what is done is kept in %s; go on with\n  %s", unfinished.Dir, commandLine(args))
+		return fmt.Sprintf("cancelled; what is done is kept in %s%s", unfinished.Dir, goOn(args))
 	case unfinished.Resume:
 		return fmt.Sprintf("cancelled before anything was done, %s is removed; begin again with\n  %s", unfinished.Dir, commandLine(args))
 	}
-	return fmt.Sprintf("cancelled; what was done in %s is removed; a run that can be cancelled and continued is\n  %s",
-		unfinished.Dir, commandLine(slices.Insert(slices.Clone(args), slices.Index(args, "convert")+1, "--resume")))
+	return fmt.Sprintf("cancelled; %s is removed", unfinished.Dir)
+}
+
+// goOn is the end of a message about a conversion whose work is kept: the command line that continues it.
+func goOn(args []string) string {
+	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--discard" })
+	if !slices.Contains(args, "--resume") {
+		args = slices.Insert(args, slices.Index(args, "convert")+1, "--resume")
+	}
+	return "; go on with\n  " + commandLine(args)
+}
+
+// keptText says how to go on where the work of a conversion that failed is kept.
+func keptText(err error, args []string) string {
+	var unfinished *convert.UnfinishedError
+	if errors.As(err, &unfinished) && unfinished.CanGoOn() {
+		return goOn(args)
+	}
+	return ""
 }
 
 // Root returns the command tree.

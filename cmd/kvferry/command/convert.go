@@ -50,8 +50,10 @@ redis+cluster:// (cluster). It is written in place. kvferry looks for losses bef
 compares the counts of the server at the end, and writes the report to the working directory. See
 kvferry help live.
 
-If a run dies, --resume with the same filters continues it; its work is in DST.kvferry. A run that fails
-or is cancelled leaves nothing behind, unless --resume was given. Then it prints how to continue.
+If a run dies, is cancelled (Ctrl-C, SIGTERM, SIGHUP) or has no more disk space, its work is kept in
+DST.kvferry and --resume continues it; kvferry prints the command line. --discard drops that work and
+starts over, and keeps nothing if this run is cancelled. A run that fails otherwise leaves nothing behind,
+unless --resume was given.
 ` + exitHelp
 
 const convertExample = `  kvferry convert /data/pika/dump blackwidow:/data/new
@@ -83,6 +85,7 @@ type convertFlags struct {
 	tried     sizeFlag
 	force     bool
 	resume    bool
+	discard   bool
 	noProve   bool
 	progress  ProgressFlags
 	format    string
@@ -121,7 +124,8 @@ func (a *App) convert() *cobra.Command {
 	fs.BoolVar(&f.estimate, "estimate", false, "a dry run that reads a sample of the source: seconds, whatever its size")
 	fs.Var(&f.tried, "estimate-size", "how much of the source a dry run converts for a try; 0: what suits its size")
 	fs.BoolVar(&f.force, "force-space", false, "start even if the disks seem to be too small")
-	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion; keep the work of this one if it fails or is cancelled")
+	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion; keep the work of this one however it fails")
+	fs.BoolVar(&f.discard, "discard", false, "drop the work of an unfinished conversion; keep none of this one if it is cancelled or a disk is full")
 	choose(fs, &f.rdb, "rdb-version", plain(rdb.Versions()...), "RDB version to write, of an rdb target or the base of an aof one; Redis 5.0 and later, Valkey, KeyDB and Dragonfly load version 9")
 	fs.BoolVar(&f.noProve, "no-prove", false, "skip reading the target back and comparing it (for benchmarks)")
 	choose(fs, &f.format, "format", plain("text", "json"), "format of the summary")
@@ -186,8 +190,11 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	}
 	o := &convert.Options{Selection: selection, AllowLoss: f.allowLoss, Version: f.version, Now: f.source.Clock(a),
 		NowGiven: !f.source.now.IsZero(), Workers: f.workers, Memory: f.source.Memory(), TempDir: f.source.TempDir(),
-		NoProve: f.noProve, Resume: f.resume, ForceSpace: f.force, Estimate: f.estimate, SampleBytes: int64(f.tried), Namespace: f.namespace, Cluster: f.cluster, SST: f.sst, MaxBitmap: int64(f.source.maxBitmap),
+		NoProve: f.noProve, Resume: f.resume, Discard: f.discard, ForceSpace: f.force, Estimate: f.estimate, SampleBytes: int64(f.tried), Namespace: f.namespace, Cluster: f.cluster, SST: f.sst, MaxBitmap: int64(f.source.maxBitmap),
 		Tool: a.Build.String(), Layout: f.layout, Instances: f.instances, Slots: f.slots, Rename: f.conflict.rename, Prefer: f.conflict.prefer}
+	if f.resume && f.discard {
+		return nil, usagef("--resume --discard: an unfinished conversion is continued or dropped, not both")
+	}
 	if f.version&0xFF == 0xFF {
 		return nil, usagef("--version-epoch %d: the original engines lose sight of versions whose low byte is 0xFF", f.version)
 	}

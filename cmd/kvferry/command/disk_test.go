@@ -39,12 +39,16 @@ func TestFullDisk(t *testing.T) {
 	src, dir := golden(t, "nemo-basic"), mount(t, "1m")
 	dst := filepath.Join(dir, "dst")
 	r := kvferry(t, "convert", src, "blackwidow:"+dst)
+	if !strings.HasPrefix(r.stderr, "kvferry: not enough space: ") || entries(t, dir) != "" {
+		t.Errorf("%s left: %s", entries(t, dir), r.stderr)
+	}
+	r = kvferry(t, "convert", "--force-space", "--discard", src, "blackwidow:"+dst)
 	fullDisk(t, &r, dst, "; nothing is left of this conversion\n")
 	if got := entries(t, dir); got != "" {
 		t.Errorf("left %s", got)
 	}
-	r = kvferry(t, "convert", "--resume", src, "blackwidow:"+dst)
-	fullDisk(t, &r, dst, "; what is done is kept in "+dst+".kvferry, --resume continues it\n")
+	r = kvferry(t, "convert", "--force-space", "--workers", "1", src, "blackwidow:"+dst)
+	fullDisk(t, &r, dst, "; what is done is kept in "+dst+".kvferry; go on with\n  kvferry convert --resume --force-space --workers 1 "+src+" blackwidow:"+dst+"\n")
 	if got := entries(t, dir); got != "dst.kvferry" {
 		t.Errorf("left %s", got)
 	}
@@ -58,7 +62,7 @@ func TestFullDisk(t *testing.T) {
 // fullDisk checks the line that a conversion ends with when its disk is full.
 func fullDisk(t *testing.T, r *result, dst, end string) {
 	t.Helper()
-	if r.code != ExitFailed || strings.Count(r.stderr, "\n") != 1 || !strings.HasPrefix(r.stderr, "kvferry: write "+dst+".kvferry/") ||
+	if r.code != ExitFailed || strings.Count(r.stderr, "kvferry: ") != 1 || !strings.HasPrefix(r.stderr, "kvferry: write "+dst+".kvferry/") ||
 		strings.Count(r.stderr, ": no space left on device; free some space") != 1 || !strings.HasSuffix(r.stderr, end) {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
@@ -128,7 +132,7 @@ func TestReadOnlyMount(t *testing.T) {
 		filepath.Join(dir, "none"): "none does not exist; make it first\n",
 	} {
 		r := kvferry(t, "convert", src, "blackwidow:"+filepath.Join(at, "dst"))
-		if r.code != ExitFailed || strings.Count(r.stderr, "\n") != 1 || !strings.HasSuffix(r.stderr, want) {
+		if r.code != ExitFailed || strings.Count(r.stderr, "kvferry: ") != 1 || !strings.HasSuffix(r.stderr, want) {
 			t.Errorf("exit %d: %s", r.code, r.stderr)
 		}
 	}

@@ -226,6 +226,7 @@ func TestDatabasesAndLayouts(t *testing.T) {
 	}
 }
 
+// TestCancelledLeavesNothing: there is nothing to keep of what has not begun.
 func TestCancelledLeavesNothing(t *testing.T) {
 	src, dir := golden(t, "nemo-basic"), t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -233,8 +234,7 @@ func TestCancelledLeavesNothing(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	dst := filepath.Join(dir, "dst")
 	code := testApp().Run(ctx, []string{"convert", "--type", "hash,set", src, "blackwidow:" + dst}, &stdout, &stderr)
-	want := "kvferry: cancelled; what was done in " + dst + ".kvferry is removed; a run that can be cancelled and continued is\n" +
-		"  kvferry convert --resume --type hash,set " + src + " blackwidow:" + dst + "\n"
+	want := "kvferry: cancelled; " + dst + ".kvferry is removed\n"
 	if code != ExitCancelled || stderr.String() != want || stdout.Len() > 0 {
 		t.Errorf("exit %d: %s%s", code, &stdout, &stderr)
 	}
@@ -266,13 +266,21 @@ func TestCancelledAndContinued(t *testing.T) {
 		t.Fatal(err)
 	}
 	dst := filepath.Join(dir, "dst")
-	ctx, cancel := context.WithCancel(context.Background())
-	stderr := &cancelAt{text: "prove", cancel: cancel}
-	args := []string{"convert", "--resume", "--progress", "bar", "--workers", "1", src, "blackwidow:" + dst}
-	if code := testApp().Run(ctx, args, io.Discard, stderr); code != ExitCancelled {
-		t.Fatalf("exit %d: %s", code, stderr)
+	cancelled := func(args ...string) string {
+		t.Helper()
+		ctx, cancel := context.WithCancel(context.Background())
+		stderr := &cancelAt{text: "prove", cancel: cancel}
+		if code := testApp().Run(ctx, args, io.Discard, stderr); code != ExitCancelled {
+			t.Fatalf("exit %d: %s", code, stderr)
+		}
+		return stderr.String()
 	}
-	said, line, found := strings.Cut(stderr.String(), "; go on with\n  kvferry ")
+	args := []string{"convert", "--resume", "--progress", "bar", "--workers", "1", src, "blackwidow:" + dst}
+	if said := cancelled(slices.Insert(slices.Clone(args[2:]), 0, "convert", "--discard")...); entries(t, dir) != "" || !strings.HasSuffix(said, ".kvferry is removed\n") {
+		t.Errorf("--discard leaves %s: %s", entries(t, dir), said)
+	}
+	stderr := cancelled(slices.Insert(slices.Clone(args[2:]), 0, "convert")...)
+	said, line, found := strings.Cut(stderr, "; go on with\n  kvferry ")
 	if !found || !strings.HasSuffix(said, "kvferry: cancelled; what is done is kept in "+dst+".kvferry") || entries(t, dir) != "dst.kvferry" {
 		t.Fatalf("%s is left: %s", entries(t, dir), stderr)
 	}
@@ -280,11 +288,21 @@ func TestCancelledAndContinued(t *testing.T) {
 	if !slices.Equal(again, args) {
 		t.Errorf("%q, want %q", again, args)
 	}
+	if r := kvferry(t, slices.Delete(slices.Clone(args), 1, 2)...); r.code != ExitFailed || !strings.Contains(r.stderr, "continue it with --resume, or start over with --discard") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
 	if out := ok(t, again...); !strings.Contains(out, ", resumed") {
 		t.Errorf("it began again: %s", out)
 	}
 	if got := entries(t, dir); got != "dst dst.kvferry-report.json" {
 		t.Errorf("left %s", got)
+	}
+	if err := os.Rename(dst, dst+"1"); err != nil {
+		t.Fatal(err)
+	}
+	cancelled(args...)
+	if out := ok(t, "convert", "--discard", src, "blackwidow:"+dst); strings.Contains(out, ", resumed") || treeBytes(t, dst) != treeBytes(t, dst+"1") {
+		t.Errorf("it went on: %s", out)
 	}
 }
 
