@@ -16,12 +16,14 @@ type PrefixStats struct {
 	Records  int64
 	Elements int64
 	Bytes    int64
+	Redis    int64 // bytes in the memory of Redis, about
 }
 
 func (p *PrefixStats) add(q *PrefixStats) {
 	p.Records += q.Records
 	p.Elements += q.Elements
 	p.Bytes += q.Bytes
+	p.Redis += q.Redis
 }
 
 // prefixes counts by prefix. Keys mostly come in order, so the last prefix is looked at first.
@@ -54,7 +56,7 @@ func (p *prefixes) of(key []byte) []byte {
 	return key[:end]
 }
 
-func (p *prefixes) add(key []byte, elements, size int64) {
+func (p *prefixes) add(key []byte, elements, size, redis int64) {
 	if len(p.delimiter) == 0 {
 		return
 	}
@@ -64,6 +66,7 @@ func (p *prefixes) add(key []byte, elements, size int64) {
 	p.last.Records++
 	p.last.Elements += elements
 	p.last.Bytes += size
+	p.last.Redis += redis
 }
 
 // find makes last the prefix of a key.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/footprint"
 	"kvferry/record"
 )
 
@@ -15,6 +16,7 @@ type StatsOptions struct {
 	Top       int     // how many big keys and prefixes are listed
 	Delimiter string  // between the parts of a key; "" counts no prefixes
 	Depth     int     // how many parts make a prefix; 0 means 1
+	Redis     bool    // estimate what records would take in the memory of Redis
 }
 
 // Stats is what is in a dataset.
@@ -26,7 +28,11 @@ type Stats struct {
 	Expiry      []ExpiryBucket
 	TopBytes    []BigKey
 	TopElements []BigKey
-	Prefixes    []PrefixStats
+	// TopRedis are the records that would take most in Redis, and Redis is what all would, with the tables that keys stand
+	// in; 0 when it was not asked for.
+	TopRedis []BigKey
+	Redis    int64
+	Prefixes []PrefixStats
 	// MorePrefixes sums up those that are not listed. When there were more than could be counted,
 	// each line may lack up to PrefixMisses bytes.
 	MorePrefixes PrefixStats
@@ -44,6 +50,7 @@ type TypeStats struct {
 	Bytes    int64 // logical: keys, names and values, 8 for a score
 	Disk     int64 // of the files that hold the type; shared ones count for each, see Shared
 	Shared   bool
+	Redis    int64 // bytes in the memory of Redis, about
 	Expiring int64
 	Expired  int64 // have expired and are not counted above
 	Sizes    Distribution
@@ -56,6 +63,7 @@ type ExpiryBucket struct {
 	Name    string
 	Below   time.Duration // 0: no bound
 	Records int64
+	Redis   int64 // bytes in the memory of Redis, about
 }
 
 const day = 24 * time.Hour
@@ -77,7 +85,9 @@ func Collect(ctx context.Context, o *StatsOptions) (*Stats, error) {
 	err := scan.run(ctx, func(p Part) visitor {
 		v := newStatsVisitor(o, p.DB)
 		v.into = all
-		v.byBytes.ascending, v.byElem.ascending = scan.Source.Sorted(), scan.Source.Sorted()
+		for _, t := range []*top{&v.byBytes, &v.byElem, &v.byRedis} {
+			t.ascending = p.Span.To == 0 && scan.Source.Sorted()
+		}
 		return v
 	})
 	if err != nil {
@@ -94,14 +104,15 @@ func Collect(ctx context.Context, o *StatsOptions) (*Stats, error) {
 
 // typeCount counts one type.
 type typeCount struct {
-	records, elements, bytes, expiring, expired int64
-	sizes, lengths, keySizes                    Histogram
+	records, elements, bytes, redis, expiring, expired int64
+	sizes, lengths, keySizes                           Histogram
 }
 
 func (c *typeCount) merge(d *typeCount) {
 	c.records += d.records
 	c.elements += d.elements
 	c.bytes += d.bytes
+	c.redis += d.redis
 	c.expiring += d.expiring
 	c.expired += d.expired
 	c.sizes.Merge(&d.sizes)
@@ -117,14 +128,17 @@ type statsVisitor struct {
 	curPart         record.Part
 	big             BigKey
 	byBytes, byElem top
+	byRedis         top
+	meter           *footprint.Meter // nil: nothing is estimated
 	prefixes        *prefixes
 	expiry          []int64 // expired, the buckets, never
+	expiryRedis     []int64
 	into            *statsVisitor
 	db              string
 }
 
 func newStatsVisitor(o *StatsOptions, db string) *statsVisitor {
-	return &statsVisitor{
+	v := &statsVisitor{
 		now:      o.Scan.Now.UnixMilli(),
 		types:    make(map[record.Part]*typeCount),
 		byBytes:  top{n: o.Top, measure: func(k *BigKey) int64 { return k.Bytes }},
@@ -133,7 +147,14 @@ func newStatsVisitor(o *StatsOptions, db string) *statsVisitor {
 		expiry:   make([]int64, len(expiryBuckets)+2),
 		db:       db,
 		big:      BigKey{DB: db},
+
+		expiryRedis: make([]int64, len(expiryBuckets)+2),
 	}
+	if o.Redis {
+		v.byRedis = top{n: o.Top, measure: func(k *BigKey) int64 { return k.Redis }}
+		v.meter = new(footprint.Meter)
+	}
+	return v
 }
 
 func (v *statsVisitor) count(p record.Part) *typeCount {
@@ -149,8 +170,14 @@ func (v *statsVisitor) count(p record.Part) *typeCount {
 
 func (v *statsVisitor) record(h *record.Header, e *elements) error {
 	n, size := int64(0), int64(len(h.Key))
+	if v.meter != nil {
+		v.meter.Begin(h)
+	}
 	batch, err := e.next()
 	for ; len(batch) > 0 && err == nil; batch, err = e.more(h.Type) {
+		if v.meter != nil {
+			v.meter.Elements(batch)
+		}
 		for i := range batch {
 			size += batch[i].Bytes(h.Type)
 			if batch[i].Kind == record.Entry {
@@ -176,12 +203,20 @@ func (v *statsVisitor) add(h *record.Header, n, size int64) {
 	if h.ExpireMS != 0 {
 		c.expiring++
 	}
-	v.expiry[v.bucket(h)]++
+	redis := int64(0)
+	if v.meter != nil {
+		redis = v.meter.Bytes()
+	}
+	c.redis += redis
+	bucket := v.bucket(h)
+	v.expiry[bucket]++
+	v.expiryRedis[bucket] += redis
 	b := &v.big
-	b.Type, b.Key, b.Bytes, b.Elements, b.ExpireMS = h.Type, h.Key, size, n, h.ExpireMS
+	b.Type, b.Key, b.Bytes, b.Redis, b.Elements, b.ExpireMS = h.Type, h.Key, size, redis, n, h.ExpireMS
 	v.byBytes.add(b)
 	v.byElem.add(b)
-	v.prefixes.add(h.Key, n, size)
+	v.byRedis.add(b)
+	v.prefixes.add(h.Key, n, size, redis)
 }
 
 // bucket returns the index in expiry of a record.
@@ -215,9 +250,11 @@ func (v *statsVisitor) merge() {
 	}
 	v.into.byBytes.merge(&v.byBytes)
 	v.into.byElem.merge(&v.byElem)
+	v.into.byRedis.merge(&v.byRedis)
 	v.into.prefixes.merge(v.prefixes)
 	for i, n := range v.expiry {
 		v.into.expiry[i] += n
+		v.into.expiryRedis[i] += v.expiryRedis[i]
 	}
 }
 
@@ -226,6 +263,9 @@ func (v *statsVisitor) stats(o *StatsOptions) *Stats {
 	src := o.Scan.Source
 	s := &Stats{Format: src.Format().Name(), Databases: src.Databases(), NowMS: v.now,
 		TopBytes: v.byBytes.list(), TopElements: v.byElem.list(), PrefixMisses: v.prefixes.misses}
+	if o.Redis {
+		s.TopRedis, s.Redis = v.byRedis.list(), v.redis()
+	}
 	for _, db := range s.Databases {
 		for t := record.String; int(t) < record.NumTypes; t++ {
 			if c := v.types[record.Part{DB: db, Type: t}]; c != nil {
@@ -233,12 +273,13 @@ func (v *statsVisitor) stats(o *StatsOptions) *Stats {
 			}
 		}
 	}
-	s.Expiry = append(s.Expiry, ExpiryBucket{Name: "expired", Records: v.expiry[0]})
+	s.Expiry = append(s.Expiry, ExpiryBucket{Name: "expired", Records: v.expiry[0], Redis: v.expiryRedis[0]})
 	for i, b := range expiryBuckets {
-		b.Records = v.expiry[1+i]
+		b.Records, b.Redis = v.expiry[1+i], v.expiryRedis[1+i]
 		s.Expiry = append(s.Expiry, b)
 	}
-	s.Expiry = append(s.Expiry, ExpiryBucket{Name: "never", Records: v.expiry[len(v.expiry)-1]})
+	last := len(v.expiry) - 1
+	s.Expiry = append(s.Expiry, ExpiryBucket{Name: "never", Records: v.expiry[last], Redis: v.expiryRedis[last]})
 	s.MorePrefixes = v.prefixes.folded
 	for i, p := range v.prefixes.sorted() {
 		if i < o.Top {
@@ -250,8 +291,22 @@ func (v *statsVisitor) stats(o *StatsOptions) *Stats {
 	return s
 }
 
+// redis is what all records would take in Redis, with the tables that keys stand in.
+func (v *statsVisitor) redis() (sum int64) {
+	keys, expiring := map[string]int64{}, map[string]int64{}
+	for p, c := range v.types {
+		sum += c.redis
+		keys[p.DB] += c.records
+		expiring[p.DB] += c.expiring
+	}
+	for db, n := range keys {
+		sum += footprint.Keys(n, expiring[db])
+	}
+	return sum
+}
+
 func (c *typeCount) stats(o *StatsOptions, db string, t record.Type) TypeStats {
-	s := TypeStats{DB: db, Type: t, Records: c.records, Elements: c.elements, Bytes: c.bytes, Expiring: c.expiring,
+	s := TypeStats{DB: db, Type: t, Records: c.records, Elements: c.elements, Bytes: c.bytes, Redis: c.redis, Expiring: c.expiring,
 		Expired: c.expired, Sizes: c.sizes.Distribution(), Lengths: c.lengths.Distribution(), KeySizes: c.keySizes.Distribution()}
 	src := o.Scan.Source
 	s.Disk = src.Size(db, record.Of(t))

@@ -15,6 +15,7 @@ type BigKey struct {
 	Type     record.Type
 	Key      []byte
 	Bytes    int64 // logical
+	Redis    int64 // in the memory of Redis, about
 	Elements int64
 	ExpireMS int64
 }

@@ -52,8 +52,9 @@ func Stats(w io.Writer, s *inspect.Stats) error {
 	typesTable(&b, s)
 	distributions(&b, s)
 	expiryTable(&b, s)
-	bigTable(&b, "Largest by bytes", s.TopBytes)
-	bigTable(&b, "Largest by elements", s.TopElements)
+	bigTable(&b, "Largest by bytes", s.TopBytes, s.Redis > 0)
+	bigTable(&b, "Largest by elements", s.TopElements, s.Redis > 0)
+	bigTable(&b, "Largest in Redis", s.TopRedis, true)
 	prefixTable(&b, s)
 	garbageTable(&b, s)
 	filesTable(&b, s)
@@ -62,7 +63,7 @@ func Stats(w io.Writer, s *inspect.Stats) error {
 }
 
 func typesTable(b *strings.Builder, s *inspect.Stats) {
-	t := newTable(b, "db", "type", "records", "elements", "bytes", "on disk", "expiring", "expired")
+	t := newTable(b, inRedis(s.Redis > 0, 5, "in Redis", "db", "type", "records", "elements", "bytes", "on disk", "expiring", "expired")...)
 	shared := false
 	var sum inspect.TypeStats
 	for _, c := range s.Types {
@@ -70,18 +71,29 @@ func typesTable(b *strings.Builder, s *inspect.Stats) {
 		if c.Shared {
 			disk, shared = disk+"*", true
 		}
-		t.add(c.DB, c.Type, c.Records, c.Elements, Bytes(c.Bytes), disk, c.Expiring, c.Expired)
+		t.add(inRedis[any](s.Redis > 0, 5, Bytes(c.Redis), c.DB, c.Type, c.Records, c.Elements, Bytes(c.Bytes), disk, c.Expiring, c.Expired)...)
 		sum.Records += c.Records
 		sum.Elements += c.Elements
 		sum.Bytes += c.Bytes
 		sum.Expiring += c.Expiring
 		sum.Expired += c.Expired
 	}
-	t.add("", "all", sum.Records, sum.Elements, Bytes(sum.Bytes), "", sum.Expiring, sum.Expired)
+	t.add(inRedis[any](s.Redis > 0, 5, Bytes(s.Redis), "", "all", sum.Records, sum.Elements, Bytes(sum.Bytes), "", sum.Expiring, sum.Expired)...)
 	t.w.Flush()
+	if s.Redis > 0 {
+		b.WriteString("in Redis: about what a server takes (MEMORY USAGE of Redis 7.0, default limits); all: with its tables of keys\n")
+	}
 	if shared {
 		b.WriteString("* of files that hold other types too\n")
 	}
+}
+
+// inRedis puts the cell of a column in its place, when the column is there.
+func inRedis[T any](is bool, at int, cell T, cells ...T) []T {
+	if is {
+		cells = slices.Insert(cells, at, cell)
+	}
+	return cells
 }
 
 func distributions(b *strings.Builder, s *inspect.Stats) {
@@ -96,23 +108,23 @@ func distributions(b *strings.Builder, s *inspect.Stats) {
 
 func expiryTable(b *strings.Builder, s *inspect.Stats) {
 	b.WriteString("\nExpiry\n")
-	t := newTable(b, "", "records")
+	t := newTable(b, inRedis(s.Redis > 0, 2, "in Redis", "", "records")...)
 	for _, e := range s.Expiry {
 		if e.Records > 0 {
-			t.add(e.Name, e.Records)
+			t.add(inRedis[any](s.Redis > 0, 2, Bytes(e.Redis), e.Name, e.Records)...)
 		}
 	}
 	t.w.Flush()
 }
 
-func bigTable(b *strings.Builder, title string, keys []inspect.BigKey) {
+func bigTable(b *strings.Builder, title string, keys []inspect.BigKey, redis bool) {
 	if len(keys) == 0 {
 		return
 	}
 	fmt.Fprintf(b, "\n%s\n", title)
-	t := newTable(b, "bytes", "elements", "db", "type", "key")
+	t := newTable(b, inRedis(redis, 1, "in Redis", "bytes", "elements", "db", "type", "key")...)
 	for _, k := range keys {
-		t.add(Bytes(k.Bytes), k.Elements, k.DB, k.Type, cell(record.Quote(k.Key)))
+		t.add(inRedis[any](redis, 1, Bytes(k.Redis), Bytes(k.Bytes), k.Elements, k.DB, k.Type, cell(record.Quote(k.Key)))...)
 	}
 	t.w.Flush()
 }
@@ -125,16 +137,16 @@ func prefixTable(b *strings.Builder, s *inspect.Stats) {
 		return
 	}
 	b.WriteString("\nPrefixes\n")
-	t := newTable(b, "records", "elements", "bytes", "prefix")
+	t := newTable(b, inRedis(s.Redis > 0, 3, "in Redis", "records", "elements", "bytes", "prefix")...)
 	for _, p := range s.Prefixes {
 		name := cell(record.Quote(p.Prefix))
 		if len(p.Prefix) == 0 {
 			name = "(none)"
 		}
-		t.add(p.Records, p.Elements, Bytes(p.Bytes), name)
+		t.add(inRedis[any](s.Redis > 0, 3, Bytes(p.Redis), p.Records, p.Elements, Bytes(p.Bytes), name)...)
 	}
 	if m := s.MorePrefixes; m.Records > 0 {
-		t.add(m.Records, m.Elements, Bytes(m.Bytes), "(others)")
+		t.add(inRedis[any](s.Redis > 0, 3, Bytes(m.Redis), m.Records, m.Elements, Bytes(m.Bytes), "(others)")...)
 	}
 	t.w.Flush()
 	if s.PrefixMisses > 0 {
@@ -234,6 +246,8 @@ type (
 		Expiry       []jsonBucket  `json:"expiry"`
 		TopBytes     []jsonBig     `json:"top_by_bytes"`
 		TopElements  []jsonBig     `json:"top_by_elements"`
+		TopRedis     []jsonBig     `json:"top_in_redis,omitempty"`
+		Redis        int64         `json:"redis_bytes,omitempty"`
 		Prefixes     []jsonPrefix  `json:"prefixes"`
 		MorePrefixes jsonPrefix    `json:"more_prefixes"`
 		PrefixMisses int64         `json:"prefix_bytes_missed_at_most"`
@@ -252,6 +266,7 @@ type (
 		Records  int64                `json:"records"`
 		Elements int64                `json:"elements"`
 		Bytes    int64                `json:"bytes"`
+		Redis    int64                `json:"redis_bytes,omitempty"`
 		Disk     int64                `json:"bytes_on_disk"`
 		Shared   bool                 `json:"files_shared_with_other_types"`
 		Expiring int64                `json:"expiring"`
@@ -264,12 +279,14 @@ type (
 		Name    string `json:"name"`
 		BelowMS int64  `json:"below_ms,omitempty"`
 		Records int64  `json:"records"`
+		Redis   int64  `json:"redis_bytes,omitempty"`
 	}
 	jsonBig struct {
 		DB       jsonl.Text `json:"db"`
 		Type     string     `json:"type"`
 		Key      Text       `json:"key"`
 		Bytes    int64      `json:"bytes"`
+		Redis    int64      `json:"redis_bytes,omitempty"`
 		Elements int64      `json:"elements"`
 		ExpireMS int64      `json:"expire_at_ms"`
 	}
@@ -278,6 +295,7 @@ type (
 		Records  int64 `json:"records"`
 		Elements int64 `json:"elements"`
 		Bytes    int64 `json:"bytes"`
+		Redis    int64 `json:"redis_bytes,omitempty"`
 	}
 	jsonGarbage struct {
 		Keyspace     string           `json:"keyspace"`
@@ -310,17 +328,17 @@ func StatsJSON(w io.Writer, s *inspect.Stats) error { return indented(w, newJSON
 
 func newJSONStats(s *inspect.Stats) *jsonStats {
 	out := &jsonStats{Format: s.Format, NowMS: s.NowMS, Databases: s.Databases, Types: []jsonType{}, Expiry: []jsonBucket{},
-		TopBytes: bigKeys(s.TopBytes), TopElements: bigKeys(s.TopElements), Prefixes: []jsonPrefix{},
+		TopBytes: bigKeys(s.TopBytes), TopElements: bigKeys(s.TopElements), TopRedis: bigKeys(s.TopRedis), Redis: s.Redis, Prefixes: []jsonPrefix{},
 		MorePrefixes: newJSONPrefix(&s.MorePrefixes), PrefixMisses: s.PrefixMisses, Rows: []jsonGarbage{},
 		Levels: []jsonLevel{}, Blobs: []jsonLevel{}, Logs: newJSONLevel(&s.Files.Logs), Other: newJSONLevel(&s.Files.Other)}
 	out.Files, out.Bytes = s.Files.Sum()
 	out.MorePrefixes.Prefix = nil
 	for _, t := range s.Types {
-		out.Types = append(out.Types, jsonType{jsonl.Text(t.DB), t.Type.String(), t.Records, t.Elements, t.Bytes, t.Disk, t.Shared,
+		out.Types = append(out.Types, jsonType{jsonl.Text(t.DB), t.Type.String(), t.Records, t.Elements, t.Bytes, t.Redis, t.Disk, t.Shared,
 			t.Expiring, t.Expired, t.Sizes, t.Lengths, t.KeySizes})
 	}
 	for _, e := range s.Expiry {
-		out.Expiry = append(out.Expiry, jsonBucket{e.Name, e.Below.Milliseconds(), e.Records})
+		out.Expiry = append(out.Expiry, jsonBucket{e.Name, e.Below.Milliseconds(), e.Records, e.Redis})
 	}
 	for i := range s.Prefixes {
 		out.Prefixes = append(out.Prefixes, newJSONPrefix(&s.Prefixes[i]))
@@ -341,14 +359,14 @@ func newJSONStats(s *inspect.Stats) *jsonStats {
 func bigKeys(keys []inspect.BigKey) []jsonBig {
 	out := []jsonBig{}
 	for _, k := range keys {
-		out = append(out, jsonBig{jsonl.Text(k.DB), k.Type.String(), k.Key, k.Bytes, k.Elements, k.ExpireMS})
+		out = append(out, jsonBig{jsonl.Text(k.DB), k.Type.String(), k.Key, k.Bytes, k.Redis, k.Elements, k.ExpireMS})
 	}
 	return out
 }
 
 func newJSONPrefix(p *inspect.PrefixStats) jsonPrefix {
 	prefix := Text(p.Prefix)
-	return jsonPrefix{&prefix, p.Records, p.Elements, p.Bytes}
+	return jsonPrefix{&prefix, p.Records, p.Elements, p.Bytes, p.Redis}
 }
 
 func newJSONGarbage(g *inspect.Garbage) jsonGarbage {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/inspect/render"
 )
@@ -15,12 +16,16 @@ const inspectHelp = `Show what is in a dataset, in one pass: records, elements a
 distributions, the largest keys, prefixes, garbage rows and the bytes that a conversion would free, and
 the shape of the files. The largest keys are exact; quantiles are within 1.6 %.
 
+--redis adds the memory that a Redis server would take: by type, for each listed key, prefix and bucket of expiry, and in all. It
+is an estimate of MEMORY USAGE (Redis 7.0 on 64 bits, its default limits), within 15 % on a mix.
+
 --salvage skips unreadable tables, blocks or pages and lists them. Their rows are not counted.
 ` + exitHelp
 
 const inspectExample = `  kvferry inspect /data/pika/dump
   kvferry inspect --top 50 --format json /data/pika/dump
-  kvferry inspect --html report.html /data/pika/dump`
+  kvferry inspect --html report.html /data/pika/dump
+  kvferry inspect --redis --top 5 /data/pika/dump`
 
 // maxTop bounds --top: what is listed is held in memory.
 const maxTop = 100000
@@ -33,6 +38,7 @@ type inspectFlags struct {
 	html      string
 	delimiter delimiterFlag
 	depth     int
+	redis     bool
 	output    string
 }
 
@@ -58,6 +64,7 @@ func (a *App) inspect() *cobra.Command {
 	f.delimiter, f.depth = ":", 1
 	fs.Var(&f.delimiter, "delimiter", "separator of the parts of a key, as in user:1:name; empty: no prefixes")
 	fs.Var(number(&f.depth, 1, 0), "prefix-depth", "number of parts of a key that make its prefix, 1 or more")
+	fs.BoolVar(&f.redis, "redis", false, "estimate the memory that the records would take in Redis; always of files and servers of Redis")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }
@@ -74,7 +81,8 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (
 	var stats *inspect.Stats
 	err = d.ordered(cmd.Context(), func() (err error) {
 		stats, err = inspect.Collect(cmd.Context(), &inspect.StatsOptions{Scan: *d.Scan, Stores: d.Stores, Top: f.top,
-			Delimiter: string(f.delimiter), Depth: f.depth})
+			Delimiter: string(f.delimiter), Depth: f.depth,
+			Redis: f.redis || d.Opened.Source.Format().Limits().Place != format.InDirectory})
 		return err
 	})
 	show.end(err)
