@@ -6,6 +6,7 @@ import (
 
 	"kvferry/ardb/codec"
 	"kvferry/record"
+	"kvferry/store"
 )
 
 // intRange follows the integers among the fields or members of a collection.
@@ -32,17 +33,38 @@ func (r *intRange) take(d *codec.Data) {
 	}
 }
 
+// watch makes the pass know the integers of rows that were deleted, where the store has them: it passes over them in the
+// midst of their collection.
+func (p *pass) watch() {
+	w, ok := p.it.(store.Watched)
+	number := p.sp.ks.Comparer().Wrapping
+	if !ok || number == nil {
+		return
+	}
+	w.Watch(func(key []byte) {
+		if !p.inside || len(key) <= len(p.prefix) || !bytes.HasPrefix(key, p.prefix) || codec.Kind(key[len(p.prefix)]) != elementKind(p.head.Type) {
+			return
+		}
+		if n, ok := number.Number(key); ok {
+			p.gone = p.gone.with(n)
+		}
+	})
+}
+
 // circular reports a collection whose rows the comparator has no order for, by what the store found in its
-// logs, or by the rows that were read.
+// logs, or by the rows that were read or passed over.
 func (p *pass) circular() {
-	r := &p.ints
 	detail := ""
 	if len(p.src.circles) > 0 {
 		detail = p.src.circles[circleOf(p.sp.ks.Name(), p.prefix, byte(elementKind(p.head.Type)))]
 	}
+	r, deleted := p.ints, ""
+	if p.gone.any && r.span() < 1<<63 {
+		r, deleted = r.with(p.gone.min).with(p.gone.max), ", those of deleted rows among them,"
+	}
 	if detail == "" && r.span() >= 1<<63 {
-		detail = fmt.Sprintf("integers from %d to %d are 2^63 or more apart, which %s orders in a circle: the server's lookups and deletes "+
-			"may miss them; they are read as they stand", r.min, r.max, codec.ComparerName)
+		detail = fmt.Sprintf("integers from %d to %d%s are 2^63 or more apart, which %s orders in a circle: the server's lookups and deletes "+
+			"may miss them; they are read as they stand", r.min, r.max, deleted, codec.ComparerName)
 	}
 	if detail != "" && p.env.Report != nil {
 		p.env.Report(record.Finding{Kind: record.FindCircularOrder, Severity: record.Warning, DB: p.sp.db, Type: p.head.Type,

@@ -318,6 +318,64 @@ func TestDatasetSweep(t *testing.T) {
 	}
 }
 
+// buried is a keyspace with tombstones of some keys, which its iterators pass over.
+type buried struct {
+	store.Keyspace
+	dead [][]byte
+}
+
+func (b *buried) Rows(lo, hi []byte) (store.Iterator, error) {
+	it, err := b.Keyspace.Rows(lo, hi)
+	return &buriedRows{Iterator: it, b: b, dead: b.dead}, err
+}
+
+type buriedRows struct {
+	store.Iterator
+	b    *buried
+	dead [][]byte
+	told func([]byte)
+}
+
+func (r *buriedRows) Watch(f func(key []byte)) { r.told = f }
+
+func (r *buriedRows) Next() (key, value []byte, err error) {
+	key, value, err = r.Iterator.Next()
+	for len(r.dead) > 0 && (err != nil || r.b.Comparer().Compare(r.dead[0], key) < 0) {
+		r.told(r.dead[0])
+		r.dead = r.dead[1:]
+	}
+	return key, value, err
+}
+
+// TestBuriedCircles: integers of deleted rows count where a collection is judged, but only those of its own kind of rows.
+func TestBuriedCircles(t *testing.T) {
+	rows := []raw{metaOf("h", codec.Value{Kind: codec.KindHash, Size: 1}), row("h", codec.KindField, elem(codec.KindField, text("v")), codec.IntData(-5)),
+		metaOf("i", codec.Value{Kind: codec.KindSet, Size: 1}), row("i", codec.KindMember, elem(codec.KindMember), codec.IntData(7)), metaOf("j", codec.Value{Kind: codec.KindString}, text("v"))}
+	dead := func(user string, k codec.Kind, n int64) []byte { return row(user, k, nil, codec.IntData(n)).key }
+	for name, c := range map[string]struct {
+		dead [][]byte
+		want string
+	}{
+		"none":                    {nil, ""},
+		"near":                    {[][]byte{dead("h", codec.KindField, 1<<62)}, ""},
+		"far":                     {[][]byte{dead("h", codec.KindField, math.MaxInt64)}, "hash h: integers from -5 to 9223372036854775807, those of deleted rows among them, are 2^63 or more apart"},
+		"before all that is left": {[][]byte{dead("i", codec.KindMember, math.MinInt64)}, "set i: integers from -9223372036854775808 to 7, those of deleted rows among them, are 2^63 or more apart"},
+		"of another kind":         {[][]byte{dead("h", codec.KindMember, math.MaxInt64)}, ""},
+		"of another key":          {[][]byte{dead("g", codec.KindField, math.MaxInt64), dead("j", codec.KindField, math.MinInt64)}, ""},
+		"no integer":              {[][]byte{row("h", codec.KindField, nil, text("x")).key}, ""},
+	} {
+		src := openRows(t, rows...).(*source)
+		src.spaces[0].ks = &buried{src.spaces[0].ks, c.dead}
+		got := ""
+		env := testEnv(func(f record.Finding) { got += fmt.Sprintf("%s %s: %s", f.Type, f.Key, f.Detail) })
+		n := 0
+		readRecords(t, src, "0", record.RedisTypes, format.Span{}, env, func(*record.Header, []record.Element) { n++ })
+		if n != 3 || (c.want == "") != (got == "") || !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %d records, %s", name, n, got)
+		}
+	}
+}
+
 // brokenStore gives errors where it is told to.
 type brokenStore struct {
 	store.Store

@@ -34,6 +34,7 @@ func (s *source) Records(_ context.Context, db string, t record.TypeSet, span fo
 	p := &pass{src: s, sp: sp, types: t, env: e, it: it, now: e.Now.UnixMilli(), subset: t&record.RedisTypes != record.RedisTypes}
 	p.strays = span.Lo == nil && t.Has(record.String) && sp == s.spaces[0]
 	p.head.DB = db
+	p.watch()
 	return p, nil
 }
 
@@ -74,6 +75,7 @@ type pass struct {
 	ended  bool   // all elements were read
 	groups int64  // rows of consumer groups
 	ints   intRange
+	gone   intRange // of rows that were deleted
 
 	names    []codec.Data // streams: the field names of META
 	namesBuf []byte
@@ -191,7 +193,7 @@ func (p *pass) open(user []byte) {
 	}
 	p.head.Expired = p.head.ExpireMS > 0 && p.head.ExpireMS < p.now
 	p.class, p.rows, p.index, p.count, p.groups, p.ended = record.Copied, 1, 0, 0, 0, false
-	p.ints = intRange{}
+	p.ints, p.gone = intRange{}, intRange{}
 	p.inside = true
 }
 

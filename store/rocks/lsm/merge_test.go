@@ -253,6 +253,37 @@ func checkModel(t *testing.T, seed int64, ks store.Keyspace, m *model, r *rand.R
 	checkSeeks(t, ks, m, r)
 	checkBatches(t, ks, m, r)
 	checkEntries(t, ks, m)
+	checkWatched(t, ks, m)
+}
+
+// checkWatched: each entry that shows no row is told of, where it stands, but for range tombstones, what they hide, and operands.
+func checkWatched(t *testing.T, ks store.Keyspace, m *model) {
+	t.Helper()
+	it, err := ks.Rows(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	told, last := int64(0), []byte(nil)
+	it.(store.Watched).Watch(func(key []byte) {
+		if told++; last != nil && m.cmp(key, last) < 0 {
+			t.Errorf("%q is told of after row %q", key, last)
+		}
+	})
+	for {
+		key, _, err := it.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = append([]byte{}, key...)
+	}
+	least, most := m.tally.Superseded, m.tally.Superseded+m.tally.Tombstones-int64(len(m.tombs)) // tombstones may lie in a range
+	if told < least || told > most || len(m.tombs) == 0 && told != most {
+		t.Errorf("%d entries are told of, want %d to %d", told, least, most)
+	}
 }
 
 // checkBatches reads batches and single rows in turn, of all rows and of spans, and compares them with what Next

@@ -37,7 +37,11 @@ type rows struct {
 	foldAt   record.Place
 
 	outside outside
+	watch   func(key []byte) // gets what shows no row; mostly nil
 }
+
+// Watch implements store.Watched.
+func (r *rows) Watch(f func(key []byte)) { r.watch = f }
 
 // Next returns the next visible row.
 func (r *rows) Next() (key, value []byte, err error) {
@@ -65,6 +69,9 @@ func (r *rows) Next() (key, value []byte, err error) {
 			return c.buf[:c.ulen:c.ulen], c.Val, nil
 		case base.KindDelete, base.KindSingleDelete:
 			r.n.Tombstones++
+			if r.watch != nil {
+				r.watch(c.User())
+			}
 		case base.KindBlobIndex:
 			value, err := r.outside.value(c)
 			if err == ErrLostValue {
@@ -116,6 +123,9 @@ func (r *rows) covered(c *Cursor) bool { return c.Tr>>8 < r.cover.seq(c.User()) 
 
 // hidden counts an entry that shows no row.
 func (r *rows) hidden(c *Cursor) error {
+	if r.watch != nil && (r.cover == nil || !r.covered(c)) {
+		r.watch(c.User())
+	}
 	k, err := KindOf(c.Tr)
 	switch {
 	case err != nil || k == store.RangeDelete:
