@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -565,39 +564,6 @@ func TestAdopt(t *testing.T) {
 		}
 		if err := src.Close(); err != nil {
 			t.Error(err)
-		}
-	}
-}
-
-func TestSpoolDamage(t *testing.T) {
-	dir := t.TempDir()
-	s := newSpool(dir, 3)
-	if err := s.add(5, []byte("0"), []byte("key")); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.close(); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(s.path())
-	if err != nil {
-		t.Fatal(err)
-	}
-	table := s.table
-	table.File = "../ttl"
-	if err := checkSpool(dir, table); err == nil {
-		t.Error("a spool elsewhere is taken")
-	}
-	table.File = "ttl-9.tmp"
-	if err := checkSpool(dir, table); err == nil {
-		t.Error("a spool that is not there is taken")
-	}
-	for n := 1; n < len(data); n++ {
-		if err := os.WriteFile(s.path(), data[:n], 0o600); err != nil {
-			t.Fatal(err)
-		}
-		target := &target{dir: dir, kind: storeLevelDB, options: createOptions(t, storeLevelDB), ttl: map[int]store.Table{3: s.table}}
-		if err := target.writeTTL(); err == nil {
-			t.Errorf("cut to %d bytes: no error", n)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"kvferry/ardb/codec"
 	"kvferry/ardb/merge"
 	"kvferry/format"
+	"kvferry/internal/dataset"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -22,17 +23,15 @@ type target struct {
 	kind    string
 	builder store.Builder
 	options *format.CreateOptions
-	spans   sync.Map // *record.Header to *intSpan: see ElementLosses
-
-	mu  sync.Mutex
-	ttl map[int]store.Table // LevelDB: the spools of TTL rows by shard
+	spans   sync.Map          // *record.Header to *intSpan: see ElementLosses
+	ttl     *dataset.RowFiles // LevelDB: rows of the TTL index
 }
 
 var _ format.Target = (*target)(nil)
 
 // Create starts a target: the engine's directory in dir.
 func (f ardbFormat) Create(_ context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
-	t := &target{format: f, dir: dir, kind: o.Kind, options: o, ttl: map[int]store.Table{}}
+	t := &target{format: f, dir: dir, kind: o.Kind, options: o, ttl: dataset.NewRowFiles(dir, ttlDir)}
 	if t.kind == "" {
 		t.kind = storeRocksDB
 	}
@@ -108,48 +107,34 @@ func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record
 	return newWriter(t, n, db, ns, run, memory), nil
 }
 
-// Tables returns the tables of a shard, and on LevelDB the spool of its TTL rows.
+// Tables returns the tables of a shard, and on LevelDB the file of its TTL rows.
 func (t *target) Tables(n int) ([]store.Table, error) {
 	out, err := t.builder.Tables(n)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if spool, ok := t.ttl[n]; ok {
-		out = append(out, spool)
-	}
-	return out, err
+	return append(out, t.ttl.Tables(n)...), err
 }
 
 // Adopt takes the tables of a shard that an earlier process finished.
 func (t *target) Adopt(n int, _ string, tables []store.Table) error {
 	var own []store.Table
-	for _, table := range tables {
-		if t.kind != storeLevelDB || table.Keyspace != codec.TTLNamespace {
-			own = append(own, table)
-			continue
-		}
-		if err := checkSpool(t.dir, table); err != nil {
+	for i := range tables {
+		if !t.ttl.Has(&tables[i]) {
+			own = append(own, tables[i])
+		} else if err := t.ttl.Adopt(n, tables[i]); err != nil {
 			return err
 		}
-		t.addSpool(table)
 	}
 	return t.builder.Adopt(own)
 }
 
-func (t *target) addSpool(table store.Table) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.ttl[table.Shard] = table
-}
-
 // Finish makes the database and opens it for the proof.
 func (t *target) Finish(ctx context.Context) (format.Source, error) {
-	if err := t.writeTTL(); err != nil {
+	if err := t.writeTTL(ctx); err != nil {
 		return nil, err
 	}
 	if err := t.builder.Finish(); err != nil {
 		return nil, err
 	}
-	if err := t.removeSpools(); err != nil {
+	if err := t.ttl.Remove(); err != nil {
 		return nil, err
 	}
 	if t.options.Reopen == nil {
@@ -163,5 +148,5 @@ func (t *target) Finish(ctx context.Context) (format.Source, error) {
 // Abort removes what was written.
 func (t *target) Abort() {
 	t.builder.Abort()
-	_ = t.removeSpools() // the error that led here is the one to tell
+	_ = t.ttl.Remove() // the error that led here is the one to tell
 }

@@ -23,7 +23,7 @@ type writer struct {
 	run    store.Run
 	sorter *extsort.Sorter
 	sorts  *extsort.Sorter // sort rows of a sorted set; the others often come in order
-	ttl    *spool          // LevelDB
+	ttl    *extsort.Sorter // LevelDB: rows of the TTL index
 
 	// The open record.
 	typ    record.Type
@@ -46,11 +46,12 @@ type writer struct {
 
 func newWriter(t *target, shard int, db string, ns []byte, run store.Run, memory int64) *writer {
 	w := &writer{t: t, shard: shard, db: db, ns: ns, run: run}
+	if t.kind == storeLevelDB {
+		w.ttl = extsort.New(t.ttlOptions(memory / 8))
+		memory -= memory / 8
+	}
 	o := extsort.Options{Compare: codec.CompareTail, Memory: memory / 2, TempDir: t.options.TempDir}
 	w.sorter, w.sorts = extsort.New(o), extsort.New(o)
-	if t.kind == storeLevelDB {
-		w.ttl = newSpool(t.dir, shard)
-	}
 	return w
 }
 
@@ -187,7 +188,8 @@ func (w *writer) End() error {
 		return err
 	}
 	if w.expire > 0 && w.ttl != nil {
-		if err := w.ttl.add(w.expire, []byte(w.db), w.user); err != nil {
+		w.tail = appendTTLKey(w.tail[:0], w.expire, []byte(w.db), w.user)
+		if err := w.ttl.Add(0, w.tail, ttlValue); err != nil {
 			return err
 		}
 	}
@@ -271,21 +273,24 @@ func (w *writer) errorf(key []byte, msg string, args ...any) error {
 
 // Close finishes the span.
 func (w *writer) Close() error {
-	err := errors.Join(w.run.Close(), w.sorter.Close(), w.sorts.Close())
-	if w.ttl == nil {
-		return err
+	err := w.run.Close()
+	if err == nil && w.ttl != nil {
+		err = w.t.ttl.Save(w.shard, w.ttl)
 	}
-	if err = errors.Join(err, w.ttl.close()); err == nil && w.ttl.f != nil {
-		w.t.addSpool(w.ttl.table)
-	}
-	return err
+	return errors.Join(err, w.free())
 }
 
 // Abort drops the span.
 func (w *writer) Abort() {
 	w.run.Abort()
-	_ = errors.Join(w.sorter.Close(), w.sorts.Close()) // what matters is that the span is dropped
+	_ = w.free() // what matters is that the span is dropped
+}
+
+// free closes the sorters.
+func (w *writer) free() error {
+	err := errors.Join(w.sorter.Close(), w.sorts.Close())
 	if w.ttl != nil {
-		w.ttl.abort()
+		err = errors.Join(err, w.ttl.Close())
 	}
+	return err
 }

@@ -24,8 +24,8 @@ type target struct {
 	dir     string // of the server; the database is below it
 	builder store.Builder
 	options *format.CreateOptions
-	version codec.Version // of the first record; those of others are below it
-	slots   *slotFiles    // the rows of a node of a cluster until they are tables; nil where there are no slots
+	version codec.Version     // of the first record; those of others are below it
+	slots   *dataset.RowFiles // the rows of a node of a cluster until they are tables; nil where there are no slots
 
 	mu     sync.Mutex
 	shards map[int]bool // that have tables, for the layout of SST files; nil where none is asked for
@@ -63,7 +63,7 @@ func (f kvrocksFormat) Create(_ context.Context, dir string, o *format.CreateOpt
 		}
 	}
 	if o.Cluster {
-		t.slots = &slotFiles{dir: dir, files: map[int]store.Table{}}
+		t.slots = dataset.NewRowFiles(dir, slotsDir)
 	}
 	return t, nil
 }
@@ -126,7 +126,7 @@ func (t *target) runs(cf string, shard int, memory int64) *lane.Runs {
 // Tables returns the tables of a shard, their files being relative to the dataset.
 func (t *target) Tables(n int) ([]store.Table, error) {
 	if t.slots != nil {
-		return t.slots.tables(n), nil
+		return t.slots.Tables(n), nil
 	}
 	out, err := t.builder.Tables(n)
 	for i := range out {
@@ -138,7 +138,12 @@ func (t *target) Tables(n int) ([]store.Table, error) {
 // Adopt takes the tables of a shard that an earlier process finished, or the file of its rows in a cluster.
 func (t *target) Adopt(n int, _ string, tables []store.Table) error {
 	if t.slots != nil {
-		return t.slots.adopt(n, tables)
+		for _, table := range tables {
+			if err := t.slots.Adopt(n, table); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	own := make([]store.Table, len(tables))
 	for i, table := range tables {
@@ -156,12 +161,17 @@ func (t *target) Adopt(n int, _ string, tables []store.Table) error {
 // Finish makes the database and opens it for the proof.
 func (t *target) Finish(ctx context.Context) (format.Source, error) {
 	if t.slots != nil {
-		if err := t.slots.merge(ctx, t.builder, t.options.Memory, t.options.TempDir); err != nil {
+		if err := t.writeSlots(ctx); err != nil {
 			return nil, err
 		}
 	}
 	if err := t.builder.Finish(); err != nil {
 		return nil, err
+	}
+	if t.slots != nil {
+		if err := t.slots.Remove(); err != nil {
+			return nil, err
+		}
 	}
 	if err := t.linkTables(); err != nil {
 		return nil, err
@@ -179,7 +189,7 @@ func (t *target) Abort() {
 		disk.RemoveAll(filepath.Join(t.dir, sstDir))
 	}
 	if t.slots != nil {
-		disk.RemoveAll(filepath.Join(t.dir, slotsDir))
+		_ = t.slots.Remove() // the error that led here is the one to tell
 	}
 	disk.Remove(t.dir)
 }

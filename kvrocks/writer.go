@@ -347,7 +347,7 @@ func (w *writer) Close() error {
 		}
 	}
 	if w.slots != nil {
-		if err := w.t.slots.save(w.n, w.slots); err != nil {
+		if err := w.t.slots.Save(w.n, w.slots); err != nil {
 			w.Abort()
 			return err
 		}
