@@ -68,16 +68,17 @@ func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, s
 	}
 	quiet := *e
 	quiet.Ledger, quiet.Report, quiet.Deep = nil, nil, false
+	l := *sp.store.Layout
+	l.Rest = nil // nothing is counted
 	f := &deadFamily{src: s, sp: sp}
 	orphans := &undead.Orphans{Kind: FindOrphanRows, Memory: e.Memory / 4, TempDir: e.TempDir}
 	orphans.Open = func(report func(record.Finding)) (record.Reader, error) {
 		loud := quiet
 		loud.Report, loud.Memory = report, e.Memory/2
-		return s.read(ctx, sp, record.AllTypes, span, &loud)
+		return s.read(ctx, sp, &l, s.roles[roleMeta], record.AllTypes, span, &loud)
 	}
-	past := *s
-	past.roles[roleMeta] = undead.Collections(ctx, s.roles[roleMeta], f, orphans, func(key []byte, what string) { tell(key, f.typ, what) })
-	return past.read(ctx, sp, t, span, &quiet)
+	past := undead.Collections(ctx, s.roles[roleMeta], f, orphans, func(key []byte, what string) { tell(key, f.typ, what) })
+	return s.read(ctx, sp, &l, past, t, span, &quiet)
 }
 
 // singleVersion stands for the version of strings and JSON documents, which have none.

@@ -2,7 +2,6 @@ package kvrocks
 
 import (
 	"kvferry/internal/findings"
-	"kvferry/kvrocks/codec"
 )
 
 // Kinds of findings.
@@ -64,6 +63,3 @@ const (
 	// FindLeftBehind: there are functions, scripts, tokens or search indexes, which records do not have.
 	FindLeftBehind = "left-behind"
 )
-
-// keyKind returns the kind of finding of an error in a row's key.
-func keyKind(err error) string { return findings.KeyKind(err, codec.KeyFieldLen) }

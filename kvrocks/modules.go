@@ -6,8 +6,10 @@ import (
 	"io"
 	"strings"
 
+	"kvferry/internal/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
+	"kvferry/store"
 )
 
 // Values that only Kvrocks understands are records of type other. The name of the type is that which the command TYPE
@@ -24,103 +26,128 @@ const (
 	partRow      = 1
 )
 
-// moduleName is the native name of the current record.
-func (r *reader) moduleName() string {
-	name := modulePrefix + r.m.Kind.String()
-	if r.m.Kind == codec.KindJSON && r.m.Extras[0] != 0 {
-		name += cborSuffix
-	}
-	return name
+// moduleReader reads the rows of values that only Kvrocks understands.
+type moduleReader struct {
+	r      *versioned.Reader
+	native []byte // name
+	arena  []byte
+	begun  bool // the metadata row was read
+	done   bool
+
+	// What metadata tells of too.
+	rows, bytes, centroids uint64
 }
 
-// readModule reads the rows of a value that only Kvrocks understands.
-func (r *reader) readModule(dst []record.Element) (int, error) {
-	if !r.begun {
-		r.begun = true
-		r.native = append(r.native[:0], r.moduleName()...)
-		if r.m.Kind == codec.KindJSON {
-			r.drained = true
-			dst[0] = record.Element{Name: r.native, Value: r.m.Extras[codec.JSONExtras:]}
-			return 1, nil
-		}
-		r.arena = binary.BigEndian.AppendUint64(append(r.arena[:0], partMeta), r.m.Size)
-		r.arena = append(r.arena, r.m.Extras...)
-		dst[0] = record.Element{Name: r.native, Value: r.arena}
+func newModuleReader(r *versioned.Reader) versioned.Elements { return &moduleReader{r: r} }
+
+// Begin starts a value.
+func (x *moduleReader) Begin() error {
+	x.begun, x.done, x.rows, x.bytes, x.centroids = false, false, 0, 0, 0
+	h, m := x.r.Header(), x.r.Meta()
+	h.Len, h.Native = -1, ""
+	x.native = append(append(x.native[:0], modulePrefix...), x.kind().String()...)
+	switch {
+	case x.kind() == codec.KindJSON && m.Value[0] != 0:
+		x.native = append(x.native, cborSuffix...)
+	case x.kind() == codec.KindBitmap:
+		x.r.Remark(FindLongBitmap, record.Note, fmt.Sprintf("a bitmap of %d bytes, more than --max-bitmap, up to which it is read as a string", m.Count))
+	}
+	return nil
+}
+
+func (x *moduleReader) kind() codec.Kind { return kindOfMeta(x.r.Meta()) }
+
+// Read returns the metadata row and the rows below it, or a document.
+func (x *moduleReader) Read(dst []record.Element) (int, error) {
+	switch m := x.r.Meta(); {
+	case x.done:
+		return 0, io.EOF
+	case x.kind() == codec.KindJSON:
+		x.done = true
+		dst[0] = record.Element{Name: x.native, Value: m.Value[codec.JSONExtras:]}
+		return 1, nil
+	case !x.begun:
+		x.begun = true
+		x.arena = binary.BigEndian.AppendUint64(append(x.arena[:0], partMeta), uint64(m.Count))
+		x.arena = append(x.arena, m.Value...)
+		dst[0] = record.Element{Name: x.native, Value: x.arena}
 		return 1, nil
 	}
 	for {
-		rows, skip, err := r.sets[roleData].Batch(min(len(dst), batchLen))
+		rows, skip, err := x.r.Batch(min(len(dst), batchLen))
 		if err != nil {
 			return 0, err
 		}
 		if len(rows) == 0 {
-			r.drained = true
-			r.checkModule()
+			x.done = true
+			x.check()
 			return 0, io.EOF
 		}
-		n := 0
-		r.arena = r.arena[:0]
-		for _, row := range rows {
-			rest := row.Key[skip:]
-			if codec.Version(binary.BigEndian.Uint64(rest)) != r.m.Version {
-				r.tally[roleData].Rows[record.Stale]++
-				continue
-			}
-			at := len(r.arena)
-			sub := rest[codec.VersionLen:]
-			r.count(sub, row.Value)
-			r.arena = append(binary.AppendUvarint(append(r.arena, partRow), uint64(len(sub))), sub...)
-			r.arena = append(r.arena, row.Value[:r.counting(row.Value)]...)
-			if r.m.Kind == codec.KindBitmap { // whose last segment may end early
-				r.arena = append(r.arena, make([]byte, codec.SegmentLen-r.counting(row.Value))...)
-			}
-			dst[n] = record.Element{Name: r.native, Value: r.arena[at:len(r.arena):len(r.arena)]}
-			n++
-		}
-		if r.rows[roleData] += int64(n); n > 0 {
+		if n := x.take(dst, rows, skip); n > 0 {
 			return n, nil
 		}
 	}
 }
 
-// moduleCount counts what metadata of a module's value tells of.
-type moduleCount struct {
-	bytes     uint64
-	centroids uint64
+// take makes elements of rows.
+func (x *moduleReader) take(dst []record.Element, rows []store.Row, skip int) (n int) {
+	x.arena = x.arena[:0]
+	for i := range rows {
+		version, sub, _ := versionOf(rows[i].Key[skip:])
+		if x.r.Stale(version, i) {
+			continue
+		}
+		at := len(x.arena)
+		x.arena = x.appendRow(x.arena, sub, rows[i].Value)
+		dst[n] = record.Element{Name: x.native, Value: x.arena[at:len(x.arena):len(x.arena)]}
+		n++
+	}
+	x.r.Keep(int64(n))
+	return n
 }
 
-// count takes note of a row.
-func (r *reader) count(sub, value []byte) {
-	r.module.bytes += uint64(len(value))
+// appendRow appends a row. Of a segment of a bitmap 1024 bytes count, and the last one may end early.
+func (x *moduleReader) appendRow(dst, sub, value []byte) []byte {
+	x.rows++
+	x.bytes += uint64(len(value))
 	if len(sub) > 0 && sub[0] == 1 {
-		r.module.centroids++
+		x.centroids++
+	}
+	dst = append(binary.AppendUvarint(append(dst, partRow), uint64(len(sub))), sub...)
+	if x.kind() != codec.KindBitmap {
+		return append(dst, value...)
+	}
+	value = value[:min(len(value), codec.SegmentLen)]
+	return append(append(dst, value...), make([]byte, codec.SegmentLen-len(value))...)
+}
+
+// End classifies what is left of a value.
+func (x *moduleReader) End() error {
+	var some [batchLen]record.Element
+	for {
+		if _, err := x.Read(some[:]); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
 	}
 }
 
-// counting is how many bytes of a row's value count.
-func (r *reader) counting(value []byte) int {
-	if r.m.Kind == codec.KindBitmap {
-		return min(len(value), codec.SegmentLen)
-	}
-	return len(value)
-}
+// Close has nothing to release.
+func (x *moduleReader) Close() error { return nil }
 
-// checkModule compares the rows with what metadata tells of them.
-func (r *reader) checkModule() {
-	if r.h.Expired {
-		return
-	}
-	x := r.m.Extras
-	switch r.m.Kind {
+// check compares the rows with what metadata tells of them.
+func (x *moduleReader) check() {
+	extras := x.r.Meta().Value
+	switch x.kind() {
 	case codec.KindBloom:
-		filters, size := uint64(binary.BigEndian.Uint16(x)), uint64(binary.BigEndian.Uint32(x[16:]))
-		if filters != uint64(r.rows[roleData]) || size != r.module.bytes {
-			r.damage(roleMeta, FindModule, r.place, "metadata tells of %d filters of %d bytes, there are %d of %d",
-				filters, size, r.rows[roleData], r.module.bytes)
+		filters, size := uint64(binary.BigEndian.Uint16(extras)), uint64(binary.BigEndian.Uint32(extras[16:]))
+		if filters != x.rows || size != x.bytes {
+			x.r.DamageAt(nil, FindModule, "metadata tells of %d filters of %d bytes, there are %d of %d", filters, size, x.rows, x.bytes)
 		}
 	case codec.KindTDigest:
-		if merged := binary.BigEndian.Uint64(x[16:]); merged != r.module.centroids {
-			r.damage(roleMeta, FindModule, r.place, "metadata tells of %d merged nodes, there are %d", merged, r.module.centroids)
+		if merged := binary.BigEndian.Uint64(extras[16:]); merged != x.centroids {
+			x.r.DamageAt(nil, FindModule, "metadata tells of %d merged nodes, there are %d", merged, x.centroids)
 		}
 	}
 }

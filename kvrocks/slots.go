@@ -8,7 +8,6 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/extsort"
-	"kvferry/internal/findings"
 	"kvferry/internal/lane"
 	"kvferry/internal/versioned"
 	"kvferry/kvrocks/codec"
@@ -20,27 +19,70 @@ import (
 // into the order of the rows below it, and then all column families are read once, from front to back; of a span of user
 // keys a part of every slot.
 
-// slotOrder appends what sorts metadata rows like the rows below them: slot, klen, key.
-func slotOrder(dst, key []byte) []byte {
-	dst = binary.BigEndian.AppendUint16(dst, uint16(codec.Slot(key)))
-	return append(binary.BigEndian.AppendUint32(dst, uint32(len(key))), key...)
-}
-
-// sortedMetas are the metadata rows of a node of a cluster, in the order of slots and lengths of keys.
-type sortedMetas struct {
-	sorter *extsort.Sorter
-	it     *extsort.Iterator
-	tally  record.Tally
-}
-
-// sortMetas reads all metadata rows of a span. Those whose slot is not that of their key are reported.
-func sortMetas(p *pass) (_ *sortedMetas, err error) {
-	s := &sortedMetas{sorter: extsort.New(extsort.Options{Memory: p.memory / 4, TempDir: p.env.TempDir})}
-	it, err := slotSpan(p, p.src.roles[roleMeta], codec.SlotLen)
-	if err == nil {
-		err = errors.Join(s.fill(p, it), it.Close())
+// slotOrder is how keys below metadata begin that ascend by (slot, klen, key).
+func (s *source) slotOrder(sp *space) *versioned.InOrder {
+	return &versioned.InOrder{
+		AppendPrefix: func(dst, key []byte) []byte { return s.appendBelow(dst, sp, key) },
+		MinRest:      codec.VersionLen,
+		Compare: func(raw, prefix []byte) (int, bool) {
+			k, err := codec.DecodeSubKey(raw, true)
+			if err != nil {
+				return 0, false
+			}
+			return bytes.Compare(raw[:len(raw)-len(k.Sub)-codec.VersionLen], prefix), true
+		},
 	}
-	if err == nil {
+}
+
+// slotRows is a column family below metadata of a node of a cluster. Bounds that are those of user keys are a span of them,
+// which has a part in every slot.
+type slotRows struct {
+	store.Keyspace
+	src *source
+	sp  *space
+}
+
+// Rows yields the rows of a span, in the order of slots.
+func (k *slotRows) Rows(lo, hi []byte) (store.Iterator, error) {
+	if _, err := codec.DecodeSubKey(lo, true); err == nil { // a row
+		return k.Keyspace.Rows(lo, hi)
+	}
+	var span format.Span
+	at := len(k.sp.prefix) + codec.SlotLen + codec.KlenLen
+	if lo != nil {
+		span.Lo = append([]byte{}, lo[at:]...)
+	}
+	if hi != nil {
+		span.Hi = append([]byte{}, hi[at:]...)
+	}
+	if lo != nil && bytes.Equal(span.Hi, append(bytes.Clone(span.Lo), 0)) { // one user key
+		return k.Keyspace.Rows(k.src.below(k.sp, span.Lo))
+	}
+	return k.sp.slotSpan(k.Keyspace, span, codec.SlotLen+codec.KlenLen)
+}
+
+// slotMetas are the metadata rows of a node of a cluster, which it hands out in the order of the rows below them.
+type slotMetas struct {
+	store.Keyspace
+	sp   *space
+	sort extsort.Options
+}
+
+// Rows yields the rows of a span of user keys by (slot, klen, key), those before them that are no metadata rows.
+func (k *slotMetas) Rows(lo, hi []byte) (_ store.Iterator, err error) {
+	var span format.Span
+	if m, err := codec.DecodeMetaKey(lo, true); err == nil {
+		span.Lo = append([]byte{}, m.Key...)
+	}
+	if m, err := codec.DecodeMetaKey(hi, true); err == nil && bytes.HasPrefix(hi, k.sp.prefix) {
+		span.Hi = append([]byte{}, m.Key...)
+	}
+	it, err := k.sp.slotSpan(k.Keyspace, span, codec.SlotLen)
+	if err != nil {
+		return nil, err
+	}
+	s := &sortedMetas{sorter: extsort.New(k.sort), prefix: k.sp.prefix}
+	if err = errors.Join(s.fill(it), it.Close()); err == nil {
 		s.it, err = s.sorter.Sort()
 	}
 	if err != nil {
@@ -49,7 +91,23 @@ func sortMetas(p *pass) (_ *sortedMetas, err error) {
 	return s, nil
 }
 
-func (s *sortedMetas) fill(p *pass, it store.Iterator) error {
+// sortedMetas are sorted metadata rows.
+type sortedMetas struct {
+	sorter *extsort.Sorter
+	it     *extsort.Iterator
+	prefix []byte
+	raw    []byte
+	tally  record.Tally
+}
+
+// What rows are sorted by first.
+const (
+	sortBroken = iota
+	sortWhole
+)
+
+// fill takes the rows by slot, klen and key; those without a slot of their key come first.
+func (s *sortedMetas) fill(it store.Iterator) error {
 	var order []byte
 	for {
 		raw, value, err := it.Next()
@@ -61,36 +119,31 @@ func (s *sortedMetas) fill(p *pass, it store.Iterator) error {
 			return err
 		}
 		k, err := codec.DecodeMetaKey(raw, true)
-		if err == nil && k.Slot != codec.Slot(k.Key) {
-			err = codec.SlotError(k.Slot, k.Key)
+		if err != nil || k.Slot != codec.Slot(k.Key) {
+			err = s.sorter.Add(sortBroken, raw, value)
+		} else {
+			order = binary.BigEndian.AppendUint16(order[:0], uint16(k.Slot))
+			order = append(binary.BigEndian.AppendUint32(order, uint32(len(k.Key))), k.Key...)
+			err = s.sorter.Add(sortWhole, order, value)
 		}
-		switch {
-		case err != nil:
-			p.malformed(roleMeta, slotKind(err), k.Key, raw, it.Place(), err)
-		default:
-			order = slotOrder(order[:0], k.Key)
-			if err := s.sorter.Add(0, order, value); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
 	}
 }
 
-// slotKind is the kind of finding of a key that cannot be of a node of a cluster.
-func slotKind(err error) string {
-	if errors.As(err, new(*record.CorruptError)) {
-		return findings.FindBadRowKey
+// Next returns the next row.
+func (s *sortedMetas) Next() (key, value []byte, err error) {
+	kind, order, value, err := s.it.Next()
+	if err != nil || kind == sortBroken {
+		return order, value, err
 	}
-	return FindSlot
+	s.raw = append(append(append(s.raw[:0], s.prefix...), order[:codec.SlotLen]...), order[codec.SlotLen+codec.KlenLen:]...)
+	return s.raw, value, nil
 }
 
-func (s *sortedMetas) next() (key, value []byte, err error) {
-	_, order, value, err := s.it.Next()
-	if err != nil {
-		return nil, nil, err
-	}
-	return order[codec.SlotLen+codec.KlenLen:], value, nil
-}
+// SeekGE is not asked for.
+func (s *sortedMetas) SeekGE([]byte) error { return errors.ErrUnsupported }
 
 // Place is not known: the rows were sorted.
 func (s *sortedMetas) Place() record.Place { return record.Place{Level: -1} }
@@ -104,26 +157,6 @@ func (s *sortedMetas) Tally(t *record.Tally) {
 // Close removes what is on disk.
 func (s *sortedMetas) Close() error { return s.sorter.Close() }
 
-// slotRows opens a column family below metadata, whose rows come in the order of sortedMetas.
-func slotRows(p *pass, i role) (versioned.RowSet, error) {
-	it, err := slotSpan(p, p.src.roles[i], codec.SlotLen+codec.KlenLen)
-	if err != nil {
-		return nil, err
-	}
-	order := &versioned.InOrder{
-		AppendPrefix: func(dst, key []byte) []byte { return p.src.appendBelow(dst, p.sp, key) },
-		MinRest:      codec.VersionLen,
-		Compare: func(raw, prefix []byte) (int, bool) {
-			k, err := codec.DecodeSubKey(raw, true)
-			if err != nil {
-				return 0, false
-			}
-			return bytes.Compare(raw[:len(raw)-len(k.Sub)-codec.VersionLen], prefix), true
-		},
-	}
-	return versioned.NewOrderedRows(it, order, p.stray(i)), nil
-}
-
 // spanRows yields those rows of a node of a cluster whose user key is in a span. These are a few in each slot, and for
 // each length of keys in it; the iterator jumps from one lot to the next.
 type spanRows struct {
@@ -135,13 +168,13 @@ type spanRows struct {
 	own  record.Tally // what was passed over within the span
 }
 
-// slotSpan opens the rows of a pass in a column family. between is how many bytes stand between namespace and user key.
-func slotSpan(p *pass, ks store.Keyspace, between int) (store.Iterator, error) {
-	it, err := ks.Rows(p.sp.prefix, p.sp.upper)
-	if err != nil || p.span.Lo == nil && p.span.Hi == nil {
+// slotSpan opens the rows of a span in a column family. between is how many bytes stand between namespace and user key.
+func (sp *space) slotSpan(ks store.Keyspace, span format.Span, between int) (store.Iterator, error) {
+	it, err := ks.Rows(sp.prefix, sp.upper)
+	if err != nil || span.Lo == nil && span.Hi == nil {
 		return it, err
 	}
-	return &spanRows{Iterator: it, span: p.span, from: len(p.sp.prefix), head: len(p.sp.prefix) + between}, nil
+	return &spanRows{Iterator: it, span: span, from: len(sp.prefix), head: len(sp.prefix) + between}, nil
 }
 
 // Next returns the next row of the span. A row that is too short for a user key is of the first one.

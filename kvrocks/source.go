@@ -11,7 +11,9 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
+	"kvferry/internal/extsort"
 	"kvferry/internal/lane"
+	"kvferry/internal/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
@@ -42,6 +44,8 @@ type source struct {
 	store  store.Store
 	roles  [numRoles]store.Keyspace
 	rest   []store.Keyspace // those that hold no records
+	// missing says which of roles are not there, and so empty.
+	missing [numRoles]bool
 	// slotted says that keys have the slot of a cluster behind the namespace.
 	slotted   bool
 	spaces    []*space
@@ -53,8 +57,7 @@ type space struct {
 	name   string
 	prefix []byte // of all its keys
 	upper  []byte // after all of them; nil when nothing is
-	// lanes of the rows below metadata, by the length of their keys; nil with slots, where they are not in that order.
-	lanes [numRoles]*lane.Directory
+	store  *versioned.Store
 }
 
 // open opens the database in dir, which is the server's directory or the database's own.
@@ -80,14 +83,14 @@ func open(ctx context.Context, f kvrocksFormat, dir string, o *format.OpenOption
 // settle finds the column families and the namespaces.
 func (s *source) settle(o *format.OpenOptions) error {
 	for i, name := range roleNames {
-		s.roles[i] = dataset.Absent(name)
+		s.roles[i], s.missing[i] = dataset.Absent(name), true
 	}
 	for _, ks := range s.store.Keyspaces() {
 		if c := ks.Comparer(); !c.IsBytewise() {
 			return fmt.Errorf("%s: column family %s is ordered by %s, Kvrocks has all in byte order", s.dir, ks.Name(), c.Name)
 		}
 		if i := slices.Index(roleNames[:], ks.Name()); i >= 0 {
-			s.roles[i] = ks
+			s.roles[i], s.missing[i] = ks, false
 			continue
 		}
 		s.rest = append(s.rest, ks)
@@ -172,12 +175,41 @@ func (s *source) findSpaces() (err error) {
 func (s *source) newSpace(name string) *space {
 	sp := &space{name: name, prefix: codec.AppendNamespace(nil, name)}
 	sp.upper, _ = lane.Successor(sp.prefix)
-	if !s.slotted {
-		for i := roleData; i < numRoles; i++ {
-			sp.lanes[i] = lane.NewDirectory(s.roles[i], sp.layout())
-		}
-	}
+	sp.store = versioned.NewStore(s.layout(sp), name, "", func(cf string) store.Keyspace { return s.family(sp, cf) }, nil)
+	sp.store.Judge(func() versioned.Judge { return judge })
 	return sp
+}
+
+// family returns a column family for the records of a namespace; nil when it is not there.
+func (s *source) family(sp *space, name string) store.Keyspace {
+	i := slices.Index(roleNames[:], name)
+	switch {
+	case s.missing[i]:
+		return nil
+	case s.slotted && role(i) != roleMeta:
+		return &slotRows{s.roles[i], s, sp}
+	}
+	return s.roles[i]
+}
+
+// Records yields the records of a span.
+func (s *source) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
+	sp, err := s.space(db)
+	if err != nil {
+		return nil, err
+	}
+	return s.read(ctx, sp, sp.store.Layout, s.roles[roleMeta], t, span, e)
+}
+
+// read yields those that some metadata rows tell of.
+func (s *source) read(ctx context.Context, sp *space, l *versioned.Layout, metas store.Keyspace, t record.TypeSet, span format.Span,
+	e *format.Env) (record.Reader, error) {
+
+	of, memory := *sp.store, versioned.Share(e, 1)
+	if of.Layout, of.Metas.Keyspace = l, metas; s.slotted {
+		of.Metas.Keyspace = &slotMetas{metas, sp, extsort.Options{Memory: memory / 4, TempDir: e.TempDir}}
+	}
+	return of.Records(ctx, t, span, e, memory)
 }
 
 // space returns the namespace of a name.

@@ -14,8 +14,8 @@ import (
 	"kvferry/store"
 )
 
-// layout returns how the keys of rows below metadata start. Their lanes are the namespace and the bytes of klen.
-func (sp *space) layout() lane.Layout {
+// lanes returns how the keys of rows below metadata start. Their lanes are the namespace and the bytes of klen.
+func (sp *space) lanes() lane.Layout {
 	at := len(sp.prefix)
 	return lane.Layout{
 		PrefixLen: at + codec.KlenLen,
@@ -90,32 +90,9 @@ func (s *source) Size(db string, t record.TypeSet) int64 {
 	}
 	var size int64
 	for _, ks := range s.roles {
-		size += s.share(sp, ks)
+		size += s.part(sp, ks).Size()
 	}
 	return size * int64(bits.OnesCount(uint(t&record.AllTypes))) / int64(bits.OnesCount(uint(record.AllTypes)))
-}
-
-// share is the part of a column family's bytes that sampled keys say is of a namespace.
-func (s *source) share(sp *space, ks store.Keyspace) int64 {
-	size := ks.Size()
-	if len(s.spaces) == 1 || size == 0 {
-		return size
-	}
-	all, err := ks.Sample(64 * len(s.spaces))
-	if err != nil {
-		return size
-	}
-	var own, total int64
-	for _, w := range all {
-		total += w.Bytes
-		if bytes.HasPrefix(w.Key, sp.prefix) {
-			own += w.Bytes
-		}
-	}
-	if total == 0 {
-		return 0
-	}
-	return int64(float64(size) * float64(own) / float64(total))
 }
 
 // Where lists the raw ranges of a user key: its metadata row and the rows below it.
@@ -164,7 +141,7 @@ func (s *source) Keyspaces() []format.Keyspace {
 	var out []format.Keyspace
 	for _, sp := range s.spaces {
 		for i, ks := range s.roles {
-			out = append(out, format.Keyspace{DB: sp.name, Name: roleNames[i], Keyspace: &view{Keyspace: ks, src: s, sp: sp}})
+			out = append(out, format.Keyspace{DB: sp.name, Name: roleNames[i], Keyspace: s.part(sp, ks)})
 		}
 	}
 	for _, ks := range s.rest {
@@ -173,55 +150,10 @@ func (s *source) Keyspaces() []format.Keyspace {
 	return out
 }
 
-// view is the part of a column family that is of one namespace.
-type view struct {
-	store.Keyspace
-	src *source
-	sp  *space
+// part returns what is of a namespace in a column family.
+func (s *source) part(sp *space, ks store.Keyspace) store.Keyspace {
+	return &dataset.Slice{Keyspace: ks, Lo: sp.prefix, Hi: sp.upper, Holds: func(raw []byte) bool { return bytes.HasPrefix(raw, sp.prefix) }}
 }
-
-func (v *view) clip(lo, hi []byte) (from, to []byte) {
-	if lo == nil || bytes.Compare(lo, v.sp.prefix) < 0 {
-		lo = v.sp.prefix
-	}
-	if hi == nil || v.sp.upper != nil && bytes.Compare(hi, v.sp.upper) > 0 {
-		hi = v.sp.upper
-	}
-	return lo, hi
-}
-
-// Rows yields the rows of the namespace in [lo, hi).
-func (v *view) Rows(lo, hi []byte) (store.Iterator, error) { return v.Keyspace.Rows(v.clip(lo, hi)) }
-
-// Entries yields the entries of the namespace in [lo, hi).
-func (v *view) Entries(lo, hi []byte) (store.EntryIterator, error) {
-	return v.Keyspace.Entries(v.clip(lo, hi))
-}
-
-// Unordered yields the entries whose key is of the namespace.
-func (v *view) Unordered(f func(*store.Entry) error) error {
-	return v.Keyspace.Unordered(func(e *store.Entry) error {
-		if !bytes.HasPrefix(e.Key, v.sp.prefix) {
-			return nil
-		}
-		return f(e)
-	})
-}
-
-// Sample returns the samples of the namespace.
-func (v *view) Sample(n int) ([]store.Weighted, error) {
-	all, err := v.Keyspace.Sample(n)
-	out := all[:0]
-	for _, w := range all {
-		if bytes.HasPrefix(w.Key, v.sp.prefix) {
-			out = append(out, w)
-		}
-	}
-	return out, err
-}
-
-// Size is the namespace's share.
-func (v *view) Size() int64 { return v.src.share(v.sp, v.Keyspace) }
 
 // Describe decodes one raw row, whatever state it is in.
 func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {

@@ -3,25 +3,30 @@ package kvrocks
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"io"
 
 	"kvferry/internal/extsort"
+	"kvferry/internal/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
 )
 
-// streamState is what is known of the current stream.
-type streamState struct {
+// streamReader reads the entries of streams, and then their consumer groups.
+type streamReader struct {
+	r *versioned.Reader
 	codec.StreamState
 	entries     uint64
 	first, last []byte // ids of entries
 	old         bool   // there are rows of consumer groups as before 2.10
+	done        bool
 
 	// groups are the rows of consumer groups, which lie by kind and come by group.
 	groups *extsort.Sorter
-	it     *extsort.Iterator
+	it     *extsort.Iterator // nil before all entries are read
 	group  groupCount
+	arena  []byte
 }
 
 // groupCount compares what a consumer group's row counts with its other rows.
@@ -34,75 +39,91 @@ type groupCount struct {
 	entries            uint64
 }
 
-// begin decodes the extras of a stream.
-func (s *streamState) begin(extras []byte) (err error) {
+func newStreamReader(r *versioned.Reader) versioned.Elements {
+	return &streamReader{r: r, groups: extsort.New(extsort.Options{Compare: compareGroups, Memory: r.Memory() / 8, TempDir: r.TempDir()})}
+}
+
+// Begin starts a stream.
+func (s *streamReader) Begin() (err error) {
+	h, extras := s.r.Header(), s.r.Meta().Value
 	n := codec.StreamExtras
 	if len(extras) < n {
 		n = codec.OldStreamExtras
 	}
-	s.StreamState, err = codec.DecodeStreamState(extras[:n])
-	s.first, s.last, s.entries, s.old, s.it = s.first[:0], s.last[:0], 0, false, nil
-	if s.groups != nil {
-		s.groups.Reset()
+	if s.StreamState, err = codec.DecodeStreamState(extras[:n]); err != nil {
+		return err
 	}
-	return err
-}
-
-func (s *streamState) close() error {
-	if s.groups == nil {
-		return nil
-	}
-	return s.groups.Close()
-}
-
-// header fills what only streams have.
-func (s *streamState) header(h *record.Header) {
-	h.Last, h.Added = s.LastGenerated[:], s.Added
-	if s.MaxDeleted != (codec.StreamID{}) {
+	s.first, s.last, s.entries, s.old, s.done, s.it = s.first[:0], s.last[:0], 0, false, false, nil
+	s.group = groupCount{name: s.group.name[:0]}
+	s.groups.Reset()
+	if h.Last, h.Added = s.LastGenerated[:], s.Added; s.MaxDeleted != (codec.StreamID{}) {
 		h.MaxDeleted = s.MaxDeleted[:]
 	}
+	return nil
 }
 
-// readStream reads the entries of a stream, and then its consumer groups.
-func (r *reader) readStream(dst []record.Element) (int, error) {
-	set := r.sets[roleStream]
-	for r.stream.it == nil {
-		rows, skip, err := set.Batch(min(len(dst), batchLen))
+// Read returns the next entries, and then elements of consumer groups.
+func (s *streamReader) Read(dst []record.Element) (int, error) {
+	if s.done {
+		return 0, io.EOF
+	}
+	for s.it == nil {
+		rows, skip, err := s.r.Batch(min(len(dst), batchLen))
 		if err != nil {
 			return 0, err
 		}
 		if len(rows) == 0 {
-			if err := r.completeEntries(); err != nil {
+			s.checkEntries()
+			if s.it, err = s.groups.Sort(); err != nil {
 				return 0, err
 			}
 			break
 		}
-		n, err := r.takeEntries(dst, rows, skip)
-		if n > 0 || err != nil {
+		if n, err := s.takeEntries(dst, rows, skip); n > 0 || err != nil {
 			return n, err
 		}
 	}
-	return r.readGroups(dst)
+	n, err := s.readGroups(dst)
+	if n == 0 && err == nil {
+		s.closeGroup()
+		s.done = true
+		return 0, io.EOF
+	}
+	return n, err
 }
 
+// End classifies what is left of a stream.
+func (s *streamReader) End() error {
+	var some [batchLen]record.Element
+	for {
+		if _, err := s.Read(some[:]); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// Close removes what is on disk.
+func (s *streamReader) Close() error { return s.groups.Close() }
+
 // takeEntries sets the entries among some rows, as views, and puts the rows of consumer groups by.
-func (r *reader) takeEntries(dst []record.Element, rows []store.Row, skip int) (n int, err error) {
-	s := &r.stream
-	for i, row := range rows {
-		rest := row.Key[skip:]
-		if codec.Version(binary.BigEndian.Uint64(rest)) != r.m.Version {
-			r.tally[roleStream].Rows[record.Stale]++
+func (s *streamReader) takeEntries(dst []record.Element, rows []store.Row, skip int) (n int, err error) {
+	for i := range rows {
+		row := &rows[i]
+		version, sub, _ := versionOf(row.Key[skip:])
+		if s.r.Stale(version, i) {
 			continue
 		}
-		sub := rest[codec.VersionLen:]
+		if keyErr, valueErr := checkStreamRow(sub, row.Value); keyErr != nil || valueErr != nil {
+			s.r.Reject(row, i)
+			continue
+		}
+		s.r.Keep(1)
 		if !codec.IsEntry(sub) {
-			if err := r.groupRow(row, sub, r.sets[roleStream].PlaceAt(i)); err != nil {
+			if err := s.groupRow(sub, row.Value); err != nil {
 				return 0, err
 			}
-			continue
-		}
-		if err := codec.CheckPairs(row.Value); err != nil {
-			r.badRow(roleStream, row.Key, r.sets[roleStream].PlaceAt(i), err)
 			continue
 		}
 		if len(s.first) == 0 {
@@ -115,29 +136,34 @@ func (r *reader) takeEntries(dst []record.Element, rows []store.Row, skip int) (
 		s.last = append(s.last[:0], dst[n-1].Name...)
 	}
 	s.entries += uint64(n)
-	r.rows[roleStream] += int64(n)
 	return n, nil
 }
 
-// groupRow puts a row of a consumer group by, as the element that it is.
-func (r *reader) groupRow(row store.Row, sub []byte, place record.Place) error {
+// checkStreamRow says what is wrong with a row of a stream.
+func checkStreamRow(sub, value []byte) (keyErr, valueErr error) {
+	if codec.IsEntry(sub) {
+		return nil, codec.CheckPairs(value)
+	}
 	k, err := codec.DecodeGroupKey(sub)
 	if err != nil {
-		r.badRow(roleStream, row.Key, place, keyError{err})
-		return nil
+		return err, nil
 	}
-	order := groupOrder(nil, &k)
-	value, err := groupElement(&k, row.Value)
+	_, err = groupElement(&k, value)
+	return nil, err
+}
+
+// groupRow puts a row of a consumer group by, as the element that it is.
+func (s *streamReader) groupRow(sub, value []byte) error {
+	k, err := codec.DecodeGroupKey(sub)
 	if err != nil {
-		r.badRow(roleStream, row.Key, place, err)
-		return nil
+		return err
 	}
-	s := &r.stream
-	if s.old = s.old || k.Old; s.groups == nil {
-		s.groups = extsort.New(extsort.Options{Compare: compareGroups, Memory: r.memory / 8, TempDir: r.env.TempDir})
+	element, err := groupElement(&k, value)
+	if err != nil {
+		return err
 	}
-	r.rows[roleStream]++
-	return s.groups.Add(0, order, value)
+	s.old = s.old || k.Old
+	return s.groups.Add(0, groupOrder(nil, &k), element)
 }
 
 // groupOrder appends what rows of consumer groups are sorted by: group, kind, and consumer or id.
@@ -194,10 +220,10 @@ const groupCounts = 16
 const maxArena = 64 << 10
 
 // readGroups reads the elements of consumer groups, as copies.
-func (r *reader) readGroups(dst []record.Element) (n int, err error) {
-	r.arena = r.arena[:0]
-	for n < len(dst) && len(r.arena) < maxArena {
-		_, order, value, err := r.stream.it.Next()
+func (s *streamReader) readGroups(dst []record.Element) (n int, err error) {
+	s.arena = s.arena[:0]
+	for n < len(dst) && len(s.arena) < maxArena {
+		_, order, value, err := s.it.Next()
 		if err == io.EOF {
 			break
 		}
@@ -205,36 +231,31 @@ func (r *reader) readGroups(dst []record.Element) (n int, err error) {
 			return 0, err
 		}
 		group, rest := splitOrder(order)
-		if !r.countGroup(codec.GroupKind(rest[0]), group, rest[1:], value) {
+		if !s.countGroup(codec.GroupKind(rest[0]), group, rest[1:], value) {
 			continue
 		}
-		at := len(r.arena)
-		r.arena = append(append(r.arena, group...), value[groupCounts:]...)
-		e := r.arena[at:]
+		at := len(s.arena)
+		s.arena = append(append(s.arena, group...), value[groupCounts:]...)
+		e := s.arena[at:]
 		dst[n] = record.Element{Kind: record.Kind(rest[0]), Name: e[:len(group):len(group)], Value: e[len(group):]}
 		n++
-	}
-	if n == 0 {
-		r.closeGroup()
-		r.drained = true
-		return 0, io.EOF
 	}
 	return n, nil
 }
 
 // countGroup takes note of a row of a consumer group; false when its group is not there.
-func (r *reader) countGroup(kind codec.GroupKind, group, name, value []byte) bool {
-	g := &r.stream.group
+func (s *streamReader) countGroup(kind codec.GroupKind, group, name, value []byte) bool {
+	g := &s.group
 	if kind == codec.KindGroup {
-		r.closeGroup()
+		s.closeGroup()
 		*g = groupCount{name: append(g.name[:0], group...), open: true, consumers: binary.BigEndian.Uint64(value),
 			pending: binary.BigEndian.Uint64(value[8:]), have: map[string]uint64{}, counted: map[string]uint64{}}
 		return true
 	}
 	if !g.open || !bytes.Equal(g.name, group) {
-		r.rows[roleStream]--
-		r.tally[roleStream].Rows[record.Orphan]++
-		r.damage(roleStream, FindStreamGroup, r.place, "a row of group %s, which is not there", record.Quote(group))
+		s.r.Keep(-1)
+		s.r.Lose(1)
+		s.r.DamageAt(nil, FindStreamGroup, "a row of group %s, which is not there", record.Quote(group))
 		return false
 	}
 	if kind == codec.KindConsumer {
@@ -249,53 +270,49 @@ func (r *reader) countGroup(kind codec.GroupKind, group, name, value []byte) boo
 }
 
 // closeGroup compares what the rows of a consumer group count.
-func (r *reader) closeGroup() {
-	g := &r.stream.group
+func (s *streamReader) closeGroup() {
+	g := &s.group
 	if !g.open {
 		return
 	}
 	g.open = false
-	if r.h.Expired {
+	if s.r.Header().Expired {
 		return
 	}
 	if g.consumers != uint64(len(g.have)) || g.pending != g.entries {
-		r.remark(roleStream, FindStreamGroup, record.Warning, r.place, "group %s counts %d consumers and %d pending entries, there are %d and %d",
+		s.warn(FindStreamGroup, "group %s counts %d consumers and %d pending entries, there are %d and %d",
 			record.Quote(g.name), g.consumers, g.pending, len(g.have), g.entries)
 	}
 	for name, n := range g.counted {
 		if claimed, ok := g.have[name]; !ok || claimed != n {
-			r.remark(roleStream, FindStreamGroup, record.Warning, r.place, "group %s: consumer %s counts %d pending entries, there are %d",
+			s.warn(FindStreamGroup, "group %s: consumer %s counts %d pending entries, there are %d",
 				record.Quote(g.name), record.Quote([]byte(name)), claimed, n)
 			break // one says it
 		}
 	}
 }
 
-// completeEntries checks the entries, which have all been read, and sorts the rows of consumer groups.
-func (r *reader) completeEntries() (err error) {
-	s := &r.stream
-	s.group = groupCount{name: s.group.name[:0]}
-	if s.groups == nil {
-		s.groups = extsort.New(extsort.Options{Compare: compareGroups, Memory: r.memory / 8, TempDir: r.env.TempDir})
-	}
-	if s.it, err = s.groups.Sort(); err != nil || r.h.Expired {
-		return err
+func (s *streamReader) warn(kind, detail string, args ...any) {
+	s.r.Remark(kind, record.Warning, fmt.Sprintf(detail, args...))
+}
+
+// checkEntries checks the entries, which have all been read.
+func (s *streamReader) checkEntries() {
+	if s.r.Header().Expired {
+		return
 	}
 	if s.old {
-		r.remark(roleStream, FindOldGroups, record.Note, r.place, "consumer groups are as servers before 2.10 keep them; later ones do not know them")
+		s.r.Remark(FindOldGroups, record.Note, "consumer groups are as servers before 2.10 keep them; later ones do not know them")
 	}
-	if r.m.Size != s.entries {
-		r.damage(roleMeta, FindCountMismatch, r.place, "size is %d, entries there: %d", r.m.Size, s.entries)
-	}
+	s.r.CheckCount(int64(s.entries))
 	if len(s.last) == 0 {
-		return nil
+		return
 	}
 	if bytes.Compare(s.last, s.LastGenerated[:]) > 0 {
-		r.damage(roleMeta, FindStreamBounds, r.place, "the last entry is %s, beyond the last generated id %s", codec.IDText(s.last), codec.IDText(s.LastGenerated[:]))
+		s.r.DamageAt(nil, FindStreamBounds, "the last entry is %s, beyond the last generated id %s", codec.IDText(s.last), codec.IDText(s.LastGenerated[:]))
 	}
 	if !bytes.Equal(s.first, s.First[:]) || !bytes.Equal(s.last, s.Last[:]) {
-		r.remark(roleMeta, FindStreamBounds, record.Warning, r.place, "the entries go from %s to %s, metadata says from %s to %s",
+		s.warn(FindStreamBounds, "the entries go from %s to %s, metadata says from %s to %s",
 			codec.IDText(s.first), codec.IDText(s.last), codec.IDText(s.First[:]), codec.IDText(s.Last[:]))
 	}
-	return nil
 }

@@ -1,36 +1,61 @@
 package kvrocks
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 
+	"kvferry/internal/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
-	"kvferry/store"
 )
 
 // DefaultMaxBitmap is the length in bytes up to which a bitmap is read as the string that Redis would have: the
 // server's own default of max-bitmap-to-string-mb.
 const DefaultMaxBitmap = 16 << 20
 
-// readString returns the only element of a record of type string.
-func (r *reader) readString(e *record.Element) (int, error) {
-	*e = record.Element{}
-	switch r.m.Kind {
-	case codec.KindString:
-		e.Value, r.drained = r.m.Extras, true
-		return 1, nil
-	case codec.KindHyperLogLog:
-		r.body = append(grown(r.body, len(codec.HLLHeader)+codec.HLLSegments*codec.HLLSegmentLen)[:0], codec.HLLHeader...)
-		r.body = r.body[:len(codec.HLLHeader)+codec.HLLSegments*codec.HLLSegmentLen]
-		e.Value = r.body
-		return r.joined(r.hllSegment)
-	}
-	r.body = grown(r.body, int(r.m.Size))
-	e.Value = r.body
-	return r.joined(r.bitmapSegment)
+// stringReader reads strings that lie in segments: bitmaps and HyperLogLogs.
+type stringReader struct {
+	r    *versioned.Reader
+	body []byte
+	done bool
 }
+
+func newStringReader(r *versioned.Reader) versioned.Elements { return &stringReader{r: r} }
+
+// Begin starts a string.
+func (s *stringReader) Begin() error {
+	s.done, s.r.Header().Len = false, 1
+	return nil
+}
+
+// Read returns the string, once.
+func (s *stringReader) Read(dst []record.Element) (int, error) {
+	if s.done {
+		return 0, io.EOF
+	}
+	s.done = true
+	m, segment := s.r.Meta(), s.bitmapSegment
+	if kindOfMeta(m) == codec.KindHyperLogLog {
+		s.body, segment = grown(s.body, len(codec.HLLHeader)+codec.HLLSegments*codec.HLLSegmentLen), s.hllSegment
+		copy(s.body, codec.HLLHeader)
+	} else {
+		s.body = grown(s.body, int(m.Count))
+	}
+	dst[0] = record.Element{Value: s.body}
+	return 1, s.join(segment)
+}
+
+// End classifies the rows of a string that was not read.
+func (s *stringReader) End() error {
+	var one [1]record.Element
+	if _, err := s.Read(one[:]); err != io.EOF {
+		return err
+	}
+	return nil
+}
+
+// Close has nothing to release.
+func (s *stringReader) Close() error { return nil }
 
 // grown returns n bytes of zeros, in b when it has room.
 func grown(b []byte, n int) []byte {
@@ -42,38 +67,32 @@ func grown(b []byte, n int) []byte {
 	return b
 }
 
-// joined reads all rows of a record that are segments of one string.
-func (r *reader) joined(segment func(sub, value []byte, place record.Place) error) (int, error) {
-	r.drained = true
+// join puts all segments where they belong.
+func (s *stringReader) join(segment func(sub, value []byte, i int) error) error {
 	for {
-		rows, skip, err := r.sets[roleData].Batch(batchLen)
-		if err == io.EOF || err == nil && len(rows) == 0 {
-			return 1, nil
+		rows, skip, err := s.r.Batch(batchLen)
+		if err != nil || len(rows) == 0 {
+			return err
 		}
-		if err != nil {
-			return 0, err
-		}
-		for i, row := range rows {
-			r.oneSegment(row, row.Key[skip:], r.sets[roleData].PlaceAt(i), segment)
+		for i := range rows {
+			version, sub, _ := versionOf(rows[i].Key[skip:])
+			if s.r.Stale(version, i) {
+				continue
+			}
+			if err := segment(sub, rows[i].Value, i); err != nil {
+				s.r.Broken(&rows[i], i, FindSegment, err)
+				continue
+			}
+			s.r.Keep(1)
 		}
 	}
 }
 
-// oneSegment classifies a row and puts it where it belongs.
-func (r *reader) oneSegment(row store.Row, rest []byte, place record.Place, segment func(sub, value []byte, place record.Place) error) {
-	if codec.Version(binary.BigEndian.Uint64(rest)) != r.m.Version {
-		r.tally[roleData].Rows[record.Stale]++
-		return
-	}
-	if err := segment(rest[codec.VersionLen:], row.Value, place); err != nil {
-		r.malformed(roleData, FindSegment, r.h.Key, row.Key, place, err)
-		return
-	}
-	r.rows[roleData]++
-}
+// batchLen is how many rows are read at once, at most.
+const batchLen = 64
 
 // hllSegment puts down a segment of a HyperLogLog.
-func (r *reader) hllSegment(sub, value []byte, _ record.Place) error {
+func (s *stringReader) hllSegment(sub, value []byte, _ int) error {
 	n, err := codec.DecodeHLLSegment(sub)
 	if err != nil {
 		return err
@@ -81,38 +100,27 @@ func (r *reader) hllSegment(sub, value []byte, _ record.Place) error {
 	if err := codec.Exact(value, 0, "segment", codec.HLLSegmentLen); err != nil {
 		return err
 	}
-	copy(r.body[uint64(len(codec.HLLHeader))+n*codec.HLLSegmentLen:], value)
+	copy(s.body[uint64(len(codec.HLLHeader))+n*codec.HLLSegmentLen:], value)
 	return nil
 }
 
-// bitmapSegment puts down a segment of a bitmap. What is behind the length of the bitmap or of a segment is
-// passed over, as the server does it.
-func (r *reader) bitmapSegment(sub, value []byte, place record.Place) error {
+// bitmapSegment puts down a segment of a bitmap, which is row i of the batch. What is behind the length of the bitmap or of a
+// segment is passed over, as the server does it.
+func (s *stringReader) bitmapSegment(sub, value []byte, i int) error {
 	off, err := codec.DecodeSegment(sub)
 	if err != nil {
 		return err
 	}
-	switch size := r.m.Size; {
+	switch size := uint64(len(s.body)); {
 	case off >= size:
-		r.remark(roleData, FindSegment, record.Warning, place, "the segment at %d is behind the end of the bitmap at %d", off, size)
+		s.r.RemarkAt(i, FindSegment, record.Warning, fmt.Sprintf("the segment at %d is behind the end of the bitmap at %d", off, size))
 		return nil
 	case len(value) > codec.SegmentLen:
-		r.remark(roleData, FindSegment, record.Warning, place, "the segment at %d has %d bytes, of which %d count", off, len(value), codec.SegmentLen)
+		s.r.RemarkAt(i, FindSegment, record.Warning, fmt.Sprintf("the segment at %d has %d bytes, of which %d count", off, len(value), codec.SegmentLen))
 		value = value[:codec.SegmentLen]
-	case r.env.Deep && len(value) < codec.SegmentLen:
-		r.remark(roleData, FindShortSegment, record.Note, place, "the segment at %d has %d bytes: BITPOS beyond them stops the server", off, len(value))
+	case s.r.Env().Deep && len(value) < codec.SegmentLen:
+		s.r.RemarkAt(i, FindShortSegment, record.Note, fmt.Sprintf("the segment at %d has %d bytes: BITPOS beyond them stops the server", off, len(value)))
 	}
-	codec.Reverse(r.body[off:], value)
+	codec.Reverse(s.body[off:], value)
 	return nil
-}
-
-// longBitmap reports whether the current record is a bitmap that is not made a string, for it would take more memory than
-// it takes on disk.
-func (r *reader) longBitmap() bool {
-	return r.m.Kind == codec.KindBitmap && r.m.Size > uint64(r.src.maxBitmap)
-}
-
-// bitmapDetail says what to do about a long bitmap.
-func (r *reader) bitmapDetail() string {
-	return fmt.Sprintf("a bitmap of %d bytes, more than the %d up to which it is read as a string", r.m.Size, r.src.maxBitmap)
 }

@@ -130,6 +130,21 @@ func (w *writer) openRows() (err error) {
 	return nil
 }
 
+// rolesOf returns the column families in which a kind has rows below its metadata row.
+func rolesOf(k codec.Kind) []role {
+	switch k {
+	case codec.KindString, codec.KindJSON:
+		return nil
+	case codec.KindZSet:
+		return belowRoles[:2]
+	case codec.KindStream:
+		return belowRoles[2:]
+	}
+	return belowRoles[:1]
+}
+
+var belowRoles = [...]role{roleData, roleScore, roleStream}
+
 // slot returns the slot of the current record's rows.
 func (w *writer) slot() int {
 	if w.slots == nil {

@@ -16,9 +16,22 @@ const (
 	FindBadRowKey    = "bad-row-key"
 )
 
+// Error is one that names the kind of its finding.
+type Error struct {
+	Kind string
+	Err  error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
 // KeyKind returns the kind of finding of an error in a row's key, in which lenField is the length of the
 // user key.
 func KeyKind(err error, lenField string) string {
+	var own *Error
+	if errors.As(err, &own) {
+		return own.Kind
+	}
 	var c *record.CorruptError
 	if errors.As(err, &c) && c.Field == lenField {
 		return FindBadKeyLength
@@ -28,6 +41,10 @@ func KeyKind(err error, lenField string) string {
 
 // ValueKind returns the kind of finding of an error in a row's value.
 func ValueKind(err error) string {
+	var own *Error
+	if errors.As(err, &own) {
+		return own.Kind
+	}
 	if errors.Is(err, record.ErrShort) {
 		return FindShortValue
 	}

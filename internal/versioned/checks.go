@@ -29,6 +29,10 @@ func (r *Reader) indexSpace() *Keyspace { return &r.store.data[r.cur.index].Keys
 // skipped is missing.
 func (r *Reader) inside(index uint64, i int) bool {
 	if index <= r.m.Left || index >= r.m.Right {
+		if r.m.Reused {
+			r.tallies[r.cur.data].Rows[record.Stale]++
+			return false
+		}
 		r.tallies[r.cur.data].Rows[record.Orphan]++
 		r.Damage(r.dataSpace(), FindListOutside, r.rows.PlaceAt(i), "index %d is not between %d and %d", index, r.m.Left, r.m.Right)
 		return false

@@ -1,4 +1,4 @@
-// Package versioned is the mechanism of formats with meta rows, versions and data rows: nemo, blackwidow, floyd.
+// Package versioned is the mechanism of formats with meta rows, versions and data rows: nemo, blackwidow, floyd, kvrocks.
 //
 // A record is a meta row and, unless it is a string, data rows. The meta row has a count, an expiry and a version; data
 // rows have the user key and a version, and those of another version than the meta row's are garbage of an earlier life.
@@ -16,5 +16,5 @@
 //     that there is nothing is deleted. Each row gets one class.
 //   - A zset's index is compared with its members by sums, and read again only where these differ.
 //
-// A store holds one type (nemo, blackwidow) or all of them (floyd); types may share the keyspace of data rows.
+// A store holds one type (nemo, blackwidow) or all of them (floyd, kvrocks); types may share the keyspace of data rows (kvrocks).
 package versioned

@@ -1,6 +1,8 @@
 package versioned
 
 import (
+	"errors"
+
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -27,9 +29,23 @@ func (r *Reader) Batch(limit int) (rows []store.Row, skip int, err error) {
 	return r.rows.Batch(limit)
 }
 
-// Reject classifies row i of the last batch, of which Check says what is wrong.
+// Reject classifies row i of the last batch, of which Check says what is wrong, or that is none of the record's.
 func (r *Reader) Reject(row *store.Row, i int) {
-	r.check(r.cur.data, row.Key, row.Value, r.rows.PlaceAt(i))
+	if _, ok := r.check(r.cur.data, row.Key, row.Value, r.rows.PlaceAt(i)); ok {
+		r.Broken(row, i, FindBadRowKey, errNotOfType)
+	}
+}
+
+var errNotOfType = errors.New("records of this type have no such row")
+
+// Broken classifies row i of the last batch, which cannot be decoded.
+func (r *Reader) Broken(row *store.Row, i int, kind string, err error) {
+	r.malformed(r.cur.data, kind, r.h.Key, row.Key, r.rows.PlaceAt(i), err)
+}
+
+// RemarkAt reports something about row i of the last batch that leaves the record whole.
+func (r *Reader) RemarkAt(i int, kind string, severity record.Severity, detail string) {
+	r.Report(r.dataSpace(), record.Finding{Kind: kind, Severity: severity, Type: r.h.Type, Key: r.h.Key, Place: r.rows.PlaceAt(i), Detail: detail})
 }
 
 // Stale reports whether row i of the last batch is of another version than the current record, and classifies it then.

@@ -21,8 +21,16 @@ type Meta struct {
 	Gone bool
 	// Left and Right are exclusive bounds of a list's indexes; Next is the one to hand out next, where the row says so.
 	Left, Right, Next uint64
-	// Value is that of a string, which has no other row.
+	// Value is that of a string, which has no other row, or what only the format knows of the row.
 	Value []byte
+	// Bare says that the record has no other rows, where some of its type have.
+	Bare bool
+	// Unsorted says that rows of the record do not come in the order of names, where those of its type do.
+	Unsorted bool
+	// Reused says that earlier lives of a list had the same version: rows outside of the bounds are theirs.
+	Reused bool
+	// Kind is the format's own number of the type, where it has more of them.
+	Kind uint8
 	// Native is the source's own name of the type, when it has a finer one.
 	Native string
 	// ModifiedMS is when a meta row that is written was changed last.
@@ -166,6 +174,9 @@ type Rows struct {
 	Sampled func(raw []byte) []byte
 	// Noun is what messages call a row; "" is "row in" its keyspace.
 	Noun string
+	// User returns the user key of a raw key, of whichever type the row is; nil: Codec.Check does. With it, rows of other
+	// versions may be of other types.
+	User func(raw []byte) ([]byte, error)
 }
 
 // holds reports whether a user key can have rows: a lane's length may be bounded.

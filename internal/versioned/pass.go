@@ -50,8 +50,22 @@ func newPass(ctx context.Context, s *Store, t record.TypeSet, span format.Span, 
 	return p
 }
 
-// lookAhead is how many bytes of rows a set of lanes may read ahead. Zsets have two, and their index may need the rest.
-func (p *Pass) lookAhead() int64 { return p.memory / 4 }
+// lookAhead is how many bytes of rows a set of lanes may read ahead: all sets have half, and what is done with rows the rest.
+func (p *Pass) lookAhead() int64 {
+	sets := 0
+	for _, sp := range p.store.data {
+		if sp.lanes != nil {
+			sets++
+		}
+	}
+	return p.memory / int64(2*max(2, sets))
+}
+
+// Env is what the pass works with.
+func (p *Pass) Env() *format.Env { return p.env }
+
+// Types are those that are read.
+func (p *Pass) Types() record.TypeSet { return p.types }
 
 // Header is that of the current record.
 func (p *Pass) Header() *record.Header { return &p.h }

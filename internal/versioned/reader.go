@@ -8,7 +8,6 @@ import (
 
 	"kvferry/internal/dataset"
 	"kvferry/internal/findings"
-	"kvferry/internal/lane"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -116,7 +115,7 @@ func (r *Reader) Next() (*record.Header, error) {
 // judge decodes a meta row. One that makes no record is classified, with what hangs on it.
 func (r *Reader) judge(raw, value []byte) (alive bool, err error) {
 	l, m := r.store.Layout, &r.m
-	m.Key, m.Tail, m.Ambiguous, m.Native, r.h.Type = nil, 0, false, "", 0
+	m.Key, m.Tail, m.Ambiguous, m.Native, m.Bare, r.h.Type = nil, 0, false, "", false, 0
 	if len(l.Codecs) == 1 {
 		r.h.Type = l.Codecs[0].Type
 	}
@@ -131,14 +130,21 @@ func (r *Reader) judge(raw, value []byte) (alive bool, err error) {
 		}
 	}
 	r.use(r.store.codecs[r.h.Type])
+	if !r.types.Has(r.h.Type) {
+		r.meta.Rows[record.Filtered]++
+		if err := r.seek(m.Key); err != nil {
+			return false, err
+		}
+		return false, r.buryAll(record.Filtered)
+	}
+	bad := r.cur.DecodeMeta(m, value)
+	if m.Bare {
+		r.bare()
+	}
 	if err := r.seek(m.Key); err != nil {
 		return false, err
 	}
-	if !r.types.Has(r.h.Type) {
-		r.meta.Rows[record.Filtered]++
-		return false, r.buryAll(record.Filtered)
-	}
-	if err := r.cur.DecodeMeta(m, value); err != nil {
+	if err := bad; err != nil {
 		r.Malformed(findings.ValueKind(err), m.Key, raw, r.metas.Place(), err)
 		return false, r.buryAll(record.Orphan)
 	}
@@ -200,6 +206,13 @@ func (r *Reader) use(c *typeRows) {
 	}
 }
 
+// bare leaves the rows of the type alone: the current record has none.
+func (r *Reader) bare() {
+	if r.rows, r.byScore = nil, nil; r.h.Type == record.String {
+		r.special = nil
+	}
+}
+
 // seek moves the cursors to the rows of a key.
 func (r *Reader) seek(key []byte) error {
 	if r.rows != nil {
@@ -217,7 +230,7 @@ func (r *Reader) seek(key []byte) error {
 func (r *Reader) start() error {
 	r.begin()
 	h, m := &r.h, &r.m
-	h.Len, h.ByName = m.Count, h.Type != record.List && h.Type != record.String
+	h.Len, h.ByName = m.Count, h.Type != record.List && h.Type != record.String && !m.Unsorted
 	h.Last, h.Added, h.MaxDeleted, h.Native = nil, 0, nil, m.Native
 	if h.Len < 0 {
 		h.Len = -1
@@ -293,7 +306,9 @@ func (r *Reader) take(dst []record.Element, rows []store.Row, skip int) int {
 		e, rest := &dst[n], rows[i].Key[skip:]
 		v, ok := element(m, e, rest, rows[i].Value)
 		if !ok {
-			r.check(r.cur.data, rows[i].Key, rows[i].Value, r.rows.PlaceAt(i))
+			if !r.otherLife(v, i) {
+				r.Reject(&rows[i], i)
+			}
 			continue
 		}
 		if v != m.Version {
@@ -318,6 +333,12 @@ func (r *Reader) take(dst []record.Element, rows []store.Row, skip int) int {
 	}
 	r.alive += int64(n)
 	return n
+}
+
+// otherLife reports whether row i of the last batch, which is none of the record's type, is of another life of its key that
+// had another type, and classifies it then.
+func (r *Reader) otherLife(v int64, i int) bool {
+	return r.store.data[r.cur.data].User != nil && r.Stale(v, i)
 }
 
 // otherVersion returns the class of row i of a batch, one of the current record that is not of its version. Copied is that
@@ -427,58 +448,6 @@ func (r *Reader) Close() error {
 	return err
 }
 
-// stray takes rows that belong to no record from data rows.
-func (r *Reader) stray(i int) lane.Stray {
-	return func(class record.Class, key, value []byte, place record.Place) {
-		if class == record.Malformed && r.notRow(i, key, value, place) {
-			return
-		}
-		user, ok := r.check(i, key, value, place)
-		switch {
-		case !ok:
-		case class == record.Malformed: // in a lane that is none
-			r.malformed(i, FindBadKeyLength, nil, key, place, fmt.Errorf("%s is not that of the rows around it", r.store.Layout.LenField))
-		default:
-			r.orphan(i, &r.lost[i], user, place)
-		}
-	}
-}
-
-// notRow counts a row of the engine's own, if it is one.
-func (r *Reader) notRow(i int, key, value []byte, place record.Place) bool {
-	if r.store.Layout.NotRow == nil {
-		return false
-	}
-	own, keyErr, valueErr := r.store.Layout.NotRow(key, value)
-	switch {
-	case keyErr != nil:
-		r.malformed(i, r.keyKind(keyErr), nil, key, place, keyErr)
-	case valueErr != nil:
-		r.malformed(i, findings.ValueKind(valueErr), nil, key, place, valueErr)
-	case own:
-		r.tallies[i].Rows[record.Housekeeping]++
-	}
-	return own || keyErr != nil || valueErr != nil
-}
-
-// check decodes a data row. When it cannot be it is counted and reported. A keyspace that types share is checked by what
-// the rows of all of them have.
-func (r *Reader) check(i int, raw, value []byte, place record.Place) (user []byte, ok bool) {
-	sp := r.store.data[i]
-	c := r.cur
-	if c == nil || !sp.types.Has(c.Type) {
-		c = r.store.codecs[sp.types.Types()[0]]
-	}
-	user, keyErr, valueErr := c.Check(sp.index, raw, value)
-	switch {
-	case keyErr != nil:
-		r.malformed(i, r.keyKind(keyErr), user, raw, place, keyErr)
-	case valueErr != nil:
-		r.malformed(i, findings.ValueKind(valueErr), user, raw, place, valueErr)
-	}
-	return user, keyErr == nil && valueErr == nil
-}
-
 // buryAll classifies the rows that hang on a meta row which makes no record: as class when they are of its version. With
 // class Orphan the meta row's version is not known; with Filtered it does not matter.
 func (r *Reader) buryAll(class record.Class) error {
@@ -533,7 +502,7 @@ func (r *Reader) bury(i int, set RowSet, class record.Class) (n int64, err error
 				t.Rows[class]++
 				continue
 			}
-			if _, ok := r.check(i, rows[j].Key, rows[j].Value, set.PlaceAt(j)); !ok {
+			if _, ok := r.owner(i, rows[j].Key, rows[j].Value, set.PlaceAt(j)); !ok {
 				continue
 			}
 			of := class

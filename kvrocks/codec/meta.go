@@ -42,6 +42,9 @@ func (k Kind) String() string {
 	return fmt.Sprintf("type %d", uint8(k))
 }
 
+// KindOf reads the kind from the flags of a metadata row, its first byte.
+func KindOf(flags byte) Kind { return Kind(flags & kindMask) }
+
 // Known reports whether there is such a kind.
 func (k Kind) Known() bool { return k > 0 && k < NumKinds }
 
@@ -138,7 +141,7 @@ func DecodeMeta(b []byte) (Meta, error) {
 	if len(b) == 0 {
 		return Meta{}, record.Short(0, "flags", 1, 0)
 	}
-	m := Meta{Wide: b[0]&flagWide != 0, Kind: Kind(b[0] & kindMask)}
+	m := Meta{Wide: b[0]&flagWide != 0, Kind: KindOf(b[0])}
 	width := m.width()
 	if len(b) < 1+width {
 		return m, record.Short(1, "expiry", width, len(b)-1)

@@ -1,0 +1,74 @@
+package versioned
+
+import (
+	"fmt"
+
+	"kvferry/internal/findings"
+	"kvferry/internal/lane"
+	"kvferry/record"
+)
+
+// stray takes rows that belong to no record from data rows.
+func (r *Reader) stray(i int) lane.Stray {
+	return func(class record.Class, key, value []byte, place record.Place) {
+		if class == record.Malformed && r.notRow(i, key, value, place) {
+			return
+		}
+		user, ok := r.owner(i, key, value, place)
+		switch {
+		case !ok:
+		case class == record.Malformed: // in a lane that is none
+			r.malformed(i, FindBadKeyLength, nil, key, place, fmt.Errorf("%s is not that of the rows around it", r.store.Layout.LenField))
+		default:
+			r.orphan(i, &r.lost[i], user, place)
+		}
+	}
+}
+
+// owner returns the user key of a row that belongs to no record, of whichever type it is. Without one the row is counted and reported.
+func (r *Reader) owner(i int, key, value []byte, place record.Place) (user []byte, ok bool) {
+	of := r.store.data[i].User
+	if of == nil {
+		return r.check(i, key, value, place)
+	}
+	user, err := of(key)
+	if err != nil {
+		r.malformed(i, r.keyKind(err), user, key, place, err)
+	}
+	return user, err == nil
+}
+
+// notRow counts a row of the engine's own, if it is one.
+func (r *Reader) notRow(i int, key, value []byte, place record.Place) bool {
+	if r.store.Layout.NotRow == nil {
+		return false
+	}
+	own, keyErr, valueErr := r.store.Layout.NotRow(key, value)
+	switch {
+	case keyErr != nil:
+		r.malformed(i, r.keyKind(keyErr), nil, key, place, keyErr)
+	case valueErr != nil:
+		r.malformed(i, findings.ValueKind(valueErr), nil, key, place, valueErr)
+	case own:
+		r.tallies[i].Rows[record.Housekeeping]++
+	}
+	return own || keyErr != nil || valueErr != nil
+}
+
+// check decodes a data row. When it cannot be it is counted and reported. A keyspace that types share is checked by what
+// the rows of all of them have.
+func (r *Reader) check(i int, raw, value []byte, place record.Place) (user []byte, ok bool) {
+	sp := r.store.data[i]
+	c := r.cur
+	if c == nil || !sp.types.Has(c.Type) {
+		c = r.store.codecs[sp.types.Types()[0]]
+	}
+	user, keyErr, valueErr := c.Check(sp.index, raw, value)
+	switch {
+	case keyErr != nil:
+		r.malformed(i, r.keyKind(keyErr), user, raw, place, keyErr)
+	case valueErr != nil:
+		r.malformed(i, findings.ValueKind(valueErr), user, raw, place, valueErr)
+	}
+	return user, keyErr == nil && valueErr == nil
+}

@@ -1,0 +1,229 @@
+package kvrocks
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"kvferry/internal/findings"
+	"kvferry/internal/versioned"
+	"kvferry/kvrocks/codec"
+	"kvferry/record"
+)
+
+// layout is that of a namespace.
+func (s *source) layout(sp *space) *versioned.Layout {
+	below := s.rowsBelow(sp)
+	check := func(t record.Type) func(bool, []byte, []byte) ([]byte, error, error) {
+		return func(index bool, raw, value []byte) ([]byte, error, error) { return s.check(t, index, raw, value) }
+	}
+	of := func(t record.Type, element func(*versioned.Meta, *record.Element, []byte, []byte) (int64, bool)) *versioned.Codec {
+		return &versioned.Codec{Type: t, Data: codec.FamilyDefault, DataRows: below, DecodeMeta: decodeMeta, Element: element, Check: check(t)}
+	}
+	strings, lists, zsets := of(record.String, named), of(record.List, item), of(record.ZSet, scored)
+	strings.Elements = newStringReader
+	lists.Position = func(rest []byte) uint64 { return binary.BigEndian.Uint64(rest[codec.VersionLen:]) }
+	zsets.Index, zsets.IndexRows, zsets.Entry = codec.FamilyScore, below, byScore
+	zsets.ScoreBits, zsets.ShowBits = scoreBits, func(bits uint64) string { return fmt.Sprint(codec.DoubleOf(bits)) }
+	zsets.AppendRow = func(dst, key []byte, version int64) []byte {
+		return binary.BigEndian.AppendUint64(s.appendBelow(dst, sp, key), uint64(version))
+	}
+	zsets.AppendBits = binary.BigEndian.AppendUint64
+	streams, others := of(record.Stream, named), of(record.Other, named)
+	streams.Data, streams.Elements = codec.FamilyStream, newStreamReader
+	others.Elements = newModuleReader
+	return &versioned.Layout{
+		Format: "kvrocks", Metas: codec.FamilyMetadata, From: sp.prefix, To: sp.upper,
+		AppendMetaKey: func(dst, key []byte) []byte { return s.appendMetaKey(dst, sp, key) },
+		DecodeMetaKey: s.decodeMetaKey,
+		TypeOf:        s.typeOf,
+		Codecs:        []*versioned.Codec{strings, of(record.Hash, named), lists, of(record.Set, member), zsets, streams, others},
+		Newer:         versioned.NewerStale,
+		Orphans:       record.Note,
+		LenField:      codec.KeyFieldLen,
+		Rest:          func(p *versioned.Pass) error { return s.countStrays(sp, p) },
+	}
+}
+
+// rowsBelow is how the keys of rows below metadata begin: in lanes, and in a cluster in the order of slots, see slots.go.
+func (s *source) rowsBelow(sp *space) versioned.Rows {
+	rows := versioned.Rows{User: func(raw []byte) ([]byte, error) {
+		k, err := s.decodeSubKey(raw)
+		return k.Key, err
+	}}
+	if s.slotted {
+		rows.Order = s.slotOrder(sp)
+		return rows
+	}
+	l := sp.lanes()
+	rows.Lanes = &l
+	return rows
+}
+
+// typeOf reads the type of a metadata row. A bitmap that is not made a string, for it would take more memory than it takes on
+// disk, is one that only Kvrocks understands.
+func (s *source) typeOf(value []byte) (record.Type, error) {
+	if len(value) == 0 {
+		return 0, record.Short(0, "flags", 1, 0)
+	}
+	kind := codec.KindOf(value[0])
+	if !kind.Known() {
+		return 0, &findings.Error{Kind: FindUnknownType, Err: fmt.Errorf("%s is not known", kind)}
+	}
+	if kind == codec.KindBitmap {
+		if m, err := codec.DecodeMeta(value); err == nil && m.Size > uint64(s.maxBitmap) {
+			return record.Other, nil
+		}
+	}
+	return kind.Type(), nil
+}
+
+// decodeMetaKey decodes the key of a metadata row, whose slot has to be that of the user key.
+func (s *source) decodeMetaKey(m *versioned.Meta, raw []byte) error {
+	k, err := codec.DecodeMetaKey(raw, s.slotted)
+	if m.Key = k.Key; err == nil {
+		err = checkSlot(k.Slot, k.Key)
+	}
+	return err
+}
+
+// decodeSubKey decodes the key of a row below metadata, whose slot has to be that of the user key.
+func (s *source) decodeSubKey(raw []byte) (codec.SubKey, error) {
+	k, err := codec.DecodeSubKey(raw, s.slotted)
+	if err == nil {
+		err = checkSlot(k.Slot, k.Key)
+	}
+	return k, err
+}
+
+// checkSlot says what is wrong with a slot; codec.NoSlot is right.
+func checkSlot(slot int, key []byte) error {
+	if slot == codec.NoSlot || slot == codec.Slot(key) {
+		return nil
+	}
+	return &findings.Error{Kind: FindSlot, Err: codec.SlotError(slot, key)}
+}
+
+// decodeMeta decodes the value of a metadata row.
+func decodeMeta(m *versioned.Meta, value []byte) error {
+	d, err := codec.DecodeMeta(value)
+	if err != nil {
+		return err
+	}
+	m.Count, m.Version, m.ExpireMS, m.Gone = int64(d.Size), int64(d.Version), int64(d.Expiry), !d.Alive()
+	m.Kind, m.Value, m.Bare = uint8(d.Kind), d.Extras, d.Kind.Single()
+	m.Unsorted, m.Reused = d.Kind == codec.KindSortedInt, false // numbers come in their own order
+	switch d.Kind {
+	case codec.KindBitmap, codec.KindSortedInt:
+		m.Native = d.Kind.String()
+	case codec.KindHyperLogLog:
+		if m.Native = d.Kind.String(); d.Extras[0] != codec.HLLDense {
+			return &record.CorruptError{Field: "encoding", Err: fmt.Errorf("%d is not known", d.Extras[0])}
+		}
+	case codec.KindList:
+		ends, err := codec.DecodeListEnds(d.Extras[:codec.ListExtras])
+		// Lives of a list with version 0 share it, so rows outside are of earlier ones.
+		m.Left, m.Right, m.Reused = ends.Head-1, ends.Tail, d.Version == 0
+		return err
+	}
+	return nil
+}
+
+func kindOfMeta(m *versioned.Meta) codec.Kind { return codec.Kind(m.Kind) }
+
+// versionOf is the version of a row below metadata; ok is false when there is none.
+func versionOf(rest []byte) (v int64, sub []byte, ok bool) {
+	if len(rest) < codec.VersionLen {
+		return 0, nil, false
+	}
+	return int64(binary.BigEndian.Uint64(rest)), rest[codec.VersionLen:], true
+}
+
+func named(_ *versioned.Meta, e *record.Element, rest, value []byte) (v int64, ok bool) {
+	e.Score, e.Value, e.ExpireMS, e.Kind = 0, value, 0, record.Entry
+	v, e.Name, ok = versionOf(rest)
+	return v, ok
+}
+
+func item(_ *versioned.Meta, e *record.Element, rest, value []byte) (int64, bool) {
+	e.Name, e.Score, e.Value, e.ExpireMS, e.Kind = nil, 0, value, 0, record.Entry
+	v, sub, ok := versionOf(rest)
+	return v, ok && len(sub) == codec.IndexLen
+}
+
+// member reads a member of a set or sortedint, whose ids become decimal numbers.
+func member(m *versioned.Meta, e *record.Element, rest, value []byte) (v int64, ok bool) {
+	e.Score, e.Value, e.ExpireMS, e.Kind = 0, nil, 0, record.Entry
+	if v, e.Name, ok = versionOf(rest); !ok || len(value) > 0 || !m.Unsorted {
+		return v, ok && len(value) == 0
+	}
+	if len(e.Name) != codec.IndexLen {
+		return v, false
+	}
+	at := len(m.Arena)
+	m.Arena = codec.AppendSegment(m.Arena, binary.BigEndian.Uint64(e.Name))
+	e.Name = m.Arena[at:len(m.Arena):len(m.Arena)]
+	return v, true
+}
+
+func scored(_ *versioned.Meta, e *record.Element, rest, value []byte) (v int64, ok bool) {
+	e.Score, e.Value, e.ExpireMS, e.Kind = 0, nil, 0, record.Entry
+	if v, e.Name, ok = versionOf(rest); !ok || len(value) != codec.DoubleLen {
+		return v, false
+	}
+	e.Score = codec.DoubleOf(binary.BigEndian.Uint64(value))
+	return v, true
+}
+
+// byScore reads a row of zset_score.
+func byScore(_ *versioned.Meta, rest, value []byte) (v int64, member []byte, bits uint64, ok bool) {
+	v, sub, ok := versionOf(rest)
+	if !ok || len(sub) < codec.DoubleLen || len(value) > 0 {
+		return v, nil, 0, false
+	}
+	return v, sub[codec.DoubleLen:], binary.BigEndian.Uint64(sub), true
+}
+
+// scoreBits are those of a score as rows have them: -0.0 and 0.0 differ.
+func scoreBits(score float64) uint64 {
+	var b [codec.DoubleLen]byte
+	return binary.BigEndian.Uint64(codec.AppendDouble(b[:0], score))
+}
+
+// check says what is wrong with a row below metadata that is of a type.
+func (s *source) check(t record.Type, index bool, raw, value []byte) (user []byte, keyErr, valueErr error) {
+	k, err := s.decodeSubKey(raw)
+	switch {
+	case err != nil:
+		return k.Key, err, nil
+	case index && len(k.Sub) < codec.DoubleLen:
+		keyErr = record.Short(0, "score", codec.DoubleLen, len(k.Sub))
+	case index || t == record.Set:
+		valueErr = codec.Exact(value, 0, "value", 0)
+	case t == record.List:
+		keyErr = codec.Exact(k.Sub, 0, "index", codec.IndexLen)
+	case t == record.ZSet:
+		valueErr = codec.Exact(value, 0, "score", codec.DoubleLen)
+	case t == record.Stream:
+		keyErr, valueErr = checkStreamRow(k.Sub, value)
+	}
+	return k.Key, keyErr, valueErr
+}
+
+// judge notes what the server does not mind about a record.
+func judge(p *versioned.Pass) (bool, error) {
+	const day = 24 * 60 * 60 * 1000 * 1000
+	m := p.Meta()
+	if e := p.Env(); e.Deep && codec.Version(m.Version)>>codec.VersionCounter > codec.Version(e.Now.UnixMicro()+day) {
+		p.Remark(FindFutureVersion, record.Note, fmt.Sprintf("version %d was made by a clock ahead of this one", uint64(m.Version)))
+	}
+	return true, nil
+}
+
+// countStrays counts what lies outside of all namespaces: the first of them does it, when it reads strings.
+func (s *source) countStrays(sp *space, p *versioned.Pass) error {
+	if !bytes.Equal(sp.prefix, s.spaces[0].prefix) || !p.Types().Has(record.String) {
+		return nil
+	}
+	return s.countRest(p.Env())
+}
