@@ -60,6 +60,7 @@ func main() {
 	flag.DurationVar(&o.span, "for", 2*time.Minute, "how long to go on, over all classes")
 	flag.StringVar(&o.only, "only", "", "classes, joined by commas, or a case as damage/123")
 	flag.StringVar(&o.files, "files", "*", "damage only files of such a name, as *.log")
+	flag.StringVar(&o.names, "sources", "*", "use only databases of such a name, as pika*")
 	flag.BoolVar(&o.outside, "outside", true, "use the databases beside the repository too")
 	flag.Parse()
 	wrong, err := o.run()
@@ -78,8 +79,9 @@ type options struct {
 	span    time.Duration
 	only    string
 	outside bool
-	files   string
-	short   bool // few cases of each class
+	files   string // pattern
+	names   string // pattern; "" is all
+	short   bool   // few cases of each class
 }
 
 // run does cases of all classes in turn until the time is over, and returns how many were wrong.
@@ -97,8 +99,12 @@ func (o *options) run() (wrong int, err error) {
 	if h.sources, err = unpack(filepath.Join(dir, "golden"), o.outside); err != nil {
 		return 0, err
 	}
+	h.sources = slices.DeleteFunc(h.sources, func(s *source) bool {
+		known, _ := filepath.Match(o.names, s.name)
+		return !known && o.names != ""
+	})
 	if !slices.ContainsFunc(h.sources, func(s *source) bool { return s.has(o.files) }) {
-		return 0, fmt.Errorf("-files %s: no dataset has such a file", o.files)
+		return 0, fmt.Errorf("-files %s -sources %s: no dataset has such a file", o.files, o.names)
 	}
 	if err := os.Mkdir(h.run.work, 0o755); err != nil {
 		return 0, err

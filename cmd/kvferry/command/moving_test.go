@@ -1,7 +1,10 @@
 package command
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +12,8 @@ import (
 
 	"kvferry/floyd"
 	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocks"
 )
 
 // commandsOf returns the indented commands of a page in docs.
@@ -83,6 +88,68 @@ func TestMovingPika(t *testing.T) {
 	if r := kvferry(t, "diff", filepath.Join(root, "data/pika4/db"), filepath.Join(root, "data/back/db")); r.code != ExitOK {
 		t.Errorf("exit %d: %s", r.code, r.stdout)
 	}
+}
+
+// TestReshardGolden: a database of the original engine in eight instances, and back in three: every key lies where its slot
+// says, and nothing else changes.
+func TestReshardGolden(t *testing.T) {
+	root, src := fastDir(t), golden(t, "pika4-edge")
+	unchanged(t, src)
+	eight, three := filepath.Join(root, "eight"), filepath.Join(root, "three")
+	// The engine cut keys and counts of this one.
+	ok(t, "convert", "pika4:"+src, "pika4:"+eight, "--instances", "8", "--allow-loss", "damaged")
+	ok(t, "convert", "pika4:"+eight, "pika4:"+three)
+	for dir, n := range map[string]int{eight: 8, three: 3} {
+		keys := 0
+		for i := range n {
+			keys += metaKeys(t, filepath.Join(dir, "db0", fmt.Sprint(i)), func(key []byte) {
+				if right := floyd.Slot(key, 1024) % n; right != i {
+					t.Errorf("%s: key %q lies in %d, it belongs to %d", dir, key, i, right)
+				}
+			})
+		}
+		if keys != 103 {
+			t.Errorf("%s: %d keys", dir, keys)
+		}
+		if out := ok(t, "verify", dir); !strings.Contains(out, "sound") {
+			t.Error(out)
+		}
+		if r := kvferry(t, "diff", src, dir); !strings.Contains(r.stdout, "equal") {
+			t.Errorf("diff: exit %d: %s%s", r.code, r.stdout, r.stderr)
+		}
+	}
+}
+
+// metaKeys calls f for the user keys of an instance and counts them.
+func metaKeys(t *testing.T, dir string, f func(key []byte)) (n int) {
+	t.Helper()
+	s, err := rocks.Open(context.Background(), dir, &store.Options{Comparers: floyd.Comparers()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, ks := range s.Keyspaces() {
+		if ks.Name() != "default" {
+			continue
+		}
+		it, err := ks.Rows(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer it.Close()
+		for ; ; n++ {
+			raw, _, err := it.Next()
+			if err == io.EOF {
+				return n
+			}
+			k, kerr := floyd.DecodeMetaKey(raw)
+			if err = errors.Join(err, kerr); err != nil || k.Lost > 0 {
+				t.Fatalf("%s: key %q: %v", dir, raw, err)
+			}
+			f(k.Key)
+		}
+	}
+	return n
 }
 
 // TestMovingKvrocks runs the commands of the page on databases of the original engines, from the dumps to the ways back.

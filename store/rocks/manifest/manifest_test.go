@@ -208,6 +208,8 @@ func TestRefusedEdits(t *testing.T) {
 		unsupported bool
 	}{
 		{"unknown tag", "tag 999", handmade.EditNumber(999, 1), true},
+		{"last tag that is not marked as safe to ignore", "tag 8191", handmade.EditBytes(TagIgnorable-1, []byte("x")), true},
+		{"tag of no release", "tag 14", handmade.EditNumber(14, 1), true},
 		{"blob file", "varint", handmade.EditNumber(TagBlobAddition, 1), false},
 		{"field of a blob file", "blob file 1 has custom field 65", append(handmade.EditNumber(TagBlobAddition, 1), 2, 3, 0, 0, 65, 0, 0), true},
 		{"blob file twice", "added twice", slices.Concat(blobEdit(TagBlobAddition, 1, 2, 3), blobEdit(TagBlobAdditionOld, 1, 2, 3)), false},

@@ -54,6 +54,11 @@ func TestRefused(t *testing.T) {
 	}{
 		{"begin of a prepared transaction", handmade.Batch(1, []byte{0x09}), true},
 		{"wide-column entity", handmade.Batch(1, op(0x16, "k", "v")), true},
+		{"wide-column entity", handmade.Batch(1, handmade.OpCF(base.KindCFWideColumns, 1, "k", "v")), true},
+		{"value with a write time", handmade.Batch(1, op(base.KindWriteTime, "k", "v")), true},
+		{"value with a write time", handmade.Batch(1, handmade.OpCF(base.KindCFWriteTime, 1, "k", "v")), true},
+		{"delete with timestamp", handmade.Batch(1, op(base.KindDeleteTimestamp, "k")), true},
+		{"blob index", handmade.Batch(1, handmade.OpCF(base.KindCFBlobIndex, 1, "k", "v")), true},
 		{"blob index", handmade.Batch(1, op(base.KindBlobIndex, "k", "v")), true},
 		{"tag 0x55", handmade.Batch(1, []byte{0x55}), true},
 		{"need 8 bytes, have 3", []byte{1, 2, 3}, false},
