@@ -30,7 +30,7 @@ func (r *rows) NextBatch(dst []store.Row) (int, error) {
 	}
 	dst[0].Key, dst[0].Value = key, value
 	c := r.m.top
-	if r.folded || r.cover != nil || c != r.m.single || !c.bytewise || c.checkHi || c.suffix > 0 {
+	if r.folded || r.cover != nil || c != r.m.single || c.checkHi || c.suffix > 0 {
 		return 1, nil
 	}
 	b.start(c)
@@ -67,12 +67,16 @@ func (c *Cursor) run(b *rowBatch, dst []store.Row) int {
 		end := q + unshared
 		at, size := len(keys), shared+unshared
 		if end+vlen > len(d) || unshared < base.TrailerLen || size > cap(keys)-at ||
-			shared >= ulen || shared >= size-base.TrailerLen || d[q] <= keys[prev+shared] || d[end-base.TrailerLen] != base.KindPut {
+			shared >= ulen || shared >= size-base.TrailerLen || c.bytewise && d[q] <= keys[prev+shared] || d[end-base.TrailerLen] != base.KindPut {
 			break
 		}
 		keys = keys[:at+size]
 		copy(keys[at:], keys[prev:prev+shared])
 		copy(keys[at+shared:], d[q:end])
+		if !c.bytewise && c.ks.cmp.Compare(keys[prev:prev+ulen], keys[at:at+size-base.TrailerLen]) >= 0 {
+			keys = keys[:at]
+			break
+		}
 		tr = binary.LittleEndian.Uint64(d[end-base.TrailerLen:])
 		if c.useFixed {
 			tr = base.Trailer(c.fixed, base.KindPut)
