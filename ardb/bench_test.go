@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"kvferry/ardb/engine"
 	"kvferry/format"
 	"kvferry/record"
 )
@@ -30,7 +31,7 @@ func benchRecords(t record.Type) []rec {
 
 func benchWrite(b *testing.B, dir string, recs []rec) {
 	b.Helper()
-	target := create(b, dir, createOptions(b, storeRocksDB, "0"))
+	target := create(b, dir, createOptions(b, engine.RocksDB, "0"))
 	w, err := target.Shard(0, "0", record.AllTypes, 16<<20)
 	if err != nil {
 		b.Fatal(err)
@@ -87,7 +88,7 @@ func BenchmarkWriteRead(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchElements, "ns/element")
 		})
 		b.Run("read/"+t.String(), func(b *testing.B) {
-			src := openDir(b, dir, storeRocksDB, nil)
+			src := openDir(b, dir, engine.RocksDB, nil)
 			for range b.N {
 				if n := benchRead(b, src); n != benchElements {
 					b.Fatalf("%d elements", n)

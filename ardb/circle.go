@@ -37,7 +37,7 @@ func (r *intRange) take(d *codec.Data) {
 // midst of their collection.
 func (p *pass) watch() {
 	w, ok := p.it.(store.Watched)
-	number := p.sp.ks.Comparer().Wrapping
+	number := p.sp.Keyspace.Comparer().Wrapping
 	if !ok || number == nil {
 		return
 	}
@@ -56,7 +56,7 @@ func (p *pass) watch() {
 func (p *pass) circular() {
 	detail := ""
 	if len(p.src.circles) > 0 {
-		detail = p.src.circles[circleOf(p.sp.ks.Name(), p.prefix, byte(elementKind(p.head.Type)))]
+		detail = p.src.circles[circleOf(p.sp.Keyspace.Name(), p.prefix, byte(elementKind(p.head.Type)))]
 	}
 	r, deleted := p.ints, ""
 	if p.gone.any && r.span() < 1<<63 {
@@ -67,7 +67,7 @@ func (p *pass) circular() {
 			"may miss them; they are read as they stand", r.min, r.max, deleted, codec.ComparerName)
 	}
 	if detail != "" && p.env.Report != nil {
-		p.env.Report(record.Finding{Kind: record.FindCircularOrder, Severity: record.Warning, DB: p.sp.db, Type: p.head.Type,
-			Keyspace: p.sp.name, Key: bytes.Clone(p.head.Key), Place: record.Place{Level: -1}, Detail: detail})
+		p.env.Report(record.Finding{Kind: record.FindCircularOrder, Severity: record.Warning, DB: p.sp.DB, Type: p.head.Type,
+			Keyspace: p.sp.Name, Key: bytes.Clone(p.head.Key), Place: record.Place{Level: -1}, Detail: detail})
 	}
 }

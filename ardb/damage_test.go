@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"kvferry/ardb/codec"
+	"kvferry/ardb/engine"
 	"kvferry/format"
 	"kvferry/internal/memstore"
 	"kvferry/record"
@@ -39,7 +40,7 @@ func openRows(t testing.TB, rows ...raw) format.Source {
 	t.Helper()
 	fs := memstore.New()
 	st := fs.Dir("/d/rocksdb")
-	for _, name := range []string{defaultCF, "0"} {
+	for _, name := range []string{engine.DefaultCF, "0"} {
 		if err := st.Keyspace(name, codec.Comparer()); err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +48,7 @@ func openRows(t testing.TB, rows ...raw) format.Source {
 	for _, r := range rows {
 		st.Put("0", r.key, r.val)
 	}
-	src, err := New().Open(context.Background(), "/d", &format.OpenOptions{Store: fs.Open, Kind: storeRocksDB})
+	src, err := New().Open(context.Background(), "/d", &format.OpenOptions{Store: fs.Open, Kind: engine.RocksDB})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +275,7 @@ func TestSettle(t *testing.T) {
 // TestDatasetSweep flips every byte of every row of a small dataset: findings or records, never a panic, and
 // a ledger that adds up.
 func TestDatasetSweep(t *testing.T) {
-	st, _ := write(t, storeRocksDB, sampleRecords()...)
+	st, _ := write(t, engine.RocksDB, sampleRecords()...)
 	var rows []raw
 	for _, ks := range st.Keyspaces() {
 		if ks.Name() != "0" {
@@ -365,7 +366,7 @@ func TestBuriedCircles(t *testing.T) {
 		"no integer":              {[][]byte{row("h", codec.KindField, nil, text("x")).key}, ""},
 	} {
 		src := openRows(t, rows...).(*source)
-		src.spaces[0].ks = &buried{src.spaces[0].ks, c.dead}
+		src.spaces[0].Keyspace = &buried{src.spaces[0].Keyspace, c.dead}
 		got := ""
 		env := testEnv(func(f record.Finding) { got += fmt.Sprintf("%s %s: %s", f.Type, f.Key, f.Detail) })
 		n := 0
@@ -410,7 +411,7 @@ func (b *brokenIter) Next() (key, val []byte, err error) {
 
 // TestStoreErrors has the store fail at every row: the error comes out, whatever is being read.
 func TestStoreErrors(t *testing.T) {
-	st, _ := write(t, storeRocksDB, sampleRecords()...)
+	st, _ := write(t, engine.RocksDB, sampleRecords()...)
 	var ks store.Keyspace
 	for _, k := range st.Keyspaces() {
 		if k.Name() == "0" {
@@ -421,7 +422,7 @@ func TestStoreErrors(t *testing.T) {
 		for n := range st.Len("0") {
 			b := &brokenStore{st, &brokenSpace{ks, n}}
 			open := func(context.Context, string, *store.Options) (store.Store, error) { return b, nil }
-			src, err := New().Open(context.Background(), "/d", &format.OpenOptions{Store: open, Kind: storeRocksDB})
+			src, err := New().Open(context.Background(), "/d", &format.OpenOptions{Store: open, Kind: engine.RocksDB})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -452,13 +453,13 @@ func TestStoreErrors(t *testing.T) {
 func TestUnusedRows(t *testing.T) {
 	fs := memstore.New()
 	st := fs.Dir("/d/rocksdb")
-	for _, name := range []string{defaultCF, "0"} {
+	for _, name := range []string{engine.DefaultCF, "0"} {
 		if err := st.Keyspace(name, codec.Comparer()); err != nil {
 			t.Fatal(err)
 		}
 		st.Put(name, codec.AppendKey(nil, nil, []byte("k"), codec.KindMeta), str(codec.IntData(1)))
 	}
-	src, err := New().Open(context.Background(), filepath.FromSlash("/d"), &format.OpenOptions{Store: fs.Open, Kind: storeRocksDB})
+	src, err := New().Open(context.Background(), filepath.FromSlash("/d"), &format.OpenOptions{Store: fs.Open, Kind: engine.RocksDB})
 	if err != nil {
 		t.Fatal(err)
 	}

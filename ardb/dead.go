@@ -2,19 +2,17 @@ package ardb
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"kvferry/ardb/codec"
+	"kvferry/ardb/engine"
 	"kvferry/ardb/merge"
 	"kvferry/format"
 	"kvferry/internal/undead"
 	"kvferry/record"
-	"kvferry/store"
 )
 
 // DeadRecords yields records as they were right before their META row was deleted, from older entries that
@@ -23,7 +21,7 @@ import (
 func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env,
 	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
 
-	if s.kind == storeLMDB {
+	if s.kind == engine.LMDB {
 		return nil, fmt.Errorf("%s: LMDB keeps no older rows: its pages are written anew without them", s.dir)
 	}
 	sp, err := s.deadSpace(db)
@@ -32,9 +30,9 @@ func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, s
 	}
 	quiet := *e
 	quiet.Ledger, quiet.Report, quiet.Deep = nil, nil, false
-	past, rows := *sp, sp.pastRows()
-	past.ks = rows.Past(ctx)
-	lo, hi := sp.bounds(span)
+	past, rows := *sp, pastRows(sp)
+	past.Keyspace = rows.Past(ctx)
+	lo, hi := sp.Bounds(span)
 	g, err := rows.Graves(ctx, lo, hi)
 	if err != nil {
 		return nil, err
@@ -49,89 +47,51 @@ func (s *source) DeadDatabases() ([]string, error) {
 	buried, err := s.buried()
 	dbs := s.Databases()
 	for _, sp := range buried {
-		dbs = append(dbs, sp.db)
+		dbs = append(dbs, sp.DB)
 	}
 	slices.Sort(dbs)
 	return dbs, err
 }
 
+// buried are the namespaces of a LevelDB database that no visible row is of.
+func (s *source) buried() ([]*engine.Space, error) {
+	if s.kind != engine.LevelDB {
+		return nil, nil
+	}
+	all, err := engine.Buried(s.rest[0].Keyspace)
+	return slices.DeleteFunc(all, func(sp *engine.Space) bool {
+		_, err := s.space(sp.DB)
+		return err == nil
+	}), err
+}
+
 // deadSpace finds a namespace among all that have rows, deleted or not.
-func (s *source) deadSpace(db string) (*space, error) {
+func (s *source) deadSpace(db string) (*engine.Space, error) {
 	sp, err := s.space(db)
 	if err == nil {
 		return sp, nil
 	}
 	buried, berr := s.buried()
 	for _, sp := range buried {
-		if sp.db == db {
+		if sp.DB == db {
 			return sp, nil
 		}
 	}
 	return nil, errors.Join(err, berr)
 }
 
-// buried jumps through the entries of a LevelDB database for namespaces that no visible row is of.
-func (s *source) buried() (out []*space, err error) {
-	if s.kind != storeLevelDB {
-		return nil, nil
-	}
-	ks := s.rest[0].ks
-	var from []byte
-	seen := make(map[string]bool) // integers may be ordered in a circle
-	for {
-		key, next, err := firstNamespace(ks, from)
-		if err == io.EOF {
-			return out, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		d, n := codec.SplitData(key)
-		if seen[string(key[:n])] {
-			return out, nil
-		}
-		seen[string(key[:n])] = true
-		sp := s.namespace(ks, d, next, new(store.Options))
-		if _, err := s.space(sp.db); err != nil && string(d.Text) != codec.TTLNamespace {
-			out = append(out, sp)
-		}
-		from = next
-	}
-}
-
-// firstNamespace returns the key of the first entry at or after from that has a namespace, and a key after all of
-// it; io.EOF when there is none.
-func firstNamespace(ks store.Keyspace, from []byte) (key, next []byte, err error) {
-	it, err := ks.Entries(from, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	for {
-		e, err := it.Next()
-		if err == io.EOF {
-			return nil, nil, cmp.Or(it.Close(), io.EOF)
-		}
-		if err != nil {
-			return nil, nil, errors.Join(err, it.Close())
-		}
-		d, n := codec.SplitData(e.Key)
-		if next, ok := codec.AfterNamespace(d); n > 0 && ok {
-			return bytes.Clone(e.Key), next, it.Close()
-		}
-	}
-}
-
 // pastRows says how rows of a namespace are told apart.
-func (sp *space) pastRows() *undead.Rows {
-	r := &undead.Rows{Keyspace: sp.ks, Merger: merge.Merger(), Make: sp.makeMeta}
+func pastRows(sp *engine.Space) *undead.Rows {
+	r := &undead.Rows{Keyspace: sp.Keyspace, Merger: merge.Merger()}
+	r.Make = func(user, raw []byte) (key, value []byte, ok bool) { return makeMeta(sp, user, raw) }
 	r.Split = func(raw []byte) (user []byte, meta, ok bool) {
-		off, end, ok := codec.SplitUser(raw, sp.named)
+		off, end, ok := codec.SplitUser(raw, sp.Named)
 		if !ok {
 			return nil, false, false
 		}
 		return raw[off:end], codec.Kind(raw[end]) == codec.KindMeta, true
 	}
-	r.Bounds = func(user []byte) (lo, hi []byte) { return sp.bounds(format.Span{Lo: user}) }
+	r.Bounds = func(user []byte) (lo, hi []byte) { return sp.Bounds(format.Span{Lo: user}) }
 	return r
 }
 
@@ -140,13 +100,13 @@ var metaKinds = map[record.Type]codec.Kind{record.Hash: codec.KindHash, record.L
 
 // makeMeta makes a META row: the kind of an element says what it was. It cannot know the names that entries of a stream
 // leave to META.
-func (sp *space) makeMeta(user, raw []byte) (key, value []byte, ok bool) {
-	_, end, _ := codec.SplitUser(raw, sp.named)
+func makeMeta(sp *engine.Space, user, raw []byte) (key, value []byte, ok bool) {
+	_, end, _ := codec.SplitUser(raw, sp.Named)
 	kind, ok := metaKinds[codec.Kind(raw[end]).Type()]
 	if !ok {
 		return nil, nil, false
 	}
-	return codec.AppendKey(nil, sp.ns, user, codec.KindMeta), codec.AppendValue(nil, &codec.Value{Kind: kind, Size: sizeLost}), true
+	return codec.AppendKey(nil, sp.NS, user, codec.KindMeta), codec.AppendValue(nil, &codec.Value{Kind: kind, Size: sizeLost}), true
 }
 
 // sizeLost is the size in a META row that was made.

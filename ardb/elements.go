@@ -143,7 +143,7 @@ func (p *pass) single() (codec.Data, error) {
 			return d, nil
 		}
 	}
-	_, err := codec.DecodeKey(p.key, p.sp.named)
+	_, err := codec.DecodeKey(p.key, p.sp.Named)
 	if err == nil {
 		err = fmt.Errorf("malformed")
 	}
@@ -191,8 +191,8 @@ func (p *pass) canonical(d *codec.Data, kind codec.Kind) (bool, error) {
 	if !ok {
 		return true, nil
 	}
-	twin := codec.AppendKey(nil, p.sp.ns, p.head.Key, kind, codec.IntData(v))
-	there, err := p.sp.has(twin)
+	twin := codec.AppendKey(nil, p.sp.NS, p.head.Key, kind, codec.IntData(v))
+	there, err := p.sp.Has(twin)
 	if err != nil {
 		return false, err
 	}
@@ -205,20 +205,6 @@ func (p *pass) canonical(d *codec.Data, kind codec.Kind) (bool, error) {
 	p.report(FindNotCanonical, record.Warning, p.head.Type, p.head.Key,
 		fmt.Sprintf("%d is stored as a string, so that the server's lookups do not find it", v))
 	return true, nil
-}
-
-// has reports whether a raw key is there.
-func (sp *space) has(raw []byte) (bool, error) {
-	it, err := sp.ks.Rows(raw, nil)
-	if err != nil {
-		return false, err
-	}
-	defer it.Close()
-	key, _, err := it.Next()
-	if err == io.EOF {
-		return false, nil
-	}
-	return err == nil && sp.ks.Comparer().Compare(key, raw) == 0, err
 }
 
 // zsetState checks that sort and score rows are of the same members: the sums of their hashes agree.
@@ -268,7 +254,7 @@ func (p *pass) sortRow() (float64, codec.Data, error) {
 			return score.Number(), member, nil
 		}
 	}
-	if _, err := codec.DecodeKey(p.key, p.sp.named); err != nil {
+	if _, err := codec.DecodeKey(p.key, p.sp.Named); err != nil {
 		return 0, codec.Data{}, err
 	}
 	return 0, codec.Data{}, errors.New("the score is no number")

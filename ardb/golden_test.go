@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/ardb/engine"
 	"kvferry/ardb/merge"
 	"kvferry/fixtures"
 	"kvferry/format"
@@ -25,7 +26,7 @@ import (
 )
 
 // openers are the stores that Ardb's goldens are in.
-var openers = map[string]store.Opener{storeRocksDB: rocks.Open, storeLevelDB: rocks.Open, storeLMDB: lmdb.Open}
+var openers = map[string]store.Opener{engine.RocksDB: rocks.Open, engine.LevelDB: rocks.Open, engine.LMDB: lmdb.Open}
 
 func openGolden(t testing.TB, kind string) format.Source {
 	t.Helper()
@@ -231,7 +232,7 @@ func testGolden(t *testing.T, kind string) {
 	if err := env.Ledger.Check(); err != nil {
 		t.Error(err)
 	}
-	if kind == storeLevelDB { // a deleted field that the server shows, see store.Wrapping
+	if kind == engine.LevelDB { // a deleted field that the server shows, see store.Wrapping
 		i := slices.IndexFunc(found, func(f record.Finding) bool { return f.Kind == record.FindCircularOrder })
 		if i < 0 || string(found[i].Key) != "h:intf" || found[i].DB != "0" || found[i].Type != record.Hash {
 			t.Fatalf("findings %+v", found)
@@ -256,7 +257,7 @@ func TestGoldenByType(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if db == "0" && kind != storeLMDB && len(spans) < 2 {
+				if db == "0" && kind != engine.LMDB && len(spans) < 2 {
 					t.Errorf("%s: %d spans", kind, len(spans))
 				}
 				for _, span := range spans {
@@ -301,7 +302,7 @@ func TestGoldenHLL(t *testing.T) {
 		t.Fatal(changed, err)
 	}
 	seen := false
-	readRecords(t, openGolden(t, storeRocksDB), "0", record.Of(record.String), format.Span{}, testEnv(nil), func(h *record.Header, e []record.Element) {
+	readRecords(t, openGolden(t, engine.RocksDB), "0", record.Of(record.String), format.Span{}, testEnv(nil), func(h *record.Header, e []record.Element) {
 		if string(h.Key) == "hll:t" {
 			seen = true
 			if !bytes.Equal(want, e[0].Value) {

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"kvferry/ardb/codec"
+	"kvferry/ardb/engine"
 	"kvferry/format"
 	"kvferry/internal/extsort"
 	"kvferry/record"
@@ -27,7 +28,7 @@ func (s *source) Records(_ context.Context, db string, t record.TypeSet, span fo
 	if err != nil {
 		return nil, err
 	}
-	it, err := sp.ks.Rows(sp.bounds(span))
+	it, err := sp.Keyspace.Rows(sp.Bounds(span))
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func (s *source) Records(_ context.Context, db string, t record.TypeSet, span fo
 // They stay views until the iterator moves, so a row is only copied when more rows are needed at once.
 type pass struct {
 	src    *source
-	sp     *space
+	sp     *engine.Space
 	types  record.TypeSet
 	subset bool // some types are for other passes
 	strays bool // the rows beside the namespaces are ours
@@ -139,7 +140,7 @@ func (p *pass) Next() (*record.Header, error) {
 
 // begin handles the row ahead, with which a record starts or not.
 func (p *pass) begin() (bool, error) {
-	off, end, ok := codec.SplitUser(p.key, p.sp.named)
+	off, end, ok := codec.SplitUser(p.key, p.sp.Named)
 	if !ok {
 		p.undecodable()
 		return false, nil
@@ -179,14 +180,14 @@ func (p *pass) undecodable() {
 		p.discard()
 		return
 	}
-	_, err := codec.DecodeKey(p.key, p.sp.named)
+	_, err := codec.DecodeKey(p.key, p.sp.Named)
 	p.bad(FindMalformedKey, 0, p.key, err)
 }
 
 // open sets the header. The key is a view of the row.
 func (p *pass) open(user []byte) {
 	v := &p.meta
-	p.head = record.Header{DB: p.sp.db, Type: v.Kind.Type(), Key: user, ExpireMS: v.ExpireMS, Len: v.Size}
+	p.head = record.Header{DB: p.sp.DB, Type: v.Kind.Type(), Key: user, ExpireMS: v.ExpireMS, Len: v.Size}
 	if v.ExpireMS < 0 {
 		p.report(FindBadExpiry, record.Warning, p.head.Type, user, fmt.Sprintf("expiry %d ms is taken for never", v.ExpireMS))
 		p.head.ExpireMS = 0
@@ -354,7 +355,7 @@ func (p *pass) inRecord() bool {
 		return true
 	}
 	// The same key can be encoded in another way: old servers used two tags for strings.
-	off, end, ok := codec.SplitUser(p.key, p.sp.named)
+	off, end, ok := codec.SplitUser(p.key, p.sp.Named)
 	if !ok || !bytes.Equal(p.key[off:end], p.head.Key) {
 		return false
 	}
@@ -419,19 +420,19 @@ func (p *pass) skip(user []byte, k codec.Kind) error {
 		if err != nil {
 			return err
 		}
-		off, end, ok := codec.SplitUser(key, p.sp.named)
+		off, end, ok := codec.SplitUser(key, p.sp.Named)
 		if !ok || !bytes.Equal(key[off:end], p.user) {
 			p.key, p.val, p.have = key, val, true
 			return nil
 		}
 		p.discard()
 	}
-	return p.it.SeekGE(append(codec.AppendPrefix(nil, p.sp.ns, p.user), 0xFF, 0))
+	return p.it.SeekGE(append(codec.AppendPrefix(nil, p.sp.NS, p.user), 0xFF, 0))
 }
 
 // orphaned counts an element row without a META row of its type.
 func (p *pass) orphaned(user []byte) {
-	k, err := codec.DecodeKey(p.key, p.sp.named)
+	k, err := codec.DecodeKey(p.key, p.sp.Named)
 	t := k.Kind.Type()
 	switch {
 	case !p.inside && p.subset && !p.types.Has(max(t, record.String)):
@@ -486,7 +487,7 @@ func (p *pass) report(kind string, sev record.Severity, t record.Type, user []by
 	if p.env.Report == nil {
 		return
 	}
-	p.env.Report(record.Finding{Kind: kind, Severity: sev, DB: p.sp.db, Type: t, Keyspace: p.sp.name,
+	p.env.Report(record.Finding{Kind: kind, Severity: sev, DB: p.sp.DB, Type: t, Keyspace: p.sp.Name,
 		Key: bytes.Clone(user), Place: p.it.Place(), Detail: detail})
 }
 
@@ -505,7 +506,7 @@ func (p *pass) end() error {
 // Close hands the counts to the ledger.
 func (p *pass) Close() error {
 	p.it.Tally(&p.tally)
-	p.env.Ledger.Add(p.sp.label, &p.tally)
+	p.env.Ledger.Add(p.sp.Label, &p.tally)
 	p.tally = record.Tally{}
 	err := p.it.Close()
 	if p.sorter != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"kvferry/ardb/codec"
+	"kvferry/ardb/engine"
 	"kvferry/format"
 	"kvferry/record"
 	"kvferry/store"
@@ -25,7 +26,7 @@ func (s *source) countRest(e *format.Env) error {
 // rest walks what is beside the namespaces: the TTL index, LMDB's directory, RocksDB's default.
 type rest struct {
 	src   *source
-	sp    *space
+	sp    *engine.Space
 	env   *format.Env
 	it    store.Iterator
 	tally record.Tally
@@ -34,7 +35,7 @@ type rest struct {
 }
 
 func (r *rest) run() (err error) {
-	if r.it, err = r.sp.ks.Rows(nil, nil); err != nil {
+	if r.it, err = r.sp.Keyspace.Rows(nil, nil); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.it.Close()) }()
@@ -53,13 +54,13 @@ func (r *rest) run() (err error) {
 	}
 	r.it.Tally(&r.tally)
 	r.summary()
-	r.env.Ledger.Add(r.sp.label, &r.tally)
+	r.env.Ledger.Add(r.sp.Label, &r.tally)
 	return nil
 }
 
 // row classifies a row; those of namespaces are jumped over.
 func (r *rest) row(key, val []byte) error {
-	if r.sp.named {
+	if r.sp.Named {
 		d, n := codec.SplitData(key)
 		if next, ok := codec.AfterNamespace(d); n > 0 && ok && string(d.Text) != codec.TTLNamespace {
 			var other record.Tally
@@ -68,9 +69,9 @@ func (r *rest) row(key, val []byte) error {
 		}
 	}
 	switch {
-	case r.sp.name == codec.LMDBNamespace:
+	case r.sp.Name == codec.LMDBNamespace:
 		r.tally.Rows[record.Housekeeping]++
-	case r.sp.name == defaultCF && !r.sp.named, r.sp.name == "":
+	case r.sp.Name == engine.DefaultCF && !r.sp.Named, r.sp.Name == "":
 		r.odd++
 		r.tally.Rows[record.Orphan]++
 	default:
@@ -81,7 +82,7 @@ func (r *rest) row(key, val []byte) error {
 
 // ttl classifies a row of the TTL index. Whether it still stands for a key is looked up only when asked to.
 func (r *rest) ttl(key, val []byte) error {
-	k, err := codec.DecodeKey(key, r.sp.named)
+	k, err := codec.DecodeKey(key, r.sp.Named)
 	if err == nil && k.Kind != codec.KindTTL {
 		err = fmt.Errorf("a %s row in the TTL index", k.Kind)
 	}
@@ -107,7 +108,7 @@ func (s *source) expires(db string, user []byte, ms int64) (bool, error) {
 	if err != nil {
 		return false, nil
 	}
-	it, err := sp.ks.Rows(codec.Bound(sp.ns, user), codec.Bound(sp.ns, codec.After(user)))
+	it, err := sp.Keyspace.Rows(codec.Bound(sp.NS, user), codec.Bound(sp.NS, codec.After(user)))
 	if err != nil {
 		return false, err
 	}
@@ -124,17 +125,17 @@ func (s *source) expires(db string, user []byte, ms int64) (bool, error) {
 }
 
 // inTTLIndex reports whether the TTL index has a key's row. RocksDB has no index.
-func (s *source) inTTLIndex(sp *space, user []byte, ms int64) (bool, error) {
+func (s *source) inTTLIndex(sp *engine.Space, user []byte, ms int64) (bool, error) {
 	for _, r := range s.rest {
 		switch {
-		case r.named:
-			ns, _ := codec.SplitData(sp.ns)
-			return r.has(codec.AppendKey(nil, codec.AppendText(nil, []byte(codec.TTLNamespace)), nil, codec.KindTTL, codec.IntData(ms), ns, codec.TextData(user)))
-		case r.name == codec.TTLNamespace:
-			return r.has(codec.AppendKey(nil, nil, nil, codec.KindTTL, codec.IntData(ms), codec.TextData([]byte(sp.db)), codec.TextData(user)))
+		case r.Named:
+			ns, _ := codec.SplitData(sp.NS)
+			return r.Has(codec.AppendKey(nil, codec.AppendText(nil, []byte(codec.TTLNamespace)), nil, codec.KindTTL, codec.IntData(ms), ns, codec.TextData(user)))
+		case r.Name == codec.TTLNamespace:
+			return r.Has(codec.AppendKey(nil, nil, nil, codec.KindTTL, codec.IntData(ms), codec.TextData([]byte(sp.DB)), codec.TextData(user)))
 		}
 	}
-	return s.kind == storeRocksDB, nil
+	return s.kind == engine.RocksDB, nil
 }
 
 // summary reports what was counted.
@@ -149,6 +150,6 @@ func (r *rest) summary() {
 
 func (r *rest) report(kind string, sev record.Severity, detail string) {
 	if r.env.Report != nil {
-		r.env.Report(record.Finding{Kind: kind, Severity: sev, Keyspace: r.sp.name, Place: r.it.Place(), Detail: detail})
+		r.env.Report(record.Finding{Kind: kind, Severity: sev, Keyspace: r.sp.Name, Place: r.it.Place(), Detail: detail})
 	}
 }

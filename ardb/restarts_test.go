@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kvferry/ardb/codec"
+	"kvferry/ardb/engine"
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/record"
@@ -35,7 +36,7 @@ func TestRestarts(t *testing.T) {
 	}
 	want := acknowledged(t, fixtures.OutsideTruth(t, name))
 	chosen, twice := map[string]string{}, map[string]int{}
-	src := openDir(t, fixtures.UnpackOutside(t, name), storeLMDB, func(f record.Finding) {
+	src := openDir(t, fixtures.UnpackOutside(t, name), engine.LMDB, func(f record.Finding) {
 		if f.Kind != record.FindKeyTwice {
 			return
 		}

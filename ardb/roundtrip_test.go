@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"kvferry/ardb/codec"
+	"kvferry/ardb/engine"
 	"kvferry/ardb/merge"
 	"kvferry/fixtures"
 	"kvferry/format"
@@ -24,7 +25,7 @@ import (
 )
 
 // creators are the stores that are written.
-var creators = map[string]store.CreateFunc{storeRocksDB: rocks.Create, storeLevelDB: rocks.CreateLevelDB}
+var creators = map[string]store.CreateFunc{engine.RocksDB: rocks.Create, engine.LevelDB: rocks.CreateLevelDB}
 
 // unhex decodes hex with blanks.
 func unhex(t testing.TB, s string) []byte {
@@ -298,7 +299,7 @@ func sampleRecords() []rec {
 
 // TestWrittenRows is the writer checklist: canonical integers and floats, sizes, bounds, both rows of a member, order.
 func TestWrittenRows(t *testing.T) {
-	st, _ := write(t, storeRocksDB, sampleRecords()...)
+	st, _ := write(t, engine.RocksDB, sampleRecords()...)
 	want := []struct {
 		key, val []byte
 	}{
@@ -346,7 +347,7 @@ func TestWrittenRows(t *testing.T) {
 
 // TestWrittenTTL has the TTL index of LevelDB, ordered by expiry; RocksDB has none.
 func TestWrittenTTL(t *testing.T) {
-	st, src := write(t, storeLevelDB, sampleRecords()...)
+	st, src := write(t, engine.LevelDB, sampleRecords()...)
 	rows, err := func() (out [][]byte, err error) {
 		for _, k := range src.Keyspaces() {
 			if k.Name != codec.TTLNamespace {
@@ -373,13 +374,13 @@ func TestWrittenTTL(t *testing.T) {
 	if err != nil || !slices.EqualFunc(rows, want, bytes.Equal) {
 		t.Errorf("%x, %v", rows, err)
 	}
-	if n := st.Len(defaultCF); n != 28 {
+	if n := st.Len(engine.DefaultCF); n != 28 {
 		t.Errorf("%d rows", n)
 	}
 }
 
 func TestEmptyRecords(t *testing.T) {
-	st, src := write(t, storeRocksDB,
+	st, src := write(t, engine.RocksDB,
 		rec{record.Header{Type: record.Hash, Key: []byte("a")}, nil},
 		rec{record.Header{Type: record.String, Key: []byte("a")}, []record.Element{pair("", "")}},
 		rec{record.Header{Type: record.Stream, Key: []byte("b"), Last: streamID(7, 0)}, nil})
@@ -414,7 +415,7 @@ func TestWriterErrors(t *testing.T) {
 		{[]rec{{record.Header{Type: record.Stream, Key: []byte("a")}, []record.Element{entryOf(1, make([]string, 300)...)}}}, "150 fields"},
 		{[]rec{{record.Header{Type: record.Stream, Key: []byte("a")}, []record.Element{{Name: streamID(1, 1), Value: []byte{9}}}}}, "field"},
 	} {
-		o := createOptions(t, storeLevelDB, "0")
+		o := createOptions(t, engine.LevelDB, "0")
 		fs := memstore.New()
 		o.Create = fs.Create
 		target := create(t, t.TempDir(), o)
@@ -432,13 +433,13 @@ func TestWriterErrors(t *testing.T) {
 
 func TestCreateRefuses(t *testing.T) {
 	for _, tt := range []struct{ kind, db, want string }{
-		{storeLMDB, "0", "searches an LMDB file in byte order"},
+		{engine.LMDB, "0", "searches an LMDB file in byte order"},
 		{"tokyo", "0", "not written to tokyo"},
-		{storeRocksDB, "", "1 to 512 bytes"},
-		{storeRocksDB, strings.Repeat("n", 513), "1 to 512 bytes"},
-		{storeRocksDB, "default", "default column family"},
-		{storeLevelDB, codec.TTLNamespace, "keeps this namespace for itself"},
-		{storeRocksDB, "a\x00b", "no NUL"},
+		{engine.RocksDB, "", "1 to 512 bytes"},
+		{engine.RocksDB, strings.Repeat("n", 513), "1 to 512 bytes"},
+		{engine.RocksDB, "default", "default column family"},
+		{engine.LevelDB, codec.TTLNamespace, "keeps this namespace for itself"},
+		{engine.RocksDB, "a\x00b", "no NUL"},
 	} {
 		o := createOptions(t, tt.kind, tt.db)
 		o.Create = memstore.New().Create
@@ -457,7 +458,7 @@ func TestCreateRefuses(t *testing.T) {
 
 func TestElementLosses(t *testing.T) {
 	target := create(t, t.TempDir(), func() *format.CreateOptions {
-		o := createOptions(t, storeRocksDB, "0")
+		o := createOptions(t, engine.RocksDB, "0")
 		o.Create = memstore.New().Create
 		return o
 	}())
@@ -526,7 +527,7 @@ func TestAdopt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := map[string]int{storeRocksDB: 1, storeLevelDB: 2}[kind]; len(tables) != want {
+		if want := map[string]int{engine.RocksDB: 1, engine.LevelDB: 2}[kind]; len(tables) != want {
 			t.Fatalf("%s: tables %+v", kind, tables)
 		}
 		second := create(t, dir, o) // the first process is gone without a word
@@ -559,7 +560,7 @@ func TestAdopt(t *testing.T) {
 		if n != len(recs) {
 			t.Errorf("%s: %d records", kind, n)
 		}
-		if house := env.Ledger.Snapshot()[defaultCF].Rows[record.Housekeeping]; (house == 2) != (kind == storeLevelDB) {
+		if house := env.Ledger.Snapshot()[engine.DefaultCF].Rows[record.Housekeeping]; (house == 2) != (kind == engine.LevelDB) {
 			t.Errorf("%s: %d TTL rows", kind, house)
 		}
 		if err := src.Close(); err != nil {

@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"io"
 	"math/rand"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"kvferry/ardb/codec"
+	"kvferry/ardb/engine"
 	"kvferry/format"
 	"kvferry/internal/memstore"
 	"kvferry/record"
@@ -29,13 +28,13 @@ func TestDetect(t *testing.T) {
 		score int
 		why   string
 	}{
-		{"data directory", format.StoreEvidence{Path: "rocksdb", Kind: storeRocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", codec.ComparerName)}}, 100, "ordered by ardb.comparator"},
-		{"engine directory", format.StoreEvidence{Path: ".", Kind: storeLevelDB, Keyspaces: []format.KeyspaceEvidence{ks("default", codec.ComparerName)}}, 95, "ordered by"},
-		{"lmdb", format.StoreEvidence{Path: "lmdb", Kind: storeLMDB, Keyspaces: []format.KeyspaceEvidence{ks("0", ""), ks(codec.LMDBNamespace, "")}}, 100, "__LMDB_META__"},
-		{"another lmdb", format.StoreEvidence{Path: "lmdb", Kind: storeLMDB, Keyspaces: []format.KeyspaceEvidence{ks("0", "")}}, 0, ""},
-		{"bytewise", format.StoreEvidence{Path: "hash", Kind: storeRocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", store.Bytewise.Name)}}, 0, ""},
-		{"0.8", format.StoreEvidence{Path: "rocksdb", Kind: storeRocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", "ARDBRocksDB")}}, 0, "Ardb 0.8"},
-		{"too deep", format.StoreEvidence{Path: "a/rocksdb", Kind: storeRocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", codec.ComparerName)}}, 0, ""},
+		{"data directory", format.StoreEvidence{Path: "rocksdb", Kind: engine.RocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", codec.ComparerName)}}, 100, "ordered by ardb.comparator"},
+		{"engine directory", format.StoreEvidence{Path: ".", Kind: engine.LevelDB, Keyspaces: []format.KeyspaceEvidence{ks("default", codec.ComparerName)}}, 95, "ordered by"},
+		{"lmdb", format.StoreEvidence{Path: "lmdb", Kind: engine.LMDB, Keyspaces: []format.KeyspaceEvidence{ks("0", ""), ks(codec.LMDBNamespace, "")}}, 100, "__LMDB_META__"},
+		{"another lmdb", format.StoreEvidence{Path: "lmdb", Kind: engine.LMDB, Keyspaces: []format.KeyspaceEvidence{ks("0", "")}}, 0, ""},
+		{"bytewise", format.StoreEvidence{Path: "hash", Kind: engine.RocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", store.Bytewise.Name)}}, 0, ""},
+		{"0.8", format.StoreEvidence{Path: "rocksdb", Kind: engine.RocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", "ARDBRocksDB")}}, 0, "Ardb 0.8"},
+		{"too deep", format.StoreEvidence{Path: "a/rocksdb", Kind: engine.RocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", codec.ComparerName)}}, 0, ""},
 	} {
 		v := New().Detect(&format.Evidence{Stores: []format.StoreEvidence{tt.store}})
 		if v.Score != tt.score || !strings.Contains(strings.Join(v.Why, "\n"), tt.why) {
@@ -45,47 +44,9 @@ func TestDetect(t *testing.T) {
 }
 
 // TestEngineDir finds the engine by its files, or by its name.
-func TestEngineDir(t *testing.T) {
-	make := func(files ...string) string {
-		dir := t.TempDir()
-		for _, f := range files {
-			path := filepath.Join(dir, f)
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return dir
-	}
-	for _, tt := range []struct {
-		files []string
-		kind  string
-		sub   string
-		want  string
-	}{
-		{[]string{"rocksdb/CURRENT", "rocksdb/IDENTITY"}, "", "rocksdb", storeRocksDB},
-		{[]string{"leveldb/CURRENT"}, "", "leveldb", storeLevelDB},
-		{[]string{"lmdb/data.mdb"}, "", "lmdb", storeLMDB},
-		{[]string{"CURRENT", "OPTIONS-000005"}, "", "", storeRocksDB},
-		{[]string{"CURRENT", "000005.sst"}, "", "", storeRocksDB},
-		{[]string{"CURRENT", "000005.ldb", "000004.sst"}, "", "", storeLevelDB},
-		{[]string{"CURRENT", "000005.sst"}, storeLevelDB, "", storeLevelDB},
-		{[]string{"data.mdb"}, "", "", storeLMDB},
-		{[]string{"rocksdb/CURRENT", "leveldb/CURRENT"}, storeLevelDB, "leveldb", storeLevelDB},
-		{nil, storeRocksDB, "rocksdb", storeRocksDB},
-	} {
-		dir := make(tt.files...)
-		engine, kind, err := engineDir(dir, tt.kind)
-		if err != nil || kind != tt.want || engine != filepath.Join(dir, tt.sub) {
-			t.Errorf("%q: %s, %s, %v", tt.files, engine, kind, err)
-		}
-	}
-	if _, _, err := engineDir(make("rocksdb/CURRENT", "leveldb/CURRENT"), ""); err == nil || !strings.Contains(err.Error(), "rocksdb and leveldb") {
-		t.Errorf("two engines: %v", err)
-	}
-	if _, err := New().Open(context.Background(), make("README"), &format.OpenOptions{}); err == nil || !strings.Contains(err.Error(), "no rocksdb, leveldb or lmdb") {
+// TestNoEngine: a directory without a database of Ardb is refused in words.
+func TestNoEngine(t *testing.T) {
+	if _, err := New().Open(context.Background(), t.TempDir(), &format.OpenOptions{}); err == nil || !strings.Contains(err.Error(), "no rocksdb, leveldb or lmdb") {
 		t.Errorf("no engine: %v", err)
 	}
 }
@@ -95,14 +56,14 @@ func levelRows(t *testing.T, rows ...raw) (format.Source, []record.Finding) {
 	t.Helper()
 	fs := memstore.New()
 	st := fs.Dir("/d/leveldb")
-	if err := st.Keyspace(defaultCF, codec.LevelDBComparer()); err != nil {
+	if err := st.Keyspace(engine.DefaultCF, codec.LevelDBComparer()); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range rows {
-		st.Put(defaultCF, r.key, r.val)
+		st.Put(engine.DefaultCF, r.key, r.val)
 	}
 	var found []record.Finding
-	src, err := New().Open(context.Background(), "/d", &format.OpenOptions{Store: fs.Open, Kind: storeLevelDB,
+	src, err := New().Open(context.Background(), "/d", &format.OpenOptions{Store: fs.Open, Kind: engine.LevelDB,
 		Options: store.Options{Report: func(f record.Finding) { found = append(found, f) }}})
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +104,7 @@ func TestNamespaces(t *testing.T) {
 	if want := []string{"/c", "1/a", "1/e", "1/f", "10/b", "int:1/moved", "int:1/too"}; !slices.Equal(keys, want) {
 		t.Errorf("%q", keys)
 	}
-	rest := env.Ledger.Snapshot()[defaultCF]
+	rest := env.Ledger.Snapshot()[engine.DefaultCF]
 	if rest.Rows[record.Housekeeping] != 4 || rest.Rows[record.Malformed] != 4 || env.Ledger.Check() != nil {
 		t.Errorf("%+v", rest)
 	}
@@ -170,7 +131,7 @@ func TestGoldenTTL(t *testing.T) {
 		for _, db := range src.Databases() {
 			readRecords(t, src, db, record.AllTypes, format.Span{}, env, func(*record.Header, []record.Element) {})
 		}
-		if indexed := kind != storeRocksDB; (kinds[FindStaleTTL] > 0) != indexed || !indexed && len(kinds) > 0 {
+		if indexed := kind != engine.RocksDB; (kinds[FindStaleTTL] > 0) != indexed || !indexed && len(kinds) > 0 {
 			t.Errorf("%s: %v", kind, kinds)
 		}
 		t.Logf("%s: %v", kind, kinds)
@@ -310,7 +271,7 @@ func TestMixedOrder(t *testing.T) {
 		s, err := fs.Open(ctx, dir, o)
 		return &orderedStore{s, o.Resort}, err
 	}
-	src, err := New().Open(context.Background(), "/d", &format.OpenOptions{Store: open, Kind: storeLMDB,
+	src, err := New().Open(context.Background(), "/d", &format.OpenOptions{Store: open, Kind: engine.LMDB,
 		Options: store.Options{Report: func(f record.Finding) { found = append(found, f) }}})
 	if err != nil {
 		t.Fatal(err)
@@ -325,7 +286,7 @@ func TestMixedOrder(t *testing.T) {
 
 // TestSplitCovers cuts a namespace in many spans: every record is in exactly one.
 func TestSplitCovers(t *testing.T) {
-	st, src := write(t, storeLevelDB, sampleRecords()...)
+	st, src := write(t, engine.LevelDB, sampleRecords()...)
 	_ = st
 	for n := range 9 {
 		spans, err := src.Split("0", record.AllTypes, n)
@@ -393,7 +354,7 @@ func TestBigRecords(t *testing.T) {
 
 // BenchmarkRecords reads a golden, and the random records of a memory store.
 func BenchmarkRecords(b *testing.B) {
-	src := openGolden(b, storeRocksDB)
+	src := openGolden(b, engine.RocksDB)
 	buf := make([]record.Element, 256)
 	for range b.N {
 		r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, testEnv(nil))
@@ -417,7 +378,7 @@ func BenchmarkRecords(b *testing.B) {
 
 // TestHeld: BGSAVE of Ardb writes no database, so it is not what is advised.
 func TestHeld(t *testing.T) {
-	for kind, want := range map[string]string{storeRocksDB: "copy the directory", storeLevelDB: "--allow-live", storeLMDB: "SAVE backup"} {
+	for kind, want := range map[string]string{engine.RocksDB: "copy the directory", engine.LevelDB: "--allow-live", engine.LMDB: "SAVE backup"} {
 		err := held(fmt.Errorf("opening: %w", &store.LiveError{Dir: "d", PID: 7}), kind)
 		if got := err.Error(); !strings.Contains(got, "d: held by process 7") || !strings.Contains(got, want) || strings.Contains(got, "BGSAVE") {
 			t.Errorf("%s: %s", kind, got)

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"kvferry/ardb/codec"
+	"kvferry/ardb/engine"
 	"kvferry/format"
 	"kvferry/internal/dataset"
 	"kvferry/record"
@@ -28,28 +29,20 @@ func (s *source) Weigh(db string, _ record.TypeSet, n int) ([]store.Weighted, er
 	if err != nil {
 		return nil, err
 	}
-	if sp.named {
+	if sp.Named {
 		n *= len(s.spaces) // they share the samples
 	}
-	samples, err := sp.part().Sample(n)
+	samples, err := sp.Part().Sample(n)
 	if err != nil {
 		return nil, err
 	}
 	keys := samples[:0]
 	for _, w := range samples {
-		if off, end, ok := codec.SplitUser(w.Key, sp.named); ok {
+		if off, end, ok := codec.SplitUser(w.Key, sp.Named); ok {
 			keys = append(keys, store.Weighted{Key: w.Key[off:end], Bytes: w.Bytes})
 		}
 	}
 	return keys, nil
-}
-
-// part is the part of the keyspace that is the namespace: on LevelDB all lie in one.
-func (sp *space) part() store.Keyspace {
-	if !sp.named {
-		return sp.ks
-	}
-	return &dataset.Slice{Keyspace: sp.ks, Lo: codec.Bound(sp.ns, nil), Hi: sp.upper, Holds: sp.holds}
 }
 
 // Size is the bytes of a namespace; a part of the types is taken for its share, as all lie together.
@@ -58,9 +51,9 @@ func (s *source) Size(db string, t record.TypeSet) int64 {
 	if err != nil {
 		return 0
 	}
-	size := sp.ks.Size()
+	size := sp.Keyspace.Size()
 	if len(s.spaces) > 1 {
-		size = sp.part().Size()
+		size = sp.Part().Size()
 	}
 	return size * int64(bits.OnesCount8(uint8(t&record.RedisTypes))) / int64(bits.OnesCount8(uint8(record.RedisTypes)))
 }
@@ -71,21 +64,20 @@ func (s *source) Where(db string, key []byte) []format.Range {
 	if err != nil {
 		return nil
 	}
-	return []format.Range{{Keyspace: sp.name, Lo: codec.Bound(sp.ns, key), Hi: codec.Bound(sp.ns, codec.After(key))}}
+	return []format.Range{{Keyspace: sp.Name, Lo: codec.Bound(sp.NS, key), Hi: codec.Bound(sp.NS, codec.After(key))}}
 }
 
 // Keyspaces lists the namespaces and then what is beside them. On LevelDB all are parts of one keyspace.
 func (s *source) Keyspaces() []format.Keyspace {
 	var out []format.Keyspace
 	for _, sp := range s.spaces {
-		out = append(out, format.Keyspace{DB: sp.db, Name: sp.name, Keyspace: sp.part()})
+		out = append(out, format.Keyspace{DB: sp.DB, Name: sp.Name, Keyspace: sp.Part()})
 	}
 	for _, sp := range s.rest {
-		k := format.Keyspace{Name: sp.name, Keyspace: sp.ks}
-		if sp.named {
-			upper, _ := codec.AfterNamespace(codec.TextData([]byte(codec.TTLNamespace)))
-			ttl := &space{ks: sp.ks, ns: codec.AppendText(nil, []byte(codec.TTLNamespace)), named: true, upper: upper}
-			k.Name, k.Keyspace = codec.TTLNamespace, ttl.part()
+		k := format.Keyspace{Name: sp.Name, Keyspace: sp.Keyspace}
+		if sp.Named {
+			ttl := engine.Expiries(sp.Keyspace)
+			k.Name, k.Keyspace = ttl.Name, ttl.Part()
 		}
 		out = append(out, k)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"kvferry/ardb/codec"
+	"kvferry/ardb/engine"
 	"kvferry/ardb/merge"
 	"kvferry/format"
 	"kvferry/internal/dataset"
@@ -33,15 +34,15 @@ var _ format.Target = (*target)(nil)
 func (f ardbFormat) Create(_ context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
 	t := &target{format: f, dir: dir, kind: o.Kind, options: o, ttl: dataset.NewRowFiles(dir, ttlDir)}
 	if t.kind == "" {
-		t.kind = storeRocksDB
+		t.kind = engine.RocksDB
 	}
-	if t.kind == storeLMDB {
+	if t.kind == engine.LMDB {
 		return nil, fmt.Errorf("ardb is not written to LMDB: %s", lmdbReason)
 	}
-	if t.kind != storeRocksDB && t.kind != storeLevelDB {
-		return nil, fmt.Errorf("ardb is not written to %s: have %s and %s", t.kind, storeRocksDB, storeLevelDB)
+	if t.kind != engine.RocksDB && t.kind != engine.LevelDB {
+		return nil, fmt.Errorf("ardb is not written to %s: have %s and %s", t.kind, engine.RocksDB, engine.LevelDB)
 	}
-	if t.kind == storeLevelDB && f.server == serverOld {
+	if t.kind == engine.LevelDB && f.server == serverOld {
 		return nil, fmt.Errorf("%s is not written to LevelDB: %s", f.server, oldReason)
 	}
 	for _, db := range o.DBs {
@@ -65,10 +66,10 @@ func (f ardbFormat) Create(_ context.Context, dir string, o *format.CreateOption
 // declare makes the keyspaces. The server opens all column families with one comparator, the unused
 // default one too.
 func (t *target) declare() error {
-	if t.kind == storeLevelDB {
-		return t.builder.Keyspace(defaultCF, codec.LevelDBComparer())
+	if t.kind == engine.LevelDB {
+		return t.builder.Keyspace(engine.DefaultCF, codec.LevelDBComparer())
 	}
-	err := t.builder.Keyspace(defaultCF, codec.Comparer())
+	err := t.builder.Keyspace(engine.DefaultCF, codec.Comparer())
 	for _, db := range t.options.DBs {
 		err = errors.Join(err, t.builder.Keyspace(db, codec.Comparer()))
 	}
@@ -82,9 +83,9 @@ func (t *target) checkNamespace(db string) error {
 		return fmt.Errorf("database %.64q: a namespace of Ardb has 1 to %d bytes, this name %d", db, codec.MaxNamespace, len(db))
 	case db == codec.TTLNamespace || db == codec.LMDBNamespace:
 		return fmt.Errorf("database %q: Ardb keeps this namespace for itself", db)
-	case t.kind == storeRocksDB && db == defaultCF:
+	case t.kind == engine.RocksDB && db == engine.DefaultCF:
 		return fmt.Errorf("database %q: Ardb does not look at RocksDB's default column family; rename the database", db)
-	case t.kind == storeRocksDB && strings.ContainsRune(db, 0):
+	case t.kind == engine.RocksDB && strings.ContainsRune(db, 0):
 		return fmt.Errorf("database %q: the name of a column family has no NUL", db)
 	}
 	return nil
@@ -97,8 +98,8 @@ func (t *target) Groups() []record.TypeSet { return []record.TypeSet{record.Redi
 func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record.Writer, error) {
 	keyspace := db
 	var ns []byte
-	if t.kind == storeLevelDB {
-		keyspace, ns = defaultCF, codec.AppendText(nil, []byte(db))
+	if t.kind == engine.LevelDB {
+		keyspace, ns = engine.DefaultCF, codec.AppendText(nil, []byte(db))
 	}
 	run, err := t.builder.Run(keyspace, n, 0)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"kvferry/ardb/codec"
+	"kvferry/ardb/engine"
 	"kvferry/internal/extsort"
 )
 
@@ -33,7 +34,7 @@ func (t *target) writeTTL(ctx context.Context) error {
 		return nil
 	}
 	return t.ttl.Merge(t.ttlOptions(t.options.Memory), func(rows *extsort.Sorter) error {
-		run, err := t.builder.Run(defaultCF, shards[len(shards)-1]+1, 1)
+		run, err := t.builder.Run(engine.DefaultCF, shards[len(shards)-1]+1, 1)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"kvferry/ardb/codec"
+	"kvferry/ardb/engine"
 	"kvferry/internal/extsort"
 	"kvferry/record"
 	"kvferry/store"
@@ -46,7 +47,7 @@ type writer struct {
 
 func newWriter(t *target, shard int, db string, ns []byte, run store.Run, memory int64) *writer {
 	w := &writer{t: t, shard: shard, db: db, ns: ns, run: run}
-	if t.kind == storeLevelDB {
+	if t.kind == engine.LevelDB {
 		w.ttl = extsort.New(t.ttlOptions(memory / 8))
 		memory -= memory / 8
 	}

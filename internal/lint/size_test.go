@@ -25,6 +25,7 @@ var limits = []limit{
 	{dir: "nemo", file: 600, code: 2500, all: 2500},
 	{dir: "blackwidow", file: 600, code: 2500, all: 2500},
 	{dir: "floyd", file: 600, code: 2500, all: 2500},
+	{dir: "ardb", file: 600, code: 2500, all: 2500},
 	{dir: "internal/versioned", file: 600, code: 3000},
 }
 

@@ -1,0 +1,88 @@
+// Package engine is what depends on the engine under an Ardb server: the directory that its data is in, and how
+// namespaces lie in its store.
+//
+//	RocksDB   DIR/rocksdb   a column family each; the default one is unused
+//	LevelDB   DIR/leveldb   all in one, each key beginning with its namespace
+//	LMDB      DIR/lmdb      a named database each, beside __LMDB_META__ and __TTL_DB__
+package engine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kvferry/internal/disk"
+	"kvferry/store"
+)
+
+// Engines, as locations and their directories name them.
+const (
+	RocksDB = "rocksdb"
+	LevelDB = "leveldb"
+	LMDB    = "lmdb"
+)
+
+// DefaultCF is RocksDB's own column family, and LevelDB's only keyspace.
+const DefaultCF = "default"
+
+// Dir finds the engine's directory and which engine it is.
+func Dir(dir, kind string) (engine, found string, err error) {
+	kinds := []string{RocksDB, LevelDB, LMDB}
+	if kind != "" {
+		kinds = []string{kind}
+	}
+	if k := storeIn(dir); k != "" {
+		if kind == "" {
+			kind = k
+		}
+		return dir, kind, nil
+	}
+	var at []string
+	for _, k := range kinds {
+		if sub := filepath.Join(dir, k); storeIn(sub) != "" {
+			at = append(at, k)
+		}
+	}
+	switch len(at) {
+	case 0:
+		if kind != "" { // stores that are no files
+			return filepath.Join(dir, kind), kind, nil
+		}
+		return "", "", fmt.Errorf("%s: no rocksdb, leveldb or lmdb directory of Ardb here: %w", dir, store.ErrNotStore)
+	case 1:
+		return filepath.Join(dir, at[0]), at[0], nil
+	}
+	return "", "", fmt.Errorf("%s: holds the engines %s: name the directory of one", dir, strings.Join(at, " and "))
+}
+
+// storeIn says which engine the files of a directory are of, "" when there are none.
+func storeIn(dir string) string {
+	if exists(dir, "data.mdb") {
+		return LMDB
+	}
+	if !exists(dir, "CURRENT") {
+		return ""
+	}
+	if exists(dir, "IDENTITY") || matches(dir, "OPTIONS-*") || matches(dir, "*.sst") && !matches(dir, "*.ldb") {
+		return RocksDB
+	}
+	return LevelDB
+}
+
+func exists(dir, name string) bool {
+	_, err := disk.Stat(filepath.Join(dir, name))
+	return err == nil
+}
+
+func matches(dir, pattern string) bool {
+	entries, err := disk.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		ok, err := filepath.Match(pattern, e.Name())
+		return ok && err == nil
+	})
+}

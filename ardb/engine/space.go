@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"kvferry/ardb/codec"
+	"kvferry/format"
+	"kvferry/internal/dataset"
+	"kvferry/store"
+)
+
+// Space is a namespace, or what is beside them.
+type Space struct {
+	DB       string
+	Name     string // of the keyspace, for people
+	Label    string // in the ledger
+	Keyspace store.Keyspace
+	NS       []byte // LevelDB: the encoded namespace that every key starts with
+	Named    bool   // LevelDB: keys start with a namespace
+	Upper    []byte // LevelDB: a key after all of the namespace
+}
+
+// Spaces takes the keyspaces of a store for namespaces, but for those that the server keeps for itself.
+func Spaces(st store.Store, kind string) (spaces, rest []*Space) {
+	for _, ks := range st.Keyspaces() {
+		sp := &Space{Name: ks.Name(), Label: ks.Name(), Keyspace: ks}
+		switch name := ks.Name(); {
+		case name == codec.TTLNamespace, name == codec.LMDBNamespace, name == DefaultCF && kind == RocksDB, name == "" && kind == LMDB:
+			rest = append(rest, sp)
+		default:
+			sp.DB = name
+			spaces = append(spaces, sp)
+		}
+	}
+	sortSpaces(spaces)
+	return spaces, rest
+}
+
+func sortSpaces(spaces []*Space) {
+	slices.SortFunc(spaces, func(a, b *Space) int { return strings.Compare(a.DB, b.DB) })
+}
+
+// Find jumps from namespace to namespace of a LevelDB keyspace. One that MOVE wrote as an integer is database int:N.
+func Find(ks store.Keyspace) (spaces []*Space, err error) {
+	it, err := ks.Rows(nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for {
+		key, _, err := it.Next()
+		if err == io.EOF {
+			sortSpaces(spaces)
+			return spaces, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		d, n := codec.SplitData(key)
+		next, ok := codec.AfterNamespace(d)
+		if n == 0 || !ok {
+			continue
+		}
+		if string(d.Text) != codec.TTLNamespace {
+			spaces = append(spaces, newSpace(ks, d, next))
+		}
+		if err := it.SeekGE(next); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func newSpace(ks store.Keyspace, d codec.Data, upper []byte) *Space {
+	db := string(codec.AppendServed(nil, d))
+	if d.Tag == codec.TagInt {
+		db = "int:" + db
+	}
+	return &Space{DB: db, Name: DefaultCF, Label: DefaultCF + "/" + db, Keyspace: ks, NS: codec.AppendData(nil, d), Named: true, Upper: upper}
+}
+
+// Expiries are the rows of the TTL index of a LevelDB keyspace.
+func Expiries(ks store.Keyspace) *Space {
+	ns := codec.TextData([]byte(codec.TTLNamespace))
+	upper, _ := codec.AfterNamespace(ns)
+	return &Space{Name: codec.TTLNamespace, Keyspace: ks, NS: codec.AppendData(nil, ns), Named: true, Upper: upper}
+}
+
+// Buried jumps through the entries of a LevelDB keyspace and finds namespaces of which rows need not be visible.
+func Buried(ks store.Keyspace) (spaces []*Space, err error) {
+	var from []byte
+	seen := make(map[string]bool) // integers may be ordered in a circle
+	for {
+		key, next, err := firstNamespace(ks, from)
+		if err == io.EOF {
+			return spaces, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		d, n := codec.SplitData(key)
+		if seen[string(key[:n])] {
+			return spaces, nil
+		}
+		seen[string(key[:n])] = true
+		if string(d.Text) != codec.TTLNamespace {
+			spaces = append(spaces, newSpace(ks, d, next))
+		}
+		from = next
+	}
+}
+
+// firstNamespace returns the key of the first entry at or after from that has a namespace, and a key after all of
+// it; io.EOF when there is none.
+func firstNamespace(ks store.Keyspace, from []byte) (key, next []byte, err error) {
+	it, err := ks.Entries(from, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	for {
+		e, err := it.Next()
+		if err == io.EOF {
+			return nil, nil, cmp.Or(it.Close(), io.EOF)
+		}
+		if err != nil {
+			return nil, nil, errors.Join(err, it.Close())
+		}
+		d, n := codec.SplitData(e.Key)
+		if next, ok := codec.AfterNamespace(d); n > 0 && ok {
+			return bytes.Clone(e.Key), next, it.Close()
+		}
+	}
+}
+
+// Bounds returns the raw range of a span.
+func (sp *Space) Bounds(s format.Span) (lo, hi []byte) {
+	if sp.Named || s.Lo != nil {
+		lo = codec.Bound(sp.NS, s.Lo)
+	}
+	if s.Hi != nil {
+		return lo, codec.Bound(sp.NS, s.Hi)
+	}
+	return lo, sp.Upper
+}
+
+// Holds reports whether a raw key is of the space, which on LevelDB shares its keyspace.
+func (sp *Space) Holds(raw []byte) bool {
+	if !sp.Named {
+		return true
+	}
+	d, n := codec.SplitData(raw)
+	own, _ := codec.SplitData(sp.NS)
+	return n > 0 && (bytes.Equal(raw[:n], sp.NS) || d.Compare(&own) == 0)
+}
+
+// Part is the part of the keyspace that is the namespace: on LevelDB all lie in one.
+func (sp *Space) Part() store.Keyspace {
+	if !sp.Named {
+		return sp.Keyspace
+	}
+	return &dataset.Slice{Keyspace: sp.Keyspace, Lo: codec.Bound(sp.NS, nil), Hi: sp.Upper, Holds: sp.Holds}
+}
+
+// Has reports whether a raw key is there.
+func (sp *Space) Has(raw []byte) (bool, error) {
+	it, err := sp.Keyspace.Rows(raw, nil)
+	if err != nil {
+		return false, err
+	}
+	defer it.Close()
+	key, _, err := it.Next()
+	if err == io.EOF {
+		return false, nil
+	}
+	return err == nil && sp.Keyspace.Comparer().Compare(key, raw) == 0, err
+}

@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"kvferry/ardb/codec"
+	"kvferry/format"
+	"kvferry/internal/memstore"
+	"kvferry/store"
+)
+
+func text(s string) codec.Data { return codec.TextData([]byte(s)) }
+
+// namespaced is a keyspace of LevelDB with a key of each namespace.
+func namespaced(t *testing.T, namespaces ...codec.Data) store.Keyspace {
+	t.Helper()
+	st := memstore.New().Dir("d")
+	if err := st.Keyspace(DefaultCF, codec.LevelDBComparer()); err != nil {
+		t.Fatal(err)
+	}
+	for _, ns := range namespaces {
+		st.Put(DefaultCF, codec.AppendKey(nil, codec.AppendData(nil, ns), []byte("k"), codec.KindMeta), []byte("v"))
+	}
+	return st.Keyspaces()[0]
+}
+
+func dbs(spaces []*Space) (out []string) {
+	for _, sp := range spaces {
+		out = append(out, sp.DB)
+	}
+	return out
+}
+
+func TestSpaces(t *testing.T) {
+	st := memstore.New().Dir("d")
+	for _, name := range []string{"10", "", DefaultCF, codec.TTLNamespace, "1", codec.LMDBNamespace} {
+		if err := st.Keyspace(name, codec.Comparer()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for kind, want := range map[string][]string{RocksDB: {"", "1", "10"}, LMDB: {"1", "10", DefaultCF}} {
+		spaces, rest := Spaces(st, kind)
+		if !slices.Equal(dbs(spaces), want) || len(rest) != 3 {
+			t.Errorf("%s: %q and %d others", kind, dbs(spaces), len(rest))
+		}
+	}
+	sp := &Space{Keyspace: st.Keyspaces()[0]}
+	if sp.Part() != sp.Keyspace || !sp.Holds([]byte("anything")) {
+		t.Error("a namespace of its own is not the whole keyspace")
+	}
+	if lo, hi := sp.Bounds(format.Span{}); lo != nil || hi != nil {
+		t.Errorf("bounds %x and %x", lo, hi)
+	}
+	if lo, hi := sp.Bounds(format.Span{Lo: []byte("a"), Hi: []byte("b")}); !bytes.Equal(lo, codec.Bound(nil, []byte("a"))) || !bytes.Equal(hi, codec.Bound(nil, []byte("b"))) {
+		t.Errorf("bounds %x and %x", lo, hi)
+	}
+}
+
+// TestFind: namespaces of a LevelDB keyspace, deleted ones too, are parts of it that do not touch.
+func TestFind(t *testing.T) {
+	ks := namespaced(t, text("10"), text("1"), codec.IntData(1), text(codec.TTLNamespace), codec.FloatData(0.5), codec.Data{})
+	found, err := Find(ks)
+	if err != nil || !slices.Equal(dbs(found), []string{"1", "10", "int:1"}) {
+		t.Fatalf("%q, %v", dbs(found), err)
+	}
+	buried, err := Buried(ks)
+	slices.SortFunc(buried, func(a, b *Space) int { return bytes.Compare([]byte(a.DB), []byte(b.DB)) })
+	if err != nil || !slices.Equal(dbs(buried), dbs(found)) {
+		t.Errorf("by entries: %q, %v", dbs(buried), err)
+	}
+	for _, sp := range append(found, Expiries(ks)) {
+		key := codec.AppendKey(nil, sp.NS, []byte("k"), codec.KindMeta)
+		there, err := sp.Has(key)
+		if !there || err != nil || !sp.Holds(key) {
+			t.Errorf("%s: its key is there %v, %v", sp.DB, there, err)
+		}
+		if there, err := sp.Has(append(key[:len(key)-2], byte(codec.KindEnd), 0)); there || err != nil {
+			t.Errorf("%s: a key that is not there is, %v", sp.DB, err)
+		}
+		n := 0
+		if err := sp.Part().Unordered(func(*store.Entry) error { n++; return nil }); err != nil || n != 1 {
+			t.Errorf("%s: %d rows, %v", sp.DB, n, err)
+		}
+		lo, hi := sp.Bounds(format.Span{})
+		it, err := ks.Rows(lo, hi)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n = 0; ; n++ {
+			if _, _, err := it.Next(); err != nil {
+				break
+			}
+		}
+		if n != 1 {
+			t.Errorf("%s: %d rows between its bounds", sp.DB, n)
+		}
+	}
+	if there, err := found[0].Has(codec.AppendKey(nil, codec.AppendText(nil, []byte("zzz")), nil, codec.KindMeta)); there || err != nil {
+		t.Errorf("past all rows: %v, %v", there, err)
+	}
+}
+
+// TestBuriedCircle: integers that the comparator orders in a circle do not keep the search going round.
+func TestBuriedCircle(t *testing.T) {
+	ks := namespaced(t, codec.IntData(0), codec.IntData(6e18), codec.IntData(-6e18), codec.IntData(math.MaxInt64-1))
+	found, err := Buried(ks)
+	if all := dbs(found); err != nil || len(all) == 0 || len(slices.Compact(slices.Sorted(slices.Values(all)))) != len(all) {
+		t.Errorf("%q, %v", all, err)
+	}
+}
+
+// failing is a keyspace whose iterators fail.
+type failing struct{ store.Keyspace }
+
+var errFail = errors.New("fail")
+
+func (failing) Rows(_, _ []byte) (store.Iterator, error)         { return nil, errFail }
+func (failing) Entries(_, _ []byte) (store.EntryIterator, error) { return nil, errFail }
+
+func TestErrors(t *testing.T) {
+	ks := failing{namespaced(t, text("0"))}
+	_, found := Find(ks)
+	_, buried := Buried(ks)
+	_, has := (&Space{Keyspace: ks}).Has(nil)
+	if found != errFail || buried != errFail || has != errFail {
+		t.Errorf("%v, %v, %v", found, buried, has)
+	}
+}
