@@ -49,11 +49,7 @@ type sourceFile struct {
 // newIdentity describes a run. The number of workers and the memory are not part of it: the result
 // does not depend on them.
 func newIdentity(o *Options) (*identity, error) {
-	path, err := realPath(o.Source.Path)
-	if err != nil {
-		return nil, err
-	}
-	files, err := sourceFiles(path)
+	path, files, err := sourceOf(o.Source.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +64,17 @@ func newIdentity(o *Options) (*identity, error) {
 		}
 	}
 	return &identity{Version: journalVersion, Source: path, Files: files, Options: optionTexts(o), Now: o.Now}, nil
+}
+
+// sourceOf returns where a source really is, and its files.
+func sourceOf(location string) (path string, files []sourceFile, err error) {
+	if !isPath(location) {
+		return location, nil, nil
+	}
+	if path, err = realPath(location); err == nil {
+		files, err = sourceFiles(path)
+	}
+	return path, files, err
 }
 
 // name tells the run from others: what is read, when, and into what. Where the source lies and when its files were

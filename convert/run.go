@@ -3,8 +3,10 @@ package convert
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/internal/progress"
 	"kvferry/store"
@@ -27,6 +29,9 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 	o, err := opts.normalize()
 	if err != nil {
 		return nil, err
+	}
+	if o.Resume && o.Source.Format.Limits().Place == format.OnServer {
+		return nil, fmt.Errorf("%s: a server changes, so nothing that was made of it can be continued: leave out --resume, or convert it to an RDB file and that with --resume", o.Source.Path)
 	}
 	if rep, done, err := concludeEarlier(o); done || err != nil {
 		return rep, err

@@ -92,9 +92,18 @@ func checkParent(target string) error {
 	return nil
 }
 
+// isPath reports whether a source lies on disk: others are standard input and addresses of servers.
+func isPath(source string) bool {
+	if strings.Contains(source, "://") {
+		_, err := disk.Lstat(source)
+		return err == nil
+	}
+	return source != "-"
+}
+
 // checkApart refuses a path, in a directory that exists, that is inside the source, which must not change.
 func checkApart(source, parent, path string) error {
-	if source == "-" { // standard input
+	if !isPath(source) {
 		return nil
 	}
 	dst, err := realPath(parent)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"kvferry/format"
 	"kvferry/internal/filter"
 	"kvferry/internal/sorted"
 	"kvferry/record"
@@ -73,6 +74,8 @@ type DiffResult struct {
 	Equal bool `json:"equal"`
 	// Seconds says that expiries were compared in seconds, because one format keeps no more.
 	Seconds bool `json:"expiry_in_seconds"`
+	// PlainZero says that a score of -0 was taken for 0, as servers do in small sorted sets.
+	PlainZero bool `json:"minus_zero_is_zero,omitempty"`
 	// Fingerprints says that no record had to be compared: the fingerprints are equal.
 	Fingerprints bool  `json:"by_fingerprint"`
 	Records      int64 `json:"records_compared"` // pairs looked at element by element
@@ -95,13 +98,18 @@ var ErrEnough = errors.New("enough differences")
 // the only one on either side.
 func Diff(ctx context.Context, o *DiffOptions) (*DiffResult, error) {
 	d := &differ{o: o, a: o.A}
-	d.res.Seconds = o.A.Source.Format().Limits().Seconds || o.B.Source.Format().Limits().Seconds
+	a, b := o.A.Source.Format().Limits(), o.B.Source.Format().Limits()
+	d.res.Seconds = a.Seconds || b.Seconds
+	d.res.PlainZero = a.Place == format.OnServer || b.Place == format.OnServer
 	if err := o.Map.fits(o.A.Source.Databases(), o.B.Source.Databases(), DBNames{"the first dataset", "the second dataset"}); err != nil {
 		return nil, err
 	}
 	var err error
 	if d.b, err = o.Map.scan(o.B); err != nil {
 		return nil, err
+	}
+	if d.res.PlainZero {
+		d.a, d.b = d.a.plainZeros(), d.b.plainZeros()
 	}
 	pairs, err := d.match()
 	if err != nil {
@@ -133,6 +141,13 @@ func (m DBMap) scan(s *Scan) (*Scan, error) {
 	sel.DBs, err = m.Second(sel.DBs)
 	out.Selection = &sel
 	return &out, err
+}
+
+// plainZeros returns a scan that takes -0 for 0.
+func (s *Scan) plainZeros() *Scan {
+	out := *s
+	out.plainZero = true
+	return &out
 }
 
 // dbPair is a database on both sides and the types to compare.

@@ -78,7 +78,7 @@ func (d *differ) byName(a, b *side, x *Difference) error {
 		if c < 0 {
 			eb = nil
 		}
-		if c != 0 || !record.EqualElements(ea, eb) {
+		if c != 0 || !d.equal(ea, eb) {
 			if err := d.element(x, ea, eb); err != nil {
 				return err
 			}
@@ -90,6 +90,16 @@ func (d *differ) byName(a, b *side, x *Difference) error {
 			b.take()
 		}
 	}
+}
+
+// equal compares elements of the same name.
+func (d *differ) equal(a, b *record.Element) bool {
+	if d.res.PlainZero && a.Score == 0 && b.Score == 0 {
+		x, y := *a, *b
+		x.Score, y.Score = 0, 0
+		return record.EqualElements(&x, &y)
+	}
+	return record.EqualElements(a, b)
 }
 
 // element tells a difference in one element; a nil side does not have it.

@@ -49,7 +49,9 @@ func Fingerprint(ctx context.Context, s *Scan) (*record.Fingerprint, error) {
 	var f record.Fingerprint
 	bare := *s
 	bare.hashOnly = true
-	err := bare.run(ctx, func(p Part) visitor { return &hashVisitor{db: p.DB, sum: &f} })
+	err := bare.run(ctx, func(p Part) visitor {
+		return &hashVisitor{db: p.DB, sum: &f, hasher: record.Hasher{PlainZero: s.plainZero}}
+	})
 	if err != nil {
 		return nil, err
 	}

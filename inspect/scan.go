@@ -44,7 +44,8 @@ type Scan struct {
 	Meter *progress.Meter
 	Step  string
 
-	hashOnly bool // rows that repeat others need not be read, and records may come in any order
+	hashOnly  bool // rows that repeat others need not be read, and records may come in any order
+	plainZero bool // scores of -0 are hashed as 0
 }
 
 // Part is what one reader of a scan reads.

@@ -74,6 +74,9 @@ func diffSummary(r *inspect.DiffResult) string {
 	if r.Seconds {
 		unit = " (expiry in seconds)"
 	}
+	if r.PlainZero {
+		unit += " (-0 is 0, as servers make it)"
+	}
 	switch {
 	case r.Equal && r.Fingerprints:
 		return "equal: the fingerprints are the same" + unit

@@ -31,6 +31,9 @@ type Place struct {
 	named format.Format // nil: to be detected
 }
 
+// Remote reports whether the place is a server.
+func (p *Place) Remote() bool { return p.named != nil && p.named.Limits().Place == format.OnServer }
+
 // Found is a dataset and how it was found.
 type Found struct {
 	// Location names the format and store that were detected.
@@ -60,6 +63,9 @@ func (c *Catalog) Source(given string) (*Place, error) {
 // Find looks at a place and detects the format of what lies there, unless the location names it. What speaks for which
 // format goes to verbose.
 func (c *Catalog) Find(p *Place, verbose io.Writer) (*Found, error) {
+	if p.Remote() {
+		return &Found{Location: p.Location, Given: p.Given, Format: p.named, Driver: NoStores, Evidence: &format.Evidence{Dir: p.Path}}, nil
+	}
 	ev, err := c.evidence(p.Path)
 	if err != nil {
 		return nil, err
@@ -124,7 +130,7 @@ func checkPlace(f format.Format, path string) error {
 	if f != nil && f.Limits().Place == format.InDirectory {
 		return CheckDirectory(path)
 	}
-	if path == standardInput {
+	if path == standardInput || f != nil && f.Limits().Place == format.OnServer {
 		return nil
 	}
 	st, err := disk.Stat(path)

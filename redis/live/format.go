@@ -1,8 +1,6 @@
 package live
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -65,7 +63,6 @@ func (a *address) location() string {
 func (*Format) Limits() format.Limits {
 	return format.Limits{
 		Place:        format.OnServer,
-		NoSource:     "servers are not read yet: save a dump there (redis-cli --rdb dump.rdb) and read that",
 		Types:        record.AllTypes,
 		EmptyKey:     true,
 		FieldExpiry:  true,
@@ -77,9 +74,4 @@ func (*Format) Limits() format.Limits {
 		Detail:       "servers of Redis 2.6 to 8 and Valkey: redis://host:port/db, rediss://, unix:///path, redis+cluster://",
 		ScoreDetail:  "-0 becomes 0 in small sorted sets; they are taken for equal",
 	}
-}
-
-// Open is not there yet.
-func (f *Format) Open(context.Context, string, *format.OpenOptions) (format.Source, error) {
-	return nil, errors.New(f.Limits().NoSource)
 }

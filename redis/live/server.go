@@ -23,7 +23,7 @@ type server struct {
 	major   int
 	minor   int
 	valkey  bool
-	run     string // its run id; those of all masters of a cluster
+	run     string // its run id; "" when it may be started again
 	name    string // "Redis 7.0.15"
 	version rdb.Version
 	restore bool     // it takes RESTORE
@@ -241,7 +241,7 @@ func (s *server) greet(conn net.Conn, db string) error {
 		return err
 	}
 	text, err := ask("INFO", "server")
-	if err == nil && info(text)["run_id"] != s.run {
+	if err == nil && s.run != "" && info(text)["run_id"] != s.run {
 		err = finalError{errRestarted}
 	}
 	return err

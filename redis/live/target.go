@@ -80,16 +80,28 @@ func (t *target) databases() error {
 			return fmt.Errorf("database %s: a cluster has database 0 alone; --map-db %s=0 puts it there", db, db)
 		}
 	}
+	if len(t.options.DBs) > 1 && t.server.db >= 0 {
+		return fmt.Errorf("%s: the address names database %d, and there are %d to write: leave it out, or choose one with --db",
+			t.server.shown, t.server.db, len(t.options.DBs))
+	}
 	if t.options.Reopen == nil {
 		return nil
 	}
 	for db, n := range t.before {
-		if n > 0 {
+		if n > 0 && (t.server.db < 0 || db == t.home(db)) {
 			return fmt.Errorf("%s: database %s holds %s: all that a server holds is to be compared with what was written, so it has to be empty before",
 				t.server.shown, db, record.Plural(n, "key"))
 		}
 	}
 	return nil
+}
+
+// home is the database of the server that one is written to: that of the address, when it names one.
+func (t *target) home(db string) string {
+	if t.server.db >= 0 {
+		return strconv.Itoa(t.server.db)
+	}
+	return db
 }
 
 // unique returns what makes a temporary name unlike others.
@@ -156,6 +168,7 @@ func (t *target) Groups() []record.TypeSet { return []record.TypeSet{record.AllT
 
 // Shard returns a writer with connections of its own.
 func (t *target) Shard(_ int, db string, _ record.TypeSet, memory int64) (record.Writer, error) {
+	db = t.home(db)
 	w := &writer{t: t, db: db, pipes: map[string]*pipe{}, encoder: rdb.Encoder{Version: t.server.version, Memory: memory / 2,
 		TempDir: t.options.TempDir}}
 	w.ctx, w.cancel = context.WithCancelCause(t.ctx)

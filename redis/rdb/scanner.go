@@ -33,11 +33,12 @@ func (h Header) String() string {
 
 // IsRDB reports whether bytes are how an RDB file begins.
 func IsRDB(head []byte) bool {
-	_, err := parseHeader(head)
+	_, err := ParseHeader(head)
 	return err == nil
 }
 
-func parseHeader(b []byte) (Header, error) {
+// ParseHeader reads how a file begins, whatever its version.
+func ParseHeader(b []byte) (Header, error) {
 	if len(b) < headerLen {
 		return Header{}, record.Short(0, "header", headerLen, len(b))
 	}
@@ -119,7 +120,7 @@ func NewScanner(r io.ReaderAt, from, end int64) (*Scanner, error) {
 	if s.in.err != nil {
 		return nil, s.in.err
 	}
-	h, err := parseHeader(head)
+	h, err := ParseHeader(head)
 	if err == nil {
 		err = h.check()
 	}

@@ -140,7 +140,8 @@ func (a *App) Root() *cobra.Command {
 		Use:   "kvferry",
 		Short: "Convert, verify and inspect Redis data on disk: Pika, Ardb, Kvrocks, RDB, AOF",
 		Long: `kvferry converts, verifies and inspects Redis data that Pika, Ardb and Kvrocks keep on disk, RDB files
-and append-only files. It works offline, on the files alone.
+and append-only files. It works offline, on the files alone. Servers of Redis and Valkey are read and
+written by their address, redis://host:port.
 
 A location is [format[+store]:]path, such as /data/dump, nemo:/data/dump or ardb+leveldb:/data/ardb. The
 format of a source is detected (-v shows why); a target names its format. The name of a server can

@@ -47,8 +47,8 @@ starts, unless --force-space is given.
 
 The target can be a Redis or Valkey server: redis://host:port/db, rediss:// (TLS), unix:///path or
 redis+cluster:// (cluster). It is written in place. kvferry looks for losses before the first write,
-compares the counts of the server at the end, and writes the report to the working directory. See
-kvferry help live.
+compares the counts of the server at the end, or with --verify reads it back, and writes the report to
+the working directory. The source can be a server, too. See kvferry help live.
 
 If a run dies, is cancelled (Ctrl-C, SIGTERM, SIGHUP) or has no more disk space, its work is kept in
 DST.kvferry and --resume continues it; kvferry prints the command line. --discard drops that work and
@@ -198,6 +198,9 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	if f.version&0xFF == 0xFF {
 		return nil, usagef("--version-epoch %d: the original engines lose sight of versions whose low byte is 0xFF", f.version)
 	}
+	if err := unused(cmd.Flags(), connectNames, src, dst); err != nil {
+		return nil, err
+	}
 	if o.Target, err = a.target(dst, f, cmd.Flags()); err != nil {
 		return nil, err
 	}
@@ -282,9 +285,9 @@ func (a *App) target(location string, flags *convertFlags, fs *pflag.FlagSet) (c
 		return convert.Output{}, err
 	}
 	if r, ok := out.Format.(format.Remote); ok {
-		return flags.server.target(r, out.Path)
+		return flags.server.target(r, out.Path, flags.source.connect)
 	}
-	return out, flags.server.unused(fs, out.Path)
+	return out, unused(fs, serverFlagNames, out.Path)
 }
 
 // explainConvert gives the error its exit code. It lists the losses on stderr, unless a report has.

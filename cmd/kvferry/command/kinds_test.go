@@ -19,6 +19,7 @@ import (
 	"kvferry/record"
 	"kvferry/redis"
 	"kvferry/redis/aof"
+	"kvferry/redis/live"
 	"kvferry/store"
 )
 
@@ -183,6 +184,8 @@ var notPlanted = map[string]string{
 	record.FindLedger:         "a fault of the program; inspect tests it with a source that miscounts",
 	record.FindUnreadRows:     "a fault of the machine; inspect tests it with a source that fails",
 	floyd.FindSlots:           "TestVerifyOtherSlots",
+	live.FindScanned:          "a server of other rights; TestSourceForbidden of redis/live",
+	live.FindFunctions:        "the same",
 	aof.FindModuleAux:         "what a server with modules writes; redis/rdb tests the item",
 	record.FindRefusedRead:    "a fault of the machine; TestRefusedRead of store/rocks/lsm makes the system refuse",
 	record.FindFileBounds:     "rows in the midst of a table, whose ends are right; inspect tests it",

@@ -29,6 +29,7 @@ func (f *sideFlags) Register(fs *pflag.FlagSet) {
 // second returns the flags that the second side is read with.
 func (f *sideFlags) second(read ReadFlags) *ReadFlags {
 	read.source.walDir, read.source.walFlag = f.walDir, secondWAL
+	read.source.connect.second = true
 	return &read
 }
 

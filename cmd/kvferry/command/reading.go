@@ -108,6 +108,13 @@ func (a *App) dataset(ctx context.Context, cmd *cobra.Command, location string, 
 
 // unopened finds a dataset without opening it.
 func (a *App) unopened(cmd *cobra.Command, location string, f *ReadFlags) (*Dataset, error) {
+	locations := append(cmd.Flags().Args(), location)
+	if against := cmd.Flag("against"); against != nil {
+		locations = append(locations, against.Value.String())
+	}
+	if err := unused(cmd.Flags(), connectNames, locations...); err != nil {
+		return nil, err
+	}
 	now := f.source.Clock(a)
 	sel, err := f.Selection(now)
 	if err != nil {

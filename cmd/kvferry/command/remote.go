@@ -2,6 +2,7 @@ package command
 
 import (
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,91 +12,135 @@ import (
 	"kvferry/format"
 	"kvferry/internal/catalog"
 	"kvferry/internal/disk"
+	"kvferry/redis/live"
 )
 
 // passwordVariable holds the password of a server.
 const passwordVariable = "KVFERRY_PASSWORD"
 
-// serverFlags say how a server is reached and written.
-type serverFlags struct {
+// sourcePassword holds the password of the server that is read, or of the first of two, when it is another.
+const sourcePassword = "KVFERRY_SOURCE_PASSWORD"
+
+// connectFlags say how a server is reached.
+type connectFlags struct {
 	passwordFile  string
 	ca, cert, key string
 	insecure      bool
-
-	replace, skip, fail bool
-	rate                sizeFlag
+	scan          bool
+	second        bool // the server is the second of two
 }
 
-// serverFlagNames are the names of the flags.
-var serverFlagNames = []string{"password-file", "tls-ca", "tls-cert", "tls-key", "tls-insecure", "replace", "skip-existing", "fail-existing", "rate"}
+// connectNames are the names of the flags.
+var connectNames = []string{"password-file", "tls-ca", "tls-cert", "tls-key", "tls-insecure", "scan"}
 
 // Register adds the flags to a command.
-func (f *serverFlags) Register(cmd *cobra.Command) {
-	fs := cmd.Flags()
+func (f *connectFlags) Register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.passwordFile, "password-file", "", "`file` with the password of the server (default: the environment variable "+passwordVariable+")")
 	fs.StringVar(&f.ca, "tls-ca", "", "`file` with the CA certificates to trust (default: those of the system)")
 	fs.StringVar(&f.cert, "tls-cert", "", "`file` with the client certificate")
 	fs.StringVar(&f.key, "tls-key", "", "`file` with the key of --tls-cert")
 	fs.BoolVar(&f.insecure, "tls-insecure", false, "do not verify the certificate of the server")
-	fs.BoolVar(&f.replace, "replace", false, "overwrite keys that exist on the server")
-	fs.BoolVar(&f.skip, "skip-existing", false, "skip keys that exist on the server")
-	fs.BoolVar(&f.fail, "fail-existing", false, "fail if a key exists on the server (default)")
-	fs.Var(&f.rate, "rate", "maximum bytes per second to send to the server, such as 20MiB; 0: no limit (default)")
-	cmd.MarkFlagsMutuallyExclusive("replace", "skip-existing", "fail-existing")
+	fs.BoolVar(&f.scan, "scan", false, "read a server key by key (SCAN, DUMP), not as a replica")
 }
 
-// unused refuses the flags where no server is written.
-func (f *serverFlags) unused(fs *pflag.FlagSet, target string) error {
-	for _, name := range serverFlagNames {
+// unused refuses flags where no server is read or written.
+func unused(fs *pflag.FlagSet, names []string, locations ...string) error {
+	if slices.ContainsFunc(locations, live.IsAddress) {
+		return nil
+	}
+	for _, name := range names {
 		if fs.Changed(name) {
-			return usagef("--%s: %s is no server", name, target)
+			return usagef("--%s: %s is no server", name, locations[len(locations)-1])
 		}
 	}
 	return nil
 }
 
-// options reads what the flags name. existing is what is done about keys that are there, by name.
-func (f *serverFlags) options() (o *format.ServerOptions, existing string, err error) {
-	o = &format.ServerOptions{Password: os.Getenv(passwordVariable), CA: f.ca, Cert: f.cert, Key: f.key, Insecure: f.insecure, Rate: int64(f.rate)}
+// options reads what the flags name.
+func (f *connectFlags) options() (*format.ServerOptions, error) {
+	o := &format.ServerOptions{Password: os.Getenv(passwordVariable), CA: f.ca, Cert: f.cert, Key: f.key, Insecure: f.insecure, Scan: f.scan}
 	if (f.cert == "") != (f.key == "") {
-		return nil, "", usagef("--tls-cert and --tls-key go together")
+		return nil, usagef("--tls-cert and --tls-key go together")
 	}
 	if f.passwordFile != "" {
 		data, err := disk.ReadFile(f.passwordFile)
 		if err != nil {
-			return nil, "", usagef("--password-file %w", err)
+			return nil, usagef("--password-file %w", err)
 		}
 		o.Password = strings.TrimRight(string(data), "\r\n")
+	}
+	if own := os.Getenv(sourcePassword); own != "" && !f.second {
+		o.Password = own
 	}
 	for _, name := range []string{f.ca, f.cert, f.key} {
 		if name == "" {
 			continue
 		}
 		if _, err := disk.Stat(name); err != nil {
-			return nil, "", usagef("certificate: %w", err)
+			return nil, usagef("certificate: %w", err)
 		}
 	}
+	return o, nil
+}
+
+// reach makes a format of servers reach them as the flags say.
+func (f *connectFlags) reach(to format.Format) (format.Format, error) {
+	r, ok := to.(format.Remote)
+	if !ok {
+		return to, nil
+	}
+	o, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	return r.With(o), nil
+}
+
+// serverFlags say how a server is written.
+type serverFlags struct {
+	replace, skip, fail, verify bool
+	rate                        sizeFlag
+}
+
+// serverFlagNames are the names of the flags.
+var serverFlagNames = []string{"replace", "skip-existing", "fail-existing", "rate", "verify"}
+
+// Register adds the flags to a command.
+func (f *serverFlags) Register(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.BoolVar(&f.replace, "replace", false, "overwrite keys that exist on the server")
+	fs.BoolVar(&f.skip, "skip-existing", false, "skip keys that exist on the server")
+	fs.BoolVar(&f.fail, "fail-existing", false, "fail if a key exists on the server (default)")
+	fs.BoolVar(&f.verify, "verify", false, "read the server back and compare fingerprints; it must be empty before")
+	fs.Var(&f.rate, "rate", "maximum bytes per second to send to the server, such as 20MiB; 0: no limit (default)")
+	cmd.MarkFlagsMutuallyExclusive("replace", "skip-existing", "fail-existing")
+}
+
+// existing is what is done about keys that are there, and its name.
+func (f *serverFlags) existing() (format.Existing, string) {
 	switch {
 	case f.replace:
-		o.Existing, existing = format.Replace, "replace"
+		return format.Replace, "replace"
 	case f.skip:
-		o.Existing, existing = format.SkipExisting, "skip"
-	default:
-		o.Existing, existing = format.FailExisting, "fail"
+		return format.SkipExisting, "skip"
 	}
-	return o, existing, nil
+	return format.FailExisting, "fail"
 }
 
 // target returns the output for a server at an address.
-func (f *serverFlags) target(r format.Remote, address string) (convert.Output, error) {
+func (f *serverFlags) target(r format.Remote, address string, how connectFlags) (convert.Output, error) {
 	work, err := r.Work(address)
 	if err != nil {
 		return convert.Output{}, usagef("%w", err)
 	}
-	o, existing, err := f.options()
+	how.second = true
+	o, err := how.options()
 	if err != nil {
 		return convert.Output{}, err
 	}
+	var existing string
+	o.Existing, existing = f.existing()
+	o.Rate = int64(f.rate)
 	return convert.Output{Format: r.With(o), Path: work, Address: address, Create: catalog.NoStores.Create, Open: catalog.NoStores.Open,
-		Settings: map[string]string{"existing": existing}}, nil
+		Settings: map[string]string{"existing": existing}, Verify: f.verify}, nil
 }

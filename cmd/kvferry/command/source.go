@@ -32,6 +32,7 @@ type SourceFlags struct {
 	now       timeFlag
 	maxBitmap sizeFlag
 	maxBlock  sizeFlag
+	connect   connectFlags
 }
 
 // Register adds the flags to a command that promises so many bytes of memory and has its temporary
@@ -47,6 +48,7 @@ func (f *SourceFlags) Register(cmd *cobra.Command, memory sizeFlag, temp string)
 	fs.StringVar(&f.tempDir, "temp-dir", "", "`directory` for temporary files (default: "+temp+")")
 	fs.Var(&f.maxBitmap, "max-bitmap", "read Kvrocks bitmaps up to this size as strings, zeros included; larger ones are a loss; 0: 16MiB (default 16MiB)")
 	fs.Var(&f.maxBlock, "max-block", "read blocks of RocksDB and LevelDB tables up to this size, decompressed; a block holds at least one row; 0: 528MiB (default 528MiB)")
+	f.connect.Register(fs)
 	least := sizeFlag(minMemory)
 	fs.Var(&f.memory, "memory", "limit of resident memory, "+least.String()+" or more")
 	fs.Var(&f.now, "now", "`time` at which keys count as expired: RFC 3339 or Unix seconds (default: the current time)")
@@ -158,5 +160,10 @@ func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*cata
 	if f.verbose {
 		verbose = cmd.ErrOrStderr()
 	}
-	return a.Find(place, verbose)
+	found, err := a.Find(place, verbose)
+	if err != nil {
+		return nil, err
+	}
+	found.Format, err = f.connect.reach(found.Format)
+	return found, err
 }

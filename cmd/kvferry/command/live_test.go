@@ -1,0 +1,74 @@
+package command
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kvferry/internal/redistest"
+	"kvferry/record"
+)
+
+// TestLive takes a dataset to a server and back: every command reads the server, and what it says of -0, which servers turn into 0, is
+// that they are equal.
+func TestLive(t *testing.T) {
+	minus := small{typ: record.ZSet, key: "zero", elems: []record.Element{{Name: []byte("a"), Score: math.Copysign(0, -1)}, {Name: []byte("b"), Score: 1}}}
+	src := build(t, formatOf(t, "pika3.5"), append(floydSet(), minus)...)
+	s := redistest.Start(t, "--repl-diskless-sync-delay", "0", "--requirepass", "secret")
+	chdir(t, t.TempDir())
+	t.Setenv(passwordVariable, "secret")
+	server := "redis://" + s.Addr
+	if out := ok(t, "convert", "--verify", src, server); !strings.Contains(out, "proved") {
+		t.Errorf("convert: %s", out)
+	}
+	if r := kvferry(t, "convert", "--verify", "--replace", src, server); r.code != ExitFailed || !strings.Contains(r.stderr, "has to be empty before") {
+		t.Errorf("a server that is not empty: exit %d: %s", r.code, r.stderr)
+	}
+	conn := s.Client()
+	conn.Must(t, "AUTH", "secret")
+	conn.Must(t, "DEL", "zero") // and now as a command has it
+	conn.Must(t, "ZADD", "zero", "-0", "a", "1", "b")
+	if score := redistest.Text(conn.Must(t, "ZSCORE", "zero", "a")); score != "0" {
+		t.Errorf("the server keeps a score of %s", score)
+	}
+	if out := ok(t, "diff", src, server); !strings.Contains(out, "-0 is 0") {
+		t.Errorf("diff: %s", out)
+	}
+	if out := ok(t, "diff", "--direct", server, src); !strings.Contains(out, "-0 is 0") {
+		t.Errorf("diff: %s", out)
+	}
+	if r := kvferry(t, "diff", src, strings.Replace(server, "//", "//nobody@", 1)); r.code != ExitFailed || strings.Contains(r.stderr, "secret") ||
+		!strings.Contains(r.stderr, "password is wrong") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	back := filepath.Join(t.TempDir(), "back")
+	ok(t, "convert", "--scan", server, "pika3.5:"+back)
+	ok(t, "diff", server, back)
+	dump := filepath.Join(t.TempDir(), "dump.rdb")
+	ok(t, "convert", server, "rdb:"+dump)
+	whole, file := sortedLines([]byte(ok(t, "dump", server))), sortedLines([]byte(ok(t, "dump", dump)))
+	if !slices.Equal(whole, file) || len(whole) != 7 {
+		t.Errorf("the server is\n%s\nits dump\n%s", whole, file)
+	}
+	for _, args := range [][]string{{"verify", server}, {"inspect", server}, {"explain", server, "z"}, {"fingerprint", server}, {"verify", back, "--against", server}} {
+		ok(t, args...)
+	}
+	for text, args := range map[string][]string{
+		"a server changes":           {"convert", "--resume", server, "pika3.5:" + back + "2"},
+		"--scan: " + src:             {"dump", "--scan", src},
+		"--verify: " + dump + "2 is": {"convert", "--verify", server, "rdb:" + dump + "2"},
+	} {
+		if r := kvferry(t, args...); r.code == ExitOK || !strings.Contains(r.stderr, text) {
+			t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
+		}
+	}
+	t.Setenv(passwordVariable, "other")
+	t.Setenv(sourcePassword, "secret")
+	ok(t, "diff", server, src)
+	if data, err := os.ReadFile(back + ".kvferry-report.json"); err != nil || strings.Contains(string(data), "secret") {
+		t.Errorf("the report has the password: %v", err)
+	}
+}

@@ -1,0 +1,166 @@
+package live
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// forbiddenError says that a server lets nobody be its replica.
+type forbiddenError struct{ text string }
+
+func (e *forbiddenError) Error() string { return "it lets nobody be a replica: " + e.text }
+
+// silence is how long a server may say nothing while it gets ready and sends.
+const silence = 5 * time.Minute
+
+// steady is a connection on which a read waits for so long.
+type steady struct{ net.Conn }
+
+func (s steady) Read(p []byte) (int, error) {
+	if err := s.SetReadDeadline(time.Now().Add(silence)); err != nil {
+		return 0, err
+	}
+	return s.Conn.Read(p)
+}
+
+// replicate has a server send all that it holds at one moment, as it does to a replica, and adds it to a spool:
+//
+//	> REPLCONF capa eof        it may send before it knows how much it will be
+//	> REPLCONF rdb-only 1      and need not keep what changes meanwhile, from 7.0 on
+//	> PSYNC ? -1               or SYNC
+//	< +FULLRESYNC id offset, lines with nothing while it gets ready
+//	< $length, or $EOF: and a mark of 40 bytes
+//	< an RDB file, the mark
+func (s *server) replicate(ctx context.Context, host string, to *spool) error {
+	conn, err := s.dialer(host, "0")(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	in := bufio.NewReaderSize(steady{conn}, 256<<10)
+	size, err := s.fullSync(conn, in)
+	if err == nil {
+		p := &rdbPart{to: to}
+		if err = receive(in, size, p); err == nil {
+			err = p.end()
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// fullSync asks for everything and returns what is said of its size: a number, or EOF: and a mark.
+func (s *server) fullSync(conn io.Writer, in *bufio.Reader) (string, error) {
+	for _, option := range [][]string{{"capa", "eof"}, {"rdb-only", "1"}} {
+		if _, err := s.order(conn, in, "REPLCONF", option[0], option[1]); err != nil {
+			return "", err
+		}
+	}
+	text, err := s.order(conn, in, "PSYNC", "?", "-1")
+	if err == nil && isUnknown(text) {
+		text, err = s.order(conn, in, "SYNC")
+	}
+	for err == nil && strings.HasPrefix(text, "+") { // +FULLRESYNC
+		text, err = line(in)
+	}
+	switch size, ok := strings.CutPrefix(text, "$"); {
+	case err != nil:
+		return "", err
+	case ok:
+		return size, nil
+	case isUnknown(text), strings.HasPrefix(text, "-NOPERM"), strings.Contains(text, "not allowed"), strings.Contains(text, "not supported"):
+		return "", &forbiddenError{strings.TrimPrefix(text, "-")}
+	case strings.HasPrefix(text, "-"):
+		return "", told(s.shown, fmt.Errorf("it sends nothing to replicas now: %s", text[1:]))
+	}
+	return "", errAnswer
+}
+
+func isUnknown(text string) bool {
+	return strings.HasPrefix(strings.ToLower(text), "-err unknown command")
+}
+
+// order sends a command and returns the first line of the answer.
+func (s *server) order(conn io.Writer, in *bufio.Reader, args ...string) (string, error) {
+	var list [][]byte
+	for _, a := range args {
+		list = append(list, []byte(a))
+	}
+	if _, err := conn.Write(appendCommand(nil, list...)); err != nil {
+		return "", err
+	}
+	return line(in)
+}
+
+// line reads the next line with something in it.
+func line(in *bufio.Reader) (string, error) {
+	for {
+		text, err := in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			return "", errAnswer
+		}
+		if text := strings.TrimRight(string(text), "\r\n"); err != nil || text != "" {
+			return text, err
+		}
+	}
+}
+
+// receive copies a file of a size to where it belongs.
+func receive(in *bufio.Reader, size string, to io.Writer) error {
+	if mark, ok := strings.CutPrefix(size, "EOF:"); ok {
+		return receiveMarked(in, []byte(mark), to)
+	}
+	n, err := strconv.ParseInt(size, 10, 64)
+	if err != nil || n < 0 {
+		return errAnswer
+	}
+	_, err = io.CopyN(to, in, n)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// markLen is how long a mark is.
+const markLen = 40
+
+// receiveMarked copies what comes before a mark.
+func receiveMarked(in *bufio.Reader, mark []byte, to io.Writer) error {
+	if len(mark) != markLen {
+		return errAnswer
+	}
+	buf := make([]byte, 0, 128<<10)
+	for {
+		n, err := in.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		at := bytes.Index(buf, mark)
+		if at < 0 {
+			at = max(0, len(buf)-markLen+1) // what may begin the mark stays
+		} else {
+			_, err = to.Write(buf[:at])
+			return err
+		}
+		if _, werr := to.Write(buf[:at]); werr != nil {
+			return werr
+		}
+		buf = buf[:copy(buf, buf[at:])]
+		if errors.Is(err, io.EOF) {
+			return io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

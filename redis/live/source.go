@@ -1,0 +1,178 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"kvferry/format"
+	"kvferry/internal/dataset"
+	"kvferry/record"
+	"kvferry/redis"
+)
+
+// FindScanned is the kind of finding that keys were read one by one, each at a moment of its own, and FindFunctions that libraries
+// of functions were not read.
+const (
+	FindScanned   = "scanned"
+	FindFunctions = "functions-unread"
+)
+
+// Open copies all that a server holds to a temporary file in the form of an RDB file, and opens that.
+func (f *Format) Open(ctx context.Context, location string, o *format.OpenOptions) (format.Source, error) {
+	opts, err := newOptions(location, f.options)
+	if err != nil {
+		return nil, err
+	}
+	s, err := connect(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer s.client.Close()
+	s.run = "" // what is copied begins again
+	to, err := newSpool(o.Options.TempDir)
+	if err != nil {
+		return nil, err
+	}
+	c := &copier{server: s, to: to, options: o}
+	if err = c.all(ctx); err == nil {
+		err = to.finish()
+	}
+	if err != nil {
+		return nil, errors.Join(err, to.f.Close())
+	}
+	src, err := redis.OpenFile(ctx, f, opts.shown, to.f, o)
+	if err != nil {
+		return nil, err
+	}
+	if opts.db < 0 {
+		return src, nil
+	}
+	return &oneDatabase{src, src.(format.Sectioned), strconv.Itoa(opts.db)}, nil
+}
+
+// copier copies what a server holds to a spool.
+type copier struct {
+	server  *server
+	to      *spool
+	options *format.OpenOptions
+}
+
+// all copies as a replica, or key by key where that is asked for or nobody may be a replica.
+func (c *copier) all(ctx context.Context) error {
+	s := c.server
+	if s.Scan {
+		return c.scan(ctx)
+	}
+	for _, host := range s.hosts() {
+		err := c.replica(ctx, host)
+		var forbidden *forbiddenError
+		if errors.As(err, &forbidden) {
+			dataset.Report(c.options, record.Finding{Kind: FindScanned, Severity: record.Note, Place: record.Place{File: s.shown, Off: record.NoOffset, Level: -1},
+				Detail: fmt.Sprintf("%v; its keys are read by SCAN and DUMP, each at a moment of its own", err)})
+			if err := c.to.back(headLen); err != nil {
+				return err
+			}
+			return c.scan(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hosts are the servers that have keys: one, or the masters of a cluster.
+func (s *server) hosts() []string {
+	if !s.cluster {
+		return []string{s.host}
+	}
+	hosts := slices.Clone(s.nodes)
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
+}
+
+// attempts is how often a copy is begun that a connection breaks in.
+const attempts = 5
+
+// replica copies from one server. When the connection breaks it begins again.
+func (c *copier) replica(ctx context.Context, host string) error {
+	from := c.to.n
+	for n := 1; ; n++ {
+		err := c.server.replicate(ctx, host, c.to)
+		if err == nil || n == attempts || !isBroken(err) || ctx.Err() != nil {
+			return c.about(host, err)
+		}
+		if err := c.to.back(from); err != nil {
+			return err
+		}
+		if err := rest(ctx, time.Duration(n)*pauseAfter); err != nil {
+			return err
+		}
+	}
+}
+
+// about says which server of a cluster an error is about.
+func (c *copier) about(host string, err error) error {
+	if err == nil || !c.server.cluster {
+		return told(c.server.shown, err)
+	}
+	return told(host, err)
+}
+
+// pauseAfter is how long nothing is tried after a connection broke.
+const pauseAfter = 300 * time.Millisecond
+
+func rest(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// isBroken reports whether an error is of the connection, and not what a server says.
+func isBroken(err error) bool {
+	var final finalError
+	var forbidden *forbiddenError
+	var corrupt *record.CorruptError
+	switch {
+	case errors.As(err, &final), errors.As(err, &forbidden), errors.As(err, &corrupt), errors.Is(err, errAnswer):
+		return false
+	}
+	var net interface{ Timeout() bool }
+	return errors.As(err, &net) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// oneDatabase is the one database that an address names.
+type oneDatabase struct {
+	format.Source
+	sections format.Sectioned
+	db       string
+}
+
+// Databases returns the one.
+func (o *oneDatabase) Databases() []string { return []string{o.db} }
+
+// Sections cuts it.
+func (o *oneDatabase) Sections(db string, t record.TypeSet, n int) ([]format.Span, error) {
+	return o.sections.Sections(db, t, n)
+}
+
+// Records yields its records: none when the server has no such database.
+func (o *oneDatabase) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
+	if !slices.Contains(o.Source.Databases(), db) {
+		return record.Merge(), nil
+	}
+	return o.Source.Records(ctx, db, t, span, e)
+}
+
+// Keyspaces returns those of the database.
+func (o *oneDatabase) Keyspaces() []format.Keyspace {
+	return slices.DeleteFunc(o.Source.Keyspaces(), func(k format.Keyspace) bool { return k.DB != o.db })
+}

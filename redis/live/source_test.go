@@ -1,0 +1,353 @@
+package live
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"kvferry/format"
+	"kvferry/internal/redistest"
+	"kvferry/record"
+	"kvferry/redis/rdb"
+	"kvferry/store"
+)
+
+// source opens a server as a source and collects the findings.
+func source(t testing.TB, address string, o format.ServerOptions) (format.Source, []string, error) {
+	t.Helper()
+	var found []string
+	src, err := New().With(&o).Open(context.Background(), address, &format.OpenOptions{Options: store.Options{TempDir: t.TempDir(),
+		Report: func(f record.Finding) { found = append(found, f.Kind) }}})
+	if err == nil {
+		t.Cleanup(func() { src.Close() })
+	}
+	return src, found, err
+}
+
+// contents reads all that a source has; libraries of functions are told by their keys.
+func contents(t testing.TB, src format.Source) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, db := range src.Databases() {
+		r, err := src.Records(context.Background(), db, record.AllTypes, format.Span{}, &format.Env{Now: time.Now(), TempDir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		redistest.Read(t, out, r)
+	}
+	return out
+}
+
+const library = "#!lua name=lib1\nredis.register_function('f', function() return 1 end)"
+
+// fill loads records into two databases of a server, with a library of functions, and returns what it holds then.
+func fill(t testing.TB, s *redistest.Server, n, large int) map[string]string {
+	t.Helper()
+	list := data(n, large)
+	target, err := New().With(&format.ServerOptions{}).Create(context.Background(), "redis://"+s.Addr, &format.CreateOptions{DBs: []string{"0", "3"}, TempDir: t.TempDir()})
+	if err == nil {
+		err = errors.Join(load(context.Background(), target, list[:n/2], "0", 1), load(context.Background(), target, list[n/2:], "3", 1))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.Client()
+	c.Must(t, "FUNCTION", "LOAD", "REPLACE", library)
+	return c.Records(t)
+}
+
+// undelayed makes a server send at once what it sends to replicas.
+var undelayed = []string{"--repl-diskless-sync-delay", "0"}
+
+// TestSource reads a server in each way: as a replica without a file, with one, and key by key.
+func TestSource(t *testing.T) {
+	s := redistest.Start(t, undelayed...)
+	want := fill(t, s, 240, 21000)
+	libraries := map[string]string{"0/FUNCTION lib1": redistest.Form("other", 0, []string{library})}
+	ways := map[string]func() (string, format.ServerOptions){
+		"diskless": func() (string, format.ServerOptions) { return "redis://" + s.Addr, format.ServerOptions{} },
+		"disk": func() (string, format.ServerOptions) {
+			s.Client().Must(t, "CONFIG", "SET", "repl-diskless-sync", "no")
+			return "redis://" + s.Addr, format.ServerOptions{}
+		},
+		"scan": func() (string, format.ServerOptions) { return "redis://" + s.Addr, format.ServerOptions{Scan: true} },
+	}
+	for _, way := range []string{"diskless", "disk", "scan"} {
+		address, o := ways[way]()
+		src, found, err := source(t, address, o)
+		if err != nil || len(found) > 0 {
+			t.Fatalf("%s: %v, findings %v", way, err, found)
+		}
+		got := contents(t, src)
+		for key := range libraries {
+			if got[key] != libraries[key] {
+				t.Errorf("%s: %q is %q", way, key, got[key])
+			}
+			delete(got, key)
+		}
+		diff(t, want, got)
+		if src.Format().Name() != Name || len(want) < 200 {
+			t.Errorf("%s: %s, %d records", way, src.Format().Name(), len(want))
+		}
+		// One database of an address, and one that is not there.
+		for db, prefix := range map[string]string{"3": "3/", "9": "none"} {
+			one, _, err := source(t, address+"/"+db, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			part := maps.Clone(want)
+			maps.DeleteFunc(part, func(k, _ string) bool { return !strings.HasPrefix(k, prefix) })
+			diff(t, part, contents(t, one))
+			if dbs := one.Databases(); !slices.Equal(dbs, []string{db}) {
+				t.Errorf("%s: databases %v", way, dbs)
+			}
+			spans, err := one.(format.Sectioned).Sections(db, record.AllTypes, 3)
+			if err != nil || len(spans) == 0 || prefix == "3/" && len(one.Keyspaces()) != 1 || prefix == "none" && len(one.Keyspaces()) != 0 {
+				t.Errorf("%s: sections %v, %v", way, spans, err)
+			}
+		}
+	}
+}
+
+// TestSourceForbidden: where nobody may be a replica, keys are read one by one, and that is told.
+func TestSourceForbidden(t *testing.T) {
+	s := redistest.Start(t)
+	want := fill(t, s, 60, 300)
+	c := s.Client()
+	c.Must(t, "ACL", "SETUSER", "reader", "on", ">pw", "~*", "+@read", "+dump", "+info", "+select", "+ping", "+auth")
+	src, found, err := source(t, "redis://reader@"+s.Addr, format.ServerOptions{Password: "pw"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(found, []string{FindScanned, FindFunctions}) {
+		t.Errorf("findings %v", found)
+	}
+	diff(t, want, contents(t, src))
+	c.Must(t, "ACL", "SETUSER", "reader", "-dump")
+	if _, _, err := source(t, "redis://reader@"+s.Addr, format.ServerOptions{Password: "pw", Scan: true}); err == nil || !strings.Contains(err.Error(), "NOPERM") {
+		t.Error(err)
+	}
+	if _, _, err := source(t, "redis://reader@"+s.Addr, format.ServerOptions{Password: "wrong"}); err == nil || !strings.Contains(err.Error(), "password is wrong") {
+		t.Error(err)
+	}
+}
+
+// cutting passes connections on to a server and cuts each of the first so many when it has answered so many bytes.
+func cutting(t *testing.T, to string, answered, first int64) (addr string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	var cuts atomic.Int64
+	go func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", to)
+			if err != nil {
+				in.Close()
+				continue
+			}
+			go func() {
+				_, _ = io.Copy(out, in) // until either end closes
+				out.Close()
+			}()
+			go func() {
+				if _, err := io.CopyN(in, out, answered); err == nil && cuts.Add(1) > first {
+					_, _ = io.Copy(in, out)
+				}
+				in.Close()
+				out.Close()
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// TestSourceCut: a connection that breaks in the middle is made again; one that always breaks has an end.
+func TestSourceCut(t *testing.T) {
+	s := redistest.Start(t, undelayed...)
+	want := fill(t, s, 120, 3000)
+	for _, scan := range []bool{false, true} {
+		src, _, err := source(t, "redis://"+cutting(t, s.Addr, 30_000, 3), format.ServerOptions{Scan: scan})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := contents(t, src)
+		delete(got, "0/FUNCTION lib1")
+		diff(t, want, got)
+	}
+	if _, _, err := source(t, "redis://"+cutting(t, s.Addr, 30_000, 1000), format.ServerOptions{}); err == nil {
+		t.Error("a server that never answers whole")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := New().Open(ctx, "redis://"+s.Addr, &format.OpenOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestSourceCluster reads all masters, and keys that another of them has than was thought.
+func TestSourceCluster(t *testing.T) {
+	nodes := redistest.StartCluster(t)
+	for _, n := range nodes {
+		n.Client().Must(t, "CONFIG", "SET", "repl-diskless-sync-delay", "0")
+	}
+	list := data(200, 2000)
+	address := "redis+cluster://" + nodes[2].Addr
+	if err := load(context.Background(), mustOpen(t, address, format.ServerOptions{}, "0"), list, "0", 1); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, n := range nodes {
+		maps.Copy(all, n.Client().Records(t))
+	}
+	for _, scan := range []bool{false, true} {
+		src, _, err := source(t, address, format.ServerOptions{Scan: scan})
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, all, contents(t, src))
+	}
+	ctx := context.Background()
+	o, err := newOptions(address, &format.ServerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := connect(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.client.Close()
+	server.nodes = slices.Repeat([]string{nodes[0].Addr}, slots) // who has what is not known any more
+	to, err := newSpool(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.f.Close()
+	c := &copier{server: server, to: to, options: &format.OpenOptions{}}
+	f := &fetcher{copier: c, ctx: ctx, db: "0", nodes: map[string]*node{}}
+	defer f.close()
+	for _, m := range list {
+		if err := f.add(m.h.Key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	moved := 0
+	for key := range all {
+		if slot([]byte(strings.TrimPrefix(key, "0/"))) >= slots/3 {
+			moved++
+		}
+	}
+	if err := f.ask(f.nodes[nodes[0].Addr]); err != nil || len(f.moved) != moved || moved < 50 {
+		t.Errorf("%d keys have moved, want %d: %v", len(f.moved), moved, err)
+	}
+	if err := errors.Join(f.followMoved(), to.finish()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestParts: what a server sends as an RDB file is checked to its end, however it comes.
+func TestParts(t *testing.T) {
+	body := append([]byte("REDIS0011"), rdb.AppendKey(nil, 0, []byte("key"), 0)...)
+	body = append(append(body, 5), "value"...)
+	body = rdb.AppendEOF(body)
+	file := binary.LittleEndian.AppendUint64(body, rdb.CRC64(0, body))
+	mark := bytes.Repeat([]byte("m"), markLen)
+	send := func(size string, sent []byte, one bool) (*spool, error) {
+		to, err := newSpool(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { to.f.Close() })
+		var r io.Reader = bytes.NewReader(sent)
+		if one {
+			r = iotest.OneByteReader(r)
+		}
+		p := &rdbPart{to: to}
+		if err := receive(bufio.NewReaderSize(r, 16), size, p); err != nil {
+			return to, err
+		}
+		return to, p.end()
+	}
+	for _, one := range []bool{false, true} {
+		for size, sent := range map[string][]byte{fmt.Sprint(len(file)): file, "EOF:" + string(mark): slices.Concat(file, mark, []byte("*1\r\n"))} {
+			to, err := send(size, sent, one)
+			if err != nil || to.n != int64(headLen+len(file)-headLen-trailerLen) || to.head.Version != 11 {
+				t.Errorf("%s: %d bytes, version %d, %v", size, to.n, to.head.Version, err)
+			}
+		}
+	}
+	for n := range len(file) {
+		if _, err := send(fmt.Sprint(len(file)), file[:n], false); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%d bytes of %d: %v", n, len(file), err)
+		}
+		if _, err := send(fmt.Sprint(n), file, false); err == nil {
+			t.Errorf("%d bytes for a file: no error", n)
+		}
+		if _, err := send("EOF:"+string(mark), file[:n], false); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%d bytes and no mark: %v", n, err)
+		}
+		damaged := bytes.Clone(file)
+		damaged[n] ^= 0x10
+		if _, err := send(fmt.Sprint(len(file)), damaged, false); err == nil {
+			t.Errorf("byte %d is damaged: no error", n)
+		}
+	}
+	for _, size := range []string{"", "-1", "x", "EOF:short"} {
+		if _, err := send(size, file, false); !errors.Is(err, errAnswer) {
+			t.Errorf("size %q: %v", size, err)
+		}
+	}
+}
+
+// TestPayloads: the payload of DUMP is checked to its end.
+func TestPayloads(t *testing.T) {
+	dump := rdb.AppendDump(nil, 0, append([]byte{5}, "value"...), rdb.Version{Number: 10})
+	send := func(b []byte) (*spool, error) {
+		to, err := newSpool(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { to.f.Close() })
+		p := &payload{to: to, lead: func(t rdb.Type) []byte { return rdb.AppendKey(nil, t, []byte("key"), 77) }}
+		if _, err := p.Write(b); err != nil {
+			return to, err
+		}
+		return to, p.end()
+	}
+	if to, err := send(dump); err != nil || to.head != (rdb.Header{Version: 10}) {
+		t.Errorf("%v, %v", to.head, err)
+	}
+	if to, err := send(rdb.AppendDump(nil, 0, []byte{0}, rdb.Version{Number: 80, Valkey: true})); err != nil || !to.head.Valkey {
+		t.Errorf("%v, %v", to.head, err)
+	}
+	for n := range dump {
+		damaged := bytes.Clone(dump)
+		damaged[n] ^= 0x10
+		if _, err := send(damaged); err == nil {
+			t.Errorf("byte %d is damaged: no error", n)
+		}
+		if _, err := send(dump[:n]); err == nil {
+			t.Errorf("%d bytes: no error", n)
+		}
+	}
+	if _, err := send(append([]byte{keyMeta}, dump...)); !errors.Is(err, errKeyMeta) {
+		t.Errorf("metadata: %v", err)
+	}
+}
