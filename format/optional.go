@@ -99,3 +99,12 @@ type Loaded interface {
 	// Undo says what a run that ends early leaves behind, in one line; "" when that is nothing.
 	Undo() string
 }
+
+// Changer is a record.Writer of a Loaded target that can change keys which are there.
+type Changer interface {
+	record.Writer
+	// Delete deletes a key; one that is not there is no error.
+	Delete(key []byte) error
+	// Expire gives a key another expiry, 0 none; a key that is not there stays so.
+	Expire(key []byte, ms int64) error
+}

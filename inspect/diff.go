@@ -97,31 +97,10 @@ var ErrEnough = errors.New("enough differences")
 // Diff compares two datasets of any formats. Databases are matched by the map, else by name, or by being
 // the only one on either side.
 func Diff(ctx context.Context, o *DiffOptions) (*DiffResult, error) {
-	d := &differ{o: o, a: o.A}
-	a, b := o.A.Source.Format().Limits(), o.B.Source.Format().Limits()
-	d.res.Seconds = a.Seconds || b.Seconds
-	d.res.PlainZero = a.Place == format.OnServer || b.Place == format.OnServer
-	if err := o.Map.fits(o.A.Source.Databases(), o.B.Source.Databases(), DBNames{"the first dataset", "the second dataset"}); err != nil {
-		return nil, err
-	}
-	var err error
-	if d.b, err = o.Map.scan(o.B); err != nil {
-		return nil, err
-	}
-	if d.res.PlainZero {
-		d.a, d.b = d.a.plainZeros(), d.b.plainZeros()
-	}
-	pairs, err := d.match()
+	d, pairs, err := prepareDiff(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	if !o.Direct {
-		if pairs, err = d.unequal(ctx, pairs); err != nil {
-			return nil, err
-		}
-		d.res.Fingerprints = len(pairs) == 0
-	}
-	d.begin(pairs)
 	for _, p := range pairs {
 		if err := d.database(ctx, p); errors.Is(err, ErrEnough) {
 			d.res.Stopped = true
@@ -141,6 +120,36 @@ func (m DBMap) scan(s *Scan) (*Scan, error) {
 	sel.DBs, err = m.Second(sel.DBs)
 	out.Selection = &sel
 	return &out, err
+}
+
+// prepareDiff matches the databases and returns those that are to be compared record by record.
+func prepareDiff(ctx context.Context, o *DiffOptions) (*differ, []dbPair, error) {
+	d := &differ{o: o, a: o.A}
+	a, b := o.A.Source.Format().Limits(), o.B.Source.Format().Limits()
+	d.res.Seconds = a.Seconds || b.Seconds
+	d.res.PlainZero = a.Place == format.OnServer || b.Place == format.OnServer
+	if err := o.Map.fits(o.A.Source.Databases(), o.B.Source.Databases(), DBNames{"the first dataset", "the second dataset"}); err != nil {
+		return nil, nil, err
+	}
+	var err error
+	if d.b, err = o.Map.scan(o.B); err != nil {
+		return nil, nil, err
+	}
+	if d.res.PlainZero {
+		d.a, d.b = d.a.plainZeros(), d.b.plainZeros()
+	}
+	pairs, err := d.match()
+	if err != nil {
+		return nil, nil, err
+	}
+	if !o.Direct {
+		if pairs, err = d.unequal(ctx, pairs); err != nil {
+			return nil, nil, err
+		}
+		d.res.Fingerprints = len(pairs) == 0
+	}
+	d.begin(pairs)
+	return d, pairs, nil
 }
 
 // plainZeros returns a scan that takes -0 for 0.

@@ -10,7 +10,9 @@ import (
 
 	"kvferry/inspect"
 	"kvferry/inspect/render"
+	"kvferry/internal/patch"
 	"kvferry/internal/progress"
+	"kvferry/redis/live"
 )
 
 // diffFlags are the flags of diff.
@@ -31,12 +33,14 @@ Databases are matched by name, or because each side has only one. If a conversio
 --map-db bar=2 compares bar in A with 2 in B; the conversion prints the flags. --db selects by the names
 in A. --wal-dir is for the logs of A, --wal-dir-b for those of B.
 
---format patch writes JSON lines that turn A into B (see docs/diff.md).
+--format patch writes JSON lines that turn A into B (see docs/diff.md). If B is a server, it writes what
+turns the server into A instead, for kvferry patch.
 ` + exitHelp
 
 const diffExample = `  kvferry diff /data/old blackwidow:/data/new
   kvferry diff --type hash --map-db bar=2 --map-db foo=3 /data/ardb /data/moved
-  kvferry diff --format patch --type hash /data/old /data/new > old-to-new.jsonl`
+  kvferry diff --format patch --type hash /data/old /data/new > old-to-new.jsonl
+  kvferry diff --format patch -o patch.jsonl /data/new redis://127.0.0.1:6379`
 
 // diff compares two datasets.
 func (a *App) diff() *cobra.Command {
@@ -79,8 +83,14 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) (err 
 	db.Scan.Memory /= 2
 	f.watch(show, da.Scan, db.Scan)
 	var res *inspect.DiffResult
+	compare := f.compare
+	if f.format == "patch" && live.IsAddress(locB) {
+		compare = func(ctx context.Context, a, b *Dataset, w io.Writer) (*inspect.DiffResult, error) {
+			return f.patch(ctx, a, b, w, patch.Head{From: locA, To: locB, NowMS: da.Scan.Now.UnixMilli()})
+		}
+	}
 	err = toOutput(cmd, f.output, func(w io.Writer) error {
-		res, err = f.compare(ctx, da, db, w)
+		res, err = compare(ctx, da, db, w)
 		return err
 	})
 	if err = errors.Join(err, da.Opened.Source.Close(), db.Opened.Source.Close()); err != nil {
@@ -94,6 +104,25 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) (err 
 		return &ExitError{Code: ExitFindings}
 	}
 	return nil
+}
+
+// patch writes what brings the server that is the second dataset up to the first.
+func (f *diffFlags) patch(ctx context.Context, a, b *Dataset, w io.Writer, head patch.Head) (*inspect.DiffResult, error) {
+	if f.max > 0 {
+		return nil, usagef("--max %d: a patch for a server is whole, or none", f.max)
+	}
+	if err := a.checkOrder(ctx); err != nil {
+		return nil, fmt.Errorf("%w; run it again with --resort", err)
+	}
+	out, err := patch.NewWriter(w, head)
+	if err != nil {
+		return nil, err
+	}
+	res, err := inspect.Patch(ctx, &inspect.DiffOptions{A: a.Scan, B: b.Scan, Map: f.sides.dbs.dbs, Direct: f.direct}, out)
+	if err == nil {
+		_, err = out.Close()
+	}
+	return res, err
 }
 
 // watch shows the progress of both scans: each takes its fingerprint, then they are compared.

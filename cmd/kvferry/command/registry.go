@@ -22,6 +22,7 @@ func (a *App) commands() []*cobra.Command {
 		a.dump(),
 		a.verify(),
 		a.diff(),
+		a.patch(),
 		a.fingerprint(),
 		a.inspect(),
 		a.explain(),

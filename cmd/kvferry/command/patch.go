@@ -1,0 +1,379 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"kvferry/format"
+	"kvferry/internal/disk"
+	"kvferry/internal/patch"
+	"kvferry/record"
+	"kvferry/redis/live"
+)
+
+const patchHelp = `Bring a server up to date with a patch that kvferry diff wrote:
+
+  kvferry diff --format patch -o patch.jsonl /data/new-dump redis://db1:6379
+  kvferry patch patch.jsonl redis://db1:6379
+
+The patch replaces keys that differ as a whole, adds those that are missing, changes expiries and
+deletes keys that the dataset does not have (--no-delete leaves them). kvferry reads the whole patch
+and checks its sum before the first write. Applying a patch twice has the effect of applying it once.
+With --resume a run that died goes on where it was, as long as the server was not restarted.
+` + exitHelp
+
+const patchExample = `  kvferry patch patch.jsonl redis://127.0.0.1:6379
+  kvferry patch --no-delete --rate 20MiB patch.jsonl.gz redis://127.0.0.1:6379`
+
+// patchFlags are the flags of patch.
+type patchFlags struct {
+	connect  connectFlags
+	rate     sizeFlag
+	noDelete bool
+	dryRun   bool
+	resume   bool
+	tempDir  string
+}
+
+// patch applies a patch to a server.
+func (a *App) patch() *cobra.Command {
+	var f patchFlags
+	cmd := &cobra.Command{
+		Use:     "patch FILE redis://SERVER",
+		Short:   "Bring a server up to date with a newer dataset",
+		Long:    patchHelp,
+		Example: patchExample,
+		Args:    exactArgs(2),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.runPatch(cmd, &f, args[0], args[1]) },
+	}
+	fs := cmd.Flags()
+	f.connect.Register(fs)
+	for _, name := range []string{"scan"} { // nothing is read
+		_ = fs.MarkHidden(name) // it is there
+	}
+	fs.Var(&f.rate, "rate", "maximum bytes per second to send to the server, such as 20MiB; 0: no limit (default)")
+	fs.BoolVar(&f.noDelete, "no-delete", false, "leave keys that the dataset does not have")
+	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "check the patch and print what it would do")
+	fs.BoolVar(&f.resume, "resume", false, "continue a run that died")
+	fs.StringVar(&f.tempDir, "temp-dir", "", "`directory` for temporary files (default: "+systemTemp+")")
+	return cmd
+}
+
+// patched is one application of a patch.
+type patched struct {
+	*patchFlags
+	file    string
+	target  format.Target
+	losses  map[string]int64
+	journal string
+	done    patchState
+}
+
+// patchState is what a run has done, as its journal has it.
+type patchState struct {
+	SHA256 string `json:"sha256"`
+	Server string `json:"server"` // its run
+	Line   int64  `json:"line"`   // everything before it is done
+}
+
+func (a *App) runPatch(cmd *cobra.Command, f *patchFlags, file, address string) (err error) {
+	if !live.IsAddress(address) {
+		return usagef("%s: a patch is applied to a server: redis://host:port", address)
+	}
+	var remote format.Remote = live.New()
+	work, err := remote.Work(address)
+	if err != nil {
+		return usagef("%w", err)
+	}
+	o, err := f.connect.options()
+	if err != nil {
+		return err
+	}
+	o.Existing, o.Rate = format.Replace, int64(f.rate)
+	p := &patched{patchFlags: f, file: file, losses: map[string]int64{}, journal: work + ".kvferry-patch"}
+	dbs, counts, sum, err := p.look(cmd.Context(), nil)
+	if err != nil {
+		return err
+	}
+	p.target, err = remote.With(o).Create(cmd.Context(), address, &format.CreateOptions{DBs: dbs, TempDir: f.tempDir, Now: a.Now()})
+	if err != nil {
+		return err
+	}
+	defer p.target.Abort()
+	if _, _, _, err := p.look(cmd.Context(), p.target); err != nil {
+		return err
+	}
+	if err := p.refuse(cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	if f.dryRun {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s would be applied to %s: %s\n", file, address, p.text(counts))
+		return nil
+	}
+	if err := p.begin(sum); err != nil {
+		return err
+	}
+	if err := p.apply(cmd.Context()); err != nil {
+		return fmt.Errorf("%w; what was applied stays; apply the patch again, or go on with --resume", err)
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s is applied to %s: %s\n", file, address, p.text(counts))
+	return nil
+}
+
+// text says what a patch does.
+func (p *patched) text(c patch.Counts) string {
+	deleted := record.Plural(c.Deletes, "key") + " deleted"
+	if p.noDelete {
+		deleted = record.Plural(c.Deletes, "key") + " left that would be deleted"
+	}
+	return fmt.Sprintf("%s put, %s of another expiry, %s", record.Plural(c.Puts, "key"), record.Plural(c.Expires, "key"), deleted)
+}
+
+// open opens the patch.
+func (p *patched) open(do func(*patch.Reader) error) error {
+	f, err := disk.Open(p.file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	in, err := decompressed(f, p.file)
+	if err == nil {
+		defer in.Close()
+		var r *patch.Reader
+		if r, err = patch.NewReader(in); err == nil {
+			err = do(r)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.file, err)
+	}
+	return nil
+}
+
+// look reads the patch to its end and returns its databases. With a target it counts what that cannot hold.
+func (p *patched) look(ctx context.Context, target format.Target) (dbs []string, counts patch.Counts, sum string, err error) {
+	err = p.open(func(r *patch.Reader) error {
+		batch := make([]record.Element, 64)
+		for n := 0; ; n++ {
+			op, h, err := r.Next()
+			if err == io.EOF {
+				counts, sum = r.Counts(), r.Sum()
+				return nil
+			}
+			if err != nil || n%1024 == 0 && ctx.Err() != nil {
+				return errors.Join(err, ctx.Err())
+			}
+			if !slices.Contains(dbs, h.DB) {
+				dbs = append(dbs, h.DB)
+			}
+			if op == patch.Put {
+				if err := p.weigh(r, h, target, batch); err != nil {
+					return err
+				}
+			}
+		}
+	})
+	return dbs, counts, sum, err
+}
+
+// weigh reads a record and counts what is lost of it.
+func (p *patched) weigh(r *patch.Reader, h *record.Header, target format.Target, batch []record.Element) error {
+	lost := func(l record.Loss) {
+		if !l.Note {
+			p.losses[l.Kind]++
+		}
+	}
+	head := *h
+	if target != nil {
+		for _, l := range target.Losses(&head) {
+			lost(l)
+		}
+	}
+	for {
+		n, err := r.Read(batch)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if target != nil {
+			target.ElementLosses(&head, batch[:n], lost)
+		}
+	}
+}
+
+// refuse stops before anything is written that the server cannot hold.
+func (p *patched) refuse(stderr io.Writer) error {
+	if len(p.losses) == 0 {
+		return nil
+	}
+	for kind, n := range p.losses {
+		fmt.Fprintf(stderr, "%d × %s\n", n, kind)
+	}
+	return &ExitError{Code: ExitLossy, Err: errors.New("refused: the server cannot hold all that the patch has")}
+}
+
+// begin finds out where to go on.
+func (p *patched) begin(sum string) error {
+	tables, err := p.target.Tables(0)
+	if err != nil {
+		return err
+	}
+	now := patchState{SHA256: sum, Server: tables[0].File}
+	data, err := disk.ReadFile(p.journal)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && p.resume:
+		return fmt.Errorf("%s: there is nothing to resume: leave out --resume", p.journal)
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case p.resume:
+		if err := json.Unmarshal(data, &p.done); err != nil {
+			return fmt.Errorf("%s: %w", p.journal, err)
+		}
+		line := p.done.Line
+		if p.done.Line = 0; p.done != now {
+			return fmt.Errorf("%s: is of another patch, or the server was started again and may have lost what was applied: leave out --resume", p.journal)
+		}
+		now.Line = line
+	}
+	p.done = now
+	return p.save()
+}
+
+func (p *patched) save() error {
+	data, err := json.Marshal(p.done)
+	if err != nil {
+		return err
+	}
+	half := p.journal + ".half"
+	return errors.Join(disk.WriteFile(half, append(data, '\n')), disk.Rename(half, p.journal), disk.SyncPath(filepath.Dir(p.journal)))
+}
+
+// saveEvery is after how many operations a run notes what it has done.
+const saveEvery = 20000
+
+// apply sends the operations. After so many it waits until the server has answered all, and notes that.
+func (p *patched) apply(ctx context.Context) error {
+	err := p.open(func(r *patch.Reader) error {
+		s := &sending{patched: p, batch: make([]record.Element, 64)}
+		err := s.all(ctx, r)
+		if err != nil && s.to != nil {
+			s.to.Abort()
+		}
+		return err
+	})
+	if err == nil {
+		err = disk.Remove(p.journal)
+	}
+	return err
+}
+
+// sending is a patch on its way.
+type sending struct {
+	*patched
+	to    format.Changer // of one database
+	db    string
+	shard int
+	batch []record.Element
+}
+
+func (s *sending) all(ctx context.Context, r *patch.Reader) error {
+	for n := 1; ; n++ {
+		op, h, err := r.Next()
+		if err == io.EOF {
+			return s.close()
+		}
+		if err != nil {
+			return err
+		}
+		if r.Line() < s.done.Line {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if n%saveEvery == 0 {
+			if err := s.note(r.Line()); err != nil {
+				return err
+			}
+		}
+		if err := s.change(h.DB); err != nil {
+			return err
+		}
+		if err := s.one(op, h, r); err != nil {
+			return fmt.Errorf("line %d: %w", r.Line(), err)
+		}
+	}
+}
+
+// note waits until everything before a line is done, and notes it.
+func (s *sending) note(line int64) error {
+	if err := s.close(); err != nil {
+		return err
+	}
+	s.done.Line = line
+	return s.save()
+}
+
+func (s *sending) close() error {
+	if s.to == nil {
+		return nil
+	}
+	err := s.to.Close()
+	s.to = nil
+	return err
+}
+
+// change goes over to a database.
+func (s *sending) change(db string) error {
+	if s.to != nil && s.db == db {
+		return nil
+	}
+	if err := s.close(); err != nil {
+		return err
+	}
+	w, err := s.target.Shard(s.shard, db, record.AllTypes, 64<<20)
+	if err != nil {
+		return err
+	}
+	s.shard++
+	s.to, s.db = w.(format.Changer), db
+	return nil
+}
+
+// one applies an operation.
+func (s *sending) one(op patch.Op, h *record.Header, r *patch.Reader) error {
+	switch {
+	case op == patch.Expire:
+		return s.to.Expire(h.Key, h.ExpireMS)
+	case op == patch.Delete && s.noDelete:
+		return nil
+	case op == patch.Delete:
+		return s.to.Delete(h.Key)
+	}
+	if err := s.to.Begin(h); err != nil {
+		return err
+	}
+	for {
+		n, err := r.Read(s.batch)
+		if err == io.EOF {
+			return s.to.End()
+		}
+		if err == nil {
+			err = s.to.Write(s.batch[:n])
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

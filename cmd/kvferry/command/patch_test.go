@@ -1,0 +1,126 @@
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kvferry/internal/redistest"
+	"kvferry/record"
+)
+
+// TestPatch takes a server from one dataset to a newer one and sees that it is that.
+func TestPatch(t *testing.T) {
+	was := append(floydSet(), smallRecord(record.String, "gone", "v"), smallRecord(record.String, "same", "v"), smallRecord(record.Hash, "other", "a=1"),
+		small{typ: record.String, key: "ttl", elems: []record.Element{{Value: []byte("v")}}, expire: testNow.UnixMilli() + 4e11})
+	is := append(floydSet()[1:], smallRecord(record.String, "s", "newer"), smallRecord(record.String, "same", "v"), smallRecord(record.List, "other", "x"),
+		smallRecord(record.String, "ttl", "v"), smallRecord(record.Set, "new", "b", "\xff"))
+	var many []string
+	for i := range 3000 {
+		many = append(many, fmt.Sprintf("f%04d=%d", i, i))
+	}
+	is = append(is, smallRecord(record.Hash, "many", many...))
+	old, newer := build(t, formatOf(t, "pika4"), was...), build(t, formatOf(t, "pika4"), is...)
+	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+	server := "redis://" + s.Addr
+	chdir(t, t.TempDir())
+	ok(t, "convert", old, server)
+	made := func(name string) string {
+		t.Helper()
+		if r := kvferry(t, "diff", "--format", "patch", "-o", name, newer, server); r.code != ExitFindings {
+			t.Fatalf("exit %d: %s", r.code, r.stderr)
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	text := made("p.jsonl")
+	if n := strings.Count(text, `"op":"put"`); n != 4 || strings.Count(text, `"op":"delete"`) != 1 || strings.Count(text, `"op":"expire"`) != 1 {
+		t.Errorf("%d keys are put: %.2000s", n, text)
+	}
+	if out := ok(t, "patch", "-n", "p.jsonl", server); !strings.Contains(out, "would be applied") || !strings.Contains(out, "4 keys put, 1 key of another expiry, 1 key deleted") {
+		t.Errorf("%s", out)
+	}
+	if out := ok(t, "patch", "--no-delete", "p.jsonl", server); !strings.Contains(out, "1 key left that would be deleted") {
+		t.Errorf("%s", out)
+	}
+	if again := made("q.jsonl"); !strings.Contains(again, `{"op":"end","puts":0,"expires":0,"deletes":1,`) {
+		t.Errorf("what is left: %.2000s", again)
+	}
+	for range 2 { // twice is once
+		ok(t, "patch", "p.jsonl", server)
+		ok(t, "diff", newer, server)
+	}
+	ok(t, "diff", "--direct", newer, server)
+	refused := func(want string, code int, args ...string) {
+		t.Helper()
+		if r := kvferry(t, append([]string{"patch"}, args...)...); r.code != code || !strings.Contains(r.stderr, want) {
+			t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
+		}
+	}
+	refused("nothing to resume", ExitFailed, "--resume", "p.jsonl", server)
+	refused("is applied to a server", ExitUsage, "p.jsonl", newer)
+	refused("not a patch", ExitFailed, filepath.Join(newer, "0", "CURRENT"), server)
+	if err := os.WriteFile("cut.jsonl", []byte(text[:len(text)/2]), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	refused("it was cut off", ExitFailed, "cut.jsonl", server)
+	if r := kvferry(t, "diff", "--format", "patch", "--max", "3", newer, server); r.code != ExitUsage {
+		t.Errorf("--max: exit %d: %s", r.code, r.stderr)
+	}
+	same := build(t, formatOf(t, "pika3.5"), smallRecord(record.String, "k", "v"), smallRecord(record.Set, "k", "v"))
+	if r := kvferry(t, "diff", "--format", "patch", same, server); r.code != ExitFailed || !strings.Contains(r.stderr, "several types") {
+		t.Errorf("a name of two types: exit %d: %s", r.code, r.stderr)
+	}
+}
+
+// TestPatchResumes: a run that dies goes on where it was, unless the server or the patch is another.
+func TestPatchResumes(t *testing.T) {
+	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+	server := "redis://" + s.Addr
+	chdir(t, t.TempDir())
+	var log bytes.Buffer
+	for i := range 20400 {
+		log.Write(redistest.Append(nil, "SET", fmt.Sprintf("key:%d", i), "v"))
+	}
+	log.Write(redistest.Append(nil, "SET", "last", "v"))
+	dir := t.TempDir()
+	redistest.WriteAOF(t, dir, log.Bytes())
+	if r := kvferry(t, "diff", "--format", "patch", "-o", "p.jsonl", "aof:"+dir, server); r.code != ExitFindings {
+		t.Fatalf("exit %d: %s", r.code, r.stderr)
+	}
+	conn := s.Client()
+	conn.Must(t, "ACL", "SETUSER", "default", "resetkeys", "~k*") // it dies behind the first 20,000
+	r := kvferry(t, "patch", "p.jsonl", server)
+	if r.code != ExitFailed || !strings.Contains(r.stderr, "NOPERM") || !strings.Contains(r.stderr, "--resume") {
+		t.Fatalf("exit %d: %s", r.code, r.stderr)
+	}
+	journals, _ := filepath.Glob("redis-127.0.0.1-*.kvferry-patch")
+	if len(journals) != 1 {
+		t.Fatalf("journals %v", journals)
+	}
+	journal, err := os.ReadFile(journals[0])
+	if err != nil || !strings.Contains(string(journal), `"line":40000`) {
+		t.Errorf("the journal is %s, %v", journal, err)
+	}
+	conn.Must(t, "ACL", "SETUSER", "default", "~*")
+	conn.Must(t, "FLUSHALL")
+	ok(t, "patch", "--resume", "p.jsonl", server)
+	if n := redistest.Text(conn.Must(t, "DBSIZE")); n != "402" {
+		t.Errorf("%s keys were put by the second run", n)
+	}
+	if _, err := os.Stat(journals[0]); !os.IsNotExist(err) {
+		t.Errorf("the journal is still there: %v", err)
+	}
+	if err := os.WriteFile(journals[0], bytes.Replace(journal, []byte(`"server":"`), []byte(`"server":"x`), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := kvferry(t, "patch", "--resume", "p.jsonl", server); r.code != ExitFailed || !strings.Contains(r.stderr, "the server was started again") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+}

@@ -1,0 +1,345 @@
+package inspect
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"kvferry/internal/disk"
+	"kvferry/internal/patch"
+	"kvferry/record"
+)
+
+// Patch compares A, what a server is to hold, with B, what it holds, and writes the operations that bring it there: whole keys of A
+// that B does not have or has otherwise, expiries where nothing else differs, and keys of B that are gone from A.
+//
+// Records are compared by their digests. What is to be done is noted first, in order; then A is read once more for the keys to put.
+func Patch(ctx context.Context, o *DiffOptions, out *patch.Writer) (*DiffResult, error) {
+	d, pairs, err := prepareDiff(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pairs {
+		if err := d.patchDatabase(ctx, p, out); err != nil {
+			return nil, err
+		}
+	}
+	d.res.Equal = d.res.Differences == 0
+	return &d.res, nil
+}
+
+// patchDatabase writes the operations for one database.
+func (d *differ) patchDatabase(ctx context.Context, p dbPair, out *patch.Writer) (err error) {
+	todo, err := newDecisions(d.a.TempDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, todo.f.Close()) }()
+	if err := d.decide(ctx, p, todo); err != nil {
+		return err
+	}
+	next, err := todo.read()
+	if err != nil {
+		return err
+	}
+	a, err := openDigests(ctx, d.a, p.A, p.both, p.InA)
+	if err != nil {
+		return fmt.Errorf("first dataset: %w", err)
+	}
+	defer func() { err = errors.Join(err, a.close()) }()
+	db := p.B
+	if !p.InB {
+		db = p.A
+	}
+	for {
+		what, err := next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		what.header.DB = db
+		switch what.op {
+		case patch.Delete:
+			err = out.Delete(&what.header)
+		case patch.Expire:
+			err = out.Expire(&what.header)
+		default:
+			err = a.put(ctx, what, out)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// decide compares the records of a database and notes what is to be done.
+func (d *differ) decide(ctx context.Context, p dbPair, todo *decisions) (err error) {
+	a, err := openDigests(ctx, d.a, p.A, p.both, p.InA)
+	if err != nil {
+		return fmt.Errorf("first dataset: %w", err)
+	}
+	defer func() { err = errors.Join(err, a.close()) }()
+	b, err := openDigests(ctx, d.b, p.B, p.both, p.InB)
+	if err != nil {
+		return fmt.Errorf("second dataset: %w", err)
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	for n := 0; ; n++ {
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := errors.Join(a.next(), b.next()); err != nil {
+			return err
+		}
+		if a.head == nil && b.head == nil {
+			return todo.settle()
+		}
+		if err := d.decideOne(a, b, todo); err != nil {
+			return err
+		}
+	}
+}
+
+// decideOne decides about the smaller of the two heads.
+func (d *differ) decideOne(a, b *digests, todo *decisions) error {
+	c := 0
+	switch {
+	case a.head == nil:
+		c = 1
+	case b.head == nil:
+		c = -1
+	default:
+		c = record.Compare(a.head, b.head)
+	}
+	if c > 0 {
+		d.res.Extra++
+		d.res.Differences++
+		err := todo.add(&decision{op: patch.Delete, header: *b.head}, false)
+		b.head = nil
+		return err
+	}
+	what := decision{header: *a.head, elements: a.whole.Elements}
+	switch {
+	case c < 0:
+		what.op = patch.Put
+		d.res.Missing++
+	case a.whole.Equal(b.whole, d.res.Seconds):
+	case a.bare.Equal(b.bare, false):
+		what.op = patch.Expire
+	default:
+		what.op = patch.Put
+	}
+	if c == 0 {
+		d.res.Records++
+		if what.op != "" {
+			d.res.Differing++
+		}
+		b.head = nil
+	}
+	if what.op != "" {
+		d.res.Differences++
+	}
+	a.head = nil
+	return todo.add(&what, true)
+}
+
+// digests reads the records of a side with the digest of each, and with that of what it is but for its expiry. One without elements does not
+// exist, unless it is a stream.
+type digests struct {
+	r           record.Reader
+	hasher      record.Hasher
+	head        *record.Header
+	whole, bare record.Digest
+	batch       []record.Element
+	key         []byte
+}
+
+// openDigests opens a database in order.
+func openDigests(ctx context.Context, s *Scan, db string, types record.TypeSet, has bool) (*digests, error) {
+	out := &digests{hasher: record.Hasher{PlainZero: s.plainZero}, batch: make([]record.Element, batchLen), r: record.Merge()}
+	if types &= s.types(db); !has || types == 0 {
+		return out, nil
+	}
+	var err error
+	out.r, err = s.openSorted(ctx, Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)})
+	return out, err
+}
+
+// next makes head the next record and reads it to its end.
+func (d *digests) next() error {
+	for d.head == nil {
+		h, err := d.r.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		head := *h
+		d.key = append(d.key[:0], h.Key...)
+		head.Key = d.key
+		d.hasher.Begin(&head)
+		for {
+			n, err := d.r.Read(d.batch)
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			d.hasher.Elements(d.batch[:n])
+		}
+		d.whole = d.hasher.End(&head)
+		bare := head
+		bare.ExpireMS = 0
+		if d.bare = d.hasher.End(&bare); d.whole.Records > 0 {
+			d.head = &head
+		}
+	}
+	return nil
+}
+
+func (d *digests) close() error { return d.r.Close() }
+
+// put writes a record that was decided about, passing over those before it.
+func (d *digests) put(ctx context.Context, what *decision, out *patch.Writer) error {
+	for n := 0; ; n++ {
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		h, err := d.r.Next()
+		if err == io.EOF {
+			return fmt.Errorf("key %s is not there any more: the dataset changes", record.Quote(what.header.Key))
+		}
+		if err != nil {
+			return err
+		}
+		if h.Type != what.header.Type || !bytes.Equal(h.Key, what.header.Key) {
+			continue
+		}
+		head := *h
+		head.DB = what.header.DB
+		if err := out.Put(&head, what.elements); err != nil {
+			return err
+		}
+		for {
+			n, err := d.r.Read(d.batch)
+			if err == io.EOF {
+				return nil
+			}
+			if err == nil {
+				err = out.Elements(d.batch[:n])
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// decision is what is to be done about a record.
+type decision struct {
+	op       patch.Op // "" for nothing
+	header   record.Header
+	elements int64
+}
+
+// decisions are kept in a file without a name, each as
+//
+//	op 1B | type 1B | key length, expiry, elements: varints | key
+//
+// A name stands under one type on a server. So what A has under a name says what becomes of it, and a record of another type that only the
+// server has needs no deletion.
+type decisions struct {
+	f    *disk.File
+	w    *bufio.Writer
+	key  []byte // of those that are held back
+	held []decision
+	kept bool // A has the key
+}
+
+func newDecisions(dir string) (*decisions, error) {
+	f, err := disk.CreateTemp(dir, "kvferry-patch-")
+	if err != nil {
+		return nil, err
+	}
+	if err := disk.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &decisions{f: f, w: bufio.NewWriter(f)}, nil
+}
+
+// add notes a decision about a record, which A has or not.
+func (d *decisions) add(x *decision, inA bool) error {
+	if d.key == nil || !bytes.Equal(d.key, x.header.Key) {
+		if err := d.settle(); err != nil {
+			return err
+		}
+		d.key = append(d.key[:0:0], x.header.Key...)
+	}
+	if inA && d.kept {
+		return fmt.Errorf("key %s stands under several types in the first dataset, and a server has it under one: convert it with --on-conflict, and compare the result", record.Quote(d.key))
+	}
+	d.kept = d.kept || inA
+	x.header.Key = d.key
+	d.held = append(d.held, *x)
+	return nil
+}
+
+// settle writes what is to be done about a key.
+func (d *decisions) settle() error {
+	for _, x := range d.held {
+		if x.op == "" || x.op == patch.Delete && d.kept {
+			continue
+		}
+		b := []byte{x.op[0], byte(x.header.Type)}
+		b = binary.AppendVarint(b, int64(len(d.key)))
+		b = binary.AppendVarint(b, x.header.ExpireMS)
+		b = binary.AppendVarint(b, x.elements)
+		if _, err := d.w.Write(append(b, d.key...)); err != nil {
+			return err
+		}
+	}
+	d.held, d.kept = d.held[:0], false
+	return nil
+}
+
+// read returns a function that reads them again.
+func (d *decisions) read() (func() (*decision, error), error) {
+	if err := d.w.Flush(); err != nil {
+		return nil, err
+	}
+	if _, err := d.f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	in := bufio.NewReader(d.f)
+	ops := map[byte]patch.Op{patch.Put[0]: patch.Put, patch.Expire[0]: patch.Expire, patch.Delete[0]: patch.Delete}
+	return func() (*decision, error) {
+		op, err := in.ReadByte()
+		if err != nil {
+			return nil, err
+		}
+		t, err := in.ReadByte()
+		x := &decision{op: ops[op], header: record.Header{Type: record.Type(t)}}
+		var n int64
+		for _, to := range []*int64{&n, &x.header.ExpireMS, &x.elements} {
+			if err == nil {
+				*to, err = binary.ReadVarint(in)
+			}
+		}
+		if err == nil {
+			x.header.Key = make([]byte, n)
+			_, err = io.ReadFull(in, x.header.Key)
+		}
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return x, err
+	}, nil
+}

@@ -1,0 +1,106 @@
+// Package patch is the file that brings a server up to date: JSON lines, the first of which says what it is, and the last how it
+// ends. Everything between is an operation on a whole key.
+//
+//	{"kvferry_patch":1,"from":"/data/dump","to":"redis://db1:6379","now_ms":…}
+//	{"op":"put","db":"0","type":"hash","key":"h","expire_at_ms":0,"len":1}
+//	{"op":"set","field":"f","value":"v"}                 an element of the key that was put last
+//	{"op":"expire","db":"0","type":"string","key":"s","expire_at_ms":4102444800000}
+//	{"op":"delete","db":"0","type":"list","key":"gone"}
+//	{"op":"end","puts":1,"expires":1,"deletes":1,"sha256":"…"}
+//
+// The sum is of all bytes before the last line. Text is a JSON string, or {"base64":"…"} for bytes that are not UTF-8.
+// Applying a file twice is applying it once. docs/diff.md has the fields of each type.
+package patch
+
+import (
+	"kvferry/internal/jsonl"
+	"kvferry/record"
+)
+
+// Version is that of the files that are written and read.
+const Version = 1
+
+// Head is the first line.
+type Head struct {
+	Version int    `json:"kvferry_patch"`
+	From    string `json:"from"` // what the server is to hold
+	To      string `json:"to"`   // the server
+	NowMS   int64  `json:"now_ms"`
+}
+
+// Counts are what a file has.
+type Counts struct {
+	Puts    int64 `json:"puts"`
+	Expires int64 `json:"expires"`
+	Deletes int64 `json:"deletes"`
+}
+
+// Op is what a line does.
+type Op string
+
+// Operations.
+const (
+	Put    Op = "put"    // the key is what follows, whatever it was
+	Expire Op = "expire" // the key has another expiry, and is the same otherwise
+	Delete Op = "delete" // the key is no more
+	set    Op = "set"
+	end    Op = "end"
+)
+
+// line is any line but the first.
+type line struct {
+	Op     Op          `json:"op"`
+	DB     *jsonl.Text `json:"db,omitempty"`
+	Type   string      `json:"type,omitempty"`
+	Key    *jsonl.Text `json:"key,omitempty"`
+	Expire *int64      `json:"expire_at_ms,omitempty"`
+	Len    *int64      `json:"len,omitempty"`
+	element
+	stream
+	*Counts
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+// stream is what a stream has besides its elements.
+type stream struct {
+	Last       string `json:"last_id,omitempty"` // of a group too
+	MaxDeleted string `json:"max_deleted_id,omitempty"`
+	Added      uint64 `json:"entries_added,omitempty"`
+}
+
+// element is what a line says of one.
+type element struct {
+	Field  *jsonl.Text     `json:"field,omitempty"`
+	Member *jsonl.Text     `json:"member,omitempty"`
+	Native *jsonl.Text     `json:"native,omitempty"`
+	Value  *jsonl.Text     `json:"value,omitempty"`
+	Score  *string         `json:"score,omitempty"`
+	ID     string          `json:"id,omitempty"`
+	Entry  [][2]jsonl.Text `json:"entry,omitempty"`
+
+	Group     *jsonl.Text `json:"group,omitempty"`
+	Read      *int64      `json:"entries_read,omitempty"`
+	Consumer  *jsonl.Text `json:"consumer,omitempty"`
+	Seen      *int64      `json:"seen_at_ms,omitempty"`
+	Active    *int64      `json:"active_at_ms,omitempty"`
+	Pending   string      `json:"pending,omitempty"`
+	Delivered *int64      `json:"delivered_at_ms,omitempty"`
+	Count     *int64      `json:"deliveries,omitempty"`
+}
+
+// text makes a field of bytes.
+func text(b []byte) *jsonl.Text {
+	t := jsonl.Text(b)
+	return &t
+}
+
+// bytesOf returns the bytes of a field.
+func bytesOf(t *jsonl.Text) []byte {
+	if t == nil {
+		return nil
+	}
+	return []byte(*t)
+}
+
+// Types are those that a file has records of.
+const Types = record.AllTypes

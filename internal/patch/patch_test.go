@@ -1,0 +1,211 @@
+package patch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"kvferry/record"
+)
+
+// put is a record of a test.
+type put struct {
+	h     record.Header
+	elems []record.Element
+}
+
+func idOf(n byte) []byte { return append(make([]byte, 15), n) }
+
+// puts are records of every type with all that they can have.
+func puts() []put {
+	return []put{
+		{record.Header{DB: "0", Type: record.String, Key: []byte("\xff\x00"), ExpireMS: 77}, []record.Element{{Value: []byte("v<&>\xfe")}}},
+		{record.Header{DB: "0", Type: record.Hash, Key: []byte{}}, []record.Element{{Name: []byte("f"), Value: []byte{}}, {Name: []byte("g"), Value: []byte("v"), ExpireMS: 99}}},
+		{record.Header{DB: "0", Type: record.List, Key: []byte("l")}, []record.Element{{Value: []byte("a")}, {Value: []byte("a")}}},
+		{record.Header{DB: "12", Type: record.Set, Key: []byte("s")}, []record.Element{{Name: []byte("m")}}},
+		{record.Header{DB: "12", Type: record.ZSet, Key: []byte("z")}, []record.Element{{Name: []byte("a"), Score: math.Inf(-1)}, {Name: []byte("b"), Score: 0.1}}},
+		{record.Header{DB: "12", Type: record.Stream, Key: []byte("x"), Last: idOf(9), Added: 12, MaxDeleted: idOf(3)}, []record.Element{
+			{Name: idOf(5), Value: record.AppendPair(record.AppendPair(nil, []byte("f"), []byte("v")), []byte("f"), []byte("\xff"))},
+			{Kind: record.Group, Name: []byte("g"), Value: record.AppendGroup(nil, &record.GroupState{Last: idOf(5), Read: -1})},
+			{Kind: record.Consumer, Name: []byte("g"), Value: record.AppendConsumer(nil, &record.ConsumerState{Name: []byte("c"), SeenMS: 5, ActiveMS: -1})},
+			{Kind: record.Pending, Name: []byte("g"), Value: record.AppendPending(nil, &record.PendingEntry{ID: idOf(5), Consumer: []byte("c"), DeliveredMS: 7, Count: 2})},
+			{Kind: record.Pending, Name: []byte("g"), Value: record.AppendPending(nil, &record.PendingEntry{ID: idOf(6), DeliveredMS: 7, Count: 2})},
+		}},
+		{record.Header{DB: "12", Type: record.Stream, Key: []byte("empty"), Last: idOf(1)}, nil},
+		{record.Header{DB: "12", Type: record.Other, Key: []byte("FUNCTION f")}, []record.Element{{Name: []byte("function"), Value: []byte("#!lua")}}},
+	}
+}
+
+// file is a patch with those records, an expiry and a deletion.
+func file(t testing.TB) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := NewWriter(&b, Head{From: "/data", To: "redis://h", NowMS: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range puts() {
+		if err := errors.Join(w.Put(&p.h, int64(len(p.elems))), w.Elements(p.elems)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := record.Header{DB: "0", Type: record.Set, Key: []byte("e"), ExpireMS: 123}
+	if err := errors.Join(w.Expire(&h), w.Delete(&h)); err != nil {
+		t.Fatal(err)
+	}
+	counts, err := w.Close()
+	if want := (Counts{int64(len(puts())), 1, 1}); err != nil || counts != want {
+		t.Fatalf("%+v, %v", counts, err)
+	}
+	return b.Bytes()
+}
+
+// TestRoundTrip reads what was written, in batches of any size, and passes over what nobody reads.
+func TestRoundTrip(t *testing.T) {
+	for _, size := range []int{1, 2, 64} {
+		r, err := NewReader(bytes.NewReader(file(t)))
+		if err != nil || r.Head != (Head{Version, "/data", "redis://h", 5}) {
+			t.Fatal(r.Head, err)
+		}
+		for i, want := range puts() {
+			op, h, err := r.Next()
+			if err != nil || op != Put {
+				t.Fatal(op, err)
+			}
+			want.h.Len = int64(len(want.elems))
+			if !reflect.DeepEqual(*h, want.h) {
+				t.Errorf("%+v, want %+v", *h, want.h)
+			}
+			if size == 2 && i%2 == 0 {
+				continue
+			}
+			var got []record.Element
+			for batch := make([]record.Element, size); ; {
+				n, err := r.Read(batch)
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, batch[:n]...)
+			}
+			if fmt.Sprint(got) != fmt.Sprint(want.elems) {
+				t.Errorf("%s: %v, want %v", h.Type, got, want.elems)
+			}
+		}
+		for _, want := range []Op{Expire, Delete} {
+			op, h, err := r.Next()
+			if err != nil || op != want || string(h.Key) != "e" || op == Expire && h.ExpireMS != 123 {
+				t.Errorf("%s %+v, %v", op, h, err)
+			}
+		}
+		for range 2 {
+			if _, _, err := r.Next(); err != io.EOF {
+				t.Error(err)
+			}
+		}
+		if r.Counts().Puts != int64(len(puts())) || len(r.Sum()) != 64 || r.Line() < 20 {
+			t.Errorf("%+v, line %d", r.Counts(), r.Line())
+		}
+	}
+}
+
+// read reads all of a file.
+func read(b []byte) error {
+	r, err := NewReader(bytes.NewReader(b))
+	for batch := make([]record.Element, 3); err == nil; {
+		var op Op
+		if op, _, err = r.Next(); err != nil {
+			break
+		}
+		for op == Put && err == nil {
+			_, err = r.Read(batch)
+			if err == io.EOF {
+				err = nil
+				break
+			}
+		}
+	}
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+// TestDamage: a file that was cut or changed anywhere is refused.
+func TestDamage(t *testing.T) {
+	whole := file(t)
+	if err := read(whole); err != nil {
+		t.Fatal(err)
+	}
+	last := bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1
+	for n := range whole {
+		if n < last || n < len(whole)-1 {
+			if err := read(whole[:n]); err == nil {
+				t.Errorf("cut at %d: no error", n)
+			}
+		}
+		changed := bytes.Clone(whole)
+		changed[n] ^= 1
+		if err := read(changed); err == nil && n < last {
+			t.Errorf("byte %d changed: no error", n)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                                  "not a patch",
+		"{}\n":                              "not a patch",
+		`{"kvferry_patch":2}` + "\n":        "version 2",
+		string(whole) + "x":                 "something follows",
+		swap(whole, `"puts":8`, `"puts":7`): "other operations than its end says",
+		swap(whole, `"op":"expire"`, `"op":"expires"`):           "is not known",
+		swap(whole, `"type":"zset"`, `"type":"zzet"`):            "line",
+		swap(whole, `"field":"f",`, ``):                          "not one of its type",
+		swap(whole, `"score":"0.1"`, `"score":"x"`):              "line",
+		swap(whole, `"member":"m"`, `"field":"m"`):               "not one of its type",
+		swap(whole, `"id":"0-5"`, `"id":"5"`):                    "is no id",
+		swap(whole, `,"deliveries":2`, ``):                       "not one of its type",
+		swap(whole, `,"active_at_ms":-1`, ``):                    "not one of its type",
+		swap(whole, `,"entries_read":-1`, ``):                    "not one of its type",
+		swap(whole, `"native":"function",`, ``):                  "not one of its type",
+		swap(whole, `"key":"l",`, ``):                            "want op, db, type and key",
+		swap(whole, `"key":"l","expire_at_ms":0,`, `"key":"l",`): "want expire_at_ms and len",
+		swap(whole, `"key":"e","expire_at_ms":123`, `"key":"e"`): "want expire_at_ms",
+		swap(whole, `,"last_id":"0-1"`, ``):                      "is no id",
+		head(whole) + `{"op":"set","value":"v"}` + "\n":          "an element of nothing",
+	} {
+		if err := read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.300s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+func swap(whole []byte, from, to string) string { return strings.Replace(string(whole), from, to, 1) }
+
+func head(whole []byte) string { return string(whole[:bytes.IndexByte(whole, '\n')+1]) }
+
+// TestWriteDamage: elements that say nothing sound are refused.
+func TestWriteDamage(t *testing.T) {
+	w, err := NewWriter(io.Discard, Head{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Put(&record.Header{Type: record.Stream, Last: []byte("short")}, 0); err == nil {
+		t.Error("an id that is short")
+	}
+	for kind := range record.Pending + 1 {
+		if err := w.Elements([]record.Element{{Kind: kind, Name: []byte("g"), Value: []byte{200}}}); err == nil {
+			t.Errorf("kind %d: no error", kind)
+		}
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	f.Add(file(f))
+	f.Fuzz(func(t *testing.T, b []byte) { _ = read(b) }) // no panic
+}

@@ -1,0 +1,270 @@
+package patch
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"strconv"
+	"strings"
+
+	"kvferry/record"
+)
+
+// Reader reads a file. Whether it is whole is known at its end.
+type Reader struct {
+	Head Head
+
+	in     *bufio.Reader
+	sum    hash.Hash
+	number int64 // of the line
+	line   line
+	ahead  bool // line was read and not taken
+	header record.Header
+	put    bool // the last operation has elements
+	counts Counts
+	done   bool
+}
+
+// NewReader reads the first line.
+func NewReader(in io.Reader) (*Reader, error) {
+	r := &Reader{in: bufio.NewReaderSize(in, 64<<10), sum: sha256.New()}
+	b, err := r.in.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(b, &r.Head)
+	}
+	switch {
+	case err != nil || r.Head.Version == 0:
+		return nil, errors.New("not a patch: its first line has no kvferry_patch; kvferry diff --format patch writes one when B is a server")
+	case r.Head.Version != Version:
+		return nil, fmt.Errorf("a patch of version %d: this program knows %d", r.Head.Version, Version)
+	}
+	r.sum.Write(b)
+	r.number = 1
+	return r, nil
+}
+
+// Line is the number of the line that was read last.
+func (r *Reader) Line() int64 { return r.number }
+
+// Sum is the sum of the file, once it was read to its end.
+func (r *Reader) Sum() string { return hex.EncodeToString(r.sum.Sum(nil)) }
+
+// Counts are those of the operations that were read.
+func (r *Reader) Counts() Counts { return r.counts }
+
+func (r *Reader) wrong(text string, args ...any) error {
+	return fmt.Errorf("line %d: %s", r.number, fmt.Sprintf(text, args...))
+}
+
+// next reads a line. The last one is compared with all before it.
+func (r *Reader) next() error {
+	if r.ahead {
+		r.ahead = false
+		return nil
+	}
+	b, err := r.in.ReadBytes('\n')
+	r.number++
+	if err == io.EOF {
+		return r.wrong("the file ends before its last line: it was cut off, or is being written")
+	}
+	if err != nil {
+		return err
+	}
+	r.line = line{}
+	if err := json.Unmarshal(b, &r.line); err != nil {
+		return r.wrong("%v", err)
+	}
+	if r.line.Op != end {
+		r.sum.Write(b)
+		return nil
+	}
+	r.done = true
+	switch {
+	case r.line.SHA256 != r.Sum():
+		return r.wrong("the sum is wrong: the file was changed or is damaged")
+	case r.line.Counts == nil || *r.line.Counts != r.counts:
+		return r.wrong("the file has other operations than its end says")
+	}
+	if _, err := r.in.ReadByte(); err == nil {
+		return r.wrong("something follows the end")
+	} else if err != io.EOF {
+		return err
+	}
+	return nil
+}
+
+// Next returns the next operation and the key it is about; io.EOF behind the last one of a whole file. The header lives until
+// the next call.
+func (r *Reader) Next() (Op, *record.Header, error) {
+	for {
+		if r.done {
+			return "", nil, io.EOF
+		}
+		if err := r.next(); err != nil {
+			return "", nil, err
+		}
+		switch r.line.Op {
+		case end:
+			return "", nil, io.EOF
+		case set: // of a record that nobody read
+			if !r.put {
+				return "", nil, r.wrong("an element of nothing")
+			}
+			continue
+		}
+		h, err := r.about()
+		return r.line.Op, h, err
+	}
+}
+
+// about makes the header of an operation.
+func (r *Reader) about() (*record.Header, error) {
+	l := &r.line
+	if l.DB == nil || l.Key == nil {
+		return nil, r.wrong("want op, db, type and key")
+	}
+	t, err := record.ParseType(l.Type)
+	if err != nil {
+		return nil, r.wrong("%v", err)
+	}
+	r.header = record.Header{DB: string(*l.DB), Type: t, Key: bytesOf(l.Key)}
+	h := &r.header
+	r.put = l.Op == Put
+	switch l.Op {
+	case Put:
+		r.counts.Puts++
+		if l.Expire == nil || l.Len == nil {
+			return nil, r.wrong("want expire_at_ms and len")
+		}
+		h.ExpireMS, h.Len, h.Added = *l.Expire, *l.Len, l.Added
+		if t == record.Stream {
+			h.Last, err = parseID(l.Last)
+		}
+		if l.MaxDeleted != "" && err == nil {
+			h.MaxDeleted, err = parseID(l.MaxDeleted)
+		}
+	case Expire:
+		r.counts.Expires++
+		if l.Expire == nil {
+			return nil, r.wrong("want expire_at_ms")
+		}
+		h.ExpireMS = *l.Expire
+	case Delete:
+		r.counts.Deletes++
+	default:
+		return nil, r.wrong("op %q is not known", l.Op)
+	}
+	if err != nil {
+		return nil, r.wrong("%v", err)
+	}
+	return h, nil
+}
+
+// Read reads elements of the key that Next put; io.EOF behind the last.
+func (r *Reader) Read(dst []record.Element) (n int, err error) {
+	for n < len(dst) {
+		if err := r.next(); err != nil {
+			return n, err
+		}
+		if r.line.Op != set {
+			r.ahead = true
+			if n == 0 {
+				return 0, io.EOF
+			}
+			return n, nil
+		}
+		if dst[n], err = r.line.give(r.header.Type); err != nil {
+			return n, r.wrong("%v", err)
+		}
+		n++
+	}
+	return n, nil
+}
+
+var errElement = errors.New("the element is not one of its type")
+
+// give makes an element of the fields.
+func (l *line) give(t record.Type) (e record.Element, err error) {
+	switch t {
+	case record.Stream:
+		return l.giveEntry()
+	case record.Hash:
+		if l.Field == nil || l.Value == nil {
+			return e, errElement
+		}
+		e = record.Element{Name: bytesOf(l.Field), Value: bytesOf(l.Value)}
+		if l.Expire != nil {
+			e.ExpireMS = *l.Expire
+		}
+		return e, nil
+	case record.Set:
+		if l.Member == nil {
+			return e, errElement
+		}
+		return record.Element{Name: bytesOf(l.Member)}, nil
+	case record.ZSet:
+		if l.Member == nil || l.Score == nil {
+			return e, errElement
+		}
+		score, err := strconv.ParseFloat(*l.Score, 64)
+		return record.Element{Name: bytesOf(l.Member), Score: score}, err
+	}
+	if l.Value == nil || t == record.Other && l.Native == nil {
+		return e, errElement
+	}
+	return record.Element{Name: bytesOf(l.Native), Value: bytesOf(l.Value)}, nil
+}
+
+// giveEntry makes an entry of a stream, or what a group knows.
+func (l *line) giveEntry() (e record.Element, err error) {
+	if l.Group == nil {
+		e.Name, err = parseID(l.ID)
+		for _, pair := range l.Entry {
+			e.Value = record.AppendPair(e.Value, []byte(pair[0]), []byte(pair[1]))
+		}
+		return e, err
+	}
+	e.Name = bytesOf(l.Group)
+	switch {
+	case l.Pending != "":
+		if l.Delivered == nil || l.Count == nil {
+			return e, errElement
+		}
+		p := record.PendingEntry{Consumer: bytesOf(l.Consumer), DeliveredMS: *l.Delivered, Count: *l.Count}
+		p.ID, err = parseID(l.Pending)
+		e.Kind, e.Value = record.Pending, record.AppendPending(nil, &p)
+	case l.Consumer != nil:
+		if l.Seen == nil || l.Active == nil {
+			return e, errElement
+		}
+		e.Kind = record.Consumer
+		e.Value = record.AppendConsumer(nil, &record.ConsumerState{Name: bytesOf(l.Consumer), SeenMS: *l.Seen, ActiveMS: *l.Active})
+	default:
+		if l.Read == nil {
+			return e, errElement
+		}
+		g := record.GroupState{Read: *l.Read}
+		g.Last, err = parseID(l.Last)
+		if err == nil {
+			e.Kind, e.Value = record.Group, record.AppendGroup(nil, &g)
+		}
+	}
+	return e, err
+}
+
+// parseID reads an id of a stream, such as 5-1.
+func parseID(s string) ([]byte, error) {
+	ms, seq, ok := strings.Cut(s, "-")
+	a, err := strconv.ParseUint(ms, 10, 64)
+	b, err2 := strconv.ParseUint(seq, 10, 64)
+	if !ok || err != nil || err2 != nil {
+		return nil, fmt.Errorf("%q is no id of a stream", s)
+	}
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, a), b), nil
+}
