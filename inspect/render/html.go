@@ -2,8 +2,8 @@ package render
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"strings"
 
@@ -11,32 +11,197 @@ import (
 	"kvferry/internal/visible"
 )
 
-// page is the page that HTML writes, with a marker where the data belongs.
+// page is the frame of the page that HTML writes, with markers for its title and what it shows.
 //
 //go:embed page.html
 var page string
 
-const pageMarker = "{{DATA}}"
+// HTML writes a page about what is in a dataset, made by a version of kvferry. It needs nothing but itself: no network,
+// no other file and no scripts; one lets its tables be sorted.
+func HTML(w io.Writer, source, version string, s *inspect.Stats) error {
+	h := &htmlPage{stats: newJSONStats(s)}
+	h.title(source, version)
+	h.tiles()
+	h.types()
+	h.distributions()
+	h.memory()
+	h.states()
+	h.keys()
+	h.garbage()
+	h.files()
+	title := esc(source + " – kvferry inspect " + version)
+	_, err := strings.NewReplacer("{{TITLE}}", title, "{{PAGE}}", h.b.String()).WriteString(w, page)
+	return err
+}
 
-// HTML writes a page about what is in a dataset. It needs nothing but itself: no network, no other
-// file.
-func HTML(w io.Writer, source string, s *inspect.Stats) error {
-	before, after, ok := strings.Cut(page, pageMarker)
-	if !ok {
-		return fmt.Errorf("the page has no place for data")
+// htmlPage is a page in the making.
+type htmlPage struct {
+	b     strings.Builder
+	stats *jsonStats
+}
+
+// esc makes text of HTML out of text that may have anything in it.
+func esc(s string) string { return html.EscapeString(visible.Text(s)) }
+
+func (h *htmlPage) add(format string, args ...any) { fmt.Fprintf(&h.b, format, args...) }
+
+// section adds a part of the page, with a heading.
+func (h *htmlPage) section(title string, body func()) {
+	h.add("<section>\n<h2>%s</h2>\n", esc(title))
+	body()
+	h.add("</section>\n")
+}
+
+// pair adds sections side by side.
+func (h *htmlPage) pair(sections func()) {
+	h.add("<div class=\"two row\">\n")
+	sections()
+	h.add("</div>\n")
+}
+
+func (h *htmlPage) note(text string) { h.add("<p class=\"note\">%s</p>\n", esc(text)) }
+
+// count writes a number for people.
+func count(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
 	}
-	// json.Marshal escapes <, > and &, so that no key ends the script element.
-	data, err := json.Marshal(struct {
-		Source string     `json:"source"`
-		Stats  *jsonStats `json:"stats"`
-	}{source, newJSONStats(s)})
-	if err != nil {
-		return err
+	return s
+}
+
+// shade is a colour of the page, by number.
+func shade(n int) string { return fmt.Sprintf("var(--c%d)", n%7) }
+
+// amount is a number in a chart: a part of a bar, of a colour.
+type amount struct {
+	value  int64
+	colour int
+	name   string
+}
+
+// line is a bar of a chart.
+type line struct {
+	name  string
+	parts []amount
+}
+
+func (l *line) sum() (n int64) {
+	for _, p := range l.parts {
+		n += p.value
 	}
-	for _, part := range []string{before, string(visible.JSON(data)), after} {
-		if _, err := io.WriteString(w, part); err != nil {
-			return err
+	return n
+}
+
+// bars adds a chart of horizontal bars with an axis.
+func (h *htmlPage) bars(title string, lines []line, show func(int64) string) {
+	var most int64 = 1
+	var said []string
+	for _, l := range lines {
+		most = max(most, l.sum())
+		said = append(said, l.name+" "+show(l.sum()))
+	}
+	h.add("<div class=\"chart bars\" role=\"img\" aria-label=\"%s\">\n", esc(title+": "+strings.Join(said, ", ")))
+	for _, l := range lines {
+		h.add("<div class=\"bar\"><span class=\"name\">%s</span><span class=\"track\">", esc(l.name))
+		for _, p := range l.parts {
+			if p.value == 0 {
+				continue
+			}
+			what := l.name
+			if p.name != "" {
+				what += ", " + p.name
+			}
+			h.add("<i style=\"width:max(1px,%.2f%%);background:%s\" title=\"%s\"></i>",
+				100*float64(p.value)/float64(most), shade(p.colour), esc(what+": "+show(p.value)))
+		}
+		h.add("</span><span class=\"value\">%s</span></div>\n", show(l.sum()))
+	}
+	h.add("<div class=\"bar axis\"><span></span><span class=\"track\"><span>%s</span><span>%s</span></span><span></span></div>\n</div>\n",
+		show(0), show(most))
+}
+
+// leastColumns is how many columns a histogram has at least.
+const leastColumns = 8
+
+// histogram adds a chart of the powers of two, with axes.
+func (h *htmlPage) histogram(title string, powers []int64, unit func(int64) string, colour int) {
+	first := 0
+	for first < len(powers)-1 && powers[first] == 0 {
+		first++
+	}
+	var most, records int64 = 1, 0
+	for _, n := range powers {
+		most, records = max(most, n), records+n
+	}
+	from := func(p int) int64 {
+		if p == 0 {
+			return 0
+		}
+		return 1 << min(p-1, 62)
+	}
+	last := max(len(powers)-1, first)
+	for last-first < leastColumns-1 { // a bar alone would fill the chart
+		if first > 0 {
+			first--
+		}
+		last++
+	}
+	h.add("<div>\n<h3>%s</h3>\n<div class=\"chart hist\" role=\"img\" aria-label=\"%s\">\n", esc(title),
+		esc(fmt.Sprintf("%s: %s records from %s to %s", title, count(records), unit(from(first)), unit(1<<min(last, 62)-1))))
+	h.add("<span class=\"y\"><span>%s</span><span>0</span></span><span class=\"cols\">", count(most))
+	for p := first; p <= last; p++ {
+		var n int64
+		if p < len(powers) {
+			n = powers[p]
+		}
+		h.add("<i style=\"height:max(%dpx,%.2f%%);background:%s\" title=\"%s\"></i>", min(n, 1), 100*float64(n)/float64(most), shade(colour),
+			esc(fmt.Sprintf("%s to %s: %s records", unit(from(p)), unit(1<<min(p, 62)-1), count(n))))
+	}
+	h.add("</span>\n<span class=\"x\"><span>%s</span><span>%s</span></span>\n</div>\n</div>\n", unit(from(first)), unit(1<<min(last, 62)-1))
+}
+
+// column is one of a table: how its cells are shown, and by which number they are sorted.
+type column struct {
+	name string
+	kind string // "", "text" or "text key"
+}
+
+// datum is one of a table; number sorts it where its column has no text.
+type datum struct {
+	text   string
+	number int64
+}
+
+func number(n int64) datum     { return datum{count(n), n} }
+func size(n int64) datum       { return datum{Bytes(n), n} }
+func words(s string) datum     { return datum{text: s} }
+func keyCell(key []byte) datum { return datum{text: keyText(key)} }
+
+// table adds a table that scrolls when it is wider than the page.
+func (h *htmlPage) table(title string, columns []column, rows [][]datum) {
+	h.add("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\">\n<table>\n<thead><tr>", esc(title))
+	for _, c := range columns {
+		if c.kind != "" {
+			h.add("<th scope=\"col\" class=\"text\">%s</th>", esc(c.name))
+		} else {
+			h.add("<th scope=\"col\">%s</th>", esc(c.name))
 		}
 	}
-	return nil
+	h.add("</tr></thead>\n<tbody>\n")
+	for _, row := range rows {
+		h.add("<tr>")
+		for i, c := range row {
+			switch columns[i].kind {
+			case "":
+				h.add("<td data-n=\"%d\">%s</td>", c.number, esc(c.text))
+			case "text key":
+				h.add("<td class=\"text key\" title=\"%s\">%s</td>", esc(c.text), esc(c.text))
+			default:
+				h.add("<td class=\"%s\">%s</td>", columns[i].kind, esc(c.text))
+			}
+		}
+		h.add("</tr>\n")
+	}
+	h.add("</tbody>\n</table>\n</div>\n")
 }

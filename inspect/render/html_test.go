@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,7 +61,7 @@ func i64(b bool) int64 {
 func htmlOf(t *testing.T, s *inspect.Stats) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := HTML(&b, "/data/<pika>", s); err != nil {
+	if err := HTML(&b, "/data/<pika>", "v1.2.3", s); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -87,22 +88,38 @@ func TestBlobFiles(t *testing.T) {
 	}
 }
 
-// The page asks the network for nothing and no key ends its script.
+// The page asks the network for nothing, no key ends its markup, and what it says it says without a script.
 func TestHTMLIsSelfContained(t *testing.T) {
 	text := htmlOf(t, pageStats())
-	if n := strings.Count(text, "</script>"); n != 2 {
-		t.Errorf("%d script elements end, want 2", n)
+	markup, script, _ := strings.Cut(text, "<script>")
+	if n := strings.Count(script, "</script>"); n != 1 || strings.Contains(markup, "<script") {
+		t.Errorf("%d script elements end, want 1", n)
 	}
-	markup := strings.ReplaceAll(text, "http://www.w3.org/2000/svg", "")
-	if m := regexp.MustCompile(`https?://|src=|href=|@import|url\(|fetch\(|XMLHttpRequest`).FindString(markup); m != "" {
+	if m := regexp.MustCompile(`https?://|src=|href=|@import|url\(|fetch\(|XMLHttpRequest`).FindString(text); m != "" {
 		t.Errorf("the page refers to %s", m)
 	}
-	for _, s := range []*inspect.Stats{{}, pageStats()} {
-		_, rest, _ := strings.Cut(htmlOf(t, s), `type="application/json">`)
-		data, _, _ := strings.Cut(rest, "</script>")
-		if !json.Valid([]byte(data)) {
-			t.Errorf("no JSON: %.200s", data)
+	for _, want := range []string{"<title>/data/&lt;pika&gt; – kvferry inspect v1.2.3</title>", "as of 2023-11-14T22:13:20Z, by kvferry v1.2.3</p>",
+		"&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;", `\xff\x00binary`, "用户:1", `tab\x09here`, "<b>2,100</b> <span>records</span>",
+		`aria-label="Bytes by type: 0 string 4.9 KiB, `, `aria-label="0 hash: 5 records from 1 B to `} {
+		if !strings.Contains(markup, want) {
+			t.Errorf("without its script the page does not have %s", want)
 		}
+	}
+	charts, named := strings.Count(markup, `role="img"`), strings.Count(markup, `role="img" aria-label="`)
+	if heads := strings.Count(markup, "<th "); charts != 16 || named != charts || heads != strings.Count(markup, `<th scope="col"`) || heads < 40 {
+		t.Errorf("%d charts, %d named; %d heads of columns", charts, named, heads)
+	}
+	if strings.Count(markup, "bar axis") != 4 || strings.Count(markup, `class="x"`) != 12 {
+		t.Error("charts without an axis")
+	}
+	htmlOf(t, &inspect.Stats{})
+	redis := pageStats()
+	redis.Redis, redis.Types[1].Redis, redis.TopRedis = 1<<20, 1<<19, redis.TopBytes[:1]
+	redis.TopRedis[0].Redis = 1 << 18
+	text = htmlOf(t, redis)
+	if n := strings.Count(text, `<th scope="col">in Redis</th>`); n != 5 || !strings.Contains(text, `aria-label="In the memory of Redis: `) ||
+		!strings.Contains(text, `<td data-n="262144">256.0 KiB</td>`) || strings.Contains(markup, "in Redis") {
+		t.Errorf("%d columns of memory in Redis", n)
 	}
 }
 
@@ -112,10 +129,10 @@ const probe = `
 <script>
 (function () {
   const out = { errors: window.kvErrors, charts: 0, bars: 0, tables: document.querySelectorAll("table").length, sorted: 0, wrong: [] };
-  for (const svg of document.querySelectorAll("svg.chart")) {
-    const box = svg.getBoundingClientRect();
+  for (const chart of document.querySelectorAll(".chart")) {
+    const box = chart.getBoundingClientRect();
     if (box.width > 100 && box.height > 20) out.charts++;
-    for (const bar of svg.querySelectorAll("rect")) if (bar.getBoundingClientRect().width > 0) out.bars++;
+    for (const bar of chart.querySelectorAll("i")) if (bar.getBoundingClientRect().width > 0) out.bars++;
   }
   for (const table of document.querySelectorAll("table")) {
     const column = i => [...table.tBodies[0].rows].map(r => r.cells[i].textContent);
@@ -131,10 +148,6 @@ const probe = `
       }
     });
   }
-  const pick = document.querySelector("select");
-  pick.value = "3";
-  pick.dispatchEvent(new Event("change"));
-  out.picked = document.querySelectorAll("svg.chart").length;
   out.keys = [...document.querySelectorAll("td.key")].map(td => td.textContent);
   out.wide = document.documentElement.scrollWidth > window.innerWidth;
   document.body.replaceChildren(Object.assign(document.createElement("pre"), { id: "probe", textContent: JSON.stringify(out) }));
@@ -142,7 +155,7 @@ const probe = `
 </script>`
 
 // browse opens a page in a real browser from a file, in a window so wide, and returns what its probe saw.
-func browse(t *testing.T, text string, width int) []byte {
+func browse(t *testing.T, text string, width int, flags ...string) []byte {
 	t.Helper()
 	browser := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -162,8 +175,9 @@ func browse(t *testing.T, text string, width int) []byte {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", fmt.Sprintf("--window-size=%d,900", width),
+	flags = append(flags, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", fmt.Sprintf("--window-size=%d,900", width),
 		"--user-data-dir="+filepath.Join(dir, "profile"), "--virtual-time-budget=5000", "--dump-dom", "file://"+path)
+	cmd := exec.Command(browser, flags...)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%s: %v", browser, err)
@@ -178,9 +192,9 @@ func browse(t *testing.T, text string, width int) []byte {
 // Charts are drawn, tables sort, nothing goes wrong.
 func TestHTMLInBrowser(t *testing.T) {
 	var saw struct {
-		Errors, Wrong, Keys                  []string
-		Charts, Bars, Tables, Sorted, Picked int
-		Wide                                 bool
+		Errors, Wrong, Keys          []string
+		Charts, Bars, Tables, Sorted int
+		Wide                         bool
 	}
 	if err := json.Unmarshal(browse(t, strings.Replace(htmlOf(t, pageStats()), "</body>", probe+"</body>", 1), 1280), &saw); err != nil {
 		t.Fatal(err)
@@ -188,7 +202,7 @@ func TestHTMLInBrowser(t *testing.T) {
 	if len(saw.Errors) > 0 || len(saw.Wrong) > 0 || saw.Wide {
 		t.Errorf("errors %q, tables out of order %q, wider than the window: %v", saw.Errors, saw.Wrong, saw.Wide)
 	}
-	if saw.Charts != 6 || saw.Picked != 6 || saw.Tables != 6 || saw.Bars < 25 || saw.Sorted < 40 {
+	if saw.Charts != 16 || saw.Tables != 6 || saw.Bars < 25 || saw.Sorted < 40 {
 		t.Errorf("%d charts with %d bars, %d tables, %d times sorted", saw.Charts, saw.Bars, saw.Tables, saw.Sorted)
 	}
 	if keys := fmt.Sprintf("%q", saw.Keys); !strings.Contains(keys, "alert(1)") || !strings.Contains(keys, `\\xff\\x00binary`) || !strings.Contains(keys, "用户:1") {
@@ -242,6 +256,63 @@ func TestHTMLWidths(t *testing.T) {
 		}
 		if c.fits && len(saw.Scrolls) > 0 {
 			t.Errorf("%d px: %q do not fit", c.width, saw.Scrolls)
+		}
+	}
+}
+
+// legible runs in the page, in a frame of the width of the window that is asked for: a window is never narrower than 500 px.
+const legible = `
+<script>
+(function () {
+  const lum = c => {
+    const [r, g, b] = c.match(/[\d.]+/g).map(Number).map(v => v / 255).map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const under = e => {
+    for (; e; e = e.parentElement) {
+      const c = getComputedStyle(e).backgroundColor;
+      if (c !== "rgba(0, 0, 0, 0)" && c !== "transparent") return c;
+    }
+  };
+  const out = { errors: window.kvErrors, inner: window.innerWidth, wide: document.documentElement.scrollWidth > window.innerWidth,
+    dark: matchMedia("(prefers-color-scheme: dark)").matches, small: [], pale: [], outside: [] };
+  for (const e of document.querySelectorAll("main *")) {
+    if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())) continue;
+    const style = getComputedStyle(e);
+    if (parseFloat(style.fontSize) < 11) out.small.push(e.textContent);
+    const [a, b] = [lum(style.color), lum(under(e))].sort((x, y) => y - x);
+    if ((a + 0.05) / (b + 0.05) < 4.5) out.pale.push(e.textContent + " " + ((a + 0.05) / (b + 0.05)).toFixed(2));
+    if (!e.closest(".scroll") && e.getBoundingClientRect().right > window.innerWidth) out.outside.push(e.textContent);
+  }
+  const all = parent.kvSaw = (parent.kvSaw || []).concat(out);
+  if (all.length === 2) parent.document.body.replaceChildren(Object.assign(document.createElement("pre"), { id: "probe", textContent: JSON.stringify(all) }));
+})();
+</script>`
+
+// TestHTMLIsLegible: text is at least 11 px and stands out, light and dark, on a phone and on a screen.
+func TestHTMLIsLegible(t *testing.T) {
+	inner := strings.Replace(htmlOf(t, pageStats()), "</body>", legible+"</body>", 1)
+	for _, scheme := range []int{0, 1} { // dark, light
+		frames := `<!DOCTYPE html><title>frames</title><body style="margin:0">`
+		for _, width := range []int{390, 1280} {
+			frames += fmt.Sprintf(`<iframe style="border:0;width:%dpx;height:800px" srcdoc="%s"></iframe>`, width, html.EscapeString(inner))
+		}
+		var pages []struct {
+			Errors, Small, Pale, Outside []string
+			Inner                        int
+			Wide, Dark                   bool
+		}
+		if err := json.Unmarshal(browse(t, frames, 1700, fmt.Sprintf("--blink-settings=preferredColorScheme=%d", scheme)), &pages); err != nil {
+			t.Fatal(err)
+		}
+		if pages[0].Inner+pages[1].Inner != 390+1280 {
+			t.Errorf("%d and %d px", pages[0].Inner, pages[1].Inner)
+		}
+		for _, saw := range pages {
+			if saw.Dark != (scheme == 0) || saw.Wide || len(saw.Errors)+len(saw.Small)+len(saw.Pale)+len(saw.Outside) > 0 {
+				t.Errorf("%d px, dark %v: errors %q, small %q, pale %q, outside %q, wider than the window: %v", saw.Inner, saw.Dark,
+					saw.Errors, saw.Small, saw.Pale, saw.Outside, saw.Wide)
+			}
 		}
 	}
 }

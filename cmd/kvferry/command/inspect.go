@@ -91,7 +91,7 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (
 		return f.read.hint(err)
 	}
 	if f.html != "" {
-		if err := toOutput(cmd, f.html, func(w io.Writer) error { return render.HTML(w, location, stats) }); err != nil {
+		if err := toOutput(cmd, f.html, func(w io.Writer) error { return render.HTML(w, location, a.Build.String(), stats) }); err != nil {
 			return err
 		}
 	}
@@ -100,7 +100,7 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (
 	case "json":
 		print = render.StatsJSON
 	case "html":
-		print = func(w io.Writer, s *inspect.Stats) error { return render.HTML(w, location, s) }
+		print = func(w io.Writer, s *inspect.Stats) error { return render.HTML(w, location, a.Build.String(), s) }
 	}
 	if err := toOutput(cmd, f.output, func(w io.Writer) error { return print(w, stats) }); err != nil {
 		return err
