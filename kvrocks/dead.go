@@ -106,7 +106,7 @@ func (f *deadFamily) UserKey(raw []byte) ([]byte, bool) {
 }
 
 // MetaKey is the key of the metadata row.
-func (f *deadFamily) MetaKey(dst, key []byte) []byte { return f.src.appendMetaKey(dst, f.sp, key) }
+func (f *deadFamily) MetaKey(dst, key []byte) []byte { return f.sp.appendMetaKey(dst, key) }
 
 // Meta decodes the value of a metadata row.
 func (f *deadFamily) Meta(value []byte) (undead.Meta, bool) {
@@ -134,7 +134,7 @@ func (f *deadFamily) Rows(key []byte) (store.Iterator, error) {
 	if err != nil || single {
 		return &oneRow{}, err
 	}
-	lo, hi := f.src.below(f.sp, key)
+	lo, hi := f.sp.below(key)
 	data, err := f.src.roles[roleData].Rows(lo, hi)
 	if err != nil {
 		return nil, err
@@ -259,7 +259,7 @@ func (f *deadFamily) guess(version int64) codec.Kind {
 
 // scored reports whether a version has rows by score.
 func (f *deadFamily) scored(version int64) bool {
-	lo := binary.BigEndian.AppendUint64(f.src.appendBelow(nil, f.sp, f.key), uint64(version))
+	lo := f.sp.appendVersion(nil, f.key, version)
 	it, err := f.src.roles[roleScore].Rows(lo, nil)
 	if err != nil {
 		return false

@@ -25,16 +25,14 @@ func (s *source) layout(sp *space) *versioned.Layout {
 	lists.Position = func(rest []byte) uint64 { return binary.BigEndian.Uint64(rest[codec.VersionLen:]) }
 	zsets.Index, zsets.IndexRows, zsets.Entry = codec.FamilyScore, below, byScore
 	zsets.ScoreBits, zsets.ShowBits = scoreBits, func(bits uint64) string { return fmt.Sprint(codec.DoubleOf(bits)) }
-	zsets.AppendRow = func(dst, key []byte, version int64) []byte {
-		return binary.BigEndian.AppendUint64(s.appendBelow(dst, sp, key), uint64(version))
-	}
+	zsets.AppendRow = sp.appendVersion
 	zsets.AppendBits = binary.BigEndian.AppendUint64
 	streams, others := of(record.Stream, named), of(record.Other, named)
 	streams.Data, streams.Elements = codec.FamilyStream, newStreamReader
 	others.Elements = newModuleReader
 	return &versioned.Layout{
 		Format: "kvrocks", Metas: codec.FamilyMetadata, From: sp.prefix, To: sp.upper,
-		AppendMetaKey: func(dst, key []byte) []byte { return s.appendMetaKey(dst, sp, key) },
+		AppendMetaKey: sp.appendMetaKey,
 		DecodeMetaKey: s.decodeMetaKey,
 		TypeOf:        s.typeOf,
 		Codecs:        []*versioned.Codec{strings, of(record.Hash, named), lists, of(record.Set, member), zsets, streams, others},

@@ -2,6 +2,7 @@ package kvrocks
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -167,37 +168,64 @@ func moduleKind(native string) (kind codec.Kind, cbor bool) {
 	return 0, false
 }
 
-// writeModule writes an element of a value that only Kvrocks understands. The first says which it is.
-func (w *writer) writeModule(e *record.Element) error {
-	if w.count == 1 {
-		kind, cbor := moduleKind(string(e.Name))
-		if w.kind = kind; kind == 0 {
-			return w.errorf(w.user, "a value of %s, which Kvrocks does not understand", record.Quote(e.Name))
+// moduleWriter writes values that only Kvrocks understands.
+type moduleWriter struct {
+	w     *versioned.TypeWriter
+	begun bool
+	size  uint64
+	hold  []byte // extras of the metadata row
+}
+
+func newModuleWriter(w *versioned.TypeWriter) versioned.ElementWriter { return &moduleWriter{w: w} }
+
+// Begin starts a value.
+func (x *moduleWriter) Begin() { x.begun, x.size, x.hold = false, 0, x.hold[:0] }
+
+// Write takes the pieces of a value, of which the first says what it is.
+func (x *moduleWriter) Write(elems []record.Element) error {
+	for i := range elems {
+		e := &elems[i]
+		m := x.w.Meta()
+		if !x.begun {
+			kind, cbor := moduleKind(string(e.Name))
+			if m.Kind, x.begun = uint8(kind), true; kind == 0 {
+				return fmt.Errorf("key %s: a value of %s, which Kvrocks does not understand", record.Quote(m.Key), record.Quote(e.Name))
+			}
+			if kind == codec.KindJSON {
+				x.hold = append(append(x.hold, boolByte(cbor)), e.Value...)
+				continue
+			}
 		}
-		if kind == codec.KindJSON {
-			w.hold = append(append(w.hold[:0], boolByte(cbor)), e.Value...)
-			return nil
-		}
-		if err := w.openRows(); err != nil {
-			return err
+		if err := x.piece(e); err != nil {
+			return fmt.Errorf("key %s: %s: %w", record.Quote(m.Key), record.Quote(e.Name), err)
 		}
 	}
+	return nil
+}
+
+// piece writes a row below metadata, or keeps what the metadata row has.
+func (x *moduleWriter) piece(e *record.Element) error {
 	switch {
-	case w.kind == codec.KindJSON:
-		return w.errorf(w.user, "a document of more than one value")
+	case kindOfMeta(x.w.Meta()) == codec.KindJSON:
+		return errors.New("a document of more than one value")
 	case len(e.Value) > 8 && e.Value[0] == partMeta:
-		w.size, w.hold = binary.BigEndian.Uint64(e.Value[1:]), append(w.hold[:0], e.Value[9:]...)
+		x.size, x.hold = binary.BigEndian.Uint64(e.Value[1:]), append(x.hold[:0], e.Value[9:]...)
 		return nil
 	case len(e.Value) > 1 && e.Value[0] == partRow:
 		n, width := binary.Uvarint(e.Value[1:])
 		rest := e.Value[1+max(0, width):]
-		if width <= 0 || n > uint64(len(rest)) {
-			break
+		if width > 0 && n <= uint64(len(rest)) {
+			return x.w.Put(rest[:n], rest[n:])
 		}
-		w.key = append(w.key[:w.base], rest[:n]...)
-		return w.out[roleData].Append(w.key, rest[n:])
 	}
-	return w.errorf(w.user, "%s: a part of it cannot be decoded", record.Quote(e.Name))
+	return errors.New("a part of it cannot be decoded")
+}
+
+// End has the metadata row left.
+func (x *moduleWriter) End() error {
+	x.w.Meta().Value = x.hold
+	x.w.Count(x.size)
+	return nil
 }
 
 func boolByte(b bool) byte {

@@ -22,7 +22,7 @@ import (
 // slotOrder is how keys below metadata begin that ascend by (slot, klen, key).
 func (s *source) slotOrder(sp *space) *versioned.InOrder {
 	return &versioned.InOrder{
-		AppendPrefix: func(dst, key []byte) []byte { return s.appendBelow(dst, sp, key) },
+		AppendPrefix: sp.appendBelow,
 		MinRest:      codec.VersionLen,
 		Compare: func(raw, prefix []byte) (int, bool) {
 			k, err := codec.DecodeSubKey(raw, true)
@@ -38,8 +38,7 @@ func (s *source) slotOrder(sp *space) *versioned.InOrder {
 // which has a part in every slot.
 type slotRows struct {
 	store.Keyspace
-	src *source
-	sp  *space
+	sp *space
 }
 
 // Rows yields the rows of a span, in the order of slots.
@@ -56,7 +55,7 @@ func (k *slotRows) Rows(lo, hi []byte) (store.Iterator, error) {
 		span.Hi = append([]byte{}, hi[at:]...)
 	}
 	if lo != nil && bytes.Equal(span.Hi, append(bytes.Clone(span.Lo), 0)) { // one user key
-		return k.Keyspace.Rows(k.src.below(k.sp, span.Lo))
+		return k.Keyspace.Rows(k.sp.below(span.Lo))
 	}
 	return k.sp.slotSpan(k.Keyspace, span, codec.SlotLen+codec.KlenLen)
 }

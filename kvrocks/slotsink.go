@@ -95,3 +95,9 @@ func (s *slotSink) Append(key, value []byte) error {
 	slot := binary.BigEndian.Uint16(key[codec.NslenLen+len(DefaultNamespace):])
 	return s.rows.Add(uint64(s.role)<<slotBits|uint64(slot), key, value)
 }
+
+// Close has nothing to do: the shard saves the rows.
+func (s *slotSink) Close() error { return nil }
+
+// Abort has nothing to do either: the shard forgets them.
+func (s *slotSink) Abort() {}

@@ -54,7 +54,8 @@ type source struct {
 
 // space is a namespace, and as such a database.
 type space struct {
-	name   string
+	name string
+	keys
 	prefix []byte // of all its keys
 	upper  []byte // after all of them; nil when nothing is
 	store  *versioned.Store
@@ -173,7 +174,7 @@ func (s *source) findSpaces() (err error) {
 
 // newSpace returns a namespace.
 func (s *source) newSpace(name string) *space {
-	sp := &space{name: name, prefix: codec.AppendNamespace(nil, name)}
+	sp := &space{name: name, keys: keys{[]byte(name), s.slotted}, prefix: codec.AppendNamespace(nil, name)}
 	sp.upper, _ = lane.Successor(sp.prefix)
 	sp.store = versioned.NewStore(s.layout(sp), name, "", func(cf string) store.Keyspace { return s.family(sp, cf) }, nil)
 	sp.store.Judge(func() versioned.Judge { return judge })
@@ -187,7 +188,7 @@ func (s *source) family(sp *space, name string) store.Keyspace {
 	case s.missing[i]:
 		return nil
 	case s.slotted && role(i) != roleMeta:
-		return &slotRows{s.roles[i], s, sp}
+		return &slotRows{s.roles[i], sp}
 	}
 	return s.roles[i]
 }

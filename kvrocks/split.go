@@ -101,37 +101,48 @@ func (s *source) Where(db string, key []byte) []format.Range {
 	if err != nil {
 		return nil
 	}
-	meta := s.appendMetaKey(nil, sp, key)
+	meta := sp.appendMetaKey(nil, key)
 	out := []format.Range{{Keyspace: codec.FamilyMetadata, Lo: meta, Hi: append(bytes.Clone(meta), 0)}}
 	for i := roleData; i < numRoles; i++ {
-		lo, hi := s.below(sp, key)
+		lo, hi := sp.below(key)
 		out = append(out, format.Range{Keyspace: roleNames[i], Lo: lo, Hi: hi})
 	}
 	return out
 }
 
+// keys makes the keys of a namespace.
+type keys struct {
+	ns      []byte
+	slotted bool // keys have slots
+}
+
 // slotOf returns the slot in the rows of a key, NoSlot when they have none.
-func (s *source) slotOf(key []byte) int {
-	if !s.slotted {
+func (k keys) slotOf(key []byte) int {
+	if !k.slotted {
 		return codec.NoSlot
 	}
 	return codec.Slot(key)
 }
 
 // appendMetaKey appends the key of a user key's metadata row.
-func (s *source) appendMetaKey(dst []byte, sp *space, key []byte) []byte {
-	return codec.AppendMetaKey(dst, codec.MetaKey{Namespace: []byte(sp.name), Slot: s.slotOf(key), Key: key})
+func (k keys) appendMetaKey(dst, key []byte) []byte {
+	return codec.AppendMetaKey(dst, codec.MetaKey{Namespace: k.ns, Slot: k.slotOf(key), Key: key})
 }
 
 // appendBelow appends what the rows below a user key's metadata row start with.
-func (s *source) appendBelow(dst []byte, sp *space, key []byte) []byte {
-	dst = codec.AppendHome(dst, []byte(sp.name), s.slotOf(key))
+func (k keys) appendBelow(dst, key []byte) []byte {
+	dst = codec.AppendHome(dst, k.ns, k.slotOf(key))
 	return append(binary.BigEndian.AppendUint32(dst, uint32(len(key))), key...)
 }
 
+// appendVersion appends what those of a version start with.
+func (k keys) appendVersion(dst, key []byte, version int64) []byte {
+	return binary.BigEndian.AppendUint64(k.appendBelow(dst, key), uint64(version))
+}
+
 // below returns the raw range of the rows below a user key's metadata row.
-func (s *source) below(sp *space, key []byte) (lo, hi []byte) {
-	lo = s.appendBelow(nil, sp, key)
+func (k keys) below(key []byte) (lo, hi []byte) {
+	lo = k.appendBelow(nil, key)
 	hi, _ = lane.Successor(lo)
 	return lo, hi
 }

@@ -2,10 +2,21 @@ package kvrocks
 
 import (
 	"bytes"
+	"fmt"
 
+	"kvferry/internal/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 )
+
+// streamWriter writes streams. Rows of consumer groups come after the entries since 2.10, and lie between them before.
+type streamWriter struct {
+	w       *versioned.TypeWriter
+	f       kvrocksFormat
+	state   codec.StreamState
+	entries uint64
+	group   groupState
+}
 
 // groupState is the consumer group that is being written.
 type groupState struct {
@@ -15,126 +26,130 @@ type groupState struct {
 	consumers map[string]*codec.Consumer // until their pending entries are counted
 }
 
-// beginStream starts a stream. Before 2.10 the rows of consumer groups lie between the entries, so that all are sorted.
-func (w *writer) beginStream(h *record.Header) {
-	w.state = codec.StreamState{Old: w.t.format.server == serverOld, Added: h.Added}
-	copy(w.state.LastGenerated[:], h.Last)
-	copy(w.state.MaxDeleted[:], h.MaxDeleted)
-	w.group = groupState{name: w.group.name[:0]}
-	if w.groups.Reset(); w.t.format.oldGroups() {
-		w.inOrder = false
-		w.sorted.Reset()
-	}
+func newStreamWriter(w *versioned.TypeWriter, f kvrocksFormat) versioned.ElementWriter {
+	return &streamWriter{w: w, f: f}
 }
 
-// entry writes an entry of a stream, or puts a part of a consumer group by.
-func (w *writer) entry(e *record.Element) error {
+// Begin starts a stream.
+func (s *streamWriter) Begin() {
+	m := &s.w.Meta().Stream
+	s.state = codec.StreamState{Old: s.f.server == serverOld, Added: m.Added, LastGenerated: codec.StreamID(m.Last), MaxDeleted: codec.StreamID(m.MaxDeleted)}
+	s.entries, s.group = 0, groupState{name: s.group.name[:0]}
+}
+
+// Write writes entries, and puts parts of consumer groups by.
+func (s *streamWriter) Write(elems []record.Element) error {
+	for i := range elems {
+		if err := s.element(&elems[i]); err != nil {
+			return fmt.Errorf("stream %s: %w", record.Quote(s.w.Meta().Key), err)
+		}
+	}
+	return nil
+}
+
+func (s *streamWriter) element(e *record.Element) error {
 	switch e.Kind {
 	case record.Group:
-		w.count--
-		return w.beginGroup(e)
+		return s.beginGroup(e)
 	case record.Consumer:
-		w.count--
-		return w.consumer(e)
+		return s.consumer(e)
 	case record.Pending:
-		w.count--
-		return w.pending(e)
+		return s.pending(e)
 	}
 	if !codec.IsEntry(e.Name) {
-		return w.errorf(w.user, "%x is no id of an entry", e.Name)
+		return fmt.Errorf("%x is no id of an entry", e.Name)
 	}
-	if w.count == 1 || bytes.Compare(e.Name, w.state.First[:]) < 0 {
-		copy(w.state.First[:], e.Name)
+	if s.entries++; s.entries == 1 || bytes.Compare(e.Name, s.state.First[:]) < 0 {
+		copy(s.state.First[:], e.Name)
 	}
-	if bytes.Compare(e.Name, w.state.Last[:]) > 0 {
-		copy(w.state.Last[:], e.Name)
+	if bytes.Compare(e.Name, s.state.Last[:]) > 0 {
+		copy(s.state.Last[:], e.Name)
 	}
-	return w.row(roleStream, e.Name, e.Value)
+	if s.w.InOrder() && !s.f.oldGroups() {
+		return s.w.Put(e.Name, e.Value)
+	}
+	return s.w.Sort(0, e.Name, e.Value)
 }
 
 // groupRow puts a row of a consumer group by.
-func (w *writer) groupRow(k codec.GroupKey, value []byte) error {
-	k.Old = w.t.format.oldGroups()
-	sub := codec.AppendGroupKey(nil, k)
-	if k.Old {
-		return w.sorted.Add(0, sub, value)
-	}
-	return w.groups.Add(0, sub, value)
+func (s *streamWriter) groupRow(k codec.GroupKey, value []byte) error {
+	k.Old = s.f.oldGroups()
+	return s.w.Sort(0, codec.AppendGroupKey(nil, k), value)
 }
 
 // beginGroup starts a consumer group.
-func (w *writer) beginGroup(e *record.Element) error {
-	if err := w.endGroup(); err != nil {
+func (s *streamWriter) beginGroup(e *record.Element) error {
+	if err := s.endGroup(); err != nil {
 		return err
 	}
 	g, err := record.DecodeGroup(e.Value)
 	if err != nil {
 		return err
 	}
-	w.state.Groups++
-	w.group = groupState{open: true, name: append(w.group.name[:0], e.Name...), consumers: map[string]*codec.Consumer{}}
-	w.group.value.EntriesRead = g.Read
-	copy(w.group.value.LastDelivered[:], g.Last)
-	if g.Read >= 0 && uint64(g.Read) < max(w.state.Added, w.count) {
-		w.group.value.Lag = max(w.state.Added, w.count) - uint64(g.Read)
+	s.state.Groups++
+	s.group = groupState{open: true, name: append(s.group.name[:0], e.Name...), consumers: map[string]*codec.Consumer{}}
+	s.group.value.EntriesRead = g.Read
+	copy(s.group.value.LastDelivered[:], g.Last)
+	if added := max(s.state.Added, s.entries); g.Read >= 0 && uint64(g.Read) < added {
+		s.group.value.Lag = added - uint64(g.Read)
 	}
 	return nil
 }
 
-func (w *writer) consumer(e *record.Element) error {
+func (s *streamWriter) consumer(e *record.Element) error {
 	c, err := record.DecodeConsumer(e.Value)
 	if err != nil {
 		return err
 	}
-	w.group.value.Consumers++
-	w.group.consumers[string(c.Name)] = &codec.Consumer{LastAttempt: codec.UnixMillis(max(0, c.SeenMS)), LastSuccess: codec.UnixMillis(max(0, c.ActiveMS))}
+	s.group.value.Consumers++
+	s.group.consumers[string(c.Name)] = &codec.Consumer{LastAttempt: codec.UnixMillis(max(0, c.SeenMS)), LastSuccess: codec.UnixMillis(max(0, c.ActiveMS))}
 	return nil
 }
 
-func (w *writer) pending(e *record.Element) error {
+func (s *streamWriter) pending(e *record.Element) error {
 	p, err := record.DecodePending(e.Value)
 	if err != nil {
 		return err
 	}
-	w.group.value.Pending++
-	if c := w.group.consumers[string(p.Consumer)]; c != nil {
+	s.group.value.Pending++
+	if c := s.group.consumers[string(p.Consumer)]; c != nil {
 		c.Pending++
 	}
-	k := codec.GroupKey{Kind: codec.KindPending, Group: w.group.name}
+	k := codec.GroupKey{Kind: codec.KindPending, Group: s.group.name}
 	copy(k.ID[:], p.ID)
-	return w.groupRow(k, codec.AppendPending(nil, codec.Pending{Delivered: codec.UnixMillis(p.DeliveredMS), Count: uint64(p.Count), Consumer: p.Consumer}))
+	return s.groupRow(k, codec.AppendPending(nil, codec.Pending{Delivered: codec.UnixMillis(p.DeliveredMS), Count: uint64(p.Count), Consumer: p.Consumer}))
 }
 
-// endGroup writes the rows of a consumer group that have counts.
-func (w *writer) endGroup() error {
-	g := &w.group
+// endGroup puts the rows of a consumer group by that have counts.
+func (s *streamWriter) endGroup() error {
+	g := &s.group
 	if !g.open {
 		return nil
 	}
 	g.open = false
 	for name, c := range g.consumers {
-		if err := w.groupRow(codec.GroupKey{Kind: codec.KindConsumer, Group: g.name, Consumer: []byte(name)}, codec.AppendConsumer(nil, *c)); err != nil {
+		if err := s.groupRow(codec.GroupKey{Kind: codec.KindConsumer, Group: g.name, Consumer: []byte(name)}, codec.AppendConsumer(nil, *c)); err != nil {
 			return err
 		}
 	}
-	return w.groupRow(codec.GroupKey{Kind: codec.KindGroup, Group: g.name}, codec.AppendGroup(nil, g.value))
+	return s.groupRow(codec.GroupKey{Kind: codec.KindGroup, Group: g.name}, codec.AppendGroup(nil, g.value))
 }
 
-// streamExtras returns the extras of the stream's metadata row.
-func (w *writer) streamExtras() []byte {
-	s := &w.state
-	s.RecordedFirst = s.First
-	if bytes.Compare(s.Last[:], s.LastGenerated[:]) > 0 {
-		s.LastGenerated = s.Last
+// End writes the rows that were put by; metadata counts entries.
+func (s *streamWriter) End() error {
+	if err := s.endGroup(); err != nil {
+		return err
 	}
-	s.Added = max(s.Added, w.count)
-	return codec.AppendStreamState(nil, *s)
-}
-
-// writeGroups writes the rows of consumer groups, which come after the entries since 2.10.
-func (w *writer) writeGroups() error {
-	return w.groups.Each(func(_ uint64, sub, value []byte) error {
-		w.key = append(w.key[:w.base], sub...)
-		return w.out[roleStream].Append(w.key, value)
-	})
+	if err := s.w.Sorted(func(_ uint64, sub, value []byte) error { return s.w.Put(sub, value) }); err != nil {
+		return err
+	}
+	st := &s.state
+	st.RecordedFirst = st.First
+	if bytes.Compare(st.Last[:], st.LastGenerated[:]) > 0 {
+		st.LastGenerated = st.Last
+	}
+	st.Added = max(st.Added, s.entries)
+	s.w.Meta().Value = codec.AppendStreamState(nil, *st)
+	s.w.Count(s.entries)
+	return nil
 }

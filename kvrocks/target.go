@@ -11,8 +11,6 @@ import (
 	"kvferry/format"
 	"kvferry/internal/dataset"
 	"kvferry/internal/disk"
-	"kvferry/internal/extsort"
-	"kvferry/internal/lane"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
@@ -99,28 +97,7 @@ func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record
 		memory = dataset.DefaultMemory
 	}
 	t.taken(n)
-	w := &writer{t: t, n: n, ns: db, version: t.version - codec.Version(n)*maxShardRecords}
-	sorting := extsort.Options{Memory: memory / 8, TempDir: t.options.TempDir}
-	w.sorted, w.byScore, w.groups = extsort.New(sorting), extsort.New(sorting), extsort.New(sorting)
-	if t.slots != nil {
-		w.slotted(extsort.Options{Memory: memory / 2, TempDir: t.options.TempDir})
-		return w, nil
-	}
-	for i := range w.runs {
-		w.runs[i] = t.runs(roleNames[i], n, memory/8)
-	}
-	return w, nil
-}
-
-// runs returns the writer of a column family. Within a lane rows come in order, so its spool need not know what that
-// order is.
-func (t *target) runs(cf string, shard int, memory int64) *lane.Runs {
-	return lane.NewRuns(lane.RunsOptions{
-		Open:    func(id uint64) (store.Run, error) { return t.builder.Run(cf, shard, id) },
-		Compare: func(_, _ []byte) int { return 0 },
-		Memory:  memory,
-		TempDir: t.options.TempDir,
-	})
+	return newWriter(t, n, db, memory), nil
 }
 
 // Tables returns the tables of a shard, their files being relative to the dataset.

@@ -151,6 +151,8 @@ type Encoding struct {
 	AppendRank func(dst []byte, rank uint64, mark []byte) []byte
 	// AppendBits appends a score, as Entry has it, to the key of an index row; nil: as LE64.
 	AppendBits func(dst []byte, bits uint64) []byte
+	// AppendName appends the name of an element as keys of its rows have it; nil: as it is.
+	AppendName func(dst []byte, m *Meta, name []byte) ([]byte, error)
 	// AppendEntry appends the value of a stream's entry.
 	AppendEntry func(dst, pairs []byte) ([]byte, error)
 	// Refuse says why a record cannot be written; nil: every one can.

@@ -17,6 +17,7 @@ type WriterOptions struct {
 	Memory  int64 // that may be buffered
 	TempDir string
 	Version int64  // of all new rows
+	Unique  bool   // each record has a version of its own: they count down from Version
 	NowMS   int64  // when it is written
 	Suffix  []byte // ends the values of data and index rows
 }
@@ -55,12 +56,14 @@ type TypeWriter struct {
 	value   []byte
 	count   uint64
 	inOrder bool
+	name    []byte        // of an element, as keys have it
+	alone   bool          // the record is its meta row, which was written
 	own     ElementWriter // writes the rows, when they are not the elements one by one
 }
 
 // ElementWriter writes the rows of a type's records that are not its elements one by one.
 type ElementWriter interface {
-	// Begin starts a record.
+	// Begin starts a record, of which Meta says what its header does.
 	Begin()
 	// Write takes elements.
 	Write(elems []record.Element) error
@@ -73,6 +76,22 @@ func (t *TypeWriter) Put(rest, value []byte) error {
 	t.key = append(append(t.key[:t.base], rest...), t.Tail...)
 	return t.put(value)
 }
+
+// Meta is the meta row of the current record, as far as it is known before its elements.
+func (t *TypeWriter) Meta() *Meta { return &t.m }
+
+// InOrder reports whether the elements come in the order of names.
+func (t *TypeWriter) InOrder() bool { return t.inOrder }
+
+// Alone writes the current record as its meta row, which is all of it.
+func (t *TypeWriter) Alone() error {
+	t.alone = true
+	t.value = t.AppendMeta(t.value[:0], &t.m)
+	return t.metaLane.Append(t.metaKey, t.value)
+}
+
+// Count sets what the meta row counts, where these are not the elements.
+func (t *TypeWriter) Count(n uint64) { t.count = n }
 
 // Sort puts a data row by; Sorted calls f with those of the record, by prefix and then by rest.
 func (t *TypeWriter) Sort(prefix uint64, rest, value []byte) error {
@@ -170,7 +189,9 @@ func (t *TypeWriter) begin(h *record.Header) (err error) {
 			return fmt.Errorf("%s %s: %w", h.Type, record.Quote(h.Key), err)
 		}
 	}
-	t.count = 0
+	if t.count, t.alone = 0, false; t.w.o.Unique {
+		t.w.o.Version--
+	}
 	m := &t.m
 	m.Key, m.Version, m.ModifiedMS, m.Native = append(m.Key[:0], h.Key...), t.w.o.Version, t.w.o.NowMS, h.Native // the rest is set where it is known
 	if m.ExpireMS, err = t.Expiry(h); err != nil {
@@ -186,7 +207,9 @@ func (t *TypeWriter) begin(h *record.Header) (err error) {
 	}
 	t.key = t.AppendRow(t.key[:0], h.Key, m.Version)
 	t.base = len(t.key)
-	if t.dataLane, err = laneOf(t.data, t.dataLane, t.DataLane, h.Key); err != nil {
+	if t.own != nil && t.DataLane != nil {
+		t.dataLane = nil // until there is a row
+	} else if t.dataLane, err = laneOf(t.data, t.dataLane, t.DataLane, h.Key); err != nil {
 		return err
 	}
 	if t.scores != nil {
@@ -194,7 +217,7 @@ func (t *TypeWriter) begin(h *record.Header) (err error) {
 			return err
 		}
 	}
-	if t.inOrder = t.own == nil && (h.ByName || h.Type == record.List); !t.inOrder {
+	if t.inOrder = h.ByName || h.Type == record.List; t.own != nil || !t.inOrder {
 		t.w.sorted.Reset()
 	}
 	if t.own != nil {
@@ -247,7 +270,15 @@ func (t *TypeWriter) write(elems []record.Element) error {
 		if t.Type == record.Set {
 			value = nil
 		}
-		if err := t.row(elems[i].Name, value); err != nil {
+		name := elems[i].Name
+		if t.AppendName != nil {
+			var err error
+			if t.name, err = t.AppendName(t.name[:0], &t.m, name); err != nil {
+				return fmt.Errorf("%s %s: %w", t.Type, record.Quote(t.m.Key), err)
+			}
+			name = t.name
+		}
+		if err := t.row(name, value); err != nil {
 			return err
 		}
 	}
@@ -340,12 +371,18 @@ func (t *TypeWriter) put(value []byte) error {
 		t.value = append(append(t.value[:0], value...), t.w.o.Suffix...)
 		value = t.value
 	}
+	if t.dataLane == nil {
+		var err error
+		if t.dataLane, err = t.data.Lane(t.DataLane(len(t.m.Key))); err != nil {
+			return err
+		}
+	}
 	return t.dataLane.Append(t.key, value)
 }
 
 // end writes what was to be sorted and the meta row.
 func (t *TypeWriter) end() error {
-	if t.data == nil || t.Type == record.String || t.count == 0 && (t.Type != record.Stream || t.NoBlank && t.m.Stream.Last == ID{}) {
+	if t.data == nil || t.alone || t.Type == record.String && t.own == nil || t.count == 0 && (t.Type != record.Stream || t.NoBlank && t.m.Stream.Last == ID{}) {
 		return nil
 	}
 	if err := t.writeSorted(); err != nil {
