@@ -117,8 +117,8 @@ func (d *Dataset) Format() string { return d.source.Format().Name() }
 // Databases names the databases in their order.
 func (d *Dataset) Databases() []string { return d.source.Databases() }
 
-// Files returns how many files the stores of the dataset have, and their bytes.
-func (d *Dataset) Files() (n int, bytes int64) { return d.stores.Files() }
+// Files returns how many files the dataset has, those of its stores where it has such, and their bytes.
+func (d *Dataset) Files() (n int, bytes int64) { return d.stores.FilesOf(d.source) }
 
 // Fingerprint returns counts and digests of the selected records. They are the same for the same records in any
 // format. A nil filter selects all records that have not expired.

@@ -47,6 +47,20 @@ func SplitAny(src Source, db string, t record.TypeSet, n int) ([]Span, error) {
 	return src.Split(db, t, n)
 }
 
+// Fielded is a Source that knows whether fields of its hashes expire. Of others the limits of the format say whether they can.
+type Fielded interface {
+	FieldExpiry() bool
+}
+
+// FieldsExpire reports whether fields of a source's hashes may have an expiry.
+func FieldsExpire(src Source) bool {
+	if f, ok := src.(Fielded); ok {
+		return f.FieldExpiry()
+	}
+	limits := src.Format().Limits() // of what is written, which for files and servers may be less than what is read
+	return limits.FieldExpiry || limits.Place != InDirectory
+}
+
 // Filed is a Source that knows the files it reads.
 type Filed interface {
 	// Files counts the files of the stores that the source opened, as the stores list them, and their bytes. What

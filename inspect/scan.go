@@ -256,7 +256,7 @@ func (s *Scan) visit(ctx context.Context, p Part, v visitor) (err error) {
 	}
 	r = s.Meter.Reader(r, p.Bytes)
 	sel := s.selection()
-	all := sel.Everything() && !s.Source.Format().Limits().FieldExpiry
+	all := sel.Everything() && !format.FieldsExpire(s.Source)
 	if !all {
 		r = s.apply(ctx, r, skipped)
 	}

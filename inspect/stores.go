@@ -167,13 +167,25 @@ func (n *fileNames) reporter(report func(record.Finding)) func(record.Finding) {
 }
 
 // Named returns a source whose findings about rows name files relative to the dataset, as those that
-// stores report do. It has nothing but what every source has, and knows its files.
+// stores report do. It has nothing but what every source has, and knows its files. A source that knows its files itself
+// has no stores, and is returned as it is.
 func (s *Stores) Named(src format.Source) format.Source {
+	if _, ok := src.(format.Filed); ok {
+		return src
+	}
 	return &namedSource{src, s.names(src)}
 }
 
 // Files counts the files of the stores, as format.Filed has it.
 func (s *namedSource) Files() (n int, bytes int64) { return s.names.stores.Files() }
+
+// FilesOf counts the files of a source: its own, or those of the stores that it opened.
+func (s *Stores) FilesOf(src format.Source) (n int, bytes int64) {
+	if f, ok := src.(format.Filed); ok {
+		return f.Files()
+	}
+	return s.Files()
+}
 
 type namedSource struct {
 	format.Source

@@ -307,7 +307,7 @@ func (v *verifier) files(ctx context.Context, src format.Source) error {
 		return v.found.names(record.FindDamagedBlock, file) || v.found.names(record.FindForeignTable, file)
 	}}
 	look := v.o.Files == Always || v.o.Files == Automatic && v.suspicious()
-	v.res.Files, v.res.Bytes = v.stores.Files()
+	v.res.Files, v.res.Bytes = v.stores.FilesOf(src)
 	for _, st := range v.stores.All() {
 		if !look || !v.concerns(src, st) {
 			continue

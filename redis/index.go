@@ -31,6 +31,7 @@ type index struct {
 	sum    uint64      // checksum in the file; 0 is none
 	size   int64       // of the file
 	aux    []string    // "redis-ver 7.0.15"
+	fields bool        // there may be fields of hashes that expire
 	skips  int64       // things that are not read: metadata of modules
 	err    error       // why it could not be read to its end
 	damage error       // why the checksum is not that of the bytes
@@ -133,6 +134,7 @@ func (x *index) add(db *database, it *rdb.Item, end int64) {
 	if it.Meta {
 		x.skips++
 	}
+	x.fields = x.fields || t == record.Hash && it.Type >= rdb.TypeHashExpireRC
 	size := end - it.Off
 	db.items++
 	db.sizes[t] += size

@@ -201,6 +201,9 @@ func (s *source) Rest() int64 { return s.size - s.index.rest }
 // Extra returns none.
 func (s *source) Extra() []string { return nil }
 
+// FieldExpiry reports whether there are hashes of a type whose fields can have an expiry.
+func (s *source) FieldExpiry() bool { return s.fields }
+
 // Files counts the file.
 func (s *source) Files() (int, int64) { return 1, s.size }
 

@@ -1,0 +1,41 @@
+package redis
+
+import (
+	"context"
+	"testing"
+
+	"kvferry/format"
+	"kvferry/inspect"
+	"kvferry/internal/filter"
+	"kvferry/internal/formattest"
+	"kvferry/record"
+)
+
+// Fields that have expired are left out of a fingerprint, as of everything that is read: it is that of a file that was
+// written from it.
+func TestFingerprintDropsExpiredFields(t *testing.T) {
+	for _, name := range []string{"rdb-r74-basic", "rdb-r74rc1-basic", "rdb-v90-basic", "rdb-r70-basic"} {
+		path, ok := goldens(t)[name]
+		if !ok {
+			continue // only those of the project are there
+		}
+		src := openPath(t, path)
+		if got, want := format.FieldsExpire(src), name != "rdb-r70-basic"; got != want {
+			t.Errorf("%s: fields expire: %v", name, got)
+		}
+		got, err := inspect.Fingerprint(context.Background(), &inspect.Scan{Source: src, Now: truthTime, TempDir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want record.Fingerprint
+		for _, db := range src.Databases() {
+			r, err := src.Records(context.Background(), db, record.AllTypes, format.Span{}, &format.Env{Now: truthTime, TempDir: t.TempDir()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sel := filter.Selection{}
+			want.Merge(formattest.Sum(t, sel.Apply(context.Background(), r, filter.ApplyOptions{Now: truthTime, TempDir: t.TempDir()})))
+		}
+		formattest.CheckEqual(t, got, &want, false)
+	}
+}
