@@ -382,6 +382,12 @@ func TestFailuresLeaveNothing(t *testing.T) {
 	}
 
 	b = newBench(t, dataset(1))
+	b.to.wrap = func(s *fakeSource) { s.readErr = boom }
+	if err := b.fails("reading the target back: "); !errors.As(err, &proof) || !strings.Contains(err.Error(), boom.Error()) {
+		t.Errorf("%v", err)
+	}
+
+	b = newBench(t, dataset(1))
 	b.o.Version = 0x1FF
 	b.fails("low byte is 0xFF")
 }

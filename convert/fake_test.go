@@ -30,6 +30,8 @@ type fake struct {
 	failAfter int
 	// tables changes what a target knows of finished tasks before it is asked for task 0.
 	tables func(*fakeTarget)
+	// onShard is told what memory a writer may use.
+	onShard func(memory int64)
 	// midFinish is called between the renames of Finish.
 	midFinish func()
 }
@@ -103,6 +105,7 @@ type fakeSource struct {
 	onRecord func(n int)
 	onRead   func() // before each batch of elements
 	onOpen   func() // before each reader is made
+	onEnv    func(*format.Env)
 }
 
 func (s *fakeSource) Format() format.Format                              { return s.format }
@@ -173,6 +176,9 @@ func (s *fakeSource) Split(db string, t record.TypeSet, n int) ([]format.Span, e
 func (s *fakeSource) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
 	if s.onOpen != nil {
 		s.onOpen()
+	}
+	if s.onEnv != nil {
+		s.onEnv(e)
 	}
 	recs := s.in(db, t, span)
 	if !s.sorted {
@@ -301,6 +307,9 @@ func (t *fakeTarget) ElementLosses(h *record.Header, batch []record.Element, rep
 func (t *fakeTarget) Groups() []record.TypeSet { return t.f.groups }
 
 func (t *fakeTarget) Shard(n int, db string, g record.TypeSet, memory int64) (record.Writer, error) {
+	if t.f.onShard != nil {
+		t.f.onShard(memory)
+	}
 	return &fakeWriter{t: t, n: n, db: db}, nil
 }
 
@@ -350,7 +359,7 @@ func (t *fakeTarget) Finish(ctx context.Context) (format.Source, error) {
 	if err := os.WriteFile(filepath.Join(t.dir, "CURRENT"), []byte("whole"), 0o644); err != nil {
 		return nil, err
 	}
-	return (&fake{limits: t.f.limits}).Open(ctx, t.dir, t.reopen)
+	return (&fake{limits: t.f.limits, wrap: t.f.wrap}).Open(ctx, t.dir, t.reopen)
 }
 
 func (t *fakeTarget) Abort() { t.aborted = true }

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -110,6 +111,24 @@ func TestShares(t *testing.T) {
 	}
 	if got := newShares(7, []*Task{{}}, 9).of(&Task{}); got != 7 {
 		t.Errorf("of empty tasks: %d", got)
+	}
+}
+
+// TestMemoryOfTasks: a quarter of the memory is for what the workers read, and one for what they write; while the target is
+// proved half is for what is read. The largest tasks have it all.
+func TestMemoryOfTasks(t *testing.T) {
+	b := newBench(t, dataset(1))
+	b.o.Workers, b.o.Memory = 1, 400<<20
+	most := map[string]int64{}
+	note := func(what string) func(*format.Env) {
+		return func(e *format.Env) { most[what] = max(most[what], e.Memory) }
+	}
+	b.from.wrap = func(s *fakeSource) { s.onEnv = note("read") }
+	b.to.wrap = func(s *fakeSource) { s.onEnv = note("proved") }
+	b.to.onShard = func(memory int64) { most["written"] = max(most["written"], memory) }
+	b.run()
+	if want := map[string]int64{"read": 100 << 20, "written": 100 << 20, "proved": 200 << 20}; !maps.Equal(most, want) {
+		t.Errorf("%v, want %v", most, want)
 	}
 }
 

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -55,6 +57,46 @@ func TestRunSharing(t *testing.T) {
 			return bad
 		}); err != bad {
 			t.Errorf("%d workers: %v", workers, err)
+		}
+	}
+}
+
+// TestSharesOfRounds: as many tasks of large rows run again at once as the memory allows, half as many as before at most.
+func TestSharesOfRounds(t *testing.T) {
+	const memory = 16 << 20
+	for _, c := range []struct {
+		workers int
+		row     int64
+		want    []int64 // how many run at once, round by round
+	}{
+		{16, 64 << 10, []int64{16}},
+		{16, 64<<10 + 1, []int64{16, 8}},
+		{16, 300 << 10, []int64{16, 3}},
+		{4, 300 << 10, []int64{4, 2}},
+		{8, 1<<20 + 1, []int64{8, 1}},
+		{2, 600 << 10, []int64{2, 1}},
+		{1, 2 << 20, []int64{1}},
+	} {
+		tasks := make([]*Task, 16)
+		for i := range tasks {
+			tasks[i] = &Task{N: i}
+		}
+		var mu sync.Mutex
+		var got []int64
+		err := runSharing(context.Background(), tasks, &cores{all: int32(c.workers)}, memory, func(_ context.Context, _ *Task, s *share) error {
+			mu.Lock()
+			defer mu.Unlock()
+			at := int64(1)
+			if s.most < math.MaxInt64 {
+				at = memory / (rowsHeld * s.most)
+			}
+			if len(got) == 0 || got[len(got)-1] != at {
+				got = append(got, at)
+			}
+			return s.take(sized(c.row))
+		})
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%d workers, rows of %d: %d at once, %v, want %d", c.workers, c.row, got, err, c.want)
 		}
 	}
 }

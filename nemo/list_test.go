@@ -245,12 +245,17 @@ func TestCloseWithinAList(t *testing.T) {
 	}
 }
 
-// openFiles returns how many files the process has open.
-func openFiles(t *testing.T) int {
+// openFiles returns how many files the process has open, without those that Go's runtime waits with.
+func openFiles(t *testing.T) (n int) {
 	t.Helper()
-	all, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Skip(err)
+	all, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil || len(all) == 0 {
+		t.Skip("no list of open files")
 	}
-	return len(all)
+	for _, fd := range all {
+		if to, err := os.Readlink(fd); err == nil && filepath.IsAbs(to) {
+			n++
+		}
+	}
+	return n
 }

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -29,6 +30,9 @@ func TestGroupCoding(t *testing.T) {
 	if err != nil || !bytes.Equal(got.ID, p.ID) || string(got.Consumer) != "bob" || got.DeliveredMS != 99 || got.Count != 4 {
 		t.Errorf("%+v, %v", got, err)
 	}
+	if _, err := DecodePending(slices.Insert(slices.Clone(packed), len(packed)-16, 'x')); !errors.Is(err, ErrTrailing) {
+		t.Errorf("a byte after the consumer: %v", err)
+	}
 	refuses(t, packed[:32], "offset 0: pending entry: need 32 bytes, have 0: ", func(b []byte) error { _, err := DecodePending(b); return err }) // 32 bytes: one of no consumer
 }
 
@@ -42,6 +46,9 @@ func refuses(t *testing.T, whole []byte, want string, decode func([]byte) error)
 		if decode(whole[:n]) == nil {
 			t.Errorf("%d of %d bytes decode", n, len(whole))
 		}
+	}
+	if decode(append(slices.Clone(whole), 0)) == nil {
+		t.Errorf("%d bytes and one more decode", len(whole))
 	}
 }
 
