@@ -21,10 +21,8 @@ func appendLen(dst []byte, n uint64) []byte {
 
 // appendString appends a string, as an integer when it is the text of one of 32 bits.
 func appendString(dst, s []byte) []byte {
-	if len(s) <= 11 && len(s) > 0 && (s[0] <= '9' && s[0] >= '0' || s[0] == '-') {
-		if n, ok := canonical(s); ok && n >= math.MinInt32 && n <= math.MaxInt32 {
-			return appendInt(dst, n)
-		}
+	if n, ok := canonical(s); ok && n >= math.MinInt32 && n <= math.MaxInt32 {
+		return appendInt(dst, n)
 	}
 	return append(appendLen(dst, uint64(len(s))), s...)
 }

@@ -420,7 +420,7 @@ func (d *Decoder) nodes(dst []record.Element) (n int) {
 			return n
 		}
 		d.left--
-		container := uint64(nodePacked)
+		container, at := uint64(nodePacked), d.in.offset()
 		if d.form == formQuicklist2 {
 			container = d.in.len("container")
 		}
@@ -431,7 +431,7 @@ func (d *Decoder) nodes(dst []record.Element) (n int) {
 				n++
 			}
 		case container != nodePacked:
-			d.in.failf(d.in.offset(), "container", "%d is none", container)
+			d.in.failf(at, "container", "%d is none", container)
 		case d.form == formQuicklist:
 			d.openPacked(ziplist, "node")
 		default:

@@ -42,11 +42,9 @@ func (p *packer) end() []byte {
 
 // add adds a text, as an integer when it is that of one.
 func (p *packer) add(s []byte) {
-	if len(s) <= 20 && len(s) > 0 && (s[0] <= '9' && s[0] >= '0' || s[0] == '-') {
-		if n, ok := canonical(s); ok {
-			p.addInt(n)
-			return
-		}
+	if n, ok := canonical(s); ok {
+		p.addInt(n)
+		return
 	}
 	from := p.entry()
 	if p.kind == ziplist {
