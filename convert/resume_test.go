@@ -2,7 +2,9 @@ package convert
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -134,6 +136,29 @@ func TestKilledAndResumed(t *testing.T) {
 		}
 		if got.Records() != want.Records() || !got.Proof.Done || !got.Now.Equal(testNow) && step != "planned" {
 			t.Errorf("%s: report %+v", step, got)
+		}
+	}
+}
+
+// TestDiedWithNothingLeft: a run that died between the removal of its journal and of its directory is complete. A directory
+// beside a target without a report says nothing.
+func TestDiedWithNothingLeft(t *testing.T) {
+	b := newBench(t, dataset(1))
+	want := b.run()
+	for _, report := range []bool{true, false} {
+		if err := os.Mkdir(filepath.Join(b.dir, "dst.kvferry"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if report {
+			b.o.Resume = true
+			if got := b.run(); got.Records() != want.Records() || !got.Proof.Done {
+				t.Errorf("report %+v", got)
+			}
+			if err := os.Remove(filepath.Join(b.dir, "dst.kvferry-report.json")); err != nil {
+				t.Fatal(err)
+			}
+		} else if _, err := Run(context.Background(), &b.o); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("without a report: %v", err)
 		}
 	}
 }

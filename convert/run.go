@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"time"
 
 	"kvferry/format"
@@ -69,8 +71,16 @@ func concludeEarlier(o *Options) (*Report, bool, error) {
 	if !o.Resume {
 		return nil, false, nil
 	}
-	if _, err := disk.Stat(workDir(o.Target.Path)); err != nil {
+	entries, err := disk.ReadDir(workDir(o.Target.Path))
+	if err != nil {
 		return nil, false, nil
+	}
+	if rep := emptied(o.Target.Path, entries); rep != nil {
+		dir := workDir(o.Target.Path)
+		if err := errors.Join(disk.SyncPath(filepath.Dir(dir)), disk.Remove(dir)); err != nil {
+			return rep, true, &PublishedError{Target: filepath.Clean(o.Target.Path), Dir: dir, Err: err}
+		}
+		return rep, true, nil
 	}
 	w, state, err := openWork(o.Target.Path, "", true)
 	if err != nil {
@@ -82,6 +92,19 @@ func concludeEarlier(o *Options) (*Report, bool, error) {
 	unclean := w.conclude()
 	rep, err := ReadReport(ReportPath(o.Target.Path))
 	return rep, true, errors.Join(unclean, err)
+}
+
+// emptied returns the report of a run that died when nothing was left to do but to remove its work directory, which is empty:
+// target and report are in their places before anything is removed.
+func emptied(target string, entries []fs.DirEntry) *Report {
+	if _, err := disk.Lstat(target); err != nil || len(entries) > 0 {
+		return nil
+	}
+	rep, err := ReadReport(ReportPath(target))
+	if err != nil {
+		return nil
+	}
+	return rep
 }
 
 // resumable reports whether a run that failed can be continued by another process, and is to be: what a cancelled run has
