@@ -69,9 +69,28 @@ func TestFieldsRefuse(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tt.name, f.Err, tt.want)
 		}
 	}
-	f := &Fields{Buf: []byte{0xff, 0xff, 0xff, 0xff, 0x0f}}
+	f := &Fields{Buf: []byte{0xff, 0xff, 0xff, 0xff, 0x1f}}
+	if v := f.Uvarint32("x"); v != 0 {
+		t.Errorf("33 bits are %d", v)
+	}
+	f = &Fields{Buf: []byte{0, 7}}
+	if v := f.Prefixed("empty"); v == nil || len(v) != 0 || f.Err != nil || f.Left() != 1 {
+		t.Errorf("no bytes: %v, %v", v, f.Err)
+	}
+	f = &Fields{Buf: []byte{0xff, 0xff, 0xff, 0xff, 0x0f}}
 	if v := f.Uvarint32("x"); v != 1<<32-1 || f.Err != nil {
 		t.Errorf("%d, %v", v, f.Err)
+	}
+}
+
+// TestKinds: the numbers of entries are those of RocksDB's db/dbformat.h.
+func TestKinds(t *testing.T) {
+	for kind, want := range map[byte]byte{KindDelete: 0, KindPut: 1, KindMerge: 2, KindLogData: 3, KindCFDelete: 4, KindCFPut: 5, KindCFMerge: 6,
+		KindSingleDelete: 7, KindCFSingleDelete: 8, KindNoop: 13, KindCFRangeDelete: 14, KindRangeDelete: 15, KindCFBlobIndex: 16,
+		KindBlobIndex: 17, KindDeleteTimestamp: 20, KindWideColumns: 22, KindCFWideColumns: 23, KindWriteTime: 24, KindCFWriteTime: 25} {
+		if kind != want {
+			t.Errorf("kind %d, want %d", kind, want)
+		}
 	}
 }
 

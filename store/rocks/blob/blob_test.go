@@ -136,6 +136,32 @@ func TestIndex(t *testing.T) {
 	}
 }
 
+// TestPlaces: what is wrong with a file is placed in it.
+func TestPlaces(t *testing.T) {
+	h := newHandFile(3, 0)
+	x := h.add(9, 0, "k", "value")
+	f := open(t, h.finish(1))
+	footer := bytes.Clone(h.b[len(h.b)-footerLen:])
+	footer[28] ^= 1
+	_, short := DecodeFooter(footer[1:])
+	_, sum := DecodeFooter(footer)
+	_, _, beyond := f.record(Index{File: x.File, Offset: 1 << 63, Size: 5}, []byte("k"))
+	_, _, before := f.record(Index{File: x.File, Offset: x.Offset - 1, Size: 5}, []byte("k"))
+	_, _, long := f.record(Index{File: x.File, Offset: x.Offset, Size: uint64(f.size) - x.Offset + 1}, []byte("k"))
+	_, _, codec := f.record(Index{File: x.File, Offset: x.Offset, Size: 5, Codec: 7}, []byte("k"))
+	for name, c := range map[string]struct {
+		err   error
+		off   int64
+		field string
+	}{"short": {short, 0, "footer"}, "checksum": {sum, 28, "footer"}, "beyond": {beyond, 1 << 62, "value"}, "before": {before, int64(x.Offset) - 1, "value"},
+		"long": {long, int64(x.Offset), "value"}, "codec": {codec, int64(x.Offset), "value"}} {
+		var at *record.CorruptError
+		if !errors.As(c.err, &at) || at.Off != c.off || at.Field != c.field {
+			t.Errorf("%s: %v, want %s at %d", name, c.err, c.field, c.off)
+		}
+	}
+}
+
 // isCorrupt reports whether an error names its place.
 func isCorrupt(err error) bool {
 	var c *record.CorruptError

@@ -64,8 +64,40 @@ func TestEntries(t *testing.T) {
 	if got, err := walk(block(nil)); got != "" || err != nil {
 		t.Errorf("empty block: %s, %v", got, err)
 	}
+	// A hint, of RocksDB 11, that keys are spread evenly; and values behind all keys, which are not read.
+	uniform := binary.LittleEndian.AppendUint32(append([]byte{}, b[:len(b)-4]...), 2|1<<29)
+	if got, err := walk(uniform); err != nil || !strings.HasPrefix(got, "0:apple=1 ") {
+		t.Errorf("with a hint: %s, %v", got, err)
+	}
+	if _, err := Parse(binary.LittleEndian.AppendUint32(append([]byte{}, b[:len(b)-4]...), 2|1<<28)); !errors.Is(err, base.ErrUnsupported) {
+		t.Errorf("keys and values apart: %v", err)
+	}
 	if bl, _ := Parse(block([]byte{1}, 5)); bl.Restart(0) != -1 {
 		t.Error("a restart beyond the entries")
+	}
+}
+
+// TestEntryHeader: lengths of up to 32 bits.
+func TestEntryHeader(t *testing.T) {
+	for _, tt := range []struct {
+		lengths []uint64
+		next    int
+	}{
+		{[]uint64{0, 1, 2}, 4}, {[]uint64{math.MaxUint32, 300, math.MaxUint32}, 13}, {[]uint64{math.MaxUint32 + 1, 1, 1}, -1},
+		{[]uint64{1, math.MaxUint32 + 1, 1}, -1}, {[]uint64{1, 1, math.MaxUint32 + 1}, -1}, {[]uint64{1, 1}, -1}, {nil, -1},
+	} {
+		b := []byte{9}
+		for _, n := range tt.lengths {
+			b = binary.AppendUvarint(b, n)
+		}
+		want := []uint64{0, 0, 0}
+		if tt.next > 0 {
+			want = tt.lengths
+		}
+		shared, unshared, value, next := EntryHeader(b, 1)
+		if got := []uint64{uint64(shared), uint64(unshared), uint64(value)}; next != tt.next || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%d: %d, next %d, want %d and %d", tt.lengths, got, next, want, tt.next)
+		}
 	}
 }
 
