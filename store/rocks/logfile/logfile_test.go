@@ -61,6 +61,25 @@ func TestRecords(t *testing.T) {
 
 // TestHugeRecords: a record beyond Huge is passed over, and Body reads it.
 func TestHugeRecords(t *testing.T) {
+	late := handmade.Log(7, true, rec("a", 10), rec("b", 2*BlockSize), rec("c", 3*BlockSize), rec("d", 9))
+	ll := NewReader(bytes.NewReader(late), 7)
+	ll.Huge = BlockSize
+	for _, want := range [][]byte{nil, rec("b", 2*BlockSize), rec("c", 3*BlockSize)} { // the last begins in the third block
+		_, off, err := ll.Next()
+		if err != nil || ll.Skipped != (want != nil) {
+			t.Fatalf("skipped %t, %v", ll.Skipped, err)
+		}
+		if want == nil {
+			continue
+		}
+		body, err := ll.Body(off)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(body); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("at %d: %d bytes, %v", off, len(got), err)
+		}
+	}
 	log := handmade.Log(7, true, rec("a", 10), rec("b", 5*BlockSize), rec("c", 100))
 	l := NewReader(bytes.NewReader(log), 7)
 	l.Huge = BlockSize
@@ -137,6 +156,18 @@ func TestDamage(t *testing.T) {
 	} {
 		if got := readLog(NewReader(bytes.NewReader(tt.log), 7)); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestTypeInErrors: the type of a fragment that does not fit is told as it is without the log's number.
+func TestTypeInErrors(t *testing.T) {
+	for typ, want := range map[byte]string{1: "type 1 ", 4: "type 4 ", 5: "type 1 ", 8: "type 4 "} {
+		b := append([]byte{1, 2, 3, 4, 0xff, 0xff, typ}, make([]byte, 100)...)
+		l := NewReader(bytes.NewReader(b), 7)
+		l.records = true
+		if _, _, err := l.Next(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("type %d: %v", typ, err)
 		}
 	}
 }

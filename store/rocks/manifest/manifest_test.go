@@ -273,6 +273,33 @@ func TestAtomicGroups(t *testing.T) {
 	}
 	d.Edit(handmade.EditNumber(TagLogNumber, 1))
 	wantCorrupt(t, readError(d.Finish()), "MANIFEST-000005")
+
+	d = handmade.NewDB(t) // the first edit of a group alone
+	group(1, 1, "one")
+	found = nil
+	if v, err := Read(context.Background(), d.Finish(), func(f record.Finding) { found = append(found, f) }); err != nil || len(v.Sorted()) != 1 ||
+		len(found) != 1 || found[0].Kind != "torn-manifest" {
+		t.Errorf("one edit of a group: %+v, %v", found, err)
+	}
+}
+
+// TestTags: the numbers are those of RocksDB's db/version_edit.h.
+func TestTags(t *testing.T) {
+	for tag, want := range map[uint64]uint64{TagComparator: 1, TagLogNumber: 2, TagNextFileNumber: 3, TagLastSequence: 4, TagCompactCursor: 5,
+		TagDeletedFile: 6, TagNewFile: 7, TagPrevLogNumber: 9, TagMinLogToKeep: 10, TagNewFile2: 100, TagNewFile3: 102, TagNewFile4: 103,
+		TagColumnFamily: 200, TagColumnFamilyAdd: 201, TagColumnFamilyDel: 202, TagMaxColumnFamily: 203, TagInAtomicGroup: 300,
+		TagBlobAddition: 400, TagBlobGarbage: 401, TagDBID: 8193, TagBlobAdditionOld: 8194, TagBlobGarbageOld: 8195, TagWALAddition: 8196,
+		TagWALDeletion: 8197, TagFullHistoryTS: 8198} {
+		if tag != want {
+			t.Errorf("tag %d, want %d", tag, want)
+		}
+	}
+	for tag, want := range map[uint64]uint64{FileTerminate: 1, FileNeedCompaction: 2, FileMinLogToKeep: 3, FileOldestBlob: 4, FileUniqueID: 12,
+		FileMinTimestamp: 10, FileMaxTimestamp: 11, FileTimestamps: 16, FilePathID: 65} {
+		if tag != want {
+			t.Errorf("field %d, want %d", tag, want)
+		}
+	}
 }
 
 func TestManifestMustBeComplete(t *testing.T) {

@@ -9,6 +9,9 @@ import (
 func TestSeqRanges(t *testing.T) {
 	var l Seqs
 	for _, r := range []Range{{5, 6}, {7, 7}, {9, 12}, {10, 14}, {30, 30}} {
+		if any := r.first > 5; l.Any() != any {
+			t.Errorf("any before %d: %t", r.first, !any)
+		}
 		l.Add(r, int64(r.first))
 	}
 	got := ""
