@@ -403,6 +403,11 @@ func TestFilter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for n := range 3 { // a table of any row has one
+		if has := bytes.Contains(write(t, options(), rows[:n]), []byte("fullfilter.")); has != (n > 0) {
+			t.Errorf("%d rows: filter %t", n, has)
+		}
+	}
 	table := write(t, options(), rows)
 	filter := table[l.Filter.Offset:][:l.Filter.Length]
 	may := func(k []byte) bool { return bloom.FilterPolicy(10).MayContain(sstable.TableFilter, filter, k) }

@@ -1,0 +1,91 @@
+package dataset
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"kvferry/format"
+	"kvferry/internal/memstore"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// plainPass takes every row but those whose value is empty.
+type plainPass struct{ published int }
+
+func (p *plainPass) DecodeString(h *record.Header, row *store.Row, _ *store.Buffer) ([]byte, bool) {
+	h.Key = row.Key
+	return row.Value, len(row.Value) > 0
+}
+
+func (p *plainPass) Publish() { p.published++ }
+
+// TestStrings: a row is a record of one element, which is read once, and is counted in the class that it was settled in.
+func TestStrings(t *testing.T) {
+	fs := memstore.New()
+	kv := fs.Dir("/x")
+	for k, v := range map[string]string{"a": "1", "b": "", "c": "3", "d": "4"} {
+		kv.Put("default", []byte(k), []byte(v))
+	}
+	st, err := fs.Open(context.Background(), "/x", &store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	it, err := st.Keyspaces()[0].Rows(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tally record.Tally
+	p := &plainPass{}
+	r := Strings(context.Background(), "7", it, &tally, p)
+	elems := make([]record.Element, 2)
+	for _, want := range []string{"a", "c", "d"} {
+		h, err := r.Next()
+		if err != nil || h.DB != "7" || h.Type != record.String || h.Len != 1 || string(h.Key) != want {
+			t.Fatalf("record %+v, %v", h, err)
+		}
+		if n, err := r.Read(nil); n != 0 || err != io.EOF {
+			t.Errorf("without room: %d, %v", n, err)
+		}
+		if want == "c" {
+			r.Settle(record.Expired)
+			continue
+		}
+		if n, err := r.Read(elems); n != 1 || err != nil || len(elems[0].Value) != 1 {
+			t.Errorf("%s: %d elements %q, %v", want, n, elems[0].Value, err)
+		}
+		if n, err := r.Read(elems); n != 0 || err != io.EOF {
+			t.Errorf("%s again: %d, %v", want, n, err)
+		}
+	}
+	if _, err := r.Next(); err != io.EOF {
+		t.Errorf("at the end: %v", err)
+	}
+	if err := r.Close(); err != nil || p.published != 1 || tally.Rows[record.Copied] != 2 || tally.Rows[record.Expired] != 1 {
+		t.Errorf("published %d times, rows %v, %v", p.published, tally.Rows, err)
+	}
+}
+
+// TestPassed: a store is passed over when it is there, has files, and is one to pass.
+func TestPassed(t *testing.T) {
+	root := t.TempDir()
+	for _, dir := range []string{"full/x", "empty"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	yes := &format.OpenOptions{Pass: func(string, record.TypeSet, string) bool { return true }}
+	no := &format.OpenOptions{Pass: func(string, record.TypeSet, string) bool { return false }}
+	for _, c := range []struct {
+		dir  string
+		o    *format.OpenOptions
+		want bool
+	}{{"full", yes, true}, {"full", no, false}, {"full", &format.OpenOptions{}, false}, {"empty", yes, false}, {"nowhere", yes, false}} {
+		if got := Passed(root, c.dir, "0", record.Set, c.o); got != c.want {
+			t.Errorf("%s: %t", c.dir, got)
+		}
+	}
+}
