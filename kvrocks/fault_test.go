@@ -25,16 +25,7 @@ func damaged(t *testing.T, cluster bool) *formattest.Memory {
 	t.Helper()
 	m := formattest.NewMemory(t, kvrocks.New())
 	dst := m.Create(t, format.CreateOptions{DBs: []string{smallOptions.DB}, Cluster: cluster, TempDir: t.TempDir(), Now: fixtures.Clock})
-	w, err := dst.Shard(0, smallOptions.DB, record.AllTypes, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := fixtures.Pump(w, fixtures.Records(5, 12, smallOptions)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fillShard(t, dst, 0, smallOptions.DB, 0, fixtures.Records(5, 12, smallOptions))
 	if _, err := dst.Finish(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -82,16 +82,7 @@ func TestServed(t *testing.T) {
 		o := fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: kvrocks.New().Limits(), Types: record.RedisTypes}
 		dst := formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: rocks.Create, DBs: []string{o.DB}, Cluster: cluster,
 			TempDir: t.TempDir(), Now: fixtures.Clock, Reopen: &format.OpenOptions{Store: rocks.Open}})
-		w, err := dst.Shard(0, o.DB, record.AllTypes, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := fixtures.Pump(w, fixtures.Records(7, 500, o)); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fillShard(t, dst, 0, o.DB, 0, fixtures.Records(7, 500, o))
 		formattest.Finish(t, dst).Close()
 		want := formattest.Sum(t, fixtures.Records(7, 500, o))
 		oracle := formattest.Open(t, kvrocks.New(), dir, &format.OpenOptions{Store: grocks.Open})
@@ -188,16 +179,7 @@ func TestLoaded(t *testing.T) {
 	o := fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: kvrocks.New().Limits(), Types: record.RedisTypes}
 	dst := formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: rocks.Create, DBs: []string{o.DB}, SST: true,
 		TempDir: t.TempDir(), Now: fixtures.Clock, Reopen: &format.OpenOptions{Store: rocks.Open}})
-	w, err := dst.Shard(3, o.DB, record.AllTypes, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := fixtures.Pump(w, fixtures.Records(7, 500, o)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fillShard(t, dst, 3, o.DB, 0, fixtures.Records(7, 500, o))
 	formattest.Finish(t, dst).Close()
 	want := formattest.Sum(t, fixtures.Records(7, 500, o))
 	oracle := formattest.Open(t, kvrocks.New(), dir, &format.OpenOptions{Store: grocks.Open})

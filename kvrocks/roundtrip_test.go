@@ -52,16 +52,7 @@ func TestRoundTrips(t *testing.T) {
 					}
 					o.Limits.Seconds = server == "kvrocks2.3"
 					dst := formattest.NewMemory(t, f).Create(t, co)
-					w, err := dst.Shard(0, o.DB, record.AllTypes, memory)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if err := fixtures.Pump(w, fixtures.Records(seed, 200, o)); err != nil {
-						t.Fatal(err)
-					}
-					if err := w.Close(); err != nil {
-						t.Fatal(err)
-					}
+					fillShard(t, dst, 0, o.DB, memory, fixtures.Records(seed, 200, o))
 					checkClean(t, formattest.Finish(t, dst), o.DB, memory, formattest.Sum(t, fixtures.Records(seed, 200, o)))
 				})
 			}

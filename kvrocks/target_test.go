@@ -33,16 +33,7 @@ func TestGoldensAgain(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "new")
 		dst := formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: rocks.Create, DBs: []string{kvrocks.DefaultNamespace},
 			Cluster: cluster, TempDir: t.TempDir(), Now: fixtures.Clock, Reopen: &format.OpenOptions{Store: rocks.Open}})
-		w, err := dst.Shard(0, kvrocks.DefaultNamespace, record.AllTypes, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := fixtures.Pump(w, read()); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fillShard(t, dst, 0, kvrocks.DefaultNamespace, 0, read())
 		home := map[bool]string{false: "db/", true: "slots/"}[cluster]
 		if tables, err := dst.Tables(0); err != nil || len(tables) == 0 || !strings.HasPrefix(tables[0].File, home) {
 			t.Errorf("cluster %v: %+v, %v", cluster, tables, err)
@@ -260,16 +251,7 @@ func TestChecklist(t *testing.T) {
 		o := fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: f.Limits(), Types: record.RedisTypes, Expired: true}
 		dst := formattest.NewMemory(t, f).Create(t, format.CreateOptions{TempDir: t.TempDir(), Now: fixtures.Clock, DBs: []string{o.DB},
 			Cluster: server == "cluster"})
-		w, err := dst.Shard(0, o.DB, record.AllTypes, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := fixtures.Pump(w, fixtures.Records(3, 300, o)); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fillShard(t, dst, 0, o.DB, 0, fixtures.Records(3, 300, o))
 		kinds := checkWriter(t, formattest.Finish(t, dst), server == "cluster", strings.TrimPrefix(server, "cluster"))
 		for _, k := range []codec.Kind{codec.KindString, codec.KindHash, codec.KindList, codec.KindSet, codec.KindZSet, codec.KindStream} {
 			if kinds[k] < 10 {

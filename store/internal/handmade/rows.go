@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"kvferry/record"
-	"kvferry/store"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"kvferry/record"
+	"kvferry/store"
 )
 
 type Row struct{ Key, Value []byte }
@@ -79,4 +80,22 @@ func CopyDir(t testing.TB, dir string) string {
 		t.Fatal(err)
 	}
 	return to
+}
+
+// RowsError returns the first error of opening a store, whose result it takes, or of reading its rows.
+func RowsError(s store.Store, err error) error {
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for _, ks := range s.Keyspaces() {
+		it, err := ks.Rows(nil, nil)
+		for err == nil {
+			_, _, err = it.Next()
+		}
+		if err != io.EOF {
+			return err
+		}
+	}
+	return nil
 }
