@@ -125,6 +125,22 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
+// TestNoElements: a record without elements has no value.
+func TestNoElements(t *testing.T) {
+	for _, v := range versions {
+		e := Encoder{Version: v.v, Memory: 1 << 20, TempDir: t.TempDir()}
+		for _, typ := range []record.Type{record.String, record.Hash, record.List, record.Set, record.ZSet} {
+			e.Begin(&record.Header{Type: typ, Key: []byte("k"), Len: -1})
+			if value, ok, err := e.End(); ok || err != nil {
+				t.Errorf("%s, %s: %+v, %v", v.name, typ, value, err)
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // encodedFiles are small files of all encodings that are written.
 func encodedFiles(t testing.TB) (out [][]byte) {
 	for _, v := range versions {

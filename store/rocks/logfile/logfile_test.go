@@ -162,7 +162,7 @@ func TestDamage(t *testing.T) {
 
 // TestTypeInErrors: the type of a fragment that does not fit is told as it is without the log's number.
 func TestTypeInErrors(t *testing.T) {
-	for typ, want := range map[byte]string{1: "type 1 ", 4: "type 4 ", 5: "type 1 ", 8: "type 4 "} {
+	for typ, want := range map[byte]string{1: "type 1 ", 4: "type 4 ", 5: "type 1 ", 8: "type 4 ", 9: "type 9 "} {
 		b := append([]byte{1, 2, 3, 4, 0xff, 0xff, typ}, make([]byte, 100)...)
 		l := NewReader(bytes.NewReader(b), 7)
 		l.records = true
