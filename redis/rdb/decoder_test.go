@@ -144,6 +144,28 @@ func TestStreamEntries(t *testing.T) {
 	}
 }
 
+// TestPackedForms: elements of one entry, of two and of three.
+func TestPackedForms(t *testing.T) {
+	for _, c := range []struct {
+		typ  Type
+		b    []byte
+		want string
+	}{
+		{TypeSetListpack, packedOf(listpack, "a", 2), "a= 2="},
+		{TypeZSetListpack, packedOf(listpack, "a", 2, "b", "1.5"), "a= b="},
+		{TypeHashListpack, packedOf(listpack, "a", "1", "b", 2), "a=1 b=2"},
+		{TypeHashPackedRC, packedOf(listpack, "a", "1", 0, "b", 2, 77), "a=1 b=2"},
+		{TypeHashListpack, packedOf(listpack, "a", "1", "b"), "a=1 offset 12: listpack: " + errOdd.Error()},
+	} {
+		for atOnce := 1; atOnce < 4; atOnce++ {
+			got := decoded(c.typ, appendString(nil, c.b), atOnce)
+			if before, _, bad := strings.Cut(c.want, " offset"); got != c.want && !(bad && strings.HasPrefix(got, before) && strings.HasSuffix(got, errOdd.Error())) {
+				t.Errorf("%s, %d at once: %s, want %s", c.typ.Name(false), atOnce, got, c.want)
+			}
+		}
+	}
+}
+
 // TestSlotImport passes over what Valkey writes of slots that are being imported: a name and ranges of slots.
 func TestSlotImport(t *testing.T) {
 	v, err := ParseVersion("valkey80")
