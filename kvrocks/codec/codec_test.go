@@ -378,3 +378,31 @@ func TestCodecAllocs(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestKinds: what the number in a metadata row says of a key: its type, whether rows hang on it, are counted, and whether it is
+// there without any.
+func TestKinds(t *testing.T) {
+	for k, want := range []string{
+		"type 0 - rows", "string string single empty", "hash hash rows counts", "list list rows counts", "set set rows counts", "zset zset rows counts",
+		"bitmap string rows", "sortedint set rows counts", "stream stream rows counts empty", "MBbloom-- other rows empty", "ReJSON-RL other single empty",
+		"hyperloglog string rows empty", "TDIS-TYPE other rows empty", "timeseries other rows empty", "type 14 - rows empty",
+	} {
+		kind := Kind(k)
+		typ, rows, counts, empty := "-", " rows", "", ""
+		if kind.Type() != 0 {
+			typ = kind.Type().String()
+		}
+		if kind.Single() {
+			rows = " single"
+		}
+		if kind.CountsRows() {
+			counts = " counts"
+		}
+		if kind.mayBeEmpty() {
+			empty = " empty"
+		}
+		if got := kind.String() + " " + typ + rows + counts + empty; got != want || kind.Known() != (k > 0 && k < 14) {
+			t.Errorf("kind %d: %s, known %t, want %s", k, got, kind.Known(), want)
+		}
+	}
+}
