@@ -42,7 +42,7 @@ func (p *pass) watch() {
 		return
 	}
 	w.Watch(func(key []byte) {
-		if !p.inside || len(key) <= len(p.prefix) || !bytes.HasPrefix(key, p.prefix) || codec.Kind(key[len(p.prefix)]) != elementKind(p.head.Type) {
+		if !p.inside || len(key) <= len(p.prefix) || !bytes.HasPrefix(key, p.prefix) || codec.Kind(key[len(p.prefix)]) != codec.ElementKind(p.head.Type) {
 			return
 		}
 		if n, ok := number.Number(key); ok {
@@ -56,7 +56,7 @@ func (p *pass) watch() {
 func (p *pass) circular() {
 	detail := ""
 	if len(p.src.circles) > 0 {
-		detail = p.src.circles[circleOf(p.sp.Keyspace.Name(), p.prefix, byte(elementKind(p.head.Type)))]
+		detail = p.src.circles[circleOf(p.sp.Keyspace.Name(), p.prefix, byte(codec.ElementKind(p.head.Type)))]
 	}
 	r, deleted := p.ints, ""
 	if p.gone.any && r.span() < 1<<63 {

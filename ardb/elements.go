@@ -17,7 +17,7 @@ func (p *pass) Read(dst []record.Element) (int, error) {
 	if !p.inside || p.ended || len(dst) == 0 {
 		return 0, io.EOF
 	}
-	p.arena = p.arena[:0]
+	p.arena, p.views = p.arena[:0], false
 	switch p.head.Type {
 	case record.String:
 		return p.readString(dst)
@@ -38,9 +38,12 @@ func (p *pass) readString(dst []record.Element) (int, error) {
 
 // readRows decodes element rows one after the other.
 func (p *pass) readRows(dst []record.Element) (int, error) {
-	kind := elementKind(p.head.Type)
+	kind := codec.ElementKind(p.head.Type)
 	for n := 0; ; {
 		ok, err := p.element(kind)
+		if err == errBatchEnds {
+			return n, nil
+		}
 		if err != nil {
 			return n, err
 		}
@@ -51,9 +54,10 @@ func (p *pass) readRows(dst []record.Element) (int, error) {
 			p.ended = true
 			return 0, p.checks()
 		}
-		// The last row of a batch need not be copied: it stays until the next one is asked for.
-		last := n == len(dst)-1 || len(p.val) > arenaBatch
-		keep, err := p.decode(&dst[n], !last)
+		// Rows of one batch stay until the next is read, so nothing of them is copied. Those that come one by one are, but
+		// for the last.
+		last, single := n == len(dst)-1 || len(p.val) > arenaBatch, len(p.ahead) <= 1
+		keep, err := p.decode(&dst[n], single && !last)
 		if err != nil {
 			p.badElement(err)
 			continue
@@ -64,6 +68,7 @@ func (p *pass) readRows(dst []record.Element) (int, error) {
 		}
 		p.rows++
 		p.count++
+		p.views = !single
 		if n++; last || len(p.arena) > arenaBatch {
 			return n, nil
 		}

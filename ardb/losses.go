@@ -45,7 +45,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 		return t.keepSpan(h, batch, report)
 	case record.Stream:
 		return dataset.KeepIf(batch, func(e *record.Element) bool {
-			n := fields(e.Value)
+			n := codec.CountPairs(e.Value)
 			if n > codec.MaxFields {
 				report(record.Loss{Kind: LossStreamFields, Drops: true, Detail: fmt.Sprintf("an entry of %d fields", n)})
 			}
@@ -83,20 +83,6 @@ func markHLL(batch []record.Element, report func(record.Loss)) {
 			report(record.Loss{Kind: record.LossHyperLogLog, Note: true, Detail: "the mark of a stale count is moved to where Ardb has it"})
 		}
 	}
-}
-
-// fields counts the pairs of a stream entry.
-func fields(packed []byte) int {
-	n := 0
-	for len(packed) > 0 {
-		_, _, rest, err := record.DecodePair(packed)
-		if err != nil {
-			return n
-		}
-		packed = rest
-		n++
-	}
-	return n
 }
 
 // intSpan follows the integers of one collection that is written.

@@ -18,6 +18,9 @@ import (
 // hops is how many rows of a record that is passed over are read before the iterator seeks.
 const hops = 16
 
+// batchRows is how many rows are read at once, at most.
+const batchRows = 64
+
 // arenaBatch is about how many bytes of names and values a batch of elements copies at most.
 const arenaBatch = 64 << 10
 
@@ -36,6 +39,9 @@ func (s *source) Records(_ context.Context, db string, t record.TypeSet, span fo
 	p.strays = span.Lo == nil && t.Has(record.String) && sp == s.spaces[0]
 	p.head.DB = db
 	p.watch()
+	if !p.subset { // else rows are counted one by one: some are for other passes
+		p.batch, p.room = store.Batched(it), make([]store.Row, batchRows)
+	}
 	return p, nil
 }
 
@@ -52,6 +58,12 @@ type pass struct {
 	env    *format.Env
 	now    int64
 	it     store.Iterator
+
+	batch store.Batcher // nil: rows are read one by one
+	room  []store.Row
+	ahead []store.Row // of the batch; their views live until the next one
+	next  int         // of them
+	views bool        // elements that were handed out are of the batch
 
 	key, val []byte
 	have     bool
@@ -92,10 +104,15 @@ func (p *pass) advance() error {
 	if p.have || p.eof {
 		return nil
 	}
-	if p.subset {
-		p.it.Tally(&p.tally)
+	if p.next < len(p.ahead) {
+		p.key, p.val, p.have = p.ahead[p.next].Key, p.ahead[p.next].Value, true
+		p.next++
+		return nil
 	}
-	key, val, err := p.it.Next()
+	if p.views {
+		return errBatchEnds
+	}
+	key, val, err := p.fetch()
 	if err == io.EOF {
 		p.eof = true
 		return nil
@@ -105,6 +122,31 @@ func (p *pass) advance() error {
 	}
 	p.key, p.val, p.have = key, val, true
 	return nil
+}
+
+// errBatchEnds says that the next row would take the place of what was handed out.
+var errBatchEnds = errors.New("the batch of rows ends")
+
+// fetch reads the next row, and those that come with it.
+func (p *pass) fetch() (key, val []byte, err error) {
+	if p.batch == nil {
+		p.it.Tally(&p.tally)
+		return p.it.Next()
+	}
+	n, err := p.batch.NextBatch(p.room)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.ahead, p.next = p.room[:n], 1
+	return p.room[0].Key, p.room[0].Value, nil
+}
+
+// place is where the row ahead stands.
+func (p *pass) place() record.Place {
+	if p.batch != nil && p.next > 0 {
+		return p.batch.PlaceAt(p.next - 1)
+	}
+	return p.it.Place()
 }
 
 // consume ends the handling of the row that was looked ahead.
@@ -245,7 +287,7 @@ func (p *pass) beginCollection() (bool, error) {
 	case record.ZSet:
 		first, err = p.beginZSet()
 	default:
-		first, err = p.element(elementKind(p.head.Type))
+		first, err = p.element(codec.ElementKind(p.head.Type))
 	}
 	if err != nil {
 		return false, err
@@ -264,20 +306,6 @@ func (p *pass) beginCollection() (bool, error) {
 		p.head.ByName = p.textFirst()
 	}
 	return true, nil
-}
-
-func elementKind(t record.Type) codec.Kind {
-	switch t {
-	case record.Hash:
-		return codec.KindField
-	case record.List:
-		return codec.KindElement
-	case record.Set:
-		return codec.KindMember
-	case record.ZSet:
-		return codec.KindScore
-	}
-	return codec.KindEntry
 }
 
 // textFirst reports whether the first element of the key ahead is a string.
@@ -368,6 +396,7 @@ func (p *pass) Settle(c record.Class) { p.class = c }
 
 // finish drains the open record and counts its rows.
 func (p *pass) finish() error {
+	p.views = false
 	if !p.inside {
 		return nil
 	}
@@ -393,7 +422,7 @@ func (p *pass) finish() error {
 
 // drain counts the rows of the record that were not read as elements.
 func (p *pass) drain() error {
-	kind := elementKind(p.head.Type)
+	kind := codec.ElementKind(p.head.Type)
 	for {
 		ok, err := p.element(kind)
 		if err != nil || !ok {
@@ -488,7 +517,7 @@ func (p *pass) report(kind string, sev record.Severity, t record.Type, user []by
 		return
 	}
 	p.env.Report(record.Finding{Kind: kind, Severity: sev, DB: p.sp.DB, Type: t, Keyspace: p.sp.Name,
-		Key: bytes.Clone(user), Place: p.it.Place(), Detail: detail})
+		Key: bytes.Clone(user), Place: p.place(), Detail: detail})
 }
 
 // end ends the pass.

@@ -37,6 +37,20 @@ func (f *Fields) Encode(pairs []byte) error {
 	return nil
 }
 
+// CountPairs counts the pairs of a stream entry, as records pack them.
+func CountPairs(packed []byte) int {
+	n := 0
+	for len(packed) > 0 {
+		_, _, rest, err := record.DecodePair(packed)
+		if err != nil {
+			return n
+		}
+		packed = rest
+		n++
+	}
+	return n
+}
+
 // AppendEntry appends the value of an entry of a stream whose META row names meta.
 func AppendEntry(dst []byte, f, meta *Fields) []byte {
 	shared := f.N == meta.N && bytes.Equal(f.Names, meta.Names)

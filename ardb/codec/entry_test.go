@@ -33,8 +33,8 @@ func TestEntries(t *testing.T) {
 		"values that are empty": {pairs("temp", "", "hum", ""), "0d 03 0104 0400 0400"},
 	} {
 		var f Fields
-		if err := f.Encode(c.pairs); err != nil {
-			t.Fatal(err)
+		if err := f.Encode(c.pairs); err != nil || f.N != CountPairs(c.pairs) {
+			t.Fatal(f.N, err)
 		}
 		if got := AppendEntry([]byte("x"), &f, &meta); !bytes.Equal(got[1:], unhex(t, c.val)) {
 			t.Errorf("%s: encodes to %x, want %s", name, got[1:], c.val)

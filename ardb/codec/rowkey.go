@@ -71,6 +71,21 @@ func (k Kind) Type() record.Type {
 	return 0
 }
 
+// ElementKind returns the kind of the rows that have the elements of a collection.
+func ElementKind(t record.Type) Kind {
+	switch t {
+	case record.Hash:
+		return KindField
+	case record.List:
+		return KindElement
+	case record.Set:
+		return KindMember
+	case record.ZSet:
+		return KindScore
+	}
+	return KindEntry
+}
+
 // arity is how many elements a row key of a kind has, -1 when no row is of it.
 func arity(k Kind) int {
 	switch k {
