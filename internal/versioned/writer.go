@@ -296,8 +296,19 @@ func (t *TypeWriter) writeString(elems []record.Element) error {
 		if err := t.metaLane.Append(t.metaKey, t.value); err != nil {
 			return err
 		}
+		t.shrink()
 	}
 	return nil
+}
+
+// maxKept is the size of the largest value whose room is kept: where a database is many stores, each has a writer.
+const maxKept = 256 << 10
+
+// shrink lets the room of a large value go.
+func (t *TypeWriter) shrink() {
+	if cap(t.value) > maxKept {
+		t.value, t.m.Value = nil, nil
+	}
 }
 
 // writeItems writes elements of a list under the indexes that pushing them to the right gives them.
@@ -352,6 +363,7 @@ func (t *TypeWriter) writeEntries(elems []record.Element) (err error) {
 		if err := t.dataLane.Append(t.key, t.value); err != nil {
 			return err
 		}
+		t.shrink()
 		t.count++
 	}
 	return nil
@@ -377,7 +389,9 @@ func (t *TypeWriter) put(value []byte) error {
 			return err
 		}
 	}
-	return t.dataLane.Append(t.key, value)
+	err := t.dataLane.Append(t.key, value)
+	t.shrink()
+	return err
 }
 
 // end writes what was to be sorted and the meta row.
