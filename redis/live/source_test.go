@@ -4,12 +4,20 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/binary"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math/big"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -349,5 +357,64 @@ func TestPayloads(t *testing.T) {
 	}
 	if _, err := send(append([]byte{keyMeta}, dump...)); !errors.Is(err, errKeyMeta) {
 		t.Errorf("metadata: %v", err)
+	}
+}
+
+// certificate makes a certificate for 127.0.0.1 that signs itself, and its key, as files.
+func certificate(t *testing.T) (cert, key string) {
+	t.Helper()
+	priv, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &priv.PublicKey, priv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(priv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert, key
+}
+
+// TestTLS writes and reads a server that speaks TLS alone, with a certificate of its own.
+func TestTLS(t *testing.T) {
+	cert, key := certificate(t)
+	s := redistest.StartTLS(t, cert, key, cert)
+	list := data(40, 300)
+	address := "rediss://" + s.Addr
+	if _, err := open(t, address, format.ServerOptions{}, "0"); err == nil || !strings.Contains(err.Error(), "--tls-ca") {
+		t.Errorf("a certificate that nobody trusts: %v", err)
+	}
+	if _, err := open(t, "redis://"+s.Addr, format.ServerOptions{}, "0"); err == nil {
+		t.Error("without TLS")
+	}
+	for _, o := range []format.ServerOptions{{CA: cert, Existing: format.Replace}, {Insecure: true, Scan: true, Existing: format.Replace}, {CA: cert, Cert: cert, Key: key, Scan: true, Existing: format.Replace}} {
+		if err := load(context.Background(), mustOpen(t, address, o, "0"), list, "0", 1); err != nil {
+			t.Fatal(err)
+		}
+		src, _, err := source(t, address, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, want(t, list, "0"), contents(t, src))
+	}
+	for _, o := range []format.ServerOptions{{CA: key}, {CA: "nowhere"}, {Cert: cert, Key: cert}} {
+		if _, _, err := source(t, address, o); err == nil {
+			t.Errorf("%+v: no error", o)
+		}
+	}
+	if _, _, err := source(t, "redis://"+s.Addr, format.ServerOptions{CA: cert}); err == nil || !strings.Contains(err.Error(), "write rediss://") {
+		t.Error(err)
 	}
 }

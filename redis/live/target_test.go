@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -273,11 +274,44 @@ func TestCluster(t *testing.T) {
 		}
 	}
 	diff(t, want(t, list, "0"), got)
+	moveSlot(t, nodes)
 	if _, err := open(t, "redis+cluster://"+nodes[0].Addr, format.ServerOptions{}, "1"); err == nil || !strings.Contains(err.Error(), "database 0 alone") {
 		t.Error(err)
 	}
 	if _, err := open(t, "redis://"+nodes[0].Addr, format.ServerOptions{}, "0"); err == nil || !strings.Contains(err.Error(), "write redis+cluster://") {
 		t.Error(err)
+	}
+}
+
+// moveSlot writes to a slot while it moves to another server, and when it has: -ASK and -MOVED are followed.
+func moveSlot(t *testing.T, nodes []*redistest.Server) {
+	t.Helper()
+	tag, at := "", 0
+	for at = 16384; at >= 5000; tag += "x" { // a slot of the first server
+		at = slot([]byte("{" + tag + "y}"))
+	}
+	tag = tag[:len(tag)-1] + "y"
+	from, to := nodes[0].Client(), nodes[1].Client()
+	idOf := func(c *redistest.Client) string { return redistest.Text(c.Must(t, "CLUSTER", "MYID")) }
+	ids := []string{idOf(from), idOf(to)}
+	one := func(name string) made {
+		return made{record.Header{DB: "0", Type: record.Set, Key: []byte(name + "{" + tag + "}"), Len: 1}, []record.Element{{Name: []byte("m")}}}
+	}
+	target := mustOpen(t, "redis+cluster://"+nodes[2].Addr, format.ServerOptions{}, "0")
+	to.Must(t, "CLUSTER", "SETSLOT", strconv.Itoa(at), "IMPORTING", ids[0])
+	from.Must(t, "CLUSTER", "SETSLOT", strconv.Itoa(at), "MIGRATING", ids[1])
+	if err := load(context.Background(), target, []made{one("ask")}, "0", 1); err != nil {
+		t.Errorf("ASK: %v", err)
+	}
+	to.Must(t, "CLUSTER", "SETSLOT", strconv.Itoa(at), "NODE", ids[1])
+	from.Must(t, "CLUSTER", "SETSLOT", strconv.Itoa(at), "NODE", ids[1])
+	if err := load(context.Background(), target, []made{one("moved")}, "0", 1); err != nil {
+		t.Errorf("MOVED: %v", err)
+	}
+	for _, name := range []string{"ask", "moved"} {
+		if n := to.Must(t, "SCARD", name+"{"+tag+"}"); n != int64(1) {
+			t.Errorf("%s is not at the other server: %v", name, n)
+		}
 	}
 }
 

@@ -40,6 +40,9 @@ func TestOutputFull(t *testing.T) {
 	}
 	for _, cmd := range testApp().Root().Commands() {
 		lines = append(lines, []string{cmd.Name(), "--help"})
+		if cmd.Name() == "patch" {
+			continue // it needs a server: TestPatch
+		}
 		if !slices.ContainsFunc(lines, func(args []string) bool {
 			return len(args) > 0 && args[0] == cmd.Name() && !slices.Contains(args, "--help")
 		}) {

@@ -57,6 +57,9 @@ func TestPatch(t *testing.T) {
 		ok(t, "diff", newer, server)
 	}
 	ok(t, "diff", "--direct", newer, server)
+	if r := full(t, "patch", "p.jsonl", server); r.code != ExitFailed || strings.Count(r.stderr, "no space left on device") != 1 {
+		t.Errorf("standard output is full: exit %d: %s", r.code, r.stderr)
+	}
 	refused := func(want string, code int, args ...string) {
 		t.Helper()
 		if r := kvferry(t, append([]string{"patch"}, args...)...); r.code != code || !strings.Contains(r.stderr, want) {

@@ -1,0 +1,53 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kvferry/internal/redistest"
+)
+
+// TestMovingRedis runs the commands of the page, with a real server in the place of db1.
+func TestMovingRedis(t *testing.T) {
+	root := fastDir(t)
+	for dump, name := range map[string]string{"20261122": "bw-basic", "20261201": "bw-edge"} {
+		if err := os.CopyFS(filepath.Join(root, "data/pika/dump", dump), os.DirFS(golden(t, name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, home := range []string{"redis", "back"} {
+		if err := os.Mkdir(filepath.Join(root, "data", home), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+	page, ran := commandsOf(t, "moving-redis.md"), 0
+	chdir(t, t.TempDir())
+	for _, args := range page {
+		line, want := strings.Join(args, " "), ExitOK
+		switch {
+		case strings.Contains(line, "--dry-run"):
+			want = ExitLossy
+		case strings.Contains(line, "--format patch"):
+			want = ExitFindings
+		}
+		for i := range args {
+			args[i] = strings.ReplaceAll(strings.Replace(args[i], "/data/", root+"/data/", 1), "db1:6379", s.Addr)
+		}
+		r := kvferry(t, args...)
+		if r.code != want {
+			t.Fatalf("kvferry %s: exit %d, want %d\n%s%s", line, r.code, want, r.stdout, r.stderr)
+		}
+		ran++
+	}
+	if ran != 11 {
+		t.Errorf("%d commands", ran)
+	}
+	for flag, dir := range map[string]string{"no": "redis", "yes": "redis-aof"} { // servers start from what was written
+		if n := len(redistest.StartIn(t, filepath.Join(root, "data", dir), "--appendonly", flag).Client().Records(t)); n < 100 {
+			t.Errorf("%s: %d records", dir, n)
+		}
+	}
+}
