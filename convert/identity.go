@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/disk"
 	"kvferry/internal/tree"
 )
 
@@ -152,7 +153,7 @@ func realPath(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return filepath.EvalSymlinks(path)
+	return disk.EvalSymlinks(path)
 }
 
 // sourceFiles lists the files below dir, also behind symbolic links, with what changes when they do.

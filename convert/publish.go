@@ -211,7 +211,7 @@ func (w *work) concluded(state *journaled) bool {
 // syncTree makes a tree durable: files first, then the directories that name them.
 func syncTree(dir string) error {
 	var dirs []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err := disk.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

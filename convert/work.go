@@ -292,7 +292,7 @@ func (w *work) makeTemp(temp string) error {
 
 // spools is the directory of the spools by its own name, which errors then have.
 func (w *work) spools() string {
-	if to, err := os.Readlink(w.tmp()); err == nil {
+	if to, err := disk.Readlink(w.tmp()); err == nil {
 		return to
 	}
 	return w.tmp()
@@ -303,7 +303,7 @@ const tempPrefix = "kvferry-convert-"
 
 // removeTemp removes the spools, wherever they are.
 func (w *work) removeTemp() error {
-	if to, err := os.Readlink(w.tmp()); err == nil && strings.HasPrefix(filepath.Base(to), tempPrefix) {
+	if to, err := disk.Readlink(w.tmp()); err == nil && strings.HasPrefix(filepath.Base(to), tempPrefix) {
 		if err := disk.RemoveAll(to); err != nil {
 			return err
 		}
@@ -367,7 +367,7 @@ func (w *work) restore() (bool, error) {
 
 // linkTree makes dst a copy of src whose files are hard links.
 func linkTree(src, dst string) error {
-	return filepath.WalkDir(src, func(path string, d fs.DirEntry, err error) error {
+	return disk.WalkDir(src, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

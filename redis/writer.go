@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"kvferry/internal/disk"
+	"kvferry/internal/scratch"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 )
@@ -91,8 +92,7 @@ func (w *writer) begin(t rdb.Type) {
 func (w *writer) spill(t rdb.Type, part []byte) error {
 	if w.count == 0 {
 		w.begin(t)
-		w.buf = append(w.buf, part...)
-		if err := w.flush(); err != nil {
+		if err := errors.Join(w.put(part), w.flush()); err != nil {
 			return err
 		}
 		w.count = w.off
@@ -103,8 +103,22 @@ func (w *writer) spill(t rdb.Type, part []byte) error {
 		w.parts = append(w.parts, sum{}, sum{}) // the count, what follows it
 		return err
 	}
-	w.buf = append(w.buf, part...)
+	if err := w.put(part); err != nil {
+		return err
+	}
 	return w.flush()
+}
+
+// put gathers bytes; many are written from where they are.
+func (w *writer) put(b []byte) error {
+	if len(b) < writeBuffer {
+		w.buf = append(w.buf, b...)
+		return nil
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	return w.write(b)
 }
 
 // End finishes a record.
@@ -114,11 +128,18 @@ func (w *writer) End() error {
 		return err
 	}
 	if v.Spilt {
-		w.buf = append(w.buf, v.Body...)
+		if err := w.put(v.Body); err != nil {
+			return err
+		}
 		return w.setCount(v.Count)
 	}
 	w.begin(v.Type)
+	body := v.Body
+	v.Body = nil
 	w.buf = v.Append(w.buf)
+	if err := w.put(body); err != nil {
+		return err
+	}
 	if len(w.buf) < writeBuffer {
 		return nil
 	}
@@ -138,11 +159,16 @@ func (w *writer) setCount(n uint64) error {
 
 // flush writes what was gathered.
 func (w *writer) flush() error {
+	err := w.write(w.buf)
+	w.buf = scratch.Reset(w.buf)
+	return err
+}
+
+func (w *writer) write(b []byte) error {
 	last := &w.parts[len(w.parts)-1]
-	last.crc, last.n = rdb.CRC64(last.crc, w.buf), last.n+int64(len(w.buf))
-	w.off += int64(len(w.buf))
-	_, err := w.f.Write(w.buf)
-	w.buf = w.buf[:0]
+	last.crc, last.n = rdb.CRC64(last.crc, b), last.n+int64(len(b))
+	w.off += int64(len(b))
+	_, err := w.f.Write(b)
 	return err
 }
 
@@ -159,7 +185,8 @@ func (w *writer) Close() error {
 		w.part.Sum = rdb.CombineCRC64(w.part.Sum, p.crc, p.n)
 		w.part.Bytes += p.n
 	}
-	w.t.done(&w.part)
+	done := w.part // by itself: a pointer into the writer would hold all that it has
+	w.t.done(&done)
 	return nil
 }
 

@@ -35,7 +35,7 @@ var rules = append(formatRules(), []rule{
 	{"store/rocks/logfile", []string{"store/rocks/base"}, "records are framed whatever they hold"},
 	{"store/rocks/wal", []string{"store/rocks/logfile", "store/rocks/base", "record"}, "logs know neither tables nor the MANIFEST"},
 	{"store/rocks/manifest", []string{"store/rocks/logfile", "store/rocks/base", "store", "record", "internal/disk"}, "the MANIFEST knows neither tables nor logs"},
-	{"store/rocks/sst", []string{"store/rocks/files", "store/rocks/blocks", "store/rocks/base", "store", "record", "internal/disk"}, "a table knows neither the MANIFEST nor logs"},
+	{"store/rocks/sst", []string{"store/rocks/files", "store/rocks/blocks", "store/rocks/base", "store", "record", "internal/disk", "internal/scratch"}, "a table knows neither the MANIFEST nor logs"},
 	{"store/rocks/lsm", []string{"store/rocks/files", "store/rocks/blocks", "store/rocks/base", "store", "record", "internal/extsort", "internal/disk"},
 		"merging knows tables and logs by small interfaces alone"},
 	{"store/rocks/lsm/circle", []string{"store/rocks/lsm", "store/rocks/base", "store", "record"}, "it wraps a keyspace, and knows no file"},

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kvferry/internal/disk"
 	"kvferry/store"
 )
 
@@ -17,7 +18,7 @@ const most = 16 << 20
 // Newest returns the value of an option in the newest OPTIONS file of a database, and the name of that file; "" when there
 // is none.
 func Newest(dir, option string) (value, file string, err error) {
-	matches, err := filepath.Glob(filepath.Join(GlobEscape(dir), "OPTIONS-*"))
+	matches, err := disk.Glob(dir, "OPTIONS-*")
 	if err != nil {
 		return "", "", err
 	}
@@ -53,9 +54,4 @@ func AtLeast(version string, major, minor int) bool {
 	x, err := strconv.Atoi(a)
 	y, err2 := strconv.Atoi(b)
 	return err == nil && err2 == nil && (x > major || x == major && y >= minor)
-}
-
-// GlobEscape makes filepath.Glob take a directory's name as it is.
-func GlobEscape(dir string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }

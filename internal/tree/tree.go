@@ -47,7 +47,7 @@ type walker struct {
 func above(dir string) ([]fs.FileInfo, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
+		dir, err = disk.EvalSymlinks(dir)
 	}
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"kvferry/internal/scratch"
 	"kvferry/record"
 )
 
@@ -41,11 +42,18 @@ type node struct {
 	reached         bool
 }
 
-// reset empties ns and keeps its memory.
+// reset empties ns and keeps its memory, but for chunks of large elements.
 func (ns *nodes) reset() {
-	for i := range ns.chunks {
-		ns.chunks[i] = ns.chunks[i][:0]
+	kept := ns.chunks[:0]
+	for _, c := range ns.chunks {
+		if cap(c) > scratch.Large {
+			ns.bytes -= int64(cap(c))
+			continue
+		}
+		kept = append(kept, c[:0])
 	}
+	clear(ns.chunks[len(kept):])
+	ns.chunks = kept
 	ns.all, ns.cur = ns.all[:0], 0
 	ns.dense, ns.holes, ns.left = ns.dense[:0], nil, 0
 }

@@ -46,10 +46,7 @@ func Find(location string) (*Log, error) {
 		}
 		return newLog(filepath.Dir(location), []string{filepath.Base(location)})
 	}
-	manifests, err := filepath.Glob(filepath.Join(escape(location), "*"+manifestSuffix))
-	if err == nil && len(manifests) == 0 {
-		manifests, err = filepath.Glob(filepath.Join(escape(location), "*", "*"+manifestSuffix))
-	}
+	manifests, err := manifests(location)
 	switch {
 	case err != nil:
 		return nil, err
@@ -61,14 +58,30 @@ func Find(location string) (*Log, error) {
 	return single(location)
 }
 
-// escape takes the meaning from what patterns have one for.
-func escape(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+// manifests lists those in a directory; where there is none, those in the directories in it.
+func manifests(location string) ([]string, error) {
+	out, err := disk.Glob(location, "*"+manifestSuffix)
+	if err != nil || len(out) > 0 {
+		return out, err
+	}
+	entries, err := disk.ReadDir(location)
+	for i := 0; i < len(entries) && err == nil; i++ {
+		dir := filepath.Join(location, entries[i].Name())
+		if st, serr := disk.Stat(dir); serr != nil || !st.IsDir() {
+			continue // it went meanwhile, or is a link that leads nowhere
+		}
+		var more []string
+		if more, err = disk.Glob(dir, "*"+manifestSuffix); disk.IsAccess(err) {
+			err = nil // it is somebody else's
+		}
+		out = append(out, more...)
+	}
+	return out, err
 }
 
 // single finds the one file of a server to 6.2.
 func single(dir string) (*Log, error) {
-	names, err := filepath.Glob(filepath.Join(escape(dir), "*.aof"))
+	names, err := disk.Glob(dir, "*.aof")
 	switch {
 	case err != nil:
 		return nil, err

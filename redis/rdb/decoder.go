@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 
+	"kvferry/internal/scratch"
 	"kvferry/record"
 )
 
@@ -49,7 +50,7 @@ const (
 	formOpaque // the bytes as they are
 )
 
-// maxText is how much text a batch may make before it ends.
+// maxText is how much text a batch may make, or hold in windows of the file, before it ends.
 const maxText = 256 << 10
 
 // ErrUnsupported says that a value's type is known and is not read, as servers do not read it either.
@@ -169,7 +170,7 @@ func (d *Decoder) perElement() int64 {
 // openPacked reads a string that is a packed encoding and begins to walk over it.
 func (d *Decoder) openPacked(kind packing, field string) {
 	off := d.in.offset()
-	s, blob := d.in.str(field, d.blob[:0])
+	s, blob := d.in.str(field, scratch.Reset(d.blob))
 	d.blob = blob
 	if d.in.err != nil {
 		return
@@ -190,7 +191,7 @@ func (d *Decoder) Read(dst []record.Element) (n int, err error) {
 	if len(dst) == 0 {
 		return 0, nil
 	}
-	d.text = d.text[:0]
+	d.text = scratch.Reset(d.text)
 	switch d.form {
 	case formString, formOpaque:
 		n = d.whole(dst)
@@ -244,7 +245,7 @@ func (d *Decoder) whole(dst []record.Element) int {
 // counted reads elements that stand one after the other.
 func (d *Decoder) counted(dst []record.Element) (n int) {
 	in := &d.in
-	for n < len(dst) && d.left > 0 && len(d.text) < maxText {
+	for held := 0; n < len(dst) && d.left > 0 && len(d.text) < maxText && held < maxText; {
 		e := &dst[n]
 		*e = record.Element{}
 		switch d.form {
@@ -264,6 +265,7 @@ func (d *Decoder) counted(dst []record.Element) (n int) {
 		if in.err != nil {
 			return n
 		}
+		held += len(e.Name) + len(e.Value)
 		d.left--
 		n++
 	}
@@ -405,8 +407,9 @@ const (
 
 // nodes reads elements of a quicklist.
 func (d *Decoder) nodes(dst []record.Element) (n int) {
-	for n < len(dst) && d.in.err == nil {
+	for held := 0; n < len(dst) && d.in.err == nil && (held < maxText || n == 0); {
 		if d.inside {
+			held += len(d.packed.b)
 			n += d.entries(dst[n:])
 			if d.inside {
 				return n // dst is full, or the text, or there is an error
@@ -428,6 +431,7 @@ func (d *Decoder) nodes(dst []record.Element) (n int) {
 		case container == nodePlain:
 			dst[n] = record.Element{}
 			if dst[n].Value, d.text = d.in.str("element", d.text); d.in.err == nil {
+				held += len(dst[n].Value)
 				n++
 			}
 		case container != nodePacked:

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"kvferry/internal/extsort"
+	"kvferry/internal/scratch"
 	"kvferry/record"
 )
 
@@ -82,8 +83,8 @@ func (v *Value) Append(dst []byte) []byte {
 
 // Begin starts a record.
 func (e *Encoder) Begin(h *record.Header) {
-	e.typ, e.count, e.body, e.plain, e.spilt = h.Type, 0, e.body[:0], false, false
-	e.small, e.arena, e.widest, e.fields, e.least, e.open = e.small[:0], e.arena[:0], 0, false, 0, false
+	e.typ, e.count, e.body, e.plain, e.spilt = h.Type, 0, scratch.Reset(e.body), false, false
+	e.small, e.arena, e.widest, e.fields, e.least, e.open = e.small[:0], scratch.Reset(e.arena), 0, false, 0, false
 	if h.Type == record.Stream {
 		e.beginStream(h)
 	}
@@ -121,15 +122,18 @@ func (e *Encoder) element(el *record.Element) error {
 	if e.plain {
 		return e.plainElement(el.Name, el.Value, el.Score, el.ExpireMS)
 	}
-	e.small = append(e.small, smallItem{len(e.arena), len(el.Name), len(el.Value), el.Score, el.ExpireMS})
-	e.arena = append(append(e.arena, el.Name...), el.Value...)
 	e.widest = max(e.widest, len(el.Name), len(el.Value))
 	if el.ExpireMS != 0 && (!e.fields || el.ExpireMS < e.least) {
 		e.fields, e.least = true, el.ExpireMS
 	}
-	if len(e.arena) > maxBody/2 || len(e.small) > maxBody/64 {
-		return e.outgrow()
+	if len(e.arena)+len(el.Name)+len(el.Value) > maxBody/2 || len(e.small) >= maxBody/64 {
+		if err := e.outgrow(); err != nil {
+			return err
+		}
+		return e.plainElement(el.Name, el.Value, el.Score, el.ExpireMS)
 	}
+	e.small = append(e.small, smallItem{len(e.arena), len(el.Name), len(el.Value), el.Score, el.ExpireMS})
+	e.arena = append(append(e.arena, el.Name...), el.Value...)
 	return nil
 }
 

@@ -18,14 +18,16 @@ func (e *Encoder) listElement(v []byte) {
 		e.body = append(appendLen(e.body, uint64(len(v))), v...)
 		return
 	}
+	if len(v) >= maxNode {
+		e.count++
+		e.body = e.packer.alone(e.body, v)
+		return
+	}
 	if !e.open {
 		e.packer.begin(e.Version.packing())
 		e.open = true
 	}
 	e.packer.add(v)
-	if len(v) >= maxNode {
-		e.closeNode()
-	}
 }
 
 // closeNode ends the node of a list.

@@ -30,14 +30,19 @@ func (p *packer) size() int { return len(p.b) }
 // end finishes it.
 func (p *packer) end() []byte {
 	p.b = append(p.b, packedEnd)
-	binary.LittleEndian.PutUint32(p.b, uint32(len(p.b)))
+	p.head(len(p.b))
+	return p.b
+}
+
+// head sets what it begins with.
+func (p *packer) head(size int) {
+	binary.LittleEndian.PutUint32(p.b, uint32(size))
 	at := 4
 	if p.kind == ziplist {
 		binary.LittleEndian.PutUint32(p.b[4:], uint32(p.last))
 		at = 8
 	}
 	binary.LittleEndian.PutUint16(p.b[at:], uint16(min(p.count, packedMany)))
-	return p.b
 }
 
 // add adds a text, as an integer when it is that of one.
@@ -54,6 +59,18 @@ func (p *packer) add(s []byte) {
 	}
 	p.b = append(p.b, s...)
 	p.close(from)
+}
+
+// alone appends a string that is a ziplist of one long text, which is copied but once.
+func (p *packer) alone(dst, s []byte) []byte {
+	p.begin(ziplist)
+	p.entry()
+	p.b = appendZiplistHead(p.b, len(s))
+	p.count = 1
+	size := len(p.b) + len(s) + 1
+	p.head(size)
+	dst = append(appendLen(dst, uint64(size)), p.b...)
+	return append(append(dst, s...), packedEnd)
 }
 
 // addInt adds an integer.

@@ -37,7 +37,7 @@ func (p *Put) Write(elems []record.Element) error {
 	for i := range elems {
 		p.element(&elems[i])
 	}
-	return p.s.err
+	return p.s.check()
 }
 
 func (p *Put) element(e *record.Element) {

@@ -46,7 +46,7 @@ func (s *State) Seal() error {
 	if s.err == nil {
 		s.fail(s.db.Flush())
 	}
-	return s.err
+	return s.check()
 }
 
 // elementSize is about how many bytes an element takes.

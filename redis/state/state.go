@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble"
 	"github.com/cockroachdb/pebble/bloom"
+	"github.com/cockroachdb/pebble/vfs"
 
 	"kvferry/internal/disk"
 	"kvferry/record"
@@ -22,6 +23,8 @@ type Options struct {
 	// Restore decodes the payload of RESTORE: begin takes its header and returns what takes its elements. nil: the command
 	// is not supported.
 	Restore func(payload []byte, begin func(*record.Header) *Put) error
+
+	fs vfs.FS // nil: the system's
 }
 
 // State is what commands have made. It is used by one goroutine until Seal, by any number afterwards.
@@ -30,6 +33,8 @@ type State struct {
 	db   *pebble.DB
 	dir  string
 	err  error // the first of the store: nothing is done after it
+
+	failure *failure // of its background work
 
 	current   int            // the database that is selected
 	spaces    map[int]uint32 // number of a database's rows
@@ -90,7 +95,15 @@ func New(o Options) (*State, error) {
 	for i := range levels {
 		levels[i] = pebble.LevelOptions{BlockSize: 8 << 10, FilterPolicy: bloom.FilterPolicy(10), TargetFileSize: 8 << 20}
 	}
+	base := o.fs
+	if base == nil {
+		base = vfs.Default
+	}
+	failed := new(failure)
 	db, err := pebble.Open(dir, &pebble.Options{
+		FS:                          failing{base, failed},
+		EventListener:               failed.listener(),
+		L0StopWritesThreshold:       1000, // a compaction that fails again and again holds nobody up
 		Cache:                       cache,
 		DisableWAL:                  true,
 		MemTableSize:                uint64(min(max(memory/8, 1<<20), 32<<20)),
@@ -100,6 +113,9 @@ func New(o Options) (*State, error) {
 		Levels:                      levels,
 		Logger:                      silent{},
 	})
+	if failed.get() != nil && err == nil {
+		err = errors.Join(failed.get(), db.Close())
+	}
 	if err != nil {
 		return nil, errors.Join(err, disk.RemoveAll(dir))
 	}
@@ -107,7 +123,7 @@ func New(o Options) (*State, error) {
 	if now.IsZero() {
 		now = time.Now()
 	}
-	return &State{opts: o, db: db, dir: dir, spaces: map[int]uint32{}, nextID: 1, now: now.UnixMilli(),
+	return &State{opts: o, db: db, dir: dir, failure: failed, spaces: map[int]uint32{}, nextID: 1, now: now.UnixMilli(),
 		functions: map[string][]byte{}}, nil
 }
 
@@ -136,8 +152,8 @@ type command struct {
 // *UnsupportedError that its effect is not known; both have changed nothing, unless the latter says Near. Other errors
 // are of the store.
 func (s *State) Do(args [][]byte) error {
-	if s.err != nil {
-		return s.err
+	if err := s.check(); err != nil {
+		return err
 	}
 	c, ok := commands[string(s.upper(args[0]))]
 	if !ok {
@@ -147,8 +163,8 @@ func (s *State) Do(args [][]byte) error {
 		return errArgs
 	}
 	err := c.run(s, args)
-	if s.err != nil {
-		return s.err
+	if serr := s.check(); serr != nil {
+		return serr
 	}
 	return err
 }
@@ -205,7 +221,7 @@ func (s *State) del(key []byte) {
 }
 
 func (s *State) fail(err error) {
-	if s.err == nil && err != nil {
+	if err != nil && s.check() == nil {
 		s.err = err
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 
 	"kvferry/internal/disk"
-	"kvferry/internal/rocksopts"
 	"kvferry/record"
 	"kvferry/store/rocks/manifest"
 )
@@ -42,24 +41,25 @@ func hadLogs(v *manifest.Version, dir string) bool {
 
 // isLevelDB reports whether the directory is LevelDB's: the tags tell, or, in a database too young to
 // have any, the files that RocksDB always leaves beside the MANIFEST.
-func isLevelDB(v *manifest.Version, dir string) bool {
+func isLevelDB(v *manifest.Version, dir string) (bool, error) {
 	if v.Rocks || v.OldFile {
-		return !v.Rocks
+		return !v.Rocks, nil
 	}
-	return !hasAny(dir, rocksFiles...)
+	rocks, err := hasAny(dir, rocksFiles...)
+	return !rocks, err
 }
 
 // rocksFiles are what RocksDB has beside its tables and LevelDB has not.
 var rocksFiles = []string{"OPTIONS-*", "IDENTITY"}
 
 // hasAny reports whether dir has files that match one of some patterns.
-func hasAny(dir string, patterns ...string) bool {
+func hasAny(dir string, patterns ...string) (bool, error) {
 	for _, pattern := range patterns {
-		if m, _ := filepath.Glob(filepath.Join(rocksopts.GlobEscape(dir), pattern)); len(m) > 0 {
-			return true
+		if m, err := disk.Glob(dir, pattern); err != nil || len(m) > 0 {
+			return len(m) > 0, err
 		}
 	}
-	return false
+	return false, nil
 }
 
 // KeyspaceInfo is what a directory's MANIFEST says about a column family.
@@ -73,7 +73,9 @@ type KeyspaceInfo struct {
 func Peek(dir string) (kind string, keyspaces []KeyspaceInfo, err error) {
 	v, err := manifest.Read(context.Background(), dir, func(record.Finding) {})
 	if err != nil {
-		if hasAny(dir, "*.ldb") && !hasAny(dir, rocksFiles...) {
+		ldb, _ := hasAny(dir, "*.ldb") // the error of the MANIFEST is the one to tell
+		rocks, _ := hasAny(dir, rocksFiles...)
+		if ldb && !rocks {
 			return flavourLevelDB.name, nil, err
 		}
 		return flavourRocksDB.name, nil, err
@@ -81,8 +83,10 @@ func Peek(dir string) (kind string, keyspaces []KeyspaceInfo, err error) {
 	for _, f := range v.Sorted() {
 		keyspaces = append(keyspaces, KeyspaceInfo{f.Name, f.Comparator})
 	}
-	if isLevelDB(v, dir) {
-		return flavourLevelDB.name, keyspaces, nil
+	kind = flavourRocksDB.name
+	level, err := isLevelDB(v, dir)
+	if level {
+		kind = flavourLevelDB.name
 	}
-	return flavourRocksDB.name, keyspaces, nil
+	return kind, keyspaces, err
 }

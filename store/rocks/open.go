@@ -149,7 +149,10 @@ func (db *database) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	db.version, db.levelDB, db.env.Manifest = v, isLevelDB(v, db.dir), v.Path
+	db.version, db.env.Manifest = v, v.Path
+	if db.levelDB, err = isLevelDB(v, db.dir); err != nil {
+		return err
+	}
 	complete, err := db.load(ctx)
 	if v.Torn {
 		db.reportTorn(!complete)

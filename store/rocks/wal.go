@@ -108,7 +108,7 @@ func (db *database) isElsewhere(wal string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	here, err := filepath.EvalSymlinks(db.dir)
+	here, err := disk.EvalSymlinks(db.dir)
 	if err == nil {
 		here, err = filepath.Abs(here)
 	}

@@ -35,7 +35,7 @@ func toOutput(cmd *cobra.Command, path string, write func(io.Writer) error) erro
 	case !st.Mode().IsRegular():
 		return toDevice(path, write)
 	}
-	real, err := filepath.EvalSymlinks(path)
+	real, err := disk.EvalSymlinks(path)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"kvferry/internal/scratch"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
@@ -67,6 +68,7 @@ type Writer struct {
 	bytes   bool // keys are in bytewise order
 
 	data, index blockWriter
+	waiting     blocks.Handle // of the block of a large row, until the next key is known; size 0: there is none
 	filter      filterWriter
 	first, last []byte // keys
 	sep         []byte // key of the index entry of the last block
@@ -92,7 +94,7 @@ var ErrOrder = errors.New("key out of order")
 // NewWriter starts a table. o does not change while tables are written.
 func NewWriter(out io.Writer, o *WriterOptions) *Writer {
 	w := &Writer{o: o, out: out, trailer: base.Trailer(o.Sequence, base.KindPut), bytes: o.Comparer.IsBytewise()}
-	if r, ok := scratches.Get().(*scratch); ok {
+	if r, ok := leftovers.Get().(*leftover); ok {
 		w.index, w.filter.hashes, w.buf = r.index, r.hashes, r.buf
 	}
 	w.data.interval = restartInterval
@@ -112,12 +114,9 @@ func (w *Writer) Add(key, value []byte) error {
 		w.err = ErrOrder
 		return w.err
 	}
-	if w.full(len(key) + len(value)) {
-		if err := w.endBlock(key); err != nil {
-			return err
-		}
+	if err := w.place(shared, key, value); err != nil {
+		return err
 	}
-	w.data.row(shared, key, w.trailer, value)
 	if w.o.Format != LevelDB {
 		w.filter.add(key, shared)
 	}
@@ -125,6 +124,22 @@ func (w *Writer) Add(key, value []byte) error {
 	w.keyBytes += uint64(len(key)) + base.TrailerLen
 	w.valueBytes += uint64(len(value))
 	w.last = append(w.last[:shared], key[shared:]...)
+	return nil
+}
+
+// place puts a row into the block it belongs to.
+func (w *Writer) place(shared int, key, value []byte) error {
+	n := len(key) + len(value)
+	if w.full(n) {
+		if err := w.endBlock(key); err != nil {
+			return err
+		}
+	}
+	w.endLarge(key)
+	if n > scratch.Large {
+		return w.large(key, value)
+	}
+	w.data.row(shared, key, w.trailer, value)
 	return nil
 }
 
@@ -148,7 +163,7 @@ func (w *Writer) full(n int) bool {
 		return false
 	}
 	size := w.data.size()
-	return size >= blockSize || size > blockFull && size+n+base.TrailerLen > blockSize
+	return size >= blockSize || n > scratch.Large || size > blockFull && size+n+base.TrailerLen > blockSize
 }
 
 // endBlock ends the block. Next is the first key of the next one; nil when there is none.
@@ -203,9 +218,6 @@ func (w *Writer) endBatch() {
 	if !w.o.Spare(work) {
 		work()
 	}
-	if len(b.raw) > maxKept {
-		w.join() // large rows are not kept waiting
-	}
 }
 
 // join puts the batch that was handed on into the file.
@@ -215,34 +227,21 @@ func (w *Writer) join() {
 		return
 	}
 	<-b.done
-	b.raw = keepSmall(b.raw)
 	at, key := 0, 0
 	for i, end := range b.outEnds {
 		w.placed(b.seps[key:b.sepEnds[i]], b.out[at:end])
 		at, key = end, b.sepEnds[i]
 	}
-	w.gather(b.out)
+	w.buf = append(w.buf, b.out...)
 	w.sizes.stored = int64(w.off)
-	b.out = keepSmall(b.out)
 	w.busy, w.free = nil, b
-}
-
-// gather puts bytes behind those that are to be written. A large row is written as it is.
-func (w *Writer) gather(b []byte) {
-	if len(b) <= maxKept {
-		w.buf = append(growExact(w.buf, len(b)), b...)
-		return
-	}
-	if w.flush(0) == nil {
-		_, w.err = w.out.Write(b)
-	}
 }
 
 // flush writes what was gathered when there is more than limit.
 func (w *Writer) flush(limit int) error {
 	if len(w.buf) > limit && w.err == nil {
 		_, w.err = w.out.Write(w.buf)
-		w.buf = keepSmall(w.buf)
+		w.buf = scratch.Reset(w.buf)
 	}
 	return w.err
 }
@@ -288,19 +287,19 @@ func (w *Writer) Close() (Written, error) {
 	return out, nil
 }
 
-// scratch is what a table grows and the next one can have.
-type scratch struct {
+// leftover is what a table grows and the next one can have.
+type leftover struct {
 	index  blockWriter
 	hashes []uint32
 	buf    []byte
 }
 
-var scratches sync.Pool // of *scratch
+var leftovers sync.Pool // of *leftover
 
 // leave gives what the table grew to the next one.
 func (w *Writer) leave() {
 	w.index.reset()
-	scratches.Put(&scratch{w.index, w.filter.hashes[:0], keepSmall(w.buf)})
+	leftovers.Put(&leftover{w.index, w.filter.hashes[:0], scratch.Reset(w.buf)})
 	w.index, w.filter, w.buf = blockWriter{}, filterWriter{}, nil
 }
 
@@ -312,6 +311,7 @@ func (w *Writer) lastBlock() {
 		w.appendSeparator(nil)
 		w.blocks++
 	}
+	w.endLarge(nil)
 	w.join()
 	if w.batch != nil && len(w.batch.rawEnds) > 0 {
 		w.endBatch()

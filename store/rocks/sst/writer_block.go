@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"kvferry/internal/scratch"
 	"kvferry/store/rocks/base"
 )
 
@@ -102,17 +103,7 @@ func (b *blockWriter) finish() []byte {
 
 // reset forgets all blocks, and a buffer that a large row made large.
 func (b *blockWriter) reset() {
-	b.buf, b.start = keepSmall(b.buf), 0
-}
-
-// maxKept is the size of the largest buffer that waits for its next use.
-const maxKept = 1 << 20
-
-func keepSmall(b []byte) []byte {
-	if cap(b) > maxKept {
-		return nil
-	}
-	return b[:0]
+	b.buf, b.start = scratch.Reset(b.buf), 0
 }
 
 // growExact makes room for n bytes more; large buffers grow to what is needed and no further.
@@ -120,7 +111,7 @@ func growExact(b []byte, n int) []byte {
 	if cap(b)-len(b) >= n {
 		return b
 	}
-	if len(b)+n < maxKept {
+	if len(b)+n < scratch.Large {
 		return slices.Grow(b, n)
 	}
 	return append(make([]byte, 0, len(b)+n), b...)

@@ -75,21 +75,40 @@ func (m *marker) mark(h blocks.Handle, seq uint64) error {
 	if _, err := m.f.ReadAt(b, int64(h.Off)); err != nil {
 		return err
 	}
-	bl, err := blocks.Parse(b[:h.Size])
+	at, err := lastTrailer(b[:h.Size], b[h.Size])
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: the last block is none of a Writer's: %w", m.f.Name(), err)
+	}
+	binary.LittleEndian.PutUint64(b[at:], base.Trailer(seq, base.KindPut))
+	binary.LittleEndian.PutUint32(b[h.Size+1:], m.format.checksum(b[:h.Size+1]))
+	_, err = m.f.WriteAt(b, int64(h.Off))
+	return err
+}
+
+// lastTrailer finds the trailer of the last row's key in the last block of a table.
+func lastTrailer(b []byte, codec byte) (int, error) {
+	switch codec {
+	case codecNone:
+		return lastOfBlock(b)
+	case codecSnappy:
+		return largeTrailer(b)
+	}
+	return 0, base.Unsupported("codec %s", CodecName(codec))
+}
+
+func lastOfBlock(b []byte) (int, error) {
+	bl, err := blocks.Parse(b)
+	if err != nil {
+		return 0, err
 	}
 	e := blocks.Entries{Data: bl.Entries, Pos: max(0, bl.Restart(bl.NumRestarts()-1))}
 	for ok := true; ok && err == nil; {
 		ok, err = e.Next()
 	}
-	if err != nil || len(e.Key) < base.TrailerLen || b[h.Size] != codecNone {
-		return errors.Join(err, fmt.Errorf("%s: the last block is none of a Writer's", m.f.Name()))
+	if err == nil && len(e.Key) < base.TrailerLen {
+		err = blocks.ErrEntry
 	}
-	binary.LittleEndian.PutUint64(b[e.Pos-len(e.Val)-base.TrailerLen:], base.Trailer(seq, base.KindPut))
-	binary.LittleEndian.PutUint32(b[h.Size+1:], m.format.checksum(b[:h.Size+1]))
-	_, err = m.f.WriteAt(b, int64(h.Off))
-	return err
+	return e.Pos - len(e.Val) - base.TrailerLen, err
 }
 
 // read returns a block without its trailer.

@@ -33,6 +33,13 @@ func (s *batchSizes) end() {
 	s.lastRaw = s.raw
 }
 
+// settle notes a block that is in the file, and all before it.
+func (s *batchSizes) settle(raw, stored int64) {
+	s.raw += raw
+	s.lastRaw, s.knownRaw = s.raw, s.raw
+	s.stored, s.known = stored, stored
+}
+
 // batch is how large the batch being built is.
 func (s *batchSizes) batch() int64 { return s.raw - s.lastRaw }
 
@@ -99,7 +106,10 @@ func packBlock(dst, raw []byte, f Format, compress bool) []byte {
 func (f Format) checksum(b []byte) uint32 {
 	if f == RocksDB5 {
 		n := len(b) - 1
-		return uint32(xxh3.Hash(b[:n])) ^ uint32(b[n])*0x6b9083d9
+		return withCodec(xxh3.Hash(b[:n]), b[n])
 	}
 	return base.MaskCRC(crc32.Checksum(b, base.Castagnoli))
 }
+
+// withCodec adds the codec to the XXH3 of a block.
+func withCodec(h uint64, codec byte) uint32 { return uint32(h) ^ uint32(codec)*0x6b9083d9 }

@@ -41,6 +41,17 @@ func shapes() map[string][]row {
 		}
 		return out
 	}
+	// larger rows than are copied: some that compress and some that do not, between small ones and next to each other
+	large := numbered(9, func(i int) []byte {
+		v := bytes.Repeat([]byte{byte(i), 3}, 600<<10)
+		switch i % 3 {
+		case 0:
+			return v[:100]
+		case 1:
+			rnd.Read(v)
+		}
+		return v
+	})
 	prefixes := []row{}
 	for i := range 300 {
 		prefixes = append(prefixes, row{bytes.Repeat([]byte{0xff}, i), nil})
@@ -55,6 +66,10 @@ func shapes() map[string][]row {
 		"prefixes":       prefixes,
 		"long keys":      sorted(map[string][]byte{strings.Repeat("a", 64<<10): nil, strings.Repeat("a", 64<<10) + "b": {1}, strings.Repeat("b", 64<<10): {2}}),
 		"large values":   numbered(20, func(i int) []byte { return bytes.Repeat([]byte{byte(i), 3}, 100_000*(i%4)) }),
+		"large, small":   large[:7],
+		"large, random":  large[:8],
+		"large, packed":  large,
+		"large keys":     sorted(map[string][]byte{strings.Repeat("a", 1200<<10): nil, "b": {1}, strings.Repeat("c", 1200<<10): make([]byte, 2<<20)}),
 		"at boundaries":  numbered(600, func(i int) []byte { return make([]byte, 4096-64+i%128) }),
 		"incompressible": random(200, 20, 4000),
 		"restarts":       numbered(16*4+1, func(i int) []byte { return []byte{byte(i)} }),

@@ -1,0 +1,62 @@
+package disk
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Glob lists what matches a pattern in a directory, in the order of names. A directory that cannot be read is an error,
+// as it is none for filepath.Glob; one that is not there has nothing.
+func Glob(dir, pattern string) ([]string, error) {
+	entries, err := ReadDir(dir)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range entries {
+		ok, err := filepath.Match(pattern, e.Name())
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			out = append(out, filepath.Join(dir, e.Name()))
+		}
+	}
+	return out, nil
+}
+
+// Readlink returns where a symbolic link leads.
+func Readlink(path string) (string, error) {
+	if err := check("readlink", path); err != nil {
+		return "", err
+	}
+	return os.Readlink(path)
+}
+
+// EvalSymlinks returns a path without symbolic links.
+func EvalSymlinks(path string) (string, error) {
+	if err := check("readlink", path); err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(path)
+}
+
+// WalkDir is filepath.WalkDir.
+func WalkDir(root string, f fs.WalkDirFunc) error {
+	return fs.WalkDir(dirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
+		return f(filepath.Join(root, filepath.FromSlash(name)), d, err)
+	})
+}
+
+// dirFS is a directory as a file system.
+type dirFS string
+
+func (d dirFS) path(name string) string { return filepath.Join(string(d), filepath.FromSlash(name)) }
+
+func (d dirFS) Open(name string) (fs.File, error)          { return Open(d.path(name)) }
+func (d dirFS) Stat(name string) (fs.FileInfo, error)      { return Lstat(d.path(name)) }
+func (d dirFS) ReadDir(name string) ([]fs.DirEntry, error) { return ReadDir(d.path(name)) }

@@ -1,0 +1,33 @@
+// Package scratch is about buffers that are used again and again.
+package scratch
+
+// Large is the size of the largest buffer that waits for its next use, and of the largest row that is copied in passing.
+// A promise of memory counts larger ones one by one.
+const Large = 1 << 20
+
+// Reset empties a buffer for its next use. One that a large row has made large is given back: it would be held as long as
+// its owner lives, and there are many owners.
+func Reset(b []byte) []byte {
+	if cap(b) > Large {
+		return nil
+	}
+	return b[:0]
+}
+
+// Room empties a buffer and makes room for n bytes; large ones are made as large as that and no larger.
+func Room(b []byte, n int) []byte {
+	if n <= cap(b) || n <= Large {
+		return b[:0]
+	}
+	return make([]byte, 0, n)
+}
+
+// ResetAll is Reset for several buffers.
+func ResetAll(buffers ...*[]byte) {
+	for _, b := range buffers {
+		*b = Reset(*b)
+	}
+}
+
+// Beside is more than what formats put beside a value in its row.
+const Beside = 64

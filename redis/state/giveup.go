@@ -1,0 +1,126 @@
+package state
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble"
+	"github.com/cockroachdb/pebble/vfs"
+)
+
+// failure is the first error of the store's background work, which nobody waits for. Pebble ends the process when it
+// cannot write its MANIFEST, and tries for ever to write a table: on a full disk nothing would be said, or all at once.
+// So after the first error what it writes is dropped: it goes on as if there were room, and each command says why.
+type failure struct{ err atomic.Pointer[error] }
+
+func (f *failure) set(err error) {
+	if err != nil {
+		f.err.CompareAndSwap(nil, &err)
+	}
+}
+
+func (f *failure) get() error {
+	if e := f.err.Load(); e != nil {
+		return *e
+	}
+	return nil
+}
+
+// listener hears of what fails otherwise, as a read of a compaction.
+func (f *failure) listener() *pebble.EventListener {
+	return &pebble.EventListener{BackgroundError: f.set}
+}
+
+// failing is a file system whose writes do not fail; its failure remembers that they did.
+type failing struct {
+	vfs.FS
+	f *failure
+}
+
+// try does what a failure has not made needless.
+func (f *failure) try(do func() error) {
+	if f.get() == nil {
+		f.set(do())
+	}
+}
+
+func (s failing) Create(name string) (vfs.File, error) { return s.made(s.FS.Create(name)) }
+
+func (s failing) ReuseForWrite(old, name string) (vfs.File, error) {
+	return s.made(s.FS.ReuseForWrite(old, name))
+}
+
+func (s failing) OpenDir(name string) (vfs.File, error) { return s.made(s.FS.OpenDir(name)) }
+
+// made wraps a file that is written; one in memory takes the place of one that cannot be made.
+func (s failing) made(file vfs.File, err error) (vfs.File, error) {
+	if err != nil {
+		s.f.set(err)
+		if file, err = vfs.NewMem().Create("dropped"); err != nil {
+			return nil, err
+		}
+	}
+	return failingFile{file, s.f}, nil
+}
+
+func (s failing) Link(old, name string) error {
+	s.f.try(func() error { return s.FS.Link(old, name) })
+	return nil
+}
+
+func (s failing) Rename(old, name string) error {
+	s.f.try(func() error { return s.FS.Rename(old, name) })
+	return nil
+}
+
+type failingFile struct {
+	vfs.File
+	f *failure
+}
+
+func (x failingFile) Write(b []byte) (int, error) {
+	x.f.try(func() error {
+		_, err := x.File.Write(b)
+		return err
+	})
+	return len(b), nil
+}
+
+func (x failingFile) WriteAt(b []byte, off int64) (int, error) {
+	x.f.try(func() error {
+		_, err := x.File.WriteAt(b, off)
+		return err
+	})
+	return len(b), nil
+}
+
+func (x failingFile) Preallocate(off, n int64) error {
+	x.f.try(func() error { return x.File.Preallocate(off, n) })
+	return nil
+}
+
+func (x failingFile) Sync() error {
+	x.f.try(x.File.Sync)
+	return nil
+}
+
+func (x failingFile) SyncData() error {
+	x.f.try(x.File.SyncData)
+	return nil
+}
+
+func (x failingFile) SyncTo(n int64) (full bool, err error) {
+	x.f.try(func() error {
+		full, err = x.File.SyncTo(n)
+		return err
+	})
+	return full, nil
+}
+
+// check takes over what the background work met.
+func (s *State) check() error {
+	if err := s.failure.get(); err != nil && s.err == nil {
+		s.err = fmt.Errorf("the temporary store of the commands in %s: %w; make room there or name another --temp-dir", s.dir, err)
+	}
+	return s.err
+}

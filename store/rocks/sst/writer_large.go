@@ -1,0 +1,196 @@
+package sst
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+
+	"github.com/klauspost/compress/s2"
+	"github.com/zeebo/xxh3"
+
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
+)
+
+// A row larger than scratch.Large has a block of its own, which goes into the file piece by piece: head, value, tail.
+//
+//	+-----------------------------------------+-------+------------------+
+//	| lengths (varint × 3), key, trailer (8B) | value | restarts: 0, one |
+//	+-----------------------------------------+-------+------------------+
+//
+// Compressed, head and tail are literals of their own, so that the trailer can be changed in place, and the value is
+// compressed in parts: that twice, first for its size, so that neither form of it is ever in memory as a whole.
+type largeRow struct{ head, value, tail []byte }
+
+// largePart is how much of a value is compressed at once.
+const largePart = 256 << 10
+
+// large writes the block of a large row. What comes before it is in the file then; its index entry waits for the next key.
+func (w *Writer) large(key, value []byte) error {
+	if w.blocks > w.batchStart {
+		w.endBatch()
+	}
+	w.join()
+	if err := w.flush(0); err != nil {
+		return err
+	}
+	r := newLargeRow(key, w.trailer, value)
+	size, codec := r.size(), byte(codecNone)
+	room := make([]byte, s2.MaxEncodedLen(min(largePart, len(value))))
+	if packed := r.packedSize(room, size-size/8); packed < size-size/8 {
+		size, codec = packed, codecSnappy
+	}
+	trailer, err := r.write(w, codec, room)
+	if err == nil {
+		_, err = w.out.Write(trailer)
+	}
+	if w.err = err; err != nil {
+		return err
+	}
+	w.ident.Write(trailer[1:])
+	w.waiting = blocks.Handle{Off: w.off, Size: uint64(size)}
+	w.off += uint64(size + len(trailer))
+	w.blocks++
+	w.batchStart = w.blocks
+	w.sizes.settle(int64(r.size()), int64(w.off))
+	return nil
+}
+
+// endLarge adds the index entry of a large row; next is the key after it, nil when there is none.
+func (w *Writer) endLarge(next []byte) {
+	if w.waiting.Size > 0 {
+		w.appendSeparator(next)
+		w.addIndex(w.sep, w.waiting)
+		w.waiting = blocks.Handle{}
+	}
+}
+
+func newLargeRow(key []byte, trailer uint64, value []byte) *largeRow {
+	head := make([]byte, 3*binary.MaxVarintLen32, 3*binary.MaxVarintLen32+len(key)+base.TrailerLen)
+	head = head[:putLengths(head, 0, len(key)+base.TrailerLen, len(value))]
+	head = binary.LittleEndian.AppendUint64(append(head, key...), trailer)
+	return &largeRow{head, value, []byte{0, 0, 0, 0, 1, 0, 0, 0}}
+}
+
+// size is that of the block.
+func (r *largeRow) size() int { return len(r.head) + len(r.value) + len(r.tail) }
+
+// pack calls f with the pieces of the compressed block, which live until it returns.
+func (r *largeRow) pack(room []byte, f func([]byte) error) error {
+	start := appendLiteral(binary.AppendUvarint(nil, uint64(r.size())), r.head)
+	if err := f(start); err != nil {
+		return err
+	}
+	for rest := r.value; len(rest) > 0; {
+		n := min(largePart, len(rest))
+		part := s2.EncodeSnappy(room, rest[:n])
+		_, skip := binary.Uvarint(part) // its size, as if it were all
+		if err := f(part[skip:]); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	return f(appendLiteral(nil, r.tail))
+}
+
+var errEnough = errors.New("enough")
+
+// packedSize is the size of the compressed block, or some size from most on.
+func (r *largeRow) packedSize(room []byte, most int) (size int) {
+	r.pack(room, func(b []byte) error {
+		if size += len(b); size >= most {
+			return errEnough
+		}
+		return nil
+	})
+	return size
+}
+
+// write puts the block into the file and returns its trailer.
+func (r *largeRow) write(w *Writer, codec byte, room []byte) ([]byte, error) {
+	sum := blockSum{}
+	put := func(b []byte) error {
+		sum.add(w.o.Format, b)
+		_, err := w.out.Write(b)
+		return err
+	}
+	var err error
+	if codec == codecSnappy {
+		err = r.pack(room, put)
+	} else {
+		err = errors.Join(put(r.head), put(r.value), put(r.tail))
+	}
+	return binary.LittleEndian.AppendUint32([]byte{codec}, sum.end(w.o.Format, codec)), err
+}
+
+// blockSum is the checksum of a block that comes in pieces.
+type blockSum struct {
+	crc uint32
+	xxh xxh3.Hasher
+}
+
+func (s *blockSum) add(f Format, b []byte) {
+	if f == RocksDB5 {
+		s.xxh.Write(b)
+		return
+	}
+	s.crc = crc32.Update(s.crc, base.Castagnoli, b)
+}
+
+// end returns the checksum of the block and its codec.
+func (s *blockSum) end(f Format, codec byte) uint32 {
+	if f == RocksDB5 {
+		return withCodec(s.xxh.Sum64(), codec)
+	}
+	return base.MaskCRC(crc32.Update(s.crc, base.Castagnoli, []byte{codec}))
+}
+
+// Literals of snappy: a tag has 0 in its two low bits, above them the length less one, or 59 and how many bytes of it
+// follow, little endian.
+const (
+	shortLiteral  = 60
+	literalLenLen = 4
+)
+
+// appendLiteral appends a literal that is not empty.
+func appendLiteral(dst, b []byte) []byte {
+	if n := len(b) - 1; n < shortLiteral {
+		dst = append(dst, byte(n)<<2)
+	} else {
+		dst = binary.LittleEndian.AppendUint32(append(dst, (shortLiteral-1+literalLenLen)<<2), uint32(n))
+	}
+	return append(dst, b...)
+}
+
+// largeTrailer finds the trailer of the key of a large row in its compressed block: the head ends with it.
+func largeTrailer(b []byte) (int, error) {
+	head, at, ok := literal(b)
+	shared, unshared, _, p := blocks.EntryHeader(head, 0)
+	if !ok || shared != 0 || unshared < base.TrailerLen || p < 0 || p+unshared != len(head) {
+		return 0, blocks.ErrEntry
+	}
+	return at + len(head) - base.TrailerLen, nil
+}
+
+// literal returns the literal that a compressed block begins with, and where it is.
+func literal(b []byte) (text []byte, at int, ok bool) {
+	_, at = binary.Uvarint(b)
+	if at <= 0 || at+1+literalLenLen > len(b) {
+		return nil, 0, false
+	}
+	tag, n := b[at], 0
+	at++
+	switch {
+	case tag&3 != 0:
+		return nil, 0, false
+	case tag>>2 < shortLiteral:
+		n = int(tag>>2) + 1
+	case tag>>2 == shortLiteral-1+literalLenLen:
+		n = int(binary.LittleEndian.Uint32(b[at:])) + 1
+		at += literalLenLen
+	}
+	if n <= 0 || n > len(b)-at {
+		return nil, 0, false
+	}
+	return b[at : at+n], at, true
+}
