@@ -13,7 +13,7 @@ RACE_SKIP ?= ^TestMatrix$$|Damage|Killed|Linear|Random|Transcript|^TestGoldens$$
 # Of the commands, those tests in which several workers, meters and signals meet; all of them take the detector half an hour.
 RACE_COMMANDS ?= Progress|Workers|MatrixOnePass|Cancelled|SalvageTables|SalvageLMDB|Closed|BrokenPipe|VerifyPlantedDatasets|FullDisk
 
-.PHONY: help build demo test oracle race fuzz-short faults mutants cover lint cross bench bench-full docs clean
+.PHONY: help build demo test oracle race fuzz-short faults mutants cover lint cross bench bench-full docs dist dist-test clean
 
 help:
 	@echo 'make demo        convert a bundled database, prove it, clean up (needs Go alone)'
@@ -24,6 +24,7 @@ help:
 	@echo 'make oracle      only the tests in which RocksDB and LMDB themselves take part'
 	@echo 'make faults      random damages, kills, failing system calls, full disks, signals; FOR=30m SEED=1'
 	@echo 'make mutants     how many of N=300 changes of the code its tests notice; SEED=1, PKGS="convert record"'
+	@echo 'make dist        archives, packages, SBOMs and checksums of a release, in dist/'
 	@echo 'make race cover lint cross fuzz-short docs clean'
 
 # A release is named by its tag, any other build by its commit. Nothing else of the machine goes into the binary.
@@ -82,6 +83,13 @@ docs:
 	$(GO) run ./cmd/kvferry-docs bin
 	@echo 'docs: man pages in bin/man, shell completions in bin/completion'
 
+dist:
+	$(GO) run ./scripts/dist
+
+# The same commit gives the same bytes; the Debian package installs, runs and is removed again.
+dist-test:
+	@scripts/dist-test
+
 clean:
-	rm -rf bin
+	rm -rf bin dist
 	@$(MAKE) --no-print-directory -C bench clean
