@@ -1,7 +1,6 @@
 package command
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -88,64 +87,4 @@ func runExample(t *testing.T, dir, line string) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// The session in the README is what one sees.
-func TestReadmeSession(t *testing.T) {
-	data, err := os.ReadFile("../../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	chdir(t, t.TempDir())
-	lines := 0
-	for i, block := range strings.Split(string(data), "```") {
-		if i%2 == 0 || !strings.HasPrefix(block, "\n$ ") {
-			continue
-		}
-		for _, part := range strings.Split(block, "\n$ ")[1:] {
-			line, want, _ := strings.Cut(part, "\n")
-			if got := session(t, line); !matches(got, strings.TrimRight(want, "\n")) {
-				t.Errorf("$ %s\n%s\nthe README has\n%s", line, got, want)
-			}
-			lines++
-		}
-	}
-	if lines < 8 {
-		t.Errorf("%d command lines", lines)
-	}
-}
-
-// session runs a line of the README: tar, or kvferry with its exit code.
-func session(t *testing.T, line string) string {
-	t.Helper()
-	if path, isTar := strings.CutPrefix(line, "tar -xzf fixtures/golden/"); isTar {
-		wd, err := os.Getwd()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := fixtures.Extract(strings.TrimSuffix(path, ".tar.gz"), wd); err != nil {
-			t.Fatal(err)
-		}
-		return ""
-	}
-	text, exit := strings.CutSuffix(line, `; echo "exit $?"`)
-	r := kvferry(t, commandWords(text)[1:]...)
-	out := r.stdout + r.stderr
-	if exit {
-		out += fmt.Sprintf("exit %d\n", r.code)
-	}
-	return strings.TrimRight(scrub(out, "/nowhere/"), "\n")
-}
-
-// matches compares an output with that in the README, where … stands for lines that are left out.
-func matches(got, want string) bool {
-	var pattern strings.Builder
-	for _, line := range strings.Split(scrub(want, "/nowhere/"), "\n") {
-		if strings.TrimSpace(line) == "…" {
-			pattern.WriteString(`(?:.*\n)*`)
-			continue
-		}
-		pattern.WriteString(regexp.QuoteMeta(line) + `\n`)
-	}
-	return regexp.MustCompile(`^` + pattern.String() + `$`).MatchString(got + "\n")
 }
