@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestPages(t *testing.T) {
@@ -20,5 +21,21 @@ func TestPages(t *testing.T) {
 	}
 	if _, ok := Page("nothing"); ok {
 		t.Error("a page that is not there")
+	}
+}
+
+// Lines of prose have at most 100 characters: pages are read in terminals too, by kvferry help.
+func TestLinesOfProse(t *testing.T) {
+	for _, topic := range Topics() {
+		text, _ := Page(topic)
+		code := false
+		for i, line := range strings.Split(text, "\n") {
+			if strings.HasPrefix(strings.TrimSpace(line), "```") {
+				code = !code
+			}
+			if n := utf8.RuneCountInString(line); n > 100 && !code && !strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "    ") {
+				t.Errorf("%s.md:%d: %d characters", topic, i+1, n)
+			}
+		}
 	}
 }
