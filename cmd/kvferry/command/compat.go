@@ -18,8 +18,9 @@ const compatHead = `# Compatibility
 
 Written by ` + "`kvferry formats --format markdown`" + ` from what the code enforces; ` + "`make docs`" + ` renews it.
 
-Every format that is read is converted into every one that is written, itself too. What a target cannot hold is listed before
-anything is published, and refused with exit code 4 unless ` + "`--allow-loss`" + ` names it. ` + "`--dry-run`" + ` only lists.
+Every format that is read converts into every format that is written, also into itself. kvferry
+lists what a target cannot hold before it publishes anything, and refuses it with exit code 4 unless
+` + "`--allow-loss`" + ` names it. ` + "`--dry-run`" + ` only lists.
 `
 
 // writeCompat writes docs/compatibility.md: what the formats hold, and what each pair may lose.
@@ -101,8 +102,8 @@ func holdTable(b *bytes.Buffer, formats []format.Format) {
 
 // serverTable lists the names by which locations call servers.
 func serverTable(b *bytes.Buffer, formats []format.Format) {
-	head(b, "Servers", "A location names a format or a server. A server's name as a target decides what is written; before a source it is checked\n"+
-		"against what is there.", "location", "format", "server")
+	head(b, "Servers", "A location names a format or a server. The name of a server as a target decides what is written;\n"+
+		"for a source, kvferry compares it with what is there.", "location", "format", "server")
 	for _, f := range formats {
 		for _, s := range catalog.Servers(f) {
 			row(b, "`"+s.Name+":`", f.Name(), s.Detail)
@@ -139,9 +140,10 @@ func storeTable(b *bytes.Buffer, formats []format.Format) {
 // pairTable lists what may be lost from each format into each.
 func pairTable(b *bytes.Buffer, formats []format.Format) {
 	targets := slices.DeleteFunc(slices.Clone(formats), func(f format.Format) bool { return f.Limits().NoTarget != "" })
-	head(b, "From each to each", "What may be lost on the way from the format of a row to that of a column. `"+
-		strings.Join(anywhere, "`, `")+"`\nmay come with any pair: they depend on the data alone. Several databases become\n"+
-		"as many databases (a directory each in nemo and blackwidow, a namespace each in Ardb); `--db NAME` takes some of them.",
+	head(b, "From each to each", "What may be lost on the way from the format of a row to that of a column.\n`"+
+		strings.Join(anywhere, "`, `")+"` depend on the data alone and are possible with every pair.\n"+
+		"Each database stays a database (a directory in nemo and blackwidow, a namespace in Ardb and\n"+
+		"Kvrocks); `--db NAME` chooses some of them.",
 		append([]string{"from"}, names(targets)...)...)
 	for _, from := range formats {
 		if from.Limits().NoSource != "" {
