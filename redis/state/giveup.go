@@ -63,6 +63,14 @@ func (s failing) made(file vfs.File, err error) (vfs.File, error) {
 	return failingFile{file, s.f}, nil
 }
 
+// Open does not look for files of which the writing was dropped: Pebble ends the process when one is not there.
+func (s failing) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	if err := s.f.get(); err != nil {
+		return nil, err
+	}
+	return s.FS.Open(name, opts...)
+}
+
 func (s failing) Link(old, name string) error {
 	s.f.try(func() error { return s.FS.Link(old, name) })
 	return nil
