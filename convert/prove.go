@@ -143,7 +143,8 @@ func proofTasks(back format.Source, p *Plan) []*Task {
 		}
 		for i := range p.Tasks {
 			t := &p.Tasks[i]
-			if t.TargetDB != planned || t.Group == 0 {
+			// Spans that are sections of the source's file mean nothing to the target.
+			if t.TargetDB != planned || t.Group == 0 || t.Span.To > 0 {
 				continue
 			}
 			for _, g := range p.Groups {

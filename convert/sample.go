@@ -74,7 +74,10 @@ func (s *sample) take(src format.Source, p *Plan, tasks []Task, budget int64) er
 		}
 		return nil
 	}
-	for _, x := range pick(cells, s.places(want), float64(want)/float64(size)) {
+	// Where cells are coarse, as sections of a file are, more places than fit would make the sample the whole.
+	fraction := float64(want) / float64(size)
+	places := max(min(s.places(want), int(fraction*float64(len(cells)))), 1)
+	for _, x := range pick(cells, places, fraction) {
 		t := tasks[0]
 		t.Span, t.Bytes = x.span, int64(x.share*float64(size))
 		s.add(t, x.weight)

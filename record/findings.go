@@ -77,7 +77,7 @@ var findingKinds = []FindingKind{
 	{"aof-damaged", Error, "files", "An append-only file contains bytes that are not a command; kvferry does not read what follows."},
 	{"aof-module-aux", Warning, "files", "The RDB part of an append-only file contains module data that belongs to no key; kvferry does not read it."},
 	{"aof-refused", Note, "rows", "Commands of an append-only file fail when replayed. Servers skip them as well."},
-	{"scanned", Note, "files", "A server lets nobody be its replica, so its keys were read by SCAN and DUMP, each at a moment of its own: of what changes meanwhile some is read as it was and some as it is."},
+	{"scanned-server", Note, "files", "A server lets nobody be its replica, so its keys were read by SCAN and DUMP, each at a moment of its own: of what changes meanwhile some is read as it was and some as it is."},
 	{"functions-unread", Warning, "files", "A server does not let its libraries of functions be read; they are missing."},
 	{"damaged-value", Error, "rows", "The value of a key in an RDB file cannot be decoded. kvferry reads the part before the damage, and the keys after it."},
 	{"duplicate-key", Error, "rows", "An RDB file contains a key more than once; kvferry reads the first. Servers do not load such a file."},

@@ -18,7 +18,7 @@ import (
 // FindScanned is the kind of finding that keys were read one by one, each at a moment of its own, and FindFunctions that libraries
 // of functions were not read.
 const (
-	FindScanned   = "scanned"
+	FindScanned   = "scanned-server"
 	FindFunctions = "functions-unread"
 )
 

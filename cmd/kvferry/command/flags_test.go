@@ -174,6 +174,9 @@ func TestSharedFlagsAreTheSame(t *testing.T) {
 		if cmd.Name() == "convert" {
 			own = append(own, "memory", "temp-dir")
 		}
+		if cmd.Name() == "patch" { // it applies operations and converts nothing
+			own = append(own, "dry-run", "resume")
+		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			now := meaning{f.Usage, f.DefValue}
 			if before, shared := seen[f.Name]; shared && now != before && !slices.Contains(own, f.Name) {
