@@ -51,7 +51,7 @@ func run(args []string) error {
 		}
 		return os.WriteFile(args[1], []byte(strconv.FormatInt(took.Nanoseconds(), 10)), 0o644)
 	}
-	return fmt.Errorf("usage: server load FILE | server pipe FILE | server run CPU CMD ARG...")
+	return fmt.Errorf("usage: server load FILE | server pipe FILE | server run CPU CMD ARGS")
 }
 
 func absolute(path string) string {
