@@ -86,8 +86,7 @@ func (t *TypeWriter) InOrder() bool { return t.inOrder }
 // Alone writes the current record as its meta row, which is all of it.
 func (t *TypeWriter) Alone() error {
 	t.alone = true
-	t.value = t.AppendMeta(t.value[:0], &t.m)
-	return t.metaLane.Append(t.metaKey, t.value)
+	return t.putMeta()
 }
 
 // Count sets what the meta row counts, where these are not the elements.
@@ -292,11 +291,9 @@ func (t *TypeWriter) writeString(elems []record.Element) error {
 			return fmt.Errorf("string %s: more than one value", record.Quote(t.m.Key))
 		}
 		t.m.Value = elems[i].Value
-		t.value = t.AppendMeta(t.value[:0], &t.m)
-		if err := t.metaLane.Append(t.metaKey, t.value); err != nil {
+		if err := t.Alone(); err != nil {
 			return err
 		}
-		t.shrink()
 	}
 	return nil
 }
@@ -304,10 +301,10 @@ func (t *TypeWriter) writeString(elems []record.Element) error {
 // maxKept is the size of the largest value whose room is kept: where a database is many stores, each has a writer.
 const maxKept = 256 << 10
 
-// shrink lets the room of a large value go.
+// shrink lets the room of a large value go. What the meta row will say stays: a record has rows before it.
 func (t *TypeWriter) shrink() {
 	if cap(t.value) > maxKept {
-		t.value, t.m.Value = nil, nil
+		t.value = nil
 	}
 }
 
@@ -396,7 +393,7 @@ func (t *TypeWriter) put(value []byte) error {
 
 // end writes what was to be sorted and the meta row.
 func (t *TypeWriter) end() error {
-	if t.data == nil || t.alone || t.Type == record.String && t.own == nil || t.count == 0 && (t.Type != record.Stream || t.NoBlank && t.m.Stream.Last == ID{}) {
+	if t.alone || t.count == 0 && (t.Type != record.Stream || t.NoBlank && t.m.Stream.Last == ID{}) {
 		return nil
 	}
 	if err := t.writeSorted(); err != nil {
@@ -435,6 +432,15 @@ func (t *TypeWriter) writeMeta() error {
 	}
 	m := &t.m
 	m.Count, m.Left, m.Right, m.Next = int64(t.count), t.First-1, t.First+t.count, t.First+t.count
-	t.value = t.AppendMeta(t.value[:0], m)
-	return t.metaLane.Append(t.metaKey, t.value)
+	return t.putMeta()
+}
+
+// putMeta writes the meta row, the last that has a use for Value, which is a view of what the caller or the writer of
+// elements holds.
+func (t *TypeWriter) putMeta() error {
+	t.value = t.AppendMeta(t.value[:0], &t.m)
+	t.m.Value = nil
+	err := t.metaLane.Append(t.metaKey, t.value)
+	t.shrink()
+	return err
 }
