@@ -75,6 +75,16 @@ func newLargeRow(key []byte, trailer uint64, value []byte) *largeRow {
 // size is that of the block.
 func (r *largeRow) size() int { return len(r.head) + len(r.value) + len(r.tail) }
 
+// plain calls f with the pieces of the block, until it fails.
+func (r *largeRow) plain(f func([]byte) error) error {
+	for _, piece := range [][]byte{r.head, r.value, r.tail} {
+		if err := f(piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // pack calls f with the pieces of the compressed block, which live until it returns.
 func (r *largeRow) pack(room []byte, f func([]byte) error) error {
 	start := appendLiteral(binary.AppendUvarint(nil, uint64(r.size())), r.head)
@@ -114,12 +124,11 @@ func (r *largeRow) write(w *Writer, codec byte, room []byte) ([]byte, error) {
 		_, err := w.out.Write(b)
 		return err
 	}
-	var err error
+	pieces := r.plain
 	if codec == codecSnappy {
-		err = r.pack(room, put)
-	} else {
-		err = errors.Join(put(r.head), put(r.value), put(r.tail))
+		pieces = func(f func([]byte) error) error { return r.pack(room, f) }
 	}
+	err := pieces(put)
 	return binary.LittleEndian.AppendUint32([]byte{codec}, sum.end(w.o.Format, codec)), err
 }
 

@@ -52,6 +52,12 @@ func shapes() map[string][]row {
 		}
 		return v
 	})
+	between := numbered(4000, func(i int) []byte { // batches, whole and not, of blocks, whole and not
+		if i%1700 == 1500 || i == 1501 {
+			return large[1+i%2].value
+		}
+		return large[1].value[i : i+i%100]
+	})
 	prefixes := []row{}
 	for i := range 300 {
 		prefixes = append(prefixes, row{bytes.Repeat([]byte{0xff}, i), nil})
@@ -69,6 +75,7 @@ func shapes() map[string][]row {
 		"large, small":   large[:7],
 		"large, random":  large[:8],
 		"large, packed":  large,
+		"between large":  between,
 		"large keys":     sorted(map[string][]byte{strings.Repeat("a", 1200<<10): nil, "b": {1}, strings.Repeat("c", 1200<<10): make([]byte, 2<<20)}),
 		"at boundaries":  numbered(600, func(i int) []byte { return make([]byte, 4096-64+i%128) }),
 		"incompressible": random(200, 20, 4000),
@@ -214,10 +221,12 @@ func TestSizeDoesNotDependOnSpareCores(t *testing.T) {
 	beside.Spare = spare(2)
 	var a, b bytes.Buffer
 	v, w := sst.NewWriter(&a, plain), sst.NewWriter(&b, beside)
-	for i, r := range shapes()["many"] {
-		v.Add(r.key, r.value)
-		w.Add(r.key, r.value)
-		if v.Size() != w.Size() || !bytes.Equal(w.Last(), r.key) || w.Entries() != int64(i+1) {
+	rows := shapes()
+	for i, r := range append(rows["between large"], rows["many"]...) {
+		key := fmt.Appendf(nil, "%06d%s", i, r.key)
+		v.Add(key, r.value)
+		w.Add(key, r.value)
+		if v.Size() != w.Size() || !bytes.Equal(w.Last(), key) || w.Entries() != int64(i+1) {
 			t.Fatalf("row %d: sizes %d and %d", i, v.Size(), w.Size())
 		}
 	}
@@ -260,11 +269,19 @@ func (f *full) Write(p []byte) (int, error) {
 }
 
 func TestWriteErrorsAreReturned(t *testing.T) {
-	rows := shapes()["random"]
+	all := shapes()
+	for _, name := range []string{"random", "large, random", "large, packed"} {
+		for _, cores := range []int{0, 1} {
+			writesWhileThereIsRoom(t, name, all[name], cores)
+		}
+	}
+}
+
+func writesWhileThereIsRoom(t *testing.T, name string, rows []row, cores int) {
 	size := len(write(t, options(), rows))
-	for _, room := range []int{0, size / 2, size - 1} {
+	for _, room := range []int{0, 200, size / 2, size - 1} { // 200: a large row, after a small one, has its head in the file
 		f, o := full(room), options()
-		o.Buffer = 1
+		o.Buffer, o.Spare = 1, spare(cores)
 		w := sst.NewWriter(&f, o)
 		var err error
 		for _, r := range rows {
@@ -273,9 +290,12 @@ func TestWriteErrorsAreReturned(t *testing.T) {
 			}
 		}
 		if _, cerr := w.Close(); cerr == nil || cerr.Error() != "disk full" || err != nil && err != cerr {
-			t.Errorf("room %d: %v, %v", room, err, cerr)
+			t.Errorf("%s: room %d: %v, %v", name, room, err, cerr)
 		}
 	}
+}
+
+func TestClosed(t *testing.T) {
 	w := sst.NewWriter(new(bytes.Buffer), options())
 	w.Close()
 	if w.Add([]byte("k"), nil) == nil {
