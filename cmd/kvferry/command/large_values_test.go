@@ -91,11 +91,13 @@ func TestLargeValuesStayWithinMemory(t *testing.T) {
 	for _, to := range []struct {
 		format  string
 		workers []int
-	}{{"blackwidow", []int{1, 2, 4}}, {"floyd", []int{2}}, {"kvrocks", []int{4}}, {"rdb", []int{1}}} {
-		for _, workers := range to.workers {
+	}{{"blackwidow", []int{1, 4}}, {"floyd", []int{2}}, {"kvrocks", []int{4}}, {"rdb", []int{1}}} {
+		for i, workers := range to.workers {
 			dst := filepath.Join(t.TempDir(), "dst")
 			within(workers, "convert", "-q", src, to.format+":"+dst)
-			within(1, "fingerprint", dst)
+			if i == 0 { // all workers write the same bytes
+				within(1, "fingerprint", dst)
+			}
 			os.RemoveAll(dst)
 		}
 	}

@@ -35,6 +35,7 @@ func slowly(a *App, delay time.Duration) {
 // TestProgressOnTerminal runs commands on a pseudo-terminal, whose source takes longer to open than a bar takes to be
 // drawn for the first time.
 func TestProgressOnTerminal(t *testing.T) {
+	t.Parallel() // it sleeps
 	src := golden(t, "nemo-basic")
 	for _, args := range [][]string{
 		{"convert", src, "blackwidow:" + filepath.Join(t.TempDir(), "dst")},
@@ -86,6 +87,7 @@ type gone struct{}
 func (gone) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 
 func TestProgressNobodyReads(t *testing.T) {
+	t.Parallel() // it sleeps
 	src := golden(t, "nemo-basic")
 	for _, mode := range []string{"json", "bar", "lines"} {
 		app := testApp()
