@@ -189,6 +189,7 @@ func cutting(t *testing.T, to string, answered, first int64) (addr string) {
 
 // TestSourceCut: a connection that breaks in the middle is made again; one that always breaks has an end.
 func TestSourceCut(t *testing.T) {
+	t.Parallel() // it waits between attempts
 	s := redistest.Start(t, undelayed...)
 	want := fill(t, s, 120, 3000)
 	for _, scan := range []bool{false, true} {
@@ -389,6 +390,7 @@ func certificate(t *testing.T) (cert, key string) {
 
 // TestTLS writes and reads a server that speaks TLS alone, with a certificate of its own.
 func TestTLS(t *testing.T) {
+	t.Parallel() // it waits between attempts
 	cert, key := certificate(t)
 	s := redistest.StartTLS(t, cert, key, cert)
 	list := data(40, 300)
