@@ -22,12 +22,12 @@ func printReport(w io.Writer, r *convert.Report, compare string) {
 	if r.DryRun {
 		verb = "would convert"
 	}
-	fmt.Fprintf(w, "%s %s (%s on %s, %d files, %s)\n", verb, visible.Text(r.Source.Path), r.Source.Format, r.Source.Store,
+	fmt.Fprintf(w, "%s %s (%s, %d files, %s)\n", verb, visible.Text(r.Source.Path), formatOn(r.Source.Format, r.Source.Store),
 		r.Source.Files, bytesText(r.Source.Bytes))
 	if r.DryRun {
-		fmt.Fprintf(w, "     into %s (%s on %s)\n", visible.Text(r.Target.Path), r.Target.Format, r.Target.Store)
+		fmt.Fprintf(w, "     into %s (%s)\n", visible.Text(r.Target.Path), formatOn(r.Target.Format, r.Target.Store))
 	} else {
-		fmt.Fprintf(w, "     into %s (%s on %s, %d files, %s)\n", visible.Text(r.Target.Path), r.Target.Format, r.Target.Store,
+		fmt.Fprintf(w, "     into %s (%s, %d files, %s)\n", visible.Text(r.Target.Path), formatOn(r.Target.Format, r.Target.Store),
 			r.Target.Files, bytesText(r.Target.Bytes))
 	}
 	for _, n := range renames(r) {
@@ -281,4 +281,12 @@ func bytesText(n int64) string {
 		return fmt.Sprintf("%d B", n)
 	}
 	return fmt.Sprintf("%.1f %s", f, units[i])
+}
+
+// formatOn names a format and the store that it is on; files and servers have none.
+func formatOn(format, store string) string {
+	if store == "" {
+		return format
+	}
+	return format + " on " + store
 }
