@@ -52,17 +52,12 @@ func TestStartsOverAfterResume(t *testing.T) {
 	}
 }
 
-// forgetful loses tables that writers handed to it.
-func (b *bench) forgetful(n int) {
-	b.to.tables = func(t *fakeTarget) { delete(t.tables, n) }
-}
-
 // TestTargetForgets: a target that does not know a finished task's tables any more is not published.
 func TestTargetForgets(t *testing.T) {
 	for _, resume := range []bool{false, true} {
 		b := newBench(t, dataset(1))
 		b.o.NoProve, b.o.Resume = true, resume
-		b.forgetful(3)
+		b.to.forgets = 3
 		err := b.fails("task 3 (database 0, set) wrote 1 tables")
 		var count *CountError
 		if !errors.As(err, &count) {

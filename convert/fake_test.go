@@ -28,8 +28,8 @@ type fake struct {
 	spoil func(*fakeRecord)
 	// failAfter makes writers fail after so many records; 0 means never.
 	failAfter int
-	// tables changes what a target knows of finished tasks before it is asked for task 0.
-	tables func(*fakeTarget)
+	// forgets is the task whose tables a target knows once and no more; 0 means none.
+	forgets int
 	// onShard is told what memory a writer may use.
 	onShard func(memory int64)
 	// midFinish is called between the renames of Finish.
@@ -317,8 +317,8 @@ func (t *fakeTarget) Tables(n int) ([]store.Table, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	tables := t.tables[n]
-	if t.f.tables != nil {
-		t.f.tables(t)
+	if n != 0 && n == t.f.forgets {
+		delete(t.tables, n)
 	}
 	return tables, nil
 }
