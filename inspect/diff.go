@@ -262,45 +262,13 @@ func (d *differ) begin(pairs []dbPair) {
 }
 
 // database compares one database by merging.
-func (d *differ) database(ctx context.Context, p dbPair) (err error) {
+func (d *differ) database(ctx context.Context, p dbPair) error {
 	d.db = p.DBPair
-	a, err := openSide(ctx, d.a, p.A, p.both, p.InA)
-	if err != nil {
-		return fmt.Errorf("first dataset: %w", err)
-	}
-	defer func() { err = errors.Join(err, a.close()) }()
-	b, err := openSide(ctx, d.b, p.B, p.both, p.InB)
-	if err != nil {
-		return fmt.Errorf("second dataset: %w", err)
-	}
-	defer func() { err = errors.Join(err, b.close()) }()
-	for n := 0; ; n++ {
-		if n%checkEvery == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err := errors.Join(a.next(), b.next()); err != nil {
-			return err
-		}
-		if a.head == nil && b.head == nil {
-			return nil
-		}
-		if err := d.step(a, b); err != nil {
-			return err
-		}
-	}
+	return merge(ctx, d, p, openSide, d.step)
 }
 
-// step compares the smaller of the two heads and moves past it.
-func (d *differ) step(a, b *side) error {
-	c := 0
-	switch {
-	case a.head == nil:
-		c = 1
-	case b.head == nil:
-		c = -1
-	default:
-		c = record.Compare(a.head, b.head)
-	}
+// step compares the head of a, if c is at most 0, with that of b, if c is at least 0, and moves past them.
+func (d *differ) step(c int, a, b *side) error {
 	switch {
 	case c < 0:
 		return d.single(a, OnlyA)
@@ -439,6 +407,8 @@ func (s *side) peek() (*record.Element, error) {
 }
 
 func (s *side) take() { s.at++ }
+
+func (s *side) first() *record.Header { return s.head }
 
 func (s *side) close() error {
 	if s.r == nil {

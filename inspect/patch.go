@@ -79,44 +79,16 @@ func (d *differ) patchDatabase(ctx context.Context, p dbPair, out *patch.Writer)
 }
 
 // decide compares the records of a database and notes what is to be done.
-func (d *differ) decide(ctx context.Context, p dbPair, todo *decisions) (err error) {
-	a, err := openDigests(ctx, d.a, p.A, p.both, p.InA)
+func (d *differ) decide(ctx context.Context, p dbPair, todo *decisions) error {
+	err := merge(ctx, d, p, openDigests, func(c int, a, b *digests) error { return d.decideOne(c, a, b, todo) })
 	if err != nil {
-		return fmt.Errorf("first dataset: %w", err)
+		return err
 	}
-	defer func() { err = errors.Join(err, a.close()) }()
-	b, err := openDigests(ctx, d.b, p.B, p.both, p.InB)
-	if err != nil {
-		return fmt.Errorf("second dataset: %w", err)
-	}
-	defer func() { err = errors.Join(err, b.close()) }()
-	for n := 0; ; n++ {
-		if n%checkEvery == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err := errors.Join(a.next(), b.next()); err != nil {
-			return err
-		}
-		if a.head == nil && b.head == nil {
-			return todo.settle()
-		}
-		if err := d.decideOne(a, b, todo); err != nil {
-			return err
-		}
-	}
+	return todo.settle()
 }
 
-// decideOne decides about the smaller of the two heads.
-func (d *differ) decideOne(a, b *digests, todo *decisions) error {
-	c := 0
-	switch {
-	case a.head == nil:
-		c = 1
-	case b.head == nil:
-		c = -1
-	default:
-		c = record.Compare(a.head, b.head)
-	}
+// decideOne decides about the head of a, if c is at most 0, and that of b, if c is at least 0.
+func (d *differ) decideOne(c int, a, b *digests, todo *decisions) error {
 	if c > 0 {
 		d.res.Extra++
 		d.res.Differences++
@@ -204,6 +176,8 @@ func (d *digests) next() error {
 	}
 	return nil
 }
+
+func (d *digests) first() *record.Header { return d.head }
 
 func (d *digests) close() error { return d.r.Close() }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"kvferry/format"
 	"kvferry/internal/formattest"
@@ -17,14 +16,7 @@ import (
 func render(r format.Row) string {
 	s := fmt.Sprintf("%s %q", r.Kind, r.UserKey)
 	for _, f := range r.Fields {
-		v := fmt.Sprint(f.Value)
-		switch x := f.Value.(type) {
-		case []byte:
-			v = fmt.Sprintf("%q", x)
-		case time.Time:
-			v = x.Format(time.RFC3339)
-		}
-		s += fmt.Sprintf(" %s=%s@%s%d+%d", f.Name, v, f.Where[:1], f.Off, f.Len)
+		s += fmt.Sprintf(" %s=%s@%s%d+%d", f.Name, formattest.ShowValue(f.Value), f.Where[:1], f.Off, f.Len)
 	}
 	s += fmt.Sprintf(" v%d n%d e%d", r.Version, r.Count, r.ExpireMS)
 	if r.Meta {

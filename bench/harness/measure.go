@@ -5,13 +5,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // command is a program to measure. Output says where it writes: that path, and all that start with
@@ -83,32 +79,8 @@ func measure(c *command) (sample, error) {
 		return sample{}, fmt.Errorf("%s: %w\n%s", strings.Join(c.Argv, " "), err, said.Bytes())
 	}
 	s := sample{Wall: time.Since(began), CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
-	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		s.RSS = u.Maxrss << 10
-	}
+	s.RSS = peak(cmd.ProcessState)
 	return s, nil
-}
-
-// pin keeps this thread, and the processes it starts, on the last CPU it may use.
-func pin() (restore func(), err error) {
-	runtime.LockOSThread()
-	var all, one unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &all); err != nil {
-		return nil, fmt.Errorf("affinity: %w", err)
-	}
-	for cpu := 0; cpu < 1024; cpu++ {
-		if all.IsSet(cpu) {
-			one.Zero()
-			one.Set(cpu)
-		}
-	}
-	if err := unix.SchedSetaffinity(0, &one); err != nil {
-		return nil, fmt.Errorf("affinity: %w", err)
-	}
-	return func() {
-		unix.SchedSetaffinity(0, &all)
-		runtime.UnlockOSThread()
-	}, nil
 }
 
 // interleave runs the commands in turn, once to warm the cache and then rounds times.

@@ -43,17 +43,21 @@ func ShowRow(r format.Row) string {
 		fmt.Fprintf(&b, " until %d", r.ExpireMS)
 	}
 	for _, f := range r.Fields {
-		v := fmt.Sprint(f.Value)
-		switch x := f.Value.(type) {
-		case []byte:
-			v = fmt.Sprintf("%q", x)
-		case time.Time:
-			v = x.Format(time.RFC3339Nano)
-		}
-		fmt.Fprintf(&b, "; %s %s=%s @%d+%d", f.Where, f.Name, v, f.Off, f.Len)
+		fmt.Fprintf(&b, "; %s %s=%s @%d+%d", f.Where, f.Name, ShowValue(f.Value), f.Off, f.Len)
 	}
 	if r.Err != nil {
 		fmt.Fprintf(&b, "; error %v", strings.ReplaceAll(r.Err.Error(), "\n", " | "))
 	}
 	return b.String()
+}
+
+// ShowValue renders the value of a field.
+func ShowValue(v any) string {
+	switch x := v.(type) {
+	case []byte:
+		return fmt.Sprintf("%q", x)
+	case time.Time:
+		return x.Format(time.RFC3339Nano)
+	}
+	return fmt.Sprint(v)
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -87,7 +86,7 @@ func (s *Server) start() error {
 	cmd := exec.Command(serverBinary(s.t), args...)
 	s.log.Reset()
 	cmd.Stdout, cmd.Stderr = &s.log, &s.log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = diesWithTest()
 	if err := cmd.Start(); err != nil {
 		return err
 	}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"kvferry/format"
+	"kvferry/internal/formattest"
 	"kvferry/record"
 )
 
@@ -94,14 +94,7 @@ func told(r *format.Row) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %v, key %q, version %d, count %d, expires %d:", r.Kind, r.Type, r.UserKey, r.Version, r.Count, r.ExpireMS)
 	for _, f := range r.Fields {
-		v := fmt.Sprint(f.Value)
-		switch x := f.Value.(type) {
-		case []byte:
-			v = fmt.Sprintf("%q", x)
-		case time.Time:
-			v = x.Format(time.RFC3339Nano)
-		}
-		fmt.Fprintf(&b, " %s %s[%d:%d]=%s", f.Name, f.Where[:1], f.Off, f.Off+f.Len, v)
+		fmt.Fprintf(&b, " %s %s[%d:%d]=%s", f.Name, f.Where[:1], f.Off, f.Off+f.Len, formattest.ShowValue(f.Value))
 	}
 	if r.Err != nil {
 		b.WriteString("; " + strings.ReplaceAll(r.Err.Error(), "\n", "; "))

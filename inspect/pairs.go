@@ -1,0 +1,58 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"kvferry/record"
+)
+
+// cursor is at one record of a dataset that is read in the order of keys.
+type cursor interface {
+	// next moves to the next record if the last one was used up.
+	next() error
+	// first is the header of the record under the cursor; nil is the end.
+	first() *record.Header
+	close() error
+}
+
+// merge opens both sides of a database and calls step until both are used up. What step is told is which of the heads it
+// has to use up: a's if it is negative, b's if it is positive, both, of the same key and type, if it is 0.
+func merge[C cursor](ctx context.Context, d *differ, p dbPair, open func(context.Context, *Scan, string, record.TypeSet, bool) (C, error), step func(c int, a, b C) error) (err error) {
+	a, err := open(ctx, d.a, p.A, p.both, p.InA)
+	if err != nil {
+		return fmt.Errorf("first dataset: %w", err)
+	}
+	defer func() { err = errors.Join(err, a.close()) }()
+	b, err := open(ctx, d.b, p.B, p.both, p.InB)
+	if err != nil {
+		return fmt.Errorf("second dataset: %w", err)
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	for n := 0; ; n++ {
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := errors.Join(a.next(), b.next()); err != nil {
+			return err
+		}
+		if a.first() == nil && b.first() == nil {
+			return nil
+		}
+		if err := step(smaller(a.first(), b.first()), a, b); err != nil {
+			return err
+		}
+	}
+}
+
+// smaller compares two heads of which one may be missing.
+func smaller(a, b *record.Header) int {
+	switch {
+	case a == nil:
+		return 1
+	case b == nil:
+		return -1
+	}
+	return record.Compare(a, b)
+}
