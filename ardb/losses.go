@@ -76,7 +76,7 @@ func (t *target) keepSpan(h *record.Header, batch []record.Element, report func(
 }
 
 func markHLL(batch []record.Element, report func(record.Loss)) {
-	loglog.Notes(batch, loglog.HYLL, report)
+	loglog.Engine{Name: "Ardb", Counts: loglog.HYLL}.Notes(batch, report)
 	for i := range batch {
 		if merge.RedisStale(batch[i].Value) {
 			batch[i].Value = merge.FromRedis(batch[i].Value)

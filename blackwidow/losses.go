@@ -39,7 +39,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
-		loglog.Notes(batch, loglog.Raw, report)
+		loglog.Engine{Name: "blackwidow", Counts: loglog.Raw}.Notes(batch, report)
 	case record.ZSet:
 		return dataset.KeepScores(batch, "blackwidow", math.Inf(1), report)
 	}

@@ -41,7 +41,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	case record.String:
 		for i := range batch {
 			if !marked(h.Native, batch[i].Value) { // what is, counts as it did
-				loglog.Notes(batch[i:i+1], loglog.Marked, report)
+				loglog.Engine{Name: "Pika 4.0", Counts: loglog.Marked}.Notes(batch[i:i+1], report)
 			}
 		}
 	case record.ZSet:

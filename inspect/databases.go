@@ -8,6 +8,7 @@ import (
 
 	"kvferry/internal/filter"
 	"kvferry/internal/jsonl"
+	"kvferry/internal/words"
 )
 
 // DBNames are the names that the two sides of a comparison have for one database.
@@ -74,7 +75,7 @@ func (m DBMap) fits(as, bs []string, called DBNames) error {
 }
 
 func missing(n DBNames, name, side string, have []string) error {
-	return &DBMapError{fmt.Sprintf("%s: no database %q in %s, which has %q", n, name, side, have)}
+	return &DBMapError{fmt.Sprintf("%s: %s", n, words.Missing("database", name, side, have))}
 }
 
 // Hint adds to the error of the second side that a database may have another name there.

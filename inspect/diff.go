@@ -171,7 +171,7 @@ func (d *differ) match() ([]dbPair, error) {
 	if len(as)+len(bs) == 0 && len(d.a.selection().DBs) > 0 {
 		have := slices.Concat(d.a.Source.Databases(), d.b.Source.Databases())
 		slices.Sort(have)
-		return nil, &filter.NoDatabaseError{DB: d.a.selection().DBs[0], Have: slices.Compact(have), Of: "the two sides"}
+		return nil, &filter.NoDatabaseError{DB: d.a.selection().DBs[0], Have: slices.Compact(have), Of: "either dataset"}
 	}
 	pairs, err := d.o.Map.pairs(as, bs)
 	if err != nil {

@@ -3,11 +3,11 @@ package inspect
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"kvferry/format"
 	"kvferry/internal/filter"
+	"kvferry/internal/words"
 	"kvferry/record"
 )
 
@@ -75,7 +75,7 @@ type NoKeyspaceError struct {
 }
 
 func (e *NoKeyspaceError) Error() string {
-	return fmt.Sprintf("no keyspace %q: there are %q", e.Name, e.Have)
+	return words.Missing("keyspace", e.Name, "the source", e.Have)
 }
 
 func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, names *fileNames, n *int64) (err error) {

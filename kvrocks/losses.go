@@ -59,25 +59,20 @@ func (t *target) hyperLogLog(e *record.Element, report func(record.Loss)) {
 	if len(e.Value) < loglog.HeaderSize {
 		return
 	}
-	note := func(detail string) {
-		report(record.Loss{Kind: record.LossHyperLogLog, Note: true, Detail: detail})
+	engine := loglog.Engine{Name: "Kvrocks", Counts: loglog.HYLL}
+	if !t.format.hasHLL() {
+		engine = loglog.Engine{Name: "Kvrocks before 2.10"}
 	}
-	switch loglog.Of(e.Value) {
-	case loglog.Raw:
-		note("it has the size of a HyperLogLog of nemo and blackwidow, which Kvrocks keeps as a string but cannot count")
-	case loglog.HYLL:
-		if !t.format.hasHLL() {
-			note("a HyperLogLog of Redis or Ardb, which is kept as a string but cannot be counted")
-			return
-		}
-		if loglog.IsStale(e.Value) {
-			return
-		}
-		if dense, ok := loglog.Dense(nil, e.Value); ok {
-			e.Value = dense
-			note("it is kept dense, without the cached count")
-		} else {
-			note("its registers are damaged, so that it is kept as a string")
-		}
+	if l, ok := engine.Note(e.Value); ok {
+		report(l)
+		return
 	}
+	if loglog.Of(e.Value) != loglog.HYLL || loglog.IsStale(e.Value) {
+		return
+	}
+	l := record.Loss{Kind: record.LossHyperLogLog, Note: true, Detail: "its registers are damaged; Kvrocks keeps it as a string"}
+	if dense, ok := loglog.Dense(nil, e.Value); ok {
+		e.Value, l.Detail = dense, "a HyperLogLog, written dense and without the cached count"
+	}
+	report(l)
 }

@@ -49,7 +49,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
-		loglog.Notes(batch, loglog.Raw, report)
+		loglog.Engine{Name: "nemo", Counts: loglog.Raw}.Notes(batch, report)
 	case record.ZSet:
 		return dataset.KeepScores(batch, "nemo", MaxScore, report)
 	}

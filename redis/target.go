@@ -75,7 +75,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
-		loglog.Notes(batch, loglog.HYLL, report)
+		loglog.Engine{Name: "Redis", Counts: loglog.HYLL}.Notes(batch, report)
 	case record.ZSet:
 		return dataset.KeepScores(batch, "Redis", t.format.Limits().MaxScore, report)
 	case record.Stream:

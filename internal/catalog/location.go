@@ -50,8 +50,7 @@ func (c *Catalog) Format(name string) (format.Format, error) {
 			names = append(names, s.Name)
 		}
 	}
-	return nil, format.Usagef("unknown format %q: this build knows %s; write ./%s:… if it is a path%s",
-		name, strings.Join(names, ", "), name, words.DidYouMean(name, names))
+	return nil, format.Usagef("%s (if it is a path, write ./%s:…)", words.Unknown("format or server", name, names), name)
 }
 
 // Servers lists the servers by which locations can call a format.
@@ -71,7 +70,7 @@ func (c *Catalog) Driver(name string) (*Driver, error) {
 		}
 		names = append(names, c.Drivers[i].Name)
 	}
-	return nil, format.Usagef("unknown store %q: this build knows %s", name, strings.Join(names, ", "))
+	return nil, format.Usagef("%s", words.Unknown("store", name, names))
 }
 
 // PrefixOf returns what stands before the path of a location, "" when that names no format of this build.

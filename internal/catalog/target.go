@@ -1,11 +1,10 @@
 package catalog
 
 import (
-	"strings"
-
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/internal/visible"
+	"kvferry/internal/words"
 )
 
 // Target reads the location of a target: its format must be named, its store may be. Of a server it has no more than the
@@ -63,5 +62,5 @@ func writable(f format.Format, name string) (string, error) {
 		}
 		names = append(names, s.Store)
 	}
-	return "", format.Usagef("%s is not written to %q: it knows %s", format.LocationName(f), name, strings.Join(names, ", "))
+	return "", format.Usagef("%s: %s", format.LocationName(f), words.Unknown("store", name, names))
 }

@@ -2,10 +2,10 @@
 package filter
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 
+	"kvferry/internal/words"
 	"kvferry/record"
 )
 
@@ -96,5 +96,5 @@ type NoDatabaseError struct {
 }
 
 func (e *NoDatabaseError) Error() string {
-	return fmt.Sprintf("no database %q: those of %s are %q", e.DB, e.Of, e.Have)
+	return words.Missing("database", e.DB, e.Of, e.Have)
 }

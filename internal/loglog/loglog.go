@@ -47,29 +47,36 @@ func Of(s []byte) Dialect {
 	return None
 }
 
-// Note returns what is to be noted about a string that goes to an engine whose own dialect is native;
-// false when there is nothing.
-func Note(s []byte, native Dialect) (record.Loss, bool) {
+// Engine is what a string goes to: its name in messages and the dialect that it counts.
+type Engine struct {
+	Name   string
+	Counts Dialect
+}
+
+// Note returns the note about a string that an engine may not count as its source did; false if there is none.
+func (e Engine) Note(s []byte) (record.Loss, bool) {
 	l := record.Loss{Kind: record.LossHyperLogLog, Note: true}
 	switch d := Of(s); {
-	case d == Raw && native == Raw:
-		l.Detail = "it has the size of a HyperLogLog; written by another engine it still counts, but elements added again may count twice"
-	case d == Raw && native == HYLL:
-		l.Detail = "it has the size of a HyperLogLog of nemo and blackwidow, which Ardb keeps as a string but cannot count"
-	case d == Raw && native == Marked:
-		l.Detail = "it has the size of a HyperLogLog, which its source does not mark as one; Pika 4.0 keeps it as a string but does not count it"
-	case d == HYLL && (native == Raw || native == Marked):
-		l.Detail = "a HyperLogLog of Redis or Ardb, which is kept as a string but cannot be counted"
-	default:
+	case d == None || d == HYLL && e.Counts == HYLL:
 		return record.Loss{}, false
+	case d == Raw && e.Counts == Raw:
+		l.Detail = "it has the size of a HyperLogLog; if another engine wrote it, it still counts, but elements added again may count twice"
+	case d == Raw && e.Counts == Marked:
+		l.Detail = "it has the size of a HyperLogLog, but the source does not mark it as one; " + e.keeps()
+	case d == Raw:
+		l.Detail = "it has the size of a HyperLogLog of Pika; " + e.keeps()
+	default:
+		l.Detail = "a HyperLogLog as in Redis; " + e.keeps()
 	}
 	return l, true
 }
 
-// Notes reports what is to be noted about the strings of a batch.
-func Notes(batch []record.Element, native Dialect, report func(record.Loss)) {
+func (e Engine) keeps() string { return e.Name + " keeps it as a string and cannot count it" }
+
+// Notes reports the notes about the strings of a batch.
+func (e Engine) Notes(batch []record.Element, report func(record.Loss)) {
 	for i := range batch {
-		if l, ok := Note(batch[i].Value, native); ok {
+		if l, ok := e.Note(batch[i].Value); ok {
 			report(l)
 		}
 	}

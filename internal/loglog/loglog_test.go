@@ -37,9 +37,10 @@ func TestNotes(t *testing.T) {
 		native Dialect
 		want   string
 	}{
-		{raw, Raw, "may count twice"}, {raw, HYLL, "Ardb keeps as a string"}, {hyll, Raw, "of Redis or Ardb"}, {hyll, HYLL, ""}, {[]byte("x"), Raw, ""},
+		{raw, Raw, "may count twice"}, {raw, Marked, "does not mark it as one; X keeps"}, {raw, HYLL, "of Pika; X keeps it as a string"}, {raw, None, "of Pika; X keeps"},
+		{hyll, Raw, "as in Redis; X keeps"}, {hyll, Marked, "as in Redis; X keeps"}, {hyll, None, "as in Redis; X keeps"}, {hyll, HYLL, ""}, {[]byte("x"), Raw, ""}, {[]byte("x"), None, ""},
 	} {
-		l, ok := Note(tc.s, tc.native)
+		l, ok := Engine{"X", tc.native}.Note(tc.s)
 		if ok != (tc.want != "") || !strings.Contains(l.Detail, tc.want) || ok && (!l.Note || l.Drops || l.Kind != record.LossHyperLogLog) {
 			t.Errorf("%.8q for %d: %v %+v, want %q", tc.s, tc.native, ok, l, tc.want)
 		}

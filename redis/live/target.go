@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kvferry/format"
+	"kvferry/internal/loglog"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/store"
@@ -138,9 +139,11 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	return nil
 }
 
-// ElementLosses drops scores that are no numbers, and expiries of fields where the server has none.
+// ElementLosses drops scores that are not numbers and expiries of fields if the server has none.
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
+	case record.String:
+		loglog.Engine{Name: "Redis", Counts: loglog.HYLL}.Notes(batch, report)
 	case record.ZSet:
 		return slices.DeleteFunc(batch, func(e record.Element) bool {
 			nan := math.IsNaN(e.Score)

@@ -107,7 +107,7 @@ func (f *lossesFlag) Set(s string) error {
 			for _, l := range f.known {
 				kinds = append(kinds, l.Kind)
 			}
-			return fmt.Errorf("there is no kind of loss %q: want some of %s%s", kind, strings.Join(kinds, ", "), words.DidYouMean(kind, kinds))
+			return errors.New(words.Unknown("kind of loss", kind, kinds))
 		}
 		*f.to = append(*f.to, kind)
 	}
@@ -155,7 +155,7 @@ func (f *conflictFlag) Set(s string) error {
 	case keep:
 		c.prefer = []record.Type{}
 		for _, name := range strings.FieldsFunc(order, func(r rune) bool { return r == ',' }) {
-			t, err := record.ParseType(name)
+			t, err := parseType(name)
 			if err != nil {
 				return err
 			}
@@ -164,7 +164,7 @@ func (f *conflictFlag) Set(s string) error {
 	case s == "rename":
 		c.rename = true
 	case s != "error":
-		return errors.New("want error, rename or keep=TYPES, such as keep=zset,hash")
+		return errors.New("want error, rename or keep=TYPES, such as keep=zset,hash" + words.DidYouMean(s, []string{"error", "rename", conflictKeep}))
 	}
 	f.sameNames, f.text = c, s
 	return nil
@@ -185,6 +185,15 @@ func (f *conflictFlag) suggest(soFar string) ([]string, bool) {
 		return out, true
 	}
 	return []string{"error", "rename", conflictKeep}, strings.HasPrefix(conflictKeep, soFar) && soFar != ""
+}
+
+// parseType reads the name of a type.
+func parseType(name string) (record.Type, error) {
+	t, err := record.ParseType(name)
+	if err != nil {
+		return 0, errors.New(words.Unknown("type", name, typeNames()))
+	}
+	return t, nil
 }
 
 // typeNames lists the types as typesFlag takes them.

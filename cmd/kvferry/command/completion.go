@@ -2,8 +2,8 @@ package command
 
 import (
 	"io"
+	"kvferry/internal/words"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -58,7 +58,7 @@ func completion() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			i := slices.Index(names, args[0])
 			if i < 0 {
-				return usagef("unknown shell %q: want one of %s", args[0], strings.Join(names, ", "))
+				return usagef("%s", words.Unknown("shell", args[0], names))
 			}
 			return shells[i].write(cmd.Root(), cmd.OutOrStdout())
 		},

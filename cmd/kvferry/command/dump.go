@@ -20,17 +20,35 @@ const dumpHelp = `Print a dataset as text, one record per line, ordered by datab
 
   {"db":"0","type":"zset","key":"board","expire_at_ms":0,"value":[["alice","1.5"]]}
 
-Valid UTF-8 is a JSON string; other bytes are {"base64":"…"}. --encode base64 writes every key, field,
-member and value as base64. Expired records are left out; --expired keep includes them.
+expire_at_ms is Unix milliseconds; 0 means never. Valid UTF-8 is a JSON string; other bytes are
+{"base64":"…"}. --encode base64 writes every key, field, member and value as base64. Expired records are
+left out; --expired keep includes them.
 
 Other formats:
 
   json  one document
-  csv   a line for each element; bytes that are not UTF-8 are base64:…; --csv-safe is for spreadsheets,
-        which read text that begins with = + - or @ as a formula
+  csv   one line per element, with the columns below
   resp  commands for redis-cli --pipe; use --db if databases have names, and --on-conflict if a key
         exists under several types, of which Redis holds one
   hex   physical rows as annotated bytes
+
+CSV follows RFC 4180. A cell is empty if its column does not apply to the line:
+
+  db, type, key       of the record
+  expire_at_ms        when the key expires, in Unix milliseconds; empty: never
+  index               position of an element in a list, from 0
+  id                  of a stream entry, which has one line per field
+  field               of a hash or stream entry; of type other, the server's name for the type
+  value               of a string, field or list element; of type other, its bytes
+  member, score       of a set or sorted set
+  field_expire_at_ms  when the field of a hash expires; empty: never
+
+Bytes that are not UTF-8, or text that begins with base64:, are written as base64: and their encoding.
+CSV leaves out consumer groups of streams. --csv-safe is for spreadsheets, which read text that begins with
+= + - or @ as a formula.
+
+--keys-only prints elements and bytes instead of values: the number of elements (1 for a string) and the
+bytes of the key, fields, members and values. CSV has the columns db,type,key,expire_at_ms,elements,bytes.
 
 --raw prints physical rows with their decoded fields, as JSON lines.
 
@@ -38,8 +56,8 @@ Other formats:
 
   kvferry dump --dead --format resp --match user:1 /data/pika/dump | redis-cli --pipe
 
-Standard error says what is not known of such a record. A compaction removes deleted records for good.
-LMDB files keep none, and a FLUSHDB of Ardb on RocksDB removes them all.
+Anything unknown about such a record is printed to standard error. A compaction removes deleted records
+for good. LMDB files keep none, and a FLUSHDB of Ardb on RocksDB removes them all.
 
 --salvage skips unreadable tables, blocks or pages and lists them. Their rows are missing: records may
 lose elements, and old values of changed or deleted records may show.

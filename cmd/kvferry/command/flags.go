@@ -72,7 +72,7 @@ type typesFlag record.TypeSet
 // Set adds types.
 func (f *typesFlag) Set(s string) error {
 	for _, name := range strings.Split(s, ",") {
-		t, err := record.ParseType(strings.TrimSpace(name))
+		t, err := parseType(strings.TrimSpace(name))
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func help() *cobra.Command {
 			target, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
 				if text == "" {
-					return usagef("there is no command or page %q%s", strings.Join(args, " "),
+					return usagef("no command or page %q%s", strings.Join(args, " "),
 						words.DidYouMean(strings.Join(args, " "), append(topicNames(), commandNames(cmd.Root())...)))
 				}
 				_, err := io.WriteString(cmd.OutOrStdout(), text)
@@ -89,7 +89,7 @@ func topicText(args []string) string {
 func commandNames(root *cobra.Command) []string {
 	var out []string
 	for _, c := range root.Commands() {
-		if c.IsAvailableCommand() {
+		if c.IsAvailableCommand() || c.Name() == "help" {
 			out = append(out, c.Name())
 		}
 	}

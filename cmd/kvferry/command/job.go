@@ -14,6 +14,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"kvferry/internal/disk"
+	"kvferry/internal/words"
 )
 
 // allFlags takes the flags of a job file and checks that each that names something does name it.
@@ -203,7 +204,7 @@ func meantFormat(value string) string {
 func applyFlag(cmd *cobra.Command, name string, value *yaml.Node) error {
 	flag := cmd.Flags().Lookup(name)
 	if flag == nil || name == "file" || name == "help" {
-		return fmt.Errorf("%s has no flag %q", cmd.Name(), name)
+		return fmt.Errorf("%s has no flag %q%s", cmd.Name(), name, words.DidYouMean(name, flagNames(cmd)))
 	}
 	if flag.Changed {
 		return nil

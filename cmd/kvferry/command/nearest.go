@@ -20,11 +20,16 @@ func flagError(cmd *cobra.Command, err error) error {
 	if !ok {
 		return usagef("%w", err)
 	}
-	var known []string
+	return usagef("%w%s", err, words.DidYouMean(name, flagNames(cmd)))
+}
+
+// flagNames lists the flags of a command that its help shows.
+func flagNames(cmd *cobra.Command) []string {
+	var out []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
-			known = append(known, f.Name)
+			out = append(out, f.Name)
 		}
 	})
-	return usagef("%w%s", err, words.DidYouMean(name, known))
+	return out
 }

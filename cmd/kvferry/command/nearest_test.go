@@ -17,7 +17,16 @@ func TestDidYouMean(t *testing.T) {
 		{[]string{"dump", "--format", "cvs", "a"}, `"csv"`},
 		{[]string{"dump", "--zzzzzz", "a"}, ""},
 		{[]string{"convert", "a", "blackwidw:b"}, `"blackwidow"`},
+		{[]string{"convert", "a", "pika5:b"}, `did you mean "pika2", "pika3" or "pika4"?`},
+		{[]string{"convert", "a", "ardb+lvldb:b"}, `"leveldb"`},
 		{[]string{"convert", "a", "blackwidow:b", "--allow-loss", "damged"}, `"damaged"`},
+		{[]string{"convert", "a", "blackwidow:b", "--on-conflict", "renam"}, `"rename"`},
+		{[]string{"convert", "a", "blackwidow:b", "--on-conflict", "keep=hahs"}, `"hash"`},
+		{[]string{"dump", "--type", "hahs", "a"}, `did you mean "hash"?`},
+		{[]string{"dump", "--format", "jsno", "a"}, `did you mean "json"?`},
+		{[]string{"completion", "bsh"}, `"bash"`},
+		{[]string{"hlep"}, `"help"`},
+		{[]string{"help", "format"}, `did you mean "formats"?`},
 	} {
 		r := kvferry(t, c.args...)
 		if r.code != ExitUsage || !strings.Contains(r.stderr, c.want) || (c.want == "") == strings.Contains(r.stderr, "did you mean") {

@@ -217,7 +217,7 @@ func TestSalvageNothing(t *testing.T) {
 		{"--dry-run", ExitLossy, "loss damaged: 1 error in the source (not allowed)\n  (" + lost},
 		{"--resume", ExitLossy, "loss damaged: 1 error in the source (not allowed)\n  (" + lost},
 		{"--allow-loss damaged", ExitFailed, "nothing to convert: the source has no databases; there is what cannot be read: " + lost},
-		{"--db 0", ExitUsage, `no database "0": those of the source are []; there is what cannot be read: ` + lost},
+		{"--db 0", ExitUsage, `no database "0" in the source: there is none; there is what cannot be read: ` + lost},
 	} {
 		r := kvferry(t, append(append([]string{"convert"}, strings.Fields(c.args)...), src, dst)...)
 		if r.code != c.code || !strings.Contains(r.stderr, c.want) {
