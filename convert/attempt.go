@@ -270,7 +270,7 @@ func (a *attempt) planReadable(ctx context.Context) error {
 	if a.target, err = a.create(ctx, names); err != nil {
 		return err
 	}
-	a.id.Plan, err = NewPlan(a.src, dbs, names, a.target.Groups(), a.anyOrder(), &a.o.Selection.Filter)
+	a.id.Plan, err = NewPlan(a.src, dbs, names, a.target.Groups(), a.order(), &a.o.Selection.Filter)
 	return err
 }
 
@@ -494,7 +494,8 @@ func closeSource(s format.Source) error {
 	return s.Close()
 }
 
-// anyOrder reports whether the target takes records in any order, and the source has no names that compete for one.
-func (a *attempt) anyOrder() bool {
-	return a.o.Target.Format.Limits().AnyOrder && !a.o.Source.Format.Limits().SameName
+// order says what order is asked for: none by a target that takes any, where no names of the source compete for one.
+func (a *attempt) order() Order {
+	any := a.o.Target.Format.Limits().AnyOrder
+	return Order{Any: any && !a.o.Source.Format.Limits().SameName, Pieces: any}
 }

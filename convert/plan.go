@@ -14,7 +14,10 @@ import (
 const (
 	// taskBytes is about how much of the source a task reads.
 	taskBytes = 64 << 20
-	maxSpans  = 64
+	// pieceBytes is the same where the target is one file or one server: all types go there together, so that the spans
+	// alone keep workers busy, and one more costs little.
+	pieceBytes = 8 << 20
+	maxSpans   = 64
 	// mostTaskBytes is how much one reads at most, as far as the source can be cut: what is lost of a run that dies is
 	// what its workers are at. Where each span costs a pass over the source, it is mostPassBytes.
 	mostTaskBytes = 128 << 20
@@ -43,15 +46,20 @@ type Plan struct {
 	// Groups are those of the target: types that it keeps together.
 	Groups []record.TypeSet `json:"groups"`
 	// AnyOrder says that records may come in any order within a task.
-	AnyOrder bool   `json:"any_order,omitempty"`
-	Tasks    []Task `json:"tasks"`
-	Bytes    int64  `json:"bytes"`
+	AnyOrder bool `json:"any_order,omitempty"`
+	// Pieces says that the target is one place that takes pieces of any size: a file or a server.
+	Pieces bool   `json:"pieces,omitempty"`
+	Tasks  []Task `json:"tasks"`
+	Bytes  int64  `json:"bytes"`
 }
+
+// Order is what a conversion asks of the order of records, as Plan has it.
+type Order struct{ Any, Pieces bool }
 
 // NewPlan plans the conversion of what the filter passes of a source into the groups of types that
 // the target writes. names are those of the databases in the target.
-func NewPlan(src format.Source, dbs, names []string, groups []record.TypeSet, anyOrder bool, f *filter.Filter) (*Plan, error) {
-	p := &Plan{DBs: dbs, TargetDBs: names, Groups: groups, AnyOrder: anyOrder}
+func NewPlan(src format.Source, dbs, names []string, groups []record.TypeSet, order Order, f *filter.Filter) (*Plan, error) {
+	p := &Plan{DBs: dbs, TargetDBs: names, Groups: groups, AnyOrder: order.Any, Pieces: order.Pieces}
 	for i, db := range dbs {
 		rest := src.Types(db)
 		if f.Types != 0 {
@@ -131,11 +139,14 @@ func (p *Plan) add(src format.Source, i int, types, g record.TypeSet) error {
 
 // spansFor is how many spans a size of the source is cut into. It depends on nothing else.
 func (p *Plan) spansFor(src format.Source, size int64) int {
-	most := int64(mostTaskBytes)
+	most, each := int64(mostTaskBytes), int64(taskBytes)
+	if p.Pieces {
+		each = pieceBytes
+	}
 	if _, sorts := src.(format.Sectioned); sorts && !p.AnyOrder {
 		most = mostPassBytes
 	}
-	few := min(max((size+taskBytes-1)/taskBytes, 1), maxSpans)
+	few := min(max((size+each-1)/each, 1), maxSpans)
 	return int(max(few, (size+most-1)/most))
 }
 

@@ -45,7 +45,7 @@ func TestPlan(t *testing.T) {
 			}
 			return 1 << 40
 		}}
-	p, err := NewPlan(src, src.dbs, src.dbs, perType, false, new(filter.Filter))
+	p, err := NewPlan(src, src.dbs, src.dbs, perType, Order{}, new(filter.Filter))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,9 +85,20 @@ func TestPlan(t *testing.T) {
 
 func TestPlanOfOneGroup(t *testing.T) {
 	src := &sizes{dbs: []string{"0"}, types: record.AllTypes, size: func(string, record.TypeSet) int64 { return 1 }}
-	p, err := NewPlan(src, src.dbs, src.dbs, []record.TypeSet{record.AllTypes}, false, &filter.Filter{Types: record.Of(record.List, record.ZSet)})
+	p, err := NewPlan(src, src.dbs, src.dbs, []record.TypeSet{record.AllTypes}, Order{}, &filter.Filter{Types: record.Of(record.List, record.ZSet)})
 	if err != nil || len(p.Tasks) != 1 || p.Tasks[0].Types != record.Of(record.List, record.ZSet) || p.Tasks[0].Group != record.AllTypes {
 		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// What all types are written to together is cut into smaller spans, to keep workers busy.
+func TestPlanOfPieces(t *testing.T) {
+	for size, want := range map[int64]int{1: 1, 3*pieceBytes + 1: 4, taskBytes: taskBytes / pieceBytes, 1 << 30: maxSpans, 1 << 40: 1 << 40 / mostTaskBytes} {
+		src := &sizes{dbs: []string{"0"}, types: record.Of(record.Hash), size: func(string, record.TypeSet) int64 { return size }}
+		p, err := NewPlan(src, src.dbs, src.dbs, []record.TypeSet{record.AllTypes}, Order{Pieces: true}, new(filter.Filter))
+		if err != nil || len(p.Tasks) != want {
+			t.Errorf("%d bytes: %d tasks, want %d; %v", size, len(p.Tasks), want, err)
+		}
 	}
 }
 
@@ -166,7 +177,7 @@ func TestTargetNames(t *testing.T) {
 // TestPlanOfOnePass: types that share a keyspace of the source are read once, also those that are lost.
 func TestPlanOfOnePass(t *testing.T) {
 	src := &together{sizes{dbs: []string{"0"}, types: record.RedisTypes, size: func(string, record.TypeSet) int64 { return 1 }}}
-	p, err := NewPlan(src, src.dbs, src.dbs, perType, false, &filter.Filter{Types: record.RedisTypes &^ record.Of(record.Set)})
+	p, err := NewPlan(src, src.dbs, src.dbs, perType, Order{}, &filter.Filter{Types: record.RedisTypes &^ record.Of(record.Set)})
 	if err != nil || len(p.Tasks) != 2 {
 		t.Fatalf("%+v, %v", p, err)
 	}

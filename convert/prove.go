@@ -116,7 +116,7 @@ func compare(want, got *record.Fingerprint, seconds bool, findings []FindingKind
 func sectionTasks(back format.Source, s format.Sectioned, db, planned string) (out []*Task) {
 	types := back.Types(db)
 	size := back.Size(db, types)
-	spans, err := s.Sections(db, types, int(min(size/taskBytes+1, maxSpans)))
+	spans, err := s.Sections(db, types, int(min(size/pieceBytes+1, maxSpans)))
 	if err != nil {
 		spans = []format.Span{{}}
 	}

@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -13,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
@@ -201,40 +201,100 @@ func (t *target) Abort() {
 	disk.RemoveAll(t.dir + ".sections")
 }
 
-// joiner writes the parts of a file one after the other and keeps the checksum.
+// joiner lays out the parts of a file one after the other and keeps the checksum.
 type joiner struct {
-	f   *disk.File
-	w   *bufio.Writer
-	sum uint64
-	err error
+	f        *disk.File
+	off      int64
+	sum      uint64
+	sections []piece // that have their place, and are to be copied there
+	err      error
+}
+
+// piece is a section and its offset in the file.
+type piece struct {
+	path string
+	off  int64
+	n    int64
 }
 
 func (j *joiner) write(b []byte) {
 	if j.err == nil {
 		j.sum = rdb.CRC64(j.sum, b)
-		_, j.err = j.w.Write(b)
+		_, j.err = j.f.WriteAt(b, j.off)
+		j.off += int64(len(b))
 	}
 }
 
-// copy appends a section whose checksum is known. The kernel copies it where it can.
-func (j *joiner) copy(path string, p *part) {
-	if j.err != nil {
-		return
-	}
-	if j.err = j.w.Flush(); j.err != nil {
-		return
-	}
-	in, err := disk.Open(path)
-	if err != nil {
-		j.err = err
-		return
-	}
-	n, err := io.Copy(j.f, in)
-	if err == nil && n != p.Bytes {
-		err = fmt.Errorf("%s: %d bytes, and were %d", path, n, p.Bytes)
-	}
+// place gives a section, whose checksum is known, its place.
+func (j *joiner) place(path string, p *part) {
+	j.sections = append(j.sections, piece{path, j.off, p.Bytes})
 	j.sum = rdb.CombineCRC64(j.sum, p.Sum, p.Bytes)
-	j.err = errors.Join(err, in.Close())
+	j.off += p.Bytes
+}
+
+// copy copies the sections to their places, on all cores that have nothing else to do.
+func (j *joiner) copy(ctx context.Context, spare func(func()) bool) error {
+	if j.err != nil {
+		return j.err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	work := func() {
+		buf := make([]byte, copyBuffer)
+		for ctx.Err() == nil {
+			i := int(next.Add(1)) - 1
+			if i >= len(j.sections) {
+				return
+			}
+			if err := j.sections[i].copy(ctx, j.f, buf); err != nil {
+				cancel(err)
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	helpers := 0
+	for spare != nil && helpers < len(j.sections) {
+		wg.Add(1)
+		if !spare(func() { defer wg.Done(); work() }) {
+			wg.Done()
+			break
+		}
+		helpers++
+	}
+	if helpers == 0 {
+		work()
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+// copyBuffer is how much of a section is copied at once: it stays in the processor's cache.
+const copyBuffer = 256 << 10
+
+// copy copies a section to its place.
+func (p *piece) copy(ctx context.Context, to *disk.File, buf []byte) error {
+	in, err := disk.Open(p.path)
+	if err != nil {
+		return err
+	}
+	var done int64 // the end is written already, so that the file's size is known to whoever counts it
+	for err == nil && ctx.Err() == nil {
+		var n int
+		n, err = in.Read(buf)
+		if done += int64(n); n > 0 && done <= p.n {
+			if _, werr := to.WriteAt(buf[:n], p.off+done-int64(n)); werr != nil {
+				err = werr
+			}
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	if err == nil && ctx.Err() == nil && done != p.n {
+		err = fmt.Errorf("%s: %d bytes, and were %d", p.path, done, p.n)
+	}
+	return errors.Join(err, in.Close())
 }
 
 // join writes the whole file: header, what is to be known about it, databases in ascending order, checksum.
@@ -243,7 +303,7 @@ func (t *target) join(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	j := &joiner{f: f, w: bufio.NewWriter(f)}
+	j := &joiner{f: f}
 	j.write(rdb.AppendHead(nil, t.format.version, t.o.Now.Unix()))
 	if t.format.base && t.format.version.Number >= 7 {
 		j.write(rdb.AppendAux(nil, "aof-base", "1"))
@@ -259,20 +319,15 @@ func (t *target) join(ctx context.Context, path string) error {
 			j.write(rdb.AppendDatabase(nil, t.format.version, n, keys, expires))
 		}
 		for _, p := range parts {
-			if err := ctx.Err(); err != nil {
-				return errors.Join(err, f.Close())
-			}
-			j.copy(t.section(p.N), p)
+			j.place(t.section(p.N), p)
 		}
 	}
-	j.write(rdb.AppendEOF(nil))
+	end := rdb.AppendEOF(nil)
 	if t.format.version.Number >= 5 {
-		j.write(binary.LittleEndian.AppendUint64(nil, j.sum))
+		end = binary.LittleEndian.AppendUint64(end, rdb.CRC64(j.sum, end))
 	}
-	if j.err == nil {
-		j.err = j.w.Flush()
-	}
-	return errors.Join(j.err, f.Close())
+	j.write(end)
+	return errors.Join(j.copy(ctx, t.o.Build.Spare), f.Close())
 }
 
 // databases returns the sections of each database, in order.
