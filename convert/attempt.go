@@ -33,8 +33,10 @@ type attempt struct {
 	counter counter       // of what builders make
 	made    *census       // of the finished target
 	opened  openedStores  // of the finished target
-	timings Timings
-	cores   cores
+	// reported is the report that is to be published.
+	reported []byte
+	timings  Timings
+	cores    cores
 }
 
 // attempt starts a pass.

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -187,6 +189,15 @@ func (a *attempt) checkFiles() error {
 		return miscount("somebody else changed it in %s: %v", a.work.data(), err)
 	}
 	return nil
+}
+
+// checkReport compares the published report with what was written.
+func (a *attempt) checkReport() error {
+	is, err := disk.ReadFile(ReportPath(a.work.target))
+	if err == nil && !bytes.Equal(is, a.reported) {
+		err = miscount("somebody else changed %s, its report", a.work.report())
+	}
+	return err
 }
 
 // checkStores compares the tables that were made with those that the stores of the target name.

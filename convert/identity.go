@@ -226,18 +226,26 @@ func sameFiles(was, is []sourceFile) error {
 		g, ok := have[f.Path]
 		switch {
 		case !ok:
-			return fmt.Errorf("%s is gone", f.Path)
+			return fmt.Errorf("%s is gone", f.name())
 		case g.Real != f.Real:
-			return fmt.Errorf("%s is at %s now, was at %s", f.Path, orNone(g.Real), orNone(f.Real))
+			return fmt.Errorf("%s is at %s now, was at %s", f.name(), orNone(g.Real), orNone(f.Real))
 		case g.Size != f.Size:
-			return fmt.Errorf("%s has %d bytes, had %d", f.Path, g.Size, f.Size)
+			return fmt.Errorf("%s has %d bytes, had %d", f.name(), g.Size, f.Size)
 		case !g.MTime.Equal(f.MTime):
-			return fmt.Errorf("%s was modified at %s", f.Path, g.MTime.Format(time.RFC3339))
+			return fmt.Errorf("%s was modified at %s", f.name(), g.MTime.Format(time.RFC3339))
 		}
 		delete(have, f.Path)
 	}
-	for path := range have {
-		return fmt.Errorf("%s is new", path)
+	for _, f := range have {
+		return fmt.Errorf("%s is new", f.name())
 	}
 	return nil
+}
+
+// name is the path, but for a dataset that is one file.
+func (f *sourceFile) name() string {
+	if f.Path == "." {
+		return "the file"
+	}
+	return f.Path
 }

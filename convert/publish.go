@@ -56,7 +56,7 @@ func (a *attempt) conclude(ctx context.Context, back format.Source) (*Report, er
 	a.meter.Begin("publish", 0, 0, 0)
 	a.timings.Total = time.Since(a.began).Seconds()
 	rep.Timings = a.timings
-	if err := rep.write(a.work.report()); err != nil {
+	if a.reported, err = rep.write(a.work.report()); err != nil {
 		return nil, err
 	}
 	if err := a.work.append(entry{Proved: true}); err != nil {
@@ -107,22 +107,31 @@ func (a *attempt) publish() (earlier string, err error) {
 	if err := syncTree(a.work.data()); err != nil {
 		return "", err
 	}
-	if err := a.checkFiles(); err != nil {
-		return "", err
-	}
 	a.o.crash("publish")
 	if earlier, err = a.work.publishReport(); err != nil {
 		return "", err
 	}
 	a.o.crash("reported")
-	if err := disk.RenameNew(a.work.data(), a.work.target); err != nil {
-		if errors.Is(err, fs.ErrExist) {
-			err = fmt.Errorf("made by somebody else while the conversion ran: %w", &existsError{path: a.work.target})
-		}
+	if err := a.appear(); err != nil {
 		return "", errors.Join(err, a.work.withdrawReport(earlier))
 	}
 	a.o.crash("renamed")
 	return earlier, a.work.conclude()
+}
+
+// appear gives the target its name. Nothing comes between the last look at what is published and that.
+func (a *attempt) appear() error {
+	if err := a.checkReport(); err != nil {
+		return err
+	}
+	if err := a.checkFiles(); err != nil {
+		return err
+	}
+	err := disk.RenameNew(a.work.data(), a.work.target)
+	if errors.Is(err, fs.ErrExist) {
+		err = fmt.Errorf("made by somebody else while the conversion ran: %w", &existsError{path: a.work.target})
+	}
+	return err
 }
 
 // publishReport puts the report in its place, before the target gets there: a target has its report. The work

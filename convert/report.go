@@ -166,21 +166,22 @@ func (d *Dataset) measure(files []sourceFile) {
 	}
 }
 
-// write puts the report on disk, whole.
-func (r *Report) write(path string) error {
+// write puts the report on disk, whole, and returns it.
+func (r *Report) write(path string) ([]byte, error) {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
-		return err
+		return nil, err
 	}
+	data = append(data, '\n')
 	f, err := disk.Create(path + halfSuffix)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = f.Write(append(data, '\n'))
+	_, err = f.Write(data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
+		return nil, err
 	}
-	return disk.Rename(path+halfSuffix, path)
+	return data, disk.Rename(path+halfSuffix, path)
 }
 
 // maxReport is more than any report has: ledgers go by keyspace, and samples are few.

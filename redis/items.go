@@ -67,7 +67,7 @@ func (c *cutter) next() (*rdb.Item, error) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, named(c.s.name, err)
 		}
 		switch it.Op {
 		case rdb.OpKey, rdb.OpFunction, rdb.OpModuleAux:

@@ -97,8 +97,8 @@ func (in *input) fill(n uint64, field string) bool {
 	if len(in.buf)-in.pos >= int(n) {
 		return true
 	}
-	if err == nil || errors.Is(err, io.EOF) { // the file has become shorter
-		err = io.ErrUnexpectedEOF
+	if err == nil || errors.Is(err, io.EOF) {
+		err = fmt.Errorf("offset %d: the file shrank: %w", in.base+int64(len(in.buf)), io.ErrUnexpectedEOF)
 	}
 	in.err = err
 	return false

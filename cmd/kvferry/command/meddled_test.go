@@ -1,0 +1,173 @@
+package command
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kvferry/internal/disk"
+	"kvferry/nemo"
+	"kvferry/record"
+)
+
+// meddlings are what somebody does to a file.
+var meddlings = map[string]func(path string) error{
+	"removed":   os.Remove,
+	"truncated": func(path string) error { return os.Truncate(path, 3) },
+	"replaced": func(path string) error { // by one of the same size
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(path+".new", bytes.Repeat([]byte{'x'}, int(info.Size())), 0o644); err != nil {
+			return err
+		}
+		if err := os.Chtimes(path+".new", time.Time{}, testNow); err != nil {
+			return err
+		}
+		return os.Rename(path+".new", path)
+	},
+}
+
+// meddled converts a dataset again and again, and knows each call on a file in the work directory.
+type meddled struct {
+	t        *testing.T
+	src, dst string
+	location string
+}
+
+func (m *meddled) work() string   { return m.dst + ".kvferry" }
+func (m *meddled) report() string { return m.dst + ".kvferry-report.json" }
+
+// convert calls at before each call, with its number.
+func (m *meddled) convert(at func(n int, call string)) result {
+	n := 0
+	restore := disk.Inject(func(op, path string) error {
+		if rel, found := strings.CutPrefix(path, m.work()+"/"); found {
+			at(n, op+" "+filepath.ToSlash(rel))
+			n++
+		}
+		return nil
+	})
+	defer restore()
+	return kvferry(m.t, "convert", m.src, m.location, "--workers", "1")
+}
+
+// around returns calls right before, during and right after the proof: the last two lines of the journal say that the target
+// is complete, and that it is proved. The report is published before the target.
+func (m *meddled) around(calls []string) map[string]int {
+	var lines []int
+	read := 0
+	for i, call := range calls {
+		if call == "write journal" {
+			lines = append(lines, i)
+		}
+	}
+	written, proved := lines[len(lines)-2], lines[len(lines)-1]
+	for i := written; i < proved; i++ {
+		if strings.HasPrefix(calls[i], "read data") {
+			read = i
+		}
+	}
+	published := slices.Index(calls, "link report.json")
+	if read == 0 || published < proved {
+		m.t.Fatalf("the calls are %q", calls)
+	}
+	return map[string]int{"before": written, "during": read, "after": published}
+}
+
+// published reports whether a file of the work directory is to be published.
+func (m *meddled) published(path string) bool {
+	rel, _ := filepath.Rel(m.work(), path)
+	return strings.HasPrefix(rel, "data") || rel == "report.json"
+}
+
+// files lists the work directory, or what of it is to be published.
+func (m *meddled) files(all bool) (out []string) {
+	err := filepath.WalkDir(m.work(), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && (all || m.published(path)) {
+			out = append(out, path)
+		}
+		return err
+	})
+	if err != nil {
+		m.t.Error(err)
+	}
+	return out
+}
+
+// meddle does something to a file of the work directory at a call, and returns which, "" when there are not so many.
+func (m *meddled) meddle(call, nth int, all bool, how func(string) error) (result, string) {
+	file := ""
+	r := m.convert(func(n int, _ string) {
+		if n != call {
+			return
+		}
+		if files := m.files(all); nth < len(files) {
+			file = files[nth]
+			if err := how(file); err != nil {
+				m.t.Error(err)
+			}
+		}
+	})
+	return r, file
+}
+
+// clear removes what a conversion left.
+func (m *meddled) clear() {
+	for _, path := range []string{m.dst, m.work(), m.report()} {
+		if err := os.RemoveAll(path); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+}
+
+// judge wants no target where something of it was changed, and a message that names it; a whole one otherwise.
+func (m *meddled) judge(r result, file, what, whole string) {
+	m.t.Helper()
+	_, err := os.Lstat(m.dst)
+	if !m.published(file) {
+		if r.code != 0 || err != nil || treeBytes(m.t, m.dst) != whole {
+			m.t.Errorf("%s %s: exit %d, %v: %s", file, what, r.code, err, r.stderr)
+		}
+		return
+	}
+	_, reported := os.Lstat(m.report())
+	if r.code != ExitFailed || err == nil || reported == nil || !strings.Contains(r.stderr, filepath.Base(file)) {
+		m.t.Errorf("%s %s: exit %d, %v, %v: %s", file, what, r.code, err, reported, r.stderr)
+	}
+}
+
+// TestMeddled: whatever somebody does to a file of the work directory around the proof, no target is published that is
+// not what was proved, and the message names the file.
+func TestMeddled(t *testing.T) {
+	src := dataset(t, nemo.New(), given{record.Hash, "h", 0, one("f", "v")}, given{record.String, "s", 0, one("", "value")})
+	for _, to := range []string{"kvrocks", "ardb+leveldb", "rdb", "aof"} {
+		m := &meddled{t: t, src: src, dst: filepath.Join(t.TempDir(), "dst")}
+		m.location = to + ":" + m.dst
+		var calls []string
+		if r := m.convert(func(_ int, call string) { calls = append(calls, call) }); r.code != 0 {
+			t.Fatal(r.stderr)
+		}
+		whole := treeBytes(t, m.dst)
+		m.clear()
+		for moment, call := range m.around(calls) {
+			for what, how := range meddlings {
+				// What is not to be published may go. Truncated, a link to a table is the table.
+				all := moment == "before" && what == "removed"
+				for nth, file := 0, m.work(); file != ""; nth++ {
+					var r result
+					if r, file = m.meddle(call, nth, all, how); file != "" {
+						m.judge(r, file, what+" "+moment+" the proof", whole)
+					}
+					m.clear()
+				}
+			}
+		}
+	}
+}
