@@ -128,7 +128,8 @@ func (r *run) resumable(cause error) bool {
 // giveUp ends a failed run. It leaves nothing, unless there is something to resume.
 func (r *run) giveUp(cause error) *UnfinishedError {
 	if r.resumable(cause) {
-		if r.resumed && isBroken(cause, r.work.dir) {
+		var cannot *resumeError
+		if r.resumed && !errors.As(cause, &cannot) && isBroken(cause, r.work.dir) {
 			cause = &resumeError{r.work.dir, cause}
 		}
 		return &UnfinishedError{Dir: r.work.dir, Resume: r.o.Resume, Kept: true, Err: errors.Join(cause, r.work.close())}

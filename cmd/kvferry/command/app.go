@@ -104,15 +104,17 @@ func joinedText(errs []error) string {
 // cancelledText says what is left of a command that was cancelled, and how to go on.
 func cancelledText(err error, args []string) string {
 	var unfinished *convert.UnfinishedError
-	switch {
-	case !errors.As(err, &unfinished):
+	if !errors.As(err, &unfinished) {
 		return "cancelled"
-	case unfinished.Kept:
-		return fmt.Sprintf("cancelled; what is done is kept in %s%s", unfinished.Dir, goOn(args))
-	case unfinished.Resume:
-		return fmt.Sprintf("cancelled before anything was done, %s is removed; begin again with\n  %s", unfinished.Dir, commandLine(args))
 	}
-	return fmt.Sprintf("cancelled; %s is removed", unfinished.Dir)
+	dir := visible.Text(unfinished.Dir)
+	switch {
+	case unfinished.Kept:
+		return fmt.Sprintf("cancelled; what is done is kept in %s%s", dir, goOn(args))
+	case unfinished.Resume:
+		return fmt.Sprintf("cancelled before anything was done, %s is removed; begin again with\n  %s", dir, commandLine(args))
+	}
+	return fmt.Sprintf("cancelled; %s is removed", dir)
 }
 
 // goOn is the end of a message about a conversion whose work is kept: the command line that continues it.

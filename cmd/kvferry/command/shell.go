@@ -1,8 +1,11 @@
 package command
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"kvferry/internal/filter"
 )
@@ -14,12 +17,41 @@ var bare = regexp.MustCompile(`^[-\w@%+=:,./]+$`)
 func shellLine(words []string) string {
 	out := make([]string, len(words))
 	for i, w := range words {
-		if !bare.MatchString(w) {
+		switch {
+		case bare.MatchString(w):
+		case strings.ContainsFunc(w, unprintable):
+			w = escaped(w)
+		default:
 			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}
 		out[i] = w
 	}
 	return strings.Join(out, " ")
+}
+
+// unprintable reports whether a character has no place in a line that people read.
+func unprintable(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
+
+// escaped quotes a word with such characters as $'…', which bash, zsh and ksh know.
+func escaped(w string) string {
+	out := []byte("$'")
+	for i, r := range w {
+		n := max(utf8.RuneLen(r), 1)
+		if r == utf8.RuneError {
+			_, n = utf8.DecodeRuneInString(w[i:])
+		}
+		switch {
+		case unprintable(r):
+			for _, c := range []byte(w[i : i+n]) {
+				out = fmt.Appendf(out, `\%03o`, c)
+			}
+		case r == '\'', r == '\\':
+			out = append(out, '\\', byte(r))
+		default:
+			out = append(out, w[i:i+n]...)
+		}
+	}
+	return string(append(out, '\''))
 }
 
 // commandLine writes a command line of kvferry as a shell takes it.
