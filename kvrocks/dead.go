@@ -12,6 +12,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/undead"
+	"kvferry/internal/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
@@ -20,20 +21,20 @@ import (
 // DeadDatabases are the namespaces of all rows, deleted ones too.
 func (s *source) DeadDatabases() ([]string, error) {
 	out := s.Databases()
-	for i := roleMeta; i < numRoles; i++ {
+	for _, name := range codec.RecordFamilies {
 		var from []byte
 		for {
-			ns, err := firstNamespace(s.roles[i], from)
+			ns, err := firstNamespace(s.family(name), from)
 			if err == io.EOF {
 				break
 			}
 			if err != nil {
 				return nil, err
 			}
-			if out = append(out, ns); s.newSpace(ns).upper == nil {
+			out = append(out, ns)
+			if _, from = (codec.Space{Namespace: []byte(ns)}).Prefix(); from == nil {
 				break
 			}
-			from = s.newSpace(ns).upper
 		}
 	}
 	slices.Sort(out)
@@ -62,32 +63,20 @@ func firstNamespace(ks store.Keyspace, from []byte) (string, error) {
 func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env,
 	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
 
-	sp, err := s.space(db)
-	if err != nil {
-		sp = s.newSpace(db)
+	var st *versioned.Store
+	if at := s.Database(db); at != nil {
+		st = at.Stores[0]
+	} else {
+		st = s.open(db, len(s.DBs)+1)
 	}
-	quiet := *e
-	quiet.Ledger, quiet.Report, quiet.Deep = nil, nil, false
-	l := *sp.store.Layout
-	l.Rest = nil // nothing is counted
-	f := &deadFamily{src: s, sp: sp}
-	orphans := &undead.Orphans{Kind: FindOrphanRows, Memory: e.Memory / 4, TempDir: e.TempDir}
-	orphans.Open = func(report func(record.Finding)) (record.Reader, error) {
-		loud := quiet
-		loud.Report, loud.Memory = report, e.Memory/2
-		return s.read(ctx, sp, &l, s.roles[roleMeta], record.AllTypes, span, &loud)
-	}
-	past := undead.Collections(ctx, s.roles[roleMeta], f, orphans, func(key []byte, what string) { tell(key, f.typ, what) })
-	return s.read(ctx, sp, &l, past, t, span, &quiet)
+	f := &deadFamily{src: s, Space: codec.Space{Namespace: []byte(db), Slotted: s.slotted}}
+	return st.Revive(ctx, f, t, span, e, func(key []byte, _ record.Type, what string) { tell(key, f.typ, what) })
 }
-
-// singleVersion stands for the version of strings and JSON documents, which have none.
-const singleVersion = 1 << 62
 
 // deadFamily is the undead.Family of all types.
 type deadFamily struct {
+	codec.Space
 	src *source
-	sp  *space
 	typ record.Type // of what was revived last
 
 	// The rows of the newest dead version so far.
@@ -102,11 +91,11 @@ type deadFamily struct {
 // UserKey is what follows the namespace.
 func (f *deadFamily) UserKey(raw []byte) ([]byte, bool) {
 	k, err := codec.DecodeMetaKey(raw, f.src.slotted)
-	return k.Key, err == nil && string(k.Namespace) == f.sp.name
+	return k.Key, err == nil && bytes.Equal(k.Namespace, f.Namespace)
 }
 
 // MetaKey is the key of the metadata row.
-func (f *deadFamily) MetaKey(dst, key []byte) []byte { return f.sp.appendMetaKey(dst, key) }
+func (f *deadFamily) MetaKey(dst, key []byte) []byte { return f.AppendMetaKey(dst, key) }
 
 // Meta decodes the value of a metadata row.
 func (f *deadFamily) Meta(value []byte) (undead.Meta, bool) {
@@ -114,32 +103,21 @@ func (f *deadFamily) Meta(value []byte) (undead.Meta, bool) {
 	if err != nil {
 		return undead.Meta{}, false
 	}
-	if m.Kind.Single() {
-		return undead.Meta{Count: 1, Version: singleVersion, Alive: true}, true
-	}
-	count := int64(m.Size)
+	out := undead.Meta{Count: int64(m.Size), Version: int64(m.Version), Alive: m.Alive(), Bare: m.Kind.Single()}
 	if !m.Kind.CountsRows() {
-		count = -1
+		out.Count = -1
 	}
-	return undead.Meta{Count: count, Version: int64(m.Version), Alive: m.Alive()}, true
+	return out, true
 }
 
-// Rows are the rows below a key's metadata row. What was a string last has one, and what is alive again none.
+// Rows are the rows below a key's metadata row.
 func (f *deadFamily) Rows(key []byte) (store.Iterator, error) {
-	alive, err := f.alive(key)
-	if err != nil || alive {
-		return &oneRow{done: true}, err
-	}
-	single, err := f.wasSingle(key)
-	if err != nil || single {
-		return &oneRow{}, err
-	}
-	lo, hi := f.sp.below(key)
-	data, err := f.src.roles[roleData].Rows(lo, hi)
+	lo, hi := f.Below(key)
+	data, err := f.src.family(codec.FamilyDefault).Rows(lo, hi)
 	if err != nil {
 		return nil, err
 	}
-	stream, err := f.src.roles[roleStream].Rows(lo, hi)
+	stream, err := f.src.family(codec.FamilyStream).Rows(lo, hi)
 	if err != nil {
 		return nil, errors.Join(err, data.Close())
 	}
@@ -147,51 +125,8 @@ func (f *deadFamily) Rows(key []byte) (store.Iterator, error) {
 	return &bothRows{Iterator: data, stream: stream, f: f}, nil
 }
 
-// alive reports whether a key is alive.
-func (f *deadFamily) alive(key []byte) (alive bool, err error) {
-	raw := f.MetaKey(nil, key)
-	it, err := f.src.roles[roleMeta].Rows(raw, append(bytes.Clone(raw), 0))
-	if err != nil {
-		return false, err
-	}
-	_, value, err := it.Next()
-	if err == nil {
-		m, ok := f.Meta(value)
-		alive = ok && m.Alive
-	} else if err == io.EOF {
-		err = nil
-	}
-	return alive, errors.Join(err, it.Close())
-}
-
-// wasSingle reports whether the newest metadata row of a key that is on disk was all of it.
-func (f *deadFamily) wasSingle(key []byte) (single bool, err error) {
-	raw := f.MetaKey(nil, key)
-	it, err := f.src.roles[roleMeta].Entries(raw, append(bytes.Clone(raw), 0))
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	for {
-		e, err := it.Next()
-		if err == io.EOF {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		if e.Kind == store.Put && bytes.Equal(e.Key, raw) {
-			m, err := codec.DecodeMeta(e.Value)
-			return err == nil && m.Kind.Single(), nil
-		}
-	}
-}
-
 // Version is the one in the key. Of a stream entries count.
 func (f *deadFamily) Version(key, raw, _ []byte) (int64, bool) {
-	if raw == nil {
-		return singleVersion, true
-	}
 	k, err := codec.DecodeSubKey(raw, f.src.slotted)
 	counts := !f.inStream || codec.IsEntry(k.Sub)
 	return int64(k.Version), err == nil && counts && bytes.Equal(k.Key, key)
@@ -199,9 +134,6 @@ func (f *deadFamily) Version(key, raw, _ []byte) (int64, bool) {
 
 // Row takes note of what rows look like.
 func (f *deadFamily) Row(first bool, raw, value []byte) {
-	if raw == nil {
-		return
-	}
 	k, err := codec.DecodeSubKey(raw, f.src.slotted)
 	if err != nil {
 		return
@@ -259,8 +191,8 @@ func (f *deadFamily) guess(version int64) codec.Kind {
 
 // scored reports whether a version has rows by score.
 func (f *deadFamily) scored(version int64) bool {
-	lo := f.sp.appendVersion(nil, f.key, version)
-	it, err := f.src.roles[roleScore].Rows(lo, nil)
+	lo := f.AppendVersion(nil, f.key, version)
+	it, err := f.src.family(codec.FamilyScore).Rows(lo, nil)
 	if err != nil {
 		return false
 	}
@@ -268,30 +200,6 @@ func (f *deadFamily) scored(version int64) bool {
 	key, _, err := it.Next()
 	return err == nil && bytes.HasPrefix(key, lo)
 }
-
-// oneRow is an iterator of a row without a key.
-type oneRow struct{ done bool }
-
-// Next returns the row, once.
-func (o *oneRow) Next() (key, value []byte, err error) {
-	if o.done {
-		return nil, nil, io.EOF
-	}
-	o.done = true
-	return nil, nil, nil
-}
-
-// SeekGE does nothing.
-func (o *oneRow) SeekGE([]byte) error { return nil }
-
-// Place is not known.
-func (o *oneRow) Place() record.Place { return record.Place{Level: -1} }
-
-// Tally counts nothing.
-func (o *oneRow) Tally(*record.Tally) {}
-
-// Close does nothing.
-func (o *oneRow) Close() error { return nil }
 
 // bothRows are the rows of a key in default, and then those in stream.
 type bothRows struct {

@@ -1,18 +1,18 @@
 package kvrocks
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 
 	"kvferry/internal/findings"
 	"kvferry/internal/versioned"
+	"kvferry/kvrocks/cluster"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 )
 
 // layout is that of a namespace.
-func (s *source) layout(sp *space) *versioned.Layout {
+func (s *source) layout(sp codec.Space) *versioned.Layout {
 	below := s.rowsBelow(sp)
 	check := func(t record.Type) func(bool, []byte, []byte) ([]byte, error, error) {
 		return func(index bool, raw, value []byte) ([]byte, error, error) { return s.check(t, index, raw, value) }
@@ -25,36 +25,39 @@ func (s *source) layout(sp *space) *versioned.Layout {
 	lists.Position = func(rest []byte) uint64 { return binary.BigEndian.Uint64(rest[codec.VersionLen:]) }
 	zsets.Index, zsets.IndexRows, zsets.Entry = codec.FamilyScore, below, byScore
 	zsets.ScoreBits, zsets.ShowBits = scoreBits, func(bits uint64) string { return fmt.Sprint(codec.DoubleOf(bits)) }
-	zsets.AppendRow = sp.appendVersion
+	zsets.AppendRow = sp.AppendVersion
 	zsets.AppendBits = binary.BigEndian.AppendUint64
 	streams, others := of(record.Stream, named), of(record.Other, named)
 	streams.Data, streams.Elements = codec.FamilyStream, newStreamReader
 	others.Elements = newModuleReader
-	return &versioned.Layout{
-		Format: "kvrocks", Metas: codec.FamilyMetadata, From: sp.prefix, To: sp.upper,
-		AppendMetaKey: sp.appendMetaKey,
+	l := &versioned.Layout{
+		Format: "kvrocks", Metas: codec.FamilyMetadata,
+		AppendMetaKey: sp.AppendMetaKey,
 		DecodeMetaKey: s.decodeMetaKey,
+		Sampled:       sp.Sampled(false),
 		TypeOf:        s.typeOf,
 		Codecs:        []*versioned.Codec{strings, of(record.Hash, named), lists, of(record.Set, member), zsets, streams, others},
 		Newer:         versioned.NewerStale,
 		Orphans:       record.Note,
 		LenField:      codec.KeyFieldLen,
-		Rest:          func(p *versioned.Pass) error { return s.countStrays(sp, p) },
 	}
+	if l.From, l.To = sp.Prefix(); s.slotted {
+		l.OpenMetas = cluster.OpenMetas(sp)
+	}
+	return l
 }
 
-// rowsBelow is how the keys of rows below metadata begin: in lanes, and in a cluster in the order of slots, see slots.go.
-func (s *source) rowsBelow(sp *space) versioned.Rows {
-	rows := versioned.Rows{User: func(raw []byte) ([]byte, error) {
+// rowsBelow is how the keys of rows below metadata begin: in lanes, and in a cluster in the order of slots.
+func (s *source) rowsBelow(sp codec.Space) versioned.Rows {
+	rows := versioned.Rows{Sampled: sp.Sampled(true), User: func(raw []byte) ([]byte, error) {
 		k, err := s.decodeSubKey(raw)
 		return k.Key, err
 	}}
 	if s.slotted {
-		rows.Order = s.slotOrder(sp)
-		return rows
+		rows.Order = cluster.Order(sp)
+	} else {
+		rows.Lanes = sp.Lanes()
 	}
-	l := sp.lanes()
-	rows.Lanes = &l
 	return rows
 }
 
@@ -203,7 +206,7 @@ func (s *source) check(t record.Type, index bool, raw, value []byte) (user []byt
 	case t == record.ZSet:
 		valueErr = codec.Exact(value, 0, "score", codec.DoubleLen)
 	case t == record.Stream:
-		keyErr, valueErr = checkStreamRow(k.Sub, value)
+		keyErr, valueErr = codec.CheckStreamRow(k.Sub, value)
 	}
 	return k.Key, keyErr, valueErr
 }
@@ -216,12 +219,4 @@ func judge(p *versioned.Pass) (bool, error) {
 		p.Remark(FindFutureVersion, record.Note, fmt.Sprintf("version %d was made by a clock ahead of this one", uint64(m.Version)))
 	}
 	return true, nil
-}
-
-// countStrays counts what lies outside of all namespaces: the first of them does it, when it reads strings.
-func (s *source) countStrays(sp *space, p *versioned.Pass) error {
-	if !bytes.Equal(sp.prefix, s.spaces[0].prefix) || !p.Types().Has(record.String) {
-		return nil
-	}
-	return s.countRest(p.Env())
 }

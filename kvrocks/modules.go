@@ -5,26 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"kvferry/internal/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
-)
-
-// Values that only Kvrocks understands are records of type other. The name of the type is that which the command TYPE
-// answers, after modulePrefix. A JSON document is its own value; of other types each row is an element, whose value is
-//
-//	the metadata row    00 size(8) extras
-//	a row below it      01 slen(uvarint) sub value
-//
-// size is big endian, sub what follows the version in the row's key.
-const (
-	modulePrefix = "kvrocks:"
-	cborSuffix   = "+cbor"
-	partMeta     = 0
-	partRow      = 1
 )
 
 // moduleReader reads the rows of values that only Kvrocks understands.
@@ -46,11 +31,8 @@ func (x *moduleReader) Begin() error {
 	x.begun, x.done, x.rows, x.bytes, x.centroids = false, false, 0, 0, 0
 	h, m := x.r.Header(), x.r.Meta()
 	h.Len, h.Native = -1, ""
-	x.native = append(append(x.native[:0], modulePrefix...), x.kind().String()...)
-	switch {
-	case x.kind() == codec.KindJSON && m.Value[0] != 0:
-		x.native = append(x.native, cborSuffix...)
-	case x.kind() == codec.KindBitmap:
+	x.native = codec.AppendModule(x.native[:0], x.kind(), x.kind() == codec.KindJSON && m.Value[0] != 0)
+	if x.kind() == codec.KindBitmap {
 		x.r.Remark(FindLongBitmap, record.Note, fmt.Sprintf("a bitmap of %d bytes, more than --max-bitmap, up to which it is read as a string", m.Count))
 	}
 	return nil
@@ -69,8 +51,7 @@ func (x *moduleReader) Read(dst []record.Element) (int, error) {
 		return 1, nil
 	case !x.begun:
 		x.begun = true
-		x.arena = binary.BigEndian.AppendUint64(append(x.arena[:0], partMeta), uint64(m.Count))
-		x.arena = append(x.arena, m.Value...)
+		x.arena = codec.AppendPart(x.arena[:0], codec.Part{Meta: true, Size: uint64(m.Count), Value: m.Value})
 		dst[0] = record.Element{Name: x.native, Value: x.arena}
 		return 1, nil
 	}
@@ -114,25 +95,15 @@ func (x *moduleReader) appendRow(dst, sub, value []byte) []byte {
 	if len(sub) > 0 && sub[0] == 1 {
 		x.centroids++
 	}
-	dst = append(binary.AppendUvarint(append(dst, partRow), uint64(len(sub))), sub...)
 	if x.kind() != codec.KindBitmap {
-		return append(dst, value...)
+		return codec.AppendPart(dst, codec.Part{Sub: sub, Value: value})
 	}
 	value = value[:min(len(value), codec.SegmentLen)]
-	return append(append(dst, value...), make([]byte, codec.SegmentLen-len(value))...)
+	return append(codec.AppendPart(dst, codec.Part{Sub: sub, Value: value}), make([]byte, codec.SegmentLen-len(value))...)
 }
 
 // End classifies what is left of a value.
-func (x *moduleReader) End() error {
-	var some [batchLen]record.Element
-	for {
-		if _, err := x.Read(some[:]); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
-	}
-}
+func (x *moduleReader) End() error { return versioned.Drain(x) }
 
 // Close has nothing to release.
 func (x *moduleReader) Close() error { return nil }
@@ -151,21 +122,6 @@ func (x *moduleReader) check() {
 			x.r.DamageAt(nil, FindModule, "metadata tells of %d merged nodes, there are %d", merged, x.centroids)
 		}
 	}
-}
-
-// moduleKind is the kind of a native name, 0 for those of other servers.
-func moduleKind(native string) (kind codec.Kind, cbor bool) {
-	name, ok := strings.CutPrefix(native, modulePrefix)
-	if !ok {
-		return 0, false
-	}
-	name, cbor = strings.CutSuffix(name, cborSuffix)
-	for k := codec.Kind(1); k < codec.NumKinds; k++ {
-		if codec.KindNames[k] == name {
-			return k, cbor
-		}
-	}
-	return 0, false
 }
 
 // moduleWriter writes values that only Kvrocks understands.
@@ -187,7 +143,7 @@ func (x *moduleWriter) Write(elems []record.Element) error {
 		e := &elems[i]
 		m := x.w.Meta()
 		if !x.begun {
-			kind, cbor := moduleKind(string(e.Name))
+			kind, cbor := codec.ModuleKind(string(e.Name))
 			if m.Kind, x.begun = uint8(kind), true; kind == 0 {
 				return fmt.Errorf("key %s: a value of %s, which Kvrocks does not understand", record.Quote(m.Key), record.Quote(e.Name))
 			}
@@ -205,20 +161,18 @@ func (x *moduleWriter) Write(elems []record.Element) error {
 
 // piece writes a row below metadata, or keeps what the metadata row has.
 func (x *moduleWriter) piece(e *record.Element) error {
-	switch {
-	case kindOfMeta(x.w.Meta()) == codec.KindJSON:
+	if kindOfMeta(x.w.Meta()) == codec.KindJSON {
 		return errors.New("a document of more than one value")
-	case len(e.Value) > 8 && e.Value[0] == partMeta:
-		x.size, x.hold = binary.BigEndian.Uint64(e.Value[1:]), append(x.hold[:0], e.Value[9:]...)
-		return nil
-	case len(e.Value) > 1 && e.Value[0] == partRow:
-		n, width := binary.Uvarint(e.Value[1:])
-		rest := e.Value[1+max(0, width):]
-		if width > 0 && n <= uint64(len(rest)) {
-			return x.w.Put(rest[:n], rest[n:])
-		}
 	}
-	return errors.New("a part of it cannot be decoded")
+	p, err := codec.DecodePart(e.Value)
+	if err != nil {
+		return err
+	}
+	if p.Meta {
+		x.size, x.hold = p.Size, append(x.hold[:0], p.Value...)
+		return nil
+	}
+	return x.w.Put(p.Sub, p.Value)
 }
 
 // End has the metadata row left.
@@ -237,7 +191,7 @@ func boolByte(b bool) byte {
 
 // foreignModule reports the loss of a value that other servers understand.
 func foreignModule(e *record.Element, report func(record.Loss)) bool {
-	kind, _ := moduleKind(string(e.Name))
+	kind, _ := codec.ModuleKind(string(e.Name))
 	if kind == 0 {
 		report(record.Loss{Kind: record.LossModule, Drops: true, Detail: fmt.Sprintf("a value of %s", record.Quote(e.Name))})
 	}

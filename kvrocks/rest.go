@@ -9,21 +9,26 @@ import (
 	"strings"
 
 	"kvferry/format"
+	"kvferry/internal/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
 )
 
-// countRest counts the rows that are of no namespace with metadata, and the column families that hold no records.
-func (s *source) countRest(e *format.Env) error {
-	for i, ks := range s.roles {
-		r := rest{src: s, env: e, role: role(i), name: roleNames[i]}
-		if err := r.run(ks); err != nil {
+// countStrays counts the rows that are of no namespace with metadata, and the column families that hold no records, in a pass
+// that reads strings.
+func (s *source) countStrays(p *versioned.Pass) error {
+	if !p.Types().Has(record.String) {
+		return nil
+	}
+	for _, name := range codec.RecordFamilies {
+		r := rest{src: s, env: p.Env(), name: name, records: true}
+		if err := r.run(s.family(name)); err != nil {
 			return err
 		}
 	}
 	for _, ks := range s.rest {
-		r := rest{src: s, env: e, role: numRoles, name: ks.Name()}
+		r := rest{src: s, env: p.Env(), name: ks.Name()}
 		if err := r.run(ks); err != nil {
 			return err
 		}
@@ -33,14 +38,14 @@ func (s *source) countRest(e *format.Env) error {
 
 // rest walks what is beside the namespaces.
 type rest struct {
-	src   *source
-	env   *format.Env
-	role  role // numRoles: none
-	name  string
-	it    store.Iterator
-	tally record.Tally
-	lost  map[string]int64 // rows by namespaces that have no metadata
-	kept  map[string]int64 // rows that stay behind, by what they are
+	src     *source
+	env     *format.Env
+	name    string
+	records bool // it holds records
+	it      store.Iterator
+	tally   record.Tally
+	lost    map[string]int64 // rows by namespaces that have no metadata
+	kept    map[string]int64 // rows that stay behind, by what they are
 }
 
 func (r *rest) run(ks store.Keyspace) (err error) {
@@ -71,24 +76,24 @@ func (r *rest) run(ks store.Keyspace) (err error) {
 
 // row classifies a row; those of namespaces are jumped over.
 func (r *rest) row(key []byte) error {
-	if r.role == numRoles {
+	if !r.records {
 		r.tally.Rows[record.Housekeeping]++
 		if what := r.behind(key); what != "" {
 			r.kept[what]++
 		}
 		return nil
 	}
-	for _, sp := range r.src.spaces {
-		if bytes.HasPrefix(key, sp.prefix) {
+	for _, db := range r.src.DBs {
+		if l := db.Stores[0].Layout; bytes.HasPrefix(key, l.From) {
 			r.it.Tally(new(record.Tally)) // their own passes count them
-			if sp.upper == nil {
+			if l.To == nil {
 				return io.EOF
 			}
-			return r.it.SeekGE(sp.upper)
+			return r.it.SeekGE(l.To)
 		}
 	}
 	ns, _, err := codec.SplitNamespace(key)
-	if err == nil && r.role != roleMeta {
+	if err == nil && r.name != codec.FamilyMetadata {
 		r.tally.Rows[record.Orphan]++
 		r.lost[string(ns)]++
 		return nil

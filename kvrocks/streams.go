@@ -40,7 +40,7 @@ type groupCount struct {
 }
 
 func newStreamReader(r *versioned.Reader) versioned.Elements {
-	return &streamReader{r: r, groups: extsort.New(extsort.Options{Compare: compareGroups, Memory: r.Memory() / 8, TempDir: r.TempDir()})}
+	return &streamReader{r: r, groups: extsort.New(extsort.Options{Compare: codec.CompareGroups, Memory: r.Memory() / 8, TempDir: r.TempDir()})}
 }
 
 // Begin starts a stream.
@@ -93,16 +93,7 @@ func (s *streamReader) Read(dst []record.Element) (int, error) {
 }
 
 // End classifies what is left of a stream.
-func (s *streamReader) End() error {
-	var some [batchLen]record.Element
-	for {
-		if _, err := s.Read(some[:]); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
-	}
-}
+func (s *streamReader) End() error { return versioned.Drain(s) }
 
 // Close removes what is on disk.
 func (s *streamReader) Close() error { return s.groups.Close() }
@@ -115,7 +106,7 @@ func (s *streamReader) takeEntries(dst []record.Element, rows []store.Row, skip 
 		if s.r.Stale(version, i) {
 			continue
 		}
-		if keyErr, valueErr := checkStreamRow(sub, row.Value); keyErr != nil || valueErr != nil {
+		if keyErr, valueErr := codec.CheckStreamRow(sub, row.Value); keyErr != nil || valueErr != nil {
 			s.r.Reject(row, i)
 			continue
 		}
@@ -139,82 +130,19 @@ func (s *streamReader) takeEntries(dst []record.Element, rows []store.Row, skip 
 	return n, nil
 }
 
-// checkStreamRow says what is wrong with a row of a stream.
-func checkStreamRow(sub, value []byte) (keyErr, valueErr error) {
-	if codec.IsEntry(sub) {
-		return nil, codec.CheckPairs(value)
-	}
-	k, err := codec.DecodeGroupKey(sub)
-	if err != nil {
-		return err, nil
-	}
-	_, err = groupElement(&k, value)
-	return nil, err
-}
-
 // groupRow puts a row of a consumer group by, as the element that it is.
 func (s *streamReader) groupRow(sub, value []byte) error {
 	k, err := codec.DecodeGroupKey(sub)
 	if err != nil {
 		return err
 	}
-	element, err := groupElement(&k, value)
+	element, err := codec.GroupElement(&k, value)
 	if err != nil {
 		return err
 	}
 	s.old = s.old || k.Old
-	return s.groups.Add(0, groupOrder(nil, &k), element)
+	return s.groups.Add(0, codec.GroupOrder(nil, &k), element)
 }
-
-// groupOrder appends what rows of consumer groups are sorted by: group, kind, and consumer or id.
-//
-//	+-----------+-------+-----------+----------------+
-//	| glen (8B) | group | kind (1B) | consumer or id |
-//	+-----------+-------+-----------+----------------+
-func groupOrder(dst []byte, k *codec.GroupKey) []byte {
-	dst = append(codec.AppendSized(dst, k.Group), byte(k.Kind))
-	if k.Kind == codec.KindPending {
-		return append(dst, k.ID[:]...)
-	}
-	return append(dst, k.Consumer...)
-}
-
-// splitOrder splits what groupOrder made.
-func splitOrder(b []byte) (group []byte, rest []byte) {
-	n := binary.BigEndian.Uint64(b)
-	return b[8 : 8+n], b[8+n:]
-}
-
-func compareGroups(a, b []byte) int {
-	ga, ra := splitOrder(a)
-	gb, rb := splitOrder(b)
-	if c := bytes.Compare(ga, gb); c != 0 {
-		return c
-	}
-	return bytes.Compare(ra, rb)
-}
-
-// groupElement makes the value of an element of a row's value, after the two counts of the row.
-func groupElement(k *codec.GroupKey, value []byte) ([]byte, error) {
-	counts := func(a, b uint64) []byte {
-		return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, a), b)
-	}
-	switch k.Kind {
-	case codec.KindGroup:
-		g, err := codec.DecodeGroup(value)
-		return record.AppendGroup(counts(g.Consumers, g.Pending), &record.GroupState{Last: g.LastDelivered[:], Read: g.EntriesRead}), err
-	case codec.KindConsumer:
-		c, err := codec.DecodeConsumer(value)
-		return record.AppendConsumer(counts(c.Pending, 0), &record.ConsumerState{Name: k.Consumer,
-			SeenMS: int64(c.LastAttempt), ActiveMS: int64(c.LastSuccess)}), err
-	}
-	p, err := codec.DecodePending(value)
-	return record.AppendPending(counts(0, 0), &record.PendingEntry{ID: k.ID[:], Consumer: p.Consumer,
-		DeliveredMS: int64(p.Delivered), Count: int64(p.Count)}), err
-}
-
-// groupCounts is how many bytes of counts groupElement puts before the value.
-const groupCounts = 16
 
 // maxArena is about how many bytes of names and values a batch copies.
 const maxArena = 64 << 10
@@ -230,12 +158,12 @@ func (s *streamReader) readGroups(dst []record.Element) (n int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		group, rest := splitOrder(order)
+		group, rest := codec.SplitGroupOrder(order)
 		if !s.countGroup(codec.GroupKind(rest[0]), group, rest[1:], value) {
 			continue
 		}
 		at := len(s.arena)
-		s.arena = append(append(s.arena, group...), value[groupCounts:]...)
+		s.arena = append(append(s.arena, group...), value[codec.GroupCounts:]...)
 		e := s.arena[at:]
 		dst[n] = record.Element{Kind: record.Kind(rest[0]), Name: e[:len(group):len(group)], Value: e[len(group):]}
 		n++
@@ -262,7 +190,7 @@ func (s *streamReader) countGroup(kind codec.GroupKind, group, name, value []byt
 		g.have[string(name)] = binary.BigEndian.Uint64(value)
 		return true
 	}
-	if p, err := record.DecodePending(value[groupCounts:]); err == nil {
+	if p, err := record.DecodePending(value[codec.GroupCounts:]); err == nil {
 		g.counted[string(p.Consumer)]++
 		g.entries++
 	}

@@ -11,6 +11,8 @@ import (
 	"kvferry/format"
 	"kvferry/internal/dataset"
 	"kvferry/internal/disk"
+	"kvferry/internal/extsort"
+	"kvferry/kvrocks/cluster"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
@@ -65,6 +67,11 @@ func (f kvrocksFormat) Create(_ context.Context, dir string, o *format.CreateOpt
 	}
 	return t, nil
 }
+
+// slotsDir holds the rows of shards until all are there:
+//
+//	slots/000001.rows   of shard 1
+const slotsDir = "slots"
 
 // cfStreamID is the last column family that every server knows, as an index in families.
 const cfStreamID = 5
@@ -138,7 +145,8 @@ func (t *target) Adopt(n int, _ string, tables []store.Table) error {
 // Finish makes the database and opens it for the proof.
 func (t *target) Finish(ctx context.Context) (format.Source, error) {
 	if t.slots != nil {
-		if err := t.writeSlots(ctx); err != nil {
+		o := extsort.Options{Memory: t.options.Memory, TempDir: t.options.TempDir}
+		if err := t.slots.Merge(o, func(rows *extsort.Sorter) error { return cluster.Write(ctx, t.builder, rows) }); err != nil {
 			return nil, err
 		}
 	}

@@ -3,7 +3,6 @@ package kvrocks
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -11,9 +10,9 @@ import (
 	"kvferry/internal/extsort"
 	"kvferry/internal/loglog"
 	"kvferry/internal/versioned"
+	"kvferry/kvrocks/cluster"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
-	"kvferry/store"
 )
 
 // writer writes one span.
@@ -33,21 +32,21 @@ func newWriter(t *target, n int, ns string, memory int64) *writer {
 		Version: int64(t.version - codec.Version(n)*maxShardRecords), Unique: true}
 	if t.slots != nil {
 		w.slots = extsort.New(extsort.Options{Memory: memory / 2, TempDir: t.options.TempDir})
-		o.Builder = &slotBuilder{t.builder, w.slots}
+		o.Builder = &cluster.Builder{Builder: t.builder, Rows: w.slots}
 	}
-	w.Writer = versioned.NewWriter(t.format.encoding(keys{[]byte(ns), t.slots != nil}), o)
+	w.Writer = versioned.NewWriter(t.format.encoding(codec.Space{Namespace: []byte(ns), Slotted: t.slots != nil}), o)
 	return w
 }
 
 // encoding is how the rows of a namespace are written.
-func (f kvrocksFormat) encoding(k keys) *versioned.Layout {
+func (f kvrocksFormat) encoding(sp codec.Space) *versioned.Layout {
 	of := func(kind codec.Kind) *versioned.Codec {
 		c := &versioned.Codec{Type: kind.Type(), Data: codec.FamilyDefault}
-		c.AppendMeta, c.AppendRow, c.Expiry = f.appendMeta(kind), k.appendVersion, expiry
+		c.AppendMeta, c.AppendRow, c.Expiry = f.appendMeta(kind), sp.AppendVersion, expiry
 		if !f.wide() {
 			c.MaxCount = math.MaxUint32
 		}
-		if !k.slotted {
+		if !sp.Slotted {
 			c.DataLane, c.IndexLane = laneOf, laneOf
 		}
 		return c
@@ -63,7 +62,7 @@ func (f kvrocksFormat) encoding(k keys) *versioned.Layout {
 	streams.Data = codec.FamilyStream
 	streams.Writer = func(w *versioned.TypeWriter) versioned.ElementWriter { return newStreamWriter(w, f) }
 	others.Writer = newModuleWriter
-	return &versioned.Layout{Format: "kvrocks", Metas: codec.FamilyMetadata, AppendMetaKey: k.appendMetaKey,
+	return &versioned.Layout{Format: "kvrocks", Metas: codec.FamilyMetadata, AppendMetaKey: sp.AppendMetaKey,
 		Codecs: []*versioned.Codec{strings, of(codec.KindHash), lists, sets, zsets, streams, others}}
 }
 
@@ -150,21 +149,6 @@ func (w *writer) free() error {
 		return nil
 	}
 	return w.slots.Close()
-}
-
-// slotBuilder starts runs that gather the rows of a shard of a node of a cluster.
-type slotBuilder struct {
-	store.Builder
-	rows *extsort.Sorter
-}
-
-// Run starts a run of a column family.
-func (b *slotBuilder) Run(cf string, _ int, _ uint64) (store.Run, error) {
-	i := slices.Index(roleNames[:], cf)
-	if i < 0 {
-		return nil, errors.New(cf + ": no column family of records")
-	}
-	return &slotSink{b.rows, role(i)}, nil
 }
 
 // stringWriter writes strings, and those that lie in segments.

@@ -7,6 +7,15 @@ type Slice struct {
 	store.Keyspace
 	Lo, Hi []byte                // raw keys of it; nil is open
 	Holds  func(raw []byte) bool // reports whether a raw key is of it
+	Of     int                   // how many databases share the samples; 0 is one
+}
+
+// IteratorSize is what an iterator takes, see store.Weigher.
+func (s *Slice) IteratorSize() int64 {
+	if w, ok := s.Keyspace.(store.Weigher); ok {
+		return w.IteratorSize()
+	}
+	return 0
 }
 
 // sizing is how many keys are sampled for a slice's share of the bytes.
@@ -41,9 +50,9 @@ func (s *Slice) Unordered(f func(*store.Entry) error) error {
 	})
 }
 
-// Sample returns those of n samples of the keyspace that are of the slice.
+// Sample returns about n samples of the slice, where all are of the same size.
 func (s *Slice) Sample(n int) ([]store.Weighted, error) {
-	all, err := s.Keyspace.Sample(n)
+	all, err := s.Keyspace.Sample(n * max(1, s.Of))
 	out := all[:0]
 	for _, w := range all {
 		if s.Holds(w.Key) {

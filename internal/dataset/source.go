@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"errors"
+	"fmt"
 
 	"kvferry/format"
 	"kvferry/record"
@@ -63,11 +64,12 @@ func (s *Source[S]) Types(db string) record.TypeSet {
 	return t
 }
 
-// Size returns the bytes of the stores that hold the types.
+// Size returns the bytes of the stores that hold the types; where others lie with them, their share.
 func (s *Source[S]) Size(db string, t record.TypeSet) int64 {
 	var n int64
 	for _, st := range s.StoresOf(db, t) {
-		n += st.Size()
+		own := st.Types()
+		n += st.Size() * int64(len((t & own).Types())) / int64(len(own.Types()))
 	}
 	return n
 }
@@ -87,6 +89,9 @@ func (s *Source[S]) Split(db string, t record.TypeSet, n int) ([]format.Span, er
 
 // Weigh samples about n user keys of each store.
 func (s *Source[S]) Weigh(db string, t record.TypeSet, n int) ([]store.Weighted, error) {
+	if s.Database(db) == nil {
+		return nil, fmt.Errorf("no database %q: have %q", db, s.Databases())
+	}
 	var keys []store.Weighted
 	for _, st := range s.StoresOf(db, t) {
 		samples, err := st.Sample(n)

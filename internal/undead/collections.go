@@ -36,13 +36,15 @@ type Meta struct {
 	Version int64
 	// Alive says that a reader takes the collection to have elements.
 	Alive bool
+	// Bare says that the meta row is all there is of the record.
+	Bare bool
 }
 
 // Collections returns the keyspace of meta rows in which deleted collections have the meta rows of before, and
 // others have none; orphans get those that their data rows tell of. tell takes what cannot be known about one.
 func Collections(ctx context.Context, ks store.Keyspace, f Family, orphans *Orphans, tell func(key []byte, what string)) store.Keyspace {
 	g := &grave{f: f, tell: tell}
-	return &orphaned{Keyspace: Overlay(ctx, ks, MaxHistory, g.revive), ctx: ctx, f: f, tell: tell, orphans: orphans}
+	return &orphaned{Keyspace: Overlay(ctx, ks, MaxHistory, g.revive), metas: ks, ctx: ctx, f: f, tell: tell, orphans: orphans}
 }
 
 // grave finds out what deleted collections were.
@@ -75,6 +77,15 @@ func (g *grave) orphan(key []byte) (bool, error) { return g.exhume(key, nil, mat
 
 // exhume makes the meta row of the newest version of a key below limit, if it has rows.
 func (g *grave) exhume(key []byte, history []store.Entry, limit int64) (bool, error) {
+	for i := range history {
+		if e := &history[i]; e.Kind == store.Put && e.Value != nil {
+			if m, ok := g.f.Meta(e.Value); ok && m.Bare {
+				g.buf = append(g.buf[:0], e.Value...)
+				return true, nil
+			}
+			break
+		}
+	}
 	it, err := g.f.Rows(key)
 	if err != nil {
 		return false, err

@@ -81,6 +81,7 @@ func (k *keys) close() error { return k.sorter.Close() }
 // orphaned is a keyspace of revived meta rows, and of those made for orphans.
 type orphaned struct {
 	store.Keyspace
+	metas   store.Keyspace // as they are
 	ctx     context.Context
 	f       Family
 	tell    func(key []byte, what string)
@@ -97,13 +98,14 @@ func (o *orphaned) Rows(lo, hi []byte) (store.Iterator, error) {
 	if err != nil {
 		return nil, errors.Join(err, it.Close())
 	}
-	return &merged{Iterator: it, keys: k, grave: grave{f: o.f, tell: o.tell}, lo: bytes.Clone(lo), hi: bytes.Clone(hi)}, nil
+	return &merged{Iterator: it, keys: k, metas: o.metas, grave: grave{f: o.f, tell: o.tell}, lo: bytes.Clone(lo), hi: bytes.Clone(hi)}, nil
 }
 
 // merged merges revived meta rows with those made for orphans.
 type merged struct {
 	store.Iterator // of the revived rows
 	keys           *keys
+	metas          store.Keyspace
 	grave          grave
 	lo, hi         []byte
 
@@ -132,6 +134,13 @@ func (m *merged) Next() (key, value []byte, err error) {
 		}
 		key := m.raw
 		m.raw = nil
+		alive, err := m.alive(key)
+		if err != nil {
+			return nil, nil, err
+		}
+		if alive { // a record without rows has taken the place of one with them
+			continue
+		}
 		ok, err := m.grave.orphan(m.user)
 		if err != nil {
 			return nil, nil, err
@@ -141,6 +150,23 @@ func (m *merged) Next() (key, value []byte, err error) {
 			return key, m.grave.buf, nil
 		}
 	}
+}
+
+// alive reports whether a meta row says that its record is there.
+func (m *merged) alive(raw []byte) (bool, error) {
+	it, err := m.metas.Rows(raw, nil)
+	if err != nil {
+		return false, err
+	}
+	key, value, err := it.Next()
+	alive := false
+	if err == nil && bytes.Equal(key, raw) {
+		meta, ok := m.grave.f.Meta(value)
+		alive = ok && meta.Alive
+	} else if err == io.EOF {
+		err = nil
+	}
+	return alive, errors.Join(err, it.Close())
 }
 
 // fill looks ahead to the next rows of both kinds.

@@ -61,13 +61,28 @@ func (s *Store) deadRecords(ctx context.Context, c *Codec, span format.Span, e *
 	} else {
 		f.reviver = &listEnds{codec: c}
 	}
+	return s.revive(ctx, &d, record.Of(c.Type), span, e, memory, tell)
+}
+
+// Revive yields records of some types whose meta rows a family makes, where types share what holds their rows.
+func (s *Store) Revive(ctx context.Context, f undead.Family, t record.TypeSet, span format.Span, e *format.Env,
+	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
+
+	d := dataset.Dead{Metas: s.Metas.Keyspace, Family: f, Kind: FindOrphanRows}
+	return s.revive(ctx, &d, t, span, e, Share(e, 1), tell)
+}
+
+// revive has the usual reader read meta rows that were made.
+func (s *Store) revive(ctx context.Context, d *dataset.Dead, t record.TypeSet, span format.Span, e *format.Env, memory int64,
+	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
+
 	l := *s.Layout
 	l.Rest = nil // nothing is counted
 	d.Open = func(metas store.Keyspace, e *format.Env) (record.Reader, error) {
 		of := *s
 		of.Layout = &l
 		of.Metas.Keyspace = metas
-		return of.Records(ctx, record.Of(c.Type), span, e, memory)
+		return of.Records(ctx, t, span, e, memory)
 	}
 	return d.Records(ctx, e, tell)
 }

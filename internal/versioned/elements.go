@@ -2,6 +2,7 @@ package versioned
 
 import (
 	"errors"
+	"io"
 
 	"kvferry/record"
 	"kvferry/store"
@@ -18,6 +19,18 @@ type Elements interface {
 	End() error
 	// Close releases what it holds, in the middle of a record too.
 	Close() error
+}
+
+// Drain reads what is left of a record, for End to have its rows classified.
+func Drain(e Elements) error {
+	var some [batchLen]record.Element
+	for {
+		if _, err := e.Read(some[:]); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
 }
 
 // Batch returns some of the next data rows of the current record and how many bytes of their keys the rest follows; no rows

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 
+	"kvferry/format"
 	"kvferry/internal/lane"
 	"kvferry/record"
 	"kvferry/store"
@@ -17,6 +18,16 @@ type InOrder struct {
 	// with less behind it than MinRest.
 	Compare func(raw, prefix []byte) (c int, ok bool)
 	MinRest int
+	// Open opens the rows of a span of user keys, where these do not lie in one range; keys are then ordered bytewise. nil: they do.
+	Open func(rows store.Keyspace, span format.Span) (store.Iterator, error)
+}
+
+// open opens the rows of a span.
+func (o *InOrder) open(rows store.Keyspace, span format.Span) (store.Iterator, error) {
+	if o.Open != nil {
+		return o.Open(rows, span)
+	}
+	return rows.Rows(o.span(span.Lo, span.Hi))
 }
 
 // span returns the raw range of a span of user keys; nil is open.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"kvferry/format"
 	"kvferry/internal/lane"
 	"kvferry/record"
 	"kvferry/store"
@@ -63,6 +64,8 @@ type Layout struct {
 	AppendMetaKey func(dst, key []byte) []byte
 	// AppendMetaPrefix appends what this raw key starts with and that of no other user key does; nil is AppendMetaKey.
 	AppendMetaPrefix func(dst, key []byte) []byte
+	// OpenMetas opens the meta rows of a span in the order of the data rows; nil: they lie in it, in one range.
+	OpenMetas func(metas store.Keyspace, span format.Span, e *format.Env, memory int64) (store.Iterator, error)
 	// DecodeMetaKey sets the user key of a meta row, Tail and Ambiguous.
 	DecodeMetaKey func(m *Meta, raw []byte) error
 	// Sampled returns the user key of a meta row's key, which may be cut short, as far as it is there.
@@ -196,6 +199,11 @@ func (l *Rows) prefix(dst, key []byte) []byte {
 func (l *Rows) Range(key []byte) (lo, hi []byte) {
 	if l.Lanes != nil {
 		return l.Lanes.Rows(key)
+	}
+	if l.Order.Open != nil {
+		lo = l.Order.AppendPrefix(nil, key)
+		hi, _ = lane.Successor(lo)
+		return lo, hi
 	}
 	return l.Order.span(key, append(append([]byte{}, key...), 0)) // the next user key is the same with a zero behind it
 }

@@ -50,7 +50,7 @@ func openReader(p *Pass) (record.Reader, error) {
 }
 
 func (r *Reader) open() error {
-	it, err := r.store.Metas.Rows(r.store.Layout.metaSpan(r.span))
+	it, err := r.store.openMetas(r.span, r.env, r.memory)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (r *Reader) open() error {
 
 func (r *Reader) openSet(i int, sp *rows) (RowSet, error) {
 	if sp.lanes == nil {
-		it, err := sp.Keyspace.Rows(sp.Order.span(r.span.Lo, r.span.Hi))
+		it, err := sp.Order.open(sp.Keyspace.Keyspace, r.span)
 		if err != nil {
 			return nil, err
 		}

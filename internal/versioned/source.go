@@ -53,7 +53,7 @@ func (s *Source) DeadRecords(ctx context.Context, db string, t record.TypeSet, s
 // merged merges what the stores of some types yield, which share the memory; in any order, one store has all of it.
 func (s *Source) merged(db string, t record.TypeSet, e *format.Env, open func(*Store, int64) (record.Reader, error)) (record.Reader, error) {
 	if s.Database(db) == nil {
-		return nil, fmt.Errorf("%s: no database %q", s.Dir, db)
+		return nil, fmt.Errorf("%s: no database %q: have %q", s.Dir, db, s.Databases())
 	}
 	stores := s.StoresOf(db, t)
 	beside := len(stores)

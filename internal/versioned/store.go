@@ -1,6 +1,7 @@
 package versioned
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"path"
@@ -88,7 +89,7 @@ func (s *Store) keyspace(name string, find func(name string) store.Keyspace) Key
 		k.Short = rest
 	}
 	if k.Listed = k.Keyspace != nil; !k.Listed {
-		k.Keyspace = absent(name)
+		k.Keyspace = dataset.Absent(name)
 	}
 	return k
 }
@@ -210,6 +211,10 @@ func (s *Store) Where(key []byte) []format.Range {
 
 // metaRange returns the raw range of the meta row of a user key.
 func (l *Layout) metaRange(key []byte) (lo, hi []byte) {
+	if l.AppendMetaPrefix == nil {
+		lo = l.AppendMetaKey([]byte{}, key)
+		return lo, append(bytes.Clone(lo), 0)
+	}
 	next := append(append([]byte{}, key...), 0)
 	return l.metaPrefix([]byte{}, key), l.metaPrefix([]byte{}, next)
 }
@@ -231,6 +236,14 @@ func (l *Layout) metaSpan(s format.Span) (lo, hi []byte) {
 		hi = l.metaPrefix([]byte{}, s.Hi)
 	}
 	return lo, hi
+}
+
+// openMetas opens the meta rows of a span.
+func (s *Store) openMetas(span format.Span, e *format.Env, memory int64) (store.Iterator, error) {
+	if open := s.Layout.OpenMetas; open != nil {
+		return open(s.Metas.Keyspace, span, e, memory)
+	}
+	return s.Metas.Rows(s.Layout.metaSpan(span))
 }
 
 // Records returns a reader of the records of some types, which may buffer memory bytes.
@@ -258,40 +271,3 @@ func Share(e *format.Env, n int) int64 {
 	}
 	return memory / int64(max(n, 1))
 }
-
-// absent is a keyspace that is not there: it has no rows.
-type absent string
-
-// Name returns the name it would have.
-func (a absent) Name() string { return string(a) }
-
-// Comparer returns the bytewise order.
-func (absent) Comparer() *store.Comparer { return &store.Bytewise }
-
-// Rows returns no rows.
-func (absent) Rows(_, _ []byte) (store.Iterator, error) { return nothing{}, nil }
-
-// Entries returns no entries.
-func (absent) Entries(_, _ []byte) (store.EntryIterator, error) { return noEntries{}, nil }
-
-// Unordered calls nothing.
-func (absent) Unordered(func(*store.Entry) error) error { return nil }
-
-// Sample returns no keys.
-func (absent) Sample(int) ([]store.Weighted, error) { return nil, nil }
-
-// Size returns 0.
-func (absent) Size() int64 { return 0 }
-
-type nothing struct{}
-
-func (nothing) Next() (key, value []byte, err error) { return nil, nil, io.EOF }
-func (nothing) SeekGE([]byte) error                  { return nil }
-func (nothing) Place() record.Place                  { return record.Place{Level: -1} }
-func (nothing) Tally(*record.Tally)                  {}
-func (nothing) Close() error                         { return nil }
-
-type noEntries struct{}
-
-func (noEntries) Next() (*store.Entry, error) { return nil, io.EOF }
-func (noEntries) Close() error                { return nil }

@@ -25,6 +25,9 @@ const (
 // Families are all that a server may have, in the order in which it makes them.
 var Families = [...]string{FamilyDefault, FamilyMetadata, FamilyScore, FamilyPubSub, FamilyPropagate, FamilyStream, FamilySearch, FamilyIndex}
 
+// RecordFamilies are those that hold records, metadata first.
+var RecordFamilies = [...]string{FamilyMetadata, FamilyDefault, FamilyScore, FamilyStream}
+
 // DefaultNamespace is where keys are when no namespace was chosen.
 const DefaultNamespace = "__namespace"
 

@@ -1,4 +1,4 @@
-package kvrocks_test
+package cluster_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"kvferry/fixtures"
 	"kvferry/format"
@@ -23,9 +24,9 @@ import (
 // TestSlotSpans reads a node of a cluster in spans of keys, as a conversion that can be resumed does: together they have each
 // record and each row once.
 func TestSlotSpans(t *testing.T) {
-	src := formattest.Open(t, kvrocks.New(), golden(t, "kvrocks-cluster"), &format.OpenOptions{Store: rocks.Open})
+	src := formattest.Open(t, kvrocks.New(), fixtures.Unpack(t, "kvrocks-cluster"), &format.OpenOptions{Store: rocks.Open})
 	read := func(l *record.Ledger, f *formattest.Findings, s format.Span) record.Reader {
-		env := &format.Env{Now: goldenNow, Ledger: l, Report: f.Report, TempDir: t.TempDir()}
+		env := &format.Env{Now: time.Unix(2_000_000_000, 0), Ledger: l, Report: f.Report, TempDir: t.TempDir()}
 		r := formattest.RecordsOf(t, src, kvrocks.DefaultNamespace, record.AllTypes, s, env)
 		return sorted.Records(r, sorted.Options{TempDir: t.TempDir()})
 	}

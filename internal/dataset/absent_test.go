@@ -1,4 +1,4 @@
-package versioned
+package dataset
 
 import (
 	"io"
@@ -10,7 +10,7 @@ import (
 
 // A column family that is not there reads as an empty one, whichever way it is read.
 func TestAbsent(t *testing.T) {
-	ks := absent("data_cf")
+	ks := Absent("data_cf")
 	if ks.Name() != "data_cf" || !ks.Comparer().IsBytewise() || ks.Size() != 0 {
 		t.Errorf("%s is ordered by %s and has %d bytes", ks.Name(), ks.Comparer().Name, ks.Size())
 	}

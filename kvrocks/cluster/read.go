@@ -1,4 +1,11 @@
-package kvrocks
+// Package cluster reads and writes the rows of a node of a cluster, whose keys have a slot behind the namespace.
+//
+// Metadata ascends by (slot, key) and the rows below it by (slot, klen, key). Metadata is sorted into the order of the rows
+// below it, and then all column families are read once, from front to back; of a span of user keys a part of every slot.
+//
+// Shards are spans of user keys, which lie across all slots. So what a shard writes is kept in a file, sorted by (column
+// family, slot, key), until all shards are there.
+package cluster
 
 import (
 	"bytes"
@@ -15,14 +22,10 @@ import (
 	"kvferry/store"
 )
 
-// In cluster mode metadata ascends by (slot, key) and the rows below it by (slot, klen, key). Metadata is sorted
-// into the order of the rows below it, and then all column families are read once, from front to back; of a span of user
-// keys a part of every slot.
-
-// slotOrder is how keys below metadata begin that ascend by (slot, klen, key).
-func (s *source) slotOrder(sp *space) *versioned.InOrder {
+// Order is how keys below metadata begin that ascend by (slot, klen, key).
+func Order(sp codec.Space) *versioned.InOrder {
 	return &versioned.InOrder{
-		AppendPrefix: sp.appendBelow,
+		AppendPrefix: sp.AppendBelow,
 		MinRest:      codec.VersionLen,
 		Compare: func(raw, prefix []byte) (int, bool) {
 			k, err := codec.DecodeSubKey(raw, true)
@@ -31,63 +34,29 @@ func (s *source) slotOrder(sp *space) *versioned.InOrder {
 			}
 			return bytes.Compare(raw[:len(raw)-len(k.Sub)-codec.VersionLen], prefix), true
 		},
+		Open: func(rows store.Keyspace, span format.Span) (store.Iterator, error) {
+			return open(sp, rows, span, codec.SlotLen+codec.KlenLen)
+		},
 	}
 }
 
-// slotRows is a column family below metadata of a node of a cluster. Bounds that are those of user keys are a span of them,
-// which has a part in every slot.
-type slotRows struct {
-	store.Keyspace
-	sp *space
-}
-
-// Rows yields the rows of a span, in the order of slots.
-func (k *slotRows) Rows(lo, hi []byte) (store.Iterator, error) {
-	if _, err := codec.DecodeSubKey(lo, true); err == nil { // a row
-		return k.Keyspace.Rows(lo, hi)
+// OpenMetas opens the metadata rows of a span of user keys by (slot, klen, key), those before them that are no metadata rows.
+func OpenMetas(sp codec.Space) func(store.Keyspace, format.Span, *format.Env, int64) (store.Iterator, error) {
+	return func(metas store.Keyspace, span format.Span, e *format.Env, memory int64) (store.Iterator, error) {
+		it, err := open(sp, metas, span, codec.SlotLen)
+		if err != nil {
+			return nil, err
+		}
+		s := &sortedMetas{sorter: extsort.New(extsort.Options{Memory: memory / 4, TempDir: e.TempDir})}
+		s.prefix, _ = sp.Prefix()
+		if err = errors.Join(s.fill(it), it.Close()); err == nil {
+			s.it, err = s.sorter.Sort()
+		}
+		if err != nil {
+			return nil, errors.Join(err, s.sorter.Close())
+		}
+		return s, nil
 	}
-	var span format.Span
-	at := len(k.sp.prefix) + codec.SlotLen + codec.KlenLen
-	if lo != nil {
-		span.Lo = append([]byte{}, lo[at:]...)
-	}
-	if hi != nil {
-		span.Hi = append([]byte{}, hi[at:]...)
-	}
-	if lo != nil && bytes.Equal(span.Hi, append(bytes.Clone(span.Lo), 0)) { // one user key
-		return k.Keyspace.Rows(k.sp.below(span.Lo))
-	}
-	return k.sp.slotSpan(k.Keyspace, span, codec.SlotLen+codec.KlenLen)
-}
-
-// slotMetas are the metadata rows of a node of a cluster, which it hands out in the order of the rows below them.
-type slotMetas struct {
-	store.Keyspace
-	sp   *space
-	sort extsort.Options
-}
-
-// Rows yields the rows of a span of user keys by (slot, klen, key), those before them that are no metadata rows.
-func (k *slotMetas) Rows(lo, hi []byte) (_ store.Iterator, err error) {
-	var span format.Span
-	if m, err := codec.DecodeMetaKey(lo, true); err == nil {
-		span.Lo = append([]byte{}, m.Key...)
-	}
-	if m, err := codec.DecodeMetaKey(hi, true); err == nil && bytes.HasPrefix(hi, k.sp.prefix) {
-		span.Hi = append([]byte{}, m.Key...)
-	}
-	it, err := k.sp.slotSpan(k.Keyspace, span, codec.SlotLen)
-	if err != nil {
-		return nil, err
-	}
-	s := &sortedMetas{sorter: extsort.New(k.sort), prefix: k.sp.prefix}
-	if err = errors.Join(s.fill(it), it.Close()); err == nil {
-		s.it, err = s.sorter.Sort()
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.sorter.Close())
-	}
-	return s, nil
 }
 
 // sortedMetas are sorted metadata rows.
@@ -97,6 +66,34 @@ type sortedMetas struct {
 	prefix []byte
 	raw    []byte
 	tally  record.Tally
+}
+
+// detectSample is how many metadata rows are asked whether keys have slots.
+const detectSample = 256
+
+// Detect reports whether the keys of metadata rows have the slot of a cluster: two bytes that agree with the rest. By chance one
+// in 16384 does.
+func Detect(metas store.Keyspace) (bool, error) {
+	it, err := metas.Rows(nil, nil)
+	if err != nil {
+		return false, err
+	}
+	yes, no := 0, 0
+	for yes+no < detectSample {
+		key, _, err := it.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return false, errors.Join(err, it.Close())
+		}
+		if k, err := codec.DecodeMetaKey(key, true); err == nil && k.Slot == codec.Slot(k.Key) {
+			yes++
+		} else {
+			no++
+		}
+	}
+	return yes > no, it.Close()
 }
 
 // What rows are sorted by first.
@@ -167,13 +164,14 @@ type spanRows struct {
 	own  record.Tally // what was passed over within the span
 }
 
-// slotSpan opens the rows of a span in a column family. between is how many bytes stand between namespace and user key.
-func (sp *space) slotSpan(ks store.Keyspace, span format.Span, between int) (store.Iterator, error) {
-	it, err := ks.Rows(sp.prefix, sp.upper)
+// open opens the rows of a span in a column family. between is how many bytes stand between namespace and user key.
+func open(sp codec.Space, ks store.Keyspace, span format.Span, between int) (store.Iterator, error) {
+	prefix, upper := sp.Prefix()
+	it, err := ks.Rows(prefix, upper)
 	if err != nil || span.Lo == nil && span.Hi == nil {
 		return it, err
 	}
-	return &spanRows{Iterator: it, span: span, from: len(sp.prefix), head: len(sp.prefix) + between}, nil
+	return &spanRows{Iterator: it, span: span, from: len(prefix), head: len(prefix) + between}, nil
 }
 
 // Next returns the next row of the span. A row that is too short for a user key is of the first one.

@@ -1,0 +1,92 @@
+package codec
+
+import (
+	"encoding/binary"
+	"math"
+
+	"kvferry/internal/lane"
+)
+
+// Space makes the raw keys of a namespace.
+type Space struct {
+	Namespace []byte
+	Slotted   bool // keys have the slot of a cluster
+}
+
+// Prefix is what all keys of the namespace start with, and upper what comes after them all; nil when nothing does.
+func (s Space) Prefix() (prefix, upper []byte) {
+	prefix = AppendNamespace(nil, string(s.Namespace))
+	upper, _ = lane.Successor(prefix)
+	return prefix, upper
+}
+
+// slotOf returns the slot in the rows of a key, NoSlot when they have none.
+func (s Space) slotOf(key []byte) int {
+	if !s.Slotted {
+		return NoSlot
+	}
+	return Slot(key)
+}
+
+// AppendMetaKey appends the key of a user key's metadata row.
+func (s Space) AppendMetaKey(dst, key []byte) []byte {
+	return AppendMetaKey(dst, MetaKey{Namespace: s.Namespace, Slot: s.slotOf(key), Key: key})
+}
+
+// AppendBelow appends what the rows below a user key's metadata row start with.
+func (s Space) AppendBelow(dst, key []byte) []byte {
+	dst = AppendHome(dst, s.Namespace, s.slotOf(key))
+	return append(binary.BigEndian.AppendUint32(dst, uint32(len(key))), key...)
+}
+
+// AppendVersion appends what those of a version start with.
+func (s Space) AppendVersion(dst, key []byte, version int64) []byte {
+	return binary.BigEndian.AppendUint64(s.AppendBelow(dst, key), uint64(version))
+}
+
+// Below returns the raw range of the rows below a user key's metadata row.
+func (s Space) Below(key []byte) (lo, hi []byte) {
+	lo = s.AppendBelow(nil, key)
+	hi, _ = lane.Successor(lo)
+	return lo, hi
+}
+
+// Lanes returns how the keys of rows below metadata start where they have no slot. Their lanes are the namespace and the bytes
+// of klen.
+func (s Space) Lanes() *lane.Layout {
+	prefix, upper := s.Prefix()
+	at := len(prefix)
+	return &lane.Layout{
+		PrefixLen: at + KlenLen,
+		AppendPrefix: func(dst []byte, klen int) []byte {
+			return binary.BigEndian.AppendUint32(append(dst, prefix...), uint32(klen))
+		},
+		Parse: func(raw []byte) (int, bool) {
+			klen := binary.BigEndian.Uint32(raw[at:])
+			return int(klen), klen <= math.MaxInt32
+		},
+		MinRest: VersionLen,
+		From:    prefix,
+		To:      upper,
+	}
+}
+
+// Sampled returns the user key in the key of a metadata row, or of one below it, as far as it is there: samples come from the
+// indexes of tables, whose keys may be cut short.
+func (s Space) Sampled(below bool) func(raw []byte) []byte {
+	at := NslenLen + len(s.Namespace)
+	if s.Slotted {
+		at += SlotLen
+	}
+	return func(raw []byte) []byte {
+		rest := raw[min(len(raw), at):]
+		if !below {
+			return rest
+		}
+		if len(rest) < KlenLen {
+			return nil
+		}
+		klen := int64(binary.BigEndian.Uint32(rest))
+		return rest[KlenLen:min(KlenLen+klen, int64(len(rest)))]
+	}
+}
