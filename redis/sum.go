@@ -6,7 +6,7 @@ import (
 
 	"kvferry/internal/disk"
 	"kvferry/record"
-	"kvferry/redis/rdb"
+	"kvferry/redis/rdb/crc64"
 )
 
 // summer takes the checksum of what a scanner reads of a file, while it is in the processor's cache. It reads what the
@@ -35,7 +35,7 @@ func (s *summer) ReadAt(p []byte, off int64) (int, error) {
 		s.advance(off)
 	}
 	if s.err == nil && end > s.at {
-		s.sum, s.at = rdb.CRC64(s.sum, p[s.at-off:end-off]), end
+		s.sum, s.at = crc64.Update(s.sum, p[s.at-off:end-off]), end
 	}
 	return n, err
 }
@@ -46,7 +46,7 @@ func (s *summer) advance(to int64) {
 	for s.at < to && s.err == nil {
 		var n int
 		n, _, s.err = disk.ReadAt(s.f, buf[:min(int64(len(buf)), to-s.at)], s.at)
-		s.sum, s.at = rdb.CRC64(s.sum, buf[:n]), s.at+int64(n)
+		s.sum, s.at = crc64.Update(s.sum, buf[:n]), s.at+int64(n)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"kvferry/internal/loglog"
 	"kvferry/record"
 	"kvferry/redis/rdb"
+	"kvferry/redis/rdb/crc64"
 	"kvferry/store"
 )
 
@@ -219,7 +220,7 @@ type piece struct {
 
 func (j *joiner) write(b []byte) {
 	if j.err == nil {
-		j.sum = rdb.CRC64(j.sum, b)
+		j.sum = crc64.Update(j.sum, b)
 		_, j.err = j.f.WriteAt(b, j.off)
 		j.off += int64(len(b))
 	}
@@ -228,7 +229,7 @@ func (j *joiner) write(b []byte) {
 // place gives a section, whose checksum is known, its place.
 func (j *joiner) place(path string, p *part) {
 	j.sections = append(j.sections, piece{path, j.off, p.Bytes})
-	j.sum = rdb.CombineCRC64(j.sum, p.Sum, p.Bytes)
+	j.sum = crc64.Combine(j.sum, p.Sum, p.Bytes)
 	j.off += p.Bytes
 }
 
@@ -324,7 +325,7 @@ func (t *target) join(ctx context.Context, path string) error {
 	}
 	end := rdb.AppendEOF(nil)
 	if t.format.version.Number >= 5 {
-		end = binary.LittleEndian.AppendUint64(end, rdb.CRC64(j.sum, end))
+		end = binary.LittleEndian.AppendUint64(end, crc64.Update(j.sum, end))
 	}
 	j.write(end)
 	return errors.Join(j.copy(ctx, t.o.Build.Spare), f.Close())

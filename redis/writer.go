@@ -9,6 +9,7 @@ import (
 	"kvferry/internal/scratch"
 	"kvferry/record"
 	"kvferry/redis/rdb"
+	"kvferry/redis/rdb/crc64"
 )
 
 // writeBuffer is how much is gathered before it is written.
@@ -152,7 +153,7 @@ func (w *writer) setCount(n uint64) error {
 		return fmt.Errorf("key %s: %d elements, and an RDB file counts to %d", record.Quote(w.key), n, uint32(math.MaxUint32))
 	}
 	b := rdb.AppendWideLen(nil, n)
-	w.parts[len(w.parts)-2] = sum{rdb.CRC64(0, b), int64(len(b))}
+	w.parts[len(w.parts)-2] = sum{crc64.Update(0, b), int64(len(b))}
 	_, err := w.f.WriteAt(b, w.count)
 	return errors.Join(err, w.flush())
 }
@@ -166,7 +167,7 @@ func (w *writer) flush() error {
 
 func (w *writer) write(b []byte) error {
 	last := &w.parts[len(w.parts)-1]
-	last.crc, last.n = rdb.CRC64(last.crc, b), last.n+int64(len(b))
+	last.crc, last.n = crc64.Update(last.crc, b), last.n+int64(len(b))
 	w.off += int64(len(b))
 	_, err := w.f.Write(b)
 	return err
@@ -182,7 +183,7 @@ func (w *writer) Close() error {
 		return errors.Join(err, disk.Remove(w.f.Name()))
 	}
 	for _, p := range w.parts {
-		w.part.Sum = rdb.CombineCRC64(w.part.Sum, p.crc, p.n)
+		w.part.Sum = crc64.Combine(w.part.Sum, p.crc, p.n)
 		w.part.Bytes += p.n
 	}
 	done := w.part // by itself: a pointer into the writer would hold all that it has

@@ -9,6 +9,7 @@ import (
 	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
+	"kvferry/redis/rdb/crc64"
 	"kvferry/redis/state"
 )
 
@@ -110,7 +111,7 @@ func (r *replay) checksum(f io.ReaderAt, s *rdb.Scanner) error {
 	buf := make([]byte, 256<<10)
 	for in := io.NewSectionReader(f, 0, end); ; {
 		n, err := in.Read(buf)
-		sum = rdb.CRC64(sum, buf[:n])
+		sum = crc64.Update(sum, buf[:n])
 		if err == io.EOF {
 			break
 		}
@@ -136,7 +137,7 @@ func restore(payload []byte, begin func(*record.Header) *state.Put) error {
 		return record.Short(0, "payload", 1+footer, len(payload))
 	}
 	body := payload[:len(payload)-8]
-	if sum := binary.LittleEndian.Uint64(payload[len(body):]); sum != 0 && sum != rdb.CRC64(0, body) {
+	if sum := binary.LittleEndian.Uint64(payload[len(body):]); sum != 0 && sum != crc64.Update(0, body) {
 		return &record.CorruptError{Off: int64(len(body)), Field: "checksum", Err: errors.New("is wrong")}
 	}
 	version := binary.LittleEndian.Uint16(body[len(body)-2:])

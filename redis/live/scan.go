@@ -17,6 +17,7 @@ import (
 	"kvferry/internal/extsort"
 	"kvferry/record"
 	"kvferry/redis/rdb"
+	"kvferry/redis/rdb/crc64"
 )
 
 const (
@@ -170,7 +171,7 @@ func (p *payload) Write(b []byte) (int, error) {
 		if _, err := p.to.Write(p.lead(rdb.Type(p.held[0]))); err != nil {
 			return 0, err
 		}
-		p.sum = rdb.CRC64(p.sum, p.held[:1])
+		p.sum = crc64.Update(p.sum, p.held[:1])
 		p.held, p.lead = p.held[1:], nil
 	}
 	n := len(p.held) - footerLen
@@ -180,7 +181,7 @@ func (p *payload) Write(b []byte) (int, error) {
 	if _, err := p.to.Write(p.held[:n]); err != nil {
 		return 0, err
 	}
-	p.sum = rdb.CRC64(p.sum, p.held[:n])
+	p.sum = crc64.Update(p.sum, p.held[:n])
 	p.held = append(p.held[:0], p.held[n:]...)
 	return len(b), nil
 }
@@ -197,7 +198,7 @@ func (p *payload) end() error {
 	}
 	version := binary.LittleEndian.Uint16(p.held)
 	p.to.newer(rdb.Header{Version: int(version), Valkey: version >= firstValkey})
-	sum := rdb.CRC64(p.sum, p.held[:2])
+	sum := crc64.Update(p.sum, p.held[:2])
 	if want := binary.LittleEndian.Uint64(p.held[2:]); want != 0 && want != sum {
 		return &record.CorruptError{Off: record.NoOffset, Field: "payload", Err: errors.New("its checksum is wrong")}
 	}

@@ -29,6 +29,7 @@ import (
 	"kvferry/internal/redistest"
 	"kvferry/record"
 	"kvferry/redis/rdb"
+	"kvferry/redis/rdb/crc64"
 	"kvferry/store"
 )
 
@@ -276,7 +277,7 @@ func TestParts(t *testing.T) {
 	body := append([]byte("REDIS0011"), rdb.AppendKey(nil, 0, []byte("key"), 0)...)
 	body = append(append(body, 5), "value"...)
 	body = rdb.AppendEOF(body)
-	file := binary.LittleEndian.AppendUint64(body, rdb.CRC64(0, body))
+	file := binary.LittleEndian.AppendUint64(body, crc64.Update(0, body))
 	mark := bytes.Repeat([]byte("m"), markLen)
 	send := func(size string, sent []byte, one bool) (*spool, error) {
 		to, err := newSpool(t.TempDir())

@@ -10,6 +10,7 @@ import (
 	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
+	"kvferry/redis/rdb/crc64"
 )
 
 // spool is an RDB file without a name that what servers hold is gathered in: a header, the items of each server, an end. The checksum at
@@ -120,7 +121,7 @@ func (p *rdbPart) Write(b []byte) (int, error) {
 
 // take drops bytes that were held.
 func (p *rdbPart) take(n int) {
-	p.sum = rdb.CRC64(p.sum, p.held[:n])
+	p.sum = crc64.Update(p.sum, p.held[:n])
 	p.held = append(p.held[:0], p.held[n:]...)
 }
 
@@ -130,7 +131,7 @@ func (p *rdbPart) end() error {
 	if !p.begun || len(p.held) != trailerLen || p.held[0] != eof[0] {
 		return &record.CorruptError{Off: record.NoOffset, Field: "end", Err: errors.New("what the server sent is no whole RDB file")}
 	}
-	sum := rdb.CRC64(p.sum, p.held[:1])
+	sum := crc64.Update(p.sum, p.held[:1])
 	if want := binary.LittleEndian.Uint64(p.held[1:]); want != 0 && want != sum {
 		return &record.CorruptError{Off: record.NoOffset, Field: "checksum",
 			Err: fmt.Errorf("what the server sent is damaged: its bytes give %016x, and it says %016x", sum, want)}

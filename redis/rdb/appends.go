@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 	"strconv"
+
+	"kvferry/redis/rdb/crc64"
 )
 
 // appendLen appends a length in its shortest form.
@@ -89,7 +91,7 @@ func AppendDump(dst []byte, t Type, value []byte, v Version) []byte {
 	start := len(dst)
 	dst = append(append(dst, byte(t)), value...)
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(v.Number))
-	return binary.LittleEndian.AppendUint64(dst, CRC64(0, dst[start:]))
+	return binary.LittleEndian.AppendUint64(dst, crc64.Update(0, dst[start:]))
 }
 
 // AppendHead appends what a file begins with: magic, version, and what some importers look for.

@@ -153,34 +153,3 @@ func FuzzPacked(f *testing.F) {
 		}
 	})
 }
-
-func FuzzCRC(f *testing.F) {
-	f.Add([]byte("123456789"), uint8(4))
-	f.Fuzz(func(t *testing.T, b []byte, at uint8) {
-		i := min(int(at), len(b))
-		if got, want := CombineCRC64(CRC64(0, b[:i]), CRC64(0, b[i:]), int64(len(b)-i)), CRC64(0, b); got != want {
-			t.Errorf("%x, want %x", got, want)
-		}
-		slow := uint64(0)
-		for _, c := range b {
-			slow = slow>>8 ^ crcWord[7][byte(slow)^c]
-		}
-		if slow != CRC64(0, b) {
-			t.Error("eight at a time differ")
-		}
-	})
-}
-
-func TestCRC(t *testing.T) {
-	if got := CRC64(0, []byte("123456789")); got != 0xe9c6d914c4b8d9ca {
-		t.Errorf("%x", got)
-	}
-}
-
-func BenchmarkCRC64(b *testing.B) {
-	data := bytes.Repeat([]byte("some bytes that are summed"), 10000)
-	b.SetBytes(int64(len(data)))
-	for b.Loop() {
-		CRC64(0, data)
-	}
-}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kvferry/record"
+	"kvferry/redis/rdb/crc64"
 )
 
 // decoded renders the elements of a value, read so many at once, and the error that ends them.
@@ -181,7 +182,7 @@ func TestSlotImport(t *testing.T) {
 	}
 	for _, n := range []int{0, 1, 20} {
 		b := AppendEOF(ranges(n, n))
-		b = binary.LittleEndian.AppendUint64(b, CRC64(0, b))
+		b = binary.LittleEndian.AppendUint64(b, crc64.Update(0, b))
 		s, err := NewScanner(bytes.NewReader(b), 0, int64(len(b)))
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/record"
+	"kvferry/redis/rdb/crc64"
 )
 
 // limitsOf is what a version holds.
@@ -152,7 +153,7 @@ func encodedFiles(t testing.TB) (out [][]byte) {
 		}
 		w.b = AppendEOF(w.b)
 		if v.v.Number >= 5 {
-			w.b = binary.LittleEndian.AppendUint64(w.b, CRC64(0, w.b))
+			w.b = binary.LittleEndian.AppendUint64(w.b, crc64.Update(0, w.b))
 		}
 		if _, _, err := walk(w.b); err != nil {
 			t.Fatal(v.name, err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kvferry/record"
+	"kvferry/redis/rdb/crc64"
 )
 
 func readGolden(t testing.TB, path string) []byte {
@@ -45,7 +46,7 @@ func walk(b []byte) (records, elements int, err error) {
 		case OpEOF:
 			end := s.Offset()
 			sum, ok, err := s.Checksum()
-			if err == nil && ok && sum != 0 && sum != CRC64(0, b[:end]) {
+			if err == nil && ok && sum != 0 && sum != crc64.Update(0, b[:end]) {
 				err = io.ErrUnexpectedEOF
 			}
 			return records, elements, err

@@ -1,0 +1,167 @@
+// Package crc64 is the checksum of RDB files and DUMP payloads: CRC-64 "Jones", reflected, initial value 0, no final xor.
+// That of "123456789" is e9c6d914c4b8d9ca.
+package crc64
+
+import "encoding/binary"
+
+const poly = 0x95ac9329ac4bc9b5 // ad93d23594c935a9 with its bits reversed
+
+// Long inputs are summed in lanes side by side: the steps of one wait for each other, those of several do not.
+const (
+	lanes   = 4
+	laneLen = 1 << 10
+)
+
+// table has the images of the bytes of a checksum under a linear map: t[k][b] is that of b as byte k.
+type table [8][256]uint64
+
+var (
+	// word is for eight bytes at a time: what a checksum becomes after as many zero bytes.
+	word = wordTable()
+	// lane is what it becomes after a lane of them.
+	lane = tableOf(zeroBytes(laneLen))
+)
+
+func wordTable() *table {
+	var t table
+	for i := range t[7] {
+		c := uint64(i)
+		for range 8 {
+			c = c>>1 ^ poly&-(c&1)
+		}
+		t[7][i] = c
+	}
+	for k := 6; k >= 0; k-- {
+		for i := range t[k] {
+			c := t[k+1][i]
+			t[k][i] = c>>8 ^ t[7][byte(c)]
+		}
+	}
+	return &t
+}
+
+func tableOf(m *matrix) *table {
+	var t table
+	for k := range t {
+		for i := range t[k] {
+			t[k][i] = m.times(uint64(i) << (8 * k))
+		}
+	}
+	return &t
+}
+
+func (t *table) of(sum uint64) uint64 {
+	return t[0][byte(sum)] ^ t[1][byte(sum>>8)] ^ t[2][byte(sum>>16)] ^ t[3][byte(sum>>24)] ^
+		t[4][byte(sum>>32)] ^ t[5][byte(sum>>40)] ^ t[6][byte(sum>>48)] ^ t[7][sum>>56]
+}
+
+// Update returns the checksum of the bytes that sum is of and b behind them. The checksum of nothing is 0.
+func Update(sum uint64, b []byte) uint64 {
+	if n := len(b) &^ (foldLen - 1); n > 0 && canFold {
+		lo, hi := fold(b[:n], sum, &folds)
+		sum, b = word.of(word.of(lo)^hi), b[n:]
+	}
+	return byTables(sum, b)
+}
+
+func byTables(sum uint64, b []byte) uint64 {
+	for len(b) >= lanes*laneLen {
+		sum = ofLanes(sum, b[:lanes*laneLen])
+		b = b[lanes*laneLen:]
+	}
+	for ; len(b) >= 8; b = b[8:] {
+		sum = word.of(sum ^ binary.LittleEndian.Uint64(b))
+	}
+	for _, c := range b {
+		sum = sum>>8 ^ word[7][byte(sum)^c]
+	}
+	return sum
+}
+
+// ofLanes sums bytes that fill all lanes.
+func ofLanes(sum uint64, b []byte) uint64 {
+	l0, l1 := b[:laneLen], b[laneLen:2*laneLen]
+	l2, l3 := b[2*laneLen:3*laneLen], b[3*laneLen:4*laneLen]
+	var s1, s2, s3 uint64
+	for i := 0; i <= laneLen-8; i += 8 {
+		sum = word.of(sum ^ binary.LittleEndian.Uint64(l0[i:]))
+		s1 = word.of(s1 ^ binary.LittleEndian.Uint64(l1[i:]))
+		s2 = word.of(s2 ^ binary.LittleEndian.Uint64(l2[i:]))
+		s3 = word.of(s3 ^ binary.LittleEndian.Uint64(l3[i:]))
+	}
+	return lane.of(lane.of(lane.of(sum)^s1)^s2) ^ s3
+}
+
+// foldLen is how many bytes are folded at once: four pieces of 16.
+const foldLen = 64
+
+// folds are what fold multiplies the first and the second half of a piece by, for a piece that is 64 bytes and one that is 16
+// bytes further on: powers of x. As bits are reflected, a product of two halves is by one x less than it should be.
+var folds = [4]uint64{power(512 + 64 - 1), power(512 - 1), power(128 + 64 - 1), power(128 - 1)}
+
+// power returns x to the nth, as a checksum: the highest bit is 1.
+func power(n int) uint64 {
+	v := uint64(1) << 63
+	for range n {
+		v = v>>1 ^ poly&-(v&1)
+	}
+	return v
+}
+
+// matrix is a linear map of checksums: column i is the image of bit i.
+type matrix [64]uint64
+
+func (m *matrix) times(v uint64) uint64 {
+	var out uint64
+	for i := 0; v != 0; i, v = i+1, v>>1 {
+		out ^= m[i] & -(v & 1)
+	}
+	return out
+}
+
+// after returns the map that is first and then m.
+func (m *matrix) after(first *matrix) *matrix {
+	var out matrix
+	for i := range first {
+		out[i] = m.times(first[i])
+	}
+	return &out
+}
+
+// zeroByte is what a zero byte does to a checksum.
+func zeroByte() *matrix {
+	var m matrix // what a zero bit does
+	m[0] = poly
+	for i := 1; i < len(m); i++ {
+		m[i] = 1 << (i - 1)
+	}
+	for range 3 {
+		m = *m.after(&m)
+	}
+	return &m
+}
+
+// zeroBytes is what n of them do.
+func zeroBytes(n int64) *matrix {
+	var out matrix
+	for i := range out {
+		out[i] = 1 << i
+	}
+	for power := zeroByte(); n > 0; n, power = n>>1, power.after(power) {
+		if n&1 != 0 {
+			out = *power.after(&out)
+		}
+	}
+	return &out
+}
+
+// Combine returns the checksum of a part whose checksum is first and another behind it that has n bytes
+// and checksum second.
+func Combine(first, second uint64, n int64) uint64 {
+	for power := zeroByte(); n > 0; n, power = n>>1, power.after(power) {
+		if n&1 != 0 {
+			first = power.times(first)
+		}
+	}
+	return first ^ second
+}
