@@ -2,15 +2,20 @@ package command
 
 import (
 	"errors"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"kvferry/internal/disk"
 )
 
-// TestClusterResume: the conversion into a node of a cluster, whose rows become tables in the end, dies there and at the proof; it is
-// continued with the rows that it has, and writes the same bytes as one that did not die.
+// TestClusterResume: the conversion into a node of a cluster, whose rows become tables in the end, dies on the way, its process
+// killed or its disk pulled out. It is continued with the rows that it has, and writes the same bytes as one that did not die.
 func TestClusterResume(t *testing.T) {
 	src, dir := golden(t, "bw-basic"), fastDir(t)
 	args := []string{"convert", "--cluster", "--on-conflict", "rename", "--workers", "1", src, "kvrocks:" + filepath.Join(dir, "whole")}
@@ -18,26 +23,16 @@ func TestClusterResume(t *testing.T) {
 	want := treeBytes(t, filepath.Join(dir, "whole"))
 	dst := filepath.Join(dir, "dst")
 	args = append(args[:len(args)-1], "--resume", "kvrocks:"+dst)
-	errPulled := errors.New("the disk is pulled out")
-	for _, at := range []string{"write run-", "remove slots", "sync MANIFEST-"} {
-		op, name, _ := strings.Cut(at, " ")
-		hit := 0
-		restore := disk.Inject(func(o, path string) error {
-			if hit == 0 && o == op && strings.HasPrefix(path, dst+".kvferry") && strings.Contains(path, name) {
-				hit++
-			}
-			if hit > 0 { // and stays out
-				return errPulled
-			}
-			return nil
-		})
-		r := kvferry(t, args...)
-		restore()
-		if hit == 0 || r.code != ExitFailed || !strings.Contains(r.stderr, errPulled.Error()) {
-			t.Fatalf("%s: %d hits, exit %d, %s", at, hit, r.code, r.stderr)
+	for _, at := range []string{"sync slots/", "write run-", "remove slots", "sync MANIFEST-"} {
+		die := errPulled
+		if runtime.GOOS != "windows" {
+			die = errKilled
 		}
-		if left := entries(t, dir); left != "dst.kvferry whole whole.kvferry-report.json" {
-			t.Fatalf("%s: left %s", at, left)
+		for _, how := range []error{die, errPulled} {
+			dies(t, how, at, dst, args)
+			if left := entries(t, dir); left != "dst.kvferry whole whole.kvferry-report.json" {
+				t.Fatalf("%s, %v: left %s", at, how, left)
+			}
 		}
 	}
 	ok(t, args...)
@@ -50,4 +45,75 @@ func TestClusterResume(t *testing.T) {
 	if left := entries(t, dst); left != "db" {
 		t.Errorf("the target holds %s", left)
 	}
+}
+
+var (
+	errPulled = errors.New("the disk is pulled out")
+	errKilled = errors.New("the process is killed")
+)
+
+// dies converts until the disk does something below dst's working directory, from when on it does nothing, or the process is no more.
+func dies(t *testing.T, how error, at, dst string, args []string) {
+	t.Helper()
+	if how == errKilled {
+		exe, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(exe)
+		cmd.Env = append(os.Environ(), argsEnv+"="+strings.Join(args, "\n"), dieEnv+"="+at)
+		out, err := cmd.CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.Exited() {
+			t.Fatalf("%s: %v, it was not killed: %s", at, err, out)
+		}
+		return
+	}
+	first := firstAt(at)
+	var hit atomic.Bool
+	restore := disk.Inject(func(op, path string) error {
+		if strings.HasPrefix(path, dst+".kvferry") && first(op, path) {
+			hit.Store(true)
+		}
+		if hit.Load() { // and stays out
+			return how
+		}
+		return nil
+	})
+	r := kvferry(t, args...)
+	restore()
+	if !hit.Load() || r.code != ExitFailed || !strings.Contains(r.stderr, how.Error()) {
+		t.Fatalf("%s: hit %v, exit %d, %s", at, hit.Load(), r.code, r.stderr)
+	}
+}
+
+// dieEnv makes a process that runs a command line kill itself at an operation of the disk: its name and a part of the path.
+const dieEnv = "KVFERRY_TEST_DIE"
+
+// firstAt reports whether an operation is the first of its kind.
+func firstAt(at string) func(op, path string) bool {
+	name, part, _ := strings.Cut(at, " ")
+	var done atomic.Bool
+	return func(op, path string) bool {
+		return op == name && strings.Contains(path, part) && !done.Swap(true)
+	}
+}
+
+// dieAt kills the process at an operation.
+func dieAt(at string) {
+	first := firstAt(at)
+	disk.Inject(func(op, path string) error {
+		if !first(op, path) {
+			return nil
+		}
+		self, err := os.FindProcess(os.Getpid())
+		if err == nil {
+			err = self.Kill()
+		}
+		if err != nil {
+			panic(err)
+		}
+		time.Sleep(time.Minute)
+		return errKilled
+	})
 }

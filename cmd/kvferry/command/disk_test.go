@@ -158,6 +158,9 @@ const argsEnv = "KVFERRY_TEST_ARGS"
 
 func runArgs(args string) int {
 	app := testApp()
+	if at := os.Getenv(dieEnv); at != "" {
+		dieAt(at)
+	}
 	if os.Getenv(limitEnv) != "" {
 		app.LimitMemory = limitMemory
 		defer tellPeak()

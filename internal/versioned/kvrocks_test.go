@@ -1,0 +1,62 @@
+package versioned_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"kvferry/format"
+	"kvferry/internal/formattest"
+	"kvferry/internal/sorted"
+	"kvferry/internal/versioned"
+	"kvferry/kvrocks"
+	"kvferry/record"
+)
+
+// TestSharedKeyspaces reads types that share a keyspace, of which some have other rows than their elements, in a cluster out of
+// the order of keys too; what the server deleted comes back.
+func TestSharedKeyspaces(t *testing.T) {
+	for _, name := range []string{"kvrocks-mixed", "kvrocks-cluster"} {
+		var l record.Ledger
+		var f formattest.Findings
+		src := formattest.OpenGolden(t, kvrocks.New(), name)
+		env := &format.Env{Ledger: &l, Report: f.Report, Now: time.Unix(2_000_000_000, 0), Deep: true, TempDir: t.TempDir()}
+		sort := func(r record.Reader) record.Reader {
+			return sorted.Records(r, sorted.Options{TempDir: env.TempDir})
+		}
+		live := heads(t, sort(formattest.Records(t, src, kvrocks.DefaultNamespace, env)))
+		formattest.CheckLedger(t, &l)
+		if kinds := slices.Compact(slices.Sorted(slices.Values(f.Kinds()))); !slices.Contains(kinds, versioned.FindOrphanRows) {
+			t.Errorf("%s: found %q", name, kinds)
+		}
+		told := 0
+		r, err := src.(format.Undead).DeadRecords(context.Background(), kvrocks.DefaultNamespace, record.AllTypes, format.Span{}, env,
+			func([]byte, record.Type, string) { told++ })
+		if err != nil {
+			t.Fatal(err)
+		}
+		dead := heads(t, sort(r))
+		for _, key := range dead {
+			if slices.Contains(live, key) {
+				t.Errorf("%s: %q is alive", name, key)
+			}
+		}
+		if len(live) < 50 || len(dead) < 4 || told == 0 {
+			t.Errorf("%s: %d records are alive, %d dead, of which %d have something unknown", name, len(live), len(dead), told)
+		}
+	}
+}
+
+// heads are the keys of records.
+func heads(t *testing.T, r record.Reader) (out []string) {
+	t.Helper()
+	defer r.Close()
+	for {
+		h, err := r.Next()
+		if err != nil {
+			return out
+		}
+		out = append(out, string(h.Key))
+	}
+}
