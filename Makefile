@@ -14,7 +14,7 @@ RACE_SKIP ?= ^TestMatrix$$|Damage|Killed|Linear|Random|Transcript|^TestGoldens$$
 # Of the commands, those tests in which several workers, meters and signals meet; all of them take the detector half an hour.
 RACE_COMMANDS ?= Progress|Workers|MatrixOnePass|Cancelled|SalvageTables|SalvageLMDB|Closed|BrokenPipe|VerifyPlantedDatasets|FullDisk
 
-.PHONY: help build demo test oracle race fuzz-short faults mutants cover lint cross bench bench-full docs dist dist-test clean
+.PHONY: help build demo test oracle race fuzz-short faults mutants cover lint cross bench bench-full profile docs dist dist-test clean
 
 help:
 	@echo 'make demo        convert a bundled database, prove it, clean up (needs Go alone)'
@@ -22,6 +22,7 @@ help:
 	@echo 'make build       bin/kvferry, static'
 	@echo 'make bench       speed and memory against a C++ reference, into bench/results'
 	@echo 'make bench-full  the same with 20 million elements as well'
+	@echo 'make profile     the CPU profile that builds are optimized by, anew'
 	@echo 'make oracle      only the tests in which RocksDB and LMDB themselves take part'
 	@echo 'make faults      random damages, kills, failing system calls, full disks, signals; FOR=30m SEED=1'
 	@echo 'make mutants     how many of N=300 changes of the code its tests notice; SEED=1, PKGS="convert record"'
@@ -34,8 +35,11 @@ COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
 DATE    ?= $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null)
 LDFLAGS  = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 
+# What the compiler is told of where time goes; PGO=off builds sooner.
+PGO ?= bench/kvferry.pgo
+
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/kvferry ./cmd/kvferry
+	CGO_ENABLED=0 $(GO) build -trimpath -pgo=$(PGO) -ldflags '$(LDFLAGS)' -o bin/kvferry ./cmd/kvferry
 
 demo:
 	@scripts/demo
@@ -78,6 +82,9 @@ bench:
 
 bench-full:
 	@$(MAKE) --no-print-directory -C bench bench-full $(if $(BENCH_DIR),BENCH_DIR='$(abspath $(BENCH_DIR))')
+
+profile:
+	@scripts/profile
 
 docs:
 	@scripts/docs

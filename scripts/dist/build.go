@@ -30,7 +30,7 @@ func (p platform) binary() string {
 func (r *release) compile(p platform, binary string) error {
 	flags := fmt.Sprintf("-s -w -X main.version=%s -X main.commit=%s -X main.date=%s",
 		r.tag, r.commit, r.date.Format(time.RFC3339))
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", binary, "./cmd/kvferry")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-pgo="+r.pgo, "-ldflags", flags, "-o", binary, "./cmd/kvferry")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.os, "GOARCH="+p.arch)
 	return verbose(cmd)
 }

@@ -29,6 +29,7 @@ type release struct {
 	date    time.Time // of the commit: every time in what is built
 	out     string    // the directory of the artifacts
 	pages   string    // the directory of man pages, completions and licenses
+	pgo     string    // CPU profile that the compiler optimizes by, or off
 }
 
 // platforms are what kvferry is released for.
@@ -43,18 +44,20 @@ func main() {
 	only := flag.String("only", "", "build one `os/arch` of "+fmt.Sprint(platforms))
 	pages := flag.String("pages", "", "only write man pages, completions and licenses to `dir`")
 	sbom := flag.String("sbom", "", "only write the bill of materials of a `binary`")
+	pgo := flag.String("pgo", "bench/kvferry.pgo", "CPU `profile` that the compiler optimizes by; off: none")
 	flag.Parse()
-	if err := run(*out, *only, *pages, *sbom); err != nil {
+	if err := run(*out, *only, *pages, *sbom, *pgo); err != nil {
 		fmt.Fprintln(os.Stderr, "dist:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out, only, pages, sbom string) error {
+func run(out, only, pages, sbom, pgo string) error {
 	r, err := describe(out)
 	if err != nil {
 		return err
 	}
+	r.pgo = pgo
 	switch {
 	case sbom != "":
 		return r.writeSBOM(sbom, out)
