@@ -147,6 +147,7 @@ func (a *attempt) setRules() {
 		noBlank:   limits.NoBlankStream,
 		plainZero: a.o.Target.Address != "" || a.src.Format().Limits().Place == format.OnServer,
 		whole:     a.o.Source.Format.Limits().Whole,
+		lapse:     newLapse(a.o, a.id.Began),
 		prefer:    a.o.Prefer,
 		tempDir:   a.work.spools(),
 		meter:     a.meter,
@@ -158,7 +159,7 @@ func (a *attempt) setRules() {
 // write makes the target's files, or finds them made, and returns them reopened.
 func (a *attempt) write(ctx context.Context) (format.Source, error) {
 	a.timings.Resumed = a.state.id != nil
-	if a.state.made != nil {
+	if a.state.made != nil && a.o.Target.Address == "" {
 		a.results, a.made = a.state.tasks, a.state.made
 		a.stores.journaled(a.state.tasks)
 		return a.reread(ctx)
@@ -176,7 +177,7 @@ func (a *attempt) write(ctx context.Context) (format.Source, error) {
 		return nil, err
 	}
 	start := time.Now()
-	if err := a.runTasks(ctx, true); err != nil {
+	if err := a.runTasks(ctx, "run", true); err != nil {
 		return nil, err
 	}
 	a.timings.Run = time.Since(start).Seconds()
@@ -197,7 +198,7 @@ func (a *attempt) foresee(ctx context.Context) error {
 		return nil
 	}
 	adopted := slices.Clone(a.results)
-	if err := a.runTasks(ctx, false); err != nil {
+	if err := a.runTasks(ctx, "count", false); err != nil {
 		return err
 	}
 	t, err := a.sum()
@@ -211,8 +212,11 @@ func (a *attempt) foresee(ctx context.Context) error {
 	return nil
 }
 
-// restore brings the tables back that an earlier process was making a database of.
+// restore brings the tables back that an earlier process was making a database of. What is on a server stays there.
 func (a *attempt) restore() error {
+	if a.o.Target.Address != "" {
+		return nil
+	}
 	restored, err := a.work.restore()
 	if err != nil || restored || !a.state.finishing {
 		return err
@@ -238,6 +242,9 @@ func (a *attempt) begin(ctx context.Context) error {
 		return err
 	}
 	a.id.Resort = a.resort
+	if l, ok := a.target.(format.Loaded); ok {
+		a.id.Target = l.Earlier()
+	}
 	a.o.crash("planned")
 	return a.work.append(entry{Plan: a.id})
 }
@@ -292,6 +299,7 @@ func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, erro
 		Memory:    a.o.Memory / 4,
 		TempDir:   a.work.spools(),
 		Now:       a.o.Now,
+		Earlier:   a.id.Target,
 		Reopen:    a.reopen(),
 	})
 }
@@ -351,7 +359,7 @@ func targetLayout(o *Options, src format.Source, dbs []string) format.Layout {
 	return src.Layout()
 }
 
-// adopt takes over the tasks that an earlier process finished.
+// adopt takes over the tasks that an earlier process finished, but for those whose rows may be gone.
 func (a *attempt) adopt() error {
 	a.results = make([]*taskResult, len(a.id.Plan.Tasks))
 	a.stores.journaled(a.state.tasks)
@@ -361,7 +369,11 @@ func (a *attempt) adopt() error {
 		}
 		task := &a.id.Plan.Tasks[t.N]
 		if task.Group != 0 {
-			if err := a.target.Adopt(t.N, task.TargetDB, t.Tables); err != nil {
+			err := a.target.Adopt(t.N, task.TargetDB, t.Tables)
+			if errors.Is(err, format.ErrGone) {
+				continue
+			}
+			if err != nil {
 				return &resumeError{a.work.dir, err}
 			}
 		}
@@ -370,8 +382,8 @@ func (a *attempt) adopt() error {
 	return nil
 }
 
-// runTasks runs the tasks that are not done yet, or only counts what they would do.
-func (a *attempt) runTasks(ctx context.Context, write bool) error {
+// runTasks runs the tasks that are not done yet, or only counts what they would do, as a step of the run.
+func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 	plan := a.id.Plan
 	if a.results == nil {
 		a.results = make([]*taskResult, len(plan.Tasks))
@@ -393,7 +405,7 @@ func (a *attempt) runTasks(ctx context.Context, write bool) error {
 		}
 	}
 	a.rules.memory = newShares(a.o.Memory/4, todo, a.o.Workers)
-	a.meter.Begin("run", total, done, len(todo))
+	a.meter.Begin(step, total, done, len(todo))
 	return runSharing(ctx, todo, &a.cores, a.o.Memory, func(ctx context.Context, t *Task, sh *share) error {
 		return a.runTask(ctx, t, sh, write)
 	})

@@ -69,7 +69,7 @@ func (d *dryRun) run(ctx context.Context, a *attempt) (rep *Report, err error) {
 	d.usage.Reset()
 	start := time.Now()
 	if !a.o.Estimate {
-		if err := a.runTasks(ctx, false); err != nil {
+		if err := a.runTasks(ctx, "run", false); err != nil {
 			return nil, err
 		}
 	}

@@ -34,6 +34,10 @@ type identity struct {
 	Now time.Time `json:"now"`
 	// Resort says how the source's tables were found out of order; "" when they were not.
 	Resort string `json:"resort,omitempty"`
+	// Began is when the first process began, by the clock of the system, and Target what a target on a server has to know of
+	// that to go on.
+	Began  time.Time `json:"began"`
+	Target string    `json:"target,omitempty"`
 	// Plan is what the run does. Source and options being the same, it need not be made again.
 	Plan *Plan `json:"plan"`
 }
@@ -64,7 +68,7 @@ func newIdentity(o *Options) (*identity, error) {
 			files = append(files, f)
 		}
 	}
-	return &identity{Version: journalVersion, Source: path, Files: files, Options: optionTexts(o), Now: o.Now}, nil
+	return &identity{Version: journalVersion, Source: path, Files: files, Options: optionTexts(o), Now: o.Now, Began: time.Now()}, nil
 }
 
 // sourceOf returns where a source really is, and its files.
@@ -118,7 +122,6 @@ func optionTexts(o *Options) map[string]string {
 	}
 	if o.Target.Address != "" {
 		m["target"] = o.Target.Address
-		maps.Copy(m, o.Target.Settings)
 	}
 	if o.Prefer != nil {
 		m["on-conflict"] = fmt.Sprint("keep=", o.Prefer)

@@ -139,7 +139,8 @@ func decodeJournal(data []byte) (*journaled, error) {
 		case e.Plan != nil:
 			state.id = e.Plan
 		case e.Task != nil:
-			state.tasks = append(state.tasks, e.Task)
+			again := func(t *taskResult) bool { return t.N == e.Task.N } // it was gone from a server
+			state.tasks = append(slices.DeleteFunc(state.tasks, again), e.Task)
 		case e.Written != nil:
 			state.made = e.Written
 		}

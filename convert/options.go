@@ -93,8 +93,6 @@ type Output struct {
 	// is nothing to publish, losses are looked for before the first write, and Path stands for it in the names of the
 	// work directory and the report.
 	Address string
-	// Settings are what decides how a server is written, by the names of the flags.
-	Settings map[string]string
 	// Verify reads a server back; otherwise its own counts are compared.
 	Verify bool
 }

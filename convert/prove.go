@@ -173,7 +173,7 @@ func proveTask(ctx context.Context, t *Task, r *rules, memory int64, sh *share, 
 	if err != nil {
 		return nil, nil, err
 	}
-	p := prover{hasher: record.Hasher{PlainZero: r.plainZero}, reader: reader, share: sh, gauge: r.meter.Gauge(t.Bytes)}
+	p := prover{rules: r, hasher: record.Hasher{PlainZero: r.plainZero}, reader: reader, share: sh, gauge: r.meter.Gauge(t.Bytes)}
 	err = errors.Join(p.all(ctx), reader.Close())
 	if err != nil {
 		p.gauge.Undo()
@@ -189,6 +189,7 @@ func proveTask(ctx context.Context, t *Task, r *rules, memory int64, sh *share, 
 
 // prover hashes records.
 type prover struct {
+	*rules
 	reader  record.Reader
 	share   *share
 	hasher  record.Hasher
@@ -243,7 +244,9 @@ func (p *prover) record(ctx context.Context, h *record.Header) error {
 			break
 		}
 	}
-	p.digests[h.Type].Add(p.hasher.End(h))
+	if until := p.lapse.until(h.ExpireMS); until == 0 || until > p.gone {
+		p.digests[h.Type].Add(p.hasher.End(h))
+	}
 	p.gauge.Record(nil)
 	return nil
 }

@@ -27,19 +27,16 @@ func (a *attempt) conclude(ctx context.Context, back format.Source) (*Report, er
 	loaded, isLoaded := a.target.(format.Loaded)
 	switch {
 	case isLoaded && back == nil:
-		if rep.Proof.Why, err = loaded.Check(ctx); err != nil {
-			return nil, &ProofError{Err: err}
-		}
-		rep.Proof.Counted = true
+		rep.Proof, err = a.counted(ctx, loaded, t)
 	case a.o.NoProve:
 		rep.Proof.Why = "--no-prove was given"
 	case back == nil:
 		rep.Proof.Why = "the target cannot be read back"
 	default:
-		if err := a.prove(ctx, back, &t.fingerprint); err != nil {
-			return nil, err
-		}
-		rep.Proof = Proof{Done: true, Unit: unitName(a.o.seconds())}
+		rep.Proof, err = a.proved(ctx, back, t)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := a.checkCounts(t); err != nil {
 		return nil, err

@@ -63,6 +63,9 @@ type Proof struct {
 	Done bool `json:"done"`
 	// Unit is that of the expiries that were compared.
 	Unit string `json:"unit,omitempty"`
+	// Expired is how many records were left out of it: a server drops what expires, and by its clock they may have expired
+	// when it was read back, or were about to.
+	Expired int64 `json:"expired,omitempty"`
 	// Counted says that a server's own counts were compared instead; Why has what they are.
 	Counted bool `json:"counted,omitempty"`
 	// Why says why there is no proof.

@@ -10,12 +10,13 @@ import (
 
 // taskResult is what a finished task leaves, as the journal keeps it.
 type taskResult struct {
-	N        int           `json:"n"`
-	Tables   []store.Table `json:"tables"`
-	Parts    []PartDigest  `json:"parts"`
-	Ledger   tallies       `json:"ledger"`
-	Losses   []LossKind    `json:"losses"`
-	Findings []FindingKind `json:"findings"`
+	N        int              `json:"n"`
+	Tables   []store.Table    `json:"tables"`
+	Parts    []PartDigest     `json:"parts"`
+	Expiring []expiringDigest `json:"expiring,omitempty"` // of Parts
+	Ledger   tallies          `json:"ledger"`
+	Losses   []LossKind       `json:"losses"`
+	Findings []FindingKind    `json:"findings"`
 	// Stores are findings of the source's stores that the journal does not have before, whoever came to them.
 	Stores []record.Finding `json:"stores,omitempty"`
 }
@@ -62,6 +63,7 @@ type totals struct {
 	ledger      record.Ledger
 	losses      lossSet
 	findings    findingSet
+	expiring    []expiringDigest
 }
 
 // sum adds up results, in the order of the tasks.
@@ -74,6 +76,7 @@ func sum(results []*taskResult) (*totals, error) {
 		if err := addParts(&t.fingerprint, r.Parts); err != nil {
 			return nil, err
 		}
+		t.expiring = append(t.expiring, r.Expiring...)
 		for name, tally := range r.Ledger {
 			t.ledger.Add(name, &tally)
 		}

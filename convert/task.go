@@ -33,6 +33,8 @@ type rules struct {
 	groups    bool          // it holds consumer groups
 	noBlank   bool          // a stream that never had an entry is none
 	whole     bool          // a record is one row of the source
+	lapse     *lapse        // what expires meanwhile; nil on disk, where nothing does
+	gone      int64         // what the proof leaves out: all that expires up to then
 	prefer    []record.Type // which type keeps a name otherwise
 	memory    shares        // of readers, and as much again of writers
 	tempDir   string
@@ -65,6 +67,7 @@ type task struct {
 	gauge    progress.Gauge
 	report   func(record.Loss) // lose, made once
 	digests  [record.NumTypes]record.Digest
+	expiring expiringDigests
 	ledger   record.Ledger
 	losses   lossSet
 	partial  partial
@@ -77,7 +80,7 @@ type task struct {
 // the records are only counted. A *largeError says that more came at once than its share allows; nothing is left of the
 // task then.
 func runTask(ctx context.Context, t *Task, r *rules, src format.Source, target format.Target, sh *share, write bool) (*taskResult, error) {
-	x := &task{Task: t, rules: r, target: target, losses: lossSet{}, share: sh}
+	x := &task{Task: t, rules: r, target: target, losses: lossSet{}, expiring: expiringDigests{}, share: sh}
 	x.gauge = r.meter.Gauge(t.Bytes)
 	x.findings.onError = x.gauge.Error
 	x.report = x.lose
@@ -255,7 +258,11 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 		x.lastKey, x.hasLast = append(x.lastKey[:0], h.Key...), true
 	}
 	if kept {
-		x.digests[h.Type].Add(x.hasher.End(&x.header))
+		d := x.hasher.End(&x.header)
+		x.digests[h.Type].Add(d)
+		if until := x.lapse.until(x.header.ExpireMS); until != 0 {
+			x.expiring.add(until, h.Type, d)
+		}
 	}
 	x.gauge.Record(h.Key)
 	return nil
@@ -446,6 +453,6 @@ func (x *task) result() *taskResult {
 	for t, d := range x.digests {
 		f.Add(record.Part{DB: x.TargetDB, Type: record.Type(t)}, d)
 	}
-	r.Parts = parts(&f)
+	r.Parts, r.Expiring = parts(&f), x.expiring.list(x.TargetDB)
 	return r
 }

@@ -155,6 +155,8 @@ type CreateOptions struct {
 	Memory  int64  // bytes that all shards together may buffer
 	TempDir string // takes spools
 	Now     time.Time
+	// Earlier is what Loaded.Earlier returned to the process that began; "" when this one does.
+	Earlier string
 	// Reopen opens the finished target for the proof.
 	Reopen *OpenOptions
 }

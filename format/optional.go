@@ -2,6 +2,7 @@ package format
 
 import (
 	"context"
+	"errors"
 
 	"kvferry/record"
 	"kvferry/store"
@@ -106,13 +107,26 @@ const (
 	Replace
 )
 
+// String returns the name of the flag that says it.
+func (e Existing) String() string {
+	return [...]string{"fail-existing", "skip-existing", "replace"}[e]
+}
+
 // Loaded is a Target on a server. What is written is there at once: nothing is published.
 type Loaded interface {
+	// Earlier is what a later process has to know to go on, see CreateOptions.Earlier.
+	Earlier() string
+	// Run names the run of the server, or of those of a cluster: another one may have lost what was written.
+	Run() string
 	// Check compares what the server says that it holds with what was written, and returns in what way, in one line.
-	Check(ctx context.Context) (string, error)
+	// given is how many keys each database was to get, and expired how many of them may have expired since.
+	Check(ctx context.Context, given, expired map[string]int64) (string, error)
 	// Undo says what a run that ends early leaves behind, in one line; "" when that is nothing.
 	Undo() string
 }
+
+// ErrGone is the error of Target.Adopt for a shard that may be gone: it has to be written again.
+var ErrGone = errors.New("what was written may be gone")
 
 // Changer is a record.Writer of a Loaded target that can change keys which are there.
 type Changer interface {

@@ -21,6 +21,13 @@ func (s Sum128) Add(t Sum128) Sum128 {
 	return Sum128{hi, lo}
 }
 
+// Sub returns s - t mod 2^128.
+func (s Sum128) Sub(t Sum128) Sum128 {
+	lo, borrow := bits.Sub64(s.Lo, t.Lo, 0)
+	hi, _ := bits.Sub64(s.Hi, t.Hi, borrow)
+	return Sum128{hi, lo}
+}
+
 // String returns 32 hex digits, most significant first.
 func (s Sum128) String() string { return fmt.Sprintf("%016x%016x", s.Hi, s.Lo) }
 
@@ -63,6 +70,14 @@ func (d *Digest) Add(e Digest) {
 	d.Millis = d.Millis.Add(e.Millis)
 	d.Seconds = d.Seconds.Add(e.Seconds)
 	d.New = d.New || e.New
+}
+
+// Sub takes e, which was added, out of d.
+func (d *Digest) Sub(e Digest) {
+	d.Records -= e.Records
+	d.Elements -= e.Elements
+	d.Millis = d.Millis.Sub(e.Millis)
+	d.Seconds = d.Seconds.Sub(e.Seconds)
 }
 
 // Equal compares two digests, by the expiry in seconds when either side keeps only seconds.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -58,7 +59,8 @@ type pipe struct {
 	left     int      // commands of the next piece that are not answered
 	bytes    int64
 	total    int64 // pieces answered, over all connections
-	careful  bool  // one batch at a time: a connection broke before anything was answered
+	passed   bool  // the next piece was sent to another server: what is said of the rest of it here is nothing
+	careful  int   // so many batches go one at a time: a connection broke before anything was answered
 	closing  bool
 	broken   error // this connection's
 	err      error // for good
@@ -177,6 +179,7 @@ func (p *pipe) fail(err error) {
 
 // run makes connections as long as there is something to send.
 func (p *pipe) run() {
+	since := time.Now() // the last answer
 	for inVain := 0; p.wait(); inVain++ {
 		conn, err := p.connect()
 		if err != nil {
@@ -185,16 +188,31 @@ func (p *pipe) run() {
 		}
 		before := p.progress()
 		p.session(conn)
-		if p.progress() > before {
-			inVain = 0
+		if p.progress() > before || !p.busy() { // servers end connections on which nothing happens
+			inVain, since = 0, time.Now()
 		} else {
 			p.slowDown()
 		}
-		if inVain >= maxInVain {
+		var busy *busyError
+		switch {
+		case errors.As(p.why(), &busy):
+			inVain--
+			if time.Since(since) > patience {
+				p.fail(busy)
+			} else if err := rest(p.ctx, pauseAfter); err != nil {
+				p.fail(err)
+			}
+		case inVain >= maxInVain:
 			p.fail(errInVain)
-			return
 		}
 	}
+}
+
+// why is what ended the last connection.
+func (p *pipe) why() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.broken
 }
 
 // maxInVain is how many connections in a row may break before the server has answered anything.
@@ -202,10 +220,13 @@ const maxInVain = 20
 
 var errInVain = errors.New("the connection breaks again and again before the server answers: is there a proxy or a limit on the size of requests between?")
 
-// slowDown makes the next connections send one batch at a time, so that what is answered is heard of.
+// slowBatches is how many batches go one at a time after a connection broke before anything was answered.
+const slowBatches = 32
+
+// slowDown sends the next batches one at a time, so that what is answered is heard of.
 func (p *pipe) slowDown() {
 	p.mu.Lock()
-	p.careful = true
+	p.careful = slowBatches
 	p.mu.Unlock()
 }
 
@@ -259,9 +280,13 @@ func (p *pipe) failed() bool {
 
 // session sends over one connection until it breaks or nothing is left.
 func (p *pipe) session(conn net.Conn) {
+	conn = steady{conn}
+	stop := context.AfterFunc(p.ctx, func() { conn.Close() })
+	defer stop()
 	in := bufio.NewReaderSize(conn, 64<<10)
 	if err := p.resume(conn, in); err != nil {
 		conn.Close()
+		p.breaks(err)
 		var final finalError
 		if errors.As(err, &final) {
 			p.fail(err)
@@ -269,7 +294,7 @@ func (p *pipe) session(conn net.Conn) {
 		return
 	}
 	p.mu.Lock()
-	p.broken, p.written, p.left = nil, 0, 0
+	p.broken, p.written, p.left, p.passed = nil, 0, 0, false
 	p.mu.Unlock()
 	reading := make(chan struct{})
 	go func() {
@@ -299,8 +324,13 @@ func (p *pipe) resume(conn net.Conn, in *bufio.Reader) error {
 		return err
 	}
 	answer, err := readAnswer(in)
-	if err != nil || answer == ":1" {
+	switch {
+	case err != nil || answer == ":1":
 		return err
+	case isBusy(answer):
+		return &busyError{answer[1:]}
+	case answer != ":0":
+		return finalError{fmt.Errorf("%s, a record on its way: whether it is there is not known: the server says %s", name, strings.TrimPrefix(answer, "-"))}
 	}
 	for len(p.queue) > 0 {
 		kind := p.queue[0].pieces[p.answered].part
@@ -334,7 +364,7 @@ func (p *pipe) next() (*batch, int) {
 		switch {
 		case p.err != nil || p.broken != nil:
 			return nil, 0
-		case p.careful && p.written > 0: // wait for the answers
+		case p.careful > 0 && p.written > 0: // wait for the answers
 		case p.written < len(p.queue):
 			b := p.queue[p.written]
 			from := 0
@@ -374,8 +404,12 @@ func (p *pipe) read(in *bufio.Reader) {
 	}
 }
 
-// errPause says that the server cannot answer now: the connection is given up and made again.
-var errPause = errors.New("the server is busy")
+// busyError says that the server cannot do it now: the connection is given up and made again.
+type busyError struct{ text string }
+
+func (e *busyError) Error() string {
+	return fmt.Sprintf("the server has said for %s: %s", patience, e.text)
+}
 
 // answer takes one answer.
 func (p *pipe) answer(text string) error {
@@ -404,9 +438,11 @@ func (p *pipe) answer(text string) error {
 func (p *pipe) answerPiece() {
 	b := p.queue[0]
 	p.total++
+	p.passed = false
 	if p.answered++; p.answered < len(b.pieces) {
 		return
 	}
+	p.careful = max(p.careful-1, 0)
 	p.bytes -= int64(len(b.data))
 	p.queue = p.queue[1:]
 	if p.written > 0 {
@@ -429,20 +465,44 @@ func (b *batch) piece(i int) []byte {
 	return b.data[from:b.pieces[i].end]
 }
 
+// isBusy reports whether an answer is that a server cannot do it now.
+func isBusy(answer string) bool {
+	word, _, _ := strings.Cut(answer, " ")
+	return slices.Contains([]string{"-LOADING", "-BUSY", "-TRYAGAIN", "-CLUSTERDOWN", "-MASTERDOWN"}, word)
+}
+
+// temporary lists the temporary names in what is not answered, of a pipe that has ended.
+func (p *pipe) temporary() (names []string) {
+	for i, b := range append(p.queue, p.current) {
+		from := 0
+		if i == 0 {
+			from = p.answered
+		}
+		for j := from; j < len(b.pieces); j++ {
+			if name, err := secondArgument(b.piece(j)); err == nil && b.pieces[j].part != whole {
+				names = append(names, string(name))
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // refused judges an error of the server.
 func (p *pipe) refused(b *batch, x piece, text string) error {
+	if isBusy("-" + text) {
+		return &busyError{text}
+	}
 	word, _, _ := strings.Cut(text, " ")
 	switch word {
 	case "MOVED", "ASK":
 		if p.elsewhere != nil {
-			if p.left == x.commands { // once a piece
-				return p.elsewhere(b.piece(p.answered), x, text)
+			if p.passed {
+				return nil
 			}
-			return nil
+			p.passed = true // all of it: what this server did of it before went with the slot, and can be done again
+			return p.elsewhere(b.piece(p.answered), x, text)
 		}
-	case "LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN":
-		time.Sleep(200 * time.Millisecond)
-		return errPause
 	case "BUSYGROUP":
 		return nil // sent again
 	}

@@ -18,10 +18,10 @@ type forbiddenError struct{ text string }
 
 func (e *forbiddenError) Error() string { return "it lets nobody be a replica: " + e.text }
 
-// silence is how long a server may say nothing while it gets ready and sends.
+// silence is how long a server may say nothing while it gets ready, sends or takes.
 const silence = 5 * time.Minute
 
-// steady is a connection on which a read waits for so long.
+// steady is a connection on which a read or a write waits for so long.
 type steady struct{ net.Conn }
 
 func (s steady) Read(p []byte) (int, error) {
@@ -29,6 +29,13 @@ func (s steady) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return s.Conn.Read(p)
+}
+
+func (s steady) Write(p []byte) (int, error) {
+	if err := s.SetWriteDeadline(time.Now().Add(silence)); err != nil {
+		return 0, err
+	}
+	return s.Conn.Write(p)
 }
 
 // replicate has a server send all that it holds at one moment, as it does to a replica, and adds it to a spool:

@@ -7,9 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -23,15 +27,23 @@ type server struct {
 	major   int
 	minor   int
 	valkey  bool
-	run     string // its run id; "" when it may be started again
-	name    string // "Redis 7.0.15"
+	runs    map[string]string // by address of a server: its run id; nil when they may be started again
+	name    string            // "Redis 7.0.15"
 	version rdb.Version
 	restore bool     // it takes RESTORE
 	nodes   []string // of a cluster: by slot, its master
 }
 
+// silent takes what go-redis would print: its errors come back as well.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+var quiet sync.Once
+
 // connect asks a server who it is.
 func connect(ctx context.Context, o *options) (*server, error) {
+	quiet.Do(func() { redis.SetLogger(silent{}) })
 	s := &server{options: o}
 	if o.cluster {
 		s.client = redis.NewClusterClient(o.clusterOptions())
@@ -40,7 +52,9 @@ func connect(ctx context.Context, o *options) (*server, error) {
 	}
 	err := s.identify(ctx)
 	if err == nil && o.cluster {
-		err = s.locate(ctx)
+		if err = s.locate(ctx); err == nil {
+			err = s.identifyNodes(ctx)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(told(o.shown, err), s.client.Close())
@@ -65,7 +79,7 @@ func (s *server) identify(ctx context.Context) error {
 		return err
 	}
 	i := info(text)
-	s.run = i["run_id"]
+	s.runs = map[string]string{s.host: i["run_id"]}
 	version := i["redis_version"]
 	s.name = "Redis " + version
 	if v := i["valkey_version"]; v != "" {
@@ -78,6 +92,32 @@ func (s *server) identify(ctx context.Context) error {
 	}
 	s.version = s.payloads()
 	return nil
+}
+
+// identifyNodes asks the servers of a cluster which run each is in.
+func (s *server) identifyNodes(ctx context.Context) error {
+	s.runs = map[string]string{}
+	for _, host := range s.hosts() {
+		client := redis.NewClient(s.single(host, 0))
+		text, err := client.Info(ctx, "server").Result()
+		if err = errors.Join(err, client.Close()); err != nil {
+			return fmt.Errorf("%s: %w", host, err)
+		}
+		s.runs[host] = info(text)["run_id"]
+	}
+	return nil
+}
+
+// runNames names the runs of all servers in one text.
+func (s *server) runNames() string {
+	if !s.cluster {
+		return s.runs[s.host]
+	}
+	var out []string
+	for _, host := range slices.Sorted(maps.Keys(s.runs)) {
+		out = append(out, host+"="+s.runs[host])
+	}
+	return strings.Join(out, " ")
 }
 
 // payloads is the newest form of values that the server takes.
@@ -195,7 +235,7 @@ func (s *server) dialer(host, db string) func(context.Context) (net.Conn, error)
 			}
 			conn = t
 		}
-		if err := s.greet(conn, db); err != nil {
+		if err := s.greet(conn, host, db); err != nil {
 			conn.Close()
 			return nil, told(s.shown, err)
 		}
@@ -203,8 +243,21 @@ func (s *server) dialer(host, db string) func(context.Context) (net.Conn, error)
 	}
 }
 
+// greetTimeout is how long a server may take to greet.
+const greetTimeout = 30 * time.Second
+
 // greet logs in, chooses the database and looks whether the server was started again.
-func (s *server) greet(conn net.Conn, db string) error {
+func (s *server) greet(conn net.Conn, host, db string) error {
+	if err := conn.SetDeadline(time.Now().Add(greetTimeout)); err != nil {
+		return err
+	}
+	if err := s.introduce(conn, host, db); err != nil {
+		return err
+	}
+	return conn.SetDeadline(time.Time{})
+}
+
+func (s *server) introduce(conn net.Conn, host, db string) error {
 	in := bufio.NewReader(conn)
 	ask := func(args ...string) (string, error) {
 		var list [][]byte
@@ -236,12 +289,13 @@ func (s *server) greet(conn net.Conn, db string) error {
 			return err
 		}
 	}
-	if s.cluster {
+	run := s.runs[host]
+	if run == "" { // or it has come to the cluster since
 		_, err := ask("PING")
 		return err
 	}
 	text, err := ask("INFO", "server")
-	if err == nil && s.run != "" && info(text)["run_id"] != s.run {
+	if err == nil && info(text)["run_id"] != run {
 		err = finalError{errRestarted}
 	}
 	return err

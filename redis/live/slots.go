@@ -1,6 +1,9 @@
 package live
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+)
 
 // slots is how many a cluster has.
 const slots = 16384
@@ -41,11 +44,15 @@ func slot(key []byte) int {
 	return int(c) % slots
 }
 
-// besides returns a temporary name in the slot of a key; false when there is none.
-func besides(key []byte, unique string) ([]byte, bool) {
-	tag := hashed(key)
-	if len(tag) == 0 || bytes.IndexByte(tag, '}') >= 0 {
-		return nil, false
+// besides returns a temporary name that begins with a unique text, in the slot of a key. Where no tag leads there, names are tried: one of 16384 does.
+func besides(key []byte, unique string) []byte {
+	name := []byte(unique)
+	if tag := hashed(key); len(tag) > 0 && bytes.IndexByte(tag, '}') < 0 {
+		return append(append(append(name, '{'), tag...), '}')
 	}
-	return append(append([]byte("kvferry-"+unique+"{"), tag...), '}'), true
+	for at, n := slot(key), uint64(0); ; n++ {
+		if try := strconv.AppendUint(append(name, '-'), n, 36); slot(try) == at {
+			return try
+		}
+	}
 }

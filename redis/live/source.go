@@ -33,7 +33,7 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 		return nil, err
 	}
 	defer s.client.Close()
-	s.run = "" // what is copied begins again
+	s.runs = nil // what is copied begins again
 	to, err := newSpool(o.Options.TempDir)
 	if err != nil {
 		return nil, err

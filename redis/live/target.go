@@ -2,6 +2,8 @@ package live
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -28,16 +30,21 @@ type target struct {
 	ctx     context.Context
 	server  *server
 	options *format.CreateOptions
-	before  map[string]int64 // keys that were there, by database
+	start   start
 	evicted int64
 	limit   limiter
 
 	mu      sync.Mutex
 	names   uint64
-	written map[string]int64 // by database
-	expires []int64          // of records that were written, in ms
-	skipped int64
-	started string // what begins temporary names
+	shards  map[int]store.Table // what each wrote; File is the run of the server, Entries how many records
+	written int64               // records of this process
+}
+
+// start is what is known when writing begins, for the process that goes on with it, too.
+type start struct {
+	Before   map[string]int64 `json:"before"` // keys that were there, by database
+	Existing format.Existing  `json:"existing"`
+	Names    string           `json:"names"` // what begins temporary names
 }
 
 // Create starts to write to a server.
@@ -50,14 +57,16 @@ func (f *Format) Create(ctx context.Context, location string, o *format.CreateOp
 	if err != nil {
 		return nil, err
 	}
-	t := &target{f: f, ctx: ctx, server: s, options: o, ServerOptions: opts.ServerOptions, written: map[string]int64{},
-		started: strconv.FormatUint(rand.Uint64(), 36)}
+	t := &target{f: f, ctx: ctx, server: s, options: o, ServerOptions: opts.ServerOptions, shards: map[int]store.Table{}}
 	t.limit.rate = t.Rate
 	if err = s.writable(ctx); err == nil {
-		t.before, err = s.databases(ctx)
+		err = t.begin(ctx)
 	}
 	if err == nil {
 		err = t.databases()
+	}
+	if err == nil && o.Earlier != "" {
+		err = t.sweep(ctx)
 	}
 	if err != nil {
 		return nil, closeAfter(err, s)
@@ -69,6 +78,110 @@ func (f *Format) Create(ctx context.Context, location string, o *format.CreateOp
 func closeAfter(err error, s *server) error {
 	_ = s.client.Close() // err says what is wrong
 	return err
+}
+
+// begin finds out what is there, or what was there when an earlier process began.
+func (t *target) begin(ctx context.Context) (err error) {
+	if t.options.Earlier == "" {
+		t.start = start{Existing: t.Existing, Names: "kvferry-" + strconv.FormatUint(rand.Uint64(), 36) + "-"}
+		t.start.Before, err = t.server.databases(ctx)
+		return err
+	}
+	if err := json.Unmarshal([]byte(t.options.Earlier), &t.start); err != nil {
+		return err
+	}
+	if was := t.start.Existing; was != t.Existing && was != format.FailExisting {
+		return fmt.Errorf("%s: the unfinished part was written with --%s: give the same to continue it", t.server.shown, was)
+	}
+	for _, db := range t.options.DBs {
+		if n := t.start.Before[t.home(db)]; n > 0 && t.Existing == format.FailExisting {
+			return fmt.Errorf("%s: database %s held %s before the unfinished part was written, and they cannot be told apart any more: "+
+				"continue with --skip-existing, which leaves all keys that are there (what was written is whole), or with --replace",
+				t.server.shown, t.home(db), record.Plural(n, "key"))
+		}
+	}
+	return nil
+}
+
+// Earlier is what a later process has to know to go on.
+func (t *target) Earlier() string {
+	data, err := json.Marshal(t.start)
+	if err != nil {
+		panic(err) // maps, numbers and texts
+	}
+	return string(data)
+}
+
+// Run names the run of the server, or of those of a cluster.
+func (t *target) Run() string { return t.server.runNames() }
+
+// sweep deletes the temporary names that an earlier process left.
+func (t *target) sweep(ctx context.Context) error {
+	for _, db := range t.options.DBs {
+		for _, host := range t.server.hosts() {
+			if err := t.sweepDatabase(ctx, host, t.home(db)); err != nil {
+				return told(t.server.shown, err)
+			}
+		}
+	}
+	return nil
+}
+
+// sweepCount is how many keys a server looks at at once for temporary names.
+const sweepCount = 10000
+
+func (t *target) sweepDatabase(ctx context.Context, host, db string) (err error) {
+	client, err := t.client(host, db)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	for cursor := uint64(0); ; {
+		var keys []string
+		if keys, cursor, err = client.Scan(ctx, cursor, t.start.Names+"*", sweepCount).Result(); err != nil {
+			return err
+		}
+		for _, key := range keys {
+			if err := client.Del(ctx, key).Err(); err != nil {
+				return err
+			}
+		}
+		if cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// client returns a client of one server and database.
+func (t *target) client(host, db string) (*redis.Client, error) {
+	n, err := strconv.Atoi(db)
+	if err != nil {
+		return nil, err
+	}
+	return redis.NewClient(t.server.single(host, n)), nil
+}
+
+// tidyTimeout is how long a run that ends early tries to delete temporary names.
+const tidyTimeout = 3 * time.Second
+
+// drop deletes temporary names at the end of a run that failed. What it cannot delete, a run that goes on with this one will.
+func (t *target) drop(db string, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), tidyTimeout)
+	defer cancel()
+	for _, name := range names {
+		host := t.server.host
+		if t.server.cluster {
+			host = t.node(slot([]byte(name)))
+		}
+		client, err := t.client(host, db)
+		if err == nil {
+			_ = client.Del(ctx, name).Err() // the run has failed; its error says why
+			_ = client.Close()
+		}
+	}
 }
 
 // databases refuses names that no database of the server has, and full ones that are to be read back as a whole.
@@ -88,7 +201,7 @@ func (t *target) databases() error {
 	if t.options.Reopen == nil {
 		return nil
 	}
-	for db, n := range t.before {
+	for db, n := range t.start.Before {
 		if n > 0 && (t.server.db < 0 || db == t.home(db)) {
 			return fmt.Errorf("%s: database %s holds %s: all that a server holds is to be compared with what was written, so it has to be empty before",
 				t.server.shown, db, record.Plural(n, "key"))
@@ -110,7 +223,7 @@ func (t *target) unique() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.names++
-	return t.started + "-" + strconv.FormatUint(t.names, 36)
+	return t.start.Names + strconv.FormatUint(t.names, 36)
 }
 
 // node is the server of a cluster that has a slot.
@@ -170,47 +283,49 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 func (t *target) Groups() []record.TypeSet { return []record.TypeSet{record.AllTypes} }
 
 // Shard returns a writer with connections of its own.
-func (t *target) Shard(_ int, db string, _ record.TypeSet, memory int64) (record.Writer, error) {
+func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record.Writer, error) {
 	db = t.home(db)
-	w := &writer{t: t, db: db, pipes: map[string]*pipe{}, encoder: rdb.Encoder{Version: t.server.version, Memory: memory / 2,
+	w := &writer{t: t, n: n, db: db, pipes: map[string]*pipe{}, encoder: rdb.Encoder{Version: t.server.version, Memory: memory / 2,
 		TempDir: t.options.TempDir}}
 	w.ctx, w.cancel = context.WithCancelCause(t.ctx)
-	if t.before[db] > 0 && t.Existing != format.Replace {
-		if t.server.cluster {
-			w.ask = redis.NewClusterClient(t.server.clusterOptions())
-		} else {
-			n, err := strconv.Atoi(db)
-			if err != nil {
-				return nil, err
-			}
-			w.ask = redis.NewClient(t.server.single(t.server.host, n))
-		}
+	if t.start.Before[db] == 0 || t.Existing == format.Replace {
+		return w, nil
 	}
-	return w, nil
+	if t.server.cluster {
+		w.ask = redis.NewClusterClient(t.server.clusterOptions())
+		return w, nil
+	}
+	var err error
+	w.ask, err = t.client(t.server.host, db)
+	return w, err
 }
 
 // closed adds what a writer wrote.
 func (t *target) closed(w *writer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.written[w.db] += w.written
-	t.expires = append(t.expires, w.expires...)
-	t.skipped += w.skipped
+	t.written += w.written
+	t.shards[w.n] = store.Table{File: t.Run(), Entries: w.written}
 }
 
 // Tables stands for what was written by the run of the server that took it: another may have lost it.
-func (t *target) Tables(int) ([]store.Table, error) {
-	return []store.Table{{File: t.server.run}}, nil
+func (t *target) Tables(n int) ([]store.Table, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return []store.Table{t.shards[n]}, nil
 }
 
-// Adopt takes what an earlier process wrote.
-func (t *target) Adopt(_ int, _ string, tables []store.Table) error {
-	if len(tables) != 1 || tables[0].File != t.server.run {
-		return fmt.Errorf("%s was started again since, and may have lost what was written", t.server.shown)
+// Adopt takes what an earlier process wrote, unless the server was started again since.
+func (t *target) Adopt(n int, _ string, tables []store.Table) error {
+	if len(tables) != 1 {
+		return fmt.Errorf("%d tables, want one", len(tables))
 	}
-	if t.Existing != format.Replace {
-		return fmt.Errorf("what the unfinished part wrote cannot be told from keys that were there: use --replace")
+	if tables[0].File != t.Run() {
+		return fmt.Errorf("%s was started again since: %w", t.server.shown, format.ErrGone)
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.shards[n] = tables[0]
 	return nil
 }
 
@@ -219,28 +334,25 @@ func (t *target) Finish(ctx context.Context) (format.Source, error) {
 	if t.options.Reopen == nil {
 		return nil, nil
 	}
+	t.Abort()
 	return t.f.Open(ctx, t.server.address.location(), t.options.Reopen)
 }
 
-// Abort leaves what was written.
+// Abort ends the connections; what was written stays.
 func (t *target) Abort() { _ = t.server.client.Close() }
 
 // Undo says what is left of a run that ended early.
 func (t *target) Undo() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := int64(0)
-	for _, w := range t.written {
-		n += w
-	}
-	if n == 0 {
+	if t.written == 0 {
 		return ""
 	}
-	return fmt.Sprintf("up to %s were written to %s and stay there", record.Plural(n, "record"), t.server.shown)
+	return fmt.Sprintf("up to %s were written to %s and stay there", record.Plural(t.written, "record"), t.server.shown)
 }
 
-// Check compares how many keys the server has with how many were written.
-func (t *target) Check(ctx context.Context) (string, error) {
+// Check compares how many keys the server has with how many it was given.
+func (t *target) Check(ctx context.Context, given, expired map[string]int64) (string, error) {
 	defer t.server.client.Close()
 	after, err := t.server.databases(ctx)
 	if err != nil {
@@ -250,31 +362,43 @@ func (t *target) Check(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%s evicted %s meanwhile: its maxmemory is too small for the data (maxmemory-policy)",
 			t.server.shown, record.Plural(n, "key"))
 	}
-	soon := int64(0)
-	now := time.Now().UnixMilli()
-	for _, at := range t.expires {
-		if at <= now {
-			soon++
-		}
-	}
-	total := int64(0)
-	for db, n := range t.written {
+	given, expired = t.atHome(given), t.atHome(expired)
+	total, before := int64(0), int64(0)
+	for db, n := range given {
 		total += n
-		grown := after[db] - t.before[db]
-		if t.before[db] == 0 && (grown > n || grown < n-soon) {
+		before += t.start.Before[db]
+		if t.start.Before[db] == 0 && (after[db] > n || after[db] < n-expired[db]) {
 			return "", fmt.Errorf("%s: database %s holds %s, and %d were written", t.server.shown, db, record.Plural(after[db], "key"), n)
 		}
 	}
-	text := fmt.Sprintf("the server took %s and counts as many keys", record.Plural(total, "record"))
-	if t.skipped > 0 {
-		text += fmt.Sprintf("; %s were there and left alone", record.Plural(t.skipped, "key"))
+	return t.taken(total, before), nil
+}
+
+// atHome adds up counts by database of the server.
+func (t *target) atHome(counts map[string]int64) map[string]int64 {
+	out := map[string]int64{}
+	for db, n := range counts {
+		out[t.home(db)] += n
 	}
-	for _, n := range t.before {
-		if n > 0 {
-			return fmt.Sprintf("the server took %s; it held keys before, so its counts tell nothing", record.Plural(total, "record")), nil
-		}
+	return out
+}
+
+// taken says how many of so many records the server took; before is how many keys it held then.
+func (t *target) taken(given, before int64) string {
+	written := int64(0)
+	t.mu.Lock()
+	for _, s := range t.shards {
+		written += s.Entries
 	}
-	return text + "; values were not read back", nil
+	t.mu.Unlock()
+	text := "the server took " + record.Plural(written, "record")
+	if before == 0 {
+		return text + " and counts as many keys; values were not read back"
+	}
+	if n := given - written; n > 0 {
+		text += fmt.Sprintf("; %s were there and left alone", record.Plural(n, "key"))
+	}
+	return text + "; it held keys before, so its counts tell nothing"
 }
 
 // limiter holds bytes back to a rate.

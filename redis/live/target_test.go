@@ -117,6 +117,9 @@ func want(t *testing.T, list []made, db string) map[string]string {
 	return out
 }
 
+// shard numbers what is written.
+var shard atomic.Int32
+
 // load writes records with a writer of its own for each part.
 func load(ctx context.Context, target format.Target, list []made, db string, parts int) error {
 	var wg sync.WaitGroup
@@ -125,7 +128,7 @@ func load(ctx context.Context, target format.Target, list []made, db string, par
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			errs[i] = loadPart(target, i, list[i*len(list)/parts:(i+1)*len(list)/parts], db)
+			errs[i] = loadPart(target, int(shard.Add(1)), list[i*len(list)/parts:(i+1)*len(list)/parts], db)
 		}()
 	}
 	wg.Wait()
@@ -169,9 +172,9 @@ func mustOpen(t *testing.T, address string, o format.ServerOptions, dbs ...strin
 	return target
 }
 
-func check(t *testing.T, target format.Target) string {
+func check(t *testing.T, target format.Target, given map[string]int64) string {
 	t.Helper()
-	text, err := target.(format.Loaded).Check(context.Background())
+	text, err := target.(format.Loaded).Check(context.Background(), given, nil)
 	if err != nil {
 		t.Error(err)
 	}
@@ -192,7 +195,7 @@ func TestTarget(t *testing.T) {
 	if err := errors.Join(load(context.Background(), target, list[:300], "0", 3), load(context.Background(), target, list[300:], "3", 1)); err != nil {
 		t.Fatal(err)
 	}
-	if text := check(t, target); text != "the server took 600 records and counts as many keys; values were not read back" {
+	if text := check(t, target, map[string]int64{"0": 300, "3": 300}); text != "the server took 600 records and counts as many keys; values were not read back" {
 		t.Error(text)
 	}
 	all := want(t, list[:300], "0")
@@ -262,7 +265,7 @@ func TestCluster(t *testing.T) {
 	if err := load(context.Background(), target, list, "0", 2); err != nil {
 		t.Fatal(err)
 	}
-	check(t, target)
+	check(t, target, map[string]int64{"0": 300})
 	got := map[string]string{}
 	for _, n := range nodes {
 		part := n.Client().Records(t)
@@ -358,7 +361,7 @@ func TestRefused(t *testing.T) {
 	if err := load(context.Background(), target, list, "0", 1); err != nil {
 		t.Error(err)
 	}
-	if _, err := target.(format.Loaded).Check(context.Background()); err == nil || !strings.Contains(err.Error(), "evicted") {
+	if _, err := target.(format.Loaded).Check(context.Background(), nil, nil); err == nil || !strings.Contains(err.Error(), "evicted") {
 		t.Error(err)
 	}
 	master := redistest.Start(t, "--requirepass", "secret", "--masterauth", "secret")
@@ -401,5 +404,90 @@ func TestRestarted(t *testing.T) {
 	}
 	if text := target.(format.Loaded).Undo(); !strings.Contains(text, "stay there") {
 		t.Error(text)
+	}
+}
+
+// TestContinued: a process that goes on with what another one began removes its temporary names, knows its rows by the run of the
+// server, and touches no key that was there before unless it is told to.
+func TestContinued(t *testing.T) {
+	s := redistest.Start(t)
+	address, list := "redis://"+s.Addr, data(60, 300)
+	again := func(existing format.Existing, first format.Target) (format.Target, error) {
+		return New().With(&format.ServerOptions{Existing: existing}).Create(context.Background(), address,
+			&format.CreateOptions{DBs: []string{"0"}, TempDir: t.TempDir(), Earlier: first.(format.Loaded).Earlier(), Reopen: new(format.OpenOptions)})
+	}
+	first := mustOpen(t, address, format.ServerOptions{}, "0")
+	if err := loadPart(first, 4, list, "0"); err != nil {
+		t.Fatal(err)
+	}
+	tables, err := first.Tables(4)
+	if err != nil || len(tables) != 1 || tables[0].Entries != 60 {
+		t.Fatalf("%+v, %v", tables, err)
+	}
+	s.Client().Must(t, "SET", first.(*target).unique()+"{x}", "temporary")
+	second, err := again(format.FailExisting, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(second.Adopt(4, "0", tables), load(context.Background(), second, list[30:], "0", 1)); err != nil {
+		t.Errorf("what the first wrote is written again: %v", err)
+	}
+	diff(t, want(t, list, "0"), s.Client().Records(t))
+	if text := check(t, second, map[string]int64{"0": 60}); !strings.HasPrefix(text, "the server took 90 records") {
+		t.Error(text)
+	}
+	for given, fits := range map[int64]bool{59: false, 60: true, 62: true, 63: false} { // two may have expired
+		other, err := again(format.FailExisting, first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.(format.Loaded).Check(context.Background(), map[string]int64{"0": given}, map[string]int64{"0": 2}); (err == nil) != fits {
+			t.Errorf("%d records were given: %v", given, err)
+		}
+	}
+	full := mustOpen(t, address, format.ServerOptions{}, "0") // now the server holds keys
+	if _, err := again(format.FailExisting, full); err == nil || !strings.Contains(err.Error(), "continue with --skip-existing") {
+		t.Error(err)
+	}
+	skipped := mustOpen(t, address, format.ServerOptions{Existing: format.SkipExisting}, "0")
+	if _, err := again(format.Replace, skipped); err == nil || !strings.Contains(err.Error(), "was written with --skip-existing") {
+		t.Error(err)
+	}
+	if err := s.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	third, err := again(format.FailExisting, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := third.Adopt(4, "0", tables); !errors.Is(err, format.ErrGone) {
+		t.Errorf("the server was started again: %v", err)
+	}
+}
+
+// TestTidy: a run that ends in the middle of a large record leaves no temporary name.
+func TestTidy(t *testing.T) {
+	s := redistest.Start(t)
+	target := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{Rate: 4 << 20}, "0")
+	w, err := target.Shard(0, "0", record.AllTypes, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := record.Header{DB: "0", Type: record.List, Key: []byte("}{}"), Len: -1}
+	if err := w.Begin(&h); err != nil {
+		t.Fatal(err)
+	}
+	c := s.Client()
+	for n := 0; redistest.Text(c.Must(t, "DBSIZE")) == "0"; n++ {
+		if err := w.Write([]record.Element{{Value: make([]byte, 50_000)}}); err != nil || n > 1000 {
+			t.Fatal(n, err)
+		}
+	}
+	if keys := c.Strings(t, "KEYS", "*"); len(keys) != 1 || slot([]byte(keys[0])) != slot(h.Key) || keys[0] == string(h.Key) {
+		t.Errorf("temporary names %q", keys)
+	}
+	w.Abort()
+	if n := redistest.Text(c.Must(t, "DBSIZE")); n != "0" {
+		t.Errorf("%s keys are left", n)
 	}
 }

@@ -2,6 +2,7 @@ package live
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -63,9 +64,23 @@ func readAnswer(in *bufio.Reader) (string, error) {
 	return string(kind), nil
 }
 
+// askingCommand is sent to a server of a cluster before each command about a slot that is on its way there.
+var askingCommand = appendCommand(nil, []byte("ASKING"))
+
+// withAsking puts ASKING before each command, and counts all.
+func withAsking(data []byte) (out []byte, commands int) {
+	for len(data) > 0 {
+		n := commandLen(data)
+		out = append(append(out, askingCommand...), data[:n]...)
+		data = data[n:]
+		commands += 2
+	}
+	return out, commands
+}
+
 // secondArgument returns the key of a command: *n, its name, the key.
 func secondArgument(data []byte) ([]byte, error) {
-	rest := data
+	rest := bytes.TrimPrefix(data, askingCommand)
 	number := func(sign byte) (int, error) {
 		for i := range rest {
 			if rest[i] == '\n' && i > 1 && rest[0] == sign {

@@ -29,6 +29,7 @@ const (
 // writer writes records into one database.
 type writer struct {
 	t      *target
+	n      int // of the shard
 	db     string
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -50,8 +51,6 @@ type writer struct {
 	skip    bool
 	count   int64 // elements of the record
 	written int64
-	skipped int64
-	expires []int64
 
 	held      []heldRecord
 	heldBytes int
@@ -62,7 +61,6 @@ type heldRecord struct {
 	key      []byte
 	data     []byte
 	commands int
-	expire   int64
 }
 
 // Begin starts a record.
@@ -199,7 +197,7 @@ func (w *writer) End() error {
 		}
 		w.restore(typ, value)
 	}
-	return w.deliver(heldRecord{w.key, w.data, 1, w.header.ExpireMS})
+	return w.deliver(heldRecord{w.key, w.data, 1})
 }
 
 // restore makes the command of a payload.
@@ -238,16 +236,9 @@ func (w *writer) send(r heldRecord) error {
 	if err != nil {
 		return err
 	}
-	w.wrote(r.expire)
+	w.written++
 	w.t.limit.wait(len(r.data))
 	return w.told(p.add(r.data, r.commands, whole))
-}
-
-func (w *writer) wrote(expire int64) {
-	w.written++
-	if expire != 0 {
-		w.expires = append(w.expires, expire)
-	}
 }
 
 func (w *writer) told(err error) error { return told(w.t.server.shown, err) }
@@ -284,7 +275,6 @@ func (w *writer) taken(key []byte, there int64) (bool, error) {
 		return false, nil
 	}
 	if w.t.Existing == skipExisting {
-		w.skipped++
 		return true, nil
 	}
 	return true, fmt.Errorf("%s: key %s in database %s is there already: --replace overwrites such keys, --skip-existing leaves them",
@@ -322,8 +312,7 @@ func (w *writer) elsewhere(data []byte, x piece, answer string) error {
 		return errAnswer
 	}
 	if words[0] == "ASK" {
-		data = append(appendCommand(nil, []byte("ASKING")), data...)
-		x.commands++
+		data, x.commands = withAsking(data)
 	}
 	w.mu.Lock()
 	p := w.pipeTo(words[2])
@@ -356,6 +345,9 @@ func (w *writer) Close() error {
 		}
 	}
 	w.cancel(nil)
+	if err != nil {
+		w.tidy()
+	}
 	if w.ask != nil {
 		err = errors.Join(err, w.ask.Close())
 	}
@@ -379,10 +371,23 @@ func (w *writer) Abort() {
 	for _, p := range w.all() {
 		<-p.done
 	}
+	w.tidy()
 	if w.ask != nil {
 		_ = w.ask.Close() // nothing was written over it
 	}
 	w.t.closed(w)
+}
+
+// tidy deletes the temporary names of records that did not get their own, as far as the server lets it.
+func (w *writer) tidy() {
+	var names []string
+	for _, p := range w.all() {
+		names = append(names, p.temporary()...)
+	}
+	if n := w.native; n != nil && n.begun && !n.ended {
+		names = append(names, string(n.name))
+	}
+	w.t.drop(w.db, names)
 }
 
 // native writes a large record as commands, to a temporary name that it gets its own at the end of.
@@ -390,9 +395,9 @@ type native struct {
 	w       *writer
 	pipe    *pipe
 	name    []byte
-	direct  bool // there is no other name in its slot
 	encoder resp.Encoder
 	begun   bool
+	ended   bool
 	have    int64 // elements of a list that were sent
 	held    int64 // and those that were not
 }
@@ -417,10 +422,7 @@ func (w *writer) goNative() error {
 	if n.pipe, err = w.pipe(w.key); err != nil {
 		return err
 	}
-	name, ok := besides(w.key, w.t.unique())
-	if n.name = name; !ok {
-		n.name, n.direct = bytes.Clone(w.key), true
-	}
+	n.name = besides(w.key, w.t.unique())
 	h := w.header
 	h.Key = n.name
 	n.encoder.AppendHead(nil)
@@ -500,26 +502,28 @@ func (n *native) end() (err error) {
 			return err
 		}
 	}
-	w.wrote(w.header.ExpireMS)
-	if n.direct {
-		return w.told(n.pipe.add(appendCommand(nil, []byte("EXISTS"), n.name), 1, last))
-	}
+	w.written++
+	n.ended = true
 	return w.told(n.pipe.add(appendCommand(nil, []byte("RENAME"), n.name, w.key), 1, last))
 }
 
 // countCommands counts the commands in bytes that were made here.
 func countCommands(data []byte) (n int) {
-	for len(data) > 0 {
-		var args int
-		args, data = lineNumber(data)
-		for range args {
-			var size int
-			size, data = lineNumber(data)
-			data = data[size+2:]
-		}
-		n++
+	for ; len(data) > 0; n++ {
+		data = data[commandLen(data):]
 	}
 	return n
+}
+
+// commandLen is how long the first command is.
+func commandLen(data []byte) int {
+	args, rest := lineNumber(data)
+	for range args {
+		var size int
+		size, rest = lineNumber(rest)
+		rest = rest[size+2:]
+	}
+	return len(data) - len(rest)
 }
 
 // lineNumber reads a line such as *3 or $5.

@@ -224,11 +224,7 @@ func (p *patched) refuse(stderr io.Writer) error {
 
 // begin finds out where to go on.
 func (p *patched) begin(sum string) error {
-	tables, err := p.target.Tables(0)
-	if err != nil {
-		return err
-	}
-	now := patchState{SHA256: sum, Server: tables[0].File}
+	now := patchState{SHA256: sum, Server: p.target.(format.Loaded).Run()}
 	data, err := disk.ReadFile(p.journal)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && p.resume:

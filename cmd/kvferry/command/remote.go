@@ -116,15 +116,15 @@ func (f *serverFlags) Register(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("replace", "skip-existing", "fail-existing")
 }
 
-// existing is what is done about keys that are there, and its name.
-func (f *serverFlags) existing() (format.Existing, string) {
+// existing is what is done about keys that are there.
+func (f *serverFlags) existing() format.Existing {
 	switch {
 	case f.replace:
-		return format.Replace, "replace"
+		return format.Replace
 	case f.skip:
-		return format.SkipExisting, "skip"
+		return format.SkipExisting
 	}
-	return format.FailExisting, "fail"
+	return format.FailExisting
 }
 
 // target returns the output for a server at an address.
@@ -138,9 +138,8 @@ func (f *serverFlags) target(r format.Remote, address string, how connectFlags) 
 	if err != nil {
 		return convert.Output{}, err
 	}
-	var existing string
-	o.Existing, existing = f.existing()
+	o.Existing = f.existing()
 	o.Rate = int64(f.rate)
 	return convert.Output{Format: r.With(o), Path: work, Address: address, Create: catalog.NoStores.Create, Open: catalog.NoStores.Open,
-		Settings: map[string]string{"existing": existing}, Verify: f.verify}, nil
+		Verify: f.verify}, nil
 }

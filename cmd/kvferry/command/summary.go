@@ -225,6 +225,9 @@ func printProof(w io.Writer, r *convert.Report) {
 	switch {
 	case r.Proof.Done:
 		fmt.Fprintf(w, "proved: read back, and %s (expiry in %s)\n", equalText(len(r.Parts)), r.Proof.Unit)
+		if n := r.Proof.Expired; n > 0 {
+			fmt.Fprintf(w, "  %s expired meanwhile or were about to, and were not compared\n", record.Plural(n, "record"))
+		}
 	case r.DryRun:
 		fmt.Fprintln(w, "dry run: nothing was written")
 	case r.Proof.Counted:

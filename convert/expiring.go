@@ -1,0 +1,149 @@
+package convert
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"kvferry/format"
+	"kvferry/record"
+)
+
+// What was written to a server expires while the conversion goes on, and the server drops it: those records cannot be read
+// back. Digests of records that expire soon are therefore kept by the time until which they all will have, so that the proof
+// can leave them out on both sides.
+const (
+	// fineStep are the distances of these times up to fineUntil after a conversion began, and coarseStep up to coarseUntil.
+	fineStep, fineUntil     = 10 * time.Minute, 48 * time.Hour
+	coarseStep, coarseUntil = 6 * time.Hour, 32 * 24 * time.Hour
+	// clockMargin is how far the clock of a server may be ahead.
+	clockMargin = time.Minute
+)
+
+// expiringDigest is a digest of records that all have expired at a time.
+type expiringDigest struct {
+	Until int64 `json:"until"` // in milliseconds
+	PartDigest
+}
+
+// lapse tells the times until which records will have expired; nil when nothing expires meanwhile.
+type lapse struct{ began int64 }
+
+// newLapse returns that of a run into a server that began at a time.
+func newLapse(o *Options, began time.Time) *lapse {
+	if o.Target.Address == "" {
+		return nil
+	}
+	return &lapse{began.UnixMilli()}
+}
+
+// until is the time at which all records that expire with this one will have; 0 when that is not soon.
+func (l *lapse) until(ms int64) int64 {
+	if l == nil || ms == 0 {
+		return 0
+	}
+	up := func(step time.Duration) int64 {
+		s := step.Milliseconds()
+		return l.began + (ms-l.began+s-1)/s*s
+	}
+	switch after := ms - l.began; {
+	case after <= 0:
+		return l.began
+	case after <= fineUntil.Milliseconds():
+		return up(fineStep)
+	case after <= coarseUntil.Milliseconds():
+		return up(coarseStep)
+	}
+	return 0
+}
+
+// gone is the time until which records are left out of a proof that reads what a server holds at a moment.
+func (l *lapse) gone(at time.Time) int64 {
+	return l.until(at.Add(clockMargin).UnixMilli())
+}
+
+// expiringDigests are digests by time and type.
+type expiringDigests map[expiringKey]record.Digest
+
+type expiringKey struct {
+	until int64
+	typ   record.Type
+}
+
+func (e expiringDigests) add(until int64, typ record.Type, d record.Digest) {
+	k := expiringKey{until, typ}
+	sum := e[k]
+	sum.Add(d)
+	e[k] = sum
+}
+
+// list orders them.
+func (e expiringDigests) list(db string) []expiringDigest {
+	var out []expiringDigest
+	for k, d := range e {
+		out = append(out, expiringDigest{k.until, PartDigest{db, k.typ.String(), d}})
+	}
+	slices.SortFunc(out, func(a, b expiringDigest) int {
+		return cmp.Or(cmp.Compare(a.Until, b.Until), cmp.Compare(a.Type, b.Type))
+	})
+	return out
+}
+
+// without is a fingerprint without the records that have expired at a time, and how many those are by database.
+func (t *totals) without(until int64) (*record.Fingerprint, map[string]int64) {
+	left, gone := t.fingerprint.Parts(), map[string]int64{}
+	for _, e := range t.expiring {
+		if e.Until > until {
+			continue
+		}
+		typ, err := record.ParseType(e.Type)
+		if err != nil {
+			continue // sum has parsed the types of the same records
+		}
+		part := record.Part{DB: e.DB, Type: typ}
+		d := left[part]
+		d.Sub(e.Digest)
+		left[part] = d
+		gone[e.DB] += e.Records
+	}
+	f := new(record.Fingerprint)
+	for p, d := range left {
+		if d.Records > 0 {
+			f.Add(p, d)
+		}
+	}
+	return f, gone
+}
+
+// given is how many keys each database was to get. What is of type Other has no key.
+func (t *totals) given() map[string]int64 {
+	out := map[string]int64{}
+	for p, d := range t.fingerprint.Parts() {
+		if p.Type != record.Other {
+			out[p.DB] += d.Records
+		}
+	}
+	return out
+}
+
+// counted compares how many keys a server has with how many it was given.
+func (a *attempt) counted(ctx context.Context, server format.Loaded, t *totals) (Proof, error) {
+	_, expired := t.without(a.rules.lapse.gone(time.Now()))
+	why, err := server.Check(ctx, t.given(), expired)
+	if err != nil {
+		return Proof{}, &ProofError{Err: err}
+	}
+	return Proof{Counted: true, Why: why}, nil
+}
+
+// proved compares the target, which was read back, with what was written.
+func (a *attempt) proved(ctx context.Context, back format.Source, t *totals) (Proof, error) {
+	a.rules.gone = a.rules.lapse.gone(time.Now())
+	want, expired := t.without(a.rules.gone)
+	p := Proof{Done: true, Unit: unitName(a.o.seconds())}
+	for _, n := range expired {
+		p.Expired += n
+	}
+	return p, a.prove(ctx, back, want)
+}
