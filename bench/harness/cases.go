@@ -25,9 +25,9 @@ type result struct {
 
 // bench holds the programs and datasets.
 type bench struct {
-	o                        options
-	kvferry, reference, scan string
-	data                     *datasets
+	o                               options
+	kvferry, reference, scan, limit string
+	data                            *datasets
 }
 
 // group is a number of cases that are measured together.
@@ -118,7 +118,30 @@ func (b *bench) speed() ([]*result, error) {
 		}
 		out = append(out, r)
 	}
-	return out, nil
+	r, err := b.bound()
+	return append(out, r), err
+}
+
+// limitTime is how many times as long as the limit a conversion without the proof may take.
+const limitTime = 1.8
+
+// bound compares a conversion with a pass over the blocks of the source that looks at no row.
+func (b *bench) bound() (*result, error) {
+	src, err := b.data.mix(b.o.elements, 1)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(b.o.dir, "out-limit")
+	limit := &command{Name: "limit", Argv: []string{b.limit, src, path}, Output: path, Pinned: true}
+	r, err := b.against("one core, without the proof, against the blocks alone", 1/limitTime, limit,
+		b.convert(src, "kvferry", true, "--workers", "1", "--no-prove"))
+	if err != nil {
+		return nil, err
+	}
+	r.Want = fmt.Sprintf("≤ %.1f × the time", limitTime)
+	r.Got = fmt.Sprintf("%.2f × the time (CPU %.2f ×): limit %s, kvferry %s", 1/r.Ratio, 1/r.CPU,
+		seconds(r.Medians["limit"].Wall), seconds(r.Medians["kvferry"].Wall))
+	return r, nil
 }
 
 // workers compares two workers with one.
