@@ -128,7 +128,7 @@ func (w *runWriter) begin() {
 func (w *runWriter) add(prefix uint64, key, value []byte) error {
 	need := rowHeader + len(key) + len(value)
 	if n := len(w.s.frame); n > frameHeader && n+need > w.s.frameSize() {
-		if err := w.flush(); err != nil {
+		if err := w.flush(nil); err != nil {
 			return err
 		}
 	}
@@ -138,24 +138,33 @@ func (w *runWriter) add(prefix uint64, key, value []byte) error {
 	b := binary.LittleEndian.AppendUint64(w.s.frame, prefix)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(key)))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(value)))
-	b = append(append(b, key...), value...)
-	w.s.frame = b
+	w.s.frame = append(b, key...)
 	w.r.items++
+	if need > w.s.frameSize() {
+		return w.flush(value) // which is not copied
+	}
+	w.s.frame = append(w.s.frame, value...)
 	return nil
 }
 
-func (w *runWriter) flush() error {
-	b := w.s.frame
-	if uint64(len(b)-frameHeader) > 1<<32-1 {
-		return fmt.Errorf("extsort: row of %d bytes: 4 GiB is the most", len(b))
+// flush writes the frame, and behind it the value of its last row where that is not in it.
+func (w *runWriter) flush(value []byte) error {
+	b, n := w.s.frame, len(w.s.frame)+len(value)
+	if uint64(n-frameHeader) > 1<<32-1 {
+		return fmt.Errorf("extsort: row of %d bytes: 4 GiB is the most", n)
 	}
-	binary.LittleEndian.PutUint32(b, uint32(len(b)-frameHeader))
-	binary.LittleEndian.PutUint32(b[4:], crc32.Checksum(b[frameHeader:], castagnoli))
-	if _, err := w.to.f.WriteAt(b, w.to.size); err != nil {
-		return fmt.Errorf("sorting beyond memory: %w", err)
+	binary.LittleEndian.PutUint32(b, uint32(n-frameHeader))
+	binary.LittleEndian.PutUint32(b[4:], crc32.Update(crc32.Checksum(b[frameHeader:], castagnoli), castagnoli, value))
+	for _, part := range [][]byte{b, value} {
+		if len(part) == 0 {
+			continue
+		}
+		if _, err := w.to.f.WriteAt(part, w.to.size); err != nil {
+			return fmt.Errorf("sorting beyond memory: %w", err)
+		}
+		w.to.size += int64(len(part))
 	}
-	w.to.size += int64(len(b))
-	w.r.frame = max(w.r.frame, len(b))
+	w.r.frame = max(w.r.frame, n)
 	if cap(b) > maxFrame*2 {
 		b = make([]byte, 0, w.s.frameSize())
 	}
@@ -165,7 +174,7 @@ func (w *runWriter) flush() error {
 
 func (w *runWriter) end() (run, error) {
 	if len(w.s.frame) > frameHeader {
-		if err := w.flush(); err != nil {
+		if err := w.flush(nil); err != nil {
 			return run{}, err
 		}
 	}

@@ -35,6 +35,7 @@ func Records(r record.Reader, o Options) record.Reader {
 //	value  0 and elements, or 1, a header and elements: the first row of a record
 type records struct {
 	source record.Reader
+	closed bool // source is
 	sorter *extsort.Sorter
 	rows   *extsort.Iterator // nil before the first Next
 
@@ -126,13 +127,22 @@ func (s *records) Read(dst []record.Element) (int, error) {
 func (s *records) Settle(record.Class) {}
 
 // Close closes the source and removes what is on disk.
-func (s *records) Close() error { return errors.Join(s.source.Close(), s.sorter.Close()) }
+func (s *records) Close() (err error) {
+	if !s.closed {
+		err = s.source.Close()
+	}
+	return errors.Join(err, s.sorter.Close())
+}
 
 // sort reads the whole source.
 func (s *records) sort() error {
 	for {
 		h, err := s.source.Next()
 		if err == io.EOF {
+			s.closed = true // merging needs what it holds
+			if err := s.source.Close(); err != nil {
+				return err
+			}
 			s.rows, err = s.sorter.Sort()
 			return err
 		}
@@ -160,21 +170,24 @@ func (s *records) add(h *record.Header) error {
 		for i := range s.batch[:n] {
 			s.value = appendElement(s.value, h.Type, &s.batch[i])
 			if len(s.value) >= chunkSize {
-				if err := s.sorter.Add(0, s.key, s.value); err != nil {
+				if err := s.flush(); err != nil {
 					return err
 				}
-				s.value = append(s.value[:0], laterRow)
+				s.value = append(s.value, laterRow)
 			}
 		}
 	}
 	if len(s.value) == 1 {
 		return nil // the last row was full
 	}
-	if err := s.sorter.Add(0, s.key, s.value); err != nil {
-		return err
-	}
-	if cap(s.value) > 4*chunkSize {
+	return s.flush()
+}
+
+// flush adds the row that was made.
+func (s *records) flush() error {
+	err := s.sorter.Add(0, s.key, s.value)
+	if s.value = s.value[:0]; cap(s.value) > 4*chunkSize {
 		s.value = nil // one huge element is no reason to hold so much
 	}
-	return nil
+	return err
 }

@@ -184,6 +184,9 @@ func TestRecords(t *testing.T) {
 		r := sorted.Records(src, sorted.Options{Memory: memory, TempDir: dir})
 		got := collect(t, r, 5)
 		r.Settle(record.Lost)
+		if src.closed != 1 {
+			t.Error("the source holds its buffers while its records are merged")
+		}
 		if err := r.Close(); err != nil || src.closed != 1 {
 			t.Errorf("close: %v, closed %d times", err, src.closed)
 		}
