@@ -22,6 +22,7 @@ type family struct {
 	logNumber uint64
 	flushed   uint64 // the largest sequence number that tables have of what was written to logs; see lastFlushed
 	blobs     *blobFiles
+	holders   *holders    // nil until a table is found that the MANIFEST does not name
 	circles   *circle.Set // nil when the comparer is an order, or what the engine makes of it cannot be told
 }
 

@@ -104,9 +104,8 @@ type strayTable struct {
 	db     *database
 	number uint64
 	t      *lsm.Table
-	spaces []*family    // that the table may belong to
-	tables []*lsm.Table // of these, the one that was of use last first
-	unread string       // one that has what the table holds, and cannot be opened
+	spaces []*family // that the table may belong to
+	unread string    // a table that has what this one holds, and cannot be opened
 }
 
 // errLost ends the reading of a table that holds what nothing else does.
@@ -151,8 +150,10 @@ func (s *strayTable) choose(p *sst.Properties) error {
 		case p.Comparator != "" && p.Comparator != ks.Comparer().Name:
 			err = fmt.Errorf("it is in the order of %s", p.Comparator)
 		default:
+			if ks.holders == nil {
+				ks.holders = newHolders(ks)
+			}
 			s.spaces = append(s.spaces, ks)
-			s.tables = append(s.tables, ks.Tables...)
 		}
 	}
 	return err
@@ -196,7 +197,8 @@ func (s *strayTable) compare(ctx context.Context) (lost string, err error) {
 // loggedAll reports whether the log is there that a LevelDB's MANIFEST names as the first it needs. The next
 // flush would have named another and removed it, so no table is missing then.
 func (s *strayTable) loggedAll() bool {
-	return slices.ContainsFunc(s.db.logs, func(l *logFile) bool { return l.number == s.spaces[0].logNumber })
+	_, there := slices.BinarySearchFunc(s.db.logs, s.spaces[0].logNumber, func(l *logFile, n uint64) int { return cmp.Compare(l.number, n) })
+	return there
 }
 
 // has reports whether an entry is in a log or came from one of the tables: its key is between their bounds then
@@ -205,33 +207,21 @@ func (s *strayTable) has(key []byte, seq uint64) bool {
 	if s.logged(seq) {
 		return true
 	}
-	for i, t := range s.tables {
-		if !mayHold(t, seq) && !s.mayBeIn(t) || !covers(t, key) {
-			continue
+	fits := func(t *lsm.Table) bool { return mayHold(t, seq) || s.mayBeIn(t) }
+	for _, ks := range s.spaces {
+		if t := ks.holders.find(key, fits); t != nil {
+			if _, err := t.Load(); err != nil {
+				s.unread = t.Name
+			}
+			return true
 		}
-		copy(s.tables[1:i+1], s.tables[:i])
-		s.tables[0] = t
-		if _, err := t.Load(); err != nil {
-			s.unread = t.Name
-		}
-		return true
 	}
 	return false
 }
 
-// covers reports whether a key is between the table's bounds, which say nothing where the order is a circle.
-func covers(t *lsm.Table, key []byte) bool {
-	if w := t.Cmp.Wrapping; w != nil {
-		if _, ok := w.Number(key); ok {
-			return true
-		}
-	}
-	return t.Cmp.Compare(key, t.First) >= 0 && t.Cmp.Compare(key, t.Last) <= 0
-}
-
 // hasTombstone is has for a range tombstone, whose key a compaction may have moved to the bounds of its table.
 func (s *strayTable) hasTombstone(seq uint64) bool {
-	return s.logged(seq) || slices.ContainsFunc(s.tables, func(t *lsm.Table) bool { return mayHold(t, seq) })
+	return s.logged(seq) || slices.ContainsFunc(s.spaces, func(ks *family) bool { return ks.holders.mayHold(seq) })
 }
 
 // mayHold reports whether the table's bounds in the MANIFEST, which a LevelDB's has none of, allow for an entry of
@@ -248,12 +238,5 @@ func (s *strayTable) mayBeIn(t *lsm.Table) bool {
 
 // logged reports whether a log has a sequence number.
 func (s *strayTable) logged(seq uint64) bool {
-	for _, l := range s.db.logs {
-		for _, ks := range s.spaces {
-			if ks.reads(l) && l.seqs.Has(seq) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.spaces, func(ks *family) bool { return ks.holders.seqs.Has(seq) })
 }

@@ -59,3 +59,21 @@ func (s *Seqs) Has(seq uint64) bool {
 	i, ok := slices.BinarySearchFunc(s.ranges, seq, func(r Range, n uint64) int { return cmp.Compare(r.first, n) })
 	return ok || i > 0 && seq <= s.ranges[i-1].last
 }
+
+// Union has the numbers of several logs.
+func Union(logs []*Seqs) *Seqs {
+	var all []Range
+	for _, s := range logs {
+		all = append(all, s.ranges...)
+	}
+	slices.SortFunc(all, func(a, b Range) int { return cmp.Compare(a.first, b.first) })
+	out := new(Seqs)
+	for _, r := range all {
+		if n := len(out.ranges); n > 0 && r.first <= out.ranges[n-1].last {
+			out.ranges[n-1].last = max(out.ranges[n-1].last, r.last)
+		} else {
+			out.ranges = append(out.ranges, r)
+		}
+	}
+	return out
+}

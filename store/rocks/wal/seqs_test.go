@@ -2,6 +2,7 @@ package wal
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -31,5 +32,27 @@ func TestSeqRanges(t *testing.T) {
 	}
 	if len(l.ranges) != maxRanges || !l.Has(100) || l.Has(101) || !l.Has(100+4*maxRanges-2) || l.Has(100+4*maxRanges) {
 		t.Errorf("%d stretches", len(l.ranges))
+	}
+}
+
+// TestUnion: several logs together have what each has.
+func TestUnion(t *testing.T) {
+	var logs []*Seqs
+	for _, ranges := range [][]Range{{{20, 25}, {40, 41}}, {{1, 3}, {22, 30}}, nil, {{31, 31}, {40, 40}}} {
+		s := new(Seqs)
+		for _, r := range ranges {
+			s.Add(r, 0)
+		}
+		logs = append(logs, s)
+	}
+	u := Union(logs)
+	for seq := range uint64(50) {
+		want := slices.ContainsFunc(logs, func(s *Seqs) bool { return s.Has(seq) })
+		if u.Has(seq) != want {
+			t.Errorf("%d: %t", seq, !want)
+		}
+	}
+	if Union(nil).Has(0) {
+		t.Error("no log has a number")
 	}
 }

@@ -1,0 +1,135 @@
+package rocks
+
+import (
+	"cmp"
+	"slices"
+
+	"kvferry/store/rocks/lsm"
+	"kvferry/store/rocks/wal"
+)
+
+// holders finds what an entry of a table that the MANIFEST does not name may be in. There may be as many such tables as
+// others, so that no answer may take a look at all of either.
+type holders struct {
+	// tables of the column family, by their first keys. Those between two indexes are a tree whose root is in the middle.
+	tables  []*lsm.Table
+	compare func(a, b []byte) int
+	ends    [][]byte   // of the tree that each table is the root of: the largest of its last keys
+	seqs    *wal.Seqs  // of the logs that the column family reads
+	ranges  []seqRange // the sequence numbers that the tables' bounds allow for
+	last    *lsm.Table // that was of use
+	circle  bool       // the order of the keys is none: tables are looked at one by one
+}
+
+// seqRange is a stretch of sequence numbers, both ends included.
+type seqRange struct{ first, last uint64 }
+
+// newHolders looks at all tables and logs of a column family.
+func newHolders(ks *family) *holders {
+	h := &holders{tables: slices.Clone(ks.Tables), compare: ks.Comparer().Compare, circle: ks.Comparer().Wrapping != nil}
+	if !h.circle {
+		slices.SortStableFunc(h.tables, func(t, u *lsm.Table) int { return h.compare(t.First, u.First) })
+		h.ends = make([][]byte, len(h.tables))
+		h.root(0, len(h.tables))
+	}
+	for _, t := range h.tables {
+		h.ranges = append(h.ranges, seqRange{t.MinSeq, t.MaxSeq})
+	}
+	h.ranges = joined(h.ranges)
+	var logs []*wal.Seqs
+	for _, l := range ks.st.logs {
+		if ks.reads(l) {
+			logs = append(logs, &l.seqs)
+		}
+	}
+	h.seqs = wal.Union(logs)
+	return h
+}
+
+// joined sorts stretches and puts those together that overlap.
+func joined(list []seqRange) []seqRange {
+	slices.SortFunc(list, func(a, b seqRange) int { return cmp.Compare(a.first, b.first) })
+	out := list[:0]
+	for _, r := range list {
+		if n := len(out); n > 0 && r.first <= out[n-1].last {
+			out[n-1].last = max(out[n-1].last, r.last)
+		} else {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// root fills in the largest last key of the tree between two indexes, and returns it.
+func (h *holders) root(from, to int) []byte {
+	if from >= to {
+		return nil
+	}
+	mid := (from + to) / 2
+	end := h.tables[mid].Last
+	if left := h.root(from, mid); mid > from && h.compare(left, end) > 0 {
+		end = left
+	}
+	if right := h.root(mid+1, to); mid+1 < to && h.compare(right, end) > 0 {
+		end = right
+	}
+	h.ends[mid] = end
+	return end
+}
+
+// find returns a table that fits and whose bounds a key is between, nil when there is none.
+func (h *holders) find(key []byte, fits func(*lsm.Table) bool) *lsm.Table {
+	switch {
+	case h.last != nil && fits(h.last) && covers(h.last, key):
+	case h.circle:
+		h.last = nil
+		if i := slices.IndexFunc(h.tables, func(t *lsm.Table) bool { return fits(t) && covers(t, key) }); i >= 0 {
+			h.last = h.tables[i]
+		}
+	default:
+		h.last = h.search(key, 0, len(h.tables), fits)
+	}
+	return h.last
+}
+
+// search is find for the tree between two indexes.
+func (h *holders) search(key []byte, from, to int, fits func(*lsm.Table) bool) *lsm.Table {
+	for from < to {
+		mid := (from + to) / 2
+		if h.compare(key, h.ends[mid]) > 0 {
+			return nil
+		}
+		if t := h.search(key, from, mid, fits); t != nil {
+			return t
+		}
+		t := h.tables[mid]
+		if h.compare(key, t.First) < 0 {
+			return nil
+		}
+		if fits(t) && h.compare(key, t.Last) <= 0 {
+			return t
+		}
+		from = mid + 1
+	}
+	return nil
+}
+
+// mayHold reports whether the bounds of some table allow for a sequence number, or for one that a compaction has made 0
+// since.
+func (h *holders) mayHold(seq uint64) bool {
+	if seq == 0 {
+		return len(h.tables) > 0
+	}
+	i, ok := slices.BinarySearchFunc(h.ranges, seq, func(r seqRange, n uint64) int { return cmp.Compare(r.first, n) })
+	return ok || i > 0 && seq <= h.ranges[i-1].last
+}
+
+// covers reports whether a key is between the table's bounds, which say nothing where the order is a circle.
+func covers(t *lsm.Table, key []byte) bool {
+	if w := t.Cmp.Wrapping; w != nil {
+		if _, ok := w.Number(key); ok {
+			return true
+		}
+	}
+	return t.Cmp.Compare(key, t.First) >= 0 && t.Cmp.Compare(key, t.Last) <= 0
+}
