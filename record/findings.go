@@ -30,6 +30,7 @@ const (
 	FindCircularOrder   = "circular-order"
 	FindKeyTwice        = "key-twice"
 	FindRefusedRead     = "refused-read"
+	FindFileChecksum    = "file-checksum"
 )
 
 // FindingKind describes a kind of finding, for docs/findings.md and the rules of a SARIF report.
@@ -48,6 +49,7 @@ var findingKinds = []FindingKind{
 	{FindDeleteCount, Warning, "files", "The number of tombstones in a table differs from its properties."},
 	{FindEntryCount, Error, "files", "The number of entries in a table differs from its properties."},
 	{FindFileBounds, Error, "files", "A table holds a key outside the bounds in the MANIFEST, so lookups miss it."},
+	{FindFileChecksum, Error, "files", "The checksum of a whole table or blob file differs from the MANIFEST, where the engine was told to write such (file_checksum_gen_factory): the file was changed since it was written, or is another one. A note when the function of the checksums is unknown, so that they are not compared."},
 	{FindFileSize, Error, "files", "The size of a table differs from the MANIFEST, for example because it was cut off. Its rows are missing, as with a damaged block."},
 	{FindForeignTable, Error, "files", "A table is not the one that the MANIFEST names, although it has the same name and size: its first or last key or its unique id is another. Its rows are of another dataset or of another time, and are not read; those that belong there are missing, as of a damaged block."},
 	{FindForeignLog, Error, "files", "A log is not the one that belongs to the tables: it has sequence numbers that tables or another log had already. It is a copy, of another time or of another dataset. A warning when numbers go back within one log."},

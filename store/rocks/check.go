@@ -8,9 +8,11 @@ import (
 
 var _ store.BlockChecker = (*database)(nil)
 
-// CheckBlocks verifies the checksums of the blocks that reading rows does not touch, or does without. What is damaged
-// there costs no rows: RocksDB and LevelDB look up keys without a filter that they cannot read.
+// CheckBlocks verifies the checksums of the blocks that reading rows does not touch, or does without, and those of whole
+// files. What is damaged in such a block costs no rows: RocksDB and LevelDB look up keys without a filter that they cannot
+// read.
 func (db *database) CheckBlocks(ctx context.Context) error {
+	sums := checksums{db: db, unknown: map[string]bool{}}
 	for _, ks := range db.spaces {
 		for _, t := range ks.Tables {
 			if err := ctx.Err(); err != nil {
@@ -21,6 +23,9 @@ func (db *database) CheckBlocks(ctx context.Context) error {
 					db.report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Warning, Keyspace: ks.Name(), Place: t.Place(off),
 						Detail: err.Error() + "; it holds no rows, and reading them does without it"})
 				})
+				if err == nil {
+					err = sums.check(ctx, ks, s.file, t.Name, s.claim.Checksum)
+				}
 				if err != nil {
 					return err
 				}
@@ -30,7 +35,11 @@ func (db *database) CheckBlocks(ctx context.Context) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if err := b.check(); err != nil {
+			err := b.check()
+			if err == nil && b.file != nil {
+				err = sums.check(ctx, ks, b.file, b.name, b.meta.Checksum)
+			}
+			if err != nil {
 				return err
 			}
 		}

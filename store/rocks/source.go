@@ -14,13 +14,14 @@ type tableSource struct {
 	*sst.Reader
 	once  sync.Once
 	info  lsm.Info
+	file  *files.File
 	claim *claim // what the MANIFEST says; nil: it does not name the table
 }
 
 // newSource makes the source of a table file, which shares with others what they can share.
 func (db *database) newSource(f *files.File, o *sst.Options) *tableSource {
 	o.LevelDB, o.Cache, o.Windows, o.Unpackers = db.levelDB, &db.indexes, &db.env.Windows, &db.packers
-	return &tableSource{Reader: sst.NewReader(f, o)}
+	return &tableSource{Reader: sst.NewReader(f, o), file: f}
 }
 
 // Open reads what stands around the rows, once.

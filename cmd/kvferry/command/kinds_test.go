@@ -192,6 +192,7 @@ var notPlanted = map[string]string{
 	record.FindUnorderedTable: "what other commands say where verify says key-order",
 	record.FindDamagedBlob:    "TestDamagedBlobs of store/rocks",
 	"unreferenced-blobs":      "TestMissingBlobs of store/rocks",
+	record.FindFileChecksum:   "TestFileChecksums of store/rocks: a MANIFEST as RocksDB writes it when told to",
 	record.FindKeyTwice:       "TestArdbRestarts: a database that the server wrote",
 	redis.FindDuplicateKey:    "found where a target needs order: verify reads the file as it lies",
 }

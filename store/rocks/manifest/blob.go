@@ -18,6 +18,7 @@ import (
 type Blob struct {
 	Number       uint64
 	Count, Bytes uint64 // of its records
+	Checksum     Checksum
 	// Of those that no table needs any more.
 	GarbageCount, GarbageBytes uint64
 }
@@ -31,8 +32,8 @@ func blobFile(f *base.Fields, addition bool) Blob {
 	count, size := f.Uvarint("number of blobs"), f.Uvarint("bytes of blobs")
 	if addition {
 		b.Count, b.Bytes = count, size
-		f.Prefixed("checksum name")
-		f.Prefixed("checksum")
+		name := f.Prefixed("checksum name")
+		b.Checksum = checksum(name, f.Prefixed("checksum"))
 	} else {
 		b.GarbageCount, b.GarbageBytes = count, size
 	}

@@ -78,13 +78,16 @@ func TestCustomFields(t *testing.T) {
 	k := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
 	b := append(handmade.EditNumber(TagNewFile4, 1), 10, 1)
 	b = append(append(b, handmade.BoundEdit(handmade.Bounds{Smallest: k, Largest: k})...), 1, 1)
-	for _, tag := range []byte{FileNeedCompaction, 5, 6, 7, 8, 9, 12, 13, 14, 15, 17, 40, 63} {
+	for _, tag := range []byte{FileNeedCompaction, 5, 6, FileChecksum, FileChecksumFunc, 9, 12, 13, 14, 15, 17, 40, 63} {
 		b = append(b, tag, 3, 'x', 'y', 'z')
 	}
 	b = append(b, FileMinLogToKeep, 8, 44, 0, 0, 0, 0, 0, 0, 0)
 	e, err := Decode(slices.Concat(append(b, FileOldestBlob, 2, 0x80, 1, FileTerminate), handmade.EditNumber(TagLogNumber, 5)))
 	if err != nil || len(e.added) != 1 || e.added[0].OldestBlob != 128 || e.minLog != 44 || e.logNumber != 5 {
 		t.Errorf("%+v, %v", e, err)
+	}
+	if sum := e.added[0].Checksum; sum.Func != "xyz" || string(sum.Value) != "xyz" {
+		t.Errorf("checksum %+v", sum)
 	}
 	var tags []byte
 	for _, tag := range []uint64{TagDBID, TagIgnorable + 7, TagIgnorable + 8, TagIgnorable + 9, TagIgnorable + 11, TagIgnorable + 1000} {

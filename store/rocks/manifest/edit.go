@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -53,6 +54,28 @@ type Table struct {
 	MinSeq, MaxSeq    uint64
 	OldestBlob        uint64 // number of the oldest blob file that the table refers to, 0 for none
 	UniqueID          UniqueID
+	Checksum          Checksum
+}
+
+// Checksum is that of a whole file, which an engine has in the MANIFEST when its option file_checksum_gen_factory says so.
+// The zero value is none.
+type Checksum struct {
+	Func  string
+	Value []byte
+}
+
+// ChecksumCRC32C is the function that RocksDB brings along: CRC-32C, big-endian.
+const ChecksumCRC32C = "FileChecksumCrc32c"
+
+// noChecksum is the name of the function where there is none.
+const noChecksum = "Unknown"
+
+// checksum makes a checksum of its name and value, as copies.
+func checksum(name, value []byte) Checksum {
+	if len(value) == 0 || string(name) == noChecksum {
+		return Checksum{}
+	}
+	return Checksum{string(name), bytes.Clone(value)}
 }
 
 // UniqueID names a table among all tables everywhere; the zero value is none.
@@ -188,9 +211,11 @@ func boundKey(f *base.Fields, field string) []byte {
 // customFields takes what reading needs of the custom fields of a new file, skips those that may be ignored and refuses
 // what changes its meaning.
 func (e *Edit) customFields(f *base.Fields, t *Table) {
+	var sumOf, sum []byte
 	for f.Err == nil {
 		tag := f.Uvarint32("custom field")
 		if tag == FileTerminate {
+			t.Checksum = checksum(sumOf, sum)
 			return
 		}
 		v := f.Prefixed("custom field value")
@@ -204,6 +229,10 @@ func (e *Edit) customFields(f *base.Fields, t *Table) {
 			t.OldestBlob = number(f, v, (*base.Fields).Uvarint)
 		case tag == FileUniqueID && len(v) == 16:
 			t.UniqueID = UniqueID{binary.LittleEndian.Uint64(v), binary.LittleEndian.Uint64(v[8:])}
+		case tag == FileChecksum:
+			sum = v
+		case tag == FileChecksumFunc:
+			sumOf = v
 		case tag == FileMinLogToKeep:
 			e.minLog = max(e.minLog, number(f, v, (*base.Fields).Uint64))
 		case tag == FileMinTimestamp || tag == FileMaxTimestamp || tag == FileTimestamps:

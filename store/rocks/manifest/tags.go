@@ -38,6 +38,8 @@ const (
 	FileNeedCompaction = 2
 	FileMinLogToKeep   = 3 // of all column families, in 8 bytes
 	FileOldestBlob     = 4
+	FileChecksum       = 7  // of the whole file; see Checksum
+	FileChecksumFunc   = 8  // the name of its function
 	FileUniqueID       = 12 // of the file among all: 16 bytes, see sst.Properties.UniqueID
 	FileMinTimestamp   = 10
 	FileMaxTimestamp   = 11

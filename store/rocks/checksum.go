@@ -1,0 +1,67 @@
+package rocks
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+
+	"kvferry/record"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/files"
+	"kvferry/store/rocks/manifest"
+)
+
+// checksums compares files with their checksums in the MANIFEST, where an engine writes any. They cover bytes that no
+// block's checksum does, and tell another file of the same name from the one that belongs there.
+type checksums struct {
+	db *database
+	// unknown are functions that were reported.
+	unknown map[string]bool
+}
+
+// sumWindow is how much of a file is read at once.
+const sumWindow = 1 << 20
+
+// check compares one file. What cannot be read, whoever reads the rows says.
+func (c *checksums) check(ctx context.Context, ks *family, f *files.File, name string, want manifest.Checksum) error {
+	if want.Func == "" {
+		return nil
+	}
+	at := record.Place{File: name, Off: record.NoOffset, Level: -1}
+	if want.Func != manifest.ChecksumCRC32C {
+		if !c.unknown[want.Func] {
+			c.unknown[want.Func] = true
+			c.db.report(record.Finding{Kind: record.FindFileChecksum, Severity: record.Note, Keyspace: ks.Name(), Place: at,
+				Detail: fmt.Sprintf("the MANIFEST has checksums of whole files by the function %s, which is unknown here: they are not compared",
+					record.Quote([]byte(want.Func)))})
+		}
+		return nil
+	}
+	sum, err := sumOf(ctx, f)
+	if base.IsDamage(err) {
+		return nil
+	}
+	if has := binary.BigEndian.AppendUint32(nil, sum); err == nil && string(has) != string(want.Value) {
+		c.db.report(record.Finding{Kind: record.FindFileChecksum, Severity: record.Error, Keyspace: ks.Name(), Place: at,
+			Detail: fmt.Sprintf("the checksum of the file is %x, the MANIFEST says %x: the file was changed since it was written, or is another one",
+				has, want.Value)})
+	}
+	return err
+}
+
+// sumOf reads a whole file.
+func sumOf(ctx context.Context, f *files.File) (sum uint32, err error) {
+	buf := make([]byte, min(sumWindow, f.Size))
+	for off := int64(0); off < f.Size; off += int64(len(buf)) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		buf = buf[:min(int64(len(buf)), f.Size-off)]
+		if err := f.ReadFull(buf, off); err != nil {
+			return 0, err
+		}
+		sum = crc32.Update(sum, base.Castagnoli, buf)
+	}
+	return sum, nil
+}
