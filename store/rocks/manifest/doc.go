@@ -45,6 +45,7 @@
 //	7 8      checksum of the file, name   ignored: the blocks have theirs
 //	9        temperature                  ignored
 //	10 11 16 user-defined timestamps      refused
+//	7, 8     checksum of the file and its function: verify compares CRC-32C; a note for others
 //	12       unique id                    read, and compared with that of the table
 //	13       epoch number                 ignored: sequence numbers say what is newer
 //	14 15 17 sizes, metadata of opening   ignored
