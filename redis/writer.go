@@ -10,6 +10,7 @@ import (
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/redis/rdb/crc64"
+	"kvferry/redis/rdb/encode"
 )
 
 // writeBuffer is how much is gathered before it is written.
@@ -20,7 +21,7 @@ type writer struct {
 	t     *target
 	f     *disk.File
 	part  part
-	enc   rdb.Encoder
+	enc   encode.Encoder
 	head  record.Header
 	key   []byte
 	other record.Element // of type other: a library, or data of a module
@@ -43,7 +44,7 @@ func newWriter(t *target, n int, db string, memory int64) (*writer, error) {
 		return nil, err
 	}
 	w := &writer{t: t, f: f, part: part{N: n, DB: db, Version: t.format.version.String()}}
-	w.enc = rdb.Encoder{Version: t.format.version, Spill: w.spill, Memory: memory / 2, TempDir: t.o.TempDir}
+	w.enc = encode.Encoder{Version: t.format.version, Spill: w.spill, Memory: memory / 2, TempDir: t.o.TempDir}
 	w.parts = []sum{{}}
 	return w, nil
 }

@@ -27,6 +27,7 @@ var limits = []limit{
 	{dir: "floyd", file: 600, code: 2500, all: 2500},
 	{dir: "ardb", file: 600, code: 2500, all: 2500},
 	{dir: "kvrocks", file: 600, code: 2500, all: 2500},
+	{dir: "redis/rdb", file: 600, code: 2500, all: 2500},
 	{dir: "internal/versioned", file: 600, code: 3000},
 }
 

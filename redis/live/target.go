@@ -17,7 +17,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/loglog"
 	"kvferry/record"
-	"kvferry/redis/rdb"
+	"kvferry/redis/rdb/encode"
 	"kvferry/store"
 )
 
@@ -285,7 +285,7 @@ func (t *target) Groups() []record.TypeSet { return []record.TypeSet{record.AllT
 // Shard returns a writer with connections of its own.
 func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record.Writer, error) {
 	db = t.home(db)
-	w := &writer{t: t, n: n, db: db, pipes: map[string]*pipe{}, encoder: rdb.Encoder{Version: t.server.version, Memory: memory / 2,
+	w := &writer{t: t, n: n, db: db, pipes: map[string]*pipe{}, encoder: encode.Encoder{Version: t.server.version, Memory: memory / 2,
 		TempDir: t.options.TempDir}}
 	w.ctx, w.cancel = context.WithCancelCause(t.ctx)
 	if t.start.Before[db] == 0 || t.Existing == format.Replace {

@@ -15,6 +15,7 @@ import (
 	"kvferry/internal/resp"
 	"kvferry/record"
 	"kvferry/redis/rdb"
+	"kvferry/redis/rdb/encode"
 )
 
 const (
@@ -43,7 +44,7 @@ type writer struct {
 	key     []byte
 	last    []byte
 	deleted []byte
-	encoder rdb.Encoder
+	encoder encode.Encoder
 	bytes   int
 	data    []byte // of the piece being made
 	payload []byte

@@ -6,10 +6,11 @@ import (
 	"strconv"
 
 	"kvferry/redis/rdb/crc64"
+	"kvferry/redis/rdb/pack"
 )
 
-// appendLen appends a length in its shortest form.
-func appendLen(dst []byte, n uint64) []byte {
+// AppendLen appends a length in its shortest form.
+func AppendLen(dst []byte, n uint64) []byte {
 	switch {
 	case n < 1<<6:
 		return append(dst, byte(n))
@@ -21,12 +22,12 @@ func appendLen(dst []byte, n uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, len64), n)
 }
 
-// appendString appends a string, as an integer when it is the text of one of 32 bits.
-func appendString(dst, s []byte) []byte {
-	if n, ok := canonical(s); ok && n >= math.MinInt32 && n <= math.MaxInt32 {
+// AppendString appends a string, as an integer when it is the text of one of 32 bits.
+func AppendString(dst, s []byte) []byte {
+	if n, ok := pack.ParseInt(s); ok && n >= math.MinInt32 && n <= math.MaxInt32 {
 		return appendInt(dst, n)
 	}
-	return append(appendLen(dst, uint64(len(s))), s...)
+	return append(AppendLen(dst, uint64(len(s))), s...)
 }
 
 func appendInt(dst []byte, n int64) []byte {
@@ -39,41 +40,8 @@ func appendInt(dst []byte, n int64) []byte {
 	return binary.LittleEndian.AppendUint32(append(dst, strInt32), uint32(n))
 }
 
-// canonical reads the decimal text of an integer of 64 bits, as it is printed.
-func canonical(s []byte) (int64, bool) {
-	digits := s
-	if len(s) > 0 && s[0] == '-' {
-		digits = s[1:]
-	}
-	if len(digits) == 0 || len(digits) > 19 || digits[0] == '0' && len(s) > 1 {
-		return 0, false
-	}
-	var n uint64
-	for _, c := range digits {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = n*10 + uint64(c-'0') // 19 digits do not overflow
-	}
-	if len(digits) < len(s) {
-		return -int64(n), n <= 1<<63
-	}
-	return int64(n), n < 1<<63
-}
-
-// appendScoreText appends a score as strtod reads it.
-func appendScoreText(dst []byte, f float64) []byte {
-	switch {
-	case math.IsInf(f, 1):
-		return append(dst, "inf"...)
-	case math.IsInf(f, -1):
-		return append(dst, "-inf"...)
-	}
-	return strconv.AppendFloat(dst, f, 'g', 17, 64)
-}
-
-// appendTextScore appends a score of type 3: a byte of length and the text.
-func appendTextScore(dst []byte, f float64) []byte {
+// AppendTextScore appends a score of type 3: a byte of length and the text.
+func AppendTextScore(dst []byte, f float64) []byte {
 	switch {
 	case math.IsInf(f, 1):
 		return append(dst, scoreInf)
@@ -81,7 +49,7 @@ func appendTextScore(dst []byte, f float64) []byte {
 		return append(dst, scoreNInf)
 	}
 	at := len(dst)
-	dst = appendScoreText(append(dst, 0), f)
+	dst = pack.AppendScore(append(dst, 0), f)
 	dst[at] = byte(len(dst) - at - 1)
 	return dst
 }
@@ -122,16 +90,16 @@ func AppendHead(dst []byte, v Version, now int64) []byte {
 
 // AppendAux appends a field about the file.
 func AppendAux(dst []byte, name, value string) []byte {
-	return appendString(appendString(append(dst, opAux), []byte(name)), []byte(value))
+	return AppendString(AppendString(append(dst, opAux), []byte(name)), []byte(value))
 }
 
 // AppendDatabase appends that a database begins, and how many keys it has.
 func AppendDatabase(dst []byte, v Version, n, keys, expires uint64) []byte {
-	dst = appendLen(append(dst, opSelectDB), n)
+	dst = AppendLen(append(dst, opSelectDB), n)
 	if v.Number < 7 {
 		return dst
 	}
-	return appendLen(appendLen(append(dst, opResizeDB), keys), expires)
+	return AppendLen(AppendLen(append(dst, opResizeDB), keys), expires)
 }
 
 // AppendEOF appends the end of the items; the checksum of everything follows.
@@ -142,11 +110,11 @@ func AppendKey(dst []byte, t Type, key []byte, expireMS int64) []byte {
 	if expireMS != 0 {
 		dst = binary.LittleEndian.AppendUint64(append(dst, opExpireMS), uint64(expireMS))
 	}
-	return appendString(append(dst, byte(t)), key)
+	return AppendString(append(dst, byte(t)), key)
 }
 
 // AppendFunction appends a library of functions.
-func AppendFunction(dst, source []byte) []byte { return appendString(append(dst, opFunction2), source) }
+func AppendFunction(dst, source []byte) []byte { return AppendString(append(dst, opFunction2), source) }
 
 // AppendModuleAux appends data of a module.
 func AppendModuleAux(dst, body []byte) []byte { return append(append(dst, opModuleAux), body...) }

@@ -1,4 +1,4 @@
-package rdb
+package rdb_test
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+
+	"kvferry/redis/rdb"
 )
 
 // small are whole files of every encoding, made by hand and by the encoder.
@@ -40,7 +42,7 @@ func bounded(t *testing.T, b []byte) error {
 // A file that is cut anywhere is an error.
 func TestEveryPrefix(t *testing.T) {
 	for _, b := range small(t) {
-		s, err := NewScanner(bytes.NewReader(b), 0, int64(len(b)))
+		s, err := rdb.NewScanner(bytes.NewReader(b), 0, int64(len(b)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,45 +113,4 @@ func FuzzFile(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) { bounded(t, b) })
-}
-
-func FuzzLZF(f *testing.F) {
-	f.Add([]byte("\x02abc\x20\x02"), uint16(6))
-	f.Add([]byte("\x00a\xe0\xff\x00"), uint16(265))
-	f.Fuzz(func(t *testing.T, b []byte, n uint16) {
-		out, err := appendLZF([]byte("before"), b, uint64(n))
-		if err == nil && len(out) != 6+int(n) || !bytes.HasPrefix(out, []byte("before")) {
-			t.Errorf("%q, %d: %q", b, n, out)
-		}
-	})
-}
-
-func FuzzPacked(f *testing.F) {
-	for kind := range zipmap + 1 {
-		f.Add(uint8(kind), []byte("\x02\x00\x00\x00\x00\x00\xff"))
-	}
-	for _, kind := range []packing{ziplist, listpack} {
-		var p packer
-		p.begin(kind)
-		p.add([]byte("text"))
-		p.addInt(-70000)
-		p.addScore(1.5)
-		f.Add(uint8(kind), bytes.Clone(p.end()))
-	}
-	f.Fuzz(func(t *testing.T, kind uint8, b []byte) {
-		var p packed
-		if p.open(packing(kind%4), b) != nil {
-			return
-		}
-		var e item
-		for n := 0; ; n++ {
-			ok, err := p.next(&e)
-			if !ok || err != nil {
-				return
-			}
-			if n > len(b) {
-				t.Fatal("does not end")
-			}
-		}
-	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"kvferry/internal/scratch"
 	"kvferry/record"
+	"kvferry/redis/rdb/pack"
 )
 
 // Decoder decodes values, one after the other, element by element. The zero Decoder is ready; it is used by one goroutine.
@@ -15,7 +16,7 @@ type Decoder struct {
 	form form
 	left uint64 // elements, nodes or consumers that are left of what is being read
 
-	packed packed
+	packed pack.Reader
 	inside bool   // packed has entries left
 	blob   []byte // room for packed encodings that were compressed
 	text   []byte // room for texts of a batch: integers and what was compressed
@@ -74,20 +75,20 @@ func (d *Decoder) BeginAt(t Type, valkey bool, r io.ReaderAt, from, to int64, h 
 var forms = [...]struct {
 	form form
 	typ  record.Type
-	pack packing
+	pack pack.Kind
 }{
 	TypeString: {formString, record.String, 0}, TypeList: {formList, record.List, 0}, TypeSet: {formSet, record.Set, 0},
 	TypeZSet: {formZSetText, record.ZSet, 0}, TypeHash: {formHash, record.Hash, 0}, TypeZSet2: {formZSet, record.ZSet, 0},
 	TypeModule:      {formOpaque, record.Other, 0},
-	TypeHashZipmap:  {formPackedHash, record.Hash, zipmap},
-	TypeListZiplist: {formPackedList, record.List, ziplist}, TypeSetIntset: {formPackedSet, record.Set, intset},
-	TypeZSetZiplist: {formPackedZSet, record.ZSet, ziplist}, TypeHashZiplist: {formPackedHash, record.Hash, ziplist},
-	TypeQuicklist: {formQuicklist, record.List, ziplist}, TypeStream: {formStream, record.Stream, 0},
-	TypeHashListpack: {formPackedHash, record.Hash, listpack}, TypeZSetListpack: {formPackedZSet, record.ZSet, listpack},
-	TypeQuicklist2: {formQuicklist2, record.List, listpack}, TypeStream2: {formStream, record.Stream, 0},
-	TypeSetListpack: {formPackedSet, record.Set, listpack}, TypeStream3: {formStream, record.Stream, 0},
-	TypeHashExpireRC: {formHashBefore, record.Hash, 0}, TypeHashPackedRC: {formPackedExpiring, record.Hash, listpack},
-	TypeHashExpire: {formHashDelta, record.Hash, 0}, TypeHashPackedExp: {formPackedExpiring, record.Hash, listpack},
+	TypeHashZipmap:  {formPackedHash, record.Hash, pack.Zipmap},
+	TypeListZiplist: {formPackedList, record.List, pack.Ziplist}, TypeSetIntset: {formPackedSet, record.Set, pack.Intset},
+	TypeZSetZiplist: {formPackedZSet, record.ZSet, pack.Ziplist}, TypeHashZiplist: {formPackedHash, record.Hash, pack.Ziplist},
+	TypeQuicklist: {formQuicklist, record.List, pack.Ziplist}, TypeStream: {formStream, record.Stream, 0},
+	TypeHashListpack: {formPackedHash, record.Hash, pack.Listpack}, TypeZSetListpack: {formPackedZSet, record.ZSet, pack.Listpack},
+	TypeQuicklist2: {formQuicklist2, record.List, pack.Listpack}, TypeStream2: {formStream, record.Stream, 0},
+	TypeSetListpack: {formPackedSet, record.Set, pack.Listpack}, TypeStream3: {formStream, record.Stream, 0},
+	TypeHashExpireRC: {formHashBefore, record.Hash, 0}, TypeHashPackedRC: {formPackedExpiring, record.Hash, pack.Listpack},
+	TypeHashExpire: {formHashDelta, record.Hash, 0}, TypeHashPackedExp: {formPackedExpiring, record.Hash, pack.Listpack},
 	TypeStream4: {formStream, record.Stream, 0}, TypeStream5: {formStream, record.Stream, 0},
 	TypeArray: {formOpaque, record.Other, 0},
 }
@@ -150,10 +151,10 @@ func (d *Decoder) beginCounted(h *record.Header) {
 }
 
 // beginPacked reads a packed encoding, whose entries stand for elements.
-func (d *Decoder) beginPacked(kind packing, h *record.Header) {
+func (d *Decoder) beginPacked(kind pack.Kind, h *record.Header) {
 	d.openPacked(kind, "value")
-	if h.Len = -1; d.in.err == nil && d.packed.count >= 0 {
-		h.Len = int64(d.packed.count) / d.perElement()
+	if h.Len = -1; d.in.err == nil && d.packed.Count() >= 0 {
+		h.Len = int64(d.packed.Count()) / d.perElement()
 	}
 }
 
@@ -168,14 +169,14 @@ func (d *Decoder) perElement() int64 {
 }
 
 // openPacked reads a string that is a packed encoding and begins to walk over it.
-func (d *Decoder) openPacked(kind packing, field string) {
+func (d *Decoder) openPacked(kind pack.Kind, field string) {
 	off := d.in.offset()
 	s, blob := d.in.str(field, scratch.Reset(d.blob))
 	d.blob = blob
 	if d.in.err != nil {
 		return
 	}
-	if err := d.packed.open(kind, s); err != nil {
+	if err := d.packed.Open(kind, s); err != nil {
 		d.in.fail(off, field, err)
 		return
 	}
@@ -329,7 +330,7 @@ func (in *input) textScore() float64 {
 	if in.err != nil {
 		return 0
 	}
-	f, err := parseScore(b)
+	f, err := pack.ParseScore(b)
 	if err != nil {
 		in.fail(off, "score", err)
 	}
@@ -351,19 +352,19 @@ func (d *Decoder) entries(dst []record.Element) (n int) {
 
 // entry reads one element and reports whether there was one.
 func (d *Decoder) entry(e *record.Element) bool {
-	var first, second, third item
-	ok, err := d.packed.next(&first)
+	var first, second, third pack.Item
+	ok, err := d.packed.Next(&first)
 	if err == nil && ok && d.form >= formPackedZSet && d.form <= formPackedExpiring {
-		err = d.packed.must(&second)
+		err = d.packed.Must(&second)
 		if err == nil && d.form == formPackedExpiring {
-			err = d.packed.must(&third)
+			err = d.packed.Must(&third)
 		}
 	}
 	if err == nil && ok && d.form == formPackedZSet {
-		e.Score, err = second.score()
+		e.Score, err = second.Score()
 	}
 	if err != nil {
-		d.in.fail(d.in.offset(), packingNames[d.packed.kind], err)
+		d.in.fail(d.in.offset(), d.packed.Kind().String(), err)
 		return false
 	}
 	if !ok {
@@ -372,44 +373,30 @@ func (d *Decoder) entry(e *record.Element) bool {
 	}
 	switch d.form {
 	case formPackedSet, formPackedZSet:
-		e.Name, d.text = first.appendTo(d.text)
+		e.Name, d.text = first.AppendTo(d.text)
 	case formPackedHash, formPackedExpiring:
-		e.Name, d.text = first.appendTo(d.text)
-		e.Value, d.text = second.appendTo(d.text)
-		if third.isInt {
-			e.ExpireMS = third.n
+		e.Name, d.text = first.AppendTo(d.text)
+		e.Value, d.text = second.AppendTo(d.text)
+		if third.IsInt {
+			e.ExpireMS = third.N
 		}
 	default:
-		e.Value, d.text = first.appendTo(d.text)
+		e.Value, d.text = first.AppendTo(d.text)
 	}
 	return true
 }
 
-var packingNames = [...]string{"ziplist", "listpack", "intset", "zipmap"}
-
-// errOdd says that entries do not make up whole elements.
-var errOdd = errors.New("ends within an element")
-
-// must takes an entry that has to be there.
-func (p *packed) must(e *item) error {
-	ok, err := p.next(e)
-	if err == nil && !ok {
-		err = errOdd
-	}
-	return err
-}
-
 // Containers of a quicklist's node.
 const (
-	nodePlain  = 1
-	nodePacked = 2
+	NodePlain  = 1
+	NodePacked = 2
 )
 
 // nodes reads elements of a quicklist.
 func (d *Decoder) nodes(dst []record.Element) (n int) {
 	for held := 0; n < len(dst) && d.in.err == nil && (held < maxText || n == 0); {
 		if d.inside {
-			held += len(d.packed.b)
+			held += d.packed.Size()
 			n += d.entries(dst[n:])
 			if d.inside {
 				return n // dst is full, or the text, or there is an error
@@ -423,23 +410,23 @@ func (d *Decoder) nodes(dst []record.Element) (n int) {
 			return n
 		}
 		d.left--
-		container, at := uint64(nodePacked), d.in.offset()
+		container, at := uint64(NodePacked), d.in.offset()
 		if d.form == formQuicklist2 {
 			container = d.in.len("container")
 		}
 		switch {
-		case container == nodePlain:
+		case container == NodePlain:
 			dst[n] = record.Element{}
 			if dst[n].Value, d.text = d.in.str("element", d.text); d.in.err == nil {
 				held += len(dst[n].Value)
 				n++
 			}
-		case container != nodePacked:
+		case container != NodePacked:
 			d.in.failf(at, "container", "%d is none", container)
 		case d.form == formQuicklist:
-			d.openPacked(ziplist, "node")
+			d.openPacked(pack.Ziplist, "node")
 		default:
-			d.openPacked(listpack, "node")
+			d.openPacked(pack.Listpack, "node")
 		}
 	}
 	return n

@@ -1,4 +1,4 @@
-package rdb
+package rdb_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kvferry/record"
+	"kvferry/redis/rdb"
 	"kvferry/redis/rdb/crc64"
 )
 
@@ -31,11 +32,11 @@ func readGolden(t testing.TB, path string) []byte {
 
 // walk reads a file to its end and decodes everything in it.
 func walk(b []byte) (records, elements int, err error) {
-	s, err := NewScanner(bytes.NewReader(b), 0, int64(len(b)))
+	s, err := rdb.NewScanner(bytes.NewReader(b), 0, int64(len(b)))
 	if err != nil {
 		return 0, 0, err
 	}
-	var d Decoder
+	var d rdb.Decoder
 	dst := make([]record.Element, 64)
 	for {
 		it, err := s.Next()
@@ -43,14 +44,14 @@ func walk(b []byte) (records, elements int, err error) {
 			return records, elements, err
 		}
 		switch it.Op {
-		case OpEOF:
+		case rdb.OpEOF:
 			end := s.Offset()
 			sum, ok, err := s.Checksum()
 			if err == nil && ok && sum != 0 && sum != crc64.Update(0, b[:end]) {
 				err = io.ErrUnexpectedEOF
 			}
 			return records, elements, err
-		case OpKey:
+		case rdb.OpKey:
 		default:
 			continue
 		}

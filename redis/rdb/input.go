@@ -9,6 +9,7 @@ import (
 
 	"kvferry/internal/disk"
 	"kvferry/record"
+	"kvferry/redis/rdb/lzf"
 )
 
 const (
@@ -343,7 +344,7 @@ func (in *input) lzf(field string, text []byte) []byte {
 	if in.err != nil {
 		return text
 	}
-	out, err := appendLZF(text, b, ulen)
+	out, err := lzf.Append(text, b, ulen)
 	if err != nil {
 		in.fail(off, field, err)
 		return text

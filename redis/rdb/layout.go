@@ -93,21 +93,3 @@ func (v Version) Functions() bool { return v.Number >= 10 }
 
 // EntriesRead reports whether the version holds how many entries a group has read, and what was deleted of a stream.
 func (v Version) EntriesRead() bool { return v.Number >= 10 }
-
-// packing is what small collections are packed in.
-func (v Version) packing() packing {
-	if v.Number >= 10 {
-		return listpack
-	}
-	return ziplist
-}
-
-func (v Version) streamType() Type {
-	switch {
-	case v.Number >= 11:
-		return TypeStream3
-	case v.Number == 10:
-		return TypeStream2
-	}
-	return TypeStream
-}

@@ -3,6 +3,8 @@ package rdb
 import (
 	"bytes"
 	"fmt"
+
+	"kvferry/record"
 )
 
 // Types of opaque records.
@@ -70,4 +72,16 @@ func LibraryName(source []byte) string {
 		}
 	}
 	return fmt.Sprintf("%.64q", line)
+}
+
+// IsModule reports whether an opaque element is the value of a Redis module's type.
+func IsModule(el *record.Element) bool {
+	if len(el.Name) != moduleNameLen || bytes.Equal(el.Name, []byte(NativeModuleAux)) {
+		return false
+	}
+	var in input
+	in.reset(el.Value, 0)
+	id := in.len("module id")
+	in.skipModule()
+	return in.err == nil && in.left() == 0 && ModuleName(id) == string(el.Name)
 }

@@ -154,7 +154,7 @@ func (in *input) skipGroup(t Type) {
 		in.skipLens(1)
 	}
 	for n := in.count("pending", pendingSize); n > 0 && in.err == nil; n-- {
-		in.skip(idLen+8, "pending entry")
+		in.skip(IDLen+8, "pending entry")
 		in.len("deliveries")
 	}
 	for n := in.count("consumers", 10); n > 0 && in.err == nil; n-- {
@@ -172,8 +172,8 @@ func (in *input) skipGroup(t Type) {
 
 // skipIDs passes over a number of ids and the ids.
 func (in *input) skipIDs() {
-	if n := in.count("ids", idLen); n <= math.MaxInt64/idLen {
-		in.skip(n*idLen, "ids")
+	if n := in.count("ids", IDLen); n <= math.MaxInt64/IDLen {
+		in.skip(n*IDLen, "ids")
 	}
 }
 

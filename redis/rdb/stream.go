@@ -7,13 +7,14 @@ import (
 	"slices"
 
 	"kvferry/record"
+	"kvferry/redis/rdb/pack"
 )
 
 const (
-	// idLen is the length of a raw id: ms BE64, seq BE64.
-	idLen = 16
+	// IDLen is the length of a raw id: ms BE64, seq BE64.
+	IDLen = 16
 	// pendingSize is the least that a pending entry takes: id, time, number of deliveries.
-	pendingSize = idLen + 8 + 1
+	pendingSize = IDLen + 8 + 1
 )
 
 // streamDecoder decodes
@@ -29,7 +30,7 @@ const (
 type streamDecoder struct {
 	typ    Type
 	phase  phase
-	master [idLen]byte // id of the node
+	master [IDLen]byte // id of the node
 	fields [][]byte    // names of the master entry, views of the node
 	last   []byte
 	del    []byte
@@ -60,7 +61,7 @@ const (
 )
 
 type pendingEntry struct {
-	id        [idLen]byte
+	id        [IDLen]byte
 	ms, count int64
 	consumer  int // -1 for none
 }
@@ -145,7 +146,7 @@ func (d *Decoder) nextNode() {
 	s.nodesLeft--
 	off := in.offset()
 	id, text := in.str("node", d.text[:0])
-	if d.text = text; in.err == nil && len(id) != idLen {
+	if d.text = text; in.err == nil && len(id) != IDLen {
 		in.fail(off, "node", errStreamID)
 	}
 	if in.err != nil {
@@ -153,7 +154,7 @@ func (d *Decoder) nextNode() {
 	}
 	copy(s.master[:], id)
 	d.text = d.text[:0]
-	d.openPacked(listpack, "node")
+	d.openPacked(pack.Listpack, "node")
 	s.phase = inEntries
 	if err := d.masterEntry(); err != nil {
 		in.fail(off, "node", err)
@@ -165,54 +166,54 @@ func (d *Decoder) masterEntry() error {
 	if d.in.err != nil {
 		return nil
 	}
-	var e item
+	var e pack.Item
 	for range 2 {
-		if err := d.packed.must(&e); err != nil {
+		if err := d.packed.Must(&e); err != nil {
 			return err
 		}
 	}
-	n, err := d.packed.int()
-	if err != nil || n < 0 || n > int64(d.packed.end) {
+	n, err := integer(&d.packed)
+	if err != nil || n < 0 || n > int64(d.packed.Size()) {
 		return errStreamEntry
 	}
 	s := &d.stream
 	s.fields = s.fields[:0]
 	for range n {
-		if err := d.packed.must(&e); err != nil {
+		if err := d.packed.Must(&e); err != nil {
 			return err
 		}
-		name, text := e.appendTo(nil) // an integer as a name is rare
+		name, text := e.AppendTo(nil) // an integer as a name is rare
 		_ = text
 		s.fields = append(s.fields, name)
 	}
-	return d.packed.must(&e)
+	return d.packed.Must(&e)
 }
 
-// int takes an integer, which may be coded as text.
-func (p *packed) int() (int64, error) {
-	var e item
-	if err := p.must(&e); err != nil {
+// integer takes an integer of a node, which may be coded as text.
+func integer(p *pack.Reader) (int64, error) {
+	var e pack.Item
+	if err := p.Must(&e); err != nil {
 		return 0, err
 	}
-	if !e.isInt {
+	if !e.IsInt {
 		return 0, errStreamEntry
 	}
-	return e.n, nil
+	return e.N, nil
 }
 
 // Flags of an entry.
 const (
 	entryDeleted    = 1
-	entrySameFields = 2
+	EntrySameFields = 2
 )
 
 // streamEntries reads entries of the node, without those that were deleted.
 func (d *Decoder) streamEntries(dst []record.Element) (n int) {
 	s := &d.stream
 	for n < len(dst) && len(s.packed) < maxText {
-		if d.packed.pos >= d.packed.end {
-			if d.packed.count >= 0 && d.packed.seen != d.packed.count {
-				d.in.fail(d.in.offset(), "node", errPackedCount)
+		if done, err := d.packed.Done(); done {
+			if err != nil {
+				d.in.fail(d.in.offset(), "node", err)
 			}
 			s.phase = inNodes
 			return n
@@ -235,25 +236,25 @@ func (d *Decoder) streamEntries(dst []record.Element) (n int) {
 //	flags | ms - node's | seq - node's | values, or n and n pairs | number of items before
 func (d *Decoder) streamEntry(e *record.Element) (deleted bool, err error) {
 	s, p := &d.stream, &d.packed
-	flags, err := p.int()
+	flags, err := integer(p)
 	if err != nil {
 		return false, err
 	}
-	ms, err := p.int()
+	ms, err := integer(p)
 	if err != nil {
 		return false, err
 	}
-	seq, err := p.int()
+	seq, err := integer(p)
 	if err != nil {
 		return false, err
 	}
 	start := len(s.packed)
 	s.packed = binary.BigEndian.AppendUint64(s.packed, binary.BigEndian.Uint64(s.master[:])+uint64(ms))
 	s.packed = binary.BigEndian.AppendUint64(s.packed, binary.BigEndian.Uint64(s.master[8:])+uint64(seq))
-	if err := d.pairs(flags&entrySameFields != 0); err != nil {
+	if err := d.pairs(flags&EntrySameFields != 0); err != nil {
 		return false, err
 	}
-	if _, err := p.int(); err != nil {
+	if _, err := integer(p); err != nil {
 		return false, err
 	}
 	if flags&entryDeleted != 0 {
@@ -261,7 +262,7 @@ func (d *Decoder) streamEntry(e *record.Element) (deleted bool, err error) {
 		return true, nil
 	}
 	whole := s.packed[start:len(s.packed):len(s.packed)]
-	*e = record.Element{Name: whole[:idLen:idLen], Value: whole[idLen:]}
+	*e = record.Element{Name: whole[:IDLen:IDLen], Value: whole[IDLen:]}
 	return false, nil
 }
 
@@ -271,26 +272,26 @@ func (d *Decoder) pairs(same bool) error {
 	n := int64(len(s.fields))
 	if !same {
 		var err error
-		if n, err = p.int(); err != nil {
+		if n, err = integer(p); err != nil {
 			return err
 		}
-		if n < 0 || n > int64(p.end) {
+		if n < 0 || n > int64(p.Size()) {
 			return errStreamEntry
 		}
 	}
-	var field, value item
+	var field, value pack.Item
 	for i := range n {
 		if same {
-			field = item{text: s.fields[i]}
-		} else if err := p.must(&field); err != nil {
+			field = pack.Item{Text: s.fields[i]}
+		} else if err := p.Must(&field); err != nil {
 			return err
 		}
-		if err := p.must(&value); err != nil {
+		if err := p.Must(&value); err != nil {
 			return err
 		}
 		var f, v []byte
-		f, d.text = field.appendTo(d.text[:0])
-		v, d.text = value.appendTo(d.text)
+		f, d.text = field.AppendTo(d.text[:0])
+		v, d.text = value.AppendTo(d.text)
 		s.packed = record.AppendPair(s.packed, f, v)
 	}
 	d.text = d.text[:0]
@@ -321,7 +322,7 @@ func (d *Decoder) nextGroup() bool {
 	if s.typ >= TypeStream5 {
 		in.skipIDs()
 	}
-	s.packed = record.AppendGroup(s.packed[idLen:], &record.GroupState{Last: s.packed[:idLen], Read: read})
+	s.packed = record.AppendGroup(s.packed[IDLen:], &record.GroupState{Last: s.packed[:IDLen], Read: read})
 	s.phase = inConsumers
 	return in.err == nil
 }
@@ -331,7 +332,7 @@ func (d *Decoder) readPending() {
 	s, in := &d.stream, &d.in
 	for n := in.count("pending", pendingSize); n > 0 && in.err == nil; n-- {
 		p := pendingEntry{consumer: -1}
-		copy(p.id[:], in.take(idLen, "pending entry"))
+		copy(p.id[:], in.take(IDLen, "pending entry"))
 		p.ms = int64(in.uint64("delivered"))
 		p.count = int64(in.len("deliveries"))
 		s.pending = append(s.pending, p)
@@ -352,9 +353,9 @@ func (d *Decoder) readConsumer() {
 	}
 	at := len(s.consumers)
 	s.consumers = append(s.consumers, c)
-	for n := in.count("ids", idLen); n > 0 && in.err == nil; n-- {
+	for n := in.count("ids", IDLen); n > 0 && in.err == nil; n-- {
 		off := in.offset()
-		id := in.take(idLen, "pending entry")
+		id := in.take(IDLen, "pending entry")
 		i, ok := slices.BinarySearchFunc(s.pending, id, func(p pendingEntry, id []byte) int { return bytes.Compare(p.id[:], id) })
 		if in.err == nil && !ok {
 			in.fail(off, "consumer", errors.New("has an entry that is not pending in its group"))

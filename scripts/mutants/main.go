@@ -17,7 +17,7 @@ import (
 )
 
 // defaults are the packages whose survivors are read: what moves and proves records, the model, and the codecs.
-var defaults = []string{"convert", "record", "nemo", "blackwidow", "floyd", "kvrocks", "kvrocks/codec", "ardb", "redis/rdb",
+var defaults = []string{"convert", "record", "nemo", "blackwidow", "floyd", "kvrocks", "kvrocks/codec", "ardb", "redis/rdb", "redis/rdb/encode", "redis/rdb/pack",
 	"internal/versioned", "internal/dataset", "store/rocks", "store/rocks/base", "store/rocks/blob", "store/rocks/blocks",
 	"store/rocks/files", "store/rocks/logfile", "store/rocks/lsm", "store/rocks/manifest", "store/rocks/sst", "store/rocks/wal"}
 

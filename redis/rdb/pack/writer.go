@@ -1,58 +1,58 @@
-package rdb
+package pack
 
 import (
 	"encoding/binary"
 	"math"
 )
 
-// packer makes a ziplist or a listpack. packed says how they are laid out.
-type packer struct {
-	kind  packing
+// Writer makes a ziplist or a listpack. Reader says how they are laid out.
+type Writer struct {
+	kind  Kind
 	b     []byte
 	count int
 	last  int // offset of the last entry
 	prev  int // its size
 }
 
-// begin starts one.
-func (p *packer) begin(kind packing) {
+// Begin starts one.
+func (p *Writer) Begin(kind Kind) {
 	p.kind, p.count, p.last, p.prev = kind, 0, ziplistHead, 0
 	head := ziplistHead
-	if kind == listpack {
+	if kind == Listpack {
 		head = listpackHead
 	}
 	p.b = append(p.b[:0], make([]byte, ziplistHead)[:head]...)
 }
 
-// size is how many bytes it has without its end.
-func (p *packer) size() int { return len(p.b) }
+// Size is how many bytes it has without its end.
+func (p *Writer) Size() int { return len(p.b) }
 
-// end finishes it.
-func (p *packer) end() []byte {
-	p.b = append(p.b, packedEnd)
+// End finishes it.
+func (p *Writer) End() []byte {
+	p.b = append(p.b, endByte)
 	p.head(len(p.b))
 	return p.b
 }
 
 // head sets what it begins with.
-func (p *packer) head(size int) {
+func (p *Writer) head(size int) {
 	binary.LittleEndian.PutUint32(p.b, uint32(size))
 	at := 4
-	if p.kind == ziplist {
+	if p.kind == Ziplist {
 		binary.LittleEndian.PutUint32(p.b[4:], uint32(p.last))
 		at = 8
 	}
-	binary.LittleEndian.PutUint16(p.b[at:], uint16(min(p.count, packedMany)))
+	binary.LittleEndian.PutUint16(p.b[at:], uint16(min(p.count, countMany)))
 }
 
-// add adds a text, as an integer when it is that of one.
-func (p *packer) add(s []byte) {
-	if n, ok := canonical(s); ok {
-		p.addInt(n)
+// Add adds a text, as an integer when it is that of one.
+func (p *Writer) Add(s []byte) {
+	if n, ok := ParseInt(s); ok {
+		p.AddInt(n)
 		return
 	}
 	from := p.entry()
-	if p.kind == ziplist {
+	if p.kind == Ziplist {
 		p.b = appendZiplistHead(p.b, len(s))
 	} else {
 		p.b = appendListpackHead(p.b, len(s))
@@ -61,22 +61,22 @@ func (p *packer) add(s []byte) {
 	p.close(from)
 }
 
-// alone appends a string that is a ziplist of one long text, which is copied but once.
-func (p *packer) alone(dst, s []byte) []byte {
-	p.begin(ziplist)
+// Alone appends a string that is a ziplist of one long text, which is copied but once, behind its length.
+func (p *Writer) Alone(dst, s []byte, length func(dst []byte, n uint64) []byte) []byte {
+	p.Begin(Ziplist)
 	p.entry()
 	p.b = appendZiplistHead(p.b, len(s))
 	p.count = 1
 	size := len(p.b) + len(s) + 1
 	p.head(size)
-	dst = append(appendLen(dst, uint64(size)), p.b...)
-	return append(append(dst, s...), packedEnd)
+	dst = append(length(dst, uint64(size)), p.b...)
+	return append(append(dst, s...), endByte)
 }
 
-// addInt adds an integer.
-func (p *packer) addInt(n int64) {
+// AddInt adds an integer.
+func (p *Writer) AddInt(n int64) {
 	from := p.entry()
-	if p.kind == ziplist {
+	if p.kind == Ziplist {
 		p.b = appendZiplistInt(p.b, n)
 	} else {
 		p.b = appendListpackInt(p.b, n)
@@ -84,20 +84,20 @@ func (p *packer) addInt(n int64) {
 	p.close(from)
 }
 
-// addScore adds a score, as an integer when it is one.
-func (p *packer) addScore(f float64) {
+// AddScore adds a score, as an integer when it is one.
+func (p *Writer) AddScore(f float64) {
 	if n := int64(f); math.Abs(f) < 1<<53 && float64(n) == f && (n != 0 || !math.Signbit(f)) {
-		p.addInt(n)
+		p.AddInt(n)
 		return
 	}
 	var text [32]byte
-	p.add(appendScoreText(text[:0], f))
+	p.Add(AppendScore(text[:0], f))
 }
 
 // entry begins an entry and returns where.
-func (p *packer) entry() int {
+func (p *Writer) entry() int {
 	from := len(p.b)
-	if p.kind == listpack {
+	if p.kind == Listpack {
 		return from
 	}
 	p.last = from
@@ -110,10 +110,10 @@ func (p *packer) entry() int {
 }
 
 // close ends the entry that began at an offset.
-func (p *packer) close(from int) {
+func (p *Writer) close(from int) {
 	p.count++
 	p.prev = len(p.b) - from
-	if p.kind == listpack {
+	if p.kind == Listpack {
 		p.b = appendBacklen(p.b, p.prev)
 	}
 }
@@ -179,6 +179,31 @@ func appendBacklen(dst []byte, size int) []byte {
 			c |= 0x80
 		}
 		dst = append(dst, c)
+	}
+	return dst
+}
+
+// Join adds the entries of another listpack, which is not ended.
+func (p *Writer) Join(other *Writer) {
+	p.b = append(p.b, other.b[listpackHead:]...)
+	p.count += other.count
+}
+
+// AppendIntset appends an intset of numbers that ascend, of which there is one at least, behind its length, which length appends.
+func AppendIntset(dst []byte, numbers []int64, length func(dst []byte, n uint64) []byte) []byte {
+	width := 2
+	if lo, hi := numbers[0], numbers[len(numbers)-1]; lo < math.MinInt32 || hi > math.MaxInt32 {
+		width = 8
+	} else if lo < math.MinInt16 || hi > math.MaxInt16 {
+		width = 4
+	}
+	dst = length(dst, uint64(intsetHead+width*len(numbers)))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(width))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(numbers)))
+	for _, n := range numbers {
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], uint64(n))
+		dst = append(dst, b[:width]...)
 	}
 	return dst
 }

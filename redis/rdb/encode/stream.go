@@ -1,10 +1,12 @@
-package rdb
+package encode
 
 import (
 	"bytes"
 	"encoding/binary"
 
 	"kvferry/record"
+	"kvferry/redis/rdb"
+	"kvferry/redis/rdb/pack"
 )
 
 // streamEncoder holds what comes after the nodes of a stream, and the node being packed.
@@ -18,9 +20,9 @@ type streamEncoder struct {
 	master  []byte // id of the node, the first of its entries
 	in      int    // entries in the node
 	pairs   [][2][]byte
-	fields  [][]byte // names of the master entry
-	node    packer   // entries of the node; its head is made when it ends
-	groups  []byte   // encoded groups
+	fields  [][]byte    // names of the master entry
+	node    pack.Writer // entries of the node; its head is made when it ends
+	groups  []byte      // encoded groups
 	nGroups uint64
 
 	group     []byte // name, last id, entries read of the current group, encoded
@@ -65,8 +67,8 @@ func (e *Encoder) streamElement(el *record.Element) error {
 		}
 		return err
 	}
-	if len(el.Name) != idLen {
-		return record.Short(0, "stream id", idLen, len(el.Name))
+	if len(el.Name) != rdb.IDLen {
+		return record.Short(0, "stream id", rdb.IDLen, len(el.Name))
 	}
 	s.pairs = s.pairs[:0]
 	for rest := el.Value; len(rest) > 0; {
@@ -83,7 +85,7 @@ func (e *Encoder) streamElement(el *record.Element) error {
 	if bytes.Compare(el.Name, s.last) > 0 {
 		s.last = append(s.last[:0], el.Name...)
 	}
-	if s.in > 0 && (s.in >= maxNodeEntries || s.node.size()+len(el.Value) > maxStreamNode) {
+	if s.in > 0 && (s.in >= maxNodeEntries || s.node.Size()+len(el.Value) > maxStreamNode) {
 		e.closeStreamNode()
 	}
 	e.streamEntry(el.Name)
@@ -99,7 +101,7 @@ func (e *Encoder) streamEntry(id []byte) {
 		for _, p := range s.pairs {
 			s.fields = append(s.fields, bytes.Clone(p[0]))
 		}
-		s.node.begin(listpack)
+		s.node.Begin(pack.Listpack)
 	}
 	s.in++
 	same := len(s.pairs) == len(s.fields)
@@ -108,41 +110,40 @@ func (e *Encoder) streamEntry(id []byte) {
 	}
 	flags, items := int64(0), 2*int64(len(s.pairs))+4
 	if same {
-		flags, items = entrySameFields, int64(len(s.pairs))+3
+		flags, items = rdb.EntrySameFields, int64(len(s.pairs))+3
 	}
-	s.node.addInt(flags)
-	s.node.addInt(int64(binary.BigEndian.Uint64(id) - binary.BigEndian.Uint64(s.master)))
-	s.node.addInt(int64(binary.BigEndian.Uint64(id[8:]) - binary.BigEndian.Uint64(s.master[8:])))
+	s.node.AddInt(flags)
+	s.node.AddInt(int64(binary.BigEndian.Uint64(id) - binary.BigEndian.Uint64(s.master)))
+	s.node.AddInt(int64(binary.BigEndian.Uint64(id[8:]) - binary.BigEndian.Uint64(s.master[8:])))
 	if !same {
-		s.node.addInt(int64(len(s.pairs)))
+		s.node.AddInt(int64(len(s.pairs)))
 	}
 	for _, p := range s.pairs {
 		if !same {
-			s.node.add(p[0])
+			s.node.Add(p[0])
 		}
-		s.node.add(p[1])
+		s.node.Add(p[1])
 	}
-	s.node.addInt(items)
+	s.node.AddInt(items)
 }
 
 // closeStreamNode writes a node: the master entry, and the entries behind it.
 func (e *Encoder) closeStreamNode() {
 	s := &e.stream
 	p := &e.packer
-	p.begin(listpack)
-	p.addInt(int64(s.in))
-	p.addInt(0) // deleted
-	p.addInt(int64(len(s.fields)))
+	p.Begin(pack.Listpack)
+	p.AddInt(int64(s.in))
+	p.AddInt(0) // deleted
+	p.AddInt(int64(len(s.fields)))
 	for _, f := range s.fields {
-		p.add(f)
+		p.Add(f)
 	}
-	p.addInt(0)
-	p.b = append(p.b, s.node.b[listpackHead:]...)
-	p.count += s.node.count
-	b := p.end()
+	p.AddInt(0)
+	p.Join(&s.node)
+	b := p.End()
 	e.count++
-	e.body = append(append(e.body, idLen), s.master...)
-	e.body = append(appendLen(e.body, uint64(len(b))), b...)
+	e.body = append(append(e.body, rdb.IDLen), s.master...)
+	e.body = append(rdb.AppendLen(e.body, uint64(len(b))), b...)
 	s.in = 0
 }
 
@@ -152,10 +153,10 @@ func (e *Encoder) openGroup(el *record.Element) error {
 		return err
 	}
 	s := &e.stream
-	s.group = appendString(s.group[:0], el.Name)
+	s.group = rdb.AppendString(s.group[:0], el.Name)
 	s.group = appendIDLens(s.group, g.Last)
 	if e.Version.EntriesRead() {
-		s.group = appendLen(s.group, uint64(g.Read))
+		s.group = rdb.AppendLen(s.group, uint64(g.Read))
 	}
 	s.consumers, s.pending, s.nPending, s.index = s.consumers[:0], s.pending[:0], 0, make(map[string]int)
 	return nil
@@ -163,16 +164,16 @@ func (e *Encoder) openGroup(el *record.Element) error {
 
 // appendIDLens appends an id as two lengths; nil is 0-0.
 func appendIDLens(dst, id []byte) []byte {
-	if len(id) != idLen {
+	if len(id) != rdb.IDLen {
 		return append(dst, 0, 0)
 	}
-	return appendLen(appendLen(dst, binary.BigEndian.Uint64(id)), binary.BigEndian.Uint64(id[8:]))
+	return rdb.AppendLen(rdb.AppendLen(dst, binary.BigEndian.Uint64(id)), binary.BigEndian.Uint64(id[8:]))
 }
 
 func (e *Encoder) consumer(c *record.ConsumerState) {
 	s := &e.stream
 	state := binary.LittleEndian.AppendUint64(nil, uint64(c.SeenMS))
-	if e.Version.streamType() >= TypeStream3 {
+	if streamType(e.Version) >= rdb.TypeStream3 {
 		state = binary.LittleEndian.AppendUint64(state, uint64(c.ActiveMS))
 	}
 	s.index[string(c.Name)] = len(s.consumers)
@@ -185,7 +186,7 @@ func (e *Encoder) pendingEntry(p *record.PendingEntry) {
 	s.nPending++
 	s.pending = append(s.pending, p.ID...)
 	s.pending = binary.LittleEndian.AppendUint64(s.pending, uint64(p.DeliveredMS))
-	s.pending = appendLen(s.pending, uint64(p.Count))
+	s.pending = rdb.AppendLen(s.pending, uint64(p.Count))
 	if _, ok := s.index[string(p.Consumer)]; !ok {
 		e.consumer(&record.ConsumerState{Name: p.Consumer, SeenMS: p.DeliveredMS, ActiveMS: -1})
 	}
@@ -201,12 +202,12 @@ func (e *Encoder) closeGroup() {
 	}
 	s.nGroups++
 	s.groups = append(s.groups, s.group...)
-	s.groups = append(appendLen(s.groups, s.nPending), s.pending...)
-	s.groups = appendLen(s.groups, uint64(len(s.consumers)))
+	s.groups = append(rdb.AppendLen(s.groups, s.nPending), s.pending...)
+	s.groups = rdb.AppendLen(s.groups, uint64(len(s.consumers)))
 	for i := range s.consumers {
 		c := &s.consumers[i]
-		s.groups = append(appendString(s.groups, c.name), c.state...)
-		s.groups = append(appendLen(s.groups, uint64(len(c.ids)/idLen)), c.ids...)
+		s.groups = append(rdb.AppendString(s.groups, c.name), c.state...)
+		s.groups = append(rdb.AppendLen(s.groups, uint64(len(c.ids)/rdb.IDLen)), c.ids...)
 	}
 	s.group = s.group[:0]
 }
@@ -218,13 +219,13 @@ func (e *Encoder) endStream() (Value, bool, error) {
 		e.closeStreamNode()
 	}
 	e.closeGroup()
-	e.form = e.Version.streamType()
-	e.body = appendIDLens(appendLen(e.body, s.entries), s.last)
-	if e.form >= TypeStream2 {
+	e.form = streamType(e.Version)
+	e.body = appendIDLens(rdb.AppendLen(e.body, s.entries), s.last)
+	if e.form >= rdb.TypeStream2 {
 		e.body = appendIDLens(e.body, s.first)
 		e.body = appendIDLens(e.body, s.maxDeleted)
-		e.body = appendLen(e.body, max(s.added, s.entries))
+		e.body = rdb.AppendLen(e.body, max(s.added, s.entries))
 	}
-	e.body = append(appendLen(e.body, s.nGroups), s.groups...)
+	e.body = append(rdb.AppendLen(e.body, s.nGroups), s.groups...)
 	return e.counted(), true, nil
 }

@@ -1,16 +1,17 @@
-package rdb
+// Package lzf unpacks strings that servers have compressed with LZF.
+package lzf
 
 import "errors"
 
-// maxLZF is how many bytes LZF makes of one at most: 264 of 3.
-const maxLZF = 88
+// maxRatio is how many bytes LZF makes of one at most: 264 of 3.
+const maxRatio = 88
 
 var (
-	errLZF     = errors.New("compressed string: reaches outside of its bytes")
-	errLZFSize = errors.New("compressed string: has another length than it says")
+	errReach = errors.New("compressed string: reaches outside of its bytes")
+	errSize  = errors.New("compressed string: has another length than it says")
 )
 
-// appendLZF appends what src unpacks to, which must be n bytes. A control byte c below 32 stands before c+1 literal
+// Append appends what src unpacks to, which must be n bytes. A control byte c below 32 stands before c+1 literal
 // bytes; any other says to copy from what was unpacked:
 //
 //	000nnnnn                     n + 1 literal bytes follow
@@ -18,9 +19,9 @@ var (
 //	111ooooo llllllll oooooooo   copy l + 9 bytes from o + 1 bytes back
 //
 // What is copied may overlap with where it goes.
-func appendLZF(dst, src []byte, n uint64) ([]byte, error) {
-	if n > maxLZF*uint64(len(src)) {
-		return dst, errLZFSize
+func Append(dst, src []byte, n uint64) ([]byte, error) {
+	if n > maxRatio*uint64(len(src)) {
+		return dst, errSize
 	}
 	start, end := len(dst), len(dst)+int(n)
 	if cap(dst) < end {
@@ -31,7 +32,7 @@ func appendLZF(dst, src []byte, n uint64) ([]byte, error) {
 		i++
 		if c < 32 {
 			if c++; i+c > len(src) || len(dst)+c > end {
-				return dst, errLZF
+				return dst, errReach
 			}
 			dst = append(dst, src[i:i+c]...)
 			i += c
@@ -43,17 +44,17 @@ func appendLZF(dst, src []byte, n uint64) ([]byte, error) {
 			i++
 		}
 		if i >= len(src) {
-			return dst, errLZF
+			return dst, errReach
 		}
 		from := len(dst) - ((c&31)<<8 | int(src[i])) - 1
 		i++
 		if l += 2; from < start || len(dst)+l > end {
-			return dst, errLZF
+			return dst, errReach
 		}
 		dst = appendCopy(dst, from, l)
 	}
 	if len(dst) != end {
-		return dst, errLZFSize
+		return dst, errSize
 	}
 	return dst, nil
 }

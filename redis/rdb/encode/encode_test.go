@@ -1,8 +1,7 @@
-package rdb
+package encode
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"testing"
@@ -10,11 +9,25 @@ import (
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/record"
-	"kvferry/redis/rdb/crc64"
+	"kvferry/redis/rdb"
+	"kvferry/redis/rdb/pack"
 )
 
+// versions returns those that can be written.
+func versions(t testing.TB) (out []rdb.Version) {
+	t.Helper()
+	for _, name := range rdb.Versions() {
+		v, err := rdb.ParseVersion(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
 // limitsOf is what a version holds.
-func limitsOf(v Version) format.Limits {
+func limitsOf(v rdb.Version) format.Limits {
 	return format.Limits{Types: v.Types() &^ record.Of(record.Other), EmptyKey: true, FieldExpiry: v.FieldExpiry(), StreamGroups: true}
 }
 
@@ -22,11 +35,11 @@ func limitsOf(v Version) format.Limits {
 type coder struct {
 	t        *testing.T
 	e        Encoder
-	d        Decoder
+	d        rdb.Decoder
 	h        record.Header
 	want     record.Hasher
 	got      record.Hasher
-	types    map[Type]int
+	types    map[rdb.Type]int
 	elements []record.Element
 	spilt    []byte // parts that the encoder handed on
 	prefix   []byte
@@ -61,12 +74,12 @@ func (c *coder) End() error {
 	c.types[v.Type]++
 	value := v.Append(nil)
 	if v.Spilt {
-		value = append(appendLen(bytes.Clone(c.prefix), v.Count), append(c.spilt, v.Body...)...)
+		value = append(rdb.AppendLen(bytes.Clone(c.prefix), v.Count), append(c.spilt, v.Body...)...)
 	}
-	var in input
-	in.reset(value, 0)
-	if in.skipValue(v.Type, c.e.Version.Valkey); in.err != nil || in.left() != 0 {
-		c.t.Errorf("%s of type %s: skipped %d of %d: %v", c.h.Type, v.Type.Name(c.e.Version.Valkey), in.offset(), len(value), in.err)
+	file := append(rdb.AppendKey(nil, v.Type, nil, 0), value...)
+	s := rdb.Section(bytes.NewReader(file), rdb.Header{Version: c.e.Version.Number, Valkey: c.e.Version.Valkey}, 0, 0, int64(len(file)))
+	if it, err := s.Next(); err != nil || it.To-it.From != int64(len(value)) {
+		c.t.Errorf("%s of type %s: %d bytes are skipped as %+v: %v", c.h.Type, v.Type.Name(c.e.Version.Valkey), len(value), it, err)
 	}
 	var h record.Header
 	if err := c.d.Begin(v.Type, c.e.Version.Valkey, value, 0, &h); err != nil {
@@ -97,10 +110,10 @@ func (c *coder) Abort()       {}
 
 // What is encoded in any version decodes to the same records, in every encoding that the version has.
 func TestRoundTrips(t *testing.T) {
-	for _, v := range versions {
-		t.Run(v.name, func(t *testing.T) {
-			c := &coder{t: t, types: map[Type]int{}, e: Encoder{Version: v.v, Memory: 1 << 20, TempDir: t.TempDir()}}
-			c.e.Spill = func(_ Type, part []byte) error {
+	for _, v := range versions(t) {
+		t.Run(v.String(), func(t *testing.T) {
+			c := &coder{t: t, types: map[rdb.Type]int{}, e: Encoder{Version: v, Memory: 1 << 20, TempDir: t.TempDir()}}
+			c.e.Spill = func(_ rdb.Type, part []byte) error {
 				if len(c.spilt) == 0 && (len(part) == 0 || len(part) == 8) {
 					c.prefix = bytes.Clone(part)
 					return nil
@@ -114,7 +127,7 @@ func TestRoundTrips(t *testing.T) {
 			}
 			for _, most := range []int{0, 3000} {
 				for seed := range uint64(2) {
-					if err := fixtures.Pump(c, fixtures.Records(seed, records, fixtures.Options{Limits: limitsOf(v.v), MaxElements: most})); err != nil {
+					if err := fixtures.Pump(c, fixtures.Records(seed, records, fixtures.Options{Limits: limitsOf(v), MaxElements: most})); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -128,12 +141,12 @@ func TestRoundTrips(t *testing.T) {
 
 // TestNoElements: a record without elements has no value.
 func TestNoElements(t *testing.T) {
-	for _, v := range versions {
-		e := Encoder{Version: v.v, Memory: 1 << 20, TempDir: t.TempDir()}
+	for _, v := range versions(t) {
+		e := Encoder{Version: v, Memory: 1 << 20, TempDir: t.TempDir()}
 		for _, typ := range []record.Type{record.String, record.Hash, record.List, record.Set, record.ZSet} {
 			e.Begin(&record.Header{Type: typ, Key: []byte("k"), Len: -1})
 			if value, ok, err := e.End(); ok || err != nil {
-				t.Errorf("%s, %s: %+v, %v", v.name, typ, value, err)
+				t.Errorf("%s, %s: %+v, %v", v.String(), typ, value, err)
 			}
 		}
 		if err := e.Close(); err != nil {
@@ -142,46 +155,21 @@ func TestNoElements(t *testing.T) {
 	}
 }
 
-// encodedFiles are small files of all encodings that are written.
-func encodedFiles(t testing.TB) (out [][]byte) {
-	for _, v := range versions {
-		e := Encoder{Version: v.v, TempDir: t.TempDir()}
-		w := &fileWriter{e: &e, b: AppendHead(nil, v.v, 1)}
-		w.b = AppendDatabase(w.b, v.v, 0, 9, 1)
-		if err := fixtures.Pump(w, fixtures.Records(5, 14, fixtures.Options{Limits: limitsOf(v.v), Short: true, MaxElements: 4})); err != nil {
+// TestVersions: what small collections and streams are written as.
+func TestVersions(t *testing.T) {
+	for name, want := range map[string]struct {
+		packing pack.Kind
+		stream  rdb.Type
+	}{
+		"6": {pack.Ziplist, rdb.TypeStream}, "9": {pack.Ziplist, rdb.TypeStream}, "10": {pack.Listpack, rdb.TypeStream2},
+		"11": {pack.Listpack, rdb.TypeStream3}, "12": {pack.Listpack, rdb.TypeStream3}, "valkey80": {pack.Listpack, rdb.TypeStream3},
+	} {
+		v, err := rdb.ParseVersion(name)
+		if err != nil {
 			t.Fatal(err)
 		}
-		w.b = AppendEOF(w.b)
-		if v.v.Number >= 5 {
-			w.b = binary.LittleEndian.AppendUint64(w.b, crc64.Update(0, w.b))
+		if packing(v) != want.packing || streamType(v) != want.stream {
+			t.Errorf("%s: packing %v, streams %v", name, packing(v), streamType(v))
 		}
-		if _, _, err := walk(w.b); err != nil {
-			t.Fatal(v.name, err)
-		}
-		out = append(out, w.b)
 	}
-	return out
 }
-
-// fileWriter appends keys to a file in memory.
-type fileWriter struct {
-	e *Encoder
-	h record.Header
-	b []byte
-}
-
-func (w *fileWriter) Begin(h *record.Header) error {
-	w.h = *h
-	w.e.Begin(h)
-	return nil
-}
-func (w *fileWriter) Write(elems []record.Element) error { return w.e.Elements(elems) }
-func (w *fileWriter) End() error {
-	v, ok, err := w.e.End()
-	if ok {
-		w.b = v.Append(AppendKey(w.b, v.Type, w.h.Key, w.h.ExpireMS))
-	}
-	return err
-}
-func (w *fileWriter) Close() error { return nil }
-func (w *fileWriter) Abort()       {}

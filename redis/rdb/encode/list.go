@@ -1,54 +1,58 @@
-package rdb
+package encode
 
-import "kvferry/record"
+import (
+	"kvferry/record"
+	"kvferry/redis/rdb"
+	"kvferry/redis/rdb/pack"
+)
 
 // listElement adds an element of a list: to the node being packed, or as one of its own when it is large.
 func (e *Encoder) listElement(v []byte) {
 	if e.Version.Number < 7 { // before quicklists
 		e.count++
-		e.body = appendString(e.body, v)
+		e.body = rdb.AppendString(e.body, v)
 		return
 	}
-	if e.open && e.packer.size()+len(v)+15 > maxNode {
+	if e.open && e.packer.Size()+len(v)+15 > maxNode {
 		e.closeNode()
 	}
-	if len(v) >= maxNode && e.Version.packing() == listpack {
+	if len(v) >= maxNode && packing(e.Version) == pack.Listpack {
 		e.count++
-		e.body = append(e.body, nodePlain)
-		e.body = append(appendLen(e.body, uint64(len(v))), v...)
+		e.body = append(e.body, rdb.NodePlain)
+		e.body = append(rdb.AppendLen(e.body, uint64(len(v))), v...)
 		return
 	}
 	if len(v) >= maxNode {
 		e.count++
-		e.body = e.packer.alone(e.body, v)
+		e.body = e.packer.Alone(e.body, v, rdb.AppendLen)
 		return
 	}
 	if !e.open {
-		e.packer.begin(e.Version.packing())
+		e.packer.Begin(packing(e.Version))
 		e.open = true
 	}
-	e.packer.add(v)
+	e.packer.Add(v)
 }
 
 // closeNode ends the node of a list.
 func (e *Encoder) closeNode() {
-	b := e.packer.end()
+	b := e.packer.End()
 	e.open = false
 	e.count++
-	if e.Version.packing() == listpack {
-		e.body = append(e.body, nodePacked)
+	if packing(e.Version) == pack.Listpack {
+		e.body = append(e.body, rdb.NodePacked)
 	}
-	e.body = append(appendLen(e.body, uint64(len(b))), b...)
+	e.body = append(rdb.AppendLen(e.body, uint64(len(b))), b...)
 }
 
-func (e *Encoder) listType() Type {
+func (e *Encoder) listType() rdb.Type {
 	switch {
 	case e.Version.Number < 7:
-		return TypeList
-	case e.Version.packing() == listpack:
-		return TypeQuicklist2
+		return rdb.TypeList
+	case packing(e.Version) == pack.Listpack:
+		return rdb.TypeQuicklist2
 	}
-	return TypeQuicklist
+	return rdb.TypeQuicklist
 }
 
 func (e *Encoder) endList() (Value, bool, error) {
@@ -65,6 +69,6 @@ func (e *Encoder) spillType() {
 	case record.List:
 		e.form = e.listType()
 	case record.Stream:
-		e.form = e.Version.streamType()
+		e.form = streamType(e.Version)
 	}
 }

@@ -1,4 +1,5 @@
-package rdb
+// Package encode makes values of RDB files of records.
+package encode
 
 import (
 	"bytes"
@@ -11,6 +12,8 @@ import (
 	"kvferry/internal/extsort"
 	"kvferry/internal/scratch"
 	"kvferry/record"
+	"kvferry/redis/rdb"
+	"kvferry/redis/rdb/pack"
 )
 
 // What a server keeps packed, and so loads fast when it comes so.
@@ -28,10 +31,10 @@ const (
 // Encoder makes values of records, in the encodings that a version has and servers load fastest. They depend on the record
 // alone. It is used by one goroutine, for one record after the other: Begin, Elements as often as there are any, End.
 type Encoder struct {
-	Version Version
+	Version rdb.Version
 	// Spill takes parts of values that grow beyond a megabyte and have a count: first what stands before the count, then
 	// what stands behind it in its order. nil keeps them in memory.
-	Spill func(t Type, part []byte) error
+	Spill func(t rdb.Type, part []byte) error
 	// Memory is what sorting a large zset may take, TempDir where the rest goes.
 	Memory  int64
 	TempDir string
@@ -39,7 +42,7 @@ type Encoder struct {
 	typ   record.Type
 	count uint64 // elements, or nodes
 	body  []byte
-	form  Type
+	form  rdb.Type
 	plain bool // elements go to body as they come
 	spilt bool
 
@@ -48,7 +51,7 @@ type Encoder struct {
 	widest int
 	fields bool  // there are fields that expire
 	least  int64 // the earliest of them
-	packer packer
+	packer pack.Writer
 	open   bool // packer holds a node
 	zset   *extsort.Sorter
 	stream streamEncoder
@@ -63,7 +66,7 @@ type smallItem struct {
 
 // Value is an encoded value: what stands before the count, the count where there is one, the rest.
 type Value struct {
-	Type    Type
+	Type    rdb.Type
 	Prefix  []byte
 	Counted bool
 	Count   uint64
@@ -76,7 +79,7 @@ type Value struct {
 func (v *Value) Append(dst []byte) []byte {
 	dst = append(dst, v.Prefix...)
 	if v.Counted {
-		dst = appendLen(dst, v.Count)
+		dst = rdb.AppendLen(dst, v.Count)
 	}
 	return append(dst, v.Body...)
 }
@@ -109,7 +112,7 @@ func (e *Encoder) element(el *record.Element) error {
 	switch e.typ {
 	case record.String:
 		e.count++
-		e.body = appendString(e.body, el.Value)
+		e.body = rdb.AppendString(e.body, el.Value)
 		return nil
 	case record.List:
 		e.listElement(el.Value)
@@ -160,20 +163,20 @@ func (e *Encoder) outgrow() error {
 }
 
 // plainType is the encoding of elements one after the other.
-func (e *Encoder) plainType() Type {
+func (e *Encoder) plainType() rdb.Type {
 	switch {
 	case e.typ == record.Set:
-		return TypeSet
+		return rdb.TypeSet
 	case e.typ == record.ZSet && e.Version.Number < 8:
-		return TypeZSet
+		return rdb.TypeZSet
 	case e.typ == record.ZSet:
-		return TypeZSet2
+		return rdb.TypeZSet2
 	case !e.fields:
-		return TypeHash
+		return rdb.TypeHash
 	case e.Version.Valkey:
-		return TypeValkeyHash
+		return rdb.TypeValkeyHash
 	}
-	return TypeHashExpire
+	return rdb.TypeHashExpire
 }
 
 // plainElement appends an element. Those of zsets are sorted first: servers load the greatest score first fastest.
@@ -185,18 +188,18 @@ func (e *Encoder) plainElement(name, value []byte, score float64, expire int64) 
 		return e.zset.Add(^orderOf(score), name, binary.LittleEndian.AppendUint64(nil, math.Float64bits(score)))
 	}
 	e.count++
-	if e.form == TypeHashExpire {
+	if e.form == rdb.TypeHashExpire {
 		t := uint64(0)
 		if expire != 0 {
 			t = uint64(expire-e.least) + 1
 		}
-		e.body = appendLen(e.body, t)
+		e.body = rdb.AppendLen(e.body, t)
 	}
-	if e.body = appendString(e.body, name); e.typ == record.Set {
+	if e.body = rdb.AppendString(e.body, name); e.typ == record.Set {
 		return nil
 	}
-	e.body = appendString(e.body, value)
-	if e.form == TypeValkeyHash {
+	e.body = rdb.AppendString(e.body, value)
+	if e.form == rdb.TypeValkeyHash {
 		if expire == 0 {
 			expire = -1
 		}
@@ -236,7 +239,7 @@ func (e *Encoder) End() (v Value, ok bool, err error) {
 	case e.typ == record.Stream:
 		return e.endStream()
 	case e.typ == record.String, e.typ == record.Other:
-		t := TypeString
+		t := rdb.TypeString
 		if e.typ == record.Other {
 			t = e.form
 		}
@@ -262,7 +265,7 @@ func (e *Encoder) counted() Value {
 
 // prefix is what stands before the count: the least expiry of fields.
 func (e *Encoder) prefix() []byte {
-	if e.form != TypeHashExpire {
+	if e.form != rdb.TypeHashExpire {
 		return nil
 	}
 	return binary.LittleEndian.AppendUint64(nil, uint64(e.least))
@@ -300,8 +303,8 @@ func (e *Encoder) endZSet() (Value, bool, error) {
 }
 
 func (e *Encoder) zsetElement(name []byte, score float64) {
-	if e.body = appendString(e.body, name); e.form == TypeZSet {
-		e.body = appendTextScore(e.body, score)
+	if e.body = rdb.AppendString(e.body, name); e.form == rdb.TypeZSet {
+		e.body = rdb.AppendTextScore(e.body, score)
 		return
 	}
 	e.body = binary.LittleEndian.AppendUint64(e.body, math.Float64bits(score))
@@ -334,31 +337,31 @@ func (e *Encoder) endSmall() Value {
 }
 
 func (e *Encoder) packHash() Value {
-	e.packer.begin(e.Version.packing())
+	e.packer.Begin(packing(e.Version))
 	for i := range e.small {
 		name, value := e.small[i].of(e.arena)
-		e.packer.add(name)
-		e.packer.add(value)
+		e.packer.Add(name)
+		e.packer.Add(value)
 	}
-	if e.Version.packing() == listpack {
-		return e.packedValue(TypeHashListpack)
+	if packing(e.Version) == pack.Listpack {
+		return e.packedValue(rdb.TypeHashListpack)
 	}
-	return e.packedValue(TypeHashZiplist)
+	return e.packedValue(rdb.TypeHashZiplist)
 }
 
 func (e *Encoder) packSet() Value {
-	e.packer.begin(listpack)
+	e.packer.Begin(pack.Listpack)
 	for i := range e.small {
 		name, _ := e.small[i].of(e.arena)
-		e.packer.add(name)
+		e.packer.Add(name)
 	}
-	return e.packedValue(TypeSetListpack)
+	return e.packedValue(rdb.TypeSetListpack)
 }
 
 // packedValue is the value of what was packed: one string.
-func (e *Encoder) packedValue(t Type) Value {
-	b := e.packer.end()
-	e.body = append(appendLen(e.body, uint64(len(b))), b...)
+func (e *Encoder) packedValue(t rdb.Type) Value {
+	b := e.packer.End()
+	e.body = append(rdb.AppendLen(e.body, uint64(len(b))), b...)
 	return Value{Type: t, Body: e.body}
 }
 
@@ -379,16 +382,16 @@ func (e *Encoder) smallZSet(packs bool) Value {
 	}
 	slices.SortFunc(e.small, compare)
 	if packs {
-		e.packer.begin(e.Version.packing())
+		e.packer.Begin(packing(e.Version))
 		for i := range e.small {
 			name, _ := e.small[i].of(e.arena)
-			e.packer.add(name)
-			e.packer.addScore(e.small[i].score)
+			e.packer.Add(name)
+			e.packer.AddScore(e.small[i].score)
 		}
-		if e.Version.packing() == listpack {
-			return e.packedValue(TypeZSetListpack)
+		if packing(e.Version) == pack.Listpack {
+			return e.packedValue(rdb.TypeZSetListpack)
 		}
-		return e.packedValue(TypeZSetZiplist)
+		return e.packedValue(rdb.TypeZSetZiplist)
 	}
 	e.form = e.plainType()
 	for i := range slices.Backward(e.small) {
@@ -405,50 +408,25 @@ func (e *Encoder) intset() (Value, bool) {
 	numbers := room[:0]
 	for i := range e.small {
 		name, _ := e.small[i].of(e.arena)
-		n, ok := canonical(name)
+		n, ok := pack.ParseInt(name)
 		if !ok {
 			return Value{}, false
 		}
 		numbers = append(numbers, n)
 	}
 	slices.Sort(numbers)
-	width := 2
-	if lo, hi := numbers[0], numbers[len(numbers)-1]; lo < math.MinInt32 || hi > math.MaxInt32 {
-		width = 8
-	} else if lo < math.MinInt16 || hi > math.MaxInt16 {
-		width = 4
-	}
-	e.body = appendLen(e.body, uint64(intsetHead+width*len(numbers)))
-	e.body = binary.LittleEndian.AppendUint32(e.body, uint32(width))
-	e.body = binary.LittleEndian.AppendUint32(e.body, uint32(len(numbers)))
-	for _, n := range numbers {
-		var b [8]byte
-		binary.LittleEndian.PutUint64(b[:], uint64(n))
-		e.body = append(e.body, b[:width]...)
-	}
-	return Value{Type: TypeSetIntset, Body: e.body}, true
+	e.body = pack.AppendIntset(e.body, numbers, rdb.AppendLen)
+	return Value{Type: rdb.TypeSetIntset, Body: e.body}, true
 }
 
 // opaque takes the bytes of a module's value.
 func (e *Encoder) opaque(el *record.Element) error {
-	if !IsModule(el) {
+	if !rdb.IsModule(el) {
 		return fmt.Errorf("a value of type %s has no place in an RDB file", record.Quote(el.Name))
 	}
-	e.count, e.form = 1, TypeModule
+	e.count, e.form = 1, rdb.TypeModule
 	e.body = append(e.body, el.Value...)
 	return nil
-}
-
-// IsModule reports whether an opaque element is the value of a Redis module's type.
-func IsModule(el *record.Element) bool {
-	if len(el.Name) != moduleNameLen || bytes.Equal(el.Name, []byte(NativeModuleAux)) {
-		return false
-	}
-	var in input
-	in.reset(el.Value, 0)
-	id := in.len("module id")
-	in.skipModule()
-	return in.err == nil && in.left() == 0 && ModuleName(id) == string(el.Name)
 }
 
 // Close frees what sorting took.

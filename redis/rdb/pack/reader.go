@@ -1,7 +1,8 @@
-package rdb
+// Package pack reads and writes what servers keep small collections in: ziplists, listpacks, intsets and zipmaps, each one
+// string of a file.
+package pack
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,34 +11,38 @@ import (
 	"kvferry/record"
 )
 
-// item is an entry of a packed encoding: text, or an integer that stands for its decimal text.
-type item struct {
-	text  []byte
-	n     int64
-	isInt bool
+// Item is an entry of a packed encoding: text, or an integer that stands for its decimal text.
+type Item struct {
+	Text  []byte
+	N     int64
+	IsInt bool
 }
 
-// appendTo returns the item as text: a view, or appended to arena, which is returned.
-func (e *item) appendTo(arena []byte) (s, _ []byte) {
-	if !e.isInt {
-		return e.text, arena
+// AppendTo returns the item as text: a view, or appended to arena, which is returned.
+func (e *Item) AppendTo(arena []byte) (s, _ []byte) {
+	if !e.IsInt {
+		return e.Text, arena
 	}
 	start := len(arena)
-	arena = strconv.AppendInt(arena, e.n, 10)
+	arena = strconv.AppendInt(arena, e.N, 10)
 	return arena[start:len(arena):len(arena)], arena
 }
 
-// packing is a kind of packed encoding.
-type packing uint8
+// Kind is a kind of packed encoding.
+type Kind uint8
 
+// Kinds.
 const (
-	ziplist packing = iota
-	listpack
-	intset
-	zipmap
+	Ziplist Kind = iota
+	Listpack
+	Intset
+	Zipmap
 )
 
-// packed walks over a packed encoding, one string of the file:
+// String is what servers call the kind.
+func (k Kind) String() string { return [...]string{"ziplist", "listpack", "intset", "zipmap"}[k] }
+
+// Reader walks over a packed encoding, one string of the file:
 //
 //	ziplist   zlbytes u32 LE | zltail u32 LE | zllen u16 LE | entries | FF
 //	listpack  bytes u32 LE | count u16 LE | entries | FF
@@ -45,8 +50,8 @@ const (
 //	zipmap    count u8 | (len field | len free value | free × byte)* | FF
 //
 // A count of 65535, or of 254 in a zipmap, says nothing.
-type packed struct {
-	kind  packing
+type Reader struct {
+	kind  Kind
 	b     []byte
 	pos   int
 	end   int   // of the entries
@@ -55,17 +60,18 @@ type packed struct {
 	width int   // of an intset
 	last  int64 // of an intset
 	value bool  // a zipmap's next item is a value
-	prev  int   // size of the entry before, of a ziplist
+	prev  int   // Size of the entry before, of a ziplist
 }
 
-// errors of packed encodings
+// errors of packed encodings; errOdd says that entries do not make up whole elements
 var (
-	errPackedEnd   = errors.New("does not end in FF")
-	errPackedEntry = errors.New("an entry reaches beyond the end")
-	errPackedCount = errors.New("holds another number of entries than it says")
-	errPackedOrder = errors.New("integers do not ascend")
-	errPackedBack  = errors.New("an entry says another length of the one before")
-	errPackedBytes = errors.New("an entry has an encoding that there is not")
+	errEnd   = errors.New("does not end in FF")
+	errEntry = errors.New("an entry reaches beyond the end")
+	errCount = errors.New("holds another number of entries than it says")
+	errOrder = errors.New("integers do not ascend")
+	errBack  = errors.New("an entry says another length of the one before")
+	errBytes = errors.New("an entry has an encoding that there is not")
+	errOdd   = errors.New("ends within an element")
 )
 
 // The bytes before the entries.
@@ -75,21 +81,21 @@ const (
 	intsetHead   = 8
 	zipmapHead   = 1
 
-	packedEnd   = 0xFF
-	packedMany  = 0xFFFF // a count that says nothing
+	endByte     = 0xFF
+	countMany   = 0xFFFF // a count that says nothing
 	zipmapMany  = 254
 	prevLenLong = 254
 )
 
-// open starts to walk. Sizes are checked against the bytes that there are.
-func (p *packed) open(kind packing, b []byte) error {
-	*p = packed{kind: kind, b: b, count: -1}
+// Open starts to walk. Sizes are checked against the bytes that there are.
+func (p *Reader) Open(kind Kind, b []byte) error {
+	*p = Reader{kind: kind, b: b, count: -1}
 	switch kind {
-	case ziplist:
+	case Ziplist:
 		return p.openZiplist()
-	case listpack:
+	case Listpack:
 		return p.openListpack()
-	case intset:
+	case Intset:
 		return p.openIntset()
 	}
 	if len(b) < zipmapHead+1 {
@@ -102,15 +108,15 @@ func (p *packed) open(kind packing, b []byte) error {
 }
 
 // closed checks the last byte.
-func (p *packed) closed() error {
+func (p *Reader) closed() error {
 	p.end = len(p.b) - 1
-	if p.b[p.end] != packedEnd {
-		return errPackedEnd
+	if p.b[p.end] != endByte {
+		return errEnd
 	}
 	return nil
 }
 
-func (p *packed) openZiplist() error {
+func (p *Reader) openZiplist() error {
 	if len(p.b) < ziplistHead+1 {
 		return record.Short(0, "ziplist", ziplistHead+1, len(p.b))
 	}
@@ -120,28 +126,28 @@ func (p *packed) openZiplist() error {
 	if tail := binary.LittleEndian.Uint32(p.b[4:]); tail >= uint32(len(p.b)) {
 		return fmt.Errorf("its last entry would be at %d of %d bytes", tail, len(p.b))
 	}
-	if n := binary.LittleEndian.Uint16(p.b[8:]); n != packedMany {
+	if n := binary.LittleEndian.Uint16(p.b[8:]); n != countMany {
 		p.count = int(n)
 	}
 	p.pos = ziplistHead
 	return p.closed()
 }
 
-func (p *packed) openListpack() error {
+func (p *Reader) openListpack() error {
 	if len(p.b) < listpackHead+1 {
 		return record.Short(0, "listpack", listpackHead+1, len(p.b))
 	}
 	if n := binary.LittleEndian.Uint32(p.b); uint64(n) != uint64(len(p.b)) {
 		return fmt.Errorf("says that it has %d bytes, and has %d", n, len(p.b))
 	}
-	if n := binary.LittleEndian.Uint16(p.b[4:]); n != packedMany {
+	if n := binary.LittleEndian.Uint16(p.b[4:]); n != countMany {
 		p.count = int(n)
 	}
 	p.pos = listpackHead
 	return p.closed()
 }
 
-func (p *packed) openIntset() error {
+func (p *Reader) openIntset() error {
 	if len(p.b) < intsetHead {
 		return record.Short(0, "intset", intsetHead, len(p.b))
 	}
@@ -157,42 +163,59 @@ func (p *packed) openIntset() error {
 	return nil
 }
 
-// next sets e to the next entry and reports whether there was one.
-func (p *packed) next(e *item) (bool, error) {
-	if p.pos >= p.end {
-		if p.count >= 0 && p.seen != p.count {
-			return false, errPackedCount
-		}
+// Kind is what is walked over.
+func (p *Reader) Kind() Kind { return p.kind }
+
+// Size is how many bytes it has.
+func (p *Reader) Size() int { return len(p.b) }
+
+// Count is how many entries it says that it has, -1 when it does not.
+func (p *Reader) Count() int { return p.count }
+
+// Done reports whether there are no more entries. Another number of them than there should be is an error.
+func (p *Reader) Done() (bool, error) {
+	switch {
+	case p.pos < p.end:
 		return false, nil
+	case p.count >= 0 && p.seen != p.count:
+		return true, errCount
+	}
+	return true, nil
+}
+
+// Next sets e to the next entry and reports whether there was one.
+func (p *Reader) Next(e *Item) (bool, error) {
+	if done, err := p.Done(); done {
+		return false, err
 	}
 	p.seen++
 	switch p.kind {
-	case listpack:
+	case Listpack:
 		return true, p.listpackEntry(e)
-	case ziplist:
+	case Ziplist:
 		return true, p.ziplistEntry(e)
-	case intset:
+	case Intset:
 		return true, p.intsetEntry(e)
 	}
 	return true, p.zipmapEntry(e)
 }
 
 // text takes a string of n bytes.
-func (p *packed) text(e *item, at, n int) error {
+func (p *Reader) text(e *Item, at, n int) error {
 	if n > p.end-at {
-		return errPackedEntry
+		return errEntry
 	}
-	e.text, e.isInt = p.b[at:at+n:at+n], false
+	e.Text, e.IsInt = p.b[at:at+n:at+n], false
 	p.pos = at + n
 	return nil
 }
 
 // number takes an integer of n bytes, little-endian.
-func (p *packed) number(e *item, at, n int) error {
+func (p *Reader) number(e *Item, at, n int) error {
 	if n > p.end-at {
-		return errPackedEntry
+		return errEntry
 	}
-	e.n, e.isInt = littleInt(p.b[at:at+n]), true
+	e.N, e.IsInt = littleInt(p.b[at:at+n]), true
 	p.pos = at + n
 	return nil
 }
@@ -222,21 +245,21 @@ func littleInt(b []byte) int64 {
 //	+---------------------------+----------+------+
 //
 // The size is one byte below 254, or FE and u32 LE.
-func (p *packed) ziplistEntry(e *item) error {
+func (p *Reader) ziplistEntry(e *Item) error {
 	from, at := p.pos, p.pos+1
 	before := int(p.b[p.pos])
 	if p.b[p.pos] >= prevLenLong {
 		if at+4 > p.end {
-			return errPackedEntry
+			return errEntry
 		}
 		before = int(binary.LittleEndian.Uint32(p.b[at:]))
 		at += 4
 	}
 	if before != p.prev {
-		return errPackedBack
+		return errBack
 	}
 	if at >= p.end {
-		return errPackedEntry
+		return errEntry
 	}
 	err := p.ziplistData(e, at)
 	p.prev = p.pos - from
@@ -261,7 +284,7 @@ const (
 //	80 u32 BE           string
 //	C0 D0 E0 F0 FE      integer of 16, 32, 64, 24, 8 bits
 //	F1 … FD             0 … 12
-func (p *packed) ziplistData(e *item, at int) error {
+func (p *Reader) ziplistData(e *Item, at int) error {
 	c := p.b[at]
 	at++
 	switch {
@@ -269,12 +292,12 @@ func (p *packed) ziplistData(e *item, at int) error {
 		return p.text(e, at, int(c))
 	case c>>6 == 1:
 		if at >= p.end {
-			return errPackedEntry
+			return errEntry
 		}
 		return p.text(e, at+1, int(c&0x3f)<<8|int(p.b[at]))
 	case c == 0x80:
 		if at+4 > p.end {
-			return errPackedEntry
+			return errEntry
 		}
 		return p.text(e, at+4, int(binary.BigEndian.Uint32(p.b[at:])))
 	case c == zipInt16:
@@ -288,11 +311,11 @@ func (p *packed) ziplistData(e *item, at int) error {
 	case c == zipInt8:
 		return p.number(e, at, 1)
 	case c >= zipImm0 && c <= zipImm12:
-		e.n, e.isInt = int64(c-zipImm0), true
+		e.N, e.IsInt = int64(c-zipImm0), true
 		p.pos = at
 		return nil
 	}
-	return errPackedBytes
+	return errBytes
 }
 
 // Encodings of listpacks.
@@ -312,25 +335,25 @@ const (
 //	1110xxxx xxxxxxxx   string of up to 4095 bytes
 //	F0 u32 LE           string
 //	F1 F2 F3 F4         integer of 16, 24, 32, 64 bits
-func (p *packed) listpackEntry(e *item) (err error) {
+func (p *Reader) listpackEntry(e *Item) (err error) {
 	from, at := p.pos, p.pos+1
 	c := p.b[from]
 	switch {
 	case c < 0x80:
-		e.n, e.isInt = int64(c), true
+		e.N, e.IsInt = int64(c), true
 		p.pos = at
 	case c>>6 == 2:
 		err = p.text(e, at, int(c&0x3f))
 	case c < lpStr32 && at >= p.end:
-		return errPackedEntry
+		return errEntry
 	case c>>5 == 6:
-		e.n, e.isInt = int64(int16(uint16(c)<<11|uint16(p.b[at])<<3))>>3, true
+		e.N, e.IsInt = int64(int16(uint16(c)<<11|uint16(p.b[at])<<3))>>3, true
 		p.pos = at + 1
 	case c>>4 == 14:
 		err = p.text(e, at+1, int(c&0xf)<<8|int(p.b[at]))
 	case c == lpStr32:
 		if at+4 > p.end {
-			return errPackedEntry
+			return errEntry
 		}
 		err = p.text(e, at+4, int(binary.LittleEndian.Uint32(p.b[at:])))
 	case c == lpInt16:
@@ -342,7 +365,7 @@ func (p *packed) listpackEntry(e *item) (err error) {
 	case c == lpInt64:
 		err = p.number(e, at, 8)
 	default:
-		return errPackedBytes
+		return errBytes
 	}
 	if err != nil {
 		return err
@@ -351,20 +374,20 @@ func (p *packed) listpackEntry(e *item) (err error) {
 }
 
 // backlen passes over the size of an entry, which is in groups of 7 bits, the most significant first.
-func (p *packed) backlen(size int) error {
+func (p *Reader) backlen(size int) error {
 	n := backlenSize(size)
 	if n > p.end-p.pos {
-		return errPackedEntry
+		return errEntry
 	}
 	var got int
 	for i, c := range p.b[p.pos : p.pos+n] {
 		if (c&0x80 != 0) != (i > 0) {
-			return errPackedBack
+			return errBack
 		}
 		got = got<<7 | int(c&0x7f)
 	}
 	if got != size {
-		return errPackedBack
+		return errBack
 	}
 	p.pos += n
 	return nil
@@ -385,25 +408,25 @@ func backlenSize(size int) int {
 	return 5
 }
 
-func (p *packed) intsetEntry(e *item) error {
+func (p *Reader) intsetEntry(e *Item) error {
 	n := littleInt(p.b[p.pos : p.pos+p.width])
 	if p.seen > 1 && n == p.last {
-		return errPackedOrder
+		return errOrder
 	}
-	e.n, e.isInt, p.last = n, true, n
+	e.N, e.IsInt, p.last = n, true, n
 	p.pos += p.width
 	return nil
 }
 
 // zipmapEntry decodes a field or a value. A length is one byte below 254, or FE and u32 LE.
-func (p *packed) zipmapEntry(e *item) error {
+func (p *Reader) zipmapEntry(e *Item) error {
 	n, at := int(p.b[p.pos]), p.pos+1
 	switch {
-	case n == packedEnd:
-		return errPackedEntry
+	case n == endByte:
+		return errEntry
 	case n >= zipmapMany:
 		if at+4 > p.end {
-			return errPackedEntry
+			return errEntry
 		}
 		n = int(binary.LittleEndian.Uint32(p.b[at:]))
 		at += 4
@@ -411,7 +434,7 @@ func (p *packed) zipmapEntry(e *item) error {
 	free := 0
 	if p.value {
 		if at >= p.end {
-			return errPackedEntry
+			return errEntry
 		}
 		free = int(p.b[at])
 		at++
@@ -421,25 +444,17 @@ func (p *packed) zipmapEntry(e *item) error {
 		return err
 	}
 	if free > p.end-p.pos {
-		return errPackedEntry
+		return errEntry
 	}
 	p.pos += free
 	return nil
 }
 
-// score reads an item as the score of a zset.
-func (e *item) score() (float64, error) {
-	if e.isInt {
-		return float64(e.n), nil
+// Must takes an entry that has to be there.
+func (p *Reader) Must(e *Item) error {
+	ok, err := p.Next(e)
+	if err == nil && !ok {
+		err = errOdd
 	}
-	return parseScore(e.text)
-}
-
-// parseScore reads a score as C's strtod does, but that it is all there is.
-func parseScore(b []byte) (float64, error) {
-	f, err := strconv.ParseFloat(string(b), 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) || bytes.IndexByte(b, '_') >= 0 {
-		return 0, fmt.Errorf("%s is no score", record.Quote(b))
-	}
-	return f, nil
+	return err
 }

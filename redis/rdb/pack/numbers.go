@@ -1,0 +1,61 @@
+package pack
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"kvferry/record"
+)
+
+// ParseInt reads the decimal text of an integer of 64 bits, as it is printed.
+func ParseInt(s []byte) (int64, bool) {
+	digits := s
+	if len(s) > 0 && s[0] == '-' {
+		digits = s[1:]
+	}
+	if len(digits) == 0 || len(digits) > 19 || digits[0] == '0' && len(s) > 1 {
+		return 0, false
+	}
+	var n uint64
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + uint64(c-'0') // 19 digits do not overflow
+	}
+	if len(digits) < len(s) {
+		return -int64(n), n <= 1<<63
+	}
+	return int64(n), n < 1<<63
+}
+
+// AppendScore appends a score as strtod reads it.
+func AppendScore(dst []byte, f float64) []byte {
+	switch {
+	case math.IsInf(f, 1):
+		return append(dst, "inf"...)
+	case math.IsInf(f, -1):
+		return append(dst, "-inf"...)
+	}
+	return strconv.AppendFloat(dst, f, 'g', 17, 64)
+}
+
+// Score reads an item as the score of a zset.
+func (e *Item) Score() (float64, error) {
+	if e.IsInt {
+		return float64(e.N), nil
+	}
+	return ParseScore(e.Text)
+}
+
+// ParseScore reads a score as C's strtod does, but that it is all there is.
+func ParseScore(b []byte) (float64, error) {
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) || bytes.IndexByte(b, '_') >= 0 {
+		return 0, fmt.Errorf("%s is no score", record.Quote(b))
+	}
+	return f, nil
+}
