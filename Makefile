@@ -51,8 +51,8 @@ oracle:
 	@scripts/oracle
 
 race:
-	$(GO) test -race -short -timeout 10m -skip '$(RACE_SKIP)' $(RACE)
-	$(GO) test -race -short -timeout 10m -run '$(RACE_COMMANDS)' ./cmd/kvferry/command
+	$(GO) test -race -short -vet=off -ldflags=-w -timeout 10m -skip '$(RACE_SKIP)' $(RACE)
+	$(GO) test -race -short -vet=off -ldflags=-w -timeout 10m -run '$(RACE_COMMANDS)' ./cmd/kvferry/command
 
 fuzz-short:
 	@scripts/fuzz-short

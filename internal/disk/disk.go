@@ -17,7 +17,8 @@ type Fault func(op, path string) error
 
 var fault atomic.Pointer[Fault]
 
-// Inject makes calls fail until restore is called. Only tests use it.
+// Inject makes calls of the whole process fail until restore is called. Only tests use it, and those that do are not
+// run beside others.
 func Inject(f Fault) (restore func()) {
 	fault.Store(&f)
 	return func() { fault.Store(nil) }

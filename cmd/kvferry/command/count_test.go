@@ -13,6 +13,7 @@ import (
 // TestSameFiles: convert, verify and inspect count the same files and bytes of a dataset: those that are read as a
 // part of it.
 func TestSameFiles(t *testing.T) {
+	t.Parallel()
 	for name, files := range map[string]int{"bw-basic": 35, "nemo-basic": 29, "ardb-rocksdb-basic": 7, "ardb-leveldb-basic": 4, "ardb-lmdb-basic": 1} {
 		src, dst := golden(t, name), filepath.Join(t.TempDir(), "dst")
 		ok(t, "convert", "--type", "string,hash,list,set,zset", "--allow-loss", "expiry-ms", src, "blackwidow:"+dst)

@@ -269,6 +269,7 @@ func mutated(in []small) (out []small) {
 
 // Copies that convert makes are equal by their fingerprints, also in another format.
 func TestDiffOfCopies(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"nemo-basic", "bw-basic"} {
 		src := golden(t, name)
 		f := format.Format(blackwidow.New())

@@ -170,6 +170,7 @@ func runArgs(args string) int {
 
 // TestKilledAnywhereAndResumed kills conversions after more and more time, until one is done first.
 func TestKilledAnywhereAndResumed(t *testing.T) {
+	t.Parallel()
 	src, dir := golden(t, "nemo-basic"), t.TempDir()
 	want := treeBytes(t, converted(t, src, "blackwidow"))
 	exe, err := os.Executable()

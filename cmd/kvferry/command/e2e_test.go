@@ -29,6 +29,7 @@ func sortedLines(text []byte) []string {
 }
 
 func TestGoldensDumpAsTheirTruth(t *testing.T) {
+	t.Parallel()
 	for _, name := range goldens {
 		got := sortedLines([]byte(ok(t, "dump", golden(t, name), "--encode", "base64")))
 		want := sortedLines(fixtures.Truth(t, name))
@@ -82,6 +83,7 @@ func report(t *testing.T, target string) *convert.Report {
 }
 
 func TestGoldensConvert(t *testing.T) {
+	t.Parallel()
 	for _, name := range goldens {
 		src := golden(t, name)
 		for _, to := range []string{"nemo", "blackwidow"} {
@@ -128,6 +130,7 @@ func refused(t *testing.T, loss string, args []string) {
 }
 
 func TestWorkersWriteTheSameBytes(t *testing.T) {
+	t.Parallel()
 	for _, name := range goldens[:3] {
 		src := golden(t, name)
 		var want string
@@ -162,6 +165,7 @@ func rowsAlone(raw string) string {
 }
 
 func TestThereAndBackAgain(t *testing.T) {
+	t.Parallel()
 	for _, name := range goldens[:2] {
 		src, dir := golden(t, name), t.TempDir()
 		there, back, again := filepath.Join(dir, "there"), filepath.Join(dir, "back"), filepath.Join(dir, "again")
@@ -185,6 +189,7 @@ func TestThereAndBackAgain(t *testing.T) {
 }
 
 func TestDatabasesAndLayouts(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	src := filepath.Join(dir, "src")
 	for db, name := range map[string]string{"db0": "nemo-basic", "db3": "nemo-basic-zlib"} {

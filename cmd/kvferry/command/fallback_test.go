@@ -8,6 +8,7 @@ import (
 
 // TestStoreFlag reads with RocksDB itself where this build has it, and says what is missing elsewhere.
 func TestStoreFlag(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"nemo-basic", "bw-basic", "ardb-rocksdb-basic"} {
 		src := golden(t, name)
 		want := ok(t, "dump", src)

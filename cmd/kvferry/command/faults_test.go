@@ -220,6 +220,7 @@ func TestExpiryDuringTheRun(t *testing.T) {
 
 // TestListLinkedAtRandom: the old migration tool took quadratic time for lists whose links jump about.
 func TestListLinkedAtRandom(t *testing.T) {
+	t.Parallel()
 	nodes := 1_000_000
 	if testing.Short() {
 		nodes = 50_000
@@ -247,6 +248,7 @@ func TestListLinkedAtRandom(t *testing.T) {
 
 // TestRandomRecordsGoRound converts records with everything at the edges back and forth.
 func TestRandomRecordsGoRound(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(3) {
 		src := filepath.Join(t.TempDir(), "src")
 		o := fixtures.Options{Limits: nemo.New().Limits(), Now: testNow}

@@ -12,6 +12,7 @@ import (
 // TestConvertTakesWhatDumpTakes: under every filter, a conversion writes the records that dump shows, and
 // accounts for the others.
 func TestConvertTakesWhatDumpTakes(t *testing.T) {
+	t.Parallel()
 	keys := filepath.Join(t.TempDir(), "keys")
 	if err := os.WriteFile(keys, []byte("s1:bigh\ns1:bigz\ns1:ttlh\nhash:big\nzset:big\ns1:wal0\n"), 0o644); err != nil {
 		t.Fatal(err)

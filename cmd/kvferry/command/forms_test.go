@@ -154,6 +154,7 @@ func mustJSON(t *testing.T, b []byte, v any) {
 
 // CSV, read by another reader, holds what the lines hold.
 func TestDumpCSV(t *testing.T) {
+	t.Parallel()
 	for name, args := range formGoldens {
 		src := golden(t, name)
 		dump := func(more ...string) string { return ok(t, slices.Concat([]string{"dump", src}, args, more)...) }
@@ -183,6 +184,7 @@ func TestDumpCSV(t *testing.T) {
 
 // The commands of the resp form, replayed into a real Redis, give the records back.
 func TestDumpRESPIntoRedis(t *testing.T) {
+	t.Parallel()
 	r := startRedis(t)
 	for name, args := range formGoldens {
 		src := golden(t, name)

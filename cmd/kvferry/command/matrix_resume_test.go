@@ -44,6 +44,7 @@ func (s failingSource) Records(ctx context.Context, db string, t record.TypeSet,
 // TestMatrixResume: a conversion that dies after some databases is continued, and writes the same bytes
 // as one that did not, with several types in each shard.
 func TestMatrixResume(t *testing.T) {
+	t.Parallel()
 	for name, src := range matrixGoldens {
 		if src.format != "ardb" {
 			continue

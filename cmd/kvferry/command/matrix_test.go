@@ -41,6 +41,7 @@ var keepAll = conflict{flag: "keep=zset,list", prefer: []record.Type{record.ZSet
 
 // TestMatrix converts every format into every format, and what came out back again.
 func TestMatrix(t *testing.T) {
+	t.Parallel()
 	for _, name := range fixtures.Names() {
 		if slices.Contains(matrixAside, name) {
 			continue
@@ -284,6 +285,7 @@ func (m *model) count(typ record.Type) (n int) {
 // TestMatrixOnePass: an Ardb database is read once, every row of it is accounted for, and what is
 // written does not depend on the number of workers.
 func TestMatrixOnePass(t *testing.T) {
+	t.Parallel()
 	for name, src := range matrixGoldens {
 		if src.format != "ardb" {
 			continue

@@ -11,6 +11,7 @@ import (
 
 // TestMovingRedis runs the commands of the page, with a real server in the place of db1.
 func TestMovingRedis(t *testing.T) {
+	t.Parallel()
 	root := fastDir(t)
 	for dump, name := range map[string]string{"20261122": "bw-basic", "20261201": "bw-edge"} {
 		if err := os.CopyFS(filepath.Join(root, "data/pika/dump", dump), os.DirFS(golden(t, name))); err != nil {

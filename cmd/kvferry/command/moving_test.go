@@ -33,6 +33,7 @@ func commandsOf(t *testing.T, page string) (out [][]string) {
 
 // TestMovingPika runs the commands of the page on a database of the original engine, from the dump to the way back.
 func TestMovingPika(t *testing.T) {
+	t.Parallel()
 	root := fastDir(t)
 	copied := func(from, to string) {
 		if err := os.CopyFS(filepath.Join(root, to), os.DirFS(from)); err != nil {
@@ -154,6 +155,7 @@ func metaKeys(t *testing.T, dir string, f func(key []byte)) (n int) {
 
 // TestMovingKvrocks runs the commands of the page on databases of the original engines, from the dumps to the ways back.
 func TestMovingKvrocks(t *testing.T) {
+	t.Parallel()
 	root := fastDir(t)
 	for from, to := range map[string]string{"bw-basic": "data/pika/dump/20261122", "ardb-rocksdb-basic": "data/ardb/data"} {
 		dir := filepath.Join(root, to)

@@ -34,6 +34,7 @@ func renamed(t *testing.T) (src, dst, file string) {
 
 // Databases that a conversion renamed are compared by a map, in every comparison, and so are parts of them.
 func TestRenamedDatabases(t *testing.T) {
+	t.Parallel()
 	src, dst, file := renamed(t)
 	types, names := []string{"--type", "string,hash,list,set,zset"}, []string{"--map-db", "bar=2", "--map-db", "foo=3"}
 	compare := func(what string, code int, out []string, more ...string) {
@@ -79,6 +80,7 @@ func TestRenamedDatabases(t *testing.T) {
 
 // A conversion that renames databases prints the command that compares source and copy, whatever was selected.
 func TestConversionPrintsTheComparison(t *testing.T) {
+	t.Parallel()
 	src, tmp := golden(t, "ardb-leveldb-basic"), t.TempDir()
 	keys := filepath.Join(tmp, "it's keys")
 	if err := os.WriteFile(keys, []byte("a\nb\nonlyB\nhash:big\n"), 0o644); err != nil {

@@ -14,6 +14,7 @@ import (
 // TestOutputPlaces: what is there and no file is written to and stays what it is, and a link leads to what is
 // replaced.
 func TestOutputPlaces(t *testing.T) {
+	t.Parallel()
 	src := golden(t, "bw-basic")
 	want := ok(t, "dump", "--keys-only", src)
 	dir := t.TempDir()

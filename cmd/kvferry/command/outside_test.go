@@ -111,6 +111,7 @@ func TestArdbOldServer(t *testing.T) {
 // TestNeverReopened: the MANIFEST of a database that was created and not opened again names no comparator, and all rows
 // stand in a log. Every command reads it, and rows are those that the engine shows.
 func TestNeverReopened(t *testing.T) {
+	t.Parallel()
 	const name = "bw-never-reopened"
 	src := fixtures.UnpackOutside(t, name)
 	unchanged(t, src)

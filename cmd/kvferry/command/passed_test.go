@@ -10,6 +10,7 @@ import (
 
 // A store that cannot be opened is in the way of those commands alone that ask for what it holds.
 func TestDamagedStoresArePassedOver(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ golden, format, store string }{{"nemo-basic", "blackwidow", "zset"}, {"bw-basic", "nemo", "zsets"}} {
 		dir := t.TempDir()
 		for _, db := range []string{"db0", "db1"} {

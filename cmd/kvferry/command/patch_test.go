@@ -84,6 +84,7 @@ func TestPatch(t *testing.T) {
 
 // TestPatchResumes: a run that dies goes on where it was, unless the server or the patch is another.
 func TestPatchResumes(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	server := "redis://" + s.Addr
 	chdir(t, t.TempDir())

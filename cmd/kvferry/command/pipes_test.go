@@ -15,6 +15,7 @@ import (
 // TestPipesInDatasets: a pipe that has the name of a file of a dataset, to which nobody writes, is waited for by no
 // command.
 func TestPipesInDatasets(t *testing.T) {
+	t.Parallel()
 	const regular = "not a regular file"
 	for _, c := range []struct {
 		golden, file string

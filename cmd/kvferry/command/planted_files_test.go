@@ -361,6 +361,7 @@ func TestManifestCutBetweenEdits(t *testing.T) {
 
 // A damaged filter of a table is found once and costs no row: verify warns, and convert takes over everything.
 func TestVerifyFilter(t *testing.T) {
+	t.Parallel()
 	src := fixtures.Unpack(t, "bw-basic")
 	tables, err := filepath.Glob(filepath.Join(src, "hashes", "*.sst"))
 	if err != nil || len(tables) == 0 {

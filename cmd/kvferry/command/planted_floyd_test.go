@@ -90,6 +90,7 @@ func TestVerifyPlantedFloyd(t *testing.T) {
 
 // Keys that lie as another number of slots has them are where they belong.
 func TestVerifyOtherSlots(t *testing.T) {
+	t.Parallel()
 	src, dst := golden(t, "nemo-basic"), t.TempDir()+"/dst"
 	ok(t, "convert", src, "pika4:"+dst, "--slots", "1", "--instances", "4", "--on-conflict", "keep=", "--allow-loss", "inner-nul")
 	r := kvferry(t, "verify", dst)

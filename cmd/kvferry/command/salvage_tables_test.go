@@ -71,6 +71,7 @@ func largestTable(t *testing.T, dir string) (name string) {
 // TestSalvageTables takes the largest table of datasets away and damages all that a table needs to be opened: the rest is
 // read by all that salvages, and taken over when that is allowed.
 func TestSalvageTables(t *testing.T) {
+	t.Parallel()
 	damages := []struct {
 		kind, what string
 		do         func(name string) func(*testing.T, string)

@@ -94,6 +94,7 @@ func wantPart(t *testing.T, part, whole map[string][]string) (lost int) {
 // TestSalvage damages blocks of datasets of one level, so that nothing old can come back: verify reads on and names
 // each block once, dump shows what is left, convert refuses it and, when it is allowed, takes over just that.
 func TestSalvage(t *testing.T) {
+	t.Parallel()
 	for name, dst := range map[string]string{"nemo-basic": "nemo", "bw-basic": "blackwidow", "bw-edge": "blackwidow",
 		"ardb-rocksdb-basic": "ardb+rocksdb", "ardb-leveldb-basic": "ardb+leveldb"} {
 		whole := filepath.Join(fastDir(t), "whole")
@@ -283,6 +284,7 @@ func testSalvageResume(t *testing.T, src string) {
 
 // TestSalvageLMDB spoils pages of an LMDB file that Ardb wrote.
 func TestSalvageLMDB(t *testing.T) {
+	t.Parallel()
 	whole := fixtures.Unpack(t, "ardb-lmdb-basic")
 	truth := dumped(t, ok(t, "dump", "--expired", "keep", whole))
 	data, err := os.ReadFile(filepath.Join(whole, "lmdb", "data.mdb"))

@@ -10,6 +10,7 @@ import (
 // TestServers: the name of a server stands for its format, as a target decides where databases lie, and before a source
 // is checked against what is there.
 func TestServers(t *testing.T) {
+	t.Parallel()
 	nemo := golden(t, "nemo-basic")
 	for server, dir := range map[string]string{"pika3": "db0/strings", "pika3.5": "db0/strings", "blackwidow": "strings", "pika2": "kv"} {
 		dst := filepath.Join(t.TempDir(), "dst")

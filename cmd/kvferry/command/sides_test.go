@@ -31,6 +31,7 @@ func moveLogs(t *testing.T, dataset string) string {
 
 // TestLogsOfEachSide: a comparison reads each side with its own logs, however it is called.
 func TestLogsOfEachSide(t *testing.T) {
+	t.Parallel()
 	whole, a, b := golden(t, "nemo-basic"), fixtures.Unpack(t, "nemo-basic"), fixtures.Unpack(t, "nemo-basic")
 	logsA, logsB := moveLogs(t, a), moveLogs(t, b)
 	job := filepath.Join(t.TempDir(), "job.yaml")

@@ -31,6 +31,7 @@ import (
 //	ls PATH                 list a directory
 //	hold PATH               lock a file from another process, until "release"
 func TestTranscripts(t *testing.T) {
+	t.Parallel()
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &transcript{t: t, dir: t.TempDir()}
 		t.Cleanup(s.release)
