@@ -95,10 +95,13 @@ func (a *attempt) prepare(ctx context.Context) (rep *Report, err error) {
 
 // openSource opens the source, with its tables sorted when resort says that they are not.
 func (a *attempt) openSource(ctx context.Context) (err error) {
-	a.meter.Begin("plan", 0, 0, 0)
-	if a.src, err = a.o.open(ctx, a.resort != "", a.stores.report); err != nil {
+	if a.o.Source.Format.Limits().Place == format.OnServer {
+		a.meter.Begin("copy", 0, 0, 0)
+	}
+	if a.src, err = a.o.open(ctx, a.resort != "", a.stores.report, a.meter); err != nil {
 		return err
 	}
+	a.meter.Begin("plan", 0, 0, 0)
 	if a.resort != "" {
 		a.stores.report(record.Finding{Kind: "key-order", Severity: record.Warning, Detail: a.resort})
 	}
@@ -338,7 +341,7 @@ func (a *attempt) reopen() *format.OpenOptions {
 	return &format.OpenOptions{
 		Store:   a.opened.opener(a.o.Target.Open),
 		Kind:    a.o.Target.Store,
-		Options: store.Options{Memory: a.o.storeMemory(), TempDir: a.work.spools()},
+		Options: store.Options{Memory: a.o.storeMemory(), TempDir: a.work.spools(), Copied: a.meter.Copied},
 
 		MaxBitmap: a.o.MaxBitmap,
 	}
@@ -473,6 +476,9 @@ func (a *attempt) finish(ctx context.Context) (format.Source, error) {
 		return nil, err
 	}
 	a.o.crash("kept")
+	if a.o.Target.Address != "" && a.o.Target.Verify {
+		a.meter.Begin("fetch", 0, 0, 0)
+	}
 	back, err := a.target.Finish(ctx)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/filter"
+	"kvferry/internal/progress"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -189,12 +190,13 @@ func (o *Options) seconds() bool {
 func (o *Options) storeMemory() int64 { return o.Memory / 8 }
 
 // open opens the source for this conversion.
-func (o *Options) open(ctx context.Context, resort bool, report func(record.Finding)) (format.Source, error) {
+func (o *Options) open(ctx context.Context, resort bool, report func(record.Finding), m *progress.Meter) (format.Source, error) {
 	return o.Source.Open(ctx, func(so *store.Options) {
 		so.Resort = resort
 		so.Salvage = true // a table or block that cannot be read is a finding, and so a loss: LossDamaged
 		so.Memory = o.storeMemory()
 		so.TempDir = o.TempDir
 		so.Report = report
+		so.Copied = m.Copied
 	})
 }

@@ -1,6 +1,9 @@
 package convert
 
-import "kvferry/internal/progress"
+import (
+	"kvferry/format"
+	"kvferry/internal/progress"
+)
 
 // Progress says how far a conversion is.
 type Progress = progress.State
@@ -8,20 +11,36 @@ type Progress = progress.State
 // steps lists what a conversion does, with how long each step takes compared with the writing. The proof reads what was
 // written, which is compressed already.
 func (o *Options) steps() []progress.Step {
-	out := []progress.Step{{Name: "plan", Weight: 0.01}}
+	out := o.first()
 	if o.Rename {
 		out = append(out, progress.Step{Name: "look", Weight: 0.5})
 	}
+	server := o.Target.Address != ""
+	if server {
+		out = append(out, progress.Step{Name: "count", Weight: 0.3})
+	}
 	out = append(out, progress.Step{Name: "run", Weight: 1}, progress.Step{Name: "finish", Weight: 0.05})
-	if !o.NoProve {
+	if server && o.Target.Verify {
+		out = append(out, progress.Step{Name: "fetch", Weight: 0.3})
+	}
+	if server && o.Target.Verify || !server && !o.NoProve {
 		out = append(out, progress.Step{Name: "prove", Weight: 0.35})
 	}
 	return append(out, progress.Step{Name: "publish", Weight: 0.01})
 }
 
+// first lists what is done before the source is read: a server is copied.
+func (o *Options) first() []progress.Step {
+	plan := progress.Step{Name: "plan", Weight: 0.01}
+	if o.Source.Format.Limits().Place == format.OnServer {
+		return []progress.Step{{Name: "copy", Weight: 0.3}, plan}
+	}
+	return []progress.Step{plan}
+}
+
 // drySteps lists what a dry run does.
 func (o *Options) drySteps() []progress.Step {
-	out := []progress.Step{{Name: "plan", Weight: 0.01}}
+	out := o.first()
 	if !o.Estimate {
 		if o.Rename {
 			out = append(out, progress.Step{Name: "look", Weight: 0.5})

@@ -79,6 +79,9 @@ type Options struct {
 	TempDir string
 	// Report takes findings about the store itself (a torn WAL tail, an orphaned file); may be nil.
 	Report func(record.Finding)
+	// Copied is told how far the copying of a source is that cannot be read before: so many bytes, about how many in all (0: not
+	// known) and so many keys; may be nil.
+	Copied func(done, total, keys int64)
 }
 
 // Store is an open directory of rows. It is safe for concurrent use.

@@ -15,7 +15,7 @@ type State struct {
 	Phase string `json:"phase"`
 	Step  int    `json:"step"`
 	Steps int    `json:"steps"`
-	// Done and Total are bytes of the dataset that the step reads. Total is 0 when the step has no size.
+	// Done and Total are bytes of the dataset that the step reads. Total is 0 when the step has no size, or it is not known.
 	Done  int64 `json:"done"`
 	Total int64 `json:"total"`
 	// Percent is of all steps together, from 0 to 100.
@@ -128,6 +128,18 @@ func (m *Meter) Begin(name string, total, resumed int64, tasks int) {
 	m.say()
 }
 
+// Copied says how far a step is that copies: so many bytes, about how many in all (0: not known) and so many keys.
+func (m *Meter) Copied(done, total, keys int64) {
+	if m == nil {
+		return
+	}
+	s := *m.step.Load()
+	s.total = total
+	m.step.Store(&s)
+	m.done.Store(done)
+	m.records.Store(keys)
+}
+
 // Error counts an error finding.
 func (m *Meter) Error() {
 	if m != nil {
@@ -143,10 +155,13 @@ func (m *Meter) State() State {
 		Step:  s.current + 1,
 		Steps: len(s.steps),
 		Total: s.total,
-		Done:  min(m.done.Load(), s.total),
+		Done:  m.done.Load(),
 		Tasks: s.tasks, TasksDone: int(m.tasksDone.Load()),
 		Records: m.records.Load(), Elements: m.elements.Load(), Errors: m.errors.Load(),
 		Elapsed: now.Sub(m.began).Seconds(), Remaining: -1,
+	}
+	if s.total > 0 {
+		out.Done = min(out.Done, s.total)
 	}
 	if len(s.steps) > 0 {
 		out.Phase = s.steps[s.current].Name
@@ -180,7 +195,7 @@ func (s *stepState) estimate(out *State, seconds float64) {
 	if all > 0 {
 		out.Percent = 100 * (before + weight*fraction) / all
 	}
-	if out.Rate > 0 && weight > 0 {
+	if out.Rate > 0 && weight > 0 && s.total > 0 {
 		whole := float64(s.total) / out.Rate
 		out.Remaining = whole*(1-fraction) + whole*later/weight
 	}

@@ -46,7 +46,7 @@ func (s steady) Write(p []byte) (int, error) {
 //	< +FULLRESYNC id offset, lines with nothing while it gets ready
 //	< $length, or $EOF: and a mark of 40 bytes
 //	< an RDB file, the mark
-func (s *server) replicate(ctx context.Context, host string, to *spool) error {
+func (s *server) replicate(ctx context.Context, host string, to *spool, tell *copied) error {
 	conn, err := s.dialer(host, "0")(ctx)
 	if err != nil {
 		return err
@@ -57,6 +57,9 @@ func (s *server) replicate(ctx context.Context, host string, to *spool) error {
 	in := bufio.NewReaderSize(steady{conn}, 256<<10)
 	size, err := s.fullSync(conn, in)
 	if err == nil {
+		if n, err := strconv.ParseInt(size, 10, 64); err == nil {
+			tell.note(func() { tell.size = n })
+		}
 		p := &rdbPart{to: to}
 		if err = receive(in, size, p); err == nil {
 			err = p.end()

@@ -41,10 +41,12 @@ func (c *copier) scan(ctx context.Context) error {
 		return err
 	}
 	var dbs []int
+	c.copied.hosts = 1 // their keys come together
 	for name, keys := range counts {
 		n, err := strconv.Atoi(name)
 		if err == nil && keys > 0 && (c.server.db < 0 || c.server.db == n) {
 			dbs = append(dbs, n)
+			c.copied.all += keys
 		}
 	}
 	slices.Sort(dbs)
@@ -57,6 +59,7 @@ func (c *copier) scan(ctx context.Context) error {
 			return err
 		}
 	}
+	c.copied.next()
 	return nil
 }
 
@@ -125,6 +128,7 @@ func (c *copier) database(ctx context.Context, db int, offset time.Duration) (er
 			continue
 		}
 		before = append(before[:0], key...)
+		c.copied.note(func() { c.copied.keys++ })
 		if err := f.add(key); err != nil {
 			return err
 		}
@@ -140,6 +144,7 @@ func (c *copier) keys(ctx context.Context, host string, db int, to *extsort.Sort
 		if err != nil {
 			return err
 		}
+		c.copied.note(func() { c.copied.listed += int64(len(keys)) })
 		for _, key := range keys {
 			if err := to.Add(0, []byte(key), nil); err != nil {
 				return err

@@ -38,7 +38,8 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	if err != nil {
 		return nil, err
 	}
-	c := &copier{server: s, to: to, options: o}
+	c := &copier{server: s, to: to, options: o, copied: &copied{tell: o.Options.Copied, hosts: len(s.hosts())}}
+	to.grown = func(n int64) { c.copied.note(func() { c.copied.bytes = n }) }
 	if err = c.all(ctx); err == nil {
 		err = to.finish()
 	}
@@ -60,6 +61,7 @@ type copier struct {
 	server  *server
 	to      *spool
 	options *format.OpenOptions
+	copied  *copied
 }
 
 // all copies as a replica, or key by key where that is asked for or nobody may be a replica.
@@ -82,6 +84,7 @@ func (c *copier) all(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		c.copied.next()
 	}
 	return nil
 }
@@ -102,8 +105,10 @@ const attempts = 5
 // replica copies from one server. When the connection breaks it begins again.
 func (c *copier) replica(ctx context.Context, host string) error {
 	from := c.to.n
+	stop := c.copied.watch(ctx, c.server.single(host, 0))
+	defer stop()
 	for n := 1; ; n++ {
-		err := c.server.replicate(ctx, host, c.to)
+		err := c.server.replicate(ctx, host, c.to, c.copied)
 		if err == nil || n == attempts || !isBroken(err) || ctx.Err() != nil {
 			return c.about(host, err)
 		}

@@ -37,8 +37,17 @@ import (
 func source(t testing.TB, address string, o format.ServerOptions) (format.Source, []string, error) {
 	t.Helper()
 	var found []string
+	var done, total, keys int64
 	src, err := New().With(&o).Open(context.Background(), address, &format.OpenOptions{Options: store.Options{TempDir: t.TempDir(),
-		Report: func(f record.Finding) { found = append(found, f.Kind) }}})
+		Report: func(f record.Finding) { found = append(found, f.Kind) },
+		Copied: func(d, n, k int64) {
+			if done, total, keys = d, n, k; total != 0 && done > total {
+				t.Errorf("%d bytes of %d are copied", done, total)
+			}
+		}}})
+	if err == nil && (done < headLen || total != done || o.Scan && keys == 0 && len(src.Databases()) > 0 && src.Size(src.Databases()[0], record.AllTypes) > 0) {
+		t.Errorf("at the end %d bytes of %d are copied, %d keys", done, total, keys)
+	}
 	if err == nil {
 		t.Cleanup(func() { src.Close() })
 	}
@@ -250,7 +259,7 @@ func TestSourceCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer to.f.Close()
-	c := &copier{server: server, to: to, options: &format.OpenOptions{}}
+	c := &copier{server: server, to: to, options: &format.OpenOptions{}, copied: new(copied)}
 	f := &fetcher{copier: c, ctx: ctx, db: "0", nodes: map[string]*node{}}
 	defer f.close()
 	for _, m := range list {
@@ -270,6 +279,42 @@ func TestSourceCluster(t *testing.T) {
 	if err := errors.Join(f.followMoved(), to.finish()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestCopied: how much all servers have is told by what one says of its size, or by the keys that it has sent.
+func TestCopied(t *testing.T) {
+	var got [3]int64
+	c := &copied{hosts: 3, tell: func(done, total, keys int64) { got = [3]int64{done, total, keys} }}
+	for i, step := range []struct {
+		change func()
+		want   [3]int64
+	}{
+		{func() {}, [3]int64{0, 0, 0}},
+		{func() { c.bytes = 1000 }, [3]int64{1000, 0, 0}},
+		{func() { c.keys, c.all = 40, 40000 }, [3]int64{1000, 0, 40}},
+		{func() { c.keys, c.all = 10, 40 }, [3]int64{1000, 12000, 10}},
+		{func() { c.bytes, c.keys = 3000, 30 }, [3]int64{3000, 12000, 30}},
+		{func() { c.size = 5000 }, [3]int64{3000, 15000, 30}},
+		{func() { c.bytes = 5000 }, [3]int64{5000, 15000, 30}},
+		{c.next, [3]int64{5000, 0, 0}},
+		{func() { c.size = 3000 }, [3]int64{5000, 12000, 0}},
+		{func() { c.bytes = 8000 }, [3]int64{8000, 12000, 0}},
+		{c.next, [3]int64{8000, 0, 0}},
+		{func() { c.bytes, c.keys, c.all = 9000, 5, 5 }, [3]int64{9000, 9000, 5}},
+		{c.next, [3]int64{9000, 9000, 5}},
+	} {
+		c.told = time.Time{}
+		if i == 7 || i == 10 || i == 12 {
+			step.change()
+		} else {
+			c.note(step.change)
+		}
+		if got != step.want {
+			t.Errorf("step %d: %v, want %v", i, got, step.want)
+		}
+	}
+	c = &copied{hosts: 1}
+	c.note(func() { t.Error("nobody is told") })
 }
 
 // TestParts: what a server sends as an RDB file is checked to its end, however it comes.

@@ -20,6 +20,8 @@ type spool struct {
 	w    *bufio.Writer
 	n    int64
 	head rdb.Header // the newest that a part has
+
+	grown func(n int64) // is told how long it is; may be nil
 }
 
 const (
@@ -46,6 +48,9 @@ func newSpool(dir string) (*spool, error) {
 func (s *spool) Write(b []byte) (int, error) {
 	n, err := s.w.Write(b)
 	s.n += int64(n)
+	if s.grown != nil {
+		s.grown(s.n)
+	}
 	return n, err
 }
 

@@ -70,11 +70,15 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) (err 
 	notes := &noted{w: show, of: []string{locA, locB}}
 	defer notes.sum()
 	f.read.mapped = len(f.sides.dbs.dbs) > 0
+	copied := show.copying(f.steps(), locA, locB)
+	f.read.copied = copied[0]
 	da, err := a.dataset(ctx, cmd, locA, &f.read, notes.report)
 	if err != nil {
 		return err
 	}
-	db, err := a.dataset(ctx, cmd, locB, f.sides.second(f.read), notes.report)
+	second := f.sides.second(f.read)
+	second.copied = copied[1]
+	db, err := a.dataset(ctx, cmd, locB, second, notes.report)
 	if err != nil {
 		return errors.Join(err, da.Opened.Source.Close())
 	}
@@ -125,13 +129,18 @@ func (f *diffFlags) patch(ctx context.Context, a, b *Dataset, w io.Writer, head 
 	return res, err
 }
 
-// watch shows the progress of both scans: each takes its fingerprint, then they are compared.
-func (f *diffFlags) watch(show *progressView, a, b *inspect.Scan) {
+// steps are those of both scans: each takes its fingerprint, then they are compared.
+func (f *diffFlags) steps() []progress.Step {
 	steps := []progress.Step{{Name: "read A", Weight: 1}, {Name: "read B", Weight: 1}, {Name: "compare", Weight: 1}}
 	if f.direct {
 		steps = steps[2:]
 	}
-	show.start(a, steps)
+	return steps
+}
+
+// watch shows the progress of both scans.
+func (f *diffFlags) watch(show *progressView, a, b *inspect.Scan) {
+	show.start(a, f.steps())
 	b.Meter, b.Step = a.Meter, "read B"
 }
 

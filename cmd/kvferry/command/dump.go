@@ -141,6 +141,7 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) (err er
 	}
 	show := a.newProgress(cmd, f.watched())
 	defer func() { show.end(err) }()
+	f.read.copied = show.copying(readSteps, location)[0]
 	notes := &noted{w: show, of: []string{location}}
 	d, err := a.dataset(cmd.Context(), cmd, location, &f.read, notes.report)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"kvferry/inspect"
 	"kvferry/internal/progress"
+	"kvferry/redis/live"
 )
 
 // ProgressFlags are the flags of every command that reads a whole dataset.
@@ -54,9 +55,35 @@ type progressView struct {
 // readSteps are the steps of a command that reads one dataset once.
 var readSteps = []progress.Step{{Name: "read", Weight: 1}}
 
+// copying shows how servers are copied before what they hold is read in these steps. It returns what is told how far that is, by
+// location; nil of those that are no servers.
+func (v *progressView) copying(steps []progress.Step, locations ...string) []func(done, total, keys int64) {
+	out := make([]func(done, total, keys int64), len(locations))
+	var copies []progress.Step
+	for i, location := range locations {
+		if !live.IsAddress(location) || v.mode == "none" {
+			continue
+		}
+		step := progress.Step{Name: "copy", Weight: 0.5}
+		if len(locations) > 1 {
+			step.Name += " " + string(rune('A'+i))
+		}
+		copies = append(copies, step)
+		begin := sync.OnceFunc(func() { v.meter.Begin(step.Name, 0, 0, 0) })
+		out[i] = func(done, total, keys int64) {
+			begin()
+			v.meter.Copied(done, total, keys)
+		}
+	}
+	if len(copies) > 0 {
+		v.meter = progress.Start(append(copies, steps...), v.tell)
+	}
+	return out
+}
+
 // start shows the progress of a scan, which is a step of a command's.
 func (v *progressView) start(s *inspect.Scan, steps []progress.Step) {
-	if v.mode != "none" {
+	if v.mode != "none" && v.meter == nil {
 		v.meter = progress.Start(steps, v.tell)
 	}
 	s.Meter, s.Step = v.meter, steps[0].Name
@@ -171,6 +198,7 @@ func (v *progressView) draw(s progress.State) {
 			progressbar.OptionFullWidth(),
 			progressbar.OptionSetPredictTime(false))
 	}
+	v.bar.ChangeMax64(max(s.Total, s.Done, 1))
 	v.bar.Describe(barText(s))
 	if err := v.bar.Set64(s.Done); err != nil {
 		v.mode = "none"
@@ -226,8 +254,11 @@ func barText(s progress.State) string {
 // stateText says the same in a line of text.
 func stateText(s progress.State) string {
 	text := fmt.Sprintf("step %d of %d, %s", s.Step, s.Steps, s.Phase)
-	if s.Total > 0 {
+	switch {
+	case s.Total > 0:
 		text += fmt.Sprintf(": %s of %s, %s/s", bytesText(s.Done), bytesText(s.Total), bytesText(int64(s.Rate)))
+	case s.Done > 0:
+		text += fmt.Sprintf(": %s, %s/s", bytesText(s.Done), bytesText(int64(s.Rate)))
 	}
 	return fmt.Sprintf("%s; %.0f%% of all, %s; %d errors", text, s.Percent, timesText(s), s.Errors)
 }

@@ -135,6 +135,35 @@ func TestProgressLines(t *testing.T) {
 	v.end(nil)
 }
 
+// TestProgressCopying: a server is copied in a step of its own.
+func TestProgressCopying(t *testing.T) {
+	v := &progressView{w: io.Discard, mode: "bar", done: make(chan struct{})}
+	if v.copying(readSteps, "/data", "-"); v.meter != nil {
+		t.Error("files are copied")
+	}
+	told := v.copying(readSteps, "/data", "redis://db")
+	if len(told) != 2 || told[0] != nil {
+		t.Fatalf("%d are told", len(told))
+	}
+	told[1](1<<20, 0, 3)
+	s := v.meter.State()
+	if s.Phase != "copy B" || s.Step != 1 || s.Steps != 2 || s.Records != 3 {
+		t.Errorf("%+v", s)
+	}
+	s.Elapsed, s.Rate = 2, 1<<19
+	if text, want := stateText(s), "step 1 of 2, copy B: 1.0 MiB, 512.0 KiB/s; 0% of all, 2s; 0 errors"; text != want {
+		t.Errorf("%q, want %q", text, want)
+	}
+	v.tell(s)
+	s.Total = 4 << 20 // by now it is known
+	v.tell(s)
+	s.Done, s.Total = 2<<20, 3<<20
+	if v.tell(s); v.mode != "bar" {
+		t.Error("the bar ended")
+	}
+	v.end(nil)
+}
+
 // TestProgressSignal asks a running command for its state.
 func TestProgressSignal(t *testing.T) {
 	var out lockedBuffer

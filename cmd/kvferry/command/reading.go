@@ -31,6 +31,7 @@ type ReadFlags struct {
 	salvage  bool
 	progress ProgressFlags
 	mapped   bool // --db has names of another dataset
+	copied   func(done, total, keys int64)
 }
 
 // Register adds the flags to a command.
@@ -124,6 +125,7 @@ func (a *App) unopened(cmd *cobra.Command, location string, f *ReadFlags) (*Data
 	if err != nil {
 		return nil, err
 	}
+	o.options.Options.Copied = f.copied
 	d := &Dataset{Opened: o, Stores: &inspect.Stores{Root: o.Found.Location.Path}}
 	d.Scan = &inspect.Scan{Selection: sel, Now: now, Workers: f.workers, Memory: f.source.Memory() / 2,
 		TempDir: f.source.TempDir(), Stores: d.Stores}

@@ -107,12 +107,13 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 		return a.runDiff(cmd, &d, location, f.against)
 	}
 	began := a.Now()
+	show := a.newProgress(cmd, &f.read.progress)
+	defer func() { show.end(err) }()
+	f.read.copied = show.copying(verifySteps, location)[0]
 	d, err := a.unopened(cmd, location, &f.read)
 	if err != nil {
 		return err
 	}
-	show := a.newProgress(cmd, &f.read.progress)
-	defer func() { show.end(err) }()
 	show.start(d.Scan, verifySteps)
 	v, err := inspect.Verify(cmd.Context(), &inspect.VerifyOptions{Scan: *d.Scan, Root: d.Found.Location.Path, Open: d.reopen,
 		Keyspaces: d.Found.KeyspacesOf, MaxFindings: f.maxFindings, Files: f.files})
