@@ -6,17 +6,22 @@ import (
 
 	"kvferry/internal/dataset"
 	"kvferry/internal/loglog"
+	"kvferry/kvrocks/codec"
 	"kvferry/record"
 )
 
 // LossExpiry2106 says that an expiry does not fit the 32 bits of seconds that servers before 2.4 have.
 const LossExpiry2106 = "expiry-2106"
 
+// LossStreamID says that an entry has an id that Kvrocks keeps for itself.
+const LossStreamID = "stream-id"
+
 // maxOldExpiry is the last moment that the old form of metadata can hold.
 const maxOldExpiry = math.MaxUint32 * 1000
 
 var lossInfos = []record.LossInfo{
 	{Kind: LossExpiry2106, Text: "An expiry beyond 2106-02-07T06:28:15Z, where the 32 bits of seconds of Kvrocks before 2.4 end, is brought forward to that moment."},
+	{Kind: LossStreamID, Types: record.Of(record.Stream), Text: "The id of a stream entry has 2^64-1 milliseconds, where Kvrocks keeps consumer groups; the entry is left out."},
 }
 
 // Losses lists what Kvrocks cannot hold of a record. Servers before 2.4 count seconds.
@@ -39,7 +44,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	return nil
 }
 
-// ElementLosses drops scores that are no numbers, and makes HyperLogLogs of Redis such of the server.
+// ElementLosses drops scores that are no numbers and rows of streams that are none of the server's, and makes HyperLogLogs of Redis such of the server.
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
@@ -48,10 +53,27 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 		}
 	case record.ZSet:
 		return dataset.KeepScores(batch, "Kvrocks", math.Inf(1), report)
+	case record.Stream:
+		return dataset.KeepIf(batch, func(e *record.Element) bool { return t.holdsStreamRow(e, report) })
 	case record.Other:
 		return dataset.KeepIf(batch, func(e *record.Element) bool { return foreignModule(e, report) })
 	}
 	return batch
+}
+
+// holdsStreamRow reports whether an entry, or a part of a consumer group, can be a row of the server, and else the loss.
+func (t *target) holdsStreamRow(e *record.Element, report func(record.Loss)) bool {
+	switch {
+	case e.Kind == record.Entry && codec.IsReserved(e.Name):
+		report(record.Loss{Kind: LossStreamID, Drops: true, Detail: "entry " + codec.IDText(e.Name)})
+		return false
+	case e.Kind != record.Entry && len(e.Name) == 0 && t.format.oldGroups():
+		if e.Kind == record.Group {
+			report(record.Loss{Kind: record.LossStreamGroups, Drops: true, Detail: `group "", whose row would be that of an entry before 2.10`})
+		}
+		return false
+	}
+	return true
 }
 
 // hyperLogLog changes a string that is a HyperLogLog into the one that the server's rows are read as.

@@ -109,6 +109,8 @@ func (r *rest) behind(key []byte) string {
 	switch {
 	case r.name == codec.FamilySearch:
 		return "rows of search indexes (make them anew with FT.CREATE)"
+	case r.name == codec.FamilyIndex:
+		return "labels of time series in their index (commands that look for labels find those series only that are made anew)"
 	case r.name != codec.FamilyPropagate:
 		return ""
 	case string(key) == "__namespace_keys__":

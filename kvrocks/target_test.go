@@ -264,6 +264,7 @@ func TestChecklist(t *testing.T) {
 // TestLosses: what a target cannot hold is told, and what it holds in another way is changed before it is hashed.
 func TestLosses(t *testing.T) {
 	old := formattest.NewMemory(t, kvrocks.New().(format.Served).For("kvrocks2.3")).Create(t, format.CreateOptions{})
+	mid := formattest.NewMemory(t, kvrocks.New().(format.Served).For("kvrocks2.9")).Create(t, format.CreateOptions{})
 	now := formattest.NewMemory(t, kvrocks.New()).Create(t, format.CreateOptions{})
 	for _, c := range []struct {
 		dst  format.Target
@@ -298,6 +299,13 @@ func TestLosses(t *testing.T) {
 		{now, record.String, record.Element{Value: make([]byte, loglog.RawSize)}, "hyperloglog", 1, false},
 		{old, record.String, record.Element{Value: []byte(sparse + "\x7f\xff")}, "hyperloglog", 1, false},
 		{now, record.String, record.Element{Value: []byte("just a string of some length")}, "", 1, false},
+		{now, record.Stream, record.Element{Name: bytes.Repeat([]byte{0xff}, 16)}, "stream-id", 0, false},
+		{old, record.Stream, record.Element{Name: append(bytes.Repeat([]byte{0xff}, 8), "seq-seq-"...)}, "stream-id", 0, false},
+		{now, record.Stream, record.Element{Name: append([]byte{0xfe}, bytes.Repeat([]byte{0xff}, 15)...)}, "", 1, false},
+		{now, record.Stream, record.Element{Kind: record.Group}, "", 1, false},
+		{mid, record.Stream, record.Element{Kind: record.Group}, "stream-groups", 0, false},
+		{mid, record.Stream, record.Element{Kind: record.Consumer}, "", 0, false},
+		{mid, record.Stream, record.Element{Kind: record.Group, Name: []byte("g")}, "", 1, false},
 		{now, record.Other, record.Element{Name: []byte("MBbloom--"), Value: []byte("x")}, "module", 0, false},
 		{now, record.Other, record.Element{Name: []byte("kvrocks:MBbloom--"), Value: []byte("x")}, "", 1, false},
 	} {

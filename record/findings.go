@@ -119,7 +119,7 @@ var findingKinds = []FindingKind{
 	{"stream-bounds", Error, "collections", "An entry of a stream lies beyond the last generated id. A warning if only the first or last id in the metadata row differs."},
 	{"stream-group-mismatch", Error, "collections", "Rows of a consumer group that does not exist. A warning if a group's counts of consumers or pending entries are wrong."},
 	{"stream-old-groups", Note, "collections", "Consumer groups in the layout of Kvrocks before 2.10; later servers do not read them."},
-	{"left-behind", Note, "collections", "Scripts, functions, namespace tokens or search indexes, which records have no place for."},
+	{"left-behind", Note, "collections", "Scripts, functions, namespace tokens, search indexes or indexes of labels, which records have no place for."},
 	{"member-twice", Error, "collections", "A member or field exists as an integer and as a string; kvferry keeps the integer."},
 	{"not-canonical", Warning, "collections", "An integer is stored as a string. The server looks for an integer and does not find it."},
 	{"negative-expiry", Note, "collections", "A string has a negative expiry, which the engine reads as never."},

@@ -61,8 +61,11 @@ func AppendGroupKey(dst []byte, k GroupKey) []byte {
 
 // IsEntry reports whether what follows the version in the key of a stream's row is the id of an entry.
 func IsEntry(sub []byte) bool {
-	return len(sub) == idLen && !bytes.HasPrefix(sub, groupsMark)
+	return len(sub) == idLen && !IsReserved(sub)
 }
+
+// IsReserved reports whether an id has the ms of rows about consumer groups.
+func IsReserved(id []byte) bool { return bytes.HasPrefix(id, groupsMark) }
 
 // DecodeGroupKey decodes what follows the version in the key of a row about a consumer group into views.
 func DecodeGroupKey(b []byte) (GroupKey, error) {
