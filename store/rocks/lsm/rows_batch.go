@@ -1,6 +1,7 @@
 package lsm
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"kvferry/record"
@@ -9,8 +10,12 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// maxBatchKeys is how many bytes of keys make a batch long enough.
-const maxBatchKeys = 32 << 10
+const (
+	// maxBatchKeys is how many bytes of keys make a batch long enough.
+	maxBatchKeys = 32 << 10
+	// chunkLen is how many bytes of a key are copied at once, as most are shorter: what is too much is written over.
+	chunkLen = 48
+)
 
 // rowBatch is what rows of the last batch are made of. They lie in one block, where their values are.
 type rowBatch struct {
@@ -44,7 +49,7 @@ func (r *rows) NextBatch(dst []store.Row) (int, error) {
 // start makes the current entry the first of a batch.
 func (b *rowBatch) start(c *Cursor) {
 	if b.keys == nil {
-		b.keys = make([]byte, 0, maxBatchKeys)
+		b.keys = make([]byte, 0, maxBatchKeys+chunkLen)
 	}
 	b.c = c
 	b.keys = append(b.keys[:0], c.buf[:c.ulen+base.TrailerLen]...)
@@ -55,7 +60,11 @@ func (b *rowBatch) start(c *Cursor) {
 // is not plainly a put of a larger key, and leaves that to next.
 func (c *Cursor) run(b *rowBatch, dst []store.Row) int {
 	d, p, ulen, tr := c.data, c.pos, c.ulen, c.Tr
-	keys, prev := b.keys, 0 // prev: where the key before starts
+	at, keys := len(b.keys), b.keys[:cap(b.keys)]
+	prev := 0 // where the key before starts
+	// A key's first bytes are copied from the key at from, which shares common bytes with the one before: it was
+	// written a while ago, and to load what is just being stored in other pieces takes longer.
+	from, common := 0, ulen
 	n := 0
 	for n < len(dst) && p+3 <= len(d) {
 		shared, unshared, vlen, q := int(d[p]), int(d[p+1]), int(d[p+2]), p+3
@@ -65,16 +74,21 @@ func (c *Cursor) run(b *rowBatch, dst []store.Row) int {
 			}
 		}
 		end := q + unshared
-		at, size := len(keys), shared+unshared
-		if end+vlen > len(d) || unshared < base.TrailerLen || size > cap(keys)-at ||
-			shared >= ulen || shared >= size-base.TrailerLen || c.bytewise && d[q] <= keys[prev+shared] || d[end-base.TrailerLen] != base.KindPut {
+		size := shared + unshared
+		if end+vlen > len(d) || unshared < base.TrailerLen || size > maxBatchKeys-at ||
+			shared >= ulen || shared >= size-base.TrailerLen || d[end-base.TrailerLen] != base.KindPut {
 			break
 		}
-		keys = keys[:at+size]
-		copy(keys[at:], keys[prev:prev+shared])
-		copy(keys[at+shared:], d[q:end])
+		if c.bytewise && d[q] <= keys[prev+shared] && bytes.Compare(keys[prev+shared:prev+ulen], d[q:end-base.TrailerLen]) >= 0 {
+			break
+		}
+		if shared > common {
+			from = prev
+		}
+		common = shared
+		copyChunk(keys[at:], keys[from:], shared)
+		copyChunk(keys[at+shared:], d[q:], unshared)
 		if !c.bytewise && c.ks.cmp.Compare(keys[prev:prev+ulen], keys[at:at+size-base.TrailerLen]) >= 0 {
-			keys = keys[:at]
 			break
 		}
 		tr = binary.LittleEndian.Uint64(d[end-base.TrailerLen:])
@@ -82,22 +96,33 @@ func (c *Cursor) run(b *rowBatch, dst []store.Row) int {
 			tr = base.Trailer(c.fixed, base.KindPut)
 		}
 		prev, ulen = at, size-base.TrailerLen
+		at += size
 		b.seqs = append(b.seqs, tr>>8)
 		row := &dst[n] // set field by field: a struct would be built elsewhere and copied
-		row.Key, row.Value = keys[at:at+ulen:at+ulen], d[end:end+vlen:end+vlen]
+		row.Key, row.Value = keys[prev:prev+ulen:prev+ulen], d[end:end+vlen:end+vlen]
 		n++
 		p = end + vlen
 	}
+	b.keys = keys[:at]
 	if n > 0 {
-		last := keys[prev:]
+		last := b.keys[prev:]
 		if len(last) > len(c.buf) {
 			c.grow(len(last))
 		}
 		copy(c.buf, last)
 		c.Val, c.pos, c.ulen, c.Tr, c.same, c.lcp = dst[n-1].Value, p, ulen, tr, false, 0
 	}
-	b.keys = keys
 	return n
+}
+
+// copyChunk copies the first n bytes of src, which has them, and where both have room for it what follows, too.
+func copyChunk(dst, src []byte, n int) {
+	if n <= chunkLen && len(src) >= chunkLen && len(dst) >= chunkLen {
+		chunk := [chunkLen]byte(src)
+		*(*[chunkLen]byte)(dst) = chunk
+		return
+	}
+	copy(dst[:n], src)
 }
 
 // PlaceAt says where row i of the last batch stands.
