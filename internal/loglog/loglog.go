@@ -1,11 +1,7 @@
 // Package loglog tells the HyperLogLogs of the engines apart. All keep them in strings.
 package loglog
 
-import (
-	"bytes"
-
-	"kvferry/record"
-)
+import "kvferry/record"
 
 // Dialect is a way to keep a HyperLogLog in a string.
 type Dialect uint8
@@ -34,12 +30,12 @@ const (
 	RawSize    = 1 << 17
 )
 
-var magic = []byte("HYLL")
+const magic = "HYLL"
 
 // Of tells which dialect a string is in.
 func Of(s []byte) Dialect {
 	switch {
-	case len(s) >= HeaderSize && bytes.HasPrefix(s, magic) && (s[4] == 1 || s[4] == 0 && len(s) == DenseSize):
+	case len(s) >= HeaderSize && string(s[:len(magic)]) == magic && (s[4] == 1 || s[4] == 0 && len(s) == DenseSize):
 		return HYLL
 	case len(s) == RawSize:
 		return Raw
@@ -76,6 +72,9 @@ func (e Engine) keeps() string { return e.Name + " keeps it as a string and cann
 // Notes reports the notes about the strings of a batch.
 func (e Engine) Notes(batch []record.Element, report func(record.Loss)) {
 	for i := range batch {
+		if Of(batch[i].Value) == None { // as nearly all are
+			continue
+		}
 		if l, ok := e.Note(batch[i].Value); ok {
 			report(l)
 		}
