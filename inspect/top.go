@@ -25,6 +25,7 @@ type top struct {
 	n       int
 	measure func(*BigKey) int64
 	keys    []BigKey // a heap, the smallest first
+	least   int64    // measure of the smallest
 	// ascending says that keys are added in their order, so that of two equally large ones the later
 	// never wins.
 	ascending bool
@@ -36,7 +37,7 @@ func (t *top) add(k *BigKey) {
 		return
 	}
 	if len(t.keys) == t.n {
-		if t.ascending && t.measure(k) <= t.measure(&t.keys[0]) || t.compare(k, &t.keys[0]) >= 0 {
+		if t.ascending && t.measure(k) <= t.least || t.compare(k, &t.keys[0]) >= 0 {
 			return
 		}
 		heap.Pop(t)
@@ -44,6 +45,7 @@ func (t *top) add(k *BigKey) {
 	kept := *k
 	kept.Key = bytes.Clone(k.Key)
 	heap.Push(t, kept)
+	t.least = t.measure(&t.keys[0])
 }
 
 // compare puts larger keys first, and equally large ones in the order of the dump.

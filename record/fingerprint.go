@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"sync"
 
 	"github.com/zeebo/xxh3"
@@ -51,6 +52,9 @@ func HashBytes(b []byte) Sum128 {
 
 // tagRecord starts the bytes a record's digest is taken of; elements start with their type.
 const tagRecord = 0x10
+
+// numbersLen is the length of expiry, count and sum in these bytes.
+const numbersLen = 32
 
 // Digest is what a stream of records sums up to, for one database and type.
 type Digest struct {
@@ -194,19 +198,20 @@ func (h *Hasher) AddTo(d *Digest, hd *Header) {
 	}
 	b := appendSized(append(h.header[:0], tagRecord, byte(h.typ)), hd.Key)
 	at := len(b)
-	b = binary.LittleEndian.AppendUint64(b, uint64(hd.ExpireMS))
-	b = binary.LittleEndian.AppendUint64(b, uint64(h.count))
-	b = append(b, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) // A
-	if len(h.last) > 0 {
-		b = append(b, h.last...)
-	}
-	h.header = b
+	b = slices.Grow(b, numbersLen)[:at+numbersLen]
+	numbers := b[at:]
+	binary.LittleEndian.PutUint64(numbers, uint64(hd.ExpireMS))
+	binary.LittleEndian.PutUint64(numbers[8:], uint64(h.count))
 	sum := h.sum
 	if len(h.waiting) > 0 {
 		sum = sum.Add(HashBytes(h.waiting))
 	}
-	binary.LittleEndian.PutUint64(b[at+16:], sum.Lo)
-	binary.LittleEndian.PutUint64(b[at+24:], sum.Hi)
+	binary.LittleEndian.PutUint64(numbers[16:], sum.Lo)
+	binary.LittleEndian.PutUint64(numbers[24:], sum.Hi)
+	if len(h.last) > 0 {
+		b = append(b, h.last...)
+	}
+	h.header = b
 	r := HashBytes(b)
 	d.Records++
 	d.Elements += h.count

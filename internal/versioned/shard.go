@@ -22,6 +22,20 @@ type ShardOptions struct {
 	Route func(h *record.Header) int
 }
 
+// RouteByType routes records to n parts that hold one type each.
+func RouteByType(n int, typeOf func(part int) record.Type) func(h *record.Header) int {
+	var parts [record.NumTypes]int
+	for i := range n {
+		parts[typeOf(i)] = i + 1
+	}
+	return func(h *record.Header) int {
+		if int(h.Type) >= len(parts) {
+			return -1
+		}
+		return parts[h.Type] - 1
+	}
+}
+
 // Shard writes one span of a database into its stores.
 type Shard struct {
 	o       ShardOptions
