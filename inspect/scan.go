@@ -54,6 +54,8 @@ type Part struct {
 	Types record.TypeSet
 	Span  format.Span
 	Bytes int64 // on disk, about
+
+	share *share // of the memory; nil: nothing else is read
 }
 
 // String names the part for people.
@@ -129,7 +131,7 @@ func (s *Scan) parts() ([]Part, error) {
 				return nil, err
 			}
 			for _, span := range spans {
-				out = append(out, Part{db, types, span, size / int64(len(spans))})
+				out = append(out, Part{DB: db, Types: types, Span: span, Bytes: size / int64(len(spans))})
 			}
 		}
 	}
@@ -212,7 +214,9 @@ func (s *Scan) runParts(ctx context.Context, parts []Part, do func(context.Conte
 	s.begin(parts)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	for range min(s.workers(), len(parts)) {
+	workers := min(s.workers(), len(parts))
+	memory := newSharing(ctx, s.memory(), workers)
+	for range workers {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
@@ -220,7 +224,9 @@ func (s *Scan) runParts(ctx context.Context, parts []Part, do func(context.Conte
 				if ctx.Err() != nil {
 					return
 				}
+				p.share = memory.begin()
 				merge, err := do(ctx, p)
+				p.share.end()
 				if err != nil {
 					cancel(err)
 					return
@@ -254,7 +260,7 @@ func (s *Scan) visit(ctx context.Context, p Part, v visitor) (err error) {
 	if err != nil {
 		return err
 	}
-	r = s.Meter.Reader(r, p.Bytes)
+	r = p.shared(ctx, s.Meter.Reader(r, p.Bytes))
 	sel := s.selection()
 	all := sel.Everything() && !format.FieldsExpire(s.Source)
 	if !all {

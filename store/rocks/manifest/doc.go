@@ -42,10 +42,9 @@
 //	3        minimum log number to keep   read
 //	4        oldest blob file             read
 //	5 6      ancestor's and own time      ignored
-//	7 8      checksum of the file, name   ignored: the blocks have theirs
+//	7 8      checksum of the file, name   read; verify compares CRC-32C and reports others
 //	9        temperature                  ignored
 //	10 11 16 user-defined timestamps      refused
-//	7, 8     checksum of the file and its function: verify compares CRC-32C; a note for others
 //	12       unique id                    read, and compared with that of the table
 //	13       epoch number                 ignored: sequence numbers say what is newer
 //	14 15 17 sizes, metadata of opening   ignored

@@ -1,0 +1,85 @@
+package inspect
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestSharing: parts go on together while their rows are small; with large ones as many as may hold one, the one with the
+// largest first, and the others when it is done.
+func TestSharing(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s := newSharing(ctx, rowsHeld*1000, 4)
+	var parts []*share
+	for range 4 {
+		p := s.begin()
+		p.begun()
+		p.took(250)
+		p.wait(ctx)
+		parts = append(parts, p)
+	}
+	waits := func(p *share) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.waits(p)
+	}
+	parts[1].took(400) // two fit
+	if waits(parts[1]) || !waits(parts[0]) || !waits(parts[2]) || !waits(parts[3]) {
+		t.Error("the one that met the large row is the one to go on")
+	}
+	went := make(chan int, 4)
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			parts[i].wait(ctx)
+			went <- i
+		}()
+	}
+	for range 2 { // the one, and one beside it
+		<-went
+	}
+	select {
+	case i := <-went:
+		t.Errorf("part %d goes on, too", i)
+	case <-time.After(20 * time.Millisecond):
+	}
+	parts[1].end()
+	wg.Wait()
+	if s.large.Load() || s.running != 3 {
+		t.Errorf("large %t, %d running", s.large.Load(), s.running)
+	}
+	parts[0].took(5000)
+	cancel()
+	parts[2].wait(ctx)
+	for _, i := range []int{0, 2, 3} {
+		parts[i].end()
+	}
+	if len(s.parts) != 0 || s.running != 0 {
+		t.Errorf("%d parts left, %d running", len(s.parts), s.running)
+	}
+}
+
+// TestBeginOneByOne: a part is not begun before the one before it has seen its first row.
+func TestBeginOneByOne(t *testing.T) {
+	s := newSharing(context.Background(), 1<<20, 2)
+	p := s.begin()
+	second := make(chan *share)
+	go func() { second <- s.begin() }()
+	select {
+	case <-second:
+		t.Error("both have begun")
+	case <-time.After(10 * time.Millisecond):
+	}
+	p.begun()
+	(<-second).end()
+	p.end()
+	if one := newSharing(context.Background(), 1<<20, 1); one != nil || one.begin() != nil {
+		t.Error("one worker shares with nobody")
+	}
+	(*share)(nil).end()
+}
