@@ -18,18 +18,18 @@ const writeBuffer = 256 << 10
 
 // writer writes a section.
 type writer struct {
-	t     *target
-	f     *disk.File
-	part  part
-	enc   encode.Encoder
-	head  record.Header
-	key   []byte
-	other record.Element // of type other: a library, or data of a module
-	own   bool           // it is one of these
-	buf   []byte
-	off   int64 // of buf in the section
-	count int64 // offset of the count of a value that is written in parts, 0 for none
-	parts []sum // checksums of what is written, cut where counts are that come later
+	t      *target
+	f      *disk.File
+	part   part
+	enc    encode.Encoder
+	key    []byte
+	expire int64 // of the record
+	typ    record.Type
+	whole  bool // the record is in buf
+	buf    []byte
+	off    int64 // of buf in the section
+	count  int64 // offset of the count of a value that is written in parts, 0 for none
+	parts  []sum // checksums of what is written, cut where counts are that come later
 }
 
 // sum is the checksum of some bytes.
@@ -51,23 +51,28 @@ func newWriter(t *target, n int, db string, memory int64) (*writer, error) {
 
 // Begin starts a record.
 func (w *writer) Begin(h *record.Header) error {
-	w.head, w.key = *h, append(w.key[:0], h.Key...)
-	w.head.Key = w.key
-	w.own = h.Type == record.Other
-	w.other = record.Element{}
+	w.key, w.expire, w.typ, w.whole = append(w.key[:0], h.Key...), h.ExpireMS, h.Type, false
 	w.count = 0
 	w.enc.Begin(h)
 	return nil
 }
 
-// Write adds elements.
+// Write adds elements. What is one string of the file goes there at once.
 func (w *writer) Write(elems []record.Element) error {
-	if w.own && len(elems) > 0 {
-		switch string(elems[0].Name) {
-		case rdb.NativeFunction, rdb.NativeModuleAux:
-			w.item(&elems[0])
-			return nil
-		}
+	if len(elems) != 1 {
+		return w.enc.Elements(elems)
+	}
+	e := &elems[0]
+	switch {
+	case w.typ == record.String && len(e.Value) < writeBuffer:
+		w.begin(rdb.TypeString)
+		w.buf = rdb.AppendString(w.buf, e.Value)
+		w.whole = true
+		return nil
+	case w.typ == record.Other && (string(e.Name) == rdb.NativeFunction || string(e.Name) == rdb.NativeModuleAux):
+		w.item(e)
+		w.whole = true
+		return nil
 	}
 	return w.enc.Elements(elems)
 }
@@ -83,9 +88,9 @@ func (w *writer) item(e *record.Element) {
 
 // begin writes what stands before a value.
 func (w *writer) begin(t rdb.Type) {
-	w.buf = rdb.AppendKey(w.buf, t, w.key, w.head.ExpireMS)
+	w.buf = rdb.AppendKey(w.buf, t, w.key, w.expire)
 	w.part.Keys++
-	if w.head.ExpireMS != 0 {
+	if w.expire != 0 {
 		w.part.Expires++
 	}
 }
@@ -125,6 +130,9 @@ func (w *writer) put(b []byte) error {
 
 // End finishes a record.
 func (w *writer) End() error {
+	if w.whole {
+		return w.flushFull()
+	}
 	v, ok, err := w.enc.End()
 	if err != nil || !ok {
 		return err
@@ -142,6 +150,11 @@ func (w *writer) End() error {
 	if err := w.put(body); err != nil {
 		return err
 	}
+	return w.flushFull()
+}
+
+// flushFull writes what was gathered when it is much.
+func (w *writer) flushFull() error {
 	if len(w.buf) < writeBuffer {
 		return nil
 	}

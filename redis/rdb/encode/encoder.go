@@ -48,6 +48,7 @@ type Encoder struct {
 
 	small  []smallItem // elements until it is known how they are encoded
 	arena  []byte
+	ranks  []rank // room for the order of small
 	widest int
 	fields bool  // there are fields that expire
 	least  int64 // the earliest of them
@@ -365,28 +366,41 @@ func (e *Encoder) packedValue(t rdb.Type) Value {
 	return Value{Type: t, Body: e.body}
 }
 
-// smallZSet sorts: packed ones ascend by score and member, others descend.
-func (e *Encoder) smallZSet(packs bool) Value {
-	compare := func(a, b smallItem) int {
-		x, y := orderOf(a.score), orderOf(b.score)
-		switch {
-		case a.score == b.score: // 0 and -0 too
-		case x < y:
-			return -1
-		default:
+// rank is the place of an element in a sorted set: by score, as orderOf has it, and then by member.
+type rank struct {
+	score uint64
+	at    int // in small
+}
+
+// ranked returns small in the order of a sorted set.
+func (e *Encoder) ranked() []rank {
+	e.ranks = e.ranks[:0]
+	for i := range e.small {
+		e.ranks = append(e.ranks, rank{orderOf(e.small[i].score + 0), i}) // -0 + 0 is 0, which it equals
+	}
+	slices.SortFunc(e.ranks, func(a, b rank) int {
+		if a.score != b.score {
+			if a.score < b.score {
+				return -1
+			}
 			return 1
 		}
-		n, _ := a.of(e.arena)
-		m, _ := b.of(e.arena)
-		return bytes.Compare(n, m)
-	}
-	slices.SortFunc(e.small, compare)
+		m, _ := e.small[a.at].of(e.arena)
+		n, _ := e.small[b.at].of(e.arena)
+		return bytes.Compare(m, n)
+	})
+	return e.ranks
+}
+
+// smallZSet sorts: packed ones ascend by score and member, others descend.
+func (e *Encoder) smallZSet(packs bool) Value {
+	ranks := e.ranked()
 	if packs {
 		e.packer.Begin(packing(e.Version))
-		for i := range e.small {
-			name, _ := e.small[i].of(e.arena)
+		for _, r := range ranks {
+			name, _ := e.small[r.at].of(e.arena)
 			e.packer.Add(name)
-			e.packer.AddScore(e.small[i].score)
+			e.packer.AddScore(e.small[r.at].score)
 		}
 		if packing(e.Version) == pack.Listpack {
 			return e.packedValue(rdb.TypeZSetListpack)
@@ -394,9 +408,9 @@ func (e *Encoder) smallZSet(packs bool) Value {
 		return e.packedValue(rdb.TypeZSetZiplist)
 	}
 	e.form = e.plainType()
-	for i := range slices.Backward(e.small) {
-		name, _ := e.small[i].of(e.arena)
-		e.zsetElement(name, e.small[i].score)
+	for _, r := range slices.Backward(ranks) {
+		name, _ := e.small[r.at].of(e.arena)
+		e.zsetElement(name, e.small[r.at].score)
 	}
 	e.count = uint64(len(e.small))
 	return e.counted()
