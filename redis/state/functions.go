@@ -26,10 +26,10 @@ func cmdFunction(s *State, a [][]byte) error {
 
 // LoadFunction adds the source of a library, which begins with #!lua name=….
 func (s *State) LoadFunction(code []byte, replace bool) error {
-	name := rdb.LibraryName(code)
-	if name == "" {
+	if !bytes.HasPrefix(code, []byte("#!")) {
 		return &ReplyError{"ERR Missing library metadata"}
 	}
+	name := rdb.LibraryName(code)
 	if s.functions[name] != nil && !replace {
 		return &ReplyError{"ERR Library already exists"}
 	}

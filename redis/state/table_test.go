@@ -1,0 +1,295 @@
+package state
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kvferry/internal/redistest"
+	"kvferry/record"
+)
+
+// testNow is the clock of the states of tests.
+var testNow = time.UnixMilli(1_700_000_000_000)
+
+// made returns a state in which commands were done, one a line; ” is the empty word.
+func made(t *testing.T, lines string) *State {
+	t.Helper()
+	s, err := New(Options{TempDir: t.TempDir(), Memory: 1 << 20, Now: testNow})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	for _, line := range strings.Split(strings.TrimSpace(lines), "\n") {
+		if err := s.Do(words(line)); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+	}
+	return s
+}
+
+func words(line string) [][]byte {
+	out := bytesOf(strings.Fields(line))
+	for i := range out {
+		if string(out[i]) == "''" {
+			out[i] = []byte{}
+		}
+	}
+	return out
+}
+
+// some is a key of each type.
+const some = `
+SET s abc
+SET n 5
+SET full 12345678901234567890123
+SET bad HYLL
+SET runs HYLL` + "\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01" + `
+HSET h f v n 1 most 9223372036854775807
+RPUSH l a b
+SADD t a b
+ZADD z 1 a -5 b
+XADD x 1-1 f v
+XGROUP CREATE x g 0`
+
+// TestRefused: what a server refuses, or of which the effect is not known, changes nothing.
+func TestRefused(t *testing.T) {
+	s := made(t, some)
+	const wrongType, syntax, integer, args, numbers, mandatory, groupKey = "WRONGTYPE", "syntax error", "not an integer", "wrong number", "numFields",
+		"FIELDS is missing", "requires the key to exist"
+	for line, want := range map[string]string{
+		"NOSUCH a": "does not know this command", "SET s": args, "SELECT -1": "DB index", "SELECT x": "DB index", "SWAPDB x 1": "DB index",
+		"SWAPDB 1 x": "DB index", "MOVE s x": "DB index", "MOVE s 0": "are the same", "COPY s s": "are the same", "COPY s k DB x": "DB index",
+		"COPY s k NOW": syntax, "RENAME no k": "no such key", "EXPIRE s x": integer, "EXPIRE s 9223372036854775807": "invalid expire", "EXPIRE s 1 NO": "Unsupported option",
+		"GETDEL h": wrongType, "GETEX h": wrongType, "GETEX s EX 0": "invalid expire", "GETEX s EX x": integer,
+
+		"SET s v EX 0": "invalid expire", "SET s v PX x": integer, "SET s v EX 9223372036854775807": "invalid expire", "SET s v NOW": "does not know this option",
+		"SET h v GET": wrongType, "SETEX s x v": integer, "SETEX s 0 v": "invalid expire", "PSETEX s 9223372036854775807 v": "invalid expire", "GETSET h v": wrongType,
+		"MSET a b c": args, "MSETNX a b c": args, "APPEND h v": wrongType, "SETRANGE s x v": integer, "SETRANGE s -1 v": "index out", "SETRANGE h 0 v": wrongType,
+		"SETRANGE s 536870912 v": "exceeds maximum", "INCR s": integer, "INCR full": integer, "INCR h": wrongType, "INCRBY n x": integer,
+		"DECRBY n -9223372036854775808": "overflow", "INCRBY n 9223372036854775807": "overflow",
+
+		"SETBIT s -1 1": "bit offset", "SETBIT s 0 2": "bit is not", "SETBIT h 0 1": wrongType, "BITOP WHAT k s": "does not know this operation",
+		"BITOP NOT k s s": "single source", "BITOP DIFF k s": "multiple source", "BITOP OR k h": wrongType, "BITFIELD h SET u8 0 1": wrongType,
+		"BITFIELD s GET u8 x": "bit offset", "BITFIELD s OVERFLOW NO": "Invalid OVERFLOW", "BITFIELD s SET u64 0 1": "bitfield type", "BITFIELD s SET q8 0 1": "bitfield type",
+		"BITFIELD s SET u8 -1 1": "bit offset", "BITFIELD s SET i64 #67108864 1": "bit offset", "BITFIELD s SET u8 0 x": integer, "BITFIELD s WHAT": syntax,
+
+		"PFADD h a": wrongType, "PFADD s a": "not a valid HyperLogLog", "PFADD bad a": "not a valid", "PFADD runs a b c d": "damaged", "PFMERGE k runs": "damaged",
+		"PFMERGE h p": wrongType, "PFMERGE s p": "not a valid", "PFCOUNT s": "not a valid",
+
+		"HSET h f": args, "HSET s f v": wrongType, "HSET h f v g": args, "HSETNX s f v": wrongType, "HDEL s f": wrongType, "HINCRBY h f 1": "hash value is not",
+		"HINCRBY h n x": integer, "HINCRBY s f 1": wrongType, "HINCRBY h most 1": "overflow",
+		"HEXPIRE h x FIELDS 1 f": integer, "HEXPIRE h 9223372036854775807 FIELDS 1 f": "invalid expire", "HPEXPIREAT h -1 FIELDS 1 f": "invalid expire",
+		"HEXPIRE h 10 FIELDS 2 f": numbers, "HEXPIRE h 10 FIELDS x f": numbers, "HEXPIRE h 10 NX f f": mandatory, "HEXPIRE h 10 NO FIELDS 1 f": "Unsupported option",
+		"HEXPIRE s 10 FIELDS 1 f": wrongType, "HPERSIST h FIELDS 2 f": numbers, "HPERSIST s FIELDS 1 f": wrongType, "HGETDEL h FIELDS 0 f": numbers,
+		"HGETEX h EX x FIELDS 1 f": integer, "HGETEX h EX 10 FIELDS 2 f": numbers, "HGETEX s PERSIST FIELDS 1 f": wrongType, "HSETEX h EX 0 FIELDS 1 f v": "invalid expire",
+		"HSETEX h FXX FIELDS 2 f v": numbers, "HSETEX s FNX FIELDS 1 f v": wrongType,
+
+		"RPUSH s a": wrongType, "LPOP s": wrongType, "LPOP l x": "", "LSET l 9 v": "index out", "LSET no 0 v": "no such key", "LSET l x v": integer, "LTRIM l x 1": integer,
+		"LTRIM s 0 1": wrongType, "LINSERT l NEAR a b": syntax, "LINSERT s BEFORE a b": wrongType, "LREM l x a": integer, "LREM s 0 a": wrongType,
+		"RPOPLPUSH s l": wrongType, "RPOPLPUSH l s": wrongType, "LMOVE l l UP LEFT": syntax, "LMOVE l l LEFT UP": syntax,
+		"SADD s a": wrongType, "SREM s a": wrongType, "SMOVE s t a": wrongType, "SMOVE t s a": wrongType, "SUNIONSTORE k t s": wrongType,
+
+		"ZADD z x a": "not a valid float", "ZADD z NX XX 1 a": "", "ZADD z GT NX 1 a": "", "ZADD z 1": args, "ZADD s 1 a": wrongType, "ZADD z INCR 1 a 2 b": "",
+		"ZINCRBY z x a": "not a valid float", "ZINCRBY s 1 a": wrongType, "ZREM s a": wrongType, "ZPOPMIN s": wrongType, "ZPOPMIN z x": "", "ZREMRANGEBYRANK z x 1": integer,
+		"ZREMRANGEBYRANK s 0 1": wrongType, "ZREMRANGEBYSCORE z x 1": "float", "ZREMRANGEBYSCORE s 0 1": wrongType, "ZREMRANGEBYLEX z x [b": "", "ZREMRANGEBYLEX s - +": wrongType,
+		"ZUNIONSTORE k x z": integer, "ZUNIONSTORE k 0 z": "", "ZUNIONSTORE k 2 z": syntax, "ZUNIONSTORE k 1 z WEIGHTS x": "float", "ZUNIONSTORE k 1 z AGGREGATE no": syntax,
+		"ZUNIONSTORE k 1 s": wrongType, "ZRANGESTORE k z a b": integer, "ZRANGESTORE k s 0 1": wrongType, "ZRANGESTORE k z 0 1 LIMIT 0 1": "",
+
+		"GEORADIUS z x 1 1 km STORE k": "float", "GEORADIUS z 1 99 1 km STORE k": "longitude,latitude", "GEORADIUS z 1 1 1 miles STORE k": "unsupported unit",
+		"GEORADIUS z 1 1 -1 km STORE k": "numeric radius", "GEORADIUS z 1 1 1 km STORE k COUNT 0": "COUNT must be", "GEORADIUS z 1 1 1 km WHAT": syntax, "GEORADIUSBYMEMBER z a 1 km STORE k ANY": "not known",
+		"GEORADIUSBYMEMBER z no 1 km STORE k": "could not decode", "GEORADIUSBYMEMBER z b 1 km STORE k": "is no place", "GEORADIUSBYMEMBER s a 1 km STORE k": wrongType,
+		"GEOSEARCHSTORE k z FROMLONLAT 1 x BYRADIUS 1 m": "longitude", "GEOSEARCHSTORE k z FROMMEMBER a BYBOX x 1 m": "numeric",
+		"SORT z WHAT": syntax, "SORT z LIMIT x 1": integer, "SORT h STORE k": wrongType, "SORT t STORE k": "converted into double", "SORT t BY w* ALPHA STORE k": "no order that is known",
+
+		"XADD x 1-1 f v": "equal or smaller", "XADD x 0-0 f v": "", "XADD x 2-1 f": args, "XADD s 2-1 f v": wrongType, "XADD x 1-x f v": "Invalid stream ID", "XADD x MAXLEN x 2-1 f v": integer,
+		"XTRIM x MAXLEN x": integer, "XTRIM x WHAT 1": syntax, "XTRIM s MAXLEN 1": wrongType, "XDEL x z": "Invalid stream ID", "XDEL s 1-1": wrongType, "XSETID x z": "Invalid stream ID", "XSETID no 1-1": "no such key",
+		"XSETID s 1-1": wrongType, "XSETID x 0-1": "smaller", "XACK x g z": "Invalid stream ID", "XACK s g 1-1": wrongType,
+		"XGROUP WHAT x g": "does not know", "XGROUP CREATE x": args, "XGROUP CREATE s g 0": wrongType, "XGROUP CREATE no g 0": groupKey, "XGROUP CREATE x g 0": "BUSYGROUP", "XGROUP CREATE x k z": "Invalid stream ID",
+		"XGROUP CREATE x k 0 ENTRIESREAD x": "ENTRIESREAD must be", "XGROUP SETID x no 0": "NOGROUP", "XGROUP SETID x g z": "Invalid stream ID", "XGROUP CREATECONSUMER x no c": "NOGROUP", "XGROUP DELCONSUMER x no c": "NOGROUP",
+		"XCLAIM x no c 0 1-1": "NOGROUP", "XCLAIM s g c 0 1-1": wrongType, "XCLAIM x g c x 1-1": "min-idle-time", "XCLAIM x g c 0 z": "", "XCLAIM x g c 0 1-1 TIME x": integer, "XCLAIM x g c 0 1-1 WHAT": "",
+
+		"RESTORE k 0 payload": "payloads are not read here", "FUNCTION LOAD return": "Missing library", "FUNCTION RESTORE payload": "does not know what is in its payload",
+	} {
+		err := s.Do(words(line))
+		var reply *ReplyError
+		var no *UnsupportedError
+		if !errors.As(err, &reply) && !errors.As(err, &no) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+	}
+	for _, d := range redistest.Diff(contents(t, made(t, some)), contents(t, s), 9) {
+		t.Error("changed: " + d)
+	}
+}
+
+// form is a record without an expiry.
+func form(typ string, list ...string) string { return redistest.Form(typ, 0, list) }
+
+// TestDone does commands that the server of the other tests does not know, or rarely comes to, and compares what is there then.
+func TestDone(t *testing.T) {
+	ms := func(d time.Duration) string { return fmt.Sprint(testNow.Add(d).UnixMilli()) }
+	soon := func(name string, d time.Duration) string { return name + "@" + ms(d) }
+	for _, x := range []struct {
+		lines string
+		want  map[string]string
+	}{
+		{"HSET h a 1 b 2 c 3\nHEXPIRE h 100000000 FIELDS 2 a b\nHPEXPIRE h 100000000000 NX FIELDS 1 c\nHPERSIST h FIELDS 2 b no\nHEXPIREAT h 9999999999 GT FIELDS 1 c\nHPEXPIREAT h 1 XX FIELDS 1 b",
+			map[string]string{"h": form("hash", soon("a=1", 1e8*time.Second), "b=2", "c=3@9999999999000")}},
+		{"HSET h a 1 b 2\nHGETDEL h FIELDS 1 a\nHGETDEL no FIELDS 1 a\nHGETEX h PXAT 9999999999000 FIELDS 1 b\nHGETEX h FIELDS 1 b", map[string]string{"h": form("hash", "b=2@9999999999000")}},
+		{"HSETEX h EX 100000000 FIELDS 2 a 1 b 2\nHSETEX h KEEPTTL FIELDS 1 a 3\nHSETEX h FNX FIELDS 1 a 9\nHSETEX h FXX FIELDS 1 no 9\nHSETEX h FXX FIELDS 1 b 4\nHGETEX h PERSIST FIELDS 1 b",
+			map[string]string{"h": form("hash", soon("a=3", 1e8*time.Second), "b=4")}},
+		{"HSETNX h a 1\nHSETNX h a 2\nHINCRBY h n 7\nHDEL no a\nHDEL h a no\nHSET gone f v\nHDEL gone f", map[string]string{"h": form("hash", "n=7")}},
+		{"SET a 1\nSET a 2 NX\nSET b 1 XX\nSET a 3 IFEQ 2\nSET a 4 IFEQ 1\nSET a 5 XX GET\nSET e v EXAT 9999999999\nSET e w KEEPTTL\nSETEX x 100000000 v\nPSETEX y 100000000000 v",
+			map[string]string{"a": form("string", "5"), "e": redistest.Form("string", 9999999999000, []string{"w"}),
+				"x": redistest.Form("string", testNow.Add(1e8*time.Second).UnixMilli(), []string{"v"}), "y": redistest.Form("string", testNow.Add(1e8*time.Second).UnixMilli(), []string{"v"})}},
+		{"SET a v\nEXPIRE a 100000000\nPERSIST a\nEXPIRE no 1\nPEXPIRE a 5 GT\nSET b v\nGETEX b PXAT 9999999999000\nGETEX b\nGETEX no PERSIST\nGETEX b PERSIST\nGETDEL a\nMSETNX b 1 c 2\nMSETNX d 1 e 2",
+			map[string]string{"b": form("string", "v"), "d": form("string", "1"), "e": form("string", "2")}},
+		{"SET a \x0f\x0f\nSET b \x05\nBITOP DIFF d a b\nBITOP DIFF1 e a b\nBITOP ANDOR f a b\nBITOP ONE g a b b\nBITOP AND gone no nope\nDEL a b",
+			map[string]string{"d": form("string", "\x0a\x0f"), "e": form("string", "\x00\x00"), "f": form("string", "\x05\x00"), "g": form("string", "\x0a\x0f")}},
+		{"SELECT 2\nSET a v\nSWAPDB 0 2\nSELECT 0\nCOPY a b DB 1\nMOVE a 1\nMOVE no 1\nSELECT 1\nFLUSHDB\nSELECT 0\nSET c v\nRENAMENX c d\nRENAMENX d d", map[string]string{"d": form("string", "v")}},
+		{"SET a v\nFLUSHALL\nPING\nPUBLISH a b\nXGROUP HELP", map[string]string{}},
+		{"ZADD g 3479099956230698 Palermo 3479447370796909 Catania\nGEORADIUSBYMEMBER g Palermo 200 km STORE k\nGEORADIUS g 15 37 1 km STORE none\nGEORADIUS g 15 37 200 mi\nGEORADIUS no 15 37 1 ft STORE none\n" +
+			"GEOSEARCHSTORE box g FROMMEMBER Catania BYBOX 100 100 km DESC COUNT 1 WITHDIST\nDEL g",
+			map[string]string{"k": form("zset", "Catania=3.479447370796909e+15", "Palermo=3.479099956230698e+15"), "box": form("zset", "Catania=3.479447370796909e+15")}},
+		{"RPUSH l 3 1 2\nSET w1 9\nSET w2 8\nSET w3 7\nHSET h1 f x\nSORT l BY w* STORE k\nSORT l DESC LIMIT 1 5 GET w* GET h*->f GET # GET no STORE m\nSORT no STORE none\nSORT l BY no DESC STORE n\nDEL l w1 w2 w3 h1",
+			map[string]string{"k": form("list", "3", "2", "1"), "m": form("list", "8", "", "2", "", "9", "x", "1", ""), "n": form("list", "2", "1", "3")}},
+		{"FUNCTION FLUSH\nSADD t a b c\nSMOVE t u a\nSMOVE t u no\nSMOVE t t b\nSREM t c no\nSREM no a", map[string]string{"t": form("set", "b"), "u": form("set", "a")}},
+	} {
+		got := contents(t, made(t, x.lines))
+		want := map[string]string{}
+		for k, v := range x.want {
+			want["0/"+k] = v
+		}
+		for _, d := range redistest.Diff(want, got, 9) {
+			t.Errorf("%s:\n%s", x.lines, d)
+		}
+	}
+}
+
+// TestNear: distances are stored, and that their last bits may differ is told.
+func TestNear(t *testing.T) {
+	s := made(t, "ZADD g 3479099956230698 Palermo 3479447370796909 Catania")
+	var near *UnsupportedError
+	if err := s.Do(words("GEORADIUSBYMEMBER g Palermo 200 km STOREDIST k")); !errors.As(err, &near) || !near.Near {
+		t.Error(err)
+	}
+	if got := contents(t, s)["0/k"]; !strings.Contains(got, "Catania=166.27") || !strings.Contains(got, "Palermo=0") {
+		t.Error(got)
+	}
+}
+
+// TestFunctions: a library is there by its name, once.
+func TestFunctions(t *testing.T) {
+	s := made(t, "PING")
+	lib := func(name, rest string) []byte { return []byte("#!lua name=" + name + "\n" + rest) }
+	do := func(args ...[]byte) error { return s.Do(append([][]byte{[]byte("function")}, args...)) }
+	load := []byte("LOAD")
+	if err := errors.Join(do(load, lib("b", "1")), do(load, lib("a", "1")), do(load, []byte("REPLACE"), lib("b", "2"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := do(load, lib("a", "3")); err == nil || !strings.Contains(err.Error(), "already exists") {
+		t.Error(err)
+	}
+	if got := s.Functions(); !slices.EqualFunc(got, [][]byte{lib("a", "1"), lib("b", "2")}, bytes.Equal) {
+		t.Errorf("%q", got)
+	}
+	if err := do([]byte("DELETE"), []byte("a")); err != nil || len(s.Functions()) != 1 {
+		t.Error(err)
+	}
+	if err := do([]byte("flush")); err != nil || len(s.Functions()) != 0 {
+		t.Error(err)
+	}
+}
+
+// TestPut puts records of every type as they are, and by RESTORE under the name and with the expiry that it says.
+func TestPut(t *testing.T) {
+	id := func(n byte) []byte { return append(make([]byte, 15), n) }
+	elems := map[record.Type][]record.Element{
+		record.String: {{Value: []byte("v")}},
+		record.Hash:   {{Name: []byte("f"), Value: []byte("v"), ExpireMS: 9_999_999_999_000}, {Name: []byte("g"), Value: []byte("w")}},
+		record.List:   {{Value: []byte("a")}, {Value: []byte("b")}, {Value: []byte("a")}},
+		record.Set:    {{Name: []byte("a")}, {Name: []byte("b")}},
+		record.ZSet:   {{Name: []byte("a"), Score: 1.5}, {Name: []byte("b"), Score: -2}},
+		record.Stream: {{Name: id(3), Value: record.AppendPair(nil, []byte("f"), []byte("v"))}, {Kind: record.Group, Name: []byte("g"), Value: record.AppendGroup(nil, &record.GroupState{Last: id(3), Read: 4})},
+			{Kind: record.Consumer, Name: []byte("g"), Value: record.AppendConsumer(nil, &record.ConsumerState{Name: []byte("c"), SeenMS: 1, ActiveMS: 2})},
+			{Kind: record.Pending, Name: []byte("g"), Value: record.AppendPending(nil, &record.PendingEntry{ID: id(3), Consumer: []byte("c"), DeliveredMS: 5, Count: 6})}},
+		record.Other: {{Name: []byte("ReJSON-RL"), Value: []byte("raw")}},
+	}
+	for typ, list := range elems {
+		h := record.Header{DB: "0", Type: typ, Key: []byte("k"), ExpireMS: 9_999_999_999_000}
+		if typ == record.Stream {
+			h.Last, h.MaxDeleted, h.Added = id(9), id(2), 7
+		}
+		s, err := New(Options{TempDir: t.TempDir(), Memory: 1 << 20, Now: testNow, Restore: func(payload []byte, begin func(*record.Header) *Put) error {
+			if string(payload) != "payload" {
+				return errors.New("damaged")
+			}
+			return begin(&h).Write(list)
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := s.Put(&h)
+		if err := errors.Join(p.Write(list), p.End()); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{"RESTORE k 0 payload", "RESTORE k -1 payload", "RESTORE k 0 broken REPLACE", "RESTORE r 0 payload WHAT", "RESTORE r x payload"} {
+			var reply *ReplyError
+			if err := s.Do(words(line)); !errors.As(err, &reply) {
+				t.Errorf("%s %s: %v", typ, line, err)
+			}
+		}
+		for _, line := range []string{"SET replaced old", "RESTORE replaced 0 payload REPLACE IDLETIME 5", "RESTORE absolute 9999999999000 payload ABSTTL", "RESTORE relative 1000000000000 payload FREQ 1"} {
+			if err := s.Do(words(line)); err != nil {
+				t.Errorf("%s %s: %v", typ, line, err)
+			}
+		}
+		got := contents(t, s)
+		with := func(expire int64) string {
+			h := h
+			h.ExpireMS = expire
+			into := map[string]string{}
+			redistest.Read(t, into, &one{h: &h, list: list})
+			return into["0/k"]
+		}
+		for key, want := range map[string]string{"k": with(9_999_999_999_000), "replaced": with(0), "absolute": with(9_999_999_999_000), "relative": with(testNow.UnixMilli() + 1e12)} {
+			if got["0/"+key] != want || want == "" {
+				t.Errorf("%s %s is %s, want %s", typ, key, got["0/"+key], want)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// one is a reader of one record.
+type one struct {
+	h    *record.Header
+	list []record.Element
+	at   int
+}
+
+func (o *one) Next() (*record.Header, error) {
+	if o.at++; o.at > 1 {
+		return nil, io.EOF
+	}
+	return o.h, nil
+}
+
+func (o *one) Read(dst []record.Element) (int, error) {
+	n := copy(dst, o.list)
+	if o.list = o.list[n:]; n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func (o *one) Settle(record.Class) {}
+func (o *one) Close() error        { return nil }
