@@ -30,8 +30,8 @@ func (kvrocksFormat) Name() string { return "kvrocks" }
 // Servers lists the servers that want other rows than the newest ones.
 func (kvrocksFormat) Servers() []format.Server {
 	return []format.Server{
-		{Name: serverOld, Detail: "Kvrocks 2.0 to 2.3: expiry in seconds, no consumer groups"},
-		{Name: serverMid, Detail: "Kvrocks 2.4 to 2.9: consumer groups as before 2.10, HyperLogLogs as strings"},
+		{Name: serverOld, Detail: "Kvrocks 2.0 to 2.3: expiry in seconds, no consumer groups, JSON or Bloom filters"},
+		{Name: serverMid, Detail: "Kvrocks 2.4 to 2.9: consumer groups as before 2.10, HyperLogLogs as strings, no t-digests or time series"},
 	}
 }
 
@@ -134,6 +134,17 @@ func (f kvrocksFormat) wide() bool { return f.server != serverOld }
 
 // oldGroups reports whether consumer groups have the rows of before 2.10.
 func (f kvrocksFormat) oldGroups() bool { return f.server != "" }
+
+// has reports whether the server has a type: Bloom filters came with 2.6, JSON with 2.7, others after 2.9.
+func (f kvrocksFormat) has(kind codec.Kind) bool {
+	switch f.server {
+	case serverOld:
+		return kind > 0 && kind < codec.KindBloom
+	case serverMid:
+		return kind > 0 && kind <= codec.KindJSON
+	}
+	return kind > 0
+}
 
 // hasHLL reports whether the server has HyperLogLogs.
 func (f kvrocksFormat) hasHLL() bool { return f.server == "" }

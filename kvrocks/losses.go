@@ -56,7 +56,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	case record.Stream:
 		return dataset.KeepIf(batch, func(e *record.Element) bool { return t.holdsStreamRow(e, report) })
 	case record.Other:
-		return dataset.KeepIf(batch, func(e *record.Element) bool { return foreignModule(e, report) })
+		return dataset.KeepIf(batch, func(e *record.Element) bool { return t.holdsModule(e, report) })
 	}
 	return batch
 }

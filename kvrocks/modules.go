@@ -189,11 +189,12 @@ func boolByte(b bool) byte {
 	return 0
 }
 
-// foreignModule reports the loss of a value that other servers understand.
-func foreignModule(e *record.Element, report func(record.Loss)) bool {
+// holdsModule reports whether the server has the type of a value, and else the loss.
+func (t *target) holdsModule(e *record.Element, report func(record.Loss)) bool {
 	kind, _ := codec.ModuleKind(string(e.Name))
-	if kind == 0 {
-		report(record.Loss{Kind: record.LossModule, Drops: true, Detail: fmt.Sprintf("a value of %s", record.Quote(e.Name))})
+	if t.format.has(kind) {
+		return true
 	}
-	return kind != 0
+	report(record.Loss{Kind: record.LossModule, Drops: true, Detail: fmt.Sprintf("a value of %s", record.Quote(e.Name))})
+	return false
 }

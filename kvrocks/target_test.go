@@ -307,7 +307,11 @@ func TestLosses(t *testing.T) {
 		{mid, record.Stream, record.Element{Kind: record.Consumer}, "", 0, false},
 		{mid, record.Stream, record.Element{Kind: record.Group, Name: []byte("g")}, "", 1, false},
 		{now, record.Other, record.Element{Name: []byte("MBbloom--"), Value: []byte("x")}, "module", 0, false},
-		{now, record.Other, record.Element{Name: []byte("kvrocks:MBbloom--"), Value: []byte("x")}, "", 1, false},
+		{now, record.Other, record.Element{Name: []byte("kvrocks:TDIS-TYPE"), Value: []byte("x")}, "", 1, false},
+		{mid, record.Other, record.Element{Name: []byte("kvrocks:TDIS-TYPE"), Value: []byte("x")}, "module", 0, false},
+		{mid, record.Other, record.Element{Name: []byte("kvrocks:MBbloom--"), Value: []byte("x")}, "", 1, false},
+		{old, record.Other, record.Element{Name: []byte("kvrocks:MBbloom--"), Value: []byte("x")}, "module", 0, false},
+		{old, record.Other, record.Element{Name: []byte("kvrocks:bitmap"), Value: []byte("x")}, "", 1, false},
 	} {
 		got := ""
 		kept := c.dst.ElementLosses(&record.Header{Type: c.typ}, []record.Element{c.e}, func(l record.Loss) { got += l.Kind })
