@@ -203,12 +203,12 @@ func (p *pass) canonical(d *codec.Data, kind codec.Kind) (bool, error) {
 	}
 	if there {
 		p.report(FindMemberTwice, record.Error, p.head.Type, p.head.Key,
-			fmt.Sprintf("%d is there as an integer and as a string; the string is left out", v))
+			fmt.Sprintf("%d exists as an integer and as a string; kvferry leaves out the string", v))
 		p.consume(record.Orphan)
 		return false, nil
 	}
 	p.report(FindNotCanonical, record.Warning, p.head.Type, p.head.Key,
-		fmt.Sprintf("%d is stored as a string, so that the server's lookups do not find it", v))
+		fmt.Sprintf("%d is stored as a string; the server's lookups do not find it", v))
 	return true, nil
 }
 
@@ -262,7 +262,7 @@ func (p *pass) sortRow() (float64, codec.Data, error) {
 	if _, err := codec.DecodeKey(p.key, p.sp.Named); err != nil {
 		return 0, codec.Data{}, err
 	}
-	return 0, codec.Data{}, errors.New("the score is no number")
+	return 0, codec.Data{}, errors.New("the score is not a number")
 }
 
 // zsetRow looks ahead to the next sort or score row.
@@ -288,7 +288,7 @@ func (p *pass) score(member codec.Data) (float64, error) {
 		return 0, err
 	}
 	if !d.IsNumber() {
-		return 0, fmt.Errorf("a score that is no number")
+		return 0, fmt.Errorf("a score that is not a number")
 	}
 	f := d.Number()
 	if math.IsNaN(f) {
@@ -325,7 +325,7 @@ func (p *pass) checks() error {
 	}
 	if p.meta.Size != p.count {
 		p.report(FindSizeMismatch, record.Warning, p.head.Type, p.head.Key,
-			fmt.Sprintf("META says %d elements, rows there: %d", p.meta.Size, p.count))
+			fmt.Sprintf("META says %d elements, rows found: %d", p.meta.Size, p.count))
 	}
 	return io.EOF
 }

@@ -24,7 +24,7 @@ type listState struct {
 // follow takes the next index; one that is not larger than the last is damage.
 func (l *listState) follow(d codec.Data) error {
 	if !d.IsIndex() {
-		return &keyError{fmt.Errorf("a list index that is no number")}
+		return &keyError{fmt.Errorf("a list index that is not a number")}
 	}
 	if l.any {
 		if codec.CompareIndex(l.last, d) >= 0 {
@@ -70,7 +70,7 @@ func (p *pass) sortList() (bool, error) {
 		}
 		d, err := p.single()
 		if err == nil && !d.IsIndex() {
-			err = &keyError{fmt.Errorf("a list index that is no number")}
+			err = &keyError{fmt.Errorf("a list index that is not a number")}
 		}
 		if err == nil {
 			_, err = p.value(codec.KindElement)

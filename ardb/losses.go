@@ -21,7 +21,7 @@ const (
 )
 
 var lossInfos = []record.LossInfo{
-	{Kind: LossIntSpan, Types: record.Of(record.Hash, record.Set), Text: "Integers among the fields of a hash or the members of a set are 2^63 or more apart, which Ardb's compare wraps around; those too far from the ones before are left out. Servers before 0.9.7 compare 32 bits: as `ardb0.9.6:` the bound is 2^31."},
+	{Kind: LossIntSpan, Types: record.Of(record.Hash, record.Set), Text: "Integer fields of a hash or members of a set are 2^63 or more apart, where Ardb's comparator overflows; those too far from earlier ones are left out. Servers before 0.9.7 compare 32 bits: as `ardb0.9.6:` the bound is 2^31."},
 	{Kind: LossStreamFields, Types: record.Of(record.Stream), Text: "A stream entry has more than 127 fields; it is left out."},
 }
 
@@ -80,7 +80,7 @@ func markHLL(batch []record.Element, report func(record.Loss)) {
 	for i := range batch {
 		if merge.RedisStale(batch[i].Value) {
 			batch[i].Value = merge.FromRedis(batch[i].Value)
-			report(record.Loss{Kind: record.LossHyperLogLog, Note: true, Detail: "the mark of a stale count is moved to where Ardb has it"})
+			report(record.Loss{Kind: record.LossHyperLogLog, Note: true, Detail: "the flag for a stale count is converted to Ardb's"})
 		}
 	}
 }

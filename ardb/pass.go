@@ -231,7 +231,7 @@ func (p *pass) open(user []byte) {
 	v := &p.meta
 	p.head = record.Header{DB: p.sp.DB, Type: v.Kind.Type(), Key: user, ExpireMS: v.ExpireMS, Len: v.Size}
 	if v.ExpireMS < 0 {
-		p.report(FindBadExpiry, record.Warning, p.head.Type, user, fmt.Sprintf("expiry %d ms is taken for never", v.ExpireMS))
+		p.report(FindBadExpiry, record.Warning, p.head.Type, user, fmt.Sprintf("expiry %d ms is read as never", v.ExpireMS))
 		p.head.ExpireMS = 0
 	}
 	p.head.Expired = p.head.ExpireMS > 0 && p.head.ExpireMS < p.now
@@ -327,7 +327,7 @@ func (p *pass) readMeta() error {
 		switch {
 		case p.head.Type == record.Stream:
 			if !d.IsText() {
-				return fmt.Errorf("field name %d is no string", i)
+				return fmt.Errorf("field name %d is not a string", i)
 			}
 			p.namesBuf = append(p.namesBuf, d.Text...)
 			p.names = append(p.names, d)

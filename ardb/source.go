@@ -109,7 +109,7 @@ func (s *source) settle(ctx context.Context, o *format.OpenOptions, opts *store.
 			if opts.Report != nil {
 				opts.Report(record.Finding{Kind: FindRowOrder, Severity: record.Warning, Keyspace: order.Keyspace,
 					Place:  record.Place{File: filepath.Base(order.File), Off: order.Off, Level: -1},
-					Detail: "the rows are not in the order of " + codec.ComparerName + ", as the stock server leaves them; all are sorted"})
+					Detail: "the rows are not in the order of " + codec.ComparerName + ", because of the stock server; kvferry sorted them"})
 			}
 			opts.Resort = true
 			sorted, err := o.Store(ctx, s.dir, opts)
@@ -140,7 +140,7 @@ func (s *source) findNamespaces(opts *store.Options) error {
 	for _, sp := range s.spaces {
 		if d, _ := codec.SplitData(sp.NS); d.Tag == codec.TagInt && opts.Report != nil {
 			opts.Report(record.Finding{Kind: FindIntNamespace, Severity: record.Note, DB: sp.DB, Keyspace: sp.Name,
-				Detail: "MOVE wrote this namespace as an integer, so that no client can select it; it is read as database " + sp.DB})
+				Detail: "MOVE wrote this namespace as an integer, so no client can select it; kvferry reads it as database " + sp.DB})
 		}
 	}
 	return nil

@@ -100,7 +100,7 @@ func (f blackwidowFormat) Limits() format.Limits {
 		Detail:      "Pika 3.0 to 3.5, on RocksDB 5.9.2 and later",
 		ScoreDetail: "any float64 but NaN",
 		OtherDetails: []string{
-			"lists have no limit of elements",
+			"lists may have any number of elements",
 			"streams, without groups and expiry, as pika3.5: only; they are read wherever they are",
 		},
 	}

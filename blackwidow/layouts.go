@@ -199,7 +199,7 @@ func hidden(m *versioned.Meta) (kind, detail string) {
 	if m.Version&0xff != 0xff {
 		return "", ""
 	}
-	return FindHiddenVersion, fmt.Sprintf("version %d ends in the byte 0xff, which makes the engine list the collection as empty", m.Version)
+	return FindHiddenVersion, fmt.Sprintf("version %d ends in the byte 0xff, so the engine shows the collection as empty", m.Version)
 }
 
 func appendRow(dst, key []byte, version int64) []byte {

@@ -170,7 +170,7 @@ func (f *family) open(ctx context.Context, root, dir, db string, o *format.OpenO
 	}
 	if spaces[cfData] != nil && spaces[cfScore] == nil && f.orders[cfScore] != nil {
 		dataset.Report(o, record.Finding{Kind: FindMissingScores, Severity: record.Error, DB: db, Type: record.ZSet, Keyspace: rel,
-			Detail: "there is no score_cf, without which the engine does not open the database; scores are read from data_cf"})
+			Detail: "score_cf is missing; the engine does not open the database without it; kvferry reads the scores from data_cf"})
 	}
 	return st, nil
 }

@@ -268,7 +268,7 @@ func (a *attempt) plan(ctx context.Context) error {
 	if loss := judge(lost, a.o); loss != nil && none == nil {
 		return loss
 	}
-	return fmt.Errorf("%w; there is what cannot be read: %s", err, lost[0].Samples[0].Detail)
+	return fmt.Errorf("%w; some data is unreadable: %s", err, lost[0].Samples[0].Detail)
 }
 
 // planReadable is plan for what can be read.

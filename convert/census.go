@@ -31,7 +31,7 @@ type census struct {
 type CountError struct{ What string }
 
 func (e *CountError) Error() string {
-	return "the target is not what was written, nothing is published: " + e.What
+	return "the target differs from what was written; nothing is published: " + e.What
 }
 
 func miscount(format string, args ...any) error { return &CountError{fmt.Sprintf(format, args...)} }

@@ -284,7 +284,7 @@ func TestLossesRefuse(t *testing.T) {
 		t.Errorf("sample %s", s)
 	}
 	b.o.AllowLoss = []string{"key-too-long"}
-	b.fails("refused: fake cannot take over everything: 1 × score-range")
+	b.fails("refused: fake cannot hold everything: 1 × score-range")
 }
 
 func TestLossesAllowed(t *testing.T) {
@@ -377,7 +377,7 @@ func TestFailuresLeaveNothing(t *testing.T) {
 	b = newBench(t, dataset(1))
 	b.to.spoil = func(r *fakeRecord) { r.Elems = r.Elems[:1] }
 	var proof *ProofError
-	if err := b.fails("the proof failed, nothing is published: database 0 hash: "); !errors.As(err, &proof) || len(proof.Parts) != 4 {
+	if err := b.fails("the proof failed; nothing is published: database 0 hash: "); !errors.As(err, &proof) || len(proof.Parts) != 4 {
 		t.Errorf("%v", err)
 	}
 

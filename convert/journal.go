@@ -48,7 +48,7 @@ type journaled struct {
 }
 
 // errBusy says that another process works in the directory.
-var errBusy = errors.New("another kvferry is at work there")
+var errBusy = errors.New("another kvferry is using it")
 
 // openJournal opens or makes the journal of a work directory, locks it and reads what it has. A last
 // line that is cut off was never synced and is dropped.

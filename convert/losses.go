@@ -111,7 +111,7 @@ func (e *LossError) Error() string {
 			parts = append(parts, fmt.Sprintf("%d × %s", l.Count, l.Kind))
 		}
 	}
-	return fmt.Sprintf("refused: %s cannot take over everything: %s; accept it with --allow-loss %s",
+	return fmt.Sprintf("refused: %s cannot hold everything: %s; accept it with --allow-loss %s",
 		e.Target, strings.Join(parts, ", "), strings.Join(kinds, ","))
 }
 

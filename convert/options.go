@@ -136,7 +136,7 @@ func (o *Options) normalize() (*Options, error) {
 		n.Version = 1
 	}
 	if n.Version&0xFF == 0xFF || n.Version < 0 {
-		return nil, fmt.Errorf("version %d cannot be used: the original engines lose sight of versions whose low byte is 0xFF", n.Version)
+		return nil, fmt.Errorf("version %d cannot be used: the original engines do not find rows of versions whose low byte is 0xFF", n.Version)
 	}
 	if !n.Resume { // an unfinished run may have a moment of its own
 		if err := n.checkSelection(); err != nil {

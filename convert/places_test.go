@@ -106,7 +106,7 @@ func TestForeignPlaces(t *testing.T) {
 	must(t, os.Remove(filepath.Join(b.dir, "dst.kvferry/data")))
 	b.write("dst.kvferry-report.json", []byte("{}"))
 	b.o.Resume = false
-	b.refused("dst.kvferry-report.json: already exists; it is not touched: move it away")
+	b.refused("dst.kvferry-report.json: already exists; kvferry does not overwrite it: move it away")
 	must(t, os.Remove(filepath.Join(b.dir, "dst.kvferry-report.json")), os.Mkdir(filepath.Join(b.dir, "dst.kvferry-report.json"), 0o755))
 	b.refused("dst.kvferry-report.json: already exists")
 	if _, err := DryRun(context.Background(), &b.o); !errors.Is(err, fs.ErrExist) {
@@ -121,7 +121,7 @@ func TestTargetInsideTheSource(t *testing.T) {
 	b.o.Source.WALDir = filepath.Join(b.dir, "wal")
 	for _, path := range []string{"src/dst", "store/dst", "store/sub/dst", "sub/dst", "src/link/sub/dst", "wal/dst"} {
 		b.o.Target.Path = filepath.Join(b.dir, path)
-		b.refused("which is not to be changed")
+		b.refused("which kvferry must not change")
 	}
 }
 
@@ -134,7 +134,7 @@ func TestAnotherAtWork(t *testing.T) {
 		o := b.o
 		o.crash = nil
 		_, err := Run(context.Background(), &o)
-		if err == nil || !strings.Contains(err.Error(), "another kvferry is at work there (process ") {
+		if err == nil || !strings.Contains(err.Error(), "another kvferry is using it (process ") {
 			t.Errorf("the second run: %v", err)
 		}
 	}
@@ -148,8 +148,8 @@ func TestTempDir(t *testing.T) {
 	b.o.TempDir = filepath.Join(b.dir, "src/CURRENT")
 	b.refused("not a directory")
 	b.o.TempDir = filepath.Join(b.dir, "src")
-	b.refused("lies inside the source")
-	if _, err := DryRun(context.Background(), &b.o); err == nil || !strings.Contains(err.Error(), "lies inside the source") {
+	b.refused("is inside the source")
+	if _, err := DryRun(context.Background(), &b.o); err == nil || !strings.Contains(err.Error(), "is inside the source") {
 		t.Errorf("dry run: %v", err)
 	}
 
@@ -338,7 +338,7 @@ func TestReadReportRefuses(t *testing.T) {
 	}
 	must(t, os.Truncate(filepath.Join(b.dir, "empty"), maxReport+1)) // zeros, never read
 	for _, name := range []string{"empty", "object", "list", "half", "other", "src"} {
-		if _, err := ReadReport(filepath.Join(b.dir, name)); err == nil || !strings.Contains(err.Error(), "no report of kvferry's") {
+		if _, err := ReadReport(filepath.Join(b.dir, name)); err == nil || !strings.Contains(err.Error(), "not a kvferry report") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

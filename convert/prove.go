@@ -40,7 +40,7 @@ func (e *ProofError) Error() string {
 	if e.Err != nil {
 		parts = append(parts, e.Err.Error())
 	}
-	return "the proof failed, nothing is published: " + strings.Join(parts, "; ")
+	return "the proof failed; nothing is published: " + strings.Join(parts, "; ")
 }
 
 func (m *Mismatch) difference() string {

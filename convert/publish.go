@@ -126,7 +126,7 @@ func (a *attempt) appear() error {
 	}
 	err := disk.RenameNew(a.work.data(), a.work.target)
 	if errors.Is(err, fs.ErrExist) {
-		err = fmt.Errorf("made by somebody else while the conversion ran: %w", &existsError{path: a.work.target})
+		err = fmt.Errorf("created by another process while the conversion ran: %w", &existsError{path: a.work.target})
 	}
 	return err
 }

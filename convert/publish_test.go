@@ -48,7 +48,7 @@ func TestFailsAfterPublishing(t *testing.T) {
 		if !errors.As(err, &published) || published.Synced != c.synced || rep == nil || rep.Records() != 60 {
 			t.Fatalf("%s: %v, %v", name, rep, err)
 		}
-		if text := err.Error(); !strings.Contains(text, "dst is complete") || strings.Contains(text, "nothing is left") {
+		if text := err.Error(); !strings.Contains(text, "dst is complete") || strings.Contains(text, "left nothing behind") {
 			t.Errorf("%s: %s", name, text)
 		}
 		if read, err := ReadReport(ReportPath(b.o.Target.Path)); err != nil || read.Records() != 60 {
@@ -95,7 +95,7 @@ func TestStuck(t *testing.T) {
 	b.to.failAfter = 3
 	b.failing("planned", func(op, path string) bool { return op == "remove" && path == "dst.kvferry" })
 	_, err := Run(context.Background(), &b.o)
-	if err == nil || !strings.Contains(err.Error(), "is left in "+filepath.Join(b.dir, "dst.kvferry")+" and of no use") {
+	if err == nil || !strings.Contains(err.Error(), "unusable work is left in "+filepath.Join(b.dir, "dst.kvferry")) {
 		t.Errorf("%v", err)
 	}
 	b.leaves("dst.kvferry", "src")

@@ -29,7 +29,7 @@ func (r *rename) plain() []byte { return fmt.Appendf(nil, "%s:%s", r.key, r.typ)
 func (r *rename) size() int64 { return int64(len(r.key)+len(r.to)) + 128 }
 
 // errManyRenames says that the renames do not fit into memory.
-var errManyRenames = errors.New("too many names stand under several types to rename them: use --on-conflict keep=TYPES, or more --memory")
+var errManyRenames = errors.New("too many names exist under several types to rename them: use --on-conflict keep=TYPES, or more --memory")
 
 // findRenames reads the source once and lists the records to rename, by database and new name.
 func (a *attempt) findRenames(ctx context.Context) ([]rename, error) {

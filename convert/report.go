@@ -197,7 +197,7 @@ func ReadReport(path string) (*Report, error) {
 		return nil, err
 	}
 	if !st.Mode().IsRegular() || st.Size() > maxReport {
-		return nil, fmt.Errorf("%s: no report of kvferry's", path)
+		return nil, fmt.Errorf("%s: not a kvferry report", path)
 	}
 	data, err := disk.ReadFile(path)
 	if err != nil {
@@ -205,10 +205,10 @@ func ReadReport(path string) (*Report, error) {
 	}
 	r := &Report{File: path}
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, fmt.Errorf("%s: no report of kvferry's: %w", path, err)
+		return nil, fmt.Errorf("%s: not a kvferry report: %w", path, err)
 	}
 	if r.Source.Format == "" || r.Target.Format == "" {
-		return nil, fmt.Errorf("%s: no report of kvferry's: it names no formats", path)
+		return nil, fmt.Errorf("%s: not a kvferry report: it names no formats", path)
 	}
 	return r, nil
 }
@@ -222,7 +222,7 @@ func checkReport(path string) error {
 		return err
 	}
 	if _, err := ReadReport(path); err != nil {
-		return &existsError{path: path, todo: ": move it away, the report of this conversion goes there"}
+		return &existsError{path: path, todo: ": move it away; this conversion writes its report there"}
 	}
 	return nil
 }

@@ -280,7 +280,7 @@ func TestOneAtATime(t *testing.T) {
 		}
 		o := b.o
 		o.Resume, o.crash = true, nil
-		if _, err := Run(context.Background(), &o); err == nil || !strings.Contains(err.Error(), "another kvferry is at work") {
+		if _, err := Run(context.Background(), &o); err == nil || !strings.Contains(err.Error(), "another kvferry is using it") {
 			t.Errorf("the second run: %v", err)
 		}
 	}

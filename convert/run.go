@@ -33,7 +33,7 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 		return nil, err
 	}
 	if o.Resume && o.Source.Format.Limits().Place == format.OnServer {
-		return nil, fmt.Errorf("%s: a server changes, so nothing that was made of it can be continued: leave out --resume, or convert it to an RDB file and that with --resume", o.Source.Path)
+		return nil, fmt.Errorf("%s: a conversion from a running server cannot be resumed: leave out --resume, or convert the server to an RDB file first and resume from that", o.Source.Path)
 	}
 	if rep, done, err := concludeEarlier(o); done || err != nil {
 		return rep, err

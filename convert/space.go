@@ -23,7 +23,7 @@ func (e *SpaceError) Unwrap() error { return e.Err }
 // Error says what is missing where, and what to do.
 func (e *SpaceError) Error() string {
 	if e.Estimate == nil {
-		return fmt.Sprintf("not enough space: not even a sample fits: %s; --force-space starts nevertheless", fullText(e.Err))
+		return fmt.Sprintf("not enough space: not even a sample fits: %s; --force-space starts anyway", fullText(e.Err))
 	}
 	var parts []string
 	temp := false
@@ -37,7 +37,7 @@ func (e *SpaceError) Error() string {
 	if temp {
 		advice += ", or another one for temporary files with --temp-dir"
 	}
-	return fmt.Sprintf("not enough space: %s (estimated from a sample); %s; --force-space starts nevertheless", strings.Join(parts, "; "), advice)
+	return fmt.Sprintf("not enough space: %s (estimated from a sample); %s; --force-space starts anyway", strings.Join(parts, "; "), advice)
 }
 
 // Use says what a volume takes.

@@ -363,7 +363,7 @@ func (x *task) entries(batch []record.Element) []record.Element {
 // whole record.
 func (x *task) drops() bool {
 	if x.header.Type == record.Other && !x.Group.Has(record.Other) {
-		x.lose(record.Loss{Kind: record.LossModule, Drops: true, Detail: "the target does not understand it"})
+		x.lose(record.Loss{Kind: record.LossModule, Drops: true, Detail: "the target does not support it"})
 		return true
 	}
 	dropped := false
@@ -405,7 +405,7 @@ func (x *task) taken() error {
 		}
 		return nil
 	}
-	x.lose(record.Loss{Kind: record.LossSameName, Drops: true, Detail: "the target holds a name under one type only"})
+	x.lose(record.Loss{Kind: record.LossSameName, Drops: true, Detail: "the target holds each name under one type only"})
 	x.reader.Settle(record.Lost)
 	return nil
 }

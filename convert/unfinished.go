@@ -29,11 +29,11 @@ func (e *UnfinishedError) Error() string {
 	}
 	switch {
 	case e.CanGoOn():
-		text += fmt.Sprintf("; what is done is kept in %s", e.Dir)
+		text += fmt.Sprintf("; the work so far is kept in %s", e.Dir)
 	case e.Stuck != nil:
-		text += fmt.Sprintf("; what was done is left in %s and of no use: %v; remove it", e.Dir, e.Stuck)
+		text += fmt.Sprintf("; unusable work is left in %s: %v; remove it", e.Dir, e.Stuck)
 	case isFull(e.Err):
-		text += "; nothing is left of this conversion"
+		text += "; this conversion left nothing behind"
 	}
 	return text
 }

@@ -56,7 +56,9 @@ type existsError struct {
 	todo string // what to do about it
 }
 
-func (e *existsError) Error() string { return e.path + ": already exists; it is not touched" + e.todo }
+func (e *existsError) Error() string {
+	return e.path + ": already exists; kvferry does not overwrite it" + e.todo
+}
 func (e *existsError) Unwrap() error { return fs.ErrExist }
 
 // checkTarget refuses a target that exists, cannot be made or would change the source, and one whose
@@ -116,7 +118,7 @@ func checkApart(source, parent, path string) error {
 	}
 	for _, src := range dirs {
 		if dst == src || strings.HasPrefix(dst, strings.TrimSuffix(src, string(filepath.Separator))+string(filepath.Separator)) {
-			return fmt.Errorf("%s: lies inside the source %s, which is not to be changed", path, source)
+			return fmt.Errorf("%s: is inside the source %s, which kvferry must not change", path, source)
 		}
 	}
 	return nil
@@ -160,7 +162,7 @@ func CheckTemp(source, temp string) error {
 	case err != nil:
 		return err
 	case !st.IsDir():
-		return fmt.Errorf("%s: not a directory, so it takes no temporary files", temp)
+		return fmt.Errorf("%s: the directory for temporary files is not a directory", temp)
 	}
 	return checkApart(source, temp, temp)
 }
@@ -233,7 +235,7 @@ func cannotWork(dir string, err error) error {
 	if isFull(err) || !errors.As(err, &p) {
 		return &UnfinishedError{Dir: dir, Err: err}
 	}
-	return fmt.Errorf("%s: nothing can be written in this directory (%w), where the target is to be made; name a place for it that can be written to",
+	return fmt.Errorf("%s: cannot write to this directory (%w), where the target would be created; choose a writable location",
 		filepath.Dir(dir), p.Err)
 }
 
@@ -247,17 +249,17 @@ func checkWork(dir string, resume bool) error {
 	journal := false
 	for _, e := range entries {
 		if !slices.Contains(workNames, e.Name()) {
-			return fmt.Errorf("%s: is needed to work in, and is no directory of kvferry's: it has %s in it", dir, e.Name())
+			return fmt.Errorf("%s: needed as the work directory, but not created by kvferry: it has %s in it", dir, e.Name())
 		}
 		journal = journal || e.Name() == "journal" || e.Name() == lockFile
 	}
 	if len(entries) > 0 && !journal {
-		return fmt.Errorf("%s: is needed to work in, and is no directory of kvferry's: it has no journal", dir)
+		return fmt.Errorf("%s: needed as the work directory, but not created by kvferry: it has no journal", dir)
 	}
 	if err := probeWork(dir); err != nil || resume {
 		return err
 	}
-	return fmt.Errorf("%s: left by a conversion that did not finish; continue it with --resume, "+
+	return fmt.Errorf("%s: left by an unfinished conversion; continue it with --resume, "+
 		"or start over with --discard", dir)
 }
 

@@ -27,7 +27,7 @@
 //	by score          r8 E(key) version(8) score(8) member r16      r16 ctime(8)
 //	entries           r8 E(key) version(8) ms(8) seq(8) r16         length(4) field length(4) value …
 //
-// A name stands under one type. Times are in milliseconds with bit 63 set since 4.0.1, in seconds before; one database can have
+// A name has one type. Times are in milliseconds with bit 63 set since 4.0.1, in seconds before; one database can have
 // both. What is alive is decided as in blackwidow; rows of an earlier life of a key, of another type too, are left to compaction.
 //
 // The engine does not write what follows the last NUL of a user key that has one before its end: it leaves as many bytes of

@@ -54,7 +54,7 @@ func (floydFormat) Limits() format.Limits {
 		OtherDetails: []string{
 			"a key has one type",
 			"a key that has NULs ends with one",
-			"lists have no limit of elements",
+			"lists may have any number of elements",
 			"streams have neither groups nor an expiry",
 		},
 		Losses: lossInfos,

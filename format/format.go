@@ -52,7 +52,7 @@ type Limits struct {
 	MaxScore      float64
 	MaxElements   int64          // 0: no limit
 	Unbounded     record.TypeSet // types that MaxElements does not bound
-	SameName      bool           // one name may stand under several types
+	SameName      bool           // one name may exist under several types
 	// FieldExpiry and StreamGroups say that fields of hashes can have an expiry, and streams consumer
 	// groups. What a target cannot hold of these is left out before it sees it.
 	FieldExpiry, StreamGroups bool

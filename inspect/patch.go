@@ -228,7 +228,7 @@ type decision struct {
 //
 //	op 1B | type 1B | key length, expiry, elements: varints | key
 //
-// A name stands under one type on a server. So what A has under a name says what becomes of it, and a record of another type that only the
+// A name has one type on a server. So what A has under a name says what becomes of it, and a record of another type that only the
 // server has needs no deletion.
 type decisions struct {
 	f    *disk.File

@@ -37,7 +37,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	if h.ExpireMS != 0 && (record.CeilSeconds(h.ExpireMS) == 0 || h.ExpireMS < 0 && h.Type == record.String) {
 		h.ExpireMS = 1000
 		return append(out, record.Loss{Kind: record.LossExpiryMS, Note: true,
-			Detail: "it expired before 1970, which nemo takes for never: written as expired in the first second of 1970"})
+			Detail: "it expired before 1970, which nemo reads as never; written as expired in the first second of 1970"})
 	}
 	if l, ok := seconds.Loss(h); ok {
 		out = append(out, l)

@@ -34,21 +34,21 @@ type LossInfo struct {
 }
 
 var lossInfos = []LossInfo{
-	{Kind: LossSameName, Text: "A name stands under several types and the target takes one. `--on-conflict keep=TYPES` says which type keeps it, `--on-conflict rename` calls the others `name:type`."},
+	{Kind: LossSameName, Text: "A name exists under several types, but the target holds only one. `--on-conflict keep=TYPES` chooses the type that keeps the name; `--on-conflict rename` renames the others to `name:type`."},
 	{Kind: LossStream, Types: Of(Stream), Text: "The target has no streams; they are left out."},
-	{Kind: LossStreamGroups, Types: Of(Stream), Text: "Consumer groups and pending entries are left out; the entries of the stream are taken over."},
-	{Kind: LossFieldExpiry, Types: Of(Hash), Text: "Fields of a hash have an expiry of their own; they are kept without it."},
-	{Kind: LossModule, Types: Of(Other), Text: "Values of modules and libraries of functions, which only servers that have these understand, are left out."},
-	{Kind: LossKeyTooLong, Text: "The key of a collection is longer than the target takes; the collection is left out."},
+	{Kind: LossStreamGroups, Types: Of(Stream), Text: "Consumer groups and pending entries are left out; the entries of the stream are converted."},
+	{Kind: LossFieldExpiry, Types: Of(Hash), Text: "Fields of a hash expire; they are kept without their expiry."},
+	{Kind: LossModule, Types: Of(Other), Text: "Module values and function libraries that the target does not support are left out."},
+	{Kind: LossKeyTooLong, Text: "The key of a collection is longer than the target allows; the collection is left out."},
 	{Kind: LossEmptyKey, Text: "A collection has the empty key; it is left out."},
-	{Kind: LossScoreRange, Types: Of(ZSet), Text: "A score is beyond what the target takes; the member is left out."},
-	{Kind: LossScoreNaN, Types: Of(ZSet), Text: "A score is not a number, which no engine takes; the member is left out."},
-	{Kind: LossTooManyElements, Text: "A collection has more elements than the target counts; it is left out."},
-	{Kind: LossExpiryMS, Text: "An expiry in milliseconds is rounded up to the next second: nothing expires earlier than it did."},
-	{Kind: LossExpiry2038, Text: "An expiry beyond 2038-01-19T03:14:07Z, where 32 bits of seconds end, is brought forward to that moment."},
-	{Kind: LossHyperLogLog, Types: Of(String), Note: true, Text: "A HyperLogLog is kept as a string that the target cannot count, or may count differently once it is added to. Where only the mark of a stale count differs (Redis and Ardb), it is moved."},
-	{Kind: LossCommand, Text: "A command of an append-only file whose effect is not known, such as a script, was passed over: any later key may be wrong."},
-	{Kind: LossDamaged, Text: "`kvferry verify` finds errors in the source: what they are about may be missing or wrong. Tables, blocks of tables and pages of LMDB files that cannot be read are among them: when this is allowed all else is converted, and what they had deleted or changed may be taken over as it was before. Where nothing can be passed over (a log, MANIFEST, CURRENT) the conversion stops all the same: `--type` and `--db` leave out the store."},
+	{Kind: LossScoreRange, Types: Of(ZSet), Text: "A score is outside the range of the target; the member is left out."},
+	{Kind: LossScoreNaN, Types: Of(ZSet), Text: "A score is not a number, which no engine accepts; the member is left out."},
+	{Kind: LossTooManyElements, Text: "A collection has more elements than the target can count; it is left out."},
+	{Kind: LossExpiryMS, Text: "An expiry in milliseconds is rounded up to the next second; nothing expires early."},
+	{Kind: LossExpiry2038, Text: "An expiry after 2038-01-19T03:14:07Z, the end of 32-bit seconds, is moved to that time."},
+	{Kind: LossHyperLogLog, Types: Of(String), Note: true, Text: "A HyperLogLog becomes a string that the target cannot count, or may count differently after elements are added. Between Redis and Ardb only the flag for a stale count differs; it is converted."},
+	{Kind: LossCommand, Text: "A command of an append-only file with an unknown effect, such as a script, was skipped: any later key may be wrong."},
+	{Kind: LossDamaged, Text: "`kvferry verify` finds errors in the source: the data they concern may be missing or wrong. This includes unreadable tables, blocks and LMDB pages. If allowed, everything else is converted; data that the unreadable parts deleted or changed may be converted in its old state. A damaged log, MANIFEST or CURRENT stops the conversion in any case, unless `--type` and `--db` leave out the store."},
 }
 
 // LossInfos lists the kinds of losses that do not belong to one format.

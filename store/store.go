@@ -294,7 +294,7 @@ type MissingError struct {
 func (e *MissingError) Error() string { return e.File + ": " + e.Why() }
 
 // Why says it without the file.
-func (e *MissingError) Why() string { return e.By + " names this file, which is not there" }
+func (e *MissingError) Why() string { return e.By + " lists this file, but it does not exist" }
 
 // Unwrap makes it an fs.ErrNotExist.
 func (e *MissingError) Unwrap() error { return fs.ErrNotExist }

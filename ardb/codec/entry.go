@@ -81,7 +81,7 @@ func AppendPairs(dst, value []byte, meta []Data) ([]byte, error) {
 	k := values.Count - 1
 	switch {
 	case n.Tag != TagInt || n.Int < 0:
-		return dst, fmt.Errorf("a field count that is no number")
+		return dst, fmt.Errorf("a field count that is not a number")
 	case n.Int == int64(k) && k == len(meta):
 		return appendPairs(dst, k, &values, &values, meta)
 	case n.Int == int64(k/2) && k%2 == 0:

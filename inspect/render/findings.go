@@ -155,7 +155,7 @@ func Findings(w io.Writer, r *Result) error {
 		fmt.Fprintf(&b, "and %s more (--max-findings)\n", record.Plural(more, "finding"))
 	}
 	if r.Skipped > 0 {
-		fmt.Fprintf(&b, "tables, blocks or pages that could not be read: %d; their rows are missing: other findings may follow from that\n", r.Skipped)
+		fmt.Fprintf(&b, "unreadable tables, blocks or pages: %d; their rows are missing: other findings may follow from that\n", r.Skipped)
 		b.WriteString("the rest can be had with convert --allow-loss damaged and with dump --salvage\n")
 	}
 	for _, part := range r.Unread {

@@ -157,7 +157,7 @@ func TestRESPBatchesAndConflicts(t *testing.T) {
 		t.Errorf("%q, %v, %d skipped", got, err, e.Skipped)
 	}
 	if _, err := encode(t, &resp.Encoder{}, of(head(record.ZSet, "z"), record.Element{Score: math.NaN()})); err == nil {
-		t.Error("a score that is no number: no error")
+		t.Error("a score that is not a number: no error")
 	}
 	if _, err := encode(t, &resp.Encoder{}, of(head(record.Stream, "x"), record.Element{Name: []byte("short")})); err == nil {
 		t.Error("a short id: no error")

@@ -74,7 +74,7 @@ func TestBlobFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := text.String(); !regexp.MustCompile(`hash/default +blobs +3 +4\.0 KiB +7 +lz4`).MatchString(s) ||
-		!strings.Contains(s, "2.0 KiB of the 4.0 KiB in blob files are of values that no row has any more\n") {
+		!strings.Contains(s, "2.0 KiB of the 4.0 KiB in blob files belong to values that no row refers to\n") {
 		t.Error(s)
 	}
 	var got struct {

@@ -23,7 +23,7 @@ func damaged() *Result {
 	findings := []record.Finding{
 		{Kind: "damaged-block", Severity: record.Error, DB: "0", Keyspace: "hashes/data_cf", Place: record.Place{File: "hashes/000012.sst", Off: 4096, Level: 6}, Detail: "checksum mismatch"},
 		{Kind: "count-mismatch", Severity: record.Error, DB: "0", Type: record.Hash, Key: []byte("user:1"), Keyspace: "hashes/default",
-			Place: record.Place{File: "hashes/000010.sst", Off: 17, Level: 0, Seq: 9}, Detail: "count is 3, rows there: 2"},
+			Place: record.Place{File: "hashes/000010.sst", Off: 17, Level: 0, Seq: 9}, Detail: "count is 3, rows found: 2"},
 		{Kind: "zset-bad-score", Severity: record.Error, DB: "1", Type: record.ZSet, Key: []byte("\xff\x00<>&\"'"), Place: record.Place{Level: -1}, Detail: "score \x01 is NaN ]]>"},
 		{Kind: "orphan-rows", Severity: record.Warning, DB: "0", Type: record.Set, Key: []byte{}, Place: record.Place{File: "/elsewhere/000001.log", Level: -1}, Detail: "data rows without a meta row: 3"},
 		{Kind: "brand-new", Severity: record.Note, Place: record.Place{Level: -1}, Detail: "of a kind that no list has"},
@@ -257,9 +257,9 @@ func TestTextReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`error count-mismatch db 0 hash "user:1": count is 3, rows there: 2 [hashes/default, hashes/000010.sst, offset 17, level 0, seq 9]`,
+		`error count-mismatch db 0 hash "user:1": count is 3, rows found: 2 [hashes/default, hashes/000010.sst, offset 17, level 0, seq 9]`,
 		"and 2 findings more (--max-findings)", "not all records could be read: database 0, hash\nhow to get at the rest: docs/findings.md, \"What cannot be passed over\"\n",
-		"tables, blocks or pages that could not be read: 2; their rows are missing: other findings may follow from that\n" +
+		"unreadable tables, blocks or pages: 2; their rows are missing: other findings may follow from that\n" +
 			"the rest can be had with convert --allow-loss damaged and with dump --salvage\n",
 		"       3  error    count-mismatch", "/data/pika dump: 10 records, 20 elements, 50 entries in 3 files (12.1 KiB): 5 errors, 1 warning, 1 note",
 	} {

@@ -232,7 +232,7 @@ func filesTable(b *strings.Builder, s *inspect.Stats) {
 		blobs, garbage = blobs+l.Bytes, garbage+l.Garbage
 	}
 	if blobs > 0 {
-		fmt.Fprintf(b, "%s of the %s in blob files are of values that no row has any more\n", Bytes(garbage), Bytes(blobs))
+		fmt.Fprintf(b, "%s of the %s in blob files belong to values that no row refers to\n", Bytes(garbage), Bytes(blobs))
 	}
 }
 

@@ -157,7 +157,7 @@ func (c *Catalog) unknownFormat(ev *format.Evidence) error {
 	}
 	what := strings.Join(parts, ", ")
 	if err := stores[0].Err; disk.IsAccess(err) {
-		return fmt.Errorf("%s: the format cannot be told: %w", ev.Dir, err)
+		return fmt.Errorf("%s: cannot detect the format: %w", ev.Dir, err)
 	} else if err == nil {
 		return fmt.Errorf("%s: unknown format: found %s%s", ev.Dir, what, otherDir(stores))
 	}
@@ -166,7 +166,7 @@ func (c *Catalog) unknownFormat(ev *format.Evidence) error {
 			names = append(names, f.Name()+":"+ev.Dir)
 		}
 	}
-	text := fmt.Sprintf("%s: the format cannot be told: found %s", ev.Dir, what)
+	text := fmt.Sprintf("%s: cannot detect the format: found %s", ev.Dir, what)
 	if len(names) > 0 {
 		text += fmt.Sprintf("; kvferry verify lists what is wrong when the format is named: %s", words.Or(names))
 	}
@@ -177,7 +177,7 @@ func (c *Catalog) unknownFormat(ev *format.Evidence) error {
 // stands in directories of its own.
 func otherDir(stores []format.StoreEvidence) string {
 	if len(stores) == 1 && stores[0].Path == "." {
-		return "; a dataset is the directory in which its stores stand side by side: this may be one of them"
+		return "; this may be one store of a dataset; name the directory that contains all its stores"
 	}
 	return "; name the directory of one dataset"
 }

@@ -36,7 +36,7 @@ func (f *Found) Open(ctx context.Context, options *format.OpenOptions) (format.S
 	for _, s := range f.unread(tried) {
 		options.Options.Report(record.Finding{Kind: record.FindStoreNotRead, Severity: record.Error,
 			Place:  record.Place{File: s.Path, Off: record.NoOffset, Level: -1},
-			Detail: describeStore(&s) + " is not where " + f.Format.Name() + " has its databases; it is not read"})
+			Detail: describeStore(&s) + " is not where " + f.Format.Name() + " has its databases; kvferry does not read it"})
 	}
 	return src, nil
 }

@@ -19,7 +19,7 @@ const (
 )
 
 // ErrSameName says that a key stands under several types, of which Redis can hold one.
-var ErrSameName = errors.New("the name stands under several types, and Redis can hold only one of them")
+var ErrSameName = errors.New("the name exists under several types, and Redis can hold only one of them")
 
 // Encoder encodes records as Redis commands, as redis-cli --pipe takes them: SET, HSET, RPUSH, SADD, ZADD and
 // XADD in batches, and PEXPIREAT.

@@ -102,7 +102,7 @@ func (g *grave) exhume(key []byte, history []store.Entry, limit int64) (bool, er
 // restore makes the meta row of a dead version, and says what cannot be known.
 func (g *grave) restore(key []byte, history []store.Entry, version, rows int64) {
 	var old []byte
-	what := "its meta row is gone: whether it expired, and when, is not known"
+	what := "its meta row is gone: its expiry is unknown"
 	for i := range history {
 		if history[i].Kind != store.Put || history[i].Value == nil {
 			continue

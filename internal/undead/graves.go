@@ -167,7 +167,7 @@ func (g *Graves) metaRow() ([]byte, bool, error) {
 		case ok && len(value) > 0:
 			g.state, g.limit, g.bare = graveDated, limit, false
 			if limit != deleted {
-				g.note("it was made and deleted again later; of that META row nothing is left, so this is how it was before")
+				g.note("it was created and deleted again later, but that META row is gone; this is the state before")
 			}
 			return value, true, nil
 		case m.Seq == 0:
@@ -188,7 +188,7 @@ func (g *Graves) made(raw []byte) (key, value []byte, ok bool) {
 		return nil, nil, false
 	}
 	g.bare = false
-	what := "its META row is gone: whether it expired, and when, is not known"
+	what := "its META row is gone: its expiry is unknown"
 	if g.state == graveUndated {
 		what += ", nor which of its elements were deleted before it was"
 	}

@@ -47,9 +47,9 @@ func dotted(f *fake) *Rows {
 }
 
 const (
-	bare    = "its META row is gone: whether it expired, and when, is not known"
+	bare    = "its META row is gone: its expiry is unknown"
 	undated = bare + ", nor which of its elements were deleted before it was"
-	remade  = "it was made and deleted again later; of that META row nothing is left, so this is how it was before"
+	remade  = "it was created and deleted again later, but that META row is gone; this is the state before"
 )
 
 func TestGraves(t *testing.T) {

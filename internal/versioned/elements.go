@@ -101,7 +101,7 @@ func (r *Reader) DamageAt(raw []byte, kind, detail string, args ...any) {
 // CheckCount compares the meta row with how many data rows there are of its version.
 func (r *Reader) CheckCount(rows int64) {
 	if r.m.Count != rows {
-		r.Damage(&r.store.Metas, FindCountMismatch, r.Place(), "count is %d, rows there: %d", r.m.Count, rows)
+		r.Damage(&r.store.Metas, FindCountMismatch, r.Place(), "count is %d, rows found: %d", r.m.Count, rows)
 	}
 }
 

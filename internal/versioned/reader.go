@@ -481,7 +481,7 @@ func (r *Reader) reportDeleted(n int64) {
 	case n > 0:
 		k = &r.store.data[r.cur.data].Keyspace
 		f.Kind, f.Severity = FindDeletedRows, record.Warning
-		f.Detail = fmt.Sprintf("count 0, yet %d rows of its version are there", n)
+		f.Detail = fmt.Sprintf("count is 0, but %d rows of its version exist", n)
 	default:
 		return
 	}

@@ -9,12 +9,12 @@ import (
 )
 
 // StreamExpiryDetail says what becomes of the stream.
-const StreamExpiryDetail = "streams of Pika have no expiry; it is kept for ever"
+const StreamExpiryDetail = "Pika's streams do not expire; it is kept forever"
 
 // PikaStreamLosses are the kinds of losses of streams in Pika.
 var PikaStreamLosses = []record.LossInfo{
-	{Kind: record.LossStreamExpiry, Types: record.Of(record.Stream), Text: "A stream has an expiry, which streams of Pika have not; it is kept for ever."},
-	{Kind: record.LossBlankStream, Types: record.Of(record.Stream), Text: "A stream never had an entry, as when XGROUP CREATE made it; to Pika it would be one that was deleted. It is left out."},
+	{Kind: record.LossStreamExpiry, Types: record.Of(record.Stream), Text: "A stream has an expiry, but Pika's streams do not expire; it is kept forever."},
+	{Kind: record.LossBlankStream, Types: record.Of(record.Stream), Text: "A stream never had an entry, for example one made by XGROUP CREATE. Pika would treat it as deleted; it is left out."},
 }
 
 // begin takes what the header says of a stream.

@@ -161,7 +161,7 @@ func (e *env) reportMeta(off int64, err error) {
 	}
 	e.opts.Report(record.Finding{Kind: "lmdb-meta-page", Severity: record.Warning,
 		Place:  record.Place{File: dataFile, Off: off, Level: -1},
-		Detail: fmt.Sprintf("a meta page is damaged (%v); the other one is used, which may be one transaction older", err)})
+		Detail: fmt.Sprintf("a meta page is damaged (%v); kvferry uses the other one, which may be one transaction older", err)})
 }
 
 func (e *env) metaAt(off int64) (meta, error) {

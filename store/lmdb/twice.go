@@ -58,12 +58,12 @@ func (k *keyspace) answer(twins []twin) (twin, error) {
 	if found {
 		for _, t := range twins {
 			if t.at.page == page && t.at.index == index {
-				k.twice(twins, &t, "the one that the server finds is taken")
+				k.twice(twins, &t, "kvferry takes the one that the server finds")
 				return t, nil
 			}
 		}
 	}
-	k.twice(twins, &twins[0], "the server finds none of them; the first in the tree is taken")
+	k.twice(twins, &twins[0], "the server finds none of them; kvferry takes the first in the tree")
 	return twins[0], nil
 }
 
@@ -81,7 +81,7 @@ func (k *keyspace) twice(twins []twin, taken *twin, why string) {
 	}
 	k.env.opts.Report(record.Finding{Kind: record.FindKeyTwice, Severity: record.Warning, Keyspace: k.label(), Key: bytes.Clone(taken.key),
 		Place:  record.Place{File: dataFile, Off: k.env.offset(taken.at.page), Level: -1},
-		Detail: fmt.Sprintf("it is in the tree %d times, in the pages at offsets %s; %s", len(twins), at, why)})
+		Detail: fmt.Sprintf("the tree contains it %d times, in the pages at offsets %s; %s", len(twins), at, why)})
 }
 
 // firstTwice reports whether a key is seen for the first time.

@@ -85,7 +85,7 @@ func TestCurrent(t *testing.T) {
 	d := handmade.NewDB(t)
 	dir := d.Finish()
 	d.File(manifest.CurrentName, []byte("MANIFEST-000099\n"))
-	if err := rowsError(dir, store.Options{}); err == nil || !strings.Contains(err.Error(), "MANIFEST-000099: CURRENT names this file, which is not there") {
+	if err := rowsError(dir, store.Options{}); err == nil || !strings.Contains(err.Error(), "MANIFEST-000099: CURRENT lists this file, but it does not exist") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -163,7 +163,7 @@ func TestTablesAndDirectory(t *testing.T) {
 	d.File(name, append(data, 0))
 	wantCorrupt(t, rowsError(dir, store.Options{}), name)
 	os.Remove(filepath.Join(dir, name))
-	if err := rowsError(dir, store.Options{}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), name+": the MANIFEST names this file, which is not there") {
+	if err := rowsError(dir, store.Options{}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), name+": the MANIFEST lists this file, but it does not exist") {
 		t.Errorf("error %v", err)
 	}
 	os.Mkdir(filepath.Join(dir, name), 0o755)

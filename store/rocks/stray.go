@@ -46,7 +46,7 @@ func (db *database) strays(ctx context.Context) (complete bool, err error) {
 		if ext == blobExt && !known[e.Name()] {
 			db.report(record.Finding{Kind: "unreferenced-blobs", Severity: record.Note,
 				Place:  record.Place{File: e.Name(), Off: record.NoOffset, Level: -1},
-				Detail: "the MANIFEST does not name this blob file; it is not read"})
+				Detail: "the blob file is not listed in the MANIFEST; kvferry does not read it"})
 		}
 		if (ext != flavourRocksDB.tableExt && ext != flavourLevelDB.tableExt) || known[e.Name()] {
 			continue
@@ -66,7 +66,7 @@ func (db *database) strays(ctx context.Context) (complete bool, err error) {
 // server is at work it may be the one that is being written.
 func (db *database) stray(ctx context.Context, name, number string) (f record.Finding, clear bool, err error) {
 	f = record.Finding{Kind: "unreferenced-table", Severity: record.Note,
-		Detail: "the MANIFEST does not name this table; it is not read"}
+		Detail: "the table is not listed in the MANIFEST; kvferry does not read it"}
 	n, err := strconv.ParseUint(number, 10, 64)
 	if err != nil || db.version.Mentioned[n] {
 		return f, true, nil

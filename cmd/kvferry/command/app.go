@@ -110,11 +110,11 @@ func cancelledText(err error, args []string) string {
 	dir := visible.Text(unfinished.Dir)
 	switch {
 	case unfinished.Kept:
-		return fmt.Sprintf("cancelled; what is done is kept in %s%s", dir, goOn(args))
+		return fmt.Sprintf("cancelled; the work so far is kept in %s%s", dir, goOn(args))
 	case unfinished.Resume:
-		return fmt.Sprintf("cancelled before anything was done, %s is removed; begin again with\n  %s", dir, commandLine(args))
+		return fmt.Sprintf("cancelled before any work was done; %s was removed; start again with\n  %s", dir, commandLine(args))
 	}
-	return fmt.Sprintf("cancelled; %s is removed", dir)
+	return fmt.Sprintf("cancelled; %s was removed", dir)
 }
 
 // goOn is the end of a message about a conversion whose work is kept: the command line that continues it.
@@ -123,7 +123,7 @@ func goOn(args []string) string {
 	if !slices.Contains(args, "--resume") {
 		args = slices.Insert(args, slices.Index(args, "convert")+1, "--resume")
 	}
-	return "; go on with\n  " + commandLine(args)
+	return "; continue with\n  " + commandLine(args)
 }
 
 // keptText says how to go on where the work of a conversion that failed is kept.
@@ -141,14 +141,14 @@ func (a *App) Root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kvferry",
 		Short: "Convert, verify and inspect Redis data on disk: Pika, Ardb, Kvrocks, RDB, AOF",
-		Long: `kvferry converts, verifies and inspects Redis data that Pika, Ardb and Kvrocks keep on disk, RDB files
-and append-only files. It works offline, on the files alone. Servers of Redis and Valkey are read and
-written by their address, redis://host:port.
+		Long: `kvferry converts, verifies and inspects Redis data on disk: databases of Pika, Ardb and Kvrocks, RDB
+files and append-only files. It works offline, on the files alone. It can also read and write running
+Redis and Valkey servers by their address, redis://host:port.
 
 A location is [format[+store]:]path, such as /data/dump, nemo:/data/dump or ardb+leveldb:/data/ardb. The
-format of a source is detected (-v shows why); a target names its format. The name of a server can
-replace the format (pika3.5:/data/new); the target is then laid out for that server. kvferry formats
-lists both. Write ./path if a path looks like a format.
+format of a source is detected (-v shows why); a target must name its format. A server name in place of
+the format (pika3.5:/data/new) lays out the target for that server. kvferry formats lists both. Write
+./path if a path looks like a format.
 
 A YAML file given with -f can hold any flag, one per line. The command line takes precedence:
 
@@ -176,7 +176,7 @@ A YAML file given with -f can hold any flag, one per line. The command line take
 	}
 	root.Flags().Bool("version", false, "print the version") // -v is the evidence, everywhere
 	root.SetVersionTemplate(a.versionLine())
-	root.PersistentFlags().StringVarP(&job, "file", "f", "", "YAML `file` with flags of the command, by their names")
+	root.PersistentFlags().StringVarP(&job, "file", "f", "", "YAML `file` of flags, by name")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.commands()...)
 	root.SetUsageFunc(usage)

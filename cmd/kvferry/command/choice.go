@@ -239,7 +239,7 @@ const maxWorkers = 256
 // registerWorkers adds --workers, which means the same to every command.
 func registerWorkers(fs *pflag.FlagSet, to *int) {
 	*to = min(runtime.GOMAXPROCS(0), maxWorkers)
-	fs.Var(number(to, 1, maxWorkers), "workers", fmt.Sprintf("how many parts of the dataset are worked on at once, 1 to %d; the result does not depend on it", maxWorkers))
+	fs.Var(number(to, 1, maxWorkers), "workers", fmt.Sprintf("number of parts of the dataset to process in parallel, 1 to %d; the result is the same for any number", maxWorkers))
 	fs.Lookup("workers").DefValue = "one a CPU"
 }
 

@@ -74,7 +74,7 @@ func names(formats []format.Format) (out []string) {
 
 // holdTable has a column for each format and a row for each property.
 func holdTable(b *bytes.Buffer, formats []format.Format) {
-	head(b, "What each format holds", "", append([]string{""}, names(formats)...)...)
+	head(b, "What each format can hold", "", append([]string{""}, names(formats)...)...)
 	for _, p := range []struct {
 		name string
 		text func(l *format.Limits) string
@@ -140,10 +140,10 @@ func storeTable(b *bytes.Buffer, formats []format.Format) {
 // pairTable lists what may be lost from each format into each.
 func pairTable(b *bytes.Buffer, formats []format.Format) {
 	targets := slices.DeleteFunc(slices.Clone(formats), func(f format.Format) bool { return f.Limits().NoTarget != "" })
-	head(b, "From each to each", "What may be lost on the way from the format of a row to that of a column.\n`"+
-		strings.Join(anywhere, "`, `")+"` depend on the data alone and are possible with every pair.\n"+
+	head(b, "Losses by pair of formats", "What a conversion from the format of the row to the format of the column may lose.\n`"+
+		strings.Join(anywhere, "`, `")+"` depend only on the data and are possible with every pair.\n"+
 		"Each database stays a database (a directory in nemo and blackwidow, a namespace in Ardb and\n"+
-		"Kvrocks); `--db NAME` chooses some of them.",
+		"Kvrocks); `--db NAME` selects some of them.",
 		append([]string{"from"}, names(targets)...)...)
 	for _, from := range formats {
 		if from.Limits().NoSource != "" {
@@ -169,7 +169,7 @@ func pairTable(b *bytes.Buffer, formats []format.Format) {
 
 // lossTable describes every kind of loss.
 func lossTable(b *bytes.Buffer, formats []format.Format) {
-	head(b, "Losses", "", "kind", "what becomes of it", "permission")
+	head(b, "Losses", "", "kind", "meaning", "permission")
 	infos := record.LossInfos()
 	for _, f := range formats {
 		infos = append(infos, f.Limits().Losses...)
@@ -182,7 +182,7 @@ func lossTable(b *bytes.Buffer, formats []format.Format) {
 		seen[info.Kind] = true
 		permission := "`--allow-loss " + info.Kind + "`"
 		if info.Note {
-			permission = "none needed, it is noted"
+			permission = "not needed: a note"
 		}
 		row(b, "`"+info.Kind+"`", info.Text, permission)
 	}

@@ -26,8 +26,8 @@ const convertHelp = `Convert a dataset to another format, or rewrite it in its o
 
 kvferry never writes to the source. It builds the target next to its final location, reads it back,
 compares it with the source by fingerprint and renames it into place. The path of the target exists
-only when the target is complete. An existing target is never touched. The report is written to
-DST.kvferry-report.json. A report of an earlier conversion is kept with a number in its name.
+only when the target is complete. kvferry never overwrites an existing target. The report is written to
+DST.kvferry-report.json; a report of an earlier conversion is kept with a number in its name.
 
 Filters select records as in kvferry dump, by their size in the source. The ledger counts the others as
 filtered. --sample makes a small copy to try things on.
@@ -39,21 +39,21 @@ What the target cannot hold is a loss. kvferry lists the losses and refuses the 
 --allow-loss names their kinds. Errors in the source, such as unreadable tables and blocks, are losses
 of the kind damaged. With --allow-loss damaged everything else is converted. See kvferry help findings.
 
---dry-run reads the source and lists what would be written and lost. It converts a sample for a try, in
-the directory for temporary files, and estimates from that the size of the target, the space and the
-time. --estimate reads the sample only, which takes seconds whatever the size of the source: what is
-counted then is counted in the sample. A conversion that does not fit on its disks is refused before it
-starts, unless --force-space is given.
+--dry-run reads the source and lists what would be written and lost. It also converts a sample, in the
+directory for temporary files, and estimates the size of the target, the space and the time from it.
+--estimate reads only the sample, which takes seconds for a source of any size; its counts are those of
+the sample. A conversion that does not fit on its disks is refused before it starts, unless --force-space
+is given.
 
 The target can be a Redis or Valkey server: redis://host:port/db, rediss:// (TLS), unix:///path or
-redis+cluster:// (cluster). It is written in place. kvferry looks for losses before the first write,
-compares the counts of the server at the end, or with --verify reads it back, and writes the report to
-the working directory. The source can be a server, too. See kvferry help live.
+redis+cluster:// (cluster). kvferry writes it in place, looks for losses before the first write, and
+compares key counts at the end; with --verify it reads the server back. The report goes to the working
+directory. The source can be a server, too. See kvferry help live.
 
 If a run dies, is cancelled (Ctrl-C, SIGTERM, SIGHUP) or has no more disk space, its work is kept in
 DST.kvferry and --resume continues it; kvferry prints the command line. --discard drops that work and
-starts over, and keeps nothing if this run is cancelled. A run that fails otherwise leaves nothing behind,
-unless --resume was given.
+starts over, and keeps nothing if this run is cancelled. Any other failure leaves nothing behind, unless
+--resume was given.
 ` + exitHelp
 
 const convertExample = `  kvferry convert /data/pika/dump blackwidow:/data/new
@@ -120,13 +120,13 @@ func (a *App) convert() *cobra.Command {
 	fs.StringVar(&f.namespace, "namespace", "", "`name` for database 0, or the only one, in a target with named databases (default: the database that clients start in)")
 	fs.BoolVar(&f.cluster, "cluster", false, "write a kvrocks target for cluster mode, with the slot in every key")
 	fs.BoolVar(&f.sst, "sst", false, "also lay out the SST files of a kvrocks target for SST LOAD into a running server")
-	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "read the source, show what would be written and lost, the size, the time and the space it takes; write nothing")
-	fs.BoolVar(&f.estimate, "estimate", false, "a dry run that reads a sample of the source: seconds, whatever its size")
-	fs.Var(&f.tried, "estimate-size", "how much of the source a dry run converts for a try; 0: what suits its size")
-	fs.BoolVar(&f.force, "force-space", false, "start even if the disks seem to be too small")
-	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion; keep the work of this one however it fails")
-	fs.BoolVar(&f.discard, "discard", false, "drop the work of an unfinished conversion; keep none of this one if it is cancelled or a disk is full")
-	choose(fs, &f.rdb, "rdb-version", plain(rdb.Versions()...), "RDB version to write, of an rdb target or the base of an aof one; Redis 5.0 and later, Valkey, KeyDB and Dragonfly load version 9")
+	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "read the source and show what would be written and lost, with size, space and time; write nothing")
+	fs.BoolVar(&f.estimate, "estimate", false, "a dry run that reads only a sample of the source; takes seconds for any size")
+	fs.Var(&f.tried, "estimate-size", "size of the sample that a dry run converts; 0: chosen by the size of the source")
+	fs.BoolVar(&f.force, "force-space", false, "start even if the disks seem too small")
+	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion; keep the work if this run fails, for whatever reason")
+	fs.BoolVar(&f.discard, "discard", false, "drop the work of an unfinished conversion; keep no work if this run is cancelled or a disk is full")
+	choose(fs, &f.rdb, "rdb-version", plain(rdb.Versions()...), "RDB version of an rdb target, or of the base file of an aof target; Redis 5.0 and later, Valkey, KeyDB and Dragonfly load version 9")
 	fs.BoolVar(&f.noProve, "no-prove", false, "skip reading the target back and comparing it (for benchmarks)")
 	choose(fs, &f.format, "format", plain("text", "json"), "format of the summary")
 	f.server.Register(cmd)
@@ -196,7 +196,7 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 		return nil, usagef("--resume --discard: an unfinished conversion is continued or dropped, not both")
 	}
 	if f.version&0xFF == 0xFF {
-		return nil, usagef("--version-epoch %d: the original engines lose sight of versions whose low byte is 0xFF", f.version)
+		return nil, usagef("--version-epoch %d: the original engines do not find rows of versions whose low byte is 0xFF", f.version)
 	}
 	if err := unused(cmd.Flags(), connectNames, src, dst); err != nil {
 		return nil, err
@@ -215,10 +215,10 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 		return nil, usagef("--cluster: %s has no cluster mode of its own", o.Target.Format.Name())
 	}
 	if f.sst && !limits.SST {
-		return nil, usagef("--sst: no server of %s takes in tables", format.LocationName(o.Target.Format))
+		return nil, usagef("--sst: no %s server ingests tables", format.LocationName(o.Target.Format))
 	}
 	if f.sst && f.cluster {
-		return nil, usagef("--sst --cluster: a node of a cluster takes in no tables")
+		return nil, usagef("--sst --cluster: cluster nodes do not ingest tables")
 	}
 	if limits.Instances == 0 && (f.instances != 0 || f.slots != 0) {
 		return nil, usagef("--instances and --slots: %s does not spread keys over instances", o.Target.Format.Name())
@@ -306,11 +306,11 @@ func explainConvert(stderr io.Writer, src string, err error, list bool) error {
 		}
 		switch l.Kind {
 		case record.LossSameName:
-			fmt.Fprintln(stderr, "same-name need not be a loss: --on-conflict rename keeps them all, under the name, a colon and the type; "+
-				"--on-conflict keep=TYPES says which type keeps the name")
+			fmt.Fprintln(stderr, "to avoid the loss same-name: --on-conflict rename keeps all of them as name:type; "+
+				"--on-conflict keep=TYPES chooses the type that keeps the name")
 		case record.LossDamaged:
-			fmt.Fprintf(stderr, "damaged means that the source contradicts itself or cannot be read in places: what the findings name may be missing or wrong; "+
-				"%s lists all that is wrong with it\n", verifyLine(src))
+			fmt.Fprintf(stderr, "damaged: the source is inconsistent or partly unreadable; anything that the findings name may be missing or wrong; "+
+				"%s lists everything that is wrong with it\n", verifyLine(src))
 		}
 	}
 	return &ExitError{Code: ExitLossy, Err: loss}

@@ -158,9 +158,9 @@ func TestUndeleteArdbHistory(t *testing.T) {
 {"db":"0","type":"string","key":"j","expire_at_ms":0,"value":"v"}
 `
 	const said = `kvferry: hash "a" in database 0: its META row does not say how many elements it had; 1 are still on disk
-kvferry: string "e" in database 0: it was made and deleted again later; of that META row nothing is left, so this is how it was before
-kvferry: hash "f" in database 0: its META row is gone: whether it expired, and when, is not known
-kvferry: set "g" in database 0: its META row is gone: whether it expired, and when, is not known, nor which of its elements were deleted before it was
+kvferry: string "e" in database 0: it was created and deleted again later, but that META row is gone; this is the state before
+kvferry: hash "f" in database 0: its META row is gone: its expiry is unknown
+kvferry: set "g" in database 0: its META row is gone: its expiry is unknown, nor which of its elements were deleted before it was
 kvferry: hash "i" in database 0: 1 of its 2 elements are still on disk
 `
 	r := kvferry(t, "dump", "--dead", dir)

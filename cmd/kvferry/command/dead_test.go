@@ -80,7 +80,7 @@ func TestUndeleteWithoutMeta(t *testing.T) {
 			t.Errorf("%s:\n%swant\n%s", f.Name(), r.stdout, want)
 		}
 		for _, typ := range []string{"hash", "list", "set", "zset"} {
-			if line := "kvferry: " + typ + ` "k" in database 0: its meta row is gone: whether it expired, and when, is not known`; !strings.Contains(r.stderr, line) {
+			if line := "kvferry: " + typ + ` "k" in database 0: its meta row is gone: its expiry is unknown`; !strings.Contains(r.stderr, line) {
 				t.Errorf("%s: not said: %s\n%s", f.Name(), line, r.stderr)
 			}
 		}
@@ -162,7 +162,7 @@ func TestUndeleteOrphans(t *testing.T) {
 		if r.code != ExitOK || r.stdout != want {
 			t.Errorf("%s: exit %d\n%swant\n%s", f.Name(), r.code, r.stdout, want)
 		}
-		if n := strings.Count(r.stderr, ": its meta row is gone: whether it expired, and when, is not known\n"); n != len(records) {
+		if n := strings.Count(r.stderr, ": its meta row is gone: its expiry is unknown\n"); n != len(records) {
 			t.Errorf("%s: said of %d records, want %d:\n%s", f.Name(), n, len(records), r.stderr)
 		}
 	}

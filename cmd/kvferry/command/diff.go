@@ -101,7 +101,7 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) (err 
 		return mapUsage(err)
 	}
 	if res.Stopped && f.format == "patch" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: the patch ends after --max %d lines: it does not make B of A\n", f.max)
+		fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: the patch stops after --max %d lines and does not turn A into B\n", f.max)
 	}
 	if !res.Equal {
 		tellUnmatched(cmd.ErrOrStderr(), res.Pairs)
@@ -113,7 +113,7 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) (err 
 // patch writes what brings the server that is the second dataset up to the first.
 func (f *diffFlags) patch(ctx context.Context, a, b *Dataset, w io.Writer, head patch.Head) (*inspect.DiffResult, error) {
 	if f.max > 0 {
-		return nil, usagef("--max %d: a patch for a server is whole, or none", f.max)
+		return nil, usagef("--max %d: a patch for a server must be complete", f.max)
 	}
 	if err := a.checkOrder(ctx); err != nil {
 		return nil, fmt.Errorf("%w; run it again with --resort", err)

@@ -64,7 +64,7 @@ differs 0 zset "z": member "c" score 2 in A, score 1 in B
 	if r := kvferry(t, "diff", a, b, "--max", "13"); strings.Contains(r.stdout, "more") {
 		t.Errorf("all thirteen:\n%s", r.stdout)
 	}
-	if r := kvferry(t, "diff", a, b, "--max", "2", "--format", "patch"); r.code != ExitFindings || !strings.Contains(r.stderr, "it does not make B of A") {
+	if r := kvferry(t, "diff", a, b, "--max", "2", "--format", "patch"); r.code != ExitFindings || !strings.Contains(r.stderr, "does not turn A into B") {
 		t.Errorf("a patch that is cut: exit %d, %q", r.code, r.stderr)
 	}
 	if r := kvferry(t, "diff", a, b, "--format", "json"); r.code != ExitFindings || !strings.Contains(r.stdout, `"records_differing": 6`) {

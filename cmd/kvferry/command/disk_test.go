@@ -43,12 +43,12 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("%s left: %s", entries(t, dir), r.stderr)
 	}
 	r = kvferry(t, "convert", "--force-space", "--discard", src, "blackwidow:"+dst)
-	fullDisk(t, &r, dst, "; nothing is left of this conversion\n")
+	fullDisk(t, &r, dst, "; this conversion left nothing behind\n")
 	if got := entries(t, dir); got != "" {
 		t.Errorf("left %s", got)
 	}
 	r = kvferry(t, "convert", "--force-space", "--workers", "1", src, "blackwidow:"+dst)
-	fullDisk(t, &r, dst, "; what is done is kept in "+dst+".kvferry; go on with\n  kvferry convert --resume --force-space --workers 1 "+src+" blackwidow:"+dst+"\n")
+	fullDisk(t, &r, dst, "; the work so far is kept in "+dst+".kvferry; continue with\n  kvferry convert --resume --force-space --workers 1 "+src+" blackwidow:"+dst+"\n")
 	if got := entries(t, dir); got != "dst.kvferry" {
 		t.Errorf("left %s", got)
 	}
@@ -77,7 +77,7 @@ func TestDiskFullFromTheBeginning(t *testing.T) {
 	dst := filepath.Join(dir, "dst")
 	for _, args := range [][]string{nil, {"--resume"}} {
 		r := kvferry(t, append([]string{"convert", src, "blackwidow:" + dst}, args...)...)
-		fullDisk(t, &r, dst, "; nothing is left of this conversion\n")
+		fullDisk(t, &r, dst, "; this conversion left nothing behind\n")
 		if got := entries(t, dir); got != "file" {
 			t.Errorf("%v: left %s", args, got)
 		}

@@ -106,7 +106,7 @@ func (a *App) dump() *cobra.Command {
 	fs.BoolVar(&f.raw, "raw", false, "show physical rows")
 	fs.StringSliceVar(&f.keyspaces, "keyspace", nil, "only rows of these keyspaces, by `name` as --raw prints it, separated by commas or repeated; with --raw or --format hex")
 	fs.BoolVar(&f.dead, "dead", false, "show deleted records that are still on disk")
-	choose(fs, &f.onConflict, "on-conflict", plain("error", "first"), "with --format resp, if a key exists under several types: fail, or write the first")
+	choose(fs, &f.onConflict, "on-conflict", plain("error", "first"), "with --format resp, if a key exists under several types: fail, or write only the first")
 	fs.Var(number(&f.limit, 0, 0), "limit", "stop after `n` records or rows; 0: no limit")
 	return cmd
 }
@@ -117,13 +117,13 @@ func (f *dumpFlags) rows() bool { return f.raw || f.format == "hex" }
 func (f *dumpFlags) validate() error {
 	switch {
 	case f.encode == "base64" && f.format == "resp":
-		return usagef("--encode base64 and --format resp do not go together: Redis takes any bytes")
+		return usagef("--encode base64 and --format resp do not go together: Redis accepts any bytes")
 	case f.csvSafe && f.format != "csv":
 		return usagef("--csv-safe goes with --format csv")
 	case f.raw && f.format != "jsonl" && f.format != "hex":
 		return usagef("--raw and --format %s do not go together: rows are shown as jsonl or hex", f.format)
 	case f.rows() && (f.keysOnly || f.dead || f.encode == "base64"):
-		return usagef("physical rows are shown whole: --keys-only, --dead and --encode are about records")
+		return usagef("--keys-only, --dead and --encode apply to records, not to physical rows")
 	case len(f.keyspaces) > 0 && !f.rows():
 		return usagef("--keyspace goes with --raw or --format hex")
 	case f.keysOnly && f.format == "resp":
@@ -201,7 +201,7 @@ func (f *dumpFlags) dumpRecords(cmd *cobra.Command, d *Dataset, w io.Writer) (in
 		fmt.Fprintf(stderr, "kvferry: %s left out: no command makes values of modules\n", record.Plural(e.Opaque, "record"))
 	}
 	if e, ok := o.Encoder.(*resp.Encoder); ok && e.Skipped > 0 && err == nil {
-		fmt.Fprintf(stderr, "kvferry: %d records left out: their name stands under an earlier type\n", e.Skipped)
+		fmt.Fprintf(stderr, "kvferry: %d records left out: the same name exists under an earlier type\n", e.Skipped)
 	}
 	return dumper.Records(), err
 }
@@ -240,7 +240,7 @@ func (f *dumpFlags) dumpRows(ctx context.Context, d *Dataset, w io.Writer) (int6
 		return 0, err
 	}
 	if !d.Scan.Selection.RowsOnly() {
-		return 0, usagef("rows are chosen by --db, --keyspace, --type and key: --expired, --ttl-from, --ttl-to, --min-bytes and --min-elements are about records")
+		return 0, usagef("physical rows can be selected by --db, --keyspace, --type and key only: --expired, --ttl-from, --ttl-to, --min-bytes and --min-elements apply to records")
 	}
 	var p interface {
 		Row(*inspect.PhysicalRow) error

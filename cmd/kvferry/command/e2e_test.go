@@ -297,8 +297,8 @@ func TestCancelledAndContinued(t *testing.T) {
 		t.Errorf("--discard leaves %s: %s", entries(t, dir), said)
 	}
 	stderr := cancelled(slices.Insert(slices.Clone(args[2:]), 0, "convert")...)
-	said, line, found := strings.Cut(stderr, "; go on with\n  kvferry ")
-	if !found || !strings.HasSuffix(said, "kvferry: cancelled; what is done is kept in "+dst+".kvferry") || entries(t, dir) != "dst.kvferry" {
+	said, line, found := strings.Cut(stderr, "; continue with\n  kvferry ")
+	if !found || !strings.HasSuffix(said, "kvferry: cancelled; the work so far is kept in "+dst+".kvferry") || entries(t, dir) != "dst.kvferry" {
 		t.Fatalf("%s is left: %s", entries(t, dir), stderr)
 	}
 	again := commandWords(strings.TrimSuffix(line, "\n"))

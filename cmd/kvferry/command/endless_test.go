@@ -40,7 +40,7 @@ func TestEndlessFiles(t *testing.T) {
 			"line 1: the keys take more memory than they may, 8MiB, a quarter of --memory 32MiB: give a larger --memory, or the keys in parts"},
 		{[]string{"diff", "--memory", "32MiB", "--key-file", zero, src, src}, ExitUsage, "a quarter of --memory 32MiB"},
 		{[]string{"dump", "--memory", "33MiB", "--key-file", many, src}, ExitOK, "no record passes the filter"},
-		{[]string{"dump", "-f", zero, src}, ExitUsage, "--file " + zero + ": more than 1MiB: this is no file of flags (see --help)"},
+		{[]string{"dump", "-f", zero, src}, ExitUsage, "--file " + zero + ": more than 1MiB: not a file of flags (see --help)"},
 		{[]string{"fingerprint", "--check", zero, src}, ExitFailed, zero + ": not a fingerprint: "},
 		{[]string{"fingerprint", "--check", spaces, src}, ExitFailed, spaces + ": not a fingerprint: it has 16MiB or more"},
 	} {

@@ -154,9 +154,9 @@ func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location
 
 // doubt says what may be behind a difference from a file that does not say what it was taken with.
 func (f *fingerprintFlags) doubt(w io.Writer, want, got *inspect.FingerprintFile) {
-	fmt.Fprintf(w, "kvferry: %s is of an earlier version and names no filters: those it was taken with must be given\n", f.check)
+	fmt.Fprintf(w, "kvferry: %s is from an earlier version and does not list its filters: pass the same filters again\n", f.check)
 	if want.Now != got.Now && got.Expired == "drop" {
-		fmt.Fprintf(w, "kvferry: %s was taken at another moment, and keys may have expired since: --now %s compares at that one\n",
+		fmt.Fprintf(w, "kvferry: %s was taken at another time, and keys may have expired since then; --now %s compares as of that time\n",
 			f.check, filter.MomentText(time.UnixMilli(want.Now)))
 	}
 }

@@ -144,9 +144,9 @@ func wrapped(text string, width int) (lines []string) {
 
 func nameText(l *format.Limits) string {
 	if l.SameName {
-		return "may stand under several types"
+		return "may exist under several types"
 	}
-	return "stands under one type"
+	return "has one type"
 }
 
 func limitText(n int64, text string) string {

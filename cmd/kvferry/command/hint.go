@@ -3,6 +3,8 @@ package command
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -13,18 +15,28 @@ import (
 	"kvferry/store"
 )
 
-// hint makes every command that fails on a damaged dataset point to the one that says what is wrong with it.
+// hint adds to the errors of all commands what to do: verify a damaged dataset, name another directory for temporary
+// files.
 func hint(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		run := cmd.RunE
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			err := run(cmd, args)
 			if location, found := damaged(err, sources(cmd, args)); found {
-				return fmt.Errorf("%w; %s lists all that is wrong with it%s", err, verifyLine(location), rest(cmd, err))
+				return fmt.Errorf("%w; %s lists everything that is wrong with it%s", err, verifyLine(location), rest(cmd, err))
+			}
+			if noTempDir(err) {
+				return fmt.Errorf("%w; name a directory for temporary files with --temp-dir", err)
 			}
 			return err
 		}
 	}
+}
+
+// noTempDir reports whether the directory for temporary files does not exist, as in a container of the binary alone.
+func noTempDir(err error) bool {
+	var path *fs.PathError
+	return errors.As(err, &path) && errors.Is(err, fs.ErrNotExist) && filepath.Clean(path.Path) == filepath.Clean(os.TempDir())
 }
 
 // rest says how the rest of a damaged dataset can be had, when no flag of the command goes past the damage.
@@ -35,10 +47,10 @@ func rest(cmd *cobra.Command, err error) string {
 	switch {
 	case errors.As(err, &block):
 		if cmd.Flag("salvage") == nil {
-			return "; to compare what is left, convert it with --allow-loss damaged and take the copy"
+			return "; to compare the rest, convert it with --allow-loss damaged and compare the copy"
 		}
 	case errors.As(err, &corrupt), errors.As(err, &missing), errors.Is(err, store.ErrNotStore):
-		return ", and docs/findings.md says how to get at the rest"
+		return "; kvferry help findings says how to save the rest"
 	}
 	return ""
 }

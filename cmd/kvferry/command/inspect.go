@@ -62,9 +62,9 @@ func (a *App) inspect() *cobra.Command {
 	shorthandFor(fs, "json", "json")
 	fs.StringVar(&f.html, "html", "", "also write an HTML page with charts to a `file`")
 	f.delimiter, f.depth = ":", 1
-	fs.Var(&f.delimiter, "delimiter", "separator of the parts of a key, as in user:1:name; empty: no prefixes")
-	fs.Var(number(&f.depth, 1, 0), "prefix-depth", "number of parts of a key that make its prefix, 1 or more")
-	fs.BoolVar(&f.redis, "redis", false, "estimate the memory that the records would take in Redis; always of files and servers of Redis")
+	fs.Var(&f.delimiter, "delimiter", "separator of the parts of a key, such as : in user:1:name; empty: no prefixes")
+	fs.Var(number(&f.depth, 1, 0), "prefix-depth", "number of parts that form the prefix of a key, 1 or more")
+	fs.BoolVar(&f.redis, "redis", false, "estimate the memory that the records would take in Redis; always on for Redis files and servers")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }

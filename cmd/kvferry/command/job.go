@@ -185,7 +185,7 @@ func readJob(path string) ([]byte, error) {
 	}
 	if len(data) > maxJob {
 		most := sizeFlag(maxJob)
-		return nil, usagef("--file %s: more than %s: this is no file of flags", path, &most)
+		return nil, usagef("--file %s: more than %s: not a file of flags", path, &most)
 	}
 	return data, nil
 }
@@ -194,7 +194,7 @@ func readJob(path string) ([]byte, error) {
 func meantFormat(value string) string {
 	for _, name := range []string{"jsonl", "json", "csv", "resp", "hex", "text", "patch", "junit", "sarif", "html"} {
 		if value == name {
-			return fmt.Sprintf("; -f names a file of flags: did you mean --format %s?", name)
+			return fmt.Sprintf("; -f names a YAML file of flags; did you mean --format %s?", name)
 		}
 	}
 	return ""

@@ -57,7 +57,7 @@ func TestLive(t *testing.T) {
 		ok(t, args...)
 	}
 	for text, args := range map[string][]string{
-		"a server changes":           {"convert", "--resume", server, "pika3.5:" + back + "2"},
+		"cannot be resumed":          {"convert", "--resume", server, "pika3.5:" + back + "2"},
 		"--scan: " + src:             {"dump", "--scan", src},
 		"--verify: " + dump + "2 is": {"convert", "--verify", server, "rdb:" + dump + "2"},
 	} {

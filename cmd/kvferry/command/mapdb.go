@@ -23,7 +23,7 @@ const secondWAL = "wal-dir-b"
 // Register adds the flags to a command.
 func (f *sideFlags) Register(fs *pflag.FlagSet) {
 	f.dbs.Register(fs)
-	fs.StringVar(&f.walDir, secondWAL, "", "`directory` of the write-ahead logs of the dataset that is compared with, as --wal-dir has it for the first")
+	fs.StringVar(&f.walDir, secondWAL, "", "`directory` of the write-ahead logs of the second dataset, like --wal-dir for the first")
 }
 
 // second returns the flags that the second side is read with.
@@ -38,7 +38,7 @@ type mapFlag struct{ dbs inspect.DBMap }
 
 // Register adds the flag to a command.
 func (f *mapFlag) Register(fs *pflag.FlagSet) {
-	fs.Var(f, "map-db", "compare database A of what is named first, or of the file of --check, with B of the other; repeated: several")
+	fs.Var(f, "map-db", "compare database A of the first dataset, or of the --check file, with database B of the other one; repeatable")
 }
 
 // Set adds a pair. The last = separates: the names that a conversion gives have none.
@@ -76,7 +76,7 @@ func tellUnmatched(w io.Writer, pairs []inspect.DBPair) {
 	if len(a) == 0 || len(b) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "kvferry: databases only on the first side: %q; only on the second: %q; if two of them are one, say so: --map-db FIRST=SECOND\n",
+	fmt.Fprintf(w, "kvferry: databases only on the first side: %q; only on the second: %q; if two of them belong together, use --map-db FIRST=SECOND\n",
 		a, b)
 }
 

@@ -189,7 +189,7 @@ func TestCheckOfAnOlderFile(t *testing.T) {
 	}
 	r := kvferry(t, "fingerprint", dir, "--check", file)
 	if r.code != ExitFindings || !strings.Contains(r.stdout, "database 0 hash: file: 0 records and 0 elements, dataset: 1 record and 2 elements\n") ||
-		!strings.Contains(r.stderr, "names no filters") || strings.Contains(r.stderr, "--now") {
+		!strings.Contains(r.stderr, "does not list its filters") || strings.Contains(r.stderr, "--now") {
 		t.Errorf("exit %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 	r = kvferry(t, "fingerprint", dir, "--check", file, "--now", "1700000001")

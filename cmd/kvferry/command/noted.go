@@ -78,7 +78,7 @@ func (f *noted) sum() {
 		fmt.Fprintf(f.w, "kvferry: %ssee %s for all\n", more, strings.Join(lines, " and "))
 	}
 	if n := len(f.skipped); n > 0 {
-		fmt.Fprintf(f.w, "kvferry: tables, blocks or pages that could not be read: %d; their rows are missing\n", n)
+		fmt.Fprintf(f.w, "kvferry: unreadable tables, blocks or pages: %d; their rows are missing\n", n)
 	}
 }
 

@@ -98,14 +98,14 @@ func TestOutputApart(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"dump", "-o", current, src}, "--output " + current + ": lies inside"},
-		{[]string{"dump", "-o", filepath.Join(src, "new"), src}, "lies inside"},
-		{[]string{"verify", "-o", filepath.Join(dir, "file"), src}, "lies inside"},
-		{[]string{"explain", "-o", filepath.Join(dir, "dir", "new"), src, "key"}, "lies inside"},
-		{[]string{"inspect", "--html", current, src}, "--html " + current + ": lies inside"},
-		{[]string{"diff", "-o", current, golden(t, "nemo-basic"), src}, "lies inside"},
-		{[]string{"fingerprint", "--wal-dir", logs, "-o", filepath.Join(logs, "000003.log"), src}, "lies inside"},
-		{[]string{"dump", "--wal-dir", logs, "--temp-dir", logs, src}, "--temp-dir " + logs + ": lies inside"},
+		{[]string{"dump", "-o", current, src}, "--output " + current + ": is inside"},
+		{[]string{"dump", "-o", filepath.Join(src, "new"), src}, "is inside"},
+		{[]string{"verify", "-o", filepath.Join(dir, "file"), src}, "is inside"},
+		{[]string{"explain", "-o", filepath.Join(dir, "dir", "new"), src, "key"}, "is inside"},
+		{[]string{"inspect", "--html", current, src}, "--html " + current + ": is inside"},
+		{[]string{"diff", "-o", current, golden(t, "nemo-basic"), src}, "is inside"},
+		{[]string{"fingerprint", "--wal-dir", logs, "-o", filepath.Join(logs, "000003.log"), src}, "is inside"},
+		{[]string{"dump", "--wal-dir", logs, "--temp-dir", logs, src}, "--temp-dir " + logs + ": is inside"},
 		{[]string{"dump", "-o", dir, src}, "is a directory"},
 	} {
 		r := kvferry(t, c.args...)

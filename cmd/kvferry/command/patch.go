@@ -60,7 +60,7 @@ func (a *App) patch() *cobra.Command {
 		_ = fs.MarkHidden(name) // it is there
 	}
 	fs.Var(&f.rate, "rate", "maximum bytes per second to send to the server, such as 20MiB; 0: no limit (default)")
-	fs.BoolVar(&f.noDelete, "no-delete", false, "leave keys that the dataset does not have")
+	fs.BoolVar(&f.noDelete, "no-delete", false, "do not delete keys that the dataset does not have")
 	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "check the patch and print what it would do")
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that died")
 	fs.StringVar(&f.tempDir, "temp-dir", "", "`directory` for temporary files (default: "+systemTemp+")")
@@ -122,9 +122,9 @@ func (a *App) runPatch(cmd *cobra.Command, f *patchFlags, file, address string) 
 		return err
 	}
 	if err := p.apply(cmd.Context()); err != nil {
-		return fmt.Errorf("%w; what was applied stays; apply the patch again, or go on with --resume", err)
+		return fmt.Errorf("%w; the changes applied so far remain; apply the patch again, or continue with --resume", err)
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s is applied to %s: %s\n", file, address, p.text(counts))
+	fmt.Fprintf(cmd.OutOrStdout(), "%s was applied to %s: %s\n", file, address, p.text(counts))
 	return nil
 }
 
@@ -219,7 +219,7 @@ func (p *patched) refuse(stderr io.Writer) error {
 	for kind, n := range p.losses {
 		fmt.Fprintf(stderr, "%d × %s\n", n, kind)
 	}
-	return &ExitError{Code: ExitLossy, Err: errors.New("refused: the server cannot hold all that the patch has")}
+	return &ExitError{Code: ExitLossy, Err: errors.New("refused: the server cannot hold everything in the patch")}
 }
 
 // begin finds out where to go on.
@@ -228,7 +228,7 @@ func (p *patched) begin(sum string) error {
 	data, err := disk.ReadFile(p.journal)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && p.resume:
-		return fmt.Errorf("%s: there is nothing to resume: leave out --resume", p.journal)
+		return fmt.Errorf("%s: nothing to resume; leave out --resume", p.journal)
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return err
@@ -238,7 +238,7 @@ func (p *patched) begin(sum string) error {
 		}
 		line := p.done.Line
 		if p.done.Line = 0; p.done != now {
-			return fmt.Errorf("%s: is of another patch, or the server was started again and may have lost what was applied: leave out --resume", p.journal)
+			return fmt.Errorf("%s: belongs to another patch, or the server was restarted and may have lost applied changes; leave out --resume", p.journal)
 		}
 		now.Line = line
 	}

@@ -124,7 +124,7 @@ func TestPatchResumes(t *testing.T) {
 	if err := os.WriteFile(journals[0], bytes.Replace(journal, []byte(`"server":"`), []byte(`"server":"x`), 1), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if r := kvferry(t, "patch", "--resume", "p.jsonl", server); r.code != ExitFailed || !strings.Contains(r.stderr, "the server was started again") {
+	if r := kvferry(t, "patch", "--resume", "p.jsonl", server); r.code != ExitFailed || !strings.Contains(r.stderr, "the server was restarted") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 }

@@ -27,7 +27,7 @@ type ProgressFlags struct {
 func (f *ProgressFlags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	choose(fs, &f.mode, "progress", plain("auto", "bar", "lines", "json", "none"),
-		"show progress on standard error; auto: a bar on a terminal, elsewhere a line a minute")
+		"progress on standard error; auto: a bar on a terminal, one line a minute elsewhere")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "do not show progress")
 }
 
@@ -55,13 +55,13 @@ type progressView struct {
 // readSteps are the steps of a command that reads one dataset once.
 var readSteps = []progress.Step{{Name: "read", Weight: 1}}
 
-// copying shows how servers are copied before what they hold is read in these steps. It returns what is told how far that is, by
-// location; nil of those that are no servers.
+// copying adds steps for copying servers before the steps that read the copies. For each location it returns a function
+// that takes the progress of the copy; nil if the location is not a server.
 func (v *progressView) copying(steps []progress.Step, locations ...string) []func(done, total, keys int64) {
 	out := make([]func(done, total, keys int64), len(locations))
 	var copies []progress.Step
 	for i, location := range locations {
-		if !live.IsAddress(location) || v.mode == "none" {
+		if !live.IsAddress(location) {
 			continue
 		}
 		step := progress.Step{Name: "copy", Weight: 0.5}
@@ -83,7 +83,7 @@ func (v *progressView) copying(steps []progress.Step, locations ...string) []fun
 
 // start shows the progress of a scan, which is a step of a command's.
 func (v *progressView) start(s *inspect.Scan, steps []progress.Step) {
-	if v.mode != "none" && v.meter == nil {
+	if v.meter == nil { // also if nothing is shown: a signal asks for the state
 		v.meter = progress.Start(steps, v.tell)
 	}
 	s.Meter, s.Step = v.meter, steps[0].Name
@@ -163,7 +163,9 @@ func (v *progressView) due(every time.Duration) bool {
 	return true
 }
 
+// line prints a state as a line of text, in place of the bar if there is one.
 func (v *progressView) line(s progress.State) {
+	v.clear()
 	v.write(fmt.Sprintf("kvferry: %s\n", stateText(s)))
 }
 
@@ -205,6 +207,7 @@ func (v *progressView) draw(s progress.State) {
 	}
 }
 
+// clear removes the bar from the screen until it is drawn again.
 func (v *progressView) clear() {
 	if v.bar == nil {
 		return
@@ -212,7 +215,6 @@ func (v *progressView) clear() {
 	if err := v.bar.Clear(); err != nil {
 		v.mode = "none"
 	}
-	v.bar = nil
 }
 
 // end ends the showing; err is how the command ended. A second call does nothing.
@@ -253,6 +255,9 @@ func barText(s progress.State) string {
 
 // stateText says the same in a line of text.
 func stateText(s progress.State) string {
+	if s.Steps == 0 {
+		return "starting"
+	}
 	text := fmt.Sprintf("step %d of %d, %s", s.Step, s.Steps, s.Phase)
 	switch {
 	case s.Total > 0:

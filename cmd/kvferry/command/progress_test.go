@@ -164,6 +164,29 @@ func TestProgressCopying(t *testing.T) {
 	v.end(nil)
 }
 
+// TestProgressBarDrawn draws a step whose size is known only after its start, and prints the state in place of the bar.
+func TestProgressBarDrawn(t *testing.T) {
+	var out lockedBuffer
+	v := &progressView{w: &out, mode: "bar", done: make(chan struct{})}
+	v.line(v.last)
+	if got := out.String(); got != "kvferry: starting\n" {
+		t.Errorf("before the first step: %q", got)
+	}
+	s := progress.State{Phase: "read", Step: 1, Steps: 1, Remaining: -1}
+	v.tell(s)
+	s.Done, s.Total = 1<<20, 4<<20
+	v.tell(s)
+	if got := out.String(); !strings.Contains(got, " 25% ") || !strings.Contains(got, "1.0/4.0 MiB") {
+		t.Errorf("the bar does not know the size: %q", got)
+	}
+	v.line(s)
+	bar, line, _ := strings.Cut(out.String(), "kvferry: step 1")
+	if !strings.HasSuffix(bar, "\r") || !strings.HasSuffix(line, "0 errors\n") {
+		t.Errorf("the bar is not cleared for a line: %q", bar[max(0, len(bar)-40):])
+	}
+	v.end(nil)
+}
+
 // TestProgressSignal asks a running command for its state.
 func TestProgressSignal(t *testing.T) {
 	var out lockedBuffer

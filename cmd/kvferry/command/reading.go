@@ -44,7 +44,7 @@ func (f *ReadFlags) Register(cmd *cobra.Command) {
 
 // RegisterSalvage adds the flag of commands that are of use when a part of a dataset cannot be read.
 func (f *ReadFlags) RegisterSalvage(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.salvage, "salvage", false, "go on past tables, blocks or pages that cannot be read, say which, and exit with 3")
+	cmd.Flags().BoolVar(&f.salvage, "salvage", false, "skip and list unreadable tables, blocks or pages, and exit with 3")
 }
 
 // checkSalvage refuses --salvage where nothing can be passed over.
@@ -61,7 +61,7 @@ func (f *ReadFlags) hint(err error) error {
 	if f.salvage || !errors.As(err, &block) {
 		return err
 	}
-	return fmt.Errorf("%w; --salvage goes on past tables and blocks that cannot be read", err)
+	return fmt.Errorf("%w; --salvage skips unreadable tables and blocks", err)
 }
 
 // Selection returns what the flags select for a command that works with a moment.

@@ -50,7 +50,7 @@ func unused(fs *pflag.FlagSet, names []string, locations ...string) error {
 	}
 	for _, name := range names {
 		if fs.Changed(name) {
-			return usagef("--%s: %s is no server", name, locations[len(locations)-1])
+			return usagef("--%s: %s is not a server", name, locations[len(locations)-1])
 		}
 	}
 	return nil

@@ -137,7 +137,7 @@ func testLostTable(t *testing.T, src, kind, table string) {
 	}
 	for _, args := range [][]string{{"dump", src}, {"inspect", src}, {"fingerprint", src}, {"diff", src, src}} {
 		r := kvferry(t, args...)
-		hint := strings.Contains(r.stderr, "--salvage goes on past tables")
+		hint := strings.Contains(r.stderr, "--salvage skips unreadable tables")
 		if r.code != ExitFailed || strings.Count(r.stderr, filepath.Base(table)) != 1 || hint != (args[0] == "dump" || args[0] == "inspect") {
 			t.Errorf("%s: exit %d: %s", args[0], r.code, r.stderr)
 		}
@@ -208,7 +208,7 @@ func TestSalvageNothing(t *testing.T) {
 	if err := os.Remove(filepath.Join(src, largestTable(t, src))); err != nil {
 		t.Fatal(err)
 	}
-	const lost = "missing-file: the MANIFEST names this file, which is not there; its rows are missing: keys from "
+	const lost = "missing-file: the MANIFEST lists this file, but it does not exist; its rows are missing: keys from "
 	for _, c := range []struct {
 		args string
 		code int
@@ -217,8 +217,8 @@ func TestSalvageNothing(t *testing.T) {
 		{"", ExitLossy, "loss damaged: 1 error in the source (not allowed)\n  (" + lost},
 		{"--dry-run", ExitLossy, "loss damaged: 1 error in the source (not allowed)\n  (" + lost},
 		{"--resume", ExitLossy, "loss damaged: 1 error in the source (not allowed)\n  (" + lost},
-		{"--allow-loss damaged", ExitFailed, "nothing to convert: the source has no databases; there is what cannot be read: " + lost},
-		{"--db 0", ExitUsage, `no database "0" in the source: there is none; there is what cannot be read: ` + lost},
+		{"--allow-loss damaged", ExitFailed, "nothing to convert: the source has no databases; some data is unreadable: " + lost},
+		{"--db 0", ExitUsage, `no database "0" in the source: there is none; some data is unreadable: ` + lost},
 	} {
 		r := kvferry(t, append(append([]string{"convert"}, strings.Fields(c.args)...), src, dst)...)
 		if r.code != c.code || !strings.Contains(r.stderr, c.want) {

@@ -328,7 +328,7 @@ func testSalvageLMDB(t *testing.T, dir string, left result, truth map[string][]s
 	t.Helper()
 	if pages := strings.Count(left.stderr, "error damaged-page"); left.code != ExitFindings || pages == 0 || pages > 3 {
 		t.Fatalf("dump --salvage: exit %d, %d pages: %s", left.code, pages, left.stderr)
-	} else if want := fmt.Sprintf("\nkvferry: tables, blocks or pages that could not be read: %d; their rows are missing\n", pages); !strings.Contains(left.stderr, want) {
+	} else if want := fmt.Sprintf("\nkvferry: unreadable tables, blocks or pages: %d; their rows are missing\n", pages); !strings.Contains(left.stderr, want) {
 		t.Errorf("dump --salvage does not say %q: %s", want, left.stderr)
 	}
 	got := dumped(t, left.stdout)
@@ -404,7 +404,7 @@ func testSalvageList(t *testing.T, n int) {
 	if !strings.Contains(details["list-broken-link"], want) {
 		t.Errorf("the finding says %q, want %q", details["list-broken-link"], want)
 	}
-	if count := fmt.Sprintf("count is %d, rows there: %d [", n, len(got)); !strings.HasPrefix(details["count-mismatch"], count) || len(details) != 3 {
+	if count := fmt.Sprintf("count is %d, rows found: %d [", n, len(got)); !strings.HasPrefix(details["count-mismatch"], count) || len(details) != 3 {
 		t.Errorf("the findings are %q, want %q, damaged-block and list-broken-link", details, count)
 	}
 	for _, a := range rep.Ledger {

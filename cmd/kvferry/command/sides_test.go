@@ -59,7 +59,7 @@ func TestLogsOfEachSide(t *testing.T) {
 	for text, args := range map[string][]string{
 		"--wal-dir-b goes with --against":         {"verify", "--wal-dir-b", logsB, a},
 		"--wal-dir-b " + b + "/none: no such dir": {"diff", "--wal-dir-b", b + "/none", whole, b},
-		"lies inside":               {"diff", "--wal-dir-b", logsB, "-o", filepath.Join(logsB, "out"), whole, b},
+		"is inside":                 {"diff", "--wal-dir-b", logsB, "-o", filepath.Join(logsB, "out"), whole, b},
 		"has no flag \"wal-dir-b\"": {"dump", "-f", job, a},
 	} {
 		if r := kvferry(t, args...); r.code != ExitUsage || !strings.Contains(r.stderr, text) {

@@ -40,7 +40,7 @@ type SourceFlags struct {
 func (f *SourceFlags) Register(cmd *cobra.Command, memory sizeFlag, temp string) {
 	f.memory, f.walFlag = memoryFlag{memory}, "wal-dir"
 	fs := cmd.Flags()
-	fs.StringVar(&f.walDir, f.walFlag, "", "`directory` of the write-ahead logs (*.log), if they are not next to the tables; with a subdirectory for each store of the dataset")
+	fs.StringVar(&f.walDir, f.walFlag, "", "`directory` of the write-ahead logs (*.log), if they are not next to the tables; one subdirectory per store of the dataset")
 	fs.BoolVar(&f.allowLive, "allow-live", false, "read a database that a process has open; what it writes meanwhile may be missed or cause errors")
 	fs.BoolVar(&f.resort, "resort", false, "re-sort tables whose rows are out of order")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show why the format was chosen")

@@ -35,7 +35,7 @@ func printReport(w io.Writer, r *convert.Report, compare string) {
 	}
 	printSelection(w, r.Options)
 	if r.Sampled {
-		fmt.Fprintf(w, "\nA sample of the source was read. What is counted below is counted in the sample.\n")
+		fmt.Fprintf(w, "\nOnly a sample of the source was read; the counts below are those of the sample.\n")
 	}
 	printParts(w, r)
 	printLedger(w, r.Ledger)
@@ -69,7 +69,7 @@ func printFollow(w io.Writer, f *convert.Following) {
 		return
 	}
 	for _, line := range f.Commands {
-		fmt.Fprintf(w, "to follow the old server from where the dump ends: %s\n", line)
+		fmt.Fprintf(w, "to replicate from the old server, starting where the dump ends: %s\n", line)
 	}
 	for _, condition := range f.Conditions {
 		fmt.Fprintf(w, "  only if %s\n", condition)
@@ -111,7 +111,7 @@ func printLedger(w io.Writer, ledger []convert.Account) {
 			classes = append(classes, name)
 		}
 	}
-	fmt.Fprintln(w, "\nrows of the source, each in one class:")
+	fmt.Fprintln(w, "\nsource rows by outcome:")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "keyspace\trows\t%s\t\n", strings.Join(classes, "\t"))
 	for _, a := range ledger {
@@ -199,7 +199,7 @@ func printEstimate(w io.Writer, r *convert.Report) {
 	if e == nil {
 		return
 	}
-	from := "converting all of the source for a try"
+	from := "a trial conversion of the whole source"
 	if e.SampleBytes < e.SourceBytes {
 		from = fmt.Sprintf("a sample of %s, %.1f%% of the source", bytesText(e.SampleBytes), 100*float64(e.SampleBytes)/float64(e.SourceBytes))
 	}
@@ -210,7 +210,7 @@ func printEstimate(w io.Writer, r *convert.Report) {
 		v := &e.Volumes[i]
 		switch {
 		case v.Free < 0:
-			fmt.Fprintf(w, "  space: %s for %s in %s, whose free space is not known\n", bytesText(v.Needed), v.Use(), visible.Text(v.Path))
+			fmt.Fprintf(w, "  space: %s for %s in %s, free space unknown\n", bytesText(v.Needed), v.Use(), visible.Text(v.Path))
 		case v.Fits():
 			fmt.Fprintf(w, "  space: %s for %s in %s, %s free: enough\n", bytesText(v.Needed), v.Use(), visible.Text(v.Path), bytesText(v.Free))
 		default:
@@ -233,7 +233,7 @@ func printProof(w io.Writer, r *convert.Report) {
 	case r.Proof.Counted:
 		fmt.Fprintf(w, "counted: %s\n", r.Proof.Why)
 	default:
-		fmt.Fprintf(w, "NOT PROVED: %s; nobody has checked that the target holds what the source does\n", r.Proof.Why)
+		fmt.Fprintf(w, "NOT PROVED: %s; the target was not compared with the source\n", r.Proof.Why)
 	}
 }
 

@@ -24,7 +24,7 @@ func TestDamagedBeyondDetection(t *testing.T) {
 		{"ardb-lmdb-basic", "lmdb/data.mdb", page, "is beyond the end of the file"},
 		{"ardb-lmdb-basic", "lmdb/data.mdb", 2 * page, "is beyond the end of the file"},
 		{"ardb-rocksdb-basic", "rocksdb/CURRENT", "", `offset 0: manifest name: have "", want "MANIFEST-<number>\n"`},
-		{"ardb-rocksdb-basic", "rocksdb/CURRENT", "MANIFEST-999999\n", "rocksdb/MANIFEST-999999: CURRENT names this file, which is not there"},
+		{"ardb-rocksdb-basic", "rocksdb/CURRENT", "MANIFEST-999999\n", "rocksdb/MANIFEST-999999: CURRENT lists this file, but it does not exist"},
 		{"ardb-leveldb-basic", "leveldb/CURRENT", "rubbish", `offset 0: manifest name: have "rubbish", want "MANIFEST-<number>\n"`},
 	} {
 		src := fixtures.Unpack(t, c.golden)
@@ -47,7 +47,7 @@ func TestDamagedBeyondDetection(t *testing.T) {
 		for _, args := range [][]string{{"inspect", src}, {"inspect", "-v", src}, {"verify", src}} {
 			r := kvferry(t, args...)
 			line := strings.TrimPrefix(r.stderr, "nemo: score 0\nblackwidow: score 0\nfloyd: score 0\nardb: score 0\nkvrocks: score 0\nrdb: score 0\naof: score 0\nredis: score 0\n") // the evidence
-			if r.code != ExitFailed || !strings.HasPrefix(line, "kvferry: "+src+": the format cannot be told: found a ") || strings.Count(line, "\n") != 1 ||
+			if r.code != ExitFailed || !strings.HasPrefix(line, "kvferry: "+src+": cannot detect the format: found a ") || strings.Count(line, "\n") != 1 ||
 				!strings.Contains(line, c.what) || !strings.Contains(line, size) || !strings.Contains(line, filepath.Dir(file)) ||
 				!strings.Contains(line, "ardb:"+src) || !strings.HasSuffix(line, ":"+src+"\n") {
 				t.Errorf("%s: %v: exit %d: %s", args, c.to, r.code, r.stderr)

@@ -97,7 +97,7 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 		}
 		for _, name := range []string{"fail-on", "files"} {
 			if cmd.Flags().Changed(name) {
-				return usagef("--against and --%s do not go together: differences are no findings", name)
+				return usagef("--against and --%s do not go together: differences are not findings", name)
 			}
 		}
 		if f.maxFindings == 0 {

@@ -320,7 +320,7 @@ func TestSalvageTableFindings(t *testing.T) {
 	older := func(n int) string {
 		return fmt.Sprintf("; older tables with such keys: %d, in which what was deleted or changed since stands as it was", n)
 	}
-	const missing = "the MANIFEST names this file, which is not there; its rows are missing: keys from "
+	const missing = "the MANIFEST lists this file, but it does not exist; its rows are missing: keys from "
 	for _, c := range []struct {
 		lost string // files that are gone
 		want []string

@@ -59,7 +59,7 @@ const extendedMagic = 0x007a003e
 // DecodeFooter decodes the end of a table of size bytes: its last footerLen bytes, or all of a shorter file.
 func DecodeFooter(b []byte, size int64) (Footer, error) {
 	if len(b) < legacyFooterLen {
-		return Footer{}, fmt.Errorf("%d bytes are no table: %w", len(b), record.ErrShort)
+		return Footer{}, fmt.Errorf("%d bytes are too few for a table: %w", len(b), record.ErrShort)
 	}
 	var ft Footer
 	magic := binary.LittleEndian.Uint64(b[len(b)-8:])
@@ -69,7 +69,7 @@ func DecodeFooter(b []byte, size int64) (Footer, error) {
 		b = b[len(b)-legacyFooterLen:]
 	case magicRocksDB:
 		if len(b) < footerLen {
-			return Footer{}, fmt.Errorf("%d bytes are no table: %w", len(b), record.ErrShort)
+			return Footer{}, fmt.Errorf("%d bytes are too few for a table: %w", len(b), record.ErrShort)
 		}
 		b = b[len(b)-footerLen:]
 		ft.Version = binary.LittleEndian.Uint32(b[footerLen-12:])
@@ -80,15 +80,15 @@ func DecodeFooter(b []byte, size int64) (Footer, error) {
 	case magicCuckoo:
 		return Footer{}, base.Unsupported("cuckoo table")
 	default:
-		return Footer{}, fmt.Errorf("magic number %016x is of no table", magic)
+		return Footer{}, fmt.Errorf("magic number %016x is not that of a table", magic)
 	}
 	switch {
 	case ft.Version > anyFormatVersion:
-		return Footer{}, fmt.Errorf("format_version %d is none", ft.Version)
+		return Footer{}, fmt.Errorf("unknown format_version %d", ft.Version)
 	case ft.Version > maxFormatVersion:
 		return Footer{}, base.Unsupported("format_version %d", ft.Version)
 	case ft.Checksum > checksumXXH3:
-		return Footer{}, fmt.Errorf("checksum type %d is none", ft.Checksum)
+		return Footer{}, fmt.Errorf("unknown checksum type %d", ft.Checksum)
 	case ft.Version >= contextVersion:
 		return ft, ft.decodeContext(b[:legacyFooterLen-8], size-footerLen)
 	}

@@ -187,8 +187,8 @@ func TestRefused(t *testing.T) {
 		unsupported bool
 	}{
 		{"format_version 8", handmade.Spec{Version: 8}, true},
-		{"format_version 300 is none", handmade.Spec{Version: 300}, false},
-		{"checksum type 9 is none", handmade.Spec{Checksum: 9}, false},
+		{"unknown format_version 300", handmade.Spec{Version: 300}, false},
+		{"unknown checksum type 9", handmade.Spec{Checksum: 9}, false},
 		{"index type 7", handmade.Spec{IndexType: 7}, true},
 		{"user-defined timestamps", handmade.Spec{Props: map[string][]byte{"rocksdb.timestamp_min": {1}}}, true},
 		{`comparator "other"`, handmade.Spec{Comparator: "other"}, false},
@@ -205,7 +205,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %d entries, %v", tt.want, len(got), err)
 		}
 	}
-	for name, magic := range map[string]uint64{"plain table": magicPlain, "cuckoo table": magicCuckoo, "is of no table": 1} {
+	for name, magic := range map[string]uint64{"plain table": magicPlain, "cuckoo table": magicCuckoo, "is not that of a table": 1} {
 		b := handmade.MakeTable(t, handmade.Spec{}, handmade.SomeEntries(5))
 		for i := range 8 {
 			b[len(b)-8+i] = byte(magic >> (8 * i))
