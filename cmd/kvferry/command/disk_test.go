@@ -128,7 +128,7 @@ func TestReadOnlyMount(t *testing.T) {
 		t.Error("an empty dump")
 	}
 	for at, want := range map[string]string{
-		dir:                        "(read-only file system), where the target is to be made; name a place for it that can be written to\n",
+		dir:                        "(read-only file system), where the target would be created; choose a writable location\n",
 		filepath.Join(dir, "none"): "none does not exist; make it first\n",
 	} {
 		r := kvferry(t, "convert", src, "blackwidow:"+filepath.Join(at, "dst"))

@@ -251,7 +251,7 @@ func TestCancelledLeavesNothing(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	dst := filepath.Join(dir, "dst")
 	code := testApp().Run(ctx, []string{"convert", "--type", "hash,set", src, "blackwidow:" + dst}, &stdout, &stderr)
-	want := "kvferry: cancelled; " + dst + ".kvferry is removed\n"
+	want := "kvferry: cancelled; " + dst + ".kvferry was removed\n"
 	if code != ExitCancelled || stderr.String() != want || stdout.Len() > 0 {
 		t.Errorf("exit %d: %s%s", code, &stdout, &stderr)
 	}
@@ -293,7 +293,7 @@ func TestCancelledAndContinued(t *testing.T) {
 		return stderr.String()
 	}
 	args := []string{"convert", "--resume", "--progress", "bar", "--workers", "1", src, "blackwidow:" + dst}
-	if said := cancelled(slices.Insert(slices.Clone(args[2:]), 0, "convert", "--discard")...); entries(t, dir) != "" || !strings.HasSuffix(said, ".kvferry is removed\n") {
+	if said := cancelled(slices.Insert(slices.Clone(args[2:]), 0, "convert", "--discard")...); entries(t, dir) != "" || !strings.HasSuffix(said, ".kvferry was removed\n") {
 		t.Errorf("--discard leaves %s: %s", entries(t, dir), said)
 	}
 	stderr := cancelled(slices.Insert(slices.Clone(args[2:]), 0, "convert")...)
