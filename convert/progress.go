@@ -29,13 +29,24 @@ func (o *Options) steps() []progress.Step {
 	return append(out, progress.Step{Name: "publish", Weight: 0.01})
 }
 
-// first lists what is done before the source is read: a server is copied.
+// first lists what is done before the source is read: a server is copied, a log replayed.
 func (o *Options) first() []progress.Step {
 	plan := progress.Step{Name: "plan", Weight: 0.01}
-	if o.Source.Format.Limits().Place == format.OnServer {
-		return []progress.Step{{Name: "copy", Weight: 0.3}, plan}
+	if name := o.copying(); name != "" {
+		return []progress.Step{{Name: name, Weight: 0.3}, plan}
 	}
 	return []progress.Step{plan}
+}
+
+// copying is the step in which the source is made ready to be read; "" when it can be read as it is.
+func (o *Options) copying() string {
+	switch o.Source.Format.Limits().Place {
+	case format.OnServer:
+		return "copy"
+	case format.InFiles:
+		return "replay"
+	}
+	return ""
 }
 
 // drySteps lists what a dry run does.

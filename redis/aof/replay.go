@@ -46,7 +46,8 @@ type replay struct {
 	salvage bool // go on past what cannot be applied
 	report  func(record.Finding)
 	tempDir string
-	read    func(int64) // is told of bytes that were read; may be nil
+	copied  func(done, total, keys int64) // see store.Options; may be nil
+	before  int64                         // bytes of the files before this one
 
 	file    string
 	last    bool // the last of the files
@@ -70,6 +71,7 @@ func (r *replay) all() error {
 		if !more {
 			break
 		}
+		r.before += r.log.Sizes[i]
 	}
 	if r.refused > 0 {
 		r.tell(FindRefused, record.Note, r.where, fmt.Sprintf(
@@ -125,17 +127,22 @@ func (r *replay) commands(c *Commands) error {
 			return err
 		}
 		if n%checkEvery == 0 {
-			if err := r.ctx.Err(); err != nil {
+			if err := r.pause(c.off); err != nil {
 				return err
 			}
-		}
-		if r.read != nil {
-			r.read(c.off - c.start)
 		}
 		if err := r.command(args, c.start); err != nil {
 			return err
 		}
 	}
+}
+
+// pause tells how far the replay is in a file, and stops it when it is to stop.
+func (r *replay) pause(off int64) error {
+	if r.copied != nil {
+		r.copied(r.before+off, r.log.Bytes(), 0)
+	}
+	return r.ctx.Err()
 }
 
 // command applies a command, or keeps it until the transaction that it is in ends.

@@ -27,7 +27,7 @@ func (r *replay) snapshot(f *disk.File, size int64) (int64, error) {
 			return 0, r.in(err)
 		}
 		if n%checkEvery == 0 {
-			if err := r.ctx.Err(); err != nil {
+			if err := r.pause(s.Offset()); err != nil {
 				return 0, err
 			}
 		}

@@ -36,7 +36,7 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	if err != nil {
 		return nil, err
 	}
-	r := &replay{ctx: ctx, log: log, state: st, salvage: o.Options.Salvage, report: o.Options.Report, tempDir: o.Options.TempDir}
+	r := &replay{ctx: ctx, log: log, state: st, salvage: o.Options.Salvage, report: o.Options.Report, copied: o.Options.Copied, tempDir: o.Options.TempDir}
 	if err = r.all(); err == nil {
 		err = st.Seal()
 	}

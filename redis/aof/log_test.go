@@ -1,0 +1,259 @@
+package aof
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"kvferry/format"
+	"kvferry/internal/redistest"
+	"kvferry/record"
+	"kvferry/redis/rdb"
+	"kvferry/redis/rdb/crc64"
+	"kvferry/store"
+)
+
+// tree makes a directory of files; a name that ends in a slash is a directory.
+func tree(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		err := os.MkdirAll(filepath.Dir(path), 0o755)
+		if err == nil && strings.HasSuffix(name, "/") {
+			err = os.MkdirAll(path, 0o755)
+		} else if err == nil {
+			err = os.WriteFile(path, []byte(text), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// commandsOf writes commands, one a line.
+func commandsOf(lines string) string {
+	var out []byte
+	for _, line := range strings.Split(lines, "\n") {
+		out = redistest.Append(out, strings.Fields(line)...)
+	}
+	return string(out)
+}
+
+// TestFind finds a log by its file, its manifest, or a directory around it, and says why when it does not.
+func TestFind(t *testing.T) {
+	const manifest = "file a.1.base.aof seq 1 type b\n"
+	log := map[string]string{"d/a.manifest": manifest, "d/a.1.base.aof": "", "d/a.2.incr.aof": "not named"}
+	for _, x := range []struct {
+		files    map[string]string
+		location string
+		want     string // = and the files, or a part of the error
+		is       error
+	}{
+		{log, "", "=a.1.base.aof", nil},
+		{log, "d", "=a.1.base.aof", nil},
+		{log, "d/a.manifest", "=a.1.base.aof", nil},
+		{log, "d/a.2.incr.aof", "=a.2.incr.aof", nil},
+		{map[string]string{"appendonly.aof": "", "x": "", "sub/": ""}, "", "=appendonly.aof", nil},
+		{map[string]string{"x": ""}, "", "neither a manifest nor *.aof", ErrNotLog},
+		{log, "nowhere", "", fs.ErrNotExist},
+		{map[string]string{"a.aof": "", "b.aof": ""}, "", "several append-only files", nil},
+		{map[string]string{"a.manifest": manifest, "b.manifest": manifest}, "", "several manifests", nil},
+		{map[string]string{"a.manifest": manifest}, "", "a server does not start without it", fs.ErrNotExist},
+		{map[string]string{"a.manifest": manifest, "a.1.base.aof/": ""}, "", "not a regular file", nil},
+		{map[string]string{"a.manifest": "file"}, "", "a.manifest", nil},
+		{map[string]string{"a.manifest/": ""}, "", "", nil},
+	} {
+		dir := tree(t, x.files)
+		l, err := Find(filepath.Join(dir, x.location))
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = "=" + strings.Join(l.Files, " ")
+		}
+		if !strings.Contains(got, x.want) || x.is != nil && !errors.Is(err, x.is) || (err == nil) != strings.HasPrefix(x.want, "=") {
+			t.Errorf("%v, %q: %s, want %s", x.files, x.location, got, x.want)
+		}
+	}
+	large := filepath.Join(tree(t, log), "d", "a.manifest")
+	if err := os.Truncate(large, maxManifest+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(large); err == nil || !strings.Contains(err.Error(), "this is no manifest") {
+		t.Error(err)
+	}
+}
+
+// TestDetect weighs what a location begins with.
+func TestDetect(t *testing.T) {
+	log := tree(t, map[string]string{"a.manifest": "file a.1.base.aof seq 1 type b\n", "a.1.base.aof": ""})
+	broken := tree(t, map[string]string{"a.manifest": "file\n"})
+	for _, x := range []struct {
+		ev   format.Evidence
+		want int
+	}{
+		{format.Evidence{Stores: []format.StoreEvidence{{}}, Dir: log}, 0},
+		{format.Evidence{Head: []byte("*2\r\n$6\r\nSELECT"), Dir: "x"}, 95},
+		{format.Evidence{Head: []byte("REDIS0011\xfa\x08aof-base\xc0\x01"), Dir: "x"}, 105},
+		{format.Evidence{Head: []byte("REDIS0009\xfa\x0caof-preamble\xc0\x01"), Dir: "x"}, 105},
+		{format.Evidence{Head: []byte("REDIS0011\xfa\x08aof-base\xc0\x00"), Dir: "x"}, 0},
+		{format.Evidence{Head: []byte("* a list"), Dir: "x"}, 0},
+		{format.Evidence{Head: []byte("file a.1.base.aof seq"), Dir: filepath.Join(log, "a.manifest")}, 95},
+		{format.Evidence{Dir: log}, 95},
+		{format.Evidence{Dir: broken}, 50},
+		{format.Evidence{Dir: tree(t, map[string]string{"x": ""})}, 0},
+	} {
+		if got := New().Detect(&x.ev); got.Score != x.want || (got.Score > 0) != (len(got.Why) > 0) {
+			t.Errorf("%q in %s: %+v, want %d", x.ev.Head, x.ev.Dir, got, x.want)
+		}
+	}
+	if _, err := WithVersion("99"); err == nil {
+		t.Error("a version that there is not")
+	}
+	if f := New(); f.Name() != Name || f.Limits().Place != format.InFiles || !strings.Contains(f.Limits().Detail, f.Version()) {
+		t.Errorf("%+v", f.Limits())
+	}
+}
+
+// snapshotOf is an RDB file of items; sum is added to its checksum.
+func snapshotOf(sum uint64, items ...[]byte) string {
+	b := append([]byte("REDIS0011"), bytes.Join(items, nil)...)
+	b = rdb.AppendEOF(b)
+	return string(binary.LittleEndian.AppendUint64(b, crc64.Update(0, b)+sum))
+}
+
+// keyOf is a string in an RDB file.
+func keyOf(name, value string) []byte {
+	b := rdb.AppendKey(nil, 0, []byte(name), 0)
+	return append(append(b, byte(len(value))), value...)
+}
+
+// TestReplay replays logs: what an RDB part has, what transactions do, and what is said of what cannot be.
+func TestReplay(t *testing.T) {
+	library := "#!lua name=lib\nx"
+	function := append([]byte{0xF5, byte(len(library))}, library...)
+	aux := []byte{0xF7, 0x81, 0xa5, 0x46, 0x7e, 0x9c, 0x11, 0x00, 0x00, 0x01, 2, 1, 0} // a module id, when, the end
+	dump := string(rdb.AppendDump(nil, 0, append([]byte{8}, "restored"...), rdb.Version{Number: 9}))
+	str := func(v string) string { return redistest.Form("string", 0, []string{v}) }
+	many := commandsOf("MULTI") + strings.Repeat(commandsOf("SET many "+strings.Repeat("x", 100_000)), 45)
+	for name, x := range map[string]struct {
+		log     string
+		salvage bool
+		want    map[string]string
+		err     string
+		finding string
+	}{
+		"an RDB part, then commands":    {log: snapshotOf(0, keyOf("a", "1"), function) + commandsOf("SET b 2"), want: map[string]string{"0/a": str("1"), "0/b": str("2")}},
+		"data of a module":              {log: snapshotOf(0, aux, keyOf("a", "1")) + commandsOf("SET b 2"), want: map[string]string{"0/a": str("1"), "0/b": str("2")}, finding: FindModuleAux},
+		"a wrong checksum":              {log: snapshotOf(1, keyOf("a", "1")) + commandsOf("SET b 2"), err: "checksum"},
+		"an RDB part that is cut":       {log: snapshotOf(0, keyOf("a", "1"))[:14], err: "a.aof"},
+		"a library that is none":        {log: snapshotOf(0, append([]byte{0xF5, 1}, 'x')) + commandsOf("SET b 2"), err: "library"},
+		"a transaction":                 {log: commandsOf("MULTI\nSET a 1\nSET b 2\nEXEC"), want: map[string]string{"0/a": str("1"), "0/b": str("2")}},
+		"one that was given up":         {log: commandsOf("SET a 0\nMULTI\nSET a 1\nDISCARD"), want: map[string]string{"0/a": str("0")}},
+		"one that does not end":         {log: commandsOf("SET a 0\nMULTI\nSET a 1"), want: map[string]string{"0/a": str("0")}, finding: FindCut},
+		"a large one":                   {log: many + commandsOf("SET many 1\nEXEC"), want: map[string]string{"0/many": str("1")}},
+		"a large one without an end":    {log: commandsOf("SET a 0") + many, want: map[string]string{"0/a": str("0")}, finding: FindCut},
+		"a large one that was given up": {log: commandsOf("SET a 0") + many + commandsOf("DISCARD"), want: map[string]string{"0/a": str("0")}},
+		"one that is refused inside":    {log: commandsOf("MULTI\nSET a 1\nLPUSH a x\nEXEC"), want: map[string]string{"0/a": str("1")}, finding: FindRefused},
+		"one with a command not known":  {log: commandsOf("MULTI\nSET a 1\nMYSTERY a\nEXEC"), err: "MYSTERY"},
+		"a command not known":           {log: commandsOf("SET a 1\nMYSTERY a"), err: "offset 27"},
+		"passed over":                   {log: commandsOf("SET a 1\nMYSTERY a"), salvage: true, want: map[string]string{"0/a": str("1")}, finding: FindCommand},
+		"wrong bytes":                   {log: commandsOf("SET a 1") + "x", err: "a.aof"},
+		"wrong bytes passed over":       {log: commandsOf("SET a 1") + "x", salvage: true, want: map[string]string{"0/a": str("1")}, finding: FindDamaged},
+		"RESTORE":                       {log: string(redistest.Append(nil, "RESTORE", "r", "0", dump)), want: map[string]string{"0/r": str("restored")}},
+		"RESTORE of what is short":      {log: string(redistest.Append(redistest.Append(nil, "RESTORE", "r", "0", "short"), "SET", "a", "1")), want: map[string]string{"0/a": str("1")}, finding: FindRefused},
+		"RESTORE of what is damaged":    {log: string(redistest.Append(redistest.Append(nil, "RESTORE", "r", "0", "\x00\x08Restored"+dump[10:]), "SET", "a", "1")), want: map[string]string{"0/a": str("1")}, finding: FindRefused},
+	} {
+		src, found, err := open(t, filepath.Join(tree(t, map[string]string{"a.aof": x.log}), "a.aof"), x.salvage)
+		if x.err != "" || err != nil {
+			if x.err == "" || err == nil || !strings.Contains(err.Error(), x.err) {
+				t.Errorf("%s: %v, want %s", name, err, x.err)
+			}
+			continue
+		}
+		for _, d := range redistest.Diff(x.want, contents(t, src, 2), 3) {
+			t.Errorf("%s: %s", name, d)
+		}
+		if (len(found) > 0) != (x.finding != "") || len(found) > 0 && found[0].Kind != x.finding {
+			t.Errorf("%s: findings %v", name, found)
+		}
+		if err := src.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestEarlierFileCut: only the last file of a log may end in the middle of a command.
+func TestEarlierFileCut(t *testing.T) {
+	set := commandsOf("SET a 1")
+	dir := tree(t, map[string]string{"a.manifest": "file a.1.incr.aof seq 1 type i\nfile a.2.incr.aof seq 2 type i\n",
+		"a.1.incr.aof": set + set[:9], "a.2.incr.aof": commandsOf("SET b 2")})
+	if _, _, err := open(t, dir, false); err == nil || !strings.Contains(err.Error(), "it is not the last file") {
+		t.Error(err)
+	}
+	src, found, err := open(t, dir, true)
+	if err != nil || len(found) != 1 || found[0].Kind != FindDamaged {
+		t.Fatal(found, err)
+	}
+	defer src.Close()
+	if got := contents(t, src, 1); len(got) != 1 || got["0/a"] == "" {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestSource: functions are records of database 0, which is there for them, and belong to one span.
+func TestSource(t *testing.T) {
+	log := string(redistest.Append([]byte(commandsOf("SELECT 3\nSET a 1\nRPUSH l x y")), "FUNCTION", "LOAD", "#!lua name=lib\nx"))
+	src, _, err := open(t, filepath.Join(tree(t, map[string]string{"a.aof": log}), "a.aof"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if dbs := fmt.Sprint(src.Databases()); dbs != "[0 3]" || src.Types("0") != record.Of(record.Other) || src.Types("3") != record.Of(record.String)|record.Of(record.List) || src.Types("x") != 0 {
+		t.Errorf("databases %s, types %v, %v", dbs, src.Types("0"), src.Types("3"))
+	}
+	if src.Size("3", record.AllTypes) <= src.Size("3", record.Of(record.List)) || src.Size("9", record.AllTypes) != 0 {
+		t.Error("sizes")
+	}
+	for span, want := range map[*format.Span]int{{}: 1, {Hi: []byte("FUNCTION lib")}: 0, {Lo: []byte("FUNCTION lib")}: 1, {Lo: []byte("G")}: 0} {
+		var ledger record.Ledger
+		r, err := src.Records(context.Background(), "0", record.AllTypes, *span, &format.Env{Now: time.Now(), Ledger: &ledger})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		redistest.Read(t, got, r)
+		rows := ledger.Snapshot()["records"]
+		if len(got) != want || rows.Rows[record.Copied] != int64(want) {
+			t.Errorf("%+v: %v, rows %+v", span, got, rows)
+		}
+	}
+	if _, err := src.Records(context.Background(), "x", record.AllTypes, format.Span{}, &format.Env{}); err == nil {
+		t.Error("database x")
+	}
+	if n, size := src.(format.Filed).Files(); n != 1 || size != int64(len(log)) {
+		t.Errorf("%d files, %d bytes", n, size)
+	}
+	if row := src.Describe("0", rows, nil, nil); row.Err == nil || len(src.Where("0", nil)) != 1 || src.Keyspaces() != nil || src.Extra() != nil || !src.Sorted() ||
+		src.Layout() != format.LayoutFlat || src.Format().Name() != Name {
+		t.Errorf("%+v", row)
+	}
+	var done, total int64
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	long := strings.Repeat(commandsOf("SET a 1"), 2*checkEvery)
+	for _, text := range []string{long, snapshotOf(0, bytes.Repeat(keyOf("a", "1"), 2*checkEvery)) + long[:27]} {
+		if _, err := New().Open(ctx, tree(t, map[string]string{"a.aof": text}), &format.OpenOptions{Options: store.Options{TempDir: t.TempDir(),
+			Copied: func(d, n, _ int64) { done, total = d, n }}}); !errors.Is(err, context.Canceled) || done <= 0 || done > total || total != int64(len(text)) {
+			t.Errorf("cancelled at %d of %d bytes: %v", done, total, err)
+		}
+	}
+}
