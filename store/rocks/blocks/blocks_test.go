@@ -101,6 +101,27 @@ func TestEntryHeader(t *testing.T) {
 	}
 }
 
+// TestHashIndexEdges: the smallest block that can have a hash index, and the largest.
+func TestHashIndexEdges(t *testing.T) {
+	if got, err := walk([]byte{0, 0, 0, 0, 0, 0x80}); got != "" || err != nil {
+		t.Errorf("nothing but an index of no buckets: %s, %v", got, err)
+	}
+	for _, b := range [][]byte{{0, 0, 0, 0x80}, {0, 0, 0, 0, 0x80}, {1, 0, 0, 0, 0, 0x80}} {
+		if _, err := Parse(b); !errors.Is(err, record.ErrShort) {
+			t.Errorf("%x: %v", b, err)
+		}
+	}
+	for _, size := range []int{64<<10 - 1, 64 << 10, 64<<10 + 1} { // larger ones have 32 bits for the number of restarts
+		b := entry(0, "k", strings.Repeat("v", size-len(entry(0, "k", strings.Repeat("v", 60_000)))+60_000-4-2-4))
+		b = append(b, 0, 0, 0, 0, 0, 0)
+		b = binary.LittleEndian.AppendUint32(b, 1|1<<31)
+		_, err := walk(b)
+		if len(b) != size || (err == nil) != (size <= 64<<10) {
+			t.Errorf("%d bytes: %v", len(b), err)
+		}
+	}
+}
+
 func TestDamagedBlocks(t *testing.T) {
 	for _, b := range [][]byte{nil, {1, 2, 3}, {0, 0, 0, 1}, {0xff, 0xff, 0, 0, 0, 0x80}, {1, 0, 0, 0x80}, {9, 0, 0, 0, 2, 0, 0, 0}} {
 		if _, err := Parse(b); !errors.Is(err, record.ErrShort) {
@@ -115,6 +136,11 @@ func TestDamagedBlocks(t *testing.T) {
 }
 
 func TestHandle(t *testing.T) {
+	for size, ok := range map[uint64]bool{1 << 31: true, 1<<31 + 1: false} {
+		if err := (Handle{0, size}).Check(1 << 40); (err == nil) != ok {
+			t.Errorf("a block of %d bytes: %v", size, err)
+		}
+	}
 	f := &base.Fields{Buf: []byte{0x80, 1, 5, 9}}
 	h := ReadHandle(f, "handle")
 	if h != (Handle{128, 5}) || f.Left() != 1 || f.Err != nil {
