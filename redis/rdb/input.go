@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// windowSize is how much of a file is read at once.
-	windowSize = 256 << 10
+	// windowSize is how much of a file is read at once: it stays in the caches next to the core.
+	windowSize = 64 << 10
 	// maxHeld is how large a value may be to be handed out in one piece; others are read from where they are.
 	maxHeld = 1 << 20
 )
