@@ -133,27 +133,10 @@ func TestLossesAreCompleted(t *testing.T) {
 	}
 }
 
-// chdir works in a directory until the end of the test.
-func chdir(t *testing.T, dir string) {
-	t.Helper()
-	before, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chdir(dir); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.Chdir(before); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // A source is a directory, alone or after a format; a target has a format.
 func TestPlacesAreCompleted(t *testing.T) {
 	dir := t.TempDir()
-	chdir(t, dir)
+	t.Chdir(dir)
 	t.Setenv("HOME", dir)
 	for _, d := range []string{"data/dump/kv", "nest", "data/.hidden"} {
 		if err := os.MkdirAll(d, 0o755); err != nil {

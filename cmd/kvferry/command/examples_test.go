@@ -40,10 +40,9 @@ var exampleNames = strings.NewReplacer("user:*", "s1:h*", "user:1", "s1:h1", "he
 
 // Every example of every help text runs as it stands, on what it is about.
 func TestExamplesRun(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	exampleWorld(t, dir)
-	chdir(t, dir)
+	t.Chdir(dir)
 	ran := 0
 	root := testApp().Root()
 	for _, cmd := range append(root.Commands(), root, help()) {

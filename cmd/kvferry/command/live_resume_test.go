@@ -53,7 +53,7 @@ func calls(t *testing.T, c *redistest.Client, command string) string {
 // server, which loses everything: each time --resume goes on, writes what is not there and only that, and the proof holds.
 func TestLiveResume(t *testing.T) {
 	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
-	chdir(t, t.TempDir())
+	t.Chdir(t.TempDir())
 	c := s.Client()
 	random := rand.NewChaCha8([32]byte{})
 	for i := range 40 {

@@ -18,7 +18,7 @@ func TestLive(t *testing.T) {
 	minus := small{typ: record.ZSet, key: "zero", elems: []record.Element{{Name: []byte("a"), Score: math.Copysign(0, -1)}, {Name: []byte("b"), Score: 1}}}
 	src := build(t, formatOf(t, "pika3.5"), append(floydSet(), minus)...)
 	s := redistest.Start(t, "--repl-diskless-sync-delay", "0", "--requirepass", "secret")
-	chdir(t, t.TempDir())
+	t.Chdir(t.TempDir())
 	t.Setenv(passwordVariable, "secret")
 	server := "redis://" + s.Addr
 	if out := ok(t, "convert", "--verify", src, server); !strings.Contains(out, "proved") {

@@ -11,7 +11,6 @@ import (
 
 // TestMovingRedis runs the commands of the page, with a real server in the place of db1.
 func TestMovingRedis(t *testing.T) {
-	t.Parallel()
 	root := fastDir(t)
 	for dump, name := range map[string]string{"20261122": "bw-basic", "20261201": "bw-edge"} {
 		if err := os.CopyFS(filepath.Join(root, "data/pika/dump", dump), os.DirFS(golden(t, name))); err != nil {
@@ -25,7 +24,7 @@ func TestMovingRedis(t *testing.T) {
 	}
 	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	page, ran := commandsOf(t, "moving-redis.md"), 0
-	chdir(t, t.TempDir())
+	t.Chdir(t.TempDir())
 	for _, args := range page {
 		line, want := strings.Join(args, " "), ExitOK
 		switch {

@@ -26,7 +26,7 @@ func TestPatch(t *testing.T) {
 	old, newer := build(t, formatOf(t, "pika4"), was...), build(t, formatOf(t, "pika4"), is...)
 	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	server := "redis://" + s.Addr
-	chdir(t, t.TempDir())
+	t.Chdir(t.TempDir())
 	ok(t, "convert", old, server)
 	made := func(name string) string {
 		t.Helper()
@@ -84,10 +84,9 @@ func TestPatch(t *testing.T) {
 
 // TestPatchResumes: a run that dies goes on where it was, unless the server or the patch is another.
 func TestPatchResumes(t *testing.T) {
-	t.Parallel()
 	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	server := "redis://" + s.Addr
-	chdir(t, t.TempDir())
+	t.Chdir(t.TempDir())
 	var log bytes.Buffer
 	for i := range 20400 {
 		log.Write(redistest.Append(nil, "SET", fmt.Sprintf("key:%d", i), "v"))
