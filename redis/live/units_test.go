@@ -1,0 +1,269 @@
+package live
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"kvferry/format"
+	"kvferry/internal/redistest"
+	"kvferry/record"
+)
+
+func TestAddresses(t *testing.T) {
+	for location, want := range map[string]string{
+		"redis://h":                      "tcp h:6379  -1 redis-h-6379",
+		"redis://me@h:7/3":               "tcp h:7 me 3 redis-h-7-3",
+		"rediss://[::1]:7":               "tcp [::1]:7  -1 redis----1--7",
+		"redis+cluster://h/0":            "tcp h:6379  0 redis-h-6379-0",
+		"unix:///run/redis.sock":         "unix /run/redis.sock  -1 redis-run-redis.sock",
+		"unix://me@/run/redis.sock?db=2": "unix /run/redis.sock me 2 redis-run-redis.sock-2",
+	} {
+		a, err := parseAddress(location)
+		if err != nil {
+			t.Errorf("%s: %v", location, err)
+			continue
+		}
+		work, err := New().Work(location)
+		if got := fmt.Sprintf("%s %s %s %d %s", a.network, a.host, a.user, a.db, work); err != nil || got != want {
+			t.Errorf("%s: %s, want %s (%v)", location, got, want, err)
+		}
+		if b, err := parseAddress(a.location()); err != nil || *b != *a || !IsAddress(location) {
+			t.Errorf("%s is %s again: %+v, %v", location, a.location(), b, err)
+		}
+	}
+	for location, want := range map[string]string{"redis://:pw@h": "holds a password", "redis://": "names no server", "redis://h/x": "is no number", "redis://h/-1": "is no number",
+		"unix://": "names no server", "redis+cluster://h/1": "database 0 alone", "redis://h:x": "no address"} {
+		if _, err := parseAddress(location); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "pw") {
+			t.Errorf("%s: %v, want %s", location, err, want)
+		}
+		if _, err := New().Work(location); err == nil {
+			t.Errorf("%s has a name", location)
+		}
+	}
+	if IsAddress("/data") || IsAddress("http://x") || New().Detect(nil).Score != 0 || New().Name() != Name || New().Limits().Place != format.OnServer {
+		t.Error("what is no address")
+	}
+}
+
+// TestLosses: what a server cannot hold depends on its version, and payloads are of the newest form that it reads.
+func TestLosses(t *testing.T) {
+	for _, x := range []struct {
+		valkey       bool
+		major, minor int
+		payload      string
+		set          bool // strings with an expiry go as SET
+		losses       string
+	}{
+		{false, 2, 8, "6", false, "module stream field-expiry"}, {false, 4, 0, "8", false, "module stream field-expiry"}, {false, 6, 0, "9", false, "module field-expiry"},
+		{false, 6, 2, "9", true, "module field-expiry"}, {false, 7, 0, "10", true, "field-expiry"}, {false, 7, 2, "11", true, "field-expiry"}, {false, 8, 0, "12", true, ""},
+		{true, 8, 1, "11", true, "field-expiry"}, {true, 9, 0, "valkey80", true, ""},
+	} {
+		s := &server{major: x.major, minor: x.minor, valkey: x.valkey, name: "it"}
+		s.version = s.payloads()
+		tg := &target{server: s}
+		var kinds []string
+		for _, h := range []record.Header{{Type: record.Other, Key: []byte("FUNCTION f")}, {Type: record.Stream}, {Type: record.Hash}} {
+			for _, l := range tg.Losses(&h) {
+				kinds = append(kinds, l.Kind)
+			}
+		}
+		batch := []record.Element{{Name: []byte("f"), ExpireMS: 5}}
+		tg.ElementLosses(&record.Header{Type: record.Hash}, batch, func(l record.Loss) { kinds = append(kinds, l.Kind) })
+		w := &writer{t: tg, header: record.Header{ExpireMS: 1}}
+		if got := strings.Join(kinds, " "); got != x.losses || s.version.String() != x.payload || w.plainSet() != x.set {
+			t.Errorf("%d.%d: payloads of %s, losses %q, SET %v; want %+v", x.major, x.minor, s.version, got, w.plainSet(), x)
+		}
+	}
+	tg := &target{server: &server{major: 8}}
+	if l := tg.Losses(&record.Header{Type: record.Other, Key: []byte("doc")}); len(l) != 1 || !l[0].Drops {
+		t.Errorf("a module's key: %+v", l)
+	}
+	left := tg.ElementLosses(&record.Header{Type: record.ZSet}, []record.Element{{Name: []byte("a"), Score: math.NaN()}, {Name: []byte("b"), Score: 1}}, func(record.Loss) {})
+	if len(left) != 1 || string(left[0].Name) != "b" {
+		t.Errorf("%+v", left)
+	}
+}
+
+// TestSpill: a record that turns out too large for one payload goes as commands, whole; keys are changed as a patch says.
+func TestSpill(t *testing.T) {
+	s := redistest.Start(t)
+	target := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{}, "0")
+	w, err := target.Shard(0, "0", record.AllTypes, 64<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := record.Header{DB: "0", Type: record.List, Key: []byte("big"), Len: 17, ExpireMS: 4102444800000}
+	if err := w.Begin(&h); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 17 {
+		if err := w.Write([]record.Element{{Value: []byte(strings.Repeat(string(rune('a'+i)), 1<<20))}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := s.Client()
+	c.Must(t, "MSET", "old", "1", "keep", "2", "last", "3")
+	c.Must(t, "PEXPIREAT", "last", "4102444800000")
+	to := w.(format.Changer)
+	for _, err := range []error{w.End(), to.Delete([]byte("old")), to.Delete([]byte("none")), to.Expire([]byte("keep"), 4102444800001), to.Expire([]byte("last"), 0), w.Close()} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var long []string
+	for _, v := range c.Strings(t, "LRANGE", "big", "0", "-1") {
+		if strings.Trim(v, v[:1]) == "" && len(v) == 1<<20 {
+			long = append(long, v[:1])
+		}
+	}
+	if got := strings.Join(long, ""); got != "abcdefghijklmnopq" {
+		t.Errorf("the list is %s", got)
+	}
+	for key, want := range map[string]string{"big": "4102444800000", "keep": "4102444800001", "last": "-1", "old": "-2"} {
+		if got := redistest.Text(c.Must(t, "PEXPIRETIME", key)); got != want {
+			t.Errorf("%s expires at %s, want %s", key, got, want)
+		}
+	}
+}
+
+// scripted is a server that answers the commands of each connection with these lines and then ends it; done has the commands.
+func scripted(done *[]string, answers ...string) func(context.Context) (net.Conn, error) {
+	var mu sync.Mutex
+	return func(context.Context) (net.Conn, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(answers) == 0 {
+			return nil, finalError{io.EOF}
+		}
+		lines := strings.Fields(answers[0])
+		answers = answers[1:]
+		here, there := net.Pipe()
+		go func() {
+			defer there.Close()
+			in := bufio.NewReader(there)
+			for _, answer := range lines {
+				var words []string
+				head, err := in.ReadString('\n')
+				n := 0
+				if _, serr := fmt.Sscanf(head, "*%d", &n); err != nil || serr != nil {
+					return
+				}
+				for range n {
+					_, _ = in.ReadString('\n') // the length
+					word, _ := in.ReadString('\n')
+					words = append(words, strings.TrimSpace(word))
+				}
+				mu.Lock()
+				*done = append(*done, strings.Join(words, " "))
+				mu.Unlock()
+				if _, err := io.WriteString(there, strings.ReplaceAll(answer, "_", " ")+"\r\n"); err != nil {
+					return
+				}
+			}
+		}()
+		return here, nil
+	}
+}
+
+// TestPieces: what became of a record that a connection broke within is asked for, and nothing is sent twice that must not be.
+func TestPieces(t *testing.T) {
+	command := func(words ...string) (out []byte) {
+		var list [][]byte
+		for _, w := range words {
+			list = append(list, []byte(w))
+		}
+		return appendCommand(nil, list...)
+	}
+	const begin, go1, end = "DEL tmp|HSET tmp a 1", "HSET tmp b 2", "RENAME tmp key"
+	for name, x := range map[string]struct {
+		answers []string
+		want    string // commands
+		err     string
+		moved   string // pieces sent elsewhere
+	}{
+		"no break":               {[]string{":0 :1 :1 +OK"}, begin + "|" + go1 + "|" + end, "", ""},
+		"cut in the first piece": {[]string{":0", ":0 :1 :1 +OK"}, "DEL tmp|" + begin + "|" + go1 + "|" + end, "", ""},
+		"cut before the name":    {[]string{":0 :1 :1", ":1 +OK"}, begin + "|" + go1 + "|EXISTS tmp|" + end, "", ""},
+		"cut behind the name":    {[]string{":0 :1 :1", ":0"}, begin + "|" + go1 + "|EXISTS tmp", "", ""},
+		"cut within, done":       {[]string{":0 :1", ":0"}, begin + "|EXISTS tmp", "", ""},
+		"loading, then there":    {[]string{":0 :1", "-LOADING_it", ":1 :1 +OK"}, begin + "|EXISTS tmp|EXISTS tmp|" + go1 + "|" + end, "", ""},
+		"nobody knows":           {[]string{":0 :1", "-MOVED_1_other:1"}, begin + "|EXISTS tmp", "is not known", ""},
+		"moved in the middle":    {[]string{":0 -MOVED_1_other:1 :1 +OK"}, begin + "|" + go1 + "|" + end, "", "DEL tmp|HSET tmp a 1"},
+		"busy for a moment":      {[]string{":0 :1 -TRYAGAIN_now", ":1 :1 +OK"}, begin + "|" + go1 + "|EXISTS tmp|" + go1 + "|" + end, "", ""},
+		"refused":                {[]string{":0 -OOM_command_not_allowed"}, begin, "OOM command", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // some wait
+			var done []string
+			var moved []byte
+			added, dial := make(chan struct{}), scripted(&done, x.answers...)
+			p := newPipe(context.Background(), func(ctx context.Context) (net.Conn, error) {
+				<-added
+				return dial(ctx)
+			})
+			p.elsewhere = func(data []byte, _ piece, _ string) error {
+				moved = append(moved, data...)
+				return nil
+			}
+			for _, s := range []struct {
+				lines string
+				part  part
+			}{{begin, first}, {go1, middle}, {end, last}} {
+				var data []byte
+				for _, line := range strings.Split(s.lines, "|") {
+					data = append(data, command(strings.Fields(line)...)...)
+				}
+				if err := p.add(data, countCommands(data), s.part); err != nil {
+					t.Fatal(err)
+				}
+				if err := p.flush(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			close(added)
+			err := p.close()
+			if got := strings.Join(done, "|"); got != x.want || (err == nil) != (x.err == "") || err != nil && !strings.Contains(err.Error(), x.err) {
+				t.Errorf("%s\nwant %s\n%v", got, x.want, err)
+			}
+			var want []byte
+			for _, line := range strings.Split(x.moved, "|") {
+				if line != "" {
+					want = append(want, command(strings.Fields(line)...)...)
+				}
+			}
+			if string(moved) != string(want) {
+				t.Errorf("moved %q", moved)
+			}
+		})
+	}
+}
+
+func TestAsking(t *testing.T) {
+	two := appendCommand(appendCommand(nil, []byte("DEL"), []byte("k")), []byte("SET"), []byte("k"), []byte("*1\r\n"))
+	data, n := withAsking(two)
+	if key, err := secondArgument(data); n != 4 || countCommands(data) != 4 || err != nil || string(key) != "k" {
+		t.Errorf("%d commands, key %q, %v: %q", n, key, err, data)
+	}
+	for _, bad := range []string{"", "x", "*1\r\n$3\r\nDEL\r\n", "*2\r\n$3\r\nDEL\r\n$9\r\nk\r\n"} {
+		if _, err := secondArgument([]byte(bad)); err == nil {
+			t.Errorf("%q has a key", bad)
+		}
+	}
+	for text, want := range map[string]string{"+OK\r\n": "+", ":12\r\n": ":12", "-ERR x\r\n": "-ERR x", "$3\r\nabc\r\n": "$", "$-1\r\n": "$", "*2\r\n:1\r\n$1\r\na\r\n": "*"} {
+		if got, err := readAnswer(bufio.NewReader(strings.NewReader(text))); got != want && !(want == "$" && got == "$") || err != nil {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+	}
+	for _, bad := range []string{"", "\r\n", "x1\r\n", "$x\r\n", "$5\r\nabc\r\n", "*2\r\n:1\r\n"} {
+		if got, err := readAnswer(bufio.NewReader(strings.NewReader(bad))); err == nil {
+			t.Errorf("%q: %q", bad, got)
+		}
+	}
+}
