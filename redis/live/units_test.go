@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -130,6 +131,33 @@ func TestSpill(t *testing.T) {
 		if got := redistest.Text(c.Must(t, "PEXPIRETIME", key)); got != want {
 			t.Errorf("%s expires at %s, want %s", key, got, want)
 		}
+	}
+}
+
+// TestRestricted: a user who may not use RESTORE writes commands, to a name of their own first; what makes no sense is refused.
+func TestRestricted(t *testing.T) {
+	s := redistest.Start(t)
+	s.Client().Must(t, "ACL", "SETUSER", "writer", "on", ">pw", "~*", "+@all", "-restore")
+	address := "redis://writer@" + s.Addr
+	o := format.ServerOptions{Password: "pw"}
+	list := slices.DeleteFunc(data(50, 200), func(m made) bool { return m.h.Type == record.Stream }) // commands do not say how many entries were ever added
+	if err := load(context.Background(), mustOpen(t, address, o, "0"), list, "0", 1); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, want(t, list, "0"), s.Client().Records(t))
+	for want, dbs := range map[string][]string{"has numbers for databases": {"users"}, "the address names database 3": {"0", "1"}} {
+		if _, err := open(t, address+"/3", o, dbs...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %s", dbs, err, want)
+		}
+	}
+	if _, err := New().With(&o).Create(context.Background(), address, &format.CreateOptions{DBs: []string{"0"}, Earlier: "{"}); err == nil {
+		t.Error("what an earlier process left is no JSON")
+	}
+	if _, err := New().With(&o).Create(context.Background(), "redis://", &format.CreateOptions{}); err == nil {
+		t.Error("no address")
+	}
+	if _, err := New().With(&o).Open(context.Background(), "redis://", &format.OpenOptions{}); err == nil {
+		t.Error("no address")
 	}
 }
 
