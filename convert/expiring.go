@@ -132,7 +132,7 @@ func (a *attempt) counted(ctx context.Context, server format.Loaded, t *totals) 
 	_, expired := t.without(a.rules.lapse.gone(time.Now()))
 	why, err := server.Check(ctx, t.given(), expired)
 	if err != nil {
-		return Proof{}, &ProofError{Err: err}
+		return Proof{}, &ProofError{Err: err, Loaded: true}
 	}
 	return Proof{Counted: true, Why: why}, nil
 }

@@ -20,6 +20,7 @@ type ProofError struct {
 	Parts    []Mismatch
 	Findings []FindingKind // errors in the target
 	Err      error         // it could not be read at all
+	Loaded   bool          // it is on a server, where it stays
 }
 
 // Mismatch is a part in which source and target differ.
@@ -40,7 +41,11 @@ func (e *ProofError) Error() string {
 	if e.Err != nil {
 		parts = append(parts, e.Err.Error())
 	}
-	return "the proof failed; nothing is published: " + strings.Join(parts, "; ")
+	outcome := "nothing is published"
+	if e.Loaded {
+		outcome = "what was written stays on the server"
+	}
+	return "the proof failed; " + outcome + ": " + strings.Join(parts, "; ")
 }
 
 func (m *Mismatch) difference() string {
@@ -83,7 +88,11 @@ func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fi
 	if err == nil {
 		err = ledger.Check()
 	}
-	return compare(want, &got, a.o.seconds(), findings.list(), err)
+	err = compare(want, &got, a.o.seconds(), findings.list(), err)
+	if wrong := (*ProofError)(nil); errors.As(err, &wrong) {
+		wrong.Loaded = a.o.Target.Address != ""
+	}
+	return err
 }
 
 // compare returns a ProofError unless everything is equal and nothing is wrong.

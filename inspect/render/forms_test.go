@@ -86,6 +86,10 @@ func TestRESP(t *testing.T) {
 		h.Last = last
 		return h
 	}
+	deleted := func(h record.Header, added uint64, most []byte) record.Header {
+		h.Added, h.MaxDeleted = added, most
+		return h
+	}
 	ttl := head(record.String, "t")
 	ttl.ExpireMS = 5
 	for _, c := range []struct {
@@ -100,6 +104,10 @@ func TestRESP(t *testing.T) {
 			"XADD x 5-1 f v g \nXSETID x 9-0"},
 		{"stream without a last id", []func() (*record.Header, []record.Element){of(stream("x", nil), record.Element{Name: id16(5, 1), Value: pairs})},
 			"XADD x 5-1 f v g "},
+		{"stream of which entries were deleted", []func() (*record.Header, []record.Element){of(deleted(stream("x", id16(5, 1)), 7, id16(4, 2)), record.Element{Name: id16(5, 1), Value: pairs})},
+			"XADD x 5-1 f v g \nXSETID x 5-1 ENTRIESADDED 7 MAXDELETEDID 4-2"},
+		{"emptied stream of which entries were deleted", []func() (*record.Header, []record.Element){of(deleted(stream("x", id16(9, 0)), 3, id16(8, 0)))},
+			"XADD x 9-0  \nXDEL x 9-0\nXSETID x 9-0 ENTRIESADDED 3 MAXDELETEDID 8-0"},
 		{"emptied stream", []func() (*record.Header, []record.Element){of(stream("x", id16(9, 0)))}, "XADD x 9-0  \nXDEL x 9-0"},
 		{"stream that never had an entry", []func() (*record.Header, []record.Element){of(stream("x", id16(0, 0)))},
 			"XGROUP CREATE x kvferry $ MKSTREAM\nXGROUP DESTROY x kvferry"},

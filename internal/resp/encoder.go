@@ -32,6 +32,9 @@ type Encoder struct {
 	FirstType bool
 	// String returns a string as Redis has it: the value or a changed copy in dst; nil changes nothing.
 	String func(dst, value []byte) []byte
+	// Before7 leaves out what servers before Redis 7.0 refuse: how many entries were ever added to a stream, the largest id
+	// that was deleted from it, and how many entries a group has read.
+	Before7 bool
 	// Skipped counts records that were left out for that, Opaque those that no command makes.
 	Skipped, Opaque int64
 
@@ -76,7 +79,7 @@ func (e *Encoder) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
 	e.key = append(e.key[:0], h.Key...)
 	e.head = *h
 	e.head.Key = e.key
-	e.head.Last = bytes.Clone(h.Last)
+	e.head.Last, e.head.MaxDeleted = bytes.Clone(h.Last), bytes.Clone(h.MaxDeleted)
 	e.total, e.last, e.ended, e.after = 0, e.last[:0], false, e.after[:0]
 	e.clear()
 	return dst, nil
@@ -245,24 +248,39 @@ func (e *Encoder) AppendEnd(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// streamEnd sets the last id of a stream. One without entries is made by adding one and deleting it.
+// streamEnd sets what the entries of a stream do not say: its last id, and what was deleted from it. A stream without
+// entries is made by adding one and deleting it.
 func (e *Encoder) streamEnd(dst []byte) []byte {
-	key := string(e.key)
-	last, err := jsonl.AppendID(nil, e.head.Last)
-	if err != nil || bytes.Equal(e.head.Last, e.last) {
-		if e.total == 0 {
-			return emptyStream(dst, key)
-		}
+	key, last, counts := string(e.key), e.head.Last, e.counts()
+	if last == nil {
+		last = e.last
+	}
+	text, err := jsonl.AppendID(nil, last)
+	id := string(text)
+	switch {
+	case e.total == 0 && (err != nil || id == "0-0"):
+		return emptyStream(dst, key)
+	case e.total == 0:
+		dst, e.last = appendCommand(appendCommand(dst, "XADD", key, id, "", ""), "XDEL", key, id), last
+	}
+	if bytes.Equal(last, e.last) && len(counts) == 0 {
 		return dst
 	}
-	id := string(last)
-	switch {
-	case e.total > 0:
-		return appendCommand(dst, "XSETID", key, id)
-	case id == "0-0":
-		return emptyStream(dst, key)
+	return appendCommand(dst, append([]string{"XSETID", key, id}, counts...)...)
+}
+
+// counts are the arguments of XSETID for what is not what the entries alone would make it.
+func (e *Encoder) counts() (args []string) {
+	if e.Before7 {
+		return nil
 	}
-	return appendCommand(appendCommand(dst, "XADD", key, id, "", ""), "XDEL", key, id)
+	if e.head.Added > uint64(e.total) {
+		args = append(args, "ENTRIESADDED", strconv.FormatUint(e.head.Added, 10))
+	}
+	if deleted, err := jsonl.AppendID(nil, e.head.MaxDeleted); err == nil && bytes.Compare(e.head.MaxDeleted, e.head.Last) <= 0 {
+		args = append(args, "MAXDELETEDID", string(deleted))
+	}
+	return args
 }
 
 // emptyStream makes a stream that never had an entry.

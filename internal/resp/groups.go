@@ -45,7 +45,7 @@ func (e *Encoder) group(dst []byte, el *record.Element) ([]byte, error) {
 		return dst, err
 	}
 	id, err := jsonl.AppendID(nil, g.Last)
-	if g.Read < 0 {
+	if g.Read < 0 || e.Before7 {
 		return appendCommand(dst, "XGROUP", "CREATE", key, name, string(id)), err
 	}
 	return appendCommand(dst, "XGROUP", "CREATE", key, name, string(id), "ENTRIESREAD", strconv.FormatInt(g.Read, 10)), err

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -140,7 +139,7 @@ func TestRestricted(t *testing.T) {
 	s.Client().Must(t, "ACL", "SETUSER", "writer", "on", ">pw", "~*", "+@all", "-restore")
 	address := "redis://writer@" + s.Addr
 	o := format.ServerOptions{Password: "pw"}
-	list := slices.DeleteFunc(data(50, 200), func(m made) bool { return m.h.Type == record.Stream }) // commands do not say how many entries were ever added
+	list := data(50, 200)
 	if err := load(context.Background(), mustOpen(t, address, o, "0"), list, "0", 1); err != nil {
 		t.Fatal(err)
 	}

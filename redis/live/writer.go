@@ -426,6 +426,7 @@ func (w *writer) goNative() error {
 	n.name = besides(w.key, w.t.unique())
 	h := w.header
 	h.Key = n.name
+	n.encoder.Before7 = !w.t.server.version.EntriesRead()
 	n.encoder.AppendHead(nil)
 	w.data, err = n.encoder.AppendBegin(w.data[:0], &h)
 	return err

@@ -16,6 +16,7 @@ const exitCodes = `Exit codes of kvferry. They are part of its interface.
 
     0  done
     1  failed: nothing was published, unless the error says that the target is complete
+       (a server keeps what it was sent)
     3  findings or differences; explain: no such key
     4  refused: the target cannot hold everything (--allow-loss)
    64  wrong usage: flags, arguments, and what they name that does not exist

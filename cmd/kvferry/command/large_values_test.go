@@ -46,7 +46,7 @@ func peak(t *testing.T, args ...string) int64 {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), argsEnv+"="+strings.Join(args, "\n"), limitEnv+"=1")
+	cmd.Env = append(os.Environ(), argsEnv+"="+strings.Join(args, "\n"), limitEnv+"=1", "GOGC=") // garbage as users have it
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %v\n%s", args, err, out)
@@ -78,14 +78,15 @@ func TestLargeValuesStayWithinMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes and reads gigabytes")
 	}
-	const memory, most = 64 << 20, 64<<20 + 4*largeRow
+	// The program of the tests is larger than kvferry: it has RocksDB in it, and may count what it covers.
+	const memory, most = 64 << 20, 64<<20 + 4*largeRow + 16<<20
 	src := largeValues(t, 3)
 	within := func(workers int, args ...string) {
 		t.Helper()
 		got := peak(t, append(args, "--memory", "64MiB", "--workers", fmt.Sprint(workers))...)
 		t.Logf("%s, %d workers: %d MiB", args, workers, got>>20)
 		if got > most {
-			t.Errorf("%s, %d workers: %d MiB were resident, --memory %d MiB and four rows are %d", args, workers, got>>20, memory>>20, most>>20)
+			t.Errorf("%s, %d workers: %d MiB were resident, --memory %d MiB, four rows and 16 MiB are %d", args, workers, got>>20, memory>>20, most>>20)
 		}
 	}
 	for _, to := range []struct {

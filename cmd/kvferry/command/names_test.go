@@ -193,7 +193,7 @@ func TestCheckOfAnOlderFile(t *testing.T) {
 		t.Errorf("exit %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 	r = kvferry(t, "fingerprint", dir, "--check", file, "--now", "1700000001")
-	if r.code != ExitFindings || !strings.Contains(r.stderr, "--now 2023-11-14T22:13:20Z compares at that one") {
+	if r.code != ExitFindings || !strings.Contains(r.stderr, "--now 2023-11-14T22:13:20Z compares as of that time") {
 		t.Errorf("at another moment: exit %d, %s", r.code, r.stderr)
 	}
 }
