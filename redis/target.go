@@ -63,13 +63,10 @@ func create(f *rdbFormat, location string, o *format.CreateOptions) (format.Targ
 
 // Losses lists what the file cannot hold of a record.
 func (t *target) Losses(h *record.Header) []record.Loss {
-	switch {
-	case h.Type == record.Stream && t.format.version.Number < 9:
-		return []record.Loss{{Kind: record.LossStream, Drops: true, Detail: "RDB " + t.format.version.String() + " has no streams"}}
-	case h.Type == record.Stream && !t.format.version.EntriesRead() && h.MaxDeleted != nil:
-		return []record.Loss{{Kind: LossGroupProgress, Note: true, Detail: "the largest deleted id"}}
+	if h.Type != record.Stream {
+		return nil
 	}
-	return nil
+	return StreamLosses(t.format.version, "RDB "+t.format.version.String(), h)
 }
 
 // ElementLosses does the same for elements.
@@ -80,33 +77,11 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	case record.ZSet:
 		return dataset.KeepScores(batch, "Redis", t.format.Limits().MaxScore, report)
 	case record.Stream:
-		return dataset.KeepIf(batch, func(e *record.Element) bool { return t.keepGrouped(e, report) })
+		return KeepGroups(t.format.version, batch, report)
 	case record.Other:
 		return dataset.KeepIf(batch, func(e *record.Element) bool { return t.keepOpaque(e, report) })
 	}
 	return batch
-}
-
-// keepGrouped takes what the version does not have off an element of a consumer group.
-func (t *target) keepGrouped(e *record.Element, report func(record.Loss)) bool {
-	switch e.Kind {
-	case record.Group:
-		g, err := record.DecodeGroup(e.Value)
-		if err != nil || g.Read < 0 || t.format.version.EntriesRead() {
-			return err == nil
-		}
-		report(record.Loss{Kind: LossGroupProgress, Note: true, Detail: fmt.Sprintf("group %s has read %d", record.Quote(e.Name), g.Read)})
-		g.Read = -1
-		e.Value = record.AppendGroup(nil, &g)
-	case record.Pending:
-		p, err := record.DecodePending(e.Value)
-		if err == nil && p.Consumer == nil {
-			report(record.Loss{Kind: record.LossStreamGroups, Drops: true, Detail: "a pending entry that belongs to no consumer"})
-			return false
-		}
-		return err == nil
-	}
-	return true
 }
 
 // keepOpaque drops what only other servers understand, and libraries where there are none.

@@ -15,8 +15,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kvferry/format"
+	"kvferry/internal/dataset"
 	"kvferry/internal/loglog"
 	"kvferry/record"
+	files "kvferry/redis"
 	"kvferry/redis/rdb/encode"
 	"kvferry/store"
 )
@@ -244,8 +246,8 @@ func (t *target) relocate(ctx context.Context) error {
 func (t *target) Losses(h *record.Header) []record.Loss {
 	s := t.server
 	switch {
-	case h.Type == record.Stream && s.major < 5:
-		return []record.Loss{{Kind: record.LossStream, Drops: true, Detail: s.name + " has no streams"}}
+	case h.Type == record.Stream:
+		return files.StreamLosses(s.version, s.name, h)
 	case h.Type == record.Other && (!slices.Equal(h.Key[:min(len(h.Key), 9)], []byte("FUNCTION ")) || s.major < 7):
 		return []record.Loss{{Kind: record.LossModule, Drops: true, Detail: "no command makes it"}}
 	}
@@ -258,13 +260,9 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	case record.String:
 		loglog.Engine{Name: "Redis", Counts: loglog.HYLL}.Notes(batch, report)
 	case record.ZSet:
-		return slices.DeleteFunc(batch, func(e record.Element) bool {
-			nan := math.IsNaN(e.Score)
-			if nan {
-				report(record.Loss{Kind: record.LossScoreNaN, Drops: true, Detail: "the score of " + record.Quote(e.Name) + " is not a number"})
-			}
-			return nan
-		})
+		return dataset.KeepScores(batch, "Redis", math.Inf(1), report)
+	case record.Stream:
+		return files.KeepGroups(t.server.version, batch, report)
 	case record.Hash:
 		if t.server.version.FieldExpiry() {
 			return batch

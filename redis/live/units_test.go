@@ -61,19 +61,21 @@ func TestLosses(t *testing.T) {
 		set          bool // strings with an expiry go as SET
 		losses       string
 	}{
-		{false, 2, 8, "6", false, "module stream field-expiry"}, {false, 4, 0, "8", false, "module stream field-expiry"}, {false, 6, 0, "9", false, "module field-expiry"},
-		{false, 6, 2, "9", true, "module field-expiry"}, {false, 7, 0, "10", true, "field-expiry"}, {false, 7, 2, "11", true, "field-expiry"}, {false, 8, 0, "12", true, ""},
+		{false, 2, 8, "6", false, "module stream group-progress field-expiry"}, {false, 4, 0, "8", false, "module stream group-progress field-expiry"}, {false, 6, 0, "9", false, "module group-progress group-progress field-expiry"},
+		{false, 6, 2, "9", true, "module group-progress group-progress field-expiry"}, {false, 7, 0, "10", true, "field-expiry"}, {false, 7, 2, "11", true, "field-expiry"}, {false, 8, 0, "12", true, ""},
 		{true, 8, 1, "11", true, "field-expiry"}, {true, 9, 0, "valkey80", true, ""},
 	} {
 		s := &server{major: x.major, minor: x.minor, valkey: x.valkey, name: "it"}
 		s.version = s.payloads()
 		tg := &target{server: s}
 		var kinds []string
-		for _, h := range []record.Header{{Type: record.Other, Key: []byte("FUNCTION f")}, {Type: record.Stream}, {Type: record.Hash}} {
+		for _, h := range []record.Header{{Type: record.Other, Key: []byte("FUNCTION f")}, {Type: record.Stream, MaxDeleted: make([]byte, 16)}, {Type: record.Hash}} {
 			for _, l := range tg.Losses(&h) {
 				kinds = append(kinds, l.Kind)
 			}
 		}
+		group := []record.Element{{Kind: record.Group, Name: []byte("g"), Value: record.AppendGroup(nil, &record.GroupState{Last: make([]byte, 16), Read: 7})}}
+		tg.ElementLosses(&record.Header{Type: record.Stream}, group, func(l record.Loss) { kinds = append(kinds, l.Kind) })
 		batch := []record.Element{{Name: []byte("f"), ExpireMS: 5}}
 		tg.ElementLosses(&record.Header{Type: record.Hash}, batch, func(l record.Loss) { kinds = append(kinds, l.Kind) })
 		w := &writer{t: tg, header: record.Header{ExpireMS: 1}}

@@ -1,0 +1,50 @@
+package redis
+
+import (
+	"fmt"
+
+	"kvferry/internal/dataset"
+	"kvferry/record"
+	"kvferry/redis/rdb"
+)
+
+// StreamLosses lists what a stream loses in a file of a version, or on a server that reads such files.
+func StreamLosses(v rdb.Version, name string, h *record.Header) []record.Loss {
+	switch {
+	case v.Types()&record.Of(record.Stream) == 0:
+		return []record.Loss{{Kind: record.LossStream, Drops: true, Detail: name + " has no streams"}}
+	case !v.EntriesRead() && h.MaxDeleted != nil:
+		return []record.Loss{{Kind: LossGroupProgress, Note: true, Detail: "the largest deleted id"}}
+	}
+	return nil
+}
+
+// KeepGroups takes what a version does not have off the elements of a stream.
+func KeepGroups(v rdb.Version, batch []record.Element, report func(record.Loss)) []record.Element {
+	return dataset.KeepIf(batch, func(e *record.Element) bool {
+		switch e.Kind {
+		case record.Group:
+			return keepGroup(v, e, report)
+		case record.Pending:
+			p, err := record.DecodePending(e.Value)
+			if err == nil && p.Consumer == nil {
+				report(record.Loss{Kind: record.LossStreamGroups, Drops: true, Detail: "a pending entry that belongs to no consumer"})
+				return false
+			}
+			return err == nil
+		}
+		return true
+	})
+}
+
+// keepGroup takes off how many entries the group has read.
+func keepGroup(v rdb.Version, e *record.Element, report func(record.Loss)) bool {
+	g, err := record.DecodeGroup(e.Value)
+	if err != nil || g.Read < 0 || v.EntriesRead() {
+		return err == nil
+	}
+	report(record.Loss{Kind: LossGroupProgress, Note: true, Detail: fmt.Sprintf("group %s has read %d", record.Quote(e.Name), g.Read)})
+	g.Read = -1
+	e.Value = record.AppendGroup(nil, &g)
+	return true
+}
