@@ -98,6 +98,9 @@ func (d *dryRun) estimate(ctx context.Context, a *attempt, planned time.Duration
 	if a.o.Estimate {
 		budget = quickBudget(a.id.Plan.Bytes)
 	}
+	if a.o.SampleEvery > 0 {
+		budget = max(a.id.Plan.Bytes/a.o.SampleEvery, leastBudget)
+	}
 	if a.o.SampleBytes > 0 {
 		budget = a.o.SampleBytes
 	}

@@ -39,6 +39,9 @@ func fullBudget(size int64) int64  { return min(max(size/50, 32<<20), 256<<20) }
 func quickBudget(size int64) int64 { return min(max(size/200, 128<<20), 512<<20) }
 func spaceBudget(size int64) int64 { return min(max(size/100, 16<<20), 128<<20) }
 
+// leastBudget is sampled however small a share of the source is asked for: less says little.
+const leastBudget = 4 << 20
+
 // estimator converts a sample.
 type estimator struct {
 	*attempt // of the sample

@@ -55,10 +55,11 @@ type Options struct {
 	NoProve bool
 	// ForceSpace starts also when the disks seem to have too little room.
 	ForceSpace bool
-	// Estimate makes a dry run read a sample only. SampleBytes is about how much of the source is sampled; 0 means what
-	// suits its size.
+	// Estimate makes a dry run read a sample only. SampleBytes is about how much of the source is sampled; 0 means one
+	// byte in SampleEvery, or what suits the source's size.
 	Estimate    bool
 	SampleBytes int64
+	SampleEvery int64
 	// Resume continues an unfinished run, and keeps this one however it fails. Otherwise it is kept when it is
 	// cancelled or a disk is full, as far as something is done.
 	Resume bool

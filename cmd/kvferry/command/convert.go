@@ -42,8 +42,8 @@ of the kind damaged. With --allow-loss damaged everything else is converted. See
 --dry-run reads the source and lists what would be written and lost. It also converts a sample, in the
 directory for temporary files, and estimates the size of the target, the space and the time from it.
 --estimate reads only the sample, which takes seconds for a source of any size; its counts are those of
-the sample. A conversion that does not fit on its disks is refused before it starts, unless --force-space
-is given.
+the sample. --dry-run --sample 100 reads about a hundredth of the source. A conversion that does not fit
+on its disks is refused before it starts, unless --force-space is given.
 
 The target can be a Redis or Valkey server: redis://host:port/db, rediss:// (TLS), unix:///path or
 redis+cluster:// (cluster). kvferry writes it in place, looks for losses before the first write, and
@@ -192,6 +192,7 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 		NowGiven: !f.source.now.IsZero(), Workers: f.workers, Memory: f.source.Memory(), TempDir: f.source.TempDir(),
 		NoProve: f.noProve, Resume: f.resume, Discard: f.discard, ForceSpace: f.force, Estimate: f.estimate, SampleBytes: int64(f.tried), Namespace: f.namespace, Cluster: f.cluster, SST: f.sst, MaxBitmap: int64(f.source.maxBitmap),
 		Tool: a.Build.String(), Layout: f.layout, Instances: f.instances, Slots: f.slots, Rename: f.conflict.rename, Prefer: f.conflict.prefer}
+	f.sampleDry(o)
 	if f.resume && f.discard {
 		return nil, usagef("--resume --discard: an unfinished conversion is continued or dropped, not both")
 	}
@@ -227,6 +228,13 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 		return nil, err
 	}
 	return o, nil
+}
+
+// sampleDry makes --sample say how much of the source a dry run reads: it is to tell of the whole conversion.
+func (f *convertFlags) sampleDry(o *convert.Options) {
+	if (f.dryRun || f.estimate) && o.Selection.Sample > 1 {
+		o.Estimate, o.SampleEvery, o.Selection.Sample = true, int64(min(o.Selection.Sample, math.MaxInt64)), 0
+	}
 }
 
 // setVersion chooses the version of RDB files that are written.

@@ -51,6 +51,10 @@ func TestEstimate(t *testing.T) {
 		if e := est.Estimate; !est.Sampled || !est.DryRun || e.SampleBytes > e.SourceBytes/2 || e.Seconds <= 0 || len(e.Volumes) != 1 || !e.Fits {
 			t.Errorf("%s: %+v", name, e)
 		}
+		if some := reported(t, "--dry-run", "--sample", "100", src, name+":"+dst); !some.Sampled || some.Estimate.SampleBytes > some.Estimate.SourceBytes*3/4 ||
+			some.Estimate.TargetBytes < some.Estimate.SampleBytes {
+			t.Errorf("%s, a share of the source: %+v", name, some.Estimate)
+		}
 		rep := reported(t, "--no-prove", src, name+":"+dst)
 		if got, is := float64(est.Estimate.TargetBytes), float64(rep.Target.Bytes); math.Abs(got-is) > is/4 {
 			t.Errorf("%s: estimated %.0f bytes, is %.0f", name, got, is)
