@@ -14,9 +14,10 @@ import (
 
 // TestPlacer: keys in a row get the instances that they get alone.
 func TestPlacer(t *testing.T) {
-	p := placer{slots: 1024, instances: 7}
+	p, long := placer{slots: 1024, instances: 7}, strings.Repeat("abc", longKey)
 	for _, key := range []string{"", "", "a", "12345678", "123456789", "12345678x", "12345678x", "1234567890123456", "12345678901234567", "12345678901234568",
-		"x{12345678901234568}y", "x{12345678901234569}y", "x{}", "12345678901234567", "1234567", "\xff"} {
+		"x{12345678901234568}y", "x{12345678901234569}y", "x{}", "12345678901234567", "1234567", "\xff", long[:longKey-1], long[:longKey],
+		long[:longKey-2], long, "\xff\xff"} {
 		if got, want := p.instance([]byte(key)), instanceOf([]byte(key), 1024, 7); got != want {
 			t.Errorf("%q: instance %d, want %d", key, got, want)
 		}

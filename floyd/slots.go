@@ -27,21 +27,35 @@ func tagOf(key []byte) []byte {
 	return key
 }
 
-// placer tells instances of keys that come in order: the sum of what a key begins with is mostly that of the key before.
+// placer tells instances of keys that come in order: what a key begins with has mostly been summed up for the key before.
 type placer struct {
 	slots, instances int
-	head             []byte // of the last key, but for up to eight bytes
-	sum              uint32 // of head
+	last             []byte
+	sums             []uint32 // of what last begins with, by its length; inverted, as CRC-32 computes
 }
+
+// longKey is the length from which keys are summed up as a whole.
+const longKey = 512
 
 func (p *placer) instance(key []byte) int {
 	key = tagOf(key)
-	n := max(len(key)-1, 0) &^ 7
-	if !bytes.Equal(key[:n], p.head) {
-		p.head = append(p.head[:0], key[:n]...)
-		p.sum = crc32.ChecksumIEEE(p.head)
+	if len(key) >= longKey {
+		return int(crc32.ChecksumIEEE(key)%uint32(p.slots)) % p.instances
 	}
-	return int(crc32.Update(p.sum, crc32.IEEETable, key[n:])%uint32(p.slots)) % p.instances
+	n := 0
+	for most := min(len(key), len(p.last)); n < most && key[n] == p.last[n]; n++ {
+	}
+	if p.sums == nil {
+		p.sums = make([]uint32, 1, longKey)
+		p.sums[0] = ^uint32(0)
+	}
+	p.last, p.sums = append(p.last[:n], key[n:]...), p.sums[:n+1]
+	sum := p.sums[n]
+	for _, c := range key[n:] {
+		sum = crc32.IEEETable[byte(sum)^c] ^ sum>>8
+		p.sums = append(p.sums, sum)
+	}
+	return int(^sum%uint32(p.slots)) % p.instances
 }
 
 // instanceOf returns the instance that a user key belongs to.
