@@ -74,7 +74,8 @@ func convertsAsDumped(t *testing.T, src, to string, args, more []string) bool {
 	if int(rep.Records()) != want || !rep.Proof.Done {
 		t.Errorf("%s %v: %d records, dump has %d; proof %+v", src, args, rep.Records(), want, rep.Proof)
 	}
-	if !strings.Contains(dry, fmt.Sprintf(" %d  ", want)) {
+	// In a dry run --sample says how much is read, and the plan is of what would be converted without it.
+	if !slices.Contains(args, "--sample") && !strings.Contains(dry, fmt.Sprintf(" %d  ", want)) {
 		t.Errorf("%s %v: the dry run does not say %d:\n%s", src, args, want, dry)
 	}
 	filtered := int64(0)
