@@ -96,11 +96,7 @@ type share struct {
 // take looks at what a task was handed at once.
 func (s *share) take(elems []record.Element) error {
 	if s.most < math.MaxInt64 {
-		var bytes int64
-		for i := range elems {
-			bytes += int64(len(elems[i].Name) + len(elems[i].Value))
-		}
-		if bytes > s.most {
+		if bytes := record.BatchBytes(elems); bytes > s.most {
 			return &largeError{bytes}
 		}
 	}

@@ -156,11 +156,7 @@ func (r *sharedReader) Next() (*record.Header, error) {
 func (r *sharedReader) Read(dst []record.Element) (int, error) {
 	r.share.wait(r.ctx)
 	n, err := r.Reader.Read(dst)
-	var bytes int64
-	for i := range dst[:n] {
-		bytes += int64(len(dst[i].Name) + len(dst[i].Value))
-	}
-	r.share.took(bytes)
+	r.share.took(record.BatchBytes(dst[:n]))
 	r.share.begun()
 	return n, err
 }

@@ -158,6 +158,14 @@ func (e *Element) Bytes(t Type) int64 {
 	return n
 }
 
+// BatchBytes is how many bytes of names and values a batch holds.
+func BatchBytes(batch []Element) (n int64) {
+	for i := range batch {
+		n += int64(len(batch[i].Name) + len(batch[i].Value))
+	}
+	return n
+}
+
 // Reader yields records in ascending (Key, Type) order, keys compared bytewise.
 //
 // The header and everything it points to live until the next call of Next; element views live until

@@ -1,37 +1,19 @@
 package rdb
 
 import (
-	"encoding/hex"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
-)
 
-// unhex decodes hexadecimal digits; x*n is a byte n times.
-func unhex(t *testing.T, text string) (out []byte) {
-	t.Helper()
-	for _, f := range strings.Fields(text) {
-		digits, times, _ := strings.Cut(f, "*")
-		b, err := hex.DecodeString(digits)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := 1
-		fmt.Sscan(times, &n)
-		for range n {
-			out = append(out, b...)
-		}
-	}
-	return out
-}
+	"kvferry/internal/formattest"
+)
 
 // TestAppends: lengths, strings, scores and heads of files, to the byte, at the bounds of every encoding.
 func TestAppends(t *testing.T) {
 	for n, want := range map[uint64]string{0: "00", 63: "3f", 64: "4040", 16383: "7fff", 16384: "80 00004000", math.MaxUint32: "80 ffffffff",
 		math.MaxUint32 + 1: "81 0000000100000000"} {
 		b := AppendLen([]byte("x"), n)
-		if string(b) != "x"+string(unhex(t, want)) {
+		if string(b) != "x"+string(formattest.Unhex(t, want)) {
 			t.Errorf("length %d: %x, want %s", n, b[1:], want)
 		}
 		var in input
@@ -46,7 +28,7 @@ func TestAppends(t *testing.T) {
 		"07": "02 3037", "-0": "02 2d30", "1a": "02 3161", "+1": "02 2b31",
 	} {
 		b := AppendString([]byte("x"), []byte(s))
-		if string(b) != "x"+string(unhex(t, want)) {
+		if string(b) != "x"+string(formattest.Unhex(t, want)) {
 			t.Errorf("%q: %x, want %s", s, b[1:], want)
 		}
 		var in input

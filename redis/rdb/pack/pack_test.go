@@ -8,25 +8,9 @@ import (
 	"math"
 	"strings"
 	"testing"
-)
 
-// unhex decodes hexadecimal digits; x*n is a byte n times.
-func unhex(t *testing.T, text string) (out []byte) {
-	t.Helper()
-	for _, f := range strings.Fields(text) {
-		digits, times, _ := strings.Cut(f, "*")
-		b, err := hex.DecodeString(digits)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := 1
-		fmt.Sscan(times, &n)
-		for range n {
-			out = append(out, b...)
-		}
-	}
-	return out
-}
+	"kvferry/internal/formattest"
+)
 
 // unpacked renders the entries of a packed encoding: integers as they are, short strings quoted, the length of long ones;
 // and the error that ends them.
@@ -146,7 +130,7 @@ func TestPackedBytes(t *testing.T) {
 		{Zipmap, "00 fe", "does not end in FF"},
 	} {
 		head, entries, framed := strings.Cut(c.b, ":")
-		b := unhex(t, entries)
+		b := formattest.Unhex(t, entries)
 		if framed {
 			var count, tail int
 			fmt.Sscan(head, &count, &tail)
@@ -157,9 +141,9 @@ func TestPackedBytes(t *testing.T) {
 				head = fmt.Sprintf("%02x%02x0000", byte(tail), tail>>8)
 			}
 			head = fmt.Sprintf("%02x%02x%02x00 %s %02x%02x", byte(size), byte(size>>8), size>>16, head, byte(count), count>>8)
-			b = append(append(unhex(t, head), b...), endByte)
+			b = append(append(formattest.Unhex(t, head), b...), endByte)
 		} else {
-			b = unhex(t, c.b)
+			b = formattest.Unhex(t, c.b)
 		}
 		if got := unpacked(c.kind, b); got != c.want {
 			t.Errorf("%s %.60s: %s\nwant %s", c.kind, c.b, got, c.want)
@@ -215,7 +199,7 @@ func TestPackerBytes(t *testing.T) {
 			size := p.Size()
 			b := p.End()
 			head := map[Kind]int{Listpack: listpackHead, Ziplist: ziplistHead}[kind]
-			if got := string(b[head : len(b)-1]); got != string(unhex(t, want)) || size != len(b)-1 {
+			if got := string(b[head : len(b)-1]); got != string(formattest.Unhex(t, want)) || size != len(b)-1 {
 				t.Errorf("%s: entries %x of %d bytes, want %s", kind, got[:min(len(got), 40)], size, want)
 			}
 			if got := unpacked(kind, b); got != c.want {
