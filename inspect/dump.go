@@ -46,6 +46,9 @@ const (
 	// dumpFlush is at what size encoded text goes to the writer.
 	dumpFlush = 64 << 10
 	dumpBatch = 256
+	// Deleted records are read in spans of about deadSpanBytes of the source, in no more than maxDeadSpans.
+	deadSpanBytes = 1 << 20
+	maxDeadSpans  = 1024
 )
 
 // Dumper writes records as text.
@@ -105,11 +108,14 @@ func (d *Dumper) run(ctx context.Context) error {
 // begin starts the step of the dump.
 func (d *Dumper) begin(dbs []string) {
 	var total int64
-	s := d.o.Scan
+	s, tasks := d.o.Scan, len(dbs)
 	for _, db := range dbs {
-		total += s.Source.Size(db, s.types(db))
+		size := s.Source.Size(db, s.types(db))
+		if total += size; d.o.Dead {
+			tasks += deadSpans(size) - 1
+		}
 	}
-	s.Meter.Begin(s.Step, total, 0, len(dbs))
+	s.Meter.Begin(s.Step, total, 0, tasks)
 }
 
 // databases returns the databases that are selected.
@@ -145,12 +151,43 @@ func (d *Dumper) database(ctx context.Context, db string) error {
 		}
 		return errors.Join(d.all(ctx, r), r.Close())
 	}
-	r, err := d.openDead(ctx, Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)})
+	parts, err := d.deadParts(db, types)
+	for _, p := range parts {
+		if err == nil {
+			err = d.dead(ctx, p)
+		}
+	}
+	return err
+}
+
+// deadSpans is how many spans the deleted records of so many bytes are read in, about.
+func deadSpans(size int64) int { return int(min(max(size/deadSpanBytes, 1), maxDeadSpans)) }
+
+// deadParts cuts a database into spans of keys that are read in turn. Few records are dead, so progress counts spans.
+func (d *Dumper) deadParts(db string, types record.TypeSet) ([]Part, error) {
+	size, spans := d.o.Scan.Source.Size(db, types), []format.Span{{}}
+	if n := deadSpans(size); n > 1 {
+		var err error
+		if spans, err = format.SplitAny(d.o.Scan.Source, db, types, n); err != nil {
+			return nil, err
+		}
+	}
+	parts := make([]Part, len(spans))
+	for i, span := range spans {
+		n := int64(len(spans))
+		parts[i] = Part{DB: db, Types: types, Span: span, Bytes: size*int64(i+1)/n - size*int64(i)/n}
+	}
+	return parts, nil
+}
+
+// dead dumps the deleted records of a part.
+func (d *Dumper) dead(ctx context.Context, p Part) error {
+	r, err := d.openDead(ctx, p)
 	if err != nil {
 		return err
 	}
 	if !d.o.KeysOnly {
-		r = s.byName(r)
+		r = d.o.Scan.byName(r)
 	}
 	return errors.Join(d.all(ctx, r), r.Close())
 }

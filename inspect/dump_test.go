@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"slices"
 	"testing"
 
+	"kvferry/format"
+	"kvferry/internal/progress"
 	"kvferry/record"
 )
 
@@ -52,3 +56,51 @@ func TestDumpEndsWhole(t *testing.T) {
 type unwilling struct{}
 
 func (unwilling) Write([]byte) (int, error) { return 0, errUnwilling }
+
+// buried is a source all of whose records are deleted.
+type buried struct{ *fakeSource }
+
+func (b buried) DeadDatabases() ([]string, error) { return b.Databases(), nil }
+
+func (b buried) DeadRecords(ctx context.Context, db string, t record.TypeSet, s format.Span, e *format.Env,
+	_ func([]byte, record.Type, string)) (record.Reader, error) {
+	return b.Records(ctx, db, t, s, e)
+}
+
+// TestDumpDeadProgress reads deleted records: progress moves by spans, and the order is that of one pass.
+func TestDumpDeadProgress(t *testing.T) {
+	src := newFake(rec(record.Set, "a", member("1")), rec(record.Set, "g", member("2")), rec(record.Set, "p", member("3")))
+	src.size = 3*deadSpanBytes + 1
+	src.split = []format.Span{{Hi: []byte("g")}, {Lo: []byte("g"), Hi: []byte("p")}, {Lo: []byte("p")}}
+	meter := progress.Start([]progress.Step{{Name: "read", Weight: 1}}, func(progress.State) {})
+	defer meter.Close()
+	scan := scanOf(src)
+	scan.Source, scan.Meter, scan.Step = buried{src}, meter, "read"
+	seen := &doneAt{meter: meter}
+	d := NewDumper(io.Discard, &DumpOptions{Scan: scan, Encoder: seen, Dead: true})
+	if err := d.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"a", "g", "p"}; !slices.Equal(seen.keys, want) {
+		t.Errorf("keys %q, want %q", seen.keys, want)
+	}
+	if want := []int64{0, src.size / 3, src.size * 2 / 3}; !slices.Equal(seen.done, want) {
+		t.Errorf("bytes done before each record: %d, want %d", seen.done, want)
+	}
+	if s := meter.State(); s.Done != src.size || s.Total != src.size || s.TasksDone != 3 || s.Tasks != 3 {
+		t.Errorf("at the end: %+v", s)
+	}
+}
+
+// doneAt is an encoder that notes how far the meter is at each record.
+type doneAt struct {
+	commands
+	meter *progress.Meter
+	keys  []string
+	done  []int64
+}
+
+func (d *doneAt) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
+	d.keys, d.done = append(d.keys, string(h.Key)), append(d.done, d.meter.State().Done)
+	return dst, nil
+}
