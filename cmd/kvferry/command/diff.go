@@ -33,7 +33,7 @@ Databases are matched by name, or because each side has only one. If a conversio
 --map-db bar=2 compares bar in A with 2 in B; the conversion prints the flags. --db selects by the names
 in A. --wal-dir is for the logs of A, --wal-dir-b for those of B.
 
---format patch writes JSON lines that turn A into B (see docs/diff.md). If B is a server, it writes what
+--format patch writes JSON lines that turn A into B (see kvferry help diff). If B is a server, it writes what
 turns the server into A instead, for kvferry patch.
 ` + exitHelp
 

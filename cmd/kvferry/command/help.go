@@ -27,8 +27,8 @@ const exitCodes = `Exit codes of kvferry. They are part of its interface.
 // topics are what help knows beside commands and the pages of docs.
 var topics = map[string]string{"exit-codes": exitCodes}
 
-// pageOf names the page that says more about a command.
-var pageOf = map[string]string{"formats": "compatibility", "verify": "findings"}
+// pageOf names the page to read after the help of a command. A page with the name of a command follows its help at once.
+var pageOf = map[string]string{"verify": "findings"}
 
 // help shows the help of a command, or a page of the documentation.
 func help() *cobra.Command {
@@ -42,27 +42,33 @@ func help() *cobra.Command {
   kvferry help findings
   kvferry help formats/nemo`,
 		ValidArgsFunction: completeTopic,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			text := topicText(args)
-			target, rest, err := cmd.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				if text == "" {
-					return usagef("no command or page %q%s", strings.Join(args, " "),
-						words.DidYouMean(strings.Join(args, " "), append(topicNames(), commandNames(cmd.Root())...)))
-				}
-				_, err := io.WriteString(cmd.OutOrStdout(), text)
-				return err
-			}
-			target.InitDefaultHelpFlag()
-			if err := target.Help(); err != nil {
-				return err
-			}
-			if page := pageOf[target.Name()]; page != "" && target != cmd.Root() {
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "\nkvferry help %s says more.\n", page)
-			}
-			return err
-		},
+		RunE:              showHelp,
 	}
+}
+
+// showHelp prints the help of a command, a page, or both if they share the name.
+func showHelp(cmd *cobra.Command, args []string) error {
+	text, out := topicText(args), cmd.OutOrStdout()
+	target, rest, err := cmd.Root().Find(args)
+	if err != nil || len(rest) > 0 {
+		if text == "" {
+			return usagef("no command or page %q%s", strings.Join(args, " "),
+				words.DidYouMean(strings.Join(args, " "), append(topicNames(), commandNames(cmd.Root())...)))
+		}
+		_, err := io.WriteString(out, text)
+		return err
+	}
+	target.InitDefaultHelpFlag()
+	if err := target.Help(); err != nil {
+		return err
+	}
+	switch page := pageOf[target.Name()]; {
+	case text != "":
+		_, err = io.WriteString(out, "\n"+text)
+	case page != "":
+		_, err = fmt.Fprintf(out, "\nkvferry help %s says more.\n", page)
+	}
+	return err
 }
 
 // topicNames lists the topics of help.

@@ -5,17 +5,25 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kvferry/docs"
 )
 
 func TestHelpTopics(t *testing.T) {
 	for topic, want := range map[string]string{"exit-codes": "wrong usage", "findings": "# ", "nemo": "# The nemo format",
-		"formats/ardb": "# ", "verify": "kvferry help findings says more"} {
+		"formats/ardb": "# ", "verify": "kvferry help findings says more",
+		"diff": "\n# Differences and patches\n", "fingerprint": "\n# The fingerprint\n", "formats": "\n# Formats\n"} {
 		if got := ok(t, "help", topic); !strings.Contains(got, want) {
 			t.Errorf("%s: %.200s", topic, got)
 		}
 	}
 	if r := kvferry(t, "help", "findngs"); r.code != ExitUsage || !strings.Contains(r.stderr, `did you mean "findings"`) {
 		t.Errorf("exit %d, %s", r.code, r.stderr)
+	}
+	for _, topic := range docs.Topics() { // also those that share the name of a command
+		if page, _ := docs.Page(topic); !strings.HasSuffix(ok(t, "help", topic), page) {
+			t.Errorf("help %s does not show the page", topic)
+		}
 	}
 	for _, c := range testApp().Root().Commands() {
 		if c.Name() != "help" && !strings.Contains(ok(t, "help", c.Name()), "Usage:") {
