@@ -12,69 +12,69 @@ import (
 	"kvferry/internal/catalog"
 )
 
-// ConvertOptions say how a dataset is converted. The zero value converts all records that have not expired, proves the
-// target and refuses losses.
+// ConvertOptions control a conversion. The zero value converts all records that have not expired, verifies the target
+// and refuses losses.
 type ConvertOptions struct {
-	// Options say how the source is read. Salvage and Findings have no meaning here: with the loss "damaged" allowed
-	// a conversion goes on past what cannot be read, and findings are in the report.
+	// Options control how the source is read. Salvage and Findings are ignored: if AllowLoss contains "damaged", the
+	// conversion skips unreadable parts, and the report lists the findings.
 	Options
 	// Filter selects the records to convert; nil selects all that have not expired.
 	Filter *Filter
-	// AllowLoss lists the kinds of losses that are accepted, as kvferry convert --allow-loss.
+	// AllowLoss lists the kinds of losses to accept, like kvferry convert --allow-loss.
 	AllowLoss []string
-	// Resume continues an unfinished conversion, and keeps the work of this one however it fails. Without it work is
-	// kept when ctx is cancelled or a disk is full.
+	// Resume continues an unfinished conversion and keeps the work of this one if it fails for any reason. Without
+	// it, work is kept only if ctx is cancelled or a disk is full.
 	Resume bool
-	// Discard drops the work of an unfinished conversion, and keeps none of this one.
+	// Discard drops the work of an unfinished conversion and keeps no work of this one.
 	Discard bool
-	// ForceSpace starts also when the disks seem to have too little room.
+	// ForceSpace starts the conversion even if the disks seem too small.
 	ForceSpace bool
-	// DryRun reads the source and says what would be written and lost; nothing is written.
+	// DryRun reads the source and reports what would be written and lost, without writing it.
 	DryRun bool
 	// NoProve publishes the target without reading it back.
 	NoProve bool
-	// Progress is called a few times a second; it may be nil.
+	// Progress, if not nil, is called a few times per second.
 	Progress func(Progress)
 }
 
-// Progress is how far a conversion is.
+// Progress is the state of a running conversion.
 type Progress struct {
-	// Phase is the name of the current step, which is number Step of Steps, counted from 1.
+	// Phase is the name of the current step: step Step of Steps, counted from 1.
 	Phase       string
 	Step, Steps int
-	// Percent is of all steps together, from 0 to 100. Remaining is negative until it can be estimated.
+	// Percent covers all steps, from 0 to 100. Remaining is negative until it can be estimated.
 	Percent            float64
 	Records, Elements  int64
 	Elapsed, Remaining time.Duration
 }
 
-// Conversion is what a conversion did.
+// Conversion is the result of a conversion.
 type Conversion struct {
 	Records, Elements int64
-	// Proved says that the target was read back and is equal to the source.
+	// Proved is true if the target was read back and equals the source.
 	Proved bool
-	// Losses are what the target cannot hold, and notes.
+	// Losses lists what the target cannot hold, and notes.
 	Losses []Loss
-	// ReportFile is the JSON report beside the target, "" of a dry run.
+	// ReportFile is the path of the JSON report; "" for a dry run.
 	ReportFile string
 }
 
-// Loss is what a target cannot hold, by kind.
+// Loss sums up one kind of data that the target cannot hold.
 type Loss struct {
 	Kind    string
 	Count   int64
-	Dropped bool // something is left out; otherwise it is written changed
-	Note    bool // needs no permission
+	Dropped bool // data is left out; otherwise it is written changed
+	Note    bool // informational, needs no permission
 	Allowed bool
 }
 
-// LossError says that a conversion was refused because of losses that are not allowed.
+// LossError means that a conversion was refused because of losses that were not allowed.
 type LossError struct {
-	Target string // its format
+	Target string // format of the target
 	Losses []Loss // all of them
 }
 
-// Error names the kinds that are not allowed.
+// Error lists the kinds that were not allowed.
 func (e *LossError) Error() string {
 	var kinds []string
 	for _, l := range e.Losses {
@@ -85,9 +85,9 @@ func (e *LossError) Error() string {
 	return fmt.Sprintf("%s cannot hold everything: %s; AllowLoss accepts kinds of losses", e.Target, strings.Join(kinds, ", "))
 }
 
-// Convert converts the dataset at a location into one at another, whose location names the format: blackwidow:/data/new.
-// The target must not exist. It is written beside its path, read back and compared with the source, and put in its
-// place by one rename. Losses that are not allowed are a *LossError.
+// Convert converts the dataset at source. The location of the target names its format: blackwidow:/data/new. The target
+// must not exist. Convert builds it next to its final location, reads it back, compares it with the source and renames
+// it into place. It returns a *LossError if the target cannot hold everything.
 func Convert(ctx context.Context, source, target string, o *ConvertOptions) (*Conversion, error) {
 	if o == nil {
 		o = new(ConvertOptions)

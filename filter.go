@@ -9,23 +9,24 @@ import (
 	"kvferry/record"
 )
 
-// Filter selects records that satisfy all of its conditions. The zero Filter, and nil, select all that have not expired.
+// Filter selects records that satisfy all of its conditions. A zero or nil Filter selects all records that have not
+// expired.
 type Filter struct {
-	// Types and Databases to select; none selects all.
+	// Types and Databases select some types and databases; empty selects all.
 	Types     []record.Type
 	Databases []string
-	// Match are glob patterns as those of Redis' KEYS; a key must match one of them.
+	// Match holds glob patterns, as in the Redis command KEYS; a key must match one of them.
 	Match []string
-	// Regex must match somewhere in the key; nil selects all.
+	// Regex must match in the key; nil selects all.
 	Regex *regexp.Regexp
-	// Keys are the only keys to select; none selects all.
+	// Keys selects only these keys; empty selects all.
 	Keys []string
-	// Sample selects one key in so many, the same ones in every dataset; 0 and 1 select all.
+	// Sample selects one key in Sample, the same keys in every dataset; 0 and 1 select all.
 	Sample uint64
-	// KeepExpired selects records that have expired, too.
+	// KeepExpired also selects expired records.
 	KeepExpired bool
-	// ExpireFrom and ExpireTo bound the expiry: from <= expiry < to; the zero time is open. With either, records
-	// that never expire are left out.
+	// ExpireFrom and ExpireTo limit the expiry: from <= expiry < to; a zero time sets no limit. If either is
+	// set, records that never expire are left out.
 	ExpireFrom, ExpireTo time.Time
 	// MinElements and MinBytes leave out smaller records.
 	MinElements, MinBytes int64

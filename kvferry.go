@@ -1,11 +1,12 @@
 // Package kvferry reads, verifies, fingerprints and converts Redis data on disk: databases of Pika (nemo, blackwidow,
-// floyd), Ardb and Kvrocks, RDB files and append-only files. It is what the program kvferry does, for Go programs.
+// floyd), Ardb and Kvrocks, RDB files and append-only files. It offers the functions of the program kvferry to Go
+// programs.
 //
 // A location is [format[+store]:]path, as on the command line: /data/dump, nemo:/data/dump, rdb:/data/dump.rdb. The
-// format of a source is detected unless the location names it; that of a target is named. The name of a server may
-// stand in place of the format: pika4:/data/new.
+// location of a target must name the format; otherwise the format of a source is detected. The name of a server
+// also names a format: pika4:/data/new.
 //
-// Sources are never written to. A target appears complete or not at all.
+// The package never writes to a source. A target appears complete or not at all.
 package kvferry
 
 import (
@@ -21,29 +22,30 @@ import (
 	"kvferry/store"
 )
 
-// defaultMemory is what may be buffered when Options leave it open.
+// defaultMemory is the memory limit if Options set none.
 const defaultMemory = 256 << 20
 
-// Options say how a dataset is read. The zero value is that of the command line.
+// Options control how a dataset is read. The zero value has the defaults of the command line.
 type Options struct {
-	// Now is the moment that expiry is decided by; zero is that of the call.
+	// Now is the time at which keys count as expired; zero means the time of the call.
 	Now time.Time
-	// Workers is how many parts of a dataset are read at once; 0 means 1. Results do not depend on it.
+	// Workers is the number of parts read in parallel; 0 means 1. Results do not depend on it.
 	Workers int
-	// Memory bounds the bytes that are buffered; 0 means 256 MiB. What does not fit goes to files in TempDir, ""
-	// for the system's.
+	// Memory limits the bytes that are buffered; 0 means 256 MiB. Anything that does not fit is written to files
+	// in TempDir; "" means the system's directory for temporary files.
 	Memory  int64
 	TempDir string
-	// WALDir is where the write-ahead logs are, "" when they are beside the tables.
+	// WALDir is the directory of the write-ahead logs; "" means that they are next to the tables.
 	WALDir string
-	// AllowLive reads a database that a running process holds.
+	// AllowLive permits reading a database that a process has open.
 	AllowLive bool
-	// Resort sorts tables whose rows are out of order, as those of early servers of Ardb. Without it they are a
-	// *store.OrderError.
+	// Resort sorts tables whose rows are out of order, as early Ardb servers wrote them. Without it, such
+	// tables cause a *store.OrderError.
 	Resort bool
-	// Salvage goes on past tables, blocks and pages that cannot be read. Each is an error finding.
+	// Salvage skips unreadable tables, blocks and pages. Each is an error finding.
 	Salvage bool
-	// Findings is told what is wrong with the dataset, by several goroutines at once; nil drops it.
+	// Findings is called for each problem found, from several goroutines at once; nil ignores
+	// problems.
 	Findings func(record.Finding)
 }
 
@@ -61,7 +63,7 @@ func (o *Options) orDefault() Options {
 	return out
 }
 
-// Dataset is an open dataset. Its methods may be called by several goroutines at once.
+// Dataset is an open dataset. It is safe for concurrent use.
 type Dataset struct {
 	found  *catalog.Found
 	source format.Source
@@ -82,7 +84,7 @@ func Open(ctx context.Context, location string, o *Options) (*Dataset, error) {
 	return d, nil
 }
 
-// find finds the dataset at a location, which is still to be opened.
+// find finds the dataset at a location without opening it.
 func find(c catalog.Catalog, location string, o *Options) (*Dataset, error) {
 	place, err := c.Source(location)
 	if err != nil {
@@ -111,17 +113,17 @@ func (d *Dataset) openOptions() format.OpenOptions {
 // Close releases the dataset's files.
 func (d *Dataset) Close() error { return d.source.Close() }
 
-// Format names the format that was found: nemo, blackwidow, floyd, ardb, kvrocks, rdb or aof.
+// Format returns the name of the format: nemo, blackwidow, floyd, ardb, kvrocks, rdb or aof.
 func (d *Dataset) Format() string { return d.source.Format().Name() }
 
-// Databases names the databases in their order.
+// Databases returns the names of the databases, in order.
 func (d *Dataset) Databases() []string { return d.source.Databases() }
 
-// Files returns how many files the dataset has, those of its stores where it has such, and their bytes.
+// Files returns the number of files that the dataset consists of, and their size.
 func (d *Dataset) Files() (n int, bytes int64) { return d.stores.FilesOf(d.source) }
 
-// Fingerprint returns counts and digests of the selected records. They are the same for the same records in any
-// format. A nil filter selects all records that have not expired.
+// Fingerprint returns counts and digests of the selected records. Equal records have equal fingerprints,
+// whatever the format. A nil filter selects all records that have not expired.
 func (d *Dataset) Fingerprint(ctx context.Context, f *Filter) (*record.Fingerprint, error) {
 	scan, err := d.scan(f)
 	if err != nil {
@@ -143,8 +145,8 @@ func (d *Dataset) scanOf(sel *filter.Selection) *inspect.Scan {
 		TempDir: d.o.TempDir, Report: d.o.Findings, Stores: d.stores}
 }
 
-// Verify reads every row of the dataset at a location and lists what is wrong with it. An error means that it could not
-// be verified; findings are in the result.
+// Verify reads every row of the dataset at a location and lists what is wrong with it. Findings are in the result; an
+// error means that the dataset could not be verified.
 func Verify(ctx context.Context, location string, f *Filter, o *Options) (*inspect.Verification, error) {
 	d, err := find(catalog.Default(), location, o)
 	if err != nil {
@@ -158,8 +160,8 @@ func Verify(ctx context.Context, location string, f *Filter, o *Options) (*inspe
 		Keyspaces: d.found.KeyspacesOf, MaxFindings: maxFindings})
 }
 
-// maxFindings is how many findings of a verification are kept; all are counted.
+// maxFindings is the number of findings that a verification keeps; it counts all of them.
 const maxFindings = 10_000
 
-// UsageError is about a request that no dataset could meet: a location, a filter or a target that makes no sense.
+// UsageError reports an invalid location, filter or target.
 type UsageError = format.UsageError

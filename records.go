@@ -9,18 +9,18 @@ import (
 	"kvferry/record"
 )
 
-// Record is one record: its header and its elements, one after the other, so that a collection may be larger than
-// memory. It lives until the iteration moves on.
+// Record is a header and a stream of elements, so a collection may be larger than memory. It is valid until the
+// iteration moves on.
 type Record struct {
 	record.Header
 	reader record.Reader
-	batch  []record.Element // read and not handed out
+	batch  []record.Element // read, not yet returned
 	buffer []record.Element
 	err    error
 }
 
-// Elements iterates over the elements that have not been handed out yet. An element lives until the next one; an error
-// is the last that comes. See record.Element for what elements of each type hold.
+// Elements iterates over the elements that were not returned yet. An element is valid until the next one. An error
+// ends the iteration. See record.Element for the contents of elements of each type.
 func (r *Record) Elements() iter.Seq2[*record.Element, error] {
 	return func(yield func(*record.Element, error) bool) {
 		for {
@@ -51,9 +51,9 @@ func (r *Record) fill() {
 	r.batch = r.buffer[:n]
 }
 
-// Records iterates over the selected records by database, key and type, the elements of hashes, sets and sorted sets by
-// name. Records of an RDB file come as they stand there. An error is the last that comes. A nil filter selects all
-// records that have not expired.
+// Records iterates over the selected records by database, key and type, and over the elements of hashes, sets and
+// sorted sets by name. Records of an RDB file keep the order of the file. An error ends the iteration. A nil filter
+// selects all records that have not expired.
 func (d *Dataset) Records(ctx context.Context, f *Filter) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		if err := d.records(ctx, f, func(r *Record) bool { return yield(r, nil) }); err != nil && !errors.Is(err, errStopped) {
@@ -62,7 +62,7 @@ func (d *Dataset) Records(ctx context.Context, f *Filter) iter.Seq2[*Record, err
 	}
 }
 
-// errStopped says that the caller has seen enough.
+// errStopped means that the caller stopped the iteration.
 var errStopped = errors.New("stopped")
 
 func (d *Dataset) records(ctx context.Context, f *Filter, yield func(*Record) bool) error {
@@ -86,7 +86,8 @@ func (d *Dataset) records(ctx context.Context, f *Filter, yield func(*Record) bo
 	return nil
 }
 
-// each hands out the records of a reader. One without elements is none, unless it is a stream.
+// each yields the records of a reader. A record without elements does not exist, unless it is a
+// stream.
 func each(ctx context.Context, r record.Reader, yield func(*Record) bool) error {
 	rec := &Record{reader: r, buffer: make([]record.Element, 64)}
 	for {
