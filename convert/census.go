@@ -27,7 +27,7 @@ type census struct {
 	Files   []sourceFile `json:"files"` // of the whole target
 }
 
-// CountError says that a finished target is not what was written. It is not published.
+// CountError means that a finished target does not match what was written. It was not published.
 type CountError struct{ What string }
 
 func (e *CountError) Error() string {

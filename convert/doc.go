@@ -1,4 +1,4 @@
-// Package convert moves a dataset from one format to another: plan, run, prove, publish.
+// Package convert converts a dataset to another format: plan, run, prove, publish.
 //
 //	plan     what there is to do, as a value: tasks of one database, one group of the target's
 //	         types and one span of user keys. It depends on the source and the options alone.
@@ -7,5 +7,5 @@
 //	prove    reopen what was written, read it back as records and compare the fingerprints.
 //	publish  sync, and rename to the target's path, which exists only when it is complete.
 //
-// The package knows formats and stores only by their interfaces.
+// The package uses formats and stores only through their interfaces.
 package convert

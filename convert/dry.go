@@ -12,9 +12,9 @@ import (
 	"kvferry/store"
 )
 
-// DryRun reads the whole source and reports what a conversion would write and lose, and what it would take. With
-// Options.Estimate it reads a sample only, and all that the report counts is counted in the sample. It writes
-// nothing but temporary files. The report is there also when the error is a *LossError.
+// DryRun reads the whole source and reports what a conversion would write and lose, and the space and time it
+// would need. With Options.Estimate it reads only a sample, and all counts are of the sample. It writes only
+// temporary files. It returns the report also with a *LossError.
 func DryRun(ctx context.Context, opts *Options) (rep *Report, err error) {
 	o, err := opts.normalize()
 	if err != nil {

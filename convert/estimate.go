@@ -14,32 +14,33 @@ import (
 	"kvferry/store"
 )
 
-// Estimate says what a conversion takes: a sample of the source was converted and read back.
+// Estimate holds the resources that a conversion needs, estimated by converting a sample of the
+// source and reading it back.
 type Estimate struct {
-	// TargetBytes is the size of the target; DiskBytes is what its disk has to hold while it is made, without
-	// temporary files, and TempBytes what these take at most.
+	// TargetBytes is the size of the target. DiskBytes is the space needed to build it, without temporary
+	// files, and TempBytes the most that these need.
 	TargetBytes int64 `json:"target_bytes"`
 	DiskBytes   int64 `json:"disk_bytes"`
 	TempBytes   int64 `json:"temp_bytes"`
-	// Seconds is how long all takes on this machine; Run and Prove are parts of that.
+	// Seconds is the total time on this machine; Run and Prove are parts of it.
 	Seconds float64 `json:"seconds"`
 	Run     float64 `json:"run_seconds"`
 	Prove   float64 `json:"prove_seconds"`
-	// SampleBytes of SourceBytes were sampled.
+	// SampleBytes is the size of the sample, of SourceBytes in all.
 	SampleBytes int64 `json:"sample_bytes"`
 	SourceBytes int64 `json:"source_bytes"`
-	// Volumes are the disks that take the target and the temporary files.
+	// Volumes are the disks of the target and the temporary files.
 	Volumes []Volume `json:"volumes,omitempty"`
-	Fits    bool     `json:"fits"` // as far as is known
+	Fits    bool     `json:"fits"` // as far as known
 }
 
-// How much of a source is sampled: of a dry run that reads all of it, of one that is to take seconds, and before a
-// conversion, which waits for it.
+// Sample sizes: for a dry run that reads the whole source, for one that takes seconds, and for the check before a
+// conversion.
 func fullBudget(size int64) int64  { return min(max(size/50, 32<<20), 256<<20) }
 func quickBudget(size int64) int64 { return min(max(size/200, 128<<20), 512<<20) }
 func spaceBudget(size int64) int64 { return min(max(size/100, 16<<20), 128<<20) }
 
-// leastBudget is sampled however small a share of the source is asked for: less says little.
+// leastBudget is the smallest sample; less would not be representative.
 const leastBudget = 4 << 20
 
 // estimator converts a sample.
@@ -54,8 +55,8 @@ type estimator struct {
 	prove    time.Duration
 }
 
-// estimate converts about budget bytes of the source in a directory that is made for it, and removed. The results
-// of the sample's tasks are returned, too. create makes the stores.
+// estimate converts about budget bytes of the source in a temporary directory. It also returns the results of the
+// sample's tasks. create makes the stores.
 func (a *attempt) estimate(ctx context.Context, create store.CreateFunc, dir string, budget int64, prove bool) (_ *Estimate, results []*taskResult, err error) {
 	s, err := takeSample(a.src, a.id.Plan, budget)
 	if err != nil {
@@ -90,7 +91,7 @@ func (a *attempt) estimator(s *sample, create store.CreateFunc, dir string) *est
 	rules.refused, rules.allows = x.refused, func(string) bool { return true }
 	_, sectioned := a.src.(format.Sectioned)
 	rules.sortSections = sectioned && !plan.AnyOrder
-	// A task gets as much less memory as it is smaller than one of the plan, so that it spills as that does.
+	// The memory of a task is scaled down with its size, so that it spills like a task of the plan.
 	rules.memory = newShares(o.Memory/4, pointers(a.id.Plan.Tasks), o.Workers)
 	x.rules = &rules
 	return &estimator{attempt: x, sample: s, of: a, took: make([]time.Duration, len(s.tasks))}
@@ -104,7 +105,7 @@ func pointers(tasks []Task) []*Task {
 	return out
 }
 
-// convert makes a target of the sample, and reads it back.
+// convert converts the sample and reads the result back.
 func (e *estimator) convert(ctx context.Context, prove bool) (err error) {
 	if e.target, err = e.create(ctx, e.id.Plan.TargetDBs); err != nil {
 		return err
@@ -158,7 +159,7 @@ func (e *estimator) task(ctx context.Context, t *Task, sh *share) error {
 	return nil
 }
 
-// result makes the sample stand for the whole.
+// result extrapolates from the sample to the whole source.
 func (e *estimator) result() *Estimate {
 	out := &Estimate{SampleBytes: e.sample.bytes, SourceBytes: e.of.id.Plan.Bytes}
 	var tables, made, work, took float64
@@ -195,7 +196,7 @@ func (e *estimator) result() *Estimate {
 	return out
 }
 
-// weight is that of a sampled task. Where all tasks have run, what they counted says how much there is.
+// weight is the factor from a sampled task to the whole. If all tasks have run, their counts give it.
 func (e *estimator) weight(i int) float64 {
 	weight := e.sample.weights[i]
 	if e.sample.whole || len(e.of.results) == 0 {
@@ -220,7 +221,7 @@ func (e *estimator) weight(i int) float64 {
 	return weight * is / seems
 }
 
-// counted is how many records and elements a task moved.
+// counted is the number of records and elements that a task converted.
 func counted(r *taskResult) (n float64) {
 	if r == nil {
 		return 0
@@ -238,7 +239,7 @@ func tableBytes(r *taskResult) (n int64) {
 	return n
 }
 
-// atOnce is how many bytes the largest tasks have that can run at once.
+// atOnce is the size of the largest tasks that can run in parallel.
 func atOnce(tasks []*Task, workers int) float64 {
 	var n int64
 	for i, t := range largestFirst(tasks) {
@@ -252,17 +253,17 @@ func atOnce(tasks []*Task, workers int) float64 {
 // Volume is a disk that a conversion writes to.
 type Volume struct {
 	Path   string `json:"path"`
-	Target bool   `json:"target"`    // it takes the target
-	Temp   bool   `json:"temporary"` // it takes temporary files
+	Target bool   `json:"target"`    // holds the target
+	Temp   bool   `json:"temporary"` // holds temporary files
 	Needed int64  `json:"needed_bytes"`
-	// Free is -1 where it is not known.
+	// Free is -1 if unknown.
 	Free int64 `json:"free_bytes"`
 }
 
-// Fits reports whether there is room, or nobody knows.
+// Fits reports whether there is enough space, or the free space is unknown.
 func (v *Volume) Fits() bool { return v.Free < 0 || v.Needed <= v.Free }
 
-// volumes lists the disks of a conversion with what they have to hold.
+// volumes lists the disks of a conversion with the space needed on each.
 func (e *Estimate) volumes(o *Options) {
 	place := volumeOf(filepath.Dir(filepath.Clean(o.Target.Path)))
 	place.Target, place.Needed = true, e.DiskBytes
@@ -298,7 +299,7 @@ func volumeOf(dir string) diskVolume {
 	return v
 }
 
-// scale makes an estimate one of a part of the work.
+// scale reduces an estimate to a part of the work.
 func (e *Estimate) scale(part float64) {
 	e.DiskBytes = int64(math.Ceil(float64(e.DiskBytes) * part))
 }

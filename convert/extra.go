@@ -47,10 +47,11 @@ func copyFile(from, to string) (err error) {
 	return err
 }
 
-// Following is how servers on the target can follow the old ones from where the dump ends.
+// Following describes how servers on the target can replicate from the old ones from the end of the
+// dump.
 type Following struct {
 	Commands   []string `json:"commands"`
-	Conditions []string `json:"conditions"` // under which the commands work
+	Conditions []string `json:"conditions"` // that the commands need
 }
 
 // following returns how servers on the target can follow the old ones, nil when none can.

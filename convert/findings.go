@@ -120,7 +120,8 @@ func lossOf(kind, severity string) string {
 	return ""
 }
 
-// PassedOver reports whether findings are of what could not be read; others may follow from them.
+// PassedOver reports whether the findings concern data that could not be read and was skipped;
+// other findings may follow from them.
 func (k *FindingKind) PassedOver() bool {
 	severity, _ := record.ParseSeverity(k.Severity)
 	return (&record.Finding{Kind: k.Kind, Severity: severity}).Skipped()

@@ -16,7 +16,7 @@ const maxSamples = 5
 type LossKind struct {
 	Kind    string   `json:"kind"`
 	Count   int64    `json:"count"`
-	Drops   bool     `json:"drops"`             // something is left out; otherwise it is written changed
+	Drops   bool     `json:"drops"`             // data is left out; otherwise it is written changed
 	Note    bool     `json:"note,omitempty"`    // told, but needs no permission
 	Allowed bool     `json:"allowed,omitempty"` // by --allow-loss
 	Samples []Sample `json:"samples"`
@@ -91,15 +91,15 @@ func (s lossSet) list() []LossKind {
 	return out
 }
 
-// LossError says that the target cannot hold what the source has, and that nobody allowed it.
+// LossError means that the target cannot hold all of the source, and the losses were not allowed.
 type LossError struct {
-	// Target is the target's format.
+	// Target is the format of the target.
 	Target string
-	// Losses are all losses of the source, also the allowed ones.
+	// Losses lists all losses, also the allowed ones.
 	Losses []LossKind
 }
 
-// Error lists the kinds that are in the way.
+// Error lists the kinds that were not allowed.
 func (e *LossError) Error() string {
 	var parts, kinds []string
 	for _, l := range e.Losses {

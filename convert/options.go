@@ -15,62 +15,65 @@ import (
 	"kvferry/store"
 )
 
-// Options says what a conversion does.
+// Options control a conversion.
 type Options struct {
 	Source Input
 	Target Output
-	// Selection says which records are converted; nil converts all that have not expired.
+	// Selection selects the records to convert; nil selects all that have not expired.
 	Selection *filter.Selection
-	// AllowLoss lists the kinds of losses that are accepted.
+	// AllowLoss lists the kinds of losses to accept.
 	AllowLoss []string
-	// Prefer says which type keeps a name that the target can hold under one type only, the others
-	// being lost; they are an allowed loss then. nil asks for permission.
+	// Prefer lists the types that keep a key that exists under several types, if the target holds
+	// one; the others are an allowed loss. nil makes them a loss that needs permission.
 	Prefer []record.Type
-	// Rename gives the others a name of their own instead: the name, ":" and the type.
+	// Rename renames the others to name:type instead.
 	Rename bool
 	Layout format.Layout
-	// Version is that of all new rows; 0 means 1.
+	// Version is the version of all new rows; 0 means 1.
 	Version int32
-	// Namespace is what the database becomes that clients are in who select none, or the only one; "" is the
-	// target's own.
+	// Namespace is the name in the target of the database that clients start in, or of the only one; ""
+	// means the default of the target.
 	Namespace string
-	// MaxBitmap is how the target is read back, see format.OpenOptions; the source was opened with the same.
+	// MaxBitmap applies when the target is read back, see format.OpenOptions; the source was opened with the
+	// same value.
 	MaxBitmap int64
-	// Cluster writes the rows of a node of a cluster.
+	// Cluster writes rows for a node of a cluster.
 	Cluster bool
-	// SST writes tables that a running server takes in, too.
+	// SST also writes tables that a running server can load.
 	SST bool
-	// Instances and Slots say how a target spreads keys over several stores; 0 means its format's default.
+	// Instances and Slots control how a target spreads keys over several stores; 0 means the default of
+	// the format.
 	Instances, Slots int
-	// Now is the moment that expiry is decided by, also in the proof. NowGiven says that the user
-	// chose it; an unfinished run that is resumed has one of its own otherwise.
+	// Now is the time at which keys count as expired, also in the proof. NowGiven is true if the
+	// user chose it; otherwise a resumed run keeps the time of its first start.
 	Now      time.Time
 	NowGiven bool
-	// Workers is how many tasks run at once; 0 means 1. The result does not depend on it.
+	// Workers is the number of tasks that run in parallel; 0 means 1. The result does not depend on
+	// it.
 	Workers int
-	// Memory is the promise for resident memory; planned buffers take half. 0 means 512 MiB.
+	// Memory is the limit of resident memory; buffers may use half of it. 0 means 512 MiB.
 	Memory  int64
 	TempDir string
-	// NoProve publishes without reading back.
+	// NoProve publishes the target without reading it back.
 	NoProve bool
-	// ForceSpace starts also when the disks seem to have too little room.
+	// ForceSpace starts the conversion even if the disks seem too small.
 	ForceSpace bool
-	// Estimate makes a dry run read a sample only. SampleBytes is about how much of the source is sampled; 0 means one
-	// byte in SampleEvery, or what suits the source's size.
+	// Estimate makes a dry run read only a sample. SampleBytes is the approximate size of the sample; 0 means one byte
+	// in SampleEvery, or a size that suits the source.
 	Estimate    bool
 	SampleBytes int64
 	SampleEvery int64
-	// Resume continues an unfinished run, and keeps this one however it fails. Otherwise it is kept when it is
-	// cancelled or a disk is full, as far as something is done.
+	// Resume continues an unfinished run and keeps the work of this one if it fails for any reason. Otherwise
+	// work is kept only if the run is cancelled or a disk is full, and some of it is done.
 	Resume bool
-	// Discard drops what an unfinished run left, and keeps nothing of this one.
+	// Discard drops the work of an unfinished run and keeps no work of this one.
 	Discard bool
-	// Tool is the version that the report names.
+	// Tool is the version of the program, for the report.
 	Tool string
-	// Progress is called a few times a second; it may be nil.
+	// Progress, if not nil, is called a few times per second.
 	Progress func(Progress)
 
-	// crash is called at every step that must be safe to die in; tests set it.
+	// crash is called at every step at which a crash must be safe; tests set it.
 	crash func(step string)
 }
 
@@ -79,8 +82,8 @@ type Input struct {
 	Format format.Format
 	Store  string
 	Path   string
-	WALDir string // of the logs, "" when they are beside the tables
-	// Open opens the source, changing the store's options by change first.
+	WALDir string // directory of the write-ahead logs; "": next to the tables
+	// Open opens the source; change adjusts the options of the store before.
 	Open func(ctx context.Context, change func(*store.Options)) (format.Source, error)
 }
 
@@ -91,15 +94,15 @@ type Output struct {
 	Path   string
 	Create store.CreateFunc
 	Open   store.Opener
-	// Address is that of a server, "" of a target on disk. What is written to a server is there at once: there
-	// is nothing to publish, losses are looked for before the first write, and Path stands for it in the names of the
-	// work directory and the report.
+	// Address is the address of a server; "" for a target on disk. Data written to a server is visible at once: there
+	// is nothing to publish, losses are looked for before the first write, and Path replaces the address in the names
+	// of the work directory and the report.
 	Address string
-	// Verify reads a server back; otherwise its own counts are compared.
+	// Verify reads a server back; otherwise only its key counts are compared.
 	Verify bool
 }
 
-// location is where the target is made.
+// location is the place where the target is built.
 func (a *attempt) location() string {
 	if a.o.Target.Address != "" {
 		return a.o.Target.Address
@@ -107,7 +110,7 @@ func (a *attempt) location() string {
 	return a.work.data()
 }
 
-// readBack reports whether the finished target is opened again.
+// readBack reports whether the finished target is reopened.
 func (o *Options) readBack() bool {
 	if o.Target.Address != "" {
 		return o.Target.Verify
@@ -150,13 +153,13 @@ func (o *Options) normalize() (*Options, error) {
 	return &n, nil
 }
 
-// SelectionError says that no record can be meant by what is to be selected.
+// SelectionError means that the selection cannot match any record.
 type SelectionError struct{ Err error }
 
 func (e *SelectionError) Error() string { return e.Err.Error() }
 func (e *SelectionError) Unwrap() error { return e.Err }
 
-// checkSelection refuses a selection that cannot be meant at the moment of the conversion.
+// checkSelection refuses a selection that cannot match any record at the time of the conversion.
 func (o *Options) checkSelection() error {
 	if err := o.Selection.Validate(o.Now); err != nil {
 		return &SelectionError{err}
@@ -164,7 +167,7 @@ func (o *Options) checkSelection() error {
 	return nil
 }
 
-// checkPaths refuses places to write to that are taken, cannot be made or lie in the source.
+// checkPaths refuses output paths that exist, cannot be created or are inside the source.
 func (o *Options) checkPaths() error {
 	if err := checkTarget(o.Source.Path, o.Target.Path); err != nil {
 		return err
@@ -187,7 +190,7 @@ func (o *Options) seconds() bool {
 	return o.Source.Format.Limits().Seconds || o.Target.Format.Limits().Seconds
 }
 
-// storeMemory is what each store of the source, and of the target in the proof, may plan for.
+// storeMemory is the memory for each store of the source, and of the target in the proof.
 func (o *Options) storeMemory() int64 { return o.Memory / 8 }
 
 // open opens the source for this conversion.

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// taskBytes is about how much of the source a task reads.
+	// taskBytes is the approximate size of a task.
 	taskBytes = 64 << 20
-	// pieceBytes is the same where the target is one file or one server: all types go there together, so that the spans
-	// alone keep workers busy, and one more costs little.
+	// pieceBytes is the same if the target is one file or one server: all types go there together, so only spans keep
+	// workers busy, and one more costs little.
 	pieceBytes = 8 << 20
 	maxSpans   = 64
-	// mostTaskBytes is how much one reads at most, as far as the source can be cut: what is lost of a run that dies is
-	// what its workers are at. Where each span costs a pass over the source, it is mostPassBytes.
+	// mostTaskBytes is the largest size of a task, as far as the source can be cut: a run that dies loses the tasks
+	// its workers were at. If each span costs a pass over the source, the limit is mostPassBytes.
 	mostTaskBytes = 128 << 20
 	mostPassBytes = 1 << 30
 )
@@ -32,32 +32,32 @@ type Task struct {
 	DB       string         `json:"db"`
 	TargetDB string         `json:"target_db"`
 	Types    record.TypeSet `json:"types"` // to read
-	Group    record.TypeSet `json:"group"` // of the target, or several; 0 when it has none of the types
+	Group    record.TypeSet `json:"group"` // of the target, or several; 0: none has the types
 	Span     format.Span    `json:"span"`
-	Bytes    int64          `json:"bytes"` // about how much is to be read
+	Bytes    int64          `json:"bytes"` // approximate size
 }
 
-// Plan is what a conversion does, before it does anything. It depends on the source and the filter
-// alone, not on the number of workers.
+// Plan describes the work of a conversion. It depends only on the source and the filter, not on the
+// number of workers.
 type Plan struct {
 	DBs names `json:"dbs"`
 	// TargetDBs are the names of the same databases in the target.
 	TargetDBs names `json:"target_dbs"`
-	// Groups are those of the target: types that it keeps together.
+	// Groups are the groups of types that the target stores together.
 	Groups []record.TypeSet `json:"groups"`
-	// AnyOrder says that records may come in any order within a task.
+	// AnyOrder is true if records may come in any order within a task.
 	AnyOrder bool `json:"any_order,omitempty"`
-	// Pieces says that the target is one place that takes pieces of any size: a file or a server.
+	// Pieces is true if the target takes pieces of any size: a file or a server.
 	Pieces bool   `json:"pieces,omitempty"`
 	Tasks  []Task `json:"tasks"`
 	Bytes  int64  `json:"bytes"`
 }
 
-// Order is what a conversion asks of the order of records, as Plan has it.
+// Order is the order of records that a conversion needs, see Plan.
 type Order struct{ Any, Pieces bool }
 
-// NewPlan plans the conversion of what the filter passes of a source into the groups of types that
-// the target writes. names are those of the databases in the target.
+// NewPlan plans the conversion of the selected records of a source into the groups of types that
+// the target writes. names are the names of the databases in the target.
 func NewPlan(src format.Source, dbs, names []string, groups []record.TypeSet, order Order, f *filter.Filter) (*Plan, error) {
 	p := &Plan{DBs: dbs, TargetDBs: names, Groups: groups, AnyOrder: order.Any, Pieces: order.Pieces}
 	for i, db := range dbs {
@@ -66,7 +66,7 @@ func NewPlan(src format.Source, dbs, names []string, groups []record.TypeSet, or
 			rest &= f.Types
 		}
 		together := format.Together(src, db, rest)
-		// What no group holds is read all the same, to be counted as lost.
+		// Types that no group holds are read too, to count them as lost.
 		for _, first := range append(slices.Clone(groups), record.AllTypes) {
 			for rest&first != 0 {
 				types := format.Closure(record.Of((rest & first).Types()[0]), together, groups) & rest
@@ -93,12 +93,12 @@ func holders(groups []record.TypeSet, types record.TypeSet) (out record.TypeSet)
 	return out
 }
 
-// nothingError says why a plan is empty.
+// nothingError is the reason why a plan is empty.
 type nothingError struct{ why string }
 
 func (e *nothingError) Error() string { return "nothing to convert: " + e.why }
 
-// nothing says why a plan is empty.
+// nothing returns the reason why a plan is empty.
 func nothing(src format.Source, f *filter.Filter) string {
 	var have record.TypeSet
 	for _, db := range src.Databases() {
@@ -110,7 +110,7 @@ func nothing(src format.Source, f *filter.Filter) string {
 	return "the source has no databases"
 }
 
-// add plans the tasks of some types of one database, which go into the groups that g is the union of.
+// add plans the tasks for some types of one database; g is the union of the groups that they go to.
 func (p *Plan) add(src format.Source, i int, types, g record.TypeSet) error {
 	if types == 0 {
 		return nil
@@ -137,7 +137,7 @@ func (p *Plan) add(src format.Source, i int, types, g record.TypeSet) error {
 	return nil
 }
 
-// spansFor is how many spans a size of the source is cut into. It depends on nothing else.
+// spansFor returns the number of spans for a size of the source. It depends on nothing else.
 func (p *Plan) spansFor(src format.Source, size int64) int {
 	most, each := int64(mostTaskBytes), int64(taskBytes)
 	if p.Pieces {
@@ -161,9 +161,9 @@ func (p *Plan) spans(t *Task) int {
 	return n
 }
 
-// targetNames returns what databases of a source are called in a target. The one that clients are in who select none
-// becomes that of the target, or namespace, which the only database becomes in any case. A target whose databases have
-// numbers gets the lowest free ones for those that have names; the only one of a flat layout is 0.
+// targetNames returns the names of the databases in a target. The database that clients start in gets the name of the
+// target's own, or namespace, which also names an only database. In a target with numbered databases, named ones get
+// the lowest free numbers; the only one of a flat layout is 0.
 func targetNames(dbs []string, from, to format.Limits, flat bool, namespace string) []string {
 	if to.Numbered && flat && len(dbs) == 1 {
 		return []string{"0"}

@@ -5,7 +5,7 @@ import (
 	"kvferry/internal/progress"
 )
 
-// Progress says how far a conversion is.
+// Progress is the state of a running conversion.
 type Progress = progress.State
 
 // steps lists what a conversion does, with how long each step takes compared with the writing. The proof reads what was

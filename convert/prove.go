@@ -15,12 +15,12 @@ import (
 	"kvferry/record"
 )
 
-// ProofError says that the target does not hold what was written to it. It is not published.
+// ProofError means that the target differs from the source. It was not published.
 type ProofError struct {
 	Parts    []Mismatch
 	Findings []FindingKind // errors in the target
-	Err      error         // it could not be read at all
-	Loaded   bool          // it is on a server, where it stays
+	Err      error         // the target could not be read
+	Loaded   bool          // the data is on a server, where it stays
 }
 
 // Mismatch is a part in which source and target differ.
@@ -29,7 +29,7 @@ type Mismatch struct {
 	Source, Target record.Digest
 }
 
-// Error says which parts differ.
+// Error lists the parts that differ.
 func (e *ProofError) Error() string {
 	var parts []string
 	for _, m := range e.Parts {

@@ -13,7 +13,7 @@ import (
 	"kvferry/internal/disk"
 )
 
-// conclude proves and reports: all is ready to be published.
+// conclude proves the target and prepares the report, so that both can be published.
 func (a *attempt) conclude(ctx context.Context, back format.Source) (*Report, error) {
 	t, err := a.sum()
 	if err != nil {
@@ -69,16 +69,16 @@ func unitName(seconds bool) string {
 	return "milliseconds"
 }
 
-// PublishedError says what failed after the target was in its place: it is complete there, and so is its report.
+// PublishedError is an error after the target was published: target and report are complete.
 type PublishedError struct {
 	Target string
-	Dir    string // in which the run worked
-	// Synced says that target and report are durable: what failed is only to remove Dir.
+	Dir    string // work directory of the run
+	// Synced is true if target and report are durable: only removing Dir failed.
 	Synced bool
 	Err    error
 }
 
-// Error says what is true of the target.
+// Error describes the state of the target.
 func (e *PublishedError) Error() string {
 	if e.Synced {
 		return fmt.Sprintf("%s is complete, and %s, which is of no more use, could not be removed: %v; remove it", e.Target, e.Dir, e.Err)
@@ -90,11 +90,10 @@ func (e *PublishedError) Error() string {
 // Unwrap returns the cause.
 func (e *PublishedError) Unwrap() error { return e.Err }
 
-// publish makes the finished target and its report appear at their places. Everything is on disk before the one
-// rename that makes the target exist. It returns where an earlier report is kept. After a *PublishedError the
-// target is there.
+// publish moves the finished target and its report into place. Everything is synced before the rename that
+// makes the target exist. It returns the path of an earlier report. After a *PublishedError the target exists.
 func (a *attempt) publish() (earlier string, err error) {
-	if a.o.Target.Address != "" { // it is where it belongs
+	if a.o.Target.Address != "" { // it is already in place
 		if earlier, err = a.work.publishReport(); err != nil {
 			return "", err
 		}
@@ -116,7 +115,7 @@ func (a *attempt) publish() (earlier string, err error) {
 	return earlier, a.work.conclude()
 }
 
-// appear gives the target its name. Nothing comes between the last look at what is published and that.
+// appear renames the target into place, right after the last check of what is published.
 func (a *attempt) appear() error {
 	if err := a.checkReport(); err != nil {
 		return err
@@ -131,9 +130,9 @@ func (a *attempt) appear() error {
 	return err
 }
 
-// publishReport puts the report in its place, before the target gets there: a target has its report. The work
-// directory keeps another link to it, by which a later process knows it. It returns where the report that was there
-// is kept, "" when there was none.
+// publishReport publishes the report before the target, so that a target always has one. The work directory keeps
+// another link to the report, by which a later process recognizes it. It returns the new path of an earlier report,
+// or "" if there was none.
 func (w *work) publishReport() (earlier string, err error) {
 	to := ReportPath(w.target)
 	if earlier, err = setAside(to); err != nil {
@@ -157,7 +156,7 @@ func (w *work) withdrawReport(earlier string) error {
 	return err
 }
 
-// withdrawOrphan removes the report of this work when a process died before the target followed it.
+// withdrawOrphan removes the report of this work if a process died before it published the target.
 func (w *work) withdrawOrphan() error {
 	if _, err := disk.Lstat(w.target); !errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -168,7 +167,7 @@ func (w *work) withdrawOrphan() error {
 	return disk.Remove(ReportPath(w.target))
 }
 
-// ownReport reports whether the report in its place is that of this work.
+// ownReport reports whether the published report belongs to this work.
 func (w *work) ownReport() (bool, error) {
 	own, err := disk.Lstat(w.report())
 	if err != nil {
@@ -178,7 +177,7 @@ func (w *work) ownReport() (bool, error) {
 	return err == nil && os.SameFile(own, there), nil
 }
 
-// ensureReport publishes a report whose name did not survive a crash that the target's name survived.
+// ensureReport publishes the report again if its name was lost in a crash, but the target's was not.
 func (w *work) ensureReport() error {
 	published, err := w.ownReport()
 	if published || errors.Is(err, fs.ErrNotExist) {
@@ -190,7 +189,7 @@ func (w *work) ensureReport() error {
 	return err
 }
 
-// conclude ends the work: the target and its report are in their places.
+// conclude ends the work once the target and its report are published.
 func (w *work) conclude() error {
 	if err := w.ensureReport(); err != nil {
 		return &PublishedError{Target: w.target, Dir: w.dir, Err: errors.Join(err, w.close())}
@@ -204,7 +203,7 @@ func (w *work) conclude() error {
 	return nil
 }
 
-// concluded reports whether a run had published its target and died before the end.
+// concluded reports whether a run died after it had published its target.
 func (w *work) concluded(state *journaled) bool {
 	if !state.proved {
 		return false
@@ -214,7 +213,7 @@ func (w *work) concluded(state *journaled) bool {
 	return errors.Is(data, fs.ErrNotExist) && target == nil
 }
 
-// syncTree makes a tree durable: files first, then the directories that name them.
+// syncTree syncs a tree: files first, then their directories.
 func syncTree(dir string) error {
 	var dirs []string
 	err := disk.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -17,18 +17,18 @@ import (
 	"kvferry/record"
 )
 
-// Report says what a conversion did. It is published as JSON beside the target.
+// Report describes a conversion. It is published as JSON next to the target.
 type Report struct {
-	// File is where the report is published.
+	// File is the path of the published report.
 	File   string `json:"-"`
 	Tool   string `json:"tool"`
 	DryRun bool   `json:"dry_run,omitempty"`
-	// Sampled says that a dry run read a sample only: all that is counted is counted in it.
+	// Sampled is true if a dry run read only a sample: all counts are of the sample.
 	Sampled bool              `json:"sampled,omitempty"`
 	Source  Dataset           `json:"source"`
 	Target  Dataset           `json:"target"`
 	Options map[string]string `json:"options"`
-	Now     time.Time         `json:"now"` // the moment that expiry was decided by
+	Now     time.Time         `json:"now"` // the time at which keys counted as expired
 	Tasks   int               `json:"tasks"`
 	Workers int               `json:"workers"`
 
@@ -37,12 +37,13 @@ type Report struct {
 	Ledger   []Account     `json:"ledger"`
 	Losses   []LossKind    `json:"losses"`
 	Findings []FindingKind `json:"findings"`
-	// Follow is how new servers can follow the old ones from where the dump ends; nil when they cannot.
+	// Follow describes how new servers can replicate from the old ones from the end of the dump; nil if
+	// they cannot.
 	Follow *Following `json:"follow,omitempty"`
-	// Estimate is what the conversion would take; only a dry run has it.
+	// Estimate is set by a dry run only.
 	Estimate *Estimate `json:"estimate,omitempty"`
 	Timings  Timings   `json:"timings"`
-	// Earlier is where the report of an earlier conversion to the same path is kept; "" when there is none.
+	// Earlier is the new path of the report of an earlier conversion to the same path; "" if there is none.
 	Earlier string `json:"-"`
 }
 
@@ -51,28 +52,28 @@ type Dataset struct {
 	Path   string `json:"path"`
 	Format string `json:"format"`
 	Store  string `json:"store"`
-	// DBs are the databases converted, in the same order in source and target.
+	// DBs are the converted databases, in the same order in source and target.
 	DBs names `json:"databases,omitempty"`
-	// Files are those that are read as a part of the dataset, as verify and inspect count them.
+	// Files is the number of files that the dataset consists of, as verify and inspect count them.
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
 }
 
-// Proof says how it is known that the target holds what the source does.
+// Proof describes how the target was compared with the source.
 type Proof struct {
 	Done bool `json:"done"`
-	// Unit is that of the expiries that were compared.
+	// Unit is the unit of the compared expiries.
 	Unit string `json:"unit,omitempty"`
-	// Expired is how many records were left out of it: a server drops what expires, and by its clock they may have expired
-	// when it was read back, or were about to.
+	// Expired is the number of records not compared, because a server drops expired keys: by its clock they may have
+	// expired when it was read back, or were about to.
 	Expired int64 `json:"expired,omitempty"`
-	// Counted says that a server's own counts were compared instead; Why has what they are.
+	// Counted is true if the key counts of a server were compared instead; Why gives them.
 	Counted bool `json:"counted,omitempty"`
-	// Why says why there is no proof.
+	// Why is the reason if there is no proof.
 	Why string `json:"why,omitempty"`
 }
 
-// Account is what became of the rows of one keyspace of the source.
+// Account lists the rows of one keyspace of the source by outcome.
 type Account struct {
 	Keyspace jsonl.Text       `json:"keyspace"`
 	Rows     int64            `json:"rows"`
@@ -92,16 +93,16 @@ type Entries struct {
 	Folded       int64 `json:"folded"`
 }
 
-// Timings are seconds that the phases took.
+// Timings are the durations of the phases, in seconds.
 type Timings struct {
 	Run     float64 `json:"run"`
 	Finish  float64 `json:"finish"`
 	Prove   float64 `json:"prove"`
 	Total   float64 `json:"total"`
-	Resumed bool    `json:"resumed,omitempty"` // part of the work was done by an earlier process
+	Resumed bool    `json:"resumed,omitempty"` // an earlier process did part of the work
 }
 
-// Records and Elements count what was converted.
+// Records returns the number of converted records.
 func (r *Report) Records() (n int64) {
 	for _, p := range r.Parts {
 		n += p.Records
@@ -109,7 +110,7 @@ func (r *Report) Records() (n int64) {
 	return n
 }
 
-// Elements counts the elements that were converted.
+// Elements returns the number of converted elements.
 func (r *Report) Elements() (n int64) {
 	for _, p := range r.Parts {
 		n += p.Elements
@@ -169,7 +170,7 @@ func (d *Dataset) measure(files []sourceFile) {
 	}
 }
 
-// write puts the report on disk, whole, and returns it.
+// write writes the report to disk, completely, and returns it.
 func (r *Report) write(path string) ([]byte, error) {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -187,7 +188,7 @@ func (r *Report) write(path string) ([]byte, error) {
 	return data, disk.Rename(path+halfSuffix, path)
 }
 
-// maxReport is more than any report has: ledgers go by keyspace, and samples are few.
+// maxReport is larger than any report: ledgers are by keyspace, and samples are few.
 const maxReport = 64 << 20
 
 // ReadReport reads a published report.
@@ -213,8 +214,8 @@ func ReadReport(path string) (*Report, error) {
 	return r, nil
 }
 
-// checkReport refuses what is in the place of the report, unless it is one: that of an earlier
-// conversion, whose target is gone, is set aside when there is a new one.
+// checkReport refuses a file in the place of the report that is not a report. The report of an
+// earlier conversion is renamed when the new one is published.
 func checkReport(path string) error {
 	if _, err := disk.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -227,8 +228,8 @@ func checkReport(path string) error {
 	return nil
 }
 
-// setAside renames the report of an earlier conversion to the first free number and returns its new path, ""
-// when there is none: dst.kvferry-report.json becomes dst.kvferry-report.1.json.
+// setAside renames the report of an earlier conversion to the first free number and returns its new path, or
+// "" if there is none: dst.kvferry-report.json becomes dst.kvferry-report.1.json.
 func setAside(path string) (string, error) {
 	for n := 1; ; n++ {
 		to := fmt.Sprintf("%s.%d.json", strings.TrimSuffix(path, ".json"), n)

@@ -14,19 +14,20 @@ import (
 	"kvferry/store"
 )
 
-// run is one conversion on its way. What it learns on the way belongs to an attempt.
+// run is the state of a conversion. What it learns from the source belongs to an attempt.
 type run struct {
 	o     *Options
 	work  *work
 	meter *progress.Meter
 	began time.Time
-	// resumed says that an earlier process began the work.
+	// resumed is true if an earlier process began the work.
 	resumed bool
 }
 
-// Run converts a dataset. The target's path exists afterwards only when it is complete and proved.
-// A *LossError lists what the target cannot hold, a *ProofError what it does not, an *UnfinishedError tells
-// what is left of a run that began to work. With a *PublishedError there is a report too: the target is complete.
+// Run converts a dataset. Afterwards the path of the target exists only if the target is complete and proved. A
+// *LossError lists what the target cannot hold, a *ProofError what differs from the source, and an
+// *UnfinishedError describes the work left by a run that failed. With a *PublishedError the target is complete,
+// and Run returns the report, too.
 func Run(ctx context.Context, opts *Options) (*Report, error) {
 	o, err := opts.normalize()
 	if err != nil {
@@ -66,7 +67,7 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 	return rep, nil
 }
 
-// concludeEarlier ends a run that died after it had published its target.
+// concludeEarlier completes a run that died after it had published its target.
 func concludeEarlier(o *Options) (*Report, bool, error) {
 	if !o.Resume {
 		return nil, false, nil
@@ -107,8 +108,8 @@ func emptied(target string, entries []fs.DirEntry) *Report {
 	return rep
 }
 
-// resumable reports whether a run that failed can be continued by another process, and is to be: what a cancelled run has
-// done, or one whose disk is full, is worth keeping.
+// resumable reports whether the work of a failed run is kept for another process: that of a cancelled run, or of one
+// whose disk is full.
 func (r *run) resumable(cause error) bool {
 	var proof *ProofError
 	var count *CountError
@@ -125,7 +126,7 @@ func (r *run) resumable(cause error) bool {
 	return !r.o.Discard && r.work.tasks > 0 && (errors.Is(cause, context.Canceled) || isFull(cause))
 }
 
-// giveUp ends a failed run. It leaves nothing, unless there is something to resume.
+// giveUp ends a failed run. It removes its work unless it can be resumed.
 func (r *run) giveUp(cause error) *UnfinishedError {
 	if r.resumable(cause) {
 		var cannot *resumeError

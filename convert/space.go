@@ -11,16 +11,16 @@ import (
 // temporary files, nothing is estimated.
 const roomy = 8
 
-// SpaceError says that a conversion does not fit on its disks. Nothing was converted.
+// SpaceError means that a conversion does not fit on its disks. Nothing was converted.
 type SpaceError struct {
-	Estimate *Estimate // nil: not even a sample fits
+	Estimate *Estimate // nil if not even a sample fits
 	Err      error     // why not
 }
 
-// Unwrap returns why a sample does not fit.
+// Unwrap returns the reason why a sample does not fit.
 func (e *SpaceError) Unwrap() error { return e.Err }
 
-// Error says what is missing where, and what to do.
+// Error describes which space is missing, and what to do.
 func (e *SpaceError) Error() string {
 	if e.Estimate == nil {
 		return fmt.Sprintf("not enough space: not even a sample fits: %s; --force-space starts anyway", fullText(e.Err))
@@ -40,7 +40,7 @@ func (e *SpaceError) Error() string {
 	return fmt.Sprintf("not enough space: %s (estimated from a sample); %s; --force-space starts anyway", strings.Join(parts, "; "), advice)
 }
 
-// Use says what a volume takes.
+// Use describes what a volume holds.
 func (v *Volume) Use() string {
 	switch {
 	case !v.Temp:

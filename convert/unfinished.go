@@ -11,16 +11,16 @@ import (
 	"kvferry/record"
 )
 
-// UnfinishedError says why a run ended before its target was there, and what is left of it.
+// UnfinishedError is the reason why a run ended without a target, and the state of its work.
 type UnfinishedError struct {
-	Dir    string // in which it worked
-	Resume bool   // it was to be kept, however it failed
-	Kept   bool   // it was, and can be continued; otherwise Dir is gone
-	Stuck  error  // why Dir is not gone
+	Dir    string // work directory
+	Resume bool   // the work was to be kept after any failure
+	Kept   bool   // the work was kept and can be continued; otherwise Dir was removed
+	Stuck  error  // why Dir could not be removed
 	Err    error
 }
 
-// Error returns the cause, and where to go on.
+// Error returns the cause, and how to continue.
 func (e *UnfinishedError) Error() string {
 	text := e.Err.Error()
 	var space *SpaceError

@@ -44,7 +44,7 @@ var workNames = []string{"journal", lockFile, pidFile, "data", "data.sections", 
 // halfSuffix is that of what is being made.
 const halfSuffix = ".half"
 
-// ReportPath is where the report of a conversion to target is published.
+// ReportPath returns the path of the report of a conversion to target.
 func ReportPath(target string) string { return filepath.Clean(target) + ".kvferry-report.json" }
 
 func workDir(target string) string { return filepath.Clean(target) + ".kvferry" }
@@ -150,7 +150,7 @@ func realDirs(source string) ([]string, error) {
 	return out, err
 }
 
-// CheckTemp refuses a directory for spools that is not there or would change the source.
+// CheckTemp refuses a directory for temporary files that does not exist or is inside the source.
 func CheckTemp(source, temp string) error {
 	if temp == "" {
 		return nil
@@ -167,8 +167,8 @@ func CheckTemp(source, temp string) error {
 	return checkApart(source, temp, temp)
 }
 
-// CheckOutput refuses a file to write that is a directory or would change the source, through links too. A directory
-// that is not there is left to those who write. "" is no file.
+// CheckOutput refuses an output file that is a directory or inside the source, also through links. It ignores "" and
+// directories that do not exist.
 func CheckOutput(source, file string) error {
 	if file == "" {
 		return nil

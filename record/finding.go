@@ -9,10 +9,10 @@ import (
 // Severity ranks findings.
 type Severity uint8
 
-// Severities, mildest first.
+// The severities, lowest first.
 const (
 	Note    Severity = iota // worth knowing
-	Warning                 // garbage or doubt; the data is whole
+	Warning                 // garbage or doubt; the data is complete
 	Error                   // data is damaged, missing or contradicts itself
 )
 
@@ -36,15 +36,15 @@ func ParseSeverity(s string) (Severity, error) {
 	return 0, fmt.Errorf("unknown severity %q: want note, warning or error", s)
 }
 
-// Place says where a row or a damage is, as far as it is known.
+// Place locates a row or damage, as far as it is known.
 type Place struct {
 	File  string
-	Off   int64  // of the block or log record in File, in bytes; NoOffset when it is about File as a whole
+	Off   int64  // of the block or log record in File, in bytes; NoOffset: the whole file
 	Level int    // -1: a log (WAL) or unknown
 	Seq   uint64 // sequence number
 }
 
-// placeJSON is a place with what is known of it.
+// placeJSON is the known part of a place.
 type placeJSON struct {
 	File  string `json:"file,omitempty"`
 	Off   *int64 `json:"offset,omitempty"`
@@ -52,10 +52,10 @@ type placeJSON struct {
 	Seq   uint64 `json:"seq,omitempty"`
 }
 
-// HasOffset reports whether the place is one within a file.
+// HasOffset reports whether the place is a position in a file.
 func (p Place) HasOffset() bool { return p.File != "" && p.Off >= 0 }
 
-// MarshalJSON writes what is known.
+// MarshalJSON writes the known fields.
 func (p Place) MarshalJSON() ([]byte, error) {
 	out := placeJSON{File: p.File, Level: p.Level, Seq: p.Seq}
 	if p.HasOffset() {
@@ -64,7 +64,7 @@ func (p Place) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (p *Place) UnmarshalJSON(b []byte) error {
 	var in placeJSON
 	err := json.Unmarshal(b, &in)
@@ -78,23 +78,22 @@ func (p *Place) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// Finding is something wrong or notable about a source. Kind is a stable, documented slug.
+// Finding is a problem of a source, or a notable fact about it. Kind is stable and documented.
 type Finding struct {
 	Kind     string
 	Severity Severity
 	DB       string
-	Type     Type   // 0: not about one type
-	Keyspace string // where the row stands
-	Key      []byte // user key; nil when the finding is not about one
+	Type     Type   // 0: concerns no single type
+	Keyspace string // of the row
+	Key      []byte // user key; nil if the finding concerns no single key
 	Place    Place
 	Detail   string // one sentence
 }
 
-// NoOffset is the offset of an error or a finding that is about no one place of a file or row: of a whole file, or of what
-// was put together from several places.
+// NoOffset is the offset of an error or finding that concerns a whole file, or data assembled from several places.
 const NoOffset = -1
 
-// CorruptError tells where bytes are damaged. Codecs fill Off, Field and Err, readers add the rest.
+// CorruptError locates damaged bytes. Codecs set Off, Field and Err; readers add the rest.
 type CorruptError struct {
 	Format   string
 	Keyspace string
@@ -105,8 +104,8 @@ type CorruptError struct {
 	Err      error
 }
 
-// Error prints what is known, leaving out what is not:
-// blackwidow hashes/data_cf key "\x03\x00…": offset 7: version: need 4 bytes, have 2
+// Error prints the known fields: blackwidow hashes/data_cf key "\x03\x00…": offset 7: version: need
+// 4 bytes, have 2
 func (e *CorruptError) Error() string {
 	s := ""
 	for _, part := range []string{e.Format, e.Keyspace} {
@@ -135,14 +134,15 @@ func (e *CorruptError) Error() string {
 // Unwrap returns the cause.
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// Shift moves the place by n bytes, as when a field is placed in its row or a page in its file.
+// Shift adds n bytes to the offset, to turn one within a field into one within its row, or one
+// within a page into one within its file.
 func (e *CorruptError) Shift(n int64) {
 	if e.Off >= 0 {
 		e.Off += n
 	}
 }
 
-// Reason says what is wrong, without the place: the field, when one is known, and the cause.
+// Reason describes the problem without its place: the field, if known, and the cause.
 func (e *CorruptError) Reason() string {
 	if e.Field == "" {
 		return fmt.Sprint(e.Err)
@@ -150,29 +150,29 @@ func (e *CorruptError) Reason() string {
 	return fmt.Sprintf("%s: %v", e.Field, e.Err)
 }
 
-// Place returns where in a file the damage is; file is what the error's is to be called.
+// Place returns the place of the damage; file is the name to give its file.
 func (e *CorruptError) Place(file string) Place {
 	return Place{File: file, Off: e.Off, Level: -1}
 }
 
 // Errors that several packages test for.
 var (
-	// ErrShort says that bytes end before a field does.
+	// ErrShort means that the data ends within a field.
 	ErrShort = errors.New("too short")
-	// ErrTrailing says that bytes are left after the last field.
+	// ErrTrailing means that bytes follow the last field.
 	ErrTrailing = errors.New("bytes left over")
 )
 
-// Short makes the CorruptError of a field that needs more bytes than there are.
+// Short returns the CorruptError for a field that needs more bytes than there are.
 func Short(off int, field string, need, have int) *CorruptError {
 	return &CorruptError{Off: int64(off), Field: field,
 		Err: fmt.Errorf("need %d bytes, have %d: %w", need, have, ErrShort)}
 }
 
-// maxQuoted is how many bytes of a key an error or a finding shows.
+// maxQuoted is the number of bytes of a key that errors and findings show.
 const maxQuoted = 64
 
-// Plural writes a number of things for people: 1 record, 2 records.
+// Plural formats a count with its noun: 1 record, 2 records.
 func Plural(n int64, name string) string {
 	if n == 1 {
 		return "1 " + name
@@ -180,7 +180,7 @@ func Plural(n int64, name string) string {
 	return fmt.Sprintf("%d %ss", n, name)
 }
 
-// Quote quotes a key for people, cut at 64 bytes.
+// Quote quotes a key for messages, cut at 64 bytes.
 func Quote(key []byte) string {
 	if len(key) > maxQuoted {
 		return fmt.Sprintf("%q…", key[:maxQuoted])
@@ -188,14 +188,14 @@ func Quote(key []byte) string {
 	return fmt.Sprintf("%q", key)
 }
 
-// Loss is something about a record that a target cannot hold. Kind is a stable, documented slug
-// that --allow-loss takes.
+// Loss is a property of a record that a target cannot hold. Kind is stable and documented;
+// --allow-loss takes it.
 type Loss struct {
 	Kind   string
 	Detail string
-	// Drops says that the record, or the part of it that Detail names, is left out; otherwise it
-	// is written changed.
+	// Drops is true if the record, or the part that Detail names, is left out; otherwise it is
+	// written changed.
 	Drops bool
-	// Note says that it is told but needs no permission.
+	// Note is true if the loss is only reported and needs no permission.
 	Note bool
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Kinds of findings about files and rows that do not depend on a format. The formats name theirs
-// themselves; FindingKinds lists them all.
+// Kinds of findings about files and rows that do not depend on a format. Formats define their own;
+// FindingKinds lists them all.
 const (
 	FindDamagedBlock    = "damaged-block"
 	FindDamagedBlob     = "damaged-blob"
@@ -36,8 +36,8 @@ const (
 // FindingKind describes a kind of finding, for docs/findings.md and the rules of a SARIF report.
 type FindingKind struct {
 	Kind     string
-	Severity Severity // the gravest it comes with
-	Group    string   // what it is about, one of FindingGroups
+	Severity Severity // the highest one possible
+	Group    string   // one of FindingGroups
 	Text     string   // one sentence
 }
 
@@ -158,8 +158,8 @@ func FindingKinds() []FindingKind {
 	return out
 }
 
-// Skipped reports whether the finding of an open store is of a table, block or page that could not be read and was
-// passed over.
+// Skipped reports whether the finding of an open store concerns a table, block or page that could not be read and
+// was skipped.
 func (f *Finding) Skipped() bool {
 	switch f.Kind {
 	case FindDamagedBlock, FindDamagedBlob, FindDamagedPage, FindMissingFile, FindFileSize, FindForeignTable:
@@ -168,7 +168,7 @@ func (f *Finding) Skipped() bool {
 	return false
 }
 
-// FindingKindOf returns the description of a kind; false when there is none.
+// FindingKindOf returns the description of a kind; false if there is none.
 func FindingKindOf(kind string) (FindingKind, bool) {
 	i := slices.IndexFunc(findingKinds, func(k FindingKind) bool { return k.Kind == kind })
 	if i < 0 {

@@ -32,10 +32,10 @@ func (s Sum128) Sub(t Sum128) Sum128 {
 // String returns 32 hex digits, most significant first.
 func (s Sum128) String() string { return fmt.Sprintf("%016x%016x", s.Hi, s.Lo) }
 
-// MarshalText encodes as String does.
+// MarshalText encodes like String.
 func (s Sum128) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText decodes what MarshalText wrote.
+// UnmarshalText decodes the output of MarshalText.
 func (s *Sum128) UnmarshalText(b []byte) error {
 	if len(b) != 32 {
 		return fmt.Errorf("digest %q: want 32 hex digits", b)
@@ -44,26 +44,26 @@ func (s *Sum128) UnmarshalText(b []byte) error {
 	return err
 }
 
-// HashBytes is H of the fingerprint: XXH3-128 with seed 0.
+// HashBytes computes the hash H of the fingerprint: XXH3-128 with seed 0.
 func HashBytes(b []byte) Sum128 {
 	h := xxh3.Hash128(b)
 	return Sum128{h.Hi, h.Lo}
 }
 
-// tagRecord starts the bytes a record's digest is taken of; elements start with their type.
+// tagRecord is the first byte of a record's hashed bytes; those of an element start with its type.
 const tagRecord = 0x10
 
-// numbersLen is the length of expiry, count and sum in these bytes.
+// numbersLen is the length of expiry, count and sum in a record's hashed bytes.
 const numbersLen = 32
 
-// Digest is what a stream of records sums up to, for one database and type.
+// Digest sums up the records of one database and type.
 type Digest struct {
 	Records  int64  `json:"records"`
 	Elements int64  `json:"elements"`
 	Millis   Sum128 `json:"digest_ms"` // Σ R with the expiry in milliseconds
 	Seconds  Sum128 `json:"digest_s"`  // Σ R with the expiry in seconds, rounded up
-	// New says that there is what version 1 of the fingerprint does not define: expiries of fields,
-	// consumer groups, records of type Other.
+	// New is true if there is data that version 1 of the fingerprint does not define: expiries of
+	// fields, consumer groups, records of type Other.
 	New bool `json:"new,omitempty"`
 }
 
@@ -76,7 +76,7 @@ func (d *Digest) Add(e Digest) {
 	d.New = d.New || e.New
 }
 
-// Sub takes e, which was added, out of d.
+// Sub removes e, which was added before, from d.
 func (d *Digest) Sub(e Digest) {
 	d.Records -= e.Records
 	d.Elements -= e.Elements
@@ -84,7 +84,7 @@ func (d *Digest) Sub(e Digest) {
 	d.Seconds = d.Seconds.Sub(e.Seconds)
 }
 
-// Equal compares two digests, by the expiry in seconds when either side keeps only seconds.
+// Equal compares two digests; seconds compares expiries in seconds, for formats that store no more.
 func (d Digest) Equal(e Digest, seconds bool) bool {
 	return d.Records == e.Records && d.Elements == e.Elements && d.Seconds == e.Seconds &&
 		(seconds || d.Millis == e.Millis)
@@ -95,7 +95,7 @@ func (d Digest) Equal(e Digest, seconds bool) bool {
 // It puts down the next bytes to hash before it hashes those before: loading at once what was just stored, in
 // other pieces, takes longer.
 type Hasher struct {
-	// PlainZero takes -0 for 0, as servers do in small sorted sets.
+	// PlainZero hashes -0 as 0, because servers store it so in small sorted sets.
 	PlainZero bool
 
 	typ     Type
@@ -224,7 +224,7 @@ func (h *Hasher) AddTo(d *Digest, hd *Header) {
 	d.Seconds = d.Seconds.Add(r)
 }
 
-// AppendElement appends the bytes that the digest of an element is taken of:
+// AppendElement appends the bytes of an element that are hashed:
 //
 //	string  01 value
 //	hash    02 s(field) value
@@ -238,8 +238,8 @@ func (h *Hasher) AddTo(d *Digest, hd *Header) {
 //	hash    0a s(field) s(value) expiry(LE64): a field that has an expiry
 //	other   0b s(type) bytes
 //
-// s(b) is the length of b as a uvarint and then b. index counts list elements from 0. s(consumer) is left out of a pending
-// entry that belongs to none.
+// s(b) is the length of b as a uvarint, then b. index counts list elements from 0. A pending entry without a consumer
+// has no s(consumer).
 func AppendElement(dst []byte, t Type, index int64, e *Element) []byte {
 	if e.ExpireMS != 0 || e.Kind != Entry || t == Other {
 		return appendNew(dst, t, e)
@@ -261,7 +261,7 @@ func AppendElement(dst []byte, t Type, index int64, e *Element) []byte {
 	return append(dst, e.Value...)
 }
 
-// The first bytes of elements that version 1 of the fingerprint does not have.
+// The first bytes of elements that version 1 of the fingerprint does not define.
 const (
 	tagGroup = 0x07 + iota
 	tagConsumer
@@ -293,12 +293,12 @@ func appendSized(dst, b []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
 }
 
-// AppendPair packs one field and value of a stream entry: s(field) s(value).
+// AppendPair packs a field and value of a stream entry: s(field) s(value).
 func AppendPair(dst, field, value []byte) []byte {
 	return appendSized(appendSized(dst, field), value)
 }
 
-// DecodePair splits the first pair off packed; rest is what follows it.
+// DecodePair decodes the first pair of packed and returns the rest.
 func DecodePair(packed []byte) (field, value, rest []byte, err error) {
 	if field, rest, err = decodeSized(packed, "field"); err != nil {
 		return nil, nil, nil, err
@@ -321,7 +321,7 @@ func decodeSized(b []byte, name string) (v, rest []byte, err error) {
 	return b[w : w+int(n)], b[w+int(n):], nil
 }
 
-// CeilSeconds turns Unix milliseconds into seconds, rounded up so that nothing expires early.
+// CeilSeconds converts Unix milliseconds to seconds, rounded up so that nothing expires early.
 func CeilSeconds(ms int64) int64 {
 	s := ms / 1000
 	if ms%1000 > 0 {
@@ -330,7 +330,7 @@ func CeilSeconds(ms int64) int64 {
 	return s
 }
 
-// Part names what a digest is of.
+// Part identifies the records of a digest.
 type Part struct {
 	DB   string
 	Type Type
@@ -375,7 +375,7 @@ func (f *Fingerprint) Parts() map[Part]Digest {
 	return out
 }
 
-// Diff returns the parts in which f and g are not equal.
+// Diff returns the parts in which f and g differ.
 func (f *Fingerprint) Diff(g *Fingerprint, seconds bool) []Part {
 	a, b := f.Parts(), g.Parts()
 	var out []Part

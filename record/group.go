@@ -10,25 +10,25 @@ import (
 // idLen is the length of a stream id: ms BE64, seq BE64.
 const idLen = 16
 
-// GroupState is what a consumer group has read of a stream.
+// GroupState is the position of a consumer group in a stream.
 type GroupState struct {
-	Last []byte // id of the last entry that was delivered
-	Read int64  // entries delivered so far; -1 unknown
+	Last []byte // id of the last delivered entry
+	Read int64  // number of entries delivered; -1: unknown
 }
 
 // ConsumerState is a consumer of a group.
 type ConsumerState struct {
 	Name     []byte
-	SeenMS   int64 // when it last tried to read
-	ActiveMS int64 // when it last read something; -1 never or unknown
+	SeenMS   int64 // last attempt to read
+	ActiveMS int64 // last successful read; -1: never or unknown
 }
 
-// PendingEntry is an entry that was delivered and not acknowledged. It may have been deleted from the stream.
+// PendingEntry is an entry that was delivered but not acknowledged. It may no longer exist in the stream.
 type PendingEntry struct {
 	ID          []byte
-	Consumer    []byte // that it belongs to; nil: none
+	Consumer    []byte // its owner; nil: none
 	DeliveredMS int64
-	Count       int64 // of deliveries
+	Count       int64 // number of deliveries
 }
 
 // AppendGroup packs the value of an element of kind Group:
@@ -40,7 +40,7 @@ func AppendGroup(dst []byte, g *GroupState) []byte {
 	return binary.LittleEndian.AppendUint64(append(dst, g.Last...), uint64(g.Read))
 }
 
-// DecodeGroup decodes what AppendGroup wrote; the id is a view.
+// DecodeGroup decodes the output of AppendGroup; the id is a view.
 func DecodeGroup(b []byte) (GroupState, error) {
 	if len(b) != idLen+8 {
 		return GroupState{}, Short(0, "group", idLen+8, len(b))
@@ -48,7 +48,8 @@ func DecodeGroup(b []byte) (GroupState, error) {
 	return GroupState{Last: b[:idLen], Read: int64(binary.LittleEndian.Uint64(b[idLen:]))}, nil
 }
 
-// consumerTimes is where the name of a consumer is in its value: what is before it is not hashed.
+// consumerTimes is the offset of the name in the value of a consumer; the bytes before it are not
+// hashed.
 const consumerTimes = 16
 
 // AppendConsumer packs the value of an element of kind Consumer:
@@ -62,7 +63,7 @@ func AppendConsumer(dst []byte, c *ConsumerState) []byte {
 	return appendSized(dst, c.Name)
 }
 
-// DecodeConsumer decodes what AppendConsumer wrote; the name is a view.
+// DecodeConsumer decodes the output of AppendConsumer; the name is a view.
 func DecodeConsumer(b []byte) (ConsumerState, error) {
 	if len(b) < consumerTimes {
 		return ConsumerState{}, Short(0, "consumer", consumerTimes, len(b))
@@ -81,7 +82,7 @@ func DecodeConsumer(b []byte) (ConsumerState, error) {
 //	| ms (BE64) | seq (BE64) | s(consumer) | delivered (LE64) | deliveries (LE64) |
 //	+-----------+------------+-------------+------------------+-------------------+
 //
-// s(consumer) is not there when the entry belongs to none.
+// Without a consumer there is no s(consumer).
 func AppendPending(dst []byte, p *PendingEntry) []byte {
 	dst = append(dst, p.ID...)
 	if p.Consumer != nil {
@@ -91,7 +92,7 @@ func AppendPending(dst []byte, p *PendingEntry) []byte {
 	return binary.LittleEndian.AppendUint64(dst, uint64(p.Count))
 }
 
-// DecodePending decodes what AppendPending wrote; id and consumer are views.
+// DecodePending decodes the output of AppendPending; id and consumer are views.
 func DecodePending(b []byte) (PendingEntry, error) {
 	const tail = 16
 	if len(b) < idLen+tail {
@@ -114,8 +115,8 @@ func DecodePending(b []byte) (PendingEntry, error) {
 	return p, err
 }
 
-// CompareElements orders elements of hashes, sets, zsets and streams: by name, and those of groups behind the entries,
-// group by group as they come.
+// CompareElements orders elements of hashes, sets, zsets and streams by name. Elements of groups follow the entries,
+// group by group, in the order they come.
 func CompareElements(a, b *Element) int {
 	if a.Kind == Entry || b.Kind == Entry {
 		if a.Kind != b.Kind {
@@ -132,13 +133,13 @@ func CompareElements(a, b *Element) int {
 	return bytes.Compare(memberOf(a), memberOf(b))
 }
 
-// EqualElements reports whether two elements that CompareElements finds equal are, as far as fingerprints tell.
+// EqualElements reports whether two elements with the same name have the same fingerprint.
 func EqualElements(a, b *Element) bool {
 	return a.ExpireMS == b.ExpireMS && math.Float64bits(a.Score) == math.Float64bits(b.Score) &&
 		(a.Kind == Consumer || bytes.Equal(a.Value, b.Value))
 }
 
-// memberOf is what tells elements of one kind and group apart.
+// memberOf returns the part of an element that identifies it within its kind and group.
 func memberOf(e *Element) []byte {
 	switch e.Kind {
 	case Consumer:

@@ -11,13 +11,13 @@ import (
 type Tally struct {
 	Rows [NumClasses]int64
 
-	// Entries read from tables and logs; each is exactly one of the five below.
+	// Entries is the number of entries read from tables and logs. Each is one of the five below.
 	Entries      int64
-	Visible      int64 // newest of its key and not deleted: one row each
+	Visible      int64 // the newest of its key and not deleted: one row each
 	Superseded   int64 // hidden by a newer entry of the same key
 	Tombstones   int64 // deletes and single deletes, hidden or not
 	RangeDeleted int64 // covered by a range tombstone
-	Folded       int64 // merge operands that went into a row beyond the one entry counted Visible
+	Folded       int64 // merge operands of a row beyond the one entry counted as Visible
 }
 
 // Add adds u to t.
@@ -42,7 +42,8 @@ func (t *Tally) Total() int64 {
 	return n
 }
 
-// Check reports whether the classes add up to the rows and the kinds of entries to the entries.
+// Check returns an error unless the classes add up to the rows, and the kinds of entries to the
+// entries.
 func (t *Tally) Check() error {
 	if n := t.Total(); n != t.Visible {
 		return fmt.Errorf("%d rows classified, %d rows read", n, t.Visible)
@@ -54,13 +55,13 @@ func (t *Tally) Check() error {
 }
 
 // Ledger accounts for every row of a source, keyspace by keyspace. It is safe for concurrent use:
-// readers count in a Tally of their own and add it when they close.
+// each reader counts in its own Tally and adds it on Close.
 type Ledger struct {
 	mu        sync.Mutex
 	keyspaces map[string]*Tally
 }
 
-// Add adds a reader's counts for a keyspace. A nil Ledger takes nothing.
+// Add adds a reader's counts for a keyspace. A nil Ledger ignores them.
 func (l *Ledger) Add(keyspace string, t *Tally) {
 	if l == nil {
 		return
@@ -94,7 +95,7 @@ func (l *Ledger) Snapshot() map[string]Tally {
 	return out
 }
 
-// Check returns an error that names the first keyspace whose counts do not add up.
+// Check returns an error for the first keyspace whose counts do not add up.
 func (l *Ledger) Check() error {
 	snap := l.Snapshot()
 	for _, name := range slices.Sorted(maps.Keys(snap)) {

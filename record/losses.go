@@ -2,7 +2,7 @@ package record
 
 import "slices"
 
-// Kinds of losses that more than one target reports. They are what --allow-loss takes.
+// Kinds of losses that several targets report, as --allow-loss takes them.
 const (
 	LossKeyTooLong      = "key-too-long"      // a collection's key exceeds what the target can hold
 	LossEmptyKey        = "empty-key"         // a collection has the empty key
@@ -13,23 +13,23 @@ const (
 	LossTooManyElements = "too-many-elements" // a collection has more elements than can be counted
 	LossStream          = "stream"            // the target has no streams
 	LossHyperLogLog     = "hyperloglog"       // a string that engines may count differently (a note)
-	LossSameName        = "same-name"         // a name stands under several types, the target holds one
+	LossSameName        = "same-name"         // a key exists under several types, the target holds one
 	LossStreamExpiry    = "stream-expiry"     // streams of the target do not expire
-	LossBlankStream     = "blank-stream"      // a stream that never had an entry, which the target has not
+	LossBlankStream     = "blank-stream"      // a stream that never had an entry, which the target cannot store
 	LossInnerNUL        = "inner-nul"         // the target does not keep what follows a NUL in a key
 	LossStreamGroups    = "stream-groups"     // consumer groups and pending entries of a stream
 	LossFieldExpiry     = "field-expiry"      // fields of a hash have an expiry of their own
 	LossModule          = "module"            // a value that only its own server understands
-	LossCommand         = "aof-command"       // a command of the source whose effect is not known was passed over
-	LossDamaged         = "damaged"           // error findings: what they are about may be missing or wrong
+	LossCommand         = "aof-command"       // a command of the source with an unknown effect was skipped
+	LossDamaged         = "damaged"           // the data that error findings concern may be missing or wrong
 )
 
 // LossInfo describes a kind of loss, for docs/compatibility.md.
 type LossInfo struct {
 	Kind string
-	Note bool // told, but needs no permission
+	Note bool // only reported, needs no permission
 	Text string
-	// Types are those that records it is about have; 0 means any.
+	// Types are the types of the records concerned; 0 means any.
 	Types TypeSet
 }
 

@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// Compare orders headers of one database as readers yield them: by key, then by type.
+// Compare orders headers of one database by key, then by type, like readers.
 func Compare(a, b *Header) int {
 	if c := bytes.Compare(a.Key, b.Key); c != 0 {
 		return c
@@ -14,11 +14,10 @@ func Compare(a, b *Header) int {
 	return int(a.Type) - int(b.Type)
 }
 
-// Merge returns a reader of all records of the readers, in order. It owns them.
+// Merge returns a reader that yields the records of all readers in order. It owns the readers.
 func Merge(readers ...Reader) Reader { return MergeBy(Compare, readers...) }
 
-// MergeBy is Merge of readers whose records come in the order of compare. Of equal records that of the reader named first
-// comes first.
+// MergeBy is Merge for readers in the order of compare. Of equal records, that of the earlier reader comes first.
 func MergeBy(compare func(a, b *Header) int, readers ...Reader) Reader {
 	if len(readers) == 1 {
 		return readers[0]
@@ -37,8 +36,8 @@ type head struct {
 	h *Header
 }
 
-// merged keeps the readers that have records left in the order of these. There are few (one a type, one a partition), and
-// mostly the one whose record was read stays the first.
+// merged keeps the readers sorted by their next records. There are few (one per type or partition), and the reader just
+// read usually stays first.
 type merged struct {
 	compare func(a, b *Header) int
 	readers []Reader
@@ -47,7 +46,7 @@ type merged struct {
 	current bool   // there is a current record
 }
 
-// Next moves the reader of the last record on and returns the smallest head.
+// Next advances the reader of the last record and returns the smallest head.
 func (m *merged) Next() (*Header, error) {
 	if m.current {
 		m.current = false
@@ -74,7 +73,7 @@ func (m *merged) Next() (*Header, error) {
 	return m.queue[0].h, nil
 }
 
-// place moves head i to where it belongs among those after it.
+// place moves head i to its place among those after it.
 func (m *merged) place(i int) {
 	for ; i+1 < len(m.queue) && m.after(&m.queue[i], &m.queue[i+1]); i++ {
 		m.queue[i], m.queue[i+1] = m.queue[i+1], m.queue[i]
@@ -110,8 +109,8 @@ func (m *merged) Close() error {
 	return errors.Join(errs...)
 }
 
-// Concat returns a reader of the records of several readers, one after the other: each is opened when the one before it came
-// to its end, and that is closed.
+// Concat returns a reader that yields the records of several readers in turn. It opens each after it has closed the one
+// before.
 func Concat(open ...func() (Reader, error)) Reader { return &concat{open: open} }
 
 type concat struct {

@@ -1,9 +1,9 @@
-// Package record is the logical model that every format shares: a record is one Redis key with its
-// type, its expiry and its elements. Records are streamed, never held: a reader hands out a header
-// and then the elements in batches, a writer takes them the same way.
+// Package record is the logical model that all formats share: a record is one Redis key with its
+// type, expiry and elements. Records are streamed: a reader returns a header and then the elements
+// in batches, and a writer takes them the same way.
 //
-// The package also holds what is said about records: findings and corruption errors, the ledger
-// that accounts for every source row, and the fingerprint that proves two datasets equal.
+// The package also defines findings and corruption errors, the ledger that accounts for every
+// source row, and the fingerprint that proves two datasets equal.
 package record
 
 import (
@@ -22,7 +22,8 @@ const (
 	Set
 	ZSet
 	Stream
-	// Other is a value that only its own server understands: a module's, a library of functions.
+	// Other is a value that only its own server understands, such as that of a module or a function
+	// library.
 	Other
 
 	// NumTypes is one more than the largest Type, for arrays indexed by type.
@@ -31,7 +32,7 @@ const (
 
 var typeNames = [NumTypes]string{"invalid", "string", "hash", "list", "set", "zset", "stream", "other"}
 
-// String returns the name as it stands on the command line and in dumps.
+// String returns the name used on the command line and in dumps.
 func (t Type) String() string {
 	if int(t) < NumTypes {
 		return typeNames[t]
@@ -52,7 +53,7 @@ func ParseType(s string) (Type, error) {
 // TypeSet is a set of types, one bit each.
 type TypeSet uint8
 
-// AllTypes holds every type, RedisTypes those that every Redis has.
+// AllTypes contains every type, RedisTypes those that every Redis server has.
 const (
 	AllTypes   TypeSet = 1<<NumTypes - 2
 	RedisTypes         = AllTypes &^ (1 << Other)
@@ -90,38 +91,38 @@ func (s TypeSet) String() string {
 	return strings.Join(names, ",")
 }
 
-// Header describes a record before its elements.
+// Header is the part of a record that precedes its elements.
 type Header struct {
 	DB   string
 	Type Type
 	Key  []byte
-	// ExpireMS is the moment the key expires in Unix milliseconds; 0 means never.
+	// ExpireMS is the time at which the key expires, in Unix milliseconds; 0 means never.
 	ExpireMS int64
-	// Len is the number of elements as the source's own meta claims it, -1 when unknown. It is a
-	// hint for sizing and for findings: writers count what they are given.
+	// Len is the number of elements according to the metadata of the source, or -1 if unknown. It
+	// is a hint for sizing and findings; writers count the elements they receive.
 	Len int64
-	// Expired is set by the source when the key had expired at Env.Now by the rule of its format.
+	// Expired is true if the key had expired at Env.Now by the rules of its format.
 	Expired bool
-	// ByName says that the elements come in strictly ascending bytewise order of Name. A writer
-	// that needs that order sorts within the record when it is false. Meaningless for strings and
-	// lists, which always come in their own order.
+	// ByName is true if the elements come in strictly ascending bytewise order of Name. If it is
+	// false, a writer that needs this order sorts the elements of the record. It has no meaning for
+	// strings and lists.
 	ByName bool
-	// Last is the last generated id of a stream as 16 bytes (ms BE64, seq BE64); nil otherwise.
+	// Last is the last generated id of a stream, 16 bytes (ms BE64, seq BE64); nil for other types.
 	Last []byte
-	// Added counts the entries that were ever added to a stream; 0 when unknown. MaxDeleted is the
-	// largest id that was deleted from it, as Last; nil when there is none or it is unknown.
+	// Added is the number of entries ever added to a stream; 0 if unknown. MaxDeleted is the
+	// largest id deleted from it, in the form of Last; nil if none or unknown.
 	Added      uint64
 	MaxDeleted []byte
-	// Native is the source's own name of the type, when it has a finer one: "hyperloglog" of a string that is marked as
-	// one, "bitmap" and "sortedint" of Kvrocks. Targets that have it too write it so. It is not hashed.
+	// Native is the name of a more specific type of the source, such as "hyperloglog" for a string marked as one, or
+	// "bitmap" and "sortedint" of Kvrocks. Targets that know the type keep it. The fingerprint ignores it.
 	Native string
 }
 
-// Kind says what an element of a stream is. Elements of other types are entries.
+// Kind is the kind of a stream's element. Elements of all other types are entries.
 type Kind uint8
 
-// The kinds. After the entries of a stream come its groups in ascending order of their names: each a
-// Group, its Consumers in ascending order of their names, its Pending entries in that of their ids.
+// The kinds of elements. The groups of a stream follow its entries, by name. Each is a Group, then
+// its Consumers by name, then its Pending entries by id.
 const (
 	Entry Kind = iota
 	Group
@@ -143,13 +144,14 @@ const (
 type Element struct {
 	Name, Value []byte
 	Score       float64
-	// ExpireMS is the moment a field of a hash expires in Unix milliseconds; 0 means never.
+	// ExpireMS is the time at which the field of a hash expires, in Unix milliseconds; 0 means
+	// never.
 	ExpireMS int64
 	Kind     Kind
 }
 
-// Bytes is the logical size of an element of a record of type t: its name and value, and 8 bytes for
-// a score.
+// Bytes returns the logical size of an element of a record of type t: name, value, and 8 bytes for a
+// score.
 func (e *Element) Bytes(t Type) int64 {
 	n := int64(len(e.Name) + len(e.Value))
 	if t == ZSet {
@@ -158,7 +160,7 @@ func (e *Element) Bytes(t Type) int64 {
 	return n
 }
 
-// BatchBytes is how many bytes of names and values a batch holds.
+// BatchBytes returns the size of the names and values in a batch.
 func BatchBytes(batch []Element) (n int64) {
 	for i := range batch {
 		n += int64(len(batch[i].Name) + len(batch[i].Value))
@@ -168,52 +170,52 @@ func BatchBytes(batch []Element) (n int64) {
 
 // Reader yields records in ascending (Key, Type) order, keys compared bytewise.
 //
-// The header and everything it points to live until the next call of Next; element views live until
-// the next call of Read or Next.
+// A header and everything it points to are valid until the next call of Next; elements are valid
+// until the next call of Read or Next.
 type Reader interface {
-	// Next moves to the next record, draining an unread one. It returns io.EOF after the last.
-	// A record may turn out to have no live elements: consumers treat it as absent.
+	// Next moves to the next record and skips unread elements of the current one. It returns io.EOF
+	// after the last record. A record may turn out to have no live elements; callers treat it as
+	// absent.
 	Next() (*Header, error)
-	// Read fills dst from the front with the next elements and returns how many it set. It
-	// returns 0, io.EOF after the last element, and never 0, nil.
+	// Read fills dst with the next elements and returns their number. It returns 0, io.EOF after
+	// the last element, and never 0, nil.
 	Read(dst []Element) (int, error)
-	// Settle sets the ledger class of the current record's rows; the default is Copied. It is
-	// called between Next and the following Next. Rows that already have a class of their own
-	// (stale, malformed, …) keep it; index rows become Index only when the record is Copied.
+	// Settle sets the ledger class of the current record's rows; the default is Copied. Call it
+	// before the following Next. Rows that already have a class (stale, malformed, …) keep it;
+	// index rows become Index only if the record is Copied.
 	Settle(Class)
-	// Close releases the reader and hands its counts to the ledger. It is called exactly once.
+	// Close releases the reader and adds its counts to the ledger. Call it exactly once.
 	Close() error
 }
 
 // Writer takes records in ascending (Key, Type) order.
 type Writer interface {
-	// Begin starts a record. The header is not kept.
+	// Begin starts a record. It does not retain the header.
 	Begin(*Header) error
-	// Write appends elements; they are not kept after the call.
+	// Write appends elements. It does not retain them.
 	Write([]Element) error
-	// End finishes the record. One without elements leaves nothing behind.
+	// End finishes the record. A record without elements is not written.
 	End() error
-	// Close flushes and finishes everything written; a writer that is not closed is aborted by
-	// Abort. Exactly one of Close and Abort is called.
+	// Close flushes and completes the output. Call either Close or Abort, exactly once.
 	Close() error
-	// Abort drops what was written and releases all resources.
+	// Abort discards the output and releases all resources.
 	Abort()
 }
 
-// Class says what became of a visible source row. The first class that fits counts.
+// Class is the outcome of a visible source row. If several apply, the first one counts.
 type Class uint8
 
-// The classes of the ledger, first fit first.
+// The classes of the ledger, by precedence.
 const (
 	Malformed    Class = iota // cannot be decoded
 	Housekeeping              // separators, TTL indexes, directories of namespaces
 	Orphan                    // a data row without a meta row
-	Stale                     // of an older version of its collection
-	Deleted                   // a meta row of count 0 and what hangs on it
+	Stale                     // belongs to an older version of its collection
+	Deleted                   // a meta row of count 0, and the rows below it
 	Expired                   // expired at Now
 	Filtered                  // left out by the user's filters
-	Lost                      // cannot be held by the target, and the loss was allowed
-	Index                     // duplicates what another row says (nemo y, score_cf, ardb sort rows)
+	Lost                      // the target cannot hold it, and the loss was allowed
+	Index                     // duplicates another row (nemo y, score_cf, ardb sort rows)
 	Copied
 
 	NumClasses = int(Copied) + 1
@@ -222,7 +224,7 @@ const (
 var classNames = [NumClasses]string{"malformed", "housekeeping", "orphan", "stale", "deleted",
 	"expired", "filtered", "lost", "index", "copied"}
 
-// String returns the name of the class as the report shows it.
+// String returns the name used in reports.
 func (c Class) String() string {
 	if int(c) < NumClasses {
 		return classNames[c]
