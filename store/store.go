@@ -232,6 +232,8 @@ type Builder interface {
 type Run interface {
 	// Append adds a row; key and value are not kept.
 	Append(key, value []byte) error
+	// AppendGroup adds the rows of a group, which is not kept.
+	AppendGroup(g *Group) error
 	// Close finishes the run's last table.
 	Close() error
 	// Abort removes the run's tables.

@@ -108,3 +108,5 @@ func (r faultyRun) Append(k, v []byte) error {
 	}
 	return r.Run.Append(k, v)
 }
+
+func (r faultyRun) AppendGroup(g *store.Group) error { return g.Each(r.Append) }

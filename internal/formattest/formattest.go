@@ -222,6 +222,9 @@ func (Sink) Finish() error { return nil }
 // Abort does nothing.
 func (Sink) Abort() {}
 
+// AppendGroup forgets the rows.
+func (Sink) AppendGroup(*store.Group) error { return nil }
+
 // Append forgets the row.
 func (Sink) Append(_, _ []byte) error { return nil }
 

@@ -74,6 +74,14 @@ func (l *Lane) Append(key, value []byte) error {
 	return l.spool.Add(l.id, key, value)
 }
 
+// AppendGroup adds the rows of a group to the lane; it is not kept.
+func (l *Lane) AppendGroup(g *store.Group) error {
+	if l.run != nil {
+		return l.run.AppendGroup(g)
+	}
+	return g.Each(func(key, value []byte) error { return l.spool.Add(l.id, key, value) })
+}
+
 // Close finishes all runs. After an error Abort is still to be called.
 func (r *Runs) Close() error {
 	for id, l := range r.lanes {

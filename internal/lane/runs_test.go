@@ -38,6 +38,8 @@ func (r *watchedRun) Append(key, value []byte) error {
 	return r.Run.Append(key, value)
 }
 
+func (r *watchedRun) AppendGroup(g *store.Group) error { return g.Each(r.Append) }
+
 func (r *watchedRun) Close() error {
 	r.w.open--
 	return r.Run.Close()

@@ -198,6 +198,8 @@ func (r *run) Append(key, value []byte) error {
 	return nil
 }
 
+func (r *run) AppendGroup(g *store.Group) error { return g.Each(r.Append) }
+
 func (r *run) Close() error {
 	if len(r.rows) == 0 {
 		return nil

@@ -56,7 +56,8 @@ type TypeWriter struct {
 	value   []byte
 	count   uint64
 	inOrder bool
-	name    []byte        // of an element, as keys have it
+	group   store.Group   // a batch of data rows
+	arena   []byte        // holds keys or values of it
 	alone   bool          // the record is its meta row, which was written
 	own     ElementWriter // writes the rows, when they are not the elements one by one
 }
@@ -264,24 +265,49 @@ func (t *TypeWriter) write(elems []record.Element) error {
 	case record.Stream:
 		return t.writeEntries(elems)
 	}
+	return t.writeNames(elems)
+}
+
+// writeNames writes elements whose rows are under their names.
+func (t *TypeWriter) writeNames(elems []record.Element) error {
+	g := t.begun()
 	for i := range elems {
-		value := elems[i].Value
+		r := store.Row{Key: elems[i].Name, Value: elems[i].Value}
 		if t.Type == record.Set {
-			value = nil
+			r.Value = nil
 		}
-		name := elems[i].Name
 		if t.AppendName != nil {
 			var err error
-			if t.name, err = t.AppendName(t.name[:0], &t.m, name); err != nil {
+			at := len(t.arena)
+			if t.arena, err = t.AppendName(t.arena, &t.m, r.Key); err != nil {
 				return fmt.Errorf("%s %s: %w", t.Type, record.Quote(t.m.Key), err)
 			}
-			name = t.name
+			r.Key = t.arena[at:]
 		}
-		if err := t.row(name, value); err != nil {
+		g.Rows = append(g.Rows, r)
+	}
+	t.count += uint64(len(elems))
+	return t.putGroup()
+}
+
+// begun returns the room for a batch of data rows of the current record: keys go on from Prefix.
+func (t *TypeWriter) begun() *store.Group {
+	t.arena = t.arena[:0]
+	t.group = store.Group{Prefix: t.key[:t.base], Tail: t.Tail, Suffix: t.w.o.Suffix, Rows: t.group.Rows[:0]}
+	return &t.group
+}
+
+// putGroup writes the batch, or puts it by to be sorted.
+func (t *TypeWriter) putGroup() error {
+	defer clear(t.group.Rows) // which may be all that holds a large value
+	if t.inOrder {
+		return t.dataLane.AppendGroup(&t.group)
+	}
+	for _, r := range t.group.Rows {
+		if err := t.w.sorted.Add(0, r.Key, r.Value); err != nil {
 			return err
 		}
 	}
-	t.count += uint64(len(elems))
 	return nil
 }
 
@@ -310,17 +336,18 @@ func (t *TypeWriter) shrink() {
 
 // writeItems writes elements of a list under the indexes that pushing them to the right gives them.
 func (t *TypeWriter) writeItems(elems []record.Element) error {
+	g := t.begun()
 	for i := range elems {
-		t.key = append(t.AppendPosition(t.key[:t.base], t.First+t.count), t.Tail...)
-		if err := t.put(elems[i].Value); err != nil {
-			return err
-		}
+		at := len(t.arena)
+		t.arena = t.AppendPosition(t.arena, t.First+t.count)
+		g.Rows = append(g.Rows, store.Row{Key: t.arena[at:], Value: elems[i].Value})
 		t.count++
 	}
-	return nil
+	return t.putGroup()
 }
 
 func (t *TypeWriter) writeMembers(elems []record.Element) error {
+	g := t.begun()
 	for i := range elems {
 		e := &elems[i]
 		if bad := t.badScore(e.Score); bad != "" {
@@ -330,21 +357,12 @@ func (t *TypeWriter) writeMembers(elems []record.Element) error {
 		if err := t.w.byScore.Add(rank, e.Name, mark); err != nil {
 			return err
 		}
-		t.value = t.AppendScore(t.value[:0], e.Score)
-		if !t.inOrder {
-			if err := t.w.sorted.Add(0, e.Name, t.value); err != nil {
-				return err
-			}
-			continue
-		}
-		t.key = append(append(t.key[:t.base], e.Name...), t.Tail...)
-		t.value = append(t.value, t.w.o.Suffix...)
-		if err := t.dataLane.Append(t.key, t.value); err != nil {
-			return err
-		}
+		at := len(t.arena)
+		t.arena = t.AppendScore(t.arena, e.Score)
+		g.Rows = append(g.Rows, store.Row{Key: e.Name, Value: t.arena[at:]})
 	}
 	t.count += uint64(len(elems))
-	return nil
+	return t.putGroup()
 }
 
 func (t *TypeWriter) writeEntries(elems []record.Element) (err error) {
@@ -364,14 +382,6 @@ func (t *TypeWriter) writeEntries(elems []record.Element) (err error) {
 		t.count++
 	}
 	return nil
-}
-
-// row writes a data row, or puts it by to be sorted.
-func (t *TypeWriter) row(name, value []byte) error {
-	if !t.inOrder {
-		return t.w.sorted.Add(0, name, value)
-	}
-	return t.Put(name, value)
 }
 
 // put appends the row of t.key.

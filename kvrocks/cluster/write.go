@@ -106,6 +106,9 @@ func (s *sink) Append(key, value []byte) error {
 	return s.rows.Add(s.family<<slotBits|uint64(slot), key, value)
 }
 
+// AppendGroup adds the rows of a group.
+func (s *sink) AppendGroup(g *store.Group) error { return g.Each(s.Append) }
+
 // Close has nothing to do: the shard saves the rows.
 func (s *sink) Close() error { return nil }
 

@@ -18,7 +18,6 @@ import (
 
 const (
 	defaultTableSize = 64 << 20
-	maxRow           = 1 << 30 // larger rows fit neither a block nor any original engine's reader
 
 	maxSyncs = 4 // tables on their way to the disk at once
 

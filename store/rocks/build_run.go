@@ -19,6 +19,7 @@ type run struct {
 	name   runName
 	table  *tableWriter // nil between tables
 	file   string       // of table, relative to the directory
+	blocks int          // of table, when its size was looked at
 	tables []store.Table
 	err    error // the first one; sticks
 
@@ -38,15 +39,41 @@ func (r *run) Append(key, value []byte) error {
 			return r.fail(err)
 		}
 	}
-	if len(key) > maxRow-len(value) {
-		return r.fail(fmt.Errorf("%s: key %s: a row of %d bytes is larger than the %d that a table can hold",
-			r.path(), record.Quote(key), len(key)+len(value), maxRow))
-	}
 	if err := r.table.Add(key, value); err != nil {
 		return r.fail(r.explain(key, err))
 	}
-	if r.table.Size() >= r.tableSize() {
-		return r.fail(r.cut())
+	return r.added()
+}
+
+// AppendGroup adds the rows of a group.
+func (r *run) AppendGroup(g *store.Group) error {
+	if r.err != nil {
+		return r.err
+	}
+	for rest := *g; len(rest.Rows) > 0; {
+		if r.table == nil {
+			if err := r.begin(rest.Key(0)); err != nil {
+				return r.fail(err)
+			}
+		}
+		n, err := r.table.AddGroup(&rest)
+		if err != nil {
+			return r.fail(r.explain(rest.Key(n), err))
+		}
+		rest.Rows = rest.Rows[n:]
+		if err := r.added(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// added ends the table when it is large enough, which only changes with a block.
+func (r *run) added() error {
+	if n := r.table.Blocks(); n != r.blocks {
+		if r.blocks = n; r.table.Size() >= r.tableSize() {
+			return r.fail(r.cut())
+		}
 	}
 	return nil
 }
@@ -72,7 +99,7 @@ func (r *run) begin(key []byte) error {
 	if err != nil {
 		return err
 	}
-	r.table = w
+	r.table, r.blocks = w, 0
 	r.tablesOpen.Add(1)
 	return nil
 }

@@ -3,6 +3,8 @@ package rocks_test
 import (
 	"fmt"
 	"math/rand"
+	"reflect"
+	"strings"
 	"testing"
 
 	"kvferry/store"
@@ -35,5 +37,41 @@ func TestManyOpenTablesAreSmall(t *testing.T) {
 			t.Errorf("%d runs open: %d tables, want %d", c.runs, got, c.tables)
 		}
 		b.Abort()
+	}
+}
+
+// TestGroupsBeginTables cuts a group into tables where single rows would be.
+func TestGroupsBeginTables(t *testing.T) {
+	var want, got []store.Table
+	for _, grouped := range []bool{false, true} {
+		b, _ := newBuilder(t, store.BuildOptions{TableSize: 64 << 10})
+		r, err := b.Run("default", 1, 0)
+		must(t, err)
+		g := store.Group{Prefix: []byte("key:"), Tail: []byte("!"), Suffix: []byte("end")}
+		rnd := rand.New(rand.NewSource(1))
+		for i := range 2000 {
+			value := make([]byte, 300)
+			rnd.Read(value)
+			g.Rows = append(g.Rows, store.Row{Key: fmt.Appendf(nil, "%06d", i), Value: value})
+		}
+		if grouped {
+			must(t, r.AppendGroup(&g))
+		} else {
+			must(t, g.Each(r.Append))
+		}
+		must(t, r.Close())
+		want, got = got, tablesOf(t, b, 1)
+		b.Abort()
+	}
+	if len(got) < 8 || !reflect.DeepEqual(got, want) {
+		t.Errorf("in groups %d tables: %+v\nrow by row %d: %+v", len(got), got, len(want), want)
+	}
+	b, _ := newBuilder(t, store.BuildOptions{})
+	r, err := b.Run("default", 1, 0)
+	must(t, err)
+	defer b.Abort()
+	g := store.Group{Rows: []store.Row{{Key: []byte("b")}, {Key: []byte("a")}}}
+	if err := r.AppendGroup(&g); err == nil || !strings.Contains(err.Error(), `key "a" after "b"`) {
+		t.Errorf("a group out of order: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package sst
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 
@@ -71,6 +72,7 @@ type Writer struct {
 	waiting     blocks.Handle // of the block of a large row, until the next key is known; size 0: there is none
 	filter      filterWriter
 	first, last []byte // keys
+	next        []byte // room for a key
 	sep         []byte // key of the index entry of the last block
 
 	entries                          int64
@@ -87,6 +89,9 @@ type Writer struct {
 	ident xxh3.Hasher
 	err   error // sticks
 }
+
+// MaxRow is the size of the largest row. Larger ones fit neither a block nor any original engine's reader.
+const MaxRow = 1 << 30
 
 // ErrOrder says that a key is not after the key before.
 var ErrOrder = errors.New("key out of order")
@@ -110,36 +115,59 @@ func (w *Writer) Add(key, value []byte) error {
 		return w.err
 	}
 	shared := base.CommonPrefix(w.last, key, 0)
+	if err := w.add(shared, key, value, nil); err != nil {
+		return err
+	}
+	w.last = append(w.last[:shared], key[shared:]...)
+	return nil
+}
+
+// AddGroup adds rows of a group up to one that begins a block, which makes Size another, and returns how many.
+func (w *Writer) AddGroup(g *store.Group) (int, error) {
+	if w.err != nil {
+		return 0, w.err
+	}
+	known, blocks := 0, w.blocks
+	for i := range g.Rows {
+		r := &g.Rows[i]
+		key := append(append(append(w.next[:0], g.Prefix...), r.Key...), g.Tail...)
+		shared := base.CommonPrefix(w.last, key, known)
+		if err := w.add(shared, key, r.Value, g.Suffix); err != nil {
+			return i, err
+		}
+		w.last, w.next, known = key, w.last, len(g.Prefix)
+		if w.blocks != blocks {
+			return i + 1, nil
+		}
+	}
+	return len(g.Rows), nil
+}
+
+// add adds a row whose value is of two parts. The first shared bytes of key are those of the last one.
+func (w *Writer) add(shared int, key, value, suffix []byte) error {
 	if !w.ascends(key, shared) {
 		w.err = ErrOrder
 		return w.err
 	}
-	if err := w.place(shared, key, value); err != nil {
-		return err
+	n := len(key) + len(value) + len(suffix)
+	if !w.fits(n) {
+		if err := w.begin(key, n); err != nil {
+			return err
+		}
+	}
+	if n > scratch.Large {
+		if err := w.large(key, value, suffix); err != nil {
+			return err
+		}
+	} else {
+		w.data.row(shared, key, w.trailer, value, suffix)
 	}
 	if w.o.Format != LevelDB {
 		w.filter.add(key, shared)
 	}
 	w.entries++
 	w.keyBytes += uint64(len(key)) + base.TrailerLen
-	w.valueBytes += uint64(len(value))
-	w.last = append(w.last[:shared], key[shared:]...)
-	return nil
-}
-
-// place puts a row into the block it belongs to.
-func (w *Writer) place(shared int, key, value []byte) error {
-	n := len(key) + len(value)
-	if w.full(n) {
-		if err := w.endBlock(key); err != nil {
-			return err
-		}
-	}
-	w.endLarge(key)
-	if n > scratch.Large {
-		return w.large(key, value)
-	}
-	w.data.row(shared, key, w.trailer, value)
+	w.valueBytes += uint64(len(value) + len(suffix))
 	return nil
 }
 
@@ -157,13 +185,25 @@ func (w *Writer) ascends(key []byte, shared int) bool {
 	return shared == len(w.last) || w.last[shared] < key[shared]
 }
 
-// full reports whether the block ends before a row of n bytes.
-func (w *Writer) full(n int) bool {
-	if w.data.empty() {
-		return false
-	}
+// fits reports whether a row of n bytes goes into the block being built, which has rows.
+func (w *Writer) fits(n int) bool {
 	size := w.data.size()
-	return size >= blockSize || n > scratch.Large || size > blockFull && size+n+base.TrailerLen > blockSize
+	return size < blockSize && (size <= blockFull || size+n+base.TrailerLen <= blockSize) && n <= scratch.Large && !w.data.empty()
+}
+
+// begin ends what is before a row of n bytes that begins a block.
+func (w *Writer) begin(key []byte, n int) error {
+	if n > MaxRow {
+		w.err = fmt.Errorf("a row of %d bytes is larger than the %d that a table can hold", n, MaxRow)
+		return w.err
+	}
+	if !w.data.empty() {
+		if err := w.endBlock(key); err != nil {
+			return err
+		}
+	}
+	w.endLarge(key)
+	return nil
 }
 
 // endBlock ends the block. Next is the first key of the next one; nil when there is none.
@@ -249,6 +289,9 @@ func (w *Writer) flush(limit int) error {
 // Size is about how large the file is with all blocks but the one being built; batches that may still be on their way
 // count as they were built.
 func (w *Writer) Size() int64 { return w.sizes.file() }
+
+// Blocks is the number of blocks but the one being built.
+func (w *Writer) Blocks() int { return w.blocks }
 
 // Entries is the number of rows.
 func (w *Writer) Entries() int64 { return w.entries }

@@ -27,20 +27,25 @@ type blockWriter struct {
 	left     int // entries until the next restart
 }
 
-// rows adds a row under its internal key. The first shared bytes of key are those of the key before.
-func (b *blockWriter) row(shared int, key []byte, trailer uint64, value []byte) {
+// row adds a row under its internal key, whose value is of two parts. The first shared bytes of key are those of the key
+// before.
+func (b *blockWriter) row(shared int, key []byte, trailer uint64, value, suffix []byte) {
 	if b.left == 0 {
 		b.restart()
 		shared = 0
 	}
 	b.left--
 	rest := key[shared:]
-	p := b.room(3*binary.MaxVarintLen32 + len(rest) + base.TrailerLen + len(value))
-	n := putLengths(p, shared, len(rest)+base.TrailerLen, len(value))
+	size := len(value) + len(suffix)
+	p := b.room(3*binary.MaxVarintLen32 + len(rest) + base.TrailerLen + size)
+	n := putLengths(p, shared, len(rest)+base.TrailerLen, size)
 	n += copy(p[n:], rest)
 	binary.LittleEndian.PutUint64(p[n:], trailer)
 	n += base.TrailerLen
 	n += copy(p[n:], value)
+	if len(suffix) > 0 {
+		n += copy(p[n:], suffix)
+	}
 	b.buf = b.buf[:len(b.buf)+n]
 }
 

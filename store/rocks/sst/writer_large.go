@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"slices"
 
 	"github.com/klauspost/compress/s2"
 	"github.com/zeebo/xxh3"
@@ -12,7 +13,8 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// A row larger than scratch.Large has a block of its own, which goes into the file piece by piece: head, value, tail.
+// A row larger than scratch.Large has a block of its own, which goes into the file piece by piece: head, value, tail
+// (the end of the value, where it comes apart, is in the tail).
 //
 //	+-----------------------------------------+-------+------------------+
 //	| lengths (varint × 3), key, trailer (8B) | value | restarts: 0, one |
@@ -26,7 +28,7 @@ type largeRow struct{ head, value, tail []byte }
 const largePart = 256 << 10
 
 // large writes the block of a large row. What comes before it is in the file then; its index entry waits for the next key.
-func (w *Writer) large(key, value []byte) error {
+func (w *Writer) large(key, value, suffix []byte) error {
 	if w.blocks > w.batchStart {
 		w.endBatch()
 	}
@@ -34,7 +36,7 @@ func (w *Writer) large(key, value []byte) error {
 	if err := w.flush(0); err != nil {
 		return err
 	}
-	r := newLargeRow(key, w.trailer, value)
+	r := newLargeRow(key, w.trailer, value, suffix)
 	size, codec := r.size(), byte(codecNone)
 	room := make([]byte, s2.MaxEncodedLen(min(largePart, len(value))))
 	if packed := r.packedSize(room, size-size/8); packed < size-size/8 {
@@ -65,11 +67,11 @@ func (w *Writer) endLarge(next []byte) {
 	}
 }
 
-func newLargeRow(key []byte, trailer uint64, value []byte) *largeRow {
+func newLargeRow(key []byte, trailer uint64, value, suffix []byte) *largeRow {
 	head := make([]byte, 3*binary.MaxVarintLen32, 3*binary.MaxVarintLen32+len(key)+base.TrailerLen)
-	head = head[:putLengths(head, 0, len(key)+base.TrailerLen, len(value))]
+	head = head[:putLengths(head, 0, len(key)+base.TrailerLen, len(value)+len(suffix))]
 	head = binary.LittleEndian.AppendUint64(append(head, key...), trailer)
-	return &largeRow{head, value, []byte{0, 0, 0, 0, 1, 0, 0, 0}}
+	return &largeRow{head, value, append(slices.Clone(suffix), 0, 0, 0, 0, 1, 0, 0, 0)}
 }
 
 // size is that of the block.
