@@ -10,15 +10,15 @@ import (
 	"kvferry/record"
 )
 
-// KindCount is how often a kind of finding was found.
+// KindCount counts the findings of a kind.
 type KindCount struct {
 	Kind     string
 	Severity record.Severity
 	Count    int64
 }
 
-// collector takes findings, keeps the first of them in the order of compareFindings and counts all. It is
-// safe for concurrent use.
+// collector counts findings and keeps the first ones in the order of compareFindings. It is safe for
+// concurrent use.
 type collector struct {
 	max    int // findings to keep
 	mu     sync.Mutex
@@ -28,7 +28,7 @@ type collector struct {
 	named  map[fileDamage]bool // files of a kind; off is 0 in the key
 }
 
-// fileDamage tells apart findings about a place in a file, which more than one look at it may find.
+// fileDamage identifies damage at a place in a file, which several passes may find.
 type fileDamage struct {
 	kind, file string
 	off        int64
@@ -41,7 +41,7 @@ func newCollector(keep int) *collector {
 // report takes a finding.
 func (c *collector) report(f record.Finding) { c.take(f) }
 
-// take takes a finding and reports whether it is new: one about the same damage of a file counts once.
+// take adds a finding and reports whether it is new: the same damage of a file counts once.
 func (c *collector) take(f record.Finding) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +71,7 @@ func (c *collector) add(f record.Finding, n int64) {
 	heap.Push(&c.kept, f)
 }
 
-// merge adds all that d took.
+// merge adds all findings of d.
 func (c *collector) merge(d *collector) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +108,7 @@ func (c *collector) damaged(kind string, such func(file string) bool) bool {
 	return false
 }
 
-// findings returns what was kept, in order, and how many there are of each kind, the gravest first.
+// findings returns the kept findings, in order, and the counts by kind, highest severity first.
 func (c *collector) findings() ([]record.Finding, []KindCount) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,14 +125,14 @@ func (c *collector) findings() ([]record.Finding, []KindCount) {
 	return kept, counts
 }
 
-// compareFindings orders findings: the gravest first, then by where they are.
+// compareFindings orders findings by severity, highest first, then by place.
 func compareFindings(a, b *record.Finding) int {
 	return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.DB, b.DB), bytes.Compare(a.Key, b.Key),
 		cmp.Compare(a.Type, b.Type), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Keyspace, b.Keyspace),
 		cmp.Compare(a.Place.File, b.Place.File), cmp.Compare(a.Place.Off, b.Place.Off), cmp.Compare(a.Detail, b.Detail))
 }
 
-// worstFirst is a heap whose first finding is the last in order.
+// worstFirst is a heap with the last finding in order on top.
 type worstFirst []record.Finding
 
 func (h worstFirst) Len() int           { return len(h) }

@@ -11,13 +11,13 @@ import (
 	"kvferry/internal/words"
 )
 
-// DBNames are the names that the two sides of a comparison have for one database.
+// DBNames are the names of one database on the two sides of a comparison.
 type DBNames struct{ A, B string }
 
-// String writes the names as the command line takes them.
+// String formats the names like the command line.
 func (n DBNames) String() string { return n.A + "=" + n.B }
 
-// MarshalJSON writes the names in an object.
+// MarshalJSON encodes the names as an object.
 func (n DBNames) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		A jsonl.Text `json:"a"`
@@ -25,10 +25,10 @@ func (n DBNames) MarshalJSON() ([]byte, error) {
 	}{jsonl.Text(n.A), jsonl.Text(n.B)})
 }
 
-// DBMap says which databases are compared though their names differ. A name stands once on a side.
+// DBMap matches databases whose names differ. A name occurs once per side.
 type DBMap []DBNames
 
-// Add adds a pair of names. It refuses a database that the map has already.
+// Add adds a pair of names. It returns an error if the map already has one of them.
 func (m *DBMap) Add(n DBNames) error {
 	for _, other := range *m {
 		if other.A == n.A || other.B == n.B {
@@ -39,12 +39,12 @@ func (m *DBMap) Add(n DBNames) error {
 	return nil
 }
 
-// DBMapError says that a map does not fit the databases that are compared.
+// DBMapError means that a map does not match the databases.
 type DBMapError struct{ text string }
 
 func (e *DBMapError) Error() string { return e.text }
 
-// Second returns what the second side calls databases that the first side's names select.
+// Second translates names of the first side to those of the second.
 func (m DBMap) Second(dbs []string) ([]string, error) {
 	out := slices.Clone(dbs)
 	for i, db := range dbs {
@@ -78,7 +78,7 @@ func missing(n DBNames, name, side string, have []string) error {
 	return &DBMapError{fmt.Sprintf("%s: %s", n, words.Missing("database", name, side, have))}
 }
 
-// Hint adds to the error of the second side that a database may have another name there.
+// Hint adds to an error of the second side that a database may have another name there.
 func (m DBMap) Hint(err error) error {
 	var none *filter.NoDatabaseError
 	if errors.As(err, &none) && !slices.ContainsFunc(m, func(n DBNames) bool { return n.B == none.DB }) {
@@ -87,13 +87,13 @@ func (m DBMap) Hint(err error) error {
 	return err
 }
 
-// DBPair is a database on the two sides of a comparison, one of which may not have it.
+// DBPair is a database on the two sides of a comparison. It may exist on one side only.
 type DBPair struct {
 	DBNames
 	InA, InB bool
 }
 
-// String names the database for people: as A does, with B's name in brackets where it is another.
+// String returns the name in A, followed by the name in B in brackets if it differs.
 func (p DBPair) String() string {
 	switch {
 	case !p.InA:
@@ -105,8 +105,8 @@ func (p DBPair) String() string {
 }
 
 // pairs matches databases: those of the map, others by name, or as the only ones on either side. They
-// stand in the order of the first side, then in that of the second. One that only the second side has
-// must not be called as another of the first.
+// are in the order of the first side, then of the second. A database that exists only on the second
+// side must not have the name of another one of the first.
 func (m DBMap) pairs(as, bs []string) ([]DBPair, error) {
 	if len(as) == 1 && len(bs) == 1 {
 		return []DBPair{{DBNames{as[0], bs[0]}, true, true}}, nil

@@ -13,14 +13,14 @@ import (
 	"kvferry/record"
 )
 
-// Side says on which side of a comparison something stands.
+// Side is the side of a comparison that has something.
 type Side uint8
 
 // Sides of a difference.
 const (
 	OnlyA   Side = iota // in A, missing in B
 	OnlyB               // in B, missing in A
-	Changed             // in both, not equal
+	Changed             // in both, but different
 )
 
 var sideNames = [...]string{"missing", "extra", "differs"}
@@ -28,26 +28,26 @@ var sideNames = [...]string{"missing", "extra", "differs"}
 // String returns the name as seen from B.
 func (s Side) String() string { return sideNames[s] }
 
-// Difference is one way in which B is not A. What it points to lives until the function that takes it
+// Difference is one difference between A and B. Its pointers are valid until the called function
 // returns.
 type Difference struct {
 	Side   Side
 	DB     DBPair         // of the record
-	Header *record.Header // of the record: A's unless it is only in B
+	Header *record.Header // of the record: that of A unless it exists only in B
 	What   What
-	// A and B are the element on either side. The one of a list has its index in Index; fields,
-	// members and ids stand in Name.
+	// A and B are the element on either side. Index is that of a list element; fields, members and
+	// ids are in Name.
 	A, B  *record.Element
 	Index int64
-	// HeaderB is B's header when both sides have the record.
+	// HeaderB is the header in B if both sides have the record.
 	HeaderB *record.Header
 }
 
-// What names what differs.
+// What is the part of a record that differs.
 type What uint8
 
-// What can differ. A Record that is missing or extra is told before its elements, which are told too
-// when they were asked for.
+// The parts that can differ. A missing or extra Record is reported before its elements, which are
+// reported only on request.
 const (
 	Record  What = iota // the whole record
 	Expiry              // the expiry
@@ -55,15 +55,15 @@ const (
 	Element             // one element
 )
 
-// DiffOptions says what to compare.
+// DiffOptions control a comparison.
 type DiffOptions struct {
-	// A and B select the same, databases by A's names.
+	// A and B select the same records; databases by their names in A.
 	A, B *Scan
-	// Map matches databases of other names.
+	// Map matches databases whose names differ.
 	Map DBMap
-	// Whole also tells every element of records that only one side has.
+	// Whole also reports every element of records that exist on one side only.
 	Whole bool
-	// Direct compares record by record at once, without taking fingerprints first.
+	// Direct compares record by record without comparing fingerprints first.
 	Direct bool
 	// Tell is called for each difference, in order. An error ends the comparison.
 	Tell func(*Difference) error
@@ -72,30 +72,31 @@ type DiffOptions struct {
 // DiffResult sums up a comparison.
 type DiffResult struct {
 	Equal bool `json:"equal"`
-	// Seconds says that expiries were compared in seconds, because one format keeps no more.
+	// Seconds is true if expiries were compared in seconds, because one format stores no more.
 	Seconds bool `json:"expiry_in_seconds"`
-	// PlainZero says that a score of -0 was taken for 0, as servers do in small sorted sets.
+	// PlainZero is true if a score of -0 counted as 0, because servers store it so in small sorted
+	// sets.
 	PlainZero bool `json:"minus_zero_is_zero,omitempty"`
-	// Fingerprints says that no record had to be compared: the fingerprints are equal.
+	// Fingerprints is true if no records were compared, because the fingerprints are equal.
 	Fingerprints bool  `json:"by_fingerprint"`
-	Records      int64 `json:"records_compared"` // pairs looked at element by element
+	Records      int64 `json:"records_compared"` // pairs compared element by element
 	Missing      int64 `json:"records_missing"`  // in A only
 	Extra        int64 `json:"records_extra"`    // in B only
 	Differing    int64 `json:"records_differing"`
 	Differences  int64 `json:"differences"`
-	// Stopped says that Tell ended the comparison: there are more differences than were counted.
+	// Stopped is true if Tell ended the comparison: there are more differences than counted.
 	Stopped bool `json:"stopped"`
-	// Renamed are the databases that have another name in B.
+	// Renamed lists the databases that have another name in B.
 	Renamed []DBNames `json:"renamed_databases,omitempty"`
-	// Pairs are the databases as they were matched.
+	// Pairs lists the matched databases.
 	Pairs []DBPair `json:"-"`
 }
 
-// ErrEnough is what Tell returns to end a comparison without an error.
+// ErrEnough is returned by Tell to end a comparison without an error.
 var ErrEnough = errors.New("enough differences")
 
-// Diff compares two datasets of any formats. Databases are matched by the map, else by name, or by being
-// the only one on either side.
+// Diff compares two datasets of any formats. It matches databases by the map, else by name, or because
+// each side has only one.
 func Diff(ctx context.Context, o *DiffOptions) (*DiffResult, error) {
 	d, pairs, err := prepareDiff(ctx, o)
 	if err != nil {
@@ -122,7 +123,7 @@ func (m DBMap) scan(s *Scan) (*Scan, error) {
 	return &out, err
 }
 
-// prepareDiff matches the databases and returns those that are to be compared record by record.
+// prepareDiff matches the databases and returns those to compare record by record.
 func prepareDiff(ctx context.Context, o *DiffOptions) (*differ, []dbPair, error) {
 	d := &differ{o: o, a: o.A}
 	a, b := o.A.Source.Format().Limits(), o.B.Source.Format().Limits()
@@ -152,7 +153,7 @@ func prepareDiff(ctx context.Context, o *DiffOptions) (*differ, []dbPair, error)
 	return d, pairs, nil
 }
 
-// plainZeros returns a scan that takes -0 for 0.
+// plainZeros returns a scan that hashes -0 as 0.
 func (s *Scan) plainZeros() *Scan {
 	out := *s
 	out.plainZero = true
@@ -195,7 +196,7 @@ func (d *differ) match() ([]dbPair, error) {
 	return out, nil
 }
 
-// someDBs returns those of the databases that are selected; unlike SelectDBs it does not miss any.
+// someDBs returns the selected databases; unlike SelectDBs it accepts missing ones.
 func (s *Scan) someDBs() (out []string) {
 	for _, db := range s.Source.Databases() {
 		if s.selection().DB(db) {
@@ -213,7 +214,7 @@ type differ struct {
 	res  DiffResult
 }
 
-// unequal takes the fingerprints of both sides and returns what is left to compare.
+// unequal computes the fingerprints of both sides and returns the databases and types that differ.
 func (d *differ) unequal(ctx context.Context, pairs []dbPair) ([]dbPair, error) {
 	fa, err := Fingerprint(ctx, d.a)
 	if err != nil {
@@ -285,7 +286,7 @@ func (d *differ) step(c int, a, b *side) error {
 	return err
 }
 
-// tell tells a difference, and counts it unless it is the one that is too many.
+// tell reports a difference and counts it, unless it exceeds the limit.
 func (d *differ) tell(x *Difference) error {
 	err := d.o.Tell(x)
 	if !errors.Is(err, ErrEnough) {
@@ -294,7 +295,7 @@ func (d *differ) tell(x *Difference) error {
 	return err
 }
 
-// single tells a record that only one side has.
+// single reports a record that exists on one side only.
 func (d *differ) single(s *side, which Side) error {
 	h := s.head
 	s.head = nil
@@ -334,7 +335,7 @@ type side struct {
 	done  bool
 	batch []record.Element
 	at, n int
-	ended bool // no more elements
+	ended bool // no elements left
 }
 
 // openSide opens a database in order, elements of records by name.
@@ -353,7 +354,7 @@ func openSide(ctx context.Context, s *Scan, db string, types record.TypeSet, has
 	return out, nil
 }
 
-// openSorted returns a reader of a part in (key, type) order, whatever order the source has.
+// openSorted returns a reader of a part in (key, type) order, even if the source is unsorted.
 func (s *Scan) openSorted(ctx context.Context, p Part) (record.Reader, error) {
 	r, err := s.open(ctx, p)
 	if err == nil && !s.Source.Sorted() {
@@ -362,7 +363,7 @@ func (s *Scan) openSorted(ctx context.Context, p Part) (record.Reader, error) {
 	return r, err
 }
 
-// next makes head the next record that has elements: one without does not exist.
+// next moves head to the next record with elements; one without does not exist.
 func (s *side) next() error {
 	for s.head == nil && !s.done {
 		h, err := s.r.Next()

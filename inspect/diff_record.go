@@ -102,7 +102,7 @@ func (d *differ) equal(a, b *record.Element) bool {
 	return record.EqualElements(a, b)
 }
 
-// element tells a difference in one element; a nil side does not have it.
+// element reports a difference in one element; nil: the side does not have it.
 func (d *differ) element(x *Difference, a, b *record.Element) error {
 	x.A, x.B, x.Side = a, b, Changed
 	switch {

@@ -1,6 +1,6 @@
-// Package inspect reads datasets: it verifies them, compares them, takes their fingerprints, counts
-// what is in them and explains single keys. It computes values; package render prints them.
+// Package inspect verifies, compares, fingerprints, dumps and counts datasets, and explains single
+// keys. It computes values; package render prints them.
 //
-// It knows formats and stores only by their interfaces, streams records and holds what it counts in
-// bounded sketches.
+// It uses formats and stores only through their interfaces, streams records, and counts in sketches
+// of bounded size.
 package inspect

@@ -11,8 +11,8 @@ import (
 	"kvferry/record"
 )
 
-// Encoder makes text of records. Each method appends to dst and returns it; records come one after the
-// other, in the order of the dump.
+// Encoder encodes records as text, one after the other in the order of the dump. Each method appends
+// to dst and returns it.
 type Encoder interface {
 	AppendHead(dst []byte) []byte // before the first record
 	AppendBegin(dst []byte, h *record.Header) ([]byte, error)
@@ -21,29 +21,30 @@ type Encoder interface {
 	AppendTail(dst []byte) []byte // after the last record
 }
 
-// Sizer is an Encoder that writes how large a record is in place of its elements.
+// Sizer is an Encoder that can write the size of a record instead of its elements.
 type Sizer interface {
-	// AppendSize is called between AppendBegin and AppendEnd. bytes are those of the key and all elements.
+	// AppendSize is called between AppendBegin and AppendEnd. bytes is the size of the key and all
+	// elements.
 	AppendSize(dst []byte, elements, bytes int64) []byte
 }
 
-// DumpOptions says what to dump.
+// DumpOptions control a dump.
 type DumpOptions struct {
 	Scan    *Scan
 	Encoder Encoder
-	// KeysOnly leaves the elements out, but for their number and size where the encoder is a Sizer.
+	// KeysOnly leaves out the elements. If the encoder is a Sizer, it writes their number and size.
 	KeysOnly bool
-	// Limit ends the dump after so many records; 0 dumps all.
+	// Limit ends the dump after this number of records; 0 dumps all.
 	Limit int64
-	// Dead dumps records that were deleted while their rows stayed on disk, instead of live ones. Tell
-	// is told what cannot be known about one.
+	// Dead dumps deleted records whose rows are still on disk, instead of live ones. Tell is called
+	// for anything unknown about such a record.
 	Dead bool
 	Tell func(db string, key []byte, t record.Type, what string)
 }
 
 const (
 	dumpBuffer = 1 << 20
-	// dumpFlush is at what size encoded text goes to the writer.
+	// dumpFlush is the size at which encoded text is written.
 	dumpFlush = 64 << 10
 	dumpBatch = 256
 	// Deleted records are read in spans of about deadSpanBytes of the source, in no more than maxDeadSpans.
@@ -56,7 +57,7 @@ type Dumper struct {
 	o   *DumpOptions
 	out *bufio.Writer
 	buf []byte
-	// batch is an array for the sake of one allocation.
+	// batch is an array to save an allocation.
 	batch   [dumpBatch]record.Element
 	records int64
 	written bool
@@ -67,17 +68,17 @@ func NewDumper(w io.Writer, o *DumpOptions) *Dumper {
 	return &Dumper{o: o, out: bufio.NewWriterSize(w, dumpBuffer)}
 }
 
-// Records returns how many records were dumped.
+// Records returns the number of dumped records.
 func (d *Dumper) Records() int64 { return d.records }
 
-// Written reports whether text has left the dumper.
+// Written reports whether the dumper has written text.
 func (d *Dumper) Written() bool { return d.written }
 
-// errLimit ends a dump.
+// errLimit ends a dump at its limit.
 var errLimit = errors.New("limit reached")
 
-// Run dumps everything. It may be called again after an error when nothing was written. What was
-// encoded before an error reaches the writer to its end: a reader of commands never gets half of one.
+// Run dumps everything. It may be called again after an error if nothing was written. Text encoded
+// before an error is written completely: a reader of commands never gets half of one.
 func (d *Dumper) Run(ctx context.Context) error {
 	err := d.run(ctx)
 	if flushed := d.out.Flush(); err == nil {
@@ -130,7 +131,7 @@ func (d *Dumper) databases() ([]string, error) {
 	return d.o.Scan.selection().SelectDBs(dbs)
 }
 
-// DeadDatabases names the databases that deleted records may be in.
+// DeadDatabases returns the names of the databases that may have deleted records.
 func DeadDatabases(src format.Source) ([]string, error) {
 	if u, ok := src.(format.Undead); ok {
 		return u.DeadDatabases()
@@ -160,7 +161,7 @@ func (d *Dumper) database(ctx context.Context, db string) error {
 	return err
 }
 
-// deadSpans is how many spans the deleted records of so many bytes are read in, about.
+// deadSpans returns the number of spans for a database of this size.
 func deadSpans(size int64) int { return int(min(max(size/deadSpanBytes, 1), maxDeadSpans)) }
 
 // deadParts cuts a database into spans of keys that are read in turn. Few records are dead, so progress counts spans.
@@ -232,8 +233,8 @@ func (d *Dumper) all(ctx context.Context, r record.Reader) error {
 	}
 }
 
-// record writes one record. One without elements is none: nothing of it is written before its first
-// element.
+// record writes one record. It writes nothing before the first element, because a record without
+// elements does not exist.
 func (d *Dumper) record(ctx context.Context, r record.Reader, h *record.Header) error {
 	n, err := r.Read(d.batch[:])
 	if err != nil && err != io.EOF {

@@ -15,17 +15,17 @@ import (
 	"kvferry/store"
 )
 
-// ExplainOptions says what to explain.
+// ExplainOptions control an explanation.
 type ExplainOptions struct {
 	Source format.Source
-	Stores *Stores // to name the files' directories; nil leaves them out
+	Stores *Stores // adds directories to file names; may be nil
 	Key    []byte
-	// Where says by database and type where the key is looked for; nil: everywhere.
+	// Where selects the databases and types to look in; nil: everywhere.
 	Where   *filter.Filter
 	Now     time.Time
 	Memory  int64
 	TempDir string
-	// Tell is called for each physical row, range by range; what it points to lives until it returns.
+	// Tell is called for each physical row, range by range. The row is valid until it returns.
 	Tell func(*ExplainedRow) error
 }
 
@@ -36,13 +36,13 @@ type ExplainedRow struct {
 	Type     record.Type // 0 unknown
 	store.Entry
 	Row format.Row
-	// Alive says that the row is part of a live record, or folded into one that is.
+	// Alive is true if the row is part of a live record, or folded into one that is.
 	Alive bool
 	Why   string // why it is alive or dead
 	Bytes int64  // key and value
 }
 
-// KeyState is what a key amounts to under one type of one database.
+// KeyState is the state of a key under one type of one database.
 type KeyState struct {
 	DB       string
 	Type     record.Type
@@ -51,10 +51,10 @@ type KeyState struct {
 	Elements int64
 	ExpireMS int64 // 0 never
 	Version  int64 // -1 none
-	Count    int64 // as the meta row says, -1 none
+	Count    int64 // according to the meta row; -1: none
 }
 
-// Explanation is all that is known about a key.
+// Explanation sums up a key.
 type Explanation struct {
 	States   []KeyState
 	Rows     int64
@@ -66,7 +66,7 @@ type Explanation struct {
 
 const maxExplainFindings = 100
 
-// Explain lists every physical row of a key and says what becomes of it.
+// Explain lists every physical row of a key, and whether it is alive.
 func Explain(ctx context.Context, o *ExplainOptions) (*Explanation, error) {
 	x := &explainer{o: o, seconds: o.Source.Format().Limits().Seconds, where: o.Where, names: o.Stores.names(o.Source)}
 	if x.where == nil {
@@ -210,7 +210,7 @@ func (x *explainer) meta(db string, ks format.Keyspace, r format.Range) error {
 	return errors.Join(err, it.Close())
 }
 
-// entries tells all entries of a range.
+// entries reports all entries of a range.
 func (x *explainer) entries(ctx context.Context, db string, ks format.Keyspace, r format.Range) (err error) {
 	it, err := ks.Entries(r.Lo, r.Hi)
 	if err != nil {
@@ -293,7 +293,7 @@ type versions struct {
 	begun   bool
 }
 
-// next says why an entry does not show; "" when it does, "folded" when it is folded into one that does.
+// next returns why an entry is hidden: "" if it is not, "folded" if it is folded into a visible one.
 func (v *versions) next(e *store.Entry) string {
 	if e.Kind == store.RangeDelete {
 		return fmt.Sprintf("range tombstone: deletes keys from %s up to %s", record.Quote(e.Key), record.Quote(e.Value))
@@ -336,7 +336,7 @@ func (v *versions) next(e *store.Entry) string {
 	return fmt.Sprintf("superseded by sequence number %d", v.seq)
 }
 
-// verdict says whether a row is alive, and why.
+// verdict decides whether a row is alive, and why.
 func (x *explainer) verdict(row *ExplainedRow, rangeType record.Type, hidden string) (bool, string) {
 	if row.Circular && row.Kind == store.Put {
 		return x.circular(row, rangeType, hidden)
@@ -367,7 +367,7 @@ func (x *explainer) circular(row *ExplainedRow, rangeType record.Type, hidden st
 	return alive, why
 }
 
-// visible says what becomes of a row that a scan of the keyspace shows.
+// visible decides about a row that a scan of the keyspace shows.
 func (x *explainer) visible(row *ExplainedRow, rangeType record.Type) (bool, string) {
 	r, meta := &row.Row, x.metas[rangeType]
 	switch {
@@ -424,7 +424,7 @@ func expiryText(ms int64) string {
 	return "expires at " + isoTime(ms)
 }
 
-// states sums up what the key is under each type.
+// states sums up the key by type.
 func (x *explainer) states(db string) {
 	for t := range record.Type(record.NumTypes) {
 		s, meta := x.records[t], x.metas[t]
@@ -434,7 +434,7 @@ func (x *explainer) states(db string) {
 		if s == nil && meta != nil && t == 0 {
 			s = x.records[meta.Type]
 			if s != nil {
-				continue // told under its own type
+				continue // reported under its own type
 			}
 		}
 		if s == nil && meta == nil && x.dead[t] == 0 {

@@ -13,26 +13,26 @@ import (
 	"kvferry/record"
 )
 
-// Versions of the file that fingerprint writes. The second is written where a dataset has what the first does not
+// Versions of the file that fingerprint writes. Version 2 is used for datasets with data that version 1 does not
 // define: expiries of fields, consumer groups, records of type other.
 const (
 	fingerprintVersion = 1
 	fingerprintNew     = 2
 )
 
-// FingerprintFile is what `kvferry fingerprint` writes and --check reads: docs/fingerprint.md.
+// FingerprintFile is the file that kvferry fingerprint writes and --check reads. See
+// docs/fingerprint.md.
 type FingerprintFile struct {
 	Version int    `json:"kvferry_fingerprint"`
 	Format  string `json:"format"`
-	// Unit is the unit that the format keeps expiries in: "ms" or "s". Two files are compared in
-	// seconds when either says "s".
+	// Unit is the unit of expiries in the format: "ms" or "s". Two files are compared in seconds if
+	// either has "s".
 	Unit string `json:"expiry_unit"`
-	Now  int64  `json:"now_ms"` // moment that expiry was decided by
-	// Expired is what became of expired records: drop or keep. A file without it is of before, and names no
-	// filters either.
+	Now  int64  `json:"now_ms"` // time at which keys counted as expired
+	// Expired is drop or keep. Older files lack it, and the filters too.
 	Expired string            `json:"expired,omitempty"`
 	Filters filter.Conditions `json:"filters"`
-	// Databases are all that the dataset has, also those without records or not selected.
+	// Databases lists all databases of the dataset, also empty ones and those not selected.
 	Databases []jsonl.Text      `json:"databases"`
 	Parts     []FingerprintPart `json:"parts"`
 }
@@ -44,7 +44,8 @@ type FingerprintPart struct {
 	record.Digest
 }
 
-// Fingerprint takes the fingerprint of what a scan reads. It does not check the indexes of zsets.
+// Fingerprint computes the fingerprint of the records of a scan. It does not check the indexes of
+// zsets.
 func Fingerprint(ctx context.Context, s *Scan) (*record.Fingerprint, error) {
 	var f record.Fingerprint
 	bare := *s
@@ -82,7 +83,7 @@ func (v *hashVisitor) merge() {
 	}
 }
 
-// File makes the file of a fingerprint that a scan took.
+// File returns the file for a fingerprint of a scan.
 func (s *Scan) File(f *record.Fingerprint) *FingerprintFile {
 	out := &FingerprintFile{Version: fingerprintVersion, Format: s.Source.Format().Name(), Unit: "ms",
 		Now: s.Now.UnixMilli(), Expired: "drop", Filters: s.selection().Conditions(s.Now), Databases: []jsonl.Text{},
@@ -118,7 +119,7 @@ func (s *Scan) File(f *record.Fingerprint) *FingerprintFile {
 	return out
 }
 
-// ReadFingerprint reads a file that `kvferry fingerprint` wrote.
+// ReadFingerprint reads a file written by kvferry fingerprint.
 func ReadFingerprint(r io.Reader) (*FingerprintFile, error) {
 	var f FingerprintFile
 	d := json.NewDecoder(r)
@@ -155,19 +156,19 @@ func ReadFingerprint(r io.Reader) (*FingerprintFile, error) {
 	return &f, nil
 }
 
-// PartDifference is a part in which a dataset is not what the file of a fingerprint says.
+// PartDifference is a part in which a dataset differs from a fingerprint file.
 type PartDifference struct {
-	DB            DBPair // A is the file's name
+	DB            DBPair // A is the name in the file
 	Type          record.Type
 	File, Dataset record.Digest
 }
 
-// counted says how many records and elements there are.
+// counted formats the numbers of records and elements.
 func counted(d *record.Digest) string {
 	return record.Plural(d.Records, "record") + " and " + record.Plural(d.Elements, "element")
 }
 
-// String says how the part differs.
+// String describes the difference.
 func (d PartDifference) String() string {
 	s := fmt.Sprintf("database %s %s: ", d.DB, d.Type)
 	if d.File.Records != d.Dataset.Records || d.File.Elements != d.Dataset.Elements {
@@ -179,8 +180,8 @@ func (d PartDifference) String() string {
 	return s + fmt.Sprintf("file: digest_s %s, dataset: digest_s %s", d.File.Seconds, d.Dataset.Seconds)
 }
 
-// Match matches the databases of a file with those that a scan is to read, as Diff does. It makes the scan,
-// which selects by the file's names, select by those of its dataset.
+// Match matches the databases of a file with those of a scan, like Diff. It changes the selection of the
+// scan from the names in the file to those of its dataset.
 func (f *FingerprintFile) Match(s *Scan, m DBMap) ([]DBPair, error) {
 	if err := m.fits(f.databases(false), s.Source.Databases(), DBNames{"the file", "the dataset"}); err != nil {
 		return nil, err
@@ -193,7 +194,8 @@ func (f *FingerprintFile) Match(s *Scan, m DBMap) ([]DBPair, error) {
 	return m.pairs(f.databases(true), s.someDBs())
 }
 
-// Compare lists the parts in which g, taken of a dataset whose databases were matched, differs from the file f.
+// Compare lists the parts in which g differs from the file f. g is the fingerprint of a dataset whose databases
+// were matched.
 func (f *FingerprintFile) Compare(g *FingerprintFile, pairs []DBPair) []PartDifference {
 	seconds := f.Unit == "s" || g.Unit == "s"
 	file, dataset := f.digests(), g.digests()

@@ -10,13 +10,13 @@ import (
 	"kvferry/store"
 )
 
-// Garbage is what a keyspace holds beside live rows.
+// Garbage counts the rows of a keyspace that are not live.
 type Garbage struct {
 	Keyspace string
 	record.Tally
 	Bytes int64 // on disk
-	// Freed is about how many bytes a conversion frees: the share of entries that are not live, each
-	// counted as large as the average of its keyspace.
+	// Freed estimates the bytes that a conversion frees: the share of entries that are not live, at
+	// the average size of the keyspace.
 	Freed int64
 }
 
@@ -25,7 +25,7 @@ func (g *Garbage) Live() int64 {
 	return g.Rows[record.Copied] + g.Rows[record.Index] + g.Rows[record.Filtered] + g.Rows[record.Lost] + g.Rows[record.Housekeeping]
 }
 
-// garbage makes the lines from the ledger of a pass.
+// garbage builds the lines from the ledger of a pass.
 func garbage(src format.Source, l *record.Ledger) []Garbage {
 	sizes := make(map[string]int64)
 	for _, k := range src.Keyspaces() {
@@ -62,7 +62,7 @@ func freeBlobs(lines []Garbage, blobs []LevelStats) {
 	}
 }
 
-// FileStats is the shape of a dataset's files.
+// FileStats sums up the files of a dataset.
 type FileStats struct {
 	Levels []LevelStats
 	Blobs  []LevelStats // blob files, by keyspace
@@ -87,8 +87,8 @@ type LevelStats struct {
 	Bytes    int64
 	Entries  int64
 	Deletes  int64 // tombstones
-	Garbage  int64 // bytes of blob files that no row needs
-	// Unknown counts files that do not say how many entries they have.
+	Garbage  int64 // unused bytes of blob files
+	// Unknown counts files without a number of entries.
 	Unknown int
 	Codecs  []string
 	MaxSeq  uint64

@@ -13,7 +13,7 @@ const (
 )
 
 // Histogram counts values from 0 in buckets whose width grows with the value. Min, max, count and sum
-// are exact, quantiles within 1.6 %. It takes at most 30 KiB.
+// are exact, quantiles are within 1.6 %. It uses at most 30 KiB.
 type Histogram struct {
 	buckets  []int64
 	count    int64
@@ -74,7 +74,7 @@ func (h *Histogram) Merge(g *Histogram) {
 	}
 }
 
-// Quantile returns a value that a share q of the values does not exceed, within 1.6 %.
+// Quantile returns the value that a share q of the values does not exceed, within 1.6 %.
 func (h *Histogram) Quantile(q float64) int64 {
 	switch {
 	case h.count == 0:
@@ -95,7 +95,7 @@ func (h *Histogram) Quantile(q float64) int64 {
 	return h.max
 }
 
-// Distribution is a histogram for people.
+// Distribution summarizes a histogram.
 type Distribution struct {
 	Count int64   `json:"count"`
 	Min   int64   `json:"min"`
@@ -108,7 +108,7 @@ type Distribution struct {
 	Powers []int64 `json:"powers_of_two"`
 }
 
-// Distribution sums the histogram up.
+// Distribution summarizes the histogram.
 func (h *Histogram) Distribution() Distribution {
 	d := Distribution{Count: h.count, Min: h.min, Max: h.max, P50: h.Quantile(0.5), P90: h.Quantile(0.9),
 		P99: h.Quantile(0.99), Powers: []int64{}}

@@ -8,7 +8,7 @@ import (
 	"kvferry/record"
 )
 
-// cursor is at one record of a dataset that is read in the order of keys.
+// cursor is the position in a dataset that is read in key order.
 type cursor interface {
 	// next moves to the next record if the last one was used up.
 	next() error
@@ -17,8 +17,8 @@ type cursor interface {
 	close() error
 }
 
-// merge opens both sides of a database and calls step until both are used up. What step is told is which of the heads it
-// has to use up: a's if it is negative, b's if it is positive, both, of the same key and type, if it is 0.
+// merge opens both sides of a database and calls step until both are used up. The argument of step says which head to
+// consume: negative: that of a; positive: that of b; 0: both, which have the same key and type.
 func merge[C cursor](ctx context.Context, d *differ, p dbPair, open func(context.Context, *Scan, string, record.TypeSet, bool) (C, error), step func(c int, a, b C) error) (err error) {
 	a, err := open(ctx, d.a, p.A, p.both, p.InA)
 	if err != nil {

@@ -14,10 +14,11 @@ import (
 	"kvferry/record"
 )
 
-// Patch compares A, what a server is to hold, with B, what it holds, and writes the operations that bring it there: whole keys of A
-// that B does not have or has otherwise, expiries where nothing else differs, and keys of B that are gone from A.
+// Patch compares A, the wanted content of a server, with B, its current content, and writes the operations that turn B
+// into A: keys of A that are missing or different in B, as a whole; expiries if nothing else differs; and deletions of
+// keys that A does not have.
 //
-// Records are compared by their digests. What is to be done is noted first, in order; then A is read once more for the keys to put.
+// Records are compared by digest. Patch first notes the operations in order, then reads A again for the keys to write.
 func Patch(ctx context.Context, o *DiffOptions, out *patch.Writer) (*DiffResult, error) {
 	d, pairs, err := prepareDiff(ctx, o)
 	if err != nil {
@@ -78,7 +79,7 @@ func (d *differ) patchDatabase(ctx context.Context, p dbPair, out *patch.Writer)
 	}
 }
 
-// decide compares the records of a database and notes what is to be done.
+// decide compares the records of a database and notes the operations.
 func (d *differ) decide(ctx context.Context, p dbPair, todo *decisions) error {
 	err := merge(ctx, d, p, openDigests, func(c int, a, b *digests) error { return d.decideOne(c, a, b, todo) })
 	if err != nil {
@@ -121,8 +122,8 @@ func (d *differ) decideOne(c int, a, b *digests, todo *decisions) error {
 	return todo.add(&what, true)
 }
 
-// digests reads the records of a side with the digest of each, and with that of what it is but for its expiry. One without elements does not
-// exist, unless it is a stream.
+// digests reads the records of a side, with the digests of each including and without its expiry. A record without
+// elements does not exist, unless it is a stream.
 type digests struct {
 	r           record.Reader
 	hasher      record.Hasher
@@ -181,7 +182,7 @@ func (d *digests) first() *record.Header { return d.head }
 
 func (d *digests) close() error { return d.r.Close() }
 
-// put writes a record that was decided about, passing over those before it.
+// put skips to a record and writes it.
 func (d *digests) put(ctx context.Context, what *decision, out *patch.Writer) error {
 	for n := 0; ; n++ {
 		if n%checkEvery == 0 && ctx.Err() != nil {
@@ -217,7 +218,7 @@ func (d *digests) put(ctx context.Context, what *decision, out *patch.Writer) er
 	}
 }
 
-// decision is what is to be done about a record.
+// decision is the operation for a record.
 type decision struct {
 	op       patch.Op // "" for nothing
 	header   record.Header
@@ -228,8 +229,8 @@ type decision struct {
 //
 //	op 1B | type 1B | key length, expiry, elements: varints | key
 //
-// A name has one type on a server. So what A has under a name says what becomes of it, and a record of another type that only the
-// server has needs no deletion.
+// A key has one type on a server. A record of A therefore replaces one of another type, which needs no deletion of its
+// own.
 type decisions struct {
 	f    *disk.File
 	w    *bufio.Writer
@@ -266,7 +267,7 @@ func (d *decisions) add(x *decision, inA bool) error {
 	return nil
 }
 
-// settle writes what is to be done about a key.
+// settle writes the operation for a key.
 func (d *decisions) settle() error {
 	for _, x := range d.held {
 		if x.op == "" || x.op == patch.Delete && d.kept {

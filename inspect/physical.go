@@ -10,12 +10,12 @@ import (
 	"kvferry/store"
 )
 
-// physical checks the files of a store: every block, the order of the keys in each file, its
-// properties against what it holds, its keys against the bounds that the MANIFEST gives it.
+// physical checks the files of a store: every block, the order of keys in each file, and its
+// content against its properties and the bounds in the MANIFEST.
 type physical struct {
 	src    format.Source
 	report func(record.Finding)
-	// damaged says that a block of a file could not be read, which explains what is missing.
+	// damaged is true if a block of the file could not be read, which explains missing rows.
 	damaged func(file string) bool
 	dir     string
 	files   map[string]*fileCheck
@@ -23,7 +23,7 @@ type physical struct {
 	bytes   int64 // of the files
 }
 
-// fileCheck is what was seen of a file.
+// fileCheck holds the observations about a file.
 type fileCheck struct {
 	store.File
 	seen            int64 // entries, range tombstones too
@@ -119,7 +119,7 @@ func (p *physical) place(f *fileCheck, at record.Place) record.Place {
 	return at
 }
 
-// counts compares what is said about a table with what it holds. Damage and disorder explain a difference.
+// counts compares the content of a table with its properties. Damage or disorder explain a difference.
 func (p *physical) counts(f *fileCheck, report func(record.Finding)) {
 	place := record.Place{File: placed(p.dir, f.Path), Off: record.NoOffset, Level: f.Level}
 	if f.outside != nil && !f.disordered {
@@ -139,7 +139,7 @@ func (p *physical) counts(f *fileCheck, report func(record.Finding)) {
 	}
 }
 
-// orderFinding makes the finding of two rows out of order.
+// orderFinding returns the finding for two rows out of order.
 func orderFinding(e *store.OrderError, file string, level int) record.Finding {
 	return record.Finding{Kind: record.FindKeyOrder, Severity: record.Error,
 		Place: record.Place{File: file, Off: e.Off, Level: level},

@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// maxPrefixes is how many prefixes are counted at once. When there are more, the smaller half is folded
+// maxPrefixes is the number of prefixes counted at once. If there are more, the smaller half is folded
 // into one line.
 const maxPrefixes = 20000
 
-// PrefixStats sums up the keys that start alike.
+// PrefixStats sums up the keys with a common prefix.
 type PrefixStats struct {
 	Prefix   []byte // with the delimiter; empty: keys without one
 	Records  int64
 	Elements int64
 	Bytes    int64
-	Redis    int64 // bytes in the memory of Redis, about
+	Redis    int64 // estimated memory in Redis, in bytes
 }
 
 func (p *PrefixStats) add(q *PrefixStats) {
@@ -26,7 +26,7 @@ func (p *PrefixStats) add(q *PrefixStats) {
 	p.Redis += q.Redis
 }
 
-// prefixes counts by prefix. Keys mostly come in order, so the last prefix is looked at first.
+// prefixes counts by prefix. Keys mostly come in order, so the last prefix is tried first.
 type prefixes struct {
 	delimiter []byte
 	depth     int
@@ -90,7 +90,7 @@ func (p *prefixes) get(prefix []byte) *PrefixStats {
 	return s
 }
 
-// fold gives up the smaller half.
+// fold drops the smaller half.
 func (p *prefixes) fold() {
 	all := p.sorted()
 	for _, s := range all[len(all)/2:] {

@@ -11,15 +11,14 @@ import (
 	"kvferry/record"
 )
 
-// RowsOptions says which physical rows to show.
+// RowsOptions select physical rows.
 type RowsOptions struct {
 	Source    format.Source
-	Stores    *Stores           // for the names of files; nil leaves them as their store has them
+	Stores    *Stores           // adds directories to file names; may be nil
 	Selection *filter.Selection // by database, type, key and sample; rows have no other properties
-	Keyspaces []string          // by name; none takes all
-	Limit     int64             // rows; 0 shows all
-	// Tell is called for each row, in the order of its keyspace; what it points to lives until it
-	// returns.
+	Keyspaces []string          // by name; empty selects all
+	Limit     int64             // number of rows; 0: all
+	// Tell is called for each row, in the order of its keyspace. The row is valid until it returns.
 	Tell func(*PhysicalRow) error
 }
 
@@ -31,7 +30,7 @@ type PhysicalRow struct {
 	Row          format.Row
 }
 
-// Rows shows the visible rows of a source, keyspace by keyspace, and returns how many there were.
+// Rows reports the visible rows of a source by keyspace and returns their number.
 func Rows(ctx context.Context, o *RowsOptions) (int64, error) {
 	dbs, err := o.Selection.SelectDBs(o.Source.Databases())
 	if err != nil {
@@ -52,7 +51,7 @@ func Rows(ctx context.Context, o *RowsOptions) (int64, error) {
 	return n, o.known()
 }
 
-// known checks that the keyspaces that were asked for are there.
+// known checks that the requested keyspaces exist.
 func (o *RowsOptions) known() error {
 	var have []string
 	for _, ks := range o.Source.Keyspaces() {
@@ -68,7 +67,7 @@ func (o *RowsOptions) known() error {
 	return nil
 }
 
-// NoKeyspaceError says that a dataset does not have a keyspace that was asked for.
+// NoKeyspaceError means that a dataset does not have a requested keyspace.
 type NoKeyspaceError struct {
 	Name string
 	Have []string
@@ -111,7 +110,7 @@ func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, names *f
 	}
 }
 
-// selects reports whether a row is asked for. A row of no key is only part of everything.
+// selects reports whether a row is selected. A row without a key is selected only if everything is.
 func (o *RowsOptions) selects(r *PhysicalRow) bool {
 	s := o.Selection
 	if s.Types != 0 && (r.Row.Type == 0 || !s.Type(r.Row.Type)) {

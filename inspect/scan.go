@@ -27,20 +27,20 @@ const (
 	checkEvery = 256
 )
 
-// Scan is one pass over the records of a source.
+// Scan is a pass over the records of a source.
 type Scan struct {
 	Source    format.Source
 	Selection *filter.Selection // nil: the zero Selection
 	Now       time.Time
-	Workers   int    // 0 means 1; results do not depend on it
-	Memory    int64  // bytes that may be buffered; 0 means 128 MiB
-	TempDir   string // takes spools; "" means os.TempDir
+	Workers   int    // number of parts read in parallel; 0 means 1; results do not depend on it
+	Memory    int64  // limit of buffered bytes; 0 means 128 MiB
+	TempDir   string // directory for temporary files; "" means os.TempDir
 	Ledger    *record.Ledger
 	Report    func(record.Finding)
-	Stores    *Stores // for the places of findings; nil leaves files named as their store does
+	Stores    *Stores // adds directories to the places of findings; may be nil
 	// Deep asks the format for findings about every element.
 	Deep bool
-	// Meter counts what is read; nil counts nothing. Step is the step of it that the scan is.
+	// Meter counts progress; nil counts nothing. Step is the name of this scan's step.
 	Meter *progress.Meter
 	Step  string
 
@@ -48,17 +48,17 @@ type Scan struct {
 	plainZero bool // scores of -0 are hashed as 0
 }
 
-// Part is what one reader of a scan reads.
+// Part is the part of a scan that one reader reads.
 type Part struct {
 	DB    string
 	Types record.TypeSet
 	Span  format.Span
-	Bytes int64 // on disk, about
+	Bytes int64 // on disk, approximate
 
 	share *share // of the memory; nil: nothing else is read
 }
 
-// String names the part for people.
+// String describes the part.
 func (p Part) String() string {
 	s := p.Types.String()
 	if p.DB != "" {
@@ -101,7 +101,7 @@ func (s *Scan) memory() int64 {
 
 func (s *Scan) workers() int { return max(1, s.Workers) }
 
-// Databases names the databases that are selected.
+// Databases returns the names of the selected databases.
 func (s *Scan) Databases() ([]string, error) {
 	return s.selection().SelectDBs(s.Source.Databases())
 }
@@ -147,8 +147,8 @@ func (s *Scan) open(ctx context.Context, p Part) (record.Reader, error) {
 	return s.apply(ctx, s.Meter.Reader(r, p.Bytes), nil), nil
 }
 
-// Ordered returns a reader of the selected records of a database, by key and type, the elements of hashes, sets and
-// sorted sets by name. Records of a file come as they stand there.
+// Ordered returns a reader of the selected records of a database, by key and type, with the elements of hashes,
+// sets and sorted sets by name. Records of a file keep its order.
 func (s *Scan) Ordered(ctx context.Context, db string) (record.Reader, error) {
 	types := s.types(db)
 	if types == 0 {

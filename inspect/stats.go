@@ -9,17 +9,17 @@ import (
 	"kvferry/record"
 )
 
-// StatsOptions says what to count.
+// StatsOptions control Collect.
 type StatsOptions struct {
 	Scan      Scan
-	Stores    *Stores // for the files; nil leaves them out
-	Top       int     // how many big keys and prefixes are listed
+	Stores    *Stores // to count files; may be nil
+	Top       int     // number of big keys and prefixes to list
 	Delimiter string  // between the parts of a key; "" counts no prefixes
-	Depth     int     // how many parts make a prefix; 0 means 1
-	Redis     bool    // estimate what records would take in the memory of Redis
+	Depth     int     // number of parts in a prefix; 0 means 1
+	Redis     bool    // estimate the memory that the records would use in Redis
 }
 
-// Stats is what is in a dataset.
+// Stats describes the content of a dataset.
 type Stats struct {
 	Format      string
 	Databases   []string
@@ -28,42 +28,42 @@ type Stats struct {
 	Expiry      []ExpiryBucket
 	TopBytes    []BigKey
 	TopElements []BigKey
-	// TopRedis are the records that would take most in Redis, and Redis is what all would, with the tables that keys stand
-	// in; 0 when it was not asked for.
+	// TopRedis lists the records that would use the most memory in Redis. Redis is the memory of all records, including
+	// the hash tables of the keys; 0 if not requested.
 	TopRedis []BigKey
 	Redis    int64
 	Prefixes []PrefixStats
-	// MorePrefixes sums up those that are not listed. When there were more than could be counted,
-	// each line may lack up to PrefixMisses bytes.
+	// MorePrefixes sums up the prefixes that are not listed. If there were too many to count, each
+	// line may lack up to PrefixMisses bytes.
 	MorePrefixes PrefixStats
 	PrefixMisses int64
 	Garbage      []Garbage
 	Files        FileStats
 }
 
-// TypeStats is what there is of one type in one database.
+// TypeStats counts the records of one type in one database.
 type TypeStats struct {
 	DB       string
 	Type     record.Type
 	Records  int64
 	Elements int64
 	Bytes    int64 // logical: keys, names and values, 8 for a score
-	Disk     int64 // of the files that hold the type; shared ones count for each, see Shared
+	Disk     int64 // of the files with the type; files with several types count for each, see Shared
 	Shared   bool
-	Redis    int64 // bytes in the memory of Redis, about
+	Redis    int64 // estimated memory in Redis, in bytes
 	Expiring int64
-	Expired  int64 // have expired and are not counted above
+	Expired  int64 // expired records, not counted above
 	Sizes    Distribution
 	Lengths  Distribution
 	KeySizes Distribution
 }
 
-// ExpiryBucket counts records by how long they have left.
+// ExpiryBucket counts records by remaining time to live.
 type ExpiryBucket struct {
 	Name    string
 	Below   time.Duration // 0: no bound
 	Records int64
-	Redis   int64 // bytes in the memory of Redis, about
+	Redis   int64 // estimated memory in Redis, in bytes
 }
 
 const day = 24 * time.Hour

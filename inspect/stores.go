@@ -15,7 +15,7 @@ import (
 	"kvferry/store"
 )
 
-// Stores remembers the stores that a source opens, which its format does not show.
+// Stores records the stores that a source opens, because its format does not expose them.
 type Stores struct {
 	Root string // directory of the dataset
 	mu   sync.Mutex
@@ -28,7 +28,7 @@ type StoreDir struct {
 	store.Store
 }
 
-// Opener returns an opener that remembers what it opens, and reports findings with the store's directory.
+// Opener returns an opener that records the stores it opens and adds the store's directory to findings.
 func (s *Stores) Opener(open store.Opener) store.Opener {
 	return func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
 		opts := *o
@@ -48,7 +48,8 @@ func (s *Stores) Opener(open store.Opener) store.Opener {
 	}
 }
 
-// known is a store that is forgotten when it is closed: a format may open one to look at it, or anew in another way.
+// known is a recorded store. Closing it removes the record: a format may open a store to look at it, or reopen it
+// with other options.
 type known struct {
 	store.Store
 	of *Stores
@@ -72,14 +73,14 @@ func (s *Stores) add(d StoreDir) {
 	s.list = append(s.list, d)
 }
 
-// All lists the stores that were opened.
+// All returns the open stores.
 func (s *Stores) All() []StoreDir {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]StoreDir(nil), s.list...)
 }
 
-// Files counts the files of the stores that were opened, and their bytes.
+// Files returns the number and size of the files of the open stores.
 func (s *Stores) Files() (n int, bytes int64) {
 	for _, st := range s.All() {
 		for _, f := range st.Files() {
@@ -90,7 +91,7 @@ func (s *Stores) Files() (n int, bytes int64) {
 	return n, bytes
 }
 
-// relative makes a path relative to the dataset, when it is below it.
+// relative makes a path within the dataset relative to it.
 func (s *Stores) relative(path string) string {
 	rel, err := filepath.Rel(s.Root, path)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
@@ -116,15 +117,15 @@ func placed(dir, file string) string {
 	return filepath.ToSlash(filepath.Join(dir, file))
 }
 
-// fileNames makes the names that stores give their files relative to the dataset. nil leaves them as they are.
+// fileNames makes file names of stores relative to the dataset. nil leaves them unchanged.
 type fileNames struct {
 	stores *Stores
 	dirs   map[[2]string]string // of stores, by database and keyspace
 	only   string               // directory of the store, when there is but one
 }
 
-// names returns the names of files of a source. A source may show keyspaces that no store has as they are:
-// of these, names stay as they are when there are several stores.
+// names returns the file names of a source. A source may derive keyspaces that no store has; with several
+// stores, their file names stay unchanged.
 func (s *Stores) names(src format.Source) *fileNames {
 	if s == nil {
 		return nil
@@ -155,7 +156,8 @@ func (n *fileNames) of(db, keyspace, file string) string {
 	return n.stores.place(n.only, file)
 }
 
-// reporter returns report with the names of files in findings about rows so made. Both may be nil.
+// reporter returns a function that translates the file names of findings and calls report. Both may
+// be nil.
 func (n *fileNames) reporter(report func(record.Finding)) func(record.Finding) {
 	if n == nil || report == nil {
 		return report
@@ -166,9 +168,8 @@ func (n *fileNames) reporter(report func(record.Finding)) func(record.Finding) {
 	}
 }
 
-// Named returns a source whose findings about rows name files relative to the dataset, as those that
-// stores report do. It has nothing but what every source has, and knows its files. A source that knows its files itself
-// has no stores, and is returned as it is.
+// Named returns a source whose findings about rows name files relative to the dataset, like findings of stores. It
+// implements only Source and Filed. A source that implements Filed has no stores and is returned unchanged.
 func (s *Stores) Named(src format.Source) format.Source {
 	if _, ok := src.(format.Filed); ok {
 		return src
@@ -176,10 +177,10 @@ func (s *Stores) Named(src format.Source) format.Source {
 	return &namedSource{src, s.names(src)}
 }
 
-// Files counts the files of the stores, as format.Filed has it.
+// Files implements format.Filed.
 func (s *namedSource) Files() (n int, bytes int64) { return s.names.stores.Files() }
 
-// FilesOf counts the files of a source: its own, or those of the stores that it opened.
+// FilesOf returns the number and size of the files of a source: its own, or those of its stores.
 func (s *Stores) FilesOf(src format.Source) (n int, bytes int64) {
 	if f, ok := src.(format.Filed); ok {
 		return f.Files()
@@ -192,15 +193,15 @@ type namedSource struct {
 	names *fileNames
 }
 
-// Records returns those of the source.
+// Records returns the records of the source.
 func (s *namedSource) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
 	env := *e
 	env.Report = s.names.reporter(e.Report)
 	return s.Source.Records(ctx, db, t, span, &env)
 }
 
-// Owner returns the database and name of a keyspace of a store; ok is false when the source does not
-// show it as it is.
+// Owner returns the database and name of a keyspace of a store; ok is false if the source does not
+// list it.
 func Owner(src format.Source, ks store.Keyspace) (db, name string, ok bool) {
 	for _, k := range src.Keyspaces() {
 		if k.Keyspace == ks {
@@ -215,9 +216,9 @@ func Owner(src format.Source, ks store.Keyspace) (db, name string, ok bool) {
 type standIns struct {
 	stores *Stores
 	report func(record.Finding)
-	// unread is told the directory of each, relative to the dataset.
+	// unread is called with the directory of each, relative to the dataset.
 	unread func(dir string)
-	// keyspaces says which keyspaces the store at a directory has, as far as that can be seen.
+	// keyspaces returns the keyspaces of the store at a directory, as far as known.
 	keyspaces func(dir string) []format.KeyspaceEvidence
 }
 
@@ -236,8 +237,8 @@ func (s *standIns) opener(open store.Opener) store.Opener {
 	}
 }
 
-// Unreadable reports whether the error of opening the store at dir means that something is wrong with it, which
-// Verify reports. Others mean that there is none, that it is in use or that it cannot be reached.
+// Unreadable reports whether an error of opening the store at dir means that it is damaged, which Verify
+// reports. Other errors mean that it does not exist, is in use or cannot be accessed.
 func Unreadable(dir string, err error) bool {
 	var live *store.LiveError
 	return !errors.As(err, &live) && !disk.IsAccess(err) && !isAbsent(dir) && (!errors.Is(err, store.ErrNotStore) || hasTables(dir))
@@ -261,7 +262,7 @@ func (s *standIns) finding(dir string, err error) record.Finding {
 	return f
 }
 
-// isAbsent reports whether there is no such directory: the format knows whether there should be.
+// isAbsent reports whether a directory does not exist; the format decides whether it should.
 func isAbsent(dir string) bool {
 	_, err := disk.Stat(dir)
 	return errors.Is(err, fs.ErrNotExist)
@@ -282,7 +283,7 @@ func hasTables(dir string) bool {
 	return false
 }
 
-// empty makes a store without rows, with the keyspaces that the one at dir has.
+// empty returns a store without rows that has the keyspaces of the one at dir.
 func (s *standIns) empty(dir string, o *store.Options) store.Store {
 	out := new(emptyStore)
 	evidence := []format.KeyspaceEvidence{{Name: "default", Comparer: store.Bytewise.Name}}

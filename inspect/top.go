@@ -15,7 +15,7 @@ type BigKey struct {
 	Type     record.Type
 	Key      []byte
 	Bytes    int64 // logical
-	Redis    int64 // in the memory of Redis, about
+	Redis    int64 // estimated memory in Redis
 	Elements int64
 	ExpireMS int64
 }
@@ -26,12 +26,12 @@ type top struct {
 	measure func(*BigKey) int64
 	keys    []BigKey // a heap, the smallest first
 	least   int64    // measure of the smallest
-	// ascending says that keys are added in their order, so that of two equally large ones the later
+	// ascending is true if keys are added in order, so that the later of two equally large ones
 	// never wins.
 	ascending bool
 }
 
-// add takes a key, which is copied when it is kept.
+// add adds a key, which it copies if it keeps it.
 func (t *top) add(k *BigKey) {
 	if t.n <= 0 {
 		return

@@ -14,35 +14,35 @@ import (
 	"kvferry/store"
 )
 
-// Opening says how Verify wants a source opened.
+// Opening holds the options with which Verify opens a source.
 type Opening struct {
-	// Wrap goes around the opener of the source's stores.
+	// Wrap wraps the opener of the source's stores.
 	Wrap    func(store.Opener) store.Opener
 	Report  func(record.Finding)
-	Resort  bool // distrust the order of tables
-	Salvage bool // read past tables and blocks that cannot be read
+	Resort  bool // sort tables whose rows are out of order
+	Salvage bool // skip unreadable tables and blocks
 }
 
-// VerifyOptions says what to verify.
+// VerifyOptions control Verify.
 type VerifyOptions struct {
-	// Scan is the pass over the records; its Source, Ledger, Report and Deep are set here.
+	// Scan is the pass over the records. Verify sets its Source, Ledger, Report and Deep.
 	Scan Scan
 	Root string // directory of the dataset
 	Open func(context.Context, Opening) (format.Source, error)
-	// Keyspaces says which keyspaces the store at a directory has, for one that cannot be opened.
+	// Keyspaces returns the keyspaces of the store at a directory that cannot be opened.
 	Keyspaces func(dir string) []format.KeyspaceEvidence
-	// MaxFindings is how many findings are kept; all are counted.
+	// MaxFindings is the number of findings to keep; all are counted.
 	MaxFindings int
-	// Files says whether files get a second look, at every block in physical order: what they hold
-	// against their properties and bounds. Blocks without rows, as filters, are checked unless it is Never.
+	// Files decides on a second pass over the files: every block, in physical order, against their
+	// properties and bounds. Blocks without rows, such as filters, are checked unless it is Never.
 	Files Look
 }
 
-// Look says when something is looked at.
+// Look decides when to make a second pass.
 type Look uint8
 
-// Automatic looks when the first reading gives a reason to: damage, or other numbers of entries than
-// the files' properties add up to.
+// Automatic makes it if the first pass gives a reason: damage, or a number of entries that differs
+// from the properties of the files.
 const (
 	Automatic Look = iota
 	Always
@@ -53,22 +53,23 @@ const (
 type Verification struct {
 	Format    string
 	Databases []string
-	Records   int64 // expired ones too
+	Records   int64 // including expired ones
 	Expired   int64
 	Elements  int64
-	Rows      int64 // visible rows that were classified
-	Entries   int64 // physical entries that were read
+	Rows      int64 // classified visible rows
+	Entries   int64 // physical entries read
 	Files     int
 	Bytes     int64 // of all files
 	Findings  []record.Finding
 	Counts    []KindCount
-	// Skipped is how many tables, blocks and pages were read past: what is missing may be missing with them.
+	// Skipped is the number of tables, blocks and pages that could not be read; other findings may follow
+	// from them.
 	Skipped int64
-	// Unread names the parts whose records could not all be read.
+	// Unread lists the parts that could not be read completely.
 	Unread []string
 }
 
-// Total returns the number of findings that are at least as grave as least.
+// Total returns the number of findings with a severity of least or higher.
 func (v *Verification) Total(least record.Severity) (n int64) {
 	for _, c := range v.Counts {
 		if c.Severity >= least {
@@ -78,8 +79,8 @@ func (v *Verification) Total(least record.Severity) (n int64) {
 	return n
 }
 
-// Verify reads everything in a dataset and lists what is wrong with it. It goes on after a finding; an
-// error means that nothing could be said, as when files cannot be reached: what they have is not known.
+// Verify reads everything in a dataset and lists what is wrong with it. It continues after a finding.
+// An error means that it could not verify the dataset, for example because files cannot be accessed.
 func Verify(ctx context.Context, o *VerifyOptions) (*Verification, error) {
 	v := &verifier{o: o, found: newCollector(o.MaxFindings), ledger: new(record.Ledger)}
 	v.stores.Root = o.Root
@@ -102,12 +103,12 @@ type verifier struct {
 	stores Stores
 	found  *collector
 	ledger *record.Ledger
-	damage []record.Finding // that was in the way of reading records
-	passed atomic.Int64     // tables, blocks and pages that were read past
+	damage []record.Finding // that prevented reading records
+	passed atomic.Int64     // tables, blocks and pages that were skipped
 	res    Verification
 }
 
-// fromStore takes a finding of an open store.
+// fromStore adds a finding of an open store.
 func (v *verifier) fromStore(f record.Finding) {
 	v.count(f)
 	if v.found.take(f) && f.Skipped() {
@@ -115,14 +116,14 @@ func (v *verifier) fromStore(f record.Finding) {
 	}
 }
 
-// count counts an error finding for those who watch.
+// count counts an error finding in the progress.
 func (v *verifier) count(f record.Finding) {
 	if f.Severity == record.Error {
 		v.o.Scan.Meter.Error()
 	}
 }
 
-// open opens the source. It returns nil when that cannot be and a finding says why.
+// open opens the source. It returns nil if that fails and a finding gives the reason.
 func (v *verifier) open(ctx context.Context) (format.Source, error) {
 	failing := standIns{stores: &v.stores, report: v.found.report, unread: v.unreadStore, keyspaces: v.o.Keyspaces}
 	src, err := v.o.Open(ctx, Opening{Salvage: true, Report: v.fromStore, Wrap: func(open store.Opener) store.Opener {
@@ -146,7 +147,7 @@ func (v *verifier) open(ctx context.Context) (format.Source, error) {
 	return nil, err
 }
 
-// corrupt makes the finding of damage in a file.
+// corrupt reports damage in a file as a finding.
 func (v *verifier) corrupt(c *record.CorruptError) record.Finding {
 	return record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: c.Keyspace,
 		Place:  c.Place(v.stores.relative(c.File)),
@@ -185,7 +186,7 @@ func (v *verifier) all(ctx context.Context, src format.Source) error {
 	return nil
 }
 
-// scan is the pass over a source of some stores: expired records are looked at too.
+// scan returns the pass over a source of some stores, including expired records.
 func (v *verifier) scan(src format.Source, stores *Stores) *Scan {
 	scan := v.o.Scan
 	scan.Stores = stores
@@ -195,7 +196,7 @@ func (v *verifier) scan(src format.Source, stores *Stores) *Scan {
 	return &scan
 }
 
-// records reads parts. It returns those in which rows turned out not to be in order.
+// records reads parts. It returns those whose rows are out of order.
 func (v *verifier) records(ctx context.Context, scan *Scan, parts []Part, resort bool) (again []Part, err error) {
 	err = scan.runParts(ctx, parts, func(ctx context.Context, p Part) (func(), error) {
 		found, ledger := newCollector(v.o.MaxFindings), new(record.Ledger)
@@ -235,7 +236,7 @@ func (v *verifier) records(ctx context.Context, scan *Scan, parts []Part, resort
 	return again, err
 }
 
-// resorted reads parts once more, with all tables sorted first.
+// resorted reads parts again, after sorting all tables.
 func (v *verifier) resorted(ctx context.Context, parts []Part) (err error) {
 	report := func(f record.Finding) {
 		if f.Kind != record.FindUnorderedTable { // key-order says it
@@ -255,7 +256,7 @@ func (v *verifier) resorted(ctx context.Context, parts []Part) (err error) {
 	return err
 }
 
-// unreadStore notes that nothing could be read of a store.
+// unreadStore notes that a store could not be read.
 func (v *verifier) unreadStore(dir string) {
 	part := "all of " + dir
 	if dir == "." {
@@ -279,7 +280,8 @@ func (v *verifier) unread(p Part, err error) {
 	v.damage = append(v.damage, f)
 }
 
-// leftover reports what was in the way of reading records, unless the look at the files found it too.
+// leftover reports damage that prevented reading records, unless the pass over the files found it,
+// too.
 func (v *verifier) leftover() {
 	for _, f := range v.damage {
 		same := func(file string) bool { return file == f.Place.File }
@@ -301,7 +303,7 @@ func (v *verifier) leftover() {
 	}
 }
 
-// files looks at all files of the stores that hold what was read.
+// files checks all files of the stores that were read.
 func (v *verifier) files(ctx context.Context, src format.Source) error {
 	p := &physical{src: src, report: v.found.report, damaged: func(file string) bool {
 		return v.found.names(record.FindDamagedBlock, file) || v.found.names(record.FindForeignTable, file)
@@ -320,7 +322,7 @@ func (v *verifier) files(ctx context.Context, src format.Source) error {
 	return nil
 }
 
-// blocks checks the blocks of files that hold no rows, such as filters: nothing else has read them.
+// blocks checks blocks without rows, such as filters, which no other pass reads.
 func (v *verifier) blocks(ctx context.Context, src format.Source) error {
 	if v.o.Files == Never {
 		return nil
@@ -337,8 +339,8 @@ func (v *verifier) blocks(ctx context.Context, src format.Source) error {
 	return nil
 }
 
-// suspicious reports whether files need a second look: not everything could be read, or the entries that
-// were read are not as many as the files say. A part of a dataset says nothing about whole files.
+// suspicious reports whether files need a second pass: something could not be read, or the number of
+// entries differs from the properties of the files. It does not apply to a part of a dataset.
 func (v *verifier) suspicious() bool {
 	if len(v.damage) > 0 || v.res.Skipped > 0 {
 		return true
@@ -364,7 +366,7 @@ func (v *verifier) suspicious() bool {
 	return read != said
 }
 
-// whole reports whether the selection takes all types of all databases.
+// whole reports whether the selection includes all types of all databases.
 func (v *verifier) whole() bool {
 	sel := v.o.Scan.selection()
 	return sel.Types == 0 && len(sel.DBs) == 0

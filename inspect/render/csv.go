@@ -11,7 +11,8 @@ import (
 	"kvferry/record"
 )
 
-// csvHead are the columns. Each has one meaning, and a cell that has none for a line is empty:
+// csvHead lists the columns. Each has one meaning, and a cell is empty if its column does not apply
+// to the line:
 //
 //	expire_at_ms        when the key expires; empty: never
 //	index               of an element in a list, from 0
@@ -21,24 +22,24 @@ import (
 //	member, score       of a set or zset
 //	field_expire_at_ms  when the field expires; empty: never
 //
-// There are none for consumer groups of streams, which are left out.
+// Consumer groups of streams are left out.
 const csvHead = "db,type,key,expire_at_ms,index,id,field,value,member,score,field_expire_at_ms" + lineEnd
 
-// csvKeys are the columns when values are left out.
+// csvKeys lists the columns without values.
 const csvKeys = "db,type,key,expire_at_ms,elements,bytes" + lineEnd
 
-// lineEnd ends lines, as RFC 4180 has it.
+// lineEnd is the line ending of RFC 4180.
 const lineEnd = "\r\n"
 
 // base64Prefix marks cells that are not text.
 const base64Prefix = "base64:"
 
-// CSV encodes records as comma separated values (RFC 4180), a line for each element. Bytes that are not
-// UTF-8, or that start with "base64:" themselves, are written as base64: and their encoding.
+// CSV encodes records as comma-separated values (RFC 4180), one line per element. Bytes that are not
+// UTF-8, or text that starts with "base64:", are written as base64: and their encoding.
 type CSV struct {
 	Base64   bool // write every key, field, member and value as plain base64
 	KeysOnly bool
-	// Safe puts a ' before cells that a spreadsheet would take for a formula.
+	// Safe puts a ' before cells that a spreadsheet would read as a formula.
 	Safe bool
 
 	typ   record.Type
@@ -127,7 +128,7 @@ func (e *CSV) entry(dst []byte, el *record.Element) ([]byte, error) {
 	}
 }
 
-// AppendSize appends the line of a record whose value is left out.
+// AppendSize appends the line of a record without its value.
 func (e *CSV) AppendSize(dst []byte, elements, bytes int64) []byte {
 	e.n++
 	dst = strconv.AppendInt(append(dst, e.start...), elements, 10)
@@ -135,7 +136,7 @@ func (e *CSV) AppendSize(dst []byte, elements, bytes int64) []byte {
 	return append(dst, lineEnd...)
 }
 
-// AppendEnd ends a record; one of which no element was written has a line of its own.
+// AppendEnd ends a record. A record without elements gets one line.
 func (e *CSV) AppendEnd(dst []byte) ([]byte, error) {
 	if e.n > 0 {
 		return dst, nil
@@ -156,7 +157,7 @@ func (e *CSV) text(dst, b []byte) []byte {
 	return e.quote(dst, b)
 }
 
-// formula reports whether a spreadsheet takes a cell for something to compute, or to run.
+// formula reports whether a spreadsheet would read a cell as a formula.
 func formula(b []byte) bool { return len(b) > 0 && strings.IndexByte("=+-@\t\r", b[0]) >= 0 }
 
 // quote puts a cell into quotes when it needs them.

@@ -12,7 +12,7 @@ import (
 	"kvferry/record"
 )
 
-// DiffPrinter prints differences as they are found.
+// DiffPrinter prints differences as they come.
 type DiffPrinter struct {
 	out    *bufio.Writer
 	format string // text, patch or json
@@ -31,7 +31,7 @@ func NewDiffPrinter(w io.Writer, format string, max int) *DiffPrinter {
 	return &DiffPrinter{out: bufio.NewWriterSize(w, 64<<10), format: format, max: max}
 }
 
-// Written reports whether anything may have left the printer.
+// Written reports whether the printer may have written anything.
 func (p *DiffPrinter) Written() bool { return p.told }
 
 // Difference prints one difference.
@@ -173,7 +173,8 @@ func id(b []byte) string {
 	return string(text)
 }
 
-// appendPatch appends what makes A into B as a JSON line; docs/diff.md lists the operations.
+// appendPatch appends an operation that turns A into B as a JSON line; docs/diff.md lists the
+// operations.
 func (p *DiffPrinter) appendPatch(dst []byte, d *inspect.Difference) ([]byte, error) {
 	h := d.Header
 	op := "set"
@@ -286,5 +287,5 @@ func (p *DiffPrinter) appendValue(dst []byte, t record.Type, prefix string, e *r
 	return dst, nil
 }
 
-// Fingerprint writes the file of a fingerprint.
+// Fingerprint writes a fingerprint file.
 func Fingerprint(w io.Writer, f *inspect.FingerprintFile) error { return indented(w, f) }

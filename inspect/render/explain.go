@@ -24,7 +24,7 @@ func isoTime(ms int64) string {
 	return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.999Z07:00")
 }
 
-// ExplainText prints rows of a key for people as they come.
+// ExplainText prints the rows of a key as text as they come.
 type ExplainText struct {
 	out   *bufio.Writer
 	key   []byte
@@ -112,7 +112,7 @@ func quoted(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// Finish prints what the key is, and what is wrong with it.
+// Finish prints the state of the key and its findings.
 func (p *ExplainText) Finish(x *inspect.Explanation) error {
 	if x.Rows > 0 {
 		fmt.Fprintln(p.out)
@@ -160,7 +160,7 @@ func stateText(s *inspect.KeyState) string {
 	return strings.Join(parts, ", ")
 }
 
-// ExplainJSON prints rows of a key as one JSON document, as they come.
+// ExplainJSON prints the rows of a key as one JSON document as they come.
 type ExplainJSON struct {
 	out *bufio.Writer
 	key []byte

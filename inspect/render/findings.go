@@ -1,5 +1,5 @@
-// Package render prints what package inspect computes: text for people, JSON, JUnit and SARIF for
-// machines, a page of HTML.
+// Package render prints the results of package inspect: as text, JSON, JUnit, SARIF or an HTML
+// page.
 package render
 
 import (
@@ -16,7 +16,7 @@ import (
 	"kvferry/record"
 )
 
-// Text is bytes as JSON has them: a string when they are UTF-8, {"base64":"…"} otherwise.
+// Text encodes bytes in JSON: as a string if they are UTF-8, else as {"base64":"…"}.
 type Text []byte
 
 // MarshalJSON encodes the bytes.
@@ -27,7 +27,7 @@ func (t Text) MarshalJSON() ([]byte, error) {
 	return marshal(map[string]string{"base64": base64.StdEncoding.EncodeToString(t)})
 }
 
-// UnmarshalJSON decodes what MarshalJSON wrote.
+// UnmarshalJSON decodes the output of MarshalJSON.
 func (t *Text) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err == nil {
@@ -63,14 +63,14 @@ func indented(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// Result is a verification with what the command adds to it.
+// Result is a verification and what the command adds to it.
 type Result struct {
 	*inspect.Verification
 	Tool    string // version of the program
-	Source  string // as the command line had it
+	Source  string // as given on the command line
 	NowMS   int64
 	Seconds float64         // it took
-	FailOn  record.Severity // findings at least as grave fail the command
+	FailOn  record.Severity // findings of this severity or higher fail the command
 }
 
 // Failed reports whether the command fails.
@@ -223,7 +223,7 @@ func FindingLine(f *record.Finding) string {
 	return b.String()
 }
 
-// Where names the place of a finding.
+// Where formats the place of a finding.
 func Where(f *record.Finding) string {
 	var parts []string
 	if f.Keyspace != "" {
@@ -244,7 +244,7 @@ func Where(f *record.Finding) string {
 	return strings.Join(parts, ", ")
 }
 
-// Bytes writes a number of bytes for people.
+// Bytes formats a number of bytes: 1.5 MiB.
 func Bytes(n int64) string {
 	const units = "KMGTPE"
 	if n < 1024 {

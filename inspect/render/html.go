@@ -16,8 +16,8 @@ import (
 //go:embed page.html
 var page string
 
-// HTML writes a page about what is in a dataset, made by a version of kvferry. It needs nothing but itself: no network,
-// no other file and no scripts; one lets its tables be sorted.
+// HTML writes a page about the content of a dataset. version is that of kvferry. The page needs no network, no other
+// file and no scripts; one script makes its tables sortable.
 func HTML(w io.Writer, source, version string, s *inspect.Stats) error {
 	h := &htmlPage{stats: newJSONStats(s)}
 	h.title(source, version)

@@ -12,7 +12,7 @@ import (
 	"kvferry/record"
 )
 
-// The elements of a JUnit report, as the schema of Apache Ant's JUnit tasks has them.
+// The elements of a JUnit report, as in the schema of the JUnit tasks of Apache Ant.
 type (
 	junitSuites struct {
 		XMLName xml.Name     `xml:"testsuites"`
@@ -53,8 +53,8 @@ type (
 	}
 )
 
-// JUnit writes a verification as a JUnit report: one test case for each kind of finding that there can
-// be, failed when it was found gravely enough to fail the command.
+// JUnit writes a verification as a JUnit report: one test case per kind of finding, which fails if
+// findings of the kind fail the command.
 func JUnit(w io.Writer, r *Result) error {
 	host, err := os.Hostname()
 	if err != nil || strings.TrimSpace(host) == "" {
