@@ -6,8 +6,8 @@ import (
 	"kvferry/record"
 )
 
-// PossibleLosses lists the kinds of losses that records of one format may meet in another, as far as
-// the limits of both tell. Notes and what a healthy source has not are among them.
+// PossibleLosses lists the kinds of losses that are possible from one format to another, according
+// to the limits of both. It includes notes, and losses that only a damaged source has.
 func PossibleLosses(from, to *Limits) []record.LossInfo {
 	both := from.Types & to.Types
 	may := map[string]bool{
@@ -41,7 +41,7 @@ func PossibleLosses(from, to *Limits) []record.LossInfo {
 	return out
 }
 
-// narrower reports whether a limit is less than another; 0 and infinity are none.
+// narrower reports whether a limit is less than another; 0 and infinity mean no limit.
 func narrower(to, from float64) bool {
 	return to > 0 && !math.IsInf(to, 1) && (from == 0 || from > to)
 }

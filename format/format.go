@@ -1,5 +1,5 @@
-// Package format says what a format is: a way to lay Redis records out in rows. It holds the
-// interfaces that formats satisfy and that convert and inspect are written against.
+// Package format defines the interfaces of a format, which is a way to store Redis records in rows.
+// Formats implement them; convert and inspect use them.
 package format
 
 import (
@@ -11,33 +11,33 @@ import (
 	"kvferry/store"
 )
 
-// Format is one way to lay out records, as registered in cmd.
+// Format is a way to store records. The command registers all formats.
 type Format interface {
-	// Name is what locations call it: nemo, blackwidow, ardb.
+	// Name is the name used in locations: nemo, blackwidow, ardb.
 	Name() string
 	// Detect weighs the evidence of a directory.
 	Detect(ev *Evidence) Verdict
-	// Open opens a source: a directory, a file, - for standard input or an address, as Limits.Place says. It fails
-	// with a sentence for people when there is none of the format.
+	// Open opens a source: a directory, a file, - for standard input, or an address, depending on Limits.Place. If
+	// there is no dataset of the format, the error says why.
 	Open(ctx context.Context, location string, o *OpenOptions) (Source, error)
-	// Create starts a target at a location, where nothing is yet.
+	// Create starts a target at a location that does not exist.
 	Create(ctx context.Context, location string, o *CreateOptions) (Target, error)
-	// Limits says what the format can hold.
+	// Limits returns what the format can hold.
 	Limits() Limits
 }
 
-// Place says what a location of a format is.
+// Place is the kind of location of a format.
 type Place uint8
 
-// Places.
+// The kinds of places.
 const (
 	InDirectory Place = iota // a directory of stores
 	InFile                   // a file; - is standard input
-	InFiles                  // a file, or a directory of files that are no stores
+	InFiles                  // a file, or a directory of files
 	OnServer                 // an address
 )
 
-// Limits is what a format can hold, for the plan, the docs and `kvferry formats`.
+// Limits describes what a format can hold, for planning, documentation and kvferry formats.
 type Limits struct {
 	Place       Place
 	Types       record.TypeSet
@@ -45,57 +45,58 @@ type Limits struct {
 	MaxExpireMS int64 // 0: no limit
 	MaxKey      int   // bytes of a collection's key; 0: no limit
 	EmptyKey    bool  // collections may have the empty key
-	// NoInnerNUL says that a key with NULs has to end with one, NoStreamExpiry that streams do not expire.
+	// NoInnerNUL: a key with NULs must end with one. NoStreamExpiry: streams do not expire.
 	NoInnerNUL, NoStreamExpiry bool
-	// NoBlankStream says that a stream without entries and without a last id is one that was deleted.
+	// NoBlankStream: a stream without entries and without a last id counts as deleted.
 	NoBlankStream bool
 	MaxScore      float64
 	MaxElements   int64          // 0: no limit
-	Unbounded     record.TypeSet // types that MaxElements does not bound
+	Unbounded     record.TypeSet // types without MaxElements
 	SameName      bool           // one name may exist under several types
-	// FieldExpiry and StreamGroups say that fields of hashes can have an expiry, and streams consumer
-	// groups. What a target cannot hold of these is left out before it sees it.
+	// FieldExpiry: fields of hashes can have an expiry. StreamGroups: streams can have consumer
+	// groups. A target never receives what it cannot hold of these.
 	FieldExpiry, StreamGroups bool
-	// Whole says that a record is one row, whatever it holds; otherwise each element has a row.
+	// Whole: a record is one row of any size; otherwise each element has a row.
 	Whole bool
-	// AnyOrder says that a target takes records in any order.
+	// AnyOrder: a target accepts records in any order.
 	AnyOrder bool
-	// NoSource and NoTarget say why this build does not read or write the format; "" when it does.
+	// NoSource and NoTarget are the reasons why this build does not read or write the format; "" if
+	// it does.
 	NoSource, NoTarget string
 
 	Databases string
-	Numbered  bool   // databases have numbers for names: "0", "1", …
-	DefaultDB string // the database of clients that select none; "" means "0"
+	Numbered  bool   // database names are numbers: "0", "1", …
+	DefaultDB string // the database that clients start in; "" means "0"
 	Cluster   bool   // CreateOptions.Cluster makes a difference
 	SST       bool   // CreateOptions.SST does
-	// Layout is how databases lie in a target when nothing else is asked for; LayoutAuto is as in the source.
+	// Layout is the default layout of the databases in a target; LayoutAuto keeps that of the source.
 	Layout Layout
-	// Instances and Slots are the defaults of a format that spreads the keys of a database over several stores; 0 where
-	// none does.
+	// Instances and Slots are the defaults of a format that spreads the keys of a database over several stores; 0 for
+	// other formats.
 	Instances, Slots int
 	Stores           []StoreSupport
-	Detail           string // one line for people: versions and servers
+	Detail           string // one line: versions and servers
 	ScoreDetail      string
 	OtherDetails     []string
-	// Losses are the kinds that only this format has as a target.
+	// Losses lists the kinds that only this format has as a target.
 	Losses []record.LossInfo
 }
 
-// StoreSupport says which stores a format is read from and written to in this build.
+// StoreSupport describes whether this build reads and writes a format in a store.
 type StoreSupport struct {
 	Store       string
 	Read, Write bool
-	Why         string // why not, when not
+	Why         string // the reason if not
 }
 
-// Evidence is what detection sees of a directory, gathered once without opening anything for
-// writing. Paths are relative to Dir, with forward slashes.
+// Evidence is the input of detection, gathered once without opening anything for writing. Paths are
+// relative to Dir, with forward slashes.
 type Evidence struct {
 	Dir string
-	// Head is how a file begins that Dir is the path of, unpacked when it is compressed; nil of a directory.
+	// Head is the beginning of the file at Dir, decompressed if necessary; nil for a directory.
 	Head []byte
-	// Stores are the directories at or below Dir (at most four levels) that hold a CURRENT file or
-	// a data.mdb, with what could be read from them.
+	// Stores lists the directories at or up to four levels below Dir that contain a CURRENT file or
+	// a data.mdb.
 	Stores []StoreEvidence
 }
 
@@ -104,7 +105,7 @@ type StoreEvidence struct {
 	Path      string // "." for Dir itself
 	Kind      string // "rocksdb", "leveldb", "lmdb"
 	Keyspaces []KeyspaceEvidence
-	Err       error // why it could not be read further; nil when it was
+	Err       error // why it could not be read completely; nil if it was
 }
 
 // KeyspaceEvidence is a column family or a named database.
@@ -114,64 +115,66 @@ type KeyspaceEvidence struct {
 
 // Verdict is the result of detection.
 type Verdict struct {
-	// Score is 0 for "not this format" and 100 for "cannot be anything else".
+	// Score ranges from 0, not this format, to 100, certainly this format.
 	Score int
-	// Why are the reasons for the score, one a line, shown with -v.
+	// Why lists the reasons for the score, shown with -v.
 	Why []string
 }
 
-// OpenOptions says how to open a source.
+// OpenOptions control how a source is opened.
 type OpenOptions struct {
 	Store   store.Opener // opens one store directory
-	Kind    string       // of what Store opens: rocksdb, leveldb, lmdb; "" when not known
+	Kind    string       // of the stores that Store opens: rocksdb, leveldb, lmdb; "" if unknown
 	Options store.Options
-	// WALDir holds the logs when they are not beside the tables. Where a dataset has several stores, each has a
-	// directory of its own in it, at its relative path.
+	// WALDir is the directory of the write-ahead logs, if they are not next to the tables. If a dataset has
+	// several stores, each has a subdirectory at its relative path.
 	WALDir string
-	// Stdin is what the location - reads.
+	// Stdin is the input of the location -.
 	Stdin io.Reader
-	// Pass is asked whether a store that is there, in directory dir, is passed over: it is not opened then, and no part
-	// of the source. nil: none is.
+	// Pass reports whether to skip the store in directory dir; a skipped store is not part of the source. nil skips
+	// none.
 	Pass func(db string, t record.TypeSet, dir string) bool
-	// MaxBitmap is the length in bytes up to which a bitmap that is kept in pieces is read as a string; 0 means the
-	// format's default.
+	// MaxBitmap is the length in bytes up to which a bitmap stored in pieces is read as a string; 0 means the
+	// default of the format.
 	MaxBitmap int64
 }
 
-// CreateOptions says how to write a target.
+// CreateOptions control how a target is written.
 type CreateOptions struct {
 	Create  store.CreateFunc
-	Kind    string // of what Create writes: rocksdb, leveldb; "" means the format's first
+	Kind    string // of the stores that Create writes: rocksdb, leveldb; "" means the first of the format
 	Build   store.BuildOptions
 	Layout  Layout
-	DBs     []string // names of the databases that will be written, in order
+	DBs     []string // names of the databases to write, in order
 	Version int32    // of all new rows; 0 means 1
-	// Instances and Slots say how a format spreads keys whose databases are several stores; 0 means its default.
+	// Instances and Slots control how a format spreads the keys of a database over several stores; 0 means its
+	// default.
 	Instances, Slots int
-	// Cluster asks for the rows of a node of a cluster, where they have such of their own.
+	// Cluster writes rows for a node of a cluster, if the format has them.
 	Cluster bool
-	// SST asks for tables that a running server takes in, beside the database.
+	// SST also writes tables that a running server can load.
 	SST     bool
-	Memory  int64  // bytes that all shards together may buffer
-	TempDir string // takes spools
+	Memory  int64  // limit of the bytes buffered by all shards
+	TempDir string // directory for temporary files
 	Now     time.Time
-	// Earlier is what Loaded.Earlier returned to the process that began; "" when this one does.
+	// Earlier is the value that Loaded.Earlier returned in the process that began the run; "" if
+	// this one begins it.
 	Earlier string
-	// Reopen opens the finished target for the proof.
+	// Reopen reopens the finished target for the proof.
 	Reopen *OpenOptions
 }
 
-// Layout says how databases lie in a directory.
+// Layout is the directory layout of databases.
 type Layout uint8
 
-// Layouts.
+// The layouts.
 const (
-	LayoutAuto Layout = iota // as the source has it
-	LayoutFlat               // the format's directories right in the root
-	LayoutDB                 // one directory a database: db0, db1, …
+	LayoutAuto Layout = iota // as in the source
+	LayoutFlat               // the directories of the format in the root
+	LayoutDB                 // one directory per database: db0, db1, …
 )
 
-// Span is a range of user keys, Lo <= k < Hi, nil open; or a section of a file, whose records come in no order.
+// Span is a range of user keys, Lo <= k < Hi, nil: open; or a section of a file, whose records are unordered.
 type Span struct {
 	Lo, Hi []byte
 	// From and To are the offsets of a section; To is 0 for a range of keys.
@@ -179,81 +182,81 @@ type Span struct {
 	To   int64 `json:",omitempty"`
 }
 
-// Env is what one pass over a source works with.
+// Env holds the parameters of one pass over a source.
 type Env struct {
 	Now     time.Time
-	Memory  int64  // bytes this pass may buffer; 0 means 64 MiB
-	TempDir string // takes spools; "" means os.TempDir
+	Memory  int64  // limit of buffered bytes; 0 means 64 MiB
+	TempDir string // directory for temporary files; "" means os.TempDir
 	Ledger  *record.Ledger
-	// Report takes findings; it may be called from several passes at once. nil drops them.
+	// Report is called for each finding, possibly by several passes at once; may be nil.
 	Report func(record.Finding)
-	// Deep asks for checks that cost a second look at a record: every finding named to the element.
+	// Deep requests checks that read a record twice, to report findings by element.
 	Deep bool
-	// RecordsOnly spares the rows that repeat what others say, the index of a zset: they may be left
-	// unread, and so unchecked and out of the ledger.
+	// RecordsOnly permits skipping redundant rows, such as the index of a zset. They are then
+	// neither checked nor counted.
 	RecordsOnly bool
-	// AnyOrder says that records may come in any order, so that several stores are read one after the other.
+	// AnyOrder permits records in any order, so that several stores can be read in turn.
 	AnyOrder bool
 }
 
 // Source is an open dataset.
 type Source interface {
-	// Format names the format; Layout says how its databases lie.
+	// Format returns the format, Layout the layout of its databases.
 	Format() Format
 	Layout() Layout
-	// Databases are named as dumps name them: "0", "1", …
+	// Databases returns the names of the databases, as in dumps: "0", "1", …
 	Databases() []string
-	// Sorted reports whether Records yields ascending order for every span. When false, records
-	// come in the order they have and the caller sorts.
+	// Sorted reports whether Records yields ascending order for every span. If false, the caller
+	// must sort.
 	Sorted() bool
-	// Types are those that the database can hold rows of.
+	// Types returns the types that the database may have rows of.
 	Types(db string) record.TypeSet
-	// Size is the bytes on disk that records of these types take, for planning and progress.
+	// Size returns the bytes on disk of records of these types, for planning and progress.
 	Size(db string, t record.TypeSet) int64
 	// Split proposes up to n spans of about equal size that cover all keys, in order. The result
-	// depends on the source alone.
+	// depends only on the source.
 	Split(db string, t record.TypeSet, n int) ([]Span, error)
-	// Records yields the records of a span, all types merged in (key, type) order. The rows of
-	// raw keys that belong to no record (housekeeping, malformed, orphans) are counted by exactly one
-	// of the spans that cover all keys.
+	// Records yields the records of a span, all types merged in (key, type) order. Rows that belong
+	// to no record (housekeeping, malformed, orphans) are counted by exactly one of the spans that
+	// cover all keys.
 	Records(ctx context.Context, db string, t record.TypeSet, s Span, e *Env) (record.Reader, error)
-	// Where lists the raw ranges that can hold rows of a user key.
+	// Where returns the raw ranges that may contain rows of a user key.
 	Where(db string, key []byte) []Range
-	// Describe decodes one raw row field by field, whatever state it is in.
+	// Describe decodes a raw row field by field, even if it is damaged.
 	Describe(db, keyspace string, key, value []byte) Row
-	// Keyspaces are the raw keyspaces of all databases, for dump --raw and verify.
+	// Keyspaces returns the raw keyspaces of all databases, for dump --raw and verify.
 	Keyspaces() []Keyspace
-	// Extra lists files beside the stores that belong to the dataset (Pika's info), relative paths.
+	// Extra returns other files that belong to the dataset, such as Pika's info, as relative paths.
 	Extra() []string
 	Close() error
 }
 
-// Keyspace is a store's keyspace with its place in the dataset.
+// Keyspace is a keyspace of a store, with its place in the dataset.
 type Keyspace struct {
 	DB   string
 	Name string // "hashes/data_cf": unique within the database
 	store.Keyspace
 }
 
-// Range is a raw range of a keyspace, Lo <= k < Hi in the keyspace's own order, nil open.
+// Range is a raw range of a keyspace, Lo <= k < Hi in the order of the keyspace; nil: open.
 type Range struct {
 	Keyspace string
 	Type     record.Type
 	Lo, Hi   []byte
 }
 
-// Row is one raw row decoded for people.
+// Row is a decoded raw row.
 type Row struct {
 	Kind    string      // "hash field", "list meta", "separator", …
-	Type    record.Type // 0 when unknown
+	Type    record.Type // 0 if unknown
 	UserKey []byte
 	Fields  []Field
-	Meta    bool  // the row is a record's meta row (or the whole record, for strings)
-	Version int64 // of the incarnation, -1 when the row has none
-	Count   int64 // of a meta row, -1 when it has none
-	// ExpireMS is the expiry that counts for the record; 0 never. Only in meta rows.
+	Meta    bool  // the row is the meta row of a record, or a string
+	Version int64 // of the incarnation; -1: none
+	Count   int64 // of a meta row; -1: none
+	// ExpireMS is the expiry of the record, only in meta rows; 0 means never.
 	ExpireMS int64
-	Err      error // what is wrong with the bytes; Fields hold what could be decoded
+	Err      error // set if the row is damaged; Fields holds what could be decoded
 }
 
 // Field is one decoded part of a row.
@@ -261,7 +264,7 @@ type Field struct {
 	Name string
 	// Value is string, []byte, int64, uint64, float64 or time.Time.
 	Value any
-	// Bytes are those that Value was decoded from; Where is "key" or "value", Off the offset in it.
+	// Bytes are the encoded Value; Where is "key" or "value", Off the offset in it.
 	Where string
 	Off   int
 	Len   int
@@ -269,24 +272,24 @@ type Field struct {
 
 // Target takes records.
 type Target interface {
-	// Losses lists what the target cannot hold of a record, as far as its header shows, and changes
-	// the header where it will be held changed (an expiry beyond what the target can count to).
+	// Losses lists what the target cannot hold of a record according to its header. It adjusts the
+	// header where the target changes it, such as an expiry beyond its range.
 	Losses(h *record.Header) []record.Loss
-	// ElementLosses does the same for a batch of its elements; dropped elements are removed from
-	// the batch, whose rest is returned.
+	// ElementLosses does the same for a batch of elements. It returns the batch without dropped
+	// elements.
 	ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element
-	// Groups partitions the types: each group is written by shards of its own. Formats that keep
-	// all types in one order have a single group.
+	// Groups partitions the types; each shard writes one or several groups. Formats that store all
+	// types in one order have a single group.
 	Groups() []record.TypeSet
-	// Shard returns the writer of one span of one or several groups of one database, whose records
-	// come in one order. n is unique and ascends with (database, group, span). Shards are written concurrently, each by one goroutine, which
-	// may use memory bytes.
+	// Shard returns the writer for a span of one or several groups of a database, with records in one order. n is
+	// unique and ascends with (database, group, span). Shards are written concurrently, each by one goroutine, which
+	// may buffer memory bytes.
 	Shard(n int, db string, t record.TypeSet, memory int64) (record.Writer, error)
 	// Tables and Adopt carry finished shards across processes, for --resume.
 	Tables(n int) ([]store.Table, error)
 	Adopt(n int, db string, tables []store.Table) error
-	// Finish makes the target complete and returns it reopened for the proof; nil when it cannot
-	// be read back.
+	// Finish completes the target and returns it reopened for the proof, or nil if it cannot be
+	// read back.
 	Finish(ctx context.Context) (Source, error)
 	// Abort removes what was written.
 	Abort()

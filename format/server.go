@@ -1,30 +1,30 @@
 package format
 
-// Server is a server whose data a format holds, as locations name it: pika3.5:/data.
+// Server is a server that uses a format, as named in locations: pika3.5:/data.
 type Server struct {
-	Name   string // as it stands in locations
-	Detail string // for people: versions, and what sets the server apart
+	Name   string // as in locations
+	Detail string // versions, and how the server differs
 }
 
-// Served is a Format that locations also call by the names of its servers.
+// Served is a Format that locations can also name by its servers.
 type Served interface {
 	Format
-	// Servers lists them, oldest first.
+	// Servers returns the servers, oldest first.
 	Servers() []Server
-	// For returns the format in the dialect of one of them: Limits are those of the server, and Create writes what it
-	// opens. Name and what is read stay the same.
+	// For returns the format in the dialect of a server: Limits are those of the server, and Create writes data that
+	// it opens. Name and reading do not change.
 	For(server string) Format
-	// Server is the name given to For, "" for what all servers open.
+	// Server returns the name given to For; "" for data that all servers open.
 	Server() string
 }
 
-// Finder is a Served format that can tell from a dataset which of its servers wrote it, as far as its limits differ.
+// Finder is a Served format that can detect which of its servers wrote a dataset, if their limits differ.
 type Finder interface {
-	// Found returns the format in the dialect of that server, or itself.
+	// Found returns the format in the dialect of the detected server, or itself.
 	Found(ev *Evidence) Format
 }
 
-// LocationName is what locations call a format: the server when it is one's dialect.
+// LocationName returns the name of a format in locations: that of the server for a dialect.
 func LocationName(f Format) string {
 	if s, ok := f.(Served); ok && s.Server() != "" {
 		return s.Server()
@@ -32,9 +32,10 @@ func LocationName(f Format) string {
 	return f.Name()
 }
 
-// Follower is a Format some of whose servers can follow, as replicas, the server that a dump was taken of.
+// Follower is a Format with servers that can replicate from the server of a dump.
 type Follower interface {
 	Format
-	// Follows says under which conditions they can follow one whose data is in another format. ok is false when none can.
+	// Follows returns the conditions for replicating from a server of another format; ok is false if that is
+	// impossible.
 	Follows(source string) (conditions []string, ok bool)
 }

@@ -2,8 +2,8 @@ package format
 
 import "kvferry/record"
 
-// Together partitions types of a database so that those of different sets share no keyspace: reading one
-// set does not read the rows of another. Where tells which keyspaces a type has rows in.
+// Together partitions the types of a database into sets that share no keyspace, so that reading one set
+// does not read the rows of another. It uses Where to find the keyspaces of a type.
 func Together(src Source, db string, types record.TypeSet) []record.TypeSet {
 	shared := make(map[string]record.TypeSet)
 	for _, r := range src.Where(db, []byte("x")) {
@@ -26,7 +26,7 @@ func Together(src Source, db string, types record.TypeSet) []record.TypeSet {
 	return out
 }
 
-// Closure widens a set of types until it holds every set that it has a type of.
+// Closure extends a set of types by every set with which it has a type in common.
 func Closure(t record.TypeSet, sets ...[]record.TypeSet) record.TypeSet {
 	for again := true; again; {
 		again = false

@@ -2,7 +2,7 @@ package format
 
 import "fmt"
 
-// UsageError is about a request that no dataset could meet: a location, a filter or a setting that makes no sense.
+// UsageError reports an invalid location, filter or setting.
 type UsageError struct{ Err error }
 
 // Error returns the cause.
@@ -11,5 +11,5 @@ func (e *UsageError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// Usagef makes a UsageError.
+// Usagef returns a UsageError.
 func Usagef(text string, args ...any) error { return &UsageError{fmt.Errorf(text, args...)} }

@@ -2,21 +2,21 @@ package store
 
 import "kvferry/record"
 
-// Row is a visible row, as views.
+// Row is a visible row; key and value are views.
 type Row struct{ Key, Value []byte }
 
-// Batcher is an Iterator that hands out several rows at once.
+// Batcher is an Iterator that returns several rows at once.
 type Batcher interface {
 	Iterator
-	// NextBatch sets as many of the next rows as can be had without copying values, from one to len(rows),
-	// and returns how many; io.EOF after the last. Views live until the next call of Next, NextBatch or
-	// SeekGE. Tally counts all of them; each but the first costs one visible entry.
+	// NextBatch sets from one to len(rows) of the next rows, as many as are available without copying
+	// values, and returns their number; io.EOF after the last. Views are valid until the next call of
+	// Next, NextBatch or SeekGE. Tally counts all rows; each but the first costs one visible entry.
 	NextBatch(rows []Row) (int, error)
-	// PlaceAt says where row i of the last batch stands.
+	// PlaceAt returns the place of row i of the last batch.
 	PlaceAt(i int) record.Place
 }
 
-// Batched returns it as a Batcher. An iterator that is none hands out single rows.
+// Batched returns it as a Batcher. Other iterators return single rows.
 func Batched(it Iterator) Batcher {
 	if b, ok := it.(Batcher); ok {
 		return b
@@ -37,7 +37,7 @@ func (s single) NextBatch(rows []Row) (int, error) {
 
 func (s single) PlaceAt(int) record.Place { return s.Place() }
 
-// Buffer hands out the rows of an iterator one by one and reads them several at a time.
+// Buffer returns the rows of an iterator one by one and reads them in batches.
 type Buffer struct {
 	it   Batcher
 	rows []Row
@@ -45,15 +45,15 @@ type Buffer struct {
 	room []Row
 }
 
-// bufferLen is how many rows a Buffer reads at once, at most.
+// bufferLen is the largest batch of a Buffer.
 const bufferLen = 64
 
-// NewBuffer returns a buffer, which owns the iterator.
+// NewBuffer returns a buffer that owns the iterator.
 func NewBuffer(it Iterator) *Buffer {
 	return &Buffer{it: Batched(it), room: make([]Row, bufferLen)}
 }
 
-// Pop returns the next row, nil when none is left. It lives until Fill.
+// Pop returns the next row, or nil if none is left. It is valid until Fill.
 func (b *Buffer) Pop() *Row {
 	if b.next >= len(b.rows) {
 		return nil
@@ -62,17 +62,17 @@ func (b *Buffer) Pop() *Row {
 	return &b.rows[b.next-1]
 }
 
-// Fill reads more rows when none is left; io.EOF after the last.
+// Fill reads more rows if none is left; io.EOF after the last.
 func (b *Buffer) Fill() error {
 	n, err := b.it.NextBatch(b.room)
 	b.rows, b.next = b.room[:n], 0
 	return err
 }
 
-// Place says where the row that Pop returned last stands.
+// Place returns the place of the last row from Pop.
 func (b *Buffer) Place() record.Place { return b.it.PlaceAt(b.next - 1) }
 
-// Tally adds what the rows read so far cost in entries to t and forgets it.
+// Tally adds the entries of the rows read so far to t and resets the count.
 func (b *Buffer) Tally(t *record.Tally) { b.it.Tally(t) }
 
 // Close closes the iterator.

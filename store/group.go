@@ -2,8 +2,8 @@ package store
 
 import "slices"
 
-// Group is rows whose keys start alike and end alike, in ascending order. Row i has the key Prefix + Rows[i].Key + Tail and
-// the value Rows[i].Value + Suffix.
+// Group holds rows in ascending order with a common beginning and end. Row i has the key Prefix + Rows[i].Key + Tail
+// and the value Rows[i].Value + Suffix.
 type Group struct {
 	Prefix, Tail, Suffix []byte
 	Rows                 []Row
@@ -12,7 +12,7 @@ type Group struct {
 // Key returns the key of row i, as a copy.
 func (g *Group) Key(i int) []byte { return slices.Concat(g.Prefix, g.Rows[i].Key, g.Tail) }
 
-// Each calls f with the rows one by one; key and value live until it returns.
+// Each calls f for each row; key and value are valid until f returns.
 func (g *Group) Each(f func(key, value []byte) error) error {
 	key, value := append([]byte(nil), g.Prefix...), []byte(nil)
 	for i := range g.Rows {

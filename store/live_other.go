@@ -2,5 +2,5 @@
 
 package store
 
-// CheckLive cannot see the locks of other processes on this system.
+// CheckLive does nothing: this system does not show the locks of other processes.
 func CheckLive(dir, lock string) error { return nil }

@@ -8,11 +8,11 @@ import (
 	"kvferry/internal/disk"
 )
 
-// ErrNotRegular says that what has the name of a file is a directory, a pipe or a device.
+// ErrNotRegular means that a directory, pipe or device has the name of a file.
 var ErrNotRegular = errors.New("not a regular file")
 
-// OpenRegular opens a file that is a part of a dataset, for reading. What is no regular file is an error: to open a pipe
-// would wait for whoever writes to it, which no signal ends, and a device may have no end.
+// OpenRegular opens a file of a dataset for reading. Anything but a regular file is an error: opening a pipe would wait
+// for a writer, which no signal interrupts, and a device may be endless.
 func OpenRegular(path string) (*disk.File, error) {
 	st, err := disk.Stat(path)
 	if err != nil {
@@ -24,7 +24,7 @@ func OpenRegular(path string) (*disk.File, error) {
 	return disk.Open(path)
 }
 
-// ReadHead reads a file of a dataset that has some text, and of a larger one its first most bytes.
+// ReadHead reads the first most bytes of a small file of a dataset.
 func ReadHead(path string, most int64) ([]byte, error) {
 	f, err := OpenRegular(path)
 	if err != nil {
@@ -34,5 +34,5 @@ func ReadHead(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// IsAccess reports whether an error is that the system did not let a file be reached, which says nothing about what it has.
+// IsAccess reports whether the system denied access to a file, which says nothing about its content.
 func IsAccess(err error) bool { return disk.IsAccess(err) }

@@ -1,5 +1,5 @@
-// Package store says what row storage is: ordered sets of rows (keyspaces) in a directory, read and
-// written without knowing what the rows mean. The implementations are below it.
+// Package store defines the interfaces of row storage: ordered sets of rows (keyspaces) in a
+// directory, without the meaning of the rows. The implementations are in the packages below.
 package store
 
 import (
@@ -14,88 +14,89 @@ import (
 	"kvferry/record"
 )
 
-// Comparer orders the keys of a keyspace. Name is what RocksDB and LevelDB keep in the database.
+// Comparer orders the keys of a keyspace. RocksDB and LevelDB store its Name in the database.
 type Comparer struct {
 	Name    string
 	Compare func(a, b []byte) int
-	// Wrapping says where Compare is no order; nil when it always is one.
+	// Wrapping describes where Compare is not an order; nil if it always is.
 	Wrapping *Wrapping
 }
 
-// Wrapping describes a Compare that takes the sign of the 64-bit difference of two numbers. The difference
-// overflows when they are 2^63 or more apart, so that such keys are ordered in a circle: each after another.
-// What an engine shows of them depends on where its memtable put them.
+// Wrapping describes a Compare that uses the sign of the 64-bit difference of two numbers. The difference
+// overflows if they are 2^63 or more apart, so that such keys are ordered in a circle. Which of them an
+// engine finds depends on where its memtable put them.
 type Wrapping struct {
-	// Number returns the number in a key that is so compared; false for keys without one.
+	// Number returns the number in a key; false for keys without one.
 	Number func(key []byte) (n int64, ok bool)
-	// Bounds returns, for a key with a number, the range [lo, hi) of the keys whose numbers are compared with
-	// it; both are kept, so they share no bytes with the key, which does not live on. Compare is an order among
-	// the bounds and all keys outside.
+	// Bounds returns the range [lo, hi) of the keys whose numbers are compared with that of key. Callers keep
+	// the bounds, so they share no bytes with key. Compare is an order among the bounds and all keys outside
+	// the range.
 	Bounds func(key []byte) (lo, hi []byte)
 }
 
 // Bytewise is the default order of RocksDB and LevelDB.
 var Bytewise = Comparer{Name: "leveldb.BytewiseComparator", Compare: bytes.Compare}
 
-// IsBytewise reports whether c orders keys as bytes.Compare does; stores have faster paths then.
+// IsBytewise reports whether c orders keys like bytes.Compare, for which stores have faster code.
 func (c *Comparer) IsBytewise() bool { return c.Name == Bytewise.Name }
 
-// Merger folds the merge operands of one key, oldest first, onto base (nil when there is none) and
-// returns the row's value appended to dst. keep false means that the key does not exist.
+// Merger folds the merge operands of a key, oldest first, onto base (nil: none) and appends the
+// resulting value to dst. If keep is false, the key does not exist.
 type Merger struct {
 	Name string
 	Fold func(dst, key, base []byte, operands [][]byte) (value []byte, keep bool, err error)
 }
 
-// Opener opens a directory that holds a store, read only.
+// Opener opens the store in a directory, read-only.
 type Opener func(ctx context.Context, dir string, o *Options) (Store, error)
 
-// Options says how to open a store.
+// Options control how a store is opened.
 type Options struct {
-	// Comparers are those that the format knows, found by the name in the database. Bytewise is
-	// always known. A keyspace of any other name is refused.
+	// Comparers are the comparers of the format, looked up by the name in the database. Bytewise is
+	// always known. A keyspace with another comparer is an error.
 	Comparers []Comparer
-	// Order says which order a keyspace is expected to be in, for stores that keep no name of it (LMDB);
-	// nil means bytewise. A nil Order means the first of Comparers for every keyspace.
+	// Order returns the comparer of a keyspace for stores without comparer names (LMDB); nil means
+	// bytewise. If Order is nil, every keyspace has the first of Comparers.
 	Order func(keyspace string) *Comparer
-	// Merger folds merge operands; nil refuses them.
+	// Merger folds merge operands; nil makes them an error.
 	Merger *Merger
-	// WALDir holds the logs when they are not beside the tables.
+	// WALDir is the directory of the write-ahead logs, if they are not next to the tables.
 	WALDir string
-	// AllowLive opens a database that another process holds: all files up front.
+	// AllowLive permits opening a database that another process has open. All files are opened at
+	// once.
 	AllowLive bool
-	// Resort distrusts the order of tables: each that is not in its comparer's order is sorted
-	// into a spool before it is read. See OrderError.
+	// Resort sorts tables whose rows are out of order into temporary files before reading them. See
+	// OrderError.
 	Resort bool
-	// Salvage reads past tables, blocks of tables and pages of files that cannot be read, which are an error otherwise
-	// (BlockError): their rows are missing, and each is reported once. Older versions of these rows may come back.
-	// RocksDB itself ignores it.
+	// Salvage skips unreadable tables, blocks and pages, which are a BlockError otherwise. Each is reported once. Its
+	// rows are missing, and older versions of them may show. RocksDB itself ignores this option.
 	Salvage bool
-	// Memory is how many bytes of buffers the store may plan for; 0 means 64 MiB.
+	// Memory limits the buffers of the store, in bytes; 0 means 64 MiB.
 	Memory int64
-	// MaxBlock bounds what a block of a table may unpack to; 0 means what the longest value of a Redis server needs.
+	// MaxBlock limits the size of a decompressed block; 0 means the size that the longest value of a Redis server
+	// needs.
 	MaxBlock int64
-	// TempDir takes spools; "" means os.TempDir.
+	// TempDir is the directory for temporary files; "" means os.TempDir.
 	TempDir string
-	// Report takes findings about the store itself (a torn WAL tail, an orphaned file); may be nil.
+	// Report is called for findings about the store itself, such as a torn log; may be nil.
 	Report func(record.Finding)
-	// Copied is told how far the copying of a source is that cannot be read before: so many bytes, about how many in all (0: not
-	// known) and so many keys; may be nil.
+	// Copied is called with the progress of copying a source that must be copied first: bytes done, approximate total
+	// (0: unknown) and keys; may be nil.
 	Copied func(done, total, keys int64)
 }
 
-// Store is an open directory of rows. It is safe for concurrent use.
+// Store is an open store. It is safe for concurrent use.
 type Store interface {
-	// Keyspaces lists the column families (or named databases) in the order of their ids.
+	// Keyspaces returns the column families (or named databases) by id.
 	Keyspaces() []Keyspace
-	// Files lists every file the store is made of, for sizes and for the report.
+	// Files returns the files of the store, for sizes and reports.
 	Files() []File
 	Close() error
 }
 
-// BlockChecker is a Store with blocks that reading rows does not touch, as filters of tables are.
+// BlockChecker is a Store with blocks that reading rows does not touch, such as filters.
 type BlockChecker interface {
-	// CheckBlocks verifies these blocks and reports what is damaged.
+	// CheckBlocks verifies these blocks and reports damage.
 	CheckBlocks(context.Context) error
 }
 
@@ -106,9 +107,9 @@ type File struct {
 	Keyspace string // of tables and blobs; "" otherwise
 	Level    int    // of tables
 	Size     int64
-	Garbage  int64 // bytes of blobs that no table needs any more
-	Entries  int64 // as the file's own properties say, of blobs as the MANIFEST says; -1 unknown
-	Deletes  int64 // tombstones among them; -1 unknown
+	Garbage  int64 // unused bytes of blobs
+	Entries  int64 // from the properties of the file, or the MANIFEST for blobs; -1: unknown
+	Deletes  int64 // number of tombstones; -1: unknown
 	Codec    string
 	Smallest []byte // raw keys, of tables
 	Largest  []byte
@@ -116,43 +117,44 @@ type File struct {
 	MaxSeq   uint64
 }
 
-// Keyspace is one ordered set of rows.
+// Keyspace is an ordered set of rows.
 type Keyspace interface {
-	// Name is the column family's name; "default" is RocksDB's first.
+	// Name returns the name of the column family; the first one of RocksDB is "default".
 	Name() string
 	Comparer() *Comparer
-	// Rows yields the newest visible row of each key in [lo, hi); nil is open.
+	// Rows iterates over the newest visible row of each key in [lo, hi); nil: open.
 	Rows(lo, hi []byte) (Iterator, error)
-	// Entries yields every physical entry in [lo, hi): all versions, newest first within a key,
-	// tombstones and merge operands too; range tombstones come before the first key they cover.
+	// Entries iterates over every physical entry in [lo, hi): all versions, newest first within a
+	// key, with tombstones and merge operands. Range tombstones come before the first key they
+	// cover.
 	Entries(lo, hi []byte) (EntryIterator, error)
-	// Unordered calls f with every entry in physical order, trusting no order and going on after
-	// damaged blocks, which it reports. f's entry lives until f returns.
+	// Unordered calls f for every entry in physical order. It relies on no order, and reports
+	// damaged blocks and skips them. The entry is valid until f returns.
 	Unordered(f func(*Entry) error) error
-	// Sample returns about n raw keys (unordered) with the bytes of disk each stands for, taken from
-	// the tables' indexes; logs count too.
+	// Sample returns about n raw keys, unordered, each with the bytes on disk it represents. They
+	// come from the indexes of tables, and from logs.
 	Sample(n int) ([]Weighted, error)
-	// Size is the bytes on disk of this keyspace's tables plus its share of the logs.
+	// Size returns the bytes on disk of the keyspace: its tables and its share of the logs.
 	Size() int64
 }
 
-// Weigher is a Keyspace that knows what its iterators take.
+// Weigher is a Keyspace that knows the memory of its iterators.
 type Weigher interface {
-	// IteratorSize is about how many bytes an open iterator takes.
+	// IteratorSize returns the approximate memory of an open iterator, in bytes.
 	IteratorSize() int64
 }
 
-// Iterator walks rows in ascending order. It is used by one goroutine.
+// Iterator iterates over rows in ascending order. It is not safe for concurrent use.
 type Iterator interface {
-	// Next returns the next row, io.EOF after the last. Views live until the next call of Next or
-	// SeekGE. After an error other than io.EOF the iterator only closes.
+	// Next returns the next row, io.EOF after the last. Views are valid until the next call of Next
+	// or SeekGE. After any other error, only Close may be called.
 	Next() (key, value []byte, err error)
-	// SeekGE makes Next return the first row at or after key; only forward of what was returned.
-	// Rows passed over are not counted by Tally.
+	// SeekGE makes Next return the first row at or after key. It only moves forward. Tally does not
+	// count skipped rows.
 	SeekGE(key []byte) error
-	// Place says where the row last returned stands.
+	// Place returns the place of the last row.
 	Place() record.Place
-	// Tally adds the entries consumed so far to t and forgets them.
+	// Tally adds the entries consumed so far to t and resets the counts.
 	Tally(t *record.Tally)
 	Close() error
 }
@@ -167,7 +169,7 @@ const (
 	SingleDelete
 	Merge
 	RangeDelete // Key is the start, Value the exclusive end
-	Lost        // a put whose value cannot be read (Options.Salvage): it shows no row and hides older ones
+	Lost        // a put whose value cannot be read (Options.Salvage): not a visible row, but hides older ones
 )
 
 var kindNames = [...]string{"put", "delete", "single delete", "merge", "range delete", "lost put"}
@@ -186,43 +188,43 @@ type Entry struct {
 	Seq        uint64
 	Kind       Kind
 	Place      record.Place
-	// ValueAt is where the value is when it is in a file of its own, as in a blob file; its File is "" otherwise.
+	// ValueAt is the place of a value in another file, such as a blob file; otherwise its File is "".
 	ValueAt record.Place
-	// Covered says that a range tombstone newer than the entry hides it.
+	// Covered is true if a newer range tombstone hides the entry.
 	Covered bool
-	// Circular says that the comparer is no order among the keys around the entry (see Wrapping), so that the
-	// entries before it do not tell whether a scan shows it; Shown does.
+	// Circular is true if the comparer is not an order among the keys around the entry (see Wrapping). Then
+	// Shown decides whether a scan shows it, not the entries before it.
 	Circular, Shown bool
 }
 
-// EntryIterator walks entries. Views live until the next call of Next.
+// EntryIterator iterates over entries. Views are valid until the next call of Next.
 type EntryIterator interface {
 	Next() (*Entry, error) // io.EOF after the last
 	Close() error
 }
 
-// Weighted is a sampled raw key and the bytes it stands for.
+// Weighted is a sampled raw key and the bytes it represents.
 type Weighted struct {
 	Key   []byte
 	Bytes int64
 }
 
-// Builder writes a store into a directory that does not exist yet. Keyspace is called first for
-// each; after that it is safe for concurrent use.
+// Builder writes a store into a new directory. Call Keyspace for all keyspaces first; after that it
+// is safe for concurrent use.
 type Builder interface {
-	// Keyspace declares a column family. "default" exists in any case.
+	// Keyspace declares a column family. "default" always exists.
 	Keyspace(name string, c Comparer) error
-	// Run starts a sorted run of a keyspace. Runs of one keyspace must turn out disjoint. (shard,
-	// lane) names the run; a run is split into tables as it grows.
+	// Run starts a sorted run of a keyspace. The runs of a keyspace must be disjoint. (shard, lane)
+	// identifies the run, which is split into tables as it grows.
 	Run(keyspace string, shard int, lane uint64) (Run, error)
-	// Tables returns the finished tables of a shard, for a journal, once they are durable. One that the disk refused is
-	// an error: without it the shard is not done.
+	// Tables returns the finished tables of a shard, for a journal, once they are durable. It returns an error if one
+	// could not be written: then the shard is incomplete.
 	Tables(shard int) ([]Table, error)
-	// Adopt takes tables of a shard finished by an earlier process, checking that each is there
-	// with its size.
+	// Adopt takes over the tables of a shard finished by an earlier process, after checking their
+	// existence and size.
 	Adopt(tables []Table) error
-	// Finish orders the tables, proves them disjoint, numbers them in the order of their keys,
-	// and writes what makes the directory a database, synced to disk.
+	// Finish sorts the tables, checks that they are disjoint, numbers them in key order, and writes
+	// the MANIFEST and other files of the database, synced to disk.
 	Finish() error
 	// Abort removes what was written.
 	Abort()
@@ -230,9 +232,9 @@ type Builder interface {
 
 // Run takes rows in strictly ascending order; another order is an error.
 type Run interface {
-	// Append adds a row; key and value are not kept.
+	// Append adds a row. It does not retain key and value.
 	Append(key, value []byte) error
-	// AppendGroup adds the rows of a group, which is not kept.
+	// AppendGroup adds the rows of a group. It does not retain the group.
 	AppendGroup(g *Group) error
 	// Close finishes the run's last table.
 	Close() error
@@ -240,7 +242,7 @@ type Run interface {
 	Abort()
 }
 
-// Table is a finished table of a Builder, as the journal keeps it.
+// Table is a finished table of a Builder, as stored in the journal.
 type Table struct {
 	File     string `json:"file"` // relative to the builder's directory
 	Keyspace string `json:"keyspace"`
@@ -252,66 +254,66 @@ type Table struct {
 	Bytes    int64  `json:"bytes"`
 }
 
-// BuildOptions says how a Builder writes.
+// BuildOptions control a Builder.
 type BuildOptions struct {
-	// TableSize is the size in bytes at which a table ends; 0 means 64 MiB.
+	// TableSize is the target size of a table in bytes; 0 means 64 MiB.
 	TableSize int64
-	// Buffer bounds a table's write buffer in bytes; 0 leaves its size to the store.
+	// Buffer limits the write buffer of a table in bytes; 0 means the default of the store.
 	Buffer int
 	// Sync makes finished tables durable before Tables returns them, as a journal needs.
 	Sync bool
-	// Now is the time that tables say they were made at; the zero time is none.
+	// Now is the creation time in the properties of tables; zero means none.
 	Now time.Time
-	// Identity names the database: no other one has it. Tables name it, each with a session of its own; "": they do not.
+	// Identity is the unique id of the database. Tables contain it, each with its own session; "" means none.
 	Identity string
-	// Merger is the name of the merge operator that the engine opens the database with; "" none.
+	// Merger is the name of the engine's merge operator; "": none.
 	Merger string
-	// TableVersion is the version of RocksDB's tables: 0 is the one that all its releases read, 5 has XXH3 checksums
-	// and is read since 6.27.
+	// TableVersion is the format version of RocksDB tables: all releases read 0; 5 has XXH3 checksums and needs 6.27
+	// or later.
 	TableVersion int
-	// External makes tables that a running engine takes in (IngestExternalFile): all rows have sequence number 0, and the
-	// properties name the place where the engine puts another.
+	// External writes tables for IngestExternalFile: all rows have sequence number 0, and a property reserves space for
+	// the one that the engine assigns.
 	External bool
-	// Spare runs f beside the caller if a core has nothing else to do, and reports whether it does; nil: none ever has.
-	// What is written does not depend on it.
+	// Spare runs f concurrently if a core is idle, and reports whether it does; nil: never. The output does not depend
+	// on it.
 	Spare func(f func()) bool
 }
 
-// CreateFunc makes a Builder in dir.
+// CreateFunc creates a Builder in dir.
 type CreateFunc func(dir string, o BuildOptions) (Builder, error)
 
 // Errors that callers test for.
 var (
-	// ErrNotStore says that a directory holds no store of this kind.
+	// ErrNotStore means that a directory does not contain a store of this kind.
 	ErrNotStore = errors.New("not a database directory")
 )
 
-// MissingError says that a file is not there that the store needs. It is an fs.ErrNotExist.
+// MissingError means that a file of the store does not exist. It is an fs.ErrNotExist.
 type MissingError struct {
-	File string // the path at which it was looked for
-	By   string // what says that it must be there
+	File string // path of the missing file
+	By   string // the file that refers to it
 }
 
-// Error names the file and what needs it.
+// Error names the file and the one that refers to it.
 func (e *MissingError) Error() string { return e.File + ": " + e.Why() }
 
-// Why says it without the file.
+// Why describes the error without the file.
 func (e *MissingError) Why() string { return e.By + " lists this file, but it does not exist" }
 
-// Unwrap makes it an fs.ErrNotExist.
+// Unwrap returns fs.ErrNotExist.
 func (e *MissingError) Unwrap() error { return fs.ErrNotExist }
 
-// BlockError marks the error of a table, block or page that Options.Salvage reads past.
+// BlockError is the error of a table, block or page that Options.Salvage skips.
 type BlockError struct{ Err error }
 
 func (e *BlockError) Error() string { return e.Err.Error() }
 func (e *BlockError) Unwrap() error { return e.Err }
 
-// OrderError says that two rows of a file are not in the order of their comparer. The rows
-// already read may be wrong: start over with Options.Resort.
+// OrderError means that two rows of a file are out of order. Rows read before may be wrong: start
+// over with Options.Resort.
 type OrderError struct {
 	File       string
-	Off        int64 // of the block; record.NoOffset when the rows are of several files
+	Off        int64 // of the block; record.NoOffset: the rows are in several files
 	Keyspace   string
 	Comparer   string
 	Prev, Next []byte
@@ -327,15 +329,15 @@ func (e *OrderError) Error() string {
 		at, e.Keyspace, record.Quote(e.Next), record.Quote(e.Prev), e.Comparer)
 }
 
-// LiveError says that a running process holds the database.
+// LiveError means that a running process has the database open.
 type LiveError struct {
 	Dir string
 	PID int
-	// Instead says what to do; "" means what RocksDB's servers offer.
+	// Instead is the advice; "" means that for servers on RocksDB.
 	Instead string
 }
 
-// Error says who holds the database and what to do.
+// Error names the process that has the database open, and what to do.
 func (e *LiveError) Error() string {
 	instead := cmp.Or(e.Instead, "take a snapshot (BGSAVE, or stop the server and copy the directory) and read that, or pass --allow-live")
 	return fmt.Sprintf("%s: held by process %d; %s", e.Dir, e.PID, instead)

@@ -1,9 +1,9 @@
 package store
 
-// Watched is an Iterator that tells of entries which show no row, as it passes over them: tombstones, and what newer entries
-// of a key hide. Of range tombstones, and what they hide, nothing is told.
+// Watched is an Iterator that reports hidden entries as it skips them: tombstones, and older entries of a key. It does
+// not report range tombstones and the entries they hide.
 type Watched interface {
 	Iterator
-	// Watch sets the function that gets the key of each. It is a view that lives until f returns.
+	// Watch sets the function to call with the key of each. The key is valid until f returns.
 	Watch(f func(key []byte))
 }
