@@ -3,6 +3,7 @@ package inspect
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"testing"
@@ -241,4 +242,11 @@ func (v *listVisitor) record(h *record.Header, e *elements) error {
 	v.keys = append(v.keys, string(v.cur))
 	return err
 }
+
+func (v *listVisitor) strings(batch []record.StringRecord) {
+	for _, s := range batch {
+		v.keys = append(v.keys, fmt.Sprintf("%s: %s", s.Key, s.Value))
+	}
+}
+
 func (v *listVisitor) merge() {}

@@ -77,6 +77,10 @@ func (v *hashVisitor) record(h *record.Header, e *elements) error {
 	return err
 }
 
+func (v *hashVisitor) strings(batch []record.StringRecord) {
+	v.hasher.Strings(&v.digests[record.String], batch)
+}
+
 func (v *hashVisitor) merge() {
 	for t, d := range v.digests {
 		v.sum.Add(record.Part{DB: v.db, Type: record.Type(t)}, d)

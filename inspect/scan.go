@@ -77,6 +77,8 @@ func (p Part) String() string {
 type visitor interface {
 	// record takes a record, whose elements are read by next.
 	record(h *record.Header, e *elements) error
+	// strings takes whole strings.
+	strings(batch []record.StringRecord)
 	merge()
 }
 
@@ -260,48 +262,60 @@ func (s *Scan) visit(ctx context.Context, p Part, v visitor) (err error) {
 	if err != nil {
 		return err
 	}
-	r = p.shared(ctx, s.Meter.Reader(r, p.Bytes))
-	sel := s.selection()
-	all := sel.Everything() && !format.FieldsExpire(s.Source)
-	if !all {
-		r = s.apply(ctx, r, skipped)
-	}
+	r = s.apply(ctx, p.shared(ctx, s.Meter.Reader(r, p.Bytes)), skipped)
 	defer func() { err = errors.Join(err, r.Close()) }()
 	e := newElements(ctx, r)
 	for n := 1; ; n++ {
 		if n%checkEvery == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		h, err := r.Next()
+		batch, err := e.strings()
+		if err == nil && len(batch) > 0 {
+			v.strings(batch)
+			continue
+		}
+		if err == nil {
+			err = s.next(v, e)
+		}
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if all && h.Expired && !sel.KeepExpired {
-			r.Settle(record.Expired)
-			if skipped != nil {
-				skipped(h, record.Expired)
-			}
-			continue
-		}
-		if err := v.record(h, e); err != nil {
-			return err
-		}
 	}
+}
+
+// next reads one record.
+func (s *Scan) next(v visitor, e *elements) error {
+	h, err := e.r.Next()
+	if err != nil {
+		return err
+	}
+	return v.record(h, e)
 }
 
 // elements reads the elements of one record after the other, in batches.
 type elements struct {
 	ctx   context.Context
 	r     record.Reader
+	whole record.StringReader // that is the reader; nil: it is none
 	batch []record.Element
 	read  uint // batches
 }
 
 func newElements(ctx context.Context, r record.Reader) *elements {
-	return &elements{ctx: ctx, r: r, batch: make([]record.Element, batchLen)}
+	e := &elements{ctx: ctx, r: r, batch: make([]record.Element, batchLen)}
+	e.whole, _ = r.(record.StringReader)
+	return e
+}
+
+// strings returns the next records, which are strings; none when the next record is to be had by the reader's Next only.
+func (e *elements) strings() ([]record.StringRecord, error) {
+	if e.whole == nil {
+		return nil, nil
+	}
+	return e.whole.NextStrings()
 }
 
 // next returns the next elements of the current record, none after the last. They live until the next call.

@@ -134,8 +134,9 @@ func (s *sharing) waits(p *share) bool {
 // sharedReader is a reader of a part that shares memory with others.
 type sharedReader struct {
 	record.Reader
-	ctx   context.Context
-	share *share
+	strings record.StringReader // that is the Reader; nil: it is none
+	ctx     context.Context
+	share   *share
 }
 
 // shared returns r, unless a part shares memory.
@@ -143,7 +144,8 @@ func (p Part) shared(ctx context.Context, r record.Reader) record.Reader {
 	if p.share == nil {
 		return r
 	}
-	return &sharedReader{r, ctx, p.share}
+	s, _ := r.(record.StringReader)
+	return &sharedReader{r, s, ctx, p.share}
 }
 
 // Next moves to the next record when it is this part's turn.
@@ -159,4 +161,18 @@ func (r *sharedReader) Read(dst []record.Element) (int, error) {
 	r.share.took(record.BatchBytes(dst[:n]))
 	r.share.begun()
 	return n, err
+}
+
+// NextStrings reads strings when it is this part's turn.
+func (r *sharedReader) NextStrings() ([]record.StringRecord, error) {
+	if r.strings == nil {
+		return nil, nil
+	}
+	r.share.wait(r.ctx)
+	batch, err := r.strings.NextStrings()
+	if len(batch) > 0 {
+		r.share.took(record.StringBytes(batch))
+		r.share.begun()
+	}
+	return batch, err
 }

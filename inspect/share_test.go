@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"kvferry/record"
 )
 
 // TestSharing: parts go on together while their rows are small; with large ones as many as may hold one, the one with the
@@ -62,6 +64,31 @@ func TestSharing(t *testing.T) {
 	if len(s.parts) != 0 || s.running != 0 {
 		t.Errorf("%d parts left, %d running", len(s.parts), s.running)
 	}
+}
+
+// bigStrings hands out one batch of strings.
+type bigStrings struct {
+	record.Reader
+	batch []record.StringRecord
+}
+
+func (r *bigStrings) NextStrings() ([]record.StringRecord, error) { return r.batch, nil }
+
+// TestSharedStrings: strings that are read at once are rows that are in memory at once.
+func TestSharedStrings(t *testing.T) {
+	s := newSharing(context.Background(), rowsHeld*1000, 2)
+	p := Part{share: s.begin()}
+	batch := []record.StringRecord{{Key: make([]byte, 100)}, {Value: make([]byte, 401)}}
+	r := p.shared(context.Background(), &bigStrings{batch: batch}).(record.StringReader)
+	if got, err := r.NextStrings(); len(got) != 2 || err != nil || p.share.largest != 501 || !s.large.Load() {
+		t.Errorf("%d strings, %v, largest %d", len(got), err, p.share.largest)
+	}
+	s.begin().end() // the first has begun
+	none := p.shared(context.Background(), &sharedReader{}).(record.StringReader)
+	if got, err := none.NextStrings(); got != nil || err != nil {
+		t.Errorf("of a reader that has none: %v, %v", got, err)
+	}
+	p.share.end()
 }
 
 // TestBeginOneByOne: a part is not begun before the one before it has seen its first row.

@@ -191,6 +191,21 @@ func (v *statsVisitor) record(h *record.Header, e *elements) error {
 	return err
 }
 
+func (v *statsVisitor) strings(batch []record.StringRecord) {
+	var h record.Header
+	var e [1]record.Element
+	for i := range batch {
+		s := &batch[i]
+		s.Header(&h)
+		if v.meter != nil {
+			e[0].Value = s.Value
+			v.meter.Begin(&h)
+			v.meter.Elements(e[:])
+		}
+		v.add(&h, 1, int64(len(s.Key)+len(s.Value)))
+	}
+}
+
 // add counts a record of n elements and size bytes.
 func (v *statsVisitor) add(h *record.Header, n, size int64) {
 	c := v.count(record.Part{DB: v.db, Type: h.Type})

@@ -429,4 +429,14 @@ func (v *countVisitor) record(h *record.Header, e *elements) error {
 	return err
 }
 
+func (v *countVisitor) strings(batch []record.StringRecord) {
+	v.records += int64(len(batch))
+	v.count += int64(len(batch))
+	for i := range batch {
+		if batch[i].Expired {
+			v.expired++
+		}
+	}
+}
+
 func (v *countVisitor) merge() {}

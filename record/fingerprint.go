@@ -107,7 +107,13 @@ type Hasher struct {
 	room    []byte // for the next element
 	large   []byte // room for elements too large to keep two of
 	header  []byte // room for the record's own bytes
+
+	ends [stringsAtOnce]int    // where the bytes of one of several strings end
+	sums [stringsAtOnce]Sum128 // of their elements
 }
+
+// stringsAtOnce is how many strings are hashed at once.
+const stringsAtOnce = 64
 
 // maxWaiting is how many bytes an element may have to wait to be hashed.
 const maxWaiting = 4 << 10
@@ -196,29 +202,91 @@ func (h *Hasher) AddTo(d *Digest, hd *Header) {
 	if h.count == 0 && h.typ != Stream {
 		return
 	}
-	b := appendSized(append(h.header[:0], tagRecord, byte(h.typ)), hd.Key)
-	at := len(b)
-	b = slices.Grow(b, numbersLen)[:at+numbersLen]
-	numbers := b[at:]
-	binary.LittleEndian.PutUint64(numbers, uint64(hd.ExpireMS))
-	binary.LittleEndian.PutUint64(numbers[8:], uint64(h.count))
 	sum := h.sum
 	if len(h.waiting) > 0 {
 		sum = sum.Add(HashBytes(h.waiting))
 	}
-	binary.LittleEndian.PutUint64(numbers[16:], sum.Lo)
-	binary.LittleEndian.PutUint64(numbers[24:], sum.Hi)
+	b := appendRecord(h.header[:0], h.typ, hd.Key, hd.ExpireMS, h.count, sum)
+	at := len(b) - numbersLen
 	if len(h.last) > 0 {
 		b = append(b, h.last...)
 	}
 	h.header = b
+	d.New = d.New || h.grown
+	d.add(b, at, hd.ExpireMS, h.count)
+}
+
+// Strings adds the digests of whole strings to d. It puts down the bytes of all before it hashes the first.
+func (h *Hasher) Strings(d *Digest, batch []StringRecord) {
+	for len(batch) > 0 {
+		n := min(len(batch), stringsAtOnce)
+		h.hashValues(batch[:n])
+		h.hashStrings(d, batch[:n])
+		batch = batch[n:]
+	}
+}
+
+// hashValues hashes the elements of strings.
+func (h *Hasher) hashValues(batch []StringRecord) {
+	b := h.room[:0]
+	for i := range batch {
+		if len(batch[i].Value) <= maxWaiting {
+			b = append(append(b, byte(String)), batch[i].Value...)
+		}
+		h.ends[i] = len(b)
+	}
+	h.room = b
+	h.typ = String
+	at := 0
+	for i := range batch {
+		if end := h.ends[i]; end > at {
+			h.sums[i] = HashBytes(b[at:end])
+			at = end
+		} else {
+			h.sums[i] = h.hashLarge(&Element{Value: batch[i].Value})
+		}
+	}
+}
+
+// hashStrings hashes the records of strings whose elements were hashed.
+func (h *Hasher) hashStrings(d *Digest, batch []StringRecord) {
+	b := h.header[:0]
+	for i := range batch {
+		b = appendRecord(b, String, batch[i].Key, batch[i].ExpireMS, 1, h.sums[i])
+		h.ends[i] = len(b)
+	}
+	h.header = b
+	at := 0
+	for i := range batch {
+		end := h.ends[i]
+		d.add(b[at:end], end-at-numbersLen, batch[i].ExpireMS, 1)
+		at = end
+	}
+}
+
+// appendRecord appends the bytes that the digest of a record is taken of, but for the last id of a stream.
+//
+//	10 type s(key) expiry(LE64) count(LE64) sum(LE128)
+func appendRecord(dst []byte, t Type, key []byte, expireMS, count int64, sum Sum128) []byte {
+	b := appendSized(append(dst, tagRecord, byte(t)), key)
+	at := len(b)
+	b = slices.Grow(b, numbersLen)[:at+numbersLen]
+	numbers := b[at:]
+	binary.LittleEndian.PutUint64(numbers, uint64(expireMS))
+	binary.LittleEndian.PutUint64(numbers[8:], uint64(count))
+	binary.LittleEndian.PutUint64(numbers[16:], sum.Lo)
+	binary.LittleEndian.PutUint64(numbers[24:], sum.Hi)
+	return b
+}
+
+// add adds a record whose digest is taken of b, in which its expiry stands at at.
+func (d *Digest) add(b []byte, at int, expireMS, count int64) {
 	r := HashBytes(b)
 	d.Records++
-	d.Elements += h.count
-	d.New = d.New || h.grown
+	d.Elements += count
 	d.Millis = d.Millis.Add(r)
-	if hd.ExpireMS != 0 {
-		binary.LittleEndian.PutUint64(b[at:], uint64(CeilSeconds(hd.ExpireMS)))
+	if expireMS != 0 {
+		binary.LittleEndian.PutUint64(b[at:], uint64(CeilSeconds(expireMS)))
 		r = HashBytes(b)
 	}
 	d.Seconds = d.Seconds.Add(r)

@@ -112,6 +112,37 @@ func TestFingerprintOfSizes(t *testing.T) {
 	}
 }
 
+// TestFingerprintOfStrings: strings that are hashed at once add up to what they do one by one.
+func TestFingerprintOfStrings(t *testing.T) {
+	rng := rand.New(rand.NewSource(2))
+	var one, many Hasher
+	var want, got Digest
+	for _, n := range []int{0, 1, stringsAtOnce, 2*stringsAtOnce + 5} {
+		batch := make([]StringRecord, n)
+		for i := range batch {
+			size := []int{0, rng.Intn(300), maxWaiting, maxWaiting + 1, maxHeld + 1}[min(rng.Intn(30), 4)]
+			if rng.Intn(5) > 0 {
+				size = rng.Intn(300)
+			}
+			s := StringRecord{Key: make([]byte, rng.Intn(200)), Value: make([]byte, size), ExpireMS: int64(rng.Intn(2)) * 1700000000001}
+			rng.Read(s.Key)
+			rng.Read(s.Value)
+			batch[i] = s
+			h := Header{Type: Set}
+			s.Header(&h)
+			one.Begin(&h)
+			one.Elements([]Element{{Value: s.Value}})
+			one.AddTo(&want, &h)
+		}
+		many.Begin(&Header{Type: List}) // given up
+		many.Elements([]Element{el("", "x")})
+		many.Strings(&got, batch)
+		if got != want || got.Elements != got.Records {
+			t.Fatalf("%d strings: %+v, want %+v", n, got, want)
+		}
+	}
+}
+
 // Elements swapped between two records, values swapped between two fields, and a record counted
 // twice all change the sum.
 func TestFingerprintSeesSwaps(t *testing.T) {
@@ -239,6 +270,12 @@ func TestHasherAllocatesNothing(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("%v allocations a record", n)
 	}
+	var d Digest
+	batch := []StringRecord{{Key: h.Key, Value: h.Key, ExpireMS: 5}, {Key: h.Key}}
+	hs.Strings(&d, batch)
+	if n := testing.AllocsPerRun(100, func() { hs.Strings(&d, batch) }); n != 0 {
+		t.Errorf("%v allocations a batch of strings", n)
+	}
 }
 
 func BenchmarkHasher(b *testing.B) {
@@ -256,15 +293,16 @@ func BenchmarkHasher(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/element")
 }
 
-// BenchmarkHasherStrings hashes records of one element.
+// BenchmarkHasherStrings hashes whole strings.
 func BenchmarkHasherStrings(b *testing.B) {
 	var hs Hasher
 	var d Digest
-	h := &Header{Type: String, Key: []byte("key:000001")}
-	elems := []Element{{Value: make([]byte, 100)}}
-	for range b.N {
-		hs.Begin(h)
-		hs.Elements(elems)
-		hs.AddTo(&d, h)
+	batch := make([]StringRecord, 32)
+	for i := range batch {
+		batch[i] = StringRecord{Key: []byte("key:000001"), Value: make([]byte, 100)}
 	}
+	for range b.N {
+		hs.Strings(&d, batch)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(batch)), "ns/string")
 }

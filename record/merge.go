@@ -114,26 +114,53 @@ func (m *merged) Close() error {
 func Concat(open ...func() (Reader, error)) Reader { return &concat{open: open} }
 
 type concat struct {
-	Reader // nil: none is open
-	open   []func() (Reader, error)
+	Reader               // nil: none is open
+	strings StringReader // that is the Reader; nil: it is none
+	open    []func() (Reader, error)
+}
+
+// ready opens the next reader when none is open; io.EOF after the last.
+func (c *concat) ready() error {
+	if c.Reader != nil {
+		return nil
+	}
+	if len(c.open) == 0 {
+		return io.EOF
+	}
+	r, err := c.open[0]()
+	if err != nil {
+		return err
+	}
+	c.Reader, c.open = r, c.open[1:]
+	c.strings, _ = r.(StringReader)
+	return nil
 }
 
 // Next returns the next record of the reader that is open, or of those after it.
 func (c *concat) Next() (*Header, error) {
 	for {
-		if c.Reader == nil {
-			if len(c.open) == 0 {
-				return nil, io.EOF
-			}
-			r, err := c.open[0]()
-			if err != nil {
-				return nil, err
-			}
-			c.Reader, c.open = r, c.open[1:]
+		if err := c.ready(); err != nil {
+			return nil, err
 		}
 		h, err := c.Reader.Next()
 		if err != io.EOF {
 			return h, err
+		}
+		if err := c.Close(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// NextStrings returns the next strings of the reader that is open, or of those after it.
+func (c *concat) NextStrings() ([]StringRecord, error) {
+	for {
+		if err := c.ready(); err != nil || c.strings == nil {
+			return nil, err
+		}
+		batch, err := c.strings.NextStrings()
+		if err != io.EOF {
+			return batch, err
 		}
 		if err := c.Close(); err != nil {
 			return nil, err
@@ -159,7 +186,7 @@ func (c *concat) Settle(class Class) {
 // Close closes the reader that is open.
 func (c *concat) Close() error {
 	r := c.Reader
-	if c.Reader = nil; r == nil {
+	if c.Reader, c.strings = nil, nil; r == nil {
 		return nil
 	}
 	return r.Close()

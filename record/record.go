@@ -188,6 +188,39 @@ type Reader interface {
 	Close() error
 }
 
+// StringRecord is a whole string: what its header and its only element say.
+type StringRecord struct {
+	DB         string
+	Key, Value []byte
+	ExpireMS   int64
+	Expired    bool
+	Class      Class // of its row; the reader sets Copied
+}
+
+// Header sets h, which is zero or of a string before, to the string's header.
+func (s *StringRecord) Header(h *Header) {
+	h.DB, h.Type, h.Len = s.DB, String, 1
+	h.Key, h.ExpireMS, h.Expired = s.Key, s.ExpireMS, s.Expired
+}
+
+// StringBytes is how many bytes of keys and values a batch holds.
+func StringBytes(batch []StringRecord) (n int64) {
+	for i := range batch {
+		n += int64(len(batch[i].Key) + len(batch[i].Value))
+	}
+	return n
+}
+
+// StringReader is a Reader that hands out strings several at a time.
+type StringReader interface {
+	Reader
+	// NextStrings moves past the next records, which are strings, and returns them: as many as are at
+	// hand. None and no error says that the next record is to be had by Next only; io.EOF comes after
+	// the last. They live, and their views, until the next call of NextStrings or Next; whoever has
+	// them may set Class until then, and does not call Settle.
+	NextStrings() ([]StringRecord, error)
+}
+
 // Writer takes records in ascending (Key, Type) order.
 type Writer interface {
 	// Begin starts a record. It does not retain the header.

@@ -266,6 +266,52 @@ func TestConcat(t *testing.T) {
 	}
 }
 
+// stringList is a list that hands out strings several at a time, up to the header of another type.
+type stringList struct{ list }
+
+func (l *stringList) NextStrings() (batch []StringRecord, err error) {
+	for len(l.headers) > 0 && l.headers[0].Type == String {
+		h, _ := l.Next()
+		batch = append(batch, StringRecord{Key: h.Key, ExpireMS: h.ExpireMS, Expired: h.Expired})
+	}
+	if len(batch) == 0 && len(l.headers) == 0 {
+		return nil, io.EOF
+	}
+	return batch, nil
+}
+
+// TestConcatStrings: strings are handed out at once where a reader can, other records one by one.
+func TestConcatStrings(t *testing.T) {
+	a := &stringList{list{headers: []Header{{Type: String, Key: []byte("a")}, {Type: String, Key: []byte("b")}, {Type: Set, Key: []byte("c")}}}}
+	b := &list{headers: []Header{{Type: String, Key: []byte("d")}}}
+	opens := []func() (Reader, error){}
+	for _, r := range []Reader{a, b, &stringList{list{headers: []Header{{Type: String, Key: []byte("e")}}}}} {
+		opens = append(opens, func() (Reader, error) { return r, nil })
+	}
+	r := Concat(opens...).(StringReader)
+	got := ""
+	batch, err := r.NextStrings()
+	for ; err == nil; batch, err = r.NextStrings() {
+		for _, s := range batch {
+			got += string(s.Key)
+		}
+		if len(batch) == 0 {
+			h, err := r.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got += " one " + string(h.Key)
+		}
+		got += ";"
+	}
+	if err != io.EOF || got != "ab; one c; one d; one e;" || !a.closed || !b.closed {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := Concat(func() (Reader, error) { return nil, io.ErrNoProgress }).(StringReader).NextStrings(); err != io.ErrNoProgress {
+		t.Errorf("open: %v", err)
+	}
+}
+
 func TestMergePassesErrorsOn(t *testing.T) {
 	boom := errors.New("boom")
 	m := Merge(&list{}, &list{err: boom})

@@ -10,52 +10,81 @@ import (
 
 // StringPass is what a format knows of the rows of its strings.
 type StringPass interface {
-	// DecodeString reads the row that rows returned last into a header and returns its value, a view. A row
-	// that cannot be decoded is reported, counted and left out: ok is false.
-	DecodeString(h *record.Header, row *store.Row, rows *store.Buffer) (value []byte, ok bool)
+	// DecodeStrings decodes the rows of the last batch into dst, which has room for all of them and names the database, as
+	// views. It returns how many could be decoded; the others are reported and counted.
+	DecodeStrings(dst []record.StringRecord, rows []store.Row, batch store.Batcher) int
 	// Publish hands the counts to the ledger.
 	Publish()
 }
+
+// stringBatch is how many rows of strings are read at once, at most.
+const stringBatch = 64
 
 // stringRows reads a keyspace in which a row is a record.
 type stringRows struct {
 	ctx    context.Context
 	pass   StringPass
-	rows   *store.Buffer
+	it     store.Batcher
 	tally  *record.Tally
 	h      record.Header
-	value  []byte
-	class  record.Class // of the current row
-	live   bool         // there is one
-	unread bool
+	rows   [stringBatch]store.Row
+	room   [stringBatch]record.StringRecord
+	batch  []record.StringRecord // of room
+	next   int                   // how many of the batch were handed out
+	unread bool                  // the last that Next handed out was not read
 }
 
 // Strings returns a reader of all rows of an iterator, which it owns, as strings of a database. Rows are
 // counted in tally.
-func Strings(ctx context.Context, db string, it store.Iterator, tally *record.Tally, p StringPass) record.Reader {
-	return &stringRows{ctx: ctx, pass: p, rows: store.NewBuffer(it), tally: tally,
-		h: record.Header{DB: db, Type: record.String, Len: 1}}
+func Strings(ctx context.Context, db string, it store.Iterator, tally *record.Tally, p StringPass) record.StringReader {
+	s := &stringRows{ctx: ctx, pass: p, it: store.Batched(it), tally: tally}
+	for i := range s.room {
+		s.room[i].DB = db
+	}
+	return s
+}
+
+// fill decodes more rows.
+func (s *stringRows) fill() error {
+	s.settle()
+	for len(s.batch) == 0 {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		n, err := s.it.NextBatch(s.rows[:])
+		if err != nil {
+			return err
+		}
+		s.batch = s.room[:s.pass.DecodeStrings(s.room[:], s.rows[:n], s.it)]
+	}
+	return nil
 }
 
 // Next moves to the next row that can be decoded.
 func (s *stringRows) Next() (*record.Header, error) {
-	s.settle()
-	for {
-		row := s.rows.Pop()
-		if row == nil {
-			if err := s.ctx.Err(); err != nil {
-				return nil, err
-			}
-			if err := s.rows.Fill(); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if value, ok := s.pass.DecodeString(&s.h, row, s.rows); ok {
-			s.value, s.class, s.live, s.unread = value, record.Copied, true, true
-			return &s.h, nil
+	s.unread = false
+	if s.next >= len(s.batch) {
+		if err := s.fill(); err != nil {
+			return nil, err
 		}
 	}
+	s.batch[s.next].Header(&s.h)
+	s.next++
+	s.unread = true
+	return &s.h, nil
+}
+
+// NextStrings returns the rows of a batch that can be decoded.
+func (s *stringRows) NextStrings() ([]record.StringRecord, error) {
+	s.unread = false
+	if s.next >= len(s.batch) {
+		if err := s.fill(); err != nil {
+			return nil, err
+		}
+	}
+	from := s.next
+	s.next = len(s.batch)
+	return s.batch[from:], nil
 }
 
 // Read returns the string.
@@ -65,24 +94,29 @@ func (s *stringRows) Read(dst []record.Element) (int, error) {
 	}
 	s.unread = false
 	e := &dst[0] // set field by field: a struct would be built elsewhere and copied
-	e.Name, e.Value, e.Score = nil, s.value, 0
+	e.Name, e.Value, e.Score = nil, s.batch[s.next-1].Value, 0
 	return 1, nil
 }
 
 // Settle sets the class of the current row.
-func (s *stringRows) Settle(c record.Class) { s.class = c }
-
-func (s *stringRows) settle() {
-	if s.live {
-		s.tally.Rows[s.class]++
+func (s *stringRows) Settle(c record.Class) {
+	if s.next > 0 {
+		s.batch[s.next-1].Class = c
 	}
-	s.live, s.unread = false, false
+}
+
+// settle counts the rows that were handed out.
+func (s *stringRows) settle() {
+	for i := range s.batch[:s.next] {
+		s.tally.Rows[s.batch[i].Class]++
+	}
+	s.batch, s.next = nil, 0
 }
 
 // Close closes the iterator.
 func (s *stringRows) Close() error {
 	s.settle()
-	err := Drop(s.rows, s.tally)
+	err := Drop(s.it, s.tally)
 	s.pass.Publish()
 	return err
 }

@@ -2,7 +2,9 @@ package dataset
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"math/rand"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,9 +18,14 @@ import (
 // plainPass takes every row but those whose value is empty.
 type plainPass struct{ published int }
 
-func (p *plainPass) DecodeString(h *record.Header, row *store.Row, _ *store.Buffer) ([]byte, bool) {
-	h.Key = row.Key
-	return row.Value, len(row.Value) > 0
+func (p *plainPass) DecodeStrings(dst []record.StringRecord, rows []store.Row, _ store.Batcher) (n int) {
+	for _, row := range rows {
+		if len(row.Value) > 0 {
+			dst[n].Key, dst[n].Value, dst[n].Class = row.Key, row.Value, record.Copied
+			n++
+		}
+	}
+	return n
 }
 
 func (p *plainPass) Publish() { p.published++ }
@@ -66,6 +73,69 @@ func TestStrings(t *testing.T) {
 	}
 	if err := r.Close(); err != nil || p.published != 1 || tally.Rows[record.Copied] != 2 || tally.Rows[record.Expired] != 1 {
 		t.Errorf("published %d times, rows %v, %v", p.published, tally.Rows, err)
+	}
+}
+
+// TestStringsAtOnce: rows come at once or one by one, each once, and are counted in the class that they were given either way.
+func TestStringsAtOnce(t *testing.T) {
+	fs := memstore.New()
+	kv := fs.Dir("/x")
+	const rows = 500
+	for i := range rows {
+		kv.Put("default", fmt.Appendf(nil, "%03d", i), []byte("v")[:min(i%7, 1)])
+	}
+	st, err := fs.Open(context.Background(), "/x", &store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	it, err := st.Keyspaces()[0].Rows(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tally, want record.Tally
+	r := Strings(context.Background(), "7", it, &tally, &plainPass{})
+	settle := func(i int) record.Class {
+		class := []record.Class{record.Copied, record.Expired, record.Filtered}[i%3]
+		want.Rows[class]++
+		return class
+	}
+	next := func(key []byte, i int) int {
+		if i++; i%7 == 0 {
+			i++
+		}
+		if string(key) != fmt.Sprintf("%03d", i) {
+			t.Fatalf("%s, want %03d", key, i)
+		}
+		return i
+	}
+	rng, i := rand.New(rand.NewSource(1)), 0
+	for err == nil {
+		if rng.Intn(3) == 0 {
+			var batch []record.StringRecord
+			if batch, err = r.NextStrings(); err == nil && len(batch) == 0 {
+				t.Fatal("no strings and no end")
+			}
+			for j := range batch {
+				if batch[j].DB != "7" || string(batch[j].Value) != "v" {
+					t.Fatalf("%+v", batch[j])
+				}
+				i = next(batch[j].Key, i)
+				batch[j].Class = settle(i)
+			}
+			if n, err := r.Read(make([]record.Element, 1)); n != 0 || err != io.EOF {
+				t.Fatalf("a batch has no current record: %d, %v", n, err)
+			}
+			continue
+		}
+		var h *record.Header
+		if h, err = r.Next(); err == nil {
+			i = next(h.Key, i)
+			r.Settle(settle(i))
+		}
+	}
+	r.Settle(record.Lost)
+	if r.Close(); err != io.EOF || i < rows-2 || tally.Rows != want.Rows {
+		t.Errorf("%v after %d, rows %v, want %v", err, i, tally.Rows, want.Rows)
 	}
 }
 

@@ -36,6 +36,7 @@ type ApplyOptions struct {
 func (s *Selection) Apply(ctx context.Context, r record.Reader, o ApplyOptions) record.Reader {
 	out := selected{Reader: r, ctx: ctx, sel: s, all: s.Everything(), window: s.window(o.Now), skipped: o.Skipped,
 		now: o.Now.UnixMilli(), fields: o.Fields}
+	out.strings, _ = r.(record.StringReader)
 	switch {
 	case out.all && s.KeepExpired:
 		return r
@@ -48,6 +49,8 @@ func (s *Selection) Apply(ctx context.Context, r record.Reader, o ApplyOptions) 
 // selected leaves out records that their headers decide about.
 type selected struct {
 	record.Reader
+	strings record.StringReader // that is the Reader; nil: it is none
+	head    record.Header       // of one of its strings
 	ctx     context.Context
 	sel     *Selection
 	all     bool // but for expired ones
@@ -138,6 +141,49 @@ func (r *selected) next() (*record.Header, error) {
 	}
 }
 
+// NextStrings returns those of the next strings that are selected. They change places with those that are not.
+func (r *selected) NextStrings() ([]record.StringRecord, error) {
+	if r.strings == nil {
+		return nil, nil
+	}
+	r.hash = nil
+	for n := 1; ; n++ {
+		if n%checkEvery == 0 && r.ctx.Err() != nil {
+			return nil, context.Cause(r.ctx)
+		}
+		batch, err := r.strings.NextStrings()
+		if err != nil || len(batch) == 0 {
+			return nil, err
+		}
+		if kept := r.admitted(batch); len(kept) > 0 {
+			return kept, nil
+		}
+	}
+}
+
+// admitted moves those of a batch that are selected to its front and returns them, in their order.
+func (r *selected) admitted(batch []record.StringRecord) []record.StringRecord {
+	n := 0
+	for i := range batch {
+		s := &batch[i]
+		if !r.all || s.Expired {
+			s.Header(&r.head)
+			if class := r.admit(&r.head); class != record.Copied {
+				s.Class = class
+				if r.skipped != nil {
+					r.skipped(&r.head, class)
+				}
+				continue
+			}
+		}
+		if n != i {
+			batch[n], batch[i] = batch[i], batch[n]
+		}
+		n++
+	}
+	return batch[:n]
+}
+
 // admit says what becomes of a record, as far as its header shows.
 func (r *selected) admit(h *record.Header) record.Class {
 	switch {
@@ -187,6 +233,9 @@ func (r *weighed) Next() (*record.Header, error) {
 		r.skip(h, record.Filtered)
 	}
 }
+
+// NextStrings leaves all to Next.
+func (r *weighed) NextStrings() ([]record.StringRecord, error) { return nil, nil }
 
 // weigh reads elements of a record until it is large enough, or ends before that.
 func (r *weighed) weigh(h *record.Header) (bool, error) {

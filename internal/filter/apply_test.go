@@ -204,6 +204,78 @@ func TestApplySettles(t *testing.T) {
 	}
 }
 
+// stringReader hands out strings several at a time.
+type stringReader struct {
+	record.Reader
+	batches [][]record.StringRecord
+	next    func()
+}
+
+func (r *stringReader) NextStrings() ([]record.StringRecord, error) {
+	if r.next != nil {
+		r.next()
+	}
+	if len(r.batches) == 0 {
+		return nil, io.EOF
+	}
+	b := r.batches[0]
+	r.batches = r.batches[1:]
+	return b, nil
+}
+
+// TestApplyStrings: of strings that come at once those are left that are selected one by one.
+func TestApplyStrings(t *testing.T) {
+	for _, c := range []struct {
+		s             Selection
+		keys, skipped string
+		classes       string // of the rows, by key
+	}{
+		{s: Selection{}, keys: "b c e ", skipped: "a expired d expired ", classes: "ecc ec"},
+		{s: Selection{KeepExpired: true}, keys: "a b c d e ", classes: "ccc cc"},
+		{s: Selection{Filter: Filter{Match: []string{"[acde]"}}}, keys: "c e ", skipped: "a expired b filtered d expired ", classes: "efc ec"},
+		{s: Selection{Filter: Filter{DBs: []string{"1"}}}, skipped: "a expired b filtered c filtered d expired e filtered ", classes: "eff ef"},
+		{s: Selection{ExpireFrom: &Moment{Ahead: time.Second}, KeepExpired: true}, keys: "c ", skipped: "a filtered b filtered d filtered e filtered ", classes: "ffc ff"},
+		{s: Selection{Filter: Filter{Types: record.Of(record.Set)}, KeepExpired: true}, skipped: "a filtered b filtered c filtered d filtered e filtered ", classes: "fff ff"},
+	} {
+		at := now.UnixMilli()
+		one := func(key string, expire int64) record.StringRecord {
+			return record.StringRecord{DB: "0", Key: []byte(key), ExpireMS: expire, Expired: expire != 0 && expire < at, Class: record.Copied}
+		}
+		all := [][]record.StringRecord{{one("a", 1), one("b", 0), one("c", at+2000)}, {one("d", 2), one("e", 0)}}
+		skipped, keys := "", ""
+		o := ApplyOptions{Now: now, Skipped: func(h *record.Header, c record.Class) {
+			if h.DB != "0" || h.Type != record.String || h.Len != 1 {
+				t.Errorf("%+v", h)
+			}
+			skipped += fmt.Sprintf("%s %s ", h.Key, c)
+		}}
+		r := c.s.Apply(context.Background(), &stringReader{batches: slices.Clone(all)}, o).(record.StringReader)
+		batch, err := r.NextStrings()
+		for ; err == nil; batch, err = r.NextStrings() {
+			for i := range batch {
+				keys += string(batch[i].Key) + " "
+			}
+		}
+		classes := map[string]string{}
+		for _, b := range all {
+			for i := range b {
+				classes[string(b[i].Key)] = b[i].Class.String()[:1]
+			}
+		}
+		got := classes["a"] + classes["b"] + classes["c"] + " " + classes["d"] + classes["e"]
+		if err != io.EOF || keys != c.keys || skipped != c.skipped || got != c.classes {
+			t.Errorf("%+v: keys %s, skipped %s, classes %s, %v", c.s, keys, skipped, got, err)
+		}
+	}
+	// What is weighed comes one by one, and so do records of a reader that hands out no strings.
+	for _, r := range []record.Reader{(&Selection{MinBytes: 1}).Apply(context.Background(), &stringReader{}, ApplyOptions{Now: now}),
+		(&Selection{}).Apply(context.Background(), &reader{}, ApplyOptions{Now: now})} {
+		if b, err := r.(record.StringReader).NextStrings(); b != nil || err != nil {
+			t.Errorf("%v, %v", b, err)
+		}
+	}
+}
+
 // Where nothing is selected, the context still ends the reading.
 func TestApplyIsCancelled(t *testing.T) {
 	boom := errors.New("boom")
@@ -219,6 +291,13 @@ func TestApplyIsCancelled(t *testing.T) {
 		if _, err := s.Apply(ctx, r, ApplyOptions{Now: now, TempDir: t.TempDir()}).Next(); !errors.Is(err, boom) || seen > 1000+checkEvery {
 			t.Errorf("%+v: %v after %d records", s, err, seen)
 		}
+	}
+	strings, end := context.WithCancelCause(context.Background())
+	b := make([]record.StringRecord, 1)
+	endless := &stringReader{batches: slices.Repeat([][]record.StringRecord{b}, 10*checkEvery), next: func() { end(boom) }}
+	nothing := &Selection{Filter: Filter{Match: []string{"nothing"}}}
+	if _, err := nothing.Apply(strings, endless, ApplyOptions{Now: now}).(record.StringReader).NextStrings(); err != boom {
+		t.Errorf("among strings: %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(boom)

@@ -36,6 +36,14 @@ func (g *Gauge) Elements(elems []record.Element) {
 	}
 }
 
+// Strings counts a batch of strings.
+func (g *Gauge) Strings(batch []record.StringRecord) {
+	n := int64(len(batch))
+	g.records += n
+	g.elements += n
+	g.bytes += record.StringBytes(batch)
+}
+
 // Error counts an error finding, at once. Any goroutine may call it.
 func (g *Gauge) Error() {
 	if g.meter != nil {

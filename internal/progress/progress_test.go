@@ -155,6 +155,44 @@ func TestReader(t *testing.T) {
 	}
 }
 
+// someStrings hands out two batches of strings, then one record.
+type someStrings struct {
+	reading
+	batches int
+}
+
+func (r *someStrings) NextStrings() ([]record.StringRecord, error) {
+	if r.batches++; r.batches < 3 {
+		return []record.StringRecord{{Key: []byte("k"), Value: []byte("v")}, {Key: []byte("l")}}, nil
+	}
+	if r.batches == 3 {
+		return nil, nil
+	}
+	return nil, io.EOF
+}
+
+// TestReaderOfStrings: strings that are read at once count as records and elements, and their end ends the task.
+func TestReaderOfStrings(t *testing.T) {
+	m := newMeter(steps, func(State) {}, time.Now)
+	m.Begin("run", 50, 0, 1)
+	r := m.Reader(&someStrings{}, 50).(record.StringReader)
+	for {
+		batch, err := r.NextStrings()
+		if err == io.EOF {
+			break
+		}
+		if len(batch) == 0 {
+			r.Next()
+		}
+	}
+	if s := m.State(); s.Records != 5 || s.Elements != 4 || s.Done != 50 || s.TasksDone != 1 {
+		t.Errorf("%+v", s)
+	}
+	if batch, err := m.Reader(&reading{}, 1).(record.StringReader).NextStrings(); batch != nil || err != nil {
+		t.Errorf("of a reader that has none: %v, %v", batch, err)
+	}
+}
+
 // TestUndo: a task that did not come to its end counts for nothing, and may run again.
 func TestUndo(t *testing.T) {
 	m := new(Meter)

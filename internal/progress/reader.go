@@ -15,28 +15,54 @@ func (m *Meter) Reader(r record.Reader, size int64) record.Reader {
 	if m == nil {
 		return r
 	}
-	return &reader{Reader: r, gauge: m.Gauge(size)}
+	out := &reader{Reader: r, gauge: m.Gauge(size)}
+	out.strings, _ = r.(record.StringReader)
+	return out
 }
 
 type reader struct {
 	record.Reader
-	gauge Gauge
-	calls uint
-	ended bool
+	strings record.StringReader // that is the Reader; nil: it is none
+	gauge   Gauge
+	calls   uint
+	ended   bool
 }
 
 // Next counts the record that follows.
 func (r *reader) Next() (*record.Header, error) {
 	h, err := r.Reader.Next()
-	switch {
-	case err == io.EOF && !r.ended:
-		r.ended = true
-		r.gauge.Finish()
-	case err == nil:
-		r.gauge.Record(h.Key)
+	if err != nil {
+		r.end(err)
+		return nil, err
+	}
+	r.gauge.Record(h.Key)
+	r.tick()
+	return h, nil
+}
+
+// NextStrings counts the strings that follow.
+func (r *reader) NextStrings() ([]record.StringRecord, error) {
+	if r.strings == nil {
+		return nil, nil
+	}
+	batch, err := r.strings.NextStrings()
+	if err != nil {
+		r.end(err)
+		return nil, err
+	}
+	if len(batch) > 0 {
+		r.gauge.Strings(batch)
 		r.tick()
 	}
-	return h, err
+	return batch, nil
+}
+
+// end finishes the task when its records have come to their end.
+func (r *reader) end(err error) {
+	if err == io.EOF && !r.ended {
+		r.ended = true
+		r.gauge.Finish()
+	}
 }
 
 // Read counts the elements that follow.

@@ -204,22 +204,27 @@ func (p *Pass) openStrings() (record.Reader, error) {
 	return dataset.Strings(p.ctx, p.store.DB, it, &p.meta, p), nil
 }
 
-// DecodeString implements dataset.StringPass.
-func (p *Pass) DecodeString(h *record.Header, row *store.Row, rows *store.Buffer) ([]byte, bool) {
-	m := &p.m
-	m.Key = row.Key
-	if err := p.store.strings.DecodeMeta(m, row.Value); err != nil {
-		p.Malformed(findings.ValueKind(err), row.Key, row.Key, rows.Place(), err)
-		return nil, false
-	}
-	h.Key = row.Key
-	h.ExpireMS, h.Expired = m.ExpireMS, m.ExpireMS != 0 && m.ExpireMS < p.now
-	if c := p.store.strings; c.Remark != nil && !h.Expired {
-		if kind, detail := c.Remark(m); kind != "" {
-			p.Report(&p.store.Metas, record.Finding{Kind: kind, Severity: record.Note, Type: record.String, Key: row.Key, Place: rows.Place(), Detail: detail})
+// DecodeStrings implements dataset.StringPass.
+func (p *Pass) DecodeStrings(dst []record.StringRecord, rows []store.Row, batch store.Batcher) int {
+	n, m, c := 0, &p.m, p.store.strings
+	for i := range rows {
+		row := &rows[i]
+		m.Key = row.Key
+		if err := c.DecodeMeta(m, row.Value); err != nil {
+			p.Malformed(findings.ValueKind(err), row.Key, row.Key, batch.PlaceAt(i), err)
+			continue
+		}
+		s := &dst[n] // set field by field: a struct would be built elsewhere and copied
+		s.Key, s.Value, s.ExpireMS, s.Class = row.Key, m.Value, m.ExpireMS, record.Copied
+		s.Expired = m.ExpireMS != 0 && m.ExpireMS < p.now
+		n++
+		if c.Remark != nil && !s.Expired {
+			if kind, detail := c.Remark(m); kind != "" {
+				p.Report(&p.store.Metas, record.Finding{Kind: kind, Severity: record.Note, Type: record.String, Key: row.Key, Place: batch.PlaceAt(i), Detail: detail})
+			}
 		}
 	}
-	return m.Value, true
+	return n
 }
 
 // orphans sums up consecutive rows without a meta row, so that a lost record is one finding.
