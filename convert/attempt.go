@@ -194,8 +194,8 @@ func (a *attempt) write(ctx context.Context) (format.Source, error) {
 	return a.finish(ctx)
 }
 
-// foresee looks for losses before anything is written to a server, where it would stay: it runs the tasks once without
-// writing.
+// foresee looks for losses and for keys that exist before anything is written to a server, where it would stay: it runs the
+// tasks once without writing.
 func (a *attempt) foresee(ctx context.Context) error {
 	if a.o.Target.Address == "" {
 		return nil
@@ -212,6 +212,14 @@ func (a *attempt) foresee(ctx context.Context) error {
 		return err
 	}
 	a.results = adopted
+	return a.conflicts()
+}
+
+// conflicts is an error when keys of a server would be overwritten that must not be.
+func (a *attempt) conflicts() error {
+	if l, ok := a.target.(format.Loaded); ok {
+		return l.Conflicts()
+	}
 	return nil
 }
 

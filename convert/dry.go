@@ -85,7 +85,10 @@ func (d *dryRun) run(ctx context.Context, a *attempt) (rep *Report, err error) {
 	rep.DryRun, rep.Estimate, rep.Proof.Why = true, est, "nothing was written"
 	rep.Sampled = a.o.Estimate && est.SampleBytes < est.SourceBytes
 	rep.Timings = Timings{Run: time.Since(start).Seconds(), Total: time.Since(a.began).Seconds()}
-	return rep, a.judge(t, rep.Losses)
+	if err := a.judge(t, rep.Losses); err != nil {
+		return rep, err
+	}
+	return rep, a.conflicts()
 }
 
 // estimate says what the conversion will take; nil for a server, which nothing is written to for a try. Where the

@@ -118,15 +118,24 @@ func (x *task) open(ctx context.Context, src format.Source, write bool) error {
 	if err != nil {
 		return err
 	}
-	if write && x.Group != 0 && !x.refused.Load() {
-		w, err := x.target.Shard(x.N, x.TargetDB, x.Group, x.memory.of(x.Task))
-		if err != nil {
+	if x.Group != 0 && !x.refused.Load() {
+		if x.writer, err = x.shard(write); err != nil {
 			return errors.Join(err, r.Close())
 		}
-		x.writer = w
 	}
 	x.reader = r
 	return nil
+}
+
+// shard returns what records are written with, or, of a task that only counts, what looks at keys of a server; nil is neither.
+func (x *task) shard(write bool) (record.Writer, error) {
+	if write {
+		return x.target.Shard(x.N, x.TargetDB, x.Group, x.memory.of(x.Task))
+	}
+	if l, ok := x.target.(format.Loaded); ok {
+		return l.Look(x.TargetDB)
+	}
+	return nil, nil
 }
 
 // read returns the reader of the task. When types of the source may compete for a name in the target,

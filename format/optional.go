@@ -118,6 +118,12 @@ type Loaded interface {
 	// Run identifies the run of the server, or of those of a cluster: after a restart, written data may be
 	// lost.
 	Run() string
+	// Look returns a writer for a database that writes nothing, but asks which keys of its records exist; nil if that does
+	// not matter.
+	Look(db string) (record.Writer, error)
+	// Conflicts returns an error that names some of the existing keys that must not be written, as found by the writers of
+	// Look.
+	Conflicts() error
 	// Check compares the key counts of the server with those written, and describes the comparison in one line.
 	// given is the number of keys written to each database, expired the number that may have expired since.
 	Check(ctx context.Context, given, expired map[string]int64) (string, error)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -40,6 +39,8 @@ type target struct {
 	names   uint64
 	shards  map[int]store.Table // what each wrote; File is the run of the server, Entries how many records
 	written int64               // records of this process
+
+	conflicts conflicts
 }
 
 // start is what is known when writing begins, for the process that goes on with it, too.
@@ -192,8 +193,8 @@ func (t *target) databases() error {
 		if n, err := strconv.Atoi(db); err != nil || n < 0 {
 			return fmt.Errorf("database %q: a server has numbers for databases; choose with --db", db)
 		}
-		if t.server.cluster && db != "0" {
-			return fmt.Errorf("database %s: a cluster has database 0 alone; --map-db %s=0 puts it there", db, db)
+		if t.server.cluster && t.home(db) != "0" {
+			return fmt.Errorf("database %s: a cluster has database 0 alone; end the address with /0 to put it there", db)
 		}
 	}
 	if len(t.options.DBs) > 1 && t.server.db >= 0 {
@@ -235,6 +236,13 @@ func (t *target) node(slot int) string {
 	return t.server.nodes[slot]
 }
 
+// hosts are the servers that have keys.
+func (t *target) hosts() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.server.hosts()
+}
+
 // relocate renews the map of slots.
 func (t *target) relocate(ctx context.Context) error {
 	t.mu.Lock()
@@ -248,7 +256,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	switch {
 	case h.Type == record.Stream:
 		return files.StreamLosses(s.version, s.name, h)
-	case h.Type == record.Other && (!slices.Equal(h.Key[:min(len(h.Key), 9)], []byte("FUNCTION ")) || s.major < 7):
+	case h.Type == record.Other && (!isLibrary(h) || s.major < 7):
 		return []record.Loss{{Kind: record.LossModule, Drops: true, Detail: "no command makes it"}}
 	}
 	return nil
@@ -286,15 +294,8 @@ func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record
 	w := &writer{t: t, n: n, db: db, pipes: map[string]*pipe{}, encoder: encode.Encoder{Version: t.server.version, Memory: memory / 2,
 		TempDir: t.options.TempDir}}
 	w.ctx, w.cancel = context.WithCancelCause(t.ctx)
-	if t.start.Before[db] == 0 || t.Existing == format.Replace {
-		return w, nil
-	}
-	if t.server.cluster {
-		w.ask = redis.NewClusterClient(t.server.clusterOptions())
-		return w, nil
-	}
 	var err error
-	w.ask, err = t.client(t.server.host, db)
+	w.ask, err = t.newAsker(db)
 	return w, err
 }
 

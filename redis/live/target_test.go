@@ -278,7 +278,10 @@ func TestCluster(t *testing.T) {
 	}
 	diff(t, want(t, list, "0"), got)
 	moveSlot(t, nodes)
-	if _, err := open(t, "redis+cluster://"+nodes[0].Addr, format.ServerOptions{}, "1"); err == nil || !strings.Contains(err.Error(), "database 0 alone") {
+	if _, err := open(t, "redis+cluster://"+nodes[0].Addr, format.ServerOptions{}, "1"); err == nil || !strings.Contains(err.Error(), "database 0 alone; end the address with /0") {
+		t.Error(err)
+	}
+	if _, err := open(t, "redis+cluster://"+nodes[0].Addr+"/0", format.ServerOptions{Existing: format.Replace}, "1"); err != nil {
 		t.Error(err)
 	}
 	if _, err := open(t, "redis://"+nodes[0].Addr, format.ServerOptions{}, "0"); err == nil || !strings.Contains(err.Error(), "write redis+cluster://") {
@@ -329,7 +332,7 @@ func TestExisting(t *testing.T) {
 	}
 	target := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{}, "0")
 	err := load(context.Background(), target, list, "0", 1)
-	if err == nil || !strings.Contains(err.Error(), "is there already: --replace overwrites such keys, --skip-existing leaves them") {
+	if err == nil || !strings.Contains(err.Error(), "in database 0 exists already; --replace overwrites existing keys, --skip-existing keeps them") {
 		t.Error(err)
 	}
 	target = mustOpen(t, "redis://"+s.Addr, format.ServerOptions{Existing: format.SkipExisting}, "0")
@@ -346,6 +349,88 @@ func TestExisting(t *testing.T) {
 		t.Fatal(err)
 	}
 	diff(t, want(t, list, "0"), s.Client().Records(t))
+}
+
+// look has keys of records looked for, and returns what is in the way.
+func look(t *testing.T, target format.Target, list []made, db string) string {
+	t.Helper()
+	l := target.(format.Loaded)
+	w, err := l.Look(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w == nil {
+		return "nobody asks"
+	}
+	for _, m := range list {
+		if err := errors.Join(w.Begin(&m.h), w.Write(m.elems), w.End()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Conflicts(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func function(code string) made {
+	return made{record.Header{DB: "0", Type: record.Other, Key: []byte("FUNCTION lib1")}, []record.Element{{Name: []byte("function"), Value: []byte(code)}}}
+}
+
+// TestLook: what exists is named before anything is written, in all databases and nodes, and so are libraries of functions with other code.
+func TestLook(t *testing.T) {
+	nodes := redistest.StartCluster(t)
+	address := "redis+cluster://" + nodes[0].Addr
+	list := data(3*maxAsked, 1)
+	other, same := function(strings.Replace(library, "return 1", "return 2", 1)), function(library)
+	if text := look(t, mustOpen(t, address, format.ServerOptions{}, "0"), append(list, same), "0"); text != "" {
+		t.Errorf("nothing is there: %s", text)
+	}
+	if err := load(context.Background(), mustOpen(t, address, format.ServerOptions{}, "0"), append(list[:50:50], list[len(list)-1], same), "0", 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes {
+		if list, ok := n.Client().Must(t, "FUNCTION", "LIST").([]any); !ok || len(list) != 1 {
+			t.Errorf("%s has functions %v", n.Addr, list)
+		}
+	}
+	text := look(t, mustOpen(t, address, format.ServerOptions{}, "0"), append([]made{other}, list...), "0")
+	if !strings.Contains(text, "already has 52 of the keys to write: library of functions \"lib1\", ") || strings.Count(text, " in database 0") != 4 ||
+		!strings.Contains(text, ", …; nothing was written; ") {
+		t.Error(text)
+	}
+	if text = look(t, mustOpen(t, address, format.ServerOptions{}, "0"), append(list[60:70:70], same), "0"); text != "" {
+		t.Errorf("none of them is there: %s", text)
+	}
+	for _, o := range []format.Existing{format.SkipExisting, format.Replace} {
+		if text = look(t, mustOpen(t, address, format.ServerOptions{Existing: o}, "0"), list, "0"); text != "nobody asks" {
+			t.Errorf("%v: %s", o, text)
+		}
+	}
+	code := func() string {
+		got := nodes[1].Client().Must(t, "FUNCTION", "LIST", "WITHCODE").([]any)[0].([]any)
+		return redistest.Text(got[len(got)-1])
+	}
+	for _, step := range []struct {
+		existing format.Existing
+		want     string
+		err      string
+	}{
+		{format.FailExisting, library, `library of functions "lib1" exists already; --replace`},
+		{format.SkipExisting, library, ""},
+		{format.Replace, string(other.elems[0].Value), ""},
+	} {
+		err := load(context.Background(), mustOpen(t, address, format.ServerOptions{Existing: step.existing}, "0"), []made{other}, "0", 1)
+		if (err == nil) != (step.err == "") || err != nil && !strings.Contains(err.Error(), step.err) {
+			t.Errorf("%v: %v", step.existing, err)
+		}
+		if got := code(); got != step.want {
+			t.Errorf("%v: %q", step.existing, got)
+		}
+	}
 }
 
 // TestRefused tells in plain words why a server takes nothing.

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/redis/go-redis/v9"
-
 	"kvferry/internal/resp"
 	"kvferry/record"
 	"kvferry/redis/rdb"
@@ -34,7 +32,7 @@ type writer struct {
 	db     string
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	ask    redis.UniversalClient // answers whether keys are there; nil when nobody asks
+	ask    *asker // nil: what exists is overwritten
 
 	mu    sync.Mutex
 	pipes map[string]*pipe // by address
@@ -221,7 +219,7 @@ func (w *writer) restore(typ rdb.Type, value []byte) {
 
 // deliver sends a whole record, when its key may be written.
 func (w *writer) deliver(r heldRecord) error {
-	if w.ask == nil {
+	if !w.ask.keys() {
 		return w.send(r)
 	}
 	r.key, r.data = bytes.Clone(r.key), bytes.Clone(r.data)
@@ -249,17 +247,18 @@ func (w *writer) release() error {
 	if len(w.held) == 0 {
 		return nil
 	}
-	ask := w.ask.Pipeline()
-	answers := make([]*redis.IntCmd, len(w.held))
-	for i, r := range w.held {
-		answers[i] = ask.Exists(w.ctx, string(r.key))
+	keys := make([][]byte, len(w.held))
+	for i := range w.held {
+		keys[i] = w.held[i].key
 	}
-	if _, err := ask.Exec(w.ctx); err != nil {
-		return w.told(err)
+	there, err := w.ask.there(w.ctx, keys)
+	if err != nil {
+		return err
 	}
 	for i, r := range w.held {
-		taken, err := w.taken(r.key, answers[i].Val())
-		if err == nil && !taken {
+		if there[i] {
+			err = w.taken(fmt.Sprintf("key %s in database %s", record.Quote(r.key), w.db))
+		} else {
 			err = w.send(r)
 		}
 		if err != nil {
@@ -270,16 +269,12 @@ func (w *writer) release() error {
 	return nil
 }
 
-// taken decides about a key that is there.
-func (w *writer) taken(key []byte, there int64) (bool, error) {
-	if there == 0 {
-		return false, nil
-	}
+// taken is an error unless what exists is to be skipped.
+func (w *writer) taken(name string) error {
 	if w.t.Existing == skipExisting {
-		return true, nil
+		return nil
 	}
-	return true, fmt.Errorf("%s: key %s in database %s is there already: --replace overwrites such keys, --skip-existing leaves them",
-		w.t.server.shown, record.Quote(key), w.db)
+	return fmt.Errorf("%s: %s exists already; %s", w.t.server.shown, name, existingHint)
 }
 
 // pipe returns the pipe of the server that a key belongs to.
@@ -349,11 +344,8 @@ func (w *writer) Close() error {
 	if err != nil {
 		w.tidy()
 	}
-	if w.ask != nil {
-		err = errors.Join(err, w.ask.Close())
-	}
 	w.t.closed(w)
-	return err
+	return errors.Join(err, w.ask.close())
 }
 
 func (w *writer) all() []*pipe {
@@ -373,9 +365,7 @@ func (w *writer) Abort() {
 		<-p.done
 	}
 	w.tidy()
-	if w.ask != nil {
-		_ = w.ask.Close() // nothing was written over it
-	}
+	_ = w.ask.close() // nothing was written over it
 	w.t.closed(w)
 }
 
@@ -405,12 +395,12 @@ type native struct {
 
 // goNative begins to write the record as commands.
 func (w *writer) goNative() error {
-	if w.ask != nil {
-		n, err := w.ask.Exists(w.ctx, string(w.key)).Result()
-		if err != nil {
-			return w.told(err)
+	if w.ask.keys() && w.header.Type != record.Other {
+		there, err := w.ask.there(w.ctx, [][]byte{w.key})
+		if err == nil && there[0] {
+			w.skip, err = true, w.taken(fmt.Sprintf("key %s in database %s", record.Quote(w.key), w.db))
 		}
-		if w.skip, err = w.taken(w.key, n); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -446,9 +436,8 @@ func (n *native) write(elems []record.Element) (err error) {
 		if len(w.data) == 0 {
 			continue
 		}
-		if w.header.Type == record.Other { // a library of functions, which has no key
-			err = w.told(n.pipe.add(w.data, countCommands(w.data), whole))
-			w.data = w.data[:0]
+		if w.header.Type == record.Other {
+			err = n.library(elems[i].Value)
 		} else {
 			err = n.send(middle)
 		}
@@ -456,6 +445,32 @@ func (n *native) write(elems []record.Element) (err error) {
 			return err
 		}
 	}
+	return nil
+}
+
+// library sends a library of functions, which has no key: each node of a cluster gets it.
+func (n *native) library(code []byte) error {
+	w := n.w
+	if w.ask != nil {
+		there, err := w.ask.library(w.ctx, w.key, code)
+		if err != nil {
+			return err
+		}
+		if there {
+			w.data = w.data[:0]
+			return w.taken("library of functions " + record.Quote(w.key[len(functionPrefix):]))
+		}
+	}
+	for _, host := range w.t.hosts() {
+		w.mu.Lock()
+		p := w.pipeTo(host)
+		w.mu.Unlock()
+		w.t.limit.wait(len(w.data))
+		if err := p.add(w.data, countCommands(w.data), whole); err != nil {
+			return w.told(err)
+		}
+	}
+	w.data = w.data[:0]
 	return nil
 }
 

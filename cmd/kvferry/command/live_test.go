@@ -49,6 +49,7 @@ func TestLive(t *testing.T) {
 	ok(t, "diff", server, back)
 	dump := filepath.Join(t.TempDir(), "dump.rdb")
 	ok(t, "convert", server, "rdb:"+dump)
+	refusedExisting(t, conn, src, server)
 	whole, file := sortedLines([]byte(ok(t, "dump", server))), sortedLines([]byte(ok(t, "dump", dump)))
 	if !slices.Equal(whole, file) || len(whole) != 7 {
 		t.Errorf("the server is\n%s\nits dump\n%s", whole, file)
@@ -71,4 +72,22 @@ func TestLive(t *testing.T) {
 	if data, err := os.ReadFile(back + ".kvferry-report.json"); err != nil || strings.Contains(string(data), "secret") {
 		t.Errorf("the report has the password: %v", err)
 	}
+}
+
+// refusedExisting converts to a server that has one of the keys, the last: nothing else is written.
+func refusedExisting(t *testing.T, c *redistest.Client, src, server string) {
+	t.Helper()
+	c.Must(t, "SELECT", "5")
+	c.Must(t, "SET", "zero", "old")
+	for _, flags := range [][]string{nil, {"--fail-existing", "--dry-run"}} {
+		r := kvferry(t, append(append([]string{"convert"}, flags...), src, server+"/5")...)
+		if r.code != ExitFailed || !strings.Contains(r.stderr, `already has 1 of the keys to write: "zero" in database 5; nothing was written; --replace overwrites`) {
+			t.Errorf("%v: exit %d: %s", flags, r.code, r.stderr)
+		}
+		if n := redistest.Text(c.Must(t, "DBSIZE")); n != "1" {
+			t.Errorf("%v: the database has %s keys", flags, n)
+		}
+	}
+	c.Must(t, "FLUSHDB")
+	c.Must(t, "SELECT", "0")
 }

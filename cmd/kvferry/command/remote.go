@@ -110,7 +110,7 @@ func (f *serverFlags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.BoolVar(&f.replace, "replace", false, "overwrite keys that exist on the server")
 	fs.BoolVar(&f.skip, "skip-existing", false, "skip keys that exist on the server")
-	fs.BoolVar(&f.fail, "fail-existing", false, "fail if a key exists on the server (default)")
+	fs.BoolVar(&f.fail, "fail-existing", false, "write nothing if any of the keys exists on the server (default)")
 	fs.BoolVar(&f.verify, "verify", false, "read the server back and compare fingerprints; it must be empty before")
 	fs.Var(&f.rate, "rate", "maximum bytes per second to send to the server, such as 20MiB; 0: no limit (default)")
 	cmd.MarkFlagsMutuallyExclusive("replace", "skip-existing", "fail-existing")
