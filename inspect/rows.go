@@ -7,6 +7,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/filter"
+	"kvferry/internal/progress"
 	"kvferry/internal/words"
 	"kvferry/record"
 )
@@ -20,6 +21,9 @@ type RowsOptions struct {
 	Limit     int64             // number of rows; 0: all
 	// Tell is called for each row, in the order of its keyspace. The row is valid until it returns.
 	Tell func(*PhysicalRow) error
+	// Meter counts progress; nil counts nothing. Step is the name of this step.
+	Meter *progress.Meter
+	Step  string
 }
 
 // PhysicalRow is a visible row.
@@ -36,12 +40,17 @@ func Rows(ctx context.Context, o *RowsOptions) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var n int64
-	names := o.Stores.names(o.Source)
+	var selected []format.Keyspace
+	var total, n int64
 	for _, ks := range o.Source.Keyspaces() {
-		if !wanted(dbs, ks.DB) || !wanted(o.Keyspaces, ks.Name) {
-			continue
+		if wanted(dbs, ks.DB) && wanted(o.Keyspaces, ks.Name) {
+			selected = append(selected, ks)
+			total += ks.Size()
 		}
+	}
+	o.Meter.Begin(o.Step, total, 0, len(selected))
+	names := o.Stores.names(o.Source)
+	for _, ks := range selected {
 		if err := o.keyspace(ctx, ks, names, &n); errors.Is(err, errLimit) {
 			break
 		} else if err != nil {
@@ -83,20 +92,25 @@ func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, names *f
 		return err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
+	gauge := o.Meter.Gauge(ks.Size())
 	for i := 1; ; i++ {
 		if o.Limit > 0 && *n >= o.Limit {
 			return errLimit
 		}
-		if i%checkEvery == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
+		if i%checkEvery == 0 {
+			if gauge.Flush(); ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 		}
 		key, value, err := it.Next()
 		if err == io.EOF {
+			gauge.Finish()
 			return nil
 		}
 		if err != nil {
 			return err
 		}
+		gauge.Row(len(key) + len(value))
 		row := PhysicalRow{DB: ks.DB, Keyspace: ks.Name, Key: key, Value: value, Row: o.Source.Describe(ks.DB, ks.Name, key, value)}
 		if !o.selects(&row) {
 			continue

@@ -44,6 +44,9 @@ func (g *Gauge) Strings(batch []record.StringRecord) {
 	g.bytes += record.StringBytes(batch)
 }
 
+// Row counts a row of so many bytes.
+func (g *Gauge) Row(bytes int) { g.bytes += int64(bytes) }
+
 // Error counts an error finding, at once. Any goroutine may call it.
 func (g *Gauge) Error() {
 	if g.meter != nil {

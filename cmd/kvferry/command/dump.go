@@ -252,7 +252,7 @@ func (f *dumpFlags) dumpRows(ctx context.Context, d *Dataset, w io.Writer) (int6
 	var n int64
 	err := d.orderedOnce(ctx, func() (err error) {
 		n, err = inspect.Rows(ctx, &inspect.RowsOptions{Source: d.Opened.Source, Stores: d.Stores, Selection: d.Scan.Selection,
-			Keyspaces: f.keyspaces, Limit: f.limit, Tell: p.Row})
+			Keyspaces: f.keyspaces, Limit: f.limit, Tell: p.Row, Meter: d.Scan.Meter, Step: d.Scan.Step})
 		return err
 	}, func() bool { return true })
 	return n, errors.Join(err, p.Finish())

@@ -232,6 +232,9 @@ func (v *progressView) finish(err error) {
 		return
 	}
 	s := v.last
+	if v.meter != nil { // the last tick may have been a while ago
+		s = v.meter.State()
+	}
 	s.Time = time.Now().UTC()
 	switch {
 	case err == nil:

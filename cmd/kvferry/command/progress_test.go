@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -221,6 +222,25 @@ func TestProgressResult(t *testing.T) {
 		}
 		if e := json.Unmarshal([]byte(out.String()), &line); e != nil || line.Result != want || line.Time.IsZero() {
 			t.Errorf("%v: %q: %v", err, out.String(), e)
+		}
+	}
+}
+
+// TestProgressOfDumps dumps rows, deleted records and live ones: each counts all bytes that it has read.
+func TestProgressOfDumps(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	for _, flag := range []string{"--raw", "--format=hex", "--dead", "--keys-only"} {
+		r := kvferry(t, "dump", "--progress", "json", flag, "-o", out, golden(t, "nemo-basic"))
+		lines := strings.Split(strings.TrimSpace(r.stderr), "\n")
+		var last progress.State
+		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || r.code != ExitOK {
+			t.Fatalf("%s: exit %d, %q: %v", flag, r.code, r.stderr, err)
+		}
+		if last.Total == 0 || last.Done != last.Total || last.Tasks == 0 || last.TasksDone != last.Tasks {
+			t.Errorf("%s: %s", flag, lines[len(lines)-1])
+		}
+		if err := os.Remove(out); err != nil {
+			t.Error(err)
 		}
 	}
 }
