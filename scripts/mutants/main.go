@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -65,7 +66,7 @@ func run(seed uint64, n int, only string, packages []string) error {
 		if err != nil {
 			return err
 		}
-		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		r := rand.New(rand.NewPCG(seed, hashOf(pkg)))
 		r.Shuffle(len(points), func(a, b int) { points[a], points[b] = points[b], points[a] })
 		share := (n - all.made()) / (len(packages) - i)
 		if only != "" {
@@ -80,6 +81,14 @@ func run(seed uint64, n int, only string, packages []string) error {
 	}
 	fmt.Printf("all: %s\n", all)
 	return nil
+}
+
+// hashOf is what a package's sample depends on beside the seed, so that it is the same whatever is measured with it: the
+// packages may be measured one after another.
+func hashOf(pkg string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(pkg))
+	return h.Sum64()
 }
 
 // score counts mutants.
