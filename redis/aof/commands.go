@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 
+	"kvferry/internal/scratch"
 	"kvferry/record"
 )
 
@@ -73,7 +74,7 @@ func (c *Commands) Next() ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.buf, c.ends = c.buf[:0], c.ends[:0]
+	c.buf, c.ends = scratch.Reset(c.buf), c.ends[:0]
 	for range argc {
 		if err := c.argument(); err != nil {
 			return nil, err
@@ -145,14 +146,18 @@ func (c *Commands) begins(line []byte, err error, at int64, what string, sign by
 	return c.cut(err)
 }
 
-// bytes appends n bytes to the buffer, which grows with the bytes that are there and not with the number that is
-// claimed.
+// bytes appends n bytes to the buffer. Where the size of the file is not known, the buffer grows with the bytes that are
+// there and not with the number that is claimed.
 func (c *Commands) bytes(n int64) error {
+	most := int64(grow)
+	if c.left >= 0 {
+		most = n
+	}
 	for n > 0 {
-		part := int(min(n, grow))
+		part := int(min(n, most))
 		at := len(c.buf)
 		if cap(c.buf)-at < part {
-			c.buf = append(make([]byte, 0, max(2*cap(c.buf), at+part, 4<<10)), c.buf...)
+			c.buf = append(make([]byte, 0, at+max(part, at/4, 4<<10)), c.buf...)
 		}
 		c.buf = c.buf[:at+part]
 		got, err := io.ReadFull(c.r, c.buf[at:])

@@ -1,16 +1,19 @@
 package aof
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"kvferry/internal/disk"
+	"kvferry/internal/scratch"
 	"kvferry/record"
 	"kvferry/redis/state"
 )
@@ -240,13 +243,18 @@ type queue struct {
 	tempDir string
 	buf     []byte
 	file    *disk.File // what did not fit
+	size    int64      // of the file
 }
 
 // maxQueued is how many bytes of a transaction are in memory.
 const maxQueued = 4 << 20
 
 func (q *queue) add(args [][]byte, off int64) error {
-	q.buf = appendHead(q.buf, len(args)+1)
+	room := 64
+	for _, a := range args {
+		room += len(a) + 32
+	}
+	q.buf = appendHead(slices.Grow(q.buf, room), len(args)+1)
 	q.buf = appendArg(q.buf, strconv.AppendInt(nil, off, 10))
 	for _, a := range args {
 		q.buf = appendArg(q.buf, a)
@@ -260,21 +268,22 @@ func (q *queue) add(args [][]byte, off int64) error {
 			return err
 		}
 	}
-	_, err := q.file.Write(q.buf)
-	q.buf = q.buf[:0]
+	n, err := q.file.Write(q.buf)
+	q.size += int64(n)
+	q.buf = scratch.Reset(q.buf)
 	return err
 }
 
 // each calls f with the commands.
 func (q *queue) each(f func(args [][]byte, off int64) error) error {
-	var in io.Reader = strings.NewReader(string(q.buf))
+	var in io.Reader = bytes.NewReader(q.buf)
 	if q.file != nil {
 		if _, err := q.file.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
 		in = io.MultiReader(q.file, in)
 	}
-	c := NewCommands(in, "", 0, -1)
+	c := NewCommands(in, "", 0, q.size+int64(len(q.buf)))
 	for {
 		args, err := c.Next()
 		if err == io.EOF {

@@ -27,8 +27,14 @@ func decodeField(b []byte) field {
 }
 
 func (s *State) putField(m *meta, name []byte, f field) {
+	key := dataKey(m.id, name)
+	if 8+len(f.value) > pieceBytes {
+		s.dropPieces(key)
+		s.setLarge(key, binary.LittleEndian.AppendUint64(nil, uint64(f.expire)), f.value)
+		return
+	}
 	b := binary.LittleEndian.AppendUint64(make([]byte, 0, 8+len(f.value)), uint64(f.expire))
-	s.set(dataKey(m.id, name), append(b, f.value...))
+	s.set(key, append(b, f.value...))
 }
 
 // setField sets a field, new or not.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble"
 
+	"kvferry/internal/scratch"
 	"kvferry/record"
 )
 
@@ -144,6 +145,7 @@ type reader struct {
 	class  record.Class
 	rows   *pebble.Iterator // of the elements
 	skip   int              // bytes of their keys that are not the name
+	buf    []byte           // of the elements of a batch
 	groups *groupRows       // of a stream, behind its rows
 	ended  bool
 }
@@ -216,7 +218,7 @@ func (r *reader) closeRows() {
 	if r.groups != nil {
 		r.groups.close()
 	}
-	r.rows, r.groups = nil, nil
+	r.rows, r.groups, r.buf = nil, nil, scratch.Reset(r.buf)
 }
 
 // closed closes an iterator that has been read: what its reads have not told does not matter.
@@ -310,27 +312,44 @@ func (r *reader) openRows() error {
 	return err
 }
 
-// elements copies a batch: views of an iterator live until it moves.
+// batchBytes ends a batch.
+const batchBytes = 256 << 10
+
+// elements copies a batch: views of an iterator live until it moves. A value in pieces is a batch of its own.
 func (r *reader) elements(dst []record.Element) (int, error) {
-	n := 0
-	var buf []byte
-	for n < len(dst) && !r.ended {
+	n, buf := 0, scratch.Reset(r.buf)
+	for n < len(dst) && len(buf) < batchBytes && !r.ended {
 		key, value := r.rows.Key()[r.skip:], r.rows.Value()
+		size, large := r.s.large.sizeOf(value)
+		if large && n > 0 {
+			break
+		}
 		at := len(buf)
-		buf = append(append(buf, key...), value...)
+		if large {
+			buf = make([]byte, 0, len(key)+int(size))
+		}
+		buf = append(buf, key...)
+		if large {
+			var err error
+			if buf, err = r.s.join(buf, r.rows.Key(), size, r.rows); err != nil {
+				return 0, err
+			}
+		} else {
+			buf = append(buf, value...)
+		}
 		r.element(&dst[n], buf[at:at+len(key):at+len(key)], buf[at+len(key):len(buf):len(buf)])
 		n++
 		if !r.rows.Next() {
 			r.ended = true
 		}
 	}
-	if n == 0 {
-		if err := r.rows.Error(); err != nil {
-			return 0, err
-		}
-		return 0, io.EOF
+	if r.buf = buf; n > 0 {
+		return n, nil
 	}
-	return n, nil
+	if err := r.rows.Error(); err != nil {
+		return 0, err
+	}
+	return 0, io.EOF
 }
 
 func (r *reader) element(e *record.Element, key, value []byte) {

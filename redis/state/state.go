@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 
 	"kvferry/internal/disk"
+	"kvferry/internal/scratch"
 	"kvferry/record"
 )
 
@@ -35,6 +36,7 @@ type State struct {
 	err  error // the first of the store: nothing is done after it
 
 	failure *failure // of its background work
+	large   large
 
 	current   int            // the database that is selected
 	spaces    map[int]uint32 // number of a database's rows
@@ -123,7 +125,7 @@ func New(o Options) (*State, error) {
 	if now.IsZero() {
 		now = time.Now()
 	}
-	return &State{opts: o, db: db, dir: dir, failure: failed, spaces: map[int]uint32{}, nextID: 1, now: now.UnixMilli(),
+	return &State{opts: o, db: db, dir: dir, failure: failed, large: newLarge(), spaces: map[int]uint32{}, nextID: 1, now: now.UnixMilli(),
 		functions: map[string][]byte{}}, nil
 }
 
@@ -190,7 +192,13 @@ func (s *State) get(key []byte) ([]byte, bool) {
 		}
 		return nil, false
 	}
-	out := append(make([]byte, 0, len(v)), v...)
+	var out []byte
+	if size, ok := s.large.sizeOf(v); ok {
+		out, err = s.join(make([]byte, 0, size), key, size, nil)
+		s.fail(err)
+	} else {
+		out = append(make([]byte, 0, len(v)), v...)
+	}
 	s.fail(closer.Close())
 	return out, true
 }
@@ -209,12 +217,23 @@ func (s *State) has(key []byte) bool {
 }
 
 func (s *State) set(key, value []byte) {
+	s.dropPieces(key)
+	if len(value) > pieceBytes {
+		s.setLarge(key, nil, value)
+		return
+	}
+	s.write(key, value)
+}
+
+// write writes a row of the store.
+func (s *State) write(key, value []byte) {
 	if s.err == nil {
 		s.fail(s.db.Set(key, value, pebble.NoSync))
 	}
 }
 
 func (s *State) del(key []byte) {
+	s.dropPieces(key)
 	if s.err == nil {
 		s.fail(s.db.Delete(key, pebble.NoSync))
 	}
@@ -249,8 +268,15 @@ func (s *State) walk(prefix, from []byte, back bool, f func(key, value []byte) b
 	default:
 		ok = it.First()
 	}
+	var joined []byte
 	for ; ok; ok = step() {
-		if !f(it.Key()[len(prefix):], it.Value()) {
+		value := it.Value()
+		if size, large := s.large.sizeOf(value); large {
+			joined, err = s.join(scratch.Room(joined, int(size)), it.Key(), size, it)
+			s.fail(err)
+			value = joined
+		}
+		if !f(it.Key()[len(prefix):], value) {
 			break
 		}
 	}
