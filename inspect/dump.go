@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"kvferry/format"
+	"kvferry/internal/scratch"
 	"kvferry/record"
 )
 
@@ -317,6 +318,6 @@ func (d *Dumper) elements(elems []record.Element) error {
 func (d *Dumper) flush() error {
 	d.written = d.written || len(d.buf) > 0
 	_, err := d.out.Write(d.buf)
-	d.buf = d.buf[:0]
+	d.buf = scratch.Reset(d.buf)
 	return err
 }

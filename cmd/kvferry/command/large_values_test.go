@@ -83,11 +83,7 @@ func TestLargeValuesStayWithinMemory(t *testing.T) {
 	src := largeValues(t, 3)
 	within := func(workers int, args ...string) {
 		t.Helper()
-		got := peak(t, append(args, "--memory", "64MiB", "--workers", fmt.Sprint(workers))...)
-		t.Logf("%s, %d workers: %d MiB", args, workers, got>>20)
-		if got > most {
-			t.Errorf("%s, %d workers: %d MiB were resident, --memory %d MiB, four rows and 16 MiB are %d", args, workers, got>>20, memory>>20, most>>20)
-		}
+		holds(t, memory, most, workers, args...)
 	}
 	for _, to := range []struct {
 		format  string
@@ -103,4 +99,44 @@ func TestLargeValuesStayWithinMemory(t *testing.T) {
 			os.RemoveAll(dst)
 		}
 	}
+}
+
+// holds tells when a command takes more memory than it may.
+func holds(t *testing.T, memory, most int64, workers int, args ...string) {
+	t.Helper()
+	got := peak(t, append(args, "--memory", fmt.Sprint(memory), "--workers", fmt.Sprint(workers))...)
+	t.Logf("%s, %d workers: %d MiB", args, workers, got>>20)
+	if got > most {
+		t.Errorf("%s, %d workers: %d MiB were resident; --memory is %d MiB, with four rows and 16 MiB %d", args, workers, got>>20, memory>>20, most>>20)
+	}
+}
+
+// TestLargeCommandsStayWithinMemory: so do values that a log of commands sets, by themselves and in a transaction.
+func TestLargeCommandsStayWithinMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes and reads hundreds of megabytes")
+	}
+	const memory, row = 64 << 20, 48 << 20
+	value := make([]byte, row)
+	rand.NewChaCha8([32]byte{8}).Read(value)
+	log := filepath.Join(t.TempDir(), "large.aof")
+	f, err := os.Create(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []string{"SELECT 0", "HSET h1 f ", "MULTI", "HSET h2 f ", "EXEC"} {
+		words := strings.Split(c, " ")
+		fmt.Fprintf(f, "*%d\r\n", len(words))
+		for _, w := range words {
+			if w == "" {
+				w = string(value)
+			}
+			fmt.Fprintf(f, "$%d\r\n%s\r\n", len(w), w)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dst := filepath.Join(t.TempDir(), "dst")
+	holds(t, memory, memory+4*row+16<<20, 2, "convert", "-q", "aof:"+log, "floyd:"+dst)
 }
