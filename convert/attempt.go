@@ -95,7 +95,7 @@ func (a *attempt) prepare(ctx context.Context) (rep *Report, err error) {
 
 // openSource opens the source, with its tables sorted when resort says that they are not.
 func (a *attempt) openSource(ctx context.Context) (err error) {
-	if name := a.o.copying(); name != "" {
+	if name := a.o.preparation(); name != "" {
 		a.meter.Begin(name, 0, 0, 0)
 	}
 	if a.src, err = a.o.open(ctx, a.resort != "", a.stores.report, a.meter); err != nil {

@@ -1,9 +1,6 @@
 package convert
 
-import (
-	"kvferry/format"
-	"kvferry/internal/progress"
-)
+import "kvferry/internal/progress"
 
 // Progress is the state of a running conversion.
 type Progress = progress.State
@@ -32,22 +29,14 @@ func (o *Options) steps() []progress.Step {
 // first lists what is done before the source is read: a server is copied, a log replayed.
 func (o *Options) first() []progress.Step {
 	plan := progress.Step{Name: "plan", Weight: 0.01}
-	if name := o.copying(); name != "" {
+	if name := o.preparation(); name != "" {
 		return []progress.Step{{Name: name, Weight: 0.3}, plan}
 	}
 	return []progress.Step{plan}
 }
 
-// copying is the step in which the source is made ready to be read; "" when it can be read as it is.
-func (o *Options) copying() string {
-	switch o.Source.Format.Limits().Place {
-	case format.OnServer:
-		return "copy"
-	case format.InFiles:
-		return "replay"
-	}
-	return ""
-}
+// preparation is the step in which the source is made ready to be read; "" when it can be read as it is.
+func (o *Options) preparation() string { return o.Source.Format.Limits().Place.Preparation() }
 
 // drySteps lists what a dry run does.
 func (o *Options) drySteps() []progress.Step {

@@ -37,6 +37,18 @@ const (
 	OnServer                 // an address
 )
 
+// Preparation is the name of the step of progress in which a source in such a place is made readable when it is opened; "" if
+// it can be read as it is.
+func (p Place) Preparation() string {
+	switch p {
+	case InFiles:
+		return "replay"
+	case OnServer:
+		return "copy"
+	}
+	return ""
+}
+
 // Limits describes what a format can hold, for planning, documentation and kvferry formats.
 type Limits struct {
 	Place       Place

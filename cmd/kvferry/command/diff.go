@@ -70,16 +70,19 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) (err 
 	notes := &noted{w: show, of: []string{locA, locB}}
 	defer notes.sum()
 	f.read.mapped = len(f.sides.dbs.dbs) > 0
-	copied := show.copying(f.steps(), locA, locB)
-	f.read.copied = copied[0]
-	da, err := a.dataset(ctx, cmd, locA, &f.read, notes.report)
+	da, err := a.unopened(cmd, locA, &f.read)
 	if err != nil {
 		return err
 	}
-	second := f.sides.second(f.read)
-	second.copied = copied[1]
-	db, err := a.dataset(ctx, cmd, locB, second, notes.report)
+	db, err := a.unopened(cmd, locB, f.sides.second(f.read))
 	if err != nil {
+		return err
+	}
+	show.preparing(f.steps(), da, db)
+	if err := da.open(ctx, notes.report); err != nil {
+		return err
+	}
+	if err := db.open(ctx, notes.report); err != nil {
 		return errors.Join(err, da.Opened.Source.Close())
 	}
 	// Two sources share what one would have.

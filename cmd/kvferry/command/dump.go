@@ -141,9 +141,8 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) (err er
 	}
 	show := a.newProgress(cmd, f.watched())
 	defer func() { show.end(err) }()
-	f.read.copied = show.copying(readSteps, location)[0]
 	notes := &noted{w: show, of: []string{location}}
-	d, err := a.dataset(cmd.Context(), cmd, location, &f.read, notes.report)
+	d, err := a.dataset(cmd, location, &f.read, show, notes.report)
 	if err != nil {
 		return f.read.hint(err)
 	}

@@ -63,7 +63,7 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 	read := &ReadFlags{source: f.source, choice: SelectFlags{places: f.places, expired: "keep"}, workers: 1}
 	var files storeFindings
 	read.salvage = true
-	d, err := a.dataset(cmd.Context(), cmd, location, read, files.report)
+	d, err := a.dataset(cmd, location, read, nil, files.report)
 	if err != nil {
 		return err
 	}

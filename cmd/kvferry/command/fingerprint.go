@@ -68,9 +68,8 @@ func (a *App) runFingerprint(cmd *cobra.Command, f *fingerprintFlags, location s
 	}
 	show := a.newProgress(cmd, &f.read.progress)
 	defer func() { show.end(err) }()
-	f.read.copied = show.copying(readSteps, location)[0]
 	notes := &noted{w: show, of: []string{location}}
-	d, err := a.dataset(cmd.Context(), cmd, location, &f.read, notes.report)
+	d, err := a.dataset(cmd, location, &f.read, show, notes.report)
 	if err != nil {
 		return err
 	}
@@ -113,9 +112,8 @@ func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location
 	f.read.mapped = len(f.dbs.dbs) > 0
 	show := a.newProgress(cmd, &f.read.progress)
 	defer func() { show.end(err) }()
-	f.read.copied = show.copying(readSteps, location)[0]
 	notes := &noted{w: show, of: []string{location}}
-	d, err := a.dataset(cmd.Context(), cmd, location, &f.read, notes.report)
+	d, err := a.dataset(cmd, location, &f.read, show, notes.report)
 	if err != nil {
 		return err
 	}

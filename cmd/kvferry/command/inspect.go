@@ -72,9 +72,8 @@ func (a *App) inspect() *cobra.Command {
 func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (err error) {
 	show := a.newProgress(cmd, &f.read.progress)
 	defer func() { show.end(err) }()
-	f.read.copied = show.copying(readSteps, location)[0]
 	notes := &noted{w: show, of: []string{location}}
-	d, err := a.dataset(cmd.Context(), cmd, location, &f.read, notes.report)
+	d, err := a.dataset(cmd, location, &f.read, show, notes.report)
 	if err != nil {
 		return f.read.hint(err)
 	}

@@ -14,7 +14,6 @@ import (
 
 	"kvferry/inspect"
 	"kvferry/internal/progress"
-	"kvferry/redis/live"
 )
 
 // ProgressFlags are the flags of every command that reads a whole dataset.
@@ -55,30 +54,27 @@ type progressView struct {
 // readSteps are the steps of a command that reads one dataset once.
 var readSteps = []progress.Step{{Name: "read", Weight: 1}}
 
-// copying adds steps for copying servers before the steps that read the copies. For each location it returns a function
-// that takes the progress of the copy; nil if the location is not a server.
-func (v *progressView) copying(steps []progress.Step, locations ...string) []func(done, total, keys int64) {
-	out := make([]func(done, total, keys int64), len(locations))
-	var copies []progress.Step
-	for i, location := range locations {
-		if !live.IsAddress(location) {
+// preparing adds steps for sources that are made readable when they are opened, before the steps that read them: a server is
+// copied, a log replayed.
+func (v *progressView) preparing(steps []progress.Step, sets ...*Dataset) {
+	var before []progress.Step
+	for i, d := range sets {
+		step := progress.Step{Name: d.Found.Format.Limits().Place.Preparation(), Weight: 0.5}
+		if step.Name == "" {
 			continue
 		}
-		step := progress.Step{Name: "copy", Weight: 0.5}
-		if len(locations) > 1 {
+		if len(sets) > 1 {
 			step.Name += " " + string(rune('A'+i))
 		}
-		copies = append(copies, step)
-		begin := sync.OnceFunc(func() { v.meter.Begin(step.Name, 0, 0, 0) })
-		out[i] = func(done, total, keys int64) {
-			begin()
-			v.meter.Copied(done, total, keys)
+		before = append(before, step)
+		d.prepares = func() func(done, total, keys int64) {
+			v.meter.Begin(step.Name, 0, 0, 0)
+			return v.meter.Copied
 		}
 	}
-	if len(copies) > 0 {
-		v.meter = progress.Start(append(copies, steps...), v.tell)
+	if len(before) > 0 {
+		v.meter = progress.Start(append(before, steps...), v.tell)
 	}
-	return out
 }
 
 // start shows the progress of a scan, which is a step of a command's.
@@ -139,7 +135,8 @@ func (v *progressView) tell(s progress.State) {
 			v.line(s)
 		}
 	case "json":
-		if v.due(jsonEvery) {
+		if s.Phase != v.phase || v.due(jsonEvery) { // each step is told
+			v.phase = s.Phase
 			v.json(s, "")
 		}
 	}

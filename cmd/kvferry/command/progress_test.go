@@ -18,7 +18,11 @@ import (
 
 	"github.com/creack/pty"
 
+	"kvferry/format"
+	"kvferry/internal/catalog"
 	"kvferry/internal/progress"
+	"kvferry/redis"
+	"kvferry/redis/live"
 	"kvferry/store"
 )
 
@@ -139,14 +143,16 @@ func TestProgressLines(t *testing.T) {
 // TestProgressCopying: a server is copied in a step of its own.
 func TestProgressCopying(t *testing.T) {
 	v := &progressView{w: io.Discard, mode: "bar", done: make(chan struct{})}
-	if v.copying(readSteps, "/data", "-"); v.meter != nil {
+	set := func(f format.Format) *Dataset { return &Dataset{Opened: &Opened{Found: &catalog.Found{Format: f}}} }
+	file, server := set(redis.New()), set(live.New())
+	if v.preparing(readSteps, file, file); v.meter != nil {
 		t.Error("files are copied")
 	}
-	told := v.copying(readSteps, "/data", "redis://db")
-	if len(told) != 2 || told[0] != nil {
-		t.Fatalf("%d are told", len(told))
+	v.preparing(readSteps, file, server)
+	if file.prepares != nil || server.prepares == nil {
+		t.Fatal("not the server is copied")
 	}
-	told[1](1<<20, 0, 3)
+	server.prepares()(1<<20, 0, 3)
 	s := v.meter.State()
 	if s.Phase != "copy B" || s.Step != 1 || s.Steps != 2 || s.Records != 3 {
 		t.Errorf("%+v", s)
@@ -163,6 +169,25 @@ func TestProgressCopying(t *testing.T) {
 		t.Error("the bar ended")
 	}
 	v.end(nil)
+}
+
+// TestProgressReplay: every command that reads a log shows the step in which it is replayed.
+func TestProgressReplay(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "aof")
+	ok(t, "convert", build(t, formatOf(t, "rdb"), floydSet()...), "aof:"+dir)
+	for _, args := range [][]string{{"dump", dir}, {"verify", dir}, {"inspect", dir}, {"fingerprint", dir}, {"diff", dir, dir},
+		{"diff", "--direct", dir, dir}, {"verify", dir, "--against", dir}} {
+		r := kvferry(t, append(args, "--progress", "json")...)
+		want := []string{`"phase":"replay"`}
+		if len(args) > 2 {
+			want = []string{`"phase":"replay A"`, `"phase":"replay B"`}
+		}
+		for _, text := range want {
+			if r.code != ExitOK || !strings.Contains(r.stderr, text) {
+				t.Errorf("%s: exit %d, %s is not in\n%s", args, r.code, text, r.stderr)
+			}
+		}
+	}
 }
 
 // TestProgressBarDrawn draws a step whose size is known only after its start, and prints the state in place of the bar.
@@ -220,7 +245,8 @@ func TestProgressResult(t *testing.T) {
 			progress.State
 			Result string `json:"result"`
 		}
-		if e := json.Unmarshal([]byte(out.String()), &line); e != nil || line.Result != want || line.Time.IsZero() {
+		lines := strings.SplitAfter(out.String(), "\n") // the first tells that the step began
+		if e := json.Unmarshal([]byte(strings.Join(lines[1:], "")), &line); e != nil || line.Result != want || line.Time.IsZero() {
 			t.Errorf("%v: %q: %v", err, out.String(), e)
 		}
 	}

@@ -31,7 +31,6 @@ type ReadFlags struct {
 	salvage  bool
 	progress ProgressFlags
 	mapped   bool // --db has names of another dataset
-	copied   func(done, total, keys int64)
 }
 
 // Register adds the flags to a command.
@@ -84,27 +83,29 @@ type Dataset struct {
 	// salvage reads past what cannot be read.
 	salvage bool
 	reopen  func(context.Context, inspect.Opening) (format.Source, error)
+	// prepares begins the step in which the source is made readable and returns what takes its progress; nil if there is none.
+	prepares func() func(done, total, keys int64)
 }
 
-// dataset finds and opens a dataset and makes the scan that the flags describe.
-func (a *App) dataset(ctx context.Context, cmd *cobra.Command, location string, f *ReadFlags,
-	report func(record.Finding)) (*Dataset, error) {
-
+// dataset finds and opens a dataset and makes the scan that the flags describe. show is told how far a source is that is
+// made readable first; nil where nothing is shown.
+func (a *App) dataset(cmd *cobra.Command, location string, f *ReadFlags, show *progressView, report func(record.Finding)) (*Dataset, error) {
 	d, err := a.unopened(cmd, location, f)
 	if err != nil {
 		return nil, err
 	}
+	if show != nil {
+		show.preparing(readSteps, d)
+	}
+	return d, d.open(cmd.Context(), report)
+}
+
+// open opens the source.
+func (d *Dataset) open(ctx context.Context, report func(record.Finding)) (err error) {
 	d.Scan.Report = report
-	if err := f.checkSalvage(cmd); err != nil {
-		return nil, err
-	}
-	d.salvage = f.salvage
 	d.Opened.Source, err = d.reopen(ctx, inspect.Opening{Salvage: d.salvage, Report: report, Wrap: d.Stores.Opener})
-	if err != nil {
-		return nil, err
-	}
 	d.Scan.Source = d.Opened.Source
-	return d, nil
+	return err
 }
 
 // unopened finds a dataset without opening it.
@@ -125,8 +126,10 @@ func (a *App) unopened(cmd *cobra.Command, location string, f *ReadFlags) (*Data
 	if err != nil {
 		return nil, err
 	}
-	o.options.Options.Copied = f.copied
-	d := &Dataset{Opened: o, Stores: &inspect.Stores{Root: o.Found.Location.Path}}
+	if err := f.checkSalvage(cmd); err != nil {
+		return nil, err
+	}
+	d := &Dataset{Opened: o, salvage: f.salvage, Stores: &inspect.Stores{Root: o.Found.Location.Path}}
 	d.Scan = &inspect.Scan{Selection: sel, Now: now, Workers: f.workers, Memory: f.source.Memory() / 2,
 		TempDir: f.source.TempDir(), Stores: d.Stores}
 	d.reopen = func(ctx context.Context, how inspect.Opening) (format.Source, error) {
@@ -134,6 +137,9 @@ func (a *App) unopened(cmd *cobra.Command, location string, f *ReadFlags) (*Data
 		options.Options.Report, options.Options.Salvage = how.Report, how.Salvage
 		options.Options.Resort = options.Options.Resort || how.Resort
 		options.Store = how.Wrap(options.Store)
+		if d.prepares != nil {
+			options.Options.Copied = d.prepares()
+		}
 		options.Pass = f.choice.places.pass(f.mapped)
 		return o.Found.Open(ctx, &options)
 	}

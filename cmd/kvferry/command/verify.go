@@ -109,11 +109,11 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 	began := a.Now()
 	show := a.newProgress(cmd, &f.read.progress)
 	defer func() { show.end(err) }()
-	f.read.copied = show.copying(verifySteps, location)[0]
 	d, err := a.unopened(cmd, location, &f.read)
 	if err != nil {
 		return err
 	}
+	show.preparing(verifySteps, d)
 	show.start(d.Scan, verifySteps)
 	v, err := inspect.Verify(cmd.Context(), &inspect.VerifyOptions{Scan: *d.Scan, Root: d.Found.Location.Path, Open: d.reopen,
 		Keyspaces: d.Found.KeyspacesOf, MaxFindings: f.maxFindings, Files: f.files})
