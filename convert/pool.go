@@ -96,9 +96,24 @@ type share struct {
 // take looks at what a task was handed at once.
 func (s *share) take(elems []record.Element) error {
 	if s.most < math.MaxInt64 {
-		if bytes := record.BatchBytes(elems); bytes > s.most {
-			return &largeError{bytes}
-		}
+		return s.handed(record.BatchBytes(elems))
+	}
+	s.first()
+	return nil
+}
+
+// takeStrings does so for strings.
+func (s *share) takeStrings(batch []record.StringRecord) error {
+	if s.most < math.MaxInt64 {
+		return s.handed(record.StringBytes(batch))
+	}
+	s.first()
+	return nil
+}
+
+func (s *share) handed(bytes int64) error {
+	if bytes > s.most {
+		return &largeError{bytes}
 	}
 	s.first()
 	return nil

@@ -60,7 +60,7 @@ type task struct {
 	batch    [batchLen]record.Element
 	lastKey  []byte // of the last record with elements
 	hasLast  bool
-	seen     int
+	seen     int   // records since the last pause
 	lost     int64 // records and elements left out so far
 	opaque   bool  // the current record was told to be a loss of kind module
 	share    *share
@@ -196,23 +196,34 @@ func (x *task) readTypes(ctx context.Context, src format.Source, types record.Ty
 
 // copy moves all records.
 func (x *task) copy(ctx context.Context) error {
+	whole := x.wholeStrings()
 	for {
-		h, err := x.reader.Next()
+		n, err := x.copyStrings(whole)
+		if err == nil && n == 0 {
+			n, err = 1, x.next(ctx)
+		}
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if x.seen++; x.seen%checkEvery == 0 {
+		if x.seen += n; x.seen >= checkEvery {
+			x.seen = 0
 			if err := x.pause(ctx); err != nil {
 				return err
 			}
 		}
-		if err := x.record(ctx, h); err != nil {
-			return err
-		}
 	}
+}
+
+// next moves the next record; io.EOF after the last.
+func (x *task) next(ctx context.Context) error {
+	h, err := x.reader.Next()
+	if err != nil {
+		return err
+	}
+	return x.record(ctx, h)
 }
 
 // pause hands over what was counted, and stops the task or its writing when it is to stop.

@@ -43,6 +43,7 @@ type Shard struct {
 	db      *dataset.TargetDB
 	writers []*Writer // of the parts; nil until a record comes
 	cur     *Writer
+	strings [][]record.StringRecord // of the parts, while they are written
 }
 
 // NewShard returns a shard without writers.
@@ -62,14 +63,23 @@ func NewShard(t *dataset.Target, o ShardOptions) (*Shard, error) {
 func (s *Shard) Begin(h *record.Header) error {
 	part := s.o.Route(h)
 	if part < 0 {
-		return fmt.Errorf("%s %s: %s has no such type", h.Type, record.Quote(h.Key), s.o.Layout(0).Format)
+		return s.noType(h)
 	}
+	s.cur = s.writer(part)
+	return s.cur.Begin(h)
+}
+
+func (s *Shard) noType(h *record.Header) error {
+	return fmt.Errorf("%s %s: %s has no such type", h.Type, record.Quote(h.Key), s.o.Layout(0).Format)
+}
+
+// writer returns that of a part.
+func (s *Shard) writer(part int) *Writer {
 	if s.writers[part] == nil {
 		s.writers[part] = NewWriter(s.o.Layout(part), WriterOptions{Builder: s.db.Builder(part), Shard: s.o.N, Memory: s.o.Memory,
 			TempDir: s.temp, Version: s.o.Version, NowMS: s.o.NowMS, Suffix: s.o.Suffix})
 	}
-	s.cur = s.writers[part]
-	return s.cur.Begin(h)
+	return s.writers[part]
 }
 
 // Write appends elements of the record.

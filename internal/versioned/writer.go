@@ -47,7 +47,8 @@ type TypeWriter struct {
 	dataLane  *lane.Lane
 	scoreLane *lane.Lane
 
-	m       Meta   // of the record; its Key is kept
+	m       Meta   // of the record
+	keyRoom []byte // for its key
 	metaKey []byte // raw
 	key     []byte // of a data row; its first base bytes stay the same within a record
 	base    int
@@ -184,19 +185,12 @@ func (w *Writer) free() error { return errors.Join(w.sorted.Close(), w.byScore.C
 
 // begin starts a record.
 func (t *TypeWriter) begin(h *record.Header) (err error) {
-	if t.Refuse != nil {
-		if err := t.Refuse(h); err != nil {
-			return fmt.Errorf("%s %s: %w", h.Type, record.Quote(h.Key), err)
-		}
-	}
-	if t.count, t.alone = 0, false; t.w.o.Unique {
-		t.w.o.Version--
-	}
-	m := &t.m
-	m.Key, m.Version, m.ModifiedMS, m.Native = append(m.Key[:0], h.Key...), t.w.o.Version, t.w.o.NowMS, h.Native // the rest is set where it is known
-	if m.ExpireMS, err = t.Expiry(h); err != nil {
+	if err := t.beginMeta(h); err != nil {
 		return err
 	}
+	m := &t.m
+	m.Key = append(t.keyRoom[:0], h.Key...)
+	t.keyRoom, t.count, t.alone = m.Key, 0, false
 	if h.Type == record.Stream {
 		m.Stream = StreamMeta{}
 		m.Stream.begin(h)
@@ -224,6 +218,22 @@ func (t *TypeWriter) begin(h *record.Header) (err error) {
 		t.own.Begin()
 	}
 	return nil
+}
+
+// beginMeta sets what the meta row says of a record before its elements, whose key is a view.
+func (t *TypeWriter) beginMeta(h *record.Header) (err error) {
+	if t.Refuse != nil {
+		if err := t.Refuse(h); err != nil {
+			return fmt.Errorf("%s %s: %w", h.Type, record.Quote(h.Key), err)
+		}
+	}
+	if t.w.o.Unique {
+		t.w.o.Version--
+	}
+	m := &t.m
+	m.Key, m.Version, m.ModifiedMS, m.Native = h.Key, t.w.o.Version, t.w.o.NowMS, h.Native // the rest is set where it is known
+	m.ExpireMS, err = t.Expiry(h)
+	return err
 }
 
 func (t *TypeWriter) beginScores(key []byte) (err error) {

@@ -1,0 +1,83 @@
+package versioned
+
+import (
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// WriteStrings writes whole strings.
+func (w *Writer) WriteStrings(batch []record.StringRecord) error {
+	t := w.typeOf(record.String)
+	if t == nil || t.own != nil || t.data != nil || t.MetaLane != nil {
+		return record.WriteStrings(w, batch)
+	}
+	for len(batch) > 0 {
+		n, err := t.writeStrings(batch)
+		if err != nil {
+			return err
+		}
+		batch = batch[n:]
+	}
+	return nil
+}
+
+// arenaFull is how many bytes of strings are written at once, but for a single one.
+const arenaFull = 64 << 10
+
+// writeStrings writes the first strings of a batch, each as its meta row, and returns how many.
+func (t *TypeWriter) writeStrings(batch []record.StringRecord) (n int, err error) {
+	if t.metaLane, err = laneOf(t.metas, t.metaLane, nil, nil); err != nil {
+		return 0, err
+	}
+	var h record.Header
+	t.arena = t.arena[:0]
+	t.group = store.Group{Rows: t.group.Rows[:0]}
+	for n < len(batch) && len(t.arena) < arenaFull {
+		s := &batch[n]
+		n++
+		s.Header(&h)
+		if err := t.beginMeta(&h); err != nil {
+			return 0, err
+		}
+		t.m.Value = s.Value
+		key := len(t.arena)
+		t.arena = t.w.layout.AppendMetaKey(t.arena, s.Key)
+		value := len(t.arena)
+		t.arena = t.AppendMeta(t.arena, &t.m)
+		t.group.Rows = append(t.group.Rows, store.Row{Key: t.arena[key:value], Value: t.arena[value:]})
+	}
+	t.m.Key, t.m.Value = nil, nil
+	err = t.metaLane.AppendGroup(&t.group)
+	clear(t.group.Rows)
+	if cap(t.arena) > maxKept {
+		t.arena = nil
+	}
+	return n, err
+}
+
+// WriteStrings writes whole strings of the shard, those of each part in their order.
+func (s *Shard) WriteStrings(batch []record.StringRecord) error {
+	if s.strings == nil {
+		s.strings = make([][]record.StringRecord, len(s.writers))
+	}
+	var h record.Header
+	for i := range batch {
+		batch[i].Header(&h)
+		part := s.o.Route(&h)
+		if part < 0 {
+			return s.noType(&h)
+		}
+		s.strings[part] = append(s.strings[part], batch[i])
+	}
+	for part, some := range s.strings {
+		if len(some) == 0 {
+			continue
+		}
+		if err := s.writer(part).WriteStrings(some); err != nil {
+			return err
+		}
+		clear(some)
+		s.strings[part] = some[:0]
+	}
+	return nil
+}
