@@ -203,9 +203,16 @@ type fakeReader struct {
 	class record.Class
 	tally record.Tally
 	h     record.Header
+	whole []record.StringRecord // handed out at once
 }
 
 func (r *fakeReader) settle() {
+	for i := range r.whole {
+		r.tally.Rows[r.whole[i].Class]++
+		r.tally.Visible++
+		r.tally.Entries++
+	}
+	r.whole = nil
 	if r.cur != nil {
 		r.tally.Rows[r.class]++
 		r.tally.Visible++
@@ -233,6 +240,29 @@ func (r *fakeReader) Next() (*record.Header, error) {
 		r.s.onRecord(len(r.recs))
 	}
 	return &r.h, nil
+}
+
+// NextStrings hands out up to three strings at once.
+func (r *fakeReader) NextStrings() ([]record.StringRecord, error) {
+	if r.types&r.s.disorder != 0 {
+		return nil, nil
+	}
+	r.settle()
+	r.cur = nil
+	for len(r.recs) > 0 && len(r.whole) < 3 && r.recs[0].Type == record.String && len(r.recs[0].Elems) == 1 {
+		c := &r.recs[0]
+		r.recs = r.recs[1:]
+		s := record.StringRecord{DB: r.db, Key: c.Key, Value: c.Elems[0].Value, ExpireMS: c.ExpireMS, Class: record.Copied}
+		s.Expired = c.ExpireMS != 0 && c.ExpireMS < r.env.Now.UnixMilli()
+		r.whole = append(r.whole, s)
+		if r.s.onRecord != nil {
+			r.s.onRecord(len(r.recs))
+		}
+		if r.s.onRead != nil {
+			r.s.onRead()
+		}
+	}
+	return r.whole, nil
 }
 
 func (r *fakeReader) Read(dst []record.Element) (int, error) {

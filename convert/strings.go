@@ -51,7 +51,7 @@ func (x *task) keepsString(s *record.StringRecord) bool {
 	if len(x.target.ElementLosses(h, one, x.report)) == 0 {
 		return false
 	}
-	s.Value, s.ExpireMS = one[0].Value, h.ExpireMS
+	s.DB, s.Value, s.ExpireMS = h.DB, one[0].Value, h.ExpireMS
 	return true
 }
 

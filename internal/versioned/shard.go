@@ -56,7 +56,7 @@ func NewShard(t *dataset.Target, o ShardOptions) (*Shard, error) {
 		o.Memory = dataset.DefaultMemory
 	}
 	o.Memory /= int64(max(o.Writers, 1))
-	return &Shard{o: o, db: db, temp: t.Options.TempDir, writers: make([]*Writer, t.Parts())}, nil
+	return &Shard{o: o, db: db, temp: t.Options.TempDir, writers: make([]*Writer, t.Parts()), strings: make([][]record.StringRecord, t.Parts())}, nil
 }
 
 // Begin starts a record.

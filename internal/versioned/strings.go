@@ -57,17 +57,16 @@ func (t *TypeWriter) writeStrings(batch []record.StringRecord) (n int, err error
 
 // WriteStrings writes whole strings of the shard, those of each part in their order.
 func (s *Shard) WriteStrings(batch []record.StringRecord) error {
-	if s.strings == nil {
-		s.strings = make([][]record.StringRecord, len(s.writers))
-	}
-	var h record.Header
-	for i := range batch {
-		batch[i].Header(&h)
-		part := s.o.Route(&h)
-		if part < 0 {
-			return s.noType(&h)
+	for from := 0; from < len(batch); {
+		part, n, err := s.together(batch[from:])
+		if err != nil {
+			return err
 		}
-		s.strings[part] = append(s.strings[part], batch[i])
+		if from == 0 && n == len(batch) {
+			return s.writer(part).WriteStrings(batch)
+		}
+		s.strings[part] = append(s.strings[part], batch[from:from+n]...)
+		from += n
 	}
 	for part, some := range s.strings {
 		if len(some) == 0 {
@@ -80,4 +79,21 @@ func (s *Shard) WriteStrings(batch []record.StringRecord) error {
 		s.strings[part] = some[:0]
 	}
 	return nil
+}
+
+// together returns how many strings from the first on belong to one part.
+func (s *Shard) together(batch []record.StringRecord) (part, n int, err error) {
+	var h record.Header
+	for ; n < len(batch); n++ {
+		batch[n].Header(&h)
+		switch p := s.o.Route(&h); {
+		case p < 0:
+			return 0, 0, s.noType(&h)
+		case n == 0:
+			part = p
+		case p != part:
+			return part, n, nil
+		}
+	}
+	return part, n, nil
 }
