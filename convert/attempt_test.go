@@ -4,10 +4,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"kvferry/format"
 	"kvferry/record"
+	"kvferry/store"
 )
 
 // TestStartsOverWhole: a table that turns out not to be in order after other tasks were done costs nothing of what
@@ -127,6 +130,60 @@ func TestCounts(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// TestAdoptsTables: a task whose types the target does not have made no tables, and the target does not hear of it.
+func TestAdoptsTables(t *testing.T) {
+	var adopted []int
+	a := &attempt{run: &run{}, state: &journaled{tasks: []*taskResult{{N: 0}, {N: 1}, {N: 2}}}, stores: &storeFindings{}, target: adopting{nil, &adopted}}
+	a.id = &identity{Plan: &Plan{Tasks: []Task{{N: 0, Group: 1}, {N: 1}, {N: 2, Group: record.AllTypes}}}}
+	if err := a.adopt(); err != nil || !slices.Equal(adopted, []int{0, 2}) {
+		t.Errorf("the target adopts %d, %v", adopted, err)
+	}
+	for n, r := range a.results {
+		if r == nil {
+			t.Errorf("task %d is to be done again", n)
+		}
+	}
+}
+
+// adopting notes what it adopts.
+type adopting struct {
+	format.Target
+	n *[]int
+}
+
+func (a adopting) Adopt(n int, _ string, _ []store.Table) error {
+	*a.n = append(*a.n, n)
+	return nil
+}
+
+// closedSource notes that it was closed.
+type closedSource struct {
+	format.Source
+	closed int
+}
+
+func (s *closedSource) Close() error {
+	s.closed++
+	return nil
+}
+
+func TestCloseSource(t *testing.T) {
+	s := new(closedSource)
+	if err := errors.Join(closeSource(s), closeSource(nil)); err != nil || s.closed != 1 {
+		t.Errorf("closed %d times, %v", s.closed, err)
+	}
+}
+
+// TestWholeSample: a source no larger than the sample is read whole.
+func TestWholeSample(t *testing.T) {
+	for bytes, whole := range map[int64]bool{99: true, 100: true, 101: false} {
+		s, err := takeSample(nil, &Plan{Bytes: bytes}, 100)
+		if err != nil || s.whole != whole {
+			t.Errorf("%d bytes: whole %t, %v", bytes, s.whole, err)
 		}
 	}
 }

@@ -321,6 +321,9 @@ func TestSegments(t *testing.T) {
 			t.Errorf("%q is offset %d", text, off)
 		}
 	}
+	if want := "HYLL" + strings.Repeat("\x00", 11) + "\x80"; string(HLLHeader) != want {
+		t.Errorf("a HyperLogLog begins with %q, want %q", HLLHeader, want)
+	}
 	for _, text := range []string{"16", "", "00", "x"} {
 		if n, err := DecodeHLLSegment([]byte(text)); err == nil {
 			t.Errorf("%q is segment %d", text, n)

@@ -2,6 +2,8 @@ package rdb
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -165,6 +167,63 @@ func TestPackedForms(t *testing.T) {
 			if before, _, bad := strings.Cut(c.want, " offset"); got != c.want && !(bad && strings.HasPrefix(got, before) && strings.HasSuffix(got, odd)) {
 				t.Errorf("%s, %d at once: %s, want %s", c.typ.Name(false), atOnce, got, c.want)
 			}
+		}
+	}
+}
+
+// TestPackedLengths: what a value tells of its length before it is read.
+func TestPackedLengths(t *testing.T) {
+	for _, c := range []struct {
+		typ   Type
+		value []byte
+		want  int64
+	}{
+		{TypeSetListpack, packedOf(pack.Listpack, "a", 2), 2},
+		{TypeHashListpack, packedOf(pack.Listpack, "a", "1", "b", 2), 2},
+		{TypeZSetZiplist, packedOf(pack.Ziplist, "a", "1"), 1},
+		{TypeHashPackedRC, packedOf(pack.Listpack, "a", "1", 0, "b", 2, 77), 2},
+	} {
+		var d Decoder
+		var h record.Header
+		if err := d.Begin(c.typ, false, AppendString(nil, c.value), 0, &h); err != nil || h.Len != c.want {
+			t.Errorf("%s: %d, want %d, %v", c.typ.Name(false), h.Len, c.want, err)
+		}
+	}
+}
+
+// TestValkeyFields: the expiry of a field of Valkey is in milliseconds, -1 is never.
+func TestValkeyFields(t *testing.T) {
+	b := AppendLen(nil, 3)
+	for _, ms := range []int64{-1, 0, 1700000000000} {
+		b = binary.LittleEndian.AppendUint64(AppendString(AppendString(b, []byte("f")), []byte("v")), uint64(ms))
+	}
+	var d Decoder
+	var h record.Header
+	if err := d.Begin(TypeValkeyHash, true, b, 0, &h); err != nil {
+		t.Fatal(err)
+	}
+	var got []int64
+	for dst := make([]record.Element, 1); ; {
+		if _, err := d.Read(dst); err != nil {
+			break
+		}
+		got = append(got, dst[0].ExpireMS)
+	}
+	if fmt.Sprint(got) != "[0 0 1700000000000]" || h.Len != 3 {
+		t.Errorf("expiries %d, %d fields", got, h.Len)
+	}
+}
+
+// TestGroupsThatFit: a group of a stream takes five bytes at least.
+func TestGroupsThatFit(t *testing.T) {
+	for groups, field := range map[byte]string{5: "", 6: "groups"} {
+		in := new(input)
+		b := append([]byte{0, 0, 0, 0, groups}, make([]byte, 25)...)
+		in.open(bytes.NewReader(b), 0, int64(len(b)))
+		in.skipStream(TypeStream)
+		var c *record.CorruptError
+		if errors.As(in.err, &c); (c == nil) != (field == "") || c != nil && c.Field != field {
+			t.Errorf("%d groups in 25 bytes: %v", groups, in.err)
 		}
 	}
 }

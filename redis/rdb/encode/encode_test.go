@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"testing"
 
 	"kvferry/fixtures"
@@ -170,6 +171,77 @@ func TestVersions(t *testing.T) {
 		}
 		if packing(v) != want.packing || streamType(v) != want.stream {
 			t.Errorf("%s: packing %v, streams %v", name, packing(v), streamType(v))
+		}
+	}
+}
+
+// encoded returns the value of a record.
+func encoded(t *testing.T, typ record.Type, elems ...record.Element) Value {
+	t.Helper()
+	v, err := rdb.ParseVersion("11")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := Encoder{Version: v, Memory: 1 << 20, TempDir: t.TempDir()}
+	defer e.Close()
+	e.Begin(&record.Header{Type: typ, Key: []byte("k"), Len: -1, Last: make([]byte, 16)})
+	if err := e.Elements(elems); err != nil {
+		t.Fatal(err)
+	}
+	value, ok, err := e.End()
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	return value
+}
+
+// TestPacked: what a server keeps packed is written so, up to its limits.
+func TestPacked(t *testing.T) {
+	for n, want := range map[int]rdb.Type{maxPackedBytes: rdb.TypeHashListpack, maxPackedBytes + 1: rdb.TypeHash} {
+		if v := encoded(t, record.Hash, record.Element{Name: []byte("f"), Value: make([]byte, n)}); v.Type != want || maxPackedBytes != 64 {
+			t.Errorf("a value of %d bytes: type %s", n, v.Type.Name(false))
+		}
+	}
+}
+
+// entry is an entry of a stream with one field.
+func entry(n byte, field string, value []byte) record.Element {
+	id := append(make([]byte, 15), n)
+	return record.Element{Name: id, Value: record.AppendPair(nil, []byte(field), value)}
+}
+
+// TestStreamNodes: a node of a stream holds 4 KiB.
+func TestStreamNodes(t *testing.T) {
+	for size, nodes := range map[int]byte{1500: 1, 1900: 1, 2100: 2, 3000: 2} {
+		v := encoded(t, record.Stream, entry(1, "f", make([]byte, size)), entry(2, "f", make([]byte, size)))
+		if b := v.Append(nil); b[0] != nodes {
+			t.Errorf("two entries of %d bytes are in %d nodes, want %d", size, b[0], nodes)
+		}
+	}
+}
+
+// TestEntryCounts: an entry ends in the number of its items, by which a server walks backwards.
+func TestEntryCounts(t *testing.T) {
+	for field, want := range map[string]byte{
+		"f":     4, // flags, two parts of the id, a value
+		"other": 6, // and the number of fields, and the field
+	} {
+		v := encoded(t, record.Stream, entry(1, "f", []byte("v")), entry(2, field, []byte("w")))
+		b := v.Append(nil)
+		at := bytes.LastIndexByte(b, 0xff) // the end of the listpack
+		if at < 2 || b[at-2] != want || b[at-1] != 1 {
+			t.Errorf("an entry of %s counts %x, want %d", field, b[max(at-2, 0):at], want)
+		}
+	}
+}
+
+// TestOrderOf: numbers ascend with the scores that they stand for.
+func TestOrderOf(t *testing.T) {
+	scores := []float64{math.Inf(-1), -math.MaxFloat64, -3, -2, -1.5, -0.5, -math.SmallestNonzeroFloat64, 0, math.SmallestNonzeroFloat64, 0.5, 1.5, 2, 3,
+		math.MaxFloat64, math.Inf(1)}
+	for i := range len(scores) - 1 {
+		if a, b := orderOf(scores[i]), orderOf(scores[i+1]); a >= b {
+			t.Errorf("%g is %x, %g is %x", scores[i], a, scores[i+1], b)
 		}
 	}
 }

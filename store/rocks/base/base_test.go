@@ -172,3 +172,13 @@ func TestErrors(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestBadVarint: the number of a varint that is none is 0.
+func TestBadVarint(t *testing.T) {
+	for _, b := range [][]byte{nil, {0x80}, bytes.Repeat([]byte{0xff}, 11)} {
+		f := &Fields{Buf: b}
+		if v := f.Uvarint("number"); v != 0 || f.Err == nil || f.Off != 0 {
+			t.Errorf("%x: %d, at %d, %v", b, v, f.Off, f.Err)
+		}
+	}
+}

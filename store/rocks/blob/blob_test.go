@@ -409,3 +409,24 @@ func TestDiskError(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestLastPlace: an empty value may stand where the file ends.
+func TestLastPlace(t *testing.T) {
+	f := &File{size: 200}
+	if off, size, err := f.record(Index{Offset: 200}, []byte("key")); off != 200-RecordLen-3 || size != RecordLen+3 || err != nil {
+		t.Errorf("%d, %d, %v", off, size, err)
+	}
+	if _, _, err := f.record(Index{Offset: 201}, []byte("key")); !isCorrupt(err) {
+		t.Errorf("beyond the end: %v", err)
+	}
+}
+
+// TestTrim: room for many more bytes than are read at once is given back, other room is kept.
+func TestTrim(t *testing.T) {
+	for n, kept := range map[int]bool{maxWindow * window: true, maxWindow*window + 1: false} {
+		r := Reader{big: make([]byte, n)}
+		if r.Trim(); (r.big != nil) != kept {
+			t.Errorf("room for %d bytes is kept: %t", n, !kept)
+		}
+	}
+}

@@ -83,7 +83,7 @@ func TestEntryHeader(t *testing.T) {
 		lengths []uint64
 		next    int
 	}{
-		{[]uint64{0, 1, 2}, 4}, {[]uint64{math.MaxUint32, 300, math.MaxUint32}, 13}, {[]uint64{math.MaxUint32 + 1, 1, 1}, -1},
+		{[]uint64{0, 1, 2}, 4}, {[]uint64{1, 300, 2}, 5}, {[]uint64{300, 1, 2}, 5}, {[]uint64{math.MaxUint32, 300, math.MaxUint32}, 13}, {[]uint64{math.MaxUint32 + 1, 1, 1}, -1},
 		{[]uint64{1, math.MaxUint32 + 1, 1}, -1}, {[]uint64{1, 1, math.MaxUint32 + 1}, -1}, {[]uint64{1, 1}, -1}, {nil, -1},
 	} {
 		b := []byte{9}
@@ -152,10 +152,20 @@ func TestHandle(t *testing.T) {
 		ok   bool
 	}{
 		{Handle{0, 10}, 15, true}, {Handle{0, 10}, 14, false}, {Handle{20, 0}, 10, false}, {Handle{5, 5}, 15, true},
-		{Handle{math.MaxUint64, 1}, 100, false}, {Handle{0, math.MaxUint64}, 100, false}, {Handle{0, MaxSize + 1}, 1 << 40, false},
+		{Handle{10, 5}, 15, false}, {Handle{10, 0}, 10, false}, {Handle{math.MaxUint64, 1}, 100, false}, {Handle{0, math.MaxUint64}, 100, false}, {Handle{0, MaxSize + 1}, 1 << 40, false},
 	} {
 		if err := tt.h.Check(tt.size); (err == nil) != tt.ok {
 			t.Errorf("%v in %d bytes: %v", tt.h, tt.size, err)
+		}
+	}
+}
+
+// TestEntryBeyondBlock: no length reaches beyond the block, whatever memory follows it.
+func TestEntryBeyondBlock(t *testing.T) {
+	for _, b := range []string{"\x00\x03\x02abcd", "\x00\x05\x00abcd", "\x01\x01\x01ab", "\x00\x04\x04abcd"} {
+		e := Entries{Data: append(make([]byte, 0, 64), b...)}
+		if ok, err := e.Next(); ok || !errors.Is(err, ErrEntry) {
+			t.Errorf("%q: %q = %q, %v", b, e.Key, e.Val, err)
 		}
 	}
 }

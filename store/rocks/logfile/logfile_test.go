@@ -269,3 +269,32 @@ func FuzzReader(f *testing.F) {
 		t.Fatal("more records than bytes")
 	})
 }
+
+// TestKnown: the types of fragments, those that are for later versions to pass over among them.
+func TestKnown(t *testing.T) {
+	for typ, want := range map[byte]bool{0: false, 1: true, 8: true, 9: true, 11: true, 12: false, 127: false, 128: true, 255: true} {
+		if known(typ) != want {
+			t.Errorf("type %d is known: %t", typ, !want)
+		}
+	}
+}
+
+// TestLeftAtBlock: what an older use of the file left may begin at the start of a block.
+func TestLeftAtBlock(t *testing.T) {
+	log := handmade.Log(7, true, rec("a", BlockSize-ReuseHeaderLen))
+	log = append(log, bytes.Repeat([]byte{0x5a}, BlockSize)...)
+	if got, want := readLog(NewReader(bytes.NewReader(log), 7)), fmt.Sprintf("a%d end", BlockSize-ReuseHeaderLen); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestHugeRecord: what is held of a log at once is no larger than a batch of servers is.
+func TestHugeRecord(t *testing.T) {
+	for n, want := range map[int]string{HugeRecord / 2: "a2097152 end", HugeRecord + 1: "huge4194305@0 end"} {
+		l := NewReader(bytes.NewReader(handmade.Log(7, false, rec("a", n))), 7)
+		l.Huge = HugeRecord
+		if got := readLog(l); got != want {
+			t.Errorf("%d bytes: %s, want %s", n, got, want)
+		}
+	}
+}

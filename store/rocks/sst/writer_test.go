@@ -443,6 +443,14 @@ func TestFilter(t *testing.T) {
 			t.Errorf("%d rows: filter %t", n, has)
 		}
 	}
+	one := write(t, options(), rows[:1])
+	ol, err := pebbleReader(t, one, store.Bytewise).Layout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if codec := one[ol.Filter.Offset+ol.Filter.Length]; codec != 0 {
+		t.Errorf("a filter is compressed by codec %d, which no engine does", codec)
+	}
 	table := write(t, options(), rows)
 	filter := table[l.Filter.Offset:][:l.Filter.Length]
 	may := func(k []byte) bool { return bloom.FilterPolicy(10).MayContain(sstable.TableFilter, filter, k) }

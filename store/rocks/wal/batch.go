@@ -121,12 +121,9 @@ func (d *Batch) short(start int) bool {
 	d.Base, d.Off = d.Base+int64(start), 0
 	more := int(min(max(batchChunk, int64(n)), d.rest))
 	d.Buf = slices.Grow(d.Buf[:n], more)[:n+more]
-	if _, err := io.ReadFull(d.src, d.Buf[n:]); err != nil {
-		d.Err = err
-		return false
-	}
+	_, d.Err = io.ReadFull(d.src, d.Buf[n:])
 	d.rest -= int64(more)
-	return true
+	return d.Err == nil
 }
 
 // pass calls f with an entry. A value that goes beyond the part in memory is read as f wants it.

@@ -2,6 +2,7 @@ package wal
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -61,4 +62,42 @@ func sumBatch(d *Batch) (sum uint64, streamed int, err error) {
 		return err
 	})
 	return h.Sum64(), streamed, err
+}
+
+// TestLargeAtTheEdges: a value as large as is held, or as what is there, is in memory; of one byte more the end is missed,
+// too.
+func TestLargeAtTheEdges(t *testing.T) {
+	for _, n := range []int{LargeValue - 1, LargeValue, LargeValue + 1} {
+		whole := handmade.Batch(7, handmade.Op(base.KindPut, "k", strings.Repeat("v", n)))
+		for _, held := range []int{12, len(whole) - 1, len(whole)} {
+			var from bool
+			var size int
+			d := &Batch{Fields: base.Fields{Buf: bytes.Clone(whole[:held])}, src: bytes.NewReader(whole[held:]), rest: int64(len(whole) - held)}
+			err := d.Decode(func(e Entry) error {
+				from = e.From != nil || e.Size > 0
+				v, err := e.Whole()
+				size = len(v)
+				return err
+			})
+			if want := n > LargeValue && held < len(whole); err != nil || from != want || size != n {
+				t.Errorf("value of %d bytes, %d of %d in memory: %d bytes, in parts %t, %v", n, held, len(whole), size, from, err)
+			}
+			if r, ok := d.Seqs(); !ok || r != (Range{7, 7}) {
+				t.Errorf("sequence numbers %v, %t", r, ok)
+			}
+		}
+		if n > LargeValue { // the last byte is not there, and nobody reads the value
+			d := &Batch{Fields: base.Fields{Buf: bytes.Clone(whole[:len(whole)-1])}, src: iotest.ErrReader(io.ErrUnexpectedEOF), rest: 1}
+			if err := d.Decode(func(Entry) error { return nil }); !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("a value without its last byte: %v", err)
+			}
+		}
+	}
+	d := &Batch{Fields: base.Fields{Buf: handmade.Batch(7)}}
+	if err := d.Decode(func(Entry) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	if r, ok := d.Seqs(); ok {
+		t.Errorf("a batch of nothing takes the sequence numbers %v", r)
+	}
 }

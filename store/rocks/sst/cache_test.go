@@ -1,0 +1,40 @@
+package sst
+
+import "testing"
+
+// TestCacheOfIndexes: a block is idle when its last user is done, and idle blocks go when there are too many.
+func TestCacheOfIndexes(t *testing.T) {
+	c := &Cache{Max: 150}
+	r := &Reader{opts: &Options{Cache: c}}
+	a := c.put(r, 1, make([]byte, 100))
+	if c.use(r, 1) != a || c.use(r, 2) != nil {
+		t.Fatal("another block")
+	}
+	state := func(what string, bytes int64, users, idle int) {
+		t.Helper()
+		if b, u := c.InUse(); b != bytes || u != users || c.idle.Len() != idle {
+			t.Errorf("%s: %d bytes, %d users, %d idle, want %d, %d, %d", what, b, u, c.idle.Len(), bytes, users, idle)
+		}
+	}
+	state("two users", 100, 2, 0)
+	a.drop()
+	state("one user", 100, 1, 0)
+	a.drop()
+	state("no user", 100, 0, 1)
+	b := c.put(r, 2, make([]byte, 100))
+	state("beside another", 200, 1, 1)
+	b.drop()
+	state("too many", 100, 0, 1)
+	if c.use(r, 1) != nil || c.use(r, 2) != b {
+		t.Error("the block that was used last went first")
+	}
+}
+
+func TestFilterNames(t *testing.T) {
+	for name, want := range map[string]bool{"filter.rocksdb.BuiltinBloomFilter": true, "fullfilter.rocksdb.BuiltinBloomFilter": true,
+		"partitionedfilter.rocksdb.BuiltinBloomFilter": true, "rocksdb.properties": false, "filters": false, "": false} {
+		if isFilter(name) != want {
+			t.Errorf("%q is a filter: %t", name, !want)
+		}
+	}
+}
