@@ -18,6 +18,8 @@ import (
 type Comparer struct {
 	Name    string
 	Compare func(a, b []byte) int
+	// CompareFrom is Compare of keys that have their first shared bytes in common; nil where knowing that does not help.
+	CompareFrom func(a, b []byte, shared int) int
 	// Wrapping describes where Compare is not an order; nil if it always is.
 	Wrapping *Wrapping
 }
@@ -39,6 +41,14 @@ var Bytewise = Comparer{Name: "leveldb.BytewiseComparator", Compare: bytes.Compa
 
 // IsBytewise reports whether c orders keys like bytes.Compare, for which stores have faster code.
 func (c *Comparer) IsBytewise() bool { return c.Name == Bytewise.Name }
+
+// From compares keys that have their first shared bytes in common.
+func (c *Comparer) From(a, b []byte, shared int) int {
+	if c.CompareFrom != nil {
+		return c.CompareFrom(a, b, shared)
+	}
+	return c.Compare(a, b)
+}
 
 // Merger folds the merge operands of a key, oldest first, onto base (nil: none) and appends the
 // resulting value to dst. If keep is false, the key does not exist.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kvferry/record"
+	"kvferry/store"
 )
 
 // unhex decodes hex with blanks.
@@ -319,14 +320,14 @@ func orderedKeys(ns []byte) [][]byte {
 
 func TestKeyOrder(t *testing.T) {
 	keys := append(orderedKeys(nil), []byte{}, []byte{0}, []byte{1}, []byte{9, 'x'})
-	checkOrder(t, compareKeys, keys)
+	checkOrder(t, Comparer(), keys)
 	var named [][]byte
 	for _, ns := range []Data{{}, IntData(1), IntData(2), TextData(nil), TextData([]byte("0")), TextData([]byte("1")), TextData([]byte("10")),
 		TextData(bytes.Repeat([]byte("n"), 200))} {
 		named = append(named, orderedKeys(AppendData(nil, ns))...)
 	}
 	named = append(named, []byte{}, []byte{0}, []byte{4, 1}, []byte{4, 1, '0'}, []byte{4, 1, '0', 3}, []byte{9})
-	checkOrder(t, CompareNamespaced, named)
+	checkOrder(t, LevelDBComparer(), named)
 	upper, ok := AfterNamespace(TextData([]byte("1")))
 	if !ok || CompareNamespaced(upper, AppendKey(nil, AppendText(nil, []byte("1")), []byte("\xff"), KindEnd)) <= 0 ||
 		CompareNamespaced(upper, Bound(AppendText(nil, []byte("10")), nil)) >= 0 {
@@ -334,13 +335,27 @@ func TestKeyOrder(t *testing.T) {
 	}
 }
 
-func checkOrder(t *testing.T, compare func(a, b []byte) int, keys [][]byte) {
+func checkOrder(t *testing.T, order store.Comparer, keys [][]byte) {
 	t.Helper()
 	for i := range keys {
 		for j := range keys {
-			if c := compare(keys[i], keys[j]); signOf(int64(c)) != signOf(int64(i-j)) {
+			if c := order.Compare(keys[i], keys[j]); signOf(int64(c)) != signOf(int64(i-j)) {
 				t.Fatalf("%x and %x: %d, want the sign of %d", keys[i], keys[j], c, i-j)
 			}
+			if i-j < 30 && j-i < 30 { // the others share little
+				checkFrom(t, &order, keys[i], keys[j])
+			}
+		}
+	}
+}
+
+// checkFrom compares keys that are known to share some bytes, from none to all that they do.
+func checkFrom(t *testing.T, order *store.Comparer, a, b []byte) {
+	t.Helper()
+	want := order.Compare(a, b)
+	for n := 0; n <= len(a) && n <= len(b) && bytes.Equal(a[:n], b[:n]); n++ {
+		if c := order.CompareFrom(a, b, n); signOf(int64(c)) != signOf(int64(want)) {
+			t.Fatalf("%x and %x: %d, with %d shared bytes known %d", a, b, want, n, c)
 		}
 	}
 }
@@ -360,9 +375,13 @@ func TestOrderIsTotal(t *testing.T) {
 		}
 		return k[:len(k)-rng.Intn(1+len(k)/4)]
 	}
-	for _, compare := range []func(a, b []byte) int{compareKeys, CompareNamespaced} {
-		for range 200000 {
+	for _, order := range []store.Comparer{Comparer(), LevelDBComparer()} {
+		compare := order.Compare
+		for n := range 200000 {
 			a, b, c := random(), random(), random()
+			if n%16 == 0 {
+				checkFrom(t, &order, a, b)
+			}
 			ab, bc, ac := compare(a, b), compare(b, c), compare(a, c)
 			if signOf(int64(ab)) != -signOf(int64(compare(b, a))) || compare(a, a) != 0 {
 				t.Fatalf("%x and %x", a, b)
@@ -464,10 +483,11 @@ func FuzzCompare(f *testing.F) {
 		f.Add(unhex(f, goldenRows[i].key), unhex(f, goldenRows[len(goldenRows)-1-i].key))
 	}
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		for _, compare := range []func(a, b []byte) int{compareKeys, CompareNamespaced} {
-			if signOf(int64(compare(a, b))) != -signOf(int64(compare(b, a))) {
+		for _, order := range []store.Comparer{Comparer(), LevelDBComparer()} {
+			if signOf(int64(order.Compare(a, b))) != -signOf(int64(order.Compare(b, a))) {
 				t.Fatalf("%x and %x", a, b)
 			}
+			checkFrom(t, &order, a, b)
 		}
 	})
 }
@@ -487,6 +507,8 @@ func BenchmarkCompare(b *testing.B) {
 		{"same score", compareKeys, AppendKey(nil, nil, user, KindSort, FloatData(1.5), text("m1")), AppendKey(nil, nil, user, KindSort, FloatData(1.5), text("m2"))},
 		{"keys", compareKeys, AppendKey(nil, nil, []byte("user:000123"), KindMeta), AppendKey(nil, nil, []byte("user:000124"), KindMeta)},
 		{"leveldb fields", CompareNamespaced, AppendKey(nil, ns, user, KindField, text("field-000123")), AppendKey(nil, ns, user, KindField, text("field-000124"))},
+		{"fields, user key known", func(a, b []byte) int { return compareKeysFrom(a, b, 1+len(user)+12) },
+			AppendKey(nil, nil, user, KindField, text("field-000123")), AppendKey(nil, nil, user, KindField, text("field-000124"))},
 		{"bytes", bytes.Compare, AppendKey(nil, nil, user, KindField, text("field-000123")), AppendKey(nil, nil, user, KindField, text("field-000124"))},
 	} {
 		b.Run(bm.name, func(b *testing.B) {

@@ -18,12 +18,12 @@ const ComparerName = "ardb.comparator"
 // elements and then each (Data.Compare). Keys that cannot be decoded, on which the server aborts, come
 // after all others, by bytes.
 func Comparer() store.Comparer {
-	return store.Comparer{Name: ComparerName, Compare: compareKeys, Wrapping: wrapping(false)}
+	return store.Comparer{Name: ComparerName, Compare: compareKeys, CompareFrom: compareKeysFrom, Wrapping: wrapping(false)}
 }
 
 // LevelDBComparer returns the server's order on LevelDB: the namespace first.
 func LevelDBComparer() store.Comparer {
-	return store.Comparer{Name: ComparerName, Compare: CompareNamespaced, Wrapping: wrapping(true)}
+	return store.Comparer{Name: ComparerName, Compare: CompareNamespaced, CompareFrom: compareNamespacedFrom, Wrapping: wrapping(true)}
 }
 
 // wrapping says where the order is none; named keys begin with a namespace.
@@ -99,6 +99,47 @@ func compareKeys(a, b []byte) int {
 		}
 	}
 	return compareTails(a, b, 0, 0)
+}
+
+// compareNamespacedFrom is CompareNamespaced of keys whose first shared bytes are the same.
+func compareNamespacedFrom(a, b []byte, shared int) int {
+	if shared > 1 && a[0] == byte(TagText) && a[1] < 0x80 {
+		if n := 2 + int(a[1]); n <= shared {
+			return compareKeysFrom(a[n:], b[n:], shared-n)
+		}
+	}
+	return CompareNamespaced(a, b)
+}
+
+// compareKeysFrom is compareKeys of keys whose first shared bytes are the same.
+func compareKeysFrom(a, b []byte, shared int) int {
+	if shared > 0 && a[0] < 0x80 {
+		if n := 1 + int(a[0]); n+1 < len(a) && n+1 < len(b) {
+			if shared > n {
+				return compareTailFrom(a[n:], b[n:], shared-n)
+			}
+			if c := bytes.Compare(a[shared:n], b[shared:n]); c != 0 {
+				return c
+			}
+			return CompareTail(a[n:], b[n:])
+		}
+	}
+	return compareKeys(a, b)
+}
+
+// compareTailFrom is CompareTail of what has the same first shared bytes, the type among them. Nearly always the only
+// element is a short string.
+func compareTailFrom(a, b []byte, shared int) int {
+	if len(a) > 4 && len(b) > 4 && shared > 2 && a[0] != byte(KindMeta) && a[1] == 1 && a[2] == byte(TagText) && a[3]|b[3] < 0x80 {
+		x, y, from := 4+int(a[3]), 4+int(b[3]), max(4, shared)
+		if x <= len(a) && y <= len(b) && from < x && from < y {
+			if a[from] != b[from] {
+				return int(a[from]) - int(b[from])
+			}
+			return bytes.Compare(a[from:x], b[from:y])
+		}
+	}
+	return CompareTail(a, b)
 }
 
 // CompareTail compares what follows equal user keys: type, count, elements.

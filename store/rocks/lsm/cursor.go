@@ -190,7 +190,7 @@ func (c *Cursor) nextOrdered(shared, p, end, vend int) bool {
 	if c.useFixed {
 		tr = base.Trailer(c.fixed, byte(tr))
 	}
-	o := c.ks.cmp.Compare(c.User(), user)
+	o := c.ks.cmp.From(c.User(), user, min(shared, c.ulen, len(user)))
 	c.same = o == 0
 	if o > 0 || c.same && tr >= c.Tr {
 		return c.disorder(shared, rest)

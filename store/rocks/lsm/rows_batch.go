@@ -88,7 +88,7 @@ func (c *Cursor) run(b *rowBatch, dst []store.Row) int {
 		common = shared
 		copyChunk(keys[at:], keys[from:], shared)
 		copyChunk(keys[at+shared:], d[q:], unshared)
-		if !c.bytewise && c.ks.cmp.Compare(keys[prev:prev+ulen], keys[at:at+size-base.TrailerLen]) >= 0 {
+		if !c.bytewise && c.ks.cmp.From(keys[prev:prev+ulen], keys[at:at+size-base.TrailerLen], shared) >= 0 {
 			break
 		}
 		tr = binary.LittleEndian.Uint64(d[end-base.TrailerLen:])

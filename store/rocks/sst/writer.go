@@ -178,7 +178,7 @@ func (w *Writer) ascends(key []byte, shared int) bool {
 		w.first = append(w.first, key...)
 		return true
 	case !w.bytes:
-		return w.o.Comparer.Compare(w.last, key) < 0
+		return w.o.Comparer.From(w.last, key, shared) < 0
 	case shared == len(key):
 		return false
 	}
