@@ -9,30 +9,6 @@ import (
 	"kvferry/store"
 )
 
-// intRange follows the integers among the fields or members of a collection.
-type intRange struct {
-	any      bool
-	min, max int64
-}
-
-// with returns the range with another integer.
-func (r intRange) with(v int64) intRange {
-	if !r.any {
-		return intRange{true, v, v}
-	}
-	return intRange{true, min(r.min, v), max(r.max, v)}
-}
-
-// span is how far the integers are apart.
-func (r intRange) span() uint64 { return uint64(r.max) - uint64(r.min) }
-
-// take adds a field or member.
-func (r *intRange) take(d *codec.Data) {
-	if d.Tag == codec.TagInt {
-		*r = r.with(d.Int)
-	}
-}
-
 // watch makes the pass know the integers of rows that were deleted, where the store has them: it passes over them in the
 // midst of their collection.
 func (p *pass) watch() {
@@ -46,7 +22,7 @@ func (p *pass) watch() {
 			return
 		}
 		if n, ok := number.Number(key); ok {
-			p.gone = p.gone.with(n)
+			p.gone = p.gone.With(n)
 		}
 	})
 }
@@ -59,12 +35,12 @@ func (p *pass) circular() {
 		detail = p.src.circles[circleOf(p.sp.Keyspace.Name(), p.prefix, byte(codec.ElementKind(p.head.Type)))]
 	}
 	r, deleted := p.ints, ""
-	if p.gone.any && r.span() < 1<<63 {
-		r, deleted = r.with(p.gone.min).with(p.gone.max), ", those of deleted rows among them,"
+	if p.gone.Any && r.Span() < 1<<63 {
+		r, deleted = r.With(p.gone.Min).With(p.gone.Max), ", those of deleted rows among them,"
 	}
-	if detail == "" && r.span() >= 1<<63 {
+	if detail == "" && r.Span() >= 1<<63 {
 		detail = fmt.Sprintf("integers from %d to %d%s are 2^63 or more apart, which %s orders in a circle: the server's lookups and deletes "+
-			"may miss them; they are read as they stand", r.min, r.max, deleted, codec.ComparerName)
+			"may miss them; they are read as they stand", r.Min, r.Max, deleted, codec.ComparerName)
 	}
 	if detail != "" && p.env.Report != nil {
 		p.env.Report(record.Finding{Kind: record.FindCircularOrder, Severity: record.Warning, DB: p.sp.DB, Type: p.head.Type,

@@ -6,8 +6,6 @@ import (
 	"io"
 	"math"
 
-	"github.com/zeebo/xxh3"
-
 	"kvferry/ardb/codec"
 	"kvferry/record"
 )
@@ -40,6 +38,9 @@ func (p *pass) readString(dst []record.Element) (int, error) {
 func (p *pass) readRows(dst []record.Element) (int, error) {
 	kind := codec.ElementKind(p.head.Type)
 	for n := 0; ; {
+		if n += p.plainRows(kind, dst[n:]); n == len(dst) {
+			return n, nil
+		}
 		ok, err := p.element(kind)
 		if err == errBatchEnds {
 			return n, nil
@@ -80,9 +81,9 @@ func (p *pass) badElement(err error) {
 	kind := FindMalformedValue
 	var k *keyError
 	switch {
-	case errors.Is(err, errListOrder):
+	case errors.Is(err, codec.ErrIndexOrder):
 		kind = FindListOrder
-	case errors.As(err, &k):
+	case errors.As(err, &k), err == codec.ErrNoIndex:
 		kind = FindMalformedKey
 	}
 	p.bad(kind, p.head.Type, p.head.Key, err)
@@ -103,14 +104,14 @@ func (p *pass) decode(e *record.Element, copied bool) (keep bool, err error) {
 	e.Name, e.Value, e.Score = nil, nil, 0
 	switch p.head.Type {
 	case record.Hash:
-		v, err := p.value(codec.KindField)
+		v, err := codec.DecodeOnly(codec.KindField, p.val)
 		if err != nil {
 			return false, err
 		}
 		if ok, err := p.canonical(&d, codec.KindField); !ok {
 			return false, err
 		}
-		p.ints.take(&d)
+		p.ints.Take(&d)
 		p.arena, e.Name = p.served(&d, copied)
 		p.arena, e.Value = p.served(&v, copied)
 	case record.Set:
@@ -120,7 +121,7 @@ func (p *pass) decode(e *record.Element, copied bool) (keep bool, err error) {
 		if ok, err := p.canonical(&d, codec.KindMember); !ok {
 			return false, err
 		}
-		p.ints.take(&d)
+		p.ints.Take(&d)
 		p.arena, e.Name = p.served(&d, copied)
 	case record.ZSet:
 		if e.Score, err = p.score(d); err != nil {
@@ -128,12 +129,12 @@ func (p *pass) decode(e *record.Element, copied bool) (keep bool, err error) {
 		}
 		p.arena, e.Name = p.served(&d, copied)
 	case record.List:
-		v, err := p.value(codec.KindElement)
+		v, err := codec.DecodeOnly(codec.KindElement, p.val)
 		if err != nil {
 			return false, err
 		}
 		p.arena, e.Value = p.served(&v, copied)
-		return true, p.list.follow(d)
+		return true, p.list.Follow(d)
 	default:
 		return true, p.entry(d, e)
 	}
@@ -153,27 +154,6 @@ func (p *pass) single() (codec.Data, error) {
 		err = fmt.Errorf("malformed")
 	}
 	return codec.Data{}, &keyError{err}
-}
-
-// value decodes the only datum of the value ahead, which must be of a kind without meta.
-func (p *pass) value(kind codec.Kind) (codec.Data, error) {
-	if b := p.val; len(b) > 2 && codec.Kind(b[0]) == kind && b[1] == 1 {
-		if d, n := codec.SplitData(b[2:]); n == len(b)-2 {
-			return d, nil
-		}
-	}
-	return codec.Data{}, p.valueError(kind)
-}
-
-func (p *pass) valueError(kind codec.Kind) error {
-	v, data, err := codec.DecodeValue(p.val)
-	switch {
-	case err != nil:
-		return err
-	case v.Kind != kind:
-		return fmt.Errorf("a %s row with a value of kind %s", kind, v.Kind)
-	}
-	return fmt.Errorf("a %s row with %d values", kind, len(data))
 }
 
 // served returns the text of a datum as a view, or as a copy in the arena.
@@ -212,23 +192,11 @@ func (p *pass) canonical(d *codec.Data, kind codec.Kind) (bool, error) {
 	return true, nil
 }
 
-// zsetState checks that sort and score rows are of the same members: the sums of their hashes agree.
-type zsetState struct {
-	sorts, scores int64
-	sum           uint64
-}
-
-func twinHash(member []byte, score float64) uint64 {
-	if score == 0 {
-		score = 0 // -0.0 and 0.0 are one sort row
-	}
-	return xxh3.HashSeed(member, math.Float64bits(score))
-}
-
 // beginZSet counts the sort rows, which come first, and looks ahead to the first score row.
 func (p *pass) beginZSet() (bool, error) {
-	p.zset = zsetState{}
+	p.zset = codec.Twins{}
 	for {
+		p.plainSorts()
 		ok, err := p.zsetRow()
 		if err != nil || !ok {
 			return false, err
@@ -243,8 +211,7 @@ func (p *pass) beginZSet() (bool, error) {
 		}
 		p.arena = p.arena[:0]
 		_, member := p.served(&d, false)
-		p.zset.sorts++
-		p.zset.sum += twinHash(member, score)
+		p.zset.Sort(member, score)
 		p.index++
 		p.have = false
 	}
@@ -252,12 +219,8 @@ func (p *pass) beginZSet() (bool, error) {
 
 // sortRow decodes the score and the member of the sort row ahead.
 func (p *pass) sortRow() (float64, codec.Data, error) {
-	if b := p.key[len(p.prefix)+1:]; len(b) > 1 && b[0] == 2 {
-		score, n := codec.SplitData(b[1:])
-		member, m := codec.SplitData(b[1+n:])
-		if n > 0 && 1+n+m == len(b) && m > 0 && score.IsNumber() {
-			return score.Number(), member, nil
-		}
+	if score, member, ok := codec.SplitSort(p.key[len(p.prefix)+1:]); ok {
+		return score, member, nil
 	}
 	if _, err := codec.DecodeKey(p.key, p.sp.Named); err != nil {
 		return 0, codec.Data{}, err
@@ -269,7 +232,7 @@ func (p *pass) sortRow() (float64, codec.Data, error) {
 func (p *pass) zsetRow() (bool, error) {
 	for {
 		if err := p.advance(); err != nil || p.eof || !p.inRecord() {
-			if p.zset.sorts > 0 && err == nil {
+			if p.zset.Sorts > 0 && err == nil {
 				p.twins()
 			}
 			return false, err
@@ -283,7 +246,7 @@ func (p *pass) zsetRow() (bool, error) {
 
 // score decodes the value of the score row ahead.
 func (p *pass) score(member codec.Data) (float64, error) {
-	d, err := p.value(codec.KindScore)
+	d, err := codec.DecodeOnly(codec.KindScore, p.val)
 	if err != nil {
 		return 0, err
 	}
@@ -300,21 +263,20 @@ func (p *pass) score(member codec.Data) (float64, error) {
 		p.tmp = codec.AppendServed(p.tmp, member)
 		text = p.tmp
 	}
-	p.zset.scores++
-	p.zset.sum -= twinHash(text, f)
+	p.zset.Score(text, f)
 	return f, nil
 }
 
 func (p *pass) twins() {
 	p.report(FindZSetTwin, record.Error, record.ZSet, p.head.Key,
-		fmt.Sprintf("%d sort rows and %d score rows are not of the same members and scores", p.zset.sorts, p.zset.scores))
+		fmt.Sprintf("%d sort rows and %d score rows are not of the same members and scores", p.zset.Sorts, p.zset.Scores))
 }
 
 // checks compares what was read with what META promises, at the end of a record, and returns io.EOF.
 func (p *pass) checks() error {
 	switch p.head.Type {
 	case record.ZSet:
-		if p.zset.sum != 0 || p.zset.sorts != p.zset.scores {
+		if !p.zset.Agree() {
 			p.twins()
 		}
 	case record.List:

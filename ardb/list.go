@@ -1,7 +1,6 @@
 package ardb
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -10,33 +9,10 @@ import (
 	"kvferry/record"
 )
 
-var errListOrder = errors.New("a list index after a larger one")
-
-// listState follows the indexes of a list.
+// listState follows a list.
 type listState struct {
+	codec.Indexes
 	sorted *extsort.Iterator // nil: rows are in the order of their indexes
-	any    bool
-	first  codec.Data
-	last   codec.Data
-	gaps   bool // not integers one after the other
-}
-
-// follow takes the next index; one that is not larger than the last is damage.
-func (l *listState) follow(d codec.Data) error {
-	if !d.IsIndex() {
-		return &keyError{fmt.Errorf("a list index that is not a number")}
-	}
-	if l.any {
-		if codec.CompareIndex(l.last, d) >= 0 {
-			return errListOrder
-		}
-		l.gaps = l.gaps || d.Tag != codec.TagInt || l.last.Tag != codec.TagInt || d.Int != l.last.Int+1
-	} else {
-		l.first, l.any = d, true
-		l.gaps = d.Tag != codec.TagInt
-	}
-	l.last = d
-	return nil
 }
 
 // beginList looks ahead to the first row. Where the comparator may not order indexes as numbers, all rows
@@ -70,10 +46,10 @@ func (p *pass) sortList() (bool, error) {
 		}
 		d, err := p.single()
 		if err == nil && !d.IsIndex() {
-			err = &keyError{fmt.Errorf("a list index that is not a number")}
+			err = codec.ErrNoIndex
 		}
 		if err == nil {
-			_, err = p.value(codec.KindElement)
+			_, err = codec.DecodeOnly(codec.KindElement, p.val)
 		}
 		if err != nil {
 			p.badElement(err)
@@ -105,7 +81,7 @@ func (p *pass) readSortedList(dst []record.Element) (int, error) {
 			return n, err
 		}
 		d, _ := codec.SplitData(key)
-		if err := p.list.follow(d); err != nil {
+		if err := p.list.Follow(d); err != nil {
 			return n, err
 		}
 		v, w := codec.SplitData(val[2:])
@@ -122,20 +98,9 @@ func (p *pass) readSortedList(dst []record.Element) (int, error) {
 	return len(dst), nil
 }
 
-// checkBounds compares META's bounds with the rows. A list that is not sequential may have wider ones: LREM
-// leaves them.
+// checkBounds compares META's bounds with the rows.
 func (p *pass) checkBounds() {
-	l := &p.list
-	if !l.any {
-		return
-	}
-	below, above := codec.CompareIndex(p.min, l.first), codec.CompareIndex(l.last, p.max)
-	switch {
-	case !p.min.IsNumber() || !p.max.IsNumber():
-		p.report(FindListBounds, record.Warning, record.List, p.head.Key, "META has no bounds")
-	case below > 0 || above > 0:
-		p.report(FindListBounds, record.Warning, record.List, p.head.Key, "rows beyond META's bounds")
-	case p.meta.Sequential && (below != 0 || above != 0 || l.gaps):
-		p.report(FindListBounds, record.Warning, record.List, p.head.Key, "META says sequential, the indexes are not")
+	if wrong := p.list.Bounds(p.min, p.max, p.meta.Sequential); wrong != "" {
+		p.report(FindListBounds, record.Warning, record.List, p.head.Key, wrong)
 	}
 }

@@ -90,7 +90,7 @@ type intSpan struct {
 	key  []byte
 	typ  record.Type
 	db   string
-	ints intRange
+	ints codec.IntRange
 }
 
 // span returns the state of the record that h describes. A pass hands in the same header for all batches
@@ -102,15 +102,15 @@ func (t *target) span(h *record.Header) *intSpan {
 	}
 	s := v.(*intSpan)
 	if s.typ != h.Type || s.db != h.DB || !bytes.Equal(s.key, h.Key) {
-		s.key, s.typ, s.db, s.ints = append(s.key[:0], h.Key...), h.Type, h.DB, intRange{}
+		s.key, s.typ, s.db, s.ints = append(s.key[:0], h.Key...), h.Type, h.DB, codec.IntRange{}
 	}
 	return s
 }
 
 // take adds an integer unless that makes the span too wide.
 func (s *intSpan) take(v int64, limit uint64) bool {
-	r := s.ints.with(v)
-	if r.span() >= limit {
+	r := s.ints.With(v)
+	if r.Span() >= limit {
 		return false
 	}
 	s.ints = r

@@ -87,13 +87,13 @@ type pass struct {
 	count  int64  // elements yielded
 	ended  bool   // all elements were read
 	groups int64  // rows of consumer groups
-	ints   intRange
-	gone   intRange // of rows that were deleted
+	ints   codec.IntRange
+	gone   codec.IntRange // of rows that were deleted
 
 	names    []codec.Data // streams: the field names of META
 	namesBuf []byte
 	list     listState
-	zset     zsetState
+	zset     codec.Twins
 	arena    []byte
 	tmp      []byte
 	sorter   *extsort.Sorter
@@ -193,7 +193,11 @@ func (p *pass) begin() (bool, error) {
 		return false, nil
 	}
 	v := &p.meta
-	err := v.Split(p.val)
+	var err error
+	text, plain := v.SplitString(p.val)
+	if !plain {
+		err = v.Split(p.val)
+	}
 	if err != nil || !v.Kind.IsMeta() || len(p.key) != end+2 || p.key[end+1] != 0 {
 		p.badMeta(user, v, err)
 		return false, nil
@@ -207,7 +211,11 @@ func (p *pass) begin() (bool, error) {
 			return false, err
 		}
 	}
-	if v.Kind == codec.KindString {
+	switch {
+	case plain:
+		p.first, p.head.Len = text, 1
+		return true, nil
+	case v.Kind == codec.KindString:
 		return p.beginString()
 	}
 	p.prefix = append(p.prefix[:0], p.key[:end]...)
@@ -229,14 +237,15 @@ func (p *pass) undecodable() {
 // open sets the header. The key is a view of the row.
 func (p *pass) open(user []byte) {
 	v := &p.meta
-	p.head = record.Header{DB: p.sp.DB, Type: v.Kind.Type(), Key: user, ExpireMS: v.ExpireMS, Len: v.Size}
+	h := &p.head // set field by field: a struct would be built elsewhere and copied
+	h.DB, h.Type, h.Key, h.ExpireMS, h.Len, h.ByName, h.Last = p.sp.DB, v.Kind.Type(), user, v.ExpireMS, v.Size, false, nil
 	if v.ExpireMS < 0 {
 		p.report(FindBadExpiry, record.Warning, p.head.Type, user, fmt.Sprintf("expiry %d ms is read as never", v.ExpireMS))
 		p.head.ExpireMS = 0
 	}
 	p.head.Expired = p.head.ExpireMS > 0 && p.head.ExpireMS < p.now
 	p.class, p.rows, p.index, p.count, p.groups, p.ended = record.Copied, 1, 0, 0, 0, false
-	p.ints, p.gone = intRange{}, intRange{}
+	p.ints, p.gone = codec.IntRange{}, codec.IntRange{}
 	p.inside = true
 }
 

@@ -108,20 +108,7 @@ func (s *source) expires(db string, user []byte, ms int64) (bool, error) {
 	if err != nil {
 		return false, nil
 	}
-	it, err := sp.Keyspace.Rows(codec.Bound(sp.NS, user), codec.Bound(sp.NS, codec.After(user)))
-	if err != nil {
-		return false, err
-	}
-	defer it.Close()
-	_, val, err := it.Next()
-	if err == io.EOF {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	v, err := codec.SplitValue(val)
-	return err == nil && v.Kind.IsMeta() && v.ExpireMS == ms, nil
+	return sp.Expires(user, ms)
 }
 
 // inTTLIndex reports whether the TTL index has a key's row. RocksDB has no index.
@@ -130,9 +117,9 @@ func (s *source) inTTLIndex(sp *engine.Space, user []byte, ms int64) (bool, erro
 		switch {
 		case r.Named:
 			ns, _ := codec.SplitData(sp.NS)
-			return r.Has(codec.AppendKey(nil, codec.AppendText(nil, []byte(codec.TTLNamespace)), nil, codec.KindTTL, codec.IntData(ms), ns, codec.TextData(user)))
+			return r.Has(codec.AppendTTLKey(nil, ttlIndex, ms, ns, user))
 		case r.Name == codec.TTLNamespace:
-			return r.Has(codec.AppendKey(nil, nil, nil, codec.KindTTL, codec.IntData(ms), codec.TextData([]byte(sp.DB)), codec.TextData(user)))
+			return r.Has(codec.AppendTTLKey(nil, nil, ms, codec.TextData([]byte(sp.DB)), user))
 		}
 	}
 	return s.kind == engine.RocksDB, nil

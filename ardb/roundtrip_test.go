@@ -370,7 +370,10 @@ func TestWrittenTTL(t *testing.T) {
 		}
 		return nil, io.ErrUnexpectedEOF
 	}()
-	want := [][]byte{appendTTLKey(nil, 2000000000000, []byte("0"), []byte("str")), appendTTLKey(nil, 2000000000123, []byte("0"), []byte("l"))}
+	ttl := func(ms int64, user string) []byte {
+		return codec.AppendTTLKey(nil, ttlIndex, ms, codec.TextData([]byte("0")), []byte(user))
+	}
+	want := [][]byte{ttl(2000000000000, "str"), ttl(2000000000123, "l")}
 	if err != nil || !slices.EqualFunc(rows, want, bytes.Equal) {
 		t.Errorf("%x, %v", rows, err)
 	}

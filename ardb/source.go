@@ -43,28 +43,14 @@ func open(ctx context.Context, f ardbFormat, dir string, o *format.OpenOptions) 
 		opts.Comparers = []store.Comparer{codec.LevelDBComparer()}
 	}
 	opts.Report = s.circular(o.Options.Report, kind == engine.LevelDB)
-	opts.Order = lmdbOrder
+	opts.Order = engine.LMDBOrder
 	if s.store, err = o.Store(ctx, home, &opts); err != nil {
-		return nil, held(err, kind)
+		return nil, engine.Held(err, kind)
 	}
 	if err := s.settle(ctx, o, &opts); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
 	return s, nil
-}
-
-// held says what works with this server when it holds the database: BGSAVE writes no database.
-func held(err error, kind string) error {
-	var live *store.LiveError
-	if errors.As(err, &live) {
-		live.Instead = "stop the server, copy the directory and read the copy, or pass --allow-live"
-		if kind == engine.LMDB {
-			live.Instead = "an LMDB file is changed in place, so nothing reads it safely meanwhile: stop the server and copy the directory, or " +
-				"have it make a copy (SAVE backup writes save-lmdb-backup in its backup-dir), and read that"
-		}
-		return live
-	}
-	return err
 }
 
 // circular keeps what the store finds about the order of a collection, for when the collection is read, and
@@ -83,15 +69,6 @@ func (s *source) circular(report func(record.Finding), named bool) func(record.F
 // circleOf names the rows of a collection: keyspace, key with namespace, kind.
 func circleOf(keyspace string, key []byte, kind byte) string {
 	return keyspace + "\x00" + string(key) + string(kind)
-}
-
-// lmdbOrder is the order of a named database of LMDB: its directory of namespaces is in plain order.
-func lmdbOrder(name string) *store.Comparer {
-	if name == codec.LMDBNamespace {
-		return nil
-	}
-	c := codec.Comparer()
-	return &c
 }
 
 // settle finds the namespaces. An LMDB file is opened a second time, sorted, when it is not in the

@@ -375,13 +375,3 @@ func BenchmarkRecords(b *testing.B) {
 	}
 	b.ReportAllocs()
 }
-
-// TestHeld: BGSAVE of Ardb writes no database, so it is not what is advised.
-func TestHeld(t *testing.T) {
-	for kind, want := range map[string]string{engine.RocksDB: "copy the directory", engine.LevelDB: "--allow-live", engine.LMDB: "SAVE backup"} {
-		err := held(fmt.Errorf("opening: %w", &store.LiveError{Dir: "d", PID: 7}), kind)
-		if got := err.Error(); !strings.Contains(got, "d: held by process 7") || !strings.Contains(got, want) || strings.Contains(got, "BGSAVE") {
-			t.Errorf("%s: %s", kind, got)
-		}
-	}
-}

@@ -17,10 +17,8 @@ const ttlDir = "ttl"
 // ttlValue is the value of all rows of the index.
 var ttlValue = []byte{byte(codec.KindTTL), 0}
 
-// appendTTLKey appends a row key of the TTL index.
-func appendTTLKey(dst []byte, ms int64, ns, user []byte) []byte {
-	return codec.AppendKey(dst, codec.AppendText(nil, []byte(codec.TTLNamespace)), nil, codec.KindTTL, codec.IntData(ms), codec.TextData(ns), codec.TextData(user))
-}
+// ttlIndex is its namespace.
+var ttlIndex = codec.AppendText(nil, []byte(codec.TTLNamespace))
 
 // ttlOptions says how rows of the index are sorted.
 func (t *target) ttlOptions(memory int64) extsort.Options {

@@ -42,7 +42,7 @@ type writer struct {
 	hasPrev bool
 
 	key, val, tail []byte
-	old            []byte // the key before
+	room           [batchRows]store.Row
 }
 
 func newWriter(t *target, shard int, db string, ns []byte, run store.Run, memory int64) *writer {
@@ -189,7 +189,7 @@ func (w *writer) End() error {
 		return err
 	}
 	if w.expire > 0 && w.ttl != nil {
-		w.tail = appendTTLKey(w.tail[:0], w.expire, []byte(w.db), w.user)
+		w.tail = codec.AppendTTLKey(w.tail[:0], ttlIndex, w.expire, codec.TextData([]byte(w.db)), w.user)
 		if err := w.ttl.Add(0, w.tail, ttlValue); err != nil {
 			return err
 		}
@@ -250,22 +250,34 @@ func (w *writer) rows(sorter *extsort.Sorter, prefix int) error {
 	if err != nil {
 		return err
 	}
-	for {
-		_, tail, val, err := rows.Next()
+	g := store.Group{Prefix: w.key[:prefix]}
+	for w.tail = w.tail[:0]; ; {
+		n, err := rows.NextBatch(w.room[:])
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		w.key, w.old = append(append(w.old[:0], w.key[:prefix]...), tail...), w.key
-		if err := w.run.Append(w.key, val); err != nil {
-			if len(w.old) > prefix+2 && codec.CompareTail(w.old[prefix:], tail) == 0 {
-				return w.errorf(w.user, "a %s has an element twice (%x)", w.typ, tail)
-			}
-			return err
+		g.Rows = w.room[:n]
+		if err := w.run.AppendGroup(&g); err != nil {
+			return w.twice(g.Rows, err)
 		}
+		w.tail = append(w.tail[:0], g.Rows[n-1].Key...)
 	}
+}
+
+// twice says of rows that a run refused which element is there twice; w.tail is the row before them. Otherwise the error is
+// the run's.
+func (w *writer) twice(rows []store.Row, err error) error {
+	prev := w.tail
+	for _, r := range rows {
+		if len(prev) > 2 && codec.CompareTail(prev, r.Key) == 0 {
+			return w.errorf(w.user, "a %s has an element twice (%x)", w.typ, r.Key)
+		}
+		prev = r.Key
+	}
+	return err
 }
 
 func (w *writer) errorf(key []byte, msg string, args ...any) error {

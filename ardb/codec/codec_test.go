@@ -466,6 +466,7 @@ func FuzzDecodeValue(f *testing.F) {
 		f.Add(unhex(f, r.val))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		checkPlain(t, b)
 		v, data, err := DecodeValue(b)
 		if err != nil || v.Kind == 0 {
 			return
@@ -476,6 +477,67 @@ func FuzzDecodeValue(f *testing.F) {
 			t.Fatalf("%x becomes %x: %v", b, again, err)
 		}
 	})
+}
+
+// checkPlain compares what decodes ordinary rows alone with what decodes all.
+func checkPlain(t *testing.T, b []byte) {
+	t.Helper()
+	v, data, err := DecodeValue(b)
+	one := err == nil && v.Count == 1
+	var plain Value
+	d, ok := plain.SplitString(b)
+	if want := one && v.Kind == KindString; ok != want || ok && (!sameData(d, data[0]) || plain.Kind != v.Kind || plain.ExpireMS != v.ExpireMS ||
+		plain.Size != v.Size || plain.Count != 1) {
+		t.Fatalf("%x is a string: %v %+v %+v, want %v", b, ok, plain, d, want)
+	}
+	text, ok := PlainText(KindField, b)
+	if want := one && v.Kind == KindField && data[0].Tag == TagText; ok != want || ok && !bytes.Equal(text, data[0].Text) {
+		t.Fatalf("%x has a text: %v %q, want %v", b, ok, text, want)
+	}
+	score, ok := PlainScore(b)
+	if want := one && v.Kind == KindScore && data[0].IsNumber() && !math.IsNaN(data[0].Number()); ok != want || ok && score != data[0].Number() {
+		t.Fatalf("%x has a score: %v %v, want %v", b, ok, score, want)
+	}
+}
+
+// TestPlain: values of all kinds, whole, cut short and with a byte too many.
+func TestPlain(t *testing.T) {
+	for _, k := range []Kind{KindString, KindField, KindMember, KindScore, KindHash, KindOperand} {
+		for _, d := range append(someData(), text(strings.Repeat("x", 127)), text(strings.Repeat("x", 300)), FloatData(math.NaN()), Data{Tag: TagCStr, Text: []byte("c")}) {
+			for _, v := range []Value{{Kind: k}, {Kind: k, ExpireMS: 1700000000000}, {Kind: k, ExpireMS: -1, Size: 1}} {
+				b := AppendValue(nil, &v, d)
+				checkPlain(t, append(b[:len(b):len(b)], 0))
+				for n := range b {
+					checkPlain(t, b[:n])
+					flip := bytes.Clone(b)
+					flip[n] ^= 1
+					checkPlain(t, flip)
+				}
+				checkPlain(t, b)
+				checkPlain(t, AppendValue(nil, &v, d, d))
+			}
+		}
+	}
+}
+
+// TestTwins: rows of the same members and scores agree in any order; one that is missing, or another score, does not.
+func TestTwins(t *testing.T) {
+	var w Twins
+	w.Sort([]byte("a"), 1)
+	w.Sort([]byte("b"), math.Copysign(0, -1))
+	w.Score([]byte("b"), 0)
+	if w.Agree() {
+		t.Error("a row without a twin")
+	}
+	w.Score([]byte("a"), 1)
+	if !w.Agree() {
+		t.Error("twins do not agree")
+	}
+	w.Sort([]byte("a"), 2)
+	w.Score([]byte("a"), 3)
+	if w.Agree() || w.Sorts != 3 || w.Scores != 3 {
+		t.Errorf("other scores agree: %+v", w)
+	}
 }
 
 func FuzzCompare(f *testing.F) {

@@ -101,6 +101,11 @@ func SplitData(b []byte) (d Data, n int) {
 		return d, 0
 	}
 	d.Tag = Tag(b[0])
+	if d.Tag == TagText && len(b) > 1 && b[1] < 0x80 && 2+int(b[1]) <= len(b) {
+		n = 2 + int(b[1])
+		d.Text = b[2:n:n]
+		return d, n
+	}
 	if d.Tag == TagNil {
 		return d, 1
 	}
@@ -125,6 +130,21 @@ func SplitData(b []byte) (d Data, n int) {
 		return d, 1 + w + int(u)
 	}
 	return d, 1 + w
+}
+
+// WholeText returns the string whose element b is. It is false for all else.
+func WholeText(b []byte) ([]byte, bool) {
+	if len(b) < 2 || b[0] != byte(TagText) {
+		return nil, false
+	}
+	n, w := uint64(b[1]), 1
+	if n >= 0x80 {
+		n, w = uvarint(b[1:])
+	}
+	if w <= 0 || n != uint64(len(b)-1-w) {
+		return nil, false
+	}
+	return b[1+w : len(b) : len(b)], true
 }
 
 // decodeData decodes the element at the start of b and says what is wrong with it; off is where b starts.

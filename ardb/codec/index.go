@@ -2,6 +2,7 @@ package codec
 
 import (
 	"cmp"
+	"errors"
 	"math"
 )
 
@@ -57,4 +58,53 @@ func RankFloat(f float64) uint64 {
 		return ^b
 	}
 	return b | 1<<63
+}
+
+// Errors of rows of a list.
+var (
+	ErrNoIndex    = errors.New("a list index that is not a number")
+	ErrIndexOrder = errors.New("a list index after a larger one")
+)
+
+// Indexes follows the indexes of a list.
+type Indexes struct {
+	any         bool
+	first, last Data
+	gaps        bool // not integers one after the other
+}
+
+// Follow takes the next index; one that is not larger than the last is damage.
+func (x *Indexes) Follow(d Data) error {
+	if !d.IsIndex() {
+		return ErrNoIndex
+	}
+	if x.any {
+		if CompareIndex(x.last, d) >= 0 {
+			return ErrIndexOrder
+		}
+		x.gaps = x.gaps || d.Tag != TagInt || x.last.Tag != TagInt || d.Int != x.last.Int+1
+	} else {
+		x.first, x.any = d, true
+		x.gaps = d.Tag != TagInt
+	}
+	x.last = d
+	return nil
+}
+
+// Bounds says what is wrong with the bounds in META, "" nothing. A list that is not sequential may have wider ones: LREM
+// leaves them.
+func (x *Indexes) Bounds(lo, hi Data, sequential bool) string {
+	if !x.any {
+		return ""
+	}
+	below, above := CompareIndex(lo, x.first), CompareIndex(x.last, hi)
+	switch {
+	case !lo.IsNumber() || !hi.IsNumber():
+		return "META has no bounds"
+	case below > 0 || above > 0:
+		return "rows beyond META's bounds"
+	case sequential && (below != 0 || above != 0 || x.gaps):
+		return "META says sequential, the indexes are not"
+	}
+	return ""
 }

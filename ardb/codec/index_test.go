@@ -41,6 +41,58 @@ func TestIndexes(t *testing.T) {
 	}
 }
 
+// TestFollow: what follows a list's indexes tells those that do not ascend, and bounds that are not theirs.
+func TestFollow(t *testing.T) {
+	follow := func(indexes ...Data) (x Indexes) {
+		for _, d := range indexes {
+			if err := x.Follow(d); err != nil {
+				t.Errorf("%v: %v", d, err)
+			}
+		}
+		return x
+	}
+	three := follow(IntData(-1), IntData(0), IntData(1))
+	if err := three.Follow(IntData(1)); err != ErrIndexOrder {
+		t.Errorf("the same index again: %v", err)
+	}
+	if err := three.Follow(text("2")); err != ErrNoIndex {
+		t.Errorf("a string: %v", err)
+	}
+	gaps, inserted, none := follow(IntData(0), IntData(2)), follow(IntData(0), FloatData(0.5), IntData(1)), Indexes{}
+	for _, c := range []struct {
+		x          *Indexes
+		lo, hi     Data
+		sequential bool
+		want       string
+	}{
+		{&three, IntData(-1), IntData(1), true, ""},
+		{&three, IntData(-2), IntData(1), false, ""},
+		{&three, IntData(-2), IntData(1), true, "META says sequential, the indexes are not"},
+		{&three, IntData(0), IntData(1), false, "rows beyond META's bounds"},
+		{&three, IntData(-1), IntData(0), true, "rows beyond META's bounds"},
+		{&three, Data{}, IntData(1), true, "META has no bounds"},
+		{&gaps, IntData(0), IntData(2), true, "META says sequential, the indexes are not"},
+		{&gaps, IntData(0), IntData(2), false, ""},
+		{&inserted, IntData(0), IntData(1), true, "META says sequential, the indexes are not"},
+		{&none, Data{}, Data{}, true, ""},
+	} {
+		if got := c.x.Bounds(c.lo, c.hi, c.sequential); got != c.want {
+			t.Errorf("%+v in %v to %v: %q, want %q", c.x, c.lo, c.hi, got, c.want)
+		}
+	}
+}
+
+// TestIntRange: only integers count, and the span does not overflow.
+func TestIntRange(t *testing.T) {
+	var r IntRange
+	for _, d := range []Data{text("a"), FloatData(1), IntData(5), IntData(math.MinInt64), IntData(math.MaxInt64)} {
+		r.Take(&d)
+	}
+	if want := (IntRange{true, math.MinInt64, math.MaxInt64}); r != want || r.Span() != math.MaxUint64 {
+		t.Errorf("%+v, %d apart", r, r.Span())
+	}
+}
+
 // TestRank: ranks ascend with the elements, so that a sorter need not decode them.
 func TestRank(t *testing.T) {
 	ascending := []Data{IntData(math.MinInt64), IntData(-1), IntData(0), IntData(7), IntData(math.MaxInt64), text(""), text("a"), text("ab"), text("b"), text("\xff")}

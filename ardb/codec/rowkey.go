@@ -186,6 +186,24 @@ var elementNames = map[Kind][]string{
 
 func elementName(k Kind, i int) string { return elementNames[k][i] }
 
+// SplitSort decodes what follows the type of a sort row; false when that is not a number and another element.
+func SplitSort(b []byte) (score float64, member Data, ok bool) {
+	if len(b) < 2 || b[0] != 2 {
+		return 0, member, false
+	}
+	d, n := SplitData(b[1:])
+	if n == 0 || !d.IsNumber() {
+		return 0, member, false
+	}
+	member, m := SplitData(b[1+n:])
+	return d.Number(), member, m > 0 && 1+n+m == len(b)
+}
+
+// AppendTTLKey appends a row key of the TTL index. index is its encoded namespace on LevelDB, else nil; ns is that of the key.
+func AppendTTLKey(dst, index []byte, ms int64, ns Data, user []byte) []byte {
+	return AppendKey(dst, index, nil, KindTTL, IntData(ms), ns, TextData(user))
+}
+
 // AppendPrefix appends what all row keys of a user key start with. ns is the encoded namespace on
 // LevelDB, else nil.
 func AppendPrefix(dst, ns, user []byte) []byte {

@@ -70,6 +70,57 @@ func (v *Value) Split(b []byte) (err error) {
 	return nil
 }
 
+// SplitString makes v the head of a string's value and returns its datum. It is false for all else, and for strings of an
+// unusual form; only Split knows those.
+func (v *Value) SplitString(b []byte) (d Data, ok bool) {
+	if len(b) < 4 || b[0] != byte(KindString) || b[1] != 0 {
+		return d, false
+	}
+	expiry, w := uvarint(b[2:])
+	at := 2 + w
+	if w <= 0 || at >= len(b) || b[at] != 1 {
+		return d, false
+	}
+	d, n := SplitData(b[at+1:])
+	v.Kind, v.ExpireMS, v.Size, v.Count = KindString, unzigzag(expiry), SizeUnknown, 1
+	return d, n > 0 && at+1+n == len(b)
+}
+
+// DecodeOnly decodes the only datum of a value that has no meta and must be of kind k.
+func DecodeOnly(k Kind, b []byte) (Data, error) {
+	if len(b) > 2 && Kind(b[0]) == k && b[1] == 1 {
+		if d, n := SplitData(b[2:]); n == len(b)-2 {
+			return d, nil
+		}
+	}
+	v, data, err := DecodeValue(b)
+	switch {
+	case err != nil:
+		return Data{}, err
+	case v.Kind != k:
+		return Data{}, fmt.Errorf("a %s row with a value of kind %s", k, v.Kind)
+	}
+	return Data{}, fmt.Errorf("a %s row with %d values", k, len(data))
+}
+
+// PlainText decodes the value of a row that has a string and nothing else; false when it has not.
+func PlainText(k Kind, b []byte) ([]byte, bool) {
+	if len(b) < 2 || b[0] != byte(k) || b[1] != 1 {
+		return nil, false
+	}
+	return WholeText(b[2:])
+}
+
+// PlainScore decodes the value of a score row; false when it is none, or no number.
+func PlainScore(b []byte) (float64, bool) {
+	if len(b) < 3 || b[0] != byte(KindScore) || b[1] != 1 {
+		return 0, false
+	}
+	d, n := SplitData(b[2:])
+	f := d.Number()
+	return f, n == len(b)-2 && d.IsNumber() && f == f
+}
+
 // meta decodes the meta of a META row's value and returns where its data count stands.
 func (v *Value) meta(b []byte) (off int, err error) {
 	if len(b) < 2 {

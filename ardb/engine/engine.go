@@ -7,12 +7,14 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"kvferry/ardb/codec"
 	"kvferry/internal/disk"
 	"kvferry/store"
 )
@@ -85,4 +87,27 @@ func matches(dir, pattern string) bool {
 		ok, err := filepath.Match(pattern, e.Name())
 		return ok && err == nil
 	})
+}
+
+// Held says what works with this server when it holds the database: BGSAVE writes no database.
+func Held(err error, kind string) error {
+	var live *store.LiveError
+	if errors.As(err, &live) {
+		live.Instead = "stop the server, copy the directory and read the copy, or pass --allow-live"
+		if kind == LMDB {
+			live.Instead = "an LMDB file is changed in place, so nothing reads it safely meanwhile: stop the server and copy the directory, or " +
+				"have it make a copy (SAVE backup writes save-lmdb-backup in its backup-dir), and read that"
+		}
+		return live
+	}
+	return err
+}
+
+// LMDBOrder is the order of a named database of LMDB: its directory of namespaces is in plain order.
+func LMDBOrder(name string) *store.Comparer {
+	if name == codec.LMDBNamespace {
+		return nil
+	}
+	c := codec.Comparer()
+	return &c
 }

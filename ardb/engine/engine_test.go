@@ -1,10 +1,14 @@
 package engine
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kvferry/ardb/codec"
+	"kvferry/store"
 )
 
 func TestDir(t *testing.T) {
@@ -46,5 +50,22 @@ func TestDir(t *testing.T) {
 	}
 	if _, _, err := Dir(make("rocksdb/CURRENT", "leveldb/CURRENT"), ""); err == nil || !strings.Contains(err.Error(), "rocksdb and leveldb") {
 		t.Errorf("two engines: %v", err)
+	}
+}
+
+// TestHeld: BGSAVE of Ardb writes no database, so it is not what is advised.
+func TestHeld(t *testing.T) {
+	for kind, want := range map[string]string{RocksDB: "copy the directory", LevelDB: "--allow-live", LMDB: "SAVE backup"} {
+		err := Held(fmt.Errorf("opening: %w", &store.LiveError{Dir: "d", PID: 7}), kind)
+		if got := err.Error(); !strings.Contains(got, "d: held by process 7") || !strings.Contains(got, want) || strings.Contains(got, "BGSAVE") {
+			t.Errorf("%s: %s", kind, got)
+		}
+	}
+}
+
+// TestOrder: LMDB's directory of namespaces is in the order of bytes, the namespaces in the server's.
+func TestOrder(t *testing.T) {
+	if c := LMDBOrder("0"); c == nil || c.Name != codec.ComparerName || LMDBOrder(codec.LMDBNamespace) != nil {
+		t.Errorf("namespaces are ordered by %v, their directory by %v", c, LMDBOrder(codec.LMDBNamespace))
 	}
 }

@@ -178,3 +178,21 @@ func (sp *Space) Has(raw []byte) (bool, error) {
 	}
 	return err == nil && sp.Keyspace.Comparer().Compare(key, raw) == 0, err
 }
+
+// Expires reports whether the META row of a user key has this expiry.
+func (sp *Space) Expires(user []byte, ms int64) (bool, error) {
+	it, err := sp.Keyspace.Rows(codec.Bound(sp.NS, user), codec.Bound(sp.NS, codec.After(user)))
+	if err != nil {
+		return false, err
+	}
+	defer it.Close()
+	_, val, err := it.Next()
+	if err == io.EOF {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	v, err := codec.SplitValue(val)
+	return err == nil && v.Kind.IsMeta() && v.ExpireMS == ms, nil
+}

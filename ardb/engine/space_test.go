@@ -130,3 +130,26 @@ func TestErrors(t *testing.T) {
 		t.Errorf("%v, %v, %v", found, buried, has)
 	}
 }
+
+// TestExpires looks up what META rows say.
+func TestExpires(t *testing.T) {
+	st := memstore.New().Dir("d")
+	if err := st.Keyspace("0", codec.Comparer()); err != nil {
+		t.Fatal(err)
+	}
+	put := func(user string, value []byte) {
+		st.Put("0", codec.AppendKey(nil, nil, []byte(user), codec.KindMeta), value)
+	}
+	put("a", codec.AppendValue(nil, &codec.Value{Kind: codec.KindString, ExpireMS: 7}, text("v")))
+	put("b", codec.AppendValue(nil, &codec.Value{Kind: codec.KindField}, text("v")))
+	put("c", []byte{byte(codec.KindString)})
+	sp := &Space{Keyspace: st.Keyspaces()[0]}
+	for user, want := range map[string]bool{"a": true, "b": false, "c": false, "d": false} {
+		if got, err := sp.Expires([]byte(user), 7); got != want || err != nil {
+			t.Errorf("%s expires then: %v %v", user, got, err)
+		}
+	}
+	if got, err := sp.Expires([]byte("a"), 8); got || err != nil {
+		t.Errorf("another expiry: %v %v", got, err)
+	}
+}

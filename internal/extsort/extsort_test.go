@@ -13,6 +13,7 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/record"
+	"kvferry/store"
 )
 
 type row struct {
@@ -381,5 +382,52 @@ func TestSortWithoutDepth(t *testing.T) {
 	}
 	if !slices.Equal(rows(t, it), model(in, bytes.Compare)) {
 		t.Error("wrong order")
+	}
+}
+
+// TestBatches reads batches of rows from memory, from spilled runs and of a range: they are those that come one by one.
+func TestBatches(t *testing.T) {
+	batches := func(it *Iterator) (out []row) {
+		var room [7]store.Row
+		for {
+			n, err := it.NextBatch(room[:])
+			if err == io.EOF {
+				return out
+			}
+			if err != nil || n == 0 {
+				t.Fatalf("%d rows: %v", n, err)
+			}
+			for _, r := range room[:n] {
+				out = append(out, row{0, string(r.Key), string(r.Value)})
+			}
+		}
+	}
+	for _, memory := range []int64{1, 1 << 20} {
+		s := New(Options{Memory: memory, TempDir: t.TempDir()})
+		in := random(3, 500, 12)
+		for i := range in {
+			in[i].prefix = 0
+		}
+		want := sorted(t, s, in)
+		it, err := s.Sort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := batches(it); !slices.Equal(got, want) || len(got) != len(in) {
+			t.Errorf("memory %d: %d rows, want %d", memory, len(got), len(want))
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	s := New(Options{})
+	defer s.Close()
+	sorted(t, s, []row{{0, "a", "1"}, {0, "b", "2"}, {0, "c", "3"}})
+	it, err := s.Range([]byte("b"), []byte("c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := batches(it); !slices.Equal(got, []row{{0, "b", "2"}}) {
+		t.Errorf("a range is %v", got)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"slices"
+
+	"kvferry/store"
 )
 
 // Iterator walks sorted rows.
@@ -30,6 +32,33 @@ func (it *Iterator) Next() (prefix uint64, key, value []byte, err error) {
 	}
 	it.next++
 	return i.prefix, it.s.key(i), it.s.value(i), nil
+}
+
+// NextBatch sets as many of the next rows as are in memory, from one to len(rows), and returns how many; io.EOF after the last.
+// The views live until the next call. Keys alone: see Next for prefixes.
+func (it *Iterator) NextBatch(rows []store.Row) (int, error) {
+	s := it.s
+	if len(s.runs) > 0 || it.hi != nil {
+		_, key, value, err := it.Next()
+		if err != nil {
+			return 0, err
+		}
+		rows[0] = store.Row{Key: key, Value: value}
+		return 1, nil
+	}
+	items := s.items[it.next:]
+	n := min(len(items), len(rows))
+	if n == 0 {
+		return 0, io.EOF
+	}
+	for i := range items[:n] {
+		x, r := &items[i], &rows[i] // set field by field: a struct would be built elsewhere and copied
+		c := s.chunks[x.chunk][x.off:]
+		end := x.klen + x.vlen
+		r.Key, r.Value = c[:x.klen:x.klen], c[x.klen:end:end]
+	}
+	it.next += n
+	return n, nil
 }
 
 func (it *Iterator) nextMerged() (prefix uint64, key, value []byte, err error) {

@@ -1,0 +1,106 @@
+package ardb
+
+import (
+	"bytes"
+
+	"kvferry/ardb/codec"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Nearly all rows of a collection are of one form: a text for a name, with a text, a score or nothing. Those of a batch are
+// decoded in a loop of their own; the others, and what is wrong with any, are left to decode.
+
+// plainRows decodes the rows that come next as long as they are of the batch at hand and ordinary elements of the open
+// record, and returns how many. Those that need a second look are left to decode.
+func (p *pass) plainRows(kind codec.Kind, dst []record.Element) int {
+	rows, at := p.plain()
+	n := 0
+	for n < len(dst) && n < len(rows) && len(p.arena) <= arenaBatch {
+		key, val := rows[n].Key, rows[n].Value
+		if len(key) < at+2 || codec.Kind(key[at]) != kind || key[at+1] != 1 || !bytes.HasPrefix(key, p.prefix) || !p.plainRow(&dst[n], key[at+2:], val) {
+			break
+		}
+		n++
+	}
+	p.passPlain(n)
+	p.rows += int64(n)
+	p.count += int64(n)
+	p.views = p.views || n > 0
+	return n
+}
+
+// plain returns the rows of the batch that were not handled, when there are several, and where their types stand.
+func (p *pass) plain() (rows []store.Row, at int) {
+	if len(p.ahead) > 1 {
+		rows = p.ahead[p.next:]
+		if p.have {
+			rows = p.ahead[p.next-1:]
+		}
+	}
+	return rows, len(p.prefix)
+}
+
+// passPlain ends the handling of rows that plain returned.
+func (p *pass) passPlain(n int) {
+	if n > 0 && p.have {
+		p.have = false
+		n--
+	}
+	p.next += n
+}
+
+// plainRow decodes an ordinary row: a short or long text, with what belongs to it. elem is the element in its key.
+func (p *pass) plainRow(e *record.Element, elem, val []byte) bool {
+	if p.head.Type == record.List {
+		return p.plainIndex(e, elem, val)
+	}
+	name, ok := codec.WholeText(elem)
+	if !ok {
+		return false
+	}
+	e.Name, e.Value, e.Score = name, nil, 0
+	switch p.head.Type {
+	case record.Hash:
+		e.Value, ok = codec.PlainText(codec.KindField, val)
+		return ok && !mayBeInt(name)
+	case record.Set:
+		return len(val) == 2 && codec.Kind(val[0]) == codec.KindMember && val[1] == 0 && !mayBeInt(name)
+	case record.ZSet:
+		if e.Score, ok = codec.PlainScore(val); ok {
+			p.zset.Score(name, e.Score)
+		}
+		return ok
+	}
+	return false
+}
+
+// plainIndex decodes an ordinary row of a list.
+func (p *pass) plainIndex(e *record.Element, elem, val []byte) bool {
+	d, n := codec.SplitData(elem)
+	text, ok := codec.PlainText(codec.KindElement, val)
+	e.Name, e.Value, e.Score = nil, text, 0
+	return ok && n == len(elem) && p.list.Follow(d) == nil
+}
+
+// mayBeInt reports whether a text begins as integers do.
+func mayBeInt(text []byte) bool { return len(text) > 0 && text[0] <= '9' && text[0] >= '-' }
+
+// plainSorts counts the sort rows that come next as long as they are of the batch at hand and ordinary.
+func (p *pass) plainSorts() {
+	rows, at := p.plain()
+	n := 0
+	for ; n < len(rows); n++ {
+		key := rows[n].Key
+		if len(key) < at+2 || codec.Kind(key[at]) != codec.KindSort || !bytes.HasPrefix(key, p.prefix) {
+			break
+		}
+		score, member, ok := codec.SplitSort(key[at+1:])
+		if !ok || !member.IsText() {
+			break
+		}
+		p.zset.Sort(member.Text, score)
+	}
+	p.passPlain(n)
+	p.index += int64(n)
+}
