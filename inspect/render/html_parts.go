@@ -140,9 +140,9 @@ func (h *htmlPage) memory() {
 		t := &s.Types[i]
 		lines = append(lines, line{h.label(t), []amount{{t.Redis, typeColours[t.Type], ""}}})
 	}
-	h.section("In the memory of Redis", func() {
-		h.bars("In the memory of Redis", lines, Bytes)
-		h.note("About what a server takes: MEMORY USAGE of Redis 7.0 with its default limits. With its tables of keys: " + Bytes(s.Redis) + ".")
+	h.section("Memory in Redis", func() {
+		h.bars("Memory in Redis", lines, Bytes)
+		h.note("Estimate of MEMORY USAGE in Redis 7.0 with default settings. With the hash tables of the keys: " + Bytes(s.Redis) + ".")
 	})
 }
 
@@ -166,8 +166,8 @@ func (h *htmlPage) states() {
 	}
 	h.pair(func() {
 		h.section("Expiry", func() { h.bars("Expiry", expiry, count) })
-		h.section("Rows by what they are", func() {
-			h.bars("Rows by what they are", rows, count)
+		h.section("Rows by outcome", func() {
+			h.bars("Rows by outcome", rows, count)
 			h.add("<div class=\"legend\">")
 			for _, c := range rowColours {
 				h.add("<span><i style=\"background:%s\"></i>%s</span>", shade(c.colour), c.name)

@@ -117,7 +117,7 @@ func TestHTMLIsSelfContained(t *testing.T) {
 	redis.Redis, redis.Types[1].Redis, redis.TopRedis = 1<<20, 1<<19, redis.TopBytes[:1]
 	redis.TopRedis[0].Redis = 1 << 18
 	text = htmlOf(t, redis)
-	if n := strings.Count(text, `<th scope="col">in Redis</th>`); n != 5 || !strings.Contains(text, `aria-label="In the memory of Redis: `) ||
+	if n := strings.Count(text, `<th scope="col">in Redis</th>`); n != 5 || !strings.Contains(text, `aria-label="Memory in Redis: `) ||
 		!strings.Contains(text, `<td data-n="262144">256.0 KiB</td>`) || strings.Contains(markup, "in Redis") {
 		t.Errorf("%d columns of memory in Redis", n)
 	}

@@ -81,7 +81,7 @@ func typesTable(b *strings.Builder, s *inspect.Stats) {
 	t.add(inRedis[any](s.Redis > 0, 5, Bytes(s.Redis), "", "all", sum.Records, sum.Elements, Bytes(sum.Bytes), "", sum.Expiring, sum.Expired)...)
 	t.w.Flush()
 	if s.Redis > 0 {
-		b.WriteString("in Redis: about what a server takes (MEMORY USAGE of Redis 7.0, default limits); all: with its tables of keys\n")
+		b.WriteString("in Redis: estimate of MEMORY USAGE in Redis 7.0 with default settings; all: with the hash tables of the keys\n")
 	}
 	if shared {
 		b.WriteString("* of files that hold other types too\n")

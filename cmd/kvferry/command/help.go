@@ -52,8 +52,10 @@ func showHelp(cmd *cobra.Command, args []string) error {
 	target, rest, err := cmd.Root().Find(args)
 	if err != nil || len(rest) > 0 {
 		if text == "" {
-			return usagef("no command or page %q%s", strings.Join(args, " "),
-				words.DidYouMean(strings.Join(args, " "), append(topicNames(), commandNames(cmd.Root())...)))
+			known := append(topicNames(), commandNames(cmd.Root())...)
+			slices.Sort(known)
+			name := strings.Join(args, " ")
+			return usagef("no command or page %q%s", name, words.DidYouMean(name, slices.Compact(known)))
 		}
 		_, err := io.WriteString(out, text)
 		return err

@@ -20,7 +20,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if !ok {
 		return usagef("%w", err)
 	}
-	return usagef("%w%s", err, words.DidYouMean(name, flagNames(cmd)))
+	return usagef("%w%s", err, strings.ReplaceAll(words.DidYouMean(name, flagNames(cmd)), ` "`, ` "--`))
 }
 
 // flagNames lists the flags of a command that its help shows.

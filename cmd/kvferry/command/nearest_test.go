@@ -13,7 +13,7 @@ func TestDidYouMean(t *testing.T) {
 		{[]string{"convret", "a", "b"}, `"convert"`},
 		{[]string{"fingerprnt", "a"}, `"fingerprint"`},
 		{[]string{"frobnicate"}, ""},
-		{[]string{"dump", "--formt", "csv", "a"}, `"format"`},
+		{[]string{"dump", "--formt", "csv", "a"}, `"--format"`},
 		{[]string{"dump", "--format", "cvs", "a"}, `"csv"`},
 		{[]string{"dump", "--zzzzzz", "a"}, ""},
 		{[]string{"convert", "a", "blackwidw:b"}, `"blackwidow"`},
