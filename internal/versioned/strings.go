@@ -49,9 +49,7 @@ func (t *TypeWriter) writeStrings(batch []record.StringRecord) (n int, err error
 	t.m.Key, t.m.Value = nil, nil
 	err = t.metaLane.AppendGroup(&t.group)
 	clear(t.group.Rows)
-	if cap(t.arena) > maxKept {
-		t.arena = nil
-	}
+	t.shrink()
 	return n, err
 }
 

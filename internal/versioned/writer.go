@@ -52,8 +52,7 @@ type TypeWriter struct {
 	metaKey []byte // raw
 	key     []byte // of a data row; its first base bytes stay the same within a record
 	base    int
-	index   []byte // of an index row; likewise
-	indexAt int
+	index   []byte // what the keys of index rows of a record start with
 	value   []byte
 	count   uint64
 	inOrder bool
@@ -242,7 +241,6 @@ func (t *TypeWriter) beginScores(key []byte) (err error) {
 		appendRow = t.AppendRow
 	}
 	t.index = appendRow(t.index[:0], key, t.m.Version)
-	t.indexAt = len(t.index)
 	t.w.byScore.Reset()
 	t.scoreLane, err = laneOf(t.scores, t.scoreLane, t.IndexLane, key)
 	return err
@@ -342,6 +340,9 @@ func (t *TypeWriter) shrink() {
 	if cap(t.value) > maxKept {
 		t.value = nil
 	}
+	if cap(t.arena) > maxKept {
+		t.arena = nil
+	}
 }
 
 // writeItems writes elements of a list under the indexes that pushing them to the right gives them.
@@ -439,11 +440,31 @@ func (t *TypeWriter) writeSorted() error {
 }
 
 func (t *TypeWriter) writeScores() error {
-	return t.w.byScore.Each(func(rank uint64, member, mark []byte) error {
-		t.index = t.AppendRank(t.index[:t.indexAt], rank, mark)
-		t.index = append(append(t.index, member...), t.Tail...)
-		return t.scoreLane.Append(t.index, t.w.o.Suffix)
+	t.arena = t.arena[:0]
+	t.group = store.Group{Prefix: t.index, Tail: t.Tail, Suffix: t.w.o.Suffix, Rows: t.group.Rows[:0]}
+	err := t.w.byScore.Each(func(rank uint64, member, mark []byte) error {
+		at := len(t.arena)
+		t.arena = append(t.AppendRank(t.arena, rank, mark), member...)
+		t.group.Rows = append(t.group.Rows, store.Row{Key: t.arena[at:]})
+		if len(t.group.Rows) < groupLen && len(t.arena) < arenaFull {
+			return nil
+		}
+		return t.flushScores()
 	})
+	if err != nil {
+		return err
+	}
+	return t.flushScores()
+}
+
+// groupLen is how many index rows are written at once.
+const groupLen = 64
+
+func (t *TypeWriter) flushScores() error {
+	err := t.scoreLane.AppendGroup(&t.group)
+	t.group.Rows, t.arena = t.group.Rows[:0], t.arena[:0]
+	t.shrink()
+	return err
 }
 
 func (t *TypeWriter) writeMeta() error {
