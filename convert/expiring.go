@@ -3,6 +3,7 @@ package convert
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -10,9 +11,9 @@ import (
 	"kvferry/record"
 )
 
-// What was written to a server expires while the conversion goes on, and the server drops it: those records cannot be read
-// back. Digests of records that expire soon are therefore kept by the time until which they all will have, so that the proof
-// can leave them out on both sides.
+// What was written to a server expires while the conversion goes on, and the server drops it: those records, and those fields
+// of hashes, cannot be read back. Digests of what expires soon are therefore kept by the time until which all of it will
+// have, so that the proof can leave it out on both sides.
 const (
 	// fineStep are the distances of these times up to fineUntil after a conversion began, and coarseStep up to coarseUntil.
 	fineStep, fineUntil     = 10 * time.Minute, 48 * time.Hour
@@ -21,10 +22,12 @@ const (
 	clockMargin = time.Minute
 )
 
-// expiringDigest is a digest of records that all have expired at a time.
+// expiringDigest is what a digest loses when all that expires until a time is gone: records that have expired, and the
+// difference that expired fields make to those that are left.
 type expiringDigest struct {
 	Until int64 `json:"until"` // in milliseconds
 	PartDigest
+	Fields int64 `json:"fields,omitempty"` // of hashes that are left, and of those that have no other field
 }
 
 // lapse tells the times until which records will have expired; nil when nothing expires meanwhile.
@@ -64,17 +67,24 @@ func (l *lapse) gone(at time.Time) int64 {
 }
 
 // expiringDigests are digests by time and type.
-type expiringDigests map[expiringKey]record.Digest
+type expiringDigests map[expiringKey]lapsing
 
 type expiringKey struct {
 	until int64
 	typ   record.Type
 }
 
-func (e expiringDigests) add(until int64, typ record.Type, d record.Digest) {
+// lapsing is what is gone at a time.
+type lapsing struct {
+	record.Digest
+	fields int64
+}
+
+func (e expiringDigests) add(until int64, typ record.Type, d record.Digest, fields int64) {
 	k := expiringKey{until, typ}
 	sum := e[k]
-	sum.Add(d)
+	sum.Digest.Add(d)
+	sum.fields += fields
 	e[k] = sum
 }
 
@@ -82,7 +92,7 @@ func (e expiringDigests) add(until int64, typ record.Type, d record.Digest) {
 func (e expiringDigests) list(db string) []expiringDigest {
 	var out []expiringDigest
 	for k, d := range e {
-		out = append(out, expiringDigest{k.until, PartDigest{db, k.typ.String(), d}})
+		out = append(out, expiringDigest{k.until, PartDigest{db, k.typ.String(), d.Digest}, d.fields})
 	}
 	slices.SortFunc(out, func(a, b expiringDigest) int {
 		return cmp.Or(cmp.Compare(a.Until, b.Until), cmp.Compare(a.Type, b.Type))
@@ -90,7 +100,79 @@ func (e expiringDigests) list(db string) []expiringDigest {
 	return out
 }
 
-// without is a fingerprint without the records that have expired at a time, and how many those are by database.
+// expiringFields are the fields of one hash that expire soon, by the time until which they will have.
+type expiringFields struct {
+	by    map[int64]*fieldSum
+	order []int64
+	buf   []byte
+}
+
+type fieldSum struct {
+	sum   record.Sum128
+	count int64
+}
+
+// note takes fields of the current hash.
+func (f *expiringFields) note(l *lapse, elems []record.Element) {
+	for i := range elems {
+		until := l.until(elems[i].ExpireMS)
+		if until == 0 {
+			continue
+		}
+		if f.by == nil {
+			f.by = map[int64]*fieldSum{}
+		}
+		at := f.by[until]
+		if at == nil {
+			at = new(fieldSum)
+			f.by[until] = at
+		}
+		var sum record.Sum128
+		sum, f.buf = record.ElementSum(f.buf, record.Hash, &elems[i])
+		at.sum, at.count = at.sum.Add(sum), at.count+1
+	}
+}
+
+// lapses adds what will be gone of the current record, whose digest is d, and when: first fields, one time after the other,
+// then what is left of it.
+func (x *task) lapses(d record.Digest) {
+	whole := x.lapse.until(x.header.ExpireMS)
+	f := &x.fading
+	f.order = slices.AppendSeq(f.order[:0], maps.Keys(f.by))
+	slices.Sort(f.order)
+	for _, until := range f.order {
+		if whole != 0 && until >= whole {
+			break
+		}
+		gone := f.by[until]
+		x.hasher.Drop(gone.sum, gone.count)
+		left := x.hasher.End(&x.header)
+		d.Sub(left)
+		x.expiring.add(until, record.Hash, d, gone.count)
+		d = left
+	}
+	if whole != 0 && d.Records > 0 {
+		x.expiring.add(whole, x.header.Type, d, 0)
+	}
+	clear(f.by)
+}
+
+// lasting leaves out of fields those that the proof does not compare.
+func (p *prover) lasting(elems []record.Element) []record.Element {
+	if p.lapse == nil {
+		return elems
+	}
+	n := 0
+	for i := range elems {
+		if until := p.lapse.until(elems[i].ExpireMS); until == 0 || until > p.gone {
+			elems[n] = elems[i]
+			n++
+		}
+	}
+	return elems[:n]
+}
+
+// without is a fingerprint without what has expired at a time, and how many records those are by database.
 func (t *totals) without(until int64) (*record.Fingerprint, map[string]int64) {
 	left, gone := t.fingerprint.Parts(), map[string]int64{}
 	for _, e := range t.expiring {
@@ -144,6 +226,11 @@ func (a *attempt) proved(ctx context.Context, back format.Source, t *totals) (Pr
 	p := Proof{Done: true, Unit: unitName(a.o.seconds())}
 	for _, n := range expired {
 		p.Expired += n
+	}
+	for _, e := range t.expiring {
+		if e.Until <= a.rules.gone {
+			p.ExpiredFields += e.Fields
+		}
 	}
 	return p, a.prove(ctx, back, want)
 }

@@ -1,6 +1,10 @@
 package convert
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"math"
 	"testing"
 	"time"
 
@@ -43,9 +47,9 @@ func TestWithout(t *testing.T) {
 	}
 	part := func(db string, typ record.Type) record.Part { return record.Part{DB: db, Type: typ} }
 	e := expiringDigests{}
-	e.add(100, record.Hash, digest(2))
-	e.add(100, record.Hash, digest(1))
-	e.add(200, record.Set, digest(4))
+	e.add(100, record.Hash, digest(2), 0)
+	e.add(100, record.Hash, digest(1), 0)
+	e.add(200, record.Set, digest(4), 0)
 	tot := totals{expiring: e.list("1")}
 	for p, n := range map[record.Part]uint64{part("1", record.Hash): 3, part("1", record.Set): 9, part("0", record.Other): 5} {
 		tot.fingerprint.Add(p, digest(n))
@@ -68,5 +72,104 @@ func TestWithout(t *testing.T) {
 	}
 	if given := tot.given(); given["1"] != 12 || given["0"] != 0 {
 		t.Errorf("given %v", given)
+	}
+}
+
+// hashes reads hashes as a server has them at a time: what has expired is gone.
+type hashes struct {
+	list []fakeRecord
+	at   int64
+	cur  *fakeRecord
+}
+
+func (r *hashes) Next() (*record.Header, error) {
+	for len(r.list) > 0 {
+		r.cur, r.list = &r.list[0], r.list[1:]
+		elems := r.cur.Elems
+		r.cur = &fakeRecord{Key: r.cur.Key, ExpireMS: r.cur.ExpireMS}
+		for _, e := range elems {
+			if e.ExpireMS == 0 || e.ExpireMS > r.at {
+				r.cur.Elems = append(r.cur.Elems, e)
+			}
+		}
+		if len(r.cur.Elems) > 0 && (r.cur.ExpireMS == 0 || r.cur.ExpireMS > r.at) {
+			return &record.Header{DB: "0", Type: record.Hash, Key: r.cur.Key, ExpireMS: r.cur.ExpireMS}, nil
+		}
+	}
+	return nil, io.EOF
+}
+
+func (r *hashes) Read(dst []record.Element) (int, error) {
+	n := copy(dst, r.cur.Elems)
+	if r.cur.Elems = r.cur.Elems[n:]; n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func (r *hashes) Settle(record.Class) {}
+func (r *hashes) Close() error        { return nil }
+
+// TestFieldsLapse: whenever a server is read back, what it still has is equal to what was written without what the proof leaves out, whether a
+// hash has lost some fields, all of them, or its key.
+func TestFieldsLapse(t *testing.T) {
+	began := time.UnixMilli(1_700_000_000_000)
+	after := func(minutes int) int64 {
+		if minutes == 0 {
+			return 0
+		}
+		return began.Add(time.Duration(minutes) * time.Minute).UnixMilli()
+	}
+	var list []fakeRecord
+	for i, key := range []int{0, 0, 0, 25, 60, 100_000} {
+		r := fakeRecord{Key: []byte{byte(i)}, ExpireMS: after(key)}
+		for j, field := range []int{3, 17, 18, 90, 0, 100_000} {
+			if i == 1 && field == 0 || i == 2 && field != 0 {
+				continue // all of its fields expire, or none
+			}
+			r.Elems = append(r.Elems, record.Element{Name: fmt.Appendf(nil, "f%d", j), Value: make([]byte, j*2000), ExpireMS: after(field)})
+		}
+		list = append(list, r)
+	}
+	rules := &rules{lapse: &lapse{began.UnixMilli()}}
+	x := &task{Task: &Task{}, rules: rules, expiring: expiringDigests{}}
+	var full record.Digest
+	written := &hashes{list: list}
+	for {
+		h, err := written.Next()
+		if err == io.EOF {
+			break
+		}
+		x.header = *h
+		x.hasher.Begin(h)
+		x.hasher.Elements(written.cur.Elems)
+		x.fading.note(x.lapse, written.cur.Elems)
+		d := x.hasher.End(h)
+		full.Add(d)
+		x.lapses(d)
+	}
+	if full.Records != int64(len(list)) {
+		t.Fatalf("%d records", full.Records)
+	}
+	tot := totals{expiring: x.expiring.list("0")}
+	tot.fingerprint.Add(record.Part{DB: "0", Type: record.Hash}, full)
+	seen := map[[2]int64]bool{}
+	for minute := 1; minute < 46_000; minute += max(1, minute/50) {
+		now := began.Add(time.Duration(minute) * time.Minute)
+		rules.gone = rules.lapse.gone(now)
+		p := prover{rules: rules, share: &share{most: math.MaxInt64, first: func() {}}, reader: &hashes{list: list, at: now.UnixMilli()}}
+		if err := p.all(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		var back record.Fingerprint
+		back.Add(record.Part{DB: "0", Type: record.Hash}, p.digests[record.Hash])
+		want, gone := tot.without(rules.gone)
+		if diff := want.Diff(&back, false); len(diff) > 0 || gone["0"] != full.Records-p.digests[record.Hash].Records {
+			t.Fatalf("after %d minutes: written %+v, read back %+v, %d gone", minute, want.Parts(), back.Parts(), gone["0"])
+		}
+		seen[[2]int64{p.digests[record.Hash].Records, p.digests[record.Hash].Elements}] = true
+	}
+	if len(seen) < 5 {
+		t.Errorf("only %d states were compared: %v", len(seen), seen)
 	}
 }

@@ -248,7 +248,11 @@ func (p *prover) record(ctx context.Context, h *record.Header) error {
 			return err
 		}
 		p.gauge.Elements(p.batch[:got])
-		p.hasher.Elements(p.batch[:got])
+		if elems := p.batch[:got]; h.Type == record.Hash {
+			p.hasher.Elements(p.lasting(elems))
+		} else {
+			p.hasher.Elements(elems)
+		}
 		if h.Type == record.String { // it has one
 			break
 		}

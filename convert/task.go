@@ -68,6 +68,7 @@ type task struct {
 	report   func(record.Loss) // lose, made once
 	digests  [record.NumTypes]record.Digest
 	expiring expiringDigests
+	fading   expiringFields // of the current record
 	ledger   record.Ledger
 	losses   lossSet
 	partial  partial
@@ -280,8 +281,8 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 	if kept {
 		d := x.hasher.End(&x.header)
 		x.digests[h.Type].Add(d)
-		if until := x.lapse.until(x.header.ExpireMS); until != 0 {
-			x.expiring.add(until, h.Type, d)
+		if x.lapse != nil {
+			x.lapses(d)
 		}
 	}
 	x.gauge.Record(h.Key)
@@ -334,6 +335,9 @@ func (x *task) elements(ctx context.Context) (int64, error) {
 		x.gauge.Elements(elems)
 		x.hasher.PlainZero = x.plainZero
 		x.hasher.Elements(elems)
+		if x.lapse != nil && x.header.Type == record.Hash {
+			x.fading.note(x.lapse, elems)
+		}
 		if x.writer != nil {
 			if err := x.writer.Write(elems); err != nil {
 				return count, err

@@ -190,6 +190,18 @@ func (h *Hasher) entries(elems []Element) {
 	}
 }
 
+// Drop takes out n elements of a record that has no order of elements, whose hashes add up to sum; see ElementSum.
+func (h *Hasher) Drop(sum Sum128, n int64) {
+	h.sum = h.sum.Sub(sum)
+	h.count -= n
+}
+
+// ElementSum returns the hash of an element of a record without an order of elements; buf is room for its bytes.
+func ElementSum(buf []byte, t Type, e *Element) (sum Sum128, room []byte) {
+	room = AppendElement(buf[:0], t, 0, e)
+	return HashBytes(room), room
+}
+
 // End returns the digest of the record whose header hd is; one without elements is zero.
 func (h *Hasher) End(hd *Header) Digest {
 	var d Digest

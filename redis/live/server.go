@@ -41,8 +41,12 @@ func (silent) Printf(context.Context, string, ...any) {}
 
 var quiet sync.Once
 
-// connect asks a server who it is.
-func connect(ctx context.Context, o *options) (*server, error) {
+// connect asks the server at an address who it is.
+func (f *Format) connect(ctx context.Context, location string) (*server, error) {
+	o, err := newOptions(location, f.options)
+	if err != nil {
+		return nil, err
+	}
 	quiet.Do(func() { redis.SetLogger(silent{}) })
 	s := &server{options: o}
 	if o.cluster {
@@ -50,7 +54,7 @@ func connect(ctx context.Context, o *options) (*server, error) {
 	} else {
 		s.client = redis.NewClient(o.single(o.host, max(o.db, 0)))
 	}
-	err := s.identify(ctx)
+	err = s.identify(ctx)
 	if err == nil && o.cluster {
 		if err = s.locate(ctx); err == nil {
 			err = s.identifyNodes(ctx)

@@ -24,11 +24,7 @@ const (
 
 // Open copies all that a server holds to a temporary file in the form of an RDB file, and opens that.
 func (f *Format) Open(ctx context.Context, location string, o *format.OpenOptions) (format.Source, error) {
-	opts, err := newOptions(location, f.options)
-	if err != nil {
-		return nil, err
-	}
-	s, err := connect(ctx, opts)
+	s, err := f.connect(ctx, location)
 	if err != nil {
 		return nil, err
 	}
@@ -46,14 +42,14 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	if err != nil {
 		return nil, errors.Join(err, to.f.Close())
 	}
-	src, err := redis.OpenFile(ctx, f, opts.shown, to.f, o)
+	src, err := redis.OpenFile(ctx, f, s.shown, to.f, o)
 	if err != nil {
 		return nil, err
 	}
-	if opts.db < 0 {
+	if s.db < 0 {
 		return src, nil
 	}
-	return &oneDatabase{src, src.(format.Sectioned), strconv.Itoa(opts.db)}, nil
+	return &oneDatabase{src, src.(format.Sectioned), strconv.Itoa(s.db)}, nil
 }
 
 // copier copies what a server holds to a spool.

@@ -244,11 +244,7 @@ func TestSourceCluster(t *testing.T) {
 		diff(t, all, contents(t, src))
 	}
 	ctx := context.Background()
-	o, err := newOptions(address, &format.ServerOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := connect(ctx, o)
+	server, err := New().connect(ctx, address)
 	if err != nil {
 		t.Fatal(err)
 	}

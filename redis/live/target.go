@@ -52,15 +52,11 @@ type start struct {
 
 // Create starts to write to a server.
 func (f *Format) Create(ctx context.Context, location string, o *format.CreateOptions) (format.Target, error) {
-	opts, err := newOptions(location, f.options)
+	s, err := f.connect(ctx, location)
 	if err != nil {
 		return nil, err
 	}
-	s, err := connect(ctx, opts)
-	if err != nil {
-		return nil, err
-	}
-	t := &target{f: f, ctx: ctx, server: s, options: o, ServerOptions: opts.ServerOptions, shards: map[int]store.Table{}}
+	t := &target{f: f, ctx: ctx, server: s, options: o, ServerOptions: s.ServerOptions, shards: map[int]store.Table{}}
 	t.limit.rate = t.Rate
 	if err = s.writable(ctx); err == nil {
 		err = t.begin(ctx)

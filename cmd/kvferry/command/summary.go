@@ -225,8 +225,13 @@ func printProof(w io.Writer, r *convert.Report) {
 	switch {
 	case r.Proof.Done:
 		fmt.Fprintf(w, "proved: read back, and %s (expiry in %s)\n", equalText(len(r.Parts)), r.Proof.Unit)
-		if n := r.Proof.Expired; n > 0 {
-			fmt.Fprintf(w, "  %s expired meanwhile or were about to, and were not compared\n", record.Plural(n, "record"))
+		for _, gone := range []struct {
+			n    int64
+			what string
+		}{{r.Proof.Expired, "record"}, {r.Proof.ExpiredFields, "hash field"}} {
+			if gone.n > 0 {
+				fmt.Fprintf(w, "  %s expired meanwhile or were about to, and were not compared\n", record.Plural(gone.n, gone.what))
+			}
 		}
 	case r.DryRun:
 		fmt.Fprintln(w, "dry run: nothing was written")
