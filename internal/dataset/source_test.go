@@ -225,3 +225,33 @@ func TestMerge(t *testing.T) {
 		t.Errorf("%d closed after an error, %v", closed, err)
 	}
 }
+
+// kindStore is a store of some types.
+type kindStore struct {
+	Store
+	types record.TypeSet
+}
+
+func (s kindStore) Types() record.TypeSet { return s.types }
+func (s kindStore) Size() int64           { return 100 }
+
+// TestStoresOf: stores of other types are not read, and count for nothing.
+func TestStoresOf(t *testing.T) {
+	strings, rest := kindStore{types: record.Of(record.String)}, kindStore{types: record.Of(record.Hash, record.List)}
+	s := &Source[kindStore]{DBs: []*Database[kindStore]{{Name: "0", Stores: []kindStore{strings, rest}}}}
+	for _, c := range []struct {
+		types record.TypeSet
+		want  []kindStore
+		size  int64
+	}{
+		{record.AllTypes, []kindStore{strings, rest}, 200}, {record.Of(record.String), []kindStore{strings}, 100},
+		{record.Of(record.Hash), []kindStore{rest}, 50}, {record.Of(record.ZSet), nil, 0},
+	} {
+		if got := s.StoresOf("0", c.types); !slices.Equal(got, c.want) || s.Size("0", c.types) != c.size {
+			t.Errorf("%v: %v, %d bytes", c.types, got, s.Size("0", c.types))
+		}
+	}
+	if s.StoresOf("1", record.AllTypes) != nil {
+		t.Error("stores of a database that is not there")
+	}
+}
