@@ -9,7 +9,6 @@ import (
 
 	"kvferry/ardb/codec"
 	"kvferry/ardb/engine"
-	"kvferry/ardb/merge"
 	"kvferry/format"
 	"kvferry/internal/undead"
 	"kvferry/record"
@@ -30,7 +29,7 @@ func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, s
 	}
 	quiet := *e
 	quiet.Ledger, quiet.Report, quiet.Deep = nil, nil, false
-	past, rows := *sp, pastRows(sp)
+	past, rows := *sp, engine.Past(sp)
 	past.Keyspace = rows.Past(ctx)
 	lo, hi := sp.Bounds(span)
 	g, err := rows.Graves(ctx, lo, hi)
@@ -80,38 +79,6 @@ func (s *source) deadSpace(db string) (*engine.Space, error) {
 	return nil, errors.Join(err, berr)
 }
 
-// pastRows says how rows of a namespace are told apart.
-func pastRows(sp *engine.Space) *undead.Rows {
-	r := &undead.Rows{Keyspace: sp.Keyspace, Merger: merge.Merger()}
-	r.Make = func(user, raw []byte) (key, value []byte, ok bool) { return makeMeta(sp, user, raw) }
-	r.Split = func(raw []byte) (user []byte, meta, ok bool) {
-		off, end, ok := codec.SplitUser(raw, sp.Named)
-		if !ok {
-			return nil, false, false
-		}
-		return raw[off:end], codec.Kind(raw[end]) == codec.KindMeta, true
-	}
-	r.Bounds = func(user []byte) (lo, hi []byte) { return sp.Bounds(format.Span{Lo: user}) }
-	return r
-}
-
-// metaKinds are the kinds of values of META rows.
-var metaKinds = map[record.Type]codec.Kind{record.Hash: codec.KindHash, record.List: codec.KindList, record.Set: codec.KindSet, record.ZSet: codec.KindZSet}
-
-// makeMeta makes a META row: the kind of an element says what it was. It cannot know the names that entries of a stream
-// leave to META.
-func makeMeta(sp *engine.Space, user, raw []byte) (key, value []byte, ok bool) {
-	_, end, _ := codec.SplitUser(raw, sp.Named)
-	kind, ok := metaKinds[codec.Kind(raw[end]).Type()]
-	if !ok {
-		return nil, nil, false
-	}
-	return codec.AppendKey(nil, sp.NS, user, codec.KindMeta), codec.AppendValue(nil, &codec.Value{Kind: kind, Size: sizeLost}), true
-}
-
-// sizeLost is the size in a META row that was made.
-const sizeLost = codec.SizeUnknown - 1
-
 // deadReader is a pass over graves that says what cannot be known about their records.
 type deadReader struct {
 	*pass
@@ -143,7 +110,7 @@ func (r *deadReader) Next() (*record.Header, error) {
 // unknown, and are too large after deletes that did not look.
 func (r *deadReader) sum() {
 	switch n := r.rows - 1; {
-	case r.head.Type == record.String, r.meta.Size == sizeLost:
+	case r.head.Type == record.String, r.meta.Size == engine.SizeLost:
 	case r.meta.Size == codec.SizeUnknown:
 		r.tell(bytes.Clone(r.head.Key), r.head.Type, fmt.Sprintf("its META row does not say how many elements it had; %d are still on disk", n))
 	case r.meta.Size != n:

@@ -8,7 +8,6 @@ import (
 	"kvferry/ardb/codec"
 	"kvferry/ardb/merge"
 	"kvferry/internal/dataset"
-	"kvferry/internal/loglog"
 	"kvferry/record"
 )
 
@@ -38,7 +37,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
-		markHLL(batch, report)
+		merge.MarkHLL(batch, report)
 	case record.ZSet:
 		return dataset.KeepScores(batch, "Ardb", math.Inf(1), report)
 	case record.Hash, record.Set:
@@ -73,16 +72,6 @@ func (t *target) keepSpan(h *record.Header, batch []record.Element, report func(
 		report(record.Loss{Kind: LossIntSpan, Drops: true, Detail: fmt.Sprintf("%d is 2^%d or more from another integer of the key", v, bits)})
 		return false
 	})
-}
-
-func markHLL(batch []record.Element, report func(record.Loss)) {
-	loglog.Engine{Name: "Ardb", Counts: loglog.HYLL}.Notes(batch, report)
-	for i := range batch {
-		if merge.RedisStale(batch[i].Value) {
-			batch[i].Value = merge.FromRedis(batch[i].Value)
-			report(record.Loss{Kind: record.LossHyperLogLog, Note: true, Detail: "the flag for a stale count is converted to Ardb's"})
-		}
-	}
 }
 
 // intSpan follows the integers of one collection that is written.

@@ -40,7 +40,7 @@ func (s *source) Records(_ context.Context, db string, t record.TypeSet, span fo
 	p.head.DB = db
 	p.watch()
 	if !p.subset { // else rows are counted one by one: some are for other passes
-		p.batch, p.room = store.Batched(it), make([]store.Row, batchRows)
+		p.batch, p.room, p.texts = store.Batched(it), make([]store.Row, batchRows), make([]record.StringRecord, batchRows)
 	}
 	return p, nil
 }
@@ -62,8 +62,10 @@ type pass struct {
 	batch store.Batcher // nil: rows are read one by one
 	room  []store.Row
 	ahead []store.Row // of the batch; their views live until the next one
-	next  int         // of them
-	views bool        // elements that were handed out are of the batch
+	texts []record.StringRecord
+	given []record.StringRecord // of texts: handed out, not counted yet
+	next  int                   // of them
+	views bool                  // elements that were handed out are of the batch
 
 	key, val []byte
 	have     bool
@@ -406,6 +408,7 @@ func (p *pass) Settle(c record.Class) { p.class = c }
 // finish drains the open record and counts its rows.
 func (p *pass) finish() error {
 	p.views = false
+	p.settle()
 	if !p.inside {
 		return nil
 	}
@@ -543,6 +546,7 @@ func (p *pass) end() error {
 
 // Close hands the counts to the ledger.
 func (p *pass) Close() error {
+	p.settle()
 	p.it.Tally(&p.tally)
 	p.env.Ledger.Add(p.sp.Label, &p.tally)
 	p.tally = record.Tally{}

@@ -104,3 +104,48 @@ func (p *pass) plainSorts() {
 	p.passPlain(n)
 	p.index += int64(n)
 }
+
+// NextStrings returns the strings that come next as long as they are of one batch and ordinary.
+func (p *pass) NextStrings() ([]record.StringRecord, error) {
+	if p.batch == nil {
+		return nil, nil
+	}
+	if err := p.finish(); err != nil {
+		return nil, err
+	}
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	rows, _ := p.plain()
+	n := 0
+	for p.arena = p.arena[:0]; n < len(rows) && p.plainString(&p.texts[n], &rows[n]); {
+		n++
+	}
+	p.passPlain(n)
+	p.given = p.texts[:n]
+	return p.given, nil
+}
+
+// plainString decodes the row of an ordinary string.
+func (p *pass) plainString(s *record.StringRecord, row *store.Row) bool {
+	off, end, ok := codec.SplitUser(row.Key, p.sp.Named)
+	if !ok || !codec.IsMeta(row.Key[end:]) {
+		return false
+	}
+	d, ok := p.meta.SplitString(row.Value)
+	ms := p.meta.ExpireMS
+	if !ok || ms < 0 || ms > 0 && p.env.Deep {
+		return false
+	}
+	p.arena, s.Value = p.served(&d, false)
+	s.DB, s.Key, s.ExpireMS, s.Expired, s.Class = p.sp.DB, row.Key[off:end:end], ms, ms > 0 && ms < p.now, record.Copied
+	return true
+}
+
+// settle counts the strings that NextStrings returned.
+func (p *pass) settle() {
+	for i := range p.given {
+		p.tally.Rows[p.given[i].Class]++
+	}
+	p.given = nil
+}

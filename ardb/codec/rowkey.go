@@ -186,6 +186,9 @@ var elementNames = map[Kind][]string{
 
 func elementName(k Kind, i int) string { return elementNames[k][i] }
 
+// IsMeta reports whether what follows the user key in a row key is that of a META row.
+func IsMeta(b []byte) bool { return len(b) == 2 && Kind(b[0]) == KindMeta && b[1] == 0 }
+
 // SplitSort decodes what follows the type of a sort row; false when that is not a number and another element.
 func SplitSort(b []byte) (score float64, member Data, ok bool) {
 	if len(b) < 2 || b[0] != 2 {

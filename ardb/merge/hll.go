@@ -7,6 +7,7 @@ import (
 	"math/bits"
 
 	"kvferry/internal/loglog"
+	"kvferry/record"
 )
 
 // A HyperLogLog is a string:
@@ -257,4 +258,15 @@ func hllPromote(s, member []byte) ([]byte, bool, error) {
 		return nil, false, errHLLBad
 	}
 	return out, hllDenseAdd(out, member), nil
+}
+
+// MarkHLL gives HyperLogLogs of Redis Ardb's mark of a stale count, and tells what becomes of those of other layouts.
+func MarkHLL(batch []record.Element, report func(record.Loss)) {
+	loglog.Engine{Name: "Ardb", Counts: loglog.HYLL}.Notes(batch, report)
+	for i := range batch {
+		if RedisStale(batch[i].Value) {
+			batch[i].Value = FromRedis(batch[i].Value)
+			report(record.Loss{Kind: record.LossHyperLogLog, Note: true, Detail: "the flag for a stale count is converted to Ardb's"})
+		}
+	}
 }

@@ -1,0 +1,41 @@
+package engine
+
+import (
+	"kvferry/ardb/codec"
+	"kvferry/ardb/merge"
+	"kvferry/format"
+	"kvferry/internal/undead"
+	"kvferry/record"
+)
+
+// Past says how the rows of a namespace are told apart, those of long ago too.
+func Past(sp *Space) *undead.Rows {
+	r := &undead.Rows{Keyspace: sp.Keyspace, Merger: merge.Merger()}
+	r.Make = func(user, raw []byte) (key, value []byte, ok bool) { return makeMeta(sp, user, raw) }
+	r.Split = func(raw []byte) (user []byte, meta, ok bool) {
+		off, end, ok := codec.SplitUser(raw, sp.Named)
+		if !ok {
+			return nil, false, false
+		}
+		return raw[off:end], codec.Kind(raw[end]) == codec.KindMeta, true
+	}
+	r.Bounds = func(user []byte) (lo, hi []byte) { return sp.Bounds(format.Span{Lo: user}) }
+	return r
+}
+
+// metaKinds are the kinds of values of META rows.
+var metaKinds = map[record.Type]codec.Kind{record.Hash: codec.KindHash, record.List: codec.KindList, record.Set: codec.KindSet, record.ZSet: codec.KindZSet}
+
+// makeMeta makes a META row: the kind of an element says what it was. It cannot know the names that entries of a stream
+// leave to META.
+func makeMeta(sp *Space, user, raw []byte) (key, value []byte, ok bool) {
+	_, end, _ := codec.SplitUser(raw, sp.Named)
+	kind, ok := metaKinds[codec.Kind(raw[end]).Type()]
+	if !ok {
+		return nil, nil, false
+	}
+	return codec.AppendKey(nil, sp.NS, user, codec.KindMeta), codec.AppendValue(nil, &codec.Value{Kind: kind, Size: SizeLost}), true
+}
+
+// SizeLost is the size in a META row that Past made.
+const SizeLost = codec.SizeUnknown - 1
