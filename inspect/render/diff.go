@@ -94,7 +94,7 @@ func diffSummary(r *inspect.DiffResult) string {
 // appendText appends a difference as a line of text.
 func (p *DiffPrinter) appendText(dst []byte, d *inspect.Difference) []byte {
 	h := d.Header
-	dst = fmt.Appendf(dst, "%-7s %s %s %s", d.Side, d.DB, h.Type, record.Quote(h.Key))
+	dst = fmt.Appendf(dst, "%-7s %s %s %s", d.Side, visible.Text(d.DB.String()), h.Type, record.Quote(h.Key))
 	switch d.What {
 	case inspect.Expiry:
 		return fmt.Appendf(dst, ": expires %s in A, %s in B", expiry(h.ExpireMS), expiry(d.HeaderB.ExpireMS))

@@ -41,7 +41,7 @@ func NewExplainText(w io.Writer, key []byte) *ExplainText {
 func (p *ExplainText) Row(r *inspect.ExplainedRow) error {
 	if where := r.DB + "/" + r.Keyspace; where != p.where || p.n == 0 {
 		p.where = where
-		fmt.Fprintf(p.out, "database %s, %s\n", r.DB, r.Keyspace)
+		fmt.Fprintf(p.out, "database %s, %s\n", visible.Text(r.DB), visible.Text(r.Keyspace))
 	}
 	p.n++
 	state := "dead "
@@ -57,7 +57,7 @@ func (p *ExplainText) Row(r *inspect.ExplainedRow) error {
 		place += ", value in " + placeText(r.ValueAt)
 	}
 	fmt.Fprintf(p.out, "  %s  %s, %s, seq %d, %s, %d bytes\n", state, r.Kind, kind, r.Seq, place, r.Bytes)
-	fmt.Fprintf(p.out, "         %s\n", r.Why)
+	fmt.Fprintf(p.out, "         %s\n", visible.Text(r.Why))
 	if line := fieldsText(r.Row.Fields); line != "" {
 		fmt.Fprintf(p.out, "         %s\n", line)
 	}
@@ -125,7 +125,7 @@ func (p *ExplainText) Finish(x *inspect.Explanation) error {
 		return p.out.Flush()
 	}
 	for _, s := range x.States {
-		fmt.Fprintf(p.out, "%s in database %s: %s %s\n", record.Quote(p.key), s.DB, typeName(s.Type), stateText(&s))
+		fmt.Fprintf(p.out, "%s in database %s: %s %s\n", record.Quote(p.key), visible.Text(s.DB), typeName(s.Type), visible.Text(stateText(&s)))
 	}
 	fmt.Fprintf(p.out, "%s, %d alive; %d bytes, %d of them dead\n", record.Plural(x.Rows, "row"), x.Alive, x.Bytes, x.Dead)
 	return p.out.Flush()

@@ -159,7 +159,7 @@ func Findings(w io.Writer, r *Result) error {
 		b.WriteString("the rest can be had with convert --allow-loss damaged and with dump --salvage\n")
 	}
 	for _, part := range r.Unread {
-		fmt.Fprintf(&b, "not all records could be read: %s\n", part)
+		fmt.Fprintf(&b, "not all records could be read: %s\n", visible.Text(part))
 	}
 	if len(r.Unread) > 0 {
 		b.WriteString("how to get at the rest: docs/findings.md, \"What cannot be passed over\"\n")
@@ -203,7 +203,7 @@ func summary(v *inspect.Verification) string {
 	return strings.Join(parts, ", ")
 }
 
-// FindingLine writes a finding in one line.
+// FindingLine writes a finding in one line, whatever is in its names.
 func FindingLine(f *record.Finding) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", f.Severity, f.Kind)
@@ -220,7 +220,7 @@ func FindingLine(f *record.Finding) string {
 	if at := Where(f); at != "" {
 		b.WriteString(" [" + at + "]")
 	}
-	return b.String()
+	return visible.Text(b.String())
 }
 
 // Where formats the place of a finding.

@@ -40,7 +40,7 @@ func (t *table) row(cells []string) {
 func (t *table) add(cells ...any) {
 	texts := make([]string, len(cells))
 	for i, c := range cells {
-		texts[i] = fmt.Sprint(c)
+		texts[i] = visible.Text(fmt.Sprint(c)) // a name is one cell
 	}
 	t.row(texts)
 }

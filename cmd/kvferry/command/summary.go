@@ -31,7 +31,7 @@ func printReport(w io.Writer, r *convert.Report, compare string) {
 			r.Target.Files, bytesText(r.Target.Bytes))
 	}
 	for _, n := range renames(r) {
-		fmt.Fprintf(w, "     database %s as %s\n", n.A, n.B)
+		fmt.Fprintf(w, "     database %s as %s\n", visible.Text(n.A), visible.Text(n.B))
 	}
 	printSelection(w, r.Options)
 	if r.Sampled {
@@ -85,7 +85,7 @@ func printSelection(w io.Writer, options map[string]string) {
 		}
 	}
 	if len(parts) > 0 {
-		fmt.Fprintf(w, "     only %s\n", strings.Join(parts, ", "))
+		fmt.Fprintf(w, "     only %s\n", visible.Text(strings.Join(parts, ", ")))
 	}
 }
 
@@ -95,7 +95,7 @@ func printParts(w io.Writer, r *convert.Report) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "database\ttype\trecords\telements\t\n")
 	for _, p := range r.Parts {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t\n", p.DB, p.Type, p.Records, p.Elements)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t\n", visible.Text(string(p.DB)), p.Type, p.Records, p.Elements)
 	}
 	fmt.Fprintf(t, "all\t\t%d\t%d\t\n", r.Records(), r.Elements())
 	t.Flush()
@@ -115,7 +115,7 @@ func printLedger(w io.Writer, ledger []convert.Account) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "keyspace\trows\t%s\t\n", strings.Join(classes, "\t"))
 	for _, a := range ledger {
-		fmt.Fprintf(t, "%s\t%d\t", a.Keyspace, a.Rows)
+		fmt.Fprintf(t, "%s\t%d\t", visible.Text(string(a.Keyspace)), a.Rows)
 		for _, c := range classes {
 			fmt.Fprintf(t, "%d\t", a.Classes[c])
 		}
@@ -141,7 +141,7 @@ func printEntries(w io.Writer, ledger []convert.Account) {
 	bad := 0
 	for _, a := range ledger {
 		if a.Check != "ok" {
-			fmt.Fprintf(w, "the ledger of %s does not add up: %s\n", a.Keyspace, a.Check)
+			fmt.Fprintf(w, "the ledger of %s does not add up: %s\n", visible.Text(string(a.Keyspace)), visible.Text(a.Check))
 			bad++
 		}
 	}
@@ -186,7 +186,7 @@ func printFinding(w io.Writer, f *convert.FindingKind) {
 
 func printSamples(w io.Writer, samples []convert.Sample, count int64) {
 	for _, s := range samples {
-		fmt.Fprintf(w, "  %s\n", s)
+		fmt.Fprintf(w, "  %s\n", visible.Text(s.String()))
 	}
 	if more := count - int64(len(samples)); more > 0 {
 		fmt.Fprintf(w, "  and %d more\n", more)
