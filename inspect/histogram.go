@@ -25,16 +25,23 @@ type Histogram struct {
 func (h *Histogram) Add(v int64) {
 	v = max(v, 0)
 	i := bucketOf(uint64(v))
+	if v < h.min || v > h.max || i >= len(h.buckets) {
+		h.widen(i, v)
+	}
+	h.buckets[i]++
+	h.count++
+	h.sum += v
+}
+
+// widen makes room for a value beyond all before it, or for the first.
+func (h *Histogram) widen(i int, v int64) {
+	if h.count == 0 {
+		h.min = v
+	}
+	h.min, h.max = min(h.min, v), max(h.max, v)
 	for len(h.buckets) <= i {
 		h.buckets = append(h.buckets, make([]int64, max(subBuckets, i+1-len(h.buckets)))...)
 	}
-	h.buckets[i]++
-	if h.count == 0 || v < h.min {
-		h.min = v
-	}
-	h.max = max(h.max, v)
-	h.count++
-	h.sum += v
 }
 
 // bucketOf returns the bucket of a value.

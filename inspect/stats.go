@@ -126,7 +126,7 @@ type statsVisitor struct {
 	types           map[record.Part]*typeCount
 	cur             *typeCount
 	curPart         record.Part
-	big             BigKey
+	big             BigKey // room
 	byBytes, byElem top
 	byRedis         top
 	meter           *footprint.Meter // nil: nothing is estimated
@@ -139,15 +139,13 @@ type statsVisitor struct {
 
 func newStatsVisitor(o *StatsOptions, db string) *statsVisitor {
 	v := &statsVisitor{
-		now:      o.Scan.Now.UnixMilli(),
-		types:    make(map[record.Part]*typeCount),
-		byBytes:  top{n: o.Top, measure: func(k *BigKey) int64 { return k.Bytes }},
-		byElem:   top{n: o.Top, measure: func(k *BigKey) int64 { return k.Elements }},
-		prefixes: newPrefixes(o.Delimiter, o.Depth),
-		expiry:   make([]int64, len(expiryBuckets)+2),
-		db:       db,
-		big:      BigKey{DB: db},
-
+		now:         o.Scan.Now.UnixMilli(),
+		types:       make(map[record.Part]*typeCount),
+		byBytes:     top{n: o.Top, measure: func(k *BigKey) int64 { return k.Bytes }},
+		byElem:      top{n: o.Top, measure: func(k *BigKey) int64 { return k.Elements }},
+		prefixes:    newPrefixes(o.Delimiter, o.Depth),
+		expiry:      make([]int64, len(expiryBuckets)+2),
+		db:          db,
 		expiryRedis: make([]int64, len(expiryBuckets)+2),
 	}
 	if o.Redis {
@@ -186,7 +184,7 @@ func (v *statsVisitor) record(h *record.Header, e *elements) error {
 		}
 	}
 	if err == nil && (n > 0 || h.Type == record.Stream) {
-		v.add(h, n, size)
+		v.add(v.count(record.Part{DB: v.db, Type: h.Type}), h, n, size)
 	}
 	return err
 }
@@ -194,6 +192,7 @@ func (v *statsVisitor) record(h *record.Header, e *elements) error {
 func (v *statsVisitor) strings(batch []record.StringRecord) {
 	var h record.Header
 	var e [1]record.Element
+	c := v.count(record.Part{DB: v.db, Type: record.String})
 	for i := range batch {
 		s := &batch[i]
 		s.Header(&h)
@@ -202,13 +201,12 @@ func (v *statsVisitor) strings(batch []record.StringRecord) {
 			v.meter.Begin(&h)
 			v.meter.Elements(e[:])
 		}
-		v.add(&h, 1, int64(len(s.Key)+len(s.Value)))
+		v.add(c, &h, 1, int64(len(s.Key)+len(s.Value)))
 	}
 }
 
 // add counts a record of n elements and size bytes.
-func (v *statsVisitor) add(h *record.Header, n, size int64) {
-	c := v.count(record.Part{DB: v.db, Type: h.Type})
+func (v *statsVisitor) add(c *typeCount, h *record.Header, n, size int64) {
 	c.records++
 	c.elements += n
 	c.bytes += size
@@ -226,11 +224,13 @@ func (v *statsVisitor) add(h *record.Header, n, size int64) {
 	bucket := v.bucket(h)
 	v.expiry[bucket]++
 	v.expiryRedis[bucket] += redis
-	b := &v.big
-	b.Type, b.Key, b.Bytes, b.Redis, b.Elements, b.ExpireMS = h.Type, h.Key, size, redis, n, h.ExpireMS
-	v.byBytes.add(b)
-	v.byElem.add(b)
-	v.byRedis.add(b)
+	if !v.byBytes.small(size) || !v.byElem.small(n) || !v.byRedis.small(redis) {
+		b := &v.big
+		*b = BigKey{DB: v.db, Type: h.Type, Key: h.Key, Bytes: size, Redis: redis, Elements: n, ExpireMS: h.ExpireMS}
+		v.byBytes.add(b)
+		v.byElem.add(b)
+		v.byRedis.add(b)
+	}
 	v.prefixes.add(h.Key, n, size, redis)
 }
 

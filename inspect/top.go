@@ -31,15 +31,17 @@ type top struct {
 	ascending bool
 }
 
+// small reports whether a key of this measure is certainly not one of the largest.
+func (t *top) small(measure int64) bool {
+	return t.n <= 0 || t.ascending && measure <= t.least && len(t.keys) == t.n
+}
+
 // add adds a key, which it copies if it keeps it.
 func (t *top) add(k *BigKey) {
-	if t.n <= 0 {
+	if t.n <= 0 || t.small(t.measure(k)) || len(t.keys) == t.n && t.compare(k, &t.keys[0]) >= 0 {
 		return
 	}
 	if len(t.keys) == t.n {
-		if t.ascending && t.measure(k) <= t.least || t.compare(k, &t.keys[0]) >= 0 {
-			return
-		}
 		heap.Pop(t)
 	}
 	kept := *k

@@ -13,15 +13,19 @@ import (
 const (
 	// maxBatchKeys is how many bytes of keys make a batch long enough.
 	maxBatchKeys = 32 << 10
-	// chunkLen is how many bytes of a key are copied at once, as most are shorter: what is too much is written over.
+	// shortLen and chunkLen are how many bytes of a key are copied at once: what is too much is written over.
+	shortLen = 16
 	chunkLen = 48
 )
 
 // rowBatch is what rows of the last batch are made of. They lie in one block, where their values are.
 type rowBatch struct {
-	keys []byte // internal keys, copied
-	seqs []uint64
-	c    *Cursor // whose rows they are; nil: a single row, see Place
+	keys  []byte  // internal keys, copied
+	c     *Cursor // whose rows they are; nil: a single row, see Place
+	first uint64  // sequence number of the first row
+	rest  []byte  // of the block, after the first row
+
+	placed, at int // rest[at:] begins with row placed+1
 }
 
 // NextBatch returns rows of one sorted run as long as they lie in one block, with nothing but ordinary puts in
@@ -49,34 +53,34 @@ func (r *rows) NextBatch(dst []store.Row) (int, error) {
 // start makes the current entry the first of a batch.
 func (b *rowBatch) start(c *Cursor) {
 	if b.keys == nil {
-		b.keys = make([]byte, 0, maxBatchKeys+chunkLen)
+		b.keys = make([]byte, 0, maxBatchKeys+2*chunkLen)
 	}
-	b.c = c
+	b.c, b.first, b.rest, b.placed, b.at = c, c.Tr>>8, c.data[c.pos:], 0, 0
 	b.keys = append(b.keys[:0], c.buf[:c.ulen+base.TrailerLen]...)
-	b.seqs = append(b.seqs[:0], c.Tr>>8)
 }
 
 // run adds the rows that follow the current entry in its block, the simple way: it stops before whatever
 // is not plainly a put of a larger key, and leaves that to next.
 func (c *Cursor) run(b *rowBatch, dst []store.Row) int {
-	d, p, ulen, tr := c.data, c.pos, c.ulen, c.Tr
-	at, keys := len(b.keys), b.keys[:cap(b.keys)]
+	d, keys := c.data[c.pos:], b.keys[:cap(b.keys)]
+	at, ulen := len(b.keys), c.ulen
 	prev := 0 // where the key before starts
 	// A key's first bytes are copied from the key at from, which shares common bytes with the one before: it was
 	// written a while ago, and to load what is just being stored in other pieces takes longer.
 	from, common := 0, ulen
 	n := 0
-	for n < len(dst) && p+3 <= len(d) {
-		shared, unshared, vlen, q := int(d[p]), int(d[p+1]), int(d[p+2]), p+3
-		if d[p]|d[p+1]|d[p+2] >= 0x80 {
-			if shared, unshared, vlen, q = blocks.EntryHeader(d, p); q < 0 {
+	for n < len(dst) && len(d) >= 4 {
+		h := binary.LittleEndian.Uint32(d)
+		shared, unshared, vlen, q := int(h&0x7f), int(h>>8&0x7f), int(h>>16&0x7f), 3
+		if h&0x808080 != 0 {
+			if shared, unshared, vlen, q = blocks.EntryHeader(d, 0); q < 0 {
 				break
 			}
 		}
 		end := q + unshared
 		size := shared + unshared
-		if end+vlen > len(d) || unshared < base.TrailerLen || size > maxBatchKeys-at ||
-			shared >= ulen || shared >= size-base.TrailerLen || d[end-base.TrailerLen] != base.KindPut {
+		if end+vlen > len(d) || unshared <= base.TrailerLen || size > maxBatchKeys-at || shared >= ulen ||
+			d[end-base.TrailerLen] != base.KindPut {
 			break
 		}
 		if c.bytewise && d[q] <= keys[prev+shared] && bytes.Compare(keys[prev+shared:prev+ulen], d[q:end-base.TrailerLen]) >= 0 {
@@ -91,47 +95,74 @@ func (c *Cursor) run(b *rowBatch, dst []store.Row) int {
 		if !c.bytewise && c.ks.cmp.From(keys[prev:prev+ulen], keys[at:at+size-base.TrailerLen], shared) >= 0 {
 			break
 		}
-		tr = binary.LittleEndian.Uint64(d[end-base.TrailerLen:])
-		if c.useFixed {
-			tr = base.Trailer(c.fixed, base.KindPut)
-		}
 		prev, ulen = at, size-base.TrailerLen
 		at += size
-		b.seqs = append(b.seqs, tr>>8)
 		row := &dst[n] // set field by field: a struct would be built elsewhere and copied
 		row.Key, row.Value = keys[prev:prev+ulen:prev+ulen], d[end:end+vlen:end+vlen]
 		n++
-		p = end + vlen
+		d = d[end+vlen:]
 	}
 	b.keys = keys[:at]
 	if n > 0 {
-		last := b.keys[prev:]
-		if len(last) > len(c.buf) {
-			c.grow(len(last))
-		}
-		copy(c.buf, last)
-		c.Val, c.pos, c.ulen, c.Tr, c.same, c.lcp = dst[n-1].Value, p, ulen, tr, false, 0
+		c.standAt(b.keys[prev:], dst[n-1].Value, len(c.data)-len(d))
 	}
 	return n
 }
 
+// standAt makes an entry the current one, after which the block goes on at pos.
+func (c *Cursor) standAt(key, value []byte, pos int) {
+	if len(key) > len(c.buf) {
+		c.grow(len(key))
+	}
+	copy(c.buf, key)
+	user, tr := base.SplitKey(key)
+	if c.useFixed {
+		tr = base.Trailer(c.fixed, base.KindPut)
+	}
+	c.Val, c.pos, c.ulen, c.Tr, c.same, c.lcp = value, pos, len(user), tr, false, 0
+}
+
 // copyChunk copies the first n bytes of src, which has them, and where both have room for it what follows, too.
 func copyChunk(dst, src []byte, n int) {
-	if n <= chunkLen && len(src) >= chunkLen && len(dst) >= chunkLen {
+	switch {
+	case n <= shortLen && len(src) >= shortLen && len(dst) >= shortLen:
+		chunk := [shortLen]byte(src)
+		*(*[shortLen]byte)(dst) = chunk
+	case n <= chunkLen && len(src) >= chunkLen && len(dst) >= chunkLen:
 		chunk := [chunkLen]byte(src)
 		*(*[chunkLen]byte)(dst) = chunk
-		return
+	default:
+		copy(dst[:n], src)
 	}
-	copy(dst[:n], src)
 }
 
 // PlaceAt says where row i of the last batch stands.
 func (r *rows) PlaceAt(i int) record.Place {
-	c := r.batch.c
-	if c == nil {
+	b := &r.batch
+	if b.c == nil {
 		return r.Place()
 	}
-	p := c.T.Place(c.handle.Off)
-	p.Seq = r.batch.seqs[i]
+	p := b.c.T.Place(b.c.handle.Off)
+	p.Seq = b.seq(i)
 	return p
+}
+
+// seq returns the sequence number of row i, which stands before its value.
+func (b *rowBatch) seq(i int) uint64 {
+	switch {
+	case i == 0:
+		return b.first
+	case b.c.useFixed:
+		return b.c.fixed
+	case i <= b.placed:
+		b.placed, b.at = 0, 0
+	}
+	for {
+		_, unshared, vlen, q := blocks.EntryHeader(b.rest, b.at)
+		end := q + unshared
+		b.placed, b.at = b.placed+1, end+vlen
+		if b.placed == i {
+			return binary.LittleEndian.Uint64(b.rest[end-base.TrailerLen:]) >> 8
+		}
+	}
 }
