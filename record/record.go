@@ -216,8 +216,8 @@ type StringReader interface {
 	Reader
 	// NextStrings moves past the next records, which are strings, and returns them: as many as are at
 	// hand. None and no error says that the next record is to be had by Next only; io.EOF comes after
-	// the last. They live, and their views, until the next call of NextStrings or Next; whoever has
-	// them may set Class until then, and does not call Settle.
+	// the last. They live, and their views, until the next call of NextStrings or Next. Until then the
+	// caller may change them; instead of calling Settle it sets Class.
 	NextStrings() ([]StringRecord, error)
 }
 

@@ -21,7 +21,7 @@ type plainPass struct{ published int }
 func (p *plainPass) DecodeStrings(dst []record.StringRecord, rows []store.Row, _ store.Batcher) (n int) {
 	for _, row := range rows {
 		if len(row.Value) > 0 {
-			dst[n].Key, dst[n].Value, dst[n].Class = row.Key, row.Value, record.Copied
+			dst[n].Key, dst[n].Value = row.Key, row.Value
 			n++
 		}
 	}
@@ -120,7 +120,7 @@ func TestStringsAtOnce(t *testing.T) {
 					t.Fatalf("%+v", batch[j])
 				}
 				i = next(batch[j].Key, i)
-				batch[j].Class = settle(i)
+				batch[j] = record.StringRecord{DB: "changed", Class: settle(i)}
 			}
 			if n, err := r.Read(make([]record.Element, 1)); n != 0 || err != io.EOF {
 				t.Fatalf("a batch has no current record: %d, %v", n, err)

@@ -215,7 +215,7 @@ func (p *Pass) DecodeStrings(dst []record.StringRecord, rows []store.Row, batch 
 			continue
 		}
 		s := &dst[n] // set field by field: a struct would be built elsewhere and copied
-		s.Key, s.Value, s.ExpireMS, s.Class = row.Key, m.Value, m.ExpireMS, record.Copied
+		s.Key, s.Value, s.ExpireMS = row.Key, m.Value, m.ExpireMS
 		s.Expired = m.ExpireMS != 0 && m.ExpireMS < p.now
 		n++
 		if c.Remark != nil && !s.Expired {
