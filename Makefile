@@ -5,7 +5,7 @@ FUZZTIME ?= 20000x
 COVER    ?= 90
 export GO FUZZTIME COVER
 
-# Packages that run goroutines of their own: there the race detector pays.
+# Packages with goroutines, for the race detector.
 RACE ?= ./convert/... ./inspect/... ./store/rocks ./store/rocks/files ./store/rocks/sst ./store/rocks/lsm ./internal/... ./record/... ./redis/live/...
 # Sweeps over damage, models and transcripts run one goroutine for minutes, others start processes, and what memory is
 # taken says nothing here: the detector empties pools at random.
@@ -17,25 +17,25 @@ RACE_COMMANDS ?= Progress|Workers|MatrixOnePass|Cancelled|SalvageTables|SalvageL
 .PHONY: help build demo test oracle race fuzz-short faults mutants cover lint cross bench bench-full profile docs dist dist-test clean
 
 help:
-	@echo 'make demo        convert a bundled database, prove it, clean up (needs Go alone)'
-	@echo 'make test        all tests; installs RocksDB and LMDB by apt for the oracles when it may'
+	@echo 'make demo        convert a bundled database, prove it, clean up (needs only Go)'
+	@echo 'make test        all tests; installs RocksDB and LMDB with apt for the oracles if it can'
 	@echo 'make build       bin/kvferry, static'
 	@echo 'make bench       speed and memory against a C++ reference, into bench/results'
 	@echo 'make bench-full  the same with 20 million elements as well'
-	@echo 'make profile     the CPU profile that builds are optimized by, anew'
-	@echo 'make oracle      only the tests in which RocksDB and LMDB themselves take part'
+	@echo 'make profile     record the CPU profile for optimized builds again'
+	@echo 'make oracle      only the tests that use RocksDB and LMDB themselves'
 	@echo 'make faults      random damages, kills, failing system calls, full disks, signals; FOR=30m SEED=1'
-	@echo 'make mutants     how many of N=300 changes of the code its tests notice; SEED=1, PKGS="convert record"'
+	@echo 'make mutants     how many of N=300 changed lines the tests notice; SEED=1, PKGS="convert record"'
 	@echo 'make dist        archives, packages, SBOMs and checksums of a release, in dist/'
 	@echo 'make race cover lint cross fuzz-short docs clean'
 
-# A release is named by its tag, any other build by its commit. Nothing else of the machine goes into the binary.
+# A release is named by its tag, any other build by its commit. The binary does not depend on the machine otherwise.
 VERSION ?= $(shell git describe --exact-match --tags 2>/dev/null)
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
 DATE    ?= $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null)
 LDFLAGS  = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 
-# What the compiler is told of where time goes; PGO=off builds sooner.
+# The CPU profile for the compiler; PGO=off builds faster.
 PGO ?= bench/kvferry.pgo
 
 build:

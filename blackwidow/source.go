@@ -25,7 +25,7 @@ type source struct {
 // home is a directory with stores.
 type home struct {
 	db, dir string
-	streams bool // there, or passed over
+	streams bool // there, or skipped
 }
 
 // open opens all databases of a directory.

@@ -122,7 +122,7 @@ func appendRow(dst, key []byte, version int64) []byte {
 // versionOf reads the version that follows the user key.
 func versionOf(rest []byte) int64 { return int64(binary.LittleEndian.Uint64(rest)) }
 
-// nameOf cuts version and tail off what follows the user key; false when there is less.
+// nameOf cuts version and tail off what follows the user key; false if there is less.
 func nameOf(m *versioned.Meta, rest []byte) ([]byte, bool) {
 	end := len(rest) - tailLen - m.Tail
 	if end < versionLen {

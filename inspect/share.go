@@ -51,7 +51,7 @@ func (s *sharing) changed() {
 	s.turn.Broadcast()
 }
 
-// begin takes part in the sharing; nil when there is none.
+// begin takes part in the sharing; nil if there is none.
 func (s *sharing) begin() *share {
 	if s == nil {
 		return nil

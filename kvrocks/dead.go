@@ -132,7 +132,7 @@ func (f *deadFamily) Version(key, raw, _ []byte) (int64, bool) {
 	return int64(k.Version), err == nil && counts && bytes.Equal(k.Key, key)
 }
 
-// Row takes note of what rows look like.
+// Row records what rows look like.
 func (f *deadFamily) Row(first bool, raw, value []byte) {
 	k, err := codec.DecodeSubKey(raw, f.src.slotted)
 	if err != nil {

@@ -29,10 +29,10 @@
 // the key's slot(2) follows it. Expiry and size have 4 bytes in the old form of a metadata row and 8 in
 // the new one; both are found in one database.
 //
-// A key is alive when it has not expired and its size is not 0; types that may be empty are alive all the
-// same. A row below it counts when it has the metadata row's version. Deleting a key deletes or changes
-// only its metadata row; compaction removes the other rows later. So rows of other versions, and rows
-// without metadata, are garbage and not damage.
+// A key is alive when it has not expired and its size is not 0; types that may be empty are alive anyway.
+// A row below it counts when it has the metadata row's version. Deleting a key deletes or changes only
+// its metadata row; compaction removes the other rows later. So rows of other versions, and rows without
+// metadata, are garbage and not damage.
 //
 // Metadata rows ascend by key within a namespace, the rows below them by (length of the key, key): they are
 // joined by one sequential cursor for each key length (package lane) and written in one run for each. In

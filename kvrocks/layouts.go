@@ -132,7 +132,7 @@ func decodeMeta(m *versioned.Meta, value []byte) error {
 
 func kindOfMeta(m *versioned.Meta) codec.Kind { return codec.Kind(m.Kind) }
 
-// versionOf is the version of a row below metadata; ok is false when there is none.
+// versionOf is the version of a row below metadata; ok is false if there is none.
 func versionOf(rest []byte) (v int64, sub []byte, ok bool) {
 	if len(rest) < codec.VersionLen {
 		return 0, nil, false

@@ -166,7 +166,7 @@ func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
 	return codec.Describe(keyspace, key, value, s.slotted, s.metaValue)
 }
 
-// metaValue returns the value of a metadata row, nil when there is none.
+// metaValue returns the value of a metadata row, or nil if there is none.
 func (s *source) metaValue(raw []byte) []byte {
 	it, err := s.family(codec.FamilyMetadata).Rows(raw, nil)
 	if err != nil {

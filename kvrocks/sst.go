@@ -41,7 +41,7 @@ func checkLoadPath(dir string) error {
 	return nil
 }
 
-// taken takes note of a shard.
+// taken records a shard.
 func (t *target) taken(n int) {
 	if t.shards == nil {
 		return
@@ -51,7 +51,7 @@ func (t *target) taken(n int) {
 	t.shards[n] = true
 }
 
-// linkTables lays the tables out as SST LOAD wants them, when that is asked for.
+// linkTables lays the tables out as SST LOAD wants them, when that is requested.
 func (t *target) linkTables() error {
 	if t.shards == nil {
 		return nil

@@ -171,7 +171,7 @@ func (s *streamReader) readGroups(dst []record.Element) (n int, err error) {
 	return n, nil
 }
 
-// countGroup takes note of a row of a consumer group; false when its group is not there.
+// countGroup records a row of a consumer group; false if its group is not there.
 func (s *streamReader) countGroup(kind codec.GroupKind, group, name, value []byte) bool {
 	g := &s.group
 	if kind == codec.KindGroup {

@@ -98,8 +98,8 @@ func (s *stringReader) hllSegment(sub, value []byte, _ int) error {
 	return nil
 }
 
-// bitmapSegment puts down a segment of a bitmap, which is row i of the batch. What is behind the length of the bitmap or of a
-// segment is passed over, as the server does it.
+// bitmapSegment puts down a segment of a bitmap, which is row i of the batch. What is behind the length of the bitmap
+// or of a segment is skipped, as the server does it.
 func (s *stringReader) bitmapSegment(sub, value []byte, i int) error {
 	off, err := codec.DecodeSegment(sub)
 	if err != nil {

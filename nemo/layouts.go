@@ -150,7 +150,7 @@ func (k kinds) userKey(raw []byte) []byte {
 	return raw[prefixLen:min(prefixLen+int(raw[1]), len(raw))]
 }
 
-// owner returns the user key that a raw key names, as far as it is there, nil when there is none.
+// owner returns the user key that a raw key names, as far as it is there, or nil if there is none.
 func (k kinds) owner(raw []byte) []byte {
 	if user := k.userKey(raw); len(user) > 0 {
 		return user

@@ -233,7 +233,7 @@ type listEnds struct {
 	open             uint64 // the sum of the hashes of the seqs less that of their nexts'
 }
 
-// Row takes note of the ends.
+// Row records the ends.
 func (l *listEnds) Row(first bool, rest, value []byte) {
 	if first {
 		l.head, l.tail, l.last, l.open = 0, 0, 0, 0

@@ -1,10 +1,10 @@
 // Package redis is the format of RDB files: dumps of Redis, Valkey and servers that are like them. Package rdb has the
 // layouts; here files become sources and targets of records.
 //
-// A file is passed over once when it is opened: its items are cut, counted and checked, its checksum is compared. That gives
-// the databases, their sizes, and the offsets at which sections of it can be read on their own. Records come in the
-// order of the file when nobody needs another one; otherwise the encoded values are sorted by key, on disk when they
-// are many, and decoded in that order.
+// A file is skipped once when it is opened: its items are cut, counted and checked, its checksum is compared. That
+// gives the databases, their sizes, and the offsets at which sections of it can be read on their own. Records come in
+// the order of the file when nobody needs another one; otherwise the encoded values are sorted by key, on disk when
+// they are many, and decoded in that order.
 package redis
 
 import (

@@ -22,7 +22,7 @@ const (
 	checkEvery = 1 << 12
 )
 
-// index is what is known of a file once it was passed over.
+// index is what is known of a file once it was skipped.
 type index struct {
 	header rdb.Header
 	dbs    []*database // ascending
@@ -53,7 +53,7 @@ type database struct {
 // section is a part of the file, of one database.
 type section struct{ from, to int64 }
 
-// scan passes over a file. What cannot be read is in the index as its error; the items before it are good.
+// scan skips a file. What cannot be read is in the index as its error; the items before it are good.
 func scan(ctx context.Context, f *disk.File) (*index, error) {
 	st, err := f.Stat()
 	if err != nil {

@@ -103,7 +103,7 @@ type order struct {
 	users  int // readers, and those that wait to be; guarded by the source's lock
 }
 
-// sorted yields the items of a span. The first that asks for some types passes over the file and sorts; others wait for it.
+// sorted yields the items of a span. The first that asks for some types skips the file and sorts; others wait for it.
 func (s *source) sorted(ctx context.Context, db *database, t record.TypeSet, span format.Span, e *format.Env) (items, error) {
 	o, err := s.take(db, t)
 	if err != nil {

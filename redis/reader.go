@@ -103,7 +103,7 @@ func (r *reader) begin() (bool, error) {
 	return true, nil
 }
 
-// Read hands out elements. A value that is damaged ends with what could be read of it.
+// Read returns elements. A value that is damaged ends with what could be read of it.
 func (r *reader) Read(dst []record.Element) (int, error) {
 	if r.done {
 		return 0, io.EOF
@@ -131,7 +131,7 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	return 0, io.EOF
 }
 
-// whole hands out a library of functions, or data of a module.
+// whole returns a library of functions, or data of a module.
 func (r *reader) whole(dst []record.Element) (int, error) {
 	it := r.item
 	native := rdb.NativeFunction

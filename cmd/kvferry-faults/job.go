@@ -134,7 +134,7 @@ func (j *job) learn(h *harness) error {
 // concerns reports whether a path is one of the datasets or of what is written.
 func (h *harness) concerns(path string) bool { return strings.HasPrefix(path, h.dir) }
 
-// hashOf sums up names and bytes of a tree, "" when there is none.
+// hashOf sums up names and bytes of a tree, or "" if there is none.
 func hashOf(dir string) (string, error) {
 	files, err := filesOf(dir)
 	if err != nil || len(files) == 0 {

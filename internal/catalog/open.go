@@ -84,7 +84,7 @@ func (f *Found) unread(tried *tries) []format.StoreEvidence {
 	return out
 }
 
-// tries remembers the directories that were to be opened as stores, or passed over.
+// tries remembers the directories that were to be opened as stores, or skipped.
 type tries struct {
 	location string // of the dataset
 	mu       sync.Mutex
@@ -110,7 +110,7 @@ func (t *tries) add(dir string) {
 	}
 }
 
-// has reports whether a directory was to be opened or passed over, by whatever name.
+// has reports whether a directory was to be opened or skipped, by whatever name.
 func (t *tries) has(dir string) bool {
 	info, err := disk.Stat(dir)
 	if err != nil {

@@ -32,7 +32,7 @@ func OpenStore(ctx context.Context, root, rel string, o *format.OpenOptions) (st
 	return st, nil
 }
 
-// Passed reports whether the store of a type, in a directory of a dataset, is there and is to be passed over.
+// Passed reports whether the store of a type, in a directory of a dataset, is there and is to be skipped.
 func Passed(root, rel, db string, t record.Type, o *format.OpenOptions) bool {
 	return PassedAll(root, rel, db, record.Of(t), o)
 }

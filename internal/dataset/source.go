@@ -103,7 +103,7 @@ func (s *Source[S]) Weigh(db string, t record.TypeSet, n int) ([]store.Weighted,
 	return keys, nil
 }
 
-// Database returns the database of a name, nil when there is none.
+// Database returns the database of a name, or nil if there is none.
 func (s *Source[S]) Database(name string) *Database[S] {
 	for _, db := range s.DBs {
 		if db.Name == name {

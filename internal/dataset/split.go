@@ -8,7 +8,7 @@ import (
 	"kvferry/store"
 )
 
-// SamplesPerSpan is how many keys are to be sampled for each span that is asked for: enough for spans to
+// SamplesPerSpan is how many keys are to be sampled for each span that is requested: enough for spans to
 // differ by a few percent.
 const SamplesPerSpan = 32
 

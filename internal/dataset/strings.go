@@ -31,8 +31,8 @@ type stringRows struct {
 	rows   [stringBatch]store.Row
 	room   [stringBatch]record.StringRecord
 	batch  []record.StringRecord // of room
-	next   int                   // how many of the batch were handed out
-	unread bool                  // the last that Next handed out was not read
+	next   int                   // how many of the batch were returned
+	unread bool                  // the last that Next returned was not read
 }
 
 // Strings returns a reader of all rows of an iterator, which it owns, as strings of a database. Rows are
@@ -105,7 +105,7 @@ func (s *stringRows) Settle(c record.Class) {
 	}
 }
 
-// settle counts the rows that were handed out.
+// settle counts the rows that were returned.
 func (s *stringRows) settle() {
 	for i := range s.batch[:s.next] {
 		s.tally.Rows[s.batch[i].Class]++

@@ -34,7 +34,7 @@ type Options struct {
 	// Compare orders keys within a prefix; nil means bytes.Compare, which is faster.
 	Compare func(a, b []byte) int
 	// Memory is how many bytes the sorter may hold, index and buffers included; 0 means 16 MiB. A row
-	// larger than that is held all the same.
+	// larger than that is held anyway.
 	Memory int64
 	// TempDir takes spilled rows; "" means os.TempDir.
 	TempDir string

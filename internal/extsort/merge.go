@@ -14,7 +14,7 @@ type Iterator struct {
 	s    *Sorter
 	next int       // of the rows in memory
 	heap []*cursor // of runs, the smallest row first; empty when there are none
-	move bool      // the first cursor's row was handed out
+	move bool      // the first cursor's row was returned
 	hi   []byte    // the key that rows are before; nil: there is none
 }
 
@@ -34,8 +34,8 @@ func (it *Iterator) Next() (prefix uint64, key, value []byte, err error) {
 	return i.prefix, it.s.key(i), it.s.value(i), nil
 }
 
-// NextBatch sets as many of the next rows as are in memory, from one to len(rows), and returns how many; io.EOF after the last.
-// The views live until the next call. Keys alone: see Next for prefixes.
+// NextBatch sets as many of the next rows as are in memory, from one to len(rows), and returns how many; io.EOF after
+// the last. The views are valid until the next call. Keys alone: see Next for prefixes.
 func (it *Iterator) NextBatch(rows []store.Row) (int, error) {
 	s := it.s
 	if len(s.runs) > 0 || it.hi != nil {

@@ -73,7 +73,7 @@ func (r *selected) Next() (*record.Header, error) {
 	return h, err
 }
 
-// Read hands out the elements of a record but the fields of a hash that have expired.
+// Read returns the elements of a record but the fields of a hash that have expired.
 func (r *selected) Read(dst []record.Element) (int, error) {
 	for {
 		n, err := r.Reader.Read(dst)
@@ -202,15 +202,16 @@ func (r *selected) skip(h *record.Header, class record.Class) {
 	}
 }
 
-// weighed leaves out small records too. What was read of a record before it was large enough is handed
-// out again: first what is in the spool, then the batch that decided, which is views of the source.
+// weighed leaves out small records too. What was read of a record before it was large enough is
+// returned again: first what is in the spool, then the batch that decided, which is views of the
+// source.
 type weighed struct {
 	selected
 	spool   *sorted.Spool
-	spooled bool // the spool has elements that were not handed out
+	spooled bool // the spool has elements that were not returned
 	used    bool // the spool is not empty
 	array   [weighBatch]record.Element
-	batch   []record.Element // of array, not handed out
+	batch   []record.Element // of array, not returned
 }
 
 // Next moves to the next record that is large enough.
@@ -274,7 +275,7 @@ func (r *weighed) weigh(h *record.Header) (bool, error) {
 	return true, r.spool.Rewind()
 }
 
-// Read hands out what was weighed and then the rest.
+// Read returns what was weighed and then the rest.
 func (r *weighed) Read(dst []record.Element) (int, error) {
 	if r.spooled {
 		n, err := r.spool.Read(dst)

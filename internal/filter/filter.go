@@ -88,7 +88,7 @@ func (f *Filter) SelectDBs(have []string) ([]string, error) {
 	return out, nil
 }
 
-// NoDatabaseError says that a dataset does not have a database that was asked for.
+// NoDatabaseError means that a dataset does not have a database that was requested.
 type NoDatabaseError struct {
 	DB   string
 	Have []string

@@ -40,7 +40,7 @@ func (c *chunk) reset() { c.bytes, c.rows, c.at = c.bytes[:0], c.rows[:0], 0 }
 // empty reports whether no row is left.
 func (c *chunk) empty() bool { return c.at >= len(c.rows) }
 
-// add copies a row; false when the chunk would grow beyond limit.
+// add copies a row; false if the chunk would grow beyond limit.
 func (c *chunk) add(key, value []byte, place record.Place, limit int) bool {
 	room := limit - len(c.bytes) - (len(c.rows)+1)*chunkRowSize
 	if len(key) > room || len(value) > room-len(key) {

@@ -39,7 +39,7 @@ type Layout struct {
 // it returns.
 type Stray func(class record.Class, key, value []byte, place record.Place)
 
-// UserKey returns the user key in a raw key as a view; false when the row is malformed.
+// UserKey returns the user key in a raw key as a view; false if the row is malformed.
 func (l *Layout) UserKey(raw []byte) ([]byte, bool) {
 	klen, ok := l.klen(raw)
 	if !ok {
@@ -83,7 +83,7 @@ func bound(prefix []byte, klen int, key []byte) (raw []byte, ok bool) {
 	return append(bytes.Clone(prefix), next...), true
 }
 
-// Successor returns the smallest byte string greater than all that start with b; false when there is
+// Successor returns the smallest byte string greater than all that start with b; false if there is
 // none, because b is empty or all 0xFF.
 func Successor(b []byte) ([]byte, bool) {
 	for i := len(b) - 1; i >= 0; i-- {

@@ -19,7 +19,7 @@ const MaxOpen = 64
 // minOpen is how many lanes are open whatever an iterator takes.
 const minOpen = 4
 
-// Set walks all lanes of a keyspace within a span of user keys. Every row of the span is handed out
+// Set walks all lanes of a keyspace within a span of user keys. Every row of the span is returned
 // exactly once, by Next or to Stray, when Finish was called. It is used by one goroutine.
 type Set struct {
 	dir     *Directory
@@ -59,7 +59,7 @@ type cursor struct {
 	at     int           // the row of them under the cursor
 	ahead  chunk
 	row    store.Row // under the cursor, unless it is closed or done
-	taken  bool      // the row was handed out
+	taken  bool      // the row was returned
 	again  bool      // from is the next row, counted already
 	last   bool      // nothing comes after the chunk
 	done   bool
@@ -112,8 +112,8 @@ func (s *Set) Seek(key []byte) error {
 	return nil
 }
 
-// Next returns the next row of the current key: what follows the key, and the value. Views live until the
-// next call of any method; ok is false after the last row.
+// Next returns the next row of the current key: what follows the key, and the value. Views are valid
+// until the next call of any method; ok is false after the last row.
 func (s *Set) Next() (rest, value []byte, ok bool, err error) {
 	rows, skip, err := s.Batch(1)
 	if err != nil || len(rows) == 0 {
@@ -123,7 +123,7 @@ func (s *Set) Next() (rest, value []byte, ok bool, err error) {
 }
 
 // Batch returns some of the next rows of the current key, at least one, at most limit, and how many bytes of
-// their keys the rest follows; no rows after the last. Views live until the next call of any method.
+// their keys the rest follows; no rows after the last. Views are valid until the next call of any method.
 func (s *Set) Batch(limit int) (rows []store.Row, skip int, err error) {
 	c := s.cur
 	if c == nil {
@@ -289,7 +289,7 @@ func (s *Set) Close() error {
 	return errors.Join(errs...)
 }
 
-// skip hands the row under the cursor to Stray, unless it was handed out before, and moves on.
+// skip hands the row under the cursor to Stray, unless it was returned before, and moves on.
 func (s *Set) skip(c *cursor) error {
 	if !c.taken {
 		class := record.Orphan
@@ -301,7 +301,7 @@ func (s *Set) skip(c *cursor) error {
 	return s.advance(c)
 }
 
-// ready puts a row that was not handed out under the cursor, or finds the lane done.
+// ready puts a row that was not returned under the cursor, or finds the lane done.
 func (s *Set) ready(c *cursor) error {
 	s.tick++
 	c.used = s.tick
@@ -370,7 +370,7 @@ func (s *Set) evict() error {
 	return s.shut(old)
 }
 
-// fill reads a chunk of an open lane, from the row under the cursor if that is still to be handed out.
+// fill reads a chunk of an open lane, from the row under the cursor if that is still to be returned.
 // The row that has no room is where the lane goes on; those read after it are as good as never read.
 func (s *Set) fill(c *cursor) error {
 	c.ahead.reset()

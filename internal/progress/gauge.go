@@ -6,8 +6,8 @@ import (
 	"kvferry/record"
 )
 
-// Gauge is one task's share in a Meter. It counts on its own and hands over now and then, so that workers do not
-// wait for each other. The zero Gauge counts for nobody. It is used by one goroutine.
+// Gauge counts one task of a Meter. It buffers its counts, so that workers do not contend. The zero Gauge counts
+// nothing. It is not safe for concurrent use.
 type Gauge struct {
 	meter                    *Meter
 	size                     int64 // of the task, in bytes on disk
@@ -26,8 +26,8 @@ func (g *Gauge) Record(key []byte) {
 	g.bytes += int64(len(key))
 }
 
-// Elements counts a batch of elements. The first stands for the size of all: this is called for every batch
-// that is read, and about right is enough.
+// Elements counts a batch of elements. It estimates the size from the first element, because it is called
+// for every batch.
 func (g *Gauge) Elements(elems []record.Element) {
 	n := int64(len(elems))
 	g.elements += n
@@ -47,7 +47,7 @@ func (g *Gauge) Strings(batch []record.StringRecord) {
 // Row counts a row of so many bytes.
 func (g *Gauge) Row(bytes int) { g.bytes += int64(bytes) }
 
-// Error counts an error finding, at once. Any goroutine may call it.
+// Error counts an error finding immediately. It is safe for concurrent use.
 func (g *Gauge) Error() {
 	if g.meter != nil {
 		g.errors.Add(1)
@@ -55,8 +55,8 @@ func (g *Gauge) Error() {
 	}
 }
 
-// Flush hands over what was counted. The bytes of records stand for bytes on disk until the task is done: about
-// right, and never more than the task has.
+// Flush adds the buffered counts to the meter. Until the task is done, the bytes of records approximate bytes
+// on disk, limited by the size of the task.
 func (g *Gauge) Flush() {
 	if g.meter == nil {
 		return
@@ -72,7 +72,7 @@ func (g *Gauge) Flush() {
 	g.bytes, g.records, g.elements = 0, 0, 0
 }
 
-// Undo takes back what a task counted that did not come to its end and may run again.
+// Undo reverts the counts of a task that failed and may run again.
 func (g *Gauge) Undo() {
 	if g.meter == nil {
 		return
@@ -85,7 +85,7 @@ func (g *Gauge) Undo() {
 	g.told.records, g.told.elements = 0, 0
 }
 
-// Finish hands over the rest of the task.
+// Finish adds the rest of the task to the meter.
 func (g *Gauge) Finish() {
 	if g.meter == nil {
 		return

@@ -1,5 +1,5 @@
-// Package progress counts what a command has done and says how far it is: which step of how many, how
-// much of it, how fast, and how long the rest will take.
+// Package progress tracks the progress of a command: step n of m, bytes done, rate and remaining
+// time.
 package progress
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// State is how far a command is at one moment.
+// State is the progress of a command at a point in time.
 type State struct {
 	Time time.Time `json:"time"`
 	// Phase is the name of the current step, which is number Step of Steps, counted from 1.
@@ -38,13 +38,13 @@ type Step struct {
 	Weight float64
 }
 
-// Every is how often a Meter tells the state.
+// Every is the interval at which a Meter reports its state.
 const Every = 250 * time.Millisecond
 
-// Meter counts what is done and tells it now and then. A nil Meter counts nothing. It is safe for concurrent use.
+// Meter counts progress and reports it at intervals. A nil Meter counts nothing. It is safe for concurrent use.
 type Meter struct {
 	tell func(State)
-	mu   sync.Mutex // tell is called by one goroutine at a time
+	mu   sync.Mutex // for calls of tell
 	stop chan struct{}
 	idle sync.WaitGroup
 	now  func() time.Time
@@ -58,7 +58,7 @@ type Meter struct {
 	errors            atomic.Int64
 }
 
-// stepState is what does not change during a step.
+// stepState is the part of the state that does not change during a step.
 type stepState struct {
 	steps   []Step
 	current int
@@ -68,8 +68,8 @@ type stepState struct {
 	tasks   int
 }
 
-// Start returns a meter for these steps that calls tell four times a second until it is closed. The first step
-// begins at once, without a size. Without tell nothing is counted: the meter is nil.
+// Start returns a meter for these steps that calls tell four times per second until it is closed. The first
+// step begins at once, without a size. If tell is nil, the meter is nil.
 func Start(steps []Step, tell func(State)) *Meter {
 	if tell == nil {
 		return nil
@@ -100,15 +100,15 @@ func (m *Meter) run() {
 	}
 }
 
-// say tells the state.
+// say reports the state.
 func (m *Meter) say() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.tell(m.State())
 }
 
-// Begin starts a step. total is its size in bytes, of which an earlier process did resumed; tasks is how many
-// pieces the rest has.
+// Begin starts a step. total is its size in bytes, of which an earlier process did resumed; tasks is the
+// number of tasks left.
 func (m *Meter) Begin(name string, total, resumed int64, tasks int) {
 	if m == nil {
 		return
@@ -128,7 +128,7 @@ func (m *Meter) Begin(name string, total, resumed int64, tasks int) {
 	m.say()
 }
 
-// Copied says how far a step is that copies: so many bytes, about how many in all (0: not known) and so many keys.
+// Copied sets the progress of a copying step: bytes done, approximate total (0: unknown) and keys.
 func (m *Meter) Copied(done, total, keys int64) {
 	if m == nil {
 		return
@@ -147,7 +147,7 @@ func (m *Meter) Error() {
 	}
 }
 
-// State says how far things are.
+// State returns the current state.
 func (m *Meter) State() State {
 	s, now := m.step.Load(), m.now()
 	out := State{
@@ -201,7 +201,7 @@ func (s *stepState) estimate(out *State, seconds float64) {
 	}
 }
 
-// Close ends the telling.
+// Close stops reporting.
 func (m *Meter) Close() {
 	if m == nil {
 		return

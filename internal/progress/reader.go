@@ -6,11 +6,11 @@ import (
 	"kvferry/record"
 )
 
-// flushEvery is how many records or batches pass between the times that a reader hands over its counts.
+// flushEvery is the number of records or batches after which a reader flushes its counts.
 const flushEvery = 256
 
-// Reader returns a reader of the same records that counts them as a task of size bytes. With a nil meter that is r
-// itself.
+// Reader returns a reader of the records of r that counts them as a task of size bytes. With a nil meter it
+// returns r.
 func (m *Meter) Reader(r record.Reader, size int64) record.Reader {
 	if m == nil {
 		return r

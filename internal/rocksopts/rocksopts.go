@@ -15,8 +15,8 @@ import (
 // most bounds an OPTIONS file: one of many column families has some hundred KiB.
 const most = 16 << 20
 
-// Newest returns the value of an option in the newest OPTIONS file of a database, and the name of that file; "" when there
-// is none.
+// Newest returns the value of an option in the newest OPTIONS file of a database, and the name of that file; "" if
+// there is none.
 func Newest(dir, option string) (value, file string, err error) {
 	matches, err := disk.Glob(dir, "OPTIONS-*")
 	if err != nil {

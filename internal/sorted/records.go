@@ -42,7 +42,7 @@ type records struct {
 	key, value []byte // of the row being made
 	batch      [64]record.Element
 
-	pending []byte // value of the row that Next or Read stopped at; nil when there is none
+	pending []byte // value of the row that Next or Read stopped at; nil if there is none
 	ended   bool
 	reading bool // a record is current
 	body    []byte

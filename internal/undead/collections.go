@@ -10,8 +10,8 @@ import (
 	"kvferry/store"
 )
 
-// Family is what a format says about one type of collections whose DEL leaves the data rows, and moves the
-// version in the meta row on.
+// Family describes a type of collections in a format whose DEL keeps the data rows and raises the version
+// in the meta row.
 type Family interface {
 	// UserKey returns the user key of a meta row; false for other rows of its keyspace.
 	UserKey(raw []byte) ([]byte, bool)
@@ -21,22 +21,22 @@ type Family interface {
 	Meta(value []byte) (Meta, bool)
 	// Rows are the data rows of a key.
 	Rows(key []byte) (store.Iterator, error)
-	// Version returns the version of a data row; false when it is no row of the key.
+	// Version returns the version of a data row; false if it is no row of the key.
 	Version(key, raw, value []byte) (int64, bool)
-	// Row takes note of a data row of the newest dead version so far; first says that the version is new.
+	// Row records a data row of the newest dead version so far; first says that the version is new.
 	Row(first bool, raw, value []byte)
 	// Revived appends the meta row of a collection that has rows elements: as its old meta row was, or, when
 	// old is nil, as far as the data rows tell. lost says what they do not tell, "" when nothing.
 	Revived(dst, old []byte, version, rows int64) (value []byte, lost string)
 }
 
-// Meta is what a meta row says.
+// Meta is a decoded meta row.
 type Meta struct {
-	Count   int64 // of its rows; -1 when the meta row does not say
+	Count   int64 // number of rows; -1: unknown
 	Version int64
-	// Alive says that a reader takes the collection to have elements.
+	// Alive is true if the collection has elements for a reader.
 	Alive bool
-	// Bare says that the meta row is all there is of the record.
+	// Bare is true if the record consists of its meta row.
 	Bare bool
 }
 
@@ -129,7 +129,7 @@ func Strings(ctx context.Context, ks store.Keyspace) store.Keyspace {
 	return Overlay(ctx, ks, 1, deleted)
 }
 
-// Teller fits what a source is told to tell about records of one type.
+// Teller adapts a function that reports about records to one type.
 func Teller(tell func(key []byte, t record.Type, what string), t record.Type) func(key []byte, what string) {
 	return func(key []byte, what string) { tell(key, t, what) }
 }

@@ -213,7 +213,7 @@ func (g *Graves) Told(upTo []byte, f func(user []byte, what string)) {
 	g.notes = g.notes[:n]
 }
 
-// SeekGE passes over rows before a key.
+// SeekGE skips rows before a key.
 func (g *Graves) SeekGE(key []byte) error {
 	compare := g.rows.Keyspace.Comparer().Compare
 	for {

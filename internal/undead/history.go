@@ -57,7 +57,7 @@ func NewHistory(ctx context.Context, ks store.Keyspace, merger *store.Merger, lo
 	return &History{ctx: ctx, it: it, compare: ks.Comparer().Compare, merger: merger}, nil
 }
 
-// Next moves to the next key that has entries and returns it; it lives until the next call.
+// Next moves to the next key that has entries and returns it; it is valid until the next call.
 func (h *History) Next() ([]byte, error) {
 	for h.inKey {
 		if err := h.step(); err != nil {
@@ -141,9 +141,9 @@ func (h *History) tombstone(limit uint64) (seq uint64, ok bool) {
 	return 0, false
 }
 
-// Before returns the row of the key as it was right before the sequence number limit, and what decided that;
-// ok is false when there was none. Calls for one key go back in time: the limit of the next one is at most Moment.Seq. The
-// value lives until the next call.
+// Before returns the row of the key as it was right before the sequence number limit, and what decided that; ok is
+// false if there was none. Calls for one key go back in time: the limit of the next one is at most Moment.Seq. The
+// value is valid until the next call.
 func (h *History) Before(limit uint64) (value []byte, m Moment, ok bool, err error) {
 	h.operands, h.arena = h.operands[:0], h.arena[:0]
 	for h.inKey && h.head.Seq >= limit {
@@ -191,7 +191,7 @@ func (h *History) operand(v []byte) {
 	h.operands = append(h.operands, h.arena[at:len(h.arena):len(h.arena)])
 }
 
-// fold applies the operands to a base, nil when there is none.
+// fold applies the operands to a base, or nil if there is none.
 func (h *History) fold(base []byte, m Moment) ([]byte, Moment, bool, error) {
 	if len(h.operands) == 0 {
 		return nil, m, false, nil

@@ -62,7 +62,7 @@ func (o *Orphans) find(ctx context.Context) (*keys, error) {
 	return k, nil
 }
 
-// next returns the next key; it lives until the next call.
+// next returns the next key; it is valid until the next call.
 func (k *keys) next() ([]byte, error) {
 	for {
 		_, key, _, err := k.it.Next()
@@ -195,7 +195,7 @@ func (m *merged) fill() (err error) {
 	return nil
 }
 
-// SeekGE passes over rows before a key.
+// SeekGE skips rows before a key.
 func (m *merged) SeekGE(key []byte) error {
 	m.lo = bytes.Clone(key)
 	if m.raw != nil && bytes.Compare(m.raw, key) < 0 {

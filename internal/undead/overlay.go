@@ -1,4 +1,4 @@
-// Package undead shows rows that were deleted while older entries of them are still on disk.
+// Package undead restores deleted rows whose older entries are still on disk.
 package undead
 
 import (
@@ -11,15 +11,15 @@ import (
 	"kvferry/store"
 )
 
-// MaxHistory is how many entries of a row are looked at, the newest ones.
+// MaxHistory is the number of entries of a row that are read, newest first.
 const MaxHistory = 64
 
-// Revive says what a row comes back as. history holds its entries, the newest first; entries past the
-// first puts puts have no values. ok is false for a row that is left out.
+// Revive restores a row. history holds its entries, newest first; entries after the first puts puts
+// have no values. ok is false if the row is left out.
 type Revive func(key []byte, history []store.Entry) (value []byte, ok bool, err error)
 
-// Overlay returns a keyspace whose Rows are those of ks that revive brings back, and no others. puts is of
-// how many puts of a row revive wants the values. Everything else is ks's own.
+// Overlay returns a keyspace whose Rows are those of ks that revive restores, and no others. puts is the
+// number of puts of a row whose values revive needs. Everything else is that of ks.
 func Overlay(ctx context.Context, ks store.Keyspace, puts int, revive Revive) store.Keyspace {
 	return &overlay{Keyspace: ks, ctx: ctx, puts: puts, revive: revive}
 }

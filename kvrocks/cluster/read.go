@@ -161,7 +161,7 @@ type spanRows struct {
 	from int // where the slot is
 	head int // where the user key is
 	to   []byte
-	own  record.Tally // what was passed over within the span
+	own  record.Tally // what was skipped within the span
 }
 
 // open opens the rows of a span in a column family. between is how many bytes stand between namespace and user key.

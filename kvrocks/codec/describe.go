@@ -12,7 +12,7 @@ import (
 	"kvferry/record"
 )
 
-// describer decodes a row field by field and goes on after what is wrong with it.
+// describer decodes a row field by field and continues after what is wrong with it.
 type describer struct {
 	versioned.Describer
 	slotted bool

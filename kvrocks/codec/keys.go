@@ -254,7 +254,7 @@ func IDText(id []byte) string {
 	return fmt.Sprintf("%d-%d", binary.BigEndian.Uint64(id), binary.BigEndian.Uint64(id[8:]))
 }
 
-// SlotError says that the slot in a key is not that of the user key.
+// SlotError means that the slot in a key is not that of the user key.
 func SlotError(slot int, key []byte) error {
 	return fmt.Errorf("slot is %d, that of the key %d", slot, Slot(key))
 }

@@ -90,7 +90,7 @@ func (g *giant) walk() error {
 	return err
 }
 
-// mend goes on where the links ended too soon: over holes, and then from the right end.
+// mend continues where the links ended too soon: over holes, and then from the right end.
 func (g *giant) mend() error {
 	err := g.findHoles()
 	if err == nil {
@@ -102,7 +102,7 @@ func (g *giant) mend() error {
 	return err
 }
 
-// forward ranks the nodes that nexts lead to, and passes over holes once they are known.
+// forward ranks the nodes that nexts lead to, and skips holes once they are known.
 func (g *giant) forward() error {
 	l, c := &g.links, g.chain
 	for c.at != 0 {

@@ -99,7 +99,7 @@ func (l *List) Len() int64 { return l.alive }
 // MaxSeq is the largest seq of them.
 func (l *List) MaxSeq() int64 { return l.maxSeq }
 
-// Follow follows the links of the nodes that were added. Read hands out their elements, if elements says so. Nodes that
+// Follow follows the links of the nodes that were added. Read returns their elements, if elements says so. Nodes that
 // are lost are no part of the list.
 func (l *List) Follow(elements bool) (read, lost int64, err error) {
 	l.chain = chain{l: l, nodes: l.alive}
@@ -151,7 +151,7 @@ func (l *List) walk(c *chain) {
 	ns.left = c.count + c.right
 }
 
-// forward follows the nexts, and passes over holes once they are known.
+// forward follows the nexts, and skips holes once they are known.
 func (l *List) forward(c *chain) {
 	ns := &l.nodes
 	for c.at != 0 {
@@ -191,7 +191,7 @@ type chain struct {
 	last  int64  // seq of the node before it, 0 for none
 	count int64  // nodes passed
 	right int64  // nodes passed from right back
-	holes int64  // passed over
+	holes int64  // skipped
 	nodes int64  // nodes there are
 	kind  string // of the finding about the place where the nexts ended too soon
 	where string // that place, "" when they did not
@@ -211,7 +211,7 @@ func (c *chain) follow(found, reached bool) bool {
 	return found && !reached
 }
 
-// pass passes over the hole at to the node behind it.
+// pass skips the hole at to the node behind it.
 func (c *chain) pass(to int64) {
 	c.holes++
 	c.at = to

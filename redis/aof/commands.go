@@ -51,7 +51,7 @@ func NewCommands(r io.Reader, file string, off, size int64) *Commands {
 	return c
 }
 
-// CutError says that a log ends within a command.
+// CutError means that a log ends within a command.
 type CutError struct {
 	File string
 	Off  int64 // of the command
@@ -89,7 +89,7 @@ func (c *Commands) Next() ([][]byte, error) {
 	return c.args, nil
 }
 
-// begin passes over remarks and reads the number of arguments.
+// begin skips remarks and reads the number of arguments.
 func (c *Commands) begin() (int, error) {
 	for {
 		c.start = c.off

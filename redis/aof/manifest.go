@@ -30,7 +30,7 @@ const (
 //	file appendonly.aof.2.base.rdb seq 2 type b
 //	file appendonly.aof.2.incr.aof seq 2 type i startoffset 5859
 //
-// Words may be quoted as in redis.conf. Lines that start with # are remarks; words that are not known are passed over.
+// Words may be quoted as in redis.conf. Lines that start with # are remarks; words that are not known are skipped.
 type Manifest struct {
 	Parts []Part
 }

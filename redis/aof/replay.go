@@ -20,13 +20,13 @@ import (
 
 // Kinds of findings.
 const (
-	FindCommand = "aof-command" // a command whose effect is not known was passed over
+	FindCommand = "aof-command" // a command whose effect is not known was skipped
 	FindCut     = "aof-cut"     // the last command is not whole, or a MULTI has no EXEC
 	FindDamaged = "aof-damaged" // bytes that are no commands; what follows is not read
 	FindRefused = "aof-refused" // commands that a server answers with an error, and passes over
 )
 
-// CommandError says that a command's effect is not known.
+// CommandError means that a command's effect is not known.
 type CommandError struct {
 	File string
 	Off  int64

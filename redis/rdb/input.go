@@ -15,7 +15,7 @@ import (
 const (
 	// windowSize is how much of a file is read at once: it stays in the caches next to the core.
 	windowSize = 64 << 10
-	// maxHeld is how large a value may be to be handed out in one piece; others are read from where they are.
+	// maxHeld is how large a value may be to be returned in one piece; others are read from where they are.
 	maxHeld = 1 << 20
 )
 
@@ -130,7 +130,7 @@ func (in *input) take(n uint64, field string) []byte {
 	return b
 }
 
-// skip passes over n bytes. What is pinned is let go when it becomes too large to be held.
+// skip skips n bytes. What is pinned is let go when it becomes too large to be held.
 func (in *input) skip(n uint64, field string) {
 	if n <= uint64(len(in.buf)-in.pos) {
 		in.pos += int(n)
@@ -277,7 +277,7 @@ func (in *input) count(field string, size uint64) uint64 {
 	return n
 }
 
-// skipString passes over a string.
+// skipString skips a string.
 func (in *input) skipString(field string) {
 	if _, to, ok := in.near(); ok {
 		in.pos = to

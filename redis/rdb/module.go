@@ -42,7 +42,7 @@ const (
 	moduleString = 5
 )
 
-// skipModule passes over the items of a module's value and the 0 that ends them.
+// skipModule skips the items of a module's value and the 0 that ends them.
 func (in *input) skipModule() {
 	for in.err == nil {
 		off := in.offset()

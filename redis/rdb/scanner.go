@@ -100,7 +100,7 @@ type Item struct {
 	Meta bool
 }
 
-// Scanner cuts a file into its items. Values are passed over, not decoded.
+// Scanner cuts a file into its items. Values are skipped, not decoded.
 type Scanner struct {
 	Header Header
 	in     input
@@ -209,7 +209,7 @@ func (s *Scanner) expires(ms int64) {
 	s.item.ExpireMS = ms
 }
 
-// keyMeta passes over metadata of modules: len classes, each 4 bytes, module items, 0.
+// keyMeta skips metadata of modules: len classes, each 4 bytes, module items, 0.
 func (s *Scanner) keyMeta() {
 	s.item.Meta = true
 	for n := s.in.count("metadata", 5); n > 0 && s.in.err == nil; n-- {
@@ -218,7 +218,7 @@ func (s *Scanner) keyMeta() {
 	}
 }
 
-// slotImport passes over string, len n, n × (len first slot, len last slot).
+// slotImport skips string, len n, n × (len first slot, len last slot).
 func (s *Scanner) slotImport() bool {
 	s.item.Op = OpSlotInfo
 	s.in.skipString("slot import")
@@ -259,7 +259,7 @@ func (s *Scanner) alone(c byte) {
 	}
 }
 
-// moduleAux passes over len module id, len 2, len when, module items, 0.
+// moduleAux skips len module id, len 2, len when, module items, 0.
 func (s *Scanner) moduleAux() {
 	in, it := &s.in, &s.item
 	at := in.pos - in.pin
@@ -273,7 +273,7 @@ func (s *Scanner) moduleAux() {
 	}
 }
 
-// key reads a key and passes over its value.
+// key reads a key and skips its value.
 func (s *Scanner) key(t Type) {
 	in, it := &s.in, &s.item
 	it.Type = t

@@ -2,7 +2,7 @@ package rdb
 
 import "math"
 
-// skipValue passes over a value without decoding more than its lengths.
+// skipValue skips a value without decoding more than its lengths.
 func (in *input) skipValue(t Type, valkey bool) {
 	if valkey && t == TypeValkeyHash {
 		for n := in.count("count", 10); n > 0 && in.err == nil; n-- {
@@ -56,7 +56,7 @@ func (in *input) skipStrings(n uint64) {
 	}
 }
 
-// skipShort passes over up to n strings that are short, and in the window, with as many bytes behind each. It returns how
+// skipShort skips up to n strings that are short, and in the window, with as many bytes behind each. It returns how
 // many there were.
 func (in *input) skipShort(n uint64, behind int) (done uint64) {
 	buf, pos := in.buf, in.pos
@@ -72,7 +72,7 @@ func (in *input) skipShort(n uint64, behind int) (done uint64) {
 	return done
 }
 
-// skipPairs passes over lengths with strings.
+// skipPairs skips lengths with strings.
 func (in *input) skipPairs(n uint64) {
 	for ; n > 0 && in.err == nil; n-- {
 		in.len("container")
@@ -126,7 +126,7 @@ func (in *input) skipArray() {
 	}
 }
 
-// skipStream passes over a stream; streamDecoder says what it is made of.
+// skipStream skips a stream; streamDecoder says what it is made of.
 func (in *input) skipStream(t Type) {
 	in.skipStrings(2 * in.count("nodes", 2))
 	in.skipLens(3)
@@ -170,14 +170,14 @@ func (in *input) skipGroup(t Type) {
 	}
 }
 
-// skipIDs passes over a number of ids and the ids.
+// skipIDs skips a number of ids and the ids.
 func (in *input) skipIDs() {
 	if n := in.count("ids", IDLen); n <= math.MaxInt64/IDLen {
 		in.skip(n*IDLen, "ids")
 	}
 }
 
-// skipProducers passes over what idempotent producers have sent.
+// skipProducers skips what idempotent producers have sent.
 func (in *input) skipProducers() {
 	in.skipLens(2)
 	for n := in.count("producers", 2); n > 0 && in.err == nil; n-- {

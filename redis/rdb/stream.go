@@ -372,7 +372,7 @@ func (d *Decoder) groupElement() record.Element {
 	return record.Element{Kind: record.Group, Name: s.name, Value: s.packed[:len(s.packed):len(s.packed)]}
 }
 
-// groupElements hands out consumers and pending entries of the group.
+// groupElements returns consumers and pending entries of the group.
 func (d *Decoder) groupElements(dst []record.Element) (n int) {
 	s := &d.stream
 	for ; n < len(dst); n++ {
@@ -402,7 +402,7 @@ func (d *Decoder) groupElements(dst []record.Element) (n int) {
 	return n
 }
 
-// endStream passes over what is behind the groups.
+// endStream skips what is behind the groups.
 func (d *Decoder) endStream() {
 	if d.stream.typ >= TypeStream4 {
 		d.in.skipProducers()
@@ -410,8 +410,8 @@ func (d *Decoder) endStream() {
 	d.stream.phase = streamDone
 }
 
-// StreamLength returns how many entries the value that was read says that it has, and how many there were; ok is false when
-// it was no stream.
+// StreamLength returns how many entries the value that was read says that it has, and how many there were; ok is false
+// if it was no stream.
 func (d *Decoder) StreamLength() (says, has uint64, ok bool) {
 	return d.stream.entries, d.stream.entriesSeen, d.form == formStream
 }

@@ -73,7 +73,7 @@ func appendZeros(dst []byte, n int) []byte {
 
 func runOf(value byte, n int) byte { return 0x80 | (value-1)<<2 | byte(n-1) }
 
-// registers returns the value of each register; false when the runs do not add up.
+// registers returns the value of each register; false if the runs do not add up.
 func (h hll) registers() (out [hllRegisters]byte, ok bool) {
 	if h.dense() {
 		for i := range out {

@@ -89,7 +89,7 @@ func cmdExpire(unit string) func(*State, [][]byte) error {
 	}
 }
 
-// past is a moment that is kept as an expiry, where 0 means never: one before 1970 has come all the same.
+// past is a moment that is kept as an expiry, where 0 means never: one before 1970 has come anyway.
 func past(at int64) int64 { return max(at, 1) }
 
 // mayExpire reports whether the conditions NX, XX, GT and LT let an expiry be changed from was to at.

@@ -81,8 +81,8 @@ func (s *State) dropPieces(key []byte) {
 	s.fail(s.db.DeleteRange(prefix, successor(prefix), pebble.NoSync))
 }
 
-// join appends the pieces of a row to dst, as view sees them: an iterator that is asked for others of the same moment; nil
-// sees what is there now.
+// join appends the pieces of a row to dst, as view sees them: an iterator that is requested others of the same moment;
+// nil sees what is there now.
 func (s *State) join(dst, key []byte, size int64, view *pebble.Iterator) ([]byte, error) {
 	prefix := piecePrefix(key)
 	bounds := &pebble.IterOptions{LowerBound: prefix, UpperBound: successor(prefix)}

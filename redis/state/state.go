@@ -54,11 +54,11 @@ type ReplyError struct{ Text string }
 
 func (e *ReplyError) Error() string { return e.Text }
 
-// UnsupportedError says that a command's effect is not known, or not exactly.
+// UnsupportedError means that a command's effect is not known, or not exactly.
 type UnsupportedError struct {
 	Command string
 	Why     string
-	// Near says that the command was applied all the same, with a result that may differ in the last bits of a number.
+	// Near says that the command was applied anyway, with a result that may differ in the last bits of a number.
 	Near bool
 }
 
@@ -150,7 +150,7 @@ type command struct {
 	run   func(*State, [][]byte) error
 }
 
-// Do applies a command, whose name comes first. A *ReplyError says that a server would have refused it, an
+// Do applies a command, whose name comes first. A *ReplyError means that a server would have refused it, an
 // *UnsupportedError that its effect is not known; both have changed nothing, unless the latter says Near. Other errors
 // are of the store.
 func (s *State) Do(args [][]byte) error {
@@ -183,7 +183,7 @@ func (s *State) upper(name []byte) []byte {
 	return s.name
 }
 
-// get returns a copy of a row's value; false when there is none.
+// get returns a copy of a row's value; false if there is none.
 func (s *State) get(key []byte) ([]byte, bool) {
 	v, closer, err := s.db.Get(key)
 	if err != nil {

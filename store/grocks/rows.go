@@ -162,7 +162,7 @@ func (r *rows) fill() error {
 	return r.err
 }
 
-// SeekGE passes over rows below key.
+// SeekGE skips rows below key.
 func (r *rows) SeekGE(key []byte) error {
 	for len(r.rest) > 0 {
 		kn := binary.NativeEndian.Uint32(r.rest)

@@ -9,14 +9,15 @@ import (
 	"kvferry/store"
 )
 
-// cursor walks a tree from left to right. It holds one page a level. Views live until the next call.
+// cursor walks a tree from left to right. It holds one page a level. Views are valid until the next
+// call.
 type cursor struct {
 	k      *keyspace
 	levels []level
 	pages  uint64 // read so far: a tree has no page twice
 	big    []byte // value of the current node when it is in overflow pages
 	primed bool
-	// salvage passes over what cannot be read; lost says that it has.
+	// salvage skips what cannot be read; lost says that it has.
 	salvage, lost bool
 	// bound is told the key of each branch node that is gone to: no row before has it or comes after it, and none behind
 	// comes before it. nil: nobody asks.
@@ -65,7 +66,7 @@ func (c *cursor) next() (node, error) {
 	}
 }
 
-// advance moves to the first node of the next leaf, or of one that has none because it was passed over.
+// advance moves to the first node of the next leaf, or of one that has none because it was skipped.
 func (c *cursor) advance() error {
 	for i := len(c.levels) - 2; i >= 0; i-- {
 		if num, ok, err := c.child(i); ok || err != nil {
@@ -370,7 +371,7 @@ func (w *checked) disorder(prev, next []byte) error {
 		Prev: bytes.Clone(prev), Next: bytes.Clone(next)}
 }
 
-// count reports a tree whose rows are not as many as it says. Where something was passed over, there are fewer.
+// count reports a tree whose rows are not as many as it says. Where something was skipped, there are fewer.
 func (w *checked) count() error {
 	if w.c.k.skipSub || w.rows == w.c.k.tree.entries || w.c.lost && w.rows < w.c.k.tree.entries {
 		return nil

@@ -30,9 +30,9 @@
 //	       | entries (8B) | root (8B) |   pad of the free list's tree is the page size
 //	       +--------------+-----------+
 //
-// LMDB keeps no name of the order of a database: it is whatever the program that wrote it compared with.
-// Options.Order says which order is expected; rows are yielded as the tree has them, and two rows
-// that contradict the expected order are a store.OrderError, as is a row on the wrong side of a key of a branch page, by
-// which ranges and seeks go. With Options.Resort all rows of a database
-// go through an external sort instead. With Options.Salvage pages and nodes that cannot be read are passed over.
+// LMDB keeps no name of the order of a database: it is whatever the program that wrote it compared with. Options.Order
+// says which order is expected; rows are yielded as the tree has them, and two rows that contradict the expected order
+// are a store.OrderError, as is a row on the wrong side of a key of a branch page, by which ranges and seeks go. With
+// Options.Resort all rows of a database go through an external sort instead. With Options.Salvage pages and nodes that
+// cannot be read are skipped.
 package lmdb

@@ -9,7 +9,7 @@ import (
 	"kvferry/store"
 )
 
-// With Options.Salvage iterators read past pages and nodes that cannot be read. LMDB keeps no checksums: a page is
+// With Options.Salvage iterators skip pages and nodes that cannot be read. LMDB keeps no checksums: a page is
 // only known to be damaged when it does not have its own number, or holds what no page can hold. So rows that are
 // left may still be wrong, and what leads to rows out of order or twice is an error in any case.
 
@@ -19,7 +19,7 @@ func isDamage(err error) bool {
 	return !disk.IsAccess(err) && (errors.As(err, &c) || errors.Is(err, syscall.EIO))
 }
 
-// pass decides about an error in a page: a salvage goes on after it.
+// pass decides about an error in a page: a salvage continues after it.
 func (c *cursor) pass(err error, num uint64) error {
 	err = c.damage(err, num)
 	if !isDamage(err) {
@@ -70,7 +70,7 @@ func (e *env) firstLost(num uint64) bool {
 }
 
 // Unordered calls f with every row in the order of the tree. Damaged pages and values are reported and
-// passed over; no page is read twice.
+// skipped; no page is read twice.
 func (k *keyspace) Unordered(f func(*store.Entry) error) error {
 	if err := k.usable(); err != nil {
 		return err

@@ -132,7 +132,7 @@ func (s *sortedRows) read() error {
 	return nil
 }
 
-// SeekGE passes over the rows before key.
+// SeekGE skips the rows before key.
 func (s *sortedRows) SeekGE(key []byte) error {
 	if s.seek == nil || s.k.compare(s.seek, key) < 0 {
 		s.seek = append([]byte{}, key...)

@@ -121,7 +121,7 @@ func (k *keyspace) serverSearch(key []byte) (page uint64, index int, found bool,
 			return num, at, exact, nil
 		}
 		if l.page.n == 0 {
-			return 0, 0, false, nil // passed over
+			return 0, 0, false, nil // skipped
 		}
 		n, err := l.page.branch(at)
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // Engines number what is written, one number an entry, and write it to a log before it takes effect. What the logs hold
-// therefore is without a gap from the first entry that no table holds to the last one, and it goes on where tables and
-// MANIFEST end. Once all logs are loaded this is compared:
+// therefore is without a gap from the first entry that no table holds to the last one, and it continues where tables
+// and MANIFEST end. Once all logs are loaded this is compared:
 //
 //	tables of a column family   no log that it reads has numbers up to the largest of them
 //	last sequence               the MANIFEST has the last number there was when it was written: logs begin at the next

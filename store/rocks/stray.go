@@ -159,7 +159,7 @@ func (s *strayTable) choose(p *sst.Properties) error {
 	return err
 }
 
-// compare reads the table until it finds something that is nowhere else. It goes on after damage.
+// compare reads the table until it finds something that is nowhere else. It continues after damage.
 func (s *strayTable) compare(ctx context.Context) (lost string, err error) {
 	if s.db.levelDB && s.loggedAll() {
 		return "", nil

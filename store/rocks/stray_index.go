@@ -77,7 +77,7 @@ func (h *holders) root(from, to int) []byte {
 	return end
 }
 
-// find returns a table that fits and whose bounds a key is between, nil when there is none.
+// find returns a table that fits and whose bounds a key is between, or nil if there is none.
 func (h *holders) find(key []byte, fits func(*lsm.Table) bool) *lsm.Table {
 	switch {
 	case h.last != nil && fits(h.last) && covers(h.last, key):

@@ -205,7 +205,7 @@ func (f *dumpFlags) dumpRecords(cmd *cobra.Command, d *Dataset, w io.Writer) (in
 	return dumper.Records(), err
 }
 
-// encoder makes the encoder of the format that was asked for.
+// encoder makes the encoder of the format that was requested.
 func (f *dumpFlags) encoder(d *Dataset) (inspect.Encoder, error) {
 	lines := render.Lines{Encoder: jsonl.Encoder{Base64: f.encode == "base64", KeysOnly: f.keysOnly}}
 	switch f.format {

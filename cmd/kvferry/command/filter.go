@@ -41,7 +41,7 @@ func (f *PlaceFlags) Register(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.dbs, "db", nil, "only these databases, by `name`, separated by commas or repeated")
 }
 
-// pass passes over the stores of which nothing is selected, as format.OpenOptions has it: one that is damaged is in
+// pass skips the stores of which nothing is selected, as format.OpenOptions has it: one that is damaged is in
 // nobody's way. The names of --db are those of another dataset when they are mapped.
 func (f *PlaceFlags) pass(mapped bool) func(db string, t record.TypeSet, dir string) bool {
 	types := record.TypeSet(f.types)

@@ -83,7 +83,7 @@ func topicNames() []string {
 	return out
 }
 
-// topicText is the text of a topic, "" when there is none of that name.
+// topicText is the text of a topic, or "" if there is none of that name.
 func topicText(args []string) string {
 	if len(args) != 1 {
 		return ""

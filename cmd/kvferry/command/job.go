@@ -29,8 +29,8 @@ func allFlags(cmd *cobra.Command, path string) error {
 }
 
 // checkNames refuses flags that name a file, a directory, a dataset or a database and were given an empty text, as a
-// variable leaves that is not set: they would do nothing, which for --check, --against or --key-file is not what
-// was asked for.
+// variable leaves that is not set: they would do nothing, which for --check, --against or --key-file is not what was
+// requested.
 func checkNames(fs *pflag.FlagSet) (err error) {
 	fs.Visit(func(f *pflag.Flag) {
 		what, _ := pflag.UnquoteUsage(f)

@@ -46,7 +46,7 @@ func (f *ReadFlags) RegisterSalvage(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.salvage, "salvage", false, "skip and list unreadable tables, blocks or pages, and exit with 3")
 }
 
-// checkSalvage refuses --salvage where nothing can be passed over.
+// checkSalvage refuses --salvage where nothing can be skipped.
 func (f *ReadFlags) checkSalvage(cmd *cobra.Command) error {
 	if f.salvage && f.source.reader != readerNative && cmd.Flags().Changed("salvage") {
 		return usagef("--salvage and --store %s do not go together", f.source.reader)
@@ -54,7 +54,7 @@ func (f *ReadFlags) checkSalvage(cmd *cobra.Command) error {
 	return nil
 }
 
-// hint names the flag that goes on after an error.
+// hint names the flag that continues after an error.
 func (f *ReadFlags) hint(err error) error {
 	var block *store.BlockError
 	if f.salvage || !errors.As(err, &block) {

@@ -145,7 +145,7 @@ func (s *smallItem) of(arena []byte) (name, value []byte) {
 	return arena[s.at : s.at+s.name : s.at+s.name], arena[s.at+s.name : s.at+s.name+s.value]
 }
 
-// outgrow goes on with elements as they come: there are too many to choose.
+// outgrow continues with elements as they come: there are too many to choose.
 func (e *Encoder) outgrow() error {
 	e.plain = true
 	if e.typ == record.Hash && e.Version.FieldExpiry() {

@@ -373,7 +373,7 @@ func (p *Reader) listpackEntry(e *Item) (err error) {
 	return p.backlen(p.pos - from)
 }
 
-// backlen passes over the size of an entry, which is in groups of 7 bits, the most significant first.
+// backlen skips the size of an entry, which is in groups of 7 bits, the most significant first.
 func (p *Reader) backlen(size int) error {
 	n := backlenSize(size)
 	if n > p.end-p.pos {

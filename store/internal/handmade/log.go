@@ -26,7 +26,7 @@ func Log(number uint64, reuse bool, records ...[]byte) []byte {
 	return LogAfter(nil, number, reuse, records...)
 }
 
-// LogAfter goes on with a log that starts with a fragment.
+// LogAfter continues with a log that starts with a fragment.
 func LogAfter(start []byte, number uint64, reuse bool, records ...[]byte) []byte {
 	var out bytes.Buffer
 	out.Write(start)

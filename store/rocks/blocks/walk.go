@@ -7,12 +7,12 @@ type Walk interface {
 	// Seek moves to the first block that may hold keys at or after key, which may lie before the current one; false
 	// without an error is the end.
 	Seek(key []byte) (bool, error)
-	// Separator returns a user key that no key of the block is after, and that is before those of the next one. It lives
-	// until the next move.
+	// Separator returns a user key that no key of the block is after, and that is before those of the next one. It is
+	// valid until the next move.
 	Separator() []byte
 	// Handle says where the block is.
 	Handle() Handle
-	// Load returns the block, verified and unpacked. It lives until the next call.
+	// Load returns the block, verified and unpacked. It is valid until the next call.
 	Load() (Block, error)
 	// Close ends the walk.
 	Close()

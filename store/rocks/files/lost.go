@@ -41,7 +41,7 @@ func (l *lost) add(off int64, n int, err error) {
 	l.spans = slices.Replace(l.spans, from, to, span{off, end, err})
 }
 
-// in returns the error of a span that reaches into n bytes at off, nil when there is none.
+// in returns the error of a span that reaches into n bytes at off, or nil if there is none.
 func (l *lost) in(off int64, n int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -23,7 +23,7 @@ const (
 	maxWindow = 8 << 20
 	// maxBatch bounds a record: write batches are below 4 GiB.
 	maxBatch = 1 << 32
-	// maxRecord bounds a record that is handed out in memory, where Huge does not.
+	// maxRecord bounds a record that is returned in memory, where Huge does not.
 	maxRecord = 1 << 31
 )
 

@@ -19,7 +19,7 @@ type Run struct {
 }
 
 // Cursor walks the entries of a sorted run that lie in [.., hi), checking their order. After next or
-// seek returned true, the current entry is in the fields; its views live until the next move.
+// seek returned true, the current entry is in the fields; its views are valid until the next move.
 type Cursor struct {
 	ks       *Keyspace
 	tables   []*Table
@@ -320,7 +320,7 @@ func (c *Cursor) openTable() bool {
 	return true
 }
 
-// loadBlock reads the block that the index stands at. False is an error in c.err, or a block that was passed over.
+// loadBlock reads the block that the index stands at. False is an error in c.err, or a block that was skipped.
 func (c *Cursor) loadBlock() bool {
 	c.handle = c.walk.Handle()
 	c.checkHi = c.hi != nil && c.ks.cmp.Compare(c.walk.Separator(), c.hi) >= 0

@@ -15,5 +15,5 @@
 // A table is what a Source gives: a blocks.Walk through its blocks, and what stands around its rows. A table file is one, a
 // spool of our own another: entries of logs, or of a table in disorder, sorted into a temporary file.
 //
-// With Env.Salvage what cannot be read of a table is passed over: see salvage.go.
+// With Env.Salvage what cannot be read of a table is skipped: see salvage.go.
 package lsm

@@ -14,9 +14,9 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// With Options.Salvage iterators read past what cannot be read: a data block, a partition of an index, or an index,
-// which is all rows of its table, and so is what says how they are to be read. Which rows there are then depends on the
-// files alone, not on how an iterator came to a place:
+// With Options.Salvage iterators skip what cannot be read: a data block, a partition of an index, or an index, which
+// is all rows of its table, and so is what says how they are to be read. Which rows there are then depends on the files
+// alone, not on how an iterator came to a place:
 //
 //   - A block that cannot be loaded has no rows. One that loads has those before the first entry that is none; a
 //     seek walks there from the start of the block, where it would jump otherwise.
@@ -24,10 +24,10 @@ import (
 //   - A table that cannot be opened has no rows: it is missing, of another size than the MANIFEST says, another one than
 //     the MANIFEST names, or its footer, metaindex, properties or dictionary is damaged. No iterator comes to it. (Rows of LevelDB need no metaindex.)
 //   - Range tombstones that cannot be read delete nothing. The other rows of their table are read.
-//   - MANIFEST and logs are not passed over, nor rows out of order, what this reader does not support, and errors of
+//   - MANIFEST and logs are not skipped, nor rows out of order, what this reader does not support, and errors of
 //     the system that may be gone the next time.
 //
-// What was passed over may have held newer versions or tombstones, so that older versions of its keys come back.
+// What was skipped may have held newer versions or tombstones, so that older versions of its keys come back.
 // Nobody can tell which; the finding says whether there are tables that could have some.
 
 // What errors and findings call parts of a table.
@@ -60,7 +60,7 @@ func (s *Skips) First(off uint64) bool {
 	return true
 }
 
-// Salvages reports whether an error of a table is read past.
+// Salvages reports whether tables with an error are skipped.
 func (ks *Keyspace) Salvages(err error) bool { return ks.Env.Salvage && base.IsDamage(err) }
 
 // readable returns the tables that can be opened. Without a salvage these are all, or there is an error.
@@ -78,7 +78,7 @@ func (ks *Keyspace) readable() ([]*Table, error) {
 	return out, nil
 }
 
-// Opens opens a table. False without an error is one that is passed over.
+// Opens opens a table. False without an error is one that is skipped.
 func (ks *Keyspace) Opens(t *Table) (bool, error) {
 	info, err := t.Load()
 	if err != nil {
@@ -159,7 +159,7 @@ func Reason(err error) string {
 // salvages reports whether the cursor reads past damage. A spool is our own: it is whole.
 func (c *Cursor) salvages() bool { return c.ks.Env.Salvage && c.T.origins == nil }
 
-// passes reports whether the walk goes on after a part of the current table that cannot be read.
+// passes reports whether the walk continues after a part of the current table that cannot be read.
 func (c *Cursor) passes(h blocks.Handle, sep []byte, err error) bool {
 	if !c.salvages() || !base.IsDamage(err) {
 		return false

@@ -15,10 +15,10 @@ import (
 type Source interface {
 	// Open finds out what stands around the rows, once.
 	Open() (*Info, error)
-	// Walk starts before the first block, in the room of a walk that is over when there is one. pass is asked whether the
-	// walk goes on after a part of the index, whose keys end at sep, that cannot be read; nil: it does not.
+	// Walk starts before the first block, in the room of a walk that is over when there is one. pass is asked whether
+	// the walk continues after a part of the index, whose keys end at sep, that cannot be read; nil: it does not.
 	Walk(reuse blocks.Walk, pass func(h blocks.Handle, sep []byte, err error) bool) (blocks.Walk, error)
-	// KeyBefore returns the last separator of the index that is before sep, as far as it can be read; nil when there is
+	// KeyBefore returns the last separator of the index that is before sep, as far as it can be read; nil if there is
 	// none.
 	KeyBefore(sep []byte) []byte
 }

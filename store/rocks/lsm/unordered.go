@@ -22,7 +22,7 @@ func (ks *Keyspace) ScanTables(f func(*store.Entry) error) error {
 	return nil
 }
 
-// Damaged reports damage that is read past.
+// Damaged reports damage that was skipped.
 func (ks *Keyspace) Damaged(p record.Place, what string) {
 	ks.Env.Report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: ks.name, Place: p, Detail: what})
 }

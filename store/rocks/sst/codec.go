@@ -61,7 +61,7 @@ const maxWindow = 128 << 20
 // max returns what a block may unpack to.
 func (p *Unpackers) max() int { return int(min(cmp.Or(p.Max, DefaultMax), blocks.MaxSize)) }
 
-// SizeError says that a block unpacks to more than is allowed.
+// SizeError means that a block unpacks to more than is allowed.
 type SizeError struct{ Max int }
 
 // Error says what helps.

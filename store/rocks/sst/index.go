@@ -137,7 +137,8 @@ func (x *indexBlock) seek(compare func(a, b []byte) int, key []byte) (bool, erro
 	return ok, err
 }
 
-// before returns the last key that is before key, nil when there is none, and moves to the entry after it.
+// before returns the last key that is before key, or nil if there is none, and moves to the entry after
+// it.
 func (x *indexBlock) before(compare func(a, b []byte) int, key []byte) (last []byte) {
 	ok, _ := x.near(compare, key)
 	for ok && compare(x.sep(), key) < 0 {
@@ -181,8 +182,8 @@ type tableIndex struct {
 	two  bool
 	// The blocks of top and part, while they are in use.
 	topBlock, partBlock *cachedBlock
-	// pass is asked whether the walk goes on after a partition, whose entries end at sep, that cannot be read, or not
-	// to its end; nil: it does not.
+	// pass is asked whether the walk continues after a partition, whose entries end at sep, that cannot be read, or
+	// not to its end; nil: it does not.
 	pass func(h blocks.Handle, sep []byte, err error) bool
 }
 
@@ -275,7 +276,8 @@ func (x *tableIndex) seek(key []byte) (bool, error) {
 	return x.next()
 }
 
-// passes reports whether the walk goes on after the current partition, of which nothing more is read then.
+// passes reports whether the walk continues after the current partition, of which nothing more is read
+// then.
 func (x *tableIndex) passes(err error) bool {
 	if x.pass == nil || !x.pass(x.top.handle, x.top.sep(), err) {
 		return false
@@ -296,7 +298,7 @@ func (x *tableIndex) openPart() error {
 	return x.partDamage(x.part.open(b.b, &x.r.info.Properties))
 }
 
-// entry returns the current entry; its key lives until the next move.
+// entry returns the current entry; its key is valid until the next move.
 func (x *tableIndex) entry() indexEntry {
 	if x.two {
 		return indexEntry{x.part.sep(), x.part.handle}

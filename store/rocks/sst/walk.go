@@ -17,8 +17,8 @@ type Walk struct {
 
 var _ blocks.Walk = (*Walk)(nil)
 
-// Walk starts before the first block, in the room of a walk that is over when there is one. pass is asked whether the walk
-// goes on after a partition of the index, whose keys end at sep, that cannot be read; nil: it does not.
+// Walk starts before the first block, in the room of a walk that is over when there is one. pass is asked whether the
+// walk continues after a partition of the index, whose keys end at sep, that cannot be read; nil: it does not.
 func (r *Reader) Walk(reuse blocks.Walk, pass func(h blocks.Handle, sep []byte, err error) bool) (blocks.Walk, error) {
 	w, _ := reuse.(*Walk)
 	if w == nil {
@@ -72,7 +72,7 @@ func (w *Walk) Close() {
 	w.win.Close()
 }
 
-// KeyBefore returns the last separator of the index that is before sep, as far as it can be read; nil when there is none.
+// KeyBefore returns the last separator of the index that is before sep, as far as it can be read; nil if there is none.
 func (r *Reader) KeyBefore(sep []byte) []byte {
 	var x tableIndex
 	defer x.close()

@@ -206,7 +206,7 @@ func (w *Writer) begin(key []byte, n int) error {
 	return nil
 }
 
-// endBlock ends the block. Next is the first key of the next one; nil when there is none.
+// endBlock ends the block. Next is the first key of the next one; nil if there is none.
 func (w *Writer) endBlock(next []byte) error {
 	raw := w.data.finish()
 	w.appendSeparator(next)
@@ -296,7 +296,7 @@ func (w *Writer) Blocks() int { return w.blocks }
 // Entries is the number of rows.
 func (w *Writer) Entries() int64 { return w.entries }
 
-// Last is the key of the last row, nil before the first; it lives until the next one.
+// Last is the key of the last row, nil before the first; it is valid until the next one.
 func (w *Writer) Last() []byte {
 	if w.entries == 0 {
 		return nil

@@ -92,7 +92,7 @@ func (b *blockWriter) size() int { return len(b.buf) - b.start + 4*len(b.restart
 
 func (b *blockWriter) empty() bool { return len(b.buf) == b.start }
 
-// finish ends the block and returns it; it lives until the buffer is reset.
+// finish ends the block and returns it; it is valid until the buffer is reset.
 func (b *blockWriter) finish() []byte {
 	if len(b.restarts) == 0 {
 		b.restart()

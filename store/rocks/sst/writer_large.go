@@ -58,7 +58,7 @@ func (w *Writer) large(key, value, suffix []byte) error {
 	return nil
 }
 
-// endLarge adds the index entry of a large row; next is the key after it, nil when there is none.
+// endLarge adds the index entry of a large row; next is the key after it, or nil if there is none.
 func (w *Writer) endLarge(next []byte) {
 	if w.waiting.Size > 0 {
 		w.appendSeparator(next)

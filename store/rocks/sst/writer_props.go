@@ -9,7 +9,7 @@ import (
 )
 
 // What a table says about itself, names of table/table_properties.cc and table/block_based. Those that only some
-// versions of RocksDB know are passed over by the others.
+// versions of RocksDB know are skipped by the others.
 
 // properties lists the properties in any order. metaOff is where the filter, the first block after the data, starts.
 func (w *Writer) properties(dataSize uint64) *propertyList {

@@ -68,7 +68,7 @@ func NewBatch(l *logfile.Reader, rec []byte, off int64) (*Batch, error) {
 	return &Batch{src: src, rest: l.Size}, err
 }
 
-// PeekSeq returns the first sequence number of a batch that is cut off; false when it is cut off before.
+// PeekSeq returns the first sequence number of a batch that is cut off; false if it is cut off before.
 func PeekSeq(b []byte) (uint64, bool) {
 	if len(b) < 8 {
 		return 0, false

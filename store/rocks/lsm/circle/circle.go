@@ -73,7 +73,7 @@ type Set struct {
 // Replay reads the logs of the keyspace once more. f gets the index of each entry's log and the offset of its record.
 type Replay func(ctx context.Context, f func(log uint32, off int64, e Entry) error) error
 
-// Entry is an entry of a log. Its views live until the function that got it returns.
+// Entry is an entry of a log. Its views are valid until the function that got it returns.
 type Entry struct {
 	Key  []byte
 	Kind byte

@@ -27,7 +27,7 @@ func (r *skipRandom) height() int {
 // before it.
 //
 // It need not hold all entries. Those that compare alike with all that are in it never turn a search within
-// it aside; they only draw a height, so they are passed over with skip.
+// it aside; they only draw a height, so they are skipped with skip.
 type skipList struct {
 	compare func(a, b []byte) int
 	random  skipRandom
@@ -49,7 +49,7 @@ func newSkipList(compare func(a, b []byte) int) *skipList {
 	return &skipList{compare: compare, random: skipSeed, head: skipNode{next: make([]*skipNode, skipMaxHeight)}}
 }
 
-// skip passes over an entry that is not in the list.
+// skip skips an entry that is not in the list.
 func (s *skipList) skip() { s.random.height() }
 
 // insert adds an entry; key is kept.
