@@ -3,6 +3,7 @@ package kvrocks_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"strings"
 	"testing"
 
@@ -73,5 +74,36 @@ func TestDescribeByMetadata(t *testing.T) {
 				t.Errorf("%s, want a %s", got, want)
 			}
 		}
+	}
+}
+
+// TestStaleModuleRows: rows of a value that was deleted before are passed over, however many there are: none of a batch is not
+// the end.
+func TestStaleModuleRows(t *testing.T) {
+	src := only(t, func(r rows) {
+		r.meta(codec.KindBloom, 1, append([]byte{0, 1}, append(make([]byte, 14), 0, 0, 0, 1)...))
+		for i := range 200 {
+			r.Put("default", subKey(6, be(uint64(i))), []byte("old"))
+		}
+		r.sub("default", be(0), "v")
+	})
+	r := formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{TempDir: t.TempDir()})
+	defer r.Close()
+	if _, err := r.Next(); err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for dst := make([]record.Element, 10); ; {
+		n, err := r.Read(dst)
+		if err == io.EOF {
+			break
+		}
+		if n == 0 || err != nil {
+			t.Fatalf("%d elements, %v", n, err)
+		}
+		total += n
+	}
+	if total != 2 { // the metadata and one row
+		t.Errorf("%d elements", total)
 	}
 }
