@@ -8,6 +8,7 @@ import (
 
 	"kvferry/blackwidow"
 	"kvferry/internal/formattest"
+	"kvferry/internal/versioned"
 	"kvferry/record"
 )
 
@@ -92,5 +93,16 @@ func TestDescribeDamage(t *testing.T) {
 	}
 	if src.Format().Name() != "blackwidow" || !src.Sorted() || src.Types("0") != record.RedisTypes&^record.Of(record.Stream) {
 		t.Error("source says otherwise")
+	}
+}
+
+// TestDescribeStream: where the parts of a stream's meta row stand.
+func TestDescribeStream(t *testing.T) {
+	value := blackwidow.AppendStreamMeta(nil, blackwidow.StreamMeta{Stream: versioned.StreamMeta{Added: 3}, Length: 2, Version: 5})
+	got := formattest.ShowRow(whole(t).Open(t).Describe("0", "streams/default", []byte("k"), value))
+	for _, want := range []string{"stream meta", "value entries added=3 @4+8", "value length=2 @60+4", "value version=5 @64+4"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is not in %s", want, got)
+		}
 	}
 }
