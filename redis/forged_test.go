@@ -1,0 +1,93 @@
+package redis
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kvferry/format"
+	"kvferry/internal/formattest"
+	"kvferry/record"
+	"kvferry/redis/rdb"
+)
+
+// TestForged: a value that contradicts itself, in a file whose checksum says nothing, is named with its key and offset, and the keys
+// around it are read.
+func TestForged(t *testing.T) {
+	sized := func(b string) string { return string(rune(len(b))) + b } // below 64 bytes
+	for name, forged := range map[string]struct {
+		typ   rdb.Type
+		value string
+	}{
+		"intset of no width":          {11, sized("\x03\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00")},
+		"intset longer than it is":    {11, sized("\x02\x00\x00\x00\xff\xff\xff\x7f\x01\x00")},
+		"listpack longer than it is":  {16, sized("\xff\xff\xff\x7f\x02\x00\x01\x01\x02\x01\xff")},
+		"listpack with half a pair":   {16, sized("\x0a\x00\x00\x00\x01\x00\x01\x01\xff\x00")},
+		"listpack without an end":     {16, sized("\x0b\x00\x00\x00\x02\x00\x01\x01\x02\x01\x00")},
+		"ziplist that points outside": {13, sized("\x0b\x00\x00\x00\xff\xff\xff\x7f\x02\x00\xff")},
+		"quicklist node of no kind":   {18, "\x01\x07" + sized("a")},
+		"zipmap that ends early":      {9, sized("\x01\xfe\xff\xff\xff\x7f")},
+	} {
+		file := append([]byte("REDIS0011"), rdb.AppendKey(nil, 0, []byte("before"), 0)...)
+		file = append(file, sized("1")...)
+		file = append(append(file, rdb.AppendKey(nil, forged.typ, []byte("bad"), 0)...), forged.value...)
+		at := int64(len(file) - len(forged.value))
+		file = append(append(file, rdb.AppendKey(nil, 0, []byte("behind"), 0)...), sized("2")...)
+		file = append(rdb.AppendEOF(file), make([]byte, 8)...)
+		path := filepath.Join(t.TempDir(), "forged.rdb")
+		if err := os.WriteFile(path, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		src := openPath(t, path)
+		var found []record.Finding
+		var ledger record.Ledger
+		r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{Now: truthTime, TempDir: t.TempDir(),
+			Ledger: &ledger, Report: func(f record.Finding) { found = append(found, f) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var keys []string
+		for h, err := r.Next(); err != io.EOF; h, err = r.Next() {
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			keys = append(keys, string(h.Key))
+			for err := error(nil); err != io.EOF; {
+				if _, err = r.Read(make([]record.Element, 4)); err != nil && err != io.EOF {
+					t.Fatalf("%s: %v", name, err)
+				}
+			}
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		formattest.CheckLedger(t, &ledger)
+		if all := strings.Join(keys, " "); !strings.HasPrefix(all, "b") || !strings.Contains(all, "before") || !strings.Contains(all, "behind") {
+			t.Errorf("%s: keys %s", name, all)
+		}
+		if len(found) != 1 || found[0].Kind != FindDamagedValue || string(found[0].Key) != "bad" || found[0].Place.Off < at || found[0].Place.Off > at+int64(len(forged.value)) {
+			t.Errorf("%s: findings %+v, want one from %d on", name, found, at)
+		}
+		for _, ks := range src.Keyspaces() {
+			it, err := ks.Rows(nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bad := 0
+			for key, value, err := it.Next(); err != io.EOF; key, value, err = it.Next() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if row := src.Describe(ks.DB, ks.Name, key, value); row.Err != nil {
+					bad++
+				}
+			}
+			if bad != 1 {
+				t.Errorf("%s: %d rows are malformed", name, bad)
+			}
+		}
+	}
+}
