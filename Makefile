@@ -18,12 +18,12 @@ RACE_COMMANDS ?= Progress|Workers|MatrixOnePass|Cancelled|SalvageTables|SalvageL
 
 help:
 	@echo 'make demo        convert a bundled database, prove it, clean up (needs only Go)'
-	@echo 'make test        all tests; installs RocksDB and LMDB with apt for the oracles if it can'
+	@echo 'make test        all tests; installs RocksDB, LevelDB and LMDB with apt for the oracles if it can'
 	@echo 'make build       bin/kvferry, static'
 	@echo 'make bench       speed and memory against a C++ reference, into bench/results'
 	@echo 'make bench-full  the same with 20 million elements as well'
 	@echo 'make profile     record the CPU profile for optimized builds again'
-	@echo 'make oracle      only the tests that use RocksDB and LMDB themselves'
+	@echo 'make oracle      only the tests that use RocksDB, LevelDB and LMDB themselves'
 	@echo 'make faults      random damages, kills, failing system calls, full disks, signals; FOR=30m SEED=1'
 	@echo 'make mutants     how many of N=300 changed lines the tests notice; SEED=1, PKGS="convert record"'
 	@echo 'make dist        archives, packages, SBOMs and checksums of a release, in dist/'
