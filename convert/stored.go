@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"sync"
@@ -88,6 +89,14 @@ func (s *storeFindings) unwritten() []record.Finding {
 	return fresh
 }
 
+// compareStored orders findings by place. Those that are not the same finding are never equal: their order must not depend
+// on which worker came first.
+func compareStored(a, b record.Finding) int {
+	return cmp.Or(cmp.Compare(a.Place.File, b.Place.File), cmp.Compare(a.Place.Off, b.Place.Off),
+		cmp.Compare(a.Place.Level, b.Place.Level), cmp.Compare(a.Place.Seq, b.Place.Seq), cmp.Compare(a.Kind, b.Kind),
+		cmp.Compare(a.Keyspace, b.Keyspace), bytes.Compare(a.Key, b.Key), cmp.Compare(a.Detail, b.Detail))
+}
+
 // tell reports all findings in order, whoever came to them.
 func (s *storeFindings) tell(to func(record.Finding)) {
 	s.mu.Lock()
@@ -96,10 +105,7 @@ func (s *storeFindings) tell(to func(record.Finding)) {
 	for _, f := range s.seen {
 		list = append(list, f)
 	}
-	slices.SortFunc(list, func(a, b record.Finding) int {
-		return cmp.Or(cmp.Compare(a.Place.File, b.Place.File), cmp.Compare(a.Place.Off, b.Place.Off),
-			cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Keyspace, b.Keyspace), cmp.Compare(a.Detail, b.Detail))
-	})
+	slices.SortFunc(list, compareStored)
 	for i := range list {
 		to(list[i])
 	}
