@@ -40,7 +40,7 @@ func (p *pass) circular() {
 	}
 	if detail == "" && r.Span() >= 1<<63 {
 		detail = fmt.Sprintf("integers from %d to %d%s are 2^63 or more apart, which %s orders in a circle: the server's lookups and deletes "+
-			"may miss them; they are read as they stand", r.Min, r.Max, deleted, codec.ComparerName)
+			"may miss them; kvferry reads them as they are", r.Min, r.Max, deleted, codec.ComparerName)
 	}
 	if detail != "" && p.env.Report != nil {
 		p.env.Report(record.Finding{Kind: record.FindCircularOrder, Severity: record.Warning, DB: p.sp.DB, Type: p.head.Type,

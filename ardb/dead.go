@@ -21,7 +21,7 @@ func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, s
 	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
 
 	if s.kind == engine.LMDB {
-		return nil, fmt.Errorf("%s: LMDB keeps no older rows: its pages are written anew without them", s.dir)
+		return nil, fmt.Errorf("%s: LMDB keeps no deleted rows: it rewrites its pages without them", s.dir)
 	}
 	sp, err := s.deadSpace(db)
 	if err != nil {

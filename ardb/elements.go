@@ -269,7 +269,7 @@ func (p *pass) score(member codec.Data) (float64, error) {
 
 func (p *pass) twins() {
 	p.report(FindZSetTwin, record.Error, record.ZSet, p.head.Key,
-		fmt.Sprintf("%d sort rows and %d score rows are not of the same members and scores", p.zset.Sorts, p.zset.Scores))
+		fmt.Sprintf("%d sort rows and %d score rows do not hold the same members and scores", p.zset.Sorts, p.zset.Scores))
 }
 
 // checks compares what was read with what META promises, at the end of a record, and returns io.EOF.

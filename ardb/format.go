@@ -19,8 +19,8 @@ const lmdbReason = "a stock server searches an LMDB file in byte order after its
 const serverOld = "ardb0.9.6"
 
 // oldReason says why its LevelDB databases are not written.
-const oldReason = "servers before 0.9.7 compare integers by 32 bits, so that in the index of expiries on LevelDB moments more than 24 days " +
-	"apart are in no order; write ardb0.9.6+rocksdb, or start a newer server and write ardb+leveldb"
+const oldReason = "servers before 0.9.7 compare integers by 32 bits, so LevelDB's index of expiries has no order for times more than 24 days " +
+	"apart; write ardb0.9.6+rocksdb, or start a newer server and write ardb+leveldb"
 
 // ardbFormat is the Format, in the dialect of a server or, with "", in that of 0.9.7 and later.
 type ardbFormat struct{ server string }
@@ -105,7 +105,7 @@ func weigh(s *format.StoreEvidence) (int, string) {
 		case k.Comparer == codec.ComparerName:
 			return 95, fmt.Sprintf("%s is ordered by %s", s.Path, codec.ComparerName)
 		case k.Comparer == "ARDBRocksDB" || k.Comparer == "ARDBLevelDB":
-			return 0, fmt.Sprintf("%s is of Ardb 0.8, whose layout is another", s.Path)
+			return 0, fmt.Sprintf("%s is of Ardb 0.8, which has another layout", s.Path)
 		case s.Kind == engine.LMDB && k.Name == codec.LMDBNamespace:
 			return 95, fmt.Sprintf("%s has the database %s", s.Path, codec.LMDBNamespace)
 		}

@@ -20,7 +20,7 @@ const (
 )
 
 var lossInfos = []record.LossInfo{
-	{Kind: LossIntSpan, Types: record.Of(record.Hash, record.Set), Text: "Integer fields of a hash or members of a set are 2^63 or more apart, where Ardb's comparator overflows; those too far from earlier ones are left out. Servers before 0.9.7 compare 32 bits: as `ardb0.9.6:` the bound is 2^31."},
+	{Kind: LossIntSpan, Types: record.Of(record.Hash, record.Set), Text: "Integer fields of a hash or members of a set are 2^63 or more apart, where Ardb's comparator overflows; those too far from earlier ones are left out. Servers before 0.9.7 compare 32 bits: for `ardb0.9.6:` the limit is 2^31."},
 	{Kind: LossStreamFields, Types: record.Of(record.Stream), Text: "A stream entry has more than 127 fields; it is left out."},
 }
 

@@ -131,7 +131,7 @@ func (r *rest) summary() {
 		r.report(FindUnusedRows, record.Warning, fmt.Sprintf("%d rows where the server does not look", r.odd))
 	}
 	if r.stale > 0 {
-		r.report(FindStaleTTL, record.Note, fmt.Sprintf("%d rows of the TTL index are not of a key's expiry; they do no harm", r.stale))
+		r.report(FindStaleTTL, record.Note, fmt.Sprintf("%d rows of the TTL index match no key's expiry; they do no harm", r.stale))
 	}
 }
 

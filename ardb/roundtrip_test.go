@@ -509,7 +509,7 @@ func TestCreateRefuses(t *testing.T) {
 		{engine.RocksDB, strings.Repeat("n", 513), "1 to 512 bytes"},
 		{engine.RocksDB, "default", "default column family"},
 		{engine.LevelDB, codec.TTLNamespace, "keeps this namespace for itself"},
-		{engine.RocksDB, "a\x00b", "no NUL"},
+		{engine.RocksDB, "a\x00b", "cannot contain a NUL"},
 	} {
 		o := createOptions(t, tt.kind, tt.db)
 		o.Create = memstore.New().Create

@@ -86,7 +86,7 @@ func (s *source) settle(ctx context.Context, o *format.OpenOptions, opts *store.
 			if opts.Report != nil {
 				opts.Report(record.Finding{Kind: FindRowOrder, Severity: record.Warning, Keyspace: order.Keyspace,
 					Place:  record.Place{File: filepath.Base(order.File), Off: order.Off, Level: -1},
-					Detail: "the rows are not in the order of " + codec.ComparerName + ", because of the stock server; kvferry sorted them"})
+					Detail: "the rows are not in the order of " + codec.ComparerName + ", a bug of the stock server; kvferry sorted them"})
 			}
 			opts.Resort = true
 			sorted, err := o.Store(ctx, s.dir, opts)

@@ -84,9 +84,9 @@ func (t *target) checkNamespace(db string) error {
 	case db == codec.TTLNamespace || db == codec.LMDBNamespace:
 		return fmt.Errorf("database %q: Ardb keeps this namespace for itself", db)
 	case t.kind == engine.RocksDB && db == engine.DefaultCF:
-		return fmt.Errorf("database %q: Ardb does not look at RocksDB's default column family; rename the database", db)
+		return fmt.Errorf("database %q: Ardb does not read RocksDB's default column family; rename the database", db)
 	case t.kind == engine.RocksDB && strings.ContainsRune(db, 0):
-		return fmt.Errorf("database %q: the name of a column family has no NUL", db)
+		return fmt.Errorf("database %q: the name of a column family cannot contain a NUL", db)
 	}
 	return nil
 }

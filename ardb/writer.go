@@ -60,7 +60,7 @@ func newWriter(t *target, shard int, db string, ns []byte, run store.Run, memory
 func (w *writer) Begin(h *record.Header) error {
 	if w.hasPrev && bytes.Compare(w.prev, h.Key) >= 0 {
 		if bytes.Equal(w.prev, h.Key) {
-			return w.errorf(h.Key, "a second record of this key (%s): Ardb holds one type a key", h.Type)
+			return w.errorf(h.Key, "a second record of this key (%s): Ardb holds one type per key", h.Type)
 		}
 		return w.errorf(h.Key, "after key %s: records must ascend", record.Quote(w.prev))
 	}

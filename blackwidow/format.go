@@ -101,7 +101,7 @@ func (f blackwidowFormat) Limits() format.Limits {
 		ScoreDetail: "any float64 but NaN",
 		OtherDetails: []string{
 			"lists may have any number of elements",
-			"streams, without groups and expiry, as pika3.5: only; they are read wherever they are",
+			"streams are written only as pika3.5:, without groups and expiry; they are always read",
 		},
 	}
 }
@@ -131,21 +131,21 @@ func (blackwidowFormat) Detect(ev *format.Evidence) format.Verdict {
 // that no other format has.
 func (f *family) judge(s *format.StoreEvidence) (why string, not, own bool) {
 	if s.Kind != "rocksdb" {
-		return fmt.Sprintf("%s is a %s directory, blackwidow's are RocksDB", s.Path, s.Kind), true, false
+		return fmt.Sprintf("%s is a %s directory; blackwidow uses RocksDB", s.Path, s.Kind), true, false
 	}
 	for _, k := range s.Keyspaces {
 		want := f.orderOf(k.Name)
 		if want == nil {
-			return fmt.Sprintf("%s has a column family %q, blackwidow's does not", s.Path, k.Name), true, false
+			return fmt.Sprintf("%s has a column family %q, which blackwidow's does not", s.Path, k.Name), true, false
 		}
 		if k.Comparer != "" && k.Comparer != want.Name {
-			return fmt.Sprintf("%s: %s is ordered by %s, blackwidow's by %s", s.Path, k.Name, k.Comparer, want.Name), true, false
+			return fmt.Sprintf("%s: %s is ordered by %s; blackwidow orders it by %s", s.Path, k.Name, k.Comparer, want.Name), true, false
 		}
 		own = own || k.Comparer != "" && !want.IsBytewise()
 	}
 	why = s.Path + " is a RocksDB database"
 	if own {
-		why += " in an order of blackwidow's"
+		why += " with a comparator of blackwidow"
 	}
 	return why, false, own
 }

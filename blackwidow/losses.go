@@ -15,12 +15,12 @@ import (
 // last second that the engine can count to.
 func (t *target) Losses(h *record.Header) []record.Loss {
 	if h.Type == record.Stream && !t.format.streams() {
-		return []record.Loss{{Kind: record.LossStream, Drops: true, Detail: "blackwidow has no streams before Pika 3.5.3; pika3.5: writes them"}}
+		return []record.Loss{{Kind: record.LossStream, Drops: true, Detail: "blackwidow has no streams before Pika 3.5.3; name the target pika3.5: to keep them"}}
 	}
 	var out []record.Loss
 	if h.Len > maxElements && h.Type != record.String && h.Type != record.List {
 		out = append(out, record.Loss{Kind: record.LossTooManyElements, Drops: true,
-			Detail: fmt.Sprintf("%d elements, the engine counts to %d", h.Len, maxElements)})
+			Detail: fmt.Sprintf("%d elements; the engine's limit is %d", h.Len, maxElements)})
 	}
 	if len(out) > 0 { // what is dropped loses nothing else
 		return out

@@ -61,7 +61,7 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) error {
 		}
 	}
 	if len(s.DBs) == 0 {
-		return fmt.Errorf("%s: no blackwidow database: want RocksDB directories strings, hashes, lists, sets and zsets in it, "+
+		return fmt.Errorf("%s: not a blackwidow database: want the RocksDB directories strings, hashes, lists, sets and zsets in it, "+
 			"in db0, db1, … or in db0/0, db0/1, …", s.Dir)
 	}
 	return nil

@@ -170,11 +170,11 @@ func openError(t *testing.T, m *memory) string {
 
 func TestRefusedDirectories(t *testing.T) {
 	m := newMemory(t)
-	if got := openError(t, m); !strings.Contains(got, "no blackwidow database: want RocksDB directories strings") {
+	if got := openError(t, m); !strings.Contains(got, "not a blackwidow database: want the RocksDB directories strings") {
 		t.Errorf("empty directory: %s", got)
 	}
 	m.Dir = filepath.Join(m.Dir, "nowhere")
-	if got := openError(t, m); !strings.Contains(got, "no blackwidow database") {
+	if got := openError(t, m); !strings.Contains(got, "not a blackwidow database") {
 		t.Errorf("no directory: %s", got)
 	}
 	m = newMemory(t).stores()
@@ -453,7 +453,7 @@ func TestDetect(t *testing.T) {
 	}{
 		"nothing":            {nil, 0, ""},
 		"flat":               {five("", false), 95, "strings is a RocksDB database"},
-		"in an own order":    {five("", true), 100, "lists is a RocksDB database in an order of blackwidow's"},
+		"in an own order":    {five("", true), 100, "lists is a RocksDB database with a comparator of blackwidow"},
 		"databases":          {five("db0/", true), 100, "db0/lists"},
 		"partitions":         {five("db0/3/", true), 100, "db0/3/lists"},
 		"elsewhere":          {five("x/", true), 0, ""},

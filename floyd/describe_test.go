@@ -44,7 +44,7 @@ var describedRows = []struct {
 	{"0/default", metaKey("k"), floyd.AppendStreamMeta(nil, floyd.StreamMeta{Stream: versioned.StreamMeta{Added: 3, Last: versioned.ID{7: 1, 15: 2}}, Length: 1, Version: 5}),
 		`stream meta of "k" meta v5 n1; key key="k" @8+3; value type=5 @0+1; value entries added=3 @5+8; value first id=0-0 @13+16; value last id=1-2 @29+16; ` +
 			`value max deleted id=0-0 @45+16; value length=1 @61+4; value version=5 @65+8`},
-	{"0/default", metaKey("k"), []byte{9}, `unknown of "k" meta; key key="k" @8+3; value undecoded="\t" @0+1; error offset 0: type: no type has the number 9`},
+	{"0/default", metaKey("k"), []byte{9}, `unknown of "k" meta; key key="k" @8+3; value undecoded="\t" @0+1; error offset 0: type: unknown type 9`},
 	{"0/default", metaKey("k"), []byte{2, 0}, `set meta of "k" meta; key key="k" @8+3; value type=2 @0+1; value undecoded="\x00" @1+1; ` +
 		`error offset 0: count, version, times: need 45 bytes, have 2: too short`},
 	{"0/default", []byte("short"), nil, `unknown of "" meta; key undecoded="short" @0+5; value undecoded="" @0+0; ` +

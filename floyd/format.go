@@ -53,7 +53,7 @@ func (floydFormat) Limits() format.Limits {
 		ScoreDetail: "any float64 but NaN",
 		OtherDetails: []string{
 			"a key has one type",
-			"a key that has NULs ends with one",
+			"a key that contains NULs must end with one",
 			"lists may have any number of elements",
 			"streams have neither groups nor an expiry",
 		},
@@ -91,10 +91,10 @@ func weigh(s *format.StoreEvidence) (score int, why string) {
 	for _, k := range s.Keyspaces {
 		want := orders[k.Name]
 		if want == nil {
-			return 0, fmt.Sprintf("%s has a column family %q, floyd's does not", s.Path, k.Name)
+			return 0, fmt.Sprintf("%s has a column family %q, which floyd's does not", s.Path, k.Name)
 		}
 		if k.Comparer != "" && k.Comparer != want.Name {
-			return 0, fmt.Sprintf("%s: %s is ordered by %s, floyd's by %s", s.Path, k.Name, k.Comparer, want.Name)
+			return 0, fmt.Sprintf("%s: %s is ordered by %s; floyd orders it by %s", s.Path, k.Name, k.Comparer, want.Name)
 		}
 		switch {
 		case k.Comparer != "" && !want.IsBytewise():

@@ -15,18 +15,18 @@ import (
 const maxElements = math.MaxInt32
 
 var lossInfos = append([]record.LossInfo{
-	{Kind: record.LossInnerNUL, Text: "A key has a NUL before its end; Pika 4.0 does not write the bytes that follow the last one, so that it finds the key no more and takes " +
-		"it for others; the record is left out."},
+	{Kind: record.LossInnerNUL, Text: "A key contains a NUL but does not end with one. Pika 4.0 does not write the bytes after the last NUL, so it would lose the key or mistake " +
+		"it for another; the record is left out."},
 }, versioned.PikaStreamLosses...)
 
 // Losses lists what floyd cannot hold of a record.
 func (t *target) Losses(h *record.Header) []record.Loss {
 	if i := bytes.LastIndexByte(h.Key, 0); i >= 0 && i < len(h.Key)-1 {
 		return []record.Loss{{Kind: record.LossInnerNUL, Drops: true,
-			Detail: fmt.Sprintf("Pika 4.0 does not write the %s of the key that follow its last NUL", record.Plural(int64(len(h.Key)-1-i), "byte"))}}
+			Detail: fmt.Sprintf("Pika 4.0 does not write the %s of the key after its last NUL", record.Plural(int64(len(h.Key)-1-i), "byte"))}}
 	}
 	if h.Len > maxElements && h.Type != record.String && h.Type != record.List {
-		return []record.Loss{{Kind: record.LossTooManyElements, Drops: true, Detail: fmt.Sprintf("%d elements, the engine counts to %d", h.Len, maxElements)}}
+		return []record.Loss{{Kind: record.LossTooManyElements, Drops: true, Detail: fmt.Sprintf("%d elements; the engine's limit is %d", h.Len, maxElements)}}
 	}
 	if h.Type == record.Stream && h.ExpireMS != 0 {
 		h.ExpireMS = 0

@@ -47,7 +47,7 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) (err error)
 		}
 	}
 	if len(s.DBs) == 0 {
-		return fmt.Errorf("%s: no floyd database: want RocksDB directories 0, 1, … in db0, db1, …", s.Dir)
+		return fmt.Errorf("%s: not a floyd database: want the RocksDB directories 0, 1, … in db0, db1, …", s.Dir)
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOpt
 	for _, number := range numbers {
 		i, err := strconv.Atoi(number)
 		if err != nil || i >= maxInstances {
-			return false, fmt.Errorf("%s: %s is no instance: a database has up to %d", filepath.Join(s.Dir, dir), number, maxInstances)
+			return false, fmt.Errorf("%s: %s is not an instance; a database has at most %d", filepath.Join(s.Dir, dir), number, maxInstances)
 		}
 		if _, err := db.open(ctx, s.Dir, dir, i, o); err != nil {
 			return false, err
@@ -126,7 +126,7 @@ func (db *opened) settle(dir string, o *format.OpenOptions) error {
 	slots := guessSlots(keys)
 	if slots != defaultSlots {
 		dataset.Report(o, record.Finding{Kind: FindSlots, Severity: record.Note, DB: db.Name,
-			Detail: fmt.Sprintf("keys lie in %d instances as default-slot-num %d has them, not %d", db.n, slots, defaultSlots)})
+			Detail: fmt.Sprintf("keys are spread over %d instances by default-slot-num %d, not %d", db.n, slots, defaultSlots)})
 	}
 	p := &placing{instances: db.instances, n: db.n}
 	for i, st := range db.instances {
@@ -198,7 +198,7 @@ func (p *placing) judge(pass *versioned.Pass, own *placer, i int) (ok bool, err 
 			return false, err
 		}
 		if there {
-			pass.Damage(k, FindWrongInstance, pass.Place(), "it belongs to instance %d; instance %d has the key too, and is read", right, j)
+			pass.Damage(k, FindWrongInstance, pass.Place(), "it belongs to instance %d; instance %d has the key too, and kvferry reads that one", right, j)
 			return false, nil
 		}
 	}

@@ -77,7 +77,7 @@ func TestRefusedDirectories(t *testing.T) {
 		"another order": {func(p *planted) {
 			p.Store("1").Keyspace("list_data_cf", store.Bytewise)
 		}, "column family list_data_cf is ordered by leveldb.BytewiseComparator, want floyd.ListsDataKeyComparator"},
-		"too many instances": {func(p *planted) { mkdir(t, p.Dir, "1024") }, "1024 is no instance: a database has up to 1024"},
+		"too many instances": {func(p *planted) { mkdir(t, p.Dir, "1024") }, "1024 is not an instance; a database has at most 1024"},
 	} {
 		p := &planted{formattest.NewMemory(t, floyd.New()), t}
 		p.put(0, "default", nil, nil)
@@ -88,7 +88,7 @@ func TestRefusedDirectories(t *testing.T) {
 	}
 	p := &planted{formattest.NewMemory(t, floyd.New()), t}
 	mkdir(t, p.Dir, "db0")
-	if _, _, err := p.opened(); err == nil || !strings.Contains(err.Error(), "no floyd database: want RocksDB directories 0, 1, … in db0, db1, …") {
+	if _, _, err := p.opened(); err == nil || !strings.Contains(err.Error(), "not a floyd database: want the RocksDB directories 0, 1, … in db0, db1, …") {
 		t.Errorf("an empty directory: %v", err)
 	}
 	p.Dir = filepath.Join(p.Dir, "nowhere")
@@ -136,7 +136,7 @@ func TestSlotNumber(t *testing.T) {
 	read := func(types record.TypeSet) record.Reader {
 		return fixtures.Records(3, 200, fixtures.Options{DB: "0", Limits: floyd.New().Limits(), Types: types})
 	}
-	for slots, want := range map[int]string{1024: "", 1: "as default-slot-num 1 has them, not 1024", 100: "as default-slot-num 100 has them, not 1024"} {
+	for slots, want := range map[int]string{1024: "", 1: "by default-slot-num 1, not 1024", 100: "by default-slot-num 100, not 1024"} {
 		p := &planted{formattest.NewMemory(t, floyd.New()), t}
 		formattest.Fill(t, p.Create(t, format.CreateOptions{Instances: 3, Slots: slots, TempDir: t.TempDir()}), 0, read)
 		src, found, err := p.opened()

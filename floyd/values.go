@@ -72,7 +72,7 @@ func DecodeType(b []byte) (record.Type, error) {
 	case len(b) == 0:
 		return 0, record.Short(0, "type", typeLen, 0)
 	case int(b[0]) >= len(typeOf):
-		return 0, &record.CorruptError{Field: "type", Err: fmt.Errorf("no type has the number %d", b[0])}
+		return 0, &record.CorruptError{Field: "type", Err: fmt.Errorf("unknown type %d", b[0])}
 	}
 	return typeOf[b[0]], nil
 }

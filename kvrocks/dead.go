@@ -152,7 +152,7 @@ func (f *deadFamily) Revived(dst, old []byte, version, rows int64) (value []byte
 	m, err := codec.DecodeMeta(old)
 	if old == nil || err != nil {
 		m = codec.Meta{Wide: true, Kind: f.guess(version), Version: codec.Version(version)}
-		lost = fmt.Sprintf("that it was a %s is told by its rows", m.Kind)
+		lost = fmt.Sprintf("its type, %s, is inferred from its rows", m.Kind)
 	}
 	f.typ = m.Kind.Type()
 	switch m.Kind {

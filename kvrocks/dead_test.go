@@ -69,7 +69,7 @@ func TestDead(t *testing.T) {
 			if slices.ContainsFunc(told, func(s string) bool { return strings.HasPrefix(s, "string ") && strings.Contains(s, " elements ") }) {
 				t.Errorf("the bytes of a bitmap are taken for elements: %q", told)
 			}
-			if !slices.ContainsFunc(told, func(s string) bool { return strings.Contains(s, "told by its rows") }) {
+			if !slices.ContainsFunc(told, func(s string) bool { return strings.Contains(s, "inferred from its rows") }) {
 				t.Errorf("told: %q", told)
 			}
 		})

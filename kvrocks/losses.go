@@ -31,7 +31,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	}
 	if h.Len > math.MaxUint32 && h.Type != record.String {
 		return []record.Loss{{Kind: record.LossTooManyElements, Drops: true,
-			Detail: fmt.Sprintf("%d elements, the server counts to %d", h.Len, uint32(math.MaxUint32))}}
+			Detail: fmt.Sprintf("%d elements; the server's limit is %d", h.Len, uint32(math.MaxUint32))}}
 	}
 	switch {
 	case h.ExpireMS > maxOldExpiry:

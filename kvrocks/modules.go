@@ -33,7 +33,7 @@ func (x *moduleReader) Begin() error {
 	h.Len, h.Native = -1, ""
 	x.native = codec.AppendModule(x.native[:0], x.kind(), x.kind() == codec.KindJSON && m.Value[0] != 0)
 	if x.kind() == codec.KindBitmap {
-		x.r.Remark(FindLongBitmap, record.Note, fmt.Sprintf("a bitmap of %d bytes, more than --max-bitmap, up to which it is read as a string", m.Count))
+		x.r.Remark(FindLongBitmap, record.Note, fmt.Sprintf("a bitmap of %d bytes, too large to be read as a string: raise --max-bitmap", m.Count))
 	}
 	return nil
 }
@@ -115,11 +115,11 @@ func (x *moduleReader) check() {
 	case codec.KindBloom:
 		filters, size := uint64(binary.BigEndian.Uint16(extras)), uint64(binary.BigEndian.Uint32(extras[16:]))
 		if filters != x.rows || size != x.bytes {
-			x.r.DamageAt(nil, FindModule, "metadata tells of %d filters of %d bytes, there are %d of %d", filters, size, x.rows, x.bytes)
+			x.r.DamageAt(nil, FindModule, "metadata says %d filters of %d bytes, found %d of %d", filters, size, x.rows, x.bytes)
 		}
 	case codec.KindTDigest:
 		if merged := binary.BigEndian.Uint64(extras[16:]); merged != x.centroids {
-			x.r.DamageAt(nil, FindModule, "metadata tells of %d merged nodes, there are %d", merged, x.centroids)
+			x.r.DamageAt(nil, FindModule, "metadata says %d merged nodes, found %d", merged, x.centroids)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (x *moduleWriter) Write(elems []record.Element) error {
 		if !x.begun {
 			kind, cbor := codec.ModuleKind(string(e.Name))
 			if m.Kind, x.begun = uint8(kind), true; kind == 0 {
-				return fmt.Errorf("key %s: a value of %s, which Kvrocks does not understand", record.Quote(m.Key), record.Quote(e.Name))
+				return fmt.Errorf("key %s: a value of %s, which Kvrocks does not support", record.Quote(m.Key), record.Quote(e.Name))
 			}
 			if kind == codec.KindJSON {
 				x.hold = append(append(x.hold, boolByte(cbor)), e.Value...)

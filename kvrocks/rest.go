@@ -108,17 +108,17 @@ func (r *rest) row(key []byte) error {
 func (r *rest) behind(key []byte) string {
 	switch {
 	case r.name == codec.FamilySearch:
-		return "rows of search indexes (make them anew with FT.CREATE)"
+		return "rows of search indexes (create them again with FT.CREATE)"
 	case r.name == codec.FamilyIndex:
-		return "labels of time series in their index (commands that look for labels find those series only that are made anew)"
+		return "labels of time series in the index (commands that search by label find only series that are created again)"
 	case r.name != codec.FamilyPropagate:
 		return ""
 	case string(key) == "__namespace_keys__":
-		return "table of namespace tokens (NAMESPACE ADD gives them anew)"
+		return "namespace tokens (add them again with NAMESPACE ADD)"
 	case strings.HasPrefix(string(key), "lua_f_"):
-		return "scripts (SCRIPT LOAD)"
+		return "scripts (load them again with SCRIPT LOAD)"
 	case strings.HasPrefix(string(key), "lua_lib_code_"):
-		return "function libraries (FUNCTION LOAD)"
+		return "function libraries (load them again with FUNCTION LOAD)"
 	}
 	return ""
 }

@@ -43,7 +43,7 @@ func open(ctx context.Context, f kvrocksFormat, dir string, o *format.OpenOption
 	}
 	switch {
 	case errors.Is(err, store.ErrNotStore) || st == nil && err == nil:
-		return nil, fmt.Errorf("%s: no Kvrocks database: want a RocksDB directory in it, or in %s below it: %w", dir, storeDir, store.ErrNotStore)
+		return nil, fmt.Errorf("%s: not a Kvrocks database: want a RocksDB directory in it, or in %s below it: %w", dir, storeDir, store.ErrNotStore)
 	case err != nil:
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func open(ctx context.Context, f kvrocksFormat, dir string, o *format.OpenOption
 func (s *source) settle(o *format.OpenOptions) error {
 	for _, ks := range s.store.Keyspaces() {
 		if c := ks.Comparer(); !c.IsBytewise() {
-			return fmt.Errorf("%s: column family %s is ordered by %s, Kvrocks has all in byte order", s.Dir, ks.Name(), c.Name)
+			return fmt.Errorf("%s: column family %s is ordered by %s; all of Kvrocks's are in byte order", s.Dir, ks.Name(), c.Name)
 		}
 		if slices.Contains(codec.RecordFamilies[:], ks.Name()) {
 			s.families[ks.Name()] = ks
@@ -67,7 +67,7 @@ func (s *source) settle(o *format.OpenOptions) error {
 		s.rest = append(s.rest, ks)
 		if !slices.Contains(codec.Families[:], ks.Name()) {
 			dataset.Report(o, record.Finding{Kind: FindUnknownFamily, Severity: record.Warning, Keyspace: ks.Name(),
-				Detail: "Kvrocks has no such column family and does not start with it; its rows are not read"})
+				Detail: "Kvrocks has no such column family and does not start with it; kvferry does not read its rows"})
 		}
 	}
 	var err error

@@ -183,7 +183,7 @@ func (s *streamReader) countGroup(kind codec.GroupKind, group, name, value []byt
 	if !g.open || !bytes.Equal(g.name, group) {
 		s.r.Keep(-1)
 		s.r.Lose(1)
-		s.r.DamageAt(nil, FindStreamGroup, "a row of group %s, which is not there", record.Quote(group))
+		s.r.DamageAt(nil, FindStreamGroup, "a row of group %s, which does not exist", record.Quote(group))
 		return false
 	}
 	if kind == codec.KindConsumer {
@@ -208,12 +208,12 @@ func (s *streamReader) closeGroup() {
 		return
 	}
 	if g.consumers != uint64(len(g.have)) || g.pending != g.entries {
-		s.warn(FindStreamGroup, "group %s counts %d consumers and %d pending entries, there are %d and %d",
+		s.warn(FindStreamGroup, "group %s counts %d consumers and %d pending entries, found %d and %d",
 			record.Quote(g.name), g.consumers, g.pending, len(g.have), g.entries)
 	}
 	for name, n := range g.counted {
 		if claimed, ok := g.have[name]; !ok || claimed != n {
-			s.warn(FindStreamGroup, "group %s: consumer %s counts %d pending entries, there are %d",
+			s.warn(FindStreamGroup, "group %s: consumer %s counts %d pending entries, found %d",
 				record.Quote(g.name), record.Quote([]byte(name)), claimed, n)
 			break // one says it
 		}
@@ -230,7 +230,7 @@ func (s *streamReader) checkEntries() {
 		return
 	}
 	if s.old {
-		s.r.Remark(FindOldGroups, record.Note, "consumer groups are as servers before 2.10 keep them; later ones do not know them")
+		s.r.Remark(FindOldGroups, record.Note, "consumer groups are in the layout of servers before 2.10; later ones do not see them")
 	}
 	s.r.CheckCount(int64(s.entries))
 	if len(s.last) == 0 {

@@ -57,7 +57,7 @@ func (s *streamWriter) element(e *record.Element) error {
 		return s.pending(e)
 	}
 	if !codec.IsEntry(e.Name) {
-		return fmt.Errorf("%x is no id of an entry", e.Name)
+		return fmt.Errorf("%x is not the id of an entry", e.Name)
 	}
 	if s.entries++; s.entries == 1 || bytes.Compare(e.Name, s.state.First[:]) < 0 {
 		copy(s.state.First[:], e.Name)

@@ -107,7 +107,7 @@ func (s *stringReader) bitmapSegment(sub, value []byte, i int) error {
 	}
 	switch size := uint64(len(s.body)); {
 	case off >= size:
-		s.r.RemarkAt(i, FindSegment, record.Warning, fmt.Sprintf("the segment at %d is behind the end of the bitmap at %d", off, size))
+		s.r.RemarkAt(i, FindSegment, record.Warning, fmt.Sprintf("the segment at %d is beyond the end of the bitmap at %d", off, size))
 		return nil
 	case len(value) > codec.SegmentLen:
 		s.r.RemarkAt(i, FindSegment, record.Warning, fmt.Sprintf("the segment at %d has %d bytes, of which %d count", off, len(value), codec.SegmentLen))

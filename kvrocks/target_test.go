@@ -221,7 +221,7 @@ func (c *checklist) settle() map[codec.Kind]int {
 	}
 	for at, g := range c.groups {
 		if n := c.found[at]; g.Consumers != n.Consumers || g.Pending != n.Pending {
-			c.t.Errorf("group %q counts %d consumers and %d pending entries, there are %d and %d", at, g.Consumers, g.Pending, n.Consumers, n.Pending)
+			c.t.Errorf("group %q counts %d consumers and %d pending entries, found %d and %d", at, g.Consumers, g.Pending, n.Consumers, n.Pending)
 		}
 	}
 	return kinds

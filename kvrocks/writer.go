@@ -103,7 +103,7 @@ func appendMember(dst []byte, m *versioned.Meta, name []byte) ([]byte, error) {
 func (w *writer) Begin(h *record.Header) error {
 	if w.hasPrev && bytes.Compare(w.prev, h.Key) >= 0 {
 		if bytes.Equal(w.prev, h.Key) {
-			return w.located(fmt.Errorf("a second record of key %s (%s): Kvrocks holds one type a key", record.Quote(h.Key), h.Type))
+			return w.located(fmt.Errorf("a second record of key %s (%s): Kvrocks holds one type per key", record.Quote(h.Key), h.Type))
 		}
 		return w.located(fmt.Errorf("key %s after key %s: records must ascend", record.Quote(h.Key), record.Quote(w.prev)))
 	}

@@ -170,25 +170,25 @@ func TestSweep(t *testing.T) {
 func TestDecodeErrors(t *testing.T) {
 	for _, c := range []struct{ codec, bytes, want string }{
 		{"meta key", "", "offset 0: kind: need 1 bytes, have 0: too short"},
-		{"meta key", "53", "offset 1: klen: 0 bytes: the engine has keys of 1 to 254 bytes"},
+		{"meta key", "53", "offset 1: klen: 0 bytes: the engine accepts keys of 1 to 254 bytes"},
 		{"meta key", "73 6b", "offset 0: kind: 's' is of another kind of row"},
 		{"hash key", "68", "offset 0: klen: need 2 bytes, have 1: too short"},
-		{"hash key", "68 00 3d", "offset 1: klen: 0 bytes: the engine has keys of 1 to 254 bytes"},
+		{"hash key", "68 00 3d", "offset 1: klen: 0 bytes: the engine accepts keys of 1 to 254 bytes"},
 		{"hash key", "68 05 6b65 3d", "offset 2: klen: need 5 bytes, have 3: too short"},
 		{"hash key", "68 01 6b", "offset 3: '=': need 1 bytes, have 0: too short"},
 		{"hash key", "68 01 6b 2b", "offset 3: '=': no '=' after the user key"},
 		{"set key", "68 01 6b", "offset 0: kind: 'h' is of another kind of row"},
 		{"list key", "6c 01 6b 01000000000000", "offset 3: seq: need 8 bytes, have 7: too short"},
-		{"list key", "6c 01 6b 010000000000000000", "offset 11: seq: 1 more than 8: bytes left over"},
+		{"list key", "6c 01 6b 010000000000000000", "offset 11: seq: 1 bytes beyond the 8: bytes left over"},
 		{"list key", "6c 01 6b 0000000000000000", "offset 3: seq: 0: sequence numbers start at 1"},
 		{"list key", "6c 01 6b ffffffffffffffff", "offset 3: seq: -1: sequence numbers start at 1"},
 		{"index key", "79 01 6b 00", "offset 3: score: need 8 bytes, have 1: too short"},
 		{"plain", "00000000000000", "offset 0: suffix: need 8 bytes, have 7: too short"},
-		{"empty", "00 0000000000000000", "offset 0: value: 1 more than 0: bytes left over"},
+		{"empty", "00 0000000000000000", "offset 0: value: 1 bytes beyond the 0: bytes left over"},
 		{"meta", "00 0000000000000000", "offset 0: count: need 8 bytes, have 1: too short"},
 		{"list meta", "0000000000000000 0000000000000000", "offset 0: count, left, right, next_seq: need 32 bytes, have 8: too short"},
 		{"node", "00 0000000000000000", "offset 0: prev, next: need 16 bytes, have 1: too short"},
-		{"score", "00 0000000000000000 0000000000000000", "offset 8: score: 1 more than 8: bytes left over"},
+		{"score", "00 0000000000000000 0000000000000000", "offset 8: score: 1 bytes beyond the 8: bytes left over"},
 	} {
 		_, err := codecs[c.codec].decode(unhex(t, c.bytes))
 		if err == nil || err.Error() != c.want {

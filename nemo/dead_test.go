@@ -62,7 +62,7 @@ func TestDeadListsWithHoles(t *testing.T) {
 			m.Store("list").Delete("default", []byte("Lk"))
 			lost := 0
 			tell := func(_ []byte, _ record.Type, what string) {
-				if strings.Contains(what, "from either end") {
+				if strings.Contains(what, "from both ends") {
 					lost++
 				}
 			}

@@ -38,7 +38,7 @@ func TestDescribe(t *testing.T) {
 		{"kv", "k", "\x00\x00\x00\x00\xff\xff\xff\xff", `string "k" key="k"@k0+1 value=""@v0+0 version=0@v0+4 expiry=1969-12-31T23:59:59Z@v4+4 v0 n-1 e0 meta`},
 		{"hash", "Hk", n(3) + suffix, `hash meta "k" kind=H@k0+1 key="k"@k1+1 count=3@v0+8 version=5@v8+4 expiry=2023-11-14T22:13:20Z@v12+4 v5 n3 e1700000000000 meta`},
 		{"hash", "H", n(3) + "x" + suffix, `hash meta "" kind=H@k0+1 key=""@k1+0 count=3@v0+8 version=5@v9+4 expiry=2023-11-14T22:13:20Z@v13+4 value="x"@v8+1 v5 n3 e1700000000000 meta ` +
-			`error: offset 1: klen: 0 bytes: the engine has keys of 1 to 254 bytes; offset 8: value: 1 bytes: bytes left over`},
+			`error: offset 1: klen: 0 bytes: the engine accepts keys of 1 to 254 bytes; offset 8: value: 1 bytes: bytes left over`},
 		{"hash", "h\x01k=f", "v" + suffix, `hash field "k" kind=h@k0+1 klen=1@k1+1 key="k"@k2+1 separator==@k3+1 field="f"@k4+1 value="v"@v0+1 version=5@v1+4 expiry=2023-11-14T22:13:20Z@v5+4 v5 n-1 e0`},
 		{"hash", "h\x09k=f", suffix, `hash field "" kind=h@k0+1 klen=9@k1+1 v-1 n-1 e0 error: offset 2: klen: need 9 bytes, have 3: too short`},
 		{"hash", "h", suffix, `separator "" kind=h@k0+1 version=5@v0+4 expiry=2023-11-14T22:13:20Z@v4+4 v5 n-1 e0`},

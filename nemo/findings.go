@@ -17,7 +17,7 @@ const (
 	FindBadRowKey = findings.FindBadRowKey
 	// FindUnknownRow: the leading byte is of no kind of row.
 	FindUnknownRow = "unknown-row"
-	// FindNegativeExpiry: a string's expiry is below 0, which the engine takes for never.
+	// FindNegativeExpiry: a string's expiry is below 0, which the engine reads as never.
 	FindNegativeExpiry = "negative-expiry"
 	// FindMissingStore: one of the five directories is not there.
 	FindMissingStore = dataset.FindMissingStore

@@ -50,7 +50,7 @@ func (nemoFormat) Limits() format.Limits {
 		Detail:      "Pika 1.x to 2.3, on RocksDB 5.0.1",
 		ScoreDetail: "float64 from -1e13 to 1e13; ranked by 5 decimals",
 		OtherDetails: []string{
-			"keys of collections have 1 to 254 bytes; strings any, the empty one too",
+			"keys of collections have 1 to 254 bytes; keys of strings any number, even 0",
 		},
 	}
 }
@@ -70,14 +70,14 @@ func (nemoFormat) Detect(ev *format.Evidence) format.Verdict {
 // unlike says why a directory of the right name is no store of nemo's; "" when it may be one.
 func unlike(s *format.StoreEvidence) string {
 	if s.Kind != "rocksdb" {
-		return fmt.Sprintf("%s is a %s directory, nemo's are RocksDB", s.Path, s.Kind)
+		return fmt.Sprintf("%s is a %s directory; nemo uses RocksDB", s.Path, s.Kind)
 	}
 	for _, k := range s.Keyspaces {
 		if k.Name != "default" {
-			return fmt.Sprintf("%s has a column family %q, nemo's have none but default", s.Path, k.Name)
+			return fmt.Sprintf("%s has a column family %q; nemo has only the default one", s.Path, k.Name)
 		}
 		if k.Comparer != "" && k.Comparer != store.Bytewise.Name {
-			return fmt.Sprintf("%s is ordered by %s, nemo's are bytewise", s.Path, k.Comparer)
+			return fmt.Sprintf("%s is ordered by %s; nemo's order is bytewise", s.Path, k.Comparer)
 		}
 	}
 	return ""

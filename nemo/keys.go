@@ -20,7 +20,7 @@ const (
 
 var (
 	errKind    = errors.New("is of another kind of row")
-	errKeyLen  = fmt.Errorf("the engine has keys of 1 to %d bytes", MaxKey)
+	errKeyLen  = fmt.Errorf("the engine accepts keys of 1 to %d bytes", MaxKey)
 	errNoEqual = errors.New("no '=' after the user key")
 	errSeq     = errors.New("sequence numbers start at 1")
 )
@@ -222,7 +222,7 @@ func wrongLen(field string, need, have int) error {
 		return record.Short(0, field, need, have)
 	}
 	return &record.CorruptError{Off: int64(need), Field: field,
-		Err: fmt.Errorf("%d more than %d: %w", have-need, need, record.ErrTrailing)}
+		Err: fmt.Errorf("%d bytes beyond the %d: %w", have-need, need, record.ErrTrailing)}
 }
 
 // offset moves the place of a codec's error by n bytes.

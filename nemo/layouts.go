@@ -239,7 +239,7 @@ func (k kinds) scanUnknown(p *versioned.Pass, from, to []byte) error {
 			dataset.Drop(it, p.Tally())
 			return err
 		}
-		p.Malformed(FindUnknownRow, k.owner(raw), raw, it.Place(), fmt.Errorf("no row starts so; want one of %q", k.all()))
+		p.Malformed(FindUnknownRow, k.owner(raw), raw, it.Place(), fmt.Errorf("unknown first byte; want one of %q", k.all()))
 	}
 }
 
@@ -291,7 +291,7 @@ func badScore(score float64) string {
 	if math.Abs(score) <= MaxScore {
 		return ""
 	}
-	return fmt.Sprintf("score %v; the engine has scores from -1e13 to 1e13", score)
+	return fmt.Sprintf("score %v; the engine accepts scores from -1e13 to 1e13", score)
 }
 
 // decodeString decodes a string, which lives on with an expiry below 0, unlike collections.
@@ -305,7 +305,7 @@ func negativeExpiry(m *versioned.Meta) (kind, detail string) {
 	if m.BadExpiry == 0 {
 		return "", ""
 	}
-	return FindNegativeExpiry, fmt.Sprintf("expiry %d, which the engine takes for never", m.BadExpiry)
+	return FindNegativeExpiry, fmt.Sprintf("expiry %d, which the engine reads as never", m.BadExpiry)
 }
 
 func appendString(dst []byte, m *versioned.Meta) []byte {

@@ -67,7 +67,7 @@ func (l *listReader) load(elements bool) error {
 	}
 	l.r.CheckCount(l.list.Len())
 	if next := int64(l.r.Meta().Next); next <= l.list.MaxSeq() {
-		l.r.DamageAt(nil, FindListNextSeq, "next_seq is %d, node %d is there", next, l.list.MaxSeq())
+		l.r.DamageAt(nil, FindListNextSeq, "next_seq is %d, but node %d exists", next, l.list.MaxSeq())
 	}
 	read, lost, err := l.list.Follow(elements)
 	l.r.Keep(read)
@@ -261,7 +261,7 @@ func (l *listEnds) Meta(m *versioned.Meta, old []byte) (lost string) {
 	if l.linked() {
 		return ""
 	}
-	return "some of its nodes are gone: those come back that its links lead to from either end, over holes too"
+	return "some of its nodes are gone: kvferry follows the links from both ends, across gaps, and prints the nodes that it finds"
 }
 
 // linked reports whether the nodes are those that their links name: each is the head or a next, and no next is another.

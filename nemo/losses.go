@@ -23,12 +23,12 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	if h.Type != record.String {
 		switch {
 		case len(h.Key) == 0:
-			drop(record.LossEmptyKey, "nemo has no collections of the empty name")
+			drop(record.LossEmptyKey, "nemo has no collections with an empty key")
 		case len(h.Key) > MaxKey:
-			drop(record.LossKeyTooLong, "the key has %d bytes, nemo's collections have at most %d", len(h.Key), MaxKey)
+			drop(record.LossKeyTooLong, "the key has %d bytes; nemo's limit for collections is %d", len(h.Key), MaxKey)
 		}
 		if h.Len > maxElements {
-			drop(record.LossTooManyElements, "%d elements, the engine counts to %d", h.Len, maxElements)
+			drop(record.LossTooManyElements, "%d elements; the engine's limit is %d", h.Len, maxElements)
 		}
 	}
 	if len(out) > 0 { // what is dropped loses nothing else

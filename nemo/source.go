@@ -42,7 +42,7 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) error {
 		}
 	}
 	if len(s.DBs) == 0 {
-		return fmt.Errorf("%s: no nemo database: want RocksDB directories kv, hash, list, set and zset in it or in db0, db1, …", s.Dir)
+		return fmt.Errorf("%s: not a nemo database: want the RocksDB directories kv, hash, list, set and zset in it or in db0, db1, …", s.Dir)
 	}
 	return nil
 }

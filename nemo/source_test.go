@@ -36,8 +36,8 @@ func TestOpenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ dir, want string }{
-		{filepath.Join(root, "missing"), "no nemo database"},
-		{mk("empty"), "no nemo database: want RocksDB directories kv, hash, list, set and zset"},
+		{filepath.Join(root, "missing"), "not a nemo database"},
+		{mk("empty"), "not a nemo database: want the RocksDB directories kv, hash, list, set and zset"},
 		{damaged, filepath.Join(damaged, "kv")},
 	} {
 		src, err := nemo.New().Open(context.Background(), c.dir, &format.OpenOptions{Store: rocks.Open})

@@ -294,10 +294,10 @@ func TestWriterRefuses(t *testing.T) {
 		want  string
 	}{
 		{record.Header{Type: record.Stream, Key: []byte("k")}, nil, "nemo has no such type"},
-		{record.Header{Type: record.Set}, nil, "the engine has keys of 1 to 254 bytes"},
-		{record.Header{Type: record.Set, Key: bytes.Repeat([]byte("k"), 255)}, nil, "the engine has keys of 1 to 254 bytes"},
+		{record.Header{Type: record.Set}, nil, "the engine accepts keys of 1 to 254 bytes"},
+		{record.Header{Type: record.Set, Key: bytes.Repeat([]byte("k"), 255)}, nil, "the engine accepts keys of 1 to 254 bytes"},
 		{record.Header{Type: record.Set, Key: []byte("k"), ExpireMS: math.MaxInt64}, nil, "does not fit 32 bits"},
-		{record.Header{Type: record.ZSet, Key: []byte("k")}, name, "the engine has scores from -1e13 to 1e13"},
+		{record.Header{Type: record.ZSet, Key: []byte("k")}, name, "the engine accepts scores from -1e13 to 1e13"},
 		{record.Header{Type: record.String, Key: []byte("k")}, two, "more than one value"},
 		{record.Header{Type: record.Set, Key: []byte("k"), ByName: true}, two, "out of order"},
 		{record.Header{Type: record.Set, Key: []byte("k")}, append(two, two...), "out of order"},

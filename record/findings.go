@@ -62,7 +62,7 @@ var findingKinds = []FindingKind{
 	{FindMissingFile, Error, "files", "A file that the database needs does not exist. The rows of a table are missing, as with a damaged block, and so are rows whose values are in a blob file; without CURRENT or MANIFEST the store cannot be read."},
 	{"no-log", Warning, "files", "No log follows the MANIFEST. A checkpoint has none; in other copies the last writes are missing."},
 	{"overlapping-tables", Warning, "files", "Two tables of a level overlap, although tables of that level must not; the engine may miss rows."},
-	{"row-order", Warning, "files", "The rows of an LMDB file are not in the order of Ardb's comparator, because of the stock server; kvferry sorted them."},
+	{"row-order", Warning, "files", "The rows of an LMDB file are not in the order of Ardb's comparator, a bug of the stock server; kvferry sorted them."},
 	{FindRefusedRead, Warning, "files", "A read failed and succeeded when repeated: the disk or its connection is failing. Nothing is missing."},
 	{FindStoreNotRead, Error, "files", "A directory below the source holds a store that the format does not use; kvferry does not read it."},
 	{"torn-log", Warning, "files", "The last log ends within a record, as after a crash; kvferry uses everything before it. Or a log begins with zeros, ends in zeros that no engine preallocates, or contains only remains of an earlier use of the file. A note if a log ends in zeros that an engine may have preallocated or a power failure may have left."},

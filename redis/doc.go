@@ -91,5 +91,5 @@ const (
 )
 
 var lossInfos = []record.LossInfo{
-	{Kind: LossGroupProgress, Note: true, Types: record.Of(record.Stream), Text: "The number of entries that a consumer group has read, and the largest id deleted from a stream, are not in RDB files below version 10 (`--rdb-version`); servers take them for unknown and count again."},
+	{Kind: LossGroupProgress, Note: true, Types: record.Of(record.Stream), Text: "The number of entries that a consumer group has read, and the largest id deleted from a stream, are not in RDB files below version 10 (`--rdb-version`); servers treat them as unknown and count again."},
 }

@@ -32,7 +32,7 @@ func openFile(ctx context.Context, location string, o *format.OpenOptions) (*dis
 		return nil, errors.Join(err, f.Close())
 	}
 	if st.IsDir() {
-		return nil, errors.Join(fmt.Errorf("%s: is a directory, and an RDB file is one file: dump.rdb in it?", location), f.Close())
+		return nil, errors.Join(fmt.Errorf("%s: is a directory; name the RDB file in it, such as dump.rdb", location), f.Close())
 	}
 	var head [4]byte
 	n, _ := f.ReadAt(head[:], 0)

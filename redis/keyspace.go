@@ -157,7 +157,7 @@ func (s *source) Describe(db, _ string, key, value []byte) format.Row {
 	}
 	switch it.Op {
 	case rdb.OpFunction:
-		row.Kind = "library of functions"
+		row.Kind = "function library"
 		field("source", it.Value, 0, int64(len(value)))
 		return row
 	case rdb.OpModuleAux:

@@ -81,7 +81,7 @@ func (r *reader) begin() (bool, error) {
 	r.h = record.Header{DB: r.db.name, Key: key, ExpireMS: it.ExpireMS, Expired: it.ExpireMS != 0 && it.ExpireMS < r.now}
 	if r.ordered {
 		if it.Op == rdb.OpKey && r.hasLast && bytes.Equal(r.last, it.Key) {
-			r.report(FindDuplicateKey, record.Error, it.Off, "the key is there more than once; the first is read, and servers do not load the file")
+			r.report(FindDuplicateKey, record.Error, it.Off, "the key occurs more than once; kvferry reads the first; servers do not load the file")
 			return false, nil
 		}
 		r.last, r.hasLast = append(r.last[:0], it.Key...), true
@@ -152,7 +152,7 @@ func (r *reader) whole(dst []record.Element) (int, error) {
 // checkStream compares how many entries a stream says that it has with those there were.
 func (r *reader) checkStream() {
 	if says, has, ok := r.decoder.StreamLength(); ok && says != has {
-		r.report(FindStreamLength, record.Warning, r.item.Off, fmt.Sprintf("the stream says that it has %d entries, and has %d", says, has))
+		r.report(FindStreamLength, record.Warning, r.item.Off, fmt.Sprintf("the stream says that it has %d entries, but has %d", says, has))
 	}
 }
 

@@ -166,7 +166,7 @@ func (s *source) Sections(db string, _ record.TypeSet, n int) ([]format.Span, er
 func (s *source) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
 	d := s.database(db)
 	if d == nil {
-		return nil, fmt.Errorf("%s: there is no database %q", s.name, db)
+		return nil, fmt.Errorf("%s: no database %q", s.name, db)
 	}
 	r := newReader(s, d, t, e)
 	if span.To != 0 {

@@ -59,7 +59,7 @@ func (s *summer) before(end int64) (uint64, error) {
 	return s.sum, s.err
 }
 
-var errChecksum = errors.New("the checksum is wrong: the file is damaged, or was not copied whole")
+var errChecksum = errors.New("the checksum is wrong: the file is damaged or was not copied completely")
 
 // checksum compares the checksum in a file with that of its bytes.
 func (x *index) checksum(s *summer) error {

@@ -139,7 +139,7 @@ func (t *target) Adopt(n int, db string, tables []store.Table) error {
 		if st, err := disk.Stat(t.section(n)); err != nil {
 			return err
 		} else if st.Size() != p.Bytes {
-			return fmt.Errorf("%s: section %d has %d bytes, and had %d", t.dir, n, st.Size(), p.Bytes)
+			return fmt.Errorf("%s: section %d has %d bytes, had %d", t.dir, n, st.Size(), p.Bytes)
 		}
 		t.done(&p)
 	}
@@ -268,7 +268,7 @@ func (p *piece) copy(ctx context.Context, to *disk.File, buf []byte) error {
 		err = nil
 	}
 	if err == nil && ctx.Err() == nil && done != p.n {
-		err = fmt.Errorf("%s: %d bytes, and were %d", p.path, done, p.n)
+		err = fmt.Errorf("%s: has %d bytes, had %d", p.path, done, p.n)
 	}
 	return errors.Join(err, in.Close())
 }

@@ -56,7 +56,7 @@ func Dir(dir, kind string) (engine, found string, err error) {
 	case 1:
 		return filepath.Join(dir, at[0]), at[0], nil
 	}
-	return "", "", fmt.Errorf("%s: holds the engines %s: name the directory of one", dir, strings.Join(at, " and "))
+	return "", "", fmt.Errorf("%s: holds databases of %s: name the directory of one", dir, strings.Join(at, " and "))
 }
 
 // storeIn says which engine the files of a directory are of, "" when there are none.

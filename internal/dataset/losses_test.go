@@ -22,9 +22,9 @@ func TestKeepScores(t *testing.T) {
 	}{
 		{"nemo", 1e13, "acf", []string{
 			`score-nan the score of member "b" is not a number`,
-			`score-range member "d" has score +Inf, nemo's go from -1e13 to 1e13`,
-			`score-range member "e" has score 1.0000000000000002e+13, nemo's go from -1e13 to 1e13`,
-			`score-range member "g" has score -Inf, nemo's go from -1e13 to 1e13`,
+			`score-range member "d" has score +Inf; nemo accepts scores from -1e13 to 1e13`,
+			`score-range member "e" has score 1.0000000000000002e+13; nemo accepts scores from -1e13 to 1e13`,
+			`score-range member "g" has score -Inf; nemo accepts scores from -1e13 to 1e13`,
 		}},
 		{"Ardb", math.Inf(1), "acdefg", []string{`score-nan the score of member "b" is not a number`}},
 	} {

@@ -256,5 +256,5 @@ func IDText(id []byte) string {
 
 // SlotError means that the slot in a key is not that of the user key.
 func SlotError(slot int, key []byte) error {
-	return fmt.Errorf("slot is %d, that of the key %d", slot, Slot(key))
+	return fmt.Errorf("slot is %d, but the key belongs to slot %d", slot, Slot(key))
 }

@@ -152,7 +152,7 @@ func DecodeMeta(b []byte) (Meta, error) {
 		m.Expiry = UnixMillis(binary.BigEndian.Uint32(b[1:])) * 1000
 	}
 	if !m.Kind.Known() {
-		return m, &record.CorruptError{Field: "flags", Err: fmt.Errorf("there is no %v", m.Kind)}
+		return m, &record.CorruptError{Field: "flags", Err: fmt.Errorf("unknown type %v", m.Kind)}
 	}
 	at := 1 + width
 	if m.Kind.Single() {

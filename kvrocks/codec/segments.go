@@ -23,7 +23,7 @@ func AppendSegment(dst []byte, n uint64) []byte { return strconv.AppendUint(dst,
 func DecodeDecimal(b []byte, field string, most uint64) (uint64, error) {
 	n, err := strconv.ParseUint(string(b), 10, 64)
 	if err != nil || n > most || len(b) > 1 && b[0] == '0' || b[0] == '+' {
-		return 0, &record.CorruptError{Field: field, Err: fmt.Errorf("%s is no number from 0 to %d", record.Quote(b), most)}
+		return 0, &record.CorruptError{Field: field, Err: fmt.Errorf("%s is not a number from 0 to %d", record.Quote(b), most)}
 	}
 	return n, nil
 }
@@ -32,7 +32,7 @@ func DecodeDecimal(b []byte, field string, most uint64) (uint64, error) {
 func DecodeSegment(b []byte) (off uint64, err error) {
 	off, err = DecodeDecimal(b, "offset", maxBitmap-SegmentLen)
 	if err == nil && off%SegmentLen != 0 {
-		err = &record.CorruptError{Field: "offset", Err: fmt.Errorf("%d is no multiple of %d", off, SegmentLen)}
+		err = &record.CorruptError{Field: "offset", Err: fmt.Errorf("%d is not a multiple of %d", off, SegmentLen)}
 	}
 	return off, err
 }

@@ -176,11 +176,11 @@ func (l *List) forward(c *chain) {
 
 // unreachable reports a node that the ends do not lead to.
 func (l *List) unreachable(seq int64, ends string) {
-	l.host.Damage(FindUnreachable, seq, "node %d is not reached from %s", seq, ends)
+	l.host.Damage(FindUnreachable, seq, "node %d cannot be reached from %s", seq, ends)
 }
 
 func (l *List) badPrev(seq, prev, want int64) {
-	l.host.Damage(FindPrevMismatch, seq, "node %d says prev %d, the node before it is %d", seq, prev, want)
+	l.host.Damage(FindPrevMismatch, seq, "node %d has prev %d, but the node before it is %d", seq, prev, want)
 }
 
 // chain is a walk along the links of a list, from left on. Where it ends before right, it goes on over holes, and
@@ -235,11 +235,11 @@ func (c *chain) broken() bool {
 	}
 	switch c.kind {
 	case FindBrokenLink:
-		c.where = fmt.Sprintf("%s is %d, which is not there", from, c.at)
+		c.where = fmt.Sprintf("%s is %d, which does not exist", from, c.at)
 	case FindCycle:
 		c.where = fmt.Sprintf("%s is %d, which comes before it", from, c.at)
 	default:
-		c.kind, c.where = FindTailMismatch, fmt.Sprintf("right is %d, the last node is %d", right, c.last)
+		c.kind, c.where = FindTailMismatch, fmt.Sprintf("right is %d, but the last node is %d", right, c.last)
 	}
 	return true
 }
@@ -260,7 +260,7 @@ func (c *chain) finish() {
 	}
 	what := fmt.Sprintf("%s; nodes read: %d from the left end, %d from the right end", c.where, c.count, c.right)
 	if c.holes > 0 {
-		what += "; holes passed over: " + strconv.FormatInt(c.holes, 10)
+		what += "; gaps skipped: " + strconv.FormatInt(c.holes, 10)
 	}
 	c.l.host.Damage(c.kind, 0, "%s", what)
 }

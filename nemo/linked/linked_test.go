@@ -164,11 +164,11 @@ func (l *brokenList) model() (o outcome, sorts map[string]int) {
 		}
 		switch {
 		case at == 0:
-			kind, what = "list-tail-mismatch", fmt.Sprintf("right is %d, the last node is %d", l.right, last)
+			kind, what = "list-tail-mismatch", fmt.Sprintf("right is %d, but the last node is %d", l.right, last)
 		case slices.Contains(left, at):
 			kind, what = "list-cycle", fmt.Sprintf("%s is %d, which comes before it", from, at)
 		default:
-			kind, what = "list-broken-link", fmt.Sprintf("%s is %d, which is not there", from, at)
+			kind, what = "list-broken-link", fmt.Sprintf("%s is %d, which does not exist", from, at)
 		}
 		sorts = links.bridge()
 		left, last, at = follow(links.next, nil)
@@ -181,14 +181,14 @@ func (l *brokenList) model() (o outcome, sorts map[string]int) {
 		}
 		what += fmt.Sprintf("; nodes read: %d from the left end, %d from the right end", len(left), len(right))
 		if n := links.bridges(left, right); n > 0 {
-			what += fmt.Sprintf("; holes passed over: %d", n)
+			what += fmt.Sprintf("; gaps skipped: %d", n)
 		}
 		find(kind, "%s", what)
 	}
 	before, seen := int64(0), map[int64]bool{}
 	for _, seq := range left {
 		if links.prev[seq] != before {
-			find("list-prev-mismatch", "node %d says prev %d, the node before it is %d", seq, alive[seq].Prev, before)
+			find("list-prev-mismatch", "node %d has prev %d, but the node before it is %d", seq, alive[seq].Prev, before)
 		}
 		before, seen[seq] = seq, true
 	}
@@ -201,7 +201,7 @@ func (l *brokenList) model() (o outcome, sorts map[string]int) {
 	}
 	for seq := range alive {
 		if !seen[seq] {
-			find("list-unreachable-node", "node %d is not reached from %s", seq, ends)
+			find("list-unreachable-node", "node %d cannot be reached from %s", seq, ends)
 		}
 	}
 	slices.Sort(o.findings)
@@ -395,7 +395,7 @@ func TestBrokenLists(t *testing.T) {
 		if strings.Contains(told, "nodes read") && !strings.Contains(told, " 0 from") && want.lost > 0 {
 			parts["left, right and lost"]++
 		}
-		if strings.Contains(told, "passed over") {
+		if strings.Contains(told, "gaps skipped") {
 			parts["passed over"]++
 		}
 	}
@@ -471,7 +471,7 @@ func TestHoles(t *testing.T) {
 				}
 				want := fmt.Sprintf("nodes read: %d from the left end, %d from the right end", c.left, c.right)
 				if c.holes > 0 {
-					want += fmt.Sprintf("; holes passed over: %d", c.holes)
+					want += fmt.Sprintf("; gaps skipped: %d", c.holes)
 				}
 				if !slices.ContainsFunc(got.findings, func(s string) bool { return strings.HasSuffix(s, want) }) || len(got.findings) != 1+c.findings {
 					t.Errorf("%s: %d findings %q, want %d and %q", name, len(got.findings), got.findings, 1+c.findings, want)
@@ -487,7 +487,7 @@ func TestHolesOfEachList(t *testing.T) {
 		a, b := nineNodes(1, "", "5", ""), nineNodes(1, "", "5", "5<2")
 		h := &host{}
 		list := linked.New(h, linked.Options{Memory: memory, TempDir: t.TempDir()})
-		for l, want := range map[*brokenList]string{a: "8 from the left end, 0 from the right end; holes passed over: 1", b: "4 from the left end, 4 from the right end"} {
+		for l, want := range map[*brokenList]string{a: "8 from the left end, 0 from the right end; gaps skipped: 1", b: "4 from the left end, 4 from the right end"} {
 			h.brokenList = l
 			o, err := l.try(list, true)
 			if err != nil || !slices.ContainsFunc(o.findings, func(s string) bool { return strings.HasSuffix(s, want) }) {

@@ -105,7 +105,7 @@ func (c *Commands) begin() (int, error) {
 		}
 		n, err := c.number(line, "number of arguments", maxArgs)
 		if err == nil && n == 0 {
-			err = c.corrupt(c.start, "number of arguments", errors.New("0 is none"))
+			err = c.corrupt(c.start, "number of arguments", errors.New("it is 0"))
 		}
 		return int(n), err
 	}
@@ -139,9 +139,9 @@ func (c *Commands) argument() error {
 func (c *Commands) begins(line []byte, err error, at int64, what string, sign byte) error {
 	switch {
 	case len(line) > 0 && line[0] != sign && (line[0] != '#' || err == nil):
-		return c.corrupt(at, "line", fmt.Errorf("%q where %s begins with %c", line[0], what, sign))
+		return c.corrupt(at, "line", fmt.Errorf("found %q; %s begins with %c", line[0], what, sign))
 	case len(line) == 0 && err == nil:
-		return c.corrupt(at, "line", fmt.Errorf("empty where %s begins with %c", what, sign))
+		return c.corrupt(at, "line", fmt.Errorf("empty line; %s begins with %c", what, sign))
 	}
 	return c.cut(err)
 }
@@ -191,10 +191,10 @@ func (c *Commands) line() ([]byte, error) {
 func (c *Commands) number(line []byte, field string, most int64) (int64, error) {
 	n, err := strconv.ParseUint(string(line[1:]), 10, 63)
 	if err != nil {
-		return 0, c.corrupt(c.off, field, fmt.Errorf("%s is no number", record.Quote(line[1:])))
+		return 0, c.corrupt(c.off, field, fmt.Errorf("%s is not a number", record.Quote(line[1:])))
 	}
 	if int64(n) > most {
-		return 0, c.corrupt(c.off, field, fmt.Errorf("%d, at most %d are taken", n, most))
+		return 0, c.corrupt(c.off, field, fmt.Errorf("%d; the limit is %d", n, most))
 	}
 	return int64(n), nil
 }

@@ -61,15 +61,15 @@ func TestCut(t *testing.T) {
 
 func TestCommandsDamaged(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
-		{"PING\r\n", `f: offset 0: line: 'P' where a command begins with *`},
-		{"*1\r\n$4\r\nPING\r\n\x00\x00", `f: offset 14: line: '\x00' where`},
-		{"\n", "offset 0: line: empty where a command begins with *"},
-		{"*1\r\n\r\n", "offset 4: line: empty where an argument begins with $"},
-		{"*0\r\n", "number of arguments: 0 is none"},
-		{"*-1\r\n", `"-1" is no number`},
-		{"*1\r\n:4\r\n", `offset 4: line: ':' where an argument begins with $`},
-		{"*1\r\n$-1\r\n", `length of an argument: "-1" is no number`},
-		{"*1\r\n$99999999999\r\n", "length of an argument: 99999999999, at most"},
+		{"PING\r\n", `f: offset 0: line: found 'P'; a command begins with *`},
+		{"*1\r\n$4\r\nPING\r\n\x00\x00", `f: offset 14: line: found '\x00'; a`},
+		{"\n", "offset 0: line: empty line; a command begins with *"},
+		{"*1\r\n\r\n", "offset 4: line: empty line; an argument begins with $"},
+		{"*0\r\n", "number of arguments: it is 0"},
+		{"*-1\r\n", `"-1" is not a number`},
+		{"*1\r\n:4\r\n", `offset 4: line: found ':'; an argument begins with $`},
+		{"*1\r\n$-1\r\n", `length of an argument: "-1" is not a number`},
+		{"*1\r\n$99999999999\r\n", "length of an argument: 99999999999; the limit is"},
 		{"*" + strings.Repeat("1", 200) + "\r\n", "line: longer than 127 bytes"},
 		{"#" + strings.Repeat("x", 200) + "\r\n", "line: longer than 127 bytes"},
 	} {
@@ -151,8 +151,8 @@ func TestManifestRefused(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"", "names no file"},
 		{"# only\n", "names no file"},
-		{"file a seq 1 type b\nfile c seq 2 type b\n", "offset 20: manifest: c: is a second base"},
-		{"file a seq 2 type i\nfile c seq 2 type i\n", "seq 2 does not rise"},
+		{"file a seq 1 type b\nfile c seq 2 type b\n", "offset 20: manifest: c: a second base file"},
+		{"file a seq 2 type i\nfile c seq 2 type i\n", "seq 2 is not greater than the one before"},
 		{"file a seq 0 type i\n", "not 0"},
 		{"file a seq 1 type x\n", `type 'x'`},
 		{"file d/a seq 1 type b\n", "is a path"},
@@ -161,7 +161,7 @@ func TestManifestRefused(t *testing.T) {
 		{"\n", "0 words"},
 		{"file \"a seq 1 type b\n", "a quote is not closed"},
 		{"file \"a\"b seq 1 type b\n", "a quote is not closed"},
-		{"file a seq x type b\n", "is no number"},
+		{"file a seq x type b\n", "is not a number"},
 		{"file a seq 1 type b", "has no end"},
 		{"file " + strings.Repeat("a", 1100) + " seq 1 type b\n", "has no end within 1023"},
 	} {

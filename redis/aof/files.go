@@ -129,7 +129,7 @@ func readLimited(path string, most int64) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(data)) > most {
-		err = fmt.Errorf("%s: more than %d bytes: this is no manifest", path, most)
+		err = fmt.Errorf("%s: more than %d bytes: this is not a manifest", path, most)
 	}
 	return data, err
 }

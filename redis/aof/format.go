@@ -40,7 +40,7 @@ func (*Format) Detect(ev *format.Evidence) format.Verdict {
 	case bytes.HasPrefix(ev.Head, []byte("*")) && bytes.Contains(ev.Head, []byte("\r\n$")):
 		return format.Verdict{Score: 95, Why: []string{"begins with a command"}}
 	case isSnapshot(ev.Head) && preamble(ev.Head):
-		return format.Verdict{Score: 105, Why: []string{"begins with an RDB part that says it is of an append-only file"}}
+		return format.Verdict{Score: 105, Why: []string{"begins with an RDB part marked as that of an append-only file"}}
 	case ev.Head != nil && !bytes.HasPrefix(ev.Head, []byte("file ")):
 		return format.Verdict{}
 	}

@@ -87,7 +87,7 @@ func TestFind(t *testing.T) {
 	if err := os.Truncate(large, maxManifest+1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Find(large); err == nil || !strings.Contains(err.Error(), "this is no manifest") {
+	if _, err := Find(large); err == nil || !strings.Contains(err.Error(), "this is not a manifest") {
 		t.Error(err)
 	}
 }

@@ -85,12 +85,12 @@ func (p *Part) set(name, value string) (err error) {
 	switch name {
 	case "file":
 		if strings.ContainsAny(value, "/\\") {
-			return fmt.Errorf("file %q: is a path, want a name", value)
+			return fmt.Errorf("file %q is a path, want a name", value)
 		}
 		p.Name = value
 	case "seq":
 		if p.Seq, err = strconv.ParseInt(value, 10, 64); err != nil {
-			return fmt.Errorf("seq %q: is no number", value)
+			return fmt.Errorf("seq %q is not a number", value)
 		}
 	case "type":
 		if value != "" {
@@ -108,11 +108,11 @@ func (m *Manifest) add(p Part) error {
 	switch p.Kind {
 	case KindBase:
 		if slices.ContainsFunc(m.Parts, func(q Part) bool { return q.Kind == KindBase }) {
-			return fmt.Errorf("%s: is a second base", p.Name)
+			return fmt.Errorf("%s: a second base file", p.Name)
 		}
 	case KindIncr:
 		if slices.ContainsFunc(m.Parts, func(q Part) bool { return q.Kind == KindIncr && q.Seq >= p.Seq }) {
-			return fmt.Errorf("%s: seq %d does not rise", p.Name, p.Seq)
+			return fmt.Errorf("%s: seq %d is not greater than the one before", p.Name, p.Seq)
 		}
 	case KindHistory:
 	default:

@@ -97,7 +97,7 @@ func (r *replay) one(path string, size int64) (more bool, err error) {
 		return false, err
 	}
 	if n == 0 && strings.HasSuffix(path, ".rdb") { // a file of commands may be empty, one that a server wrote as an RDB file is not
-		return r.ended(&record.CorruptError{File: r.file, Field: "RDB part", Err: errors.New("the file is empty, and a server never leaves it so")})
+		return r.ended(&record.CorruptError{File: r.file, Field: "RDB part", Err: errors.New("the file is empty, but a server never leaves an empty file")})
 	}
 	from := int64(0)
 	if isSnapshot(head[:n]) {
@@ -189,9 +189,9 @@ func (r *replay) apply(args [][]byte, off int64) error {
 	if !r.salvage {
 		return &CommandError{File: r.file, Off: off, Err: unknown}
 	}
-	done := "it was passed over, so any later key may be wrong"
+	done := "it was skipped, so any later key may be wrong"
 	if unknown.Near {
-		done = "what it made may differ in them"
+		done = "the value that it wrote may differ in them"
 	}
 	r.tell(FindCommand, record.Error, r.place(off), fmt.Sprintf("%v; %s", unknown, done))
 	return nil
@@ -206,12 +206,12 @@ func (r *replay) ended(err error) (more bool, _ error) {
 		return true, nil
 	case errors.As(err, &cut) && r.last:
 		r.tell(FindCut, record.Warning, r.place(cut.Off), fmt.Sprintf(
-			"the log ends within a command or a transaction; its last %s do not count, and a server cuts them off",
+			"the log ends within a command or a transaction; its last %s do not count, and a server truncates them",
 			record.Plural(cut.End-cut.Off, "byte")))
 		return false, nil
 	case errors.As(err, &cut):
 		if !r.salvage {
-			return false, fmt.Errorf("%w; it is not the last file of the log, and a server does not start with it", err)
+			return false, fmt.Errorf("%w; it is not the last file of the log, so a server does not start with it", err)
 		}
 		r.damaged(cut.Off, err)
 		return false, nil
@@ -223,7 +223,7 @@ func (r *replay) ended(err error) (more bool, _ error) {
 }
 
 func (r *replay) damaged(off int64, err error) {
-	r.tell(FindDamaged, record.Error, r.place(off), fmt.Sprintf("%v; the log behind it is not read", err))
+	r.tell(FindDamaged, record.Error, r.place(off), fmt.Sprintf("%v; kvferry does not read the rest of the log", err))
 }
 
 func (r *replay) place(off int64) record.Place {

@@ -120,7 +120,7 @@ func (r *replay) checksum(f io.ReaderAt, s *rdb.Scanner) error {
 		}
 	}
 	if sum != want {
-		return &record.CorruptError{Off: end, Field: "checksum", Err: fmt.Errorf("%016x, the bytes give %016x", want, sum)}
+		return &record.CorruptError{Off: end, Field: "checksum", Err: fmt.Errorf("%016x stored, %016x computed", want, sum)}
 	}
 	return nil
 }

@@ -52,10 +52,10 @@ const defaultPort = "6379"
 func parseAddress(location string) (*address, error) {
 	u, err := url.Parse(location)
 	if err != nil {
-		return nil, fmt.Errorf("%s: is no address of a server", strings.SplitN(location, "@", 2)[0])
+		return nil, fmt.Errorf("%s: not the address of a server", strings.SplitN(location, "@", 2)[0])
 	}
 	if _, ok := u.User.Password(); ok {
-		return nil, errors.New("the address holds a password, which others can see on a command line: " +
+		return nil, errors.New("the address contains a password, which others can see on a command line: " +
 			"put it in KVFERRY_PASSWORD or a file that --password-file names")
 	}
 	a := &address{network: "tcp", user: u.User.Username(), db: -1, tls: strings.HasPrefix(u.Scheme, "rediss"),
@@ -71,15 +71,15 @@ func parseAddress(location string) (*address, error) {
 		a.host = net.JoinHostPort(u.Hostname(), port)
 	}
 	if a.host == "" || u.Scheme != "unix" && u.Hostname() == "" {
-		return nil, fmt.Errorf("%s: names no server: want redis://host:port", location)
+		return nil, fmt.Errorf("%s: no server in the address: want redis://host:port", location)
 	}
 	if path != "" {
 		if a.db, err = strconv.Atoi(path); err != nil || a.db < 0 {
-			return nil, fmt.Errorf("%s: %q is no number of a database", location, path)
+			return nil, fmt.Errorf("%s: %q is not the number of a database", location, path)
 		}
 	}
 	if a.cluster && a.db > 0 {
-		return nil, fmt.Errorf("%s: a cluster has database 0 alone", location)
+		return nil, fmt.Errorf("%s: a cluster has only database 0", location)
 	}
 	a.shown = u.Scheme + "://" + a.host
 	if u.Scheme == "unix" {
@@ -110,7 +110,7 @@ func newOptions(location string, so *format.ServerOptions) (*options, error) {
 	}
 	if !a.tls {
 		if o.CA != "" || o.Cert != "" {
-			return nil, fmt.Errorf("%s: certificates are given, and the address is not of TLS: write rediss://", a.shown)
+			return nil, fmt.Errorf("%s: certificates need TLS: write rediss://", a.shown)
 		}
 		return o, nil
 	}
@@ -123,7 +123,7 @@ func newOptions(location string, so *format.ServerOptions) (*options, error) {
 		}
 		o.tlsConfig.RootCAs = x509.NewCertPool()
 		if !o.tlsConfig.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s: holds no certificate", o.CA)
+			return nil, fmt.Errorf("%s: contains no certificate", o.CA)
 		}
 	}
 	if o.Cert != "" {
@@ -169,9 +169,9 @@ var hints = []struct{ sign, todo string }{
 	{"invalid password", "the password is wrong"},
 	{"without any password configured", "the server has no password: unset KVFERRY_PASSWORD"},
 	{"OOM ", "the server's memory is full: raise its maxmemory, or leave something out; what was written stays"},
-	{"READONLY", "this is a replica that takes no writes: name its master"},
+	{"READONLY", "this is a replica that takes no writes: use its master"},
 	{"MISCONF", "the server cannot save to its disk and refuses writes: look at its log"},
-	{"NOPERM", "the user may not do this: it needs +restore +select +dbsize +info +scan +dump ~*"},
+	{"NOPERM", "the user lacks permissions: it needs +restore +select +dbsize +info +scan +dump ~*"},
 	{"CROSSSLOT", "this is a server of a cluster: write redis+cluster://"},
 	{"MOVED", "this is a server of a cluster: write redis+cluster://"},
 	{"certificate", "name the certificate that signed it with --tls-ca"},

@@ -181,7 +181,7 @@ func (l *looker) End() error {
 	case isLibrary(&l.cur):
 		there, err := l.ask.library(l.t.ctx, l.key, l.code)
 		if there {
-			l.found("library of functions " + record.Quote(l.key[len(functionPrefix):]))
+			l.found("function library " + record.Quote(l.key[len(functionPrefix):]))
 		}
 		return err
 	case l.ask.keys():

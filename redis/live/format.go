@@ -72,6 +72,6 @@ func (*Format) Limits() format.Limits {
 		Numbered:     true,
 		Layout:       format.LayoutFlat,
 		Detail:       "servers of Redis 2.6 to 8 and Valkey: redis://host:port/db, rediss://, unix:///path, redis+cluster://",
-		ScoreDetail:  "-0 becomes 0 in small sorted sets; they are taken for equal",
+		ScoreDetail:  "-0 becomes 0 in small sorted sets; kvferry treats them as equal",
 	}
 }

@@ -218,7 +218,7 @@ func (p *pipe) why() error {
 // maxInVain is how many connections in a row may break before the server has answered anything.
 const maxInVain = 20
 
-var errInVain = errors.New("the connection breaks again and again before the server answers: is there a proxy or a limit on the size of requests between?")
+var errInVain = errors.New("the connection keeps breaking before the server answers: look for a proxy or a limit on the size of requests in between")
 
 // slowBatches is how many batches go one at a time after a connection broke before anything was answered.
 const slowBatches = 32
@@ -330,7 +330,7 @@ func (p *pipe) resume(conn net.Conn, in *bufio.Reader) error {
 	case isBusy(answer):
 		return &busyError{answer[1:]}
 	case answer != ":0":
-		return finalError{fmt.Errorf("%s, a record on its way: whether it is there is not known: the server says %s", name, strings.TrimPrefix(answer, "-"))}
+		return finalError{fmt.Errorf("%s was being written and may or may not be there: the server says %s", name, strings.TrimPrefix(answer, "-"))}
 	}
 	for len(p.queue) > 0 {
 		kind := p.queue[0].pieces[p.answered].part
@@ -339,7 +339,7 @@ func (p *pipe) resume(conn net.Conn, in *bufio.Reader) error {
 			return nil
 		}
 	}
-	return finalError{fmt.Errorf("%s, a record on its way, is gone from the server", name)}
+	return finalError{fmt.Errorf("%s was being written and is gone from the server", name)}
 }
 
 // send writes batches until the connection breaks or there will be no more.
@@ -408,7 +408,7 @@ func (p *pipe) read(in *bufio.Reader) {
 type busyError struct{ text string }
 
 func (e *busyError) Error() string {
-	return fmt.Sprintf("the server has said for %s: %s", patience, e.text)
+	return fmt.Sprintf("%s: the server says %s", patience, e.text)
 }
 
 // answer takes one answer.
@@ -416,7 +416,7 @@ func (p *pipe) answer(text string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.queue) == 0 || p.written == 0 {
-		return errors.New("an answer to nothing")
+		return errors.New("an answer to no request")
 	}
 	b := p.queue[0]
 	x := b.pieces[p.answered]

@@ -16,7 +16,7 @@ import (
 // forbiddenError says that a server lets nobody be its replica.
 type forbiddenError struct{ text string }
 
-func (e *forbiddenError) Error() string { return "it lets nobody be a replica: " + e.text }
+func (e *forbiddenError) Error() string { return "it accepts no replicas: " + e.text }
 
 // silence is how long a server may say nothing while it gets ready, sends or takes.
 const silence = 5 * time.Minute
@@ -93,7 +93,7 @@ func (s *server) fullSync(conn io.Writer, in *bufio.Reader) (string, error) {
 	case isUnknown(text), strings.HasPrefix(text, "-NOPERM"), strings.Contains(text, "not allowed"), strings.Contains(text, "not supported"):
 		return "", &forbiddenError{strings.TrimPrefix(text, "-")}
 	case strings.HasPrefix(text, "-"):
-		return "", told(s.shown, fmt.Errorf("it sends nothing to replicas now: %s", text[1:]))
+		return "", told(s.shown, fmt.Errorf("it cannot feed replicas now: %s", text[1:]))
 	}
 	return "", errAnswer
 }

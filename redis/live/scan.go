@@ -83,7 +83,7 @@ func (c *copier) functions(ctx context.Context) error {
 	text, err := c.server.client.FunctionDump(ctx).Result()
 	if err != nil && (strings.Contains(err.Error(), "NOPERM") || strings.Contains(err.Error(), "unknown")) {
 		dataset.Report(c.options, record.Finding{Kind: FindFunctions, Severity: record.Warning, Place: record.Place{File: c.server.shown, Off: record.NoOffset},
-			Detail: fmt.Sprintf("libraries of functions are not read: %v", err)})
+			Detail: fmt.Sprintf("function libraries are not read: %v", err)})
 		return nil
 	}
 	if err != nil {
@@ -194,12 +194,12 @@ func (p *payload) Write(b []byte) (int, error) {
 // keyMeta begins a payload that has metadata of modules before its type, from Redis 8.6 on.
 const keyMeta = 0xF3
 
-var errKeyMeta = errors.New("a module keeps metadata with the key, which are read as a replica alone: leave out --scan")
+var errKeyMeta = errors.New("a module keeps metadata with the key, which kvferry can read only as a replica: leave out --scan")
 
 // end checks the footer.
 func (p *payload) end() error {
 	if len(p.held) != footerLen {
-		return &record.CorruptError{Off: record.NoOffset, Field: "payload", Err: fmt.Errorf("%d bytes are too few", p.n)}
+		return &record.CorruptError{Off: record.NoOffset, Field: "payload", Err: fmt.Errorf("%d bytes: too short", p.n)}
 	}
 	version := binary.LittleEndian.Uint16(p.held)
 	p.to.newer(rdb.Header{Version: int(version), Valkey: version >= firstValkey})

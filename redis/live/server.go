@@ -153,7 +153,7 @@ func (s *server) writable(ctx context.Context) error {
 		return told(s.shown, err)
 	}
 	if i := info(text); i["role"] == "slave" && i["slave_read_only"] != "0" && !s.cluster {
-		return fmt.Errorf("%s: is a read-only replica of %s:%s: name its master", s.shown, i["master_host"], i["master_port"])
+		return fmt.Errorf("%s: is a read-only replica of %s:%s: use its master", s.shown, i["master_host"], i["master_port"])
 	}
 	return s.probe(ctx)
 }
@@ -305,7 +305,7 @@ func (s *server) introduce(conn net.Conn, host, db string) error {
 	return err
 }
 
-var errRestarted = errors.New("the server was started again while it was written to: what it had not saved is gone; run the command again")
+var errRestarted = errors.New("the server restarted while kvferry wrote to it: what it had not saved is lost; run the command again")
 
 // readText reads an answer that is a text.
 func readText(in *bufio.Reader) (string, error) {

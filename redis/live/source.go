@@ -71,7 +71,7 @@ func (c *copier) all(ctx context.Context) error {
 		var forbidden *forbiddenError
 		if errors.As(err, &forbidden) {
 			dataset.Report(c.options, record.Finding{Kind: FindScanned, Severity: record.Note, Place: record.Place{File: s.shown, Off: record.NoOffset, Level: -1},
-				Detail: fmt.Sprintf("%v; its keys are read by SCAN and DUMP, each at a moment of its own", err)})
+				Detail: fmt.Sprintf("%v; kvferry reads its keys with SCAN and DUMP, each at a different moment", err)})
 			if err := c.to.back(headLen); err != nil {
 				return err
 			}

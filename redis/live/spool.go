@@ -134,12 +134,12 @@ func (p *rdbPart) take(n int) {
 func (p *rdbPart) end() error {
 	eof := rdb.AppendEOF(nil)
 	if !p.begun || len(p.held) != trailerLen || p.held[0] != eof[0] {
-		return &record.CorruptError{Off: record.NoOffset, Field: "end", Err: errors.New("what the server sent is no whole RDB file")}
+		return &record.CorruptError{Off: record.NoOffset, Field: "end", Err: errors.New("the server sent an incomplete RDB file")}
 	}
 	sum := crc64.Update(p.sum, p.held[:1])
 	if want := binary.LittleEndian.Uint64(p.held[1:]); want != 0 && want != sum {
 		return &record.CorruptError{Off: record.NoOffset, Field: "checksum",
-			Err: fmt.Errorf("what the server sent is damaged: its bytes give %016x, and it says %016x", sum, want)}
+			Err: fmt.Errorf("the server sent a damaged RDB file: checksum %016x computed, %016x stored", sum, want)}
 	}
 	return nil
 }

@@ -90,12 +90,12 @@ func (t *target) begin(ctx context.Context) (err error) {
 		return err
 	}
 	if was := t.start.Existing; was != t.Existing && was != format.FailExisting {
-		return fmt.Errorf("%s: the unfinished part was written with --%s: give the same to continue it", t.server.shown, was)
+		return fmt.Errorf("%s: the unfinished conversion was started with --%s: pass it again to continue", t.server.shown, was)
 	}
 	for _, db := range t.options.DBs {
 		if n := t.start.Before[t.home(db)]; n > 0 && t.Existing == format.FailExisting {
-			return fmt.Errorf("%s: database %s held %s before the unfinished part was written, and they cannot be told apart any more: "+
-				"continue with --skip-existing, which leaves all keys that are there (what was written is whole), or with --replace",
+			return fmt.Errorf("%s: database %s held %s before the unfinished conversion began, and kvferry can no longer tell those keys from its own: "+
+				"continue with --skip-existing, which keeps all existing keys (those that kvferry wrote are complete), or with --replace",
 				t.server.shown, t.home(db), record.Plural(n, "key"))
 		}
 	}
@@ -187,14 +187,14 @@ func (t *target) drop(db string, names []string) {
 func (t *target) databases() error {
 	for _, db := range t.options.DBs {
 		if n, err := strconv.Atoi(db); err != nil || n < 0 {
-			return fmt.Errorf("database %q: a server has numbers for databases; choose with --db", db)
+			return fmt.Errorf("database %q: a server numbers its databases; choose one with --db", db)
 		}
 		if t.server.cluster && t.home(db) != "0" {
-			return fmt.Errorf("database %s: a cluster has database 0 alone; end the address with /0 to put it there", db)
+			return fmt.Errorf("database %s: a cluster has only database 0; end the address with /0 to put it there", db)
 		}
 	}
 	if len(t.options.DBs) > 1 && t.server.db >= 0 {
-		return fmt.Errorf("%s: the address names database %d, and there are %d to write: leave it out, or choose one with --db",
+		return fmt.Errorf("%s: the address names database %d, but there are %d to write: leave it out, or choose one with --db",
 			t.server.shown, t.server.db, len(t.options.DBs))
 	}
 	if t.options.Reopen == nil {
@@ -202,7 +202,7 @@ func (t *target) databases() error {
 	}
 	for db, n := range t.start.Before {
 		if n > 0 && (t.server.db < 0 || db == t.home(db)) {
-			return fmt.Errorf("%s: database %s holds %s: all that a server holds is to be compared with what was written, so it has to be empty before",
+			return fmt.Errorf("%s: database %s holds %s: --verify compares everything on the server with what was written, so the server must be empty before",
 				t.server.shown, db, record.Plural(n, "key"))
 		}
 	}
@@ -253,7 +253,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	case h.Type == record.Stream:
 		return files.StreamLosses(s.version, s.name, h)
 	case h.Type == record.Other && (!isLibrary(h) || s.major < 7):
-		return []record.Loss{{Kind: record.LossModule, Drops: true, Detail: "no command makes it"}}
+		return []record.Loss{{Kind: record.LossModule, Drops: true, Detail: "no command creates it"}}
 	}
 	return nil
 }
@@ -273,7 +273,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 		}
 		for i := range batch {
 			if batch[i].ExpireMS != 0 {
-				report(record.Loss{Kind: record.LossFieldExpiry, Detail: t.server.name + " has no expiry of fields"})
+				report(record.Loss{Kind: record.LossFieldExpiry, Detail: t.server.name + " does not support expiry of fields"})
 				batch[i].ExpireMS = 0
 			}
 		}
@@ -316,7 +316,7 @@ func (t *target) Adopt(n int, _ string, tables []store.Table) error {
 		return fmt.Errorf("%d tables, want one", len(tables))
 	}
 	if tables[0].File != t.Run() {
-		return fmt.Errorf("%s was started again since: %w", t.server.shown, format.ErrGone)
+		return fmt.Errorf("%s has restarted since: %w", t.server.shown, format.ErrGone)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -363,7 +363,7 @@ func (t *target) Check(ctx context.Context, given, expired map[string]int64) (st
 		total += n
 		before += t.start.Before[db]
 		if t.start.Before[db] == 0 && (after[db] > n || after[db] < n-expired[db]) {
-			return "", fmt.Errorf("%s: database %s holds %s, and %d were written", t.server.shown, db, record.Plural(after[db], "key"), n)
+			return "", fmt.Errorf("%s: database %s holds %s, but %d were written", t.server.shown, db, record.Plural(after[db], "key"), n)
 		}
 	}
 	return t.taken(total, before), nil
@@ -391,9 +391,9 @@ func (t *target) taken(given, before int64) string {
 		return text + " and counts as many keys; values were not read back"
 	}
 	if n := given - written; n > 0 {
-		text += fmt.Sprintf("; %s were there and left alone", record.Plural(n, "key"))
+		text += fmt.Sprintf("; %s existed and were left alone", record.Plural(n, "key"))
 	}
-	return text + "; it held keys before, so its counts tell nothing"
+	return text + "; it held keys before, so its counts prove nothing"
 }
 
 // limiter holds bytes back to a rate.

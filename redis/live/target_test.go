@@ -278,7 +278,7 @@ func TestCluster(t *testing.T) {
 	}
 	diff(t, want(t, list, "0"), got)
 	moveSlot(t, nodes)
-	if _, err := open(t, "redis+cluster://"+nodes[0].Addr, format.ServerOptions{}, "1"); err == nil || !strings.Contains(err.Error(), "database 0 alone; end the address with /0") {
+	if _, err := open(t, "redis+cluster://"+nodes[0].Addr, format.ServerOptions{}, "1"); err == nil || !strings.Contains(err.Error(), "only database 0; end the address with /0") {
 		t.Error(err)
 	}
 	if _, err := open(t, "redis+cluster://"+nodes[0].Addr+"/0", format.ServerOptions{Existing: format.Replace}, "1"); err != nil {
@@ -398,7 +398,7 @@ func TestLook(t *testing.T) {
 		}
 	}
 	text := look(t, mustOpen(t, address, format.ServerOptions{}, "0"), append([]made{other}, list...), "0")
-	if !strings.Contains(text, "already has 52 of the keys to write: library of functions \"lib1\", ") || strings.Count(text, " in database 0") != 4 ||
+	if !strings.Contains(text, "already has 52 of the keys to write: function library \"lib1\", ") || strings.Count(text, " in database 0") != 4 ||
 		!strings.Contains(text, ", …; nothing was written; ") {
 		t.Error(text)
 	}
@@ -419,7 +419,7 @@ func TestLook(t *testing.T) {
 		want     string
 		err      string
 	}{
-		{format.FailExisting, library, `library of functions "lib1" exists already; --replace`},
+		{format.FailExisting, library, `function library "lib1" exists already; --replace`},
 		{format.SkipExisting, library, ""},
 		{format.Replace, string(other.elems[0].Value), ""},
 	} {
@@ -484,7 +484,7 @@ func TestRestarted(t *testing.T) {
 		}
 	}()
 	err := load(context.Background(), target, data(3000, 3000), "0", 1)
-	if err == nil || !strings.Contains(err.Error(), "started again while it was written to") {
+	if err == nil || !strings.Contains(err.Error(), "restarted while kvferry wrote to it") {
 		t.Error(err)
 	}
 	if text := target.(format.Loaded).Undo(); !strings.Contains(text, "stay there") {
@@ -535,7 +535,7 @@ func TestContinued(t *testing.T) {
 		t.Error(err)
 	}
 	skipped := mustOpen(t, address, format.ServerOptions{Existing: format.SkipExisting}, "0")
-	if _, err := again(format.Replace, skipped); err == nil || !strings.Contains(err.Error(), "was written with --skip-existing") {
+	if _, err := again(format.Replace, skipped); err == nil || !strings.Contains(err.Error(), "was started with --skip-existing") {
 		t.Error(err)
 	}
 	if err := s.Restart(); err != nil {

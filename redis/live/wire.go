@@ -24,7 +24,7 @@ func appendBulk(dst, b []byte) []byte {
 }
 
 // errAnswer says that a server does not speak RESP2.
-var errAnswer = errors.New("the answer is not of a Redis server")
+var errAnswer = errors.New("the answer is not that of a Redis server")
 
 // readAnswer reads an answer and returns its first line; what follows it is passed over.
 func readAnswer(in *bufio.Reader) (string, error) {

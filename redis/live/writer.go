@@ -458,7 +458,7 @@ func (n *native) library(code []byte) error {
 		}
 		if there {
 			w.data = w.data[:0]
-			return w.taken("library of functions " + record.Quote(w.key[len(functionPrefix):]))
+			return w.taken("function library " + record.Quote(w.key[len(functionPrefix):]))
 		}
 	}
 	for _, host := range w.t.hosts() {

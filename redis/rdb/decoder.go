@@ -55,7 +55,7 @@ const (
 const maxText = 256 << 10
 
 // ErrUnsupported says that a value's type is known and is not read, as servers do not read it either.
-var ErrUnsupported = errors.New("this type of value is not read, by servers neither")
+var ErrUnsupported = errors.New("values of this type are not supported, and servers do not load them either")
 
 // Begin starts to decode a value that is in memory, the type byte and key before it taken off; off is its offset for errors.
 // It sets Type, Len, Last, Added, MaxDeleted and ByName of h. Elements are views of value, or live until the next Read.
@@ -422,7 +422,7 @@ func (d *Decoder) nodes(dst []record.Element) (n int) {
 				n++
 			}
 		case container != NodePacked:
-			d.in.failf(at, "container", "%d is none", container)
+			d.in.failf(at, "container", "unknown value %d", container)
 		case d.form == formQuicklist:
 			d.openPacked(pack.Ziplist, "node")
 		default:

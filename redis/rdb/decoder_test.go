@@ -87,7 +87,7 @@ func TestNodes(t *testing.T) {
 		{"empty ones between", [][]byte{node(), zipped("aaaa"), zipped(), zipped(), node(), zipped("bbbb"), node()}, "=aaaa =bbbb"},
 		{"integers", [][]byte{node(1, 2, 3), zipped(-4, 5), plain("6"), zipped(7)}, "=1 =2 =3 =-4 =5 =6 =7"},
 		{"mixed", [][]byte{plain("a"), zipped("bbbb", 1), plainZipped("ccc"), node("d"), zipped("eeee")}, "=a =bbbb =1 =ccc =d =eeee"},
-		{"no such container", [][]byte{node("a"), {3, 0}}, "=a offset 13: container: 3 is none"},
+		{"no such container", [][]byte{node("a"), {3, 0}}, "=a offset 13: container: unknown value 3"},
 		{"damaged", [][]byte{node("a"), AppendString([]byte{NodePacked}, []byte("\x08\x00\x00\x00\x01\x00\x00\xfe"))}, "=a offset 14: node: does not end in FF"},
 	} {
 		value := AppendLen(nil, uint64(len(c.nodes)))

@@ -253,7 +253,7 @@ func (in *input) length(field string, isString bool) (n uint64, special byte) {
 	if isString && c >= strInt8 && c <= strLZF {
 		return 0, c
 	}
-	in.failf(in.offset()-1, field, "%#02x begins no length", c)
+	in.failf(in.offset()-1, field, "%#02x does not begin a length", c)
 	return 0, 0
 }
 

@@ -58,7 +58,7 @@ func (in *input) skipModule() {
 		case moduleString:
 			in.skipString("module string")
 		default:
-			in.failf(off, "module item", "%d is none", op)
+			in.failf(off, "module item", "unknown value %d", op)
 		}
 	}
 }

@@ -48,11 +48,11 @@ func ParseHeader(b []byte) (Header, error) {
 	case string(b[:6]) == "VALKEY":
 		h.Valkey, digits = true, b[6:headerLen]
 	case string(b[:5]) != "REDIS":
-		return h, &record.CorruptError{Field: "header", Err: fmt.Errorf("%q is not how an RDB file begins", b[:headerLen])}
+		return h, &record.CorruptError{Field: "header", Err: fmt.Errorf("%q is not the header of an RDB file", b[:headerLen])}
 	}
 	for _, c := range digits {
 		if c < '0' || c > '9' {
-			return h, &record.CorruptError{Field: "header", Err: fmt.Errorf("%q is no version", digits)}
+			return h, &record.CorruptError{Field: "header", Err: fmt.Errorf("%q is not a version", digits)}
 		}
 		h.Version = 10*h.Version + int(c-'0')
 	}
@@ -62,7 +62,7 @@ func ParseHeader(b []byte) (Header, error) {
 // check refuses versions that are not known.
 func (h Header) check() error {
 	if h.Valkey && (h.Version < minValkey || h.Version > maxValkey) || !h.Valkey && (h.Version < 1 || h.Version > maxRedis) {
-		return &record.CorruptError{Field: "header", Err: fmt.Errorf("%s: versions up to %s and %s are read", h,
+		return &record.CorruptError{Field: "header", Err: fmt.Errorf("%s is not supported; kvferry reads versions up to %s and %s", h,
 			Header{Version: maxRedis}, Header{Version: maxValkey, Valkey: true})}
 	}
 	return nil

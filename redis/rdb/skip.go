@@ -111,7 +111,7 @@ func (in *input) skipArray() {
 	case 1:
 		in.len("insert index")
 	default:
-		in.failf(in.offset(), "flag", "%d is none", f)
+		in.failf(in.offset(), "flag", "unknown value %d", f)
 	}
 	for ; n > 0 && in.err == nil; n-- {
 		in.len("index")
@@ -121,7 +121,7 @@ func (in *input) skipArray() {
 		case 1, 2:
 			in.skip(8, "element")
 		default:
-			in.failf(in.offset(), "tag", "%d is none", tag)
+			in.failf(in.offset(), "tag", "unknown value %d", tag)
 		}
 	}
 }

@@ -67,8 +67,8 @@ type pendingEntry struct {
 }
 
 var (
-	errStreamID    = errors.New("no id of 16 bytes")
-	errStreamEntry = errors.New("an entry of a stream is not made as one is")
+	errStreamID    = errors.New("not an id of 16 bytes")
+	errStreamEntry = errors.New("malformed stream entry")
 )
 
 // beginStream reads what stands behind the nodes and goes back to them.

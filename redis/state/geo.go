@@ -193,7 +193,7 @@ func (s *State) search(key []byte, g *search) error {
 		s.remove(g.store)
 		return nil
 	case g.any:
-		return unsupported("GEOSEARCHSTORE ANY", "which members come first is not known")
+		return unsupported("GEOSEARCHSTORE ANY", "which members come first is unknown")
 	}
 	if g.member != nil {
 		score, ok := s.score(m, g.member)
@@ -201,7 +201,7 @@ func (s *State) search(key []byte, g *search) error {
 			return &ReplyError{"ERR could not decode requested zset member"}
 		}
 		if !isGeohash(score) {
-			return unsupported("GEOSEARCHSTORE", "the score of the member that it starts from is no place")
+			return unsupported("GEOSEARCHSTORE", "the score of the member that it starts from is not a position")
 		}
 		g.from = pointOf(score)
 	}

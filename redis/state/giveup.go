@@ -128,7 +128,7 @@ func (x failingFile) SyncTo(n int64) (full bool, err error) {
 // check takes over what the background work met.
 func (s *State) check() error {
 	if err := s.failure.get(); err != nil && s.err == nil {
-		s.err = fmt.Errorf("the temporary store of the commands in %s: %w; make room there or name another --temp-dir", s.dir, err)
+		s.err = fmt.Errorf("the temporary store in %s: %w; free some space there or choose another directory with --temp-dir", s.dir, err)
 	}
 	return s.err
 }

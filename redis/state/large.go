@@ -100,7 +100,7 @@ func (s *State) join(dst, key []byte, size int64, view *pebble.Iterator) ([]byte
 		dst = append(dst, it.Value()...)
 	}
 	if err = it.Error(); err == nil && int64(len(dst)) != end {
-		err = fmt.Errorf("the temporary store of the commands: a value of %d bytes has %d", size, int64(len(dst))-end+size)
+		err = fmt.Errorf("the temporary store: a value of %d bytes has %d", size, int64(len(dst))-end+size)
 	}
 	return dst, err
 }

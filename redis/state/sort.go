@@ -141,7 +141,7 @@ func (s *State) sortBy(list []sorted, o *sorting) error {
 	})
 	for i := 1; i < len(list); i++ {
 		if o.compare(&list[i-1], &list[i]) == 0 && !bytes.Equal(list[i-1].value, list[i].value) {
-			return unsupported("SORT BY", "elements that BY leads to the same text of come in no order that is known")
+			return unsupported("SORT BY", "elements with equal BY values come in an unknown order")
 		}
 	}
 	return nil

@@ -36,7 +36,7 @@ type trim struct {
 func (t *trim) read(a [][]byte, i int) (int, error) {
 	t.on, t.byID = true, is(a[i], "MINID")
 	if i++; i < len(a) && string(a[i]) == "~" {
-		return 0, unsupported("XTRIM ~", "about how much a server cuts off is not known; it writes = to its log")
+		return 0, unsupported("XTRIM ~", "how much a server trims for ~ is unknown; it writes = to its log")
 	}
 	if i < len(a) && string(a[i]) == "=" {
 		i++
@@ -96,7 +96,7 @@ options:
 		return errArgs
 	}
 	if bytes.IndexByte(a[i], '*') >= 0 {
-		return unsupported("XADD *", "the id that a server chose is not known; it writes it to its log")
+		return unsupported("XADD *", "the id that a server chose is unknown; it writes the id to its log")
 	}
 	id, err := parseID(a[i], 0)
 	if err != nil {

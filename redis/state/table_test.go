@@ -102,10 +102,10 @@ func TestRefused(t *testing.T) {
 		"ZUNIONSTORE k 1 s": wrongType, "ZRANGESTORE k z a b": integer, "ZRANGESTORE k s 0 1": wrongType, "ZRANGESTORE k z 0 1 LIMIT 0 1": "",
 
 		"GEORADIUS z x 1 1 km STORE k": "float", "GEORADIUS z 1 99 1 km STORE k": "longitude,latitude", "GEORADIUS z 1 1 1 miles STORE k": "unsupported unit",
-		"GEORADIUS z 1 1 -1 km STORE k": "numeric radius", "GEORADIUS z 1 1 1 km STORE k COUNT 0": "COUNT must be", "GEORADIUS z 1 1 1 km WHAT": syntax, "GEORADIUSBYMEMBER z a 1 km STORE k ANY": "not known",
-		"GEORADIUSBYMEMBER z no 1 km STORE k": "could not decode", "GEORADIUSBYMEMBER z b 1 km STORE k": "is no place", "GEORADIUSBYMEMBER s a 1 km STORE k": wrongType,
+		"GEORADIUS z 1 1 -1 km STORE k": "numeric radius", "GEORADIUS z 1 1 1 km STORE k COUNT 0": "COUNT must be", "GEORADIUS z 1 1 1 km WHAT": syntax, "GEORADIUSBYMEMBER z a 1 km STORE k ANY": "is unknown",
+		"GEORADIUSBYMEMBER z no 1 km STORE k": "could not decode", "GEORADIUSBYMEMBER z b 1 km STORE k": "is not a position", "GEORADIUSBYMEMBER s a 1 km STORE k": wrongType,
 		"GEOSEARCHSTORE k z FROMLONLAT 1 x BYRADIUS 1 m": "longitude", "GEOSEARCHSTORE k z FROMMEMBER a BYBOX x 1 m": "numeric",
-		"SORT z WHAT": syntax, "SORT z LIMIT x 1": integer, "SORT h STORE k": wrongType, "SORT t STORE k": "converted into double", "SORT t BY w* ALPHA STORE k": "no order that is known",
+		"SORT z WHAT": syntax, "SORT z LIMIT x 1": integer, "SORT h STORE k": wrongType, "SORT t STORE k": "converted into double", "SORT t BY w* ALPHA STORE k": "an unknown order",
 
 		"XADD x 1-1 f v": "equal or smaller", "XADD x 0-0 f v": "", "XADD x 2-1 f": args, "XADD s 2-1 f v": wrongType, "XADD x 1-x f v": "Invalid stream ID", "XADD x MAXLEN x 2-1 f v": integer,
 		"XTRIM x MAXLEN x": integer, "XTRIM x WHAT 1": syntax, "XTRIM s MAXLEN 1": wrongType, "XDEL x z": "Invalid stream ID", "XDEL s 1-1": wrongType, "XSETID x z": "Invalid stream ID", "XSETID no 1-1": "no such key",

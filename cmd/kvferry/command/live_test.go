@@ -24,7 +24,7 @@ func TestLive(t *testing.T) {
 	if out := ok(t, "convert", "--verify", src, server); !strings.Contains(out, "proved") {
 		t.Errorf("convert: %s", out)
 	}
-	if r := kvferry(t, "convert", "--verify", "--replace", src, server); r.code != ExitFailed || !strings.Contains(r.stderr, "has to be empty before") {
+	if r := kvferry(t, "convert", "--verify", "--replace", src, server); r.code != ExitFailed || !strings.Contains(r.stderr, "must be empty before") {
 		t.Errorf("a server that is not empty: exit %d: %s", r.code, r.stderr)
 	}
 	conn := s.Client()

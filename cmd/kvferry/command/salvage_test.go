@@ -400,7 +400,7 @@ func testSalvageList(t *testing.T, n int) {
 			details[f.Kind] = f.Samples[0].Detail
 		}
 	}
-	want := fmt.Sprintf("nodes read: %d from the left end, 0 from the right end; holes passed over: %d [", len(got), holes)
+	want := fmt.Sprintf("nodes read: %d from the left end, 0 from the right end; gaps skipped: %d [", len(got), holes)
 	if !strings.Contains(details["list-broken-link"], want) {
 		t.Errorf("the finding says %q, want %q", details["list-broken-link"], want)
 	}

@@ -436,7 +436,7 @@ func (e *Encoder) intset() (Value, bool) {
 // opaque takes the bytes of a module's value.
 func (e *Encoder) opaque(el *record.Element) error {
 	if !rdb.IsModule(el) {
-		return fmt.Errorf("a value of type %s has no place in an RDB file", record.Quote(el.Name))
+		return fmt.Errorf("an RDB file cannot hold a value of type %s", record.Quote(el.Name))
 	}
 	e.count, e.form = 1, rdb.TypeModule
 	e.body = append(e.body, el.Value...)

@@ -7,8 +7,8 @@ import "errors"
 const maxRatio = 88
 
 var (
-	errReach = errors.New("compressed string: reaches outside of its bytes")
-	errSize  = errors.New("compressed string: has another length than it says")
+	errReach = errors.New("compressed string: refers to bytes outside of it")
+	errSize  = errors.New("compressed string: its length is not what it says")
 )
 
 // Append appends what src unpacks to, which must be n bytes. A control byte c below 32 stands before c+1 literal

@@ -55,7 +55,7 @@ func (e *Item) Score() (float64, error) {
 func ParseScore(b []byte) (float64, error) {
 	f, err := strconv.ParseFloat(string(b), 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) || bytes.IndexByte(b, '_') >= 0 {
-		return 0, fmt.Errorf("%s is no score", record.Quote(b))
+		return 0, fmt.Errorf("%s is not a score", record.Quote(b))
 	}
 	return f, nil
 }

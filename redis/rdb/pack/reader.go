@@ -67,10 +67,10 @@ type Reader struct {
 var (
 	errEnd   = errors.New("does not end in FF")
 	errEntry = errors.New("an entry reaches beyond the end")
-	errCount = errors.New("holds another number of entries than it says")
+	errCount = errors.New("the number of entries is not what it says")
 	errOrder = errors.New("integers do not ascend")
-	errBack  = errors.New("an entry says another length of the one before")
-	errBytes = errors.New("an entry has an encoding that there is not")
+	errBack  = errors.New("an entry gives a wrong length for the one before")
+	errBytes = errors.New("an entry has an unknown encoding")
 	errOdd   = errors.New("ends within an element")
 )
 
@@ -121,7 +121,7 @@ func (p *Reader) openZiplist() error {
 		return record.Short(0, "ziplist", ziplistHead+1, len(p.b))
 	}
 	if n := binary.LittleEndian.Uint32(p.b); uint64(n) != uint64(len(p.b)) {
-		return fmt.Errorf("says that it has %d bytes, and has %d", n, len(p.b))
+		return fmt.Errorf("says that it has %d bytes, but has %d", n, len(p.b))
 	}
 	if tail := binary.LittleEndian.Uint32(p.b[4:]); tail >= uint32(len(p.b)) {
 		return fmt.Errorf("its last entry would be at %d of %d bytes", tail, len(p.b))
@@ -138,7 +138,7 @@ func (p *Reader) openListpack() error {
 		return record.Short(0, "listpack", listpackHead+1, len(p.b))
 	}
 	if n := binary.LittleEndian.Uint32(p.b); uint64(n) != uint64(len(p.b)) {
-		return fmt.Errorf("says that it has %d bytes, and has %d", n, len(p.b))
+		return fmt.Errorf("says that it has %d bytes, but has %d", n, len(p.b))
 	}
 	if n := binary.LittleEndian.Uint16(p.b[4:]); n != countMany {
 		p.count = int(n)

@@ -202,7 +202,7 @@ func (ks *Set) of(key []byte) *circle {
 // Tell reports the circles and forgets them, for an engine that cannot be repeated.
 func (ks *Set) Tell() {
 	ks.all = slices.DeleteFunc(ks.all, func(c circle) bool { return !c.wide() }) // one that cannot be read shows it elsewhere
-	ks.report("the server's lookups and deletes may miss them; they are read as they stand")
+	ks.report("the server's lookups and deletes may miss them; kvferry reads them as they are")
 	ks.all = nil
 }
 
