@@ -179,7 +179,7 @@ kvferry: hash "i" in database 0: 1 of its 2 elements are still on disk
 // LMDB writes its pages anew, so nothing is left of what was deleted.
 func TestUndeleteLMDB(t *testing.T) {
 	r := kvferry(t, "dump", "--dead", golden(t, "ardb-lmdb-basic"))
-	if r.code != ExitFailed || r.stdout != "" || !strings.Contains(r.stderr, "LMDB keeps no older rows") {
+	if r.code != ExitFailed || r.stdout != "" || !strings.Contains(r.stderr, "LMDB keeps no deleted rows") {
 		t.Errorf("exit %d, %s", r.code, r.stderr)
 	}
 }
