@@ -213,7 +213,7 @@ func (a *attempt) checkStores() error {
 	unknown := false
 	for _, f := range a.opened.files(a.work.data()) {
 		if size, ok := sizes[f.Path]; !ok || size != f.Size {
-			return miscount("%s belongs to it, with %d bytes, and is not so in its directory", f.Path, f.Size)
+			return miscount("%s should be there with %d bytes, but is missing or has another size", f.Path, f.Size)
 		}
 		if f.Kind != "table" {
 			continue

@@ -42,7 +42,7 @@ func copyFile(from, to string) (err error) {
 	defer closing(&err, dst.Close)
 	n, err := io.Copy(dst, io.LimitReader(src, maxExtra+1))
 	if err == nil && n > maxExtra {
-		err = fmt.Errorf("%s: larger than %d MiB, so it is none that a server wrote; move it out of the dataset", from, maxExtra>>20)
+		err = fmt.Errorf("%s: larger than %d MiB, so no server wrote it; move it out of the dataset", from, maxExtra>>20)
 	}
 	return err
 }

@@ -193,12 +193,12 @@ func (id *identity) continues(now *identity) error {
 	}
 	// The clock stands before the options: relative times among them are told by it.
 	if !id.Now.Equal(now.Now) {
-		return fmt.Errorf("its clock stands at %s, not %s: leave out --now to continue it",
+		return fmt.Errorf("its --now is %s, not %s: leave out --now to continue it",
 			id.Now.Format(time.RFC3339Nano), now.Now.Format(time.RFC3339Nano))
 	}
 	for _, name := range slices.Sorted(maps.Keys(union(id.Options, now.Options))) {
 		if a, b := id.Options[name], now.Options[name]; a != b {
-			return fmt.Errorf("it has %s %s, not %s: give the same to continue it", name, orNone(a), orNone(b))
+			return fmt.Errorf("it has %s %s, not %s: pass the same value to continue it", name, orNone(a), orNone(b))
 		}
 	}
 	if err := sameFiles(id.Files, now.Files); err != nil {

@@ -81,7 +81,7 @@ type PublishedError struct {
 // Error describes the state of the target.
 func (e *PublishedError) Error() string {
 	if e.Synced {
-		return fmt.Sprintf("%s is complete, and %s, which is of no more use, could not be removed: %v; remove it", e.Target, e.Dir, e.Err)
+		return fmt.Sprintf("%s is complete, but %s, which is no longer needed, could not be removed: %v; remove it", e.Target, e.Dir, e.Err)
 	}
 	return fmt.Sprintf("%s is complete and its report belongs in %s, but the disk has not confirmed their names: %v; "+
 		"sync the disk and look for them before you rely on them", e.Target, ReportPath(e.Target), e.Err)

@@ -32,7 +32,7 @@ type DBMap []DBNames
 func (m *DBMap) Add(n DBNames) error {
 	for _, other := range *m {
 		if other.A == n.A || other.B == n.B {
-			return &DBMapError{fmt.Sprintf("%s and %s: a database is compared with one other", other, n)}
+			return &DBMapError{fmt.Sprintf("%s and %s: a database can be compared with only one other", other, n)}
 		}
 	}
 	*m = append(*m, n)
@@ -134,7 +134,7 @@ func (m DBMap) pairs(as, bs []string) ([]DBPair, error) {
 			continue
 		}
 		if slices.Contains(as, b) {
-			return nil, &DBMapError{fmt.Sprintf("%s: database %q of the second side is left over, and that of the first is another: map it too, or leave it out with --db",
+			return nil, &DBMapError{fmt.Sprintf("%s: database %q of the second side has no counterpart in the first: map it too, or leave it out with --db",
 				DBNames{b, second[b]}, b)}
 		}
 		out = append(out, DBPair{DBNames: DBNames{B: b}, InB: true})

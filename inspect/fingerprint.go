@@ -133,7 +133,7 @@ func ReadFingerprint(r io.Reader) (*FingerprintFile, error) {
 	if _, err := d.Token(); err == nil {
 		return nil, fmt.Errorf("not a fingerprint: something follows it")
 	} else if err != io.EOF { // as damage at the end of a compressed file
-		return nil, fmt.Errorf("not a fingerprint: behind it: %w", err)
+		return nil, fmt.Errorf("not a fingerprint: trailing data: %w", err)
 	}
 	switch {
 	case f.Version == 0:

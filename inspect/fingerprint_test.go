@@ -118,7 +118,7 @@ func TestFingerprintFiles(t *testing.T) {
 	twice := head + `,"parts":[` + one + "," + one + "]}"
 	for text, want := range map[string]string{
 		whole + "\n" + whole: "something follows it",
-		whole + "x":          "behind it: invalid character 'x'",
+		whole + "x":          "trailing data: invalid character 'x'",
 		twice:                `database "0": set is there twice`,
 	} {
 		if _, err := ReadFingerprint(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {

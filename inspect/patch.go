@@ -259,7 +259,7 @@ func (d *decisions) add(x *decision, inA bool) error {
 		d.key = append(d.key[:0:0], x.header.Key...)
 	}
 	if inA && d.kept {
-		return fmt.Errorf("key %s stands under several types in the first dataset, and a server has it under one: convert it with --on-conflict, and compare the result", record.Quote(d.key))
+		return fmt.Errorf("key %s has several types in the first dataset, but a server holds one type per key: convert it with --on-conflict, and compare the result", record.Quote(d.key))
 	}
 	d.kept = d.kept || inA
 	x.header.Key = d.key

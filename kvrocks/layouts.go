@@ -119,7 +119,7 @@ func decodeMeta(m *versioned.Meta, value []byte) error {
 		m.Native = d.Kind.String()
 	case codec.KindHyperLogLog:
 		if m.Native = d.Kind.String(); d.Extras[0] != codec.HLLDense {
-			return &record.CorruptError{Field: "encoding", Err: fmt.Errorf("%d is not known", d.Extras[0])}
+			return &record.CorruptError{Field: "encoding", Err: fmt.Errorf("unknown value %d", d.Extras[0])}
 		}
 	case codec.KindList:
 		ends, err := codec.DecodeListEnds(d.Extras[:codec.ListExtras])

@@ -205,7 +205,7 @@ func (s *Sorter) makeRoom(klen, vlen int) error {
 		return errSorted
 	}
 	if klen > math.MaxUint32 || vlen > math.MaxUint32 {
-		return fmt.Errorf("extsort: row of %d + %d bytes: 4 GiB is the most", klen, vlen)
+		return fmt.Errorf("extsort: row of %d + %d bytes: the limit is 4 GiB", klen, vlen)
 	}
 	if s.growIndex() && s.growArena(klen+vlen) {
 		return nil

@@ -151,7 +151,7 @@ func (w *runWriter) add(prefix uint64, key, value []byte) error {
 func (w *runWriter) flush(value []byte) error {
 	b, n := w.s.frame, len(w.s.frame)+len(value)
 	if uint64(n-frameHeader) > 1<<32-1 {
-		return fmt.Errorf("extsort: row of %d bytes: 4 GiB is the most", n)
+		return fmt.Errorf("extsort: row of %d bytes: the limit is 4 GiB", n)
 	}
 	binary.LittleEndian.PutUint32(b, uint32(n-frameHeader))
 	binary.LittleEndian.PutUint32(b[4:], crc32.Update(crc32.Checksum(b[frameHeader:], castagnoli), castagnoli, value))
@@ -251,7 +251,7 @@ func (c *cursor) load() error {
 	return nil
 }
 
-var errChecksum = errors.New("checksum is wrong: what was written is not what is read")
+var errChecksum = errors.New("wrong checksum: the temporary file was changed or the disk is failing")
 
 func (c *cursor) read(b []byte, off int64) error {
 	if _, err := c.from.f.ReadAt(b, off); err != nil {

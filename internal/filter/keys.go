@@ -24,7 +24,7 @@ var errByteOrderMark = errors.New("line 1 begins with a byte order mark, EF BB B
 	"take it away, or give the key as hex:… when it begins with these bytes")
 
 // ErrKeyMemory says that a list of keys takes more memory than it may.
-var ErrKeyMemory = errors.New("the keys take more memory than they may")
+var ErrKeyMemory = errors.New("the keys need more memory than is allowed")
 
 // ReadKeys reads a list of keys, one a line, as --key-file has them: text, hex:… or base64:…. It stops with
 // ErrKeyMemory before they take more than some bytes of memory; every line counts, so that the list has an end.

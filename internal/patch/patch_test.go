@@ -177,7 +177,7 @@ func TestDamage(t *testing.T) {
 		swap(whole, `"key":"l","expire_at_ms":0,`, `"key":"l",`): "want expire_at_ms and len",
 		swap(whole, `"key":"e","expire_at_ms":123`, `"key":"e"`): "want expire_at_ms",
 		swap(whole, `,"last_id":"0-1"`, ``):                      "is no id",
-		head(whole) + `{"op":"set","value":"v"}` + "\n":          "an element of nothing",
+		head(whole) + `{"op":"set","value":"v"}` + "\n":          "an element without a record",
 	} {
 		if err := read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.300s: %v, want %s", text, err, want)

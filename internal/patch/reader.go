@@ -87,7 +87,7 @@ func (r *Reader) next() error {
 	r.done = true
 	switch {
 	case r.line.SHA256 != r.Sum():
-		return r.wrong("the sum is wrong: the file was changed or is damaged")
+		return r.wrong("wrong checksum: the file was changed or is damaged")
 	case r.line.Counts == nil || *r.line.Counts != r.counts:
 		return r.wrong("the file has other operations than its end says")
 	}
@@ -114,7 +114,7 @@ func (r *Reader) Next() (Op, *record.Header, error) {
 			return "", nil, io.EOF
 		case set: // of a record that nobody read
 			if !r.put {
-				return "", nil, r.wrong("an element of nothing")
+				return "", nil, r.wrong("an element without a record")
 			}
 			continue
 		}

@@ -117,7 +117,7 @@ func (e *Encoder) Check() error {
 // numbered returns an error when a database of Redis cannot have that name.
 func numbered(db string) error {
 	if n, err := strconv.ParseUint(db, 10, 31); err != nil || strconv.FormatUint(n, 10) != db {
-		return fmt.Errorf("database %q: Redis has numbers for databases; choose with --db those that are numbers, or one alone", db)
+		return fmt.Errorf("database %q: Redis databases are numbers; select numbered ones, or a single database, with --db", db)
 	}
 	return nil
 }

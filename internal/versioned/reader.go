@@ -187,7 +187,7 @@ func (r *Reader) again(raw []byte) bool {
 	return same
 }
 
-var errSameKey = errors.New("the user key is that of the row before it; what the engine wrote does not tell them apart")
+var errSameKey = errors.New("it has the same user key as the row before it; nothing that the engine wrote tells them apart")
 
 // use makes the rows of a type those of the current record.
 func (r *Reader) use(c *typeRows) {

@@ -255,7 +255,7 @@ func (s *Scanner) alone(c byte) {
 	case opEOF:
 		it.Op, s.done = OpEOF, true
 	default:
-		in.failf(it.Off, "opcode", "%d is not known", c)
+		in.failf(it.Off, "opcode", "unknown value %d", c)
 	}
 }
 

@@ -204,7 +204,7 @@ func (db *database) load(ctx context.Context) (complete bool, err error) {
 // readAgain reports bytes that could be read when they were asked for once more.
 func (db *database) readAgain(f *files.File, off int64, refused error) {
 	db.report(record.Finding{Kind: record.FindRefusedRead, Severity: record.Warning, Place: record.Place{File: f.Name, Off: off, Level: -1},
-		Detail: lsm.Reason(refused) + "; asked again, the disk gave these bytes: copy the dataset to another one before it fails"})
+		Detail: lsm.Reason(refused) + "; a second read succeeded: the disk may be failing, copy the dataset to another disk"})
 }
 
 // report passes a finding on.

@@ -196,7 +196,7 @@ func (j *logJudge) follows(l *logFile) bool {
 	case j.prev == nil && s.First > j.last+1 && j.db.behind:
 		// Tables that the MANIFEST no longer names have the entries before the first log.
 	case j.prev == nil && s.First > j.last+1:
-		j.gap(l, 0, j.last+1, s.First-1, "tables and MANIFEST end before them, and the first log begins behind: a log before it is missing, "+
+		j.gap(l, 0, j.last+1, s.First-1, "tables and MANIFEST end before them, and the first log begins after them: an earlier log is missing, "+
 			"or it is of another time")
 	case j.prev != nil && s.First > j.last+1:
 		j.gap(l, 0, j.last+1, s.First-1, fmt.Sprintf("they were between %s and this log: a log is missing", j.prev.name))

@@ -91,7 +91,7 @@ func (db *database) stray(ctx context.Context, name, number string) (f record.Fi
 		f.Detail = fmt.Sprintf("the MANIFEST names files up to number %d and not this table, which is not read: a flush or compaction "+
 			"was cut short, or the end of the MANIFEST is lost; what the table holds cannot tell: %v", max(db.version.NextFile, 1)-1, err)
 	case err == nil:
-		f.Detail += ", and what it holds is in the tables and logs that are"
+		f.Detail += ", and its contents are also in the tables and logs that are listed"
 		if s.unread != "" {
 			f.Detail += fmt.Sprintf(", of which %s cannot be read", s.unread)
 		}

@@ -253,7 +253,7 @@ func (w *walLoader) ended(r *logfile.Reader, off int64) {
 const preallocated = 4096
 
 // errNotCut says that the end of a log is damaged.
-var errNotCut = errors.New("damaged: this is no record that was cut off, for its sequence number is not the next one")
+var errNotCut = errors.New("damaged: not a record that was cut off, since its sequence number is not the next one")
 
 // open starts reading a log; the size is that of when it was found.
 func (l *logFile) open(ctx context.Context) (*logfile.Reader, func(), error) {

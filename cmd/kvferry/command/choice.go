@@ -240,7 +240,7 @@ const maxWorkers = 256
 func registerWorkers(fs *pflag.FlagSet, to *int) {
 	*to = min(runtime.GOMAXPROCS(0), maxWorkers)
 	fs.Var(number(to, 1, maxWorkers), "workers", fmt.Sprintf("number of parts of the dataset to process in parallel, 1 to %d; the result is the same for any number", maxWorkers))
-	fs.Lookup("workers").DefValue = "one a CPU"
+	fs.Lookup("workers").DefValue = "one per CPU"
 }
 
 // minMemory is the least that --memory may promise.

@@ -37,7 +37,7 @@ func TestEndlessFiles(t *testing.T) {
 		{[]string{"dump", "--key-file", zero, src}, ExitUsage, "--key-file " + zero + ": line 1 is longer than any key: at most 8388608 bytes, twice as many in hex (see --help)"},
 		{[]string{"convert", "--key-file", zero, src, "blackwidow:" + dir + "/dst"}, ExitUsage, "line 1 is longer than any key"},
 		{[]string{"dump", "--memory", "32MiB", "--key-file", zero, src}, ExitUsage,
-			"line 1: the keys take more memory than they may, 8MiB, a quarter of --memory 32MiB: give a larger --memory, or the keys in parts"},
+			"line 1: the keys need more memory than is allowed, 8MiB, a quarter of --memory 32MiB: give a larger --memory, or the keys in parts"},
 		{[]string{"diff", "--memory", "32MiB", "--key-file", zero, src, src}, ExitUsage, "a quarter of --memory 32MiB"},
 		{[]string{"dump", "--memory", "33MiB", "--key-file", many, src}, ExitOK, "no record passes the filter"},
 		{[]string{"dump", "-f", zero, src}, ExitUsage, "--file " + zero + ": more than 1MiB: not a file of flags (see --help)"},

@@ -122,7 +122,7 @@ func applyJob(cmd *cobra.Command, path string) error {
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i], root.Content[i+1]
 		if at := lines[key.Value]; at != 0 {
-			return usagef("%s: line %d: %s stands in line %d already: several values are a list", path, key.Line, key.Value, at)
+			return usagef("%s: line %d: %s is already set in line %d: write several values as a list", path, key.Line, key.Value, at)
 		}
 		lines[key.Value] = key.Line
 		if argument(cmd, key.Value) {
@@ -159,7 +159,7 @@ func parseJob(path string) (*yaml.Node, error) {
 		return nil, usagef("%s: %w", path, err)
 	}
 	if err := docs.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, usagef("%s: want one document, what follows it would not be read", path)
+		return nil, usagef("%s: only one YAML document is allowed", path)
 	}
 	root := doc.Content[0]
 	if root.Kind != yaml.MappingNode {
@@ -214,7 +214,7 @@ func applyFlag(cmd *cobra.Command, name string, value *yaml.Node) error {
 		items = value.Content
 	}
 	if len(items) == 0 {
-		return fmt.Errorf("%s: the list is empty, which would be as if it was not given", name)
+		return fmt.Errorf("%s: the list is empty; remove the key or give a value", name)
 	}
 	for _, item := range items {
 		if item.Kind != yaml.ScalarNode || item.Tag == "!!null" {

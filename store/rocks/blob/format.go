@@ -81,7 +81,7 @@ func DecodeHeader(b []byte) (Header, error) {
 		return Header{}, corrupt(0, "header", fmt.Errorf("%d bytes: %w", len(b), record.ErrShort))
 	}
 	if m := binary.LittleEndian.Uint32(b); m != magic {
-		return Header{}, corrupt(0, "magic number", fmt.Errorf("%08x is of no blob file", m))
+		return Header{}, corrupt(0, "magic number", fmt.Errorf("%08x is not that of a blob file", m))
 	}
 	if v := binary.LittleEndian.Uint32(b[4:]); v != version {
 		return Header{}, corrupt(4, "version", fmt.Errorf("%d, want %d", v, version))

@@ -67,7 +67,7 @@ func (b *Block) NumRestarts() int { return len(b.restarts) / 4 }
 // Errors of damaged blocks.
 var (
 	ErrEntry   = errors.New("entry beyond the end of its block")
-	ErrRestart = errors.New("restart point is no entry")
+	ErrRestart = errors.New("restart point is not at an entry")
 )
 
 // EntryHeader decodes the lengths of the entry at p and where its bytes start; next is -1 when

@@ -80,7 +80,7 @@ func (l *Reader) unpack(packed []byte, off int64) ([]byte, error) {
 	return out, nil
 }
 
-var errLarge = errors.New("larger than is taken")
+var errLarge = errors.New("larger than the limit")
 
 // plainRecord decompresses a record of up to limit bytes. What a frame says of its length is not believed before there
 // are as many bytes.

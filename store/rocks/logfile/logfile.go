@@ -55,7 +55,7 @@ var (
 	// ErrTorn says that the log ends within a record.
 	ErrTorn = errors.New("the last record is incomplete")
 	// ErrWithin says that a record is cut short by the next one, which can still be read.
-	ErrWithin = errors.New("a record starts within the one")
+	ErrWithin = errors.New("a record starts inside another")
 )
 
 // Reader reads the records of a log.

@@ -70,7 +70,7 @@ func (l *largeValues) copy(w *spoolWriter, key []byte, r largeRef, o Origin) err
 		return err
 	}
 	if sum.Sum32() != r.sum {
-		return base.Corrupt(l.f.Name(), r.off, "value", fmt.Errorf("what was written is not what is read: %w", base.ErrChecksum))
+		return base.Corrupt(l.f.Name(), r.off, "value", fmt.Errorf("the temporary file was changed or the disk is failing: %w", base.ErrChecksum))
 	}
 	return nil
 }

@@ -136,7 +136,7 @@ func (ks *Keyspace) undeleted(t *Table, err error) {
 		return
 	}
 	g := t.gap(nil)
-	ks.Damaged(t.Place(off), fmt.Sprintf("%s; the range tombstones of this table are missing: what they deleted stands as it was, keys %s%s",
+	ks.Damaged(t.Place(off), fmt.Sprintf("%s; the range tombstones of this table are missing, so what they deleted is still there: keys %s%s",
 		Reason(err), &g, ks.comeBack(t, &g)))
 }
 

@@ -371,7 +371,7 @@ func TestSalvageRangeTombstones(t *testing.T) {
 	d.File(name, b)
 	db, found := openFindings(t, dir, store.Options{Salvage: true})
 	wantRows(t, db, 0, "a=old aa=own b=old m=new z=old")
-	const want = `; the range tombstones of this table are missing: what they deleted stands as it was, keys from "a" up to "m"` +
+	const want = `; the range tombstones of this table are missing, so what they deleted is still there: keys from "a" up to "m"` +
 		`; older tables with such keys: 1, in which what was deleted or changed since stands as it was`
 	if len(*found) != 1 || (*found)[0].Place.Off != int64(at) || !strings.HasPrefix((*found)[0].Detail, "range_del: checksum mismatch") ||
 		!strings.HasSuffix((*found)[0].Detail, want) {
@@ -462,7 +462,7 @@ func TestSalvageStray(t *testing.T) {
 		kinds = append(kinds, f.Kind+" "+f.Place.File)
 	}
 	if got := strings.Join(kinds, ", "); got != "unreferenced-table 000008.sst, missing-file "+name ||
-		!strings.HasSuffix((*found)[0].Detail, "the tables and logs that are, of which "+name+" cannot be read") {
+		!strings.HasSuffix((*found)[0].Detail, "the tables and logs that are listed, of which "+name+" cannot be read") {
 		t.Errorf("findings %+v", *found)
 	}
 }

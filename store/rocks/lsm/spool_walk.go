@@ -91,7 +91,7 @@ func (w *spoolWalk) Load() (blocks.Block, error) {
 	b := raw[:w.handle.Size+1]
 	stored := binary.LittleEndian.Uint32(raw[len(b):])
 	if sum := base.MaskCRC(crc32.Checksum(b, base.Castagnoli)); sum != stored {
-		return blocks.Block{}, fmt.Errorf("what was written is not what is read: %w", base.ErrChecksum)
+		return blocks.Block{}, fmt.Errorf("the temporary file was changed or the disk is failing: %w", base.ErrChecksum)
 	}
 	return blocks.Parse(b[:w.handle.Size])
 }

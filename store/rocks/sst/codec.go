@@ -66,7 +66,7 @@ type SizeError struct{ Max int }
 
 // Error says what helps.
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("the block unpacks to more than %d bytes, as one that was forged does; if the data may have values as large as that, allow it with --max-block", e.Max)
+	return fmt.Sprintf("the block unpacks to more than %d bytes, as a forged one would; if the data may have values that large, raise --max-block", e.Max)
 }
 
 // unpack decompresses src into dst's room, which may move. format is the compress format, 1 or 2.
