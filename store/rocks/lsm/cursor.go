@@ -52,8 +52,10 @@ type Cursor struct {
 	pass func(h blocks.Handle, sep []byte, err error) bool // for the walk; nil without a salvage
 	swap []byte                                            // room for a key, with other orders than bytewise
 	have bool                                              // an entry was read before
-	Done bool
-	Err  error
+	// holds says that the block is still in use when the walk ends.
+	holds bool
+	Done  bool
+	Err   error
 }
 
 // NewCursor starts before the first entry of tables in the order of a run.
@@ -105,7 +107,9 @@ func (c *Cursor) stop(err error) bool {
 	if c.Err == nil {
 		c.Err = err
 	}
-	c.Close()
+	if c.Done = true; !c.holds {
+		c.Close()
+	}
 	return false
 }
 

@@ -24,8 +24,13 @@ type rows struct {
 	n     record.Tally
 	// pending says that m already stands at the entry that comes next.
 	pending bool
-	err     error
-	batch   rowBatch
+	late    error // what ended m meanwhile; nil: nothing, or its end
+	// passed is how many entries a batch went past after its last row, whose key is under, which hides them. They count as
+	// soon as there is a next row.
+	passed int64
+	under  []byte
+	err    error
+	batch  rowBatch
 
 	// A folded row, and the operands it was made of, newest first.
 	folded   bool
@@ -46,11 +51,13 @@ func (r *rows) Watch(f func(key []byte)) { r.watch = f }
 // Next returns the next visible row.
 func (r *rows) Next() (key, value []byte, err error) {
 	r.folded = false
+	r.supersede(r.passed)
+	r.passed = 0
 	for {
 		if r.pending {
 			r.pending = false
 			if r.m.top == nil {
-				return nil, nil, r.end(nil)
+				return nil, nil, r.end(r.late)
 			}
 		} else if ok, err := r.m.next(); !ok {
 			return nil, nil, r.end(err)
@@ -237,6 +244,9 @@ func (r *rows) SeekGE(key []byte) error {
 			return nil
 		}
 		return r.err
+	}
+	if r.passed > 0 && r.ks.cmp.Compare(r.under, key) < 0 {
+		r.passed = 0
 	}
 	at := r.m.top
 	if r.m.started && (at == nil || r.ks.cmp.Compare(at.User(), key) >= 0) {

@@ -13,33 +13,44 @@ import (
 const (
 	// maxBatchKeys is how many bytes of keys make a batch long enough.
 	maxBatchKeys = 32 << 10
+	// maxBatchRows is how many rows a batch of several runs has at most.
+	maxBatchRows = 64
 	// shortLen and chunkLen are how many bytes of a key are copied at once: what is too much is written over.
 	shortLen = 16
 	chunkLen = 48
 )
 
-// rowBatch is what rows of the last batch are made of. They lie in one block, where their values are.
+// rowBatch is what rows of the last batch are made of. Those of one run lie in one block, where their values are.
 type rowBatch struct {
 	keys  []byte  // internal keys, copied
 	c     *Cursor // whose rows they are; nil: a single row, see Place
 	first uint64  // sequence number of the first row
 	rest  []byte  // of the block, after the first row
 
+	merged bool    // they are of several runs, and lie in several blocks
+	each   []rowAt // where those come from
+
 	placed, at int // rest[at:] begins with row placed+1
 }
 
-// NextBatch returns rows of one sorted run as long as they lie in one block, with nothing but ordinary puts in
-// between. Where runs are merged it returns one: the next is mostly of another run.
+// NextBatch returns rows as long as they lie in one block, with nothing but ordinary puts in between; where runs are merged,
+// in one block of each.
 func (r *rows) NextBatch(dst []store.Row) (int, error) {
 	b := &r.batch
-	b.c = nil
+	b.c, b.merged = nil, false
 	key, value, err := r.Next()
 	if err != nil {
 		return 0, err
 	}
 	dst[0].Key, dst[0].Value = key, value
 	c := r.m.top
-	if r.folded || r.cover != nil || c != r.m.single || c.checkHi || c.suffix > 0 {
+	switch {
+	case r.alone():
+		return 1, nil
+	case c != r.m.single:
+		b.merged = true
+		return r.gather(b, dst), nil
+	case c.checkHi:
 		return 1, nil
 	}
 	b.start(c)
@@ -52,11 +63,16 @@ func (r *rows) NextBatch(dst []store.Row) (int, error) {
 
 // start makes the current entry the first of a batch.
 func (b *rowBatch) start(c *Cursor) {
+	b.room()
+	b.c, b.first, b.rest, b.placed, b.at = c, c.Tr>>8, c.data[c.pos:], 0, 0
+	b.keys = append(b.keys[:0], c.buf[:c.ulen+base.TrailerLen]...)
+}
+
+// room makes room for keys.
+func (b *rowBatch) room() {
 	if b.keys == nil {
 		b.keys = make([]byte, 0, maxBatchKeys+2*chunkLen)
 	}
-	b.c, b.first, b.rest, b.placed, b.at = c, c.Tr>>8, c.data[c.pos:], 0, 0
-	b.keys = append(b.keys[:0], c.buf[:c.ulen+base.TrailerLen]...)
 }
 
 // run adds the rows that follow the current entry in its block, the simple way: it stops before whatever
@@ -139,7 +155,10 @@ func copyChunk(dst, src []byte, n int) {
 // PlaceAt says where row i of the last batch stands.
 func (r *rows) PlaceAt(i int) record.Place {
 	b := &r.batch
-	if b.c == nil {
+	switch {
+	case b.merged:
+		return b.each[i].place()
+	case b.c == nil:
 		return r.Place()
 	}
 	p := b.c.T.Place(b.c.handle.Off)

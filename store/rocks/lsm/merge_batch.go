@@ -1,0 +1,98 @@
+package lsm
+
+import (
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
+)
+
+// rowAt is where a row of a batch of several runs comes from. No cursor leaves its block while a batch is made.
+type rowAt struct {
+	c   *Cursor
+	seq uint64
+}
+
+func (x *rowAt) place() record.Place {
+	p := x.c.T.Place(x.c.handle.Off)
+	p.Seq = x.seq
+	return p
+}
+
+// alone reports whether rows are to be returned one by one.
+func (r *rows) alone() bool {
+	return r.folded || r.cover != nil || r.m.top.suffix > 0
+}
+
+// gather adds to dst, whose first row is the current entry, rows of all runs as long as each lies in the block where its
+// cursor stands: those before stay where they are. It returns the number of all rows.
+func (r *rows) gather(b *rowBatch, dst []store.Row) int {
+	if b.each == nil {
+		b.each = make([]rowAt, maxBatchRows)
+	}
+	b.room()
+	at := r.take(b, dst, 0, 0)
+	n, hidden := 1, int64(0)
+	dst = dst[:min(len(dst), maxBatchRows)]
+	for n < len(dst) {
+		c := r.m.top
+		if !c.more() {
+			break
+		}
+		c.holds = true
+		ok, err := r.m.next()
+		c.holds = false
+		if !ok {
+			r.pending, r.late = true, err
+			break
+		}
+		c = r.m.top
+		if byte(c.Tr) != base.KindPut || c.suffix > 0 || at+c.ulen > maxBatchKeys || r.m.same && r.watch != nil {
+			r.pending = true
+			break
+		}
+		if r.m.same {
+			hidden++
+			continue
+		}
+		r.supersede(hidden)
+		hidden = 0
+		r.n.Entries++
+		r.n.Visible++
+		at = r.take(b, dst, n, at)
+		n++
+	}
+	r.passed, r.under = hidden, dst[n-1].Key
+	return n
+}
+
+// supersede counts entries that a row hides.
+func (r *rows) supersede(n int64) {
+	r.n.Entries += n
+	r.n.Superseded += n
+}
+
+// more reports whether the block has another entry, and its parts lie in it.
+func (c *Cursor) more() bool {
+	if c.pos >= len(c.data) {
+		return false
+	}
+	shared, unshared, vlen, p := blocks.EntryHeader(c.data, c.pos)
+	return p >= 0 && unshared+vlen <= len(c.data)-p && shared <= c.ulen+base.TrailerLen && shared+unshared >= base.TrailerLen
+}
+
+// take makes the current entry row n of a batch, whose keys end at at, and returns where they end then.
+func (r *rows) take(b *rowBatch, dst []store.Row, n, at int) int {
+	c := r.m.top
+	keys := b.keys[:cap(b.keys)]
+	if c.ulen > len(keys)-at { // the first of a batch
+		keys = make([]byte, c.ulen)
+	}
+	copyChunk(keys[at:], c.buf, c.ulen)
+	end := at + c.ulen
+	row := &dst[n]
+	row.Key, row.Value = keys[at:end:end], c.Val
+	x := &b.each[n]
+	x.c, x.seq = c, c.Tr>>8
+	return end
+}
