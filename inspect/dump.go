@@ -29,6 +29,11 @@ type Sizer interface {
 	AppendSize(dst []byte, elements, bytes int64) []byte
 }
 
+// Spiller is an Encoder that can write large values in pieces.
+type Spiller interface {
+	SpillTo(scratch.Spill)
+}
+
 // DumpOptions control a dump.
 type DumpOptions struct {
 	Scan    *Scan
@@ -66,7 +71,11 @@ type Dumper struct {
 
 // NewDumper returns a dumper that writes to w.
 func NewDumper(w io.Writer, o *DumpOptions) *Dumper {
-	return &Dumper{o: o, out: bufio.NewWriterSize(w, dumpBuffer)}
+	d := &Dumper{o: o, out: bufio.NewWriterSize(w, dumpBuffer)}
+	if s, ok := o.Encoder.(Spiller); ok {
+		s.SpillTo(d.spill)
+	}
+	return d
 }
 
 // Records returns the number of dumped records.
@@ -288,6 +297,7 @@ func (d *Dumper) size(ctx context.Context, r record.Reader, h *record.Header, n 
 				bytes += e.Bytes(h.Type)
 			}
 		}
+		clear(d.batch[:n])
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -312,7 +322,15 @@ func (d *Dumper) elements(elems []record.Element) error {
 			}
 		}
 	}
+	clear(elems) // large rows are read into memory that these would hold
 	return nil
+}
+
+// spill writes text in the middle of a value. Whoever writes next gets the error.
+func (d *Dumper) spill(text []byte) []byte {
+	d.buf = text
+	_ = d.flush()
+	return d.buf
 }
 
 func (d *Dumper) flush() error {

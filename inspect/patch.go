@@ -167,6 +167,7 @@ func (d *digests) next() error {
 				return err
 			}
 			d.hasher.Elements(d.batch[:n])
+			clear(d.batch[:n]) // large rows are read into memory that these would hold
 		}
 		d.whole = d.hasher.End(&head)
 		bare := head
@@ -210,6 +211,7 @@ func (d *digests) put(ctx context.Context, what *decision, out *patch.Writer) er
 			}
 			if err == nil {
 				err = out.Elements(d.batch[:n])
+				clear(d.batch[:n])
 			}
 			if err != nil {
 				return err

@@ -2,12 +2,12 @@ package render
 
 import (
 	"bytes"
-	"encoding/base64"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"kvferry/internal/jsonl"
+	"kvferry/internal/scratch"
 	"kvferry/record"
 )
 
@@ -42,10 +42,14 @@ type CSV struct {
 	// Safe puts a ' before cells that a spreadsheet would read as a formula.
 	Safe bool
 
+	spill scratch.Spill
 	typ   record.Type
 	start []byte // the columns that all lines of a record begin with
 	n     int64
 }
+
+// SpillTo has large cells written out in pieces.
+func (e *CSV) SpillTo(s scratch.Spill) { e.spill = s }
 
 // AppendHead appends the names of the columns.
 func (e *CSV) AppendHead(dst []byte) []byte {
@@ -150,9 +154,9 @@ func (e *CSV) AppendTail(dst []byte) []byte { return dst }
 func (e *CSV) text(dst, b []byte) []byte {
 	switch {
 	case e.Base64:
-		return base64.StdEncoding.AppendEncode(dst, b)
+		return e.spill.AppendBase64(dst, b)
 	case !utf8.Valid(b) || bytes.HasPrefix(b, []byte(base64Prefix)):
-		return base64.StdEncoding.AppendEncode(append(dst, base64Prefix...), b)
+		return e.spill.AppendBase64(append(dst, base64Prefix...), b)
 	}
 	return e.quote(dst, b)
 }
@@ -162,18 +166,29 @@ func formula(b []byte) bool { return len(b) > 0 && strings.IndexByte("=+-@\t\r",
 
 // quote puts a cell into quotes when it needs them.
 func (e *CSV) quote(dst, b []byte) []byte {
+	plain := bytes.IndexByte(b, ',') < 0 && bytes.IndexByte(b, '"') < 0 && bytes.IndexByte(b, '\n') < 0 && bytes.IndexByte(b, '\r') < 0
+	if !plain {
+		dst = append(dst, '"')
+	}
 	if e.Safe && formula(b) {
-		b = append([]byte{'\''}, b...)
+		dst = append(dst, '\'')
 	}
-	if bytes.IndexByte(b, ',') < 0 && bytes.IndexByte(b, '"') < 0 && bytes.IndexByte(b, '\n') < 0 && bytes.IndexByte(b, '\r') < 0 {
-		return append(dst, b...)
+	if plain {
+		return e.spill.Append(dst, b)
 	}
-	dst = append(dst, '"')
+	for e.spill.Long(b) {
+		dst, b = e.spill(appendQuoted(dst, b[:scratch.Piece])), b[scratch.Piece:]
+	}
+	return append(appendQuoted(dst, b), '"')
+}
+
+// appendQuoted appends what stands between quotes.
+func appendQuoted(dst, b []byte) []byte {
 	for _, c := range b {
 		if c == '"' {
 			dst = append(dst, '"')
 		}
 		dst = append(dst, c)
 	}
-	return append(dst, '"')
+	return dst
 }

@@ -15,13 +15,13 @@
 package jsonl
 
 import (
-	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"strconv"
 	"unicode/utf8"
 
+	"kvferry/internal/scratch"
 	"kvferry/internal/visible"
 	"kvferry/record"
 )
@@ -33,10 +33,14 @@ type Encoder struct {
 	// KeysOnly leaves the values out; AppendSize says how large they are.
 	KeysOnly bool
 
+	spill scratch.Spill
 	typ   record.Type
 	count int
 	kind  record.Kind // of the last element
 }
+
+// SpillTo has the text of large values written out in pieces, with what is in the buffer before it.
+func (e *Encoder) SpillTo(s scratch.Spill) { e.spill = s }
 
 // AppendBegin appends the start of a record.
 func (e *Encoder) AppendBegin(dst []byte, h *record.Header) []byte {
@@ -185,25 +189,30 @@ func AppendName(dst []byte, name string) []byte {
 // AppendText appends bytes as a JSON value.
 func (e *Encoder) AppendText(dst, b []byte) []byte {
 	if e.Base64 {
-		return appendBase64(dst, b)
+		return e.appendBase64(dst, b)
 	}
 	if !utf8.Valid(b) {
 		dst = append(dst, `{"base64":`...)
-		dst = appendBase64(dst, b)
+		dst = e.appendBase64(dst, b)
 		return append(dst, '}')
 	}
-	return appendString(dst, b)
+	dst = append(dst, '"')
+	for e.spill.Long(b) {
+		n := scratch.Piece
+		for !utf8.RuneStart(b[n]) {
+			n--
+		}
+		dst, b = e.spill(appendEscaped(dst, b[:n])), b[n:]
+	}
+	return append(appendEscaped(dst, b), '"')
 }
 
-func appendBase64(dst, b []byte) []byte {
-	dst = append(dst, '"')
-	dst = base64.StdEncoding.AppendEncode(dst, b)
-	return append(dst, '"')
+func (e *Encoder) appendBase64(dst, b []byte) []byte {
+	return append(e.spill.AppendBase64(append(dst, '"'), b), '"')
 }
 
-// appendString appends valid UTF-8 as a JSON string.
-func appendString[T []byte | string](dst []byte, s T) []byte {
-	dst = append(dst, '"')
+// appendEscaped appends valid UTF-8 as what stands between the quotes of a JSON string.
+func appendEscaped(dst, s []byte) []byte {
 	start := 0
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -223,15 +232,14 @@ func appendString[T []byte | string](dst []byte, s T) []byte {
 		dst = appendEscape(dst, c)
 		start = i + 1
 	}
-	dst = append(dst, s[start:]...)
-	return append(dst, '"')
+	return append(dst, s[start:]...)
 }
 
 const hex = "0123456789abcdef"
 
 // activeAt returns the character that valid UTF-8 begins with and its length when it acts instead of being seen (see
 // visible.Active), which a terminal must not get raw.
-func activeAt[T []byte | string](s T) (r rune, n int) {
+func activeAt(s []byte) (r rune, n int) {
 	switch s[0] {
 	case 0xc2, 0xd8: // U+0080 to U+00BF, U+0600 to U+063F
 		r, n = rune(s[0]&0x1f)<<6|rune(s[1]&0x3f), 2

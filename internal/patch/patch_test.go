@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/internal/scratch"
 	"kvferry/record"
 )
 
@@ -208,4 +209,62 @@ func TestWriteDamage(t *testing.T) {
 func FuzzReader(f *testing.F) {
 	f.Add(file(f))
 	f.Fuzz(func(t *testing.T, b []byte) { _ = read(b) }) // no panic
+}
+
+// TestLongLines: the line of a large value is written in pieces, as it is written of a small one.
+func TestLongLines(t *testing.T) {
+	long := bytes.Repeat([]byte("text \"value\":\"\" <\u202eé"), scratch.Piece/8)
+	binary := append([]byte{0xff}, long...)
+	for _, v := range [][]byte{long, binary} {
+		for _, p := range []struct {
+			typ record.Type
+			el  record.Element
+		}{
+			{record.String, record.Element{Value: v}},
+			{record.Hash, record.Element{Name: []byte(`"value":""`), Value: v, ExpireMS: 5}},
+			{record.List, record.Element{Value: v}},
+			{record.Other, record.Element{Name: []byte("native"), Value: v}},
+			{record.Stream, record.Element{Name: idOf(5), Value: record.AppendPair(record.AppendPair(nil, []byte("f"), v), v, nil)}},
+		} {
+			var got, want bytes.Buffer
+			w := Writer{both: &got, typ: p.typ}
+			l := line{Op: set}
+			if err := errors.Join(w.long(&p.el), l.take(p.typ, &p.el), newLines(&want).Encode(&l)); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got.Bytes(), want.Bytes()) {
+				t.Errorf("%s: %.90q, want %.90q", p.typ, got.Bytes(), want.Bytes())
+			}
+		}
+	}
+	var b bytes.Buffer
+	w, err := NewWriter(&b, Head{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := record.Header{DB: "0", Type: record.List, Key: []byte("l")}
+	if err := errors.Join(w.Put(&h, 2), w.Elements([]record.Element{{Value: long}, {Value: []byte("small")}})); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewReader(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := r.Next(); err != nil {
+		t.Fatal(err)
+	}
+	var elems [4]record.Element
+	if n, err := r.Read(elems[:]); err != nil || n != 2 || !bytes.Equal(elems[0].Value, long) || string(elems[1].Value) != "small" {
+		t.Error(n, err)
+	}
+	if _, _, err := r.Next(); err != io.EOF {
+		t.Error(err) // the sum is that of all pieces
+	}
+	bad := record.Element{Name: idOf(5), Value: bytes.Repeat([]byte{0xff}, scratch.Piece+1)}
+	if err := (&Writer{both: &b, typ: record.Stream}).long(&bad); err == nil {
+		t.Error("an entry of half a pair is written")
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"kvferry/internal/jsonl"
+	"kvferry/internal/scratch"
 	"kvferry/record"
 )
 
@@ -16,6 +17,7 @@ import (
 type Writer struct {
 	out    *bufio.Writer
 	lines  *json.Encoder
+	both   io.Writer // out and sum
 	sum    hash.Hash
 	typ    record.Type
 	counts Counts
@@ -24,10 +26,16 @@ type Writer struct {
 // NewWriter writes the first line.
 func NewWriter(out io.Writer, head Head) (*Writer, error) {
 	w := &Writer{out: bufio.NewWriterSize(out, 64<<10), sum: sha256.New()}
-	w.lines = json.NewEncoder(io.MultiWriter(w.out, w.sum))
-	w.lines.SetEscapeHTML(false)
+	w.both = io.MultiWriter(w.out, w.sum)
+	w.lines = newLines(w.both)
 	head.Version = Version
 	return w, w.lines.Encode(&head)
+}
+
+func newLines(w io.Writer) *json.Encoder {
+	lines := json.NewEncoder(w)
+	lines.SetEscapeHTML(false)
+	return lines
 }
 
 func about(op Op, h *record.Header) *line {
@@ -56,6 +64,12 @@ func (w *Writer) Put(h *record.Header, n int64) (err error) {
 // Elements adds elements of the key that was put last.
 func (w *Writer) Elements(elems []record.Element) error {
 	for i := range elems {
+		if e := &elems[i]; len(e.Value) > scratch.Piece && e.Kind == record.Entry {
+			if err := w.long(e); err != nil {
+				return err
+			}
+			continue
+		}
 		l := line{Op: set}
 		if err := l.take(w.typ, &elems[i]); err != nil {
 			return err

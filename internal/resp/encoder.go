@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"kvferry/internal/jsonl"
+	"kvferry/internal/scratch"
 	"kvferry/record"
 )
 
@@ -38,6 +39,7 @@ type Encoder struct {
 	// Skipped counts records that were left out for that, Opaque those that no command makes.
 	Skipped, Opaque int64
 
+	spill   scratch.Spill
 	db      string
 	head    record.Header
 	key     []byte
@@ -54,6 +56,9 @@ type Encoder struct {
 	ended bool   // groups of a stream have begun
 	str   []byte // of String
 }
+
+// SpillTo has large values written out in pieces, each at the end of its command.
+func (e *Encoder) SpillTo(s scratch.Spill) { e.spill = s }
 
 // AppendHead starts over.
 func (e *Encoder) AppendHead(dst []byte) []byte {
@@ -147,11 +152,31 @@ func (e *Encoder) send(dst []byte) []byte {
 	if e.n == 0 {
 		return dst
 	}
-	dst = append(strconv.AppendInt(append(dst, '*'), int64(e.n), 10), "\r\n"...)
-	dst = append(append(dst, e.args...), e.after...)
-	e.clear()
+	dst = e.appendArgs(dst, 0)
+	dst = append(dst, e.after...)
 	e.after = e.after[:0]
 	return dst
+}
+
+// appendArgs appends the start of the command that was made, which more arguments follow.
+func (e *Encoder) appendArgs(dst []byte, more int) []byte {
+	dst = append(strconv.AppendInt(append(dst, '*'), int64(e.n+more), 10), "\r\n"...)
+	dst = append(dst, e.args...)
+	e.clear()
+	return dst
+}
+
+// sendLong appends the command that was made with a long argument at its end.
+func (e *Encoder) sendLong(dst, last []byte) []byte {
+	dst = append(e.appendLong(e.appendArgs(dst, 1), last), e.after...)
+	e.after = e.after[:0]
+	return dst
+}
+
+// appendLong appends an argument in pieces.
+func (e *Encoder) appendLong(dst, b []byte) []byte {
+	dst = append(strconv.AppendInt(append(dst, '$'), int64(len(b)), 10), "\r\n"...)
+	return append(e.spill.Append(dst, b), "\r\n"...)
 }
 
 var commandOf = [record.NumTypes]string{record.String: "SET", record.Hash: "HSET", record.List: "RPUSH",
@@ -172,29 +197,31 @@ func (e *Encoder) AppendElement(dst []byte, el *record.Element) ([]byte, error) 
 		e.arg(e.key)
 	}
 	e.total++
+	last := el.Value // argument of the element
 	switch e.head.Type {
 	case record.String:
-		e.arg(e.value(el.Value))
+		last = e.value(el.Value)
 	case record.Hash:
 		e.arg(el.Name)
-		e.arg(el.Value)
 		if el.ExpireMS != 0 {
 			e.after = appendCommand(e.after, "HPEXPIREAT", string(e.key), strconv.FormatInt(el.ExpireMS, 10), "FIELDS", "1", string(el.Name))
 		}
 	case record.Set:
-		e.arg(el.Name)
+		last = el.Name
 	case record.ZSet:
 		if math.IsNaN(el.Score) {
 			return dst, fmt.Errorf("zset %s: the score of %s is not a number, which Redis refuses", record.Quote(e.key), record.Quote(el.Name))
 		}
 		var score [32]byte
 		e.arg(jsonl.AppendScore(score[:0], el.Score))
-		e.arg(el.Name)
+		last = el.Name
 	case record.Stream:
 		return e.entry(dst, el)
-	default:
-		e.arg(el.Value)
 	}
+	if e.spill.Long(last) && len(last) >= MaxBytes {
+		return e.sendLong(dst, last), nil
+	}
+	e.arg(last)
 	if e.elems++; e.elems >= MaxElements || len(e.args) >= MaxBytes || e.head.Type == record.String {
 		dst = e.send(dst)
 	}
@@ -221,6 +248,9 @@ func (e *Encoder) entry(dst []byte, el *record.Element) ([]byte, error) {
 	}
 	e.last = append(e.last[:0], el.Name...)
 	e.arg(id)
+	if e.spill.Long(el.Value) {
+		return e.longEntry(dst, el.Value)
+	}
 	for packed := el.Value; len(packed) > 0; {
 		field, value, rest, err := record.DecodePair(packed)
 		if err != nil {
@@ -231,6 +261,23 @@ func (e *Encoder) entry(dst []byte, el *record.Element) ([]byte, error) {
 		packed = rest
 	}
 	return e.send(dst), nil
+}
+
+// longEntry appends the command of a stream entry whose pairs are long. They are looked at before anything is written.
+func (e *Encoder) longEntry(dst, packed []byte) ([]byte, error) {
+	n := 0
+	for rest := packed; len(rest) > 0; n++ {
+		var err error
+		if _, _, rest, err = record.DecodePair(rest); err != nil {
+			return dst, err
+		}
+	}
+	for dst = e.appendArgs(dst, 2*n); len(packed) > 0; {
+		field, value, rest, _ := record.DecodePair(packed)
+		dst = e.appendLong(e.appendLong(dst, field), value)
+		packed = rest
+	}
+	return dst, nil
 }
 
 // AppendEnd appends what is left of a record, and its expiry.

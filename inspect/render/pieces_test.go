@@ -1,0 +1,90 @@
+package render
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"kvferry/inspect"
+	"kvferry/internal/jsonl"
+	"kvferry/internal/resp"
+	"kvferry/internal/scratch"
+	"kvferry/record"
+)
+
+// TestPieces: large values are written in pieces, and the text is that of one piece.
+func TestPieces(t *testing.T) {
+	raw := make([]byte, 3*scratch.Piece+5)
+	rand.NewChaCha8([32]byte{1}).Read(raw)
+	values := [][]byte{raw, raw[:scratch.Piece+1], []byte("small"), nil,
+		[]byte(strings.Repeat("a\"é\u202e\x1b,😀\r\n", scratch.Piece/5)), []byte("=" + strings.Repeat("plain", scratch.Piece)),
+		[]byte("base64:" + strings.Repeat("€", scratch.Piece))}
+	for name, make := range map[string]func() inspect.Encoder{
+		"jsonl":  func() inspect.Encoder { return new(Lines) },
+		"base64": func() inspect.Encoder { return &Lines{jsonl.Encoder{Base64: true}} },
+		"json":   func() inspect.Encoder { return new(Document) },
+		"csv":    func() inspect.Encoder { return &CSV{Safe: true} },
+		"csv64":  func() inspect.Encoder { return &CSV{Base64: true} },
+		"resp":   func() inspect.Encoder { return &resp.Encoder{DBs: []string{"0"}} },
+	} {
+		whole, largest := dumpValues(t, make(), values, false)
+		if largest < len(raw) {
+			t.Fatalf("%s: the longest text is %d bytes", name, largest)
+		}
+		pieces, largest := dumpValues(t, make(), values, true)
+		if !bytes.Equal(whole, pieces) {
+			t.Errorf("%s: %d bytes in pieces are not the %d bytes of whole values", name, len(pieces), len(whole))
+		}
+		if most := 13 * scratch.Piece; largest > most { // two spills of escapes of six bytes
+			t.Errorf("%s: a piece has %d bytes, over %d", name, largest, most)
+		}
+	}
+}
+
+// dumpValues encodes records with these values and returns the text and the size of the longest that was there at once.
+func dumpValues(t *testing.T, e inspect.Encoder, values [][]byte, pieces bool) (out []byte, largest int) {
+	t.Helper()
+	flush := func(text []byte) []byte {
+		largest = max(largest, len(text))
+		out = append(out, text...)
+		return text[:0]
+	}
+	if pieces {
+		e.(inspect.Spiller).SpillTo(flush)
+	}
+	buf := flush(e.AppendHead(nil))
+	check := func(b []byte, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		buf = flush(b)
+	}
+	for _, typ := range []record.Type{record.String, record.Hash, record.List, record.Set, record.ZSet, record.Stream} {
+		key := []byte("key of type " + typ.String())
+		check(e.AppendBegin(buf, &record.Header{DB: "0", Type: typ, Key: key, ExpireMS: 5}))
+		for i, v := range values {
+			el := record.Element{Name: []byte("name"), Value: v}
+			switch typ {
+			case record.Set, record.ZSet:
+				el.Name = v
+			case record.Stream:
+				el.Name = binary.BigEndian.AppendUint64(make([]byte, 7, 16), uint64(i+1)<<8)[:15]
+				el.Name = append(el.Name, 1)
+				el.Value = record.AppendPair(record.AppendPair(nil, []byte("f"), v), v, nil)
+			}
+			if typ == record.Hash {
+				el.ExpireMS = int64(7 * (i % 2))
+			}
+			check(e.AppendElement(buf, &el))
+			if typ == record.String {
+				break
+			}
+		}
+		check(e.AppendEnd(buf))
+	}
+	flush(e.AppendTail(buf))
+	return out, largest
+}
