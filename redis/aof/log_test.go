@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -206,6 +207,34 @@ func TestEarlierFileCut(t *testing.T) {
 	defer src.Close()
 	if got := contents(t, src, 1); len(got) != 1 || got["0/a"] == "" {
 		t.Errorf("%v", got)
+	}
+}
+
+// TestExpired: an expired key is a row like others until it is left out, and a key expires after its moment, not at it.
+func TestExpired(t *testing.T) {
+	src, _, err := open(t, filepath.Join(tree(t, map[string]string{"a.aof": commandsOf("SET a 1\nSET b 2\nPEXPIREAT a 4000000000000\nPEXPIREAT b 4000000000001")}), "a.aof"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	for now, want := range map[int64]string{4000000000000: "", 4000000000001: "a", 4000000000002: "ab"} {
+		var ledger record.Ledger
+		r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{Now: time.UnixMilli(now), Ledger: &ledger})
+		if err != nil {
+			t.Fatal(err)
+		}
+		expired := ""
+		for h, err := r.Next(); err != io.EOF; h, err = r.Next() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if h.Expired {
+				expired += string(h.Key)
+			}
+		}
+		if err := r.Close(); err != nil || expired != want || ledger.Snapshot()["records"].Rows[record.Copied] != 2 {
+			t.Errorf("at %d: %q have expired, want %q; %+v, %v", now, expired, want, ledger.Snapshot(), err)
+		}
 	}
 }
 

@@ -159,9 +159,6 @@ func (r *reader) Next() (*record.Header, error) {
 			continue
 		}
 		r.m, r.ended, r.class = m, false, record.Copied
-		if m.expire != 0 && m.expire <= r.now {
-			r.class = record.Expired
-		}
 		r.head()
 		return &r.header, nil
 	}
@@ -188,7 +185,7 @@ func (r *reader) step() bool {
 func (r *reader) head() {
 	m, h := r.m, &r.header
 	*h = record.Header{DB: h.DB, Type: m.typ, Key: r.keys.Key()[r.prefix:], ExpireMS: m.expire, Len: int64(m.count),
-		Expired: r.class == record.Expired, ByName: true}
+		Expired: m.expire != 0 && m.expire < r.now, ByName: true}
 	switch m.typ {
 	case record.String:
 		h.Len = 1
