@@ -156,9 +156,13 @@ func told(where string, err error) error {
 	}
 	text := err.Error()
 	for _, h := range hints {
-		if strings.Contains(text, h.sign) {
-			return fmt.Errorf("%s: %w; %s", where, err, h.todo)
+		if strings.Contains(text, h.sign) && !strings.HasSuffix(text, h.todo) {
+			err = fmt.Errorf("%w; %s", err, h.todo)
+			break
 		}
+	}
+	if strings.HasPrefix(text, where+": ") {
+		return err
 	}
 	return fmt.Errorf("%s: %w", where, err)
 }
@@ -176,5 +180,6 @@ var hints = []struct{ sign, todo string }{
 	{"MOVED", "this is a server of a cluster: write redis+cluster://"},
 	{"certificate", "name the certificate that signed it with --tls-ca"},
 	{"connection refused", "nothing listens there"},
+	{"redis: can't parse", errAnswer.Error()},
 	{"first record does not look like a TLS handshake", "the server does not speak TLS here: write redis://"},
 }

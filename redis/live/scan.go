@@ -60,7 +60,7 @@ func (c *copier) scan(ctx context.Context) error {
 		}
 	}
 	c.copied.next()
-	return nil
+	return c.sameRuns(ctx)
 }
 
 // clock is how much later it is at the server than here, for expiries that are told as what is left of them.

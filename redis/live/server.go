@@ -99,17 +99,23 @@ func (s *server) identify(ctx context.Context) error {
 }
 
 // identifyNodes asks the servers of a cluster which run each is in.
-func (s *server) identifyNodes(ctx context.Context) error {
-	s.runs = map[string]string{}
+func (s *server) identifyNodes(ctx context.Context) (err error) {
+	s.runs, err = s.runsNow(ctx)
+	return err
+}
+
+// runsNow asks each server that has keys which run it is in.
+func (s *server) runsNow(ctx context.Context) (map[string]string, error) {
+	runs := map[string]string{}
 	for _, host := range s.hosts() {
 		client := redis.NewClient(s.single(host, 0))
 		text, err := client.Info(ctx, "server").Result()
 		if err = errors.Join(err, client.Close()); err != nil {
-			return fmt.Errorf("%s: %w", host, err)
+			return nil, fmt.Errorf("%s: %w", host, err)
 		}
-		s.runs[host] = info(text)["run_id"]
+		runs[host] = info(text)["run_id"]
 	}
-	return nil
+	return runs, nil
 }
 
 // runNames names the runs of all servers in one text.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -29,12 +30,13 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 		return nil, err
 	}
 	defer s.client.Close()
+	runs := s.runs
 	s.runs = nil // what is copied begins again
 	to, err := newSpool(o.Options.TempDir)
 	if err != nil {
 		return nil, err
 	}
-	c := &copier{server: s, to: to, options: o, copied: &copied{tell: o.Options.Copied, hosts: len(s.hosts())}}
+	c := &copier{server: s, runs: runs, to: to, options: o, copied: &copied{tell: o.Options.Copied, hosts: len(s.hosts())}}
 	to.grown = func(n int64) { c.copied.note(func() { c.copied.bytes = n }) }
 	if err = c.all(ctx); err == nil {
 		err = to.finish()
@@ -55,6 +57,7 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 // copier copies what a server holds to a spool.
 type copier struct {
 	server  *server
+	runs    map[string]string // by address of a server: its run id when the copy began
 	to      *spool
 	options *format.OpenOptions
 	copied  *copied
@@ -105,6 +108,9 @@ func (c *copier) replica(ctx context.Context, host string) error {
 	defer stop()
 	for n := 1; ; n++ {
 		err := c.server.replicate(ctx, host, c.to, c.copied)
+		if err == nil && n > 1 {
+			return c.sameRuns(ctx)
+		}
 		if err == nil || n == attempts || !isBroken(err) || ctx.Err() != nil {
 			return c.about(host, err)
 		}
@@ -116,6 +122,18 @@ func (c *copier) replica(ctx context.Context, host string) error {
 		}
 	}
 }
+
+// sameRuns looks whether no server has started again since the copy began. It may have lost keys, and its SCAN takes no
+// cursor of an earlier run: keys would be passed over.
+func (c *copier) sameRuns(ctx context.Context) error {
+	now, err := c.server.runsNow(ctx)
+	if err == nil && !maps.Equal(now, c.runs) {
+		err = errRestartedRead
+	}
+	return told(c.server.shown, err)
+}
+
+var errRestartedRead = errors.New("the server restarted while kvferry read it: keys may be missing; run the command again")
 
 // about says which server of a cluster an error is about.
 func (c *copier) about(host string, err error) error {

@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
@@ -218,6 +219,27 @@ func TestSourceCut(t *testing.T) {
 	cancel()
 	if _, err := New().Open(ctx, "redis://"+s.Addr, &format.OpenOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestSourceRestarted: a copy does not go on over a restart of the server, which may have lost keys, and whose SCAN passes over
+// keys when it is given a cursor of the run before.
+func TestSourceRestarted(t *testing.T) {
+	for _, scan := range []bool{false, true} {
+		s := redistest.Start(t, append(undelayed, "--appendonly", "yes")...)
+		fill(t, s, 120, 3000)
+		var once sync.Once
+		o := &format.OpenOptions{Options: store.Options{TempDir: t.TempDir(), Copied: func(_, _, _ int64) {
+			once.Do(func() {
+				if err := s.Restart(); err != nil {
+					t.Error(err)
+				}
+			})
+		}}}
+		_, err := New().With(&format.ServerOptions{Scan: scan}).Open(context.Background(), "redis://"+cutting(t, s.Addr, 30_000, 1), o)
+		if want := "redis://"; err == nil || !strings.Contains(err.Error(), "restarted while kvferry read it") || strings.Count(err.Error(), want) != 1 {
+			t.Errorf("scan %v: %v", scan, err)
+		}
 	}
 }
 

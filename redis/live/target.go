@@ -39,6 +39,7 @@ type target struct {
 	names   uint64
 	shards  map[int]store.Table // what each wrote; File is the run of the server, Entries how many records
 	written int64               // records of this process
+	left    int                 // temporary names that could not be deleted
 
 	conflicts conflicts
 }
@@ -163,13 +164,15 @@ func (t *target) client(host, db string) (*redis.Client, error) {
 // tidyTimeout is how long a run that ends early tries to delete temporary names.
 const tidyTimeout = 3 * time.Second
 
-// drop deletes temporary names at the end of a run that failed. What it cannot delete, a run that goes on with this one will.
+// drop deletes temporary names at the end of a run that failed. What it cannot delete, a run that goes on with this one
+// will; Undo tells of it.
 func (t *target) drop(db string, names []string) {
 	if len(names) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), tidyTimeout)
 	defer cancel()
+	left := 0
 	for _, name := range names {
 		host := t.server.host
 		if t.server.cluster {
@@ -177,10 +180,16 @@ func (t *target) drop(db string, names []string) {
 		}
 		client, err := t.client(host, db)
 		if err == nil {
-			_ = client.Del(ctx, name).Err() // the run has failed; its error says why
-			_ = client.Close()
+			err = client.Del(ctx, name).Err()
+			_ = client.Close() // the run has failed; its error says why
+		}
+		if err != nil {
+			left++
 		}
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.left += left
 }
 
 // databases refuses names that no database of the server has, and full ones that are to be read back as a whole.
@@ -340,10 +349,14 @@ func (t *target) Abort() { _ = t.server.client.Close() }
 func (t *target) Undo() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.written == 0 {
+	if t.written == 0 && t.left == 0 {
 		return ""
 	}
-	return fmt.Sprintf("up to %s were written to %s and stay there", record.Plural(t.written, "record"), t.server.shown)
+	text := fmt.Sprintf("%s keeps what was written to it: up to %s", t.server.shown, record.Plural(t.written, "record"))
+	if t.left > 0 {
+		text += fmt.Sprintf("; parts of large ones may be there under temporary names: delete %s*", t.start.Names)
+	}
+	return text
 }
 
 // Check compares how many keys the server has with how many it was given.

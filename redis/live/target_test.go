@@ -487,7 +487,7 @@ func TestRestarted(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "restarted while kvferry wrote to it") {
 		t.Error(err)
 	}
-	if text := target.(format.Loaded).Undo(); !strings.Contains(text, "stay there") {
+	if text := target.(format.Loaded).Undo(); !strings.Contains(text, "keeps what was written") {
 		t.Error(text)
 	}
 }
@@ -550,29 +550,43 @@ func TestContinued(t *testing.T) {
 	}
 }
 
-// TestTidy: a run that ends in the middle of a large record leaves no temporary name.
+// TestTidy: a run that ends in the middle of a large record leaves no temporary name, or says that it does.
 func TestTidy(t *testing.T) {
 	s := redistest.Start(t)
-	target := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{Rate: 4 << 20}, "0")
-	w, err := target.Shard(0, "0", record.AllTypes, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := record.Header{DB: "0", Type: record.List, Key: []byte("}{}"), Len: -1}
-	if err := w.Begin(&h); err != nil {
-		t.Fatal(err)
-	}
-	c := s.Client()
-	for n := 0; redistest.Text(c.Must(t, "DBSIZE")) == "0"; n++ {
-		if err := w.Write([]record.Element{{Value: make([]byte, 50_000)}}); err != nil || n > 1000 {
-			t.Fatal(n, err)
+	for _, gone := range []bool{false, true} {
+		target := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{Rate: 4 << 20}, "0")
+		w, err := target.Shard(0, "0", record.AllTypes, 1<<20)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if keys := c.Strings(t, "KEYS", "*"); len(keys) != 1 || slot([]byte(keys[0])) != slot(h.Key) || keys[0] == string(h.Key) {
-		t.Errorf("temporary names %q", keys)
-	}
-	w.Abort()
-	if n := redistest.Text(c.Must(t, "DBSIZE")); n != "0" {
-		t.Errorf("%s keys are left", n)
+		h := record.Header{DB: "0", Type: record.List, Key: []byte("}{}"), Len: -1}
+		if err := w.Begin(&h); err != nil {
+			t.Fatal(err)
+		}
+		c := s.Client()
+		for n := 0; redistest.Text(c.Must(t, "DBSIZE")) == "0"; n++ {
+			if err := w.Write([]record.Element{{Value: make([]byte, 50_000)}}); err != nil || n > 1000 {
+				t.Fatal(n, err)
+			}
+		}
+		keys := c.Strings(t, "KEYS", "*")
+		if len(keys) != 1 || slot([]byte(keys[0])) != slot(h.Key) || keys[0] == string(h.Key) {
+			t.Fatalf("temporary names %q", keys)
+		}
+		if gone {
+			s.Kill()
+		}
+		w.Abort()
+		text := target.(format.Loaded).Undo()
+		_, names, told := strings.Cut(text, "delete ")
+		if told != gone || gone && !strings.HasPrefix(keys[0], strings.TrimSuffix(names, "*")) {
+			t.Errorf("gone %v: %q, temporary name %q", gone, text, keys[0])
+		}
+		if gone {
+			return
+		}
+		if n := redistest.Text(c.Must(t, "DBSIZE")); n != "0" {
+			t.Errorf("%s keys are left", n)
+		}
 	}
 }
