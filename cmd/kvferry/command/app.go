@@ -36,6 +36,9 @@ type App struct {
 // line.
 func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := a.Root()
+	if asksForCompletion(args) {
+		a.complete(root)
+	}
 	out := &standardOutput{Writer: stdout}
 	root.SetArgs(args)
 	root.SetOut(out)
@@ -181,7 +184,6 @@ A YAML file given with -f can hold any flag, one per line. The command line take
 	root.AddCommand(a.commands()...)
 	root.SetUsageFunc(usage)
 	root.SetHelpCommand(help())
-	a.complete(root)
 	hint(root)
 	withJob(root)
 	root.CompletionOptions.DisableDefaultCmd = true // commands has ours

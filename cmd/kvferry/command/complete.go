@@ -16,8 +16,14 @@ import (
 // completer completes an argument or the value of a flag.
 type completer = func(cmd *cobra.Command, args []string, soFar string) ([]string, cobra.ShellCompDirective)
 
+// asksForCompletion reports whether a command line is that of a shell that completes another one.
+func asksForCompletion(args []string) bool {
+	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
+}
+
 // complete gives every command of a tree what shells complete: arguments by their names in the usage line,
-// flags by their values where these are known, and by what the help calls them where they are not.
+// flags by their values where these are known, and by what the help calls them where they are not. cobra keeps the
+// functions of flags for as long as the process lives, and with them all that a command holds.
 func (a *App) complete(root *cobra.Command) {
 	a.completeFlags(root, root.PersistentFlags())
 	for _, cmd := range root.Commands() {
