@@ -36,7 +36,7 @@ func TestFiltersOfRocksDB(t *testing.T) {
 			r := random(t)
 			dir := filepath.Join(t.TempDir(), "db")
 			w := newWriter(t, r, dir, o)
-			w.batch(300)
+			w.batch(100)
 			w.settle()
 			w.close()
 			for _, f := range flipAll(t, dir) {
