@@ -25,7 +25,7 @@ type family struct {
 
 // families are in dump order. Streams are last, for servers before 3.5.3 have none.
 var families = [...]family{
-	{typ: record.String, dir: "strings", layout: layoutOf(&versioned.Codec{Type: record.String, DecodeMeta: decodeString,
+	{typ: record.String, dir: "strings", layout: layoutOf(&versioned.Codec{Type: record.String, DecodeMeta: decodeString, Plain: plainString,
 		Encoding: versioned.Encoding{AppendMeta: appendString, Expiry: expiryOf}}),
 		orders: map[string]*store.Comparer{cfDefault: &store.Bytewise}},
 	{typ: record.Hash, dir: "hashes", layout: layoutOf(collection(record.Hash, cfData, element)),
@@ -210,6 +210,11 @@ func decodeString(m *versioned.Meta, value []byte) error {
 	v, err := DecodeStringValue(value)
 	m.Value, m.ExpireMS = v.Bytes, int64(v.Expiry)*1000
 	return err
+}
+
+func plainString(value []byte) (v []byte, expireMS int64, ok bool) {
+	s, err := DecodeStringValue(value)
+	return s.Bytes, int64(s.Expiry) * 1000, err == nil
 }
 
 func appendString(dst []byte, m *versioned.Meta) []byte {

@@ -50,7 +50,7 @@ func stringLayout() *versioned.Layout {
 			return nil
 		},
 		Sampled: func(raw []byte) []byte { return raw },
-		Codecs: []*versioned.Codec{{Type: record.String, DecodeMeta: decodeString, Remark: negativeExpiry,
+		Codecs: []*versioned.Codec{{Type: record.String, DecodeMeta: decodeString, Plain: plainString, Remark: negativeExpiry,
 			Encoding: versioned.Encoding{AppendMeta: appendString, Expiry: expiryOf}}},
 	}
 }
@@ -299,6 +299,12 @@ func decodeString(m *versioned.Meta, value []byte) error {
 	v, s, err := SplitSuffix(value)
 	m.Value, m.ExpireMS, m.BadExpiry = v, int64(max(s.Expiry, 0))*1000, int64(min(s.Expiry, 0))
 	return err
+}
+
+// plainString decodes a string whose expiry is none that negativeExpiry remarks on.
+func plainString(value []byte) (v []byte, expireMS int64, ok bool) {
+	v, s, err := SplitSuffix(value)
+	return v, int64(s.Expiry) * 1000, err == nil && s.Expiry >= 0
 }
 
 func negativeExpiry(m *versioned.Meta) (kind, detail string) {

@@ -10,8 +10,8 @@ import (
 
 // StringPass is what a format knows of the rows of its strings.
 type StringPass interface {
-	// DecodeStrings decodes the rows of the last batch into dst, which has room for all of them, as views; it leaves DB and
-	// Class alone. It returns how many could be decoded; the others are reported and counted.
+	// DecodeStrings decodes the rows of the last batch into dst, which has room for all of them, as views. It returns how
+	// many could be decoded; the others are reported and counted.
 	DecodeStrings(dst []record.StringRecord, rows []store.Row, batch store.Batcher) int
 	// Publish hands the counts to the ledger.
 	Publish()
@@ -24,7 +24,6 @@ const stringBatch = 64
 type stringRows struct {
 	ctx    context.Context
 	pass   StringPass
-	db     string
 	it     store.Batcher
 	tally  *record.Tally
 	h      record.Header
@@ -35,10 +34,10 @@ type stringRows struct {
 	unread bool                  // the last that Next returned was not read
 }
 
-// Strings returns a reader of all rows of an iterator, which it owns, as strings of a database. Rows are
-// counted in tally.
-func Strings(ctx context.Context, db string, it store.Iterator, tally *record.Tally, p StringPass) record.StringReader {
-	return &stringRows{ctx: ctx, pass: p, db: db, it: store.Batched(it), tally: tally}
+// Strings returns a reader of all rows of an iterator, which it owns, as strings. Rows are counted in
+// tally.
+func Strings(ctx context.Context, it store.Iterator, tally *record.Tally, p StringPass) record.StringReader {
+	return &stringRows{ctx: ctx, pass: p, it: store.Batched(it), tally: tally}
 }
 
 // fill decodes more rows.
@@ -53,9 +52,6 @@ func (s *stringRows) fill() error {
 			return err
 		}
 		s.batch = s.room[:s.pass.DecodeStrings(s.room[:], s.rows[:n], s.it)]
-		for i := range s.batch {
-			s.batch[i].DB, s.batch[i].Class = s.db, record.Copied
-		}
 	}
 	return nil
 }

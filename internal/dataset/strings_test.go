@@ -21,7 +21,7 @@ type plainPass struct{ published int }
 func (p *plainPass) DecodeStrings(dst []record.StringRecord, rows []store.Row, _ store.Batcher) (n int) {
 	for _, row := range rows {
 		if len(row.Value) > 0 {
-			dst[n].Key, dst[n].Value = row.Key, row.Value
+			dst[n] = record.StringRecord{DB: "7", Key: row.Key, Value: row.Value, Class: record.Copied}
 			n++
 		}
 	}
@@ -47,7 +47,7 @@ func TestStrings(t *testing.T) {
 	}
 	var tally record.Tally
 	p := &plainPass{}
-	r := Strings(context.Background(), "7", it, &tally, p)
+	r := Strings(context.Background(), it, &tally, p)
 	elems := make([]record.Element, 2)
 	for _, want := range []string{"a", "c", "d"} {
 		h, err := r.Next()
@@ -93,7 +93,7 @@ func TestStringsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var tally, want record.Tally
-	r := Strings(context.Background(), "7", it, &tally, &plainPass{})
+	r := Strings(context.Background(), it, &tally, &plainPass{})
 	settle := func(i int) record.Class {
 		class := []record.Class{record.Copied, record.Expired, record.Filtered}[i%3]
 		want.Rows[class]++

@@ -108,6 +108,8 @@ type Codec struct {
 
 	// DecodeMeta decodes the value of a meta row into m, whose Key and Tail are set.
 	DecodeMeta func(m *Meta, value []byte) error
+	// Plain decodes the value of a string that is as nearly all are; where ok is false, DecodeMeta and Remark see to it. nil: to all.
+	Plain func(value []byte) (v []byte, expireMS int64, ok bool)
 	// Element sets the element of a data row, as views, from what follows the user key in the raw key and from the value.
 	// ok is false for a row that Check says is wrong. It is called for each row: fields are to be set one by one, for a
 	// struct would be built elsewhere and copied.

@@ -201,30 +201,44 @@ func (p *Pass) openStrings() (record.Reader, error) {
 		return nil, err
 	}
 	p.h.Type = record.String
-	return dataset.Strings(p.ctx, p.store.DB, it, &p.meta, p), nil
+	return dataset.Strings(p.ctx, it, &p.meta, p), nil
 }
 
 // DecodeStrings implements dataset.StringPass.
 func (p *Pass) DecodeStrings(dst []record.StringRecord, rows []store.Row, batch store.Batcher) int {
-	n, m, c := 0, &p.m, p.store.strings
+	n, plain := 0, p.store.strings.Plain
 	for i := range rows {
-		row := &rows[i]
-		m.Key = row.Key
-		if err := c.DecodeMeta(m, row.Value); err != nil {
-			p.Malformed(findings.ValueKind(err), row.Key, row.Key, batch.PlaceAt(i), err)
+		row, s := &rows[i], &dst[n] // set field by field: a struct would be built elsewhere and copied
+		s.DB, s.Key, s.Class = p.store.DB, row.Key, record.Copied
+		ok := false
+		if plain != nil {
+			s.Value, s.ExpireMS, ok = plain(row.Value)
+		}
+		if !ok && !p.decodeString(s, row, batch, i) {
 			continue
 		}
-		s := &dst[n] // set field by field: a struct would be built elsewhere and copied
-		s.Key, s.Value, s.ExpireMS = row.Key, m.Value, m.ExpireMS
-		s.Expired = m.ExpireMS != 0 && m.ExpireMS < p.now
+		s.Expired = s.ExpireMS != 0 && s.ExpireMS < p.now
 		n++
-		if c.Remark != nil && !s.Expired {
-			if kind, detail := c.Remark(m); kind != "" {
-				p.Report(&p.store.Metas, record.Finding{Kind: kind, Severity: record.Note, Type: record.String, Key: row.Key, Place: batch.PlaceAt(i), Detail: detail})
-			}
-		}
 	}
 	return n
+}
+
+// decodeString decodes row i of a batch, which may be wrong or notable.
+func (p *Pass) decodeString(s *record.StringRecord, row *store.Row, batch store.Batcher, i int) bool {
+	m, c := &p.m, p.store.strings
+	m.Key = row.Key
+	if err := c.DecodeMeta(m, row.Value); err != nil {
+		p.Malformed(findings.ValueKind(err), row.Key, row.Key, batch.PlaceAt(i), err)
+		return false
+	}
+	s.Value, s.ExpireMS = m.Value, m.ExpireMS
+	if c.Remark == nil || m.ExpireMS != 0 && m.ExpireMS < p.now {
+		return true
+	}
+	if kind, detail := c.Remark(m); kind != "" {
+		p.Report(&p.store.Metas, record.Finding{Kind: kind, Severity: record.Note, Type: record.String, Key: row.Key, Place: batch.PlaceAt(i), Detail: detail})
+	}
+	return true
 }
 
 // orphans sums up consecutive rows without a meta row, so that a lost record is one finding.
