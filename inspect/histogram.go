@@ -22,15 +22,18 @@ type Histogram struct {
 }
 
 // Add counts a value; negative ones count as 0.
-func (h *Histogram) Add(v int64) {
+func (h *Histogram) Add(v int64) { h.AddSome(v, 1) }
+
+// AddSome counts a value n times.
+func (h *Histogram) AddSome(v, n int64) {
 	v = max(v, 0)
 	i := bucketOf(uint64(v))
 	if v < h.min || v > h.max || i >= len(h.buckets) {
 		h.widen(i, v)
 	}
-	h.buckets[i]++
-	h.count++
-	h.sum += v
+	h.buckets[i] += n
+	h.count += n
+	h.sum += n * v
 }
 
 // widen makes room for a value beyond all before it, or for the first.

@@ -56,17 +56,20 @@ func (p *prefixes) of(key []byte) []byte {
 	return key[:end]
 }
 
-func (p *prefixes) add(key []byte, elements, size, redis int64) {
+// add counts a record by its key.
+func (p *prefixes) add(k *BigKey) {
 	if len(p.delimiter) == 0 {
 		return
 	}
-	if p.last == nil || !p.whole || !bytes.HasPrefix(key, p.last.Prefix) {
-		p.find(key)
+	s := p.last
+	if s == nil || !p.whole || !bytes.HasPrefix(k.Key, s.Prefix) {
+		p.find(k.Key)
+		s = p.last
 	}
-	p.last.Records++
-	p.last.Elements += elements
-	p.last.Bytes += size
-	p.last.Redis += redis
+	s.Records++
+	s.Elements += k.Elements
+	s.Bytes += k.Bytes
+	s.Redis += k.Redis
 }
 
 // find makes last the prefix of a key.

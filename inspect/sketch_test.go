@@ -118,7 +118,7 @@ func TestPrefixes(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"a:b:c", "a:b:d", "a:x", "a:b", "a", "a:b:", "a:b:c:d", "a:c:e"} {
-		p.add([]byte(key), 1, 1, 2)
+		p.add(&BigKey{Key: []byte(key), Elements: 1, Bytes: 1, Redis: 2})
 	}
 	for prefix, n := range map[string]int64{"a:b:": 4, "a:": 2, "": 1, "a:c:": 1} {
 		if s := p.counts[prefix]; s == nil || s.Records != n {
@@ -126,7 +126,7 @@ func TestPrefixes(t *testing.T) {
 		}
 	}
 	off := newPrefixes("", 1)
-	off.add([]byte("a:b"), 1, 1, 1)
+	off.add(&BigKey{Key: []byte("a:b"), Elements: 1, Bytes: 1, Redis: 1})
 	if len(off.counts) != 0 {
 		t.Error("no delimiter, and yet a prefix")
 	}
@@ -140,8 +140,8 @@ func TestPrefixesFold(t *testing.T) {
 		if i%2 == 0 {
 			p = b
 		}
-		p.add(fmt.Appendf(nil, "p%06d:x", i), 1, 10, 0)
-		p.add([]byte("big:x"), 2, 5000, 0)
+		p.add(&BigKey{Key: fmt.Appendf(nil, "p%06d:x", i), Elements: 1, Bytes: 10})
+		p.add(&BigKey{Key: []byte("big:x"), Elements: 2, Bytes: 5000})
 	}
 	a.merge(b)
 	if len(a.counts) > maxPrefixes {

@@ -126,7 +126,7 @@ type statsVisitor struct {
 	types           map[record.Part]*typeCount
 	cur             *typeCount
 	curPart         record.Part
-	big             BigKey // room
+	big             BigKey // the current record
 	byBytes, byElem top
 	byRedis         top
 	meter           *footprint.Meter // nil: nothing is estimated
@@ -184,65 +184,70 @@ func (v *statsVisitor) record(h *record.Header, e *elements) error {
 		}
 	}
 	if err == nil && (n > 0 || h.Type == record.Stream) {
-		v.add(v.count(record.Part{DB: v.db, Type: h.Type}), h, n, size)
+		c, b := v.count(record.Part{DB: v.db, Type: h.Type}), &v.big
+		*b = BigKey{DB: v.db, Type: h.Type, Key: h.Key, Bytes: size, Elements: n, ExpireMS: h.ExpireMS}
+		if v.meter != nil {
+			b.Redis = v.meter.Bytes()
+		}
+		c.lengths.Add(n)
+		v.add(c, h.Expired)
 	}
 	return err
 }
 
 func (v *statsVisitor) strings(batch []record.StringRecord) {
-	var h record.Header
-	var e [1]record.Element
-	c := v.count(record.Part{DB: v.db, Type: record.String})
+	c, b := v.count(record.Part{DB: v.db, Type: record.String}), &v.big
+	b.DB, b.Type, b.Elements = v.db, record.String, 1
+	c.lengths.AddSome(1, int64(len(batch)))
 	for i := range batch {
 		s := &batch[i]
-		s.Header(&h)
+		b.Key, b.Bytes, b.ExpireMS = s.Key, int64(len(s.Key)+len(s.Value)), s.ExpireMS
 		if v.meter != nil {
-			e[0].Value = s.Value
-			v.meter.Begin(&h)
-			v.meter.Elements(e[:])
+			v.weigh(s)
 		}
-		v.add(c, &h, 1, int64(len(s.Key)+len(s.Value)))
+		v.add(c, s.Expired)
 	}
 }
 
-// add counts a record of n elements and size bytes.
-func (v *statsVisitor) add(c *typeCount, h *record.Header, n, size int64) {
+// weigh estimates what a string would take in Redis.
+func (v *statsVisitor) weigh(s *record.StringRecord) {
+	var h record.Header
+	s.Header(&h)
+	v.meter.Begin(&h)
+	v.meter.Elements([]record.Element{{Value: s.Value}})
+	v.big.Redis = v.meter.Bytes()
+}
+
+// add counts the record in big, but for its length.
+func (v *statsVisitor) add(c *typeCount, expired bool) {
+	b := &v.big
 	c.records++
-	c.elements += n
-	c.bytes += size
-	c.sizes.Add(size)
-	c.lengths.Add(n)
-	c.keySizes.Add(int64(len(h.Key)))
-	if h.ExpireMS != 0 {
+	c.elements += b.Elements
+	c.bytes += b.Bytes
+	c.redis += b.Redis
+	c.sizes.Add(b.Bytes)
+	c.keySizes.Add(int64(len(b.Key)))
+	bucket := len(v.expiry) - 1
+	if b.ExpireMS != 0 {
 		c.expiring++
+		bucket = v.bucket(b.ExpireMS, expired)
 	}
-	redis := int64(0)
-	if v.meter != nil {
-		redis = v.meter.Bytes()
-	}
-	c.redis += redis
-	bucket := v.bucket(h)
 	v.expiry[bucket]++
-	v.expiryRedis[bucket] += redis
-	if !v.byBytes.small(size) || !v.byElem.small(n) || !v.byRedis.small(redis) {
-		b := &v.big
-		*b = BigKey{DB: v.db, Type: h.Type, Key: h.Key, Bytes: size, Redis: redis, Elements: n, ExpireMS: h.ExpireMS}
+	v.expiryRedis[bucket] += b.Redis
+	if !v.byBytes.small(b.Bytes) || !v.byElem.small(b.Elements) || !v.byRedis.small(b.Redis) {
 		v.byBytes.add(b)
 		v.byElem.add(b)
 		v.byRedis.add(b)
 	}
-	v.prefixes.add(h.Key, n, size, redis)
+	v.prefixes.add(b)
 }
 
-// bucket returns the index in expiry of a record.
-func (v *statsVisitor) bucket(h *record.Header) int {
-	if h.ExpireMS == 0 {
-		return len(v.expiry) - 1
-	}
-	if h.Expired {
+// bucket returns the index in expiry of a record that expires.
+func (v *statsVisitor) bucket(expireMS int64, expired bool) int {
+	if expired {
 		return 0
 	}
-	left := h.ExpireMS - v.now
+	left := expireMS - v.now
 	for i, b := range expiryBuckets {
 		if b.Below == 0 || left < b.Below.Milliseconds() {
 			return 1 + i
