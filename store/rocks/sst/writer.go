@@ -122,27 +122,6 @@ func (w *Writer) Add(key, value []byte) error {
 	return nil
 }
 
-// AddGroup adds rows of a group up to one that begins a block, which makes Size another, and returns how many.
-func (w *Writer) AddGroup(g *store.Group) (int, error) {
-	if w.err != nil {
-		return 0, w.err
-	}
-	known, blocks := 0, w.blocks
-	for i := range g.Rows {
-		r := &g.Rows[i]
-		key := append(append(append(w.next[:0], g.Prefix...), r.Key...), g.Tail...)
-		shared := base.CommonPrefix(w.last, key, known)
-		if err := w.add(shared, key, r.Value, g.Suffix); err != nil {
-			return i, err
-		}
-		w.last, w.next, known = key, w.last, len(g.Prefix)
-		if w.blocks != blocks {
-			return i + 1, nil
-		}
-	}
-	return len(g.Rows), nil
-}
-
 // add adds a row whose value is of two parts. The first shared bytes of key are those of the last one.
 func (w *Writer) add(shared int, key, value, suffix []byte) error {
 	if !w.ascends(key, shared) {

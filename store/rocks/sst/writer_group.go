@@ -1,0 +1,120 @@
+package sst
+
+import (
+	"encoding/binary"
+
+	"kvferry/store"
+	"kvferry/store/rocks/base"
+)
+
+// AddGroup adds rows of a group up to one that begins a block, which makes Size another, and returns how many.
+func (w *Writer) AddGroup(g *store.Group) (int, error) {
+	if w.err != nil {
+		return 0, w.err
+	}
+	blocks := w.blocks
+	for n := 0; n < len(g.Rows); {
+		more := w.addPlain(g, n)
+		if n += more; n == len(g.Rows) {
+			break
+		}
+		if err := w.addOf(g, n); err != nil {
+			return n, err
+		}
+		if n++; w.blocks != blocks {
+			return n, nil
+		}
+	}
+	return len(g.Rows), nil
+}
+
+// addOf adds row n of a group.
+func (w *Writer) addOf(g *store.Group, n int) error {
+	r := &g.Rows[n]
+	key := append(append(append(w.next[:0], g.Prefix...), r.Key...), g.Tail...)
+	known := 0
+	if n > 0 {
+		known = len(g.Prefix)
+	}
+	if err := w.add(base.CommonPrefix(w.last, key, known), key, r.Value, g.Suffix); err != nil {
+		return err
+	}
+	w.last, w.next = key, w.last
+	return nil
+}
+
+// maxPlain bounds the parts of rows that addPlain adds.
+const maxPlain = 1 << 10
+
+// addPlain adds rows of a group, from row n on, as long as they are small, in bytewise order and go into the block being
+// built, and returns how many. It does what add does to each, with all that changes at hand.
+func (w *Writer) addPlain(g *store.Group, n int) int {
+	d := &w.data
+	if !w.bytes || w.entries == 0 || d.empty() || w.o.Format == LevelDB || len(g.Prefix)+len(g.Tail) > maxPlain {
+		return 0
+	}
+	var (
+		from, known = n, 0
+		last, room  = w.last, w.next
+		next        []byte
+		buf, at     = d.buf[:cap(d.buf)], len(d.buf)
+		size        = d.size() - at // besides the bytes up to at
+		added       = len(g.Prefix) + len(g.Tail)
+		keys, vals  = 0, 0
+	)
+	if n > 0 {
+		known = len(g.Prefix)
+	}
+	for ; n < len(g.Rows); n++ {
+		key, value := g.Rows[n].Key, g.Rows[n].Value
+		if len(key) > maxPlain || len(value) > maxPlain {
+			break
+		}
+		row := added + len(key) + base.TrailerLen + len(value) + len(g.Suffix)
+		if s := size + at; s >= blockSize || s > blockFull && s+row > blockSize || at+row+3*binary.MaxVarintLen32 > len(buf) {
+			break
+		}
+		if next = key; added > 0 {
+			if n < from+2 { // later ones are built where the one before the last was
+				room = append(room[:0], g.Prefix...)
+			}
+			next = append(append(room[:len(g.Prefix)], key...), g.Tail...)
+		}
+		shared := base.CommonPrefix(last, next, known)
+		if shared == len(next) || shared < len(last) && last[shared] > next[shared] {
+			break // out of order, as add will say
+		}
+		w.filter.add(next, shared)
+		keys, vals = keys+len(next), vals+len(value)+len(g.Suffix)
+		if d.left == 0 {
+			d.restarts = append(d.restarts, uint32(at-d.start))
+			d.left, shared = d.interval, 0
+			size += 4
+		}
+		d.left--
+		p, rest := buf[at:], next[shared:]
+		at += putLengths(p, shared, len(rest)+base.TrailerLen, len(value)+len(g.Suffix))
+		at += copy(buf[at:], rest)
+		binary.LittleEndian.PutUint64(buf[at:], w.trailer)
+		at += base.TrailerLen
+		at += copy(buf[at:], value)
+		if len(g.Suffix) > 0 {
+			at += copy(buf[at:], g.Suffix)
+		}
+		if known = len(g.Prefix); added > 0 {
+			room = last
+		}
+		last = next
+	}
+	if added > 0 {
+		w.last, w.next = last, room
+	} else if n > from {
+		w.last = append(w.last[:0], last...)
+	}
+	rows := uint64(n - from)
+	w.entries += int64(rows)
+	w.keyBytes += uint64(keys) + rows*base.TrailerLen
+	w.valueBytes += uint64(vals)
+	d.buf = d.buf[:at]
+	return n - from
+}
