@@ -77,7 +77,7 @@ func (b *bench) against(name string, least float64, base, c *command) (*result, 
 	}
 	x, y := median(samples[0]), median(samples[1])
 	r := &result{
-		Name: name, Want: fmt.Sprintf("≥ %.1f ×", least),
+		Name: name, Want: fmt.Sprintf("≥ %g ×", least),
 		Ratio: ratio(x.Wall, y.Wall), CPU: ratio(x.CPU, y.CPU),
 		Medians: map[string]sample{base.Name: x, c.Name: y},
 		Samples: map[string][]sample{base.Name: samples[0], c.Name: samples[1]},
@@ -102,9 +102,9 @@ func (b *bench) speed() ([]*result, error) {
 		least float64
 		flags []string
 	}{
-		{"one core, without the proof", 1, 1.5, []string{"--no-prove"}},
-		{"one core, with the proof", 1, 1.0, nil},
-		{fmt.Sprintf("one core, %d overlapping runs, without the proof", overlapRuns), overlapRuns, 1.0, []string{"--no-prove"}},
+		{"one core, without the proof", 1, 2, []string{"--no-prove"}},
+		{"one core, with the proof", 1, 1.6, nil},
+		{fmt.Sprintf("one core, %d overlapping runs, without the proof", overlapRuns), overlapRuns, 1.8, []string{"--no-prove"}},
 		{fmt.Sprintf("one core, %d overlapping runs, with the proof", overlapRuns), overlapRuns, 0, nil},
 	} {
 		src, err := b.data.mix(b.o.elements, c.runs)
@@ -150,7 +150,7 @@ func (b *bench) workers() ([]*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := b.against("two workers against one", 1.5,
+	r, err := b.against("two workers against one", 1.8,
 		b.convert(src, "one worker", false, "--workers", "1"), b.convert(src, "two workers", false, "--workers", "2"))
 	if err != nil {
 		return nil, err

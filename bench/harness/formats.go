@@ -14,7 +14,7 @@ type pair struct {
 
 // ardb compares conversions from and to Ardb.
 func (b *bench) ardb() ([]*result, error) {
-	return b.pairs(pair{"ardb", "blackwidow", 1, 0}, pair{"blackwidow", "ardb", 1, 0})
+	return b.pairs(pair{"ardb", "blackwidow", 1.7, 0}, pair{"blackwidow", "ardb", 1.6, 1.2})
 }
 
 // kvrocks compares conversions to Kvrocks, and from there to Redis.
@@ -89,9 +89,9 @@ func (b *bench) reading() ([]*result, error) {
 		least float64
 		flags []string
 	}{
-		{"verify", 0.5, nil},
-		{"fingerprint", 0.6, nil},
-		{"inspect", 0.6, []string{"--json"}},
+		{"verify", 0.8, nil},
+		{"fingerprint", 0.7, nil},
+		{"inspect", 0.75, []string{"--json"}},
 	} {
 		argv := append([]string{b.kvferry, c.name, src, "--workers", "1"}, c.flags...)
 		r, err := b.against("one core, "+c.name+" against a bare scan", c.least, scan, &command{Name: c.name, Argv: argv, Pinned: true})

@@ -1,6 +1,9 @@
 package sst
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 const (
 	filterBits   = 10 // a key, what RocksDB's users take by default
@@ -63,17 +66,24 @@ func (f *filterWriter) appendTo(dst []byte) []byte {
 	n |= 1
 	at := len(dst)
 	dst = growExact(dst, n*filterLine+5)[:at+n*filterLine+5]
-	bits := dst[at:]
-	clear(bits)
+	filter := dst[at:]
+	clear(filter)
+	inverse := ^uint64(0)/uint64(n) + 1
 	for _, h := range f.hashes {
-		line := bits[int(h%uint32(n))*filterLine:][:filterLine]
+		line := filter[modulo(h, n, inverse)*filterLine:][:filterLine]
 		delta := h>>17 | h<<15
 		for range filterProbes {
 			line[h>>3%filterLine] |= 1 << (h & 7)
 			h += delta
 		}
 	}
-	bits[n*filterLine] = filterProbes
-	binary.LittleEndian.PutUint32(bits[n*filterLine+1:], uint32(n))
+	filter[n*filterLine] = filterProbes
+	binary.LittleEndian.PutUint32(filter[n*filterLine+1:], uint32(n))
 	return dst
+}
+
+// modulo returns h % n by multiplications alone (Lemire, Kaser, Kurz 2019); inverse is 2^64 / n, rounded up.
+func modulo(h uint32, n int, inverse uint64) int {
+	hi, _ := bits.Mul64(inverse*uint64(h), uint64(n))
+	return int(hi)
 }
