@@ -62,10 +62,13 @@ func (e *CSV) AppendHead(dst []byte) []byte {
 // AppendBegin starts a record.
 func (e *CSV) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
 	e.typ, e.n = h.Type, 0
+	spill := e.spill
+	e.spill = nil // a long key is no end of a line, but begins many
 	e.start = append(e.quote(e.start[:0], []byte(h.DB)), ',')
 	e.start = append(append(e.start, h.Type.String()...), ',')
 	e.start = append(e.text(e.start, h.Key), ',')
 	e.start = append(appendTime(e.start, h.ExpireMS), ',')
+	e.spill = spill
 	return dst, nil
 }
 

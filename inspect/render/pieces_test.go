@@ -64,6 +64,9 @@ func dumpValues(t *testing.T, e inspect.Encoder, values [][]byte, pieces bool) (
 	}
 	for _, typ := range []record.Type{record.String, record.Hash, record.List, record.Set, record.ZSet, record.Stream} {
 		key := []byte("key of type " + typ.String())
+		if typ == record.Hash {
+			key = append(key, values[0][:scratch.Piece+1]...)
+		}
 		check(e.AppendBegin(buf, &record.Header{DB: "0", Type: typ, Key: key, ExpireMS: 5}))
 		for i, v := range values {
 			el := record.Element{Name: []byte("name"), Value: v}
