@@ -288,3 +288,36 @@ func TestBlobFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestBlobsInBatches: values outside of tables come in batches as they do row by row, also where runs are merged.
+func TestBlobsInBatches(t *testing.T) {
+	dirs, err := filepath.Glob(filepath.Join(fixtures.Unpack(t, "rocks-modern"), "*blob*", "db"))
+	if err != nil || len(dirs) == 0 {
+		t.Fatalf("databases %q, %v", dirs, err)
+	}
+	for _, dir := range dirs {
+		for _, ks := range openTest(t, dir, store.Options{}).Keyspaces() {
+			want, _ := handmade.ReadRows(t, ks, nil, nil)
+			it, err := ks.Rows(nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var batch [64]store.Row
+			n := 0
+			for read := 0; err == nil; n += read {
+				read, err = it.(store.Batcher).NextBatch(batch[:])
+				for i, r := range batch[:read] {
+					if n+i >= len(want) || string(r.Key) != string(want[n+i].Key) || string(r.Value) != string(want[n+i].Value) {
+						t.Fatalf("%s, %s: row %d is %q = %q", dir, ks.Name(), n+i, r.Key, r.Value)
+					}
+				}
+			}
+			if err != io.EOF || n != len(want) {
+				t.Errorf("%s, %s: %d rows of %d, %v", dir, ks.Name(), n, len(want), err)
+			}
+			if err := it.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

@@ -25,14 +25,16 @@ func (r *rows) alone() bool {
 	return r.folded || r.cover != nil || r.m.top.suffix > 0 || byte(r.m.top.Tr) != base.KindPut
 }
 
-// gather adds to dst, whose first row is the current entry, rows of all runs as long as each lies in the block where its
+// gather adds to dst, whose first row is that of the current entry, rows of all runs as long as each lies in the block where its
 // cursor stands: those before stay where they are. It returns the number of all rows.
 func (r *rows) gather(b *rowBatch, dst []store.Row) int {
 	if b.each == nil {
 		b.each = make([]rowAt, maxBatchRows)
 	}
 	b.room()
+	value := dst[0].Value // which may lie outside of the table
 	at := r.take(b, dst, 0, 0)
+	dst[0].Value = value
 	n, hidden := 1, int64(0)
 	dst = dst[:min(len(dst), maxBatchRows)]
 	for n < len(dst) {
