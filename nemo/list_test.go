@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/internal/formattest"
@@ -111,15 +109,6 @@ func TestListTimeIsLinear(t *testing.T) {
 			t.Errorf("memory %d MiB: 1,000,000 nodes took %.1f times as long as 62,500", memory>>20, float64(b)/float64(a))
 		}
 	}
-}
-
-// cpuTime is what the process has used of all processors: other processes do not make it go faster.
-func cpuTime(t *testing.T) time.Duration {
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // TestListMemory reads a list ten times the size of its budget from disk and watches the heap.

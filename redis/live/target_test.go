@@ -502,10 +502,11 @@ func TestContinued(t *testing.T) {
 			&format.CreateOptions{DBs: []string{"0"}, TempDir: t.TempDir(), Earlier: first.(format.Loaded).Earlier(), Reopen: new(format.OpenOptions)})
 	}
 	first := mustOpen(t, address, format.ServerOptions{}, "0")
-	if err := loadPart(first, 4, list, "0"); err != nil {
+	n := int(shard.Add(1)) // no later part has this number, too
+	if err := loadPart(first, n, list, "0"); err != nil {
 		t.Fatal(err)
 	}
-	tables, err := first.Tables(4)
+	tables, err := first.Tables(n)
 	if err != nil || len(tables) != 1 || tables[0].Entries != 60 {
 		t.Fatalf("%+v, %v", tables, err)
 	}
@@ -514,7 +515,7 @@ func TestContinued(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(second.Adopt(4, "0", tables), load(context.Background(), second, list[30:], "0", 1)); err != nil {
+	if err := errors.Join(second.Adopt(n, "0", tables), load(context.Background(), second, list[30:], "0", 1)); err != nil {
 		t.Errorf("what the first wrote is written again: %v", err)
 	}
 	diff(t, want(t, list, "0"), s.Client().Records(t))
@@ -545,7 +546,7 @@ func TestContinued(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := third.Adopt(4, "0", tables); !errors.Is(err, format.ErrGone) {
+	if err := third.Adopt(n, "0", tables); !errors.Is(err, format.ErrGone) {
 		t.Errorf("the server was started again: %v", err)
 	}
 }
