@@ -56,6 +56,10 @@ var goldenRows = []golden{
 	{"element of the empty key", "00000000 00000000 00000000 00000000", ListKey{[]byte{}, 0, 0}},
 	{"last index", "00000000 ffffffff ffffffff ffffffff", ListKey{[]byte{}, -1, math.MaxUint64}},
 
+	// stream key: klen(4) key version(4) id(16)
+	{"entry of a stream", "01000000 's' 01000000 0102030405060708 0000000000000009",
+		StreamKey{[]byte("s"), 1, [idLen]byte{1, 2, 3, 4, 5, 6, 7, 8, 15: 9}}},
+
 	// score key: klen(4) key version(4) score(8) member
 	{"member by score", "01000000 'z' 01000000 00000000 0000f03f 'm'", ScoreKey{[]byte("z"), 1, 1, []byte("m")}},
 	{"empty member at -inf", "00000000 01000000 00000000 0000f0ff", ScoreKey{[]byte{}, 1, math.Inf(-1), []byte{}}},
@@ -102,6 +106,8 @@ func appendAny(dst []byte, v any) []byte {
 		return AppendListKey(dst, v)
 	case ScoreKey:
 		return AppendScoreKey(dst, v)
+	case StreamKey:
+		return AppendDataKey(dst, DataKey{v.Key, v.Version, v.ID[:]})
 	}
 	return AppendScore(dst, v.(float64))
 }
@@ -121,6 +127,8 @@ func decodeLike(v any, b []byte) (any, error) {
 		return DecodeListKey(b)
 	case ScoreKey:
 		return DecodeScoreKey(b)
+	case StreamKey:
+		return DecodeStreamKey(b)
 	}
 	return DecodeScore(b)
 }

@@ -261,3 +261,31 @@ func TestElementLosses(t *testing.T) {
 		t.Errorf("lost %+v", lost)
 	}
 }
+
+// TestDefaultVersion: collections are of version 1 unless another one is asked for.
+func TestDefaultVersion(t *testing.T) {
+	m := newMemory(t)
+	dst := m.Create(t, format.CreateOptions{TempDir: t.TempDir()})
+	formattest.Shard(t, dst, 0, record.Of(record.Hash), 0, &oneRecord{h: record.Header{Type: record.Hash, Key: []byte("k")},
+		elems: []record.Element{{Name: []byte("f"), Value: []byte("v")}}})
+	rows := 0
+	for _, ks := range formattest.Finish(t, dst).Keyspaces() {
+		if ks.Name != "hashes/data_cf" {
+			continue
+		}
+		it, err := ks.Rows(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, _, err := it.Next(); err == nil; key, _, err = it.Next() {
+			rows++
+			if k, err := blackwidow.DecodeDataKey(key); err != nil || k.Version != 1 {
+				t.Errorf("%+v, %v", k, err)
+			}
+		}
+		it.Close()
+	}
+	if rows != 1 {
+		t.Errorf("%d rows", rows)
+	}
+}

@@ -195,3 +195,33 @@ func FuzzDecodeStringValue(f *testing.F) { fuzzDecoder(f, StringValue{}) }
 func FuzzDecodeMeta(f *testing.F)        { fuzzDecoder(f, Meta{}) }
 func FuzzDecodeListMeta(f *testing.F)    { fuzzDecoder(f, ListMeta{}) }
 func FuzzDecodeStreamMeta(f *testing.F)  { fuzzDecoder(f, StreamMeta{}) }
+
+// TestTypes: every byte names a type or is refused.
+func TestTypes(t *testing.T) {
+	for b := range 256 {
+		typ, err := DecodeType([]byte{byte(b), 1})
+		if (err == nil) != (b < len(typeOf)) || err == nil && typ != typeOf[b] {
+			t.Errorf("byte %d: %v, %v", b, typ, err)
+		}
+	}
+}
+
+// TestUserKeyIsApart: a key that is appended to does not grow into its row.
+func TestUserKeyIsApart(t *testing.T) {
+	b := AppendUserKey(nil, []byte("key"))
+	was := bytes.Clone(b)
+	key, _, err := DecodeUserKey(b)
+	if _ = append(key, 'x'); err != nil || !bytes.Equal(b, was) {
+		t.Errorf("%x became %x, %v", was, b, err)
+	}
+}
+
+// TestAmbiguousKeys: the engine cuts a key at a NUL, wherever it is, so that several names may stand behind it.
+func TestAmbiguousKeys(t *testing.T) {
+	for key, want := range map[string]bool{"key": false, "": false, "\x00key": true, "k\x00ey": true, "key\x00": true} {
+		var m versioned.Meta
+		if err := decodeMetaKey(&m, AppendMetaKey(nil, MetaKey{Key: []byte(key)})); err != nil || string(m.Key) != key || m.Ambiguous != want {
+			t.Errorf("%q: %+v, %v", key, m, err)
+		}
+	}
+}

@@ -76,9 +76,11 @@ type planted struct {
 	t testing.TB
 }
 
-func plant(t testing.TB) *planted {
+func plant(t testing.TB) *planted { return plantIn(t, 2) }
+
+func plantIn(t testing.TB, instances int) *planted {
 	p := &planted{formattest.NewMemory(t, floyd.New()), t}
-	dst := p.Create(t, format.CreateOptions{Instances: 2, Slots: 1}) // all keys belong to instance 0
+	dst := p.Create(t, format.CreateOptions{Instances: instances, Slots: 1}) // all keys belong to instance 0
 	formattest.Finish(t, dst)
 	return p
 }
@@ -159,6 +161,18 @@ func TestWrongInstance(t *testing.T) {
 	p.hash(1, "a1", 1, "f", suffixed("old"))
 	p.hash(1, "b", 1, "f", suffixed("v"))
 	p.want([]string{`hash "a0" "f"="v"`, `hash "a1" "f"="v"`, `hash "a2" "f"="v"`, `hash "a3" "f"="v"`, `hash "b" "f"="v"`},
+		[]string{floyd.FindWrongInstance, floyd.FindWrongInstance})
+}
+
+// TestWrongInstances: of a key in several instances, none of them its own, the one in the first is read.
+func TestWrongInstances(t *testing.T) {
+	p := plantIn(t, 3)
+	for i := range 4 {
+		p.hash(0, fmt.Sprint("a", i), 1, "f", suffixed("v"))
+	}
+	p.hash(1, "b", 1, "f", suffixed("first"))
+	p.hash(2, "b", 1, "f", suffixed("second"))
+	p.want([]string{`hash "a0" "f"="v"`, `hash "a1" "f"="v"`, `hash "a2" "f"="v"`, `hash "a3" "f"="v"`, `hash "b" "f"="first"`},
 		[]string{floyd.FindWrongInstance, floyd.FindWrongInstance})
 }
 

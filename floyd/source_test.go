@@ -289,3 +289,39 @@ func TestTargetOptions(t *testing.T) {
 		}
 	}
 }
+
+// TestLedgerOfTypes: the ledger of some types lists what is read for them alone.
+func TestLedgerOfTypes(t *testing.T) {
+	p := plant(t)
+	p.hash(0, "k", 1, "f", suffixed("v"))
+	l := new(record.Ledger)
+	r, err := p.Open(t).Records(context.Background(), "0", record.Of(record.Hash), format.Span{}, &format.Env{Ledger: l, TempDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	formattest.Lines(t, r)
+	for label := range l.Snapshot() {
+		if !strings.HasSuffix(label, "default") && !strings.HasSuffix(label, "hash_data_cf") {
+			t.Errorf("%s is in the ledger of hashes", label)
+		}
+	}
+}
+
+// TestDeadCut: a row that is cut off within its version is none of a dead record.
+func TestDeadCut(t *testing.T) {
+	p := plant(t)
+	whole := dataKey("gone", "f")
+	p.put(0, "hash_data_cf", whole, []byte(suffixed("w")))
+	user := len(floyd.AppendUserKey(nil, []byte("gone")))
+	for n := user; n < len(whole); n++ {
+		p.put(0, "hash_data_cf", whole[:n], []byte(suffixed("x")))
+	}
+	r, err := p.Open(t).(format.Undead).DeadRecords(context.Background(), "0", record.Of(record.Hash), format.Span{}, &format.Env{TempDir: t.TempDir(), Memory: 1 << 20},
+		func([]byte, record.Type, string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(formattest.Lines(t, r)); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"key":"Z29uZQ=="`) {
+		t.Errorf("%s", got)
+	}
+}

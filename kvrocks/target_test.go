@@ -45,6 +45,35 @@ func TestGoldensAgain(t *testing.T) {
 	}
 }
 
+// TestVersionsOfThePast: a server makes versions of its clock, and takes rows of higher ones for those of a collection that came
+// later. None that is written is.
+func TestVersionsOfThePast(t *testing.T) {
+	m := formattest.NewMemory(t, kvrocks.New())
+	dst := m.Create(t, format.CreateOptions{DBs: []string{kvrocks.DefaultNamespace}, TempDir: t.TempDir(), Now: fixtures.Clock})
+	o := fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: kvrocks.New().Limits(), Types: record.Of(record.Hash, record.Set)}
+	fillShard(t, dst, 3, kvrocks.DefaultNamespace, 0, fixtures.Records(1, 20, o)) // the versions of each shard are below those of the one before
+	newest, seen := codec.Version(fixtures.Clock.UnixMicro())<<codec.VersionCounter, 0
+	for _, ks := range formattest.Finish(t, dst).Keyspaces() {
+		if ks.Name != "metadata" {
+			continue
+		}
+		it, err := ks.Rows(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, value, err := it.Next(); err == nil; _, value, err = it.Next() {
+			m, err := codec.DecodeMeta(value)
+			if seen++; err != nil || m.Version > newest || m.Version == 0 {
+				t.Errorf("version %d, it is %d, %v", m.Version, newest, err)
+			}
+		}
+		it.Close()
+	}
+	if seen == 0 {
+		t.Error("no rows")
+	}
+}
+
 // checklist is what the server's own writers keep to, gathered from the bytes of all rows.
 type checklist struct {
 	t        *testing.T

@@ -44,6 +44,7 @@ func TestDescribe(t *testing.T) {
 		{"hash", "h", suffix, `separator "" kind=h@k0+1 version=5@v0+4 expiry=2023-11-14T22:13:20Z@v4+4 v5 n-1 e0`},
 		{"hash", "x", suffix, `unknown row "" kind=x@k0+1 v-1 n-1 e0 error: no row of the hash store starts with 'x'`},
 		{"hash", "", suffix, `unknown row "" v-1 n-1 e0 error: offset 0: kind: need 1 bytes, have 0: too short`},
+		{"kv", "k", string(nemo.AppendSuffix(nil, nemo.Suffix{Version: 5})), `string "k" key="k"@k0+1 value=""@v0+0 version=5@v0+4 expiry=0@v4+4 v5 n-1 e0 meta`},
 		{"hashes", "x", suffix, `unknown row "" v-1 n-1 e0 error: nemo has no store "hashes"`},
 		{"list", "Lk", n(1) + n(2) + n(2) + suffix, `list meta "k" kind=L@k0+1 key="k"@k1+1 count=1@v0+8 left=2@v8+8 right=2@v16+8 version=5@v24+4 expiry=2023-11-14T22:13:20Z@v28+4 v5 n1 e1700000000000 meta ` +
 			`error: offset 24: next_seq: need 8 bytes, have 0: too short`},

@@ -326,3 +326,11 @@ func TestMergePassesErrorsOn(t *testing.T) {
 		t.Error("a single reader is wrapped")
 	}
 }
+
+// TestStringBytes: progress and shares of memory count keys and values.
+func TestStringBytes(t *testing.T) {
+	batch := []StringRecord{{Key: []byte("key"), Value: []byte("value")}, {Key: []byte("k")}, {Value: []byte("v")}}
+	if n := StringBytes(batch); n != 10 {
+		t.Errorf("%d bytes, want 10", n)
+	}
+}

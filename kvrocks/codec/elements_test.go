@@ -3,6 +3,7 @@ package codec
 import (
 	"bytes"
 	"errors"
+	"math"
 	"slices"
 	"testing"
 
@@ -127,6 +128,31 @@ func TestSpace(t *testing.T) {
 		}
 		if got, ok := s.Lanes().UserKey(row); !ok || !bytes.Equal(got, key) || !bytes.HasPrefix(row, s.Lanes().AppendPrefix(nil, len(key))) {
 			t.Errorf("%q, %v", got, ok)
+		}
+	}
+}
+
+// TestSized: names may be empty, and what is cut off says how much is missing.
+func TestSized(t *testing.T) {
+	for _, name := range []string{"", "n", "name"} {
+		b := AppendSized(nil, []byte(name))
+		if v, rest, err := cutSized(b, "name", len(b)); err != nil || string(v) != name || len(rest) != 0 {
+			t.Errorf("%q: %q and %q are left, %v", name, v, rest, err)
+		}
+		for n := range b {
+			if _, _, err := cutSized(b[:n], "name", n); err == nil {
+				t.Errorf("%d of %d bytes are whole", n, len(b))
+			}
+		}
+	}
+}
+
+// TestLanes: every length of a key that Go can hold has a lane.
+func TestLanes(t *testing.T) {
+	l := Space{Namespace: []byte("ns")}.Lanes()
+	for klen, want := range map[int]bool{0: true, 7: true, math.MaxInt32: true, math.MaxInt32 + 1: false, math.MaxUint32: false} {
+		if n, ok := l.Parse(l.AppendPrefix(nil, klen)); ok != want || ok && n != klen {
+			t.Errorf("klen %d: %d, %t", klen, n, ok)
 		}
 	}
 }

@@ -227,3 +227,20 @@ func TestGroupsThatFit(t *testing.T) {
 		}
 	}
 }
+
+// TestSmallestElements: values of elements as small as they can be are read to the last; one more is not there.
+func TestSmallestElements(t *testing.T) {
+	const n = 40
+	for typ, element := range map[Type]string{TypeList: "\x00", TypeSet: "\x00", TypeZSet: "\x00\xff", TypeZSet2: "\x0012345678", TypeHash: "\x00\x00"} {
+		var d Decoder
+		var h record.Header
+		value := append(AppendLen(nil, n), strings.Repeat(element, n)...)
+		if err := d.Begin(typ, false, value, 0, &h); err != nil || h.Len != n {
+			t.Errorf("%s: %d of %d elements, %v", typ.Name(false), h.Len, n, err)
+		}
+		value[0]++
+		if err := d.Begin(typ, false, value, 0, &h); err == nil {
+			t.Errorf("%s: %d elements in %d bytes", typ.Name(false), n+1, len(value)-1)
+		}
+	}
+}

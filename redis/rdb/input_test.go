@@ -2,6 +2,7 @@ package rdb
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"testing"
 )
@@ -61,6 +62,35 @@ func TestSkipHoldsWhatIsPinned(t *testing.T) {
 		}
 		if got := in.byte("next"); got != file[at] {
 			t.Errorf("%s: then comes %d, want %d", tt.name, got, file[at])
+		}
+	}
+}
+
+// TestFieldsAcrossWindows: fields are whole wherever the windows into a file end, and a file that shrank is an error.
+func TestFieldsAcrossWindows(t *testing.T) {
+	file := make([]byte, 5*windowSize+11)
+	for i := range file {
+		file[i] = byte(i ^ i>>8 ^ i>>16)
+	}
+	for _, have := range []int{len(file), 2*windowSize + 100} {
+		var in input
+		in.open(bytes.NewReader(file[:have]), 0, int64(len(file)))
+		for off := 0; off < len(file); off += 13 {
+			n := min(13, len(file)-off)
+			got := in.take(uint64(n), "field")
+			if off+n <= have && in.err == nil {
+				if !bytes.Equal(got, file[off:off+n]) {
+					t.Fatalf("other bytes at %d", off)
+				}
+				continue
+			}
+			if have == len(file) || got != nil || !errors.Is(in.err, io.ErrUnexpectedEOF) {
+				t.Fatalf("%d of %d bytes, at %d: %v", have, len(file), off, in.err)
+			}
+			break
+		}
+		if have < len(file) && in.err == nil {
+			t.Errorf("%d of %d bytes are whole", have, len(file))
 		}
 	}
 }

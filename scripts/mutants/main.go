@@ -24,7 +24,7 @@ var defaults = []string{"convert", "record", "nemo", "blackwidow", "floyd", "kvr
 
 // testedBy are packages whose tests test another one: it is their mechanism.
 var testedBy = map[string][]string{
-	"internal/versioned": {"floyd", "blackwidow"},
+	"internal/versioned": {"floyd", "blackwidow", "nemo"},
 	"internal/dataset":   {"nemo", "floyd"},
 }
 

@@ -269,3 +269,25 @@ func TestShrunkFile(t *testing.T) {
 	_, err := db.Keyspaces()[0].Rows(nil, nil)
 	wantCorrupt(t, err, name)
 }
+
+// TestFilesAsOnDisk: inspect lists the files of a database with the sizes that they have, and counts of those alone that hold rows.
+func TestFilesAsOnDisk(t *testing.T) {
+	d := handmade.NewDB(t)
+	d.Table(0, 0, handmade.Spec{}, handmade.Put("a", 1, "v"), handmade.Put("b", 2, "v"))
+	dir := d.Finish()
+	db := openTest(t, dir, store.Options{})
+	kinds := map[string]int64{}
+	for _, f := range db.Files() {
+		st, err := os.Stat(filepath.Join(dir, f.Path))
+		if err != nil || st.Size() != f.Size {
+			t.Errorf("%+v: %v, %v", f, st, err)
+		}
+		if f.Kind != "table" && f.Deletes != -1 {
+			t.Errorf("%+v: %d deletes", f, f.Deletes)
+		}
+		kinds[f.Kind] = f.Entries
+	}
+	if kinds["current"] != -1 || kinds["manifest"] != -1 || kinds["table"] != 2 {
+		t.Errorf("entries %v", kinds)
+	}
+}

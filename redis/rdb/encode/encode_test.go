@@ -2,6 +2,7 @@ package encode
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -243,5 +244,63 @@ func TestOrderOf(t *testing.T) {
 		if a, b := orderOf(scores[i]), orderOf(scores[i+1]); a >= b {
 			t.Errorf("%g is %x, %g is %x", scores[i], a, scores[i+1], b)
 		}
+	}
+}
+
+// TestSmallSets: small sets are packed from version 11 of RDB on, Redis 7.2.
+func TestSmallSets(t *testing.T) {
+	for number, want := range map[int]rdb.Type{10: rdb.TypeSet, 11: rdb.TypeSetListpack, 12: rdb.TypeSetListpack} {
+		e := Encoder{Version: rdb.Version{Number: number}}
+		e.Begin(&record.Header{Type: record.Set, Len: 1})
+		if err := e.Elements([]record.Element{{Name: []byte("member")}}); err != nil {
+			t.Fatal(err)
+		}
+		if v, ok, err := e.End(); err != nil || !ok || v.Type != want {
+			t.Errorf("version %d: type %s, %v", number, v.Type.Name(false), err)
+		}
+	}
+}
+
+// TestLargeItems: an item that fills a node of a list stands in one of its own, unpacked, as the server keeps it.
+func TestLargeItems(t *testing.T) {
+	for size, want := range map[int]byte{maxNode - 1: rdb.NodePacked, maxNode: rdb.NodePlain, maxNode + 1: rdb.NodePlain} {
+		v := encoded(t, record.List, record.Element{Value: make([]byte, size)})
+		if b := v.Append(nil); b[0] != 1 || b[1] != want {
+			t.Errorf("an item of %d bytes: %d nodes of kind %d, want %d", size, b[0], b[1], want)
+		}
+	}
+}
+
+// TestSpillFails: a value whose first part could not be handed on is not written on.
+func TestSpillFails(t *testing.T) {
+	full, calls := errors.New("no space"), 0
+	e := Encoder{Version: rdb.Version{Number: 11}, Spill: func(rdb.Type, []byte) error {
+		if calls++; calls == 1 {
+			return full
+		}
+		return nil
+	}}
+	e.Begin(&record.Header{Type: record.List, Len: -1})
+	var err error
+	for i := 0; i < 4*maxBody && err == nil; i += maxNode {
+		err = e.Elements([]record.Element{{Value: make([]byte, maxNode)}})
+	}
+	if err != full || calls != 1 {
+		t.Errorf("%v after %d calls", err, calls)
+	}
+}
+
+// TestStreamEnds: a stream that does not know its last id ends at that of its last entry.
+func TestStreamEnds(t *testing.T) {
+	v := encoded(t, record.Stream, entry(1, "f", []byte("v")), entry(7, "f", []byte("v")))
+	var d rdb.Decoder
+	var h record.Header
+	if err := d.Begin(v.Type, false, v.Append(nil), 0, &h); err != nil {
+		t.Fatal(err)
+	}
+	for dst, err := make([]record.Element, 7), error(nil); err == nil; _, err = d.Read(dst) {
+	}
+	if want := append(make([]byte, 15), 7); !bytes.Equal(h.Last, want) {
+		t.Errorf("the last id is %x, want %x", h.Last, want)
 	}
 }

@@ -280,7 +280,8 @@ func TestWrongPlace(t *testing.T) {
 	if v, err := rd.Value(f, b, []byte("b")); string(v) != "two" || err != nil {
 		t.Errorf("%q, %v", v, err)
 	}
-	if _, err := Open(bytes.NewReader(h.b), int64(len(h.b)), "x", 4); !isCorrupt(err) {
+	var other *record.CorruptError
+	if _, err := Open(bytes.NewReader(h.b), int64(len(h.b)), "x", 4); !errors.As(err, &other) || other.Off != 8 {
 		t.Errorf("another column family: %v", err)
 	}
 }

@@ -172,7 +172,7 @@ func (f *File) ReadFull(p []byte, off int64) error {
 		return nil
 	}
 	err := f.read(p, off)
-	if errors.Is(err, syscall.EIO) {
+	if errors.Is(err, syscall.EIO) && f.lost.in(off, len(p)) == nil { // bytes beside lost ones are not lost
 		f.lost.add(off, len(p), err)
 	}
 	return err

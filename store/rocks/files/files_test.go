@@ -57,7 +57,11 @@ func TestSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := all[0].Acquire(); err != nil {
+		t.Fatal(err)
+	}
 	s.Close()
+	all[0].Release() // another use goes on
 	if _, err := held.ReadAt(make([]byte, 10), 0); err != nil {
 		t.Errorf("a file that is being read was closed: %v", err)
 	}

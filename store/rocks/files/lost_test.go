@@ -102,3 +102,49 @@ func TestPoolWithoutHandles(t *testing.T) {
 		}
 	}
 }
+
+// TestLostErrors: each of two places beside each other keeps its own error.
+func TestLostErrors(t *testing.T) {
+	var l lost
+	first, second := errors.New("first"), errors.New("second")
+	l.add(10, 10, first)
+	l.add(20, 10, second)
+	l.add(0, 10, second)
+	for off, want := range map[int64]error{9: second, 10: first, 19: first, 20: second, 30: nil} {
+		if err := l.in(off, 1); err != want {
+			t.Errorf("at %d: %v, want %v", off, err, want)
+		}
+	}
+}
+
+// TestLostIsNotAskedForAgain: bytes that the medium did not give back once are lost for all who read them; what could be read
+// is not.
+func TestLostIsNotAskedForAgain(t *testing.T) {
+	dir, want := someFiles(t, 1)
+	s := &Set{}
+	defer s.Close()
+	f, err := s.Open(dir, "0", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 10)
+	if err := f.ReadFull(b, 500); err != nil || b[0] != want[0][500] {
+		t.Fatal(err)
+	}
+	broken := disk.Inject(func(op, _ string) error {
+		if op == "read" {
+			return syscall.EIO
+		}
+		return nil
+	})
+	err = f.ReadFull(b, 1000)
+	broken()
+	if !errors.Is(err, syscall.EIO) {
+		t.Fatal(err)
+	}
+	for off, lost := range map[int64]bool{500: false, 990: false, 991: true, 1000: true, 1009: true, 1010: false} {
+		if err := f.ReadFull(b, off); errors.Is(err, syscall.EIO) != lost || (err != nil) != lost {
+			t.Errorf("at %d: %v", off, err)
+		}
+	}
+}

@@ -79,3 +79,13 @@ func TestWindowsShareMemory(t *testing.T) {
 		t.Errorf("%d bytes lent after all came back", n)
 	}
 }
+
+// TestClasses: buffers double from the smallest window to the largest, so that one that came back fits the next.
+func TestClasses(t *testing.T) {
+	for n, want := range map[int][2]int{1: {0, minWindow}, minWindow: {0, minWindow}, minWindow + 1: {1, 2 * minWindow}, 2 * minWindow: {1, 2 * minWindow},
+		2*minWindow + 1: {2, 4 * minWindow}, maxWindow: {5, maxWindow}} {
+		if pool, size := class(n); pool != want[0] || size != want[1] {
+			t.Errorf("%d bytes: pool %d of %d, want %d", n, pool, size, want)
+		}
+	}
+}

@@ -14,7 +14,7 @@ import (
 )
 
 // announce is the fragment that starts a log compressed with zstd.
-var announce = handmade.Frame(FragCompression, 0, false, []byte{codecZstd, 0, 0, 0})
+var announce = handmade.Frame(FragCompression, 0, false, []byte{7, 0, 0, 0})
 
 // pack compresses records as RocksDB does: as streams, whose frames do not say how long they are.
 func pack(t testing.TB, records ...[]byte) [][]byte {

@@ -298,3 +298,50 @@ func TestHugeRecord(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsLeft: of a record that is cut off the part that is there can be had, unless it is compressed; a record that begins
+// within another one is read, in whichever block; a byte alone is a record that was cut off.
+func TestWhatIsLeft(t *testing.T) {
+	want := rec("a", 2*BlockSize)
+	log := handmade.Log(7, false, want)
+	l := NewReader(bytes.NewReader(log[:BlockSize+100]), 7)
+	if _, _, err := l.Next(); err != ErrTorn || len(l.Partial) < BlockSize-HeaderLen || !bytes.HasPrefix(want, l.Partial) {
+		t.Errorf("%d bytes are left, %v", len(l.Partial), err)
+	}
+	packed := handmade.LogAfter(announce, 7, false, pack(t, noise(2*BlockSize))...)
+	l = NewReader(bytes.NewReader(packed[:BlockSize+100]), 7)
+	if _, _, err := l.Next(); err != ErrTorn || l.Partial != nil {
+		t.Errorf("%d bytes of a frame are left, %v", len(l.Partial), err)
+	}
+	for _, blocks := range []int{0, 1, 3} {
+		cut := handmade.Log(7, false, rec("a", blocks*(BlockSize-HeaderLen)+100))
+		begun := handmade.Frame(fragFirst, 7, false, rec("b", 50))
+		l := NewReader(bytes.NewReader(append(append(cut, begun...), handmade.Frame(fragFull, 7, false, rec("c", 60))...)), 7)
+		var got []string
+		for range 3 {
+			rec, _, err := l.Next()
+			switch {
+			case errors.Is(err, ErrWithin):
+				got = append(got, "within")
+			case err != nil:
+				got = append(got, err.Error())
+			default:
+				got = append(got, fmt.Sprintf("%c%d", rec[0], len(rec)))
+			}
+		}
+		if s := strings.Join(got, " "); s != fmt.Sprintf("a%d within c60", blocks*(BlockSize-HeaderLen)+100) {
+			t.Errorf("behind %d blocks: %s", blocks, s)
+		}
+	}
+	if _, _, err := NewReader(bytes.NewReader([]byte{1}), 7).Next(); err != ErrTorn {
+		t.Errorf("one byte: %v", err)
+	}
+}
+
+// TestZerosOfManifests: the space that RocksDB sets aside for a MANIFEST ends it.
+func TestZerosOfManifests(t *testing.T) {
+	log := append(handmade.Log(0, false, rec("a", 10)), make([]byte, 4<<20)...)
+	if got := readLog(NewReader(bytes.NewReader(log), 0)); got != "a10 end" {
+		t.Error(got)
+	}
+}

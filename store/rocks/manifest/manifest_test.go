@@ -335,3 +335,37 @@ func TestUnnamedComparator(t *testing.T) {
 	d.Edit(handmade.EditFamily(1), handmade.EditBytes(TagColumnFamilyAdd, []byte("one")))
 	wantCorrupt(t, readError(d.Finish()), "MANIFEST-000005")
 }
+
+// TestSizes: a table is at most 4 EiB. Its sequence numbers are 0 but for that of its last row.
+func TestSizes(t *testing.T) {
+	for size, want := range map[int64]bool{0: true, 1 << 40: true, 1<<62 - 1: true, 1 << 62: true, 1<<62 + 1: false} {
+		var e Writer
+		e.Table(8, &store.Table{First: []byte("a"), Last: []byte("z"), Bytes: size, Entries: 2}, 1)
+		got, err := Decode(e.buf)
+		if (err == nil) != want || want && got.added[0].Size != size {
+			t.Errorf("size %d: %+v, %v", size, got, err)
+		}
+	}
+	for entries, first := range map[int64]uint64{1: 5, 2: 0, 3: 0} {
+		var e Writer
+		e.Table(8, &store.Table{First: []byte("a"), Last: []byte("z"), Entries: entries}, 5)
+		got, err := Decode(e.buf)
+		if err != nil || got.added[0].MinSeq != first || got.added[0].MaxSeq != 5 {
+			t.Errorf("%d rows: %+v, %v", entries, got, err)
+		}
+	}
+}
+
+// TestNotesOfLogs: what RocksDB notes of logs is passed over to its end, and not farther.
+func TestNotesOfLogs(t *testing.T) {
+	for name, note := range map[string][]byte{
+		"a log":              {FileTerminate},
+		"a log and its size": {2, 77, FileTerminate},
+		"sizes":              {2, 77, 3, 1, FileTerminate},
+	} {
+		edit := append(append(handmade.EditNumber(TagWALAddition, 9), note...), handmade.EditNumber(TagNextFileNumber, 30)...)
+		if e, err := Decode(edit); err != nil || e.nextFile != 30 {
+			t.Errorf("%s: %+v, %v", name, e, err)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package sst
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"runtime"
@@ -11,6 +12,7 @@ import (
 
 	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
 )
 
 // TestFilterHash: what a key's hash is taken over from the key before makes no difference.
@@ -49,6 +51,13 @@ func TestImpossibleSizes(t *testing.T) {
 	for _, codec := range []byte{codecZlib, codecLZ4, codecZstd} {
 		if _, err := u.unpack(nil, codec, over, 2, nil); !errors.Is(err, errSize) {
 			t.Errorf("%s: %v, want errSize", CodecName(codec), err)
+		}
+	}
+	// Snappy makes 64 bytes of 3 at best.
+	for claimed, impossible := range map[uint64]bool{22*20 + 64: false, 22*20 + 65: true, 1 << 20: true, blocks.MaxSize + 1: true} {
+		b := append(binary.AppendUvarint(nil, claimed), make([]byte, 20)...)
+		if _, err := u.unpack(nil, codecSnappy, b[:20], 2, nil); err == nil || errors.Is(err, errSize) != impossible {
+			t.Errorf("%d bytes of snappy out of 20: %v", claimed, err)
 		}
 	}
 	for _, codec := range []byte{codecZlib, codecLZ4, codecZstd, codecSnappy} {

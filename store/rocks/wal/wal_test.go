@@ -116,3 +116,13 @@ func TestNewBatch(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestPeekSeq: a batch that is cut off has a sequence number if it has 8 bytes.
+func TestPeekSeq(t *testing.T) {
+	b := handmade.Batch(77, handmade.Op(base.KindPut, "a", "1"))
+	for n := range b {
+		if seq, ok := PeekSeq(b[:n]); ok != (n >= 8) || ok && seq != 77 {
+			t.Errorf("%d bytes: %d, %t", n, seq, ok)
+		}
+	}
+}
