@@ -19,10 +19,9 @@ func (x *rowAt) place() record.Place {
 	return p
 }
 
-// alone reports whether the current row is to be returned by itself. The value of one that is in a blob file is not that of
-// the entry.
+// alone reports whether rows are to be returned one by one.
 func (r *rows) alone() bool {
-	return r.folded || r.cover != nil || r.m.top.suffix > 0 || byte(r.m.top.Tr) != base.KindPut
+	return r.folded || r.cover != nil || r.m.top.suffix > 0
 }
 
 // gather adds to dst, whose first row is that of the current entry, rows of all runs as long as each lies in the block where its
