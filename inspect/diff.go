@@ -366,6 +366,7 @@ func (s *Scan) openSorted(ctx context.Context, p Part) (record.Reader, error) {
 // next moves head to the next record with elements; one without does not exist.
 func (s *side) next() error {
 	for s.head == nil && !s.done {
+		clear(s.batch[:s.n])
 		h, err := s.r.Next()
 		if err == io.EOF {
 			s.done = true
@@ -395,6 +396,7 @@ func (s *side) peek() (*record.Element, error) {
 	if s.ended {
 		return nil, nil
 	}
+	clear(s.batch[:s.n]) // large rows are read into memory that these would hold
 	n, err := s.r.Read(s.batch)
 	if err == io.EOF {
 		s.ended = true

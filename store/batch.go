@@ -40,8 +40,8 @@ func (s single) PlaceAt(int) record.Place { return s.Place() }
 // Buffer returns the rows of an iterator one by one and reads them in batches.
 type Buffer struct {
 	it   Batcher
-	rows []Row
-	next int // of rows
+	wait Waiting
+	next int // of its rows
 	room []Row
 }
 
@@ -50,23 +50,44 @@ const bufferLen = 64
 
 // NewBuffer returns a buffer that owns the iterator.
 func NewBuffer(it Iterator) *Buffer {
-	return &Buffer{it: Batched(it), room: make([]Row, bufferLen)}
+	b := Batched(it)
+	return &Buffer{it: b, wait: Wait(b), room: make([]Row, bufferLen)}
 }
 
-// Pop returns the next row, or nil if none is left. It is valid until Fill.
+// Pop returns the next row, or nil if none is there. It is valid until Fill.
 func (b *Buffer) Pop() *Row {
-	if b.next >= len(b.rows) {
+	if b.next >= b.wait.Here {
 		return nil
 	}
 	b.next++
-	return &b.rows[b.next-1]
+	return &b.wait.Rows[b.next-1]
 }
 
-// Fill reads more rows if none is left; io.EOF after the last.
+// Fill reads what was released, or more rows if none is left; io.EOF after the last.
 func (b *Buffer) Fill() error {
+	if b.next < len(b.wait.Rows) {
+		return b.wait.Reload()
+	}
 	n, err := b.it.NextBatch(b.room)
-	b.rows, b.next = b.room[:n], 0
+	b.wait.Set(b.room[:n])
+	b.next = 0
 	return err
+}
+
+// Release lets go of large values, that of the last row from Pop too.
+func (b *Buffer) Release() { b.wait.Release() }
+
+// Released reports whether the last row from Pop is without its value.
+func (b *Buffer) Released() bool { return b.next > b.wait.Here }
+
+// Last returns the last row from Pop with its value.
+func (b *Buffer) Last() (*Row, error) {
+	if b.Released() {
+		if err := b.wait.Reload(); err != nil {
+			return nil, err
+		}
+	}
+	return &b.wait.Rows[b.next-1], nil
 }
 
 // Place returns the place of the last row from Pop.

@@ -28,7 +28,16 @@ func NewDiffPrinter(w io.Writer, format string, max int) *DiffPrinter {
 	if format == "text" {
 		w = visible.Writer(w)
 	}
-	return &DiffPrinter{out: bufio.NewWriterSize(w, 64<<10), format: format, max: max}
+	p := &DiffPrinter{out: bufio.NewWriterSize(w, 64<<10), format: format, max: max}
+	p.enc.SpillTo(p.spill)
+	return p
+}
+
+// spill writes text in the middle of a line. Whoever writes next gets the error.
+func (p *DiffPrinter) spill(text []byte) []byte {
+	p.told = true
+	_, _ = p.out.Write(text)
+	return text[:0]
 }
 
 // Written reports whether the printer may have written anything.

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"context"
 	"io"
 
@@ -13,6 +14,8 @@ type StringPass interface {
 	// DecodeStrings decodes the rows of the last batch into dst, which has room for all of them, as views. It returns how
 	// many could be decoded; the others are reported and counted.
 	DecodeStrings(dst []record.StringRecord, rows []store.Row, batch store.Batcher) int
+	// StringValue returns the value in a row that could be decoded, as a view.
+	StringValue(row *store.Row) ([]byte, error)
 	// Publish hands the counts to the ledger.
 	Publish()
 }
@@ -25,6 +28,7 @@ type stringRows struct {
 	ctx    context.Context
 	pass   StringPass
 	it     store.Batcher
+	wait   store.Waiting // has the rows of the last batch
 	tally  *record.Tally
 	h      record.Header
 	rows   [stringBatch]store.Row
@@ -37,7 +41,45 @@ type stringRows struct {
 // Strings returns a reader of all rows of an iterator, which it owns, as strings. Rows are counted in
 // tally.
 func Strings(ctx context.Context, it store.Iterator, tally *record.Tally, p StringPass) record.StringReader {
-	return &stringRows{ctx: ctx, pass: p, it: store.Batched(it), tally: tally}
+	b := store.Batched(it)
+	return &stringRows{ctx: ctx, pass: p, it: b, wait: store.Wait(b), tally: tally}
+}
+
+// release lets go of large values: others may be read before the string is.
+func (s *stringRows) release() error {
+	if s.wait.Release(); s.wait.Here == len(s.wait.Rows) {
+		return nil
+	}
+	return s.values()
+}
+
+// reload reads them again.
+func (s *stringRows) reload() error {
+	if s.wait.Here == len(s.wait.Rows) {
+		return nil
+	}
+	if err := s.wait.Reload(); err != nil {
+		return err
+	}
+	return s.values()
+}
+
+// values takes the values of the batch from its rows anew: copies, or nil for what was let go of. Some rows are no strings.
+func (s *stringRows) values() (err error) {
+	i := 0
+	for j := range s.wait.Rows {
+		row := &s.wait.Rows[j]
+		if i == len(s.batch) || !bytes.Equal(row.Key, s.batch[i].Key) {
+			continue
+		}
+		if s.batch[i].Value = nil; row.Value != nil {
+			if s.batch[i].Value, err = s.pass.StringValue(row); err != nil {
+				return err
+			}
+		}
+		i++
+	}
+	return nil
 }
 
 // fill decodes more rows.
@@ -48,6 +90,7 @@ func (s *stringRows) fill() error {
 			return err
 		}
 		n, err := s.it.NextBatch(s.rows[:])
+		s.wait.Set(s.rows[:n])
 		if err != nil {
 			return err
 		}
@@ -67,7 +110,7 @@ func (s *stringRows) Next() (*record.Header, error) {
 	s.batch[s.next].Header(&s.h)
 	s.next++
 	s.unread = true
-	return &s.h, nil
+	return &s.h, s.release()
 }
 
 // NextStrings returns the rows of a batch that can be decoded.
@@ -77,6 +120,9 @@ func (s *stringRows) NextStrings() ([]record.StringRecord, error) {
 		if err := s.fill(); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.reload(); err != nil {
+		return nil, err
 	}
 	from := s.next
 	s.next = len(s.batch)
@@ -89,6 +135,11 @@ func (s *stringRows) Read(dst []record.Element) (int, error) {
 		return 0, io.EOF
 	}
 	s.unread = false
+	if s.batch[s.next-1].Value == nil {
+		if err := s.reload(); err != nil {
+			return 0, err
+		}
+	}
 	e := &dst[0] // set field by field: a struct would be built elsewhere and copied
 	e.Name, e.Value, e.Score = nil, s.batch[s.next-1].Value, 0
 	return 1, nil
@@ -106,6 +157,7 @@ func (s *stringRows) settle() {
 	for i := range s.batch[:s.next] {
 		s.tally.Rows[s.batch[i].Class]++
 	}
+	clear(s.batch) // large values would be held
 	s.batch, s.next = nil, 0
 }
 

@@ -28,6 +28,8 @@ func (p *plainPass) DecodeStrings(dst []record.StringRecord, rows []store.Row, _
 	return n
 }
 
+func (p *plainPass) StringValue(row *store.Row) ([]byte, error) { return row.Value, nil }
+
 func (p *plainPass) Publish() { p.published++ }
 
 // TestStrings: a row is a record of one element, which is read once, and is counted in the class that it was settled in.

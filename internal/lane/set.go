@@ -56,6 +56,7 @@ type cursor struct {
 
 	it     store.Batcher // nil: not open
 	rows   []store.Row   // read from it, in one go
+	wait   store.Waiting // has them
 	at     int           // the row of them under the cursor
 	ahead  chunk
 	row    store.Row // under the cursor, unless it is closed or done
@@ -109,6 +110,7 @@ func (s *Set) Seek(key []byte) error {
 			return err
 		}
 	}
+	c.release()
 	return nil
 }
 
@@ -140,11 +142,35 @@ func (s *Set) Batch(limit int) (rows []store.Row, skip int, err error) {
 		}
 	}
 	if c.done || !bytes.HasPrefix(c.row.Key, s.want) {
+		c.release()
 		return nil, 0, nil
 	}
 	rows = s.same(c, s.under(c, limit))
+	if err := c.here(); err != nil {
+		return nil, 0, err
+	}
 	c.taken, c.row = true, rows[len(rows)-1]
 	return rows, len(s.want), nil
+}
+
+// release lets go of large values of an open lane until its turn comes.
+func (c *cursor) release() {
+	if c.it == nil {
+		return
+	}
+	if c.wait.Release(); c.at >= c.wait.Here {
+		c.row.Value = nil
+	}
+}
+
+// here makes sure that the values of an open lane are there up to the row under the cursor.
+func (c *cursor) here() error {
+	if c.it == nil || c.at < c.wait.Here {
+		return nil
+	}
+	err := c.wait.Reload()
+	c.row = c.rows[c.at]
+	return err
 }
 
 // under returns rows that are in memory, from that under the cursor on.
@@ -292,6 +318,9 @@ func (s *Set) Close() error {
 // skip hands the row under the cursor to Stray, unless it was returned before, and moves on.
 func (s *Set) skip(c *cursor) error {
 	if !c.taken {
+		if err := c.here(); err != nil {
+			return err
+		}
 		class := record.Orphan
 		if len(c.row.Key) < c.min {
 			class = record.Malformed
@@ -327,6 +356,7 @@ func (s *Set) load(c *cursor) error {
 		return err
 	}
 	c.it = store.Batched(it)
+	c.wait = store.Wait(c.it)
 	s.open = append(s.open, c)
 	s.lend(c)
 	again, limit := c.again, batchLen
@@ -374,6 +404,12 @@ func (s *Set) evict() error {
 // The row that has no room is where the lane goes on; those read after it are as good as never read.
 func (s *Set) fill(c *cursor) error {
 	c.ahead.reset()
+	if err := c.wait.Reload(); err != nil {
+		return err
+	}
+	if !c.done {
+		c.row = c.rows[c.at]
+	}
 	for !c.done && (c.taken || c.ahead.add(c.row.Key, c.row.Value, c.place(), s.chunk)) {
 		if err := c.step(batchLen); err != nil {
 			return err
@@ -408,7 +444,7 @@ func (s *Set) shut(c *cursor) error {
 	c.rows, c.at = nil, 0
 	c.it.Tally(&s.tally)
 	err := c.it.Close()
-	c.it = nil
+	c.it, c.wait = nil, store.Waiting{}
 	return err
 }
 
@@ -437,8 +473,10 @@ func (c *cursor) step(limit int) error {
 		c.row = c.rows[c.at]
 		return nil
 	}
+	c.row.Value = nil // if it is large, its block is dropped
 	n, err := c.it.NextBatch(c.rows[:limit])
 	c.rows, c.at = c.rows[:n], 0
+	c.wait.Set(c.rows)
 	if err != nil {
 		c.done, c.row = true, store.Row{}
 		if err == io.EOF {

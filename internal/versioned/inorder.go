@@ -61,16 +61,18 @@ type OrderedRows struct {
 	order *InOrder
 	stray lane.Stray
 	room  []store.Row
-	rows  []store.Row // read in one go
-	at    int         // the next of them to hand out
-	start int         // of the last batch
-	want  []byte      // the prefix that rows are wanted of
+	rows  []store.Row   // read in one go
+	wait  store.Waiting // has them
+	at    int           // the next of them to hand out
+	start int           // of the last batch
+	want  []byte        // the prefix that rows are wanted of
 	done  bool
 }
 
 // NewOrderedRows walks the rows of an iterator, which it closes.
 func NewOrderedRows(it store.Iterator, o *InOrder, stray lane.Stray) *OrderedRows {
-	return &OrderedRows{it: store.Batched(it), order: o, stray: stray, room: make([]store.Row, batchLen), want: o.AppendPrefix(nil, nil)}
+	b := store.Batched(it)
+	return &OrderedRows{it: b, order: o, stray: stray, wait: store.Wait(b), room: make([]store.Row, batchLen), want: o.AppendPrefix(nil, nil)}
 }
 
 // Seek moves to the rows of a user key.
@@ -81,9 +83,12 @@ func (s *OrderedRows) Seek(key []byte) error {
 			return err
 		}
 		if c, ok := s.order.Compare(s.rows[s.at].Key, s.want); ok && c >= 0 {
+			s.wait.Release()
 			return nil
 		}
-		s.skip()
+		if err := s.skip(); err != nil {
+			return err
+		}
 	}
 }
 
@@ -95,12 +100,15 @@ func (s *OrderedRows) Batch(limit int) (rows []store.Row, skip int, err error) {
 		}
 		if n := s.wanted(s.rows[s.at:min(len(s.rows), s.at+limit)]); n > 0 {
 			s.start, s.at = s.at, s.at+n
-			return s.rows[s.start:s.at], len(s.want), nil
+			return s.rows[s.start:s.at], len(s.want), s.here()
 		}
 		if _, ok := s.order.Compare(s.rows[s.at].Key, s.want); ok {
+			s.wait.Release()
 			return nil, 0, nil
 		}
-		s.skip()
+		if err := s.skip(); err != nil {
+			return nil, 0, err
+		}
 	}
 }
 
@@ -122,6 +130,7 @@ func (s *OrderedRows) load() error {
 	}
 	n, err := s.it.NextBatch(s.room)
 	s.rows, s.at = s.room[:n], 0
+	s.wait.Set(s.rows)
 	if err != nil {
 		s.done = true
 		if err == io.EOF {
@@ -131,14 +140,26 @@ func (s *OrderedRows) load() error {
 	return err
 }
 
+// here makes sure that the rows that were handed out have their values.
+func (s *OrderedRows) here() error {
+	if s.at <= s.wait.Here {
+		return nil
+	}
+	return s.wait.Reload()
+}
+
 // skip hands a row to stray.
-func (s *OrderedRows) skip() {
-	row, class := s.rows[s.at], record.Orphan
+func (s *OrderedRows) skip() error {
+	s.at++
+	if err := s.here(); err != nil {
+		return err
+	}
+	row, class := s.rows[s.at-1], record.Orphan
 	if _, ok := s.order.Compare(row.Key, s.want); !ok {
 		class = record.Malformed
 	}
-	s.stray(class, row.Key, row.Value, s.it.PlaceAt(s.at))
-	s.at++
+	s.stray(class, row.Key, row.Value, s.it.PlaceAt(s.at-1))
+	return nil
 }
 
 // PlaceAt says where row i of the last batch stands.
@@ -150,7 +171,9 @@ func (s *OrderedRows) Finish() error {
 		if err := s.load(); err != nil || s.done {
 			return err
 		}
-		s.skip()
+		if err := s.skip(); err != nil {
+			return err
+		}
 	}
 }
 

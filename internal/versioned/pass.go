@@ -220,6 +220,7 @@ func (p *Pass) DecodeStrings(dst []record.StringRecord, rows []store.Row, batch 
 		s.Expired = s.ExpireMS != 0 && s.ExpireMS < p.now
 		n++
 	}
+	p.m.Value = nil // it would be held
 	return n
 }
 
@@ -239,6 +240,13 @@ func (p *Pass) decodeString(s *record.StringRecord, row *store.Row, batch store.
 		p.Report(&p.store.Metas, record.Finding{Kind: kind, Severity: record.Note, Type: record.String, Key: row.Key, Place: batch.PlaceAt(i), Detail: detail})
 	}
 	return true
+}
+
+// StringValue implements dataset.StringPass.
+func (p *Pass) StringValue(row *store.Row) ([]byte, error) {
+	m := Meta{Key: row.Key}
+	err := p.store.strings.DecodeMeta(&m, row.Value)
+	return m.Value, err
 }
 
 // orphans sums up consecutive rows without a meta row, so that a lost record is one finding.

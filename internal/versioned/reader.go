@@ -8,6 +8,7 @@ import (
 
 	"kvferry/internal/dataset"
 	"kvferry/internal/findings"
+	"kvferry/internal/scratch"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -107,7 +108,9 @@ func (r *Reader) Next() (*record.Header, error) {
 			return nil, err
 		}
 		if alive {
-			return &r.h, r.start()
+			err := r.start()
+			r.lighten()
+			return &r.h, err
 		}
 	}
 }
@@ -159,6 +162,16 @@ func (r *Reader) judge(raw, value []byte) (alive bool, err error) {
 		return false, r.buryAll(record.Deleted)
 	}
 	return true, nil
+}
+
+// lighten lets go of large values of meta rows: others may be read before the record is.
+func (r *Reader) lighten() {
+	if r.special != nil { // it may read the value
+		return
+	}
+	if r.metas.Release(); r.h.Type == record.String && r.metas.Released() {
+		r.m.Value = nil
+	}
 }
 
 // refused reports whether the format does not take the record for one, and classifies its rows then.
@@ -278,6 +291,7 @@ func (r *Reader) Read(dst []record.Element) (int, error) {
 		return r.readString(&dst[0])
 	}
 	for {
+		r.m.Arena = scratch.Reset(r.m.Arena)
 		rows, skip, err := r.rows.Batch(len(dst))
 		if err != nil {
 			return 0, err
@@ -293,6 +307,17 @@ func (r *Reader) Read(dst []record.Element) (int, error) {
 
 func (r *Reader) readString(e *record.Element) (int, error) {
 	r.drained = true
+	if r.metas.Released() {
+		row, err := r.metas.Last()
+		if err != nil {
+			return 0, err
+		}
+		m := Meta{Key: r.m.Key}
+		if err := r.cur.DecodeMeta(&m, row.Value); err != nil {
+			return 0, err
+		}
+		r.m.Value = m.Value
+	}
 	*e = record.Element{Value: r.m.Value}
 	return 1, nil
 }
@@ -301,7 +326,6 @@ func (r *Reader) readString(e *record.Element) (int, error) {
 // others are classified.
 func (r *Reader) take(dst []record.Element, rows []store.Row, skip int) int {
 	n, m, element := 0, &r.m, r.cur.Element
-	m.Arena = m.Arena[:0]
 	for i := range rows {
 		e, rest := &dst[n], rows[i].Key[skip:]
 		v, ok := element(m, e, rest, rows[i].Value)
@@ -376,10 +400,13 @@ func (r *Reader) finish() error {
 		r.reportNewer()
 	}
 	for !r.drained {
-		if _, err := r.Read(r.rest[:]); err != nil && err != io.EOF {
+		n, err := r.Read(r.rest[:])
+		if err != nil && err != io.EOF {
 			return err
 		}
+		clear(r.rest[:n])
 	}
+	r.m.Arena, r.m.Value = scratch.Reset(r.m.Arena), nil
 	r.settle()
 	return nil
 }

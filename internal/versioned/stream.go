@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"kvferry/internal/scratch"
 	"kvferry/record"
 )
 
@@ -133,6 +134,9 @@ func decodePart(b []byte, off int, name string) ([]byte, error) {
 // PikaEntry sets the element of an entry row from its id and value. Pairs are packed into the arena.
 func PikaEntry(m *Meta, e *record.Element, id, value []byte) bool {
 	at := len(m.Arena)
+	if len(value) > scratch.Large { // packed it takes no more
+		m.Arena = append(scratch.Make(len(value) + at)[:0], m.Arena...)
+	}
 	var err error
 	m.Arena, err = DecodePikaEntry(m.Arena, value)
 	e.Name, e.Value, e.Score = id, m.Arena[at:len(m.Arena):len(m.Arena)], 0

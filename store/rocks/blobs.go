@@ -140,6 +140,12 @@ func (r *blobReader) Value(key, index []byte, at record.Place) ([]byte, error) {
 	return nil, lsm.ErrLostValue
 }
 
+// GiveBack lets go of the memory of the last value.
+func (r *blobReader) GiveBack() {
+	r.plain = nil
+	r.rd.Trim()
+}
+
 // At says where a blob index leads to.
 func (r *blobReader) At(index []byte) record.Place {
 	x, err := blob.DecodeIndex(index)

@@ -85,6 +85,9 @@ func TestLargeValuesStayWithinMemory(t *testing.T) {
 		t.Helper()
 		holds(t, memory, most, workers, args...)
 	}
+	// These merge the stores of the types, of which all but one wait with a row.
+	out := filepath.Join(t.TempDir(), "out")
+	within(4, "dump", "-q", "-o", out, src)
 	for _, to := range []struct {
 		format  string
 		workers []int
@@ -95,6 +98,12 @@ func TestLargeValuesStayWithinMemory(t *testing.T) {
 			within(workers, "convert", "-q", src, to.format+":"+dst)
 			if i == 0 { // all workers write the same bytes
 				within(4, to.read, dst)
+			}
+			switch to.format {
+			case "floyd":
+				within(2, "dump", "-q", "--format", "resp", "-o", out, dst)
+			case "kvrocks":
+				within(1, "diff", "-q", "--format", "patch", "-o", out, src, dst)
 			}
 			os.RemoveAll(dst)
 		}

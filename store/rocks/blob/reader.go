@@ -1,5 +1,7 @@
 package blob
 
+import "kvferry/internal/scratch"
+
 // Windows of a Reader: it reads ahead while values follow one another, in the file that it read last and in a few before.
 const (
 	window    = 16 << 10
@@ -71,7 +73,8 @@ func (r *Reader) read(p *part, off, size int64) error {
 	if n > window {
 		p.b = nil
 		if int64(cap(r.big)) < size {
-			r.big = make([]byte, size)
+			r.big = nil
+			r.big = scratch.Make(int(size))
 		}
 		r.big = r.big[:size]
 		return p.f.readAt(r.big, off)

@@ -14,6 +14,8 @@ type Walk interface {
 	Handle() Handle
 	// Load returns the block, verified and unpacked. It is valid until the next call.
 	Load() (Block, error)
+	// GiveBack lets go of the memory of the block, which Load reads again.
+	GiveBack()
 	// Close ends the walk.
 	Close()
 }

@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
+
+	"kvferry/internal/scratch"
 )
 
 // Read windows: a cursor reads ahead of itself into a buffer that starts small, doubles while reading
@@ -52,7 +54,7 @@ func (w *Windows) get(n int) []byte {
 	i, size := class(n)
 	if i >= len(w.pools) {
 		w.lent.Add(int64(n))
-		return make([]byte, n)
+		return scratch.Make(n)
 	}
 	w.lent.Add(int64(size))
 	if b, ok := w.pools[i].Get().(*[]byte); ok {

@@ -45,6 +45,7 @@ type Cursor struct {
 	useFixed bool
 	fixed    uint64 // of an ingested table
 	suffix   int    // bytes at the end of values that are not theirs
+	released released
 
 	T    *Table
 	ti   int                                               // of t in tables; before the first: -1
@@ -99,7 +100,9 @@ func (c *Cursor) Close() {
 	if c.walk != nil {
 		c.walk.Close()
 	}
-	c.Done, c.data, c.walk = true, nil, nil
+	if c.Done, c.data, c.walk = true, nil, nil; c.suffix == 0 {
+		c.forget()
+	}
 }
 
 // stop ends the walk, with an error when there is one.
@@ -328,6 +331,9 @@ func (c *Cursor) openTable() bool {
 func (c *Cursor) loadBlock() bool {
 	c.handle = c.walk.Handle()
 	c.checkHi = c.hi != nil && c.ks.cmp.Compare(c.walk.Separator(), c.hi) >= 0
+	if c.released = (released{}); len(c.data) >= largeBlock {
+		c.forget() // it would be held while the next one is read
+	}
 	var err error
 	if c.block, err = c.walk.Load(); err != nil {
 		return c.damage(err)

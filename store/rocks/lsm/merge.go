@@ -58,7 +58,14 @@ func (m *merged) next() (bool, error) {
 		m.top = nil
 		return false, err
 	}
-	m.top, m.same = m.tree.winner()
+	was := m.top
+	if m.top, m.same = m.tree.winner(); m.top != was {
+		was.release()
+		if err := m.top.reload(); err != nil {
+			m.top = nil
+			return false, err
+		}
+	}
 	return true, nil
 }
 
@@ -74,16 +81,27 @@ func (m *merged) start() (bool, error) {
 		if c.Err != nil {
 			return false, c.Err
 		}
+		m.wait(c)
 	}
-	return m.restart(), nil
+	return m.restart()
+}
+
+// large reports whether the block of the current entry is.
+func (m *merged) large() bool { return m.top != nil && len(m.top.data) >= largeBlock }
+
+// wait lets a cursor wait for its turn.
+func (m *merged) wait(c *Cursor) {
+	if m.single == nil {
+		c.release()
+	}
 }
 
 // restart finds the first of the cursors' entries.
-func (m *merged) restart() bool {
+func (m *merged) restart() (bool, error) {
 	m.top, m.same = nil, false
 	switch {
 	case len(m.cursors) == 0:
-		return false
+		return false, nil
 	case m.single != nil:
 		m.top = m.single
 	default:
@@ -92,8 +110,13 @@ func (m *merged) restart() bool {
 	}
 	if m.top.Done {
 		m.top = nil
+		return false, nil
 	}
-	return m.top != nil
+	if err := m.top.reload(); err != nil {
+		m.top = nil
+		return false, err
+	}
+	return true, nil
 }
 
 // seek moves to the first entry at or after key, which is after the current one.
@@ -108,12 +131,15 @@ func (m *merged) seek(key []byte) (bool, error) {
 		if c.Done || m.ks.cmp.Compare(c.User(), key) >= 0 {
 			continue
 		}
-		c.Seek(key)
+		if c.reload() == nil {
+			c.Seek(key)
+		}
 		if c.Err != nil {
 			return false, c.Err
 		}
+		m.wait(c)
 	}
-	return m.restart(), nil
+	return m.restart()
 }
 
 // close releases the cursors.

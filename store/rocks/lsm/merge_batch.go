@@ -19,9 +19,10 @@ func (x *rowAt) place() record.Place {
 	return p
 }
 
-// alone reports whether rows are to be returned one by one.
+// alone reports whether the current row is to be returned by itself: not all of it is what the entry says, or its block, which
+// is large, is given back when another run has its turn.
 func (r *rows) alone() bool {
-	return r.folded || r.cover != nil || r.m.top.suffix > 0
+	return r.folded || r.cover != nil || r.m.top.suffix > 0 || byte(r.m.top.Tr) != base.KindPut || r.m.single == nil && r.m.large()
 }
 
 // gather adds to dst, whose first row is that of the current entry, rows of all runs as long as each lies in the block where its
@@ -31,9 +32,7 @@ func (r *rows) gather(b *rowBatch, dst []store.Row) int {
 		b.each = make([]rowAt, maxBatchRows)
 	}
 	b.room()
-	value := dst[0].Value // which may lie outside of the table
 	at := r.take(b, dst, 0, 0)
-	dst[0].Value = value
 	n, hidden := 1, int64(0)
 	dst = dst[:min(len(dst), maxBatchRows)]
 	for n < len(dst) {
@@ -49,7 +48,7 @@ func (r *rows) gather(b *rowBatch, dst []store.Row) int {
 			break
 		}
 		c = r.m.top
-		if byte(c.Tr) != base.KindPut || c.suffix > 0 || at+c.ulen > maxBatchKeys || r.m.same && r.watch != nil {
+		if byte(c.Tr) != base.KindPut || c.suffix > 0 || r.m.large() || at+c.ulen > maxBatchKeys || r.m.same && r.watch != nil {
 			r.pending = true
 			break
 		}

@@ -193,6 +193,7 @@ func TestMergeModel(t *testing.T) {
 		d, order, entries, tombs := orderedDB(t, r, seed)
 		m := &model{cmp: order.Compare, tombs: tombs, merger: handmade.JoinMerger}
 		m.read(entries)
+		lsm.WaitSmall(t, r.Intn(300), r.Intn(30))
 		o := store.Options{Merger: handmade.JoinMerger, Memory: []int64{0, 4096}[seed%2]}
 		checkModel(t, seed, openTest(t, d.Finish(), o).Keyspaces()[0], m, r)
 		if t.Failed() {
@@ -220,7 +221,8 @@ func TestBatchModel(t *testing.T) {
 		d.Table(0, 6, handmade.Spec{BlockSize: 1 + r.Intn(9000), Restarts: 1 + r.Intn(40), Codec: byte(r.Intn(2))}, entries...)
 		m := &model{cmp: bytes.Compare, merger: handmade.JoinMerger}
 		m.read(entries)
-		checkModel(t, seed, openTest(t, d.Finish(), store.Options{Merger: handmade.JoinMerger}).Keyspaces()[0], m, r)
+		lsm.WaitSmall(t, r.Intn(9000), r.Intn(300))
+		checkModel(t, seed, openTest(t, d.Finish(), store.Options{Merger: handmade.JoinMerger, Memory: 4096}).Keyspaces()[0], m, r)
 	}
 }
 
@@ -330,8 +332,9 @@ func walkBatchesOf(t *testing.T, ks store.Keyspace, lo, hi []byte, key func() []
 			}
 		}
 		var got int
+		batched := r.Intn(4) > 0
 		place := func(int) record.Place { return it.Place() }
-		if r.Intn(4) == 0 {
+		if !batched {
 			if batch[0].Key, batch[0].Value, err = it.Next(); err == nil {
 				got = 1
 			}
@@ -342,8 +345,18 @@ func walkBatchesOf(t *testing.T, ks store.Keyspace, lo, hi []byte, key func() []
 		if (got > 0) != (err == nil) {
 			t.Fatalf("%d rows and %v", got, err)
 		}
+		here := got
+		if w, ok := it.(store.Releaser); ok && batched && r.Intn(2) == 0 {
+			if here = w.Release(batch[:got]); r.Intn(2) == 0 {
+				checkReload(t, w, batch[:got], here)
+				here = got
+			}
+		}
 		for i, b := range batch[:got] {
 			k, v, err := one.Next()
+			if i >= here && b.Value == nil {
+				b.Value = v
+			}
 			if err != nil || !bytes.Equal(k, b.Key) || !bytes.Equal(v, b.Value) || place(i) != one.Place() {
 				t.Fatalf("row %d of a batch of %d: %q = %q at %+v, want %q = %q at %+v, %v", i, got, b.Key, b.Value, place(i), k, v, one.Place(), err)
 			}
@@ -361,6 +374,23 @@ func walkBatchesOf(t *testing.T, ks store.Keyspace, lo, hi []byte, key func() []
 		t.Fatalf("tally of batches %+v, of rows %+v", n, want)
 	}
 	return n
+}
+
+// checkReload reads again the values that were let go of from row here on.
+func checkReload(t *testing.T, w store.Releaser, batch []store.Row, here int) {
+	t.Helper()
+	var before []string
+	for _, b := range batch[:here] {
+		before = append(before, string(b.Value))
+	}
+	if err := w.Reload(batch); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range before {
+		if string(batch[i].Value) != v {
+			t.Fatalf("row %d of %d was %q and is %q when it is read again", i, len(batch), v, batch[i].Value)
+		}
+	}
 }
 
 // checkSeeks seeks forward at random, to rows and between them.

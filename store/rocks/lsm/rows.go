@@ -31,6 +31,8 @@ type rows struct {
 	under  []byte
 	err    error
 	batch  rowBatch
+	// released says that the block where m stands, or the value outside, was let go of.
+	released bool
 
 	// A folded row, and the operands it was made of, newest first.
 	folded   bool
@@ -51,6 +53,11 @@ func (r *rows) Watch(f func(key []byte)) { r.watch = f }
 // Next returns the next visible row.
 func (r *rows) Next() (key, value []byte, err error) {
 	r.folded = false
+	if r.released {
+		if err := r.back(); err != nil {
+			return nil, nil, err
+		}
+	}
 	r.supersede(r.passed)
 	r.passed = 0
 	for {
@@ -244,6 +251,11 @@ func (r *rows) SeekGE(key []byte) error {
 			return nil
 		}
 		return r.err
+	}
+	if r.released {
+		if err := r.back(); err != nil {
+			return err
+		}
 	}
 	if r.passed > 0 && r.ks.cmp.Compare(r.under, key) < 0 {
 		r.passed = 0

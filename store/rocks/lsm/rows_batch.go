@@ -30,6 +30,10 @@ type rowBatch struct {
 	merged bool    // they are of several runs, and lie in several blocks
 	each   []rowAt // where those come from
 
+	// While the block is given back: the rows' sequence numbers, where rest begins in it, and how long the value before it is.
+	seqs        []uint64
+	after, size int
+
 	placed, at int // rest[at:] begins with row placed+1
 }
 
@@ -37,7 +41,10 @@ type rowBatch struct {
 // in one block of each.
 func (r *rows) NextBatch(dst []store.Row) (int, error) {
 	b := &r.batch
-	b.c, b.merged = nil, false
+	b.c, b.merged, b.rest = nil, false, nil
+	if r.m.large() {
+		clear(dst) // the last batch, which would be held while the next one is read
+	}
 	key, value, err := r.Next()
 	if err != nil {
 		return 0, err
@@ -65,6 +72,7 @@ func (r *rows) NextBatch(dst []store.Row) (int, error) {
 func (b *rowBatch) start(c *Cursor) {
 	b.room()
 	b.c, b.first, b.rest, b.placed, b.at = c, c.Tr>>8, c.data[c.pos:], 0, 0
+	b.seqs = b.seqs[:0]
 	b.keys = append(b.keys[:0], c.buf[:c.ulen+base.TrailerLen]...)
 }
 
@@ -169,6 +177,8 @@ func (r *rows) PlaceAt(i int) record.Place {
 // seq returns the sequence number of row i, which stands before its value.
 func (b *rowBatch) seq(i int) uint64 {
 	switch {
+	case i < len(b.seqs):
+		return b.seqs[i]
 	case i == 0:
 		return b.first
 	case b.c.useFixed:

@@ -96,5 +96,8 @@ func (w *spoolWalk) Load() (blocks.Block, error) {
 	return blocks.Parse(b[:w.handle.Size])
 }
 
+// GiveBack lets go of the memory of the block.
+func (w *spoolWalk) GiveBack() { w.win.GiveBack() }
+
 // Close ends the walk.
 func (w *spoolWalk) Close() { w.win.Close() }

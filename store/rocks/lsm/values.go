@@ -24,6 +24,8 @@ type ValueReader interface {
 	// Value returns the value that the blob index of a key leads to, until the next call; at is the entry's place. The
 	// error is ErrLostValue after a loss was reported that a salvage goes on after.
 	Value(key, index []byte, at record.Place) ([]byte, error)
+	// GiveBack lets go of the memory of the last value.
+	GiveBack()
 	// At says where a blob index leads to.
 	At(index []byte) record.Place
 }

@@ -66,6 +66,12 @@ func (w *Walk) Load() (blocks.Block, error) {
 	return blocks.Parse(b)
 }
 
+// GiveBack lets go of the memory of the block.
+func (w *Walk) GiveBack() {
+	w.win.GiveBack()
+	w.plain = nil
+}
+
 // Close lets go of the table. The walk may be reused.
 func (w *Walk) Close() {
 	w.idx.close()
