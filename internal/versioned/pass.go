@@ -244,8 +244,13 @@ func (p *Pass) decodeString(s *record.StringRecord, row *store.Row, batch store.
 
 // StringValue implements dataset.StringPass.
 func (p *Pass) StringValue(row *store.Row) ([]byte, error) {
-	m := Meta{Key: row.Key}
-	err := p.store.strings.DecodeMeta(&m, row.Value)
+	return p.store.strings.stringValue(row.Key, row.Value)
+}
+
+// stringValue returns the value in the meta row of a string, which was decoded before.
+func (c *Codec) stringValue(key, value []byte) ([]byte, error) {
+	m := Meta{Key: key}
+	err := c.DecodeMeta(&m, value)
 	return m.Value, err
 }
 

@@ -312,11 +312,9 @@ func (r *Reader) readString(e *record.Element) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		m := Meta{Key: r.m.Key}
-		if err := r.cur.DecodeMeta(&m, row.Value); err != nil {
+		if r.m.Value, err = r.cur.stringValue(r.m.Key, row.Value); err != nil {
 			return 0, err
 		}
-		r.m.Value = m.Value
 	}
 	*e = record.Element{Value: r.m.Value}
 	return 1, nil

@@ -133,10 +133,10 @@ func decodePart(b []byte, off int, name string) ([]byte, error) {
 
 // PikaEntry sets the element of an entry row from its id and value. Pairs are packed into the arena.
 func PikaEntry(m *Meta, e *record.Element, id, value []byte) bool {
-	at := len(m.Arena)
-	if len(value) > scratch.Large { // packed it takes no more
-		m.Arena = append(scratch.Make(len(value) + at)[:0], m.Arena...)
+	if len(value) > scratch.Large { // packed it takes no more; elements before it keep the arena that they are in
+		m.Arena = scratch.Make(len(value))[:0]
 	}
+	at := len(m.Arena)
 	var err error
 	m.Arena, err = DecodePikaEntry(m.Arena, value)
 	e.Name, e.Value, e.Score = id, m.Arena[at:len(m.Arena):len(m.Arena)], 0

@@ -14,6 +14,19 @@ import (
 	"kvferry/store/rocks/base"
 )
 
+// oneFile opens a file of someFiles in a Set of its own.
+func oneFile(t *testing.T) (f *File, want []byte) {
+	t.Helper()
+	dir, all := someFiles(t, 1)
+	s := &Set{}
+	t.Cleanup(func() { s.Close() })
+	f, err := s.Open(dir, "0", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, all[0]
+}
+
 // someFiles writes n files of 100,000 bytes; byte i of file f is f+i.
 func someFiles(t *testing.T, n int) (dir string, want [][]byte) {
 	t.Helper()
@@ -95,13 +108,7 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 func TestReadFull(t *testing.T) {
-	dir, _ := someFiles(t, 1)
-	s := &Set{}
-	defer s.Close()
-	f, err := s.Open(dir, "0", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, _ := oneFile(t)
 	var c *record.CorruptError
 	for _, at := range []int64{-1, 99_999, 200_000} {
 		if err := f.ReadFull(make([]byte, 2), at); !errors.As(err, &c) || c.File != f.Path {
@@ -126,19 +133,13 @@ func TestReadFull(t *testing.T) {
 
 // TestWindow reads forwards, jumps, and reads what is larger than any window.
 func TestWindow(t *testing.T) {
-	dir, want := someFiles(t, 1)
-	s := &Set{}
-	defer s.Close()
-	f, err := s.Open(dir, "0", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, want := oneFile(t)
 	all := &Windows{Memory: 1 << 20}
 	w := Window{All: all}
 	w.Open(f)
 	for _, r := range [][2]int{{0, 10}, {10, 5000}, {5010, 40_000}, {20, 10}, {90_000, 10_000}, {0, 100_000}, {99_999, 1}} {
 		b, err := w.Read(int64(r[0]), r[1])
-		if err != nil || !bytes.Equal(b, want[0][r[0]:r[0]+r[1]]) {
+		if err != nil || !bytes.Equal(b, want[r[0]:r[0]+r[1]]) {
 			t.Errorf("%v: %d bytes, %v", r, len(b), err)
 		}
 	}
@@ -149,7 +150,7 @@ func TestWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.GiveBack()
-	if b, err := w.Read(59_000, 1000); err != nil || !bytes.Equal(b, want[0][59_000:60_000]) {
+	if b, err := w.Read(59_000, 1000); err != nil || !bytes.Equal(b, want[59_000:60_000]) {
 		t.Errorf("before the cut: %v", err)
 	}
 	if _, err := w.Read(59_500, 1000); !errors.Is(err, base.ErrShrank) {
@@ -168,13 +169,7 @@ func TestWindow(t *testing.T) {
 
 // TestCrowded: when more is lent than there is memory for, no window reads ahead.
 func TestCrowded(t *testing.T) {
-	dir, _ := someFiles(t, 1)
-	s := &Set{}
-	defer s.Close()
-	f, err := s.Open(dir, "0", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, _ := oneFile(t)
 	all := &Windows{Memory: 20 << 10}
 	var ws []*Window
 	for range 10 {

@@ -38,13 +38,7 @@ func TestLost(t *testing.T) {
 
 // TestWindowBesideLost: a window that cannot be read leaves what is before and behind the bytes that are lost.
 func TestWindowBesideLost(t *testing.T) {
-	dir, want := someFiles(t, 1)
-	s := &Set{}
-	defer s.Close()
-	f, err := s.Open(dir, "0", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, want := oneFile(t)
 	f.lost.add(20_000, 10, syscall.EIO)
 	w := Window{All: &Windows{Memory: 1 << 20}}
 	w.Open(f)
@@ -57,7 +51,7 @@ func TestWindowBesideLost(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || b[0] != want[0][off] || b[999] != want[0][off+999] {
+		if err != nil || b[0] != want[off] || b[999] != want[off+999] {
 			t.Fatalf("at %d: %v", off, err)
 		}
 	}
@@ -120,15 +114,9 @@ func TestLostErrors(t *testing.T) {
 // TestLostIsNotAskedForAgain: bytes that the medium did not give back once are lost for all who read them; what could be read
 // is not.
 func TestLostIsNotAskedForAgain(t *testing.T) {
-	dir, want := someFiles(t, 1)
-	s := &Set{}
-	defer s.Close()
-	f, err := s.Open(dir, "0", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, want := oneFile(t)
 	b := make([]byte, 10)
-	if err := f.ReadFull(b, 500); err != nil || b[0] != want[0][500] {
+	if err := f.ReadFull(b, 500); err != nil || b[0] != want[500] {
 		t.Fatal(err)
 	}
 	broken := disk.Inject(func(op, _ string) error {
@@ -137,7 +125,7 @@ func TestLostIsNotAskedForAgain(t *testing.T) {
 		}
 		return nil
 	})
-	err = f.ReadFull(b, 1000)
+	err := f.ReadFull(b, 1000)
 	broken()
 	if !errors.Is(err, syscall.EIO) {
 		t.Fatal(err)

@@ -331,7 +331,7 @@ func (c *Cursor) openTable() bool {
 func (c *Cursor) loadBlock() bool {
 	c.handle = c.walk.Handle()
 	c.checkHi = c.hi != nil && c.ks.cmp.Compare(c.walk.Separator(), c.hi) >= 0
-	if c.released = (released{}); len(c.data) >= largeBlock {
+	if c.released = (released{}); c.large() {
 		c.forget() // it would be held while the next one is read
 	}
 	var err error

@@ -87,7 +87,7 @@ func (m *merged) start() (bool, error) {
 }
 
 // large reports whether the block of the current entry is.
-func (m *merged) large() bool { return m.top != nil && len(m.top.data) >= largeBlock }
+func (m *merged) large() bool { return m.top != nil && m.top.large() }
 
 // wait lets a cursor wait for its turn.
 func (m *merged) wait(c *Cursor) {

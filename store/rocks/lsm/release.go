@@ -31,7 +31,7 @@ func (e *Env) mayWait() int { return max(int(e.Windows.Memory/16), largeBlock) }
 
 // release gives back the block if it is too large to wait.
 func (c *Cursor) release() bool {
-	if len(c.data) < largeBlock || len(c.data) < c.ks.Env.mayWait() || c.suffix > 0 {
+	if !c.large() || len(c.data) < c.ks.Env.mayWait() || c.suffix > 0 {
 		return false
 	}
 	c.released = released{len(c.data), c.pos - len(c.Val), len(c.Val)}
@@ -39,6 +39,9 @@ func (c *Cursor) release() bool {
 	c.walk.GiveBack()
 	return true
 }
+
+// large reports whether the block may be given back.
+func (c *Cursor) large() bool { return len(c.data) >= largeBlock }
 
 // forget drops the views of the block.
 func (c *Cursor) forget() { c.data, c.Val, c.block = nil, nil, blocks.Block{} }

@@ -166,8 +166,12 @@ func (w *Writer) ascends(key []byte, shared int) bool {
 
 // fits reports whether a row of n bytes goes into the block being built, which has rows.
 func (w *Writer) fits(n int) bool {
-	size := w.data.size()
-	return size < blockSize && (size <= blockFull || size+n+base.TrailerLen <= blockSize) && n <= scratch.Large && !w.data.empty()
+	return hasRoom(w.data.size(), n) && n <= scratch.Large && !w.data.empty()
+}
+
+// hasRoom reports whether a row of n bytes goes into a block of some size.
+func hasRoom(size, n int) bool {
+	return size < blockSize && (size <= blockFull || size+n+base.TrailerLen <= blockSize)
 }
 
 // begin ends what is before a row of n bytes that begins a block.

@@ -35,10 +35,17 @@ func (b *blockWriter) row(shared int, key []byte, trailer uint64, value, suffix 
 		shared = 0
 	}
 	b.left--
+	p := b.room(maxLengths + len(key) - shared + base.TrailerLen + len(value) + len(suffix))
+	b.buf = b.buf[:len(b.buf)+putRow(p, shared, key, trailer, value, suffix)]
+}
+
+// maxLengths is how many bytes the lengths in front of an entry take at most.
+const maxLengths = 3 * binary.MaxVarintLen32
+
+// putRow encodes the entry of a row and returns its length.
+func putRow(p []byte, shared int, key []byte, trailer uint64, value, suffix []byte) int {
 	rest := key[shared:]
-	size := len(value) + len(suffix)
-	p := b.room(3*binary.MaxVarintLen32 + len(rest) + base.TrailerLen + size)
-	n := putLengths(p, shared, len(rest)+base.TrailerLen, size)
+	n := putLengths(p, shared, len(rest)+base.TrailerLen, len(value)+len(suffix))
 	n += copy(p[n:], rest)
 	binary.LittleEndian.PutUint64(p[n:], trailer)
 	n += base.TrailerLen
@@ -46,7 +53,7 @@ func (b *blockWriter) row(shared int, key []byte, trailer uint64, value, suffix 
 	if len(suffix) > 0 {
 		n += copy(p[n:], suffix)
 	}
-	b.buf = b.buf[:len(b.buf)+n]
+	return n
 }
 
 // entry adds an entry that shares nothing with the one before. Without withLength the reader knows the length

@@ -1,8 +1,6 @@
 package sst
 
 import (
-	"encoding/binary"
-
 	"kvferry/store"
 	"kvferry/store/rocks/base"
 )
@@ -32,15 +30,19 @@ func (w *Writer) AddGroup(g *store.Group) (int, error) {
 func (w *Writer) addOf(g *store.Group, n int) error {
 	r := &g.Rows[n]
 	key := append(append(append(w.next[:0], g.Prefix...), r.Key...), g.Tail...)
-	known := 0
-	if n > 0 {
-		known = len(g.Prefix)
-	}
-	if err := w.add(base.CommonPrefix(w.last, key, known), key, r.Value, g.Suffix); err != nil {
+	if err := w.add(base.CommonPrefix(w.last, key, known(g, n)), key, r.Value, g.Suffix); err != nil {
 		return err
 	}
 	w.last, w.next = key, w.last
 	return nil
+}
+
+// known is how many bytes the key of row n of a group is known to share with the last one.
+func known(g *store.Group, n int) int {
+	if n == 0 {
+		return 0
+	}
+	return len(g.Prefix)
 }
 
 // maxPlain bounds the parts of rows that addPlain adds.
@@ -54,24 +56,21 @@ func (w *Writer) addPlain(g *store.Group, n int) int {
 		return 0
 	}
 	var (
-		from, known = n, 0
-		last, room  = w.last, w.next
-		next        []byte
-		buf, at     = d.buf[:cap(d.buf)], len(d.buf)
-		size        = d.size() - at // besides the bytes up to at
-		added       = len(g.Prefix) + len(g.Tail)
-		keys, vals  = 0, 0
+		from       = n
+		last, room = w.last, w.next
+		next       []byte
+		buf, at    = d.buf[:cap(d.buf)], len(d.buf)
+		size       = d.size() - at // besides the bytes up to at
+		added      = len(g.Prefix) + len(g.Tail)
+		keys, vals = 0, 0
 	)
-	if n > 0 {
-		known = len(g.Prefix)
-	}
 	for ; n < len(g.Rows); n++ {
 		key, value := g.Rows[n].Key, g.Rows[n].Value
 		if len(key) > maxPlain || len(value) > maxPlain {
 			break
 		}
-		row := added + len(key) + base.TrailerLen + len(value) + len(g.Suffix)
-		if s := size + at; s >= blockSize || s > blockFull && s+row > blockSize || at+row+3*binary.MaxVarintLen32 > len(buf) {
+		row := added + len(key) + len(value) + len(g.Suffix)
+		if !hasRoom(size+at, row) || at+maxLengths+row+base.TrailerLen > len(buf) {
 			break
 		}
 		if next = key; added > 0 {
@@ -80,7 +79,7 @@ func (w *Writer) addPlain(g *store.Group, n int) int {
 			}
 			next = append(append(room[:len(g.Prefix)], key...), g.Tail...)
 		}
-		shared := base.CommonPrefix(last, next, known)
+		shared := base.CommonPrefix(last, next, known(g, n))
 		if shared == len(next) || shared < len(last) && last[shared] > next[shared] {
 			break // out of order, as add will say
 		}
@@ -92,16 +91,8 @@ func (w *Writer) addPlain(g *store.Group, n int) int {
 			size += 4
 		}
 		d.left--
-		p, rest := buf[at:], next[shared:]
-		at += putLengths(p, shared, len(rest)+base.TrailerLen, len(value)+len(g.Suffix))
-		at += copy(buf[at:], rest)
-		binary.LittleEndian.PutUint64(buf[at:], w.trailer)
-		at += base.TrailerLen
-		at += copy(buf[at:], value)
-		if len(g.Suffix) > 0 {
-			at += copy(buf[at:], g.Suffix)
-		}
-		if known = len(g.Prefix); added > 0 {
+		at += putRow(buf[at:], shared, next, w.trailer, value, g.Suffix)
+		if added > 0 {
 			room = last
 		}
 		last = next
