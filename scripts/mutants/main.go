@@ -1,6 +1,9 @@
 // Command mutants changes operators, branches and constants at random, one at a time, and runs the tests of the package
 // that reach the change, the quick ones first: a change that they do not notice is a survivor. The tree is not touched:
 // the go command gets the changed file by an overlay. One figure is printed, and every survivor.
+//
+// Two things are left as they are, because no caller looks at them: a 0 or false that is returned beside what is clearly an
+// error, and the room that make gets beyond a slice's length or for a map.
 package main
 
 import (

@@ -39,6 +39,43 @@ func f(a []int) string {
 	}
 }
 
+// TestUnseen: what is returned beside an error, and the room of make, have no points; what looks like them has.
+func TestUnseen(t *testing.T) {
+	for code, want := range map[string]string{
+		`return 0, false, fmt.Errorf("%d", 0)`:              "0 -> 1",
+		`return 0, io.EOF`:                                  "",
+		`return false, record.ErrShort`:                     "",
+		`return 0, corrupt(off, "x", nil)`:                  "",
+		`if x.err != nil { return 0, x.err }`:               "x.err != nil -> !(x.err != nil), != -> ==",
+		`if err != nil { return 0, errors.Join(err, c()) }`: "err != nil -> !(err != nil), != -> ==",
+		`if a && err != nil { return 0, w.fail(err) }`:      "a && err != nil -> !(a && err != nil), && -> ||, != -> ==",
+		`if a || err != nil { return 0, err }`:              "a || err != nil -> !(a || err != nil), || -> &&, != -> ==, 0 -> 1",
+		`if err != nil { f(func() int { return 0, err }) }`: "err != nil -> !(err != nil), != -> ==, 0 -> 1",
+		`return 0, err`:                                     "0 -> 1", // it may be nil
+		`return 0, pass(errRow)`:                            "0 -> 1",
+		`return 0, errors.Join(err, c())`:                   "0 -> 1",
+		`return true, errRow`:                               "true -> false", // it says something
+		`return 1, errRow`:                                  "1 -> 2, 1 -> 0",
+		`return 0, nil`:                                     "0 -> 1",
+		`return errRow`:                                     "",
+		`_ = make([]byte, 0, n+1)`:                          "0 -> 1",
+		`_ = make([]byte, n+m)`:                             "+ -> -",
+		`_ = make(map[string]bool, n+1)`:                    "",
+	} {
+		points, err := pointsIn("x.go", []byte("package x\nfunc f() { "+code+" }\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, p := range points {
+			got = append(got, p.change())
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%s: %q, want %q", code, got, want)
+		}
+	}
+}
+
 // TestSample: of three sums the tests look at one, and another one is known for equivalent.
 func TestSample(t *testing.T) {
 	dir := t.TempDir()

@@ -70,15 +70,21 @@ type finder struct {
 	path  string
 	src   []byte
 	out   []point
+
+	unseen map[ast.Node]bool // parts without points
 }
 
 func pointsIn(path string, src []byte) ([]point, error) {
-	f := &finder{files: token.NewFileSet(), path: path, src: src}
+	f := &finder{files: token.NewFileSet(), path: path, src: src, unseen: map[ast.Node]bool{}}
 	file, err := parser.ParseFile(f.files, path, src, 0)
 	if err != nil {
 		return nil, err
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
+		if f.unseen[n] {
+			return false
+		}
+		f.markUnseen(n)
 		switch n := n.(type) {
 		case *ast.BinaryExpr:
 			f.binary(n)

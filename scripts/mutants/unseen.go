@@ -1,0 +1,100 @@
+package main
+
+import (
+	"go/ast"
+	"go/token"
+	"regexp"
+)
+
+// markUnseen marks parts of a statement or call whose change no test should notice: zero values that are returned beside
+// an error, which by Go's convention say nothing, and how much room is made, which grows when it is too small.
+func (f *finder) markUnseen(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.IfStmt:
+		for _, err := range f.notNil(n.Cond) {
+			f.markIn(n.Body, err)
+		}
+	case *ast.ReturnStmt:
+		f.markReturn(n, "")
+	case *ast.CallExpr:
+		if name, ok := n.Fun.(*ast.Ident); ok && name.Name == "make" {
+			f.markRoom(n.Args)
+		}
+	}
+}
+
+// markIn marks what is returned in a block in which a variable, written as err, is an error. The block of another function
+// runs at another time.
+func (f *finder) markIn(block *ast.BlockStmt, err string) {
+	ast.Inspect(block, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.ReturnStmt:
+			f.markReturn(n, err)
+		}
+		return true
+	})
+}
+
+// notNil returns the text of X of every "X != nil" that a condition demands.
+func (f *finder) notNil(cond ast.Expr) []string {
+	n, ok := cond.(*ast.BinaryExpr)
+	switch {
+	case !ok:
+	case n.Op == token.LAND:
+		return append(f.notNil(n.X), f.notNil(n.Y)...)
+	case n.Op == token.NEQ && f.code(n.Y) == "nil":
+		return []string{f.code(n.X)}
+	}
+	return nil
+}
+
+func (f *finder) markReturn(n *ast.ReturnStmt, err string) {
+	last := len(n.Results) - 1
+	if last < 1 || !f.isError(n.Results[last], err) {
+		return
+	}
+	for _, r := range n.Results[:last] {
+		if text := f.code(r); text == "0" || text == "false" {
+			f.unseen[r] = true
+		}
+	}
+}
+
+// markRoom marks the room that make gets beside a slice's length or for a map.
+func (f *finder) markRoom(args []ast.Expr) {
+	if _, isMap := args[0].(*ast.MapType); isMap && len(args) == 2 {
+		f.unseen[args[1]] = true
+	}
+	if len(args) == 3 {
+		f.unseen[args[2]] = true
+	}
+}
+
+// Names of errors that are never nil, and of functions that make one: always, or when an argument is one.
+var (
+	errorValue = regexp.MustCompile(`^(.*\.)?([eE]rr[A-Z]\w*|EOF)$`)
+	makesError = regexp.MustCompile(`^(fmt\.Errorf|errors\.New|(record\.)?Short|corrupt)$`)
+	wrapsError = regexp.MustCompile(`^(errors\.Join|base\.BlockError|(.*\.)?fail)$`)
+)
+
+// isError reports whether an expression is clearly an error. err is a variable that is one there.
+func (f *finder) isError(e ast.Expr, err string) bool {
+	if text := f.code(e); text == err || errorValue.MatchString(text) {
+		return true
+	}
+	call, ok := e.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	name := f.code(call.Fun)
+	if wrapsError.MatchString(name) {
+		for _, arg := range call.Args {
+			if f.isError(arg, err) {
+				return true
+			}
+		}
+	}
+	return makesError.MatchString(name)
+}
