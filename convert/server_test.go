@@ -1,0 +1,245 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kvferry/format"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// fakeServer is a fake whose targets are on a server: a directory in which what is written is visible at once.
+type fakeServer struct {
+	*fake
+	has      []string // keys that it had before
+	gone     int      // the task whose rows it may have lost; 0 means none
+	broken   error    // of Adopt
+	miscount error
+	earlier  string // what it was created with
+
+	given, expired map[string]int64 // what Check was asked for
+	looked         int              // records that were only looked for
+}
+
+func (f *fakeServer) Create(ctx context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
+	t, err := f.fake.Create(ctx, dir, o)
+	if err != nil {
+		return nil, err
+	}
+	f.earlier = o.Earlier
+	return &loaded{fakeTarget: t.(*fakeTarget), server: f}, nil
+}
+
+type loaded struct {
+	*fakeTarget
+	server *fakeServer
+	taken  []string
+}
+
+func (t *loaded) Earlier() string { return "state of run 7" }
+func (t *loaded) Run() string     { return "run 7" }
+func (t *loaded) Undo() string    { return "FLUSHALL removes what was written" }
+
+func (t *loaded) Look(string) (record.Writer, error) { return &looker{t: t}, nil }
+
+func (t *loaded) Conflicts() error {
+	if len(t.taken) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d keys exist: %s", len(t.taken), t.taken[0])
+}
+
+func (t *loaded) Check(_ context.Context, given, expired map[string]int64) (string, error) {
+	t.server.given, t.server.expired = given, expired
+	return "the server has what it was given", t.server.miscount
+}
+
+func (t *loaded) Adopt(n int, db string, tables []store.Table) error {
+	if n == t.server.gone && n != 0 {
+		return fmt.Errorf("run 6: %w", format.ErrGone)
+	}
+	return errors.Join(t.server.broken, t.fakeTarget.Adopt(n, db, tables))
+}
+
+func (t *loaded) Finish(ctx context.Context) (format.Source, error) {
+	if t.reopen == nil {
+		return nil, nil
+	}
+	return t.fakeTarget.Finish(ctx)
+}
+
+// looker looks for keys.
+type looker struct{ t *loaded }
+
+func (w *looker) Begin(h *record.Header) error {
+	w.t.mu.Lock()
+	defer w.t.mu.Unlock()
+	w.t.server.looked++
+	if slices.Contains(w.t.server.has, string(h.Key)) {
+		w.t.taken = append(w.t.taken, string(h.Key))
+	}
+	return nil
+}
+func (w *looker) Write([]record.Element) error { return nil }
+func (w *looker) End() error                   { return nil }
+func (w *looker) Close() error                 { return nil }
+func (w *looker) Abort()                       {}
+
+// serverBench is a bench whose target is a server.
+func serverBench(t *testing.T, records []fakeRecord) (*bench, *fakeServer) {
+	b := newBench(t, records)
+	s := &fakeServer{fake: b.to}
+	b.to.limits.FieldExpiry = true
+	b.o.Target = Output{Format: s, Store: "files", Path: filepath.Join(b.dir, "dst"), Address: filepath.Join(b.dir, "server"), Verify: true}
+	return b, s
+}
+
+// fleeting makes records of which some expire while a conversion runs, and fields of some.
+func fleeting() []fakeRecord {
+	soon, later := time.Now().Add(5*time.Minute).UnixMilli(), time.Now().Add(72*time.Hour).UnixMilli()
+	list := dataset(1)
+	list[0].ExpireMS, list[2].ExpireMS, list[5].ExpireMS = soon, soon, later
+	fields := 0
+	for i := range list {
+		if r := &list[i]; r.Type == record.Hash && len(r.Elems) == 4 && r.ExpireMS == 0 {
+			r.Elems[0].ExpireMS, r.Elems[1].ExpireMS, r.Elems[2].ExpireMS = soon, soon, later
+			if fields++; fields == 2 {
+				break
+			}
+		}
+	}
+	return list
+}
+
+// serverSteps runs a conversion and returns its steps.
+func (b *bench) serverSteps() (*Report, string, error) {
+	var steps []string
+	b.o.Progress = func(p Progress) {
+		if !slices.Contains(steps, p.Phase) {
+			steps = append(steps, p.Phase)
+		}
+	}
+	rep, err := Run(context.Background(), &b.o)
+	return rep, strings.Join(steps, " "), err
+}
+
+// TestServer: a server is read back, or its keys are counted; what it will have dropped by itself is left out of both.
+func TestServer(t *testing.T) {
+	for verify, want := range map[bool]string{true: "plan count run finish fetch prove publish", false: "plan count run finish publish"} {
+		b, s := serverBench(t, fleeting())
+		b.o.Target.Verify = verify
+		rep, steps, err := b.serverSteps()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.leaves("dst.kvferry-report.json", "server", "src")
+		proof := Proof{Done: true, Unit: "milliseconds", Expired: 2, ExpiredFields: 4}
+		if !verify {
+			proof = Proof{Counted: true, Why: "the server has what it was given"}
+			if !maps.Equal(s.given, map[string]int64{"0": 60}) || !maps.Equal(s.expired, map[string]int64{"0": 2}) {
+				t.Errorf("given %v, of which %v have expired", s.given, s.expired)
+			}
+		}
+		if steps != want || rep.Proof != proof || rep.Target.Path != b.o.Target.Address || rep.Target.Files != 0 || rep.Records() != 60 {
+			t.Errorf("steps %s, proof %+v, target %+v, %d records", steps, rep.Proof, rep.Target, rep.Records())
+		}
+		if s.looked != 60 {
+			t.Errorf("%d keys were looked for", s.looked)
+		}
+	}
+}
+
+// TestServerDry: a dry run looks at the keys of a server, and estimates nothing.
+func TestServerDry(t *testing.T) {
+	b, s := serverBench(t, dataset(1))
+	rep, err := DryRun(context.Background(), &b.o)
+	if err != nil || rep.Estimate != nil || rep.Records() != 60 || s.looked != 60 {
+		t.Errorf("%+v, %v; %d looked for", rep, err, s.looked)
+	}
+	s.has = []string{"key07"}
+	if _, err := DryRun(context.Background(), &b.o); err == nil || err.Error() != "2 keys exist: key07" {
+		t.Error(err)
+	}
+}
+
+// TestServerRefuses: losses and conflicts end a conversion before anything is on the server; what ends it later says what stays.
+func TestServerRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*bench, *fakeServer)
+		want   string
+		wrote  bool
+	}{
+		"conflict": {func(b *bench, s *fakeServer) { s.has = []string{"key07"} }, "2 keys exist: key07", false},
+		"loss": {func(b *bench, s *fakeServer) {
+			b.from.wrap = func(s *fakeSource) { s.records[3].Key = []byte("lost") }
+		}, "key-too-long", false},
+		"count": {func(b *bench, s *fakeServer) { b.o.Target.Verify, s.miscount = false, errors.New("3 keys are missing") },
+			"the proof failed; what was written stays on the server: 3 keys are missing", true},
+		"proof": {func(b *bench, s *fakeServer) { b.to.spoil = func(r *fakeRecord) { r.Elems[0].Value = []byte("other") } },
+			"the proof failed; what was written stays on the server: database 0 hash: fingerprint ", true},
+	} {
+		b, s := serverBench(t, dataset(1))
+		c.change(b, s)
+		_, err := Run(context.Background(), &b.o)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasSuffix(err.Error(), "; FLUSHALL removes what was written") {
+			t.Errorf("%s: %v", name, err)
+		}
+		files, _ := filepath.Glob(filepath.Join(b.dir, "server", "*"))
+		if len(files) > 0 != c.wrote {
+			t.Errorf("%s: the server has %q", name, files)
+		}
+		if _, err := os.Stat(filepath.Join(b.dir, "dst.kvferry-report.json")); err == nil {
+			t.Errorf("%s: a report is published", name)
+		}
+	}
+}
+
+// TestServerResumed: what an earlier process wrote to a server is taken over, but for what the server may have lost.
+func TestServerResumed(t *testing.T) {
+	for _, step := range []string{"written 3", "kept", "finished", "proved"} {
+		b, s := serverBench(t, dataset(1))
+		ctx, stop := context.WithCancel(context.Background())
+		b.o.Workers, b.o.Resume, b.o.Target.Verify = 1, true, false
+		b.o.crash = func(s string) {
+			if s == step {
+				stop()
+			}
+		}
+		if _, err := Run(ctx, &b.o); step == "written 3" && !errors.Is(err, context.Canceled) {
+			t.Fatalf("%s: %v", step, err)
+		} else if err == nil {
+			continue // too late to stop it
+		}
+		var run []string
+		b.o.crash = func(s string) {
+			if strings.HasPrefix(s, "written") {
+				run = append(run, strings.TrimPrefix(s, "written "))
+			}
+		}
+		s.broken = errors.New("no such rows")
+		if _, err := Run(context.Background(), &b.o); err == nil || !strings.Contains(err.Error(), "cannot be resumed") {
+			t.Errorf("%s: %v", step, err)
+		}
+		s.gone, s.broken = 2, nil
+		rep, err := Run(context.Background(), &b.o)
+		if err != nil || rep.Records() != 60 || !rep.Timings.Resumed || s.earlier != "state of run 7" {
+			t.Fatalf("%s: %+v, %v; created with %q", step, rep, err, s.earlier)
+		}
+		want := "2"
+		if step == "written 3" {
+			want = "2 4"
+		}
+		if got := strings.Join(run, " "); got != want {
+			t.Errorf("%s: tasks %s were run again", step, got)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package convert
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kvferry/format"
+	"kvferry/record"
+)
+
+// unheld are records with parts that targets may not hold.
+func unheld() []fakeRecord {
+	e := func(kind record.Kind, name string) record.Element {
+		return record.Element{Kind: kind, Name: []byte(name), Value: []byte("v")}
+	}
+	soon := testNow.UnixMilli() + 1000
+	fields := []record.Element{e(0, "a"), e(0, "b"), e(0, "c")}
+	fields[0].ExpireMS, fields[2].ExpireMS = soon, soon
+	zero, id := make([]byte, 16), bytes.Repeat([]byte{1}, 16)
+	groups := []record.Element{e(record.Group, "g1"), e(record.Consumer, "c"), e(record.Pending, "p"), e(record.Group, "g2")}
+	return []fakeRecord{
+		{DB: "0", Type: record.Hash, Key: []byte("fields"), Elems: fields},
+		{DB: "0", Type: record.Hash, Key: []byte("plain"), Elems: []record.Element{e(0, "a")}},
+		{DB: "0", Type: record.Stream, Key: []byte("blank"), Last: zero},
+		{DB: "0", Type: record.Stream, Key: []byte("emptied"), Last: id},
+		{DB: "0", Type: record.Stream, Key: []byte("groups"), Last: id, Elems: append([]record.Element{e(record.Entry, "1"), e(record.Entry, "2")}, groups...)},
+		{DB: "0", Type: record.Stream, Key: []byte("only groups"), Last: zero, Elems: groups},
+		{DB: "0", Type: record.Other, Key: []byte("module"), Elems: []record.Element{e(0, "head"), e(0, "tail")}},
+		{DB: "0", Type: record.Other, Key: []byte("nodule"), Elems: []record.Element{e(0, "head")}},
+	}
+}
+
+// TestUnheld: what a target's limits say that it cannot hold is left out, told once with what it is of, and counted as lost.
+func TestUnheld(t *testing.T) {
+	all := append([]record.TypeSet{record.Of(record.Stream)}, perType...)
+	for name, c := range map[string]struct {
+		limits         format.Limits
+		groups         []record.TypeSet
+		want           string
+		records, elems int64
+		classes        string
+	}{
+		"everything": {format.Limits{FieldExpiry: true, StreamGroups: true}, append(all, record.Of(record.Other)),
+			`module 1 true [other "module" in database 0 (piece head)]
+`, 7, 7, "map[copied:7 lost:1]"},
+		"entries, and fields without expiry": {format.Limits{NoBlankStream: true}, all,
+			`blank-stream 2 true [stream "blank" in database 0 (it never had an entry) stream "only groups" in database 0 (it never had an entry)]
+field-expiry 2 false [hash "fields" in database 0 (field "a") hash "fields" in database 0 (field "c")]
+module 2 true [other "module" in database 0 (the target does not support it) other "nodule" in database 0 (the target does not support it)]
+stream-groups 4 true [stream "groups" in database 0 (group "g1") stream "groups" in database 0 (group "g2") ` +
+				`stream "only groups" in database 0 (group "g1") stream "only groups" in database 0 (group "g2")]
+`, 4, 6, "map[copied:4 lost:4]"},
+	} {
+		c.limits.SameName = true
+		b := newBench(t, unheld())
+		b.to.limits, b.to.groups = c.limits, c.groups
+		b.o.AllowLoss = []string{record.LossFieldExpiry, record.LossStreamGroups, record.LossBlankStream, record.LossModule}
+		rep := b.run()
+		var got strings.Builder
+		for _, l := range rep.Losses {
+			fmt.Fprintf(&got, "%s %d %t %v\n", l.Kind, l.Count, l.Drops, l.Samples)
+		}
+		if got.String() != c.want || rep.Records() != c.records || rep.Elements() != c.elems || fmt.Sprint(rep.Ledger[0].Classes) != c.classes {
+			t.Errorf("%s: %d records, %d elements, %v\n%s", name, rep.Records(), rep.Elements(), rep.Ledger[0].Classes, &got)
+		}
+	}
+}
+
+// TestKeyspacesOf: rows of a type, and those that belong to all types.
+func TestKeyspacesOf(t *testing.T) {
+	src := &fakeSource{where: []format.Range{{Keyspace: "meta"}, {Keyspace: "hash", Type: record.Hash}, {Keyspace: "set", Type: record.Set}}}
+	if got := strings.Join(keyspacesOf(src, "0", &record.Header{Type: record.Hash}), " "); got != "meta hash" {
+		t.Error(got)
+	}
+}
+
+// TestLossSet: a kind drops data when one of its losses does, and is only told when none needs permission.
+func TestLossSet(t *testing.T) {
+	h := &record.Header{Type: record.Set, Key: []byte("k")}
+	for _, list := range [][]record.Loss{
+		{{Drops: true}, {}, {}}, {{}, {}, {Drops: true}}, {{Note: true}, {}, {Drops: true}}, {{Drops: true}, {Note: true}, {}}, {{Note: true}, {Note: true}, {Note: true}}, {{}, {}, {}},
+	} {
+		want := LossKind{Note: true}
+		for _, l := range list {
+			want.Drops, want.Note = want.Drops || l.Drops, want.Note && l.Note
+		}
+		one, all := lossSet{}, lossSet{}
+		for i, l := range list {
+			l.Kind, l.Detail = "k", fmt.Sprint(i)
+			one.add(l, "0", h)
+			all.merge(one.list()[:min(i, 1)]) // 2 and 3 of them
+			want.Samples = append(want.Samples, Sample{DB: "0", Type: "set", Key: []byte("k"), Detail: l.Detail})
+		}
+		got := all.list()[0]
+		if got.Count != 5 || got.Drops != want.Drops || got.Note != want.Note {
+			t.Errorf("%+v: %+v, want %+v", list, got, want)
+		}
+		if text := fmt.Sprint(got.Samples); text != fmt.Sprint(append(want.Samples[:2:2], want.Samples...)) {
+			t.Errorf("%+v: samples %s", list, text)
+		}
+	}
+}
+
+// TestSizeText: the largest unit that leaves a number of 1 or more.
+func TestSizeText(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1 << 20: "1.0 MiB", 1<<20 - 1<<9: "1023.5 KiB", 3 << 29: "1.5 GiB",
+		1 << 40: "1.0 TiB", 1 << 52: "4096.0 TiB"} {
+		if got := sizeText(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}
+
+// TestCopyFile: a file beside the stores is copied up to a size that no server reaches.
+func TestCopyFile(t *testing.T) {
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	if err := os.WriteFile(from, []byte("text"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for size, want := range map[int64]string{maxExtra: "", maxExtra + 1: from + ": larger than 64 MiB, so no server wrote it; move it out of the dataset"} {
+		err := errors.Join(os.Truncate(from, size), copyFile(from, to))
+		if err == nil && want != "" || err != nil && err.Error() != want {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+		if st, e := os.Stat(to); e != nil || want == "" && st.Size() != size {
+			t.Errorf("%d bytes are copied: %v, %v", size, st, e)
+		}
+		if err := os.Remove(to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := copyFile(from, filepath.Join(dir, "none", "to")); err == nil {
+		t.Error("copied into no directory")
+	}
+}
+
+// follower is a format whose servers can follow those of the fake.
+type follower struct{ *fake }
+
+func (follower) Follows(source string) ([]string, bool) {
+	return []string{"the binlog is still there"}, source == "fake"
+}
+
+// TestFollows: the commands of all info files, for servers that follow those of the source.
+func TestFollows(t *testing.T) {
+	b := newBench(t, dataset(1))
+	b.o.Target.Format = follower{b.to}
+	b.write("src/a", []byte("3s\n10.0.0.7\n9221\n42\n1234\n"))
+	b.write("src/b", []byte("not one"))
+	b.write("src/c", []byte("3s\n10.0.0.8\n9221\n7\n8\n"))
+	for extra, want := range map[string]string{
+		"a b c": "&{[slaveof 10.0.0.7 9221 42 1234 slaveof 10.0.0.8 9221 7 8] [the binlog is still there]}", "b": "<nil>", "": "<nil>",
+	} {
+		src := &fakeSource{format: b.from, extra: strings.Fields(extra)}
+		if got, err := following(src, b.o.Target.Format, b.o.Source.Path); err != nil || fmt.Sprint(got) != want {
+			t.Errorf("%q: %v, %v, want %s", extra, got, err, want)
+		}
+		if got, err := following(src, b.to, b.o.Source.Path); err != nil || got != nil {
+			t.Errorf("a format that follows none: %v, %v", got, err)
+		}
+	}
+	src := &fakeSource{format: b.from, extra: []string{"gone"}}
+	if _, err := following(src, b.o.Target.Format, b.o.Source.Path); err == nil {
+		t.Error("an info file that is gone")
+	}
+}
