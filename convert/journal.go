@@ -80,10 +80,7 @@ func readJournal(path string) (*journal, *journaled, error) {
 	if err != nil {
 		return nil, nil, errors.Join(&resumeError{filepath.Dir(path), fmt.Errorf("%s: %w", path, err)}, f.Close())
 	}
-	if err == nil {
-		err = f.Truncate(int64(whole))
-	}
-	if err == nil {
+	if err = f.Truncate(int64(whole)); err == nil {
 		_, err = f.Seek(int64(whole), io.SeekStart)
 	}
 	if err != nil {
