@@ -60,6 +60,7 @@ func TestFieldsRefuse(t *testing.T) {
 		{"no varint", nil, func(f *Fields) { f.Uvarint("x") }, record.ErrShort},
 		{"cut varint", []byte{0x80}, func(f *Fields) { f.Uvarint("x") }, record.ErrShort},
 		{"long varint", bytes.Repeat([]byte{0xff}, 11), func(f *Fields) { f.Uvarint("x") }, ErrVarint},
+		{"1<<32", []byte{0x80, 0x80, 0x80, 0x80, 0x10}, func(f *Fields) { f.Uvarint32("x") }, ErrVarint},
 		{"33 bits", []byte{0xff, 0xff, 0xff, 0xff, 0x1f}, func(f *Fields) { f.Uvarint32("x") }, ErrVarint},
 		{"u32", []byte{1, 2, 3}, func(f *Fields) { f.Uint32("x") }, record.ErrShort},
 		{"negative", []byte{1, 2, 3}, func(f *Fields) { f.Bytes("x", -1) }, record.ErrShort},
@@ -72,6 +73,14 @@ func TestFieldsRefuse(t *testing.T) {
 	f := &Fields{Buf: []byte{0xff, 0xff, 0xff, 0xff, 0x1f}}
 	if v := f.Uvarint32("x"); v != 0 {
 		t.Errorf("33 bits are %d", v)
+	}
+	f = &Fields{Buf: []byte{7}}
+	if f.Fail("x", ErrVarint); f.More() {
+		t.Error("there is more after an error")
+	}
+	f = &Fields{Buf: []byte{7, 8}}
+	if v := f.Bytes("all", 2); len(v) != 2 || f.Err != nil || f.More() {
+		t.Errorf("all bytes: %v, %v, more %t", v, f.Err, f.More())
 	}
 	f = &Fields{Buf: []byte{0, 7}}
 	if v := f.Prefixed("empty"); v == nil || len(v) != 0 || f.Err != nil || f.Left() != 1 {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math"
 
 	"kvferry/record"
 )
@@ -79,22 +80,22 @@ func (f *Fields) Uvarint(field string) uint64 {
 		return 0
 	}
 	v, n := binary.Uvarint(f.Buf[f.Off:])
+	if n > 0 {
+		f.Off += n
+		return v
+	}
 	if n == 0 {
 		f.Fail(field, fmt.Errorf("varint: %w", record.ErrShort))
-		return 0
-	}
-	if n < 0 {
+	} else {
 		f.Fail(field, ErrVarint)
-		return 0
 	}
-	f.Off += n
-	return v
+	return 0
 }
 
 // Uvarint32 returns the next varint, which must fit 32 bits.
 func (f *Fields) Uvarint32(field string) uint32 {
 	v := f.Uvarint(field)
-	if v > 1<<32-1 {
+	if v > math.MaxUint32 {
 		f.Fail(field, ErrVarint)
 		return 0
 	}

@@ -431,3 +431,218 @@ func TestTrim(t *testing.T) {
 		}
 	}
 }
+
+// sumFooter makes the checksum of a footer right again.
+func sumFooter(b []byte) {
+	f := b[len(b)-footerLen:]
+	binary.LittleEndian.PutUint32(f[28:], base.MaskCRC(crc32.Checksum(f[:28], base.Castagnoli)))
+}
+
+// sumRecord makes the checksum of a record's lengths right again.
+func sumRecord(b []byte) {
+	binary.LittleEndian.PutUint32(b[24:], base.MaskCRC(crc32.Checksum(b[:24], base.Castagnoli)))
+}
+
+// TestMessages compares errors whole: what is wrong, where, with the numbers of both sides.
+func TestMessages(t *testing.T) {
+	h := newHandFile(3, 4)
+	h.add(9, 4, "key", "value") // at 30, value at 65, footer at 70
+	whole := h.finish(1)
+	opened := func(b []byte) error {
+		_, err := Open(bytes.NewReader(b), int64(len(b)), "f", 3)
+		return err
+	}
+	scanned := func(b []byte) error {
+		f, err := Open(bytes.NewReader(b), int64(len(b)), "f", 3)
+		if err != nil {
+			return err
+		}
+		_, err = f.Scan(func(_ int64, err error) error { return err })
+		return err
+	}
+	value := func(x Index, key string) func([]byte) error {
+		return func(b []byte) error {
+			f, err := Open(bytes.NewReader(b), int64(len(b)), "f", 3)
+			if err != nil {
+				return err
+			}
+			_, err = new(Reader).Value(f, x, []byte(key))
+			return err
+		}
+	}
+	set := func(at int, with ...byte) func(b []byte) []byte {
+		return func(b []byte) []byte { copy(b[at:], with); return b }
+	}
+	lengths := func(key, value byte) func(b []byte) []byte {
+		return func(b []byte) []byte { b[30], b[38] = key, value; sumRecord(b[30:]); return b }
+	}
+	cut := func(n int) func(b []byte) []byte { return func(b []byte) []byte { return b[:n] } }
+	for _, c := range []struct {
+		change func(b []byte) []byte
+		do     func(b []byte) error
+		want   string
+	}{
+		{cut(29), opened, `f: offset 0: header: the file has 29 bytes: too short`},
+		{cut(30), opened, ``},
+		{set(0, 0), opened, `f: offset 0: magic number: 00248f00 is not that of a blob file`},
+		{set(4, 2), opened, `f: offset 4: version: 2, want 1`},
+		{set(8, 4), opened, `f: offset 8: header: column family 4, want 3`},
+		{set(12, 2), opened, `f: offset 12: flags: 0x2`},
+		{set(12, 1), opened, `f: offset 0: blob files with a TTL: not supported by the native reader`},
+		{cut(30), scanned, `f: offset 30: footer: 0 bytes: too short`},
+		{cut(35), scanned, `f: offset 30: footer: 5 bytes: too short`},
+		{cut(67), scanned, `f: offset 30: record: 5 bytes: too short`},
+		{set(30, 4), scanned, `f: offset 30: record: lengths: checksum mismatch`},
+		{lengths(9, 0), scanned, `f: offset 30: record: key of 9 bytes and value of 0, 8 are left`},
+		{lengths(3, 6), scanned, `f: offset 30: record: key of 3 bytes and value of 6, 8 are left`},
+		{lengths(8, 0), scanned, ``}, // the same bytes, all of them key
+		{set(69, 'E'), scanned, `f: offset 30: record: checksum mismatch`},
+		{set(70, 0), scanned, `f: offset 70: footer: magic number 00248f00: the file has no footer`},
+		{set(98, 0, 0), scanned, `f: offset 98: footer: checksum mismatch`},
+		{func(b []byte) []byte { b[74] = 2; sumFooter(b); return b }, scanned, `f: offset 74: footer: 2 records, 1 are there`},
+		{set(0), value(Index{9, 65, 5, 4}, "key"), ``},
+		{set(0), value(Index{9, 65, 38, 4}, "key"), `f: offset 65: value: 38 bytes behind a key of 3, the file has 102`},
+		{set(0), value(Index{9, 65, 5, 7}, "key"), `f: offset 65: value: codec 7, the file has 4`},
+		{set(0), value(Index{9, 65, 6, 4}, "key"), `f: offset 30: record: key of 3 bytes and value of 5, the blob index leads to 3 and 6`},
+		{lengths(4, 5), value(Index{9, 65, 5, 4}, "key"), `f: offset 30: record: key of 4 bytes and value of 5, the blob index leads to 3 and 5`},
+		{set(0), value(Index{9, 65, 5, 4}, "kez"), `f: offset 30: record: it is of key "key"`},
+	} {
+		err := c.do(c.change(bytes.Clone(whole)))
+		if got := fmt.Sprint(err); got != c.want && (c.want != "" || err != nil) {
+			t.Errorf("have %s, want %s", got, c.want)
+		}
+	}
+	for index, want := range map[string]string{
+		"":                         "offset 0: blob index: too short",
+		"\x03":                     "offset 0: blob index: kind 3",
+		"\x01\x80":                 "offset 1: blob index: varint: too short",
+		"\x01\x05\x06\x07":         "offset 4: codec of the blob index: 0 bytes, want 1",
+		"\x01\x05\x06\x07\x00\x00": "offset 4: codec of the blob index: 2 bytes, want 1",
+	} {
+		if _, err := DecodeIndex([]byte(index)); err == nil || err.Error() != want {
+			t.Errorf("blob index %q: %v, want %s", index, err, want)
+		}
+	}
+	if _, err := DecodeHeader(whole[:29]); err == nil || err.Error() != "offset 0: header: 29 bytes: too short" {
+		t.Errorf("header: %v", err)
+	}
+}
+
+// TestTTL: a byte of an expiry refuses a footer or a record, and the bytes beside it do not.
+func TestTTL(t *testing.T) {
+	h := newHandFile(3, 0)
+	h.add(9, 0, "key", "value")
+	whole := h.finish(1)
+	for i := range 28 {
+		b := bytes.Clone(whole[len(whole)-footerLen:])
+		b[i] ^= 1
+		sumFooter(b)
+		if _, err := DecodeFooter(b); errors.Is(err, ErrTTL) != (i >= 12) {
+			t.Errorf("byte %d of a footer: %v", i, err)
+		}
+	}
+	for i := range 24 {
+		b := bytes.Clone(whole[headerLen:])
+		b[i] ^= 1
+		sumRecord(b)
+		if _, err := decodeRecord(b); errors.Is(err, ErrTTL) != (i >= 16) {
+			t.Errorf("byte %d of a record: %v", i, err)
+		}
+	}
+}
+
+// TestWindows counts reads and allocations: a window is filled once and used to its last byte, a Reader has eight, and
+// the room of a large value is used again.
+func TestWindows(t *testing.T) {
+	if Size != 128<<10 {
+		t.Errorf("a Reader takes %d bytes", Size)
+	}
+	var files []*File
+	var xs []Index
+	reads := &countingReader{}
+	for range maxWindow {
+		h := newHandFile(3, 0)
+		xs = xs[:0]
+		for i := range 32 { // sixteen fill a window
+			xs = append(xs, h.add(1, 0, string(rune('A'+i)), strings.Repeat("v", window/16-RecordLen-1)))
+		}
+		xs = append(xs, h.add(1, 0, "large", strings.Repeat("L", 2*window)))
+		b := h.finish(33)
+		reads.Reader = bytes.NewReader(b)
+		files = append(files, open(t, b))
+		files[len(files)-1].r = &countingReader{Reader: reads.Reader}
+	}
+	var rd Reader
+	value := func(f *File, i int) {
+		key := string(rune('A' + i))
+		if i == 32 {
+			key = "large"
+		}
+		if v, err := rd.Value(f, xs[i], []byte(key)); err != nil || uint64(len(v)) != xs[i].Size {
+			t.Fatalf("value %d: %d bytes, %v", i, len(v), err)
+		}
+	}
+	count := func() (n int) {
+		for _, f := range files {
+			n += f.r.(*countingReader).n
+			f.r.(*countingReader).n = 0
+		}
+		return n
+	}
+	for i := range 16 {
+		for _, f := range files {
+			value(f, i)
+			value(f, 0)
+		}
+	}
+	if n := count(); n != maxWindow {
+		t.Errorf("%d reads for a window of each of %d files", n, maxWindow)
+	}
+	value(files[0], 15)
+	for range 2 {
+		value(files[0], 16)
+		value(files[0], 31)
+	}
+	if n := count(); n != 1 {
+		t.Errorf("%d reads for a second window", n)
+	}
+	for _, order := range [][]int{{0, 31}, {32}} {
+		n := testing.AllocsPerRun(10, func() {
+			for _, i := range order {
+				value(files[0], i)
+			}
+		})
+		if n != 0 {
+			t.Errorf("%v allocations for values %v", n, order)
+		}
+	}
+}
+
+// TestFooterNotRead: an error of the system at the footer is passed on as it is.
+func TestFooterNotRead(t *testing.T) {
+	h := newHandFile(3, 0)
+	h.add(9, 0, "k", strings.Repeat("v", 3*scanChunk))
+	b := h.finish(1)
+	f := open(t, b)
+	boom := errors.New("boom")
+	f.r = failsAt{bytes.NewReader(b), int64(len(b)) - footerLen, boom}
+	n, err := f.Scan(func(int64, error) error { t.Error("damage"); return nil })
+	if err != boom || n.Count != 1 {
+		t.Errorf("%+v, %v", n, err)
+	}
+}
+
+// failsAt reads no byte from an offset on.
+type failsAt struct {
+	*bytes.Reader
+	off int64
+	err error
+}
+
+func (f failsAt) ReadAt(b []byte, off int64) (int, error) {
+	if n := f.off - off; n < int64(len(b)) {
+		n, _ := f.Reader.ReadAt(b[:max(n, 0)], off)
+		return n, f.err
+	}
+	return f.Reader.ReadAt(b, off)
+}

@@ -52,20 +52,15 @@ func DecodeIndex(b []byte) (Index, error) {
 	default:
 		return x, corrupt(0, "blob index", fmt.Errorf("kind %d", b[0]))
 	}
-	off := 1
-	for _, v := range []*uint64{&x.File, &x.Offset, &x.Size} {
-		n := 0
-		if *v, n = binary.Uvarint(b[off:]); n == 0 {
-			return Index{}, corrupt(off, "blob index", record.ErrShort)
-		} else if n < 0 {
-			return Index{}, corrupt(off, "blob index", base.ErrVarint)
-		}
-		off += n
+	f := base.Fields{Buf: b, Off: 1}
+	x = Index{File: f.Uvarint("blob index"), Offset: f.Uvarint("blob index"), Size: f.Uvarint("blob index")}
+	if f.Err != nil {
+		return Index{}, f.Err
 	}
-	if n := len(b) - off; n != 1 {
-		return Index{}, corrupt(off, "codec of the blob index", fmt.Errorf("%d bytes, want 1", n))
+	if f.Left() != 1 {
+		return Index{}, corrupt(f.Off, "codec of the blob index", fmt.Errorf("%d bytes, want 1", f.Left()))
 	}
-	x.Codec = b[off]
+	x.Codec = b[f.Off]
 	return x, nil
 }
 

@@ -84,7 +84,7 @@ func (r *Reader) read(p *part, off, size int64) error {
 	}
 	p.off, p.b = off, p.b[:n]
 	if err := p.f.readAt(p.b, off); err != nil {
-		p.b = p.b[:0]
+		p.b = nil
 		return err
 	}
 	return nil

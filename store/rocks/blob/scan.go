@@ -42,7 +42,7 @@ func (f *File) Scan(damaged func(off int64, err error) error) (Totals, error) {
 		}
 	}
 	err := s.footer()
-	if err != nil && isDamage(err) {
+	if isDamage(err) {
 		err = damaged(s.end, err)
 	}
 	return s.n, err

@@ -110,7 +110,7 @@ func (e *Entries) Next() (bool, error) {
 	}
 	e.At = e.Pos
 	shared, unshared, value, p := EntryHeader(e.Data, e.Pos)
-	if p < 0 || unshared > len(e.Data)-p || value > len(e.Data)-p-unshared || shared > len(e.Key) {
+	if p < 0 || value > len(e.Data)-p-unshared || shared > len(e.Key) {
 		return false, fmt.Errorf("at %d of the block: %w", e.Pos, ErrEntry)
 	}
 	e.Key = append(e.Key[:shared], e.Data[p:p+unshared]...)

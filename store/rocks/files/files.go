@@ -164,7 +164,7 @@ func (s *Set) Close() {
 // ReadFull fills p from offset off. A file that ends before is damage, and so are bytes that the medium does not give
 // back: it is not asked for them again, so that all who read them agree on what is there.
 func (f *File) ReadFull(p []byte, off int64) error {
-	if off < 0 || off > f.Size || int64(len(p)) > f.Size-off {
+	if off < 0 || int64(len(p)) > f.Size-off {
 		return base.Corrupt(f.Path, off, "read", fmt.Errorf("%d bytes wanted, the file has %d", len(p), f.Size))
 	}
 	if f.mem != nil {

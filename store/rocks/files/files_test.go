@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
@@ -61,8 +63,8 @@ func TestSet(t *testing.T) {
 			if err := f.ReadFull(b, int64(1000*round)); err != nil || !bytes.Equal(b, want[i][1000*round:1000*round+100]) {
 				t.Fatalf("file %d: %v", i, err)
 			}
-			if n := s.NumOpen(); n > 3 {
-				t.Fatalf("%d files open", n)
+			if n := s.NumOpen(); n != 3 {
+				t.Fatalf("%d files open, want 3", n)
 			}
 		}
 	}
@@ -188,5 +190,62 @@ func TestCrowded(t *testing.T) {
 	}
 	for _, w := range ws {
 		w.Close()
+	}
+}
+
+// TestAgain: a refusal that goes away is no error; the set is told of it, when it wants to be.
+func TestAgain(t *testing.T) {
+	f, _ := oneFile(t)
+	refuse := false
+	defer disk.Inject(func(op, _ string) error {
+		if refuse = op == "read" && !refuse; refuse {
+			return syscall.EIO
+		}
+		return nil
+	})()
+	told := 0
+	for _, again := range []func(*File, int64, error){nil, func(g *File, off int64, refused error) {
+		if told++; g != f || off != 7 || !errors.Is(refused, syscall.EIO) {
+			t.Errorf("told of %s at %d: %v", g.Name, off, refused)
+		}
+	}} {
+		f.set.Again = again
+		if err := f.ReadFull(make([]byte, 1), 7); err != nil {
+			t.Error(err)
+		}
+	}
+	h, err := f.Acquire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Release()
+	temporary := Temporary(h, "temporary", 5)
+	temporary.Size = 10
+	if err := temporary.ReadFull(make([]byte, 10), 0); err != nil {
+		t.Error(err)
+	}
+	refuse = true // not the next time
+	if err := f.ReadFull(make([]byte, 1), 7); err != nil || told != 1 {
+		t.Errorf("told %d times, %v", told, err)
+	}
+}
+
+// TestPoolAllInUse: a file is opened beyond the bound when every other one is being read.
+func TestPoolAllInUse(t *testing.T) {
+	dir, _ := someFiles(t, 2)
+	s := &Set{Pool: NewPool(1)}
+	defer s.Close()
+	for i := range 2 {
+		f, err := s.Open(dir, fmt.Sprint(i), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Acquire(); err != nil {
+			t.Fatal(err)
+		}
+		defer f.Release()
+	}
+	if n := s.NumOpen(); n != 2 {
+		t.Errorf("%d files open", n)
 	}
 }

@@ -2,6 +2,7 @@ package files
 
 import (
 	"slices"
+	"sort"
 	"sync"
 )
 
@@ -18,13 +19,7 @@ type span struct {
 
 // at returns the first span that ends after off.
 func (l *lost) at(off int64) int {
-	i, _ := slices.BinarySearchFunc(l.spans, off, func(s span, off int64) int {
-		if s.end <= off {
-			return -1
-		}
-		return 1
-	})
-	return i
+	return sort.Search(len(l.spans), func(i int) bool { return l.spans[i].end > off })
 }
 
 // add notes n bytes at off.

@@ -40,12 +40,9 @@ func (w *Windows) InUse() (bytes, windows int64) { return w.lent.Load(), w.Users
 // crowded reports whether more is lent than there is memory for.
 func (w *Windows) crowded() bool { return w.lent.Load() > w.Memory }
 
-// class returns the pool for a size and the size it holds.
+// class returns the pool for a size of at least 1 and the size it holds.
 func class(n int) (pool, size int) {
-	if n <= minWindow {
-		return 0, minWindow
-	}
-	i := bits.Len(uint(n-1)) - bits.Len(uint(minWindow-1))
+	i := bits.Len(uint(n-1) / minWindow)
 	return i, minWindow << i
 }
 
@@ -84,7 +81,7 @@ type Window struct {
 
 // Open starts reading a file.
 func (w *Window) Open(f *File) {
-	w.file, w.off, w.n = f, 0, 0
+	w.file, w.n = f, 0
 	if w.step == 0 {
 		w.All.Users.Add(1)
 	}

@@ -1,10 +1,15 @@
 package files
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
+
+	"kvferry/internal/disk"
 )
 
 // TestWindowSteps: a window doubles while reading goes on, starts small again after a jump, and is as small as can be where
@@ -86,6 +91,117 @@ func TestClasses(t *testing.T) {
 		2*minWindow + 1: {2, 4 * minWindow}, maxWindow: {5, maxWindow}} {
 		if pool, size := class(n); pool != want[0] || size != want[1] {
 			t.Errorf("%d bytes: pool %d of %d, want %d", n, pool, size, want)
+		}
+	}
+}
+
+// TestWindowReads counts what is asked of the file: a window is read once and used to its last byte, and of what is wanted no
+// byte is read twice.
+func TestWindowReads(t *testing.T) {
+	f, want := oneFile(t)
+	reads := 0
+	defer disk.Inject(func(op, _ string) error {
+		if op == "read" {
+			reads++
+		}
+		return nil
+	})()
+	w := Window{All: &Windows{Memory: 1 << 20}}
+	w.Open(f)
+	for _, c := range []struct{ off, need, reads, window int }{
+		{100, 1, 1, firstWindow}, {100, 1, 0, firstWindow}, {101, 0, 0, firstWindow}, // the same bytes again
+		{100, firstWindow, 0, firstWindow}, {99 + firstWindow, 1, 0, firstWindow}, // to the last byte
+		{100, firstWindow + 1, 1, 2 * firstWindow}, {100, 90_000, 1, 99_900}, // more of the same place
+		{0, 1, 1, firstWindow}, {firstWindow, 1, 1, 2 * firstWindow}, // one after another
+		{99_000, 1000, 1, 1000}, // to the end of the file
+	} {
+		reads = 0
+		b, err := w.Read(int64(c.off), c.need)
+		if err != nil || !bytes.Equal(b, want[c.off:c.off+c.need]) || reads != c.reads || w.n != c.window {
+			t.Errorf("%d bytes at %d: %d reads, a window of %d, want %d and %d; %v", c.need, c.off, reads, w.n, c.reads, c.window, err)
+		}
+	}
+}
+
+// TestWindowJumps: what begins up to a window behind the last one goes on, what begins later is a jump.
+func TestWindowJumps(t *testing.T) {
+	f := Temporary(zeros{}, "zeros", 0)
+	f.Size = 1 << 30
+	for off, want := range map[int64]int{1000: 64, 999: 32, 1000 + 64<<10: 64, 1001 + 64<<10: 32} {
+		w := Window{All: &Windows{Memory: 1 << 20}}
+		w.Open(f)
+		w.Read(1000, 1)
+		w.Read(off, 33<<10)
+		if w.step>>10 != 2*want {
+			t.Errorf("at %d: the next window has %d KiB, want %d", off, w.step>>10, 2*want)
+		}
+		w.Close()
+	}
+}
+
+// zeros is a file of zeros.
+type zeros struct{}
+
+func (zeros) ReadAt(b []byte, _ int64) (int, error) {
+	clear(b)
+	return len(b), nil
+}
+
+// TestWindowLends: a buffer that is more than twice what is read next goes back, one of twice as much is kept.
+func TestWindowLends(t *testing.T) {
+	f := Temporary(zeros{}, "zeros", 0)
+	f.Size = 1 << 30
+	for _, c := range []struct {
+		memory      int64
+		first, room int
+	}{
+		{32 << 10, 40 << 10, 64 << 10}, {25 << 10, 40 << 10, 32 << 10}, {32 << 10, 70 << 10, 32 << 10}, {2 << 10, 16 << 10, 16 << 10}, {2 << 10, 17 << 10, 8 << 10},
+	} {
+		w := Window{All: &Windows{Memory: c.memory}}
+		w.Open(f)
+		w.Read(0, c.first)
+		w.All.lent.Store(0) // others gave back: it is not crowded
+		w.Read(1<<20, 1)
+		if n := cap(w.buf); n != c.room {
+			t.Errorf("memory %d: after %d bytes there is room for %d, want %d", c.memory, c.first, n, c.room)
+		}
+		w.Close()
+		w.Close()
+		if _, users := w.All.InUse(); users != 0 {
+			t.Errorf("%d windows after Close", users)
+		}
+	}
+	all := Windows{}
+	for _, n := range []int{10_000, minWindow << len(all.pools)} { // of no pool
+		all.put(make([]byte, n))
+	}
+}
+
+// TestWindowForgets: nothing of a file, or of what could not be read, is returned later.
+func TestWindowForgets(t *testing.T) {
+	f, want := oneFile(t)
+	w := Window{All: &Windows{Memory: 1 << 20}}
+	one := func(f *File, off int64, want byte) {
+		t.Helper()
+		if b, err := w.Read(off, 1); err != nil || b[0] != want {
+			t.Errorf("%v, %v, want %d", b, err, want)
+		}
+	}
+	w.Open(f)
+	one(f, 0, want[0])
+	w.GiveBack()
+	one(f, 0, want[0])
+	other := Temporary(zeros{}, "zeros", 0)
+	other.Size = 100_000
+	w.Open(f)
+	one(f, 1, want[1])
+	w.Open(other)
+	one(other, 1, 0)
+	w.Open(f)
+	f.lost.add(5000, 1, syscall.EIO)
+	for range 2 {
+		if _, err := w.Read(5000, 1); !errors.Is(err, syscall.EIO) {
+			t.Errorf("lost byte: %v", err)
 		}
 	}
 }
