@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
 	"testing"
 
 	"kvferry/internal/findings"
+	"kvferry/internal/formattest"
 	"kvferry/record"
 )
 
@@ -192,6 +194,18 @@ func TestDamagedRows(t *testing.T) {
 		}
 		checkDecoded(t, g.want, append(bytes.Clone(b), 0))
 	}
+}
+
+// TestCodecOutcomes: what is decoded of damaged rows, and what is said of them, is as testdata/codec.txt has it.
+func TestCodecOutcomes(t *testing.T) {
+	var got strings.Builder
+	for _, g := range goldenRows {
+		fmt.Fprintf(&got, "%s: %s\n\n", g.name, formattest.Damaged(raw(t, g.bytes), func(b []byte) string {
+			v, err := decodeLike(g.want, b)
+			return fmt.Sprintf("%+v %v", v, err)
+		}))
+	}
+	formattest.CheckOutcomes(t, "testdata/codec.txt", got.String())
 }
 
 func TestDecodeErrors(t *testing.T) {

@@ -2,6 +2,7 @@ package blackwidow_test
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -14,7 +15,9 @@ import (
 
 func TestDescribe(t *testing.T) {
 	expiring := blackwidow.AppendStringValue(nil, blackwidow.StringValue{Bytes: []byte("v"), Expiry: 1700000000})
-	for _, c := range []struct {
+	var outcomes strings.Builder
+	src := whole(t).Open(t)
+	for i, c := range []struct {
 		keyspace   string
 		key, value []byte
 		want       string
@@ -44,11 +47,16 @@ func TestDescribe(t *testing.T) {
 		{"lists/data_cf", dataKey("k", 5, "123456789"), nil, `list element of "k" v5; key klen=1 @0+4; key key="k" @4+1; key version=5 @5+4; key undecoded="123456789" @9+9; ` +
 			`value value="" @0+0; error offset 17: index: 1 bytes beyond the 8: bytes left over`},
 		{"kv/default", k, nil, `unknown of ""`},
+		{"streams/default", k, blackwidow.AppendStreamMeta(nil, blackwidow.StreamMeta{Stream: versioned.StreamMeta{Added: 3, Last: versioned.ID{7: 1, 15: 2}}, Length: 2, Version: 5}), ``},
 	} {
-		if got := formattest.ShowRow(whole(t).Open(t).Describe("0", c.keyspace, c.key, c.value)); got != c.want {
+		say := func(key, value []byte) string { return formattest.ShowRow(src.Describe("0", c.keyspace, key, value)) }
+		if got := say(c.key, c.value); got != c.want && c.want != "" { // TestDescribeStream has that
 			t.Errorf("%s %q:\ngot  %s\nwant %s", c.keyspace, c.key, got, c.want)
 		}
+		fmt.Fprintf(&outcomes, "row %d: key %s, value %s\n\n", i, formattest.Damaged(c.key, func(b []byte) string { return say(b, c.value) }),
+			formattest.Damaged(c.value, func(b []byte) string { return say(c.key, b) }))
 	}
+	formattest.CheckOutcomes(t, "testdata/outcomes.txt", outcomes.String())
 }
 
 // Every row of the golden databases is decoded without a rest: its fields cover its bytes.

@@ -3,11 +3,13 @@ package floyd
 import (
 	"bytes"
 	"encoding/hex"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"kvferry/internal/formattest"
 	"kvferry/internal/versioned"
 	"kvferry/record"
 )
@@ -121,6 +123,18 @@ func TestDamagedRows(t *testing.T) {
 }
 
 // The order of encoded user keys is that of user keys.
+// TestCodecOutcomes: what is decoded of damaged rows, and what is said of them, is as testdata/codec.txt has it.
+func TestCodecOutcomes(t *testing.T) {
+	var got strings.Builder
+	for _, g := range goldenRows {
+		fmt.Fprintf(&got, "%s: %s\n\n", g.name, formattest.Damaged(raw(t, g.bytes), func(b []byte) string {
+			v, again, err := decode(g.want, b)
+			return fmt.Sprintf("%+v %x %v", v, again, err)
+		}))
+	}
+	formattest.CheckOutcomes(t, "testdata/codec.txt", got.String())
+}
+
 func TestUserKeyOrder(t *testing.T) {
 	keys := []string{"", "\x00", "\x00\x00", "\x00a", "\x01", "a", "a\x00", "a\x00\x00", "a\x00b", "a\x01", "ab", "b", "\xff"}
 	for i := range keys {

@@ -2,6 +2,7 @@ package floyd_test
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -110,4 +111,16 @@ func TestDescribeDamaged(t *testing.T) {
 			describe(c.keyspace, c.key, c.value[:i])
 		}
 	}
+}
+
+// TestOutcomes: what is said of damaged rows is as testdata/outcomes.txt has it.
+func TestOutcomes(t *testing.T) {
+	src := plant(t).Open(t)
+	var got strings.Builder
+	for i, c := range describedRows {
+		say := func(key, value []byte) string { return formattest.ShowRow(src.Describe("0", c.keyspace, key, value)) }
+		fmt.Fprintf(&got, "row %d: key %s, value %s\n\n", i, formattest.Damaged(c.key, func(b []byte) string { return say(b, c.value) }),
+			formattest.Damaged(c.value, func(b []byte) string { return say(c.key, b) }))
+	}
+	formattest.CheckOutcomes(t, "testdata/outcomes.txt", got.String())
 }

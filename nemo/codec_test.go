@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/internal/formattest"
 	"kvferry/record"
 )
 
@@ -165,6 +166,18 @@ func TestSweep(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestCodecOutcomes: what is decoded of damaged rows, and what is said of them, is as testdata/codec.txt has it.
+func TestCodecOutcomes(t *testing.T) {
+	var got strings.Builder
+	for _, g := range goldens {
+		fmt.Fprintf(&got, "%s, %s: %s\n\n", g.codec, g.name, formattest.Damaged(unhex(t, g.bytes), func(b []byte) string {
+			v, err := codecs[g.codec].decode(b)
+			return fmt.Sprintf("%+v %v", v, err)
+		}))
+	}
+	formattest.CheckOutcomes(t, "testdata/codec.txt", got.String())
 }
 
 func TestDecodeErrors(t *testing.T) {

@@ -32,7 +32,8 @@ func TestDescribe(t *testing.T) {
 	src := newMemory(t).stores().Open(t)
 	suffix := string(nemo.AppendSuffix(nil, nemo.Suffix{Version: 5, Expiry: 1700000000}))
 	n := func(v int64) string { return string(nemo.AppendMeta(nil, nemo.Meta{Count: v})[:8]) }
-	for _, c := range []struct{ keyspace, key, value, want string }{
+	var outcomes strings.Builder
+	for i, c := range []struct{ keyspace, key, value, want string }{
 		{"kv", "k", "val" + suffix, `string "k" key="k"@k0+1 value="val"@v0+3 version=5@v3+4 expiry=2023-11-14T22:13:20Z@v7+4 v5 n-1 e1700000000000 meta`},
 		{"kv", "", "short", `string "" key=""@k0+0 v-1 n-1 e0 meta error: offset 0: suffix: need 8 bytes, have 5: too short`},
 		{"kv", "k", "\x00\x00\x00\x00\xff\xff\xff\xff", `string "k" key="k"@k0+1 value=""@v0+0 version=0@v0+4 expiry=1969-12-31T23:59:59Z@v4+4 v0 n-1 e0 meta`},
@@ -55,10 +56,14 @@ func TestDescribe(t *testing.T) {
 		{"zset", "z\x01km", "\x00\x00\x00\x00\x00\x00\xf8\x3f" + suffix, `zset score "k" kind=z@k0+1 klen=1@k1+1 key="k"@k2+1 member="m"@k3+1 score=1.5@v0+8 version=5@v8+4 expiry=2023-11-14T22:13:20Z@v12+4 v5 n-1 e0`},
 		{"zset", string(indexKey("k", "m", -1.5)), suffix, `zset index "k" kind=y@k0+1 klen=1@k1+1 key="k"@k2+1 score=-1.5@k3+8 member="m"@k11+1 version=5@v0+4 expiry=2023-11-14T22:13:20Z@v4+4 v5 n-1 e0`},
 	} {
-		if got := render(src.Describe("0", c.keyspace, []byte(c.key), []byte(c.value))); got != c.want {
+		say := func(key, value []byte) string { return render(src.Describe("0", c.keyspace, key, value)) }
+		if got := say([]byte(c.key), []byte(c.value)); got != c.want {
 			t.Errorf("%s %q:\ngot  %s\nwant %s", c.keyspace, c.key, got, c.want)
 		}
+		fmt.Fprintf(&outcomes, "row %d: key %s, value %s\n\n", i, formattest.Damaged([]byte(c.key), func(b []byte) string { return say(b, []byte(c.value)) }),
+			formattest.Damaged([]byte(c.value), func(b []byte) string { return say([]byte(c.key), b) }))
 	}
+	formattest.CheckOutcomes(t, "testdata/outcomes.txt", outcomes.String())
 }
 
 // TestDescribeGoldens describes all rows of a database that the engine wrote: every byte of key and

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
 	"testing"
 
+	"kvferry/internal/formattest"
 	"kvferry/record"
 )
 
@@ -242,6 +244,35 @@ func TestDamagedRows(t *testing.T) {
 		}
 		checkDecoded(t, g.want, append(bytes.Clone(b), 0))
 	}
+}
+
+// TestOutcomes: what is decoded of damaged rows, and what is said of them, is as testdata/outcomes.txt has it.
+func TestOutcomes(t *testing.T) {
+	var got strings.Builder
+	for _, g := range goldenRows {
+		fmt.Fprintf(&got, "%s: %s\n\n", g.name, formattest.Damaged(raw(t, g.bytes), func(b []byte) string {
+			v, err := decodeLike(g.want, b)
+			return fmt.Sprintf("%+v %v", v, err)
+		}))
+	}
+	for i, c := range described {
+		key, value := raw(t, c.key), raw(t, c.value)
+		lookup := func([]byte) []byte {
+			if c.meta == "" {
+				return nil
+			}
+			return raw(t, c.meta)
+		}
+		for _, slotted := range []bool{false, true} {
+			say := func(key, value []byte) string {
+				row := Describe(c.family, key, value, slotted, lookup)
+				return told(&row)
+			}
+			fmt.Fprintf(&got, "row %d, slots %t: key %s, value %s\n\n", i, slotted, formattest.Damaged(key, func(b []byte) string { return say(b, value) }),
+				formattest.Damaged(value, func(b []byte) string { return say(key, b) }))
+		}
+	}
+	formattest.CheckOutcomes(t, "testdata/outcomes.txt", got.String())
 }
 
 func TestDecodeErrors(t *testing.T) {

@@ -77,20 +77,20 @@ var forms = [...]struct {
 	typ  record.Type
 	pack pack.Kind
 }{
-	TypeString: {formString, record.String, 0}, TypeList: {formList, record.List, 0}, TypeSet: {formSet, record.Set, 0},
-	TypeZSet: {formZSetText, record.ZSet, 0}, TypeHash: {formHash, record.Hash, 0}, TypeZSet2: {formZSet, record.ZSet, 0},
-	TypeModule:      {formOpaque, record.Other, 0},
+	TypeString: {form: formString, typ: record.String}, TypeList: {form: formList, typ: record.List}, TypeSet: {form: formSet, typ: record.Set},
+	TypeZSet: {form: formZSetText, typ: record.ZSet}, TypeHash: {form: formHash, typ: record.Hash}, TypeZSet2: {form: formZSet, typ: record.ZSet},
+	TypeModule:      {form: formOpaque, typ: record.Other},
 	TypeHashZipmap:  {formPackedHash, record.Hash, pack.Zipmap},
 	TypeListZiplist: {formPackedList, record.List, pack.Ziplist}, TypeSetIntset: {formPackedSet, record.Set, pack.Intset},
 	TypeZSetZiplist: {formPackedZSet, record.ZSet, pack.Ziplist}, TypeHashZiplist: {formPackedHash, record.Hash, pack.Ziplist},
-	TypeQuicklist: {formQuicklist, record.List, pack.Ziplist}, TypeStream: {formStream, record.Stream, 0},
+	TypeQuicklist: {formQuicklist, record.List, pack.Ziplist}, TypeStream: {form: formStream, typ: record.Stream},
 	TypeHashListpack: {formPackedHash, record.Hash, pack.Listpack}, TypeZSetListpack: {formPackedZSet, record.ZSet, pack.Listpack},
-	TypeQuicklist2: {formQuicklist2, record.List, pack.Listpack}, TypeStream2: {formStream, record.Stream, 0},
-	TypeSetListpack: {formPackedSet, record.Set, pack.Listpack}, TypeStream3: {formStream, record.Stream, 0},
-	TypeHashExpireRC: {formHashBefore, record.Hash, 0}, TypeHashPackedRC: {formPackedExpiring, record.Hash, pack.Listpack},
-	TypeHashExpire: {formHashDelta, record.Hash, 0}, TypeHashPackedExp: {formPackedExpiring, record.Hash, pack.Listpack},
-	TypeStream4: {formStream, record.Stream, 0}, TypeStream5: {formStream, record.Stream, 0},
-	TypeArray: {formOpaque, record.Other, 0},
+	TypeQuicklist2: {formQuicklist2, record.List, pack.Listpack}, TypeStream2: {form: formStream, typ: record.Stream},
+	TypeSetListpack: {formPackedSet, record.Set, pack.Listpack}, TypeStream3: {form: formStream, typ: record.Stream},
+	TypeHashExpireRC: {form: formHashBefore, typ: record.Hash}, TypeHashPackedRC: {formPackedExpiring, record.Hash, pack.Listpack},
+	TypeHashExpire: {form: formHashDelta, typ: record.Hash}, TypeHashPackedExp: {formPackedExpiring, record.Hash, pack.Listpack},
+	TypeStream4: {form: formStream, typ: record.Stream}, TypeStream5: {form: formStream, typ: record.Stream},
+	TypeArray: {form: formOpaque, typ: record.Other},
 }
 
 // RecordType is the type of records that values of a type are; 0 when it is not read.
@@ -302,7 +302,6 @@ func (d *Decoder) expires(n uint64) int64 {
 	ms := d.expiry + int64(n)
 	if ms < d.expiry || n > math.MaxInt64 {
 		d.in.failf(d.in.offset(), "expiry", "%d ms after %d", n, d.expiry)
-		return 0
 	}
 	return ms
 }

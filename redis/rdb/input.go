@@ -174,11 +174,11 @@ func (in *input) byte(field string) byte {
 	return in.nextByte(field)
 }
 
-func (in *input) nextByte(field string) byte {
+func (in *input) nextByte(field string) (c byte) {
 	if b := in.take(1, field); b != nil {
-		return b[0]
+		c = b[0]
 	}
-	return 0
+	return c
 }
 
 // near returns where the string that is next begins and ends in the window, when it is all there and its length has up to
@@ -200,18 +200,18 @@ func (in *input) near() (from, to int, ok bool) {
 	return from, from + n, n <= len(in.buf)-from
 }
 
-func (in *input) uint32(field string) uint32 {
+func (in *input) uint32(field string) (n uint32) {
 	if b := in.take(4, field); b != nil {
-		return binary.LittleEndian.Uint32(b)
+		n = binary.LittleEndian.Uint32(b)
 	}
-	return 0
+	return n
 }
 
-func (in *input) uint64(field string) uint64 {
+func (in *input) uint64(field string) (n uint64) {
 	if b := in.take(8, field); b != nil {
-		return binary.LittleEndian.Uint64(b)
+		n = binary.LittleEndian.Uint64(b)
 	}
-	return 0
+	return n
 }
 
 // How a length begins.

@@ -3,19 +3,15 @@ package rdb
 import (
 	"bytes"
 	"encoding/binary"
-	"flag"
 	"fmt"
-	"hash/crc32"
 	"io"
-	"os"
 	"strings"
 	"testing"
 
+	"kvferry/internal/formattest"
 	"kvferry/record"
 	"kvferry/redis/rdb/pack"
 )
-
-var update = flag.Bool("update", false, "write what the tests find to testdata")
 
 // part is a piece of a file, which follows the header of a version.
 type part struct {
@@ -214,35 +210,11 @@ func elements(d *Decoder, err error, h *record.Header) string {
 // TestOutcomes: every encoding and opcode is read as testdata/outcomes.txt says, to the field. Of files that are cut at any byte, or have any byte
 // changed, the file has a sum of all that is read and said of them: it changes with a message, an offset or a bound.
 func TestOutcomes(t *testing.T) {
-	const golden = "testdata/outcomes.txt"
 	var got strings.Builder
 	for _, p := range parts() {
 		file := append([]byte(p.header.String()), p.bytes...)
 		fmt.Fprintf(&got, "%s\n%s\n", p.name, outcome(file))
-		cut, changed := crc32.NewIEEE(), crc32.NewIEEE()
-		for i := range file {
-			io.WriteString(cut, outcome(file[:i]))
-			for _, x := range []byte{0x01, 0x80, 0xff} {
-				other := bytes.Clone(file)
-				other[i] ^= x
-				io.WriteString(changed, outcome(other))
-			}
-		}
-		fmt.Fprintf(&got, "cut %08x, changed %08x\n\n", cut.Sum32(), changed.Sum32())
+		fmt.Fprintf(&got, "%s\n\n", formattest.Damaged(file, outcome))
 	}
-	if *update {
-		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	data, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := strings.Split(string(data), "\n\n")
-	for i, text := range strings.Split(got.String(), "\n\n") {
-		if i >= len(want) || text != want[i] {
-			t.Errorf("got\n%s\nwant\n%s\n(-update writes %s: read what changes there)", text, want[min(i, len(want)-1)], golden)
-		}
-	}
+	formattest.CheckOutcomes(t, "testdata/outcomes.txt", got.String())
 }

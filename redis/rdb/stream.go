@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 
 	"kvferry/record"
@@ -81,7 +82,7 @@ func (d *Decoder) beginStream(t Type, h *record.Header) {
 	in.skipStrings(2 * s.nodesLeft)
 	s.entries = in.len("entries")
 	s.last = in.appendID(s.last, "last id")
-	h.Len, h.Last, h.ByName = int64(min(s.entries, 1<<62)), s.last, true
+	h.Len, h.Last, h.ByName = int64(min(s.entries, math.MaxInt64)), s.last, true
 	if t >= TypeStream2 {
 		in.skipLens(2)
 		if s.del = in.appendID(s.del, "max deleted id"); !isZero(s.del) {

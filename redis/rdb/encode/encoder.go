@@ -112,7 +112,6 @@ func (e *Encoder) Elements(elems []record.Element) error {
 func (e *Encoder) element(el *record.Element) error {
 	switch e.typ {
 	case record.String:
-		e.count++
 		e.body = rdb.AppendString(e.body, el.Value)
 		return nil
 	case record.List:
@@ -244,7 +243,7 @@ func (e *Encoder) End() (v Value, ok bool, err error) {
 		if e.typ == record.Other {
 			t = e.form
 		}
-		return Value{Type: t, Body: e.body, Spilt: e.spilt}, e.count > 0, nil
+		return Value{Type: t, Body: e.body}, len(e.body) > 0, nil
 	case e.plain && e.typ == record.ZSet:
 		return e.endZSet()
 	case e.plain:
@@ -438,7 +437,7 @@ func (e *Encoder) opaque(el *record.Element) error {
 	if !rdb.IsModule(el) {
 		return fmt.Errorf("an RDB file cannot hold a value of type %s", record.Quote(el.Name))
 	}
-	e.count, e.form = 1, rdb.TypeModule
+	e.form = rdb.TypeModule
 	e.body = append(e.body, el.Value...)
 	return nil
 }

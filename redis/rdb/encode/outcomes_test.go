@@ -2,19 +2,16 @@ package encode
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"hash/crc32"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
+	"kvferry/internal/formattest"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 )
-
-var update = flag.Bool("update", false, "write what the tests find to testdata")
 
 // sized is a record whose encoding depends on its size, or on what is in it.
 type sized struct {
@@ -125,7 +122,6 @@ func streams() (out []sized) {
 // TestOutcomes: the type, length and a sum of every encoding, in parts as they are spilt, are those of testdata/outcomes.txt: what is written changes with the
 // file, by intent. That it is right is for the round trips here, and for the servers that load it elsewhere, to say.
 func TestOutcomes(t *testing.T) {
-	const golden = "testdata/outcomes.txt"
 	var got strings.Builder
 	records := sizes()
 	for _, v := range versions(t) {
@@ -136,7 +132,7 @@ func TestOutcomes(t *testing.T) {
 			return nil
 		}
 		e := Encoder{Version: v, Memory: 1 << 20, TempDir: t.TempDir(), Spill: spills}
-		fmt.Fprintf(&got, "version %s\n", v.String())
+		fmt.Fprintf(&got, "\nversion %s\n\n", v.String())
 		for _, r := range records {
 			if len(r.elems) > maxPackedItems+1 && v.Number != 12 && r.h.Type != record.List { // once is enough of what is large
 				continue
@@ -163,23 +159,5 @@ func TestOutcomes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if *update {
-		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	data, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := strings.Split(string(data), "\n")
-	version := ""
-	for i, line := range strings.Split(got.String(), "\n") {
-		if strings.HasPrefix(line, "version") {
-			version = line
-		}
-		if i >= len(want) || line != want[i] {
-			t.Fatalf("%s: got\n%s\nwant\n%s\n(-update writes %s: read what changes there)", version, line, want[min(i, len(want)-1)], golden)
-		}
-	}
+	formattest.CheckOutcomes(t, "testdata/outcomes.txt", got.String())
 }

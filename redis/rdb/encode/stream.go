@@ -209,7 +209,6 @@ func (e *Encoder) closeGroup() {
 		s.groups = append(rdb.AppendString(s.groups, c.name), c.state...)
 		s.groups = append(rdb.AppendLen(s.groups, uint64(len(c.ids)/rdb.IDLen)), c.ids...)
 	}
-	s.group = s.group[:0]
 }
 
 // endStream writes what is behind the nodes.
