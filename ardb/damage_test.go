@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"math"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"kvferry/ardb/codec"
 	"kvferry/ardb/engine"
 	"kvferry/format"
+	"kvferry/internal/formattest"
 	"kvferry/internal/memstore"
 	"kvferry/record"
 	"kvferry/store"
@@ -95,6 +97,7 @@ func outcome(t testing.TB, src format.Source, types record.TypeSet) (records, ki
 }
 
 func TestFindings(t *testing.T) {
+	var told strings.Builder
 	list := func(size int64, seq bool, lo, hi codec.Data) raw {
 		return metaOf("l", codec.Value{Kind: codec.KindList, Size: size, Sequential: seq}, lo, hi)
 	}
@@ -211,6 +214,7 @@ func TestFindings(t *testing.T) {
 			[]string{"bad-expiry string a"}, counts{record.Copied: 1}},
 		{"TTL row among records", []raw{row("", codec.KindTTL, elem(codec.KindTTL), codec.IntData(1), text("0"), text("k"))}, nil, nil, counts{record.Housekeeping: 1}},
 	} {
+		told.WriteString(formattest.Told(t, tt.name, func() format.Source { return openRows(t, tt.rows...) }))
 		records, kinds, rows := outcome(t, openRows(t, tt.rows...), record.AllTypes)
 		if !slices.Equal(records, tt.records) || !slices.Equal(kinds, tt.kinds) {
 			t.Errorf("%s: records %q, findings %q", tt.name, records, kinds)
@@ -236,6 +240,7 @@ func TestFindings(t *testing.T) {
 			t.Errorf("%s by type: rows %v, want %v; records %q", tt.name, parts, rows, byType)
 		}
 	}
+	formattest.CheckOutcomes(t, "testdata/damage.txt", told.String())
 }
 
 // TestSettle gives every class the rows of unread records, index rows too.
@@ -293,16 +298,19 @@ func TestDatasetSweep(t *testing.T) {
 			rows = append(rows, raw{bytes.Clone(key), bytes.Clone(val)})
 		}
 	}
+	var told strings.Builder
+	sum, dir := crc32.NewIEEE(), t.TempDir()
 	sweep := func(change func(*raw)) {
 		damaged := slices.Clone(rows)
 		for i := range damaged {
 			damaged[i] = raw{bytes.Clone(rows[i].key), bytes.Clone(rows[i].val)}
 		}
 		change(&damaged[0])
-		outcome(t, openRows(t, damaged...), record.AllTypes)
+		sum.Write([]byte(formattest.Tell(t, openRows(t, damaged...), "0", record.AllTypes, &format.Env{Memory: 8 << 10, TempDir: dir, Deep: true}, 7)))
 	}
-	for range rows {
+	for n := range rows {
 		first := rows[0]
+		sum.Reset()
 		for i := range first.key {
 			for _, x := range []byte{1, 0x80, 0xFF} {
 				sweep(func(r *raw) { r.key[i] ^= x })
@@ -316,7 +324,9 @@ func TestDatasetSweep(t *testing.T) {
 			sweep(func(r *raw) { r.val = r.val[:i] })
 		}
 		rows = append(rows[1:], first)
+		fmt.Fprintf(&told, "row %d: %08x\n\n", n, sum.Sum32())
 	}
+	formattest.CheckOutcomes(t, "testdata/sweep.txt", told.String())
 }
 
 // buried is a keyspace with tombstones of some keys, which its iterators pass over.

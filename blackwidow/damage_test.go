@@ -3,6 +3,7 @@ package blackwidow_test
 import (
 	"bytes"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"math"
 	"slices"
@@ -218,10 +219,12 @@ var damageCases = []damageCase{
 }
 
 func TestDamage(t *testing.T) {
+	var told strings.Builder
 	for _, c := range damageCases {
 		t.Run(c.name, func(t *testing.T) {
 			m := whole(t)
 			c.do(t, m)
+			told.WriteString(formattest.Told(t, c.name, func() format.Source { return m.Open(t) }))
 			for _, memory := range []int64{0, 1} {
 				var l record.Ledger
 				var f formattest.Findings
@@ -241,6 +244,7 @@ func TestDamage(t *testing.T) {
 			}
 		})
 	}
+	formattest.CheckOutcomes(t, "testdata/damage.txt", told.String())
 }
 
 // drainAll reads some records wholly, some in part and some not at all, and settles the expired.
@@ -309,10 +313,12 @@ func TestManyFindings(t *testing.T) {
 // Whatever byte of a row is flipped: no panic, the ledger adds up, and the record is whole or something is
 // found, unless the flip makes another healthy database.
 func TestFlippedRows(t *testing.T) {
+	var told strings.Builder
 	for _, ks := range []string{"strings/default", "hashes/default", "hashes/data_cf", "lists/default", "lists/data_cf",
 		"sets/default", "sets/member_cf", "zsets/default", "zsets/data_cf", "zsets/score_cf"} {
 		keys, values := rowsOf(t, whole(t), ks)
 		for i := range keys {
+			sum := crc32.NewIEEE()
 			for at := range len(keys[i]) + len(values[i]) {
 				for _, bit := range []byte{1, 0x80, 0xff} {
 					key, value := bytes.Clone(keys[i]), bytes.Clone(values[i])
@@ -325,6 +331,7 @@ func TestFlippedRows(t *testing.T) {
 					m.delete(t, ks, keys[i])
 					m.put(ks, key, value)
 					checkReads(t, m, fmt.Sprintf("%s row %d byte %d", ks, i, at))
+					sum.Write([]byte(formattest.Tell(t, m.Open(t), "0", record.AllTypes, &format.Env{Deep: true}, 7)))
 				}
 			}
 			for n := range len(values[i]) {
@@ -338,8 +345,10 @@ func TestFlippedRows(t *testing.T) {
 				m.put(ks, keys[i][:n], values[i])
 				checkReads(t, m, fmt.Sprintf("%s row %d key cut to %d", ks, i, n))
 			}
+			fmt.Fprintf(&told, "%s row %d: %08x\n\n", ks, i, sum.Sum32())
 		}
 	}
+	formattest.CheckOutcomes(t, "testdata/flipped.txt", told.String())
 }
 
 func rowsOf(t *testing.T, m *memory, name string) (keys, values [][]byte) {

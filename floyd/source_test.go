@@ -3,6 +3,8 @@ package floyd_test
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"hash/crc32"
 	"math"
 	"os"
 	"path/filepath"
@@ -199,7 +201,9 @@ func TestDead(t *testing.T) {
 
 // TestFlippedRows: whatever byte of a row is flipped and wherever it is cut, each row gets one class and reading goes on.
 func TestFlippedRows(t *testing.T) {
-	for _, c := range describedRows {
+	var told strings.Builder
+	for i, c := range describedRows {
+		sum := crc32.NewIEEE()
 		instance, cf, _ := strings.Cut(strings.TrimPrefix(c.keyspace, "db0/"), "/")
 		if cf == "other_cf" {
 			continue
@@ -208,10 +212,11 @@ func TestFlippedRows(t *testing.T) {
 			p := plant(t)
 			p.hash(0, "other", 5, "f", suffixed("v"))
 			p.Store(instance).Put(cf, key, value)
-			records, _, _ := p.read() // which holds the ledger to the rows
-			if !slices.Contains(records, `hash "other" "f"="v"`) {
-				t.Errorf("%s %x = %x: %q", c.keyspace, key, value, records)
+			text := formattest.Tell(t, p.Open(t), "0", record.AllTypes, &format.Env{Deep: true}, 3)
+			if !strings.Contains(text, "hash \"other\" in \"0\" expires 0 false len 1 last  by name true\n  0 \"f\" \"v\"") {
+				t.Errorf("%s %x = %x: %s", c.keyspace, key, value, text)
 			}
+			sum.Write([]byte(text))
 		}
 		for _, at := range []int{0, 7, 8, 9, 10, 11, 18, 19, 20, len(c.key) - 1} {
 			if at < len(c.key) {
@@ -227,7 +232,9 @@ func TestFlippedRows(t *testing.T) {
 			read(c.key, value)
 			read(c.key, c.value[:at])
 		}
+		fmt.Fprintf(&told, "row %d: %08x\n\n", i, sum.Sum32())
 	}
+	formattest.CheckOutcomes(t, "testdata/flipped.txt", told.String())
 }
 
 // TestElementLosses: scores that are no numbers are left out, and strings are noted that look like HyperLogLogs of others.

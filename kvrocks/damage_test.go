@@ -174,6 +174,7 @@ var planted = []struct {
 
 // TestPlanted: each fault is found, costs its own rows, and leaves a ledger that adds up; Describe decodes every row.
 func TestPlanted(t *testing.T) {
+	var told strings.Builder
 	for _, c := range planted {
 		t.Run(c.name, func(t *testing.T) {
 			m := formattest.NewMemory(t, kvrocks.New())
@@ -201,8 +202,10 @@ func TestPlanted(t *testing.T) {
 				}
 			}
 			describeAll(t, src)
+			told.WriteString(formattest.Told(t, c.name, func() format.Source { return m.Open(t) }))
 		})
 	}
+	formattest.CheckOutcomes(t, "testdata/damage.txt", told.String())
 }
 
 // describeAll decodes all rows.

@@ -224,10 +224,12 @@ func TestDamage(t *testing.T) {
 			m.Store("list").Put("default", []byte("Lk"), nemo.AppendListMeta(nil, nemo.ListMeta{Count: 3, Left: 2, Right: 1 << 60, NextSeq: 1<<60 + 1, Suffix: s1}))
 		}, "", "list", "housekeeping=1 copied=4"},
 	}
+	var told strings.Builder
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			m := whole(t)
 			c.break_(m)
+			told.WriteString(formattest.Told(t, c.name, func() format.Source { return m.Open(t) }))
 			for _, memory := range []int64{0, 1, 400} { // lists in memory, by way of files, of an array
 				for _, deep := range []bool{true, false} {
 					checkDamage(t, m, &format.Env{Memory: memory, Deep: deep}, c.kinds, c.where, c.ledger)
@@ -235,6 +237,7 @@ func TestDamage(t *testing.T) {
 			}
 		})
 	}
+	formattest.CheckOutcomes(t, "testdata/damage.txt", told.String())
 }
 
 // checkDamage reads a damaged dataset, with its elements and without, and compares findings and ledger.

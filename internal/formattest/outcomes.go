@@ -6,9 +6,14 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+
+	"kvferry/format"
+	"kvferry/record"
 )
 
 var update = flag.Bool("update", false, "write what tests find to files in testdata")
@@ -51,4 +56,79 @@ func Damaged(b []byte, say func([]byte) string) string {
 	}
 	io.WriteString(cut, say(append(bytes.Clone(b), 0)))
 	return fmt.Sprintf("cut or longer %08x, changed %08x", cut.Sum32(), changed.Sum32())
+}
+
+// Told says in a paragraph all that is read of a source: records, findings and ledger; and in sums the same of other ways to read
+// it: with little memory, not deeply, in small batches, type by type, and without its elements.
+func Told(t testing.TB, name string, open func() format.Source) string {
+	t.Helper()
+	dir := t.TempDir()
+	way := func(memory int64, deep bool, batch int, byType bool) string {
+		src := open()
+		out := ""
+		for _, db := range src.Databases() {
+			passes := []record.TypeSet{record.AllTypes}
+			if byType {
+				passes = passes[:0]
+				for _, typ := range src.Types(db).Types() {
+					passes = append(passes, record.Of(typ))
+				}
+			}
+			for _, types := range passes {
+				out += Tell(t, src, db, types, &format.Env{Memory: memory, Deep: deep, TempDir: dir}, batch)
+			}
+		}
+		return out
+	}
+	out := name + "\n" + way(1<<20, true, 7, false) + "other ways:"
+	for _, other := range []string{way(1, true, 7, false), way(400, true, 1, false), way(1<<20, false, 2, false), way(1<<20, true, 3, true), way(1<<20, true, 0, false)} {
+		out += fmt.Sprintf(" %08x", crc32.ChecksumIEEE([]byte(other)))
+	}
+	return out + "\n\n"
+}
+
+// Tell says all that is read of types of a database, so many elements at a time; 0 is none. The ledger has to add up.
+func Tell(t testing.TB, src format.Source, db string, types record.TypeSet, e *format.Env, batch int) string {
+	t.Helper()
+	var out strings.Builder
+	var l record.Ledger
+	e.Ledger = &l
+	e.Report = func(f record.Finding) {
+		fmt.Fprintf(&out, "%s %s, %s of %q in %q %s at %s %d: %s\n", f.Severity, f.Kind, f.Type, f.Key, f.DB, f.Keyspace, f.Place.File, f.Place.Off, f.Detail)
+	}
+	r := RecordsOf(t, src, db, types, format.Span{}, e)
+	dst := make([]record.Element, batch)
+	for {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			fmt.Fprintf(&out, "%v\n", err)
+			break
+		}
+		fmt.Fprintf(&out, "%s %q in %q expires %d %t len %d last %x by name %t\n", h.Type, h.Key, h.DB, h.ExpireMS, h.Expired, h.Len, h.Last, h.ByName)
+		if h.Expired {
+			r.Settle(record.Expired)
+		}
+		for err == nil && batch > 0 {
+			var n int
+			n, err = r.Read(dst)
+			for _, x := range dst[:n] {
+				fmt.Fprintf(&out, "  %d %.40q %.40q %v %d\n", x.Kind, x.Name, x.Value, x.Score, x.ExpireMS)
+			}
+		}
+		if err != nil && err != io.EOF {
+			fmt.Fprintf(&out, "  %v\n", err)
+		}
+	}
+	if err := r.Close(); err != nil {
+		fmt.Fprintf(&out, "%v\n", err)
+	}
+	CheckLedger(t, &l)
+	rows := l.Snapshot()
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		fmt.Fprintf(&out, "%s: %s; %d entries, %d visible\n", name, Classes(&l, name), rows[name].Entries, rows[name].Visible)
+	}
+	return out.String()
 }
