@@ -1,7 +1,6 @@
 package ardb
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 
@@ -56,7 +55,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 
 // keepSpan keeps the elements whose integers are not too far apart.
 func (t *target) keepSpan(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
-	var span *intSpan // looked up with the first integer
+	var span *codec.Span // looked up with the first integer
 	bits := t.format.spanBits()
 	return dataset.KeepIf(batch, func(e *record.Element) bool {
 		v, ok := codec.CanonicalInt(e.Name)
@@ -64,44 +63,12 @@ func (t *target) keepSpan(h *record.Header, batch []record.Element, report func(
 			return true
 		}
 		if span == nil {
-			span = t.span(h)
+			span = t.spans.Of(h)
 		}
-		if span.take(v, 1<<bits) {
+		if span.Take(v, 1<<bits) {
 			return true
 		}
 		report(record.Loss{Kind: LossIntSpan, Drops: true, Detail: fmt.Sprintf("%d is 2^%d or more from another integer of the key", v, bits)})
 		return false
 	})
-}
-
-// intSpan follows the integers of one collection that is written.
-type intSpan struct {
-	key  []byte
-	typ  record.Type
-	db   string
-	ints codec.IntRange
-}
-
-// span returns the state of the record that h describes. A pass hands in the same header for all batches
-// of all its records, one after the other.
-func (t *target) span(h *record.Header) *intSpan {
-	v, ok := t.spans.Load(h)
-	if !ok {
-		v, _ = t.spans.LoadOrStore(h, new(intSpan))
-	}
-	s := v.(*intSpan)
-	if s.typ != h.Type || s.db != h.DB || !bytes.Equal(s.key, h.Key) {
-		s.key, s.typ, s.db, s.ints = append(s.key[:0], h.Key...), h.Type, h.DB, codec.IntRange{}
-	}
-	return s
-}
-
-// take adds an integer unless that makes the span too wide.
-func (s *intSpan) take(v int64, limit uint64) bool {
-	r := s.ints.With(v)
-	if r.Span() >= limit {
-		return false
-	}
-	s.ints = r
-	return true
 }

@@ -262,14 +262,10 @@ func (p *pass) indexed(user []byte) error {
 
 // beginString checks the value, which stays in the row ahead.
 func (p *pass) beginString() (bool, error) {
-	v := &p.meta
+	v, err := &p.meta, error(nil)
 	if v.Count != 1 {
-		p.inside = false
-		p.bad(FindMalformedValue, record.String, p.head.Key, fmt.Errorf("a string with %d values", v.Count))
-		return false, nil
-	}
-	var err error
-	if p.first, err = v.Next("string"); err == nil {
+		err = fmt.Errorf("a string with %d values", v.Count)
+	} else if p.first, err = v.Next("string"); err == nil {
 		err = v.End()
 	}
 	if err != nil {

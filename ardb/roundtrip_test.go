@@ -4,9 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"math"
+	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -176,6 +181,93 @@ func testRoundTrip(t *testing.T, kind string, mem bool, seed uint64) {
 	if !mem {
 		checkStrings(t, src, &want)
 	}
+}
+
+// TestWriteStrings: strings written at once become the tables that they become one by one, of rows in order only.
+func TestWriteStrings(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	var batch []record.StringRecord
+	for i := range 700 {
+		value := []byte([]string{"", "12", "-9223372036854775808", "1e+20", "text"}[r.IntN(5)])
+		if r.IntN(50) == 0 {
+			value = bytes.Repeat([]byte("long "), r.IntN(60_000))
+		}
+		batch = append(batch, record.StringRecord{Key: fmt.Appendf(nil, "key%0*d", 3+i/200, i), Value: value, ExpireMS: []int64{-1, 0, clock.UnixMilli() + int64(i)}[r.IntN(3)]})
+	}
+	slices.SortFunc(batch, func(a, b record.StringRecord) int { return bytes.Compare(a.Key, b.Key) })
+	for kind := range creators {
+		var files [2]map[string]string
+		for way := range files {
+			dir := filepath.Join(t.TempDir(), "new")
+			target := create(t, dir, createOptions(t, kind, "0"))
+			w, err := target.Shard(0, "0", record.AllTypes, 1<<20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if way == 0 {
+				err = record.WriteStrings(w, batch)
+			} else {
+				err = errors.Join(w.(record.StringWriter).WriteStrings(batch[:300]), w.(record.StringWriter).WriteStrings(batch[300:]))
+			}
+			if err := errors.Join(err, w.Close()); err != nil {
+				t.Fatal(err)
+			}
+			src, err := target.Finish(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := 0
+			readRecords(t, src, "0", record.AllTypes, format.Span{}, testEnv(noFindings(t)), func(h *record.Header, elems []record.Element) {
+				if s := &batch[got]; !bytes.Equal(h.Key, s.Key) || !bytes.Equal(elems[0].Value, s.Value) || h.ExpireMS != max(0, s.ExpireMS) {
+					t.Fatalf("%s: %.40q, expiry %d; want %s %.40q, %d", h.Key, elems[0].Value, h.ExpireMS, s.Key, s.Value, s.ExpireMS)
+				}
+				got++
+			})
+			if got != len(batch) {
+				t.Errorf("%s: %d strings, want %d", kind, got, len(batch))
+			}
+			src.Close()
+			files[way] = tables(t, dir)
+		}
+		if len(files[0]) == 0 || !maps.Equal(files[0], files[1]) {
+			t.Errorf("%s: the tables differ", kind)
+		}
+		target := create(t, filepath.Join(t.TempDir(), "wrong"), createOptions(t, kind, "0"))
+		w, err := target.Shard(0, "0", record.AllTypes, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ones := w.(record.StringWriter)
+		if err := ones.WriteStrings(batch[1:2]); err != nil {
+			t.Fatal(err)
+		}
+		if err := ones.WriteStrings(batch[1:2]); err == nil || !strings.Contains(err.Error(), "a second record of this key (string)") {
+			t.Errorf("%s: twice: %v", kind, err)
+		}
+		if err := ones.WriteStrings(batch[:1]); err == nil || !strings.Contains(err.Error(), "records must ascend") {
+			t.Errorf("%s: out of order: %v", kind, err)
+		}
+		w.Abort()
+		target.Abort()
+	}
+}
+
+// tables returns the tables below a directory.
+func tables(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if ext := filepath.Ext(path); err != nil || ext != ".sst" && ext != ".ldb" {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		out[filepath.Base(path)] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // checkStrings reads strings several at a time: all records are those that were written, and each row of a string is counted

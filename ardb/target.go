@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"kvferry/ardb/codec"
 	"kvferry/ardb/engine"
@@ -24,7 +23,7 @@ type target struct {
 	kind    string
 	builder store.Builder
 	options *format.CreateOptions
-	spans   sync.Map          // *record.Header to *intSpan: see ElementLosses
+	spans   codec.Spans       // see ElementLosses
 	ttl     *dataset.RowFiles // LevelDB: rows of the TTL index
 }
 

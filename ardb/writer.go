@@ -10,6 +10,7 @@ import (
 	"kvferry/ardb/codec"
 	"kvferry/ardb/engine"
 	"kvferry/internal/extsort"
+	"kvferry/internal/scratch"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -42,6 +43,7 @@ type writer struct {
 	hasPrev bool
 
 	key, val, tail []byte
+	arena          []byte // rows of strings; room has them
 	room           [batchRows]store.Row
 }
 
@@ -58,11 +60,8 @@ func newWriter(t *target, shard int, db string, ns []byte, run store.Run, memory
 
 // Begin starts a record.
 func (w *writer) Begin(h *record.Header) error {
-	if w.hasPrev && bytes.Compare(w.prev, h.Key) >= 0 {
-		if bytes.Equal(w.prev, h.Key) {
-			return w.errorf(h.Key, "a second record of this key (%s): Ardb holds one type per key", h.Type)
-		}
-		return w.errorf(h.Key, "after key %s: records must ascend", record.Quote(w.prev))
+	if err := w.follows(h.Key, h.Type); err != nil {
+		return err
 	}
 	if h.Type < record.String || h.Type > record.Stream {
 		return w.errorf(h.Key, "no type %d", h.Type)
@@ -77,6 +76,17 @@ func (w *writer) Begin(h *record.Header) error {
 		w.sorts.Reset()
 	}
 	return nil
+}
+
+// follows reports as an error that a key is not after the one before.
+func (w *writer) follows(key []byte, t record.Type) error {
+	switch c := bytes.Compare(w.prev, key); {
+	case !w.hasPrev || c < 0:
+		return nil
+	case c == 0:
+		return w.errorf(key, "a second record of this key (%s): Ardb holds one type per key", t)
+	}
+	return w.errorf(key, "after key %s: records must ascend", record.Quote(w.prev))
 }
 
 // Write takes elements.
@@ -188,11 +198,8 @@ func (w *writer) End() error {
 	if err := w.run.Append(w.key, w.val); err != nil {
 		return err
 	}
-	if w.expire > 0 && w.ttl != nil {
-		w.tail = codec.AppendTTLKey(w.tail[:0], ttlIndex, w.expire, codec.TextData([]byte(w.db)), w.user)
-		if err := w.ttl.Add(0, w.tail, ttlValue); err != nil {
-			return err
-		}
+	if err := w.addTTL(w.user, w.expire); err != nil {
+		return err
 	}
 	switch w.typ {
 	case record.String:
@@ -203,6 +210,50 @@ func (w *writer) End() error {
 		}
 	}
 	return w.rows(w.sorter, prefix)
+}
+
+// WriteStrings writes whole strings, each as its META row.
+func (w *writer) WriteStrings(batch []record.StringRecord) error {
+	for len(batch) > 0 {
+		n := 0
+		w.arena = scratch.Room(w.arena, len(batch[0].Key)+len(batch[0].Value)+scratch.Beside)
+		for ; n < min(len(batch), batchRows) && len(w.arena) < arenaBatch; n++ {
+			if err := w.string(&batch[n], &w.room[n]); err != nil {
+				return err
+			}
+		}
+		if err := w.run.AppendGroup(&store.Group{Rows: w.room[:n]}); err != nil {
+			return err
+		}
+		batch = batch[n:]
+	}
+	clear(w.room[:])
+	w.arena = scratch.Reset(w.arena)
+	return nil
+}
+
+// string makes the row of a string in the arena.
+func (w *writer) string(s *record.StringRecord, row *store.Row) error {
+	if err := w.follows(s.Key, record.String); err != nil {
+		return err
+	}
+	w.prev, w.hasPrev = append(w.prev[:0], s.Key...), true
+	key := len(w.arena)
+	w.arena = append(codec.AppendPrefix(w.arena, w.ns, s.Key), byte(codec.KindMeta), 0)
+	value := len(w.arena)
+	v := codec.Value{Kind: codec.KindString, ExpireMS: max(0, s.ExpireMS), Size: 1}
+	w.arena = codec.AppendNumber(codec.AppendHead(w.arena, &v, 1), s.Value)
+	row.Key, row.Value = w.arena[key:value], w.arena[value:]
+	return w.addTTL(s.Key, v.ExpireMS)
+}
+
+// addTTL adds a record to the TTL index that LevelDB has.
+func (w *writer) addTTL(key []byte, ms int64) error {
+	if ms == 0 || w.ttl == nil {
+		return nil
+	}
+	w.tail = codec.AppendTTLKey(w.tail[:0], ttlIndex, ms, codec.TextData([]byte(w.db)), key)
+	return w.ttl.Add(0, w.tail, ttlValue)
 }
 
 // appendMeta appends the value of the META row.
@@ -226,22 +277,10 @@ func (w *writer) appendMeta(dst []byte) []byte {
 	case record.ZSet:
 		v.Kind = codec.KindZSet
 	default:
-		v.Kind, v.Last = codec.KindStream, codec.TextData(w.lastID())
+		v.Kind, v.Last = codec.KindStream, codec.TextData(codec.LastID(w.last, w.max))
 		return append(codec.AppendHead(dst, &v, w.names.N), w.names.Names...)
 	}
 	return append(append(codec.AppendHead(dst, &v, 2), w.min...), w.max...)
-}
-
-// lastID is the last id that was generated, at least that of the last entry.
-func (w *writer) lastID() []byte {
-	id := w.last
-	if len(id) != codec.IDSize || bytes.Compare(id, w.max) < 0 {
-		id = w.max
-	}
-	if len(id) != codec.IDSize {
-		id = make([]byte, codec.IDSize)
-	}
-	return id
 }
 
 // rows writes the element rows of a sorter in order. prefix is the length of the user key's part of w.key.

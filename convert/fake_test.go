@@ -266,6 +266,24 @@ func (r *fakeReader) NextStrings() ([]record.StringRecord, error) {
 	return r.whole, nil
 }
 
+// Strings hands out the current string and up to two that follow.
+func (r *fakeReader) Strings(bound []byte) ([]record.StringRecord, error) {
+	if len(r.cur.Elems) != 1 {
+		return nil, nil
+	}
+	r.recs = append([]fakeRecord{*r.cur}, r.recs...)
+	r.cur = nil
+	n := 1
+	for n < min(3, len(r.recs)) && (bound == nil || bytes.Compare(r.recs[n].Key, bound) < 0) {
+		n++
+	}
+	rest := r.recs[n:]
+	r.recs = r.recs[:n]
+	batch, err := r.NextStrings()
+	r.recs = append(slices.Clone(r.recs), rest...)
+	return batch, err
+}
+
 func (r *fakeReader) Read(dst []record.Element) (int, error) {
 	if r.s.onRead != nil {
 		r.s.onRead()

@@ -2,10 +2,10 @@ package convert
 
 import "kvferry/record"
 
-// wholeStrings returns the reader as one of several strings at once, where such a string is a record of its own: nothing of
-// another type has its name, and it does not expire while it is written. nil: it is none.
+// wholeStrings returns the reader as one of several strings at once, unless they may expire while they are written. nil: it
+// is none.
 func (x *task) wholeStrings() record.StringReader {
-	if x.lapse != nil || !x.sameName && len(x.Types.Types()) > 1 {
+	if x.lapse != nil {
 		return nil
 	}
 	r, _ := x.reader.(record.StringReader)
@@ -29,7 +29,6 @@ func (x *task) copyStrings(r record.StringReader) (int, error) {
 		if x.keepsString(&batch[i]) {
 			continue
 		}
-		batch[i].Class = record.Lost
 		if err := x.writeStrings(batch[from:i]); err != nil {
 			return 0, err
 		}
@@ -44,14 +43,21 @@ func (x *task) keepsString(s *record.StringRecord) bool {
 	s.Header(h)
 	h.DB, x.opaque = x.TargetDB, false
 	if x.drops() {
+		s.Class = record.Lost
+		return false
+	}
+	if x.isTaken() {
+		s.Class = x.giveName()
 		return false
 	}
 	one := x.batch[:1]
 	one[0] = record.Element{Value: s.Value}
 	if len(x.target.ElementLosses(h, one, x.report)) == 0 {
+		s.Class = record.Lost
 		return false
 	}
 	s.DB, s.Value, s.ExpireMS = h.DB, one[0].Value, h.ExpireMS
+	x.takeName(s.Key)
 	return true
 }
 

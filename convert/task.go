@@ -275,10 +275,8 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 			return err
 		}
 	}
-	if kept && !x.sameName {
-		x.lastKey, x.hasLast = append(x.lastKey[:0], h.Key...), true
-	}
 	if kept {
+		x.takeName(h.Key)
 		d := x.hasher.End(&x.header)
 		x.digests[h.Type].Add(d)
 		if x.lapse != nil {
@@ -298,6 +296,13 @@ func (x *task) begin(h *record.Header) {
 // isTaken reports whether the name of the current record belongs to the one before it.
 func (x *task) isTaken() bool {
 	return !x.sameName && x.hasLast && bytes.Equal(x.lastKey, x.header.Key)
+}
+
+// takeName gives a name to a record that is kept.
+func (x *task) takeName(key []byte) {
+	if !x.sameName {
+		x.lastKey, x.hasLast = append(x.lastKey[:0], key...), true
+	}
 }
 
 // keeps reports whether the current record is one in the target with count elements left: a stream may be empty.
@@ -418,20 +423,25 @@ func keyspacesOf(src format.Source, db string, h *record.Header) []string {
 
 // taken leaves out the current record because its name is taken.
 func (x *task) taken() error {
-	if something, err := x.something(); err != nil || !something {
-		return err
+	something, err := x.something()
+	if err == nil && something {
+		x.reader.Settle(x.giveName())
 	}
-	if x.renames != nil {
-		to := newName(x.renames, rename{db: x.DB, typ: x.header.Type, key: x.header.Key})
-		x.lose(record.Loss{Kind: record.LossSameName, Detail: "written as " + record.Quote(to)})
-		if x.dropsAs(to) {
-			x.reader.Settle(record.Lost) // the loss is counted where the new name comes up
-		}
-		return nil
+	return err
+}
+
+// giveName counts the loss of the current record, whose name is taken, and returns the class of its rows.
+func (x *task) giveName() record.Class {
+	if x.renames == nil {
+		x.lose(record.Loss{Kind: record.LossSameName, Drops: true, Detail: "the target holds each name under one type only"})
+		return record.Lost
 	}
-	x.lose(record.Loss{Kind: record.LossSameName, Drops: true, Detail: "the target holds each name under one type only"})
-	x.reader.Settle(record.Lost)
-	return nil
+	to := newName(x.renames, rename{db: x.DB, typ: x.header.Type, key: x.header.Key})
+	x.lose(record.Loss{Kind: record.LossSameName, Detail: "written as " + record.Quote(to)})
+	if x.dropsAs(to) {
+		return record.Lost // the loss is counted where the new name comes up
+	}
+	return record.Copied
 }
 
 // something reports whether the current record is one, which most are not without elements.

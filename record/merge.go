@@ -24,16 +24,18 @@ func MergeBy(compare func(a, b *Header) int, readers ...Reader) Reader {
 	}
 	m := &merged{compare: compare, readers: readers}
 	for i, r := range readers {
-		m.queue = append(m.queue, head{r: r, n: i})
+		strings, _ := r.(StringRunner)
+		m.queue = append(m.queue, head{r: r, strings: strings, n: i})
 	}
 	return m
 }
 
 // head is the next record of a reader.
 type head struct {
-	r Reader
-	n int // of the reader
-	h *Header
+	r       Reader
+	strings StringRunner // that is the Reader; nil: it is none
+	n       int          // of the reader
+	h       *Header
 }
 
 // merged keeps the readers sorted by their next records. There are few (one per type or partition), and the reader just
@@ -44,10 +46,15 @@ type merged struct {
 	queue   []head // the first has the current record
 	asked   int    // how many of the queue, from its end, have a record
 	current bool   // there is a current record
+	held    bool   // which Next returns, still
 }
 
 // Next advances the reader of the last record and returns the smallest head.
 func (m *merged) Next() (*Header, error) {
+	if m.held {
+		m.held = false
+		return m.queue[0].h, nil
+	}
 	if m.current {
 		m.current = false
 		m.asked--
@@ -71,6 +78,32 @@ func (m *merged) Next() (*Header, error) {
 	}
 	m.current = true
 	return m.queue[0].h, nil
+}
+
+// NextStrings moves to the next record and returns it and those that follow in its reader up to the next one of another,
+// when they are strings.
+func (m *merged) NextStrings() ([]StringRecord, error) {
+	if _, err := m.Next(); err != nil {
+		return nil, err
+	}
+	batch, err := m.Strings(nil)
+	m.held = len(batch) == 0 && err == nil
+	return batch, err
+}
+
+// Strings returns the current record and those that follow in its reader up to the next one of another, when they are
+// strings.
+func (m *merged) Strings(bound []byte) ([]StringRecord, error) {
+	first := &m.queue[0]
+	if first.strings == nil || first.h.Type != String {
+		return nil, nil
+	}
+	if len(m.queue) > 1 {
+		if next := m.queue[1].h.Key; bound == nil || bytes.Compare(next, bound) < 0 {
+			bound = next
+		}
+	}
+	return first.strings.Strings(bound)
 }
 
 // place moves head i to its place among those after it.

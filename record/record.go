@@ -7,7 +7,9 @@
 package record
 
 import (
+	"bytes"
 	"fmt"
+	"sort"
 	"strings"
 )
 
@@ -219,6 +221,23 @@ type StringReader interface {
 	// the last. They live, and their views, until the next call of NextStrings or Next. Until then the
 	// caller may change them; instead of calling Settle it sets Class.
 	NextStrings() ([]StringRecord, error)
+}
+
+// StringRunner is a Reader that hands out the strings that follow one that Next returned.
+type StringRunner interface {
+	Reader
+	// Strings returns the current record, a string that was not read, and those at hand that follow it with keys below
+	// bound; nil is no bound. It moves past them. None and no error says that the record is to be had by Read only. They
+	// live, and may be changed, like those of NextStrings.
+	Strings(bound []byte) ([]StringRecord, error)
+}
+
+// UpTo is how many strings, which are in order, have keys below bound; nil is no bound.
+func UpTo(batch []StringRecord, bound []byte) int {
+	if n := len(batch); bound == nil || n == 0 || bytes.Compare(batch[n-1].Key, bound) < 0 {
+		return n
+	}
+	return sort.Search(len(batch), func(i int) bool { return bytes.Compare(batch[i].Key, bound) >= 0 })
 }
 
 // Writer takes records in ascending (Key, Type) order.

@@ -203,6 +203,116 @@ func TestMergeOrdersByKeyThenType(t *testing.T) {
 	}
 }
 
+// runner is a list whose strings come with those that follow, some of them.
+type runner struct {
+	list
+	current *Header
+	unread  bool
+	some    func(n int) int
+}
+
+func (l *runner) Next() (*Header, error) {
+	h, err := l.list.Next()
+	l.current, l.unread = h, err == nil
+	return h, err
+}
+
+func (l *runner) Strings(bound []byte) (batch []StringRecord, err error) {
+	if !l.unread || l.current.Type != String {
+		return nil, errors.New("no string is current")
+	}
+	l.unread = false
+	for h := l.current; ; h = &l.headers[0] {
+		batch = append(batch, StringRecord{DB: h.DB, Key: h.Key})
+		if len(batch) > 1 {
+			l.headers = l.headers[1:]
+		}
+		if len(l.headers) == 0 || l.headers[0].Type != String {
+			break
+		}
+	}
+	n := 1 + UpTo(batch[1:], bound)
+	n = l.some(n)
+	for _, s := range slices.Backward(batch[n:]) {
+		l.headers = slices.Insert(l.headers, 0, Header{DB: s.DB, Type: String, Key: s.Key})
+	}
+	return batch[:n], nil
+}
+
+// TestMergeStrings: strings come at once or one by one, from readers that can and cannot, in the one order.
+func TestMergeStrings(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	several := 0
+	for range 500 {
+		var readers []Reader
+		var want []Header
+		for i := range 2 + r.IntN(4) {
+			var headers []Header
+			for range r.IntN(12) {
+				headers = append(headers, Header{DB: fmt.Sprint(i), Key: []byte{byte('a' + r.IntN(20))}, Type: []Type{String, String, Hash}[r.IntN(3)]})
+			}
+			slices.SortStableFunc(headers, func(a, b Header) int { return Compare(&a, &b) })
+			headers = slices.CompactFunc(headers, func(a, b Header) bool { return Compare(&a, &b) == 0 })
+			want = append(want, headers...)
+			if i%2 == 0 {
+				readers = append(readers, &runner{list: list{headers: headers}, some: func(n int) int { return 1 + r.IntN(n) }})
+			} else {
+				readers = append(readers, &list{headers: headers})
+			}
+		}
+		slices.SortStableFunc(want, func(a, b Header) int { return Compare(&a, &b) })
+		inner := Merge(readers[1:]...) // a merge is a reader of another one
+		m := Merge(readers[0], inner).(StringReader)
+		var got []Header
+		for len(got) < len(want) {
+			if r.IntN(3) > 0 {
+				batch, err := m.NextStrings()
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, s := range batch {
+					got = append(got, Header{DB: s.DB, Key: s.Key, Type: String})
+				}
+				if several += max(0, len(batch)-1); len(batch) > 0 {
+					continue
+				}
+			}
+			h, err := m.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, err := m.Read(make([]Element, 1)); n != 1 || err != nil {
+				t.Fatalf("%s: %d, %v", h.Key, n, err)
+			}
+			got = append(got, *h)
+		}
+		for i := range want {
+			if got[i].DB != want[i].DB || Compare(&got[i], &want[i]) != 0 {
+				t.Fatalf("record %d: %+v, want %+v", i, got[i], want[i])
+			}
+		}
+		if batch, err := m.NextStrings(); len(batch) > 0 || err != io.EOF {
+			t.Fatalf("after the last: %v, %v", batch, err)
+		}
+	}
+	if several == 0 {
+		t.Error("strings came one by one")
+	}
+}
+
+// TestUpTo: keys below a bound, which belongs to another record itself.
+func TestUpTo(t *testing.T) {
+	batch := []StringRecord{{Key: []byte("b")}, {Key: []byte("d")}, {Key: []byte("f")}}
+	for bound, want := range map[string]int{"": 0, "b": 0, "c": 1, "d": 1, "e": 2, "f": 2, "f\x00": 3} {
+		if got := UpTo(batch, []byte(bound)); got != want {
+			t.Errorf("up to %q: %d, want %d", bound, got, want)
+		}
+	}
+	if UpTo(batch, nil) != 3 || UpTo(nil, []byte("x")) != 0 {
+		t.Error("without a bound, or without strings")
+	}
+}
+
 // TestMergeMany: random readers come out in order, those of one key and type in the order of the readers.
 func TestMergeMany(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))

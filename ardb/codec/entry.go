@@ -122,3 +122,14 @@ func (d *Data) served(dst []byte) []byte {
 	}
 	return AppendServed(dst, *d)
 }
+
+// LastID is the last id that a stream generated, as META has it: at least that of its last entry.
+func LastID(last, entry []byte) []byte {
+	if len(last) != IDSize || bytes.Compare(last, entry) < 0 {
+		last = entry
+	}
+	if len(last) != IDSize {
+		return make([]byte, IDSize)
+	}
+	return last
+}

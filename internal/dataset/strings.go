@@ -121,12 +121,27 @@ func (s *stringRows) NextStrings() ([]record.StringRecord, error) {
 			return nil, err
 		}
 	}
+	return s.take(len(s.batch) - s.next)
+}
+
+// take returns the next n strings of the batch.
+func (s *stringRows) take(n int) ([]record.StringRecord, error) {
 	if err := s.reload(); err != nil {
 		return nil, err
 	}
 	from := s.next
-	s.next = len(s.batch)
-	return s.batch[from:], nil
+	s.next += n
+	return s.batch[from:s.next], nil
+}
+
+// Strings returns the current string and those of the batch that follow it.
+func (s *stringRows) Strings(bound []byte) ([]record.StringRecord, error) {
+	if !s.unread {
+		return nil, nil
+	}
+	s.unread = false
+	s.next--
+	return s.take(1 + record.UpTo(s.batch[s.next+1:], bound))
 }
 
 // Read returns the string.

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -110,7 +111,7 @@ func TestStringsAtOnce(t *testing.T) {
 		}
 		return i
 	}
-	rng, i := rand.New(rand.NewSource(1)), 0
+	rng, i, several := rand.New(rand.NewSource(1)), 0, 0
 	for err == nil {
 		if rng.Intn(3) == 0 {
 			var batch []record.StringRecord
@@ -130,13 +131,32 @@ func TestStringsAtOnce(t *testing.T) {
 			continue
 		}
 		var h *record.Header
-		if h, err = r.Next(); err == nil {
-			i = next(h.Key, i)
-			r.Settle(settle(i))
+		if h, err = r.Next(); err != nil {
+			break
 		}
+		if rng.Intn(2) == 0 {
+			bound := fmt.Appendf(nil, "%03d", i+2+rng.Intn(40))
+			batch, err := r.(record.StringRunner).Strings(bound)
+			if err != nil || len(batch) == 0 {
+				t.Fatalf("%d strings after %s, %v", len(batch), h.Key, err)
+			}
+			for j := range batch {
+				if i = next(batch[j].Key, i); j > 0 && bytes.Compare(batch[j].Key, bound) >= 0 || string(batch[j].Value) != "v" {
+					t.Fatalf("%s up to %s: %+v", batch[j].Key, bound, batch[j])
+				}
+				batch[j] = record.StringRecord{Class: settle(i)}
+			}
+			several += len(batch) - 1
+			if batch, err = r.(record.StringRunner).Strings(nil); len(batch) > 0 || err != nil {
+				t.Fatalf("they are not current any more: %v, %v", batch, err)
+			}
+			continue
+		}
+		i = next(h.Key, i)
+		r.Settle(settle(i))
 	}
 	r.Settle(record.Lost)
-	if r.Close(); err != io.EOF || i < rows-2 || tally.Rows != want.Rows {
+	if r.Close(); err != io.EOF || i < rows-2 || several == 0 || tally.Rows != want.Rows {
 		t.Errorf("%v after %d, rows %v, want %v", err, i, tally.Rows, want.Rows)
 	}
 }

@@ -161,6 +161,16 @@ func (r *selected) NextStrings() ([]record.StringRecord, error) {
 	}
 }
 
+// Strings returns those of the current string and those that follow it that are selected; it is one of them.
+func (r *selected) Strings(bound []byte) ([]record.StringRecord, error) {
+	run, ok := r.Reader.(record.StringRunner)
+	if !ok {
+		return nil, nil
+	}
+	batch, err := run.Strings(bound)
+	return r.admitted(batch), err
+}
+
 // admitted moves those of a batch that are selected to its front and returns them, in their order.
 func (r *selected) admitted(batch []record.StringRecord) []record.StringRecord {
 	n := 0
@@ -237,6 +247,9 @@ func (r *weighed) Next() (*record.Header, error) {
 
 // NextStrings leaves all to Next.
 func (r *weighed) NextStrings() ([]record.StringRecord, error) { return nil, nil }
+
+// Strings leaves the current record to Read.
+func (r *weighed) Strings([]byte) ([]record.StringRecord, error) { return nil, nil }
 
 // weigh reads elements of a record until it is large enough, or ends before that.
 func (r *weighed) weigh(h *record.Header) (bool, error) {

@@ -276,6 +276,31 @@ func TestApplyStrings(t *testing.T) {
 	}
 }
 
+// Strings hands out the next batch as the strings that follow the current one.
+func (r *stringReader) Strings([]byte) ([]record.StringRecord, error) { return r.NextStrings() }
+
+// TestApplyRuns: of the strings that follow one that was selected those are left that are selected one by one.
+func TestApplyRuns(t *testing.T) {
+	batch := []record.StringRecord{{Key: []byte("a1")}, {Key: []byte("b1"), Class: record.Copied}, {Key: []byte("a2")}}
+	s := Selection{Filter: Filter{Match: []string{"a*"}}}
+	r := s.Apply(context.Background(), &stringReader{batches: [][]record.StringRecord{batch}}, ApplyOptions{Now: now}).(record.StringRunner)
+	got, err := r.Strings(nil)
+	if err != nil || len(got) != 2 || string(got[0].Key)+string(got[1].Key) != "a1a2" || batch[2].Class != record.Filtered {
+		t.Errorf("%v of %v, %v", got, batch, err)
+	}
+	if got, err := r.Strings(nil); len(got) > 0 || err != io.EOF {
+		t.Errorf("%v, %v", got, err)
+	}
+	// What is weighed is read one by one, and so are strings of a reader that knows none that follow.
+	full := &stringReader{batches: [][]record.StringRecord{batch}}
+	for _, r := range []record.Reader{(&Selection{MinBytes: 1}).Apply(context.Background(), full, ApplyOptions{Now: now}),
+		(&Selection{}).Apply(context.Background(), &reader{}, ApplyOptions{Now: now})} {
+		if got, err := r.(record.StringRunner).Strings(nil); got != nil || err != nil {
+			t.Errorf("%v, %v", got, err)
+		}
+	}
+}
+
 // Where nothing is selected, the context still ends the reading.
 func TestApplyIsCancelled(t *testing.T) {
 	boom := errors.New("boom")

@@ -152,16 +152,22 @@ func (w *Writer) add(shared int, key, value, suffix []byte) error {
 
 // ascends reports whether key, which shares so many bytes with the last one, is after it.
 func (w *Writer) ascends(key []byte, shared int) bool {
-	switch {
-	case w.entries == 0:
+	if w.entries == 0 {
 		w.first = append(w.first, key...)
 		return true
+	}
+	return w.after(w.last, key, shared)
+}
+
+// after reports whether key is after last, with which it shares so many bytes.
+func (w *Writer) after(last, key []byte, shared int) bool {
+	switch {
 	case !w.bytes:
-		return w.o.Comparer.From(w.last, key, shared) < 0
+		return w.o.Comparer.From(last, key, shared) < 0
 	case shared == len(key):
 		return false
 	}
-	return shared == len(w.last) || w.last[shared] < key[shared]
+	return shared == len(last) || last[shared] < key[shared]
 }
 
 // fits reports whether a row of n bytes goes into the block being built, which has rows.

@@ -48,11 +48,10 @@ func known(g *store.Group, n int) int {
 // maxPlain bounds the parts of rows that addPlain adds.
 const maxPlain = 1 << 10
 
-// addPlain adds rows of a group, from row n on, as long as they are small, in bytewise order and go into the block being
-// built, and returns how many. It does what add does to each, with all that changes at hand.
+// addPlain adds rows of a group, from row n on, as long as they are small, in order and go into the block being built, and returns how many. It does what add does to each, with all that changes at hand.
 func (w *Writer) addPlain(g *store.Group, n int) int {
 	d := &w.data
-	if !w.bytes || w.entries == 0 || d.empty() || w.o.Format == LevelDB || len(g.Prefix)+len(g.Tail) > maxPlain {
+	if w.entries == 0 || d.empty() || w.o.Format == LevelDB || len(g.Prefix)+len(g.Tail) > maxPlain {
 		return 0
 	}
 	var (
@@ -80,8 +79,8 @@ func (w *Writer) addPlain(g *store.Group, n int) int {
 			next = append(append(room[:len(g.Prefix)], key...), g.Tail...)
 		}
 		shared := base.CommonPrefix(last, next, known(g, n))
-		if shared == len(next) || shared < len(last) && last[shared] > next[shared] {
-			break // out of order, as add will say
+		if !w.after(last, next, shared) {
+			break // as add will say
 		}
 		w.filter.add(next, shared)
 		keys, vals = keys+len(next), vals+len(value)+len(g.Suffix)
