@@ -19,9 +19,6 @@ func (l *Reader) tooLong(head, size int) error {
 		return l.damaged(head, fmt.Errorf("fragment of type %d and %d bytes, where its block has room for %d", typ, size, room))
 	}
 	err := fmt.Errorf("fragment of %d bytes, %d left in its block", size, l.n-l.pos-head)
-	if l.n == BlockSize {
-		return l.damaged(head, err)
-	}
 	if e := l.torn(); e != ErrTorn {
 		return err
 	}
@@ -44,13 +41,10 @@ func (l *Reader) torn() error {
 	return ErrTorn
 }
 
-// wholeAt reports whether a fragment with a right checksum stands at i of the block; with reuse
+// wholeAt reports whether a fragment with a right checksum stands at i of the block, where a header has room; with reuse
 // only one that carries this log's number counts.
 func (l *Reader) wholeAt(i int, reuse bool) bool {
 	b := l.block[i:l.n]
-	if len(b) < HeaderLen {
-		return false
-	}
 	size, typ := int(binary.LittleEndian.Uint16(b[4:])), b[6]
 	head := headerLen(typ)
 	if !known(typ) || head+size > len(b) || (reuse && head == HeaderLen) {
@@ -78,16 +72,17 @@ func (l *Reader) damaged(head int, cause error) error {
 			return err
 		}
 		if l.n == 0 {
-			l.ended, l.Leftover = true, true
+			l.Leftover = true
 			return io.EOF
 		}
 	}
 }
 
 // Resync moves to the start of the next block, to go on after damage other than ErrWithin. The bytes of this block are
-// done with even when it is the last, shorter one.
+// done with even when it is the last, shorter one. A block that was looked at to judge the damage is read.
 func (l *Reader) Resync() {
-	if l.pos = l.n; l.n < BlockSize {
-		l.ended = true
+	l.ZeroAt = -1
+	if l.blockOff == l.judged {
+		l.pos = l.n
 	}
 }

@@ -42,7 +42,7 @@ const maxManifestZeros = 64 << 20
 
 // headerLen is the length of the header of a fragment.
 func headerLen(typ byte) int {
-	if typ > fragReuse && typ <= 2*fragReuse || typ >= FragTimestamps && known(typ) && typ&fragLaterReuse != 0 {
+	if typ > fragReuse && typ <= 2*fragReuse || typ > FragCompression && known(typ) && typ&fragLaterReuse != 0 {
 		return ReuseHeaderLen
 	}
 	return HeaderLen
@@ -67,6 +67,7 @@ type Reader struct {
 	n        int   // bytes in block
 	pos      int   // next fragment in block
 	blockOff int64 // of block in the file
+	judged   int64 // the block of the fragment that was read last
 	rec      []byte
 	ended    bool
 	reuse    bool  // fragments carry the log's number
@@ -191,7 +192,7 @@ func (l *Reader) Body(off int64) (io.Reader, error) {
 		return nil, errors.ErrUnsupported
 	}
 	start := off / BlockSize * BlockSize
-	again := NewReader(io.NewSectionReader(r, start, math.MaxInt64-start), uint64(l.number))
+	again := NewReader(io.NewSectionReader(r, start, math.MaxInt64), uint64(l.number))
 	again.blockOff = start
 	if err := again.fill(); err != nil {
 		return nil, err
@@ -238,7 +239,7 @@ func (l *Reader) ahead() int {
 	if !ok {
 		return 0
 	}
-	total := 0
+	var total int
 	for off := l.blockOff + BlockSize; ; off += BlockSize {
 		var h [HeaderLen]byte
 		if _, err := r.ReadAt(h[:], off); err != nil {
@@ -293,7 +294,7 @@ func (l *Reader) next() (typ byte, payload []byte, off int64, err error) {
 			return 0, nil, l.at(), err
 		}
 	}
-	off = l.at()
+	off, l.judged = l.at(), l.blockOff
 	b := l.block[l.pos:l.n]
 	size := int(binary.LittleEndian.Uint16(b[4:]))
 	typ = b[6]

@@ -333,8 +333,11 @@ func TestWhatIsLeft(t *testing.T) {
 			t.Errorf("behind %d blocks: %s", blocks, s)
 		}
 	}
-	if _, _, err := NewReader(bytes.NewReader([]byte{1}), 7).Next(); err != ErrTorn {
-		t.Errorf("one byte: %v", err)
+	l = NewReader(bytes.NewReader([]byte{1}), 7)
+	for _, want := range []error{ErrTorn, io.EOF} {
+		if _, _, err := l.Next(); err != want {
+			t.Errorf("one byte: %v, want %v", err, want)
+		}
 	}
 }
 

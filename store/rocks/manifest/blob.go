@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"kvferry/store/rocks/base"
@@ -81,9 +82,9 @@ var errGarbage = errors.New("more garbage than blobs")
 // older ones than those that tables name as their oldest, and younger ones that are nothing but garbage.
 func (f *Family) Blobs() []Blob {
 	linked := map[uint64]bool{}
-	oldest := ^uint64(0)
+	oldest := uint64(math.MaxUint64)
 	for _, t := range f.Tables {
-		if t.OldestBlob > 0 {
+		if t.OldestBlob != 0 {
 			linked[t.OldestBlob] = true
 			oldest = min(oldest, t.OldestBlob)
 		}

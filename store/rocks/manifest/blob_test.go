@@ -46,6 +46,8 @@ func TestBlobs(t *testing.T) {
 		{"one", [][]byte{add(20), tableEdit(30, 20)}, "[20: 0 0]"},
 		{"garbage adds up", [][]byte{add(20), tableEdit(30, 20), blobEdit(TagBlobGarbage, 20, 3, 300), blobEdit(TagBlobGarbageOld, 20, 1, 50)}, "[20: 4 350]"},
 		{"older than what any table names", [][]byte{add(20), add(21), add(22), tableEdit(30, 21), tableEdit(31, 22)}, "[21: 0 0 22: 0 0]"},
+		{"a table that names none", [][]byte{add(1), add(2), tableEdit(30, 2), tableEdit(31, 0)}, "[2: 0 0]"},
+		{"the first of all", [][]byte{add(1), tableEdit(30, 1)}, "[1: 0 0]"},
 		{"all garbage", [][]byte{add(20), add(21), tableEdit(30, 20), blobEdit(TagBlobGarbage, 21, 10, 1000)}, "[20: 0 0]"},
 		{"all garbage, and a table names it", [][]byte{add(20), tableEdit(30, 20), blobEdit(TagBlobGarbage, 20, 10, 1000)}, "[20: 10 1000]"},
 		{"the table is gone", [][]byte{add(20), add(21), tableEdit(30, 20), tableEdit(31, 21), {TagDeletedFile, 1, 30}}, "[21: 0 0]"},
@@ -95,5 +97,24 @@ func TestCustomFields(t *testing.T) {
 	}
 	if e, err = Decode(append(tags, handmade.EditNumber(TagLogNumber, 5)...)); err != nil || e.logNumber != 5 {
 		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+// TestUniqueID: that of a table has 16 bytes; one of another length is none. A checksum is none without a value or a function.
+func TestUniqueID(t *testing.T) {
+	k := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
+	id := "\x01\x02\x03\x04\x05\x06\x07\x08\x11\x12\x13\x14\x15\x16\x17\x18\x19"
+	for n, want := range map[int]UniqueID{15: {}, 16: {0x0807060504030201, 0x1817161514131211}, 17: {}} {
+		b := append(handmade.EditNumber(TagNewFile4, 1), 10, 1)
+		b = append(append(b, handmade.BoundEdit(handmade.Bounds{Smallest: k, Largest: k})...), 1, 1, FileUniqueID, byte(n))
+		e, err := Decode(append(append(b, id[:n]...), FileTerminate))
+		if err != nil || e.added[0].UniqueID != want {
+			t.Errorf("%d bytes: %+v, %v", n, e, err)
+		}
+	}
+	for _, c := range []struct{ name, value, want string }{{"crc", "v", "crc"}, {"crc", "", ""}, {"Unknown", "v", ""}, {"Unknown", "", ""}} {
+		if sum := checksum([]byte(c.name), []byte(c.value)); sum.Func != c.want || (len(sum.Value) == 1) != (c.want != "") {
+			t.Errorf("checksum %q of %q: %+v", c.value, c.name, sum)
+		}
 	}
 }

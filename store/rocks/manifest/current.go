@@ -28,12 +28,18 @@ func Current(dir string) (string, error) {
 		return "", err
 	}
 	name, ok := strings.CutSuffix(string(b), "\n")
-	num, isManifest := strings.CutPrefix(name, "MANIFEST-")
-	if _, err := strconv.ParseUint(num, 10, 64); !ok || !isManifest || err != nil {
+	if _, isManifest := manifestNumber(name); !ok || !isManifest {
 		return "", base.Corrupt(filepath.Join(dir, CurrentName), 0, "manifest name",
 			fmt.Errorf("have %s, want \"MANIFEST-<number>\\n\"", record.Quote(b)))
 	}
 	return name, nil
+}
+
+// manifestNumber returns the number in the name of a MANIFEST; false if it is not one.
+func manifestNumber(name string) (uint64, bool) {
+	digits, ok := strings.CutPrefix(name, "MANIFEST-")
+	n, err := strconv.ParseUint(digits, 10, 64)
+	return n, ok && err == nil
 }
 
 // notStore says what a directory without CURRENT holds.

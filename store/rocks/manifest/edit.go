@@ -167,7 +167,6 @@ func level(f *base.Fields) int {
 	l := f.Uvarint32("level")
 	if l >= maxLevels {
 		f.Fail("level", fmt.Errorf("level %d", l))
-		return 0
 	}
 	return int(l)
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -68,7 +69,8 @@ func TestVersion(t *testing.T) {
 func TestCurrent(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct{ content, name string }{{"MANIFEST-000005\n", "MANIFEST-000005"}, {"", ""}, {"MANIFEST-000005", ""}, {"MANIFEST-\n", ""},
-		{"MANIFEST-00x\n", ""}, {"../MANIFEST-000005\n", ""}, {"MANIFEST-000005\n\n", ""}} {
+		{"MANIFEST-00x\n", ""}, {"../MANIFEST-000005\n", ""}, {"MANIFEST-000005\n\n", ""},
+		{"MANIFEST-00000a\n", ""}, {"MANIFEST-18446744073709551615\n", "MANIFEST-18446744073709551615"}, {"MANIFEST-18446744073709551616\n", ""}} {
 		if err := os.WriteFile(filepath.Join(dir, CurrentName), []byte(tt.content), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -78,6 +80,9 @@ func TestCurrent(t *testing.T) {
 		}
 		if tt.name == "" {
 			wantCorrupt(t, err, CurrentName)
+			if want := fmt.Sprintf("%s/CURRENT: offset 0: manifest name: have %q, want \"MANIFEST-<number>\\n\"", dir, tt.content); err.Error() != want {
+				t.Errorf("%v, want %s", err, want)
+			}
 		}
 	}
 	os.WriteFile(filepath.Join(dir, CurrentName), []byte("MANIFEST-000099\n"), 0o644)
@@ -96,10 +101,13 @@ func TestNotStore(t *testing.T) {
 		}
 	}
 	want(dir, "it is empty")
-	for i := range 7 {
+	for i, names := range []string{"file0", "file0, file1", "file0, file1, file2", "file0, file1, file2, file3", "file0, file1, file2, file3, file4",
+		"file0, file1, file2, file3, file4 and 1 more", "file0, file1, file2, file3, file4 and 2 more"} {
 		os.WriteFile(filepath.Join(dir, fmt.Sprint("file", i)), nil, 0o644)
+		if err := readError(dir); err == nil || !strings.HasSuffix(err.Error(), "there is no CURRENT, only "+names) {
+			t.Errorf("%v, want %s", err, names)
+		}
 	}
-	want(dir, "file0, file1, file2, file3, file4 and 2 more")
 	want(filepath.Join(dir, "file0"), "it is a file")
 	if err := readError(filepath.Join(dir, "missing")); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrNotStore) {
 		t.Errorf("error %v", err)
@@ -268,8 +276,10 @@ func TestAtomicGroups(t *testing.T) {
 	if n := len(v.Sorted()); n != 3 {
 		t.Errorf("%d column families, want 3", n)
 	}
-	if len(found) != 1 || found[0].Kind != "torn-manifest" || found[0].Severity != record.Error {
-		t.Errorf("findings %+v", found)
+	want := record.Finding{Kind: "torn-manifest", Severity: record.Error, Place: record.Place{File: "MANIFEST-000005", Off: record.NoOffset, Level: -1},
+		Detail: "the MANIFEST ends within an atomic group; the 2 edits of it that are there are not applied"}
+	if !reflect.DeepEqual(found, []record.Finding{want}) {
+		t.Errorf("findings %+v, want %+v", found, want)
 	}
 	d.Edit(handmade.EditNumber(TagLogNumber, 1))
 	wantCorrupt(t, readError(d.Finish()), "MANIFEST-000005")
@@ -280,6 +290,10 @@ func TestAtomicGroups(t *testing.T) {
 	if v, err := Read(context.Background(), d.Finish(), func(f record.Finding) { found = append(found, f) }); err != nil || len(v.Sorted()) != 1 ||
 		len(found) != 1 || found[0].Kind != "torn-manifest" {
 		t.Errorf("one edit of a group: %+v, %v", found, err)
+	}
+	d.Edit(handmade.EditNumber(TagLogNumber, 1))
+	if err := readError(d.Finish()); err == nil || !strings.Contains(err.Error(), "an atomic group is interrupted") {
+		t.Errorf("a group is interrupted after one edit: %v", err)
 	}
 }
 
@@ -367,5 +381,48 @@ func TestNotesOfLogs(t *testing.T) {
 		if e, err := Decode(edit); err != nil || e.nextFile != 30 {
 			t.Errorf("%s: %+v, %v", name, e, err)
 		}
+	}
+}
+
+// TestWhoseTags: the lowest number that LevelDB does not know, and one below it that it does not know either, are of RocksDB.
+func TestWhoseTags(t *testing.T) {
+	empty := base.AppendKey(nil, nil, base.Trailer(1, base.KindPut)) // the shortest bound there is
+	bounds := handmade.BoundEdit(handmade.Bounds{Smallest: empty, Largest: empty})
+	for name, c := range map[string]struct {
+		edit  []byte
+		rocks bool
+	}{
+		"a table of LevelDB":         {slices.Concat(handmade.EditNumber(TagNewFile, 1), []byte{10, 1}, bounds), false},
+		"a table of RocksDB":         {slices.Concat(handmade.EditNumber(TagNewFile2, 1), []byte{10, 1}, bounds, []byte{1, 1}), true},
+		"the lowest log that counts": {handmade.EditNumber(TagMinLogToKeep, 1), true},
+		"the log":                    {handmade.EditNumber(TagLogNumber, 1), false},
+	} {
+		if e, err := Decode(c.edit); err != nil || e.rocks != c.rocks {
+			t.Errorf("%s: of RocksDB %t, %v", name, e.rocks, err)
+		}
+	}
+}
+
+// TestCounters: a new database has no logs.
+func TestCounters(t *testing.T) {
+	var w Writer
+	w.Counters(33)
+	e, err := Decode(w.buf)
+	if err != nil || !e.hasLogNumber || e.logNumber != 0 || e.prevLog != 0 || e.nextFile != 33 || e.lastSeq != 1 {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+// TestOnlyZeros: a MANIFEST of nothing but zeros is not read to its end, however long it is.
+func TestOnlyZeros(t *testing.T) {
+	dir := handmade.NewDB(t).Finish()
+	if err := os.Truncate(filepath.Join(dir, "MANIFEST-000005"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(dir, "MANIFEST-000005"), 1<<40); err != nil {
+		t.Skip(err)
+	}
+	if err := readError(dir); err == nil || !strings.Contains(err.Error(), "more than 67108864 bytes of zeros") {
+		t.Error(err)
 	}
 }

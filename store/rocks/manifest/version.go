@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
 	"kvferry/record"
 	"kvferry/store"
@@ -74,7 +73,7 @@ func Read(ctx context.Context, dir string, report func(record.Finding)) (*Versio
 		return nil, err
 	}
 	v := &Version{Name: name, Path: filepath.Join(dir, name), Size: st.Size(), Mentioned: map[uint64]bool{}}
-	v.Number, _ = strconv.ParseUint(strings.TrimPrefix(name, "MANIFEST-"), 10, 64)
+	v.Number, _ = manifestNumber(name)
 	v.Families = map[uint32]*Family{0: newFamily(0, "default")}
 	return v, v.replay(ctx, logfile.NewReader(logfile.Within(ctx, io.NewSectionReader(f, 0, v.Size)), 0), report)
 }
@@ -234,7 +233,7 @@ func (v *Version) Sorted() []*Family {
 
 // FirstLog is the lowest log number that some column family still needs.
 func (v *Version) FirstLog() uint64 {
-	low := ^uint64(0)
+	low := uint64(math.MaxUint64)
 	for _, f := range v.Families {
 		low = min(low, f.LogNumber)
 	}

@@ -128,10 +128,7 @@ func (d *Batch) short(start int) bool {
 
 // pass calls f with an entry. A value that goes beyond the part in memory is read as f wants it.
 func (d *Batch) pass(e *Entry, f func(Entry) error) error {
-	beyond := int64(0)
-	if e.Size > 0 {
-		beyond = e.Size - int64(len(e.Value))
-	}
+	beyond := max(e.Size-int64(len(e.Value)), 0) // Size is 0 when the whole value is there
 	tail := io.LimitedReader{R: d.src, N: beyond}
 	if beyond > 0 {
 		e.From, e.Value = io.MultiReader(bytes.NewReader(e.Value), &tail), nil
@@ -177,7 +174,6 @@ func (e *Entry) decode(d *base.Fields, rest int64) bool {
 		return false
 	default:
 		e.refuse(d, tag)
-		return false
 	}
 	e.Key = d.Prefixed("key")
 	if e.Kind == base.KindDelete || e.Kind == base.KindSingleDelete {

@@ -2,6 +2,7 @@ package wal
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -99,5 +100,25 @@ func TestLargeAtTheEdges(t *testing.T) {
 	}
 	if r, ok := d.Seqs(); ok {
 		t.Errorf("a batch of nothing takes the sequence numbers %v", r)
+	}
+}
+
+// TestLastByte: of a batch in parts the last byte is decoded, too, when it is alone in its part.
+func TestLastByte(t *testing.T) {
+	value := strings.Repeat("v", batchChunk-12-6)
+	for last, want := range map[byte]string{base.KindNoop: "<nil>", 0x55: "offset 65537: tag: write batch with tag 0x55: not supported by the native reader"} {
+		b := handmade.Batch(7, handmade.Op(base.KindPut, "k", value), []byte{last})
+		if last == base.KindNoop {
+			b = handmade.Batch(7, handmade.Op(base.KindPut, "k", value), handmade.Op(last))
+		} else {
+			binary.LittleEndian.PutUint32(b[8:], 1)
+		}
+		if len(b) != batchChunk+1 {
+			t.Fatalf("%d bytes", len(b))
+		}
+		d := &Batch{src: bytes.NewReader(b), rest: int64(len(b))}
+		if err := d.Decode(func(Entry) error { return nil }); fmt.Sprint(err) != want {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }

@@ -37,6 +37,9 @@ func TestEntries(t *testing.T) {
 	if got != want || err != nil {
 		t.Errorf("%s, %v\nwant %s", got, err, want)
 	}
+	if got, err := decode(handmade.Batch(base.MaxSequence, op(base.KindPut, "a", "1"))); got != "72057594037927935:0/1 a=1" || err != nil {
+		t.Errorf("the last sequence number: %s, %v", got, err)
+	}
 	if got, err := decode(handmade.Batch(10)); got != "" || err != nil {
 		t.Errorf("an empty batch: %s, %v", got, err)
 	}
@@ -52,7 +55,13 @@ func TestRefused(t *testing.T) {
 		batch       []byte
 		unsupported bool
 	}{
-		{"begin of a prepared transaction", handmade.Batch(1, []byte{0x09}), true},
+		{"begin of a prepared transaction (tag 0x9)", handmade.Batch(1, []byte{0x09}), true},
+		{"end of a prepared transaction (tag 0xa)", handmade.Batch(1, []byte{0x0a}), true},
+		{"commit of a prepared transaction (tag 0xb)", handmade.Batch(1, []byte{0x0b}), true},
+		{"rollback of a prepared transaction (tag 0xc)", handmade.Batch(1, []byte{0x0c}), true},
+		{"begin of a persisted prepared transaction (tag 0x12)", handmade.Batch(1, []byte{0x12}), true},
+		{"begin of an unprepared transaction (tag 0x13)", handmade.Batch(1, []byte{0x13}), true},
+		{"commit of a prepared transaction with timestamp (tag 0x15)", handmade.Batch(1, []byte{0x15}), true},
 		{"wide-column entity", handmade.Batch(1, op(0x16, "k", "v")), true},
 		{"wide-column entity", handmade.Batch(1, handmade.OpCF(base.KindCFWideColumns, 1, "k", "v")), true},
 		{"value with a write time", handmade.Batch(1, op(base.KindWriteTime, "k", "v")), true},
@@ -66,6 +75,7 @@ func TestRefused(t *testing.T) {
 		{"need 9 bytes, have 1", head(1, base.KindPut, 9, 'x'), false},
 		{"varint", head(1, base.KindPut, 0xff), false},
 		{"sequence number", handmade.Batch(1<<60, op(base.KindPut, "a", "b")), false},
+		{"sequence number", handmade.Batch(base.MaxSequence+1, op(base.KindPut, "a", "b")), false},
 	} {
 		got, err := decode(tt.batch)
 		var c *record.CorruptError
@@ -121,7 +131,7 @@ func TestNewBatch(t *testing.T) {
 func TestPeekSeq(t *testing.T) {
 	b := handmade.Batch(77, handmade.Op(base.KindPut, "a", "1"))
 	for n := range b {
-		if seq, ok := PeekSeq(b[:n]); ok != (n >= 8) || ok && seq != 77 {
+		if seq, ok := PeekSeq(b[:n]); ok != (n >= 8) || ok && seq != 77 || !ok && seq != 0 {
 			t.Errorf("%d bytes: %d, %t", n, seq, ok)
 		}
 	}
