@@ -96,12 +96,12 @@ func (a *attempt) prepare(ctx context.Context) (rep *Report, err error) {
 // openSource opens the source, with its tables sorted when resort says that they are not.
 func (a *attempt) openSource(ctx context.Context) (err error) {
 	if name := a.o.preparation(); name != "" {
-		a.meter.Begin(name, 0, 0, 0)
+		a.meter.Enter(name)
 	}
 	if a.src, err = a.o.open(ctx, a.resort != "", a.stores.report, a.meter); err != nil {
 		return err
 	}
-	a.meter.Begin("plan", 0, 0, 0)
+	a.meter.Enter("plan")
 	if a.resort != "" {
 		a.stores.report(record.Finding{Kind: "key-order", Severity: record.Warning, Detail: a.resort})
 	}
@@ -471,7 +471,7 @@ func (a *attempt) sum() (*totals, error) {
 
 // finish makes the tables a database.
 func (a *attempt) finish(ctx context.Context) (format.Source, error) {
-	a.meter.Begin("finish", 0, 0, 0)
+	a.meter.Enter("finish")
 	start := time.Now()
 	if err := a.checkTasks(); err != nil {
 		return nil, err
@@ -485,7 +485,7 @@ func (a *attempt) finish(ctx context.Context) (format.Source, error) {
 	}
 	a.o.crash("kept")
 	if a.o.Target.Address != "" && a.o.Target.Verify {
-		a.meter.Begin("fetch", 0, 0, 0)
+		a.meter.Enter("fetch")
 	}
 	back, err := a.target.Finish(ctx)
 	if err != nil {

@@ -107,7 +107,7 @@ func (d *dryRun) estimate(ctx context.Context, a *attempt, planned time.Duration
 	if a.o.SampleBytes > 0 {
 		budget = a.o.SampleBytes
 	}
-	a.meter.Begin("sample", 0, 0, 0)
+	a.meter.Enter("sample")
 	est, results, err := a.estimate(ctx, d.create, filepath.Join(a.work.dir, "sample"), budget, true)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,6 +78,10 @@ func TestTakeSample(t *testing.T) {
 		}
 		return fmt.Sprintf("%s= %d %t", out, s.bytes, s.whole)
 	}
+	var large []string
+	for i := range 16 {
+		large = append(large, fmt.Sprintf("%d:0/hash[%04d,%04d)0-0 4194304×15.62", i, 31+i*125/2, 35+i*125/2))
+	}
 	hashes, sets := record.Of(record.Hash), record.Of(record.Set)
 	for _, c := range []struct {
 		name   string
@@ -94,6 +99,8 @@ func TestTakeSample(t *testing.T) {
 			"0:0/hash[0071,0083)0-0 1258291×11.9 1:0/hash[0214,0226)0-0 1258291×11.9 2:0/hash[0357,0369)0-0 1258291×11.9 " +
 				"3:0/hash[0500,0512)0-0 1258291×11.9 4:0/hash[0642,0654)0-0 1258291×11.9 5:0/hash[0785,0797)0-0 1258291×11.9 " +
 				"6:0/hash[0928,0940)0-0 1258291×11.9 7:0/set[,)0-0 1048576×1 = 9856613 false"},
+		{"large", &weighed{keys: keys}, []Task{task("0", hashes, 1000*mib)}, 64 * mib, []int{4000}, // places of 4 MiB
+			strings.Join(large, " ") + " = 67108864 false"},
 		{"sections", &inSections{n: 10}, []Task{task("0", hashes, 1000)}, 200, nil,
 			"0:0/hash[,)200-300 100×5 1:0/hash[,)700-800 100×5 = 200 false"},
 		{"one section", &inSections{n: 1}, []Task{task("0", hashes, 1000)}, 200, nil, "0:0/hash[,)0-0 1000×1 = 1000 false"},

@@ -102,6 +102,20 @@ func TestPlanOfPieces(t *testing.T) {
 	}
 }
 
+// TestNothing: why there is nothing to convert.
+func TestNothing(t *testing.T) {
+	src := &sizes{dbs: []string{"0", "1"}, types: record.Of(record.Hash)}
+	for types, want := range map[record.TypeSet]string{record.Of(record.List, record.Set): "the source holds no list,set", record.Of(record.List, record.Hash): "the source has no databases",
+		0: "the source has no databases"} {
+		if got := nothing(src, &filter.Filter{Types: types}); got != want {
+			t.Errorf("%s: %s, want %s", types, got, want)
+		}
+	}
+	if got := nothing(&sizes{}, new(filter.Filter)); got != "the source has no databases" {
+		t.Error(got)
+	}
+}
+
 func TestLargestFirst(t *testing.T) {
 	var order []int
 	for _, x := range largestFirst([]*Task{{N: 0, Bytes: 1}, {N: 1, Bytes: 5}, {N: 2, Bytes: 5}, {N: 3, Bytes: 2}}) {

@@ -153,7 +153,7 @@ func proofTasks(back format.Source, p *Plan) []*Task {
 		for i := range p.Tasks {
 			t := &p.Tasks[i]
 			// Spans that are sections of the source's file mean nothing to the target.
-			if t.TargetDB != planned || t.Group == 0 || t.Span.To > 0 {
+			if t.TargetDB != planned || t.Group == 0 || t.Span.IsSection() {
 				continue
 			}
 			for _, g := range p.Groups {

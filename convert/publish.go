@@ -50,7 +50,7 @@ func (a *attempt) conclude(ctx context.Context, back format.Source) (*Report, er
 	if rep.Follow, err = following(a.src, a.o.Target.Format, a.o.Source.Path); err != nil {
 		return nil, err
 	}
-	a.meter.Begin("publish", 0, 0, 0)
+	a.meter.Enter("publish")
 	a.timings.Total = time.Since(a.began).Seconds()
 	rep.Timings = a.timings
 	if a.reported, err = rep.write(a.work.report()); err != nil {

@@ -121,6 +121,9 @@ func TestKilledAndResumed(t *testing.T) {
 	for _, step := range steps {
 		b := newBench(t, dataset(1))
 		b.killed(step)
+		if _, err := os.Stat(filepath.Join(b.dir, "dst.kvferry", "kept")); (err == nil) != (step == "kept" || step == "finished" || strings.HasPrefix(step, "rename ")) {
+			t.Errorf("%s: tables kept aside: %v", step, err)
+		}
 		if step != "renamed" {
 			_, err := Run(context.Background(), &b.o)
 			if err == nil || !strings.Contains(err.Error(), "continue it with --resume") {

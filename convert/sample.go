@@ -165,7 +165,7 @@ func pick(cells []cell, places int, fraction float64) (out []picked) {
 			continue
 		}
 		want := starts[i] + int64(math.Ceil(fraction*all/float64(places)))
-		end = i + 1
+		end = i
 		for end < len(cells) && starts[end] < want {
 			end++
 		}

@@ -3,6 +3,8 @@ package convert
 import (
 	"fmt"
 	"math/rand"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -40,6 +42,55 @@ func TestStoredOrder(t *testing.T) {
 		})
 		if n != len(want) {
 			t.Fatalf("%d findings, want %d", n, len(want))
+		}
+	}
+}
+
+// TestStoredErrors: errors are told once each, and losses that they are.
+func TestStoredErrors(t *testing.T) {
+	errs, losses := 0, ""
+	s := storeFindings{onError: func() { errs++ }, onLoss: func(kind string) { losses += kind + " " }}
+	at := func(off int64, severity record.Severity) record.Finding {
+		return record.Finding{Kind: "k", Severity: severity, Place: record.Place{File: "f", Off: off}}
+	}
+	for _, f := range []record.Finding{at(1, record.Error), at(2, record.Warning), at(1, record.Error), at(3, record.Error), at(4, record.Note)} {
+		s.report(f)
+	}
+	if errs != 2 || losses != "damaged damaged damaged " {
+		t.Errorf("%d errors, losses %s", errs, losses)
+	}
+	if n := len(s.unwritten()); n != 4 || s.unwritten() != nil {
+		t.Errorf("%d are not in the journal", n)
+	}
+	quiet := storeFindings{onLoss: func(string) {}}
+	quiet.report(at(1, record.Error))
+	if lost := s.passedOver(); len(lost) != 0 {
+		t.Errorf("passed over: %v", lost)
+	}
+}
+
+// TestBusy: who has a work directory locked is named when that is known.
+func TestBusy(t *testing.T) {
+	for pid, want := range map[string]string{"": ": another kvferry is using it", "7\n": ": another kvferry is using it (process 7)", " \n": ": another kvferry is using it"} {
+		dir := t.TempDir()
+		lock, err := lockWork(dir, os.O_RDWR|os.O_CREATE)
+		if err == nil && pid != "" {
+			err = os.WriteFile(filepath.Join(dir, pidFile), []byte(pid), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lockWork(dir, os.O_RDWR); err == nil || err.Error() != dir+want {
+			t.Errorf("%q: %v", pid, err)
+		}
+		if err := probeWork(dir); err == nil {
+			t.Errorf("%q: it seems free", pid)
+		}
+		if err := lock.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := probeWork(dir); err != nil {
+			t.Errorf("%q: %v", pid, err)
 		}
 	}
 }

@@ -189,7 +189,7 @@ func (x *task) readTypes(ctx context.Context, src format.Source, types record.Ty
 		return nil, err
 	}
 	r = x.selection.Apply(ctx, r, filter.ApplyOptions{Now: x.now, Memory: memory, TempDir: x.tempDir})
-	if !src.Sorted() || x.sortSections && x.Span.To != 0 {
+	if !src.Sorted() || x.sortSections && x.Span.IsSection() {
 		r = sorted.Records(r, sorted.Options{Memory: memory, TempDir: x.tempDir})
 	}
 	return r, nil

@@ -194,6 +194,9 @@ type Span struct {
 	To   int64 `json:",omitempty"`
 }
 
+// IsSection reports whether the span is a section of a file.
+func (s *Span) IsSection() bool { return s.To != 0 }
+
 // Env holds the parameters of one pass over a source.
 type Env struct {
 	Now     time.Time

@@ -86,7 +86,7 @@ func Collect(ctx context.Context, o *StatsOptions) (*Stats, error) {
 		v := newStatsVisitor(o, p.DB)
 		v.into = all
 		for _, t := range []*top{&v.byBytes, &v.byElem, &v.byRedis} {
-			t.ascending = p.Span.To == 0 && scan.Source.Sorted()
+			t.ascending = !p.Span.IsSection() && scan.Source.Sorted()
 		}
 		return v
 	})

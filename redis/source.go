@@ -169,7 +169,7 @@ func (s *source) Records(ctx context.Context, db string, t record.TypeSet, span 
 		return nil, fmt.Errorf("%s: no database %q", s.name, db)
 	}
 	r := newReader(s, d, t, e)
-	if span.To != 0 {
+	if span.IsSection() {
 		r.items = s.cutter(ctx, d, span.From, span.To)
 		return r, nil
 	}

@@ -107,6 +107,9 @@ func (m *Meter) say() {
 	m.tell(m.State())
 }
 
+// Enter starts a step that has no size.
+func (m *Meter) Enter(name string) { m.Begin(name, 0, 0, 0) }
+
 // Begin starts a step. total is its size in bytes, of which an earlier process did resumed; tasks is the
 // number of tasks left.
 func (m *Meter) Begin(name string, total, resumed int64, tasks int) {

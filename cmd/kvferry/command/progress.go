@@ -68,7 +68,7 @@ func (v *progressView) preparing(steps []progress.Step, sets ...*Dataset) {
 		}
 		before = append(before, step)
 		d.prepares = func() func(done, total, keys int64) {
-			v.meter.Begin(step.Name, 0, 0, 0)
+			v.meter.Enter(step.Name)
 			return v.meter.Copied
 		}
 	}
