@@ -268,3 +268,20 @@ func TestLongLines(t *testing.T) {
 		t.Error("an entry of half a pair is written")
 	}
 }
+
+// endless counts what is read of a file that has no line.
+type endless struct{ read int }
+
+func (e *endless) Read(b []byte) (int, error) {
+	clear(b)
+	e.read += len(b)
+	return len(b), nil
+}
+
+// TestNoLine: of what is no patch no more is read than the head of one can have.
+func TestNoLine(t *testing.T) {
+	var in endless
+	if _, err := NewReader(&in); err == nil || !strings.Contains(err.Error(), "not a patch") || in.read > 64<<10 {
+		t.Errorf("%d bytes read: %v", in.read, err)
+	}
+}

@@ -34,7 +34,7 @@ type Reader struct {
 // NewReader reads the first line.
 func NewReader(in io.Reader) (*Reader, error) {
 	r := &Reader{in: bufio.NewReaderSize(in, 64<<10), sum: sha256.New()}
-	b, err := r.in.ReadBytes('\n')
+	b, err := r.in.ReadSlice('\n') // short, or it is not that of a patch
 	if err == nil {
 		err = json.Unmarshal(b, &r.Head)
 	}

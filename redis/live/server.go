@@ -315,7 +315,8 @@ var errRestarted = errors.New("the server restarted while kvferry wrote to it: w
 
 // readText reads an answer that is a text.
 func readText(in *bufio.Reader) (string, error) {
-	line, err := in.ReadString('\n')
+	b, err := in.ReadSlice('\n')
+	line := string(b)
 	if err != nil || len(line) < 3 || line[0] != '$' {
 		return strings.TrimSuffix(line, "\r\n"), err
 	}
@@ -323,7 +324,7 @@ func readText(in *bufio.Reader) (string, error) {
 	if err != nil || n < 0 || n > 1<<20 {
 		return "", errAnswer
 	}
-	b := make([]byte, n+2)
-	_, err = io.ReadFull(in, b)
-	return string(b[:n]), err
+	text := make([]byte, n+2)
+	_, err = io.ReadFull(in, text)
+	return string(text[:n]), err
 }

@@ -3,6 +3,7 @@ package live
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -285,14 +286,31 @@ func TestAsking(t *testing.T) {
 			t.Errorf("%q has a key", bad)
 		}
 	}
-	for text, want := range map[string]string{"+OK\r\n": "+", ":12\r\n": ":12", "-ERR x\r\n": "-ERR x", "$3\r\nabc\r\n": "$", "$-1\r\n": "$", "*2\r\n:1\r\n$1\r\na\r\n": "*"} {
-		if got, err := readAnswer(bufio.NewReader(strings.NewReader(text))); got != want && !(want == "$" && got == "$") || err != nil {
-			t.Errorf("%q: %q, %v", text, got, err)
+	deep := strings.Repeat("*2\r\n:1\r\n", 1<<20) + "$1\r\na\r\n"
+	for text, want := range map[string]string{"+OK\r\n": "+", deep: "*", "*-1\r\n": "*", "*0\r\n": "*", ":12\r\n": ":12", "-ERR x\r\n": "-ERR x", "$3\r\nabc\r\n": "$", "$-1\r\n": "$", "*2\r\n:1\r\n$1\r\na\r\n": "*"} {
+		in := bufio.NewReader(strings.NewReader(text + ":7\r\n"))
+		if got, err := readAnswer(in); got != want || err != nil {
+			t.Errorf("%.40q: %q, %v", text, got, err)
+		}
+		if next, err := readAnswer(in); next != ":7" || err != nil {
+			t.Errorf("after %.40q: %q, %v", text, next, err)
 		}
 	}
-	for _, bad := range []string{"", "\r\n", "x1\r\n", "$x\r\n", "$5\r\nabc\r\n", "*2\r\n:1\r\n"} {
+	if got, err := readText(bufio.NewReader(io.LimitReader(zeros{}, 1<<30))); !errors.Is(err, bufio.ErrBufferFull) {
+		t.Errorf("a line without end: %d bytes, %v", len(got), err)
+	}
+	for _, bad := range []string{"", "\r\n", "x1\r\n", "$x\r\n", "$5\r\nabc\r\n", "*2\r\n:1\r\n", "$9223372036854775806\r\nabc\r\n",
+		"*9223372036854775805\r\n*9223372036854775805\r\n", "*2\r\n*1\r\n:1\r\n"} {
 		if got, err := readAnswer(bufio.NewReader(strings.NewReader(bad))); err == nil {
 			t.Errorf("%q: %q", bad, got)
 		}
 	}
+}
+
+// zeros has no end.
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
 }

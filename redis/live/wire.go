@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 )
 
@@ -26,42 +27,51 @@ func appendBulk(dst, b []byte) []byte {
 // errAnswer says that a server does not speak RESP2.
 var errAnswer = errors.New("the answer is not that of a Redis server")
 
-// readAnswer reads an answer and returns its first line; what follows it is passed over.
+// readAnswer reads an answer and returns its first line; what follows it is passed over, however deep arrays lie in arrays.
 func readAnswer(in *bufio.Reader) (string, error) {
-	line, err := in.ReadSlice('\n')
+	first, left, err := readPart(in)
+	for err == nil && left > 0 {
+		var inside int64
+		if _, inside, err = readPart(in); inside > math.MaxInt64-left {
+			return "", errAnswer
+		}
+		left += inside - 1
+	}
 	if err != nil {
 		return "", err
 	}
-	if len(line) < 3 {
-		return "", errAnswer
-	}
-	kind, text := line[0], line[:len(line)-2]
-	switch kind {
-	case '+', ':':
-		if kind == '+' {
-			return "+", nil
-		}
-		return string(text), nil
-	case '-':
-		return string(text), nil
-	case '$', '*':
-	default:
-		return "", errAnswer
-	}
-	n, err := strconv.ParseInt(string(text[1:]), 10, 64)
+	return first, nil
+}
+
+// readPart reads a part of an answer up to the first of those that lie in it, and returns how many do.
+func readPart(in *bufio.Reader) (first string, inside int64, err error) {
+	line, err := in.ReadSlice('\n')
 	if err != nil {
-		return "", errAnswer
+		return "", 0, err
 	}
-	if kind == '$' && n >= 0 {
-		_, err = io.CopyN(io.Discard, in, n+2)
-		return "$", err
+	if len(line) < 3 {
+		return "", 0, errAnswer
 	}
-	for ; n > 0; n-- {
-		if _, err := readAnswer(in); err != nil {
-			return "", err
+	text := string(line[:len(line)-2])
+	switch kind := text[:1]; kind {
+	case "+":
+		return kind, 0, nil
+	case ":", "-":
+		return text, 0, nil
+	case "$", "*":
+		n, err := strconv.ParseInt(text[1:], 10, 64)
+		if err != nil || n > math.MaxInt64-2 {
+			return "", 0, errAnswer
 		}
+		if kind == "*" {
+			return kind, max(0, n), nil
+		}
+		if n >= 0 {
+			_, err = io.CopyN(io.Discard, in, n+2)
+		}
+		return kind, 0, err
 	}
-	return string(kind), nil
+	return "", 0, errAnswer
 }
 
 // askingCommand is sent to a server of a cluster before each command about a slot that is on its way there.
