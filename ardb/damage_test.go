@@ -97,6 +97,9 @@ func outcome(t testing.TB, src format.Source, types record.TypeSet) (records, ki
 }
 
 func TestFindings(t *testing.T) {
+	expiring := func(key string, ms int64) raw {
+		return raw{codec.AppendKey(nil, nil, []byte(key), codec.KindMeta), strTTL(text("v"), formattest.Now.UnixMilli()+ms)}
+	}
 	var told strings.Builder
 	list := func(size int64, seq bool, lo, hi codec.Data) raw {
 		return metaOf("l", codec.Value{Kind: codec.KindList, Size: size, Sequential: seq}, lo, hi)
@@ -212,6 +215,8 @@ func TestFindings(t *testing.T) {
 			nil, []string{"malformed-value stream x", "malformed-value stream y"}, counts{record.Malformed: 2}},
 		{"negative expiry", []raw{{codec.AppendKey(nil, nil, []byte("a"), codec.KindMeta), strTTL(text("v"), -5)}}, []string{"string a: v"},
 			[]string{"bad-expiry string a"}, counts{record.Copied: 1}},
+		{"expiring strings", []raw{expiring("a", -1), expiring("b", 0), expiring("c", 1), expiring("d", 1<<40)},
+			[]string{"string d: v"}, nil, counts{record.Copied: 1, record.Expired: 3}}, // by the clock of outcome
 		{"TTL row among records", []raw{row("", codec.KindTTL, elem(codec.KindTTL), codec.IntData(1), text("0"), text("k"))}, nil, nil, counts{record.Housekeeping: 1}},
 	} {
 		told.WriteString(formattest.Told(t, tt.name, func() format.Source { return openRows(t, tt.rows...) }))

@@ -59,7 +59,7 @@ func Damaged(b []byte, say func([]byte) string) string {
 }
 
 // Told says in a paragraph all that is read of a source: records, findings and ledger; and in sums the same of other ways to read
-// it: with little memory, not deeply, in small batches, type by type, and without its elements.
+// it: with little memory, not deeply, in small batches, type by type, without its elements, and with several strings at once.
 func Told(t testing.TB, name string, open func() format.Source) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -81,11 +81,15 @@ func Told(t testing.TB, name string, open func() format.Source) string {
 		return out
 	}
 	out := name + "\n" + way(1<<20, true, 7, false) + "other ways:"
-	for _, other := range []string{way(1, true, 7, false), way(400, true, 1, false), way(1<<20, false, 2, false), way(1<<20, true, 3, true), way(1<<20, true, 0, false)} {
+	for _, other := range []string{way(1, true, 7, false), way(400, true, 1, false), way(1<<20, false, 2, false), way(1<<20, true, 3, true), way(1<<20, true, 0, false),
+		way(1<<20, false, atOnce, false)} {
 		out += fmt.Sprintf(" %08x", crc32.ChecksumIEEE([]byte(other)))
 	}
 	return out + "\n\n"
 }
+
+// atOnce in place of the size of a batch takes several strings at once where there are such.
+const atOnce = -1
 
 // Tell says all that is read of types of a database, so many elements at a time; 0 is none. The ledger has to add up.
 func Tell(t testing.TB, src format.Source, db string, types record.TypeSet, e *format.Env, batch int) string {
@@ -97,8 +101,16 @@ func Tell(t testing.TB, src format.Source, db string, types record.TypeSet, e *f
 		fmt.Fprintf(&out, "%s %s, %s of %q in %q %s at %s %d: %s\n", f.Severity, f.Kind, f.Type, f.Key, f.DB, f.Keyspace, f.Place.File, f.Place.Off, f.Detail)
 	}
 	r := RecordsOf(t, src, db, types, format.Span{}, e)
+	var several record.StringReader
+	if batch == atOnce {
+		several, _ = r.(record.StringReader)
+		batch = 7
+	}
 	dst := make([]record.Element, batch)
 	for {
+		if several != nil && tellStrings(&out, several) {
+			continue
+		}
 		h, err := r.Next()
 		if err == io.EOF {
 			break
@@ -131,4 +143,20 @@ func Tell(t testing.TB, src format.Source, db string, types record.TypeSet, e *f
 		fmt.Fprintf(&out, "%s: %s; %d entries, %d visible\n", name, Classes(&l, name), rows[name].Entries, rows[name].Visible)
 	}
 	return out.String()
+}
+
+// tellStrings reads strings at once, if there are any.
+func tellStrings(out io.Writer, r record.StringReader) bool {
+	batch, err := r.NextStrings()
+	if err != nil && err != io.EOF {
+		fmt.Fprintf(out, "%v\n", err)
+	}
+	for i := range batch {
+		s := &batch[i]
+		fmt.Fprintf(out, "at once %q in %q expires %d %t %s: %.40q\n", s.Key, s.DB, s.ExpireMS, s.Expired, s.Class, s.Value)
+		if s.Expired {
+			s.Class = record.Expired
+		}
+	}
+	return len(batch) > 0
 }
