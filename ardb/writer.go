@@ -33,7 +33,6 @@ type writer struct {
 	last   []byte // id of a stream
 	expire int64
 	count  int64
-	str    []byte // encoded value of a string
 	min    []byte // encoded
 	max    []byte
 	names  codec.Fields // of a stream's first entry, which META names
@@ -69,7 +68,7 @@ func (w *writer) Begin(h *record.Header) error {
 	w.typ, w.expire, w.count = h.Type, max(0, h.ExpireMS), 0
 	w.user = append(w.user[:0], h.Key...)
 	w.last = append(w.last[:0], h.Last...)
-	w.str, w.min, w.max = w.str[:0], w.min[:0], w.max[:0]
+	w.min, w.max = w.min[:0], w.max[:0]
 	w.names.N, w.names.Names = 0, w.names.Names[:0]
 	if w.typ != record.String {
 		w.sorter.Reset()
@@ -106,10 +105,14 @@ func (w *writer) element(e *record.Element) error {
 		if w.count > 0 {
 			return w.errorf(w.user, "a string of two values")
 		}
-		w.str = codec.AppendNumber(w.str[:0], e.Value)
+		v := codec.Value{Kind: codec.KindString, ExpireMS: w.expire}
+		w.val = codec.AppendNumber(codec.AppendHead(w.val[:0], &v, 1), e.Value)
 		return nil
 	case record.Hash:
 		d := codec.CanonData(e.Name)
+		if len(e.Value) > scratch.Large {
+			return w.addLarge(codec.Rank(d), codec.KindField, d, e.Value)
+		}
 		w.val = codec.AppendNumber(append(w.val[:0], byte(codec.KindField), 1), e.Value)
 		return w.add(codec.Rank(d), codec.KindField, d)
 	case record.Set:
@@ -118,6 +121,9 @@ func (w *writer) element(e *record.Element) error {
 		w.val = append(w.val[:0], byte(codec.KindMember), 0)
 		return w.add(codec.Rank(d), codec.KindMember, d)
 	case record.List:
+		if len(e.Value) > scratch.Large {
+			return w.addLarge(uint64(w.count), codec.KindElement, codec.IntData(w.count), e.Value)
+		}
 		w.val = codec.AppendCanon(append(w.val[:0], byte(codec.KindElement), 1), e.Value)
 		return w.add(uint64(w.count), codec.KindElement, codec.IntData(w.count))
 	case record.ZSet:
@@ -170,6 +176,17 @@ func (w *writer) add(prefix uint64, k codec.Kind, d codec.Data) error {
 	return w.sorter.Add(prefix, w.tail, w.val)
 }
 
+// addLarge is add with a value that is a large text, which is copied to the sorter from where it is.
+func (w *writer) addLarge(prefix uint64, k codec.Kind, d codec.Data, value []byte) error {
+	w.tail = codec.AppendData(append(w.tail[:0], byte(k), 1), d)
+	w.val = codec.AppendTextHead(append(w.val[:0], byte(k), 1), len(value))
+	room, err := w.sorter.Room(prefix, w.tail, len(w.val)+len(value))
+	if err == nil {
+		copy(room[copy(room, w.val):], value)
+	}
+	return err
+}
+
 // bound widens the bounds of a set or sorted set.
 func (w *writer) bound(d codec.Data) {
 	if w.count == 0 {
@@ -194,8 +211,12 @@ func (w *writer) End() error {
 	w.key = codec.AppendPrefix(w.key[:0], w.ns, w.user)
 	prefix := len(w.key)
 	w.key = append(w.key, byte(codec.KindMeta), 0)
-	w.val = w.appendMeta(w.val[:0])
-	if err := w.run.Append(w.key, w.val); err != nil {
+	if w.typ != record.String { // whose row was made when its value came
+		w.val = w.appendMeta(w.val[:0])
+	}
+	err := w.run.Append(w.key, w.val)
+	w.val = scratch.Reset(w.val)
+	if err != nil {
 		return err
 	}
 	if err := w.addTTL(w.user, w.expire); err != nil {
@@ -256,13 +277,10 @@ func (w *writer) addTTL(key []byte, ms int64) error {
 	return w.ttl.Add(0, w.tail, ttlValue)
 }
 
-// appendMeta appends the value of the META row.
+// appendMeta appends the value of the META row of a collection.
 func (w *writer) appendMeta(dst []byte) []byte {
 	v := codec.Value{ExpireMS: w.expire, Size: w.count}
 	switch w.typ {
-	case record.String:
-		v.Kind = codec.KindString
-		return append(codec.AppendHead(dst, &v, 1), w.str...)
 	case record.Hash:
 		v.Kind = codec.KindHash
 		if v.Size > 1 {

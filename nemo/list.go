@@ -178,14 +178,13 @@ func (l *listReader) Damage(kind string, seq int64, detail string, args ...any) 
 // key returns the raw key of a node.
 func (l *listReader) key(seq int64) []byte { return AppendListKey(nil, ListKey{l.r.Meta().Key, seq}) }
 
-// listWriter writes lists. Nodes have the seqs 1, 2, 3, …; the links of the last one are known at the end only. Their rows
-// are in the order of the seqs' little-endian bytes.
+// listWriter writes lists. Nodes have the seqs 1, 2, 3, …; whether a node is the last one is known when the next comes. Their
+// rows are in the order of the seqs' little-endian bytes.
 type listWriter struct {
-	w     *versioned.TypeWriter
-	seq   int64  // of the last node
-	last  []byte // its element
-	value []byte
-	rest  [seqLen]byte
+	w    *versioned.TypeWriter
+	seq  int64  // of the last node
+	node []byte // its value, where rows wait to be sorted
+	rest [seqLen]byte
 }
 
 func newListWriter(w *versioned.TypeWriter) versioned.ElementWriter { return &listWriter{w: w} }
@@ -194,32 +193,27 @@ func newListWriter(w *versioned.TypeWriter) versioned.ElementWriter { return &li
 func (l *listWriter) Begin() { l.seq = 0 }
 
 // Write takes the next elements.
-func (l *listWriter) Write(elems []record.Element) error {
+func (l *listWriter) Write(elems []record.Element) (err error) {
 	for i := range elems {
 		if l.seq > 0 {
-			if err := l.add(l.seq + 1); err != nil {
-				return err
-			}
+			binary.LittleEndian.PutUint64(l.node[8:], uint64(l.seq+1)) // next
 		}
 		l.seq++
-		l.last = append(l.last[:0], elems[i].Value...)
+		element := elems[i].Value
+		l.node, err = l.w.SortRoom(bits.ReverseBytes64(uint64(l.seq)), nil, linksLen+len(element))
+		if err != nil {
+			return err
+		}
+		binary.LittleEndian.PutUint64(l.node, uint64(l.seq-1)) // prev
+		clear(l.node[8:linksLen])
+		copy(l.node[linksLen:], element)
 	}
 	return nil
 }
 
-// add sorts in the last node.
-func (l *listWriter) add(next int64) error {
-	l.value = binary.LittleEndian.AppendUint64(l.value[:0], uint64(l.seq-1))
-	l.value = binary.LittleEndian.AppendUint64(l.value, uint64(next))
-	l.value = append(l.value, l.last...)
-	return l.w.Sort(bits.ReverseBytes64(uint64(l.seq)), nil, l.value)
-}
-
 // End writes the nodes.
 func (l *listWriter) End() error {
-	if err := l.add(0); err != nil {
-		return err
-	}
+	l.node = nil
 	return l.w.Sorted(func(prefix uint64, _, value []byte) error {
 		binary.BigEndian.PutUint64(l.rest[:], prefix)
 		return l.w.Put(l.rest[:], value)

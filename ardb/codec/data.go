@@ -194,8 +194,11 @@ func AppendFloat(dst []byte, f float64) []byte {
 }
 
 // AppendText appends a string element.
-func AppendText(dst, s []byte) []byte {
-	return append(binary.AppendUvarint(append(dst, byte(TagText)), uint64(len(s))), s...)
+func AppendText(dst, s []byte) []byte { return append(AppendTextHead(dst, len(s)), s...) }
+
+// AppendTextHead appends what comes before the bytes of a string of n bytes.
+func AppendTextHead(dst []byte, n int) []byte {
+	return binary.AppendUvarint(append(dst, byte(TagText)), uint64(n))
 }
 
 // AppendCanon appends a string as an integer when it is a canonical one, else as a string.

@@ -107,6 +107,23 @@ func (s *Sorter) Add(prefix uint64, key, value []byte) error {
 	return nil
 }
 
+// Room adds a row whose value will have n bytes, and returns the room for it, which is the caller's until the next row is
+// added or rows are read. It spares large values a copy.
+func (s *Sorter) Room(prefix uint64, key []byte, n int) ([]byte, error) {
+	if err := s.makeRoom(len(key), n); err != nil {
+		return nil, err
+	}
+	if err := s.Add(prefix, key, nil); err != nil {
+		return nil, err
+	}
+	c := s.chunks[s.cur]
+	from := len(c)
+	c = c[:from+n]
+	s.chunks[s.cur] = c
+	s.items[len(s.items)-1].vlen = uint32(n)
+	return c[from:len(c):len(c)], nil
+}
+
 // Sort ends adding and returns the rows in order. The iterator lives until Reset or Close.
 func (s *Sorter) Sort() (*Iterator, error) {
 	if err := s.Prepare(); err != nil {

@@ -98,6 +98,12 @@ func (t *TypeWriter) Sort(prefix uint64, rest, value []byte) error {
 	return t.w.sorted.Add(prefix, rest, value)
 }
 
+// SortRoom puts a data row by and returns the room for its value of n bytes, which may be written until the next row is put
+// by.
+func (t *TypeWriter) SortRoom(prefix uint64, rest []byte, n int) ([]byte, error) {
+	return t.w.sorted.Room(prefix, rest, n)
+}
+
 // Sorted calls f with the rows that were put by, in order.
 func (t *TypeWriter) Sorted(f func(prefix uint64, rest, value []byte) error) error {
 	return t.w.sorted.Each(f)
@@ -397,19 +403,21 @@ func (t *TypeWriter) writeEntries(elems []record.Element) (err error) {
 
 // put appends the row of t.key.
 func (t *TypeWriter) put(value []byte) error {
-	if len(t.w.o.Suffix) > 0 {
-		t.value = append(append(t.value[:0], value...), t.w.o.Suffix...)
-		value = t.value
-	}
 	if t.dataLane == nil {
 		var err error
 		if t.dataLane, err = t.data.Lane(t.DataLane(len(t.m.Key))); err != nil {
 			return err
 		}
 	}
-	err := t.dataLane.Append(t.key, value)
-	t.shrink()
-	return err
+	suffix := t.w.o.Suffix
+	if len(value) > maxKept { // is not copied
+		return t.dataLane.AppendGroup(&store.Group{Prefix: t.key, Suffix: suffix, Rows: []store.Row{{Value: value}}})
+	}
+	if len(suffix) > 0 {
+		t.value = append(append(t.value[:0], value...), suffix...)
+		value = t.value
+	}
+	return t.dataLane.Append(t.key, value)
 }
 
 // end writes what was to be sorted and the meta row.

@@ -239,6 +239,7 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	if r.m == nil {
 		return 0, io.EOF
 	}
+	dst[0] = record.Element{} // a large value is a batch of its own, and this may be all that holds the last one
 	if r.m.typ == record.String {
 		if r.ended {
 			return 0, io.EOF
@@ -315,6 +316,7 @@ const batchBytes = 256 << 10
 // elements copies a batch: views of an iterator live until it moves. A value in pieces is a batch of its own.
 func (r *reader) elements(dst []record.Element) (int, error) {
 	n, buf := 0, scratch.Reset(r.buf)
+	r.buf = nil
 	for n < len(dst) && len(buf) < batchBytes && !r.ended {
 		key, value := r.rows.Key()[r.skip:], r.rows.Value()
 		size, large := r.s.large.sizeOf(value)
