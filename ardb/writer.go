@@ -111,18 +111,18 @@ func (w *writer) element(e *record.Element) error {
 	case record.Hash:
 		d := codec.CanonData(e.Name)
 		if len(e.Value) > scratch.Large {
-			return w.addLarge(codec.Rank(d), codec.KindField, d, e.Value)
+			return w.addText(codec.Rank(d), codec.KindField, d, e.Value)
 		}
 		w.val = codec.AppendNumber(append(w.val[:0], byte(codec.KindField), 1), e.Value)
 		return w.add(codec.Rank(d), codec.KindField, d)
 	case record.Set:
 		d := codec.CanonData(e.Name)
-		w.bound(d)
+		w.min, w.max = codec.Widen(w.min, w.max, d)
 		w.val = append(w.val[:0], byte(codec.KindMember), 0)
 		return w.add(codec.Rank(d), codec.KindMember, d)
 	case record.List:
 		if len(e.Value) > scratch.Large {
-			return w.addLarge(uint64(w.count), codec.KindElement, codec.IntData(w.count), e.Value)
+			return w.addText(uint64(w.count), codec.KindElement, codec.IntData(w.count), e.Value)
 		}
 		w.val = codec.AppendCanon(append(w.val[:0], byte(codec.KindElement), 1), e.Value)
 		return w.add(uint64(w.count), codec.KindElement, codec.IntData(w.count))
@@ -138,7 +138,7 @@ func (w *writer) member(e *record.Element) error {
 		return w.errorf(w.user, "member %s: a score that is not a number", record.Quote(e.Name))
 	}
 	d := codec.TextData(e.Name)
-	w.bound(d)
+	w.min, w.max = codec.Widen(w.min, w.max, d)
 	w.val = append(w.val[:0], byte(codec.KindSort), 0)
 	w.tail = codec.AppendFloat(append(w.tail[:0], byte(codec.KindSort), 2), e.Score)
 	w.tail = codec.AppendText(w.tail, e.Name)
@@ -163,11 +163,15 @@ func (w *writer) entry(e *record.Element) error {
 	if w.count == 0 {
 		w.names.N, w.names.Names = w.fields.N, append(w.names.Names[:0], w.fields.Names...)
 	}
-	w.val = codec.AppendEntry(w.val[:0], &w.fields, &w.names)
 	if len(w.max) == 0 || bytes.Compare(e.Name, w.max) > 0 {
 		w.max = append(w.max[:0], e.Name...)
 	}
-	return w.add(binary.BigEndian.Uint64(e.Name), codec.KindEntry, codec.TextData(e.Name))
+	var names []byte
+	w.tail = codec.AppendData(append(w.tail[:0], byte(codec.KindEntry), 1), codec.TextData(e.Name))
+	w.val, names = codec.AppendEntryHead(w.val[:0], &w.fields, &w.names)
+	err := w.sorter.AddParts(binary.BigEndian.Uint64(e.Name), w.tail, w.val, w.fields.Values, names)
+	w.fields.Values = scratch.Reset(w.fields.Values)
+	return err
 }
 
 // add gives a row of one element to the sorter: the key without the user key, and w.val.
@@ -176,30 +180,11 @@ func (w *writer) add(prefix uint64, k codec.Kind, d codec.Data) error {
 	return w.sorter.Add(prefix, w.tail, w.val)
 }
 
-// addLarge is add with a value that is a large text, which is copied to the sorter from where it is.
-func (w *writer) addLarge(prefix uint64, k codec.Kind, d codec.Data, value []byte) error {
+// addText is add with a value that is a large text, which is copied but once.
+func (w *writer) addText(prefix uint64, k codec.Kind, d codec.Data, text []byte) error {
 	w.tail = codec.AppendData(append(w.tail[:0], byte(k), 1), d)
-	w.val = codec.AppendTextHead(append(w.val[:0], byte(k), 1), len(value))
-	room, err := w.sorter.Room(prefix, w.tail, len(w.val)+len(value))
-	if err == nil {
-		copy(room[copy(room, w.val):], value)
-	}
-	return err
-}
-
-// bound widens the bounds of a set or sorted set.
-func (w *writer) bound(d codec.Data) {
-	if w.count == 0 {
-		w.min, w.max = codec.AppendData(w.min[:0], d), codec.AppendData(w.max[:0], d)
-		return
-	}
-	if hi, _ := codec.SplitData(w.max); d.Compare(&hi) > 0 {
-		w.max = codec.AppendData(w.max[:0], d)
-		return
-	}
-	if lo, _ := codec.SplitData(w.min); d.Compare(&lo) < 0 {
-		w.min = codec.AppendData(w.min[:0], d)
-	}
+	w.val = codec.AppendTextHead(append(w.val[:0], byte(k), 1), len(text))
+	return w.sorter.AddParts(prefix, w.tail, w.val, text)
 }
 
 // End writes the record. One without elements leaves nothing, but for a stream.
@@ -214,11 +199,10 @@ func (w *writer) End() error {
 	if w.typ != record.String { // whose row was made when its value came
 		w.val = w.appendMeta(w.val[:0])
 	}
-	err := w.run.Append(w.key, w.val)
-	w.val = scratch.Reset(w.val)
-	if err != nil {
+	if err := w.run.Append(w.key, w.val); err != nil {
 		return err
 	}
+	w.val = scratch.Reset(w.val)
 	if err := w.addTTL(w.user, w.expire); err != nil {
 		return err
 	}

@@ -359,3 +359,17 @@ func signOf(v int64) int {
 	}
 	return 0
 }
+
+// Widen widens bounds, encoded, by an element; empty ones are of none.
+func Widen(least, most []byte, d Data) (_, _ []byte) {
+	if len(most) == 0 {
+		return AppendData(least[:0], d), AppendData(most, d)
+	}
+	if hi, _ := SplitData(most); d.Compare(&hi) > 0 {
+		return least, AppendData(most[:0], d)
+	}
+	if lo, _ := SplitData(least); d.Compare(&lo) < 0 {
+		return AppendData(least[:0], d), most
+	}
+	return least, most
+}

@@ -51,18 +51,14 @@ func CountPairs(packed []byte) int {
 	return n
 }
 
-// AppendEntry appends the value of an entry of a stream whose META row names meta.
-func AppendEntry(dst []byte, f, meta *Fields) []byte {
-	shared := f.N == meta.N && bytes.Equal(f.Names, meta.Names)
+// AppendEntryHead appends the value of an entry of a stream whose META row names meta, up to f.Values, and returns the names
+// that follow these: none where META has them.
+func AppendEntryHead(dst []byte, f, meta *Fields) (_, names []byte) {
 	data := 1 + f.N
-	if !shared {
-		data += f.N
+	if f.N != meta.N || !bytes.Equal(f.Names, meta.Names) {
+		data, names = data+f.N, f.Names
 	}
-	dst = append(AppendInt(append(dst, byte(KindEntry), byte(data)), int64(f.N)), f.Values...)
-	if shared {
-		return dst
-	}
-	return append(dst, f.Names...)
+	return AppendInt(append(dst, byte(KindEntry), byte(data)), int64(f.N)), names
 }
 
 // AppendPairs appends the fields of an entry's value, packed as records have them. meta are the names in META.

@@ -36,7 +36,8 @@ func TestEntries(t *testing.T) {
 		if err := f.Encode(c.pairs); err != nil || f.N != CountPairs(c.pairs) {
 			t.Fatal(f.N, err)
 		}
-		if got := AppendEntry([]byte("x"), &f, &meta); !bytes.Equal(got[1:], unhex(t, c.val)) {
+		got, behind := AppendEntryHead([]byte("x"), &f, &meta)
+		if got = append(append(got, f.Values...), behind...); !bytes.Equal(got[1:], unhex(t, c.val)) {
 			t.Errorf("%s: encodes to %x, want %s", name, got[1:], c.val)
 		}
 		if got, err := AppendPairs([]byte("x"), unhex(t, c.val), names); err != nil || !bytes.Equal(got[1:], c.pairs) {

@@ -124,6 +124,22 @@ func (s *Sorter) Room(prefix uint64, key []byte, n int) ([]byte, error) {
 	return c[from:len(c):len(c)], nil
 }
 
+// AddParts adds a row whose value comes in parts.
+func (s *Sorter) AddParts(prefix uint64, key []byte, parts ...[]byte) error {
+	n := 0
+	for _, p := range parts {
+		n += len(p)
+	}
+	room, err := s.Room(prefix, key, n)
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		room = room[copy(room, p):]
+	}
+	return nil
+}
+
 // Sort ends adding and returns the rows in order. The iterator lives until Reset or Close.
 func (s *Sorter) Sort() (*Iterator, error) {
 	if err := s.Prepare(); err != nil {

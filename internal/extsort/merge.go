@@ -39,6 +39,7 @@ func (it *Iterator) Next() (prefix uint64, key, value []byte, err error) {
 func (it *Iterator) NextBatch(rows []store.Row) (int, error) {
 	s := it.s
 	if len(s.runs) > 0 || it.hi != nil {
+		rows[0] = store.Row{} // which may be all that holds a large row
 		_, key, value, err := it.Next()
 		if err != nil {
 			return 0, err

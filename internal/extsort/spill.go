@@ -237,6 +237,7 @@ func (c *cursor) load() error {
 		return c.corrupt("frame", record.ErrShort)
 	}
 	if int64(cap(c.frame)) < n || cap(c.frame) > 2*maxFrame && n <= maxFrame {
+		c.key, c.value, c.rest, c.frame = nil, nil, nil, nil // a large one is not held beside the next
 		c.frame = make([]byte, max(int(n), min(c.s.frameSize(), int(c.end-c.off))))
 	}
 	c.frame = c.frame[:n]

@@ -1,6 +1,7 @@
 package rdb
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -109,6 +110,9 @@ func (in *input) fill(n uint64, field string) bool {
 func (in *input) slide(keep, size int) {
 	rest := in.buf[keep:]
 	if in.fresh || cap(in.buf) < size {
+		if cap(in.buf) > maxHeld && len(rest) <= windowSize {
+			rest, in.buf = bytes.Clone(rest), nil // a large window is not held beside the next
+		}
 		in.buf = append(make([]byte, 0, size), rest...)
 	} else {
 		in.buf = in.buf[:copy(in.buf[:cap(in.buf)], rest)]

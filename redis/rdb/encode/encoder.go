@@ -227,7 +227,9 @@ func (e *Encoder) spill() error {
 		}
 	}
 	err := e.Spill(e.form, e.body)
-	e.body = e.body[:0]
+	if e.body = e.body[:0]; cap(e.body) > 2*maxBody {
+		e.body = nil // a large value was there
+	}
 	return err
 }
 

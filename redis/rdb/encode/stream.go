@@ -88,12 +88,16 @@ func (e *Encoder) streamElement(el *record.Element) error {
 	if s.in > 0 && (s.in >= maxNodeEntries || s.node.Size()+len(el.Value) > maxStreamNode) {
 		e.closeStreamNode()
 	}
-	e.streamEntry(el.Name)
+	e.streamEntry(el.Name, len(el.Value))
+	clear(s.pairs)                     // which would hold a large value
+	if s.node.Size() > maxStreamNode { // no other goes there
+		e.closeStreamNode()
+	}
 	return nil
 }
 
-// streamEntry packs an entry. The first of a node gives its id, and its names as those that others may share.
-func (e *Encoder) streamEntry(id []byte) {
+// streamEntry packs an entry, whose pairs have about so many bytes. The first of a node gives its id, and its names as those that others may share.
+func (e *Encoder) streamEntry(id []byte, size int) {
 	s := &e.stream
 	if s.in == 0 {
 		s.master = append(s.master[:0], id...)
@@ -118,6 +122,7 @@ func (e *Encoder) streamEntry(id []byte) {
 	if !same {
 		s.node.AddInt(int64(len(s.pairs)))
 	}
+	s.node.Grow(size)
 	for _, p := range s.pairs {
 		if !same {
 			s.node.Add(p[0])
@@ -139,11 +144,9 @@ func (e *Encoder) closeStreamNode() {
 		p.Add(f)
 	}
 	p.AddInt(0)
-	p.Join(&s.node)
-	b := p.End()
 	e.count++
 	e.body = append(append(e.body, rdb.IDLen), s.master...)
-	e.body = append(rdb.AppendLen(e.body, uint64(len(b))), b...)
+	e.body = p.EndJoined(e.body, &s.node, rdb.AppendLen)
 	s.in = 0
 }
 

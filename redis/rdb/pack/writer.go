@@ -3,6 +3,9 @@ package pack
 import (
 	"encoding/binary"
 	"math"
+	"slices"
+
+	"kvferry/internal/scratch"
 )
 
 // Writer makes a ziplist or a listpack. Reader says how they are laid out.
@@ -21,11 +24,18 @@ func (p *Writer) Begin(kind Kind) {
 	if kind == Listpack {
 		head = listpackHead
 	}
-	p.b = append(p.b[:0], make([]byte, ziplistHead)[:head]...)
+	p.b = append(scratch.Reset(p.b), make([]byte, ziplistHead)[:head]...)
 }
 
 // Size is how many bytes it has without its end.
 func (p *Writer) Size() int { return len(p.b) }
+
+// Grow makes room for about n bytes of texts where these are many.
+func (p *Writer) Grow(n int) {
+	if n > scratch.Large {
+		p.b = slices.Grow(p.b, n+n/64)
+	}
+}
 
 // End finishes it.
 func (p *Writer) End() []byte {
@@ -183,11 +193,20 @@ func appendBacklen(dst []byte, size int) []byte {
 	return dst
 }
 
-// Join adds the entries of another listpack, which is not ended.
-func (p *Writer) Join(other *Writer) {
-	p.b = append(p.b, other.b[listpackHead:]...)
+// EndJoined appends the listpack with the entries of another one behind its own, behind its length. Neither was ended; the
+// other one is copied but once.
+func (p *Writer) EndJoined(dst []byte, other *Writer, length func(dst []byte, n uint64) []byte) []byte {
+	more := other.b[listpackHead:]
 	p.count += other.count
+	size := len(p.b) + len(more) + 1
+	p.head(size)
+	dst = slices.Grow(dst, maxLength+size)
+	dst = append(length(dst, uint64(size)), p.b...)
+	return append(append(dst, more...), endByte)
 }
+
+// maxLength is how many bytes length takes at most.
+const maxLength = 9
 
 // AppendIntset appends an intset of numbers that ascend, of which there is one at least, behind its length, which length appends.
 func AppendIntset(dst []byte, numbers []int64, length func(dst []byte, n uint64) []byte) []byte {
