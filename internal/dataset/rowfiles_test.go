@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/internal/disk"
 	"kvferry/internal/extsort"
 	"kvferry/store"
 )
@@ -34,6 +35,17 @@ func TestRowFiles(t *testing.T) {
 	if len(tables) != 1 || tables[0].File != "late/000003.rows" || tables[0].Entries != 2 || len(first.Tables(4)) != 0 || !first.Has(&tables[0]) || first.Has(&store.Table{File: "000003.sst"}) {
 		t.Fatalf("tables %+v", tables)
 	}
+	synced := disk.Inject(func(op, path string) error {
+		if op == "sync" && filepath.Base(path) == "late" {
+			return os.ErrPermission
+		}
+		return nil
+	})
+	unsynced := extsort.New(extsort.Options{Memory: 1 << 20})
+	if err := errors.Join(unsynced.Add(0, []byte("k"), nil), NewRowFiles(root, "late").Save(9, unsynced)); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("a directory that is not synced: %v", err)
+	}
+	synced()
 	second := NewRowFiles(root, "late")
 	for want, change := range map[string]func(*store.Table){
 		"is no file of rows of shard 3": func(t *store.Table) { t.File = "../late/000003.rows" },

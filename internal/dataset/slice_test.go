@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -64,5 +65,49 @@ func TestSlice(t *testing.T) {
 	whole := mem.Keyspaces()[0].Size()
 	if b, c, d := part("b", "c").Size(), part("c", "").Size(), part("d", "").Size(); b != whole*7/13 || c != whole*4/13 || d != 0 {
 		t.Errorf("%d, %d and %d bytes of %d", b, c, d, whole)
+	}
+}
+
+// weighed is a keyspace that says how many samples it was asked for.
+type weighed struct {
+	store.Keyspace
+	asked   int
+	samples []store.Weighted
+	err     error
+}
+
+func (w *weighed) Sample(n int) ([]store.Weighted, error) { w.asked = n; return w.samples, w.err }
+
+func (w *weighed) Size() int64 { return 1000 }
+
+func (w *weighed) IteratorSize() int64 { return 77 }
+
+// TestSliceSamples: databases share the samples of their keyspace, and its bytes.
+func TestSliceSamples(t *testing.T) {
+	for _, c := range []struct {
+		samples string // a byte each, upper case ones weigh
+		err     error
+		size    int64
+	}{{"AABB", nil, 500}, {"A", nil, 1000}, {"B", nil, 0}, {"b", nil, 0}, {"ab", nil, 0}, {"", nil, 0}, {"ABB", errors.New("x"), 1000}} {
+		w := &weighed{err: c.err}
+		for _, b := range []byte(c.samples) {
+			w.samples = append(w.samples, store.Weighted{Key: []byte{b | 0x20}, Bytes: int64(b>>5&1 ^ 1)})
+		}
+		s := &Slice{Keyspace: w, Holds: func(raw []byte) bool { return raw[0] == 'a' }}
+		if n := s.Size(); n != c.size {
+			t.Errorf("%q: %d bytes, want %d", c.samples, n, c.size)
+		}
+	}
+	for of, want := range map[int]int{0: 10, 1: 10, 2: 20, 3: 30} {
+		w := &weighed{}
+		if _, err := (&Slice{Keyspace: w, Of: of}).Sample(10); err != nil || w.asked != want {
+			t.Errorf("%d samples for one of %d databases, %v", w.asked, of, err)
+		}
+	}
+	if n := (&Slice{Keyspace: &weighed{}}).IteratorSize(); n != 77 {
+		t.Errorf("an iterator of %d bytes", n)
+	}
+	if n := (&Slice{Keyspace: Absent("x")}).IteratorSize(); n != 0 {
+		t.Errorf("an iterator of %d bytes where nobody knows", n)
 	}
 }

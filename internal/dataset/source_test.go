@@ -58,6 +58,8 @@ func TestWeigh(t *testing.T) {
 		{"", 0, ""},
 		{"a b c d e", 95, "a is good|b is good|c is good|d is good|e is good"},
 		{"a b", 40, "a is good|b is good|some of a, b, c, d and e are not there"},
+		{"a b c d", 80, "a is good|b is good|c is good|d is good|some of a, b, c, d and e are not there"},
+		{"other a", 20, "a is good|some of a, b, c, d and e are not there"},
 		{"a b!", 20, "a is good|b is bad|some of a, b, c, d and e are not there"},
 		{"a!", 0, "a is bad"},
 		{"db1/a db2/a db2/b db2/c x/a x/b x/c x/d x", 60, "a is good|a is good|b is good|c is good|some of a, b, c, d and e are not there"},
@@ -127,6 +129,7 @@ type fake struct {
 	typ    record.Type
 	err    error
 	closed int
+	asked  int // of samples, the last time
 }
 
 func (f *fake) Types() record.TypeSet { return record.Of(f.typ) }
@@ -135,7 +138,8 @@ func (f *fake) Size() int64 { return 100 }
 
 func (f *fake) Keyspaces() []format.Keyspace { return []format.Keyspace{{Name: f.typ.String()}} }
 
-func (f *fake) Sample(int) ([]store.Weighted, error) {
+func (f *fake) Sample(n int) ([]store.Weighted, error) {
+	f.asked = n
 	var out []store.Weighted
 	for _, k := range []string{"d", "b", "a", "c"} {
 		out = append(out, store.Weighted{Key: []byte(k), Bytes: 25})
@@ -192,6 +196,9 @@ func TestSplit(t *testing.T) {
 		}
 		if err != nil || got != want {
 			t.Errorf("%d spans: %s, %v, want %s", n, got, err, want)
+		}
+		if n > 1 && kv.asked != n*SamplesPerSpan {
+			t.Errorf("%d samples for %d spans", kv.asked, n)
 		}
 	}
 	kv.err = os.ErrClosed

@@ -74,6 +74,9 @@ func TestStrings(t *testing.T) {
 	if _, err := r.Next(); err != io.EOF {
 		t.Errorf("at the end: %v", err)
 	}
+	if n, err := r.Read(elems); n != 0 || err != io.EOF {
+		t.Errorf("behind the end: %d, %v", n, err)
+	}
 	if err := r.Close(); err != nil || p.published != 1 || tally.Rows[record.Copied] != 2 || tally.Rows[record.Expired] != 1 {
 		t.Errorf("published %d times, rows %v, %v", p.published, tally.Rows, err)
 	}
@@ -178,6 +181,56 @@ func TestPassed(t *testing.T) {
 	}{{"full", yes, true}, {"full", no, false}, {"full", &format.OpenOptions{}, false}, {"empty", yes, false}, {"nowhere", yes, false}} {
 		if got := Passed(root, c.dir, "0", record.Set, c.o); got != c.want {
 			t.Errorf("%s: %t", c.dir, got)
+		}
+	}
+}
+
+// failing gives no value of one row.
+type failing struct {
+	plainPass
+	row string
+}
+
+func (p *failing) StringValue(row *store.Row) ([]byte, error) {
+	if string(row.Key) == p.row {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return row.Value, nil
+}
+
+// TestValues: values of a batch are taken from its rows again, those of strings alone, and none of a row that let go of its.
+func TestValues(t *testing.T) {
+	rows := []store.Row{{Key: []byte("no")}, {Key: []byte("a"), Value: []byte("1")}, {Key: []byte("nor"), Value: []byte("x")}, {Key: []byte("b")},
+		{Key: []byte("c"), Value: []byte("3")}, {Key: []byte("last"), Value: []byte("x")}}
+	for row, want := range map[string]string{"": `["1" "" "3"]`, "c": `["1" "" ""]`, "nor": `["1" "" "3"]`} {
+		s := &stringRows{pass: &failing{row: row}, wait: store.Waiting{Rows: rows}}
+		for _, key := range []string{"a", "b", "c"} {
+			s.batch = append(s.batch, record.StringRecord{Key: []byte(key), Value: []byte("old")})
+		}
+		err := s.values()
+		var got [][]byte
+		for _, r := range s.batch {
+			got = append(got, r.Value)
+		}
+		if fmt.Sprintf("%q", got) != want || (err != nil) != (row == "c") {
+			t.Errorf("%s cannot be read: %q, %v", row, got, err)
+		}
+	}
+}
+
+// TestIsAbsent: a directory without files is no store, one with files is damaged, and so is what is no directory.
+func TestIsAbsent(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		dir  string
+		err  error
+		want bool
+	}{
+		{dir, store.ErrNotStore, true}, {dir, io.EOF, false}, {filepath.Join(dir, "none"), os.ErrNotExist, true},
+		{filepath.Dir(dir), store.ErrNotStore, false}, {"strings_test.go", store.ErrNotStore, false},
+	} {
+		if got := isAbsent(c.dir, c.err); got != c.want {
+			t.Errorf("%s, %v: absent %t", c.dir, c.err, got)
 		}
 	}
 }

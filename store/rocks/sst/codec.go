@@ -235,7 +235,7 @@ func readGrowing(dst []byte, r io.Reader, size, in, most int) ([]byte, error) {
 		guess = size + 1 // one byte more shows that nothing follows
 	}
 	if cap(dst) < guess {
-		dst = make([]byte, 0, guess)
+		dst = make([]byte, guess)
 	}
 	dst = dst[:0]
 	for {
@@ -257,7 +257,7 @@ func readGrowing(dst []byte, r io.Reader, size, in, most int) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if size >= 0 && len(dst) != size {
+	if len(dst) < size {
 		return nil, fmt.Errorf("decompressed to %d bytes, want %d", len(dst), size)
 	}
 	return dst, nil
@@ -273,7 +273,7 @@ func (u *unpacker) unpackZstd(dst, src []byte, size int, dict []byte) ([]byte, e
 		limit = u.max
 	}
 	if guess := min(limit, firstRoom(len(src), size)); cap(dst) < guess {
-		dst = make([]byte, 0, guess)
+		dst = make([]byte, guess)
 	}
 	out, err := u.zstd.DecodeAll(src, dst[:0])
 	switch {
