@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"testing"
 
@@ -231,16 +232,58 @@ func TestGroupsThatFit(t *testing.T) {
 // TestSmallestElements: values of elements as small as they can be are read to the last; one more is not there.
 func TestSmallestElements(t *testing.T) {
 	const n = 40
-	for typ, element := range map[Type]string{TypeList: "\x00", TypeSet: "\x00", TypeZSet: "\x00\xff", TypeZSet2: "\x0012345678", TypeHash: "\x00\x00"} {
+	for _, c := range []struct {
+		typ             Type
+		valkey          bool
+		before, element string
+	}{
+		{TypeList, false, "", "\x00"}, {TypeSet, false, "", "\x00"}, {TypeZSet, false, "", "\x00\xff"}, {TypeZSet2, false, "", "\x0012345678"}, {TypeHash, false, "", "\x00\x00"},
+		{TypeHashExpireRC, false, "", "\x00\x00\x00"}, {TypeHashExpire, false, "12345678", "\x00\x00\x00"}, {TypeValkeyHash, true, "", "\x00\x0012345678"},
+		{TypeQuicklist, false, "", "\x00"}, {TypeQuicklist2, false, "", "\x01\x00"},
+	} {
 		var d Decoder
 		var h record.Header
-		value := append(AppendLen(nil, n), strings.Repeat(element, n)...)
-		if err := d.Begin(typ, false, value, 0, &h); err != nil || h.Len != n {
-			t.Errorf("%s: %d of %d elements, %v", typ.Name(false), h.Len, n, err)
+		value := append(AppendLen([]byte(c.before), n), strings.Repeat(c.element, n)...)
+		begin := func() (skipped, begun error) {
+			in := new(input)
+			in.reset(value, 0)
+			in.skipValue(c.typ, c.valkey)
+			if in.err == nil && in.left() != 0 {
+				t.Errorf("%s: %d bytes are left", c.typ.Name(c.valkey), in.left())
+			}
+			return in.err, d.Begin(c.typ, c.valkey, value, 0, &h)
 		}
-		value[0]++
-		if err := d.Begin(typ, false, value, 0, &h); err == nil {
-			t.Errorf("%s: %d elements in %d bytes", typ.Name(false), n+1, len(value)-1)
+		want := int64(n)
+		if c.typ == TypeQuicklist || c.typ == TypeQuicklist2 {
+			want = -1 // of nodes
+		}
+		if skipped, begun := begin(); skipped != nil || begun != nil || h.Len != want {
+			t.Errorf("%s: %d of %d elements, %v, %v", c.typ.Name(c.valkey), h.Len, n, begun, skipped)
+		}
+		value[len(c.before)]++
+		if skipped, begun := begin(); skipped == nil || begun == nil {
+			t.Errorf("%s: %d elements in %d bytes", c.typ.Name(c.valkey), n+1, len(value)-1)
+		}
+	}
+}
+
+// TestExpires: the expiry of a field is none, or so much after the least one, and no number beyond what is a moment.
+func TestExpires(t *testing.T) {
+	for _, c := range []struct {
+		form   form
+		least  int64
+		n      uint64
+		want   int64
+		refuse bool
+	}{
+		{formHashBefore, 0, 0, 0, false}, {formHashBefore, 0, 77, 77, false}, {formHashBefore, 0, math.MaxInt64, math.MaxInt64, false}, {formHashBefore, 0, 1 << 63, 0, true},
+		{formHashDelta, 100, 0, 0, false}, {formHashDelta, 100, 1, 100, false}, {formHashDelta, 100, 6, 105, false}, {formHashDelta, math.MaxInt64, 1, math.MaxInt64, false},
+		{formHashDelta, math.MaxInt64, 2, 0, true}, {formHashDelta, -5, 1<<63 + 1, 0, true}, {formHashDelta, -5, 1 << 63, math.MaxInt64 - 5, false},
+	} {
+		d := Decoder{form: c.form, expiry: c.least}
+		d.in.reset(nil, 0)
+		if got := d.expires(c.n); (d.in.err != nil) != c.refuse || got != c.want && !c.refuse {
+			t.Errorf("%+v: %d, %v", c, got, d.in.err)
 		}
 	}
 }

@@ -94,3 +94,22 @@ func TestFieldsAcrossWindows(t *testing.T) {
 		}
 	}
 }
+
+// TestPinIsLetGo: what was pinned is let go when more than maxHeld of it is held, also when it begins the window.
+func TestPinIsLetGo(t *testing.T) {
+	b := make([]byte, 4*maxHeld)
+	for _, from := range []uint64{0, 5} {
+		in := new(input)
+		in.open(bytes.NewReader(b), 0, int64(len(b)))
+		in.take(from, "before")
+		in.pin = in.pos
+		held := 0
+		for in.pin >= 0 && in.left() > 0 {
+			held = in.pos - in.pin
+			in.take(1000, "piece")
+		}
+		if in.err != nil || held <= maxHeld || held > maxHeld+2*windowSize {
+			t.Errorf("from %d: %d bytes were held, %v", from, held, in.err)
+		}
+	}
+}

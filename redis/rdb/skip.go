@@ -26,7 +26,7 @@ func (in *input) skipValue(t Type, valkey bool) {
 	case TypeZSet:
 		in.skipTextScores()
 	case TypeZSet2:
-		for n := in.count("count", 9); n > 0 && in.err == nil; n-- {
+		for n := in.count("count", 9); in.err == nil; n-- {
 			if n -= in.skipShort(n, 8); n == 0 {
 				return
 			}
@@ -48,7 +48,7 @@ func (in *input) skipValue(t Type, valkey bool) {
 }
 
 func (in *input) skipStrings(n uint64) {
-	for ; n > 0 && in.err == nil; n-- {
+	for ; in.err == nil; n-- {
 		if n -= in.skipShort(n, 0); n == 0 {
 			return
 		}
