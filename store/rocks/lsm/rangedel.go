@@ -3,6 +3,7 @@ package lsm
 import (
 	"cmp"
 	"slices"
+	"sort"
 )
 
 // bound is a position between keys: before key, or after it when after is set.
@@ -167,10 +168,5 @@ func (c *coverage) seq(key []byte) uint64 {
 
 // seek starts anew at key, which may lie anywhere.
 func (c *coverage) seek(key []byte) {
-	c.next, _ = slices.BinarySearchFunc(c.frags, key, func(f fragment, k []byte) int {
-		if f.from.before(c.compare, k) {
-			return 1
-		}
-		return -1
-	})
+	c.next = sort.Search(len(c.frags), func(i int) bool { return c.frags[i].from.before(c.compare, key) })
 }
