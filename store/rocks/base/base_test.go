@@ -101,6 +101,9 @@ func TestKinds(t *testing.T) {
 			t.Errorf("kind %d, want %d", kind, want)
 		}
 	}
+	if MaxSequence != 0xff_ffff_ffff_ffff || TrailerLen != 8 {
+		t.Errorf("sequence numbers up to %#x, trailers of %d bytes", uint64(MaxSequence), TrailerLen)
+	}
 }
 
 func TestKeys(t *testing.T) {

@@ -85,6 +85,13 @@ func TestCurrent(t *testing.T) {
 			}
 		}
 	}
+	for n, ok := range map[int]bool{4095: true, 4096: true, 4097: false} { // what is longer is not read
+		name := "MANIFEST-" + strings.Repeat("0", n-11) + "5"
+		os.WriteFile(filepath.Join(dir, CurrentName), []byte(name+"\n"), 0o644)
+		if got, err := Current(dir); (err == nil) != ok || ok && got != name {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+	}
 	os.WriteFile(filepath.Join(dir, CurrentName), []byte("MANIFEST-000099\n"), 0o644)
 	var missing *store.MissingError
 	if err := readError(dir); !errors.As(err, &missing) || filepath.Base(missing.File) != "MANIFEST-000099" {
@@ -308,11 +315,18 @@ func TestTags(t *testing.T) {
 			t.Errorf("tag %d, want %d", tag, want)
 		}
 	}
-	for tag, want := range map[uint64]uint64{FileTerminate: 1, FileNeedCompaction: 2, FileMinLogToKeep: 3, FileOldestBlob: 4, FileUniqueID: 12,
+	for tag, want := range map[uint64]uint64{FileTerminate: 1, FileNeedCompaction: 2, FileMinLogToKeep: 3, FileOldestBlob: 4, FileUniqueID: 12, FileChecksum: 7, FileChecksumFunc: 8,
 		FileMinTimestamp: 10, FileMaxTimestamp: 11, FileTimestamps: 16, FilePathID: 65} {
 		if tag != want {
 			t.Errorf("field %d, want %d", tag, want)
 		}
+	}
+	if FileNotIgnorable != 64 || blobEnd != 0 || LastLevel != 6 || FirstSequence != 1 {
+		t.Errorf("%d marks what may not be ignored, %d ends a blob file, tables are in level %d and rows have number %d", FileNotIgnorable, blobEnd, LastLevel,
+			FirstSequence)
+	}
+	if e, err := Decode(append(handmade.EditNumber(TagDeletedFile, 63), 5)); err != nil || e.deleted[0] != (Position{63, 5}) {
+		t.Errorf("level 63: %+v, %v", e, err)
 	}
 }
 

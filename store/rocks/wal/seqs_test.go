@@ -27,6 +27,9 @@ func TestSeqRanges(t *testing.T) {
 	if l.First != 5 || l.Last != 30 || l.Missing != 1+15 || l.Gap != (Jump{9, 7, 9}) || l.Back != (Jump{12, 12, 12}) {
 		t.Errorf("%+v", l)
 	}
+	if maxRanges != 4096 {
+		t.Errorf("up to %d stretches", maxRanges)
+	}
 	for i := range uint64(2 * maxRanges) {
 		l.Add(Range{100 + 2*i, 100 + 2*i}, 0)
 	}
