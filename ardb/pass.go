@@ -145,7 +145,7 @@ func (p *pass) fetch() (key, val []byte, err error) {
 
 // place is where the row ahead stands.
 func (p *pass) place() record.Place {
-	if p.batch != nil && p.next > 0 {
+	if p.batch != nil {
 		return p.batch.PlaceAt(p.next - 1)
 	}
 	return p.it.Place()
