@@ -140,7 +140,7 @@ func appendBulk(dst, b []byte) []byte {
 	return append(append(dst, b...), "\r\n"...)
 }
 
-func (e *Encoder) clear() { e.args, e.n, e.elems = e.args[:0], 0, 0 }
+func (e *Encoder) clear() { e.args, e.n, e.elems = scratch.Reset(e.args), 0, 0 }
 
 func (e *Encoder) arg(b []byte) {
 	e.args = appendBulk(e.args, b)

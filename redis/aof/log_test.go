@@ -142,7 +142,7 @@ func TestReplay(t *testing.T) {
 	library := "#!lua name=lib\nx"
 	function := append([]byte{0xF5, byte(len(library))}, library...)
 	aux := []byte{0xF7, 0x81, 0xa5, 0x46, 0x7e, 0x9c, 0x11, 0x00, 0x00, 0x01, 2, 1, 0} // a module id, when, the end
-	dump := string(rdb.AppendDump(nil, 0, append([]byte{8}, "restored"...), rdb.Version{Number: 9}))
+	dump := string(rdb.AppendDump(nil, 0, rdb.Version{Number: 9}, []byte{8}, []byte("restored")))
 	str := func(v string) string { return redistest.Form("string", 0, []string{v}) }
 	many := commandsOf("MULTI") + strings.Repeat(commandsOf("SET many "+strings.Repeat("x", 100_000)), 45)
 	for name, x := range map[string]struct {

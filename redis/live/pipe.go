@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"kvferry/internal/scratch"
 )
 
 const (
@@ -82,10 +84,17 @@ func newPipe(ctx context.Context, dial func(context.Context) (net.Conn, error)) 
 	return p
 }
 
-// add sends a piece. It waits while too much is under way.
+// add sends a piece. It waits while too much is under way. Bytes that are more than scratch.Large are the pipe's from then on.
 func (p *pipe) add(data []byte, commands int, kind part) error {
 	if commands == 0 {
 		return nil
+	}
+	if len(data) > scratch.Large {
+		if err := p.flush(); err != nil {
+			return err
+		}
+		p.current = &batch{data: data, pieces: []piece{{len(data), commands, kind}}}
+		return p.flush()
 	}
 	b := p.current
 	b.data = append(b.data, data...)

@@ -391,7 +391,7 @@ func TestParts(t *testing.T) {
 
 // TestPayloads: the payload of DUMP is checked to its end.
 func TestPayloads(t *testing.T) {
-	dump := rdb.AppendDump(nil, 0, append([]byte{5}, "value"...), rdb.Version{Number: 10})
+	dump := rdb.AppendDump(nil, 0, rdb.Version{Number: 10}, []byte{5}, []byte("value"))
 	send := func(b []byte) (*spool, error) {
 		to, err := newSpool(t.TempDir())
 		if err != nil {
@@ -407,7 +407,7 @@ func TestPayloads(t *testing.T) {
 	if to, err := send(dump); err != nil || to.head != (rdb.Header{Version: 10}) {
 		t.Errorf("%v, %v", to.head, err)
 	}
-	if to, err := send(rdb.AppendDump(nil, 0, []byte{0}, rdb.Version{Number: 80, Valkey: true})); err != nil || !to.head.Valkey {
+	if to, err := send(rdb.AppendDump(nil, 0, rdb.Version{Number: 80, Valkey: true}, []byte{0})); err != nil || !to.head.Valkey {
 		t.Errorf("%v, %v", to.head, err)
 	}
 	for n := range dump {

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"kvferry/internal/resp"
+	"kvferry/internal/scratch"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/redis/rdb/encode"
@@ -44,8 +45,7 @@ type writer struct {
 	deleted []byte
 	encoder encode.Encoder
 	bytes   int
-	data    []byte // of the piece being made
-	payload []byte
+	data    []byte  // of the piece being made
 	native  *native // nil: the record goes as one RESTORE
 	skip    bool
 	count   int64 // elements of the record
@@ -107,6 +107,7 @@ func (w *writer) relocate() error {
 
 // Write adds elements.
 func (w *writer) Write(elems []record.Element) error {
+	begun := w.count > 0
 	w.count += int64(len(elems))
 	if w.native != nil {
 		return w.native.write(elems)
@@ -117,18 +118,22 @@ func (w *writer) Write(elems []record.Element) error {
 	for i := range elems {
 		w.bytes += len(elems[i].Name) + len(elems[i].Value)
 	}
-	if err := w.encoder.Elements(elems); err != nil {
+	if w.bytes <= maxPayload || w.header.Type == record.String {
+		return w.encoder.Elements(elems)
+	}
+	grow := w.goNative
+	if begun {
+		grow = w.outgrow
+	}
+	if err := grow(); err != nil {
 		return err
 	}
-	if w.bytes > maxPayload && w.header.Type != record.String {
-		return w.outgrow()
-	}
-	return nil
+	return w.native.write(elems)
 }
 
 // set makes the command of a string.
 func (w *writer) set(value []byte) error {
-	w.data = w.data[:0]
+	w.data = scratch.Room(w.data, len(w.key)+len(value)+2*scratch.Beside)
 	if w.header.ExpireMS == 0 {
 		w.data = appendCommand(w.data, []byte("SET"), w.key, value)
 	} else {
@@ -139,17 +144,17 @@ func (w *writer) set(value []byte) error {
 
 // outgrow goes on with commands: what was encoded is decoded again.
 func (w *writer) outgrow() error {
-	typ, value, err := w.encode()
+	v, _, err := w.encoder.End()
 	if err != nil {
 		return err
 	}
-	value = bytes.Clone(value)
+	value := v.Append(nil)
 	if err := w.goNative(); err != nil {
 		return err
 	}
 	var d rdb.Decoder
 	var h record.Header
-	if err := d.Begin(typ, w.t.server.version.Valkey, value, 0, &h); err != nil {
+	if err := d.Begin(v.Type, w.t.server.version.Valkey, value, 0, &h); err != nil {
 		return err
 	}
 	var batch [256]record.Element
@@ -167,16 +172,6 @@ func (w *writer) outgrow() error {
 	}
 }
 
-// encode finishes the value; the bytes live until the next record.
-func (w *writer) encode() (rdb.Type, []byte, error) {
-	v, ok, err := w.encoder.End()
-	if err != nil || !ok {
-		return 0, nil, err
-	}
-	w.payload = v.Append(w.payload[:0])
-	return v.Type, w.payload, nil
-}
-
 // End finishes a record.
 func (w *writer) End() error {
 	if w.native != nil {
@@ -184,33 +179,38 @@ func (w *writer) End() error {
 	}
 	if w.count == 0 && w.header.Type != record.Stream {
 		if w.header.Type != record.String || !w.plainSet() {
-			_, _, err := w.encode() // it is used again
+			_, _, err := w.encoder.End() // it is used again
 			return err
 		}
 		return nil
 	}
 	if w.header.Type != record.String || !w.plainSet() {
-		typ, value, err := w.encode()
-		if err != nil || value == nil {
+		v, ok, err := w.encoder.End()
+		if err != nil || !ok {
 			return err
 		}
-		w.restore(typ, value)
+		w.restore(&v)
 	}
-	return w.deliver(heldRecord{w.key, w.data, 1})
+	err := w.deliver(heldRecord{w.key, w.data, 1})
+	w.data = scratch.Reset(w.data) // a large one is the pipe's
+	return err
 }
 
 // restore makes the command of a payload.
-func (w *writer) restore(typ rdb.Type, value []byte) {
-	n := 1 + len(value) + 10
+func (w *writer) restore(v *encode.Value) {
+	body := v.Body
+	v.Body = nil
+	head := v.Append(nil)
+	n := 1 + len(head) + len(body) + 10
 	args := int64(5)
 	if w.header.ExpireMS != 0 {
 		args = 6
 	}
-	d := append(strconv.AppendInt(append(w.data[:0], '*'), args, 10), "\r\n$7\r\nRESTORE\r\n"...)
+	d := append(strconv.AppendInt(append(scratch.Room(w.data, len(w.key)+n+3*scratch.Beside), '*'), args, 10), "\r\n$7\r\nRESTORE\r\n"...)
 	d = appendBulk(d, w.key)
 	d = appendBulk(d, strconv.AppendInt(nil, max(w.header.ExpireMS, 0), 10))
 	d = append(strconv.AppendInt(append(d, '$'), int64(n), 10), "\r\n"...)
-	d = append(rdb.AppendDump(d, typ, value, w.t.server.version), "\r\n$7\r\nREPLACE\r\n"...)
+	d = append(rdb.AppendDump(d, v.Type, w.t.server.version, head, body), "\r\n$7\r\nREPLACE\r\n"...)
 	if args == 6 {
 		d = append(d, "$6\r\nABSTTL\r\n"...)
 	}
@@ -470,7 +470,7 @@ func (n *native) library(code []byte) error {
 			return w.told(err)
 		}
 	}
-	w.data = w.data[:0]
+	w.data = scratch.Reset(w.data)
 	return nil
 }
 
@@ -495,7 +495,7 @@ func (n *native) send(kind part) error {
 	n.have, n.held = n.have+n.held, 0
 	w.t.limit.wait(len(w.data))
 	err := n.pipe.add(w.data, commands, kind)
-	w.data = w.data[:0]
+	w.data = scratch.Reset(w.data) // a large one is the pipe's
 	return w.told(err)
 }
 

@@ -54,10 +54,13 @@ func AppendTextScore(dst []byte, f float64) []byte {
 	return dst
 }
 
-// AppendDump appends a DUMP payload, as RESTORE takes it: type, value, version u16 LE, checksum of all before it.
-func AppendDump(dst []byte, t Type, value []byte, v Version) []byte {
+// AppendDump appends a DUMP payload, as RESTORE takes it: type, value (in parts), version u16 LE, checksum of all before it.
+func AppendDump(dst []byte, t Type, v Version, value ...[]byte) []byte {
 	start := len(dst)
-	dst = append(append(dst, byte(t)), value...)
+	dst = append(dst, byte(t))
+	for _, part := range value {
+		dst = append(dst, part...)
+	}
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(v.Number))
 	return binary.LittleEndian.AppendUint64(dst, crc64.Update(0, dst[start:]))
 }
