@@ -108,6 +108,7 @@ func TestSeparators(t *testing.T) {
 	for _, c := range []struct{ last, next, want string }{
 		{"abcdef", "abzz", "abd"}, {"abcdef", "abd", "abcdef"}, {"abcdef", "abe", "abd"}, {"abc", "abe", "abc"}, {"abcd", "abe", "abd"},
 		{"abcd", "abcdef", "abcd"}, {"ab\xfed", "ab\xff", "ab\xfed"}, {"ab\xffd", "b", "ab\xffd"}, {"a", "c", "a"}, {"ax", "c", "b"}, {"", "c", ""},
+		{"abcd", "ab", "abcd"}, // not in order
 	} {
 		w := &Writer{o: &WriterOptions{Format: RocksDB5}, bytes: true, last: []byte(c.last)}
 		w.appendSeparator([]byte(c.next))
@@ -161,6 +162,9 @@ func TestNumbers(t *testing.T) {
 		if got := count(f); (f.Err == nil) != ok || ok && uint64(got) != n {
 			t.Errorf("%d entries: %d, %v", n, got, f.Err)
 		}
+	}
+	if MaxRow != 1<<30 || DefaultMax != 528<<20 {
+		t.Errorf("rows of up to %d bytes, blocks of up to %d", MaxRow, DefaultMax)
 	}
 	ft := &Footer{Context: 0x01020304}
 	for off, want := range map[uint64]uint32{0: 0x01020304, 5: 0x01020301, 3<<32 + 5: 0x0102030c, 1<<31 + 1: 0x81020305} {
