@@ -1,11 +1,13 @@
 package live
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -203,6 +205,43 @@ func TestTarget(t *testing.T) {
 		all[k] = v
 	}
 	diff(t, all, s.Client().Records(t))
+}
+
+// TestLarge: elements too large for one RESTORE come whole and in order, alone, behind empty ones and behind what was encoded
+// already.
+func TestLarge(t *testing.T) {
+	s := redistest.Start(t)
+	of := func(key string, typ record.Type, values ...[]byte) made {
+		m := made{h: record.Header{Type: typ, Key: []byte(key), Len: int64(len(values))}}
+		for i, v := range values {
+			e := record.Element{Value: v}
+			if typ == record.Hash {
+				e.Name = fmt.Append(nil, i)
+			}
+			m.elems = append(m.elems, e)
+		}
+		return m
+	}
+	large, some := bytes.Repeat([]byte("large"), maxPayload/5+1), bytes.Repeat([]byte("some"), 40<<10)
+	behind := append(make([][]byte, 100), large, []byte("x")) // 100 are written at once
+	list := []made{of("alone", record.Hash, large), of("behind", record.List, behind...),
+		of("encoded", record.Hash, slices.Repeat([][]byte{some}, 150)...), of("string", record.String, large)}
+	target := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{}, "0")
+	if err := load(context.Background(), target, list, "0", 1); err != nil {
+		t.Fatal(err)
+	}
+	c := s.Client()
+	lists := [][]string{c.Strings(t, "HVALS", "alone"), c.Strings(t, "LRANGE", "behind", "0", "-1"), c.Strings(t, "HVALS", "encoded"),
+		c.Strings(t, "MGET", "string")}
+	for i, m := range list {
+		ok := len(lists[i]) == len(m.elems)
+		for j := 0; ok && j < len(m.elems); j++ {
+			ok = lists[i][j] == string(m.elems[j].Value)
+		}
+		if !ok {
+			t.Errorf("%s: %d elements, want %d, or others", m.h.Key, len(lists[i]), len(m.elems))
+		}
+	}
 }
 
 // proxy passes connections on to a server and cuts each after so many bytes.
