@@ -43,6 +43,7 @@ func f(a []int) string {
 func TestUnseen(t *testing.T) {
 	for code, want := range map[string]string{
 		`return 0, false, fmt.Errorf("%d", 0)`:              "0 -> 1",
+		`return 0, &record.CorruptError{Field: "x"}`:        "",
 		`return 0, io.EOF`:                                  "",
 		`return false, record.ErrShort`:                     "",
 		`return 0, corrupt(off, "x", nil)`:                  "",
