@@ -14,7 +14,7 @@ RACE_SKIP ?= ^TestMatrix$$|Damage|Killed|Linear|Random|Transcript|^TestGoldens$$
 # Of the commands, those tests in which several workers, meters and signals meet; all of them take the detector half an hour.
 RACE_COMMANDS ?= Progress|Workers|MatrixOnePass|Cancelled|SalvageTables|SalvageLMDB|Closed|BrokenPipe|VerifyPlantedDatasets|FullDisk
 
-.PHONY: help build demo test oracle race fuzz-short faults mutants cover lint cross bench bench-full profile docs dist dist-test clean
+.PHONY: help build demo test oracle race race-packages race-commands fuzz-short faults mutants cover lint cross bench bench-full profile docs dist dist-test clean
 
 help:
 	@echo 'make demo        convert a bundled database, prove it, clean up (needs only Go)'
@@ -51,8 +51,13 @@ oracle:
 	@scripts/oracle
 
 race:
-	$(GO) test -race -short -vet=off -ldflags=-w -timeout 10m -skip '$(RACE_SKIP)' $(RACE)
-	$(GO) test -race -short -vet=off -ldflags=-w -timeout 10m -run '$(RACE_COMMANDS)' ./cmd/kvferry/command
+	@$(MAKE) --no-print-directory -j2 race-packages race-commands
+
+# The tests of the commands run one after the other: beside the others they cost little time.
+race-packages:
+	$(GO) test -race -short -vet=off -ldflags=-w -timeout 15m -skip '$(RACE_SKIP)' $(RACE)
+race-commands:
+	$(GO) test -race -short -vet=off -ldflags=-w -timeout 15m -run '$(RACE_COMMANDS)' ./cmd/kvferry/command
 
 fuzz-short:
 	@scripts/fuzz-short
