@@ -101,6 +101,7 @@ func TestLargeValuesStayWithinMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes and reads gigabytes")
 	}
+	t.Parallel()
 	within := limit(t, largeMemory, largeRow)
 	src, other, out := largeValues(t, 2, 7), largeValues(t, 2, 8), filepath.Join(t.TempDir(), "out")
 	every := []int{1, 2, 4}
@@ -155,6 +156,7 @@ func TestLargeCommandsStayWithinMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes and reads hundreds of megabytes")
 	}
+	t.Parallel()
 	const memory, row = 2 * largeMemory, 2 * largeRow // the store of a replay takes much of the least memory
 	b := make([]byte, row)
 	rand.NewChaCha8([32]byte{9}).Read(b)
