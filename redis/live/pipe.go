@@ -57,6 +57,7 @@ type pipe struct {
 	changed  sync.Cond
 	queue    []*batch // not wholly answered, in order
 	written  int      // how many of them are written to this connection
+	writing  *batch   // the last of those: it may be answered before the call that writes it returns
 	answered int      // pieces of the first
 	left     int      // commands of the next piece that are not answered
 	bytes    int64
@@ -369,6 +370,7 @@ func (p *pipe) send(conn net.Conn) {
 func (p *pipe) next() (*batch, int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.writing = nil
 	for {
 		switch {
 		case p.err != nil || p.broken != nil:
@@ -381,6 +383,7 @@ func (p *pipe) next() (*batch, int) {
 				from = b.pieces[p.answered-1].end
 			}
 			p.written++
+			p.writing = b
 			return b, from
 		case p.closing && len(p.queue) == 0:
 			return nil, 0
@@ -458,7 +461,7 @@ func (p *pipe) answerPiece() {
 		p.written--
 	}
 	p.answered = 0
-	if cap(b.data) <= 4*batchSize && len(p.free) < 2*maxUnderWay/batchSize {
+	if b != p.writing && cap(b.data) <= 4*batchSize && len(p.free) < 2*maxUnderWay/batchSize {
 		*b = batch{data: b.data[:0], pieces: b.pieces[:0]}
 		p.free = append(p.free, b)
 	}

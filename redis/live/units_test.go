@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"kvferry/format"
 	"kvferry/internal/redistest"
@@ -272,6 +273,54 @@ func TestPieces(t *testing.T) {
 				t.Errorf("moved %q", moved)
 			}
 		})
+	}
+}
+
+// lateConn writes what it is given when it is told to, and has the answer before.
+type lateConn struct {
+	net.Conn
+	there   net.Conn
+	now     chan struct{}
+	written chan string
+}
+
+func (c lateConn) Write(b []byte) (int, error) {
+	if _, err := io.WriteString(c.there, "+OK\r\n"); err != nil {
+		return 0, err
+	}
+	<-c.now
+	c.written <- string(b)
+	return len(b), nil
+}
+
+// TestEarlyAnswer: a batch that is answered while it is still being written is not used again before it is.
+func TestEarlyAnswer(t *testing.T) {
+	here, there := net.Pipe()
+	conn := lateConn{here, there, make(chan struct{}), make(chan string, 3)}
+	p := newPipe(context.Background(), func(context.Context) (net.Conn, error) { return conn, nil })
+	pieces := []string{"first", "again", "third"}
+	for i, data := range pieces {
+		if err := p.add([]byte(data), 1, whole); err != nil {
+			t.Fatal(err)
+		}
+		if i == len(pieces)-1 {
+			break // a batch that was used before, if there is one
+		}
+		if err := p.flush(); err != nil {
+			t.Fatal(err)
+		}
+		for p.progress() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	close(conn.now)
+	if err := p.close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range pieces {
+		if got := <-conn.written; got != want {
+			t.Errorf("%s was written, want %s", got, want)
+		}
 	}
 }
 
