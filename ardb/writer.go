@@ -105,8 +105,7 @@ func (w *writer) element(e *record.Element) error {
 		if w.count > 0 {
 			return w.errorf(w.user, "a string of two values")
 		}
-		v := codec.Value{Kind: codec.KindString, ExpireMS: w.expire}
-		w.val = codec.AppendNumber(codec.AppendHead(w.val[:0], &v, 1), e.Value)
+		w.val = codec.AppendString(w.val[:0], e.Value, w.expire)
 		return nil
 	case record.Hash:
 		d := codec.CanonData(e.Name)
@@ -167,22 +166,22 @@ func (w *writer) entry(e *record.Element) error {
 		w.max = append(w.max[:0], e.Name...)
 	}
 	var names []byte
-	w.tail = codec.AppendData(append(w.tail[:0], byte(codec.KindEntry), 1), codec.TextData(e.Name))
+	w.tail = codec.AppendTail(w.tail[:0], codec.KindEntry, codec.TextData(e.Name))
 	w.val, names = codec.AppendEntryHead(w.val[:0], &w.fields, &w.names)
 	err := w.sorter.AddParts(binary.BigEndian.Uint64(e.Name), w.tail, w.val, w.fields.Values, names)
 	w.fields.Values = scratch.Reset(w.fields.Values)
 	return err
 }
 
-// add gives a row of one element to the sorter: the key without the user key, and w.val.
+// add gives a row of one element to the sorter: its key without the user key, and w.val.
 func (w *writer) add(prefix uint64, k codec.Kind, d codec.Data) error {
-	w.tail = codec.AppendData(append(w.tail[:0], byte(k), 1), d)
+	w.tail = codec.AppendTail(w.tail[:0], k, d)
 	return w.sorter.Add(prefix, w.tail, w.val)
 }
 
 // addText is add with a value that is a large text, which is copied but once.
 func (w *writer) addText(prefix uint64, k codec.Kind, d codec.Data, text []byte) error {
-	w.tail = codec.AppendData(append(w.tail[:0], byte(k), 1), d)
+	w.tail = codec.AppendTail(w.tail[:0], k, d)
 	w.val = codec.AppendTextHead(append(w.val[:0], byte(k), 1), len(text))
 	return w.sorter.AddParts(prefix, w.tail, w.val, text)
 }
@@ -246,10 +245,10 @@ func (w *writer) string(s *record.StringRecord, row *store.Row) error {
 	key := len(w.arena)
 	w.arena = append(codec.AppendPrefix(w.arena, w.ns, s.Key), byte(codec.KindMeta), 0)
 	value := len(w.arena)
-	v := codec.Value{Kind: codec.KindString, ExpireMS: max(0, s.ExpireMS), Size: 1}
-	w.arena = codec.AppendNumber(codec.AppendHead(w.arena, &v, 1), s.Value)
+	expire := max(0, s.ExpireMS)
+	w.arena = codec.AppendString(w.arena, s.Value, expire)
 	row.Key, row.Value = w.arena[key:value], w.arena[value:]
-	return w.addTTL(s.Key, v.ExpireMS)
+	return w.addTTL(s.Key, expire)
 }
 
 // addTTL adds a record to the TTL index that LevelDB has.

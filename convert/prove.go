@@ -207,57 +207,17 @@ type prover struct {
 	gauge   progress.Gauge
 }
 
-// all hashes all records, and looks at its context every few of them.
+// all hashes all records.
 func (p *prover) all(ctx context.Context) error {
-	var whole record.StringReader
-	if p.lapse == nil {
-		whole, _ = p.reader.(record.StringReader)
-	}
-	for seen := 0; ; {
-		n, err := p.strings(whole)
-		if err == nil && n == 0 {
-			n, err = 1, p.next(ctx)
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if seen += n; seen >= checkEvery {
-			seen = 0
-			p.gauge.Flush()
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-		}
-	}
+	l := loop{share: p.share, pause: func() error { p.gauge.Flush(); return ctx.Err() }}
+	return l.run(p.reader, p.lapse == nil, p.strings, func(h *record.Header) error { return p.record(ctx, h) })
 }
 
-// strings hashes the strings that come at once and returns how many; none when the next record is to be had by Next.
-func (p *prover) strings(r record.StringReader) (int, error) {
-	if r == nil {
-		return 0, nil
-	}
-	batch, err := r.NextStrings()
-	if err != nil || len(batch) == 0 {
-		return 0, err
-	}
-	if err := p.share.takeStrings(batch); err != nil {
-		return 0, err
-	}
+// strings hashes strings that come at once.
+func (p *prover) strings(batch []record.StringRecord) error {
 	p.hasher.Strings(&p.digests[record.String], batch)
 	p.gauge.Strings(batch)
-	return len(batch), nil
-}
-
-// next hashes the next record; io.EOF after the last.
-func (p *prover) next(ctx context.Context) error {
-	h, err := p.reader.Next()
-	if err != nil {
-		return err
-	}
-	return p.record(ctx, h)
+	return nil
 }
 
 func (p *prover) record(ctx context.Context, h *record.Header) error {

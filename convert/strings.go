@@ -2,39 +2,19 @@ package convert
 
 import "kvferry/record"
 
-// wholeStrings returns the reader as one of several strings at once, unless they may expire while they are written. nil: it
-// is none.
-func (x *task) wholeStrings() record.StringReader {
-	if x.lapse != nil {
-		return nil
-	}
-	r, _ := x.reader.(record.StringReader)
-	return r
-}
-
-// copyStrings moves the strings that come at once and returns how many; none when the next record is to be had by Next.
-func (x *task) copyStrings(r record.StringReader) (int, error) {
-	if r == nil {
-		return 0, nil
-	}
-	batch, err := r.NextStrings()
-	if err != nil || len(batch) == 0 {
-		return 0, err
-	}
-	if err := x.share.takeStrings(batch); err != nil {
-		return 0, err
-	}
+// strings moves strings that come at once.
+func (x *task) strings(batch []record.StringRecord) error {
 	from := 0
 	for i := range batch {
 		if x.keepsString(&batch[i]) {
 			continue
 		}
 		if err := x.writeStrings(batch[from:i]); err != nil {
-			return 0, err
+			return err
 		}
 		from = i + 1
 	}
-	return len(batch), x.writeStrings(batch[from:])
+	return x.writeStrings(batch[from:])
 }
 
 // keepsString makes of a string what the target will have of it, and reports whether that is anything.

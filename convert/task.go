@@ -16,12 +16,8 @@ import (
 	"kvferry/record"
 )
 
-const (
-	// batchLen is how many elements go from the reader to the writer at once.
-	batchLen = 256
-	// checkEvery is after how many records a task looks whether it is to stop.
-	checkEvery = 64
-)
+// batchLen is how many elements go from the reader to the writer at once.
+const batchLen = 256
 
 // rules is what all tasks of a run go by.
 type rules struct {
@@ -60,7 +56,6 @@ type task struct {
 	batch    [batchLen]record.Element
 	lastKey  []byte // of the last record with elements
 	hasLast  bool
-	seen     int   // records since the last pause
 	lost     int64 // records and elements left out so far
 	opaque   bool  // the current record was told to be a loss of kind module
 	share    *share
@@ -197,34 +192,8 @@ func (x *task) readTypes(ctx context.Context, src format.Source, types record.Ty
 
 // copy moves all records.
 func (x *task) copy(ctx context.Context) error {
-	whole := x.wholeStrings()
-	for {
-		n, err := x.copyStrings(whole)
-		if err == nil && n == 0 {
-			n, err = 1, x.next(ctx)
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if x.seen += n; x.seen >= checkEvery {
-			x.seen = 0
-			if err := x.pause(ctx); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// next moves the next record; io.EOF after the last.
-func (x *task) next(ctx context.Context) error {
-	h, err := x.reader.Next()
-	if err != nil {
-		return err
-	}
-	return x.record(ctx, h)
+	l := loop{share: x.share, pause: func() error { return x.pause(ctx) }}
+	return l.run(x.reader, x.lapse == nil, x.strings, func(h *record.Header) error { return x.record(ctx, h) })
 }
 
 // pause hands over what was counted, and stops the task or its writing when it is to stop.

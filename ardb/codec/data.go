@@ -183,6 +183,9 @@ func AppendData(dst []byte, d Data) []byte {
 	return append(dst, byte(TagNil))
 }
 
+// AppendTail appends what follows the user key in the key of a row with one element.
+func AppendTail(dst []byte, k Kind, d Data) []byte { return AppendData(append(dst, byte(k), 1), d) }
+
 // AppendInt appends an integer element.
 func AppendInt(dst []byte, v int64) []byte {
 	return binary.AppendUvarint(append(dst, byte(TagInt)), zigzag(v))

@@ -214,6 +214,12 @@ func AppendValue(dst []byte, v *Value, data ...Data) []byte {
 	return dst
 }
 
+// AppendString appends the value of the META row of a string.
+func AppendString(dst, text []byte, expireMS int64) []byte {
+	v := Value{Kind: KindString, ExpireMS: expireMS}
+	return AppendNumber(AppendHead(dst, &v, 1), text)
+}
+
 // AppendHead appends what stands before the data, and their count.
 func AppendHead(dst []byte, v *Value, count int) []byte {
 	dst = append(dst, byte(v.Kind))
