@@ -125,7 +125,8 @@ func TestTakeSample(t *testing.T) {
 	}
 }
 
-// TestEstimate: what a sample took is scaled up to the plan, by the bytes of the source or, when all of it was counted, by what is in it.
+// TestEstimate: what a sample took is scaled up to the plan, by the bytes of the source or, when all of it was counted,
+// by what is in it.
 func TestEstimate(t *testing.T) {
 	dir := t.TempDir()
 	usage := disk.Watch(dir)

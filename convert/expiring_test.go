@@ -110,8 +110,8 @@ func (r *hashes) Read(dst []record.Element) (int, error) {
 func (r *hashes) Settle(record.Class) {}
 func (r *hashes) Close() error        { return nil }
 
-// TestFieldsLapse: whenever a server is read back, what it still has is equal to what was written without what the proof leaves out, whether a
-// hash has lost some fields, all of them, or its key.
+// TestFieldsLapse: whenever a server is read back, what it still has is equal to what was written without what the proof
+// leaves out, whether a hash has lost some fields, all of them, or its key.
 func TestFieldsLapse(t *testing.T) {
 	began := time.UnixMilli(1_700_000_000_000)
 	after := func(minutes int) int64 {

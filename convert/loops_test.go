@@ -140,7 +140,8 @@ func TestRenamedIn(t *testing.T) {
 	}
 }
 
-// TestOptionsInReports: every option that the result depends on is in the report, under its name on the command line; defaults are not.
+// TestOptionsInReports: every option that the result depends on is in the report, under its name on the command line;
+// defaults are not.
 func TestOptionsInReports(t *testing.T) {
 	b := newBench(t, nil)
 	b.o.Version, b.o.Selection = 3, new(filter.Selection)
@@ -206,7 +207,8 @@ func TestReadBack(t *testing.T) {
 	}
 }
 
-// TestFindings: findings of one kind are counted, the first of them are shown with their places, and the gravest kinds come first.
+// TestFindings: findings of one kind are counted, the first of them are shown with their places, and the gravest kinds
+// come first.
 func TestFindings(t *testing.T) {
 	place := record.Place{File: "000012.sst", Off: 77}
 	var tasks [2]findingSet

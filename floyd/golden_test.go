@@ -20,8 +20,8 @@ var wantKinds = map[string][]string{
 }
 
 // exceptions are records that are on disk and not in the truth, for rows of an earlier life are among them: fields of a hash
-// that was overwritten by SET, deleted and made again within one millisecond; and entries of a stream that was overwritten by SET and deleted came
-// back to life when it was made again, and its meta row does not count them.
+// that was overwritten by SET, deleted and made again within one millisecond; and entries of a stream that was
+// overwritten by SET and deleted came back to life when it was made again, and its meta row does not count them.
 var exceptions = []string{`"type":"stream","key":"Y29udjY="`, `"type":"hash","key":"Y29udjc="`}
 
 // emptyStream ends the line of a stream that was emptied: its last id is still there, which the truth does not show.

@@ -44,7 +44,8 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	return nil
 }
 
-// ElementLosses drops scores that are no numbers and rows of streams that are none of the server's, and makes HyperLogLogs of Redis such of the server.
+// ElementLosses drops scores that are no numbers and rows of streams that are none of the server's, and makes
+// HyperLogLogs of Redis such of the server.
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:

@@ -74,8 +74,8 @@ func serve(t *testing.T, dir string, f *filter) (*grocksdb.DB, []*grocksdb.Colum
 	return db, handles
 }
 
-// TestServed: RocksDB serves what is written as Kvrocks uses it: with a held snapshot, new writes, a compaction of every family under
-// the server's filter, a checkpoint and a restart nothing is lost.
+// TestServed: RocksDB serves what is written as Kvrocks uses it: with a held snapshot, new writes, a compaction of every
+// family under the server's filter, a checkpoint and a restart nothing is lost.
 func TestServed(t *testing.T) {
 	for _, cluster := range []bool{false, true} {
 		dir := filepath.Join(t.TempDir(), "new")

@@ -22,8 +22,8 @@ import (
 	"kvferry/store/rocks"
 )
 
-// TestGoldensAgain writes what the server wrote, modules, bitmaps and consumer groups too, and reads the same: in rows that keep to
-// the rules of the server's writers.
+// TestGoldensAgain writes what the server wrote, modules, bitmaps and consumer groups too, and reads the same: in rows
+// that keep to the rules of the server's writers.
 func TestGoldensAgain(t *testing.T) {
 	src := formattest.Open(t, kvrocks.New(), golden(t, "kvrocks-modules"), &format.OpenOptions{Store: rocks.Open})
 	for _, cluster := range []bool{false, true} {
@@ -93,8 +93,8 @@ type checklist struct {
 	counts   map[string]uint64      // groups of a key
 }
 
-// checkWriter holds every row to what the server's own writers do, from the bytes alone, and returns how many keys there are of each
-// kind.
+// checkWriter holds every row to what the server's own writers do, from the bytes alone, and returns how many keys there
+// are of each kind.
 func checkWriter(t *testing.T, src format.Source, cluster bool, server string) map[codec.Kind]int {
 	t.Helper()
 	c := &checklist{t: t, cluster: cluster, old: server == "kvrocks2.3", before10: server != "", metas: map[string]codec.Meta{}, versions: map[codec.Version]string{},

@@ -10,8 +10,8 @@ import (
 	"kvferry/record"
 )
 
-// TestOutcomes: what is decoded of elements of streams, whole and damaged, what names of types are, which losses are notes and how grave
-// findings are is as testdata/outcomes.txt has it.
+// TestOutcomes: what is decoded of elements of streams, whole and damaged, what names of types are, which losses are
+// notes and how grave findings are is as testdata/outcomes.txt has it.
 func TestOutcomes(t *testing.T) {
 	var got strings.Builder
 	id := append(make([]byte, 15), 7)

@@ -14,8 +14,8 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// TestForged: a value that contradicts itself, in a file whose checksum says nothing, is named with its key and offset, and the keys
-// around it are read.
+// TestForged: a value that contradicts itself, in a file whose checksum says nothing, is named with its key and offset,
+// and the keys around it are read.
 func TestForged(t *testing.T) {
 	sized := func(b string) string { return string(rune(len(b))) + b } // below 64 bytes
 	for name, forged := range map[string]struct {

@@ -126,7 +126,8 @@ func compareCursors(a, b *cursor) int {
 	return cmp.Compare(a.rank, b.rank)
 }
 
-// merge merges the runs into fewer and longer ones when there are too many to be open at once. The memory of the rows is given back for the buffers.
+// merge merges the runs into fewer and longer ones when there are too many to be open at once. The memory of the rows is
+// given back for the buffers.
 func (s *Sorter) merge() error {
 	if len(s.items) > 0 {
 		if err := s.spill(); err != nil {

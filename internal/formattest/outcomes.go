@@ -42,8 +42,8 @@ func CheckOutcomes(t testing.TB, file, got string) {
 	}
 }
 
-// Damaged sums up, in one line, what is said of bytes that are cut anywhere, longer by one, or have any byte changed: the sum changes with
-// a message, an offset or a bound.
+// Damaged sums up, in one line, what is said of bytes that are cut anywhere, longer by one, or have any byte changed: the
+// sum changes with a message, an offset or a bound.
 func Damaged(b []byte, say func([]byte) string) string {
 	cut, changed := crc32.NewIEEE(), crc32.NewIEEE()
 	for i := range b {

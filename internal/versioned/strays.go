@@ -25,7 +25,8 @@ func (r *Reader) stray(i int) lane.Stray {
 	}
 }
 
-// owner returns the user key of a row that belongs to no record, of whichever type it is. Without one the row is counted and reported.
+// owner returns the user key of a row that belongs to no record, of whichever type it is. Without one the row is counted
+// and reported.
 func (r *Reader) owner(i int, key, value []byte, place record.Place) (user []byte, ok bool) {
 	of := r.store.data[i].User
 	if of == nil {

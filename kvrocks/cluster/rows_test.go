@@ -44,8 +44,8 @@ func texts(it store.Iterator, err error) (string, error) {
 	return strings.Join(out, " "), err
 }
 
-// TestRows writes rows of two shards, in the order of slots, and reads spans of user keys of them, metadata by slot, length and key,
-// what has no slot of its own first. The disk fails at every row once.
+// TestRows writes rows of two shards, in the order of slots, and reads spans of user keys of them, metadata by slot,
+// length and key, what has no slot of its own first. The disk fails at every row once.
 func TestRows(t *testing.T) {
 	keys := []string{"{t}z", "{t}ab", "{t}b", "x"} // slot(x) > slot(t)
 	if codec.Slot([]byte("x")) < codec.Slot([]byte("t")) {

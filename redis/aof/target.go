@@ -20,8 +20,8 @@ const (
 //	<location>/appendonlydir/appendonly.aof.1.base.rdb
 //	<location>/appendonlydir/appendonly.aof.manifest
 //
-// A server with appendonly yes loads it and adds files of its own. The base is written as any RDB file is, and the manifest, without which
-// the directory is no log, comes last.
+// A server with appendonly yes loads it and adds files of its own. The base is written as any RDB file is, and the
+// manifest, without which the directory is no log, comes last.
 type target struct {
 	format.Target // of the base
 	format        *Format

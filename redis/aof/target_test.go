@@ -84,8 +84,8 @@ func TestTarget(t *testing.T) {
 
 var counts = regexp.MustCompile(` (added|read)=-?\d+`)
 
-// counted leaves out how many entries were ever added to a stream, and how many a group has read: RDB 9 does not say it, and servers
-// count.
+// counted leaves out how many entries were ever added to a stream, and how many a group has read: RDB 9 does not say it,
+// and servers count.
 func counted(records map[string]string) map[string]string {
 	for key, text := range records {
 		records[key] = counts.ReplaceAllString(text, "")

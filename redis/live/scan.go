@@ -30,8 +30,8 @@ const (
 	footerLen = 10
 )
 
-// scan copies key by key. SCAN may name a key more than once, so the keys are gathered first and sorted, on disk when they are many;
-// then each value is asked for once.
+// scan copies key by key. SCAN may name a key more than once, so the keys are gathered first and sorted, on disk when
+// they are many; then each value is asked for once.
 func (c *copier) scan(ctx context.Context) error {
 	if err := c.functions(ctx); err != nil {
 		return err

@@ -44,7 +44,8 @@ func slot(key []byte) int {
 	return int(c) % slots
 }
 
-// besides returns a temporary name that begins with a unique text, in the slot of a key. Where no tag leads there, names are tried: one of 16384 does.
+// besides returns a temporary name that begins with a unique text, in the slot of a key. Where no tag leads there, names
+// are tried: one of 16384 does.
 func besides(key []byte, unique string) []byte {
 	name := []byte(unique)
 	if tag := hashed(key); len(tag) > 0 && bytes.IndexByte(tag, '}') < 0 {

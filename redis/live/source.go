@@ -16,8 +16,8 @@ import (
 	"kvferry/redis"
 )
 
-// FindScanned is the kind of finding that keys were read one by one, each at a moment of its own, and FindFunctions that libraries
-// of functions were not read.
+// FindScanned is the kind of finding that keys were read one by one, each at a moment of its own, and FindFunctions that
+// libraries of functions were not read.
 const (
 	FindScanned   = "scanned-server"
 	FindFunctions = "functions-unread"

@@ -13,8 +13,8 @@ import (
 	"kvferry/redis/rdb/crc64"
 )
 
-// spool is an RDB file without a name that what servers hold is gathered in: a header, the items of each server, an end. The checksum at
-// the end is 0, not computed: what comes is checked on its way.
+// spool is an RDB file without a name that what servers hold is gathered in: a header, the items of each server, an end.
+// The checksum at the end is 0, not computed: what comes is checked on its way.
 type spool struct {
 	f    *disk.File
 	w    *bufio.Writer

@@ -419,7 +419,8 @@ func function(code string) made {
 	return made{record.Header{DB: "0", Type: record.Other, Key: []byte("FUNCTION lib1")}, []record.Element{{Name: []byte("function"), Value: []byte(code)}}}
 }
 
-// TestLook: what exists is named before anything is written, in all databases and nodes, and so are libraries of functions with other code.
+// TestLook: what exists is named before anything is written, in all databases and nodes, and so are libraries of
+// functions with other code.
 func TestLook(t *testing.T) {
 	nodes := redistest.StartCluster(t)
 	address := "redis+cluster://" + nodes[0].Addr

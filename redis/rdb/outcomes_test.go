@@ -207,8 +207,9 @@ func elements(d *Decoder, err error, h *record.Header) string {
 	return out.String()
 }
 
-// TestOutcomes: every encoding and opcode is read as testdata/outcomes.txt says, to the field. Of files that are cut at any byte, or have any byte
-// changed, the file has a sum of all that is read and said of them: it changes with a message, an offset or a bound.
+// TestOutcomes: every encoding and opcode is read as testdata/outcomes.txt says, to the field. Of files that are cut at
+// any byte, or have any byte changed, the file has a sum of all that is read and said of them: it changes with a message,
+// an offset or a bound.
 func TestOutcomes(t *testing.T) {
 	var got strings.Builder
 	for _, p := range parts() {

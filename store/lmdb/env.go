@@ -190,8 +190,8 @@ func (e *env) read(buf []byte, num uint64) error {
 	return err
 }
 
-// refuse remembers a page when its error is that the medium does not give it back: it is not asked for it again, so that all who read it agree
-// on which rows there are.
+// refuse remembers a page when its error is that the medium does not give it back: it is not asked for it again, so that
+// all who read it agree on which rows there are.
 func (e *env) refuse(num uint64, err error) {
 	if !errors.Is(err, syscall.EIO) {
 		return

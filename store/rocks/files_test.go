@@ -270,7 +270,8 @@ func TestShrunkFile(t *testing.T) {
 	wantCorrupt(t, err, name)
 }
 
-// TestFilesAsOnDisk: inspect lists the files of a database with the sizes that they have, and counts of those alone that hold rows.
+// TestFilesAsOnDisk: inspect lists the files of a database with the sizes that they have, and counts of those alone that
+// hold rows.
 func TestFilesAsOnDisk(t *testing.T) {
 	d := handmade.NewDB(t)
 	d.Table(0, 0, handmade.Spec{}, handmade.Put("a", 1, "v"), handmade.Put("b", 2, "v"))

@@ -52,7 +52,8 @@ var (
 	errKilled = errors.New("the process is killed")
 )
 
-// dies converts until the disk does something below dst's working directory, from when on it does nothing, or the process is no more.
+// dies converts until the disk does something below dst's working directory, from when on it does nothing, or the process
+// is no more.
 func dies(t *testing.T, how error, at, dst string, args []string) {
 	t.Helper()
 	if how == errKilled {

@@ -44,7 +44,8 @@ func linesOf(t *testing.T, text string) []line {
 	return out
 }
 
-// formGoldens are dumped in every form; of Ardb's, database 0 alone, when what expires early is gone: Redis has a clock of its own.
+// formGoldens are dumped in every form; of Ardb's, database 0 alone, when what expires early is gone: Redis has a clock
+// of its own.
 var formGoldens = map[string][]string{"nemo-basic": nil, "bw-edge": nil, "ardb-rocksdb-basic": {"--db", "0", "--now", "1800000000"}}
 
 // The document is the lines in an array.

@@ -12,8 +12,8 @@ import (
 	"kvferry/record"
 )
 
-// TestKvrocksToRedis: a real server loads the RDB file of a database that Kvrocks wrote, and answers what the database holds, but for
-// what only Kvrocks understands.
+// TestKvrocksToRedis: a real server loads the RDB file of a database that Kvrocks wrote, and answers what the database
+// holds, but for what only Kvrocks understands.
 func TestKvrocksToRedis(t *testing.T) {
 	for name, least := range map[string]int{"kvrocks-mixed": 400, "kvrocks-cluster": 300, "kvrocks-modules": 40} {
 		t.Run(name, func(t *testing.T) {

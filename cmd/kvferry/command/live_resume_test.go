@@ -49,8 +49,9 @@ func calls(t *testing.T, c *redistest.Client, command string) string {
 	return "0"
 }
 
-// TestLiveResume kills the process that converts into a server, in the middle of a large list and when it reads back, and then the
-// server, which loses everything: each time --resume goes on, writes what is not there and only that, and the proof holds.
+// TestLiveResume kills the process that converts into a server, in the middle of a large list and when it reads back, and
+// then the server, which loses everything: each time --resume goes on, writes what is not there and only that, and the
+// proof holds.
 func TestLiveResume(t *testing.T) {
 	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	t.Chdir(t.TempDir())

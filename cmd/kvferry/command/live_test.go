@@ -12,8 +12,8 @@ import (
 	"kvferry/record"
 )
 
-// TestLive takes a dataset to a server and back: every command reads the server, and what it says of -0, which servers turn into 0, is
-// that they are equal.
+// TestLive takes a dataset to a server and back: every command reads the server, and what it says of -0, which servers
+// turn into 0, is that they are equal.
 func TestLive(t *testing.T) {
 	minus := small{typ: record.ZSet, key: "zero", elems: []record.Element{{Name: []byte("a"), Score: math.Copysign(0, -1)}, {Name: []byte("b"), Score: 1}}}
 	src := build(t, formatOf(t, "pika3.5"), append(floydSet(), minus)...)

@@ -157,8 +157,9 @@ func (d *Dataset) ordered(ctx context.Context, do func() error) error {
 	return d.resorted(ctx, do)
 }
 
-// orderedOnce calls do, whose output cannot be taken back once there is some, with the dataset's tables sorted where they have to be. Of
-// the orders that servers changed every key is looked at first; of the others tables are not known to be out of order.
+// orderedOnce calls do, whose output cannot be taken back once there is some, with the dataset's tables sorted where they
+// have to be. Of the orders that servers changed every key is looked at first; of the others tables are not known to be
+// out of order.
 func (d *Dataset) orderedOnce(ctx context.Context, do func() error, written func() bool) error {
 	err := d.checkOrder(ctx)
 	var order *store.OrderError

@@ -119,8 +119,9 @@ func streams() (out []sized) {
 	return out
 }
 
-// TestOutcomes: the type, length and a sum of every encoding, in parts as they are spilt, are those of testdata/outcomes.txt: what is written changes with the
-// file, by intent. That it is right is for the round trips here, and for the servers that load it elsewhere, to say.
+// TestOutcomes: the type, length and a sum of every encoding, in parts as they are spilt, are those of
+// testdata/outcomes.txt: what is written changes with the file, by intent. That it is right is for the round trips here,
+// and for the servers that load it elsewhere, to say.
 func TestOutcomes(t *testing.T) {
 	var got strings.Builder
 	records := sizes()

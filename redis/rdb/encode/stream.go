@@ -96,7 +96,8 @@ func (e *Encoder) streamElement(el *record.Element) error {
 	return nil
 }
 
-// streamEntry packs an entry, whose pairs have about so many bytes. The first of a node gives its id, and its names as those that others may share.
+// streamEntry packs an entry, whose pairs have about so many bytes. The first of a node gives its id, and its names as
+// those that others may share.
 func (e *Encoder) streamEntry(id []byte, size int) {
 	s := &e.stream
 	if s.in == 0 {

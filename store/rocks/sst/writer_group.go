@@ -48,7 +48,8 @@ func known(g *store.Group, n int) int {
 // maxPlain bounds the parts of rows that addPlain adds.
 const maxPlain = 1 << 10
 
-// addPlain adds rows of a group, from row n on, as long as they are small, in order and go into the block being built, and returns how many. It does what add does to each, with all that changes at hand.
+// addPlain adds rows of a group, from row n on, as long as they are small, in order and go into the block being built,
+// and returns how many. It does what add does to each, with all that changes at hand.
 func (w *Writer) addPlain(g *store.Group, n int) int {
 	d := &w.data
 	if w.entries == 0 || d.empty() || w.o.Format == LevelDB || len(g.Prefix)+len(g.Tail) > maxPlain {
