@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"kvferry/ardb/codec"
 	"kvferry/ardb/engine"
@@ -47,7 +46,7 @@ func open(ctx context.Context, f ardbFormat, dir string, o *format.OpenOptions) 
 	if s.store, err = o.Store(ctx, home, &opts); err != nil {
 		return nil, engine.Held(err, kind)
 	}
-	if err := s.settle(ctx, o, &opts); err != nil {
+	if err := s.settle(ctx, dir, o, &opts); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
 	return s, nil
@@ -73,7 +72,7 @@ func circleOf(keyspace string, key []byte, kind byte) string {
 
 // settle finds the namespaces. An LMDB file is opened a second time, sorted, when it is not in the
 // comparator's order: the stock server searches it in byte order from its second run on.
-func (s *source) settle(ctx context.Context, o *format.OpenOptions, opts *store.Options) error {
+func (s *source) settle(ctx context.Context, dir string, o *format.OpenOptions, opts *store.Options) error {
 	if s.kind == engine.LevelDB {
 		return s.findNamespaces(opts)
 	}
@@ -85,7 +84,7 @@ func (s *source) settle(ctx context.Context, o *format.OpenOptions, opts *store.
 			}
 			if opts.Report != nil {
 				opts.Report(record.Finding{Kind: FindRowOrder, Severity: record.Warning, Keyspace: order.Keyspace,
-					Place:  record.Place{File: filepath.Base(order.File), Off: order.Off, Level: -1},
+					Place:  order.Place(dir),
 					Detail: "the rows are not in the order of " + codec.ComparerName + ", a bug of the stock server; kvferry sorted them"})
 			}
 			opts.Resort = true

@@ -244,7 +244,7 @@ func (s *orderedStore) Keyspaces() []store.Keyspace {
 	for i := range out {
 		var err error
 		if !s.sorted {
-			err = &store.OrderError{Keyspace: out[i].Name(), File: "data.mdb"}
+			err = &store.OrderError{Keyspace: out[i].Name(), File: "/d/lmdb/data.mdb", Off: 8192}
 		}
 		out[i] = &orderedSpace{out[i], err}
 	}
@@ -276,7 +276,7 @@ func TestMixedOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if opened != 2 || len(found) != 1 || found[0].Kind != FindRowOrder || !slices.Equal(src.Databases(), []string{"0"}) {
+	if opened != 2 || len(found) != 1 || found[0].Kind != FindRowOrder || found[0].Place != (record.Place{File: "lmdb/data.mdb", Off: 8192, Level: -1}) || !slices.Equal(src.Databases(), []string{"0"}) {
 		t.Errorf("opened %d times, %+v, databases %q", opened, found, src.Databases())
 	}
 	if err := src.Close(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"time"
 
 	"kvferry/record"
@@ -327,6 +328,15 @@ type OrderError struct {
 	Keyspace   string
 	Comparer   string
 	Prev, Next []byte
+}
+
+// Place returns the place of the rows, whose file it names as seen from root.
+func (e *OrderError) Place(root string) record.Place {
+	file := e.File
+	if rel, err := filepath.Rel(root, file); err == nil && filepath.IsLocal(rel) {
+		file = filepath.ToSlash(rel)
+	}
+	return record.Place{File: file, Off: e.Off, Level: -1}
 }
 
 // Error names the file, the order and the keys.
