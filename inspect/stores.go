@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"kvferry/format"
+	"kvferry/internal/dataset"
 	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
@@ -291,7 +292,7 @@ func (s *standIns) empty(dir string, o *store.Options) store.Store {
 		evidence = found
 	}
 	for _, k := range evidence {
-		ks := &emptyKeyspace{name: k.Name, cmp: &store.Bytewise}
+		ks := &emptyKeyspace{dataset.Absent(k.Name), &store.Bytewise}
 		for i := range o.Comparers {
 			if o.Comparers[i].Name == k.Comparer {
 				ks.cmp = &o.Comparers[i]
