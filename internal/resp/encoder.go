@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"strconv"
 
 	"kvferry/internal/jsonl"
@@ -140,6 +141,9 @@ func appendBulk(dst, b []byte) []byte {
 	return append(append(dst, b...), "\r\n"...)
 }
 
+// bulkLen is at least what appendBulk appends.
+func bulkLen(b []byte) int { return len(b) + len("$\r\n\r\n") + bits.Len(uint(len(b)))/3 + 1 }
+
 func (e *Encoder) clear() { e.args, e.n, e.elems = scratch.Reset(e.args), 0, 0 }
 
 func (e *Encoder) arg(b []byte) {
@@ -166,11 +170,20 @@ func (e *Encoder) appendArgs(dst []byte, more int) []byte {
 	return dst
 }
 
-// sendLong appends the command that was made with a long argument at its end.
+// sendLong appends the command that was made with a long argument at its end, which no buffer has before.
 func (e *Encoder) sendLong(dst, last []byte) []byte {
+	dst = e.room(dst, len(e.args)+len(last)+len(e.after))
 	dst = append(e.appendLong(e.appendArgs(dst, 1), last), e.after...)
 	e.after = e.after[:0]
 	return dst
+}
+
+// room makes room for n bytes and what a command puts beside them, where they are not spilled in pieces.
+func (e *Encoder) room(dst []byte, n int) []byte {
+	if e.spill != nil {
+		return dst
+	}
+	return scratch.Grow(dst, n+scratch.Beside)
 }
 
 // appendLong appends an argument in pieces.
@@ -218,7 +231,7 @@ func (e *Encoder) AppendElement(dst []byte, el *record.Element) ([]byte, error) 
 	case record.Stream:
 		return e.entry(dst, el)
 	}
-	if e.spill.Long(last) && len(last) >= MaxBytes {
+	if len(last) >= MaxBytes {
 		return e.sendLong(dst, last), nil
 	}
 	e.arg(last)
@@ -248,7 +261,7 @@ func (e *Encoder) entry(dst []byte, el *record.Element) ([]byte, error) {
 	}
 	e.last = append(e.last[:0], el.Name...)
 	e.arg(id)
-	if e.spill.Long(el.Value) {
+	if len(el.Value) > scratch.Piece {
 		return e.longEntry(dst, el.Value)
 	}
 	for packed := el.Value; len(packed) > 0; {
@@ -265,14 +278,16 @@ func (e *Encoder) entry(dst []byte, el *record.Element) ([]byte, error) {
 
 // longEntry appends the command of a stream entry whose pairs are long. They are looked at before anything is written.
 func (e *Encoder) longEntry(dst, packed []byte) ([]byte, error) {
-	n := 0
+	n, size := 0, len(e.args)
 	for rest := packed; len(rest) > 0; n++ {
+		var field, value []byte
 		var err error
-		if _, _, rest, err = record.DecodePair(rest); err != nil {
+		if field, value, rest, err = record.DecodePair(rest); err != nil {
 			return dst, err
 		}
+		size += bulkLen(field) + bulkLen(value)
 	}
-	for dst = e.appendArgs(dst, 2*n); len(packed) > 0; {
+	for dst = e.appendArgs(e.room(dst, size), 2*n); len(packed) > 0; {
 		field, value, rest, _ := record.DecodePair(packed)
 		dst = e.appendLong(e.appendLong(dst, field), value)
 		packed = rest

@@ -1,6 +1,8 @@
 // Package scratch is about buffers that are used again and again.
 package scratch
 
+import "slices"
+
 // Large is the size of the largest buffer that waits for its next use, and of the largest row that is copied in passing.
 // A promise of memory counts larger ones one by one.
 const Large = 1 << 20
@@ -19,7 +21,15 @@ func Room(b []byte, n int) []byte {
 	if n <= cap(b) || n <= Large {
 		return b[:0]
 	}
-	return make([]byte, 0, n)
+	return Make(n)[:0]
+}
+
+// Grow makes room for n more bytes; large ones are made as large as that and no larger.
+func Grow(b []byte, n int) []byte {
+	if n <= cap(b)-len(b) || n <= Large {
+		return slices.Grow(b, n)
+	}
+	return append(Make(len(b) + n)[:0], b...)
 }
 
 // ResetAll is Reset for several buffers.

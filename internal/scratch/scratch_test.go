@@ -27,6 +27,19 @@ func TestRoom(t *testing.T) {
 	}
 }
 
+func TestGrow(t *testing.T) {
+	small := append(make([]byte, 0, 10), "small"...)
+	if b := Grow(small, 5); string(b) != "small" || cap(b) != 10 {
+		t.Errorf("%q with room for %d, which is there", b, cap(b))
+	}
+	if b := Grow(small, Large); string(b) != "small" || cap(b) < Large+5 {
+		t.Errorf("%q with room for %d", b, cap(b))
+	}
+	if b := Grow(small, Large+1); string(b) != "small" || cap(b) != Large+6 {
+		t.Errorf("%q with room for %d", b, cap(b))
+	}
+}
+
 func TestResetAll(t *testing.T) {
 	a, b := []byte("small"), make([]byte, Large+1)
 	if ResetAll(&a, &b); len(a) != 0 || cap(a) == 0 || b != nil {

@@ -133,6 +133,9 @@ func (w *writer) Write(elems []record.Element) error {
 
 // set makes the command of a string.
 func (w *writer) set(value []byte) error {
+	if err := w.clear(len(value)); err != nil {
+		return err
+	}
 	w.data = scratch.Room(w.data, len(w.key)+len(value)+2*scratch.Beside)
 	if w.header.ExpireMS == 0 {
 		w.data = appendCommand(w.data, []byte("SET"), w.key, value)
@@ -140,6 +143,18 @@ func (w *writer) set(value []byte) error {
 		w.data = appendCommand(w.data, []byte("SET"), w.key, value, []byte("PXAT"), strconv.AppendInt(nil, w.header.ExpireMS, 10))
 	}
 	return nil
+}
+
+// clear waits until little is under way before a large command is made.
+func (w *writer) clear(n int) error {
+	if n <= scratch.Large {
+		return nil
+	}
+	p, err := w.pipe(w.key)
+	if err != nil {
+		return err
+	}
+	return w.told(p.flush())
 }
 
 // outgrow goes on with commands: what was encoded is decoded again.
@@ -427,13 +442,16 @@ func (n *native) write(elems []record.Element) (err error) {
 	if w.skip {
 		return nil
 	}
-	w.data = w.data[:0]
 	for i := range elems {
 		n.held++
+		if err := w.clear(len(elems[i].Value)); err != nil {
+			return err
+		}
+		before := n.before()
 		if w.data, err = n.encoder.AppendElement(w.data, &elems[i]); err != nil {
 			return err
 		}
-		if len(w.data) == 0 {
+		if len(w.data) == before {
 			continue
 		}
 		if w.header.Type == record.Other {
@@ -446,6 +464,21 @@ func (n *native) write(elems []record.Element) (err error) {
 		}
 	}
 	return nil
+}
+
+// before starts a piece: the first deletes the temporary name, and a list is cut back to what it had, so that commands can be
+// sent again. It returns how long that is.
+func (n *native) before() int {
+	w := n.w
+	w.data = w.data[:0]
+	switch {
+	case w.header.Type == record.Other:
+	case !n.begun:
+		w.data = appendCommand(w.data, []byte("DEL"), n.name)
+	case w.header.Type == record.List:
+		w.data = appendCommand(w.data, []byte("LTRIM"), n.name, []byte("0"), strconv.AppendInt(nil, n.have-1, 10))
+	}
+	return len(w.data)
 }
 
 // library sends a library of functions, which has no key: each node of a cluster gets it.
@@ -474,27 +507,17 @@ func (n *native) library(code []byte) error {
 	return nil
 }
 
-// send sends the commands that were made. A list is cut back before to what it had, so that they can be sent again.
+// send sends the commands that were made.
 func (n *native) send(kind part) error {
 	w := n.w
-	commands := countCommands(w.data)
-	var before []byte
-	switch {
-	case !n.begun:
-		before = appendCommand(nil, []byte("DEL"), n.name)
+	if !n.begun {
 		if n.begun = true; kind == middle {
 			kind = first
 		}
-	case w.header.Type == record.List && commands > 0:
-		before = appendCommand(nil, []byte("LTRIM"), n.name, []byte("0"), strconv.AppendInt(nil, n.have-1, 10))
-	}
-	if before != nil {
-		w.data = append(before, w.data...)
-		commands++
 	}
 	n.have, n.held = n.have+n.held, 0
 	w.t.limit.wait(len(w.data))
-	err := n.pipe.add(w.data, commands, kind)
+	err := n.pipe.add(w.data, countCommands(w.data), kind)
 	w.data = scratch.Reset(w.data) // a large one is the pipe's
 	return w.told(err)
 }
@@ -505,16 +528,17 @@ func (n *native) end() (err error) {
 	if w.skip {
 		return nil
 	}
-	if w.data, err = n.encoder.AppendEnd(w.data[:0]); err != nil {
+	before := n.before()
+	if w.data, err = n.encoder.AppendEnd(w.data); err != nil {
 		return err
 	}
 	if w.header.Type == record.Other {
 		return nil
 	}
-	if !n.begun && len(w.data) == 0 {
+	if !n.begun && len(w.data) == before {
 		return nil // nothing was in it
 	}
-	if len(w.data) > 0 {
+	if len(w.data) > before {
 		if err := n.send(middle); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/internal/redistest"
 	"kvferry/nemo"
 	"kvferry/record"
 )
@@ -70,6 +71,7 @@ func peak(t *testing.T, args ...string) int64 {
 	}
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), argsEnv+"="+strings.Join(args, "\n"), limitEnv+"=1", "GOGC=") // garbage as users have it
+	cmd.Dir = t.TempDir()                                                                        // a conversion to a server leaves its report there
 	out, err := cmd.CombinedOutput()
 	if differ := args[0] == "diff" && cmd.ProcessState.ExitCode() == ExitFindings; err != nil && !differ {
 		t.Fatalf("%v: %v\n%s", args, err, out)
@@ -168,6 +170,13 @@ func TestLargeCommandsStayWithinMemory(t *testing.T) {
 		within([]int{1, 2, 4}, "convert", "-q", "aof:"+log, format+":"+filepath.Join(t.TempDir(), "dst"))
 	}
 	within([]int{2}, "dump", "-q", "-o", filepath.Join(t.TempDir(), "out"), log)
+	several := [][]string{{"SELECT", "0"}}
+	for i := range 3 {
+		n := strconv.Itoa(i + 1)
+		several = append(several, []string{"SET", "s" + n, value}, []string{"HSET", "h", n, value}, []string{"RPUSH", "l", value},
+			[]string{"XADD", "x", n, "f", value})
+	}
+	within([]int{1, 2, 4}, "convert", "-q", "--replace", "aof:"+largeCommands(t, several...), "redis://"+redistest.Start(t).Addr)
 	streams := largeCommands(t, []string{"SELECT", "0"}, []string{"XADD", "x", "1-1", "f", value}, []string{"XADD", "x", "2-1", "f", value})
 	for _, format := range []string{"rdb", "ardb"} {
 		within([]int{1}, "convert", "-q", "aof:"+streams, format+":"+filepath.Join(t.TempDir(), "dst"))
