@@ -75,6 +75,7 @@ type PublishedError struct {
 	Dir    string // work directory of the run
 	// Synced is true if target and report are durable: only removing Dir failed.
 	Synced bool
+	Kept   bool // --resume looks for them again
 	Err    error
 }
 
@@ -83,8 +84,12 @@ func (e *PublishedError) Error() string {
 	if e.Synced {
 		return fmt.Sprintf("%s is complete, but %s, which is no longer needed, could not be removed: %v; remove it", e.Target, e.Dir, e.Err)
 	}
-	return fmt.Sprintf("%s is complete and its report belongs in %s, but the disk has not confirmed their names: %v; "+
-		"sync the disk and look for them before you rely on them", e.Target, ReportPath(e.Target), e.Err)
+	todo := "sync the disk and look for them before you rely on them"
+	if e.Kept {
+		todo = "run the same command with --resume, which looks for them again"
+	}
+	return fmt.Sprintf("%s is complete and its report belongs in %s, but the disk has not confirmed their names: %v; %s",
+		e.Target, ReportPath(e.Target), e.Err, todo)
 }
 
 // Unwrap returns the cause.
@@ -161,39 +166,58 @@ func (w *work) withdrawOrphan() error {
 	if _, err := disk.Lstat(w.target); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if own, err := w.ownReport(); err != nil || !own {
-		return nil
+	own, err := w.ownReport()
+	if err != nil || own != published {
+		return err
 	}
 	return disk.Remove(ReportPath(w.target))
 }
 
-// ownReport reports whether the published report belongs to this work.
-func (w *work) ownReport() (bool, error) {
+// reportState says where the report of a work is.
+type reportState uint8
+
+const (
+	unwritten   reportState = iota // nowhere in the work directory: none was written, or it was moved where there are no links
+	unpublished                    // in the work directory alone
+	published                      // at the target, too
+)
+
+// ownReport looks for the report of this work.
+func (w *work) ownReport() (reportState, error) {
 	own, err := disk.Lstat(w.report())
+	if errors.Is(err, fs.ErrNotExist) {
+		return unwritten, nil
+	}
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	there, err := disk.Lstat(ReportPath(w.target))
-	return err == nil && os.SameFile(own, there), nil
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return unpublished, nil
+	case err != nil:
+		return 0, err
+	case os.SameFile(own, there):
+		return published, nil
+	}
+	return unpublished, nil
 }
 
-// ensureReport publishes the report again if its name was lost in a crash, but the target's was not.
-func (w *work) ensureReport() error {
-	published, err := w.ownReport()
-	if published || errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
+// concludeLost ends the work of a process that died after it had published. In a crash of the machine the report may have
+// lost its name, but the target not; then it is published again.
+func (w *work) concludeLost() error {
+	own, err := w.ownReport()
+	if err == nil && own == unpublished {
 		_, err = w.publishReport()
 	}
-	return err
+	if err != nil {
+		return &PublishedError{Target: w.target, Dir: w.dir, Kept: true, Err: errors.Join(err, w.close())}
+	}
+	return w.conclude()
 }
 
 // conclude ends the work once the target and its report are published.
 func (w *work) conclude() error {
-	if err := w.ensureReport(); err != nil {
-		return &PublishedError{Target: w.target, Dir: w.dir, Err: errors.Join(err, w.close())}
-	}
 	if err := disk.SyncPath(filepath.Dir(w.target)); err != nil {
 		return &PublishedError{Target: w.target, Dir: w.dir, Err: errors.Join(err, w.discard())}
 	}

@@ -58,6 +58,39 @@ func TestFailsAfterPublishing(t *testing.T) {
 	}
 }
 
+// TestUnseenReports: a run that has just published does not ask whether it has; one that continues after a crash does, and
+// when it is not told, keeps what it needs to ask again.
+func TestUnseenReports(t *testing.T) {
+	unseen := func(op, path string) bool {
+		return op == "stat" && (path == "dst.kvferry-report.json" || path == "dst.kvferry/report.json")
+	}
+	b := newBench(t, dataset(1))
+	b.failing("renamed", unseen)
+	b.run()
+	b.leaves("dst", "dst.kvferry-report.json", "src")
+
+	for _, hidden := range []string{"dst.kvferry-report.json", "dst.kvferry/report.json"} {
+		b := newBench(t, dataset(1))
+		b.killed("renamed")
+		b.o.crash, b.o.Resume = nil, true
+		show := disk.Inject(func(op, path string) error {
+			if rel, err := filepath.Rel(b.dir, path); err == nil && op == "stat" && rel == hidden {
+				return syscall.ENOMEM
+			}
+			return nil
+		})
+		_, err := Run(context.Background(), &b.o)
+		show()
+		var unsure *PublishedError
+		if !errors.As(err, &unsure) || !unsure.Kept || !strings.Contains(err.Error(), "--resume") {
+			t.Errorf("%s: %v", hidden, err)
+		}
+		b.leaves("dst", "dst.kvferry", "dst.kvferry-report.json", "src")
+		b.run()
+		b.leaves("dst", "dst.kvferry-report.json", "src")
+	}
+}
+
 // TestReportComesFirst: where the report cannot be put in its place, there is no target.
 func TestReportComesFirst(t *testing.T) {
 	earlier := []byte(`{"source":{"format":"x"},"target":{"format":"y"}}`)

@@ -90,7 +90,7 @@ func concludeEarlier(o *Options) (*Report, bool, error) {
 	if !w.concluded(state) {
 		return nil, false, w.close()
 	}
-	unclean := w.conclude()
+	unclean := w.concludeLost()
 	rep, err := ReadReport(ReportPath(o.Target.Path))
 	return rep, true, errors.Join(unclean, err)
 }
