@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"os"
 	"slices"
@@ -72,5 +73,43 @@ func TestRecordEnds(t *testing.T) {
 	want := []int{17, 32<<10 + 12, 64<<10 - 3, 64<<10 + 20}
 	if got := recordEnds(log); !slices.Equal(got, want) {
 		t.Errorf("%d, want %d", got, want)
+	}
+}
+
+// TestOtherPieces: blocks that are the middle of a record may change their places unnoticed, and no others.
+func TestOtherPieces(t *testing.T) {
+	const block = 32 << 10
+	piece := func(kind byte, fill byte) []byte {
+		b := bytes.Repeat([]byte{fill}, block)
+		n := block - 7
+		if kind >= 5 {
+			n = block - 11
+		}
+		binary.LittleEndian.PutUint16(b[4:], uint16(n))
+		b[6] = kind
+		return b
+	}
+	log := func(pieces ...[]byte) []byte { return bytes.Join(pieces, nil) }
+	first, x, y, last := piece(2, 1), piece(3, 2), piece(3, 3), piece(4, 4)
+	end := []byte("the end")
+	for name, c := range map[string]struct {
+		a, b []byte
+		want bool
+	}{
+		"exchanged":     {log(first, x, y, last, end), log(first, y, x, last, end), true},
+		"copied":        {log(first, x, y, last), log(first, x, x, last), true},
+		"recycled":      {log(piece(7, 1), piece(7, 2)), log(piece(7, 2), piece(7, 1)), true},
+		"with the last": {log(first, x, y, last), log(first, x, last, y), false},
+		"the end":       {log(first, x, end), log(first, x, []byte("the and")), false},
+		"not whole":     {log(first, x[:block-1]), log(first, y[:block-1]), false},
+	} {
+		if got := otherPieces(c.a, c.b); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	short := piece(3, 2)
+	binary.LittleEndian.PutUint16(short[4:], 9)
+	if otherPieces(log(x, y), log(x, short)) {
+		t.Error("a block with something after the piece is no whole one")
 	}
 }

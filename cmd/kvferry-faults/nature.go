@@ -51,6 +51,7 @@ const (
 	byLogEnd   = "last log cut between two records"
 	byWhole    = "another whole RDB or LMDB file"
 	byManifest = "MANIFEST cut between two records"
+	byPiece    = "whole pieces of records in each other's place"
 )
 
 // undetectable returns why no program can notice a damage that was not noticed, "" when one could.
@@ -79,12 +80,35 @@ func undetectable(p *patient, d damage) string {
 		if lastLog(p.s, d.file) {
 			return byLogEnd
 		}
+	case isLog(base) && len(after) == len(before) && otherPieces(before, after):
+		return byPiece
 	}
 	return ""
 }
 
 // isEnd reports whether a log of that many bytes ends after a whole record.
 func isEnd(log []byte, n int) bool { return n == 0 || slices.Contains(recordEnds(log), n) }
+
+// otherPieces reports whether logs of one length differ in nothing but blocks that are the middle of a record, all of them:
+// each has its checksum, and nothing says which place it has.
+func otherPieces(a, b []byte) bool {
+	const block = 32 << 10
+	isMiddle := func(log []byte) bool {
+		if len(log) < block {
+			return false
+		}
+		n, kind := int(binary.LittleEndian.Uint16(log[4:])), log[6]
+		return kind == 3 && n == block-7 || kind == 7 && n == block-11
+	}
+	for len(a) > 0 {
+		n := min(block, len(a))
+		if !bytes.Equal(a[:n], b[:n]) && !(isMiddle(a) && isMiddle(b)) {
+			return false
+		}
+		a, b = a[n:], b[n:]
+	}
+	return true
+}
 
 // lastLog reports whether no log of the same directory has a larger number.
 func lastLog(s *source, file string) bool {
