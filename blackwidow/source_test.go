@@ -471,10 +471,9 @@ func TestDetect(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	l := blackwidow.New().Limits()
-	if !l.EmptyKey || !l.SameName || !l.Seconds || l.MaxKey != 0 || l.Types.Has(record.Stream) || blackwidow.New().Name() != "blackwidow" {
-		t.Errorf("%+v", l)
-	}
+	const rest = " EmptyKey NoStreamExpiry NoBlankStream MaxScore=+Inf MaxElements=2147483647 Unbounded=list SameName Numbered"
+	formattest.Limits(t, blackwidow.New(), "Types=string,hash,list,set,zset Seconds MaxExpireMS=2147483647000"+rest+" rocksdb:rw")
+	formattest.Limits(t, pika35(), "Types=string,hash,list,set,zset,stream Seconds MaxExpireMS=2147483647000"+rest+" Layout=2 rocksdb:rw")
 }
 
 // WAL directories are named after the stores.

@@ -159,13 +159,19 @@ func TestComparators(t *testing.T) {
 	list := func(key string, version Version, index string) []byte {
 		return AppendDataKey(nil, DataKey{[]byte(key), version, []byte(index)})
 	}
-	lists := [][]byte{[]byte("broken"), AppendUserKey(nil, []byte("a")), list("a", 255, "\x01\x00\x00\x00\x00\x00\x00\x00"), list("a", 256, "\x02\x00\x00\x00\x00\x00\x00\x00"),
-		list("a", 256, "\x00\x01\x00\x00\x00\x00\x00\x00"), list("a\x00", 1, "\x00\x00\x00\x00\x00\x00\x00\x00"), list("b", 0, "\x00\x00\x00\x00\x00\x00\x00\x00")}
+	cut := func(b []byte, n int) []byte { return b[:len(b)-n] }
+	const one, two, more = "\x01\x00\x00\x00\x00\x00\x00\x00", "\x02\x00\x00\x00\x00\x00\x00\x00", "\x00\x01\x00\x00\x00\x00\x00\x00"
+	userKey := AppendUserKey(nil, []byte("a"))
+	broken := [][]byte{{}, zeros[:headLen-1], append(zeros[:headLen:headLen], 'a'), append(zeros[:headLen:headLen], "b\x00"...), []byte("broken")}
+	lists := append(broken[:len(broken):len(broken)], userKey, append(userKey[:len(userKey):len(userKey)], "\xff\x01"...),
+		cut(list("a", 255, one), 8+tailLen), cut(list("a", 255, one), 1+tailLen), cut(list("a", 255, two), tailLen), list("a", 255, two), cut(list("a", 255, more), tailLen), list("a", 255, more),
+		cut(list("a", 256, one), 8+tailLen), cut(list("a", 256, one), 8+tailLen-1), list("a", 256, one), list("a\x00", 1, one), list("b", 0, one))
 	score := func(key string, version Version, s float64, member string) []byte {
 		return AppendScoreKey(nil, ScoreKey{[]byte(key), version, s, []byte(member)})
 	}
-	scores := [][]byte{[]byte("broken"), score("a", 255, 9, "x"), score("a", 256, -2, "x"), score("a", 256, -1, "x"), score("a", 256, 0, "x"), score("a", 256, 0, "y"),
-		score("a", 256, 10, "x"), score("b", 1, 0, "")}
+	scores := append(broken[:len(broken):len(broken)], userKey, cut(score("a", 255, 9, ""), 8+tailLen), cut(score("a", 255, 9, ""), 1+tailLen), score("a", 255, 9, "x"),
+		cut(score("a", 256, -2, ""), 8+tailLen), score("a", 256, -2, "x"), score("a", 256, -1, "x"), score("a", 256, 0, "x"), score("a", 256, 0, "y"),
+		score("a", 256, 10, "x"), score("b", 1, 0, ""))
 	for _, c := range []struct {
 		keys    [][]byte
 		compare func(a, b []byte) int

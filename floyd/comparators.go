@@ -44,10 +44,10 @@ func compareScoreKeys(a, b []byte) int {
 func compareVersions(a, b []byte) (arest, brest []byte, c int) {
 	an, _ := scanUserKey(a)
 	bn := an
-	if an == 0 || len(b) < an || !bytes.Equal(a[:an], b[:an]) {
+	if an == 0 || !bytes.HasPrefix(b, a[:an]) {
 		bn, _ = scanUserKey(b)
 		if an == 0 || bn == 0 {
-			return nil, nil, versioned.CompareBroken(a, b, an > 0, bn > 0)
+			return nil, nil, versioned.CompareBroken(a, b, an != 0, bn != 0)
 		}
 		if c := bytes.Compare(a[:an], b[:bn]); c != 0 {
 			return nil, nil, c

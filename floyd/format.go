@@ -75,7 +75,7 @@ func (floydFormat) Detect(ev *format.Evidence) format.Verdict {
 			continue
 		}
 		score, why := weigh(s)
-		if score > 0 || why != "" {
+		if why != "" {
 			v.Score = max(v.Score, score)
 			v.Why = append(v.Why, why)
 		}

@@ -22,9 +22,10 @@ import (
 
 func TestFormat(t *testing.T) {
 	f := floyd.New().(format.Served)
-	l := f.Limits()
-	if f.Name() != "floyd" || len(f.Servers()) != 1 || f.Servers()[0].Name != "pika4" || !l.EmptyKey || l.SameName || l.Seconds || l.Instances != 3 || l.Slots != 1024 {
-		t.Errorf("%s, servers %v, %+v", f.Name(), f.Servers(), l)
+	formattest.Limits(t, f, "Types=string,hash,list,set,zset,stream EmptyKey NoInnerNUL NoStreamExpiry NoBlankStream MaxScore=+Inf "+
+		"MaxElements=2147483647 Unbounded=list Numbered Layout=2 Instances=3 Slots=1024 rocksdb:rw")
+	if f.Name() != "floyd" || len(f.Servers()) != 1 || f.Servers()[0].Name != "pika4" {
+		t.Errorf("%s, servers %v", f.Name(), f.Servers())
 	}
 	if s := f.For("pika4").(format.Served); s.Server() != "pika4" || s.Name() != "floyd" || f.Server() != "" {
 		t.Errorf("%q is %q", s.Name(), s.Server())
@@ -47,6 +48,8 @@ func TestDetect(t *testing.T) {
 		score int
 		why   string
 	}{
+		"in the usual order":   {instance("0", "hash_data_cf=leveldb.BytewiseComparator"), 80, "column families of floyd's instances"},
+		"in an unknown order":  {instance("0", "list_data_cf"), 80, "column families of floyd's instances"},
 		"in an own order":      {instance("db0/0", "list_data_cf=floyd.ListsDataKeyComparator"), 100, "db0/0 is a RocksDB database"},
 		"by the families":      {instance("0", "hash_data_cf"), 80, "column families of floyd's instances"},
 		"nothing of its own":   {instance("db0/0"), 0, ""},
@@ -57,9 +60,13 @@ func TestDetect(t *testing.T) {
 		"no number":            {instance("db0/hashes", "hash_data_cf"), 0, ""},
 	} {
 		v := floyd.New().Detect(&format.Evidence{Stores: []format.StoreEvidence{c.store}})
-		if v.Score != c.score || !strings.Contains(strings.Join(v.Why, "\n"), c.why) {
+		if v.Score != c.score || !strings.Contains(strings.Join(v.Why, "\n"), c.why) || (len(v.Why) > 0) != (c.why != "") {
 			t.Errorf("%s: %+v", name, v)
 		}
+	}
+	several := []format.StoreEvidence{instance("x/0", "hash_data_cf"), instance("db0/0", "hash_data_cf"), instance("db0/1")}
+	if v := floyd.New().Detect(&format.Evidence{Stores: several}); v.Score != 80 || len(v.Why) != 1 {
+		t.Errorf("of several: %+v", v)
 	}
 }
 

@@ -62,9 +62,7 @@ func (d *describer) stringRow() {
 		d.valueField("value", d.value[:n], 0, n)
 	}
 	d.suffix(true)
-	if d.row.ExpireMS < 0 {
-		d.row.ExpireMS = 0 // the engine takes it for never
-	}
+	d.row.ExpireMS = max(d.row.ExpireMS, 0) // below 0 the engine takes it for never
 }
 
 func (d *describer) metaRow(f *family) {

@@ -266,12 +266,12 @@ func member(_ *versioned.Meta, e *record.Element, rest, value []byte) (int64, bo
 
 func scored(_ *versioned.Meta, e *record.Element, rest, value []byte) (int64, bool) {
 	v, s, err := SplitSuffix(value)
-	if err != nil || len(v) != scoreLen {
-		return 0, false
+	ok := err == nil && len(v) == scoreLen
+	if ok {
+		e.Name, e.Value = rest, nil
+		e.Score = math.Float64frombits(binary.LittleEndian.Uint64(v))
 	}
-	e.Name, e.Value = rest, nil
-	e.Score = math.Float64frombits(binary.LittleEndian.Uint64(v))
-	return int64(s.Version), true
+	return int64(s.Version), ok
 }
 
 // node reads no more than the version: elements are put in order by listReader.

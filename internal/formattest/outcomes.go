@@ -160,3 +160,17 @@ func tellStrings(out io.Writer, r record.StringReader) bool {
 	}
 	return len(batch) > 0
 }
+
+// EachDamage calls f with b, b cut anywhere, b longer by one byte, and b with any byte changed.
+func EachDamage(b []byte, f func([]byte)) {
+	f(b)
+	f(append(bytes.Clone(b), 0))
+	for i := range b {
+		f(b[:i:i])
+		for _, x := range []byte{0x01, 0x80, 0xff} {
+			other := bytes.Clone(b)
+			other[i] ^= x
+			f(other)
+		}
+	}
+}
