@@ -17,22 +17,17 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	if h.Type == record.Stream && !t.format.streams() {
 		return []record.Loss{{Kind: record.LossStream, Drops: true, Detail: "blackwidow has no streams before Pika 3.5.3; name the target pika3.5: to keep them"}}
 	}
-	var out []record.Loss
 	if h.Len > maxElements && h.Type != record.String && h.Type != record.List {
-		out = append(out, record.Loss{Kind: record.LossTooManyElements, Drops: true,
-			Detail: fmt.Sprintf("%d elements; the engine's limit is %d", h.Len, maxElements)})
-	}
-	if len(out) > 0 { // what is dropped loses nothing else
-		return out
+		return []record.Loss{{Kind: record.LossTooManyElements, Drops: true, Detail: fmt.Sprintf("%d elements; the engine's limit is %d", h.Len, maxElements)}}
 	}
 	if h.Type == record.Stream && h.ExpireMS != 0 {
 		h.ExpireMS = 0
 		return []record.Loss{{Kind: record.LossStreamExpiry, Detail: versioned.StreamExpiryDetail}}
 	}
 	if l, ok := seconds.Loss(h); ok {
-		out = append(out, l)
+		return []record.Loss{l}
 	}
-	return out
+	return nil
 }
 
 // ElementLosses removes scores that are not numbers from a batch.

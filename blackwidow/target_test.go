@@ -206,16 +206,15 @@ func TestLosses(t *testing.T) {
 		"never":           {record.Header{Type: record.String}, ""},
 		"whole seconds":   {record.Header{Type: record.String, ExpireMS: math.MaxInt32 * 1000}, ""},
 		"milliseconds":    {record.Header{Type: record.String, ExpireMS: 1700000000001}, "expiry-ms"},
-		"after 2038":      {record.Header{Type: record.Set, ExpireMS: math.MaxInt32*1000 + 1}, "expiry-2038"},
-		"many fields":     {record.Header{Type: record.Hash, Len: math.MaxInt32 + 1}, "too-many-elements!"},
+		"after 2038":      {record.Header{Type: record.Set, ExpireMS: math.MaxInt32*1000 + 1}, "expiry-2038 ms=2147483647000"},
+		"most fields":     {record.Header{Type: record.Hash, Len: math.MaxInt32}, ""},
+		"many fields":     {record.Header{Type: record.Hash, Len: math.MaxInt32 + 1, ExpireMS: 1}, "too-many-elements!"},
+		"a long string":   {record.Header{Type: record.String, Len: math.MaxInt32 + 1}, ""},
 		"many list items": {record.Header{Type: record.List, Len: math.MaxInt32 + 1}, ""},
 		"stream":          {record.Header{Type: record.Stream, ExpireMS: 1}, "stream!"},
 	} {
-		if got := lossKinds(dst.Losses(&c.h)); got != c.want {
+		if got := formattest.Losses(t, dst, c.h); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
-		if c.h.ExpireMS > math.MaxInt32*1000 {
-			t.Errorf("%s: the expiry stays %d", name, c.h.ExpireMS)
 		}
 	}
 	h := &record.Header{Type: record.Hash, Len: 1}

@@ -26,6 +26,24 @@ func TestPlacer(t *testing.T) {
 	}
 }
 
+// TestUsualSlots: a usual number of slots is found by where the keys lie, the engine's own first.
+func TestUsualSlots(t *testing.T) {
+	for _, slots := range []int{1024, 1, 2048, 4096, 8192, 16384, 512, 256, 128, 64, 32, 16, 100, 1000, 10000} {
+		keys := make([][][]byte, 3)
+		for i := range 300 {
+			key := fmt.Appendf(nil, "key:%d", i)
+			n := instanceOf(key, slots, len(keys))
+			keys[n] = append(keys[n], key)
+		}
+		if got := guessSlots(keys); got != slots {
+			t.Errorf("%d slots are taken for %d", slots, got)
+		}
+	}
+	if got := guessSlots(make([][][]byte, 3)); got != 1024 {
+		t.Errorf("without keys there are %d slots", got)
+	}
+}
+
 // goldenRows are rows as the engine wrote them, or as the layouts say.
 var goldenRows = []struct {
 	name, bytes string // annotated hex: what stands in brackets is for people

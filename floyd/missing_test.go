@@ -36,13 +36,14 @@ func TestMissingInstance(t *testing.T) {
 	}
 	none := func(string, record.TypeSet, string) bool { return false }
 	first := func(_ string, _ record.TypeSet, dir string) bool { return filepath.Base(dir) == "0" }
-	if missing(nil) != 0 || missing(none) != 0 || missing(first) != 0 {
+	all := func(string, record.TypeSet, string) bool { return true }
+	if missing(nil) != 0 || missing(none) != 0 || missing(first) != 0 || missing(all) != 0 {
 		t.Error("all are there")
 	}
 	if err := os.RemoveAll(filepath.Join(dir, "0")); err != nil {
 		t.Fatal(err)
 	}
-	if a, b, c := missing(nil), missing(none), missing(first); a != 1 || b != 1 || c != 1 {
-		t.Errorf("instance 0 is gone: %d, %d, %d findings", a, b, c)
+	if a, b, c, d := missing(nil), missing(none), missing(first), missing(all); a != 1 || b != 1 || c != 1 || d != 1 {
+		t.Errorf("instance 0 is gone: %d, %d, %d, %d findings", a, b, c, d)
 	}
 }

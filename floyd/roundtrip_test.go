@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -276,24 +277,24 @@ func TestLosses(t *testing.T) {
 		h    record.Header
 		want string
 	}{
-		{record.Header{Type: record.String, Key: []byte("a\x00b")}, "inner-nul"},
+		{record.Header{Type: record.String, Key: []byte("a\x00b")}, "inner-nul!"},
+		{record.Header{Type: record.String, Key: []byte("\x00b")}, "inner-nul!"},
 		{record.Header{Type: record.String, Key: []byte("a\x00b\x00")}, ""},
 		{record.Header{Type: record.String, Key: []byte("\x00")}, ""},
-		{record.Header{Type: record.Hash, Key: []byte("k"), Len: 1 << 31}, "too-many-elements"},
-		{record.Header{Type: record.List, Key: []byte("k"), Len: 1 << 31}, ""},
-		{record.Header{Type: record.Stream, Key: []byte("k"), ExpireMS: 5}, "stream-expiry"},
+		{record.Header{Type: record.Hash, Key: []byte("k"), Len: math.MaxInt32}, ""},
+		{record.Header{Type: record.Hash, Key: []byte("k"), Len: math.MaxInt32 + 1}, "too-many-elements!"},
+		{record.Header{Type: record.List, Key: []byte("k"), Len: math.MaxInt32 + 1}, ""},
+		{record.Header{Type: record.String, Key: []byte("k"), Len: math.MaxInt32 + 1}, ""},
+		{record.Header{Type: record.Stream, Key: []byte("k"), ExpireMS: 1}, "stream-expiry ms=0"},
+		{record.Header{Type: record.Stream, Key: []byte("k")}, ""},
 		{record.Header{Type: record.Hash, Key: []byte("k"), ExpireMS: 5}, ""},
 	} {
-		got := ""
-		for _, l := range dst.Losses(&c.h) {
-			got += l.Kind
-		}
-		if got != c.want {
+		if got := formattest.Losses(t, dst, c.h); got != c.want {
 			t.Errorf("%s %q: %q, want %q", c.h.Type, c.h.Key, got, c.want)
 		}
-		if c.want == "stream-expiry" && c.h.ExpireMS != 0 {
-			t.Error("the header keeps the expiry")
-		}
+	}
+	if d := dst.Losses(&record.Header{Key: []byte("\x00abc")})[0].Detail; d != "Pika 4.0 does not write the 3 bytes of the key after its last NUL" {
+		t.Error(d)
 	}
 }
 

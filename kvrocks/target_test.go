@@ -299,18 +299,19 @@ func TestLosses(t *testing.T) {
 		dst  format.Target
 		h    record.Header
 		want string
-		ms   int64
 	}{
-		{now, record.Header{Type: record.Hash, ExpireMS: 1}, "", 1},
-		{old, record.Header{Type: record.Hash, ExpireMS: 1}, "expiry-ms", 1000},
-		{old, record.Header{Type: record.Hash, ExpireMS: 1 << 50}, "expiry-2106", (1<<32 - 1) * 1000},
-		{old, record.Header{Type: record.Set, Len: 1 << 33}, "too-many-elements", 0},
+		{now, record.Header{Type: record.Hash, ExpireMS: 1, Len: 1 << 33}, ""},
+		{mid, record.Header{Type: record.Hash, ExpireMS: 1 << 50, Len: 1 << 33}, ""},
+		{old, record.Header{Type: record.Hash, ExpireMS: 1}, "expiry-ms ms=1000"},
+		{old, record.Header{Type: record.Hash, ExpireMS: 1699999999001}, "expiry-ms ms=1700000000000"},
+		{old, record.Header{Type: record.Hash, ExpireMS: 1700000000000}, ""},
+		{old, record.Header{Type: record.Hash, ExpireMS: (1<<32 - 1) * 1000}, ""},
+		{old, record.Header{Type: record.Hash, ExpireMS: (1<<32-1)*1000 + 1}, "expiry-2106 ms=4294967295000"},
+		{old, record.Header{Type: record.Set, Len: 1<<32 - 1}, ""},
+		{old, record.Header{Type: record.Set, Len: 1 << 32}, "too-many-elements!"},
+		{old, record.Header{Type: record.String, Len: 1 << 32}, ""},
 	} {
-		got := ""
-		for _, l := range c.dst.Losses(&c.h) {
-			got += l.Kind
-		}
-		if got != c.want || c.h.ExpireMS != c.ms {
+		if got := formattest.Losses(t, c.dst, c.h); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.h, got, c.want)
 		}
 	}

@@ -220,9 +220,7 @@ func (h *Hasher) AddTo(d *Digest, hd *Header) {
 	}
 	b := appendRecord(h.header[:0], h.typ, hd.Key, hd.ExpireMS, h.count, sum)
 	at := len(b) - numbersLen
-	if len(h.last) > 0 {
-		b = append(b, h.last...)
-	}
+	b = append(b, h.last...)
 	h.header = b
 	d.New = d.New || h.grown
 	d.add(b, at, hd.ExpireMS, h.count)

@@ -112,6 +112,71 @@ func TestFingerprintOfSizes(t *testing.T) {
 	}
 }
 
+// TestElementsAddUp: the sum of elements in any order is that of what each alone adds, an empty member and a 0 below zero too.
+func TestElementsAddUp(t *testing.T) {
+	for _, typ := range []Type{Set, ZSet, Hash} {
+		var hs Hasher
+		h := &Header{Type: typ, Key: []byte("k")}
+		elems := []Element{{}, {Name: []byte("a"), Score: math.Copysign(0, -1)}, {Name: []byte("b"), Score: 2}}
+		for _, plain := range []bool{false, true} {
+			hs.PlainZero = plain
+			hs.Begin(h)
+			hs.Elements(elems)
+			var want Sum128
+			for i := range elems {
+				e := elems[i]
+				if plain && e.Score == 0 {
+					e.Score = 0 // not -0
+				}
+				sum, _ := ElementSum([]byte("x"), typ, &e)
+				if alone := HashBytes(AppendElement(nil, typ, 0, &e)); sum != alone {
+					t.Errorf("%s %d: %v, want %v", typ, i, sum, alone)
+				}
+				want = want.Add(sum)
+			}
+			if got := hs.sum.Add(HashBytes(hs.waiting)); got != want {
+				t.Errorf("%s, plain %v: %v, want %v", typ, plain, got, want)
+			}
+			if hs.Drop(want, 3); hs.End(h) != (Digest{}) {
+				t.Errorf("%s: something is left", typ)
+			}
+		}
+	}
+}
+
+// TestWhatWaits: an element waits for the next one unless it is large; a large one is kept once, its value not at all.
+func TestWhatWaits(t *testing.T) {
+	for _, c := range []struct {
+		name, value int
+		waits       bool
+	}{{1, 1, true}, {0, maxWaiting, true}, {0, maxWaiting + 1, false}, {maxWaiting / 2, maxWaiting / 2, true}, {maxWaiting / 2, maxWaiting/2 + 1, false}, {3, maxHeld, false}, {3, maxHeld + 1, false}} {
+		var hs Hasher
+		hs.Begin(&Header{Type: Hash})
+		hs.Elements([]Element{{Name: make([]byte, c.name), Value: make([]byte, c.value)}})
+		if waits := len(hs.waiting) > 0; waits != c.waits || waits == (len(hs.large) > 0) || (c.value > maxHeld) != (len(hs.large) < c.value && !waits) {
+			t.Errorf("a name of %d and a value of %d bytes: %d wait, %d are kept", c.name, c.value, len(hs.waiting), len(hs.large))
+		}
+	}
+}
+
+// TestDigests: digests differ in any of their numbers, but in the sum of milliseconds when seconds are compared; what is new in one
+// of several is new in their sum.
+func TestDigests(t *testing.T) {
+	a := Digest{Records: 1, Elements: 2, Millis: Sum128{Lo: 3}, Seconds: Sum128{Lo: 4}}
+	for i, b := range []Digest{{2, 2, Sum128{Lo: 3}, Sum128{Lo: 4}, false}, {1, 1, Sum128{Lo: 3}, Sum128{Lo: 4}, false}, {1, 2, Sum128{Lo: 3}, Sum128{Lo: 5}, false},
+		{1, 2, Sum128{Lo: 9}, Sum128{Lo: 4}, false}} {
+		if a.Equal(b, false) || a.Equal(b, true) != (i == 3) {
+			t.Errorf("%+v: equal %v, by seconds %v", b, a.Equal(b, false), a.Equal(b, true))
+		}
+	}
+	for _, c := range [][3]bool{{false, false, false}, {true, false, true}, {false, true, true}, {true, true, true}} {
+		d := Digest{New: c[0]}
+		if d.Add(Digest{New: c[1]}); d.New != c[2] {
+			t.Errorf("%v and %v is new: %v", c[0], c[1], d.New)
+		}
+	}
+}
+
 // TestFingerprintOfStrings: strings that are hashed at once add up to what they do one by one.
 func TestFingerprintOfStrings(t *testing.T) {
 	rng := rand.New(rand.NewSource(2))

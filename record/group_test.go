@@ -58,7 +58,7 @@ func TestElementOrder(t *testing.T) {
 	consumer := func(name string) []byte { return AppendConsumer(nil, &ConsumerState{Name: []byte(name)}) }
 	pending := func(n byte) []byte { return AppendPending(nil, &PendingEntry{ID: groupID(n), Consumer: []byte("c")}) }
 	want := []Element{
-		{Name: groupID(1)}, {Name: groupID(2)},
+		{Name: groupID(1)}, {Name: groupID(2)}, {Kind: Group, Name: nil},
 		{Kind: Group, Name: []byte("a")}, {Kind: Consumer, Name: []byte("a"), Value: consumer("c")}, {Kind: Consumer, Name: []byte("a"), Value: consumer("d")},
 		{Kind: Pending, Name: []byte("a"), Value: pending(1)}, {Kind: Pending, Name: []byte("a"), Value: pending(2)},
 		{Kind: Group, Name: []byte("b")}, {Kind: Consumer, Name: []byte("b"), Value: consumer("c")},
@@ -76,12 +76,15 @@ func TestElementOrder(t *testing.T) {
 		t.Error("a field that expires equals one that does not")
 	}
 	seen := Element{Kind: Consumer, Name: []byte("a"), Value: AppendConsumer(nil, &ConsumerState{Name: []byte("c"), SeenMS: 9})}
-	if !EqualElements(&want[3], &seen) {
+	if !EqualElements(&want[4], &seen) {
 		t.Error("when a consumer was seen is no difference")
 	}
 }
 
 func TestSmallWords(t *testing.T) {
+	if q := Quote(make([]byte, maxQuoted)); q != `"`+strings.Repeat(`\x00`, 64)+`"` || Quote(make([]byte, maxQuoted+1)) != q+"…" {
+		t.Errorf("64 bytes are shown as %s", q)
+	}
 	if Plural(1, "file") != "1 file" || Plural(2, "file") != "2 files" {
 		t.Errorf("%q, %q", Plural(1, "file"), Plural(2, "file"))
 	}

@@ -21,6 +21,9 @@ func TestTypeNames(t *testing.T) {
 	if _, err := ParseType("zsets"); err == nil || !strings.Contains(err.Error(), `"zsets"`) {
 		t.Errorf("ParseType of an unknown name: %v", err)
 	}
+	if s := Type(NumTypes).String(); s != "type(8)" {
+		t.Errorf("the type after the last prints %s", s)
+	}
 	if s := Type(99).String(); s != "type(99)" {
 		t.Errorf("Type(99) prints %s", s)
 	}
@@ -48,7 +51,7 @@ func TestClassAndSeverityNames(t *testing.T) {
 	if _, err := ParseSeverity("x"); err == nil {
 		t.Error("a severity named x")
 	}
-	if Class(NumClasses).String() != "class(10)" || Class(77).String() != "class(77)" || Severity(9).String() != "severity(9)" {
+	if Class(NumClasses).String() != "class(10)" || Class(77).String() != "class(77)" || Severity(9).String() != "severity(9)" || (Error+1).String() != "severity(3)" {
 		t.Error("unknown values print", Class(77), Severity(9))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"kvferry/format"
+	"kvferry/record"
 )
 
 // Limits compares what a format says it can hold with want: a line of "name" or "name=value" for every limit that is set, in
@@ -49,4 +50,29 @@ func supports(stores []format.StoreSupport) (out []string) {
 		out = append(out, text)
 	}
 	return out
+}
+
+// Losses says what a target loses of a record: the kinds, with ! when something is dropped and ? when it is only told, and the
+// expiry when that changes, as in "expiry-ms ms=1000".
+func Losses(t testing.TB, dst format.Target, h record.Header) string {
+	t.Helper()
+	was := h.ExpireMS
+	var out []string
+	for _, l := range dst.Losses(&h) {
+		text := l.Kind
+		if l.Drops {
+			text += "!"
+		}
+		if l.Note {
+			text += "?"
+		}
+		if l.Detail == "" {
+			t.Errorf("%s has no detail", l.Kind)
+		}
+		out = append(out, text)
+	}
+	if h.ExpireMS != was {
+		out = append(out, fmt.Sprintf("ms=%d", h.ExpireMS))
+	}
+	return strings.Join(out, " ")
 }
