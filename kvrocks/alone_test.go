@@ -44,22 +44,56 @@ func TestGreatestDeleted(t *testing.T) {
 	}
 }
 
-// TestDeadTypes: what rows without metadata were.
+// TestDeadTypes: what rows without metadata were, and that older versions and rows of consumer groups are no elements of it.
 func TestDeadTypes(t *testing.T) {
+	index := func(n int64) string { return be(uint64(codec.FirstIndex + n)) }
+	group := string(codec.AppendGroupKey(nil, codec.GroupKey{Kind: codec.KindGroup, Group: []byte("g")}))
 	for want, do := range map[string]func(rows){
-		"zset": func(r rows) { r.sub("default", "m", double(1.5)); r.sub("zset_score", double(1.5)+"m", "") },
-		"hash": func(r rows) { r.sub("default", "f", double(1.5)) },
+		`"type":"zset","key":"aw==","expire_at_ms":0,"value":[["bQ==","1.5"]]`:          func(r rows) { r.sub("default", "m", double(1.5)); r.sub("zset_score", double(1.5)+"m", "") },
+		`"type":"hash","key":"aw==","expire_at_ms":0,"value":[["Zg==","P/gAAAAAAAA="]]`: func(r rows) { r.sub("default", "f", "\x3f\xf8\x00\x00\x00\x00\x00\x00") },
+		`"type":"set","key":"aw==","expire_at_ms":0,"value":["Zg==","bQ=="]`:            func(r rows) { r.sub("default", "f", ""); r.sub("default", "m", "") },
+		`"type":"list","key":"aw==","expire_at_ms":0,"value":["YQ==","Yg=="]`: func(r rows) {
+			r.sub("default", index(0), "a")
+			r.sub("default", index(1), "b")
+			r.Put("default", subKey(6, index(0)), []byte("of the version before"))
+		},
+		`"type":"stream","key":"aw==","expire_at_ms":0`: func(r rows) {
+			r.sub("stream", string(id1[:]), pair)
+			r.sub("stream", group, string(codec.AppendGroup(nil, codec.Group{})))
+		},
 	} {
 		dead := only(t, do).(format.Undead)
+		if dbs, err := dead.DeadDatabases(); err != nil || len(dbs) != 1 || dbs[0] != kvrocks.DefaultNamespace {
+			t.Errorf("namespaces %q, %v", dbs, err)
+		}
 		r, err := dead.DeadRecords(context.Background(), kvrocks.DefaultNamespace, record.AllTypes, format.Span{}, &format.Env{Now: goldenNow, TempDir: t.TempDir()},
 			func([]byte, record.Type, string) {})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := string(formattest.Lines(t, r)); !strings.Contains(got, `"type":"`+want+`"`) {
-			t.Errorf("%s, want a %s", got, want)
+		if got := string(formattest.Lines(t, r)); strings.Count(got, "\n") != 1 || !strings.Contains(got, want) {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
+}
+
+// TestStaleEntries: rows of a stream that was deleted before stand before those of the one that is there, and are none of it.
+func TestStaleEntries(t *testing.T) {
+	src := only(t, func(r rows) {
+		r.meta(codec.KindStream, 1, state(id1, id1))
+		for i := range 3 {
+			r.Put("stream", subKey(6, be(1)+be(uint64(i+1))), []byte(pair))
+		}
+		r.sub("stream", string(id1[:]), pair)
+	})
+	var l record.Ledger
+	var f formattest.Findings
+	got := string(formattest.Lines(t, formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{TempDir: t.TempDir(), Ledger: &l, Report: f.Report})))
+	if strings.Count(got, "1-1") != 1 || strings.Contains(got, "1-2") {
+		t.Errorf("%s", got)
+	}
+	formattest.CheckLedger(t, &l)
+	f.CheckNone(t, record.Note)
 }
 
 // TestDescribeByMetadata: what a row is depends on the metadata of its key.

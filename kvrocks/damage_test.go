@@ -116,6 +116,7 @@ var planted = []struct {
 	}, "bad-row-key bad-value", false},
 	{"offset", func(r rows) { r.meta(codec.KindBitmap, 10, nil); r.sub("default", "7", "x") }, "bad-segment", false},
 	{"segment behind the end", func(r rows) { r.meta(codec.KindBitmap, 10, nil); r.sub("default", "1024", "x") }, "bad-segment", false},
+	{"segment at the end", func(r rows) { r.meta(codec.KindBitmap, 1024, nil); r.sub("default", "1024", "x") }, "bad-segment", false},
 	{"long segment", func(r rows) { r.meta(codec.KindBitmap, 10, nil); r.sub("default", "0", strings.Repeat("x", 1025)) }, "bad-segment", false},
 	{"HyperLogLog segment", func(r rows) {
 		r.meta(codec.KindHyperLogLog, 0, []byte{0})
@@ -151,6 +152,11 @@ var planted = []struct {
 		r.sub("stream", string(codec.AppendGroupKey(nil, codec.GroupKey{Kind: codec.KindPending, Group: []byte("g"), ID: id1})),
 			string(codec.AppendPending(nil, codec.Pending{Consumer: []byte("c")})))
 	}, "stream-group-mismatch stream-group-mismatch", false},
+	{"consumers alone", func(r rows) {
+		r.meta(codec.KindStream, 0, state(codec.StreamID{}, codec.StreamID{}))
+		r.sub("stream", string(codec.AppendGroupKey(nil, codec.GroupKey{Kind: codec.KindGroup, Group: []byte("g")})),
+			string(codec.AppendGroup(nil, codec.Group{Consumers: 1})))
+	}, "stream-group-mismatch", false},
 	{"value of a group", func(r rows) {
 		r.meta(codec.KindStream, 0, state(codec.StreamID{}, codec.StreamID{}))
 		r.sub("stream", string(codec.AppendGroupKey(nil, codec.GroupKey{Kind: codec.KindGroup, Group: []byte("g")})), "x")

@@ -438,5 +438,10 @@ func TestKinds(t *testing.T) {
 		if got := kind.String() + " " + typ + rows + counts + empty; got != want || kind.Known() != (k > 0 && k < 14) {
 			t.Errorf("kind %d: %s, known %t, want %s", k, got, kind.Known(), want)
 		}
+		for size := range uint64(3) {
+			if m := (Meta{Kind: kind, Size: size}); m.Alive() != (size > 0 || strings.HasSuffix(want, " empty")) {
+				t.Errorf("kind %d of size %d is alive: %v", k, size, m.Alive())
+			}
+		}
 	}
 }

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"math"
 	"slices"
@@ -47,25 +48,30 @@ func TestModuleKind(t *testing.T) {
 	}
 }
 
+func be2(n [2]uint64) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, n[0]), n[1])
+}
+
 // TestGroupElements: rows of consumer groups become elements that sort by group, its own row first, and tell what the rows count.
 func TestGroupElements(t *testing.T) {
 	rows := []struct {
-		k     GroupKey
-		value []byte
-		want  []byte // after the counts
+		k      GroupKey
+		value  []byte
+		want   []byte // after the counts
+		counts [2]uint64
 	}{
 		{GroupKey{Kind: KindGroup, Group: []byte("a")}, AppendGroup(nil, Group{Consumers: 2, Pending: 1, EntriesRead: -1}),
-			record.AppendGroup(nil, &record.GroupState{Last: make([]byte, idLen), Read: -1})},
+			record.AppendGroup(nil, &record.GroupState{Last: make([]byte, idLen), Read: -1}), [2]uint64{2, 1}},
 		{GroupKey{Kind: KindConsumer, Group: []byte("a"), Consumer: []byte("c")}, AppendConsumer(nil, Consumer{Pending: 1, LastAttempt: 7, LastSuccess: 6}),
-			record.AppendConsumer(nil, &record.ConsumerState{Name: []byte("c"), SeenMS: 7, ActiveMS: 6})},
+			record.AppendConsumer(nil, &record.ConsumerState{Name: []byte("c"), SeenMS: 7, ActiveMS: 6}), [2]uint64{1, 0}},
 		{GroupKey{Kind: KindPending, Group: []byte("a"), ID: StreamID{1}}, AppendPending(nil, Pending{Delivered: 5, Count: 3, Consumer: []byte("c")}),
-			record.AppendPending(nil, &record.PendingEntry{ID: append([]byte{1}, make([]byte, idLen-1)...), Consumer: []byte("c"), DeliveredMS: 5, Count: 3})},
-		{GroupKey{Kind: KindGroup, Group: []byte("aa")}, AppendGroup(nil, Group{}), record.AppendGroup(nil, &record.GroupState{Last: make([]byte, idLen)})},
+			record.AppendPending(nil, &record.PendingEntry{ID: append([]byte{1}, make([]byte, idLen-1)...), Consumer: []byte("c"), DeliveredMS: 5, Count: 3}), [2]uint64{}},
+		{GroupKey{Kind: KindGroup, Group: []byte("aa")}, AppendGroup(nil, Group{}), record.AppendGroup(nil, &record.GroupState{Last: make([]byte, idLen)}), [2]uint64{}},
 	}
 	var orders [][]byte
 	for _, r := range rows {
 		got, err := GroupElement(&r.k, r.value)
-		if err != nil || !bytes.Equal(got[GroupCounts:], r.want) {
+		if err != nil || !bytes.Equal(got[GroupCounts:], r.want) || !bytes.Equal(got[:GroupCounts], be2(r.counts)) {
 			t.Errorf("%+v: %x, %v, want %x", r.k, got, err, r.want)
 		}
 		for _, old := range []bool{false, true} {
@@ -78,7 +84,11 @@ func TestGroupElements(t *testing.T) {
 				t.Errorf("%+v, the value cut: %v, %v", k, keyErr, valueErr)
 			}
 		}
-		orders = append(orders, GroupOrder(nil, &r.k))
+		order := GroupOrder(nil, &r.k)
+		if _, rest := SplitGroupOrder(order); !bytes.Equal(rest[1:], append(bytes.Clone(r.k.Consumer), r.k.ID[:len(bytes.Trim(r.k.ID[:], "\x00"))*idLen]...)) {
+			t.Errorf("%+v is sorted by %x", r.k, rest)
+		}
+		orders = append(orders, order)
 		if group, _ := SplitGroupOrder(orders[len(orders)-1]); !bytes.Equal(group, r.k.Group) {
 			t.Errorf("group %q of %q", group, r.k.Group)
 		}
