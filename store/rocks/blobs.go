@@ -188,14 +188,17 @@ func (s *blobFiles) file(number uint64) *blobFile {
 // bigValue is the size of values whose room is not kept.
 const bigValue = 512 << 10
 
+// tooRoomy reports whether room is that of one large value, which is not kept for the small ones that follow.
+func tooRoomy(room int, size uint64) bool { return room > bigValue && size < bigValue/16 }
+
 // read reads a value of a file.
 func (r *blobReader) read(b *blobFile, x blob.Index, key []byte) ([]byte, error) {
 	f, err := b.open()
 	if err != nil {
 		return nil, err
 	}
-	if cap(r.plain) > bigValue && x.Size < bigValue/16 {
-		r.plain = nil // do not keep the room of one large value for all that follow
+	if tooRoomy(cap(r.plain), x.Size) {
+		r.plain = nil
 		r.rd.Trim()
 	}
 	stored, err := r.rd.Value(f, x, key)

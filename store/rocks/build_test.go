@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/internal/disk"
 	"kvferry/store"
 	"kvferry/store/rocks"
 )
@@ -298,6 +299,27 @@ func TestAbortLeavesNothing(t *testing.T) {
 	wantGoroutines(t, before)
 	if _, err := b.Run("default", 9, 9); err == nil {
 		t.Error("a run starts after Abort")
+	}
+}
+
+// TestStaleTableStays: what cannot be removed is an error of the build.
+func TestStaleTableStays(t *testing.T) {
+	b, dir := newBuilder(t, store.BuildOptions{})
+	writeRun(t, b, "default", 0, 0, []testRow{{key: []byte("a")}})
+	stale := filepath.Join(dir, "run-9.tmp")
+	if err := os.WriteFile(stale, []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	restore := disk.Inject(func(op, path string) error {
+		if path == stale && op == "remove" {
+			return syscall.EPERM
+		}
+		return nil
+	})
+	err := b.Finish()
+	restore()
+	if !errors.Is(err, syscall.EPERM) {
+		t.Errorf("error %v", err)
 	}
 }
 

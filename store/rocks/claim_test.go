@@ -95,6 +95,16 @@ func TestForeignTables(t *testing.T) {
 			if !errors.As(err, &c) || c.Field != lsm.FieldIdentity || filepath.Base(c.File) != name || !strings.Contains(err.Error(), "the MANIFEST says") {
 				t.Fatalf("error %v", err)
 			}
+			for _, want := range map[string][]string{
+				"first key":       {`the smallest key "a" (sequence number 3), the table has "A" (sequence number 3)`},
+				"last key":        {`the largest key "c" (sequence number 5), the table has "d" (sequence number 5)`},
+				"older first row": {`the smallest key "a" (sequence number 3), the table has "a" (sequence number 1)`},
+				"with tombstones": {`the smallest key "a" (sequence number 3), the table has "B" (sequence number 3)`},
+			}[f.name] {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v, want %s", err, want)
+				}
+			}
 			if f.name == "large ends" {
 				return // a salvage would have to read them to know
 			}
@@ -128,6 +138,25 @@ func TestForeignTableIsMetByLookups(t *testing.T) {
 	defer it.Close()
 	if _, _, err := it.Next(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestForeignTombstonesAreMetByLookups: a range tombstone acts wherever one looks, so every lookup meets a table that has one.
+func TestForeignTombstonesAreMetByLookups(t *testing.T) {
+	for _, f := range foreigners() {
+		if f.name != "with tombstones" {
+			continue
+		}
+		dir, _ := f.make(t)
+		it, err := openTest(t, dir, store.Options{}).Keyspaces()[0].Rows([]byte("z"), nil)
+		if err == nil {
+			defer it.Close()
+			_, _, err = it.Next()
+		}
+		var c *record.CorruptError
+		if !errors.As(err, &c) || c.Field != lsm.FieldIdentity {
+			t.Errorf("error %v", err)
+		}
 	}
 }
 

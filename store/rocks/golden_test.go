@@ -4,9 +4,11 @@ import (
 	"context"
 	"io"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"kvferry/fixtures"
+	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/internal/handmade"
 )
@@ -16,9 +18,16 @@ var foldLast = &store.Merger{Name: "last", Fold: func(dst, key, base []byte, ops
 	return append(dst, ops[len(ops)-1]...), true, nil
 }}
 
-// openTest opens a directory with every order known, failing the test on errors.
+// openTest opens a directory with every order known, failing the test on errors and on findings in places that cannot be.
 func openTest(t testing.TB, dir string, o store.Options) *database {
 	t.Helper()
+	report := o.Report
+	o.Report = func(f record.Finding) {
+		checkPlace(t, &f)
+		if report != nil {
+			report(f)
+		}
+	}
 	if o.Comparers == nil {
 		o.Comparers = handmade.Comparers
 	}
@@ -31,6 +40,16 @@ func openTest(t testing.TB, dir string, o store.Options) *database {
 	}
 	t.Cleanup(func() { s.Close() })
 	return s.(*database)
+}
+
+// checkPlace fails unless the place of a finding has the level of a table, or none when it is in another file.
+func checkPlace(t testing.TB, f *record.Finding) {
+	t.Helper()
+	table := strings.HasSuffix(f.Place.File, ".sst") || strings.HasSuffix(f.Place.File, ".ldb")
+	whole := f.Kind == "unreferenced-table" || f.Kind == "manifest-behind" || f.Kind == record.FindRefusedRead || f.Kind == record.FindFileChecksum
+	if none := f.Place.Level == -1; f.Place.Level < -1 || f.Place.Level >= 7 || none != (!table || whole) {
+		t.Errorf("level %d of %+v", f.Place.Level, *f)
+	}
 }
 
 // wantRows fails unless a keyspace of the database shows exactly these rows.

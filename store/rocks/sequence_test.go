@@ -2,18 +2,23 @@ package rocks
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/logfile"
+	"kvferry/store/rocks/wal"
 )
 
 // written is a batch of n entries from a sequence number on.
@@ -43,6 +48,8 @@ func TestLogSequences(t *testing.T) {
 		{name: "small gap below the last sequence", lastSeq: 110, logs: [][][]byte{two(written(101, 2), written(105, 6))}, want: "warning log-gap 20"},
 		{name: "large gap below the last sequence", lastSeq: 140, logs: [][][]byte{two(written(101, 2), written(135, 6))}, want: "error log-gap 20"},
 		{name: "leveldb ingests nothing", level: true, lastSeq: 110, logs: [][][]byte{two(written(101, 2), written(105, 6))}, want: "error log-gap 20"},
+		{name: "one number between logs is missing", logs: [][][]byte{{written(101, 3)}, {written(105, 1)}}, want: "error log-gap 21"},
+		{name: "the first number is missing", logs: [][][]byte{{written(102, 1)}}, want: "error log-gap 20"},
 		{name: "a log between is missing", logs: [][][]byte{{written(101, 3)}, nil, {written(140, 1)}}, want: "error log-gap 22"},
 		{name: "the first log is missing", logs: [][][]byte{nil, {written(140, 1)}}, want: "error log-gap 21"},
 		{name: "the first log is missing, and the MANIFEST knows more", lastSeq: 120, logs: [][][]byte{nil, {written(140, 1)}}, want: "error log-gap 21"},
@@ -69,6 +76,7 @@ func TestLogSequences(t *testing.T) {
 			_, found := openFindings(t, dir, store.Options{})
 			var got []string
 			for _, f := range *found {
+				checkGap(t, &f, d.LastSeq, slices.Concat(tt.logs...))
 				got = append(got, fmt.Sprint(f.Severity, " ", f.Kind, " ", strings.TrimSuffix(strings.TrimLeft(f.Place.File, "0"), ".log")))
 			}
 			if fmt.Sprint(got) != strings.TrimSpace("["+tt.want+"]") {
@@ -76,6 +84,66 @@ func TestLogSequences(t *testing.T) {
 			}
 		})
 	}
+}
+
+// checkGap fails when sequence numbers are said to be missing that logs have, or when these are not all that are missing
+// there. Tables and MANIFEST reach last.
+func checkGap(t *testing.T, f *record.Finding, last uint64, records [][]byte) {
+	t.Helper()
+	if f.Kind != record.FindLogGap {
+		return
+	}
+	have := map[uint64]bool{last: true}
+	for _, r := range records {
+		for i := range binary.LittleEndian.Uint32(r[8:]) {
+			have[binary.LittleEndian.Uint64(r)+uint64(i)] = true
+		}
+	}
+	var n, from, to uint64
+	_, missing, _ := strings.Cut(f.Detail, " missing, ")
+	fmt.Sscanf(f.Detail, "%d", &n)
+	fmt.Sscanf(missing, "%d to %d:", &from, &to)
+	if n != to-from+1 || !have[from-1] && from != 101 || have[from] || have[to] && to != last || !have[to+1] && to != last {
+		t.Errorf("%d numbers, %d to %d: %s", n, from, to, f.Detail)
+	}
+}
+
+// TestComesNext: a batch that was cut off is the next one of its log when its number is that of the last one or follows it,
+// as far as ingested tables may have taken numbers in between.
+func TestComesNext(t *testing.T) {
+	var l logFile
+	for seq, want := range map[uint64]bool{1: true, 1 << 50: true} {
+		if got := l.comesNext(handmade.Batch(seq)); got != want {
+			t.Errorf("%d in an empty log: %t", seq, got)
+		}
+	}
+	l.seqs.First, l.seqs.Last = 90, 100
+	l.seqs.Add(mustSeqs(t, 100, 1), 0)
+	for seq, want := range map[uint64]bool{99: false, 100: true, 101: true, 101 + maxIngested: true, 102 + maxIngested: false} {
+		if got := l.comesNext(handmade.Batch(seq)); got != want {
+			t.Errorf("%d after 100: %t", seq, got)
+		}
+	}
+	if !l.comesNext([]byte{1, 2}) {
+		t.Error("a batch that was cut within its number")
+	}
+}
+
+// mustSeqs are the numbers of a batch.
+func mustSeqs(t *testing.T, seq, n int) wal.Range {
+	t.Helper()
+	b, err := wal.NewBatch(&logfile.Reader{}, written(seq, n), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Decode(func(wal.Entry) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	r, ok := b.Seqs()
+	if !ok {
+		t.Fatal("no numbers")
+	}
+	return r
 }
 
 // TestRetiredLogs: a log with a number that the MANIFEST has done with holds nothing new, unless it is a later one renamed.
