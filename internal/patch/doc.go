@@ -49,16 +49,18 @@ const (
 
 // line is any line but the first.
 type line struct {
-	Op     Op          `json:"op"`
-	DB     *jsonl.Text `json:"db,omitempty"`
-	Type   string      `json:"type,omitempty"`
-	Key    *jsonl.Text `json:"key,omitempty"`
-	Expire *int64      `json:"expire_at_ms,omitempty"`
-	Len    *int64      `json:"len,omitempty"`
+	Op     Op     `json:"op"`
+	DB     *field `json:"db,omitempty"`
+	Type   string `json:"type,omitempty"`
+	Key    *field `json:"key,omitempty"`
+	Expire *int64 `json:"expire_at_ms,omitempty"`
+	Len    *int64 `json:"len,omitempty"`
 	element
 	stream
 	*Counts
 	SHA256 string `json:"sha256,omitempty"`
+
+	lines *lines // where long fields are
 }
 
 // stream is what a stream has besides its elements.
@@ -70,36 +72,36 @@ type stream struct {
 
 // element is what a line says of one.
 type element struct {
-	Field  *jsonl.Text     `json:"field,omitempty"`
-	Member *jsonl.Text     `json:"member,omitempty"`
-	Native *jsonl.Text     `json:"native,omitempty"`
-	Value  *jsonl.Text     `json:"value,omitempty"`
-	Score  *string         `json:"score,omitempty"`
-	ID     string          `json:"id,omitempty"`
-	Entry  [][2]jsonl.Text `json:"entry,omitempty"`
+	Field  *field     `json:"field,omitempty"`
+	Member *field     `json:"member,omitempty"`
+	Native *field     `json:"native,omitempty"`
+	Value  *field     `json:"value,omitempty"`
+	Score  *string    `json:"score,omitempty"`
+	ID     string     `json:"id,omitempty"`
+	Entry  [][2]field `json:"entry,omitempty"`
 
-	Group     *jsonl.Text `json:"group,omitempty"`
-	Read      *int64      `json:"entries_read,omitempty"`
-	Consumer  *jsonl.Text `json:"consumer,omitempty"`
-	Seen      *int64      `json:"seen_at_ms,omitempty"`
-	Active    *int64      `json:"active_at_ms,omitempty"`
-	Pending   string      `json:"pending,omitempty"`
-	Delivered *int64      `json:"delivered_at_ms,omitempty"`
-	Count     *int64      `json:"deliveries,omitempty"`
+	Group     *field `json:"group,omitempty"`
+	Read      *int64 `json:"entries_read,omitempty"`
+	Consumer  *field `json:"consumer,omitempty"`
+	Seen      *int64 `json:"seen_at_ms,omitempty"`
+	Active    *int64 `json:"active_at_ms,omitempty"`
+	Pending   string `json:"pending,omitempty"`
+	Delivered *int64 `json:"delivered_at_ms,omitempty"`
+	Count     *int64 `json:"deliveries,omitempty"`
 }
 
 // text makes a field of bytes.
-func text(b []byte) *jsonl.Text {
-	t := jsonl.Text(b)
-	return &t
-}
+func text(b []byte) *field { return &field{Text: jsonl.Text(b)} }
 
-// bytesOf returns the bytes of a field.
-func bytesOf(t *jsonl.Text) []byte {
-	if t == nil {
+// bytesOf returns the bytes of a field; those of a long one live until the next line.
+func (l *line) bytesOf(f *field) []byte {
+	switch {
+	case f == nil:
 		return nil
+	case f.long > 0:
+		return l.lines.at(f.long - 1)
 	}
-	return []byte(*t)
+	return []byte(f.Text)
 }
 
 // Types are those that a file has records of.

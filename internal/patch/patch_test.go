@@ -1,15 +1,21 @@
 package patch
 
 import (
+	"bufio"
 	"bytes"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
+	"kvferry/internal/jsonl"
 	"kvferry/internal/scratch"
 	"kvferry/record"
 )
@@ -257,7 +263,10 @@ func TestLongLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	var elems [4]record.Element
-	if n, err := r.Read(elems[:]); err != nil || n != 2 || !bytes.Equal(elems[0].Value, long) || string(elems[1].Value) != "small" {
+	if n, err := r.Read(elems[:]); err != nil || n != 1 || !bytes.Equal(elems[0].Value, long) { // a large one is read by itself
+		t.Error(n, err)
+	}
+	if n, err := r.Read(elems[:]); err != nil || n != 1 || string(elems[0].Value) != "small" {
 		t.Error(n, err)
 	}
 	if _, _, err := r.Next(); err != io.EOF {
@@ -266,6 +275,131 @@ func TestLongLines(t *testing.T) {
 	bad := record.Element{Name: idOf(5), Value: bytes.Repeat([]byte{0xff}, scratch.Piece+1)}
 	if err := (&Writer{both: &b, typ: record.Stream}).long(&bad); err == nil {
 		t.Error("an entry of half a pair is written")
+	}
+}
+
+// TestLongTexts: text that is decoded in pieces is what it is as a whole, however its characters are written.
+func TestLongTexts(t *testing.T) {
+	units := []string{"a", "\"", "\\", "\\u", "ü", "中", "\U0001f600", "\n", "\x01", "\u202e", "/"}
+	escapes := make([]string, len(units))
+	for i, unit := range units {
+		for _, u := range utf16.Encode([]rune(unit)) { // a character may take two
+			escapes[i] += fmt.Sprintf(`\u%04x`, u)
+		}
+	}
+	rnd := rand.New(rand.NewPCG(1, 2)) // the first are of one character, the others of all
+	for i := range 15 {
+		var b, escaped []byte
+		for n := i; len(b) < 2*scratch.Piece; {
+			b, escaped = append(b, units[n%len(units)]...), append(escaped, escapes[n%len(units)]...)
+			if i >= len(units) {
+				n = rnd.IntN(len(units))
+			}
+		}
+		for j, form := range [][]byte{marshal(t, jsonl.Text(b)), marshal(t, jsonl.Text("\xff"+string(b))), []byte(`"` + string(escaped) + `"`)} {
+			var want jsonl.Text
+			if err := json.Unmarshal(form, &want); err != nil {
+				t.Fatal(err)
+			}
+			got, err := oneLine(fmt.Sprintf(`{"op":"set","field":%s,"member":"short","value":%s}`, form, form))
+			if err != nil || string(got.bytesOf(got.Field)) != string(want) || string(got.bytesOf(got.Value)) != string(want) ||
+				string(got.bytesOf(got.Member)) != "short" || len(got.lines.line) > 4*scratch.Piece {
+				t.Fatalf("form %d of %.50q: %v, or other text", j, b, err)
+			}
+		}
+	}
+	long := strings.Repeat("long", scratch.Piece)
+	for bad, want := range map[string]string{
+		`{"value":"` + long + "\xff" + long + `"}`:                  "neither UTF-8",
+		`{"value":"` + long + "\xff" + `"}`:                         "neither UTF-8",
+		`{"value":"` + long + "\x01" + long + `"}`:                  "neither UTF-8",
+		`{"value":"` + long + `\x"}`:                                "neither UTF-8",
+		`{"value":{"base64":"` + long + `?` + long + `"}}`:          "nor base64",
+		`{"value":{"base64":"` + long + `a"}}`:                      "nor base64",
+		`{"value":{"other":"` + long + `"}}`:                        "cannot unmarshal",
+		`{"value":{"base64": "` + long + `"}}`:                      "cannot unmarshal",
+		`{"value":["` + long + `"]}`:                                "cannot unmarshal",
+		`{"op":"` + long + `"}`:                                     "cannot unmarshal",
+		`{"` + long + `":5}`:                                        "invalid",
+		`{"value":"` + long + `","member":[` + "\r0]}":              "carriage return",
+		`{"value":[` + "\r0]}":                                      "carriage return",
+		`{"value":"` + long:                                         "EOF",
+		strings.Repeat(" ", 5*scratch.Piece) + `{"value":"` + "\r}": "carriage return",
+	} {
+		if _, err := oneLine(bad); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: %v, want %s", bad, err, want)
+		}
+	}
+}
+
+func marshal(t *testing.T, v any) []byte {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// oneLine reads a line.
+func oneLine(text string) (*line, error) {
+	in := lines{in: bufio.NewReaderSize(strings.NewReader(text+"\n"), 64<<10), sum: sha256.New()}
+	if !strings.HasSuffix(text, "}") {
+		in.in = bufio.NewReaderSize(strings.NewReader(text), 64<<10)
+	}
+	b, _, err := in.next()
+	l := &line{lines: &in}
+	if err == nil {
+		err = json.Unmarshal(b, l)
+	}
+	return l, err
+}
+
+// TestLongNames: keys, fields and members that are long are read as they were written, and a large element is read by itself.
+func TestLongNames(t *testing.T) {
+	long := func(c string) []byte { return bytes.Repeat([]byte(c), 5*scratch.Piece) }
+	pairs := record.AppendPair(record.AppendPair(nil, long("f"), long("v")), []byte("g"), long("\xff"))
+	for typ, elems := range map[record.Type][]record.Element{
+		record.Hash:   {{Name: []byte("a"), Value: []byte("b")}, {Name: long("n"), Value: long("v"), ExpireMS: 7}, {Name: []byte("z"), Value: long("\xfe")}},
+		record.ZSet:   {{Name: long("m"), Score: 1.5}, {Name: long("n"), Score: 2}},
+		record.Set:    {{Name: long("m")}, {Name: []byte("x")}},
+		record.Stream: {{Name: idOf(1), Value: pairs}, {Name: idOf(2), Value: pairs}},
+	} {
+		var b bytes.Buffer
+		w, err := NewWriter(&b, Head{})
+		h := record.Header{DB: "0", Type: typ, Key: long("k")}
+		if typ == record.Stream {
+			h.Last = idOf(9)
+		}
+		err = errors.Join(err, w.Put(&h, int64(len(elems))), w.Elements(elems), w.Delete(&h))
+		if _, e := w.Close(); err != nil || e != nil {
+			t.Fatal(err, e)
+		}
+		r, err := NewReader(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, got, err := r.Next()
+		if err != nil || !bytes.Equal(got.Key, h.Key) {
+			t.Fatalf("%s: another key, or %v", typ, err)
+		}
+		var dst [8]record.Element
+		for len(elems) > 0 {
+			n, err := r.Read(dst[:])
+			if err != nil || n > len(elems) || n == len(elems) && n > 1 {
+				t.Fatalf("%s: %d elements, %v", typ, n, err)
+			}
+			if !reflect.DeepEqual(dst[:n], elems[:n]) {
+				t.Errorf("%s: other elements", typ)
+			}
+			elems = elems[n:]
+		}
+		if op, got, err := r.Next(); err != nil || op != Delete || !bytes.Equal(got.Key, h.Key) {
+			t.Errorf("%s: %s of another key, or %v", typ, op, err)
+		}
+		if _, _, err := r.Next(); err != io.EOF {
+			t.Error(err)
+		}
 	}
 }
 

@@ -2,17 +2,18 @@ package patch
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"strconv"
 	"strings"
 
+	"kvferry/internal/scratch"
 	"kvferry/record"
 )
 
@@ -20,8 +21,7 @@ import (
 type Reader struct {
 	Head Head
 
-	in     *bufio.Reader
-	sum    hash.Hash
+	in     lines
 	number int64 // of the line
 	line   line
 	ahead  bool // line was read and not taken
@@ -33,8 +33,8 @@ type Reader struct {
 
 // NewReader reads the first line.
 func NewReader(in io.Reader) (*Reader, error) {
-	r := &Reader{in: bufio.NewReaderSize(in, 64<<10), sum: sha256.New()}
-	b, err := r.in.ReadSlice('\n') // short, or it is not that of a patch
+	r := &Reader{in: lines{in: bufio.NewReaderSize(in, 64<<10), sum: sha256.New()}}
+	b, err := r.in.in.ReadSlice('\n') // short, or it is not that of a patch
 	if err == nil {
 		err = json.Unmarshal(b, &r.Head)
 	}
@@ -44,7 +44,7 @@ func NewReader(in io.Reader) (*Reader, error) {
 	case r.Head.Version != Version:
 		return nil, fmt.Errorf("a patch of version %d: this program knows %d", r.Head.Version, Version)
 	}
-	r.sum.Write(b)
+	r.in.sum.Write(b)
 	r.number = 1
 	return r, nil
 }
@@ -53,13 +53,13 @@ func NewReader(in io.Reader) (*Reader, error) {
 func (r *Reader) Line() int64 { return r.number }
 
 // Sum is the sum of the file, once it was read to its end.
-func (r *Reader) Sum() string { return hex.EncodeToString(r.sum.Sum(nil)) }
+func (r *Reader) Sum() string { return hex.EncodeToString(r.in.sum.Sum(nil)) }
 
 // Counts are those of the operations that were read.
 func (r *Reader) Counts() Counts { return r.counts }
 
 func (r *Reader) wrong(text string, args ...any) error {
-	return fmt.Errorf("line %d: %s", r.number, fmt.Sprintf(text, args...))
+	return fmt.Errorf("line %d: "+text, append([]any{r.number}, args...)...)
 }
 
 // next reads a line. The last one is compared with all before it.
@@ -68,20 +68,22 @@ func (r *Reader) next() error {
 		r.ahead = false
 		return nil
 	}
-	b, err := r.in.ReadBytes('\n')
+	b, summed, err := r.in.next()
 	r.number++
 	if err == io.EOF {
 		return r.wrong("the file ends before its last line: it was cut off, or is being written")
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		r.line = line{lines: &r.in}
+		err = json.Unmarshal(b, &r.line)
 	}
-	r.line = line{}
-	if err := json.Unmarshal(b, &r.line); err != nil {
-		return r.wrong("%v", err)
+	if err != nil {
+		return r.wrong("%w", err)
 	}
 	if r.line.Op != end {
-		r.sum.Write(b)
+		if !summed {
+			r.in.sum.Write(b)
+		}
 		return nil
 	}
 	r.done = true
@@ -91,7 +93,7 @@ func (r *Reader) next() error {
 	case r.line.Counts == nil || *r.line.Counts != r.counts:
 		return r.wrong("the file has other operations than its end says")
 	}
-	if _, err := r.in.ReadByte(); err == nil {
+	if _, err := r.in.in.ReadByte(); err == nil {
 		return r.wrong("something follows the end")
 	} else if err != io.EOF {
 		return err
@@ -133,7 +135,7 @@ func (r *Reader) about() (*record.Header, error) {
 	if err != nil {
 		return nil, r.wrong("%v", err)
 	}
-	r.header = record.Header{DB: string(*l.DB), Type: t, Key: bytesOf(l.Key)}
+	r.header = record.Header{DB: string(l.bytesOf(l.DB)), Type: t, Key: bytes.Clone(l.bytesOf(l.Key))}
 	h := &r.header
 	r.put = l.Op == Put
 	switch l.Op {
@@ -166,7 +168,8 @@ func (r *Reader) about() (*record.Header, error) {
 	return h, nil
 }
 
-// Read reads elements of the key that Next put; io.EOF behind the last.
+// Read reads elements of the key that Next put; io.EOF behind the last. A large one is the last that it reads at once. They live
+// until the next call.
 func (r *Reader) Read(dst []record.Element) (n int, err error) {
 	for n < len(dst) {
 		if err := r.next(); err != nil {
@@ -182,7 +185,9 @@ func (r *Reader) Read(dst []record.Element) (n int, err error) {
 		if dst[n], err = r.line.give(r.header.Type); err != nil {
 			return n, r.wrong("%v", err)
 		}
-		n++
+		if n++; len(r.in.ends) > 0 {
+			break
+		}
 	}
 	return n, nil
 }
@@ -198,7 +203,7 @@ func (l *line) give(t record.Type) (e record.Element, err error) {
 		if l.Field == nil || l.Value == nil {
 			return e, errElement
 		}
-		e = record.Element{Name: bytesOf(l.Field), Value: bytesOf(l.Value)}
+		e = record.Element{Name: l.bytesOf(l.Field), Value: l.bytesOf(l.Value)}
 		if l.Expire != nil {
 			e.ExpireMS = *l.Expire
 		}
@@ -207,36 +212,39 @@ func (l *line) give(t record.Type) (e record.Element, err error) {
 		if l.Member == nil {
 			return e, errElement
 		}
-		return record.Element{Name: bytesOf(l.Member)}, nil
+		return record.Element{Name: l.bytesOf(l.Member)}, nil
 	case record.ZSet:
 		if l.Member == nil || l.Score == nil {
 			return e, errElement
 		}
 		score, err := strconv.ParseFloat(*l.Score, 64)
-		return record.Element{Name: bytesOf(l.Member), Score: score}, err
+		return record.Element{Name: l.bytesOf(l.Member), Score: score}, err
 	}
 	if l.Value == nil || t == record.Other && l.Native == nil {
 		return e, errElement
 	}
-	return record.Element{Name: bytesOf(l.Native), Value: bytesOf(l.Value)}, nil
+	return record.Element{Name: l.bytesOf(l.Native), Value: l.bytesOf(l.Value)}, nil
 }
 
 // giveEntry makes an entry of a stream, or what a group knows.
 func (l *line) giveEntry() (e record.Element, err error) {
 	if l.Group == nil {
 		e.Name, err = parseID(l.ID)
-		for _, pair := range l.Entry {
-			e.Value = record.AppendPair(e.Value, []byte(pair[0]), []byte(pair[1]))
+		if len(l.lines.bytes) > 0 {
+			e.Value = scratch.Grow(nil, len(l.lines.bytes)+scratch.Piece)
+		}
+		for i := range l.Entry {
+			e.Value = record.AppendPair(e.Value, l.bytesOf(&l.Entry[i][0]), l.bytesOf(&l.Entry[i][1]))
 		}
 		return e, err
 	}
-	e.Name = bytesOf(l.Group)
+	e.Name = l.bytesOf(l.Group)
 	switch {
 	case l.Pending != "":
 		if l.Delivered == nil || l.Count == nil {
 			return e, errElement
 		}
-		p := record.PendingEntry{Consumer: bytesOf(l.Consumer), DeliveredMS: *l.Delivered, Count: *l.Count}
+		p := record.PendingEntry{Consumer: l.bytesOf(l.Consumer), DeliveredMS: *l.Delivered, Count: *l.Count}
 		p.ID, err = parseID(l.Pending)
 		e.Kind, e.Value = record.Pending, record.AppendPending(nil, &p)
 	case l.Consumer != nil:
@@ -244,7 +252,7 @@ func (l *line) giveEntry() (e record.Element, err error) {
 			return e, errElement
 		}
 		e.Kind = record.Consumer
-		e.Value = record.AppendConsumer(nil, &record.ConsumerState{Name: bytesOf(l.Consumer), SeenMS: *l.Seen, ActiveMS: *l.Active})
+		e.Value = record.AppendConsumer(nil, &record.ConsumerState{Name: l.bytesOf(l.Consumer), SeenMS: *l.Seen, ActiveMS: *l.Active})
 	default:
 		if l.Read == nil {
 			return e, errElement

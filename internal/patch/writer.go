@@ -139,11 +139,11 @@ func (l *line) takeEntry(e *record.Element) (err error) {
 	switch e.Kind {
 	case record.Entry:
 		l.ID, err = id(e.Name)
-		l.Entry = [][2]jsonl.Text{}
+		l.Entry = [][2]field{}
 		for rest := e.Value; len(rest) > 0 && err == nil; {
-			var field, value []byte
-			field, value, rest, err = record.DecodePair(rest)
-			l.Entry = append(l.Entry, [2]jsonl.Text{jsonl.Text(field), jsonl.Text(value)})
+			var name, value []byte
+			name, value, rest, err = record.DecodePair(rest)
+			l.Entry = append(l.Entry, [2]field{*text(name), *text(value)})
 		}
 		return err
 	case record.Group:

@@ -249,6 +249,13 @@ const minMemory = 32 << 20
 // memoryFlag is a promise to stay below so many bytes.
 type memoryFlag struct{ sizeFlag }
 
+// Register adds --memory to a command that promises so many bytes unless it is told otherwise.
+func (f *memoryFlag) Register(fs *pflag.FlagSet, memory sizeFlag) {
+	f.sizeFlag = memory
+	least := sizeFlag(minMemory)
+	fs.Var(f, "memory", "limit of resident memory, "+least.String()+" or more")
+}
+
 // Set reads a size.
 func (f *memoryFlag) Set(s string) error {
 	var size sizeFlag

@@ -157,7 +157,7 @@ func TestNumbersSayWhatNothingMeans(t *testing.T) {
 			}
 		})
 	}
-	for name, want := range map[string]int{"workers": 6, "memory": 7, "sample": 6, "top": 1, "limit": 1, "max": 1, "max-findings": 1,
+	for name, want := range map[string]int{"workers": 6, "memory": 8, "sample": 6, "top": 1, "limit": 1, "max": 1, "max-findings": 1,
 		"min-bytes": 6, "min-elements": 6, "prefix-depth": 1, "version-epoch": 1} {
 		if numbers[name] != want {
 			t.Errorf("--%s is a number of %d commands, want %d", name, numbers[name], want)

@@ -41,6 +41,7 @@ type patchFlags struct {
 	dryRun   bool
 	resume   bool
 	tempDir  string
+	memory   memoryFlag
 }
 
 // patch applies a patch to a server.
@@ -64,6 +65,7 @@ func (a *App) patch() *cobra.Command {
 	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "check the patch and print what it would do")
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that died")
 	fs.StringVar(&f.tempDir, "temp-dir", "", "`directory` for temporary files (default: "+systemTemp+")")
+	f.memory.Register(fs, readMemory)
 	return cmd
 }
 
@@ -96,6 +98,9 @@ func (a *App) runPatch(cmd *cobra.Command, f *patchFlags, file, address string) 
 	o, err := f.connect.options()
 	if err != nil {
 		return err
+	}
+	if a.LimitMemory != nil {
+		a.LimitMemory(int64(f.memory.sizeFlag))
 	}
 	o.Existing, o.Rate = format.Replace, int64(f.rate)
 	p := &patched{patchFlags: f, file: file, losses: map[string]int64{}, journal: work + ".kvferry-patch"}
@@ -338,7 +343,7 @@ func (s *sending) change(db string) error {
 	if err := s.close(); err != nil {
 		return err
 	}
-	w, err := s.target.Shard(s.shard, db, record.AllTypes, 64<<20)
+	w, err := s.target.Shard(s.shard, db, record.AllTypes, int64(s.memory.sizeFlag)/4)
 	if err != nil {
 		return err
 	}

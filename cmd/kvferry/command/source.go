@@ -38,7 +38,7 @@ type SourceFlags struct {
 // Register adds the flags to a command that promises so many bytes of memory and has its temporary
 // files at temp unless it is told otherwise.
 func (f *SourceFlags) Register(cmd *cobra.Command, memory sizeFlag, temp string) {
-	f.memory, f.walFlag = memoryFlag{memory}, "wal-dir"
+	f.walFlag = "wal-dir"
 	fs := cmd.Flags()
 	fs.StringVar(&f.walDir, f.walFlag, "", "`directory` of the write-ahead logs (*.log), if they are not next to the tables; one subdirectory per store of the dataset")
 	fs.BoolVar(&f.allowLive, "allow-live", false, "read a database that a process has open; what it writes meanwhile may be missed or cause errors")
@@ -49,8 +49,7 @@ func (f *SourceFlags) Register(cmd *cobra.Command, memory sizeFlag, temp string)
 	fs.Var(&f.maxBitmap, "max-bitmap", "read Kvrocks bitmaps up to this size as strings, zeros included; larger ones are a loss; 0: 16MiB (default 16MiB)")
 	fs.Var(&f.maxBlock, "max-block", "read blocks of RocksDB and LevelDB tables up to this size, decompressed; a block holds at least one row; 0: 528MiB (default 528MiB)")
 	f.connect.Register(fs)
-	least := sizeFlag(minMemory)
-	fs.Var(&f.memory, "memory", "limit of resident memory, "+least.String()+" or more")
+	f.memory.Register(fs, memory)
 	fs.Var(&f.now, "now", "`time` at which keys count as expired: RFC 3339 or Unix seconds (default: the current time)")
 }
 

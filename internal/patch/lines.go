@@ -1,0 +1,212 @@
+package patch
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"hash"
+	"strconv"
+	"unicode/utf8"
+
+	"kvferry/internal/jsonl"
+	"kvferry/internal/scratch"
+)
+
+// lines reads lines. A line that does not fit its buffer is never there as a whole: long strings are decoded in pieces while they
+// are read, and references stand in their place.
+//
+//	in the file:  {"op":"set","field":"f","value":{"base64":"AAEC…"}}
+//	line:         {"op":"set","field":"f","value":{"base64":[\r0]}}
+//	bytes:        00 01 02 …
+//
+// A reference has a carriage return, which no line of a file has.
+type lines struct {
+	in  *bufio.Reader
+	sum hash.Hash
+
+	line  []byte
+	bytes []byte // of the long strings of the line
+	ends  []int  // of each, in bytes
+
+	start  int  // of the string being read, in line; -1: none
+	escape int  // how many bytes of an escape are to come
+	coded  bool // the string is base64
+	long   bool // pieces of the string are in bytes
+}
+
+const (
+	codedText = `{"base64":`
+	reference = "[\r"
+)
+
+var (
+	errReturn = errors.New("it has a carriage return: the file was changed")
+	errText   = errors.New("its text is neither UTF-8 nor base64")
+)
+
+// next reads a line. One of several pieces is added to the sum. The line and its long strings live until the next call.
+func (l *lines) next() (line []byte, summed bool, err error) {
+	l.line, l.bytes, l.ends, l.start = scratch.Reset(l.line), l.bytes[:0], l.ends[:0], -1
+	b, err := l.in.ReadSlice('\n')
+	if err == nil {
+		return b, false, unreturned(b)
+	}
+	for errors.Is(err, bufio.ErrBufferFull) {
+		if err := l.add(b); err != nil {
+			return nil, true, err
+		}
+		b, err = l.in.ReadSlice('\n')
+	}
+	if err == nil {
+		err = l.add(b)
+	}
+	return l.line, true, err
+}
+
+func unreturned(b []byte) error {
+	if bytes.IndexByte(b, '\r') >= 0 {
+		return errReturn
+	}
+	return nil
+}
+
+// add adds a piece of the line.
+func (l *lines) add(b []byte) error {
+	l.sum.Write(b)
+	err := unreturned(b)
+	for len(b) > 0 && err == nil {
+		n := 1
+		switch c := b[0]; {
+		case l.start < 0:
+			n = l.outside(b)
+		case l.escape == 1 && c == 'u':
+			l.line, l.escape = append(l.line, c), 4
+		case l.escape > 0:
+			l.line, l.escape = append(l.line, c), l.escape-1
+		case c == '\\':
+			l.line, l.escape = append(l.line, c), 1
+		case c == '"':
+			err = l.end()
+		default:
+			n = l.inside(b)
+		}
+		if b = b[n:]; err == nil && l.start >= 0 && l.whole() {
+			err = l.piece()
+		}
+	}
+	return err
+}
+
+// outside takes what comes up to the next string, and its quote.
+func (l *lines) outside(b []byte) int {
+	n := bytes.IndexByte(b, '"') + 1
+	if n == 0 {
+		n = len(b)
+	} else {
+		l.start, l.long = len(l.line)+n-1, false
+	}
+	l.line = append(l.line, b[:n]...)
+	if l.start >= 0 {
+		l.coded = bytes.HasSuffix(l.line[:l.start], []byte(codedText))
+	}
+	return n
+}
+
+// inside takes characters of the string that stand for themselves, as long as its piece has room.
+func (l *lines) inside(b []byte) int {
+	most := min(len(b), max(1, scratch.Piece-len(l.text())))
+	n := 0
+	for n < most && b[n] != '"' && b[n] != '\\' {
+		n++
+	}
+	l.line = append(l.line, b[:n]...)
+	return n
+}
+
+// text is what the line has of the string being read.
+func (l *lines) text() []byte { return l.line[l.start+1:] }
+
+// whole reports whether a piece is large enough, and ends between two characters.
+func (l *lines) whole() bool {
+	text := l.text()
+	switch n := len(text); {
+	case n < scratch.Piece || l.escape > 0:
+		return false
+	case l.coded:
+		return n%4 == 0
+	case n > 2*scratch.Piece:
+		return true
+	default:
+		r, size := utf8.DecodeLastRune(text)
+		return (r != utf8.RuneError || size > 1) && !half(text[n-6:])
+	}
+}
+
+// half reports whether an escape is the first half of a character, such as \ud83d.
+func half(text []byte) bool {
+	return text[0] == '\\' && text[1] == 'u' && text[2]|0x20 == 'd' && bytes.IndexByte([]byte("89abAB"), text[3]) >= 0
+}
+
+// piece decodes what the line has of the string.
+func (l *lines) piece() (err error) {
+	text := l.text()
+	l.long = true
+	if l.coded {
+		if l.bytes, err = base64.StdEncoding.AppendDecode(l.bytes, text); err != nil {
+			return errText
+		}
+	} else {
+		var plain string
+		if json.Unmarshal(append(l.line[l.start:], '"'), &plain) != nil || !utf8.Valid(text) {
+			return errText
+		}
+		l.bytes = append(l.bytes, plain...)
+	}
+	l.line = l.line[:l.start+1]
+	return nil
+}
+
+// end ends the string. A long one leaves a reference.
+func (l *lines) end() error {
+	start := l.start
+	if !l.long {
+		l.line, l.start = append(l.line, '"'), -1
+		return nil
+	}
+	err := l.piece()
+	l.line = append(strconv.AppendInt(append(l.line[:start], reference...), int64(len(l.ends)), 10), ']')
+	l.ends, l.start = append(l.ends, len(l.bytes)), -1
+	return err
+}
+
+// at returns a long string.
+func (l *lines) at(n int) []byte {
+	from := 0
+	if n > 0 {
+		from = l.ends[n-1]
+	}
+	return l.bytes[from:l.ends[n]:l.ends[n]]
+}
+
+// field is text in a line, or a reference to a long string.
+type field struct {
+	jsonl.Text
+	long int // 1 for the first, 0: none
+}
+
+// UnmarshalJSON reads text or a reference.
+func (f *field) UnmarshalJSON(data []byte) error {
+	n, coded := bytes.CutPrefix(data, []byte(codedText))
+	if n, ok := bytes.CutPrefix(n, []byte(reference)); ok {
+		n = bytes.TrimSuffix(n, []byte("]"))
+		if coded {
+			n = bytes.TrimSuffix(n, []byte("]}"))
+		}
+		i, err := strconv.Atoi(string(n))
+		f.long = i + 1
+		return err
+	}
+	return f.Text.UnmarshalJSON(data)
+}
