@@ -458,6 +458,7 @@ func TestDetect(t *testing.T) {
 		"partitions":         {five("db0/3/", true), 100, "db0/3/lists"},
 		"elsewhere":          {five("x/", true), 0, ""},
 		"some":               {five("", false)[:2], 40, "are not there"},
+		"some of its order":  {five("", true)[:3], 75, "are not there"},
 		"LevelDB":            {level, 80, "strings is a leveldb directory"},
 		"another order":      {other, 80, "hashes: default is ordered by another"},
 		"odd column family":  {extra, 80, `strings has a column family "data_cf"`},

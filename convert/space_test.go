@@ -47,6 +47,16 @@ func TestVolumes(t *testing.T) {
 	}
 }
 
+// TestNoAdviceForNothing: another place for temporary files helps only when there are some.
+func TestNoAdviceForNothing(t *testing.T) {
+	for temp, want := range map[int64]bool{0: false, 1: true} {
+		e := &Estimate{DiskBytes: 500, TempBytes: temp, Volumes: []Volume{{Path: "/a", Temp: true, Needed: 500, Free: 10}}}
+		if text := (&SpaceError{Estimate: e}).Error(); strings.Contains(text, "--temp-dir") != want {
+			t.Errorf("%d bytes of temporary files: %s", temp, text)
+		}
+	}
+}
+
 // TestPick: a place is chosen as often as its bytes say, and the weights make a sum over what is chosen one over all.
 func TestPick(t *testing.T) {
 	var keys []store.Weighted

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -392,18 +393,22 @@ func TestDetect(t *testing.T) {
 		}
 		return &format.Evidence{Stores: []format.StoreEvidence{s}}
 	}
+	several := evidence("x/y", "rocksdb", store.Bytewise.Name, "default", "metadata", "stream")
+	several.Stores = append(several.Stores, evidence("db", "rocksdb", "", "default", "metadata", "stream").Stores...)
 	for _, c := range []struct {
 		ev    *format.Evidence
-		least int
+		score int
 	}{
-		{evidence("db", "rocksdb", store.Bytewise.Name, "default", "metadata", "zset_score", "pubsub", "propagate", "stream"), 90},
-		{evidence(".", "rocksdb", store.Bytewise.Name, "default", "metadata", "stream"), 80},
+		{evidence("db", "rocksdb", store.Bytewise.Name, "default", "metadata", "zset_score", "pubsub", "propagate", "stream"), 99},
+		{evidence(".", "rocksdb", store.Bytewise.Name, "default", "metadata", "stream"), 88},
+		{several, 89},
+		{evidence("db", "rocksdb", store.Bytewise.Name, "default", "metadata", "x", "y"), 0},
 		{evidence("db", "rocksdb", store.Bytewise.Name, "default"), 0},
 		{evidence("db", "leveldb", store.Bytewise.Name, "default", "metadata", "stream"), 0},
 		{evidence("db", "rocksdb", "another", "default", "metadata", "stream"), 0},
 		{evidence("x/y", "rocksdb", store.Bytewise.Name, "default", "metadata", "stream"), 0},
 	} {
-		if v := kvrocks.New().Detect(c.ev); v.Score < c.least || c.least == 0 && v.Score > 0 {
+		if v := kvrocks.New().Detect(c.ev); v.Score != c.score || (c.score > 0) != (len(v.Why) > 0) {
 			t.Errorf("%+v: %+v", c.ev, v)
 		}
 	}
@@ -455,6 +460,33 @@ func TestMisuse(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		w.Abort()
+	}
+}
+
+// TestLoadFolders: the tables of each column family lie in a folder that is loaded in its turn, under second names.
+func TestLoadFolders(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	o := fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: kvrocks.New().Limits(), Types: record.RedisTypes}
+	dst := formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: rocks.Create, DBs: []string{o.DB}, SST: true,
+		TempDir: t.TempDir(), Now: fixtures.Clock, Reopen: &format.OpenOptions{Store: rocks.Open}})
+	fillShard(t, dst, 3, o.DB, 0, fixtures.Records(7, 50, o))
+	formattest.Finish(t, dst)
+	linked := 0
+	for i, family := range []string{"default", "zset_score", "stream", "metadata"} {
+		names, err := filepath.Glob(filepath.Join(dir, "sst", fmt.Sprintf("%d-%s", i+1, family), "*.sst"))
+		if err != nil || len(names) == 0 {
+			t.Errorf("%s: %q, %v", family, names, err)
+		}
+		for _, name := range names {
+			a, err := os.Stat(name)
+			b, err2 := os.Stat(filepath.Join(dir, "db", filepath.Base(name)))
+			if linked++; err != nil || err2 != nil || !os.SameFile(a, b) {
+				t.Errorf("%s is another file than that of the database: %v, %v", name, err, err2)
+			}
+		}
+	}
+	if all, _ := filepath.Glob(filepath.Join(dir, "sst", "*", "*")); len(all) != linked {
+		t.Errorf("%q are loaded, of which %d are known", all, linked)
 	}
 }
 
