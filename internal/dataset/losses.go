@@ -34,7 +34,7 @@ func KeepScores(batch []record.Element, engine string, limit float64, report fun
 			Detail: fmt.Sprintf("the score of member %s is not a number", record.Quote(e.Name))}
 		if !math.IsNaN(e.Score) {
 			l.Kind = record.LossScoreRange
-			end := strings.Replace(fmt.Sprint(limit), "+", "", 1)
+			end := strings.ReplaceAll(fmt.Sprint(limit), "+", "")
 			l.Detail = fmt.Sprintf("member %s has score %v; %s accepts scores from -%s to %s", record.Quote(e.Name), e.Score, engine, end, end)
 		}
 		report(l)

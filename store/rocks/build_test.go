@@ -302,6 +302,24 @@ func TestAbortLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestTablesOfShard: the tables of a shard are those of all its runs, whatever was closed in between.
+func TestTablesOfShard(t *testing.T) {
+	b, _ := newBuilder(t, store.BuildOptions{})
+	for i, shard := range []int{0, 1, 0, 2, 1, 1} {
+		writeRun(t, b, "default", shard, uint64(i), []testRow{{key: []byte{byte(i)}}})
+	}
+	for shard, want := range []string{"02", "145", "3", ""} {
+		got := ""
+		for _, tab := range tablesOf(t, b, shard) {
+			got += fmt.Sprint(tab.Lane)
+		}
+		if got != want {
+			t.Errorf("shard %d: tables of lanes %s, want %s", shard, got, want)
+		}
+	}
+	must(t, b.Finish())
+}
+
 // TestStaleTableStays: what cannot be removed is an error of the build.
 func TestStaleTableStays(t *testing.T) {
 	b, dir := newBuilder(t, store.BuildOptions{})

@@ -185,6 +185,11 @@ func TestUniqueID(t *testing.T) {
 					t.Errorf("%s: unique id %x %v, the MANIFEST says %x", tab.Path, id, ok, src.claim.UniqueID)
 				}
 				seen++
+				none := claim{Table: src.claim.Table, compare: src.claim.compare}
+				none.UniqueID = manifest.UniqueID{} // as of an engine before 6.29
+				if none.opened(src.Reader, info); none.err != nil {
+					t.Errorf("%s: the MANIFEST names no id: %v", tab.Path, none.err)
+				}
 				other := claim{Table: src.claim.Table, compare: src.claim.compare}
 				other.UniqueID[1]++
 				other.opened(src.Reader, info)

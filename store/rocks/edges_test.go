@@ -1,6 +1,7 @@
 package rocks
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -274,5 +275,65 @@ func TestHoldersInCircle(t *testing.T) {
 	second := func(t *lsm.Table) bool { return t == h.tables[1] }
 	if got := h.find([]byte("c"), second); got != nil {
 		t.Errorf("a table that does not fit: %v", got)
+	}
+}
+
+// TestBlobFileChecks: blob files are compared with what the MANIFEST says about them, those that are there, and their bytes
+// are the family's.
+func TestBlobFileChecks(t *testing.T) {
+	dir, blobs := blobDB(t, "118-blob-none")
+	for what, change := range map[string]func(b *blobFile, sum []byte){
+		"": func(*blobFile, []byte) {},
+		"right sum": func(b *blobFile, sum []byte) {
+			b.meta.Checksum = manifest.Checksum{Func: manifest.ChecksumCRC32C, Value: sum}
+		},
+		"other sum": func(b *blobFile, sum []byte) {
+			b.meta.Checksum = manifest.Checksum{Func: manifest.ChecksumCRC32C, Value: sum[1:]}
+		},
+		"count": func(b *blobFile, _ []byte) { b.meta.Count++ },
+		"bytes": func(b *blobFile, _ []byte) { b.meta.Bytes-- },
+	} {
+		db, found := openFindings(t, dir, store.Options{})
+		for _, ks := range db.spaces {
+			sum := ks.Keyspace.Size()
+			for _, b := range ks.blobs.order {
+				data, err := os.ReadFile(b.path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum += int64(len(data))
+				change(b, crcOf(data))
+			}
+			if ks.Size() != sum {
+				t.Errorf("%s has %d bytes, want %d", ks.Name(), ks.Size(), sum)
+			}
+		}
+		if err := db.CheckBlocks(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{"other sum": record.FindFileChecksum, "count": record.FindDamagedBlob, "bytes": record.FindDamagedBlob}[what]
+		if n := len(blobs); want == "" && len(*found) != 0 || want != "" && len(*found) != n {
+			t.Errorf("%s: %d files, findings %+v", what, n, *found)
+		}
+		for _, f := range *found {
+			if f.Kind != want || filepath.Ext(f.Place.File) != ".blob" {
+				t.Errorf("%s: %+v", what, f)
+			}
+		}
+		db.Close()
+	}
+	// A file that is not there has no bytes, and nobody compares it.
+	whole := openTest(t, dir, store.Options{})
+	gone := fileSize(t, blobs[0])
+	if err := os.Remove(blobs[0]); err != nil {
+		t.Fatal(err)
+	}
+	part, found := openFindings(t, dir, store.Options{Salvage: true})
+	var lost int64
+	for i := range part.spaces {
+		lost += whole.spaces[i].Size() - part.spaces[i].Size()
+	}
+	if err := part.CheckBlocks(context.Background()); err != nil || lost != gone || len(*found) != 0 {
+		t.Errorf("%d bytes less without a file of %d, %v, findings %+v", lost, gone, err, *found)
 	}
 }

@@ -42,7 +42,12 @@ func TestHolders(t *testing.T) {
 	found := 0
 	for range 100 {
 		n := 1 + rnd.IntN(40)
-		ks := held(n, rnd, bytes.Compare)
+		ks := held(n, rnd, func(a, b []byte) int {
+			if a == nil || b == nil {
+				t.Error("compared with no key, which other orders cannot take")
+			}
+			return bytes.Compare(a, b)
+		})
 		h := newHolders(ks)
 		for range 100 {
 			key, _ := base.SplitKey(heldKey(rnd.IntN(4*n + 8)))
