@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"kvferry/ardb/codec"
+	"kvferry/ardb/engine"
 	"kvferry/format"
 	"kvferry/record"
 )
@@ -43,5 +44,31 @@ func TestDeadDatabases(t *testing.T) {
 	}
 	if _, err := u.DeadRecords(context.Background(), "none", record.AllTypes, format.Span{}, testEnv(nil), nil); err == nil {
 		t.Error("a database that is not there has dead records")
+	}
+}
+
+// TestDeadSizes: what META said is compared with the rows that are left, where it says something; META is one of them.
+func TestDeadSizes(t *testing.T) {
+	for _, c := range []struct {
+		typ        record.Type
+		size, rows int64
+		want       string
+	}{
+		{record.Hash, 2, 3, ""}, {record.Hash, 2, 2, "1 of its 2 elements are still on disk"}, {record.Set, 0, 2, "1 of its 0 elements are still on disk"},
+		{record.Hash, codec.SizeUnknown, 3, "its META row does not say how many elements it had; 2 are still on disk"},
+		{record.List, engine.SizeLost, 3, ""}, {record.String, 7, 1, ""},
+	} {
+		got := ""
+		r := &deadReader{pass: &pass{rows: c.rows}, tell: func(key []byte, typ record.Type, what string) {
+			if string(key) != "k" || typ != c.typ {
+				t.Errorf("%s %q: %s", typ, key, what)
+			}
+			got += what
+		}}
+		r.head = record.Header{Type: c.typ, Key: []byte("k")}
+		r.meta.Size = c.size
+		if r.sum(); got != c.want {
+			t.Errorf("a %s of %d with %d rows: %q, want %q", c.typ, c.size, c.rows, got, c.want)
+		}
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/internal/memstore"
+	"kvferry/internal/scratch"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks"
@@ -500,6 +501,23 @@ func TestWrittenRows(t *testing.T) {
 	for _, ks := range st.Keyspaces() {
 		if ks.Comparer().Name != codec.ComparerName {
 			t.Errorf("column family %q is ordered by %s", ks.Name(), ks.Comparer().Name)
+		}
+	}
+}
+
+// TestWrittenLarge: a value too large to be copied twice is written as a small one is.
+func TestWrittenLarge(t *testing.T) {
+	for _, n := range []int{scratch.Large, scratch.Large + 1} {
+		large := strings.Repeat("v", n)
+		st, _ := write(t, engine.RocksDB, rec{record.Header{Type: record.Hash, Key: []byte("h")}, []record.Element{pair("7", large)}},
+			rec{record.Header{Type: record.List, Key: []byte("l")}, []record.Element{pair("", "a"), pair("", large)}})
+		for _, w := range []struct{ key, val []byte }{
+			{codec.AppendKey(nil, nil, []byte("h"), codec.KindField, codec.IntData(7)), codec.AppendText([]byte{byte(codec.KindField), 1}, []byte(large))},
+			{codec.AppendKey(nil, nil, []byte("l"), codec.KindElement, codec.IntData(1)), codec.AppendText([]byte{byte(codec.KindElement), 1}, []byte(large))},
+		} {
+			if got := st.Get("0", w.key); !bytes.Equal(got, w.val) {
+				t.Errorf("row %x has %d bytes, want %d", w.key, len(got), len(w.val))
+			}
 		}
 	}
 }

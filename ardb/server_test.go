@@ -15,6 +15,7 @@ import (
 	"kvferry/ardb/engine"
 	"kvferry/fixtures"
 	"kvferry/format"
+	"kvferry/internal/formattest"
 	"kvferry/internal/memstore"
 	"kvferry/record"
 )
@@ -50,6 +51,15 @@ func TestOldServer(t *testing.T) {
 	}
 	if l := old.Limits(); l.Types.Has(record.Stream) || l.Stores[1].Write || !l.Stores[1].Read || !New().Limits().Types.Has(record.Stream) {
 		t.Errorf("%+v", l)
+	}
+	for typ, want := range map[record.Type]string{record.Stream: "stream!", record.Hash: ""} {
+		h := record.Header{Type: typ, ExpireMS: 1, Len: 1 << 40}
+		if got := formattest.Losses(t, &target{format: old.(ardbFormat)}, h); got != want {
+			t.Errorf("%s: %q", typ, got)
+		}
+		if got := formattest.Losses(t, &target{format: New().(ardbFormat)}, h); got != "" {
+			t.Errorf("%s, for a newer server: %q", typ, got)
+		}
 	}
 	fs := memstore.New()
 	o := createOptions(t, engine.RocksDB, "0")

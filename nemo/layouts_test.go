@@ -115,3 +115,22 @@ func TestMetaRows(t *testing.T) {
 		}
 	}
 }
+
+// TestShare: of several stores the one of lists gets three quarters, since of the others one at a time needs memory.
+func TestShare(t *testing.T) {
+	lists, sets := &versioned.Store{Layout: families[2].layout}, &versioned.Store{Layout: families[3].layout}
+	for n, want := range map[int][2]int64{1: {4000, 4000}, 2: {3000, 1000}, 5: {3000, 1000}} {
+		if a, b := share(4000, lists, n), share(4000, sets, n); a != want[0] || b != want[1] {
+			t.Errorf("of %d stores lists have %d, sets %d", n, a, b)
+		}
+	}
+}
+
+// TestLiveVersion: rows older than their meta row are left over from a collection before.
+func TestLiveVersion(t *testing.T) {
+	for row, want := range map[int64]bool{4: false, 5: true, 6: true} {
+		if (&source{}).LiveVersion(5, row) != want {
+			t.Errorf("a row of version %d below a meta row of 5 counts: %v", row, !want)
+		}
+	}
+}
