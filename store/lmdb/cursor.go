@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"kvferry/internal/disk"
+	"kvferry/internal/scratch"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -247,6 +248,7 @@ func (l *level) key(i int, leaf bool) ([]byte, error) {
 // value returns the value of a node that next returned.
 func (c *cursor) value(n *node) ([]byte, error) {
 	if n.flags != nodeBig {
+		c.big = scratch.Reset(c.big)
 		return n.data, nil
 	}
 	if err := c.overflow(n); err != nil {
@@ -284,15 +286,15 @@ func (c *cursor) overflow(n *node) error {
 	return err
 }
 
-// bigStep is how much of a large value is read at once, so that memory grows with what is really there.
+// bigStep is how much of a large value is read at once at first. The steps double, so that memory grows with what is really there.
 const bigStep = 16 << 20
 
 func (c *cursor) fill(size int, off int64) error {
-	c.big = c.big[:0]
+	c.big = scratch.Room(c.big, min(size, bigStep))
 	for len(c.big) < size {
-		step := min(size-len(c.big), bigStep)
 		at := len(c.big)
-		c.big = append(c.big, make([]byte, step)...)
+		step := min(size-at, max(at, bigStep))
+		c.big = scratch.Grow(c.big, step)[:at+step]
 		if _, _, err := disk.ReadAt(c.k.env.f, c.big[at:], off+int64(at)); err != nil {
 			return err
 		}
