@@ -46,6 +46,8 @@ func foreigners() []foreign {
 		{name: "large and itself", belongs: large, found: large, sound: true},
 		{name: "tombstones reach further", spec: deleted, belongs: abc, found: abc, sound: true},
 		{name: "with tombstones", spec: deleted, belongs: abc, found: []handmade.Entry{put("B", 3, "1"), put("b", 4, "2"), put("c", 5, "3")}},
+		{name: "behind tombstones", spec: deleted, belongs: []handmade.Entry{put("a", 3, "1"), put("c", 4, "2"), put("f", 5, "3")},
+			found: []handmade.Entry{put("a", 3, "1"), put("c", 4, "2"), put("g", 5, "3")}},
 		{name: "ingested", spec: handmade.Spec{External: true, GlobalSeq: 7}, sound: true,
 			belongs: []handmade.Entry{put("a", 0, "1"), put("c", 0, "3")}, found: []handmade.Entry{put("a", 0, "1"), put("c", 0, "3")}},
 		{name: "ingested elsewhere", spec: handmade.Spec{External: true, GlobalSeq: 7},

@@ -1,6 +1,7 @@
 package lsm_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -203,6 +204,60 @@ func TestOrderViolationsInBatches(t *testing.T) {
 			var o *store.OrderError
 			if !errors.As(err, &o) || string(o.Prev) != "ae" || string(o.Next) != "ad" || rows != 3 {
 				t.Errorf("%s, blocks of %d: %d rows, %v", order, size, rows, err)
+			}
+		}
+	}
+}
+
+// TestLengthsInBatches: keys whose shared and own parts take one and two bytes to count, values of such lengths, older
+// versions and tombstones read the same row by row, in batches, and as they were written.
+func TestLengthsInBatches(t *testing.T) {
+	for _, order := range []string{handmade.BytewiseName, "forwards"} {
+		var entries []handmade.Entry
+		want := ""
+		for i, shared := range []int{0, 1, 7, 8, 125, 126, 127, 128, 129, 255, 256, 300} {
+			for j, own := range []int{1, 2, 8, 118, 119, 120, 121, 126, 127, 128, 129, 255, 256, 300} {
+				key := strings.Repeat("p", shared) + string(rune('A'+i)) + strings.Repeat(string(rune('a'+j)), own)
+				value := strings.Repeat("v", []int{0, 1, 125, 126, 127, 128, 129, 255, 256, 300}[(i+j)%10])
+				entries = append(entries, handmade.Put(key, 9, value), handmade.Put(key, 8, "old"))
+				if (i+j)%7 == 0 {
+					entries = append(entries, handmade.Put(key+"!", 5, "gone"), handmade.Del(key+"!", 6))
+				}
+			}
+		}
+		handmade.SortEntries(bytes.Compare, entries)
+		for _, e := range entries {
+			if e.Kind == base.KindPut && e.Seq == 9 {
+				want += e.Key + "=" + e.Value + " "
+			}
+		}
+		for _, size := range []int{200, 1 << 20} {
+			for _, restarts := range []int{1, 16, 1000} {
+				d := handmade.NewDB(t)
+				d.Family(1, "one", order)
+				d.Table(1, 1, handmade.Spec{Comparator: order, BlockSize: size, Restarts: restarts}, entries...)
+				ks := openTest(t, d.Finish(), store.Options{}).Keyspaces()[1]
+				rows, n := handmade.ReadRows(t, ks, nil, nil)
+				if handmade.Show(rows) != want || n.Entries != int64(len(entries)) {
+					t.Errorf("%s, blocks of %d with restarts at %d: %d rows, %+v", order, size, restarts, len(rows), n)
+				}
+				it, err := ks.Rows(nil, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b, got := store.Batched(it), ""
+				for err == nil {
+					var room [50]store.Row
+					var n int
+					n, err = b.NextBatch(room[:])
+					for _, r := range room[:n] {
+						got += string(r.Key) + "=" + string(r.Value) + " "
+					}
+				}
+				it.Close()
+				if got != want || err != io.EOF {
+					t.Errorf("%s, blocks of %d with restarts at %d: other rows in batches, %v", order, size, restarts, err)
+				}
 			}
 		}
 	}
