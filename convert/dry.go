@@ -97,18 +97,8 @@ func (d *dryRun) estimate(ctx context.Context, a *attempt, planned time.Duration
 	if a.o.Target.Address != "" {
 		return nil, nil
 	}
-	budget := fullBudget(a.id.Plan.Bytes)
-	if a.o.Estimate {
-		budget = quickBudget(a.id.Plan.Bytes)
-	}
-	if a.o.SampleEvery > 0 {
-		budget = max(a.id.Plan.Bytes/a.o.SampleEvery, leastBudget)
-	}
-	if a.o.SampleBytes > 0 {
-		budget = a.o.SampleBytes
-	}
 	a.meter.Enter("sample")
-	est, results, err := a.estimate(ctx, d.create, filepath.Join(a.work.dir, "sample"), budget, true)
+	est, results, err := a.estimate(ctx, d.create, filepath.Join(a.work.dir, "sample"), a.o.sampleBudget(a.id.Plan.Bytes), true)
 	if err != nil {
 		return nil, err
 	}
@@ -137,3 +127,16 @@ func (nowhere) Tables(int) ([]store.Table, error)          { return nil, nil }
 func (nowhere) Adopt([]store.Table) error                  { return nil }
 func (nowhere) Finish() error                              { return errors.ErrUnsupported }
 func (nowhere) Abort()                                     {}
+
+// sampleBudget is how much of a source of so many bytes a sample takes.
+func (o *Options) sampleBudget(bytes int64) int64 {
+	switch {
+	case o.SampleBytes > 0:
+		return o.SampleBytes
+	case o.SampleEvery > 0:
+		return max(bytes/o.SampleEvery, leastBudget)
+	case o.Estimate:
+		return quickBudget(bytes)
+	}
+	return fullBudget(bytes)
+}

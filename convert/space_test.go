@@ -13,7 +13,7 @@ import (
 
 // TestVolumes: the target and temporary files share a disk, or have one each.
 func TestVolumes(t *testing.T) {
-	free := map[string]disk.Space{"/a": {Free: 100, Device: 1}, "/b": {Free: 10, Device: 2}, "/a/tmp": {Free: 100, Device: 1}}
+	free := map[string]disk.Space{"/a": {Free: 100, Device: 1}, "/b": {Free: 10, Device: 2}, "/a/tmp": {Free: 100, Device: 1}, "/full": {Free: 0, Device: 3}, "/just": {Free: 70, Device: 4}}
 	defer disk.FakeSpace(func(dir string) (disk.Space, error) {
 		s, ok := free[dir]
 		if !ok {
@@ -30,6 +30,9 @@ func TestVolumes(t *testing.T) {
 		{"/a/dst", "/a/tmp", "[{/a true true 70 100}]", true},
 		{"/a/dst", "/b", "[{/a true false 50 100} {/b false true 20 10}]", false},
 		{"/b/dst", "/a", "[{/b true false 50 10} {/a false true 20 100}]", false},
+		{"/a/dst", "/full", "[{/a true false 50 100} {/full false true 20 0}]", false},
+		{"/full/dst", "/a", "[{/full true false 50 0} {/a false true 20 100}]", false},
+		{"/just/dst", "", "[{/just true true 70 70}]", true},
 		{"/c/dst", "", "[{/c true true 70 -1}]", true},
 	} {
 		e := &Estimate{DiskBytes: 50, TempBytes: 20}
@@ -41,7 +44,7 @@ func TestVolumes(t *testing.T) {
 		if c.fits {
 			continue
 		}
-		if other := strings.Contains(text, "another one for temporary files"); other != (c.temp == "/b") || !strings.Contains(text, " has 10 B free") {
+		if other := strings.Contains(text, "another one for temporary files"); other != (c.temp == "/b" || c.temp == "/full") || !strings.Contains(text, " has 10 B free") && !strings.Contains(text, " has 0 B free") {
 			t.Error(text)
 		}
 	}
