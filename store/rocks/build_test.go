@@ -302,6 +302,39 @@ func TestAbortLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestFinishFails: whichever write, sync or close of a file fails while a database is finished, the error is returned.
+func TestFinishFails(t *testing.T) {
+	failed := map[string]int{}
+	for n := 0; ; n++ {
+		b, _ := newBuilder(t, store.BuildOptions{})
+		writeRun(t, b, "default", 0, 0, []testRow{{key: []byte("a")}})
+		calls, refused := 0, ""
+		restore := disk.Inject(func(op, _ string) error {
+			if op != "write" && op != "sync" && op != "close" {
+				return nil
+			}
+			if calls++; calls == n+1 {
+				refused = op
+				return syscall.ENOSPC
+			}
+			return nil
+		})
+		err := b.Finish()
+		restore()
+		if refused == "" {
+			must(t, err)
+			break
+		}
+		failed[refused]++
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("call %d, %s: error %v", n, refused, err)
+		}
+	}
+	if failed["write"] < 2 || failed["sync"] < 2 || failed["close"] < 2 {
+		t.Errorf("calls that failed: %v", failed)
+	}
+}
+
 // TestTablesOfShard: the tables of a shard are those of all its runs, whatever was closed in between.
 func TestTablesOfShard(t *testing.T) {
 	b, _ := newBuilder(t, store.BuildOptions{})
