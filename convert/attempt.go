@@ -430,7 +430,10 @@ func (a *attempt) runTask(ctx context.Context, t *Task, sh *share, write bool) e
 		return err
 	}
 	a.results[t.N] = res // each task has a place of its own
-	if !write || a.rules.refused.Load() {
+	if !write {
+		return nil
+	}
+	if res.Stores = a.stores.unwritten(); a.rules.refused.Load() {
 		return nil
 	}
 	if t.Group != 0 {
@@ -438,7 +441,6 @@ func (a *attempt) runTask(ctx context.Context, t *Task, sh *share, write bool) e
 			return err
 		}
 	}
-	res.Stores = a.stores.unwritten()
 	a.o.crash(fmt.Sprintf("written %d", t.N))
 	return a.work.append(entry{Task: res})
 }

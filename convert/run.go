@@ -51,10 +51,13 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.withdrawOrphan(); err != nil {
-		return nil, errors.Join(err, w.close())
+	resumed := state.id != nil
+	if resumed {
+		if err := w.withdrawOrphan(); err != nil {
+			return nil, errors.Join(err, w.close())
+		}
 	}
-	r := &run{o: o, work: w, resumed: state.id != nil, began: time.Now(), meter: progress.Start(o.steps(), o.Progress)}
+	r := &run{o: o, work: w, resumed: resumed, began: time.Now(), meter: progress.Start(o.steps(), o.Progress)}
 	rep, err := r.all(ctx, state)
 	r.meter.Close()
 	var published *PublishedError

@@ -39,8 +39,11 @@ func identityOf(f *record.Finding) storeFinding {
 	return id
 }
 
-// report takes a finding, once.
+// report takes a finding, once. What it means for the run is said before the journal can have it.
 func (s *storeFindings) report(f record.Finding) {
+	if kind := lossOf(f.Kind, f.Severity.String()); kind != "" {
+		s.onLoss(kind)
+	}
 	f.Key = slices.Clone(f.Key) // it may be a view
 	s.mu.Lock()
 	fresh := s.add(f)
@@ -50,9 +53,6 @@ func (s *storeFindings) report(f record.Finding) {
 	s.mu.Unlock()
 	if fresh && f.Severity == record.Error && s.onError != nil {
 		s.onError()
-	}
-	if kind := lossOf(f.Kind, f.Severity.String()); kind != "" {
-		s.onLoss(kind)
 	}
 }
 

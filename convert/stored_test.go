@@ -69,6 +69,21 @@ func TestStoredErrors(t *testing.T) {
 	}
 }
 
+// TestStoredLosses: the run knows what a finding means for it before the journal can have it, whose run may be refused.
+func TestStoredLosses(t *testing.T) {
+	s := new(storeFindings)
+	told := 0
+	s.onLoss = func(kind string) {
+		if told++; len(s.unwritten()) > 0 || kind != record.LossDamaged {
+			t.Errorf("%s: the journal had it before", kind)
+		}
+	}
+	s.report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error})
+	if fresh := s.unwritten(); told != 1 || len(fresh) != 1 {
+		t.Errorf("told %d times, %d for the journal", told, len(fresh))
+	}
+}
+
 // TestBusy: who has a work directory locked is named when that is known.
 func TestBusy(t *testing.T) {
 	for pid, want := range map[string]string{"": ": another kvferry is using it", "7\n": ": another kvferry is using it (process 7)", " \n": ": another kvferry is using it"} {

@@ -44,7 +44,7 @@ func Advice(err error) string {
 	return ""
 }
 
-// tries is how often bytes are asked for that the medium refuses to give, and pause how long it gets in between.
+// tries is how often the medium is asked for what it refuses to give, and pause how long it gets in between.
 const (
 	tries = 3
 	pause = 2 * time.Millisecond
@@ -60,6 +60,17 @@ func ReadAt(r io.ReaderAt, p []byte, off int64) (n int, refused, err error) {
 		}
 		if refused = err; i == tries {
 			return n, refused, err
+		}
+		time.Sleep(pause)
+	}
+}
+
+// again does what only reads, and does it again when the medium refuses.
+func again[T any](do func() (T, error)) (T, error) {
+	for i := 1; ; i++ {
+		got, err := do()
+		if i == tries || !errors.Is(err, syscall.EIO) {
+			return got, err
 		}
 		time.Sleep(pause)
 	}

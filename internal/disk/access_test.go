@@ -69,3 +69,40 @@ func TestReadAt(t *testing.T) {
 		t.Errorf("%q, %v", all, err)
 	}
 }
+
+// TestAgain: a file that the medium refuses to show for a moment is shown.
+func TestAgain(t *testing.T) {
+	dir := t.TempDir()
+	for op, do := range map[string]func() error{
+		"stat":    func() error { _, err := Stat(dir); return err },
+		"readdir": func() error { _, err := ReadDir(dir); return err },
+		"open": func() error {
+			f, err := Open(dir)
+			if err == nil {
+				err = f.Close()
+			}
+			return err
+		},
+	} {
+		for _, c := range []struct {
+			refusals int
+			with     syscall.Errno
+			want     error
+		}{
+			{0, syscall.EIO, nil}, {tries - 1, syscall.EIO, nil}, {tries, syscall.EIO, syscall.EIO}, {1, syscall.EACCES, syscall.EACCES},
+		} {
+			left := c.refusals
+			restore := Inject(func(did, _ string) error {
+				if left--; did == op && left >= 0 {
+					return c.with
+				}
+				return nil
+			})
+			err := do()
+			restore()
+			if !errors.Is(err, c.want) {
+				t.Errorf("%s, refused %d times: %v, want %v", op, c.refusals, err, c.want)
+			}
+		}
+	}
+}

@@ -157,10 +157,12 @@ func made(f *os.File, err error) (*File, error) {
 
 // Open opens a file or directory for reading.
 func Open(path string) (*File, error) {
-	if err := check("open", path); err != nil {
-		return nil, err
-	}
-	return opened(os.Open(path))
+	return again(func() (*File, error) {
+		if err := check("open", path); err != nil {
+			return nil, err
+		}
+		return opened(os.Open(path))
+	})
 }
 
 // OpenFile is os.OpenFile.
@@ -256,27 +258,28 @@ func RemoveAll(path string) error {
 }
 
 // Stat describes a file, behind symbolic links.
-func Stat(path string) (fs.FileInfo, error) {
-	if err := check("stat", path); err != nil {
-		return nil, err
-	}
-	return os.Stat(path)
-}
+func Stat(path string) (fs.FileInfo, error) { return look(os.Stat, path) }
 
 // Lstat describes a file or a symbolic link.
-func Lstat(path string) (fs.FileInfo, error) {
-	if err := check("stat", path); err != nil {
-		return nil, err
-	}
-	return os.Lstat(path)
+func Lstat(path string) (fs.FileInfo, error) { return look(os.Lstat, path) }
+
+func look(stat func(string) (fs.FileInfo, error), path string) (fs.FileInfo, error) {
+	return again(func() (fs.FileInfo, error) {
+		if err := check("stat", path); err != nil {
+			return nil, err
+		}
+		return stat(path)
+	})
 }
 
 // ReadDir lists a directory.
 func ReadDir(path string) ([]fs.DirEntry, error) {
-	if err := check("readdir", path); err != nil {
-		return nil, err
-	}
-	return os.ReadDir(path)
+	return again(func() ([]fs.DirEntry, error) {
+		if err := check("readdir", path); err != nil {
+			return nil, err
+		}
+		return os.ReadDir(path)
+	})
 }
 
 // ReadFile reads a file that is known to be small.
