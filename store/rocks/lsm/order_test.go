@@ -63,3 +63,15 @@ func testOrderViolation(t *testing.T, entries []handmade.Entry, size, restarts i
 		t.Errorf("place %+v", p)
 	}
 }
+
+// TestBoundsInReverse: a table whose bounds in the MANIFEST are not in order is refused before it is read.
+func TestBoundsInReverse(t *testing.T) {
+	d := handmade.NewDB(t)
+	entries := []handmade.Entry{handmade.Put("a", 1, "1"), handmade.Put("c", 2, "2")}
+	d.Name(0, 1, d.Write(handmade.Spec{}, entries), handmade.Bounds{Smallest: entries[1].Internal(), Largest: entries[0].Internal()}, 2)
+	_, err := openTest(t, d.Finish(), store.Options{}).Keyspaces()[0].Rows(nil, nil)
+	var o *store.OrderError
+	if !errors.As(err, &o) || string(o.Prev) != "c" || string(o.Next) != "a" {
+		t.Errorf("error %v", err)
+	}
+}
