@@ -505,6 +505,29 @@ func TestWrittenRows(t *testing.T) {
 	}
 }
 
+// TestWrittenLastID: META names the largest id, that of the header or of an entry; entries of a source may come in any order.
+func TestWrittenLastID(t *testing.T) {
+	for name, c := range map[string]struct {
+		header []byte
+		ids    []uint64
+		want   []byte
+	}{
+		"the last entry's": {nil, []uint64{1, 2}, streamID(2, 0)}, "the first entry's": {nil, []uint64{3, 2}, streamID(3, 0)},
+		"the header's": {streamID(7, 0), []uint64{1, 2}, streamID(7, 0)}, "beyond the header's": {streamID(1, 0), []uint64{1, 2}, streamID(2, 0)},
+	} {
+		r := rec{record.Header{Type: record.Stream, Key: []byte("x"), Last: c.header}, nil}
+		for _, id := range c.ids {
+			r.elems = append(r.elems, entryOf(id, "f", "v"))
+		}
+		st, _ := write(t, engine.RocksDB, r)
+		got := st.Get("0", codec.AppendKey(nil, nil, []byte("x"), codec.KindMeta))
+		want := codec.AppendValue(nil, &codec.Value{Kind: codec.KindStream, Size: 2, Last: codec.TextData(c.want)}, text("f"))
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s: META is %x, want %x", name, got, want)
+		}
+	}
+}
+
 // TestWrittenLarge: a value too large to be copied twice is written as a small one is.
 func TestWrittenLarge(t *testing.T) {
 	for _, n := range []int{scratch.Large, scratch.Large + 1} {

@@ -162,7 +162,7 @@ func (w *writer) entry(e *record.Element) error {
 	if w.count == 0 {
 		w.names.N, w.names.Names = w.fields.N, append(w.names.Names[:0], w.fields.Names...)
 	}
-	if len(w.max) == 0 || bytes.Compare(e.Name, w.max) > 0 {
+	if bytes.Compare(e.Name, w.max) > 0 {
 		w.max = append(w.max[:0], e.Name...)
 	}
 	var names []byte

@@ -46,11 +46,8 @@ func newStreamReader(r *versioned.Reader) versioned.Elements {
 // Begin starts a stream.
 func (s *streamReader) Begin() (err error) {
 	h, extras := s.r.Header(), s.r.Meta().Value
-	n := codec.StreamExtras
-	if len(extras) < n {
-		n = codec.OldStreamExtras
-	}
-	if s.StreamState, err = codec.DecodeStreamState(extras[:n]); err != nil {
+	// What a server of 2.6 has after that is the number of groups, which the groups tell, too.
+	if s.StreamState, err = codec.DecodeStreamState(extras[:codec.OldStreamExtras]); err != nil {
 		return err
 	}
 	s.first, s.last, s.entries, s.old, s.done, s.it = s.first[:0], s.last[:0], 0, false, false, nil
