@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -139,5 +140,20 @@ func TestStaleModuleRows(t *testing.T) {
 	}
 	if total != 2 { // the metadata and one row
 		t.Errorf("%d elements", total)
+	}
+}
+
+// TestSpacesToTheEnd: namespaces are found up to the largest name that there can be, after which no key comes.
+func TestSpacesToTheEnd(t *testing.T) {
+	end := strings.Repeat("\xff", 255)
+	src := only(t, func(r rows) {
+		for _, ns := range []string{"a", "ab", end} {
+			for _, key := range []string{"k", "\xff"} {
+				r.Put("metadata", codec.AppendMetaKey(nil, codec.MetaKey{Namespace: []byte(ns), Slot: codec.NoSlot, Key: []byte(key)}), codec.AppendMeta(nil, codec.Meta{Kind: codec.KindString, Extras: []byte("v")}))
+			}
+		}
+	})
+	if got := src.Databases(); !slices.Equal(got, []string{"a", "ab", end}) {
+		t.Errorf("namespaces %q", got)
 	}
 }
