@@ -75,7 +75,7 @@ func (f *finder) markRoom(args []ast.Expr) {
 // Names of errors that are never nil, and of functions that make one: always, or when an argument is one.
 var (
 	errorValue = regexp.MustCompile(`^(.*\.)?([eE]rr[A-Z]\w*|EOF)$|^&(\w+\.)?\w*Error\{`)
-	makesError = regexp.MustCompile(`^(fmt\.Errorf|errors\.New|(record\.)?Short|corrupt)$`)
+	makesError = regexp.MustCompile(`^(fmt\.Errorf|errors\.New|(base\.)?Unsupported|(record\.)?Short|corrupt)$`)
 	wrapsError = regexp.MustCompile(`^(errors\.Join|base\.BlockError|(.*\.)?fail)$`)
 )
 
