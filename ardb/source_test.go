@@ -202,6 +202,9 @@ func TestSizeAndWhere(t *testing.T) {
 			t.Fatalf("%s: %+v", kind, where)
 		}
 		for _, k := range src.Keyspaces() {
+			if k.DB == "0" && k.Size() != whole {
+				t.Errorf("%s: %d bytes, its rows have %d", kind, whole, k.Size())
+			}
 			if k.DB != "0" || k.Name != where[0].Keyspace {
 				continue
 			}
