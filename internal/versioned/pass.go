@@ -75,7 +75,7 @@ func (p *Pass) Meta() *Meta { return &p.m }
 
 // begin starts a record, whose meta row is settled with it.
 func (p *Pass) begin() {
-	p.class, p.open, p.alive, p.index = record.Copied, 1, 0, 0
+	p.class, p.open, p.alive = record.Copied, 1, 0
 	p.limit.Begin()
 	p.h.Key = p.m.Key
 	p.h.ExpireMS, p.h.Expired = p.m.ExpireMS, p.m.ExpireMS != 0 && p.m.ExpireMS < p.now
