@@ -314,3 +314,19 @@ func TestEndsOfSize(t *testing.T) {
 		}
 	}
 }
+
+// TestHasRoom: a block takes rows until it is nearly full, then one that fits to the byte, and none beyond its size.
+func TestHasRoom(t *testing.T) {
+	const last = blockSize - blockFull - 1 - base.TrailerLen // what fits behind a block that is nearly full
+	for _, c := range []struct {
+		size, n int
+		want    bool
+	}{
+		{0, 1 << 20, true}, {blockFull, 1 << 20, true}, {blockFull + 1, last, true}, {blockFull + 1, last + 1, false},
+		{blockSize - base.TrailerLen, 0, true}, {blockSize - 1, 0, false}, {blockSize, 0, false},
+	} {
+		if got := hasRoom(c.size, c.n); got != c.want {
+			t.Errorf("a row of %d bytes in a block of %d: %v", c.n, c.size, got)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package sst
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -124,9 +125,38 @@ func TestVariants(t *testing.T) {
 		if low := r.KeyBefore([]byte("z")); string(low) < want[len(want)-1].Key {
 			t.Errorf("%s: last separator %q", name, low)
 		}
+		var before []byte
+		for i, sep := range separators(t, r) {
+			if low := r.KeyBefore(sep); !bytes.Equal(low, before) {
+				t.Errorf("%s: before separator %d, %q, is %q, want %q", name, i, sep, low, before)
+			}
+			before = sep
+		}
 		r.CheckBlocks(func(off uint64, err error) { t.Errorf("%s: at %d: %v", name, off, err) })
 		if size, users := r.opts.Cache.InUse(); users != 0 || size == 0 {
 			t.Errorf("%s: %d bytes of indexes, %d users", name, size, users)
+		}
+	}
+}
+
+// separators lists what the index of a table has between blocks, without what stands twice.
+func separators(t *testing.T, r *Reader) (out [][]byte) {
+	t.Helper()
+	w, err := r.Walk(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for {
+		ok, err := w.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			return out
+		}
+		if sep := w.Separator(); len(out) == 0 || !bytes.Equal(out[len(out)-1], sep) {
+			out = append(out, bytes.Clone(sep))
 		}
 	}
 }
