@@ -36,6 +36,8 @@ type journal struct {
 	file  *disk.File
 	lines int
 	tasks int // lines that say that one is done
+	// failed is why a line may be there in part: another one behind it would be no line.
+	failed error
 }
 
 // journaled is what a journal says of an unfinished run.
@@ -149,7 +151,7 @@ func decodeJournal(data []byte) (*journaled, error) {
 	return state, nil
 }
 
-// append adds a line and waits until it is on disk.
+// append adds a line and waits until it is on disk. After one that failed there are no more.
 func (j *journal) append(e entry) error {
 	line, err := json.Marshal(e)
 	if err != nil {
@@ -157,21 +159,25 @@ func (j *journal) append(e entry) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if _, err := j.file.Write(append(line, '\n')); err != nil {
-		return err
+	if j.failed != nil {
+		return j.failed
+	}
+	if _, j.failed = j.file.Write(append(line, '\n')); j.failed != nil {
+		return j.failed
 	}
 	j.lines++
 	if e.Task != nil {
 		j.tasks++
 	}
-	return j.file.Sync()
+	j.failed = j.file.Sync()
+	return j.failed
 }
 
 // reset empties the journal.
 func (j *journal) reset() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.lines, j.tasks = 0, 0
+	j.lines, j.tasks, j.failed = 0, 0, nil
 	if err := j.file.Truncate(0); err != nil {
 		return err
 	}

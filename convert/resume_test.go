@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/internal/disk"
 	"kvferry/internal/filter"
 	"kvferry/record"
 )
@@ -163,6 +164,37 @@ func TestDiedWithNothingLeft(t *testing.T) {
 		} else if _, err := Run(context.Background(), &b.o); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("without a report: %v", err)
 		}
+	}
+}
+
+// TestJournalCut: after a line that was written in part there is no other, whichever task is done next. What was whole is read again.
+func TestJournalCut(t *testing.T) {
+	for _, op := range []string{"write", "sync"} {
+		dir := t.TempDir()
+		j, _, err := openJournal(dir)
+		must(t, err, j.append(entry{Plan: new(identity)}), j.append(entry{Task: &taskResult{N: 1}}))
+		mend := disk.Inject(func(did, path string) error {
+			if did == op && filepath.Base(path) == "journal" {
+				return syscall.ENOSPC
+			}
+			return nil
+		})
+		first := j.append(entry{Task: &taskResult{N: 2}})
+		mend()
+		if then := j.append(entry{Task: &taskResult{N: 3}}); !errors.Is(first, syscall.ENOSPC) || !errors.Is(then, syscall.ENOSPC) {
+			t.Errorf("%s: %v, and then %v", op, first, then)
+		}
+		must(t, j.close())
+		j, state, err := openJournal(dir)
+		must(t, err)
+		want := 1
+		if op == "sync" {
+			want = 2 // it was written
+		}
+		if len(state.tasks) != want || state.tasks[0].N != 1 {
+			t.Errorf("%s: %d tasks", op, len(state.tasks))
+		}
+		must(t, j.reset(), j.append(entry{Plan: new(identity)}), j.close())
 	}
 }
 
