@@ -194,6 +194,10 @@ func TestJournalCut(t *testing.T) {
 		if len(state.tasks) != want || state.tasks[0].N != 1 {
 			t.Errorf("%s: %d tasks", op, len(state.tasks))
 		}
+		must(t, j.append(entry{Task: &taskResult{N: 4}}), j.close()) // in the place of what was cut
+		if j, state, err = openJournal(dir); err != nil || len(state.tasks) != want+1 {
+			t.Fatalf("%s: continued: %d tasks, %v", op, len(state.tasks), err)
+		}
 		must(t, j.reset(), j.append(entry{Plan: new(identity)}), j.close())
 	}
 }

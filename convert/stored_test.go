@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"kvferry/record"
@@ -106,6 +107,19 @@ func TestBusy(t *testing.T) {
 		}
 		if err := probeWork(dir); err != nil {
 			t.Errorf("%q: %v", pid, err)
+		}
+	}
+}
+
+// TestCausesComeFirst: a loss is shown with what could not be read before what follows from that.
+func TestCausesComeFirst(t *testing.T) {
+	follows := FindingKind{Kind: record.FindLedger, Severity: record.Error.String(), Count: 2, Samples: []Sample{{Detail: "follows"}}}
+	cause := FindingKind{Kind: record.FindDamagedBlock, Severity: record.Error.String(), Count: 1, Samples: []Sample{{Detail: "cause"}}}
+	harmless := FindingKind{Kind: record.FindDamagedBlock, Severity: record.Note.String(), Count: 9, Samples: []Sample{{Detail: "none"}}}
+	for _, list := range [][]FindingKind{{follows, cause, harmless}, {harmless, cause, follows}} {
+		got := found(list)
+		if len(got) != 1 || got[0].Kind != record.LossDamaged || got[0].Count != 3 || len(got[0].Samples) == 0 || !strings.Contains(got[0].Samples[0].Detail, "cause") {
+			t.Errorf("%+v", got)
 		}
 	}
 }

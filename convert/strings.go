@@ -21,7 +21,7 @@ func (x *task) strings(batch []record.StringRecord) error {
 func (x *task) keepsString(s *record.StringRecord) bool {
 	h := &x.header
 	s.Header(h)
-	h.DB, x.opaque = x.TargetDB, false
+	h.DB = x.TargetDB
 	if x.drops() {
 		s.Class = record.Lost
 		return false
