@@ -26,7 +26,7 @@ type family struct {
 // families are in dump order. Streams are last, for servers before 3.5.3 have none.
 var families = [...]family{
 	{typ: record.String, dir: "strings", layout: layoutOf(&versioned.Codec{Type: record.String, DecodeMeta: decodeString, Plain: plainString,
-		Encoding: versioned.Encoding{AppendMeta: appendString, Expiry: expiryOf}}),
+		Encoding: versioned.Encoding{AppendMeta: appendString, ValueFirst: true, Expiry: expiryOf}}),
 		orders: map[string]*store.Comparer{cfDefault: &store.Bytewise}},
 	{typ: record.Hash, dir: "hashes", layout: layoutOf(collection(record.Hash, cfData, element)),
 		orders: map[string]*store.Comparer{cfDefault: &store.Bytewise, cfData: &store.Bytewise}},

@@ -64,6 +64,6 @@ func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record
 	return versioned.NewShard(t.Target, versioned.ShardOptions{N: n, DB: db, Writers: t.instances, Memory: memory,
 		Version: int64(t.version), NowMS: t.now.UnixMilli(), Suffix: appendSuffix(nil, t.now),
 		Layout: func(int) *versioned.Layout { return layout },
-		Route:  func(h *record.Header) int { return p.instance(h.Key) },
+		PartOf: p.instance,
 	})
 }

@@ -51,7 +51,7 @@ func stringLayout() *versioned.Layout {
 		},
 		Sampled: func(raw []byte) []byte { return raw },
 		Codecs: []*versioned.Codec{{Type: record.String, DecodeMeta: decodeString, Plain: plainString, Remark: negativeExpiry,
-			Encoding: versioned.Encoding{AppendMeta: appendString, Expiry: expiryOf}}},
+			Encoding: versioned.Encoding{AppendMeta: appendString, ValueFirst: true, Expiry: expiryOf}}},
 	}
 }
 

@@ -44,7 +44,7 @@ func (t *target) Shard(n int, db string, types record.TypeSet, memory int64) (re
 	return versioned.NewShard(t.Target, versioned.ShardOptions{N: n, DB: db, Writers: len(types.Types()), Memory: memory, Version: int64(t.version),
 		Suffix: AppendSuffix(nil, Suffix{Version: t.version}),
 		Layout: func(part int) *versioned.Layout { return families[part].layout },
-		Route:  versioned.RouteByType(len(families), func(part int) record.Type { return families[part].typ })})
+		TypeOf: func(part int) record.Type { return families[part].typ }})
 }
 
 // separateAll puts the separators of a store.

@@ -3,11 +3,25 @@ package store
 import "slices"
 
 // Group holds rows in ascending order with a common beginning and end. Row i has the key Prefix + Rows[i].Key + Tail
-// and the value Rows[i].Value + Suffix.
+// and the value Rows[i].Value + End(i).
 type Group struct {
 	Prefix, Tail, Suffix []byte
 	Rows                 []Row
+	// Ends are what values end with in place of Suffix when they do not end alike: EndLen bytes for each row, side by side.
+	Ends   []byte
+	EndLen int // 0: there are none
 }
+
+// End returns what the value of row i ends with, as a view.
+func (g *Group) End(i int) []byte {
+	if g.EndLen == 0 {
+		return g.Suffix
+	}
+	return g.Ends[i*g.EndLen:][:g.EndLen]
+}
+
+// Skip leaves out the first n rows.
+func (g *Group) Skip(n int) { g.Rows, g.Ends = g.Rows[n:], g.Ends[n*g.EndLen:] }
 
 // Key returns the key of row i, as a copy.
 func (g *Group) Key(i int) []byte { return slices.Concat(g.Prefix, g.Rows[i].Key, g.Tail) }
@@ -18,8 +32,8 @@ func (g *Group) Each(f func(key, value []byte) error) error {
 	for i := range g.Rows {
 		key = append(append(key[:len(g.Prefix)], g.Rows[i].Key...), g.Tail...)
 		v := g.Rows[i].Value
-		if len(g.Suffix) > 0 {
-			value = append(append(value[:0], v...), g.Suffix...)
+		if end := g.End(i); len(end) > 0 {
+			value = append(append(value[:0], v...), end...)
 			v = value
 		}
 		if err := f(key, v); err != nil {

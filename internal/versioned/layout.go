@@ -139,6 +139,9 @@ type Codec struct {
 // Encoding is how rows are written.
 type Encoding struct {
 	AppendMeta func(dst []byte, m *Meta) []byte
+	// ValueFirst says that the row of a string is under the user key itself and starts with the value, after which come
+	// always as many bytes.
+	ValueFirst bool
 	// AppendRow appends what the keys of data rows start with, up to the element's name.
 	AppendRow func(dst, key []byte, version int64) []byte
 	// AppendIndexRow does so for index rows; nil is AppendRow.

@@ -2,6 +2,7 @@ package versioned
 
 import (
 	"fmt"
+	"slices"
 
 	"kvferry/internal/dataset"
 	"kvferry/record"
@@ -18,27 +19,15 @@ type ShardOptions struct {
 	Writers int    // how many stores share it
 	// Layout is that of a part of the target.
 	Layout func(part int) *Layout
-	// Route returns the part that a record belongs to; -1 for none.
-	Route func(h *record.Header) int
-}
-
-// RouteByType routes records to n parts that hold one type each.
-func RouteByType(n int, typeOf func(part int) record.Type) func(h *record.Header) int {
-	var parts [record.NumTypes]int
-	for i := range n {
-		parts[typeOf(i)] = i + 1
-	}
-	return func(h *record.Header) int {
-		if int(h.Type) >= len(parts) {
-			return -1
-		}
-		return parts[h.Type] - 1
-	}
+	// PartOf returns the part that a key belongs to; nil where each part holds one type, TypeOf.
+	PartOf func(key []byte) int
+	TypeOf func(part int) record.Type
 }
 
 // Shard writes one span of a database into its stores.
 type Shard struct {
 	o       ShardOptions
+	types   []record.Type // of the parts, where they hold one each
 	temp    string
 	db      *dataset.TargetDB
 	writers []*Writer // of the parts; nil until a record comes
@@ -56,12 +45,24 @@ func NewShard(t *dataset.Target, o ShardOptions) (*Shard, error) {
 		o.Memory = dataset.DefaultMemory
 	}
 	o.Memory /= int64(max(o.Writers, 1))
-	return &Shard{o: o, db: db, temp: t.Options.TempDir, writers: make([]*Writer, t.Parts()), strings: make([][]record.StringRecord, t.Parts())}, nil
+	s := &Shard{o: o, db: db, temp: t.Options.TempDir, writers: make([]*Writer, t.Parts()), strings: make([][]record.StringRecord, t.Parts())}
+	for part := 0; part < t.Parts() && o.PartOf == nil; part++ {
+		s.types = append(s.types, o.TypeOf(part))
+	}
+	return s, nil
+}
+
+// route returns the part that a record belongs to; -1 for none.
+func (s *Shard) route(h *record.Header) int {
+	if s.o.PartOf != nil {
+		return s.o.PartOf(h.Key)
+	}
+	return slices.Index(s.types, h.Type)
 }
 
 // Begin starts a record.
 func (s *Shard) Begin(h *record.Header) error {
-	part := s.o.Route(h)
+	part := s.route(h)
 	if part < 0 {
 		return s.noType(h)
 	}

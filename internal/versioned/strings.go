@@ -29,14 +29,17 @@ func (t *TypeWriter) writeStrings(batch []record.StringRecord) (n int, err error
 	if t.metaLane, err = laneOf(t.metas, t.metaLane, nil, nil); err != nil {
 		return 0, err
 	}
-	var h record.Header
+	if t.ValueFirst {
+		return len(batch), t.writeValues(batch)
+	}
+	h := &t.h
 	t.arena = t.arena[:0]
 	t.group = store.Group{Rows: t.group.Rows[:0]}
 	for n < len(batch) && len(t.arena) < arenaFull {
 		s := &batch[n]
 		n++
-		s.Header(&h)
-		if err := t.beginMeta(&h); err != nil {
+		s.Header(h)
+		if err := t.beginMeta(h); err != nil {
 			return 0, err
 		}
 		t.m.Value = s.Value
@@ -46,11 +49,32 @@ func (t *TypeWriter) writeStrings(batch []record.StringRecord) (n int, err error
 		t.arena = t.AppendMeta(t.arena, &t.m)
 		t.group.Rows = append(t.group.Rows, store.Row{Key: t.arena[key:value], Value: t.arena[value:]})
 	}
-	t.m.Key, t.m.Value = nil, nil
+	t.h, t.m.Key, t.m.Value = record.Header{}, nil, nil
 	err = t.metaLane.AppendGroup(&t.group)
 	clear(t.group.Rows)
 	t.shrink()
 	return n, err
+}
+
+// writeValues writes strings whose rows are the value, which is not copied, and an end.
+func (t *TypeWriter) writeValues(batch []record.StringRecord) error {
+	h := &t.h
+	t.arena, t.m.Value = t.arena[:0], nil
+	t.group = store.Group{Rows: t.group.Rows[:0]}
+	for i := range batch {
+		s := &batch[i]
+		s.Header(h)
+		if err := t.beginMeta(h); err != nil {
+			return err
+		}
+		t.arena = t.AppendMeta(t.arena, &t.m)
+		t.group.Rows = append(t.group.Rows, store.Row{Key: s.Key, Value: s.Value})
+	}
+	t.h, t.m.Key = record.Header{}, nil
+	t.group.Ends, t.group.EndLen = t.arena, len(t.arena)/max(len(batch), 1)
+	err := t.metaLane.AppendGroup(&t.group)
+	clear(t.group.Rows)
+	return err
 }
 
 // WriteStrings writes whole strings of the shard, those of each part in their order.
@@ -81,17 +105,14 @@ func (s *Shard) WriteStrings(batch []record.StringRecord) error {
 
 // together returns how many strings from the first on belong to one part.
 func (s *Shard) together(batch []record.StringRecord) (part, n int, err error) {
-	var h record.Header
-	for ; n < len(batch); n++ {
-		batch[n].Header(&h)
-		switch p := s.o.Route(&h); {
-		case p < 0:
-			return 0, 0, s.noType(&h)
-		case n == 0:
-			part = p
-		case p != part:
-			return part, n, nil
-		}
+	h := record.Header{Type: record.String, Key: batch[0].Key}
+	if part = s.route(&h); part < 0 {
+		return 0, 0, s.noType(&h)
+	}
+	if s.o.PartOf == nil {
+		return part, len(batch), nil
+	}
+	for n = 1; n < len(batch) && s.o.PartOf(batch[n].Key) == part; n++ {
 	}
 	return part, n, nil
 }

@@ -47,10 +47,11 @@ type TypeWriter struct {
 	dataLane  *lane.Lane
 	scoreLane *lane.Lane
 
-	m       Meta   // of the record
-	keyRoom []byte // for its key
-	metaKey []byte // raw
-	key     []byte // of a data row; its first base bytes stay the same within a record
+	m       Meta          // of the record
+	h       record.Header // of one of several strings
+	keyRoom []byte        // for its key
+	metaKey []byte        // raw
+	key     []byte        // of a data row; its first base bytes stay the same within a record
 	base    int
 	index   []byte // what the keys of index rows of a record start with
 	value   []byte

@@ -60,7 +60,7 @@ func (r *run) AppendGroup(g *store.Group) error {
 		if err != nil {
 			return r.fail(r.explain(rest.Key(n), err))
 		}
-		rest.Rows = rest.Rows[n:]
+		rest.Skip(n)
 		if err := r.added(); err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ func (w *Writer) AddGroup(g *store.Group) (int, error) {
 func (w *Writer) addOf(g *store.Group, n int) error {
 	r := &g.Rows[n]
 	key := append(append(append(w.next[:0], g.Prefix...), r.Key...), g.Tail...)
-	if err := w.add(base.CommonPrefix(w.last, key, known(g, n)), key, r.Value, g.Suffix); err != nil {
+	if err := w.add(base.CommonPrefix(w.last, key, known(g, n)), key, r.Value, g.End(n)); err != nil {
 		return err
 	}
 	w.last, w.next = key, w.last
@@ -43,6 +43,18 @@ func known(g *store.Group, n int) int {
 		return 0
 	}
 	return len(g.Prefix)
+}
+
+// sharedWith is how many bytes next, the key of row n of a group, shares with last, which from row from on is that of the
+// row before. What it loads was not just put down.
+func sharedWith(g *store.Group, n, from int, last, next []byte) int {
+	if n > from {
+		a, b := g.Rows[n-1].Key, g.Rows[n].Key
+		if same := base.CommonPrefix(a, b, 0); same < len(a) && same < len(b) {
+			return len(g.Prefix) + same
+		}
+	}
+	return base.CommonPrefix(last, next, known(g, n))
 }
 
 // maxPlain bounds the parts of rows that addPlain adds.
@@ -65,11 +77,11 @@ func (w *Writer) addPlain(g *store.Group, n int) int {
 		keys, vals = 0, 0
 	)
 	for ; n < len(g.Rows); n++ {
-		key, value := g.Rows[n].Key, g.Rows[n].Value
+		key, value, end := g.Rows[n].Key, g.Rows[n].Value, g.End(n)
 		if len(key) > maxPlain || len(value) > maxPlain {
 			break
 		}
-		row := added + len(key) + len(value) + len(g.Suffix)
+		row := added + len(key) + len(value) + len(end)
 		if !hasRoom(size+at, row) || at+maxLengths+row+base.TrailerLen > len(buf) {
 			break
 		}
@@ -79,19 +91,19 @@ func (w *Writer) addPlain(g *store.Group, n int) int {
 			}
 			next = append(append(room[:len(g.Prefix)], key...), g.Tail...)
 		}
-		shared := base.CommonPrefix(last, next, known(g, n))
+		shared := sharedWith(g, n, from, last, next)
 		if !w.after(last, next, shared) {
 			break // as add will say
 		}
 		w.filter.add(next, shared)
-		keys, vals = keys+len(next), vals+len(value)+len(g.Suffix)
+		keys, vals = keys+len(next), vals+len(value)+len(end)
 		if d.left == 0 {
 			d.restarts = append(d.restarts, uint32(at-d.start))
 			d.left, shared = d.interval, 0
 			size += 4
 		}
 		d.left--
-		at += putRow(buf[at:], shared, next, w.trailer, value, g.Suffix)
+		at += putRow(buf[at:], shared, next, w.trailer, value, end)
 		if added > 0 {
 			room = last
 		}
