@@ -27,8 +27,9 @@ func TestFilterHash(t *testing.T) {
 		}
 		f.add(key, base.CommonPrefix(last, key, 0))
 		var alone filterWriter
-		if alone.add(key, 0); f.hashes[i] != alone.hashes[0] {
-			t.Fatalf("key %d, %x after %x: %#x, want %#x", i, key, last, f.hashes[i], alone.hashes[0])
+		got := f.hashes[len(f.hashes)-1]
+		if alone.add(key, 0); got != alone.hashes[0] || f.count() != i+1 {
+			t.Fatalf("key %d of %d, %x after %x: %#x, want %#x", i, f.count(), key, last, got, alone.hashes[0])
 		}
 		last = key
 	}

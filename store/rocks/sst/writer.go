@@ -100,7 +100,7 @@ var ErrOrder = errors.New("key out of order")
 func NewWriter(out io.Writer, o *WriterOptions) *Writer {
 	w := &Writer{o: o, out: out, trailer: base.Trailer(o.Sequence, base.KindPut), bytes: o.Comparer.IsBytewise()}
 	if r, ok := leftovers.Get().(*leftover); ok {
-		w.index, w.filter.hashes, w.buf = r.index, r.hashes, r.buf
+		w.index, w.filter, w.buf = r.index, r.filter, r.buf
 	}
 	w.data.interval = restartInterval
 	if o.Spare != nil {
@@ -322,7 +322,7 @@ func (w *Writer) Close() (Written, error) {
 // leftover is what a table grows and the next one can have.
 type leftover struct {
 	index  blockWriter
-	hashes []uint32
+	filter filterWriter
 	buf    []byte
 }
 
@@ -331,7 +331,7 @@ var leftovers sync.Pool // of *leftover
 // leave gives what the table grew to the next one.
 func (w *Writer) leave() {
 	w.index.reset()
-	leftovers.Put(&leftover{w.index, w.filter.hashes[:0], scratch.Reset(w.buf)})
+	leftovers.Put(&leftover{w.index, w.filter.emptied(), scratch.Reset(w.buf)})
 	w.index, w.filter, w.buf = blockWriter{}, filterWriter{}, nil
 }
 

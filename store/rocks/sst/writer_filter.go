@@ -19,9 +19,40 @@ const (
 //
 // Little endian. The number of lines is odd; a key's hash modulo n is its line.
 type filterWriter struct {
-	hashes []uint32
+	full   [][]uint32 // of hashes
+	hashes []uint32   // after those
+	free   [][]uint32 // rooms for more
+	words  []uint64   // room for lines
+
 	length int      // of the last key
 	states []uint32 // of its hash, before each four bytes
+}
+
+// hashesAtOnce is how many hashes a room has: lists that grow would be copied.
+const hashesAtOnce = 16 << 10
+
+// grow makes room for hashes.
+func (f *filterWriter) grow() {
+	if f.hashes != nil {
+		f.full = append(f.full, f.hashes)
+	}
+	if n := len(f.free); n > 0 {
+		f.hashes, f.free = f.free[n-1], f.free[:n-1]
+		return
+	}
+	f.hashes = make([]uint32, 0, hashesAtOnce)
+}
+
+// emptied returns a filterWriter with the same rooms.
+func (f *filterWriter) emptied() filterWriter {
+	out := filterWriter{full: f.full[:0], free: f.free, words: f.words, states: f.states[:0]}
+	for _, room := range f.full {
+		out.free = append(out.free, room[:0])
+	}
+	if f.hashes != nil {
+		out.free = append(out.free, f.hashes[:0])
+	}
+	return out
 }
 
 // add takes a user key, which shares so many bytes with the last one.
@@ -29,6 +60,9 @@ func (f *filterWriter) add(key []byte, shared int) {
 	if shared/4 >= len(f.states) || f.length != len(key) {
 		shared, f.length = 0, len(key)
 		f.states = append(f.states[:0], filterSeed^uint32(len(key))*filterMul)
+	}
+	if len(f.hashes) == cap(f.hashes) {
+		f.grow()
 	}
 	f.hashes = append(f.hashes, f.hash(key, shared/4))
 }
@@ -60,26 +94,53 @@ func (f *filterWriter) hash(key []byte, n int) uint32 {
 	return h
 }
 
+// count is the number of keys.
+func (f *filterWriter) count() int { return len(f.full)*hashesAtOnce + len(f.hashes) }
+
 // appendTo appends the filter.
 func (f *filterWriter) appendTo(dst []byte) []byte {
-	n := (len(f.hashes)*filterBits + 8*filterLine - 1) / (8 * filterLine)
+	n := (f.count()*filterBits + 8*filterLine - 1) / (8 * filterLine)
 	n |= 1
+	if f.words = f.words[:0]; cap(f.words) < n*lineWords {
+		f.words = make([]uint64, 0, n*lineWords)
+	}
+	f.words = f.words[:n*lineWords]
+	clear(f.words)
+	for _, hashes := range f.full {
+		setBits(f.words, n, hashes)
+	}
+	setBits(f.words, n, f.hashes)
 	at := len(dst)
 	dst = growExact(dst, n*filterLine+5)[:at+n*filterLine+5]
 	filter := dst[at:]
-	clear(filter)
-	inverse := ^uint64(0)/uint64(n) + 1
-	for _, h := range f.hashes {
-		line := filter[modulo(h, n, inverse)*filterLine:][:filterLine]
-		delta := h>>17 | h<<15
-		for range filterProbes {
-			line[h>>3%filterLine] |= 1 << (h & 7)
-			h += delta
-		}
+	for i, w := range f.words {
+		binary.LittleEndian.PutUint64(filter[8*i:], w)
 	}
 	filter[n*filterLine] = filterProbes
 	binary.LittleEndian.PutUint32(filter[n*filterLine+1:], uint32(n))
 	return dst
+}
+
+const lineWords = filterLine / 8
+
+// setBits sets the bits of hashes in n lines.
+func setBits(words []uint64, n int, hashes []uint32) {
+	inverse := ^uint64(0)/uint64(n) + 1
+	for _, h := range hashes {
+		line := (*[lineWords]uint64)(words[modulo(h, n, inverse)*lineWords:])
+		d := bits.RotateLeft32(h, 15)
+		line[h>>6%lineWords] |= 1 << (h & 63)
+		h += d
+		line[h>>6%lineWords] |= 1 << (h & 63)
+		h += d
+		line[h>>6%lineWords] |= 1 << (h & 63)
+		h += d
+		line[h>>6%lineWords] |= 1 << (h & 63)
+		h += d
+		line[h>>6%lineWords] |= 1 << (h & 63)
+		h += d
+		line[h>>6%lineWords] |= 1 << (h & 63)
+	}
 }
 
 // modulo returns h % n by multiplications alone (Lemire, Kaser, Kurz 2019); inverse is 2^64 / n, rounded up.

@@ -98,6 +98,11 @@ func packBlock(dst, raw []byte, f Format, compress bool) []byte {
 	if codec == codecNone {
 		dst = append(growExact(dst, len(raw)+blocks.TrailerLen), raw...)
 	}
+	return appendTrailer(dst, at, codec, f)
+}
+
+// appendTrailer ends a stored block that starts at at.
+func appendTrailer(dst []byte, at int, codec byte, f Format) []byte {
 	dst = append(dst, codec)
 	return binary.LittleEndian.AppendUint32(dst, f.checksum(dst[at:]))
 }

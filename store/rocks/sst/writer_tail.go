@@ -45,9 +45,9 @@ func (w *Writer) tail() {
 	if w.o.Format != LevelDB {
 		dataSize := w.off
 		if w.entries > 0 {
-			f := w.filter.appendTo(nil)
-			w.filterSize = uint64(len(f))
-			meta.entry([]byte("fullfilter."+filterName), appendHandle(nil, w.put(f, false)), true)
+			h := w.putFilter()
+			w.filterSize = h.Size
+			meta.entry([]byte("fullfilter."+filterName), appendHandle(nil, h), true)
 		}
 		meta.entry([]byte("rocksdb.properties"), appendHandle(nil, w.put(w.properties(dataSize).block(), false)), true)
 	}
@@ -71,6 +71,16 @@ func (w *Writer) put(raw []byte, compress bool) blocks.Handle {
 	at := len(w.buf)
 	w.buf = packBlock(w.buf, raw, w.o.Format, compress)
 	h := blocks.Handle{Off: w.off, Size: uint64(len(w.buf) - at - blocks.TrailerLen)}
+	w.off += uint64(len(w.buf) - at)
+	return h
+}
+
+// putFilter puts the filter into the file. It is made in its place.
+func (w *Writer) putFilter() blocks.Handle {
+	at := len(w.buf)
+	w.buf = w.filter.appendTo(w.buf)
+	h := blocks.Handle{Off: w.off, Size: uint64(len(w.buf) - at)}
+	w.buf = appendTrailer(w.buf, at, codecNone, w.o.Format)
 	w.off += uint64(len(w.buf) - at)
 	return h
 }
