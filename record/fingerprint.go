@@ -238,16 +238,24 @@ func (h *Hasher) Strings(d *Digest, batch []StringRecord) {
 
 // hashValues hashes the elements of strings.
 func (h *Hasher) hashValues(batch []StringRecord) {
-	b := h.room[:0]
+	need := 0
 	for i := range batch {
-		if len(batch[i].Value) <= maxWaiting {
-			b = append(append(b, byte(String)), batch[i].Value...)
+		if n := len(batch[i].Value); n <= maxWaiting {
+			need += 1 + n
 		}
-		h.ends[i] = len(b)
 	}
-	h.room = b
-	h.typ = String
+	b := slices.Grow(h.room[:0], need)[:need]
+	h.room, h.typ = b, String
 	at := 0
+	for i := range batch {
+		v := batch[i].Value
+		if len(v) <= maxWaiting {
+			b[at] = byte(String)
+			at += 1 + copy(b[at+1:], v)
+		}
+		h.ends[i] = at
+	}
+	at = 0
 	for i := range batch {
 		if end := h.ends[i]; end > at {
 			h.sums[i] = HashBytes(b[at:end])
@@ -266,12 +274,14 @@ func (h *Hasher) hashStrings(d *Digest, batch []StringRecord) {
 		h.ends[i] = len(b)
 	}
 	h.header = b
+	var sum Digest
 	at := 0
 	for i := range batch {
 		end := h.ends[i]
-		d.add(b[at:end], end-at-numbersLen, batch[i].ExpireMS, 1)
+		sum.add(b[at:end], end-at-numbersLen, batch[i].ExpireMS, 1)
 		at = end
 	}
+	d.Add(sum)
 }
 
 // appendRecord appends the bytes that the digest of a record is taken of, but for the last id of a stream.
