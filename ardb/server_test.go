@@ -61,6 +61,7 @@ func TestOldServer(t *testing.T) {
 			t.Errorf("%s, for a newer server: %q", typ, got)
 		}
 	}
+	formattest.Unchanged(t, &target{format: old.(ardbFormat)})
 	fs := memstore.New()
 	o := createOptions(t, engine.RocksDB, "0")
 	o.Create, o.Reopen.Store = fs.Create, fs.Open

@@ -12,12 +12,14 @@ import (
 	"kvferry/ardb/merge"
 	"kvferry/format"
 	"kvferry/internal/dataset"
+	"kvferry/internal/loglog"
 	"kvferry/record"
 	"kvferry/store"
 )
 
 // target is a dataset being written. All types lie in one order, so a shard is one run.
 type target struct {
+	loglog.Strings
 	format  ardbFormat
 	dir     string // data directory of the server; the engine's is below it
 	kind    string

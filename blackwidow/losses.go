@@ -30,6 +30,11 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	return nil
 }
 
+// Unchanged implements format.StringTarget.
+func (t *target) Unchanged(batch []record.StringRecord) int {
+	return loglog.Without(batch[:seconds.Unchanged(batch)])
+}
+
 // ElementLosses removes scores that are not numbers from a batch.
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {

@@ -343,6 +343,15 @@ func (t *fakeTarget) Losses(h *record.Header) []record.Loss {
 	return nil
 }
 
+func (t *fakeTarget) Unchanged(batch []record.StringRecord) int {
+	for i := range batch {
+		if t.Losses(&record.Header{Key: batch[i].Key}) != nil {
+			return i
+		}
+	}
+	return len(batch)
+}
+
 func (t *fakeTarget) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	return slices.DeleteFunc(batch, func(e record.Element) bool {
 		if h.Type == record.Other && h.Key[0] == 'm' { // the rest of such a value belongs to what was told

@@ -1,20 +1,59 @@
 package convert
 
-import "kvferry/record"
+import (
+	"bytes"
+
+	"kvferry/record"
+)
 
 // strings moves strings that come at once.
 func (x *task) strings(batch []record.StringRecord) error {
 	from := 0
-	for i := range batch {
-		if x.keepsString(&batch[i]) {
+	for i := 0; i < len(batch); {
+		if n := x.unchanged(batch[i:]); n > 0 {
+			i += n
 			continue
 		}
-		if err := x.writeStrings(batch[from:i]); err != nil {
+		if i++; x.keepsString(&batch[i-1]) {
+			continue
+		}
+		if err := x.writeStrings(batch[from : i-1]); err != nil {
 			return err
 		}
-		from = i + 1
+		from = i
 	}
 	return x.writeStrings(batch[from:])
+}
+
+// unchanged returns how many of the first strings of a batch the target takes as they are, and moves them to its database.
+func (x *task) unchanged(batch []record.StringRecord) int {
+	if x.wholesale == nil {
+		return 0
+	}
+	n := x.wholesale.Unchanged(batch)
+	if !x.sameName {
+		n = x.takeNames(batch[:n])
+	}
+	for i := range batch[:n] {
+		batch[i].DB = x.TargetDB
+	}
+	return n
+}
+
+// takeNames gives their names to the first strings of a batch, up to one whose name is taken, and returns how many.
+func (x *task) takeNames(batch []record.StringRecord) int {
+	last := x.lastKey
+	for i := range batch {
+		if x.hasLast && bytes.Equal(last, batch[i].Key) {
+			batch = batch[:i]
+			break
+		}
+		last, x.hasLast = batch[i].Key, true
+	}
+	if len(batch) > 0 {
+		x.takeName(last)
+	}
+	return len(batch)
 }
 
 // keepsString makes of a string what the target will have of it, and reports whether that is anything.

@@ -33,3 +33,25 @@ func TestStringsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestTakeNames: of strings that the target holds as they are none takes a name that is taken, not even from one that came with
+// it.
+func TestTakeNames(t *testing.T) {
+	for _, c := range []struct {
+		last string
+		keys string
+		took int
+		left string
+	}{
+		{"", "abc", 3, "c"}, {"", "a", 1, "a"}, {"a", "abc", 0, "a"}, {"z", "abbc", 2, "b"}, {"z", "aab", 1, "a"}, {"z", "", 0, "z"},
+	} {
+		x := &task{rules: &rules{}, lastKey: []byte(c.last), hasLast: c.last != ""}
+		var batch []record.StringRecord
+		for i := range c.keys {
+			batch = append(batch, record.StringRecord{Key: []byte(c.keys[i : i+1])})
+		}
+		if n := x.takeNames(batch); n != c.took || string(x.lastKey) != c.left || !x.hasLast {
+			t.Errorf("after %q, of %q: %d names, the last %q", c.last, c.keys, n, x.lastKey)
+		}
+	}
+}

@@ -48,8 +48,10 @@ type task struct {
 	*Task
 	*rules
 	target format.Target
-	reader record.Reader
-	writer record.Writer // nil when nothing is written
+	// wholesale is the target, if it looks at several strings at once and has a place for them.
+	wholesale format.StringTarget
+	reader    record.Reader
+	writer    record.Writer // nil when nothing is written
 
 	hasher   record.Hasher
 	header   record.Header // of the current record, as the target will have it
@@ -78,6 +80,9 @@ type task struct {
 func runTask(ctx context.Context, t *Task, r *rules, src format.Source, target format.Target, sh *share, write bool) (*taskResult, error) {
 	x := &task{Task: t, rules: r, target: target, losses: lossSet{}, expiring: expiringDigests{}, share: sh}
 	x.gauge = r.meter.Gauge(t.Bytes)
+	if t.Group.Has(record.String) {
+		x.wholesale, _ = target.(format.StringTarget)
+	}
 	x.findings.onError = x.gauge.Error
 	x.report = x.lose
 	x.findings.onLoss = func(kind string) {

@@ -35,6 +35,17 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	return nil
 }
 
+// Unchanged implements format.StringTarget.
+func (t *target) Unchanged(batch []record.StringRecord) int {
+	for i := range batch {
+		if bytes.IndexByte(batch[i].Key, 0) >= 0 {
+			batch = batch[:i]
+			break
+		}
+	}
+	return loglog.Without(batch)
+}
+
 // ElementLosses removes scores that are not numbers from a batch.
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {

@@ -285,6 +285,14 @@ type Field struct {
 	Len   int
 }
 
+// StringTarget is a Target that looks at several strings at once.
+type StringTarget interface {
+	Target
+	// Unchanged returns how many of the first strings the target holds as they are: Losses and ElementLosses would change
+	// nothing and report nothing.
+	Unchanged(batch []record.StringRecord) int
+}
+
 // Target takes records.
 type Target interface {
 	// Losses lists what the target cannot hold of a record according to its header. It adjusts the

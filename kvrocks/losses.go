@@ -6,6 +6,7 @@ import (
 
 	"kvferry/internal/dataset"
 	"kvferry/internal/loglog"
+	"kvferry/internal/seconds"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 )
@@ -42,6 +43,14 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 		return []record.Loss{{Kind: record.LossExpiryMS, Detail: "rounded up to the next second"}}
 	}
 	return nil
+}
+
+// Unchanged implements format.StringTarget.
+func (t *target) Unchanged(batch []record.StringRecord) int {
+	if !t.format.wide() {
+		batch = batch[:seconds.Unchanged(batch)] // Kvrocks counts further
+	}
+	return loglog.Without(batch)
 }
 
 // ElementLosses drops scores that are no numbers and rows of streams that are none of the server's, and makes

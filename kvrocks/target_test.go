@@ -316,6 +316,9 @@ func TestLosses(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", c.h, got, c.want)
 		}
 	}
+	for _, dst := range []format.Target{old, mid, now} {
+		formattest.Unchanged(t, dst)
+	}
 	sparse := "HYLL\x01\x00\x00\x00" + strings.Repeat("\x00", 8)
 	for _, c := range []struct {
 		dst   format.Target

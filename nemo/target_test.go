@@ -251,6 +251,7 @@ func TestLosses(t *testing.T) {
 			t.Errorf("%s %s: %q, want %q", c.h.Type, record.Quote(c.h.Key), got, c.want)
 		}
 	}
+	formattest.Unchanged(t, dst)
 }
 
 func TestElementLosses(t *testing.T) {

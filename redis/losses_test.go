@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"kvferry/internal/formattest"
 	"kvferry/record"
 )
 
@@ -20,6 +21,7 @@ func TestLosses(t *testing.T) {
 		}
 		return &target{format: f.(*rdbFormat)}
 	}
+	formattest.Unchanged(t, target("6"))
 	stream := &record.Header{Type: record.Stream, Key: []byte("s"), MaxDeleted: make([]byte, 16)}
 	group := func(read int64) record.Element {
 		return record.Element{Kind: record.Group, Name: []byte("g"), Value: record.AppendGroup(nil, &record.GroupState{Last: make([]byte, 16), Read: read})}

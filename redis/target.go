@@ -29,6 +29,7 @@ import (
 //	<location>/000007.section   the items of shard 7
 //	<location>/joined           the whole file, before it takes the place of the directory
 type target struct {
+	loglog.Strings
 	format *rdbFormat
 	dir    string
 	o      format.CreateOptions

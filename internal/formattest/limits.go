@@ -1,12 +1,15 @@
 package formattest
 
 import (
+	"bytes"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
 
 	"kvferry/format"
+	"kvferry/internal/loglog"
 	"kvferry/record"
 )
 
@@ -75,4 +78,43 @@ func Losses(t testing.TB, dst format.Target, h record.Header) string {
 		out = append(out, fmt.Sprintf("ms=%d", h.ExpireMS))
 	}
 	return strings.Join(out, " ")
+}
+
+// Unchanged checks that a target says of strings that it holds them as they are only if they lose nothing, and of the plainest
+// that it does.
+func Unchanged(t testing.TB, dst format.Target) {
+	t.Helper()
+	plain := record.StringRecord{Key: []byte("k"), Value: []byte("v")}
+	if one := dst.(format.StringTarget).Unchanged([]record.StringRecord{plain}); one != 1 {
+		t.Errorf("a plain string is not held as it is")
+	}
+	sparse := append([]byte("HYLL\x01"), make([]byte, loglog.HeaderSize)...)
+	dense, _ := loglog.Dense(nil, append([]byte("HYLL\x00"), make([]byte, loglog.DenseSize-5)...))
+	for _, key := range []string{"", "k", "k\x00", "a\x00b"} {
+		for _, value := range [][]byte{nil, []byte("HYLL"), sparse, dense, make([]byte, loglog.RawSize)} {
+			for _, ms := range []int64{0, -5000, -1, 1, 1000, 1700000000001, math.MaxInt32 * 1000, math.MaxInt32*1000 + 1000,
+				math.MaxUint32 * 1000, math.MaxUint32*1000 + 1000, 1 << 50} {
+				s := record.StringRecord{Key: []byte(key), Value: value, ExpireMS: ms}
+				checkUnchanged(t, dst, plain, s)
+			}
+		}
+	}
+}
+
+func checkUnchanged(t testing.TB, dst format.Target, plain, s record.StringRecord) {
+	t.Helper()
+	n := dst.(format.StringTarget).Unchanged([]record.StringRecord{plain, s, plain})
+	if n != 1 && n != 3 {
+		t.Errorf("%d of 3 strings are held as they are, the second with key %q, a value of %d bytes, expiry %d", n, s.Key, len(s.Value), s.ExpireMS)
+	}
+	if n == 1 {
+		return
+	}
+	var h record.Header
+	s.Header(&h)
+	losses := dst.Losses(&h)
+	elems := dst.ElementLosses(&h, []record.Element{{Value: s.Value}}, func(l record.Loss) { losses = append(losses, l) })
+	if len(losses) > 0 || h.ExpireMS != s.ExpireMS || len(elems) != 1 || !bytes.Equal(elems[0].Value, s.Value) {
+		t.Errorf("key %q, a value of %d bytes, expiry %d: said to be held as it is, but it loses %v", s.Key, len(s.Value), s.ExpireMS, losses)
+	}
 }

@@ -81,6 +81,22 @@ func (e Engine) Notes(batch []record.Element, report func(record.Loss)) {
 	}
 }
 
+// Without returns how many strings come before the first HyperLogLog.
+func Without(batch []record.StringRecord) int {
+	for i := range batch {
+		if Of(batch[i].Value) != None {
+			return i
+		}
+	}
+	return len(batch)
+}
+
+// Strings is part of a target that holds all strings as they are, but for HyperLogLogs.
+type Strings struct{}
+
+// Unchanged implements format.StringTarget.
+func (Strings) Unchanged(batch []record.StringRecord) int { return Without(batch) }
+
 // header starts a dense HyperLogLog of Redis whose cached count is stale.
 const header = "HYLL\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80"
 

@@ -30,6 +30,17 @@ func Loss(h *record.Header) (l record.Loss, ok bool) {
 	return l, false
 }
 
+// Unchanged returns how many strings come before the first with an expiry that Loss, or an engine that counts from 1970, might
+// change.
+func Unchanged(batch []record.StringRecord) int {
+	for i := range batch {
+		if ms := batch[i].ExpireMS; ms != 0 && (ms < 0 || ms > Last*1000 || ms%1000 != 0) {
+			return i
+		}
+	}
+	return len(batch)
+}
+
 // Expiry returns the expiry of a record in seconds, rounded up; 0 is never, or less than a second before 1970.
 func Expiry(h *record.Header) (int64, error) {
 	s := record.CeilSeconds(h.ExpireMS)

@@ -27,6 +27,7 @@ const skipExisting = format.SkipExisting
 // target is a server that records are written to.
 type target struct {
 	format.ServerOptions
+	loglog.Strings
 	f       *Format
 	ctx     context.Context
 	server  *server

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/formattest"
 	"kvferry/internal/redistest"
 	"kvferry/record"
 )
@@ -70,6 +71,7 @@ func TestLosses(t *testing.T) {
 		s := &server{major: x.major, minor: x.minor, valkey: x.valkey, name: "it"}
 		s.version = s.payloads()
 		tg := &target{server: s}
+		formattest.Unchanged(t, tg)
 		var kinds []string
 		for _, h := range []record.Header{{Type: record.Other, Key: []byte("FUNCTION f")}, {Type: record.Stream, MaxDeleted: make([]byte, 16)}, {Type: record.Hash}} {
 			for _, l := range tg.Losses(&h) {
