@@ -3,6 +3,7 @@ package sst
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 const (
@@ -57,14 +58,15 @@ func (f *filterWriter) emptied() filterWriter {
 
 // add takes a user key, which shares so many bytes with the last one.
 func (f *filterWriter) add(key []byte, shared int) {
-	if shared/4 >= len(f.states) || f.length != len(key) {
+	if f.length != len(key) || len(f.states) == 0 {
 		shared, f.length = 0, len(key)
-		f.states = append(f.states[:0], filterSeed^uint32(len(key))*filterMul)
+		f.states = slices.Grow(f.states[:0], len(key)/4+1)[:len(key)/4+1]
+		f.states[0] = filterSeed ^ uint32(len(key))*filterMul
 	}
 	if len(f.hashes) == cap(f.hashes) {
 		f.grow()
 	}
-	f.hashes = append(f.hashes, f.hash(key, shared/4))
+	f.hashes = append(f.hashes, hashFrom(f.states, key, shared/4))
 }
 
 // Numbers of the hash.
@@ -73,20 +75,19 @@ const (
 	filterMul  = 0xc6a4a793
 )
 
-// hash is Hash of util/hash.cc under the seed of filters, from the state on that n times four bytes left. Its last bytes are
-// signed there.
-func (f *filterWriter) hash(key []byte, n int) uint32 {
-	h, b := f.states[n], key[4*n:]
-	states := f.states[:n+1]
-	for ; len(b) >= 4; b = b[4:] {
-		h = (h + binary.LittleEndian.Uint32(b)) * filterMul
+// hashFrom is Hash of util/hash.cc under the seed of filters, from the state on that n times four bytes left; it sets those
+// after it. Its last bytes are signed there.
+func hashFrom(states []uint32, key []byte, n int) uint32 {
+	h := states[n]
+	key, states = key[4*n:], states[n+1:]
+	for i := range states {
+		h = (h + binary.LittleEndian.Uint32(key[4*i:])) * filterMul
 		h ^= h >> 16
-		states = append(states, h)
+		states[i] = h
 	}
-	f.states = states
-	if len(b) > 0 {
-		for i := len(b) - 1; i >= 0; i-- {
-			h += uint32(int8(b[i])) << (8 * i)
+	if key = key[4*len(states):]; len(key) > 0 {
+		for i := len(key) - 1; i >= 0; i-- {
+			h += uint32(int8(key[i])) << (8 * i)
 		}
 		h *= filterMul
 		h ^= h >> 24
