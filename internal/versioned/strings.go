@@ -77,6 +77,17 @@ func (t *TypeWriter) writeValues(batch []record.StringRecord) error {
 	return err
 }
 
+// putValue does so for the current string.
+func (t *TypeWriter) putValue() error {
+	t.group = store.Group{Prefix: t.metaKey, Rows: append(t.group.Rows[:0], store.Row{Value: t.m.Value})}
+	t.m.Value = nil
+	t.value = t.AppendMeta(t.value[:0], &t.m)
+	t.group.Suffix = t.value
+	err := t.metaLane.AppendGroup(&t.group)
+	clear(t.group.Rows)
+	return err
+}
+
 // WriteStrings writes whole strings of the shard, those of each part in their order.
 func (s *Shard) WriteStrings(batch []record.StringRecord) error {
 	for from := 0; from < len(batch); {

@@ -24,7 +24,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// someStrings are strings in order, one of them large, some with an expiry.
+// someStrings are strings in order, two of them large, some with an expiry.
 func someStrings() (out []record.StringRecord) {
 	for i := range 900 {
 		s := record.StringRecord{DB: "0", Key: fmt.Appendf(nil, "key:%05d", i), Value: bytes.Repeat([]byte{byte(i)}, i%300)}
@@ -33,6 +33,9 @@ func someStrings() (out []record.StringRecord) {
 		}
 		if i == 444 {
 			s.Value = bytes.Repeat([]byte("large"), 60<<10)
+		}
+		if i == 555 { // has a block of its own
+			s.Value = bytes.Repeat([]byte("larger"), 200<<10)
 		}
 		out = append(out, s)
 	}

@@ -488,6 +488,9 @@ func (t *TypeWriter) writeMeta() error {
 // putMeta writes the meta row, the last that has a use for Value, which is a view of what the caller or the writer of
 // elements holds.
 func (t *TypeWriter) putMeta() error {
+	if t.ValueFirst {
+		return t.putValue()
+	}
 	t.value = t.AppendMeta(t.value[:0], &t.m)
 	t.m.Value = nil
 	err := t.metaLane.Append(t.metaKey, t.value)
