@@ -128,6 +128,9 @@ func (j *logJudge) retired(ctx context.Context) error {
 	for _, l := range j.db.logs {
 		known = max(known, l.seqs.Last)
 	}
+	for _, l := range j.db.logs {
+		j.passed(l)
+	}
 	for _, l := range j.db.retired {
 		if err := l.count(ctx); err != nil {
 			return err
@@ -138,6 +141,21 @@ func (j *logJudge) retired(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// passed judges a log that some column families do not read any more. The edit that says so of one has the last number of its
+// tables, so the same holds for their entries, but for those that a table need not keep.
+func (j *logJudge) passed(l *logFile) {
+	known := j.last
+	for _, other := range j.db.logs {
+		if other != l {
+			known = max(known, other.seqs.Last)
+		}
+	}
+	if l.passed > known {
+		j.foreign(l, 0, record.Warning, fmt.Sprintf("by its number some column families have its entries in tables and do not read them, and these have sequence "+
+			"numbers up to %d, of which tables, MANIFEST and other logs know none above %d: it seems to be a later log under another name", l.passed, known))
+	}
 }
 
 // count notes the sequence numbers of a log that is not read otherwise, as far as it can be read.

@@ -208,6 +208,9 @@ func TestLogsOfFamilies(t *testing.T) {
 	}{
 		{"dormant family, logs half removed", map[uint64][]byte{20: one(101, 0), 30: one(151, 0)}, 150, 0},
 		{"a family still needs the first", map[uint64][]byte{20: one(101, 1), 30: one(151, 0)}, 150, 1},
+		{"renamed, one family has done with it", map[uint64][]byte{20: one(101, 0, 1)}, 100, 1},
+		{"one family has done with it", map[uint64][]byte{20: one(101, 0, 1)}, 101, 0},
+		{"one family has done with it, and another log goes on", map[uint64][]byte{20: one(101, 0, 1), 30: one(103, 0)}, 100, 0},
 		{"flushed in one, not in the other", map[uint64][]byte{20: one(100, 0, 1), 30: one(102, 0)}, 101, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -34,6 +34,7 @@ type logFile struct {
 	// flushed is the first entry that tables had already, and how many there are.
 	flushed  flushedEntry
 	nFlushed int64
+	passed   uint64 // largest sequence number of the entries whose column families have them in tables
 }
 
 // reads reports whether the column family needs the entries of a log: those of older ones are in tables.
@@ -298,6 +299,7 @@ func (w *walLoader) add(e wal.Entry) error {
 		return nil // dropped since
 	}
 	if !ks.reads(w.log) {
+		w.log.passed = max(w.log.passed, e.Seq)
 		return nil // a table holds it
 	}
 	if e.Seq > base.MaxSequence {
