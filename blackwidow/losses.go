@@ -30,7 +30,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	return nil
 }
 
-// Unchanged implements format.StringTarget.
+// Unchanged implements format.Target.
 func (t *target) Unchanged(batch []record.StringRecord) int {
 	return loglog.Without(batch[:seconds.Unchanged(batch)])
 }

@@ -106,7 +106,7 @@ func (x *task) eachLoser(ctx context.Context, r record.Reader, names *namesakes,
 		if x.begin(h); x.drops() {
 			continue
 		}
-		if !x.isTaken() {
+		if !x.isTaken(x.header.Key) {
 			if err := x.look(); err != nil {
 				return err
 			}

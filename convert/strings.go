@@ -27,10 +27,10 @@ func (x *task) strings(batch []record.StringRecord) error {
 
 // unchanged returns how many of the first strings of a batch the target takes as they are, and moves them to its database.
 func (x *task) unchanged(batch []record.StringRecord) int {
-	if x.wholesale == nil {
+	if !x.Group.Has(record.String) {
 		return 0
 	}
-	n := x.wholesale.Unchanged(batch)
+	n := x.target.Unchanged(batch)
 	if !x.sameName {
 		n = x.takeNames(batch[:n])
 	}
@@ -42,18 +42,15 @@ func (x *task) unchanged(batch []record.StringRecord) int {
 
 // takeNames gives their names to the first strings of a batch, up to one whose name is taken, and returns how many.
 func (x *task) takeNames(batch []record.StringRecord) int {
-	last := x.lastKey
-	for i := range batch {
-		if x.hasLast && bytes.Equal(last, batch[i].Key) {
-			batch = batch[:i]
-			break
-		}
-		last, x.hasLast = batch[i].Key, true
+	if len(batch) == 0 || x.isTaken(batch[0].Key) {
+		return 0
 	}
-	if len(batch) > 0 {
-		x.takeName(last)
+	n := 1
+	for n < len(batch) && !bytes.Equal(batch[n-1].Key, batch[n].Key) {
+		n++
 	}
-	return len(batch)
+	x.takeName(batch[n-1].Key)
+	return n
 }
 
 // keepsString makes of a string what the target will have of it, and reports whether that is anything.
@@ -65,7 +62,7 @@ func (x *task) keepsString(s *record.StringRecord) bool {
 		s.Class = record.Lost
 		return false
 	}
-	if x.isTaken() {
+	if x.isTaken(h.Key) {
 		s.Class = x.giveName()
 		return false
 	}

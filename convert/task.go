@@ -48,10 +48,8 @@ type task struct {
 	*Task
 	*rules
 	target format.Target
-	// wholesale is the target, if it looks at several strings at once and has a place for them.
-	wholesale format.StringTarget
-	reader    record.Reader
-	writer    record.Writer // nil when nothing is written
+	reader record.Reader
+	writer record.Writer // nil when nothing is written
 
 	hasher   record.Hasher
 	header   record.Header // of the current record, as the target will have it
@@ -80,9 +78,6 @@ type task struct {
 func runTask(ctx context.Context, t *Task, r *rules, src format.Source, target format.Target, sh *share, write bool) (*taskResult, error) {
 	x := &task{Task: t, rules: r, target: target, losses: lossSet{}, expiring: expiringDigests{}, share: sh}
 	x.gauge = r.meter.Gauge(t.Bytes)
-	if t.Group.Has(record.String) {
-		x.wholesale, _ = target.(format.StringTarget)
-	}
 	x.findings.onError = x.gauge.Error
 	x.report = x.lose
 	x.findings.onLoss = func(kind string) {
@@ -219,7 +214,7 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 		x.reader.Settle(record.Lost)
 		return nil
 	}
-	if x.isTaken() {
+	if x.isTaken(x.header.Key) {
 		return x.taken()
 	}
 	x.hasher.Begin(&x.header)
@@ -267,9 +262,9 @@ func (x *task) begin(h *record.Header) {
 	x.header.DB = x.TargetDB
 }
 
-// isTaken reports whether the name of the current record belongs to the one before it.
-func (x *task) isTaken() bool {
-	return !x.sameName && x.hasLast && bytes.Equal(x.lastKey, x.header.Key)
+// isTaken reports whether a name belongs to the record before.
+func (x *task) isTaken(key []byte) bool {
+	return !x.sameName && x.hasLast && bytes.Equal(x.lastKey, key)
 }
 
 // takeName gives a name to a record that is kept.

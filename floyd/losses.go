@@ -35,7 +35,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	return nil
 }
 
-// Unchanged implements format.StringTarget.
+// Unchanged implements format.Target.
 func (t *target) Unchanged(batch []record.StringRecord) int {
 	for i := range batch {
 		if bytes.IndexByte(batch[i].Key, 0) >= 0 {

@@ -285,14 +285,6 @@ type Field struct {
 	Len   int
 }
 
-// StringTarget is a Target that looks at several strings at once.
-type StringTarget interface {
-	Target
-	// Unchanged returns how many of the first strings the target holds as they are: Losses and ElementLosses would change
-	// nothing and report nothing.
-	Unchanged(batch []record.StringRecord) int
-}
-
 // Target takes records.
 type Target interface {
 	// Losses lists what the target cannot hold of a record according to its header. It adjusts the
@@ -301,6 +293,9 @@ type Target interface {
 	// ElementLosses does the same for a batch of elements. It returns the batch without dropped
 	// elements.
 	ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element
+	// Unchanged returns how many of the first strings the target holds as they are: Losses and ElementLosses would change
+	// nothing and report nothing.
+	Unchanged(batch []record.StringRecord) int
 	// Groups partitions the types; each shard writes one or several groups. Formats that store all
 	// types in one order have a single group.
 	Groups() []record.TypeSet

@@ -45,7 +45,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	return nil
 }
 
-// Unchanged implements format.StringTarget.
+// Unchanged implements format.Target.
 func (t *target) Unchanged(batch []record.StringRecord) int {
 	if !t.format.wide() {
 		batch = batch[:seconds.Unchanged(batch)] // Kvrocks counts further

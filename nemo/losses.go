@@ -45,7 +45,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	return out
 }
 
-// Unchanged implements format.StringTarget.
+// Unchanged implements format.Target.
 func (t *target) Unchanged(batch []record.StringRecord) int {
 	return loglog.Without(batch[:seconds.Unchanged(batch)])
 }

@@ -43,8 +43,7 @@ func create(_ context.Context, f nemoFormat, dir string, o *format.CreateOptions
 func (t *target) Shard(n int, db string, types record.TypeSet, memory int64) (record.Writer, error) {
 	return versioned.NewShard(t.Target, versioned.ShardOptions{N: n, DB: db, Writers: len(types.Types()), Memory: memory, Version: int64(t.version),
 		Suffix: AppendSuffix(nil, Suffix{Version: t.version}),
-		Layout: func(part int) *versioned.Layout { return families[part].layout },
-		TypeOf: func(part int) record.Type { return families[part].typ }})
+		Layout: func(part int) *versioned.Layout { return families[part].layout }})
 }
 
 // separateAll puts the separators of a store.

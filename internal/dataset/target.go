@@ -199,5 +199,10 @@ func (t *Target) Abort() {
 	disk.Remove(t.dir)
 }
 
+// PartOf returns the first store that holds a type, -1 when none does.
+func (t *Target) PartOf(typ record.Type) int {
+	return slices.IndexFunc(t.parts, func(p Part) bool { return p.Types.Has(typ) })
+}
+
 // Parts is how many stores each database has.
 func (t *Target) Parts() int { return len(t.parts) }

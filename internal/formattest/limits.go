@@ -85,7 +85,7 @@ func Losses(t testing.TB, dst format.Target, h record.Header) string {
 func Unchanged(t testing.TB, dst format.Target) {
 	t.Helper()
 	plain := record.StringRecord{Key: []byte("k"), Value: []byte("v")}
-	if one := dst.(format.StringTarget).Unchanged([]record.StringRecord{plain}); one != 1 {
+	if one := dst.Unchanged([]record.StringRecord{plain}); one != 1 {
 		t.Errorf("a plain string is not held as it is")
 	}
 	sparse := append([]byte("HYLL\x01"), make([]byte, loglog.HeaderSize)...)
@@ -103,7 +103,7 @@ func Unchanged(t testing.TB, dst format.Target) {
 
 func checkUnchanged(t testing.TB, dst format.Target, plain, s record.StringRecord) {
 	t.Helper()
-	n := dst.(format.StringTarget).Unchanged([]record.StringRecord{plain, s, plain})
+	n := dst.Unchanged([]record.StringRecord{plain, s, plain})
 	if n != 1 && n != 3 {
 		t.Errorf("%d of 3 strings are held as they are, the second with key %q, a value of %d bytes, expiry %d", n, s.Key, len(s.Value), s.ExpireMS)
 	}

@@ -94,7 +94,7 @@ func Without(batch []record.StringRecord) int {
 // Strings is part of a target that holds all strings as they are, but for HyperLogLogs.
 type Strings struct{}
 
-// Unchanged implements format.StringTarget.
+// Unchanged implements format.Target.
 func (Strings) Unchanged(batch []record.StringRecord) int { return Without(batch) }
 
 // header starts a dense HyperLogLog of Redis whose cached count is stale.

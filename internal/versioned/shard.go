@@ -2,7 +2,6 @@ package versioned
 
 import (
 	"fmt"
-	"slices"
 
 	"kvferry/internal/dataset"
 	"kvferry/record"
@@ -19,16 +18,14 @@ type ShardOptions struct {
 	Writers int    // how many stores share it
 	// Layout is that of a part of the target.
 	Layout func(part int) *Layout
-	// PartOf returns the part that a key belongs to; nil where each part holds one type, TypeOf.
+	// PartOf returns the part that a key belongs to; nil where that is the one of its type.
 	PartOf func(key []byte) int
-	TypeOf func(part int) record.Type
 }
 
 // Shard writes one span of a database into its stores.
 type Shard struct {
 	o       ShardOptions
-	types   []record.Type // of the parts, where they hold one each
-	temp    string
+	target  *dataset.Target
 	db      *dataset.TargetDB
 	writers []*Writer // of the parts; nil until a record comes
 	cur     *Writer
@@ -45,40 +42,35 @@ func NewShard(t *dataset.Target, o ShardOptions) (*Shard, error) {
 		o.Memory = dataset.DefaultMemory
 	}
 	o.Memory /= int64(max(o.Writers, 1))
-	s := &Shard{o: o, db: db, temp: t.Options.TempDir, writers: make([]*Writer, t.Parts()), strings: make([][]record.StringRecord, t.Parts())}
-	for part := 0; part < t.Parts() && o.PartOf == nil; part++ {
-		s.types = append(s.types, o.TypeOf(part))
-	}
-	return s, nil
+	return &Shard{o: o, target: t, db: db, writers: make([]*Writer, t.Parts()), strings: make([][]record.StringRecord, t.Parts())}, nil
 }
 
-// route returns the part that a record belongs to; -1 for none.
-func (s *Shard) route(h *record.Header) int {
+// route returns the part that a record belongs to.
+func (s *Shard) route(t record.Type, key []byte) (part int, err error) {
 	if s.o.PartOf != nil {
-		return s.o.PartOf(h.Key)
+		return s.o.PartOf(key), nil
 	}
-	return slices.Index(s.types, h.Type)
+	if part = s.target.PartOf(t); part < 0 {
+		return part, fmt.Errorf("%s %s: %s has no such type", t, record.Quote(key), s.o.Layout(0).Format)
+	}
+	return part, nil
 }
 
 // Begin starts a record.
 func (s *Shard) Begin(h *record.Header) error {
-	part := s.route(h)
-	if part < 0 {
-		return s.noType(h)
+	part, err := s.route(h.Type, h.Key)
+	if err != nil {
+		return err
 	}
 	s.cur = s.writer(part)
 	return s.cur.Begin(h)
-}
-
-func (s *Shard) noType(h *record.Header) error {
-	return fmt.Errorf("%s %s: %s has no such type", h.Type, record.Quote(h.Key), s.o.Layout(0).Format)
 }
 
 // writer returns that of a part.
 func (s *Shard) writer(part int) *Writer {
 	if s.writers[part] == nil {
 		s.writers[part] = NewWriter(s.o.Layout(part), WriterOptions{Builder: s.db.Builder(part), Shard: s.o.N, Memory: s.o.Memory,
-			TempDir: s.temp, Version: s.o.Version, NowMS: s.o.NowMS, Suffix: s.o.Suffix})
+			TempDir: s.target.Options.TempDir, Version: s.o.Version, NowMS: s.o.NowMS, Suffix: s.o.Suffix})
 	}
 	return s.writers[part]
 }

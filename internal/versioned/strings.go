@@ -29,25 +29,19 @@ func (t *TypeWriter) writeStrings(batch []record.StringRecord) (n int, err error
 	if t.metaLane, err = laneOf(t.metas, t.metaLane, nil, nil); err != nil {
 		return 0, err
 	}
-	if t.ValueFirst {
-		return len(batch), t.writeValues(batch)
-	}
-	h := &t.h
-	t.arena = t.arena[:0]
-	t.group = store.Group{Rows: t.group.Rows[:0]}
+	t.arena, t.group = t.arena[:0], store.Group{Rows: t.group.Rows[:0]}
 	for n < len(batch) && len(t.arena) < arenaFull {
 		s := &batch[n]
 		n++
-		s.Header(h)
-		if err := t.beginMeta(h); err != nil {
+		s.Header(&t.h)
+		if err := t.beginMeta(&t.h); err != nil {
 			return 0, err
 		}
 		t.m.Value = s.Value
-		key := len(t.arena)
-		t.arena = t.w.layout.AppendMetaKey(t.arena, s.Key)
-		value := len(t.arena)
-		t.arena = t.AppendMeta(t.arena, &t.m)
-		t.group.Rows = append(t.group.Rows, store.Row{Key: t.arena[key:value], Value: t.arena[value:]})
+		t.group.Rows = append(t.group.Rows, t.stringRow())
+	}
+	if t.ValueFirst {
+		t.group.Ends, t.group.EndLen = t.arena, len(t.arena)/n
 	}
 	t.h, t.m.Key, t.m.Value = record.Header{}, nil, nil
 	err = t.metaLane.AppendGroup(&t.group)
@@ -56,28 +50,23 @@ func (t *TypeWriter) writeStrings(batch []record.StringRecord) (n int, err error
 	return n, err
 }
 
-// writeValues writes strings whose rows are the value, which is not copied, and an end.
-func (t *TypeWriter) writeValues(batch []record.StringRecord) error {
-	h := &t.h
-	t.arena, t.m.Value = t.arena[:0], nil
-	t.group = store.Group{Rows: t.group.Rows[:0]}
-	for i := range batch {
-		s := &batch[i]
-		s.Header(h)
-		if err := t.beginMeta(h); err != nil {
-			return err
-		}
+// stringRow returns the meta row of a string, for which it fills the arena: with what follows a value that comes first, which is
+// not copied, or with the row.
+func (t *TypeWriter) stringRow() store.Row {
+	if t.ValueFirst {
+		row := store.Row{Key: t.m.Key, Value: t.m.Value}
+		t.m.Value = nil
 		t.arena = t.AppendMeta(t.arena, &t.m)
-		t.group.Rows = append(t.group.Rows, store.Row{Key: s.Key, Value: s.Value})
+		return row
 	}
-	t.h, t.m.Key = record.Header{}, nil
-	t.group.Ends, t.group.EndLen = t.arena, len(t.arena)/max(len(batch), 1)
-	err := t.metaLane.AppendGroup(&t.group)
-	clear(t.group.Rows)
-	return err
+	key := len(t.arena)
+	t.arena = t.w.layout.AppendMetaKey(t.arena, t.m.Key)
+	value := len(t.arena)
+	t.arena = t.AppendMeta(t.arena, &t.m)
+	return store.Row{Key: t.arena[key:value], Value: t.arena[value:]}
 }
 
-// putValue does so for the current string.
+// putValue writes the meta row of the current string, which starts with the value.
 func (t *TypeWriter) putValue() error {
 	t.group = store.Group{Prefix: t.metaKey, Rows: append(t.group.Rows[:0], store.Row{Value: t.m.Value})}
 	t.m.Value = nil
@@ -116,9 +105,8 @@ func (s *Shard) WriteStrings(batch []record.StringRecord) error {
 
 // together returns how many strings from the first on belong to one part.
 func (s *Shard) together(batch []record.StringRecord) (part, n int, err error) {
-	h := record.Header{Type: record.String, Key: batch[0].Key}
-	if part = s.route(&h); part < 0 {
-		return 0, 0, s.noType(&h)
+	if part, err = s.route(record.String, batch[0].Key); err != nil {
+		return 0, 0, err
 	}
 	if s.o.PartOf == nil {
 		return part, len(batch), nil

@@ -106,6 +106,9 @@ func (db *database) judgeLogs(ctx context.Context) error {
 		return err
 	}
 	for _, l := range db.logs {
+		j.passed(l)
+	}
+	for _, l := range db.logs {
 		if !l.seqs.Any() {
 			continue
 		}
@@ -124,13 +127,7 @@ func (db *database) judgeLogs(ctx context.Context) error {
 // retired judges logs that by their numbers are in tables altogether. The edit of the MANIFEST that retires a log also has
 // the last sequence number: one with later numbers has another log's name.
 func (j *logJudge) retired(ctx context.Context) error {
-	known := j.last
-	for _, l := range j.db.logs {
-		known = max(known, l.seqs.Last)
-	}
-	for _, l := range j.db.logs {
-		j.passed(l)
-	}
+	known := j.known(nil)
 	for _, l := range j.db.retired {
 		if err := l.count(ctx); err != nil {
 			return err
@@ -146,16 +143,21 @@ func (j *logJudge) retired(ctx context.Context) error {
 // passed judges a log that some column families do not read any more. The edit that says so of one has the last number of its
 // tables, so the same holds for their entries, but for those that a table need not keep.
 func (j *logJudge) passed(l *logFile) {
-	known := j.last
-	for _, other := range j.db.logs {
-		if other != l {
-			known = max(known, other.seqs.Last)
-		}
-	}
-	if l.passed > known {
+	if known := j.known(l); l.passed > known {
 		j.foreign(l, 0, record.Warning, fmt.Sprintf("by its number some column families have its entries in tables and do not read them, and these have sequence "+
 			"numbers up to %d, of which tables, MANIFEST and other logs know none above %d: it seems to be a later log under another name", l.passed, known))
 	}
+}
+
+// known is the largest number that tables, MANIFEST and logs know, but for one log.
+func (j *logJudge) known(but *logFile) uint64 {
+	known := j.last
+	for _, l := range j.db.logs {
+		if l != but {
+			known = max(known, l.seqs.Last)
+		}
+	}
+	return known
 }
 
 // count notes the sequence numbers of a log that is not read otherwise, as far as it can be read.

@@ -44,9 +44,9 @@ func (f *filterWriter) grow() {
 	f.hashes = make([]uint32, 0, hashesAtOnce)
 }
 
-// emptied returns a filterWriter with the same rooms.
+// emptied returns a filterWriter with the same rooms; states of a large key are not for keeping.
 func (f *filterWriter) emptied() filterWriter {
-	out := filterWriter{full: f.full[:0], free: f.free, words: f.words, states: f.states[:0]}
+	out := filterWriter{full: f.full[:0], free: f.free, words: f.words}
 	for _, room := range f.full {
 		out.free = append(out.free, room[:0])
 	}
