@@ -36,6 +36,21 @@ func (h *Histogram) AddSome(v, n int64) {
 	h.sum += n * v
 }
 
+// addAll counts values of 0 and more, of which there are some.
+func (h *Histogram) addAll(values []int64) {
+	least, most, sum := values[0], int64(0), int64(0)
+	for _, v := range values {
+		least, most, sum = min(least, v), max(most, v), sum+v
+	}
+	h.widen(bucketOf(uint64(most)), most)
+	h.widen(bucketOf(uint64(least)), least) // last: what is widened last is the smallest of the first values
+	for _, v := range values {
+		h.buckets[bucketOf(uint64(v))]++
+	}
+	h.count += int64(len(values))
+	h.sum += sum
+}
+
 // widen makes room for a value beyond all before it, or for the first.
 func (h *Histogram) widen(i int, v int64) {
 	if h.count == 0 {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+
+	"kvferry/record"
 )
 
 // maxPrefixes is the number of prefixes counted at once. If there are more, the smaller half is folded
@@ -12,21 +14,12 @@ const maxPrefixes = 20000
 
 // PrefixStats sums up the keys with a common prefix.
 type PrefixStats struct {
-	Prefix   []byte // with the delimiter; empty: keys without one
-	Records  int64
-	Elements int64
-	Bytes    int64
-	Redis    int64 // estimated memory in Redis, in bytes
+	Prefix []byte // with the delimiter; empty: keys without one
+	Sum
 }
 
-func (p *PrefixStats) add(q *PrefixStats) {
-	p.Records += q.Records
-	p.Elements += q.Elements
-	p.Bytes += q.Bytes
-	p.Redis += q.Redis
-}
-
-// prefixes counts by prefix. Keys mostly come in order, so the last prefix is tried first.
+// prefixes counts by prefix. Keys mostly come in order, so the last prefix is tried first. Without a delimiter that is the empty
+// one, which is not among those that are listed.
 type prefixes struct {
 	delimiter []byte
 	depth     int
@@ -40,7 +33,11 @@ type prefixes struct {
 }
 
 func newPrefixes(delimiter string, depth int) *prefixes {
-	return &prefixes{delimiter: []byte(delimiter), depth: max(depth, 1), counts: make(map[string]*PrefixStats)}
+	p := &prefixes{delimiter: []byte(delimiter), depth: max(depth, 1), counts: make(map[string]*PrefixStats)}
+	if delimiter == "" {
+		p.last, p.whole = new(PrefixStats), true
+	}
+	return p
 }
 
 // of returns the prefix of a key, as a view.
@@ -56,24 +53,29 @@ func (p *prefixes) of(key []byte) []byte {
 	return key[:end]
 }
 
-// add counts a record by its key.
-func (p *prefixes) add(k *BigKey) {
-	if len(p.delimiter) == 0 {
-		return
+// holds reports whether a key has the last prefix for certain.
+func (p *prefixes) holds(key []byte) bool {
+	return p.whole && bytes.HasPrefix(key, p.last.Prefix)
+}
+
+// run returns how many strings from the first on have its prefix, and makes that the last one.
+func (p *prefixes) run(batch []record.StringRecord, ascending bool) int {
+	p.find(batch[0].Key)
+	if last := &batch[len(batch)-1]; ascending && p.holds(last.Key) {
+		return len(batch) // between two keys that start alike others do, too
 	}
-	s := p.last
-	if s == nil || !p.whole || !bytes.HasPrefix(k.Key, s.Prefix) {
-		p.find(k.Key)
-		s = p.last
+	n := 1
+	for n < len(batch) && p.holds(batch[n].Key) {
+		n++
 	}
-	s.Records++
-	s.Elements += k.Elements
-	s.Bytes += k.Bytes
-	s.Redis += k.Redis
+	return n
 }
 
 // find makes last the prefix of a key.
 func (p *prefixes) find(key []byte) {
+	if p.holds(key) {
+		return
+	}
 	prefix := p.of(key)
 	if p.last == nil || !bytes.Equal(p.last.Prefix, prefix) {
 		p.last = p.get(prefix)
@@ -97,11 +99,11 @@ func (p *prefixes) get(prefix []byte) *PrefixStats {
 func (p *prefixes) fold() {
 	all := p.sorted()
 	for _, s := range all[len(all)/2:] {
-		p.folded.add(s)
+		p.folded.add(s.Sum)
 		p.misses = max(p.misses, s.Bytes)
 		delete(p.counts, string(s.Prefix))
 	}
-	p.last = nil
+	p.last, p.whole = nil, false
 }
 
 // sorted returns the prefixes, the largest first.
@@ -118,8 +120,8 @@ func (p *prefixes) sorted() []*PrefixStats {
 
 func (p *prefixes) merge(q *prefixes) {
 	for _, s := range q.counts {
-		p.get(s.Prefix).add(s)
+		p.get(s.Prefix).add(s.Sum)
 	}
-	p.folded.add(&q.folded)
+	p.folded.add(q.folded.Sum)
 	p.misses += q.misses
 }

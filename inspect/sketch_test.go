@@ -118,7 +118,8 @@ func TestPrefixes(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"a:b:c", "a:b:d", "a:x", "a:b", "a", "a:b:", "a:b:c:d", "a:c:e"} {
-		p.add(&BigKey{Key: []byte(key), Elements: 1, Bytes: 1, Redis: 2})
+		p.find([]byte(key))
+		p.last.add(Sum{Records: 1, Elements: 1, Bytes: 1, Redis: 2})
 	}
 	for prefix, n := range map[string]int64{"a:b:": 4, "a:": 2, "": 1, "a:c:": 1} {
 		if s := p.counts[prefix]; s == nil || s.Records != n {
@@ -126,7 +127,8 @@ func TestPrefixes(t *testing.T) {
 		}
 	}
 	off := newPrefixes("", 1)
-	off.add(&BigKey{Key: []byte("a:b"), Elements: 1, Bytes: 1, Redis: 1})
+	off.find([]byte("a:b"))
+	off.last.add(Sum{Records: 1, Elements: 1, Bytes: 1, Redis: 1})
 	if len(off.counts) != 0 {
 		t.Error("no delimiter, and yet a prefix")
 	}
@@ -140,16 +142,18 @@ func TestPrefixesFold(t *testing.T) {
 		if i%2 == 0 {
 			p = b
 		}
-		p.add(&BigKey{Key: fmt.Appendf(nil, "p%06d:x", i), Elements: 1, Bytes: 10})
-		p.add(&BigKey{Key: []byte("big:x"), Elements: 2, Bytes: 5000})
+		p.find(fmt.Appendf(nil, "p%06d:x", i))
+		p.last.add(Sum{Records: 1, Elements: 1, Bytes: 10})
+		p.find([]byte("big:x"))
+		p.last.add(Sum{Records: 1, Elements: 2, Bytes: 5000})
 	}
 	a.merge(b)
 	if len(a.counts) > maxPrefixes {
 		t.Errorf("%d prefixes are counted at once", len(a.counts))
 	}
-	sum := a.folded
+	sum := a.folded.Sum
 	for _, s := range a.counts {
-		sum.add(s)
+		sum.add(s.Sum)
 	}
 	if want := int64(4 * maxPrefixes); sum.Records != want {
 		t.Errorf("%d records in all, want %d", sum.Records, want)

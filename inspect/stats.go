@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"kvferry/format"
@@ -41,16 +42,28 @@ type Stats struct {
 	Files        FileStats
 }
 
-// TypeStats counts the records of one type in one database.
-type TypeStats struct {
-	DB       string
-	Type     record.Type
+// Sum adds up records.
+type Sum struct {
 	Records  int64
 	Elements int64
 	Bytes    int64 // logical: keys, names and values, 8 for a score
+	Redis    int64 // estimated memory in Redis, in bytes
+}
+
+func (s *Sum) add(t Sum) {
+	s.Records += t.Records
+	s.Elements += t.Elements
+	s.Bytes += t.Bytes
+	s.Redis += t.Redis
+}
+
+// TypeStats counts the records of one type in one database.
+type TypeStats struct {
+	DB   string
+	Type record.Type
+	Sum
 	Disk     int64 // of the files with the type; files with several types count for each, see Shared
 	Shared   bool
-	Redis    int64 // estimated memory in Redis, in bytes
 	Expiring int64
 	Expired  int64 // expired records, not counted above
 	Sizes    Distribution
@@ -75,6 +88,14 @@ var expiryBuckets = []ExpiryBucket{
 	{Name: "within 90 days", Below: 90 * day}, {Name: "within a year", Below: 365 * day}, {Name: "later"},
 }
 
+// expiryFrom is how many milliseconds are left in a bucket at least, but in the first.
+var expiryFrom = func() (out []int64) {
+	for _, b := range expiryBuckets[:len(expiryBuckets)-1] {
+		out = append(out, b.Below.Milliseconds())
+	}
+	return out
+}()
+
 // Collect counts in one pass.
 func Collect(ctx context.Context, o *StatsOptions) (*Stats, error) {
 	scan := o.Scan
@@ -85,8 +106,9 @@ func Collect(ctx context.Context, o *StatsOptions) (*Stats, error) {
 	err := scan.run(ctx, func(p Part) visitor {
 		v := newStatsVisitor(o, p.DB)
 		v.into = all
+		v.ascending = !p.Span.IsSection() && scan.Source.Sorted()
 		for _, t := range []*top{&v.byBytes, &v.byElem, &v.byRedis} {
-			t.ascending = !p.Span.IsSection() && scan.Source.Sorted()
+			t.ascending = v.ascending
 		}
 		return v
 	})
@@ -104,15 +126,13 @@ func Collect(ctx context.Context, o *StatsOptions) (*Stats, error) {
 
 // typeCount counts one type.
 type typeCount struct {
-	records, elements, bytes, redis, expiring, expired int64
-	sizes, lengths, keySizes                           Histogram
+	Sum
+	expiring, expired        int64
+	sizes, lengths, keySizes Histogram
 }
 
 func (c *typeCount) merge(d *typeCount) {
-	c.records += d.records
-	c.elements += d.elements
-	c.bytes += d.bytes
-	c.redis += d.redis
+	c.add(d.Sum)
 	c.expiring += d.expiring
 	c.expired += d.expired
 	c.sizes.Merge(&d.sizes)
@@ -126,13 +146,16 @@ type statsVisitor struct {
 	types           map[record.Part]*typeCount
 	cur             *typeCount
 	curPart         record.Part
-	big             BigKey // the current record
+	big             BigKey // room for one
 	byBytes, byElem top
 	byRedis         top
+	floor           Sum              // records whose numbers are not above these are not among the largest
 	meter           *footprint.Meter // nil: nothing is estimated
 	prefixes        *prefixes
-	expiry          []int64 // expired, the buckets, never
+	expiry          []int64 // expired, the buckets
 	expiryRedis     []int64
+	ascending       bool    // records come in order
+	sizes, weights  []int64 // room for those of strings
 	into            *statsVisitor
 	db              string
 }
@@ -144,9 +167,10 @@ func newStatsVisitor(o *StatsOptions, db string) *statsVisitor {
 		byBytes:     top{n: o.Top, measure: func(k *BigKey) int64 { return k.Bytes }},
 		byElem:      top{n: o.Top, measure: func(k *BigKey) int64 { return k.Elements }},
 		prefixes:    newPrefixes(o.Delimiter, o.Depth),
-		expiry:      make([]int64, len(expiryBuckets)+2),
+		expiry:      make([]int64, 1+len(expiryBuckets)),
 		db:          db,
-		expiryRedis: make([]int64, len(expiryBuckets)+2),
+		floor:       Sum{Bytes: -1, Elements: -1, Redis: -1},
+		expiryRedis: make([]int64, 1+len(expiryBuckets)),
 	}
 	if o.Redis {
 		v.byRedis = top{n: o.Top, measure: func(k *BigKey) int64 { return k.Redis }}
@@ -184,76 +208,122 @@ func (v *statsVisitor) record(h *record.Header, e *elements) error {
 		}
 	}
 	if err == nil && (n > 0 || h.Type == record.Stream) {
-		c, b := v.count(record.Part{DB: v.db, Type: h.Type}), &v.big
-		*b = BigKey{DB: v.db, Type: h.Type, Key: h.Key, Bytes: size, Elements: n, ExpireMS: h.ExpireMS}
+		sum := Sum{Records: 1, Elements: n, Bytes: size}
 		if v.meter != nil {
-			b.Redis = v.meter.Bytes()
+			sum.Redis = v.meter.Bytes()
 		}
+		c := v.count(record.Part{DB: v.db, Type: h.Type})
 		c.lengths.Add(n)
-		v.add(c, h.Expired)
+		c.sizes.Add(size)
+		c.keySizes.Add(int64(len(h.Key)))
+		if h.ExpireMS != 0 {
+			v.expires(c, h.ExpireMS, h.Expired, sum.Redis)
+		}
+		if v.ranks(&sum) {
+			v.rank(h.Type, h.Key, h.ExpireMS, &sum)
+		}
+		c.add(sum)
+		v.prefixes.find(h.Key)
+		v.prefixes.last.add(sum)
 	}
 	return err
 }
 
+// strings goes through a batch once for each thing to count: that is faster than to count everything of one string after the other.
 func (v *statsVisitor) strings(batch []record.StringRecord) {
-	c, b := v.count(record.Part{DB: v.db, Type: record.String}), &v.big
-	b.DB, b.Type, b.Elements = v.db, record.String, 1
+	c := v.count(record.Part{DB: v.db, Type: record.String})
+	sizes, redis := v.measure(batch)
+	c.sizes.addAll(sizes)
 	c.lengths.AddSome(1, int64(len(batch)))
+	c.addKeys(batch)
 	for i := range batch {
-		s := &batch[i]
-		b.Key, b.Bytes, b.ExpireMS = s.Key, int64(len(s.Key)+len(s.Value)), s.ExpireMS
-		if v.meter != nil {
-			v.weigh(s)
+		if s := &batch[i]; s.ExpireMS != 0 {
+			v.expires(c, s.ExpireMS, s.Expired, redis[i])
 		}
-		v.add(c, s.Expired)
+	}
+	if v.ranks(&Sum{Elements: 1, Bytes: slices.Max(sizes), Redis: slices.Max(redis)}) {
+		for i := range batch {
+			v.rank(record.String, batch[i].Key, batch[i].ExpireMS, &Sum{Elements: 1, Bytes: sizes[i], Redis: redis[i]})
+		}
+	}
+	for len(batch) > 0 {
+		n := v.prefixes.run(batch, v.ascending)
+		sum := Sum{Records: int64(n), Elements: int64(n)}
+		for i := range n {
+			sum.Bytes += sizes[i]
+			sum.Redis += redis[i]
+		}
+		c.add(sum)
+		v.prefixes.last.add(sum)
+		batch, sizes, redis = batch[n:], sizes[n:], redis[n:]
+	}
+}
+
+// measure returns the sizes of strings, and what they would take in Redis: 0 if nothing is estimated.
+func (v *statsVisitor) measure(batch []record.StringRecord) (sizes, redis []int64) {
+	v.sizes = slices.Grow(v.sizes[:0], len(batch))[:len(batch)]
+	v.weights = slices.Grow(v.weights[:0], len(batch))[:len(batch)]
+	for i := range batch {
+		v.sizes[i] = int64(len(batch[i].Key) + len(batch[i].Value))
+	}
+	for i := range batch {
+		if v.weights[i] = 0; v.meter != nil {
+			v.weights[i] = v.weigh(&batch[i])
+		}
+	}
+	return v.sizes, v.weights
+}
+
+// addKeys counts the lengths of keys, of which many in a row are the same.
+func (c *typeCount) addKeys(batch []record.StringRecord) {
+	for len(batch) > 0 {
+		size, n := len(batch[0].Key), 1
+		for n < len(batch) && len(batch[n].Key) == size {
+			n++
+		}
+		c.keySizes.AddSome(int64(size), int64(n))
+		batch = batch[n:]
 	}
 }
 
 // weigh estimates what a string would take in Redis.
-func (v *statsVisitor) weigh(s *record.StringRecord) {
+func (v *statsVisitor) weigh(s *record.StringRecord) int64 {
 	var h record.Header
 	s.Header(&h)
 	v.meter.Begin(&h)
 	v.meter.Elements([]record.Element{{Value: s.Value}})
-	v.big.Redis = v.meter.Bytes()
+	return v.meter.Bytes()
 }
 
-// add counts the record in big, but for its length.
-func (v *statsVisitor) add(c *typeCount, expired bool) {
-	b := &v.big
-	c.records++
-	c.elements += b.Elements
-	c.bytes += b.Bytes
-	c.redis += b.Redis
-	c.sizes.Add(b.Bytes)
-	c.keySizes.Add(int64(len(b.Key)))
-	bucket := len(v.expiry) - 1
-	if b.ExpireMS != 0 {
-		c.expiring++
-		bucket = v.bucket(b.ExpireMS, expired)
-	}
-	v.expiry[bucket]++
-	v.expiryRedis[bucket] += b.Redis
-	if !v.byBytes.small(b.Bytes) || !v.byElem.small(b.Elements) || !v.byRedis.small(b.Redis) {
-		v.byBytes.add(b)
-		v.byElem.add(b)
-		v.byRedis.add(b)
-	}
-	v.prefixes.add(b)
+// ranks reports whether a record may be one of the largest.
+func (v *statsVisitor) ranks(s *Sum) bool {
+	return s.Bytes > v.floor.Bytes || s.Elements > v.floor.Elements || s.Redis > v.floor.Redis
 }
 
-// bucket returns the index in expiry of a record that expires.
-func (v *statsVisitor) bucket(expireMS int64, expired bool) int {
-	if expired {
-		return 0
-	}
-	left := expireMS - v.now
-	for i, b := range expiryBuckets {
-		if b.Below == 0 || left < b.Below.Milliseconds() {
-			return 1 + i
+// rank puts a record among the largest if it is one.
+func (v *statsVisitor) rank(t record.Type, key []byte, expireMS int64, s *Sum) {
+	k := &v.big
+	*k = BigKey{DB: v.db, Type: t, Key: key, Bytes: s.Bytes, Redis: s.Redis, Elements: s.Elements, ExpireMS: expireMS}
+	v.byBytes.add(k)
+	v.byElem.add(k)
+	v.byRedis.add(k)
+	v.floor = Sum{Bytes: v.byBytes.floor(), Elements: v.byElem.floor(), Redis: v.byRedis.floor()}
+}
+
+// expires counts a record that expires.
+func (v *statsVisitor) expires(c *typeCount, expireMS int64, expired bool, redis int64) {
+	bucket := 0
+	if !expired {
+		bucket = 1
+		for _, from := range expiryFrom {
+			if expireMS-v.now >= from {
+				bucket++
+			}
 		}
 	}
-	return len(expiryBuckets)
+	c.expiring++
+	v.expiry[bucket]++
+	v.expiryRedis[bucket] += redis
 }
 
 // skip counts a record that is left out.
@@ -293,30 +363,39 @@ func (v *statsVisitor) stats(o *StatsOptions) *Stats {
 			}
 		}
 	}
-	s.Expiry = append(s.Expiry, ExpiryBucket{Name: "expired", Records: v.expiry[0], Redis: v.expiryRedis[0]})
-	for i, b := range expiryBuckets {
-		b.Records, b.Redis = v.expiry[1+i], v.expiryRedis[1+i]
-		s.Expiry = append(s.Expiry, b)
-	}
-	last := len(v.expiry) - 1
-	s.Expiry = append(s.Expiry, ExpiryBucket{Name: "never", Records: v.expiry[last], Redis: v.expiryRedis[last]})
+	s.Expiry = v.byExpiry()
 	s.MorePrefixes = v.prefixes.folded
 	for i, p := range v.prefixes.sorted() {
 		if i < o.Top {
 			s.Prefixes = append(s.Prefixes, *p)
 		} else {
-			s.MorePrefixes.add(p)
+			s.MorePrefixes.add(p.Sum)
 		}
 	}
 	return s
+}
+
+// byExpiry returns the expiry histogram. The records that are in no bucket never expire.
+func (v *statsVisitor) byExpiry() []ExpiryBucket {
+	out := append([]ExpiryBucket{{Name: "expired"}}, expiryBuckets...)
+	never := ExpiryBucket{Name: "never"}
+	for _, c := range v.types {
+		never.Records += c.Records - c.expiring
+		never.Redis += c.Redis
+	}
+	for i := range out {
+		out[i].Records, out[i].Redis = v.expiry[i], v.expiryRedis[i]
+		never.Redis -= v.expiryRedis[i]
+	}
+	return append(out, never)
 }
 
 // redis is what all records would take in Redis, with the tables that keys stand in.
 func (v *statsVisitor) redis() (sum int64) {
 	keys, expiring := map[string]int64{}, map[string]int64{}
 	for p, c := range v.types {
-		sum += c.redis
-		keys[p.DB] += c.records
+		sum += c.Redis
+		keys[p.DB] += c.Records
 		expiring[p.DB] += c.expiring
 	}
 	for db, n := range keys {
@@ -326,8 +405,8 @@ func (v *statsVisitor) redis() (sum int64) {
 }
 
 func (c *typeCount) stats(o *StatsOptions, db string, t record.Type) TypeStats {
-	s := TypeStats{DB: db, Type: t, Records: c.records, Elements: c.elements, Bytes: c.bytes, Redis: c.redis, Expiring: c.expiring,
-		Expired: c.expired, Sizes: c.sizes.Distribution(), Lengths: c.lengths.Distribution(), KeySizes: c.keySizes.Distribution()}
+	s := TypeStats{DB: db, Type: t, Sum: c.Sum, Expiring: c.expiring, Expired: c.expired,
+		Sizes: c.sizes.Distribution(), Lengths: c.lengths.Distribution(), KeySizes: c.keySizes.Distribution()}
 	src := o.Scan.Source
 	s.Disk = src.Size(db, record.Of(t))
 	for _, g := range format.Together(src, db, src.Types(db)) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"container/heap"
+	"math"
 	"slices"
 
 	"kvferry/record"
@@ -25,20 +26,29 @@ type top struct {
 	n       int
 	measure func(*BigKey) int64
 	keys    []BigKey // a heap, the smallest first
-	least   int64    // measure of the smallest
 	// ascending is true if keys are added in order, so that the later of two equally large ones
 	// never wins.
 	ascending bool
 }
 
-// small reports whether a key of this measure is certainly not one of the largest.
-func (t *top) small(measure int64) bool {
-	return t.n <= 0 || t.ascending && measure <= t.least && len(t.keys) == t.n
+// floor is the largest measure of a key that is certainly not one of the largest; -1 if there is none.
+func (t *top) floor() int64 {
+	if t.n <= 0 {
+		return math.MaxInt64
+	}
+	if len(t.keys) < t.n {
+		return -1
+	}
+	least := t.measure(&t.keys[0])
+	if !t.ascending {
+		least--
+	}
+	return least
 }
 
 // add adds a key, which it copies if it keeps it.
 func (t *top) add(k *BigKey) {
-	if t.n <= 0 || t.small(t.measure(k)) || len(t.keys) == t.n && t.compare(k, &t.keys[0]) >= 0 {
+	if t.n <= 0 || t.measure(k) <= t.floor() || len(t.keys) == t.n && t.compare(k, &t.keys[0]) >= 0 {
 		return
 	}
 	if len(t.keys) == t.n {
@@ -47,7 +57,6 @@ func (t *top) add(k *BigKey) {
 	kept := *k
 	kept.Key = bytes.Clone(k.Key)
 	heap.Push(t, kept)
-	t.least = t.measure(&t.keys[0])
 }
 
 // compare puts larger keys first, and equally large ones in the order of the dump.

@@ -29,7 +29,7 @@ func pageStats() *inspect.Stats {
 	s := &inspect.Stats{Format: "nemo", Databases: []string{"0", "1"}, NowMS: 1700000000000}
 	for i, t := range []record.Type{record.String, record.Hash, record.List, record.Set, record.ZSet, record.Stream} {
 		n := int64(i + 1)
-		s.Types = append(s.Types, inspect.TypeStats{DB: "0", Type: t, Records: 100 * n, Elements: 1000 / n, Bytes: 5000 * n * n, Disk: 4000 * n,
+		s.Types = append(s.Types, inspect.TypeStats{DB: "0", Type: t, Sum: inspect.Sum{Records: 100 * n, Elements: 1000 / n, Bytes: 5000 * n * n}, Disk: 4000 * n,
 			Expiring: n, Expired: i64(t == record.Hash), Shared: t == record.Stream,
 			Sizes: sizes(1, 10, 100, 1000*n, 100000), Lengths: sizes(0, 1, n, 1<<20), KeySizes: sizes(3, 9)})
 	}
@@ -38,8 +38,8 @@ func pageStats() *inspect.Stats {
 		s.TopBytes = append(s.TopBytes, inspect.BigKey{DB: "0", Type: record.Hash, Key: []byte(key), Bytes: int64(900 - i), Elements: int64(i), ExpireMS: int64(i) * 1e12})
 	}
 	s.TopElements = s.TopBytes[:2]
-	s.Prefixes = []inspect.PrefixStats{{Prefix: []byte("user:"), Records: 5, Elements: 6, Bytes: 7}, {Records: 1, Elements: 1, Bytes: 1}}
-	s.MorePrefixes = inspect.PrefixStats{Records: 3, Elements: 3, Bytes: 3}
+	s.Prefixes = []inspect.PrefixStats{{Prefix: []byte("user:"), Sum: inspect.Sum{Records: 5, Elements: 6, Bytes: 7}}, {Sum: inspect.Sum{Records: 1, Elements: 1, Bytes: 1}}}
+	s.MorePrefixes = inspect.PrefixStats{Sum: inspect.Sum{Records: 3, Elements: 3, Bytes: 3}}
 	s.PrefixMisses = 12
 	g := inspect.Garbage{Keyspace: "hash", Bytes: 1000, Freed: 300}
 	g.Rows[record.Copied], g.Rows[record.Stale], g.Rows[record.Orphan], g.Entries, g.Visible, g.Superseded, g.Tombstones = 70, 10, 5, 100, 85, 10, 5
