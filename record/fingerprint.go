@@ -218,12 +218,19 @@ func (h *Hasher) AddTo(d *Digest, hd *Header) {
 	if len(h.waiting) > 0 {
 		sum = sum.Add(HashBytes(h.waiting))
 	}
-	b := appendRecord(h.header[:0], h.typ, hd.Key, hd.ExpireMS, h.count, sum)
-	at := len(b) - numbersLen
-	b = append(b, h.last...)
+	b := slices.Grow(h.header[:0], maxRecord+len(hd.Key)+len(h.last))
+	n := putRecord(b[:cap(b)], h.typ, hd.Key, hd.ExpireMS, h.count, &sum)
+	b = append(b[:n], h.last...)
 	h.header = b
+	r := HashBytes(b)
+	d.Records++
+	d.Elements += h.count
+	d.Millis = d.Millis.Add(r)
+	if hd.ExpireMS != 0 {
+		r = hashSeconds(b, n-numbersLen, hd.ExpireMS)
+	}
+	d.Seconds = d.Seconds.Add(r)
 	d.New = d.New || h.grown
-	d.add(b, at, hd.ExpireMS, h.count)
 }
 
 // Strings adds the digests of whole strings to d. It puts down the bytes of all before it hashes the first.
@@ -268,48 +275,66 @@ func (h *Hasher) hashValues(batch []StringRecord) {
 
 // hashStrings hashes the records of strings whose elements were hashed.
 func (h *Hasher) hashStrings(d *Digest, batch []StringRecord) {
-	b := h.header[:0]
+	need := 0
 	for i := range batch {
-		b = appendRecord(b, String, batch[i].Key, batch[i].ExpireMS, 1, h.sums[i])
-		h.ends[i] = len(b)
+		need += maxRecord + len(batch[i].Key)
 	}
+	b := slices.Grow(h.header[:0], need)[:need]
 	h.header = b
-	var sum Digest
 	at := 0
 	for i := range batch {
-		end := h.ends[i]
-		sum.add(b[at:end], end-at-numbersLen, batch[i].ExpireMS, 1)
+		at += putRecord(b[at:], String, batch[i].Key, batch[i].ExpireMS, 1, &h.sums[i])
+		h.ends[i] = at
+	}
+	var millis, seconds Sum128
+	at = 0
+	for i := range batch {
+		end, ms := h.ends[i], batch[i].ExpireMS
+		r := HashBytes(b[at:end])
+		millis = millis.Add(r)
+		if ms != 0 {
+			r = hashSeconds(b[at:end], end-at-numbersLen, ms)
+		}
+		seconds = seconds.Add(r)
 		at = end
 	}
-	d.Add(sum)
+	d.Add(Digest{Records: int64(len(batch)), Elements: int64(len(batch)), Millis: millis, Seconds: seconds})
 }
 
-// appendRecord appends the bytes that the digest of a record is taken of, but for the last id of a stream.
+// hashSeconds hashes the bytes of a record with the expiry, which stands at at, in seconds.
+func hashSeconds(b []byte, at int, expireMS int64) Sum128 {
+	binary.LittleEndian.PutUint64(b[at:], uint64(CeilSeconds(expireMS)))
+	return HashBytes(b)
+}
+
+// maxRecord is how many bytes putRecord puts besides the key, at most.
+const maxRecord = 2 + binary.MaxVarintLen64 + numbersLen
+
+// putRecord puts the bytes that the digest of a record is taken of, but for the last id of a stream, and returns how many.
 //
 //	10 type s(key) expiry(LE64) count(LE64) sum(LE128)
-func appendRecord(dst []byte, t Type, key []byte, expireMS, count int64, sum Sum128) []byte {
-	b := appendSized(append(dst, tagRecord, byte(t)), key)
-	at := len(b)
-	b = slices.Grow(b, numbersLen)[:at+numbersLen]
-	numbers := b[at:]
+func putRecord(b []byte, t Type, key []byte, expireMS, count int64, sum *Sum128) int {
+	b[0], b[1] = tagRecord, byte(t)
+	n := 2 + binary.PutUvarint(b[2:], uint64(len(key)))
+	n += putShort(b[n:], key)
+	numbers := b[n : n+numbersLen]
 	binary.LittleEndian.PutUint64(numbers, uint64(expireMS))
 	binary.LittleEndian.PutUint64(numbers[8:], uint64(count))
 	binary.LittleEndian.PutUint64(numbers[16:], sum.Lo)
 	binary.LittleEndian.PutUint64(numbers[24:], sum.Hi)
-	return b
+	return n + numbersLen
 }
 
-// add adds a record whose digest is taken of b, in which its expiry stands at at.
-func (d *Digest) add(b []byte, at int, expireMS, count int64) {
-	r := HashBytes(b)
-	d.Records++
-	d.Elements += count
-	d.Millis = d.Millis.Add(r)
-	if expireMS != 0 {
-		binary.LittleEndian.PutUint64(b[at:], uint64(CeilSeconds(expireMS)))
-		r = HashBytes(b)
+// putShort is copy, which costs a call, but for lengths that most keys have.
+func putShort(dst, src []byte) int {
+	n := len(src)
+	if n < 16 || n > 32 {
+		return copy(dst, src)
 	}
-	d.Seconds = d.Seconds.Add(r)
+	first, last := [16]byte(src), [16]byte(src[n-16:])
+	dst = dst[:n]
+	*(*[16]byte)(dst), *(*[16]byte)(dst[n-16:]) = first, last
+	return n
 }
 
 // AppendElement appends the bytes of an element that are hashed:

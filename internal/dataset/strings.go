@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 
+	"kvferry/internal/scratch"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -169,10 +170,19 @@ func (s *stringRows) Settle(c record.Class) {
 
 // settle counts the rows that were returned.
 func (s *stringRows) settle() {
+	copied, held := int64(0), 0
 	for i := range s.batch[:s.next] {
-		s.tally.Rows[s.batch[i].Class]++
+		row := &s.batch[i]
+		if held += len(row.Value); row.Class == record.Copied {
+			copied++
+		} else {
+			s.tally.Rows[row.Class]++
+		}
 	}
-	clear(s.batch) // large values would be held
+	s.tally.Rows[record.Copied] += copied
+	if held > scratch.Large {
+		clear(s.batch)
+	}
 	s.batch, s.next = nil, 0
 }
 

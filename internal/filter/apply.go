@@ -174,7 +174,12 @@ func (r *selected) Strings(bound []byte) ([]record.StringRecord, error) {
 // admitted moves those of a batch that are selected to its front and returns them, in their order.
 func (r *selected) admitted(batch []record.StringRecord) []record.StringRecord {
 	n := 0
-	for i := range batch {
+	if r.all {
+		for n < len(batch) && !batch[n].Expired {
+			n++
+		}
+	}
+	for i := n; i < len(batch); i++ {
 		s := &batch[i]
 		if !r.all || s.Expired {
 			s.Header(&r.head)

@@ -206,10 +206,10 @@ func (p *Pass) openStrings() (record.Reader, error) {
 
 // DecodeStrings implements dataset.StringPass.
 func (p *Pass) DecodeStrings(dst []record.StringRecord, rows []store.Row, batch store.Batcher) int {
-	n, plain := 0, p.store.strings.Plain
+	n, plain, db, now := 0, p.store.strings.Plain, p.store.DB, p.now
 	for i := range rows {
 		row, s := &rows[i], &dst[n] // set field by field: a struct would be built elsewhere and copied
-		s.DB, s.Key, s.Class = p.store.DB, row.Key, record.Copied
+		s.DB, s.Key, s.Class = db, row.Key, record.Copied
 		ok := false
 		if plain != nil {
 			s.Value, s.ExpireMS, ok = plain(row.Value)
@@ -217,7 +217,7 @@ func (p *Pass) DecodeStrings(dst []record.StringRecord, rows []store.Row, batch 
 		if !ok && !p.decodeString(s, row, batch, i) {
 			continue
 		}
-		s.Expired = s.ExpireMS != 0 && s.ExpireMS < p.now
+		s.Expired = s.ExpireMS != 0 && s.ExpireMS < now
 		n++
 	}
 	p.m.Value = nil // it would be held
