@@ -1,0 +1,120 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"kvferry/internal/filter"
+	"kvferry/record"
+)
+
+// oneValue reads a record of one element.
+type oneValue struct {
+	record.Reader
+	value []byte
+	read  bool
+}
+
+func (r *oneValue) Read(dst []record.Element) (int, error) {
+	if r.read {
+		return 0, io.EOF
+	}
+	r.read = true
+	dst[0] = record.Element{Value: r.value}
+	return 1, nil
+}
+
+// someStrings makes strings with and without prefixes and expiries, in order or not.
+func someStrings(rnd *rand.Rand, ascending bool) (all []record.StringRecord) {
+	prefixes := []string{"", "a:", "a:b:", "user:", "user", "user:x:", ":"}
+	for i := range rnd.Intn(300) {
+		s := record.StringRecord{DB: "0", Key: fmt.Appendf(nil, "%s%d", prefixes[rnd.Intn(len(prefixes))], rnd.Intn(100000)),
+			Value: make([]byte, rnd.Intn(1<<rnd.Intn(12)))}
+		if i%7 == 0 {
+			s.Key = s.Key[:rnd.Intn(len(s.Key)+1)]
+		}
+		if rnd.Intn(3) == 0 {
+			s.ExpireMS = now.UnixMilli() + int64(time.Duration(rnd.Int63n(int64(2*365*day))-int64(day)).Milliseconds()>>rnd.Intn(20))
+			s.Expired = s.ExpireMS < now.UnixMilli()
+		}
+		all = append(all, s)
+	}
+	if ascending {
+		slices.SortFunc(all, func(a, b record.StringRecord) int { return bytes.Compare(a.Key, b.Key) })
+		all = slices.CompactFunc(all, func(a, b record.StringRecord) bool { return bytes.Equal(a.Key, b.Key) })
+	}
+	return all
+}
+
+// Strings that come in batches count as those that come one by one.
+func TestStatsOfStrings(t *testing.T) {
+	rnd := rand.New(rand.NewSource(11))
+	for round := range 200 {
+		ascending := round%2 == 0
+		o := &StatsOptions{Scan: *scanOf(newFake()), Top: rnd.Intn(5), Delimiter: []string{":", "", "::"}[rnd.Intn(3)], Depth: rnd.Intn(3), Redis: rnd.Intn(2) == 0}
+		visitor := func() *statsVisitor {
+			v := newStatsVisitor(o, "0")
+			v.ascending, v.byBytes.ascending, v.byElem.ascending, v.byRedis.ascending = ascending, ascending, ascending, ascending
+			return v
+		}
+		batches, single := visitor(), visitor()
+		for all := someStrings(rnd, ascending); len(all) > 0; {
+			n := 1 + rnd.Intn(len(all))
+			batches.strings(all[:n])
+			for i := range all[:n] {
+				var h record.Header
+				all[i].Header(&h)
+				if err := single.record(&h, newElements(context.Background(), &oneValue{value: all[i].Value})); err != nil {
+					t.Fatal(err)
+				}
+			}
+			all = all[n:]
+		}
+		if got, want := batches.stats(o), single.stats(o); !reflect.DeepEqual(got, want) {
+			t.Fatalf("round %d, %+v: in batches\n%+v\none by one\n%+v", round, o, got, want)
+		}
+	}
+}
+
+// What is in no bucket never expires.
+func TestStatsByExpiry(t *testing.T) {
+	at := func(d time.Duration) int64 { return now.Add(d).UnixMilli() }
+	src := newFake(
+		rec(record.String, "a", value("1")),
+		rec(record.Set, "b", member("1")).expires(at(-time.Second)),
+		rec(record.String, "c", value("1")).expires(at(time.Hour-time.Millisecond)),
+		rec(record.String, "d", value("1")).expires(at(time.Hour)),
+		rec(record.Hash, "e", pair("f", "v")).expires(at(365*day-time.Millisecond)),
+		rec(record.Hash, "f", pair("f", "v")).expires(at(365*day)),
+		rec(record.Hash, "g", pair("f", "v")),
+	)
+	for _, keep := range []bool{false, true} {
+		s := statsOf(t, src, func(o *StatsOptions) {
+			o.Redis = true
+			o.Scan.Selection = &filter.Selection{KeepExpired: keep}
+		})
+		got, redis := "", int64(0)
+		for _, b := range s.Expiry {
+			got += fmt.Sprintf("%s %d, ", b.Name, b.Records)
+			redis += b.Redis
+		}
+		want := "expired 1, within an hour 1, within a day 1, within a week 0, within 30 days 0, within 90 days 0, within a year 1, later 1, never 2, "
+		if got != want {
+			t.Errorf("expired records kept: %v: %s, want %s", keep, got, want)
+		}
+		var sum int64
+		for _, c := range s.Types {
+			sum += c.Redis
+		}
+		if redis != sum {
+			t.Errorf("expired records kept: %v: buckets have %d bytes in Redis, types %d", keep, redis, sum)
+		}
+	}
+}
