@@ -18,6 +18,7 @@ import (
 //	last sequence               the MANIFEST has the last number there was when it was written: logs begin at the next
 //	                            one or below it, and reach it
 //	one log, the next log       no number is left out and none comes twice
+//	logs that are needed        have entries, if the MANIFEST says that they had when a later one was begun
 //	logs no longer needed       have no number above those of tables, MANIFEST and the others
 //
 // A log that no column family takes an entry of, as one that was about to be removed, proves nothing: those behind it may
@@ -105,6 +106,7 @@ func (db *database) judgeLogs(ctx context.Context) error {
 	if err := j.retired(ctx); err != nil {
 		return err
 	}
+	j.unflushed()
 	for _, l := range db.logs {
 		j.passed(l)
 	}
@@ -147,6 +149,28 @@ func (j *logJudge) passed(l *logFile) {
 		j.foreign(l, 0, record.Warning, fmt.Sprintf("by its number some column families have its entries in tables and do not read them, and these have sequence "+
 			"numbers up to %d, of which tables, MANIFEST and other logs know none above %d: it seems to be a later log under another name", l.passed, known))
 	}
+}
+
+// unflushed judges the logs that by the MANIFEST hold what no table has. Without any log it may be a checkpoint, which is
+// reported elsewhere; a server at work may have flushed since.
+func (j *logJudge) unflushed() {
+	from, to := j.db.version.Unflushed()
+	if from == to || len(j.db.logs) == 0 || j.db.opts.AllowLive || j.db.behind {
+		return
+	}
+	where := record.Place{File: j.db.version.Name, Off: record.NoOffset, Level: -1}
+	for _, l := range j.db.logs {
+		if l.number >= to {
+			break
+		}
+		if l.seqs.Any() {
+			return
+		}
+		where.File = l.name
+	}
+	j.db.report(record.Finding{Kind: record.FindLogGap, Severity: record.Error, Place: where, Detail: fmt.Sprintf("the MANIFEST says that logs from "+
+		"%06d up to, but without, %06d have writes that are in no table, and these logs are empty or missing: the writes are lost; bring back "+
+		"the logs that were beside these tables", from, to)})
 }
 
 // known is the largest number that tables, MANIFEST and logs know, but for one log.

@@ -18,6 +18,7 @@ import (
 	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/logfile"
+	"kvferry/store/rocks/manifest"
 	"kvferry/store/rocks/wal"
 )
 
@@ -83,6 +84,47 @@ func TestLogSequences(t *testing.T) {
 				t.Errorf("findings %+v, want %q", *found, tt.want)
 			}
 		})
+	}
+}
+
+// TestUnflushedLogs: the MANIFEST says that logs from 20 up to 30 have entries that are in no table.
+func TestUnflushedLogs(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		logs map[int][][]byte
+		live bool
+		want string
+	}{
+		{name: "there", logs: map[int][][]byte{20: {written(101, 3)}, 30: nil}},
+		{name: "there under another number", logs: map[int][][]byte{25: {written(101, 3)}, 30: nil}},
+		{name: "empty", logs: map[int][][]byte{20: nil, 30: nil}, want: "error log-gap 20"},
+		{name: "missing", logs: map[int][][]byte{30: nil}, want: "error log-gap MANIFEST-000005"},
+		{name: "missing, and written since", logs: map[int][][]byte{30: {written(104, 3)}}, want: "error log-gap MANIFEST-000005"},
+		{name: "of a server at work", logs: map[int][][]byte{30: nil}, live: true},
+		{name: "as in a checkpoint", want: "warning no-log MANIFEST-000005"},
+	} {
+		d := handmade.NewDB(t)
+		d.Family(1, "one", handmade.BytewiseName)
+		d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 50, ""), handmade.Put("b", 100, ""))
+		flush := func(family, log, lowest uint64) {
+			d.Edit(handmade.EditFamily(family), handmade.EditNumber(manifest.TagLogNumber, log), handmade.EditNumber(manifest.TagMinLogToKeep, lowest),
+				handmade.EditNumber(manifest.TagNextFileNumber, 90))
+		}
+		flush(0, 20, 15)
+		flush(1, 20, 20)
+		flush(0, 30, 20)
+		for n, records := range tt.logs {
+			d.File(fmt.Sprintf("%06d.log", n), handmade.Log(uint64(n), false, records...))
+		}
+		d.LastSeq = 103
+		_, found := openFindings(t, d.Finish(), store.Options{AllowLive: tt.live})
+		var got []string
+		for _, f := range *found {
+			got = append(got, fmt.Sprint(f.Severity, " ", f.Kind, " ", strings.TrimSuffix(strings.TrimLeft(f.Place.File, "0"), ".log")))
+		}
+		if fmt.Sprint(got) != strings.TrimSpace("["+tt.want+"]") {
+			t.Errorf("%s: findings %+v, want %q", tt.name, *found, tt.want)
+		}
 	}
 }
 

@@ -440,3 +440,45 @@ func TestOnlyZeros(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestUnflushed: what flushes say about logs. The edits are of families 0 and 1, with the numbers that engines give them.
+func TestUnflushed(t *testing.T) {
+	logOf := func(family, log uint64) []byte {
+		return slices.Concat(handmade.EditFamily(family), handmade.EditNumber(TagLogNumber, log), handmade.EditNumber(TagNextFileNumber, 90))
+	}
+	lowest := func(log uint64) []byte {
+		return slices.Concat(handmade.EditNumber(TagMinLogToKeep, log), handmade.EditNumber(TagNextFileNumber, 90))
+	}
+	start := [][]byte{logOf(0, 20), lowest(20), logOf(1, 20)}
+	for _, tt := range []struct {
+		name     string
+		edits    [][]byte
+		from, to uint64
+	}{
+		{name: "a start", edits: start},
+		{name: "one flush", edits: append(start[:3:3], logOf(0, 30), lowest(20))},
+		{name: "a log that others need", edits: append(start[:3:3], logOf(0, 30), lowest(20), logOf(1, 30), lowest(30), logOf(0, 40), lowest(30)), from: 30, to: 40},
+		{name: "in one edit", edits: append(start[:3:3], slices.Concat(logOf(0, 30), handmade.EditNumber(TagMinLogToKeep, 20)), slices.Concat(logOf(1, 30), handmade.EditNumber(TagMinLogToKeep, 30)),
+			slices.Concat(logOf(0, 40), handmade.EditNumber(TagMinLogToKeep, 30))), from: 30, to: 40},
+		{name: "several logs", edits: append(start[:3:3], logOf(1, 30), lowest(20), logOf(0, 30), lowest(30), logOf(1, 40), lowest(30), logOf(1, 50), lowest(30)), from: 30, to: 50},
+		{name: "flushed since", edits: append(start[:3:3], logOf(0, 30), lowest(20), logOf(1, 30), lowest(30), logOf(0, 40), lowest(30), logOf(1, 40), lowest(40))},
+		{name: "started since", edits: append(start[:3:3], logOf(0, 30), lowest(20), logOf(1, 30), lowest(30), logOf(0, 40), lowest(30), logOf(0, 45), logOf(1, 45))},
+		{name: "another edit between", edits: append(start[:3:3], logOf(0, 30), lowest(20), logOf(1, 30), lowest(30), logOf(0, 40), handmade.EditNumber(TagNextFileNumber, 91), lowest(30))},
+		{name: "no log is written", edits: append(start[:3:3], logOf(0, 25), lowest(20), logOf(0, 25), lowest(20))},
+		{name: "what a MANIFEST begins with", edits: [][]byte{slices.Concat(handmade.EditNumber(TagLogNumber, 30), handmade.EditNumber(TagMinLogToKeep, 20)),
+			logOf(0, 40), lowest(30)}},
+	} {
+		d := handmade.NewDB(t)
+		d.Family(1, "one", handmade.BytewiseName)
+		for _, e := range tt.edits {
+			d.Edit(e)
+		}
+		v, err := Read(context.Background(), d.Finish(), func(record.Finding) { t.Error("a finding") })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if from, to := v.Unflushed(); from != tt.from || to != tt.to {
+			t.Errorf("%s: from %d to %d, want %d to %d", tt.name, from, to, tt.from, tt.to)
+		}
+	}
+}

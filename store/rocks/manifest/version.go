@@ -26,6 +26,9 @@ type Version struct {
 	Families  map[uint32]*Family
 	MaxFamily uint32
 	minLog    uint64
+	begun     map[uint64]bool // logs that were begun for flushes, see Unflushed
+	lastBegun uint64          // of those
+	flush     uint64          // the log number in the last edit; 0: there was none
 	PrevLog   uint64
 	LastSeq   uint64
 	NextFile  uint64 // number that no file had yet
@@ -72,7 +75,7 @@ func Read(ctx context.Context, dir string, report func(record.Finding)) (*Versio
 	if err != nil {
 		return nil, err
 	}
-	v := &Version{Name: name, Path: filepath.Join(dir, name), Size: st.Size(), Mentioned: map[uint64]bool{}}
+	v := &Version{Name: name, Path: filepath.Join(dir, name), Size: st.Size(), Mentioned: map[uint64]bool{}, begun: map[uint64]bool{}}
 	v.Number, _ = manifestNumber(name)
 	v.Families = map[uint32]*Family{0: newFamily(0, "default")}
 	return v, v.replay(ctx, logfile.NewReader(logfile.Within(ctx, io.NewSectionReader(f, 0, v.Size)), 0), report)
@@ -185,6 +188,7 @@ func (v *Version) apply(e *Edit) error {
 	}
 	v.LastSeq = max(v.LastSeq, e.lastSeq)
 	v.minLog = max(v.minLog, e.minLog)
+	v.noteFlush(e)
 	v.NextFile = max(v.NextFile, e.nextFile)
 	v.MaxFamily = max(v.MaxFamily, e.maxFamily, e.family)
 	v.PrevLog = e.prevLog
@@ -229,6 +233,33 @@ func (v *Version) Sorted() []*Family {
 	}
 	slices.SortFunc(out, func(a, b *Family) int { return cmp.Compare(a.ID, b.ID) })
 	return out
+}
+
+// noteFlush notes the log that was begun for a flush: its edit has the number, and it or the next one has the lowest log
+// that is needed then. What a MANIFEST begins with has no next file number and is of another time, and the first pair where
+// both numbers are the same is that of a server that starts.
+func (v *Version) noteFlush(e *Edit) {
+	if !e.hasNextFile {
+		return
+	}
+	log := cmp.Or(e.logNumber, v.flush)
+	if v.flush = e.logNumber; log == 0 || e.minLog == 0 {
+		return
+	}
+	if len(v.begun) > 0 || e.minLog < log {
+		v.begun[log] = true
+		v.lastBegun = max(v.lastBegun, log)
+	}
+}
+
+// Unflushed returns the logs, from one number up to but without another, that have entries which no table has; zeros: nothing is
+// known. An engine that flushes a column family begins another log, but not where the last one is empty, and it notes the
+// lowest log of which other column families have entries in memory only.
+func (v *Version) Unflushed() (from, to uint64) {
+	if from = v.FirstLog(); !v.begun[from] || from >= v.lastBegun {
+		return 0, 0
+	}
+	return from, v.lastBegun
 }
 
 // FirstLog is the lowest log number that some column family still needs.
