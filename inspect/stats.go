@@ -200,11 +200,14 @@ func (v *statsVisitor) record(h *record.Header, e *elements) error {
 		if v.meter != nil {
 			v.meter.Elements(batch)
 		}
-		for i := range batch {
-			size += batch[i].Bytes(h.Type)
-			if batch[i].Kind == record.Entry {
-				n++
-			}
+		entries := len(batch)
+		if h.Type == record.Stream {
+			entries = entriesOf(batch)
+		}
+		n += int64(entries)
+		size += record.BatchBytes(batch)
+		if h.Type == record.ZSet {
+			size += record.ScoreBytes * int64(len(batch))
 		}
 	}
 	if err == nil && (n > 0 || h.Type == record.Stream) {
@@ -229,6 +232,16 @@ func (v *statsVisitor) record(h *record.Header, e *elements) error {
 	return err
 }
 
+// entriesOf counts the entries of a stream among what is in a batch.
+func entriesOf(batch []record.Element) (n int) {
+	for i := range batch {
+		if batch[i].Kind == record.Entry {
+			n++
+		}
+	}
+	return n
+}
+
 // strings goes through a batch once for each thing to count: that is faster than to count everything of one string after the other.
 func (v *statsVisitor) strings(batch []record.StringRecord) {
 	c := v.count(record.Part{DB: v.db, Type: record.String})
@@ -241,7 +254,11 @@ func (v *statsVisitor) strings(batch []record.StringRecord) {
 			v.expires(c, s.ExpireMS, s.Expired, redis[i])
 		}
 	}
-	if v.ranks(&Sum{Elements: 1, Bytes: slices.Max(sizes), Redis: slices.Max(redis)}) {
+	most := Sum{Elements: 1, Bytes: slices.Max(sizes)}
+	if v.meter != nil {
+		most.Redis = slices.Max(redis)
+	}
+	if v.ranks(&most) {
 		for i := range batch {
 			v.rank(record.String, batch[i].Key, batch[i].ExpireMS, &Sum{Elements: 1, Bytes: sizes[i], Redis: redis[i]})
 		}
@@ -266,8 +283,8 @@ func (v *statsVisitor) measure(batch []record.StringRecord) (sizes, redis []int6
 	for i := range batch {
 		v.sizes[i] = int64(len(batch[i].Key) + len(batch[i].Value))
 	}
-	for i := range batch {
-		if v.weights[i] = 0; v.meter != nil {
+	if v.meter != nil {
+		for i := range batch {
 			v.weights[i] = v.weigh(&batch[i])
 		}
 	}

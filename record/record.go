@@ -152,12 +152,14 @@ type Element struct {
 	Kind     Kind
 }
 
-// Bytes returns the logical size of an element of a record of type t: name, value, and 8 bytes for a
-// score.
+// ScoreBytes is the size of a score.
+const ScoreBytes = 8
+
+// Bytes returns the logical size of an element of a record of type t: name, value, and that of a score.
 func (e *Element) Bytes(t Type) int64 {
 	n := int64(len(e.Name) + len(e.Value))
 	if t == ZSet {
-		n += 8
+		n += ScoreBytes
 	}
 	return n
 }
