@@ -20,6 +20,9 @@ import (
 type items interface {
 	// next returns io.EOF after the last. The item lives until the next call.
 	next() (*rdb.Item, error)
+	// strings sets records of the next items, which are plain strings, and returns how many: as many as are at hand, and 0
+	// when the next item is to be had by next only. They live like an item.
+	strings(dst []record.StringRecord) int
 	close() error
 }
 
@@ -49,17 +52,8 @@ func (c *cutter) next() (*rdb.Item, error) {
 		if c.n++; c.n%checkEvery == 0 && c.ctx.Err() != nil {
 			return nil, context.Cause(c.ctx)
 		}
-		if c.scanner == nil {
-			if len(c.sections) == 0 {
-				return nil, io.EOF
-			}
-			from, to := c.sections[0].from, c.sections[0].to
-			c.sections = c.sections[1:]
-			for len(c.sections) > 0 && c.sections[0].from == to {
-				to = c.sections[0].to
-				c.sections = c.sections[1:]
-			}
-			c.scanner = rdb.Section(c.s.file, c.s.header(), c.db.n, from, to)
+		if c.scanner == nil && !c.open() {
+			return nil, io.EOF
 		}
 		it, err := c.scanner.Next()
 		if err == io.EOF {
@@ -74,6 +68,28 @@ func (c *cutter) next() (*rdb.Item, error) {
 			return it, nil
 		}
 	}
+}
+
+// open opens the next sections that lie one behind the other, if there are any.
+func (c *cutter) open() bool {
+	if len(c.sections) == 0 {
+		return false
+	}
+	from, to := c.sections[0].from, c.sections[0].to
+	c.sections = c.sections[1:]
+	for len(c.sections) > 0 && c.sections[0].from == to {
+		to = c.sections[0].to
+		c.sections = c.sections[1:]
+	}
+	c.scanner = rdb.Section(c.s.file, c.s.header(), c.db.n, from, to)
+	return true
+}
+
+func (c *cutter) strings(dst []record.StringRecord) int {
+	if c.scanner == nil {
+		return 0
+	}
+	return c.scanner.Strings(dst)
 }
 
 func (c *cutter) close() error { return nil }
@@ -283,6 +299,9 @@ func (s *sorter) fetch(it *rdb.Item) error {
 
 // maxHeld is how large a value may be to be decoded in one piece.
 const maxHeld = 1 << 20
+
+// strings leaves all to next, which finds keys that occur more than once.
+func (s *sorter) strings([]record.StringRecord) int { return 0 }
 
 func (s *sorter) close() error {
 	s.s.release(s.of)

@@ -32,7 +32,13 @@ type reader struct {
 	last    []byte // key, where order is asked for
 	hasLast bool
 	ordered bool
+
+	texts [stringsAtOnce]record.StringRecord
+	given []record.StringRecord // those that NextStrings returned, not counted yet
 }
+
+// stringsAtOnce is how many strings NextStrings returns at most.
+const stringsAtOnce = 64
 
 func newReader(s *source, db *database, t record.TypeSet, e *format.Env) *reader {
 	return &reader{s: s, db: db, types: t, env: e, now: e.Now.UnixMilli(), done: true}
@@ -61,8 +67,29 @@ func (r *reader) Next() (*record.Header, error) {
 	}
 }
 
-// count classes the item that is left.
+// NextStrings returns the strings that come next as long as they are plain.
+func (r *reader) NextStrings() ([]record.StringRecord, error) {
+	r.count()
+	if !r.types.Has(record.String) {
+		return nil, nil
+	}
+	r.given = r.texts[:r.items.strings(r.texts[:])]
+	for i := range r.given {
+		s := &r.given[i]
+		s.DB, s.Expired, s.Class = r.db.name, s.ExpireMS != 0 && s.ExpireMS < r.now, record.Copied
+	}
+	return r.given, nil
+}
+
+// count classes the item that is left, or the strings that NextStrings returned.
 func (r *reader) count() {
+	for i := range r.given {
+		r.tally.Rows[r.given[i].Class]++
+	}
+	n := int64(len(r.given))
+	r.tally.Entries += n
+	r.tally.Visible += n
+	r.given = nil
 	if r.current {
 		r.tally.Rows[r.class]++
 		r.tally.Entries++

@@ -112,5 +112,8 @@ func FuzzFile(f *testing.F) {
 	for _, b := range small(f) {
 		f.Add(b)
 	}
-	f.Fuzz(func(t *testing.T, b []byte) { bounded(t, b) })
+	f.Fuzz(func(t *testing.T, b []byte) {
+		bounded(t, b)
+		checkStrings(t, b, 64)
+	})
 }

@@ -1,6 +1,7 @@
 package rdb
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 
@@ -171,15 +172,54 @@ func (s *Scanner) Next() (*Item, error) {
 	return it, nil
 }
 
+// Strings cuts those of the next items that are strings with no attribute but an expiry, as long as they are in the window
+// and stand there as they are: many others need more of a look, by Next. It sets up to len(dst) records, but not what does
+// not stand in the file, and returns how many. They live until the next call of Next or Strings.
+func (s *Scanner) Strings(dst []record.StringRecord) (n int) {
+	in := &s.in
+	if s.done {
+		return 0
+	}
+	for n < len(dst) {
+		at, ms := in.pos, int64(0)
+		if rest := in.buf[at:]; len(rest) > expiryLen && rest[0] == opExpireMS {
+			ms = expires(int64(binary.LittleEndian.Uint64(rest[1:])))
+			in.pos += expiryLen
+		}
+		if in.pos == len(in.buf) || Type(in.buf[in.pos]) != TypeString {
+			in.pos = at
+			break
+		}
+		in.pos++
+		key, keyEnd, ok := in.near()
+		if in.pos = keyEnd; !ok {
+			in.pos = at
+			break
+		}
+		value, end, ok := in.near()
+		if in.pos = end; !ok {
+			in.pos = at
+			break
+		}
+		d := &dst[n]
+		d.Key, d.Value, d.ExpireMS = in.buf[key:keyEnd:keyEnd], in.buf[value:end:end], ms
+		n++
+	}
+	return n
+}
+
+// expiryLen is the length of an expiry in ms with its opcode.
+const expiryLen = 9
+
 // opcode reads what follows an opcode and reports whether that is an item of its own; attributes of a key are not.
 func (s *Scanner) opcode(c byte) bool {
 	in, it := &s.in, &s.item
 	switch c {
 	case opExpireMS:
-		s.expires(int64(in.uint64("expiry")))
+		it.ExpireMS = expires(int64(in.uint64("expiry")))
 		return false
 	case opExpire:
-		s.expires(1000 * int64(int32(in.uint32("expiry"))))
+		it.ExpireMS = expires(1000 * int64(int32(in.uint32("expiry"))))
 		return false
 	case opIdle:
 		it.Idle = int64(in.len("idle"))
@@ -198,15 +238,16 @@ func (s *Scanner) opcode(c byte) bool {
 	return true
 }
 
-// expires takes an expiry in ms, of the last when there are several. Servers take -1 for never and have 0 expired.
-func (s *Scanner) expires(ms int64) {
+// expires is the expiry that ms stand for; the last counts when there are several. Servers take -1 for never and have 0
+// expired.
+func expires(ms int64) int64 {
 	switch ms {
 	case -1:
-		ms = 0
+		return 0
 	case 0:
-		ms = 1
+		return 1
 	}
-	s.item.ExpireMS = ms
+	return ms
 }
 
 // keyMeta skips metadata of modules: len classes, each 4 bytes, module items, 0.

@@ -1,0 +1,126 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/internal/formattest"
+	"kvferry/record"
+)
+
+// readSections says which records of some types sections have, and what became of them: expired ones, and every third of
+// the strings, are not wanted. It returns how many strings came several at a time.
+func readSections(t *testing.T, src format.Source, types record.TypeSet, now time.Time, several bool) (told string, n int) {
+	t.Helper()
+	var out strings.Builder
+	var l record.Ledger
+	for _, db := range src.Databases() {
+		spans, err := format.SplitAny(src, db, types, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, span := range spans {
+			r, err := src.Records(context.Background(), db, types, span, &format.Env{Now: now, TempDir: t.TempDir(), Ledger: &l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += readAll(t, r, &out, several)
+		}
+	}
+	formattest.CheckLedger(t, &l)
+	rows := l.Snapshot()
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		fmt.Fprintf(&out, "%s: %s; %d entries, %d visible\n", name, formattest.Classes(&l, name), rows[name].Entries, rows[name].Visible)
+	}
+	return out.String(), n
+}
+
+func readAll(t *testing.T, r record.Reader, out *strings.Builder, several bool) (n int) {
+	t.Helper()
+	seen := 0
+	class := func(expired bool) record.Class {
+		if seen++; expired {
+			return record.Expired
+		}
+		if seen%3 == 0 {
+			return record.Filtered
+		}
+		return record.Copied
+	}
+	var e [5]record.Element
+	for {
+		if several {
+			batch, err := r.(record.StringReader).NextStrings()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range batch {
+				s := &batch[i]
+				fmt.Fprintf(out, "%q in %q expires %d %t: %q\n", s.Key, s.DB, s.ExpireMS, s.Expired, s.Value)
+				s.Class = class(s.Expired)
+			}
+			if n += len(batch); len(batch) > 0 {
+				continue
+			}
+		}
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(out, "%q in %q expires %d %t: ", h.Key, h.DB, h.ExpireMS, h.Expired)
+		for err == nil && h.Type == record.String {
+			var k int
+			if k, err = r.Read(e[:]); k > 0 {
+				fmt.Fprintf(out, "%q\n", e[0].Value)
+			}
+		}
+		if h.Type != record.String {
+			fmt.Fprintf(out, "%s\n", h.Type)
+			continue
+		}
+		r.Settle(class(h.Expired))
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestStringsAtOnce: strings that are read several at a time are those that are read one by one, and are counted the same.
+func TestStringsAtOnce(t *testing.T) {
+	sources := map[string]format.Source{}
+	for name, path := range goldens(t) {
+		sources[name] = openPath(t, path)
+	}
+	sources["random"], _ = write(t, filepath.Join(t.TempDir(), "a.rdb"), formatOf(t, "12"), 400, fixtures.Clock)
+	total := 0
+	for name, src := range sources {
+		for _, types := range []record.TypeSet{record.AllTypes, record.Of(record.String), record.Of(record.Hash)} {
+			for _, now := range []time.Time{fixtures.Clock, time.UnixMilli(1 << 42)} {
+				want, _ := readSections(t, src, types, now, false)
+				got, n := readSections(t, src, types, now, true)
+				if got != want {
+					t.Errorf("%s, %s: %d bytes are told, not %d", name, types, len(got), len(want))
+				}
+				if total += n; n > 0 && !types.Has(record.String) {
+					t.Errorf("%s: %d strings among %s", name, n, types)
+				}
+			}
+		}
+	}
+	if total < 1000 {
+		t.Errorf("only %d strings came several at a time", total)
+	}
+}
