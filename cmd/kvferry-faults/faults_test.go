@@ -76,6 +76,30 @@ func TestRecordEnds(t *testing.T) {
 	}
 }
 
+// TestWrites: a write is known by its first fragment.
+func TestWrites(t *testing.T) {
+	var log []byte
+	add := func(kind byte, payload string) {
+		log = append(binary.LittleEndian.AppendUint16(append(log, 0, 0, 0, 0), uint16(len(payload))), kind)
+		if kind >= 5 {
+			log = append(log, 1, 2, 3, 4)
+		}
+		log = append(log, payload...)
+	}
+	add(1, "number 1 and2 and more")
+	add(2, "number 2 and1 begins")
+	add(4, "and this is its end")
+	add(5, "number 3 and7")
+	add(1, "no write")
+	var got []string
+	for _, w := range writes(log) {
+		got = append(got, string(w[:]))
+	}
+	if want := []string{"number 1 and", "number 2 and", "number 3 and"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestOtherPieces: blocks that are the middle of a record may change their places unnoticed, and no others.
 func TestOtherPieces(t *testing.T) {
 	const block = 32 << 10

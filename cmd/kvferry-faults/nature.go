@@ -14,14 +14,14 @@ func isLog(file string) bool {
 	return strings.HasSuffix(file, ".log") || strings.HasPrefix(filepath.Base(file), "MANIFEST-")
 }
 
-// recordEnds returns where whole records end: after a full or a last fragment.
+// eachFragment calls f with the fragments of records that a log has whole, and where they end.
 //
 //	+---------------+-------------+-----------+---------+
 //	| checksum (4B) | length (2B) | kind (1B) | payload |    in blocks of 32 KiB
 //	+---------------+-------------+-----------+---------+
 //
 // Recycled logs have kinds 5 to 8 and four bytes more.
-func recordEnds(log []byte) (ends []int) {
+func eachFragment(log []byte, f func(kind byte, payload []byte, end int)) {
 	const block = 32 << 10
 	for at := 0; at+7 <= len(log); {
 		if block-at%block < 7 {
@@ -34,13 +34,30 @@ func recordEnds(log []byte) (ends []int) {
 			head = 11
 		}
 		if at += head + n; kind == 0 || at > len(log) {
-			return ends
+			return
 		}
-		if kind == 1 || kind == 4 || kind == 5 || kind == 8 {
-			ends = append(ends, at)
-		}
+		f(kind, log[at-n:at], at)
 	}
+}
+
+// recordEnds returns where whole records end: after a full or a last fragment.
+func recordEnds(log []byte) (ends []int) {
+	eachFragment(log, func(kind byte, _ []byte, end int) {
+		if kind == 1 || kind == 4 || kind == 5 || kind == 8 {
+			ends = append(ends, end)
+		}
+	})
 	return ends
+}
+
+// writes returns what each write in a log begins with: its sequence number and how many entries it has.
+func writes(log []byte) (heads [][12]byte) {
+	eachFragment(log, func(kind byte, payload []byte, _ int) {
+		if first := kind == 1 || kind == 2 || kind == 5 || kind == 6; first && len(payload) >= 12 {
+			heads = append(heads, [12]byte(payload))
+		}
+	})
+	return heads
 }
 
 // Kinds of damage that leave files as good as any others; docs/findings.md lists them.
@@ -52,6 +69,7 @@ const (
 	byWhole    = "another whole RDB or LMDB file"
 	byManifest = "MANIFEST cut between two records"
 	byPiece    = "whole pieces of records in each other's place"
+	byTwin     = "log of another dataset with the same sequence numbers"
 )
 
 // undetectable returns why no program can notice a damage that was not noticed, "" when one could.
@@ -62,6 +80,7 @@ func undetectable(p *patient, d damage) string {
 		return ""
 	}
 	after, err := os.ReadFile(filepath.Join(p.dir, d.file))
+	foreign := d.kind == "foreign" || d.kind == "swap-files"
 	switch {
 	case err != nil:
 		return ""
@@ -71,8 +90,10 @@ func undetectable(p *patient, d damage) string {
 		return byAOF
 	case strings.HasSuffix(base, ".rdb") && !hasChecksum(before):
 		return byRDB
-	case (strings.HasSuffix(base, ".rdb") || base == "data.mdb") && (d.kind == "foreign" || d.kind == "swap-files"):
+	case (strings.HasSuffix(base, ".rdb") || base == "data.mdb") && foreign:
 		return byWhole
+	case strings.HasSuffix(base, ".log") && foreign && slices.Equal(writes(before), writes(after)):
+		return byTwin
 	case isLog(base) && bytes.HasPrefix(before, after) && isEnd(before, len(after)):
 		if strings.HasPrefix(base, "MANIFEST") {
 			return byManifest

@@ -18,7 +18,7 @@ import (
 //	last sequence               the MANIFEST has the last number there was when it was written: logs begin at the next
 //	                            one or below it, and reach it
 //	one log, the next log       no number is left out and none comes twice
-//	logs that are needed        have entries, if the MANIFEST says that they had when a later one was begun
+//	logs that are needed        reach what was flushed when a later one was begun, if the MANIFEST tells of that
 //	logs no longer needed       have no number above those of tables, MANIFEST and the others
 //
 // A log that no column family takes an entry of, as one that was about to be removed, proves nothing: those behind it may
@@ -154,23 +154,28 @@ func (j *logJudge) passed(l *logFile) {
 // unflushed judges the logs that by the MANIFEST hold what no table has. Without any log it may be a checkpoint, which is
 // reported elsewhere; a server at work may have flushed since.
 func (j *logJudge) unflushed() {
-	from, to := j.db.version.Unflushed()
-	if from == to || len(j.db.logs) == 0 || j.db.opts.AllowLive || j.db.behind {
+	from, flushes := j.db.version.Unflushed()
+	if len(j.db.logs) == 0 || j.db.opts.AllowLive || j.db.behind {
 		return
 	}
 	where := record.Place{File: j.db.version.Name, Off: record.NoOffset, Level: -1}
-	for _, l := range j.db.logs {
-		if l.number >= to {
-			break
+	logs, last := j.db.logs, uint64(0)
+	for _, f := range flushes {
+		for ; len(logs) > 0 && logs[0].number < f.Log; logs = logs[1:] {
+			where.File, last = logs[0].name, max(last, logs[0].seqs.Last)
 		}
-		if l.seqs.Any() {
-			return
+		if last > 0 && last >= f.Seq {
+			continue
 		}
-		where.File = l.name
+		what := "are empty or missing"
+		if last > 0 {
+			what = fmt.Sprintf("end at sequence number %d, but tables that were made of them reach %d", last, f.Seq)
+		}
+		j.db.report(record.Finding{Kind: record.FindLogGap, Severity: record.Error, Place: where, Detail: fmt.Sprintf("the MANIFEST says that logs "+
+			"from %06d up to, but without, %06d have writes that are in no table, and these logs %s: writes are lost; bring back the logs that "+
+			"were beside these tables", from, f.Log, what)})
+		return
 	}
-	j.db.report(record.Finding{Kind: record.FindLogGap, Severity: record.Error, Place: where, Detail: fmt.Sprintf("the MANIFEST says that logs from "+
-		"%06d up to, but without, %06d have writes that are in no table, and these logs are empty or missing: the writes are lost; bring back "+
-		"the logs that were beside these tables", from, to)})
 }
 
 // known is the largest number that tables, MANIFEST and logs know, but for one log.

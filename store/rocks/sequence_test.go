@@ -87,42 +87,55 @@ func TestLogSequences(t *testing.T) {
 	}
 }
 
-// TestUnflushedLogs: the MANIFEST says that logs from 20 up to 30 have entries that are in no table.
+// TestUnflushedLogs: the MANIFEST says that logs from 20 up to 30, and up to 40, have entries that are in no table, and reach 103
+// and 106.
 func TestUnflushedLogs(t *testing.T) {
+	whole, begin := written(101, 3), written(101, 2)
 	for _, tt := range []struct {
 		name string
 		logs map[int][][]byte
 		live bool
 		want string
 	}{
-		{name: "there", logs: map[int][][]byte{20: {written(101, 3)}, 30: nil}},
-		{name: "there under another number", logs: map[int][][]byte{25: {written(101, 3)}, 30: nil}},
-		{name: "empty", logs: map[int][][]byte{20: nil, 30: nil}, want: "error log-gap 20"},
-		{name: "missing", logs: map[int][][]byte{30: nil}, want: "error log-gap MANIFEST-000005"},
-		{name: "missing, and written since", logs: map[int][][]byte{30: {written(104, 3)}}, want: "error log-gap MANIFEST-000005"},
-		{name: "of a server at work", logs: map[int][][]byte{30: nil}, live: true},
+		{name: "there", logs: map[int][][]byte{20: {whole}, 30: {written(104, 3)}, 40: nil}},
+		{name: "there under another number", logs: map[int][][]byte{25: {whole}, 30: {written(104, 3)}, 40: nil}},
+		{name: "empty", logs: map[int][][]byte{20: nil, 30: nil, 40: nil}, want: "error log-gap 20"},
+		{name: "the first empty", logs: map[int][][]byte{20: nil, 30: {written(104, 3)}, 40: nil}, want: "error log-gap 20"},
+		{name: "the first cut", logs: map[int][][]byte{20: {begin}, 30: {written(104, 3)}, 40: nil}, want: "error log-gap 20"},
+		{name: "the second empty", logs: map[int][][]byte{20: {whole}, 30: nil, 40: nil}, want: "error log-gap 30"},
+		{name: "the second cut", logs: map[int][][]byte{20: {whole}, 30: {written(104, 2)}, 40: nil}, want: "error log-gap 30"},
+		{name: "the second missing", logs: map[int][][]byte{20: {whole}, 40: {written(107, 1)}}, want: "error log-gap 20"},
+		{name: "all missing", logs: map[int][][]byte{40: nil}, want: "error log-gap MANIFEST-000005"},
+		{name: "all missing, and written since", logs: map[int][][]byte{40: {written(107, 3)}}, want: "error log-gap MANIFEST-000005"},
+		{name: "of a server at work", logs: map[int][][]byte{40: nil}, live: true},
 		{name: "as in a checkpoint", want: "warning no-log MANIFEST-000005"},
 	} {
 		d := handmade.NewDB(t)
 		d.Family(1, "one", handmade.BytewiseName)
 		d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 50, ""), handmade.Put("b", 100, ""))
-		flush := func(family, log, lowest uint64) {
-			d.Edit(handmade.EditFamily(family), handmade.EditNumber(manifest.TagLogNumber, log), handmade.EditNumber(manifest.TagMinLogToKeep, lowest),
-				handmade.EditNumber(manifest.TagNextFileNumber, 90))
+		flush := func(family, log, lowest, seq uint64) {
+			d.Table(family, 1, handmade.Spec{}, handmade.Put(fmt.Sprint("c", seq), 50, ""), handmade.Put(fmt.Sprint("d", seq), seq, ""))
+			table := d.Edits[len(d.Edits)-1]
+			d.Edits = d.Edits[:len(d.Edits)-1]
+			d.Edit(table, handmade.EditNumber(manifest.TagLogNumber, log), handmade.EditNumber(manifest.TagMinLogToKeep, lowest),
+				handmade.EditNumber(manifest.TagNextFileNumber, log+2))
 		}
-		flush(0, 20, 15)
-		flush(1, 20, 20)
-		flush(0, 30, 20)
+		d.Edits = append([][]byte{slices.Concat(handmade.EditComparator(handmade.BytewiseName), handmade.EditNumber(manifest.TagLogNumber, 0),
+			handmade.EditNumber(manifest.TagNextFileNumber, 15), handmade.EditNumber(manifest.TagLastSequence, 1))}, d.Edits[1:]...)
+		flush(0, 20, 15, 99)
+		flush(1, 20, 20, 100)
+		flush(0, 30, 20, 103)
+		flush(0, 40, 20, 106)
 		for n, records := range tt.logs {
 			d.File(fmt.Sprintf("%06d.log", n), handmade.Log(uint64(n), false, records...))
 		}
-		d.LastSeq = 103
+		d.LastSeq = 106
 		_, found := openFindings(t, d.Finish(), store.Options{AllowLive: tt.live})
 		var got []string
 		for _, f := range *found {
 			got = append(got, fmt.Sprint(f.Severity, " ", f.Kind, " ", strings.TrimSuffix(strings.TrimLeft(f.Place.File, "0"), ".log")))
 		}
-		if fmt.Sprint(got) != strings.TrimSpace("["+tt.want+"]") {
+		if strings.Join(got, ", ") != tt.want {
 			t.Errorf("%s: findings %+v, want %q", tt.name, *found, tt.want)
 		}
 	}

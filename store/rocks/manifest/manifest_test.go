@@ -441,35 +441,63 @@ func TestOnlyZeros(t *testing.T) {
 	}
 }
 
-// TestUnflushed: what flushes say about logs. The edits are of families 0 and 1, with the numbers that engines give them.
+// TestUnflushed: what flushes say about logs. The edits are of two of three families, with the numbers that engines give them: a
+// flush takes a number for the log, if it begins one, and then one for the table.
 func TestUnflushed(t *testing.T) {
-	logOf := func(family, log uint64) []byte {
-		return slices.Concat(handmade.EditFamily(family), handmade.EditNumber(TagLogNumber, log), handmade.EditNumber(TagNextFileNumber, 90))
+	next := func(n uint64) []byte { return handmade.EditNumber(TagNextFileNumber, n) }
+	logOf := func(family, log, n uint64) []byte {
+		return slices.Concat(handmade.EditFamily(family), handmade.EditNumber(TagLogNumber, log), next(n))
 	}
-	lowest := func(log uint64) []byte {
-		return slices.Concat(handmade.EditNumber(TagMinLogToKeep, log), handmade.EditNumber(TagNextFileNumber, 90))
+	lowest := func(log, n uint64) []byte {
+		return slices.Concat(handmade.EditNumber(TagMinLogToKeep, log), next(n))
 	}
-	start := [][]byte{logOf(0, 20), lowest(20), logOf(1, 20)}
+	key := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
+	flush := func(family, log, low, n uint64) [][]byte { // the table has the number before n
+		table := append([]byte{TagNewFile2, 0, byte(n - 1), 99}, handmade.BoundEdit(handmade.Bounds{Smallest: key, Largest: key})...)
+		table = binary.AppendUvarint(append(table, 1), 10*n)
+		return [][]byte{slices.Concat(logOf(family, log, n), table), lowest(low, n)}
+	}
+	edits := func(all ...any) (out [][]byte) {
+		for _, x := range all {
+			switch x := x.(type) {
+			case []byte:
+				out = append(out, x)
+			case [][]byte:
+				out = append(out, x...)
+			}
+		}
+		return out
+	}
+	begun := edits(logOf(0, 19, 22), lowest(19, 22), logOf(1, 19, 23)) // log 20, OPTIONS 24
+	empty := edits(logOf(0, 19, 22), lowest(19, 22), logOf(1, 19, 22)) // the log is 22, as older engines number it, OPTIONS 24
 	for _, tt := range []struct {
-		name     string
-		edits    [][]byte
-		from, to uint64
+		name  string
+		edits [][]byte
+		from  uint64
+		want  []Flush
 	}{
-		{name: "a start", edits: start},
-		{name: "one flush", edits: append(start[:3:3], logOf(0, 30), lowest(20))},
-		{name: "a log that others need", edits: append(start[:3:3], logOf(0, 30), lowest(20), logOf(1, 30), lowest(30), logOf(0, 40), lowest(30)), from: 30, to: 40},
-		{name: "in one edit", edits: append(start[:3:3], slices.Concat(logOf(0, 30), handmade.EditNumber(TagMinLogToKeep, 20)), slices.Concat(logOf(1, 30), handmade.EditNumber(TagMinLogToKeep, 30)),
-			slices.Concat(logOf(0, 40), handmade.EditNumber(TagMinLogToKeep, 30))), from: 30, to: 40},
-		{name: "several logs", edits: append(start[:3:3], logOf(1, 30), lowest(20), logOf(0, 30), lowest(30), logOf(1, 40), lowest(30), logOf(1, 50), lowest(30)), from: 30, to: 50},
-		{name: "flushed since", edits: append(start[:3:3], logOf(0, 30), lowest(20), logOf(1, 30), lowest(30), logOf(0, 40), lowest(30), logOf(1, 40), lowest(40))},
-		{name: "started since", edits: append(start[:3:3], logOf(0, 30), lowest(20), logOf(1, 30), lowest(30), logOf(0, 40), lowest(30), logOf(0, 45), logOf(1, 45))},
-		{name: "another edit between", edits: append(start[:3:3], logOf(0, 30), lowest(20), logOf(1, 30), lowest(30), logOf(0, 40), handmade.EditNumber(TagNextFileNumber, 91), lowest(30))},
-		{name: "no log is written", edits: append(start[:3:3], logOf(0, 25), lowest(20), logOf(0, 25), lowest(20))},
-		{name: "what a MANIFEST begins with", edits: [][]byte{slices.Concat(handmade.EditNumber(TagLogNumber, 30), handmade.EditNumber(TagMinLogToKeep, 20)),
-			logOf(0, 40), lowest(30)}},
+		{name: "a start", edits: begun, from: 19},
+		{name: "no edits of a start", edits: edits(flush(0, 30, 20, 32)), from: 20},
+		{name: "a flush", edits: edits(begun, flush(0, 30, 19, 32)), from: 19, want: []Flush{{Log: 30, Seq: 320}}},
+		{name: "a flush where the log is empty", edits: edits(begun, flush(0, 20, 19, 26)), from: 19},
+		{name: "one of an older engine", edits: edits(empty, flush(0, 22, 19, 26)), from: 19},
+		{name: "one of an older engine that begins a log", edits: edits(empty, flush(0, 26, 19, 28)), from: 19, want: []Flush{{Log: 26, Seq: 280}}},
+		{name: "others flush, too", edits: edits(begun, flush(0, 30, 19, 32), flush(1, 30, 30, 33)), from: 30},
+		{name: "a log that others need", edits: edits(begun, flush(0, 30, 19, 32), flush(1, 30, 30, 33), flush(0, 40, 30, 42)), from: 30, want: []Flush{{Log: 40, Seq: 420}}},
+		{name: "several logs", edits: edits(begun, flush(0, 30, 19, 32), flush(0, 33, 19, 35), flush(0, 36, 19, 38)), from: 19,
+			want: []Flush{{Log: 30, Seq: 320}, {Log: 33, Seq: 350}, {Log: 36, Seq: 380}}},
+		{name: "a flush that takes long", edits: edits(begun, flush(0, 30, 19, 32), flush(0, 40, 19, 43), flush(1, 30, 40, 42)), from: 40},
+		{name: "numbers taken meanwhile", edits: edits(begun, flush(0, 30, 19, 32), next(40), flush(0, 35, 19, 42)), from: 19, want: []Flush{{Log: 30, Seq: 320}, {Log: 35, Seq: 420}}},
+		{name: "in one edit", edits: edits(begun, slices.Concat(logOf(0, 30, 31), handmade.EditNumber(TagMinLogToKeep, 19))), from: 19, want: []Flush{{Log: 30}}},
+		{name: "two families at once", edits: edits(begun, flush(0, 30, 19, 33)[0], flush(1, 30, 19, 32)[0], lowest(19, 33)), from: 19, want: []Flush{{Log: 30, Seq: 330}}},
+		{name: "another edit between", edits: edits(begun, flush(0, 30, 19, 32)[0], next(33), lowest(19, 33)), from: 19},
+		{name: "what a MANIFEST begins with", edits: edits(slices.Concat(handmade.EditNumber(TagLogNumber, 30), handmade.EditNumber(TagMinLogToKeep, 20)), logOf(0, 40, 50),
+			lowest(30, 50)), from: 30},
 	} {
 		d := handmade.NewDB(t)
+		d.Edits = [][]byte{slices.Concat(handmade.EditComparator(handmade.BytewiseName), handmade.EditNumber(TagLogNumber, 0), handmade.EditNumber(TagLastSequence, 1))}
 		d.Family(1, "one", handmade.BytewiseName)
+		d.Family(2, "two", handmade.BytewiseName)
 		for _, e := range tt.edits {
 			d.Edit(e)
 		}
@@ -477,8 +505,12 @@ func TestUnflushed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if from, to := v.Unflushed(); from != tt.from || to != tt.to {
-			t.Errorf("%s: from %d to %d, want %d to %d", tt.name, from, to, tt.from, tt.to)
+		from, got := v.Unflushed()
+		for i := range got {
+			got[i].before = 0
+		}
+		if from != tt.from || !slices.Equal(got, tt.want) {
+			t.Errorf("%s: from %d %+v, want %d %+v", tt.name, from, got, tt.from, tt.want)
 		}
 	}
 }

@@ -26,9 +26,8 @@ type Version struct {
 	Families  map[uint32]*Family
 	MaxFamily uint32
 	minLog    uint64
-	begun     map[uint64]bool // logs that were begun for flushes, see Unflushed
-	lastBegun uint64          // of those
-	flush     uint64          // the log number in the last edit; 0: there was none
+	flush     Flush   // that the last edits tell of
+	begun     []Flush // those that began logs, ascending, see Unflushed
 	PrevLog   uint64
 	LastSeq   uint64
 	NextFile  uint64 // number that no file had yet
@@ -75,7 +74,7 @@ func Read(ctx context.Context, dir string, report func(record.Finding)) (*Versio
 	if err != nil {
 		return nil, err
 	}
-	v := &Version{Name: name, Path: filepath.Join(dir, name), Size: st.Size(), Mentioned: map[uint64]bool{}, begun: map[uint64]bool{}}
+	v := &Version{Name: name, Path: filepath.Join(dir, name), Size: st.Size(), Mentioned: map[uint64]bool{}}
 	v.Number, _ = manifestNumber(name)
 	v.Families = map[uint32]*Family{0: newFamily(0, "default")}
 	return v, v.replay(ctx, logfile.NewReader(logfile.Within(ctx, io.NewSectionReader(f, 0, v.Size)), 0), report)
@@ -235,31 +234,50 @@ func (v *Version) Sorted() []*Family {
 	return out
 }
 
-// noteFlush notes the log that was begun for a flush: its edit has the number, and it or the next one has the lowest log
-// that is needed then. What a MANIFEST begins with has no next file number and is of another time, and the first pair where
-// both numbers are the same is that of a server that starts.
+// Flush is a flush of a column family that began a log. Its edit and the next one tell of it.
+type Flush struct {
+	Log    uint64 // that entries go to since
+	Seq    uint64 // the largest sequence number of its tables
+	before uint64 // the next file number that there was
+}
+
+// noteFlush notes a flush that began a log, and that some logs before it are needed still. What a MANIFEST begins with is of
+// another time and has no next file number. The log of a server's start is older than the edits of the start, or has the number
+// that is next after them.
 func (v *Version) noteFlush(e *Edit) {
 	if !e.hasNextFile {
 		return
 	}
-	log := cmp.Or(e.logNumber, v.flush)
-	if v.flush = e.logNumber; log == 0 || e.minLog == 0 {
+	f := Flush{Log: e.logNumber, before: v.NextFile}
+	if f.Log == v.flush.Log || f.Log == 0 && e.minLog > 0 {
+		f = v.flush
+	}
+	for i := range e.added {
+		f.Seq = max(f.Seq, e.added[i].MaxSeq)
+	}
+	v.flush = f
+	if e.minLog == 0 {
 		return
 	}
-	if len(v.begun) > 0 || e.minLog < log {
-		v.begun[log] = true
-		v.lastBegun = max(v.lastBegun, log)
+	n := len(v.begun)
+	if n == 0 && f.before > 0 && f.Log > f.before || n > 0 && f.Log > v.begun[n-1].Log {
+		v.begun = append(v.begun, f)
+	}
+	for len(v.begun) > 1 && v.begun[0].Log <= v.minLog { // the last tells what was begun for a flush
+		v.begun = v.begun[1:]
 	}
 }
 
-// Unflushed returns the logs, from one number up to but without another, that have entries which no table has; zeros: nothing is
-// known. An engine that flushes a column family begins another log, but not where the last one is empty, and it notes the
-// lowest log of which other column families have entries in memory only.
-func (v *Version) Unflushed() (from, to uint64) {
-	if from = v.FirstLog(); !v.begun[from] || from >= v.lastBegun {
-		return 0, 0
+// Unflushed returns the first log that is needed and the flushes that began others behind it: the logs before each have
+// entries that no table has, and all entries of its tables or later ones. An engine that flushes a column family begins
+// another log, but not where the last one is empty, and it notes the lowest log of which other families have entries in memory
+// only: a family without any needs none before the log that was begun.
+func (v *Version) Unflushed() (from uint64, flushes []Flush) {
+	from, flushes = v.FirstLog(), v.begun
+	for len(flushes) > 0 && flushes[0].Log <= from {
+		flushes = flushes[1:]
 	}
-	return from, v.lastBegun
+	return from, flushes
 }
 
 // FirstLog is the lowest log number that some column family still needs.
