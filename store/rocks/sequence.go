@@ -158,22 +158,27 @@ func (j *logJudge) unflushed() {
 	if len(j.db.logs) == 0 || j.db.opts.AllowLive || j.db.behind {
 		return
 	}
-	where := record.Place{File: j.db.version.Name, Off: record.NoOffset, Level: -1}
+	f := record.Finding{Kind: record.FindLogGap, Severity: record.Error, Place: record.Place{File: j.db.version.Name, Off: record.NoOffset, Level: -1}}
 	logs, last := j.db.logs, uint64(0)
-	for _, f := range flushes {
-		for ; len(logs) > 0 && logs[0].number < f.Log; logs = logs[1:] {
-			where.File, last = logs[0].name, max(last, logs[0].seqs.Last)
+	for _, flush := range flushes {
+		written := false
+		for ; len(logs) > 0 && logs[0].number < flush.Log; logs = logs[1:] {
+			l := logs[0]
+			f.Place.File, last, written = l.name, max(last, l.seqs.Last), written || l.file.Size > 0
 		}
-		if last > 0 && last >= f.Seq {
+		what := "are empty or missing: writes are lost"
+		switch {
+		case written && last >= flush.Seq:
+			from = flush.Log
 			continue
+		case written:
+			f.Severity = record.Warning
+			what = fmt.Sprintf("end at sequence number %d, but what was flushed then reaches %d: writes are lost, unless they were made without a log",
+				last, flush.Seq)
 		}
-		what := "are empty or missing"
-		if last > 0 {
-			what = fmt.Sprintf("end at sequence number %d, but tables that were made of them reach %d", last, f.Seq)
-		}
-		j.db.report(record.Finding{Kind: record.FindLogGap, Severity: record.Error, Place: where, Detail: fmt.Sprintf("the MANIFEST says that logs "+
-			"from %06d up to, but without, %06d have writes that are in no table, and these logs %s: writes are lost; bring back the logs that "+
-			"were beside these tables", from, f.Log, what)})
+		f.Detail = fmt.Sprintf("the MANIFEST says that logs from %06d up to, but without, %06d have writes that are in no table, and these logs %s; "+
+			"bring back the logs that were beside these tables", from, flush.Log, what)
+		j.db.report(f)
 		return
 	}
 }
