@@ -26,8 +26,9 @@ type Version struct {
 	Families  map[uint32]*Family
 	MaxFamily uint32
 	minLog    uint64
-	flush     Flush   // that the last edits tell of
-	begun     []Flush // those that began logs, ascending, see Unflushed
+	flush     Flush                          // that the last edits tell of
+	begun     []Flush                        // those that began logs, ascending, see Unflushed
+	start     struct{ log, nextFile uint64 } // what the edits of a server's start said; no nextFile: they go on
 	PrevLog   uint64
 	LastSeq   uint64
 	NextFile  uint64 // number that no file had yet
@@ -236,19 +237,26 @@ func (v *Version) Sorted() []*Family {
 
 // Flush is a flush of a column family that began a log. Its edit and the next one tell of it.
 type Flush struct {
-	Log    uint64 // that entries go to since
-	Seq    uint64 // the largest sequence number of its tables
-	before uint64 // the next file number that there was
+	Log uint64 // that entries go to since
+	Seq uint64 // the largest sequence number of its tables
 }
 
 // noteFlush notes a flush that began a log, and that some logs before it are needed still. What a MANIFEST begins with is of
 // another time and has no next file number. The log of a server's start is older than the edits of the start, or has the number
-// that is next after them.
+// that is next after them: they all have the same log number, and the first with another one, or of a compaction, ends them.
 func (v *Version) noteFlush(e *Edit) {
 	if !e.hasNextFile {
 		return
 	}
-	f := Flush{Log: e.logNumber, before: v.NextFile}
+	if s := &v.start; s.nextFile == 0 {
+		if s.log == 0 {
+			s.log = e.logNumber
+		}
+		if e.logNumber != 0 && e.logNumber != s.log || e.logNumber == 0 && len(e.added)+len(e.deleted) > 0 {
+			s.nextFile = v.NextFile
+		}
+	}
+	f := Flush{Log: e.logNumber}
 	if f.Log == v.flush.Log || f.Log == 0 && e.minLog > 0 {
 		f = v.flush
 	}
@@ -260,10 +268,10 @@ func (v *Version) noteFlush(e *Edit) {
 		return
 	}
 	n := len(v.begun)
-	if n == 0 && f.before > 0 && f.Log > f.before || n > 0 && f.Log > v.begun[n-1].Log {
+	if v.start.nextFile > 0 && f.Log > v.start.nextFile && (n == 0 || f.Log > v.begun[n-1].Log) {
 		v.begun = append(v.begun, f)
 	}
-	for len(v.begun) > 1 && v.begun[0].Log <= v.minLog { // the last tells what was begun for a flush
+	for len(v.begun) > 0 && v.begun[0].Log <= v.minLog {
 		v.begun = v.begun[1:]
 	}
 }
