@@ -227,9 +227,15 @@ func (l *logFile) count(ctx context.Context) error {
 // within judges one log by itself; false: it does not belong here.
 func (j *logJudge) within(l *logFile) bool {
 	if f := l.flushed; l.nFlushed > 0 {
-		j.foreign(l, f.off, record.Error, fmt.Sprintf("it has sequence number %d of column family %s, whose tables reach %d already (such entries: %d)",
-			f.seq, f.ks.Name(), f.ks.flushed, l.nFlushed))
-		return false
+		severity, what := record.Error, fmt.Sprintf("it has sequence number %d of column family %s, whose tables reach %d already (such entries: %d)",
+			f.seq, f.ks.Name(), f.ks.flushed, l.nFlushed)
+		sound := j.compacted(f.ks.flushed)
+		if sound {
+			severity, what = record.Warning, what+", unless that is the number of a table that was ingested and then compacted"
+		}
+		if j.foreign(l, f.off, severity, what); !sound {
+			return false
+		}
 	}
 	if b := l.seqs.Back; b.First > 0 {
 		j.foreign(l, b.Off, record.Warning, fmt.Sprintf("sequence number %d comes after %d", b.First, b.Prev))
@@ -288,6 +294,21 @@ func (j *logJudge) ingested(from, to uint64) bool {
 		}
 	}
 	return true
+}
+
+// compacted reports whether a sequence number may be that of an ingested table which was compacted with others: it is in no
+// log, and stands shortly behind one that is.
+func (j *logJudge) compacted(seq uint64) bool {
+	near := false
+	for _, l := range j.db.logs {
+		if l.seqs.Has(seq) {
+			return false
+		}
+		for n := range uint64(maxIngested) {
+			near = near || n < seq && l.seqs.Has(seq-1-n)
+		}
+	}
+	return near && !j.db.levelDB
 }
 
 // foreign reports a log that is not the one that belongs here.
