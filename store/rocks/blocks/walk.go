@@ -7,6 +7,9 @@ type Walk interface {
 	// Seek moves to the first block that may hold keys at or after key, which may lie before the current one; false
 	// without an error is the end.
 	Seek(key []byte) (bool, error)
+	// SkipTo moves on by a block or more, to the first that ends at or after an offset; false without an error is the
+	// end, where Handle is that of the last block.
+	SkipTo(off uint64) (bool, error)
 	// Separator returns a user key that no key of the block is after, and that is before those of the next one. It is
 	// valid until the next move.
 	Separator() []byte

@@ -58,13 +58,13 @@ func (t *Table) sample(out []store.Weighted, have, step int64, salvage bool) ([]
 		return nil, 0, base.BlockError(err)
 	}
 	defer w.Close()
+	var passed int64 // of the table
 	for {
-		ok, err := w.Next()
+		ok, err := w.SkipTo(uint64(passed + step - have))
+		end := max(passed, int64(w.Handle().Off+w.Handle().Size))
+		have, passed = have+end-passed, end
 		if !ok || err != nil {
 			return out, have, err
-		}
-		if have += int64(w.Handle().Size); have < step {
-			continue
 		}
 		key := bytes.Clone(w.Separator())
 		if t.origins == nil {

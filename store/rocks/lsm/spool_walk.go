@@ -58,6 +58,19 @@ func (w *spoolWalk) Seek(key []byte) (bool, error) {
 	return w.move(n), nil
 }
 
+// SkipTo moves on by a block or more, to the first that ends at or after off.
+func (w *spoolWalk) SkipTo(off uint64) (bool, error) {
+	next, all := w.at+1, w.s.index.NumRestarts()
+	n := next + sort.Search(max(0, all-next), func(i int) bool {
+		_, h := w.s.entry(next + i)
+		return h.Off+h.Size >= off
+	})
+	if n >= all && all > 0 {
+		w.move(all - 1)
+	}
+	return w.move(n), nil
+}
+
 // move moves to a block.
 func (w *spoolWalk) move(i int) bool {
 	if w.at = min(i, w.s.index.NumRestarts()); w.at != i || i == w.s.index.NumRestarts() {

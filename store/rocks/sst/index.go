@@ -3,17 +3,12 @@ package sst
 import (
 	"encoding/binary"
 	"fmt"
+	"sort"
 
 	"kvferry/record"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 )
-
-// indexEntry is an entry of an index: no key of the block is after sep, a user key.
-type indexEntry struct {
-	sep    []byte
-	handle blocks.Handle
-}
 
 // indexBlock walks one index block. Keys are prefix-compressed as in any block; values are
 //
@@ -51,11 +46,7 @@ func (x *indexBlock) next() (bool, error) {
 		return false, nil
 	}
 	f := &base.Fields{Buf: x.Entries, Off: x.pos}
-	shared, unshared := int(f.Uvarint32("shared")), int(f.Uvarint32("unshared"))
-	size := -1
-	if !x.delta {
-		size = int(f.Uvarint32("value length"))
-	}
+	shared, unshared, size := x.lengths(f)
 	rest := f.Bytes("key", unshared)
 	if f.Err == nil && shared > len(x.key) {
 		f.Fail("shared", fmt.Errorf("%d bytes of a key of %d", shared, len(x.key)))
@@ -75,6 +66,19 @@ func (x *indexBlock) next() (bool, error) {
 	x.value(f, shared, size)
 	x.pos, x.started = f.Off, true
 	return f.Err == nil, f.Err
+}
+
+// lengths decodes what an entry starts with, mostly a byte for each; size is -1 when the header does not have it.
+func (x *indexBlock) lengths(f *base.Fields) (shared, unshared, size int) {
+	if b := f.Buf[f.Off:]; !x.delta && len(b) >= 3 && b[0]|b[1]|b[2] < 0x80 {
+		f.Off += 3
+		return int(b[0]), int(b[1]), int(b[2])
+	}
+	shared, unshared, size = int(f.Uvarint32("shared")), int(f.Uvarint32("unshared")), -1
+	if !x.delta {
+		size = int(f.Uvarint32("value length"))
+	}
+	return shared, unshared, size
 }
 
 // value decodes an entry's value; size is -1 when the header does not have it.
@@ -156,6 +160,35 @@ func (x *indexBlock) scan(compare func(a, b []byte) int, key []byte) (bool, erro
 			return ok, err
 		}
 	}
+}
+
+// skipTo moves on by an entry or more, to the first whose block ends at or after off; false is the end.
+func (x *indexBlock) skipTo(off uint64) (bool, error) {
+	probe := *x
+	probe.buf = nil
+	low := sort.Search(x.NumRestarts(), func(i int) bool { return x.Restart(i) >= x.pos })
+	ahead, high := low, x.NumRestarts()
+	for low < high { // the last restart whose block starts before off is low-1
+		mid := int(uint(low+high) / 2)
+		if err := probe.atRestart(mid); err != nil {
+			return false, err
+		}
+		if probe.handle.Off < off {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	ok, err := low > ahead, error(nil)
+	if ok {
+		err = x.atRestart(low - 1)
+	} else {
+		ok, err = x.next()
+	}
+	for ok && err == nil && x.handle.Off+x.handle.Size < off {
+		ok, err = x.next()
+	}
+	return ok && err == nil, err
 }
 
 // atRestart moves to the entry at a restart.
@@ -276,6 +309,19 @@ func (x *tableIndex) seek(key []byte) (bool, error) {
 	return x.next()
 }
 
+// skipTo moves on by an entry or more, to the first whose block ends at or after off; false is the end.
+func (x *tableIndex) skipTo(off uint64) (bool, error) {
+	if !x.two {
+		ok, err := x.top.skipTo(off)
+		return ok, x.topDamage(err)
+	}
+	for {
+		if ok, err := x.next(); !ok || err != nil || x.part.handle.Off+x.part.handle.Size >= off {
+			return ok, err
+		}
+	}
+}
+
 // passes reports whether the walk continues after the current partition, of which nothing more is read
 // then.
 func (x *tableIndex) passes(err error) bool {
@@ -298,10 +344,18 @@ func (x *tableIndex) openPart() error {
 	return x.partDamage(x.part.open(b.b, &x.r.info.Properties))
 }
 
-// entry returns the current entry; its key is valid until the next move.
-func (x *tableIndex) entry() indexEntry {
+// sep returns the current entry's user key, which is valid until the next move. No key of its block is after it.
+func (x *tableIndex) sep() []byte {
 	if x.two {
-		return indexEntry{x.part.sep(), x.part.handle}
+		return x.part.sep()
 	}
-	return indexEntry{x.top.sep(), x.top.handle}
+	return x.top.sep()
+}
+
+// handle says where the block of the current entry, or of the last one passed, is.
+func (x *tableIndex) handle() blocks.Handle {
+	if x.two {
+		return x.part.handle
+	}
+	return x.top.handle
 }

@@ -73,14 +73,14 @@ func (r *Reader) Ends(most uint64) (first, last []byte, err error) {
 	if !ok || err != nil {
 		return nil, nil, err
 	}
-	h := x.entry().handle
+	h := x.handle()
 	if first, _, err = r.ends(h, most); err != nil {
 		return nil, nil, err
 	}
 	if err := x.last(); err != nil {
 		return nil, nil, err
 	}
-	h = x.entry().handle
+	h = x.handle()
 	_, last, err = r.ends(h, most)
 	return first, last, err
 }

@@ -372,7 +372,7 @@ func (r *Reader) Codec() string {
 	if ok, err := idx.next(); !ok || err != nil {
 		return ""
 	}
-	h := idx.entry().handle
+	h := idx.handle()
 	var b [1]byte
 	if h.Check(r.file.Size) != nil || r.file.ReadFull(b[:], int64(h.Off+h.Size)) != nil {
 		return ""

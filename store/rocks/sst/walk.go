@@ -39,11 +39,14 @@ func (w *Walk) Next() (bool, error) { return w.idx.next() }
 // Seek moves to the first block that may hold keys at or after key.
 func (w *Walk) Seek(key []byte) (bool, error) { return w.idx.seek(key) }
 
+// SkipTo moves on by a block or more, to the first that ends at or after off.
+func (w *Walk) SkipTo(off uint64) (bool, error) { return w.idx.skipTo(off) }
+
 // Separator returns a key that no key of the block is after.
-func (w *Walk) Separator() []byte { return w.idx.entry().sep }
+func (w *Walk) Separator() []byte { return w.idx.sep() }
 
 // Handle says where the block is.
-func (w *Walk) Handle() blocks.Handle { return w.idx.entry().handle }
+func (w *Walk) Handle() blocks.Handle { return w.idx.handle() }
 
 // Partition says which partition of the index names the block; size 0 when the index has none.
 func (w *Walk) Partition() (h blocks.Handle, sep []byte) {
