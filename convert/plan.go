@@ -12,15 +12,17 @@ import (
 )
 
 const (
-	// taskBytes is the approximate size of a task.
-	taskBytes = 64 << 20
+	// taskBytes is the approximate size of a task. Workers end together when tasks are small beside their share.
+	taskBytes = 16 << 20
 	// pieceBytes is the same if the target is one file or one server: all types go there together, so only spans keep
 	// workers busy, and one more costs little.
 	pieceBytes = 8 << 20
 	maxSpans   = 64
 	// mostTaskBytes is the largest size of a task, as far as the source can be cut: a run that dies loses the tasks
-	// its workers were at. If each span costs a pass over the source, the limit is mostPassBytes.
+	// its workers were at.
 	mostTaskBytes = 128 << 20
+	// passBytes and mostPassBytes are the same if each span costs a pass over the source.
+	passBytes     = 64 << 20
 	mostPassBytes = 1 << 30
 )
 
@@ -144,7 +146,7 @@ func (p *Plan) spansFor(src format.Source, size int64) int {
 		each = pieceBytes
 	}
 	if _, sorts := src.(format.Sectioned); sorts && !p.AnyOrder {
-		most = mostPassBytes
+		each, most = passBytes, mostPassBytes
 	}
 	few := min(max((size+each-1)/each, 1), maxSpans)
 	return int(max(few, (size+most-1)/most))

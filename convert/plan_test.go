@@ -102,6 +102,29 @@ func TestPlanOfPieces(t *testing.T) {
 	}
 }
 
+// A source that reads all for each span is cut into few.
+func TestPlanOfPasses(t *testing.T) {
+	for size, want := range map[int64]int{4 * taskBytes: 1, passBytes + 1: 2, 1 << 40: 1 << 40 / mostPassBytes} {
+		for _, anyOrder := range []bool{false, true} {
+			src := &inOneFile{sizes{dbs: []string{"0"}, types: record.Of(record.Hash), size: func(string, record.TypeSet) int64 { return size }}}
+			p, err := NewPlan(src, src.dbs, src.dbs, perType, Order{Any: anyOrder}, new(filter.Filter))
+			if anyOrder && len(p.Tasks) <= want {
+				t.Errorf("%d bytes in any order: %d tasks, want more than %d", size, len(p.Tasks), want)
+			}
+			if err != nil || !anyOrder && len(p.Tasks) != want {
+				t.Errorf("%d bytes: %d tasks, want %d; %v", size, len(p.Tasks), want, err)
+			}
+		}
+	}
+}
+
+// inOneFile is a source without an order.
+type inOneFile struct{ sizes }
+
+func (s *inOneFile) Sections(db string, t record.TypeSet, n int) ([]format.Span, error) {
+	return s.Split(db, t, n)
+}
+
 // TestNothing: why there is nothing to convert.
 func TestNothing(t *testing.T) {
 	src := &sizes{dbs: []string{"0", "1"}, types: record.Of(record.Hash)}

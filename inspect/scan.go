@@ -1,10 +1,12 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,8 +20,8 @@ import (
 const (
 	defaultMemory = 128 << 20
 	// spanBytes is about how much of a source one span stands for; the number of spans depends on the
-	// source alone.
-	spanBytes = 64 << 20
+	// source alone. Workers end together when spans are small beside their share.
+	spanBytes = 16 << 20
 	maxSpans  = 64
 	// batchLen is how many elements are read at once: so few that they stay in the nearest cache.
 	batchLen = 64
@@ -204,12 +206,12 @@ func (s *Scan) run(ctx context.Context, visit func(Part) visitor) error {
 	})
 }
 
-// runParts calls do for each part on as many workers as the scan has, and what do returns under a lock.
+// runParts calls do for each part, largest first, on as many workers as the scan has, and what do returns under a lock.
 func (s *Scan) runParts(ctx context.Context, parts []Part, do func(context.Context, Part) (func(), error)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	queue := make(chan Part, len(parts))
-	for _, p := range parts {
+	for _, p := range slices.SortedStableFunc(slices.Values(parts), func(a, b Part) int { return cmp.Compare(b.Bytes, a.Bytes) }) {
 		queue <- p
 	}
 	close(queue)
