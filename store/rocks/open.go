@@ -172,15 +172,13 @@ func (db *database) load(ctx context.Context) (complete bool, err error) {
 		if err := ks.openTables(ctx, f); err != nil {
 			return false, err
 		}
+		ks.flushed = ks.lastFlushed(f)
 		if err := ks.openBlobs(f); err != nil {
 			return false, err
 		}
 	}
 	if db.logs, err = db.findLogs(); err != nil {
 		return false, err
-	}
-	for _, ks := range db.spaces {
-		ks.flushed = ks.lastFlushed()
 	}
 	err = db.loadLogs(ctx)
 	logged := err == nil

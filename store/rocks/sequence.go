@@ -3,10 +3,12 @@ package rocks
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/manifest"
 	"kvferry/store/rocks/wal"
 )
 
@@ -35,14 +37,12 @@ type flushedEntry struct {
 // tables are compacted they are nowhere.
 const maxIngested = 16
 
-// lastFlushed returns the largest sequence number of the tables that is known to have been in a log. Ingested tables have
-// one number, which may be above what is in logs still. LevelDB's MANIFEST has no numbers but those of the bounds.
-func (ks *family) lastFlushed() (seq uint64) {
-	for _, t := range ks.Tables {
-		if t.MinSeq < t.MaxSeq {
-			seq = max(seq, t.MaxSeq)
-		}
-		if ks.st.levelDB {
+// lastFlushed returns the largest sequence number of a column family's tables that is known to have been in a log. LevelDB's
+// MANIFEST has no numbers but those of the bounds.
+func (ks *family) lastFlushed(f *manifest.Family) uint64 {
+	seq := f.Logged
+	if ks.st.levelDB {
+		for _, t := range ks.Tables {
 			for _, k := range [][]byte{t.Smallest, t.Largest} {
 				_, tr := base.SplitKey(k)
 				seq = max(seq, tr>>8)
@@ -86,14 +86,14 @@ func (db *database) checkLastSequence() {
 type logJudge struct {
 	db     *database
 	tables uint64          // the largest number of all tables
-	alone  map[uint64]bool // numbers of tables that have one each, as ingested ones do
+	alone  map[uint64]bool // numbers of tables that had one each, as ingested ones do
 	last   uint64          // that was accounted for
 	prev   *logFile        // with entries, nil before the first that counts
 }
 
 // judgeLogs reports where logs do not follow each other, the tables and the MANIFEST.
 func (db *database) judgeLogs(ctx context.Context) error {
-	j := logJudge{db: db, alone: map[uint64]bool{}}
+	j := logJudge{db: db, alone: maps.Clone(db.version.Ingested)}
 	for _, ks := range db.spaces {
 		for _, t := range ks.Tables {
 			j.tables = max(j.tables, t.MaxSeq)

@@ -89,6 +89,43 @@ func TestLogSequences(t *testing.T) {
 	}
 }
 
+// TestIngestedSince: tables that were ingested take numbers that no log has, here 106, and compactions may take them out of sight. A
+// MANIFEST that was begun since does not tell.
+func TestIngestedSince(t *testing.T) {
+	compact := func(d *handmade.DB, ingested string) {
+		d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 50, ""), handmade.Put("c", 106, ""))
+		var number uint64
+		fmt.Sscanf(ingested, "%d", &number)
+		os.Remove(filepath.Join(d.Dir, ingested))
+		last := &d.Edits[len(d.Edits)-1]
+		*last = slices.Concat(handmade.EditNumber(manifest.TagNextFileNumber, d.Next), binary.AppendUvarint([]byte{manifest.TagDeletedFile, 0}, number), *last)
+	}
+	for _, tt := range []struct {
+		name   string
+		tables func(d *handmade.DB)
+		want   string
+	}{
+		{"ingested", func(d *handmade.DB) { d.Ingest(0, 0, 106, "c") }, ""},
+		{"ingested and compacted", func(d *handmade.DB) { compact(d, d.Ingest(0, 0, 106, "c")) }, ""},
+		{"compacted before the MANIFEST began", func(d *handmade.DB) {
+			d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 50, ""), handmade.Put("c", 106, ""))
+		}, "warning foreign-log, warning log-gap"},
+	} {
+		d := handmade.NewDB(t)
+		tt.tables(d)
+		d.File("000020.log", handmade.Log(20, false, written(101, 5), written(107, 3)))
+		d.LastSeq = 106
+		_, found := openFindings(t, d.Finish(), store.Options{})
+		var got []string
+		for _, f := range *found {
+			got = append(got, fmt.Sprint(f.Severity, " ", f.Kind))
+		}
+		if strings.Join(got, ", ") != tt.want {
+			t.Errorf("%s: findings %+v, want %q", tt.name, *found, tt.want)
+		}
+	}
+}
+
 // TestUnflushedLogs: the MANIFEST says that logs from 20 up to 30, and up to 40, have entries that are in no table, and reach 103
 // and 106.
 func TestUnflushedLogs(t *testing.T) {

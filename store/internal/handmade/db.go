@@ -135,6 +135,24 @@ func (d *DB) File(name string, data []byte) {
 // Name names a table in the MANIFEST.
 func (d *DB) Name(family uint64, level int, name string, b Bounds, maxSeq uint64) {
 	d.t.Helper()
+	d.name(family, level, name, b, 0, maxSeq)
+}
+
+// Ingest writes a table whose entries all have one sequence number, and names it as ingestion does.
+func (d *DB) Ingest(family uint64, level int, seq uint64, keys ...string) string {
+	d.t.Helper()
+	var entries []Entry
+	for _, key := range keys {
+		entries = append(entries, Put(key, seq, ""))
+	}
+	name := d.Write(Spec{}, entries)
+	d.name(family, level, name, BoundsOf(store.Bytewise.Compare, &Spec{}, entries), seq, seq)
+	d.Edits[len(d.Edits)-1] = append(EditNumber(nextFileTag, d.Next), d.Edits[len(d.Edits)-1]...)
+	return name
+}
+
+func (d *DB) name(family uint64, level int, name string, b Bounds, minSeq, maxSeq uint64) {
+	d.t.Helper()
 	st, err := os.Stat(filepath.Join(d.Dir, name))
 	if err != nil {
 		d.t.Fatal(err)
@@ -142,7 +160,7 @@ func (d *DB) Name(family uint64, level int, name string, b Bounds, maxSeq uint64
 	var number uint64
 	fmt.Sscanf(name, "%d", &number)
 	d.LastSeq = max(d.LastSeq, maxSeq, 1)
-	d.Edit(EditFamily(family), d.fileEdit(level, number, uint64(st.Size()), b, maxSeq))
+	d.Edit(EditFamily(family), d.fileEdit(level, number, uint64(st.Size()), b, minSeq, maxSeq))
 }
 
 func EditFamily(id uint64) []byte {
@@ -152,7 +170,7 @@ func EditFamily(id uint64) []byte {
 	return EditNumber(familyTag, id)
 }
 
-func (d *DB) fileEdit(level int, number, size uint64, b Bounds, maxSeq uint64) []byte {
+func (d *DB) fileEdit(level int, number, size uint64, b Bounds, minSeq, maxSeq uint64) []byte {
 	tag := uint64(newFile4Tag)
 	if d.Level {
 		tag = newFileTag
@@ -165,7 +183,7 @@ func (d *DB) fileEdit(level int, number, size uint64, b Bounds, maxSeq uint64) [
 	if d.Level {
 		return e
 	}
-	e = binary.AppendUvarint(binary.AppendUvarint(e, 0), maxSeq)
+	e = binary.AppendUvarint(binary.AppendUvarint(e, minSeq), maxSeq)
 	return append(e, needCompaction, 1, 0, 5, 2, 0x80, 1, terminate) // and a creation time
 }
 

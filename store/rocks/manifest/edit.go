@@ -21,6 +21,7 @@ type Edit struct {
 	logNumber    uint64
 	prevLog      uint64
 	minLog       uint64
+	hasMinLog    bool
 	hasNextFile  bool
 	nextFile     uint64
 	hasLastSeq   bool
@@ -110,7 +111,7 @@ func (e *Edit) field(f *base.Fields, tag uint32) {
 	case TagPrevLogNumber:
 		e.prevLog = f.Uvarint("previous log number")
 	case TagMinLogToKeep:
-		e.minLog, e.rocks = f.Uvarint("minimum log number to keep"), true
+		e.minLog, e.hasMinLog, e.rocks = f.Uvarint("minimum log number to keep"), true, true
 	case TagNextFileNumber:
 		e.hasNextFile, e.nextFile = true, f.Uvarint("next file number")
 	case TagLastSequence:
@@ -233,7 +234,7 @@ func (e *Edit) customFields(f *base.Fields, t *Table) {
 		case tag == FileChecksumFunc:
 			sumOf = v
 		case tag == FileMinLogToKeep:
-			e.minLog = max(e.minLog, number(f, v, (*base.Fields).Uint64))
+			e.minLog, e.hasMinLog = max(e.minLog, number(f, v, (*base.Fields).Uint64)), true
 		case tag == FileMinTimestamp || tag == FileMaxTimestamp || tag == FileTimestamps:
 			f.Fail("custom field", base.Unsupported("table %d has user-defined timestamps", t.Number))
 		case tag&FileNotIgnorable != 0:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -492,6 +493,9 @@ func TestUnflushed(t *testing.T) {
 			want: []Flush{{Log: 30, Seq: 320}, {Log: 33, Seq: 350}, {Log: 36, Seq: 380}}},
 		{name: "a flush that takes long", edits: edits(begun, flush(0, 30, 19, 32), flush(0, 40, 19, 43), flush(1, 30, 40, 42)), from: 40},
 		{name: "numbers taken meanwhile", edits: edits(begun, flush(0, 30, 19, 32), next(40), flush(0, 35, 19, 42)), from: 19, want: []Flush{{Log: 30, Seq: 320}, {Log: 35, Seq: 420}}},
+		{name: "numbers taken before", edits: edits(begun, next(30), flush(0, 30, 19, 32)), from: 19, want: []Flush{{Log: 30, Seq: 320}}},
+		{name: "in the first life, the default family was not flushed", edits: edits(logOf(1, 4, 6), logOf(2, 4, 8), flush(1, 18, 0, 20)),
+			want: []Flush{{Log: 18, Seq: 200}}},
 		{name: "in one edit", edits: edits(begun, slices.Concat(logOf(0, 30, 31), handmade.EditNumber(TagMinLogToKeep, 19))), from: 19, want: []Flush{{Log: 30}}},
 		{name: "two families at once", edits: edits(begun, flush(0, 30, 19, 33)[0], flush(1, 30, 19, 32)[0], lowest(19, 33)), from: 19, want: []Flush{{Log: 30, Seq: 330}}},
 		{name: "another edit between", edits: edits(begun, flush(0, 30, 19, 32)[0], next(33), lowest(19, 33)), from: 19},
@@ -512,6 +516,40 @@ func TestUnflushed(t *testing.T) {
 		from, got := v.Unflushed()
 		if from != tt.from || !slices.Equal(got, tt.want) {
 			t.Errorf("%s: from %d %+v, want %d %+v", tt.name, from, got, tt.from, tt.want)
+		}
+	}
+}
+
+// TestSequenceNumbers: which numbers of tables were in a log, and which were of ingested ones.
+func TestSequenceNumbers(t *testing.T) {
+	key := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
+	table := func(low, high uint64) []byte {
+		b := append([]byte{TagNewFile2, 0, 9, 99}, handmade.BoundEdit(handmade.Bounds{Smallest: key, Largest: key})...)
+		return binary.AppendUvarint(binary.AppendUvarint(b, low), high)
+	}
+	next, log, deleted := handmade.EditNumber(TagNextFileNumber, 50), handmade.EditNumber(TagLogNumber, 40), []byte{TagDeletedFile, 0, 9}
+	for _, tt := range []struct {
+		name     string
+		edits    [][]byte
+		logged   uint64
+		ingested []uint64
+	}{
+		{"what it begins with", [][]byte{table(3, 7), table(12, 12)}, 7, nil},
+		{"flushes", [][]byte{slices.Concat(next, log, table(3, 7)), slices.Concat(next, log, table(12, 12))}, 12, nil},
+		{"ingestion", [][]byte{table(3, 7), slices.Concat(next, table(12, 12)), slices.Concat(next, table(13, 13))}, 7, []uint64{12, 13}},
+		{"compacted since", [][]byte{table(3, 7), slices.Concat(next, table(12, 12)), slices.Concat(next, deleted, table(3, 12))}, 7, []uint64{12}},
+		{"flushed since", [][]byte{slices.Concat(next, table(12, 12)), slices.Concat(next, log, table(9, 15))}, 15, []uint64{12}},
+	} {
+		d := handmade.NewDB(t)
+		for _, e := range tt.edits {
+			d.Edit(e)
+		}
+		v, err := Read(context.Background(), d.Finish(), func(record.Finding) { t.Error("a finding") })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Sorted(maps.Keys(v.Ingested)); v.Families[0].Logged != tt.logged || !slices.Equal(got, tt.ingested) {
+			t.Errorf("%s: up to %d in logs, ingested %d, want %d and %d", tt.name, v.Families[0].Logged, got, tt.logged, tt.ingested)
 		}
 	}
 }

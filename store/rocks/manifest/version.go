@@ -26,9 +26,9 @@ type Version struct {
 	Families  map[uint32]*Family
 	MaxFamily uint32
 	minLog    uint64
-	flush     Flush                          // that the last edits tell of
-	begun     []Flush                        // those that began logs, ascending, see Unflushed
-	start     struct{ log, nextFile uint64 } // what the edits of a server's start said; no nextFile: they go on
+	flush     Flush   // that the last edits tell of
+	begun     []Flush // those that began logs, ascending, see Unflushed
+	start     start
 	PrevLog   uint64
 	LastSeq   uint64
 	NextFile  uint64 // number that no file had yet
@@ -37,6 +37,7 @@ type Version struct {
 	seen      struct{ nextFile, lastSeq, logNumber bool }
 
 	Mentioned map[uint64]bool // numbers of all tables that some edit added
+	Ingested  map[uint64]bool // sequence numbers of tables that were ingested, and may be compacted since
 
 	group []*Edit // of an atomic group that is not complete yet
 
@@ -53,6 +54,7 @@ type Family struct {
 	// again, leaves it out for the default family. That is bytewise then, unless the tables say otherwise.
 	Unnamed   bool
 	LogNumber uint64
+	Logged    uint64 // the largest sequence number of tables, also past ones, that was in a log; see noteTables
 	Tables    map[Position]Table
 	blobs     map[uint64]*Blob // all that were added; see Blobs
 }
@@ -75,7 +77,7 @@ func Read(ctx context.Context, dir string, report func(record.Finding)) (*Versio
 	if err != nil {
 		return nil, err
 	}
-	v := &Version{Name: name, Path: filepath.Join(dir, name), Size: st.Size(), Mentioned: map[uint64]bool{}}
+	v := &Version{Name: name, Path: filepath.Join(dir, name), Size: st.Size(), Mentioned: map[uint64]bool{}, Ingested: map[uint64]bool{}}
 	v.Number, _ = manifestNumber(name)
 	v.Families = map[uint32]*Family{0: newFamily(0, "default")}
 	return v, v.replay(ctx, logfile.NewReader(logfile.Within(ctx, io.NewSectionReader(f, 0, v.Size)), 0), report)
@@ -186,6 +188,7 @@ func (v *Version) apply(e *Edit) error {
 		f.Tables[t.Position] = t
 		v.Mentioned[t.Number] = true
 	}
+	v.noteTables(f, e)
 	v.LastSeq = max(v.LastSeq, e.lastSeq)
 	v.minLog = max(v.minLog, e.minLog)
 	v.noteFlush(e)
@@ -235,40 +238,66 @@ func (v *Version) Sorted() []*Family {
 	return out
 }
 
+// noteTables notes what an edit that adds tables says of their sequence numbers. A flush names a log, a compaction deletes
+// tables, and ingestion does neither: it gives a table one number, which is in no log. What a MANIFEST begins with has no next
+// file number, and does not tell where a table came from: one with several numbers is no ingested one, or was compacted.
+func (v *Version) noteTables(f *Family, e *Edit) {
+	for i := range e.added {
+		t := &e.added[i]
+		switch {
+		case len(e.deleted) > 0:
+		case t.MinSeq < t.MaxSeq || e.hasNextFile && e.logNumber > 0:
+			f.Logged = max(f.Logged, t.MaxSeq)
+		case e.hasNextFile:
+			v.Ingested[t.MaxSeq] = true
+		}
+	}
+}
+
 // Flush is a flush of a column family that began a log. Its edit and the next one tell of it.
 type Flush struct {
 	Log uint64 // that entries go to since
 	Seq uint64 // the largest sequence number of its tables
 }
 
+// start is what the edits of a server's start said. Those with a log number have the same one; the first with another one, or of
+// a compaction or ingestion, ends them.
+type start struct {
+	log, nextFile uint64
+	over          bool
+}
+
+func (s *start) add(e *Edit) {
+	if s.log == 0 {
+		s.log = e.logNumber
+	}
+	s.over = s.over || e.logNumber != s.log && (e.logNumber != 0 || len(e.added)+len(e.deleted) > 0)
+	if !s.over && e.logNumber != 0 {
+		s.nextFile = max(s.nextFile, e.nextFile)
+	}
+}
+
 // noteFlush notes a flush that began a log, and that some logs before it are needed still. What a MANIFEST begins with is of
 // another time and has no next file number. The log of a server's start is older than the edits of the start, or has the number
-// that is next after them: they all have the same log number, and the first with another one, or of a compaction, ends them.
+// that is next after them.
 func (v *Version) noteFlush(e *Edit) {
 	if !e.hasNextFile {
 		return
 	}
-	if s := &v.start; s.nextFile == 0 {
-		if s.log == 0 {
-			s.log = e.logNumber
-		}
-		if e.logNumber != 0 && e.logNumber != s.log || e.logNumber == 0 && len(e.added)+len(e.deleted) > 0 {
-			s.nextFile = v.NextFile
-		}
-	}
+	v.start.add(e)
 	f := Flush{Log: e.logNumber}
-	if f.Log == v.flush.Log || f.Log == 0 && e.minLog > 0 {
+	if f.Log == v.flush.Log || f.Log == 0 && e.hasMinLog {
 		f = v.flush
 	}
 	for i := range e.added {
 		f.Seq = max(f.Seq, e.added[i].MaxSeq)
 	}
 	v.flush = f
-	if e.minLog == 0 {
+	if !e.hasMinLog {
 		return
 	}
 	n := len(v.begun)
-	if v.start.nextFile > 0 && f.Log > v.start.nextFile && (n == 0 || f.Log > v.begun[n-1].Log) {
+	if v.start.over && f.Log > v.start.nextFile && (n == 0 || f.Log > v.begun[n-1].Log) {
 		v.begun = append(v.begun, f)
 	}
 	for len(v.begun) > 0 && v.begun[0].Log <= v.minLog {
