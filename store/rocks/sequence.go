@@ -86,6 +86,7 @@ func (db *database) checkLastSequence() {
 type logJudge struct {
 	db     *database
 	tables uint64          // the largest number of all tables
+	logged uint64          // the largest of those that were in a log
 	alone  map[uint64]bool // numbers of tables that had one each, as ingested ones do
 	last   uint64          // that was accounted for
 	prev   *logFile        // with entries, nil before the first that counts
@@ -95,6 +96,7 @@ type logJudge struct {
 func (db *database) judgeLogs(ctx context.Context) error {
 	j := logJudge{db: db, alone: maps.Clone(db.version.Ingested)}
 	for _, ks := range db.spaces {
+		j.logged = max(j.logged, ks.flushed)
 		for _, t := range ks.Tables {
 			j.tables = max(j.tables, t.MaxSeq)
 			if t.MinSeq == t.MaxSeq {
@@ -119,7 +121,7 @@ func (db *database) judgeLogs(ctx context.Context) error {
 		}
 	}
 	// A server at work may not have written out yet what the MANIFEST counts.
-	if j.prev != nil && !db.opts.AllowLive && db.version.LastSeq > max(j.last, j.tables) {
+	if j.prev != nil && !db.opts.AllowLive && db.version.LastSeq > max(j.last, j.logged) {
 		j.gap(j.prev, j.prev.file.Size, j.last+1, db.version.LastSeq, "the MANIFEST knows of them, and the logs end before: the end of the "+
 			"last log or logs behind it are missing")
 	}

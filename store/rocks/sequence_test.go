@@ -103,17 +103,22 @@ func TestIngestedSince(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		tables func(d *handmade.DB)
+		log    [][]byte // nil: all
 		want   string
 	}{
-		{"ingested", func(d *handmade.DB) { d.Ingest(0, 0, 106, "c") }, ""},
-		{"ingested and compacted", func(d *handmade.DB) { compact(d, d.Ingest(0, 0, 106, "c")) }, ""},
+		{"ingested", func(d *handmade.DB) { d.Ingest(0, 0, 106, "c") }, nil, ""},
+		{"ingested and compacted", func(d *handmade.DB) { compact(d, d.Ingest(0, 0, 106, "c")) }, nil, ""},
+		{"the log of another time", func(d *handmade.DB) { compact(d, d.Ingest(0, 0, 106, "c")) }, [][]byte{written(60, 20)}, "warning log-gap"},
 		{"compacted before the MANIFEST began", func(d *handmade.DB) {
 			d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 50, ""), handmade.Put("c", 106, ""))
-		}, "warning foreign-log, warning log-gap"},
+		}, nil, "warning foreign-log, warning log-gap"},
 	} {
 		d := handmade.NewDB(t)
 		tt.tables(d)
-		d.File("000020.log", handmade.Log(20, false, written(101, 5), written(107, 3)))
+		if tt.log == nil {
+			tt.log = [][]byte{written(101, 5), written(107, 3)}
+		}
+		d.File("000020.log", handmade.Log(20, false, tt.log...))
 		d.LastSeq = 106
 		_, found := openFindings(t, d.Finish(), store.Options{})
 		var got []string

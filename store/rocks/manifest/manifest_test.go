@@ -538,6 +538,7 @@ func TestSequenceNumbers(t *testing.T) {
 		{"flushes", [][]byte{slices.Concat(next, log, table(3, 7)), slices.Concat(next, log, table(12, 12))}, 12, nil},
 		{"ingestion", [][]byte{table(3, 7), slices.Concat(next, table(12, 12)), slices.Concat(next, table(13, 13))}, 7, []uint64{12, 13}},
 		{"compacted since", [][]byte{table(3, 7), slices.Concat(next, table(12, 12)), slices.Concat(next, deleted, table(3, 12))}, 7, []uint64{12}},
+		{"compacted before and since", [][]byte{table(12, 12), table(15, 15), slices.Concat(next, deleted, table(12, 15))}, 15, nil},
 		{"flushed since", [][]byte{slices.Concat(next, table(12, 12)), slices.Concat(next, log, table(9, 15))}, 15, []uint64{12}},
 	} {
 		d := handmade.NewDB(t)

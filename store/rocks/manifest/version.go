@@ -240,16 +240,15 @@ func (v *Version) Sorted() []*Family {
 
 // noteTables notes what an edit that adds tables says of their sequence numbers. A flush names a log, a compaction deletes
 // tables, and ingestion does neither: it gives a table one number, which is in no log. What a MANIFEST begins with has no next
-// file number, and does not tell where a table came from: one with several numbers is no ingested one, or was compacted.
+// file number, and does not tell where a table came from: one with several numbers was not ingested, or was compacted since.
 func (v *Version) noteTables(f *Family, e *Edit) {
 	for i := range e.added {
 		t := &e.added[i]
-		switch {
-		case len(e.deleted) > 0:
-		case t.MinSeq < t.MaxSeq || e.hasNextFile && e.logNumber > 0:
-			f.Logged = max(f.Logged, t.MaxSeq)
-		case e.hasNextFile:
+		if e.hasNextFile && e.logNumber == 0 && len(e.deleted) == 0 && t.MinSeq == t.MaxSeq {
 			v.Ingested[t.MaxSeq] = true
+		}
+		if flushed := e.hasNextFile && e.logNumber > 0; flushed || t.MinSeq < t.MaxSeq && !v.Ingested[t.MaxSeq] {
+			f.Logged = max(f.Logged, t.MaxSeq)
 		}
 	}
 }
