@@ -409,7 +409,7 @@ func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 			done += plan.Tasks[i].Bytes
 		}
 	}
-	if a.o.Rename {
+	if a.o.Rename && a.rules.renames == nil { // they are known when a server's target was looked at before
 		var err error
 		if a.rules.renames, err = a.findRenames(ctx); err != nil {
 			return err
