@@ -110,8 +110,8 @@ var findingKinds = []FindingKind{
 	{"truncated-key", Error, "rows", "The end of a key is not on disk, because Pika 4.0 truncates keys at their last NUL. kvferry reads the key up to there."},
 	{"wrong-instance", Error, "collections", "A key is not in the Pika 4.0 instance of its slot, so the server does not find it. kvferry reads it, unless the right instance has it, too."},
 	{"slot-number", Note, "collections", "Keys are distributed over the instances of Pika 4.0 with a default-slot-num other than the default."},
-	{"missing-store", Error, "collections", "A directory that the format always has is missing."},
-	{"missing-score-cf", Error, "collections", "The sorted sets have no score_cf; the engine does not open them."},
+	{"missing-store", Error, "files", "A directory that the format always has is missing."},
+	{"missing-score-cf", Error, "files", "The sorted sets have no score_cf; the engine does not open them."},
 	{"stream-groups", Warning, "collections", "Consumer groups and pending entries that kvferry does not read."},
 	{"future-version", Note, "collections", "The version of a Kvrocks key was made by a clock ahead of this one."},
 	{"long-bitmap", Note, "collections", "A Kvrocks bitmap exceeds --max-bitmap; kvferry treats it as a value that only Kvrocks understands."},
@@ -145,6 +145,9 @@ var findingKinds = []FindingKind{
 	{"zset-twin", Error, "zsets", "A member of an Ardb sorted set has a score row without a sort row, or the reverse."},
 	{"score-nan", Warning, "zsets", "A score is not a number."},
 }
+
+// GroupFiles is the group of findings about files: what is an error among them concerns rows that are not those that were written.
+const GroupFiles = "files"
 
 // FindingGroups are the groups of kinds, in the order of the docs.
 var FindingGroups = []string{"files", "rows", "collections", "lists", "zsets"}

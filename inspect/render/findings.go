@@ -162,7 +162,7 @@ func Findings(w io.Writer, r *Result) error {
 		fmt.Fprintf(&b, "not all records could be read: %s\n", visible.Text(part))
 	}
 	if len(r.Unread) > 0 {
-		b.WriteString("how to get at the rest: docs/findings.md, \"What cannot be passed over\"\n")
+		b.WriteString("how to get at the rest: kvferry help findings, \"What cannot be passed over\"\n")
 	}
 	if b.Len() > 0 {
 		b.WriteByte('\n')

@@ -258,7 +258,7 @@ func TestTextReport(t *testing.T) {
 	}
 	for _, want := range []string{
 		`error count-mismatch db 0 hash "user:1": count is 3, rows found: 2 [hashes/default, hashes/000010.sst, offset 17, level 0, seq 9]`,
-		"and 2 findings more (--max-findings)", "not all records could be read: database 0, hash\nhow to get at the rest: docs/findings.md, \"What cannot be passed over\"\n",
+		"and 2 findings more (--max-findings)", "not all records could be read: database 0, hash\nhow to get at the rest: kvferry help findings, \"What cannot be passed over\"\n",
 		"unreadable tables, blocks or pages: 2; their rows are missing: other findings may follow from that\n" +
 			"the rest can be had with convert --allow-loss damaged and with dump --salvage\n",
 		"       3  error    count-mismatch", "/data/pika dump: 10 records, 20 elements, 50 entries in 3 files (12.1 KiB): 5 errors, 1 warning, 1 note",

@@ -71,6 +71,9 @@ func peekTables(kind string) func(dir string) (format.StoreEvidence, error) {
 
 // peekLMDB looks at an LMDB environment.
 func peekLMDB(dir string) (format.StoreEvidence, error) {
+	if _, err := disk.Lstat(filepath.Join(dir, "data.mdb")); err != nil {
+		return format.StoreEvidence{}, store.ErrNotStore
+	}
 	names, err := lmdb.Peek(dir)
 	ev := format.StoreEvidence{}
 	for _, name := range names {

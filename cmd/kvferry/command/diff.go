@@ -82,7 +82,7 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) (err 
 	if err := da.open(ctx, notes.report); err != nil {
 		return err
 	}
-	if err := db.open(ctx, notes.report); err != nil {
+	if err := db.open(ctx, notes.second); err != nil {
 		return errors.Join(err, da.Opened.Source.Close())
 	}
 	// Two sources share what one would have.
@@ -110,7 +110,7 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) (err 
 		tellUnmatched(cmd.ErrOrStderr(), res.Pairs)
 		return &ExitError{Code: ExitFindings}
 	}
-	return nil
+	return notes.missing()
 }
 
 // patch writes what brings the server that is the second dataset up to the first.

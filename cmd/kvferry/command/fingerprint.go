@@ -84,7 +84,10 @@ func (a *App) runFingerprint(cmd *cobra.Command, f *fingerprintFlags, location s
 	if f.format == "text" {
 		print = render.FingerprintText
 	}
-	return toOutput(cmd, f.output, func(w io.Writer) error { return print(w, got) })
+	if err := toOutput(cmd, f.output, func(w io.Writer) error { return print(w, got) }); err != nil {
+		return err
+	}
+	return notes.missing()
 }
 
 // fingerprint takes the fingerprint of a dataset and closes it.
@@ -141,7 +144,7 @@ func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s %s%s\n", location, verdict, f.check, both)
 	if len(diffs) == 0 {
-		return nil
+		return notes.missing()
 	}
 	tellUnmatched(cmd.ErrOrStderr(), pairs)
 	if with == nil {

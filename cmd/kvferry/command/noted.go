@@ -20,12 +20,19 @@ type noted struct {
 	of   []string // locations of what the findings are about
 	mu   sync.Mutex
 	n    int
-	errs int // of severity error
+	errs int    // of severity error
+	lost int    // of those, about files: rows are missing, or others stand for them
+	from []bool // by location, whether findings are of it
 	// skipped are the tables and blocks that could not be read, all of which are shown, once.
 	skipped map[record.Place]bool
 }
 
-func (f *noted) report(r record.Finding) {
+func (f *noted) report(r record.Finding) { f.reportOf(0, r) }
+
+// second reports findings of the second location.
+func (f *noted) second(r record.Finding) { f.reportOf(1, r) }
+
+func (f *noted) reportOf(i int, r record.Finding) {
 	if r.Severity == record.Note {
 		return
 	}
@@ -33,6 +40,17 @@ func (f *noted) report(r record.Finding) {
 	defer f.mu.Unlock()
 	if r.Severity == record.Error {
 		f.errs++
+		if kind, ok := record.FindingKindOf(r.Kind); ok && kind.Group == record.GroupFiles {
+			f.lost++
+		}
+	}
+	for len(f.from) < len(f.of) {
+		f.from = append(f.from, false)
+	}
+	f.from[i] = true
+	where := ""
+	if len(f.of) > 1 {
+		where = visible.Text(f.of[i]) + ": "
 	}
 	if r.Skipped() {
 		if f.skipped[r.Place] {
@@ -42,11 +60,11 @@ func (f *noted) report(r record.Finding) {
 			f.skipped = make(map[record.Place]bool)
 		}
 		f.skipped[r.Place] = true
-		fmt.Fprintf(f.w, "kvferry: %s\n", visible.Text(render.FindingLine(&r)))
+		fmt.Fprintf(f.w, "kvferry: %s%s\n", where, visible.Text(render.FindingLine(&r)))
 		return
 	}
 	if f.n++; f.n <= maxNoted {
-		fmt.Fprintf(f.w, "kvferry: %s %s: %s\n", r.Severity, r.Kind, visible.Text(findingText(&r)))
+		fmt.Fprintf(f.w, "kvferry: %s%s %s: %s\n", where, r.Severity, r.Kind, visible.Text(findingText(&r)))
 	}
 }
 
@@ -67,8 +85,10 @@ func (f *noted) sum() {
 		return
 	}
 	var lines []string
-	for _, location := range f.of {
-		lines = append(lines, verifyLine(location))
+	for i, location := range f.of {
+		if f.from[i] {
+			lines = append(lines, verifyLine(location))
+		}
 	}
 	more := ""
 	if n := f.n - maxNoted; n > 0 {
@@ -82,11 +102,11 @@ func (f *noted) sum() {
 	}
 }
 
-// missing is the error of a command that did all it could of a dataset of which something could not be read.
+// missing is the error of a command that did all it could of a dataset whose files lack rows or hold others.
 func (f *noted) missing() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.skipped) > 0 {
+	if f.lost > 0 {
 		return &ExitError{Code: ExitFindings}
 	}
 	return nil

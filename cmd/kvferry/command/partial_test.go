@@ -1,0 +1,51 @@
+package command
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kvferry/internal/disk"
+)
+
+// TestPartOfADataset: no command that reads a dataset of which a store is missing ends as if all were there, and of two
+// datasets the one that lacks it is named.
+func TestPartOfADataset(t *testing.T) {
+	whole, part := golden(t, "nemo-basic"), filepath.Join(t.TempDir(), "part")
+	sum := filepath.Join(t.TempDir(), "sum")
+	if err := os.CopyFS(part, os.DirFS(whole)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(part, "zset")); err != nil {
+		t.Fatal(err)
+	}
+	kvferry(t, "fingerprint", "-o", sum, part)
+	for _, args := range [][]string{{"fingerprint", part}, {"fingerprint", "--check", sum, part}, {"inspect", part}, {"dump", part}, {"verify", part},
+		{"diff", part, part}, {"verify", "--against", part, part}} {
+		if r := kvferry(t, args...); r.code != ExitFindings || !strings.Contains(r.stdout+r.stderr, "zset not found") {
+			t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
+		}
+	}
+	r := kvferry(t, "diff", "--max", "1", whole, part)
+	if !strings.Contains(r.stderr, part+": error missing-store") || strings.Contains(r.stderr, "see kvferry verify "+whole) {
+		t.Errorf("diff: %s", r.stderr)
+	}
+}
+
+// TestForbiddenStore: a store whose directory may not be looked into is that, not one of another kind.
+func TestForbiddenStore(t *testing.T) {
+	src := golden(t, "bw-basic")
+	defer disk.Inject(func(_, path string) error {
+		if in, err := filepath.Rel(filepath.Join(src, "hashes"), path); err == nil && !strings.HasPrefix(in, "..") {
+			return fs.ErrPermission
+		}
+		return nil
+	})()
+	for _, name := range []string{"verify", "inspect", "dump", "fingerprint"} {
+		if r := kvferry(t, name, src); r.code != ExitFailed || !strings.Contains(r.stderr, "hashes") || !strings.Contains(r.stderr, "permission denied") {
+			t.Errorf("%s: exit %d: %s", name, r.code, r.stderr)
+		}
+	}
+}
