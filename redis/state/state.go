@@ -81,6 +81,9 @@ var (
 	errExpire    = &ReplyError{"ERR invalid expire time"}
 )
 
+// maxMemTables is how many memtables there are at most; beyond, writes wait.
+const maxMemTables = 3
+
 // New makes an empty state in a directory of its own.
 func New(o Options) (*State, error) {
 	dir, err := disk.MkdirTemp(o.TempDir, "kvferry-state-")
@@ -91,7 +94,8 @@ func New(o Options) (*State, error) {
 	if memory <= 0 {
 		memory = 64 << 20
 	}
-	cache := pebble.NewCache(memory / 4)
+	memTable := min(max(memory/8, 1<<20), 32<<20)
+	cache := pebble.NewCache(memory/4 + maxMemTables*memTable) // the memory of memtables is taken out of it
 	defer cache.Unref()
 	levels := make([]pebble.LevelOptions, 7)
 	for i := range levels {
@@ -108,8 +112,8 @@ func New(o Options) (*State, error) {
 		L0StopWritesThreshold:       1000, // a compaction that fails again and again holds nobody up
 		Cache:                       cache,
 		DisableWAL:                  true,
-		MemTableSize:                uint64(min(max(memory/8, 1<<20), 32<<20)),
-		MemTableStopWritesThreshold: 3,
+		MemTableSize:                uint64(memTable),
+		MemTableStopWritesThreshold: maxMemTables,
 		L0CompactionThreshold:       4,
 		MaxOpenFiles:                500,
 		Levels:                      levels,
