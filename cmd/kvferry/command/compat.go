@@ -103,7 +103,7 @@ func holdTable(b *bytes.Buffer, formats []format.Format) {
 // serverTable lists the names by which locations call servers.
 func serverTable(b *bytes.Buffer, formats []format.Format) {
 	head(b, "Servers", "A location names a format or a server. The name of a server as a target decides what is written;\n"+
-		"for a source, kvferry compares it with what is there.", "location", "format", "server")
+		"for a source, kvferry compares only its format with what is there.", "location", "format", "server")
 	for _, f := range formats {
 		for _, s := range catalog.Servers(f) {
 			row(b, "`"+s.Name+":`", f.Name(), s.Detail)

@@ -43,17 +43,18 @@ of the kind damaged. With --allow-loss damaged everything else is converted. See
 directory for temporary files, and estimates the size of the target, the space and the time from it.
 --estimate reads only the sample, which takes seconds for a source of any size; its counts are those of
 the sample. --dry-run --sample 100 reads about a hundredth of the source. A conversion that does not fit
-on its disks is refused before it starts, unless --force-space is given.
+on its disks is refused before it starts, unless --force-space is given. Its dry run only says so:
+scripts find estimate.fits in --format json.
 
 The target can be a Redis or Valkey server: redis://host:port/db, rediss:// (TLS), unix:///path or
 redis+cluster:// (cluster). kvferry writes it in place, looks for losses before the first write, and
 compares key counts at the end; with --verify it reads the server back. The report goes to the working
 directory. The source can be a server, too. See kvferry help live.
 
-If a run dies, is cancelled (Ctrl-C, SIGTERM, SIGHUP) or has no more disk space, its work is kept in
-DST.kvferry and --resume continues it; kvferry prints the command line. --discard drops that work and
-starts over, and keeps nothing if this run is cancelled. Any other failure leaves nothing behind, unless
---resume was given.
+If a run dies, is cancelled (Ctrl-C, SIGTERM, SIGHUP) or has no more disk space, and some of its work is
+done, that is kept in DST.kvferry and --resume continues it; kvferry prints the command line. --discard
+drops that work and starts over, and keeps nothing if this run is cancelled. Any other failure leaves
+nothing behind, unless --resume was given.
 ` + exitHelp
 
 const convertExample = `  kvferry convert /data/pika/dump blackwidow:/data/new
