@@ -77,12 +77,10 @@ func TestLogSequences(t *testing.T) {
 			d.LastSeq = max(tt.lastSeq, 100)
 			dir := d.Finish()
 			_, found := openFindings(t, dir, store.Options{})
-			var got []string
 			for _, f := range *found {
 				checkGap(t, &f, d.LastSeq, slices.Concat(tt.logs...))
-				got = append(got, fmt.Sprint(f.Severity, " ", f.Kind, " ", strings.TrimSuffix(strings.TrimLeft(f.Place.File, "0"), ".log")))
 			}
-			if strings.Join(got, ", ") != tt.want {
+			if aboutLogs(*found) != tt.want {
 				t.Errorf("findings %+v, want %q", *found, tt.want)
 			}
 		})
@@ -108,10 +106,10 @@ func TestIngestedSince(t *testing.T) {
 	}{
 		{"ingested", func(d *handmade.DB) { d.Ingest(0, 0, 106, "c") }, nil, ""},
 		{"ingested and compacted", func(d *handmade.DB) { compact(d, d.Ingest(0, 0, 106, "c")) }, nil, ""},
-		{"the log of another time", func(d *handmade.DB) { compact(d, d.Ingest(0, 0, 106, "c")) }, [][]byte{written(60, 20)}, "warning log-gap"},
+		{"the log of another time", func(d *handmade.DB) { compact(d, d.Ingest(0, 0, 106, "c")) }, [][]byte{written(60, 20)}, "warning log-gap 20"},
 		{"compacted before the MANIFEST began", func(d *handmade.DB) {
 			d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 50, ""), handmade.Put("c", 106, ""))
-		}, nil, "warning foreign-log, warning log-gap"},
+		}, nil, "warning foreign-log 20, warning log-gap 20"},
 	} {
 		d := handmade.NewDB(t)
 		tt.tables(d)
@@ -121,11 +119,7 @@ func TestIngestedSince(t *testing.T) {
 		d.File("000020.log", handmade.Log(20, false, tt.log...))
 		d.LastSeq = 106
 		_, found := openFindings(t, d.Finish(), store.Options{})
-		var got []string
-		for _, f := range *found {
-			got = append(got, fmt.Sprint(f.Severity, " ", f.Kind))
-		}
-		if strings.Join(got, ", ") != tt.want {
+		if aboutLogs(*found) != tt.want {
 			t.Errorf("%s: findings %+v, want %q", tt.name, *found, tt.want)
 		}
 	}
@@ -176,14 +170,19 @@ func TestUnflushedLogs(t *testing.T) {
 		}
 		d.LastSeq = 106
 		_, found := openFindings(t, d.Finish(), store.Options{AllowLive: tt.live})
-		var got []string
-		for _, f := range *found {
-			got = append(got, fmt.Sprint(f.Severity, " ", f.Kind, " ", strings.TrimSuffix(strings.TrimLeft(f.Place.File, "0"), ".log")))
-		}
-		if strings.Join(got, ", ") != tt.want {
+		if aboutLogs(*found) != tt.want {
 			t.Errorf("%s: findings %+v, want %q", tt.name, *found, tt.want)
 		}
 	}
+}
+
+// aboutLogs says of findings how severe they are, their kinds and the numbers of the logs.
+func aboutLogs(found []record.Finding) string {
+	var out []string
+	for _, f := range found {
+		out = append(out, fmt.Sprint(f.Severity, " ", f.Kind, " ", strings.TrimSuffix(strings.TrimLeft(f.Place.File, "0"), ".log")))
+	}
+	return strings.Join(out, ", ")
 }
 
 // checkGap fails when sequence numbers are said to be missing that logs have, or when these are not all that are missing

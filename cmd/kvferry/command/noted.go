@@ -17,12 +17,12 @@ const maxNoted = 5
 // noted shows the first findings that a command comes upon while it does something else.
 type noted struct {
 	w    io.Writer
-	of   []string // locations of what the findings are about
+	of   []string // locations of what the findings are about: one or two
 	mu   sync.Mutex
 	n    int
-	errs int    // of severity error
-	lost int    // of those, about files: rows are missing, or others stand for them
-	from []bool // by location, whether findings are of it
+	errs int     // of severity error
+	lost int     // of those, about files: rows are missing, or others stand for them
+	from [2]bool // by location, whether findings are of it
 	// skipped are the tables and blocks that could not be read, all of which are shown, once.
 	skipped map[record.Place]bool
 }
@@ -43,9 +43,6 @@ func (f *noted) reportOf(i int, r record.Finding) {
 		if kind, ok := record.FindingKindOf(r.Kind); ok && kind.Group == record.GroupFiles {
 			f.lost++
 		}
-	}
-	for len(f.from) < len(f.of) {
-		f.from = append(f.from, false)
 	}
 	f.from[i] = true
 	where := ""

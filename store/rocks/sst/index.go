@@ -113,23 +113,30 @@ func (x *indexBlock) sep() []byte {
 
 // near moves to the last restart whose key is before key, or to the first entry; false is an empty block.
 func (x *indexBlock) near(compare func(a, b []byte) int, key []byte) (bool, error) {
-	low, high := 0, x.NumRestarts()
-	for low < high { // the last restart before key is low-1
+	n, err := x.bisect(0, func() bool { return compare(x.sep(), key) < 0 })
+	if err != nil || len(x.Entries) == 0 {
+		return false, err
+	}
+	err = x.atRestart(max(n-1, 0))
+	return err == nil, err
+}
+
+// bisect finds the first restart from low on at which before does not hold, asking it at several; the number of restarts when
+// there is none.
+func (x *indexBlock) bisect(low int, before func() bool) (int, error) {
+	high := x.NumRestarts()
+	for low < high {
 		mid := int(uint(low+high) / 2)
 		if err := x.atRestart(mid); err != nil {
-			return false, err
+			return 0, err
 		}
-		if compare(x.sep(), key) < 0 {
+		if before() {
 			low = mid + 1
 		} else {
 			high = mid
 		}
 	}
-	if len(x.Entries) == 0 {
-		return false, nil
-	}
-	err := x.atRestart(max(low-1, 0))
-	return err == nil, err
+	return low, nil
 }
 
 // seek moves to the first entry whose key is not before key; false is the end.
@@ -166,22 +173,14 @@ func (x *indexBlock) scan(compare func(a, b []byte) int, key []byte) (bool, erro
 func (x *indexBlock) skipTo(off uint64) (bool, error) {
 	probe := *x
 	probe.buf = nil
-	low := sort.Search(x.NumRestarts(), func(i int) bool { return x.Restart(i) >= x.pos })
-	ahead, high := low, x.NumRestarts()
-	for low < high { // the last restart whose block starts before off is low-1
-		mid := int(uint(low+high) / 2)
-		if err := probe.atRestart(mid); err != nil {
-			return false, err
-		}
-		if probe.handle.Off < off {
-			low = mid + 1
-		} else {
-			high = mid
-		}
+	ahead := sort.Search(x.NumRestarts(), func(i int) bool { return x.Restart(i) >= x.pos })
+	n, err := probe.bisect(ahead, func() bool { return probe.handle.Off < off })
+	if err != nil {
+		return false, err
 	}
-	ok, err := low > ahead, error(nil)
+	ok := n > ahead
 	if ok {
-		err = x.atRestart(low - 1)
+		err = x.atRestart(n - 1)
 	} else {
 		ok, err = x.next()
 	}

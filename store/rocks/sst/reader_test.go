@@ -142,6 +142,17 @@ func TestVariants(t *testing.T) {
 // separators lists what the index of a table has between blocks, without what stands twice.
 func separators(t *testing.T, r *Reader) (out [][]byte) {
 	t.Helper()
+	eachBlock(t, r, func(w blocks.Walk) {
+		if sep := w.Separator(); len(out) == 0 || !bytes.Equal(out[len(out)-1], sep) {
+			out = append(out, bytes.Clone(sep))
+		}
+	})
+	return out
+}
+
+// eachBlock calls f with a walk through a table at each of its blocks.
+func eachBlock(t *testing.T, r *Reader, f func(blocks.Walk)) {
+	t.Helper()
 	w, err := r.Walk(nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -153,11 +164,9 @@ func separators(t *testing.T, r *Reader) (out [][]byte) {
 			t.Fatal(err)
 		}
 		if !ok {
-			return out
+			return
 		}
-		if sep := w.Separator(); len(out) == 0 || !bytes.Equal(out[len(out)-1], sep) {
-			out = append(out, bytes.Clone(sep))
-		}
+		f(w)
 	}
 }
 

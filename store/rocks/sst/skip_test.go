@@ -11,7 +11,8 @@ import (
 func TestSkipTo(t *testing.T) {
 	for name, spec := range variants() {
 		r := memoryReader(handmade.MakeTable(t, spec, handmade.SomeEntries(60)), Options{LevelDB: spec.LevelDB})
-		all := handles(t, r)
+		var all []blocks.Handle
+		eachBlock(t, r, func(w blocks.Walk) { all = append(all, w.Handle()) })
 		for from := -1; from < len(all); from++ {
 			for _, h := range append(all, blocks.Handle{}, blocks.Handle{Size: 1 << 40}) {
 				for _, off := range []uint64{h.Off, h.Off + h.Size, h.Off + h.Size + 1} {
@@ -37,25 +38,5 @@ func TestSkipTo(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// handles lists the blocks of a table.
-func handles(t *testing.T, r *Reader) (out []blocks.Handle) {
-	t.Helper()
-	w, err := r.Walk(nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	for {
-		ok, err := w.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !ok {
-			return out
-		}
-		out = append(out, w.Handle())
 	}
 }
