@@ -19,8 +19,8 @@ import (
 
 const (
 	defaultMemory = 128 << 20
-	// spanBytes is about how much of a source one span stands for; the number of spans depends on the
-	// source alone. Workers end together when spans are small beside their share.
+	// spanBytes is about how much of a source one span stands for when there are several workers. They end together when spans
+	// are small beside their share.
 	spanBytes = 16 << 20
 	maxSpans  = 64
 	// batchLen is how many elements are read at once: so few that they stay in the nearest cache.
@@ -130,6 +130,9 @@ func (s *Scan) parts() ([]Part, error) {
 		for _, types := range format.Together(s.Source, db, s.types(db)) {
 			size := s.Source.Size(db, types)
 			n := min(max(size/spanBytes, 1), maxSpans)
+			if s.workers() == 1 { // to sample keys would gain nothing
+				n = 1
+			}
 			spans, err := format.SplitAny(s.Source, db, types, int(n))
 			if err != nil {
 				return nil, err
