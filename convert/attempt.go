@@ -417,13 +417,18 @@ func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 	}
 	a.rules.memory = newShares(a.o.Memory/4, todo, a.o.Workers)
 	a.meter.Begin(step, total, done, len(todo))
-	return runSharing(ctx, todo, &a.cores, a.o.Memory, func(ctx context.Context, t *Task, sh *share) error {
-		return a.runTask(ctx, t, sh, write)
+	commits := newCommits(a.o.Workers)
+	err := runSharing(ctx, todo, &a.cores, a.o.Memory, func(ctx context.Context, t *Task, sh *share) error {
+		return a.runTask(ctx, t, sh, write, commits)
 	})
+	if e := commits.wait(); err == nil {
+		err = e
+	}
+	return err
 }
 
-// runTask runs one task and writes it to the journal.
-func (a *attempt) runTask(ctx context.Context, t *Task, sh *share, write bool) error {
+// runTask runs one task and lets it be written to the journal.
+func (a *attempt) runTask(ctx context.Context, t *Task, sh *share, write bool, c *commits) error {
 	a.o.crash(fmt.Sprintf("task %d", t.N))
 	res, err := runTask(ctx, t, a.rules, a.src, a.target, sh, write)
 	if err != nil {
@@ -433,6 +438,11 @@ func (a *attempt) runTask(ctx context.Context, t *Task, sh *share, write bool) e
 	if !write {
 		return nil
 	}
+	return c.start(func() error { return a.commit(t, res) })
+}
+
+// commit writes a task to the journal when its tables are on disk.
+func (a *attempt) commit(t *Task, res *taskResult) (err error) {
 	if res.Stores = a.stores.unwritten(); a.rules.refused.Load() {
 		return nil
 	}

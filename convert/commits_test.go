@@ -1,0 +1,51 @@
+package convert
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestCommits: workers go on while what they did is written, but are no more than one task each ahead; an error stops them.
+func TestCommits(t *testing.T) {
+	const workers = 2
+	c := newCommits(workers)
+	release := make(chan struct{})
+	var done atomic.Int64
+	slow := func() error {
+		<-release
+		done.Add(1)
+		return nil
+	}
+	for range workers {
+		if err := c.start(slow); err != nil { // returns although nothing is written
+			t.Fatal(err)
+		}
+	}
+	third := make(chan error)
+	go func() { third <- c.start(slow) }()
+	select {
+	case <-third:
+		t.Error("a third task is waiting beside two workers")
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(release)
+	if err := <-third; err != nil {
+		t.Error(err)
+	}
+	if err := c.wait(); err != nil || done.Load() != 3 {
+		t.Errorf("%d of 3 are written, %v", done.Load(), err)
+	}
+
+	bad := errors.New("bad")
+	if err := c.start(func() error { return bad }); err != nil {
+		t.Error(err)
+	}
+	if err := c.wait(); err != bad {
+		t.Errorf("%v", err)
+	}
+	if err := c.start(slow); err != bad || done.Load() != 3 {
+		t.Errorf("after an error: %v, %d written", err, done.Load())
+	}
+}
