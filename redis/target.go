@@ -34,9 +34,13 @@ type target struct {
 	dir    string
 	o      format.CreateOptions
 
+	syncs    *disk.Syncer
 	mu       sync.Mutex
 	sections map[int]*part
 }
+
+// maxSyncs is how many sections are on their way to the disk at once.
+const maxSyncs = 4
 
 // part is a finished section.
 type part struct {
@@ -47,6 +51,8 @@ type part struct {
 	Keys    int64  `json:"keys"`
 	Expires int64  `json:"expires"`
 	Sum     uint64 `json:"crc64"`
+
+	durable *disk.Syncing // nil: it is, or need not be
 }
 
 // create starts a target.
@@ -59,7 +65,7 @@ func create(f *rdbFormat, location string, o *format.CreateOptions) (format.Targ
 	if err := disk.MkdirAll(location); err != nil {
 		return nil, err
 	}
-	return &target{format: f, dir: location, o: *o, sections: map[int]*part{}}, nil
+	return &target{format: f, dir: location, o: *o, syncs: disk.NewSyncer(maxSyncs), sections: map[int]*part{}}, nil
 }
 
 // Losses lists what the file cannot hold of a record.
@@ -115,13 +121,16 @@ func (t *target) done(p *part) {
 	t.sections[p.N] = p
 }
 
-// Tables describes a section for a journal: its numbers stand in First.
+// Tables describes a section for a journal when it is durable: its numbers stand in First.
 func (t *target) Tables(n int) ([]store.Table, error) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	p := t.sections[n]
+	t.mu.Unlock()
 	if p == nil {
 		return nil, nil
+	}
+	if err := p.durable.Wait(); err != nil {
+		return nil, err
 	}
 	first, err := json.Marshal(p)
 	if err != nil {
@@ -150,6 +159,9 @@ func (t *target) Adopt(n int, db string, tables []store.Table) error {
 // Finish joins the sections to a file, which takes the place of the directory.
 func (t *target) Finish(ctx context.Context) (format.Source, error) {
 	joined := filepath.Join(t.dir, "joined")
+	if err := t.settle(); err != nil {
+		return nil, err
+	}
 	if err := t.join(ctx, joined); err != nil {
 		return nil, err
 	}
@@ -172,8 +184,18 @@ func (t *target) Finish(ctx context.Context) (format.Source, error) {
 	return t.format.Open(ctx, t.dir, t.o.Reopen)
 }
 
+// settle waits until no section is on its way to the disk.
+func (t *target) settle() error {
+	var errs []error
+	for _, p := range t.sections {
+		errs = append(errs, p.durable.Wait())
+	}
+	return errors.Join(errs...)
+}
+
 // Abort removes what was written.
 func (t *target) Abort() {
+	t.settle() // nothing of it is open then
 	disk.RemoveAll(t.dir)
 	disk.RemoveAll(t.dir + ".sections")
 }

@@ -43,6 +43,9 @@ func newWriter(t *target, n int, db string, memory int64) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.o.Build.Sync {
+		f.Stream()
+	}
 	w := &writer{t: t, f: f, part: part{N: n, DB: db, Version: t.format.version.String()}}
 	w.enc = encode.Encoder{Version: t.format.version, Spill: w.spill, Memory: memory / 2, TempDir: t.o.TempDir}
 	w.parts = []sum{{}}
@@ -191,9 +194,8 @@ func (w *writer) write(b []byte) error {
 func (w *writer) Close() error {
 	err := errors.Join(w.flush(), w.enc.Close())
 	if err == nil && w.t.o.Build.Sync {
-		err = w.f.Sync()
-	}
-	if err = errors.Join(err, w.f.Close()); err != nil {
+		w.part.durable = w.t.syncs.Start(w.f)
+	} else if err = errors.Join(err, w.f.Close()); err != nil {
 		return errors.Join(err, disk.Remove(w.f.Name()))
 	}
 	for _, p := range w.parts {

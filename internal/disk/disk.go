@@ -41,6 +41,9 @@ type File struct {
 	f     *os.File
 	usage []*Usage     // that count it
 	held  atomic.Int64 // bytes counted
+
+	streams        bool  // see Stream
+	written, begun int64 // bytes by Write; of these, those on their way to the disk
 }
 
 // Name returns the path it was opened at.
@@ -73,7 +76,24 @@ func (f *File) Write(b []byte) (int, error) {
 	}
 	n, err := f.f.Write(b)
 	f.grow(int64(n))
+	if f.streams {
+		f.stream(int64(n))
+	}
 	return n, err
+}
+
+// streamStep is how many bytes are sent to the disk at once.
+const streamStep = 1 << 20
+
+// Stream makes Write send what it wrote to the disk every megabyte instead of leaving all of it to Sync. The file is new.
+// It helps where it can: what goes wrong is Sync's to tell.
+func (f *File) Stream() { f.streams = true }
+
+func (f *File) stream(n int64) {
+	if f.written += n; f.written-f.begun >= streamStep {
+		writeBack(f.f, f.begun, f.written-f.begun)
+		f.begun = f.written
+	}
 }
 
 // WriteAt writes at an offset.

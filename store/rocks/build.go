@@ -52,19 +52,19 @@ type builder struct {
 	dir      string
 	flavour  flavour
 	opts     store.BuildOptions
-	made     bool    // the directory did not exist before
-	identity string  // of the database, as its tables name it; "" none
-	syncs    *syncer // nil: Finish makes the tables durable
+	made     bool         // the directory did not exist before
+	identity string       // of the database, as its tables name it; "" none
+	syncs    *disk.Syncer // nil: Finish makes the tables durable
 
 	mu       sync.Mutex
 	spaces   []*space // by column family id
 	open     map[*run]struct{}
-	shards   map[int]*atomic.Int32 // open tables of each shard
-	numbers  map[runName]int       // the next table of each run
-	adopted  map[string]bool       // names that another process wrote
-	tables   []store.Table         // of closed runs
-	marked   []*store.Table        // by column family: the table whose last row has the last sequence number
-	syncing  map[string]*syncing   // tables that may not be durable yet
+	shards   map[int]*atomic.Int32    // open tables of each shard
+	numbers  map[runName]int          // the next table of each run
+	adopted  map[string]bool          // names that another process wrote
+	tables   []store.Table            // of closed runs
+	marked   []*store.Table           // by column family: the table whose last row has the last sequence number
+	syncing  map[string]*disk.Syncing // tables that may not be durable yet
 	finished bool
 }
 
@@ -105,9 +105,9 @@ func create(dir string, f flavour, o store.BuildOptions) (store.Builder, error) 
 		return nil, err
 	}
 	b := &builder{dir: dir, flavour: f, opts: o, made: made, open: map[*run]struct{}{},
-		shards: map[int]*atomic.Int32{}, numbers: map[runName]int{}, adopted: map[string]bool{}, syncing: map[string]*syncing{}}
+		shards: map[int]*atomic.Int32{}, numbers: map[runName]int{}, adopted: map[string]bool{}, syncing: map[string]*disk.Syncing{}}
 	if o.Sync {
-		b.syncs = &syncer{slots: make(chan struct{}, maxSyncs)}
+		b.syncs = disk.NewSyncer(maxSyncs)
 	}
 	if o.Identity != "" {
 		b.identity = uuid(o.Identity)
@@ -219,7 +219,7 @@ func (b *builder) closed(r *run, tables []store.Table) {
 }
 
 // sync notes a table that is on its way to the disk.
-func (b *builder) sync(file string, s *syncing) {
+func (b *builder) sync(file string, s *disk.Syncing) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s != nil {
@@ -232,7 +232,7 @@ func (b *builder) synced(file string) error {
 	b.mu.Lock()
 	s := b.syncing[file]
 	b.mu.Unlock()
-	return s.wait()
+	return s.Wait()
 }
 
 // Tables returns the tables of a shard's closed runs once they are durable.

@@ -1,50 +1,11 @@
 package rocks
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 
 	"kvferry/internal/disk"
 )
-
-// syncer makes files durable beside the workers, which would otherwise wait for the disk after
-// every table.
-type syncer struct{ slots chan struct{} }
-
-// syncing is a file on its way to the disk. err counts once done is closed.
-type syncing struct {
-	done chan struct{}
-	err  error
-}
-
-// start syncs and closes f; in the background while there is a slot.
-func (s *syncer) start(f *disk.File) *syncing {
-	out := &syncing{done: make(chan struct{})}
-	finish := func() {
-		defer close(out.done)
-		out.err = errors.Join(f.Sync(), f.Close())
-	}
-	select {
-	case s.slots <- struct{}{}:
-		go func() {
-			finish()
-			<-s.slots
-		}()
-	default:
-		finish()
-	}
-	return out
-}
-
-// wait returns when the file is durable, or will not be. A nil syncing is done.
-func (s *syncing) wait() error {
-	if s == nil {
-		return nil
-	}
-	<-s.done
-	return s.err
-}
 
 // writeFile writes a small file and makes it durable.
 func writeFile(path string, data []byte) error {

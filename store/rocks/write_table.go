@@ -38,7 +38,7 @@ func (b *builder) tableOptions(id int, name string, c store.Comparer) *sst.Write
 type tableWriter struct {
 	*sst.Writer
 	f    *disk.File
-	sync *syncer // nil: not made durable here
+	sync *disk.Syncer // nil: not made durable here
 }
 
 // newTable starts a table in a file of that name, replacing what an interrupted run left there.
@@ -47,14 +47,17 @@ func (b *builder) newTable(name string, s *space) (*tableWriter, error) {
 	if err != nil {
 		return nil, err
 	}
+	if b.syncs != nil {
+		f.Stream()
+	}
 	return &tableWriter{sst.NewWriter(f, s.opts), f, b.syncs}, nil
 }
 
 // close writes the rest of the table. Making it durable goes on in the background.
-func (t *tableWriter) close() (sst.Written, *syncing, error) {
+func (t *tableWriter) close() (sst.Written, *disk.Syncing, error) {
 	w, err := t.Close()
 	if err == nil && t.sync != nil {
-		return w, t.sync.start(t.f), nil
+		return w, t.sync.Start(t.f), nil
 	}
 	if cerr := t.f.Close(); err == nil {
 		err = cerr

@@ -1,0 +1,43 @@
+package disk
+
+import "errors"
+
+// Syncer makes files durable beside those who write them, and would otherwise wait for the disk after each.
+type Syncer struct{ slots chan struct{} }
+
+// NewSyncer returns a Syncer of as many files at once.
+func NewSyncer(files int) *Syncer { return &Syncer{make(chan struct{}, files)} }
+
+// Syncing is a file on its way to the disk. err counts once done is closed.
+type Syncing struct {
+	done chan struct{}
+	err  error
+}
+
+// Start syncs and closes f; in the background while there is a slot.
+func (s *Syncer) Start(f *File) *Syncing {
+	out := &Syncing{done: make(chan struct{})}
+	finish := func() {
+		defer close(out.done)
+		out.err = errors.Join(f.Sync(), f.Close())
+	}
+	select {
+	case s.slots <- struct{}{}:
+		go func() {
+			finish()
+			<-s.slots
+		}()
+	default:
+		finish()
+	}
+	return out
+}
+
+// Wait returns when the file is durable, or will not be. A nil Syncing is done.
+func (s *Syncing) Wait() error {
+	if s == nil {
+		return nil
+	}
+	<-s.done
+	return s.err
+}
