@@ -79,16 +79,22 @@ const (
 // after it. Its last bytes are signed there.
 func hashFrom(states []uint32, key []byte, n int) uint32 {
 	h := states[n]
-	key, states = key[4*n:], states[n+1:]
-	for i := range states {
-		h = (h + binary.LittleEndian.Uint32(key[4*i:])) * filterMul
+	i := 4 * n
+	for states = states[n+1:]; len(states) > 0 && i+4 <= len(key); states = states[1:] {
+		h = (h + binary.LittleEndian.Uint32(key[i:])) * filterMul
 		h ^= h >> 16
-		states[i] = h
+		states[0] = h
+		i += 4
 	}
-	if key = key[4*len(states):]; len(key) > 0 {
-		for i := len(key) - 1; i >= 0; i-- {
-			h += uint32(int8(key[i])) << (8 * i)
-		}
+	switch key = key[i:]; len(key) {
+	case 3:
+		h += uint32(int8(key[2])) << 16
+		fallthrough
+	case 2:
+		h += uint32(int8(key[1])) << 8
+		fallthrough
+	case 1:
+		h += uint32(int8(key[0]))
 		h *= filterMul
 		h ^= h >> 24
 	}
