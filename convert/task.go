@@ -64,6 +64,7 @@ type task struct {
 	digests  [record.NumTypes]record.Digest
 	expiring expiringDigests
 	fading   expiringFields // of the current record
+	orphans  orphans
 	ledger   record.Ledger
 	losses   lossSet
 	partial  partial
@@ -84,6 +85,10 @@ func runTask(ctx context.Context, t *Task, r *rules, src format.Source, target f
 		if !r.allows(kind) {
 			r.refused.Store(true)
 		}
+	}
+	x.orphans.limit = -1
+	if c, ok := target.(format.Commanded); ok {
+		x.orphans.limit = c.Orphans()
 	}
 	x.partial, x.where = partial{}, func(h *record.Header) []string { return keyspacesOf(src, t.DB, h) }
 	if err := x.open(ctx, src, write); err != nil {
@@ -218,6 +223,7 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 		return x.taken()
 	}
 	x.hasher.Begin(&x.header)
+	x.orphans.begin()
 	if x.writer != nil {
 		if err := x.writer.Begin(&x.header); err != nil {
 			return err
@@ -335,6 +341,8 @@ func (x *task) fit(batch []record.Element) []record.Element {
 		}
 	case x.header.Type == record.Stream && !x.groups:
 		return x.entries(batch)
+	case x.header.Type == record.Stream && x.orphans.limit >= 0:
+		return x.orphans.leaveOut(batch, x.lose)
 	}
 	return batch
 }

@@ -134,6 +134,12 @@ type Loaded interface {
 // ErrGone is the error of Target.Adopt for a shard that may be lost and must be written again.
 var ErrGone = errors.New("what was written may be gone")
 
+// Commanded is a Target that writes large streams by commands, which make no pending entries of messages that were deleted.
+type Commanded interface {
+	// Orphans returns how many bytes of entries a stream may have and keep such pending entries; -1: any number.
+	Orphans() int64
+}
+
 // Changer is a record.Writer of a Loaded target that can change existing keys.
 type Changer interface {
 	record.Writer

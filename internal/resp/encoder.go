@@ -37,8 +37,9 @@ type Encoder struct {
 	// Before7 leaves out what servers before Redis 7.0 refuse: how many entries were ever added to a stream, the largest id
 	// that was deleted from it, and how many entries a group has read.
 	Before7 bool
-	// Skipped counts records that were left out for that, Opaque those that no command makes.
-	Skipped, Opaque int64
+	// Skipped counts records that were left out for that, Opaque those that no command makes, Orphans pending entries that
+	// none makes since Redis 7.0, because their messages were deleted.
+	Skipped, Opaque, Orphans int64
 
 	spill   scratch.Spill
 	db      string
@@ -55,6 +56,7 @@ type Encoder struct {
 	total int64
 	last  []byte // id of the last stream entry
 	ended bool   // groups of a stream have begun
+	ids   record.IDSet
 	str   []byte // of String
 }
 
@@ -63,7 +65,7 @@ func (e *Encoder) SpillTo(s scratch.Spill) { e.spill = s }
 
 // AppendHead starts over.
 func (e *Encoder) AppendHead(dst []byte) []byte {
-	e.db, e.hasPrev, e.Skipped, e.Opaque = "", false, 0, 0
+	e.db, e.hasPrev, e.Skipped, e.Opaque, e.Orphans = "", false, 0, 0, 0
 	return dst
 }
 
@@ -87,6 +89,7 @@ func (e *Encoder) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
 	e.head.Key = e.key
 	e.head.Last, e.head.MaxDeleted = bytes.Clone(h.Last), bytes.Clone(h.MaxDeleted)
 	e.total, e.last, e.ended, e.after = 0, e.last[:0], false, e.after[:0]
+	e.ids.Reset()
 	e.clear()
 	return dst, nil
 }
@@ -260,6 +263,7 @@ func (e *Encoder) entry(dst []byte, el *record.Element) ([]byte, error) {
 		return dst, err
 	}
 	e.last = append(e.last[:0], el.Name...)
+	e.ids.Add(el.Name)
 	e.arg(id)
 	if len(el.Value) > scratch.Piece {
 		return e.longEntry(dst, el.Value)

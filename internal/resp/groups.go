@@ -21,7 +21,7 @@ func (e *Encoder) opaque(dst []byte, el *record.Element) []byte {
 }
 
 // group makes the commands of an element of a stream's groups, as a rewritten append-only file has them. A pending entry
-// that belongs to no consumer has none.
+// that belongs to no consumer has none. One whose message was deleted has one that servers since Redis 7.0 take for nothing.
 func (e *Encoder) group(dst []byte, el *record.Element) ([]byte, error) {
 	if !e.ended {
 		dst, e.ended = e.streamEnd(dst), true
@@ -35,6 +35,10 @@ func (e *Encoder) group(dst []byte, el *record.Element) ([]byte, error) {
 		p, err := record.DecodePending(el.Value)
 		if err != nil || p.Consumer == nil {
 			return dst, err
+		}
+		if !e.Before7 && e.ids.Orphan(el) {
+			e.Orphans++
+			return dst, nil
 		}
 		id, err := jsonl.AppendID(nil, p.ID)
 		return appendCommand(dst, "XCLAIM", key, name, string(p.Consumer), "0", string(id), "TIME", strconv.FormatInt(p.DeliveredMS, 10),

@@ -268,6 +268,17 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	return nil
 }
 
+// Orphans returns how large streams may be that go as one RESTORE. Servers before Redis 7.0 make pending entries without messages.
+func (t *target) Orphans() int64 {
+	switch {
+	case !t.server.version.EntriesRead():
+		return -1
+	case !t.server.restore:
+		return 0
+	}
+	return maxPayload
+}
+
 // ElementLosses drops scores that are not numbers and expiries of fields if the server has none.
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {

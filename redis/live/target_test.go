@@ -244,6 +244,42 @@ func TestLarge(t *testing.T) {
 	}
 }
 
+// TestOrphans: a stream too large for one RESTORE keeps its pending entries, but for those whose messages were deleted: there
+// it is an error, and nothing is left on the server.
+func TestOrphans(t *testing.T) {
+	s := redistest.Start(t)
+	stream := func(key string, pending ...uint64) made {
+		m := made{h: record.Header{Type: record.Stream, Key: []byte(key), Last: id(9), Added: 9}}
+		for i := uint64(2); i < 8; i++ {
+			m.elems = append(m.elems, record.Element{Name: id(i), Value: record.AppendPair(nil, []byte("f"), make([]byte, maxPayload/5))})
+		}
+		m.elems = append(m.elems, record.Element{Kind: record.Group, Name: []byte("g"), Value: record.AppendGroup(nil, &record.GroupState{Last: id(9), Read: -1})})
+		for _, p := range pending {
+			m.elems = append(m.elems, record.Element{Kind: record.Pending, Name: []byte("g"),
+				Value: record.AppendPending(nil, &record.PendingEntry{ID: id(p), Consumer: []byte("c"), DeliveredMS: 5, Count: 2})})
+		}
+		return m
+	}
+	target := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{}, "0")
+	if limit := target.(format.Commanded).Orphans(); limit != maxPayload {
+		t.Errorf("streams of %d bytes keep them", limit)
+	}
+	if err := load(context.Background(), target, []made{stream("whole", 2, 3, 7)}, "0", 1); err != nil {
+		t.Fatal(err)
+	}
+	err := load(context.Background(), target, []made{stream("orphaned", 1, 2, 8)}, "0", 1)
+	if err == nil || !strings.Contains(err.Error(), `stream "orphaned"`) || !strings.Contains(err.Error(), "its 2 pending entries whose messages were deleted") {
+		t.Errorf("%v", err)
+	}
+	c := s.Client()
+	if keys := c.Strings(t, "KEYS", "*"); len(keys) != 1 || keys[0] != "whole" {
+		t.Errorf("the server has %q", keys)
+	}
+	if ids := c.Strings(t, "XCLAIM", "whole", "g", "c", "0", "1-2", "1-3", "1-4", "1-7", "JUSTID"); len(ids) != 3 {
+		t.Errorf("pending: %q", ids)
+	}
+}
+
 // proxy passes connections on to a server and cuts each after so many bytes.
 func proxy(t *testing.T, to string, cutAfter int64) (addr string, cuts *atomic.Int64) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

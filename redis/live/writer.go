@@ -532,6 +532,10 @@ func (n *native) end() (err error) {
 	if w.data, err = n.encoder.AppendEnd(w.data); err != nil {
 		return err
 	}
+	if n.encoder.Orphans > 0 {
+		return fmt.Errorf("stream %s: it is too large for one RESTORE, and no command makes its %d pending entries whose messages were deleted",
+			record.Quote(w.key), n.encoder.Orphans)
+	}
 	if w.header.Type == record.Other {
 		return nil
 	}

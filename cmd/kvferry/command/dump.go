@@ -199,6 +199,9 @@ func (f *dumpFlags) dumpRecords(cmd *cobra.Command, d *Dataset, w io.Writer) (in
 	if e, ok := o.Encoder.(*resp.Encoder); ok && e.Opaque > 0 && err == nil {
 		fmt.Fprintf(stderr, "kvferry: %s left out: no command makes values of modules\n", record.Plural(e.Opaque, "record"))
 	}
+	if e, ok := o.Encoder.(*resp.Encoder); ok && e.Orphans > 0 && err == nil {
+		fmt.Fprintf(stderr, "kvferry: pending entries of streams left out: %d: no command makes those whose messages were deleted\n", e.Orphans)
+	}
 	if e, ok := o.Encoder.(*resp.Encoder); ok && e.Skipped > 0 && err == nil {
 		fmt.Fprintf(stderr, "kvferry: %d records left out: the same name exists under an earlier type\n", e.Skipped)
 	}
