@@ -82,6 +82,8 @@ func (t *target) holdsStreamRow(e *record.Element, report func(record.Loss)) boo
 			report(record.Loss{Kind: record.LossStreamGroups, Drops: true, Detail: `group "", whose row would be that of an entry before 2.10`})
 		}
 		return false
+	case e.Kind == record.Pending:
+		return dataset.HasConsumer(e, report)
 	}
 	return true
 }

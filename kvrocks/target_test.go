@@ -319,6 +319,10 @@ func TestLosses(t *testing.T) {
 	for _, dst := range []format.Target{old, mid, now} {
 		formattest.Unchanged(t, dst)
 	}
+	pending := func(consumer []byte) record.Element {
+		return record.Element{Kind: record.Pending, Name: []byte("g"),
+			Value: record.AppendPending(nil, &record.PendingEntry{ID: make([]byte, 16), Consumer: consumer, Count: 1})}
+	}
 	sparse := "HYLL\x01\x00\x00\x00" + strings.Repeat("\x00", 8)
 	for _, c := range []struct {
 		dst   format.Target
@@ -338,6 +342,9 @@ func TestLosses(t *testing.T) {
 		{now, record.Stream, record.Element{Name: append([]byte{0xfe}, bytes.Repeat([]byte{0xff}, 15)...)}, "", 1, false},
 		{now, record.Stream, record.Element{Kind: record.Group}, "", 1, false},
 		{mid, record.Stream, record.Element{Kind: record.Group}, "stream-groups", 0, false},
+		{now, record.Stream, pending(nil), "stream-groups", 0, false},
+		{mid, record.Stream, pending(nil), "stream-groups", 0, false},
+		{now, record.Stream, pending([]byte("c")), "", 1, false},
 		{mid, record.Stream, record.Element{Kind: record.Consumer}, "", 0, false},
 		{mid, record.Stream, record.Element{Kind: record.Group, Name: []byte("g")}, "", 1, false},
 		{now, record.Other, record.Element{Name: []byte("MBbloom--"), Value: []byte("x")}, "module", 0, false},

@@ -26,12 +26,7 @@ func KeepGroups(v rdb.Version, batch []record.Element, report func(record.Loss))
 		case record.Group:
 			return keepGroup(v, e, report)
 		case record.Pending:
-			p, err := record.DecodePending(e.Value)
-			if err == nil && p.Consumer == nil {
-				report(record.Loss{Kind: record.LossStreamGroups, Drops: true, Detail: "a pending entry that belongs to no consumer"})
-				return false
-			}
-			return err == nil
+			return dataset.HasConsumer(e, report)
 		}
 		return true
 	})

@@ -1,0 +1,20 @@
+package dataset
+
+import (
+	"fmt"
+
+	"kvferry/internal/jsonl"
+	"kvferry/record"
+)
+
+// HasConsumer reports whether a pending entry belongs to a consumer, and else the loss: only Redis 8.8 and later have such.
+func HasConsumer(e *record.Element, report func(record.Loss)) bool {
+	p, err := record.DecodePending(e.Value)
+	if err != nil || p.Consumer != nil {
+		return err == nil
+	}
+	id, _ := jsonl.AppendID(nil, p.ID)
+	report(record.Loss{Kind: record.LossStreamGroups, Drops: true,
+		Detail: fmt.Sprintf("group %s: pending %s, which belongs to no consumer", record.Quote(e.Name), id)})
+	return false
+}
