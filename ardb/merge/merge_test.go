@@ -2,7 +2,6 @@ package merge
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 	"math/big"
 	"math/rand"
@@ -312,100 +311,6 @@ func FuzzMerge(f *testing.F) {
 			}
 		}
 	})
-}
-
-// registers reads any HyperLogLog register by register.
-func registers(t *testing.T, s []byte) (out [hllRegisters]byte) {
-	t.Helper()
-	if s[4] == hllDense {
-		for i := range out {
-			bit := i * hllBits
-			for j := range hllBits {
-				out[i] |= s[hllHeader+(bit+j)/8] >> ((bit + j) % 8) & 1 << j
-			}
-		}
-		return out
-	}
-	i := 0
-	for at := hllHeader; at < len(s); {
-		op, ok := hllOp(s[at:])
-		if !ok {
-			t.Fatal("damaged")
-		}
-		for range op.n {
-			out[i] = op.value
-			i++
-		}
-		at += op.width
-	}
-	if i != hllRegisters {
-		t.Fatalf("%d registers", i)
-	}
-	return out
-}
-
-// TestHLLModel adds members one by one and compares with plain registers, until long after the turn to
-// the dense form.
-func TestHLLModel(t *testing.T) {
-	var want [hllRegisters]byte
-	var s []byte
-	rng := rand.New(rand.NewSource(3))
-	dense := 0
-	for i := range 6000 {
-		m := []byte(fmt.Sprintf("member %d", rng.Intn(100000)))
-		index, count := hllPosition(m)
-		up := s == nil || count > want[index]
-		want[index] = max(want[index], count)
-		out, changed, err := PFAdd(s, [][]byte{m})
-		if err != nil || changed != up {
-			t.Fatalf("member %d: changed %v, want %v, %v", i, changed, up, err)
-		}
-		s = out
-		if s[4] == hllDense && dense == 0 {
-			dense = i
-		}
-		if i%97 == 0 && registers(t, s) != want {
-			t.Fatalf("registers differ after %d members", i)
-		}
-		if s[4] == hllSparse && len(s) > hllMaxSparse || !IsHyperLogLog(s) || s[hllFirst]&hllStale == 0 {
-			t.Fatalf("after %d members: %d bytes, header %x", i, len(s), s[:hllHeader])
-		}
-	}
-	if dense == 0 || registers(t, s) != want {
-		t.Errorf("dense from member %d on", dense)
-	}
-}
-
-func TestHLLDamage(t *testing.T) {
-	s, _, _ := PFAdd(nil, [][]byte{[]byte("a"), []byte("b"), []byte("c")})
-	m := [][]byte{[]byte("zz")}
-	for n := range s {
-		PFAdd(s[:n], m)
-		hllPromote(append(s[:min(n, len(s))], make([]byte, max(0, hllHeader-n))...), m[0])
-	}
-	s, _, _ = PFAdd(nil, [][]byte{[]byte("a"), []byte("b"), []byte("c")})
-	for i := range s {
-		for bit := range 8 {
-			b := bytes.Clone(s)
-			b[i] ^= 1 << bit
-			PFAdd(b, m)
-			if _, _, err := hllPromote(b, m[0]); err == nil && i >= hllHeader && hllOpsOf(b) != hllRegisters {
-				t.Errorf("flip of byte %d: %d registers promoted", i, hllOpsOf(b))
-			}
-		}
-	}
-}
-
-func hllOpsOf(s []byte) int {
-	n := 0
-	for at := hllHeader; at < len(s); {
-		op, ok := hllOp(s[at:])
-		if !ok {
-			return -1
-		}
-		n, at = n+op.n, at+op.width
-	}
-	return n
 }
 
 func TestHLLDialects(t *testing.T) {

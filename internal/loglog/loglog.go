@@ -1,7 +1,10 @@
 // Package loglog tells the HyperLogLogs of the engines apart. All keep them in strings.
 package loglog
 
-import "kvferry/record"
+import (
+	"kvferry/internal/hyll"
+	"kvferry/record"
+)
 
 // Dialect is a way to keep a HyperLogLog in a string.
 type Dialect uint8
@@ -9,13 +12,7 @@ type Dialect uint8
 // The dialects.
 const (
 	None Dialect = iota
-	// HYLL is that of Redis and Ardb, which differ in where they mark the cached count as stale:
-	//
-	//	+-----------+---------------+-------------+-----------------------+-----------+
-	//	| HYLL (4B) | encoding (1B) | unused (3B) | cached count (8B, LE) | registers |
-	//	+-----------+---------------+-------------+-----------------------+-----------+
-	//
-	// Encoding 0 is dense, 16384 registers of 6 bits; 1 is sparse.
+	// HYLL is that of Redis and Ardb (package hyll), which differ in where they mark the cached count as stale.
 	HYLL
 	// Raw is that of nemo and blackwidow: 128 KiB of registers, one byte each. Only the size tells.
 	Raw
@@ -25,17 +22,15 @@ const (
 
 // Sizes in bytes.
 const (
-	HeaderSize = 16
-	DenseSize  = HeaderSize + 1<<14*6/8
+	HeaderSize = hyll.HeaderSize
+	DenseSize  = hyll.DenseSize
 	RawSize    = 1 << 17
 )
-
-const magic = "HYLL"
 
 // Of tells which dialect a string is in.
 func Of(s []byte) Dialect {
 	switch {
-	case len(s) >= HeaderSize && string(s[:len(magic)]) == magic && (s[4] == 1 || s[4] == 0 && len(s) == DenseSize):
+	case hyll.Is(s):
 		return HYLL
 	case len(s) == RawSize:
 		return Raw
@@ -110,53 +105,9 @@ func Dense(dst, s []byte) ([]byte, bool) {
 		return dst, false
 	}
 	at := len(dst)
-	dst = append(dst, header...)
-	if s[4] == 0 {
-		return append(dst, s[HeaderSize:]...), true
+	dst, ok := hyll.Sketch(s).AppendDense(dst)
+	if ok {
+		copy(dst[at:], header)
 	}
-	dst = append(dst, make([]byte, DenseSize-HeaderSize)...)
-	if !expand(dst[at+HeaderSize:], s[HeaderSize:]) {
-		return dst[:at], false
-	}
-	return dst, true
-}
-
-// expand sets the registers that sparse opcodes tell of: 00nnnnnn zeros, 01nnnnnn nnnnnnnn many zeros, 1vvvvvnn a value
-// repeated; all numbers less one.
-func expand(registers, ops []byte) bool {
-	i := 0
-	for len(ops) > 0 {
-		n, value, width := int(ops[0]&0x3f)+1, byte(0), 1
-		switch {
-		case ops[0]&0x80 != 0:
-			n, value = int(ops[0]&3)+1, ops[0]>>2&0x1f+1
-		case ops[0]&0x40 != 0:
-			if len(ops) < 2 {
-				return false
-			}
-			n, width = int(ops[0]&0x3f)<<8+int(ops[1])+1, 2
-		}
-		if i+n > numRegisters {
-			return false
-		}
-		for ; n > 0 && value > 0; n, i = n-1, i+1 {
-			setRegister(registers, i, value)
-		}
-		i, ops = i+n, ops[width:]
-	}
-	return i == numRegisters
-}
-
-const (
-	numRegisters = 1 << 14
-	registerBits = 6
-)
-
-// setRegister sets a register that is 0, 6 bits from the least significant on.
-func setRegister(registers []byte, i int, value byte) {
-	at, shift := i*registerBits/8, uint(i*registerBits%8)
-	registers[at] |= value << shift
-	if shift > 8-registerBits {
-		registers[at+1] |= value >> (8 - shift)
-	}
+	return dst, ok
 }
