@@ -26,7 +26,7 @@ type rule struct {
 var formats = []string{"nemo", "blackwidow", "ardb", "floyd", "kvrocks", "redis"}
 
 // rules are tried from the top; the first whose layer fits counts.
-var rules = append(formatRules(), []rule{
+var rules = slices.Concat(stateRules, formatRules(), []rule{
 	{"record", nil, "everything imports record"},
 	{"store", []string{"record", "internal/disk"}, "storage knows nothing of formats"},
 	{"store/rocks/base", []string{"store", "record"}, "the coding of numbers and keys stands below all files"},
@@ -57,10 +57,17 @@ var rules = append(formatRules(), []rule{
 	{"bench", []string{""}, "it drives everything"},
 	{"bench/", []string{""}, "it drives everything"},
 	{"scripts/", []string{""}, "it drives everything"},
-}...)
+})
+
+// stateRules are those of the parts of a replay.
+var stateRules = []rule{
+	{"redis/state", []string{"record", "internal/"}, "how values are kept knows no commands"},
+	{"redis/state/server", []string{"redis/state", "redis/rdb", "record"}, "what commands share stands below all of them"},
+	{"redis/state/streams", []string{"redis/state", "redis/state/server", "record"}, "commands on streams need no others"},
+}
 
 // forTests are the packages that tests alone import: what they need has no place in the program.
-var forTests = []string{"internal/formattest", "internal/memstore", "internal/redistest", "store/internal/handmade"}
+var forTests = []string{"internal/formattest", "internal/memstore", "internal/redistest", "store/internal/handmade", "redis/state/server/servertest"}
 
 func formatRules() []rule {
 	var out []rule
@@ -160,6 +167,8 @@ func TestRules(t *testing.T) {
 		{"convert", "store/rocks", false}, {"store/rocks", "format", false}, {"store/rocks", "store", true},
 		{"store/rocks/lsm", "store/rocks/sst", false}, {"store/rocks/lsm", "store/rocks/lsm/circle", false},
 		{"store/rocks/lsm/circle", "store/rocks/lsm", true}, {"store/rocks/sst", "store/rocks", false}, {"store/rocks", "store/rocks/lsm", true},
+		{"redis/state", "redis/state/server", false}, {"redis/state/streams", "redis/state/commands", false}, {"redis/state/commands", "redis/state/streams", true},
+		{"redis/aof", "redis/state/commands", true}, {"redis/state/commands", "redis/state/server/servertest", false},
 		{"store/rocks/wal", "store/rocks/logfile", true}, {"store/rocks/wal", "store/rocks/manifest", false},
 		{"store/rocks/manifest", "store/rocks/wal", false}, {"store/rocks/sst", "store/rocks/manifest", false},
 		{"store/rocks/base", "store/rocks/blocks", false}, {"store/rocks/sst", "store/internal/handmade", false},

@@ -11,6 +11,6 @@
 //
 // What is written is a directory of the second kind, with a base and nothing behind it.
 //
-// The records are what replaying gives, so the commands are applied to a state on disk (package state). Keys that have
+// The records are what replaying gives, so the commands (package commands) are applied to a state on disk (package state). Keys that have
 // expired stay until the end: the log speaks of them.
 package aof

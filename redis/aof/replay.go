@@ -15,7 +15,8 @@ import (
 	"kvferry/internal/disk"
 	"kvferry/internal/scratch"
 	"kvferry/record"
-	"kvferry/redis/state"
+	"kvferry/redis/state/commands"
+	"kvferry/redis/state/server"
 )
 
 // Kinds of findings.
@@ -30,7 +31,7 @@ const (
 type CommandError struct {
 	File string
 	Off  int64
-	Err  *state.UnsupportedError
+	Err  *server.UnsupportedError
 }
 
 // Error names the command and where it is.
@@ -41,11 +42,11 @@ func (e *CommandError) Error() string {
 // Unwrap returns the cause.
 func (e *CommandError) Unwrap() error { return e.Err }
 
-// replay applies a log to a state.
+// replay applies a log to a server.
 type replay struct {
 	ctx     context.Context
 	log     *Log
-	state   *state.State
+	server  *server.Server
 	salvage bool // go on past what cannot be applied
 	report  func(record.Finding)
 	tempDir string
@@ -90,7 +91,7 @@ func (r *replay) one(path string, size int64) (more bool, err error) {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	r.state.Select(0)
+	r.server.DB.Select(0)
 	var head [6]byte
 	n, err := f.ReadAt(head[:], 0)
 	if err != nil && err != io.EOF {
@@ -104,7 +105,7 @@ func (r *replay) one(path string, size int64) (more bool, err error) {
 		if from, err = r.snapshot(f, size); err != nil {
 			return false, err
 		}
-		r.state.Select(0)
+		r.server.DB.Select(0)
 	}
 	c := NewCommands(io.NewSectionReader(disk.Steady{R: f}, from, math.MaxInt64-from), r.file, from, size)
 	r.queue = nil
@@ -169,11 +170,11 @@ func (r *replay) command(args [][]byte, off int64) error {
 	return r.queue.add(args, off)
 }
 
-// apply applies a command to the state.
+// apply applies a command to the server.
 func (r *replay) apply(args [][]byte, off int64) error {
-	err := r.state.Do(args)
-	var refused *state.ReplyError
-	var unknown *state.UnsupportedError
+	err := commands.Do(r.server, args)
+	var refused *server.ReplyError
+	var unknown *server.UnsupportedError
 	switch {
 	case err == nil:
 		return nil

@@ -35,7 +35,7 @@ func (r *replay) snapshot(f *disk.File, size int64) (int64, error) {
 		case rdb.OpKey:
 			err = r.key(f, s, it, &d)
 		case rdb.OpFunction:
-			err = r.state.LoadFunction(it.Value, true)
+			err = r.server.LoadFunction(it.Value, true)
 		case rdb.OpModuleAux:
 			r.tell(FindModuleAux, record.Warning, r.place(it.Off), fmt.Sprintf("data of the module %s, which belong to no key, are not read", it.Key))
 		case rdb.OpEOF:
@@ -75,8 +75,8 @@ func (r *replay) key(f io.ReaderAt, s *rdb.Scanner, it *rdb.Item, d *rdb.Decoder
 	if err != nil {
 		return err
 	}
-	r.state.Select(int(it.DB))
-	put := r.state.Put(&h)
+	r.server.DB.Select(int(it.DB))
+	put := r.server.DB.Put(&h)
 	if err := pump(d, put); err != nil {
 		return err
 	}

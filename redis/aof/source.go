@@ -13,13 +13,15 @@ import (
 	"kvferry/redis"
 	"kvferry/redis/rdb"
 	"kvferry/redis/state"
+	"kvferry/redis/state/server"
 )
 
 // source is a log that has been replayed.
 type source struct {
-	format *Format
-	log    *Log
-	state  *state.State
+	format    *Format
+	log       *Log
+	state     *state.State
+	libraries [][]byte // sources of functions
 }
 
 // Open replays a log into a state on disk, which Close removes. A log that is an RDB file with no command behind it is that
@@ -32,18 +34,19 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	if src := f.openBase(ctx, log, o); src != nil {
 		return src, nil
 	}
-	st, err := state.New(state.Options{Memory: o.Options.Memory, TempDir: o.Options.TempDir, Now: time.Now(), Restore: restore})
+	st, err := state.New(state.Options{Memory: o.Options.Memory, TempDir: o.Options.TempDir})
 	if err != nil {
 		return nil, err
 	}
-	r := &replay{ctx: ctx, log: log, state: st, salvage: o.Options.Salvage, report: o.Options.Report, copied: o.Options.Copied, tempDir: o.Options.TempDir}
+	srv := &server.Server{DB: st, Now: time.Now().UnixMilli(), Restore: restore}
+	r := &replay{ctx: ctx, log: log, server: srv, salvage: o.Options.Salvage, report: o.Options.Report, copied: o.Options.Copied, tempDir: o.Options.TempDir}
 	if err = r.all(); err == nil {
 		err = st.Seal()
 	}
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	return &source{f, log, st}, nil
+	return &source{f, log, st, srv.Functions()}, nil
 }
 
 // openBase opens a log that is a sound RDB file alone; nil for any other.
@@ -80,7 +83,7 @@ func (s *source) Databases() []string {
 	for _, db := range s.state.Databases() {
 		out = append(out, strconv.Itoa(db))
 	}
-	if len(out) == 0 || len(s.state.Functions()) > 0 && out[0] != functionsDB {
+	if len(out) == 0 || len(s.libraries) > 0 && out[0] != functionsDB {
 		out = append([]string{functionsDB}, out...)
 	}
 	return out
@@ -98,7 +101,7 @@ func (s *source) Types(db string) (t record.TypeSet) {
 			}
 		}
 	}
-	if db == functionsDB && len(s.state.Functions()) > 0 {
+	if db == functionsDB && len(s.libraries) > 0 {
 		t |= record.Of(record.Other)
 	}
 	return t
@@ -140,10 +143,10 @@ func (s *source) Records(_ context.Context, db string, t record.TypeSet, span fo
 		return nil, err
 	}
 	r, err := s.state.Records(n, t, span.Lo, span.Hi, e.Now, e.Ledger)
-	if err != nil || db != functionsDB || !t.Has(record.Other) || len(s.state.Functions()) == 0 {
+	if err != nil || db != functionsDB || !t.Has(record.Other) || len(s.libraries) == 0 {
 		return r, err
 	}
-	return record.Merge(r, newFunctions(s.state.Functions(), span, e.Ledger)), nil
+	return record.Merge(r, newFunctions(s.libraries, span, e.Ledger)), nil
 }
 
 // rows is the one keyspace that there is: of records.

@@ -1,5 +1,13 @@
-// Package state is the state of a Redis server that commands are replayed into: what a log of commands means. It holds
-// everything on disk, in a Pebble store of its own, so its memory does not grow with the data.
+// Package state keeps the keys of a Redis server while commands are replayed into it. It holds everything on disk, in a
+// Pebble store of its own, so its memory does not grow with the data.
+//
+//	aof -> commands -> streams -> server -> state
+//
+//	state     State: the keys of databases; Value: what a key holds, with what its type can do; Put: a record as it is;
+//	          Records: all that there is, in order
+//	server    what commands share: the server that they change, its clock, arguments and answers
+//	streams   the commands on streams
+//	commands  all commands by name, and those on other types
 //
 // # Rows
 //
@@ -32,11 +40,5 @@
 //	         p ‖ number ‖ id (16)           -> delivered ‖ deliveries ‖ 0 ‖ consumer, or 1: of none
 //	other    name of the type               -> bytes
 //
-// Numbers without a byte order are BE64.
-//
-// # Commands
-//
-// Commands do what Redis does with them while it loads a log: keys that have expired stay, and a command that
-// is answered by an error changes nothing. A command whose effect cannot be known exactly is an UnsupportedError: passing
-// over one may change any key that comes later.
+// Numbers without a byte order are BE64. A row whose value is large lies in pieces (large.go).
 package state

@@ -125,8 +125,8 @@ func (x failingFile) SyncTo(n int64) (full bool, err error) {
 	return full, nil
 }
 
-// check takes over what the background work met.
-func (s *State) check() error {
+// Err returns the first error of the store; it takes over what the background work met.
+func (s *State) Err() error {
 	if err := s.failure.get(); err != nil && s.err == nil {
 		s.err = fmt.Errorf("the temporary store in %s: %w; free some space there or choose another directory with --temp-dir", s.dir, err)
 	}

@@ -50,7 +50,8 @@ func TestFullDisk(t *testing.T) {
 		value := []byte(strings.Repeat("0123456789abcdef", 4<<10))
 		for i := 0; i < 1000 && err == nil; i++ {
 			value[i%len(value)]++ // the table is not to be packed away
-			err = s.Do([][]byte{[]byte("SET"), fmt.Appendf(nil, "key%d", i), value})
+			s.SetString(fmt.Appendf(nil, "key%d", i), value, 0)
+			err = s.Err()
 		}
 		if err == nil {
 			err = s.Seal()
@@ -58,8 +59,9 @@ func TestFullDisk(t *testing.T) {
 		if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "--temp-dir") {
 			t.Errorf("room for %d bytes: %v", room, err)
 		}
-		if err := s.Do([][]byte{[]byte("SET"), []byte("a"), []byte("b")}); !errors.Is(err, syscall.ENOSPC) {
-			t.Errorf("room for %d bytes, the next command: %v", room, err)
+		s.SetString([]byte("a"), []byte("b"), 0)
+		if err := s.Err(); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("room for %d bytes, the next key: %v", room, err)
 		}
 		s.Close()
 	}

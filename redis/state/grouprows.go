@@ -10,11 +10,10 @@ import (
 
 // groupRows yields what groups know of a stream: each group by name, its consumers and what is pending.
 type groupRows struct {
-	s      *State
-	m      *meta
+	v      *Value
 	groups *rows
 	name   []byte
-	g      *group
+	g      *Group
 	kind   byte  // of sub: c or p
 	sub    *rows // of the current group
 	prefix int   // bytes of its keys that are not the name or id
@@ -65,10 +64,10 @@ func (x *groupRows) next(e *record.Element) (bool, error) {
 
 // group moves to the next group.
 func (x *groupRows) group(e *record.Element) (bool, error) {
-	prefix := dataKey(x.m.id, []byte{'g'})
+	prefix := dataKey(x.v.id, []byte{'g'})
 	if x.groups == nil {
 		var err error
-		if x.groups, err = x.s.rowsOf(prefix); err != nil {
+		if x.groups, err = x.v.s.rowsOf(prefix); err != nil {
 			return false, err
 		}
 	}
@@ -76,17 +75,17 @@ func (x *groupRows) group(e *record.Element) (bool, error) {
 		return false, x.groups.Error()
 	}
 	x.name = bytes.Clone(x.groups.Key()[len(prefix):])
-	x.g = decodeGroup(x.groups.Value())
+	x.g = x.v.decodeGroup(x.groups.Value())
 	*e = record.Element{Kind: record.Group, Name: x.name,
-		Value: record.AppendGroup(nil, &record.GroupState{Last: x.g.last.append(nil), Read: x.g.read})}
+		Value: record.AppendGroup(nil, &record.GroupState{Last: x.g.Last.append(nil), Read: x.g.Read})}
 	return true, x.open('c')
 }
 
 // open stands before the consumers or the pending entries of the group.
 func (x *groupRows) open(kind byte) (err error) {
-	prefix := x.g.key(x.m, kind, nil)
+	prefix := x.g.key(kind, nil)
 	x.kind, x.prefix = kind, len(prefix)
-	x.sub, err = x.s.rowsOf(prefix)
+	x.sub, err = x.v.s.rowsOf(prefix)
 	return err
 }
 
@@ -95,12 +94,12 @@ func (x *groupRows) element(e *record.Element) {
 	if x.kind == 'c' {
 		c := decodeConsumer(value)
 		*e = record.Element{Kind: record.Consumer, Name: x.name,
-			Value: record.AppendConsumer(nil, &record.ConsumerState{Name: key, SeenMS: c.seen, ActiveMS: c.active})}
+			Value: record.AppendConsumer(nil, &record.ConsumerState{Name: key, SeenMS: c.SeenMS, ActiveMS: c.ActiveMS})}
 		return
 	}
 	p := decodePending(value)
-	entry := record.PendingEntry{ID: key, DeliveredMS: p.delivered, Count: p.count}
-	if entry.Consumer = p.consumer; p.none {
+	entry := record.PendingEntry{ID: key, DeliveredMS: p.DeliveredMS, Count: p.Count}
+	if entry.Consumer = p.Consumer; p.None {
 		entry.Consumer = nil
 	}
 	*e = record.Element{Kind: record.Pending, Name: x.name, Value: record.AppendPending(nil, &entry)}
@@ -110,7 +109,7 @@ func (x *groupRows) element(e *record.Element) {
 func (x *groupRows) close() {
 	for _, r := range []*rows{x.sub, x.groups} {
 		if r != nil {
-			x.s.closed(r.Iterator)
+			x.v.s.closed(r.Iterator)
 		}
 	}
 }

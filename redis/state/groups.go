@@ -1,340 +1,117 @@
 package state
 
-import (
-	"encoding/binary"
+import "encoding/binary"
 
-	"kvferry/record"
-)
+// Group is a consumer group of a stream.
+type Group struct {
+	Last StreamID
+	Read int64 // entries read, -1 when it is not known
 
-// group is a consumer group of a stream.
-type group struct {
+	of     *Value
 	number uint64
-	last   streamID
-	read   int64 // entries read, -1 when it is not known
 }
 
-// consumer is one of a group.
-type consumer struct{ seen, active int64 } // Unix ms; active -1: never
+// Consumer is one of a group.
+type Consumer struct{ SeenMS, ActiveMS int64 } // ActiveMS -1: never
 
-// pending is an entry that was delivered and not acknowledged.
-type pending struct {
-	delivered, count int64
-	consumer         []byte
-	none             bool // it belongs to no consumer
+// Pending is an entry that was delivered and not acknowledged.
+type Pending struct {
+	DeliveredMS, Count int64
+	Consumer           []byte
+	None               bool // it belongs to no consumer
 }
 
-func groupKey(m *meta, name []byte) []byte { return dataKey(m.id, []byte{'g'}, name) }
+func (v *Value) groupKey(name []byte) []byte { return dataKey(v.id, []byte{'g'}, name) }
 
-func (g *group) key(m *meta, kind byte, rest []byte) []byte {
-	return dataKey(m.id, binary.BigEndian.AppendUint64([]byte{kind}, g.number), rest)
+func (g *Group) key(kind byte, rest []byte) []byte {
+	return dataKey(g.of.id, binary.BigEndian.AppendUint64([]byte{kind}, g.number), rest)
 }
 
-func (s *State) group(m *meta, name []byte) *group {
-	b, ok := s.get(groupKey(m, name))
+func (g *Group) pendingKey(id StreamID) []byte { return g.key('p', id.append(nil)) }
+
+// HasGroup reports whether a stream has a group.
+func (v *Value) HasGroup(name []byte) bool { return v.s.has(v.groupKey(name)) }
+
+// Group returns a group of a stream, nil when it is not there.
+func (v *Value) Group(name []byte) *Group {
+	b, ok := v.s.get(v.groupKey(name))
 	if !ok {
 		return nil
 	}
-	return decodeGroup(b)
+	return v.decodeGroup(b)
 }
 
-func decodeGroup(b []byte) *group {
-	return &group{binary.BigEndian.Uint64(b), decodeID(b[8:]), int64(binary.BigEndian.Uint64(b[24:]))}
+func (v *Value) decodeGroup(b []byte) *Group {
+	return &Group{Last: decodeID(b[8:]), Read: int64(binary.BigEndian.Uint64(b[24:])), of: v, number: binary.BigEndian.Uint64(b)}
 }
 
-func (s *State) putGroup(m *meta, name []byte, g *group) {
-	b := g.last.append(binary.BigEndian.AppendUint64(nil, g.number))
-	s.set(groupKey(m, name), binary.BigEndian.AppendUint64(b, uint64(g.read)))
+// NewGroup returns a group without consumers, which the stream does not have before SetGroup.
+func (v *Value) NewGroup(last StreamID, read int64) *Group {
+	return &Group{Last: last, Read: read, of: v, number: v.s.newID()}
 }
 
-// newGroup returns a group of a number of its own.
-func (s *State) newGroup(last streamID, read int64) *group {
-	s.nextID++
-	return &group{s.nextID - 1, last, read}
+// SetGroup makes a group that of a name.
+func (v *Value) SetGroup(name []byte, g *Group) {
+	b := g.Last.append(binary.BigEndian.AppendUint64(nil, g.number))
+	v.s.set(v.groupKey(name), binary.BigEndian.AppendUint64(b, uint64(g.Read)))
 }
 
-func (s *State) putConsumer(m *meta, g *group, name []byte, c consumer) {
-	b := binary.BigEndian.AppendUint64(nil, uint64(c.seen))
-	s.set(g.key(m, 'c', name), binary.BigEndian.AppendUint64(b, uint64(c.active)))
-}
+// RemoveGroup removes a group.
+func (v *Value) RemoveGroup(name []byte) { v.s.del(v.groupKey(name)) }
 
-func decodeConsumer(b []byte) consumer {
-	return consumer{int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:]))}
-}
-
-func (s *State) pending(m *meta, g *group, id streamID) (pending, bool) {
-	b, ok := s.get(g.key(m, 'p', id.append(nil)))
+// Consumer returns a consumer of a group.
+func (g *Group) Consumer(name []byte) (Consumer, bool) {
+	b, ok := g.of.s.get(g.key('c', name))
 	if !ok {
-		return pending{}, false
+		return Consumer{}, false
+	}
+	return decodeConsumer(b), true
+}
+
+// SetConsumer sets a consumer, new or not.
+func (g *Group) SetConsumer(name []byte, c Consumer) {
+	b := binary.BigEndian.AppendUint64(nil, uint64(c.SeenMS))
+	g.of.s.set(g.key('c', name), binary.BigEndian.AppendUint64(b, uint64(c.ActiveMS)))
+}
+
+func decodeConsumer(b []byte) Consumer {
+	return Consumer{int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:]))}
+}
+
+// RemoveConsumer removes a consumer, and what is pending of it.
+func (g *Group) RemoveConsumer(name []byte) {
+	s := g.of.s
+	s.del(g.key('c', name))
+	s.scan(g.key('p', nil), func(key, value []byte) bool {
+		if p := decodePending(value); !p.None && string(p.Consumer) == string(name) {
+			s.del(g.key('p', key))
+		}
+		return true
+	})
+}
+
+// Pending returns an entry that is pending.
+func (g *Group) Pending(id StreamID) (Pending, bool) {
+	b, ok := g.of.s.get(g.pendingKey(id))
+	if !ok {
+		return Pending{}, false
 	}
 	return decodePending(b), true
 }
 
-func decodePending(b []byte) pending {
-	return pending{int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:])), b[17:], b[16] != 0}
+func decodePending(b []byte) Pending {
+	return Pending{int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:])), b[17:], b[16] != 0}
 }
 
-func (s *State) putPending(m *meta, g *group, id streamID, p pending) {
-	b := binary.BigEndian.AppendUint64(nil, uint64(p.delivered))
-	b = append(binary.BigEndian.AppendUint64(b, uint64(p.count)), 0)
-	if p.none {
+// SetPending makes an entry pending.
+func (g *Group) SetPending(id StreamID, p Pending) {
+	b := binary.BigEndian.AppendUint64(nil, uint64(p.DeliveredMS))
+	b = append(binary.BigEndian.AppendUint64(b, uint64(p.Count)), 0)
+	if p.None {
 		b[16] = 1
 	}
-	s.set(g.key(m, 'p', id.append(nil)), append(b, p.consumer...))
+	g.of.s.set(g.pendingKey(id), append(b, p.Consumer...))
 }
 
-// cmdXgroup is XGROUP with its subcommands.
-func cmdXgroup(s *State, a [][]byte) error {
-	sub := string(s.upper(a[1]))
-	if sub == "HELP" {
-		return nil
-	}
-	run, ok := groupCommands[sub]
-	if !ok {
-		return unsupported("XGROUP "+sub, "kvferry does not know this command")
-	}
-	if len(a) < run.least {
-		return errArgs
-	}
-	m, err := s.findType(a[2], record.Stream)
-	if err != nil {
-		return err
-	}
-	made := m == nil
-	if made {
-		if sub != "CREATE" || len(a) < 6 || !is(a[5], "MKSTREAM") {
-			return &ReplyError{"ERR The XGROUP subcommand requires the key to exist."}
-		}
-		m = s.fresh(record.Stream)
-	}
-	if err := run.do(s, m, a); err != nil {
-		return err
-	}
-	if made {
-		s.put(a[2], m)
-	}
-	return nil
-}
-
-var groupCommands = map[string]struct {
-	least int
-	do    func(s *State, m *meta, a [][]byte) error
-}{
-	"CREATE":         {5, xgroupCreate},
-	"SETID":          {5, xgroupSetid},
-	"DESTROY":        {4, xgroupDestroy},
-	"CREATECONSUMER": {5, xgroupCreateConsumer},
-	"DELCONSUMER":    {5, xgroupDelConsumer},
-}
-
-func xgroupCreate(s *State, m *meta, a [][]byte) error {
-	rest := a[5:]
-	if len(rest) > 0 && is(rest[0], "MKSTREAM") {
-		rest = rest[1:]
-	}
-	if len(rest) == 3 && is(rest[2], "MKSTREAM") {
-		rest = rest[:2]
-	}
-	g, err := s.groupAt(m, a[4], rest)
-	if err != nil {
-		return err
-	}
-	if s.has(groupKey(m, a[3])) {
-		return &ReplyError{"BUSYGROUP Consumer Group name already exists"}
-	}
-	s.putGroup(m, a[3], g)
-	return nil
-}
-
-// groupAt returns a group that stands at an id, or at $, the last.
-func (s *State) groupAt(m *meta, at []byte, rest [][]byte) (*group, error) {
-	read, err := entriesRead(rest)
-	if err != nil {
-		return nil, err
-	}
-	id := m.last
-	if string(at) != "$" {
-		if id, err = parseID(at, 0); err != nil {
-			return nil, err
-		}
-	}
-	return s.newGroup(id, read), nil
-}
-
-func xgroupSetid(s *State, m *meta, a [][]byte) error {
-	g := s.group(m, a[3])
-	if g == nil {
-		return errNoGroup
-	}
-	to, err := s.groupAt(m, a[4], a[5:])
-	if err != nil {
-		return err
-	}
-	g.last, g.read = to.last, to.read
-	s.putGroup(m, a[3], g)
-	return nil
-}
-
-func xgroupDestroy(s *State, m *meta, a [][]byte) error {
-	s.del(groupKey(m, a[3]))
-	return nil
-}
-
-func xgroupCreateConsumer(s *State, m *meta, a [][]byte) error {
-	g := s.group(m, a[3])
-	if g == nil {
-		return errNoGroup
-	}
-	if !s.has(g.key(m, 'c', a[4])) {
-		s.putConsumer(m, g, a[4], consumer{s.now, -1})
-	}
-	return nil
-}
-
-func xgroupDelConsumer(s *State, m *meta, a [][]byte) error {
-	g := s.group(m, a[3])
-	if g == nil {
-		return errNoGroup
-	}
-	s.del(g.key(m, 'c', a[4]))
-	s.scan(g.key(m, 'p', nil), func(key, value []byte) bool {
-		if p := decodePending(value); !p.none && string(p.consumer) == string(a[4]) {
-			s.del(g.key(m, 'p', key))
-		}
-		return true
-	})
-	return nil
-}
-
-func cmdXack(s *State, a [][]byte) error {
-	list, err := ids(a[3:])
-	if err != nil {
-		return err
-	}
-	m, err := s.findType(a[1], record.Stream)
-	if err != nil || m == nil {
-		return err
-	}
-	if g := s.group(m, a[2]); g != nil {
-		for _, id := range list {
-			s.del(g.key(m, 'p', id.append(nil)))
-		}
-	}
-	return nil
-}
-
-// claim is what XCLAIM is asked for.
-type claim struct {
-	ids           []streamID
-	idle          int64 // least time since the delivery
-	at            int64 // of the delivery
-	count         int64 // -1: one more than it was
-	force, justID bool
-	last          streamID
-}
-
-func (s *State) readClaim(a [][]byte) (*claim, error) {
-	c := &claim{at: s.now, count: -1}
-	var err error
-	if c.idle, err = parseInt(a[0]); err != nil {
-		return nil, &ReplyError{"ERR Invalid min-idle-time argument for XCLAIM"}
-	}
-	i := 1
-	for ; i < len(a); i++ {
-		id, err := parseID(a[i], 0)
-		if err != nil {
-			break
-		}
-		c.ids = append(c.ids, id)
-	}
-	for ; i < len(a); i++ {
-		if is(a[i], "FORCE") {
-			c.force = true
-			continue
-		}
-		if is(a[i], "JUSTID") {
-			c.justID = true
-			continue
-		}
-		if i+1 >= len(a) {
-			return nil, errSyntax
-		}
-		var n int64
-		switch i++; {
-		case is(a[i-1], "LASTID"):
-			c.last, err = parseID(a[i], 0)
-		case is(a[i-1], "IDLE"):
-			n, err = parseInt(a[i])
-			c.at = s.now - n
-		case is(a[i-1], "TIME"):
-			c.at, err = parseInt(a[i])
-		case is(a[i-1], "RETRYCOUNT"):
-			c.count, err = parseInt(a[i])
-		default:
-			return nil, errSyntax
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	if c.at < 0 || c.at > s.now {
-		c.at = s.now
-	}
-	return c, nil
-}
-
-func cmdXclaim(s *State, a [][]byte) error {
-	m, err := s.findType(a[1], record.Stream)
-	if err != nil {
-		return err
-	}
-	var g *group
-	if m != nil {
-		g = s.group(m, a[2])
-	}
-	if g == nil {
-		return errNoGroup
-	}
-	c, err := s.readClaim(a[4:])
-	if err != nil {
-		return err
-	}
-	if c.last.after(g.last) {
-		g.last = c.last
-		s.putGroup(m, a[2], g)
-	}
-	if b, ok := s.get(g.key(m, 'c', a[3])); ok {
-		s.putConsumer(m, g, a[3], consumer{s.now, decodeConsumer(b).active})
-	}
-	for _, id := range c.ids {
-		s.claim(m, g, id, a[3], c)
-	}
-	return nil
-}
-
-// claim gives one entry to a consumer. One that is not in the stream any more is pending no more.
-func (s *State) claim(m *meta, g *group, id streamID, name []byte, c *claim) {
-	p, ok := s.pending(m, g, id)
-	if !s.has(entryKey(m, id)) {
-		if ok {
-			s.del(g.key(m, 'p', id.append(nil)))
-		}
-		return
-	}
-	if !ok {
-		if !c.force {
-			return
-		}
-		p = pending{count: 1}
-	} else if c.idle > 0 && s.now-p.delivered < c.idle {
-		return
-	}
-	p.consumer, p.none, p.delivered = name, false, c.at
-	switch {
-	case c.count >= 0:
-		p.count = c.count
-	case !c.justID:
-		p.count++
-	}
-	s.putPending(m, g, id, p)
-	s.putConsumer(m, g, name, consumer{s.now, s.now})
-}
+// RemovePending makes an entry pending no more.
+func (g *Group) RemovePending(id StreamID) { g.of.s.del(g.pendingKey(id)) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"kvferry/record"
 )
@@ -16,53 +17,61 @@ func (s *State) pieces() (n int) {
 	return n
 }
 
-// TestLargeRows: values in pieces are what they were, wherever commands move them, and their pieces go with them.
+// TestLargeRows: values in pieces are what they were, wherever they are moved, and their pieces go with them.
 func TestLargeRows(t *testing.T) {
-	s := made(t, "SET n 1")
+	s := empty(t)
+	s.SetString([]byte("n"), []byte("1"), 0)
 	rnd := rand.NewChaCha8([32]byte{1})
 	value := func(n int) []byte { b := make([]byte, n); rnd.Read(b); return b }
 	a, b, c := value(pieceBytes+1), value(3*pieceBytes), value(pieceBytes-8)
-	do := func(words ...any) {
-		t.Helper()
-		var args [][]byte
-		for _, w := range words {
-			if text, ok := w.(string); ok {
-				w = []byte(text)
-			}
-			args = append(args, w.([]byte))
-		}
-		if err := s.Do(args); err != nil {
-			t.Fatalf("%s: %v", args[0], err)
-		}
-	}
 	lie := func(want int) { // how many pieces there are
 		t.Helper()
 		if n := s.pieces(); n != want {
 			t.Fatalf("%d pieces, want %d", n, want)
 		}
 	}
-	do("HSET", "h", "a", a, "b", b, "c", c)
+	h := s.Make(record.Hash)
+	for name, f := range map[string][]byte{"a": a, "b": b, "c": c} {
+		h.SetField([]byte(name), Field{Value: f})
+	}
 	lie(6) // with the expiry in front a takes 2, b 4, and c fits into its row
-	do("HPEXPIRE", "h", "99999999999", "FIELDS", "1", "b")
-	do("HSET", "h", "a", "small")
+	if err := h.ChangeField([]byte("b"), func(f *Field) (bool, error) { f.ExpireMS = 1e13; return true, nil }); err != nil {
+		t.Fatal(err)
+	}
+	h.SetField([]byte("a"), Field{Value: []byte("small")})
 	lie(4)
-	do("HSET", "h", "a", b)
-	do("HDEL", "h", "c")
-	do("RPUSH", "l", "1", a, "2", b, "3")
-	do("LINSERT", "l", "BEFORE", "2", c)
-	do("LREM", "l", "1", a)
-	do("LSET", "l", "-1", a)
-	do("XADD", "x", "1-1", "f", b)
-	do("COPY", "x", "y")
-	do("XDEL", "x", "1-1")
-	do("RPUSH", "gone", b)
-	do("LPOP", "gone")
+	h.SetField([]byte("a"), Field{Value: b})
+	h.Remove([]byte("c"))
+	s.Store([]byte("h"), h)
+	l := s.Make(record.List)
+	for _, elem := range [][]byte{a, []byte("2"), b, []byte("3"), a} {
+		l.Push(false, elem)
+	}
+	l.Push(true, []byte("1"))
+	l.Insert(2, c)
+	l.Insert(5, a)
+	l.SetItem(1, []byte("small"))
+	l.SetItem(6, a)
+	l.Drop(false, 1)
+	s.Store([]byte("l"), l)
+	x := s.Make(record.Stream)
+	x.AddEntry(StreamID{1, 1}, b)
+	y := x.Copy()
+	x.RemoveEntry(StreamID{1, 1})
+	s.Store([]byte("x"), x)
+	s.Store([]byte("y"), y)
+	gone := s.Make(record.List)
+	gone.Push(false, b)
+	if got := gone.Pop(true); !bytes.Equal(got, b) {
+		t.Errorf("%d bytes were popped, want %d", len(got), len(b))
+	}
+	s.Store([]byte("gone"), gone)
 	if err := s.Seal(); err != nil {
 		t.Fatal(err)
 	}
 	got := allContents(t, s)
-	want := map[string][]byte{"h a": b, "h b": b, "l 0": []byte("1"), "l 1": c, "l 2": []byte("2"), "l 3": b, "l 4": a,
-		"y 0": record.AppendPair(nil, []byte("f"), b), "n 0": []byte("1")}
+	want := map[string][]byte{"h a": b, "h b": b, "l 0": []byte("1"), "l 1": []byte("small"), "l 2": c, "l 3": []byte("2"), "l 4": b, "l 5": a, "l 6": a,
+		"y 0": b, "n 0": []byte("1")}
 	for name, v := range want {
 		if !bytes.Equal(got[name], v) {
 			t.Errorf("%s: %d bytes, want %d", name, len(got[name]), len(v))
@@ -78,7 +87,7 @@ func TestLargeRows(t *testing.T) {
 func allContents(t *testing.T, s *State) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
-	r, err := s.Records(0, record.AllTypes, nil, nil, testNow, new(record.Ledger))
+	r, err := s.Records(0, record.AllTypes, nil, nil, time.Now(), new(record.Ledger))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +124,7 @@ func allContents(t *testing.T, s *State) map[string][]byte {
 
 // TestMark: a value that looks like the row of another one in pieces is none, and a value whose pieces are gone is an error.
 func TestMark(t *testing.T) {
-	s := made(t, "HSET h f v")
+	s := empty(t)
 	looks := binary.BigEndian.AppendUint64(make([]byte, markBytes), 1<<40)
 	key := dataKey(7, []byte("f"))
 	s.set(key, looks)

@@ -3,7 +3,6 @@ package state
 import (
 	"encoding/binary"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -31,10 +30,10 @@ func (s *State) Seal() error {
 		z := &Sizes{}
 		var since int64
 		s.scan(s.metaKey(db, nil), func(key, value []byte) bool {
-			m := decodeMeta(value)
-			n := int64(len(key)+len(value)) + int64(m.count)*elementSize(m.typ)
-			z.Records[m.typ]++
-			z.Bytes[m.typ] += n
+			v := s.decodeValue(value)
+			n := int64(len(key)+len(value)) + int64(v.count)*elementSize(v.Type)
+			z.Records[v.Type]++
+			z.Bytes[v.Type] += n
 			if since += n; since >= sampleEvery {
 				z.sample, since = append(z.sample, slices.Clone(key)), 0
 			}
@@ -47,7 +46,7 @@ func (s *State) Seal() error {
 	if s.err == nil {
 		s.fail(s.db.Flush())
 	}
-	return s.check()
+	return s.Err()
 }
 
 // elementSize is about how many bytes an element takes.
@@ -56,16 +55,6 @@ func elementSize(t record.Type) int64 {
 		return 1 // count is in bytes
 	}
 	return 40
-}
-
-// databases lists the databases that were ever used, in order.
-func (s *State) databases() []int {
-	var out []int
-	for db := range s.spaces {
-		out = append(out, db)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // Databases lists the databases that hold keys, in order.
@@ -138,7 +127,7 @@ type reader struct {
 	tally  record.Tally
 	begun  bool
 
-	m      *meta
+	v      *Value
 	header record.Header
 	last   [16]byte
 	gone   [16]byte
@@ -154,11 +143,11 @@ type reader struct {
 func (r *reader) Next() (*record.Header, error) {
 	r.finish()
 	for r.step() {
-		m := decodeMeta(r.keys.Value())
-		if !r.types.Has(m.typ) {
+		v := r.s.decodeValue(r.keys.Value())
+		if !r.types.Has(v.Type) {
 			continue
 		}
-		r.m, r.ended, r.class = m, false, record.Copied
+		r.v, r.ended, r.class = v, false, record.Copied
 		r.head()
 		return &r.header, nil
 	}
@@ -183,28 +172,28 @@ func (r *reader) step() bool {
 }
 
 func (r *reader) head() {
-	m, h := r.m, &r.header
-	*h = record.Header{DB: h.DB, Type: m.typ, Key: r.keys.Key()[r.prefix:], ExpireMS: m.expire, Len: int64(m.count),
-		Expired: m.expire != 0 && m.expire < r.now, ByName: true}
-	switch m.typ {
+	v, h := r.v, &r.header
+	*h = record.Header{DB: h.DB, Type: v.Type, Key: r.keys.Key()[r.prefix:], ExpireMS: v.ExpireMS, Len: int64(v.count),
+		Expired: v.ExpireMS != 0 && v.ExpireMS < r.now, ByName: true}
+	switch v.Type {
 	case record.String:
 		h.Len = 1
 	case record.Stream:
-		h.Last, h.Added = m.last.append(r.last[:0]), m.added
-		if m.deleted != (streamID{}) {
-			h.MaxDeleted = m.deleted.append(r.gone[:0])
+		h.Last, h.Added = v.Last.append(r.last[:0]), v.Added
+		if v.Deleted != (StreamID{}) {
+			h.MaxDeleted = v.Deleted.append(r.gone[:0])
 		}
 	}
 }
 
 // finish counts the record that was read.
 func (r *reader) finish() {
-	if r.m != nil {
+	if r.v != nil {
 		r.tally.Rows[r.class]++
 		r.tally.Visible++
 		r.tally.Entries++
 	}
-	r.m = nil
+	r.v = nil
 	r.closeRows()
 }
 
@@ -236,16 +225,16 @@ func (r *reader) Close() error {
 
 // Read fills dst.
 func (r *reader) Read(dst []record.Element) (int, error) {
-	if r.m == nil {
+	if r.v == nil {
 		return 0, io.EOF
 	}
 	dst[0] = record.Element{} // a large value is a batch of its own, and this may be all that holds the last one
-	if r.m.typ == record.String {
+	if r.v.Type == record.String {
 		if r.ended {
 			return 0, io.EOF
 		}
 		r.ended = true
-		dst[0] = record.Element{Value: r.s.content(r.m)}
+		dst[0] = record.Element{Value: r.v.Content()}
 		return 1, r.s.err
 	}
 	if r.rows == nil {
@@ -254,7 +243,7 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 		}
 	}
 	n, err := r.elements(dst)
-	if err == io.EOF && r.m.typ == record.Stream {
+	if err == io.EOF && r.v.Type == record.Stream {
 		return r.grouped(dst)
 	}
 	return n, err
@@ -263,7 +252,7 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 // grouped fills dst with what groups know.
 func (r *reader) grouped(dst []record.Element) (int, error) {
 	if r.groups == nil {
-		r.groups = &groupRows{s: r.s, m: r.m}
+		r.groups = &groupRows{v: r.v}
 	}
 	n := 0
 	for n < len(dst) {
@@ -284,22 +273,22 @@ func (r *reader) grouped(dst []record.Element) (int, error) {
 
 // openRows stands before the first element.
 func (r *reader) openRows() error {
-	m := r.m
-	prefix := dataKey(m.id)
+	v := r.v
+	prefix := dataKey(v.id)
 	lower := prefix
-	switch m.typ {
+	switch v.Type {
 	case record.List:
-		lower = item(m, 0)
+		lower = v.item(0)
 	case record.ZSet:
-		prefix = dataKey(m.id, []byte{'m'})
+		prefix = dataKey(v.id, []byte{'m'})
 		lower = prefix
 	case record.Stream:
-		prefix = dataKey(m.id, []byte{'e'})
+		prefix = dataKey(v.id, []byte{'e'})
 		lower = prefix
 	}
 	upper := successor(prefix)
-	if m.typ == record.List && m.head+m.count != 0 {
-		upper = item(m, m.count)
+	if v.Type == record.List && v.head+v.count != 0 {
+		upper = v.item(v.count)
 	}
 	var err error
 	r.skip = len(prefix)
@@ -352,16 +341,16 @@ func (r *reader) elements(dst []record.Element) (int, error) {
 }
 
 func (r *reader) element(e *record.Element, key, value []byte) {
-	switch r.m.typ {
+	switch r.v.Type {
 	case record.Hash:
 		f := decodeField(value)
-		*e = record.Element{Name: key, Value: f.value, ExpireMS: f.expire}
+		*e = record.Element{Name: key, Value: f.Value, ExpireMS: f.ExpireMS}
 	case record.List:
 		*e = record.Element{Value: value}
 	case record.Set:
 		*e = record.Element{Name: key}
 	case record.ZSet:
-		*e = record.Element{Name: key, Score: math.Float64frombits(binary.LittleEndian.Uint64(value))}
+		*e = record.Element{Name: key, Score: decodeScore(value)}
 	case record.Stream, record.Other:
 		*e = record.Element{Name: key, Value: value}
 	}

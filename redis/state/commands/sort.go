@@ -1,4 +1,4 @@
-package state
+package commands
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"kvferry/record"
+	"kvferry/redis/state"
+	"kvferry/redis/state/server"
 )
 
 // sorting is what SORT is asked for.
@@ -22,30 +24,30 @@ func (o *sorting) read(a [][]byte) error {
 	for i := 2; i < len(a); i++ {
 		left := len(a) - i - 1
 		switch {
-		case is(a[i], "ASC"):
+		case server.Is(a[i], "ASC"):
 			o.desc = false
-		case is(a[i], "DESC"):
+		case server.Is(a[i], "DESC"):
 			o.desc = true
-		case is(a[i], "ALPHA"):
+		case server.Is(a[i], "ALPHA"):
 			o.alpha = true
-		case is(a[i], "LIMIT") && left >= 2:
-			n, err := integers(a[i+1], a[i+2])
+		case server.Is(a[i], "LIMIT") && left >= 2:
+			n, err := server.ParseInts(a[i+1], a[i+2])
 			if err != nil {
 				return err
 			}
 			o.offset, o.count = n[0], n[1]
 			i += 2
-		case is(a[i], "STORE") && left >= 1:
+		case server.Is(a[i], "STORE") && left >= 1:
 			o.store = a[i+1]
 			i++
-		case is(a[i], "BY") && left >= 1:
+		case server.Is(a[i], "BY") && left >= 1:
 			o.by = a[i+1]
 			i++
-		case is(a[i], "GET") && left >= 1:
+		case server.Is(a[i], "GET") && left >= 1:
 			o.gets = append(o.gets, a[i+1])
 			i++
 		default:
-			return errSyntax
+			return server.ErrSyntax
 		}
 	}
 	return nil
@@ -60,25 +62,25 @@ type sorted struct {
 
 // cmdSort is SORT … STORE. With STORE a server compares texts by their bytes, whatever its locale. The elements are
 // held in memory.
-func cmdSort(s *State, a [][]byte) error {
+func cmdSort(s *server.Server, a [][]byte) error {
 	var o sorting
 	if err := o.read(a); err != nil {
 		return err
 	}
-	m := s.find(a[1])
-	if m != nil && m.typ != record.List && m.typ != record.Set && m.typ != record.ZSet {
-		return errWrongType
+	m := s.DB.Find(a[1])
+	if m != nil && m.Type != record.List && m.Type != record.Set && m.Type != record.ZSet {
+		return server.ErrWrongType
 	}
 	if o.store == nil {
 		return nil
 	}
 	dontSort := o.by != nil && bytes.IndexByte(o.by, '*') < 0
-	if dontSort && m != nil && m.typ == record.Set {
+	if dontSort && m != nil && m.Type == record.Set {
 		dontSort, o.alpha, o.by = false, true, nil
 	}
-	list := s.sortable(m, dontSort && o.desc)
+	list := sortable(m, dontSort && o.desc)
 	if !dontSort {
-		if err := s.sortBy(list, &o); err != nil {
+		if err := sortBy(s, list, &o); err != nil {
 			return err
 		}
 	}
@@ -87,12 +89,12 @@ func cmdSort(s *State, a [][]byte) error {
 	if o.count >= 0 {
 		to = min(from+o.count, to)
 	}
-	s.storeSorted(list[from:to], &o)
+	storeSorted(s, list[from:to], &o)
 	return nil
 }
 
 // sortable returns the elements of a collection: a list's and, by score, a sorted set's in order, or backwards.
-func (s *State) sortable(m *meta, back bool) (list []sorted) {
+func sortable(m *state.Value, back bool) (list []sorted) {
 	if m == nil {
 		return nil
 	}
@@ -100,28 +102,28 @@ func (s *State) sortable(m *meta, back bool) (list []sorted) {
 		list = append(list, sorted{value: append([]byte{}, v...)})
 		return true
 	}
-	switch m.typ {
+	switch m.Type {
 	case record.List:
-		s.items(m, add)
+		m.Items(add)
 		if back {
 			slices.Reverse(list)
 		}
 	case record.Set:
-		s.members(m, add)
+		m.Members(add)
 	case record.ZSet:
-		s.ranked(m, back, func(z scored) bool { return add(z.member) })
+		m.Ranked(back, func(z state.Scored) bool { return add(z.Member) })
 	}
 	return list
 }
 
 // sortBy sorts by the elements or what BY leads to.
-func (s *State) sortBy(list []sorted, o *sorting) error {
+func sortBy(s *server.Server, list []sorted, o *sorting) error {
 	for i := range list {
 		x := &list[i]
 		x.text = x.value
 		if o.by != nil {
 			var ok bool
-			if x.text, ok = s.lookup(o.by, x.value); !ok {
+			if x.text, ok = lookup(s, o.by, x.value); !ok {
 				x.none, x.text = true, nil
 				continue
 			}
@@ -141,7 +143,7 @@ func (s *State) sortBy(list []sorted, o *sorting) error {
 	})
 	for i := 1; i < len(list); i++ {
 		if o.compare(&list[i-1], &list[i]) == 0 && !bytes.Equal(list[i-1].value, list[i].value) {
-			return unsupported("SORT BY", "elements with equal BY values come in an unknown order")
+			return server.Unsupported("SORT BY", "elements with equal BY values come in an unknown order")
 		}
 	}
 	return nil
@@ -173,15 +175,15 @@ func sortScore(b []byte) (float64, error) {
 	if b = bytes.TrimLeft(b, " \t\n\v\f\r"); len(b) == 0 {
 		return 0, nil
 	}
-	f, err := parseFloat(b)
+	f, err := server.ParseFloat(b)
 	if err != nil {
-		return 0, &ReplyError{"ERR One or more scores can't be converted into double"}
+		return 0, server.Refuse("ERR One or more scores can't be converted into double")
 	}
 	return f, nil
 }
 
 // lookup follows a pattern of BY or GET: its first * becomes the element; key->field names a hash's field.
-func (s *State) lookup(pattern, element []byte) ([]byte, bool) {
+func lookup(s *server.Server, pattern, element []byte) ([]byte, bool) {
 	if string(pattern) == "#" {
 		return element, true
 	}
@@ -194,33 +196,33 @@ func (s *State) lookup(pattern, element []byte) ([]byte, bool) {
 	if i := bytes.Index(after, []byte("->")); i >= 0 && i+2 < len(after) {
 		after, name = after[:i], after[i+2:]
 	}
-	m := s.find(slices.Concat(before, element, after))
+	m := s.DB.Find(slices.Concat(before, element, after))
 	switch {
 	case m == nil:
 		return nil, false
 	case name != nil:
-		if m.typ != record.Hash {
+		if m.Type != record.Hash {
 			return nil, false
 		}
-		f, ok := s.field(m, name)
-		return f.value, ok
-	case m.typ != record.String:
+		f, ok := m.Field(name)
+		return f.Value, ok
+	case m.Type != record.String:
 		return nil, false
 	}
-	return append([]byte{}, s.content(m)...), true
+	return append([]byte{}, m.Content()...), true
 }
 
 // storeSorted makes a list of what was sorted, or of what GET leads to.
-func (s *State) storeSorted(list []sorted, o *sorting) {
-	out := s.fresh(record.List)
+func storeSorted(s *server.Server, list []sorted, o *sorting) {
+	out := s.DB.Make(record.List)
 	for _, x := range list {
 		if len(o.gets) == 0 {
-			s.push(out, false, x.value)
+			out.Push(false, x.value)
 		}
 		for _, p := range o.gets {
-			v, _ := s.lookup(p, x.value)
-			s.push(out, false, v)
+			v, _ := lookup(s, p, x.value)
+			out.Push(false, v)
 		}
 	}
-	s.put(o.store, out)
+	s.DB.Store(o.store, out)
 }

@@ -1,4 +1,4 @@
-package state
+package commands
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"kvferry/record"
+	"kvferry/redis/state"
+	"kvferry/redis/state/server"
 )
 
 // Places are sorted sets whose scores are geohashes of 52 bits: longitude and latitude, bit by bit in turn.
@@ -67,17 +69,17 @@ type search struct {
 var geoUnits = map[string]float64{"M": 1, "KM": 1000, "FT": 0.3048, "MI": 1609.34}
 
 // lengths reads distances and their unit.
-func (g *search) lengths(s *State, a ...[]byte) ([]float64, error) {
-	unit, ok := geoUnits[string(s.upper(a[len(a)-1]))]
+func (g *search) lengths(s *server.Server, a ...[]byte) ([]float64, error) {
+	unit, ok := geoUnits[string(s.Upper(a[len(a)-1]))]
 	if !ok {
-		return nil, &ReplyError{"ERR unsupported unit provided. please use M, KM, FT, MI"}
+		return nil, server.Refuse("ERR unsupported unit provided. please use M, KM, FT, MI")
 	}
 	g.unit = unit
 	var out []float64
 	for _, b := range a[:len(a)-1] {
-		f, err := parseFloat(b)
+		f, err := server.ParseFloat(b)
 		if err != nil || f < 0 {
-			return nil, &ReplyError{"ERR need numeric radius"}
+			return nil, server.Refuse("ERR need numeric radius")
 		}
 		out = append(out, f*unit)
 	}
@@ -85,76 +87,76 @@ func (g *search) lengths(s *State, a ...[]byte) ([]float64, error) {
 }
 
 func parsePoint(lon, lat []byte) (point, error) {
-	x, err := parseFloat(lon)
+	x, err := server.ParseFloat(lon)
 	if err != nil {
 		return point{}, err
 	}
-	y, err := parseFloat(lat)
+	y, err := server.ParseFloat(lat)
 	if err != nil || math.Abs(x) > 180 || math.Abs(y) > maxLatitude {
-		return point{}, &ReplyError{"ERR invalid longitude,latitude pair"}
+		return point{}, server.Refuse("ERR invalid longitude,latitude pair")
 	}
 	return point{x, y}, nil
 }
 
 // read reads the options.
-func (g *search) read(s *State, a [][]byte) (err error) {
+func (g *search) read(s *server.Server, a [][]byte) (err error) {
 	for i := 0; i < len(a) && err == nil; i++ {
 		left := len(a) - i - 1
 		var f []float64
 		switch {
-		case is(a[i], "FROMMEMBER") && left >= 1:
+		case server.Is(a[i], "FROMMEMBER") && left >= 1:
 			g.member = a[i+1]
 			i++
-		case is(a[i], "FROMLONLAT") && left >= 2:
+		case server.Is(a[i], "FROMLONLAT") && left >= 2:
 			g.from, err = parsePoint(a[i+1], a[i+2])
 			i += 2
-		case is(a[i], "BYRADIUS") && left >= 2:
+		case server.Is(a[i], "BYRADIUS") && left >= 2:
 			if f, err = g.lengths(s, a[i+1:i+3]...); err == nil {
 				g.radius = f[0]
 			}
 			i += 2
-		case is(a[i], "BYBOX") && left >= 3:
+		case server.Is(a[i], "BYBOX") && left >= 3:
 			if f, err = g.lengths(s, a[i+1:i+4]...); err == nil {
 				g.box, g.width, g.height = true, f[0], f[1]
 			}
 			i += 3
-		case is(a[i], "COUNT") && left >= 1:
-			if g.count, err = parseInt(a[i+1]); err == nil && g.count <= 0 {
-				err = &ReplyError{"ERR COUNT must be > 0"}
+		case server.Is(a[i], "COUNT") && left >= 1:
+			if g.count, err = server.ParseInt(a[i+1]); err == nil && g.count <= 0 {
+				err = server.Refuse("ERR COUNT must be > 0")
 			}
 			i++
-		case is(a[i], "STORE") && left >= 1:
+		case server.Is(a[i], "STORE") && left >= 1:
 			g.store = a[i+1]
 			i++
-		case is(a[i], "STOREDIST") && g.store == nil && left >= 1:
+		case server.Is(a[i], "STOREDIST") && g.store == nil && left >= 1:
 			g.store, g.storeDist = a[i+1], true
 			i++
-		case is(a[i], "STOREDIST"):
+		case server.Is(a[i], "STOREDIST"):
 			g.storeDist = true
-		case is(a[i], "ANY"):
+		case server.Is(a[i], "ANY"):
 			g.any = true
-		case is(a[i], "DESC"):
+		case server.Is(a[i], "DESC"):
 			g.desc = true
-		case is(a[i], "ASC"):
-		case is(a[i], "WITHDIST"), is(a[i], "WITHHASH"), is(a[i], "WITHCOORD"):
+		case server.Is(a[i], "ASC"):
+		case server.Is(a[i], "WITHDIST"), server.Is(a[i], "WITHHASH"), server.Is(a[i], "WITHCOORD"):
 		default:
-			err = errSyntax
+			err = server.ErrSyntax
 		}
 	}
 	return err
 }
 
-func cmdGeosearchstore(s *State, a [][]byte) error {
+func cmdGeosearchstore(s *server.Server, a [][]byte) error {
 	g := search{store: a[1]}
 	if err := g.read(s, a[3:]); err != nil {
 		return err
 	}
-	return s.search(a[2], &g)
+	return searchStore(s, a[2], &g)
 }
 
 // cmdGeoradius is GEORADIUS and GEORADIUSBYMEMBER, which matter when they store what they find.
-func cmdGeoradius(byMember bool) func(*State, [][]byte) error {
-	return func(s *State, a [][]byte) (err error) {
+func cmdGeoradius(byMember bool) func(*server.Server, [][]byte) error {
+	return func(s *server.Server, a [][]byte) (err error) {
 		var g search
 		at := 4
 		if byMember {
@@ -163,7 +165,7 @@ func cmdGeoradius(byMember bool) func(*State, [][]byte) error {
 			return err
 		}
 		if len(a) < at+2 {
-			return errArgs
+			return server.ErrArgs
 		}
 		f, err := g.lengths(s, a[at:at+2]...)
 		if err != nil {
@@ -173,71 +175,71 @@ func cmdGeoradius(byMember bool) func(*State, [][]byte) error {
 		if err := g.read(s, a[at+2:]); err != nil || g.store == nil {
 			return err
 		}
-		return s.search(a[1], &g)
+		return searchStore(s, a[1], &g)
 	}
 }
 
 // found is a member within the range.
 type found struct {
-	scored
+	state.Scored
 	dist float64
 }
 
-func (s *State) search(key []byte, g *search) error {
-	m, err := s.findType(key, record.ZSet)
+func searchStore(s *server.Server, key []byte, g *search) error {
+	m, err := s.Find(key, record.ZSet)
 	if err != nil {
 		return err
 	}
 	switch {
 	case m == nil:
-		s.remove(g.store)
+		s.DB.Remove(g.store)
 		return nil
 	case g.any:
-		return unsupported("GEOSEARCHSTORE ANY", "which members come first is unknown")
+		return server.Unsupported("GEOSEARCHSTORE ANY", "which members come first is unknown")
 	}
 	if g.member != nil {
-		score, ok := s.score(m, g.member)
+		score, ok := m.Score(g.member)
 		if !ok {
-			return &ReplyError{"ERR could not decode requested zset member"}
+			return server.Refuse("ERR could not decode requested zset member")
 		}
 		if !isGeohash(score) {
-			return unsupported("GEOSEARCHSTORE", "the score of the member that it starts from is not a position")
+			return server.Unsupported("GEOSEARCHSTORE", "the score of the member that it starts from is not a position")
 		}
 		g.from = pointOf(score)
 	}
-	list, err := s.within(m, g)
+	list, err := within(m, g)
 	if err != nil {
 		return err
 	}
-	out := s.fresh(record.ZSet)
+	out := s.DB.Make(record.ZSet)
 	for _, f := range list {
 		if g.storeDist {
-			f.score = f.dist / g.unit
+			f.Score = f.dist / g.unit
 		}
-		s.putScore(out, f.member, f.score)
+		out.SetScore(f.Member, f.Score)
 	}
-	s.put(g.store, out)
+	s.DB.Store(g.store, out)
 	if g.storeDist && len(list) > 0 {
-		return &UnsupportedError{"GEOSEARCHSTORE STOREDIST", "the last bits of a distance depend on the server's C library", true}
+		return &server.UnsupportedError{Command: "GEOSEARCHSTORE STOREDIST", Why: "the last bits of a distance depend on the server's C library", Near: true}
 	}
 	return nil
 }
 
-var errNear = unsupported("GEOSEARCHSTORE", "a member lies so close to the edge that the last bits of its distance decide")
+var errNear = server.Unsupported("GEOSEARCHSTORE", "a member lies so close to the edge that the last bits of its distance decide")
 
 // within returns the members in the range, as many as are asked for.
-func (s *State) within(m *meta, g *search) (list []found, err error) {
-	s.ranked(m, false, func(z scored) bool {
-		if !isGeohash(z.score) {
+func within(m *state.Value, g *search) (list []found, err error) {
+	m.Ranked(false, func(z state.Scored) bool {
+		if !isGeohash(z.Score) {
 			return true
 		}
-		dist, in, near := g.has(pointOf(z.score))
+		dist, in, near := g.has(pointOf(z.Score))
 		if near {
 			err = errNear
 			return false
 		}
 		if in {
-			list = append(list, found{scored{z.score, bytes.Clone(z.member)}, dist})
+			list = append(list, found{state.Scored{Score: z.Score, Member: bytes.Clone(z.Member)}, dist})
 		}
 		return true
 	})

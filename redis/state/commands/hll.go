@@ -1,16 +1,17 @@
-package state
+package commands
 
 import (
 	"encoding/binary"
 
 	"kvferry/internal/hyll"
 	"kvferry/record"
+	"kvferry/redis/state/server"
 )
 
-var errHLL = &ReplyError{"WRONGTYPE Key is not a valid HyperLogLog string value."}
+var errHLL = server.Refuse("WRONGTYPE Key is not a valid HyperLogLog string value.")
 
 // errBadHLL is returned for one that is damaged: a server may have changed a part of it.
-var errBadHLL = unsupported("PFADD", "the HyperLogLog is damaged")
+var errBadHLL = server.Unsupported("PFADD", "the HyperLogLog is damaged")
 
 // Where a HyperLogLog caches its count, with a mark when that is stale.
 const (
@@ -20,23 +21,23 @@ const (
 )
 
 // hllOf returns the HyperLogLog of a key and when it expires; an empty one when the key is not there.
-func (s *State) hllOf(key []byte) (h hyll.Sketch, expire int64, there bool, err error) {
-	m, err := s.findType(key, record.String)
+func hllOf(s *server.Server, key []byte) (h hyll.Sketch, expire int64, there bool, err error) {
+	m, err := s.Find(key, record.String)
 	if err != nil {
 		return nil, 0, false, err
 	}
 	if m == nil {
 		return hyll.New(), 0, false, nil
 	}
-	h = append(hyll.Sketch{}, s.content(m)...)
+	h = append(hyll.Sketch{}, m.Content()...)
 	if !hyll.Is(h) {
 		return nil, 0, false, errHLL
 	}
-	return h, m.expire, true, nil
+	return h, m.ExpireMS, true, nil
 }
 
-func cmdPfadd(s *State, a [][]byte) error {
-	h, expire, there, err := s.hllOf(a[1])
+func cmdPfadd(s *server.Server, a [][]byte) error {
+	h, expire, there, err := hllOf(s, a[1])
 	if err != nil {
 		return err
 	}
@@ -50,16 +51,16 @@ func cmdPfadd(s *State, a [][]byte) error {
 	}
 	if changed {
 		h[hllLast] |= hllStale
-		s.setString(a[1], h, expire)
+		s.DB.SetString(a[1], h, expire)
 	}
 	return nil
 }
 
-func cmdPfmerge(s *State, a [][]byte) error {
+func cmdPfmerge(s *server.Server, a [][]byte) error {
 	var most hyll.Registers
 	dense := false
 	for _, key := range a[1:] {
-		h, _, there, err := s.hllOf(key)
+		h, _, there, err := hllOf(s, key)
 		if err != nil {
 			return err
 		}
@@ -75,7 +76,7 @@ func cmdPfmerge(s *State, a [][]byte) error {
 			most[i] = max(most[i], v)
 		}
 	}
-	out, expire, _, err := s.hllOf(a[1])
+	out, expire, _, err := hllOf(s, a[1])
 	if err != nil {
 		return err
 	}
@@ -88,16 +89,16 @@ func cmdPfmerge(s *State, a [][]byte) error {
 		}
 	}
 	out[hllLast] |= hllStale
-	s.setString(a[1], out, expire)
+	s.DB.SetString(a[1], out, expire)
 	return nil
 }
 
 // cmdPfcount is PFCOUNT of one key, which writes the count into a stale one.
-func cmdPfcount(s *State, a [][]byte) error {
+func cmdPfcount(s *server.Server, a [][]byte) error {
 	if len(a) > 2 {
 		return nil
 	}
-	h, expire, there, err := s.hllOf(a[1])
+	h, expire, there, err := hllOf(s, a[1])
 	if err != nil || !there || h[hllLast]&hllStale == 0 {
 		return err
 	}
@@ -106,6 +107,6 @@ func cmdPfcount(s *State, a [][]byte) error {
 		return errBadHLL
 	}
 	binary.LittleEndian.PutUint64(h[hllCount:], regs.Count())
-	s.setString(a[1], h, expire)
+	s.DB.SetString(a[1], h, expire)
 	return nil
 }

@@ -1,39 +1,41 @@
-package state
+package commands
 
 import (
 	"math/bits"
 
 	"kvferry/record"
+	"kvferry/redis/state"
+	"kvferry/redis/state/server"
 )
 
 // maxBit is one more than the offset of the last bit of a string.
 const maxBit = maxString * 8
 
-func cmdSetbit(s *State, a [][]byte) error {
-	off, err := parseInt(a[2])
+// bitopStep is how many bytes of a result BITOP makes at once.
+const bitopStep = 16 << 10
+
+func cmdSetbit(s *server.Server, a [][]byte) error {
+	off, err := server.ParseInt(a[2])
 	if err != nil || off < 0 || off >= maxBit {
-		return &ReplyError{"ERR bit offset is not an integer or out of range"}
+		return server.Refuse("ERR bit offset is not an integer or out of range")
 	}
 	on := string(a[3]) == "1"
 	if !on && string(a[3]) != "0" {
-		return &ReplyError{"ERR bit is not an integer or out of range"}
+		return server.Refuse("ERR bit is not an integer or out of range")
 	}
-	m, err := s.findType(a[1], record.String)
+	m, err := s.FindOrMake(a[1], record.String)
 	if err != nil {
 		return err
 	}
-	if m == nil {
-		m = &meta{typ: record.String, inline: true}
-	}
 	b := []byte{0}
-	copy(b, s.readAt(m, off/8, 1))
+	copy(b, m.Bytes(off/8, 1))
 	if mask := byte(0x80 >> (off % 8)); on {
 		b[0] |= mask
 	} else {
 		b[0] &^= mask
 	}
-	s.writeAt(m, off/8, b)
-	s.put(a[1], m)
+	m.SetBytes(off/8, b)
+	s.DB.Store(a[1], m)
 	return nil
 }
 
@@ -69,48 +71,48 @@ func fold(x byte, others []byte, f func(a, b byte) byte) byte {
 	return x
 }
 
-func cmdBitop(s *State, a [][]byte) error {
-	name := string(s.upper(a[1]))
+func cmdBitop(s *server.Server, a [][]byte) error {
+	name := string(s.Upper(a[1]))
 	op := bitOps[name]
 	if op == nil {
-		return unsupported("BITOP "+name, "kvferry does not know this operation")
+		return server.Unsupported("BITOP "+name, "kvferry does not know this operation")
 	}
 	if name == "NOT" && len(a) != 4 {
-		return &ReplyError{"ERR BITOP NOT must be called with a single source key."}
+		return server.Refuse("ERR BITOP NOT must be called with a single source key.")
 	}
 	if len(a) < 5 && (name == "DIFF" || name == "DIFF1" || name == "ANDOR") {
-		return &ReplyError{"ERR BITOP must be called with multiple source keys."}
+		return server.Refuse("ERR BITOP must be called with multiple source keys.")
 	}
-	in := make([]*meta, len(a)-3)
+	in := make([]*state.Value, len(a)-3)
 	size := int64(0)
 	for i, key := range a[3:] {
 		var err error
-		if in[i], err = s.findType(key, record.String); err != nil {
+		if in[i], err = s.Find(key, record.String); err != nil {
 			return err
 		}
 		if in[i] != nil {
-			size = max(size, in[i].length())
+			size = max(size, in[i].Len())
 		}
 	}
 	if size == 0 {
-		s.remove(a[2])
+		s.DB.Remove(a[2])
 		return nil
 	}
-	out := &meta{typ: record.String, inline: true}
+	out := s.DB.Make(record.String)
 	others := make([]byte, len(in)-1)
-	for off := int64(0); off < size; off += chunk {
-		s.writeAt(out, off, s.bitop(op, in, others, off, min(chunk, size-off)))
+	for off := int64(0); off < size; off += bitopStep {
+		out.SetBytes(off, bitop(op, in, others, off, min(bitopStep, size-off)))
 	}
-	s.put(a[2], out)
+	s.DB.Store(a[2], out)
 	return nil
 }
 
 // bitop makes n bytes of the result, from off on.
-func (s *State) bitop(op func(byte, []byte) byte, in []*meta, others []byte, off, n int64) []byte {
+func bitop(op func(byte, []byte) byte, in []*state.Value, others []byte, off, n int64) []byte {
 	parts := make([][]byte, len(in))
 	for i, m := range in {
 		if m != nil {
-			parts[i] = s.readAt(m, off, n)
+			parts[i] = m.Bytes(off, n)
 		}
 	}
 	at := func(p []byte, i int64) byte {
@@ -139,85 +141,82 @@ type bitfield struct {
 	overflow byte // 'W'rap, 'S'at or 'F'ail
 }
 
-func cmdBitfield(s *State, a [][]byte) error {
-	ops, err := s.bitfields(a[2:])
+func cmdBitfield(s *server.Server, a [][]byte) error {
+	ops, err := readBitfields(s, a[2:])
 	if err != nil {
 		return err
 	}
-	m, err := s.findType(a[1], record.String)
+	m, err := s.FindOrMake(a[1], record.String)
 	if err != nil || len(ops) == 0 {
 		return err
 	}
-	if m == nil {
-		m = &meta{typ: record.String, inline: true}
-	}
 	// The string grows to where all of them fit, whether or not they overflow.
 	for _, op := range ops {
-		if last := (op.off + int64(op.width) - 1) / 8; last >= m.length() {
-			s.writeAt(m, last, []byte{0})
+		if last := (op.off + int64(op.width) - 1) / 8; last >= m.Len() {
+			m.SetBytes(last, []byte{0})
 		}
 	}
 	for _, op := range ops {
-		s.bitfield(m, &op)
+		setField(m, &op)
 	}
-	s.put(a[1], m)
+	s.DB.Store(a[1], m)
 	return nil
 }
 
 // bitfields reads what BITFIELD is to change.
-func (s *State) bitfields(a [][]byte) ([]bitfield, error) {
+func readBitfields(s *server.Server, a [][]byte) ([]bitfield, error) {
 	var out []bitfield
 	overflow := byte('W')
 	for len(a) > 0 {
 		switch {
-		case is(a[0], "GET") && len(a) > 2:
+		case server.Is(a[0], "GET") && len(a) > 2:
 			var op bitfield
 			if err := op.place(a[1], a[2]); err != nil {
 				return nil, err
 			}
 			a = a[3:]
-		case is(a[0], "OVERFLOW") && len(a) > 1:
-			switch string(s.upper(a[1])) {
+		case server.Is(a[0], "OVERFLOW") && len(a) > 1:
+			switch word := s.Upper(a[1]); string(word) {
 			case "WRAP", "SAT", "FAIL":
-				overflow = s.name[0]
+				overflow = word[0]
 			default:
-				return nil, &ReplyError{"ERR Invalid OVERFLOW type specified"}
+				return nil, server.Refuse("ERR Invalid OVERFLOW type specified")
 			}
 			a = a[2:]
-		case (is(a[0], "SET") || is(a[0], "INCRBY")) && len(a) > 3:
-			op := bitfield{incr: is(a[0], "INCRBY"), overflow: overflow}
+		case (server.Is(a[0], "SET") || server.Is(a[0], "INCRBY")) && len(a) > 3:
+			op := bitfield{incr: server.Is(a[0], "INCRBY"), overflow: overflow}
 			err := op.place(a[1], a[2])
 			if err == nil {
-				op.value, err = parseInt(a[3])
+				op.value, err = server.ParseInt(a[3])
 			}
 			if err != nil {
 				return nil, err
 			}
 			out, a = append(out, op), a[4:]
 		default:
-			return nil, errSyntax
+			return nil, server.ErrSyntax
 		}
 	}
 	return out, nil
 }
 
-// place reads a type such as u8 or i64, and an offset in bits, or, behind #, in integers of the type.
+// place reads a type such as u8 or i64, and an offset in bits, or, behind #, in server.ParseInts of the type.
 func (op *bitfield) place(typ, off []byte) error {
 	if len(typ) < 2 || typ[0] != 'u' && typ[0] != 'i' {
-		return &ReplyError{"ERR Invalid bitfield type"}
+		return server.Refuse("ERR Invalid bitfield type")
 	}
 	op.signed = typ[0] == 'i'
-	n, err := parseInt(typ[1:])
+	n, err := server.ParseInt(typ[1:])
 	if err != nil || n < 1 || n > 64 || n == 64 && !op.signed {
-		return &ReplyError{"ERR Invalid bitfield type"}
+		return server.Refuse("ERR Invalid bitfield type")
 	}
 	op.width = uint(n)
 	scale := int64(1)
 	if len(off) > 0 && off[0] == '#' {
 		scale, off = n, off[1:]
 	}
-	bad := &ReplyError{"ERR bit offset is not an integer or out of range"}
-	if op.off, err = parseInt(off); err != nil || op.off < 0 || op.off > maxBit {
+	bad := server.Refuse("ERR bit offset is not an integer or out of range")
+	if op.off, err = server.ParseInt(off); err != nil || op.off < 0 || op.off > maxBit {
 		return bad
 	}
 	if op.off *= scale; op.off+n > maxBit {
@@ -227,9 +226,9 @@ func (op *bitfield) place(typ, off []byte) error {
 }
 
 // bitfield applies one change.
-func (s *State) bitfield(m *meta, op *bitfield) {
+func setField(m *state.Value, op *bitfield) {
 	first, last := op.off/8, (op.off+int64(op.width)-1)/8
-	b := append([]byte(nil), s.readAt(m, first, last-first+1)...)
+	b := append([]byte(nil), m.Bytes(first, last-first+1)...)
 	shift := uint(op.off % 8)
 	raw := uint64(0)
 	for i := range op.width {
@@ -245,7 +244,7 @@ func (s *State) bitfield(m *meta, op *bitfield) {
 			b[(shift+i)/8] |= mask
 		}
 	}
-	s.writeAt(m, first, b)
+	m.SetBytes(first, b)
 }
 
 // apply returns the new value of a field that has the bits raw; false: it overflows, and is to stay.

@@ -1,4 +1,4 @@
-package state
+package commands
 
 import (
 	"errors"
@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"kvferry/internal/redistest"
-	"kvferry/record"
+	"kvferry/redis/state/server"
+	"kvferry/redis/state/server/servertest"
 )
 
 var oracleSeed = flag.Int64("seed", 0, "seed of the commands that a server and the state replay; 0: by the clock")
@@ -143,18 +144,15 @@ func TestOracle(t *testing.T) {
 
 func oracle(t *testing.T, seed int64, length int) {
 	r := rand.New(rand.NewSource(seed))
-	s, err := New(Options{TempDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := servertest.New(t)
+	s.Now = time.Now().UnixMilli()
 	var log []byte
 	refused := 0
 	for range length {
 		c := commandOf(r)
-		err := s.Do(bytesOf(c))
-		var reply *ReplyError
-		var no *UnsupportedError
+		err := Do(s, bytesOf(c))
+		var reply *server.ReplyError
+		var no *server.UnsupportedError
 		switch {
 		case errors.As(err, &no):
 			continue // the server does not get it either
@@ -175,25 +173,8 @@ func oracle(t *testing.T, seed int64, length int) {
 	if len(want) < 20 {
 		t.Errorf("only %d keys", len(want))
 	}
-	got := contents(t, s)
+	got := servertest.Contents(t, s)
 	for _, d := range redistest.Diff(want, got, 5) {
 		t.Error(d)
 	}
-}
-
-// contents reads all of a state.
-func contents(t *testing.T, s *State) map[string]string {
-	t.Helper()
-	if err := s.Seal(); err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]string{}
-	for _, db := range s.Databases() {
-		r, err := s.Records(db, record.AllTypes, nil, nil, time.Now(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		redistest.Read(t, out, r)
-	}
-	return out
 }

@@ -1,7 +1,40 @@
-package state
+package commands
 
-// commands are those whose effect is known, by name.
-var commands = map[string]command{
+import (
+	"kvferry/redis/state/server"
+	"kvferry/redis/state/streams"
+)
+
+// command is what is known of a command.
+type command struct {
+	least int // arguments, the name among them
+	run   func(*server.Server, [][]byte) error
+}
+
+// Do applies a command, whose name comes first, to the selected database. A *server.ReplyError means that a server would
+// have refused it, a *server.UnsupportedError that its effect is not known; both have changed nothing, unless the latter
+// says Near. Other errors are of the store.
+func Do(s *server.Server, args [][]byte) error {
+	if err := s.DB.Err(); err != nil {
+		return err
+	}
+	name := s.Upper(args[0])
+	c, ok := table[string(name)]
+	if !ok {
+		return server.Unsupported(string(name), "kvferry does not know this command")
+	}
+	if len(args) < c.least {
+		return server.ErrArgs
+	}
+	err := c.run(s, args)
+	if serr := s.DB.Err(); serr != nil {
+		return serr
+	}
+	return err
+}
+
+// table has the commands whose effect is known, by name.
+var table = map[string]command{
 	"SELECT": {2, cmdSelect}, "SWAPDB": {3, cmdSwapDB}, "FLUSHDB": {1, cmdFlushDB}, "FLUSHALL": {1, cmdFlushAll},
 	"DEL": {2, cmdDel}, "UNLINK": {2, cmdDel}, "RENAME": {3, cmdRename(false)}, "RENAMENX": {3, cmdRename(true)},
 	"MOVE": {3, cmdMove}, "COPY": {3, cmdCopy}, "SORT": {2, cmdSort}, "RESTORE": {4, cmdRestore},
@@ -35,8 +68,8 @@ var commands = map[string]command{
 	"GEOSEARCHSTORE": {7, cmdGeosearchstore}, "GEORADIUS": {6, cmdGeoradius(false)},
 	"GEORADIUSBYMEMBER": {5, cmdGeoradius(true)},
 
-	"XADD": {5, cmdXadd}, "XTRIM": {4, cmdXtrim}, "XDEL": {3, cmdXdel}, "XSETID": {3, cmdXsetid}, "XACK": {4, cmdXack},
-	"XGROUP": {2, cmdXgroup}, "XCLAIM": {6, cmdXclaim},
+	"XADD": {5, streams.Add}, "XTRIM": {4, streams.Trim}, "XDEL": {3, streams.Delete}, "XSETID": {3, streams.SetID}, "XACK": {4, streams.Ack},
+	"XGROUP": {2, streams.Group}, "XCLAIM": {6, streams.Claim},
 
 	"FUNCTION": {2, cmdFunction}, "PUBLISH": {1, nothing}, "SPUBLISH": {1, nothing}, "PING": {1, nothing},
 	"REPLCONF": {1, nothing}, "SCRIPT": {1, nothing},

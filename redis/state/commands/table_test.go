@@ -1,47 +1,21 @@
-package state
+package commands
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"kvferry/internal/redistest"
 	"kvferry/record"
+	"kvferry/redis/state"
+	"kvferry/redis/state/server"
+	"kvferry/redis/state/server/servertest"
 )
 
-// testNow is the clock of the states of tests.
-var testNow = time.UnixMilli(1_700_000_000_000)
-
-// made returns a state in which commands were done, one a line; ” is the empty word.
-func made(t *testing.T, lines string) *State {
-	t.Helper()
-	s, err := New(Options{TempDir: t.TempDir(), Memory: 1 << 20, Now: testNow})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	for _, line := range strings.Split(strings.TrimSpace(lines), "\n") {
-		if err := s.Do(words(line)); err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
-	}
-	return s
-}
-
-func words(line string) [][]byte {
-	out := bytesOf(strings.Fields(line))
-	for i := range out {
-		if string(out[i]) == "''" {
-			out[i] = []byte{}
-		}
-	}
-	return out
-}
+// made returns a server on which commands were done, one a line.
+func made(t *testing.T, lines string) *server.Server { return servertest.Made(t, Do, lines) }
 
 // some is a key of each type.
 const some = `
@@ -53,15 +27,13 @@ SET runs HYLL` + "\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01" + `
 HSET h f v n 1 most 9223372036854775807
 RPUSH l a b
 SADD t a b
-ZADD z 1 a -5 b
-XADD x 1-1 f v
-XGROUP CREATE x g 0`
+ZADD z 1 a -5 b`
 
 // TestRefused: what a server refuses, or of which the effect is not known, changes nothing.
 func TestRefused(t *testing.T) {
 	s := made(t, some)
-	const wrongType, syntax, integer, args, numbers, mandatory, groupKey = "WRONGTYPE", "syntax error", "not an integer", "wrong number", "numFields",
-		"FIELDS is missing", "requires the key to exist"
+	const wrongType, syntax, integer, args, numbers, mandatory = "WRONGTYPE", "syntax error", "not an integer", "wrong number", "numFields",
+		"FIELDS is missing"
 	for line, want := range map[string]string{
 		"NOSUCH a": "does not know this command", "SET s": args, "SELECT -1": "DB index", "SELECT x": "DB index", "SWAPDB x 1": "DB index",
 		"SWAPDB 1 x": "DB index", "MOVE s x": "DB index", "MOVE s 0": "are the same", "COPY s s": "are the same", "COPY s k DB x": "DB index",
@@ -107,23 +79,16 @@ func TestRefused(t *testing.T) {
 		"GEOSEARCHSTORE k z FROMLONLAT 1 x BYRADIUS 1 m": "longitude", "GEOSEARCHSTORE k z FROMMEMBER a BYBOX x 1 m": "numeric",
 		"SORT z WHAT": syntax, "SORT z LIMIT x 1": integer, "SORT h STORE k": wrongType, "SORT t STORE k": "converted into double", "SORT t BY w* ALPHA STORE k": "an unknown order",
 
-		"XADD x 1-1 f v": "equal or smaller", "XADD x 0-0 f v": "", "XADD x 2-1 f": args, "XADD s 2-1 f v": wrongType, "XADD x 1-x f v": "Invalid stream ID", "XADD x MAXLEN x 2-1 f v": integer,
-		"XTRIM x MAXLEN x": integer, "XTRIM x WHAT 1": syntax, "XTRIM s MAXLEN 1": wrongType, "XDEL x z": "Invalid stream ID", "XDEL s 1-1": wrongType, "XSETID x z": "Invalid stream ID", "XSETID no 1-1": "no such key",
-		"XSETID s 1-1": wrongType, "XSETID x 0-1": "smaller", "XACK x g z": "Invalid stream ID", "XACK s g 1-1": wrongType,
-		"XGROUP WHAT x g": "does not know", "XGROUP CREATE x": args, "XGROUP CREATE s g 0": wrongType, "XGROUP CREATE no g 0": groupKey, "XGROUP CREATE x g 0": "BUSYGROUP", "XGROUP CREATE x k z": "Invalid stream ID",
-		"XGROUP CREATE x k 0 ENTRIESREAD x": "ENTRIESREAD must be", "XGROUP SETID x no 0": "NOGROUP", "XGROUP SETID x g z": "Invalid stream ID", "XGROUP CREATECONSUMER x no c": "NOGROUP", "XGROUP DELCONSUMER x no c": "NOGROUP",
-		"XCLAIM x no c 0 1-1": "NOGROUP", "XCLAIM s g c 0 1-1": wrongType, "XCLAIM x g c x 1-1": "min-idle-time", "XCLAIM x g c 0 z": "", "XCLAIM x g c 0 1-1 TIME x": integer, "XCLAIM x g c 0 1-1 WHAT": "",
-
 		"RESTORE k 0 payload": "payloads are not read here", "FUNCTION LOAD return": "Missing library", "FUNCTION RESTORE payload": "does not know what is in its payload",
 	} {
-		err := s.Do(words(line))
-		var reply *ReplyError
-		var no *UnsupportedError
+		err := Do(s, servertest.Words(line))
+		var reply *server.ReplyError
+		var no *server.UnsupportedError
 		if !errors.As(err, &reply) && !errors.As(err, &no) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", line, err, want)
 		}
 	}
-	for _, d := range redistest.Diff(contents(t, made(t, some)), contents(t, s), 9) {
+	for _, d := range redistest.Diff(servertest.Contents(t, made(t, some)), servertest.Contents(t, s), 9) {
 		t.Error("changed: " + d)
 	}
 }
@@ -133,7 +98,7 @@ func form(typ string, list ...string) string { return redistest.Form(typ, 0, lis
 
 // TestDone does commands that the server of the other tests does not know, or rarely comes to, and compares what is there then.
 func TestDone(t *testing.T) {
-	ms := func(d time.Duration) string { return fmt.Sprint(testNow.Add(d).UnixMilli()) }
+	ms := func(d time.Duration) string { return fmt.Sprint(servertest.Now.Add(d).UnixMilli()) }
 	soon := func(name string, d time.Duration) string { return name + "@" + ms(d) }
 	for _, x := range []struct {
 		lines string
@@ -147,7 +112,7 @@ func TestDone(t *testing.T) {
 		{"HSETNX h a 1\nHSETNX h a 2\nHINCRBY h n 7\nHDEL no a\nHDEL h a no\nHSET gone f v\nHDEL gone f", map[string]string{"h": form("hash", "n=7")}},
 		{"SET a 1\nSET a 2 NX\nSET b 1 XX\nSET a 3 IFEQ 2\nSET a 4 IFEQ 1\nSET a 5 XX GET\nSET e v EXAT 9999999999\nSET e w KEEPTTL\nSETEX x 100000000 v\nPSETEX y 100000000000 v",
 			map[string]string{"a": form("string", "5"), "e": redistest.Form("string", 9999999999000, []string{"w"}),
-				"x": redistest.Form("string", testNow.Add(1e8*time.Second).UnixMilli(), []string{"v"}), "y": redistest.Form("string", testNow.Add(1e8*time.Second).UnixMilli(), []string{"v"})}},
+				"x": redistest.Form("string", servertest.Now.Add(1e8*time.Second).UnixMilli(), []string{"v"}), "y": redistest.Form("string", servertest.Now.Add(1e8*time.Second).UnixMilli(), []string{"v"})}},
 		{"SET a v\nEXPIRE a 100000000\nPERSIST a\nEXPIRE no 1\nPEXPIRE a 5 GT\nSET b v\nGETEX b PXAT 9999999999000\nGETEX b\nGETEX no PERSIST\nGETEX b PERSIST\nGETDEL a\nMSETNX b 1 c 2\nMSETNX d 1 e 2",
 			map[string]string{"b": form("string", "v"), "d": form("string", "1"), "e": form("string", "2")}},
 		{"SET a \x0f\x0f\nSET b \x05\nBITOP DIFF d a b\nBITOP DIFF1 e a b\nBITOP ANDOR f a b\nBITOP ONE g a b b\nBITOP AND gone no nope\nDEL a b",
@@ -161,7 +126,7 @@ func TestDone(t *testing.T) {
 			map[string]string{"k": form("list", "3", "2", "1"), "m": form("list", "8", "", "2", "", "9", "x", "1", ""), "n": form("list", "2", "1", "3")}},
 		{"FUNCTION FLUSH\nSADD t a b c\nSMOVE t u a\nSMOVE t u no\nSMOVE t t b\nSREM t c no\nSREM no a", map[string]string{"t": form("set", "b"), "u": form("set", "a")}},
 	} {
-		got := contents(t, made(t, x.lines))
+		got := servertest.Contents(t, made(t, x.lines))
 		want := map[string]string{}
 		for k, v := range x.want {
 			want["0/"+k] = v
@@ -175,121 +140,62 @@ func TestDone(t *testing.T) {
 // TestNear: distances are stored, and that their last bits may differ is told.
 func TestNear(t *testing.T) {
 	s := made(t, "ZADD g 3479099956230698 Palermo 3479447370796909 Catania")
-	var near *UnsupportedError
-	if err := s.Do(words("GEORADIUSBYMEMBER g Palermo 200 km STOREDIST k")); !errors.As(err, &near) || !near.Near {
+	var near *server.UnsupportedError
+	if err := Do(s, servertest.Words("GEORADIUSBYMEMBER g Palermo 200 km STOREDIST k")); !errors.As(err, &near) || !near.Near {
 		t.Error(err)
 	}
-	if got := contents(t, s)["0/k"]; !strings.Contains(got, "Catania=166.27") || !strings.Contains(got, "Palermo=0") {
+	if got := servertest.Contents(t, s)["0/k"]; !strings.Contains(got, "Catania=166.27") || !strings.Contains(got, "Palermo=0") {
 		t.Error(got)
 	}
 }
 
-// TestFunctions: a library is there by its name, once.
+// TestFunctions: libraries come and go by commands.
 func TestFunctions(t *testing.T) {
 	s := made(t, "PING")
-	lib := func(name, rest string) []byte { return []byte("#!lua name=" + name + "\n" + rest) }
-	do := func(args ...[]byte) error { return s.Do(append([][]byte{[]byte("function")}, args...)) }
-	load := []byte("LOAD")
-	if err := errors.Join(do(load, lib("b", "1")), do(load, lib("a", "1")), do(load, []byte("REPLACE"), lib("b", "2"))); err != nil {
-		t.Fatal(err)
-	}
-	if err := do(load, lib("a", "3")); err == nil || !strings.Contains(err.Error(), "already exists") {
-		t.Error(err)
-	}
-	if got := s.Functions(); !slices.EqualFunc(got, [][]byte{lib("a", "1"), lib("b", "2")}, bytes.Equal) {
-		t.Errorf("%q", got)
-	}
-	if err := do([]byte("DELETE"), []byte("a")); err != nil || len(s.Functions()) != 1 {
-		t.Error(err)
-	}
-	if err := do([]byte("flush")); err != nil || len(s.Functions()) != 0 {
-		t.Error(err)
-	}
-}
-
-// TestPut puts records of every type as they are, and by RESTORE under the name and with the expiry that it says.
-func TestPut(t *testing.T) {
-	id := func(n byte) []byte { return append(make([]byte, 15), n) }
-	elems := map[record.Type][]record.Element{
-		record.String: {{Value: []byte("v")}},
-		record.Hash:   {{Name: []byte("f"), Value: []byte("v"), ExpireMS: 9_999_999_999_000}, {Name: []byte("g"), Value: []byte("w")}},
-		record.List:   {{Value: []byte("a")}, {Value: []byte("b")}, {Value: []byte("a")}},
-		record.Set:    {{Name: []byte("a")}, {Name: []byte("b")}},
-		record.ZSet:   {{Name: []byte("a"), Score: 1.5}, {Name: []byte("b"), Score: -2}},
-		record.Stream: {{Name: id(3), Value: record.AppendPair(nil, []byte("f"), []byte("v"))}, {Kind: record.Group, Name: []byte("g"), Value: record.AppendGroup(nil, &record.GroupState{Last: id(3), Read: 4})},
-			{Kind: record.Consumer, Name: []byte("g"), Value: record.AppendConsumer(nil, &record.ConsumerState{Name: []byte("c"), SeenMS: 1, ActiveMS: 2})},
-			{Kind: record.Pending, Name: []byte("g"), Value: record.AppendPending(nil, &record.PendingEntry{ID: id(3), Consumer: []byte("c"), DeliveredMS: 5, Count: 6})}},
-		record.Other: {{Name: []byte("ReJSON-RL"), Value: []byte("raw")}},
-	}
-	for typ, list := range elems {
-		h := record.Header{DB: "0", Type: typ, Key: []byte("k"), ExpireMS: 9_999_999_999_000}
-		if typ == record.Stream {
-			h.Last, h.MaxDeleted, h.Added = id(9), id(2), 7
-		}
-		s, err := New(Options{TempDir: t.TempDir(), Memory: 1 << 20, Now: testNow, Restore: func(payload []byte, begin func(*record.Header) *Put) error {
-			if string(payload) != "payload" {
-				return errors.New("damaged")
-			}
-			return begin(&h).Write(list)
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := s.Put(&h)
-		if err := errors.Join(p.Write(list), p.End()); err != nil {
-			t.Fatal(err)
-		}
-		for _, line := range []string{"RESTORE k 0 payload", "RESTORE k -1 payload", "RESTORE k 0 broken REPLACE", "RESTORE r 0 payload WHAT", "RESTORE r x payload"} {
-			var reply *ReplyError
-			if err := s.Do(words(line)); !errors.As(err, &reply) {
-				t.Errorf("%s %s: %v", typ, line, err)
-			}
-		}
-		for _, line := range []string{"SET replaced old", "RESTORE replaced 0 payload REPLACE IDLETIME 5", "RESTORE absolute 9999999999000 payload ABSTTL", "RESTORE relative 1000000000000 payload FREQ 1"} {
-			if err := s.Do(words(line)); err != nil {
-				t.Errorf("%s %s: %v", typ, line, err)
-			}
-		}
-		got := contents(t, s)
-		with := func(expire int64) string {
-			h := h
-			h.ExpireMS = expire
-			into := map[string]string{}
-			redistest.Read(t, into, &one{h: &h, list: list})
-			return into["0/k"]
-		}
-		for key, want := range map[string]string{"k": with(9_999_999_999_000), "replaced": with(0), "absolute": with(9_999_999_999_000), "relative": with(testNow.UnixMilli() + 1e12)} {
-			if got["0/"+key] != want || want == "" {
-				t.Errorf("%s %s is %s, want %s", typ, key, got["0/"+key], want)
-			}
-		}
-		if err := s.Close(); err != nil {
+	do := func(args ...string) {
+		t.Helper()
+		if err := Do(s, bytesOf(append([]string{"function"}, args...))); err != nil {
 			t.Error(err)
 		}
 	}
-}
-
-// one is a reader of one record.
-type one struct {
-	h    *record.Header
-	list []record.Element
-	at   int
-}
-
-func (o *one) Next() (*record.Header, error) {
-	if o.at++; o.at > 1 {
-		return nil, io.EOF
+	do("LOAD", "#!lua name=b\n1")
+	do("LOAD", "#!lua name=a\n1")
+	do("LOAD", "replace", "#!lua name=b\n2")
+	if got := s.Functions(); len(got) != 2 || string(got[1]) != "#!lua name=b\n2" {
+		t.Errorf("%q", got)
 	}
-	return o.h, nil
-}
-
-func (o *one) Read(dst []record.Element) (int, error) {
-	n := copy(dst, o.list)
-	if o.list = o.list[n:]; n == 0 {
-		return 0, io.EOF
+	if do("DELETE", "a"); len(s.Functions()) != 1 {
+		t.Error("a library is there that was deleted")
 	}
-	return n, nil
+	if do("flush"); len(s.Functions()) != 0 {
+		t.Error("there are libraries after a flush")
+	}
 }
 
-func (o *one) Settle(record.Class) {}
-func (o *one) Close() error        { return nil }
+// TestRestore: RESTORE puts what its payload holds, under the name and with the expiry that it says.
+func TestRestore(t *testing.T) {
+	s := servertest.New(t)
+	s.Restore = func(payload []byte, begin func(*record.Header) *state.Put) error {
+		if string(payload) != "payload" {
+			return errors.New("damaged")
+		}
+		return begin(&record.Header{Type: record.List, Key: []byte("k"), ExpireMS: 5}).Write([]record.Element{{Value: []byte("a")}, {Value: []byte("b")}})
+	}
+	for _, line := range []string{"RESTORE k 0 payload", "SET replaced old", "RESTORE replaced 0 payload REPLACE IDLETIME 5", "RESTORE absolute 9999999999000 payload ABSTTL",
+		"RESTORE relative 1000000000000 payload FREQ 1"} {
+		if err := Do(s, servertest.Words(line)); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	for _, line := range []string{"RESTORE k 0 payload", "RESTORE k -1 payload", "RESTORE k 0 broken REPLACE", "RESTORE r 0 payload WHAT", "RESTORE r x payload"} {
+		var reply *server.ReplyError
+		if err := Do(s, servertest.Words(line)); !errors.As(err, &reply) {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	with := func(expire int64) string { return redistest.Form("list", expire, []string{"a", "b"}) }
+	want := map[string]string{"0/k": with(0), "0/replaced": with(0), "0/absolute": with(9_999_999_999_000), "0/relative": with(servertest.Now.UnixMilli() + 1e12)}
+	for _, d := range redistest.Diff(want, servertest.Contents(t, s), 9) {
+		t.Error(d)
+	}
+}

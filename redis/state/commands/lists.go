@@ -1,0 +1,197 @@
+package commands
+
+import (
+	"bytes"
+
+	"kvferry/record"
+	"kvferry/redis/state"
+	"kvferry/redis/state/server"
+)
+
+// cmdPush is the family of RPUSH; must says that the list has to be there.
+func cmdPush(left, must bool) func(*server.Server, [][]byte) error {
+	return func(s *server.Server, a [][]byte) error {
+		m, err := s.FindOrMake(a[1], record.List)
+		if err != nil || must && m.Len() == 0 {
+			return err
+		}
+		for _, v := range a[2:] {
+			m.Push(left, v)
+		}
+		s.DB.Store(a[1], m)
+		return nil
+	}
+}
+
+func cmdPop(left bool) func(*server.Server, [][]byte) error {
+	return func(s *server.Server, a [][]byte) error {
+		n := int64(1)
+		if len(a) > 2 {
+			var err error
+			if n, err = server.ParseInt(a[2]); err != nil || n < 0 {
+				return server.ErrRange
+			}
+		}
+		m, err := s.Find(a[1], record.List)
+		if err != nil || m == nil {
+			return err
+		}
+		m.Drop(left, n)
+		s.DB.Store(a[1], m)
+		return nil
+	}
+}
+
+// index turns an index that may count from the end into one from the start.
+func index(m *state.Value, b []byte) (int64, error) {
+	i, err := server.ParseInt(b)
+	if err != nil {
+		return 0, err
+	}
+	if i < 0 {
+		i += m.Len()
+	}
+	if i < 0 || i >= m.Len() {
+		return 0, server.ErrRange
+	}
+	return i, nil
+}
+
+func cmdLset(s *server.Server, a [][]byte) error {
+	m, err := s.Find(a[1], record.List)
+	if err != nil {
+		return err
+	}
+	if m == nil {
+		return server.ErrNoKey
+	}
+	i, err := index(m, a[2])
+	if err == nil {
+		m.SetItem(i, a[3])
+	}
+	return err
+}
+
+func cmdLtrim(s *server.Server, a [][]byte) error {
+	n, err := server.ParseInts(a[2], a[3])
+	if err != nil {
+		return err
+	}
+	m, err := s.Find(a[1], record.List)
+	if err != nil || m == nil {
+		return err
+	}
+	from, to := server.Span(n[0], n[1], m.Len())
+	m.Trim(from, to)
+	s.DB.Store(a[1], m)
+	return nil
+}
+
+func cmdLinsert(s *server.Server, a [][]byte) error {
+	after := server.Is(a[2], "AFTER")
+	if !after && !server.Is(a[2], "BEFORE") {
+		return server.ErrSyntax
+	}
+	m, err := s.Find(a[1], record.List)
+	if err != nil || m == nil {
+		return err
+	}
+	i, found := int64(0), false
+	m.Items(func(v []byte) bool {
+		if found = bytes.Equal(v, a[3]); !found {
+			i++
+		}
+		return !found
+	})
+	if !found {
+		return nil
+	}
+	if after {
+		i++
+	}
+	m.Insert(i, a[4])
+	s.DB.Store(a[1], m)
+	return nil
+}
+
+// cmdLrem writes what stays to a new id: elements behind the first that goes would move anyway.
+func cmdLrem(s *server.Server, a [][]byte) error {
+	n, err := server.ParseInt(a[2])
+	if err != nil {
+		return err
+	}
+	m, err := s.Find(a[1], record.List)
+	if err != nil || m == nil {
+		return err
+	}
+	there := uint64(0)
+	m.Items(func(v []byte) bool {
+		if bytes.Equal(v, a[3]) {
+			there++
+		}
+		return true
+	})
+	if there == 0 {
+		return nil
+	}
+	pass, drop := uint64(0), there // how many are kept first, then how many go
+	switch {
+	case n > 0:
+		drop = min(there, uint64(n))
+	case n < 0:
+		drop = min(there, uint64(-n))
+		pass = there - drop
+	}
+	out := s.DB.Make(record.List)
+	out.ExpireMS = m.ExpireMS
+	m.Items(func(v []byte) bool {
+		if bytes.Equal(v, a[3]) {
+			if pass > 0 {
+				pass--
+			} else if drop > 0 {
+				drop--
+				return true
+			}
+		}
+		out.Push(false, v)
+		return true
+	})
+	s.DB.Store(a[1], out)
+	return nil
+}
+
+// move takes an element from an end of one list to an end of another, or of the same.
+func move(s *server.Server, from, to []byte, left, toLeft bool) error {
+	src, err := s.Find(from, record.List)
+	if err != nil || src == nil {
+		return err
+	}
+	if _, err := s.Find(to, record.List); err != nil {
+		return err
+	}
+	v := src.Pop(left)
+	if bytes.Equal(from, to) {
+		src.Push(toLeft, v)
+		s.DB.Store(from, src)
+		return nil
+	}
+	dst, err := s.FindOrMake(to, record.List)
+	if err != nil {
+		return err
+	}
+	dst.Push(toLeft, v)
+	s.DB.Store(from, src)
+	s.DB.Store(to, dst)
+	return nil
+}
+
+func cmdRpoplpush(s *server.Server, a [][]byte) error { return move(s, a[1], a[2], false, true) }
+
+func cmdLmove(s *server.Server, a [][]byte) error {
+	for _, side := range a[3:5] {
+		if !server.Is(side, "LEFT") && !server.Is(side, "RIGHT") {
+			return server.ErrSyntax
+		}
+	}
+	return move(s, a[1], a[2], server.Is(a[3], "LEFT"), server.Is(a[4], "LEFT"))
+}

@@ -1,0 +1,120 @@
+package commands
+
+import (
+	"sort"
+
+	"kvferry/record"
+	"kvferry/redis/state"
+	"kvferry/redis/state/server"
+)
+
+func cmdSadd(s *server.Server, a [][]byte) error {
+	m, err := s.FindOrMake(a[1], record.Set)
+	if err != nil {
+		return err
+	}
+	for _, v := range a[2:] {
+		m.AddMember(v)
+	}
+	s.DB.Store(a[1], m)
+	return nil
+}
+
+func cmdSrem(s *server.Server, a [][]byte) error {
+	m, err := s.Find(a[1], record.Set)
+	if err != nil || m == nil {
+		return err
+	}
+	for _, v := range a[2:] {
+		m.Remove(v)
+	}
+	s.DB.Store(a[1], m)
+	return nil
+}
+
+func cmdSmove(s *server.Server, a [][]byte) error {
+	src, err := s.Find(a[1], record.Set)
+	if err != nil || src == nil {
+		return err
+	}
+	if _, err := s.Find(a[2], record.Set); err != nil {
+		return err
+	}
+	if string(a[1]) == string(a[2]) || !src.Has(a[3]) {
+		return nil
+	}
+	src.Remove(a[3])
+	s.DB.Store(a[1], src)
+	dst, err := s.FindOrMake(a[2], record.Set)
+	if err != nil {
+		return err
+	}
+	dst.AddMember(a[3])
+	s.DB.Store(a[2], dst)
+	return nil
+}
+
+// sets finds keys that must be sets when they are there; those that are not are nil.
+func findSets(s *server.Server, keys [][]byte) ([]*state.Value, error) {
+	out := make([]*state.Value, len(keys))
+	for i, key := range keys {
+		var err error
+		if out[i], err = s.Find(key, record.Set); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// cmdSetStore is SUNIONSTORE, SINTERSTORE and SDIFFSTORE: op fills out from the sets.
+func cmdSetStore(op func(s *server.Server, out *state.Value, sets []*state.Value)) func(*server.Server, [][]byte) error {
+	return func(s *server.Server, a [][]byte) error {
+		in, err := findSets(s, a[2:])
+		if err != nil {
+			return err
+		}
+		out := s.DB.Make(record.Set)
+		op(s, out, in)
+		s.DB.Store(a[1], out)
+		return nil
+	}
+}
+
+func setUnion(s *server.Server, out *state.Value, sets []*state.Value) {
+	for _, m := range sets {
+		m.Members(func(v []byte) bool {
+			out.AddMember(v)
+			return true
+		})
+	}
+}
+
+func setInter(s *server.Server, out *state.Value, sets []*state.Value) {
+	for _, m := range sets {
+		if m == nil {
+			return
+		}
+	}
+	sort.SliceStable(sets, func(i, j int) bool { return sets[i].Len() < sets[j].Len() })
+	sets[0].Members(func(v []byte) bool {
+		for _, m := range sets[1:] {
+			if !m.Has(v) {
+				return true
+			}
+		}
+		out.AddMember(v)
+		return true
+	})
+}
+
+func setDiff(s *server.Server, out *state.Value, sets []*state.Value) {
+	sets[0].Members(func(v []byte) bool {
+		for _, m := range sets[1:] {
+			if m.Has(v) {
+				return true
+			}
+		}
+		out.AddMember(v)
+		return true
+	})
+}

@@ -1,0 +1,252 @@
+package commands
+
+import (
+	"bytes"
+	"math"
+
+	"kvferry/record"
+	"kvferry/redis/state"
+	"kvferry/redis/state/server"
+)
+
+// zaddFlags are the options of ZADD.
+type zaddFlags struct{ nx, xx, gt, lt, incr bool }
+
+// read takes the flags at the front of a and returns what follows.
+func (f *zaddFlags) read(a [][]byte) ([][]byte, error) {
+	flags := map[string]*bool{"NX": &f.nx, "XX": &f.xx, "GT": &f.gt, "LT": &f.lt, "INCR": &f.incr, "CH": new(bool)}
+	for len(a) > 0 {
+		set := flags[string(bytes.ToUpper(a[0]))]
+		if set == nil {
+			break
+		}
+		*set = true
+		a = a[1:]
+	}
+	switch {
+	case len(a) == 0 || len(a)%2 != 0 || f.incr && len(a) > 2:
+		return nil, server.ErrSyntax
+	case f.nx && f.xx, f.gt && f.lt, f.nx && (f.gt || f.lt):
+		return nil, server.ErrSyntax
+	}
+	return a, nil
+}
+
+func cmdZadd(s *server.Server, a [][]byte) error {
+	var f zaddFlags
+	pairs, err := f.read(a[2:])
+	if err != nil {
+		return err
+	}
+	scores := make([]float64, len(pairs)/2)
+	for i := range scores {
+		if scores[i], err = server.ParseFloat(pairs[2*i]); err != nil {
+			return err
+		}
+	}
+	m, err := s.FindOrMake(a[1], record.ZSet)
+	if err != nil || f.xx && m.Len() == 0 {
+		return err
+	}
+	for i, score := range scores {
+		if err := zadd(m, &f, score, pairs[2*i+1]); err != nil {
+			return err
+		}
+	}
+	s.DB.Store(a[1], m)
+	return nil
+}
+
+func zadd(m *state.Value, f *zaddFlags, score float64, member []byte) error {
+	old, ok := m.Score(member)
+	if ok && f.nx || !ok && f.xx {
+		return nil
+	}
+	if f.incr && ok {
+		if score += old; math.IsNaN(score) {
+			return server.Refuse("ERR resulting score is not a number (NaN)")
+		}
+	}
+	if ok && (f.gt && score <= old || f.lt && score >= old) {
+		return nil
+	}
+	m.SetScore(member, score)
+	return nil
+}
+
+func cmdZincrby(s *server.Server, a [][]byte) error {
+	return cmdZadd(s, [][]byte{a[0], a[1], []byte("INCR"), a[2], a[3]})
+}
+
+func cmdZrem(s *server.Server, a [][]byte) error {
+	m, err := s.Find(a[1], record.ZSet)
+	if err != nil || m == nil {
+		return err
+	}
+	for _, member := range a[2:] {
+		m.Remove(member)
+	}
+	s.DB.Store(a[1], m)
+	return nil
+}
+
+func cmdZpop(back bool) func(*server.Server, [][]byte) error {
+	return func(s *server.Server, a [][]byte) error {
+		n := int64(1)
+		if len(a) > 2 {
+			var err error
+			if n, err = server.ParseInt(a[2]); err != nil || n < 0 {
+				return server.ErrRange
+			}
+		}
+		return removeWhere(s, a[1], back, func(i int64, _ state.Scored) (bool, bool) { return i < n, i+1 < n })
+	}
+}
+
+// removeWhere removes the members of a sorted set that in reports of, going through them in order until it says
+// that there are no more.
+func removeWhere(s *server.Server, key []byte, back bool, in func(i int64, z state.Scored) (remove, more bool)) error {
+	m, err := s.Find(key, record.ZSet)
+	if err != nil || m == nil {
+		return err
+	}
+	i := int64(0)
+	m.Ranked(back, func(z state.Scored) bool {
+		remove, more := in(i, z)
+		if remove {
+			m.Remove(z.Member)
+		}
+		i++
+		return more
+	})
+	s.DB.Store(key, m)
+	return nil
+}
+
+func cmdZremrangebyrank(s *server.Server, a [][]byte) error {
+	n, err := server.ParseInts(a[2], a[3])
+	if err != nil {
+		return err
+	}
+	m, err := s.Find(a[1], record.ZSet)
+	if err != nil || m == nil {
+		return err
+	}
+	from, to := server.Span(n[0], n[1], m.Len())
+	return removeWhere(s, a[1], false, func(i int64, _ state.Scored) (bool, bool) {
+		return i >= from && i < to, i+1 < to
+	})
+}
+
+// bounds are those of a range of scores or of members.
+type bounds struct {
+	min, max         float64
+	lo, hi           []byte
+	openMin, openMax bool // the ends are not in the range
+	fromAny, toAny   bool // of members: no end
+	none             bool // of members: + as the least or - as the greatest
+}
+
+// parseScores reads a range of scores: a number, or "(" and a number.
+func parseScores(lo, hi []byte) (*bounds, error) {
+	b := new(bounds)
+	var err error
+	if len(lo) > 0 && lo[0] == '(' {
+		b.openMin, lo = true, lo[1:]
+	}
+	if len(hi) > 0 && hi[0] == '(' {
+		b.openMax, hi = true, hi[1:]
+	}
+	if b.min, err = server.ParseFloat(lo); err == nil {
+		b.max, err = server.ParseFloat(hi)
+	}
+	if err != nil {
+		return nil, server.Refuse("ERR min or max is not a float")
+	}
+	return b, nil
+}
+
+// parseMembers reads a range of members: "[" or "(" and a member, - or +.
+func parseMembers(lo, hi []byte) (*bounds, error) {
+	b := new(bounds)
+	bad := server.Refuse("ERR min or max not valid string range item")
+	end := func(e []byte, open, least, most *bool) ([]byte, error) {
+		switch {
+		case string(e) == "-":
+			*least = true
+		case string(e) == "+":
+			*most = true
+		case len(e) > 0 && (e[0] == '(' || e[0] == '['):
+			*open = e[0] == '('
+			return e[1:], nil
+		default:
+			return nil, bad
+		}
+		return nil, nil
+	}
+	var err error
+	var none1, none2 bool
+	if b.lo, err = end(lo, &b.openMin, &b.fromAny, &none1); err != nil {
+		return nil, err
+	}
+	if b.hi, err = end(hi, &b.openMax, &none2, &b.toAny); err != nil {
+		return nil, err
+	}
+	b.none = none1 || none2
+	return b, nil
+}
+
+func (b *bounds) hasScore(v float64) bool {
+	return (v > b.min || v == b.min && !b.openMin) && (v < b.max || v == b.max && !b.openMax)
+}
+
+func (b *bounds) hasMember(v []byte) bool {
+	if b.none {
+		return false
+	}
+	lo, hi := bytes.Compare(v, b.lo), bytes.Compare(v, b.hi)
+	return (b.fromAny || lo > 0 || lo == 0 && !b.openMin) && (b.toAny || hi < 0 || hi == 0 && !b.openMax)
+}
+
+func cmdZremrangebyscore(s *server.Server, a [][]byte) error {
+	b, err := parseScores(a[2], a[3])
+	if err != nil {
+		return err
+	}
+	return removeWhere(s, a[1], false, func(_ int64, z state.Scored) (bool, bool) {
+		return b.hasScore(z.Score), z.Score <= b.max
+	})
+}
+
+func cmdZremrangebylex(s *server.Server, a [][]byte) error {
+	b, err := parseMembers(a[2], a[3])
+	if err != nil {
+		return err
+	}
+	if err := oneScore(s, a[1]); err != nil {
+		return err
+	}
+	return removeWhere(s, a[1], false, func(_ int64, z state.Scored) (bool, bool) {
+		return b.hasMember(z.Member), true
+	})
+}
+
+// oneScore returns an error when the members of a sorted set have several scores: a range of members is not defined
+// then, and what a server takes for it depends on chance.
+func oneScore(s *server.Server, key []byte) error {
+	m, err := s.Find(key, record.ZSet)
+	if err != nil || m == nil {
+		return err
+	}
+	var ends [2]float64
+	for i, back := range []bool{false, true} {
+		m.Ranked(back, func(z state.Scored) bool {
+			ends[i] = z.Score
+			return false
+		})
+	}
+	if ends[0] != ends[1] {
+		return server.Unsupported("BYLEX", "a range of members is not defined where scores differ")
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package state
+
+import (
+	"encoding/binary"
+
+	"kvferry/record"
+)
+
+// Has reports whether a set has a member, or a hash a field.
+func (v *Value) Has(name []byte) bool { return v != nil && v.s.has(dataKey(v.id, name)) }
+
+// Remove removes a member of a set or sorted set, or a field of a hash.
+func (v *Value) Remove(name []byte) {
+	if v.Type == record.ZSet {
+		v.removeScored(name)
+		return
+	}
+	if key := dataKey(v.id, name); v.s.has(key) {
+		v.s.del(key)
+		v.count--
+	}
+}
+
+// AddMember adds a member to a set.
+func (v *Value) AddMember(member []byte) {
+	if key := dataKey(v.id, member); !v.s.has(key) {
+		v.s.set(key, nil)
+		v.count++
+	}
+}
+
+// Members calls f with the members of a set, views, until it returns false.
+func (v *Value) Members(f func(member []byte) bool) {
+	if v != nil {
+		v.s.scan(dataKey(v.id), func(key, _ []byte) bool { return f(key) })
+	}
+}
+
+// Field is what a field of a hash holds.
+type Field struct {
+	ExpireMS int64 // Unix ms, 0 never
+	Value    []byte
+}
+
+// Field returns a field of a hash.
+func (v *Value) Field(name []byte) (Field, bool) {
+	b, ok := v.s.get(dataKey(v.id, name))
+	if !ok {
+		return Field{}, false
+	}
+	return decodeField(b), true
+}
+
+func decodeField(b []byte) Field {
+	return Field{int64(binary.LittleEndian.Uint64(b)), b[8:]}
+}
+
+// SetField sets a field of a hash, new or not.
+func (v *Value) SetField(name []byte, f Field) {
+	if !v.Has(name) {
+		v.count++
+	}
+	v.putField(name, f)
+}
+
+// ChangeField changes a field that a hash has; change reports whether there is anything to write.
+func (v *Value) ChangeField(name []byte, change func(*Field) (bool, error)) error {
+	f, ok := v.Field(name)
+	if !ok {
+		return nil
+	}
+	ok, err := change(&f)
+	if err == nil && ok {
+		v.putField(name, f)
+	}
+	return err
+}
+
+func (v *Value) putField(name []byte, f Field) {
+	key := dataKey(v.id, name)
+	if 8+len(f.Value) > pieceBytes {
+		v.s.dropPieces(key)
+		v.s.setLarge(key, binary.LittleEndian.AppendUint64(nil, uint64(f.ExpireMS)), f.Value)
+		return
+	}
+	b := binary.LittleEndian.AppendUint64(make([]byte, 0, 8+len(f.Value)), uint64(f.ExpireMS))
+	v.s.set(key, append(b, f.Value...))
+}

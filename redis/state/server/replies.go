@@ -1,0 +1,33 @@
+package server
+
+// ReplyError is the error that a server answers a command with. The command has changed nothing.
+type ReplyError struct{ Text string }
+
+func (e *ReplyError) Error() string { return e.Text }
+
+// Refuse returns the error of an answer.
+func Refuse(text string) error { return &ReplyError{text} }
+
+// UnsupportedError means that a command's effect is not known, or not exactly.
+type UnsupportedError struct {
+	Command string
+	Why     string
+	// Near says that the command was applied anyway, with a result that may differ in the last bits of a number.
+	Near bool
+}
+
+func (e *UnsupportedError) Error() string { return e.Command + ": " + e.Why }
+
+// Unsupported returns the error of a command that was not applied.
+func Unsupported(command, why string) error { return &UnsupportedError{Command: command, Why: why} }
+
+// Answers that several commands give.
+var (
+	ErrWrongType = Refuse("WRONGTYPE Operation against a key holding the wrong kind of value")
+	ErrSyntax    = Refuse("ERR syntax error")
+	ErrInteger   = Refuse("ERR value is not an integer or out of range")
+	ErrFloat     = Refuse("ERR value is not a valid float")
+	ErrRange     = Refuse("ERR index out of range")
+	ErrNoKey     = Refuse("ERR no such key")
+	ErrArgs      = Refuse("ERR wrong number of arguments")
+)

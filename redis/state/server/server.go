@@ -1,0 +1,73 @@
+package server
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"kvferry/record"
+	"kvferry/redis/rdb"
+	"kvferry/redis/state"
+)
+
+// Server is what commands change.
+type Server struct {
+	DB *state.State
+	// Now is the moment, in Unix ms, that relative expiries count from and that deliveries cannot lie behind.
+	Now int64
+	// Restore decodes the payload of RESTORE: begin takes its header and returns what takes its elements. nil: the command
+	// is not supported.
+	Restore func(payload []byte, begin func(*record.Header) *state.Put) error
+
+	functions map[string][]byte // source of libraries by name
+	word      []byte            // in upper case
+}
+
+// Find returns the value of a key that must be of a type, when it is there; nil when it is not.
+func (s *Server) Find(key []byte, t record.Type) (*state.Value, error) {
+	v := s.DB.Find(key)
+	if v != nil && v.Type != t {
+		return nil, ErrWrongType
+	}
+	return v, nil
+}
+
+// FindOrMake is Find for a command that makes the key.
+func (s *Server) FindOrMake(key []byte, t record.Type) (*state.Value, error) {
+	v, err := s.Find(key, t)
+	if v == nil && err == nil {
+		v = s.DB.Make(t)
+	}
+	return v, err
+}
+
+// LoadFunction adds the source of a library, which begins with #!lua name=….
+func (s *Server) LoadFunction(code []byte, replace bool) error {
+	if !bytes.HasPrefix(code, []byte("#!")) {
+		return Refuse("ERR Missing library metadata")
+	}
+	name := rdb.LibraryName(code)
+	if s.functions[name] != nil && !replace {
+		return Refuse("ERR Library already exists")
+	}
+	if s.functions == nil {
+		s.functions = map[string][]byte{}
+	}
+	s.functions[name] = bytes.Clone(code)
+	return nil
+}
+
+// DeleteFunction removes a library.
+func (s *Server) DeleteFunction(name []byte) { delete(s.functions, string(name)) }
+
+// FlushFunctions removes all libraries.
+func (s *Server) FlushFunctions() { clear(s.functions) }
+
+// Functions returns the sources of libraries, by name.
+func (s *Server) Functions() [][]byte {
+	var out [][]byte
+	for _, name := range slices.Sorted(maps.Keys(s.functions)) {
+		out = append(out, s.functions[name])
+	}
+	return out
+}

@@ -1,0 +1,68 @@
+// Package servertest makes servers for tests of commands, and reads what is in them.
+package servertest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"kvferry/internal/redistest"
+	"kvferry/record"
+	"kvferry/redis/state"
+	"kvferry/redis/state/server"
+)
+
+// Now is the clock of the servers.
+var Now = time.UnixMilli(1_700_000_000_000)
+
+// New returns an empty server that is gone when the test ends.
+func New(t *testing.T) *server.Server {
+	t.Helper()
+	db, err := state.New(state.Options{TempDir: t.TempDir(), Memory: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return &server.Server{DB: db, Now: Now.UnixMilli()}
+}
+
+// Made returns a server on which do did commands, one a line.
+func Made(t *testing.T, do func(*server.Server, [][]byte) error, lines string) *server.Server {
+	t.Helper()
+	s := New(t)
+	for _, line := range strings.Split(strings.TrimSpace(lines), "\n") {
+		if err := do(s, Words(line)); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+	}
+	return s
+}
+
+// Words returns the words of a line; a word of two quotes is empty.
+func Words(line string) [][]byte {
+	var out [][]byte
+	for _, w := range strings.Fields(line) {
+		if w == "''" {
+			w = ""
+		}
+		out = append(out, []byte(w))
+	}
+	return out
+}
+
+// Contents reads all keys, as redistest.Form has them. It seals the state.
+func Contents(t *testing.T, s *server.Server) map[string]string {
+	t.Helper()
+	if err := s.DB.Seal(); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, db := range s.DB.Databases() {
+		r, err := s.DB.Records(db, record.AllTypes, nil, nil, time.Now(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		redistest.Read(t, out, r)
+	}
+	return out
+}

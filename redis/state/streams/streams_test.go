@@ -1,0 +1,84 @@
+package streams
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"kvferry/internal/redistest"
+	"kvferry/redis/state/server"
+	"kvferry/redis/state/server/servertest"
+)
+
+// do does a command, or one of others that tests need.
+func do(s *server.Server, a [][]byte) error {
+	if string(a[0]) == "SET" {
+		s.DB.SetString(a[1], a[2], 0)
+		return nil
+	}
+	return map[string]func(*server.Server, [][]byte) error{
+		"XADD": Add, "XTRIM": Trim, "XDEL": Delete, "XSETID": SetID, "XACK": Ack, "XGROUP": Group, "XCLAIM": Claim,
+	}[string(a[0])](s, a)
+}
+
+func made(t *testing.T, lines string) *server.Server { return servertest.Made(t, do, lines) }
+
+const some = "SET s v\nXADD x 1-1 f v\nXGROUP CREATE x g 0"
+
+// TestRefused: what a server refuses, or of which the effect is not known, changes nothing.
+func TestRefused(t *testing.T) {
+	s := made(t, some)
+	const wrongType, syntax, integer, args, groupKey, unknown = "WRONGTYPE", "syntax error", "not an integer", "wrong number", "requires the key to exist", "is unknown"
+	for line, want := range map[string]string{
+		"XADD x 1-1 f v": "equal or smaller", "XADD x 0-0 f v": "", "XADD x 2-1 f": args, "XADD x": args, "XADD s 2-1 f v": wrongType, "XADD x 1-x f v": "Invalid stream ID", "XADD x MAXLEN x 2-1 f v": integer,
+		"XTRIM x MAXLEN x": integer, "XTRIM x WHAT 1": syntax, "XTRIM s MAXLEN 1": wrongType, "XDEL x z": "Invalid stream ID", "XDEL s 1-1": wrongType, "XSETID x z": "Invalid stream ID", "XSETID no 1-1": "no such key",
+		"XSETID s 1-1": wrongType, "XSETID x 0-1": "smaller", "XACK x g z": "Invalid stream ID", "XACK s g 1-1": wrongType,
+		"XGROUP WHAT x g": "does not know", "XGROUP CREATE x": args, "XGROUP CREATE s g 0": wrongType, "XGROUP CREATE no g 0": groupKey, "XGROUP CREATE x g 0": "BUSYGROUP", "XGROUP CREATE x k z": "Invalid stream ID",
+		"XGROUP CREATE x k 0 ENTRIESREAD x": "ENTRIESREAD must be", "XGROUP SETID x no 0": "NOGROUP", "XGROUP SETID x g z": "Invalid stream ID", "XGROUP CREATECONSUMER x no c": "NOGROUP", "XGROUP DELCONSUMER x no c": "NOGROUP",
+		"XCLAIM x no c 0 1-1": "NOGROUP", "XCLAIM s g c 0 1-1": wrongType, "XCLAIM x g c x 1-1": "min-idle-time", "XCLAIM x g c 0 z": "", "XCLAIM x g c 0 1-1 TIME x": integer, "XCLAIM x g c 0 1-1 WHAT": "",
+
+		"XADD x * f v": unknown, "XADD x MAXLEN ~ 5 9-1 f v": unknown, "XADD x MAXLEN": syntax, "XADD x ACKED 9-1 f v": "does not know", "XADD x MAXLEN -1 9-1 f v": "must be >= 0", "XTRIM x MAXLEN 0 ACKED": "does not know",
+		"XSETID x 9-1 WHAT 1": syntax, "XSETID x 9-1 ENTRIESADDED": syntax, "XSETID x 9-1 ENTRIESADDED -1": integer, "XSETID x 9-1 MAXDELETEDID 9-2": "Invalid stream ID", "XSETID x 9-1 ENTRIESADDED 0": "smaller",
+		"XGROUP CREATE x k 0 WHAT 1": syntax, "XCLAIM x g c 0 1-1 IDLE": syntax,
+	} {
+		err := do(s, servertest.Words(line))
+		var reply *server.ReplyError
+		var no *server.UnsupportedError
+		if !errors.As(err, &reply) && !errors.As(err, &no) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+	}
+	for _, d := range redistest.Diff(servertest.Contents(t, made(t, some)), servertest.Contents(t, s), 9) {
+		t.Error("changed: " + d)
+	}
+}
+
+// entry is what redistest makes of one whose field f is v.
+func entry(id string) string { return redistest.Entry(id, []string{"f", "v"}) }
+
+// TestDone does commands and compares what is there then.
+func TestDone(t *testing.T) {
+	for _, c := range []struct {
+		lines string
+		want  []string // of the stream x
+	}{
+		{"XADD x NOMKSTREAM 1-1 f v\nXDEL x 1-1\nXTRIM x MAXLEN 1\nXACK x g 1-1\nXGROUP HELP", nil},
+		{"XADD x 1 f v\nXADD x NOMKSTREAM 2-1 f v g w\nXADD x KEEPREF 3-3 f v\nXDEL x 2-1 9-9", []string{entry("1-0"), entry("3-3"), "last=3-3 deleted=2-1 added=3"}},
+		{"XADD x 1-1 f v\nXADD x 2-1 f v\nXADD x 3-1 f v\nXADD x MAXLEN = 3 4-1 f v\nXTRIM x MINID 3\nXTRIM x MAXLEN 1 KEEPREF", []string{entry("4-1"), "last=4-1 deleted=0-0 added=4"}},
+		{"XADD x 1-1 f v\nXDEL x 1-1\nXSETID x 9-1 ENTRIESADDED 7 MAXDELETEDID 8-1\nXSETID x 5-5", []string{"last=5-5 deleted=8-1 added=7"}},
+		{"XGROUP CREATE x g $ MKSTREAM\nXADD x 1-1 f v\nXADD x 2-1 f v\nXGROUP CREATE x h 1 ENTRIESREAD 1\nXGROUP SETID x g $ ENTRIESREAD 2\nXGROUP CREATE x gone 0\nXGROUP DESTROY x gone\n" +
+			"XGROUP CREATECONSUMER x g a\nXGROUP CREATECONSUMER x g a\nXGROUP CREATECONSUMER x h b\n" +
+			"XCLAIM x g a 0 1-1 FORCE JUSTID LASTID 5-1\nXCLAIM x g a 0 2-1 FORCE RETRYCOUNT 7\nXCLAIM x g a 0 1-1\nXCLAIM x g b 99 1-1\nXCLAIM x g a 0 9-1 FORCE\nXCLAIM x h b 0 1-1 2-1 IDLE 5 FORCE\nXACK x h 2-1",
+			[]string{entry("1-1"), entry("2-1"), "last=2-1 deleted=0-0 added=2", "group g last=5-1 read=2", "consumer a", "pending 1-1 a 2", "pending 2-1 a 7", "group h last=1-0 read=1", "consumer b", "pending 1-1 b 2"}},
+		{"XADD x 1-1 f v\nXGROUP CREATE x g 0 MKSTREAM ENTRIESREAD 1\nXCLAIM x g a 0 1-1 FORCE TIME 1\nXCLAIM x g b 0 1-1 TIME 1\nXGROUP DELCONSUMER x g a\nXGROUP CREATECONSUMER x g c\nXDEL x 1-1\nXCLAIM x g c 0 1-1",
+			[]string{"last=1-1 deleted=1-1 added=1", "group g last=0-0 read=1", "consumer b", "consumer c"}},
+	} {
+		want := map[string]string{}
+		if c.want != nil {
+			want["0/x"] = redistest.Form("stream", 0, c.want)
+		}
+		for _, d := range redistest.Diff(want, servertest.Contents(t, made(t, c.lines)), 9) {
+			t.Errorf("%s:\n%s", c.lines, d)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package state
+
+import (
+	"encoding/binary"
+
+	"kvferry/record"
+)
+
+// Value is what a key holds. Each of its methods is about some types and must not be called for others, but those that
+// read find nothing in a value that is nil.
+type Value struct {
+	Type     record.Type
+	ExpireMS int64 // Unix ms, 0 never
+
+	// Of a stream:
+	Last, Deleted StreamID // of the last entry ever added, and the greatest that was deleted
+	Added         uint64   // entries that were ever added
+
+	s       *State
+	id      uint64
+	count   uint64 // elements; of a string in chunks, bytes
+	head    uint64 // position of a list's first element
+	inline  bool   // a string's bytes are here
+	inlined []byte
+}
+
+// Make returns an empty value of a type, of no key.
+func (s *State) Make(t record.Type) *Value {
+	v := &Value{s: s, Type: t, inline: t == record.String}
+	if !v.inline {
+		v.id = s.newID()
+	}
+	if t == record.List {
+		v.head = firstPosition
+	}
+	return v
+}
+
+// newID returns an id that was never used.
+func (s *State) newID() uint64 {
+	s.nextID++
+	return s.nextID - 1
+}
+
+// Copy returns a value like it, of no key.
+func (v *Value) Copy() *Value {
+	c := *v
+	if v.inline {
+		return &c
+	}
+	s := v.s
+	c.id = s.newID()
+	s.scan(dataKey(v.id), func(key, value []byte) bool {
+		s.set(dataKey(c.id, key), value)
+		return s.err == nil
+	})
+	return &c
+}
+
+// Len returns how many elements it has; of a string, bytes.
+func (v *Value) Len() int64 {
+	switch {
+	case v == nil:
+		return 0
+	case v.inline:
+		return int64(len(v.inlined))
+	}
+	return int64(v.count)
+}
+
+func (v *Value) append(dst []byte) []byte {
+	dst = append(dst, byte(v.Type))
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(v.ExpireMS))
+	if v.Type == record.String {
+		if v.inline {
+			return append(append(dst, 0), v.inlined...)
+		}
+		dst = append(dst, 1)
+	}
+	dst = binary.BigEndian.AppendUint64(dst, v.id)
+	dst = binary.BigEndian.AppendUint64(dst, v.count)
+	switch v.Type {
+	case record.List:
+		dst = binary.BigEndian.AppendUint64(dst, v.head)
+	case record.Stream:
+		dst = binary.BigEndian.AppendUint64(v.Deleted.append(v.Last.append(dst)), v.Added)
+	}
+	return dst
+}
+
+// decodeValue reads a row that append wrote, of which it is a view.
+func (s *State) decodeValue(b []byte) *Value {
+	v := &Value{s: s, Type: record.Type(b[0]), ExpireMS: int64(binary.LittleEndian.Uint64(b[1:]))}
+	b = b[9:]
+	if v.Type == record.String {
+		if v.inline = b[0] == 0; v.inline {
+			v.inlined = b[1:]
+			return v
+		}
+		b = b[1:]
+	}
+	v.id, v.count = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
+	switch b = b[16:]; v.Type {
+	case record.List:
+		v.head = binary.BigEndian.Uint64(b)
+	case record.Stream:
+		v.Last, v.Deleted, v.Added = decodeID(b), decodeID(b[16:]), binary.BigEndian.Uint64(b[32:])
+	}
+	return v
+}
