@@ -6,8 +6,8 @@ import (
 	"kvferry/record"
 )
 
-// Value is what a key holds. Each of its methods is about some types and must not be called for others, but those that
-// read find nothing in a value that is nil.
+// Value is what a key holds. Its methods are each about some types and must not be called for others. Nil is a value that is
+// not there: it has no length, content, members or ranks.
 type Value struct {
 	Type     record.Type
 	ExpireMS int64 // Unix ms, 0 never

@@ -23,19 +23,19 @@ func cmdSetbit(s *server.Server, a [][]byte) error {
 	if !on && string(a[3]) != "0" {
 		return server.Refuse("ERR bit is not an integer or out of range")
 	}
-	m, err := s.FindOrMake(a[1], record.String)
+	v, err := s.FindOrMake(a[1], record.String)
 	if err != nil {
 		return err
 	}
 	b := []byte{0}
-	copy(b, m.Bytes(off/8, 1))
+	copy(b, v.Bytes(off/8, 1))
 	if mask := byte(0x80 >> (off % 8)); on {
 		b[0] |= mask
 	} else {
 		b[0] &^= mask
 	}
-	m.SetBytes(off/8, b)
-	s.DB.Store(a[1], m)
+	v.SetBytes(off/8, b)
+	s.DB.Store(a[1], v)
 	return nil
 }
 
@@ -110,9 +110,9 @@ func cmdBitop(s *server.Server, a [][]byte) error {
 // bitop makes n bytes of the result, from off on.
 func bitop(op func(byte, []byte) byte, in []*state.Value, others []byte, off, n int64) []byte {
 	parts := make([][]byte, len(in))
-	for i, m := range in {
-		if m != nil {
-			parts[i] = m.Bytes(off, n)
+	for i, v := range in {
+		if v != nil {
+			parts[i] = v.Bytes(off, n)
 		}
 	}
 	at := func(p []byte, i int64) byte {
@@ -146,20 +146,20 @@ func cmdBitfield(s *server.Server, a [][]byte) error {
 	if err != nil {
 		return err
 	}
-	m, err := s.FindOrMake(a[1], record.String)
+	v, err := s.FindOrMake(a[1], record.String)
 	if err != nil || len(ops) == 0 {
 		return err
 	}
 	// The string grows to where all of them fit, whether or not they overflow.
 	for _, op := range ops {
-		if last := (op.off + int64(op.width) - 1) / 8; last >= m.Len() {
-			m.SetBytes(last, []byte{0})
+		if last := (op.off + int64(op.width) - 1) / 8; last >= v.Len() {
+			v.SetBytes(last, []byte{0})
 		}
 	}
 	for _, op := range ops {
-		setField(m, &op)
+		setField(v, &op)
 	}
-	s.DB.Store(a[1], m)
+	s.DB.Store(a[1], v)
 	return nil
 }
 
@@ -226,9 +226,9 @@ func (op *bitfield) place(typ, off []byte) error {
 }
 
 // bitfield applies one change.
-func setField(m *state.Value, op *bitfield) {
+func setField(v *state.Value, op *bitfield) {
 	first, last := op.off/8, (op.off+int64(op.width)-1)/8
-	b := append([]byte(nil), m.Bytes(first, last-first+1)...)
+	b := append([]byte(nil), v.Bytes(first, last-first+1)...)
 	shift := uint(op.off % 8)
 	raw := uint64(0)
 	for i := range op.width {
@@ -244,7 +244,7 @@ func setField(m *state.Value, op *bitfield) {
 			b[(shift+i)/8] |= mask
 		}
 	}
-	m.SetBytes(first, b)
+	v.SetBytes(first, b)
 }
 
 // apply returns the new value of a field that has the bits raw; false: it overflows, and is to stay.

@@ -186,19 +186,19 @@ type found struct {
 }
 
 func searchStore(s *server.Server, key []byte, g *search) error {
-	m, err := s.Find(key, record.ZSet)
+	v, err := s.Find(key, record.ZSet)
 	if err != nil {
 		return err
 	}
 	switch {
-	case m == nil:
+	case v == nil:
 		s.DB.Remove(g.store)
 		return nil
 	case g.any:
 		return server.Unsupported("GEOSEARCHSTORE ANY", "which members come first is unknown")
 	}
 	if g.member != nil {
-		score, ok := m.Score(g.member)
+		score, ok := v.Score(g.member)
 		if !ok {
 			return server.Refuse("ERR could not decode requested zset member")
 		}
@@ -207,7 +207,7 @@ func searchStore(s *server.Server, key []byte, g *search) error {
 		}
 		g.from = pointOf(score)
 	}
-	list, err := within(m, g)
+	list, err := within(v, g)
 	if err != nil {
 		return err
 	}
@@ -228,8 +228,8 @@ func searchStore(s *server.Server, key []byte, g *search) error {
 var errNear = server.Unsupported("GEOSEARCHSTORE", "a member lies so close to the edge that the last bits of its distance decide")
 
 // within returns the members in the range, as many as are asked for.
-func within(m *state.Value, g *search) (list []found, err error) {
-	m.Ranked(false, func(z state.Scored) bool {
+func within(v *state.Value, g *search) (list []found, err error) {
+	v.Ranked(false, func(z state.Scored) bool {
 		if !isGeohash(z.Score) {
 			return true
 		}

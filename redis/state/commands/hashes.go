@@ -14,35 +14,23 @@ func cmdHset(s *server.Server, a [][]byte) error {
 	if len(a)%2 != 0 {
 		return server.ErrArgs
 	}
-	m, err := s.FindOrMake(a[1], record.Hash)
+	v, err := s.FindOrMake(a[1], record.Hash)
 	if err != nil {
 		return err
 	}
 	for i := 2; i < len(a); i += 2 {
-		m.SetField(a[i], state.Field{Value: a[i+1]})
+		v.SetField(a[i], state.Field{Value: a[i+1]})
 	}
-	s.DB.Store(a[1], m)
+	s.DB.Store(a[1], v)
 	return nil
 }
 
 func cmdHsetnx(s *server.Server, a [][]byte) error {
-	m, err := s.FindOrMake(a[1], record.Hash)
-	if err != nil || m.Has(a[2]) {
+	v, err := s.FindOrMake(a[1], record.Hash)
+	if err != nil || v.Has(a[2]) {
 		return err
 	}
 	return cmdHset(s, a)
-}
-
-func cmdHdel(s *server.Server, a [][]byte) error {
-	m, err := s.Find(a[1], record.Hash)
-	if err != nil || m == nil {
-		return err
-	}
-	for _, name := range a[2:] {
-		m.Remove(name)
-	}
-	s.DB.Store(a[1], m)
-	return nil
 }
 
 func cmdHincrby(s *server.Server, a [][]byte) error {
@@ -50,11 +38,11 @@ func cmdHincrby(s *server.Server, a [][]byte) error {
 	if err != nil {
 		return err
 	}
-	m, err := s.FindOrMake(a[1], record.Hash)
+	v, err := s.FindOrMake(a[1], record.Hash)
 	if err != nil {
 		return err
 	}
-	f, ok := m.Field(a[2])
+	f, ok := v.Field(a[2])
 	n := int64(0)
 	if ok {
 		if n, err = server.ParseInt(f.Value); err != nil {
@@ -65,8 +53,8 @@ func cmdHincrby(s *server.Server, a [][]byte) error {
 		return err
 	}
 	f.Value = strconv.AppendInt(nil, n, 10)
-	m.SetField(a[2], f)
-	s.DB.Store(a[1], m)
+	v.SetField(a[2], f)
+	s.DB.Store(a[1], v)
 	return nil
 }
 
@@ -112,12 +100,12 @@ func cmdHexpire(unit string) func(*server.Server, [][]byte) error {
 
 // eachField changes those fields of a hash that it has; change reports whether there is anything to write.
 func eachField(s *server.Server, key []byte, names [][]byte, change func(*state.Field) (bool, error)) error {
-	m, err := s.Find(key, record.Hash)
-	if err != nil || m == nil {
+	v, err := s.Find(key, record.Hash)
+	if err != nil || v == nil {
 		return err
 	}
 	for _, name := range names {
-		if err := m.ChangeField(name, change); err != nil {
+		if err := v.ChangeField(name, change); err != nil {
 			return err
 		}
 	}
@@ -140,7 +128,7 @@ func cmdHgetdel(s *server.Server, a [][]byte) error {
 	if err != nil {
 		return err
 	}
-	return cmdHdel(s, append([][]byte{nil, a[1]}, names...))
+	return cmdRemove(record.Hash)(s, append([][]byte{nil, a[1]}, names...))
 }
 
 // cmdHgetex is HGETEX, of which only the change of the expiries matters.
@@ -188,23 +176,23 @@ func cmdHsetex(s *server.Server, a [][]byte) error {
 	if err != nil {
 		return err
 	}
-	m, err := s.FindOrMake(a[1], record.Hash)
-	if err != nil || o.nx && m.Len() > 0 || o.xx && m.Len() == 0 {
+	v, err := s.FindOrMake(a[1], record.Hash)
+	if err != nil || o.nx && v.Len() > 0 || o.xx && v.Len() == 0 {
 		return err
 	}
 	for j := 0; j < len(pairs) && (fnx || fxx); j += 2 {
-		if m.Has(pairs[j]) == fnx {
+		if v.Has(pairs[j]) == fnx {
 			return nil
 		}
 	}
 	for j := 0; j < len(pairs); j += 2 {
 		f := state.Field{ExpireMS: o.expire, Value: pairs[j+1]}
 		if o.keep {
-			old, _ := m.Field(pairs[j])
+			old, _ := v.Field(pairs[j])
 			f.ExpireMS = old.ExpireMS
 		}
-		m.SetField(pairs[j], f)
+		v.SetField(pairs[j], f)
 	}
-	s.DB.Store(a[1], m)
+	s.DB.Store(a[1], v)
 	return nil
 }

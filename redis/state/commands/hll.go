@@ -22,18 +22,18 @@ const (
 
 // hllOf returns the HyperLogLog of a key and when it expires; an empty one when the key is not there.
 func hllOf(s *server.Server, key []byte) (h hyll.Sketch, expire int64, there bool, err error) {
-	m, err := s.Find(key, record.String)
+	v, err := s.Find(key, record.String)
 	if err != nil {
 		return nil, 0, false, err
 	}
-	if m == nil {
+	if v == nil {
 		return hyll.New(), 0, false, nil
 	}
-	h = append(hyll.Sketch{}, m.Content()...)
+	h = append(hyll.Sketch{}, v.Content()...)
 	if !hyll.Is(h) {
 		return nil, 0, false, errHLL
 	}
-	return h, m.ExpireMS, true, nil
+	return h, v.ExpireMS, true, nil
 }
 
 func cmdPfadd(s *server.Server, a [][]byte) error {

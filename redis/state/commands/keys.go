@@ -75,16 +75,16 @@ func cmdExpire(unit string) func(*server.Server, [][]byte) error {
 		if err != nil {
 			return err
 		}
-		m := s.DB.Find(a[1])
-		if m == nil {
+		v := s.DB.Find(a[1])
+		if v == nil {
 			return nil
 		}
-		ok, err := mayExpire(a[3:], m.ExpireMS, at)
+		ok, err := mayExpire(a[3:], v.ExpireMS, at)
 		if err != nil || !ok {
 			return err
 		}
-		m.ExpireMS = past(at)
-		s.DB.Store(a[1], m)
+		v.ExpireMS = past(at)
+		s.DB.Store(a[1], v)
 		return nil
 	}
 }
@@ -113,17 +113,17 @@ func mayExpire(conditions [][]byte, was, at int64) (bool, error) {
 }
 
 func cmdPersist(s *server.Server, a [][]byte) error {
-	if m := s.DB.Find(a[1]); m != nil && m.ExpireMS != 0 {
-		m.ExpireMS = 0
-		s.DB.Store(a[1], m)
+	if v := s.DB.Find(a[1]); v != nil && v.ExpireMS != 0 {
+		v.ExpireMS = 0
+		s.DB.Store(a[1], v)
 	}
 	return nil
 }
 
 // cmdGetex is GETEX, of which only the change of the expiry matters.
 func cmdGetex(s *server.Server, a [][]byte) error {
-	m, err := s.Find(a[1], record.String)
-	if err != nil || m == nil || len(a) == 2 {
+	v, err := s.Find(a[1], record.String)
+	if err != nil || v == nil || len(a) == 2 {
 		return err
 	}
 	if server.Is(a[2], "PERSIST") {
@@ -133,23 +133,23 @@ func cmdGetex(s *server.Server, a [][]byte) error {
 	if _, err := o.option(s, a, 2); err != nil {
 		return err
 	}
-	m.ExpireMS = o.expire
-	s.DB.Store(a[1], m)
+	v.ExpireMS = o.expire
+	s.DB.Store(a[1], v)
 	return nil
 }
 
 // cmdRename is RENAME and RENAMENX.
 func cmdRename(nx bool) func(*server.Server, [][]byte) error {
 	return func(s *server.Server, a [][]byte) error {
-		m := s.DB.Find(a[1])
-		if m == nil {
+		v := s.DB.Find(a[1])
+		if v == nil {
 			return server.ErrNoKey
 		}
 		if string(a[1]) == string(a[2]) || nx && s.DB.Find(a[2]) != nil {
 			return nil
 		}
 		s.DB.Remove(a[1])
-		s.DB.Store(a[2], m)
+		s.DB.Store(a[2], v)
 		return nil
 	}
 }
@@ -162,11 +162,11 @@ func cmdMove(s *server.Server, a [][]byte) error {
 	if db == s.DB.Selected() {
 		return server.Refuse("ERR source and destination objects are the same")
 	}
-	m := s.DB.Find(a[1])
-	if m == nil || s.DB.FindIn(db, a[1]) != nil {
+	v := s.DB.Find(a[1])
+	if v == nil || s.DB.FindIn(db, a[1]) != nil {
 		return nil
 	}
-	s.DB.StoreIn(db, a[1], m)
+	s.DB.StoreIn(db, a[1], v)
 	s.DB.Remove(a[1])
 	return nil
 }
@@ -190,10 +190,10 @@ func cmdCopy(s *server.Server, a [][]byte) error {
 	if db == s.DB.Selected() && string(a[1]) == string(a[2]) {
 		return server.Refuse("ERR source and destination objects are the same")
 	}
-	m := s.DB.Find(a[1])
-	if m == nil || !replace && s.DB.FindIn(db, a[2]) != nil {
+	v := s.DB.Find(a[1])
+	if v == nil || !replace && s.DB.FindIn(db, a[2]) != nil {
 		return nil
 	}
-	s.DB.StoreIn(db, a[2], m.Copy())
+	s.DB.StoreIn(db, a[2], v.Copy())
 	return nil
 }

@@ -11,79 +11,71 @@ import (
 // cmdPush is the family of RPUSH; must says that the list has to be there.
 func cmdPush(left, must bool) func(*server.Server, [][]byte) error {
 	return func(s *server.Server, a [][]byte) error {
-		m, err := s.FindOrMake(a[1], record.List)
-		if err != nil || must && m.Len() == 0 {
+		v, err := s.FindOrMake(a[1], record.List)
+		if err != nil || must && v.Len() == 0 {
 			return err
 		}
-		for _, v := range a[2:] {
-			m.Push(left, v)
+		for _, elem := range a[2:] {
+			v.Push(left, elem)
 		}
-		s.DB.Store(a[1], m)
+		s.DB.Store(a[1], v)
 		return nil
 	}
 }
 
 func cmdPop(left bool) func(*server.Server, [][]byte) error {
 	return func(s *server.Server, a [][]byte) error {
-		n := int64(1)
-		if len(a) > 2 {
-			var err error
-			if n, err = server.ParseInt(a[2]); err != nil || n < 0 {
-				return server.ErrRange
-			}
-		}
-		m, err := s.Find(a[1], record.List)
-		if err != nil || m == nil {
+		n, err := popped(a)
+		if err != nil {
 			return err
 		}
-		m.Drop(left, n)
-		s.DB.Store(a[1], m)
+		v, err := s.Find(a[1], record.List)
+		if err != nil || v == nil {
+			return err
+		}
+		v.Drop(left, n)
+		s.DB.Store(a[1], v)
 		return nil
 	}
 }
 
 // index turns an index that may count from the end into one from the start.
-func index(m *state.Value, b []byte) (int64, error) {
+func index(v *state.Value, b []byte) (int64, error) {
 	i, err := server.ParseInt(b)
 	if err != nil {
 		return 0, err
 	}
 	if i < 0 {
-		i += m.Len()
+		i += v.Len()
 	}
-	if i < 0 || i >= m.Len() {
+	if i < 0 || i >= v.Len() {
 		return 0, server.ErrRange
 	}
 	return i, nil
 }
 
 func cmdLset(s *server.Server, a [][]byte) error {
-	m, err := s.Find(a[1], record.List)
+	v, err := s.Find(a[1], record.List)
 	if err != nil {
 		return err
 	}
-	if m == nil {
+	if v == nil {
 		return server.ErrNoKey
 	}
-	i, err := index(m, a[2])
+	i, err := index(v, a[2])
 	if err == nil {
-		m.SetItem(i, a[3])
+		v.SetItem(i, a[3])
 	}
 	return err
 }
 
 func cmdLtrim(s *server.Server, a [][]byte) error {
-	n, err := server.ParseInts(a[2], a[3])
-	if err != nil {
+	v, from, to, err := ranks(s, a, record.List)
+	if err != nil || v == nil {
 		return err
 	}
-	m, err := s.Find(a[1], record.List)
-	if err != nil || m == nil {
-		return err
-	}
-	from, to := server.Span(n[0], n[1], m.Len())
-	m.Trim(from, to)
-	s.DB.Store(a[1], m)
+	v.Trim(from, to)
+	s.DB.Store(a[1], v)
 	return nil
 }
 
@@ -92,13 +84,13 @@ func cmdLinsert(s *server.Server, a [][]byte) error {
 	if !after && !server.Is(a[2], "BEFORE") {
 		return server.ErrSyntax
 	}
-	m, err := s.Find(a[1], record.List)
-	if err != nil || m == nil {
+	v, err := s.Find(a[1], record.List)
+	if err != nil || v == nil {
 		return err
 	}
 	i, found := int64(0), false
-	m.Items(func(v []byte) bool {
-		if found = bytes.Equal(v, a[3]); !found {
+	v.Items(func(elem []byte) bool {
+		if found = bytes.Equal(elem, a[3]); !found {
 			i++
 		}
 		return !found
@@ -109,8 +101,8 @@ func cmdLinsert(s *server.Server, a [][]byte) error {
 	if after {
 		i++
 	}
-	m.Insert(i, a[4])
-	s.DB.Store(a[1], m)
+	v.Insert(i, a[4])
+	s.DB.Store(a[1], v)
 	return nil
 }
 
@@ -120,13 +112,13 @@ func cmdLrem(s *server.Server, a [][]byte) error {
 	if err != nil {
 		return err
 	}
-	m, err := s.Find(a[1], record.List)
-	if err != nil || m == nil {
+	v, err := s.Find(a[1], record.List)
+	if err != nil || v == nil {
 		return err
 	}
 	there := uint64(0)
-	m.Items(func(v []byte) bool {
-		if bytes.Equal(v, a[3]) {
+	v.Items(func(elem []byte) bool {
+		if bytes.Equal(elem, a[3]) {
 			there++
 		}
 		return true
@@ -143,9 +135,9 @@ func cmdLrem(s *server.Server, a [][]byte) error {
 		pass = there - drop
 	}
 	out := s.DB.Make(record.List)
-	out.ExpireMS = m.ExpireMS
-	m.Items(func(v []byte) bool {
-		if bytes.Equal(v, a[3]) {
+	out.ExpireMS = v.ExpireMS
+	v.Items(func(elem []byte) bool {
+		if bytes.Equal(elem, a[3]) {
 			if pass > 0 {
 				pass--
 			} else if drop > 0 {
@@ -153,7 +145,7 @@ func cmdLrem(s *server.Server, a [][]byte) error {
 				return true
 			}
 		}
-		out.Push(false, v)
+		out.Push(false, elem)
 		return true
 	})
 	s.DB.Store(a[1], out)
@@ -169,9 +161,9 @@ func move(s *server.Server, from, to []byte, left, toLeft bool) error {
 	if _, err := s.Find(to, record.List); err != nil {
 		return err
 	}
-	v := src.Pop(left)
+	elem := src.Pop(left)
 	if bytes.Equal(from, to) {
-		src.Push(toLeft, v)
+		src.Push(toLeft, elem)
 		s.DB.Store(from, src)
 		return nil
 	}
@@ -179,7 +171,7 @@ func move(s *server.Server, from, to []byte, left, toLeft bool) error {
 	if err != nil {
 		return err
 	}
-	dst.Push(toLeft, v)
+	dst.Push(toLeft, elem)
 	s.DB.Store(from, src)
 	s.DB.Store(to, dst)
 	return nil

@@ -9,26 +9,14 @@ import (
 )
 
 func cmdSadd(s *server.Server, a [][]byte) error {
-	m, err := s.FindOrMake(a[1], record.Set)
+	v, err := s.FindOrMake(a[1], record.Set)
 	if err != nil {
 		return err
 	}
-	for _, v := range a[2:] {
-		m.AddMember(v)
+	for _, member := range a[2:] {
+		v.AddMember(member)
 	}
-	s.DB.Store(a[1], m)
-	return nil
-}
-
-func cmdSrem(s *server.Server, a [][]byte) error {
-	m, err := s.Find(a[1], record.Set)
-	if err != nil || m == nil {
-		return err
-	}
-	for _, v := range a[2:] {
-		m.Remove(v)
-	}
-	s.DB.Store(a[1], m)
+	s.DB.Store(a[1], v)
 	return nil
 }
 
@@ -67,54 +55,50 @@ func findSets(s *server.Server, keys [][]byte) ([]*state.Value, error) {
 }
 
 // cmdSetStore is SUNIONSTORE, SINTERSTORE and SDIFFSTORE: op fills out from the sets.
-func cmdSetStore(op func(s *server.Server, out *state.Value, sets []*state.Value)) func(*server.Server, [][]byte) error {
+func cmdSetStore(op func(out *state.Value, sets []*state.Value)) func(*server.Server, [][]byte) error {
 	return func(s *server.Server, a [][]byte) error {
 		in, err := findSets(s, a[2:])
 		if err != nil {
 			return err
 		}
 		out := s.DB.Make(record.Set)
-		op(s, out, in)
+		op(out, in)
 		s.DB.Store(a[1], out)
 		return nil
 	}
 }
 
-func setUnion(s *server.Server, out *state.Value, sets []*state.Value) {
-	for _, m := range sets {
-		m.Members(func(v []byte) bool {
-			out.AddMember(v)
+func setUnion(out *state.Value, sets []*state.Value) {
+	for _, v := range sets {
+		v.Members(func(member []byte) bool {
+			out.AddMember(member)
 			return true
 		})
 	}
 }
 
-func setInter(s *server.Server, out *state.Value, sets []*state.Value) {
-	for _, m := range sets {
-		if m == nil {
-			return
-		}
-	}
+// setInter goes through the smallest set: one that is not there is the smallest.
+func setInter(out *state.Value, sets []*state.Value) {
 	sort.SliceStable(sets, func(i, j int) bool { return sets[i].Len() < sets[j].Len() })
-	sets[0].Members(func(v []byte) bool {
-		for _, m := range sets[1:] {
-			if !m.Has(v) {
+	sets[0].Members(func(member []byte) bool {
+		for _, v := range sets[1:] {
+			if !v.Has(member) {
 				return true
 			}
 		}
-		out.AddMember(v)
+		out.AddMember(member)
 		return true
 	})
 }
 
-func setDiff(s *server.Server, out *state.Value, sets []*state.Value) {
-	sets[0].Members(func(v []byte) bool {
-		for _, m := range sets[1:] {
-			if m.Has(v) {
+func setDiff(out *state.Value, sets []*state.Value) {
+	sets[0].Members(func(member []byte) bool {
+		for _, v := range sets[1:] {
+			if v.Has(member) {
 				return true
 			}
 		}
-		out.AddMember(v)
+		out.AddMember(member)
 		return true
 	})
 }

@@ -67,18 +67,18 @@ func cmdSort(s *server.Server, a [][]byte) error {
 	if err := o.read(a); err != nil {
 		return err
 	}
-	m := s.DB.Find(a[1])
-	if m != nil && m.Type != record.List && m.Type != record.Set && m.Type != record.ZSet {
+	v := s.DB.Find(a[1])
+	if v != nil && v.Type != record.List && v.Type != record.Set && v.Type != record.ZSet {
 		return server.ErrWrongType
 	}
 	if o.store == nil {
 		return nil
 	}
 	dontSort := o.by != nil && bytes.IndexByte(o.by, '*') < 0
-	if dontSort && m != nil && m.Type == record.Set {
+	if dontSort && v != nil && v.Type == record.Set {
 		dontSort, o.alpha, o.by = false, true, nil
 	}
-	list := sortable(m, dontSort && o.desc)
+	list := sortable(v, dontSort && o.desc)
 	if !dontSort {
 		if err := sortBy(s, list, &o); err != nil {
 			return err
@@ -94,24 +94,24 @@ func cmdSort(s *server.Server, a [][]byte) error {
 }
 
 // sortable returns the elements of a collection: a list's and, by score, a sorted set's in order, or backwards.
-func sortable(m *state.Value, back bool) (list []sorted) {
-	if m == nil {
+func sortable(v *state.Value, back bool) (list []sorted) {
+	if v == nil {
 		return nil
 	}
-	add := func(v []byte) bool {
-		list = append(list, sorted{value: append([]byte{}, v...)})
+	add := func(elem []byte) bool {
+		list = append(list, sorted{value: append([]byte{}, elem...)})
 		return true
 	}
-	switch m.Type {
+	switch v.Type {
 	case record.List:
-		m.Items(add)
+		v.Items(add)
 		if back {
 			slices.Reverse(list)
 		}
 	case record.Set:
-		m.Members(add)
+		v.Members(add)
 	case record.ZSet:
-		m.Ranked(back, func(z state.Scored) bool { return add(z.Member) })
+		v.Ranked(back, func(z state.Scored) bool { return add(z.Member) })
 	}
 	return list
 }
@@ -196,20 +196,20 @@ func lookup(s *server.Server, pattern, element []byte) ([]byte, bool) {
 	if i := bytes.Index(after, []byte("->")); i >= 0 && i+2 < len(after) {
 		after, name = after[:i], after[i+2:]
 	}
-	m := s.DB.Find(slices.Concat(before, element, after))
+	v := s.DB.Find(slices.Concat(before, element, after))
 	switch {
-	case m == nil:
+	case v == nil:
 		return nil, false
 	case name != nil:
-		if m.Type != record.Hash {
+		if v.Type != record.Hash {
 			return nil, false
 		}
-		f, ok := m.Field(name)
+		f, ok := v.Field(name)
 		return f.Value, ok
-	case m.Type != record.String:
+	case v.Type != record.String:
 		return nil, false
 	}
-	return append([]byte{}, m.Content()...), true
+	return append([]byte{}, v.Content()...), true
 }
 
 // storeSorted makes a list of what was sorted, or of what GET leads to.

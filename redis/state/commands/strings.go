@@ -155,19 +155,19 @@ func cmdMsetnx(s *server.Server, a [][]byte) error {
 }
 
 func cmdAppend(s *server.Server, a [][]byte) error {
-	m, err := s.Find(a[1], record.String)
+	v, err := s.Find(a[1], record.String)
 	if err != nil {
 		return err
 	}
-	if m == nil {
+	if v == nil {
 		s.DB.SetString(a[1], a[2], 0)
 		return nil
 	}
-	if m.Len()+int64(len(a[2])) > maxString {
+	if v.Len()+int64(len(a[2])) > maxString {
 		return errTooLong
 	}
-	m.SetBytes(m.Len(), a[2])
-	s.DB.Store(a[1], m)
+	v.SetBytes(v.Len(), a[2])
+	s.DB.Store(a[1], v)
 	return nil
 }
 
@@ -179,15 +179,15 @@ func cmdSetrange(s *server.Server, a [][]byte) error {
 	if off < 0 {
 		return server.ErrRange
 	}
-	m, err := s.FindOrMake(a[1], record.String)
+	v, err := s.FindOrMake(a[1], record.String)
 	if err != nil || len(a[3]) == 0 {
 		return err
 	}
 	if off > maxString-int64(len(a[3])) {
 		return errTooLong
 	}
-	m.SetBytes(off, a[3])
-	s.DB.Store(a[1], m)
+	v.SetBytes(off, a[3])
+	s.DB.Store(a[1], v)
 	return nil
 }
 
@@ -204,19 +204,19 @@ func cmdIncr(sign int64) func(*server.Server, [][]byte) error {
 		if sign < 0 && by == math.MinInt64 {
 			return server.Refuse("ERR decrement would overflow")
 		}
-		m, err := s.Find(a[1], record.String)
+		v, err := s.Find(a[1], record.String)
 		if err != nil {
 			return err
 		}
 		n, expire := int64(0), int64(0)
-		if m != nil {
-			if m.Len() > 20 {
+		if v != nil {
+			if v.Len() > 20 {
 				return server.ErrInteger
 			}
-			if n, err = server.ParseInt(m.Content()); err != nil {
+			if n, err = server.ParseInt(v.Content()); err != nil {
 				return err
 			}
-			expire = m.ExpireMS
+			expire = v.ExpireMS
 		}
 		if n, err = add(n, sign*by); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"kvferry/record"
 	"kvferry/redis/state/server"
 	"kvferry/redis/state/streams"
 )
@@ -47,7 +48,7 @@ var table = map[string]command{
 	"DECRBY": {3, cmdIncr(-1)}, "SETBIT": {4, cmdSetbit}, "BITOP": {4, cmdBitop}, "BITFIELD": {2, cmdBitfield},
 	"PFADD": {2, cmdPfadd}, "PFMERGE": {2, cmdPfmerge}, "PFCOUNT": {2, cmdPfcount},
 
-	"HSET": {4, cmdHset}, "HMSET": {4, cmdHset}, "HSETNX": {4, cmdHsetnx}, "HDEL": {3, cmdHdel}, "HINCRBY": {4, cmdHincrby},
+	"HSET": {4, cmdHset}, "HMSET": {4, cmdHset}, "HSETNX": {4, cmdHsetnx}, "HDEL": {3, cmdRemove(record.Hash)}, "HINCRBY": {4, cmdHincrby},
 	"HEXPIRE": {6, cmdHexpire("EX")}, "HPEXPIRE": {6, cmdHexpire("PX")}, "HEXPIREAT": {6, cmdHexpire("EXAT")},
 	"HPEXPIREAT": {6, cmdHexpire("PXAT")}, "HPERSIST": {5, cmdHpersist}, "HSETEX": {6, cmdHsetex},
 	"HGETEX": {5, cmdHgetex}, "HGETDEL": {5, cmdHgetdel},
@@ -57,10 +58,10 @@ var table = map[string]command{
 	"LTRIM": {4, cmdLtrim}, "LINSERT": {5, cmdLinsert}, "LREM": {4, cmdLrem}, "RPOPLPUSH": {3, cmdRpoplpush},
 	"LMOVE": {5, cmdLmove},
 
-	"SADD": {3, cmdSadd}, "SREM": {3, cmdSrem}, "SMOVE": {4, cmdSmove}, "SUNIONSTORE": {3, cmdSetStore(setUnion)},
+	"SADD": {3, cmdSadd}, "SREM": {3, cmdRemove(record.Set)}, "SMOVE": {4, cmdSmove}, "SUNIONSTORE": {3, cmdSetStore(setUnion)},
 	"SINTERSTORE": {3, cmdSetStore(setInter)}, "SDIFFSTORE": {3, cmdSetStore(setDiff)},
 
-	"ZADD": {4, cmdZadd}, "ZINCRBY": {4, cmdZincrby}, "ZREM": {3, cmdZrem}, "ZPOPMIN": {2, cmdZpop(false)},
+	"ZADD": {4, cmdZadd}, "ZINCRBY": {4, cmdZincrby}, "ZREM": {3, cmdRemove(record.ZSet)}, "ZPOPMIN": {2, cmdZpop(false)},
 	"ZPOPMAX": {2, cmdZpop(true)}, "ZREMRANGEBYRANK": {4, cmdZremrangebyrank},
 	"ZREMRANGEBYSCORE": {4, cmdZremrangebyscore}, "ZREMRANGEBYLEX": {4, cmdZremrangebylex},
 	"ZUNIONSTORE": {4, cmdZstore(zsetUnion)}, "ZINTERSTORE": {4, cmdZstore(zsetInter)},

@@ -44,21 +44,21 @@ func cmdZadd(s *server.Server, a [][]byte) error {
 			return err
 		}
 	}
-	m, err := s.FindOrMake(a[1], record.ZSet)
-	if err != nil || f.xx && m.Len() == 0 {
+	v, err := s.FindOrMake(a[1], record.ZSet)
+	if err != nil || f.xx && v.Len() == 0 {
 		return err
 	}
 	for i, score := range scores {
-		if err := zadd(m, &f, score, pairs[2*i+1]); err != nil {
+		if err := zadd(v, &f, score, pairs[2*i+1]); err != nil {
 			return err
 		}
 	}
-	s.DB.Store(a[1], m)
+	s.DB.Store(a[1], v)
 	return nil
 }
 
-func zadd(m *state.Value, f *zaddFlags, score float64, member []byte) error {
-	old, ok := m.Score(member)
+func zadd(v *state.Value, f *zaddFlags, score float64, member []byte) error {
+	old, ok := v.Score(member)
 	if ok && f.nx || !ok && f.xx {
 		return nil
 	}
@@ -70,7 +70,7 @@ func zadd(m *state.Value, f *zaddFlags, score float64, member []byte) error {
 	if ok && (f.gt && score <= old || f.lt && score >= old) {
 		return nil
 	}
-	m.SetScore(member, score)
+	v.SetScore(member, score)
 	return nil
 }
 
@@ -78,62 +78,45 @@ func cmdZincrby(s *server.Server, a [][]byte) error {
 	return cmdZadd(s, [][]byte{a[0], a[1], []byte("INCR"), a[2], a[3]})
 }
 
-func cmdZrem(s *server.Server, a [][]byte) error {
-	m, err := s.Find(a[1], record.ZSet)
-	if err != nil || m == nil {
-		return err
-	}
-	for _, member := range a[2:] {
-		m.Remove(member)
-	}
-	s.DB.Store(a[1], m)
-	return nil
-}
-
 func cmdZpop(back bool) func(*server.Server, [][]byte) error {
 	return func(s *server.Server, a [][]byte) error {
-		n := int64(1)
-		if len(a) > 2 {
-			var err error
-			if n, err = server.ParseInt(a[2]); err != nil || n < 0 {
-				return server.ErrRange
-			}
+		n, err := popped(a)
+		if err != nil {
+			return err
 		}
-		return removeWhere(s, a[1], back, func(i int64, _ state.Scored) (bool, bool) { return i < n, i+1 < n })
+		v, err := s.Find(a[1], record.ZSet)
+		if err != nil {
+			return err
+		}
+		return removeWhere(s, a[1], v, back, func(i int64, _ state.Scored) (bool, bool) { return i < n, i+1 < n })
 	}
 }
 
 // removeWhere removes the members of a sorted set that in reports of, going through them in order until it says
 // that there are no more.
-func removeWhere(s *server.Server, key []byte, back bool, in func(i int64, z state.Scored) (remove, more bool)) error {
-	m, err := s.Find(key, record.ZSet)
-	if err != nil || m == nil {
-		return err
+func removeWhere(s *server.Server, key []byte, v *state.Value, back bool, in func(i int64, z state.Scored) (remove, more bool)) error {
+	if v == nil {
+		return nil
 	}
 	i := int64(0)
-	m.Ranked(back, func(z state.Scored) bool {
+	v.Ranked(back, func(z state.Scored) bool {
 		remove, more := in(i, z)
 		if remove {
-			m.Remove(z.Member)
+			v.Remove(z.Member)
 		}
 		i++
 		return more
 	})
-	s.DB.Store(key, m)
+	s.DB.Store(key, v)
 	return nil
 }
 
 func cmdZremrangebyrank(s *server.Server, a [][]byte) error {
-	n, err := server.ParseInts(a[2], a[3])
+	v, from, to, err := ranks(s, a, record.ZSet)
 	if err != nil {
 		return err
 	}
-	m, err := s.Find(a[1], record.ZSet)
-	if err != nil || m == nil {
-		return err
-	}
-	from, to := server.Span(n[0], n[1], m.Len())
-	return removeWhere(s, a[1], false, func(i int64, _ state.Scored) (bool, bool) {
+	return removeWhere(s, a[1], v, false, func(i int64, _ state.Scored) (bool, bool) {
 		return i >= from && i < to, i+1 < to
 	})
 }
@@ -213,7 +196,11 @@ func cmdZremrangebyscore(s *server.Server, a [][]byte) error {
 	if err != nil {
 		return err
 	}
-	return removeWhere(s, a[1], false, func(_ int64, z state.Scored) (bool, bool) {
+	v, err := s.Find(a[1], record.ZSet)
+	if err != nil {
+		return err
+	}
+	return removeWhere(s, a[1], v, false, func(_ int64, z state.Scored) (bool, bool) {
 		return b.hasScore(z.Score), z.Score <= b.max
 	})
 }
@@ -223,24 +210,24 @@ func cmdZremrangebylex(s *server.Server, a [][]byte) error {
 	if err != nil {
 		return err
 	}
-	if err := oneScore(s, a[1]); err != nil {
+	v, err := s.Find(a[1], record.ZSet)
+	if err == nil {
+		err = oneScore(v)
+	}
+	if err != nil {
 		return err
 	}
-	return removeWhere(s, a[1], false, func(_ int64, z state.Scored) (bool, bool) {
+	return removeWhere(s, a[1], v, false, func(_ int64, z state.Scored) (bool, bool) {
 		return b.hasMember(z.Member), true
 	})
 }
 
 // oneScore returns an error when the members of a sorted set have several scores: a range of members is not defined
 // then, and what a server takes for it depends on chance.
-func oneScore(s *server.Server, key []byte) error {
-	m, err := s.Find(key, record.ZSet)
-	if err != nil || m == nil {
-		return err
-	}
+func oneScore(v *state.Value) error {
 	var ends [2]float64
 	for i, back := range []bool{false, true} {
-		m.Ranked(back, func(z state.Scored) bool {
+		v.Ranked(back, func(z state.Scored) bool {
 			ends[i] = z.Score
 			return false
 		})

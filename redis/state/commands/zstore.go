@@ -11,30 +11,30 @@ import (
 
 // operand is a source of ZUNIONSTORE and its kin: a sorted set, or a set whose members all have the score 1.
 type operand struct {
-	m      *state.Value // nil: the key is not there
+	v      *state.Value // nil: the key is not there
 	weight float64
 }
 
 // each calls f with the members and their scores.
-func each(m *state.Value, f func(member []byte, score float64) bool) {
+func each(v *state.Value, f func(member []byte, score float64) bool) {
 	switch {
-	case m == nil:
-	case m.Type == record.Set:
-		m.Members(func(v []byte) bool { return f(v, 1) })
+	case v == nil:
+	case v.Type == record.Set:
+		v.Members(func(member []byte) bool { return f(member, 1) })
 	default:
-		m.Scores(f)
+		v.Scores(f)
 	}
 }
 
 // scoreIn returns the score of a member in a source.
-func scoreIn(m *state.Value, member []byte) (float64, bool) {
+func scoreIn(v *state.Value, member []byte) (float64, bool) {
 	switch {
-	case m == nil:
+	case v == nil:
 		return 0, false
-	case m.Type == record.Set:
-		return 1, m.Has(member)
+	case v.Type == record.Set:
+		return 1, v.Has(member)
 	}
-	return m.Score(member)
+	return v.Score(member)
 }
 
 // aggregate is how scores of one member go together.
@@ -65,11 +65,11 @@ func operands(s *server.Server, a [][]byte) ([]operand, aggregate, error) {
 	}
 	in := make([]operand, n)
 	for i := range in {
-		m := s.DB.Find(a[1+i])
-		if m != nil && m.Type != record.ZSet && m.Type != record.Set {
+		v := s.DB.Find(a[1+i])
+		if v != nil && v.Type != record.ZSet && v.Type != record.Set {
 			return nil, nil, server.ErrWrongType
 		}
-		in[i] = operand{m, 1}
+		in[i] = operand{v, 1}
 	}
 	how := aggregates["SUM"]
 	for rest := a[1+n:]; len(rest) > 0; {
@@ -92,14 +92,14 @@ func operands(s *server.Server, a [][]byte) ([]operand, aggregate, error) {
 }
 
 // cmdZstore is ZUNIONSTORE, ZINTERSTORE and ZDIFFSTORE: op fills out from the sources.
-func cmdZstore(op func(s *server.Server, out *state.Value, in []operand, how aggregate)) func(*server.Server, [][]byte) error {
+func cmdZstore(op func(out *state.Value, in []operand, how aggregate)) func(*server.Server, [][]byte) error {
 	return func(s *server.Server, a [][]byte) error {
 		in, how, err := operands(s, a[2:])
 		if err != nil {
 			return err
 		}
 		out := s.DB.Make(record.ZSet)
-		op(s, out, in, how)
+		op(out, in, how)
 		s.DB.Store(a[1], out)
 		return nil
 	}
@@ -107,13 +107,13 @@ func cmdZstore(op func(s *server.Server, out *state.Value, in []operand, how agg
 
 // bySize orders sources as servers do, the smallest first: sums of floats depend on it.
 func bySize(in []operand) {
-	sort.SliceStable(in, func(i, j int) bool { return in[i].m.Len() < in[j].m.Len() })
+	sort.SliceStable(in, func(i, j int) bool { return in[i].v.Len() < in[j].v.Len() })
 }
 
-func zsetUnion(s *server.Server, out *state.Value, in []operand, how aggregate) {
+func zsetUnion(out *state.Value, in []operand, how aggregate) {
 	bySize(in)
 	for _, o := range in {
-		each(o.m, func(member []byte, score float64) bool {
+		each(o.v, func(member []byte, score float64) bool {
 			score = number(score * o.weight)
 			if old, ok := out.Score(member); ok {
 				score = how(old, score)
@@ -124,26 +124,26 @@ func zsetUnion(s *server.Server, out *state.Value, in []operand, how aggregate) 
 	}
 }
 
-func zsetInter(s *server.Server, out *state.Value, in []operand, how aggregate) {
+func zsetInter(out *state.Value, in []operand, how aggregate) {
 	bySize(in)
-	each(in[0].m, func(member []byte, score float64) bool {
+	each(in[0].v, func(member []byte, score float64) bool {
 		score = number(score * in[0].weight)
 		for _, o := range in[1:] {
-			v, ok := scoreIn(o.m, member)
+			other, ok := scoreIn(o.v, member)
 			if !ok {
 				return true
 			}
-			score = how(score, number(v*o.weight))
+			score = how(score, number(other*o.weight))
 		}
 		out.SetScore(member, score)
 		return true
 	})
 }
 
-func zsetDiff(s *server.Server, out *state.Value, in []operand, _ aggregate) {
-	each(in[0].m, func(member []byte, score float64) bool {
+func zsetDiff(out *state.Value, in []operand, _ aggregate) {
+	each(in[0].v, func(member []byte, score float64) bool {
 		for _, o := range in[1:] {
-			if _, ok := scoreIn(o.m, member); ok {
+			if _, ok := scoreIn(o.v, member); ok {
 				return true
 			}
 		}
@@ -195,23 +195,23 @@ func cmdZrangestore(s *server.Server, a [][]byte) error {
 	if err != nil {
 		return err
 	}
-	m, err := s.Find(a[2], record.ZSet)
+	v, err := s.Find(a[2], record.ZSet)
 	if err == nil && z.byLex {
-		err = oneScore(s, a[2])
+		err = oneScore(v)
 	}
 	if err != nil {
 		return err
 	}
 	out := s.DB.Make(record.ZSet)
-	if m != nil && z.offset >= 0 {
+	if v != nil && z.offset >= 0 {
 		from, to := int64(0), int64(0)
 		if !z.byScore && !z.byLex {
 			n, _ := server.ParseInts(a[3], a[4])
-			from, to = server.Span(n[0], n[1], m.Len())
+			from, to = server.Span(n[0], n[1], v.Len())
 		}
 		i, seen, taken := int64(0), int64(0), int64(0)
-		m.Ranked(z.rev, func(v state.Scored) bool {
-			ok := in(v) && (z.byScore || z.byLex || i >= from && i < to)
+		v.Ranked(z.rev, func(x state.Scored) bool {
+			ok := in(x) && (z.byScore || z.byLex || i >= from && i < to)
 			i++
 			if !ok {
 				return true
@@ -223,8 +223,8 @@ func cmdZrangestore(s *server.Server, a [][]byte) error {
 				return false
 			}
 			taken++
-			exact, _ := m.Score(v.Member)
-			out.SetScore(v.Member, exact)
+			exact, _ := v.Score(x.Member)
+			out.SetScore(x.Member, exact)
 			return true
 		})
 	}

@@ -8,6 +8,16 @@ import (
 
 var errNoGroup = server.Refuse("NOGROUP No such consumer group")
 
+// groupOf returns a group of a stream, which may be nil.
+func groupOf(v *state.Value, name []byte) (*state.Group, error) {
+	if v != nil {
+		if g := v.Group(name); g != nil {
+			return g, nil
+		}
+	}
+	return nil, errNoGroup
+}
+
 // Group is XGROUP with its subcommands.
 func Group(s *server.Server, a [][]byte) error {
 	sub := string(s.Upper(a[1]))
@@ -21,29 +31,29 @@ func Group(s *server.Server, a [][]byte) error {
 	if len(a) < run.least {
 		return server.ErrArgs
 	}
-	m, err := s.Find(a[2], record.Stream)
+	v, err := s.Find(a[2], record.Stream)
 	if err != nil {
 		return err
 	}
-	made := m == nil
+	made := v == nil
 	if made {
 		if sub != "CREATE" || len(a) < 6 || !server.Is(a[5], "MKSTREAM") {
 			return server.Refuse("ERR The XGROUP subcommand requires the key to exist.")
 		}
-		m = s.DB.Make(record.Stream)
+		v = s.DB.Make(record.Stream)
 	}
-	if err := run.do(s, m, a); err != nil {
+	if err := run.do(v, a, s.Now); err != nil {
 		return err
 	}
 	if made {
-		s.DB.Store(a[2], m)
+		s.DB.Store(a[2], v)
 	}
 	return nil
 }
 
 var groupCommands = map[string]struct {
 	least int
-	do    func(s *server.Server, m *state.Value, a [][]byte) error
+	do    func(v *state.Value, a [][]byte, now int64) error
 }{
 	"CREATE":         {5, xgroupCreate},
 	"SETID":          {5, xgroupSetid},
@@ -52,7 +62,7 @@ var groupCommands = map[string]struct {
 	"DELCONSUMER":    {5, xgroupDelConsumer},
 }
 
-func xgroupCreate(s *server.Server, m *state.Value, a [][]byte) error {
+func xgroupCreate(v *state.Value, a [][]byte, _ int64) error {
 	rest := a[5:]
 	if len(rest) > 0 && server.Is(rest[0], "MKSTREAM") {
 		rest = rest[1:]
@@ -60,81 +70,82 @@ func xgroupCreate(s *server.Server, m *state.Value, a [][]byte) error {
 	if len(rest) == 3 && server.Is(rest[2], "MKSTREAM") {
 		rest = rest[:2]
 	}
-	g, err := groupAt(m, a[4], rest)
+	g, err := groupAt(v, a[4], rest)
 	if err != nil {
 		return err
 	}
-	if m.HasGroup(a[3]) {
+	if v.HasGroup(a[3]) {
 		return server.Refuse("BUSYGROUP Consumer Group name already exists")
 	}
-	m.SetGroup(a[3], g)
+	v.SetGroup(a[3], g)
 	return nil
 }
 
 // groupAt returns a group that stands at an id, or at $, the last.
-func groupAt(m *state.Value, at []byte, rest [][]byte) (*state.Group, error) {
+func groupAt(v *state.Value, at []byte, rest [][]byte) (*state.Group, error) {
 	read, err := entriesRead(rest)
 	if err != nil {
 		return nil, err
 	}
-	id := m.Last
+	id := v.Last
 	if string(at) != "$" {
 		if id, err = parseID(at, 0); err != nil {
 			return nil, err
 		}
 	}
-	return m.NewGroup(id, read), nil
+	return v.NewGroup(id, read), nil
 }
 
-func xgroupSetid(s *server.Server, m *state.Value, a [][]byte) error {
-	g := m.Group(a[3])
-	if g == nil {
-		return errNoGroup
+func xgroupSetid(v *state.Value, a [][]byte, _ int64) error {
+	g, err := groupOf(v, a[3])
+	if err != nil {
+		return err
 	}
-	to, err := groupAt(m, a[4], a[5:])
+	to, err := groupAt(v, a[4], a[5:])
 	if err != nil {
 		return err
 	}
 	g.Last, g.Read = to.Last, to.Read
-	m.SetGroup(a[3], g)
+	v.SetGroup(a[3], g)
 	return nil
 }
 
-func xgroupDestroy(s *server.Server, m *state.Value, a [][]byte) error {
-	m.RemoveGroup(a[3])
+func xgroupDestroy(v *state.Value, a [][]byte, _ int64) error {
+	v.RemoveGroup(a[3])
 	return nil
 }
 
-func xgroupCreateConsumer(s *server.Server, m *state.Value, a [][]byte) error {
-	g := m.Group(a[3])
-	if g == nil {
-		return errNoGroup
+func xgroupCreateConsumer(v *state.Value, a [][]byte, now int64) error {
+	g, err := groupOf(v, a[3])
+	if err != nil {
+		return err
 	}
 	if _, ok := g.Consumer(a[4]); !ok {
-		g.SetConsumer(a[4], state.Consumer{SeenMS: s.Now, ActiveMS: -1})
+		g.SetConsumer(a[4], state.Consumer{SeenMS: now, ActiveMS: -1})
 	}
 	return nil
 }
 
-func xgroupDelConsumer(s *server.Server, m *state.Value, a [][]byte) error {
-	g := m.Group(a[3])
-	if g == nil {
-		return errNoGroup
+func xgroupDelConsumer(v *state.Value, a [][]byte, _ int64) error {
+	g, err := groupOf(v, a[3])
+	if err != nil {
+		return err
 	}
 	g.RemoveConsumer(a[4])
 	return nil
 }
 
+// Ack is XACK.
 func Ack(s *server.Server, a [][]byte) error {
 	list, err := ids(a[3:])
 	if err != nil {
 		return err
 	}
-	m, err := s.Find(a[1], record.Stream)
-	if err != nil || m == nil {
+	v, err := s.Find(a[1], record.Stream)
+	if err != nil || v == nil {
 		return err
 	}
-	if g := m.Group(a[2]); g != nil {
+	if g := v.Group(a[2]); g != nil {
 		for _, id := range list {
 			g.RemovePending(id)
 		}
@@ -202,17 +213,15 @@ func readClaim(s *server.Server, a [][]byte) (*claim, error) {
 	return c, nil
 }
 
+// Claim is XCLAIM.
 func Claim(s *server.Server, a [][]byte) error {
-	m, err := s.Find(a[1], record.Stream)
+	v, err := s.Find(a[1], record.Stream)
 	if err != nil {
 		return err
 	}
-	var g *state.Group
-	if m != nil {
-		g = m.Group(a[2])
-	}
-	if g == nil {
-		return errNoGroup
+	g, err := groupOf(v, a[2])
+	if err != nil {
+		return err
 	}
 	c, err := readClaim(s, a[4:])
 	if err != nil {
@@ -220,21 +229,21 @@ func Claim(s *server.Server, a [][]byte) error {
 	}
 	if c.last.After(g.Last) {
 		g.Last = c.last
-		m.SetGroup(a[2], g)
+		v.SetGroup(a[2], g)
 	}
 	if x, ok := g.Consumer(a[3]); ok {
 		g.SetConsumer(a[3], state.Consumer{SeenMS: s.Now, ActiveMS: x.ActiveMS})
 	}
 	for _, id := range c.ids {
-		claimEntry(s, m, g, id, a[3], c)
+		claimEntry(s, v, g, id, a[3], c)
 	}
 	return nil
 }
 
 // claim gives one entry to a consumer. One that is not in the stream any more is pending no more.
-func claimEntry(s *server.Server, m *state.Value, g *state.Group, id state.StreamID, name []byte, c *claim) {
+func claimEntry(s *server.Server, v *state.Value, g *state.Group, id state.StreamID, name []byte, c *claim) {
 	p, ok := g.Pending(id)
-	if !m.HasEntry(id) {
+	if !v.HasEntry(id) {
 		if ok {
 			g.RemovePending(id)
 		}

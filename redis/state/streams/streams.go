@@ -55,19 +55,20 @@ func (t *trim) read(a [][]byte, i int) (int, error) {
 }
 
 // cut removes the entries that are to go.
-func (t *trim) cut(m *state.Value) {
-	if !t.on || !t.byID && m.Len() <= t.length {
+func (t *trim) cut(v *state.Value) {
+	if !t.on || !t.byID && v.Len() <= t.length {
 		return
 	}
-	m.Entries(false, func(id state.StreamID) bool {
-		if t.byID && !t.id.After(id) || !t.byID && m.Len() <= t.length {
+	v.Entries(false, func(id state.StreamID) bool {
+		if t.byID && !t.id.After(id) || !t.byID && v.Len() <= t.length {
 			return false
 		}
-		m.RemoveEntry(id)
+		v.RemoveEntry(id)
 		return true
 	})
 }
 
+// Add is XADD.
 func Add(s *server.Server, a [][]byte) error {
 	var t trim
 	create := true
@@ -101,28 +102,29 @@ options:
 	if err != nil {
 		return err
 	}
-	m, err := s.FindOrMake(a[1], record.Stream)
+	v, err := s.FindOrMake(a[1], record.Stream)
 	if err != nil {
 		return err
 	}
-	if !create && m.Last == (state.StreamID{}) && m.Len() == 0 && s.DB.Find(a[1]) == nil {
+	if !create && v.Last == (state.StreamID{}) && v.Len() == 0 && s.DB.Find(a[1]) == nil {
 		return nil
 	}
-	if !id.After(m.Last) {
+	if !id.After(v.Last) {
 		return server.Refuse("ERR The ID specified in XADD is equal or smaller than the target stream top item")
 	}
 	var packed []byte
 	for j := i + 1; j < len(a); j += 2 {
 		packed = record.AppendPair(packed, a[j], a[j+1])
 	}
-	m.AddEntry(id, packed)
-	m.Last = id
-	m.Added++
-	t.cut(m)
-	s.DB.Store(a[1], m)
+	v.AddEntry(id, packed)
+	v.Last = id
+	v.Added++
+	t.cut(v)
+	s.DB.Store(a[1], v)
 	return nil
 }
 
+// Trim is XTRIM.
 func Trim(s *server.Server, a [][]byte) error {
 	var t trim
 	if !server.Is(a[2], "MAXLEN") && !server.Is(a[2], "MINID") {
@@ -135,12 +137,12 @@ func Trim(s *server.Server, a [][]byte) error {
 	if i < len(a) && !server.Is(a[i], "KEEPREF") {
 		return server.Unsupported("XTRIM "+string(s.Upper(a[i])), "kvferry does not know this option")
 	}
-	m, err := s.Find(a[1], record.Stream)
-	if err != nil || m == nil {
+	v, err := s.Find(a[1], record.Stream)
+	if err != nil || v == nil {
 		return err
 	}
-	t.cut(m)
-	s.DB.Store(a[1], m)
+	t.cut(v)
+	s.DB.Store(a[1], v)
 	return nil
 }
 
@@ -156,28 +158,30 @@ func ids(a [][]byte) ([]state.StreamID, error) {
 	return out, nil
 }
 
+// Delete is XDEL.
 func Delete(s *server.Server, a [][]byte) error {
 	list, err := ids(a[2:])
 	if err != nil {
 		return err
 	}
-	m, err := s.Find(a[1], record.Stream)
-	if err != nil || m == nil {
+	v, err := s.Find(a[1], record.Stream)
+	if err != nil || v == nil {
 		return err
 	}
 	for _, id := range list {
-		if !m.HasEntry(id) {
+		if !v.HasEntry(id) {
 			continue
 		}
-		m.RemoveEntry(id)
-		if id.After(m.Deleted) {
-			m.Deleted = id
+		v.RemoveEntry(id)
+		if id.After(v.Deleted) {
+			v.Deleted = id
 		}
 	}
-	s.DB.Store(a[1], m)
+	s.DB.Store(a[1], v)
 	return nil
 }
 
+// SetID is XSETID.
 func SetID(s *server.Server, a [][]byte) error {
 	id, err := parseID(a[2], 0)
 	if err != nil {
@@ -200,30 +204,30 @@ func SetID(s *server.Server, a [][]byte) error {
 			return server.ErrSyntax
 		}
 	}
-	m, err := s.Find(a[1], record.Stream)
+	v, err := s.Find(a[1], record.Stream)
 	if err != nil {
 		return err
 	}
-	if m == nil {
+	if v == nil {
 		return server.ErrNoKey
 	}
-	if m.Len() > 0 && (top(m).After(id) || added >= 0 && m.Len() > added) {
+	if v.Len() > 0 && (top(v).After(id) || added >= 0 && v.Len() > added) {
 		return server.Refuse("ERR The ID specified in XSETID is smaller than the target stream top item")
 	}
-	m.Last = id
+	v.Last = id
 	if added >= 0 {
-		m.Added = uint64(added)
+		v.Added = uint64(added)
 	}
 	if deleted != (state.StreamID{}) {
-		m.Deleted = deleted
+		v.Deleted = deleted
 	}
-	s.DB.Store(a[1], m)
+	s.DB.Store(a[1], v)
 	return nil
 }
 
 // top returns the greatest id of a stream's entries.
-func top(m *state.Value) (last state.StreamID) {
-	m.Entries(true, func(id state.StreamID) bool {
+func top(v *state.Value) (last state.StreamID) {
+	v.Entries(true, func(id state.StreamID) bool {
 		last = id
 		return false
 	})

@@ -1,0 +1,47 @@
+package commands
+
+import (
+	"kvferry/record"
+	"kvferry/redis/state"
+	"kvferry/redis/state/server"
+)
+
+// cmdRemove is SREM, HDEL and ZREM.
+func cmdRemove(t record.Type) func(*server.Server, [][]byte) error {
+	return func(s *server.Server, a [][]byte) error {
+		v, err := s.Find(a[1], t)
+		if err != nil || v == nil {
+			return err
+		}
+		for _, name := range a[2:] {
+			v.Remove(name)
+		}
+		s.DB.Store(a[1], v)
+		return nil
+	}
+}
+
+// popped returns how many elements a command pops: an argument, or one.
+func popped(a [][]byte) (int64, error) {
+	if len(a) <= 2 {
+		return 1, nil
+	}
+	n, err := server.ParseInt(a[2])
+	if err != nil || n < 0 {
+		return 0, server.ErrRange
+	}
+	return n, nil
+}
+
+// ranks returns the value of a key, nil when it is not there, and which of its elements the ranks a[2] and a[3] mean:
+// from <= i < to.
+func ranks(s *server.Server, a [][]byte, t record.Type) (v *state.Value, from, to int64, err error) {
+	n, err := server.ParseInts(a[2], a[3])
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	if v, err = s.Find(a[1], t); v != nil {
+		from, to = server.Span(n[0], n[1], v.Len())
+	}
+	return v, from, to, err
+}
