@@ -124,6 +124,28 @@ func TestDone(t *testing.T) {
 			map[string]string{"k": form("zset", "Catania=3.479447370796909e+15", "Palermo=3.479099956230698e+15"), "box": form("zset", "Catania=3.479447370796909e+15")}},
 		{"RPUSH l 3 1 2\nSET w1 9\nSET w2 8\nSET w3 7\nHSET h1 f x\nSORT l BY w* STORE k\nSORT l DESC LIMIT 1 5 GET w* GET h*->f GET # GET no STORE m\nSORT no STORE none\nSORT l BY no DESC STORE n\nDEL l w1 w2 w3 h1",
 			map[string]string{"k": form("list", "3", "2", "1"), "m": form("list", "8", "", "2", "", "9", "x", "1", ""), "n": form("list", "2", "1", "3")}},
+		{"RPUSH l a b c\nLPUSH l z\nRPUSHX l d\nRPUSHX none d\nLINSERT l BEFORE b x\nLINSERT l AFTER d y\nLINSERT l AFTER none y\nLPOP l\nRPOP l 1\nRPOPLPUSH l m\nLMOVE l l LEFT RIGHT\nLMOVE l m RIGHT LEFT\nLTRIM l 0 -1",
+			map[string]string{"l": form("list", "x", "b", "c"), "m": form("list", "a", "d")}},
+		{"RPUSH l a b a c a\nLREM l 1 a\nLREM l -1 a\nLREM l 0 none\nRPUSH all a a\nLREM all 0 a\nLSET l -1 z\nLTRIM l -2 5\nRPUSH gone a b\nLTRIM gone 5 9\nLPOP none", map[string]string{"l": form("list", "a", "z")}},
+		{"SADD a 1 2 3\nSADD b 2 3 4\nSADD c 3\nSUNIONSTORE u a b none\nSINTERSTORE i a b c\nSINTERSTORE n a none\nSDIFFSTORE d a c none\nDEL a b c",
+			map[string]string{"u": form("set", "1", "2", "3", "4"), "i": form("set", "3"), "d": form("set", "1", "2")}},
+		{"ZADD z 1 a 2 b 3 c 4 d\nZADD z NX 9 a\nZADD z XX 5 a 1 none\nZADD z GT 1 b\nZADD z LT CH 1 b\nZADD z INCR 2 c\nZINCRBY z -1 d\nZADD z 1 e\nZREM z e none\nZADD nothing XX 1 a",
+			map[string]string{"z": form("zset", "a=5", "b=1", "c=5", "d=3")}},
+		{"ZADD z 1 a 2 b 3 c 4 d 5 e 6 f\nZPOPMIN z\nZPOPMAX z 2\nZREMRANGEBYRANK z -1 -1\nZREMRANGEBYSCORE z (2 3\nZREMRANGEBYSCORE none 0 1\nZPOPMIN none\nZADD y 0 a 0 b 0 c 0 d\nZREMRANGEBYLEX y [b (d\nZREMRANGEBYLEX y + -",
+			map[string]string{"z": form("zset", "b=2"), "y": form("zset", "a=0", "d=0")}},
+		{"ZADD a 1 x 2 y inf i\nZADD b 10 y 20 z -inf i\nSADD s x y\nZUNIONSTORE u 3 a b none WEIGHTS 2 1 1\nZUNIONSTORE m 2 a b AGGREGATE MAX\nZINTERSTORE i 2 a s\nZINTERSTORE n 3 a b s AGGREGATE MIN\nZINTERSTORE no 2 a none\nZDIFFSTORE d 2 b s\nDEL a b s",
+			map[string]string{"u": form("zset", "i=0", "x=2", "y=14", "z=20"), "m": form("zset", "i=+Inf", "x=1", "y=10", "z=20"), "i": form("zset", "x=2", "y=3"), "n": form("zset", "y=1"), "d": form("zset", "i=-Inf", "z=20")}},
+		{"ZADD z 1 a 2 b 3 c 4 d\nZADD y 0 a 0 b 0 c\nZRANGESTORE r z 1 -2\nZRANGESTORE v z 0 0 REV\nZRANGESTORE s z (1 +inf BYSCORE LIMIT 1 1\nZRANGESTORE x z 3 -inf BYSCORE REV LIMIT 0 2\nZRANGESTORE l y [b + BYLEX\nZRANGESTORE n z 0 -1 BYSCORE\nZRANGESTORE none no 0 1\nDEL z y",
+			map[string]string{"r": form("zset", "b=2", "c=3"), "v": form("zset", "d=4"), "s": form("zset", "c=3"), "x": form("zset", "b=2", "c=3"), "l": form("zset", "b=0", "c=0")}},
+		{"SETNX a 1\nSETNX a 2\nAPPEND a 23\nINCR a\nDECRBY a 4\nINCRBY new 7\nAPPEND b x\nSETRANGE b 3 y\nGETSET c v\nSET e 5 PXAT 9999999999000\nDECR e\nMSET x 1 y 2",
+			map[string]string{"a": form("string", "120"), "new": form("string", "7"), "b": form("string", "x\x00\x00y"), "c": form("string", "v"), "e": redistest.Form("string", 9999999999000, []string{"4"}), "x": form("string", "1"), "y": form("string", "2")}},
+		{"SETBIT a 1 1\nSETBIT a 9 1\nSETBIT a 1 0\nSET x \x0f\nSET y \x33w\nBITOP AND and x y\nBITOP OR or x y\nBITOP XOR xor x y\nBITOP NOT not x\nDEL x y",
+			map[string]string{"a": form("string", "\x00\x40"), "and": form("string", "\x03\x00"), "or": form("string", "\x3fw"), "xor": form("string", "\x3cw"), "not": form("string", "\xf0")}},
+		{"BITFIELD a SET u8 0 65 INCRBY u8 0 1 SET u8 #1 300 GET u4 0\nBITFIELD b OVERFLOW SAT INCRBY u8 0 300 INCRBY i8 8 127 INCRBY i8 8 1 INCRBY u8 16 -1 SET i8 24 -200\nBITFIELD c OVERFLOW FAIL SET u4 0 15 INCRBY u4 0 1 SET i4 4 9 OVERFLOW WRAP INCRBY i4 4 9\nBITFIELD none GET u8 0",
+			map[string]string{"a": form("string", "B\x2c"), "b": form("string", "\xff\x7f\x00\x80"), "c": form("string", "\xf9")}},
+		{"ZADD g 3479099956230698 Palermo 3479447370796909 Catania 1e300 far\nGEOSEARCHSTORE k g FROMLONLAT 15 37 BYRADIUS 200 km COUNT 1 ASC\nGEOSEARCHSTORE d g FROMLONLAT 15 37 BYRADIUS 200 km COUNT 1 DESC\nDEL g",
+			map[string]string{"k": form("zset", "Catania=3.479447370796909e+15"), "d": form("zset", "Palermo=3.479099956230698e+15")}},
+		{"RPUSH l b a c\nSET wb 2\nSET wa 1\nSORT l BY w* ALPHA STORE k\nSADD t b a\nSORT t BY no STORE m\nZADD z 2 a 1 b\nSORT z BY no DESC STORE n\nDEL l t z wa wb", map[string]string{"k": form("list", "c", "a", "b"), "m": form("list", "a", "b"), "n": form("list", "a", "b")}},
 		{"FUNCTION FLUSH\nSADD t a b c\nSMOVE t u a\nSMOVE t u no\nSMOVE t t b\nSREM t c no\nSREM no a", map[string]string{"t": form("set", "b"), "u": form("set", "a")}},
 	} {
 		got := servertest.Contents(t, made(t, x.lines))
@@ -134,6 +156,28 @@ func TestDone(t *testing.T) {
 		for _, d := range redistest.Diff(want, got, 9) {
 			t.Errorf("%s:\n%s", x.lines, d)
 		}
+	}
+}
+
+// TestHyperLogLogs: elements are counted, sketches are merged, and a count is cached until an element changes it.
+func TestHyperLogLogs(t *testing.T) {
+	s := made(t, "PFADD a x y\nPFADD b y z\nPFADD b\nPFADD empty\nPFMERGE all a b none\nPFMERGE a\nPFADD all x\nPFCOUNT all\nPFCOUNT a b\nPFCOUNT none")
+	head := func(key string) string { return string(s.DB.Find([]byte(key)).Content()[:16]) }
+	const stale = "HYLL\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80"
+	if got := head("all"); got != "HYLL\x01\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00" {
+		t.Errorf("three elements are counted, and cached: %x", got)
+	}
+	if got := head("b"); got != stale {
+		t.Errorf("not counted: %x", got)
+	}
+	if err := Do(s, servertest.Words("PFADD all new")); err != nil || head("all")[15] != 0x80 {
+		t.Errorf("%x, %v", head("all"), err)
+	}
+	if s.DB.SetString([]byte("b"), []byte("HYLL\x00"+stale[5:]+strings.Repeat("\x00", 12288)), 9_999_999_999_000); Do(s, servertest.Words("PFMERGE b a")) != nil {
+		t.Error("sparse and dense are not merged")
+	}
+	if v := s.DB.Find([]byte("b")); v.Len() != 12304 || v.ExpireMS == 0 {
+		t.Errorf("%d bytes, expiry %d", v.Len(), v.ExpireMS)
 	}
 }
 
