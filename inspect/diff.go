@@ -79,6 +79,7 @@ type DiffResult struct {
 	PlainZero bool `json:"minus_zero_is_zero,omitempty"`
 	// Fingerprints is true if no records were compared, because the fingerprints are equal.
 	Fingerprints bool  `json:"by_fingerprint"`
+	Alike        int64 `json:"records_alike"`    // of A, in databases and types whose fingerprints are equal
 	Records      int64 `json:"records_compared"` // pairs compared element by element
 	Missing      int64 `json:"records_missing"`  // in A only
 	Extra        int64 `json:"records_extra"`    // in B only
@@ -91,6 +92,10 @@ type DiffResult struct {
 	// Pairs lists the matched databases.
 	Pairs []DBPair `json:"-"`
 }
+
+// Compared returns how many records the comparison covered, by fingerprint or one by one. It is 0 if neither side has
+// any that is selected.
+func (r *DiffResult) Compared() int64 { return r.Alike + r.Records + r.Missing + r.Extra }
 
 // ErrEnough is returned by Tell to end a comparison without an error.
 var ErrEnough = errors.New("enough differences")
@@ -237,7 +242,9 @@ func (d *differ) unequal(ctx context.Context, pairs []dbPair) ([]dbPair, error) 
 			if p.InB {
 				db = b[record.Part{DB: p.B, Type: t}]
 			}
-			if !da.Equal(db, d.res.Seconds) {
+			if da.Equal(db, d.res.Seconds) {
+				d.res.Alike += da.Records
+			} else {
 				left.both |= record.Of(t)
 			}
 		}

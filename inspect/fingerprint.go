@@ -37,6 +37,14 @@ type FingerprintFile struct {
 	Parts     []FingerprintPart `json:"parts"`
 }
 
+// Records returns the number of records of all parts.
+func (f *FingerprintFile) Records() (n int64) {
+	for _, p := range f.Parts {
+		n += p.Records
+	}
+	return n
+}
+
 // FingerprintPart is the digest of one database and type.
 type FingerprintPart struct {
 	DB   jsonl.Text `json:"db"`

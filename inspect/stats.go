@@ -57,6 +57,14 @@ func (s *Sum) add(t Sum) {
 	s.Redis += t.Redis
 }
 
+// Records returns the number of records of all types.
+func (s *Stats) Records() (n int64) {
+	for _, t := range s.Types {
+		n += t.Records
+	}
+	return n
+}
+
 // TypeStats counts the records of one type in one database.
 type TypeStats struct {
 	DB   string

@@ -110,6 +110,7 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) (err 
 		tellUnmatched(cmd.ErrOrStderr(), res.Pairs)
 		return &ExitError{Code: ExitFindings}
 	}
+	da.tellNone(cmd.ErrOrStderr(), res.Compared())
 	return notes.missing()
 }
 

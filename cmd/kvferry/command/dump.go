@@ -158,8 +158,8 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) (err er
 	})
 	show.end(err)
 	notes.sum()
-	if err == nil && n == 0 && !d.Scan.Selection.Everything() {
-		fmt.Fprintln(cmd.ErrOrStderr(), "kvferry: no record passes the filter")
+	if err == nil {
+		d.tellNone(cmd.ErrOrStderr(), n)
 	}
 	if errors.Is(err, resp.ErrSameName) {
 		err = &ExitError{Code: ExitLossy, Err: fmt.Errorf("%w; see --on-conflict", err)}

@@ -96,3 +96,27 @@ func convertsAsDumped(t *testing.T, src, to string, args, more []string) bool {
 	}
 	return true
 }
+
+// TestNothingPasses: every command says that its filters leave nothing, with the same words, and nothing of the kind
+// where they leave something or there are none.
+func TestNothingPasses(t *testing.T) {
+	t.Parallel()
+	const note = "kvferry: no record passes the filter\n"
+	src := golden(t, "nemo-basic")
+	sum := filepath.Join(t.TempDir(), "sum")
+	for _, c := range []struct {
+		filter string
+		none   bool
+	}{{"", false}, {"--match s1:bigh", false}, {"--match S1:*", true}, {"--regex ^x", true}, {"--type stream", true}, {"--type set --min-elements 99999", true},
+		{"--ttl-from 9000d", true}, {"--db 0", false}} {
+		filter := strings.Fields(c.filter)
+		for _, args := range [][]string{{"verify", src}, {"verify", "--format", "json", src}, {"verify", src, "--against", src}, {"diff", src, src},
+			{"diff", "--direct", src, src}, {"fingerprint", "-o", sum, src}, {"fingerprint", "--check", sum, src}, {"inspect", src}, {"dump", src}} {
+			args = slices.Concat(args, filter)
+			r := kvferry(t, args...)
+			if want := map[bool]string{true: note}[c.none]; r.code != ExitOK || r.stderr != want {
+				t.Errorf("%s: exit %d, %q, want %q", args, r.code, r.stderr, want)
+			}
+		}
+	}
+}

@@ -87,6 +87,7 @@ func (a *App) runFingerprint(cmd *cobra.Command, f *fingerprintFlags, location s
 	if err := toOutput(cmd, f.output, func(w io.Writer) error { return print(w, got) }); err != nil {
 		return err
 	}
+	d.tellNone(cmd.ErrOrStderr(), got.Records())
 	return notes.missing()
 }
 
@@ -144,6 +145,7 @@ func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s %s%s\n", location, verdict, f.check, both)
 	if len(diffs) == 0 {
+		d.tellNone(cmd.ErrOrStderr(), got.Records())
 		return notes.missing()
 	}
 	tellUnmatched(cmd.ErrOrStderr(), pairs)

@@ -105,5 +105,6 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (
 	if err := toOutput(cmd, f.output, func(w io.Writer) error { return print(w, stats) }); err != nil {
 		return err
 	}
+	d.tellNone(cmd.ErrOrStderr(), stats.Records())
 	return notes.missing()
 }

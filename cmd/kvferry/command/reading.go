@@ -223,6 +223,13 @@ func (d *Dataset) resorted(ctx context.Context, do func() error) error {
 	return do()
 }
 
+// tellNone says on standard error that the filters leave no record: one of them may be mistyped.
+func (d *Dataset) tellNone(w io.Writer, records int64) {
+	if records == 0 && !d.Scan.Selection.Everything() {
+		fmt.Fprintln(w, "kvferry: no record passes the filter")
+	}
+}
+
 // hasRows refuses formats that have no rows on disk, for commands that show these.
 func (d *Dataset) hasRows() error {
 	if d.Found.Format.Limits().Place == format.InFiles {

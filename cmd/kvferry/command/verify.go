@@ -129,6 +129,7 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 	if err := toOutput(cmd, f.output, func(w io.Writer) error { return f.report(w, res) }); err != nil {
 		return err
 	}
+	d.tellNone(cmd.ErrOrStderr(), v.Records)
 	if res.Failed() {
 		return &ExitError{Code: ExitFindings}
 	}
