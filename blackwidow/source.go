@@ -96,7 +96,7 @@ func (s *source) openDB(ctx context.Context, dir string, o *format.OpenOptions) 
 
 // openHome opens the five stores in a directory; it returns false when there are none.
 func (s *source) openHome(ctx context.Context, db *versioned.Database, dir string, o *format.OpenOptions) (bool, error) {
-	var missing []string
+	var missing []dataset.Lack
 	h := home{db.Name, dir, true}
 	for i := range families {
 		if dataset.Passed(s.Dir, path.Join(dir, families[i].dir), db.Name, families[i].typ, o) {
@@ -111,7 +111,7 @@ func (s *source) openHome(ctx context.Context, db *versioned.Database, dir strin
 			continue
 		}
 		if st == nil {
-			missing = append(missing, path.Join(dir, families[i].dir))
+			missing = append(missing, dataset.Lack{Dir: path.Join(dir, families[i].dir), Type: families[i].typ})
 			continue
 		}
 		db.Stores = append(db.Stores, st)
@@ -121,7 +121,7 @@ func (s *source) openHome(ctx context.Context, db *versioned.Database, dir strin
 	}
 	db.Dirs = append(db.Dirs, dir)
 	s.homes = append(s.homes, h)
-	dataset.ReportMissing(o, db.Name, missing)
+	dataset.ReportMissing(s.Dir, db.Name, missing, o)
 	return true, nil
 }
 
@@ -130,7 +130,8 @@ func (s *source) openHome(ctx context.Context, db *versioned.Database, dir strin
 func (s *source) checkStreams(o *format.OpenOptions) error {
 	others := slices.ContainsFunc(s.homes, func(h home) bool { return h.streams })
 	for _, h := range s.homes {
-		if h.streams {
+		rel := path.Join(h.dir, families[len(families)-1].dir)
+		if h.streams || dataset.Unwanted(s.Dir, rel, h.db, record.Of(record.Stream), o) {
 			continue
 		}
 		why := "other databases have it"
@@ -145,7 +146,7 @@ func (s *source) checkStreams(o *format.OpenOptions) error {
 			why = "Pika 3.5.3 and later always have it, and RocksDB " + version + " of those opened the database"
 		}
 		dataset.Report(o, record.Finding{Kind: dataset.FindMissingStore, Severity: record.Error, DB: h.db, Type: record.Stream,
-			Detail: path.Join(h.dir, families[len(families)-1].dir) + " not found; " + why + ", so data may have been left behind"})
+			Detail: rel + " not found; " + why + ", so data may have been left behind"})
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOpt
 		s.DBs = s.DBs[:len(s.DBs)-1]
 		return false, nil
 	}
-	return true, db.settle(dir, o)
+	return true, db.settle(s.Dir, dir, o)
 }
 
 // opened is a database whose instances were opened.
@@ -108,11 +108,12 @@ func (db *opened) open(ctx context.Context, root, dir string, i int, o *format.O
 }
 
 // settle finds out how keys are spread and reports what is missing.
-func (db *opened) settle(dir string, o *format.OpenOptions) error {
+func (db *opened) settle(root, dir string, o *format.OpenOptions) error {
 	var missing []string
 	for i := range db.n {
-		if db.instances[i] == nil && !db.passed[i] {
-			missing = append(missing, path.Join(dir, strconv.Itoa(i)))
+		rel := path.Join(dir, strconv.Itoa(i))
+		if db.instances[i] == nil && !db.passed[i] && !dataset.Unwanted(root, rel, db.Name, allTypes, o) {
+			missing = append(missing, rel)
 		}
 	}
 	if len(missing) > 0 {

@@ -143,8 +143,8 @@ type OpenOptions struct {
 	WALDir string
 	// Stdin is the input of the location -.
 	Stdin io.Reader
-	// Pass reports whether to skip the store in directory dir; a skipped store is not part of the source. nil skips
-	// none.
+	// Pass reports whether to skip the store in directory dir; a skipped store is not part of the source, and not missed
+	// if it is not there. nil skips none.
 	Pass func(db string, t record.TypeSet, dir string) bool
 	// MaxBitmap is the length in bytes up to which a bitmap stored in pieces is read as a string; 0 means the
 	// default of the format.

@@ -51,7 +51,7 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) error {
 func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOptions) (bool, error) {
 	db := &versioned.Database{Name: name, Dirs: []string{dir}}
 	s.DBs = append(s.DBs, db)
-	var missing []string
+	var missing []dataset.Lack
 	for i := range families {
 		if dataset.Passed(s.Dir, filepath.Join(dir, families[i].dir), name, families[i].typ, o) {
 			continue
@@ -61,7 +61,7 @@ func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOpt
 			return false, err
 		}
 		if st == nil {
-			missing = append(missing, filepath.Join(dir, families[i].dir))
+			missing = append(missing, dataset.Lack{Dir: filepath.Join(dir, families[i].dir), Type: families[i].typ})
 			continue
 		}
 		db.Stores = append(db.Stores, st)
@@ -70,7 +70,7 @@ func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOpt
 		s.DBs = s.DBs[:len(s.DBs)-1]
 		return false, nil
 	}
-	dataset.ReportMissing(o, name, missing)
+	dataset.ReportMissing(s.Dir, name, missing, o)
 	return true, nil
 }
 

@@ -39,12 +39,13 @@ func Passed(root, rel, db string, t record.Type, o *format.OpenOptions) bool {
 
 // PassedAll is Passed of a store of several types.
 func PassedAll(root, rel, db string, t record.TypeSet, o *format.OpenOptions) bool {
-	if o.Pass == nil {
-		return false
-	}
-	dir := filepath.Join(root, rel)
-	entries, err := disk.ReadDir(dir)
-	return err == nil && len(entries) > 0 && o.Pass(db, t, dir)
+	return !isEmpty(filepath.Join(root, rel)) && Unwanted(root, rel, db, t, o)
+}
+
+// Unwanted reports whether the store of some types, in a directory of a dataset, is to be skipped if it is there: nothing of
+// it is missed if it is not.
+func Unwanted(root, rel, db string, t record.TypeSet, o *format.OpenOptions) bool {
+	return o.Pass != nil && o.Pass(db, t, filepath.Join(root, rel))
 }
 
 // isAbsent reports whether the error of opening a directory means that it is not there or empty; one that
@@ -53,6 +54,11 @@ func isAbsent(dir string, err error) bool {
 	if !errors.Is(err, store.ErrNotStore) && !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
+	return isEmpty(dir)
+}
+
+// isEmpty reports whether a directory is not there or has nothing in it.
+func isEmpty(dir string) bool {
 	entries, err := disk.ReadDir(dir)
 	return len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist))
 }
@@ -60,12 +66,25 @@ func isAbsent(dir string, err error) bool {
 // FindMissingStore is the kind of finding of a store that is not there.
 const FindMissingStore = "missing-store"
 
-// ReportMissing reports those stores of a database that are not there.
-func ReportMissing(o *format.OpenOptions, db string, missing []string) {
-	if len(missing) > 0 {
-		Report(o, record.Finding{Kind: FindMissingStore, Severity: record.Error, DB: db, Detail: strings.Join(missing, ", ") +
+// ReportMissing reports those stores of a database that are not there, of which missing are the directories and types, unless
+// they would be skipped.
+func ReportMissing(root, db string, missing []Lack, o *format.OpenOptions) {
+	var dirs []string
+	for _, m := range missing {
+		if !Unwanted(root, m.Dir, db, record.Of(m.Type), o) {
+			dirs = append(dirs, m.Dir)
+		}
+	}
+	if len(dirs) > 0 {
+		Report(o, record.Finding{Kind: FindMissingStore, Severity: record.Error, DB: db, Detail: strings.Join(dirs, ", ") +
 			" not found; the engine always has all five, so data may have been left behind"})
 	}
+}
+
+// Lack is a store that is not there: its directory in the dataset, and the type of its records.
+type Lack struct {
+	Dir  string
+	Type record.Type
 }
 
 // Report hands on a finding about the dataset itself.

@@ -114,13 +114,22 @@ func TestOpenStore(t *testing.T) {
 func TestReportMissing(t *testing.T) {
 	var found []record.Finding
 	o := &format.OpenOptions{}
-	ReportMissing(o, "3", []string{"a"})
+	two := []Lack{{"db3/a", record.Set}, {"db3/b", record.Hash}}
+	ReportMissing("/root", "3", two, o)
 	o.Options.Report = func(f record.Finding) { found = append(found, f) }
-	ReportMissing(o, "3", nil)
-	ReportMissing(o, "3", []string{"db3/a", "db3/b"})
+	ReportMissing("/root", "3", nil, o)
+	ReportMissing("/root", "3", two, o)
 	if len(found) != 1 || found[0].Kind != FindMissingStore || found[0].DB != "3" || found[0].Place.Level != -1 ||
 		!strings.HasPrefix(found[0].Detail, "db3/a, db3/b not found") {
 		t.Errorf("found %+v", found)
+	}
+	o.Pass = func(db string, types record.TypeSet, dir string) bool {
+		return db == "3" && types == record.Of(record.Set) && dir == filepath.FromSlash("/root/db3/a")
+	}
+	ReportMissing("/root", "3", two[:1], o)
+	ReportMissing("/root", "3", two, o)
+	if len(found) != 2 || !strings.HasPrefix(found[1].Detail, "db3/b not found") {
+		t.Errorf("without what nobody asks for: %+v", found)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kvferry/format"
+	"kvferry/internal/disk"
 	"kvferry/internal/memstore"
 	"kvferry/record"
 	"kvferry/store"
@@ -164,7 +165,7 @@ func TestStringsAtOnce(t *testing.T) {
 	}
 }
 
-// TestPassed: a store is passed over when it is there, has files, and is one to pass.
+// TestPassed: a store is passed over when it is there, has files or cannot be looked into, and is one to pass.
 func TestPassed(t *testing.T) {
 	root := t.TempDir()
 	for _, dir := range []string{"full/x", "empty"} {
@@ -172,13 +173,19 @@ func TestPassed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	defer disk.Inject(func(_, path string) error {
+		if filepath.Base(path) == "shut" {
+			return os.ErrPermission
+		}
+		return nil
+	})()
 	yes := &format.OpenOptions{Pass: func(string, record.TypeSet, string) bool { return true }}
 	no := &format.OpenOptions{Pass: func(string, record.TypeSet, string) bool { return false }}
 	for _, c := range []struct {
 		dir  string
 		o    *format.OpenOptions
 		want bool
-	}{{"full", yes, true}, {"full", no, false}, {"full", &format.OpenOptions{}, false}, {"empty", yes, false}, {"nowhere", yes, false}} {
+	}{{"full", yes, true}, {"full", no, false}, {"full", &format.OpenOptions{}, false}, {"empty", yes, false}, {"nowhere", yes, false}, {"shut", yes, true}, {"shut", no, false}} {
 		if got := Passed(root, c.dir, "0", record.Set, c.o); got != c.want {
 			t.Errorf("%s: %t", c.dir, got)
 		}

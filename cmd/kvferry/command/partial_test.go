@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/fixtures"
 	"kvferry/internal/disk"
 )
 
@@ -31,6 +32,47 @@ func TestPartOfADataset(t *testing.T) {
 	r := kvferry(t, "diff", "--max", "1", whole, part)
 	if !strings.Contains(r.stderr, part+": error missing-store") || strings.Contains(r.stderr, "see kvferry verify "+whole) {
 		t.Errorf("diff: %s", r.stderr)
+	}
+}
+
+// TestMissingStoreNobodyAsksFor: a store that is missing, or has a file in its place, concerns only those who ask for its
+// types and its database.
+func TestMissingStoreNobodyAsksFor(t *testing.T) {
+	for _, c := range []struct{ golden, in, store, asked string }{{"nemo-basic", "", "list", "list"}, {"bw-basic", "", "lists", "list"},
+		{"pika35-edge", "db0", "streams", "stream"}} {
+		dir := t.TempDir()
+		for _, db := range []string{"db0", "db1"} {
+			if err := os.Rename(filepath.Join(fixtures.Unpack(t, c.golden), c.in), filepath.Join(dir, db)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sum := filepath.Join(t.TempDir(), "sum")
+		ok(t, "fingerprint", "--type", "string", "-o", sum, dir)
+		lost := filepath.Join(dir, "db1", c.store)
+		part := func() {
+			for _, filter := range [][]string{{"--type", "string"}, {"--db", "0"}} {
+				target := "pika3.5:" + filepath.Join(t.TempDir(), "new")
+				for _, args := range [][]string{{"verify", dir}, {"inspect", dir}, {"dump", dir}, {"fingerprint", dir}, {"diff", dir, dir}, {"convert", dir, target}} {
+					if r := kvferry(t, append(args, filter...)...); r.code != ExitOK {
+						t.Errorf("%s %s: exit %d: %s", args, filter, r.code, r.stderr)
+					}
+				}
+			}
+			ok(t, "fingerprint", "--check", sum, dir)
+		}
+		if err := os.RemoveAll(lost); err != nil {
+			t.Fatal(err)
+		}
+		part()
+		for _, args := range [][]string{{"verify", dir}, {"verify", "--type", c.asked, dir}, {"inspect", "--db", "1", dir}} {
+			if r := kvferry(t, args...); r.code != ExitFindings || !strings.Contains(r.stdout+r.stderr, c.store+" not found") {
+				t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
+			}
+		}
+		if err := os.WriteFile(lost, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		part()
 	}
 }
 
