@@ -141,6 +141,9 @@ func printVerdict(w io.Writer, found candidate) {
 
 // unknownFormat says what was found instead of a dataset, and how to go on when it may be one that is damaged.
 func (c *Catalog) unknownFormat(ev *format.Evidence) error {
+	if ev.Head != nil {
+		return c.unknownFile(ev)
+	}
 	if len(ev.Stores) == 0 {
 		return notADatabase(ev.Dir)
 	}
@@ -171,6 +174,29 @@ func (c *Catalog) unknownFormat(ev *format.Evidence) error {
 		text += fmt.Sprintf("; kvferry verify lists what is wrong when the format is named: %s", words.Or(names))
 	}
 	return errors.New(text)
+}
+
+// unknownFile says of a file that it is no dataset, and what is one.
+func (c *Catalog) unknownFile(ev *format.Evidence) error {
+	if len(ev.Head) == 0 {
+		return fmt.Errorf("%s: the file is empty", ev.Dir)
+	}
+	if err := c.partOfStore(ev.Dir); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s: neither an RDB file nor an append-only file; other formats have their data in directories; "+
+		"if the file is damaged at its beginning, name its format: rdb:%s or aof:%s", ev.Dir, ev.Dir, ev.Dir)
+}
+
+// partOfStore says of a file that it belongs to a store, and what to name instead. It is nil if it does not.
+func (c *Catalog) partOfStore(path string) error {
+	dir := filepath.Dir(path)
+	for _, d := range c.Drivers {
+		if _, err := d.Peek(dir); !errors.Is(err, store.ErrNotStore) && !disk.IsAccess(err) {
+			return fmt.Errorf("%s: a file of a database (%s): name the directory of the dataset, which is %s or one above it", path, d.Name, dir)
+		}
+	}
+	return nil
 }
 
 // otherDir says which directory may have been meant: what was found is one of the stores that make up a dataset, or

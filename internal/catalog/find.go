@@ -57,7 +57,7 @@ func (c *Catalog) Source(given string) (*Place, error) {
 	if named != nil && named.Limits().NoSource != "" {
 		return nil, format.Usagef("%s: %s", visible.Text(loc.Path), named.Limits().NoSource)
 	}
-	return &Place{loc, given, named}, checkPlace(named, loc.Path)
+	return &Place{loc, given, named}, c.checkPlace(named, loc.Path)
 }
 
 // Find looks at a place and detects the format of what lies there, unless the location names it. What speaks for which
@@ -126,23 +126,32 @@ func (c *Catalog) storeOf(loc *Location, ev *format.Evidence) (*Driver, error) {
 }
 
 // checkPlace says in plain words why a source cannot be one: f is its format, nil when it is to be detected.
-func checkPlace(f format.Format, path string) error {
-	if f != nil && f.Limits().Place == format.InDirectory {
-		return CheckDirectory(path)
-	}
-	if path == standardInput || f != nil && f.Limits().Place == format.OnServer {
+func (c *Catalog) checkPlace(f format.Format, path string) error {
+	inDirectory := f != nil && f.Limits().Place == format.InDirectory
+	switch {
+	case f != nil && f.Limits().Place == format.OnServer:
+		return nil
+	case path == standardInput:
+		if f == nil || f.Limits().Place != format.InFile {
+			return format.Usagef("-: standard input is read as an RDB file only, rdb:-; write ./- for a file of that name")
+		}
 		return nil
 	}
 	st, err := disk.Stat(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && f == nil:
+	case errors.Is(err, fs.ErrNotExist) && inDirectory:
 		return fmt.Errorf("%s: no such directory", path)
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s: no such file or directory", path)
 	case err != nil:
 		return err
-	case !st.IsDir() && !st.Mode().IsRegular():
-		return fmt.Errorf("%s: not a directory", path)
+	case inDirectory && st.Mode().IsRegular():
+		if err := c.partOfStore(path); err != nil {
+			return err
+		}
+		return fmt.Errorf("%s: a file; %s has its data in a directory, and the formats of single files are rdb: and aof:", path, f.Name())
+	case !st.IsDir() && (inDirectory || !st.Mode().IsRegular()):
+		return fmt.Errorf("%s: neither a directory nor a regular file", path)
 	}
 	return nil
 }
@@ -163,7 +172,7 @@ func (c *Catalog) evidence(path string) (*format.Evidence, error) {
 	return &format.Evidence{Dir: path, Head: head}, err
 }
 
-// CheckDirectory says in plain words why a source cannot be one.
+// CheckDirectory says in plain words why a path is no directory.
 func CheckDirectory(path string) error {
 	st, err := disk.Stat(path)
 	switch {

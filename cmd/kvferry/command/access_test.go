@@ -85,3 +85,24 @@ func TestFewHandles(t *testing.T) {
 		t.Errorf("%v, want %q:\n%s", err, want, out)
 	}
 }
+
+// TestNoAccessToFile: a file that may not be read is just that, whether its format is named or to be detected.
+func TestNoAccessToFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "dump.rdb")
+	ok(t, "convert", "--type", "set", golden(t, "nemo-basic"), "rdb:"+file)
+	defer disk.Inject(func(op, at string) error {
+		if op == "open" && at == file {
+			return syscall.EACCES
+		}
+		return nil
+	})()
+	for _, src := range []string{file, "rdb:" + file, "aof:" + file} {
+		for _, args := range [][]string{{"verify", src}, {"dump", src}, {"convert", src, "nemo:" + file + ".new"}} {
+			r := kvferry(t, args...)
+			if text := r.stdout + r.stderr; r.code != ExitFailed || strings.Count(text, "dump.rdb: permission denied; kvferry runs as user") != 1 ||
+				strings.Contains(text, "directory") {
+				t.Errorf("%s: exit %d\n%.300s", args, r.code, text)
+			}
+		}
+	}
+}
