@@ -101,6 +101,14 @@ func (s *Stores) relative(path string) string {
 	return filepath.ToSlash(rel)
 }
 
+// file names a file relative to the dataset. A dataset that is one file has its path.
+func (s *Stores) file(path string) string {
+	if filepath.Clean(path) == filepath.Clean(s.Root) {
+		return filepath.ToSlash(path)
+	}
+	return s.relative(path)
+}
+
 // place names a file relative to the dataset: some stores name them as they were opened, others relative
 // to their own directory.
 func (s *Stores) place(dir, file string) string {
@@ -255,9 +263,9 @@ func (s *standIns) finding(dir string, err error) record.Finding {
 	case errors.Is(err, store.ErrNotStore):
 		f.Kind, f.Place.File = record.FindMissingFile, placed(f.Place.File, "CURRENT")
 	case errors.As(err, &missing):
-		f.Kind, f.Place.File, f.Detail = record.FindMissingFile, s.stores.relative(missing.File), missing.Why()
+		f.Kind, f.Place.File, f.Detail = record.FindMissingFile, s.stores.file(missing.File), missing.Why()
 	case errors.As(err, &c) && c.File != "":
-		f.Kind, f.Place = record.FindDamagedFile, c.Place(s.stores.relative(c.File))
+		f.Kind, f.Place = record.FindDamagedFile, c.Place(s.stores.file(c.File))
 		f.Detail = c.Reason()
 	}
 	return f

@@ -150,7 +150,7 @@ func (v *verifier) open(ctx context.Context) (format.Source, error) {
 // corrupt reports damage in a file as a finding.
 func (v *verifier) corrupt(c *record.CorruptError) record.Finding {
 	return record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: c.Keyspace,
-		Place:  c.Place(v.stores.relative(c.File)),
+		Place:  c.Place(v.stores.file(c.File)),
 		Detail: c.Reason()}
 }
 
@@ -216,7 +216,7 @@ func (v *verifier) records(ctx context.Context, scan *Scan, parts []Part, resort
 		return func() {
 			var order *store.OrderError
 			if errors.As(err, &order) {
-				v.damage = append(v.damage, orderFinding(order, v.stores.relative(order.File), -1))
+				v.damage = append(v.damage, orderFinding(order, v.stores.file(order.File), -1))
 				if !resort {
 					again = append(again, p)
 					return
