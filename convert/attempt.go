@@ -465,7 +465,7 @@ func (a *attempt) judge(t *totals, losses []LossKind) error {
 		return fmt.Errorf("the rows read do not add up: %w", err)
 	}
 	if len(t.fingerprint.Parts()) == 0 && !a.o.Selection.Everything() {
-		return fmt.Errorf("nothing to convert: no record of %s passes the filter", a.o.Source.Path)
+		return &nothingError{fmt.Sprintf("no record of %s passes the filter", a.o.Source.Path)}
 	}
 	return nil
 }

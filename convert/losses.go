@@ -101,18 +101,23 @@ type LossError struct {
 
 // Error lists the kinds that were not allowed.
 func (e *LossError) Error() string {
-	var parts, kinds []string
-	for _, l := range e.Losses {
-		if l.Note {
-			continue
-		}
-		kinds = append(kinds, l.Kind)
-		if !l.Allowed {
-			parts = append(parts, fmt.Sprintf("%d × %s", l.Count, l.Kind))
-		}
+	var parts []string
+	for _, l := range e.Refused() {
+		parts = append(parts, fmt.Sprintf("%d × %s", l.Count, l.Kind))
 	}
 	return fmt.Sprintf("refused: %s cannot hold everything: %s; accept it with --allow-loss %s",
-		e.Target, strings.Join(parts, ", "), strings.Join(kinds, ","))
+		e.Target, strings.Join(parts, ", "), strings.Join(e.Kinds(), ","))
+}
+
+// Kinds returns the kinds of all losses, which all have to be allowed.
+func (e *LossError) Kinds() []string {
+	var out []string
+	for _, l := range e.Losses {
+		if !l.Note {
+			out = append(out, l.Kind)
+		}
+	}
+	return out
 }
 
 // Refused returns the losses that are not allowed.

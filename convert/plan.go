@@ -95,7 +95,7 @@ func holders(groups []record.TypeSet, types record.TypeSet) (out record.TypeSet)
 	return out
 }
 
-// nothingError is the reason why a plan is empty.
+// nothingError is the reason why a plan is empty, or what it has came to nothing.
 type nothingError struct{ why string }
 
 func (e *nothingError) Error() string { return "nothing to convert: " + e.why }

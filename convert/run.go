@@ -112,7 +112,7 @@ func emptied(target string, entries []fs.DirEntry) *Report {
 }
 
 // resumable reports whether the work of a failed run is kept for another process: that of a cancelled run, or of one
-// whose disk is full.
+// whose disk is full; with Resume that of every run which another one can bring to an end.
 func (r *run) resumable(cause error) bool {
 	var proof *ProofError
 	var count *CountError
@@ -120,7 +120,8 @@ func (r *run) resumable(cause error) bool {
 	if errors.As(cause, &space) && !r.resumed {
 		return false
 	}
-	if errors.As(cause, &proof) || errors.As(cause, &count) {
+	var nothing *nothingError
+	if errors.As(cause, &proof) || errors.As(cause, &count) || errors.As(cause, &nothing) {
 		return false
 	}
 	if r.o.Resume {

@@ -124,18 +124,42 @@ func cancelledText(err error, args []string) string {
 func goOn(args []string) string {
 	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--discard" })
 	if !slices.Contains(args, "--resume") {
-		args = slices.Insert(args, slices.Index(args, "convert")+1, "--resume")
+		args = afterName(args, "--resume")
 	}
 	return "; continue with\n  " + commandLine(args)
+}
+
+// afterName puts flags of convert behind its name.
+func afterName(args []string, flags ...string) []string {
+	return slices.Insert(args, slices.Index(args, "convert")+1, flags...)
+}
+
+// allowing gives convert the flag that allows all losses of an error, in place of those that allowed some.
+func allowing(args []string, loss *convert.LossError) []string {
+	const name = "--allow-loss"
+	var out []string
+	for i := 0; i < len(args); i++ {
+		switch {
+		case args[i] == name:
+			i++ // its value
+		case !strings.HasPrefix(args[i], name+"="):
+			out = append(out, args[i])
+		}
+	}
+	return afterName(out, name, strings.Join(loss.Kinds(), ","))
 }
 
 // keptText says how to go on where the work of a conversion that failed is kept.
 func keptText(err error, args []string) string {
 	var unfinished *convert.UnfinishedError
-	if errors.As(err, &unfinished) && unfinished.CanGoOn() {
-		return goOn(args)
+	if !errors.As(err, &unfinished) || !unfinished.CanGoOn() {
+		return ""
 	}
-	return ""
+	var loss *convert.LossError
+	if errors.As(err, &loss) {
+		args = allowing(args, loss)
+	}
+	return goOn(args)
 }
 
 // Root returns the command tree.

@@ -322,5 +322,5 @@ func explainConvert(stderr io.Writer, src string, err error, list bool) error {
 				"%s lists everything that is wrong with it\n", verifyLine(src))
 		}
 	}
-	return &ExitError{Code: ExitLossy, Err: loss}
+	return &ExitError{Code: ExitLossy, Err: err} // with what is left of the work
 }
