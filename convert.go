@@ -42,7 +42,7 @@ type Progress struct {
 	// Phase is the name of the current step: step Step of Steps, counted from 1.
 	Phase       string
 	Step, Steps int
-	// Percent covers all steps, from 0 to 100. Remaining is negative until it can be estimated.
+	// Percent covers all steps, from 0 to 100. It is negative until there is one, as Remaining is.
 	Percent            float64
 	Records, Elements  int64
 	Elapsed, Remaining time.Duration

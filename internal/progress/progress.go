@@ -18,7 +18,7 @@ type State struct {
 	// Done and Total are bytes of the dataset that the step reads. Total is 0 when the step has no size, or it is not known.
 	Done  int64 `json:"done"`
 	Total int64 `json:"total"`
-	// Percent is of all steps together, from 0 to 100.
+	// Percent is of all steps together, from 0 to 100; -1 while a step has no size and none is done.
 	Percent   float64 `json:"percent"`
 	Tasks     int     `json:"tasks"`
 	TasksDone int     `json:"tasks_done"`
@@ -195,7 +195,10 @@ func (s *stepState) estimate(out *State, seconds float64) {
 			weight = st.Weight
 		}
 	}
-	if all > 0 {
+	switch {
+	case s.total == 0 && before == 0:
+		out.Percent = -1
+	case all > 0:
 		out.Percent = 100 * (before + weight*fraction) / all
 	}
 	if out.Rate > 0 && weight > 0 && s.total > 0 {

@@ -21,7 +21,7 @@ var steps = []Step{{"plan", 0}, {"run", 1}, {"prove", 0.5}}
 func TestEstimate(t *testing.T) {
 	c := &clock{at: time.Unix(1000, 0)}
 	m := newMeter(steps, func(State) {}, c.now)
-	if s := m.State(); s.Phase != "plan" || s.Step != 1 || s.Steps != 3 || s.Remaining != -1 || s.Percent != 0 {
+	if s := m.State(); s.Phase != "plan" || s.Step != 1 || s.Steps != 3 || s.Remaining != -1 || s.Percent != -1 {
 		t.Errorf("at the start: %+v", s)
 	}
 	c.wait(2 * time.Second)
@@ -47,6 +47,11 @@ func TestEstimate(t *testing.T) {
 	if s := m.State(); s.Done != 1000 || s.TasksDone != 1 {
 		t.Errorf("a finished task is done: %+v", s)
 	}
+	m.Begin("prove", 0, 0, 0)
+	if s := m.State(); math.Abs(s.Percent-100/1.5) > 1e-9 {
+		t.Errorf("what earlier steps did is known: %+v", s)
+	}
+	m.Begin("run", 1000, 0, 4)
 	m.Begin("unknown", 0, 0, 0)
 	if s := m.State(); s.Phase != "run" {
 		t.Errorf("a step of no plan changed the step: %+v", s)
@@ -60,7 +65,7 @@ func TestCopied(t *testing.T) {
 	m.Begin("run", 0, 0, 0)
 	c.wait(2 * time.Second)
 	m.Copied(500, 0, 7)
-	if s := m.State(); s.Done != 500 || s.Total != 0 || s.Records != 7 || s.Rate != 250 || s.Percent != 0 || s.Remaining != -1 {
+	if s := m.State(); s.Done != 500 || s.Total != 0 || s.Records != 7 || s.Rate != 250 || s.Percent != -1 || s.Remaining != -1 {
 		t.Errorf("%+v", s)
 	}
 	m.Copied(500, 1000, 8)

@@ -46,6 +46,7 @@ type progressView struct {
 	mu      sync.Mutex
 	mode    string
 	bar     *progressbar.ProgressBar
+	sized   bool // what the bar shows has a size
 	phase   string
 	printed time.Time // when the last line was
 	last    progress.State
@@ -185,23 +186,36 @@ func (v *progressView) write(text string) {
 
 // draw shows the bar of the current step.
 func (v *progressView) draw(s progress.State) {
-	if v.bar == nil || v.phase != s.Phase {
+	if sized := s.Total > 0; v.bar == nil || v.phase != s.Phase || v.sized != sized {
 		v.clear()
-		v.phase = s.Phase
-		v.bar = progressbar.NewOptions64(max(s.Total, 1),
-			progressbar.OptionSetWriter(v.w),
-			progressbar.OptionShowBytes(true),
-			progressbar.OptionShowCount(),
-			progressbar.OptionUseIECUnits(true),
-			progressbar.OptionThrottle(0),
-			progressbar.OptionFullWidth(),
-			progressbar.OptionSetPredictTime(false))
+		v.phase, v.sized, v.bar = s.Phase, sized, newBar(v.w, s.Total)
 	}
-	v.bar.ChangeMax64(max(s.Total, s.Done, 1))
+	if !v.sized {
+		v.bar.Describe(barText(s) + bytesSoFar(s))
+		return
+	}
+	v.bar.ChangeMax64(max(s.Total, s.Done))
 	v.bar.Describe(barText(s))
 	if err := v.bar.Set64(s.Done); err != nil {
 		v.mode = "none"
 	}
+}
+
+// newBar makes the bar of a step of so many bytes; of one whose size is not known it is a sign that something is done.
+func newBar(w io.Writer, total int64) *progressbar.ProgressBar {
+	options := []progressbar.Option{
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionThrottle(0),
+		progressbar.OptionFullWidth(),
+		progressbar.OptionSetElapsedTime(false),
+		progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetSpinnerChangeInterval(0), // it moves when it is drawn
+	}
+	if total <= 0 {
+		return progressbar.NewOptions64(-1, options...)
+	}
+	return progressbar.NewOptions64(total, append(options, progressbar.OptionShowBytes(true), progressbar.OptionShowCount(),
+		progressbar.OptionUseIECUnits(true))...)
 }
 
 // clear removes the bar from the screen until it is drawn again.
@@ -259,13 +273,24 @@ func stateText(s progress.State) string {
 		return "starting"
 	}
 	text := fmt.Sprintf("step %d of %d, %s", s.Step, s.Steps, s.Phase)
-	switch {
-	case s.Total > 0:
+	if s.Total > 0 {
 		text += fmt.Sprintf(": %s of %s, %s/s", bytesText(s.Done), bytesText(s.Total), bytesText(int64(s.Rate)))
-	case s.Done > 0:
-		text += fmt.Sprintf(": %s, %s/s", bytesText(s.Done), bytesText(int64(s.Rate)))
+	} else {
+		text += bytesSoFar(s)
 	}
-	return fmt.Sprintf("%s; %.0f%% of all, %s; %d errors", text, s.Percent, timesText(s), s.Errors)
+	text += "; "
+	if s.Percent >= 0 {
+		text += fmt.Sprintf("%.0f%% of all, ", s.Percent)
+	}
+	return text + fmt.Sprintf("%s; %d errors", timesText(s), s.Errors)
+}
+
+// bytesSoFar says how much a step without a size has done.
+func bytesSoFar(s progress.State) string {
+	if s.Done == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": %s, %s/s", bytesText(s.Done), bytesText(int64(s.Rate)))
 }
 
 // timesText says how long the command has run and how long it will.

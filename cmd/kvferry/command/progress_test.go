@@ -158,7 +158,7 @@ func TestProgressCopying(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	s.Elapsed, s.Rate = 2, 1<<19
-	if text, want := stateText(s), "step 1 of 2, copy B: 1.0 MiB, 512.0 KiB/s; 0% of all, 2s; 0 errors"; text != want {
+	if text, want := stateText(s), "step 1 of 2, copy B: 1.0 MiB, 512.0 KiB/s; 2s; 0 errors"; text != want {
 		t.Errorf("%q, want %q", text, want)
 	}
 	v.tell(s)
@@ -200,7 +200,12 @@ func TestProgressBarDrawn(t *testing.T) {
 	}
 	s := progress.State{Phase: "read", Step: 1, Steps: 1, Remaining: -1}
 	v.tell(s)
-	s.Done, s.Total = 1<<20, 4<<20
+	s.Done, s.Rate = 1<<20, 1<<19
+	v.tell(s)
+	if got := out.String(); strings.Contains(got, "%") || !strings.Contains(got, "1/1 read") || !strings.Contains(got, "1.0 MiB, 512.0 KiB/s") {
+		t.Errorf("a step without a size: %q", got)
+	}
+	s.Total = 4 << 20
 	v.tell(s)
 	if got := out.String(); !strings.Contains(got, " 25% ") || !strings.Contains(got, "1.0/4.0 MiB") {
 		t.Errorf("the bar does not know the size: %q", got)
