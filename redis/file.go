@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/klauspost/compress/zstd"
 
 	"kvferry/format"
 	"kvferry/internal/disk"
+	"kvferry/record"
 )
 
 // openFile returns the file at a location, unpacked and seekable. What it is unpacked to has no name and goes with it.
@@ -21,7 +23,7 @@ func openFile(ctx context.Context, location string, o *format.OpenOptions) (*dis
 		if o.Stdin == nil {
 			return nil, errors.New("standard input cannot be read here")
 		}
-		return spool(ctx, o.Stdin, o.Options.TempDir)
+		return spool(ctx, o.Stdin, location, o.Options.TempDir)
 	}
 	f, err := disk.Open(location)
 	if err != nil {
@@ -39,7 +41,7 @@ func openFile(ctx context.Context, location string, o *format.OpenOptions) (*dis
 	if st.Mode().IsRegular() && !isPacked(head[:n]) {
 		return f, nil
 	}
-	out, err := spool(ctx, f, o.Options.TempDir)
+	out, err := spool(ctx, f, location, o.Options.TempDir)
 	return out, errors.Join(err, f.Close())
 }
 
@@ -52,8 +54,8 @@ func isPacked(head []byte) bool {
 	return bytes.HasPrefix(head, gzipMagic) || bytes.HasPrefix(head, zstdMagic)
 }
 
-// unpacked returns what a stream has when it is unpacked.
-func unpacked(r io.Reader) (io.ReadCloser, error) {
+// unpacked returns what a stream called name has when it is unpacked.
+func unpacked(r io.Reader, name string) (io.ReadCloser, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	head, err := b.Peek(len(zstdMagic))
 	if err != nil && err != io.EOF {
@@ -61,20 +63,44 @@ func unpacked(r io.Reader) (io.ReadCloser, error) {
 	}
 	switch {
 	case bytes.HasPrefix(head, gzipMagic):
-		return gzip.NewReader(b)
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return nil, damagedPack(name, err)
+		}
+		return &packed{z, name}, nil
 	case bytes.HasPrefix(head, zstdMagic):
 		z, err := zstd.NewReader(b)
 		if err != nil {
-			return nil, err
+			return nil, damagedPack(name, err)
 		}
-		return z.IOReadCloser(), nil
+		return &packed{z.IOReadCloser(), name}, nil
 	}
 	return io.NopCloser(b), nil
 }
 
-// spool copies a stream, unpacked, to a temporary file without a name.
-func spool(ctx context.Context, r io.Reader, dir string) (f *disk.File, err error) {
-	in, err := unpacked(r)
+// packed reads a stream called name that is compressed.
+type packed struct {
+	io.ReadCloser
+	name string
+}
+
+func (p *packed) Read(b []byte) (int, error) {
+	n, err := p.ReadCloser.Read(b)
+	return n, damagedPack(p.name, err)
+}
+
+// damagedPack is an error of unpacking a stream. Errors of the file that it is read from have its name already.
+func damagedPack(name string, err error) error {
+	var file *fs.PathError
+	if err == nil || err == io.EOF || errors.As(err, &file) {
+		return err
+	}
+	return &record.CorruptError{File: name, Off: record.NoOffset, Err: fmt.Errorf("the compressed file is damaged or cut off (%w)", err)}
+}
+
+// spool copies a stream called name, unpacked, to a temporary file in dir that has no name.
+func spool(ctx context.Context, r io.Reader, name, dir string) (f *disk.File, err error) {
+	in, err := unpacked(r, name)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +142,7 @@ func Head(path string) ([]byte, error) {
 	}
 	defer f.Close()
 	head := make([]byte, maxHead)
-	r, err := unpacked(f)
+	r, err := unpacked(f, path)
 	if err != nil {
 		n, err := f.ReadAt(head, 0)
 		if err == io.EOF {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -71,6 +72,13 @@ func TestForms(t *testing.T) {
 		if err == nil {
 			cut.Close()
 			t.Errorf("%s: half a stream is opened", name)
+		}
+		if err := os.WriteFile(path, b[:len(b)/2], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var corrupt *record.CorruptError
+		if _, err := New().Open(context.Background(), path, &format.OpenOptions{}); !errors.As(err, &corrupt) || corrupt.File != path {
+			t.Errorf("%s: half a file: %v", name, err)
 		}
 	}
 	if v := New().Detect(&format.Evidence{Dir: dir}); v.Score != 0 {
