@@ -367,7 +367,7 @@ func TestCheckedPlaces(t *testing.T) {
 		{"one that exists", CheckOutput(source, file), ""},
 		{"a device", CheckOutput(source, os.DevNull), ""},
 		{"a directory", CheckOutput(source, dir), "is a directory"},
-		{"one in no directory", CheckOutput(source, filepath.Join(dir, "none", "out")), ""},
+		{"one in no directory", CheckOutput(source, filepath.Join(dir, "none", "out")), "none does not exist; make it first"},
 		{"a new one in the source", CheckOutput(source, filepath.Join(source, "out")), "source"},
 		{"one that is of the source", CheckOutput(source, filepath.Join(source, "row")), "source"},
 		{"one that is of the source by a link", CheckOutput(source, link), "source"},

@@ -167,8 +167,8 @@ func CheckTemp(source, temp string) error {
 	return checkApart(source, temp, temp)
 }
 
-// CheckOutput refuses an output file that is a directory or inside the source, also through links. It ignores "" and
-// directories that do not exist.
+// CheckOutput refuses an output file that is a directory, has none to be in, or is inside the source, also through links.
+// It ignores "".
 func CheckOutput(source, file string) error {
 	if file == "" {
 		return nil
@@ -186,10 +186,10 @@ func CheckOutput(source, file string) error {
 		}
 		return checkApart(source, filepath.Dir(real), file)
 	}
-	if err := checkApart(source, filepath.Dir(file), file); !errors.Is(err, fs.ErrNotExist) {
+	if err := checkParent(file); err != nil {
 		return err
 	}
-	return nil
+	return checkApart(source, filepath.Dir(file), file)
 }
 
 // openWork makes the work directory, or takes over an unfinished one when resume is set. temp takes the

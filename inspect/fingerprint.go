@@ -135,7 +135,9 @@ func (s *Scan) File(f *record.Fingerprint) *FingerprintFile {
 func ReadFingerprint(r io.Reader) (*FingerprintFile, error) {
 	var f FingerprintFile
 	d := json.NewDecoder(r)
-	if err := d.Decode(&f); err != nil {
+	if err := d.Decode(&f); err == io.EOF {
+		return nil, fmt.Errorf("not a fingerprint: it is empty")
+	} else if err != nil {
 		return nil, fmt.Errorf("not a fingerprint: %w", err)
 	}
 	if _, err := d.Token(); err == nil {

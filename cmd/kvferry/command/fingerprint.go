@@ -11,7 +11,6 @@ import (
 
 	"kvferry/inspect"
 	"kvferry/inspect/render"
-	"kvferry/internal/disk"
 	"kvferry/internal/filter"
 )
 
@@ -168,7 +167,7 @@ func (f *fingerprintFlags) doubt(w io.Writer, want, got *inspect.FingerprintFile
 const maxFingerprint = 16 << 20
 
 func readFingerprint(path string) (*inspect.FingerprintFile, error) {
-	f, err := disk.Open(path)
+	f, err := openFile(path)
 	if err != nil {
 		return nil, err
 	}

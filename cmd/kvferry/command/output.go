@@ -176,6 +176,22 @@ func (u *unfinishedFile) finish(path string) error {
 	return u.err
 }
 
+// openFile opens a file that is read and is no dataset.
+func openFile(path string) (*disk.File, error) {
+	f, err := disk.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err == nil && st.IsDir() {
+		err = fmt.Errorf("%s: is a directory", path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
 // maxWindow bounds what a compressed file may make a reader hold.
 const maxWindow = 32 << 20
 

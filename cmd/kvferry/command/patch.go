@@ -144,7 +144,7 @@ func (p *patched) text(c patch.Counts) string {
 
 // open opens the patch.
 func (p *patched) open(do func(*patch.Reader) error) error {
-	f, err := disk.Open(p.file)
+	f, err := openFile(p.file)
 	if err != nil {
 		return err
 	}
