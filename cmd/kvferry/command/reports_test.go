@@ -64,7 +64,7 @@ func TestInspectHTML(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(text), "<!DOCTYPE html>") || len(doc.Types) < 10 || len(doc.Levels) == 0 {
 		t.Errorf("%v, %d types, %d levels, page %.80s", err, len(doc.Types), len(doc.Levels), text)
 	}
-	if r := kvferry(t, "inspect", src, "--html", filepath.Join(out, "no", "page.html")); r.code != ExitFailed || entries(t, out) != "page.html" {
+	if r := kvferry(t, "inspect", src, "--html", filepath.Join(out, "no", "page.html")); r.code != ExitUsage || entries(t, out) != "page.html" {
 		t.Errorf("exit %d, %s; left: %s", r.code, r.stderr, entries(t, out))
 	}
 }
