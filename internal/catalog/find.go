@@ -15,7 +15,7 @@ import (
 	"kvferry/store"
 )
 
-// standardInput is the location of what comes in there.
+// standardInput is the location of what comes in there. A target cannot be standard output, whose location it would be.
 const standardInput = "-"
 
 // NoStores stands for the driver of formats that have none.

@@ -24,6 +24,10 @@ func (c *Catalog) Target(given string) (convert.Output, error) {
 	if why := f.Limits().NoTarget; why != "" {
 		return convert.Output{}, format.Usagef("%s: %s", visible.Text(loc.Path), why)
 	}
+	if loc.Path == standardInput && f.Limits().Place != format.OnServer {
+		return convert.Output{}, format.Usagef("target %s: standard output cannot be a target: kvferry reads a target back and renames it into place; "+
+			"name a path and send what is there when the conversion is done (%s:./- is a path of that name)", given, loc.Format)
+	}
 	d, err := c.writer(f, &loc)
 	if err != nil {
 		return convert.Output{}, err

@@ -28,6 +28,8 @@ type App struct {
 	Now func() time.Time
 	// LimitMemory makes the promise of --memory to the Go runtime; nil leaves it alone.
 	LimitMemory func(bytes int64)
+	// Stdin is what commands read as -; nil: that of the process.
+	Stdin io.Reader
 	// Terminal says that standard error is a terminal, which progress bars are drawn on.
 	Terminal bool
 }
@@ -41,6 +43,7 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	}
 	out := &standardOutput{Writer: stdout}
 	root.SetArgs(args)
+	root.SetIn(a.Stdin)
 	root.SetOut(out)
 	root.SetErr(stderr)
 	err := out.failed(root.ExecuteContext(ctx))
@@ -209,6 +212,7 @@ A YAML file given with -f can hold any flag, one per line. The command line take
 	root.SetUsageFunc(usage)
 	root.SetHelpCommand(help())
 	hint(root)
+	oneInput(root)
 	withJob(root)
 	root.CompletionOptions.DisableDefaultCmd = true // commands has ours
 	return root

@@ -172,7 +172,7 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) (err er
 
 // watched is how progress is shown: of a dump to standard output not at all, unless it is asked for.
 func (f *dumpFlags) watched() *ProgressFlags {
-	if f.output == "" && f.read.progress.mode == "auto" {
+	if toStandard(f.output) && f.read.progress.mode == "auto" {
 		return &ProgressFlags{mode: "none"}
 	}
 	return &f.read.progress

@@ -2,6 +2,7 @@ package command
 
 import (
 	"errors"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kvferry/internal/disk"
 	"kvferry/internal/filter"
 	"kvferry/record"
 )
@@ -26,6 +26,7 @@ type SelectFlags struct {
 	ttlTo       momentFlag
 	minBytes    sizeFlag
 	minElements int64
+	stdin       func() io.Reader    // for keyFile
 	keys        map[string]struct{} // of keyFile, once it was read: it may be a pipe
 }
 
@@ -52,11 +53,12 @@ func (f *PlaceFlags) pass(mapped bool) func(db string, t record.TypeSet, dir str
 
 // Register adds the flags to a command.
 func (f *SelectFlags) Register(cmd *cobra.Command) {
+	f.stdin = cmd.InOrStdin
 	fs := cmd.Flags()
 	f.places.Register(fs)
 	fs.StringArrayVar(&f.match, "match", nil, "only keys that match a glob `pattern`, as in the Redis command KEYS; repeat it to match any of several")
 	fs.StringVar(&f.regex, "regex", "", "only keys that match a regular `expression` (RE2)")
-	fs.StringVar(&f.keyFile, "key-file", "", "only the keys in a `file`, one per line: text, hex:… or base64:…")
+	fs.StringVar(&f.keyFile, "key-file", "", "only the keys in a `file` (-: standard input), one per line: text, hex:… or base64:…")
 	fs.Var(number(&f.sample, 1, 0), "sample", "only one key in `n`, chosen by its hash: the same keys in every dataset; 1: all")
 	choose(fs, &f.expired, "expired", plain("drop", "keep"), "what to do with expired keys")
 	fs.Var(&f.ttlFrom, "ttl-from", "only keys that expire at this `time` or later: RFC 3339, Unix seconds, or from now (90m, 7d)")
@@ -78,7 +80,7 @@ func (f *SelectFlags) Selection(memory int64) (*filter.Selection, error) {
 		}
 	}
 	if f.keyFile != "" && f.keys == nil {
-		if f.keys, err = readKeys(f.keyFile, memory); err != nil {
+		if f.keys, err = readKeys(f.keyFile, f.stdin, memory); err != nil {
 			return nil, err
 		}
 	}
@@ -87,8 +89,8 @@ func (f *SelectFlags) Selection(memory int64) (*filter.Selection, error) {
 }
 
 // readKeys reads the file of --key-file, which may take a quarter of the memory.
-func readKeys(path string, memory int64) (map[string]struct{}, error) {
-	f, err := disk.Open(path)
+func readKeys(path string, stdin func() io.Reader, memory int64) (map[string]struct{}, error) {
+	f, err := openInput(path, stdin)
 	if err != nil {
 		return nil, usagef("--key-file: %w", err)
 	}

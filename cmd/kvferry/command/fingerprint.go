@@ -52,7 +52,7 @@ func (a *App) fingerprint() *cobra.Command {
 	f.read.Register(cmd)
 	fs := cmd.Flags()
 	choose(fs, &f.format, "format", plain("json", "text"), "output format; --check reads json")
-	fs.StringVar(&f.check, "check", "", "compare with a `file` written by this command, compressed or not")
+	fs.StringVar(&f.check, "check", "", "compare with a `file` written by this command, compressed or not; -: standard input")
 	f.dbs.Register(fs)
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
@@ -104,7 +104,7 @@ func (d *Dataset) fingerprint(ctx context.Context) (out *inspect.FingerprintFile
 
 // checkFingerprint compares a dataset with a file.
 func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location string) (err error) {
-	want, err := readFingerprint(f.check)
+	want, err := readFingerprint(f.check, cmd.InOrStdin)
 	if err != nil {
 		return err
 	}
@@ -166,13 +166,13 @@ func (f *fingerprintFlags) doubt(w io.Writer, want, got *inspect.FingerprintFile
 // maxFingerprint bounds the file of a fingerprint, which has some hundred bytes for each database and type.
 const maxFingerprint = 16 << 20
 
-func readFingerprint(path string) (*inspect.FingerprintFile, error) {
-	f, err := openFile(path)
+func readFingerprint(path string, stdin func() io.Reader) (*inspect.FingerprintFile, error) {
+	f, err := openInput(path, stdin)
 	if err != nil {
-		return nil, err
+		return nil, usagef("--check: %w", err)
 	}
 	defer f.Close()
-	r, err := decompressed(f, path)
+	r, err := decompressed(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

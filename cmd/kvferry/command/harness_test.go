@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -36,8 +37,16 @@ type result struct {
 // kvferry runs a command line.
 func kvferry(t testing.TB, args ...string) result {
 	t.Helper()
+	return kvferryFrom(t, nil, args...)
+}
+
+// kvferryFrom runs a command line with what it can read as standard input.
+func kvferryFrom(t testing.TB, stdin io.Reader, args ...string) result {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code := testApp().Run(context.Background(), args, &stdout, &stderr)
+	app := testApp()
+	app.Stdin = stdin
+	code := app.Run(context.Background(), args, &stdout, &stderr)
 	return result{code, stdout.String(), stderr.String()}
 }
 

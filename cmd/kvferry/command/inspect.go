@@ -70,6 +70,9 @@ func (a *App) inspect() *cobra.Command {
 }
 
 func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (err error) {
+	if f.html == standard && toStandard(f.output) {
+		return usagef("--html -: the text is printed there: --format html prints the page in its place, and -o writes the text to a file")
+	}
 	show := a.newProgress(cmd, &f.read.progress)
 	defer func() { show.end(err) }()
 	notes := &noted{w: show, of: []string{location}}

@@ -174,6 +174,9 @@ const maxJob = 1 << 20
 // readJob reads a job file, which stands for a part of the command line. One that is not there is wrong usage as
 // what is wrong in it.
 func readJob(path string) ([]byte, error) {
+	if err := notStandard("file", path); err != nil {
+		return nil, err
+	}
 	f, err := disk.Open(path)
 	if err != nil {
 		return nil, usagef("--file: %w%s", err, meantFormat(path))

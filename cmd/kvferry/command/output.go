@@ -1,6 +1,8 @@
 package command
 
 import (
+	"bufio"
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -18,12 +20,12 @@ import (
 )
 
 // outputUsage describes the flag -o.
-const outputUsage = "write to a `file`, which exists only when it is complete; compressed when it ends in .gz or .zst"
+const outputUsage = "write to a `file`, which exists only when it is complete; compressed when it ends in .gz or .zst; -: standard output"
 
 // toOutput calls write with standard output, or with a file that appears when write has succeeded. A device or pipe is
 // written to as it stands: it cannot be replaced by a file. Where a symbolic link is, what it leads to is replaced.
 func toOutput(cmd *cobra.Command, path string, write func(io.Writer) error) error {
-	if path == "" {
+	if toStandard(path) {
 		return write(cmd.OutOrStdout())
 	}
 	st, err := disk.Stat(path)
@@ -195,12 +197,16 @@ func openFile(path string) (*disk.File, error) {
 // maxWindow bounds what a compressed file may make a reader hold.
 const maxWindow = 32 << 20
 
-// decompressed reads what toOutput wrote to a file of that name.
-func decompressed(f io.Reader, path string) (io.ReadCloser, error) {
+// decompressed reads what toOutput wrote, whatever the file is called.
+func decompressed(r io.Reader) (io.ReadCloser, error) {
+	f := bufio.NewReader(r)
+	head, err := f.Peek(len(zstdMagic))
 	switch {
-	case strings.HasSuffix(path, ".gz"):
+	case err != nil && err != io.EOF:
+		return nil, err
+	case bytes.HasPrefix(head, []byte(gzipMagic)):
 		return gzip.NewReader(f)
-	case strings.HasSuffix(path, ".zst"):
+	case bytes.HasPrefix(head, []byte(zstdMagic)):
 		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, err
@@ -209,6 +215,12 @@ func decompressed(f io.Reader, path string) (io.ReadCloser, error) {
 	}
 	return io.NopCloser(f), nil
 }
+
+// How compressed files begin.
+const (
+	gzipMagic = "\x1f\x8b"
+	zstdMagic = "\x28\xb5\x2f\xfd"
+)
 
 // compressed calls write with a compressor that the name of the file asks for.
 func compressed(f io.Writer, path string, write func(io.Writer) error) error {

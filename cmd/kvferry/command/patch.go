@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"slices"
 
@@ -27,7 +28,7 @@ const patchHelp = `Bring a server up to date with a patch that kvferry diff wrot
 The patch replaces keys that differ as a whole, adds those that are missing, changes expiries and
 deletes keys that the dataset does not have (--no-delete leaves them). kvferry reads the whole patch
 and checks its sum before the first write. Applying a patch twice has the effect of applying it once.
-With --resume a run that died goes on where it was, as long as the server was not restarted.
+FILE - is standard input, which is copied to a temporary file first. With --resume a run that died goes on where it was, as long as the server was not restarted.
 ` + exitHelp
 
 const patchExample = `  kvferry patch patch.jsonl redis://127.0.0.1:6379
@@ -73,6 +74,7 @@ func (a *App) patch() *cobra.Command {
 type patched struct {
 	*patchFlags
 	file    string
+	in      *disk.File // what the patch is read from
 	target  format.Target
 	losses  map[string]int64
 	journal string
@@ -103,7 +105,12 @@ func (a *App) runPatch(cmd *cobra.Command, f *patchFlags, file, address string) 
 		a.LimitMemory(int64(f.memory.sizeFlag))
 	}
 	o.Existing, o.Rate = format.Replace, int64(f.rate)
-	p := &patched{patchFlags: f, file: file, losses: map[string]int64{}, journal: work + ".kvferry-patch"}
+	in, err := openPatch(cmd, file, f.tempDir)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	p := &patched{patchFlags: f, file: file, in: in, losses: map[string]int64{}, journal: work + ".kvferry-patch"}
 	dbs, counts, sum, err := p.look(cmd.Context(), nil)
 	if err != nil {
 		return err
@@ -142,14 +149,37 @@ func (p *patched) text(c patch.Counts) string {
 	return fmt.Sprintf("%s put, %s of another expiry, %s", record.Plural(c.Puts, "key"), record.Plural(c.Expires, "key"), deleted)
 }
 
-// open opens the patch.
-func (p *patched) open(do func(*patch.Reader) error) error {
-	f, err := openFile(p.file)
-	if err != nil {
-		return err
+// openPatch opens a patch so that it can be read several times: standard input and pipes are copied first.
+func openPatch(cmd *cobra.Command, file, tempDir string) (*disk.File, error) {
+	from := cmd.InOrStdin()
+	if file != standard {
+		f, err := openFile(file)
+		if err != nil {
+			return nil, err
+		}
+		st, err := f.Stat()
+		if err != nil || st.Mode().IsRegular() {
+			return f, err
+		}
+		defer f.Close()
+		from = f
 	}
-	defer f.Close()
-	in, err := decompressed(f, p.file)
+	f, err := disk.CreateTemp(tempDir, "kvferry-patch-")
+	if err != nil {
+		return nil, err
+	}
+	if err = disk.Remove(f.Name()); err == nil {
+		_, err = io.Copy(f, from)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// open reads the patch from its beginning.
+func (p *patched) open(do func(*patch.Reader) error) error {
+	in, err := decompressed(io.NewSectionReader(p.in, 0, math.MaxInt64))
 	if err == nil {
 		defer in.Close()
 		var r *patch.Reader

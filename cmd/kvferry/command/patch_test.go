@@ -52,6 +52,9 @@ func TestPatch(t *testing.T) {
 	if again := made("q.jsonl"); !strings.Contains(again, `{"op":"end","puts":0,"expires":0,"deletes":1,`) {
 		t.Errorf("what is left: %.2000s", again)
 	}
+	if r := kvferryFrom(t, strings.NewReader(text), "patch", "-n", "-", server); r.code != ExitOK || !strings.Contains(r.stdout, "4 keys put") {
+		t.Errorf("from standard input: exit %d: %s%s", r.code, r.stdout, r.stderr)
+	}
 	for range 2 { // twice is once
 		ok(t, "patch", "p.jsonl", server)
 		ok(t, "diff", newer, server)

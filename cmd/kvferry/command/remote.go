@@ -63,6 +63,9 @@ func (f *connectFlags) options() (*format.ServerOptions, error) {
 		return nil, usagef("--tls-cert and --tls-key go together")
 	}
 	if f.passwordFile != "" {
+		if err := notStandard("password-file", f.passwordFile); err != nil {
+			return nil, err
+		}
 		data, err := disk.ReadFile(f.passwordFile)
 		if err != nil {
 			return nil, usagef("--password-file %w", err)

@@ -131,7 +131,7 @@ func (f *SourceFlags) apart(cmd *cobra.Command, path string) error {
 			return usagef("--temp-dir %w", err)
 		}
 		for _, name := range []string{"output", "html"} {
-			if flag := cmd.Flags().Lookup(name); flag != nil {
+			if flag := cmd.Flags().Lookup(name); flag != nil && !toStandard(flag.Value.String()) {
 				if err := convert.CheckOutput(dir, flag.Value.String()); err != nil {
 					return usagef("--%s %w", name, err)
 				}

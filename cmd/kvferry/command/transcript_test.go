@@ -20,7 +20,7 @@ import (
 // TestTranscripts replays testdata: command lines through the real command tree, in process, with a
 // fixed clock. Every command is checked to leave the directory "src" and the goldens as they are.
 //
-//	run                     the command lines of the input; $DIR is a directory of the test's own
+//	run                     the command lines of the input; $DIR is a directory of the test's own; < FILE at the end as in a shell
 //	golden NAME as=PATH     unpack a golden database
 //	write PATH              make a file of the input
 //	mkdir PATH              make directories
@@ -94,7 +94,7 @@ func (s *transcript) run(input string) string {
 		for _, src := range s.sources {
 			before[src] = treeState(s.t, src)
 		}
-		r := kvferry(s.t, args[1:]...)
+		r := s.kvferry(args[1:])
 		for src, hash := range before {
 			if treeState(s.t, src) != hash {
 				s.t.Errorf("%s: changed %s", line, src)
@@ -109,6 +109,19 @@ func (s *transcript) run(input string) string {
 		fmt.Fprintf(&out, "exit %d\n", r.code)
 	}
 	return scrub(out.String(), s.dir)
+}
+
+// kvferry runs a command line. Standard input is empty, unless it ends in < and the name of a file.
+func (s *transcript) kvferry(args []string) result {
+	if n := len(args) - 2; n >= 0 && args[n] == "<" {
+		f, err := os.Open(args[n+1])
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		defer f.Close()
+		return kvferryFrom(s.t, f, args[:n]...)
+	}
+	return kvferryFrom(s.t, strings.NewReader(""), args...)
 }
 
 // treeState sums up what a system keeps of a tree beside its bytes. Every write changes the time of a file's
