@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -18,31 +17,32 @@ import (
 )
 
 // openFile returns the file at a location, unpacked and seekable. What it is unpacked to has no name and goes with it.
-func openFile(ctx context.Context, location string, o *format.OpenOptions) (*disk.File, error) {
+// damage is why it could not be unpacked to its end.
+func openFile(ctx context.Context, location string, o *format.OpenOptions) (file *disk.File, damage, err error) {
 	if location == "-" {
 		if o.Stdin == nil {
-			return nil, errors.New("standard input cannot be read here")
+			return nil, nil, errors.New("standard input cannot be read here")
 		}
-		return spool(ctx, o.Stdin, location, o.Options.TempDir)
+		return spool(ctx, o.Stdin, o.Options.TempDir)
 	}
 	f, err := disk.Open(location)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	st, err := f.Stat()
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, nil, errors.Join(err, f.Close())
 	}
 	if st.IsDir() {
-		return nil, errors.Join(fmt.Errorf("%s: is a directory; name the RDB file in it, such as dump.rdb", location), f.Close())
+		return nil, nil, errors.Join(fmt.Errorf("%s: is a directory; name the RDB file in it, such as dump.rdb", location), f.Close())
 	}
 	var head [4]byte
 	n, _ := f.ReadAt(head[:], 0)
 	if st.Mode().IsRegular() && !isPacked(head[:n]) {
-		return f, nil
+		return f, nil, nil
 	}
-	out, err := spool(ctx, f, location, o.Options.TempDir)
-	return out, errors.Join(err, f.Close())
+	file, damage, err = spool(ctx, f, o.Options.TempDir)
+	return file, damage, errors.Join(err, f.Close())
 }
 
 var (
@@ -54,8 +54,8 @@ func isPacked(head []byte) bool {
 	return bytes.HasPrefix(head, gzipMagic) || bytes.HasPrefix(head, zstdMagic)
 }
 
-// unpacked returns what a stream called name has when it is unpacked.
-func unpacked(r io.Reader, name string) (io.ReadCloser, error) {
+// unpacked returns what a stream has when it is unpacked.
+func unpacked(r io.Reader) (io.ReadCloser, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	head, err := b.Peek(len(zstdMagic))
 	if err != nil && err != io.EOF {
@@ -63,72 +63,96 @@ func unpacked(r io.Reader, name string) (io.ReadCloser, error) {
 	}
 	switch {
 	case bytes.HasPrefix(head, gzipMagic):
-		z, err := gzip.NewReader(b)
-		if err != nil {
-			return nil, damagedPack(name, err)
-		}
-		return &packed{z, name}, nil
+		return gzip.NewReader(b)
 	case bytes.HasPrefix(head, zstdMagic):
 		z, err := zstd.NewReader(b)
 		if err != nil {
-			return nil, damagedPack(name, err)
+			return nil, err
 		}
-		return &packed{z.IOReadCloser(), name}, nil
+		return z.IOReadCloser(), nil
 	}
 	return io.NopCloser(b), nil
 }
 
-// packed reads a stream called name that is compressed.
-type packed struct {
-	io.ReadCloser
-	name string
-}
-
-func (p *packed) Read(b []byte) (int, error) {
-	n, err := p.ReadCloser.Read(b)
-	return n, damagedPack(p.name, err)
-}
-
-// damagedPack is an error of unpacking a stream. Errors of the file that it is read from have its name already.
-func damagedPack(name string, err error) error {
-	var file *fs.PathError
-	if err == nil || err == io.EOF || errors.As(err, &file) {
-		return err
-	}
-	return &record.CorruptError{File: name, Off: record.NoOffset, Err: fmt.Errorf("the compressed file is damaged or cut off (%w)", err)}
-}
-
-// spool copies a stream called name, unpacked, to a temporary file in dir that has no name.
-func spool(ctx context.Context, r io.Reader, name, dir string) (f *disk.File, err error) {
-	in, err := unpacked(r, name)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
+// spool copies a stream, unpacked, to a temporary file without a name. What can be unpacked is in the file; damage is why
+// that is not all.
+func spool(ctx context.Context, r io.Reader, dir string) (f *disk.File, damage, err error) {
 	f, err = disk.CreateTemp(dir, "kvferry-rdb-")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	from := &interrupted{ctx: ctx, r: r}
 	if err = disk.Remove(f.Name()); err == nil {
-		_, err = io.Copy(f, &interrupted{ctx, in})
+		damage, err = from.unpackTo(f)
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, nil, errors.Join(err, f.Close())
 	}
-	return f, nil
+	return f, damage, nil
 }
 
-// interrupted reads until the context ends.
+// interrupted reads until the context ends. It keeps the error that it was stopped by: what else fails where its bytes are
+// unpacked is the fault of the bytes.
 type interrupted struct {
 	ctx context.Context
 	r   io.Reader
+	err error
 }
 
 func (i *interrupted) Read(p []byte) (int, error) {
 	if i.ctx.Err() != nil {
-		return 0, context.Cause(i.ctx)
+		i.err = context.Cause(i.ctx)
+		return 0, i.err
 	}
-	return i.r.Read(p)
+	n, err := i.r.Read(p)
+	if err != nil && err != io.EOF {
+		i.err = err
+	}
+	return n, err
+}
+
+// unpackTo writes what the bytes are when they are unpacked.
+func (i *interrupted) unpackTo(f *disk.File) (damage, err error) {
+	in, err := unpacked(i)
+	if i.err != nil {
+		return nil, i.err
+	}
+	if err != nil {
+		return packedError(0, err), nil
+	}
+	defer in.Close()
+	to := &written{w: f}
+	_, err = io.Copy(to, in)
+	switch {
+	case err == nil, to.err != nil:
+		return nil, to.err
+	case i.err != nil:
+		return nil, i.err
+	case i.ctx.Err() != nil:
+		return nil, context.Cause(i.ctx)
+	}
+	return packedError(to.n, err), nil
+}
+
+// packedError is the error of compressed bytes of which so many could be unpacked.
+func packedError(n int64, err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
+		err = errors.New("the file is cut off")
+	}
+	return &record.CorruptError{Off: n, Field: "compressed bytes", Err: err}
+}
+
+// written counts what is written and keeps the error.
+type written struct {
+	w   io.Writer
+	n   int64
+	err error
+}
+
+func (w *written) Write(p []byte) (n int, err error) {
+	n, w.err = w.w.Write(p)
+	w.n += int64(n)
+	return n, w.err
 }
 
 // maxHead is how much of a file detection sees.
@@ -142,7 +166,7 @@ func Head(path string) ([]byte, error) {
 	}
 	defer f.Close()
 	head := make([]byte, maxHead)
-	r, err := unpacked(f, path)
+	r, err := unpacked(f)
 	if err != nil {
 		n, err := f.ReadAt(head, 0)
 		if err == io.EOF {

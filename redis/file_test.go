@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -217,5 +218,58 @@ func TestAdopt(t *testing.T) {
 	dst.Abort()
 	if _, err := os.Stat(gone); !os.IsNotExist(err) {
 		t.Errorf("left behind: %v", err)
+	}
+}
+
+// Compressed bytes that are cut off or damaged are what could be unpacked of them, and a finding. A stream that cannot be
+// read is no damage.
+func TestPackedDamage(t *testing.T) {
+	dir := t.TempDir()
+	src, want := write(t, filepath.Join(dir, "a.rdb"), formatOf(t, "9"), 12, fixtures.Clock)
+	src.Close()
+	plain, err := os.ReadFile(filepath.Join(dir, "a.rdb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(in io.Reader, salvage bool) (format.Source, []record.Finding, error) {
+		var found []record.Finding
+		src, err := New().Open(context.Background(), "-", &format.OpenOptions{Stdin: in, Options: store.Options{TempDir: dir, Salvage: salvage,
+			Report: func(f record.Finding) { found = append(found, f) }}})
+		return src, found, err
+	}
+	for name, b := range packedForms(t, plain) {
+		if name == "plain" {
+			continue
+		}
+		damaged := [][]byte{bytes.Clone(b), append(bytes.Clone(b), "rest"...)}
+		damaged[0][len(b)/2] ^= 0xff
+		for n := len(b) - 1; n > 16; n -= max(1, len(b)/50) {
+			damaged = append(damaged, b[:n])
+		}
+		opened := 0
+		for i, b := range damaged {
+			if src, _, err := open(bytes.NewReader(b), false); err == nil || !strings.Contains(err.Error(), "-: offset ") {
+				t.Errorf("%s, damage %d: without salvage: %v, %v", name, i, src, err)
+			}
+			src, found, err := open(bytes.NewReader(b), true)
+			if err != nil {
+				continue // not even the header
+			}
+			opened++
+			if len(found) != 1 || found[0].Kind != record.FindDamagedFile || !strings.HasPrefix(found[0].Detail, "compressed bytes: ") {
+				t.Errorf("%s, damage %d: %v", name, i, found)
+			}
+			if sum := sumOfAll(t, src, true); i == 1 {
+				formattest.CheckEqual(t, sum, want, false)
+			}
+			src.Close()
+		}
+		if opened < 10 {
+			t.Errorf("%s: only %d of %d were opened", name, opened, len(damaged))
+		}
+		if src, _, err := open(io.MultiReader(bytes.NewReader(b[:len(b)/2]), iotest.ErrReader(io.ErrClosedPipe)), true); err == nil {
+			src.Close()
+			t.Errorf("%s: a stream that fails is taken for damage", name)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package redis
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -79,6 +80,22 @@ func scan(ctx context.Context, f *disk.File) (*index, error) {
 		x.dbs = []*database{{name: "0"}}
 	}
 	return x, nil
+}
+
+// cut says that the file goes on, in compressed bytes that cannot be unpacked: whatever is wrong with its end follows from
+// that. err is why there is no index.
+func (x *index) cut(packed, err error) error {
+	switch {
+	case x == nil && errors.Is(err, record.ErrShort):
+		return packed
+	case x == nil:
+		return err
+	case x.err != nil:
+		x.err = packed
+	default:
+		x.damage = packed // everything is there, but for the end of the compressed bytes
+	}
+	return nil
 }
 
 // items cuts all items.

@@ -35,16 +35,24 @@ type source struct {
 // Open opens a file as a source of a format that has its records in one. Damage is an error, or with Salvage a finding: what
 // comes before it is read.
 func Open(ctx context.Context, f format.Format, location string, o *format.OpenOptions) (format.Source, error) {
-	file, err := openFile(ctx, location, o)
+	file, damage, err := openFile(ctx, location, o)
 	if err != nil {
 		return nil, err
 	}
-	return OpenFile(ctx, f, location, file, o)
+	return open(ctx, f, location, file, damage, o)
 }
 
 // OpenFile is Open for a file that is open and called name. The source closes it.
 func OpenFile(ctx context.Context, f format.Format, name string, file *disk.File, o *format.OpenOptions) (format.Source, error) {
+	return open(ctx, f, name, file, nil, o)
+}
+
+// open opens a file. packed is why not all of it could be unpacked.
+func open(ctx context.Context, f format.Format, name string, file *disk.File, packed error, o *format.OpenOptions) (format.Source, error) {
 	x, err := scan(ctx, file)
+	if packed != nil {
+		err = x.cut(packed, err)
+	}
 	if err == nil {
 		s := &source{format: f, name: name, file: file, index: x}
 		if err = s.check(o); err == nil {
