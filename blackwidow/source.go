@@ -64,6 +64,7 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) error {
 		return fmt.Errorf("%s: not a blackwidow database: want the RocksDB directories strings, hashes, lists, sets and zsets in it, "+
 			"in db0, db1, … or in db0/0, db0/1, …", s.Dir)
 	}
+	s.ReportGaps(o, s.Dir, dirs)
 	return nil
 }
 

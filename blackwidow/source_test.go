@@ -86,7 +86,8 @@ func TestDatabasesAndPartitions(t *testing.T) {
 	if got := src.Extra(); !slices.Equal(got, []string{"info", "db2/info", "db2/0/info"}) {
 		t.Errorf("extra files %q", got)
 	}
-	if got := f.Kinds(); !slices.Equal(got, []string{"missing-store", "missing-store", "missing-store"}) || !strings.Contains(f.All[0].Detail, "db2/0/zsets") {
+	if got := f.Kinds(); !slices.Equal(got, []string{"missing-store", "missing-store", "missing-store", "missing-store"}) || !strings.Contains(f.All[0].Detail, "db2/0/zsets") ||
+		f.All[3].Severity != record.Warning || !strings.HasPrefix(f.All[3].Detail, "no database in db0 to db1, db3 to db9; ") {
 		t.Errorf("found %+v", f.All)
 	}
 	var l record.Ledger

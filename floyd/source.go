@@ -49,6 +49,7 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) (err error)
 	if len(s.DBs) == 0 {
 		return fmt.Errorf("%s: not a floyd database: want the RocksDB directories 0, 1, … in db0, db1, …", s.Dir)
 	}
+	s.ReportGaps(o, s.Dir, dirs)
 	return nil
 }
 

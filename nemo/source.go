@@ -44,6 +44,7 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) error {
 	if len(s.DBs) == 0 {
 		return fmt.Errorf("%s: not a nemo database: want the RocksDB directories kv, hash, list, set and zset in it or in db0, db1, …", s.Dir)
 	}
+	s.ReportGaps(o, s.Dir, dirs)
 	return nil
 }
 

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"kvferry/format"
@@ -86,6 +89,58 @@ type Lack struct {
 	Dir  string
 	Type record.Type
 }
+
+// ReportGaps reports the databases of LayoutDB that are not there although they should be: one of a higher number is, or there
+// is a directory, one of dirs, with nothing in it. The last ones of a dataset, without their directories, nobody can miss. What
+// nobody asks for is not reported.
+func (s *Source[S]) ReportGaps(o *format.OpenOptions, root string, dirs []string) {
+	var missing []string
+	var one string     // the only one
+	var next, n uint64 // the first that was not seen yet, and the one that the directory is of
+	gap := func(end uint64) {
+		if next < end && !Unwanted(root, rangeOf(next, next), strconv.FormatUint(next, 10), record.AllTypes, o) {
+			missing, one = append(missing, rangeOf(next, end-1)), ""
+			if len(missing) == 1 && end == next+1 {
+				one = strconv.FormatUint(next, 10)
+			}
+		}
+	}
+	for _, dir := range dirs {
+		name := strings.TrimPrefix(dir, "db")
+		n, _ = strconv.ParseUint(name, 10, 64) // the largest number stands for those beyond it
+		n = min(n, math.MaxUint64-1)
+		if s.Database(name) != nil {
+			gap(n)
+			next = n + 1
+		}
+	}
+	gap(n + 1)
+	if len(missing) > 0 {
+		Report(o, record.Finding{Kind: FindMissingStore, Severity: record.Warning, DB: one, Detail: fmt.Sprintf("no database in %s; Pika has one for every number "+
+			"up to the last one, so data may have been left behind: bring back what is missing; if it was left out on purpose, "+
+			"as by convert --db, read the others with --db %s", strings.Join(missing, ", "), s.some())})
+	}
+}
+
+// rangeOf names the directories of some databases in a row.
+func rangeOf(first, last uint64) string {
+	if first == last {
+		return fmt.Sprint("db", first)
+	}
+	return fmt.Sprintf("db%d to db%d", first, last)
+}
+
+// some are the names of the databases, as --db takes them, or of the first of many.
+func (s *Source[S]) some() string {
+	names := s.Databases()
+	if len(names) > maxNamed {
+		return strings.Join(names[:maxNamed], ",") + ",…"
+	}
+	return strings.Join(names, ",")
+}
+
+// maxNamed is how many databases a finding names.
+const maxNamed = 8
 
 // Report hands on a finding about the dataset itself.
 func Report(o *format.OpenOptions, f record.Finding) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -130,6 +131,52 @@ func TestReportMissing(t *testing.T) {
 	ReportMissing("/root", "3", two, o)
 	if len(found) != 2 || !strings.HasPrefix(found[1].Detail, "db3/b not found") {
 		t.Errorf("without what nobody asks for: %+v", found)
+	}
+}
+
+// TestReportGaps: databases that should be there and are not, of those that somebody asks for.
+func TestReportGaps(t *testing.T) {
+	for _, c := range []struct {
+		dirs, there []string
+		passed      string // by --db
+		db, want    string
+	}{
+		{dirs: []string{"db0", "db1"}, there: []string{"0", "1"}},
+		{dirs: []string{"db1"}, there: []string{"1"}, db: "0", want: "db0"},
+		{dirs: []string{"db1"}, there: []string{"1"}, passed: "0"},
+		{dirs: []string{"db0", "db2"}, there: []string{"0", "2"}, db: "1", want: "db1"},
+		{dirs: []string{"db0", "db1", "db2"}, there: []string{"0", "2"}, db: "1", want: "db1"},
+		{dirs: []string{"db0", "db1", "db2", "db3"}, there: []string{"0", "1"}, want: "db2 to db3"},
+		{dirs: []string{"db0", "db1"}, there: []string{"0"}, passed: "1"},
+		{dirs: []string{"db2", "db5"}, there: []string{"2", "5"}, want: "db0 to db1, db3 to db4"},
+		{dirs: []string{"db0", "db99999999999999999999"}, there: []string{"0", "99999999999999999999"}, want: "db1 to db18446744073709551613"},
+		{dirs: []string{"db99999999999999999998", "db99999999999999999999"}, there: []string{"99999999999999999998"}, want: "db0 to db18446744073709551613"},
+	} {
+		var s Source[Store]
+		for _, name := range c.there {
+			s.DBs = append(s.DBs, &Database[Store]{Name: name})
+		}
+		var found []record.Finding
+		o := &format.OpenOptions{Options: store.Options{Report: func(f record.Finding) { found = append(found, f) }}}
+		if c.passed != "" {
+			o.Pass = func(db string, types record.TypeSet, dir string) bool {
+				return db == c.passed && types == record.AllTypes && dir == filepath.Join("root", "db"+db)
+			}
+		}
+		s.ReportGaps(o, "root", c.dirs)
+		switch {
+		case c.want == "" && len(found) == 0:
+		case len(found) != 1 || found[0].Kind != FindMissingStore || found[0].Severity != record.Warning || found[0].DB != c.db ||
+			!strings.HasPrefix(found[0].Detail, "no database in "+c.want+"; ") || !strings.HasSuffix(found[0].Detail, "--db "+strings.Join(c.there, ",")):
+			t.Errorf("%q of %q: %+v", c.there, c.dirs, found)
+		}
+	}
+	many := &Source[Store]{}
+	for i := range 9 {
+		many.DBs = append(many.DBs, &Database[Store]{Name: strconv.Itoa(i + 1)})
+	}
+	if got := many.some(); got != "1,2,3,4,5,6,7,8,…" {
+		t.Errorf("names %q", got)
 	}
 }
 

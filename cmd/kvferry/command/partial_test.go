@@ -76,6 +76,32 @@ func TestMissingStoreNobodyAsksFor(t *testing.T) {
 	}
 }
 
+// TestGapOfDatabases: a dataset without a database below another says so, whatever reads it, unless --db selects what is there.
+func TestGapOfDatabases(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ golden, db, format string }{{"nemo-basic", "", "nemo"}, {"bw-basic", "", "blackwidow"}, {"pika400-basic", "db0", "floyd"}} {
+		dir := t.TempDir()
+		if err := os.CopyFS(filepath.Join(dir, "db1"), os.DirFS(filepath.Join(golden(t, c.golden), c.db))); err != nil {
+			t.Fatal(err)
+		}
+		target := func() string { return c.format + ":" + filepath.Join(t.TempDir(), "new") }
+		for _, args := range [][]string{{"verify", dir}, {"fingerprint", dir}, {"inspect", dir}, {"dump", dir}, {"diff", dir, dir},
+			{"explain", dir, "k"}, {"convert", "--allow-loss", "damaged", dir, target()}} {
+			if r := kvferry(t, args...); !strings.Contains(r.stdout+r.stderr, "missing-store") || !strings.Contains(r.stdout+r.stderr, "no database in db0;") || r.code == ExitFailed {
+				t.Errorf("%s: %s: exit %d: %s", c.golden, args, r.code, r.stderr)
+			}
+		}
+		for _, args := range [][]string{{"verify", "--db", "1", dir}, {"fingerprint", "--db", "1", dir}, {"convert", "--allow-loss", "damaged", "--db", "1", dir, target()}} {
+			if r := kvferry(t, args...); strings.Contains(r.stdout+r.stderr, "missing-store") {
+				t.Errorf("%s: %s: %s%s", c.golden, args, r.stdout, r.stderr)
+			}
+		}
+		if r := kvferry(t, "verify", "--fail-on", "warning", "--type", "string", dir); r.code != ExitFindings {
+			t.Errorf("%s: with --fail-on warning: exit %d", c.golden, r.code)
+		}
+	}
+}
+
 // TestForbiddenStore: a store whose directory may not be looked into is that, not one of another kind.
 func TestForbiddenStore(t *testing.T) {
 	src := golden(t, "bw-basic")
