@@ -2,6 +2,7 @@ package format
 
 import (
 	"math"
+	"slices"
 
 	"kvferry/record"
 )
@@ -10,15 +11,17 @@ import (
 // to the limits of both. It includes notes, and losses that only a damaged source has.
 func PossibleLosses(from, to *Limits) []record.LossInfo {
 	both := from.Types & to.Types
+	old := to.Place == OnServer // it may be one
+	earlier := narrower(float64(to.MaxExpireMS), float64(from.MaxExpireMS))
 	may := map[string]bool{
 		record.LossSameName:     from.SameName && !to.SameName,
-		record.LossStream:       !to.Types.Has(record.Stream),
+		record.LossStream:       !to.Types.Has(record.Stream) || old,
 		record.LossStreamExpiry: to.NoStreamExpiry && !from.NoStreamExpiry,
 		record.LossBlankStream:  to.NoBlankStream && !from.NoBlankStream,
 		record.LossInnerNUL:     to.NoInnerNUL && !from.NoInnerNUL,
-		record.LossStreamGroups: to.Types.Has(record.Stream) && !(from.StreamGroups && to.StreamGroups),
-		record.LossFieldExpiry:  (from.FieldExpiry || from.Place != InDirectory) && !to.FieldExpiry,
-		record.LossModule:       !to.Types.Has(record.Other),
+		record.LossStreamGroups: to.Types.Has(record.Stream) && groupsLost(from, to),
+		record.LossFieldExpiry:  (from.FieldExpiry || from.Place != InDirectory) && (!to.FieldExpiry || old),
+		record.LossModule:       !to.Types.Has(record.Other) || opaqueLost(from, to),
 		record.LossKeyTooLong:   narrower(float64(to.MaxKey), float64(from.MaxKey)),
 		record.LossEmptyKey:     from.EmptyKey && !to.EmptyKey,
 		record.LossScoreRange:   narrower(to.MaxScore, from.MaxScore),
@@ -26,7 +29,8 @@ func PossibleLosses(from, to *Limits) []record.LossInfo {
 		record.LossTooManyElements: narrower(float64(to.MaxElements), float64(from.MaxElements)) ||
 			to.MaxElements > 0 && from.Unbounded&both&^to.Unbounded != 0,
 		record.LossExpiryMS:    to.Seconds && !from.Seconds,
-		record.LossExpiry2038:  narrower(float64(to.MaxExpireMS), float64(from.MaxExpireMS)),
+		record.LossExpiry2038:  earlier && to.MaxExpireMS <= math.MaxInt32*1000,
+		record.LossExpiry2106:  earlier && to.MaxExpireMS > math.MaxInt32*1000,
 		record.LossHyperLogLog: true,
 		record.LossCommand:     from.Place == InFiles,
 		record.LossDamaged:     true,
@@ -39,6 +43,18 @@ func PossibleLosses(from, to *Limits) []record.LossInfo {
 		}
 	}
 	return out
+}
+
+// groupsLost reports whether a target may lose consumer groups of streams, or parts of them.
+func groupsLost(from, to *Limits) bool {
+	return !(from.StreamGroups && to.StreamGroups) || from.Unowned || to.NamedGroups && !from.NamedGroups
+}
+
+// opaqueLost reports whether a source may have values of type record.Other that a target does not hold.
+func opaqueLost(from, to *Limits) bool {
+	return slices.ContainsFunc(from.Opaque, func(kind string) bool {
+		return !slices.Contains(to.Opaque, kind) || slices.Contains(to.Unheld, kind)
+	})
 }
 
 // narrower reports whether a limit is less than another; 0 and infinity mean no limit.

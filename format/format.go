@@ -68,6 +68,12 @@ type Limits struct {
 	// FieldExpiry: fields of hashes can have an expiry. StreamGroups: streams can have consumer
 	// groups. A target never receives what it cannot hold of these.
 	FieldExpiry, StreamGroups bool
+	// NamedGroups: consumer groups need a name. Unowned: a source may have pending entries that belong to no consumer,
+	// which no target holds.
+	NamedGroups, Unowned bool
+	// Opaque names the kinds of values of type record.Other that a source may have. A target holds them, but for
+	// those in Unheld, which no target holds or not every one.
+	Opaque, Unheld []string
 	// Whole: a record is one row of any size; otherwise each element has a row.
 	Whole bool
 	// AnyOrder: a target accepts records in any order.

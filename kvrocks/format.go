@@ -53,16 +53,31 @@ func (f kvrocksFormat) Limits() format.Limits {
 		SST:          f.server == "",
 		Databases:    "namespaces of 1 to 255 bytes, all in one store",
 		Stores:       []format.StoreSupport{{Store: "rocksdb", Read: true, Write: true}},
-		Detail:       "Kvrocks 2.0 and later",
+		Detail:       f.detail(),
 		ScoreDetail:  "any float64 but NaN",
 		OtherDetails: f.details(),
+		NamedGroups:  f.oldGroups(),
+		Opaque:       f.opaque(),
 		Losses:       lossInfos,
 	}
 	if f.server == serverOld {
+		l.Seconds = true
+		l.Losses = append([]record.LossInfo{expiry2106}, lossInfos...)
 		l.MaxExpireMS = maxOldExpiry
 		l.MaxElements = math.MaxUint32
 	}
 	return l
+}
+
+// detail names the servers.
+func (f kvrocksFormat) detail() string {
+	switch f.server {
+	case serverOld:
+		return "Kvrocks 2.0 to 2.3"
+	case serverMid:
+		return "Kvrocks 2.4 to 2.9"
+	}
+	return "Kvrocks 2.0 and later"
 }
 
 // details are what the other limits do not say.
@@ -144,6 +159,16 @@ func (f kvrocksFormat) has(kind codec.Kind) bool {
 		return kind > 0 && kind <= codec.KindJSON
 	}
 	return kind > 0
+}
+
+// opaque names the kinds of values that only the server understands. A bitmap is one if it is too long for a string.
+func (f kvrocksFormat) opaque() (out []string) {
+	for kind := codec.Kind(1); kind < codec.NumKinds; kind++ {
+		if (kind == codec.KindBitmap || kind.Type() == record.Other) && f.has(kind) {
+			out = append(out, string(codec.AppendModule(nil, kind, false)))
+		}
+	}
+	return out
 }
 
 // hasHLL reports whether the server has HyperLogLogs.

@@ -11,17 +11,15 @@ import (
 	"kvferry/record"
 )
 
-// LossExpiry2106 says that an expiry does not fit the 32 bits of seconds that servers before 2.4 have.
-const LossExpiry2106 = "expiry-2106"
-
 // LossStreamID says that an entry has an id that Kvrocks keeps for itself.
 const LossStreamID = "stream-id"
 
 // maxOldExpiry is the last moment that the old form of metadata can hold.
 const maxOldExpiry = math.MaxUint32 * 1000
 
+var expiry2106 = record.LossInfo{Kind: record.LossExpiry2106, Text: "An expiry beyond 2106-02-07T06:28:15Z, where the 32 bits of seconds of Kvrocks before 2.4 end, is brought forward to that moment."}
+
 var lossInfos = []record.LossInfo{
-	{Kind: LossExpiry2106, Text: "An expiry beyond 2106-02-07T06:28:15Z, where the 32 bits of seconds of Kvrocks before 2.4 end, is brought forward to that moment."},
 	{Kind: LossStreamID, Types: record.Of(record.Stream), Text: "The id of a stream entry has 2^64-1 milliseconds, where Kvrocks keeps consumer groups; the entry is left out."},
 }
 
@@ -37,7 +35,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	switch {
 	case h.ExpireMS > maxOldExpiry:
 		h.ExpireMS = maxOldExpiry
-		return []record.Loss{{Kind: LossExpiry2106, Detail: "it expires in 2106 already"}}
+		return []record.Loss{{Kind: record.LossExpiry2106, Detail: "it expires in 2106 already"}}
 	case h.ExpireMS%1000 != 0:
 		h.ExpireMS = record.CeilSeconds(h.ExpireMS) * 1000
 		return []record.Loss{{Kind: record.LossExpiryMS, Detail: "rounded up to the next second"}}

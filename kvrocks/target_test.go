@@ -388,11 +388,13 @@ func TestNamespaces(t *testing.T) {
 
 // TestLimits: servers before 2.4 count elements and seconds of expiry in 32 bits, and have no consumer groups.
 func TestLimits(t *testing.T) {
+	const module = "[kvrocks:bitmap kvrocks:MBbloom-- kvrocks:ReJSON-RL"
 	const all = "Types=string,hash,list,set,zset,stream,other EmptyKey"
-	formattest.Limits(t, kvrocks.New(), all+" MaxScore=+Inf StreamGroups DefaultDB=__namespace Cluster SST rocksdb:rw")
-	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.9"), all+" MaxScore=+Inf StreamGroups DefaultDB=__namespace Cluster rocksdb:rw")
+	formattest.Limits(t, kvrocks.New(), all+" MaxScore=+Inf StreamGroups Opaque="+module+" kvrocks:TDIS-TYPE kvrocks:timeseries] DefaultDB=__namespace Cluster SST rocksdb:rw")
+	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.9"), all+" MaxScore=+Inf StreamGroups NamedGroups Opaque="+module+"] DefaultDB=__namespace Cluster rocksdb:rw")
 	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.3"),
-		all[:len(all)-len(" EmptyKey")]+" MaxExpireMS=4294967295000 EmptyKey MaxScore=+Inf MaxElements=4294967295 DefaultDB=__namespace Cluster rocksdb:rw")
+		all[:len(all)-len(" EmptyKey")]+" Seconds MaxExpireMS=4294967295000 EmptyKey MaxScore=+Inf MaxElements=4294967295 NamedGroups "+
+			"Opaque=[kvrocks:bitmap] DefaultDB=__namespace Cluster rocksdb:rw")
 }
 
 func TestDetect(t *testing.T) {

@@ -18,6 +18,7 @@ const (
 	LossBlankStream     = "blank-stream"      // a stream that never had an entry, which the target cannot store
 	LossInnerNUL        = "inner-nul"         // the target does not keep what follows a NUL in a key
 	LossStreamGroups    = "stream-groups"     // consumer groups and pending entries of a stream
+	LossExpiry2106      = "expiry-2106"       // an expiry does not fit 32 unsigned bits of seconds
 	LossFieldExpiry     = "field-expiry"      // fields of a hash have an expiry of their own
 	LossModule          = "module"            // a value that only its own server understands
 	LossCommand         = "aof-command"       // a command of the source with an unknown effect was skipped

@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"kvferry/format"
 	"kvferry/record"
@@ -66,12 +67,31 @@ func (f *rdbFormat) Limits() format.Limits {
 	return format.Limits{
 		Place: format.InFile, Types: f.version.Types(), EmptyKey: true, MaxScore: math.Inf(1), Whole: true, AnyOrder: true,
 		FieldExpiry: f.version.FieldExpiry(), StreamGroups: f.version.Number >= 9,
+		Unowned: true, Opaque: Opaque(), Unheld: f.unheld(),
 		Databases: "numbers from 0", Numbered: true,
 		Detail:       "dumps of Redis, Valkey, KeyDB and Dragonfly; written as RDB " + f.version.String() + " (" + f.version.Servers() + ")",
 		ScoreDetail:  "any but NaN",
 		OtherDetails: []string{"compressed files (gzip, zstd) and standard input are unpacked to a temporary file"},
 		Losses:       lossInfos,
 	}
+}
+
+// The kinds of values of type record.Other in files.
+const (
+	opaqueModule   = "module"
+	opaqueArray    = "array" // of Redis 8.8
+	opaqueFunction = "function"
+)
+
+// Opaque names the kinds of values of type record.Other that files and servers may have.
+func Opaque() []string { return []string{opaqueModule, opaqueArray, opaqueFunction} }
+
+// unheld names those of them that files of the version do not hold.
+func (f *rdbFormat) unheld() []string {
+	if f.version.Functions() {
+		return []string{opaqueArray}
+	}
+	return []string{opaqueArray, opaqueFunction}
 }
 
 // Open opens a file.
@@ -90,6 +110,9 @@ const (
 	LossGroupProgress = "group-progress"
 )
 
+// LossInfos describes them.
+func LossInfos() []record.LossInfo { return slices.Clone(lossInfos) }
+
 var lossInfos = []record.LossInfo{
-	{Kind: LossGroupProgress, Note: true, Types: record.Of(record.Stream), Text: "The number of entries that a consumer group has read, and the largest id deleted from a stream, are not in RDB files below version 10 (`--rdb-version`); servers treat them as unknown and count again."},
+	{Kind: LossGroupProgress, Note: true, Types: record.Of(record.Stream), Text: "The number of entries that a consumer group has read, and the largest id deleted from a stream, are not in RDB files below version 10 (`--rdb-version`), nor on servers before 7.0; servers treat them as unknown and count again."},
 }

@@ -6,6 +6,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/record"
+	files "kvferry/redis"
 )
 
 // Name is what the format is called. Locations have addresses instead.
@@ -67,7 +68,11 @@ func (*Format) Limits() format.Limits {
 		EmptyKey:     true,
 		FieldExpiry:  true,
 		StreamGroups: true,
+		Unowned:      true,
+		Opaque:       files.Opaque(),
+		Unheld:       files.Opaque(), // functions before Redis 7.0, the others on all servers
 		Whole:        true,
+		Losses:       files.LossInfos(),
 		Databases:    "any number; of a cluster, 0",
 		Numbered:     true,
 		Layout:       format.LayoutFlat,

@@ -31,7 +31,7 @@ func writeCompat(w io.Writer, formats []format.Format) error {
 	holdTable(&b, all)
 	serverTable(&b, formats)
 	storeTable(&b, formats)
-	pairTable(&b, all)
+	pairTable(&b, formats, all)
 	lossTable(&b, all)
 	_, err := w.Write(b.Bytes())
 	return err
@@ -52,17 +52,36 @@ func head(b *bytes.Buffer, title, text string, cells ...string) {
 	row(b, slices.Repeat([]string{"---"}, len(cells))...)
 }
 
-// dialects adds to each format the servers that hold other types than all of its servers do.
+// dialects adds to each format the servers that hold other types than all of its servers do, or lose something else.
 func dialects(formats []format.Format) (out []format.Format) {
 	for _, f := range formats {
 		out = append(out, f)
 		for _, s := range catalog.Servers(f) {
-			if d := f.(format.Served).For(s.Name); d.Limits().Types != f.Limits().Types {
+			if d := f.(format.Served).For(s.Name); differs(d, f, formats) {
 				out = append(out, d)
 			}
 		}
 	}
 	return out
+}
+
+// differs reports whether two dialects differ in their types or in what conversions from or into them may lose.
+func differs(a, b format.Format, formats []format.Format) bool {
+	x, y := a.Limits(), b.Limits()
+	return x.Types != y.Types || slices.ContainsFunc(formats, func(f format.Format) bool {
+		l := f.Limits()
+		return !slices.Equal(possibleKinds(&l, &x), possibleKinds(&l, &y)) || !slices.Equal(possibleKinds(&x, &l), possibleKinds(&y, &l))
+	})
+}
+
+// possibleKinds are the kinds of losses from one format to another, without those that are possible anywhere.
+func possibleKinds(from, to *format.Limits) (kinds []string) {
+	for _, info := range format.PossibleLosses(from, to) {
+		if !slices.Contains(anywhere, info.Kind) {
+			kinds = append(kinds, info.Kind)
+		}
+	}
+	return kinds
 }
 
 func names(formats []format.Format) (out []string) {
@@ -138,30 +157,28 @@ func storeTable(b *bytes.Buffer, formats []format.Format) {
 }
 
 // pairTable lists what may be lost from each format into each.
-func pairTable(b *bytes.Buffer, formats []format.Format) {
-	targets := slices.DeleteFunc(slices.Clone(formats), func(f format.Format) bool { return f.Limits().NoTarget != "" })
+func pairTable(b *bytes.Buffer, formats, all []format.Format) {
+	targets := slices.DeleteFunc(slices.Clone(all), func(f format.Format) bool { return f.Limits().NoTarget != "" })
 	head(b, "Losses by pair of formats", "What a conversion from the format of the row to the format of the column may lose.\n`"+
 		strings.Join(anywhere, "`, `")+"` depend only on the data and are possible with every pair.\n"+
 		"Each database stays a database (a directory in nemo and blackwidow, a namespace in Ardb and\n"+
-		"Kvrocks); `--db NAME` selects some of them.",
+		"Kvrocks); `--db NAME` selects some of them. Columns rdb and aof are for RDB 9: an older `--rdb-version`\n"+
+		"loses more, a newer one less. Column redis lists what the oldest servers lose; newer ones lose less.",
 		append([]string{"from"}, names(targets)...)...)
-	for _, from := range formats {
-		if from.Limits().NoSource != "" {
+	for _, from := range all {
+		if from.Limits().NoSource != "" || !slices.ContainsFunc(formats, func(f format.Format) bool {
+			return f.Name() == from.Name() && (from == f || from.Limits().Types != f.Limits().Types)
+		}) {
 			continue
 		}
 		cells := []string{format.LocationName(from)}
 		for _, to := range targets {
 			f, t := from.Limits(), to.Limits()
-			var kinds []string
-			for _, info := range format.PossibleLosses(&f, &t) {
-				if !slices.Contains(anywhere, info.Kind) {
-					kinds = append(kinds, "`"+info.Kind+"`")
-				}
+			cell := "nothing"
+			if kinds := possibleKinds(&f, &t); kinds != nil {
+				cell = "`" + strings.Join(kinds, "`, `") + "`"
 			}
-			if kinds == nil {
-				kinds = []string{"nothing"}
-			}
-			cells = append(cells, strings.Join(kinds, ", "))
+			cells = append(cells, cell)
 		}
 		row(b, cells...)
 	}

@@ -1,13 +1,17 @@
 package command
 
 import (
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"kvferry/convert"
+	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/record"
 )
@@ -69,4 +73,68 @@ func possible(t testing.TB, from, to place, kind string) {
 		}
 	}
 	t.Errorf("%s from %s to %s is not on the page", kind, from, to)
+}
+
+// TestPairsListLosses: what goldens with values of modules, functions, groups and expiries of all kinds lose is on the page, for
+// every dialect of a target.
+func TestPairsListLosses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	formats := map[string]string{"kvrocks-modules": "kvrocks", "rdb-module": "rdb", "rdb-v90-basic": "rdb"}
+	for _, archive := range fixtures.Archives(false) {
+		from := formats[archive.Name]
+		if from == "" {
+			continue
+		}
+		src, err := archive.Extract(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, to := range dialects(testApp().Formats) {
+			if to.Limits().Place == format.OnServer {
+				continue
+			}
+			name := format.LocationName(to)
+			r := kvferry(t, "convert", "-n", "--estimate", "--on-conflict", "rename", "--temp-dir", dir, "--format", "json", src, name+":"+filepath.Join(dir, "new"))
+			var rep convert.Report
+			if err := json.Unmarshal([]byte(r.stdout), &rep); err != nil || r.code != ExitLossy && r.code != ExitOK {
+				t.Fatalf("%s to %s: exit %d, %v\n%s", src, name, r.code, err, r.stderr)
+			}
+			for _, l := range rep.Losses {
+				f, l2 := formatOf(t, from).Limits(), to.Limits()
+				if !slices.Contains(append(possibleKinds(&f, &l2), anywhere...), l.Kind) {
+					t.Errorf("%s from %s to %s is not on the page", l.Kind, from, name)
+				}
+			}
+		}
+	}
+}
+
+// TestPairs: losses that depend on the version of a server, or that only newer servers than the target have.
+func TestPairs(t *testing.T) {
+	for _, c := range []struct{ from, to, want string }{
+		{"rdb", "rdb", "stream-groups field-expiry module group-progress"},
+		{"rdb", "redis", "stream stream-groups field-expiry module group-progress"},
+		{"kvrocks", "redis", "stream module group-progress"},
+		{"kvrocks", "rdb", "module group-progress"},
+		{"kvrocks", "kvrocks", "stream-id"},
+		{"kvrocks", "kvrocks2.9", "stream-groups module stream-id"},
+		{"kvrocks", "kvrocks2.3", "stream-groups module too-many-elements expiry-ms expiry-2106 stream-id"},
+		{"nemo", "kvrocks2.3", "same-name"},
+	} {
+		from, to := formatOf(t, c.from).Limits(), serverFormat(t, c.to).Limits()
+		if got := strings.Join(possibleKinds(&from, &to), " "); got != c.want {
+			t.Errorf("%s to %s: %s, want %s", c.from, c.to, got, c.want)
+		}
+	}
+}
+
+func serverFormat(t *testing.T, name string) format.Format {
+	t.Helper()
+	all := dialects(testApp().Formats)
+	i := slices.Index(names(all), name)
+	if i < 0 {
+		t.Fatalf("%s has no column", name)
+	}
+	return all[i]
 }

@@ -264,7 +264,7 @@ var layouts = []option[format.Layout]{{"auto", format.LayoutAuto}, {"flat", form
 // losses lists the kinds of losses that the targets of this build report, by name.
 func (a *App) losses() []record.LossInfo {
 	infos := record.LossInfos()
-	for _, f := range a.Formats {
+	for _, f := range dialects(a.Formats) {
 		infos = append(infos, f.Limits().Losses...)
 	}
 	byKind := func(x, y record.LossInfo) int { return cmp.Compare(x.Kind, y.Kind) }
