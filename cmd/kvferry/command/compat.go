@@ -162,8 +162,9 @@ func pairTable(b *bytes.Buffer, formats, all []format.Format) {
 	head(b, "Losses by pair of formats", "What a conversion from the format of the row to the format of the column may lose.\n`"+
 		strings.Join(anywhere, "`, `")+"` depend only on the data and are possible with every pair.\n"+
 		"Each database stays a database (a directory in nemo and blackwidow, a namespace in Ardb and\n"+
-		"Kvrocks); `--db NAME` selects some of them. Columns rdb and aof are for RDB 9: an older `--rdb-version`\n"+
-		"loses more, a newer one less. Column redis lists what the oldest servers lose; newer ones lose less.",
+		"Kvrocks); `--db NAME` selects some of them. Columns rdb and aof are for RDB 9: an older\n"+
+		"`--rdb-version` loses more, a newer one less. Column redis lists what the oldest servers\n"+
+		"lose; newer ones lose less.",
 		append([]string{"from"}, names(targets)...)...)
 	for _, from := range all {
 		if from.Limits().NoSource != "" || !slices.ContainsFunc(formats, func(f format.Format) bool {
