@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"kvferry/ardb/codec"
 	"kvferry/ardb/engine"
 	"kvferry/ardb/merge"
 	"kvferry/format"
-	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -46,10 +44,7 @@ func open(ctx context.Context, f ardbFormat, dir string, o *format.OpenOptions) 
 	opts.Report = s.circular(o.Options.Report, kind == engine.LevelDB)
 	opts.Order = engine.LMDBOrder
 	if s.store, err = o.Store(ctx, home, &opts); err != nil {
-		if _, gone := disk.Stat(home); errors.Is(gone, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s: not a database of Ardb on %s: want a directory %s in it, or the files of one: %w", dir, kind, kind, store.ErrNotStore)
-		}
-		return nil, engine.Held(err, kind)
+		return nil, engine.Unopened(err, dir, home, kind)
 	}
 	if err := s.settle(ctx, dir, o, &opts); err != nil {
 		return nil, errors.Join(err, s.store.Close())

@@ -9,6 +9,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -87,6 +88,14 @@ func matches(dir, pattern string) bool {
 		ok, err := filepath.Match(pattern, e.Name())
 		return ok && err == nil
 	})
+}
+
+// Unopened says why an engine's directory in dir was not opened: perhaps it is not there.
+func Unopened(err error, dir, home, kind string) error {
+	if _, gone := disk.Stat(home); errors.Is(gone, fs.ErrNotExist) {
+		return fmt.Errorf("%s: not a database of Ardb on %s: want a directory %s in it, or the files of one: %w", dir, kind, kind, store.ErrNotStore)
+	}
+	return Held(err, kind)
 }
 
 // Held says what works with this server when it holds the database: BGSAVE writes no database.
