@@ -147,9 +147,9 @@ func (j *logJudge) retired(ctx context.Context) error {
 // passed judges a log that some column families do not read any more. The edit that says so of one has the last number of its
 // tables, so the same holds for their entries, but for those that a table need not keep.
 func (j *logJudge) passed(l *logFile) {
-	if known := j.known(l); l.passed > known {
+	if known, last := j.known(l), l.lastPassed(); last > known {
 		j.foreign(l, 0, record.Warning, fmt.Sprintf("by its number some column families have its entries in tables and do not read them, and these have sequence "+
-			"numbers up to %d, of which tables, MANIFEST and other logs know none above %d: it seems to be a later log under another name", l.passed, known))
+			"numbers up to %d, of which tables, MANIFEST and other logs know none above %d: it seems to be a later log under another name", last, known))
 	}
 }
 

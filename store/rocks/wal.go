@@ -1,6 +1,7 @@
 package rocks
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/zeebo/xxh3"
 
 	"kvferry/internal/disk"
 	"kvferry/internal/rocksopts"
@@ -34,7 +37,45 @@ type logFile struct {
 	// flushed is the first entry that tables had already, and how many there are.
 	flushed  flushedEntry
 	nFlushed int64
-	passed   uint64 // largest sequence number of the entries whose column families have them in tables
+	passed   []passedEntry // the last of the entries whose column families have them in tables
+}
+
+// passedEntry is an entry that a table has, unless a compaction dropped it since.
+type passedEntry struct {
+	seq    uint64
+	family uint32
+	key    uint64 // its hash
+}
+
+// maxPassed is how many of those are kept.
+const maxPassed = 256
+
+// pass notes an entry that a column family has in tables. A single deletion leaves nothing of itself nor of the put that it
+// meets in a flush, and the deletion of a range that is empty leaves nothing either.
+func (l *logFile) pass(e *wal.Entry) {
+	switch {
+	case e.Kind == base.KindRangeDelete && bytes.Compare(e.Key, e.Value) >= 0:
+	case e.Kind == base.KindSingleDelete:
+		for i := len(l.passed) - 1; i >= 0; i-- {
+			if p := &l.passed[i]; p.family == e.Family && p.key == xxh3.Hash(e.Key) {
+				l.passed = slices.Delete(l.passed, i, i+1)
+				return
+			}
+		}
+	default:
+		if len(l.passed) == maxPassed {
+			l.passed = append(l.passed[:0], l.passed[maxPassed/2:]...)
+		}
+		l.passed = append(l.passed, passedEntry{e.Seq, e.Family, xxh3.Hash(e.Key)})
+	}
+}
+
+// lastPassed is the largest sequence number that a flush of these entries left, as far as they are known.
+func (l *logFile) lastPassed() (last uint64) {
+	for i := range l.passed {
+		last = max(last, l.passed[i].seq)
+	}
+	return last
 }
 
 // reads reports whether the column family needs the entries of a log: those of older ones are in tables.
@@ -299,7 +340,7 @@ func (w *walLoader) add(e wal.Entry) error {
 		return nil // dropped since
 	}
 	if !ks.reads(w.log) {
-		w.log.passed = max(w.log.passed, e.Seq)
+		w.log.pass(&e)
 		return nil // a table holds it
 	}
 	if e.Seq > base.MaxSequence {
