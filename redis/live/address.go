@@ -1,14 +1,17 @@
 package live
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -149,6 +152,60 @@ func (o *options) clusterOptions() *redis.ClusterOptions {
 		Protocol: 2, DisableIdentity: true, DialTimeout: dialTimeout, ReadTimeout: 5 * time.Minute, MaxRetries: 3}
 }
 
+// handshakeTimeout is how long a server may take to answer the first words of TLS. One without TLS waits for the end of a line.
+const handshakeTimeout = 4 * time.Second
+
+// shakeHands finds out whether a server speaks TLS, if the address says so. A server that cannot be reached is none of
+// its business.
+func (o *options) shakeHands(ctx context.Context) error {
+	if o.tlsConfig == nil {
+		return nil
+	}
+	d := net.Dialer{Timeout: dialTimeout}
+	conn, err := d.DialContext(ctx, o.network, o.host)
+	if err != nil {
+		return nil
+	}
+	defer conn.Close()
+	in, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	err = tls.Client(conn, o.tlsConfig).HandshakeContext(in)
+	var record tls.RecordHeaderError
+	switch {
+	case err == nil, ctx.Err() != nil:
+		return context.Cause(ctx)
+	case in.Err() != nil:
+		return fmt.Errorf("no answer to a TLS handshake in %s: no TLS there? use %s", handshakeTimeout, o.otherScheme())
+	case errors.As(err, &record):
+		return fmt.Errorf("%w: no TLS there? use %s", err, o.otherScheme())
+	}
+	return err
+}
+
+// plainHint adds to the error of the first words without TLS that the server may want it.
+func (o *options) plainHint(err error) error {
+	const alert = `"\x15\x03` // as go-redis quotes how one begins
+	if o.tls || o.network != "tcp" || err == nil {
+		return err
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || strings.Contains(err.Error(), alert) {
+		return fmt.Errorf("the server closed the connection (%w): TLS there? use %s", err, o.otherScheme())
+	}
+	return err
+}
+
+// otherScheme is how the address begins with TLS, if it has none, or without.
+func (o *options) otherScheme() string {
+	scheme := "redis"
+	if !o.tls {
+		scheme += "s"
+	}
+	if o.cluster {
+		scheme += "+cluster"
+	}
+	return scheme + "://"
+}
+
 // told says in plain words what a server does not let us do.
 func told(where string, err error) error {
 	if err == nil {
@@ -181,5 +238,4 @@ var hints = []struct{ sign, todo string }{
 	{"certificate", "name the certificate that signed it with --tls-ca"},
 	{"connection refused", "nothing listens there"},
 	{"redis: can't parse", errAnswer.Error()},
-	{"first record does not look like a TLS handshake", "the server does not speak TLS here: write redis://"},
 }

@@ -54,7 +54,9 @@ func (f *Format) connect(ctx context.Context, location string) (*server, error) 
 	} else {
 		s.client = redis.NewClient(o.single(o.host, max(o.db, 0)))
 	}
-	err = s.identify(ctx)
+	if err = o.shakeHands(ctx); err == nil {
+		err = o.plainHint(s.identify(ctx))
+	}
 	if err == nil && o.cluster {
 		if err = s.locate(ctx); err == nil {
 			err = s.identifyNodes(ctx)
