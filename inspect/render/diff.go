@@ -119,9 +119,22 @@ func (p *DiffPrinter) appendText(dst []byte, d *inspect.Difference) []byte {
 		case d.A == nil:
 			return fmt.Appendf(dst, "%s only in B", spaced(b))
 		}
-		return fmt.Appendf(dst, " %s in A, %s in B", a, b)
+		dst = fmt.Appendf(dst, " %s in A, %s in B", a, b)
+		if a == b && d.A.Kind == record.Entry { // as far as they are shown
+			dst = fmt.Appendf(dst, "; they differ from byte %d on: %s in A, %d in B", commonPrefix(d.A.Value, d.B.Value),
+				record.Plural(int64(len(d.A.Value)), "byte"), len(d.B.Value))
+		}
 	}
 	return dst
+}
+
+// commonPrefix returns how many bytes at the beginning are the same, which is the offset of the first that is not.
+func commonPrefix(a, b []byte) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 func spaced(s string) string {
