@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/internal/tree"
 	"kvferry/record"
@@ -118,7 +119,7 @@ func checkApart(source, parent, path string) error {
 	}
 	for _, src := range dirs {
 		if dst == src || strings.HasPrefix(dst, strings.TrimSuffix(src, string(filepath.Separator))+string(filepath.Separator)) {
-			return fmt.Errorf("%s: is inside the source %s, which kvferry must not change", path, source)
+			return format.Usagef("%s: is inside the source %s, which kvferry must not change", path, source)
 		}
 	}
 	return nil

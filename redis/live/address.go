@@ -55,10 +55,10 @@ const defaultPort = "6379"
 func parseAddress(location string) (*address, error) {
 	u, err := url.Parse(location)
 	if err != nil {
-		return nil, fmt.Errorf("%s: not the address of a server", strings.SplitN(location, "@", 2)[0])
+		return nil, format.Usagef("%s: not the address of a server", strings.SplitN(location, "@", 2)[0])
 	}
 	if _, ok := u.User.Password(); ok {
-		return nil, errors.New("the address contains a password, which others can see on a command line: " +
+		return nil, format.Usagef("the address contains a password, which others can see on a command line: " +
 			"put it in KVFERRY_PASSWORD or a file that --password-file names")
 	}
 	a := &address{network: "tcp", user: u.User.Username(), db: -1, tls: strings.HasPrefix(u.Scheme, "rediss"),
@@ -74,15 +74,15 @@ func parseAddress(location string) (*address, error) {
 		a.host = net.JoinHostPort(u.Hostname(), port)
 	}
 	if a.host == "" || u.Scheme != "unix" && u.Hostname() == "" {
-		return nil, fmt.Errorf("%s: no server in the address: want redis://host:port", location)
+		return nil, format.Usagef("%s: no server in the address: want redis://host:port", location)
 	}
 	if path != "" {
 		if a.db, err = strconv.Atoi(path); err != nil || a.db < 0 {
-			return nil, fmt.Errorf("%s: %q is not the number of a database", location, path)
+			return nil, format.Usagef("%s: %q is not the number of a database", location, path)
 		}
 	}
 	if a.cluster && a.db > 0 {
-		return nil, fmt.Errorf("%s: a cluster has only database 0", location)
+		return nil, format.Usagef("%s: a cluster has only database 0", location)
 	}
 	a.shown = u.Scheme + "://" + a.host
 	if u.Scheme == "unix" {

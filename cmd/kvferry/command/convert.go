@@ -200,6 +200,9 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	if f.version&0xFF == 0xFF {
 		return nil, usagef("--version-epoch %d: the original engines do not find rows of versions whose low byte is 0xFF", f.version)
 	}
+	if err := f.server.check(cmd.Flags()); err != nil {
+		return nil, err
+	}
 	if err := unused(cmd.Flags(), connectNames, src, dst); err != nil {
 		return nil, err
 	}

@@ -116,7 +116,6 @@ func (f *serverFlags) Register(cmd *cobra.Command) {
 	fs.BoolVar(&f.fail, "fail-existing", false, "write nothing if any of the keys exists on the server (default)")
 	fs.BoolVar(&f.verify, "verify", false, "read the server back and compare fingerprints; it must be empty before")
 	fs.Var(&f.rate, "rate", "maximum bytes per second to send to the server, such as 20MiB; 0: no limit (default)")
-	cmd.MarkFlagsMutuallyExclusive("replace", "skip-existing", "fail-existing")
 }
 
 // existing is what is done about keys that are there.
@@ -128,6 +127,20 @@ func (f *serverFlags) existing() format.Existing {
 		return format.SkipExisting
 	}
 	return format.FailExisting
+}
+
+// check refuses to do several things about keys that are there.
+func (f *serverFlags) check(fs *pflag.FlagSet) error {
+	var given []string
+	for _, name := range []string{"replace", "skip-existing", "fail-existing"} {
+		if fs.Changed(name) {
+			given = append(given, "--"+name)
+		}
+	}
+	if len(given) > 1 {
+		return usagef("%s do not go together: give one of them", strings.Join(given, " and "))
+	}
+	return nil
 }
 
 // target returns the output for a server at an address.
