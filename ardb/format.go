@@ -33,7 +33,7 @@ func (ardbFormat) Name() string { return "ardb" }
 
 // Servers lists the servers that take less than the newest ones. The rows are the same, and so is what is read.
 func (ardbFormat) Servers() []format.Server {
-	return []format.Server{{Name: serverOld, Detail: "Ardb 0.9.0 to 0.9.6: no streams, integers of a hash or set less than 2^31 apart; RocksDB only"}}
+	return []format.Server{{Name: serverOld, First: "0.9.0", Last: "0.9.6", Detail: "Ardb 0.9.0 to 0.9.6: no streams, integers of a hash or set less than 2^31 apart; RocksDB only"}}
 }
 
 // For returns the format as a server has it.

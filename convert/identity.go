@@ -196,8 +196,16 @@ func (id *identity) continues(now *identity) error {
 		return fmt.Errorf("its --now is %s, not %s: leave out --now to continue it",
 			id.Now.Format(time.RFC3339Nano), now.Now.Format(time.RFC3339Nano))
 	}
+	// Other options depend on the target.
+	if a, b := id.Options["target"], now.Options["target"]; a != b {
+		return fmt.Errorf("it converts to %s, not to %s: name the same target to continue it", strings.TrimSuffix(a, "+"), strings.TrimSuffix(b, "+"))
+	}
 	for _, name := range slices.Sorted(maps.Keys(union(id.Options, now.Options))) {
-		if a, b := id.Options[name], now.Options[name]; a != b {
+		switch a, b := id.Options[name], now.Options[name]; {
+		case a == b:
+		case a == "":
+			return fmt.Errorf("it has no --%s: leave it out to continue it", name)
+		default:
 			return fmt.Errorf("it has %s %s, not %s: pass the same value to continue it", name, orNone(a), orNone(b))
 		}
 	}

@@ -268,7 +268,7 @@ func TestSelectionIsPartOfThePlan(t *testing.T) {
 		"ttl-to":       {func(s *filter.Selection) { s.ExpireTo = nil }, "it has ttl-to 2023-11-15T01:13:20Z, not (none)"},
 		"min-bytes":    {func(s *filter.Selection) { s.MinBytes = 0 }, "it has min-bytes 7, not (none)"},
 		"min-elements": {func(s *filter.Selection) { s.MinElements = 2 }, "it has min-elements 1, not 2"},
-		"match":        {func(s *filter.Selection) { s.Match = []string{"*"} }, `it has match (none), not ["*"]`},
+		"match":        {func(s *filter.Selection) { s.Match = []string{"*"} }, "it has no --match: leave it out to continue it"},
 		"expired":      {func(s *filter.Selection) { s.KeepExpired = true }, "it has expired drop, not keep"},
 	} {
 		b := newBench(t, expiring(dataset(1)))

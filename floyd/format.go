@@ -25,7 +25,7 @@ func (floydFormat) Name() string { return "floyd" }
 
 // Servers lists the one server.
 func (floydFormat) Servers() []format.Server {
-	return []format.Server{{Name: serverPika4, Detail: "Pika 4.0: databases in db0, db1, …, each of several instances"}}
+	return []format.Server{{Name: serverPika4, First: "4.0", Last: "4.0", Detail: "Pika 4.0: databases in db0, db1, …, each of several instances"}}
 }
 
 // For returns the format as a server has it, which is as it is.

@@ -4,6 +4,8 @@ package format
 type Server struct {
 	Name   string // as in locations
 	Detail string // versions, and how the server differs
+	// First and Last are the first and last version that the name stands for, such as 3.0 and 3.4.
+	First, Last string
 }
 
 // Served is a Format that locations can also name by its servers.

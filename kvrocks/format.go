@@ -30,8 +30,8 @@ func (kvrocksFormat) Name() string { return "kvrocks" }
 // Servers lists the servers that want other rows than the newest ones.
 func (kvrocksFormat) Servers() []format.Server {
 	return []format.Server{
-		{Name: serverOld, Detail: "Kvrocks 2.0 to 2.3: expiry in seconds, no consumer groups, JSON or Bloom filters"},
-		{Name: serverMid, Detail: "Kvrocks 2.4 to 2.9: consumer groups as before 2.10, HyperLogLogs as strings, no t-digests or time series"},
+		{Name: serverOld, First: "2.0", Last: "2.3", Detail: "Kvrocks 2.0 to 2.3: expiry in seconds, no consumer groups, JSON or Bloom filters"},
+		{Name: serverMid, First: "2.4", Last: "2.9", Detail: "Kvrocks 2.4 to 2.9: consumer groups as before 2.10, HyperLogLogs as strings, no t-digests or time series"},
 	}
 }
 

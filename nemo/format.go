@@ -25,7 +25,7 @@ func (nemoFormat) Name() string { return "nemo" }
 
 // Servers lists the one server.
 func (nemoFormat) Servers() []format.Server {
-	return []format.Server{{Name: "pika2", Detail: "Pika 1.x to 2.3"}}
+	return []format.Server{{Name: "pika2", First: "1", Last: "2.3", Detail: "Pika 1.x to 2.3"}}
 }
 
 // For returns the format as a server has it, which is as it is.

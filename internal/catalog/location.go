@@ -1,8 +1,10 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"kvferry/format"
@@ -38,6 +40,7 @@ func ParseLocation(s string) (Location, error) {
 // Format finds a format by its name, or by that of a server, in whose dialect it is then.
 func (c *Catalog) Format(name string) (format.Format, error) {
 	var names []string
+	var servers []format.Server
 	for _, f := range c.Formats {
 		if f.Name() == name {
 			return f, nil
@@ -47,10 +50,44 @@ func (c *Catalog) Format(name string) (format.Format, error) {
 			if s.Name == name {
 				return f.(format.Served).For(name), nil
 			}
-			names = append(names, s.Name)
+			names, servers = append(names, s.Name), append(servers, s)
 		}
 	}
+	if s := serverOf(name, servers); s != nil {
+		return nil, format.Usagef("unknown format or server %q: write %s:, which is %s", name, s.Name, s.Detail)
+	}
 	return nil, format.Usagef("%s (if it is a path, write ./%s:…)", words.Unknown("format or server", name, names), name)
+}
+
+// versionedName is the name of a server and a version.
+var versionedName = regexp.MustCompile(`^([a-z]+)([0-9]+(?:\.[0-9]+)*)$`)
+
+// serverOf returns the server that stands for a version, such as pika3 for pika3.4; nil if there is none.
+func serverOf(name string, servers []format.Server) *format.Server {
+	m := versionedName.FindStringSubmatch(name)
+	if m == nil {
+		return nil
+	}
+	for i, s := range servers {
+		of := versionedName.FindStringSubmatch(s.Name)
+		if of != nil && of[1] == m[1] && compareVersions(s.First, m[2]) <= 0 && compareVersions(m[2], s.Last) <= 0 {
+			return &servers[i]
+		}
+	}
+	return nil
+}
+
+// compareVersions compares two versions as far as both go: 3.5 is equal to 3.5.4.
+func compareVersions(x, y string) int {
+	xs, ys := strings.Split(x, "."), strings.Split(y, ".")
+	for i := range min(len(xs), len(ys)) {
+		a, _ := strconv.Atoi(xs[i])
+		b, _ := strconv.Atoi(ys[i])
+		if a != b {
+			return cmp.Compare(a, b)
+		}
+	}
+	return 0
 }
 
 // Servers lists the servers by which locations can call a format.
