@@ -12,6 +12,7 @@ import (
 
 	"kvferry/internal/catalog"
 	"kvferry/record"
+	"kvferry/redis/aof"
 	"kvferry/store"
 )
 
@@ -25,6 +26,10 @@ func hint(root *cobra.Command) {
 			if location, found := damaged(err, sources(cmd, args)); found {
 				return fmt.Errorf("%w; %s lists everything that is wrong with it%s", err, verifyLine(location), rest(cmd, err))
 			}
+			var unknown *aof.CommandError
+			if errors.As(err, &unknown) {
+				return fmt.Errorf("%w; %s", err, withoutCommand(cmd))
+			}
 			if noTempDir(err) {
 				return fmt.Errorf("%w; name a directory for temporary files with --temp-dir", err)
 			}
@@ -37,6 +42,14 @@ func hint(root *cobra.Command) {
 func noTempDir(err error) bool {
 	var path *fs.PathError
 	return errors.As(err, &path) && errors.Is(err, fs.ErrNotExist) && filepath.Clean(path.Path) == filepath.Clean(os.TempDir())
+}
+
+// withoutCommand says how to go on without a command of an append-only file whose effect is not known.
+func withoutCommand(cmd *cobra.Command) string {
+	if cmd.Flag("salvage") != nil {
+		return "--salvage skips such commands and lists them"
+	}
+	return "to go on without such commands, convert it with --allow-loss " + record.LossCommand + " and use the copy"
 }
 
 // rest says how the rest of a damaged dataset can be had, when no flag of the command goes past the damage.
