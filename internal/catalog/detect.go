@@ -15,6 +15,7 @@ import (
 	"kvferry/internal/tree"
 	"kvferry/internal/words"
 	"kvferry/record"
+	"kvferry/redis"
 	"kvferry/store"
 )
 
@@ -145,7 +146,7 @@ func (c *Catalog) unknownFormat(ev *format.Evidence) error {
 		return c.unknownFile(ev)
 	}
 	if len(ev.Stores) == 0 {
-		return notADatabase(ev.Dir)
+		return c.notADatabase(ev.Dir)
 	}
 	stores := slices.Clone(ev.Stores)
 	slices.SortStableFunc(stores, func(x, y format.StoreEvidence) int { return rank(&x) - rank(&y) })
@@ -249,7 +250,7 @@ func sizeText(err error) string {
 }
 
 // notADatabase says that no store was found, and what is there.
-func notADatabase(dir string) error {
+func (c *Catalog) notADatabase(dir string) error {
 	entries, err := disk.ReadDir(dir)
 	if err != nil {
 		return err
@@ -257,8 +258,41 @@ func notADatabase(dir string) error {
 	if len(entries) == 0 {
 		return fmt.Errorf("%s: the directory is empty", dir)
 	}
+	if name := c.fileIn(dir); name != "" {
+		return fmt.Errorf("%s: a directory with a dataset in a file: name the file: %s", dir, name)
+	}
 	return fmt.Errorf("%s: not a database: no CURRENT file or data.mdb here or %d levels below (found %s)",
 		dir, maxDepth, someNames(entries))
+}
+
+// maxFiles bounds the files of a directory that are looked at.
+const maxFiles = 64
+
+// fileIn returns the location of the one file in a directory that is a dataset, "" if there is none or more.
+func (c *Catalog) fileIn(dir string) (location string) {
+	entries, err := disk.ReadDir(dir)
+	if err != nil || len(entries) > maxFiles {
+		return ""
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if !e.Type().IsRegular() {
+			continue
+		}
+		head, err := redis.Head(path)
+		if err != nil || len(head) == 0 {
+			continue
+		}
+		f, err := c.detect(&format.Evidence{Dir: path, Head: head}, io.Discard)
+		if err != nil {
+			continue
+		}
+		if location != "" {
+			return ""
+		}
+		location = f.Name() + ":" + path
+	}
+	return location
 }
 
 func someNames(entries []os.DirEntry) string {

@@ -113,7 +113,7 @@ func TestNotADatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := notADatabase(dir); !strings.HasSuffix(err.Error(), "(found a, b, c, 1 more)") {
+	if err := new(Catalog).notADatabase(dir); !strings.HasSuffix(err.Error(), "(found a, b, c, 1 more)") {
 		t.Error(err)
 	}
 }

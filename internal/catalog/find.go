@@ -107,10 +107,13 @@ func (c *Catalog) named(loc *Location) (format.Format, error) {
 // storeOf returns the driver of the named store, or of the kind of all stores that were found.
 func (c *Catalog) storeOf(loc *Location, ev *format.Evidence) (*Driver, error) {
 	if loc.Store != "" {
+		if kind := onlyOther(ev, loc.Store); kind != "" {
+			return nil, fmt.Errorf("%s: it is on %s, not on %s: write %s+%s:%s", loc.Path, kind, loc.Store, loc.Format, kind, loc.Path)
+		}
 		return c.Driver(loc.Store)
 	}
 	if len(ev.Stores) == 0 {
-		return nil, notADatabase(loc.Path)
+		return nil, c.notADatabase(loc.Path)
 	}
 	var kinds []string
 	for _, s := range ev.Stores {
@@ -123,6 +126,18 @@ func (c *Catalog) storeOf(loc *Location, ev *format.Evidence) (*Driver, error) {
 			loc.Path, strings.Join(kinds, ", "), loc.Format, kinds[0], loc.Path)
 	}
 	return c.Driver(kinds[0])
+}
+
+// onlyOther returns the kind of the stores of a dataset when it is not the named one; "" if there are some of that, or any
+// that cannot be read.
+func onlyOther(ev *format.Evidence, kind string) (other string) {
+	for _, s := range ev.Stores {
+		if s.Kind == kind || s.Err != nil {
+			return ""
+		}
+		other = s.Kind
+	}
+	return other
 }
 
 // checkPlace says in plain words why a source cannot be one: f is its format, nil when it is to be detected.
@@ -145,6 +160,10 @@ func (c *Catalog) checkPlace(f format.Format, path string) error {
 		return fmt.Errorf("%s: no such file or directory", path)
 	case err != nil:
 		return err
+	case st.IsDir() && f != nil && f.Limits().Place == format.InFile:
+		if name := c.fileIn(path); name != "" {
+			return fmt.Errorf("%s: is a directory; name the file in it: %s", path, name)
+		}
 	case inDirectory && st.Mode().IsRegular():
 		if err := c.partOfStore(path); err != nil {
 			return err

@@ -23,10 +23,10 @@ func renames(r *convert.Report) (out inspect.DBMap) {
 
 // comparing returns the command line that compares source and target of a conversion, under its filters and at
 // its moment. It is "" when no database was renamed, as names are no obstacle then, when the target is a
-// server, which is not read, and when something of the source could not be read, where diff stops.
+// server, which is not read, when the source is standard input, which is gone, and when something of the source could not be read, where diff stops.
 func (f *convertFlags) comparing(fs *pflag.FlagSet, sel *filter.Selection, r *convert.Report, src, dst string) string {
 	dbs := renames(r)
-	if dbs == nil || live.IsAddress(dst) || slices.ContainsFunc(r.Findings, func(k convert.FindingKind) bool { return k.PassedOver() }) {
+	if dbs == nil || live.IsAddress(dst) || fromStandard(src) || slices.ContainsFunc(r.Findings, func(k convert.FindingKind) bool { return k.PassedOver() }) {
 		return ""
 	}
 	words := []string{"diff"}

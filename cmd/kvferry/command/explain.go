@@ -17,6 +17,7 @@ const explainHelp = `Print every physical row of a key, of all types and version
 it is alive, and why. The key is text, hex:… or base64:….
 
 --db and --type limit the search. The other filters select among keys and do not apply to a single one.
+An append-only file has commands and no rows: kvferry dump --match shows the record of a key there.
 If a table or block in the range of the key cannot be read, explain says so: rows may be missing.
 
 The exit code is 0 if the key has rows, even if all are dead. It is 3 if the key has none, or if a

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -203,6 +204,15 @@ func meantFormat(value string) string {
 	return ""
 }
 
+// flagText is what the flag is set to: YAML has more words for true and false than a command line.
+func flagText(flag *pflag.Flag, item *yaml.Node) string {
+	var yes bool
+	if flag.Value.Type() == "bool" && item.Decode(&yes) == nil {
+		return strconv.FormatBool(yes)
+	}
+	return item.Value
+}
+
 // applyFlag sets one flag, once for each item of a list.
 func applyFlag(cmd *cobra.Command, name string, value *yaml.Node) error {
 	flag := cmd.Flags().Lookup(name)
@@ -223,8 +233,8 @@ func applyFlag(cmd *cobra.Command, name string, value *yaml.Node) error {
 		if item.Kind != yaml.ScalarNode || item.Tag == "!!null" {
 			return fmt.Errorf("%s: want a value or a list of values", name)
 		}
-		if err := cmd.Flags().Set(name, item.Value); err != nil {
-			return err
+		if err := cmd.Flags().Set(name, flagText(flag, item)); err != nil {
+			return plainFlag(err)
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,9 +19,17 @@ func unknownCommand(root *cobra.Command, name string) error {
 func flagError(cmd *cobra.Command, err error) error {
 	name, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !ok {
-		return usagef("%w", err)
+		return usagef("%w", plainFlag(err))
 	}
 	return usagef("%w%s", err, strings.ReplaceAll(words.DidYouMean(name, flagNames(cmd)), ` "`, ` "--`))
+}
+
+// plainFlag says in plain words what a flag wants that is on or off.
+func plainFlag(err error) error {
+	if before, _, ok := strings.Cut(err.Error(), "strconv.ParseBool"); ok {
+		return errors.New(before + "want true or false")
+	}
+	return err
 }
 
 // flagNames lists the flags of a command that its help shows.
