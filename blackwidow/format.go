@@ -95,6 +95,7 @@ func (f blackwidowFormat) Limits() format.Limits {
 		SameName:    true,
 		Databases:   "one in the root, or db0, db1, …",
 		Numbered:    true,
+		Layouts:     true,
 		Layout:      f.layout(),
 		Stores:      []format.StoreSupport{{Store: "rocksdb", Read: true, Write: true}},
 		Detail:      "Pika 3.0 to 3.5, on RocksDB 5.9.2 and later",

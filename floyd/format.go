@@ -45,6 +45,7 @@ func (floydFormat) Limits() format.Limits {
 		Unbounded:   record.Of(record.List),
 		Databases:   "db0, db1, …, each spread over instances 0, 1, …",
 		Numbered:    true,
+		Layouts:     true,
 		Layout:      format.LayoutDB,
 		Instances:   defaultInstances,
 		Slots:       defaultSlots,

@@ -87,6 +87,8 @@ type Limits struct {
 	DefaultDB string // the database that clients start in; "" means "0"
 	Cluster   bool   // CreateOptions.Cluster makes a difference
 	SST       bool   // CreateOptions.SST does
+	// Layouts: CreateOptions.Layout makes a difference.
+	Layouts bool
 	// Layout is the default layout of the databases in a target; LayoutAuto keeps that of the source.
 	Layout Layout
 	// Instances and Slots are the defaults of a format that spreads the keys of a database over several stores; 0 for

@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"path/filepath"
+
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/internal/visible"
@@ -27,6 +29,10 @@ func (c *Catalog) Target(given string) (convert.Output, error) {
 	if loc.Path == standardInput && f.Limits().Place != format.OnServer {
 		return convert.Output{}, format.Usagef("target %s: standard output cannot be a target: kvferry reads a target back and renames it into place; "+
 			"name a path and send what is there when the conversion is done (%s:./- is a path of that name)", given, loc.Format)
+	}
+	if ext := filepath.Ext(loc.Path); f.Limits().Place == format.InFile && (ext == ".gz" || ext == ".zst") {
+		return convert.Output{}, format.Usagef("target %s: kvferry writes %s files without compression: leave out %s, and compress the file when the conversion is done; "+
+			"kvferry reads it compressed, too", given, f.Name(), ext)
 	}
 	d, err := c.writer(f, &loc)
 	if err != nil {

@@ -216,6 +216,9 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	if f.namespace != "" && limits.Numbered {
 		return nil, usagef("--namespace %s: databases of %s have numbers", f.namespace, o.Target.Format.Name())
 	}
+	if f.layout != format.LayoutAuto && !limits.Layouts {
+		return nil, usagef("--layout %s: %s has one layout for its databases", cmd.Flag("layout").Value, o.Target.Format.Name())
+	}
 	if f.cluster && !limits.Cluster {
 		return nil, usagef("--cluster: %s has no cluster mode of its own", o.Target.Format.Name())
 	}
