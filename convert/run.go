@@ -117,7 +117,8 @@ func (r *run) resumable(cause error) bool {
 	var proof *ProofError
 	var count *CountError
 	var space *SpaceError
-	if errors.As(cause, &space) && !r.resumed {
+	var existing *format.ExistingError
+	if (errors.As(cause, &space) || errors.As(cause, &existing)) && !r.resumed { // nothing is done yet
 		return false
 	}
 	var nothing *nothingError

@@ -96,6 +96,15 @@ type ServerOptions struct {
 	Scan bool
 }
 
+// ExistingError means that a server has keys that the conversion may not write, and that it wrote nothing therefore.
+type ExistingError struct{ Err error }
+
+// Error returns the cause.
+func (e *ExistingError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *ExistingError) Unwrap() error { return e.Err }
+
 // Existing decides what to do with existing keys of a target.
 type Existing uint8
 

@@ -96,9 +96,9 @@ func (t *target) begin(ctx context.Context) (err error) {
 	}
 	for _, db := range t.options.DBs {
 		if n := t.start.Before[t.home(db)]; n > 0 && t.Existing == format.FailExisting {
-			return fmt.Errorf("%s: database %s held %s before the unfinished conversion began, and kvferry can no longer tell those keys from its own: "+
+			return &format.ExistingError{Err: fmt.Errorf("%s: database %s held %s before the unfinished conversion began, and kvferry can no longer tell those keys from its own: "+
 				"continue with --skip-existing, which keeps all existing keys (those that kvferry wrote are complete), or with --replace",
-				t.server.shown, t.home(db), record.Plural(n, "key"))
+				t.server.shown, t.home(db), record.Plural(n, "key"))}
 		}
 	}
 	return nil
@@ -367,6 +367,9 @@ func (t *target) Undo() string {
 	text := fmt.Sprintf("%s keeps what was written to it: up to %s", t.server.shown, record.Plural(t.written, "record"))
 	if t.left > 0 {
 		text += fmt.Sprintf("; parts of large ones may be there under temporary names: delete %s*", t.start.Names)
+	}
+	if t.Existing == format.FailExisting {
+		text += "; to start again, add --replace, which writes over them, or --skip-existing"
 	}
 	return text
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/convert"
+	"kvferry/format"
 	"kvferry/internal/catalog"
 	"kvferry/internal/disk"
 	"kvferry/internal/visible"
@@ -157,6 +158,10 @@ func keptText(err error, args []string) string {
 	var unfinished *convert.UnfinishedError
 	if !errors.As(err, &unfinished) || !unfinished.CanGoOn() {
 		return ""
+	}
+	var existing *format.ExistingError
+	if errors.As(err, &existing) {
+		return "" // the same command line would fail again: the error says which flag to add
 	}
 	var loss *convert.LossError
 	if errors.As(err, &loss) {

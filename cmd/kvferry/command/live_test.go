@@ -79,10 +79,13 @@ func refusedExisting(t *testing.T, c *redistest.Client, src, server string) {
 	t.Helper()
 	c.Must(t, "SELECT", "5")
 	c.Must(t, "SET", "zero", "old")
-	for _, flags := range [][]string{nil, {"--fail-existing", "--dry-run"}} {
+	for _, flags := range [][]string{nil, {"--resume"}, {"--fail-existing", "--dry-run"}} {
 		r := kvferry(t, append(append([]string{"convert"}, flags...), src, server+"/5")...)
 		if r.code != ExitFailed || !strings.Contains(r.stderr, `already has 1 of the keys to write: "zero" in database 5; nothing was written; --replace overwrites`) {
 			t.Errorf("%v: exit %d: %s", flags, r.code, r.stderr)
+		}
+		if strings.Contains(r.stderr, "continue with") || len(globbed(t, "redis-*.kvferry")) > 0 {
+			t.Errorf("%v: it is to be continued: %s", flags, r.stderr)
 		}
 		if n := redistest.Text(c.Must(t, "DBSIZE")); n != "1" {
 			t.Errorf("%v: the database has %s keys", flags, n)
@@ -90,4 +93,37 @@ func refusedExisting(t *testing.T, c *redistest.Client, src, server string) {
 	}
 	c.Must(t, "FLUSHDB")
 	c.Must(t, "SELECT", "0")
+}
+
+// globbed lists the files of the working directory that match.
+func globbed(t *testing.T, pattern string) []string {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// TestMemoryFull: what is written to a server before its memory is full stays, and the error says with which flag the
+// conversion starts again; with --resume it goes on.
+func TestMemoryFull(t *testing.T) {
+	src := build(t, formatOf(t, "pika4"), smallRecord(record.String, "a", "1"), smallRecord(record.String, "z", strings.Repeat("x", 8<<20)))
+	s := redistest.Start(t, "--maxmemory", "6mb")
+	t.Chdir(t.TempDir())
+	server := "redis://" + s.Addr
+	const again = "to start again, add --replace, which writes over them, or --skip-existing"
+	r := kvferry(t, "convert", src, server)
+	if r.code != ExitFailed || !strings.Contains(r.stderr, "raise its maxmemory") || !strings.Contains(r.stderr, again) {
+		t.Fatalf("exit %d: %s", r.code, r.stderr)
+	}
+	if r := kvferry(t, "convert", "--resume", src, server); r.code != ExitFailed || !strings.Contains(r.stderr, "nothing was written; --replace") || len(globbed(t, "*.kvferry")) > 0 {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	if r := kvferry(t, "convert", "--replace", src, server); r.code != ExitFailed || strings.Contains(r.stderr, again) {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	s.Client().Must(t, "CONFIG", "SET", "maxmemory", "0")
+	ok(t, "convert", "--replace", src, server)
+	ok(t, "diff", src, server)
 }
