@@ -49,7 +49,7 @@ var lossInfos = []LossInfo{
 	{Kind: LossExpiry2038, Text: "An expiry after 2038-01-19T03:14:07Z, the end of 32-bit seconds, is moved to that time."},
 	{Kind: LossHyperLogLog, Types: Of(String), Note: true, Text: "A HyperLogLog becomes a string that the target cannot count, or may count differently after elements are added. Between Redis and Ardb only the flag for a stale count differs; it is converted."},
 	{Kind: LossCommand, Text: "A command of an append-only file with an unknown effect, such as a script, was skipped: any later key may be wrong."},
-	{Kind: LossDamaged, Text: "`kvferry verify` finds errors in the source: the data they concern may be missing or wrong. This includes unreadable tables, blocks and LMDB pages. If allowed, everything else is converted; data that the unreadable parts deleted or changed may be converted in its old state. A damaged log, MANIFEST or CURRENT stops the conversion in any case, unless `--type` and `--db` leave out the store."},
+	{Kind: LossDamaged, Text: "`kvferry verify` finds errors in the source: the data they concern may be missing or wrong. This includes unreadable tables, blocks and LMDB pages, but not tables out of order (`key-order`): kvferry sorts them and loses nothing. If allowed, everything else is converted; data that the unreadable parts deleted or changed may be converted in its old state. A damaged log, MANIFEST or CURRENT stops the conversion in any case, unless `--type` and `--db` leave out the store."},
 }
 
 // LossInfos lists the kinds of losses that do not belong to one format.
