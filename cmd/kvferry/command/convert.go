@@ -41,10 +41,11 @@ of the kind damaged. With --allow-loss damaged everything else is converted. See
 
 --dry-run reads the source and lists what would be written and lost. It also converts a sample, in the
 directory for temporary files, and estimates the size of the target, the space and the time from it.
---estimate reads only the sample, which takes seconds for a source of any size; its counts are those of
-the sample. --dry-run --sample 100 reads about a hundredth of the source. A conversion that does not fit
-on its disks is refused before it starts, unless --force-space is given. Its dry run only says so:
-scripts find estimate.fits in --format json.
+--estimate reads only the sample, and its counts are those of the sample. It takes seconds for databases
+of any size, but an append-only file is still replayed, a server copied and an RDB file scanned as a
+whole. --dry-run --sample 100 reads about a hundredth of the source. A conversion that does not fit on
+its disks is refused before it starts, unless --force-space is given. Its dry run only says so: scripts
+find estimate.fits in --format json.
 
 The target can be a Redis or Valkey server: redis://host:port/db, rediss:// (TLS), unix:///path or
 redis+cluster:// (cluster). kvferry writes it in place, looks for losses before the first write, and
@@ -122,7 +123,7 @@ func (a *App) convert() *cobra.Command {
 	fs.BoolVar(&f.cluster, "cluster", false, "write a kvrocks target for cluster mode, with the slot in every key")
 	fs.BoolVar(&f.sst, "sst", false, "also lay out the SST files of a kvrocks target for SST LOAD into a running server")
 	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "read the source and show what would be written and lost, with size, space and time; write nothing")
-	fs.BoolVar(&f.estimate, "estimate", false, "a dry run that reads only a sample of the source; takes seconds for any size")
+	fs.BoolVar(&f.estimate, "estimate", false, "a dry run that reads only a sample of the source; takes seconds, but for an append-only file, a server or an RDB file, which are read once")
 	fs.Var(&f.tried, "estimate-size", "size of the sample that a dry run converts; 0: chosen by the size of the source")
 	fs.BoolVar(&f.force, "force-space", false, "start even if the disks seem too small")
 	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion; keep the work if this run fails, for whatever reason")
