@@ -95,11 +95,15 @@ func (a *attempt) prepare(ctx context.Context) (rep *Report, err error) {
 
 // openSource opens the source, with its tables sorted when resort says that they are not.
 func (a *attempt) openSource(ctx context.Context) (err error) {
-	if name := a.o.preparation(); name != "" {
+	name, start := a.o.preparation(), time.Now()
+	if name != "" {
 		a.meter.Enter(name)
 	}
 	if a.src, err = a.o.open(ctx, a.resort != "", a.stores.report, a.meter); err != nil {
 		return err
+	}
+	if name != "" {
+		a.timings.Prepare, a.timings.Preparation = time.Since(start).Seconds(), name
 	}
 	a.meter.Enter("plan")
 	if a.resort != "" {

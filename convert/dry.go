@@ -84,7 +84,7 @@ func (d *dryRun) run(ctx context.Context, a *attempt) (rep *Report, err error) {
 	rep = a.report(t)
 	rep.DryRun, rep.Estimate, rep.Proof.Why = true, est, "nothing was written"
 	rep.Sampled = a.o.Estimate && est.SampleBytes < est.SourceBytes
-	rep.Timings = Timings{Run: time.Since(start).Seconds(), Total: time.Since(a.began).Seconds()}
+	rep.Timings = Timings{Prepare: a.timings.Prepare, Preparation: a.timings.Preparation, Run: time.Since(start).Seconds(), Total: time.Since(a.began).Seconds()}
 	if err := a.judge(t, rep.Losses); err != nil {
 		return rep, err
 	}
@@ -106,6 +106,7 @@ func (d *dryRun) estimate(ctx context.Context, a *attempt, planned time.Duration
 		a.results = results
 	}
 	est.Seconds += planned.Seconds()
+	est.Prepare = a.timings.Prepare
 	est.TempBytes = max(est.TempBytes, d.usage.Peak()-d.opened) + d.opened
 	if a.src.Format().Limits().Place == format.InFiles {
 		est.TempBytes += a.id.Plan.Bytes // logs are replayed into a state on disk

@@ -22,8 +22,9 @@ type Estimate struct {
 	TargetBytes int64 `json:"target_bytes"`
 	DiskBytes   int64 `json:"disk_bytes"`
 	TempBytes   int64 `json:"temp_bytes"`
-	// Seconds is the total time on this machine; Run and Prove are parts of it.
+	// Seconds is the total time on this machine; Prepare (see Timings), Run and Prove are parts of it.
 	Seconds float64 `json:"seconds"`
+	Prepare float64 `json:"prepare_seconds,omitempty"`
 	Run     float64 `json:"run_seconds"`
 	Prove   float64 `json:"prove_seconds"`
 	// SampleBytes is the size of the sample, of SourceBytes in all.

@@ -97,11 +97,15 @@ type Entries struct {
 
 // Timings are the durations of the phases, in seconds.
 type Timings struct {
-	Run     float64 `json:"run"`
-	Finish  float64 `json:"finish"`
-	Prove   float64 `json:"prove"`
-	Total   float64 `json:"total"`
-	Resumed bool    `json:"resumed,omitempty"` // an earlier process did part of the work
+	// Prepare is the time that it took to make the source readable, and Preparation what that was: "replay" of an
+	// append-only file or "copy" of a server. Other sources need none.
+	Prepare     float64 `json:"prepare,omitempty"`
+	Preparation string  `json:"preparation,omitempty"`
+	Run         float64 `json:"run"`
+	Finish      float64 `json:"finish"`
+	Prove       float64 `json:"prove"`
+	Total       float64 `json:"total"`
+	Resumed     bool    `json:"resumed,omitempty"` // an earlier process did part of the work
 }
 
 // Records returns the number of converted records.

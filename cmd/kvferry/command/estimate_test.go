@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -92,4 +94,23 @@ func TestNoSpace(t *testing.T) {
 
 	delete(room, dir) // a disk that does not say what it has
 	ok(t, "convert", src, dst+"2")
+}
+
+// TestTimingsNameReplay: the time line of a conversion of an append-only file says how long the replay took.
+func TestTimingsNameReplay(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	log := filepath.Join(dir, "log.aof")
+	if err := os.WriteFile(log, []byte("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{"--dry-run", "--no-prove=false"} {
+		out := ok(t, "convert", flag, log, "nemo:"+filepath.Join(dir, "new"))
+		if want := regexp.MustCompile(`(?m)^time: .* \(replay [0-9.µms]+, run `); !want.MatchString(out) {
+			t.Errorf("%s does not name the replay:\n%s", flag, out)
+		}
+	}
+	if rep := report(t, filepath.Join(dir, "new")); rep.Timings.Prepare <= 0 || rep.Timings.Preparation != "replay" {
+		t.Errorf("timings %+v", rep.Timings)
+	}
 }

@@ -218,7 +218,11 @@ func printEstimate(w io.Writer, r *convert.Report) {
 		}
 	}
 	fmt.Fprintf(w, "  time: %s on this machine with %s", secondsText(e.Seconds), record.Plural(int64(r.Workers), "worker"))
-	fmt.Fprintf(w, " (run %s, proof %s)\n", secondsText(e.Run), secondsText(e.Prove))
+	fmt.Fprint(w, " (")
+	if e.Prepare > 0 {
+		fmt.Fprintf(w, "%s %s, ", r.Timings.Preparation, secondsText(e.Prepare))
+	}
+	fmt.Fprintf(w, "run %s, proof %s)\n", secondsText(e.Run), secondsText(e.Prove))
 }
 
 func printProof(w io.Writer, r *convert.Report) {
@@ -257,7 +261,7 @@ func printTimings(w io.Writer, r *convert.Report) {
 	for _, p := range []struct {
 		name string
 		took float64
-	}{{"run", t.Run}, {"finish", t.Finish}, {"proof", t.Prove}} {
+	}{{t.Preparation, t.Prepare}, {"run", t.Run}, {"finish", t.Finish}, {"proof", t.Prove}} {
 		if p.took > 0 {
 			parts = append(parts, p.name+" "+secondsText(p.took))
 		}
