@@ -35,11 +35,11 @@ func TestUsualSlots(t *testing.T) {
 			n := instanceOf(key, slots, len(keys))
 			keys[n] = append(keys[n], key)
 		}
-		if got := guessSlots(keys); got != slots {
+		if got, fits := guess(keys); got != (spread{slots, len(keys)}) || !fits {
 			t.Errorf("%d slots are taken for %d", slots, got)
 		}
 	}
-	if got := guessSlots(make([][][]byte, 3)); got != 1024 {
+	if got, fits := guess(make([][][]byte, 3)); got != (spread{1024, 3}) || !fits {
 		t.Errorf("without keys there are %d slots", got)
 	}
 }
@@ -260,6 +260,66 @@ func TestAmbiguousKeys(t *testing.T) {
 		var m versioned.Meta
 		if err := decodeMetaKey(&m, AppendMetaKey(nil, MetaKey{Key: []byte(key)})); err != nil || string(m.Key) != key || m.Ambiguous != want {
 			t.Errorf("%q: %+v, %v", key, m, err)
+		}
+	}
+}
+
+// TestGuessInstances: keys tell of instances that are not there, where they are enough to prove it.
+func TestGuessInstances(t *testing.T) {
+	const keys = 400
+	for _, c := range []struct {
+		name           string
+		slots, n, left int // the instances from left on are gone
+		keys, strays   int
+		tag            string
+		want           spread
+		fits           bool
+	}{
+		{"all are there", 1024, 3, 3, keys, 0, "", spread{1024, 3}, true},
+		{"one is there", 1024, 1, 1, keys, 0, "", spread{1024, 1}, true},
+		{"as many slots as instances", 64, 64, 64, 8 * keys, 0, "", spread{1024, 64}, true},
+		{"the last is gone", 1024, 3, 2, keys, 0, "", spread{1024, 3}, true},
+		{"all but the first are gone", 1024, 3, 1, keys, 0, "", spread{1024, 3}, true},
+		{"half are gone", 1024, 8, 4, keys, 0, "", spread{1024, 8}, true},
+		{"of many", 16384, 100, 50, 4 * keys, 0, "", spread{16384, 100}, true},
+		{"other slots", 2048, 3, 2, keys, 0, "", spread{2048, 3}, true},
+		{"a few are elsewhere", 1024, 3, 2, keys, 2, "", spread{1024, 3}, true},
+		{"many are elsewhere", 1024, 3, 2, keys, 60, "", spread{1024, 2}, false},
+		{"too few keys", 1024, 4, 2, 30, 0, "", spread{1024, 2}, true},
+		{"of one slot", 1024, 3, 3, keys, 0, "{tag}", spread{1024, 3}, true},
+		{"unknown slots", 778, 3, 3, keys, 0, "", spread{1024, 3}, false},
+	} {
+		byInstance := make([][][]byte, c.left)
+		for i := range c.keys {
+			key := fmt.Appendf(nil, "%skey%d", c.tag, i)
+			at := instanceOf(key, c.slots, c.n)
+			if i < c.strays {
+				at = (at + 1) % c.left
+			}
+			if at < c.left {
+				byInstance[at] = append(byInstance[at], key)
+			}
+		}
+		got, fits := guess(byInstance)
+		if c.fits && got != c.want || !c.fits && got.instances != c.want.instances || fits != c.fits {
+			t.Errorf("%s: %+v, %t", c.name, got, fits)
+		}
+	}
+}
+
+// TestBarren: an instance without a key is odd where others have keys of many slots.
+func TestBarren(t *testing.T) {
+	for _, c := range []struct {
+		keys, instances, slots int
+		want                   bool
+	}{{400, 3, 1024, true}, {20, 3, 1024, false}, {400, 900, 1024, false}, {400, 3, 2, false}} {
+		keys := make([][][]byte, c.instances)
+		for i := range c.keys {
+			keys[0] = append(keys[0], fmt.Append(nil, i))
+		}
+		sums, _ := sumsOf(keys)
+		if got := sums.barren(spread{c.slots, c.instances}, 2); got != c.want {
+			t.Errorf("%+v", c)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package floyd
 import (
 	"bytes"
 	"hash/crc32"
+	"math"
 )
 
 // Defaults of Pika's configuration as it is shipped: db-instance-num and default-slot-num.
@@ -65,26 +66,88 @@ func instanceOf(key []byte, slots, instances int) int { return Slot(key, slots) 
 // takes when its configuration names none.
 var usualSlots = []int{defaultSlots, 1, 2048, 4096, 8192, 16384, 512, 256, 128, 64, 32, 16, 100, 1000, 10000}
 
-// guessSlots returns the number of slots by which most keys lie in the instance where they are. Of several the first of those
-// that are usual.
-func guessSlots(keys [][][]byte) (slots int) {
+// spread is how keys lie over instances: the number of slots, and of the instances that the slots are dealt out to.
+type spread struct{ slots, instances int }
+
+// guess returns the spread by which most keys lie in the instance where they are; keys are those of the instances that are
+// there, by number. Of several the first of those that are usual. fits says that next to none lies elsewhere. More instances
+// than are there are believed if the keys prove it: they lie where these say, and fewer would have them elsewhere, too.
+func guess(keys [][][]byte) (sp spread, fits bool) {
+	sums, total := sumsOf(keys)
 	least := -1
-	for _, n := range append([]int{defaultSlots, len(keys)}, usualSlots...) {
-		if wrong := misplaced(keys, n); least < 0 || wrong < least {
-			slots, least = n, wrong
+	for _, slots := range append([]int{defaultSlots, len(keys)}, usualSlots...) {
+		if wrong := sums.misplaced(spread{slots, len(keys)}, total); least < 0 || wrong < least {
+			sp, least = spread{slots, len(keys)}, wrong
 		}
 	}
-	return slots
+	for n := maxInstances; n > len(keys); n-- {
+		for _, slots := range append([]int{defaultSlots, n}, usualSlots...) {
+			more := spread{slots, n}
+			few := total / strayKeys
+			if n <= slots && sums.misplaced(more, few) <= few && sums.distinct(slots) >= provingSlots {
+				return more, true
+			}
+		}
+	}
+	return sp, least <= total/strayKeys
 }
 
-// misplaced counts the keys that lie in another instance than theirs.
-func misplaced(keys [][][]byte, slots int) (n int) {
+// strayKeys: of so many keys one may lie in another instance than its own, and the others prove what they prove.
+const strayKeys = 50
+
+// provingSlots is how many slots keys have that prove how they are spread. Keys of one slot lie together. That those of another
+// slot lie where twice the instances would have them is chance at one half.
+const provingSlots = 40
+
+// keySums are the sums of keys by instance.
+type keySums [][]uint32
+
+func sumsOf(keys [][][]byte) (sums keySums, total int) {
+	sums = make(keySums, len(keys))
 	for i := range keys {
 		for _, key := range keys[i] {
-			if instanceOf(key, slots, len(keys)) != i {
-				n++
+			sums[i] = append(sums[i], crc32.ChecksumIEEE(tagOf(key)))
+		}
+		total += len(keys[i])
+	}
+	return sums, total
+}
+
+// misplaced counts the keys that lie in another instance than theirs, and stops above most.
+func (s keySums) misplaced(sp spread, most int) (n int) {
+	for i := range s {
+		for _, sum := range s[i] {
+			if int(sum%uint32(sp.slots))%sp.instances != i {
+				if n++; n > most {
+					return n
+				}
 			}
 		}
 	}
 	return n
 }
+
+// distinct counts the slots that keys have.
+func (s keySums) distinct(slots int) int {
+	seen := map[uint32]bool{}
+	for i := range s {
+		for _, sum := range s[i] {
+			seen[sum%uint32(slots)] = true
+		}
+	}
+	return len(seen)
+}
+
+// barren reports whether it cannot be chance that an instance has none of the keys: its share of the slots is too large for
+// that.
+func (s keySums) barren(sp spread, i int) bool {
+	share := 0
+	for slot := i; slot < sp.slots; slot += sp.instances {
+		share++
+	}
+	chance := math.Pow(1-float64(share)/float64(sp.slots), float64(s.distinct(sp.slots)))
+	return chance < impossible
+}
+
+// impossible is what is not taken for chance.
+const impossible = 1e-9

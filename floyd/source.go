@@ -110,34 +110,69 @@ func (db *opened) open(ctx context.Context, root, dir string, i int, o *format.O
 
 // settle finds out how keys are spread and reports what is missing.
 func (db *opened) settle(root, dir string, o *format.OpenOptions) error {
+	keys, err := db.someKeys()
+	if err != nil {
+		return err
+	}
+	sp, fits := guess(keys)
+	db.reportMissing(root, dir, o, sp, fits)
+	if fits {
+		db.reportBarren(dir, o, sp, keys)
+	}
+	if sp.slots != defaultSlots {
+		dataset.Report(o, record.Finding{Kind: FindSlots, Severity: record.Note, DB: db.Name,
+			Detail: fmt.Sprintf("keys are spread over %d instances by default-slot-num %d, not %d", sp.instances, sp.slots, defaultSlots)})
+	}
+	p := &placing{instances: db.instances, n: sp.instances}
+	for i, st := range db.instances {
+		st.Judge(func() versioned.Judge {
+			own := &placer{slots: sp.slots, instances: sp.instances}
+			return func(pass *versioned.Pass) (bool, error) { return p.judge(pass, own, i) }
+		})
+	}
+	return nil
+}
+
+// reportMissing reports instances that are not there: those below others, and those that keys show there were.
+func (db *opened) reportMissing(root, dir string, o *format.OpenOptions, sp spread, fits bool) {
 	var missing []string
-	for i := range db.n {
+	for i := range sp.instances {
 		rel := path.Join(dir, strconv.Itoa(i))
 		if db.instances[i] == nil && !db.passed[i] && !dataset.Unwanted(root, rel, db.Name, allTypes, o) {
 			missing = append(missing, rel)
 		}
 	}
-	if len(missing) > 0 {
-		dataset.Report(o, record.Finding{Kind: dataset.FindMissingStore, Severity: record.Error, DB: db.Name,
-			Detail: strings.Join(missing, ", ") + " not found; keys are spread over all instances, so data may have been left behind"})
+	if len(missing) == 0 {
+		return
 	}
-	keys, err := db.someKeys()
-	if err != nil {
-		return err
+	why := "keys are spread over all instances, so data may have been left behind"
+	if fits && sp.instances > db.n {
+		why = fmt.Sprintf("the keys of the others fit %d instances, so those of the missing ones were left behind: bring them back", sp.instances)
 	}
-	slots := guessSlots(keys)
-	if slots != defaultSlots {
-		dataset.Report(o, record.Finding{Kind: FindSlots, Severity: record.Note, DB: db.Name,
-			Detail: fmt.Sprintf("keys are spread over %d instances by default-slot-num %d, not %d", db.n, slots, defaultSlots)})
+	if n := len(missing); n > maxNamed {
+		missing = append(missing[:maxNamed], fmt.Sprintf("and %d more", n-maxNamed))
 	}
-	p := &placing{instances: db.instances, n: db.n}
-	for i, st := range db.instances {
-		st.Judge(func() versioned.Judge {
-			own := &placer{slots: slots, instances: db.n}
-			return func(pass *versioned.Pass) (bool, error) { return p.judge(pass, own, i) }
-		})
+	db.reportLost(o, strings.Join(missing, ", ")+" not found; "+why)
+}
+
+// maxNamed is how many instances a finding names.
+const maxNamed = 8
+
+// reportBarren reports instances that are there without a row, although keys say that they had some: a server makes an instance
+// that it does not find.
+func (db *opened) reportBarren(dir string, o *format.OpenOptions, sp spread, keys [][][]byte) {
+	sums, _ := sumsOf(keys)
+	for i := range db.n {
+		if st := db.instances[i]; st != nil && len(keys[i]) == 0 && st.Size() == 0 && sums.barren(sp, i) {
+			db.reportLost(o, fmt.Sprintf("%s is there but empty; the keys of the others fit %d instances, so its keys were left behind: bring it back",
+				path.Join(dir, strconv.Itoa(i)), sp.instances))
+		}
 	}
-	return nil
+}
+
+// reportLost reports that keys were left behind.
+func (db *opened) reportLost(o *format.OpenOptions, detail string) {
+	dataset.Report(o, record.Finding{Kind: dataset.FindMissingStore, Severity: record.Error, DB: db.Name, Detail: detail})
 }
 
 // keysLooked is how many keys of an instance are looked at to find the number of slots.

@@ -108,9 +108,9 @@ var findingKinds = []FindingKind{
 	{"hidden-version", Note, "collections", "The version ends in the byte FF, so the engine lists the collection as empty although its rows are sound."},
 	{"colliding-keys", Error, "rows", "Two rows have the same user key, because Pika 4.0 truncates keys at their last NUL. kvferry does not read the second one."},
 	{"truncated-key", Error, "rows", "The end of a key is not on disk, because Pika 4.0 truncates keys at their last NUL. kvferry reads the key up to there."},
-	{"wrong-instance", Error, "collections", "A key is not in the Pika 4.0 instance of its slot, so the server does not find it. kvferry reads it, unless the right instance has it, too."},
+	{"wrong-instance", Error, "collections", "A key is not in the Pika 4.0 instance of its slot, so the server does not find it. kvferry reads it, unless the right instance has it, too. If the keys fit more instances than there are, missing-store says so instead."},
 	{"slot-number", Note, "collections", "Keys are distributed over the instances of Pika 4.0 with a default-slot-num other than the default."},
-	{"missing-store", Error, "files", "A directory that the format always has is missing. A warning for a database below the last one (db0 beside db1), or for a directory of a database that holds none: servers have all of them, but convert --db and databases with gaps in their numbers leave them out."},
+	{"missing-store", Error, "files", "A directory that the format always has is missing, or an instance of Pika 4.0 is missing or empty that the keys of the others prove. A warning for a database below the last one (db0 beside db1), or for a directory of a database that holds none: servers have all of them, but convert --db and databases with gaps in their numbers leave them out."},
 	{"missing-score-cf", Error, "files", "The sorted sets have no score_cf; the engine does not open them."},
 	{"stream-groups", Warning, "collections", "Consumer groups and pending entries that kvferry does not read."},
 	{"future-version", Note, "collections", "The version of a Kvrocks key was made by a clock ahead of this one."},
@@ -145,9 +145,6 @@ var findingKinds = []FindingKind{
 	{"zset-twin", Error, "zsets", "A member of an Ardb sorted set has a score row without a sort row, or the reverse."},
 	{"score-nan", Warning, "zsets", "A score is not a number."},
 }
-
-// GroupFiles is the group of findings about files: what is an error among them concerns rows that are not those that were written.
-const GroupFiles = "files"
 
 // FindingGroups are the groups of kinds, in the order of the docs.
 var FindingGroups = []string{"files", "rows", "collections", "lists", "zsets"}

@@ -111,7 +111,7 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) (err 
 		return &ExitError{Code: ExitFindings}
 	}
 	da.tellNone(cmd.ErrOrStderr(), res.Compared())
-	return notes.missing()
+	return notes.verdict()
 }
 
 // patch writes what brings the server that is the second dataset up to the first.

@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -20,8 +21,8 @@ it is alive, and why. The key is text, hex:… or base64:….
 An append-only file has commands and no rows: kvferry dump --match shows the record of a key there.
 If a table or block in the range of the key cannot be read, explain says so: rows may be missing.
 
-The exit code is 0 if the key has rows, even if all are dead. It is 3 if the key has none, or if a
-table or block could not be read.
+The exit code is 0 if the key has rows, even if all are dead. It is 3 if the key has none, or if there
+are error findings: its rows contradict each other, or a table or block could not be read.
 ` + exitHelp
 
 const explainExample = `  kvferry explain /data/pika/dump user:1
@@ -74,7 +75,7 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 	if _, err := d.Scan.Selection.SelectDBs(d.Databases()); err != nil {
 		return errors.Join(err, d.Opened.Source.Close())
 	}
-	absent := false
+	found := false // errors, or no row
 	err = toOutput(cmd, f.output, func(w io.Writer) error {
 		var p interface {
 			Row(*inspect.ExplainedRow) error
@@ -95,12 +96,12 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 			return err
 		}
 		x.Findings = append(x.Findings, files.list...)
-		absent = x.Rows == 0
+		found = x.Rows == 0 || slices.ContainsFunc(x.Findings, func(f record.Finding) bool { return f.Severity == record.Error })
 		return p.Finish(x)
 	})
 	err = errors.Join(err, d.Opened.Source.Close())
-	if err == nil && (absent || files.errors) {
-		err = &ExitError{Code: ExitFindings}
+	if err == nil {
+		err = verdict(found)
 	}
 	return err
 }
@@ -108,9 +109,8 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 // storeFindings keeps what is wrong with the files that the rows of a key are looked for in: tables and blocks that
 // could not be read, logs that are not whole.
 type storeFindings struct {
-	mu     sync.Mutex
-	list   []record.Finding
-	errors bool
+	mu   sync.Mutex
+	list []record.Finding
 }
 
 func (s *storeFindings) report(f record.Finding) {
@@ -119,7 +119,6 @@ func (s *storeFindings) report(f record.Finding) {
 	}
 	s.mu.Lock()
 	s.list = append(s.list, f)
-	s.errors = s.errors || f.Severity == record.Error
 	s.mu.Unlock()
 }
 

@@ -88,9 +88,9 @@ func TestExplainEqualKeys(t *testing.T) {
 	const scoreCF = 2
 	appendLog(t, filepath.Join(dir, "zsets"), (&writes{cf: scoreCF, seq: 2}).add("delete", byScore(0)))
 	unchanged(t, dir)
-	text := ok(t, "explain", dir, "k")
-	if !strings.Contains(text, "deleted by the tombstone of sequence number 2") {
-		t.Errorf("the row of score -0.0 is not deleted:\n%s", text)
+	r := kvferry(t, "explain", dir, "k")
+	if r.code != ExitFindings || !strings.Contains(r.stdout, "deleted by the tombstone of sequence number 2") {
+		t.Errorf("exit %d, the row of score -0.0 is not deleted:\n%s", r.code, r.stdout)
 	}
 	if got := strings.Join(foundIn(t, dir), ", "); got != "error zset-missing-score-row" {
 		t.Errorf("verify found %q", got)

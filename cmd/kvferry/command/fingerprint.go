@@ -87,7 +87,7 @@ func (a *App) runFingerprint(cmd *cobra.Command, f *fingerprintFlags, location s
 		return err
 	}
 	d.tellNone(cmd.ErrOrStderr(), got.Records())
-	return notes.missing()
+	return notes.verdict()
 }
 
 // fingerprint takes the fingerprint of a dataset and closes it.
@@ -145,7 +145,7 @@ func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location
 	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s %s%s\n", location, verdict, f.check, both)
 	if len(diffs) == 0 {
 		d.tellNone(cmd.ErrOrStderr(), got.Records())
-		return notes.missing()
+		return notes.verdict()
 	}
 	tellUnmatched(cmd.ErrOrStderr(), pairs)
 	if with == nil {

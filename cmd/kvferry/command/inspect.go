@@ -109,5 +109,5 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (
 		return err
 	}
 	d.tellNone(cmd.ErrOrStderr(), stats.Records())
-	return notes.missing()
+	return notes.verdict()
 }

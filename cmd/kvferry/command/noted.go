@@ -21,7 +21,6 @@ type noted struct {
 	mu   sync.Mutex
 	n    int
 	errs int     // of severity error
-	lost int     // of those, about files: rows are missing, or others stand for them
 	from [2]bool // by location, whether findings are of it
 	// skipped are the tables and blocks that could not be read, all of which are shown, once.
 	skipped map[record.Place]bool
@@ -40,9 +39,6 @@ func (f *noted) reportOf(i int, r record.Finding) {
 	defer f.mu.Unlock()
 	if r.Severity == record.Error {
 		f.errs++
-		if kind, ok := record.FindingKindOf(r.Kind); ok && kind.Group == record.GroupFiles {
-			f.lost++
-		}
 	}
 	f.from[i] = true
 	where := ""
@@ -99,21 +95,17 @@ func (f *noted) sum() {
 	}
 }
 
-// missing is the error of a command that did all it could of a dataset whose files lack rows or hold others.
-func (f *noted) missing() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.lost > 0 {
-		return &ExitError{Code: ExitFindings}
-	}
-	return nil
-}
-
 // verdict is the error of a command that did all it could of a dataset with errors; they have been shown.
 func (f *noted) verdict() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.errs > 0 {
+	return verdict(f.errs > 0)
+}
+
+// verdict is the rule for every command that reads a dataset: when there are errors among the findings, rows are missing or are
+// not what was written, and it exits with 3 whatever it printed. verify has --fail-on, and convert refuses them as losses.
+func verdict(errors bool) error {
+	if errors {
 		return &ExitError{Code: ExitFindings}
 	}
 	return nil

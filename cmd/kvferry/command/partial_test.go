@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"kvferry/fixtures"
+	"kvferry/floyd"
 	"kvferry/internal/disk"
+	"kvferry/record"
 )
 
 // TestPartOfADataset: no command that reads a dataset of which a store is missing ends as if all were there, and of two
@@ -98,6 +100,78 @@ func TestGapOfDatabases(t *testing.T) {
 		}
 		if r := kvferry(t, "verify", "--fail-on", "warning", "--type", "string", dir); r.code != ExitFindings {
 			t.Errorf("%s: with --fail-on warning: exit %d", c.golden, r.code)
+		}
+	}
+}
+
+// TestMissingInstance: a dataset of Pika 4.0 without its last instances, or with empty ones in their place, is not read as if it had
+// fewer; the finding says how many its keys fit.
+func TestMissingInstance(t *testing.T) {
+	t.Parallel()
+	whole := golden(t, "pika400-basic")
+	for _, c := range []struct {
+		gone  []string
+		empty bool
+		want  string
+	}{
+		{[]string{"2"}, false, "db0/2 not found; the keys of the others fit 3 instances"},
+		{[]string{"1", "2"}, false, "db0/1, db0/2 not found; the keys of the others fit 3 instances"},
+		{[]string{"2"}, true, "db0/2 is there but empty; the keys of the others fit 3 instances"},
+	} {
+		part := filepath.Join(t.TempDir(), "part")
+		if err := os.CopyFS(part, os.DirFS(whole)); err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range c.gone {
+			if err := os.RemoveAll(filepath.Join(part, "db0", i)); err != nil {
+				t.Fatal(err)
+			}
+			if c.empty {
+				emptyInstance(t, filepath.Join(part, "db0", i))
+			}
+		}
+		for _, args := range [][]string{{"fingerprint", part}, {"inspect", part}, {"dump", part}, {"verify", part}, {"diff", part, part},
+			{"explain", part, "k"}} {
+			r := kvferry(t, args...)
+			if out := r.stdout + r.stderr; r.code != ExitFindings || !strings.Contains(out, c.want) || strings.Contains(out, "wrong-instance") {
+				t.Errorf("%v %s: exit %d: %s", c.gone, args, r.code, r.stderr)
+			}
+		}
+		if r := kvferry(t, "convert", part, "blackwidow:"+filepath.Join(t.TempDir(), "new")); r.code != ExitLossy {
+			t.Errorf("%v: convert: exit %d: %s", c.gone, r.code, r.stderr)
+		}
+	}
+}
+
+// emptyInstance makes an instance without rows, as a server does where it finds none.
+func emptyInstance(t *testing.T, dir string) {
+	t.Helper()
+	one := smallRecord(record.Hash, "k", "f")
+	made := build(t, floyd.New(), one)
+	for _, i := range []string{"0", "1", "2"} {
+		if tables, _ := filepath.Glob(filepath.Join(made, i, "*.sst")); len(tables) == 0 {
+			if err := os.CopyFS(dir, os.DirFS(filepath.Join(made, i))); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatalf("no empty instance in %s", made)
+}
+
+// TestErrorsOfRows: an error finding ends every command that reads with 3, whatever it is about.
+func TestErrorsOfRows(t *testing.T) {
+	t.Parallel()
+	dir := build(t, floyd.New(), smallRecord(record.Hash, "k", "f"))
+	for _, i := range []string{"0", "1", "2"} {
+		at := filepath.Join(dir, i)
+		if tables, _ := filepath.Glob(filepath.Join(at, "*.sst")); len(tables) > 0 {
+			appendLog(t, at, (&writes{cf: 0, seq: 100}).add("put", []byte("short"), nil))
+		}
+	}
+	for _, args := range [][]string{{"fingerprint", dir}, {"inspect", dir}, {"dump", dir}, {"verify", dir}, {"diff", dir, dir}} {
+		if r := kvferry(t, args...); r.code != ExitFindings || !strings.Contains(r.stdout+r.stderr, "error ") {
+			t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
 		}
 	}
 }
