@@ -168,7 +168,7 @@ func (c *Catalog) checkPlace(f format.Format, path string) error {
 		if err := c.partOfStore(path); err != nil {
 			return err
 		}
-		return fmt.Errorf("%s: a file; %s has its data in a directory, and the formats of single files are rdb: and aof:", path, f.Name())
+		return fmt.Errorf("%s: a file; %s has its data in a directory; rdb: and aof: are the formats of single files", path, f.Name())
 	case !st.IsDir() && (inDirectory || !st.Mode().IsRegular()):
 		return fmt.Errorf("%s: neither a directory nor a regular file", path)
 	}
