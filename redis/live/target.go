@@ -368,8 +368,8 @@ func (t *target) Undo() string {
 	if t.left > 0 {
 		text += fmt.Sprintf("; parts of large ones may be there under temporary names: delete %s*", t.start.Names)
 	}
-	if t.Existing == format.FailExisting {
-		text += "; to start again, add --replace, which writes over them, or --skip-existing"
+	if t.Existing == format.FailExisting && t.written > 0 {
+		text += "; to start again, add --replace, which writes over those, or --skip-existing"
 	}
 	return text
 }
