@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"kvferry/internal/disk"
 	"kvferry/internal/filter"
 	"kvferry/record"
-	"kvferry/store"
 )
 
 // attempt is one pass through the phases. All that a pass learns is in here and nowhere else: a pass that starts
@@ -219,14 +217,6 @@ func (a *attempt) foresee(ctx context.Context) error {
 	return a.conflicts()
 }
 
-// conflicts is an error when keys of a server would be overwritten that must not be.
-func (a *attempt) conflicts() error {
-	if l, ok := a.target.(format.Loaded); ok {
-		return l.Conflicts()
-	}
-	return nil
-}
-
 // restore brings the tables back that an earlier process was making a database of. What is on a server stays there.
 func (a *attempt) restore() error {
 	if a.o.Target.Address != "" {
@@ -298,248 +288,16 @@ func (a *attempt) planReadable(ctx context.Context) error {
 	return err
 }
 
-// create starts the target in the work directory.
-func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, error) {
-	return a.o.Target.Format.Create(ctx, a.location(), &format.CreateOptions{
-		Create:    a.counter.create(a.named),
-		Kind:      a.o.Target.Store,
-		Build:     store.BuildOptions{Sync: true, Now: a.o.Now, Identity: a.id.name(), Spare: a.spare()},
-		Layout:    targetLayout(a.o, a.src, dbs),
-		DBs:       dbs,
-		Version:   a.o.Version,
-		Instances: a.o.Instances,
-		Slots:     a.o.Slots,
-		Cluster:   a.o.Cluster,
-		SST:       a.o.SST,
-		Memory:    a.o.Memory / 4,
-		TempDir:   a.work.spools(),
-		Now:       a.o.Now,
-		Earlier:   a.id.Target,
-		Reopen:    a.reopen(),
-	})
-}
-
-// named starts a store of the target, which gets an identity of its own.
-func (a *attempt) named(dir string, o store.BuildOptions) (store.Builder, error) {
-	rel, err := filepath.Rel(a.work.data(), dir)
-	if err != nil {
-		return nil, err
-	}
-	o.Identity += " " + filepath.ToSlash(rel)
-	return a.o.Target.Create(dir, o)
-}
-
-// spare lends cores that no worker needs; nil when there is one worker.
-func (a *attempt) spare() func(func()) bool {
-	if a.o.Workers < 2 {
-		return nil
-	}
-	return a.cores.spare
-}
-
-// reread opens a target that an earlier process finished; nil when it is not to be read.
-func (a *attempt) reread(ctx context.Context) (format.Source, error) {
-	if !a.o.readBack() {
-		return nil, nil
-	}
-	return a.o.Target.Format.Open(ctx, a.location(), a.reopen())
-}
-
-// reopen says how the target is opened for the proof; nil: it is not.
-func (a *attempt) reopen() *format.OpenOptions {
-	if !a.o.readBack() {
-		return nil
-	}
-	return &format.OpenOptions{
-		Store:   a.opened.opener(a.o.Target.Open),
-		Kind:    a.o.Target.Store,
-		Options: store.Options{Memory: a.o.storeMemory(), TempDir: a.work.spools(), Copied: a.meter.Copied},
-
-		MaxBitmap: a.o.MaxBitmap,
-	}
-}
-
-// targetLayout is the one asked for, or that of the source. Several databases that another format
-// had in one directory get one each.
-func targetLayout(o *Options, src format.Source, dbs []string) format.Layout {
-	if o.Layout != format.LayoutAuto {
-		return o.Layout
-	}
-	if l := o.Target.Format.Limits().Layout; l != format.LayoutAuto {
-		return l
-	}
-	if len(dbs) > 1 && src.Layout() == format.LayoutFlat && o.Source.Format.Name() != o.Target.Format.Name() {
-		return format.LayoutDB
-	}
-	return src.Layout()
-}
-
-// adopt takes over the tasks that an earlier process finished, but for those whose rows may be gone.
-func (a *attempt) adopt() error {
-	a.results = make([]*taskResult, len(a.id.Plan.Tasks))
-	a.stores.journaled(a.state.tasks)
-	for _, t := range a.state.tasks {
-		if t.N < 0 || t.N >= len(a.results) {
-			return fmt.Errorf("%s: task %d is not in the plan", a.work.dir, t.N)
-		}
-		task := &a.id.Plan.Tasks[t.N]
-		if task.Group != 0 {
-			err := a.target.Adopt(t.N, task.TargetDB, t.Tables)
-			if errors.Is(err, format.ErrGone) {
-				continue
-			}
-			if err != nil {
-				return &resumeError{a.work.dir, err}
-			}
-		}
-		a.results[t.N] = t
-	}
-	return nil
-}
-
-// runTasks runs the tasks that are not done yet, or only counts what they would do, as a step of the run.
-func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
-	plan := a.id.Plan
-	if a.results == nil {
-		a.results = make([]*taskResult, len(plan.Tasks))
-	}
-	var todo []*Task
-	var total, done int64
-	for i := range plan.Tasks {
-		total += plan.Tasks[i].Bytes
-		if a.results[i] == nil {
-			todo = append(todo, &plan.Tasks[i])
-		} else {
-			done += plan.Tasks[i].Bytes
-		}
-	}
-	if a.o.Rename && a.rules.renames == nil { // they are known when a server's target was looked at before
-		var err error
-		if a.rules.renames, err = a.findRenames(ctx); err != nil {
-			return err
-		}
-	}
-	a.rules.memory = newShares(a.o.Memory/4, todo, a.o.Workers)
-	a.meter.Begin(step, total, done, len(todo))
-	commits := newCommits(a.o.Workers)
-	err := runSharing(ctx, todo, &a.cores, a.o.Memory, func(ctx context.Context, t *Task, sh *share) error {
-		return a.runTask(ctx, t, sh, write, commits)
-	})
-	if e := commits.wait(); err == nil {
-		err = e
-	}
-	return err
-}
-
-// runTask runs one task and lets it be written to the journal.
-func (a *attempt) runTask(ctx context.Context, t *Task, sh *share, write bool, c *commits) error {
-	a.o.crash(fmt.Sprintf("task %d", t.N))
-	res, err := runTask(ctx, t, a.rules, a.src, a.target, sh, write)
-	if err != nil {
-		return err
-	}
-	a.results[t.N] = res // each task has a place of its own
-	if !write {
-		return nil
-	}
-	return c.start(func() error { return a.commit(t, res) })
-}
-
-// commit writes a task to the journal when its tables are on disk.
-func (a *attempt) commit(t *Task, res *taskResult) (err error) {
-	if res.Stores = a.stores.unwritten(); a.rules.refused.Load() {
-		return nil
-	}
-	if t.Group != 0 {
-		if res.Tables, err = a.target.Tables(t.N); err != nil {
-			return err
-		}
-	}
-	a.o.crash(fmt.Sprintf("written %d", t.N))
-	return a.work.append(entry{Task: res})
-}
-
-// judge decides from what the tasks saw whether the target may be made. It marks the losses that
-// are allowed.
-func (a *attempt) judge(t *totals, losses []LossKind) error {
-	if err := judge(losses, a.o); err != nil {
-		return err
-	}
-	if err := t.ledger.Check(); err != nil {
-		return fmt.Errorf("the rows read do not add up: %w", err)
-	}
-	if len(t.fingerprint.Parts()) == 0 && !a.o.Selection.Everything() {
-		return &nothingError{fmt.Sprintf("no record of %s passes the filter", a.o.Source.Path)}
-	}
-	return nil
-}
-
-// sum adds up what all tasks left. Some findings are losses too.
-func (a *attempt) sum() (*totals, error) {
-	t, err := sum(a.results)
-	if err != nil {
-		return nil, err
-	}
-	a.stores.tell(t.findings.report)
-	t.losses.merge(found(t.findings.list()))
-	return t, nil
-}
-
-// finish makes the tables a database.
-func (a *attempt) finish(ctx context.Context) (format.Source, error) {
-	a.meter.Enter("finish")
-	start := time.Now()
-	if err := a.checkTasks(); err != nil {
-		return nil, err
-	}
-	a.o.crash("finish")
-	if err := a.work.append(entry{Finishing: true}); err != nil {
-		return nil, err
-	}
-	if err := a.work.keep(); err != nil {
-		return nil, err
-	}
-	a.o.crash("kept")
-	if a.o.Target.Address != "" && a.o.Target.Verify {
-		a.meter.Enter("fetch")
-	}
-	back, err := a.target.Finish(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.finished(); err != nil {
-		return nil, errors.Join(err, closeSource(back))
-	}
-	a.timings.Finish = time.Since(start).Seconds()
-	return back, nil
-}
-
-// finished completes the target's directory and says in the journal what it consists of.
-func (a *attempt) finished() (err error) {
-	if a.o.Target.Address == "" {
-		if err := copyExtra(a.src, a.o.Source.Path, a.work.data()); err != nil {
-			return err
-		}
-	}
-	if a.made, err = a.count(); err != nil {
-		return err
-	}
-	a.o.crash("finished")
-	if err := a.work.append(entry{Written: a.made}); err != nil {
-		return err
-	}
-	return disk.RemoveAll(a.work.kept())
-}
-
-func closeSource(s format.Source) error {
-	if s == nil {
-		return nil
-	}
-	return s.Close()
-}
-
 // order says what order is asked for: none by a target that takes any, where no names of the source compete for one.
 func (a *attempt) order() Order {
 	any := a.o.Target.Format.Limits().AnyOrder
 	return Order{Any: any && !a.o.Source.Format.Limits().SameName, Pieces: any}
+}
+
+// location is the place where the target is built.
+func (a *attempt) location() string {
+	if a.o.Target.Address != "" {
+		return a.o.Target.Address
+	}
+	return a.work.data()
 }

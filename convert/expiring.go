@@ -2,12 +2,10 @@ package convert
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"slices"
 	"time"
 
-	"kvferry/format"
 	"kvferry/record"
 )
 
@@ -21,14 +19,6 @@ const (
 	// clockMargin is how far the clock of a server may be ahead.
 	clockMargin = time.Minute
 )
-
-// expiringDigest is what a digest loses when all that expires until a time is gone: records that have expired, and the
-// difference that expired fields make to those that are left.
-type expiringDigest struct {
-	Until int64 `json:"until"` // in milliseconds
-	PartDigest
-	Fields int64 `json:"fields,omitempty"` // of hashes that are left, and of those that have no other field
-}
 
 // lapse tells the times until which records will have expired; nil when nothing expires meanwhile.
 type lapse struct{ began int64 }
@@ -170,67 +160,4 @@ func (p *prover) lasting(elems []record.Element) []record.Element {
 		}
 	}
 	return elems[:n]
-}
-
-// without is a fingerprint without what has expired at a time, and how many records those are by database.
-func (t *totals) without(until int64) (*record.Fingerprint, map[string]int64) {
-	left, gone := t.fingerprint.Parts(), map[string]int64{}
-	for _, e := range t.expiring {
-		if e.Until > until {
-			continue
-		}
-		typ, err := record.ParseType(e.Type)
-		if err != nil {
-			continue // sum has parsed the types of the same records
-		}
-		part := record.Part{DB: e.DB, Type: typ}
-		d := left[part]
-		d.Sub(e.Digest)
-		left[part] = d
-		gone[e.DB] += e.Records
-	}
-	f := new(record.Fingerprint)
-	for p, d := range left {
-		if d.Records > 0 {
-			f.Add(p, d)
-		}
-	}
-	return f, gone
-}
-
-// given is how many keys each database was to get. What is of type Other has no key.
-func (t *totals) given() map[string]int64 {
-	out := map[string]int64{}
-	for p, d := range t.fingerprint.Parts() {
-		if p.Type != record.Other {
-			out[p.DB] += d.Records
-		}
-	}
-	return out
-}
-
-// counted compares how many keys a server has with how many it was given.
-func (a *attempt) counted(ctx context.Context, server format.Loaded, t *totals) (Proof, error) {
-	_, expired := t.without(a.rules.lapse.gone(time.Now()))
-	why, err := server.Check(ctx, t.given(), expired)
-	if err != nil {
-		return Proof{}, &ProofError{Err: err, Loaded: true}
-	}
-	return Proof{Counted: true, Why: why}, nil
-}
-
-// proved compares the target, which was read back, with what was written.
-func (a *attempt) proved(ctx context.Context, back format.Source, t *totals) (Proof, error) {
-	a.rules.gone = a.rules.lapse.gone(time.Now())
-	want, expired := t.without(a.rules.gone)
-	p := Proof{Done: true, Unit: unitName(a.o.seconds())}
-	for _, n := range expired {
-		p.Expired += n
-	}
-	for _, e := range t.expiring {
-		if e.Until <= a.rules.gone {
-			p.ExpiredFields += e.Fields
-		}
-	}
-	return p, a.prove(ctx, back, want)
 }

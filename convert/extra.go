@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -122,4 +123,9 @@ func slaveOf(info []byte) (string, bool) {
 		return "", false
 	}
 	return fmt.Sprintf("slaveof %s %d %d %d", host, numbers[0], numbers[1], numbers[2]), true
+}
+
+// closing joins the error of a close to an earlier one.
+func closing(err *error, close func() error) {
+	*err = errors.Join(*err, close())
 }

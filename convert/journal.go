@@ -8,11 +8,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"kvferry/internal/disk"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+
+	"kvferry/internal/disk"
 
 	"github.com/gofrs/flock"
 )

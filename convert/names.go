@@ -12,30 +12,6 @@ import (
 // Names of databases may be any bytes, which JSON has no strings for. In journals and reports they are written as keys
 // are in dumps: {"base64":"…"} when they are not UTF-8.
 
-// MarshalJSON writes the task.
-func (t Task) MarshalJSON() ([]byte, error) {
-	type fields Task
-	return json.Marshal(struct {
-		fields
-		DB       jsonl.Text `json:"db"`
-		TargetDB jsonl.Text `json:"target_db"`
-	}{fields(t), jsonl.Text(t.DB), jsonl.Text(t.TargetDB)})
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (t *Task) UnmarshalJSON(data []byte) error {
-	type fields Task
-	var f struct {
-		*fields
-		DB       jsonl.Text `json:"db"`
-		TargetDB jsonl.Text `json:"target_db"`
-	}
-	f.fields = (*fields)(t)
-	err := json.Unmarshal(data, &f)
-	t.DB, t.TargetDB = string(f.DB), string(f.TargetDB)
-	return err
-}
-
 // MarshalJSON writes the digest.
 func (p PartDigest) MarshalJSON() ([]byte, error) {
 	type fields PartDigest
@@ -77,29 +53,6 @@ func (s *Sample) UnmarshalJSON(data []byte) error {
 	f.fields = (*fields)(s)
 	err := json.Unmarshal(data, &f)
 	s.DB = string(f.DB)
-	return err
-}
-
-// names are those of databases.
-type names []string
-
-// MarshalJSON writes the names.
-func (n names) MarshalJSON() ([]byte, error) {
-	out := make([]jsonl.Text, len(n))
-	for i, s := range n {
-		out[i] = jsonl.Text(s)
-	}
-	return json.Marshal(out)
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (n *names) UnmarshalJSON(data []byte) error {
-	var in []jsonl.Text
-	err := json.Unmarshal(data, &in)
-	*n = nil
-	for _, s := range in {
-		*n = append(*n, string(s))
-	}
 	return err
 }
 

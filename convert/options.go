@@ -1,9 +1,11 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -102,14 +104,6 @@ type Output struct {
 	Verify bool
 }
 
-// location is the place where the target is built.
-func (a *attempt) location() string {
-	if a.o.Target.Address != "" {
-		return a.o.Target.Address
-	}
-	return a.work.data()
-}
-
 // readBack reports whether the finished target is reopened.
 func (o *Options) readBack() bool {
 	if o.Target.Address != "" {
@@ -203,4 +197,61 @@ func (o *Options) open(ctx context.Context, resort bool, report func(record.Find
 		so.Report = report
 		so.Copied = m.Copied
 	})
+}
+
+// optionTexts names the options that the result depends on as the command line does.
+func optionTexts(o *Options) map[string]string {
+	m := map[string]string{
+		"source":        o.Source.Format.Name() + "+" + o.Source.Store,
+		"target":        format.LocationName(o.Target.Format) + "+" + o.Target.Store,
+		"layout":        layoutName(o.Layout),
+		"version-epoch": fmt.Sprint(o.Version),
+		"expired":       expiredName(o.Selection.KeepExpired),
+	}
+	if o.Namespace != "" {
+		m["namespace"] = o.Namespace
+	}
+	if o.MaxBitmap != 0 {
+		m["max-bitmap"] = fmt.Sprint(o.MaxBitmap)
+	}
+	if o.Cluster {
+		m["cluster"] = "yes"
+	}
+	if o.SST {
+		m["sst"] = "yes"
+	}
+	if l := o.Target.Format.Limits(); l.Instances > 0 {
+		m["instances"], m["slots"] = fmt.Sprint(cmp.Or(o.Instances, l.Instances)), fmt.Sprint(cmp.Or(o.Slots, l.Slots))
+	}
+	if o.Source.WALDir != "" {
+		m["wal-dir"] = o.Source.WALDir
+	}
+	if o.Target.Address != "" {
+		m["target"] = o.Target.Address
+	}
+	if o.Prefer != nil {
+		m["on-conflict"] = fmt.Sprint("keep=", o.Prefer)
+	}
+	if o.Rename {
+		m["on-conflict"] = "rename"
+	}
+	maps.Copy(m, o.Selection.Conditions(o.Now).Texts())
+	return m
+}
+
+func expiredName(keep bool) string {
+	if keep {
+		return "keep"
+	}
+	return "drop"
+}
+
+func layoutName(l format.Layout) string {
+	switch l {
+	case format.LayoutFlat:
+		return "flat"
+	case format.LayoutDB:
+		return "db"
+	}
+	return "auto"
 }

@@ -1,10 +1,8 @@
 package convert
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"kvferry/format"
 	"kvferry/internal/filter"
@@ -161,41 +159,4 @@ func (p *Plan) spans(t *Task) int {
 		}
 	}
 	return n
-}
-
-// targetNames returns the names of the databases in a target. The database that clients start in gets the name of the
-// target's own, or namespace, which also names an only database. In a target with numbered databases, named ones get
-// the lowest free numbers; the only one of a flat layout is 0.
-func targetNames(dbs []string, from, to format.Limits, flat bool, namespace string) []string {
-	if to.Numbered && flat && len(dbs) == 1 {
-		return []string{"0"}
-	}
-	out := slices.Clone(dbs)
-	home := cmp.Or(namespace, to.DefaultDB, "0")
-	for i, db := range dbs {
-		own := db == cmp.Or(from.DefaultDB, "0") || namespace != "" && len(dbs) == 1
-		if own && !slices.Contains(dbs, home) {
-			out[i] = home
-		}
-	}
-	if !to.Numbered {
-		return out
-	}
-	next := 0
-	for i, db := range out {
-		if isNumber(db) {
-			continue
-		}
-		for slices.Contains(out, strconv.Itoa(next)) {
-			next++
-		}
-		out[i] = strconv.Itoa(next)
-		next++
-	}
-	return out
-}
-
-func isNumber(s string) bool {
-	n, err := strconv.ParseUint(s, 10, 32)
-	return err == nil && strconv.FormatUint(n, 10) == s
 }

@@ -5,12 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"kvferry/record"
 	"math"
 	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"kvferry/record"
 )
 
 // cores counts who of so many workers is busy.
@@ -155,9 +156,4 @@ func largestFirst(tasks []*Task) []*Task {
 	out := slices.Clone(tasks)
 	slices.SortStableFunc(out, func(a, b *Task) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return out
-}
-
-// closing joins the error of a close to an earlier one.
-func closing(err *error, close func() error) {
-	*err = errors.Join(*err, close())
 }

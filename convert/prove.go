@@ -5,13 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"kvferry/format"
-	"kvferry/internal/progress"
 	"kvferry/record"
 )
 
@@ -120,138 +119,35 @@ func compare(want, got *record.Fingerprint, seconds bool, findings []FindingKind
 	return e
 }
 
-// sectionTasks lists the sections of a database of a target that has no order of keys. One that cannot be cut is read as
-// a whole.
-func sectionTasks(back format.Source, s format.Sectioned, db, planned string) (out []*Task) {
-	types := back.Types(db)
-	size := back.Size(db, types)
-	spans, err := s.Sections(db, types, int(min(size/pieceBytes+1, maxSpans)))
+// counted compares how many keys a server has with how many it was given.
+func (a *attempt) counted(ctx context.Context, server format.Loaded, t *totals) (Proof, error) {
+	_, expired := t.without(a.rules.lapse.gone(time.Now()))
+	why, err := server.Check(ctx, t.given(), expired)
 	if err != nil {
-		spans = []format.Span{{}}
+		return Proof{}, &ProofError{Err: err, Loaded: true}
 	}
-	for i, span := range spans {
-		out = append(out, &Task{N: i, DB: db, TargetDB: planned, Types: types, Span: span, Bytes: size / int64(len(spans))})
-	}
-	return out
+	return Proof{Counted: true, Why: why}, nil
 }
 
-// proofTasks lists what to read of the target: everything in it, over the spans it was written in.
-// Their TargetDB is the name in the plan. A target with one database may call it as it likes.
-func proofTasks(back format.Source, p *Plan) []*Task {
-	var out []*Task
-	dbs := back.Databases()
-	for _, db := range dbs {
-		planned := db
-		if len(dbs) == 1 && len(p.TargetDBs) == 1 {
-			planned = p.TargetDBs[0]
-		}
-		rest := back.Types(db)
-		if s, ok := back.(format.Sectioned); ok {
-			out = append(out, sectionTasks(back, s, db, planned)...)
-			continue
-		}
-		for i := range p.Tasks {
-			t := &p.Tasks[i]
-			// Spans that are sections of the source's file mean nothing to the target.
-			if t.TargetDB != planned || t.Group == 0 || t.Span.IsSection() {
-				continue
-			}
-			for _, g := range p.Groups {
-				if g &= t.Group; g == 0 {
-					continue
-				}
-				bytes := back.Size(db, g) / int64(max(p.spans(t), 1))
-				out = append(out, &Task{N: t.N, DB: db, TargetDB: planned, Types: g, Span: t.Span, Bytes: bytes})
-				rest &^= g
-			}
-		}
-		if rest != 0 {
-			out = append(out, &Task{DB: db, TargetDB: planned, Types: rest, Bytes: back.Size(db, rest)})
+// proved compares the target, which was read back, with what was written.
+func (a *attempt) proved(ctx context.Context, back format.Source, t *totals) (Proof, error) {
+	a.rules.gone = a.rules.lapse.gone(time.Now())
+	want, expired := t.without(a.rules.gone)
+	p := Proof{Done: true, Unit: unitName(a.o.seconds())}
+	for _, n := range expired {
+		p.Expired += n
+	}
+	for _, e := range t.expiring {
+		if e.Until <= a.rules.gone {
+			p.ExpiredFields += e.Fields
 		}
 	}
-	return out
+	return p, a.prove(ctx, back, want)
 }
 
-// proveTask takes the fingerprint of one task's part of the target.
-func proveTask(ctx context.Context, t *Task, r *rules, memory int64, sh *share, back format.Source,
-	report func(record.Finding)) (*record.Fingerprint, *record.Ledger, error) {
-
-	ledger := new(record.Ledger)
-	env := &format.Env{Now: r.now, Memory: memory, TempDir: r.tempDir, Ledger: ledger, Report: report, AnyOrder: true}
-	reader, err := back.Records(ctx, t.DB, t.Types, t.Span, env)
-	if err != nil {
-		return nil, nil, err
+func unitName(seconds bool) string {
+	if seconds {
+		return "seconds"
 	}
-	p := prover{rules: r, hasher: record.Hasher{PlainZero: r.plainZero}, reader: reader, share: sh, gauge: r.meter.Gauge(t.Bytes)}
-	err = errors.Join(p.all(ctx), reader.Close())
-	if err != nil {
-		p.gauge.Undo()
-		return nil, nil, err
-	}
-	p.gauge.Finish()
-	f := new(record.Fingerprint)
-	for typ, d := range p.digests {
-		f.Add(record.Part{DB: t.TargetDB, Type: record.Type(typ)}, d)
-	}
-	return f, ledger, nil
-}
-
-// prover hashes records.
-type prover struct {
-	*rules
-	reader  record.Reader
-	share   *share
-	hasher  record.Hasher
-	batch   [batchLen]record.Element
-	digests [record.NumTypes]record.Digest
-	gauge   progress.Gauge
-}
-
-// all hashes all records.
-func (p *prover) all(ctx context.Context) error {
-	l := loop{share: p.share, pause: func() error { p.gauge.Flush(); return ctx.Err() }}
-	return l.run(p.reader, p.lapse == nil, p.strings, func(h *record.Header) error { return p.record(ctx, h) })
-}
-
-// strings hashes strings that come at once.
-func (p *prover) strings(batch []record.StringRecord) error {
-	p.hasher.Strings(&p.digests[record.String], batch)
-	p.gauge.Strings(batch)
-	return nil
-}
-
-func (p *prover) record(ctx context.Context, h *record.Header) error {
-	p.hasher.Begin(h)
-	for n := 1; ; n++ {
-		got, err := p.reader.Read(p.batch[:])
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if n%checkEvery == 0 {
-			p.gauge.Flush()
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-		}
-		if err := p.share.take(p.batch[:got]); err != nil {
-			return err
-		}
-		p.gauge.Elements(p.batch[:got])
-		if elems := p.batch[:got]; h.Type == record.Hash {
-			p.hasher.Elements(p.lasting(elems))
-		} else {
-			p.hasher.Elements(elems)
-		}
-		if h.Type == record.String { // it has one
-			break
-		}
-	}
-	if until := p.lapse.until(h.ExpireMS); until == 0 || until > p.gone {
-		p.digests[h.Type].Add(p.hasher.End(h))
-	}
-	p.gauge.Record(nil)
-	return nil
+	return "milliseconds"
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"kvferry/format"
@@ -232,21 +231,4 @@ func checkReport(path string) error {
 		return &existsError{path: path, todo: ": move it away; this conversion writes its report there"}
 	}
 	return nil
-}
-
-// setAside renames the report of an earlier conversion to the first free number and returns its new path, or
-// "" if there is none: dst.kvferry-report.json becomes dst.kvferry-report.1.json.
-func setAside(path string) (string, error) {
-	for n := 1; ; n++ {
-		to := fmt.Sprintf("%s.%d.json", strings.TrimSuffix(path, ".json"), n)
-		err := disk.RenameNew(path, to)
-		switch {
-		case err == nil:
-			return to, nil
-		case errors.Is(err, fs.ErrNotExist):
-			return "", nil
-		case !errors.Is(err, fs.ErrExist):
-			return "", err
-		}
-	}
 }

@@ -1,47 +1,17 @@
 package convert
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
-	"slices"
-	"sync/atomic"
-	"time"
 
 	"kvferry/format"
-	"kvferry/internal/filter"
 	"kvferry/internal/progress"
-	"kvferry/internal/sorted"
 	"kvferry/record"
 )
 
 // batchLen is how many elements go from the reader to the writer at once.
 const batchLen = 256
-
-// rules is what all tasks of a run go by.
-type rules struct {
-	now       time.Time
-	selection *filter.Selection
-	sameName  bool          // the target holds one name under several types
-	plainZero bool          // the score -0 is taken for 0
-	fields    bool          // it holds expiries of fields
-	groups    bool          // it holds consumer groups
-	noBlank   bool          // a stream that never had an entry is none
-	whole     bool          // a record is one row of the source
-	lapse     *lapse        // what expires meanwhile; nil on disk, where nothing does
-	gone      int64         // what the proof leaves out: all that expires up to then
-	prefer    []record.Type // which type keeps a name otherwise
-	memory    shares        // of readers, and as much again of writers
-	tempDir   string
-	renames   []rename // not nil: the others get these names
-	// sortSections says that sections of the source are put in order, as spans of keys are.
-	sortSections bool
-	meter        *progress.Meter
-	// refused is set when a loss is not allowed: from then on tasks only count.
-	refused *atomic.Bool
-	allows  func(kind string) bool
-}
 
 // task runs one Task. It is used once, by one goroutine; nothing in it is allocated per record.
 type task struct {
@@ -139,62 +109,6 @@ func (x *task) shard(write bool) (record.Writer, error) {
 	return nil, nil
 }
 
-// read returns the reader of the task. When types of the source may compete for a name in the target,
-// they are read one by one and merged by preference.
-func (x *task) read(ctx context.Context, src format.Source) (record.Reader, error) {
-	types := x.Types.Types()
-	if x.sameName || len(types) == 1 || !src.Format().Limits().SameName {
-		return x.readTypes(ctx, src, x.Types, 1)
-	}
-	if x.renames != nil {
-		return x.readRenamed(ctx, src)
-	}
-	return x.readRivals(ctx, src)
-}
-
-// readRivals reads the types one by one, in order of preference within a key.
-func (x *task) readRivals(ctx context.Context, src format.Source) (record.Reader, error) {
-	types := x.Types.Types()
-	var readers []record.Reader
-	merged := func() record.Reader { return record.MergeBy(byPreference(x.prefer), readers...) }
-	for _, t := range types {
-		r, err := x.readTypes(ctx, src, record.Of(t), int64(len(types)))
-		if err != nil {
-			return nil, errors.Join(err, merged().Close())
-		}
-		readers = append(readers, r)
-	}
-	return merged(), nil
-}
-
-// readRenamed puts the records that get another name where that name belongs.
-func (x *task) readRenamed(ctx context.Context, src format.Source) (record.Reader, error) {
-	r, err := x.readRivals(ctx, src)
-	if err != nil {
-		return nil, err
-	}
-	env := format.Env{Now: x.now, Memory: leastShare, TempDir: x.tempDir}
-	return record.Merge(r, &renamedReader{ctx: ctx, src: src, env: env, list: renamedIn(x.renames, x.Task)}), nil
-}
-
-// readTypes reads what is selected of some types in order, with a part of the task's memory.
-func (x *task) readTypes(ctx context.Context, src format.Source, types record.TypeSet, part int64) (record.Reader, error) {
-	memory := x.memory.of(x.Task) / part
-	if x.selection.Holds() {
-		memory /= 2 // the other half is for what is held
-	}
-	env := &format.Env{Now: x.now, Memory: memory, TempDir: x.tempDir, Ledger: &x.ledger, Report: x.findings.report}
-	r, err := src.Records(ctx, x.DB, types, x.Span, env)
-	if err != nil {
-		return nil, err
-	}
-	r = x.selection.Apply(ctx, r, filter.ApplyOptions{Now: x.now, Memory: memory, TempDir: x.tempDir})
-	if !src.Sorted() || x.sortSections && x.Span.IsSection() {
-		r = sorted.Records(r, sorted.Options{Memory: memory, TempDir: x.tempDir})
-	}
-	return r, nil
-}
-
 // copy moves all records.
 func (x *task) copy(ctx context.Context) error {
 	l := loop{share: x.share, pause: func() error { return x.pause(ctx) }}
@@ -268,25 +182,6 @@ func (x *task) begin(h *record.Header) {
 	x.header.DB = x.TargetDB
 }
 
-// isTaken reports whether a name belongs to the record before.
-func (x *task) isTaken(key []byte) bool {
-	return !x.sameName && x.hasLast && bytes.Equal(x.lastKey, key)
-}
-
-// takeName gives a name to a record that is kept.
-func (x *task) takeName(key []byte) {
-	if !x.sameName {
-		x.lastKey, x.hasLast = append(x.lastKey[:0], key...), true
-	}
-}
-
-// keeps reports whether the current record is one in the target with count elements left: a stream may be empty.
-func (x *task) keeps(count int64) bool {
-	return count > 0 || x.header.Type == record.Stream && !(x.noBlank && isZero(x.header.Last))
-}
-
-func isZero(id []byte) bool { return bytes.Count(id, []byte{0}) == len(id) }
-
 // elements moves the elements of the current record and counts them.
 func (x *task) elements(ctx context.Context) (int64, error) {
 	var count int64
@@ -326,132 +221,6 @@ func (x *task) elements(ctx context.Context) (int64, error) {
 		if x.header.Type == record.String { // it has one
 			return count, nil
 		}
-	}
-}
-
-// fit leaves out of a batch what the target's limits say that it cannot hold.
-func (x *task) fit(batch []record.Element) []record.Element {
-	switch {
-	case x.header.Type == record.Hash && !x.fields:
-		for i := range batch {
-			if batch[i].ExpireMS != 0 {
-				batch[i].ExpireMS = 0
-				x.lose(record.Loss{Kind: record.LossFieldExpiry, Detail: "field " + record.Quote(batch[i].Name)})
-			}
-		}
-	case x.header.Type == record.Stream && !x.groups:
-		return x.entries(batch)
-	case x.header.Type == record.Stream && x.orphans.limit >= 0:
-		return x.orphans.leaveOut(batch, x.lose)
-	}
-	return batch
-}
-
-// entries leaves out consumer groups; each is a loss, with its consumers and pending entries. They come last.
-func (x *task) entries(batch []record.Element) []record.Element {
-	for i := range batch {
-		if batch[i].Kind == record.Entry {
-			continue
-		}
-		for j := range batch[i:] {
-			if e := &batch[i+j]; e.Kind == record.Group {
-				x.lose(record.Loss{Kind: record.LossStreamGroups, Drops: true, Detail: "group " + record.Quote(e.Name)})
-			} else {
-				x.lost++
-			}
-		}
-		return batch[:i]
-	}
-	return batch
-}
-
-// drops asks the target what it cannot hold of the current record and reports whether that is the
-// whole record.
-func (x *task) drops() bool {
-	if x.header.Type == record.Other && !x.Group.Has(record.Other) {
-		x.lose(record.Loss{Kind: record.LossModule, Drops: true, Detail: "the target does not support it"})
-		return true
-	}
-	dropped := false
-	for _, l := range x.target.Losses(&x.header) {
-		x.lose(l)
-		dropped = dropped || l.Drops
-	}
-	if dropped {
-		return true
-	}
-	if !x.Group.Has(x.header.Type) {
-		x.lose(record.Loss{Kind: x.header.Type.String(), Drops: true, Detail: "the target has no such type"})
-		return true
-	}
-	return false
-}
-
-// keyspacesOf lists the keyspaces of a database that hold rows of a record.
-func keyspacesOf(src format.Source, db string, h *record.Header) []string {
-	var out []string
-	for _, r := range src.Where(db, h.Key) {
-		if r.Type == h.Type || r.Type == 0 {
-			out = append(out, r.Keyspace)
-		}
-	}
-	return out
-}
-
-// taken leaves out the current record because its name is taken.
-func (x *task) taken() error {
-	something, err := x.something()
-	if err == nil && something {
-		x.reader.Settle(x.giveName())
-	}
-	return err
-}
-
-// giveName counts the loss of the current record, whose name is taken, and returns the class of its rows.
-func (x *task) giveName() record.Class {
-	if x.renames == nil {
-		x.lose(record.Loss{Kind: record.LossSameName, Drops: true, Detail: "the target holds each name under one type only"})
-		return record.Lost
-	}
-	to := newName(x.renames, rename{db: x.DB, typ: x.header.Type, key: x.header.Key})
-	x.lose(record.Loss{Kind: record.LossSameName, Detail: "written as " + record.Quote(to)})
-	if x.dropsAs(to) {
-		return record.Lost // the loss is counted where the new name comes up
-	}
-	return record.Copied
-}
-
-// something reports whether the current record is one, which most are not without elements.
-func (x *task) something() (bool, error) {
-	n, err := x.reader.Read(x.batch[:1])
-	if err == io.EOF {
-		return x.keeps(0), nil
-	}
-	return n > 0, err
-}
-
-// dropsAs reports whether the target cannot hold the current record under a name.
-func (x *task) dropsAs(name []byte) bool {
-	h := x.header
-	h.Key = name
-	return slices.ContainsFunc(x.target.Losses(&h), func(l record.Loss) bool { return l.Drops })
-}
-
-// lose counts a loss of the current record. Of a value in several pieces that only its own server understands the first says it.
-func (x *task) lose(l record.Loss) {
-	if l.Kind == record.LossModule {
-		if x.opaque {
-			x.lost++
-			return
-		}
-		x.opaque = true
-	}
-	x.losses.add(l, x.DB, &x.header)
-	if l.Drops {
-		x.lost++
-	}
-	if !l.Note && !x.allows(l.Kind) {
-		x.refused.Store(true)
 	}
 }
 

@@ -1,0 +1,93 @@
+package convert
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"kvferry/internal/disk"
+	"kvferry/internal/tree"
+)
+
+// maxDepth is how many levels below a source files are looked at: stores lie at most four deep, and
+// symbolic links may lead anywhere.
+const maxDepth = 6
+
+// sourceFile is a file of the source.
+type sourceFile struct {
+	Path  string    `json:"path"`
+	Size  int64     `json:"size"`
+	MTime time.Time `json:"mtime"`
+	// Real is where the file is, when a symbolic link leads there.
+	Real string `json:"real,omitempty"`
+}
+
+// realPath is the absolute path of a file with its symbolic links resolved.
+func realPath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return disk.EvalSymlinks(path)
+}
+
+// sourceFiles lists the files below dir, also behind symbolic links, with what changes when they do.
+func sourceFiles(dir string) ([]sourceFile, error) {
+	var out []sourceFile
+	err := tree.Walk(dir, func(rel string, info fs.FileInfo, linked bool) error {
+		if info.IsDir() {
+			if strings.Count(rel, "/") >= maxDepth {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		f := sourceFile{Path: rel, Size: info.Size(), MTime: info.ModTime().UTC()}
+		if linked && info.Mode()&fs.ModeSymlink == 0 {
+			var err error
+			if f.Real, err = realPath(filepath.Join(dir, filepath.FromSlash(rel))); err != nil {
+				return err
+			}
+		}
+		out = append(out, f)
+		return nil
+	})
+	slices.SortFunc(out, func(a, b sourceFile) int { return cmp.Compare(a.Path, b.Path) })
+	return out, err
+}
+
+func sameFiles(was, is []sourceFile) error {
+	have := make(map[string]sourceFile, len(is))
+	for _, f := range is {
+		have[f.Path] = f
+	}
+	for _, f := range was {
+		g, ok := have[f.Path]
+		switch {
+		case !ok:
+			return fmt.Errorf("%s is gone", f.name())
+		case g.Real != f.Real:
+			return fmt.Errorf("%s is at %s now, was at %s", f.name(), orNone(g.Real), orNone(f.Real))
+		case g.Size != f.Size:
+			return fmt.Errorf("%s has %d bytes, had %d", f.name(), g.Size, f.Size)
+		case !g.MTime.Equal(f.MTime):
+			return fmt.Errorf("%s was modified at %s", f.name(), g.MTime.Format(time.RFC3339))
+		}
+		delete(have, f.Path)
+	}
+	for _, f := range have {
+		return fmt.Errorf("%s is new", f.name())
+	}
+	return nil
+}
+
+// name is the path, but for a dataset that is one file.
+func (f *sourceFile) name() string {
+	if f.Path == "." {
+		return "the file"
+	}
+	return f.Path
+}

@@ -1,0 +1,155 @@
+package convert
+
+import (
+	"bytes"
+	"io"
+	"slices"
+
+	"kvferry/format"
+	"kvferry/record"
+)
+
+// isTaken reports whether a name belongs to the record before.
+func (x *task) isTaken(key []byte) bool {
+	return !x.sameName && x.hasLast && bytes.Equal(x.lastKey, key)
+}
+
+// takeName gives a name to a record that is kept.
+func (x *task) takeName(key []byte) {
+	if !x.sameName {
+		x.lastKey, x.hasLast = append(x.lastKey[:0], key...), true
+	}
+}
+
+// keeps reports whether the current record is one in the target with count elements left: a stream may be empty.
+func (x *task) keeps(count int64) bool {
+	return count > 0 || x.header.Type == record.Stream && !(x.noBlank && isZero(x.header.Last))
+}
+
+func isZero(id []byte) bool { return bytes.Count(id, []byte{0}) == len(id) }
+
+// fit leaves out of a batch what the target's limits say that it cannot hold.
+func (x *task) fit(batch []record.Element) []record.Element {
+	switch {
+	case x.header.Type == record.Hash && !x.fields:
+		for i := range batch {
+			if batch[i].ExpireMS != 0 {
+				batch[i].ExpireMS = 0
+				x.lose(record.Loss{Kind: record.LossFieldExpiry, Detail: "field " + record.Quote(batch[i].Name)})
+			}
+		}
+	case x.header.Type == record.Stream && !x.groups:
+		return x.entries(batch)
+	case x.header.Type == record.Stream && x.orphans.limit >= 0:
+		return x.orphans.leaveOut(batch, x.lose)
+	}
+	return batch
+}
+
+// entries leaves out consumer groups; each is a loss, with its consumers and pending entries. They come last.
+func (x *task) entries(batch []record.Element) []record.Element {
+	for i := range batch {
+		if batch[i].Kind == record.Entry {
+			continue
+		}
+		for j := range batch[i:] {
+			if e := &batch[i+j]; e.Kind == record.Group {
+				x.lose(record.Loss{Kind: record.LossStreamGroups, Drops: true, Detail: "group " + record.Quote(e.Name)})
+			} else {
+				x.lost++
+			}
+		}
+		return batch[:i]
+	}
+	return batch
+}
+
+// drops asks the target what it cannot hold of the current record and reports whether that is the
+// whole record.
+func (x *task) drops() bool {
+	if x.header.Type == record.Other && !x.Group.Has(record.Other) {
+		x.lose(record.Loss{Kind: record.LossModule, Drops: true, Detail: "the target does not support it"})
+		return true
+	}
+	dropped := false
+	for _, l := range x.target.Losses(&x.header) {
+		x.lose(l)
+		dropped = dropped || l.Drops
+	}
+	if dropped {
+		return true
+	}
+	if !x.Group.Has(x.header.Type) {
+		x.lose(record.Loss{Kind: x.header.Type.String(), Drops: true, Detail: "the target has no such type"})
+		return true
+	}
+	return false
+}
+
+// keyspacesOf lists the keyspaces of a database that hold rows of a record.
+func keyspacesOf(src format.Source, db string, h *record.Header) []string {
+	var out []string
+	for _, r := range src.Where(db, h.Key) {
+		if r.Type == h.Type || r.Type == 0 {
+			out = append(out, r.Keyspace)
+		}
+	}
+	return out
+}
+
+// taken leaves out the current record because its name is taken.
+func (x *task) taken() error {
+	something, err := x.something()
+	if err == nil && something {
+		x.reader.Settle(x.giveName())
+	}
+	return err
+}
+
+// giveName counts the loss of the current record, whose name is taken, and returns the class of its rows.
+func (x *task) giveName() record.Class {
+	if x.renames == nil {
+		x.lose(record.Loss{Kind: record.LossSameName, Drops: true, Detail: "the target holds each name under one type only"})
+		return record.Lost
+	}
+	to := newName(x.renames, rename{db: x.DB, typ: x.header.Type, key: x.header.Key})
+	x.lose(record.Loss{Kind: record.LossSameName, Detail: "written as " + record.Quote(to)})
+	if x.dropsAs(to) {
+		return record.Lost // the loss is counted where the new name comes up
+	}
+	return record.Copied
+}
+
+// something reports whether the current record is one, which most are not without elements.
+func (x *task) something() (bool, error) {
+	n, err := x.reader.Read(x.batch[:1])
+	if err == io.EOF {
+		return x.keeps(0), nil
+	}
+	return n > 0, err
+}
+
+// dropsAs reports whether the target cannot hold the current record under a name.
+func (x *task) dropsAs(name []byte) bool {
+	h := x.header
+	h.Key = name
+	return slices.ContainsFunc(x.target.Losses(&h), func(l record.Loss) bool { return l.Drops })
+}
+
+// lose counts a loss of the current record. Of a value in several pieces that only its own server understands the first says it.
+func (x *task) lose(l record.Loss) {
+	if l.Kind == record.LossModule {
+		if x.opaque {
+			x.lost++
+			return
+		}
+		x.opaque = true
+	}
+	x.losses.add(l, x.DB, &x.header)
+	if l.Drops {
+		x.lost++
+	}
+	if !l.Note && !x.allows(l.Kind) {
+		x.refused.Store(true)
+	}
+}

@@ -1,0 +1,157 @@
+package convert
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"kvferry/format"
+	"kvferry/internal/disk"
+	"kvferry/internal/tree"
+)
+
+// existsError says that the target is there already, or something else that is not replaced. It is an
+// fs.ErrExist.
+type existsError struct {
+	path string
+	todo string // what to do about it
+}
+
+func (e *existsError) Error() string {
+	return e.path + ": already exists; kvferry does not overwrite it" + e.todo
+}
+func (e *existsError) Unwrap() error { return fs.ErrExist }
+
+// checkTarget refuses a target that exists, cannot be made or would change the source, and one whose
+// report has no place.
+func checkTarget(source, target string) error {
+	if _, err := disk.Lstat(target); err == nil {
+		return &existsError{path: target}
+	} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		return err
+	}
+	if err := checkParent(target); err != nil {
+		return err
+	}
+	if err := checkReport(ReportPath(target)); err != nil {
+		return err
+	}
+	return checkApart(source, filepath.Dir(filepath.Clean(target)), target)
+}
+
+// checkParent refuses a target that has no directory to be in.
+func checkParent(target string) error {
+	parent := filepath.Dir(filepath.Clean(target))
+	st, err := disk.Stat(parent)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: the directory %s does not exist; make it first", target, parent)
+	}
+	if err != nil {
+		return err
+	}
+	if !st.IsDir() {
+		return fmt.Errorf("%s: %s is not a directory", target, parent)
+	}
+	return nil
+}
+
+// isPath reports whether a source lies on disk: others are standard input and addresses of servers.
+func isPath(source string) bool {
+	if strings.Contains(source, "://") {
+		_, err := disk.Lstat(source)
+		return err == nil
+	}
+	return source != "-"
+}
+
+// checkApart refuses a path, in a directory that exists, that is inside the source, which must not change.
+func checkApart(source, parent, path string) error {
+	if !isPath(source) {
+		return nil
+	}
+	dst, err := realPath(parent)
+	if err != nil {
+		return err
+	}
+	dirs, err := realDirs(source)
+	if err != nil {
+		return err
+	}
+	for _, src := range dirs {
+		if dst == src || strings.HasPrefix(dst, strings.TrimSuffix(src, string(filepath.Separator))+string(filepath.Separator)) {
+			return format.Usagef("%s: is inside the source %s, which kvferry must not change", path, source)
+		}
+	}
+	return nil
+}
+
+// realDirs lists where a source really is: its directory, and those that symbolic links below it lead to.
+func realDirs(source string) ([]string, error) {
+	root, err := realPath(source)
+	if err != nil {
+		return nil, err
+	}
+	out := []string{root}
+	err = tree.Walk(root, func(rel string, info fs.FileInfo, linked bool) error {
+		switch {
+		case !info.IsDir():
+			return nil
+		case linked:
+			dir, err := realPath(filepath.Join(root, filepath.FromSlash(rel)))
+			if err != nil {
+				return err
+			}
+			out = append(out, dir)
+			return fs.SkipDir
+		case strings.Count(rel, "/") >= maxDepth:
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return out, err
+}
+
+// CheckTemp refuses a directory for temporary files that does not exist or is inside the source.
+func CheckTemp(source, temp string) error {
+	if temp == "" {
+		return nil
+	}
+	st, err := disk.Stat(temp)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: the directory for temporary files does not exist", temp)
+	case err != nil:
+		return err
+	case !st.IsDir():
+		return fmt.Errorf("%s: the directory for temporary files is not a directory", temp)
+	}
+	return checkApart(source, temp, temp)
+}
+
+// CheckOutput refuses an output file that is a directory, has none to be in, or is inside the source, also through links.
+// It ignores "".
+func CheckOutput(source, file string) error {
+	if file == "" {
+		return nil
+	}
+	st, err := disk.Stat(file)
+	switch {
+	case err == nil && st.IsDir():
+		return fmt.Errorf("%s: is a directory", file)
+	case err == nil && !st.Mode().IsRegular():
+		return nil // it has no bytes that could be the source's
+	case err == nil:
+		real, err := realPath(file)
+		if err != nil {
+			return err
+		}
+		return checkApart(source, filepath.Dir(real), file)
+	}
+	if err := checkParent(file); err != nil {
+		return err
+	}
+	return checkApart(source, filepath.Dir(file), file)
+}

@@ -1,0 +1,95 @@
+package convert
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"kvferry/format"
+	"kvferry/internal/jsonl"
+)
+
+// MarshalJSON writes the task.
+func (t Task) MarshalJSON() ([]byte, error) {
+	type fields Task
+	return json.Marshal(struct {
+		fields
+		DB       jsonl.Text `json:"db"`
+		TargetDB jsonl.Text `json:"target_db"`
+	}{fields(t), jsonl.Text(t.DB), jsonl.Text(t.TargetDB)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *Task) UnmarshalJSON(data []byte) error {
+	type fields Task
+	var f struct {
+		*fields
+		DB       jsonl.Text `json:"db"`
+		TargetDB jsonl.Text `json:"target_db"`
+	}
+	f.fields = (*fields)(t)
+	err := json.Unmarshal(data, &f)
+	t.DB, t.TargetDB = string(f.DB), string(f.TargetDB)
+	return err
+}
+
+// names are those of databases.
+type names []string
+
+// MarshalJSON writes the names.
+func (n names) MarshalJSON() ([]byte, error) {
+	out := make([]jsonl.Text, len(n))
+	for i, s := range n {
+		out[i] = jsonl.Text(s)
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (n *names) UnmarshalJSON(data []byte) error {
+	var in []jsonl.Text
+	err := json.Unmarshal(data, &in)
+	*n = nil
+	for _, s := range in {
+		*n = append(*n, string(s))
+	}
+	return err
+}
+
+// targetNames returns the names of the databases in a target. The database that clients start in gets the name of the
+// target's own, or namespace, which also names an only database. In a target with numbered databases, named ones get
+// the lowest free numbers; the only one of a flat layout is 0.
+func targetNames(dbs []string, from, to format.Limits, flat bool, namespace string) []string {
+	if to.Numbered && flat && len(dbs) == 1 {
+		return []string{"0"}
+	}
+	out := slices.Clone(dbs)
+	home := cmp.Or(namespace, to.DefaultDB, "0")
+	for i, db := range dbs {
+		own := db == cmp.Or(from.DefaultDB, "0") || namespace != "" && len(dbs) == 1
+		if own && !slices.Contains(dbs, home) {
+			out[i] = home
+		}
+	}
+	if !to.Numbered {
+		return out
+	}
+	next := 0
+	for i, db := range out {
+		if isNumber(db) {
+			continue
+		}
+		for slices.Contains(out, strconv.Itoa(next)) {
+			next++
+		}
+		out[i] = strconv.Itoa(next)
+		next++
+	}
+	return out
+}
+
+func isNumber(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 32)
+	return err == nil && strconv.FormatUint(n, 10) == s
+}

@@ -1,0 +1,67 @@
+package convert
+
+import (
+	"context"
+	"errors"
+
+	"kvferry/format"
+	"kvferry/internal/filter"
+	"kvferry/internal/sorted"
+	"kvferry/record"
+)
+
+// read returns the reader of the task. When types of the source may compete for a name in the target,
+// they are read one by one and merged by preference.
+func (x *task) read(ctx context.Context, src format.Source) (record.Reader, error) {
+	types := x.Types.Types()
+	if x.sameName || len(types) == 1 || !src.Format().Limits().SameName {
+		return x.readTypes(ctx, src, x.Types, 1)
+	}
+	if x.renames != nil {
+		return x.readRenamed(ctx, src)
+	}
+	return x.readRivals(ctx, src)
+}
+
+// readRivals reads the types one by one, in order of preference within a key.
+func (x *task) readRivals(ctx context.Context, src format.Source) (record.Reader, error) {
+	types := x.Types.Types()
+	var readers []record.Reader
+	merged := func() record.Reader { return record.MergeBy(byPreference(x.prefer), readers...) }
+	for _, t := range types {
+		r, err := x.readTypes(ctx, src, record.Of(t), int64(len(types)))
+		if err != nil {
+			return nil, errors.Join(err, merged().Close())
+		}
+		readers = append(readers, r)
+	}
+	return merged(), nil
+}
+
+// readRenamed puts the records that get another name where that name belongs.
+func (x *task) readRenamed(ctx context.Context, src format.Source) (record.Reader, error) {
+	r, err := x.readRivals(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	env := format.Env{Now: x.now, Memory: leastShare, TempDir: x.tempDir}
+	return record.Merge(r, &renamedReader{ctx: ctx, src: src, env: env, list: renamedIn(x.renames, x.Task)}), nil
+}
+
+// readTypes reads what is selected of some types in order, with a part of the task's memory.
+func (x *task) readTypes(ctx context.Context, src format.Source, types record.TypeSet, part int64) (record.Reader, error) {
+	memory := x.memory.of(x.Task) / part
+	if x.selection.Holds() {
+		memory /= 2 // the other half is for what is held
+	}
+	env := &format.Env{Now: x.now, Memory: memory, TempDir: x.tempDir, Ledger: &x.ledger, Report: x.findings.report}
+	r, err := src.Records(ctx, x.DB, types, x.Span, env)
+	if err != nil {
+		return nil, err
+	}
+	r = x.selection.Apply(ctx, r, filter.ApplyOptions{Now: x.now, Memory: memory, TempDir: x.tempDir})
+	if !src.Sorted() || x.sortSections && x.Span.IsSection() {
+		r = sorted.Records(r, sorted.Options{Memory: memory, TempDir: x.tempDir})
+	}
+	return r, nil
+}

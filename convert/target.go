@@ -1,0 +1,149 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"kvferry/format"
+	"kvferry/internal/disk"
+	"kvferry/store"
+)
+
+// conflicts is an error when keys of a server would be overwritten that must not be.
+func (a *attempt) conflicts() error {
+	if l, ok := a.target.(format.Loaded); ok {
+		return l.Conflicts()
+	}
+	return nil
+}
+
+// create starts the target in the work directory.
+func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, error) {
+	return a.o.Target.Format.Create(ctx, a.location(), &format.CreateOptions{
+		Create:    a.counter.create(a.named),
+		Kind:      a.o.Target.Store,
+		Build:     store.BuildOptions{Sync: true, Now: a.o.Now, Identity: a.id.name(), Spare: a.spare()},
+		Layout:    targetLayout(a.o, a.src, dbs),
+		DBs:       dbs,
+		Version:   a.o.Version,
+		Instances: a.o.Instances,
+		Slots:     a.o.Slots,
+		Cluster:   a.o.Cluster,
+		SST:       a.o.SST,
+		Memory:    a.o.Memory / 4,
+		TempDir:   a.work.spools(),
+		Now:       a.o.Now,
+		Earlier:   a.id.Target,
+		Reopen:    a.reopen(),
+	})
+}
+
+// named starts a store of the target, which gets an identity of its own.
+func (a *attempt) named(dir string, o store.BuildOptions) (store.Builder, error) {
+	rel, err := filepath.Rel(a.work.data(), dir)
+	if err != nil {
+		return nil, err
+	}
+	o.Identity += " " + filepath.ToSlash(rel)
+	return a.o.Target.Create(dir, o)
+}
+
+// spare lends cores that no worker needs; nil when there is one worker.
+func (a *attempt) spare() func(func()) bool {
+	if a.o.Workers < 2 {
+		return nil
+	}
+	return a.cores.spare
+}
+
+// reread opens a target that an earlier process finished; nil when it is not to be read.
+func (a *attempt) reread(ctx context.Context) (format.Source, error) {
+	if !a.o.readBack() {
+		return nil, nil
+	}
+	return a.o.Target.Format.Open(ctx, a.location(), a.reopen())
+}
+
+// reopen says how the target is opened for the proof; nil: it is not.
+func (a *attempt) reopen() *format.OpenOptions {
+	if !a.o.readBack() {
+		return nil
+	}
+	return &format.OpenOptions{
+		Store:   a.opened.opener(a.o.Target.Open),
+		Kind:    a.o.Target.Store,
+		Options: store.Options{Memory: a.o.storeMemory(), TempDir: a.work.spools(), Copied: a.meter.Copied},
+
+		MaxBitmap: a.o.MaxBitmap,
+	}
+}
+
+// targetLayout is the one asked for, or that of the source. Several databases that another format
+// had in one directory get one each.
+func targetLayout(o *Options, src format.Source, dbs []string) format.Layout {
+	if o.Layout != format.LayoutAuto {
+		return o.Layout
+	}
+	if l := o.Target.Format.Limits().Layout; l != format.LayoutAuto {
+		return l
+	}
+	if len(dbs) > 1 && src.Layout() == format.LayoutFlat && o.Source.Format.Name() != o.Target.Format.Name() {
+		return format.LayoutDB
+	}
+	return src.Layout()
+}
+
+// finish makes the tables a database.
+func (a *attempt) finish(ctx context.Context) (format.Source, error) {
+	a.meter.Enter("finish")
+	start := time.Now()
+	if err := a.checkTasks(); err != nil {
+		return nil, err
+	}
+	a.o.crash("finish")
+	if err := a.work.append(entry{Finishing: true}); err != nil {
+		return nil, err
+	}
+	if err := a.work.keep(); err != nil {
+		return nil, err
+	}
+	a.o.crash("kept")
+	if a.o.Target.Address != "" && a.o.Target.Verify {
+		a.meter.Enter("fetch")
+	}
+	back, err := a.target.Finish(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.finished(); err != nil {
+		return nil, errors.Join(err, closeSource(back))
+	}
+	a.timings.Finish = time.Since(start).Seconds()
+	return back, nil
+}
+
+// finished completes the target's directory and says in the journal what it consists of.
+func (a *attempt) finished() (err error) {
+	if a.o.Target.Address == "" {
+		if err := copyExtra(a.src, a.o.Source.Path, a.work.data()); err != nil {
+			return err
+		}
+	}
+	if a.made, err = a.count(); err != nil {
+		return err
+	}
+	a.o.crash("finished")
+	if err := a.work.append(entry{Written: a.made}); err != nil {
+		return err
+	}
+	return disk.RemoveAll(a.work.kept())
+}
+
+func closeSource(s format.Source) error {
+	if s == nil {
+		return nil
+	}
+	return s.Close()
+}

@@ -1,0 +1,120 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"kvferry/format"
+)
+
+// adopt takes over the tasks that an earlier process finished, but for those whose rows may be gone.
+func (a *attempt) adopt() error {
+	a.results = make([]*taskResult, len(a.id.Plan.Tasks))
+	a.stores.journaled(a.state.tasks)
+	for _, t := range a.state.tasks {
+		if t.N < 0 || t.N >= len(a.results) {
+			return fmt.Errorf("%s: task %d is not in the plan", a.work.dir, t.N)
+		}
+		task := &a.id.Plan.Tasks[t.N]
+		if task.Group != 0 {
+			err := a.target.Adopt(t.N, task.TargetDB, t.Tables)
+			if errors.Is(err, format.ErrGone) {
+				continue
+			}
+			if err != nil {
+				return &resumeError{a.work.dir, err}
+			}
+		}
+		a.results[t.N] = t
+	}
+	return nil
+}
+
+// runTasks runs the tasks that are not done yet, or only counts what they would do, as a step of the run.
+func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
+	plan := a.id.Plan
+	if a.results == nil {
+		a.results = make([]*taskResult, len(plan.Tasks))
+	}
+	var todo []*Task
+	var total, done int64
+	for i := range plan.Tasks {
+		total += plan.Tasks[i].Bytes
+		if a.results[i] == nil {
+			todo = append(todo, &plan.Tasks[i])
+		} else {
+			done += plan.Tasks[i].Bytes
+		}
+	}
+	if a.o.Rename && a.rules.renames == nil { // they are known when a server's target was looked at before
+		var err error
+		if a.rules.renames, err = a.findRenames(ctx); err != nil {
+			return err
+		}
+	}
+	a.rules.memory = newShares(a.o.Memory/4, todo, a.o.Workers)
+	a.meter.Begin(step, total, done, len(todo))
+	commits := newCommits(a.o.Workers)
+	err := runSharing(ctx, todo, &a.cores, a.o.Memory, func(ctx context.Context, t *Task, sh *share) error {
+		return a.runTask(ctx, t, sh, write, commits)
+	})
+	if e := commits.wait(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// runTask runs one task and lets it be written to the journal.
+func (a *attempt) runTask(ctx context.Context, t *Task, sh *share, write bool, c *commits) error {
+	a.o.crash(fmt.Sprintf("task %d", t.N))
+	res, err := runTask(ctx, t, a.rules, a.src, a.target, sh, write)
+	if err != nil {
+		return err
+	}
+	a.results[t.N] = res // each task has a place of its own
+	if !write {
+		return nil
+	}
+	return c.start(func() error { return a.commit(t, res) })
+}
+
+// commit writes a task to the journal when its tables are on disk.
+func (a *attempt) commit(t *Task, res *taskResult) (err error) {
+	if res.Stores = a.stores.unwritten(); a.rules.refused.Load() {
+		return nil
+	}
+	if t.Group != 0 {
+		if res.Tables, err = a.target.Tables(t.N); err != nil {
+			return err
+		}
+	}
+	a.o.crash(fmt.Sprintf("written %d", t.N))
+	return a.work.append(entry{Task: res})
+}
+
+// judge decides from what the tasks saw whether the target may be made. It marks the losses that
+// are allowed.
+func (a *attempt) judge(t *totals, losses []LossKind) error {
+	if err := judge(losses, a.o); err != nil {
+		return err
+	}
+	if err := t.ledger.Check(); err != nil {
+		return fmt.Errorf("the rows read do not add up: %w", err)
+	}
+	if len(t.fingerprint.Parts()) == 0 && !a.o.Selection.Everything() {
+		return &nothingError{fmt.Sprintf("no record of %s passes the filter", a.o.Source.Path)}
+	}
+	return nil
+}
+
+// sum adds up what all tasks left. Some findings are losses too.
+func (a *attempt) sum() (*totals, error) {
+	t, err := sum(a.results)
+	if err != nil {
+		return nil, err
+	}
+	a.stores.tell(t.findings.report)
+	t.losses.merge(found(t.findings.list()))
+	return t, nil
+}
