@@ -34,7 +34,7 @@ type attempt struct {
 	// reported is the report that is to be published.
 	reported []byte
 	timings  Timings
-	cores    cores
+	cores    *cores
 }
 
 // attempt starts a pass.
@@ -125,7 +125,7 @@ func (a *attempt) identify() error {
 	if err := a.o.checkSelection(); err != nil {
 		return err
 	}
-	id, err := newIdentity(a.o)
+	id, err := newIdentity(a.o.Source.Path, a.o.Source.WALDir, optionTexts(a.o), a.o.Now)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (a *attempt) identify() error {
 		id = was
 	}
 	a.id = id
-	a.cores.all = int32(a.o.Workers)
+	a.cores = newCores(a.o.Workers)
 	return nil
 }
 
@@ -152,13 +152,21 @@ func (a *attempt) setRules() {
 		noBlank:   limits.NoBlankStream,
 		plainZero: a.o.Target.Address != "" || a.src.Format().Limits().Place == format.OnServer,
 		whole:     a.o.Source.Format.Limits().Whole,
-		lapse:     newLapse(a.o, a.id.Began),
+		lapse:     a.lapse(),
 		prefer:    a.o.Prefer,
 		tempDir:   a.work.spools(),
 		meter:     a.meter,
 		refused:   a.refused,
 		allows:    a.o.allows,
 	}
+}
+
+// lapse tells what expires while a server is written to; nothing does on disk.
+func (a *attempt) lapse() *lapse {
+	if a.o.Target.Address == "" {
+		return nil
+	}
+	return newLapse(a.id.Began)
 }
 
 // write makes the target's files, or finds them made, and returns them reopened.
@@ -267,7 +275,7 @@ func (a *attempt) plan(ctx context.Context) error {
 	if len(lost) == 0 {
 		return err
 	}
-	if loss := judge(lost, a.o); loss != nil && none == nil {
+	if loss := a.o.judge(lost); loss != nil && none == nil {
 		return loss
 	}
 	return fmt.Errorf("%w; some data is unreadable: %s", err, lost[0].Samples[0].Detail)

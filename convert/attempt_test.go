@@ -124,7 +124,7 @@ func TestCounts(t *testing.T) {
 		}
 		a := r.attempt(new(journaled), "")
 		a.made = &census{Stored: true, Tables: 0, Entries: c.entries}
-		err := a.checkCounts(&tot)
+		err := a.checkMade(&tot)
 		switch {
 		case c.want == "" && (err == nil || !strings.Contains(err.Error(), "0 tables with 3 rows in 0 bytes were written, and it holds 0 with 0 rows")):
 			t.Errorf("%+v: %v", c, err)

@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -10,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"kvferry/internal/disk"
+	"kvferry/format"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -107,17 +106,17 @@ func (b *countedBuilder) Finish() error {
 
 // checkTasks compares what is about to be finished with what the tasks of the plan left: each has to be done, and
 // its tables have to be those that the target is made of.
-func (a *attempt) checkTasks() error {
-	for i := range a.id.Plan.Tasks {
-		t := &a.id.Plan.Tasks[i]
-		res := a.results[i]
+func checkTasks(p *Plan, results []*taskResult, target format.Target) error {
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		res := results[i]
 		if res == nil {
 			return miscount("task %d (database %s, %s) was not done", t.N, t.DB, t.Types)
 		}
 		if t.Group == 0 {
 			continue
 		}
-		has, err := a.target.Tables(t.N)
+		has, err := target.Tables(t.N)
 		if err != nil {
 			return err
 		}
@@ -148,20 +147,20 @@ func tablesText(list []store.Table) string {
 	return fmt.Sprintf("%d tables with %d rows", len(list), entries)
 }
 
-// count takes the census of the target that was just finished.
-func (a *attempt) count() (*census, error) {
-	made := a.counter.total
-	if a.o.Target.Address != "" {
+// census takes that of a target which was just finished in a directory; "" when it is in none.
+func (c *counter) census(dir string) (*census, error) {
+	made := c.total
+	if dir == "" {
 		return &made, nil
 	}
 	var err error
-	made.Files, err = sourceFiles(a.work.data())
+	made.Files, err = sourceFiles(dir)
 	return &made, err
 }
 
 // checkCounts compares sums: the rows that the ledger says went over, those that the fingerprint was taken of and the
 // entries in the tables have to fit.
-func (a *attempt) checkCounts(t *totals) error {
+func (c *census) checkCounts(t *totals) error {
 	var records, elements, copied int64
 	for _, d := range t.fingerprint.Parts() {
 		records += d.Records
@@ -173,45 +172,36 @@ func (a *attempt) checkCounts(t *totals) error {
 	if copied < records {
 		return miscount("%d rows of the source were copied, which is less than the %d records written", copied, records)
 	}
-	if a.made.Stored && a.made.Entries < elements {
-		return miscount("its tables have %d rows, which is less than the %d elements written", a.made.Entries, elements)
-	}
-	return a.checkStores()
-}
-
-// checkFiles compares the target's directory with what was finished.
-func (a *attempt) checkFiles() error {
-	is, err := sourceFiles(a.work.data())
-	if err != nil {
-		return err
-	}
-	if err := sameFiles(a.made.Files, is); err != nil {
-		return miscount("somebody else changed it in %s: %v", a.work.data(), err)
+	if c.Stored && c.Entries < elements {
+		return miscount("its tables have %d rows, which is less than the %d elements written", c.Entries, elements)
 	}
 	return nil
 }
 
-// checkReport compares the published report with what was written.
-func (a *attempt) checkReport() error {
-	is, err := disk.ReadFile(ReportPath(a.work.target))
-	if err == nil && !bytes.Equal(is, a.reported) {
-		err = miscount("somebody else changed %s, its report", a.work.report())
+// checkFiles compares the target's directory with what was finished.
+func (c *census) checkFiles(dir string) error {
+	is, err := sourceFiles(dir)
+	if err != nil {
+		return err
 	}
-	return err
+	if err := sameFiles(c.Files, is); err != nil {
+		return miscount("somebody else changed it in %s: %v", dir, err)
+	}
+	return nil
 }
 
-// checkStores compares the tables that were made with those that the stores of the target name.
-func (a *attempt) checkStores() error {
-	if !a.made.Stored {
+// checkStores compares the tables that were made with those that the stores of the target, which is in a directory, name.
+func (c *census) checkStores(opened *openedStores, dir string) error {
+	if !c.Stored {
 		return nil
 	}
-	sizes := make(map[string]int64, len(a.made.Files))
-	for _, f := range a.made.Files {
+	sizes := make(map[string]int64, len(c.Files))
+	for _, f := range c.Files {
 		sizes[f.Path] = f.Size
 	}
 	var have census
 	unknown := false
-	for _, f := range a.opened.files(a.work.data()) {
+	for _, f := range opened.files(dir) {
 		if size, ok := sizes[f.Path]; !ok || size != f.Size {
 			return miscount("%s should be there with %d bytes, but is missing or has another size", f.Path, f.Size)
 		}
@@ -223,9 +213,9 @@ func (a *attempt) checkStores() error {
 		have.Entries += f.Entries
 		unknown = unknown || f.Entries < 0 // tables of LevelDB do not tell
 	}
-	if have.Tables != a.made.Tables || have.Bytes != a.made.Bytes || !unknown && have.Entries != a.made.Entries {
+	if have.Tables != c.Tables || have.Bytes != c.Bytes || !unknown && have.Entries != c.Entries {
 		return miscount("%d tables with %d rows in %d bytes were written, and it holds %d with %d rows in %d bytes",
-			a.made.Tables, a.made.Entries, a.made.Bytes, have.Tables, have.Entries, have.Bytes)
+			c.Tables, c.Entries, c.Bytes, have.Tables, have.Entries, have.Bytes)
 	}
 	return nil
 }

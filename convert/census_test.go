@@ -23,7 +23,7 @@ func (l listed) Files() []store.File { return l.files }
 
 // TestCheckStores compares the tables that were made with those that a store names.
 func TestCheckStores(t *testing.T) {
-	w := &work{dir: t.TempDir()}
+	dir := t.TempDir()
 	files := func(entries, size int64) []store.File {
 		return []store.File{{Path: "1.sst", Kind: "table", Size: 10, Entries: 3}, {Path: "2.sst", Kind: "table", Size: size, Entries: entries},
 			{Path: "MANIFEST-1", Kind: "manifest", Size: 99, Entries: 7}}
@@ -40,10 +40,11 @@ func TestCheckStores(t *testing.T) {
 		{"another size", files(4, 21), "db/2.sst should be there with 21 bytes"},
 		{"a file that is nowhere", append(files(4, 20), store.File{Path: "3.sst", Kind: "table"}), "db/3.sst should be there"},
 	} {
-		a := &attempt{run: &run{work: w}, made: &census{Stored: true, Tables: 2, Entries: 7, Bytes: 30,
-			Files: []sourceFile{{Path: "db/1.sst", Size: 10}, {Path: "db/2.sst", Size: 20}, {Path: "db/MANIFEST-1", Size: 99}}}}
-		a.opened.list = []*openedStore{{Store: listed{files: c.files}, dir: filepath.Join(w.data(), "db"), of: &a.opened}}
-		err := a.checkStores()
+		made := &census{Stored: true, Tables: 2, Entries: 7, Bytes: 30,
+			Files: []sourceFile{{Path: "db/1.sst", Size: 10}, {Path: "db/2.sst", Size: 20}, {Path: "db/MANIFEST-1", Size: 99}}}
+		var opened openedStores
+		opened.list = []*openedStore{{Store: listed{files: c.files}, dir: filepath.Join(dir, "db"), of: &opened}}
+		err := made.checkStores(&opened, dir)
 		if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.wrong)
 		}

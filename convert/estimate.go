@@ -86,7 +86,7 @@ func (a *attempt) estimator(s *sample, create store.CreateFunc, dir string) *est
 	id.Plan = &plan
 	r := &run{o: &o, work: &work{target: filepath.Join(dir, "target"), dir: dir}}
 	x := &attempt{run: r, id: &id, src: a.src, refused: new(atomic.Bool), results: make([]*taskResult, len(s.tasks))}
-	x.cores.all = int32(o.Workers)
+	x.cores = newCores(o.Workers)
 	rules := *a.rules
 	rules.tempDir, rules.meter, rules.renames = x.work.spools(), nil, nil
 	rules.refused, rules.allows = x.refused, func(string) bool { return true }
@@ -111,7 +111,7 @@ func (e *estimator) convert(ctx context.Context, prove bool) (err error) {
 	if e.target, err = e.create(ctx, e.id.Plan.TargetDBs); err != nil {
 		return err
 	}
-	if err := runSharing(ctx, pointers(e.sample.tasks), &e.cores, e.o.Memory, e.task); err != nil {
+	if err := runSharing(ctx, pointers(e.sample.tasks), e.cores, e.o.Memory, e.task); err != nil {
 		e.target.Abort()
 		return err
 	}

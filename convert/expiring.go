@@ -24,12 +24,7 @@ const (
 type lapse struct{ began int64 }
 
 // newLapse returns that of a run into a server that began at a time.
-func newLapse(o *Options, began time.Time) *lapse {
-	if o.Target.Address == "" {
-		return nil
-	}
-	return &lapse{began.UnixMilli()}
-}
+func newLapse(began time.Time) *lapse { return &lapse{began.UnixMilli()} }
 
 // until is the time at which all records that expire with this one will have; 0 when that is not soon.
 func (l *lapse) until(ms int64) int64 {

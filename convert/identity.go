@@ -31,15 +31,16 @@ type identity struct {
 	Plan *Plan `json:"plan"`
 }
 
-// newIdentity describes a run. The number of workers and the memory are not part of it: the result
-// does not depend on them.
-func newIdentity(o *Options) (*identity, error) {
-	path, files, err := sourceOf(o.Source.Path)
+// newIdentity describes a run that begins now, with the source at a location and its logs in walDir, "" when they are
+// there, too. options are those that the result depends on, as the command line names them: the number of workers and
+// the memory are not among them. clock is the time by which expiry is decided.
+func newIdentity(location, walDir string, options map[string]string, clock time.Time) (*identity, error) {
+	path, files, err := sourceOf(location)
 	if err != nil {
 		return nil, err
 	}
-	if o.Source.WALDir != "" {
-		logs, err := sourceFiles(o.Source.WALDir)
+	if walDir != "" {
+		logs, err := sourceFiles(walDir)
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +49,7 @@ func newIdentity(o *Options) (*identity, error) {
 			files = append(files, f)
 		}
 	}
-	return &identity{Version: journalVersion, Source: path, Files: files, Options: optionTexts(o), Now: o.Now, Began: time.Now()}, nil
+	return &identity{Version: journalVersion, Source: path, Files: files, Options: options, Now: clock, Began: time.Now()}, nil
 }
 
 // sourceOf returns where a source really is, and its files.

@@ -174,6 +174,20 @@ func (j *journal) append(e entry) error {
 	return j.failed
 }
 
+// begun reports whether the journal has a line.
+func (j *journal) begun() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.lines > 0
+}
+
+// done is how many tasks the journal says are done.
+func (j *journal) done() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.tasks
+}
+
 // reset empties the journal.
 func (j *journal) reset() error {
 	j.mu.Lock()

@@ -131,11 +131,11 @@ func (e *LossError) Refused() []LossKind {
 	return out
 }
 
-// judge marks the allowed losses and returns an error when one is not.
-func judge(losses []LossKind, o *Options) error {
-	e := &LossError{Target: o.Target.Format.Name(), Losses: losses}
+// judge marks the losses that are allowed and returns an error when one is not. target is the name of its format.
+func judge(losses []LossKind, target string, allows func(kind string) bool) error {
+	e := &LossError{Target: target, Losses: losses}
 	for i := range losses {
-		losses[i].Allowed = !losses[i].Note && o.allows(losses[i].Kind)
+		losses[i].Allowed = !losses[i].Note && allows(losses[i].Kind)
 	}
 	if len(e.Refused()) > 0 {
 		return e

@@ -174,9 +174,29 @@ func (o *Options) checkPaths() error {
 	return CheckTemp(o.Source.Path, o.TempDir)
 }
 
+// checkTarget refuses a target that exists, cannot be made or would change the source, and one whose
+// report has no place.
+func checkTarget(source, target string) error {
+	if err := checkNew(target); err != nil {
+		return err
+	}
+	if err := checkParent(target); err != nil {
+		return err
+	}
+	if err := checkReport(ReportPath(target)); err != nil {
+		return err
+	}
+	return checkApart(source, filepath.Dir(filepath.Clean(target)), target)
+}
+
 // allows reports whether a kind of loss is accepted.
 func (o *Options) allows(kind string) bool {
 	return slices.Contains(o.AllowLoss, kind) || kind == record.LossSameName && (o.Prefer != nil || o.Rename)
+}
+
+// judge marks the losses that are allowed and returns an error when one is not.
+func (o *Options) judge(losses []LossKind) error {
+	return judge(losses, o.Target.Format.Name(), o.allows)
 }
 
 // seconds reports whether either format keeps expiry in seconds only.

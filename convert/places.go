@@ -25,21 +25,16 @@ func (e *existsError) Error() string {
 }
 func (e *existsError) Unwrap() error { return fs.ErrExist }
 
-// checkTarget refuses a target that exists, cannot be made or would change the source, and one whose
-// report has no place.
-func checkTarget(source, target string) error {
-	if _, err := disk.Lstat(target); err == nil {
-		return &existsError{path: target}
-	} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-		return err
+// checkNew refuses a path that exists.
+func checkNew(path string) error {
+	_, err := disk.Lstat(path)
+	switch {
+	case err == nil:
+		return &existsError{path: path}
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+		return nil
 	}
-	if err := checkParent(target); err != nil {
-		return err
-	}
-	if err := checkReport(ReportPath(target)); err != nil {
-		return err
-	}
-	return checkApart(source, filepath.Dir(filepath.Clean(target)), target)
+	return err
 }
 
 // checkParent refuses a target that has no directory to be in.

@@ -10,6 +10,9 @@ import (
 	"kvferry/internal/jsonl"
 )
 
+// Names of databases may be any bytes, which JSON has no strings for. In journals and reports they are written as keys
+// are in dumps: {"base64":"…"} when they are not UTF-8.
+
 // MarshalJSON writes the task.
 func (t Task) MarshalJSON() ([]byte, error) {
 	type fields Task

@@ -20,6 +20,9 @@ type cores struct {
 	busy atomic.Int32
 }
 
+// newCores counts so many workers.
+func newCores(workers int) *cores { return &cores{all: int32(workers)} }
+
 // spare runs f on a core that no worker needs, if there is one.
 func (c *cores) spare(f func()) bool {
 	if c.busy.Add(1) > c.all {
@@ -33,9 +36,14 @@ func (c *cores) spare(f func()) bool {
 	return true
 }
 
-// runPool calls do for each task, largest first, on so many goroutines. The first error stops all;
+// runPool calls do for each task, largest first, on as many goroutines as there are workers. The first error stops all;
 // it is returned when every goroutine has ended.
-func runPool(ctx context.Context, tasks []*Task, workers int, c *cores, do func(context.Context, *Task) error) error {
+func runPool(ctx context.Context, tasks []*Task, c *cores, do func(context.Context, *Task) error) error {
+	return runSome(ctx, tasks, int(c.all), c, do)
+}
+
+// runSome is runPool on so many goroutines.
+func runSome(ctx context.Context, tasks []*Task, workers int, c *cores, do func(context.Context, *Task) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	queue := make(chan *Task, len(tasks))
@@ -131,7 +139,7 @@ func runSharing(ctx context.Context, tasks []*Task, c *cores, memory int64, do f
 		var again []*Task
 		var largest int64
 		most := mostAtOnce(memory, workers)
-		err := runPool(ctx, tasks, workers, c, func(ctx context.Context, t *Task) error {
+		err := runSome(ctx, tasks, workers, c, func(ctx context.Context, t *Task) error {
 			begin.Lock()
 			begun := sync.OnceFunc(begin.Unlock)
 			defer begun()

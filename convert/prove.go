@@ -68,7 +68,7 @@ func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fi
 	var findings findingSet
 	var ledger record.Ledger
 	var mu sync.Mutex
-	err := runSharing(ctx, tasks, &a.cores, a.o.Memory, func(ctx context.Context, t *Task, sh *share) error {
+	err := runSharing(ctx, tasks, a.cores, a.o.Memory, func(ctx context.Context, t *Task, sh *share) error {
 		var own findingSet
 		f, l, err := proveTask(ctx, t, a.rules, memory.of(t), sh, back, own.report)
 		if err != nil {

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ func (a *attempt) conclude(ctx context.Context, back format.Source) (*Report, er
 		return nil, err
 	}
 	rep := a.report(t)
-	if err := judge(rep.Losses, a.o); err != nil {
+	if err := a.o.judge(rep.Losses); err != nil {
 		return nil, err
 	}
 	start := time.Now()
@@ -36,7 +37,7 @@ func (a *attempt) conclude(ctx context.Context, back format.Source) (*Report, er
 	if err != nil {
 		return nil, err
 	}
-	if err := a.checkCounts(t); err != nil {
+	if err := a.checkMade(t); err != nil {
 		return nil, err
 	}
 	a.timings.Prove = time.Since(start).Seconds()
@@ -51,7 +52,10 @@ func (a *attempt) conclude(ctx context.Context, back format.Source) (*Report, er
 	a.meter.Enter("publish")
 	a.timings.Total = time.Since(a.began).Seconds()
 	rep.Timings = a.timings
-	if a.reported, err = rep.write(a.work.report()); err != nil {
+	if a.reported, err = rep.encode(); err != nil {
+		return nil, err
+	}
+	if err := a.work.writeReport(a.reported); err != nil {
 		return nil, err
 	}
 	if err := a.work.append(entry{Proved: true}); err != nil {
@@ -85,12 +89,29 @@ func (a *attempt) publish() (earlier string, err error) {
 	return earlier, a.work.conclude()
 }
 
+// checkMade compares the census of the target with what was written and with what its stores hold.
+func (a *attempt) checkMade(t *totals) error {
+	if err := a.made.checkCounts(t); err != nil {
+		return err
+	}
+	return a.made.checkStores(&a.opened, a.work.data())
+}
+
+// checkReport compares the published report with what was written.
+func (a *attempt) checkReport() error {
+	is, err := disk.ReadFile(ReportPath(a.work.target))
+	if err == nil && !bytes.Equal(is, a.reported) {
+		err = miscount("somebody else changed %s, its report", a.work.report())
+	}
+	return err
+}
+
 // appear renames the target into place, right after the last check of what is published.
 func (a *attempt) appear() error {
 	if err := a.checkReport(); err != nil {
 		return err
 	}
-	if err := a.checkFiles(); err != nil {
+	if err := a.made.checkFiles(a.work.data()); err != nil {
 		return err
 	}
 	err := disk.RenameNew(a.work.data(), a.work.target)

@@ -37,6 +37,20 @@ func (e *PublishedError) Error() string {
 // Unwrap returns the cause.
 func (e *PublishedError) Unwrap() error { return e.Err }
 
+// writeReport writes the report to the work directory, completely.
+func (w *work) writeReport(data []byte) error {
+	path := w.report()
+	f, err := disk.Create(path + halfSuffix)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return disk.Rename(path+halfSuffix, path)
+}
+
 // publishReport publishes the report before the target, so that a target always has one. The work directory keeps
 // another link to the report, by which a later process recognizes it. It returns the new path of an earlier report,
 // or "" if there was none.

@@ -31,31 +31,23 @@ func (r *rename) size() int64 { return int64(len(r.key)+len(r.to)) + 128 }
 // errManyRenames says that the renames do not fit into memory.
 var errManyRenames = errors.New("too many names exist under several types to rename them: use --on-conflict keep=TYPES, or more --memory")
 
-// findRenames reads the source once and lists the records to rename, by database and new name.
-func (a *attempt) findRenames(ctx context.Context) ([]rename, error) {
-	if a.rules.sameName || !a.src.Format().Limits().SameName {
-		return nil, nil
-	}
-	tasks := make([]*Task, len(a.id.Plan.Tasks))
-	for i := range tasks {
-		tasks[i] = &a.id.Plan.Tasks[i]
-	}
-	a.rules.memory = newShares(a.o.Memory/4, tasks, a.o.Workers)
-	a.meter.Begin("look", a.id.Plan.Bytes, 0, len(tasks))
-	names := newNamesakes(a.o.Memory/16, a.work.spools())
+// findRenames reads all tasks of the source once and lists the records to rename, by database and new name. memory is the
+// limit of all memory; that of the tasks is in the rules.
+func findRenames(ctx context.Context, tasks []*Task, r *rules, src format.Source, target format.Target, c *cores, memory int64) ([]rename, error) {
+	names := newNamesakes(memory/16, r.tempDir)
 	defer names.sorter.Close()
 	var mu sync.Mutex
 	var all []rename
 	var size int64
-	err := runPool(ctx, tasks, a.o.Workers, &a.cores, func(ctx context.Context, t *Task) error {
+	err := runPool(ctx, tasks, c, func(ctx context.Context, t *Task) error {
 		if t.Group == 0 {
 			return nil
 		}
-		return losers(ctx, t, a.rules, a.src, a.target, names, func(n rename) error {
+		return losers(ctx, t, r, src, target, names, func(n rename) error {
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(all, n)
-			if size += n.size(); size > a.o.Memory/8 {
+			if size += n.size(); size > memory/8 {
 				return errManyRenames
 			}
 			return nil

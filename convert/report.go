@@ -175,22 +175,10 @@ func (d *Dataset) measure(files []sourceFile) {
 	}
 }
 
-// write writes the report to disk, completely, and returns it.
-func (r *Report) write(path string) ([]byte, error) {
+// encode returns the report as it is published.
+func (r *Report) encode() ([]byte, error) {
 	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	data = append(data, '\n')
-	f, err := disk.Create(path + halfSuffix)
-	if err != nil {
-		return nil, err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return nil, err
-	}
-	return data, disk.Rename(path+halfSuffix, path)
+	return append(data, '\n'), err
 }
 
 // maxReport is larger than any report: ledgers are by keyspace, and samples are few.

@@ -126,9 +126,9 @@ func (r *run) resumable(cause error) bool {
 		return false
 	}
 	if r.o.Resume {
-		return r.work.lines > 0
+		return r.work.begun()
 	}
-	return !r.o.Discard && r.work.tasks > 0 && (errors.Is(cause, context.Canceled) || isFull(cause))
+	return !r.o.Discard && r.work.done() > 0 && (errors.Is(cause, context.Canceled) || isFull(cause))
 }
 
 // giveUp ends a failed run. It removes its work unless it can be resumed.

@@ -158,6 +158,16 @@ func TestServer(t *testing.T) {
 	}
 }
 
+// TestNothingLapsesOnDisk: what is written to a server alone expires while the conversion goes on.
+func TestNothingLapsesOnDisk(t *testing.T) {
+	for address, lapses := range map[string]bool{"": false, "redis://x": true} {
+		a := &attempt{run: &run{o: &Options{Target: Output{Address: address}}}, id: &identity{}}
+		if (a.lapse() != nil) != lapses {
+			t.Errorf("%q: lapses %t", address, !lapses)
+		}
+	}
+}
+
 // TestServerDry: a dry run looks at the keys of a server, and estimates nothing.
 func TestServerDry(t *testing.T) {
 	b, s := serverBench(t, dataset(1))

@@ -23,7 +23,7 @@ func (e *SpaceError) Unwrap() error { return e.Err }
 // Error describes which space is missing, and what to do.
 func (e *SpaceError) Error() string {
 	if e.Estimate == nil {
-		return fmt.Sprintf("not enough space: not even a sample fits: %s; --force-space starts anyway", fullText(e.Err))
+		return fmt.Sprintf("not enough space: not even a sample fits: %s; --force-space starts anyway", e.Err)
 	}
 	var parts []string
 	temp := false
@@ -86,7 +86,7 @@ func (a *attempt) checkSpace(ctx context.Context) error {
 	}
 	est, _, err := a.estimate(ctx, a.o.Target.Create, filepath.Join(a.work.spools(), "sample"), budget, false)
 	if isFull(err) {
-		return &SpaceError{Err: err}
+		return &SpaceError{Err: &fullError{err}}
 	}
 	if err != nil {
 		return err

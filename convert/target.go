@@ -99,7 +99,7 @@ func targetLayout(o *Options, src format.Source, dbs []string) format.Layout {
 func (a *attempt) finish(ctx context.Context) (format.Source, error) {
 	a.meter.Enter("finish")
 	start := time.Now()
-	if err := a.checkTasks(); err != nil {
+	if err := checkTasks(a.id.Plan, a.results, a.target); err != nil {
 		return nil, err
 	}
 	a.o.crash("finish")
@@ -126,12 +126,14 @@ func (a *attempt) finish(ctx context.Context) (format.Source, error) {
 
 // finished completes the target's directory and says in the journal what it consists of.
 func (a *attempt) finished() (err error) {
+	dir := ""
 	if a.o.Target.Address == "" {
-		if err := copyExtra(a.src, a.o.Source.Path, a.work.data()); err != nil {
+		dir = a.work.data()
+		if err := copyExtra(a.src, a.o.Source.Path, dir); err != nil {
 			return err
 		}
 	}
-	if a.made, err = a.count(); err != nil {
+	if a.made, err = a.counter.census(dir); err != nil {
 		return err
 	}
 	a.o.crash("finished")

@@ -56,13 +56,24 @@ func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 	a.rules.memory = newShares(a.o.Memory/4, todo, a.o.Workers)
 	a.meter.Begin(step, total, done, len(todo))
 	commits := newCommits(a.o.Workers)
-	err := runSharing(ctx, todo, &a.cores, a.o.Memory, func(ctx context.Context, t *Task, sh *share) error {
+	err := runSharing(ctx, todo, a.cores, a.o.Memory, func(ctx context.Context, t *Task, sh *share) error {
 		return a.runTask(ctx, t, sh, write, commits)
 	})
 	if e := commits.wait(); err == nil {
 		err = e
 	}
 	return err
+}
+
+// findRenames lists the records that get another name.
+func (a *attempt) findRenames(ctx context.Context) ([]rename, error) {
+	if a.rules.sameName || !a.src.Format().Limits().SameName {
+		return nil, nil
+	}
+	tasks := pointers(a.id.Plan.Tasks)
+	a.rules.memory = newShares(a.o.Memory/4, tasks, a.o.Workers)
+	a.meter.Begin("look", a.id.Plan.Bytes, 0, len(tasks))
+	return findRenames(ctx, tasks, a.rules, a.src, a.target, a.cores, a.o.Memory)
 }
 
 // runTask runs one task and lets it be written to the journal.
@@ -96,7 +107,7 @@ func (a *attempt) commit(t *Task, res *taskResult) (err error) {
 // judge decides from what the tasks saw whether the target may be made. It marks the losses that
 // are allowed.
 func (a *attempt) judge(t *totals, losses []LossKind) error {
-	if err := judge(losses, a.o); err != nil {
+	if err := a.o.judge(losses); err != nil {
 		return err
 	}
 	if err := t.ledger.Check(); err != nil {

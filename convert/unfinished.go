@@ -23,9 +23,9 @@ type UnfinishedError struct {
 // Error returns the cause, and how to continue.
 func (e *UnfinishedError) Error() string {
 	text := e.Err.Error()
-	var space *SpaceError
-	if isFull(e.Err) && !errors.As(e.Err, &space) {
-		text = fullText(e.Err)
+	var told *fullError
+	if isFull(e.Err) && !errors.As(e.Err, &told) {
+		text = (&fullError{e.Err}).Error()
 	}
 	switch {
 	case e.CanGoOn():
@@ -49,15 +49,22 @@ func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 
-// fullText says which disk has no room, and what to do. What was being written does not matter to anybody.
-func fullText(err error) string {
-	text := err.Error()
+// fullError is an error that isFull reports. It says which disk has no room, and what to do; what was being written does
+// not matter to anybody.
+type fullError struct{ err error }
+
+// Error describes the disk.
+func (e *fullError) Error() string {
+	text := e.err.Error()
 	var p *fs.PathError
-	if errors.As(err, &p) && isFull(p) {
+	if errors.As(e.err, &p) && isFull(p) {
 		text = p.Error()
 	}
 	return text + "; free some space or use another disk: the target is built next to its final location, and --temp-dir sets the directory for temporary files"
 }
+
+// Unwrap returns the error.
+func (e *fullError) Unwrap() error { return e.err }
 
 // Unwrap returns the cause.
 func (e *UnfinishedError) Unwrap() error { return e.Err }
