@@ -1,15 +1,11 @@
 package convert
 
 import (
-	"context"
-	"errors"
-	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
-	"kvferry/internal/disk"
+	"kvferry/record"
 	"kvferry/store"
 )
 
@@ -51,25 +47,32 @@ func TestCheckStores(t *testing.T) {
 	}
 }
 
-// TestFinishedIsNotNoted: a run that cannot note what the target consists of does not publish it.
-func TestFinishedIsNotNoted(t *testing.T) {
-	b := newBench(t, dataset(1))
-	restore, failed := func() {}, false
-	b.o.crash = func(step string) {
-		if step != "finished" {
-			return
+// TestCounts: sums that cannot be are found whatever the proof says.
+func TestCounts(t *testing.T) {
+	part := record.Part{DB: "0", Type: record.Hash}
+	for _, c := range []struct {
+		copied, records, elements, entries int64
+		want                               string
+	}{
+		{5, 2, 3, 3, ""},
+		{1, 2, 3, 3, "1 rows of the source were copied, which is less than the 2 records written"},
+		{5, 2, 4, 3, "its tables have 3 rows, which is less than the 4 elements written"},
+	} {
+		var tot totals
+		var tally record.Tally
+		tally.Rows[record.Copied], tally.Visible, tally.Entries = c.copied, c.copied, c.copied
+		tot.ledger.Add("rows", &tally)
+		tot.fingerprint.Add(part, record.Digest{Records: c.records, Elements: c.elements})
+		made := &census{Stored: true, Tables: 0, Entries: c.entries}
+		err := made.checkCounts(&tot)
+		if err == nil {
+			err = made.checkStores(new(openedStores), t.TempDir())
 		}
-		restore = disk.Inject(func(op, path string) error {
-			if op == "write" && filepath.Base(path) == "journal" && !failed { // this line, and no later one
-				failed = true
-				return syscall.EIO
-			}
-			return nil
-		})
-	}
-	_, err := Run(context.Background(), &b.o)
-	restore()
-	if _, there := os.Lstat(b.o.Target.Path); !errors.Is(err, syscall.EIO) || !errors.Is(there, os.ErrNotExist) {
-		t.Errorf("%v; the target: %v", err, there)
+		switch {
+		case c.want == "" && (err == nil || !strings.Contains(err.Error(), "0 tables with 3 rows in 0 bytes were written, and it holds 0 with 0 rows")):
+			t.Errorf("%+v: %v", c, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%+v: %v", c, err)
+		}
 	}
 }

@@ -21,6 +21,9 @@ import (
 
 var testNow = time.Unix(1700000000, 0).UTC()
 
+// oneTask is how much a record weighs that a plan makes a task of.
+const oneTask = 16 << 20
+
 // bench is a source on disk and the options to convert it.
 type bench struct {
 	t    *testing.T
@@ -28,30 +31,6 @@ type bench struct {
 	from *fake
 	to   *fake
 	o    Options
-}
-
-// dataset makes records of every type and key.
-func dataset(dbs int) []fakeRecord {
-	var out []fakeRecord
-	for db := range dbs {
-		for i := range 60 {
-			typ := record.Type(1 + i%5)
-			r := fakeRecord{DB: fmt.Sprint(db), Type: typ, Key: []byte(fmt.Sprintf("key%02d", i/2))}
-			for j := range 1 + i%4 {
-				e := record.Element{Name: []byte(fmt.Sprint("n", j)), Value: []byte(fmt.Sprint(i, j))}
-				if r.Type == record.ZSet {
-					e.Score = float64(j)
-				}
-				r.Elems = append(r.Elems, e)
-				if typ == record.String {
-					r.Elems[0].Name = nil
-					break
-				}
-			}
-			out = append(out, r)
-		}
-	}
-	return out
 }
 
 func newBench(t *testing.T, records []fakeRecord) *bench {
@@ -160,7 +139,7 @@ func (b *bench) tree() string {
 
 func TestRun(t *testing.T) {
 	b := newBench(t, dataset(2))
-	b.from.wrap = func(s *fakeSource) { s.weight = 3 * taskBytes }
+	b.from.wrap = func(s *fakeSource) { s.weight = 3 * oneTask }
 	rep := b.run()
 	if rep.Records() != 120 || !rep.Proof.Done || rep.Proof.Unit != "milliseconds" {
 		t.Errorf("records %d, proof %+v", rep.Records(), rep.Proof)
@@ -181,7 +160,7 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	var want string
 	for _, workers := range []int{1, 2, 7} {
 		b := newBench(t, dataset(2))
-		b.from.wrap = func(s *fakeSource) { s.weight = taskBytes }
+		b.from.wrap = func(s *fakeSource) { s.weight = oneTask }
 		b.o.Workers = workers
 		b.run()
 		if got := b.tree(); want == "" {

@@ -7,8 +7,6 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
-
-	"kvferry/record"
 )
 
 func TestParentNotWritable(t *testing.T) {
@@ -44,22 +42,4 @@ func TestErrorsAreKept(t *testing.T) {
 func closingBoth(first, second error) (err error) {
 	defer closing(&err, func() error { return second })
 	return first
-}
-
-func TestFindingsMergeInOrder(t *testing.T) {
-	var a findingSet
-	for range 7 {
-		a.report(record.Finding{Kind: "k", Severity: record.Warning, Keyspace: "hash", Detail: "d"})
-	}
-	a.report(record.Finding{Kind: "z", Severity: record.Error, Place: record.Place{File: "f", Off: 9}, Detail: "d"})
-	var b findingSet
-	b.merge(a.list())
-	b.merge(a.list())
-	got := b.list()
-	if len(got) != 2 || got[0].Kind != "z" || got[1].Count != 14 || len(got[1].Samples) != maxSamples {
-		t.Errorf("%+v", got)
-	}
-	if got[0].Samples[0].Detail != "d [f, offset 9]" || got[1].Samples[0].Detail != "d [hash]" {
-		t.Errorf("%+v", got)
-	}
 }

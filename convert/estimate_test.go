@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -32,96 +30,6 @@ func TestBudgets(t *testing.T) {
 				t.Errorf("%s of %d: %d, want %d", name, size, got, c.want[i])
 			}
 		}
-	}
-}
-
-// weighed is a source that tells how its bytes lie over its keys, or over sections of its file.
-type weighed struct {
-	fakeSource
-	keys  []store.Weighted
-	asked []int
-}
-
-func (s *weighed) Weigh(_ string, _ record.TypeSet, n int) ([]store.Weighted, error) {
-	s.asked = append(s.asked, n)
-	if s.keys == nil {
-		return nil, errors.New("no keys")
-	}
-	return slices.Clone(s.keys), nil
-}
-
-type inSections struct {
-	weighed
-	n int64
-}
-
-func (s *inSections) Sections(string, record.TypeSet, int) (out []format.Span, err error) {
-	for i := range s.n {
-		out = append(out, format.Span{From: 100 * i, To: 100 * (i + 1)})
-	}
-	return out, nil
-}
-
-// TestTakeSample: what is small is taken whole, of what is large so much as is asked for, at places that lie apart.
-func TestTakeSample(t *testing.T) {
-	const mib = 1 << 20
-	var keys []store.Weighted
-	for i := range 1000 {
-		keys = append(keys, store.Weighted{Key: fmt.Appendf(nil, "%04d", i), Bytes: mib / 10})
-	}
-	task := func(db string, types record.TypeSet, bytes int64) Task {
-		return Task{DB: db, Types: types, Bytes: bytes}
-	}
-	text := func(s *sample) (out string) {
-		for i, t := range s.tasks {
-			out += fmt.Sprintf("%d:%s/%s[%s,%s)%d-%d %d×%.4g ", t.N, t.DB, t.Types, t.Span.Lo, t.Span.Hi, t.Span.From, t.Span.To, t.Bytes, s.weights[i])
-		}
-		return fmt.Sprintf("%s= %d %t", out, s.bytes, s.whole)
-	}
-	var large []string
-	for i := range 16 {
-		large = append(large, fmt.Sprintf("%d:0/hash[%04d,%04d)0-0 4194304×15.62", i, 31+i*125/2, 35+i*125/2))
-	}
-	hashes, sets := record.Of(record.Hash), record.Of(record.Set)
-	for _, c := range []struct {
-		name   string
-		src    format.Source
-		tasks  []Task
-		budget int64
-		asked  []int
-		want   string
-	}{
-		{"whole", &weighed{keys: keys}, []Task{task("0", hashes, 60), task("0", hashes, 40), task("1", hashes, 7)}, 107, nil,
-			"0:0/hash[,)0-0 60×1 1:0/hash[,)0-0 40×1 2:1/hash[,)0-0 7×1 = 107 true"},
-		{"one more", &weighed{keys: keys}, []Task{task("0", hashes, 60), task("0", hashes, 40)}, 99, nil,
-			"0:0/hash[,)0-0 60×1 1:0/hash[,)0-0 40×1 = 100 false"}, // more than half of it is no sample
-		{"at places", &weighed{keys: keys}, []Task{task("0", hashes, 60*mib), task("0", hashes, 40*mib), task("0", sets, mib)}, 8 * mib, []int{1414}, // 16 for each of 7 places
-			"0:0/hash[0071,0083)0-0 1258291×11.9 1:0/hash[0214,0226)0-0 1258291×11.9 2:0/hash[0357,0369)0-0 1258291×11.9 " +
-				"3:0/hash[0500,0512)0-0 1258291×11.9 4:0/hash[0642,0654)0-0 1258291×11.9 5:0/hash[0785,0797)0-0 1258291×11.9 " +
-				"6:0/hash[0928,0940)0-0 1258291×11.9 7:0/set[,)0-0 1048576×1 = 9856613 false"},
-		{"large", &weighed{keys: keys}, []Task{task("0", hashes, 1000*mib)}, 64 * mib, []int{4000}, // places of 4 MiB
-			strings.Join(large, " ") + " = 67108864 false"},
-		{"sections", &inSections{n: 10}, []Task{task("0", hashes, 1000)}, 200, nil,
-			"0:0/hash[,)200-300 100×5 1:0/hash[,)700-800 100×5 = 200 false"},
-		{"one section", &inSections{n: 1}, []Task{task("0", hashes, 1000)}, 200, nil, "0:0/hash[,)0-0 1000×1 = 1000 false"},
-	} {
-		p := &Plan{Tasks: c.tasks}
-		for _, x := range c.tasks {
-			p.Bytes += x.Bytes
-		}
-		s, err := takeSample(c.src, p, c.budget)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := text(s); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
-		if w, ok := c.src.(*weighed); ok && !slices.Equal(w.asked, c.asked) {
-			t.Errorf("%s: asked for %d keys, want %d", c.name, w.asked, c.asked)
-		}
-	}
-	if _, err := takeSample(&weighed{}, &Plan{Tasks: []Task{task("0", hashes, 1000)}, Bytes: 1000}, 100); err == nil {
-		t.Error("a source that cannot be weighed is sampled")
 	}
 }
 

@@ -38,43 +38,6 @@ func TestLapse(t *testing.T) {
 	}
 }
 
-func TestWithout(t *testing.T) {
-	digest := func(n uint64) (d record.Digest) {
-		for range n {
-			d.Add(record.Digest{Records: 1, Elements: 2, Millis: record.Sum128{Hi: 3, Lo: 1<<63 - 1}, Seconds: record.Sum128{Lo: 1}})
-		}
-		return d
-	}
-	part := func(db string, typ record.Type) record.Part { return record.Part{DB: db, Type: typ} }
-	e := expiringDigests{}
-	e.add(100, record.Hash, digest(2), 0)
-	e.add(100, record.Hash, digest(1), 0)
-	e.add(200, record.Set, digest(4), 0)
-	tot := totals{expiring: e.list("1")}
-	for p, n := range map[record.Part]uint64{part("1", record.Hash): 3, part("1", record.Set): 9, part("0", record.Other): 5} {
-		tot.fingerprint.Add(p, digest(n))
-	}
-	for until, want := range map[int64]map[record.Part]uint64{
-		99:  {part("1", record.Hash): 3, part("1", record.Set): 9, part("0", record.Other): 5},
-		100: {part("1", record.Set): 9, part("0", record.Other): 5},
-		200: {part("1", record.Set): 5, part("0", record.Other): 5},
-	} {
-		left, gone := tot.without(until)
-		var f record.Fingerprint
-		sum := int64(17)
-		for p, n := range want {
-			f.Add(p, digest(n))
-			sum -= int64(n)
-		}
-		if diff := left.Diff(&f, false); len(diff) > 0 || gone["1"] != sum {
-			t.Errorf("until %d: %v differ, %v have expired", until, diff, gone)
-		}
-	}
-	if given := tot.given(); given["1"] != 12 || given["0"] != 0 {
-		t.Errorf("given %v", given)
-	}
-}
-
 // hashes reads hashes as a server has them at a time: what has expired is gone.
 type hashes struct {
 	list []fakeRecord
@@ -171,5 +134,18 @@ func TestFieldsLapse(t *testing.T) {
 	}
 	if len(seen) < 5 {
 		t.Errorf("only %d states were compared: %v", len(seen), seen)
+	}
+}
+
+// TestExpiringDigests: what expires at one time is one sum a type, and the sums come in order.
+func TestExpiringDigests(t *testing.T) {
+	e := expiringDigests{}
+	e.add(200, record.Set, record.Digest{Records: 4}, 0)
+	e.add(100, record.Hash, record.Digest{Records: 2}, 3)
+	e.add(100, record.Hash, record.Digest{Records: 1}, 1)
+	const none = "00000000000000000000000000000000"
+	want := "[{100 {1 hash {3 0 " + none + " " + none + " false}} 4} {200 {1 set {4 0 " + none + " " + none + " false}} 0}]"
+	if got := fmt.Sprint(e.list("1")); got != want {
+		t.Error(got)
 	}
 }

@@ -483,3 +483,27 @@ var (
 	_ format.Source = (*fakeSource)(nil)
 	_ format.Target = (*fakeTarget)(nil)
 )
+
+// dataset makes records of every type and key.
+func dataset(dbs int) []fakeRecord {
+	var out []fakeRecord
+	for db := range dbs {
+		for i := range 60 {
+			typ := record.Type(1 + i%5)
+			r := fakeRecord{DB: fmt.Sprint(db), Type: typ, Key: []byte(fmt.Sprintf("key%02d", i/2))}
+			for j := range 1 + i%4 {
+				e := record.Element{Name: []byte(fmt.Sprint("n", j)), Value: []byte(fmt.Sprint(i, j))}
+				if r.Type == record.ZSet {
+					e.Score = float64(j)
+				}
+				r.Elems = append(r.Elems, e)
+				if typ == record.String {
+					r.Elems[0].Name = nil
+					break
+				}
+			}
+			out = append(out, r)
+		}
+	}
+	return out
+}

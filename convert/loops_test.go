@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"strings"
 	"testing"
 
-	"kvferry/format"
-	"kvferry/internal/filter"
 	"kvferry/record"
 )
 
@@ -136,124 +133,6 @@ func TestRenamedIn(t *testing.T) {
 		}
 		if task.Group = 0; renamedIn(all, task) != nil {
 			t.Errorf("%s: of a task that writes nothing", span)
-		}
-	}
-}
-
-// TestOptionsInReports: every option that the result depends on is in the report, under its name on the command line;
-// defaults are not.
-func TestOptionsInReports(t *testing.T) {
-	b := newBench(t, nil)
-	b.o.Version, b.o.Selection = 3, new(filter.Selection)
-	few := map[string]string{"source": "fake+files", "target": "fake+files", "layout": "db", "version-epoch": "3", "expired": "drop"}
-	if got := optionTexts(&b.o); !maps.Equal(got, few) {
-		t.Errorf("%v, want %v", got, few)
-	}
-	b.o.Namespace, b.o.MaxBitmap, b.o.Cluster, b.o.SST, b.o.Source.WALDir, b.o.Rename = "n", 5, true, true, "/wal", true
-	b.o.Selection = &filter.Selection{KeepExpired: true}
-	b.o.Layout, b.to.limits.Instances, b.to.limits.Slots = format.LayoutAuto, 3, 1024
-	all := map[string]string{"source": "fake+files", "target": "fake+files", "layout": "auto", "version-epoch": "3", "expired": "keep", "namespace": "n", "max-bitmap": "5",
-		"cluster": "yes", "sst": "yes", "wal-dir": "/wal", "on-conflict": "rename", "instances": "3", "slots": "1024"}
-	if got := optionTexts(&b.o); !maps.Equal(got, all) {
-		t.Errorf("%v, want %v", got, all)
-	}
-	b.o.Instances, b.o.Slots, b.o.Target.Address, b.o.Rename, b.o.Prefer = 5, 7, "redis://h", false, []record.Type{record.Set, record.Hash}
-	all["instances"], all["slots"], all["target"], all["on-conflict"] = "5", "7", "redis://h", "keep=[set hash]"
-	if got := optionTexts(&b.o); !maps.Equal(got, all) {
-		t.Errorf("%v, want %v", got, all)
-	}
-}
-
-// TestNormalize: what is left out gets its default, and what is given stays.
-func TestNormalize(t *testing.T) {
-	if n, err := (&Options{Now: testNow}).normalize(); err != nil || n.Workers != 1 || n.Version != 1 || n.Memory != 512<<20 || n.Selection == nil || n.crash == nil {
-		t.Errorf("%+v, %v", n, err)
-	}
-	if n, err := (&Options{Now: testNow, Workers: 7, Version: 5, Memory: 9, Resume: true}).normalize(); err != nil || n.Workers != 7 || n.Version != 5 || n.Memory != 9 ||
-		n.storeMemory() != 1 {
-		t.Errorf("%+v, %v", n, err)
-	}
-	for version, ok := range map[int32]bool{-1: false, 0xfe: true, 0xff: false, 0x100: true, 0x1ff: false, math.MaxInt32: false, math.MinInt32: false} {
-		if _, err := (&Options{Version: version}).normalize(); (err == nil) != ok {
-			t.Errorf("version %d: %v", version, err)
-		}
-	}
-	if _, err := (&Options{Resume: true, Discard: true}).normalize(); err == nil {
-		t.Error("a conversion is resumed and discarded")
-	}
-}
-
-// TestReadBack: a target is opened again to be proved, or to be asked what it consists of.
-func TestReadBack(t *testing.T) {
-	for _, c := range []struct {
-		address         string
-		verify, noProve bool
-		place           format.Place
-		want            bool
-	}{
-		{place: format.InDirectory, want: true}, {noProve: true, place: format.InDirectory, want: true}, {place: format.InFile, want: true},
-		{noProve: true, place: format.InFile}, {address: "a", place: format.OnServer}, {address: "a", verify: true, place: format.OnServer, want: true},
-	} {
-		f := newFake()
-		f.limits.Place = c.place
-		o := &Options{NoProve: c.noProve, Target: Output{Format: f, Address: c.address, Verify: c.verify}}
-		if o.readBack() != c.want {
-			t.Errorf("%+v", c)
-		}
-		a := &attempt{run: &run{o: o, work: &work{dir: "/w"}}}
-		if open := a.reopen(); (open != nil) != c.want {
-			t.Errorf("%+v: opened with %+v", c, open)
-		}
-	}
-}
-
-// TestFindings: findings of one kind are counted, the first of them are shown with their places, and the gravest kinds
-// come first.
-func TestFindings(t *testing.T) {
-	place := record.Place{File: "000012.sst", Off: 77}
-	var tasks [2]findingSet
-	losses, errs := "", 0
-	for i := range tasks {
-		tasks[i].onLoss, tasks[i].onError = func(kind string) { losses += kind + " " }, func() { errs++ }
-	}
-	for i := range 4 {
-		tasks[0].report(record.Finding{Kind: "count", Severity: record.Error, DB: "0", Type: record.Hash, Key: []byte{'a' + byte(i)}, Place: place, Detail: fmt.Sprint(i)})
-		tasks[1].report(record.Finding{Kind: "count", Severity: record.Error, DB: "1", Keyspace: "meta", Detail: fmt.Sprint(i)})
-	}
-	tasks[0].report(record.Finding{Kind: "a warning", Severity: record.Warning, Place: record.Place{File: "CURRENT", Off: -1}, Detail: "d"})
-	tasks[0].report(record.Finding{Kind: "another", Severity: record.Warning})
-	tasks[1].report(record.Finding{Kind: record.LossStreamGroups, Severity: record.Note, Detail: "g"})
-	tasks[1].report(record.Finding{Kind: record.LossCommand, Severity: record.Note, Detail: "c"})
-	var all findingSet
-	all.merge(tasks[0].list())
-	all.merge(tasks[1].list())
-	want := `[{count error 8 [hash "a" in database 0 (0 [000012.sst, offset 77]) hash "b" in database 0 (1 [000012.sst, offset 77]) ` +
-		`hash "c" in database 0 (2 [000012.sst, offset 77]) hash "d" in database 0 (3 [000012.sst, offset 77]) in database 1 (0 [meta])]} ` +
-		`{a warning warning 1 [(d [CURRENT])]} {another warning 1 []} {aof-command note 1 [(c)]} {stream-groups note 1 [(g)]}]`
-	if got := fmt.Sprint(all.list()); got != want {
-		t.Errorf("%s, want\n%s", got, want)
-	}
-	if want := "damaged damaged damaged damaged damaged damaged damaged damaged stream-groups aof-command "; losses != want || errs != 8 {
-		t.Errorf("losses %s, %d errors", losses, errs)
-	}
-	want = `[{aof-command 1 true false false [(c)]} {damaged 8 true false false [hash "a" in database 0 (count: 0 [000012.sst, offset 77]) ` +
-		`hash "b" in database 0 (count: 1 [000012.sst, offset 77]) hash "c" in database 0 (count: 2 [000012.sst, offset 77]) ` +
-		`hash "d" in database 0 (count: 3 [000012.sst, offset 77]) in database 1 (count: 0 [meta])]} {stream-groups 1 true false false [(g)]}]`
-	if got := fmt.Sprint(found(all.list())); got != want {
-		t.Errorf("%s, want\n%s", got, want)
-	}
-}
-
-// TestPublishedErrors: what is said when a target is complete and something failed behind it.
-func TestPublishedErrors(t *testing.T) {
-	boom := errors.New("boom")
-	for e, want := range map[*PublishedError]string{
-		{Target: "/t", Dir: "/t.kvferry", Synced: true, Err: boom}: "/t is complete, but /t.kvferry, which is no longer needed, could not be removed: boom; remove it",
-		{Target: "/t", Dir: "/t.kvferry", Err: boom}: "/t is complete and its report belongs in /t.kvferry-report.json, but the disk has not confirmed their names: boom; " +
-			"sync the disk and look for them before you rely on them",
-	} {
-		if e.Error() != want || !errors.Is(e, boom) {
-			t.Errorf("%s, want %s", e, want)
 		}
 	}
 }

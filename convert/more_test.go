@@ -5,13 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"kvferry/format"
 	"kvferry/internal/filter"
 	"kvferry/record"
 )
+
+// manyBatches is how many elements are several times what goes to the writer before a task looks whether it is to stop.
+const manyBatches = 3 * 256 * 64
 
 // many makes n strings, the first of which is lost, and a hash of elems fields.
 func many(n, elems int) []fakeRecord {
@@ -33,8 +38,8 @@ func TestRefusalStopsWritingAndGoesOnCounting(t *testing.T) {
 }
 
 func TestManyBatches(t *testing.T) {
-	b := newBench(t, many(0, 3*batchLen*checkEvery))
-	if rep := b.run(); rep.Elements() != 3*batchLen*checkEvery {
+	b := newBench(t, many(0, manyBatches))
+	if rep := b.run(); rep.Elements() != manyBatches {
 		t.Errorf("%d elements", rep.Elements())
 	}
 }
@@ -49,7 +54,7 @@ func TestCancelInsideARecord(t *testing.T) {
 		{"prove", true, []string{"src"}},
 		{"prove", false, []string{"dst.kvferry", "src"}},
 	} {
-		b := newBench(t, many(0, 3*batchLen*checkEvery))
+		b := newBench(t, many(0, manyBatches))
 		b.o.Discard = c.discard
 		ctx, cancel := context.WithCancel(context.Background())
 		b.o.Progress = func(p Progress) {
@@ -153,7 +158,7 @@ func TestRename(t *testing.T) {
 		b := newBench(t, records)
 		b.to.limits.SameName = false
 		b.to.groups = []record.TypeSet{record.AllTypes}
-		b.from.wrap = func(s *fakeSource) { s.weight = taskBytes / 5 }
+		b.from.wrap = func(s *fakeSource) { s.weight = oneTask / 5 }
 		b.o.Rename, b.o.Workers = true, workers
 		b.o.Selection = filtered(filter.Filter{Match: []string{"key0?", "key01:set"}})
 		rep := b.run()
@@ -222,6 +227,73 @@ func TestNameOfNothing(t *testing.T) {
 		}
 		if got := strings.Join(names, ", "); got != c.names || !maps.Equal(losses, c.losses) {
 			t.Errorf("rename %v, prefer %s: %s with losses %v, want %s with %v", c.rename, c.prefer, got, losses, c.names, c.losses)
+		}
+	}
+}
+
+// TestRenameGrowth: readers are not opened for each name, neither to give it nor to read its record.
+func TestRenameGrowth(t *testing.T) {
+	value := []record.Element{{Value: []byte("v")}}
+	field := []record.Element{{Name: []byte("f"), Value: []byte("v")}}
+	var opened [2]int64
+	for i, n := range []int{200, 1600} {
+		var records []fakeRecord
+		var want []string
+		for j := range n {
+			key := fmt.Sprintf("k%06d", j)
+			records = append(records, fakeRecord{DB: "0", Type: record.String, Key: []byte(key), Elems: value},
+				fakeRecord{DB: "0", Type: record.Hash, Key: []byte(key), Elems: field})
+			to := key + ":hash"
+			if j%10 == 0 { // which some record has already
+				records = append(records, fakeRecord{DB: "0", Type: record.String, Key: []byte(to), Elems: value})
+				want = append(want, fmt.Sprintf("0 %s string 0 1", to))
+				to += "_"
+			}
+			want = append(want, fmt.Sprintf("0 %s string 0 1", key), fmt.Sprintf("0 %s hash 0 1", to))
+		}
+		b := newBench(t, records)
+		b.to.limits.SameName = false
+		b.to.groups = []record.TypeSet{record.AllTypes}
+		b.o.Prefer, b.o.Rename, b.o.AllowLoss, b.o.Workers = []record.Type{record.String}, true, []string{"same-name"}, 1
+		var opens atomic.Int64
+		b.from.wrap = func(s *fakeSource) { s.onOpen = func() { opens.Add(1) } }
+		b.run()
+		got := b.names("dst")
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Fatalf("%d names, want %d", len(got), len(want))
+		}
+		opened[i] = opens.Load()
+	}
+	if opened[1] > opened[0]+20 {
+		t.Errorf("%d readers for 200 names, %d for 1,600", opened[0], opened[1])
+	}
+}
+
+// TestStringsAtOnce: of strings that come at once each has its own losses, and what is left is written in order.
+func TestStringsAtOnce(t *testing.T) {
+	var records []fakeRecord
+	for _, key := range []string{"a", "b", "c", "d", "lost1", "lost2", "lost3", "note1", "note2", "x", "y"} {
+		records = append(records, fakeRecord{DB: "0", Type: record.String, Key: []byte(key), Elems: []record.Element{{Value: []byte("of " + key)}}})
+	}
+	for _, group := range []record.TypeSet{record.Of(record.String), record.AllTypes} {
+		b := newBench(t, records)
+		b.to.groups = []record.TypeSet{group}
+		b.o.AllowLoss = []string{"key-too-long"}
+		rep := b.run()
+		if rep.Records() != 8 || rep.Ledger[0].Classes["lost"] != 3 || rep.Ledger[0].Classes["copied"] != 8 {
+			t.Errorf("%s: %d records, ledger %+v", group, rep.Records(), rep.Ledger)
+		}
+		if l := fmt.Sprint(rep.Losses); len(rep.Losses) != 2 || rep.Losses[0].Count+rep.Losses[1].Count != 5 {
+			t.Errorf("%s: losses %s", group, l)
+		}
+		for _, l := range rep.Losses {
+			for i, s := range l.Samples {
+				if want := fmt.Sprintf("%s%d", map[bool]string{true: "note", false: "lost"}[l.Note], i+1); string(s.Key) != want {
+					t.Errorf("%s: loss %d of %q, want %s", group, i, s.Key, want)
+				}
+			}
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"kvferry/record"
@@ -58,45 +57,5 @@ func TestNamesakes(t *testing.T) {
 			t.Errorf("a name that nobody has is %q", got)
 		}
 		names.sorter.Close()
-	}
-}
-
-// TestRenameGrowth: readers are not opened for each name, neither to give it nor to read its record.
-func TestRenameGrowth(t *testing.T) {
-	value := []record.Element{{Value: []byte("v")}}
-	field := []record.Element{{Name: []byte("f"), Value: []byte("v")}}
-	var opened [2]int64
-	for i, n := range []int{200, 1600} {
-		var records []fakeRecord
-		var want []string
-		for j := range n {
-			key := fmt.Sprintf("k%06d", j)
-			records = append(records, fakeRecord{DB: "0", Type: record.String, Key: []byte(key), Elems: value},
-				fakeRecord{DB: "0", Type: record.Hash, Key: []byte(key), Elems: field})
-			to := key + ":hash"
-			if j%10 == 0 { // which some record has already
-				records = append(records, fakeRecord{DB: "0", Type: record.String, Key: []byte(to), Elems: value})
-				want = append(want, fmt.Sprintf("0 %s string 0 1", to))
-				to += "_"
-			}
-			want = append(want, fmt.Sprintf("0 %s string 0 1", key), fmt.Sprintf("0 %s hash 0 1", to))
-		}
-		b := newBench(t, records)
-		b.to.limits.SameName = false
-		b.to.groups = []record.TypeSet{record.AllTypes}
-		b.o.Prefer, b.o.Rename, b.o.AllowLoss, b.o.Workers = []record.Type{record.String}, true, []string{"same-name"}, 1
-		var opens atomic.Int64
-		b.from.wrap = func(s *fakeSource) { s.onOpen = func() { opens.Add(1) } }
-		b.run()
-		got := b.names("dst")
-		slices.Sort(got)
-		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Fatalf("%d names, want %d", len(got), len(want))
-		}
-		opened[i] = opens.Load()
-	}
-	if opened[1] > opened[0]+20 {
-		t.Errorf("%d readers for 200 names, %d for 1,600", opened[0], opened[1])
 	}
 }

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 
@@ -136,47 +135,6 @@ func TestNothing(t *testing.T) {
 	}
 	if got := nothing(&sizes{}, new(filter.Filter)); got != "the source has no databases" {
 		t.Error(got)
-	}
-}
-
-func TestLargestFirst(t *testing.T) {
-	var order []int
-	for _, x := range largestFirst([]*Task{{N: 0, Bytes: 1}, {N: 1, Bytes: 5}, {N: 2, Bytes: 5}, {N: 3, Bytes: 2}}) {
-		order = append(order, x.N)
-	}
-	if fmt.Sprint(order) != "[1 2 3 0]" {
-		t.Error(order)
-	}
-}
-
-func TestShares(t *testing.T) {
-	tasks := []*Task{{Bytes: 1 << 30}, {Bytes: 1 << 20}, {Bytes: 3 << 30}, {Bytes: 0}}
-	s := newShares(400<<20, tasks, 2)
-	for i, want := range []int64{100 << 20, leastShare, 300 << 20, leastShare} {
-		if got := s.of(tasks[i]); got != want {
-			t.Errorf("task %d: %d, want %d", i, got, want)
-		}
-	}
-	if got := newShares(7, []*Task{{}}, 9).of(&Task{}); got != 7 {
-		t.Errorf("of empty tasks: %d", got)
-	}
-}
-
-// TestMemoryOfTasks: a quarter of the memory is for what the workers read, and one for what they write; while the target is
-// proved half is for what is read. The largest tasks have it all.
-func TestMemoryOfTasks(t *testing.T) {
-	b := newBench(t, dataset(1))
-	b.o.Workers, b.o.Memory = 1, 400<<20
-	most := map[string]int64{}
-	note := func(what string) func(*format.Env) {
-		return func(e *format.Env) { most[what] = max(most[what], e.Memory) }
-	}
-	b.from.wrap = func(s *fakeSource) { s.onEnv = note("read") }
-	b.to.wrap = func(s *fakeSource) { s.onEnv = note("proved") }
-	b.to.onShard = func(memory int64) { most["written"] = max(most["written"], memory) }
-	b.run()
-	if want := map[string]int64{"read": 100 << 20, "written": 100 << 20, "proved": 200 << 20}; !maps.Equal(most, want) {
-		t.Errorf("%v, want %v", most, want)
 	}
 }
 

@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -99,40 +98,6 @@ func TestSharesOfRounds(t *testing.T) {
 			t.Errorf("%d workers, rows of %d: %d at once, %v, want %d", c.workers, c.row, got, err, c.want)
 		}
 	}
-}
-
-// TestLargeValues: what is converted does not depend on the memory that tasks share, nor does what is told of it.
-func TestLargeValues(t *testing.T) {
-	records := dataset(1)
-	for i := range records {
-		if i%3 == 0 {
-			records[i].Elems[0].Value = bytes.Repeat([]byte("v"), 20<<10)
-		}
-	}
-	want := newBench(t, records)
-	want.o.Workers = 1
-	rep := want.run()
-	b := newBench(t, records)
-	b.o.Workers, b.o.Memory = 4, 1<<20
-	b.from.wrap = func(s *fakeSource) { s.weight = taskBytes / 6 }
-	want.from.wrap = b.from.wrap
-	var last Progress
-	b.o.Progress = func(p Progress) { last = max2(last, p) }
-	got := b.run()
-	if got.Records() != rep.Records() || got.Ledger[0].Rows != rep.Ledger[0].Rows || len(got.Losses) != 0 {
-		t.Errorf("%+v", got)
-	}
-	if last.Records > rep.Records() || last.TasksDone > last.Tasks {
-		t.Errorf("progress went to %+v", last)
-	}
-}
-
-// max2 is the further of two looks at one phase, else the later one.
-func max2(a, b Progress) Progress {
-	if a.Phase == b.Phase && a.Records > b.Records {
-		return a
-	}
-	return b
 }
 
 // TestSpareCores lends what workers leave: as many cores as are idle, and again when they are given back.

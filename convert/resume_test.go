@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"kvferry/internal/disk"
 	"kvferry/internal/filter"
 	"kvferry/record"
 )
@@ -67,7 +66,7 @@ func (b *bench) crashable(step string) {
 	}
 	records := 0
 	b.from.wrap = func(s *fakeSource) {
-		s.weight = taskBytes / 4
+		s.weight = oneTask / 4
 		s.onRecord = func(int) {
 			if records++; fmt.Sprint("record ", records) == step {
 				die()
@@ -163,55 +162,6 @@ func TestDiedWithNothingLeft(t *testing.T) {
 			}
 		} else if _, err := Run(context.Background(), &b.o); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("without a report: %v", err)
-		}
-	}
-}
-
-// TestJournalCut: after a line that was written in part there is no other, whichever task is done next. What was whole is read again.
-func TestJournalCut(t *testing.T) {
-	for _, op := range []string{"write", "sync"} {
-		dir := t.TempDir()
-		j, _, err := openJournal(dir)
-		must(t, err, j.append(entry{Plan: new(identity)}), j.append(entry{Task: &taskResult{N: 1}}))
-		mend := disk.Inject(func(did, path string) error {
-			if did == op && filepath.Base(path) == "journal" {
-				return syscall.ENOSPC
-			}
-			return nil
-		})
-		first := j.append(entry{Task: &taskResult{N: 2}})
-		mend()
-		if then := j.append(entry{Task: &taskResult{N: 3}}); !errors.Is(first, syscall.ENOSPC) || !errors.Is(then, syscall.ENOSPC) {
-			t.Errorf("%s: %v, and then %v", op, first, then)
-		}
-		must(t, j.close())
-		j, state, err := openJournal(dir)
-		must(t, err)
-		want := 1
-		if op == "sync" {
-			want = 2 // it was written
-		}
-		if len(state.tasks) != want || state.tasks[0].N != 1 {
-			t.Errorf("%s: %d tasks", op, len(state.tasks))
-		}
-		must(t, j.append(entry{Task: &taskResult{N: 4}}), j.close()) // in the place of what was cut
-		if j, state, err = openJournal(dir); err != nil || len(state.tasks) != want+1 {
-			t.Fatalf("%s: continued: %d tasks, %v", op, len(state.tasks), err)
-		}
-		must(t, j.reset(), j.append(entry{Plan: new(identity)}), j.close())
-	}
-}
-
-// TestJournalOrder: what tasks left is in the order of the plan, of which reports have the first samples, in
-// whatever order workers came to their ends.
-func TestJournalOrder(t *testing.T) {
-	state, err := decodeJournal([]byte(`{"plan":{}}` + "\n" + `{"task":{"n":2}}` + "\n" + `{"task":{"n":0}}` + "\n" + `{"task":{"n":1}}` + "\n"))
-	if err != nil || len(state.tasks) != 3 {
-		t.Fatalf("%+v, %v", state, err)
-	}
-	for i, task := range state.tasks {
-		if task.N != i {
-			t.Errorf("task %d is number %d", i, task.N)
 		}
 	}
 }

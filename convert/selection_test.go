@@ -77,7 +77,7 @@ func TestSelections(t *testing.T) {
 		for _, sorted := range []bool{true, false} {
 			b := newBench(t, records)
 			b.o.Selection = &c.s
-			b.from.wrap = func(s *fakeSource) { s.weight, s.sorted = taskBytes/2, sorted }
+			b.from.wrap = func(s *fakeSource) { s.weight, s.sorted = oneTask/2, sorted }
 			var want []string
 			var filtered, expired int64
 			for _, r := range records {
@@ -191,7 +191,7 @@ func TestSelectionSpills(t *testing.T) {
 	b.o.Selection = &filter.Selection{MinBytes: 19 << 20}
 	spilled := 0
 	b.from.wrap = func(s *fakeSource) {
-		s.weight = taskBytes / 61
+		s.weight = oneTask / 61
 		s.onRead = func() {
 			links, _ := filepath.Glob("/proc/self/fd/*")
 			for _, link := range links {

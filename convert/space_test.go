@@ -6,9 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/format"
 	"kvferry/internal/disk"
-	"kvferry/store"
 )
 
 // TestVolumes: the target and temporary files share a disk, or have one each.
@@ -57,45 +55,5 @@ func TestNoAdviceForNothing(t *testing.T) {
 		if text := (&SpaceError{Estimate: e}).Error(); strings.Contains(text, "--temp-dir") != want {
 			t.Errorf("%d bytes of temporary files: %s", temp, text)
 		}
-	}
-}
-
-// TestPick: a place is chosen as often as its bytes say, and the weights make a sum over what is chosen one over all.
-func TestPick(t *testing.T) {
-	var keys []store.Weighted
-	for i := range 1000 {
-		size := int64(10)
-		if i == 500 {
-			size = 10_000 // half of all, as one large record
-		}
-		for range size / 10 {
-			keys = append(keys, store.Weighted{Key: fmt.Appendf(nil, "%04d", i), Bytes: 10})
-		}
-	}
-	cells := keyCells(keys)
-	if len(cells) != 1000 || cells[0].span.Lo != nil || cells[999].span.Hi != nil || string(cells[1].span.Lo) != "0001" {
-		t.Fatalf("%d cells", len(cells))
-	}
-	picked := pick(cells, 8, 0.05)
-	var sum, read float64
-	large := 0
-	last := ""
-	for _, p := range picked {
-		if string(p.span.Lo) < last {
-			t.Errorf("%q comes twice", p.span.Lo)
-		}
-		last = string(p.span.Hi)
-		sum += p.weight * p.share
-		read += p.share
-		if p.share > 0.4 {
-			large++
-		}
-	}
-	if sum < 0.999 || sum > 1.001 || large != 1 || read > 0.55 || len(picked) > 6 {
-		t.Errorf("%d of 8 places, weights sum up to %v, %d times the large one, %.2f read", len(picked), sum, large, read)
-	}
-	spans := []format.Span{{From: 0, To: 10}, {From: 10, To: 20}, {From: 20, To: 30}}
-	if got := fmt.Sprint(pick(cut(spans, func(s format.Span) int64 { return s.To - s.From }), 1, 0.6)); got != "[{{[] [] 10 30} 0.6666666666666666 1.5}]" {
-		t.Error(got)
 	}
 }

@@ -3,10 +3,7 @@ package convert
 import (
 	"fmt"
 	"math/rand"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"kvferry/record"
@@ -82,44 +79,5 @@ func TestStoredLosses(t *testing.T) {
 	s.report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error})
 	if fresh := s.unwritten(); told != 1 || len(fresh) != 1 {
 		t.Errorf("told %d times, %d for the journal", told, len(fresh))
-	}
-}
-
-// TestBusy: who has a work directory locked is named when that is known.
-func TestBusy(t *testing.T) {
-	for pid, want := range map[string]string{"": ": another kvferry is using it", "7\n": ": another kvferry is using it (process 7)", " \n": ": another kvferry is using it"} {
-		dir := t.TempDir()
-		lock, err := lockWork(dir, os.O_RDWR|os.O_CREATE)
-		if err == nil && pid != "" {
-			err = os.WriteFile(filepath.Join(dir, pidFile), []byte(pid), 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := lockWork(dir, os.O_RDWR); err == nil || err.Error() != dir+want {
-			t.Errorf("%q: %v", pid, err)
-		}
-		if err := probeWork(dir); err == nil {
-			t.Errorf("%q: it seems free", pid)
-		}
-		if err := lock.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := probeWork(dir); err != nil {
-			t.Errorf("%q: %v", pid, err)
-		}
-	}
-}
-
-// TestCausesComeFirst: a loss is shown with what could not be read before what follows from that.
-func TestCausesComeFirst(t *testing.T) {
-	follows := FindingKind{Kind: record.FindLedger, Severity: record.Error.String(), Count: 2, Samples: []Sample{{Detail: "follows"}}}
-	cause := FindingKind{Kind: record.FindDamagedBlock, Severity: record.Error.String(), Count: 1, Samples: []Sample{{Detail: "cause"}}}
-	harmless := FindingKind{Kind: record.FindDamagedBlock, Severity: record.Note.String(), Count: 9, Samples: []Sample{{Detail: "none"}}}
-	for _, list := range [][]FindingKind{{follows, cause, harmless}, {harmless, cause, follows}} {
-		got := found(list)
-		if len(got) != 1 || got[0].Kind != record.LossDamaged || got[0].Count != 3 || len(got[0].Samples) == 0 || !strings.Contains(got[0].Samples[0].Detail, "cause") {
-			t.Errorf("%+v", got)
-		}
 	}
 }

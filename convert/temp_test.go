@@ -38,7 +38,7 @@ func TestTempDirIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.run()
-	if filepath.Dir(seen) != temp || !strings.HasPrefix(filepath.Base(seen), tempPrefix) || seen != left {
+	if filepath.Dir(seen) != temp || !strings.HasPrefix(filepath.Base(seen), "kvferry-convert-") || seen != left {
 		t.Errorf("spools are in %s", seen)
 	}
 	if names, err := os.ReadDir(temp); err != nil || len(names) != 0 {

@@ -71,41 +71,6 @@ stream-groups 4 true [stream "groups" in database 0 (group "g1") stream "groups"
 	}
 }
 
-// TestKeyspacesOf: rows of a type, and those that belong to all types.
-func TestKeyspacesOf(t *testing.T) {
-	src := &fakeSource{where: []format.Range{{Keyspace: "meta"}, {Keyspace: "hash", Type: record.Hash}, {Keyspace: "set", Type: record.Set}}}
-	if got := strings.Join(keyspacesOf(src, "0", &record.Header{Type: record.Hash}), " "); got != "meta hash" {
-		t.Error(got)
-	}
-}
-
-// TestLossSet: a kind drops data when one of its losses does, and is only told when none needs permission.
-func TestLossSet(t *testing.T) {
-	h := &record.Header{Type: record.Set, Key: []byte("k")}
-	for _, list := range [][]record.Loss{
-		{{Drops: true}, {}, {}}, {{}, {}, {Drops: true}}, {{Note: true}, {}, {Drops: true}}, {{Drops: true}, {Note: true}, {}}, {{Note: true}, {Note: true}, {Note: true}}, {{}, {}, {}},
-	} {
-		want := LossKind{Note: true}
-		for _, l := range list {
-			want.Drops, want.Note = want.Drops || l.Drops, want.Note && l.Note
-		}
-		one, all := lossSet{}, lossSet{}
-		for i, l := range list {
-			l.Kind, l.Detail = "k", fmt.Sprint(i)
-			one.add(l, "0", h)
-			all.merge(one.list()[:min(i, 1)]) // 2 and 3 of them
-			want.Samples = append(want.Samples, Sample{DB: "0", Type: "set", Key: []byte("k"), Detail: l.Detail})
-		}
-		got := all.list()[0]
-		if got.Count != 5 || got.Drops != want.Drops || got.Note != want.Note {
-			t.Errorf("%+v: %+v, want %+v", list, got, want)
-		}
-		if text := fmt.Sprint(got.Samples); text != fmt.Sprint(append(want.Samples[:2:2], want.Samples...)) {
-			t.Errorf("%+v: samples %s", list, text)
-		}
-	}
-}
-
 // TestSizeText: the largest unit that leaves a number of 1 or more.
 func TestSizeText(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1 << 20: "1.0 MiB", 1<<20 - 1<<9: "1023.5 KiB", 3 << 29: "1.5 GiB",

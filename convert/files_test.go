@@ -9,6 +9,16 @@ import (
 	"testing"
 )
 
+// TestIsPath: standard input and addresses are no paths, unless there is such a file.
+func TestIsPath(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for source, want := range map[string]bool{"-": false, "redis://host": false, "/data": true, "data": true, "dir:/x": true} {
+		if isPath(source) != want {
+			t.Errorf("%s is a path: %v", source, !want)
+		}
+	}
+}
+
 // TestSourceDepth: files up to six directories deep are part of a source; what lies deeper is not looked at.
 func TestSourceDepth(t *testing.T) {
 	dir := t.TempDir()

@@ -1,0 +1,111 @@
+package convert
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"syscall"
+	"testing"
+
+	"kvferry/internal/disk"
+	"kvferry/record"
+)
+
+// TestBusy: who has a work directory locked is named when that is known.
+func TestBusy(t *testing.T) {
+	for pid, want := range map[string]string{"": ": another kvferry is using it", "7\n": ": another kvferry is using it (process 7)", " \n": ": another kvferry is using it"} {
+		dir := t.TempDir()
+		lock, err := lockWork(dir, os.O_RDWR|os.O_CREATE)
+		if err == nil && pid != "" {
+			err = os.WriteFile(filepath.Join(dir, pidFile), []byte(pid), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lockWork(dir, os.O_RDWR); err == nil || err.Error() != dir+want {
+			t.Errorf("%q: %v", pid, err)
+		}
+		if err := probeWork(dir); err == nil {
+			t.Errorf("%q: it seems free", pid)
+		}
+		if err := lock.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := probeWork(dir); err != nil {
+			t.Errorf("%q: %v", pid, err)
+		}
+	}
+}
+
+// TestJournalCut: after a line that was written in part there is no other, whichever task is done next. What was whole is read again.
+func TestJournalCut(t *testing.T) {
+	for _, op := range []string{"write", "sync"} {
+		dir := t.TempDir()
+		j, _, err := openJournal(dir)
+		must(t, err, j.append(entry{Plan: new(identity)}), j.append(entry{Task: &taskResult{N: 1}}))
+		mend := disk.Inject(func(did, path string) error {
+			if did == op && filepath.Base(path) == "journal" {
+				return syscall.ENOSPC
+			}
+			return nil
+		})
+		first := j.append(entry{Task: &taskResult{N: 2}})
+		mend()
+		if then := j.append(entry{Task: &taskResult{N: 3}}); !errors.Is(first, syscall.ENOSPC) || !errors.Is(then, syscall.ENOSPC) {
+			t.Errorf("%s: %v, and then %v", op, first, then)
+		}
+		must(t, j.close())
+		j, state, err := openJournal(dir)
+		must(t, err)
+		want := 1
+		if op == "sync" {
+			want = 2 // it was written
+		}
+		if len(state.tasks) != want || state.tasks[0].N != 1 {
+			t.Errorf("%s: %d tasks", op, len(state.tasks))
+		}
+		must(t, j.append(entry{Task: &taskResult{N: 4}}), j.close()) // in the place of what was cut
+		if j, state, err = openJournal(dir); err != nil || len(state.tasks) != want+1 {
+			t.Fatalf("%s: continued: %d tasks, %v", op, len(state.tasks), err)
+		}
+		must(t, j.reset(), j.append(entry{Plan: new(identity)}), j.close())
+	}
+}
+
+// TestJournalOrder: what tasks left is in the order of the plan, of which reports have the first samples, in
+// whatever order workers came to their ends.
+func TestJournalOrder(t *testing.T) {
+	state, err := decodeJournal([]byte(`{"plan":{}}` + "\n" + `{"task":{"n":2}}` + "\n" + `{"task":{"n":0}}` + "\n" + `{"task":{"n":1}}` + "\n"))
+	if err != nil || len(state.tasks) != 3 {
+		t.Fatalf("%+v, %v", state, err)
+	}
+	for i, task := range state.tasks {
+		if task.N != i {
+			t.Errorf("task %d is number %d", i, task.N)
+		}
+	}
+}
+
+// TestNamesOfAnyBytes: what a journal has is what was put into it, whatever databases are called.
+func TestNamesOfAnyBytes(t *testing.T) {
+	const db, other = "\xff\xfe", "naïve\u202e"
+	in := entry{
+		Plan: &identity{Plan: &Plan{DBs: names{db, other}, TargetDBs: names{other, db}, Tasks: []Task{{N: 1, DB: db, TargetDB: other, Bytes: 7}}}},
+		Task: &taskResult{N: 3, Parts: []PartDigest{{DB: db, Type: "hash", Digest: record.Digest{Records: 2}}},
+			Ledger: tallies{db + "/rows": {Entries: 5, Visible: 5}, "plain": {Entries: 1}},
+			Losses: []LossKind{{Kind: "k", Samples: []Sample{{DB: db, Key: []byte("\x00\xff"), Detail: "d"}}}}},
+	}
+	data, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out entry
+	if err := json.Unmarshal(data, &out); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(in, out) {
+		t.Errorf("%s\n%+v\n%+v", data, in.Task, out.Task)
+	}
+}

@@ -1,0 +1,61 @@
+package convert
+
+import (
+	"bytes"
+	"maps"
+	"testing"
+
+	"kvferry/format"
+)
+
+// TestMemoryOfTasks: a quarter of the memory is for what the workers read, and one for what they write; while the target is
+// proved half is for what is read. The largest tasks have it all.
+func TestMemoryOfTasks(t *testing.T) {
+	b := newBench(t, dataset(1))
+	b.o.Workers, b.o.Memory = 1, 400<<20
+	most := map[string]int64{}
+	note := func(what string) func(*format.Env) {
+		return func(e *format.Env) { most[what] = max(most[what], e.Memory) }
+	}
+	b.from.wrap = func(s *fakeSource) { s.onEnv = note("read") }
+	b.to.wrap = func(s *fakeSource) { s.onEnv = note("proved") }
+	b.to.onShard = func(memory int64) { most["written"] = max(most["written"], memory) }
+	b.run()
+	if want := map[string]int64{"read": 100 << 20, "written": 100 << 20, "proved": 200 << 20}; !maps.Equal(most, want) {
+		t.Errorf("%v, want %v", most, want)
+	}
+}
+
+// TestLargeValues: what is converted does not depend on the memory that tasks share, nor does what is told of it.
+func TestLargeValues(t *testing.T) {
+	records := dataset(1)
+	for i := range records {
+		if i%3 == 0 {
+			records[i].Elems[0].Value = bytes.Repeat([]byte("v"), 20<<10)
+		}
+	}
+	want := newBench(t, records)
+	want.o.Workers = 1
+	rep := want.run()
+	b := newBench(t, records)
+	b.o.Workers, b.o.Memory = 4, 1<<20
+	b.from.wrap = func(s *fakeSource) { s.weight = oneTask / 6 }
+	want.from.wrap = b.from.wrap
+	var last Progress
+	b.o.Progress = func(p Progress) { last = max2(last, p) }
+	got := b.run()
+	if got.Records() != rep.Records() || got.Ledger[0].Rows != rep.Ledger[0].Rows || len(got.Losses) != 0 {
+		t.Errorf("%+v", got)
+	}
+	if last.Records > rep.Records() || last.TasksDone > last.Tasks {
+		t.Errorf("progress went to %+v", last)
+	}
+}
+
+// max2 is the further of two looks at one phase, else the later one.
+func max2(a, b Progress) Progress {
+	if a.Phase == b.Phase && a.Records > b.Records {
+		return a
+	}
+	return b
+}
