@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"kvferry/convert/internal/fake"
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/record"
@@ -18,13 +19,13 @@ import (
 // TestStartsOverWhole: a table that turns out not to be in order after other tasks were done costs nothing of what
 // they did, whether there is a proof or not.
 func TestStartsOverWhole(t *testing.T) {
-	whole := newBench(t, dataset(1))
+	whole := newBench(t, fake.Dataset(1))
 	whole.run()
 	for _, noProve := range []bool{false, true} {
 		for _, late := range []record.Type{record.String, record.List, record.ZSet} {
-			b := newBench(t, dataset(1))
+			b := newBench(t, fake.Dataset(1))
 			b.o.Workers, b.o.NoProve = 1, noProve
-			b.from.wrap = func(s *fakeSource) { s.disorder = record.Of(late) }
+			b.from.Wrap = func(s *fake.Source) { s.Disorder = record.Of(late) }
 			if rep := b.run(); rep.Records() != 60 || len(rep.Findings) != 1 {
 				t.Errorf("no proof %t, %s late: %d records, findings %+v", noProve, late, rep.Records(), rep.Findings)
 			}
@@ -37,16 +38,16 @@ func TestStartsOverWhole(t *testing.T) {
 
 // TestStartsOverAfterResume is the same when the tasks were done by an earlier process.
 func TestStartsOverAfterResume(t *testing.T) {
-	whole := newBench(t, dataset(1))
+	whole := newBench(t, fake.Dataset(1))
 	whole.crashable("never")
 	whole.run()
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	b.killed("record 40")
 	b.crashable("never")
-	wrap := b.from.wrap
-	b.from.wrap = func(s *fakeSource) {
+	wrap := b.from.Wrap
+	b.from.Wrap = func(s *fake.Source) {
 		wrap(s)
-		s.disorder = record.Of(record.ZSet)
+		s.Disorder = record.Of(record.ZSet)
 	}
 	b.o.Resume, b.o.NoProve = true, true
 	if rep := b.run(); rep.Records() != 60 {
@@ -60,9 +61,9 @@ func TestStartsOverAfterResume(t *testing.T) {
 // TestTargetForgets: a target that does not know a finished task's tables any more is not published.
 func TestTargetForgets(t *testing.T) {
 	for _, resume := range []bool{false, true} {
-		b := newBench(t, dataset(1))
+		b := newBench(t, fake.Dataset(1))
 		b.o.NoProve, b.o.Resume = true, resume
-		b.to.forgets = 3
+		b.to.Forgets = 3
 		err := b.fails("task 3 (database 0, set) wrote 1 tables")
 		var count *CountError
 		if !errors.As(err, &count) {
@@ -86,7 +87,7 @@ func TestChangedBeforePublishing(t *testing.T) {
 		}, "CURRENT was modified"},
 	} {
 		for _, step := range []string{"finished", "proved"} {
-			b := newBench(t, dataset(1))
+			b := newBench(t, fake.Dataset(1))
 			b.o.NoProve, b.o.Resume = step == "finished", true
 			b.o.crash = func(s string) {
 				if s == step {
@@ -149,7 +150,7 @@ func TestCloseSource(t *testing.T) {
 
 // TestFinishedIsNotNoted: a run that cannot note what the target consists of does not publish it.
 func TestFinishedIsNotNoted(t *testing.T) {
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	restore, failed := func() {}, false
 	b.o.crash = func(step string) {
 		if step != "finished" {

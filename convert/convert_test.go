@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/convert/internal/fake"
 	"kvferry/format"
 	"kvferry/internal/filter"
 	"kvferry/record"
@@ -28,12 +29,12 @@ const oneTask = 16 << 20
 type bench struct {
 	t    *testing.T
 	dir  string
-	from *fake
-	to   *fake
+	from *fake.Format
+	to   *fake.Format
 	o    Options
 }
 
-func newBench(t *testing.T, records []fakeRecord) *bench {
+func newBench(t *testing.T, records []fake.Record) *bench {
 	b := openBench(t, t.TempDir())
 	if err := os.Mkdir(filepath.Join(b.dir, "src"), 0o755); err != nil {
 		t.Fatal(err)
@@ -53,7 +54,7 @@ func newBench(t *testing.T, records []fakeRecord) *bench {
 
 // openBench returns the bench in a directory.
 func openBench(t *testing.T, dir string) *bench {
-	b := &bench{t: t, dir: dir, from: newFake(), to: newFake()}
+	b := &bench{t: t, dir: dir, from: fake.New(), to: fake.New()}
 	src := filepath.Join(dir, "src")
 	b.o = Options{
 		Source: Input{Format: b.from, Store: "files", Path: src,
@@ -138,8 +139,8 @@ func (b *bench) tree() string {
 }
 
 func TestRun(t *testing.T) {
-	b := newBench(t, dataset(2))
-	b.from.wrap = func(s *fakeSource) { s.weight = 3 * oneTask }
+	b := newBench(t, fake.Dataset(2))
+	b.from.Wrap = func(s *fake.Source) { s.Weight = 3 * oneTask }
 	rep := b.run()
 	if rep.Records() != 120 || !rep.Proof.Done || rep.Proof.Unit != "milliseconds" {
 		t.Errorf("records %d, proof %+v", rep.Records(), rep.Proof)
@@ -159,8 +160,8 @@ func TestRun(t *testing.T) {
 func TestWorkersDoNotMatter(t *testing.T) {
 	var want string
 	for _, workers := range []int{1, 2, 7} {
-		b := newBench(t, dataset(2))
-		b.from.wrap = func(s *fakeSource) { s.weight = oneTask }
+		b := newBench(t, fake.Dataset(2))
+		b.from.Wrap = func(s *fake.Source) { s.Weight = oneTask }
 		b.o.Workers = workers
 		b.run()
 		if got := b.tree(); want == "" {
@@ -172,7 +173,7 @@ func TestWorkersDoNotMatter(t *testing.T) {
 }
 
 func TestExpired(t *testing.T) {
-	records := dataset(1)
+	records := fake.Dataset(1)
 	records[0].ExpireMS = testNow.UnixMilli() - 1
 	records[1].ExpireMS = testNow.UnixMilli() + 1
 	b := newBench(t, records)
@@ -188,21 +189,21 @@ func TestExpired(t *testing.T) {
 }
 
 func TestSecondsSuffice(t *testing.T) {
-	records := dataset(1)
+	records := fake.Dataset(1)
 	records[0].ExpireMS = testNow.UnixMilli() + 1500
 	b := newBench(t, records)
-	b.to.limits.Seconds = true
-	b.to.spoil = func(r *fakeRecord) { r.ExpireMS = record.CeilSeconds(r.ExpireMS) * 1000 }
+	b.to.Bounds.Seconds = true
+	b.to.Spoil = func(r *fake.Record) { r.ExpireMS = record.CeilSeconds(r.ExpireMS) * 1000 }
 	if rep := b.run(); rep.Proof.Unit != "seconds" {
 		t.Errorf("compared in %s", rep.Proof.Unit)
 	}
 	b = newBench(t, records)
-	b.to.spoil = func(r *fakeRecord) { r.ExpireMS = record.CeilSeconds(r.ExpireMS) * 1000 }
+	b.to.Spoil = func(r *fake.Record) { r.ExpireMS = record.CeilSeconds(r.ExpireMS) * 1000 }
 	b.fails("database 0 string: fingerprint")
 }
 
 func TestFilters(t *testing.T) {
-	b := newBench(t, dataset(2))
+	b := newBench(t, fake.Dataset(2))
 	b.o.Selection = filtered(filter.Filter{Types: record.Of(record.Hash, record.Set), DBs: []string{"1"}, Match: []string{"key0*"}})
 	rep := b.run()
 	for _, p := range rep.Parts {
@@ -219,7 +220,7 @@ func TestFilters(t *testing.T) {
 		"the source holds no stream": {Types: record.Of(record.Stream)},
 		`no database "9"`:            {DBs: []string{"9"}},
 	} {
-		b := newBench(t, dataset(1))
+		b := newBench(t, fake.Dataset(1))
 		b.o.Selection = filtered(f)
 		b.fails(text)
 	}
@@ -233,20 +234,20 @@ func TestEmptySourceGivesAnEmptyTarget(t *testing.T) {
 }
 
 func TestEmptyRecordsAreAbsent(t *testing.T) {
-	records := append(dataset(1), fakeRecord{DB: "0", Type: record.Set, Key: []byte("empty")})
+	records := append(fake.Dataset(1), fake.Record{DB: "0", Type: record.Set, Key: []byte("empty")})
 	b := newBench(t, records)
 	if rep := b.run(); rep.Records() != 60 {
 		t.Errorf("%d records", rep.Records())
 	}
 }
 
-func lossy() []fakeRecord {
-	records := dataset(1)
+func lossy() []fake.Record {
+	records := fake.Dataset(1)
 	for i, key := range []string{"lost1", "lost2", "note"} {
-		records = append(records, fakeRecord{DB: "0", Type: record.Set, Key: []byte(key),
+		records = append(records, fake.Record{DB: "0", Type: record.Set, Key: []byte(key),
 			Elems: []record.Element{{Name: []byte(fmt.Sprint(i))}}})
 	}
-	return append(records, fakeRecord{DB: "0", Type: record.ZSet, Key: []byte("scores"),
+	return append(records, fake.Record{DB: "0", Type: record.ZSet, Key: []byte("scores"),
 		Elems: []record.Element{{Name: []byte("far"), Score: 1e14}, {Name: []byte("near"), Score: 1}}})
 }
 
@@ -279,7 +280,7 @@ func TestLossesAllowed(t *testing.T) {
 }
 
 func TestTypesThatTheTargetLacks(t *testing.T) {
-	records := append(dataset(1), fakeRecord{DB: "0", Type: record.Stream, Key: []byte("s"), Elems: []record.Element{{Name: []byte("id")}}})
+	records := append(fake.Dataset(1), fake.Record{DB: "0", Type: record.Stream, Key: []byte("s"), Elems: []record.Element{{Name: []byte("id")}}})
 	b := newBench(t, records)
 	b.fails("1 × stream")
 	b.o.AllowLoss = []string{"stream"}
@@ -290,9 +291,9 @@ func TestTypesThatTheTargetLacks(t *testing.T) {
 
 func TestOneNameOneType(t *testing.T) {
 	only := func() *bench {
-		b := newBench(t, append(dataset(1), fakeRecord{DB: "0", Type: record.ZSet, Key: []byte("key01")})) // no elements
-		b.to.limits.SameName = false
-		b.to.groups = []record.TypeSet{record.AllTypes}
+		b := newBench(t, append(fake.Dataset(1), fake.Record{DB: "0", Type: record.ZSet, Key: []byte("key01")})) // no elements
+		b.to.Bounds.SameName = false
+		b.to.Groups = []record.TypeSet{record.AllTypes}
 		return b
 	}
 	b := only()
@@ -308,7 +309,7 @@ func TestOneNameOneType(t *testing.T) {
 		t.Errorf("%+v", rep.Parts)
 	}
 	b = only()
-	b.from.wrap = func(s *fakeSource) { s.sorted = false }
+	b.from.Wrap = func(s *fake.Source) { s.InOrder = false }
 	b.o.Prefer = []record.Type{}
 	if rep := b.run(); partOf(rep, "string") != 12 {
 		t.Errorf("%+v", rep.Parts)
@@ -325,12 +326,12 @@ func partOf(rep *Report, typ string) int64 {
 }
 
 func TestDamageRefuses(t *testing.T) {
-	damaged := func(s *fakeSource) {
-		s.findings = []record.Finding{{Kind: "count", Severity: record.Error, Type: record.Hash, DB: "0", Key: []byte("h"), Detail: "3, not 4"},
+	damaged := func(s *fake.Source) {
+		s.Findings = []record.Finding{{Kind: "count", Severity: record.Error, Type: record.Hash, DB: "0", Key: []byte("h"), Detail: "3, not 4"},
 			{Kind: "garbage", Severity: record.Warning, Type: record.List}}
 	}
-	b := newBench(t, dataset(1))
-	b.from.wrap = damaged
+	b := newBench(t, fake.Dataset(1))
+	b.from.Wrap = damaged
 	b.fails("1 × damaged")
 	b.o.AllowLoss = []string{"damaged"}
 	rep := b.run()
@@ -344,38 +345,38 @@ func TestDamageRefuses(t *testing.T) {
 
 func TestFailuresLeaveNothing(t *testing.T) {
 	boom := errors.New("000012.sst: offset 77: checksum: want 1, have 2")
-	b := newBench(t, dataset(1))
-	b.from.wrap = func(s *fakeSource) { s.readErr = boom }
+	b := newBench(t, fake.Dataset(1))
+	b.from.Wrap = func(s *fake.Source) { s.ReadErr = boom }
 	if err := b.fails("offset 77"); !errors.Is(err, boom) {
 		t.Errorf("%v", err)
 	}
-	b = newBench(t, dataset(1))
-	b.to.failAfter = 3
+	b = newBench(t, fake.Dataset(1))
+	b.to.FailAfter = 3
 	b.fails("no space left on device")
 
-	b = newBench(t, dataset(1))
-	b.to.spoil = func(r *fakeRecord) { r.Elems = r.Elems[:1] }
+	b = newBench(t, fake.Dataset(1))
+	b.to.Spoil = func(r *fake.Record) { r.Elems = r.Elems[:1] }
 	var proof *ProofError
 	if err := b.fails("the proof failed; nothing is published: database 0 hash: "); !errors.As(err, &proof) || len(proof.Parts) != 4 {
 		t.Errorf("%v", err)
 	}
 
-	b = newBench(t, dataset(1))
-	b.to.wrap = func(s *fakeSource) { s.readErr = boom }
+	b = newBench(t, fake.Dataset(1))
+	b.to.Wrap = func(s *fake.Source) { s.ReadErr = boom }
 	if err := b.fails("reading the target back: "); !errors.As(err, &proof) || !strings.Contains(err.Error(), boom.Error()) {
 		t.Errorf("%v", err)
 	}
 
-	b = newBench(t, dataset(1))
+	b = newBench(t, fake.Dataset(1))
 	b.o.Version = 0x1FF
 	b.fails("low byte is 0xFF")
 }
 
 func TestCancel(t *testing.T) {
-	b := newBench(t, dataset(4))
+	b := newBench(t, fake.Dataset(4))
 	b.o.Discard = true
 	ctx, cancel := context.WithCancel(context.Background())
-	b.from.wrap = func(s *fakeSource) { s.onRecord = func(int) { cancel() } }
+	b.from.Wrap = func(s *fake.Source) { s.OnRecord = func(int) { cancel() } }
 	if _, err := Run(ctx, &b.o); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
@@ -383,7 +384,7 @@ func TestCancel(t *testing.T) {
 }
 
 func TestTargetsThatCannotBe(t *testing.T) {
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	for path, text := range map[string]string{
 		"src":         "already exists",
 		"src/CURRENT": "already exists",
@@ -403,7 +404,7 @@ func TestTargetsThatCannotBe(t *testing.T) {
 }
 
 func TestTargetMadeMeanwhile(t *testing.T) {
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	b.o.crash = func(step string) {
 		if step == "publish" {
 			b.write("dst", []byte("mine"))
@@ -420,22 +421,22 @@ func TestTargetMadeMeanwhile(t *testing.T) {
 }
 
 func TestKeyOrder(t *testing.T) {
-	b := newBench(t, dataset(1))
-	b.from.wrap = func(s *fakeSource) { s.disorder = record.AllTypes }
+	b := newBench(t, fake.Dataset(1))
+	b.from.Wrap = func(s *fake.Source) { s.Disorder = record.AllTypes }
 	rep := b.run()
 	if rep.Records() != 60 || len(rep.Findings) != 1 || rep.Findings[0].Kind != "key-order" {
 		t.Errorf("%d records, findings %+v", rep.Records(), rep.Findings)
 	}
-	b = newBench(t, dataset(1))
-	b.from.wrap = func(s *fakeSource) { s.disorder, s.resort = record.AllTypes, false }
+	b = newBench(t, fake.Dataset(1))
+	b.from.Wrap = func(s *fake.Source) { s.Disorder, s.Resort = record.AllTypes, false }
 	b.fails("000007.sst: offset 4096")
 }
 
 func TestUnsortedSource(t *testing.T) {
-	records := dataset(1)
+	records := fake.Dataset(1)
 	records[2].ExpireMS = 1
 	b := newBench(t, records)
-	b.from.wrap = func(s *fakeSource) { s.sorted = false }
+	b.from.Wrap = func(s *fake.Source) { s.InOrder = false }
 	rep := b.run()
 	want := newBench(t, records)
 	want.run()
@@ -448,19 +449,19 @@ func TestUnsortedSource(t *testing.T) {
 }
 
 func TestOneDatabaseMayBeCalledOtherwise(t *testing.T) {
-	records := dataset(3)
+	records := fake.Dataset(3)
 	b := newBench(t, records)
 	b.o.Selection = filtered(filter.Filter{DBs: []string{"2"}})
-	b.to.spoil = func(r *fakeRecord) { r.DB = "0" } // as a flat layout calls it
+	b.to.Spoil = func(r *fake.Record) { r.DB = "0" } // as a flat layout calls it
 	if rep := b.run(); rep.Records() != 60 || rep.Parts[0].DB != "2" {
 		t.Errorf("%+v", rep.Parts)
 	}
 }
 
 func TestNoProve(t *testing.T) {
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	b.o.NoProve = true
-	b.to.spoil = func(r *fakeRecord) { r.Elems = r.Elems[:1] }
+	b.to.Spoil = func(r *fake.Record) { r.Elems = r.Elems[:1] }
 	if rep := b.run(); rep.Proof.Done || rep.Proof.Why != "--no-prove was given" {
 		t.Errorf("%+v", rep.Proof)
 	}
@@ -478,17 +479,17 @@ func TestDryRun(t *testing.T) {
 	}
 	b.leaves("src")
 
-	b = newBench(t, dataset(1))
-	b.from.wrap = func(s *fakeSource) { s.disorder = record.AllTypes }
+	b = newBench(t, fake.Dataset(1))
+	b.from.Wrap = func(s *fake.Source) { s.Disorder = record.AllTypes }
 	if rep, err = DryRun(context.Background(), &b.o); err != nil || rep.Records() != 60 {
 		t.Errorf("%+v, %v", rep, err)
 	}
 }
 
 func TestExtraFiles(t *testing.T) {
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	b.write("src/info", []byte("3s\n10.0.0.7\n9221\n42\n1234\n"))
-	b.from.wrap = func(s *fakeSource) { s.extra = []string{"info"} }
+	b.from.Wrap = func(s *fake.Source) { s.Files = []string{"info"} }
 	rep := b.run()
 	if rep.Follow != nil {
 		t.Errorf("servers of a format that follows none: %+v", rep.Follow)
@@ -515,10 +516,10 @@ func TestSlaveOf(t *testing.T) {
 }
 
 func TestProgress(t *testing.T) {
-	b := newBench(t, dataset(2))
-	b.from.wrap = func(s *fakeSource) {
-		s.weight = 1000
-		s.findings = []record.Finding{{Kind: "k", Severity: record.Error}, {Kind: "k", Severity: record.Warning}}
+	b := newBench(t, fake.Dataset(2))
+	b.from.Wrap = func(s *fake.Source) {
+		s.Weight = 1000
+		s.Findings = []record.Finding{{Kind: "k", Severity: record.Error}, {Kind: "k", Severity: record.Warning}}
 	}
 	b.o.AllowLoss = []string{record.LossDamaged}
 	var phases []string

@@ -7,13 +7,15 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+
+	"kvferry/convert/internal/fake"
 )
 
 func TestParentNotWritable(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may write anywhere")
 	}
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	if err := os.Chmod(b.dir, 0o555); err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +27,7 @@ func TestReadOnlyParent(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("/proc cannot be written to on Linux")
 	}
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	b.o.Target.Path = "/proc/dst"
 	if _, err := Run(context.Background(), &b.o); err == nil || errors.Is(err, os.ErrExist) {
 		t.Errorf("got %v", err)

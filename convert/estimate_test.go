@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/convert/internal/fake"
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/record"
@@ -53,7 +54,7 @@ func TestEstimate(t *testing.T) {
 	}
 	make := func(change func(*Options), whole bool, results []*taskResult) *Estimate {
 		b := newBench(t, nil)
-		b.o.Workers, b.to.limits.Place = 2, format.InDirectory
+		b.o.Workers, b.to.Bounds.Place = 2, format.InDirectory
 		change(&b.o)
 		plan := &Plan{Bytes: 5000, Tasks: []Task{{DB: "0", Types: hash, Bytes: 2000}, {DB: "0", Types: hash, Bytes: 1000}, {DB: "0", Types: set, Bytes: 2000}}}
 		part := &Plan{Tasks: []Task{{DB: "0", Types: hash, Bytes: 100}, {N: 1, DB: "0", Types: hash, Bytes: 100}, {N: 2, DB: "0", Types: set, Bytes: 50}}}
@@ -72,7 +73,7 @@ func TestEstimate(t *testing.T) {
 	}{
 		// tables 100*10+200*20+300*40, beside 400 bytes that are there once; 1*10+2*20+3*40 s of two workers
 		"by bytes":  {none, false, nil, Estimate{TargetBytes: 17_400, DiskBytes: 17_400, TempBytes: 12_000, Seconds: 85 + 85 + 7, Run: 85, Prove: 85}},
-		"of a file": {func(o *Options) { o.Target.Format.(*fake).limits.Place = format.InFile }, false, nil, Estimate{TargetBytes: 17_400, DiskBytes: 34_400, TempBytes: 12_000, Seconds: 177, Run: 85, Prove: 85}},
+		"of a file": {func(o *Options) { o.Target.Format.(*fake.Format).Bounds.Place = format.InFile }, false, nil, Estimate{TargetBytes: 17_400, DiskBytes: 34_400, TempBytes: 12_000, Seconds: 177, Run: 85, Prove: 85}},
 		"with SST":  {func(o *Options) { o.SST = true }, false, nil, Estimate{TargetBytes: 34_000, DiskBytes: 17_000, TempBytes: 12_000, Seconds: 177, Run: 85, Prove: 85}},
 		"one core":  {func(o *Options) { o.Workers = 1 }, false, nil, Estimate{TargetBytes: 17_400, DiskBytes: 17_400, TempBytes: 12_000, Seconds: 170 + 85 + 7, Run: 170, Prove: 85}},
 		"many":      {func(o *Options) { o.Workers = 9 }, true, nil, Estimate{TargetBytes: 17_400, DiskBytes: 17_400, TempBytes: 600, Seconds: 170.0/3 + 85 + 7, Run: 170.0 / 3, Prove: 85}},

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/convert/internal/fake"
 	"kvferry/record"
 )
 
@@ -40,16 +41,16 @@ func TestLapse(t *testing.T) {
 
 // hashes reads hashes as a server has them at a time: what has expired is gone.
 type hashes struct {
-	list []fakeRecord
+	list []fake.Record
 	at   int64
-	cur  *fakeRecord
+	cur  *fake.Record
 }
 
 func (r *hashes) Next() (*record.Header, error) {
 	for len(r.list) > 0 {
 		r.cur, r.list = &r.list[0], r.list[1:]
 		elems := r.cur.Elems
-		r.cur = &fakeRecord{Key: r.cur.Key, ExpireMS: r.cur.ExpireMS}
+		r.cur = &fake.Record{Key: r.cur.Key, ExpireMS: r.cur.ExpireMS}
 		for _, e := range elems {
 			if e.ExpireMS == 0 || e.ExpireMS > r.at {
 				r.cur.Elems = append(r.cur.Elems, e)
@@ -83,9 +84,9 @@ func TestFieldsLapse(t *testing.T) {
 		}
 		return began.Add(time.Duration(minutes) * time.Minute).UnixMilli()
 	}
-	var list []fakeRecord
+	var list []fake.Record
 	for i, key := range []int{0, 0, 0, 25, 60, 100_000} {
-		r := fakeRecord{Key: []byte{byte(i)}, ExpireMS: after(key)}
+		r := fake.Record{Key: []byte{byte(i)}, ExpireMS: after(key)}
 		for j, field := range []int{3, 17, 18, 90, 0, 100_000} {
 			if i == 1 && field == 0 || i == 2 && field != 0 {
 				continue // all of its fields expire, or none

@@ -11,13 +11,14 @@ import (
 	"syscall"
 	"testing"
 
+	"kvferry/convert/internal/fake"
 	"kvferry/internal/disk"
 )
 
 // TestEveryCallFails makes each system call of a conversion fail in turn, for once and from then on. Either the target
 // is whole, with its report, or it is not there; the source is as it was; and what the error says of it is true.
 func TestEveryCallFails(t *testing.T) {
-	whole := newBench(t, dataset(1))
+	whole := newBench(t, fake.Dataset(1))
 	whole.o.Workers = 1
 	whole.run()
 	tree := whole.tree()
@@ -42,7 +43,7 @@ func TestEveryCallFails(t *testing.T) {
 // failAt converts while call number n fails, and reports whether there are fewer calls.
 func failAt(t *testing.T, n int64, fault error, stays bool, tree string) bool {
 	t.Helper()
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	b.o.Workers = 1
 	var calls atomic.Int64
 	var what string

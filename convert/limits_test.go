@@ -4,13 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/convert/internal/fake"
 	"kvferry/format"
 	"kvferry/record"
 )
 
 // TestKeyspacesOf: rows of a type, and those that belong to all types.
 func TestKeyspacesOf(t *testing.T) {
-	src := &fakeSource{where: []format.Range{{Keyspace: "meta"}, {Keyspace: "hash", Type: record.Hash}, {Keyspace: "set", Type: record.Set}}}
+	src := &fake.Source{Ranges: []format.Range{{Keyspace: "meta"}, {Keyspace: "hash", Type: record.Hash}, {Keyspace: "set", Type: record.Set}}}
 	if got := strings.Join(keyspacesOf(src, "0", &record.Header{Type: record.Hash}), " "); got != "meta hash" {
 		t.Error(got)
 	}

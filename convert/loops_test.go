@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/convert/internal/fake"
 	"kvferry/record"
 )
 
@@ -51,7 +52,7 @@ func TestStops(t *testing.T) {
 	free := &share{most: math.MaxInt64, first: func() {}}
 	rules := func() *rules { return &rules{sameName: true, allows: func(string) bool { return true }} }
 	newTask := func(r record.Reader) *task {
-		return &task{Task: &Task{Group: record.AllTypes}, rules: rules(), target: &fakeTarget{f: newFake()}, reader: r, losses: lossSet{},
+		return &task{Task: &Task{Group: record.AllTypes}, rules: rules(), target: &fake.Target{Of: fake.New()}, reader: r, losses: lossSet{},
 			expiring: expiringDigests{}, share: free}
 	}
 	const n = checkEvery

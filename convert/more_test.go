@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kvferry/convert/internal/fake"
 	"kvferry/format"
 	"kvferry/internal/filter"
 	"kvferry/record"
@@ -19,13 +20,13 @@ import (
 const manyBatches = 3 * 256 * 64
 
 // many makes n strings, the first of which is lost, and a hash of elems fields.
-func many(n, elems int) []fakeRecord {
-	var out []fakeRecord
+func many(n, elems int) []fake.Record {
+	var out []fake.Record
 	for i := range n {
-		out = append(out, fakeRecord{DB: "0", Type: record.String, Key: []byte(fmt.Sprintf("lost%05d", i)),
+		out = append(out, fake.Record{DB: "0", Type: record.String, Key: []byte(fmt.Sprintf("lost%05d", i)),
 			Elems: []record.Element{{Value: []byte("v")}}})
 	}
-	h := fakeRecord{DB: "0", Type: record.Hash, Key: []byte("h")}
+	h := fake.Record{DB: "0", Type: record.Hash, Key: []byte("h")}
 	for i := range elems {
 		h.Elems = append(h.Elems, record.Element{Name: []byte(fmt.Sprint(i)), Value: []byte("v")})
 	}
@@ -101,8 +102,8 @@ func TestCompare(t *testing.T) {
 }
 
 func TestTargetLayout(t *testing.T) {
-	b := newBench(t, dataset(1))
-	other := newFake()
+	b := newBench(t, fake.Dataset(1))
+	other := fake.New()
 	b.o.Layout = format.LayoutAuto
 	for _, c := range []struct {
 		has   format.Layout
@@ -119,24 +120,24 @@ func TestTargetLayout(t *testing.T) {
 		o := b.o
 		o.Layout = c.given
 		o.Target.Format = other
-		if got := targetLayout(&o, &fakeSource{layout: c.has}, make([]string, c.dbs)); got != c.want {
+		if got := targetLayout(&o, &fake.Source{Laid: c.has}, make([]string, c.dbs)); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
 	o := b.o
 	o.Target.Format = renamed{other}
-	if got := targetLayout(&o, &fakeSource{layout: format.LayoutFlat}, make([]string, 2)); got != format.LayoutDB {
+	if got := targetLayout(&o, &fake.Source{Laid: format.LayoutFlat}, make([]string, 2)); got != format.LayoutDB {
 		t.Errorf("several databases of another format: %v", got)
 	}
 }
 
 // renamed is a format of another name.
-type renamed struct{ *fake }
+type renamed struct{ *fake.Format }
 
 func (renamed) Name() string { return "other" }
 
 func TestOptionTexts(t *testing.T) {
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	b.o.Selection = filtered(filter.Filter{Keys: map[string]struct{}{"b": {}, "a": {}}, Match: []string{"x*"}})
 	b.o.Prefer = []record.Type{record.Hash}
 	b.o.Layout = format.LayoutFlat
@@ -150,15 +151,15 @@ func TestOptionTexts(t *testing.T) {
 }
 
 func TestRename(t *testing.T) {
-	records := append(dataset(1),
-		fakeRecord{DB: "0", Type: record.List, Key: []byte("key01")}, // no elements
-		fakeRecord{DB: "0", Type: record.String, Key: []byte("key01:set"), Elems: []record.Element{{Value: []byte("was here")}}})
+	records := append(fake.Dataset(1),
+		fake.Record{DB: "0", Type: record.List, Key: []byte("key01")}, // no elements
+		fake.Record{DB: "0", Type: record.String, Key: []byte("key01:set"), Elems: []record.Element{{Value: []byte("was here")}}})
 	var want string
 	for _, workers := range []int{1, 3} {
 		b := newBench(t, records)
-		b.to.limits.SameName = false
-		b.to.groups = []record.TypeSet{record.AllTypes}
-		b.from.wrap = func(s *fakeSource) { s.weight = oneTask / 5 }
+		b.to.Bounds.SameName = false
+		b.to.Groups = []record.TypeSet{record.AllTypes}
+		b.from.Wrap = func(s *fake.Source) { s.Weight = oneTask / 5 }
 		b.o.Rename, b.o.Workers = true, workers
 		b.o.Selection = filtered(filter.Filter{Match: []string{"key0?", "key01:set"}})
 		rep := b.run()
@@ -173,7 +174,7 @@ func TestRename(t *testing.T) {
 			t.Fatal(err)
 		}
 		var names []string
-		for _, r := range src.(*fakeSource).records {
+		for _, r := range src.(*fake.Source).List {
 			names = append(names, fmt.Sprintf("%s %s", r.Key, r.Type))
 		}
 		got := strings.Join(names, ", ")
@@ -192,7 +193,7 @@ func TestRename(t *testing.T) {
 // others do.
 func TestNameOfNothing(t *testing.T) {
 	value := []record.Element{{Value: []byte("v")}}
-	records := []fakeRecord{
+	records := []fake.Record{
 		{DB: "0", Type: record.String, Key: []byte("a"), Elems: value},
 		{DB: "0", Type: record.ZSet, Key: []byte("a"), Elems: []record.Element{{Name: []byte("m"), Score: 2e20}}},
 		{DB: "0", Type: record.String, Key: []byte("b"), Elems: value},
@@ -209,8 +210,8 @@ func TestNameOfNothing(t *testing.T) {
 		{true, record.ZSet, "a string, b string, b:stream stream", map[string]int64{"score-range": 1, "same-name": 1}},
 	} {
 		b := newBench(t, records)
-		b.to.limits.SameName = false
-		b.to.groups = []record.TypeSet{record.AllTypes}
+		b.to.Bounds.SameName = false
+		b.to.Groups = []record.TypeSet{record.AllTypes}
 		b.o.Prefer, b.o.Rename, b.o.AllowLoss = []record.Type{c.prefer}, c.rename, []string{"score-range", "same-name"}
 		rep := b.run()
 		losses := map[string]int64{}
@@ -222,7 +223,7 @@ func TestNameOfNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		var names []string
-		for _, r := range src.(*fakeSource).records {
+		for _, r := range src.(*fake.Source).List {
 			names = append(names, fmt.Sprintf("%s %s", r.Key, r.Type))
 		}
 		if got := strings.Join(names, ", "); got != c.names || !maps.Equal(losses, c.losses) {
@@ -237,26 +238,26 @@ func TestRenameGrowth(t *testing.T) {
 	field := []record.Element{{Name: []byte("f"), Value: []byte("v")}}
 	var opened [2]int64
 	for i, n := range []int{200, 1600} {
-		var records []fakeRecord
+		var records []fake.Record
 		var want []string
 		for j := range n {
 			key := fmt.Sprintf("k%06d", j)
-			records = append(records, fakeRecord{DB: "0", Type: record.String, Key: []byte(key), Elems: value},
-				fakeRecord{DB: "0", Type: record.Hash, Key: []byte(key), Elems: field})
+			records = append(records, fake.Record{DB: "0", Type: record.String, Key: []byte(key), Elems: value},
+				fake.Record{DB: "0", Type: record.Hash, Key: []byte(key), Elems: field})
 			to := key + ":hash"
 			if j%10 == 0 { // which some record has already
-				records = append(records, fakeRecord{DB: "0", Type: record.String, Key: []byte(to), Elems: value})
+				records = append(records, fake.Record{DB: "0", Type: record.String, Key: []byte(to), Elems: value})
 				want = append(want, fmt.Sprintf("0 %s string 0 1", to))
 				to += "_"
 			}
 			want = append(want, fmt.Sprintf("0 %s string 0 1", key), fmt.Sprintf("0 %s hash 0 1", to))
 		}
 		b := newBench(t, records)
-		b.to.limits.SameName = false
-		b.to.groups = []record.TypeSet{record.AllTypes}
+		b.to.Bounds.SameName = false
+		b.to.Groups = []record.TypeSet{record.AllTypes}
 		b.o.Prefer, b.o.Rename, b.o.AllowLoss, b.o.Workers = []record.Type{record.String}, true, []string{"same-name"}, 1
 		var opens atomic.Int64
-		b.from.wrap = func(s *fakeSource) { s.onOpen = func() { opens.Add(1) } }
+		b.from.Wrap = func(s *fake.Source) { s.OnOpen = func() { opens.Add(1) } }
 		b.run()
 		got := b.names("dst")
 		slices.Sort(got)
@@ -273,13 +274,13 @@ func TestRenameGrowth(t *testing.T) {
 
 // TestStringsAtOnce: of strings that come at once each has its own losses, and what is left is written in order.
 func TestStringsAtOnce(t *testing.T) {
-	var records []fakeRecord
+	var records []fake.Record
 	for _, key := range []string{"a", "b", "c", "d", "lost1", "lost2", "lost3", "note1", "note2", "x", "y"} {
-		records = append(records, fakeRecord{DB: "0", Type: record.String, Key: []byte(key), Elems: []record.Element{{Value: []byte("of " + key)}}})
+		records = append(records, fake.Record{DB: "0", Type: record.String, Key: []byte(key), Elems: []record.Element{{Value: []byte("of " + key)}}})
 	}
 	for _, group := range []record.TypeSet{record.Of(record.String), record.AllTypes} {
 		b := newBench(t, records)
-		b.to.groups = []record.TypeSet{group}
+		b.to.Groups = []record.TypeSet{group}
 		b.o.AllowLoss = []string{"key-too-long"}
 		rep := b.run()
 		if rep.Records() != 8 || rep.Ledger[0].Classes["lost"] != 3 || rep.Ledger[0].Classes["copied"] != 8 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/convert/internal/fake"
 	"kvferry/format"
 	"kvferry/internal/filter"
 	"kvferry/record"
@@ -24,7 +25,7 @@ func TestOptionsInReports(t *testing.T) {
 	}
 	b.o.Namespace, b.o.MaxBitmap, b.o.Cluster, b.o.SST, b.o.Source.WALDir, b.o.Rename = "n", 5, true, true, "/wal", true
 	b.o.Selection = &filter.Selection{KeepExpired: true}
-	b.o.Layout, b.to.limits.Instances, b.to.limits.Slots = format.LayoutAuto, 3, 1024
+	b.o.Layout, b.to.Bounds.Instances, b.to.Bounds.Slots = format.LayoutAuto, 3, 1024
 	all := map[string]string{"source": "fake+files", "target": "fake+files", "layout": "auto", "version-epoch": "3", "expired": "keep", "namespace": "n", "max-bitmap": "5",
 		"cluster": "yes", "sst": "yes", "wal-dir": "/wal", "on-conflict": "rename", "instances": "3", "slots": "1024"}
 	if got := optionTexts(&b.o); !maps.Equal(got, all) {
@@ -67,8 +68,8 @@ func TestReadBack(t *testing.T) {
 		{place: format.InDirectory, want: true}, {noProve: true, place: format.InDirectory, want: true}, {place: format.InFile, want: true},
 		{noProve: true, place: format.InFile}, {address: "a", place: format.OnServer}, {address: "a", verify: true, place: format.OnServer, want: true},
 	} {
-		f := newFake()
-		f.limits.Place = c.place
+		f := fake.New()
+		f.Bounds.Place = c.place
 		o := &Options{NoProve: c.noProve, Target: Output{Format: f, Address: c.address, Verify: c.verify}}
 		if o.readBack() != c.want {
 			t.Errorf("%+v", c)

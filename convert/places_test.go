@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/convert/internal/fake"
 	"kvferry/format"
 	"kvferry/internal/filter"
 	"kvferry/record"
@@ -65,7 +66,7 @@ func TestResumeBehindLinks(t *testing.T) {
 		}, "link/file is at "},
 		"logs": {func(b *bench) error { return os.Remove(filepath.Join(b.dir, "wal/000003.log")) }, "wal-dir:000003.log is gone"},
 	} {
-		b := newBench(t, dataset(1))
+		b := newBench(t, fake.Dataset(1))
 		must(t, os.Rename(filepath.Join(b.dir, "src"), filepath.Join(b.dir, "real")), os.Symlink("real", filepath.Join(b.dir, "src")),
 			os.Mkdir(filepath.Join(b.dir, "store"), 0o755), os.Mkdir(filepath.Join(b.dir, "wal"), 0o755),
 			os.Symlink("../store", filepath.Join(b.dir, "real/link")))
@@ -95,7 +96,7 @@ func TestResumeBehindLinks(t *testing.T) {
 }
 
 func TestForeignPlaces(t *testing.T) {
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	must(t, os.Mkdir(filepath.Join(b.dir, "dst.kvferry"), 0o755))
 	b.write("dst.kvferry/mine", []byte("x"))
 	b.refused("it has mine in it")
@@ -115,7 +116,7 @@ func TestForeignPlaces(t *testing.T) {
 }
 
 func TestTargetInsideTheSource(t *testing.T) {
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	must(t, os.MkdirAll(filepath.Join(b.dir, "store/sub"), 0o755), os.Mkdir(filepath.Join(b.dir, "wal"), 0o755),
 		os.Symlink("../store", filepath.Join(b.dir, "src/link")), os.Symlink("store/sub", filepath.Join(b.dir, "sub")))
 	b.o.Source.WALDir = filepath.Join(b.dir, "wal")
@@ -126,7 +127,7 @@ func TestTargetInsideTheSource(t *testing.T) {
 }
 
 func TestAnotherAtWork(t *testing.T) {
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	b.o.crash = func(step string) {
 		if step != "finish" {
 			return
@@ -142,7 +143,7 @@ func TestAnotherAtWork(t *testing.T) {
 }
 
 func TestTempDir(t *testing.T) {
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	b.o.TempDir = filepath.Join(b.dir, "nowhere")
 	b.refused("nowhere: the directory for temporary files does not exist")
 	b.o.TempDir = filepath.Join(b.dir, "src/CURRENT")
@@ -171,7 +172,7 @@ func TestTempDir(t *testing.T) {
 
 // A run that died leaves its spools where they were to be; the one that continues it removes them.
 func TestTempDirOfADeadRun(t *testing.T) {
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	w, _, err := openWork(b.o.Target.Path, t.TempDir(), false)
 	must(t, err)
 	spools, err := filepath.EvalSymlinks(w.tmp())
@@ -185,7 +186,7 @@ func TestTempDirOfADeadRun(t *testing.T) {
 
 // What is wrong with the source as a whole keeps everything from being written.
 func TestDamagedWhenOpened(t *testing.T) {
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	open := b.o.Source.Open
 	b.o.Source.Open = reporting(open, record.Finding{Kind: record.FindStoreNotRead, Severity: record.Error, Detail: "a store in x"})
 	b.o.crash = func(step string) {
@@ -227,7 +228,7 @@ func (b *bench) reports() string {
 
 // TestEarlierReports: a target that is gone can be made again, and no report is lost.
 func TestEarlierReports(t *testing.T) {
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	gone := func() { must(t, os.RemoveAll(filepath.Join(b.dir, "dst"))) }
 	sized := func(n int64) { b.o.Selection = &filter.Selection{MinElements: n} }
 	var want []int64
@@ -254,11 +255,11 @@ func TestEarlierReports(t *testing.T) {
 
 	// One that fails or is refused leaves them as they are.
 	before := b.reports()
-	b.to.failAfter = 1
+	b.to.FailAfter = 1
 	if _, err := Run(context.Background(), &b.o); err == nil {
 		t.Error("no error")
 	}
-	b.to.failAfter = 0
+	b.to.FailAfter = 0
 	sized(1 << 40)
 	if _, err := Run(context.Background(), &b.o); err == nil {
 		t.Error("no error")
@@ -282,7 +283,7 @@ func TestEarlierReports(t *testing.T) {
 
 // A report that somebody puts there while the conversion runs is kept too.
 func TestReportMadeMeanwhile(t *testing.T) {
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	b.o.crash = func(step string) {
 		if step == "publish" {
 			b.write("dst.kvferry-report.json", []byte("mine"))
@@ -302,7 +303,7 @@ func TestReportMadeMeanwhile(t *testing.T) {
 // A run that dies around the renaming of reports ends with both.
 func TestEarlierReportsAfterACrash(t *testing.T) {
 	for _, step := range []string{"publish", "aside", "reported", "renamed", "lost"} {
-		b := newBench(t, dataset(1))
+		b := newBench(t, fake.Dataset(1))
 		b.o.Selection = &filter.Selection{MinElements: 4}
 		old := b.run()
 		must(t, os.RemoveAll(filepath.Join(b.dir, "dst")))

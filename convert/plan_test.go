@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/convert/internal/fake"
 	"kvferry/format"
 	"kvferry/internal/filter"
 	"kvferry/record"
@@ -12,7 +13,7 @@ import (
 
 // sizes is a source that is nothing but sizes.
 type sizes struct {
-	fakeSource
+	fake.Source
 	dbs   []string
 	types record.TypeSet
 	size  func(db string, t record.TypeSet) int64
@@ -44,7 +45,7 @@ func TestPlan(t *testing.T) {
 			}
 			return 1 << 40
 		}}
-	p, err := NewPlan(src, src.dbs, src.dbs, perType, Order{}, new(filter.Filter))
+	p, err := NewPlan(src, src.dbs, src.dbs, fake.PerType, Order{}, new(filter.Filter))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestPlanOfPasses(t *testing.T) {
 	for size, want := range map[int64]int{4 * taskBytes: 1, passBytes + 1: 2, 1 << 40: 1 << 40 / mostPassBytes} {
 		for _, anyOrder := range []bool{false, true} {
 			src := &inOneFile{sizes{dbs: []string{"0"}, types: record.Of(record.Hash), size: func(string, record.TypeSet) int64 { return size }}}
-			p, err := NewPlan(src, src.dbs, src.dbs, perType, Order{Any: anyOrder}, new(filter.Filter))
+			p, err := NewPlan(src, src.dbs, src.dbs, fake.PerType, Order{Any: anyOrder}, new(filter.Filter))
 			if anyOrder && len(p.Tasks) <= want {
 				t.Errorf("%d bytes in any order: %d tasks, want more than %d", size, len(p.Tasks), want)
 			}
@@ -172,7 +173,7 @@ func TestTargetNames(t *testing.T) {
 // TestPlanOfOnePass: types that share a keyspace of the source are read once, also those that are lost.
 func TestPlanOfOnePass(t *testing.T) {
 	src := &together{sizes{dbs: []string{"0"}, types: record.RedisTypes, size: func(string, record.TypeSet) int64 { return 1 }}}
-	p, err := NewPlan(src, src.dbs, src.dbs, perType, Order{}, &filter.Filter{Types: record.RedisTypes &^ record.Of(record.Set)})
+	p, err := NewPlan(src, src.dbs, src.dbs, fake.PerType, Order{}, &filter.Filter{Types: record.RedisTypes &^ record.Of(record.Set)})
 	if err != nil || len(p.Tasks) != 2 {
 		t.Fatalf("%+v, %v", p, err)
 	}

@@ -3,12 +3,13 @@ package convert
 import (
 	"testing"
 
+	"kvferry/convert/internal/fake"
 	"kvferry/format"
 	"kvferry/record"
 )
 
 // sectioned is a target without an order of keys, which is proved in two sections a database.
-type sectioned struct{ *fakeSource }
+type sectioned struct{ *fake.Source }
 
 func (sectioned) Sections(string, record.TypeSet, int) ([]format.Span, error) {
 	return []format.Span{{Hi: []byte("m")}, {Lo: []byte("m")}}, nil
@@ -17,10 +18,10 @@ func (sectioned) Sections(string, record.TypeSet, int) ([]format.Span, error) {
 // TestProofReadsEverything: whatever the plan says, the proof reads each type of each database of the target.
 func TestProofReadsEverything(t *testing.T) {
 	both, hashes := record.Of(record.String)|record.Of(record.Hash), record.Of(record.Hash)
-	back := &fakeSource{}
+	back := &fake.Source{}
 	for _, db := range []string{"0", "1", "2"} {
 		for _, typ := range []record.Type{record.String, record.Hash, record.List} {
-			back.records = append(back.records, fakeRecord{DB: db, Type: typ})
+			back.List = append(back.List, fake.Record{DB: db, Type: typ})
 		}
 	}
 	low, high := format.Span{Hi: []byte("m")}, format.Span{Lo: []byte("m")}

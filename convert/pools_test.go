@@ -5,21 +5,22 @@ import (
 	"maps"
 	"testing"
 
+	"kvferry/convert/internal/fake"
 	"kvferry/format"
 )
 
 // TestMemoryOfTasks: a quarter of the memory is for what the workers read, and one for what they write; while the target is
 // proved half is for what is read. The largest tasks have it all.
 func TestMemoryOfTasks(t *testing.T) {
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	b.o.Workers, b.o.Memory = 1, 400<<20
 	most := map[string]int64{}
 	note := func(what string) func(*format.Env) {
 		return func(e *format.Env) { most[what] = max(most[what], e.Memory) }
 	}
-	b.from.wrap = func(s *fakeSource) { s.onEnv = note("read") }
-	b.to.wrap = func(s *fakeSource) { s.onEnv = note("proved") }
-	b.to.onShard = func(memory int64) { most["written"] = max(most["written"], memory) }
+	b.from.Wrap = func(s *fake.Source) { s.OnEnv = note("read") }
+	b.to.Wrap = func(s *fake.Source) { s.OnEnv = note("proved") }
+	b.to.OnShard = func(memory int64) { most["written"] = max(most["written"], memory) }
 	b.run()
 	if want := map[string]int64{"read": 100 << 20, "written": 100 << 20, "proved": 200 << 20}; !maps.Equal(most, want) {
 		t.Errorf("%v, want %v", most, want)
@@ -28,7 +29,7 @@ func TestMemoryOfTasks(t *testing.T) {
 
 // TestLargeValues: what is converted does not depend on the memory that tasks share, nor does what is told of it.
 func TestLargeValues(t *testing.T) {
-	records := dataset(1)
+	records := fake.Dataset(1)
 	for i := range records {
 		if i%3 == 0 {
 			records[i].Elems[0].Value = bytes.Repeat([]byte("v"), 20<<10)
@@ -39,8 +40,8 @@ func TestLargeValues(t *testing.T) {
 	rep := want.run()
 	b := newBench(t, records)
 	b.o.Workers, b.o.Memory = 4, 1<<20
-	b.from.wrap = func(s *fakeSource) { s.weight = oneTask / 6 }
-	want.from.wrap = b.from.wrap
+	b.from.Wrap = func(s *fake.Source) { s.Weight = oneTask / 6 }
+	want.from.Wrap = b.from.Wrap
 	var last Progress
 	b.o.Progress = func(p Progress) { last = max2(last, p) }
 	got := b.run()

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"kvferry/convert/internal/fake"
 	"kvferry/internal/disk"
 )
 
@@ -41,7 +42,7 @@ func TestFailsAfterPublishing(t *testing.T) {
 		"remove": {func(op, path string) bool { return op == "remove" && path == "dst.kvferry" }, true,
 			[]string{"dst.kvferry"}},
 	} {
-		b := newBench(t, dataset(1))
+		b := newBench(t, fake.Dataset(1))
 		b.failing("renamed", c.fail)
 		rep, err := Run(context.Background(), &b.o)
 		var published *PublishedError
@@ -64,13 +65,13 @@ func TestUnseenReports(t *testing.T) {
 	unseen := func(op, path string) bool {
 		return op == "stat" && (path == "dst.kvferry-report.json" || path == "dst.kvferry/report.json")
 	}
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	b.failing("renamed", unseen)
 	b.run()
 	b.leaves("dst", "dst.kvferry-report.json", "src")
 
 	for _, hidden := range []string{"dst.kvferry-report.json", "dst.kvferry/report.json"} {
-		b := newBench(t, dataset(1))
+		b := newBench(t, fake.Dataset(1))
 		b.killed("renamed")
 		b.o.crash, b.o.Resume = nil, true
 		show := disk.Inject(func(op, path string) error {
@@ -95,7 +96,7 @@ func TestUnseenReports(t *testing.T) {
 func TestReportComesFirst(t *testing.T) {
 	earlier := []byte(`{"source":{"format":"x"},"target":{"format":"y"}}`)
 	for _, op := range []string{"report", "target"} {
-		b := newBench(t, dataset(1))
+		b := newBench(t, fake.Dataset(1))
 		b.write("dst.kvferry-report.json", earlier)
 		b.failing("publish", func(did, path string) bool {
 			if op == "target" {
@@ -115,7 +116,7 @@ func TestReportComesFirst(t *testing.T) {
 
 // TestWithoutLinks: a file system without hard links gets its report by a rename.
 func TestWithoutLinks(t *testing.T) {
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	b.failing("planned", func(op, path string) bool { return op == "link" })
 	if rep := b.run(); rep.Records() != 60 {
 		t.Errorf("%d records", rep.Records())
@@ -124,8 +125,8 @@ func TestWithoutLinks(t *testing.T) {
 
 // TestStuck: what cannot be removed after a failure is named.
 func TestStuck(t *testing.T) {
-	b := newBench(t, dataset(1))
-	b.to.failAfter = 3
+	b := newBench(t, fake.Dataset(1))
+	b.to.FailAfter = 3
 	b.failing("planned", func(op, path string) bool { return op == "remove" && path == "dst.kvferry" })
 	_, err := Run(context.Background(), &b.o)
 	if err == nil || !strings.Contains(err.Error(), "unusable work is left in "+filepath.Join(b.dir, "dst.kvferry")) {

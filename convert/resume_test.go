@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/convert/internal/fake"
 	"kvferry/internal/filter"
 	"kvferry/record"
 )
@@ -65,16 +66,16 @@ func (b *bench) crashable(step string) {
 		}
 	}
 	records := 0
-	b.from.wrap = func(s *fakeSource) {
-		s.weight = oneTask / 4
-		s.onRecord = func(int) {
+	b.from.Wrap = func(s *fake.Source) {
+		s.Weight = oneTask / 4
+		s.OnRecord = func(int) {
 			if records++; fmt.Sprint("record ", records) == step {
 				die()
 			}
 		}
 	}
 	renames := 0
-	b.to.midFinish = func() {
+	b.to.MidFinish = func() {
 		if renames++; fmt.Sprint("rename ", renames) == step {
 			die()
 		}
@@ -107,7 +108,7 @@ func (b *bench) killed(step string) {
 }
 
 func TestKilledAndResumed(t *testing.T) {
-	whole := newBench(t, dataset(1))
+	whole := newBench(t, fake.Dataset(1))
 	whole.crashable("never")
 	want := whole.run()
 	tree := whole.tree()
@@ -119,7 +120,7 @@ func TestKilledAndResumed(t *testing.T) {
 		}
 	}
 	for _, step := range steps {
-		b := newBench(t, dataset(1))
+		b := newBench(t, fake.Dataset(1))
 		b.killed(step)
 		if _, err := os.Stat(filepath.Join(b.dir, "dst.kvferry", "kept")); (err == nil) != (step == "kept" || step == "finished" || strings.HasPrefix(step, "rename ")) {
 			t.Errorf("%s: tables kept aside: %v", step, err)
@@ -146,7 +147,7 @@ func TestKilledAndResumed(t *testing.T) {
 // TestDiedWithNothingLeft: a run that died between the removal of its journal and of its directory is complete. A directory
 // beside a target without a report says nothing.
 func TestDiedWithNothingLeft(t *testing.T) {
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	want := b.run()
 	for _, report := range []bool{true, false} {
 		if err := os.Mkdir(filepath.Join(b.dir, "dst.kvferry"), 0o755); err != nil {
@@ -167,19 +168,19 @@ func TestDiedWithNothingLeft(t *testing.T) {
 }
 
 func TestKilledThenFailed(t *testing.T) {
-	whole := newBench(t, dataset(1))
+	whole := newBench(t, fake.Dataset(1))
 	whole.crashable("never")
 	whole.run()
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	b.killed("record 20")
 	b.crashable("never")
 	b.o.Resume = true
-	b.to.failAfter = 2
+	b.to.FailAfter = 2
 	if _, err := Run(context.Background(), &b.o); err == nil {
 		t.Fatal("no error")
 	}
 	b.leaves("dst.kvferry", "src")
-	b.to.failAfter = 0
+	b.to.FailAfter = 0
 	b.run()
 	if b.tree() != whole.tree() {
 		t.Error("the tree differs")
@@ -187,10 +188,10 @@ func TestKilledThenFailed(t *testing.T) {
 }
 
 func TestWithoutHardLinks(t *testing.T) {
-	whole := newBench(t, dataset(1))
+	whole := newBench(t, fake.Dataset(1))
 	whole.crashable("never")
 	whole.run()
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	b.killed("rename 3")
 	if err := os.RemoveAll(filepath.Join(b.dir, "dst.kvferry/kept")); err != nil {
 		t.Fatal(err)
@@ -229,7 +230,7 @@ func TestResumeRefuses(t *testing.T) {
 		"journal": {func(b *bench) { b.write("dst.kvferry/journal", []byte("{\"plan\":{}}\nrubbish\n")) }, "line 2"},
 		"order":   {func(b *bench) { b.write("dst.kvferry/journal", []byte("{\"finishing\":true}\n")) }, "the plan must be the first line"},
 	} {
-		b := newBench(t, dataset(1))
+		b := newBench(t, fake.Dataset(1))
 		b.write("src/extra", nil)
 		b.killed("written 9")
 		b.crashable("never")
@@ -262,7 +263,7 @@ func removeTables(b *bench) {
 }
 
 func TestOneAtATime(t *testing.T) {
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	b.o.crash = func(step string) {
 		if step != "finish" {
 			return
@@ -277,11 +278,11 @@ func TestOneAtATime(t *testing.T) {
 }
 
 func TestResumeWithNothingThere(t *testing.T) {
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	b.o.Resume = true
 	b.run()
 
-	b = newBench(t, dataset(1))
+	b = newBench(t, fake.Dataset(1))
 	b.o.Resume = true
 	b.o.Selection = filtered(filter.Filter{DBs: []string{"none"}})
 	b.fails("no database")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/convert/internal/fake"
 	"kvferry/format"
 	"kvferry/record"
 	"kvferry/store"
@@ -14,7 +15,7 @@ import (
 
 // weighed is a source that tells how its bytes lie over its keys, or over sections of its file.
 type weighed struct {
-	fakeSource
+	fake.Source
 	keys  []store.Weighted
 	asked []int
 }

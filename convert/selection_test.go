@@ -13,13 +13,14 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/convert/internal/fake"
 	"kvferry/format"
 	"kvferry/internal/filter"
 	"kvferry/record"
 )
 
 // expiring gives most records of a dataset expiries from an hour ago to five hours ahead.
-func expiring(records []fakeRecord) []fakeRecord {
+func expiring(records []fake.Record) []fake.Record {
 	for i := range records {
 		if i%8 > 0 {
 			records[i].ExpireMS = testNow.Add(time.Duration(i%8-2) * time.Hour).UnixMilli()
@@ -31,12 +32,12 @@ func expiring(records []fakeRecord) []fakeRecord {
 // names lists the records of a directory in the fake's format.
 func (b *bench) names(dir string) []string {
 	b.t.Helper()
-	src, err := newFake().Open(context.Background(), filepath.Join(b.dir, dir), &format.OpenOptions{})
+	src, err := fake.New().Open(context.Background(), filepath.Join(b.dir, dir), &format.OpenOptions{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	var out []string
-	for _, r := range src.(*fakeSource).records {
+	for _, r := range src.(*fake.Source).List {
 		out = append(out, fmt.Sprintf("%s %s %s %d %d", r.DB, r.Key, r.Type, r.ExpireMS, len(r.Elems)))
 	}
 	slices.Sort(out)
@@ -46,10 +47,10 @@ func (b *bench) names(dir string) []string {
 // TestSelections: what a selection takes is written, all else is in the ledger, source and target have
 // the same fingerprint, and a dry run says the same before.
 func TestSelections(t *testing.T) {
-	records := expiring(dataset(2))
+	records := expiring(fake.Dataset(2))
 	ms := func(h int) int64 { return testNow.Add(time.Duration(h) * time.Hour).UnixMilli() }
 	hour := func(n int) *filter.Moment { return &filter.Moment{Ahead: time.Duration(n) * time.Hour} }
-	size := func(r *fakeRecord) (n int64) {
+	size := func(r *fake.Record) (n int64) {
 		n = int64(len(r.Key))
 		for _, e := range r.Elems {
 			n += int64(len(e.Name) + len(e.Value))
@@ -61,15 +62,15 @@ func TestSelections(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		s    filter.Selection
-		pass func(r *fakeRecord) bool
+		pass func(r *fake.Record) bool
 	}{
-		"ttl-from":     {filter.Selection{ExpireFrom: hour(3)}, func(r *fakeRecord) bool { return r.ExpireMS >= ms(3) }},
-		"ttl-to":       {filter.Selection{ExpireTo: hour(3)}, func(r *fakeRecord) bool { return r.ExpireMS > 0 && r.ExpireMS < ms(3) }},
-		"min-elements": {filter.Selection{MinElements: 3}, func(r *fakeRecord) bool { return len(r.Elems) >= 3 }},
-		"min-bytes":    {filter.Selection{MinBytes: 20}, func(r *fakeRecord) bool { return size(r) >= 20 }},
-		"sample":       {filter.Selection{Filter: filter.Filter{Sample: 3}}, func(r *fakeRecord) bool { return record.HashBytes(r.Key).Lo%3 == 0 }},
+		"ttl-from":     {filter.Selection{ExpireFrom: hour(3)}, func(r *fake.Record) bool { return r.ExpireMS >= ms(3) }},
+		"ttl-to":       {filter.Selection{ExpireTo: hour(3)}, func(r *fake.Record) bool { return r.ExpireMS > 0 && r.ExpireMS < ms(3) }},
+		"min-elements": {filter.Selection{MinElements: 3}, func(r *fake.Record) bool { return len(r.Elems) >= 3 }},
+		"min-bytes":    {filter.Selection{MinBytes: 20}, func(r *fake.Record) bool { return size(r) >= 20 }},
+		"sample":       {filter.Selection{Filter: filter.Filter{Sample: 3}}, func(r *fake.Record) bool { return record.HashBytes(r.Key).Lo%3 == 0 }},
 		"all of them": {filter.Selection{Filter: filter.Filter{Sample: 2, Types: record.Of(record.Hash, record.ZSet)}, MinElements: 2, MinBytes: 9,
-			ExpireFrom: hour(0), ExpireTo: hour(4)}, func(r *fakeRecord) bool {
+			ExpireFrom: hour(0), ExpireTo: hour(4)}, func(r *fake.Record) bool {
 			return record.HashBytes(r.Key).Lo%2 == 0 && (r.Type == record.Hash || r.Type == record.ZSet) && len(r.Elems) >= 2 &&
 				size(r) >= 9 && r.ExpireMS >= ms(0) && r.ExpireMS < ms(4)
 		}},
@@ -77,7 +78,7 @@ func TestSelections(t *testing.T) {
 		for _, sorted := range []bool{true, false} {
 			b := newBench(t, records)
 			b.o.Selection = &c.s
-			b.from.wrap = func(s *fakeSource) { s.weight, s.sorted = oneTask/2, sorted }
+			b.from.Wrap = func(s *fake.Source) { s.Weight, s.InOrder = oneTask/2, sorted }
 			var want []string
 			var filtered, expired int64
 			for _, r := range records {
@@ -134,7 +135,7 @@ func TestSelectionsThatCannotBe(t *testing.T) {
 		"the least size of a record": {filter.Selection{MinElements: -1}, true},
 	} {
 		for _, resume := range []bool{false, true} {
-			b := newBench(t, dataset(1))
+			b := newBench(t, fake.Dataset(1))
 			b.o.Selection, b.o.Resume = &c.s, resume
 			var wrong *SelectionError
 			if _, err := DryRun(context.Background(), &b.o); err == nil || !strings.Contains(err.Error(), text) || errors.As(err, &wrong) != c.wrong {
@@ -150,17 +151,17 @@ func TestSelectionsThatCannotBe(t *testing.T) {
 
 // TestSelectionOfRivals: a record that is left out does not take a name from one that is not.
 func TestSelectionOfRivals(t *testing.T) {
-	big := func(typ record.Type, n int) fakeRecord {
-		r := fakeRecord{DB: "0", Type: typ, Key: []byte("k")}
+	big := func(typ record.Type, n int) fake.Record {
+		r := fake.Record{DB: "0", Type: typ, Key: []byte("k")}
 		for i := range n {
 			r.Elems = append(r.Elems, record.Element{Name: []byte(fmt.Sprint(i)), Value: []byte("v")})
 		}
 		return r
 	}
 	for _, rename := range []bool{false, true} {
-		b := newBench(t, []fakeRecord{big(record.Hash, 2), big(record.Set, 200), big(record.ZSet, 300)})
-		b.to.limits.SameName = false
-		b.to.groups = []record.TypeSet{record.AllTypes}
+		b := newBench(t, []fake.Record{big(record.Hash, 2), big(record.Set, 200), big(record.ZSet, 300)})
+		b.to.Bounds.SameName = false
+		b.to.Groups = []record.TypeSet{record.AllTypes}
 		b.o.Selection = &filter.Selection{MinElements: 150}
 		b.o.Rename = rename
 		if !rename {
@@ -182,17 +183,17 @@ func TestSelectionSpills(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("reads /proc")
 	}
-	r := fakeRecord{DB: "0", Type: record.List, Key: []byte("giant")}
+	r := fake.Record{DB: "0", Type: record.List, Key: []byte("giant")}
 	for i := range 20_000 {
 		r.Elems = append(r.Elems, record.Element{Value: bytes.Repeat([]byte{byte(i)}, 1000)})
 	}
-	b := newBench(t, append(dataset(1), r))
+	b := newBench(t, append(fake.Dataset(1), r))
 	b.o.Memory, b.o.Workers = 16<<20, 1
 	b.o.Selection = &filter.Selection{MinBytes: 19 << 20}
 	spilled := 0
-	b.from.wrap = func(s *fakeSource) {
-		s.weight = oneTask / 61
-		s.onRead = func() {
+	b.from.Wrap = func(s *fake.Source) {
+		s.Weight = oneTask / 61
+		s.OnRead = func() {
 			links, _ := filepath.Glob("/proc/self/fd/*")
 			for _, link := range links {
 				if to, err := os.Readlink(link); err == nil && strings.HasPrefix(to, filepath.Join(b.dir, "dst.kvferry/tmp/")) {
@@ -212,7 +213,7 @@ func TestSelectionSpills(t *testing.T) {
 
 // TestSelectionKilledAndResumed: times from now are told by the clock of the first run.
 func TestSelectionKilledAndResumed(t *testing.T) {
-	whole := newBench(t, expiring(dataset(1)))
+	whole := newBench(t, expiring(fake.Dataset(1)))
 	whole.crashable("never")
 	whole.o.Selection = someRecords()
 	want := whole.run()
@@ -220,7 +221,7 @@ func TestSelectionKilledAndResumed(t *testing.T) {
 		t.Fatalf("only %d records are selected", want.Records())
 	}
 	for _, step := range []string{"task 0", "written 3", "record 30", "finished", "proved", "renamed"} {
-		b := newBench(t, expiring(dataset(1)))
+		b := newBench(t, expiring(fake.Dataset(1)))
 		b.o.Selection = someRecords()
 		b.killed(step)
 		b.crashable("never")
@@ -236,7 +237,7 @@ func TestSelectionKilledAndResumed(t *testing.T) {
 
 // A window that has closed by now was open when the run began.
 func TestSelectionResumedInAClosedWindow(t *testing.T) {
-	b := newBench(t, expiring(dataset(1)))
+	b := newBench(t, expiring(fake.Dataset(1)))
 	b.o.Selection = &filter.Selection{ExpireFrom: &filter.Moment{Ahead: time.Hour}, ExpireTo: &filter.Moment{At: testNow.Add(3 * time.Hour)}}
 	b.o.Resume = true
 	ctx, cancel := context.WithCancel(context.Background())
@@ -245,12 +246,12 @@ func TestSelectionResumedInAClosedWindow(t *testing.T) {
 			cancel()
 		}
 	}
-	b.to.failAfter = 1 // whichever comes first
+	b.to.FailAfter = 1 // whichever comes first
 	if _, err := Run(ctx, &b.o); err == nil {
 		t.Fatal("no error")
 	}
 	b.leaves("dst.kvferry", "src")
-	b.to.failAfter, b.o.crash = 0, nil
+	b.to.FailAfter, b.o.crash = 0, nil
 	b.o.Now = testNow.Add(10 * time.Hour)
 	if rep := b.run(); !rep.Now.Equal(testNow) || rep.Records() == 0 {
 		t.Errorf("%+v", rep)
@@ -271,7 +272,7 @@ func TestSelectionIsPartOfThePlan(t *testing.T) {
 		"match":        {func(s *filter.Selection) { s.Match = []string{"*"} }, "it has no --match: leave it out to continue it"},
 		"expired":      {func(s *filter.Selection) { s.KeepExpired = true }, "it has expired drop, not keep"},
 	} {
-		b := newBench(t, expiring(dataset(1)))
+		b := newBench(t, expiring(fake.Dataset(1)))
 		b.o.Selection = someRecords()
 		b.killed("written 5")
 		b.crashable("never")

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/convert/internal/fake"
 	"kvferry/format"
 	"kvferry/record"
 	"kvferry/store"
@@ -19,7 +20,7 @@ import (
 
 // fakeServer is a fake whose targets are on a server: a directory in which what is written is visible at once.
 type fakeServer struct {
-	*fake
+	*fake.Format
 	has      []string // keys that it had before
 	gone     int      // the task whose rows it may have lost; 0 means none
 	broken   error    // of Adopt
@@ -31,16 +32,16 @@ type fakeServer struct {
 }
 
 func (f *fakeServer) Create(ctx context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
-	t, err := f.fake.Create(ctx, dir, o)
+	t, err := f.Format.Create(ctx, dir, o)
 	if err != nil {
 		return nil, err
 	}
 	f.earlier = o.Earlier
-	return &loaded{fakeTarget: t.(*fakeTarget), server: f}, nil
+	return &loaded{Target: t.(*fake.Target), server: f}, nil
 }
 
 type loaded struct {
-	*fakeTarget
+	*fake.Target
 	server *fakeServer
 	taken  []string
 }
@@ -67,22 +68,22 @@ func (t *loaded) Adopt(n int, db string, tables []store.Table) error {
 	if n == t.server.gone && n != 0 {
 		return fmt.Errorf("run 6: %w", format.ErrGone)
 	}
-	return errors.Join(t.server.broken, t.fakeTarget.Adopt(n, db, tables))
+	return errors.Join(t.server.broken, t.Target.Adopt(n, db, tables))
 }
 
 func (t *loaded) Finish(ctx context.Context) (format.Source, error) {
-	if t.reopen == nil {
+	if t.Reopen == nil {
 		return nil, nil
 	}
-	return t.fakeTarget.Finish(ctx)
+	return t.Target.Finish(ctx)
 }
 
 // looker looks for keys.
 type looker struct{ t *loaded }
 
 func (w *looker) Begin(h *record.Header) error {
-	w.t.mu.Lock()
-	defer w.t.mu.Unlock()
+	w.t.Mu.Lock()
+	defer w.t.Mu.Unlock()
 	w.t.server.looked++
 	if slices.Contains(w.t.server.has, string(h.Key)) {
 		w.t.taken = append(w.t.taken, string(h.Key))
@@ -95,18 +96,18 @@ func (w *looker) Close() error                 { return nil }
 func (w *looker) Abort()                       {}
 
 // serverBench is a bench whose target is a server.
-func serverBench(t *testing.T, records []fakeRecord) (*bench, *fakeServer) {
+func serverBench(t *testing.T, records []fake.Record) (*bench, *fakeServer) {
 	b := newBench(t, records)
-	s := &fakeServer{fake: b.to}
-	b.to.limits.FieldExpiry = true
+	s := &fakeServer{Format: b.to}
+	b.to.Bounds.FieldExpiry = true
 	b.o.Target = Output{Format: s, Store: "files", Path: filepath.Join(b.dir, "dst"), Address: filepath.Join(b.dir, "server"), Verify: true}
 	return b, s
 }
 
 // fleeting makes records of which some expire while a conversion runs, and fields of some.
-func fleeting() []fakeRecord {
+func fleeting() []fake.Record {
 	soon, later := time.Now().Add(5*time.Minute).UnixMilli(), time.Now().Add(72*time.Hour).UnixMilli()
-	list := dataset(1)
+	list := fake.Dataset(1)
 	list[0].ExpireMS, list[2].ExpireMS, list[5].ExpireMS = soon, soon, later
 	fields := 0
 	for i := range list {
@@ -170,7 +171,7 @@ func TestNothingLapsesOnDisk(t *testing.T) {
 
 // TestServerDry: a dry run looks at the keys of a server, and estimates nothing.
 func TestServerDry(t *testing.T) {
-	b, s := serverBench(t, dataset(1))
+	b, s := serverBench(t, fake.Dataset(1))
 	rep, err := DryRun(context.Background(), &b.o)
 	if err != nil || rep.Estimate != nil || rep.Records() != 60 || s.looked != 60 {
 		t.Errorf("%+v, %v; %d looked for", rep, err, s.looked)
@@ -190,14 +191,16 @@ func TestServerRefuses(t *testing.T) {
 	}{
 		"conflict": {func(b *bench, s *fakeServer) { s.has = []string{"key07"} }, "2 keys exist: key07", false},
 		"loss": {func(b *bench, s *fakeServer) {
-			b.from.wrap = func(s *fakeSource) { s.records[3].Key = []byte("lost") }
+			b.from.Wrap = func(s *fake.Source) { s.List[3].Key = []byte("lost") }
 		}, "key-too-long", false},
 		"count": {func(b *bench, s *fakeServer) { b.o.Target.Verify, s.miscount = false, errors.New("3 keys are missing") },
 			"the proof failed; what was written stays on the server: 3 keys are missing", true},
-		"proof": {func(b *bench, s *fakeServer) { b.to.spoil = func(r *fakeRecord) { r.Elems[0].Value = []byte("other") } },
+		"proof": {func(b *bench, s *fakeServer) {
+			b.to.Spoil = func(r *fake.Record) { r.Elems[0].Value = []byte("other") }
+		},
 			"the proof failed; what was written stays on the server: database 0 hash: fingerprint ", true},
 	} {
-		b, s := serverBench(t, dataset(1))
+		b, s := serverBench(t, fake.Dataset(1))
 		c.change(b, s)
 		_, err := Run(context.Background(), &b.o)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasSuffix(err.Error(), "; FLUSHALL removes what was written") {
@@ -216,7 +219,7 @@ func TestServerRefuses(t *testing.T) {
 // TestServerResumed: what an earlier process wrote to a server is taken over, but for what the server may have lost.
 func TestServerResumed(t *testing.T) {
 	for _, step := range []string{"written 3", "kept", "finished", "proved"} {
-		b, s := serverBench(t, dataset(1))
+		b, s := serverBench(t, fake.Dataset(1))
 		ctx, stop := context.WithCancel(context.Background())
 		b.o.Workers, b.o.Resume, b.o.Target.Verify = 1, true, false
 		var written, run []string // tasks

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"kvferry/convert/internal/fake"
 	"kvferry/internal/disk"
 )
 
@@ -14,10 +15,10 @@ import (
 // same target left there goes with the next run, also when its work directory was removed by hand.
 func TestTempDirIsNamed(t *testing.T) {
 	temp := t.TempDir()
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	b.o.TempDir = temp
 	var seen string
-	b.from.wrap = func(*fakeSource) {}
+	b.from.Wrap = func(*fake.Source) {}
 	b.o.crash = func(step string) {
 		if step == "planned" {
 			seen = (&work{dir: workDir(b.o.Target.Path)}).spools()

@@ -9,12 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/convert/internal/fake"
 	"kvferry/format"
 	"kvferry/record"
 )
 
 // unheld are records with parts that targets may not hold.
-func unheld() []fakeRecord {
+func unheld() []fake.Record {
 	e := func(kind record.Kind, name string) record.Element {
 		return record.Element{Kind: kind, Name: []byte(name), Value: []byte("v")}
 	}
@@ -23,7 +24,7 @@ func unheld() []fakeRecord {
 	fields[0].ExpireMS, fields[2].ExpireMS = soon, soon
 	zero, id := make([]byte, 16), bytes.Repeat([]byte{1}, 16)
 	groups := []record.Element{e(record.Group, "g1"), e(record.Consumer, "c"), e(record.Pending, "p"), e(record.Group, "g2")}
-	return []fakeRecord{
+	return []fake.Record{
 		{DB: "0", Type: record.Hash, Key: []byte("fields"), Elems: fields},
 		{DB: "0", Type: record.Hash, Key: []byte("plain"), Elems: []record.Element{e(0, "a")}},
 		{DB: "0", Type: record.Stream, Key: []byte("blank"), Last: zero},
@@ -37,7 +38,7 @@ func unheld() []fakeRecord {
 
 // TestUnheld: what a target's limits say that it cannot hold is left out, told once with what it is of, and counted as lost.
 func TestUnheld(t *testing.T) {
-	all := append([]record.TypeSet{record.Of(record.Stream)}, perType...)
+	all := append([]record.TypeSet{record.Of(record.Stream)}, fake.PerType...)
 	for name, c := range map[string]struct {
 		limits         format.Limits
 		groups         []record.TypeSet
@@ -58,7 +59,7 @@ stream-groups 4 true [stream "groups" in database 0 (group "g1") stream "groups"
 	} {
 		c.limits.SameName = true
 		b := newBench(t, unheld())
-		b.to.limits, b.to.groups = c.limits, c.groups
+		b.to.Bounds, b.to.Groups = c.limits, c.groups
 		b.o.AllowLoss = []string{record.LossFieldExpiry, record.LossStreamGroups, record.LossBlankStream, record.LossModule}
 		rep := b.run()
 		var got strings.Builder
@@ -106,7 +107,7 @@ func TestCopyFile(t *testing.T) {
 }
 
 // follower is a format whose servers can follow those of the fake.
-type follower struct{ *fake }
+type follower struct{ *fake.Format }
 
 func (follower) Follows(source string) ([]string, bool) {
 	return []string{"the binlog is still there"}, source == "fake"
@@ -114,7 +115,7 @@ func (follower) Follows(source string) ([]string, bool) {
 
 // TestFollows: the commands of all info files, for servers that follow those of the source.
 func TestFollows(t *testing.T) {
-	b := newBench(t, dataset(1))
+	b := newBench(t, fake.Dataset(1))
 	b.o.Target.Format = follower{b.to}
 	b.write("src/a", []byte("3s\n10.0.0.7\n9221\n42\n1234\n"))
 	b.write("src/b", []byte("not one"))
@@ -122,7 +123,7 @@ func TestFollows(t *testing.T) {
 	for extra, want := range map[string]string{
 		"a b c": "&{[slaveof 10.0.0.7 9221 42 1234 slaveof 10.0.0.8 9221 7 8] [the binlog is still there]}", "b": "<nil>", "": "<nil>",
 	} {
-		src := &fakeSource{format: b.from, extra: strings.Fields(extra)}
+		src := &fake.Source{Of: b.from, Files: strings.Fields(extra)}
 		if got, err := following(src, b.o.Target.Format, b.o.Source.Path); err != nil || fmt.Sprint(got) != want {
 			t.Errorf("%q: %v, %v, want %s", extra, got, err, want)
 		}
@@ -130,7 +131,7 @@ func TestFollows(t *testing.T) {
 			t.Errorf("a format that follows none: %v, %v", got, err)
 		}
 	}
-	src := &fakeSource{format: b.from, extra: []string{"gone"}}
+	src := &fake.Source{Of: b.from, Files: []string{"gone"}}
 	if _, err := following(src, b.o.Target.Format, b.o.Source.Path); err == nil {
 		t.Error("an info file that is gone")
 	}

@@ -47,6 +47,7 @@ var rules = slices.Concat(stateRules, formatRules(), []rule{
 	{"internal/versioned", []string{"format", "store", "record", "internal/"}, "it is a part of sources and targets, and speaks their language"},
 	{"internal/catalog", []string{""}, "it lists everything"},
 	{"internal/", []string{"record", "store", "internal/"}, "helpers stand below formats"},
+	{"convert/internal/fake", []string{"format", "store", "record"}, "it is a format, and knows nothing of conversions"},
 	{"convert", []string{"format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
 	{"inspect", []string{"format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
 	{"inspect/", []string{"inspect", "inspect/", "format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
@@ -67,7 +68,7 @@ var stateRules = []rule{
 }
 
 // forTests are the packages that tests alone import: what they need has no place in the program.
-var forTests = []string{"internal/formattest", "internal/memstore", "internal/redistest", "store/internal/handmade", "redis/state/server/servertest"}
+var forTests = []string{"convert/internal/fake", "internal/formattest", "internal/memstore", "internal/redistest", "store/internal/handmade", "redis/state/server/servertest"}
 
 func formatRules() []rule {
 	var out []rule

@@ -1,4 +1,5 @@
-package convert
+// Package fake is a format for tests: its datasets are JSON, and it fails, forgets and spoils as it is told.
+package fake
 
 import (
 	"bytes"
@@ -18,25 +19,26 @@ import (
 	"kvferry/store"
 )
 
-// fake is a format for tests: a dataset is a directory of JSON files, one a shard.
-type fake struct {
-	limits format.Limits
-	groups []record.TypeSet
-	// wrap changes what Open returns.
-	wrap func(*fakeSource)
-	// spoil changes a record that a target is given, for proofs that must fail.
-	spoil func(*fakeRecord)
-	// failAfter makes writers fail after so many records; 0 means never.
-	failAfter int
-	// forgets is the task whose tables a target knows once and no more; 0 means none.
-	forgets int
-	// onShard is told what memory a writer may use.
-	onShard func(memory int64)
-	// midFinish is called between the renames of Finish.
-	midFinish func()
+// Format is a format for tests: a dataset is a directory of JSON files, one a shard.
+type Format struct {
+	Bounds format.Limits
+	Groups []record.TypeSet
+	// Wrap changes what Open returns.
+	Wrap func(*Source)
+	// Spoil changes a record that a target is given, for proofs that must fail.
+	Spoil func(*Record)
+	// FailAfter makes writers fail after so many records; 0 means never.
+	FailAfter int
+	// Forgets is the task whose tables a target knows once and no more; 0 means none.
+	Forgets int
+	// OnShard is told what memory a writer may use.
+	OnShard func(memory int64)
+	// MidFinish is called between the renames of Finish.
+	MidFinish func()
 }
 
-type fakeRecord struct {
+// Record is one with its elements.
+type Record struct {
 	DB       string
 	Type     record.Type
 	Key      []byte
@@ -45,18 +47,20 @@ type fakeRecord struct {
 	Last     []byte
 }
 
-var perType = []record.TypeSet{record.Of(record.String), record.Of(record.Hash), record.Of(record.List),
+// PerType are groups of one type each, as a target of five stores has them.
+var PerType = []record.TypeSet{record.Of(record.String), record.Of(record.Hash), record.Of(record.List),
 	record.Of(record.Set), record.Of(record.ZSet)}
 
-func newFake() *fake {
-	return &fake{limits: format.Limits{SameName: true}, groups: perType}
+// New returns a format that holds a name under several types, in a group each.
+func New() *Format {
+	return &Format{Bounds: format.Limits{SameName: true}, Groups: PerType}
 }
 
-func (f *fake) Name() string                           { return "fake" }
-func (f *fake) Limits() format.Limits                  { return f.limits }
-func (f *fake) Detect(*format.Evidence) format.Verdict { return format.Verdict{} }
+func (f *Format) Name() string                           { return "fake" }
+func (f *Format) Limits() format.Limits                  { return f.Bounds }
+func (f *Format) Detect(*format.Evidence) format.Verdict { return format.Verdict{} }
 
-func (f *fake) Open(_ context.Context, dir string, o *format.OpenOptions) (format.Source, error) {
+func (f *Format) Open(_ context.Context, dir string, o *format.OpenOptions) (format.Source, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
 		return nil, err
@@ -64,7 +68,7 @@ func (f *fake) Open(_ context.Context, dir string, o *format.OpenOptions) (forma
 	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); err != nil {
 		return nil, err
 	}
-	s := &fakeSource{format: f, sorted: true, resort: o.Options.Resort, layout: format.LayoutFlat}
+	s := &Source{Of: f, InOrder: true, Resort: o.Options.Resort, Laid: format.LayoutFlat}
 	for _, name := range files {
 		data, err := os.ReadFile(name)
 		if err != nil {
@@ -72,55 +76,55 @@ func (f *fake) Open(_ context.Context, dir string, o *format.OpenOptions) (forma
 		}
 		dec := json.NewDecoder(bytes.NewReader(data))
 		for {
-			var r fakeRecord
+			var r Record
 			if err := dec.Decode(&r); err == io.EOF {
 				break
 			} else if err != nil {
 				return nil, err
 			}
-			s.records = append(s.records, r)
+			s.List = append(s.List, r)
 		}
 	}
-	slices.SortStableFunc(s.records, func(a, b fakeRecord) int {
+	slices.SortStableFunc(s.List, func(a, b Record) int {
 		return record.Compare(&record.Header{Key: a.Key, Type: a.Type}, &record.Header{Key: b.Key, Type: b.Type})
 	})
-	if f.wrap != nil {
-		f.wrap(s)
+	if f.Wrap != nil {
+		f.Wrap(s)
 	}
 	return s, nil
 }
 
-// fakeSource holds its records in (key, type) order.
-type fakeSource struct {
-	format   *fake
-	records  []fakeRecord
-	layout   format.Layout
-	sorted   bool
-	resort   bool
-	disorder record.TypeSet // whose records fail with an OrderError unless resort
-	weight   int64
-	findings []record.Finding
-	readErr  error
-	extra    []string
-	where    []format.Range
-	onRecord func(n int)
-	onRead   func() // before each batch of elements
-	onOpen   func() // before each reader is made
-	onEnv    func(*format.Env)
+// Source holds its records in (key, type) order.
+type Source struct {
+	Of       *Format
+	List     []Record
+	Laid     format.Layout
+	InOrder  bool
+	Resort   bool
+	Disorder record.TypeSet // whose records fail with an OrderError unless resort
+	Weight   int64
+	Findings []record.Finding
+	ReadErr  error
+	Files    []string
+	Ranges   []format.Range
+	OnRecord func(n int)
+	OnRead   func() // before each batch of elements
+	OnOpen   func() // before each reader is made
+	OnEnv    func(*format.Env)
 }
 
-func (s *fakeSource) Format() format.Format                              { return s.format }
-func (s *fakeSource) Layout() format.Layout                              { return s.layout }
-func (s *fakeSource) Sorted() bool                                       { return s.sorted }
-func (s *fakeSource) Extra() []string                                    { return s.extra }
-func (s *fakeSource) Close() error                                       { return nil }
-func (s *fakeSource) Keyspaces() []format.Keyspace                       { return nil }
-func (s *fakeSource) Where(string, []byte) []format.Range                { return s.where }
-func (s *fakeSource) Describe(string, string, []byte, []byte) format.Row { return format.Row{} }
+func (s *Source) Format() format.Format                              { return s.Of }
+func (s *Source) Layout() format.Layout                              { return s.Laid }
+func (s *Source) Sorted() bool                                       { return s.InOrder }
+func (s *Source) Extra() []string                                    { return s.Files }
+func (s *Source) Close() error                                       { return nil }
+func (s *Source) Keyspaces() []format.Keyspace                       { return nil }
+func (s *Source) Where(string, []byte) []format.Range                { return s.Ranges }
+func (s *Source) Describe(string, string, []byte, []byte) format.Row { return format.Row{} }
 
-func (s *fakeSource) Databases() []string {
+func (s *Source) Databases() []string {
 	var out []string
-	for _, r := range s.records {
+	for _, r := range s.List {
 		if !slices.Contains(out, r.DB) {
 			out = append(out, r.DB)
 		}
@@ -132,22 +136,22 @@ func (s *fakeSource) Databases() []string {
 	return out
 }
 
-func (s *fakeSource) Types(db string) record.TypeSet {
+func (s *Source) Types(db string) record.TypeSet {
 	var t record.TypeSet
-	for _, r := range s.records {
+	for _, r := range s.List {
 		if r.DB == db {
 			t |= record.Of(r.Type)
 		}
 	}
-	if len(s.records) == 0 {
+	if len(s.List) == 0 {
 		return record.Of(record.String, record.Hash)
 	}
 	return t
 }
 
-func (s *fakeSource) in(db string, t record.TypeSet, span format.Span) []fakeRecord {
-	var out []fakeRecord
-	for _, r := range s.records {
+func (s *Source) in(db string, t record.TypeSet, span format.Span) []Record {
+	var out []Record
+	for _, r := range s.List {
 		if r.DB == db && t.Has(r.Type) && bytes.Compare(r.Key, span.Lo) >= 0 && (span.Hi == nil || bytes.Compare(r.Key, span.Hi) < 0) {
 			out = append(out, r)
 		}
@@ -155,11 +159,11 @@ func (s *fakeSource) in(db string, t record.TypeSet, span format.Span) []fakeRec
 	return out
 }
 
-func (s *fakeSource) Size(db string, t record.TypeSet) int64 {
-	return int64(len(s.in(db, t, format.Span{}))) * max(s.weight, 1)
+func (s *Source) Size(db string, t record.TypeSet) int64 {
+	return int64(len(s.in(db, t, format.Span{}))) * max(s.Weight, 1)
 }
 
-func (s *fakeSource) Split(db string, t record.TypeSet, n int) ([]format.Span, error) {
+func (s *Source) Split(db string, t record.TypeSet, n int) ([]format.Span, error) {
 	all := s.in(db, t, format.Span{})
 	var out []format.Span
 	var lo []byte
@@ -174,40 +178,40 @@ func (s *fakeSource) Split(db string, t record.TypeSet, n int) ([]format.Span, e
 	return append(out, format.Span{Lo: lo}), nil
 }
 
-func (s *fakeSource) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
-	if s.onOpen != nil {
-		s.onOpen()
+func (s *Source) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
+	if s.OnOpen != nil {
+		s.OnOpen()
 	}
-	if s.onEnv != nil {
-		s.onEnv(e)
+	if s.OnEnv != nil {
+		s.OnEnv(e)
 	}
 	recs := s.in(db, t, span)
-	if !s.sorted {
+	if !s.InOrder {
 		recs = slices.Clone(recs)
 		slices.Reverse(recs)
 	}
-	for _, f := range s.findings {
+	for _, f := range s.Findings {
 		if t.Has(f.Type) {
 			e.Report(f)
 		}
 	}
-	return &fakeReader{s: s, env: e, recs: recs, db: db, types: t}, nil
+	return &reader{s: s, env: e, recs: recs, db: db, types: t}, nil
 }
 
-type fakeReader struct {
-	s     *fakeSource
+type reader struct {
+	s     *Source
 	env   *format.Env
-	recs  []fakeRecord
+	recs  []Record
 	db    string
 	types record.TypeSet
-	cur   *fakeRecord
+	cur   *Record
 	class record.Class
 	tally record.Tally
 	h     record.Header
 	whole []record.StringRecord // handed out at once
 }
 
-func (r *fakeReader) settle() {
+func (r *reader) settle() {
 	for i := range r.whole {
 		r.tally.Rows[r.whole[i].Class]++
 		r.tally.Visible++
@@ -221,15 +225,15 @@ func (r *fakeReader) settle() {
 	}
 }
 
-func (r *fakeReader) Next() (*record.Header, error) {
+func (r *reader) Next() (*record.Header, error) {
 	r.settle()
 	r.cur = nil
-	if r.types&r.s.disorder != 0 && !r.s.resort {
+	if r.types&r.s.Disorder != 0 && !r.s.Resort {
 		return nil, &store.OrderError{File: "000007.sst", Off: 4096, Keyspace: "rows", Comparer: "fake"}
 	}
 	if len(r.recs) == 0 {
-		if r.s.readErr != nil {
-			return nil, r.s.readErr
+		if r.s.ReadErr != nil {
+			return nil, r.s.ReadErr
 		}
 		return nil, io.EOF
 	}
@@ -237,15 +241,15 @@ func (r *fakeReader) Next() (*record.Header, error) {
 	r.recs = r.recs[1:]
 	r.h = record.Header{DB: r.db, Type: r.cur.Type, Key: r.cur.Key, ExpireMS: r.cur.ExpireMS, Len: -1, Last: r.cur.Last}
 	r.h.Expired = r.cur.ExpireMS != 0 && r.cur.ExpireMS < r.env.Now.UnixMilli()
-	if r.s.onRecord != nil {
-		r.s.onRecord(len(r.recs))
+	if r.s.OnRecord != nil {
+		r.s.OnRecord(len(r.recs))
 	}
 	return &r.h, nil
 }
 
 // NextStrings hands out up to three strings at once.
-func (r *fakeReader) NextStrings() ([]record.StringRecord, error) {
-	if r.types&r.s.disorder != 0 {
+func (r *reader) NextStrings() ([]record.StringRecord, error) {
+	if r.types&r.s.Disorder != 0 {
 		return nil, nil
 	}
 	r.settle()
@@ -256,22 +260,22 @@ func (r *fakeReader) NextStrings() ([]record.StringRecord, error) {
 		s := record.StringRecord{DB: r.db, Key: c.Key, Value: c.Elems[0].Value, ExpireMS: c.ExpireMS, Class: record.Copied}
 		s.Expired = c.ExpireMS != 0 && c.ExpireMS < r.env.Now.UnixMilli()
 		r.whole = append(r.whole, s)
-		if r.s.onRecord != nil {
-			r.s.onRecord(len(r.recs))
+		if r.s.OnRecord != nil {
+			r.s.OnRecord(len(r.recs))
 		}
-		if r.s.onRead != nil {
-			r.s.onRead()
+		if r.s.OnRead != nil {
+			r.s.OnRead()
 		}
 	}
 	return r.whole, nil
 }
 
 // Strings hands out the current string and up to two that follow.
-func (r *fakeReader) Strings(bound []byte) ([]record.StringRecord, error) {
+func (r *reader) Strings(bound []byte) ([]record.StringRecord, error) {
 	if len(r.cur.Elems) != 1 {
 		return nil, nil
 	}
-	r.recs = append([]fakeRecord{*r.cur}, r.recs...)
+	r.recs = append([]Record{*r.cur}, r.recs...)
 	r.cur = nil
 	n := 1
 	for n < min(3, len(r.recs)) && (bound == nil || bytes.Compare(r.recs[n].Key, bound) < 0) {
@@ -284,9 +288,9 @@ func (r *fakeReader) Strings(bound []byte) ([]record.StringRecord, error) {
 	return batch, err
 }
 
-func (r *fakeReader) Read(dst []record.Element) (int, error) {
-	if r.s.onRead != nil {
-		r.s.onRead()
+func (r *reader) Read(dst []record.Element) (int, error) {
+	if r.s.OnRead != nil {
+		r.s.OnRead()
 	}
 	if len(r.cur.Elems) == 0 {
 		return 0, io.EOF
@@ -298,29 +302,29 @@ func (r *fakeReader) Read(dst []record.Element) (int, error) {
 	return n, nil
 }
 
-func (r *fakeReader) Settle(c record.Class) { r.class = c }
+func (r *reader) Settle(c record.Class) { r.class = c }
 
-func (r *fakeReader) Close() error {
+func (r *reader) Close() error {
 	r.settle()
 	r.env.Ledger.Add(r.db+"/rows", &r.tally)
 	return nil
 }
 
-// fakeTarget writes one file a shard.
-type fakeTarget struct {
-	f       *fake
+// Target writes one file a shard.
+type Target struct {
+	Of      *Format
 	dir     string
-	mu      sync.Mutex
+	Mu      sync.Mutex
 	tables  map[int][]store.Table
-	reopen  *format.OpenOptions
+	Reopen  *format.OpenOptions
 	aborted bool
 }
 
-func (f *fake) Create(_ context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
+func (f *Format) Create(_ context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
 	if len(o.DBs) > 1 && o.Layout == format.LayoutFlat {
 		return nil, errors.New("one database only")
 	}
-	t := &fakeTarget{f: f, dir: dir, tables: map[int][]store.Table{}, reopen: o.Reopen}
+	t := &Target{Of: f, dir: dir, tables: map[int][]store.Table{}, Reopen: o.Reopen}
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".tmp") {
@@ -333,7 +337,7 @@ func (f *fake) Create(_ context.Context, dir string, o *format.CreateOptions) (f
 	return t, nil
 }
 
-func (t *fakeTarget) Losses(h *record.Header) []record.Loss {
+func (t *Target) Losses(h *record.Header) []record.Loss {
 	switch {
 	case bytes.HasPrefix(h.Key, []byte("lost")):
 		return []record.Loss{{Kind: "key-too-long", Drops: true, Detail: "it is"}}
@@ -343,7 +347,7 @@ func (t *fakeTarget) Losses(h *record.Header) []record.Loss {
 	return nil
 }
 
-func (t *fakeTarget) Unchanged(batch []record.StringRecord) int {
+func (t *Target) Unchanged(batch []record.StringRecord) int {
 	for i := range batch {
 		if t.Losses(&record.Header{Key: batch[i].Key}) != nil {
 			return i
@@ -352,7 +356,7 @@ func (t *fakeTarget) Unchanged(batch []record.StringRecord) int {
 	return len(batch)
 }
 
-func (t *fakeTarget) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
+func (t *Target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	return slices.DeleteFunc(batch, func(e record.Element) bool {
 		if h.Type == record.Other && h.Key[0] == 'm' { // the rest of such a value belongs to what was told
 			report(record.Loss{Kind: record.LossModule, Drops: true, Detail: "piece " + string(e.Name)})
@@ -366,26 +370,26 @@ func (t *fakeTarget) ElementLosses(h *record.Header, batch []record.Element, rep
 	})
 }
 
-func (t *fakeTarget) Groups() []record.TypeSet { return t.f.groups }
+func (t *Target) Groups() []record.TypeSet { return t.Of.Groups }
 
-func (t *fakeTarget) Shard(n int, db string, g record.TypeSet, memory int64) (record.Writer, error) {
-	if t.f.onShard != nil {
-		t.f.onShard(memory)
+func (t *Target) Shard(n int, db string, g record.TypeSet, memory int64) (record.Writer, error) {
+	if t.Of.OnShard != nil {
+		t.Of.OnShard(memory)
 	}
-	return &fakeWriter{t: t, n: n, db: db}, nil
+	return &writer{t: t, n: n, db: db}, nil
 }
 
-func (t *fakeTarget) Tables(n int) ([]store.Table, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (t *Target) Tables(n int) ([]store.Table, error) {
+	t.Mu.Lock()
+	defer t.Mu.Unlock()
 	tables := t.tables[n]
-	if n != 0 && n == t.f.forgets {
+	if n != 0 && n == t.Of.Forgets {
 		delete(t.tables, n)
 	}
 	return tables, nil
 }
 
-func (t *fakeTarget) Adopt(n int, _ string, tables []store.Table) error {
+func (t *Target) Adopt(n int, _ string, tables []store.Table) error {
 	for _, table := range tables {
 		st, err := os.Stat(filepath.Join(t.dir, table.File))
 		if err != nil {
@@ -399,7 +403,7 @@ func (t *fakeTarget) Adopt(n int, _ string, tables []store.Table) error {
 	return nil
 }
 
-func (t *fakeTarget) Finish(ctx context.Context) (format.Source, error) {
+func (t *Target) Finish(ctx context.Context) (format.Source, error) {
 	known := map[string]bool{}
 	for n, tables := range t.tables {
 		for _, table := range tables {
@@ -407,8 +411,8 @@ func (t *fakeTarget) Finish(ctx context.Context) (format.Source, error) {
 			if err := os.Rename(filepath.Join(t.dir, table.File), filepath.Join(t.dir, fmt.Sprintf("%06d.json", n))); err != nil {
 				return nil, err
 			}
-			if t.f.midFinish != nil {
-				t.f.midFinish()
+			if t.Of.MidFinish != nil {
+				t.Of.MidFinish()
 			}
 		}
 	}
@@ -421,32 +425,32 @@ func (t *fakeTarget) Finish(ctx context.Context) (format.Source, error) {
 	if err := os.WriteFile(filepath.Join(t.dir, "CURRENT"), []byte("whole"), 0o644); err != nil {
 		return nil, err
 	}
-	return (&fake{limits: t.f.limits, wrap: t.f.wrap}).Open(ctx, t.dir, t.reopen)
+	return (&Format{Bounds: t.Of.Bounds, Wrap: t.Of.Wrap}).Open(ctx, t.dir, t.Reopen)
 }
 
-func (t *fakeTarget) Abort() { t.aborted = true }
+func (t *Target) Abort() { t.aborted = true }
 
-type fakeWriter struct {
-	t    *fakeTarget
+type writer struct {
+	t    *Target
 	n    int
 	db   string
 	seen int
 	buf  bytes.Buffer
-	rec  fakeRecord
+	rec  Record
 }
 
-func (w *fakeWriter) Begin(h *record.Header) error {
-	if w.seen++; w.t.f.failAfter > 0 && w.seen > w.t.f.failAfter {
+func (w *writer) Begin(h *record.Header) error {
+	if w.seen++; w.t.Of.FailAfter > 0 && w.seen > w.t.Of.FailAfter {
 		return errors.New("no space left on device")
 	}
-	w.rec = fakeRecord{DB: w.db, Type: h.Type, Key: bytes.Clone(h.Key), ExpireMS: h.ExpireMS, Last: bytes.Clone(h.Last)}
+	w.rec = Record{DB: w.db, Type: h.Type, Key: bytes.Clone(h.Key), ExpireMS: h.ExpireMS, Last: bytes.Clone(h.Last)}
 	if h.DB != w.db {
 		return fmt.Errorf("record of %q in the shard of %q", h.DB, w.db)
 	}
 	return nil
 }
 
-func (w *fakeWriter) Write(elems []record.Element) error {
+func (w *writer) Write(elems []record.Element) error {
 	for _, e := range elems {
 		e.Name, e.Value = append([]byte{}, e.Name...), append([]byte{}, e.Value...)
 		w.rec.Elems = append(w.rec.Elems, e)
@@ -454,43 +458,43 @@ func (w *fakeWriter) Write(elems []record.Element) error {
 	return nil
 }
 
-func (w *fakeWriter) End() error {
-	blank := w.t.f.limits.NoBlankStream && bytes.Count(w.rec.Last, []byte{0}) == len(w.rec.Last)
+func (w *writer) End() error {
+	blank := w.t.Of.Bounds.NoBlankStream && bytes.Count(w.rec.Last, []byte{0}) == len(w.rec.Last)
 	if len(w.rec.Elems) == 0 && (w.rec.Type != record.Stream || blank) {
 		return nil
 	}
-	if w.t.f.spoil != nil {
-		w.t.f.spoil(&w.rec)
+	if w.t.Of.Spoil != nil {
+		w.t.Of.Spoil(&w.rec)
 	}
 	return json.NewEncoder(&w.buf).Encode(w.rec)
 }
 
-func (w *fakeWriter) Close() error {
+func (w *writer) Close() error {
 	name := fmt.Sprintf("%06d.tmp", w.n)
 	if err := os.WriteFile(filepath.Join(w.t.dir, name), w.buf.Bytes(), 0o644); err != nil {
 		return err
 	}
-	w.t.mu.Lock()
-	defer w.t.mu.Unlock()
+	w.t.Mu.Lock()
+	defer w.t.Mu.Unlock()
 	w.t.tables[w.n] = []store.Table{{File: name, Shard: w.n, Bytes: int64(w.buf.Len())}}
 	return nil
 }
 
-func (w *fakeWriter) Abort() {}
+func (w *writer) Abort() {}
 
 var (
-	_ format.Format = (*fake)(nil)
-	_ format.Source = (*fakeSource)(nil)
-	_ format.Target = (*fakeTarget)(nil)
+	_ format.Format = (*Format)(nil)
+	_ format.Source = (*Source)(nil)
+	_ format.Target = (*Target)(nil)
 )
 
-// dataset makes records of every type and key.
-func dataset(dbs int) []fakeRecord {
-	var out []fakeRecord
+// Dataset makes records of every type and key.
+func Dataset(dbs int) []Record {
+	var out []Record
 	for db := range dbs {
 		for i := range 60 {
 			typ := record.Type(1 + i%5)
-			r := fakeRecord{DB: fmt.Sprint(db), Type: typ, Key: []byte(fmt.Sprintf("key%02d", i/2))}
+			r := Record{DB: fmt.Sprint(db), Type: typ, Key: []byte(fmt.Sprintf("key%02d", i/2))}
 			for j := range 1 + i%4 {
 				e := record.Element{Name: []byte(fmt.Sprint("n", j)), Value: []byte(fmt.Sprint(i, j))}
 				if r.Type == record.ZSet {
