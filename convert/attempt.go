@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kvferry/convert/outcome"
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/internal/filter"
@@ -25,12 +26,12 @@ type attempt struct {
 	rules   *rules
 	src     format.Source
 	target  format.Target
-	stores  *storeFindings // what the stores of the source report
+	stores  *outcome.Stored // what the stores of the source report
 	refused *atomic.Bool
-	results []*taskResult // by number of the task; nil for those that are not done
-	counter counter       // of what builders make
-	made    *census       // of the finished target
-	opened  openedStores  // of the finished target
+	results []*outcome.Result // by number of the task; nil for those that are not done
+	counter counter           // of what builders make
+	made    *census           // of the finished target
+	opened  openedStores      // of the finished target
 	// reported is the report that is to be published.
 	reported []byte
 	timings  Timings
@@ -40,7 +41,7 @@ type attempt struct {
 // attempt starts a pass.
 func (r *run) attempt(state *journaled, resort string) *attempt {
 	a := &attempt{run: r, state: state, resort: resort, refused: new(atomic.Bool)}
-	a.stores = &storeFindings{onLoss: a.refuse, onError: r.meter.Error}
+	a.stores = &outcome.Stored{OnLoss: a.refuse, OnError: r.meter.Error}
 	return a
 }
 
@@ -97,7 +98,7 @@ func (a *attempt) openSource(ctx context.Context) (err error) {
 	if name != "" {
 		a.meter.Enter(name)
 	}
-	if a.src, err = a.o.open(ctx, a.resort != "", a.stores.report, a.meter); err != nil {
+	if a.src, err = a.o.open(ctx, a.resort != "", a.stores.Report, a.meter); err != nil {
 		return err
 	}
 	if name != "" {
@@ -105,7 +106,7 @@ func (a *attempt) openSource(ctx context.Context) (err error) {
 	}
 	a.meter.Enter("plan")
 	if a.resort != "" {
-		a.stores.report(record.Finding{Kind: "key-order", Severity: record.Warning, Detail: a.resort})
+		a.stores.Report(record.Finding{Kind: "key-order", Severity: record.Warning, Detail: a.resort})
 	}
 	return nil
 }
@@ -174,7 +175,7 @@ func (a *attempt) write(ctx context.Context) (format.Source, error) {
 	a.timings.Resumed = a.state.id != nil
 	if a.state.made != nil && a.o.Target.Address == "" {
 		a.results, a.made = a.state.tasks, a.state.made
-		a.stores.journaled(a.state.tasks)
+		a.stores.Adopt(a.state.tasks)
 		return a.reread(ctx)
 	}
 	if err := a.restore(); err != nil {
@@ -198,7 +199,7 @@ func (a *attempt) write(ctx context.Context) (format.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.judge(t, t.losses.list()); err != nil {
+	if err := a.judge(t, t.Losses.List()); err != nil {
 		return nil, err
 	}
 	return a.finish(ctx)
@@ -218,7 +219,7 @@ func (a *attempt) foresee(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.judge(t, t.losses.list()); err != nil {
+	if err := a.judge(t, t.Losses.List()); err != nil {
 		return err
 	}
 	a.results = adopted
@@ -271,7 +272,7 @@ func (a *attempt) plan(ctx context.Context) error {
 	if !errors.As(err, &nothing) && !errors.As(err, &none) {
 		return err
 	}
-	lost := a.stores.passedOver()
+	lost := a.stores.PassedOver()
 	if len(lost) == 0 {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"kvferry/convert/outcome"
 	"kvferry/format"
 	"kvferry/record"
 	"kvferry/store"
@@ -106,7 +107,7 @@ func (b *countedBuilder) Finish() error {
 
 // checkTasks compares what is about to be finished with what the tasks of the plan left: each has to be done, and
 // its tables have to be those that the target is made of.
-func checkTasks(p *Plan, results []*taskResult, target format.Target) error {
+func checkTasks(p *Plan, results []*outcome.Result, target format.Target) error {
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
 		res := results[i]
@@ -160,13 +161,13 @@ func (c *counter) census(dir string) (*census, error) {
 
 // checkCounts compares sums: the rows that the ledger says went over, those that the fingerprint was taken of and the
 // entries in the tables have to fit.
-func (c *census) checkCounts(t *totals) error {
+func (c *census) checkCounts(t *outcome.Totals) error {
 	var records, elements, copied int64
-	for _, d := range t.fingerprint.Parts() {
+	for _, d := range t.Fingerprint.Parts() {
 		records += d.Records
 		elements += d.Elements
 	}
-	for _, tally := range t.ledger.Snapshot() {
+	for _, tally := range t.Ledger.Snapshot() {
 		copied += tally.Rows[record.Copied]
 	}
 	if copied < records {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/convert/outcome"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -58,11 +59,11 @@ func TestCounts(t *testing.T) {
 		{1, 2, 3, 3, "1 rows of the source were copied, which is less than the 2 records written"},
 		{5, 2, 4, 3, "its tables have 3 rows, which is less than the 4 elements written"},
 	} {
-		var tot totals
+		var tot outcome.Totals
 		var tally record.Tally
 		tally.Rows[record.Copied], tally.Visible, tally.Entries = c.copied, c.copied, c.copied
-		tot.ledger.Add("rows", &tally)
-		tot.fingerprint.Add(part, record.Digest{Records: c.records, Elements: c.elements})
+		tot.Ledger.Add("rows", &tally)
+		tot.Fingerprint.Add(part, record.Digest{Records: c.records, Elements: c.elements})
 		made := &census{Stored: true, Tables: 0, Entries: c.entries}
 		err := made.checkCounts(&tot)
 		if err == nil {

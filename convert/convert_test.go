@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"kvferry/convert/internal/fake"
+	"kvferry/convert/outcome"
 	"kvferry/format"
 	"kvferry/internal/filter"
 	"kvferry/record"
@@ -253,7 +254,7 @@ func lossy() []fake.Record {
 
 func TestLossesRefuse(t *testing.T) {
 	b := newBench(t, lossy())
-	var loss *LossError
+	var loss *outcome.LossError
 	if err := b.fails("2 × key-too-long, 1 × score-range"); !errors.As(err, &loss) {
 		t.Fatalf("%T", err)
 	}
@@ -470,7 +471,7 @@ func TestNoProve(t *testing.T) {
 func TestDryRun(t *testing.T) {
 	b := newBench(t, lossy())
 	rep, err := DryRun(context.Background(), &b.o)
-	var loss *LossError
+	var loss *outcome.LossError
 	if !errors.As(err, &loss) || rep == nil {
 		t.Fatalf("%v, %v", rep, err)
 	}

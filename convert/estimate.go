@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kvferry/convert/outcome"
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/store"
@@ -58,7 +59,7 @@ type estimator struct {
 
 // estimate converts about budget bytes of the source in a temporary directory. It also returns the results of the
 // sample's tasks. create makes the stores.
-func (a *attempt) estimate(ctx context.Context, create store.CreateFunc, dir string, budget int64, prove bool) (_ *Estimate, results []*taskResult, err error) {
+func (a *attempt) estimate(ctx context.Context, create store.CreateFunc, dir string, budget int64, prove bool) (_ *Estimate, results []*outcome.Result, err error) {
 	s, err := takeSample(a.src, a.id.Plan, budget)
 	if err != nil {
 		return nil, nil, err
@@ -85,7 +86,7 @@ func (a *attempt) estimator(s *sample, create store.CreateFunc, dir string) *est
 	id := *a.id
 	id.Plan = &plan
 	r := &run{o: &o, work: &work{target: filepath.Join(dir, "target"), dir: dir}}
-	x := &attempt{run: r, id: &id, src: a.src, refused: new(atomic.Bool), results: make([]*taskResult, len(s.tasks))}
+	x := &attempt{run: r, id: &id, src: a.src, refused: new(atomic.Bool), results: make([]*outcome.Result, len(s.tasks))}
 	x.cores = newCores(o.Workers)
 	rules := *a.rules
 	rules.tempDir, rules.meter, rules.renames = x.work.spools(), nil, nil
@@ -134,12 +135,12 @@ func (e *estimator) convert(ctx context.Context, prove bool) (err error) {
 	if !prove || back == nil {
 		return nil
 	}
-	t, err := sum(e.results)
+	t, err := outcome.Sum(e.results)
 	if err != nil {
 		return err
 	}
 	began = time.Now()
-	err = e.attempt.prove(ctx, back, &t.fingerprint)
+	err = e.attempt.prove(ctx, back, &t.Fingerprint)
 	e.prove = time.Since(began)
 	return err
 }
@@ -223,7 +224,7 @@ func (e *estimator) weight(i int) float64 {
 }
 
 // counted is the number of records and elements that a task converted.
-func counted(r *taskResult) (n float64) {
+func counted(r *outcome.Result) (n float64) {
 	if r == nil {
 		return 0
 	}
@@ -233,7 +234,7 @@ func counted(r *taskResult) (n float64) {
 	return n
 }
 
-func tableBytes(r *taskResult) (n int64) {
+func tableBytes(r *outcome.Result) (n int64) {
 	for i := range r.Tables {
 		n += r.Tables[i].Bytes
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kvferry/convert/internal/fake"
+	"kvferry/convert/outcome"
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/record"
@@ -48,11 +49,11 @@ func TestEstimate(t *testing.T) {
 		t.Fatal(err)
 	}
 	hash, set := record.Of(record.Hash), record.Of(record.Set)
-	res := func(bytes, records int64) *taskResult {
-		return &taskResult{Tables: []store.Table{{Bytes: bytes - 1}, {Bytes: 1}},
-			Parts: []PartDigest{{Digest: record.Digest{Records: records, Elements: 2 * records}}}}
+	res := func(bytes, records int64) *outcome.Result {
+		return &outcome.Result{Tables: []store.Table{{Bytes: bytes - 1}, {Bytes: 1}},
+			Parts: []outcome.PartDigest{{Digest: record.Digest{Records: records, Elements: 2 * records}}}}
 	}
-	make := func(change func(*Options), whole bool, results []*taskResult) *Estimate {
+	make := func(change func(*Options), whole bool, results []*outcome.Result) *Estimate {
 		b := newBench(t, nil)
 		b.o.Workers, b.to.Bounds.Place = 2, format.InDirectory
 		change(&b.o)
@@ -61,14 +62,14 @@ func TestEstimate(t *testing.T) {
 		e := &estimator{sample: &sample{tasks: part.Tasks, weights: []float64{10, 20, 40}, bytes: 250, whole: whole},
 			of:   &attempt{id: &identity{Plan: plan}, results: results},
 			took: []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}, usage: usage, final: 1000, finish: 7 * time.Second, prove: 3 * time.Second,
-			attempt: &attempt{run: &run{o: &b.o}, results: []*taskResult{res(100, 5), res(200, 10), res(300, 0)}}}
+			attempt: &attempt{run: &run{o: &b.o}, results: []*outcome.Result{res(100, 5), res(200, 10), res(300, 0)}}}
 		return e.result()
 	}
 	none := func(*Options) {}
 	for name, c := range map[string]struct {
 		change  func(*Options)
 		whole   bool
-		results []*taskResult
+		results []*outcome.Result
 		want    Estimate
 	}{
 		// tables 100*10+200*20+300*40, beside 400 bytes that are there once; 1*10+2*20+3*40 s of two workers
@@ -78,7 +79,7 @@ func TestEstimate(t *testing.T) {
 		"one core":  {func(o *Options) { o.Workers = 1 }, false, nil, Estimate{TargetBytes: 17_400, DiskBytes: 17_400, TempBytes: 12_000, Seconds: 170 + 85 + 7, Run: 170, Prove: 85}},
 		"many":      {func(o *Options) { o.Workers = 9 }, true, nil, Estimate{TargetBytes: 17_400, DiskBytes: 17_400, TempBytes: 600, Seconds: 170.0/3 + 85 + 7, Run: 170.0 / 3, Prove: 85}},
 		// hashes: 15*(3+... ) counted 30+60, the sample seems 10*15+20*30 = 750: weights times 90/750; sets: none was in the sample
-		"by counts": {none, false, []*taskResult{res(1, 10), res(1, 20), nil}, Estimate{TargetBytes: 13_000, DiskBytes: 13_000, TempBytes: 12_000, Seconds: 63 + 63 + 7, Run: 63, Prove: 63}},
+		"by counts": {none, false, []*outcome.Result{res(1, 10), res(1, 20), nil}, Estimate{TargetBytes: 13_000, DiskBytes: 13_000, TempBytes: 12_000, Seconds: 63 + 63 + 7, Run: 63, Prove: 63}},
 	} {
 		c.want.SampleBytes, c.want.SourceBytes = 250, 5000
 		if got := make(c.change, c.whole, c.results); fmt.Sprintf("%+v", *got) != fmt.Sprintf("%+v", c.want) {

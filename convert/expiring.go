@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"kvferry/convert/outcome"
 	"kvferry/record"
 )
 
@@ -74,12 +75,12 @@ func (e expiringDigests) add(until int64, typ record.Type, d record.Digest, fiel
 }
 
 // list orders them.
-func (e expiringDigests) list(db string) []expiringDigest {
-	var out []expiringDigest
+func (e expiringDigests) list(db string) []outcome.Expiring {
+	var out []outcome.Expiring
 	for k, d := range e {
-		out = append(out, expiringDigest{k.until, PartDigest{db, k.typ.String(), d.Digest}, d.fields})
+		out = append(out, outcome.Expiring{Until: k.until, PartDigest: outcome.PartDigest{DB: db, Type: k.typ.String(), Digest: d.Digest}, Fields: d.fields})
 	}
-	slices.SortFunc(out, func(a, b expiringDigest) int {
+	slices.SortFunc(out, func(a, b outcome.Expiring) int {
 		return cmp.Or(cmp.Compare(a.Until, b.Until), cmp.Compare(a.Type, b.Type))
 	})
 	return out

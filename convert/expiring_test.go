@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kvferry/convert/internal/fake"
+	"kvferry/convert/outcome"
 	"kvferry/record"
 )
 
@@ -115,8 +116,8 @@ func TestFieldsLapse(t *testing.T) {
 	if full.Records != int64(len(list)) {
 		t.Fatalf("%d records", full.Records)
 	}
-	tot := totals{expiring: x.expiring.list("0")}
-	tot.fingerprint.Add(record.Part{DB: "0", Type: record.Hash}, full)
+	tot := outcome.Totals{Expiring: x.expiring.list("0")}
+	tot.Fingerprint.Add(record.Part{DB: "0", Type: record.Hash}, full)
 	seen := map[[2]int64]bool{}
 	for minute := 1; minute < 46_000; minute += max(1, minute/50) {
 		now := began.Add(time.Duration(minute) * time.Minute)
@@ -127,7 +128,7 @@ func TestFieldsLapse(t *testing.T) {
 		}
 		var back record.Fingerprint
 		back.Add(record.Part{DB: "0", Type: record.Hash}, p.digests[record.Hash])
-		want, gone := tot.without(rules.gone)
+		want, gone := tot.Without(rules.gone)
 		if diff := want.Diff(&back, false); len(diff) > 0 || gone["0"] != full.Records-p.digests[record.Hash].Records {
 			t.Fatalf("after %d minutes: written %+v, read back %+v, %d gone", minute, want.Parts(), back.Parts(), gone["0"])
 		}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 
+	"kvferry/convert/outcome"
 	"kvferry/internal/disk"
 
 	"github.com/gofrs/flock"
@@ -20,8 +21,8 @@ import (
 
 // entry is one line of the journal: exactly one field is set.
 type entry struct {
-	Plan *identity   `json:"plan,omitempty"` // the first line
-	Task *taskResult `json:"task,omitempty"` // a task is done and its tables are on disk
+	Plan *identity       `json:"plan,omitempty"` // the first line
+	Task *outcome.Result `json:"task,omitempty"` // a task is done and its tables are on disk
 	// Finishing says that the tables are being made a database; Written that this is done, and what it consists of;
 	// Proved that it read back equal, or was not to be read back, and that the report is written.
 	Finishing bool    `json:"finishing,omitempty"`
@@ -44,7 +45,7 @@ type journal struct {
 // journaled is what a journal says of an unfinished run.
 type journaled struct {
 	id        *identity // nil: it died before it began
-	tasks     []*taskResult
+	tasks     []*outcome.Result
 	finishing bool
 	made      *census // of the finished target; nil: it is not finished
 	proved    bool
@@ -139,7 +140,7 @@ func decodeJournal(data []byte) (*journaled, error) {
 		case e.Plan != nil:
 			state.id = e.Plan
 		case e.Task != nil:
-			again := func(t *taskResult) bool { return t.N == e.Task.N } // it was gone from a server
+			again := func(t *outcome.Result) bool { return t.N == e.Task.N } // it was gone from a server
 			state.tasks = append(slices.DeleteFunc(state.tasks, again), e.Task)
 		case e.Written != nil:
 			state.made = e.Written
@@ -148,7 +149,7 @@ func decodeJournal(data []byte) (*journaled, error) {
 		state.proved = state.proved || e.Proved
 	}
 	// Workers finish as they do; samples are the first of the plan.
-	slices.SortStableFunc(state.tasks, func(a, b *taskResult) int { return cmp.Compare(a.N, b.N) })
+	slices.SortStableFunc(state.tasks, func(a, b *outcome.Result) int { return cmp.Compare(a.N, b.N) })
 	return state, nil
 }
 

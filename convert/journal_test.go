@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"kvferry/convert/outcome"
 	"kvferry/internal/disk"
 	"kvferry/record"
 )
@@ -44,16 +45,16 @@ func TestJournalCut(t *testing.T) {
 	for _, op := range []string{"write", "sync"} {
 		dir := t.TempDir()
 		j, _, err := openJournal(dir)
-		must(t, err, j.append(entry{Plan: new(identity)}), j.append(entry{Task: &taskResult{N: 1}}))
+		must(t, err, j.append(entry{Plan: new(identity)}), j.append(entry{Task: &outcome.Result{N: 1}}))
 		mend := disk.Inject(func(did, path string) error {
 			if did == op && filepath.Base(path) == "journal" {
 				return syscall.ENOSPC
 			}
 			return nil
 		})
-		first := j.append(entry{Task: &taskResult{N: 2}})
+		first := j.append(entry{Task: &outcome.Result{N: 2}})
 		mend()
-		if then := j.append(entry{Task: &taskResult{N: 3}}); !errors.Is(first, syscall.ENOSPC) || !errors.Is(then, syscall.ENOSPC) {
+		if then := j.append(entry{Task: &outcome.Result{N: 3}}); !errors.Is(first, syscall.ENOSPC) || !errors.Is(then, syscall.ENOSPC) {
 			t.Errorf("%s: %v, and then %v", op, first, then)
 		}
 		must(t, j.close())
@@ -66,7 +67,7 @@ func TestJournalCut(t *testing.T) {
 		if len(state.tasks) != want || state.tasks[0].N != 1 {
 			t.Errorf("%s: %d tasks", op, len(state.tasks))
 		}
-		must(t, j.append(entry{Task: &taskResult{N: 4}}), j.close()) // in the place of what was cut
+		must(t, j.append(entry{Task: &outcome.Result{N: 4}}), j.close()) // in the place of what was cut
 		if j, state, err = openJournal(dir); err != nil || len(state.tasks) != want+1 {
 			t.Fatalf("%s: continued: %d tasks, %v", op, len(state.tasks), err)
 		}
@@ -93,9 +94,9 @@ func TestNamesOfAnyBytes(t *testing.T) {
 	const db, other = "\xff\xfe", "naïve\u202e"
 	in := entry{
 		Plan: &identity{Plan: &Plan{DBs: names{db, other}, TargetDBs: names{other, db}, Tasks: []Task{{N: 1, DB: db, TargetDB: other, Bytes: 7}}}},
-		Task: &taskResult{N: 3, Parts: []PartDigest{{DB: db, Type: "hash", Digest: record.Digest{Records: 2}}},
-			Ledger: tallies{db + "/rows": {Entries: 5, Visible: 5}, "plain": {Entries: 1}},
-			Losses: []LossKind{{Kind: "k", Samples: []Sample{{DB: db, Key: []byte("\x00\xff"), Detail: "d"}}}}},
+		Task: &outcome.Result{N: 3, Parts: []outcome.PartDigest{{DB: db, Type: "hash", Digest: record.Digest{Records: 2}}},
+			Ledger: outcome.Tallies{db + "/rows": {Entries: 5, Visible: 5}, "plain": {Entries: 1}},
+			Losses: []outcome.LossKind{{Kind: "k", Samples: []outcome.Sample{{DB: db, Key: []byte("\x00\xff"), Detail: "d"}}}}},
 	}
 	data, err := json.Marshal(in)
 	if err != nil {

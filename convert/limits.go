@@ -145,7 +145,7 @@ func (x *task) lose(l record.Loss) {
 		}
 		x.opaque = true
 	}
-	x.losses.add(l, x.DB, &x.header)
+	x.losses.Add(l, x.DB, &x.header)
 	if l.Drops {
 		x.lost++
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kvferry/convert/internal/fake"
+	"kvferry/convert/outcome"
 	"kvferry/record"
 )
 
@@ -52,7 +53,7 @@ func TestStops(t *testing.T) {
 	free := &share{most: math.MaxInt64, first: func() {}}
 	rules := func() *rules { return &rules{sameName: true, allows: func(string) bool { return true }} }
 	newTask := func(r record.Reader) *task {
-		return &task{Task: &Task{Group: record.AllTypes}, rules: rules(), target: &fake.Target{Of: fake.New()}, reader: r, losses: lossSet{},
+		return &task{Task: &Task{Group: record.AllTypes}, rules: rules(), target: &fake.Target{Of: fake.New()}, reader: r, losses: outcome.Losses{},
 			expiring: expiringDigests{}, share: free}
 	}
 	const n = checkEvery

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kvferry/convert/internal/fake"
+	"kvferry/convert/outcome"
 	"kvferry/format"
 	"kvferry/internal/filter"
 	"kvferry/record"
@@ -75,11 +76,11 @@ func TestCompare(t *testing.T) {
 	var a, b, c record.Fingerprint
 	a.Add(part, record.Digest{Records: 1, Elements: 2, Millis: record.Sum128{Lo: 1}})
 	b.Add(part, record.Digest{Records: 1, Elements: 2, Millis: record.Sum128{Lo: 2}})
-	findings := []FindingKind{{Kind: "count", Severity: "error", Count: 1, Samples: []Sample{{Detail: "bad"}}}, {Kind: "x", Severity: "note"}}
+	findings := []outcome.FindingKind{{Kind: "count", Severity: "error", Count: 1, Samples: []outcome.Sample{{Detail: "bad"}}}, {Kind: "x", Severity: "note"}}
 	for _, e := range []struct {
 		want, got *record.Fingerprint
 		seconds   bool
-		findings  []FindingKind
+		findings  []outcome.FindingKind
 		err       error
 		text      string
 	}{

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"kvferry/convert/outcome"
 	"kvferry/format"
 	"kvferry/internal/filter"
 	"kvferry/internal/progress"
@@ -195,8 +196,8 @@ func (o *Options) allows(kind string) bool {
 }
 
 // judge marks the losses that are allowed and returns an error when one is not.
-func (o *Options) judge(losses []LossKind) error {
-	return judge(losses, o.Target.Format.Name(), o.allows)
+func (o *Options) judge(losses []outcome.LossKind) error {
+	return outcome.Judge(losses, o.Target.Format.Name(), o.allows)
 }
 
 // seconds reports whether either format keeps expiry in seconds only.

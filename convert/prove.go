@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"kvferry/convert/outcome"
 	"kvferry/format"
 	"kvferry/record"
 )
@@ -17,9 +18,9 @@ import (
 // ProofError means that the target differs from the source. It was not published.
 type ProofError struct {
 	Parts    []Mismatch
-	Findings []FindingKind // errors in the target
-	Err      error         // the target could not be read
-	Loaded   bool          // the data is on a server, where it stays
+	Findings []outcome.FindingKind // errors in the target
+	Err      error                 // the target could not be read
+	Loaded   bool                  // the data is on a server, where it stays
 }
 
 // Mismatch is a part in which source and target differ.
@@ -65,16 +66,16 @@ func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fi
 	a.meter.Begin("prove", total, 0, len(tasks))
 	memory := newShares(a.o.Memory/2, tasks, a.o.Workers) // nothing is written meanwhile
 	var got record.Fingerprint
-	var findings findingSet
+	var findings outcome.Findings
 	var ledger record.Ledger
 	var mu sync.Mutex
 	err := runSharing(ctx, tasks, a.cores, a.o.Memory, func(ctx context.Context, t *Task, sh *share) error {
-		var own findingSet
-		f, l, err := proveTask(ctx, t, a.rules, memory.of(t), sh, back, own.report)
+		var own outcome.Findings
+		f, l, err := proveTask(ctx, t, a.rules, memory.of(t), sh, back, own.Report)
 		if err != nil {
 			return err
 		}
-		findings.merge(own.list())
+		findings.Merge(own.List())
 		mu.Lock()
 		defer mu.Unlock()
 		got.Merge(f)
@@ -87,7 +88,7 @@ func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fi
 	if err == nil {
 		err = ledger.Check()
 	}
-	err = compare(want, &got, a.o.seconds(), findings.list(), err)
+	err = compare(want, &got, a.o.seconds(), findings.List(), err)
 	if wrong := (*ProofError)(nil); errors.As(err, &wrong) {
 		wrong.Loaded = a.o.Target.Address != ""
 	}
@@ -95,7 +96,7 @@ func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fi
 }
 
 // compare returns a ProofError unless everything is equal and nothing is wrong.
-func compare(want, got *record.Fingerprint, seconds bool, findings []FindingKind, err error) error {
+func compare(want, got *record.Fingerprint, seconds bool, findings []outcome.FindingKind, err error) error {
 	e := &ProofError{}
 	if err != nil {
 		e.Err = fmt.Errorf("reading the target back: %v", err)
@@ -120,9 +121,9 @@ func compare(want, got *record.Fingerprint, seconds bool, findings []FindingKind
 }
 
 // counted compares how many keys a server has with how many it was given.
-func (a *attempt) counted(ctx context.Context, server format.Loaded, t *totals) (Proof, error) {
-	_, expired := t.without(a.rules.lapse.gone(time.Now()))
-	why, err := server.Check(ctx, t.given(), expired)
+func (a *attempt) counted(ctx context.Context, server format.Loaded, t *outcome.Totals) (Proof, error) {
+	_, expired := t.Without(a.rules.lapse.gone(time.Now()))
+	why, err := server.Check(ctx, t.Given(), expired)
 	if err != nil {
 		return Proof{}, &ProofError{Err: err, Loaded: true}
 	}
@@ -130,14 +131,14 @@ func (a *attempt) counted(ctx context.Context, server format.Loaded, t *totals) 
 }
 
 // proved compares the target, which was read back, with what was written.
-func (a *attempt) proved(ctx context.Context, back format.Source, t *totals) (Proof, error) {
+func (a *attempt) proved(ctx context.Context, back format.Source, t *outcome.Totals) (Proof, error) {
 	a.rules.gone = a.rules.lapse.gone(time.Now())
-	want, expired := t.without(a.rules.gone)
+	want, expired := t.Without(a.rules.gone)
 	p := Proof{Done: true, Unit: unitName(a.o.seconds())}
 	for _, n := range expired {
 		p.Expired += n
 	}
-	for _, e := range t.expiring {
+	for _, e := range t.Expiring {
 		if e.Until <= a.rules.gone {
 			p.ExpiredFields += e.Fields
 		}

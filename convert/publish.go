@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"time"
 
+	"kvferry/convert/outcome"
 	"kvferry/format"
 	"kvferry/internal/disk"
 )
@@ -90,7 +91,7 @@ func (a *attempt) publish() (earlier string, err error) {
 }
 
 // checkMade compares the census of the target with what was written and with what its stores hold.
-func (a *attempt) checkMade(t *totals) error {
+func (a *attempt) checkMade(t *outcome.Totals) error {
 	if err := a.made.checkCounts(t); err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func (x *task) readTypes(ctx context.Context, src format.Source, types record.Ty
 	if x.selection.Holds() {
 		memory /= 2 // the other half is for what is held
 	}
-	env := &format.Env{Now: x.now, Memory: memory, TempDir: x.tempDir, Ledger: &x.ledger, Report: x.findings.report}
+	env := &format.Env{Now: x.now, Memory: memory, TempDir: x.tempDir, Ledger: &x.ledger, Report: x.findings.Report}
 	r, err := src.Records(ctx, x.DB, types, x.Span, env)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"kvferry/convert/outcome"
 	"kvferry/format"
 	"kvferry/record"
 )
@@ -67,7 +68,7 @@ func findRenames(ctx context.Context, tasks []*Task, r *rules, src format.Source
 func losers(ctx context.Context, t *Task, of *rules, src format.Source, target format.Target, names *namesakes, add func(rename) error) error {
 	rules := *of
 	rules.allows = func(string) bool { return true }
-	x := &task{Task: t, rules: &rules, target: target, losses: lossSet{}}
+	x := &task{Task: t, rules: &rules, target: target, losses: outcome.Losses{}}
 	x.report = x.lose
 	x.gauge = rules.meter.Gauge(t.Bytes)
 	reader, err := x.read(ctx, src)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"kvferry/convert/outcome"
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/internal/jsonl"
@@ -31,11 +32,11 @@ type Report struct {
 	Tasks   int               `json:"tasks"`
 	Workers int               `json:"workers"`
 
-	Parts    []PartDigest  `json:"fingerprint"`
-	Proof    Proof         `json:"proof"`
-	Ledger   []Account     `json:"ledger"`
-	Losses   []LossKind    `json:"losses"`
-	Findings []FindingKind `json:"findings"`
+	Parts    []outcome.PartDigest  `json:"fingerprint"`
+	Proof    Proof                 `json:"proof"`
+	Ledger   []Account             `json:"ledger"`
+	Losses   []outcome.LossKind    `json:"losses"`
+	Findings []outcome.FindingKind `json:"findings"`
 	// Follow describes how new servers can replicate from the old ones from the end of the dump; nil if
 	// they cannot.
 	Follow *Following `json:"follow,omitempty"`
@@ -145,7 +146,7 @@ func accounts(l *record.Ledger) []Account {
 }
 
 // report sums the run up.
-func (a *attempt) report(t *totals) *Report {
+func (a *attempt) report(t *outcome.Totals) *Report {
 	o := a.o
 	rep := &Report{
 		File:    ReportPath(o.Target.Path),
@@ -156,11 +157,11 @@ func (a *attempt) report(t *totals) *Report {
 		Now:     o.Now,
 		Tasks:   len(a.id.Plan.Tasks),
 		Workers: o.Workers,
-		Parts:   parts(&t.fingerprint),
-		Ledger:  accounts(&t.ledger),
-		Losses:  t.losses.list(),
+		Parts:   outcome.Parts(&t.Fingerprint),
+		Ledger:  accounts(&t.Ledger),
+		Losses:  t.Losses.List(),
 	}
-	rep.Findings = t.findings.list()
+	rep.Findings = t.Findings.List()
 	if f, ok := a.src.(format.Filed); ok {
 		rep.Source.Files, rep.Source.Bytes = f.Files()
 	}

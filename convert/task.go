@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"kvferry/convert/outcome"
 	"kvferry/format"
 	"kvferry/internal/progress"
 	"kvferry/record"
@@ -36,9 +37,9 @@ type task struct {
 	fading   expiringFields // of the current record
 	orphans  orphans
 	ledger   record.Ledger
-	losses   lossSet
-	partial  partial
-	findings findingSet
+	losses   outcome.Losses
+	partial  outcome.Partial
+	findings outcome.Findings
 	// where lists the keyspaces that hold rows of a record.
 	where func(*record.Header) []string
 }
@@ -46,12 +47,12 @@ type task struct {
 // runTask reads the records of a task and writes them to its shard of the target. Without a target
 // the records are only counted. A *largeError says that more came at once than its share allows; nothing is left of the
 // task then.
-func runTask(ctx context.Context, t *Task, r *rules, src format.Source, target format.Target, sh *share, write bool) (*taskResult, error) {
-	x := &task{Task: t, rules: r, target: target, losses: lossSet{}, expiring: expiringDigests{}, share: sh}
+func runTask(ctx context.Context, t *Task, r *rules, src format.Source, target format.Target, sh *share, write bool) (*outcome.Result, error) {
+	x := &task{Task: t, rules: r, target: target, losses: outcome.Losses{}, expiring: expiringDigests{}, share: sh}
 	x.gauge = r.meter.Gauge(t.Bytes)
-	x.findings.onError = x.gauge.Error
+	x.findings.OnError = x.gauge.Error
 	x.report = x.lose
-	x.findings.onLoss = func(kind string) {
+	x.findings.OnLoss = func(kind string) {
 		if !r.allows(kind) {
 			r.refused.Store(true)
 		}
@@ -60,7 +61,7 @@ func runTask(ctx context.Context, t *Task, r *rules, src format.Source, target f
 	if c, ok := target.(format.Commanded); ok {
 		x.orphans.limit = c.Orphans()
 	}
-	x.partial, x.where = partial{}, func(h *record.Header) []string { return keyspacesOf(src, t.DB, h) }
+	x.partial, x.where = outcome.Partial{}, func(h *record.Header) []string { return keyspacesOf(src, t.DB, h) }
 	if err := x.open(ctx, src, write); err != nil {
 		return nil, err
 	}
@@ -157,7 +158,7 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 	case !kept:
 		x.reader.Settle(record.Lost) // nothing is left of it
 	case !x.whole:
-		x.partial.add(x.where(h), x.lost-lost)
+		x.partial.Add(x.where(h), x.lost-lost)
 	}
 	if x.writer != nil {
 		if err := x.writer.End(); err != nil {
@@ -225,14 +226,14 @@ func (x *task) elements(ctx context.Context) (int64, error) {
 }
 
 // result sums up the task.
-func (x *task) result() *taskResult {
+func (x *task) result() *outcome.Result {
 	ledger := x.ledger.Snapshot()
-	x.partial.correct(ledger)
-	r := &taskResult{N: x.N, Ledger: ledger, Losses: x.losses.list(), Findings: x.findings.list()}
+	x.partial.Correct(ledger)
+	r := &outcome.Result{N: x.N, Ledger: ledger, Losses: x.losses.List(), Findings: x.findings.List()}
 	var f record.Fingerprint
 	for t, d := range x.digests {
 		f.Add(record.Part{DB: x.TargetDB, Type: record.Type(t)}, d)
 	}
-	r.Parts, r.Expiring = parts(&f), x.expiring.list(x.TargetDB)
+	r.Parts, r.Expiring = outcome.Parts(&f), x.expiring.list(x.TargetDB)
 	return r
 }

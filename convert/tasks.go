@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 
+	"kvferry/convert/outcome"
 	"kvferry/format"
 )
 
 // adopt takes over the tasks that an earlier process finished, but for those whose rows may be gone.
 func (a *attempt) adopt() error {
-	a.results = make([]*taskResult, len(a.id.Plan.Tasks))
-	a.stores.journaled(a.state.tasks)
+	a.results = make([]*outcome.Result, len(a.id.Plan.Tasks))
+	a.stores.Adopt(a.state.tasks)
 	for _, t := range a.state.tasks {
 		if t.N < 0 || t.N >= len(a.results) {
 			return fmt.Errorf("%s: task %d is not in the plan", a.work.dir, t.N)
@@ -35,7 +36,7 @@ func (a *attempt) adopt() error {
 func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 	plan := a.id.Plan
 	if a.results == nil {
-		a.results = make([]*taskResult, len(plan.Tasks))
+		a.results = make([]*outcome.Result, len(plan.Tasks))
 	}
 	var todo []*Task
 	var total, done int64
@@ -91,8 +92,8 @@ func (a *attempt) runTask(ctx context.Context, t *Task, sh *share, write bool, c
 }
 
 // commit writes a task to the journal when its tables are on disk.
-func (a *attempt) commit(t *Task, res *taskResult) (err error) {
-	if res.Stores = a.stores.unwritten(); a.rules.refused.Load() {
+func (a *attempt) commit(t *Task, res *outcome.Result) (err error) {
+	if res.Stores = a.stores.Unwritten(); a.rules.refused.Load() {
 		return nil
 	}
 	if t.Group != 0 {
@@ -106,26 +107,26 @@ func (a *attempt) commit(t *Task, res *taskResult) (err error) {
 
 // judge decides from what the tasks saw whether the target may be made. It marks the losses that
 // are allowed.
-func (a *attempt) judge(t *totals, losses []LossKind) error {
+func (a *attempt) judge(t *outcome.Totals, losses []outcome.LossKind) error {
 	if err := a.o.judge(losses); err != nil {
 		return err
 	}
-	if err := t.ledger.Check(); err != nil {
+	if err := t.Ledger.Check(); err != nil {
 		return fmt.Errorf("the rows read do not add up: %w", err)
 	}
-	if len(t.fingerprint.Parts()) == 0 && !a.o.Selection.Everything() {
+	if len(t.Fingerprint.Parts()) == 0 && !a.o.Selection.Everything() {
 		return &nothingError{fmt.Sprintf("no record of %s passes the filter", a.o.Source.Path)}
 	}
 	return nil
 }
 
 // sum adds up what all tasks left. Some findings are losses too.
-func (a *attempt) sum() (*totals, error) {
-	t, err := sum(a.results)
+func (a *attempt) sum() (*outcome.Totals, error) {
+	t, err := outcome.Sum(a.results)
 	if err != nil {
 		return nil, err
 	}
-	a.stores.tell(t.findings.report)
-	t.losses.merge(found(t.findings.list()))
+	a.stores.Tell(t.Findings.Report)
+	t.Losses.Merge(outcome.LossesOf(t.Findings.List()))
 	return t, nil
 }

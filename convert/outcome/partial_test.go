@@ -1,4 +1,4 @@
-package convert
+package outcome
 
 import (
 	"testing"
@@ -19,12 +19,12 @@ func TestPartial(t *testing.T) {
 		"db0/sets/data_cf":   rows(9000, 9000, 0),
 		"rows":               rows(10, 4, 0),
 	}
-	p := partial{}
-	p.add([]string{"zsets/score_cf", "zsets/default", "zsets/data_cf", "zsets/data_cf"}, 300)
-	p.add([]string{"zsets/default", "zsets/score_cf", "zsets/data_cf"}, 200)
-	p.add([]string{"rows"}, 6)
-	p.add([]string{"nowhere"}, 1)
-	p.correct(ledger)
+	p := Partial{}
+	p.Add([]string{"zsets/score_cf", "zsets/default", "zsets/data_cf", "zsets/data_cf"}, 300)
+	p.Add([]string{"zsets/default", "zsets/score_cf", "zsets/data_cf"}, 200)
+	p.Add([]string{"rows"}, 6)
+	p.Add([]string{"nowhere"}, 1)
+	p.Correct(ledger)
 	for name, want := range map[string]record.Tally{
 		"db0/zsets/default":  rows(3, 0, 7),
 		"db0/zsets/data_cf":  rows(5, 0, 3512),

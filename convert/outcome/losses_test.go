@@ -1,4 +1,4 @@
-package convert
+package outcome
 
 import (
 	"fmt"
@@ -17,14 +17,14 @@ func TestLossSet(t *testing.T) {
 		for _, l := range list {
 			want.Drops, want.Note = want.Drops || l.Drops, want.Note && l.Note
 		}
-		one, all := lossSet{}, lossSet{}
+		one, all := Losses{}, Losses{}
 		for i, l := range list {
 			l.Kind, l.Detail = "k", fmt.Sprint(i)
-			one.add(l, "0", h)
-			all.merge(one.list()[:min(i, 1)]) // 2 and 3 of them
+			one.Add(l, "0", h)
+			all.Merge(one.List()[:min(i, 1)]) // 2 and 3 of them
 			want.Samples = append(want.Samples, Sample{DB: "0", Type: "set", Key: []byte("k"), Detail: l.Detail})
 		}
-		got := all.list()[0]
+		got := all.List()[0]
 		if got.Count != 5 || got.Drops != want.Drops || got.Note != want.Note {
 			t.Errorf("%+v: %+v, want %+v", list, got, want)
 		}

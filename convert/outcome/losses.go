@@ -1,4 +1,4 @@
-package convert
+package outcome
 
 import (
 	"fmt"
@@ -48,11 +48,11 @@ func (s Sample) String() string {
 	return strings.Join(parts, " ")
 }
 
-// lossSet collects the losses of one task.
-type lossSet map[string]*LossKind
+// Losses collects the losses of one task.
+type Losses map[string]*LossKind
 
-// add counts a loss of the record whose header is h, of database db of the source.
-func (s lossSet) add(l record.Loss, db string, h *record.Header) {
+// Add counts a loss of the record whose header is h, of database db of the source.
+func (s Losses) Add(l record.Loss, db string, h *record.Header) {
 	k := s[l.Kind]
 	if k == nil {
 		k = &LossKind{Kind: l.Kind, Note: true}
@@ -67,8 +67,8 @@ func (s lossSet) add(l record.Loss, db string, h *record.Header) {
 	}
 }
 
-// merge adds the losses of another task, which comes later in the plan.
-func (s lossSet) merge(list []LossKind) {
+// Merge adds the losses of another task, which comes later in the plan.
+func (s Losses) Merge(list []LossKind) {
 	for _, l := range list {
 		k := s[l.Kind]
 		if k == nil {
@@ -82,8 +82,8 @@ func (s lossSet) merge(list []LossKind) {
 	}
 }
 
-// list returns the losses by kind.
-func (s lossSet) list() []LossKind {
+// List returns the losses by kind.
+func (s Losses) List() []LossKind {
 	out := []LossKind{}
 	for _, kind := range slices.Sorted(maps.Keys(s)) {
 		out = append(out, *s[kind])
@@ -131,8 +131,8 @@ func (e *LossError) Refused() []LossKind {
 	return out
 }
 
-// judge marks the losses that are allowed and returns an error when one is not. target is the name of its format.
-func judge(losses []LossKind, target string, allows func(kind string) bool) error {
+// Judge marks the losses that are allowed and returns an error when one is not. target is the name of its format.
+func Judge(losses []LossKind, target string, allows func(kind string) bool) error {
 	e := &LossError{Target: target, Losses: losses}
 	for i := range losses {
 		losses[i].Allowed = !losses[i].Note && allows(losses[i].Kind)

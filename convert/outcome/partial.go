@@ -1,4 +1,4 @@
-package convert
+package outcome
 
 import (
 	"maps"
@@ -8,19 +8,19 @@ import (
 	"kvferry/record"
 )
 
-// partial counts the elements that were left out of records which keep others, by the keyspaces that hold
+// Partial counts the elements that were left out of records which keep others, by the keyspaces that hold
 // the records' rows. Their readers know of whole records only.
-type partial map[string]int64
+type Partial map[string]int64
 
-// add counts n elements of a record whose rows are in some keyspaces.
-func (p partial) add(keyspaces []string, n int64) {
+// Add counts n elements of a record whose rows are in some keyspaces.
+func (p Partial) Add(keyspaces []string, n int64) {
 	slices.Sort(keyspaces)
 	p[strings.Join(slices.Compact(keyspaces), "\n")] += n
 }
 
-// correct moves the elements' rows from where their records were counted to the lost ones: each has a row
+// Correct moves the elements' rows from where their records were counted to the lost ones: each has a row
 // that was copied, in the keyspace that has most of those, and may have one of an index.
-func (p partial) correct(ledger map[string]record.Tally) {
+func (p Partial) Correct(ledger map[string]record.Tally) {
 	for names, n := range p {
 		for _, class := range []record.Class{record.Copied, record.Index} {
 			move(ledger, strings.Split(names, "\n"), class, n)

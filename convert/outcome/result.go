@@ -1,4 +1,4 @@
-package convert
+package outcome
 
 import (
 	"cmp"
@@ -8,15 +8,15 @@ import (
 	"kvferry/store"
 )
 
-// taskResult is what a finished task leaves, as the journal keeps it.
-type taskResult struct {
-	N        int              `json:"n"`
-	Tables   []store.Table    `json:"tables"`
-	Parts    []PartDigest     `json:"parts"`
-	Expiring []expiringDigest `json:"expiring,omitempty"` // of Parts
-	Ledger   tallies          `json:"ledger"`
-	Losses   []LossKind       `json:"losses"`
-	Findings []FindingKind    `json:"findings"`
+// Result is what a finished task leaves, as the journal keeps it.
+type Result struct {
+	N        int           `json:"n"`
+	Tables   []store.Table `json:"tables"`
+	Parts    []PartDigest  `json:"parts"`
+	Expiring []Expiring    `json:"expiring,omitempty"` // of Parts
+	Ledger   Tallies       `json:"ledger"`
+	Losses   []LossKind    `json:"losses"`
+	Findings []FindingKind `json:"findings"`
 	// Stores are findings of the source's stores that the journal does not have before, whoever came to them.
 	Stores []record.Finding `json:"stores,omitempty"`
 }
@@ -28,8 +28,8 @@ type PartDigest struct {
 	record.Digest
 }
 
-// parts lists the digests of a fingerprint by database and type.
-func parts(f *record.Fingerprint) []PartDigest {
+// Parts lists the digests of a fingerprint by database and type.
+func Parts(f *record.Fingerprint) []PartDigest {
 	digests := f.Parts()
 	keys := make([]record.Part, 0, len(digests))
 	for p := range digests {
@@ -57,31 +57,31 @@ func addParts(f *record.Fingerprint, list []PartDigest) error {
 	return nil
 }
 
-// totals is what all tasks leave together.
-type totals struct {
-	fingerprint record.Fingerprint
-	ledger      record.Ledger
-	losses      lossSet
-	findings    findingSet
-	expiring    []expiringDigest
+// Totals is what all tasks leave together.
+type Totals struct {
+	Fingerprint record.Fingerprint
+	Ledger      record.Ledger
+	Losses      Losses
+	Findings    Findings
+	Expiring    []Expiring
 }
 
-// sum adds up results, in the order of the tasks.
-func sum(results []*taskResult) (*totals, error) {
-	t := &totals{losses: lossSet{}}
+// Sum adds up results, in the order of the tasks.
+func Sum(results []*Result) (*Totals, error) {
+	t := &Totals{Losses: Losses{}}
 	for _, r := range results {
 		if r == nil {
 			continue
 		}
-		if err := addParts(&t.fingerprint, r.Parts); err != nil {
+		if err := addParts(&t.Fingerprint, r.Parts); err != nil {
 			return nil, err
 		}
-		t.expiring = append(t.expiring, r.Expiring...)
+		t.Expiring = append(t.Expiring, r.Expiring...)
 		for name, tally := range r.Ledger {
-			t.ledger.Add(name, &tally)
+			t.Ledger.Add(name, &tally)
 		}
-		t.losses.merge(r.Losses)
-		t.findings.merge(r.Findings)
+		t.Losses.Merge(r.Losses)
+		t.Findings.Merge(r.Findings)
 	}
 	return t, nil
 }

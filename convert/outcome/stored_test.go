@@ -1,4 +1,4 @@
-package convert
+package outcome
 
 import (
 	"fmt"
@@ -27,12 +27,12 @@ func TestStoredOrder(t *testing.T) {
 	for range 5 {
 		mixed := slices.Clone(want)
 		rand.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
-		var s storeFindings
+		var s Stored
 		for _, f := range mixed {
-			s.report(f)
+			s.Report(f)
 		}
 		n := 0
-		s.tell(func(f record.Finding) {
+		s.Tell(func(f record.Finding) {
 			if w := want[n]; identityOf(&f) != identityOf(&w) {
 				t.Fatalf("finding %d is %+v, want %+v", n, f, w)
 			}
@@ -47,37 +47,37 @@ func TestStoredOrder(t *testing.T) {
 // TestStoredErrors: errors are told once each, and losses that they are.
 func TestStoredErrors(t *testing.T) {
 	errs, losses := 0, ""
-	s := storeFindings{onError: func() { errs++ }, onLoss: func(kind string) { losses += kind + " " }}
+	s := Stored{OnError: func() { errs++ }, OnLoss: func(kind string) { losses += kind + " " }}
 	at := func(off int64, severity record.Severity) record.Finding {
 		return record.Finding{Kind: "k", Severity: severity, Place: record.Place{File: "f", Off: off}}
 	}
 	for _, f := range []record.Finding{at(1, record.Error), at(2, record.Warning), at(1, record.Error), at(3, record.Error), at(4, record.Note)} {
-		s.report(f)
+		s.Report(f)
 	}
 	if errs != 2 || losses != "damaged damaged damaged " {
 		t.Errorf("%d errors, losses %s", errs, losses)
 	}
-	if n := len(s.unwritten()); n != 4 || s.unwritten() != nil {
+	if n := len(s.Unwritten()); n != 4 || s.Unwritten() != nil {
 		t.Errorf("%d are not in the journal", n)
 	}
-	quiet := storeFindings{onLoss: func(string) {}}
-	quiet.report(at(1, record.Error))
-	if lost := s.passedOver(); len(lost) != 0 {
+	quiet := Stored{OnLoss: func(string) {}}
+	quiet.Report(at(1, record.Error))
+	if lost := s.PassedOver(); len(lost) != 0 {
 		t.Errorf("passed over: %v", lost)
 	}
 }
 
 // TestStoredLosses: the run knows what a finding means for it before the journal can have it, whose run may be refused.
 func TestStoredLosses(t *testing.T) {
-	s := new(storeFindings)
+	s := new(Stored)
 	told := 0
-	s.onLoss = func(kind string) {
-		if told++; len(s.unwritten()) > 0 || kind != record.LossDamaged {
+	s.OnLoss = func(kind string) {
+		if told++; len(s.Unwritten()) > 0 || kind != record.LossDamaged {
 			t.Errorf("%s: the journal had it before", kind)
 		}
 	}
-	s.report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error})
-	if fresh := s.unwritten(); told != 1 || len(fresh) != 1 {
+	s.Report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error})
+	if fresh := s.Unwritten(); told != 1 || len(fresh) != 1 {
 		t.Errorf("told %d times, %d for the journal", told, len(fresh))
 	}
 }

@@ -1,4 +1,4 @@
-package convert
+package outcome
 
 import (
 	"testing"
@@ -14,20 +14,20 @@ func TestWithout(t *testing.T) {
 		return d
 	}
 	part := func(db string, typ record.Type) record.Part { return record.Part{DB: db, Type: typ} }
-	tot := totals{expiring: []expiringDigest{
+	tot := Totals{Expiring: []Expiring{
 		{Until: 100, PartDigest: PartDigest{DB: "1", Type: "hash", Digest: digest(2)}},
 		{Until: 100, PartDigest: PartDigest{DB: "1", Type: "hash", Digest: digest(1)}},
 		{Until: 200, PartDigest: PartDigest{DB: "1", Type: "set", Digest: digest(4)}},
 	}}
 	for p, n := range map[record.Part]uint64{part("1", record.Hash): 3, part("1", record.Set): 9, part("0", record.Other): 5} {
-		tot.fingerprint.Add(p, digest(n))
+		tot.Fingerprint.Add(p, digest(n))
 	}
 	for until, want := range map[int64]map[record.Part]uint64{
 		99:  {part("1", record.Hash): 3, part("1", record.Set): 9, part("0", record.Other): 5},
 		100: {part("1", record.Set): 9, part("0", record.Other): 5},
 		200: {part("1", record.Set): 5, part("0", record.Other): 5},
 	} {
-		left, gone := tot.without(until)
+		left, gone := tot.Without(until)
 		var f record.Fingerprint
 		sum := int64(17)
 		for p, n := range want {
@@ -38,7 +38,7 @@ func TestWithout(t *testing.T) {
 			t.Errorf("until %d: %v differ, %v have expired", until, diff, gone)
 		}
 	}
-	if given := tot.given(); given["1"] != 12 || given["0"] != 0 {
+	if given := tot.Given(); given["1"] != 12 || given["0"] != 0 {
 		t.Errorf("given %v", given)
 	}
 }

@@ -1,4 +1,4 @@
-package convert
+package outcome
 
 import (
 	"encoding/json"
@@ -56,8 +56,8 @@ func (s *Sample) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// tallies are the rows of keyspaces, which have names of databases in theirs.
-type tallies map[string]record.Tally
+// Tallies are the rows of keyspaces, which have names of databases in theirs.
+type Tallies map[string]record.Tally
 
 type namedTally struct {
 	Keyspace jsonl.Text `json:"keyspace"`
@@ -65,7 +65,7 @@ type namedTally struct {
 }
 
 // MarshalJSON writes the tallies in order.
-func (t tallies) MarshalJSON() ([]byte, error) {
+func (t Tallies) MarshalJSON() ([]byte, error) {
 	out := []namedTally{}
 	for _, name := range slices.Sorted(maps.Keys(t)) {
 		out = append(out, namedTally{jsonl.Text(name), t[name]})
@@ -74,10 +74,10 @@ func (t tallies) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
-func (t *tallies) UnmarshalJSON(data []byte) error {
+func (t *Tallies) UnmarshalJSON(data []byte) error {
 	var in []namedTally
 	err := json.Unmarshal(data, &in)
-	*t = make(tallies, len(in))
+	*t = make(Tallies, len(in))
 	for _, n := range in {
 		(*t)[string(n.Keyspace)] = n.Tally
 	}

@@ -1,4 +1,4 @@
-package convert
+package outcome
 
 import (
 	"cmp"
@@ -18,14 +18,14 @@ type FindingKind struct {
 	Samples  []Sample `json:"samples"`
 }
 
-// findingSet collects findings. It is safe for concurrent use.
-type findingSet struct {
+// Findings collects findings. It is safe for concurrent use.
+type Findings struct {
 	mu    sync.Mutex
 	kinds map[findingKey]*FindingKind
-	// onLoss is called for each finding that tells of a loss; it may be nil.
-	onLoss func(kind string)
-	// onError is called for each error; it may be nil.
-	onError func()
+	// OnLoss is called for each finding that tells of a loss; it may be nil.
+	OnLoss func(kind string)
+	// OnError is called for each error; it may be nil.
+	OnError func()
 }
 
 type findingKey struct {
@@ -33,8 +33,8 @@ type findingKey struct {
 	kind     string
 }
 
-// report counts a finding.
-func (s *findingSet) report(f record.Finding) {
+// Report counts a finding.
+func (s *Findings) Report(f record.Finding) {
 	s.mu.Lock()
 	k := s.kind(findingKey{f.Severity, f.Kind})
 	k.Count++
@@ -42,16 +42,16 @@ func (s *findingSet) report(f record.Finding) {
 		k.Samples = append(k.Samples, sampleOf(&f))
 	}
 	s.mu.Unlock()
-	if f.Severity == record.Error && s.onError != nil {
-		s.onError()
+	if f.Severity == record.Error && s.OnError != nil {
+		s.OnError()
 	}
-	if kind := lossOf(f.Kind, f.Severity.String()); kind != "" && s.onLoss != nil {
-		s.onLoss(kind)
+	if kind := lossOf(f.Kind, f.Severity.String()); kind != "" && s.OnLoss != nil {
+		s.OnLoss(kind)
 	}
 }
 
 // kind returns the sum of a kind; s.mu is held.
-func (s *findingSet) kind(key findingKey) *FindingKind {
+func (s *Findings) kind(key findingKey) *FindingKind {
 	if s.kinds == nil {
 		s.kinds = make(map[findingKey]*FindingKind)
 	}
@@ -76,8 +76,8 @@ func sampleOf(f *record.Finding) Sample {
 	return s
 }
 
-// merge adds the findings of a task that comes later in the plan.
-func (s *findingSet) merge(list []FindingKind) {
+// Merge adds the findings of a task that comes later in the plan.
+func (s *Findings) Merge(list []FindingKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range list {
@@ -88,8 +88,8 @@ func (s *findingSet) merge(list []FindingKind) {
 	}
 }
 
-// list returns the findings, the gravest first.
-func (s *findingSet) list() []FindingKind {
+// List returns the findings, the gravest first.
+func (s *Findings) List() []FindingKind {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	keys := make([]findingKey, 0, len(s.kinds))
@@ -127,8 +127,8 @@ func (k *FindingKind) PassedOver() bool {
 	return (&record.Finding{Kind: k.Kind, Severity: severity}).Skipped()
 }
 
-// found returns what findings tell of as losses. The first samples are of what could not be read.
-func found(list []FindingKind) []LossKind {
+// LossesOf returns what findings tell of as losses. The first samples are of what could not be read.
+func LossesOf(list []FindingKind) []LossKind {
 	var causes, others []FindingKind
 	for _, f := range list {
 		if f.PassedOver() {

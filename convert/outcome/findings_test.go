@@ -1,4 +1,4 @@
-package convert
+package outcome
 
 import (
 	"fmt"
@@ -9,15 +9,15 @@ import (
 )
 
 func TestFindingsMergeInOrder(t *testing.T) {
-	var a findingSet
+	var a Findings
 	for range 7 {
-		a.report(record.Finding{Kind: "k", Severity: record.Warning, Keyspace: "hash", Detail: "d"})
+		a.Report(record.Finding{Kind: "k", Severity: record.Warning, Keyspace: "hash", Detail: "d"})
 	}
-	a.report(record.Finding{Kind: "z", Severity: record.Error, Place: record.Place{File: "f", Off: 9}, Detail: "d"})
-	var b findingSet
-	b.merge(a.list())
-	b.merge(a.list())
-	got := b.list()
+	a.Report(record.Finding{Kind: "z", Severity: record.Error, Place: record.Place{File: "f", Off: 9}, Detail: "d"})
+	var b Findings
+	b.Merge(a.List())
+	b.Merge(a.List())
+	got := b.List()
 	if len(got) != 2 || got[0].Kind != "z" || got[1].Count != 14 || len(got[1].Samples) != maxSamples {
 		t.Errorf("%+v", got)
 	}
@@ -32,7 +32,7 @@ func TestCausesComeFirst(t *testing.T) {
 	cause := FindingKind{Kind: record.FindDamagedBlock, Severity: record.Error.String(), Count: 1, Samples: []Sample{{Detail: "cause"}}}
 	harmless := FindingKind{Kind: record.FindDamagedBlock, Severity: record.Note.String(), Count: 9, Samples: []Sample{{Detail: "none"}}}
 	for _, list := range [][]FindingKind{{follows, cause, harmless}, {harmless, cause, follows}} {
-		got := found(list)
+		got := LossesOf(list)
 		if len(got) != 1 || got[0].Kind != record.LossDamaged || got[0].Count != 3 || len(got[0].Samples) == 0 || !strings.Contains(got[0].Samples[0].Detail, "cause") {
 			t.Errorf("%+v", got)
 		}
@@ -43,26 +43,26 @@ func TestCausesComeFirst(t *testing.T) {
 // come first.
 func TestFindings(t *testing.T) {
 	place := record.Place{File: "000012.sst", Off: 77}
-	var tasks [2]findingSet
+	var tasks [2]Findings
 	losses, errs := "", 0
 	for i := range tasks {
-		tasks[i].onLoss, tasks[i].onError = func(kind string) { losses += kind + " " }, func() { errs++ }
+		tasks[i].OnLoss, tasks[i].OnError = func(kind string) { losses += kind + " " }, func() { errs++ }
 	}
 	for i := range 4 {
-		tasks[0].report(record.Finding{Kind: "count", Severity: record.Error, DB: "0", Type: record.Hash, Key: []byte{'a' + byte(i)}, Place: place, Detail: fmt.Sprint(i)})
-		tasks[1].report(record.Finding{Kind: "count", Severity: record.Error, DB: "1", Keyspace: "meta", Detail: fmt.Sprint(i)})
+		tasks[0].Report(record.Finding{Kind: "count", Severity: record.Error, DB: "0", Type: record.Hash, Key: []byte{'a' + byte(i)}, Place: place, Detail: fmt.Sprint(i)})
+		tasks[1].Report(record.Finding{Kind: "count", Severity: record.Error, DB: "1", Keyspace: "meta", Detail: fmt.Sprint(i)})
 	}
-	tasks[0].report(record.Finding{Kind: "a warning", Severity: record.Warning, Place: record.Place{File: "CURRENT", Off: -1}, Detail: "d"})
-	tasks[0].report(record.Finding{Kind: "another", Severity: record.Warning})
-	tasks[1].report(record.Finding{Kind: record.LossStreamGroups, Severity: record.Note, Detail: "g"})
-	tasks[1].report(record.Finding{Kind: record.LossCommand, Severity: record.Note, Detail: "c"})
-	var all findingSet
-	all.merge(tasks[0].list())
-	all.merge(tasks[1].list())
+	tasks[0].Report(record.Finding{Kind: "a warning", Severity: record.Warning, Place: record.Place{File: "CURRENT", Off: -1}, Detail: "d"})
+	tasks[0].Report(record.Finding{Kind: "another", Severity: record.Warning})
+	tasks[1].Report(record.Finding{Kind: record.LossStreamGroups, Severity: record.Note, Detail: "g"})
+	tasks[1].Report(record.Finding{Kind: record.LossCommand, Severity: record.Note, Detail: "c"})
+	var all Findings
+	all.Merge(tasks[0].List())
+	all.Merge(tasks[1].List())
 	want := `[{count error 8 [hash "a" in database 0 (0 [000012.sst, offset 77]) hash "b" in database 0 (1 [000012.sst, offset 77]) ` +
 		`hash "c" in database 0 (2 [000012.sst, offset 77]) hash "d" in database 0 (3 [000012.sst, offset 77]) in database 1 (0 [meta])]} ` +
 		`{a warning warning 1 [(d [CURRENT])]} {another warning 1 []} {aof-command note 1 [(c)]} {stream-groups note 1 [(g)]}]`
-	if got := fmt.Sprint(all.list()); got != want {
+	if got := fmt.Sprint(all.List()); got != want {
 		t.Errorf("%s, want\n%s", got, want)
 	}
 	if want := "damaged damaged damaged damaged damaged damaged damaged damaged stream-groups aof-command "; losses != want || errs != 8 {
@@ -71,7 +71,7 @@ func TestFindings(t *testing.T) {
 	want = `[{aof-command 1 true false false [(c)]} {damaged 8 true false false [hash "a" in database 0 (count: 0 [000012.sst, offset 77]) ` +
 		`hash "b" in database 0 (count: 1 [000012.sst, offset 77]) hash "c" in database 0 (count: 2 [000012.sst, offset 77]) ` +
 		`hash "d" in database 0 (count: 3 [000012.sst, offset 77]) in database 1 (count: 0 [meta])]} {stream-groups 1 true false false [(g)]}]`
-	if got := fmt.Sprint(found(all.list())); got != want {
+	if got := fmt.Sprint(LossesOf(all.List())); got != want {
 		t.Errorf("%s, want\n%s", got, want)
 	}
 }

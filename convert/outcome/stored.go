@@ -1,4 +1,4 @@
-package convert
+package outcome
 
 import (
 	"bytes"
@@ -9,18 +9,18 @@ import (
 	"kvferry/record"
 )
 
-// storeFindings collects what the stores of the source report: tables and blocks that were passed over, tables
+// Stored collects what the stores of the source report: tables and blocks that were passed over, tables
 // that had to be sorted. A store tells of each once, when the first task comes to it, and tasks that an earlier
 // process finished are not read again: so the journal keeps them.
-type storeFindings struct {
+type Stored struct {
 	mu   sync.Mutex
 	seen map[storeFinding]record.Finding
 	// fresh are those that the journal does not have yet.
 	fresh []record.Finding
-	// onLoss is called for each finding that tells of a loss.
-	onLoss func(kind string)
-	// onError is called for each error; it may be nil.
-	onError func()
+	// OnLoss is called for each finding that tells of a loss.
+	OnLoss func(kind string)
+	// OnError is called for each error; it may be nil.
+	OnError func()
 }
 
 // storeFinding is what a finding is known by when it is reported again, by another process. Words about a place may
@@ -39,10 +39,10 @@ func identityOf(f *record.Finding) storeFinding {
 	return id
 }
 
-// report takes a finding, once. What it means for the run is said before the journal can have it.
-func (s *storeFindings) report(f record.Finding) {
+// Report takes a finding, once. What it means for the run is said before the journal can have it.
+func (s *Stored) Report(f record.Finding) {
 	if kind := lossOf(f.Kind, f.Severity.String()); kind != "" {
-		s.onLoss(kind)
+		s.OnLoss(kind)
 	}
 	f.Key = slices.Clone(f.Key) // it may be a view
 	s.mu.Lock()
@@ -51,13 +51,13 @@ func (s *storeFindings) report(f record.Finding) {
 		s.fresh = append(s.fresh, f)
 	}
 	s.mu.Unlock()
-	if fresh && f.Severity == record.Error && s.onError != nil {
-		s.onError()
+	if fresh && f.Severity == record.Error && s.OnError != nil {
+		s.OnError()
 	}
 }
 
 // add adds a finding and reports whether it is new; s.mu is held.
-func (s *storeFindings) add(f record.Finding) bool {
+func (s *Stored) add(f record.Finding) bool {
 	id := identityOf(&f)
 	if _, known := s.seen[id]; known {
 		return false
@@ -69,8 +69,8 @@ func (s *storeFindings) add(f record.Finding) bool {
 	return true
 }
 
-// journaled adds what was found while tasks of an earlier process ran.
-func (s *storeFindings) journaled(tasks []*taskResult) {
+// Adopt adds what was found while tasks of an earlier process ran.
+func (s *Stored) Adopt(tasks []*Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range tasks {
@@ -80,8 +80,8 @@ func (s *storeFindings) journaled(tasks []*taskResult) {
 	}
 }
 
-// unwritten returns the findings that the journal does not have yet.
-func (s *storeFindings) unwritten() []record.Finding {
+// Unwritten returns the findings that the journal does not have yet.
+func (s *Stored) Unwritten() []record.Finding {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fresh := s.fresh
@@ -97,8 +97,8 @@ func compareStored(a, b record.Finding) int {
 		cmp.Compare(a.Keyspace, b.Keyspace), bytes.Compare(a.Key, b.Key), cmp.Compare(a.Detail, b.Detail))
 }
 
-// tell reports all findings in order, whoever came to them.
-func (s *storeFindings) tell(to func(record.Finding)) {
+// Tell reports all findings in order, whoever came to them.
+func (s *Stored) Tell(to func(record.Finding)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := make([]record.Finding, 0, len(s.seen))
@@ -111,13 +111,13 @@ func (s *storeFindings) tell(to func(record.Finding)) {
 	}
 }
 
-// passedOver returns what could not be read, as losses.
-func (s *storeFindings) passedOver() []LossKind {
-	var set findingSet
-	s.tell(func(f record.Finding) {
+// PassedOver returns what could not be read, as losses.
+func (s *Stored) PassedOver() []LossKind {
+	var set Findings
+	s.Tell(func(f record.Finding) {
 		if f.Skipped() {
-			set.report(f)
+			set.Report(f)
 		}
 	})
-	return found(set.list())
+	return LossesOf(set.List())
 }

@@ -1,0 +1,97 @@
+package outcome
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"kvferry/record"
+)
+
+// TestNamesOfAnyBytes: what a task left is read back as it was, whatever databases are called.
+func TestNamesOfAnyBytes(t *testing.T) {
+	const db = "\xff\xfe"
+	in := &Result{N: 3, Parts: []PartDigest{{DB: db, Type: "hash", Digest: record.Digest{Records: 2}}},
+		Ledger: Tallies{db + "/rows": {Entries: 5, Visible: 5}, "plain": {Entries: 1}},
+		Losses: []LossKind{{Kind: "k", Samples: []Sample{{DB: db, Key: []byte("\x00\xff"), Detail: "d"}}}}}
+	data, err := json.Marshal(in)
+	if err != nil || !strings.Contains(string(data), `{"base64":"//4="}`) {
+		t.Fatalf("%s, %v", data, err)
+	}
+	out := new(Result)
+	if err := json.Unmarshal(data, out); err != nil || !reflect.DeepEqual(in, out) {
+		t.Errorf("%s, %v: %+v, want %+v", data, err, out, in)
+	}
+	for _, v := range []json.Unmarshaler{new(PartDigest), new(Sample), new(Tallies)} {
+		if err := v.UnmarshalJSON([]byte("7")); err == nil {
+			t.Errorf("%T is read from a number", v)
+		}
+	}
+}
+
+// TestSum: tasks add up, those that are not done count for nothing, and what a fingerprint is split into makes it again.
+func TestSum(t *testing.T) {
+	var f record.Fingerprint
+	for _, p := range []record.Part{{DB: "1", Type: record.Set}, {DB: "0", Type: record.Set}, {DB: "0", Type: record.Hash}} {
+		f.Add(p, record.Digest{Records: 1, Elements: 4})
+	}
+	var names []string
+	for _, p := range Parts(&f) {
+		names = append(names, p.DB+" "+p.Type)
+	}
+	if got := strings.Join(names, ", "); got != "0 hash, 0 set, 1 set" {
+		t.Error(got)
+	}
+	one := &Result{Parts: Parts(&f), Ledger: Tallies{"rows": {Entries: 5, Visible: 5}}, Expiring: []Expiring{{Until: 7}},
+		Losses: []LossKind{{Kind: "k", Count: 2}}, Findings: []FindingKind{{Kind: "f", Severity: "error", Count: 3}}}
+	got, err := Sum([]*Result{one, nil, one})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tally := got.Ledger.Snapshot()["rows"]
+	digest := got.Fingerprint.Parts()[record.Part{DB: "1", Type: record.Set}]
+	if digest.Records != 2 || digest.Elements != 8 || tally.Visible != 10 || len(got.Expiring) != 2 || got.Losses.List()[0].Count != 4 || got.Findings.List()[0].Count != 6 {
+		t.Errorf("%+v", got)
+	}
+	if _, err := Sum([]*Result{{Parts: []PartDigest{{Type: "none"}}}}); err == nil {
+		t.Error("a type that is none is added")
+	}
+}
+
+// TestJudge: a loss is refused unless it is allowed by its kind or only told; who accepts losses is told all kinds.
+func TestJudge(t *testing.T) {
+	losses := func() []LossKind {
+		return []LossKind{{Kind: "a", Count: 1}, {Kind: "b", Count: 2}, {Kind: "n", Count: 3, Note: true}}
+	}
+	for allowed, want := range map[string]string{
+		"":     "refused: x cannot hold everything: 1 × a, 2 × b; accept it with --allow-loss a,b",
+		"a":    "refused: x cannot hold everything: 2 × b; accept it with --allow-loss a,b",
+		"a b":  "<nil>",
+		"a bc": "refused: x cannot hold everything: 2 × b; accept it with --allow-loss a,b",
+	} {
+		list := losses()
+		err := Judge(list, "x", func(kind string) bool { return strings.Contains(" "+allowed+" ", " "+kind+" ") })
+		if got := fmt.Sprint(err); got != want || list[2].Allowed || list[0].Allowed != strings.HasPrefix(allowed, "a") {
+			t.Errorf("%q: %s, want %s; %+v", allowed, got, want, list)
+		}
+	}
+}
+
+// TestStoredOfAnEarlierRun: what the journal has is not written again, and is told with what is new.
+func TestStoredOfAnEarlierRun(t *testing.T) {
+	at := func(off int64) record.Finding {
+		return record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Place: record.Place{File: "f", Off: off}}
+	}
+	s := Stored{OnLoss: func(string) {}}
+	s.Adopt([]*Result{{Stores: []record.Finding{at(2), at(1)}}})
+	s.Report(at(2))
+	s.Report(at(3))
+	if fresh := s.Unwritten(); len(fresh) != 1 || fresh[0].Place.Off != 3 {
+		t.Errorf("%+v", fresh)
+	}
+	if lost := s.PassedOver(); len(lost) != 1 || lost[0].Count != 3 || lost[0].Kind != record.LossDamaged {
+		t.Errorf("%+v", lost)
+	}
+}
