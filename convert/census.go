@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"kvferry/convert/outcome"
+	"kvferry/convert/paths"
 	"kvferry/format"
 	"kvferry/record"
 	"kvferry/store"
@@ -24,7 +25,7 @@ type census struct {
 	// Entries are those in the tables.
 	Entries int64        `json:"entries"`
 	Bytes   int64        `json:"bytes"` // of the tables
-	Files   []sourceFile `json:"files"` // of the whole target
+	Files   []paths.File `json:"files"` // of the whole target
 }
 
 // CountError means that a finished target does not match what was written. It was not published.
@@ -155,7 +156,7 @@ func (c *counter) census(dir string) (*census, error) {
 		return &made, nil
 	}
 	var err error
-	made.Files, err = sourceFiles(dir)
+	made.Files, err = paths.List(dir)
 	return &made, err
 }
 
@@ -181,11 +182,11 @@ func (c *census) checkCounts(t *outcome.Totals) error {
 
 // checkFiles compares the target's directory with what was finished.
 func (c *census) checkFiles(dir string) error {
-	is, err := sourceFiles(dir)
+	is, err := paths.List(dir)
 	if err != nil {
 		return err
 	}
-	if err := sameFiles(c.Files, is); err != nil {
+	if err := paths.Same(c.Files, is); err != nil {
 		return miscount("somebody else changed it in %s: %v", dir, err)
 	}
 	return nil

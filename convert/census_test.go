@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kvferry/convert/outcome"
+	"kvferry/convert/paths"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -38,7 +39,7 @@ func TestCheckStores(t *testing.T) {
 		{"a file that is nowhere", append(files(4, 20), store.File{Path: "3.sst", Kind: "table"}), "db/3.sst should be there"},
 	} {
 		made := &census{Stored: true, Tables: 2, Entries: 7, Bytes: 30,
-			Files: []sourceFile{{Path: "db/1.sst", Size: 10}, {Path: "db/2.sst", Size: 20}, {Path: "db/MANIFEST-1", Size: 99}}}
+			Files: []paths.File{{Path: "db/1.sst", Size: 10}, {Path: "db/2.sst", Size: 20}, {Path: "db/MANIFEST-1", Size: 99}}}
 		var opened openedStores
 		opened.list = []*openedStore{{Store: listed{files: c.files}, dir: filepath.Join(dir, "db"), of: &opened}}
 		err := made.checkStores(&opened, dir)

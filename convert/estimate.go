@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kvferry/convert/outcome"
+	"kvferry/convert/paths"
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/store"
@@ -124,7 +125,7 @@ func (e *estimator) convert(ctx context.Context, prove bool) (err error) {
 	if back != nil {
 		defer closing(&err, back.Close)
 	}
-	files, err := sourceFiles(e.work.data())
+	files, err := paths.List(e.work.data())
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,15 @@
 package convert
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"kvferry/convert/paths"
 )
 
 // journalVersion changes when an older journal cannot be continued.
@@ -17,7 +20,7 @@ const journalVersion = 6
 type identity struct {
 	Version int               `json:"version"`
 	Source  string            `json:"source"`
-	Files   []sourceFile      `json:"files"`
+	Files   []paths.File      `json:"files"`
 	Options map[string]string `json:"options"`
 	// Now is the clock of the run. A resumed run takes it over unless it was given one.
 	Now time.Time `json:"now"`
@@ -35,12 +38,12 @@ type identity struct {
 // there, too. options are those that the result depends on, as the command line names them: the number of workers and
 // the memory are not among them. clock is the time by which expiry is decided.
 func newIdentity(location, walDir string, options map[string]string, clock time.Time) (*identity, error) {
-	path, files, err := sourceOf(location)
+	path, files, err := paths.Source(location)
 	if err != nil {
 		return nil, err
 	}
 	if walDir != "" {
-		logs, err := sourceFiles(walDir)
+		logs, err := paths.List(walDir)
 		if err != nil {
 			return nil, err
 		}
@@ -50,17 +53,6 @@ func newIdentity(location, walDir string, options map[string]string, clock time.
 		}
 	}
 	return &identity{Version: journalVersion, Source: path, Files: files, Options: options, Now: clock, Began: time.Now()}, nil
-}
-
-// sourceOf returns where a source really is, and its files.
-func sourceOf(location string) (path string, files []sourceFile, err error) {
-	if !isPath(location) {
-		return location, nil, nil
-	}
-	if path, err = realPath(location); err == nil {
-		files, err = sourceFiles(path)
-	}
-	return path, files, err
 }
 
 // name tells the run from others: what is read, when, and into what. Where the source lies and when its files were
@@ -97,10 +89,10 @@ func (id *identity) continues(now *identity) error {
 		case a == "":
 			return fmt.Errorf("it has no --%s: leave it out to continue it", name)
 		default:
-			return fmt.Errorf("it has %s %s, not %s: pass the same value to continue it", name, orNone(a), orNone(b))
+			return fmt.Errorf("it has %s %s, not %s: pass the same value to continue it", name, cmp.Or(a, "(none)"), cmp.Or(b, "(none)"))
 		}
 	}
-	if err := sameFiles(id.Files, now.Files); err != nil {
+	if err := paths.Same(id.Files, now.Files); err != nil {
 		return fmt.Errorf("the source has changed: %w", err)
 	}
 	return nil
@@ -110,11 +102,4 @@ func union(a, b map[string]string) map[string]string {
 	m := maps.Clone(a)
 	maps.Copy(m, b)
 	return m
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "(none)"
-	}
-	return s
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kvferry/convert/outcome"
+	"kvferry/convert/paths"
 	"kvferry/format"
 	"kvferry/internal/filter"
 	"kvferry/internal/progress"
@@ -168,26 +169,26 @@ func (o *Options) checkPaths() error {
 		return err
 	}
 	if o.Source.WALDir != "" {
-		if err := checkApart(o.Source.WALDir, filepath.Dir(filepath.Clean(o.Target.Path)), o.Target.Path); err != nil {
+		if err := paths.CheckApart(o.Source.WALDir, filepath.Dir(filepath.Clean(o.Target.Path)), o.Target.Path); err != nil {
 			return err
 		}
 	}
-	return CheckTemp(o.Source.Path, o.TempDir)
+	return paths.CheckTemp(o.Source.Path, o.TempDir)
 }
 
 // checkTarget refuses a target that exists, cannot be made or would change the source, and one whose
 // report has no place.
 func checkTarget(source, target string) error {
-	if err := checkNew(target); err != nil {
+	if err := paths.CheckNew(target); err != nil {
 		return err
 	}
-	if err := checkParent(target); err != nil {
+	if err := paths.CheckParent(target); err != nil {
 		return err
 	}
 	if err := checkReport(ReportPath(target)); err != nil {
 		return err
 	}
-	return checkApart(source, filepath.Dir(filepath.Clean(target)), target)
+	return paths.CheckApart(source, filepath.Dir(filepath.Clean(target)), target)
 }
 
 // allows reports whether a kind of loss is accepted.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kvferry/convert/outcome"
+	"kvferry/convert/paths"
 	"kvferry/format"
 	"kvferry/internal/disk"
 )
@@ -117,7 +118,7 @@ func (a *attempt) appear() error {
 	}
 	err := disk.RenameNew(a.work.data(), a.work.target)
 	if errors.Is(err, fs.ErrExist) {
-		err = fmt.Errorf("created by another process while the conversion ran: %w", &existsError{path: a.work.target})
+		err = fmt.Errorf("created by another process while the conversion ran: %w", &paths.ExistsError{Path: a.work.target})
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kvferry/convert/outcome"
+	"kvferry/convert/paths"
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/internal/jsonl"
@@ -169,7 +170,7 @@ func (a *attempt) report(t *outcome.Totals) *Report {
 }
 
 // measure counts files.
-func (d *Dataset) measure(files []sourceFile) {
+func (d *Dataset) measure(files []paths.File) {
 	for _, f := range files {
 		d.Files++
 		d.Bytes += f.Size
@@ -217,7 +218,7 @@ func checkReport(path string) error {
 		return err
 	}
 	if _, err := ReadReport(path); err != nil {
-		return &existsError{path: path, todo: ": move it away; this conversion writes its report there"}
+		return &paths.ExistsError{Path: path, Todo: ": move it away; this conversion writes its report there"}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"kvferry/convert/paths"
 	"kvferry/internal/disk"
 	"kvferry/record"
 )
@@ -126,7 +127,7 @@ func (w *work) makeTemp(temp string) error {
 	if temp == "" {
 		return disk.Mkdir(w.tmp())
 	}
-	temp, err := realPath(temp)
+	temp, err := paths.Real(temp)
 	if err != nil {
 		return err
 	}

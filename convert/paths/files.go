@@ -1,4 +1,4 @@
-package convert
+package paths
 
 import (
 	"cmp"
@@ -17,8 +17,8 @@ import (
 // symbolic links may lead anywhere.
 const maxDepth = 6
 
-// sourceFile is a file of the source.
-type sourceFile struct {
+// File is a file of the source.
+type File struct {
 	Path  string    `json:"path"`
 	Size  int64     `json:"size"`
 	MTime time.Time `json:"mtime"`
@@ -26,8 +26,8 @@ type sourceFile struct {
 	Real string `json:"real,omitempty"`
 }
 
-// realPath is the absolute path of a file with its symbolic links resolved.
-func realPath(path string) (string, error) {
+// Real is the absolute path of a file with its symbolic links resolved.
+func Real(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
@@ -35,9 +35,9 @@ func realPath(path string) (string, error) {
 	return disk.EvalSymlinks(path)
 }
 
-// sourceFiles lists the files below dir, also behind symbolic links, with what changes when they do.
-func sourceFiles(dir string) ([]sourceFile, error) {
-	var out []sourceFile
+// List lists the files below dir, also behind symbolic links, with what changes when they do.
+func List(dir string) ([]File, error) {
+	var out []File
 	err := tree.Walk(dir, func(rel string, info fs.FileInfo, linked bool) error {
 		if info.IsDir() {
 			if strings.Count(rel, "/") >= maxDepth {
@@ -45,22 +45,22 @@ func sourceFiles(dir string) ([]sourceFile, error) {
 			}
 			return nil
 		}
-		f := sourceFile{Path: rel, Size: info.Size(), MTime: info.ModTime().UTC()}
+		f := File{Path: rel, Size: info.Size(), MTime: info.ModTime().UTC()}
 		if linked && info.Mode()&fs.ModeSymlink == 0 {
 			var err error
-			if f.Real, err = realPath(filepath.Join(dir, filepath.FromSlash(rel))); err != nil {
+			if f.Real, err = Real(filepath.Join(dir, filepath.FromSlash(rel))); err != nil {
 				return err
 			}
 		}
 		out = append(out, f)
 		return nil
 	})
-	slices.SortFunc(out, func(a, b sourceFile) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(out, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
 	return out, err
 }
 
-func sameFiles(was, is []sourceFile) error {
-	have := make(map[string]sourceFile, len(is))
+func Same(was, is []File) error {
+	have := make(map[string]File, len(is))
 	for _, f := range is {
 		have[f.Path] = f
 	}
@@ -70,7 +70,7 @@ func sameFiles(was, is []sourceFile) error {
 		case !ok:
 			return fmt.Errorf("%s is gone", f.name())
 		case g.Real != f.Real:
-			return fmt.Errorf("%s is at %s now, was at %s", f.name(), orNone(g.Real), orNone(f.Real))
+			return fmt.Errorf("%s is at %s now, was at %s", f.name(), cmp.Or(g.Real, "(none)"), cmp.Or(f.Real, "(none)"))
 		case g.Size != f.Size:
 			return fmt.Errorf("%s has %d bytes, had %d", f.name(), g.Size, f.Size)
 		case !g.MTime.Equal(f.MTime):
@@ -85,9 +85,20 @@ func sameFiles(was, is []sourceFile) error {
 }
 
 // name is the path, but for a dataset that is one file.
-func (f *sourceFile) name() string {
+func (f *File) name() string {
 	if f.Path == "." {
 		return "the file"
 	}
 	return f.Path
+}
+
+// Source returns where a source really is, and its files.
+func Source(location string) (path string, files []File, err error) {
+	if !isPath(location) {
+		return location, nil, nil
+	}
+	if path, err = Real(location); err == nil {
+		files, err = List(path)
+	}
+	return path, files, err
 }

@@ -1,4 +1,4 @@
-package convert
+package paths
 
 import (
 	"errors"
@@ -13,32 +13,32 @@ import (
 	"kvferry/internal/tree"
 )
 
-// existsError says that the target is there already, or something else that is not replaced. It is an
+// ExistsError says that the target is there already, or something else that is not replaced. It is an
 // fs.ErrExist.
-type existsError struct {
-	path string
-	todo string // what to do about it
+type ExistsError struct {
+	Path string
+	Todo string // what to do about it
 }
 
-func (e *existsError) Error() string {
-	return e.path + ": already exists; kvferry does not overwrite it" + e.todo
+func (e *ExistsError) Error() string {
+	return e.Path + ": already exists; kvferry does not overwrite it" + e.Todo
 }
-func (e *existsError) Unwrap() error { return fs.ErrExist }
+func (e *ExistsError) Unwrap() error { return fs.ErrExist }
 
-// checkNew refuses a path that exists.
-func checkNew(path string) error {
+// CheckNew refuses a path that exists.
+func CheckNew(path string) error {
 	_, err := disk.Lstat(path)
 	switch {
 	case err == nil:
-		return &existsError{path: path}
+		return &ExistsError{Path: path}
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 		return nil
 	}
 	return err
 }
 
-// checkParent refuses a target that has no directory to be in.
-func checkParent(target string) error {
+// CheckParent refuses a target that has no directory to be in.
+func CheckParent(target string) error {
 	parent := filepath.Dir(filepath.Clean(target))
 	st, err := disk.Stat(parent)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,12 +62,12 @@ func isPath(source string) bool {
 	return source != "-"
 }
 
-// checkApart refuses a path, in a directory that exists, that is inside the source, which must not change.
-func checkApart(source, parent, path string) error {
+// CheckApart refuses a path, in a directory that exists, that is inside the source, which must not change.
+func CheckApart(source, parent, path string) error {
 	if !isPath(source) {
 		return nil
 	}
-	dst, err := realPath(parent)
+	dst, err := Real(parent)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func checkApart(source, parent, path string) error {
 
 // realDirs lists where a source really is: its directory, and those that symbolic links below it lead to.
 func realDirs(source string) ([]string, error) {
-	root, err := realPath(source)
+	root, err := Real(source)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func realDirs(source string) ([]string, error) {
 		case !info.IsDir():
 			return nil
 		case linked:
-			dir, err := realPath(filepath.Join(root, filepath.FromSlash(rel)))
+			dir, err := Real(filepath.Join(root, filepath.FromSlash(rel)))
 			if err != nil {
 				return err
 			}
@@ -123,7 +123,7 @@ func CheckTemp(source, temp string) error {
 	case !st.IsDir():
 		return fmt.Errorf("%s: the directory for temporary files is not a directory", temp)
 	}
-	return checkApart(source, temp, temp)
+	return CheckApart(source, temp, temp)
 }
 
 // CheckOutput refuses an output file that is a directory, has none to be in, or is inside the source, also through links.
@@ -139,14 +139,14 @@ func CheckOutput(source, file string) error {
 	case err == nil && !st.Mode().IsRegular():
 		return nil // it has no bytes that could be the source's
 	case err == nil:
-		real, err := realPath(file)
+		real, err := Real(file)
 		if err != nil {
 			return err
 		}
-		return checkApart(source, filepath.Dir(real), file)
+		return CheckApart(source, filepath.Dir(real), file)
 	}
-	if err := checkParent(file); err != nil {
+	if err := CheckParent(file); err != nil {
 		return err
 	}
-	return checkApart(source, filepath.Dir(file), file)
+	return CheckApart(source, filepath.Dir(file), file)
 }

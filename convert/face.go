@@ -1,0 +1,25 @@
+package convert
+
+import (
+	"kvferry/convert/outcome"
+	"kvferry/convert/paths"
+)
+
+// What a report and an error say of a conversion is of package outcome.
+type (
+	// LossKind sums up the losses of one kind.
+	LossKind = outcome.LossKind
+	// LossError means that the target cannot hold all of the source, and the losses were not allowed.
+	LossError = outcome.LossError
+	// FindingKind sums up the findings of one kind.
+	FindingKind = outcome.FindingKind
+	// Sample is one example of a loss or a finding.
+	Sample = outcome.Sample
+)
+
+// CheckTemp refuses a directory for temporary files that does not exist or is inside the source.
+func CheckTemp(source, temp string) error { return paths.CheckTemp(source, temp) }
+
+// CheckOutput refuses an output file that is a directory, has none to be in, or is inside the source, also through links.
+// It ignores "".
+func CheckOutput(source, file string) error { return paths.CheckOutput(source, file) }

@@ -1,0 +1,102 @@
+package paths
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestIsPath: standard input and addresses are no paths, unless there is such a file.
+func TestIsPath(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for source, want := range map[string]bool{"-": false, "redis://host": false, "/data": true, "data": true, "dir:/x": true} {
+		if isPath(source) != want {
+			t.Errorf("%s is a path: %v", source, !want)
+		}
+	}
+}
+
+// TestSourceDepth: files up to six directories deep are part of a source; what lies deeper is not looked at.
+func TestSourceDepth(t *testing.T) {
+	dir := t.TempDir()
+	deep := filepath.Join(dir, "1", "2", "3", "4", "5", "6", "7")
+	if err := os.MkdirAll(deep, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for at, n := deep, 7; ; at, n = filepath.Dir(at), n-1 {
+		if err := os.WriteFile(filepath.Join(at, "file"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if n <= 6 {
+			want = append(want, path.Join(strings.Split("1/2/3/4/5/6", "/")[:n]...)+"/file")
+		}
+		if n == 0 {
+			break
+		}
+	}
+	want[len(want)-1] = "file"
+	files, err := List(dir)
+	var got []string
+	for _, f := range files {
+		got = append(got, f.Path)
+	}
+	slices.Sort(want)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+}
+
+// TestSame: what has changed is named; times are compared as they are, wherever they are told.
+func TestSame(t *testing.T) {
+	at := time.Unix(1700000000, 0)
+	a, b := File{Path: "a", Size: 1, MTime: at.UTC()}, File{Path: "b", Size: 2, MTime: at.UTC(), Real: "/b"}
+	change := func(f File, do func(*File)) File { do(&f); return f }
+	for _, c := range []struct {
+		is   []File
+		want string
+	}{
+		{[]File{b, change(a, func(f *File) { f.MTime = at.In(time.FixedZone("x", 3600)) })}, "<nil>"},
+		{[]File{a}, "b is gone"},
+		{[]File{a, change(b, func(f *File) { f.Real = "" })}, "b is at (none) now, was at /b"},
+		{[]File{change(a, func(f *File) { f.Real = "/a" }), b}, "a is at /a now, was at (none)"},
+		{[]File{change(a, func(f *File) { f.Size = 7 }), b}, "a has 7 bytes, had 1"},
+		{[]File{change(a, func(f *File) { f.MTime = at.UTC().Add(time.Second) }), b}, "a was modified at 2023-11-14T22:13:21Z"},
+		{[]File{a, b, {Path: "c"}}, "c is new"},
+	} {
+		if got := fmt.Sprint(Same([]File{a, b}, c.is)); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.is, got, c.want)
+		}
+	}
+	if got := fmt.Sprint(Same([]File{{Path: "."}}, nil)); got != "the file is gone" {
+		t.Error(got)
+	}
+}
+
+// TestSource: a source is where its links lead, with the files there; an address is none, and has no files.
+func TestSource(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, link, far := filepath.Join(dir, "src"), filepath.Join(dir, "link"), filepath.Join(dir, "far")
+	if err := errors.Join(os.Mkdir(src, 0o755), os.WriteFile(far, []byte("12"), 0o644), os.Symlink(src, link), os.Symlink(far, filepath.Join(src, "row"))); err != nil {
+		t.Fatal(err)
+	}
+	path, files, err := Source(link)
+	if err != nil || path != src || len(files) != 1 || files[0].Path != "row" || files[0].Size != 2 || files[0].Real != far {
+		t.Errorf("%s, %+v, %v", path, files, err)
+	}
+	if path, files, err := Source("redis://host"); err != nil || path != "redis://host" || files != nil {
+		t.Errorf("%s, %+v, %v", path, files, err)
+	}
+	if _, _, err := Source(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
