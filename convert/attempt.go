@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kvferry/convert/outcome"
+	"kvferry/convert/plan"
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/internal/filter"
@@ -267,7 +268,7 @@ func (a *attempt) begin(ctx context.Context) error {
 // may be all of one, or of the source: that is a loss and no wrong selection.
 func (a *attempt) plan(ctx context.Context) error {
 	err := a.planReadable(ctx)
-	var nothing *nothingError
+	var nothing *plan.NothingError
 	var none *filter.NoDatabaseError
 	if !errors.As(err, &nothing) && !errors.As(err, &none) {
 		return err
@@ -289,18 +290,18 @@ func (a *attempt) planReadable(ctx context.Context) error {
 		return err
 	}
 	flat := targetLayout(a.o, a.src, dbs) == format.LayoutFlat
-	names := targetNames(dbs, a.src.Format().Limits(), a.o.Target.Format.Limits(), flat, a.o.Namespace)
+	names := plan.TargetNames(dbs, a.src.Format().Limits(), a.o.Target.Format.Limits(), flat, a.o.Namespace)
 	if a.target, err = a.create(ctx, names); err != nil {
 		return err
 	}
-	a.id.Plan, err = NewPlan(a.src, dbs, names, a.target.Groups(), a.order(), &a.o.Selection.Filter)
+	a.id.Plan, err = plan.New(a.src, dbs, names, a.target.Groups(), a.order(), &a.o.Selection.Filter)
 	return err
 }
 
 // order says what order is asked for: none by a target that takes any, where no names of the source compete for one.
-func (a *attempt) order() Order {
+func (a *attempt) order() plan.Order {
 	any := a.o.Target.Format.Limits().AnyOrder
-	return Order{Any: any && !a.o.Source.Format.Limits().SameName, Pieces: any}
+	return plan.Order{Any: any && !a.o.Source.Format.Limits().SameName, Pieces: any}
 }
 
 // location is the place where the target is built.

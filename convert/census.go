@@ -11,6 +11,7 @@ import (
 
 	"kvferry/convert/outcome"
 	"kvferry/convert/paths"
+	"kvferry/convert/plan"
 	"kvferry/format"
 	"kvferry/record"
 	"kvferry/store"
@@ -108,7 +109,7 @@ func (b *countedBuilder) Finish() error {
 
 // checkTasks compares what is about to be finished with what the tasks of the plan left: each has to be done, and
 // its tables have to be those that the target is made of.
-func checkTasks(p *Plan, results []*outcome.Result, target format.Target) error {
+func checkTasks(p *plan.Plan, results []*outcome.Result, target format.Target) error {
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
 		res := results[i]

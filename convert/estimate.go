@@ -11,6 +11,7 @@ import (
 
 	"kvferry/convert/outcome"
 	"kvferry/convert/paths"
+	"kvferry/convert/plan"
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/store"
@@ -49,7 +50,7 @@ const leastBudget = 4 << 20
 // estimator converts a sample.
 type estimator struct {
 	*attempt // of the sample
-	sample   *sample
+	sample   *plan.Sample
 	of       *attempt
 	took     []time.Duration // by task
 	usage    *disk.Usage
@@ -61,7 +62,7 @@ type estimator struct {
 // estimate converts about budget bytes of the source in a temporary directory. It also returns the results of the
 // sample's tasks. create makes the stores.
 func (a *attempt) estimate(ctx context.Context, create store.CreateFunc, dir string, budget int64, prove bool) (_ *Estimate, results []*outcome.Result, err error) {
-	s, err := takeSample(a.src, a.id.Plan, budget)
+	s, err := plan.TakeSample(a.src, a.id.Plan, budget)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -79,15 +80,15 @@ func (a *attempt) estimate(ctx context.Context, create store.CreateFunc, dir str
 }
 
 // estimator prepares an attempt of its own for the sample.
-func (a *attempt) estimator(s *sample, create store.CreateFunc, dir string) *estimator {
+func (a *attempt) estimator(s *plan.Sample, create store.CreateFunc, dir string) *estimator {
 	o := *a.o
 	o.Target.Create = create
 	plan := *a.id.Plan
-	plan.Tasks = s.tasks
+	plan.Tasks = s.Tasks
 	id := *a.id
 	id.Plan = &plan
 	r := &run{o: &o, work: &work{target: filepath.Join(dir, "target"), dir: dir}}
-	x := &attempt{run: r, id: &id, src: a.src, refused: new(atomic.Bool), results: make([]*outcome.Result, len(s.tasks))}
+	x := &attempt{run: r, id: &id, src: a.src, refused: new(atomic.Bool), results: make([]*outcome.Result, len(s.Tasks))}
 	x.cores = newCores(o.Workers)
 	rules := *a.rules
 	rules.tempDir, rules.meter, rules.renames = x.work.spools(), nil, nil
@@ -97,11 +98,11 @@ func (a *attempt) estimator(s *sample, create store.CreateFunc, dir string) *est
 	// The memory of a task is scaled down with its size, so that it spills like a task of the plan.
 	rules.memory = newShares(o.Memory/4, pointers(a.id.Plan.Tasks), o.Workers)
 	x.rules = &rules
-	return &estimator{attempt: x, sample: s, of: a, took: make([]time.Duration, len(s.tasks))}
+	return &estimator{attempt: x, sample: s, of: a, took: make([]time.Duration, len(s.Tasks))}
 }
 
-func pointers(tasks []Task) []*Task {
-	out := make([]*Task, len(tasks))
+func pointers(tasks []plan.Task) []*plan.Task {
+	out := make([]*plan.Task, len(tasks))
 	for i := range tasks {
 		out[i] = &tasks[i]
 	}
@@ -113,7 +114,7 @@ func (e *estimator) convert(ctx context.Context, prove bool) (err error) {
 	if e.target, err = e.create(ctx, e.id.Plan.TargetDBs); err != nil {
 		return err
 	}
-	if err := runSharing(ctx, pointers(e.sample.tasks), e.cores, e.o.Memory, e.task); err != nil {
+	if err := runSharing(ctx, pointers(e.sample.Tasks), e.cores, e.o.Memory, e.task); err != nil {
 		e.target.Abort()
 		return err
 	}
@@ -147,7 +148,7 @@ func (e *estimator) convert(ctx context.Context, prove bool) (err error) {
 }
 
 // task converts one span.
-func (e *estimator) task(ctx context.Context, t *Task, sh *share) error {
+func (e *estimator) task(ctx context.Context, t *plan.Task, sh *share) error {
 	began := time.Now()
 	res, err := runTask(ctx, t, e.rules, e.src, e.target, sh, true)
 	if err != nil {
@@ -164,9 +165,9 @@ func (e *estimator) task(ctx context.Context, t *Task, sh *share) error {
 
 // result extrapolates from the sample to the whole source.
 func (e *estimator) result() *Estimate {
-	out := &Estimate{SampleBytes: e.sample.bytes, SourceBytes: e.of.id.Plan.Bytes}
+	out := &Estimate{SampleBytes: e.sample.Bytes, SourceBytes: e.of.id.Plan.Bytes}
 	var tables, made, work, took float64
-	for i := range e.sample.tasks {
+	for i := range e.sample.Tasks {
 		weight, size := e.weight(i), float64(tableBytes(e.results[i]))
 		made += size
 		tables += weight * size
@@ -185,15 +186,15 @@ func (e *estimator) result() *Estimate {
 	if e.o.Target.Format.Limits().Place == format.InFile { // of sections, which are joined at the end
 		out.DiskBytes += int64(tables)
 	}
-	plan, sampled := pointers(e.of.id.Plan.Tasks), pointers(e.sample.tasks)
+	plan, sampled := pointers(e.of.id.Plan.Tasks), pointers(e.sample.Tasks)
 	out.Run = work / float64(max(min(e.o.Workers, len(plan)), 1))
-	if took > 0 && e.sample.bytes > 0 {
+	if took > 0 && e.sample.Bytes > 0 {
 		idle := float64(max(min(e.o.Workers, len(sampled)), 1)) / float64(max(min(e.o.Workers, len(plan)), 1))
 		out.Prove = e.prove.Seconds() * idle * work / took
 	}
 	out.Seconds = out.Run + out.Prove + e.finish.Seconds()
 	out.TempBytes = e.usage.Peak()
-	if few := atOnce(sampled, e.o.Workers); !e.sample.whole && few > 0 {
+	if few := atOnce(sampled, e.o.Workers); !e.sample.Whole && few > 0 {
 		out.TempBytes = int64(float64(out.TempBytes) * max(atOnce(plan, e.o.Workers)/few, 1))
 	}
 	return out
@@ -201,21 +202,21 @@ func (e *estimator) result() *Estimate {
 
 // weight is the factor from a sampled task to the whole. If all tasks have run, their counts give it.
 func (e *estimator) weight(i int) float64 {
-	weight := e.sample.weights[i]
-	if e.sample.whole || len(e.of.results) == 0 {
+	weight := e.sample.Weights[i]
+	if e.sample.Whole || len(e.of.results) == 0 {
 		return weight
 	}
-	t := &e.sample.tasks[i]
-	same := func(x *Task) bool { return x.DB == t.DB && x.Types == t.Types }
+	t := &e.sample.Tasks[i]
+	same := func(x *plan.Task) bool { return x.DB == t.DB && x.Types == t.Types }
 	var is, seems float64
 	for j := range e.of.id.Plan.Tasks {
 		if x := &e.of.id.Plan.Tasks[j]; same(x) {
 			is += counted(e.of.results[j])
 		}
 	}
-	for j := range e.sample.tasks {
-		if x := &e.sample.tasks[j]; same(x) {
-			seems += e.sample.weights[j] * counted(e.results[j])
+	for j := range e.sample.Tasks {
+		if x := &e.sample.Tasks[j]; same(x) {
+			seems += e.sample.Weights[j] * counted(e.results[j])
 		}
 	}
 	if seems == 0 || is == 0 {
@@ -243,7 +244,7 @@ func tableBytes(r *outcome.Result) (n int64) {
 }
 
 // atOnce is the size of the largest tasks that can run in parallel.
-func atOnce(tasks []*Task, workers int) float64 {
+func atOnce(tasks []*plan.Task, workers int) float64 {
 	var n int64
 	for i, t := range largestFirst(tasks) {
 		if i < workers {

@@ -10,6 +10,7 @@ import (
 
 	"kvferry/convert/internal/fake"
 	"kvferry/convert/outcome"
+	"kvferry/convert/plan"
 	"kvferry/record"
 )
 
@@ -97,7 +98,7 @@ func TestFieldsLapse(t *testing.T) {
 		list = append(list, r)
 	}
 	rules := &rules{lapse: &lapse{began.UnixMilli()}}
-	x := &task{Task: &Task{}, rules: rules, expiring: expiringDigests{}}
+	x := &task{Task: &plan.Task{}, rules: rules, expiring: expiringDigests{}}
 	var full record.Digest
 	written := &hashes{list: list}
 	for {

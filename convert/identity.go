@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kvferry/convert/paths"
+	"kvferry/convert/plan"
 )
 
 // journalVersion changes when an older journal cannot be continued.
@@ -31,7 +32,7 @@ type identity struct {
 	Began  time.Time `json:"began"`
 	Target string    `json:"target,omitempty"`
 	// Plan is what the run does. Source and options being the same, it need not be made again.
-	Plan *Plan `json:"plan"`
+	Plan *plan.Plan `json:"plan"`
 }
 
 // newIdentity describes a run that begins now, with the source at a location and its logs in walDir, "" when they are

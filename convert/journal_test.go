@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kvferry/convert/outcome"
+	"kvferry/convert/plan"
 	"kvferry/internal/disk"
 	"kvferry/record"
 )
@@ -93,7 +94,7 @@ func TestJournalOrder(t *testing.T) {
 func TestNamesOfAnyBytes(t *testing.T) {
 	const db, other = "\xff\xfe", "naïve\u202e"
 	in := entry{
-		Plan: &identity{Plan: &Plan{DBs: names{db, other}, TargetDBs: names{other, db}, Tasks: []Task{{N: 1, DB: db, TargetDB: other, Bytes: 7}}}},
+		Plan: &identity{Plan: &plan.Plan{DBs: plan.Names{db, other}, TargetDBs: plan.Names{other, db}, Tasks: []plan.Task{{N: 1, DB: db, TargetDB: other, Bytes: 7}}}},
 		Task: &outcome.Result{N: 3, Parts: []outcome.PartDigest{{DB: db, Type: "hash", Digest: record.Digest{Records: 2}}},
 			Ledger: outcome.Tallies{db + "/rows": {Entries: 5, Visible: 5}, "plain": {Entries: 1}},
 			Losses: []outcome.LossKind{{Kind: "k", Samples: []outcome.Sample{{DB: db, Key: []byte("\x00\xff"), Detail: "d"}}}}},

@@ -11,6 +11,7 @@ import (
 
 	"kvferry/convert/internal/fake"
 	"kvferry/convert/outcome"
+	"kvferry/convert/plan"
 	"kvferry/record"
 )
 
@@ -53,7 +54,7 @@ func TestStops(t *testing.T) {
 	free := &share{most: math.MaxInt64, first: func() {}}
 	rules := func() *rules { return &rules{sameName: true, allows: func(string) bool { return true }} }
 	newTask := func(r record.Reader) *task {
-		return &task{Task: &Task{Group: record.AllTypes}, rules: rules(), target: &fake.Target{Of: fake.New()}, reader: r, losses: outcome.Losses{},
+		return &task{Task: &plan.Task{Group: record.AllTypes}, rules: rules(), target: &fake.Target{Of: fake.New()}, reader: r, losses: outcome.Losses{},
 			expiring: expiringDigests{}, share: free}
 	}
 	const n = checkEvery
@@ -116,7 +117,7 @@ func TestRenamedIn(t *testing.T) {
 	}
 	for span, want := range map[string]string{"- -": "a b c d", "b -": "b c d", "- c": "a b", "b d": "b c", "bb c": "", "b b": "", "e -": "", "d c": "", "bb cc": "c"} {
 		lo, hi, _ := strings.Cut(span, " ")
-		task := &Task{DB: "1", Group: 1}
+		task := &plan.Task{DB: "1", Group: 1}
 		if lo != "-" {
 			task.Span.Lo = []byte(lo)
 		}

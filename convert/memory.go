@@ -3,6 +3,8 @@ package convert
 import (
 	"cmp"
 	"slices"
+
+	"kvferry/convert/plan"
 )
 
 // leastShare is what a task gets however small it is.
@@ -17,7 +19,7 @@ type shares struct {
 }
 
 // newShares plans for tasks of which so many run at once.
-func newShares(whole int64, tasks []*Task, workers int) shares {
+func newShares(whole int64, tasks []*plan.Task, workers int) shares {
 	sizes := make([]int64, len(tasks))
 	for i, t := range tasks {
 		sizes[i] = t.Bytes
@@ -31,7 +33,7 @@ func newShares(whole int64, tasks []*Task, workers int) shares {
 }
 
 // of returns the share of a task.
-func (s shares) of(t *Task) int64 {
+func (s shares) of(t *plan.Task) int64 {
 	if s.top == 0 {
 		return s.whole
 	}

@@ -3,11 +3,13 @@ package convert
 import (
 	"fmt"
 	"testing"
+
+	"kvferry/convert/plan"
 )
 
 func TestLargestFirst(t *testing.T) {
 	var order []int
-	for _, x := range largestFirst([]*Task{{N: 0, Bytes: 1}, {N: 1, Bytes: 5}, {N: 2, Bytes: 5}, {N: 3, Bytes: 2}}) {
+	for _, x := range largestFirst([]*plan.Task{{N: 0, Bytes: 1}, {N: 1, Bytes: 5}, {N: 2, Bytes: 5}, {N: 3, Bytes: 2}}) {
 		order = append(order, x.N)
 	}
 	if fmt.Sprint(order) != "[1 2 3 0]" {
@@ -16,14 +18,14 @@ func TestLargestFirst(t *testing.T) {
 }
 
 func TestShares(t *testing.T) {
-	tasks := []*Task{{Bytes: 1 << 30}, {Bytes: 1 << 20}, {Bytes: 3 << 30}, {Bytes: 0}}
+	tasks := []*plan.Task{{Bytes: 1 << 30}, {Bytes: 1 << 20}, {Bytes: 3 << 30}, {Bytes: 0}}
 	s := newShares(400<<20, tasks, 2)
 	for i, want := range []int64{100 << 20, leastShare, 300 << 20, leastShare} {
 		if got := s.of(tasks[i]); got != want {
 			t.Errorf("task %d: %d, want %d", i, got, want)
 		}
 	}
-	if got := newShares(7, []*Task{{}}, 9).of(&Task{}); got != 7 {
+	if got := newShares(7, []*plan.Task{{}}, 9).of(&plan.Task{}); got != 7 {
 		t.Errorf("of empty tasks: %d", got)
 	}
 }

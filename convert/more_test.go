@@ -203,7 +203,7 @@ func TestNameOfNothing(t *testing.T) {
 	for _, c := range []struct {
 		rename bool
 		prefer record.Type
-		names  string
+		Names  string
 		losses map[string]int64
 	}{
 		{false, record.ZSet, "a string, b string", map[string]int64{"score-range": 1, "same-name": 1}},
@@ -227,8 +227,8 @@ func TestNameOfNothing(t *testing.T) {
 		for _, r := range src.(*fake.Source).List {
 			names = append(names, fmt.Sprintf("%s %s", r.Key, r.Type))
 		}
-		if got := strings.Join(names, ", "); got != c.names || !maps.Equal(losses, c.losses) {
-			t.Errorf("rename %v, prefer %s: %s with losses %v, want %s with %v", c.rename, c.prefer, got, losses, c.names, c.losses)
+		if got := strings.Join(names, ", "); got != c.Names || !maps.Equal(losses, c.losses) {
+			t.Errorf("rename %v, prefer %s: %s with losses %v, want %s with %v", c.rename, c.prefer, got, losses, c.Names, c.losses)
 		}
 	}
 }

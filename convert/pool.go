@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"kvferry/convert/plan"
 	"kvferry/record"
 )
 
@@ -38,15 +39,15 @@ func (c *cores) spare(f func()) bool {
 
 // runPool calls do for each task, largest first, on as many goroutines as there are workers. The first error stops all;
 // it is returned when every goroutine has ended.
-func runPool(ctx context.Context, tasks []*Task, c *cores, do func(context.Context, *Task) error) error {
+func runPool(ctx context.Context, tasks []*plan.Task, c *cores, do func(context.Context, *plan.Task) error) error {
 	return runSome(ctx, tasks, int(c.all), c, do)
 }
 
 // runSome is runPool on so many goroutines.
-func runSome(ctx context.Context, tasks []*Task, workers int, c *cores, do func(context.Context, *Task) error) error {
+func runSome(ctx context.Context, tasks []*plan.Task, workers int, c *cores, do func(context.Context, *plan.Task) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	queue := make(chan *Task, len(tasks))
+	queue := make(chan *plan.Task, len(tasks))
 	for _, t := range largestFirst(tasks) {
 		queue <- t
 	}
@@ -131,15 +132,15 @@ func (s *share) handed(bytes int64) error {
 // runSharing is runPool for tasks that share a promise of memory. One begins when the one before it has seen its first
 // rows, so that not all meet the first large one at the same time. Those that meet rows so large that not all workers
 // may hold one stop, and run again when the others are done, as many at once as such rows allow.
-func runSharing(ctx context.Context, tasks []*Task, c *cores, memory int64, do func(context.Context, *Task, *share) error) error {
+func runSharing(ctx context.Context, tasks []*plan.Task, c *cores, memory int64, do func(context.Context, *plan.Task, *share) error) error {
 	workers := int(c.all)
 	for {
 		workers = min(workers, len(tasks))
 		var mu, begin sync.Mutex
-		var again []*Task
+		var again []*plan.Task
 		var largest int64
 		most := mostAtOnce(memory, workers)
-		err := runSome(ctx, tasks, workers, c, func(ctx context.Context, t *Task) error {
+		err := runSome(ctx, tasks, workers, c, func(ctx context.Context, t *plan.Task) error {
 			begin.Lock()
 			begun := sync.OnceFunc(begin.Unlock)
 			defer begun()
@@ -160,8 +161,8 @@ func runSharing(ctx context.Context, tasks []*Task, c *cores, memory int64, do f
 	}
 }
 
-func largestFirst(tasks []*Task) []*Task {
+func largestFirst(tasks []*plan.Task) []*plan.Task {
 	out := slices.Clone(tasks)
-	slices.SortStableFunc(out, func(a, b *Task) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	slices.SortStableFunc(out, func(a, b *plan.Task) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return out
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kvferry/convert/plan"
 	"kvferry/record"
 )
 
@@ -23,13 +24,13 @@ func sized(n int64) []record.Element { return []record.Element{{Name: zeros[:min
 func TestRunSharing(t *testing.T) {
 	const memory = 16 << 20
 	rows := []int64{1, 1 << 10, 3 << 20, 1 << 20, 600 << 10, 0, 1 << 10, 4 << 20}
-	var tasks []*Task
+	var tasks []*plan.Task
 	for i := range rows {
-		tasks = append(tasks, &Task{N: i})
+		tasks = append(tasks, &plan.Task{N: i})
 	}
 	for _, workers := range []int{1, 2, 4, 16} {
 		var held, done, runs atomic.Int64
-		err := runSharing(context.Background(), tasks, &cores{all: int32(workers)}, memory, func(_ context.Context, x *Task, s *share) error {
+		err := runSharing(context.Background(), tasks, &cores{all: int32(workers)}, memory, func(_ context.Context, x *plan.Task, s *share) error {
 			runs.Add(1)
 			if err := s.take(sized(rows[x.N])); err != nil {
 				return err
@@ -49,7 +50,7 @@ func TestRunSharing(t *testing.T) {
 			t.Errorf("one worker ran %d tasks for %d", runs.Load(), len(rows))
 		}
 		bad := errors.New("bad")
-		if err := runSharing(context.Background(), tasks, &cores{all: int32(workers)}, memory, func(_ context.Context, x *Task, s *share) error {
+		if err := runSharing(context.Background(), tasks, &cores{all: int32(workers)}, memory, func(_ context.Context, x *plan.Task, s *share) error {
 			if err := s.take(sized(rows[x.N])); err != nil || x.N != 2 {
 				return err
 			}
@@ -76,13 +77,13 @@ func TestSharesOfRounds(t *testing.T) {
 		{2, 600 << 10, []int64{2, 1}},
 		{1, 2 << 20, []int64{1}},
 	} {
-		tasks := make([]*Task, 16)
+		tasks := make([]*plan.Task, 16)
 		for i := range tasks {
-			tasks[i] = &Task{N: i}
+			tasks[i] = &plan.Task{N: i}
 		}
 		var mu sync.Mutex
 		var got []int64
-		err := runSharing(context.Background(), tasks, &cores{all: int32(c.workers)}, memory, func(_ context.Context, _ *Task, s *share) error {
+		err := runSharing(context.Background(), tasks, &cores{all: int32(c.workers)}, memory, func(_ context.Context, _ *plan.Task, s *share) error {
 			mu.Lock()
 			defer mu.Unlock()
 			at := int64(1)

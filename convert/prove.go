@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kvferry/convert/outcome"
+	"kvferry/convert/plan"
 	"kvferry/format"
 	"kvferry/record"
 )
@@ -58,7 +59,7 @@ func (m *Mismatch) difference() string {
 
 // prove reads the target back and compares it with what was written.
 func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fingerprint) error {
-	tasks := proofTasks(back, a.id.Plan)
+	tasks := plan.ProofTasks(back, a.id.Plan)
 	var total int64
 	for _, t := range tasks {
 		total += t.Bytes
@@ -69,7 +70,7 @@ func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fi
 	var findings outcome.Findings
 	var ledger record.Ledger
 	var mu sync.Mutex
-	err := runSharing(ctx, tasks, a.cores, a.o.Memory, func(ctx context.Context, t *Task, sh *share) error {
+	err := runSharing(ctx, tasks, a.cores, a.o.Memory, func(ctx context.Context, t *plan.Task, sh *share) error {
 		var own outcome.Findings
 		f, l, err := proveTask(ctx, t, a.rules, memory.of(t), sh, back, own.Report)
 		if err != nil {

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"io"
 
+	"kvferry/convert/plan"
 	"kvferry/format"
 	"kvferry/internal/progress"
 	"kvferry/record"
 )
 
 // proveTask takes the fingerprint of one task's part of the target.
-func proveTask(ctx context.Context, t *Task, r *rules, memory int64, sh *share, back format.Source,
+func proveTask(ctx context.Context, t *plan.Task, r *rules, memory int64, sh *share, back format.Source,
 	report func(record.Finding)) (*record.Fingerprint, *record.Ledger, error) {
 
 	ledger := new(record.Ledger)

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"kvferry/convert/outcome"
+	"kvferry/convert/plan"
 	"kvferry/format"
 	"kvferry/record"
 )
@@ -34,13 +35,13 @@ var errManyRenames = errors.New("too many names exist under several types to ren
 
 // findRenames reads all tasks of the source once and lists the records to rename, by database and new name. memory is the
 // limit of all memory; that of the tasks is in the rules.
-func findRenames(ctx context.Context, tasks []*Task, r *rules, src format.Source, target format.Target, c *cores, memory int64) ([]rename, error) {
+func findRenames(ctx context.Context, tasks []*plan.Task, r *rules, src format.Source, target format.Target, c *cores, memory int64) ([]rename, error) {
 	names := newNamesakes(memory/16, r.tempDir)
 	defer names.sorter.Close()
 	var mu sync.Mutex
 	var all []rename
 	var size int64
-	err := runPool(ctx, tasks, c, func(ctx context.Context, t *Task) error {
+	err := runPool(ctx, tasks, c, func(ctx context.Context, t *plan.Task) error {
 		if t.Group == 0 {
 			return nil
 		}
@@ -65,7 +66,7 @@ func findRenames(ctx context.Context, tasks []*Task, r *rules, src format.Source
 
 // losers calls add for each record of a task whose name another type keeps, and notes names like those that it may get.
 // What is left of a record decides, as when it is written; losses are counted then.
-func losers(ctx context.Context, t *Task, of *rules, src format.Source, target format.Target, names *namesakes, add func(rename) error) error {
+func losers(ctx context.Context, t *plan.Task, of *rules, src format.Source, target format.Target, names *namesakes, add func(rename) error) error {
 	rules := *of
 	rules.allows = func(string) bool { return true }
 	x := &task{Task: t, rules: &rules, target: target, losses: outcome.Losses{}}
@@ -141,12 +142,12 @@ func byName(a, b rename) int {
 }
 
 // renamedIn returns those renames whose new names are in a task's span. They are in the order of byName.
-func renamedIn(all []rename, t *Task) []rename {
+func renamedIn(all []rename, t *plan.Task) []rename {
 	if t.Group == 0 {
 		return nil
 	}
 	from, _ := slices.BinarySearchFunc(all, rename{db: t.DB, to: t.Span.Lo}, byName)
-	to, _ := slices.BinarySearchFunc(all, t, func(n rename, t *Task) int {
+	to, _ := slices.BinarySearchFunc(all, t, func(n rename, t *plan.Task) int {
 		if c := cmp.Compare(n.db, t.DB); c != 0 || t.Span.Hi == nil {
 			return cmp.Or(c, -1)
 		}

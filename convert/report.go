@@ -12,6 +12,7 @@ import (
 
 	"kvferry/convert/outcome"
 	"kvferry/convert/paths"
+	"kvferry/convert/plan"
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/internal/jsonl"
@@ -54,7 +55,7 @@ type Dataset struct {
 	Format string `json:"format"`
 	Store  string `json:"store"`
 	// DBs are the converted databases, in the same order in source and target.
-	DBs names `json:"databases,omitempty"`
+	DBs plan.Names `json:"databases,omitempty"`
 	// Files is the number of files that the dataset consists of, as verify and inspect count them.
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"kvferry/convert/plan"
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/internal/progress"
@@ -121,7 +122,7 @@ func (r *run) resumable(cause error) bool {
 	if (errors.As(cause, &space) || errors.As(cause, &existing)) && !r.resumed { // nothing is done yet
 		return false
 	}
-	var nothing *nothingError
+	var nothing *plan.NothingError
 	if errors.As(cause, &proof) || errors.As(cause, &count) || errors.As(cause, &nothing) {
 		return false
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"kvferry/convert/outcome"
+	"kvferry/convert/plan"
 	"kvferry/format"
 	"kvferry/internal/progress"
 	"kvferry/record"
@@ -16,7 +17,7 @@ const batchLen = 256
 
 // task runs one Task. It is used once, by one goroutine; nothing in it is allocated per record.
 type task struct {
-	*Task
+	*plan.Task
 	*rules
 	target format.Target
 	reader record.Reader
@@ -47,7 +48,7 @@ type task struct {
 // runTask reads the records of a task and writes them to its shard of the target. Without a target
 // the records are only counted. A *largeError says that more came at once than its share allows; nothing is left of the
 // task then.
-func runTask(ctx context.Context, t *Task, r *rules, src format.Source, target format.Target, sh *share, write bool) (*outcome.Result, error) {
+func runTask(ctx context.Context, t *plan.Task, r *rules, src format.Source, target format.Target, sh *share, write bool) (*outcome.Result, error) {
 	x := &task{Task: t, rules: r, target: target, losses: outcome.Losses{}, expiring: expiringDigests{}, share: sh}
 	x.gauge = r.meter.Gauge(t.Bytes)
 	x.findings.OnError = x.gauge.Error

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"kvferry/convert/outcome"
+	"kvferry/convert/plan"
 	"kvferry/format"
 )
 
@@ -34,18 +35,18 @@ func (a *attempt) adopt() error {
 
 // runTasks runs the tasks that are not done yet, or only counts what they would do, as a step of the run.
 func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
-	plan := a.id.Plan
+	p := a.id.Plan
 	if a.results == nil {
-		a.results = make([]*outcome.Result, len(plan.Tasks))
+		a.results = make([]*outcome.Result, len(p.Tasks))
 	}
-	var todo []*Task
+	var todo []*plan.Task
 	var total, done int64
-	for i := range plan.Tasks {
-		total += plan.Tasks[i].Bytes
+	for i := range p.Tasks {
+		total += p.Tasks[i].Bytes
 		if a.results[i] == nil {
-			todo = append(todo, &plan.Tasks[i])
+			todo = append(todo, &p.Tasks[i])
 		} else {
-			done += plan.Tasks[i].Bytes
+			done += p.Tasks[i].Bytes
 		}
 	}
 	if a.o.Rename && a.rules.renames == nil { // they are known when a server's target was looked at before
@@ -57,7 +58,7 @@ func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 	a.rules.memory = newShares(a.o.Memory/4, todo, a.o.Workers)
 	a.meter.Begin(step, total, done, len(todo))
 	commits := newCommits(a.o.Workers)
-	err := runSharing(ctx, todo, a.cores, a.o.Memory, func(ctx context.Context, t *Task, sh *share) error {
+	err := runSharing(ctx, todo, a.cores, a.o.Memory, func(ctx context.Context, t *plan.Task, sh *share) error {
 		return a.runTask(ctx, t, sh, write, commits)
 	})
 	if e := commits.wait(); err == nil {
@@ -78,7 +79,7 @@ func (a *attempt) findRenames(ctx context.Context) ([]rename, error) {
 }
 
 // runTask runs one task and lets it be written to the journal.
-func (a *attempt) runTask(ctx context.Context, t *Task, sh *share, write bool, c *commits) error {
+func (a *attempt) runTask(ctx context.Context, t *plan.Task, sh *share, write bool, c *commits) error {
 	a.o.crash(fmt.Sprintf("task %d", t.N))
 	res, err := runTask(ctx, t, a.rules, a.src, a.target, sh, write)
 	if err != nil {
@@ -92,7 +93,7 @@ func (a *attempt) runTask(ctx context.Context, t *Task, sh *share, write bool, c
 }
 
 // commit writes a task to the journal when its tables are on disk.
-func (a *attempt) commit(t *Task, res *outcome.Result) (err error) {
+func (a *attempt) commit(t *plan.Task, res *outcome.Result) (err error) {
 	if res.Stores = a.stores.Unwritten(); a.rules.refused.Load() {
 		return nil
 	}
@@ -115,7 +116,7 @@ func (a *attempt) judge(t *outcome.Totals, losses []outcome.LossKind) error {
 		return fmt.Errorf("the rows read do not add up: %w", err)
 	}
 	if len(t.Fingerprint.Parts()) == 0 && !a.o.Selection.Everything() {
-		return &nothingError{fmt.Sprintf("no record of %s passes the filter", a.o.Source.Path)}
+		return &plan.NothingError{Why: fmt.Sprintf("no record of %s passes the filter", a.o.Source.Path)}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package convert
+package plan
 
 import (
 	"cmp"
@@ -37,11 +37,11 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// names are those of databases.
-type names []string
+// Names are those of databases.
+type Names []string
 
 // MarshalJSON writes the names.
-func (n names) MarshalJSON() ([]byte, error) {
+func (n Names) MarshalJSON() ([]byte, error) {
 	out := make([]jsonl.Text, len(n))
 	for i, s := range n {
 		out[i] = jsonl.Text(s)
@@ -50,7 +50,7 @@ func (n names) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
-func (n *names) UnmarshalJSON(data []byte) error {
+func (n *Names) UnmarshalJSON(data []byte) error {
 	var in []jsonl.Text
 	err := json.Unmarshal(data, &in)
 	*n = nil
@@ -60,10 +60,10 @@ func (n *names) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// targetNames returns the names of the databases in a target. The database that clients start in gets the name of the
+// TargetNames returns the names of the databases in a target. The database that clients start in gets the name of the
 // target's own, or namespace, which also names an only database. In a target with numbered databases, named ones get
 // the lowest free numbers; the only one of a flat layout is 0.
-func targetNames(dbs []string, from, to format.Limits, flat bool, namespace string) []string {
+func TargetNames(dbs []string, from, to format.Limits, flat bool, namespace string) []string {
 	if to.Numbered && flat && len(dbs) == 1 {
 		return []string{"0"}
 	}

@@ -1,4 +1,4 @@
-package convert
+package plan
 
 import (
 	"errors"
@@ -50,11 +50,11 @@ func TestTakeSample(t *testing.T) {
 	task := func(db string, types record.TypeSet, bytes int64) Task {
 		return Task{DB: db, Types: types, Bytes: bytes}
 	}
-	text := func(s *sample) (out string) {
-		for i, t := range s.tasks {
-			out += fmt.Sprintf("%d:%s/%s[%s,%s)%d-%d %d×%.4g ", t.N, t.DB, t.Types, t.Span.Lo, t.Span.Hi, t.Span.From, t.Span.To, t.Bytes, s.weights[i])
+	text := func(s *Sample) (out string) {
+		for i, t := range s.Tasks {
+			out += fmt.Sprintf("%d:%s/%s[%s,%s)%d-%d %d×%.4g ", t.N, t.DB, t.Types, t.Span.Lo, t.Span.Hi, t.Span.From, t.Span.To, t.Bytes, s.Weights[i])
 		}
-		return fmt.Sprintf("%s= %d %t", out, s.bytes, s.whole)
+		return fmt.Sprintf("%s= %d %t", out, s.Bytes, s.Whole)
 	}
 	var large []string
 	for i := range 16 {
@@ -87,7 +87,7 @@ func TestTakeSample(t *testing.T) {
 		for _, x := range c.tasks {
 			p.Bytes += x.Bytes
 		}
-		s, err := takeSample(c.src, p, c.budget)
+		s, err := TakeSample(c.src, p, c.budget)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestTakeSample(t *testing.T) {
 			t.Errorf("%s: asked for %d keys, want %d", c.name, w.asked, c.asked)
 		}
 	}
-	if _, err := takeSample(&weighed{}, &Plan{Tasks: []Task{task("0", hashes, 1000)}, Bytes: 1000}, 100); err == nil {
+	if _, err := TakeSample(&weighed{}, &Plan{Tasks: []Task{task("0", hashes, 1000)}, Bytes: 1000}, 100); err == nil {
 		t.Error("a source that cannot be weighed is sampled")
 	}
 }
@@ -146,9 +146,9 @@ func TestPick(t *testing.T) {
 // TestWholeSample: a source no larger than the sample is read whole.
 func TestWholeSample(t *testing.T) {
 	for bytes, whole := range map[int64]bool{99: true, 100: true, 101: false} {
-		s, err := takeSample(nil, &Plan{Bytes: bytes}, 100)
-		if err != nil || s.whole != whole {
-			t.Errorf("%d bytes: whole %t, %v", bytes, s.whole, err)
+		s, err := TakeSample(nil, &Plan{Bytes: bytes}, 100)
+		if err != nil || s.Whole != whole {
+			t.Errorf("%d bytes: whole %t, %v", bytes, s.Whole, err)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package convert
+package plan
 
 import (
 	"bytes"
@@ -19,20 +19,20 @@ const (
 	cellsPerPlace = 16
 )
 
-// sample is a part of a plan: spans that are converted to see what the whole takes.
-type sample struct {
-	tasks []Task
-	// weights say how many times as much as a task the plan has of its kind: a sum over the tasks, each times its
+// Sample is a part of a plan: spans that are converted to see what the whole takes.
+type Sample struct {
+	Tasks []Task
+	// Weights say how many times as much as a task the plan has of its kind: a sum over the tasks, each times its
 	// weight, stands for the sum over the plan.
-	weights []float64
-	bytes   int64 // of the source that the tasks read
-	whole   bool  // the tasks are those of the plan
+	Weights []float64
+	Bytes   int64 // of the source that the tasks read
+	Whole   bool  // the tasks are those of the plan
 	least   int64 // of what is read at a place
 }
 
-// takeSample chooses about so many bytes of a plan.
-func takeSample(src format.Source, p *Plan, budget int64) (*sample, error) {
-	s := &sample{whole: p.Bytes <= budget, least: max(min(leastSample, budget/8), 1)}
+// TakeSample chooses about so many bytes of a plan.
+func TakeSample(src format.Source, p *Plan, budget int64) (*Sample, error) {
+	s := &Sample{Whole: p.Bytes <= budget, least: max(min(leastSample, budget/8), 1)}
 	for _, tasks := range pieces(p.Tasks) {
 		if err := s.take(src, p, tasks, budget); err != nil {
 			return nil, err
@@ -54,14 +54,14 @@ func pieces(tasks []Task) (out [][]Task) {
 }
 
 // take chooses spans of a piece.
-func (s *sample) take(src format.Source, p *Plan, tasks []Task, budget int64) error {
+func (s *Sample) take(src format.Source, p *Plan, tasks []Task, budget int64) error {
 	var size int64
 	for i := range tasks {
 		size += tasks[i].Bytes
 	}
 	want := max(int64(float64(budget)*float64(size)/float64(max(p.Bytes, 1))), min(size, s.least))
 	var cells []cell
-	if !s.whole && want < size/2 {
+	if !s.Whole && want < size/2 {
 		var err error
 		n := float64(s.places(want)*cellsPerPlace) * float64(size) / float64(want)
 		if cells, err = cellsOf(src, &tasks[0], int(min(n, 1<<16))); err != nil {
@@ -86,13 +86,13 @@ func (s *sample) take(src format.Source, p *Plan, tasks []Task, budget int64) er
 }
 
 // places is at how many places a piece is sampled.
-func (s *sample) places(want int64) int { return int(min(max(want/s.least, 1), maxPlaces)) }
+func (s *Sample) places(want int64) int { return int(min(max(want/s.least, 1), maxPlaces)) }
 
-func (s *sample) add(t Task, weight float64) {
-	t.N = len(s.tasks)
-	s.tasks = append(s.tasks, t)
-	s.weights = append(s.weights, weight)
-	s.bytes += t.Bytes
+func (s *Sample) add(t Task, weight float64) {
+	t.N = len(s.Tasks)
+	s.Tasks = append(s.Tasks, t)
+	s.Weights = append(s.Weights, weight)
+	s.Bytes += t.Bytes
 }
 
 // cell is a small span and the bytes in it.

@@ -1,4 +1,4 @@
-package convert
+package plan
 
 import (
 	"testing"
@@ -36,7 +36,7 @@ func TestProofReadsEverything(t *testing.T) {
 		want map[string]int // times that a type is read
 	}{{"in the order of keys", back, map[string]int{"0 string": 2, "0 hash": 2, "1 string": 2}}, {"in sections", sectioned{back}, nil}} {
 		read := map[string]int{}
-		for _, task := range proofTasks(c.back, plan) {
+		for _, task := range ProofTasks(c.back, plan) {
 			for _, typ := range task.Types.Types() {
 				read[task.DB+" "+task.TargetDB+" "+typ.String()]++
 			}

@@ -1,4 +1,4 @@
-package convert
+package plan
 
 import (
 	"fmt"
@@ -40,9 +40,9 @@ type Task struct {
 // Plan describes the work of a conversion. It depends only on the source and the filter, not on the
 // number of workers.
 type Plan struct {
-	DBs names `json:"dbs"`
+	DBs Names `json:"dbs"`
 	// TargetDBs are the names of the same databases in the target.
-	TargetDBs names `json:"target_dbs"`
+	TargetDBs Names `json:"target_dbs"`
 	// Groups are the groups of types that the target stores together.
 	Groups []record.TypeSet `json:"groups"`
 	// AnyOrder is true if records may come in any order within a task.
@@ -56,9 +56,9 @@ type Plan struct {
 // Order is the order of records that a conversion needs, see Plan.
 type Order struct{ Any, Pieces bool }
 
-// NewPlan plans the conversion of the selected records of a source into the groups of types that
+// New plans the conversion of the selected records of a source into the groups of types that
 // the target writes. names are the names of the databases in the target.
-func NewPlan(src format.Source, dbs, names []string, groups []record.TypeSet, order Order, f *filter.Filter) (*Plan, error) {
+func New(src format.Source, dbs, names []string, groups []record.TypeSet, order Order, f *filter.Filter) (*Plan, error) {
 	p := &Plan{DBs: dbs, TargetDBs: names, Groups: groups, AnyOrder: order.Any, Pieces: order.Pieces}
 	for i, db := range dbs {
 		rest := src.Types(db)
@@ -78,7 +78,7 @@ func NewPlan(src format.Source, dbs, names []string, groups []record.TypeSet, or
 		}
 	}
 	if len(p.Tasks) == 0 {
-		return nil, &nothingError{nothing(src, f)}
+		return nil, &NothingError{nothing(src, f)}
 	}
 	return p, nil
 }
@@ -93,10 +93,10 @@ func holders(groups []record.TypeSet, types record.TypeSet) (out record.TypeSet)
 	return out
 }
 
-// nothingError is the reason why a plan is empty, or what it has came to nothing.
-type nothingError struct{ why string }
+// NothingError is the reason why a plan is empty, or what it has came to nothing.
+type NothingError struct{ Why string }
 
-func (e *nothingError) Error() string { return "nothing to convert: " + e.why }
+func (e *NothingError) Error() string { return "nothing to convert: " + e.Why }
 
 // nothing returns the reason why a plan is empty.
 func nothing(src format.Source, f *filter.Filter) string {

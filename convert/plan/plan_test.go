@@ -1,4 +1,4 @@
-package convert
+package plan
 
 import (
 	"fmt"
@@ -45,7 +45,7 @@ func TestPlan(t *testing.T) {
 			}
 			return 1 << 40
 		}}
-	p, err := NewPlan(src, src.dbs, src.dbs, fake.PerType, Order{}, new(filter.Filter))
+	p, err := New(src, src.dbs, src.dbs, fake.PerType, Order{}, new(filter.Filter))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestPlan(t *testing.T) {
 
 func TestPlanOfOneGroup(t *testing.T) {
 	src := &sizes{dbs: []string{"0"}, types: record.AllTypes, size: func(string, record.TypeSet) int64 { return 1 }}
-	p, err := NewPlan(src, src.dbs, src.dbs, []record.TypeSet{record.AllTypes}, Order{}, &filter.Filter{Types: record.Of(record.List, record.ZSet)})
+	p, err := New(src, src.dbs, src.dbs, []record.TypeSet{record.AllTypes}, Order{}, &filter.Filter{Types: record.Of(record.List, record.ZSet)})
 	if err != nil || len(p.Tasks) != 1 || p.Tasks[0].Types != record.Of(record.List, record.ZSet) || p.Tasks[0].Group != record.AllTypes {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -95,7 +95,7 @@ func TestPlanOfOneGroup(t *testing.T) {
 func TestPlanOfPieces(t *testing.T) {
 	for size, want := range map[int64]int{1: 1, 3*pieceBytes + 1: 4, taskBytes: taskBytes / pieceBytes, 1 << 30: maxSpans, 1 << 40: 1 << 40 / mostTaskBytes} {
 		src := &sizes{dbs: []string{"0"}, types: record.Of(record.Hash), size: func(string, record.TypeSet) int64 { return size }}
-		p, err := NewPlan(src, src.dbs, src.dbs, []record.TypeSet{record.AllTypes}, Order{Pieces: true}, new(filter.Filter))
+		p, err := New(src, src.dbs, src.dbs, []record.TypeSet{record.AllTypes}, Order{Pieces: true}, new(filter.Filter))
 		if err != nil || len(p.Tasks) != want {
 			t.Errorf("%d bytes: %d tasks, want %d; %v", size, len(p.Tasks), want, err)
 		}
@@ -107,7 +107,7 @@ func TestPlanOfPasses(t *testing.T) {
 	for size, want := range map[int64]int{4 * taskBytes: 1, passBytes + 1: 2, 1 << 40: 1 << 40 / mostPassBytes} {
 		for _, anyOrder := range []bool{false, true} {
 			src := &inOneFile{sizes{dbs: []string{"0"}, types: record.Of(record.Hash), size: func(string, record.TypeSet) int64 { return size }}}
-			p, err := NewPlan(src, src.dbs, src.dbs, fake.PerType, Order{Any: anyOrder}, new(filter.Filter))
+			p, err := New(src, src.dbs, src.dbs, fake.PerType, Order{Any: anyOrder}, new(filter.Filter))
 			if anyOrder && len(p.Tasks) <= want {
 				t.Errorf("%d bytes in any order: %d tasks, want more than %d", size, len(p.Tasks), want)
 			}
@@ -164,7 +164,7 @@ func TestTargetNames(t *testing.T) {
 		{in: "0 1", to: kvrocks, namespace: "users", want: "users 1"},
 		{in: "7", to: kvrocks, namespace: "users", want: "users"},
 	} {
-		if got := strings.Join(targetNames(strings.Fields(c.in), c.from, c.to, c.flat, c.namespace), " "); got != c.want {
+		if got := strings.Join(TargetNames(strings.Fields(c.in), c.from, c.to, c.flat, c.namespace), " "); got != c.want {
 			t.Errorf("%s: %s, want %s", c.in, got, c.want)
 		}
 	}
@@ -173,7 +173,7 @@ func TestTargetNames(t *testing.T) {
 // TestPlanOfOnePass: types that share a keyspace of the source are read once, also those that are lost.
 func TestPlanOfOnePass(t *testing.T) {
 	src := &together{sizes{dbs: []string{"0"}, types: record.RedisTypes, size: func(string, record.TypeSet) int64 { return 1 }}}
-	p, err := NewPlan(src, src.dbs, src.dbs, fake.PerType, Order{}, &filter.Filter{Types: record.RedisTypes &^ record.Of(record.Set)})
+	p, err := New(src, src.dbs, src.dbs, fake.PerType, Order{}, &filter.Filter{Types: record.RedisTypes &^ record.Of(record.Set)})
 	if err != nil || len(p.Tasks) != 2 {
 		t.Fatalf("%+v, %v", p, err)
 	}

@@ -1,8 +1,6 @@
-package convert
+package plan
 
-import (
-	"kvferry/format"
-)
+import "kvferry/format"
 
 // sectionTasks lists the sections of a database of a target that has no order of keys. One that cannot be cut is read as
 // a whole.
@@ -19,9 +17,9 @@ func sectionTasks(back format.Source, s format.Sectioned, db, planned string) (o
 	return out
 }
 
-// proofTasks lists what to read of the target: everything in it, over the spans it was written in.
+// ProofTasks lists what to read of the target: everything in it, over the spans it was written in.
 // Their TargetDB is the name in the plan. A target with one database may call it as it likes.
-func proofTasks(back format.Source, p *Plan) []*Task {
+func ProofTasks(back format.Source, p *Plan) []*Task {
 	var out []*Task
 	dbs := back.Databases()
 	for _, db := range dbs {
