@@ -10,6 +10,7 @@ import (
 
 	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
+	"kvferry/convert/pool"
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/internal/filter"
@@ -36,7 +37,7 @@ type attempt struct {
 	// reported is the report that is to be published.
 	reported []byte
 	timings  Timings
-	cores    *cores
+	cores    *pool.Cores
 }
 
 // attempt starts a pass.
@@ -138,7 +139,7 @@ func (a *attempt) identify() error {
 		id = was
 	}
 	a.id = id
-	a.cores = newCores(a.o.Workers)
+	a.cores = pool.NewCores(a.o.Workers)
 	return nil
 }
 

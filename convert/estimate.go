@@ -12,6 +12,7 @@ import (
 	"kvferry/convert/outcome"
 	"kvferry/convert/paths"
 	"kvferry/convert/plan"
+	"kvferry/convert/pool"
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/store"
@@ -89,14 +90,14 @@ func (a *attempt) estimator(s *plan.Sample, create store.CreateFunc, dir string)
 	id.Plan = &plan
 	r := &run{o: &o, work: &work{target: filepath.Join(dir, "target"), dir: dir}}
 	x := &attempt{run: r, id: &id, src: a.src, refused: new(atomic.Bool), results: make([]*outcome.Result, len(s.Tasks))}
-	x.cores = newCores(o.Workers)
+	x.cores = pool.NewCores(o.Workers)
 	rules := *a.rules
 	rules.tempDir, rules.meter, rules.renames = x.work.spools(), nil, nil
 	rules.refused, rules.allows = x.refused, func(string) bool { return true }
 	_, sectioned := a.src.(format.Sectioned)
 	rules.sortSections = sectioned && !plan.AnyOrder
 	// The memory of a task is scaled down with its size, so that it spills like a task of the plan.
-	rules.memory = newShares(o.Memory/4, pointers(a.id.Plan.Tasks), o.Workers)
+	rules.memory = pool.NewShares(o.Memory/4, pointers(a.id.Plan.Tasks), o.Workers)
 	x.rules = &rules
 	return &estimator{attempt: x, sample: s, of: a, took: make([]time.Duration, len(s.Tasks))}
 }
@@ -114,7 +115,7 @@ func (e *estimator) convert(ctx context.Context, prove bool) (err error) {
 	if e.target, err = e.create(ctx, e.id.Plan.TargetDBs); err != nil {
 		return err
 	}
-	if err := runSharing(ctx, pointers(e.sample.Tasks), e.cores, e.o.Memory, e.task); err != nil {
+	if err := pool.RunSharing(ctx, pointers(e.sample.Tasks), e.cores, e.o.Memory, e.task); err != nil {
 		e.target.Abort()
 		return err
 	}
@@ -148,7 +149,7 @@ func (e *estimator) convert(ctx context.Context, prove bool) (err error) {
 }
 
 // task converts one span.
-func (e *estimator) task(ctx context.Context, t *plan.Task, sh *share) error {
+func (e *estimator) task(ctx context.Context, t *plan.Task, sh *pool.Share) error {
 	began := time.Now()
 	res, err := runTask(ctx, t, e.rules, e.src, e.target, sh, true)
 	if err != nil {
@@ -246,7 +247,7 @@ func tableBytes(r *outcome.Result) (n int64) {
 // atOnce is the size of the largest tasks that can run in parallel.
 func atOnce(tasks []*plan.Task, workers int) float64 {
 	var n int64
-	for i, t := range largestFirst(tasks) {
+	for i, t := range pool.LargestFirst(tasks) {
 		if i < workers {
 			n += t.Bytes
 		}

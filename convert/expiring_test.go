@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"testing"
 	"time"
 
@@ -123,7 +122,7 @@ func TestFieldsLapse(t *testing.T) {
 	for minute := 1; minute < 46_000; minute += max(1, minute/50) {
 		now := began.Add(time.Duration(minute) * time.Minute)
 		rules.gone = rules.lapse.gone(now)
-		p := prover{rules: rules, share: &share{most: math.MaxInt64, first: func() {}}, reader: &hashes{list: list, at: now.UnixMilli()}}
+		p := prover{rules: rules, share: alone(), reader: &hashes{list: list, at: now.UnixMilli()}}
 		if err := p.all(context.Background()); err != nil {
 			t.Fatal(err)
 		}

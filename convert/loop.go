@@ -3,6 +3,7 @@ package convert
 import (
 	"io"
 
+	"kvferry/convert/pool"
 	"kvferry/record"
 )
 
@@ -11,7 +12,7 @@ const checkEvery = 64
 
 // loop reads records.
 type loop struct {
-	share *share
+	share *pool.Share
 	pause func() error // every few records; an error ends the loop
 }
 
@@ -50,7 +51,7 @@ func (l *loop) strings(r record.StringReader, do func([]record.StringRecord) err
 	if err != nil || len(batch) == 0 {
 		return 0, err
 	}
-	if err := l.share.takeStrings(batch); err != nil {
+	if err := l.share.TakeStrings(batch); err != nil {
 		return 0, err
 	}
 	return len(batch), do(batch)

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"testing"
 
 	"kvferry/convert/internal/fake"
 	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
+	"kvferry/convert/pool"
 	"kvferry/record"
 )
 
@@ -47,11 +47,20 @@ func (r *endless) Read(dst []record.Element) (int, error) {
 func (r *endless) Settle(record.Class) {}
 func (r *endless) Close() error        { return nil }
 
+// alone is the share of a task that runs by itself.
+func alone() (sh *pool.Share) {
+	pool.RunSharing(context.Background(), []*plan.Task{{}}, pool.NewCores(1), 0, func(_ context.Context, _ *plan.Task, s *pool.Share) error {
+		sh = s
+		return nil
+	})
+	return sh
+}
+
 // TestStops: whatever is read, a task that is to stop does after as many records or batches as checkEvery says, and not before.
 func TestStops(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
-	free := &share{most: math.MaxInt64, first: func() {}}
+	free := alone()
 	rules := func() *rules { return &rules{sameName: true, allows: func(string) bool { return true }} }
 	newTask := func(r record.Reader) *task {
 		return &task{Task: &plan.Task{Group: record.AllTypes}, rules: rules(), target: &fake.Target{Of: fake.New()}, reader: r, losses: outcome.Losses{},

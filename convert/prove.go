@@ -12,6 +12,7 @@ import (
 
 	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
+	"kvferry/convert/pool"
 	"kvferry/format"
 	"kvferry/record"
 )
@@ -65,14 +66,14 @@ func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fi
 		total += t.Bytes
 	}
 	a.meter.Begin("prove", total, 0, len(tasks))
-	memory := newShares(a.o.Memory/2, tasks, a.o.Workers) // nothing is written meanwhile
+	memory := pool.NewShares(a.o.Memory/2, tasks, a.o.Workers) // nothing is written meanwhile
 	var got record.Fingerprint
 	var findings outcome.Findings
 	var ledger record.Ledger
 	var mu sync.Mutex
-	err := runSharing(ctx, tasks, a.cores, a.o.Memory, func(ctx context.Context, t *plan.Task, sh *share) error {
+	err := pool.RunSharing(ctx, tasks, a.cores, a.o.Memory, func(ctx context.Context, t *plan.Task, sh *pool.Share) error {
 		var own outcome.Findings
-		f, l, err := proveTask(ctx, t, a.rules, memory.of(t), sh, back, own.Report)
+		f, l, err := proveTask(ctx, t, a.rules, memory.Of(t), sh, back, own.Report)
 		if err != nil {
 			return err
 		}

@@ -6,13 +6,14 @@ import (
 	"io"
 
 	"kvferry/convert/plan"
+	"kvferry/convert/pool"
 	"kvferry/format"
 	"kvferry/internal/progress"
 	"kvferry/record"
 )
 
 // proveTask takes the fingerprint of one task's part of the target.
-func proveTask(ctx context.Context, t *plan.Task, r *rules, memory int64, sh *share, back format.Source,
+func proveTask(ctx context.Context, t *plan.Task, r *rules, memory int64, sh *pool.Share, back format.Source,
 	report func(record.Finding)) (*record.Fingerprint, *record.Ledger, error) {
 
 	ledger := new(record.Ledger)
@@ -39,7 +40,7 @@ func proveTask(ctx context.Context, t *plan.Task, r *rules, memory int64, sh *sh
 type prover struct {
 	*rules
 	reader  record.Reader
-	share   *share
+	share   *pool.Share
 	hasher  record.Hasher
 	batch   [batchLen]record.Element
 	digests [record.NumTypes]record.Digest
@@ -75,7 +76,7 @@ func (p *prover) record(ctx context.Context, h *record.Header) error {
 				return err
 			}
 		}
-		if err := p.share.take(p.batch[:got]); err != nil {
+		if err := p.share.Take(p.batch[:got]); err != nil {
 			return err
 		}
 		p.gauge.Elements(p.batch[:got])

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"kvferry/convert/pool"
 	"kvferry/format"
 	"kvferry/internal/filter"
 	"kvferry/internal/sorted"
@@ -44,13 +45,13 @@ func (x *task) readRenamed(ctx context.Context, src format.Source) (record.Reade
 	if err != nil {
 		return nil, err
 	}
-	env := format.Env{Now: x.now, Memory: leastShare, TempDir: x.tempDir}
+	env := format.Env{Now: x.now, Memory: pool.LeastShare, TempDir: x.tempDir}
 	return record.Merge(r, &renamedReader{ctx: ctx, src: src, env: env, list: renamedIn(x.renames, x.Task)}), nil
 }
 
 // readTypes reads what is selected of some types in order, with a part of the task's memory.
 func (x *task) readTypes(ctx context.Context, src format.Source, types record.TypeSet, part int64) (record.Reader, error) {
-	memory := x.memory.of(x.Task) / part
+	memory := x.memory.Of(x.Task) / part
 	if x.selection.Holds() {
 		memory /= 2 // the other half is for what is held
 	}

@@ -12,6 +12,7 @@ import (
 
 	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
+	"kvferry/convert/pool"
 	"kvferry/format"
 	"kvferry/record"
 )
@@ -35,13 +36,13 @@ var errManyRenames = errors.New("too many names exist under several types to ren
 
 // findRenames reads all tasks of the source once and lists the records to rename, by database and new name. memory is the
 // limit of all memory; that of the tasks is in the rules.
-func findRenames(ctx context.Context, tasks []*plan.Task, r *rules, src format.Source, target format.Target, c *cores, memory int64) ([]rename, error) {
+func findRenames(ctx context.Context, tasks []*plan.Task, r *rules, src format.Source, target format.Target, c *pool.Cores, memory int64) ([]rename, error) {
 	names := newNamesakes(memory/16, r.tempDir)
 	defer names.sorter.Close()
 	var mu sync.Mutex
 	var all []rename
 	var size int64
-	err := runPool(ctx, tasks, c, func(ctx context.Context, t *plan.Task) error {
+	err := pool.Run(ctx, tasks, c, func(ctx context.Context, t *plan.Task) error {
 		if t.Group == 0 {
 			return nil
 		}

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kvferry/convert/pool"
 	"kvferry/internal/filter"
 	"kvferry/internal/progress"
 	"kvferry/record"
@@ -22,7 +23,7 @@ type rules struct {
 	lapse     *lapse        // what expires meanwhile; nil on disk, where nothing does
 	gone      int64         // what the proof leaves out: all that expires up to then
 	prefer    []record.Type // which type keeps a name otherwise
-	memory    shares        // of readers, and as much again of writers
+	memory    pool.Shares   // of readers, and as much again of writers
 	tempDir   string
 	renames   []rename // not nil: the others get these names
 	// sortSections says that sections of the source are put in order, as spans of keys are.

@@ -55,7 +55,7 @@ func (a *attempt) spare() func(func()) bool {
 	if a.o.Workers < 2 {
 		return nil
 	}
-	return a.cores.spare
+	return a.cores.Spare
 }
 
 // reread opens a target that an earlier process finished; nil when it is not to be read.

@@ -7,6 +7,7 @@ import (
 
 	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
+	"kvferry/convert/pool"
 	"kvferry/format"
 	"kvferry/internal/progress"
 	"kvferry/record"
@@ -30,7 +31,7 @@ type task struct {
 	hasLast  bool
 	lost     int64 // records and elements left out so far
 	opaque   bool  // the current record was told to be a loss of kind module
-	share    *share
+	share    *pool.Share
 	gauge    progress.Gauge
 	report   func(record.Loss) // lose, made once
 	digests  [record.NumTypes]record.Digest
@@ -48,7 +49,7 @@ type task struct {
 // runTask reads the records of a task and writes them to its shard of the target. Without a target
 // the records are only counted. A *largeError says that more came at once than its share allows; nothing is left of the
 // task then.
-func runTask(ctx context.Context, t *plan.Task, r *rules, src format.Source, target format.Target, sh *share, write bool) (*outcome.Result, error) {
+func runTask(ctx context.Context, t *plan.Task, r *rules, src format.Source, target format.Target, sh *pool.Share, write bool) (*outcome.Result, error) {
 	x := &task{Task: t, rules: r, target: target, losses: outcome.Losses{}, expiring: expiringDigests{}, share: sh}
 	x.gauge = r.meter.Gauge(t.Bytes)
 	x.findings.OnError = x.gauge.Error
@@ -103,7 +104,7 @@ func (x *task) open(ctx context.Context, src format.Source, write bool) error {
 // shard returns what records are written with, or, of a task that only counts, what looks at keys of a server; nil is neither.
 func (x *task) shard(write bool) (record.Writer, error) {
 	if write {
-		return x.target.Shard(x.N, x.TargetDB, x.Group, x.memory.of(x.Task))
+		return x.target.Shard(x.N, x.TargetDB, x.Group, x.memory.Of(x.Task))
 	}
 	if l, ok := x.target.(format.Loaded); ok {
 		return l.Look(x.TargetDB)
@@ -201,7 +202,7 @@ func (x *task) elements(ctx context.Context) (int64, error) {
 				return count, err
 			}
 		}
-		if err := x.share.take(x.batch[:got]); err != nil {
+		if err := x.share.Take(x.batch[:got]); err != nil {
 			return count, err
 		}
 		elems := x.target.ElementLosses(&x.header, x.fit(x.batch[:got]), x.report)

@@ -7,6 +7,7 @@ import (
 
 	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
+	"kvferry/convert/pool"
 	"kvferry/format"
 )
 
@@ -55,10 +56,10 @@ func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 			return err
 		}
 	}
-	a.rules.memory = newShares(a.o.Memory/4, todo, a.o.Workers)
+	a.rules.memory = pool.NewShares(a.o.Memory/4, todo, a.o.Workers)
 	a.meter.Begin(step, total, done, len(todo))
 	commits := newCommits(a.o.Workers)
-	err := runSharing(ctx, todo, a.cores, a.o.Memory, func(ctx context.Context, t *plan.Task, sh *share) error {
+	err := pool.RunSharing(ctx, todo, a.cores, a.o.Memory, func(ctx context.Context, t *plan.Task, sh *pool.Share) error {
 		return a.runTask(ctx, t, sh, write, commits)
 	})
 	if e := commits.wait(); err == nil {
@@ -73,13 +74,13 @@ func (a *attempt) findRenames(ctx context.Context) ([]rename, error) {
 		return nil, nil
 	}
 	tasks := pointers(a.id.Plan.Tasks)
-	a.rules.memory = newShares(a.o.Memory/4, tasks, a.o.Workers)
+	a.rules.memory = pool.NewShares(a.o.Memory/4, tasks, a.o.Workers)
 	a.meter.Begin("look", a.id.Plan.Bytes, 0, len(tasks))
 	return findRenames(ctx, tasks, a.rules, a.src, a.target, a.cores, a.o.Memory)
 }
 
 // runTask runs one task and lets it be written to the journal.
-func (a *attempt) runTask(ctx context.Context, t *plan.Task, sh *share, write bool, c *commits) error {
+func (a *attempt) runTask(ctx context.Context, t *plan.Task, sh *pool.Share, write bool, c *commits) error {
 	a.o.crash(fmt.Sprintf("task %d", t.N))
 	res, err := runTask(ctx, t, a.rules, a.src, a.target, sh, write)
 	if err != nil {

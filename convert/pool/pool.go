@@ -1,4 +1,4 @@
-package convert
+package pool
 
 import (
 	"cmp"
@@ -15,17 +15,17 @@ import (
 	"kvferry/record"
 )
 
-// cores counts who of so many workers is busy.
-type cores struct {
+// Cores counts who of so many workers is busy.
+type Cores struct {
 	all  int32
 	busy atomic.Int32
 }
 
-// newCores counts so many workers.
-func newCores(workers int) *cores { return &cores{all: int32(workers)} }
+// NewCores counts so many workers.
+func NewCores(workers int) *Cores { return &Cores{all: int32(workers)} }
 
-// spare runs f on a core that no worker needs, if there is one.
-func (c *cores) spare(f func()) bool {
+// Spare runs f on a core that no worker needs, if there is one.
+func (c *Cores) Spare(f func()) bool {
 	if c.busy.Add(1) > c.all {
 		c.busy.Add(-1)
 		return false
@@ -37,18 +37,18 @@ func (c *cores) spare(f func()) bool {
 	return true
 }
 
-// runPool calls do for each task, largest first, on as many goroutines as there are workers. The first error stops all;
+// Run calls do for each task, largest first, on as many goroutines as there are workers. The first error stops all;
 // it is returned when every goroutine has ended.
-func runPool(ctx context.Context, tasks []*plan.Task, c *cores, do func(context.Context, *plan.Task) error) error {
+func Run(ctx context.Context, tasks []*plan.Task, c *Cores, do func(context.Context, *plan.Task) error) error {
 	return runSome(ctx, tasks, int(c.all), c, do)
 }
 
-// runSome is runPool on so many goroutines.
-func runSome(ctx context.Context, tasks []*plan.Task, workers int, c *cores, do func(context.Context, *plan.Task) error) error {
+// runSome is Run on so many goroutines.
+func runSome(ctx context.Context, tasks []*plan.Task, workers int, c *Cores, do func(context.Context, *plan.Task) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	queue := make(chan *plan.Task, len(tasks))
-	for _, t := range largestFirst(tasks) {
+	for _, t := range LargestFirst(tasks) {
 		queue <- t
 	}
 	close(queue)
@@ -97,14 +97,14 @@ func mostAtOnce(memory int64, workers int) int64 {
 	return memory / int64(rowsHeld*workers)
 }
 
-// share is what a task may hold while others run.
-type share struct {
+// Share is what a task may hold while others run.
+type Share struct {
 	most  int64  // bytes that it is handed at once
 	first func() // lets the next task begin
 }
 
-// take looks at what a task was handed at once.
-func (s *share) take(elems []record.Element) error {
+// Take looks at what a task was handed at once.
+func (s *Share) Take(elems []record.Element) error {
 	if s.most < math.MaxInt64 {
 		return s.handed(record.BatchBytes(elems))
 	}
@@ -112,8 +112,8 @@ func (s *share) take(elems []record.Element) error {
 	return nil
 }
 
-// takeStrings does so for strings.
-func (s *share) takeStrings(batch []record.StringRecord) error {
+// TakeStrings does so for strings.
+func (s *Share) TakeStrings(batch []record.StringRecord) error {
 	if s.most < math.MaxInt64 {
 		return s.handed(record.StringBytes(batch))
 	}
@@ -121,7 +121,7 @@ func (s *share) takeStrings(batch []record.StringRecord) error {
 	return nil
 }
 
-func (s *share) handed(bytes int64) error {
+func (s *Share) handed(bytes int64) error {
 	if bytes > s.most {
 		return &largeError{bytes}
 	}
@@ -129,10 +129,10 @@ func (s *share) handed(bytes int64) error {
 	return nil
 }
 
-// runSharing is runPool for tasks that share a promise of memory. One begins when the one before it has seen its first
+// RunSharing is Run for tasks that share a promise of memory. One begins when the one before it has seen its first
 // rows, so that not all meet the first large one at the same time. Those that meet rows so large that not all workers
 // may hold one stop, and run again when the others are done, as many at once as such rows allow.
-func runSharing(ctx context.Context, tasks []*plan.Task, c *cores, memory int64, do func(context.Context, *plan.Task, *share) error) error {
+func RunSharing(ctx context.Context, tasks []*plan.Task, c *Cores, memory int64, do func(context.Context, *plan.Task, *Share) error) error {
 	workers := int(c.all)
 	for {
 		workers = min(workers, len(tasks))
@@ -144,7 +144,7 @@ func runSharing(ctx context.Context, tasks []*plan.Task, c *cores, memory int64,
 			begin.Lock()
 			begun := sync.OnceFunc(begin.Unlock)
 			defer begun()
-			err := do(ctx, t, &share{most, begun})
+			err := do(ctx, t, &Share{most, begun})
 			var large *largeError
 			if errors.As(err, &large) {
 				mu.Lock()
@@ -161,7 +161,7 @@ func runSharing(ctx context.Context, tasks []*plan.Task, c *cores, memory int64,
 	}
 }
 
-func largestFirst(tasks []*plan.Task) []*plan.Task {
+func LargestFirst(tasks []*plan.Task) []*plan.Task {
 	out := slices.Clone(tasks)
 	slices.SortStableFunc(out, func(a, b *plan.Task) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return out

@@ -1,4 +1,4 @@
-package convert
+package pool
 
 import (
 	"context"
@@ -30,9 +30,9 @@ func TestRunSharing(t *testing.T) {
 	}
 	for _, workers := range []int{1, 2, 4, 16} {
 		var held, done, runs atomic.Int64
-		err := runSharing(context.Background(), tasks, &cores{all: int32(workers)}, memory, func(_ context.Context, x *plan.Task, s *share) error {
+		err := RunSharing(context.Background(), tasks, &Cores{all: int32(workers)}, memory, func(_ context.Context, x *plan.Task, s *Share) error {
 			runs.Add(1)
-			if err := s.take(sized(rows[x.N])); err != nil {
+			if err := s.Take(sized(rows[x.N])); err != nil {
 				return err
 			}
 			now := held.Add(rows[x.N])
@@ -50,8 +50,8 @@ func TestRunSharing(t *testing.T) {
 			t.Errorf("one worker ran %d tasks for %d", runs.Load(), len(rows))
 		}
 		bad := errors.New("bad")
-		if err := runSharing(context.Background(), tasks, &cores{all: int32(workers)}, memory, func(_ context.Context, x *plan.Task, s *share) error {
-			if err := s.take(sized(rows[x.N])); err != nil || x.N != 2 {
+		if err := RunSharing(context.Background(), tasks, &Cores{all: int32(workers)}, memory, func(_ context.Context, x *plan.Task, s *Share) error {
+			if err := s.Take(sized(rows[x.N])); err != nil || x.N != 2 {
 				return err
 			}
 			return bad
@@ -83,7 +83,7 @@ func TestSharesOfRounds(t *testing.T) {
 		}
 		var mu sync.Mutex
 		var got []int64
-		err := runSharing(context.Background(), tasks, &cores{all: int32(c.workers)}, memory, func(_ context.Context, _ *plan.Task, s *share) error {
+		err := RunSharing(context.Background(), tasks, &Cores{all: int32(c.workers)}, memory, func(_ context.Context, _ *plan.Task, s *Share) error {
 			mu.Lock()
 			defer mu.Unlock()
 			at := int64(1)
@@ -93,7 +93,7 @@ func TestSharesOfRounds(t *testing.T) {
 			if len(got) == 0 || got[len(got)-1] != at {
 				got = append(got, at)
 			}
-			return s.take(sized(c.row))
+			return s.Take(sized(c.row))
 		})
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%d workers, rows of %d: %d at once, %v, want %d", c.workers, c.row, got, err, c.want)
@@ -103,13 +103,13 @@ func TestSharesOfRounds(t *testing.T) {
 
 // TestSpareCores lends what workers leave: as many cores as are idle, and again when they are given back.
 func TestSpareCores(t *testing.T) {
-	c := &cores{all: 3}
+	c := &Cores{all: 3}
 	c.busy.Add(1) // a worker
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
 	lend := func() bool {
 		wg.Add(1)
-		ok := c.spare(func() { <-stop; wg.Done() })
+		ok := c.Spare(func() { <-stop; wg.Done() })
 		if !ok {
 			wg.Done()
 		}
