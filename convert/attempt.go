@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kvferry/convert/census"
 	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
 	"kvferry/convert/pool"
@@ -31,9 +32,9 @@ type attempt struct {
 	stores  *outcome.Stored // what the stores of the source report
 	refused *atomic.Bool
 	results []*outcome.Result // by number of the task; nil for those that are not done
-	counter counter           // of what builders make
-	made    *census           // of the finished target
-	opened  openedStores      // of the finished target
+	counter census.Counter    // of what builders make
+	made    *census.Census    // of the finished target
+	opened  census.Stores     // of the finished target
 	// reported is the report that is to be published.
 	reported []byte
 	timings  Timings

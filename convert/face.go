@@ -1,11 +1,12 @@
 package convert
 
 import (
+	"kvferry/convert/census"
 	"kvferry/convert/outcome"
 	"kvferry/convert/paths"
 )
 
-// What a report and an error say of a conversion is of package outcome.
+// What reports and errors say of a conversion.
 type (
 	// LossKind sums up the losses of one kind.
 	LossKind = outcome.LossKind
@@ -15,6 +16,8 @@ type (
 	FindingKind = outcome.FindingKind
 	// Sample is one example of a loss or a finding.
 	Sample = outcome.Sample
+	// CountError means that a finished target does not match what was written. It was not published.
+	CountError = census.CountError
 )
 
 // CheckTemp refuses a directory for temporary files that does not exist or is inside the source.

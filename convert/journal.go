@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 
+	"kvferry/convert/census"
 	"kvferry/convert/outcome"
 	"kvferry/internal/disk"
 
@@ -25,9 +26,9 @@ type entry struct {
 	Task *outcome.Result `json:"task,omitempty"` // a task is done and its tables are on disk
 	// Finishing says that the tables are being made a database; Written that this is done, and what it consists of;
 	// Proved that it read back equal, or was not to be read back, and that the report is written.
-	Finishing bool    `json:"finishing,omitempty"`
-	Written   *census `json:"written,omitempty"`
-	Proved    bool    `json:"proved,omitempty"`
+	Finishing bool           `json:"finishing,omitempty"`
+	Written   *census.Census `json:"written,omitempty"`
+	Proved    bool           `json:"proved,omitempty"`
 }
 
 // journal is an append-only file of JSON lines, synced line by line. What it says has happened is
@@ -47,7 +48,7 @@ type journaled struct {
 	id        *identity // nil: it died before it began
 	tasks     []*outcome.Result
 	finishing bool
-	made      *census // of the finished target; nil: it is not finished
+	made      *census.Census // of the finished target; nil: it is not finished
 	proved    bool
 }
 

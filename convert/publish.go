@@ -93,17 +93,17 @@ func (a *attempt) publish() (earlier string, err error) {
 
 // checkMade compares the census of the target with what was written and with what its stores hold.
 func (a *attempt) checkMade(t *outcome.Totals) error {
-	if err := a.made.checkCounts(t); err != nil {
+	if err := a.made.CheckCounts(t); err != nil {
 		return err
 	}
-	return a.made.checkStores(&a.opened, a.work.data())
+	return a.made.CheckStores(&a.opened, a.work.data())
 }
 
 // checkReport compares the published report with what was written.
 func (a *attempt) checkReport() error {
 	is, err := disk.ReadFile(ReportPath(a.work.target))
 	if err == nil && !bytes.Equal(is, a.reported) {
-		err = miscount("somebody else changed %s, its report", a.work.report())
+		err = &CountError{What: fmt.Sprintf("somebody else changed %s, its report", a.work.report())}
 	}
 	return err
 }
@@ -113,7 +113,7 @@ func (a *attempt) appear() error {
 	if err := a.checkReport(); err != nil {
 		return err
 	}
-	if err := a.made.checkFiles(a.work.data()); err != nil {
+	if err := a.made.CheckFiles(a.work.data()); err != nil {
 		return err
 	}
 	err := disk.RenameNew(a.work.data(), a.work.target)

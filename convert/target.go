@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"kvferry/convert/census"
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/store"
@@ -22,7 +23,7 @@ func (a *attempt) conflicts() error {
 // create starts the target in the work directory.
 func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, error) {
 	return a.o.Target.Format.Create(ctx, a.location(), &format.CreateOptions{
-		Create:    a.counter.create(a.named),
+		Create:    a.counter.Create(a.named),
 		Kind:      a.o.Target.Store,
 		Build:     store.BuildOptions{Sync: true, Now: a.o.Now, Identity: a.id.name(), Spare: a.spare()},
 		Layout:    targetLayout(a.o, a.src, dbs),
@@ -72,7 +73,7 @@ func (a *attempt) reopen() *format.OpenOptions {
 		return nil
 	}
 	return &format.OpenOptions{
-		Store:   a.opened.opener(a.o.Target.Open),
+		Store:   a.opened.Opener(a.o.Target.Open),
 		Kind:    a.o.Target.Store,
 		Options: store.Options{Memory: a.o.storeMemory(), TempDir: a.work.spools(), Copied: a.meter.Copied},
 
@@ -99,7 +100,7 @@ func targetLayout(o *Options, src format.Source, dbs []string) format.Layout {
 func (a *attempt) finish(ctx context.Context) (format.Source, error) {
 	a.meter.Enter("finish")
 	start := time.Now()
-	if err := checkTasks(a.id.Plan, a.results, a.target); err != nil {
+	if err := census.CheckTasks(a.id.Plan, a.results, a.target); err != nil {
 		return nil, err
 	}
 	a.o.crash("finish")
@@ -133,7 +134,7 @@ func (a *attempt) finished() (err error) {
 			return err
 		}
 	}
-	if a.made, err = a.counter.census(dir); err != nil {
+	if a.made, err = a.counter.Take(dir); err != nil {
 		return err
 	}
 	a.o.crash("finished")

@@ -52,6 +52,7 @@ var rules = slices.Concat(stateRules, formatRules(), []rule{
 	{"convert/paths", []string{"format", "internal/disk", "internal/tree"}, "where files lie does not ask what is in them"},
 	{"convert/plan", []string{"format", "store", "record", "internal/filter", "internal/jsonl"}, "what is to be done does not ask how it is done"},
 	{"convert/pool", []string{"convert/plan", "record"}, "whoever runs tasks does not ask what they do"},
+	{"convert/census", []string{"convert/outcome", "convert/paths", "convert/plan", "format", "store", "record"}, "counting does not ask how a run goes on"},
 	{"convert", []string{"convert/", "format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
 	{"inspect", []string{"format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
 	{"inspect/", []string{"inspect", "inspect/", "format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},

@@ -1,4 +1,4 @@
-package convert
+package census
 
 import (
 	"path/filepath"
@@ -38,11 +38,11 @@ func TestCheckStores(t *testing.T) {
 		{"another size", files(4, 21), "db/2.sst should be there with 21 bytes"},
 		{"a file that is nowhere", append(files(4, 20), store.File{Path: "3.sst", Kind: "table"}), "db/3.sst should be there"},
 	} {
-		made := &census{Stored: true, Tables: 2, Entries: 7, Bytes: 30,
+		made := &Census{Stored: true, Tables: 2, Entries: 7, Bytes: 30,
 			Files: []paths.File{{Path: "db/1.sst", Size: 10}, {Path: "db/2.sst", Size: 20}, {Path: "db/MANIFEST-1", Size: 99}}}
-		var opened openedStores
+		var opened Stores
 		opened.list = []*openedStore{{Store: listed{files: c.files}, dir: filepath.Join(dir, "db"), of: &opened}}
-		err := made.checkStores(&opened, dir)
+		err := made.CheckStores(&opened, dir)
 		if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.wrong)
 		}
@@ -65,10 +65,10 @@ func TestCounts(t *testing.T) {
 		tally.Rows[record.Copied], tally.Visible, tally.Entries = c.copied, c.copied, c.copied
 		tot.Ledger.Add("rows", &tally)
 		tot.Fingerprint.Add(part, record.Digest{Records: c.records, Elements: c.elements})
-		made := &census{Stored: true, Tables: 0, Entries: c.entries}
-		err := made.checkCounts(&tot)
+		made := &Census{Stored: true, Tables: 0, Entries: c.entries}
+		err := made.CheckCounts(&tot)
 		if err == nil {
-			err = made.checkStores(new(openedStores), t.TempDir())
+			err = made.CheckStores(new(Stores), t.TempDir())
 		}
 		switch {
 		case c.want == "" && (err == nil || !strings.Contains(err.Error(), "0 tables with 3 rows in 0 bytes were written, and it holds 0 with 0 rows")):

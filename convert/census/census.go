@@ -1,4 +1,4 @@
-package convert
+package census
 
 import (
 	"cmp"
@@ -17,10 +17,8 @@ import (
 	"kvferry/store"
 )
 
-// census is what a finished target consists of. It is taken of the builders that made it, and compared with what
-// the tasks say they wrote, with what the stores say that they hold, and, as the last step before the target is
-// published, with the directory. None of this depends on the proof.
-type census struct {
+// Census is what a finished target consists of, taken of the builders that made it.
+type Census struct {
 	Stored bool `json:"stored"` // it is made of tables
 	Tables int  `json:"tables"`
 	// Entries are those in the tables.
@@ -38,14 +36,14 @@ func (e *CountError) Error() string {
 
 func miscount(format string, args ...any) error { return &CountError{fmt.Sprintf(format, args...)} }
 
-// counter remembers the builders of a target, to count what they made.
-type counter struct {
+// Counter remembers the builders of a target, to count what they made.
+type Counter struct {
 	mu    sync.Mutex
-	total census
+	total Census
 }
 
-// create is a store.CreateFunc whose builders are counted.
-func (c *counter) create(create store.CreateFunc) store.CreateFunc {
+// Create is a store.CreateFunc whose builders are counted.
+func (c *Counter) Create(create store.CreateFunc) store.CreateFunc {
 	return func(dir string, o store.BuildOptions) (store.Builder, error) {
 		b, err := create(dir, o)
 		if err != nil {
@@ -56,7 +54,7 @@ func (c *counter) create(create store.CreateFunc) store.CreateFunc {
 }
 
 // add counts tables.
-func (c *counter) add(tables []store.Table) {
+func (c *Counter) add(tables []store.Table) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.total.Stored = true
@@ -70,7 +68,7 @@ func (c *counter) add(tables []store.Table) {
 // countedBuilder is a store.Builder that knows its shards.
 type countedBuilder struct {
 	store.Builder
-	counter *counter
+	counter *Counter
 	mu      sync.Mutex
 	shards  map[int]bool
 }
@@ -107,9 +105,9 @@ func (b *countedBuilder) Finish() error {
 	return b.Builder.Finish()
 }
 
-// checkTasks compares what is about to be finished with what the tasks of the plan left: each has to be done, and
+// CheckTasks compares what is about to be finished with what the tasks of the plan left: each has to be done, and
 // its tables have to be those that the target is made of.
-func checkTasks(p *plan.Plan, results []*outcome.Result, target format.Target) error {
+func CheckTasks(p *plan.Plan, results []*outcome.Result, target format.Target) error {
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
 		res := results[i]
@@ -150,8 +148,8 @@ func tablesText(list []store.Table) string {
 	return fmt.Sprintf("%d tables with %d rows", len(list), entries)
 }
 
-// census takes that of a target which was just finished in a directory; "" when it is in none.
-func (c *counter) census(dir string) (*census, error) {
+// Take takes that of a target which was just finished in a directory; "" when it is in none.
+func (c *Counter) Take(dir string) (*Census, error) {
 	made := c.total
 	if dir == "" {
 		return &made, nil
@@ -161,9 +159,9 @@ func (c *counter) census(dir string) (*census, error) {
 	return &made, err
 }
 
-// checkCounts compares sums: the rows that the ledger says went over, those that the fingerprint was taken of and the
+// CheckCounts compares sums: the rows that the ledger says went over, those that the fingerprint was taken of and the
 // entries in the tables have to fit.
-func (c *census) checkCounts(t *outcome.Totals) error {
+func (c *Census) CheckCounts(t *outcome.Totals) error {
 	var records, elements, copied int64
 	for _, d := range t.Fingerprint.Parts() {
 		records += d.Records
@@ -181,8 +179,8 @@ func (c *census) checkCounts(t *outcome.Totals) error {
 	return nil
 }
 
-// checkFiles compares the target's directory with what was finished.
-func (c *census) checkFiles(dir string) error {
+// CheckFiles compares the target's directory with what was finished.
+func (c *Census) CheckFiles(dir string) error {
 	is, err := paths.List(dir)
 	if err != nil {
 		return err
@@ -193,8 +191,8 @@ func (c *census) checkFiles(dir string) error {
 	return nil
 }
 
-// checkStores compares the tables that were made with those that the stores of the target, which is in a directory, name.
-func (c *census) checkStores(opened *openedStores, dir string) error {
+// CheckStores compares the tables that were made with those that the stores of the target, which is in a directory, name.
+func (c *Census) CheckStores(opened *Stores, dir string) error {
 	if !c.Stored {
 		return nil
 	}
@@ -202,7 +200,7 @@ func (c *census) checkStores(opened *openedStores, dir string) error {
 	for _, f := range c.Files {
 		sizes[f.Path] = f.Size
 	}
-	var have census
+	var have Census
 	unknown := false
 	for _, f := range opened.files(dir) {
 		if size, ok := sizes[f.Path]; !ok || size != f.Size {
@@ -223,8 +221,8 @@ func (c *census) checkStores(opened *openedStores, dir string) error {
 	return nil
 }
 
-// openedStores remembers the stores of the finished target, which a format.Source does not show.
-type openedStores struct {
+// Stores remembers the stores of the finished target, which a format.Source does not show.
+type Stores struct {
 	mu   sync.Mutex
 	list []*openedStore
 }
@@ -232,11 +230,11 @@ type openedStores struct {
 type openedStore struct {
 	store.Store
 	dir string
-	of  *openedStores
+	of  *Stores
 }
 
-// opener is a store.Opener whose stores are remembered.
-func (s *openedStores) opener(open store.Opener) store.Opener {
+// Opener is a store.Opener whose stores are remembered.
+func (s *Stores) Opener(open store.Opener) store.Opener {
 	return func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
 		st, err := open(ctx, dir, o)
 		if err != nil {
@@ -259,7 +257,7 @@ func (o *openedStore) Close() error {
 }
 
 // files lists the files of the stores, relative to the target.
-func (s *openedStores) files(root string) []store.File {
+func (s *Stores) files(root string) []store.File {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []store.File
