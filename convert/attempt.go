@@ -12,6 +12,7 @@ import (
 	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
 	"kvferry/convert/pool"
+	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/internal/filter"
@@ -22,10 +23,10 @@ import (
 // over begins with none of it.
 type attempt struct {
 	*run
-	resort string     // how the source's tables were found out of order; "" when they were not
-	state  *journaled // what an earlier process did
+	resort string      // how the source's tables were found out of order; "" when they were not
+	state  *work.State // what an earlier process did
 
-	id      *identity
+	id      *work.Identity
 	rules   *rules
 	src     format.Source
 	target  format.Target
@@ -42,7 +43,7 @@ type attempt struct {
 }
 
 // attempt starts a pass.
-func (r *run) attempt(state *journaled, resort string) *attempt {
+func (r *run) attempt(state *work.State, resort string) *attempt {
 	a := &attempt{run: r, state: state, resort: resort, refused: new(atomic.Bool)}
 	a.stores = &outcome.Stored{OnLoss: a.refuse, OnError: r.meter.Error}
 	return a
@@ -123,19 +124,19 @@ func (a *attempt) refuse(kind string) {
 
 // identify says what this run is, and refuses to continue another one.
 func (a *attempt) identify() error {
-	if was := a.state.id; was != nil && !a.o.NowGiven {
+	if was := a.state.ID; was != nil && !a.o.NowGiven {
 		a.o.Now = was.Now
 	}
 	if err := a.o.checkSelection(); err != nil {
 		return err
 	}
-	id, err := newIdentity(a.o.Source.Path, a.o.Source.WALDir, optionTexts(a.o), a.o.Now)
+	id, err := work.NewIdentity(a.o.Source.Path, a.o.Source.WALDir, optionTexts(a.o), a.o.Now)
 	if err != nil {
 		return err
 	}
-	if was := a.state.id; was != nil {
-		if err := was.continues(id); err != nil {
-			return &resumeError{a.work.dir, err}
+	if was := a.state.ID; was != nil {
+		if err := was.Continues(id); err != nil {
+			return &work.ResumeError{Dir: a.work.Path, Err: err}
 		}
 		id = was
 	}
@@ -158,7 +159,7 @@ func (a *attempt) setRules() {
 		whole:     a.o.Source.Format.Limits().Whole,
 		lapse:     a.lapse(),
 		prefer:    a.o.Prefer,
-		tempDir:   a.work.spools(),
+		tempDir:   a.work.Spools(),
 		meter:     a.meter,
 		refused:   a.refused,
 		allows:    a.o.allows,
@@ -175,10 +176,10 @@ func (a *attempt) lapse() *lapse {
 
 // write makes the target's files, or finds them made, and returns them reopened.
 func (a *attempt) write(ctx context.Context) (format.Source, error) {
-	a.timings.Resumed = a.state.id != nil
-	if a.state.made != nil && a.o.Target.Address == "" {
-		a.results, a.made = a.state.tasks, a.state.made
-		a.stores.Adopt(a.state.tasks)
+	a.timings.Resumed = a.state.ID != nil
+	if a.state.Made != nil && a.o.Target.Address == "" {
+		a.results, a.made = a.state.Tasks, a.state.Made
+		a.stores.Adopt(a.state.Tasks)
 		return a.reread(ctx)
 	}
 	if err := a.restore(); err != nil {
@@ -234,25 +235,25 @@ func (a *attempt) restore() error {
 	if a.o.Target.Address != "" {
 		return nil
 	}
-	restored, err := a.work.restore()
-	if err != nil || restored || !a.state.finishing {
+	restored, err := a.work.Restore()
+	if err != nil || restored || !a.state.Finishing {
 		return err
 	}
-	a.state = new(journaled)
-	return a.work.clear()
+	a.state = new(work.State)
+	return a.work.Clear()
 }
 
 // begin creates the target, plans, and writes the first line of the journal.
 func (a *attempt) begin(ctx context.Context) error {
 	var err error
-	if a.state.id != nil {
+	if a.state.ID != nil {
 		if a.target, err = a.create(ctx, a.id.Plan.TargetDBs); err != nil {
 			return err
 		}
 		return a.adopt()
 	}
 	// A process that died before its first line may have left an empty target.
-	if err := disk.RemoveAll(a.work.data()); err != nil {
+	if err := disk.RemoveAll(a.work.Data()); err != nil {
 		return err
 	}
 	if err := a.plan(ctx); err != nil {
@@ -263,7 +264,7 @@ func (a *attempt) begin(ctx context.Context) error {
 		a.id.Target = l.Earlier()
 	}
 	a.o.crash("planned")
-	return a.work.append(entry{Plan: a.id})
+	return a.work.Append(work.Entry{Plan: a.id})
 }
 
 // plan creates the target and plans what goes into it. Where databases are found by their rows, what cannot be read
@@ -311,5 +312,5 @@ func (a *attempt) location() string {
 	if a.o.Target.Address != "" {
 		return a.o.Target.Address
 	}
-	return a.work.data()
+	return a.work.Data()
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/internal/progress"
@@ -31,13 +32,13 @@ func DryRun(ctx context.Context, opts *Options) (rep *Report, err error) {
 	d := &dryRun{create: o.Target.Create, tempDir: o.TempDir, usage: disk.Watch(dir)}
 	defer d.usage.Stop()
 	o.Target.Create, o.TempDir = discard, dir
-	r := &run{o: o, work: &work{target: o.Target.Path, dir: dir}, began: time.Now(),
+	r := &run{o: o, work: &work.Dir{Target: o.Target.Path, Path: dir}, began: time.Now(),
 		meter: progress.Start(o.drySteps(), o.Progress)}
 	defer r.meter.Close()
-	rep, err = d.run(ctx, r.attempt(new(journaled), ""))
+	rep, err = d.run(ctx, r.attempt(new(work.State), ""))
 	var order *store.OrderError
 	if errors.As(err, &order) {
-		return d.run(ctx, r.attempt(new(journaled), order.Error()))
+		return d.run(ctx, r.attempt(new(work.State), order.Error()))
 	}
 	return rep, err
 }
@@ -98,7 +99,7 @@ func (d *dryRun) estimate(ctx context.Context, a *attempt, planned time.Duration
 		return nil, nil
 	}
 	a.meter.Enter("sample")
-	est, results, err := a.estimate(ctx, d.create, filepath.Join(a.work.dir, "sample"), a.o.sampleBudget(a.id.Plan.Bytes), true)
+	est, results, err := a.estimate(ctx, d.create, filepath.Join(a.work.Path, "sample"), a.o.sampleBudget(a.id.Plan.Bytes), true)
 	if err != nil {
 		return nil, err
 	}

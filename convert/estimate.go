@@ -13,6 +13,7 @@ import (
 	"kvferry/convert/paths"
 	"kvferry/convert/plan"
 	"kvferry/convert/pool"
+	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/store"
@@ -72,7 +73,7 @@ func (a *attempt) estimate(ctx context.Context, create store.CreateFunc, dir str
 	}
 	defer closing(&err, func() error { return disk.RemoveAll(dir) })
 	e := a.estimator(s, create, dir)
-	e.usage = disk.Watch(e.work.spools())
+	e.usage = disk.Watch(e.work.Spools())
 	defer e.usage.Stop()
 	if err := e.convert(ctx, prove && !a.o.NoProve); err != nil {
 		return nil, nil, err
@@ -88,11 +89,11 @@ func (a *attempt) estimator(s *plan.Sample, create store.CreateFunc, dir string)
 	plan.Tasks = s.Tasks
 	id := *a.id
 	id.Plan = &plan
-	r := &run{o: &o, work: &work{target: filepath.Join(dir, "target"), dir: dir}}
+	r := &run{o: &o, work: &work.Dir{Target: filepath.Join(dir, "target"), Path: dir}}
 	x := &attempt{run: r, id: &id, src: a.src, refused: new(atomic.Bool), results: make([]*outcome.Result, len(s.Tasks))}
 	x.cores = pool.NewCores(o.Workers)
 	rules := *a.rules
-	rules.tempDir, rules.meter, rules.renames = x.work.spools(), nil, nil
+	rules.tempDir, rules.meter, rules.renames = x.work.Spools(), nil, nil
 	rules.refused, rules.allows = x.refused, func(string) bool { return true }
 	_, sectioned := a.src.(format.Sectioned)
 	rules.sortSections = sectioned && !plan.AnyOrder
@@ -127,7 +128,7 @@ func (e *estimator) convert(ctx context.Context, prove bool) (err error) {
 	if back != nil {
 		defer closing(&err, back.Close)
 	}
-	files, err := paths.List(e.work.data())
+	files, err := paths.List(e.work.Data())
 	if err != nil {
 		return err
 	}

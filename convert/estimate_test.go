@@ -11,6 +11,7 @@ import (
 	"kvferry/convert/internal/fake"
 	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
+	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/record"
@@ -61,7 +62,7 @@ func TestEstimate(t *testing.T) {
 		all := &plan.Plan{Bytes: 5000, Tasks: []plan.Task{{DB: "0", Types: hash, Bytes: 2000}, {DB: "0", Types: hash, Bytes: 1000}, {DB: "0", Types: set, Bytes: 2000}}}
 		part := &plan.Plan{Tasks: []plan.Task{{DB: "0", Types: hash, Bytes: 100}, {N: 1, DB: "0", Types: hash, Bytes: 100}, {N: 2, DB: "0", Types: set, Bytes: 50}}}
 		e := &estimator{sample: &plan.Sample{Tasks: part.Tasks, Weights: []float64{10, 20, 40}, Bytes: 250, Whole: whole},
-			of:   &attempt{id: &identity{Plan: all}, results: results},
+			of:   &attempt{id: &work.Identity{Plan: all}, results: results},
 			took: []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}, usage: usage, final: 1000, finish: 7 * time.Second, prove: 3 * time.Second,
 			attempt: &attempt{run: &run{o: &b.o}, results: []*outcome.Result{res(100, 5), res(200, 10), res(300, 0)}}}
 		return e.result()

@@ -4,6 +4,7 @@ import (
 	"kvferry/convert/census"
 	"kvferry/convert/outcome"
 	"kvferry/convert/paths"
+	"kvferry/convert/work"
 )
 
 // What reports and errors say of a conversion.
@@ -18,7 +19,14 @@ type (
 	Sample = outcome.Sample
 	// CountError means that a finished target does not match what was written. It was not published.
 	CountError = census.CountError
+	// UnfinishedError is the reason why a run ended without a target, and the state of its work.
+	UnfinishedError = work.UnfinishedError
+	// PublishedError is an error after the target was published: target and report are complete.
+	PublishedError = work.PublishedError
 )
+
+// ReportPath returns the path of the report of a conversion to target.
+func ReportPath(target string) string { return work.ReportPath(target) }
 
 // CheckTemp refuses a directory for temporary files that does not exist or is inside the source.
 func CheckTemp(source, temp string) error { return paths.CheckTemp(source, temp) }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kvferry/convert/internal/fake"
+	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/filter"
 	"kvferry/record"
@@ -74,7 +75,7 @@ func TestReadBack(t *testing.T) {
 		if o.readBack() != c.want {
 			t.Errorf("%+v", c)
 		}
-		a := &attempt{run: &run{o: o, work: &work{dir: "/w"}}}
+		a := &attempt{run: &run{o: o, work: &work.Dir{Path: "/w"}}}
 		if open := a.reopen(); (open != nil) != c.want {
 			t.Errorf("%+v: opened with %+v", c, open)
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"kvferry/convert/internal/fake"
+	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/filter"
 	"kvferry/record"
@@ -162,7 +163,7 @@ func TestTempDir(t *testing.T) {
 		}
 	}
 	b.run()
-	if len(used) != 1 || !used[0].IsDir() || !strings.HasPrefix(used[0].Name(), tempPrefix) {
+	if len(used) != 1 || !used[0].IsDir() || !strings.HasPrefix(used[0].Name(), "kvferry-convert-") {
 		t.Errorf("in the directory for spools: %v", used)
 	}
 	if left, err := os.ReadDir(b.o.TempDir); err != nil || len(left) > 0 {
@@ -173,10 +174,10 @@ func TestTempDir(t *testing.T) {
 // A run that died leaves its spools where they were to be; the one that continues it removes them.
 func TestTempDirOfADeadRun(t *testing.T) {
 	b := newBench(t, fake.Dataset(1))
-	w, _, err := openWork(b.o.Target.Path, t.TempDir(), false)
+	w, _, err := work.Open(b.o.Target.Path, t.TempDir(), false)
 	must(t, err)
-	spools, err := filepath.EvalSymlinks(w.tmp())
-	must(t, err, os.WriteFile(filepath.Join(spools, "spool"), nil, 0o644), w.close())
+	spools, err := filepath.EvalSymlinks(filepath.Join(w.Path, "tmp"))
+	must(t, err, os.WriteFile(filepath.Join(spools, "spool"), nil, 0o644), w.Close())
 	b.o.Resume = true
 	b.run()
 	if _, err := os.Stat(spools); !errors.Is(err, fs.ErrNotExist) {
@@ -311,8 +312,8 @@ func TestEarlierReportsAfterACrash(t *testing.T) {
 		switch step {
 		case "aside": // it died a moment later
 			b.killed("publish")
-			_, err := setAside(ReportPath(b.o.Target.Path))
-			must(t, err)
+			report := ReportPath(b.o.Target.Path)
+			must(t, os.Rename(report, strings.TrimSuffix(report, ".json")+".1.json"))
 		case "lost": // the new name of the report was not durable, that of the target was
 			b.killed("renamed")
 			must(t, os.Remove(ReportPath(b.o.Target.Path)))

@@ -10,6 +10,7 @@ import (
 
 	"kvferry/convert/outcome"
 	"kvferry/convert/paths"
+	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/disk"
 )
@@ -57,10 +58,10 @@ func (a *attempt) conclude(ctx context.Context, back format.Source) (*Report, er
 	if a.reported, err = rep.encode(); err != nil {
 		return nil, err
 	}
-	if err := a.work.writeReport(a.reported); err != nil {
+	if err := a.work.WriteReport(a.reported); err != nil {
 		return nil, err
 	}
-	if err := a.work.append(entry{Proved: true}); err != nil {
+	if err := a.work.Append(work.Entry{Proved: true}); err != nil {
 		return nil, err
 	}
 	return rep, nil
@@ -70,25 +71,25 @@ func (a *attempt) conclude(ctx context.Context, back format.Source) (*Report, er
 // makes the target exist. It returns the path of an earlier report. After a *PublishedError the target exists.
 func (a *attempt) publish() (earlier string, err error) {
 	if a.o.Target.Address != "" { // it is already in place
-		if earlier, err = a.work.publishReport(); err != nil {
+		if earlier, err = a.work.PublishReport(); err != nil {
 			return "", err
 		}
 		a.o.crash("reported")
-		return earlier, a.work.conclude()
+		return earlier, a.work.Conclude()
 	}
-	if err := syncTree(a.work.data()); err != nil {
+	if err := a.work.Sync(); err != nil {
 		return "", err
 	}
 	a.o.crash("publish")
-	if earlier, err = a.work.publishReport(); err != nil {
+	if earlier, err = a.work.PublishReport(); err != nil {
 		return "", err
 	}
 	a.o.crash("reported")
 	if err := a.appear(); err != nil {
-		return "", errors.Join(err, a.work.withdrawReport(earlier))
+		return "", errors.Join(err, a.work.WithdrawReport(earlier))
 	}
 	a.o.crash("renamed")
-	return earlier, a.work.conclude()
+	return earlier, a.work.Conclude()
 }
 
 // checkMade compares the census of the target with what was written and with what its stores hold.
@@ -96,14 +97,14 @@ func (a *attempt) checkMade(t *outcome.Totals) error {
 	if err := a.made.CheckCounts(t); err != nil {
 		return err
 	}
-	return a.made.CheckStores(&a.opened, a.work.data())
+	return a.made.CheckStores(&a.opened, a.work.Data())
 }
 
 // checkReport compares the published report with what was written.
 func (a *attempt) checkReport() error {
-	is, err := disk.ReadFile(ReportPath(a.work.target))
+	is, err := disk.ReadFile(ReportPath(a.work.Target))
 	if err == nil && !bytes.Equal(is, a.reported) {
-		err = &CountError{What: fmt.Sprintf("somebody else changed %s, its report", a.work.report())}
+		err = &CountError{What: fmt.Sprintf("somebody else changed %s, its report", a.work.Report())}
 	}
 	return err
 }
@@ -113,12 +114,12 @@ func (a *attempt) appear() error {
 	if err := a.checkReport(); err != nil {
 		return err
 	}
-	if err := a.made.CheckFiles(a.work.data()); err != nil {
+	if err := a.made.CheckFiles(a.work.Data()); err != nil {
 		return err
 	}
-	err := disk.RenameNew(a.work.data(), a.work.target)
+	err := disk.RenameNew(a.work.Data(), a.work.Target)
 	if errors.Is(err, fs.ErrExist) {
-		err = fmt.Errorf("created by another process while the conversion ran: %w", &paths.ExistsError{Path: a.work.target})
+		err = fmt.Errorf("created by another process while the conversion ran: %w", &paths.ExistsError{Path: a.work.Target})
 	}
 	return err
 }

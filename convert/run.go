@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kvferry/convert/plan"
+	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/internal/progress"
@@ -18,7 +19,7 @@ import (
 // run is the state of a conversion. What it learns from the source belongs to an attempt.
 type run struct {
 	o     *Options
-	work  *work
+	work  *work.Dir
 	meter *progress.Meter
 	began time.Time
 	// resumed is true if an earlier process began the work.
@@ -44,18 +45,18 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 		return nil, err
 	}
 	if o.Discard {
-		if err := dropWork(o.Target.Path); err != nil {
+		if err := work.Drop(o.Target.Path); err != nil {
 			return nil, err
 		}
 	}
-	w, state, err := openWork(o.Target.Path, o.TempDir, o.Resume)
+	w, state, err := work.Open(o.Target.Path, o.TempDir, o.Resume)
 	if err != nil {
 		return nil, err
 	}
-	resumed := state.id != nil
+	resumed := state.ID != nil
 	if resumed {
-		if err := w.withdrawOrphan(); err != nil {
-			return nil, errors.Join(err, w.close())
+		if err := w.WithdrawOrphan(); err != nil {
+			return nil, errors.Join(err, w.Close())
 		}
 	}
 	r := &run{o: o, work: w, resumed: resumed, began: time.Now(), meter: progress.Start(o.steps(), o.Progress)}
@@ -64,7 +65,7 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 	var published *PublishedError
 	switch {
 	case errors.As(err, &published):
-		return rep, errors.Join(published, w.close())
+		return rep, errors.Join(published, w.Close())
 	case err != nil:
 		return rep, r.giveUp(err)
 	}
@@ -76,25 +77,25 @@ func concludeEarlier(o *Options) (*Report, bool, error) {
 	if !o.Resume {
 		return nil, false, nil
 	}
-	entries, err := disk.ReadDir(workDir(o.Target.Path))
+	entries, err := disk.ReadDir(work.Path(o.Target.Path))
 	if err != nil {
 		return nil, false, nil
 	}
 	if rep := emptied(o.Target.Path, entries); rep != nil {
-		dir := workDir(o.Target.Path)
+		dir := work.Path(o.Target.Path)
 		if err := errors.Join(disk.SyncPath(filepath.Dir(dir)), disk.Remove(dir)); err != nil {
 			return rep, true, &PublishedError{Target: filepath.Clean(o.Target.Path), Dir: dir, Err: err}
 		}
 		return rep, true, nil
 	}
-	w, state, err := openWork(o.Target.Path, "", true)
+	w, state, err := work.Open(o.Target.Path, "", true)
 	if err != nil {
 		return nil, false, err
 	}
-	if !w.concluded(state) {
-		return nil, false, w.close()
+	if !w.Concluded(state) {
+		return nil, false, w.Close()
 	}
-	unclean := w.concludeLost()
+	unclean := w.ConcludeLost()
 	rep, err := ReadReport(ReportPath(o.Target.Path))
 	return rep, true, errors.Join(unclean, err)
 }
@@ -127,38 +128,38 @@ func (r *run) resumable(cause error) bool {
 		return false
 	}
 	if r.o.Resume {
-		return r.work.begun()
+		return r.work.Begun()
 	}
-	return !r.o.Discard && r.work.done() > 0 && (errors.Is(cause, context.Canceled) || isFull(cause))
+	return !r.o.Discard && r.work.Done() > 0 && (errors.Is(cause, context.Canceled) || work.IsFull(cause))
 }
 
 // giveUp ends a failed run. It removes its work unless it can be resumed.
 func (r *run) giveUp(cause error) *UnfinishedError {
 	if r.resumable(cause) {
-		var cannot *resumeError
-		if r.resumed && !errors.As(cause, &cannot) && isBroken(cause, r.work.dir) {
-			cause = &resumeError{r.work.dir, cause}
+		var cannot *work.ResumeError
+		if r.resumed && !errors.As(cause, &cannot) && work.IsBroken(cause, r.work.Path) {
+			cause = &work.ResumeError{Dir: r.work.Path, Err: cause}
 		}
-		return &UnfinishedError{Dir: r.work.dir, Resume: r.o.Resume, Kept: true, Err: errors.Join(cause, r.work.close())}
+		return &UnfinishedError{Dir: r.work.Path, Resume: r.o.Resume, Kept: true, Err: errors.Join(cause, r.work.Close())}
 	}
-	return &UnfinishedError{Dir: r.work.dir, Resume: r.o.Resume, Err: cause, Stuck: r.work.discard()}
+	return &UnfinishedError{Dir: r.work.Path, Resume: r.o.Resume, Err: cause, Stuck: r.work.Discard()}
 }
 
 // all makes an attempt, and another one with the tables sorted when they turn out not to be. state is what an
 // earlier process did.
-func (r *run) all(ctx context.Context, state *journaled) (*Report, error) {
+func (r *run) all(ctx context.Context, state *work.State) (*Report, error) {
 	a := r.attempt(state, "")
-	if state.id != nil {
-		a.resort = state.id.Resort
+	if state.ID != nil {
+		a.resort = state.ID.Resort
 	}
 	rep, err := a.convert(ctx)
 	var order *store.OrderError
 	if a.resort == "" && errors.As(err, &order) {
 		a.abort()
-		if err := r.work.clear(); err != nil {
+		if err := r.work.Clear(); err != nil {
 			return nil, err
 		}
-		a = r.attempt(new(journaled), order.Error())
+		a = r.attempt(new(work.State), order.Error())
 		rep, err = a.convert(ctx)
 	}
 	var published *PublishedError

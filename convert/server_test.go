@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kvferry/convert/internal/fake"
+	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/record"
 	"kvferry/store"
@@ -162,7 +163,7 @@ func TestServer(t *testing.T) {
 // TestNothingLapsesOnDisk: what is written to a server alone expires while the conversion goes on.
 func TestNothingLapsesOnDisk(t *testing.T) {
 	for address, lapses := range map[string]bool{"": false, "redis://x": true} {
-		a := &attempt{run: &run{o: &Options{Target: Output{Address: address}}}, id: &identity{}}
+		a := &attempt{run: &run{o: &Options{Target: Output{Address: address}}}, id: &work.Identity{}}
 		if (a.lapse() != nil) != lapses {
 			t.Errorf("%q: lapses %t", address, !lapses)
 		}

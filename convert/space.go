@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"kvferry/convert/work"
 )
 
 // roomy is how many times as large as the source a target is at most: with so much room, and twice the source's size for
@@ -84,9 +86,9 @@ func (a *attempt) checkSpace(ctx context.Context) error {
 	for _, v := range est.Volumes {
 		budget = min(budget, max(v.Free/4, 1))
 	}
-	est, _, err := a.estimate(ctx, a.o.Target.Create, filepath.Join(a.work.spools(), "sample"), budget, false)
-	if isFull(err) {
-		return &SpaceError{Err: &fullError{err}}
+	est, _, err := a.estimate(ctx, a.o.Target.Create, filepath.Join(a.work.Spools(), "sample"), budget, false)
+	if work.IsFull(err) {
+		return &SpaceError{Err: &work.FullError{Err: err}}
 	}
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kvferry/convert/census"
+	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/store"
@@ -25,7 +26,7 @@ func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, erro
 	return a.o.Target.Format.Create(ctx, a.location(), &format.CreateOptions{
 		Create:    a.counter.Create(a.named),
 		Kind:      a.o.Target.Store,
-		Build:     store.BuildOptions{Sync: true, Now: a.o.Now, Identity: a.id.name(), Spare: a.spare()},
+		Build:     store.BuildOptions{Sync: true, Now: a.o.Now, Identity: a.id.Name(), Spare: a.spare()},
 		Layout:    targetLayout(a.o, a.src, dbs),
 		DBs:       dbs,
 		Version:   a.o.Version,
@@ -34,7 +35,7 @@ func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, erro
 		Cluster:   a.o.Cluster,
 		SST:       a.o.SST,
 		Memory:    a.o.Memory / 4,
-		TempDir:   a.work.spools(),
+		TempDir:   a.work.Spools(),
 		Now:       a.o.Now,
 		Earlier:   a.id.Target,
 		Reopen:    a.reopen(),
@@ -43,7 +44,7 @@ func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, erro
 
 // named starts a store of the target, which gets an identity of its own.
 func (a *attempt) named(dir string, o store.BuildOptions) (store.Builder, error) {
-	rel, err := filepath.Rel(a.work.data(), dir)
+	rel, err := filepath.Rel(a.work.Data(), dir)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +76,7 @@ func (a *attempt) reopen() *format.OpenOptions {
 	return &format.OpenOptions{
 		Store:   a.opened.Opener(a.o.Target.Open),
 		Kind:    a.o.Target.Store,
-		Options: store.Options{Memory: a.o.storeMemory(), TempDir: a.work.spools(), Copied: a.meter.Copied},
+		Options: store.Options{Memory: a.o.storeMemory(), TempDir: a.work.Spools(), Copied: a.meter.Copied},
 
 		MaxBitmap: a.o.MaxBitmap,
 	}
@@ -104,10 +105,10 @@ func (a *attempt) finish(ctx context.Context) (format.Source, error) {
 		return nil, err
 	}
 	a.o.crash("finish")
-	if err := a.work.append(entry{Finishing: true}); err != nil {
+	if err := a.work.Append(work.Entry{Finishing: true}); err != nil {
 		return nil, err
 	}
-	if err := a.work.keep(); err != nil {
+	if err := a.work.Keep(); err != nil {
 		return nil, err
 	}
 	a.o.crash("kept")
@@ -129,7 +130,7 @@ func (a *attempt) finish(ctx context.Context) (format.Source, error) {
 func (a *attempt) finished() (err error) {
 	dir := ""
 	if a.o.Target.Address == "" {
-		dir = a.work.data()
+		dir = a.work.Data()
 		if err := copyExtra(a.src, a.o.Source.Path, dir); err != nil {
 			return err
 		}
@@ -138,10 +139,10 @@ func (a *attempt) finished() (err error) {
 		return err
 	}
 	a.o.crash("finished")
-	if err := a.work.append(entry{Written: a.made}); err != nil {
+	if err := a.work.Append(work.Entry{Written: a.made}); err != nil {
 		return err
 	}
-	return disk.RemoveAll(a.work.kept())
+	return disk.RemoveAll(a.work.Kept())
 }
 
 func closeSource(s format.Source) error {

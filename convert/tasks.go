@@ -8,16 +8,17 @@ import (
 	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
 	"kvferry/convert/pool"
+	"kvferry/convert/work"
 	"kvferry/format"
 )
 
 // adopt takes over the tasks that an earlier process finished, but for those whose rows may be gone.
 func (a *attempt) adopt() error {
 	a.results = make([]*outcome.Result, len(a.id.Plan.Tasks))
-	a.stores.Adopt(a.state.tasks)
-	for _, t := range a.state.tasks {
+	a.stores.Adopt(a.state.Tasks)
+	for _, t := range a.state.Tasks {
 		if t.N < 0 || t.N >= len(a.results) {
-			return fmt.Errorf("%s: task %d is not in the plan", a.work.dir, t.N)
+			return fmt.Errorf("%s: task %d is not in the plan", a.work.Path, t.N)
 		}
 		task := &a.id.Plan.Tasks[t.N]
 		if task.Group != 0 {
@@ -26,7 +27,7 @@ func (a *attempt) adopt() error {
 				continue
 			}
 			if err != nil {
-				return &resumeError{a.work.dir, err}
+				return &work.ResumeError{Dir: a.work.Path, Err: err}
 			}
 		}
 		a.results[t.N] = t
@@ -58,11 +59,11 @@ func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 	}
 	a.rules.memory = pool.NewShares(a.o.Memory/4, todo, a.o.Workers)
 	a.meter.Begin(step, total, done, len(todo))
-	commits := newCommits(a.o.Workers)
+	commits := work.NewCommits(a.o.Workers)
 	err := pool.RunSharing(ctx, todo, a.cores, a.o.Memory, func(ctx context.Context, t *plan.Task, sh *pool.Share) error {
 		return a.runTask(ctx, t, sh, write, commits)
 	})
-	if e := commits.wait(); err == nil {
+	if e := commits.Wait(); err == nil {
 		err = e
 	}
 	return err
@@ -80,7 +81,7 @@ func (a *attempt) findRenames(ctx context.Context) ([]rename, error) {
 }
 
 // runTask runs one task and lets it be written to the journal.
-func (a *attempt) runTask(ctx context.Context, t *plan.Task, sh *pool.Share, write bool, c *commits) error {
+func (a *attempt) runTask(ctx context.Context, t *plan.Task, sh *pool.Share, write bool, c *work.Commits) error {
 	a.o.crash(fmt.Sprintf("task %d", t.N))
 	res, err := runTask(ctx, t, a.rules, a.src, a.target, sh, write)
 	if err != nil {
@@ -90,7 +91,7 @@ func (a *attempt) runTask(ctx context.Context, t *plan.Task, sh *pool.Share, wri
 	if !write {
 		return nil
 	}
-	return c.start(func() error { return a.commit(t, res) })
+	return c.Start(func() error { return a.commit(t, res) })
 }
 
 // commit writes a task to the journal when its tables are on disk.
@@ -104,7 +105,7 @@ func (a *attempt) commit(t *plan.Task, res *outcome.Result) (err error) {
 		}
 	}
 	a.o.crash(fmt.Sprintf("written %d", t.N))
-	return a.work.append(entry{Task: res})
+	return a.work.Append(work.Entry{Task: res})
 }
 
 // judge decides from what the tasks saw whether the target may be made. It marks the losses that

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kvferry/convert/internal/fake"
+	"kvferry/convert/work"
 	"kvferry/internal/disk"
 )
 
@@ -21,21 +22,21 @@ func TestTempDirIsNamed(t *testing.T) {
 	b.from.Wrap = func(*fake.Source) {}
 	b.o.crash = func(step string) {
 		if step == "planned" {
-			seen = (&work{dir: workDir(b.o.Target.Path)}).spools()
+			seen = (&work.Dir{Path: work.Path(b.o.Target.Path)}).Spools()
 		}
 	}
-	w, _, err := openWork(b.o.Target.Path, temp, false)
+	w, _, err := work.Open(b.o.Target.Path, temp, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := w.spools()
+	left := w.Spools()
 	if err := os.WriteFile(filepath.Join(left, "spool"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.close(); err != nil { // killed, and the advice to remove the work directory was followed
+	if err := w.Close(); err != nil { // killed, and the advice to remove the work directory was followed
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(w.dir); err != nil {
+	if err := os.RemoveAll(w.Path); err != nil {
 		t.Fatal(err)
 	}
 	b.run()
@@ -48,7 +49,7 @@ func TestTempDirIsNamed(t *testing.T) {
 	restore := disk.Inject(func(op, path string) error {
 		if op == "mkdir" && strings.HasPrefix(path, temp) {
 			// A run that is killed from here on has to leave the way to it.
-			if to, err := os.Readlink(filepath.Join(workDir(b.o.Target.Path), "tmp")); to != path {
+			if to, err := os.Readlink(filepath.Join(work.Path(b.o.Target.Path), "tmp")); to != path {
 				t.Errorf("%s is made before the link to it, which is %q, %v", path, to, err)
 			}
 			return syscall.ENOSPC

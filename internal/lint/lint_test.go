@@ -53,6 +53,8 @@ var rules = slices.Concat(stateRules, formatRules(), []rule{
 	{"convert/plan", []string{"format", "store", "record", "internal/filter", "internal/jsonl"}, "what is to be done does not ask how it is done"},
 	{"convert/pool", []string{"convert/plan", "record"}, "whoever runs tasks does not ask what they do"},
 	{"convert/census", []string{"convert/outcome", "convert/paths", "convert/plan", "format", "store", "record"}, "counting does not ask how a run goes on"},
+	{"convert/work", []string{"convert/census", "convert/outcome", "convert/paths", "convert/plan", "record", "internal/disk"},
+		"what is noted of a run does not ask how it goes on"},
 	{"convert", []string{"convert/", "format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
 	{"inspect", []string{"format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
 	{"inspect/", []string{"inspect", "inspect/", "format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},

@@ -1,4 +1,4 @@
-package convert
+package work
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"kvferry/record"
 )
 
-// work is the directory beside the target in which a run works:
+// Dir is the directory beside the target in which a run works:
 //
 //	<target>.kvferry/journal      what has been done
 //	<target>.kvferry/lock         locked by the process that is at work
@@ -23,16 +23,16 @@ import (
 //	<target>.kvferry/kept/        links to its tables, while they are made a database
 //	<target>.kvferry/tmp/         spools, or a link to them when they are to be elsewhere
 //	<target>.kvferry/report.json  the report, until it is published
-type work struct {
-	target string
-	dir    string
+type Dir struct {
+	Target string
+	Path   string
 	*journal
 }
 
-func (w *work) data() string   { return filepath.Join(w.dir, "data") }
-func (w *work) kept() string   { return filepath.Join(w.dir, "kept") }
-func (w *work) tmp() string    { return filepath.Join(w.dir, "tmp") }
-func (w *work) report() string { return filepath.Join(w.dir, "report.json") }
+func (w *Dir) Data() string   { return filepath.Join(w.Path, "data") }
+func (w *Dir) Kept() string   { return filepath.Join(w.Path, "kept") }
+func (w *Dir) tmp() string    { return filepath.Join(w.Path, "tmp") }
+func (w *Dir) Report() string { return filepath.Join(w.Path, "report.json") }
 
 // pidFile names the process that works in a directory.
 const pidFile = "pid"
@@ -46,49 +46,49 @@ const halfSuffix = ".half"
 // ReportPath returns the path of the report of a conversion to target.
 func ReportPath(target string) string { return filepath.Clean(target) + ".kvferry-report.json" }
 
-func workDir(target string) string { return filepath.Clean(target) + ".kvferry" }
+func Path(target string) string { return filepath.Clean(target) + ".kvferry" }
 
-// openWork makes the work directory, or takes over an unfinished one when resume is set. temp takes the
+// Open makes the work directory, or takes over an unfinished one when resume is set. temp takes the
 // spools; "" keeps them in the work directory.
-func openWork(target, temp string, resume bool) (*work, *journaled, error) {
-	w := &work{target: filepath.Clean(target), dir: workDir(target)}
-	err := disk.Mkdir(w.dir)
+func Open(target, temp string, resume bool) (*Dir, *State, error) {
+	w := &Dir{Target: filepath.Clean(target), Path: Path(target)}
+	err := disk.Mkdir(w.Path)
 	fresh := err == nil
 	if errors.Is(err, fs.ErrExist) {
-		err = checkWork(w.dir, resume)
+		err = checkWork(w.Path, resume)
 	} else if err != nil {
-		err = cannotWork(w.dir, err)
+		err = cannotWork(w.Path, err)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	var state *journaled
-	if w.journal, state, err = openJournal(w.dir); err != nil {
+	var state *State
+	if w.journal, state, err = openJournal(w.Path); err != nil {
 		if fresh {
-			err = errors.Join(err, disk.RemoveAll(w.dir))
+			err = errors.Join(err, disk.RemoveAll(w.Path))
 		}
 		return nil, nil, err
 	}
-	err = disk.WriteFile(filepath.Join(w.dir, pidFile), fmt.Appendln(nil, os.Getpid()))
+	err = disk.WriteFile(filepath.Join(w.Path, pidFile), fmt.Appendln(nil, os.Getpid()))
 	if err == nil {
 		err = w.makeTemp(temp)
 	}
 	if err == nil {
-		err = disk.SyncPath(filepath.Dir(w.dir))
+		err = disk.SyncPath(filepath.Dir(w.Path))
 	}
 	switch {
 	case err == nil:
 		return w, state, nil
 	case fresh:
-		return nil, nil, &UnfinishedError{Dir: w.dir, Resume: resume, Err: err, Stuck: w.discard()}
+		return nil, nil, &UnfinishedError{Dir: w.Path, Resume: resume, Err: err, Stuck: w.Discard()}
 	}
-	return nil, nil, &UnfinishedError{Dir: w.dir, Resume: resume, Kept: resume, Err: errors.Join(err, w.close())}
+	return nil, nil, &UnfinishedError{Dir: w.Path, Resume: resume, Kept: resume, Err: errors.Join(err, w.Close())}
 }
 
 // cannotWork says that no work directory can be made, and what to do.
 func cannotWork(dir string, err error) error {
 	var p *fs.PathError
-	if isFull(err) || !errors.As(err, &p) {
+	if IsFull(err) || !errors.As(err, &p) {
 		return &UnfinishedError{Dir: dir, Err: err}
 	}
 	return fmt.Errorf("%s: cannot write to this directory (%w), where the target would be created; choose a writable location",
@@ -120,7 +120,7 @@ func checkWork(dir string, resume bool) error {
 }
 
 // makeTemp makes the directory of the spools, in temp unless that is "".
-func (w *work) makeTemp(temp string) error {
+func (w *Dir) makeTemp(temp string) error {
 	if err := w.removeTemp(); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (w *work) makeTemp(temp string) error {
 		return err
 	}
 	host, _ := os.Hostname()
-	dir := filepath.Join(temp, tempPrefix+record.HashBytes([]byte(host + "\x00" + w.dir)).String()[:16])
+	dir := filepath.Join(temp, tempPrefix+record.HashBytes([]byte(host + "\x00" + w.Path)).String()[:16])
 	// The link comes first: whoever takes over from a run that is killed here finds the directory.
 	if err := disk.Symlink(dir, w.tmp()); err != nil {
 		return err
@@ -148,8 +148,8 @@ func (w *work) makeTemp(temp string) error {
 	return nil
 }
 
-// spools is the directory of the spools by its own name, which errors then have.
-func (w *work) spools() string {
+// Spools is the directory of the spools by its own name, which errors then have.
+func (w *Dir) Spools() string {
 	if to, err := disk.Readlink(w.tmp()); err == nil {
 		return to
 	}
@@ -160,7 +160,7 @@ func (w *work) spools() string {
 const tempPrefix = "kvferry-convert-"
 
 // removeTemp removes the spools, wherever they are.
-func (w *work) removeTemp() error {
+func (w *Dir) removeTemp() error {
 	if to, err := disk.Readlink(w.tmp()); err == nil && strings.HasPrefix(filepath.Base(to), tempPrefix) {
 		if err := disk.RemoveAll(to); err != nil {
 			return err
@@ -169,58 +169,58 @@ func (w *work) removeTemp() error {
 	return disk.RemoveAll(w.tmp())
 }
 
-// clear removes everything but the journal, which it empties, to start over.
-func (w *work) clear() error {
-	return errors.Join(w.reset(), disk.RemoveAll(w.data()), disk.RemoveAll(w.kept()), disk.RemoveAll(w.report()))
+// Clear removes everything but the journal, which it empties, to start over.
+func (w *Dir) Clear() error {
+	return errors.Join(w.reset(), disk.RemoveAll(w.Data()), disk.RemoveAll(w.Kept()), disk.RemoveAll(w.Report()))
 }
 
-// discard ends the work and leaves nothing. The journal goes last: a run that dies in between leaves a
+// Discard ends the work and leaves nothing. The journal goes last: a run that dies in between leaves a
 // directory that is still known for kvferry's.
-func (w *work) discard() error {
-	err := errors.Join(w.removeTemp(), w.close())
+func (w *Dir) Discard() error {
+	err := errors.Join(w.removeTemp(), w.Close())
 	for _, name := range workNames {
 		if name != "journal" {
-			err = errors.Join(err, disk.RemoveAll(filepath.Join(w.dir, name)))
+			err = errors.Join(err, disk.RemoveAll(filepath.Join(w.Path, name)))
 		}
 	}
-	return errors.Join(err, disk.RemoveAll(w.dir))
+	return errors.Join(err, disk.RemoveAll(w.Path))
 }
 
-// dropWork removes what an unfinished run left, whatever state it is in.
-func dropWork(target string) error {
-	w := &work{target: filepath.Clean(target), dir: workDir(target)}
-	if _, err := disk.Lstat(w.dir); errors.Is(err, fs.ErrNotExist) {
+// Drop removes what an unfinished run left, whatever state it is in.
+func Drop(target string) error {
+	w := &Dir{Target: filepath.Clean(target), Path: Path(target)}
+	if _, err := disk.Lstat(w.Path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err := checkWork(w.dir, true); err != nil {
+	if err := checkWork(w.Path, true); err != nil {
 		return err
 	}
-	return errors.Join(w.withdrawOrphan(), w.removeTemp(), disk.RemoveAll(w.dir))
+	return errors.Join(w.WithdrawOrphan(), w.removeTemp(), disk.RemoveAll(w.Path))
 }
 
-// keep links the unfinished tables aside, so that dying while they are made a database costs
+// Keep links the unfinished tables aside, so that dying while they are made a database costs
 // nothing: their names are what changes then, not their bytes. On a file system without hard links
 // nothing is kept, and a run that dies in that moment starts over.
-func (w *work) keep() error {
-	half := w.kept() + halfSuffix
+func (w *Dir) Keep() error {
+	half := w.Kept() + halfSuffix
 	if err := disk.RemoveAll(half); err != nil {
 		return err
 	}
-	if err := linkTree(w.data(), half); err != nil {
+	if err := linkTree(w.Data(), half); err != nil {
 		return disk.RemoveAll(half)
 	}
-	return errors.Join(disk.Rename(half, w.kept()), disk.SyncPath(w.dir))
+	return errors.Join(disk.Rename(half, w.Kept()), disk.SyncPath(w.Path))
 }
 
-// restore brings kept tables back and reports whether there were any.
-func (w *work) restore() (bool, error) {
-	if _, err := disk.Stat(w.kept()); err != nil {
+// Restore brings kept tables back and reports whether there were any.
+func (w *Dir) Restore() (bool, error) {
+	if _, err := disk.Stat(w.Kept()); err != nil {
 		return false, nil
 	}
-	if err := disk.RemoveAll(w.data()); err != nil {
+	if err := disk.RemoveAll(w.Data()); err != nil {
 		return false, err
 	}
-	return true, disk.Rename(w.kept(), w.data())
+	return true, disk.Rename(w.Kept(), w.Data())
 }
 
 // linkTree makes dst a copy of src whose files are hard links.

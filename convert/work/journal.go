@@ -1,4 +1,4 @@
-package convert
+package work
 
 import (
 	"bytes"
@@ -20,9 +20,9 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// entry is one line of the journal: exactly one field is set.
-type entry struct {
-	Plan *identity       `json:"plan,omitempty"` // the first line
+// Entry is one line of the journal: exactly one field is set.
+type Entry struct {
+	Plan *Identity       `json:"plan,omitempty"` // the first line
 	Task *outcome.Result `json:"task,omitempty"` // a task is done and its tables are on disk
 	// Finishing says that the tables are being made a database; Written that this is done, and what it consists of;
 	// Proved that it read back equal, or was not to be read back, and that the report is written.
@@ -43,12 +43,12 @@ type journal struct {
 	failed error
 }
 
-// journaled is what a journal says of an unfinished run.
-type journaled struct {
-	id        *identity // nil: it died before it began
-	tasks     []*outcome.Result
-	finishing bool
-	made      *census.Census // of the finished target; nil: it is not finished
+// State is what a journal says of an unfinished run.
+type State struct {
+	ID        *Identity // nil: it died before it began
+	Tasks     []*outcome.Result
+	Finishing bool
+	Made      *census.Census // of the finished target; nil: it is not finished
 	proved    bool
 }
 
@@ -57,7 +57,7 @@ var errBusy = errors.New("another kvferry is using it")
 
 // openJournal opens or makes the journal of a work directory, locks it and reads what it has. A last
 // line that is cut off was never synced and is dropped.
-func openJournal(dir string) (*journal, *journaled, error) {
+func openJournal(dir string) (*journal, *State, error) {
 	lock, err := lockWork(dir, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, nil, err
@@ -66,12 +66,12 @@ func openJournal(dir string) (*journal, *journaled, error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, lock.Close())
 	}
-	j.lock, j.tasks = lock, len(state.tasks)
+	j.lock, j.tasks = lock, len(state.Tasks)
 	return j, state, nil
 }
 
 // readJournal opens or makes a journal and reads what it has.
-func readJournal(path string) (*journal, *journaled, error) {
+func readJournal(path string) (*journal, *State, error) {
 	f, err := disk.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, nil, err
@@ -83,7 +83,7 @@ func readJournal(path string) (*journal, *journaled, error) {
 	whole := bytes.LastIndexByte(data, '\n') + 1
 	state, err := decodeJournal(data[:whole])
 	if err != nil {
-		return nil, nil, errors.Join(&resumeError{filepath.Dir(path), fmt.Errorf("%s: %w", path, err)}, f.Close())
+		return nil, nil, errors.Join(&ResumeError{Dir: filepath.Dir(path), Err: fmt.Errorf("%s: %w", path, err)}, f.Close())
 	}
 	if err = f.Truncate(int64(whole)); err == nil {
 		_, err = f.Seek(int64(whole), io.SeekStart)
@@ -126,12 +126,12 @@ func probeWork(dir string) error {
 	return lock.Close()
 }
 
-func decodeJournal(data []byte) (*journaled, error) {
-	state := new(journaled)
+func decodeJournal(data []byte) (*State, error) {
+	state := new(State)
 	for n := 1; len(data) > 0; n++ {
 		line, rest, _ := bytes.Cut(data, []byte("\n"))
 		data = rest
-		var e entry
+		var e Entry
 		if err := json.Unmarshal(line, &e); err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
@@ -139,23 +139,23 @@ func decodeJournal(data []byte) (*journaled, error) {
 		case (n == 1) != (e.Plan != nil):
 			return nil, fmt.Errorf("line %d: the plan must be the first line, and only that", n)
 		case e.Plan != nil:
-			state.id = e.Plan
+			state.ID = e.Plan
 		case e.Task != nil:
 			again := func(t *outcome.Result) bool { return t.N == e.Task.N } // it was gone from a server
-			state.tasks = append(slices.DeleteFunc(state.tasks, again), e.Task)
+			state.Tasks = append(slices.DeleteFunc(state.Tasks, again), e.Task)
 		case e.Written != nil:
-			state.made = e.Written
+			state.Made = e.Written
 		}
-		state.finishing = state.finishing || e.Finishing
+		state.Finishing = state.Finishing || e.Finishing
 		state.proved = state.proved || e.Proved
 	}
 	// Workers finish as they do; samples are the first of the plan.
-	slices.SortStableFunc(state.tasks, func(a, b *outcome.Result) int { return cmp.Compare(a.N, b.N) })
+	slices.SortStableFunc(state.Tasks, func(a, b *outcome.Result) int { return cmp.Compare(a.N, b.N) })
 	return state, nil
 }
 
-// append adds a line and waits until it is on disk. After one that failed there are no more.
-func (j *journal) append(e entry) error {
+// Append adds a line and waits until it is on disk. After one that failed there are no more.
+func (j *journal) Append(e Entry) error {
 	line, err := json.Marshal(e)
 	if err != nil {
 		return err
@@ -176,15 +176,15 @@ func (j *journal) append(e entry) error {
 	return j.failed
 }
 
-// begun reports whether the journal has a line.
-func (j *journal) begun() bool {
+// Begun reports whether the journal has a line.
+func (j *journal) Begun() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.lines > 0
 }
 
-// done is how many tasks the journal says are done.
-func (j *journal) done() int {
+// Done is how many tasks the journal says are done.
+func (j *journal) Done() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.tasks
@@ -202,8 +202,8 @@ func (j *journal) reset() error {
 	return err
 }
 
-// close ends the use of the journal and its lock. It may be called twice.
-func (j *journal) close() error {
+// Close ends the use of the journal and its lock. It may be called twice.
+func (j *journal) Close() error {
 	err := j.file.Close()
 	if errors.Is(err, os.ErrClosed) {
 		return nil

@@ -1,4 +1,4 @@
-package convert
+package work
 
 import (
 	"errors"
@@ -23,16 +23,16 @@ type UnfinishedError struct {
 // Error returns the cause, and how to continue.
 func (e *UnfinishedError) Error() string {
 	text := e.Err.Error()
-	var told *fullError
-	if isFull(e.Err) && !errors.As(e.Err, &told) {
-		text = (&fullError{e.Err}).Error()
+	var told *FullError
+	if IsFull(e.Err) && !errors.As(e.Err, &told) {
+		text = (&FullError{Err: e.Err}).Error()
 	}
 	switch {
 	case e.CanGoOn():
 		text += fmt.Sprintf("; the work so far is kept in %s", e.Dir)
 	case e.Stuck != nil:
 		text += fmt.Sprintf("; unusable work is left in %s: %v; remove it", e.Dir, e.Stuck)
-	case isFull(e.Err):
+	case IsFull(e.Err):
 		text += "; this conversion left nothing behind"
 	}
 	return text
@@ -40,49 +40,49 @@ func (e *UnfinishedError) Error() string {
 
 // CanGoOn reports whether the run can be continued.
 func (e *UnfinishedError) CanGoOn() bool {
-	var cannot *resumeError
+	var cannot *ResumeError
 	return e.Kept && !errors.As(e.Err, &cannot)
 }
 
-// isFull reports whether an error is that a disk has no room.
-func isFull(err error) bool {
+// IsFull reports whether an error is that a disk has no room.
+func IsFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 
-// fullError is an error that isFull reports. It says which disk has no room, and what to do; what was being written does
+// FullError is an error that IsFull reports. It says which disk has no room, and what to do; what was being written does
 // not matter to anybody.
-type fullError struct{ err error }
+type FullError struct{ Err error }
 
 // Error describes the disk.
-func (e *fullError) Error() string {
-	text := e.err.Error()
+func (e *FullError) Error() string {
+	text := e.Err.Error()
 	var p *fs.PathError
-	if errors.As(e.err, &p) && isFull(p) {
+	if errors.As(e.Err, &p) && IsFull(p) {
 		text = p.Error()
 	}
 	return text + "; free some space or use another disk: the target is built next to its final location, and --temp-dir sets the directory for temporary files"
 }
 
 // Unwrap returns the error.
-func (e *fullError) Unwrap() error { return e.err }
+func (e *FullError) Unwrap() error { return e.Err }
 
 // Unwrap returns the cause.
 func (e *UnfinishedError) Unwrap() error { return e.Err }
 
-// resumeError says why an unfinished run is not continued by this one, and what to do.
-type resumeError struct {
-	dir string
-	err error
+// ResumeError says why an unfinished run is not continued by this one, and what to do.
+type ResumeError struct {
+	Dir string
+	Err error
 }
 
-func (e *resumeError) Error() string {
-	return fmt.Sprintf("%s: cannot be resumed: %v; start over with --discard", e.dir, e.err)
+func (e *ResumeError) Error() string {
+	return fmt.Sprintf("%s: cannot be resumed: %v; start over with --discard", e.Dir, e.Err)
 }
 
-func (e *resumeError) Unwrap() error { return e.err }
+func (e *ResumeError) Unwrap() error { return e.Err }
 
-// isBroken reports whether an error is that what lies in a work directory is not what an earlier process left there.
-func isBroken(err error, dir string) bool {
+// IsBroken reports whether an error is that what lies in a work directory is not what an earlier process left there.
+func IsBroken(err error, dir string) bool {
 	inside := func(path string) bool { return strings.HasPrefix(path, dir+string(filepath.Separator)) }
 	var corrupt *record.CorruptError
 	if errors.As(err, &corrupt) && inside(corrupt.File) {

@@ -1,4 +1,4 @@
-package convert
+package work
 
 import (
 	"cmp"
@@ -16,9 +16,9 @@ import (
 // journalVersion changes when an older journal cannot be continued.
 const journalVersion = 6
 
-// identity says what a run converts into what, and how. A run may be continued only by one of the
+// Identity says what a run converts into what, and how. A run may be continued only by one of the
 // same identity.
-type identity struct {
+type Identity struct {
 	Version int               `json:"version"`
 	Source  string            `json:"source"`
 	Files   []paths.File      `json:"files"`
@@ -35,10 +35,10 @@ type identity struct {
 	Plan *plan.Plan `json:"plan"`
 }
 
-// newIdentity describes a run that begins now, with the source at a location and its logs in walDir, "" when they are
+// NewIdentity describes a run that begins now, with the source at a location and its logs in walDir, "" when they are
 // there, too. options are those that the result depends on, as the command line names them: the number of workers and
 // the memory are not among them. clock is the time by which expiry is decided.
-func newIdentity(location, walDir string, options map[string]string, clock time.Time) (*identity, error) {
+func NewIdentity(location, walDir string, options map[string]string, clock time.Time) (*Identity, error) {
 	path, files, err := paths.Source(location)
 	if err != nil {
 		return nil, err
@@ -53,12 +53,12 @@ func newIdentity(location, walDir string, options map[string]string, clock time.
 			files = append(files, f)
 		}
 	}
-	return &identity{Version: journalVersion, Source: path, Files: files, Options: options, Now: clock, Began: time.Now()}, nil
+	return &Identity{Version: journalVersion, Source: path, Files: files, Options: options, Now: clock, Began: time.Now()}, nil
 }
 
-// name tells the run from others: what is read, when, and into what. Where the source lies and when its files were
+// Name tells the run from others: what is read, when, and into what. Where the source lies and when its files were
 // written does not count.
-func (id *identity) name() string {
+func (id *Identity) Name() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d %d %q", id.Version, id.Now.UnixNano(), id.Options)
 	for _, f := range id.Files {
@@ -67,8 +67,8 @@ func (id *identity) name() string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// continues returns an error that says why a run of identity now cannot continue one of identity id.
-func (id *identity) continues(now *identity) error {
+// Continues returns an error that says why a run of identity now cannot continue one of identity id.
+func (id *Identity) Continues(now *Identity) error {
 	if id.Version != now.Version {
 		return fmt.Errorf("it was written by another version of kvferry")
 	}

@@ -1,4 +1,4 @@
-package convert
+package work
 
 import (
 	"encoding/json"
@@ -41,38 +41,46 @@ func TestBusy(t *testing.T) {
 	}
 }
 
+// must stops a test at the first error.
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestJournalCut: after a line that was written in part there is no other, whichever task is done next. What was whole is read again.
 func TestJournalCut(t *testing.T) {
 	for _, op := range []string{"write", "sync"} {
 		dir := t.TempDir()
 		j, _, err := openJournal(dir)
-		must(t, err, j.append(entry{Plan: new(identity)}), j.append(entry{Task: &outcome.Result{N: 1}}))
+		must(t, err, j.Append(Entry{Plan: new(Identity)}), j.Append(Entry{Task: &outcome.Result{N: 1}}))
 		mend := disk.Inject(func(did, path string) error {
 			if did == op && filepath.Base(path) == "journal" {
 				return syscall.ENOSPC
 			}
 			return nil
 		})
-		first := j.append(entry{Task: &outcome.Result{N: 2}})
+		first := j.Append(Entry{Task: &outcome.Result{N: 2}})
 		mend()
-		if then := j.append(entry{Task: &outcome.Result{N: 3}}); !errors.Is(first, syscall.ENOSPC) || !errors.Is(then, syscall.ENOSPC) {
+		if then := j.Append(Entry{Task: &outcome.Result{N: 3}}); !errors.Is(first, syscall.ENOSPC) || !errors.Is(then, syscall.ENOSPC) {
 			t.Errorf("%s: %v, and then %v", op, first, then)
 		}
-		must(t, j.close())
+		must(t, j.Close())
 		j, state, err := openJournal(dir)
 		must(t, err)
 		want := 1
 		if op == "sync" {
 			want = 2 // it was written
 		}
-		if len(state.tasks) != want || state.tasks[0].N != 1 {
-			t.Errorf("%s: %d tasks", op, len(state.tasks))
+		if len(state.Tasks) != want || state.Tasks[0].N != 1 {
+			t.Errorf("%s: %d tasks", op, len(state.Tasks))
 		}
-		must(t, j.append(entry{Task: &outcome.Result{N: 4}}), j.close()) // in the place of what was cut
-		if j, state, err = openJournal(dir); err != nil || len(state.tasks) != want+1 {
-			t.Fatalf("%s: continued: %d tasks, %v", op, len(state.tasks), err)
+		must(t, j.Append(Entry{Task: &outcome.Result{N: 4}}), j.Close()) // in the place of what was cut
+		if j, state, err = openJournal(dir); err != nil || len(state.Tasks) != want+1 {
+			t.Fatalf("%s: continued: %d tasks, %v", op, len(state.Tasks), err)
 		}
-		must(t, j.reset(), j.append(entry{Plan: new(identity)}), j.close())
+		must(t, j.reset(), j.Append(Entry{Plan: new(Identity)}), j.Close())
 	}
 }
 
@@ -80,10 +88,10 @@ func TestJournalCut(t *testing.T) {
 // whatever order workers came to their ends.
 func TestJournalOrder(t *testing.T) {
 	state, err := decodeJournal([]byte(`{"plan":{}}` + "\n" + `{"task":{"n":2}}` + "\n" + `{"task":{"n":0}}` + "\n" + `{"task":{"n":1}}` + "\n"))
-	if err != nil || len(state.tasks) != 3 {
+	if err != nil || len(state.Tasks) != 3 {
 		t.Fatalf("%+v, %v", state, err)
 	}
-	for i, task := range state.tasks {
+	for i, task := range state.Tasks {
 		if task.N != i {
 			t.Errorf("task %d is number %d", i, task.N)
 		}
@@ -93,8 +101,8 @@ func TestJournalOrder(t *testing.T) {
 // TestNamesOfAnyBytes: what a journal has is what was put into it, whatever databases are called.
 func TestNamesOfAnyBytes(t *testing.T) {
 	const db, other = "\xff\xfe", "naïve\u202e"
-	in := entry{
-		Plan: &identity{Plan: &plan.Plan{DBs: plan.Names{db, other}, TargetDBs: plan.Names{other, db}, Tasks: []plan.Task{{N: 1, DB: db, TargetDB: other, Bytes: 7}}}},
+	in := Entry{
+		Plan: &Identity{Plan: &plan.Plan{DBs: plan.Names{db, other}, TargetDBs: plan.Names{other, db}, Tasks: []plan.Task{{N: 1, DB: db, TargetDB: other, Bytes: 7}}}},
 		Task: &outcome.Result{N: 3, Parts: []outcome.PartDigest{{DB: db, Type: "hash", Digest: record.Digest{Records: 2}}},
 			Ledger: outcome.Tallies{db + "/rows": {Entries: 5, Visible: 5}, "plain": {Entries: 1}},
 			Losses: []outcome.LossKind{{Kind: "k", Samples: []outcome.Sample{{DB: db, Key: []byte("\x00\xff"), Detail: "d"}}}}},
@@ -103,7 +111,7 @@ func TestNamesOfAnyBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out entry
+	var out Entry
 	if err := json.Unmarshal(data, &out); err != nil {
 		t.Fatal(err)
 	}

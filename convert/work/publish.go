@@ -1,4 +1,4 @@
-package convert
+package work
 
 import (
 	"errors"
@@ -37,9 +37,9 @@ func (e *PublishedError) Error() string {
 // Unwrap returns the cause.
 func (e *PublishedError) Unwrap() error { return e.Err }
 
-// writeReport writes the report to the work directory, completely.
-func (w *work) writeReport(data []byte) error {
-	path := w.report()
+// WriteReport writes the report to the work directory, completely.
+func (w *Dir) WriteReport(data []byte) error {
+	path := w.Report()
 	f, err := disk.Create(path + halfSuffix)
 	if err != nil {
 		return err
@@ -51,16 +51,16 @@ func (w *work) writeReport(data []byte) error {
 	return disk.Rename(path+halfSuffix, path)
 }
 
-// publishReport publishes the report before the target, so that a target always has one. The work directory keeps
+// PublishReport publishes the report before the target, so that a target always has one. The work directory keeps
 // another link to the report, by which a later process recognizes it. It returns the new path of an earlier report,
 // or "" if there was none.
-func (w *work) publishReport() (earlier string, err error) {
-	to := ReportPath(w.target)
+func (w *Dir) PublishReport() (earlier string, err error) {
+	to := ReportPath(w.Target)
 	if earlier, err = setAside(to); err != nil {
 		return "", err
 	}
-	if err = disk.Link(w.report(), to); err != nil { // not every file system has links
-		err = disk.RenameNew(w.report(), to)
+	if err = disk.Link(w.Report(), to); err != nil { // not every file system has links
+		err = disk.RenameNew(w.Report(), to)
 	}
 	if err != nil && earlier != "" {
 		err = errors.Join(err, disk.RenameNew(earlier, to))
@@ -68,25 +68,25 @@ func (w *work) publishReport() (earlier string, err error) {
 	return earlier, err
 }
 
-// withdrawReport undoes publishReport.
-func (w *work) withdrawReport(earlier string) error {
-	err := disk.Remove(ReportPath(w.target))
+// WithdrawReport undoes publishReport.
+func (w *Dir) WithdrawReport(earlier string) error {
+	err := disk.Remove(ReportPath(w.Target))
 	if err == nil && earlier != "" {
-		err = disk.RenameNew(earlier, ReportPath(w.target))
+		err = disk.RenameNew(earlier, ReportPath(w.Target))
 	}
 	return err
 }
 
-// withdrawOrphan removes the report of this work if a process died before it published the target.
-func (w *work) withdrawOrphan() error {
-	if _, err := disk.Lstat(w.target); !errors.Is(err, fs.ErrNotExist) {
+// WithdrawOrphan removes the report of this work if a process died before it published the target.
+func (w *Dir) WithdrawOrphan() error {
+	if _, err := disk.Lstat(w.Target); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	own, err := w.ownReport()
 	if err != nil || own != published {
 		return err
 	}
-	return disk.Remove(ReportPath(w.target))
+	return disk.Remove(ReportPath(w.Target))
 }
 
 // reportState says where the report of a work is.
@@ -99,15 +99,15 @@ const (
 )
 
 // ownReport looks for the report of this work.
-func (w *work) ownReport() (reportState, error) {
-	own, err := disk.Lstat(w.report())
+func (w *Dir) ownReport() (reportState, error) {
+	own, err := disk.Lstat(w.Report())
 	if errors.Is(err, fs.ErrNotExist) {
 		return unwritten, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	there, err := disk.Lstat(ReportPath(w.target))
+	there, err := disk.Lstat(ReportPath(w.Target))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return unpublished, nil
@@ -119,39 +119,42 @@ func (w *work) ownReport() (reportState, error) {
 	return unpublished, nil
 }
 
-// concludeLost ends the work of a process that died after it had published. In a crash of the machine the report may have
+// ConcludeLost ends the work of a process that died after it had published. In a crash of the machine the report may have
 // lost its name, but the target not; then it is published again.
-func (w *work) concludeLost() error {
+func (w *Dir) ConcludeLost() error {
 	own, err := w.ownReport()
 	if err == nil && own == unpublished {
-		_, err = w.publishReport()
+		_, err = w.PublishReport()
 	}
 	if err != nil {
-		return &PublishedError{Target: w.target, Dir: w.dir, Kept: true, Err: errors.Join(err, w.close())}
+		return &PublishedError{Target: w.Target, Dir: w.Path, Kept: true, Err: errors.Join(err, w.Close())}
 	}
-	return w.conclude()
+	return w.Conclude()
 }
 
-// conclude ends the work once the target and its report are published.
-func (w *work) conclude() error {
-	if err := disk.SyncPath(filepath.Dir(w.target)); err != nil {
-		return &PublishedError{Target: w.target, Dir: w.dir, Err: errors.Join(err, w.discard())}
+// Conclude ends the work once the target and its report are published.
+func (w *Dir) Conclude() error {
+	if err := disk.SyncPath(filepath.Dir(w.Target)); err != nil {
+		return &PublishedError{Target: w.Target, Dir: w.Path, Err: errors.Join(err, w.Discard())}
 	}
-	if err := w.discard(); err != nil {
-		return &PublishedError{Target: w.target, Dir: w.dir, Synced: true, Err: err}
+	if err := w.Discard(); err != nil {
+		return &PublishedError{Target: w.Target, Dir: w.Path, Synced: true, Err: err}
 	}
 	return nil
 }
 
-// concluded reports whether a run died after it had published its target.
-func (w *work) concluded(state *journaled) bool {
+// Concluded reports whether a run died after it had published its target.
+func (w *Dir) Concluded(state *State) bool {
 	if !state.proved {
 		return false
 	}
-	_, data := disk.Lstat(w.data())
-	_, target := disk.Lstat(w.target)
+	_, data := disk.Lstat(w.Data())
+	_, target := disk.Lstat(w.Target)
 	return errors.Is(data, fs.ErrNotExist) && target == nil
 }
+
+// Sync makes the target durable before it is published.
+func (w *Dir) Sync() error { return syncTree(w.Data()) }
 
 // syncTree syncs a tree: files first, then their directories.
 func syncTree(dir string) error {

@@ -1,4 +1,4 @@
-package convert
+package work
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 // TestCommits: workers go on while what they did is written, but are no more than one task each ahead; an error stops them.
 func TestCommits(t *testing.T) {
 	const workers = 2
-	c := newCommits(workers)
+	c := NewCommits(workers)
 	release := make(chan struct{})
 	var done atomic.Int64
 	slow := func() error {
@@ -19,12 +19,12 @@ func TestCommits(t *testing.T) {
 		return nil
 	}
 	for range workers {
-		if err := c.start(slow); err != nil { // returns although nothing is written
+		if err := c.Start(slow); err != nil { // returns although nothing is written
 			t.Fatal(err)
 		}
 	}
 	third := make(chan error)
-	go func() { third <- c.start(slow) }()
+	go func() { third <- c.Start(slow) }()
 	select {
 	case <-third:
 		t.Error("a third task is waiting beside two workers")
@@ -34,18 +34,18 @@ func TestCommits(t *testing.T) {
 	if err := <-third; err != nil {
 		t.Error(err)
 	}
-	if err := c.wait(); err != nil || done.Load() != 3 {
+	if err := c.Wait(); err != nil || done.Load() != 3 {
 		t.Errorf("%d of 3 are written, %v", done.Load(), err)
 	}
 
 	bad := errors.New("bad")
-	if err := c.start(func() error { return bad }); err != nil {
+	if err := c.Start(func() error { return bad }); err != nil {
 		t.Error(err)
 	}
-	if err := c.wait(); err != bad {
+	if err := c.Wait(); err != bad {
 		t.Errorf("%v", err)
 	}
-	if err := c.start(slow); err != bad || done.Load() != 3 {
+	if err := c.Start(slow); err != bad || done.Load() != 3 {
 		t.Errorf("after an error: %v, %d written", err, done.Load())
 	}
 }

@@ -1,0 +1,50 @@
+package work
+
+import "sync"
+
+// Commits writes finished tasks to the journal beside the workers, which would otherwise wait for the disk after every
+// task. No worker is more than one task ahead of it.
+type Commits struct {
+	slots   chan struct{}
+	running sync.WaitGroup
+	mu      sync.Mutex
+	err     error // the first one
+}
+
+func NewCommits(workers int) *Commits { return &Commits{slots: make(chan struct{}, workers)} }
+
+// Start runs f in the background once there is room. After an error it returns that instead.
+func (c *Commits) Start(f func() error) error {
+	c.slots <- struct{}{}
+	if err := c.failed(); err != nil {
+		<-c.slots
+		return err
+	}
+	c.running.Go(func() {
+		defer func() { <-c.slots }()
+		if err := f(); err != nil {
+			c.fail(err)
+		}
+	})
+	return nil
+}
+
+// Wait returns when all that was started is done.
+func (c *Commits) Wait() error {
+	c.running.Wait()
+	return c.failed()
+}
+
+func (c *Commits) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+func (c *Commits) failed() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}

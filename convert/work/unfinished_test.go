@@ -1,0 +1,62 @@
+package work
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"kvferry/record"
+)
+
+// TestIsBroken: of what lies in a work directory missing, odd and damaged files are not as an earlier process left them; a file
+// that cannot be read now, or one elsewhere, says nothing.
+func TestIsBroken(t *testing.T) {
+	dir := filepath.Join("work", "dir")
+	in, out := filepath.Join(dir, "a", "000001.sst"), filepath.Join("work", "dir2", "000001.sst")
+	at := func(path string, err error) error {
+		return fmt.Errorf("opening: %w", &fs.PathError{Op: "open", Path: path, Err: err})
+	}
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{at(in, fs.ErrNotExist), true}, {at(in, syscall.ENOENT), true}, {at(in, fs.ErrExist), true}, {at(in, syscall.ENOTDIR), true}, {at(in, syscall.EISDIR), true},
+		{at(in, syscall.EACCES), false}, {at(in, syscall.EIO), false}, {at(out, fs.ErrNotExist), false}, {at(dir, fs.ErrNotExist), false},
+		{fmt.Errorf("reading: %w", &record.CorruptError{File: in, Err: record.ErrShort}), true}, {&record.CorruptError{File: out, Err: record.ErrShort}, false},
+		{errors.New("another"), false}, {nil, false},
+	} {
+		if IsBroken(c.err, dir) != c.want {
+			t.Errorf("%v: broken %v", c.err, !c.want)
+		}
+	}
+}
+
+// TestUnfinished: a run that ended without a target says why and what is left of it; of a full disk it says once what to do.
+func TestUnfinished(t *testing.T) {
+	boom := errors.New("boom")
+	full := fmt.Errorf("task 7: %w", &fs.PathError{Op: "write", Path: "/t/x", Err: syscall.ENOSPC})
+	const advice = "; free some space or use another disk: the target is built next to its final location, and --temp-dir sets the directory for temporary files"
+	for _, c := range []struct {
+		e     UnfinishedError
+		want  string
+		again bool
+	}{
+		{UnfinishedError{Dir: "/d", Err: boom}, "boom", false},
+		{UnfinishedError{Dir: "/d", Err: boom, Kept: true}, "boom; the work so far is kept in /d", true},
+		{UnfinishedError{Dir: "/d", Err: boom, Stuck: syscall.EBUSY}, "boom; unusable work is left in /d: " + syscall.EBUSY.Error() + "; remove it", false},
+		{UnfinishedError{Dir: "/d", Err: &ResumeError{Dir: "/d", Err: boom}, Kept: true}, "/d: cannot be resumed: boom; start over with --discard", false},
+		{UnfinishedError{Dir: "/d", Err: full}, "write /t/x: no space left on device" + advice + "; this conversion left nothing behind", false},
+		{UnfinishedError{Dir: "/d", Err: full, Kept: true}, "write /t/x: no space left on device" + advice + "; the work so far is kept in /d", true},
+		{UnfinishedError{Dir: "/d", Err: fmt.Errorf("no room: %w", &FullError{Err: full})}, "no room: write /t/x: no space left on device" + advice + "; this conversion left nothing behind", false},
+	} {
+		if got := c.e.Error(); got != c.want || c.e.CanGoOn() != c.again {
+			t.Errorf("%s, want %s; goes on %t", got, c.want, c.e.CanGoOn())
+		}
+		if !errors.Is(&c.e, boom) && !IsFull(&c.e) {
+			t.Errorf("%v has no cause", &c.e)
+		}
+	}
+}
