@@ -12,6 +12,7 @@ import (
 	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
 	"kvferry/convert/pool"
+	"kvferry/convert/transfer"
 	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/disk"
@@ -27,7 +28,7 @@ type attempt struct {
 	state  *work.State // what an earlier process did
 
 	id      *work.Identity
-	rules   *rules
+	rules   *transfer.Rules
 	src     format.Source
 	target  format.Target
 	stores  *outcome.Stored // what the stores of the source report
@@ -148,30 +149,30 @@ func (a *attempt) identify() error {
 // setRules fixes what all tasks go by.
 func (a *attempt) setRules() {
 	limits := a.o.Target.Format.Limits()
-	a.rules = &rules{
-		now:       a.o.Now,
-		selection: a.o.Selection,
-		sameName:  limits.SameName,
-		fields:    limits.FieldExpiry,
-		groups:    limits.StreamGroups,
-		noBlank:   limits.NoBlankStream,
-		plainZero: a.o.Target.Address != "" || a.src.Format().Limits().Place == format.OnServer,
-		whole:     a.o.Source.Format.Limits().Whole,
-		lapse:     a.lapse(),
-		prefer:    a.o.Prefer,
-		tempDir:   a.work.Spools(),
-		meter:     a.meter,
-		refused:   a.refused,
-		allows:    a.o.allows,
+	a.rules = &transfer.Rules{
+		Now:           a.o.Now,
+		Selection:     a.o.Selection,
+		SameName:      limits.SameName,
+		FieldExpiry:   limits.FieldExpiry,
+		StreamGroups:  limits.StreamGroups,
+		NoBlankStream: limits.NoBlankStream,
+		PlainZero:     a.o.Target.Address != "" || a.src.Format().Limits().Place == format.OnServer,
+		Whole:         a.o.Source.Format.Limits().Whole,
+		Lapse:         a.lapse(),
+		Prefer:        a.o.Prefer,
+		TempDir:       a.work.Spools(),
+		Meter:         a.meter,
+		Refused:       a.refused,
+		Allows:        a.o.allows,
 	}
 }
 
 // lapse tells what expires while a server is written to; nothing does on disk.
-func (a *attempt) lapse() *lapse {
+func (a *attempt) lapse() *transfer.Lapse {
 	if a.o.Target.Address == "" {
 		return nil
 	}
-	return newLapse(a.id.Began)
+	return transfer.NewLapse(a.id.Began)
 }
 
 // write makes the target's files, or finds them made, and returns them reopened.

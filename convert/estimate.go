@@ -13,6 +13,7 @@ import (
 	"kvferry/convert/paths"
 	"kvferry/convert/plan"
 	"kvferry/convert/pool"
+	"kvferry/convert/transfer"
 	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/disk"
@@ -93,12 +94,12 @@ func (a *attempt) estimator(s *plan.Sample, create store.CreateFunc, dir string)
 	x := &attempt{run: r, id: &id, src: a.src, refused: new(atomic.Bool), results: make([]*outcome.Result, len(s.Tasks))}
 	x.cores = pool.NewCores(o.Workers)
 	rules := *a.rules
-	rules.tempDir, rules.meter, rules.renames = x.work.Spools(), nil, nil
-	rules.refused, rules.allows = x.refused, func(string) bool { return true }
+	rules.TempDir, rules.Meter, rules.Renames = x.work.Spools(), nil, nil
+	rules.Refused, rules.Allows = x.refused, func(string) bool { return true }
 	_, sectioned := a.src.(format.Sectioned)
-	rules.sortSections = sectioned && !plan.AnyOrder
+	rules.SortSections = sectioned && !plan.AnyOrder
 	// The memory of a task is scaled down with its size, so that it spills like a task of the plan.
-	rules.memory = pool.NewShares(o.Memory/4, pointers(a.id.Plan.Tasks), o.Workers)
+	rules.Memory = pool.NewShares(o.Memory/4, pointers(a.id.Plan.Tasks), o.Workers)
 	x.rules = &rules
 	return &estimator{attempt: x, sample: s, of: a, took: make([]time.Duration, len(s.Tasks))}
 }
@@ -152,7 +153,7 @@ func (e *estimator) convert(ctx context.Context, prove bool) (err error) {
 // task converts one span.
 func (e *estimator) task(ctx context.Context, t *plan.Task, sh *pool.Share) error {
 	began := time.Now()
-	res, err := runTask(ctx, t, e.rules, e.src, e.target, sh, true)
+	res, err := transfer.Run(ctx, t, e.rules, e.src, e.target, sh, true)
 	if err != nil {
 		return err
 	}

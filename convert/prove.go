@@ -13,6 +13,7 @@ import (
 	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
 	"kvferry/convert/pool"
+	"kvferry/convert/transfer"
 	"kvferry/format"
 	"kvferry/record"
 )
@@ -73,7 +74,7 @@ func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fi
 	var mu sync.Mutex
 	err := pool.RunSharing(ctx, tasks, a.cores, a.o.Memory, func(ctx context.Context, t *plan.Task, sh *pool.Share) error {
 		var own outcome.Findings
-		f, l, err := proveTask(ctx, t, a.rules, memory.Of(t), sh, back, own.Report)
+		f, l, err := transfer.Prove(ctx, t, a.rules, memory.Of(t), sh, back, own.Report)
 		if err != nil {
 			return err
 		}
@@ -124,7 +125,7 @@ func compare(want, got *record.Fingerprint, seconds bool, findings []outcome.Fin
 
 // counted compares how many keys a server has with how many it was given.
 func (a *attempt) counted(ctx context.Context, server format.Loaded, t *outcome.Totals) (Proof, error) {
-	_, expired := t.Without(a.rules.lapse.gone(time.Now()))
+	_, expired := t.Without(a.rules.Lapse.Gone(time.Now()))
 	why, err := server.Check(ctx, t.Given(), expired)
 	if err != nil {
 		return Proof{}, &ProofError{Err: err, Loaded: true}
@@ -134,14 +135,14 @@ func (a *attempt) counted(ctx context.Context, server format.Loaded, t *outcome.
 
 // proved compares the target, which was read back, with what was written.
 func (a *attempt) proved(ctx context.Context, back format.Source, t *outcome.Totals) (Proof, error) {
-	a.rules.gone = a.rules.lapse.gone(time.Now())
-	want, expired := t.Without(a.rules.gone)
+	a.rules.Gone = a.rules.Lapse.Gone(time.Now())
+	want, expired := t.Without(a.rules.Gone)
 	p := Proof{Done: true, Unit: unitName(a.o.seconds())}
 	for _, n := range expired {
 		p.Expired += n
 	}
 	for _, e := range t.Expiring {
-		if e.Until <= a.rules.gone {
+		if e.Until <= a.rules.Gone {
 			p.ExpiredFields += e.Fields
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
 	"kvferry/convert/pool"
+	"kvferry/convert/transfer"
 	"kvferry/convert/work"
 	"kvferry/format"
 )
@@ -51,13 +52,13 @@ func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 			done += p.Tasks[i].Bytes
 		}
 	}
-	if a.o.Rename && a.rules.renames == nil { // they are known when a server's target was looked at before
+	if a.o.Rename && a.rules.Renames == nil { // they are known when a server's target was looked at before
 		var err error
-		if a.rules.renames, err = a.findRenames(ctx); err != nil {
+		if a.rules.Renames, err = a.findRenames(ctx); err != nil {
 			return err
 		}
 	}
-	a.rules.memory = pool.NewShares(a.o.Memory/4, todo, a.o.Workers)
+	a.rules.Memory = pool.NewShares(a.o.Memory/4, todo, a.o.Workers)
 	a.meter.Begin(step, total, done, len(todo))
 	commits := work.NewCommits(a.o.Workers)
 	err := pool.RunSharing(ctx, todo, a.cores, a.o.Memory, func(ctx context.Context, t *plan.Task, sh *pool.Share) error {
@@ -69,21 +70,21 @@ func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 	return err
 }
 
-// findRenames lists the records that get another name.
-func (a *attempt) findRenames(ctx context.Context) ([]rename, error) {
-	if a.rules.sameName || !a.src.Format().Limits().SameName {
+// FindRenames lists the records that get another name.
+func (a *attempt) findRenames(ctx context.Context) ([]transfer.Rename, error) {
+	if a.rules.SameName || !a.src.Format().Limits().SameName {
 		return nil, nil
 	}
 	tasks := pointers(a.id.Plan.Tasks)
-	a.rules.memory = pool.NewShares(a.o.Memory/4, tasks, a.o.Workers)
+	a.rules.Memory = pool.NewShares(a.o.Memory/4, tasks, a.o.Workers)
 	a.meter.Begin("look", a.id.Plan.Bytes, 0, len(tasks))
-	return findRenames(ctx, tasks, a.rules, a.src, a.target, a.cores, a.o.Memory)
+	return transfer.FindRenames(ctx, tasks, a.rules, a.src, a.target, a.cores, a.o.Memory)
 }
 
-// runTask runs one task and lets it be written to the journal.
+// Run runs one task and lets it be written to the journal.
 func (a *attempt) runTask(ctx context.Context, t *plan.Task, sh *pool.Share, write bool, c *work.Commits) error {
 	a.o.crash(fmt.Sprintf("task %d", t.N))
-	res, err := runTask(ctx, t, a.rules, a.src, a.target, sh, write)
+	res, err := transfer.Run(ctx, t, a.rules, a.src, a.target, sh, write)
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (a *attempt) runTask(ctx context.Context, t *plan.Task, sh *pool.Share, wri
 
 // commit writes a task to the journal when its tables are on disk.
 func (a *attempt) commit(t *plan.Task, res *outcome.Result) (err error) {
-	if res.Stores = a.stores.Unwritten(); a.rules.refused.Load() {
+	if res.Stores = a.stores.Unwritten(); a.rules.Refused.Load() {
 		return nil
 	}
 	if t.Group != 0 {

@@ -55,6 +55,7 @@ var rules = slices.Concat(stateRules, formatRules(), []rule{
 	{"convert/census", []string{"convert/outcome", "convert/paths", "convert/plan", "format", "store", "record"}, "counting does not ask how a run goes on"},
 	{"convert/work", []string{"convert/census", "convert/outcome", "convert/paths", "convert/plan", "record", "internal/disk"},
 		"what is noted of a run does not ask how it goes on"},
+	{"convert/transfer", []string{"convert/outcome", "convert/plan", "convert/pool", "format", "record", "internal/"}, "a task knows neither the work directory nor other tasks"},
 	{"convert", []string{"convert/", "format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
 	{"inspect", []string{"format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
 	{"inspect/", []string{"inspect", "inspect/", "format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},

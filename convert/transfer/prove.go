@@ -1,4 +1,4 @@
-package convert
+package transfer
 
 import (
 	"context"
@@ -12,17 +12,17 @@ import (
 	"kvferry/record"
 )
 
-// proveTask takes the fingerprint of one task's part of the target.
-func proveTask(ctx context.Context, t *plan.Task, r *rules, memory int64, sh *pool.Share, back format.Source,
+// Prove takes the fingerprint of one task's part of the target.
+func Prove(ctx context.Context, t *plan.Task, r *Rules, memory int64, sh *pool.Share, back format.Source,
 	report func(record.Finding)) (*record.Fingerprint, *record.Ledger, error) {
 
 	ledger := new(record.Ledger)
-	env := &format.Env{Now: r.now, Memory: memory, TempDir: r.tempDir, Ledger: ledger, Report: report, AnyOrder: true}
+	env := &format.Env{Now: r.Now, Memory: memory, TempDir: r.TempDir, Ledger: ledger, Report: report, AnyOrder: true}
 	reader, err := back.Records(ctx, t.DB, t.Types, t.Span, env)
 	if err != nil {
 		return nil, nil, err
 	}
-	p := prover{rules: r, hasher: record.Hasher{PlainZero: r.plainZero}, reader: reader, share: sh, gauge: r.meter.Gauge(t.Bytes)}
+	p := prover{Rules: r, hasher: record.Hasher{PlainZero: r.PlainZero}, reader: reader, share: sh, gauge: r.Meter.Gauge(t.Bytes)}
 	err = errors.Join(p.all(ctx), reader.Close())
 	if err != nil {
 		p.gauge.Undo()
@@ -38,7 +38,7 @@ func proveTask(ctx context.Context, t *plan.Task, r *rules, memory int64, sh *po
 
 // prover hashes records.
 type prover struct {
-	*rules
+	*Rules
 	reader  record.Reader
 	share   *pool.Share
 	hasher  record.Hasher
@@ -50,7 +50,7 @@ type prover struct {
 // all hashes all records.
 func (p *prover) all(ctx context.Context) error {
 	l := loop{share: p.share, pause: func() error { p.gauge.Flush(); return ctx.Err() }}
-	return l.run(p.reader, p.lapse == nil, p.strings, func(h *record.Header) error { return p.record(ctx, h) })
+	return l.run(p.reader, p.Lapse == nil, p.strings, func(h *record.Header) error { return p.record(ctx, h) })
 }
 
 // strings hashes strings that come at once.
@@ -89,7 +89,7 @@ func (p *prover) record(ctx context.Context, h *record.Header) error {
 			break
 		}
 	}
-	if until := p.lapse.until(h.ExpireMS); until == 0 || until > p.gone {
+	if until := p.Lapse.until(h.ExpireMS); until == 0 || until > p.Gone {
 		p.digests[h.Type].Add(p.hasher.End(h))
 	}
 	p.gauge.Record(nil)

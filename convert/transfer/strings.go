@@ -1,4 +1,4 @@
-package convert
+package transfer
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ func (x *task) unchanged(batch []record.StringRecord) int {
 		return 0
 	}
 	n := x.target.Unchanged(batch)
-	if !x.sameName {
+	if !x.SameName {
 		n = x.takeNames(batch[:n])
 	}
 	for i := range batch[:n] {

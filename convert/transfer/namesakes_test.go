@@ -1,4 +1,4 @@
-package convert
+package transfer
 
 import (
 	"bytes"
@@ -29,11 +29,11 @@ func TestNamesakes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		var all []rename
+		var all []Rename
 		want := map[string]string{}
 		for i := range 16 {
 			db, key, typ := fmt.Sprint(i%2), fmt.Sprintf("k%d", i/2%4), types[i/8]
-			all = append(all, rename{db: db, typ: typ, key: []byte(key)})
+			all = append(all, Rename{db: db, typ: typ, key: []byte(key)})
 			to := fmt.Sprintf("%s:%s", key, typ)
 			for taken[db+to] {
 				to += "_"
@@ -48,11 +48,11 @@ func TestNamesakes(t *testing.T) {
 		}
 		for _, n := range all {
 			id := fmt.Sprint(n.db, string(n.key), n.typ)
-			if string(n.to) != want[id] || !bytes.Equal(newName(all, rename{db: n.db, typ: n.typ, key: n.key}), n.to) {
+			if string(n.to) != want[id] || !bytes.Equal(newName(all, Rename{db: n.db, typ: n.typ, key: n.key}), n.to) {
 				t.Fatalf("%s: new name %s, want %s", id, n.to, want[id])
 			}
 		}
-		none := rename{db: "0", typ: record.List, key: []byte("k1")}
+		none := Rename{db: "0", typ: record.List, key: []byte("k1")}
 		if got := newName(all, none); !bytes.Equal(got, none.plain()) {
 			t.Errorf("a name that nobody has is %q", got)
 		}

@@ -1,4 +1,4 @@
-package convert
+package transfer
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // TestLapse: a record is left out of a proof as soon as all that expire in its time may have, and not before.
 func TestLapse(t *testing.T) {
 	began := time.UnixMilli(1_700_000_000_123)
-	l := newLapse(began)
+	l := NewLapse(began)
 	after := func(d time.Duration) int64 { return began.Add(d).UnixMilli() }
 	for d, want := range map[time.Duration]time.Duration{
 		-time.Hour: 0, 0: 0, time.Millisecond: fineStep, fineStep: fineStep, fineStep + 1e6: 2 * fineStep, fineUntil: fineUntil,
@@ -30,11 +30,11 @@ func TestLapse(t *testing.T) {
 		t.Error("what does not expire soon is left out")
 	}
 	for d := time.Duration(0); d < coarseUntil; d += 7 * time.Minute { // no record that may be gone is compared
-		if at := began.Add(d); l.until(at.UnixMilli()) > l.gone(at) {
+		if at := began.Add(d); l.until(at.UnixMilli()) > l.Gone(at) {
 			t.Fatalf("what expires after %v is compared then", d)
 		}
 	}
-	var none *lapse
+	var none *Lapse
 	if none.until(after(0)) != 0 {
 		t.Error("on disk something expires")
 	}
@@ -96,8 +96,8 @@ func TestFieldsLapse(t *testing.T) {
 		}
 		list = append(list, r)
 	}
-	rules := &rules{lapse: &lapse{began.UnixMilli()}}
-	x := &task{Task: &plan.Task{}, rules: rules, expiring: expiringDigests{}}
+	rules := &Rules{Lapse: &Lapse{began.UnixMilli()}}
+	x := &task{Task: &plan.Task{}, Rules: rules, expiring: expiringDigests{}}
 	var full record.Digest
 	written := &hashes{list: list}
 	for {
@@ -108,7 +108,7 @@ func TestFieldsLapse(t *testing.T) {
 		x.header = *h
 		x.hasher.Begin(h)
 		x.hasher.Elements(written.cur.Elems)
-		x.fading.note(x.lapse, written.cur.Elems)
+		x.fading.note(x.Lapse, written.cur.Elems)
 		d := x.hasher.End(h)
 		full.Add(d)
 		x.lapses(d)
@@ -121,14 +121,14 @@ func TestFieldsLapse(t *testing.T) {
 	seen := map[[2]int64]bool{}
 	for minute := 1; minute < 46_000; minute += max(1, minute/50) {
 		now := began.Add(time.Duration(minute) * time.Minute)
-		rules.gone = rules.lapse.gone(now)
-		p := prover{rules: rules, share: alone(), reader: &hashes{list: list, at: now.UnixMilli()}}
+		rules.Gone = rules.Lapse.Gone(now)
+		p := prover{Rules: rules, share: alone(), reader: &hashes{list: list, at: now.UnixMilli()}}
 		if err := p.all(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		var back record.Fingerprint
 		back.Add(record.Part{DB: "0", Type: record.Hash}, p.digests[record.Hash])
-		want, gone := tot.Without(rules.gone)
+		want, gone := tot.Without(rules.Gone)
 		if diff := want.Diff(&back, false); len(diff) > 0 || gone["0"] != full.Records-p.digests[record.Hash].Records {
 			t.Fatalf("after %d minutes: written %+v, read back %+v, %d gone", minute, want.Parts(), back.Parts(), gone["0"])
 		}

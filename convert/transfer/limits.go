@@ -1,4 +1,4 @@
-package convert
+package transfer
 
 import (
 	"bytes"
@@ -11,19 +11,19 @@ import (
 
 // isTaken reports whether a name belongs to the record before.
 func (x *task) isTaken(key []byte) bool {
-	return !x.sameName && x.hasLast && bytes.Equal(x.lastKey, key)
+	return !x.SameName && x.hasLast && bytes.Equal(x.lastKey, key)
 }
 
 // takeName gives a name to a record that is kept.
 func (x *task) takeName(key []byte) {
-	if !x.sameName {
+	if !x.SameName {
 		x.lastKey, x.hasLast = append(x.lastKey[:0], key...), true
 	}
 }
 
 // keeps reports whether the current record is one in the target with count elements left: a stream may be empty.
 func (x *task) keeps(count int64) bool {
-	return count > 0 || x.header.Type == record.Stream && !(x.noBlank && isZero(x.header.Last))
+	return count > 0 || x.header.Type == record.Stream && !(x.NoBlankStream && isZero(x.header.Last))
 }
 
 func isZero(id []byte) bool { return bytes.Count(id, []byte{0}) == len(id) }
@@ -31,14 +31,14 @@ func isZero(id []byte) bool { return bytes.Count(id, []byte{0}) == len(id) }
 // fit leaves out of a batch what the target's limits say that it cannot hold.
 func (x *task) fit(batch []record.Element) []record.Element {
 	switch {
-	case x.header.Type == record.Hash && !x.fields:
+	case x.header.Type == record.Hash && !x.FieldExpiry:
 		for i := range batch {
 			if batch[i].ExpireMS != 0 {
 				batch[i].ExpireMS = 0
 				x.lose(record.Loss{Kind: record.LossFieldExpiry, Detail: "field " + record.Quote(batch[i].Name)})
 			}
 		}
-	case x.header.Type == record.Stream && !x.groups:
+	case x.header.Type == record.Stream && !x.StreamGroups:
 		return x.entries(batch)
 	case x.header.Type == record.Stream && x.orphans.limit >= 0:
 		return x.orphans.leaveOut(batch, x.lose)
@@ -108,11 +108,11 @@ func (x *task) taken() error {
 
 // giveName counts the loss of the current record, whose name is taken, and returns the class of its rows.
 func (x *task) giveName() record.Class {
-	if x.renames == nil {
+	if x.Renames == nil {
 		x.lose(record.Loss{Kind: record.LossSameName, Drops: true, Detail: "the target holds each name under one type only"})
 		return record.Lost
 	}
-	to := newName(x.renames, rename{db: x.DB, typ: x.header.Type, key: x.header.Key})
+	to := newName(x.Renames, Rename{db: x.DB, typ: x.header.Type, key: x.header.Key})
 	x.lose(record.Loss{Kind: record.LossSameName, Detail: "written as " + record.Quote(to)})
 	if x.dropsAs(to) {
 		return record.Lost // the loss is counted where the new name comes up
@@ -149,7 +149,7 @@ func (x *task) lose(l record.Loss) {
 	if l.Drops {
 		x.lost++
 	}
-	if !l.Note && !x.allows(l.Kind) {
-		x.refused.Store(true)
+	if !l.Note && !x.Allows(l.Kind) {
+		x.Refused.Store(true)
 	}
 }

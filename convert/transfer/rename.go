@@ -1,4 +1,4 @@
-package convert
+package transfer
 
 import (
 	"bytes"
@@ -17,36 +17,36 @@ import (
 	"kvferry/record"
 )
 
-// rename is a record that gets another name in the target because a record of another type keeps its
+// Rename is a record that gets another name in the target because a record of another type keeps its
 // own.
-type rename struct {
+type Rename struct {
 	db      string
 	typ     record.Type
 	key, to []byte
 }
 
 // plain is the new name unless that is taken.
-func (r *rename) plain() []byte { return fmt.Appendf(nil, "%s:%s", r.key, r.typ) }
+func (r *Rename) plain() []byte { return fmt.Appendf(nil, "%s:%s", r.key, r.typ) }
 
 // size is about what a rename takes in memory.
-func (r *rename) size() int64 { return int64(len(r.key)+len(r.to)) + 128 }
+func (r *Rename) size() int64 { return int64(len(r.key)+len(r.to)) + 128 }
 
 // errManyRenames says that the renames do not fit into memory.
 var errManyRenames = errors.New("too many names exist under several types to rename them: use --on-conflict keep=TYPES, or more --memory")
 
-// findRenames reads all tasks of the source once and lists the records to rename, by database and new name. memory is the
+// FindRenames reads all tasks of the source once and lists the records to rename, by database and new name. memory is the
 // limit of all memory; that of the tasks is in the rules.
-func findRenames(ctx context.Context, tasks []*plan.Task, r *rules, src format.Source, target format.Target, c *pool.Cores, memory int64) ([]rename, error) {
-	names := newNamesakes(memory/16, r.tempDir)
+func FindRenames(ctx context.Context, tasks []*plan.Task, r *Rules, src format.Source, target format.Target, c *pool.Cores, memory int64) ([]Rename, error) {
+	names := newNamesakes(memory/16, r.TempDir)
 	defer names.sorter.Close()
 	var mu sync.Mutex
-	var all []rename
+	var all []Rename
 	var size int64
 	err := pool.Run(ctx, tasks, c, func(ctx context.Context, t *plan.Task) error {
 		if t.Group == 0 {
 			return nil
 		}
-		return losers(ctx, t, r, src, target, names, func(n rename) error {
+		return losers(ctx, t, r, src, target, names, func(n Rename) error {
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(all, n)
@@ -60,19 +60,19 @@ func findRenames(ctx context.Context, tasks []*plan.Task, r *rules, src format.S
 		return nil, err
 	}
 	if all == nil {
-		all = []rename{}
+		all = []Rename{}
 	}
 	return all, names.give(all)
 }
 
 // losers calls add for each record of a task whose name another type keeps, and notes names like those that it may get.
 // What is left of a record decides, as when it is written; losses are counted then.
-func losers(ctx context.Context, t *plan.Task, of *rules, src format.Source, target format.Target, names *namesakes, add func(rename) error) error {
+func losers(ctx context.Context, t *plan.Task, of *Rules, src format.Source, target format.Target, names *namesakes, add func(Rename) error) error {
 	rules := *of
-	rules.allows = func(string) bool { return true }
-	x := &task{Task: t, rules: &rules, target: target, losses: outcome.Losses{}}
+	rules.Allows = func(string) bool { return true }
+	x := &task{Task: t, Rules: &rules, target: target, losses: outcome.Losses{}}
 	x.report = x.lose
-	x.gauge = rules.meter.Gauge(t.Bytes)
+	x.gauge = rules.Meter.Gauge(t.Bytes)
 	reader, err := x.read(ctx, src)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func losers(ctx context.Context, t *plan.Task, of *rules, src format.Source, tar
 	return errors.Join(err, reader.Close())
 }
 
-func (x *task) eachLoser(ctx context.Context, r record.Reader, names *namesakes, add func(rename) error) error {
+func (x *task) eachLoser(ctx context.Context, r record.Reader, names *namesakes, add func(Rename) error) error {
 	x.reader = r
 	for n := 1; ; n++ {
 		h, err := r.Next()
@@ -113,7 +113,7 @@ func (x *task) eachLoser(ctx context.Context, r record.Reader, names *namesakes,
 		} else if !something {
 			continue
 		}
-		if err := add(rename{db: x.DB, typ: typ, key: bytes.Clone(x.lastKey)}); err != nil {
+		if err := add(Rename{db: x.DB, typ: typ, key: bytes.Clone(x.lastKey)}); err != nil {
 			return err
 		}
 	}
@@ -138,17 +138,17 @@ func (x *task) look() error {
 }
 
 // byName orders renames by database and new name.
-func byName(a, b rename) int {
+func byName(a, b Rename) int {
 	return cmp.Or(cmp.Compare(a.db, b.db), bytes.Compare(a.to, b.to))
 }
 
 // renamedIn returns those renames whose new names are in a task's span. They are in the order of byName.
-func renamedIn(all []rename, t *plan.Task) []rename {
+func renamedIn(all []Rename, t *plan.Task) []Rename {
 	if t.Group == 0 {
 		return nil
 	}
-	from, _ := slices.BinarySearchFunc(all, rename{db: t.DB, to: t.Span.Lo}, byName)
-	to, _ := slices.BinarySearchFunc(all, t, func(n rename, t *plan.Task) int {
+	from, _ := slices.BinarySearchFunc(all, Rename{db: t.DB, to: t.Span.Lo}, byName)
+	to, _ := slices.BinarySearchFunc(all, t, func(n Rename, t *plan.Task) int {
 		if c := cmp.Compare(n.db, t.DB); c != 0 || t.Span.Hi == nil {
 			return cmp.Or(c, -1)
 		}
@@ -158,7 +158,7 @@ func renamedIn(all []rename, t *plan.Task) []rename {
 }
 
 // newName finds the new name of a record in a list in the order of byName.
-func newName(all []rename, want rename) []byte {
+func newName(all []Rename, want Rename) []byte {
 	for want.to = want.plain(); ; want.to = append(want.to, '_') {
 		i, found := slices.BinarySearchFunc(all, want, byName)
 		if found && all[i].typ == want.typ && bytes.Equal(all[i].key, want.key) {
@@ -176,7 +176,7 @@ type renamedReader struct {
 	ctx  context.Context
 	src  format.Source
 	env  format.Env
-	list []rename
+	list []Rename
 	old  [record.NumTypes]place // where reading each type has come to
 	cur  record.Reader
 	head record.Header
@@ -237,7 +237,7 @@ func (p *place) forward(key []byte) (h *record.Header, err error) {
 }
 
 // seek starts reading at a record.
-func (r *renamedReader) seek(at *place, n *rename) (*record.Header, error) {
+func (r *renamedReader) seek(at *place, n *Rename) (*record.Header, error) {
 	err := at.close()
 	if err == nil {
 		at.reader, err = r.src.Records(r.ctx, n.db, record.Of(n.typ), format.Span{Lo: n.key}, &r.env)

@@ -1,4 +1,4 @@
-package convert
+package transfer
 
 import (
 	"cmp"
@@ -21,14 +21,14 @@ const (
 	clockMargin = time.Minute
 )
 
-// lapse tells the times until which records will have expired; nil when nothing expires meanwhile.
-type lapse struct{ began int64 }
+// Lapse tells the times until which records will have expired; nil when nothing expires meanwhile.
+type Lapse struct{ began int64 }
 
-// newLapse returns that of a run into a server that began at a time.
-func newLapse(began time.Time) *lapse { return &lapse{began.UnixMilli()} }
+// NewLapse returns that of a run into a server that began at a time.
+func NewLapse(began time.Time) *Lapse { return &Lapse{began.UnixMilli()} }
 
 // until is the time at which all records that expire with this one will have; 0 when that is not soon.
-func (l *lapse) until(ms int64) int64 {
+func (l *Lapse) until(ms int64) int64 {
 	if l == nil || ms == 0 {
 		return 0
 	}
@@ -47,8 +47,8 @@ func (l *lapse) until(ms int64) int64 {
 	return 0
 }
 
-// gone is the time until which records are left out of a proof that reads what a server holds at a moment.
-func (l *lapse) gone(at time.Time) int64 {
+// Gone is the time until which records are left out of a proof that reads what a server holds at a moment.
+func (l *Lapse) Gone(at time.Time) int64 {
 	return l.until(at.Add(clockMargin).UnixMilli())
 }
 
@@ -99,7 +99,7 @@ type fieldSum struct {
 }
 
 // note takes fields of the current hash.
-func (f *expiringFields) note(l *lapse, elems []record.Element) {
+func (f *expiringFields) note(l *Lapse, elems []record.Element) {
 	for i := range elems {
 		until := l.until(elems[i].ExpireMS)
 		if until == 0 {
@@ -122,7 +122,7 @@ func (f *expiringFields) note(l *lapse, elems []record.Element) {
 // lapses adds what will be gone of the current record, whose digest is d, and when: first fields, one time after the other,
 // then what is left of it.
 func (x *task) lapses(d record.Digest) {
-	whole := x.lapse.until(x.header.ExpireMS)
+	whole := x.Lapse.until(x.header.ExpireMS)
 	f := &x.fading
 	f.order = slices.AppendSeq(f.order[:0], maps.Keys(f.by))
 	slices.Sort(f.order)
@@ -145,12 +145,12 @@ func (x *task) lapses(d record.Digest) {
 
 // lasting leaves out of fields those that the proof does not compare.
 func (p *prover) lasting(elems []record.Element) []record.Element {
-	if p.lapse == nil {
+	if p.Lapse == nil {
 		return elems
 	}
 	n := 0
 	for i := range elems {
-		if until := p.lapse.until(elems[i].ExpireMS); until == 0 || until > p.gone {
+		if until := p.Lapse.until(elems[i].ExpireMS); until == 0 || until > p.Gone {
 			elems[n] = elems[i]
 			n++
 		}

@@ -1,4 +1,4 @@
-package convert
+package transfer
 
 import (
 	"testing"
@@ -17,7 +17,7 @@ func TestTakeNames(t *testing.T) {
 	}{
 		{"", "abc", 3, "c"}, {"", "a", 1, "a"}, {"a", "abc", 0, "a"}, {"z", "abbc", 2, "b"}, {"z", "aab", 1, "a"}, {"z", "", 0, "z"},
 	} {
-		x := &task{rules: &rules{}, lastKey: []byte(c.last), hasLast: c.last != ""}
+		x := &task{Rules: &Rules{}, lastKey: []byte(c.last), hasLast: c.last != ""}
 		var batch []record.StringRecord
 		for i := range c.keys {
 			batch = append(batch, record.StringRecord{Key: []byte(c.keys[i : i+1])})

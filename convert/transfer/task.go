@@ -1,4 +1,4 @@
-package convert
+package transfer
 
 import (
 	"context"
@@ -19,7 +19,7 @@ const batchLen = 256
 // task runs one Task. It is used once, by one goroutine; nothing in it is allocated per record.
 type task struct {
 	*plan.Task
-	*rules
+	*Rules
 	target format.Target
 	reader record.Reader
 	writer record.Writer // nil when nothing is written
@@ -46,17 +46,17 @@ type task struct {
 	where func(*record.Header) []string
 }
 
-// runTask reads the records of a task and writes them to its shard of the target. Without a target
+// Run reads the records of a task and writes them to its shard of the target. Without a target
 // the records are only counted. A *largeError says that more came at once than its share allows; nothing is left of the
 // task then.
-func runTask(ctx context.Context, t *plan.Task, r *rules, src format.Source, target format.Target, sh *pool.Share, write bool) (*outcome.Result, error) {
-	x := &task{Task: t, rules: r, target: target, losses: outcome.Losses{}, expiring: expiringDigests{}, share: sh}
-	x.gauge = r.meter.Gauge(t.Bytes)
+func Run(ctx context.Context, t *plan.Task, r *Rules, src format.Source, target format.Target, sh *pool.Share, write bool) (*outcome.Result, error) {
+	x := &task{Task: t, Rules: r, target: target, losses: outcome.Losses{}, expiring: expiringDigests{}, share: sh}
+	x.gauge = r.Meter.Gauge(t.Bytes)
 	x.findings.OnError = x.gauge.Error
 	x.report = x.lose
 	x.findings.OnLoss = func(kind string) {
-		if !r.allows(kind) {
-			r.refused.Store(true)
+		if !r.Allows(kind) {
+			r.Refused.Store(true)
 		}
 	}
 	x.orphans.limit = -1
@@ -72,7 +72,7 @@ func runTask(ctx context.Context, t *plan.Task, r *rules, src format.Source, tar
 		err = e
 	}
 	if x.writer != nil {
-		if err != nil || r.refused.Load() {
+		if err != nil || r.Refused.Load() {
 			x.writer.Abort()
 		} else {
 			err = x.writer.Close()
@@ -92,7 +92,7 @@ func (x *task) open(ctx context.Context, src format.Source, write bool) error {
 	if err != nil {
 		return err
 	}
-	if x.Group != 0 && !x.refused.Load() {
+	if x.Group != 0 && !x.Refused.Load() {
 		if x.writer, err = x.shard(write); err != nil {
 			return errors.Join(err, r.Close())
 		}
@@ -104,7 +104,7 @@ func (x *task) open(ctx context.Context, src format.Source, write bool) error {
 // shard returns what records are written with, or, of a task that only counts, what looks at keys of a server; nil is neither.
 func (x *task) shard(write bool) (record.Writer, error) {
 	if write {
-		return x.target.Shard(x.N, x.TargetDB, x.Group, x.memory.Of(x.Task))
+		return x.target.Shard(x.N, x.TargetDB, x.Group, x.Memory.Of(x.Task))
 	}
 	if l, ok := x.target.(format.Loaded); ok {
 		return l.Look(x.TargetDB)
@@ -115,13 +115,13 @@ func (x *task) shard(write bool) (record.Writer, error) {
 // copy moves all records.
 func (x *task) copy(ctx context.Context) error {
 	l := loop{share: x.share, pause: func() error { return x.pause(ctx) }}
-	return l.run(x.reader, x.lapse == nil, x.strings, func(h *record.Header) error { return x.record(ctx, h) })
+	return l.run(x.reader, x.Lapse == nil, x.strings, func(h *record.Header) error { return x.record(ctx, h) })
 }
 
 // pause hands over what was counted, and stops the task or its writing when it is to stop.
 func (x *task) pause(ctx context.Context) error {
 	x.gauge.Flush()
-	if x.writer != nil && x.refused.Load() {
+	if x.writer != nil && x.Refused.Load() {
 		x.writer.Abort()
 		x.writer = nil
 	}
@@ -159,7 +159,7 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 	case x.lost == lost:
 	case !kept:
 		x.reader.Settle(record.Lost) // nothing is left of it
-	case !x.whole:
+	case !x.Whole:
 		x.partial.Add(x.where(h), x.lost-lost)
 	}
 	if x.writer != nil {
@@ -171,7 +171,7 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 		x.takeName(h.Key)
 		d := x.hasher.End(&x.header)
 		x.digests[h.Type].Add(d)
-		if x.lapse != nil {
+		if x.Lapse != nil {
 			x.lapses(d)
 		}
 	}
@@ -211,10 +211,10 @@ func (x *task) elements(ctx context.Context) (int64, error) {
 		}
 		count += int64(len(elems))
 		x.gauge.Elements(elems)
-		x.hasher.PlainZero = x.plainZero
+		x.hasher.PlainZero = x.PlainZero
 		x.hasher.Elements(elems)
-		if x.lapse != nil && x.header.Type == record.Hash {
-			x.fading.note(x.lapse, elems)
+		if x.Lapse != nil && x.header.Type == record.Hash {
+			x.fading.note(x.Lapse, elems)
 		}
 		if x.writer != nil {
 			if err := x.writer.Write(elems); err != nil {

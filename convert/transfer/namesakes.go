@@ -1,4 +1,4 @@
-package convert
+package transfer
 
 import (
 	"bytes"
@@ -69,11 +69,11 @@ func (s *namesakes) note(db string, name []byte) error {
 
 // give gives each record its new name: the old one with ":" and the type, and as many "_" as it takes to be the only one
 // of that name. New names differ without their tails. It leaves the records in the order of their new names.
-func (s *namesakes) give(all []rename) error {
+func (s *namesakes) give(all []Rename) error {
 	for i := range all {
 		all[i].to = all[i].plain()
 	}
-	slices.SortFunc(all, func(a, b rename) int {
+	slices.SortFunc(all, func(a, b Rename) int {
 		return bytes.Compare(appendNamesake(nil, a.db, a.to, 0), appendNamesake(nil, b.db, b.to, 0))
 	})
 	it, err := s.sorter.Sort()

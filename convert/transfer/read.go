@@ -1,4 +1,4 @@
-package convert
+package transfer
 
 import (
 	"context"
@@ -15,10 +15,10 @@ import (
 // they are read one by one and merged by preference.
 func (x *task) read(ctx context.Context, src format.Source) (record.Reader, error) {
 	types := x.Types.Types()
-	if x.sameName || len(types) == 1 || !src.Format().Limits().SameName {
+	if x.SameName || len(types) == 1 || !src.Format().Limits().SameName {
 		return x.readTypes(ctx, src, x.Types, 1)
 	}
-	if x.renames != nil {
+	if x.Renames != nil {
 		return x.readRenamed(ctx, src)
 	}
 	return x.readRivals(ctx, src)
@@ -28,7 +28,7 @@ func (x *task) read(ctx context.Context, src format.Source) (record.Reader, erro
 func (x *task) readRivals(ctx context.Context, src format.Source) (record.Reader, error) {
 	types := x.Types.Types()
 	var readers []record.Reader
-	merged := func() record.Reader { return record.MergeBy(byPreference(x.prefer), readers...) }
+	merged := func() record.Reader { return record.MergeBy(byPreference(x.Prefer), readers...) }
 	for _, t := range types {
 		r, err := x.readTypes(ctx, src, record.Of(t), int64(len(types)))
 		if err != nil {
@@ -45,24 +45,24 @@ func (x *task) readRenamed(ctx context.Context, src format.Source) (record.Reade
 	if err != nil {
 		return nil, err
 	}
-	env := format.Env{Now: x.now, Memory: pool.LeastShare, TempDir: x.tempDir}
-	return record.Merge(r, &renamedReader{ctx: ctx, src: src, env: env, list: renamedIn(x.renames, x.Task)}), nil
+	env := format.Env{Now: x.Now, Memory: pool.LeastShare, TempDir: x.TempDir}
+	return record.Merge(r, &renamedReader{ctx: ctx, src: src, env: env, list: renamedIn(x.Renames, x.Task)}), nil
 }
 
 // readTypes reads what is selected of some types in order, with a part of the task's memory.
 func (x *task) readTypes(ctx context.Context, src format.Source, types record.TypeSet, part int64) (record.Reader, error) {
-	memory := x.memory.Of(x.Task) / part
-	if x.selection.Holds() {
+	memory := x.Memory.Of(x.Task) / part
+	if x.Selection.Holds() {
 		memory /= 2 // the other half is for what is held
 	}
-	env := &format.Env{Now: x.now, Memory: memory, TempDir: x.tempDir, Ledger: &x.ledger, Report: x.findings.Report}
+	env := &format.Env{Now: x.Now, Memory: memory, TempDir: x.TempDir, Ledger: &x.ledger, Report: x.findings.Report}
 	r, err := src.Records(ctx, x.DB, types, x.Span, env)
 	if err != nil {
 		return nil, err
 	}
-	r = x.selection.Apply(ctx, r, filter.ApplyOptions{Now: x.now, Memory: memory, TempDir: x.tempDir})
-	if !src.Sorted() || x.sortSections && x.Span.IsSection() {
-		r = sorted.Records(r, sorted.Options{Memory: memory, TempDir: x.tempDir})
+	r = x.Selection.Apply(ctx, r, filter.ApplyOptions{Now: x.Now, Memory: memory, TempDir: x.TempDir})
+	if !src.Sorted() || x.SortSections && x.Span.IsSection() {
+		r = sorted.Records(r, sorted.Options{Memory: memory, TempDir: x.TempDir})
 	}
 	return r, nil
 }

@@ -1,4 +1,4 @@
-package convert
+package transfer
 
 import (
 	"context"
@@ -61,9 +61,9 @@ func TestStops(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	free := alone()
-	rules := func() *rules { return &rules{sameName: true, allows: func(string) bool { return true }} }
+	rules := func() *Rules { return &Rules{SameName: true, Allows: func(string) bool { return true }} }
 	newTask := func(r record.Reader) *task {
-		return &task{Task: &plan.Task{Group: record.AllTypes}, rules: rules(), target: &fake.Target{Of: fake.New()}, reader: r, losses: outcome.Losses{},
+		return &task{Task: &plan.Task{Group: record.AllTypes}, Rules: rules(), target: &fake.Target{Of: fake.New()}, reader: r, losses: outcome.Losses{},
 			expiring: expiringDigests{}, share: free}
 	}
 	const n = checkEvery
@@ -75,13 +75,13 @@ func TestStops(t *testing.T) {
 		"copy":          {&endless{typ: record.Set, batches: 1}, func(r *endless) error { return newTask(r).copy(ctx) }, n, n},
 		"copy of one":   {&endless{typ: record.Set, batches: -1}, func(r *endless) error { return newTask(r).copy(ctx) }, 1, n},
 		"string":        {&endless{typ: record.String, batches: -1}, func(r *endless) error { return newTask(r).copy(ctx) }, n, n},
-		"prove":         {&endless{typ: record.Set, batches: 1}, func(r *endless) error { return (&prover{rules: rules(), reader: r, share: free}).all(ctx) }, n, n},
-		"prove one":     {&endless{typ: record.Set, batches: -1}, func(r *endless) error { return (&prover{rules: rules(), reader: r, share: free}).all(ctx) }, 1, n},
-		"prove strings": {&endless{typ: record.String, batches: -1}, func(r *endless) error { return (&prover{rules: rules(), reader: r, share: free}).all(ctx) }, n, n},
+		"prove":         {&endless{typ: record.Set, batches: 1}, func(r *endless) error { return (&prover{Rules: rules(), reader: r, share: free}).all(ctx) }, n, n},
+		"prove one":     {&endless{typ: record.Set, batches: -1}, func(r *endless) error { return (&prover{Rules: rules(), reader: r, share: free}).all(ctx) }, 1, n},
+		"prove strings": {&endless{typ: record.String, batches: -1}, func(r *endless) error { return (&prover{Rules: rules(), reader: r, share: free}).all(ctx) }, n, n},
 		"look for names": {&endless{typ: record.Set, batches: 1}, func(r *endless) error {
 			names := newNamesakes(1<<20, "")
 			defer names.sorter.Close()
-			return newTask(r).eachLoser(ctx, r, names, func(rename) error { return nil })
+			return newTask(r).eachLoser(ctx, r, names, func(Rename) error { return nil })
 		}, n, n - 1},
 	} {
 		err := c.run(c.r)
@@ -119,10 +119,10 @@ func TestForward(t *testing.T) {
 
 // TestRenamedIn: those of a task's database whose new names lie in its span.
 func TestRenamedIn(t *testing.T) {
-	var all []rename
+	var all []Rename
 	for _, name := range []string{"0 b", "1 a", "1 b", "1 c", "1 d", "2 a"} {
 		db, to, _ := strings.Cut(name, " ")
-		all = append(all, rename{db: db, to: []byte(to)})
+		all = append(all, Rename{db: db, to: []byte(to)})
 	}
 	for span, want := range map[string]string{"- -": "a b c d", "b -": "b c d", "- c": "a b", "b d": "b c", "bb c": "", "b b": "", "e -": "", "d c": "", "bb cc": "c"} {
 		lo, hi, _ := strings.Cut(span, " ")

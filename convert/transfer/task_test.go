@@ -1,0 +1,445 @@
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kvferry/convert/internal/fake"
+	"kvferry/convert/outcome"
+	"kvferry/convert/plan"
+	"kvferry/convert/pool"
+	"kvferry/format"
+	"kvferry/internal/filter"
+	"kvferry/record"
+)
+
+var testNow = time.Unix(1700000000, 0).UTC()
+
+// room is a source, a target and what tasks between them go by.
+type room struct {
+	t       *testing.T
+	src     *fake.Source
+	to      *fake.Format
+	target  format.Target
+	plan    *plan.Plan
+	rules   *Rules
+	workers int
+	allowed []string
+}
+
+// newRoom makes a room for records. Its target takes the types in the groups that the format has.
+func newRoom(t *testing.T, records []fake.Record) *room {
+	t.Helper()
+	records = slices.Clone(records)
+	slices.SortStableFunc(records, func(a, b fake.Record) int {
+		return record.Compare(&record.Header{Key: a.Key, Type: a.Type}, &record.Header{Key: b.Key, Type: b.Type})
+	})
+	x := &room{t: t, src: &fake.Source{Of: fake.New(), List: records, InOrder: true, Laid: format.LayoutDB}, to: fake.New(), workers: 2}
+	x.rules = &Rules{Now: testNow, Selection: new(filter.Selection), TempDir: t.TempDir(), Refused: new(atomic.Bool),
+		Allows: func(kind string) bool { return slices.Contains(x.allowed, kind) }}
+	return x
+}
+
+// begin makes the target and the plan.
+func (x *room) begin() {
+	x.t.Helper()
+	dbs := x.src.Databases()
+	target, err := x.to.Create(context.Background(), filepath.Join(x.t.TempDir(), "data"),
+		&format.CreateOptions{DBs: dbs, Layout: format.LayoutDB, Reopen: new(format.OpenOptions)})
+	if err == nil {
+		x.plan, err = plan.New(x.src, dbs, dbs, target.Groups(), plan.Order{}, &x.rules.Selection.Filter)
+	}
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	if x.target == nil {
+		x.target = target
+	}
+	limits := x.to.Limits()
+	x.rules.SameName, x.rules.FieldExpiry, x.rules.StreamGroups, x.rules.NoBlankStream =
+		limits.SameName, limits.FieldExpiry, limits.StreamGroups, limits.NoBlankStream
+}
+
+// tasks are those of the plan.
+func (x *room) tasks() (out []*plan.Task) {
+	for i := range x.plan.Tasks {
+		out = append(out, &x.plan.Tasks[i])
+	}
+	return out
+}
+
+// run runs all tasks and adds up what they leave.
+func (x *room) run(write bool) (*outcome.Totals, error) {
+	results := make([]*outcome.Result, len(x.plan.Tasks))
+	x.rules.Memory = pool.NewShares(1<<20, x.tasks(), x.workers)
+	err := pool.RunSharing(context.Background(), x.tasks(), pool.NewCores(x.workers), 1<<30, func(ctx context.Context, t *plan.Task, sh *pool.Share) (err error) {
+		results[t.N], err = Run(ctx, t, x.rules, x.src, x.target, sh, write)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return outcome.Sum(results)
+}
+
+// proved runs all tasks, finishes the target, compares what it has with what was written, and returns the names in it.
+func (x *room) proved() (*outcome.Totals, string) {
+	x.t.Helper()
+	tot, err := x.run(true)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	if err := tot.Ledger.Check(); err != nil {
+		x.t.Error(err)
+	}
+	back, err := x.target.Finish(context.Background())
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	var got record.Fingerprint
+	for _, t := range plan.ProofTasks(back, x.plan) {
+		f, ledger, err := Prove(context.Background(), t, x.rules, 1<<20, alone(), back, func(f record.Finding) { x.t.Errorf("%+v", f) })
+		if err == nil {
+			err = ledger.Check()
+		}
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		got.Merge(f)
+	}
+	if diff := tot.Fingerprint.Diff(&got, false); len(diff) > 0 {
+		x.t.Errorf("read back: %v differ: %v, want %v", diff, got.Parts(), tot.Fingerprint.Parts())
+	}
+	var names []string
+	for _, r := range back.(*fake.Source).List {
+		names = append(names, fmt.Sprintf("%s %s", r.Key, r.Type))
+	}
+	return tot, strings.Join(names, ", ")
+}
+
+// records is how many records were written, and of how many elements.
+func records(t *outcome.Totals) (records, elements int64) {
+	for _, d := range t.Fingerprint.Parts() {
+		records += d.Records
+		elements += d.Elements
+	}
+	return records, elements
+}
+
+// text tells losses.
+func text(t *outcome.Totals) string {
+	var out strings.Builder
+	for _, l := range t.Losses.List() {
+		fmt.Fprintf(&out, "%s %d %t %v\n", l.Kind, l.Count, l.Drops, l.Samples)
+	}
+	return out.String()
+}
+
+// TestRun: what tasks write is read back equal, and counted without a target as with one.
+func TestRun(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		x := newRoom(t, fake.Dataset(2))
+		if all {
+			x.to.Groups = []record.TypeSet{record.AllTypes}
+		}
+		x.src.Weight = 4 << 20 // a few records a task
+		x.begin()
+		counted, err := x.run(false)
+		if err != nil || len(x.plan.Tasks) < 4 {
+			t.Fatalf("%d tasks, %v", len(x.plan.Tasks), err)
+		}
+		tot, _ := x.proved()
+		if n, e := records(tot); n != 120 || e != 264 || len(tot.Fingerprint.Diff(&counted.Fingerprint, false)) > 0 {
+			t.Errorf("%d records of %d elements", n, e)
+		}
+	}
+}
+
+// TestUnsorted: records that come in another order are put in theirs, beside what a selection holds.
+func TestUnsorted(t *testing.T) {
+	x := newRoom(t, fake.Dataset(1))
+	x.src.InOrder = false
+	x.rules.Selection = &filter.Selection{MinElements: 2}
+	x.begin()
+	tot, _ := x.proved()
+	if n, _ := records(tot); n != 36 {
+		t.Errorf("%d records", n)
+	}
+}
+
+// TestRefused: after a loss that is not allowed nothing more is written, and everything is counted.
+func TestRefused(t *testing.T) {
+	var list []fake.Record
+	for i := range 200 {
+		list = append(list, fake.Record{DB: "0", Type: record.Set, Key: fmt.Appendf(nil, "lost%03d", i), Elems: []record.Element{{Name: []byte("m")}}})
+	}
+	list = append(list, fake.Record{DB: "0", Type: record.Set, Key: []byte("m"), Elems: []record.Element{{Name: []byte("m")}}},
+		fake.Record{DB: "0", Type: record.Hash, Key: []byte("h"), Elems: []record.Element{{Name: []byte("f")}}})
+	for _, allowed := range []bool{false, true} {
+		x := newRoom(t, list)
+		x.workers = 1
+		if allowed {
+			x.allowed = []string{"key-too-long"}
+		}
+		x.begin()
+		tot, err := x.run(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrote := 0
+		for n := range x.plan.Tasks {
+			tables, _ := x.target.Tables(n)
+			wrote += len(tables)
+		}
+		if n, _ := records(tot); n != 2 || tot.Losses.List()[0].Count != 200 || x.rules.Refused.Load() == allowed || (wrote == 2) != allowed {
+			t.Errorf("allowed %t: %d records, losses %s, %d tables", allowed, n, text(tot), wrote)
+		}
+	}
+}
+
+// TestFindingsRefuse: a finding that tells of a loss is one.
+func TestFindingsRefuse(t *testing.T) {
+	x := newRoom(t, fake.Dataset(1))
+	x.src.Findings = []record.Finding{{Kind: record.FindDamagedBlock, Severity: record.Error, Type: record.Hash}}
+	x.begin()
+	if tot, err := x.run(true); err != nil || len(tot.Findings.List()) != 1 || !x.rules.Refused.Load() {
+		t.Errorf("%v, %v", tot, err)
+	}
+}
+
+// unheld are records with parts that targets may not hold.
+func unheld() []fake.Record {
+	e := func(kind record.Kind, name string) record.Element {
+		return record.Element{Kind: kind, Name: []byte(name), Value: []byte("v")}
+	}
+	fields := []record.Element{e(0, "a"), e(0, "b")}
+	fields[0].ExpireMS = testNow.UnixMilli() + 1000
+	zero, id := make([]byte, 16), bytes.Repeat([]byte{1}, 16)
+	groups := []record.Element{e(record.Group, "g1"), e(record.Consumer, "c"), e(record.Group, "g2")}
+	return []fake.Record{
+		{DB: "0", Type: record.Hash, Key: []byte("fields"), Elems: fields},
+		{DB: "0", Type: record.Stream, Key: []byte("blank"), Last: zero},
+		{DB: "0", Type: record.Stream, Key: []byte("emptied"), Last: id},
+		{DB: "0", Type: record.Stream, Key: []byte("groups"), Last: id, Elems: append([]record.Element{e(record.Entry, "1")}, groups...)},
+		{DB: "0", Type: record.Stream, Key: []byte("only groups"), Last: zero, Elems: groups},
+		{DB: "0", Type: record.Other, Key: []byte("module"), Elems: []record.Element{e(0, "head"), e(0, "tail")}},
+		{DB: "0", Type: record.String, Key: []byte("lost"), Elems: []record.Element{e(0, "")}},
+		{DB: "0", Type: record.String, Key: []byte("note"), Elems: []record.Element{e(0, "")}},
+		{DB: "0", Type: record.String, Key: []byte("s"), Elems: []record.Element{e(0, "")}},
+		{DB: "0", Type: record.ZSet, Key: []byte("z"), Elems: []record.Element{{Name: []byte("a"), Score: 1e14}, {Name: []byte("b"), Score: 1}}},
+	}
+}
+
+// TestUnheld: what a target's limits say that it cannot hold is left out, told once with what it is of, and counted as lost.
+func TestUnheld(t *testing.T) {
+	for name, c := range map[string]struct {
+		limits         format.Limits
+		groups         []record.TypeSet
+		records, elems int64
+		lost           int64
+		want           string
+	}{
+		"everything": {format.Limits{FieldExpiry: true, StreamGroups: true}, []record.TypeSet{record.AllTypes}, 8, 6, 2 + 1,
+			`hyperloglog 1 false [string "note" in database 0]
+key-too-long 1 true [string "lost" in database 0 (it is)]
+module 1 true [other "module" in database 0 (piece head)]
+score-range 1 true [zset "z" in database 0 (member "a")]
+`},
+		"little": {format.Limits{NoBlankStream: true}, []record.TypeSet{record.Of(record.Stream), record.Of(record.Hash), record.Of(record.ZSet)}, 4, 4, 6 + 4,
+			`blank-stream 2 true [stream "blank" in database 0 (it never had an entry) stream "only groups" in database 0 (it never had an entry)]
+field-expiry 1 false [hash "fields" in database 0 (field "a")]
+hyperloglog 1 false [string "note" in database 0]
+key-too-long 1 true [string "lost" in database 0 (it is)]
+module 1 true [other "module" in database 0 (the target does not support it)]
+score-range 1 true [zset "z" in database 0 (member "a")]
+stream-groups 4 true [stream "groups" in database 0 (group "g1") stream "groups" in database 0 (group "g2") ` +
+				`stream "only groups" in database 0 (group "g1") stream "only groups" in database 0 (group "g2")]
+string 2 true [string "note" in database 0 (the target has no such type) string "s" in database 0 (the target has no such type)]
+`},
+	} {
+		x := newRoom(t, unheld())
+		c.limits.SameName = true
+		x.to.Bounds, x.to.Groups = c.limits, c.groups
+		x.allowed = []string{"key-too-long", "score-range", "string", record.LossFieldExpiry, record.LossStreamGroups, record.LossBlankStream, record.LossModule}
+		x.src.Ranges = []format.Range{{Keyspace: "rows"}}
+		x.begin()
+		tot, _ := x.proved()
+		n, e := records(tot)
+		lost := tot.Ledger.Snapshot()["0/rows"].Rows[record.Lost]
+		if got := text(tot); n != c.records || e != c.elems || lost != c.lost || got != c.want {
+			t.Errorf("%s: %d records, %d elements, %d rows are lost\n%s", name, n, e, lost, got)
+		}
+	}
+}
+
+// rivals are names under several types.
+func rivals() []fake.Record {
+	value, member := []record.Element{{Value: []byte("v")}}, []record.Element{{Name: []byte("m")}}
+	return []fake.Record{
+		{DB: "0", Type: record.String, Key: []byte("a"), Elems: value}, {DB: "0", Type: record.Set, Key: []byte("a"), Elems: member},
+		{DB: "0", Type: record.ZSet, Key: []byte("a"), Elems: []record.Element{{Name: []byte("m"), Score: 1e14}}}, // nothing is left of it
+		{DB: "0", Type: record.String, Key: []byte("a:set"), Elems: value},
+		{DB: "0", Type: record.String, Key: []byte("b"), Elems: value}, {DB: "0", Type: record.Stream, Key: []byte("b"), Last: bytes.Repeat([]byte{1}, 16)},
+		{DB: "0", Type: record.String, Key: []byte("c"), Elems: value}, {DB: "0", Type: record.List, Key: []byte("c")},
+	}
+}
+
+// TestRivals: of several types one keeps the name, and the others are lost or get a new one, which nobody has.
+func TestRivals(t *testing.T) {
+	for _, c := range []struct {
+		rename bool
+		prefer []record.Type
+		names  string
+		losses string
+	}{
+		{false, nil, "a string, a:set string, b string, c string", "same-name 3 true"},
+		{false, []record.Type{record.ZSet, record.Set}, "a set, a:set string, b string, c string", "same-name 2 true"},
+		{true, []record.Type{record.Stream}, "a string, a:set string, a:set_ set, b stream, b:string string, c string", "same-name 3 false"},
+	} {
+		for _, workers := range []int{1, 3} {
+			x := newRoom(t, rivals())
+			x.to.Bounds, x.to.Groups = format.Limits{StreamGroups: true}, []record.TypeSet{record.AllTypes}
+			x.workers, x.rules.Prefer, x.allowed = workers, c.prefer, []string{"same-name", "score-range"}
+			x.src.Weight = 8 << 20
+			x.begin()
+			if c.rename {
+				x.rules.Memory = pool.NewShares(1<<20, x.tasks(), workers)
+				var err error
+				if x.rules.Renames, err = FindRenames(context.Background(), x.tasks(), x.rules, x.src, x.target, pool.NewCores(workers), 1<<20); err != nil {
+					t.Fatal(err)
+				}
+			}
+			tot, names := x.proved()
+			if names != c.names || !strings.Contains(text(tot), c.losses) || tot.Ledger.Snapshot()["0/rows"].Rows[record.Copied] == 0 {
+				t.Errorf("%s with %d workers: %s, losses\n%s", c.prefer, workers, names, text(tot))
+			}
+		}
+	}
+}
+
+// TestNoRenames: where no names compete the list of new ones is empty, but there.
+func TestNoRenames(t *testing.T) {
+	x := newRoom(t, []fake.Record{{DB: "0", Type: record.Set, Key: []byte("a"), Elems: []record.Element{{Name: []byte("m")}}}})
+	x.to.Groups = []record.TypeSet{record.Of(record.Set)}
+	x.begin()
+	none, err := FindRenames(context.Background(), x.tasks(), x.rules, x.src, x.target, pool.NewCores(1), 1<<20)
+	if err != nil || none == nil || len(none) > 0 {
+		t.Errorf("%v, %v", none, err)
+	}
+}
+
+// TestManyRenames: more new names than fit into memory are refused.
+func TestManyRenames(t *testing.T) {
+	x := newRoom(t, rivals())
+	x.to.Bounds, x.to.Groups = format.Limits{}, []record.TypeSet{record.AllTypes}
+	x.begin()
+	if _, err := FindRenames(context.Background(), x.tasks(), x.rules, x.src, x.target, pool.NewCores(1), 1<<10); !errors.Is(err, errManyRenames) {
+		t.Error(err)
+	}
+}
+
+// TestRenamedIsGone: a record that is not where it was when names were given is an error, and none in its place is taken for it.
+func TestRenamedIsGone(t *testing.T) {
+	x := newRoom(t, rivals())
+	r := &renamedReader{ctx: context.Background(), src: x.src, env: format.Env{Ledger: new(record.Ledger)}, list: []Rename{{db: "0", typ: record.Set, key: []byte("b"), to: []byte("b:set")}}}
+	if _, err := r.Next(); err == nil || err.Error() != `set "b": gone since it was looked at` {
+		t.Error(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// refusing is a target that cannot be written to.
+type refusing struct{ format.Target }
+
+func (refusing) Shard(int, string, record.TypeSet, int64) (record.Writer, error) {
+	return nil, errors.New("no shard")
+}
+
+// TestRunFails: errors of reading and writing end a task, and nothing is left of it.
+func TestRunFails(t *testing.T) {
+	for want, spoil := range map[string]func(*room){
+		"bad row":                 func(x *room) { x.src.ReadErr = errors.New("bad row") },
+		"no space left on device": func(x *room) { x.to.FailAfter = 3 },
+		"no shard":                func(x *room) { x.target = refusing{x.target} },
+		"000007.sst":              func(x *room) { x.src.Disorder = record.Of(record.ZSet) },
+	} {
+		x := newRoom(t, fake.Dataset(1))
+		x.to.Groups = []record.TypeSet{record.AllTypes}
+		x.begin()
+		spoil(x)
+		_, err := x.run(true)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+		if tables, _ := x.target.Tables(0); len(tables) > 0 {
+			t.Errorf("%s: it left %v", want, tables)
+		}
+		if want == "bad row" {
+			if _, _, err := Prove(context.Background(), x.tasks()[0], x.rules, 1<<20, alone(), x.src, nil); err == nil || err.Error() != want {
+				t.Errorf("proof: %v", err)
+			}
+		}
+	}
+}
+
+// looking is a target on a server that keys are looked for on.
+type looking struct {
+	*fake.Target
+	format.Loaded
+	keys []string
+}
+
+func (l *looking) Look(string) (record.Writer, error) { return &looker{l: l}, nil }
+
+type looker struct {
+	record.Writer
+	l *looking
+}
+
+func (w *looker) Begin(h *record.Header) error {
+	w.l.keys = append(w.l.keys, string(h.Key))
+	return nil
+}
+
+func (w *looker) Write([]record.Element) error { return nil }
+func (w *looker) End() error                   { return nil }
+func (w *looker) Close() error                 { return nil }
+
+// TestLook: a task that only counts looks for its keys on a server.
+func TestLook(t *testing.T) {
+	x := newRoom(t, fake.Dataset(1))
+	x.workers = 1
+	x.begin()
+	l := &looking{Target: x.target.(*fake.Target)}
+	x.target = l
+	if _, err := x.run(false); err != nil || len(l.keys) != 60 {
+		t.Errorf("%d keys were looked for, %v", len(l.keys), err)
+	}
+}
+
+// TestLapsed: what a task wrote that expires soon is summed up by when it will be gone.
+func TestLapsed(t *testing.T) {
+	soon := testNow.Add(time.Minute).UnixMilli()
+	x := newRoom(t, []fake.Record{
+		{DB: "0", Type: record.String, Key: []byte("a"), ExpireMS: soon, Elems: []record.Element{{Value: []byte("v")}}},
+		{DB: "0", Type: record.Hash, Key: []byte("h"), Elems: []record.Element{{Name: []byte("f"), ExpireMS: soon}, {Name: []byte("g")}}},
+	})
+	x.to.Bounds.FieldExpiry = true
+	x.rules.Lapse = NewLapse(testNow)
+	x.begin()
+	tot, _ := x.proved()
+	left, gone := tot.Without(x.rules.Lapse.Gone(testNow.Add(time.Hour)))
+	if len(tot.Expiring) != 2 || gone["0"] != 1 || left.Parts()[record.Part{DB: "0", Type: record.Hash}].Elements != 1 {
+		t.Errorf("%+v; %v, %v gone", tot.Expiring, left.Parts(), gone)
+	}
+}
