@@ -3,6 +3,7 @@ package transfer
 import (
 	"fmt"
 
+	"kvferry/internal/dataset"
 	"kvferry/internal/jsonl"
 	"kvferry/record"
 )
@@ -24,19 +25,18 @@ func (o *orphans) begin() {
 
 // leaveOut takes them out of a batch of a stream, whose entries come before its groups.
 func (o *orphans) leaveOut(batch []record.Element, lose func(record.Loss)) []record.Element {
-	kept := batch[:0]
-	for i := range batch {
-		e := &batch[i]
+	return dataset.KeepIf(batch, func(e *record.Element) bool {
 		o.bytes += int64(len(e.Name) + len(e.Value))
 		if e.Kind == record.Entry {
 			o.ids.Add(e.Name)
-		} else if o.bytes > o.limit && o.ids.Orphan(e) {
-			id, _ := jsonl.AppendID(nil, record.PendingID(e))
-			lose(record.Loss{Kind: record.LossStreamGroups, Drops: true, Detail: fmt.Sprintf(
-				"group %s: pending %s, whose message was deleted; a stream this large is written by commands, and none makes it", record.Quote(e.Name), id)})
-			continue
+			return true
 		}
-		kept = append(kept, *e)
-	}
-	return kept
+		if o.bytes <= o.limit || !o.ids.Orphan(e) {
+			return true
+		}
+		id, _ := jsonl.AppendID(nil, record.PendingID(e))
+		lose(record.Loss{Kind: record.LossStreamGroups, Drops: true, Detail: fmt.Sprintf(
+			"group %s: pending %s, whose message was deleted; a stream this large is written by commands, and none makes it", record.Quote(e.Name), id)})
+		return false
+	})
 }
