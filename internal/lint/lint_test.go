@@ -173,7 +173,10 @@ func TestRules(t *testing.T) {
 	}{
 		{"nemo", "record", true}, {"nemo", "internal/lane", true}, {"nemo", "blackwidow", false},
 		{"nemo", "store/rocks", false}, {"convert", "format", true}, {"convert", "nemo", false},
-		{"convert", "store/rocks", false}, {"store/rocks", "format", false}, {"store/rocks", "store", true},
+		{"convert", "store/rocks", false}, {"convert", "convert/work", true}, {"convert/work", "convert/outcome", true}, {"convert/work", "convert", false},
+		{"convert/transfer", "convert/work", false}, {"convert/work", "convert/transfer", false}, {"convert/plan", "convert/outcome", false},
+		{"convert/outcome", "convert/plan", false}, {"convert/pool", "convert/outcome", false}, {"convert/transfer", "nemo", false},
+		{"convert", "convert/internal/fake", false}, {"store/rocks", "format", false}, {"store/rocks", "store", true},
 		{"store/rocks/lsm", "store/rocks/sst", false}, {"store/rocks/lsm", "store/rocks/lsm/circle", false},
 		{"store/rocks/lsm/circle", "store/rocks/lsm", true}, {"store/rocks/sst", "store/rocks", false}, {"store/rocks", "store/rocks/lsm", true},
 		{"redis/state", "redis/state/server", false}, {"redis/state/streams", "redis/state/commands", false}, {"redis/state/commands", "redis/state/streams", true},

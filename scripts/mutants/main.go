@@ -21,7 +21,7 @@ import (
 )
 
 // defaults are the packages whose survivors are read: what moves and proves records, the model, and the codecs.
-var defaults = []string{"convert", "record", "nemo", "blackwidow", "floyd", "kvrocks", "kvrocks/codec", "ardb", "redis/rdb", "redis/rdb/encode", "redis/rdb/pack",
+var defaults = []string{"convert", "convert/census", "convert/outcome", "convert/paths", "convert/plan", "convert/pool", "convert/transfer", "convert/work", "record", "nemo", "blackwidow", "floyd", "kvrocks", "kvrocks/codec", "ardb", "redis/rdb", "redis/rdb/encode", "redis/rdb/pack",
 	"internal/versioned", "internal/dataset", "store/rocks", "store/rocks/base", "store/rocks/blob", "store/rocks/blocks",
 	"store/rocks/files", "store/rocks/logfile", "store/rocks/lsm", "store/rocks/manifest", "store/rocks/sst", "store/rocks/wal"}
 
@@ -29,6 +29,13 @@ var defaults = []string{"convert", "record", "nemo", "blackwidow", "floyd", "kvr
 var testedBy = map[string][]string{
 	"internal/versioned": {"floyd", "blackwidow", "nemo"},
 	"internal/dataset":   {"nemo", "floyd"},
+	"convert/census":     {"convert"},
+	"convert/outcome":    {"convert"},
+	"convert/paths":      {"convert"},
+	"convert/plan":       {"convert"},
+	"convert/pool":       {"convert"},
+	"convert/transfer":   {"convert"},
+	"convert/work":       {"convert"},
 }
 
 // slow is how much CPU time the tests of a package may take; of one whose tests take more only half as many mutants are made.
