@@ -30,6 +30,7 @@ type Census struct {
 // CountError means that a finished target does not match what was written. It was not published.
 type CountError struct{ What string }
 
+// Error describes the difference.
 func (e *CountError) Error() string {
 	return "the target differs from what was written; nothing is published: " + e.What
 }

@@ -59,6 +59,7 @@ func List(dir string) ([]File, error) {
 	return out, err
 }
 
+// Same returns an error that names a file which is not as it was, nil when all are.
 func Same(was, is []File) error {
 	have := make(map[string]File, len(is))
 	for _, f := range is {

@@ -20,9 +20,12 @@ type ExistsError struct {
 	Todo string // what to do about it
 }
 
+// Error names the path.
 func (e *ExistsError) Error() string {
 	return e.Path + ": already exists; kvferry does not overwrite it" + e.Todo
 }
+
+// Unwrap returns fs.ErrExist.
 func (e *ExistsError) Unwrap() error { return fs.ErrExist }
 
 // CheckNew refuses a path that exists.

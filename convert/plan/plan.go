@@ -96,6 +96,7 @@ func holders(groups []record.TypeSet, types record.TypeSet) (out record.TypeSet)
 // NothingError is the reason why a plan is empty, or what it has came to nothing.
 type NothingError struct{ Why string }
 
+// Error gives the reason.
 func (e *NothingError) Error() string { return "nothing to convert: " + e.Why }
 
 // nothing returns the reason why a plan is empty.

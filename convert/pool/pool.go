@@ -161,6 +161,7 @@ func RunSharing(ctx context.Context, tasks []*plan.Task, c *Cores, memory int64,
 	}
 }
 
+// LargestFirst returns tasks by size; those of one size stay in their order.
 func LargestFirst(tasks []*plan.Task) []*plan.Task {
 	out := slices.Clone(tasks)
 	slices.SortStableFunc(out, func(a, b *plan.Task) int { return cmp.Compare(b.Bytes, a.Bytes) })

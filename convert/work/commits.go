@@ -11,6 +11,7 @@ type Commits struct {
 	err     error // the first one
 }
 
+// NewCommits starts for so many workers.
 func NewCommits(workers int) *Commits { return &Commits{slots: make(chan struct{}, workers)} }
 
 // Start runs f in the background once there is room. After an error it returns that instead.

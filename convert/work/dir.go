@@ -24,15 +24,21 @@ import (
 //	<target>.kvferry/tmp/         spools, or a link to them when they are to be elsewhere
 //	<target>.kvferry/report.json  the report, until it is published
 type Dir struct {
-	Target string
-	Path   string
+	Target string // where the target is to be published
+	Path   string // of the work directory
 	*journal
 }
 
-func (w *Dir) Data() string   { return filepath.Join(w.Path, "data") }
-func (w *Dir) Kept() string   { return filepath.Join(w.Path, "kept") }
-func (w *Dir) tmp() string    { return filepath.Join(w.Path, "tmp") }
+// Data is where the target is built.
+func (w *Dir) Data() string { return filepath.Join(w.Path, "data") }
+
+// Kept is where links to tables are.
+func (w *Dir) Kept() string { return filepath.Join(w.Path, "kept") }
+
+// Report is where the report is before it is published.
 func (w *Dir) Report() string { return filepath.Join(w.Path, "report.json") }
+
+func (w *Dir) tmp() string { return filepath.Join(w.Path, "tmp") }
 
 // pidFile names the process that works in a directory.
 const pidFile = "pid"
@@ -46,6 +52,7 @@ const halfSuffix = ".half"
 // ReportPath returns the path of the report of a conversion to target.
 func ReportPath(target string) string { return filepath.Clean(target) + ".kvferry-report.json" }
 
+// Path returns the path of the work directory of a conversion to target.
 func Path(target string) string { return filepath.Clean(target) + ".kvferry" }
 
 // Open makes the work directory, or takes over an unfinished one when resume is set. temp takes the

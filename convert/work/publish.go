@@ -68,7 +68,7 @@ func (w *Dir) PublishReport() (earlier string, err error) {
 	return earlier, err
 }
 
-// WithdrawReport undoes publishReport.
+// WithdrawReport undoes PublishReport.
 func (w *Dir) WithdrawReport(earlier string) error {
 	err := disk.Remove(ReportPath(w.Target))
 	if err == nil && earlier != "" {

@@ -38,6 +38,9 @@ func (e *UnfinishedError) Error() string {
 	return text
 }
 
+// Unwrap returns the cause.
+func (e *UnfinishedError) Unwrap() error { return e.Err }
+
 // CanGoOn reports whether the run can be continued.
 func (e *UnfinishedError) CanGoOn() bool {
 	var cannot *ResumeError
@@ -66,19 +69,18 @@ func (e *FullError) Error() string {
 // Unwrap returns the error.
 func (e *FullError) Unwrap() error { return e.Err }
 
-// Unwrap returns the cause.
-func (e *UnfinishedError) Unwrap() error { return e.Err }
-
 // ResumeError says why an unfinished run is not continued by this one, and what to do.
 type ResumeError struct {
 	Dir string
 	Err error
 }
 
+// Error gives the reason and the way out.
 func (e *ResumeError) Error() string {
 	return fmt.Sprintf("%s: cannot be resumed: %v; start over with --discard", e.Dir, e.Err)
 }
 
+// Unwrap returns the reason.
 func (e *ResumeError) Unwrap() error { return e.Err }
 
 // IsBroken reports whether an error is that what lies in a work directory is not what an earlier process left there.
