@@ -46,9 +46,8 @@ type task struct {
 	where func(*record.Header) []string
 }
 
-// Run reads the records of a task and writes them to its shard of the target. Without a target
-// the records are only counted. A *largeError says that more came at once than its share allows; nothing is left of the
-// task then.
+// Run reads the records of a task and, if write is set, writes them to its shard of the target; otherwise they are only
+// counted. An error of its share says that more came at once than that allows. After an error nothing is left of the task.
 func Run(ctx context.Context, t *plan.Task, r *Rules, src format.Source, target format.Target, sh *pool.Share, write bool) (*outcome.Result, error) {
 	x := &task{Task: t, Rules: r, target: target, losses: outcome.Losses{}, expiring: expiringDigests{}, share: sh}
 	x.gauge = r.Meter.Gauge(t.Bytes)
