@@ -242,12 +242,9 @@ type decisions struct {
 }
 
 func newDecisions(dir string) (*decisions, error) {
-	f, err := disk.CreateTemp(dir, "kvferry-patch-")
+	f, err := disk.Temp(dir, "patch")
 	if err != nil {
 		return nil, err
-	}
-	if err := disk.Remove(f.Name()); err != nil {
-		return nil, errors.Join(err, f.Close())
 	}
 	return &decisions{f: f, w: bufio.NewWriter(f)}, nil
 }

@@ -74,18 +74,15 @@ func unpacked(r io.Reader) (io.ReadCloser, error) {
 	return io.NopCloser(b), nil
 }
 
-// spool copies a stream, unpacked, to a temporary file without a name. What can be unpacked is in the file; damage is why
+// spool copies a stream, unpacked, to a temporary file. What can be unpacked is in the file; damage is why
 // that is not all.
 func spool(ctx context.Context, r io.Reader, dir string) (f *disk.File, damage, err error) {
-	f, err = disk.CreateTemp(dir, "kvferry-rdb-")
+	f, err = disk.Temp(dir, "rdb")
 	if err != nil {
 		return nil, nil, err
 	}
 	from := &interrupted{ctx: ctx, r: r}
-	if err = disk.Remove(f.Name()); err == nil {
-		damage, err = from.unpackTo(f)
-	}
-	if err != nil {
+	if damage, err = from.unpackTo(f); err != nil {
 		return nil, nil, errors.Join(err, f.Close())
 	}
 	return f, damage, nil

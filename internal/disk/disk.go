@@ -43,6 +43,7 @@ type File struct {
 	held  atomic.Int64 // bytes counted
 
 	streams        bool  // see Stream
+	named          bool  // a file of Temp whose name is still there
 	written, begun int64 // bytes by Write; of these, those on their way to the disk
 }
 
@@ -155,7 +156,10 @@ func (f *File) Close() error {
 	err := check("close", f.Name())
 	f.grow(-f.held.Load())
 	if e := f.f.Close(); e != nil {
-		return e
+		err = e
+	}
+	if f.named {
+		err = errors.Join(err, Remove(f.Name()))
 	}
 	return err
 }
@@ -211,6 +215,16 @@ func CreateTemp(dir, pattern string) (*File, error) {
 		return nil, err
 	}
 	return made(os.CreateTemp(dir, pattern))
+}
+
+// Temp makes a temporary file that is gone when it is closed. It loses its name at once, so that nothing is left behind however
+// the process ends; on a system that keeps the names of open files, Close removes it. Kind is a word for what is in it.
+func Temp(dir, kind string) (*File, error) {
+	f, err := CreateTemp(dir, "kvferry-"+kind+"-*")
+	if err == nil {
+		f.named = Remove(f.Name()) != nil
+	}
+	return f, err
 }
 
 // MkdirTemp is os.MkdirTemp.

@@ -124,6 +124,50 @@ func TestHalfAWrite(t *testing.T) {
 	}
 }
 
+// TestTemp: a temporary file is gone when it is closed, also where names of open files cannot be removed.
+func TestTemp(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		refused, left int // times that a removal fails; files left behind in the end
+	}{{"removed at once", 0, 0}, {"removed when closed", 1, 0}, {"never removed", 2, 1}} {
+		t.Run(c.name, func(t *testing.T) {
+			dir, removals := t.TempDir(), 0
+			defer Inject(func(op, _ string) error {
+				if op != "remove" {
+					return nil
+				}
+				if removals++; removals > c.refused {
+					return nil
+				}
+				return syscall.EBUSY
+			})()
+			f, err := Temp(dir, "test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if names, _ := os.ReadDir(dir); len(names) != min(c.refused, 1) {
+				t.Errorf("while it is open: %v", names)
+			}
+			if _, err := f.WriteAt([]byte("abc"), 1); err != nil {
+				t.Error(err)
+			}
+			got := make([]byte, 4)
+			if _, err := f.ReadAt(got, 0); err != nil || string(got) != "\x00abc" {
+				t.Errorf("%q, %v", got, err)
+			}
+			if err := f.Close(); errors.Is(err, syscall.EBUSY) != (c.left > 0) {
+				t.Error(err)
+			}
+			if names, _ := os.ReadDir(dir); len(names) != c.left {
+				t.Errorf("when it is closed: %v", names)
+			}
+		})
+	}
+	if _, err := Temp(filepath.Join(t.TempDir(), "none"), "test"); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
 func TestRenameNew(t *testing.T) {
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")

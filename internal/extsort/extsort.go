@@ -198,7 +198,7 @@ func (s *Sorter) Reset() {
 	s.it.heap = s.it.heap[:0]
 	s.err = s.closeFiles()
 	if s.spilled != nil {
-		s.err = errors.Join(s.err, s.spilled.close())
+		s.err = errors.Join(s.err, s.spilled.f.Close())
 		s.spilled = nil
 	}
 }

@@ -154,7 +154,7 @@ func (s *Sorter) pass() error {
 		n := s.fan(rest)
 		r, err := s.mergeInto(to, rest[:n])
 		if err != nil {
-			to.close()
+			to.f.Close()
 			return err
 		}
 		merged, rest = append(merged, r), rest[n:]
@@ -163,7 +163,7 @@ func (s *Sorter) pass() error {
 	if s.spilled, s.runs = to, merged; old == nil { // all runs were loaded
 		return nil
 	}
-	return old.close()
+	return old.f.Close()
 }
 
 func (s *Sorter) mergeInto(to *spool, runs []run) (run, error) {

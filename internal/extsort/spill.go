@@ -21,11 +21,9 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// spool is a temporary file that holds runs one after the other. Its name is gone from the start, so
-// that nothing is left behind however the process ends.
+// spool is a temporary file that holds runs one after the other.
 type spool struct {
 	f    *disk.File
-	name string // to remove when the file is closed; "" when it is gone already
 	size int64
 }
 
@@ -40,23 +38,11 @@ type run struct {
 }
 
 func newSpool(dir string) (*spool, error) {
-	f, err := disk.CreateTemp(dir, "kvferry-sort-*")
+	f, err := disk.Temp(dir, "sort")
 	if err != nil {
 		return nil, fmt.Errorf("sorting beyond memory: %w", err)
 	}
-	p := &spool{f: f}
-	if disk.Remove(f.Name()) != nil { // a system that does not remove open files
-		p.name = f.Name()
-	}
-	return p, nil
-}
-
-func (p *spool) close() error {
-	err := p.f.Close()
-	if p.name != "" {
-		err = errors.Join(err, disk.Remove(p.name))
-	}
-	return err
+	return &spool{f: f}, nil
 }
 
 // frameSize is the size at which a frame ends; a larger row has one of its own.

@@ -28,9 +28,9 @@ type page struct {
 	data  []byte
 }
 
-// open starts an array in a file that is removed at once, with memory for pages.
+// open starts an array in a temporary file, with memory for pages.
 func (p *pages) open(dir string, memory int64) error {
-	f, err := disk.CreateTemp(dir, "kvferry-links-*")
+	f, err := disk.Temp(dir, "links")
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (p *pages) open(dir string, memory int64) error {
 	for i := range p.cache {
 		p.cache[i].no = -1
 	}
-	return disk.Remove(f.Name())
+	return nil
 }
 
 // push appends a number.

@@ -265,7 +265,7 @@ func (q *queue) add(args [][]byte, off int64) error {
 	}
 	if q.file == nil {
 		var err error
-		if q.file, err = disk.CreateTemp(q.tempDir, "kvferry-multi-"); err != nil {
+		if q.file, err = disk.Temp(q.tempDir, "multi"); err != nil {
 			return err
 		}
 	}
@@ -308,7 +308,7 @@ func (q *queue) close() error {
 	if q.file == nil {
 		return nil
 	}
-	return errors.Join(q.file.Close(), disk.Remove(q.file.Name()))
+	return q.file.Close()
 }
 
 func appendHead(dst []byte, n int) []byte {

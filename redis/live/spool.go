@@ -30,15 +30,12 @@ const (
 )
 
 func newSpool(dir string) (*spool, error) {
-	f, err := disk.CreateTemp(dir, "kvferry-live-")
+	f, err := disk.Temp(dir, "live")
 	if err != nil {
 		return nil, err
 	}
 	s := &spool{f: f, w: bufio.NewWriterSize(f, 256<<10)}
-	if err = disk.Remove(f.Name()); err == nil {
-		_, err = s.Write(make([]byte, headLen)) // known at the end
-	}
-	if err != nil {
+	if _, err = s.Write(make([]byte, headLen)); err != nil { // known at the end
 		return nil, errors.Join(err, f.Close())
 	}
 	return s, nil

@@ -164,14 +164,11 @@ func openPatch(cmd *cobra.Command, file, tempDir string) (*disk.File, error) {
 		defer f.Close()
 		from = f
 	}
-	f, err := disk.CreateTemp(tempDir, "kvferry-patch-")
+	f, err := disk.Temp(tempDir, "patch")
 	if err != nil {
 		return nil, err
 	}
-	if err = disk.Remove(f.Name()); err == nil {
-		_, err = io.Copy(f, from)
-	}
-	if err != nil {
+	if _, err = io.Copy(f, from); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil

@@ -29,7 +29,7 @@ type Env struct {
 
 // spoolFile makes a file for spools that nobody else sees, gone when the env is closed.
 func (e *Env) spoolFile() (*disk.File, error) {
-	f, err := tempFile(e.TempDir)
+	f, err := disk.Temp(e.TempDir, "spool")
 	if err != nil {
 		return nil, err
 	}
@@ -67,17 +67,4 @@ func (e *Env) Close() {
 		f.Close()
 	}
 	e.spools = nil
-}
-
-// tempFile makes a file without a name.
-func tempFile(dir string) (*disk.File, error) {
-	f, err := disk.CreateTemp(dir, "kvferry-spool-*")
-	if err != nil {
-		return nil, err
-	}
-	if err := disk.Remove(f.Name()); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
 }

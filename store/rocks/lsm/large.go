@@ -48,7 +48,7 @@ type largeValues struct {
 // put appends a value of n bytes.
 func (l *largeValues) put(dir string, n int64, src io.Reader) (largeRef, error) {
 	if l.f == nil {
-		f, err := tempFile(dir)
+		f, err := disk.Temp(dir, "spool")
 		if err != nil {
 			return largeRef{}, err
 		}
