@@ -29,17 +29,17 @@ func TestPlacer(t *testing.T) {
 // TestUsualSlots: a usual number of slots is found by where the keys lie, the engine's own first.
 func TestUsualSlots(t *testing.T) {
 	for _, slots := range []int{1024, 1, 2048, 4096, 8192, 16384, 512, 256, 128, 64, 32, 16, 100, 1000, 10000} {
-		keys := make([][][]byte, 3)
+		keys := make(keySums, 3)
 		for i := range 300 {
 			key := fmt.Appendf(nil, "key:%d", i)
 			n := instanceOf(key, slots, len(keys))
-			keys[n] = append(keys[n], key)
+			keys[n] = append(keys[n], sumOf(key))
 		}
-		if got, fits := guess(keys); got != (spread{slots, len(keys)}) || !fits {
+		if got, fits := keys.guess(); got != (spread{slots, len(keys)}) || !fits {
 			t.Errorf("%d slots are taken for %d", slots, got)
 		}
 	}
-	if got, fits := guess(make([][][]byte, 3)); got != (spread{1024, 3}) || !fits {
+	if got, fits := make(keySums, 3).guess(); got != (spread{1024, 3}) || !fits {
 		t.Errorf("without keys there are %d slots", got)
 	}
 }
@@ -289,7 +289,7 @@ func TestGuessInstances(t *testing.T) {
 		{"of one slot", 1024, 3, 3, keys, 0, "{tag}", spread{1024, 3}, true},
 		{"unknown slots", 778, 3, 3, keys, 0, "", spread{1024, 3}, false},
 	} {
-		byInstance := make([][][]byte, c.left)
+		byInstance := make(keySums, c.left)
 		for i := range c.keys {
 			key := fmt.Appendf(nil, "%skey%d", c.tag, i)
 			at := instanceOf(key, c.slots, c.n)
@@ -297,10 +297,10 @@ func TestGuessInstances(t *testing.T) {
 				at = (at + 1) % c.left
 			}
 			if at < c.left {
-				byInstance[at] = append(byInstance[at], key)
+				byInstance[at] = append(byInstance[at], sumOf(key))
 			}
 		}
-		got, fits := guess(byInstance)
+		got, fits := byInstance.guess()
 		if c.fits && got != c.want || !c.fits && got.instances != c.want.instances || fits != c.fits {
 			t.Errorf("%s: %+v, %t", c.name, got, fits)
 		}
@@ -313,11 +313,10 @@ func TestBarren(t *testing.T) {
 		keys, instances, slots int
 		want                   bool
 	}{{400, 3, 1024, true}, {20, 3, 1024, false}, {400, 900, 1024, false}, {400, 3, 2, false}} {
-		keys := make([][][]byte, c.instances)
+		sums := make(keySums, c.instances)
 		for i := range c.keys {
-			keys[0] = append(keys[0], fmt.Append(nil, i))
+			sums[0] = append(sums[0], sumOf(fmt.Append(nil, i)))
 		}
-		sums, _ := sumsOf(keys)
 		if got := sums.barren(spread{c.slots, c.instances}, 2); got != c.want {
 			t.Errorf("%+v", c)
 		}

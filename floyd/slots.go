@@ -15,8 +15,11 @@ const (
 // Slot returns the slot of a user key: the CRC-32 of its tag, or of all of it where it has none. The tag is what stands
 // between the first { and the } after it, and may be empty.
 func Slot(key []byte, slots int) int {
-	return int(crc32.ChecksumIEEE(tagOf(key)) % uint32(slots))
+	return int(sumOf(key) % uint32(slots))
 }
+
+// sumOf sums up what decides about the slot of a key.
+func sumOf(key []byte) uint32 { return crc32.ChecksumIEEE(tagOf(key)) }
 
 // tagOf returns what decides about the slot of a key.
 func tagOf(key []byte) []byte {
@@ -69,22 +72,28 @@ var usualSlots = []int{defaultSlots, 1, 2048, 4096, 8192, 16384, 512, 256, 128, 
 // spread is how keys lie over instances: the number of slots, and of the instances that the slots are dealt out to.
 type spread struct{ slots, instances int }
 
-// guess returns the spread by which most keys lie in the instance where they are; keys are those of the instances that are
+// keySums are the sums of some keys of each instance, by its number: what the slot of a key is computed from.
+type keySums [][]uint32
+
+// guess returns the spread by which most keys lie in the instance where they are; the sums are those of the instances that are
 // there, by number. Of several the first of those that are usual. fits says that next to none lies elsewhere. More instances
 // than are there are believed if the keys prove it: they lie where these say, and fewer would have them elsewhere, too.
-func guess(keys [][][]byte) (sp spread, fits bool) {
-	sums, total := sumsOf(keys)
+func (s keySums) guess() (sp spread, fits bool) {
+	total := 0
+	for i := range s {
+		total += len(s[i])
+	}
 	least := -1
-	for _, slots := range append([]int{defaultSlots, len(keys)}, usualSlots...) {
-		if wrong := sums.misplaced(spread{slots, len(keys)}, total); least < 0 || wrong < least {
-			sp, least = spread{slots, len(keys)}, wrong
+	for _, slots := range append([]int{defaultSlots, len(s)}, usualSlots...) {
+		if wrong := s.misplaced(spread{slots, len(s)}, total); least < 0 || wrong < least {
+			sp, least = spread{slots, len(s)}, wrong
 		}
 	}
-	for n := maxInstances; n > len(keys); n-- {
+	for n := maxInstances; n > len(s); n-- {
 		for _, slots := range append([]int{defaultSlots, n}, usualSlots...) {
 			more := spread{slots, n}
 			few := total / strayKeys
-			if n <= slots && sums.misplaced(more, few) <= few && sums.distinct(slots) >= provingSlots {
+			if n <= slots && s.misplaced(more, few) <= few && s.distinct(slots) >= provingSlots {
 				return more, true
 			}
 		}
@@ -98,20 +107,6 @@ const strayKeys = 50
 // provingSlots is how many slots keys have that prove how they are spread. Keys of one slot lie together. That those of another
 // slot lie where twice the instances would have them is chance at one half.
 const provingSlots = 40
-
-// keySums are the sums of keys by instance.
-type keySums [][]uint32
-
-func sumsOf(keys [][][]byte) (sums keySums, total int) {
-	sums = make(keySums, len(keys))
-	for i := range keys {
-		for _, key := range keys[i] {
-			sums[i] = append(sums[i], crc32.ChecksumIEEE(tagOf(key)))
-		}
-		total += len(keys[i])
-	}
-	return sums, total
-}
 
 // misplaced counts the keys that lie in another instance than theirs, and stops above most.
 func (s keySums) misplaced(sp spread, most int) (n int) {

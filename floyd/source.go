@@ -110,14 +110,14 @@ func (db *opened) open(ctx context.Context, root, dir string, i int, o *format.O
 
 // settle finds out how keys are spread and reports what is missing.
 func (db *opened) settle(root, dir string, o *format.OpenOptions) error {
-	keys, err := db.someKeys()
+	sums, err := db.someKeys()
 	if err != nil {
 		return err
 	}
-	sp, fits := guess(keys)
+	sp, fits := sums.guess()
 	db.reportMissing(root, dir, o, sp, fits)
 	if fits {
-		db.reportBarren(dir, o, sp, keys)
+		db.reportBarren(dir, o, sp, sums)
 	}
 	if sp.slots != defaultSlots {
 		dataset.Report(o, record.Finding{Kind: FindSlots, Severity: record.Note, DB: db.Name,
@@ -149,21 +149,20 @@ func (db *opened) reportMissing(root, dir string, o *format.OpenOptions, sp spre
 	if fits && sp.instances > db.n {
 		why = fmt.Sprintf("the keys of the others fit %d instances, so those of the missing ones were left behind: bring them back", sp.instances)
 	}
-	if n := len(missing); n > maxNamed {
-		missing = append(missing[:maxNamed], fmt.Sprintf("and %d more", n-maxNamed))
+	if n := len(missing); n > maxMissing {
+		missing = append(missing[:maxMissing], fmt.Sprintf("and %d more", n-maxMissing))
 	}
 	db.reportLost(o, strings.Join(missing, ", ")+" not found; "+why)
 }
 
-// maxNamed is how many instances a finding names.
-const maxNamed = 8
+// maxMissing is how many instances a finding names.
+const maxMissing = 8
 
 // reportBarren reports instances that are there without a row, although keys say that they had some: a server makes an instance
 // that it does not find.
-func (db *opened) reportBarren(dir string, o *format.OpenOptions, sp spread, keys [][][]byte) {
-	sums, _ := sumsOf(keys)
+func (db *opened) reportBarren(dir string, o *format.OpenOptions, sp spread, sums keySums) {
 	for i := range db.n {
-		if st := db.instances[i]; st != nil && len(keys[i]) == 0 && st.Size() == 0 && sums.barren(sp, i) {
+		if st := db.instances[i]; st != nil && len(sums[i]) == 0 && st.Size() == 0 && sums.barren(sp, i) {
 			db.reportLost(o, fmt.Sprintf("%s is there but empty; the keys of the others fit %d instances, so its keys were left behind: bring it back",
 				path.Join(dir, strconv.Itoa(i)), sp.instances))
 		}
@@ -178,9 +177,9 @@ func (db *opened) reportLost(o *format.OpenOptions, detail string) {
 // keysLooked is how many keys of an instance are looked at to find the number of slots.
 const keysLooked = 200
 
-// someKeys returns the first user keys of each instance.
-func (db *opened) someKeys() ([][][]byte, error) {
-	out := make([][][]byte, db.n)
+// someKeys sums up the first user keys of each instance.
+func (db *opened) someKeys() (keySums, error) {
+	out := make(keySums, db.n)
 	for i, st := range db.instances {
 		it, err := st.Metas.Rows(nil, nil)
 		if err != nil {
@@ -192,7 +191,7 @@ func (db *opened) someKeys() ([][][]byte, error) {
 				break
 			}
 			if k, err := DecodeMetaKey(raw); err == nil && k.Lost == 0 {
-				out[i] = append(out[i], slices.Clone(k.Key))
+				out[i] = append(out[i], sumOf(k.Key))
 			}
 		}
 		if cerr := it.Close(); err == nil || err == io.EOF {
