@@ -9,8 +9,8 @@ import (
 )
 
 // Read windows: a cursor reads ahead of itself into a buffer that starts small, doubles while reading
-// goes on without a jump, and is bounded so that all cursors together keep to the store's memory. When that is lent
-// out, as hundreds of tables in each of dozens of iterators have it, no more is kept beyond the block that is wanted.
+// goes on without a jump, and is bounded so that all cursors together keep to the store's memory. After a jump it reads
+// what is wanted alone: one that takes samples jumps again. When the memory is lent out, as hundreds of tables in each of dozens of iterators have it, no more is kept beyond the block that is wanted.
 const (
 	minWindow   = 8 << 10
 	firstWindow = 32 << 10
@@ -81,7 +81,7 @@ type Window struct {
 
 // Open starts reading a file.
 func (w *Window) Open(f *File) {
-	w.file, w.n = f, 0
+	w.file, w.off, w.n = f, 0, 0
 	if w.step == 0 {
 		w.All.Users.Add(1)
 	}
@@ -124,7 +124,7 @@ func (w *Window) Read(off int64, need int) ([]byte, error) {
 func (w *Window) move(off int64, need int) error {
 	limit := w.All.limit()
 	if end := w.off + int64(w.n); off < w.off || off > end+int64(w.n) {
-		w.step = firstWindow
+		w.step = 1
 	}
 	if w.All.crowded() {
 		limit = need
@@ -147,6 +147,6 @@ func (w *Window) move(off int64, need int) error {
 		return err
 	}
 	w.n = n
-	w.step = min(2*w.step, maxWindow)
+	w.step = min(max(2*w.step, firstWindow), maxWindow)
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"kvferry/internal/disk"
 )
 
-// TestWindowSteps: a window doubles while reading goes on, starts small again after a jump, and is as small as can be where
+// TestWindowSteps: a window doubles while reading goes on, holds what is wanted alone after a jump, and is as small as can be where
 // there is no memory. A window that is used again counts once.
 func TestWindowSteps(t *testing.T) {
 	dir := t.TempDir()
@@ -26,9 +26,9 @@ func TestWindowSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	for memory, want := range map[int64]string{
-		32 << 20: "32 64 128 256 256 jump 32 64 back 32 64 ",
-		64 << 10: "32 64 64 64 64 jump 32 64 back 32 64 ",
-		8 << 10:  "8 8 8 8 8 jump 8 8 back 8 8 ",
+		32 << 20: "32 64 128 256 256 jump 0 32 back 0 32 ",
+		64 << 10: "32 64 64 64 64 jump 0 32 back 0 32 ",
+		8 << 10:  "8 8 8 8 8 jump 0 8 back 0 8 ",
 	} {
 		w := Window{All: &Windows{Memory: memory}}
 		for range 2 {
@@ -109,10 +109,11 @@ func TestWindowReads(t *testing.T) {
 	w := Window{All: &Windows{Memory: 1 << 20}}
 	w.Open(f)
 	for _, c := range []struct{ off, need, reads, window int }{
+		{90, 10, 1, 10}, {95, 5, 0, 10}, // what is behind a jump, alone
 		{100, 1, 1, firstWindow}, {100, 1, 0, firstWindow}, {101, 0, 0, firstWindow}, // the same bytes again
 		{100, firstWindow, 0, firstWindow}, {99 + firstWindow, 1, 0, firstWindow}, // to the last byte
 		{100, firstWindow + 1, 1, 2 * firstWindow}, {100, 90_000, 1, 99_900}, // more of the same place
-		{0, 1, 1, firstWindow}, {firstWindow, 1, 1, 2 * firstWindow}, // one after another
+		{0, 1, 1, 1}, {1, 1, 1, firstWindow}, {1 + firstWindow, 1, 1, 2 * firstWindow}, // one after another
 		{99_000, 1000, 1, 1000}, // to the end of the file
 	} {
 		reads = 0
@@ -123,13 +124,15 @@ func TestWindowReads(t *testing.T) {
 	}
 }
 
-// TestWindowJumps: what begins up to a window behind the last one goes on, what begins later is a jump.
+// TestWindowJumps: what begins up to a window behind the last one goes on, what begins later is a jump, behind which windows
+// begin anew.
 func TestWindowJumps(t *testing.T) {
 	f := Temporary(zeros{}, "zeros", 0)
 	f.Size = 1 << 30
-	for off, want := range map[int64]int{1000: 64, 999: 32, 1000 + 64<<10: 64, 1001 + 64<<10: 32} {
+	for off, want := range map[int64]int{1000: 64, 999: 16, 1000 + 64<<10: 64, 1001 + 64<<10: 16} {
 		w := Window{All: &Windows{Memory: 1 << 20}}
 		w.Open(f)
+		w.Read(999, 1)
 		w.Read(1000, 1)
 		w.Read(off, 33<<10)
 		if w.step>>10 != 2*want {
@@ -155,7 +158,7 @@ func TestWindowLends(t *testing.T) {
 		memory      int64
 		first, room int
 	}{
-		{32 << 10, 40 << 10, 64 << 10}, {25 << 10, 40 << 10, 32 << 10}, {32 << 10, 70 << 10, 32 << 10}, {2 << 10, 16 << 10, 16 << 10}, {2 << 10, 17 << 10, 8 << 10},
+		{32 << 10, 40 << 10, 64 << 10}, {25 << 10, 40 << 10, 8 << 10}, {32 << 10, 70 << 10, 8 << 10}, {2 << 10, 16 << 10, 16 << 10}, {2 << 10, 17 << 10, 8 << 10},
 	} {
 		w := Window{All: &Windows{Memory: c.memory}}
 		w.Open(f)
