@@ -9,7 +9,6 @@ import (
 	"kvferry/convert/census"
 	"kvferry/convert/work"
 	"kvferry/format"
-	"kvferry/internal/disk"
 	"kvferry/store"
 )
 
@@ -139,10 +138,7 @@ func (a *attempt) finished() (err error) {
 		return err
 	}
 	a.o.crash("finished")
-	if err := a.work.Append(work.Entry{Written: a.made}); err != nil {
-		return err
-	}
-	return disk.RemoveAll(a.work.Kept())
+	return a.work.Append(work.Entry{Written: a.made})
 }
 
 func closeSource(s format.Source) error {

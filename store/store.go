@@ -352,7 +352,7 @@ func (e *OrderError) Error() string {
 // LiveError means that a running process has the database open.
 type LiveError struct {
 	Dir string
-	PID int
+	PID int // 0: not known
 	// Instead is the advice; "" means that for servers on RocksDB.
 	Instead string
 }
@@ -360,5 +360,9 @@ type LiveError struct {
 // Error names the process that has the database open, and what to do.
 func (e *LiveError) Error() string {
 	instead := cmp.Or(e.Instead, "take a snapshot (BGSAVE, or stop the server and copy the directory) and read that, or pass --allow-live")
-	return fmt.Sprintf("%s: held by process %d; %s", e.Dir, e.PID, instead)
+	holder := "another process"
+	if e.PID != 0 {
+		holder = fmt.Sprintf("process %d", e.PID)
+	}
+	return fmt.Sprintf("%s: held by %s; %s", e.Dir, holder, instead)
 }

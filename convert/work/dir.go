@@ -207,7 +207,8 @@ func Drop(target string) error {
 
 // Keep links the unfinished tables aside, so that dying while they are made a database costs
 // nothing: their names are what changes then, not their bytes. On a file system without hard links
-// nothing is kept, and a run that dies in that moment starts over.
+// nothing is kept, and a run that dies in that moment starts over. The links go with the work: Windows removes none
+// while the database is read back.
 func (w *Dir) Keep() error {
 	half := w.Kept() + halfSuffix
 	if err := disk.RemoveAll(half); err != nil {

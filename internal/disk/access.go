@@ -38,6 +38,8 @@ func Advice(err error) string {
 		return fmt.Sprintf("this process may have %d files open at once: raise the limit (ulimit -n 65536, LimitNOFILE=65536 in a unit of systemd) and run it again", MaxOpen())
 	case errors.Is(err, syscall.ENFILE):
 		return "the whole system has no descriptor left: raise its limit (on Linux fs.file-max) or close other programs, and run this again"
+	case errors.Is(err, fs.ErrPermission) && os.Geteuid() < 0: // Windows
+		return "run it as a user who may reach the file"
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Sprintf("kvferry runs as user %d: run it as a user who may, such as the owner of the files", os.Geteuid())
 	}

@@ -185,7 +185,7 @@ func Open(path string) (*File, error) {
 		if err := check("open", path); err != nil {
 			return nil, err
 		}
-		return opened(os.Open(path))
+		return opened(open(path, os.O_RDONLY, 0))
 	})
 }
 
@@ -199,9 +199,9 @@ func OpenFile(path string, flag int, mode fs.FileMode) (*File, error) {
 		return nil, err
 	}
 	if op == "create" {
-		return made(os.OpenFile(path, flag, mode))
+		return made(open(path, flag, mode))
 	}
-	return opened(os.OpenFile(path, flag, mode))
+	return opened(open(path, flag, mode))
 }
 
 // Create makes or empties a file for writing.
@@ -214,7 +214,7 @@ func CreateTemp(dir, pattern string) (*File, error) {
 	if err := check("create", filepath.Join(dir, pattern)); err != nil {
 		return nil, err
 	}
-	return made(os.CreateTemp(dir, pattern))
+	return made(openTemp(dir, pattern))
 }
 
 // Temp makes a temporary file that is gone when it is closed. It loses its name at once, so that nothing is left behind however
@@ -334,13 +334,4 @@ func WriteFile(path string, data []byte) error {
 	}
 	_, err = f.Write(data)
 	return errors.Join(err, f.Close())
-}
-
-// SyncPath makes a file or a directory durable.
-func SyncPath(path string) error {
-	f, err := Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

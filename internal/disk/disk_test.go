@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"syscall"
 	"testing"
@@ -145,7 +146,7 @@ func TestTemp(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if names, _ := os.ReadDir(dir); len(names) != min(c.refused, 1) {
+			if names, _ := os.ReadDir(dir); len(names) != min(c.refused, 1) && runtime.GOOS != "windows" {
 				t.Errorf("while it is open: %v", names)
 			}
 			if _, err := f.WriteAt([]byte("abc"), 1); err != nil {

@@ -131,7 +131,7 @@ func (b *builder) setLastSequence() error {
 		if err := sst.SetLastSequence(path, manifest.FirstSequence); err != nil {
 			return err
 		}
-		if err := syncPath(path); err != nil {
+		if err := disk.SyncPath(path); err != nil {
 			return err
 		}
 	}
@@ -151,7 +151,7 @@ func (b *builder) numberTables() error {
 	for i := range b.tables {
 		t := &b.tables[i]
 		if !b.opts.Sync {
-			if err := syncPath(b.dir, t.File); err != nil {
+			if err := disk.SyncPath(filepath.Join(b.dir, t.File)); err != nil {
 				return err
 			}
 		}
@@ -174,7 +174,7 @@ func (b *builder) writeManifest() error {
 	if err := writeFile(filepath.Join(b.dir, name), data); err != nil {
 		return err
 	}
-	if err := syncPath(b.dir); err != nil {
+	if err := disk.SyncPath(b.dir); err != nil {
 		return err
 	}
 	current := filepath.Join(b.dir, "CURRENT")
@@ -185,7 +185,7 @@ func (b *builder) writeManifest() error {
 	if err := disk.Rename(temp, current); err != nil {
 		return errors.Join(err, disk.Remove(temp))
 	}
-	return syncPath(b.dir)
+	return disk.SyncPath(b.dir)
 }
 
 // edits describes the database as the engines do when they start a new MANIFEST: each column

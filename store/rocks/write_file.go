@@ -2,7 +2,6 @@ package rocks
 
 import (
 	"os"
-	"path/filepath"
 
 	"kvferry/internal/disk"
 )
@@ -17,19 +16,6 @@ func writeFile(path string, data []byte) error {
 	if err == nil {
 		err = f.Sync()
 	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	return err
-}
-
-// syncPath makes a file or a directory durable.
-func syncPath(elem ...string) error {
-	f, err := disk.Open(filepath.Join(elem...))
-	if err != nil {
-		return err
-	}
-	err = f.Sync()
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}

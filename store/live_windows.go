@@ -1,0 +1,24 @@
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"golang.org/x/sys/windows"
+)
+
+// CheckLive returns a LiveError if another process holds the lock file of a database, which nobody else can open then. Without
+// the file, no process holds the database.
+func CheckLive(dir, lock string) error {
+	f, err := OpenRegular(filepath.Join(dir, lock))
+	switch {
+	case err == nil:
+		return f.Close()
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, windows.ERROR_SHARING_VIOLATION), errors.Is(err, windows.ERROR_LOCK_VIOLATION):
+		return &LiveError{Dir: dir}
+	}
+	return err
+}
