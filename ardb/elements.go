@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"kvferry/ardb/codec"
+	"kvferry/ardb/merge"
 	"kvferry/record"
 )
 
@@ -29,8 +30,7 @@ func (p *pass) Read(dst []record.Element) (int, error) {
 
 func (p *pass) readString(dst []record.Element) (int, error) {
 	p.ended = true
-	p.arena, dst[0].Value = p.served(&p.first, false)
-	dst[0].Name = nil
+	dst[0].Name, dst[0].Value = nil, p.value(&p.first)
 	return 1, nil
 }
 
@@ -166,6 +166,14 @@ func (p *pass) served(d *codec.Data, copied bool) (arena, text []byte) {
 	return a, a[at:len(a):len(a)]
 }
 
+// value returns the text of a string.
+func (p *pass) value(d *codec.Data) (v []byte) {
+	if p.arena, v = p.served(d, false); p.env.RedisStrings {
+		return merge.ToRedis(v)
+	}
+	return v
+}
+
 // canonical looks whether a string should have been an integer. The server finds such a member in
 // listings only; when the integer is there too it is the one that lookups find, and is kept.
 func (p *pass) canonical(d *codec.Data, kind codec.Kind) (bool, error) {
@@ -257,10 +265,9 @@ func (p *pass) score(member codec.Data) (float64, error) {
 	if math.IsNaN(f) {
 		p.report(FindScoreNaN, record.Warning, record.ZSet, p.head.Key, "a member's score is NaN")
 	}
-	p.tmp = p.tmp[:0]
 	text := member.Text
 	if !member.IsText() {
-		p.tmp = codec.AppendServed(p.tmp, member)
+		p.tmp = codec.AppendServed(p.tmp[:0], member)
 		text = p.tmp
 	}
 	p.zset.Score(text, f)

@@ -349,8 +349,7 @@ func (p *pass) readMeta() error {
 		if !v.Last.IsText() || len(v.Last.Text) != codec.IDSize {
 			return fmt.Errorf("last id of %d bytes", len(v.Last.Text))
 		}
-		p.tmp = append(p.tmp[:0], v.Last.Text...)
-		p.head.Last = bytes.Clone(p.tmp)
+		p.head.Last = bytes.Clone(v.Last.Text)
 	}
 	return v.End()
 }

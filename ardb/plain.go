@@ -137,7 +137,7 @@ func (p *pass) plainString(s *record.StringRecord, row *store.Row) bool {
 	if !ok || ms < 0 || ms > 0 && p.env.Deep {
 		return false
 	}
-	p.arena, s.Value = p.served(&d, false)
+	s.Value = p.value(&d)
 	s.DB, s.Key, s.ExpireMS, s.Expired, s.Class = p.sp.DB, row.Key[off:end:end], ms, ms > 0 && ms < p.now, record.Copied
 	return true
 }

@@ -165,9 +165,6 @@ func (s *source) Extra() []string { return nil }
 // Close closes the store.
 func (s *source) Close() error { return s.store.Close() }
 
-// RedisString moves the mark of a HyperLogLog's stale count to where Redis has it.
-func (s *source) RedisString(dst, value []byte) []byte { return merge.RedisString(dst, value) }
-
 // Describe decodes one raw row.
 func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
 	return codec.Describe(keyspace, key, value, s.kind == engine.LevelDB)

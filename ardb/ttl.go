@@ -14,11 +14,8 @@ import (
 //	ttl/000001.rows   of shard 1
 const ttlDir = "ttl"
 
-// ttlValue is the value of all rows of the index.
-var ttlValue = []byte{byte(codec.KindTTL), 0}
-
-// ttlIndex is its namespace.
-var ttlIndex = codec.AppendText(nil, []byte(codec.TTLNamespace))
+// ttlIndex is the namespace of the index, ttlValue the value of all its rows.
+var ttlIndex, ttlValue = codec.AppendText(nil, []byte(codec.TTLNamespace)), []byte{byte(codec.KindTTL), 0}
 
 // ttlOptions says how rows of the index are sorted.
 func (t *target) ttlOptions(memory int64) extsort.Options {

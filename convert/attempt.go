@@ -156,6 +156,7 @@ func (a *attempt) setRules() {
 		FieldExpiry:   limits.FieldExpiry,
 		StreamGroups:  limits.StreamGroups,
 		NoBlankStream: limits.NoBlankStream,
+		RedisStrings:  a.o.Target.Format.Name() != a.o.Source.Format.Name(),
 		PlainZero:     a.o.Target.Address != "" || a.src.Format().Limits().Place == format.OnServer,
 		Whole:         a.o.Source.Format.Limits().Whole,
 		Lapse:         a.lapse(),

@@ -220,6 +220,8 @@ type Env struct {
 	RecordsOnly bool
 	// AnyOrder permits records in any order, so that several stores can be read in turn.
 	AnyOrder bool
+	// RedisStrings asks for strings as Redis has them, where the format has its own, as of HyperLogLogs.
+	RedisStrings bool
 }
 
 // Source is an open dataset.

@@ -68,13 +68,6 @@ type Filed interface {
 	Files() (n int, bytes int64)
 }
 
-// RedisStrings is a Source with strings that Redis would interpret differently.
-type RedisStrings interface {
-	// RedisString converts a string for Redis: it returns the value itself, or a changed copy
-	// appended to dst[:0].
-	RedisString(dst, value []byte) []byte
-}
-
 // Remote is a Format whose locations are servers.
 type Remote interface {
 	// With returns the format with options for connecting and writing to servers.

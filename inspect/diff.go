@@ -141,9 +141,8 @@ func prepareDiff(ctx context.Context, o *DiffOptions) (*differ, []dbPair, error)
 	if d.b, err = o.Map.scan(o.B); err != nil {
 		return nil, nil, err
 	}
-	if d.res.PlainZero {
-		d.a, d.b = d.a.plainZeros(), d.b.plainZeros()
-	}
+	strings := o.A.Source.Format().Name() != o.B.Source.Format().Name() // of one format are compared as they are
+	d.a, d.b = d.a.alike(d.res.PlainZero, strings), d.b.alike(d.res.PlainZero, strings)
 	pairs, err := d.match()
 	if err != nil {
 		return nil, nil, err
@@ -158,10 +157,10 @@ func prepareDiff(ctx context.Context, o *DiffOptions) (*differ, []dbPair, error)
 	return d, pairs, nil
 }
 
-// plainZeros returns a scan that hashes -0 as 0.
-func (s *Scan) plainZeros() *Scan {
+// alike returns a scan that hashes -0 as 0, or reads strings as Redis has them, so that datasets of two formats compare.
+func (s *Scan) alike(plainZero, redisStrings bool) *Scan {
 	out := *s
-	out.plainZero = true
+	out.plainZero, out.RedisStrings = plainZero, redisStrings
 	return &out
 }
 

@@ -42,6 +42,8 @@ type Scan struct {
 	Stores    *Stores // adds directories to the places of findings; may be nil
 	// Deep asks the format for findings about every element.
 	Deep bool
+	// RedisStrings asks the format for strings as Redis has them.
+	RedisStrings bool
 	// Meter counts progress; nil counts nothing. Step is the name of this scan's step.
 	Meter *progress.Meter
 	Step  string
@@ -194,7 +196,8 @@ func (s *Scan) apply(ctx context.Context, r record.Reader, skipped func(*record.
 func (s *Scan) env() *format.Env {
 	report := s.Stores.names(s.Source).reporter(s.Report)
 	return &format.Env{Now: s.Now, Memory: s.memory() / 2 / int64(s.workers()), TempDir: s.TempDir, Ledger: s.Ledger,
-		Report: report, Deep: s.Deep, RecordsOnly: s.hashOnly, AnyOrder: s.hashOnly}
+		Report: report, Deep: s.Deep, RecordsOnly: s.hashOnly, AnyOrder: s.hashOnly,
+		RedisStrings: s.RedisStrings}
 }
 
 // run reads all parts, several at a time. It stops at the first error.

@@ -35,16 +35,16 @@ func FromRedis(s []byte) []byte {
 	return s
 }
 
-// RedisString returns a string as Redis has it: in a copy of a HyperLogLog, made in dst, the mark of a stale count is moved.
-// The count is always marked: what Ardb cached may not be what Redis would.
-func RedisString(dst, s []byte) []byte {
+// ToRedis returns a string as Redis has it: in a copy of a HyperLogLog the mark of a stale count is moved. The count is
+// always marked: what Ardb cached may not be what Redis would.
+func ToRedis(s []byte) []byte {
 	if !IsHyperLogLog(s) {
 		return s
 	}
-	dst = append(dst[:0], s...)
-	dst[hllLast] |= hllStale
-	dst[hllFirst] &^= hllStale
-	return dst
+	s = bytes.Clone(s)
+	s[hllLast] |= hllStale
+	s[hllFirst] &^= hllStale
+	return s
 }
 
 // PFAdd adds members as PFADD does; value is nil for a new one. changed is false when it is as before.

@@ -45,7 +45,7 @@ func (x *task) readRenamed(ctx context.Context, src format.Source) (record.Reade
 	if err != nil {
 		return nil, err
 	}
-	env := format.Env{Now: x.Now, Memory: pool.LeastShare, TempDir: x.TempDir}
+	env := format.Env{Now: x.Now, Memory: pool.LeastShare, TempDir: x.TempDir, RedisStrings: x.RedisStrings}
 	return record.Merge(r, &renamedReader{ctx: ctx, src: src, env: env, list: renamedIn(x.Renames, x.Task)}), nil
 }
 
@@ -55,7 +55,8 @@ func (x *task) readTypes(ctx context.Context, src format.Source, types record.Ty
 	if x.Selection.Holds() {
 		memory /= 2 // the other half is for what is held
 	}
-	env := &format.Env{Now: x.Now, Memory: memory, TempDir: x.TempDir, Ledger: &x.ledger, Report: x.findings.Report}
+	env := &format.Env{Now: x.Now, Memory: memory, TempDir: x.TempDir, Ledger: &x.ledger, Report: x.findings.Report,
+		RedisStrings: x.RedisStrings}
 	r, err := src.Records(ctx, x.DB, types, x.Span, env)
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ type Rules struct {
 	FieldExpiry   bool          // it holds expiries of fields
 	StreamGroups  bool          // it holds consumer groups
 	NoBlankStream bool          // a stream that never had an entry is none
+	RedisStrings  bool          // strings are read as Redis has them
 	Whole         bool          // a record is one row of the source
 	Lapse         *Lapse        // what expires meanwhile; nil on disk, where nothing does
 	Gone          int64         // what the proof leaves out: all that expires up to then

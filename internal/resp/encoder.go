@@ -32,8 +32,6 @@ type Encoder struct {
 	// FirstType keeps the first type of a name that stands under several, in the order of the dump;
 	// otherwise that is an error.
 	FirstType bool
-	// String returns a string as Redis has it: the value or a changed copy in dst; nil changes nothing.
-	String func(dst, value []byte) []byte
 	// Before7 leaves out what servers before Redis 7.0 refuse: how many entries were ever added to a stream, the largest id
 	// that was deleted from it, and how many entries a group has read.
 	Before7 bool
@@ -57,7 +55,6 @@ type Encoder struct {
 	last  []byte // id of the last stream entry
 	ended bool   // groups of a stream have begun
 	ids   record.IDSet
-	str   []byte // of String
 }
 
 // SpillTo has large values written out in pieces, each at the end of its command.
@@ -216,7 +213,7 @@ func (e *Encoder) AppendElement(dst []byte, el *record.Element) ([]byte, error) 
 	last := el.Value // argument of the element
 	switch e.head.Type {
 	case record.String:
-		last = e.value(el.Value)
+		last = el.Value
 	case record.Hash:
 		e.arg(el.Name)
 		if el.ExpireMS != 0 {
@@ -242,18 +239,6 @@ func (e *Encoder) AppendElement(dst []byte, el *record.Element) ([]byte, error) 
 		dst = e.send(dst)
 	}
 	return dst, nil
-}
-
-// value is what SET is to set.
-func (e *Encoder) value(v []byte) []byte {
-	if e.String == nil {
-		return v
-	}
-	out := e.String(e.str[:0], v)
-	if len(out) > 0 && len(v) > 0 && &out[0] != &v[0] {
-		e.str = out // to be used again
-	}
-	return out
 }
 
 // entry makes a command of a stream entry.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/inspect/render"
 	"kvferry/internal/jsonl"
@@ -227,11 +226,8 @@ func (f *dumpFlags) encoder(d *Dataset) (inspect.Encoder, error) {
 		if len(d.Scan.Selection.DBs) > 0 {
 			dbs = d.Scan.Selection.DBs
 		}
-		e := &resp.Encoder{DBs: dbs, FirstType: f.onConflict == "first"}
-		if s, ok := d.Opened.Source.(format.RedisStrings); ok {
-			e.String = s.RedisString
-		}
-		return e, nil
+		d.Scan.RedisStrings = true
+		return &resp.Encoder{DBs: dbs, FirstType: f.onConflict == "first"}, nil
 	}
 	return &lines, nil
 }

@@ -77,6 +77,7 @@ type modelRecord struct {
 
 // model is a dataset held whole, in the order of its records.
 type model struct {
+	format  string
 	dbs     []string
 	home    string // the database of clients that select none
 	records []modelRecord
@@ -88,7 +89,7 @@ func readModel(t testing.TB, p place) *model {
 	t.Helper()
 	src := p.open(t)
 	defer src.Close()
-	m := &model{dbs: src.Databases(), home: homeOf(p.limits(t))}
+	m := &model{format: p.format, dbs: src.Databases(), home: homeOf(p.limits(t))}
 	for _, db := range m.dbs {
 		env := &format.Env{Now: testNow, TempDir: t.TempDir(), Report: func(f record.Finding) {
 			if f.Severity == record.Error {
@@ -213,7 +214,8 @@ type conflict struct {
 
 // prediction is what a conversion must do.
 type prediction struct {
-	target string // format
+	source string // format
+	target string
 	limits format.Limits
 	mode   conflict
 	taken  map[string]bool // names of the source, by database
@@ -224,7 +226,7 @@ type prediction struct {
 // predict says what a target makes of m.
 func (m *model) predict(t testing.TB, target place, mode conflict) *prediction {
 	t.Helper()
-	p := &prediction{target: target.format, limits: target.limits(t), mode: mode, taken: map[string]bool{},
+	p := &prediction{source: m.format, target: target.format, limits: target.limits(t), mode: mode, taken: map[string]bool{},
 		losses: map[string]int64{}, out: &model{}}
 	if m.damaged > 0 {
 		p.losses[record.LossDamaged] = m.damaged
@@ -409,9 +411,14 @@ const (
 )
 
 // hyperLogLog counts those that the target does not know as they are. Redis's mark of a stale count
-// becomes Ardb's.
+// becomes Ardb's, and those of Ardb get Redis's.
 func (p *prediction) hyperLogLog(native string, v []byte) []byte {
 	hyll := len(v) >= 16 && string(v[:4]) == "HYLL" && (v[4] == 0 && len(v) == denseLogLog || v[4] == 1)
+	if hyll && p.source == "ardb" && p.target != "ardb" {
+		v = bytes.Clone(v)
+		v[8] &^= 0x80
+		v[15] |= 0x80
+	}
 	if p.target == "floyd" && native == "hyperloglog" && len(v) == rawLogLog {
 		return v // marked as one, there and here
 	}

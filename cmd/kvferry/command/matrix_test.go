@@ -230,7 +230,7 @@ func TestMatrixOneDatabase(t *testing.T) {
 		src := place{format: "ardb", store: store, path: golden(t, "ardb-"+store+"-basic")}
 		m := readModel(t, src)
 		for _, db := range m.dbs {
-			one := &model{dbs: []string{"0"}}
+			one := &model{format: src.format, dbs: []string{"0"}}
 			for _, r := range m.records {
 				if r.DB == db {
 					r.DB = "0"
