@@ -145,8 +145,8 @@ type Commanded interface {
 // Changer is a record.Writer of a Loaded target that can change existing keys.
 type Changer interface {
 	record.Writer
-	// Delete deletes a key. A missing key is not an error.
-	Delete(key []byte) error
+	// Delete deletes the key of a record, or a library of functions. One that is missing is not an error.
+	Delete(h *record.Header) error
 	// Expire changes the expiry of a key; 0 removes it. A missing key is ignored.
 	Expire(key []byte, ms int64) error
 }

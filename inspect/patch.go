@@ -232,11 +232,12 @@ type decision struct {
 //	op 1B | type 1B | key length, expiry, elements: varints | key
 //
 // A key has one type on a server. A record of A therefore replaces one of another type, which needs no deletion of its
-// own.
+// own. What has no key, as libraries of functions, replaces nothing that has its name.
 type decisions struct {
 	f    *disk.File
 	w    *bufio.Writer
 	key  []byte // of those that are held back
+	bare bool   // they have no key
 	held []decision
 	kept bool // A has the key
 }
@@ -251,11 +252,11 @@ func newDecisions(dir string) (*decisions, error) {
 
 // add notes a decision about a record, which A has or not.
 func (d *decisions) add(x *decision, inA bool) error {
-	if d.key == nil || !bytes.Equal(d.key, x.header.Key) {
+	if bare := x.header.Keyless(); d.key == nil || bare != d.bare || !bytes.Equal(d.key, x.header.Key) {
 		if err := d.settle(); err != nil {
 			return err
 		}
-		d.key = append(d.key[:0:0], x.header.Key...)
+		d.key, d.bare = append(d.key[:0:0], x.header.Key...), bare
 	}
 	if inA && d.kept {
 		return fmt.Errorf("key %s has several types in the first dataset, but a server holds one type per key: convert it with --on-conflict, and compare the result", record.Quote(d.key))

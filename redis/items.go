@@ -222,9 +222,9 @@ func within(key []byte, span format.Span) bool {
 func keyOf(it *rdb.Item) []byte {
 	switch it.Op {
 	case rdb.OpFunction:
-		return append([]byte("FUNCTION "), rdb.LibraryName(it.Value)...)
+		return append([]byte(record.LibraryPrefix), rdb.LibraryName(it.Value)...)
 	case rdb.OpModuleAux:
-		return append([]byte("MODULE_AUX "), it.Key...)
+		return append([]byte(record.ModuleAuxPrefix), it.Key...)
 	}
 	return it.Key
 }

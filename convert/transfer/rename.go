@@ -98,7 +98,7 @@ func (x *task) eachLoser(ctx context.Context, r record.Reader, names *namesakes,
 		if err := names.note(x.DB, h.Key); err != nil {
 			return err
 		}
-		if x.begin(h); x.drops() {
+		if x.begin(h); x.drops() || h.Keyless() {
 			continue
 		}
 		if !x.isTaken(x.header.Key) {

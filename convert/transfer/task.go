@@ -135,7 +135,7 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 		x.reader.Settle(record.Lost)
 		return nil
 	}
-	if x.isTaken(x.header.Key) {
+	if !x.header.Keyless() && x.isTaken(x.header.Key) {
 		return x.taken()
 	}
 	x.hasher.Begin(&x.header)
@@ -167,7 +167,9 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 		}
 	}
 	if kept {
-		x.takeName(h.Key)
+		if !h.Keyless() {
+			x.takeName(h.Key)
+		}
 		d := x.hasher.End(&x.header)
 		x.digests[h.Type].Add(d)
 		if x.Lapse != nil {

@@ -72,7 +72,7 @@ func (e *Encoder) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
 	if dst, err = e.selectDB(dst, h.DB); err != nil {
 		return dst, err
 	}
-	e.skip = e.hasPrev && bytes.Equal(e.prev, h.Key)
+	e.skip = !h.Keyless() && e.hasPrev && bytes.Equal(e.prev, h.Key)
 	if e.skip && !e.FirstType {
 		return dst, fmt.Errorf("key %s in database %s: %w", record.Quote(h.Key), h.DB, ErrSameName)
 	}

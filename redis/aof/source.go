@@ -181,7 +181,7 @@ type functions struct {
 func newFunctions(codes [][]byte, span format.Span, ledger *record.Ledger) *functions {
 	f := &functions{ledger: ledger}
 	for _, code := range codes {
-		name := "FUNCTION " + rdb.LibraryName(code)
+		name := record.LibraryPrefix + rdb.LibraryName(code)
 		if span.Lo != nil && name < string(span.Lo) || span.Hi != nil && name >= string(span.Hi) {
 			continue
 		}

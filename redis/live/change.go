@@ -1,14 +1,43 @@
 package live
 
-import "strconv"
+import (
+	"errors"
+	"strconv"
+	"strings"
 
-// Delete deletes a key.
-func (w *writer) Delete(key []byte) error {
+	"github.com/redis/go-redis/v9"
+
+	"kvferry/record"
+)
+
+// Delete deletes the key of a record, or a library of functions. No command deletes what a module keeps beside its values.
+func (w *writer) Delete(h *record.Header) error {
+	switch {
+	case h.IsLibrary():
+		return w.deleteLibrary(string(h.Key[len(record.LibraryPrefix):]))
+	case h.Keyless():
+		return nil
+	}
 	name := "DEL"
 	if w.t.server.valkey || w.t.server.major >= 4 {
 		name = "UNLINK" // large values are freed beside
 	}
-	return w.change(key, appendCommand(nil, []byte(name), key))
+	return w.change(h.Key, appendCommand(nil, []byte(name), h.Key))
+}
+
+// deleteLibrary deletes a library from each server.
+func (w *writer) deleteLibrary(name string) error {
+	for _, host := range w.t.hosts() {
+		client := redis.NewClient(w.t.server.single(host, 0))
+		err := client.FunctionDelete(w.ctx, name).Err()
+		if err != nil && strings.Contains(err.Error(), "Library not found") {
+			err = nil
+		}
+		if err = errors.Join(err, client.Close()); err != nil {
+			return told(host, err)
+		}
+	}
+	return nil
 }
 
 // Expire gives a key another expiry.

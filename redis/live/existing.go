@@ -62,7 +62,7 @@ func (a *asker) there(ctx context.Context, keys [][]byte) ([]bool, error) {
 
 // library reports whether a library of functions exists with other code than this. Libraries belong to no database.
 func (a *asker) library(ctx context.Context, key, code []byte) (bool, error) {
-	name := strings.TrimPrefix(string(key), functionPrefix)
+	name := strings.TrimPrefix(string(key), record.LibraryPrefix)
 	for _, host := range a.t.hosts() {
 		client := redis.NewClient(a.t.server.single(host, 0))
 		list, err := client.FunctionList(ctx, redis.FunctionListQuery{LibraryNamePattern: globbed(name), WithCode: true}).Result()
@@ -86,14 +86,6 @@ func (a *asker) close() error {
 		return nil
 	}
 	return a.client.Close()
-}
-
-// functionPrefix begins what stands for the key of a library of functions.
-const functionPrefix = "FUNCTION "
-
-// isLibrary reports whether a record is a library of functions.
-func isLibrary(h *record.Header) bool {
-	return h.Type == record.Other && bytes.HasPrefix(h.Key, []byte(functionPrefix))
 }
 
 // conflicts are the keys that exist and may not be written.
@@ -178,10 +170,10 @@ func (l *looker) Write(elems []record.Element) error {
 func (l *looker) End() error {
 	switch {
 	case !l.any:
-	case isLibrary(&l.cur):
+	case l.cur.IsLibrary():
 		there, err := l.ask.library(l.t.ctx, l.key, l.code)
 		if there {
-			l.found("function library " + record.Quote(l.key[len(functionPrefix):]))
+			l.found("function library " + record.Quote(l.key[len(record.LibraryPrefix):]))
 		}
 		return err
 	case l.ask.keys():

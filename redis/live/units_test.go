@@ -125,7 +125,7 @@ func TestSpill(t *testing.T) {
 	c.Must(t, "MSET", "old", "1", "keep", "2", "last", "3")
 	c.Must(t, "PEXPIREAT", "last", "4102444800000")
 	to := w.(format.Changer)
-	for _, err := range []error{w.End(), to.Delete([]byte("old")), to.Delete([]byte("none")), to.Expire([]byte("keep"), 4102444800001), to.Expire([]byte("last"), 0), w.Close()} {
+	for _, err := range []error{w.End(), to.Delete(&record.Header{Key: []byte("old")}), to.Delete(&record.Header{Key: []byte("none")}), to.Expire([]byte("keep"), 4102444800001), to.Expire([]byte("last"), 0), w.Close()} {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -491,7 +491,7 @@ func (n *native) library(code []byte) error {
 		}
 		if there {
 			w.data = w.data[:0]
-			return w.taken("function library " + record.Quote(w.key[len(functionPrefix):]))
+			return w.taken("function library " + record.Quote(w.key[len(record.LibraryPrefix):]))
 		}
 	}
 	for _, host := range w.t.hosts() {

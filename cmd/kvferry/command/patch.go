@@ -387,7 +387,7 @@ func (s *sending) one(op patch.Op, h *record.Header, r *patch.Reader) error {
 	case op == patch.Delete && s.noDelete:
 		return nil
 	case op == patch.Delete:
-		return s.to.Delete(h.Key)
+		return s.to.Delete(h)
 	}
 	if err := s.to.Begin(h); err != nil {
 		return err

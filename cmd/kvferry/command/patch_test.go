@@ -130,3 +130,31 @@ func TestPatchResumes(t *testing.T) {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 }
+
+// TestPatchLibraries: a library of functions is no key. One that only the server has is deleted, and a key of its name stays.
+func TestPatchLibraries(t *testing.T) {
+	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+	c, server := s.Client(), "redis://"+s.Addr
+	load := func(name string) string {
+		return "#!lua name=" + name + "\nredis.register_function('f" + name + "', function() return 1 end)"
+	}
+	c.Must(t, "FUNCTION", "LOAD", load("kept"))
+	c.Must(t, "MSET", "FUNCTION old", "precious", "FUNCTION kept", "as well")
+	before := filepath.Join(t.TempDir(), "before.rdb")
+	ok(t, "convert", "--rdb-version", "10", server, "rdb:"+before)
+	c.Must(t, "FUNCTION", "LOAD", load("old"))
+	c.Must(t, "FUNCTION", "DELETE", "kept")
+	patch := filepath.Join(t.TempDir(), "patch")
+	if r := kvferry(t, "diff", "--format", "patch", "-o", patch, before, server); r.code != ExitFindings {
+		t.Fatalf("exit %d: %s", r.code, r.stderr)
+	}
+	ok(t, "patch", patch, server)
+	if r := kvferry(t, "diff", before, server); r.code != 0 {
+		t.Errorf("after the patch: %s", r.stdout)
+	}
+	for key, want := range map[string]string{"FUNCTION old": "precious", "FUNCTION kept": "as well"} {
+		if got := redistest.Text(c.Must(t, "GET", key)); got != want {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+}
