@@ -60,7 +60,7 @@ var findingKinds = []FindingKind{
 	{FindLedger, Error, "files", "The rows read do not add up to the rows classified: a bug in kvferry."},
 	{"lmdb-meta-page", Warning, "files", "One of the two meta pages of an LMDB file is damaged; the other was used."},
 	{FindMissingFile, Error, "files", "A file that the database needs does not exist. The rows of a table are missing, as with a damaged block, and so are rows whose values are in a blob file; without CURRENT or MANIFEST the store cannot be read."},
-	{"no-log", Warning, "files", "No log follows the MANIFEST. A checkpoint has none; in other copies the last writes are missing."},
+	{"no-log", Error, "files", "No log follows the MANIFEST, and LOCK and IDENTITY show that a server opened the directory, where it always has a log, or it is LevelDB's, which always has one: the last writes were left behind. A warning without these two files: a checkpoint has neither them nor a log, and a copy of a server without all of them looks like one. With --wal-dir kvferry does not ask; what the MANIFEST proves to be missing is a log-gap in any case."},
 	{"overlapping-tables", Warning, "files", "Two tables of a level overlap, although tables of that level must not; the engine may miss rows."},
 	{"row-order", Warning, "files", "The rows of an LMDB file are not in the order of Ardb's comparator, a bug of the stock server; kvferry sorted them."},
 	{FindRefusedRead, Warning, "files", "A read failed and succeeded when repeated: the disk or its connection is failing. Nothing is missing."},

@@ -2,7 +2,6 @@ package rocks
 
 import (
 	"context"
-	"path/filepath"
 
 	"kvferry/internal/disk"
 	"kvferry/record"
@@ -22,21 +21,6 @@ func (db *database) reportTorn(lost bool) {
 			"but a file that was cut off has lost tables with it"
 	}
 	db.report(f)
-}
-
-// hadLogs reports whether the database ever had a log: an engine that opens one says from which log
-// on it needs them, RocksDB not before the first table or the second opening. It then left IDENTITY.
-func hadLogs(v *manifest.Version, dir string) bool {
-	if v.FirstLog() > 0 || v.PrevLog > 0 {
-		return true
-	}
-	for _, f := range v.Families {
-		if len(f.Tables) > 0 {
-			return false
-		}
-	}
-	_, err := disk.Stat(filepath.Join(dir, "IDENTITY"))
-	return err == nil
 }
 
 // isLevelDB reports whether the directory is LevelDB's: the tags tell, or, in a database too young to

@@ -153,11 +153,11 @@ func (j *logJudge) passed(l *logFile) {
 	}
 }
 
-// unflushed judges the logs that by the MANIFEST hold what no table has. Without any log it may be a checkpoint, which is
-// reported elsewhere; a server at work may have flushed since.
+// unflushed judges the logs that by the MANIFEST hold what no table has. A checkpoint has those, too. A server at work may have
+// flushed since.
 func (j *logJudge) unflushed() {
 	from, flushes := j.db.version.Unflushed()
-	if len(j.db.logs) == 0 || j.db.opts.AllowLive || j.db.behind {
+	if j.db.opts.AllowLive || j.db.behind {
 		return
 	}
 	f := record.Finding{Kind: record.FindLogGap, Severity: record.Error, Place: record.Place{File: j.db.version.Name, Off: record.NoOffset, Level: -1}}

@@ -147,7 +147,8 @@ func TestUnflushedLogs(t *testing.T) {
 		{name: "all missing", logs: map[int][][]byte{40: nil}, want: "error log-gap MANIFEST-000005"},
 		{name: "all missing, and written since", logs: map[int][][]byte{40: {written(107, 3)}}, want: "error log-gap MANIFEST-000005"},
 		{name: "of a server at work", logs: map[int][][]byte{40: nil}, live: true},
-		{name: "as in a checkpoint", want: "warning no-log MANIFEST-000005"},
+		{name: "all missing, and the last", want: "error log-gap MANIFEST-000005"},
+		{name: "all missing, and the last, of a server at work", live: true, want: "warning no-log MANIFEST-000005"},
 	} {
 		d := handmade.NewDB(t)
 		d.Family(1, "one", handmade.BytewiseName)

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +14,6 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"kvferry/internal/disk"
-	"kvferry/internal/rocksopts"
 	"kvferry/record"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/files"
@@ -116,57 +113,14 @@ func (db *database) findLogs() ([]*logFile, error) {
 		logs = append(logs, l)
 	}
 	slices.SortFunc(logs, func(a, b *logFile) int { return cmp.Compare(a.number, b.number) })
-	if len(logs) == 0 && db.opts.WALDir == "" && hadLogs(db.version, db.dir) {
-		return nil, db.missingLogs()
+	if len(logs) > 0 || db.opts.WALDir != "" {
+		return logs, nil
 	}
-	return logs, nil
-}
-
-// missingLogs judges a directory without any of the logs that the MANIFEST counts on: it refuses it
-// when they are kept elsewhere, and otherwise reports that they may have been left behind.
-func (db *database) missingLogs() error {
-	wal, file, err := rocksopts.Newest(db.dir, "wal_dir")
-	if err != nil {
-		return err
+	had, err := hadLogs(db.version, db.dir)
+	if had && err == nil {
+		err = db.missingLogs()
 	}
-	if elsewhere, err := db.isElsewhere(wal); err != nil || elsewhere {
-		return cmp.Or(err, fmt.Errorf("%s: logs should follow the MANIFEST, none is here, and %s says that they are kept in %s: pass "+
-			"--wal-dir with where they are now (or with the directory of the data, if there are none, as in a checkpoint)", db.dir, file, wal))
-	}
-	db.report(record.Finding{Kind: "no-log", Severity: record.Warning, Place: record.Place{File: db.version.Name, Off: record.NoOffset, Level: -1},
-		Detail: "no log follows the MANIFEST: a checkpoint (bgsave) has none, but when the files were copied from a stopped or " +
-			"running server the last writes are missing; pass --wal-dir with the directory of the logs if there are any"})
-	return nil
-}
-
-// isElsewhere reports whether wal_dir names another place than the directory. The path is where the
-// database was first opened, by its server, and may hold another one today or be on another machine:
-// it is never read. One that is not here and ends in the same name is taken for the original of a copy.
-func (db *database) isElsewhere(wal string) (bool, error) {
-	if wal == "" {
-		return false, nil
-	}
-	path, err := filepath.Abs(wal)
-	if err != nil {
-		return false, err
-	}
-	here, err := disk.EvalSymlinks(db.dir)
-	if err == nil {
-		here, err = filepath.Abs(here)
-	}
-	if err != nil {
-		return false, err
-	}
-	st, err := disk.Stat(here)
-	if err != nil {
-		return false, err
-	}
-	if there, err := disk.Stat(path); err == nil {
-		// A place with a CURRENT of its own is the database that this one was copied from.
-		_, err := disk.Stat(filepath.Join(path, "CURRENT"))
-		return err != nil && !os.SameFile(st, there), nil
-	}
-	return filepath.Base(path) != filepath.Base(here), nil
+	return nil, err
 }
 
 // walLoader spreads the entries of the logs over the keyspaces.

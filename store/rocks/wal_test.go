@@ -365,6 +365,47 @@ func TestMissingLogs(t *testing.T) {
 	}
 }
 
+// TestLogsLeftBehind: a directory that RocksDB opened to write always has a log; a checkpoint need not, even if somebody read it
+// or tried to open it. LevelDB makes no checkpoints.
+func TestLogsLeftBehind(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		level bool
+		files []string
+		want  record.Severity
+	}{
+		{name: "checkpoint", want: record.Warning},
+		{name: "checkpoint with a log of messages", files: []string{"LOG"}, want: record.Warning},
+		{name: "checkpoint that failed to open", files: []string{"LOCK", "LOG"}, want: record.Warning},
+		{name: "checkpoint opened to read", files: []string{"IDENTITY"}, want: record.Warning},
+		{name: "server", files: []string{"LOCK", "IDENTITY"}, want: record.Error},
+		{name: "LevelDB", level: true, want: record.Error},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := walDirDB(t, t.TempDir(), "")
+			if tt.level {
+				d = handmade.NewLevelDB(t)
+				d.Edit(handmade.EditNumber(manifest.TagLogNumber, 7))
+				d.Finish()
+			}
+			for _, file := range tt.files {
+				d.File(file, nil)
+			}
+			_, found := openFindings(t, d.Dir, store.Options{})
+			if len(*found) != 1 || (*found)[0].Kind != "no-log" || (*found)[0].Severity != tt.want {
+				t.Errorf("findings %+v", *found)
+			}
+			if _, found := openFindings(t, d.Dir, store.Options{WALDir: d.Dir}); len(*found) > 0 {
+				t.Errorf("with --wal-dir: findings %+v", *found)
+			}
+			d.Log(7)
+			if _, found := openFindings(t, d.Dir, store.Options{}); len(*found) > 0 {
+				t.Errorf("with an empty log: findings %+v", *found)
+			}
+		})
+	}
+}
+
 func TestWALDir(t *testing.T) {
 	d := walDirDB(t, t.TempDir(), "/elsewhere/wal")
 	dir, other := d.Dir, t.TempDir()
@@ -396,8 +437,20 @@ func TestNeverHadLogs(t *testing.T) {
 		t.Errorf("findings %+v", *found)
 	}
 	d.File("IDENTITY", []byte("id"))
-	if _, found := openFindings(t, dir, store.Options{}); len(*found) != 1 || (*found)[0].Kind != "no-log" {
+	d.File("LOCK", nil)
+	if _, found := openFindings(t, dir, store.Options{}); len(*found) != 1 || (*found)[0].Kind != "no-log" || (*found)[0].Severity != record.Error {
 		t.Errorf("findings %+v", *found)
+	}
+	lost := filepath.Join(dir, "lost")
+	if err := os.Mkdir(lost, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d.File("lost/000004.log", nil)
+	if _, found := openFindings(t, dir, store.Options{}); len(*found) > 0 {
+		t.Errorf("repaired: findings %+v", *found)
+	}
+	if err := os.RemoveAll(lost); err != nil {
+		t.Fatal(err)
 	}
 	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
 	d.Finish()

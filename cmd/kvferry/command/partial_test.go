@@ -104,6 +104,51 @@ func TestGapOfDatabases(t *testing.T) {
 	}
 }
 
+// TestWithoutLogs: no command that reads a server's directory without its logs ends as if all were there; a checkpoint is warned of.
+func TestWithoutLogs(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"bw-basic", "nemo-basic", "pika400-basic", "ardb-leveldb-basic", "ardb-rocksdb-basic", "kvrocks-mixed"} {
+		dir := filepath.Join(t.TempDir(), name)
+		if err := os.CopyFS(dir, os.DirFS(golden(t, name))); err != nil {
+			t.Fatal(err)
+		}
+		inStores(t, dir, "CURRENT", func(path string) error { // some archives were made without the locks of the server
+			return os.WriteFile(filepath.Join(filepath.Dir(path), "LOCK"), nil, 0o644)
+		})
+		inStores(t, dir, "*.log", os.Remove)
+		for _, args := range [][]string{{"fingerprint", dir}, {"inspect", dir}, {"dump", dir}, {"verify", dir}, {"diff", dir, dir}} {
+			if r := kvferry(t, args...); r.code != ExitFindings || !strings.Contains(r.stdout+r.stderr, "error no-log") && !strings.Contains(r.stdout+r.stderr, "error log-gap") {
+				t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
+			}
+		}
+		if r := kvferry(t, "convert", dir, "rdb:"+filepath.Join(t.TempDir(), "new")); r.code != ExitLossy {
+			t.Errorf("%s: convert: exit %d: %s", name, r.code, r.stderr)
+		}
+		inStores(t, dir, "LOCK", os.Remove)
+		want := "warning no-log"
+		if name == "ardb-leveldb-basic" { // which makes no checkpoints
+			want = "error no-log"
+		}
+		if r := kvferry(t, "verify", dir); !strings.Contains(r.stdout, want) && !strings.Contains(r.stdout, "error log-gap") {
+			t.Errorf("%s as a checkpoint: exit %d: %s", name, r.code, r.stdout)
+		}
+	}
+}
+
+// inStores calls do for the files below a directory whose names match a pattern.
+func inStores(t *testing.T, dir, pattern string, do func(path string) error) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if ok, _ := filepath.Match(pattern, filepath.Base(path)); ok && err == nil {
+			return do(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestMissingInstance: a dataset of Pika 4.0 without its last instances, or with empty ones in their place, is not read as if it had
 // fewer; the finding says how many its keys fit.
 func TestMissingInstance(t *testing.T) {

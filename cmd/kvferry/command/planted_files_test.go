@@ -284,6 +284,14 @@ func filePlants() []filePlant {
 			copyOne("hash/*.log", "hash/000901.log")(t, dir)
 		}},
 		{name: "no log", want: "warning no-log", do: addEdit([]byte{tagLogNumber, 1})},
+		{name: "no log of a server", want: "error no-log", do: func(t *testing.T, dir string) {
+			addEdit([]byte{tagLogNumber, 1})(t, dir)
+			for _, name := range []string{"LOCK", "IDENTITY"} {
+				if err := os.WriteFile(filepath.Join(dir, "hash", name), nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}},
 		{name: "entries", want: "error entry-count-mismatch", do: edit("hash/*.sst", recount("entries"))},
 		{name: "tombstones", want: "warning delete-count-mismatch", args: []string{"--files", "always"}, do: edit("hash/*.sst", recount("eleted.keys"))},
 		{name: "foreign table", want: "error foreign-table", do: func(t *testing.T, dir string) {
