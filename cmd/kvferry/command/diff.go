@@ -75,6 +75,9 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) (err 
 		return err
 	}
 	db, err := a.unopened(cmd, locB, f.sides.second(f.read))
+	if err == nil {
+		err = tryOutputs(cmd)
+	}
 	if err != nil {
 		return err
 	}

@@ -44,6 +44,42 @@ func toOutput(cmd *cobra.Command, path string, write func(io.Writer) error) erro
 	return toFile(real, path, write)
 }
 
+// outputNames are the flags of files that commands write.
+var outputNames = []string{"output", "html"}
+
+// tryOutputs refuses files that cannot be written, before anything is read for them. They are apart from all sources by then.
+func tryOutputs(cmd *cobra.Command) error {
+	for _, name := range outputNames {
+		if flag := cmd.Flags().Lookup(name); flag != nil {
+			if err := tryOutput(cmd, flag.Value.String()); err != nil {
+				return fmt.Errorf("--%s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// tryOutput refuses a place where toOutput could make no file.
+func tryOutput(cmd *cobra.Command, path string) error {
+	if toStandard(path) {
+		return nil
+	}
+	real := path
+	if st, err := disk.Stat(path); err == nil {
+		if isFile(cmd.OutOrStdout(), st) || !st.Mode().IsRegular() {
+			return nil
+		}
+		if real, err = disk.EvalSymlinks(path); err != nil {
+			return err
+		}
+	}
+	f, err := beside(real, path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), disk.Remove(f.Name()))
+}
+
 // standardOutput remembers that not all could be written: libraries that write help and tables do not say so. What
 // comes after a gap is not written.
 type standardOutput struct {
@@ -99,12 +135,8 @@ func toDevice(path string, write func(io.Writer) error) error {
 
 // toFile writes a file beside the one at path and puts it in its place; given is what the path was called.
 func toFile(path, given string, write func(io.Writer) error) error {
-	f, err := disk.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
+	f, err := beside(path, given)
 	if err != nil {
-		var p *fs.PathError
-		if errors.As(err, &p) { // the temporary name means nothing to anybody
-			err = fmt.Errorf("create %s: %w", given, p.Err)
-		}
 		return err
 	}
 	out := &unfinishedFile{file: f, given: given}
@@ -122,6 +154,16 @@ func toFile(path, given string, write func(io.Writer) error) error {
 		err = fmt.Errorf("%w; %s", out.err, left(path))
 	}
 	return errors.Join(err, removed)
+}
+
+// beside makes a file beside the one at path; given is what the path was called.
+func beside(path, given string) (*disk.File, error) {
+	f, err := disk.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
+	var p *fs.PathError
+	if errors.As(err, &p) { // the temporary name means nothing to anybody
+		err = fmt.Errorf("create %s: %w", given, p.Err)
+	}
+	return f, err
 }
 
 // left says what is at a path to which nothing was written.

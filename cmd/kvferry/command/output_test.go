@@ -6,9 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"kvferry/internal/disk"
 )
 
 // TestOutputPlaces: what is there and no file is written to and stays what it is, and a link leads to what is
@@ -115,5 +118,27 @@ func TestOutputApart(t *testing.T) {
 	}
 	if got := entries(t, dir); got != "dir file logs" {
 		t.Errorf("in the directory: %s", got)
+	}
+}
+
+// TestOutputUnwritable: where no file can be made, nothing is read before that is said.
+func TestOutputUnwritable(t *testing.T) {
+	src, dir := golden(t, "bw-basic"), t.TempDir()
+	read := false
+	defer disk.Inject(func(op, at string) error {
+		read = read || strings.HasSuffix(at, ".sst")
+		if op == "create" && strings.HasPrefix(at, dir) {
+			return syscall.EACCES
+		}
+		return nil
+	})()
+	file := filepath.Join(dir, "out")
+	for _, args := range [][]string{{"dump", "-o", file, src}, {"verify", "-o", file, src}, {"inspect", "--html", file, src},
+		{"fingerprint", "-o", file, src}, {"explain", "-o", file, src, "key"}, {"diff", "-o", file, src, src}} {
+		read = false
+		r := kvferry(t, args...)
+		if r.code != ExitFailed || !strings.Contains(r.stderr, "create "+file+": permission denied") || read {
+			t.Errorf("kvferry %s: exit %d, read a table: %t: %s", strings.Join(args, " "), r.code, read, r.stderr)
+		}
 	}
 }

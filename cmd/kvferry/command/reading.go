@@ -91,6 +91,9 @@ type Dataset struct {
 // made readable first; nil where nothing is shown.
 func (a *App) dataset(cmd *cobra.Command, location string, f *ReadFlags, show *progressView, report func(record.Finding)) (*Dataset, error) {
 	d, err := a.unopened(cmd, location, f)
+	if err == nil {
+		err = tryOutputs(cmd)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -130,7 +130,7 @@ func (f *SourceFlags) apart(cmd *cobra.Command, path string) error {
 		if err := convert.CheckTemp(dir, f.tempDir); err != nil {
 			return usagef("--temp-dir %w", err)
 		}
-		for _, name := range []string{"output", "html"} {
+		for _, name := range outputNames {
 			if flag := cmd.Flags().Lookup(name); flag != nil && !toStandard(flag.Value.String()) {
 				if err := convert.CheckOutput(dir, flag.Value.String()); err != nil {
 					return usagef("--%s %w", name, err)

@@ -110,6 +110,9 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 	show := a.newProgress(cmd, &f.read.progress)
 	defer func() { show.end(err) }()
 	d, err := a.unopened(cmd, location, &f.read)
+	if err == nil {
+		err = tryOutputs(cmd)
+	}
 	if err != nil {
 		return err
 	}
