@@ -250,7 +250,7 @@ func (s *standIns) opener(open store.Opener) store.Opener {
 // reports. Other errors mean that it does not exist, is in use or cannot be accessed.
 func Unreadable(dir string, err error) bool {
 	var live *store.LiveError
-	return !errors.As(err, &live) && !disk.IsAccess(err) && !isAbsent(dir) && (!errors.Is(err, store.ErrNotStore) || hasTables(dir))
+	return !errors.As(err, &live) && !disk.IsAccess(err) && !isAbsent(dir) && (!errors.Is(err, store.ErrNotStore) || wasStore(dir))
 }
 
 // finding turns the error of opening a store into a finding.
@@ -277,19 +277,24 @@ func isAbsent(dir string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// hasTables reports whether a directory without CURRENT was a database once.
-func hasTables(dir string) bool {
+// wasStore reports whether there was a database where no CURRENT is: other files of an engine are left, or a file is in the
+// place of the directory.
+func wasStore(dir string) bool {
+	st, err := disk.Stat(dir)
+	if err != nil || !st.IsDir() {
+		return err == nil
+	}
 	entries, err := disk.ReadDir(dir)
-	if err != nil {
-		return false
+	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return isEngines(e.Name()) })
+}
+
+// isEngines reports whether RocksDB or LevelDB calls a file so.
+func isEngines(name string) bool {
+	switch filepath.Ext(name) {
+	case ".sst", ".ldb", ".log":
+		return true
 	}
-	for _, e := range entries {
-		switch ext := filepath.Ext(e.Name()); {
-		case ext == ".sst", ext == ".ldb", strings.HasPrefix(e.Name(), "MANIFEST-"):
-			return true
-		}
-	}
-	return false
+	return strings.HasPrefix(name, "MANIFEST-") || strings.HasPrefix(name, "OPTIONS-") || slices.Contains([]string{"IDENTITY", "LOCK", "LOG"}, name)
 }
 
 // empty returns a store without rows that has the keyspaces of the one at dir.

@@ -12,13 +12,13 @@ import (
 
 // IsAccess reports whether the system did not let a file be reached: no right to it, no descriptor left, a file system
 // that is gone. Such an error says nothing about what the file has, and may be gone the next time. A file that is not
-// there and bytes that the medium does not give back are no such errors.
+// there, or below another file, and bytes that the medium does not give back are no such errors.
 func IsAccess(err error) bool {
 	var path *fs.PathError
 	var call *os.SyscallError
 	var link *os.LinkError
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrClosed), errors.Is(err, syscall.EIO):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrClosed), errors.Is(err, syscall.EIO):
 		return false
 	}
 	return errors.As(err, &path) || errors.As(err, &call) || errors.As(err, &link)

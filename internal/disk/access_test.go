@@ -29,6 +29,7 @@ func TestIsAccess(t *testing.T) {
 		{errors.Join(errors.New("y"), at(syscall.EMFILE)), true, "ulimit -n"},
 		{at(syscall.EIO), false, ""},
 		{at(syscall.ENOENT), false, ""},
+		{at(syscall.ENOTDIR), false, ""},
 		{at(fs.ErrClosed), false, ""},
 		{io.ErrUnexpectedEOF, false, ""},
 		{nil, false, ""},

@@ -75,6 +75,33 @@ func TestMissingStoreNobodyAsksFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		part()
+		if r := kvferry(t, "verify", dir); r.code != ExitFindings || !strings.Contains(r.stdout, "error missing-file") && !strings.Contains(r.stdout, "error unreadable-store") {
+			t.Errorf("verify %s, where %s is a file: exit %d: %s%s", dir, c.store, r.code, r.stdout, r.stderr)
+		}
+	}
+}
+
+// TestRestOfStore: a directory of a store that was hardly copied is a finding like any other damage.
+func TestRestOfStore(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"000004.log", "LOCK", "OPTIONS-000007"} {
+		dir := filepath.Join(t.TempDir(), "bw")
+		if err := os.CopyFS(dir, os.DirFS(golden(t, "bw-basic"))); err != nil {
+			t.Fatal(err)
+		}
+		zsets := filepath.Join(dir, "zsets")
+		if err := os.RemoveAll(zsets); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(zsets, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(zsets, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if r := kvferry(t, "verify", dir); r.code != ExitFindings || !strings.Contains(r.stdout, "error missing-file") {
+			t.Errorf("only %s: exit %d: %s%s", name, r.code, r.stdout, r.stderr)
+		}
 	}
 }
 
