@@ -26,6 +26,7 @@ type source struct {
 type home struct {
 	db, dir string
 	streams bool // there, or skipped
+	closed  bool // the streams may not be there: nobody may look
 }
 
 // open opens all databases of a directory.
@@ -98,9 +99,11 @@ func (s *source) openDB(ctx context.Context, dir string, o *format.OpenOptions) 
 // openHome opens the five stores in a directory; it returns false when there are none.
 func (s *source) openHome(ctx context.Context, db *versioned.Database, dir string, o *format.OpenOptions) (bool, error) {
 	var missing []dataset.Lack
-	h := home{db.Name, dir, true}
+	h := home{db: db.Name, dir: dir, streams: true}
 	for i := range families {
-		if dataset.Passed(s.Dir, path.Join(dir, families[i].dir), db.Name, families[i].typ, o) {
+		rel := path.Join(dir, families[i].dir)
+		if dataset.Passed(s.Dir, rel, db.Name, families[i].typ, o) {
+			h.closed = families[i].typ == record.Stream && dataset.Closed(s.Dir, rel)
 			continue
 		}
 		st, err := families[i].open(ctx, s.Dir, dir, db.Name, o)
@@ -112,7 +115,7 @@ func (s *source) openHome(ctx context.Context, db *versioned.Database, dir strin
 			continue
 		}
 		if st == nil {
-			missing = append(missing, dataset.Lack{Dir: path.Join(dir, families[i].dir), Type: families[i].typ})
+			missing = append(missing, dataset.Lack{Dir: rel, Type: families[i].typ})
 			continue
 		}
 		db.Stores = append(db.Stores, st)
@@ -129,7 +132,7 @@ func (s *source) openHome(ctx context.Context, db *versioned.Database, dir strin
 // checkStreams reports that the streams of a database are not there although they were: those of another one are, or
 // RocksDB is that of a server that always makes the store.
 func (s *source) checkStreams(o *format.OpenOptions) error {
-	others := slices.ContainsFunc(s.homes, func(h home) bool { return h.streams })
+	others := slices.ContainsFunc(s.homes, func(h home) bool { return h.streams && !h.closed })
 	for _, h := range s.homes {
 		rel := path.Join(h.dir, families[len(families)-1].dir)
 		if h.streams || dataset.Unwanted(s.Dir, rel, h.db, record.Of(record.Stream), o) {

@@ -118,6 +118,14 @@ type Evidence struct {
 	// Stores lists the directories at or up to four levels below Dir that contain a CURRENT file or
 	// a data.mdb.
 	Stores []StoreEvidence
+	// Closed lists the directories that may not be read: what is in them is not known.
+	Closed []ClosedDir
+}
+
+// ClosedDir is a directory that may not be read.
+type ClosedDir struct {
+	Path string
+	Err  error
 }
 
 // StoreEvidence is one directory that looks like a store.

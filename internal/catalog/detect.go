@@ -34,7 +34,7 @@ const maxLinked = 4096
 func (c *Catalog) gather(dir string) (*format.Evidence, error) {
 	ev := &format.Evidence{Dir: dir}
 	behind := 0
-	err := tree.Walk(dir, func(rel string, info fs.FileInfo, linked bool) error {
+	err := tree.WalkTelling(dir, func(rel string, info fs.FileInfo, linked bool) error {
 		if !info.IsDir() {
 			return nil
 		}
@@ -49,7 +49,7 @@ func (c *Catalog) gather(dir string) (*format.Evidence, error) {
 			return fs.SkipAll
 		}
 		return nil
-	})
+	}, func(rel string, err error) { ev.Closed = append(ev.Closed, format.ClosedDir{Path: rel, Err: err}) })
 	return ev, err
 }
 
@@ -144,6 +144,9 @@ func printVerdict(w io.Writer, found candidate) {
 func (c *Catalog) unknownFormat(ev *format.Evidence) error {
 	if ev.Head != nil {
 		return c.unknownFile(ev)
+	}
+	if len(ev.Closed) > 0 {
+		return fmt.Errorf("%s: cannot detect the format: %w", ev.Dir, ev.Closed[0].Err)
 	}
 	if len(ev.Stores) == 0 {
 		return c.notADatabase(ev.Dir)

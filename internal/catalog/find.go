@@ -112,7 +112,10 @@ func (c *Catalog) storeOf(loc *Location, ev *format.Evidence) (*Driver, error) {
 		}
 		return c.Driver(loc.Store)
 	}
-	if len(ev.Stores) == 0 {
+	switch {
+	case len(ev.Stores) == 0 && len(ev.Closed) > 0:
+		return nil, ev.Closed[0].Err
+	case len(ev.Stores) == 0:
 		return nil, c.notADatabase(loc.Path)
 	}
 	var kinds []string

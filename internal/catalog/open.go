@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"kvferry/convert"
@@ -33,10 +35,17 @@ func (f *Found) Open(ctx context.Context, options *format.OpenOptions) (format.S
 	if err != nil || options.Options.Report == nil {
 		return src, err
 	}
+	report := func(path string, severity record.Severity, detail string) {
+		options.Options.Report(record.Finding{Kind: record.FindStoreNotRead, Severity: severity,
+			Place: record.Place{File: path, Off: record.NoOffset, Level: -1}, Detail: detail})
+	}
 	for _, s := range f.unread(tried) {
-		options.Options.Report(record.Finding{Kind: record.FindStoreNotRead, Severity: record.Error,
-			Place:  record.Place{File: s.Path, Off: record.NoOffset, Level: -1},
-			Detail: describeStore(&s) + " is not where " + f.Format.Name() + " has its databases; kvferry does not read it"})
+		report(s.Path, record.Error, describeStore(&s)+" is not where "+f.Format.Name()+" has its databases; kvferry does not read it")
+	}
+	for _, c := range f.Evidence.Closed {
+		if !tried.below(filepath.Join(f.Location.Path, filepath.FromSlash(c.Path))) {
+			report(c.Path, record.Warning, "kvferry may not read this directory ("+c.Err.Error()+"), in which "+f.Format.Name()+" has no databases")
+		}
 	}
 	return src, nil
 }
@@ -89,6 +98,7 @@ type tries struct {
 	location string // of the dataset
 	mu       sync.Mutex
 	dirs     []os.FileInfo
+	paths    []string
 }
 
 func (t *tries) opener(open store.Opener) store.Opener {
@@ -103,11 +113,22 @@ func (t *tries) opener(open store.Opener) store.Opener {
 }
 
 func (t *tries) add(dir string) {
-	if info, err := disk.Stat(dir); err == nil {
-		t.mu.Lock()
+	info, err := disk.Stat(dir)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err == nil {
 		t.dirs = append(t.dirs, info)
-		t.mu.Unlock()
 	}
+	t.paths = append(t.paths, filepath.Clean(dir))
+}
+
+// below reports whether a directory at or below dir was to be opened or skipped.
+func (t *tries) below(dir string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.ContainsFunc(t.paths, func(path string) bool {
+		return path == filepath.Clean(dir) || strings.HasPrefix(path, filepath.Clean(dir)+string(filepath.Separator))
+	})
 }
 
 // has reports whether a directory was to be opened or skipped, by whatever name.

@@ -66,6 +66,12 @@ func isEmpty(dir string) bool {
 	return len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist))
 }
 
+// Closed reports whether a directory of a dataset may not be read, so that nothing says whether it is there.
+func Closed(root, rel string) bool {
+	_, err := disk.ReadDir(filepath.Join(root, rel))
+	return errors.Is(err, fs.ErrPermission)
+}
+
 // FindMissingStore is the kind of finding of a store that is not there.
 const FindMissingStore = "missing-store"
 

@@ -20,13 +20,19 @@ type Visit func(rel string, info fs.FileInfo, linked bool) error
 
 // Walk calls f for root and all that is below it, in the order of names within each directory. A link to a
 // directory that root or the link itself lies in is not followed. What cannot be read is an error, unless a
-// link led there: it is not part of the tree then.
+// link led there: it is not part of the tree then. What is in a directory below root that nobody may read is
+// left out.
 func Walk(root string, f Visit) error {
+	return WalkTelling(root, f, func(string, error) {})
+}
+
+// WalkTelling is Walk that calls closed for each directory that nobody may read, and why.
+func WalkTelling(root string, f Visit, closed func(rel string, err error)) error {
 	info, err := disk.Stat(root)
 	if err != nil {
 		return err
 	}
-	w := walker{root: root, visit: f}
+	w := walker{root: root, visit: f, closed: closed}
 	if w.above, err = above(root); err != nil {
 		return err
 	}
@@ -38,9 +44,10 @@ func Walk(root string, f Visit) error {
 }
 
 type walker struct {
-	root  string
-	visit Visit
-	above []fs.FileInfo // directories that the one being walked lies in
+	root   string
+	visit  Visit
+	closed func(rel string, err error)
+	above  []fs.FileInfo // directories that the one being walked lies in
 }
 
 // above lists the directories that dir lies in.
@@ -69,11 +76,14 @@ func (w *walker) walk(rel string, info fs.FileInfo, linked bool) error {
 	}
 	w.above = append(w.above, info)
 	defer func() { w.above = w.above[:len(w.above)-1] }()
-	entries, err := disk.ReadDir(filepath.Join(w.root, filepath.FromSlash(rel)))
-	if err != nil {
-		if linked {
-			return nil
-		}
+	entries, err := list(filepath.Join(w.root, filepath.FromSlash(rel)))
+	switch {
+	case err != nil && linked:
+		return nil
+	case rel != "." && errors.Is(err, fs.ErrPermission):
+		w.closed(rel, err)
+		return nil
+	case err != nil:
 		return err
 	}
 	for _, e := range entries {
@@ -82,6 +92,17 @@ func (w *walker) walk(rel string, info fs.FileInfo, linked bool) error {
 		}
 	}
 	return nil
+}
+
+// list returns what is in a directory. One whose names may be read, but nothing behind them, cannot be read either.
+func list(dir string) ([]fs.DirEntry, error) {
+	entries, err := disk.ReadDir(dir)
+	if err == nil && len(entries) > 0 {
+		if _, closed := disk.Lstat(filepath.Join(dir, entries[0].Name())); errors.Is(closed, fs.ErrPermission) {
+			err = closed
+		}
+	}
+	return entries, err
 }
 
 // entry walks one name of a directory.
