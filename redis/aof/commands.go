@@ -60,8 +60,12 @@ type CutError struct {
 
 // Error says where the last whole command ends.
 func (e *CutError) Error() string {
-	return fmt.Sprintf("%s: offset %d: the file ends within this command, after %s", e.File, e.Off,
-		record.Plural(e.End-e.Off, "byte"))
+	return fmt.Sprintf("%s: offset %d: %s", e.File, e.Off, e.Reason())
+}
+
+// Reason describes the problem without its place.
+func (e *CutError) Reason() string {
+	return "the file ends within this command, after " + record.Plural(e.End-e.Off, "byte")
 }
 
 // Offset returns where the command that Next returned begins, or failed to.

@@ -173,17 +173,18 @@ func TestReplay(t *testing.T) {
 		"RESTORE of what is short":      {log: string(redistest.Append(redistest.Append(nil, "RESTORE", "r", "0", "short"), "SET", "a", "1")), want: map[string]string{"0/a": str("1")}, finding: FindRefused},
 		"RESTORE of what is damaged":    {log: string(redistest.Append(redistest.Append(nil, "RESTORE", "r", "0", "\x00\x08Restored"+dump[10:]), "SET", "a", "1")), want: map[string]string{"0/a": str("1")}, finding: FindRefused},
 	} {
-		src, found, err := open(t, filepath.Join(tree(t, map[string]string{"a.aof": x.log}), "a.aof"), x.salvage)
+		path := filepath.Join(tree(t, map[string]string{"a.aof": x.log}), "a.aof")
+		src, found, err := open(t, path, x.salvage)
 		if x.err != "" || err != nil {
-			if x.err == "" || err == nil || !strings.Contains(err.Error(), x.err) {
-				t.Errorf("%s: %v, want %s", name, err, x.err)
+			if x.err == "" || err == nil || !strings.Contains(err.Error(), x.err) || !strings.Contains(err.Error(), path) {
+				t.Errorf("%s: %v, want %s and %s", name, err, x.err, path)
 			}
 			continue
 		}
 		for _, d := range redistest.Diff(x.want, contents(t, src, 2), 3) {
 			t.Errorf("%s: %s", name, d)
 		}
-		if (len(found) > 0) != (x.finding != "") || len(found) > 0 && found[0].Kind != x.finding {
+		if (len(found) > 0) != (x.finding != "") || len(found) > 0 && (found[0].Kind != x.finding || strings.Contains(found[0].Detail, "a.aof")) {
 			t.Errorf("%s: findings %v", name, found)
 		}
 		if err := src.Close(); err != nil {
@@ -197,7 +198,7 @@ func TestEarlierFileCut(t *testing.T) {
 	set := commandsOf("SET a 1")
 	dir := tree(t, map[string]string{"a.manifest": "file a.1.incr.aof seq 1 type i\nfile a.2.incr.aof seq 2 type i\n",
 		"a.1.incr.aof": set + set[:9], "a.2.incr.aof": commandsOf("SET b 2")})
-	if _, _, err := open(t, dir, false); err == nil || !strings.Contains(err.Error(), "it is not the last file") {
+	if _, _, err := open(t, dir, false); err == nil || !strings.Contains(err.Error(), "it is not the last file") || !strings.Contains(err.Error(), filepath.Join(dir, "a.1.incr.aof")) {
 		t.Error(err)
 	}
 	src, found, err := open(t, dir, true)

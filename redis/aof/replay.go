@@ -53,7 +53,8 @@ type replay struct {
 	copied  func(done, total, keys int64) // see store.Options; may be nil
 	before  int64                         // bytes of the files before this one
 
-	file    string
+	path    string // of the file, for errors
+	file    string // its name in the log, for findings
 	last    bool // the last of the files
 	queue   *queue
 	refused int64
@@ -67,8 +68,8 @@ const checkEvery = 1024
 // all applies all files.
 func (r *replay) all() error {
 	for i, name := range r.log.Files {
-		r.file, r.last = name, i == len(r.log.Files)-1
-		more, err := r.one(filepath.Join(r.log.Dir, name), r.log.Sizes[i])
+		r.path, r.file, r.last = filepath.Join(r.log.Dir, name), name, i == len(r.log.Files)-1
+		more, err := r.one(r.path, r.log.Sizes[i])
 		if err != nil {
 			return err
 		}
@@ -98,7 +99,7 @@ func (r *replay) one(path string, size int64) (more bool, err error) {
 		return false, err
 	}
 	if n == 0 && strings.HasSuffix(path, ".rdb") { // a file of commands may be empty, one that a server wrote as an RDB file is not
-		return r.ended(&record.CorruptError{File: r.file, Field: "RDB part", Err: errors.New("the file is empty, but a server never leaves an empty file")})
+		return r.ended(&record.CorruptError{File: r.path, Field: "RDB part", Err: errors.New("the file is empty, but a server never leaves an empty file")})
 	}
 	from := int64(0)
 	if isSnapshot(head[:n]) {
@@ -107,14 +108,14 @@ func (r *replay) one(path string, size int64) (more bool, err error) {
 		}
 		r.server.DB.Select(0)
 	}
-	c := NewCommands(io.NewSectionReader(disk.Steady{R: f}, from, math.MaxInt64-from), r.file, from, size)
+	c := NewCommands(io.NewSectionReader(disk.Steady{R: f}, from, math.MaxInt64-from), r.path, from, size)
 	r.queue = nil
 	err = r.commands(c)
 	if r.queue != nil {
 		multi := r.queue.off
 		err = errors.Join(err, r.queue.close())
 		if r.queue = nil; err == nil {
-			err = &CutError{File: r.file, Off: multi, End: size}
+			err = &CutError{File: r.path, Off: multi, End: size}
 		}
 	}
 	return r.ended(err)
@@ -188,7 +189,7 @@ func (r *replay) apply(args [][]byte, off int64) error {
 		return err
 	}
 	if !r.salvage {
-		return &CommandError{File: r.file, Off: off, Err: unknown}
+		return &CommandError{File: r.path, Off: off, Err: unknown}
 	}
 	done := "it was skipped, so any later key may be wrong"
 	if unknown.Near {
@@ -214,17 +215,17 @@ func (r *replay) ended(err error) (more bool, _ error) {
 		if !r.salvage {
 			return false, fmt.Errorf("%w; it is not the last file of the log, so a server does not start with it", err)
 		}
-		r.damaged(cut.Off, err)
+		r.damaged(cut.Off, cut.Reason())
 		return false, nil
 	case errors.As(err, &corrupt) && r.salvage:
-		r.damaged(corrupt.Off, err)
+		r.damaged(corrupt.Off, corrupt.Reason())
 		return false, nil
 	}
 	return false, err
 }
 
-func (r *replay) damaged(off int64, err error) {
-	r.tell(FindDamaged, record.Error, r.place(off), fmt.Sprintf("%v; kvferry does not read the rest of the log", err))
+func (r *replay) damaged(off int64, why string) {
+	r.tell(FindDamaged, record.Error, r.place(off), why+"; kvferry does not read the rest of the log")
 }
 
 func (r *replay) place(off int64) record.Place {

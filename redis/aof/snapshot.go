@@ -35,7 +35,9 @@ func (r *replay) snapshot(f *disk.File, size int64) (int64, error) {
 		case rdb.OpKey:
 			err = r.key(f, s, it, &d)
 		case rdb.OpFunction:
-			err = r.server.LoadFunction(it.Value, true)
+			if err = r.server.LoadFunction(it.Value, true); err != nil {
+				err = &record.CorruptError{Off: it.Off, Field: "function library", Err: err}
+			}
 		case rdb.OpModuleAux:
 			r.tell(FindModuleAux, record.Warning, r.place(it.Off), fmt.Sprintf("data of the module %s, which belong to no key, are not read", it.Key))
 		case rdb.OpEOF:
@@ -55,10 +57,10 @@ const FindModuleAux = "aof-module-aux"
 func (r *replay) in(err error) error {
 	var corrupt *record.CorruptError
 	if errors.As(err, &corrupt) && corrupt.File == "" {
-		corrupt.Format, corrupt.File = "aof", r.file
+		corrupt.Format, corrupt.File = "aof", r.path
 	}
 	if errors.Is(err, io.EOF) {
-		return &record.CorruptError{Format: "aof", File: r.file, Off: record.NoOffset, Err: io.ErrUnexpectedEOF}
+		return &record.CorruptError{Format: "aof", File: r.path, Off: record.NoOffset, Err: io.ErrUnexpectedEOF}
 	}
 	return err
 }
