@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -248,12 +249,18 @@ func TestVerifyCannotOpen(t *testing.T) {
 	if v, err := Verify(context.Background(), o); err != nil || v.Total(record.Error) != 1 {
 		t.Errorf("got %v, %v", v, err)
 	}
-	// So is damage that has a place.
-	o.Open = func(context.Context, Opening) (format.Source, error) {
-		return nil, &record.CorruptError{File: "/data/db/t", Off: 3, Field: "page", Err: boom}
-	}
-	if v, got := verify(t, o); got != "error damaged-block db/t@3" || len(v.Unread) != 1 {
-		t.Errorf("got %s, unread %q", got, v.Unread)
+	// So is damage that has a place: in a block of a store, or in a file that has none.
+	for want, stores := range map[string]bool{"error damaged-block db/t@3": true, "error damaged-file db/t@3": false} {
+		o.Open = func(ctx context.Context, how Opening) (format.Source, error) {
+			open := how.Wrap(func(context.Context, string, *store.Options) (store.Store, error) { return nil, store.ErrNotStore })
+			if stores {
+				_, _ = open(ctx, filepath.Join(t.TempDir(), "none"), &store.Options{})
+			}
+			return nil, &record.CorruptError{File: "/data/db/t", Off: 3, Field: "page", Err: boom}
+		}
+		if v, got := verify(t, o); got != want || len(v.Unread) != 1 {
+			t.Errorf("got %s, want %s, unread %q", got, want, v.Unread)
+		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -126,8 +126,13 @@ func (v *verifier) count(f record.Finding) {
 // open opens the source. It returns nil if that fails and a finding gives the reason.
 func (v *verifier) open(ctx context.Context) (format.Source, error) {
 	failing := standIns{stores: &v.stores, report: v.found.report, unread: v.unreadStore, keyspaces: v.o.Keyspaces}
+	hasStores := false
 	src, err := v.o.Open(ctx, Opening{Salvage: true, Report: v.fromStore, Wrap: func(open store.Opener) store.Opener {
-		return failing.opener(v.stores.Opener(open))
+		open = failing.opener(v.stores.Opener(open))
+		return func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
+			hasStores = true
+			return open(ctx, dir, o)
+		}
 	}})
 	if err == nil {
 		return src, nil
@@ -141,7 +146,11 @@ func (v *verifier) open(ctx context.Context) (format.Source, error) {
 	var c *record.CorruptError
 	if ctx.Err() == nil && errors.As(err, &c) && c.File != "" {
 		v.res.Unread = append(v.res.Unread, "all")
-		v.found.report(v.corrupt(c))
+		f := v.corrupt(c)
+		if !hasStores { // a file without blocks
+			f.Kind = record.FindDamagedFile
+		}
+		v.found.report(f)
 		return nil, nil
 	}
 	return nil, err

@@ -44,7 +44,7 @@ type FindingKind struct {
 var findingKinds = []FindingKind{
 	{FindDamagedBlock, Error, "files", "A block fails its checksum, cannot be decompressed or is malformed. Its rows, in the key range given, are missing, or all rows of the table if it is the footer, metaindex, properties or dictionary; older versions of deleted or changed rows may show. A warning for what rows do not need: filters, and the metaindex of LevelDB."},
 	{FindDamagedBlob, Error, "files", "A value in a blob file fails its checksum or does not match its row. The row is missing; older rows of its key stay hidden. A warning for what no row needs: the footer of the file, and garbage values."},
-	{FindDamagedFile, Error, "files", "A file cannot be read to its end or its header is damaged: a MANIFEST, a log with a damaged record, an LMDB file."},
+	{FindDamagedFile, Error, "files", "A file cannot be read to its end or its header is damaged: a MANIFEST, a log with a damaged record, an LMDB file, an RDB file, the RDB part of an append-only file."},
 	{FindDamagedPage, Error, "files", "A page or node of an LMDB file is malformed; its rows, or all below it, are missing."},
 	{FindDeleteCount, Warning, "files", "The number of tombstones in a table differs from its properties."},
 	{FindEntryCount, Error, "files", "The number of entries in a table differs from its properties."},
