@@ -1,12 +1,14 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -33,6 +35,9 @@ func hint(root *cobra.Command) {
 			if noTempDir(err) {
 				return fmt.Errorf("%w; name a directory for temporary files with --temp-dir", err)
 			}
+			if dir := fullTempDir(cmd, err); dir != "" {
+				return fmt.Errorf("%w; free some space in %s, or name another directory for temporary files with --temp-dir", err, dir)
+			}
 			return err
 		}
 	}
@@ -42,6 +47,25 @@ func hint(root *cobra.Command) {
 func noTempDir(err error) bool {
 	var path *fs.PathError
 	return errors.As(err, &path) && errors.Is(err, fs.ErrNotExist) && filepath.Clean(path.Path) == filepath.Clean(os.TempDir())
+}
+
+// tempPrefix is what the names of temporary files begin with.
+const tempPrefix = "kvferry-"
+
+// fullTempDir returns the directory for temporary files if an error is that it has no room, and does not say yet what to do.
+func fullTempDir(cmd *cobra.Command, err error) string {
+	var path *fs.PathError
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	flag := cmd.Flag("temp-dir")
+	if flag == nil || !full || !errors.As(err, &path) || strings.Contains(err.Error(), "--temp-dir") {
+		return ""
+	}
+	dir := cmp.Or(flag.Value.String(), os.TempDir())
+	rel, relErr := filepath.Rel(dir, path.Path)
+	if relErr != nil || !strings.HasPrefix(rel, tempPrefix) {
+		return ""
+	}
+	return dir
 }
 
 // withoutCommand says how to go on without a command of an append-only file whose effect is not known.
