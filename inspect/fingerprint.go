@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -131,23 +132,26 @@ func (s *Scan) File(f *record.Fingerprint) *FingerprintFile {
 	return out
 }
 
+// ErrNotFingerprint means that a file is something else.
+var ErrNotFingerprint = errors.New("not a fingerprint")
+
 // ReadFingerprint reads a file written by kvferry fingerprint.
 func ReadFingerprint(r io.Reader) (*FingerprintFile, error) {
 	var f FingerprintFile
 	d := json.NewDecoder(r)
 	if err := d.Decode(&f); err == io.EOF {
-		return nil, fmt.Errorf("not a fingerprint: it is empty")
+		return nil, fmt.Errorf("%w: it is empty", ErrNotFingerprint)
 	} else if err != nil {
-		return nil, fmt.Errorf("not a fingerprint: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrNotFingerprint, err)
 	}
 	if _, err := d.Token(); err == nil {
-		return nil, fmt.Errorf("not a fingerprint: something follows it")
+		return nil, fmt.Errorf("%w: something follows it", ErrNotFingerprint)
 	} else if err != io.EOF { // as damage at the end of a compressed file
-		return nil, fmt.Errorf("not a fingerprint: trailing data: %w", err)
+		return nil, fmt.Errorf("%w: trailing data: %w", ErrNotFingerprint, err)
 	}
 	switch {
 	case f.Version == 0:
-		return nil, fmt.Errorf("not a fingerprint: it has no kvferry_fingerprint")
+		return nil, fmt.Errorf("%w: it has no kvferry_fingerprint", ErrNotFingerprint)
 	case f.Version != fingerprintVersion && f.Version != fingerprintNew:
 		return nil, fmt.Errorf("fingerprint of version %d: this program knows %d and %d", f.Version, fingerprintVersion, fingerprintNew)
 	case f.Unit != "ms" && f.Unit != "s":

@@ -41,8 +41,8 @@ func TestEndlessFiles(t *testing.T) {
 		{[]string{"diff", "--memory", "32MiB", "--key-file", zero, src, src}, ExitUsage, "a quarter of --memory 32MiB"},
 		{[]string{"dump", "--memory", "33MiB", "--key-file", many, src}, ExitOK, "no record passes the filter"},
 		{[]string{"dump", "-f", zero, src}, ExitUsage, "--file " + zero + ": more than 1MiB: not a file of flags (see --help)"},
-		{[]string{"fingerprint", "--check", zero, src}, ExitFailed, zero + ": not a fingerprint: "},
-		{[]string{"fingerprint", "--check", spaces, src}, ExitFailed, spaces + ": not a fingerprint: it has 16MiB or more"},
+		{[]string{"fingerprint", "--check", zero, src}, ExitUsage, zero + ": not a fingerprint: "},
+		{[]string{"fingerprint", "--check", spaces, src}, ExitUsage, spaces + ": not a fingerprint: it has 16MiB or more"},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

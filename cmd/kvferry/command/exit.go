@@ -16,7 +16,7 @@ const (
 	ExitFailed    = 1
 	ExitFindings  = 3   // findings or differences, or no row of the key to explain
 	ExitLossy     = 4   // refused because the target cannot hold everything
-	ExitUsage     = 64  // wrong flags or arguments, what flags name and is not there included
+	ExitUsage     = 64  // wrong flags or arguments, what flags name and is not there, or is something else, included
 	ExitCancelled = 130 // Ctrl-C
 	ExitPipe      = 141 // nobody reads standard output any more, as head when it has its lines
 )

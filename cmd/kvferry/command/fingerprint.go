@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -172,19 +173,29 @@ func readFingerprint(path string, stdin func() io.Reader) (*inspect.FingerprintF
 		return nil, usagef("--check: %w", err)
 	}
 	defer f.Close()
+	out, err := decodeFingerprint(f)
+	var unread *fs.PathError
+	switch {
+	case err == nil:
+		return out, nil
+	case errors.Is(err, inspect.ErrNotFingerprint) && !errors.As(err, &unread):
+		return nil, usagef("--check: %s: %w", path, err)
+	}
+	return nil, fmt.Errorf("%s: %w", path, err)
+}
+
+// decodeFingerprint reads a fingerprint, compressed or not.
+func decodeFingerprint(f io.Reader) (*inspect.FingerprintFile, error) {
 	r, err := decompressed(f)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	defer r.Close()
 	bounded := &io.LimitedReader{R: r, N: maxFingerprint}
 	out, err := inspect.ReadFingerprint(bounded)
 	if bounded.N == 0 {
 		most := sizeFlag(maxFingerprint)
-		return nil, fmt.Errorf("%s: not a fingerprint: it has %s or more", path, &most)
+		return nil, fmt.Errorf("%w: it has %s or more", inspect.ErrNotFingerprint, &most)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return out, nil
+	return out, err
 }

@@ -153,6 +153,9 @@ func (p *patched) text(c patch.Counts) string {
 func openPatch(cmd *cobra.Command, file, tempDir string) (*disk.File, error) {
 	from := cmd.InOrStdin()
 	if file != standard {
+		if st, err := disk.Stat(file); err == nil && st.IsDir() {
+			return nil, usagef("%s: is a directory; a patch is a file, which kvferry diff --format patch writes", file)
+		}
 		f, err := openFile(file)
 		if err != nil {
 			return nil, err
