@@ -173,9 +173,20 @@ func (c *Catalog) checkPlace(f format.Format, path string) error {
 		}
 		return fmt.Errorf("%s: a file; %s has its data in a directory; rdb: and aof: are the formats of single files", path, f.Name())
 	case !st.IsDir() && (inDirectory || !st.Mode().IsRegular()):
-		return fmt.Errorf("%s: neither a directory nor a regular file", path)
+		return fmt.Errorf("%s: neither a directory nor a regular file%s", path, piped(f))
 	}
 	return nil
+}
+
+// piped says how a source in a format, nil when it is to be detected, can be had from a pipe.
+func piped(f format.Format) string {
+	switch {
+	case f == nil || f.Limits().Place == format.InFile:
+		return "; from a pipe kvferry reads an RDB file that is standard input: write rdb:- for the source, and < before the pipe"
+	case f.Limits().Place == format.InFiles:
+		return "; an append-only file is not read from a pipe: write it to a file first"
+	}
+	return ""
 }
 
 // evidence gathers the evidence of a directory, or of a file. Standard input is not looked at before it is read.

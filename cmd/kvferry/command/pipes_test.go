@@ -59,3 +59,17 @@ func TestPipesInDatasets(t *testing.T) {
 		})
 	}
 }
+
+// TestSourceFromPipe: a pipe that is named as a source is refused, with what to write in its place.
+func TestSourceFromPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for format, want := range map[string]string{"": "write rdb:- for the source", "rdb:": "write rdb:- for the source", "aof:": "write it to a file first",
+		"nemo:": "nor a regular file\n"} {
+		if r := kvferry(t, "dump", format+pipe); r.code != ExitFailed || !strings.Contains(r.stderr, want) {
+			t.Errorf("%s: exit %d: %s", format, r.code, r.stderr)
+		}
+	}
+}
