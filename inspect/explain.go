@@ -62,8 +62,11 @@ type Explanation struct {
 	Bytes    int64
 	Dead     int64 // bytes of rows that are not alive
 	Findings []record.Finding
+	Omitted  int64 // findings of the key beyond those
+	Errors   int64 // findings of the key that are errors, listed or not
 }
 
+// maxExplainFindings is how many findings of a key are listed.
 const maxExplainFindings = 100
 
 // Explain lists every physical row of a key, and whether it is alive.
@@ -182,10 +185,18 @@ func aliveOrExpired(expired bool) string {
 }
 
 func (x *explainer) finding(f record.Finding) {
-	if len(x.res.Findings) < maxExplainFindings && bytes.Equal(f.Key, x.o.Key) {
-		f.Place.File = x.names.of(f.DB, f.Keyspace, f.Place.File)
-		x.res.Findings = append(x.res.Findings, f)
+	if !bytes.Equal(f.Key, x.o.Key) {
+		return
 	}
+	if f.Severity == record.Error {
+		x.res.Errors++
+	}
+	if len(x.res.Findings) == maxExplainFindings {
+		x.res.Omitted++
+		return
+	}
+	f.Place.File = x.names.of(f.DB, f.Keyspace, f.Place.File)
+	x.res.Findings = append(x.res.Findings, f)
 }
 
 // meta finds the meta row that counts, which is the first visible row of its range.

@@ -238,3 +238,23 @@ func TestExplainLive(t *testing.T) {
 		t.Errorf("of another database: %d rows, %v", n, err)
 	}
 }
+
+// TestExplainManyFindings: of many findings the first are listed, the others counted, and none of them is no error.
+func TestExplainManyFindings(t *testing.T) {
+	s := newFake(rec(record.Set, "k", member("a")))
+	s.fail = func(h *record.Header, env *format.Env) error {
+		for i := range maxExplainFindings + 3 {
+			f := record.Finding{Kind: "zset-bad-score", Severity: record.Warning, Key: slices.Clone(h.Key)}
+			if i > maxExplainFindings {
+				f.Severity = record.Error
+			}
+			env.Report(f)
+		}
+		env.Report(record.Finding{Kind: "count-mismatch", Severity: record.Error, Key: []byte("other")})
+		return nil
+	}
+	x, err := Explain(context.Background(), &ExplainOptions{Source: s, Key: []byte("k"), Now: now, Tell: func(*ExplainedRow) error { return nil }})
+	if err != nil || len(x.Findings) != maxExplainFindings || x.Omitted != 3 || x.Errors != 2 {
+		t.Errorf("%d findings, %d omitted, %d errors, %v", len(x.Findings), x.Omitted, x.Errors, err)
+	}
+}

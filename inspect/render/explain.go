@@ -120,6 +120,9 @@ func (p *ExplainText) Finish(x *inspect.Explanation) error {
 	for i := range x.Findings {
 		fmt.Fprintln(p.out, FindingLine(&x.Findings[i]))
 	}
+	if x.Omitted > 0 {
+		fmt.Fprintf(p.out, "and %s of this key; kvferry verify counts them\n", record.Plural(x.Omitted, "more finding"))
+	}
 	if x.Rows == 0 {
 		fmt.Fprintf(p.out, "%s: no rows\n", record.Quote(p.key))
 		return p.out.Flush()
@@ -305,7 +308,11 @@ func (p *ExplainJSON) Finish(x *inspect.Explanation) error {
 	for i := range x.Findings {
 		findings = append(findings, newJSONFinding(&x.Findings[i]))
 	}
-	b, err := json.Marshal(map[string]any{"states": states, "findings": findings, "alive": x.Alive, "bytes": x.Bytes, "dead_bytes": x.Dead})
+	sum := map[string]any{"states": states, "findings": findings, "alive": x.Alive, "bytes": x.Bytes, "dead_bytes": x.Dead}
+	if x.Omitted > 0 {
+		sum["findings_omitted"] = x.Omitted
+	}
+	b, err := json.Marshal(sum)
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 			return err
 		}
 		x.Findings = append(x.Findings, files.list...)
-		found = x.Rows == 0 || slices.ContainsFunc(x.Findings, func(f record.Finding) bool { return f.Severity == record.Error })
+		found = x.Rows == 0 || x.Errors > 0 || slices.ContainsFunc(x.Findings, func(f record.Finding) bool { return f.Severity == record.Error })
 		return p.Finish(x)
 	})
 	err = errors.Join(err, d.Opened.Source.Close())
