@@ -2,25 +2,28 @@ package render
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"strconv"
 
 	"kvferry/inspect"
 	"kvferry/internal/jsonl"
+	"kvferry/internal/scratch"
 	"kvferry/internal/visible"
 	"kvferry/record"
 )
 
 // DiffPrinter prints differences as they come.
 type DiffPrinter struct {
-	out    *bufio.Writer
-	format string // text, patch or json
-	max    int    // 0: all
-	n      int
-	told   bool
-	line   []byte
-	enc    jsonl.Encoder
+	out       *bufio.Writer
+	format    string // text, patch or json
+	max       int    // 0: all
+	n         int
+	told      bool
+	line      []byte
+	enc       jsonl.Encoder
+	key, name []byte // of the line before: long ones that begin alike look the same
 }
 
 // NewDiffPrinter returns a printer that ends the comparison after max differences, unless max is 0.
@@ -51,7 +54,7 @@ func (p *DiffPrinter) Difference(d *inspect.Difference) error {
 	p.n++
 	switch p.format {
 	case "text":
-		p.line = p.appendText(p.line[:0], d)
+		p.line = p.appendAlike(p.appendText(p.line[:0], d), d)
 	case "patch":
 		var err error
 		if p.line, err = p.appendPatch(p.line[:0], d); err != nil {
@@ -128,6 +131,31 @@ func (p *DiffPrinter) appendText(dst []byte, d *inspect.Difference) []byte {
 	return dst
 }
 
+// appendAlike says where a key or a name differs from that of the line before, if as far as they are shown it is the same.
+func (p *DiffPrinter) appendAlike(dst []byte, d *inspect.Difference) []byte {
+	var name []byte
+	if d.What == inspect.Element {
+		name = named(d).Name
+	}
+	dst = appendApart(dst, "key", p.key, d.Header.Key)
+	if bytes.Equal(p.key, d.Header.Key) {
+		dst = appendApart(dst, "name", p.name, name)
+	}
+	p.key = append(scratch.Room(p.key, len(d.Header.Key)), d.Header.Key...)
+	p.name = append(scratch.Room(p.name, len(name)), name...)
+	return dst
+}
+
+// appendApart says where a long name differs from the one before that begins alike.
+func appendApart(dst []byte, what string, before, now []byte) []byte {
+	n := commonPrefix(before, now)
+	if n < maxShown || len(now) <= maxShown || n == len(before) && n == len(now) {
+		return dst
+	}
+	return fmt.Appendf(dst, "; this %s differs from the one before from byte %d on: %s here, %d before", what, n,
+		record.Plural(int64(len(now)), "byte"), len(before))
+}
+
 // commonPrefix returns how many bytes at the beginning are the same, which is the offset of the first that is not.
 func commonPrefix(a, b []byte) int {
 	n := 0
@@ -144,12 +172,17 @@ func spaced(s string) string {
 	return " " + s
 }
 
+// named is the element that differs, of A if it is there.
+func named(d *inspect.Difference) *record.Element {
+	if d.A == nil {
+		return d.B
+	}
+	return d.A
+}
+
 // appendName names the element that differs.
 func appendName(dst []byte, d *inspect.Difference) []byte {
-	e := d.A
-	if e == nil {
-		e = d.B
-	}
+	e := named(d)
 	if e.Kind != record.Entry {
 		return appendGrouped(dst, e)
 	}

@@ -24,3 +24,28 @@ func TestLongDifferences(t *testing.T) {
 		}
 	}
 }
+
+// TestLongNamesDiffering: keys, fields and members that begin alike are told apart from those of the line before.
+func TestLongNamesDiffering(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 1000)
+	a := build(t, formatOf(t, "pika4"), smallRecord(record.Hash, "h", long+"=1", long+"f=1"), smallRecord(record.Set, "i", long+"h"), smallRecord(record.Set, "s", "short", long+"a", long+"b"),
+		smallRecord(record.String, long+"1", "=v"), smallRecord(record.String, long+"2", "=v"))
+	b := build(t, formatOf(t, "pika4"), smallRecord(record.Hash, "h", long+"=2", long+"f=2"), smallRecord(record.Set, "s", "other", long+"c"))
+	r := kvferry(t, "diff", a, b)
+	shown := `"` + long[:64] + `"…`
+	for _, want := range []string{
+		`"h": field ` + shown + ` "1" in A, "2" in B` + "\n",
+		`"h": field ` + shown + ` "1" in A, "2" in B; this name differs from the one before from byte 1000 on: 1001 bytes here, 1000 before` + "\n",
+		`"s": member ` + shown + " only in A; this name differs from the one before from byte 1000 on: 1001 bytes here, 1001 before\n",
+		`"s": member ` + shown + " only in B; this name differs from the one before from byte 1000 on: 1001 bytes here, 1001 before\n",
+		`string ` + shown + "; this key differs from the one before from byte 1000 on: 1001 bytes here, 1001 before\n",
+	} {
+		if r.code != ExitFindings || !strings.Contains(r.stdout, want) {
+			t.Errorf("exit %d: %s%s\nwant %s", r.code, r.stdout, r.stderr, want)
+		}
+	}
+	if n := strings.Count(r.stdout, "the one before"); n != 4 {
+		t.Errorf("%d lines say so, want 4: %s", n, r.stdout)
+	}
+}
