@@ -72,9 +72,14 @@ func (x *task) drops() bool {
 		return true
 	}
 	dropped := false
+	x.later = x.later[:0]
 	for _, l := range x.target.Losses(&x.header) {
-		x.lose(l)
 		dropped = dropped || l.Drops
+		if x.header.Type == record.Other && !l.Drops {
+			x.later = append(x.later, l)
+			continue
+		}
+		x.lose(l)
 	}
 	if dropped {
 		return true

@@ -29,8 +29,9 @@ type task struct {
 	batch    [batchLen]record.Element
 	lastKey  []byte // of the last record with elements
 	hasLast  bool
-	lost     int64 // records and elements left out so far
-	opaque   bool  // the current record was told to be a loss of kind module
+	lost     int64         // records and elements left out so far
+	opaque   bool          // the current record was told to be a loss of kind module
+	later    []record.Loss // of its expiry, unless it turns out to be such a loss
 	share    *pool.Share
 	gauge    progress.Gauge
 	report   func(record.Loss) // lose, made once
@@ -167,6 +168,9 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 		}
 	}
 	if kept {
+		for _, l := range x.later {
+			x.lose(l)
+		}
 		if !h.Keyless() {
 			x.takeName(h.Key)
 		}

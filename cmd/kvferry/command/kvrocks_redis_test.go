@@ -33,6 +33,16 @@ func TestKvrocksToRedis(t *testing.T) {
 	}
 }
 
+// TestModuleIsOneLoss: a value that the target does not have loses nothing of its expiry beside itself.
+func TestModuleIsOneLoss(t *testing.T) {
+	t.Parallel()
+	r := kvferry(t, "convert", "--dry-run", golden(t, "kvrocks-modules"), "kvrocks2.3:"+filepath.Join(t.TempDir(), "new"))
+	_, text, found := strings.Cut(r.stdout, "loss expiry-ms: ")
+	if text, _, _ = strings.Cut(text, "\nloss "); !found || !strings.HasPrefix(text, "6 changed") || strings.Contains(text, " other ") {
+		t.Errorf("exit %d: %s%s", r.code, text, r.stderr)
+	}
+}
+
 // TestMatrixLogs converts databases of each engine into append-only logs and back, and a server starts from what was written.
 func TestMatrixLogs(t *testing.T) {
 	for name, src := range map[string]place{"bw-edge": matrixTargets[1], "pika4-edge": matrixTargets[6]} {
