@@ -294,7 +294,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 		}
 		for i := range batch {
 			if batch[i].ExpireMS != 0 {
-				report(record.Loss{Kind: record.LossFieldExpiry, Detail: t.server.name + " does not support expiry of fields"})
+				report(record.Loss{Kind: record.LossFieldExpiry, Detail: "field " + record.Quote(batch[i].Name) + ": " + t.server.name + " does not support expiry of fields"})
 				batch[i].ExpireMS = 0
 			}
 		}
