@@ -55,7 +55,7 @@ type replay struct {
 
 	path    string // of the file, for errors
 	file    string // its name in the log, for findings
-	last    bool // the last of the files
+	last    bool   // the last of the files
 	queue   *queue
 	refused int64
 	reason  string // the first that a command was refused for
