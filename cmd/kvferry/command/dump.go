@@ -28,7 +28,8 @@ Other formats:
   json  one document
   csv   one line per element, with the columns below
   resp  commands for redis-cli --pipe; use --db if databases have names, and --on-conflict if a key
-        exists under several types, of which Redis holds one
+        exists under several types, of which Redis holds one. Values of modules have no commands: they
+        are left out, and the exit code is 4
   hex   physical rows as annotated bytes
 
 CSV follows RFC 4180. A cell is empty if its column does not apply to the line:
@@ -147,12 +148,13 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) (err er
 	}
 	show.start(d.Scan, readSteps)
 	var n int64
+	lossy := false
 	err = toOutput(cmd, f.output, func(w io.Writer) (err error) {
 		if f.rows() {
 			n, err = f.dumpRows(cmd.Context(), d, w)
 			return err
 		}
-		n, err = f.dumpRecords(cmd, d, w)
+		n, lossy, err = f.dumpRecords(cmd, d, w)
 		return err
 	})
 	show.end(err)
@@ -166,6 +168,9 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) (err er
 	if err = errors.Join(err, d.Opened.Source.Close()); err == nil {
 		err = notes.verdict()
 	}
+	if err == nil && lossy {
+		err = &ExitError{Code: ExitLossy}
+	}
 	return f.read.hint(err)
 }
 
@@ -177,34 +182,43 @@ func (f *dumpFlags) watched() *ProgressFlags {
 	return &f.read.progress
 }
 
-// dumpRecords writes records.
-func (f *dumpFlags) dumpRecords(cmd *cobra.Command, d *Dataset, w io.Writer) (int64, error) {
+// dumpRecords writes records; lossy says that some have no commands and were left out.
+func (f *dumpFlags) dumpRecords(cmd *cobra.Command, d *Dataset, w io.Writer) (n int64, lossy bool, err error) {
 	stderr := cmd.ErrOrStderr()
 	encoder, err := f.encoder(d)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	o := &inspect.DumpOptions{Scan: d.Scan, Encoder: encoder, KeysOnly: f.keysOnly, Limit: f.limit, Dead: f.dead,
 		Tell: func(db string, key []byte, t record.Type, what string) {
 			fmt.Fprintf(stderr, "kvferry: %s %s in database %s: %s\n", t, record.Quote(key), db, what)
 		}}
-	if e, ok := o.Encoder.(*resp.Encoder); ok {
-		if err := e.Check(); err != nil {
-			return 0, err
+	commands, isCommands := o.Encoder.(*resp.Encoder)
+	if isCommands {
+		if err := commands.Check(); err != nil {
+			return 0, false, err
 		}
 	}
 	dumper := inspect.NewDumper(w, o)
 	err = d.orderedOnce(cmd.Context(), func() error { return dumper.Run(cmd.Context()) }, dumper.Written)
-	if e, ok := o.Encoder.(*resp.Encoder); ok && e.Opaque > 0 && err == nil {
-		fmt.Fprintf(stderr, "kvferry: %s left out: no command makes values of modules\n", record.Plural(e.Opaque, "record"))
+	if isCommands && err == nil {
+		lossy = tellLeftOut(stderr, commands)
 	}
-	if e, ok := o.Encoder.(*resp.Encoder); ok && e.Orphans > 0 && err == nil {
-		fmt.Fprintf(stderr, "kvferry: pending entries of streams left out: %d: no command makes those whose messages were deleted\n", e.Orphans)
+	return dumper.Records(), lossy, err
+}
+
+// tellLeftOut says what no command makes, and whether there is any.
+func tellLeftOut(w io.Writer, e *resp.Encoder) (lossy bool) {
+	if e.Opaque > 0 {
+		fmt.Fprintf(w, "kvferry: %s left out: no command makes values of modules\n", record.Plural(e.Opaque, "record"))
 	}
-	if e, ok := o.Encoder.(*resp.Encoder); ok && e.Skipped > 0 && err == nil {
-		fmt.Fprintf(stderr, "kvferry: %d records left out: the same name exists under an earlier type\n", e.Skipped)
+	if e.Orphans > 0 {
+		fmt.Fprintf(w, "kvferry: pending entries of streams left out: %d: no command makes those whose messages were deleted\n", e.Orphans)
 	}
-	return dumper.Records(), err
+	if e.Skipped > 0 { // as --on-conflict asks for
+		fmt.Fprintf(w, "kvferry: %d records left out: the same name exists under an earlier type\n", e.Skipped)
+	}
+	return e.Opaque > 0 || e.Orphans > 0
 }
 
 // encoder makes the encoder of the format that was requested.

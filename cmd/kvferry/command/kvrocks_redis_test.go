@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -30,6 +31,19 @@ func TestKvrocksToRedis(t *testing.T) {
 				t.Errorf("%d records: the server answers something else: %q", len(want), diff)
 			}
 		})
+	}
+}
+
+// TestCommandsOfModules: a dump as commands says that it leaves values of modules out, also by its exit code; without them it is whole.
+func TestCommandsOfModules(t *testing.T) {
+	t.Parallel()
+	src, file := golden(t, "kvrocks-modules"), filepath.Join(t.TempDir(), "out.resp")
+	r := kvferry(t, "dump", "-o", file, src)
+	if st, err := os.Stat(file); r.code != ExitLossy || !strings.Contains(r.stderr, "records left out: no command makes values of modules") || err != nil || st.Size() == 0 {
+		t.Errorf("exit %d: %s, %v", r.code, r.stderr, err)
+	}
+	if r := kvferry(t, "dump", "--format", "resp", "--type", "string,hash", src); r.code != ExitOK || r.stderr != "" {
+		t.Errorf("without them: exit %d: %s", r.code, r.stderr)
 	}
 }
 
