@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -190,4 +191,16 @@ func TestSharedFlagsAreTheSame(t *testing.T) {
 	if got := seen["memory"].def; got != "256MiB" {
 		t.Errorf("--memory is %s unless it is given", got)
 	}
+}
+
+// TestTopFitsMemory: lists of keys that --memory has no room for are refused, with what would do.
+func TestTopFitsMemory(t *testing.T) {
+	src := golden(t, "nemo-basic")
+	r := kvferry(t, "inspect", "--memory", "32MiB", "--top", "100000", src)
+	if r.code != ExitUsage || !strings.Contains(r.stderr, "use --memory 220MiB, or --top 4096") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	ok(t, "inspect", "--memory", "32MiB", "--top", "4096", src)
+	ok(t, "inspect", "--memory", "220MiB", "--top", "100000", src)
+	ok(t, "inspect", "--top", "100000", src)
 }

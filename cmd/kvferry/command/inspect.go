@@ -30,6 +30,23 @@ const inspectExample = `  kvferry inspect /data/pika/dump
 // maxTop bounds --top: what is listed is held in memory.
 const maxTop = 100000
 
+// topMemory is what a listed key takes in memory: it stands in several lists, of each worker.
+const topMemory = 1 << 10
+
+// withoutLists is the part of --memory that everything else needs.
+const withoutLists = 24 << 20
+
+// fitsTop refuses lists of keys that would take more than half of what --memory leaves.
+func (f *inspectFlags) fitsTop() error {
+	memory := f.read.source.Memory()
+	most := (memory - withoutLists) / 2 / topMemory
+	if int64(f.top) <= most {
+		return nil
+	}
+	size, need := sizeFlag(memory), sizeFlag((withoutLists+2*int64(f.top)*topMemory+1<<20-1)>>20<<20)
+	return usagef("--top %d: the lists do not fit into --memory %s; use --memory %s, or --top %d", f.top, size.String(), need.String(), most)
+}
+
 // inspectFlags are the flags of inspect.
 type inspectFlags struct {
 	read      ReadFlags
@@ -57,7 +74,7 @@ func (a *App) inspect() *cobra.Command {
 	f.read.RegisterSalvage(cmd)
 	fs := cmd.Flags()
 	f.top = 20
-	fs.Var(number(&f.top, 0, maxTop), "top", fmt.Sprintf("number of largest keys and prefixes to list, up to %d; 0: none", maxTop))
+	fs.Var(number(&f.top, 0, maxTop), "top", fmt.Sprintf("number of largest keys and prefixes to list, up to %d, less with less than 220MiB of --memory; 0: none", maxTop))
 	choose(fs, &f.format, "format", plain("text", "json", "html"), "output format")
 	shorthandFor(fs, "json", "json")
 	fs.StringVar(&f.html, "html", "", "also write an HTML page with charts to a `file`")
@@ -72,6 +89,9 @@ func (a *App) inspect() *cobra.Command {
 func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (err error) {
 	if f.html == standard && toStandard(f.output) {
 		return usagef("--html -: the text is printed there: --format html prints the page in its place, and -o writes the text to a file")
+	}
+	if err := f.fitsTop(); err != nil {
+		return err
 	}
 	show := a.newProgress(cmd, &f.read.progress)
 	defer func() { show.end(err) }()

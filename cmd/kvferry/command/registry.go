@@ -33,14 +33,18 @@ func (a *App) commands() []*cobra.Command {
 }
 
 // limitMemory keeps the process below the promise: the runtime collects as hard as it must when
-// the limit comes near. A tenth is left for what the runtime does not count. Far below it, garbage may
-// gather: there is memory for it, and most commands hold so little that they would collect all the time.
+// the limit comes near. What it does not count, the program itself and a tenth of large limits, is left.
+// Far below it, garbage may gather: there is memory for it, and most commands hold so little that they
+// would collect all the time.
 func limitMemory(bytes int64) {
-	debug.SetMemoryLimit(bytes - bytes/10)
+	debug.SetMemoryLimit(bytes - max(bytes/10, programMemory))
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbagePercent)
 	}
 }
+
+// programMemory is about what is resident of the program's file: its code and its tables.
+const programMemory = 14 << 20
 
 // garbagePercent is how much garbage may gather, in percent of what is in use.
 const garbagePercent = 400
