@@ -14,6 +14,7 @@ import (
 	"kvferry/redis/rdb"
 	"kvferry/redis/state"
 	"kvferry/redis/state/server"
+	"kvferry/store"
 )
 
 // source is a log that has been replayed.
@@ -124,6 +125,15 @@ func (s *source) Size(db string, t record.TypeSet) (n int64) {
 		}
 	}
 	return n
+}
+
+// Weigh returns about n keys of a database at equal distances.
+func (s *source) Weigh(db string, t record.TypeSet, n int) ([]store.Weighted, error) {
+	number, err := strconv.Atoi(db)
+	if err != nil {
+		return nil, err
+	}
+	return s.state.Weigh(number, t, n)
 }
 
 // Split cuts a database at keys that lie at about equal distances.

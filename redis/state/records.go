@@ -31,7 +31,7 @@ func (s *State) Seal() error {
 		var since int64
 		s.scan(s.metaKey(db, nil), func(key, value []byte) bool {
 			v := s.decodeValue(value)
-			n := int64(len(key)+len(value)) + int64(v.count)*elementSize(v.Type)
+			n := v.size(key, value)
 			z.Records[v.Type]++
 			z.Bytes[v.Type] += n
 			if since += n; since >= sampleEvery {
@@ -47,6 +47,11 @@ func (s *State) Seal() error {
 		s.fail(s.db.Flush())
 	}
 	return s.Err()
+}
+
+// size is about how many bytes a key and what it holds take; value is its row.
+func (v *Value) size(key, value []byte) int64 {
+	return int64(len(key)+len(value)) + int64(v.count)*elementSize(v.Type)
 }
 
 // elementSize is about how many bytes an element takes.

@@ -1,0 +1,36 @@
+package state
+
+import (
+	"slices"
+
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Weigh returns up to n keys of some types at equal distances, the first among them, each with about how many bytes there
+// are from it to the next one. The state has to be sealed before.
+func (s *State) Weigh(db int, types record.TypeSet, n int) (out []store.Weighted, err error) {
+	z := s.sizes[db]
+	if z == nil || n < 1 {
+		return nil, nil
+	}
+	var all int64
+	for t, bytes := range z.Bytes {
+		if types.Has(record.Type(t)) {
+			all += bytes
+		}
+	}
+	each := all/int64(n) + 1
+	s.scan(s.metaPrefix(db), func(key, value []byte) bool {
+		v := s.decodeValue(value)
+		if !types.Has(v.Type) {
+			return true
+		}
+		if len(out) == 0 || out[len(out)-1].Bytes >= each {
+			out = append(out, store.Weighted{Key: slices.Clone(key)})
+		}
+		out[len(out)-1].Bytes += v.size(key, value)
+		return true
+	})
+	return out, s.Err()
+}
