@@ -10,6 +10,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/internal/progress"
+	"kvferry/record"
 	"kvferry/store"
 )
 
@@ -86,10 +87,37 @@ func (d *dryRun) run(ctx context.Context, a *attempt) (rep *Report, err error) {
 	rep.DryRun, rep.Estimate, rep.Proof.Why = true, est, "nothing was written"
 	rep.Sampled = a.o.Estimate && est.SampleBytes < est.SourceBytes
 	rep.Timings = Timings{Prepare: a.timings.Prepare, Preparation: a.timings.Preparation, Run: time.Since(start).Seconds(), Total: time.Since(a.began).Seconds()}
+	if rep.Sampled {
+		rep.Unseen = a.unseen(rep)
+	}
 	if err := a.judge(t, rep.Losses); err != nil {
 		return rep, err
 	}
 	return rep, a.conflicts()
+}
+
+// unseen lists the types of the source that a sample has no record of, converted or lost.
+func (a *attempt) unseen(rep *Report) (out []string) {
+	seen := map[string]bool{}
+	for _, p := range rep.Parts {
+		seen[p.Type] = seen[p.Type] || p.Records > 0
+	}
+	for _, l := range rep.Losses {
+		seen[l.Kind] = true // of a type that the target does not have
+		for _, s := range l.Samples {
+			seen[s.Type] = true
+		}
+	}
+	var types record.TypeSet
+	for i := range a.id.Plan.Tasks {
+		types |= a.id.Plan.Tasks[i].Types & a.src.Types(a.id.Plan.Tasks[i].DB)
+	}
+	for _, t := range types.Types() {
+		if !seen[t.String()] {
+			out = append(out, t.String())
+		}
+	}
+	return out
 }
 
 // estimate says what the conversion will take; nil for a server, which nothing is written to for a try. Where the
@@ -137,8 +165,6 @@ func (o *Options) sampleBudget(bytes int64) int64 {
 		return o.SampleBytes
 	case o.SampleEvery > 0:
 		return max(bytes/o.SampleEvery, leastBudget)
-	case o.Estimate:
-		return quickBudget(bytes)
 	}
-	return fullBudget(bytes)
+	return usualBudget(bytes)
 }

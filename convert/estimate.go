@@ -41,11 +41,9 @@ type Estimate struct {
 	Fits    bool     `json:"fits"` // as far as known
 }
 
-// Sample sizes: for a dry run that reads the whole source, for one that takes seconds, and for the check before a
-// conversion.
-func fullBudget(size int64) int64  { return min(max(size/50, 32<<20), 256<<20) }
-func quickBudget(size int64) int64 { return min(max(size/200, 128<<20), 512<<20) }
-func spaceBudget(size int64) int64 { return min(max(size/100, 16<<20), 128<<20) }
+// usualBudget is the size of a sample unless it is given: the same for a dry run with and without --estimate and for the
+// check before a conversion, so that they tell the same size of the target.
+func usualBudget(size int64) int64 { return min(max(size/100, 64<<20), 256<<20) }
 
 // leastBudget is the smallest sample; less would not be representative.
 const leastBudget = 4 << 20
@@ -171,7 +169,7 @@ func (e *estimator) result() *Estimate {
 	out := &Estimate{SampleBytes: e.sample.Bytes, SourceBytes: e.of.id.Plan.Bytes}
 	var tables, made, work, took float64
 	for i := range e.sample.Tasks {
-		weight, size := e.weight(i), float64(tableBytes(e.results[i]))
+		weight, size := e.sample.Weights[i], float64(tableBytes(e.results[i]))
 		made += size
 		tables += weight * size
 		took += e.took[i].Seconds()
@@ -201,42 +199,6 @@ func (e *estimator) result() *Estimate {
 		out.TempBytes = int64(float64(out.TempBytes) * max(atOnce(plan, e.o.Workers)/few, 1))
 	}
 	return out
-}
-
-// weight is the factor from a sampled task to the whole. If all tasks have run, their counts give it.
-func (e *estimator) weight(i int) float64 {
-	weight := e.sample.Weights[i]
-	if e.sample.Whole || len(e.of.results) == 0 {
-		return weight
-	}
-	t := &e.sample.Tasks[i]
-	same := func(x *plan.Task) bool { return x.DB == t.DB && x.Types == t.Types }
-	var is, seems float64
-	for j := range e.of.id.Plan.Tasks {
-		if x := &e.of.id.Plan.Tasks[j]; same(x) {
-			is += counted(e.of.results[j])
-		}
-	}
-	for j := range e.sample.Tasks {
-		if x := &e.sample.Tasks[j]; same(x) {
-			seems += e.sample.Weights[j] * counted(e.results[j])
-		}
-	}
-	if seems == 0 || is == 0 {
-		return weight
-	}
-	return weight * is / seems
-}
-
-// counted is the number of records and elements that a task converted.
-func counted(r *outcome.Result) (n float64) {
-	if r == nil {
-		return 0
-	}
-	for _, p := range r.Parts {
-		n += float64(p.Records + p.Elements)
-	}
-	return n
 }
 
 func tableBytes(r *outcome.Result) (n int64) {

@@ -26,7 +26,9 @@ type Report struct {
 	Tool   string `json:"tool"`
 	DryRun bool   `json:"dry_run,omitempty"`
 	// Sampled is true if a dry run read only a sample: all counts are of the sample.
-	Sampled bool              `json:"sampled,omitempty"`
+	Sampled bool `json:"sampled,omitempty"`
+	// Unseen lists types that the source may have, but of which the sample has no record.
+	Unseen  []string          `json:"unseen_types,omitempty"`
 	Source  Dataset           `json:"source"`
 	Target  Dataset           `json:"target"`
 	Options map[string]string `json:"options"`

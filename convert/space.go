@@ -82,7 +82,7 @@ func (a *attempt) checkSpace(ctx context.Context) error {
 	if est.volumes(a.o); todo == 0 || est.Fits {
 		return nil
 	}
-	budget := spaceBudget(a.id.Plan.Bytes)
+	budget := usualBudget(a.id.Plan.Bytes)
 	for _, v := range est.Volumes {
 		budget = min(budget, max(v.Free/4, 1))
 	}
