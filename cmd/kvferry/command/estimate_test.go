@@ -3,11 +3,14 @@ package command
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,5 +115,71 @@ func TestTimingsNameReplay(t *testing.T) {
 	}
 	if rep := report(t, filepath.Join(dir, "new")); rep.Timings.Prepare <= 0 || rep.Timings.Preparation != "replay" {
 		t.Errorf("timings %+v", rep.Timings)
+	}
+}
+
+// TestEstimateOfLog: the records of a log differ in size by type. A dry run tells the same size of the target whether it reads
+// all of them or a sample; one that reads only the sample says which types that lacks.
+func TestEstimateOfLog(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	log, dst := filepath.Join(dir, "log.aof"), "kvrocks:"+filepath.Join(dir, "new")
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var b []byte
+	command := func(args ...string) {
+		b = fmt.Appendf(b, "*%d\r\n", len(args))
+		for _, a := range args {
+			b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(a), a)
+		}
+	}
+	value := make([]byte, 150)
+	for i := range 60000 {
+		for j := range value {
+			value[j] = byte(rnd.Uint32())
+		}
+		command("SET", fmt.Sprintf("key:%06d", i), string(value))
+	}
+	command("HSET", "a", "f", "v")
+	for i := range 3000 {
+		args := []string{"SADD", fmt.Sprintf("s:%d", i)}
+		for j := range 50 {
+			args = append(args, fmt.Sprintf("m%d", j))
+		}
+		command(args...)
+	}
+	if err := os.WriteFile(log, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flags := []string{"--temp-dir", dir, "--estimate-size", "256KiB", log, dst}
+	full, part := reported(t, append(flags, "-n")...), reported(t, append(flags, "--estimate")...)
+	text := ok(t, append([]string{"convert", "--estimate"}, flags...)...)
+	if !slices.Equal(part.Unseen, []string{"hash"}) || full.Unseen != nil || !strings.Contains(text, "It has no hash, though the source may:") {
+		t.Errorf("a sample without %v, %v:\n%s", part.Unseen, full.Unseen, text)
+	}
+	real := reported(t, "--temp-dir", dir, log, dst).Target.Bytes
+	est, quick := full.Estimate, part.Estimate
+	if est.SampleBytes*5 > est.SourceBytes || math.Abs(float64(est.TargetBytes)/float64(real)-1) > 0.25 {
+		t.Errorf("the target is estimated at %d bytes from %d of %d, it has %d", est.TargetBytes, est.SampleBytes, est.SourceBytes, real)
+	}
+	if math.Abs(float64(quick.TargetBytes)/float64(est.TargetBytes)-1) > 0.01 {
+		t.Errorf("the target has %d bytes if everything is read, %d if a sample is", est.TargetBytes, quick.TargetBytes)
+	}
+}
+
+// TestSampleKnowsWhatIsLost: a type that the target does not have was seen in a sample, though nothing of it is converted.
+func TestSampleKnowsWhatIsLost(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	log := filepath.Join(dir, "log.aof")
+	b := []byte("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n")
+	for i := range 9000 {
+		b = fmt.Appendf(b, "*5\r\n$4\r\nXADD\r\n$5\r\ns%04d\r\n$3\r\n1-1\r\n$1\r\nf\r\n$1\r\nv\r\n", i)
+	}
+	if err := os.WriteFile(log, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rep := reported(t, "--estimate", "--estimate-size", "64KiB", "--allow-loss", "stream", "--temp-dir", dir, log, "nemo:"+filepath.Join(dir, "new"))
+	if !rep.Sampled || slices.Contains(rep.Unseen, "stream") {
+		t.Errorf("sampled %v, not seen %v, lost %+v", rep.Sampled, rep.Unseen, rep.Losses)
 	}
 }

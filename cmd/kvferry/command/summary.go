@@ -12,6 +12,7 @@ import (
 	"kvferry/convert"
 	"kvferry/internal/filter"
 	"kvferry/internal/visible"
+	"kvferry/internal/words"
 	"kvferry/record"
 )
 
@@ -36,6 +37,9 @@ func printReport(w io.Writer, r *convert.Report, compare string) {
 	printSelection(w, r.Options)
 	if r.Sampled {
 		fmt.Fprintf(w, "\nOnly a sample of the source was read; the counts below are those of the sample.\n")
+		if len(r.Unseen) > 0 {
+			fmt.Fprintf(w, "It has no %s, though the source may: losses of these types are not known.\n--dry-run without --sample reads everything.\n", words.Or(r.Unseen))
+		}
 	}
 	printParts(w, r)
 	printLedger(w, r.Ledger)
