@@ -46,6 +46,9 @@ func (s *State) Seal() error {
 	if s.err == nil {
 		s.fail(s.db.Flush())
 	}
+	if s.Err() == nil {
+		s.fail(s.shrink())
+	}
 	return s.Err()
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Options says how to keep a state.
 type Options struct {
-	Memory  int64  // bytes for caches and what is not yet on disk; 0 means 64 MiB
+	Memory  int64  // bytes for caches and what is not yet on disk, once sealed; 0 means 64 MiB
 	TempDir string // where it lies; "" means the system's
 
 	fs vfs.FS // nil: the system's
@@ -23,9 +23,11 @@ type Options struct {
 //
 // What changes it reports no error of the store: Err has the first, and nothing is done after it.
 type State struct {
-	db  *pebble.DB
-	dir string
-	err error // the first of the store
+	db     *pebble.DB // nil if it could not be opened again
+	dir    string
+	fs     vfs.FS
+	memory int64
+	err    error // the first of the store
 
 	failure *failure // of its background work
 	large   large
@@ -47,10 +49,25 @@ func New(o Options) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	memory := o.Memory
-	if memory <= 0 {
-		memory = 64 << 20
+	s := &State{dir: dir, fs: o.fs, memory: o.Memory, failure: new(failure), large: newLarge(), spaces: map[int]uint32{}, nextID: 1}
+	if s.fs == nil {
+		s.fs = vfs.Default
 	}
+	if s.memory <= 0 {
+		s.memory = 64 << 20
+	}
+	if err := s.open(unsealed(s.memory)); err != nil {
+		return nil, errors.Join(err, disk.RemoveAll(dir))
+	}
+	return s, nil
+}
+
+// unsealed is the memory until Seal. Nothing else needs any then, so it is three times as much, less what the program itself
+// needs: a replay looks for most of what it writes, at random, and takes longer when the cache is small.
+func unsealed(memory int64) int64 { return max(memory, 3*memory-8<<20) }
+
+// open opens the store.
+func (s *State) open(memory int64) error {
 	memTable := min(max(memory/8, 1<<20), 32<<20)
 	cache := pebble.NewCache(memory/4 + maxMemTables*memTable) // the memory of memtables is taken out of it
 	defer cache.Unref()
@@ -58,14 +75,9 @@ func New(o Options) (*State, error) {
 	for i := range levels {
 		levels[i] = pebble.LevelOptions{BlockSize: 8 << 10, FilterPolicy: bloom.FilterPolicy(10), TargetFileSize: 8 << 20}
 	}
-	base := o.fs
-	if base == nil {
-		base = vfs.Default
-	}
-	failed := new(failure)
-	db, err := pebble.Open(dir, &pebble.Options{
-		FS:                          failing{base, failed},
-		EventListener:               failed.listener(),
+	db, err := pebble.Open(s.dir, &pebble.Options{
+		FS:                          failing{s.fs, s.failure},
+		EventListener:               s.failure.listener(),
 		L0StopWritesThreshold:       1000, // a compaction that fails again and again holds nobody up
 		Cache:                       cache,
 		DisableWAL:                  true,
@@ -76,13 +88,26 @@ func New(o Options) (*State, error) {
 		Levels:                      levels,
 		Logger:                      silent{},
 	})
-	if failed.get() != nil && err == nil {
-		err = errors.Join(failed.get(), db.Close())
+	if failed := s.failure.get(); failed != nil && err == nil {
+		err = errors.Join(failed, db.Close())
 	}
-	if err != nil {
-		return nil, errors.Join(err, disk.RemoveAll(dir))
+	if err == nil {
+		s.db = db
 	}
-	return &State{db: db, dir: dir, failure: failed, large: newLarge(), spaces: map[int]uint32{}, nextID: 1}, nil
+	return err
+}
+
+// shrink opens the store again with the memory that it may have from now on.
+func (s *State) shrink() error {
+	if unsealed(s.memory) == s.memory {
+		return nil
+	}
+	db := s.db
+	s.db = nil
+	if err := db.Close(); err != nil {
+		return err
+	}
+	return s.open(s.memory)
 }
 
 // silent drops what the store has to say.
@@ -94,5 +119,8 @@ func (silent) Fatalf(f string, a ...interface{}) { panic(fmt.Sprintf(f, a...)) }
 
 // Close removes the state.
 func (s *State) Close() error {
+	if s.db == nil {
+		return disk.RemoveAll(s.dir)
+	}
 	return errors.Join(s.db.Close(), disk.RemoveAll(s.dir))
 }
