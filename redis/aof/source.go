@@ -127,13 +127,17 @@ func (s *source) Size(db string, t record.TypeSet) (n int64) {
 	return n
 }
 
-// Weigh returns about n keys of a database at equal distances.
-func (s *source) Weigh(db string, t record.TypeSet, n int) ([]store.Weighted, error) {
+// Weigh returns up to n keys of a database at equal distances.
+func (s *source) Weigh(db string, t record.TypeSet, n int) (out []store.Weighted, err error) {
 	number, err := strconv.Atoi(db)
 	if err != nil {
 		return nil, err
 	}
-	return s.state.Weigh(number, t, n)
+	stretches, err := s.state.Weigh(number, t, n)
+	for _, x := range stretches {
+		out = append(out, store.Weighted(x))
+	}
+	return out, err
 }
 
 // Split cuts a database at keys that lie at about equal distances.

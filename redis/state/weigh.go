@@ -4,12 +4,17 @@ import (
 	"slices"
 
 	"kvferry/record"
-	"kvferry/store"
 )
 
-// Weigh returns up to n keys of some types at equal distances, the first among them, each with about how many bytes there
-// are from it to the next one. The state has to be sealed before.
-func (s *State) Weigh(db int, types record.TypeSet, n int) (out []store.Weighted, err error) {
+// Stretch is a key and about how many bytes there are from it to the next one.
+type Stretch struct {
+	Key   []byte
+	Bytes int64
+}
+
+// Weigh returns up to n keys of some types at equal distances, the first among them. The state has to be sealed
+// before.
+func (s *State) Weigh(db int, types record.TypeSet, n int) (out []Stretch, err error) {
 	z := s.sizes[db]
 	if z == nil || n < 1 {
 		return nil, nil
@@ -27,7 +32,7 @@ func (s *State) Weigh(db int, types record.TypeSet, n int) (out []store.Weighted
 			return true
 		}
 		if len(out) == 0 || out[len(out)-1].Bytes >= each {
-			out = append(out, store.Weighted{Key: slices.Clone(key)})
+			out = append(out, Stretch{Key: slices.Clone(key)})
 		}
 		out[len(out)-1].Bytes += v.size(key, value)
 		return true
