@@ -34,10 +34,11 @@ func (a *App) commands() []*cobra.Command {
 
 // limitMemory keeps the process below the promise: the runtime collects as hard as it must when
 // the limit comes near. What it does not count, the program itself and a tenth of large limits, is left.
-// Far below it, garbage may gather: there is memory for it, and most commands hold so little that they
-// would collect all the time.
+// Of the least limits no more than a quarter is left: with less, conversions collect most of the time.
+// Far below the limit, garbage may gather: there is memory for it, and most commands hold so little that
+// they would collect all the time.
 func limitMemory(bytes int64) {
-	debug.SetMemoryLimit(bytes - max(bytes/10, programMemory))
+	debug.SetMemoryLimit(bytes - max(bytes/10, min(bytes/4, programMemory)))
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbagePercent)
 	}
