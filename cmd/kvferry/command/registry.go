@@ -34,7 +34,7 @@ func (a *App) commands() []*cobra.Command {
 
 // limitMemory keeps the process below the promise: the runtime collects as hard as it must when
 // the limit comes near. What it does not count, the program itself and a tenth of large limits, is left.
-// Of the least limits no more than a quarter is left: with less, conversions collect most of the time.
+// Of the least limits no more than a quarter is left: conversions would collect five times as often.
 // Far below the limit, garbage may gather: there is memory for it, and most commands hold so little that
 // they would collect all the time.
 func limitMemory(bytes int64) {
