@@ -36,6 +36,9 @@ func DryRun(ctx context.Context, opts *Options) (rep *Report, err error) {
 	r := &run{o: o, work: &work.Dir{Target: o.Target.Path, Path: dir}, began: time.Now(),
 		meter: progress.Start(o.drySteps(), o.Progress)}
 	defer r.meter.Close()
+	if err := disk.Mkdir(r.work.Spools()); err != nil {
+		return nil, err
+	}
 	rep, err = d.run(ctx, r.attempt(new(work.State), ""))
 	var order *store.OrderError
 	if errors.As(err, &order) {

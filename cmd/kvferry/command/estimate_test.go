@@ -183,3 +183,14 @@ func TestSampleKnowsWhatIsLost(t *testing.T) {
 		t.Errorf("sampled %v, not seen %v, lost %+v", rep.Sampled, rep.Unseen, rep.Losses)
 	}
 }
+
+// TestDryRunSorts: a dry run sorts what does not fit into memory on disk, as the conversion does.
+func TestDryRunSorts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	dump := "rdb:" + filepath.Join(dir, "dump.rdb")
+	reported(t, "--no-prove", mixed(t, 400_000), dump)
+	if rep := reported(t, "-n", "--memory", "32MiB", "--temp-dir", dir, dump, "kvrocks:"+filepath.Join(dir, "new")); rep.Estimate == nil {
+		t.Errorf("%+v", rep)
+	}
+}
