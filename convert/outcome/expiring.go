@@ -5,9 +5,9 @@ import "kvferry/record"
 // Expiring is what a digest loses when all that expires until a time is gone: records that have expired, and the
 // difference that expired fields make to those that are left.
 type Expiring struct {
-	Until int64 `json:"until"` // in milliseconds
+	Until int64 // in milliseconds
 	PartDigest
-	Fields int64 `json:"fields,omitempty"` // of hashes that are left, and of those that have no other field
+	Fields int64 // of hashes that are left, and of those that have no other field
 }
 
 // Without is a fingerprint without what has expired at a time, and how many records those are by database.

@@ -34,6 +34,28 @@ func (p *PartDigest) UnmarshalJSON(data []byte) error {
 	return err
 }
 
+// MarshalJSON writes the digest with its time.
+func (e Expiring) MarshalJSON() ([]byte, error) {
+	type fields PartDigest
+	return json.Marshal(struct {
+		Until int64 `json:"until"`
+		fields
+		DB     jsonl.Text `json:"db"`
+		Fields int64      `json:"fields,omitempty"`
+	}{e.Until, fields(e.PartDigest), jsonl.Text(e.DB), e.Fields})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (e *Expiring) UnmarshalJSON(data []byte) error {
+	var own struct{ Until, Fields int64 }
+	err := json.Unmarshal(data, &own)
+	e.Until, e.Fields = own.Until, own.Fields
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, &e.PartDigest)
+}
+
 // MarshalJSON writes the sample.
 func (s Sample) MarshalJSON() ([]byte, error) {
 	type fields Sample

@@ -14,6 +14,8 @@ import (
 func TestNamesOfAnyBytes(t *testing.T) {
 	const db = "\xff\xfe"
 	in := &Result{N: 3, Parts: []PartDigest{{DB: db, Type: "hash", Digest: record.Digest{Records: 2}}},
+		Expiring: []Expiring{{Until: 1700000000000, PartDigest: PartDigest{DB: db, Type: "hash", Digest: record.Digest{Records: 1, Elements: 4,
+			Millis: record.Sum128{Hi: 1, Lo: 2}, Seconds: record.Sum128{Hi: 3, Lo: 4}, New: true}}, Fields: 6}},
 		Ledger: Tallies{db + "/rows": {Entries: 5, Visible: 5}, "plain": {Entries: 1}},
 		Losses: []LossKind{{Kind: "k", Samples: []Sample{{DB: db, Key: []byte("\x00\xff"), Detail: "d"}}}}}
 	data, err := json.Marshal(in)
@@ -24,7 +26,7 @@ func TestNamesOfAnyBytes(t *testing.T) {
 	if err := json.Unmarshal(data, out); err != nil || !reflect.DeepEqual(in, out) {
 		t.Errorf("%s, %v: %+v, want %+v", data, err, out, in)
 	}
-	for _, v := range []json.Unmarshaler{new(PartDigest), new(Sample), new(Tallies)} {
+	for _, v := range []json.Unmarshaler{new(PartDigest), new(Expiring), new(Sample), new(Tallies)} {
 		if err := v.UnmarshalJSON([]byte("7")); err == nil {
 			t.Errorf("%T is read from a number", v)
 		}
