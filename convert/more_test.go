@@ -299,3 +299,36 @@ func TestStringsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestWithEmpty: where servers have a directory for each number the databases below others are there too, empty.
+func TestWithEmpty(t *testing.T) {
+	numbered := fake.New()
+	numbered.Bounds.Numbered = true
+	named, file := fake.New(), fake.New()
+	file.Bounds.Numbered, file.Bounds.Place = true, format.InFile
+	chosen := &filter.Selection{Filter: filter.Filter{DBs: []string{"3"}}}
+	for _, c := range []struct {
+		name   string
+		target *fake.Format
+		chosen *filter.Selection
+		layout format.Layout
+		dbs    string
+		want   string
+	}{
+		{"a gap", numbered, new(filter.Selection), format.LayoutDB, "0 3", "0 3 1 2"},
+		{"none of the first", numbered, new(filter.Selection), format.LayoutAuto, "2", "2 0 1"},
+		{"none missing", numbered, new(filter.Selection), format.LayoutDB, "1 0", "1 0"},
+		{"the only one", numbered, new(filter.Selection), format.LayoutAuto, "0", "0"},
+		{"flat", numbered, new(filter.Selection), format.LayoutFlat, "3", "3"},
+		{"chosen", numbered, chosen, format.LayoutDB, "3", "3"},
+		{"names", named, new(filter.Selection), format.LayoutDB, "0 3", "0 3"},
+		{"a file", file, new(filter.Selection), format.LayoutDB, "0 3", "0 3"},
+		{"far off", numbered, new(filter.Selection), format.LayoutDB, "0 256", "0 256"},
+		{"no number", numbered, new(filter.Selection), format.LayoutDB, "0 x", "0 x"},
+	} {
+		a := &attempt{run: &run{o: &Options{Target: Output{Format: c.target}, Selection: c.chosen}}}
+		if got := strings.Join(a.withEmpty(strings.Fields(c.dbs), c.layout), " "); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}

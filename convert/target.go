@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"time"
 
 	"kvferry/convert/census"
@@ -22,12 +24,13 @@ func (a *attempt) conflicts() error {
 
 // create starts the target in the work directory.
 func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, error) {
+	layout := targetLayout(a.o, a.src, dbs)
 	return a.o.Target.Format.Create(ctx, a.location(), &format.CreateOptions{
 		Create:    a.counter.Create(a.named),
 		Kind:      a.o.Target.Store,
 		Build:     store.BuildOptions{Sync: true, Now: a.o.Now, Identity: a.id.Name(), Spare: a.spare()},
-		Layout:    targetLayout(a.o, a.src, dbs),
-		DBs:       dbs,
+		Layout:    layout,
+		DBs:       a.withEmpty(dbs, layout),
 		Version:   a.o.Version,
 		Instances: a.o.Instances,
 		Slots:     a.o.Slots,
@@ -39,6 +42,34 @@ func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, erro
 		Earlier:   a.id.Target,
 		Reopen:    a.reopen(),
 	})
+}
+
+// maxEmpty is how many databases a target gets at most, with those that are empty: more numbers than any server is set up for.
+const maxEmpty = 256
+
+// withEmpty adds the databases below others, where servers have a directory for each number: what lacks one looks like a
+// copy that was not finished. Who chooses databases gets these alone.
+func (a *attempt) withEmpty(dbs []string, l format.Layout) []string {
+	limits := a.o.Target.Format.Limits()
+	if l == format.LayoutFlat || !limits.Numbered || limits.Place != format.InDirectory || len(a.o.Selection.DBs) > 0 ||
+		l == format.LayoutAuto && slices.Equal(dbs, []string{"0"}) {
+		return dbs
+	}
+	last := 0
+	for _, db := range dbs {
+		n, err := strconv.Atoi(db)
+		if err != nil || n >= maxEmpty {
+			return dbs
+		}
+		last = max(last, n)
+	}
+	out := slices.Clone(dbs)
+	for n := range last {
+		if db := strconv.Itoa(n); !slices.Contains(dbs, db) {
+			out = append(out, db)
+		}
+	}
+	return out
 }
 
 // named starts a store of the target, which gets an identity of its own.
