@@ -106,8 +106,8 @@ func (r *reader) begin() (bool, error) {
 		key = keyOf(it)
 	}
 	r.h = record.Header{DB: r.db.name, Key: key, ExpireMS: it.ExpireMS, Expired: it.ExpireMS != 0 && it.ExpireMS < r.now}
-	if r.ordered {
-		if it.Op == rdb.OpKey && r.hasLast && bytes.Equal(r.last, it.Key) {
+	if r.ordered && it.Op == rdb.OpKey {
+		if r.hasLast && bytes.Equal(r.last, it.Key) {
 			r.report(FindDuplicateKey, record.Error, it.Off, "the key occurs more than once; kvferry reads the first; servers do not load the file")
 			return false, nil
 		}

@@ -221,6 +221,15 @@ func (s *server) databases(ctx context.Context) (map[string]int64, error) {
 	return out, told(s.shown, err)
 }
 
+// libraries returns how many libraries of functions the server has; 0 if it does not say.
+func (s *server) libraries(ctx context.Context) int {
+	list, err := s.client.FunctionList(ctx, redis.FunctionListQuery{}).Result()
+	if err != nil {
+		return 0 // there are no functions before Redis 7.0, or the user may not ask
+	}
+	return len(list)
+}
+
 // evicted returns how many keys the server has evicted.
 func (s *server) evicted(ctx context.Context) int64 {
 	text, err := s.client.Info(ctx, "stats").Result()

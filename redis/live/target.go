@@ -47,9 +47,11 @@ type target struct {
 
 // start is what is known when writing begins, for the process that goes on with it, too.
 type start struct {
-	Before   map[string]int64 `json:"before"` // keys that were there, by database
-	Existing format.Existing  `json:"existing"`
-	Names    string           `json:"names"` // what begins temporary names
+	Before map[string]int64 `json:"before"` // keys that were there, by database
+	// Libraries is the number of libraries of functions that were there, if the server is to be read back.
+	Libraries int             `json:"libraries,omitempty"`
+	Existing  format.Existing `json:"existing"`
+	Names     string          `json:"names"` // what begins temporary names
 }
 
 // Create starts to write to a server.
@@ -85,7 +87,9 @@ func closeAfter(err error, s *server) error {
 func (t *target) begin(ctx context.Context) (err error) {
 	if t.options.Earlier == "" {
 		t.start = start{Existing: t.Existing, Names: "kvferry-" + strconv.FormatUint(rand.Uint64(), 36) + "-"}
-		t.start.Before, err = t.server.databases(ctx)
+		if t.start.Before, err = t.server.databases(ctx); err == nil && t.options.Reopen != nil {
+			t.start.Libraries = t.server.libraries(ctx)
+		}
 		return err
 	}
 	if err := json.Unmarshal([]byte(t.options.Earlier), &t.start); err != nil {
@@ -215,6 +219,10 @@ func (t *target) databases() error {
 			return fmt.Errorf("%s: database %s holds %s: --verify compares everything on the server with what was written, so the server must be empty before",
 				t.server.shown, db, record.Plural(n, "key"))
 		}
+	}
+	if n := t.start.Libraries; n > 0 {
+		return fmt.Errorf("%s: the server has function libraries (%d), which FLUSHALL keeps: --verify compares everything on the server with what was written, so delete them before, as with FUNCTION FLUSH",
+			t.server.shown, n)
 	}
 	return nil
 }

@@ -135,6 +135,7 @@ func TestPatchResumes(t *testing.T) {
 func TestPatchLibraries(t *testing.T) {
 	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	c, server := s.Client(), "redis://"+s.Addr
+	t.Chdir(t.TempDir()) // reports go there
 	load := func(name string) string {
 		return "#!lua name=" + name + "\nredis.register_function('f" + name + "', function() return 1 end)"
 	}
@@ -157,4 +158,11 @@ func TestPatchLibraries(t *testing.T) {
 			t.Errorf("%s is %q, want %q", key, got, want)
 		}
 	}
+	c.Must(t, "FLUSHALL")
+	r := kvferry(t, "convert", "--verify", before, server)
+	if n := redistest.Text(c.Must(t, "DBSIZE")); r.code != ExitFailed || !strings.Contains(r.stderr, "FUNCTION FLUSH") || n != "0" {
+		t.Errorf("with a library on the server: exit %d, %s keys: %s", r.code, n, r.stderr)
+	}
+	c.Must(t, "FUNCTION", "FLUSH")
+	ok(t, "convert", "--verify", before, server)
 }
