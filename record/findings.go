@@ -74,6 +74,7 @@ var findingKinds = []FindingKind{
 	{"unreferenced-blobs", Note, "files", "A blob file not listed in the MANIFEST. It is obsolete or was never finished, as after a kill."},
 	{FindUnreadRows, Error, "files", "Records could not be read, for a reason other than damage."},
 	{FindUnreadableStore, Error, "files", "A store cannot be opened."},
+	{"trailing-data", Error, "files", "Bytes follow the end of an RDB file; kvferry does not read them. An error if they are another RDB file, as after `cat a.rdb b.rdb`, or commands of an append-only file; a warning if they are something else; a note if all of them are zero, as on a block device."},
 	{"aof-command", Error, "rows", "A command of an append-only file with an unknown effect, such as a script, was skipped: any later key may be wrong; convert calls this loss aof-command. Or its result may differ in the last bits, as geographic distances do."},
 	{"aof-cut", Warning, "files", "The last command of an append-only file is incomplete, or a MULTI has no EXEC, as after a crash. Servers cut it off; kvferry ignores it."},
 	{"aof-damaged", Error, "files", "An append-only file contains bytes that are not a command; kvferry does not read what follows."},

@@ -29,6 +29,7 @@ type index struct {
 	dbs    []*database // ascending
 	end    int64       // of the last whole item
 	rest   int64       // where the file ends, its checksum included; what follows is something else
+	tail   tail        // what follows
 	sum    uint64      // checksum in the file; 0 is none
 	size   int64       // of the file
 	aux    []string    // "redis-ver 7.0.15"
@@ -74,6 +75,9 @@ func scan(ctx context.Context, f *disk.File) (*index, error) {
 	x.err = err
 	if err == nil {
 		x.damage = x.checksum(sum)
+		if x.tail, err = readTail(ctx, f, x.rest, x.size); err != nil {
+			return nil, err
+		}
 	}
 	slices.SortFunc(x.dbs, func(a, b *database) int { return int(min(max(int64(a.n)-int64(b.n), -1), 1)) })
 	if len(x.dbs) == 0 {

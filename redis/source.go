@@ -19,6 +19,7 @@ const (
 	FindDuplicateKey = "duplicate-key"
 	FindStreamLength = "stream-length"
 	FindUnreadMeta   = "unread-metadata"
+	FindTrailing     = "trailing-data"
 )
 
 // source is an open file.
@@ -93,6 +94,23 @@ func (s *source) check(o *format.OpenOptions) error {
 		dataset.Report(o, record.Finding{Kind: FindUnreadMeta, Severity: record.Warning, Place: record.Place{File: s.name, Off: record.NoOffset},
 			Detail: fmt.Sprintf("metadata that modules keep with %s is not read", record.Plural(s.skips, "key"))})
 	}
+	return s.checkTail(o)
+}
+
+// checkTail reports what follows the end of the file. Data that is not read is damage.
+func (s *source) checkTail(o *format.OpenOptions) error {
+	severity, detail, ok := s.tail.finding()
+	if !ok {
+		return nil
+	}
+	if severity == record.Error && !o.Options.Salvage {
+		return &record.CorruptError{Off: s.tail.off, Field: "end", Err: errors.New(detail)}
+	}
+	off := s.tail.off
+	if severity < record.Error {
+		off = s.index.rest // of everything that is not read, zeros as well
+	}
+	dataset.Report(o, record.Finding{Kind: FindTrailing, Severity: severity, Place: record.Place{File: s.name, Off: off}, Detail: detail})
 	return nil
 }
 

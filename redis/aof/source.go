@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/dataset"
 	"kvferry/record"
 	"kvferry/redis"
 	"kvferry/redis/rdb"
@@ -59,8 +60,10 @@ func (f *Format) openBase(ctx context.Context, log *Log, o *format.OpenOptions) 
 	if head, err := readHead(path); err != nil || !isSnapshot(head) {
 		return nil
 	}
+	var told []record.Finding
 	strict := *o
 	strict.Options.Salvage = false // what is wrong is told by the replay
+	strict.Options.Report = func(f record.Finding) { told = append(told, f) }
 	src, err := redis.Open(ctx, f, path, &strict)
 	if err != nil {
 		return nil
@@ -68,6 +71,9 @@ func (f *Format) openBase(ctx context.Context, log *Log, o *format.OpenOptions) 
 	if r, ok := src.(interface{ Rest() int64 }); !ok || r.Rest() > 0 {
 		_ = src.Close() // nothing was written
 		return nil
+	}
+	for _, f := range told {
+		dataset.Report(o, f)
 	}
 	return src
 }

@@ -217,6 +217,7 @@ func rdbPlants() []datasetPlant {
 		plant("sound", "", "\x00\x01k\x01v"),
 		plant("damaged value", "error damaged-value", "\x00\x01k\x01v\x0d\x01h\x03bad"),
 		plant("stream length", "warning stream-length", "\x0f\x01x\x00\x05\x01\x00\x00"),
+		plant("another file", "error trailing-data", "\x00\x01k\x01v\xff\x00\x00\x00\x00\x00\x00\x00\x00REDIS0013\xfe\x00\x00\x01l\x01v"),
 		plant("key metadata", "warning unread-metadata", "\xf3\x01\x00\x00\x00\x00\x00\x00\x01k\x01v"),
 	}
 }

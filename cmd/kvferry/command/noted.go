@@ -69,6 +69,9 @@ func findingText(r *record.Finding) string {
 	if r.Keyspace != "" {
 		text = r.Keyspace + ": " + text
 	}
+	if r.Key == nil && r.Keyspace == "" && r.Place.HasOffset() { // of a file as a whole
+		text += " [" + render.Where(r) + "]"
+	}
 	return text
 }
 
