@@ -19,6 +19,7 @@ type DiffPrinter struct {
 	out       *bufio.Writer
 	format    string // text, patch or json
 	max       int    // 0: all
+	limit     string // the flag that max is of
 	n         int
 	told      bool
 	line      []byte
@@ -26,12 +27,13 @@ type DiffPrinter struct {
 	key, name []byte // of the line before: long ones that begin alike look the same
 }
 
-// NewDiffPrinter returns a printer that ends the comparison after max differences, unless max is 0.
-func NewDiffPrinter(w io.Writer, format string, max int) *DiffPrinter {
+// NewDiffPrinter returns a printer that ends the comparison after max differences, unless max is 0. limit is the flag of the
+// command that says so, such as "--max".
+func NewDiffPrinter(w io.Writer, format string, max int, limit string) *DiffPrinter {
 	if format == "text" {
 		w = visible.Writer(w)
 	}
-	p := &DiffPrinter{out: bufio.NewWriterSize(w, 64<<10), format: format, max: max}
+	p := &DiffPrinter{out: bufio.NewWriterSize(w, 64<<10), format: format, max: max, limit: limit}
 	p.enc.SpillTo(p.spill)
 	return p
 }
@@ -76,12 +78,12 @@ func (p *DiffPrinter) Finish(r *inspect.DiffResult) error {
 			return err
 		}
 	case "text":
-		fmt.Fprintln(p.out, diffSummary(r))
+		fmt.Fprintln(p.out, p.summary(r))
 	}
 	return p.out.Flush()
 }
 
-func diffSummary(r *inspect.DiffResult) string {
+func (p *DiffPrinter) summary(r *inspect.DiffResult) string {
 	unit := ""
 	if r.Seconds {
 		unit = " (expiry in seconds)"
@@ -97,7 +99,7 @@ func diffSummary(r *inspect.DiffResult) string {
 	}
 	more := ""
 	if r.Stopped {
-		more = ", and there are more (--max)"
+		more = ", and there are more (" + p.limit + ")"
 	}
 	return fmt.Sprintf("%s missing, %d extra, %d differing; %s%s%s", record.Plural(r.Missing, "record"), r.Extra, r.Differing,
 		record.Plural(r.Differences, "difference"), more, unit)

@@ -208,7 +208,7 @@ func (t *target) databases() error {
 		}
 	}
 	if len(t.options.DBs) > 1 && t.server.db >= 0 {
-		return fmt.Errorf("%s: the address names database %d, but there are %d to write: leave it out, or choose one with --db",
+		return fmt.Errorf("%s: the address names database %d, but there are %d to write: leave the number out, or write one of them alone",
 			t.server.shown, t.server.db, len(t.options.DBs))
 	}
 	if t.options.Reopen == nil {

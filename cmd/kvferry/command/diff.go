@@ -21,6 +21,7 @@ type diffFlags struct {
 	sides  sideFlags
 	format string
 	max    int
+	limit  string // the flag that max is of
 	direct bool
 	output string
 }
@@ -44,7 +45,7 @@ const diffExample = `  kvferry diff /data/old blackwidow:/data/new
 
 // diff compares two datasets.
 func (a *App) diff() *cobra.Command {
-	var f diffFlags
+	f := diffFlags{limit: "--max"}
 	cmd := &cobra.Command{
 		Use:     "diff A B",
 		Short:   "Compare two datasets of any formats",
@@ -156,7 +157,7 @@ func (f *diffFlags) compare(ctx context.Context, a, b *Dataset, w io.Writer) (*i
 	var res *inspect.DiffResult
 	var printer *render.DiffPrinter
 	run := func() (err error) {
-		printer = render.NewDiffPrinter(w, f.format, f.max)
+		printer = render.NewDiffPrinter(w, f.format, f.max, f.limit)
 		res, err = inspect.Diff(ctx, &inspect.DiffOptions{A: a.Scan, B: b.Scan, Map: f.sides.dbs.dbs, Direct: f.direct,
 			Whole: f.format == "patch", Tell: printer.Difference})
 		return err

@@ -61,6 +61,10 @@ differs 0 zset "z": member "c" score 2 in A, score 1 in B
 		!strings.Contains(r.stdout, "; 2 differences, and there are more (--max) (expiry in seconds)") {
 		t.Errorf("the first two:\n%s", r.stdout)
 	}
+	if r := kvferry(t, "verify", a, "--against", b, "--max-findings", "2"); r.code != ExitFindings ||
+		!strings.Contains(r.stdout, "; 2 differences, and there are more (--max-findings) (expiry in seconds)") {
+		t.Errorf("the first two, by verify:\n%s", r.stdout)
+	}
 	if r := kvferry(t, "diff", a, b, "--max", "13"); strings.Contains(r.stdout, "more") {
 		t.Errorf("all thirteen:\n%s", r.stdout)
 	}

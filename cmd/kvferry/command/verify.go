@@ -103,7 +103,7 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 		if f.maxFindings == 0 {
 			return usagef("--against and --max-findings 0 do not go together; see kvferry diff --format json")
 		}
-		d := diffFlags{read: f.read, sides: f.sides, format: "text", max: f.maxFindings, output: f.output}
+		d := diffFlags{read: f.read, sides: f.sides, format: "text", max: f.maxFindings, limit: "--max-findings", output: f.output}
 		return a.runDiff(cmd, &d, location, f.against)
 	}
 	began := a.Now()
