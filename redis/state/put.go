@@ -91,8 +91,12 @@ func (p *Put) entry(e *record.Element) {
 	}
 }
 
-// End finishes the record. One without elements leaves nothing behind, but for a string and a stream.
+// End finishes the record. One without elements leaves nothing behind, but for a string and a stream. A stream of which
+// nothing says how many entries were added had those that it has, as on a server.
 func (p *Put) End() error {
+	if p.v.Type == record.Stream {
+		p.v.Added = max(p.v.Added, uint64(p.v.count))
+	}
 	p.v.s.Store(p.key, p.v)
 	return p.v.s.Err()
 }

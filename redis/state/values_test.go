@@ -304,11 +304,19 @@ func TestPut(t *testing.T) {
 		}
 		redistest.Read(t, want, &one{h: &h, list: list})
 	}
+	unknown := record.Header{DB: "0", Type: record.Stream, Key: []byte("unknown"), Last: id(9)}
+	list := []record.Element{{Name: id(3), Value: record.AppendPair(nil, []byte("f"), []byte("v"))}, {Name: id(4), Value: record.AppendPair(nil, []byte("f"), []byte("v"))}}
+	p := s.Put(&unknown)
+	if err := errors.Join(p.Write(list), p.End()); err != nil {
+		t.Fatal(err)
+	}
+	unknown.Added = 2 // as servers count what is not known
+	redistest.Read(t, want, &one{h: &unknown, list: list})
 	skipped := s.Put(&record.Header{Type: record.ZSet, Key: []byte("nan")})
 	if err := errors.Join(skipped.Write([]record.Element{{Name: []byte("a"), Score: math.NaN()}}), skipped.End()); err != nil {
 		t.Fatal(err)
 	}
-	if len(want) != len(elems) {
+	if len(want) != len(elems)+1 {
 		t.Errorf("%d records", len(want))
 	}
 	compare(t, s, want)
