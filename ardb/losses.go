@@ -18,17 +18,17 @@ const (
 	LossStreamFields = "stream-fields"
 )
 
-var lossInfos = []record.LossInfo{
+var lossInfos = append([]record.LossInfo{
 	{Kind: LossIntSpan, Types: record.Of(record.Hash, record.Set), Text: "Integer fields of a hash or members of a set are 2^63 or more apart, where Ardb's comparator overflows; those too far from earlier ones are left out. Servers before 0.9.7 compare 32 bits: for `ardb0.9.6:` the limit is 2^31."},
 	{Kind: LossStreamFields, Types: record.Of(record.Stream), Text: "A stream entry has more than 127 fields; it is left out."},
-}
+}, record.GroupProgress())
 
 // Losses lists what Ardb cannot hold of a record.
 func (t *target) Losses(h *record.Header) []record.Loss {
 	if h.Type == record.Stream && t.format.server == serverOld {
 		return []record.Loss{{Kind: record.LossStream, Drops: true, Detail: "Ardb 0.9 has no streams"}}
 	}
-	return nil
+	return dataset.StreamProgress(h)
 }
 
 // ElementLosses drops scores that are no numbers, integers that are too far from those before them, and

@@ -61,6 +61,9 @@ func TestOldServer(t *testing.T) {
 			t.Errorf("%s, for a newer server: %q", typ, got)
 		}
 	}
+	if got := formattest.Losses(t, &target{format: New().(ardbFormat)}, record.Header{Type: record.Stream, Len: 2, Added: 5, MaxDeleted: make([]byte, 16)}); got != "group-progress? group-progress?" {
+		t.Errorf("a stream that had more entries: %q", got)
+	}
 	formattest.Unchanged(t, &target{format: old.(ardbFormat)})
 	fs := memstore.New()
 	o := createOptions(t, engine.RocksDB, "0")

@@ -23,6 +23,7 @@ const (
 	LossModule          = "module"            // a value that only its own server understands
 	LossCommand         = "aof-command"       // a command of the source with an unknown effect was skipped
 	LossDamaged         = "damaged"           // the data that error findings concern may be missing or wrong
+	LossGroupProgress   = "group-progress"    // what newer servers count in streams and their groups (a note)
 )
 
 // LossInfo describes a kind of loss, for docs/compatibility.md.
@@ -54,3 +55,8 @@ var lossInfos = []LossInfo{
 
 // LossInfos lists the kinds of losses that do not belong to one format.
 func LossInfos() []LossInfo { return slices.Clone(lossInfos) }
+
+// GroupProgress describes LossGroupProgress. Targets that have it list it.
+func GroupProgress() LossInfo {
+	return LossInfo{Kind: LossGroupProgress, Note: true, Types: Of(Stream), Text: "The number of entries that a consumer group has read, the number ever added to a stream, and the largest id deleted from it are not in RDB files below version 10 (`--rdb-version`), on servers before 7.0 or in Ardb; servers treat them as unknown and count again."}
+}

@@ -11,7 +11,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"kvferry/format"
 	"kvferry/record"
@@ -72,7 +71,7 @@ func (f *rdbFormat) Limits() format.Limits {
 		Detail:       "dumps of Redis, Valkey, KeyDB and Dragonfly; written as RDB " + f.version.String() + " (" + f.version.Servers() + ")",
 		ScoreDetail:  "any but NaN",
 		OtherDetails: []string{"compressed files (gzip, zstd) and standard input are unpacked to a temporary file"},
-		Losses:       lossInfos,
+		Losses:       LossInfos(),
 	}
 }
 
@@ -104,15 +103,5 @@ func (f *rdbFormat) Create(ctx context.Context, location string, o *format.Creat
 	return create(f, location, o)
 }
 
-// Kinds of losses that only RDB files have.
-const (
-	// LossGroupProgress: the version does not say how many entries a group has read.
-	LossGroupProgress = "group-progress"
-)
-
-// LossInfos describes them.
-func LossInfos() []record.LossInfo { return slices.Clone(lossInfos) }
-
-var lossInfos = []record.LossInfo{
-	{Kind: LossGroupProgress, Note: true, Types: record.Of(record.Stream), Text: "The number of entries that a consumer group has read, and the largest id deleted from a stream, are not in RDB files below version 10 (`--rdb-version`), nor on servers before 7.0; servers treat them as unknown and count again."},
-}
+// LossInfos describes the kinds of losses that only files and servers have.
+func LossInfos() []record.LossInfo { return []record.LossInfo{record.GroupProgress()} }

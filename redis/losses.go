@@ -13,8 +13,8 @@ func StreamLosses(v rdb.Version, name string, h *record.Header) []record.Loss {
 	switch {
 	case v.Types()&record.Of(record.Stream) == 0:
 		return []record.Loss{{Kind: record.LossStream, Drops: true, Detail: name + " has no streams"}}
-	case !v.EntriesRead() && h.MaxDeleted != nil:
-		return []record.Loss{{Kind: LossGroupProgress, Note: true, Detail: "the largest deleted id"}}
+	case !v.EntriesRead():
+		return dataset.StreamProgress(h)
 	}
 	return nil
 }
@@ -38,7 +38,7 @@ func keepGroup(v rdb.Version, e *record.Element, report func(record.Loss)) bool 
 	if err != nil || g.Read < 0 || v.EntriesRead() {
 		return err == nil
 	}
-	report(record.Loss{Kind: LossGroupProgress, Note: true, Detail: fmt.Sprintf("group %s has read %d", record.Quote(e.Name), g.Read)})
+	report(record.Loss{Kind: record.LossGroupProgress, Note: true, Detail: fmt.Sprintf("group %s has read %d", record.Quote(e.Name), g.Read)})
 	g.Read = -1
 	e.Value = record.AppendGroup(nil, &g)
 	return true

@@ -44,6 +44,8 @@ func TestLosses(t *testing.T) {
 		{"8", stream, nil, "stream: RDB 8 has no streams", 0, nil},
 		{"9", stream, []record.Element{group(3), group(-1), pending([]byte("c")), pending(nil)}, "group-progress: the largest deleted id", 3,
 			[]string{`group-progress: group "g" has read 3`, `stream-groups: group "g": pending 0-0, which belongs to no consumer`}},
+		{"9", &record.Header{Type: record.Stream, Len: 2, Added: 5}, nil, "group-progress: entries ever added: 5, left: 2", 0, nil},
+		{"10", &record.Header{Type: record.Stream, Len: 2, Added: 5}, nil, "", 0, nil},
 		{"10", stream, []record.Element{group(3), {Kind: record.Group, Name: []byte("g"), Value: []byte("short")}}, "", 1, nil},
 		{"9", opaque, []record.Element{other("function"), other("module-aux")}, "", 1, []string{"module: functions need --rdb-version 10 or newer"}},
 		{"10", opaque, []record.Element{other("function"), other("kvrocks:MBbloom")}, "", 1, []string{`module: a value of type "kvrocks:MBbloom"`}},

@@ -41,3 +41,22 @@ func KeepScores(batch []record.Element, engine string, limit float64, report fun
 		return false
 	})
 }
+
+// StreamProgress lists what a stream, if the record is one, loses in a target that keeps nothing but its entries and its last id. Servers
+// count again: nothing is lost of a stream that never had more entries than it has.
+func StreamProgress(h *record.Header) []record.Loss {
+	var out []record.Loss
+	lose := func(detail string) {
+		out = append(out, record.Loss{Kind: record.LossGroupProgress, Note: true, Detail: detail})
+	}
+	if h.Type != record.Stream {
+		return nil
+	}
+	if h.Added != 0 && h.Len >= 0 && h.Added > uint64(h.Len) {
+		lose(fmt.Sprintf("entries ever added: %d, left: %d", h.Added, h.Len))
+	}
+	if h.MaxDeleted != nil {
+		lose("the largest deleted id")
+	}
+	return out
+}

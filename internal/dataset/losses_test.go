@@ -43,3 +43,33 @@ func TestKeepScores(t *testing.T) {
 		}
 	}
 }
+
+// TestStreamProgress: a stream loses what cannot be counted again.
+func TestStreamProgress(t *testing.T) {
+	for _, c := range []struct {
+		added   uint64
+		len     int64
+		deleted []byte
+		want    []string
+	}{
+		{0, 0, nil, nil},
+		{0, 3, nil, nil}, // the source does not know
+		{3, 3, nil, nil},
+		{3, -1, nil, nil},
+		{2, 3, nil, nil},
+		{5, 3, nil, []string{"entries ever added: 5, left: 3"}},
+		{3, 3, make([]byte, 16), []string{"the largest deleted id"}},
+		{1, 0, make([]byte, 16), []string{"entries ever added: 1, left: 0", "the largest deleted id"}},
+	} {
+		var got []string
+		for _, l := range StreamProgress(&record.Header{Type: record.Stream, Added: c.added, Len: c.len, MaxDeleted: c.deleted}) {
+			got = append(got, l.Detail)
+			if l.Kind != record.LossGroupProgress || !l.Note || l.Drops {
+				t.Errorf("%+v", l)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%d added, %d there, deleted %x: %q, want %q", c.added, c.len, c.deleted, got, c.want)
+		}
+	}
+}

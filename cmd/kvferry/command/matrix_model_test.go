@@ -341,6 +341,7 @@ func (p *prediction) record(r modelRecord) bool {
 		p.losses["expiry-ms"]++
 		r.ExpireMS += 1000 - r.ExpireMS%1000
 	}
+	p.progress(&r)
 	elems := p.elements(&r)
 	if len(elems) == 0 && len(r.elems) > 0 && r.Type != record.Stream {
 		return false
@@ -352,6 +353,25 @@ func (p *prediction) record(r modelRecord) bool {
 	r.elems = elems
 	p.out.records = append(p.out.records, r)
 	return true
+}
+
+// progress counts what Ardb does not keep of what newer servers count in streams.
+func (p *prediction) progress(r *modelRecord) {
+	if p.target != "ardb" || r.Type != record.Stream {
+		return
+	}
+	entries := uint64(0)
+	for i := range r.elems {
+		if r.elems[i].Kind == record.Entry {
+			entries++
+		}
+	}
+	if r.Added > entries {
+		p.losses["group-progress"]++
+	}
+	if r.MaxDeleted != nil {
+		p.losses["group-progress"]++
+	}
 }
 
 // elements predicts what is left of the elements.
