@@ -141,7 +141,7 @@ func (w *Dir) makeTemp(temp string) error {
 	host, _ := os.Hostname()
 	dir := filepath.Join(temp, tempPrefix+record.HashBytes([]byte(host + "\x00" + w.Path)).String()[:16])
 	// The link comes first: whoever takes over from a run that is killed here finds the directory.
-	if err := disk.Symlink(dir, w.tmp()); err != nil {
+	if err := w.linkTemp(dir); err != nil {
 		return err
 	}
 	// A run for the same target that was killed may have left it; the journal's lock says that none is at work.
@@ -155,9 +155,28 @@ func (w *Dir) makeTemp(temp string) error {
 	return nil
 }
 
+// linkTemp notes that the spools are elsewhere: as a symbolic link, or as a file with the path where there are no links, or only
+// administrators make them, as on Windows.
+func (w *Dir) linkTemp(dir string) error {
+	err := disk.Symlink(dir, w.tmp())
+	if err != nil && disk.WriteFile(w.tmp(), []byte(dir)) == nil {
+		return nil
+	}
+	return err
+}
+
+// elsewhere returns where the spools are, if not in the work directory.
+func (w *Dir) elsewhere() (dir string, ok bool) {
+	if to, err := disk.Readlink(w.tmp()); err == nil {
+		return to, true
+	}
+	path, err := disk.ReadFile(w.tmp())
+	return string(path), err == nil
+}
+
 // Spools is the directory of the spools by its own name, which errors then have.
 func (w *Dir) Spools() string {
-	if to, err := disk.Readlink(w.tmp()); err == nil {
+	if to, ok := w.elsewhere(); ok {
 		return to
 	}
 	return w.tmp()
@@ -168,7 +187,7 @@ const tempPrefix = "kvferry-convert-"
 
 // removeTemp removes the spools, wherever they are.
 func (w *Dir) removeTemp() error {
-	if to, err := disk.Readlink(w.tmp()); err == nil && strings.HasPrefix(filepath.Base(to), tempPrefix) {
+	if to, ok := w.elsewhere(); ok && strings.HasPrefix(filepath.Base(to), tempPrefix) {
 		if err := disk.RemoveAll(to); err != nil {
 			return err
 		}

@@ -149,8 +149,19 @@ func TestNoPlace(t *testing.T) {
 }
 
 // TestSpools: spools that are to be elsewhere are in a directory that is found again, also when its run died and its work
-// directory is gone, and is removed with the work.
+// directory is gone, and is removed with the work; with symbolic links or without.
 func TestSpools(t *testing.T) {
+	t.Run("links", testSpools)
+	defer disk.Inject(func(op, _ string) error {
+		if op == "symlink" {
+			return syscall.EPERM
+		}
+		return nil
+	})()
+	t.Run("no links", testSpools)
+}
+
+func testSpools(t *testing.T) {
 	temp := t.TempDir()
 	w := opened(t, temp)
 	spools := w.Spools()
