@@ -311,22 +311,24 @@ func TestWithEmpty(t *testing.T) {
 		name   string
 		target *fake.Format
 		chosen *filter.Selection
+		from   format.Layout
 		layout format.Layout
 		dbs    string
 		want   string
 	}{
-		{"a gap", numbered, new(filter.Selection), format.LayoutDB, "0 3", "0 3 1 2"},
-		{"none of the first", numbered, new(filter.Selection), format.LayoutAuto, "2", "2 0 1"},
-		{"none missing", numbered, new(filter.Selection), format.LayoutDB, "1 0", "1 0"},
-		{"the only one", numbered, new(filter.Selection), format.LayoutAuto, "0", "0"},
-		{"flat", numbered, new(filter.Selection), format.LayoutFlat, "3", "3"},
-		{"chosen", numbered, chosen, format.LayoutDB, "3", "3"},
-		{"names", named, new(filter.Selection), format.LayoutDB, "0 3", "0 3"},
-		{"a file", file, new(filter.Selection), format.LayoutDB, "0 3", "0 3"},
-		{"far off", numbered, new(filter.Selection), format.LayoutDB, "0 256", "0 256"},
-		{"no number", numbered, new(filter.Selection), format.LayoutDB, "0 x", "0 x"},
+		{"a gap", numbered, new(filter.Selection), format.LayoutFlat, format.LayoutDB, "0 3", "0 3 1 2"},
+		{"none of the first", numbered, new(filter.Selection), format.LayoutFlat, format.LayoutAuto, "2", "2 0 1"},
+		{"none missing", numbered, new(filter.Selection), format.LayoutFlat, format.LayoutDB, "1 0", "1 0"},
+		{"the only one", numbered, new(filter.Selection), format.LayoutFlat, format.LayoutAuto, "0", "0"},
+		{"flat", numbered, new(filter.Selection), format.LayoutFlat, format.LayoutFlat, "3", "3"},
+		{"chosen", numbered, chosen, format.LayoutFlat, format.LayoutDB, "3", "3"},
+		{"a gap in the source", numbered, new(filter.Selection), format.LayoutDB, format.LayoutDB, "0 3", "0 3"},
+		{"names", named, new(filter.Selection), format.LayoutFlat, format.LayoutDB, "0 3", "0 3"},
+		{"a file", file, new(filter.Selection), format.LayoutFlat, format.LayoutDB, "0 3", "0 3"},
+		{"far off", numbered, new(filter.Selection), format.LayoutFlat, format.LayoutDB, "0 256", "0 256"},
+		{"no number", numbered, new(filter.Selection), format.LayoutFlat, format.LayoutDB, "0 x", "0 x"},
 	} {
-		a := &attempt{run: &run{o: &Options{Target: Output{Format: c.target}, Selection: c.chosen}}}
+		a := &attempt{src: &fake.Source{Of: fake.New(), Laid: c.from}, run: &run{o: &Options{Target: Output{Format: c.target}, Selection: c.chosen}}}
 		if got := strings.Join(a.withEmpty(strings.Fields(c.dbs), c.layout), " "); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}

@@ -48,11 +48,15 @@ func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, erro
 const maxEmpty = 256
 
 // withEmpty adds the databases below others, where servers have a directory for each number: what lacks one looks like a
-// copy that was not finished. Who chooses databases gets these alone.
+// copy that was not finished. Who chooses databases gets these alone. A source that has such directories itself, and lacks
+// some, is copied as it is.
 func (a *attempt) withEmpty(dbs []string, l format.Layout) []string {
-	limits := a.o.Target.Format.Limits()
-	if l == format.LayoutFlat || !limits.Numbered || limits.Place != format.InDirectory || len(a.o.Selection.DBs) > 0 ||
-		l == format.LayoutAuto && slices.Equal(dbs, []string{"0"}) {
+	from, to := a.src.Format().Limits(), a.o.Target.Format.Limits()
+	switch {
+	case !to.Numbered || to.Place != format.InDirectory,
+		l == format.LayoutFlat, l == format.LayoutAuto && slices.Equal(dbs, []string{"0"}),
+		from.Place == format.InDirectory && a.src.Layout() == format.LayoutDB,
+		len(a.o.Selection.DBs) > 0:
 		return dbs
 	}
 	last := 0

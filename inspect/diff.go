@@ -141,8 +141,7 @@ func prepareDiff(ctx context.Context, o *DiffOptions) (*differ, []dbPair, error)
 	if d.b, err = o.Map.scan(o.B); err != nil {
 		return nil, nil, err
 	}
-	strings := o.A.Source.Format().Name() != o.B.Source.Format().Name() // of one format are compared as they are
-	d.a, d.b = d.a.alike(d.res.PlainZero, strings), d.b.alike(d.res.PlainZero, strings)
+	d.a, d.b = d.a.alike(d.res.PlainZero), d.b.alike(d.res.PlainZero)
 	pairs, err := d.match()
 	if err != nil {
 		return nil, nil, err
@@ -157,10 +156,11 @@ func prepareDiff(ctx context.Context, o *DiffOptions) (*differ, []dbPair, error)
 	return d, pairs, nil
 }
 
-// alike returns a scan that hashes -0 as 0, or reads strings as Redis has them, so that datasets of two formats compare.
-func (s *Scan) alike(plainZero, redisStrings bool) *Scan {
+// alike returns a scan by which datasets of two formats compare: it reads strings as Redis has them, and hashes -0 as 0 where
+// one is a server.
+func (s *Scan) alike(plainZero bool) *Scan {
 	out := *s
-	out.plainZero, out.RedisStrings = plainZero, redisStrings
+	out.plainZero, out.RedisStrings = plainZero, true
 	return &out
 }
 

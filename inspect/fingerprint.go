@@ -58,7 +58,7 @@ type FingerprintPart struct {
 func Fingerprint(ctx context.Context, s *Scan) (*record.Fingerprint, error) {
 	var f record.Fingerprint
 	bare := *s
-	bare.hashOnly = true
+	bare.hashOnly, bare.RedisStrings = true, true
 	err := bare.run(ctx, func(p Part) visitor {
 		return &hashVisitor{db: p.DB, sum: &f, hasher: record.Hasher{PlainZero: s.plainZero}}
 	})

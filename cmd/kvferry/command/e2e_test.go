@@ -400,7 +400,7 @@ func TestNamespacesGetNumbers(t *testing.T) {
 	if strings.Join(rep.Source.DBs, " ") != "0 1 10 bar foo" || strings.Join(rep.Target.DBs, " ") != "0 1 10 2 3" {
 		t.Errorf("%q as %q", rep.Source.DBs, rep.Target.DBs)
 	}
-	if got := entries(t, dst); got != "db0 db1 db10 db2 db3" {
+	if got := entries(t, dst); got != "db0 db1 db10 db2 db3 db4 db5 db6 db7 db8 db9" {
 		t.Errorf("target holds %s", got)
 	}
 }
