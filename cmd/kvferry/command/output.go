@@ -73,11 +73,11 @@ func tryOutput(cmd *cobra.Command, path string) error {
 			return err
 		}
 	}
-	f, err := beside(real, path)
+	f, err := disk.Temp(filepath.Dir(real), "output")
 	if err != nil {
-		return err
+		return unmade(path, err)
 	}
-	return errors.Join(f.Close(), disk.Remove(f.Name()))
+	return f.Close()
 }
 
 // standardOutput remembers that not all could be written: libraries that write help and tables do not say so. What
@@ -159,11 +159,19 @@ func toFile(path, given string, write func(io.Writer) error) error {
 // beside makes a file beside the one at path; given is what the path was called.
 func beside(path, given string) (*disk.File, error) {
 	f, err := disk.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
-	var p *fs.PathError
-	if errors.As(err, &p) { // the temporary name means nothing to anybody
-		err = fmt.Errorf("create %s: %w", given, p.Err)
+	if err != nil {
+		return nil, unmade(given, err)
 	}
-	return f, err
+	return f, nil
+}
+
+// unmade is the error of a file that could not be made: the temporary name means nothing to anybody.
+func unmade(given string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return fmt.Errorf("create %s: %w", given, p.Err)
+	}
+	return err
 }
 
 // left says what is at a path to which nothing was written.
