@@ -325,7 +325,7 @@ func TestWithEmpty(t *testing.T) {
 		{"a gap in the source", numbered, new(filter.Selection), format.LayoutDB, format.LayoutDB, "0 3", "0 3"},
 		{"names", named, new(filter.Selection), format.LayoutFlat, format.LayoutDB, "0 3", "0 3"},
 		{"a file", file, new(filter.Selection), format.LayoutFlat, format.LayoutDB, "0 3", "0 3"},
-		{"far off", numbered, new(filter.Selection), format.LayoutFlat, format.LayoutDB, "0 256", "0 256"},
+		{"far off", numbered, new(filter.Selection), format.LayoutFlat, format.LayoutDB, "0 16", "0 16"},
 		{"no number", numbered, new(filter.Selection), format.LayoutFlat, format.LayoutDB, "0 x", "0 x"},
 	} {
 		a := &attempt{src: &fake.Source{Of: fake.New(), Laid: c.from}, run: &run{o: &Options{Target: Output{Format: c.target}, Selection: c.chosen}}}

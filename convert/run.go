@@ -130,7 +130,7 @@ func (r *run) resumable(cause error) bool {
 	if r.o.Resume {
 		return r.work.Begun()
 	}
-	return !r.o.Discard && r.work.Done() > 0 && (errors.Is(cause, context.Canceled) || work.IsFull(cause))
+	return !r.o.Discard && r.work.Done() > 0 && (errors.Is(cause, context.Canceled) || disk.IsFull(cause))
 }
 
 // giveUp ends a failed run. It removes its work unless it can be resumed.

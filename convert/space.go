@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kvferry/convert/work"
+	"kvferry/internal/disk"
 )
 
 // roomy is how many times as large as the source a target is at most: with so much room, and twice the source's size for
@@ -87,7 +88,7 @@ func (a *attempt) checkSpace(ctx context.Context) error {
 		budget = min(budget, max(v.Free/4, 1))
 	}
 	est, _, err := a.estimate(ctx, a.o.Target.Create, filepath.Join(a.work.Spools(), "sample"), budget, false)
-	if work.IsFull(err) {
+	if disk.IsFull(err) {
 		return &SpaceError{Err: &work.FullError{Err: err}}
 	}
 	if err != nil {

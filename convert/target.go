@@ -44,12 +44,12 @@ func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, erro
 	})
 }
 
-// maxEmpty is how many databases a target gets at most, with those that are empty: more numbers than any server is set up for.
-const maxEmpty = 256
+// maxEmpty is the number from which on databases get no empty ones below them. Servers of Redis have 16, those of Pika fewer.
+const maxEmpty = 16
 
 // withEmpty adds the databases below others, where servers have a directory for each number: what lacks one looks like a
-// copy that was not finished. Who chooses databases gets these alone. A source that has such directories itself, and lacks
-// some, is copied as it is.
+// copy that was not finished. With --db only the chosen ones are created. A source that has such directories itself, and
+// lacks some, is copied as it is.
 func (a *attempt) withEmpty(dbs []string, l format.Layout) []string {
 	from, to := a.src.Format().Limits(), a.o.Target.Format.Limits()
 	switch {

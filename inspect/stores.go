@@ -144,10 +144,14 @@ func (s *Stores) names(src format.Source) *fileNames {
 	if len(all) == 1 {
 		n.only = all[0].Dir
 	}
+	owned := make(map[store.Keyspace][2]string)
+	for _, k := range src.Keyspaces() {
+		owned[k.Keyspace] = [2]string{k.DB, k.Name}
+	}
 	for _, st := range all {
 		for _, ks := range st.Keyspaces() {
-			if db, name, ok := Owner(src, ks); ok {
-				n.dirs[[2]string{db, name}] = st.Dir
+			if of, ok := owned[ks]; ok {
+				n.dirs[of] = st.Dir
 			}
 		}
 	}

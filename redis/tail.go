@@ -36,7 +36,7 @@ func readTail(ctx context.Context, f *disk.File, from, end int64) (tail, error) 
 		n, _, err := disk.ReadAt(f, buf[:min(int64(len(buf)), end-off)], off)
 		if rest := bytes.TrimLeft(buf[:n], "\x00"); len(rest) > 0 {
 			t := tail{off: off + int64(n-len(rest)), size: end - from}
-			t.head = buf[:min(tailHead, end-t.off)]
+			t.head = make([]byte, min(tailHead, end-t.off)) // not of buf, which is large
 			_, _, err = disk.ReadAt(f, t.head, t.off)
 			return t, ignoreEOF(err)
 		}
@@ -61,13 +61,13 @@ func (t *tail) finding() (severity record.Severity, detail string, ok bool) {
 	case t.size == 0, t.isMark():
 		return 0, "", false
 	case len(t.head) == 0:
-		return record.Note, fmt.Sprintf("%s, all zero, behind the end of the RDB file", record.Plural(t.size, "byte")), true
+		return record.Note, fmt.Sprintf("%s, all zero, after the end of the RDB file", record.Plural(t.size, "byte")), true
 	case rdb.IsRDB(t.head):
-		return record.Error, fmt.Sprintf("another RDB file (%.9s) begins behind the end of the first; kvferry does not read it", t.head), true
+		return record.Error, fmt.Sprintf("another RDB file (%.9s) begins after the end of the first; kvferry does not read it", t.head), true
 	case isCommands(t.head):
 		return record.Error, "commands of an append-only file follow the RDB file; name it aof: to read them", true
 	}
-	return record.Warning, fmt.Sprintf("%s behind the end of the RDB file; kvferry does not read them", record.Plural(t.size, "byte")), true
+	return record.Warning, fmt.Sprintf("%s after the end of the RDB file; kvferry does not read them", record.Plural(t.size, "byte")), true
 }
 
 // isMark reports whether the tail is the mark at the end of a replication stream.

@@ -95,7 +95,7 @@ func Open(target, temp string, resume bool) (*Dir, *State, error) {
 // cannotWork says that no work directory can be made, and what to do.
 func cannotWork(dir string, err error) error {
 	var p *fs.PathError
-	if IsFull(err) || !errors.As(err, &p) {
+	if disk.IsFull(err) || !errors.As(err, &p) {
 		return &UnfinishedError{Dir: dir, Err: err}
 	}
 	return fmt.Errorf("%s: cannot write to this directory (%w), where the target would be created; choose a writable location",

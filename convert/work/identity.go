@@ -14,7 +14,7 @@ import (
 )
 
 // journalVersion changes when an older journal cannot be continued.
-const journalVersion = 6
+const journalVersion = 7
 
 // Identity says what a run converts into what, and how. A run may be continued only by one of the
 // same identity.

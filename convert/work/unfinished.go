@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 )
 
@@ -24,7 +25,7 @@ type UnfinishedError struct {
 func (e *UnfinishedError) Error() string {
 	text := e.Err.Error()
 	var told *FullError
-	if IsFull(e.Err) && !errors.As(e.Err, &told) {
+	if disk.IsFull(e.Err) && !errors.As(e.Err, &told) {
 		text = (&FullError{Err: e.Err}).Error()
 	}
 	switch {
@@ -32,7 +33,7 @@ func (e *UnfinishedError) Error() string {
 		text += fmt.Sprintf("; the work so far is kept in %s", e.Dir)
 	case e.Stuck != nil:
 		text += fmt.Sprintf("; unusable work is left in %s: %v; remove it", e.Dir, e.Stuck)
-	case IsFull(e.Err):
+	case disk.IsFull(e.Err):
 		text += "; this conversion left nothing behind"
 	}
 	return text
@@ -47,11 +48,6 @@ func (e *UnfinishedError) CanGoOn() bool {
 	return e.Kept && !errors.As(e.Err, &cannot)
 }
 
-// IsFull reports whether an error is that a disk has no room.
-func IsFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
-}
-
 // FullError is an error that IsFull reports. It says which disk has no room, and what to do; what was being written does
 // not matter to anybody.
 type FullError struct{ Err error }
@@ -60,7 +56,7 @@ type FullError struct{ Err error }
 func (e *FullError) Error() string {
 	text := e.Err.Error()
 	var p *fs.PathError
-	if errors.As(e.Err, &p) && IsFull(p) {
+	if errors.As(e.Err, &p) && disk.IsFull(p) {
 		text = p.Error()
 	}
 	return text + "; free some space or use another disk: the target is built next to its final location, and --temp-dir sets the directory for temporary files"

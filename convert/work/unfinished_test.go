@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 )
 
@@ -55,7 +56,7 @@ func TestUnfinished(t *testing.T) {
 		if got := c.e.Error(); got != c.want || c.e.CanGoOn() != c.again {
 			t.Errorf("%s, want %s; goes on %t", got, c.want, c.e.CanGoOn())
 		}
-		if !errors.Is(&c.e, boom) && !IsFull(&c.e) {
+		if !errors.Is(&c.e, boom) && !disk.IsFull(&c.e) {
 			t.Errorf("%v has no cause", &c.e)
 		}
 	}

@@ -42,8 +42,8 @@ func KeepScores(batch []record.Element, engine string, limit float64, report fun
 	})
 }
 
-// StreamProgress lists what a stream, if the record is one, loses in a target that keeps nothing but its entries and its last id. Servers
-// count again: nothing is lost of a stream that never had more entries than it has.
+// StreamProgress lists what a stream, if the record is one, loses in a target that keeps nothing but its entries and its last
+// id. Servers count again: nothing is lost of a stream that never had more entries than it has.
 func StreamProgress(h *record.Header) []record.Loss {
 	var out []record.Loss
 	lose := func(detail string) {

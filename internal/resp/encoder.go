@@ -80,7 +80,9 @@ func (e *Encoder) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
 		e.Skipped++
 		return dst, nil
 	}
-	e.prev, e.hasPrev = append(e.prev[:0], h.Key...), true
+	if !h.Keyless() {
+		e.prev, e.hasPrev = append(e.prev[:0], h.Key...), true
+	}
 	e.key = append(e.key[:0], h.Key...)
 	e.head = *h
 	e.head.Key = e.key

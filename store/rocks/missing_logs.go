@@ -3,12 +3,13 @@ package rocks
 import (
 	"cmp"
 	"fmt"
+	"os"
+	"path/filepath"
+
 	"kvferry/internal/disk"
 	"kvferry/internal/rocksopts"
 	"kvferry/record"
 	"kvferry/store/rocks/manifest"
-	"os"
-	"path/filepath"
 )
 
 // hadLogs reports whether the database ever had a log: an engine that opens one says from which log
@@ -31,10 +32,10 @@ func hadLogs(v *manifest.Version, dir string) (bool, error) {
 	return !repaired, err
 }
 
-// needsLog reports whether an engine has opened the directory to write, and with success: then there is a log, be it an empty
-// one. LevelDB makes nothing else. RocksDB leaves LOCK and IDENTITY, and neither in a checkpoint or a restored backup. One of
-// them alone proves nothing: an attempt to open a checkpoint that failed leaves LOCK, and RocksDB 6.4 and some later versions
-// write IDENTITY where they only read.
+// needsLog reports whether an engine has opened the directory to write: then there is a log, be it an empty one. LevelDB makes
+// nothing else. RocksDB leaves LOCK and IDENTITY, and neither in a checkpoint or a restored backup. One of them alone proves
+// nothing: an attempt to open a checkpoint that failed leaves LOCK, and RocksDB 6.4 and some later versions write IDENTITY
+// where they only read. RocksDB 5 leaves both when it fails to open a checkpoint; --wal-dir is the way out there.
 func (db *database) needsLog() (bool, error) {
 	if db.levelDB {
 		return true, nil

@@ -8,11 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"kvferry/internal/catalog"
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/redis/aof"
 	"kvferry/store"
@@ -55,7 +55,7 @@ const tempPrefix = "kvferry-"
 // fullTempDir returns the directory for temporary files if an error is that it has no room, and does not say yet what to do.
 func fullTempDir(cmd *cobra.Command, err error) string {
 	var path *fs.PathError
-	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	full := disk.IsFull(err)
 	flag := cmd.Flag("temp-dir")
 	if flag == nil || !full || !errors.As(err, &path) || strings.Contains(err.Error(), "--temp-dir") {
 		return ""

@@ -143,6 +143,9 @@ func TestPatchLibraries(t *testing.T) {
 	c.Must(t, "MSET", "FUNCTION old", "precious", "FUNCTION kept", "as well")
 	before := filepath.Join(t.TempDir(), "before.rdb")
 	ok(t, "convert", "--rdb-version", "10", server, "rdb:"+before)
+	if r := kvferry(t, "dump", "--format", "resp", before); !strings.Contains(r.stdout, "as well") || !strings.Contains(r.stdout, "precious") || strings.Contains(r.stderr, "several types") {
+		t.Errorf("as commands: exit %d: %s", r.code, r.stderr)
+	}
 	c.Must(t, "FUNCTION", "LOAD", load("old"))
 	c.Must(t, "FUNCTION", "DELETE", "kept")
 	patch := filepath.Join(t.TempDir(), "patch")
