@@ -111,7 +111,7 @@ var findingKinds = []FindingKind{
 	{"truncated-key", Error, "rows", "The end of a key is not on disk, because Pika 4.0 truncates keys at their last NUL. kvferry reads the key up to there."},
 	{"wrong-instance", Error, "collections", "A key is not in the Pika 4.0 instance of its slot, so the server does not find it. kvferry reads it, unless the right instance has it, too. If the keys fit more instances than there are, missing-store says so instead."},
 	{"slot-number", Note, "collections", "Keys are distributed over the instances of Pika 4.0 with a default-slot-num other than the default."},
-	{"missing-store", Error, "files", "A directory that the format always has is missing, or an instance of Pika 4.0 is missing or empty that the keys of the others prove. A warning for a database below the last one (db0 beside db1), or for a directory of a database that holds none: servers have all of them, but convert --db leaves them out."},
+	{"missing-store", Error, "files", "A directory that the format always has is missing, or an instance of Pika 4.0 is missing or empty that the keys of the others prove. A warning for a database below the last one (db0 beside db1), or for a directory of a database that holds none: servers have all of them, but copies made with convert --db, or with numbers from 16 on, may not."},
 	{"missing-score-cf", Error, "files", "The sorted sets have no score_cf; the engine does not open them."},
 	{"stream-groups", Warning, "collections", "Consumer groups and pending entries that kvferry does not read."},
 	{"future-version", Note, "collections", "The version of a Kvrocks key was made by a clock ahead of this one."},
