@@ -14,6 +14,9 @@ import (
 	"kvferry/store"
 )
 
+// errOnServer is the error of Options.Estimate where the target is a server.
+var errOnServer = errors.New("nothing is written to a server for a try: an estimate needs a target on disk")
+
 // DryRun reads the whole source and reports what a conversion would write and lose, and the space and time it
 // would need. With Options.Estimate it reads only a sample, and all counts are of the sample. It writes only
 // temporary files. It returns the report also with a *LossError.
@@ -24,6 +27,9 @@ func DryRun(ctx context.Context, opts *Options) (rep *Report, err error) {
 	}
 	if err := o.checkPaths(); err != nil {
 		return nil, err
+	}
+	if o.Estimate && o.Target.Address != "" {
+		return nil, errOnServer
 	}
 	dir, err := disk.MkdirTemp(o.TempDir, "kvferry-")
 	if err != nil {
@@ -88,7 +94,8 @@ func (d *dryRun) run(ctx context.Context, a *attempt) (rep *Report, err error) {
 	}
 	rep = a.report(t)
 	rep.DryRun, rep.Estimate, rep.Proof.Why = true, est, "nothing was written"
-	rep.Sampled = a.o.Estimate && est.SampleBytes < est.SourceBytes
+	rounded := int64(len(a.id.Plan.Tasks)) // sizes of tasks are rounded down
+	rep.Sampled = a.o.Estimate && est.SampleBytes+rounded < est.SourceBytes
 	rep.Timings = Timings{Prepare: a.timings.Prepare, Preparation: a.timings.Preparation, Run: time.Since(start).Seconds(), Total: time.Since(a.began).Seconds()}
 	if rep.Sampled {
 		rep.Unseen = a.unseen(rep)

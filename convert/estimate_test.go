@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -76,5 +77,39 @@ func TestEstimate(t *testing.T) {
 		if got := make(c.change, c.whole, c.results); fmt.Sprintf("%+v", *got) != fmt.Sprintf("%+v", c.want) {
 			t.Errorf("%s:\n%+v, want\n%+v", name, *got, c.want)
 		}
+	}
+}
+
+// TestUnseen: a sample tells of which types of the source it has nothing, converted or lost.
+func TestUnseen(t *testing.T) {
+	src := &fake.Source{}
+	for _, typ := range []record.Type{record.String, record.Hash, record.List, record.Stream, record.Set} {
+		src.List = append(src.List, fake.Record{DB: "0", Type: typ})
+	}
+	a := &attempt{src: src, id: &work.Identity{Plan: &plan.Plan{Tasks: []plan.Task{
+		{DB: "0", Types: record.Of(record.String, record.Hash, record.ZSet)}, {DB: "0", Types: record.Of(record.List, record.Stream)}}}}}
+	rep := &Report{
+		Parts:  []outcome.PartDigest{{Type: "string", Digest: record.Digest{Records: 1}}, {Type: "list"}},
+		Losses: []LossKind{{Kind: "stream", Samples: []outcome.Sample{{Type: "stream"}}}, {Kind: "field-expiry", Samples: []outcome.Sample{{Type: "hash"}}}},
+	}
+	if got := fmt.Sprint(a.unseen(rep)); got != "[list]" {
+		t.Errorf("not seen: %s, want list: the source has no zset, and no task is about sets", got)
+	}
+	rep.Losses = nil
+	if got := fmt.Sprint(a.unseen(rep)); got != "[hash list stream]" {
+		t.Errorf("without losses: %s", got)
+	}
+}
+
+// TestEstimateOnServer: nothing is written to a server for a try.
+func TestEstimateOnServer(t *testing.T) {
+	b, _ := serverBench(t, fake.Dataset(1))
+	b.o.Estimate = true
+	if _, err := DryRun(context.Background(), &b.o); !errors.Is(err, errOnServer) {
+		t.Errorf("an estimate: %v", err)
+	}
+	b.o.Estimate = false
+	if rep, err := DryRun(context.Background(), &b.o); err != nil || rep.Estimate != nil || rep.Records() == 0 {
+		t.Errorf("a dry run: %v", err)
 	}
 }

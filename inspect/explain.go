@@ -381,9 +381,15 @@ func (x *explainer) circular(row *ExplainedRow, rangeType record.Type, hidden st
 // visible decides about a row that a scan of the keyspace shows.
 func (x *explainer) visible(row *ExplainedRow, rangeType record.Type) (bool, string) {
 	r, meta := &row.Row, x.metas[rangeType]
+	shared := x.metas[0]
+	if meta == nil && shared != nil && shared.Type == rangeType {
+		meta = shared
+	}
 	switch {
 	case r.Err != nil:
 		return false, fmt.Sprintf("malformed: %v", r.Err)
+	case meta == nil && !r.Meta && shared != nil:
+		return false, fmt.Sprintf("stale: of a %s, the key is a %s now", rangeType, shared.Type)
 	case meta == nil && !r.Meta:
 		return false, "orphan: there is no meta row"
 	case meta == nil:

@@ -35,10 +35,10 @@ func FromRedis(s []byte) []byte {
 	return s
 }
 
-// ToRedis returns a string as Redis has it: in a copy of a HyperLogLog the mark of a stale count is moved. The count is
-// always marked: what Ardb cached may not be what Redis would.
+// ToRedis returns a string as Redis has it: in a copy of a HyperLogLog the mark of a stale count is moved. A count that Ardb
+// does not mark is the same in Redis.
 func ToRedis(s []byte) []byte {
-	if !IsHyperLogLog(s) {
+	if !IsHyperLogLog(s) || s[hllFirst]&hllStale == 0 {
 		return s
 	}
 	s = bytes.Clone(s)

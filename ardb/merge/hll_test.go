@@ -34,6 +34,10 @@ func TestStaleMarks(t *testing.T) {
 	if back := FromRedis(got); !bytes.Equal(back, s) {
 		t.Errorf("back: %x, want %x", back, s)
 	}
+	s[hllFirst] &^= hllStale // a count that is not stale
+	if same := ToRedis(s); !bytes.Equal(same, s) {
+		t.Errorf("a cached count became %x, want %x", same, s)
+	}
 	if same := ToRedis([]byte("HYLLO")); string(same) != "HYLLO" {
 		t.Errorf("a text became %q", same)
 	}

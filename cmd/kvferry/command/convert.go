@@ -215,6 +215,9 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	if err := f.setVersion(&o.Target, cmd.Flags()); err != nil {
 		return nil, err
 	}
+	if o.Estimate && o.Target.Address != "" {
+		return nil, usagef("--estimate and --sample: nothing is written to a server for a try; --dry-run alone reads all of the source and counts what would be written")
+	}
 	limits := o.Target.Format.Limits()
 	if f.namespace != "" && limits.Numbered {
 		return nil, usagef("--namespace %s: databases of %s have numbers", f.namespace, o.Target.Format.Name())

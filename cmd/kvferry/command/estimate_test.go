@@ -72,6 +72,20 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
+// TestEstimateOnServer: what is never written to a server for a try has no estimate, which is said before anything is read.
+func TestEstimateOnServer(t *testing.T) {
+	src := golden(t, "bw-basic")
+	for _, args := range [][]string{{"--estimate"}, {"--dry-run", "--sample", "100"}} {
+		r := kvferry(t, append(append([]string{"convert"}, args...), src, "redis://127.0.0.1:1")...)
+		if r.code != ExitUsage || !strings.Contains(r.stderr, "--dry-run alone reads all of the source") {
+			t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
+		}
+	}
+	if est := reported(t, "--estimate", "--allow-loss", "score-range,empty-key,key-too-long", src, "nemo:"+filepath.Join(t.TempDir(), "dst")); est.Sampled {
+		t.Error("a source that was read as a whole is called a sample")
+	}
+}
+
 // TestNoSpace: a conversion that does not fit is refused before it starts, unless it is to start nevertheless.
 func TestNoSpace(t *testing.T) {
 	src, dir, temp := golden(t, "bw-basic"), t.TempDir(), t.TempDir()

@@ -2,6 +2,7 @@ package command
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"path/filepath"
 	"strings"
@@ -94,5 +95,42 @@ func TestExplainEqualKeys(t *testing.T) {
 	}
 	if got := strings.Join(foundIn(t, dir), ", "); got != "error zset-missing-score-row" {
 		t.Errorf("verify found %q", got)
+	}
+}
+
+// TestExplainAgrees: of a record that lives at least as many rows are alive as it has elements, in every format.
+func TestExplainAgrees(t *testing.T) {
+	for _, name := range []string{"nemo-basic", "bw-basic", "pika400-basic", "kvrocks-mixed", "ardb-rocksdb-basic", "ardb-lmdb-basic"} {
+		src := golden(t, name)
+		looked := map[string]int{}
+		for _, text := range strings.Split(strings.TrimSpace(ok(t, "dump", "--keys-only", src)), "\n") {
+			var l line
+			if json.Unmarshal([]byte(text), &l) != nil { // a key that is no text
+				continue
+			}
+			if looked[l.Type]++; looked[l.Type] > 3 || l.Type == "other" {
+				continue
+			}
+			var doc struct {
+				Rows   []json.RawMessage
+				Alive  int64
+				States []struct {
+					Type, State string
+					Elements    int64
+				}
+			}
+			r := kvferry(t, "explain", "--json", "--db", l.DB, "--type", l.Type, src, fmt.Sprintf("hex:%x", l.Key))
+			if err := json.Unmarshal([]byte(r.stdout), &doc); err != nil {
+				t.Fatalf("%s: %q: %v: %s", name, l.Key, err, r.stderr)
+			}
+			for _, s := range doc.States {
+				if s.State == "alive" && doc.Alive < s.Elements {
+					t.Errorf("%s: %s %q has %d elements, but of its %d rows %d are alive", name, l.Type, l.Key, s.Elements, len(doc.Rows), doc.Alive)
+				}
+			}
+		}
+		if len(looked) < 2 {
+			t.Errorf("%s: looked at %v", name, looked)
+		}
 	}
 }

@@ -434,7 +434,7 @@ const (
 // becomes Ardb's, and those of Ardb get Redis's.
 func (p *prediction) hyperLogLog(native string, v []byte) []byte {
 	hyll := len(v) >= 16 && string(v[:4]) == "HYLL" && (v[4] == 0 && len(v) == denseLogLog || v[4] == 1)
-	if hyll && p.source == "ardb" && p.target != "ardb" {
+	if hyll && p.source == "ardb" && p.target != "ardb" && v[8]&0x80 != 0 {
 		v = bytes.Clone(v)
 		v[8] &^= 0x80
 		v[15] |= 0x80
