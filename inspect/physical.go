@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 
-	"kvferry/format"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -13,7 +12,7 @@ import (
 // physical checks the files of a store: every block, the order of keys in each file, and its
 // content against its properties and the bounds in the MANIFEST.
 type physical struct {
-	src    format.Source
+	owners map[store.Keyspace]owner
 	report func(record.Finding)
 	// damaged is true if a block of the file could not be read, which explains missing rows.
 	damaged func(file string) bool
@@ -51,12 +50,12 @@ func (p *physical) store(ctx context.Context, st StoreDir) error {
 
 // keyspace reads all entries of a keyspace in physical order.
 func (p *physical) keyspace(ctx context.Context, ks store.Keyspace) error {
-	db, name, ok := Owner(p.src, ks)
+	of, ok := p.owners[ks]
 	if !ok {
-		name = placed(p.dir, ks.Name())
+		of.name = placed(p.dir, ks.Name())
 	}
 	report := func(f record.Finding) {
-		f.DB, f.Keyspace = db, name
+		f.DB, f.Keyspace = of.db, of.name
 		p.report(f)
 	}
 	var cur *fileCheck

@@ -129,8 +129,8 @@ func placed(dir, file string) string {
 // fileNames makes file names of stores relative to the dataset. nil leaves them unchanged.
 type fileNames struct {
 	stores *Stores
-	dirs   map[[2]string]string // of stores, by database and keyspace
-	only   string               // directory of the store, when there is but one
+	dirs   map[owner]string // of stores
+	only   string           // directory of the store, when there is but one
 }
 
 // names returns the file names of a source. A source may derive keyspaces that no store has; with several
@@ -139,15 +139,12 @@ func (s *Stores) names(src format.Source) *fileNames {
 	if s == nil {
 		return nil
 	}
-	n := &fileNames{stores: s, dirs: make(map[[2]string]string)}
+	n := &fileNames{stores: s, dirs: make(map[owner]string)}
 	all := s.All()
 	if len(all) == 1 {
 		n.only = all[0].Dir
 	}
-	owned := make(map[store.Keyspace][2]string)
-	for _, k := range src.Keyspaces() {
-		owned[k.Keyspace] = [2]string{k.DB, k.Name}
-	}
+	owned := owners(src)
 	for _, st := range all {
 		for _, ks := range st.Keyspaces() {
 			if of, ok := owned[ks]; ok {
@@ -163,7 +160,7 @@ func (n *fileNames) of(db, keyspace, file string) string {
 	if n == nil {
 		return file
 	}
-	if dir, ok := n.dirs[[2]string{db, keyspace}]; ok {
+	if dir, ok := n.dirs[owner{db, keyspace}]; ok {
 		return n.stores.place(dir, file)
 	}
 	return n.stores.place(n.only, file)
@@ -213,15 +210,16 @@ func (s *namedSource) Records(ctx context.Context, db string, t record.TypeSet, 
 	return s.Source.Records(ctx, db, t, span, &env)
 }
 
-// Owner returns the database and name of a keyspace of a store; ok is false if the source does not
-// list it.
-func Owner(src format.Source, ks store.Keyspace) (db, name string, ok bool) {
+// owner is the database that a keyspace of a store belongs to, and its name there.
+type owner struct{ db, name string }
+
+// owners are those of the keyspaces that a source lists.
+func owners(src format.Source) map[store.Keyspace]owner {
+	out := make(map[store.Keyspace]owner)
 	for _, k := range src.Keyspaces() {
-		if k.Keyspace == ks {
-			return k.DB, k.Name, true
-		}
+		out[k.Keyspace] = owner{k.DB, k.Name}
 	}
-	return "", "", false
+	return out
 }
 
 // standIns opens stores that cannot be opened as empty ones, so that the rest of a dataset can be

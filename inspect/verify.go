@@ -314,7 +314,7 @@ func (v *verifier) leftover() {
 
 // files checks all files of the stores that were read.
 func (v *verifier) files(ctx context.Context, src format.Source) error {
-	p := &physical{src: src, report: v.found.report, damaged: func(file string) bool {
+	p := &physical{owners: owners(src), report: v.found.report, damaged: func(file string) bool {
 		return v.found.names(record.FindDamagedBlock, file) || v.found.names(record.FindForeignTable, file)
 	}}
 	look := v.o.Files == Always || v.o.Files == Automatic && v.suspicious()
@@ -387,16 +387,17 @@ func (v *verifier) concerns(src format.Source, st StoreDir) bool {
 	if v.whole() {
 		return true
 	}
+	owned := owners(src)
 	for _, ks := range st.Keyspaces() {
-		db, name, ok := Owner(src, ks)
+		of, ok := owned[ks]
 		if !ok {
 			return true
 		}
-		if !sel.DB(db) {
+		if !sel.DB(of.db) {
 			continue
 		}
-		for _, r := range src.Where(db, []byte("x")) {
-			if r.Keyspace == name && (r.Type == 0 || sel.Type(r.Type)) {
+		for _, r := range src.Where(of.db, []byte("x")) {
+			if r.Keyspace == of.name && (r.Type == 0 || sel.Type(r.Type)) {
 				return true
 			}
 		}
