@@ -135,6 +135,7 @@ func (a *attempt) identify() error {
 	if err != nil {
 		return err
 	}
+	id.Unproved = a.o.NoProve && a.o.Target.Address == ""
 	if was := a.state.ID; was != nil {
 		if err := was.Continues(id); err != nil {
 			return &work.ResumeError{Dir: a.work.Path, Err: err}
@@ -159,6 +160,7 @@ func (a *attempt) setRules() {
 		RedisStrings:  a.o.Target.Format.Name() != a.o.Source.Format.Name(),
 		PlainZero:     a.o.Target.Address != "" || a.src.Format().Limits().Place == format.OnServer,
 		Whole:         a.o.Source.Format.Limits().Whole,
+		CountOnly:     a.id.Unproved,
 		Lapse:         a.lapse(),
 		Prefer:        a.o.Prefer,
 		TempDir:       a.work.Spools(),

@@ -463,8 +463,14 @@ func TestNoProve(t *testing.T) {
 	b := newBench(t, fake.Dataset(1))
 	b.o.NoProve = true
 	b.to.Spoil = func(r *fake.Record) { r.Elems = r.Elems[:1] }
-	if rep := b.run(); rep.Proof.Done || rep.Proof.Why != "--no-prove was given" {
+	rep := b.run()
+	if rep.Proof.Done || rep.Proof.Why != "--no-prove was given" || rep.Records() != 60 {
 		t.Errorf("%+v", rep.Proof)
+	}
+	for _, p := range rep.Parts {
+		if p.Elements == 0 || p.Millis != (record.Sum128{}) || p.Seconds != (record.Sum128{}) {
+			t.Errorf("%+v: want counts alone", p)
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ type Options struct {
 	// Memory is the limit of resident memory; buffers may use half of it. 0 means 512 MiB.
 	Memory  int64
 	TempDir string
-	// NoProve publishes the target without reading it back.
+	// NoProve publishes the target without comparing it with the source; nothing is hashed.
 	NoProve bool
 	// ForceSpace starts the conversion even if the disks seem too small.
 	ForceSpace bool
@@ -106,13 +106,18 @@ type Output struct {
 	Verify bool
 }
 
-// readBack reports whether the finished target is reopened.
-func (o *Options) readBack() bool {
+// compares reports whether the finished target is read and compared with what was written.
+func (o *Options) compares() bool {
 	if o.Target.Address != "" {
 		return o.Target.Verify
 	}
-	// Stores say what they consist of when they are opened, which is compared in any case.
-	return !o.NoProve || o.Target.Format.Limits().Place == format.InDirectory
+	return !o.NoProve
+}
+
+// readBack reports whether the finished target is reopened.
+func (o *Options) readBack() bool {
+	// Stores say what they consist of when they are opened, which is looked at in any case.
+	return o.compares() || o.Target.Address == "" && o.Target.Format.Limits().Place == format.InDirectory
 }
 
 const (

@@ -20,7 +20,7 @@ func (o *Options) steps() []progress.Step {
 	if server && o.Target.Verify {
 		out = append(out, progress.Step{Name: "fetch", Weight: 0.3})
 	}
-	if server && o.Target.Verify || !server && !o.NoProve {
+	if o.compares() {
 		out = append(out, progress.Step{Name: "prove", Weight: 0.35})
 	}
 	return append(out, progress.Step{Name: "publish", Weight: 0.01})

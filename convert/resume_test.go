@@ -252,6 +252,28 @@ func TestResumeRefuses(t *testing.T) {
 	}
 }
 
+// TestResumeWithoutProof: what was begun without a proof cannot be proved; what was begun with one can do without.
+func TestResumeWithoutProof(t *testing.T) {
+	for _, first := range []bool{false, true} {
+		b := newBench(t, fake.Dataset(1))
+		b.o.Resume, b.o.NoProve, b.to.FailAfter = true, first, 2
+		if _, err := Run(context.Background(), &b.o); err == nil {
+			t.Fatal("no error")
+		}
+		b.o.NoProve, b.to.FailAfter = !first, 0
+		if first {
+			if _, err := Run(context.Background(), &b.o); err == nil || !strings.Contains(err.Error(), "begun with --no-prove: pass it again") {
+				t.Errorf("with a proof after all: %v", err)
+			}
+			b.o.NoProve = true
+		}
+		rep := b.run()
+		if rep.Records() != 60 || rep.Proof.Done || (rep.Parts[0].Millis == record.Sum128{}) != first {
+			t.Errorf("begun with --no-prove: %t: %+v, %+v", first, rep.Proof, rep.Parts[0])
+		}
+	}
+}
+
 func removeTables(b *bench) {
 	tables, err := filepath.Glob(filepath.Join(b.dir, "dst.kvferry/data/*.tmp"))
 	if err != nil || len(tables) == 0 {

@@ -60,8 +60,8 @@ const numbersLen = 32
 type Digest struct {
 	Records  int64  `json:"records"`
 	Elements int64  `json:"elements"`
-	Millis   Sum128 `json:"digest_ms"` // Σ R with the expiry in milliseconds
-	Seconds  Sum128 `json:"digest_s"`  // Σ R with the expiry in seconds, rounded up
+	Millis   Sum128 `json:"digest_ms,omitzero"` // Σ R with the expiry in milliseconds; zero when records were only counted
+	Seconds  Sum128 `json:"digest_s,omitzero"`  // Σ R with the expiry in seconds, rounded up
 	// New is true if there is data that version 1 of the fingerprint does not define: expiries of
 	// fields, consumer groups, records of type Other.
 	New bool `json:"new,omitempty"`
@@ -97,6 +97,8 @@ func (d Digest) Equal(e Digest, seconds bool) bool {
 type Hasher struct {
 	// PlainZero hashes -0 as 0, because servers store it so in small sorted sets.
 	PlainZero bool
+	// CountOnly leaves the sums of digests zero, because nobody will compare them.
+	CountOnly bool
 
 	typ     Type
 	count   int64  // of elements but groups
@@ -131,6 +133,10 @@ func (h *Hasher) Begin(hd *Header) {
 func (h *Hasher) Elements(elems []Element) {
 	if h.typ == Stream {
 		h.entries(elems)
+	}
+	if h.CountOnly {
+		h.count += int64(len(elems))
+		return
 	}
 	waiting, room, sum := h.waiting, h.room, h.sum
 	for i := range elems {
@@ -214,6 +220,11 @@ func (h *Hasher) AddTo(d *Digest, hd *Header) {
 	if h.count == 0 && h.typ != Stream {
 		return
 	}
+	d.Records++
+	d.Elements += h.count
+	if h.CountOnly {
+		return
+	}
 	sum := h.sum
 	if len(h.waiting) > 0 {
 		sum = sum.Add(HashBytes(h.waiting))
@@ -223,8 +234,6 @@ func (h *Hasher) AddTo(d *Digest, hd *Header) {
 	b = append(b[:n], h.last...)
 	h.header = b
 	r := HashBytes(b)
-	d.Records++
-	d.Elements += h.count
 	d.Millis = d.Millis.Add(r)
 	if hd.ExpireMS != 0 {
 		r = hashSeconds(b, n-numbersLen, hd.ExpireMS)
@@ -235,6 +244,11 @@ func (h *Hasher) AddTo(d *Digest, hd *Header) {
 
 // Strings adds the digests of whole strings to d. It puts down the bytes of all before it hashes the first.
 func (h *Hasher) Strings(d *Digest, batch []StringRecord) {
+	if h.CountOnly {
+		d.Records += int64(len(batch))
+		d.Elements += int64(len(batch))
+		return
+	}
 	for len(batch) > 0 {
 		n := min(len(batch), stringsAtOnce)
 		h.hashValues(batch[:n])

@@ -262,6 +262,35 @@ func TestDigestOfNothing(t *testing.T) {
 	}
 }
 
+// TestCountOnly: whoever only counts finds the same records and elements, and no sums.
+func TestCountOnly(t *testing.T) {
+	batch := []StringRecord{{Key: []byte("a"), Value: []byte("1")}, {Key: []byte("b"), ExpireMS: 7}}
+	group := Element{Kind: Group, Name: []byte("g"), Value: make([]byte, 24)}
+	entry := Element{Name: make([]byte, 16), Value: []byte("\x01f\x01v")}
+	var got, want [2]Digest
+	for i, d := range []*[2]Digest{&want, &got} {
+		h := Hasher{CountOnly: i == 1}
+		h.Strings(&d[0], batch)
+		for _, r := range []struct {
+			typ   Type
+			elems []Element
+		}{
+			{String, []Element{el("", "v")}}, {Hash, []Element{el("a", "1"), el("b", string(make([]byte, maxWaiting)))}}, {List, []Element{el("", "x")}},
+			{Set, nil}, {ZSet, []Element{el("m", "")}}, {Stream, []Element{entry, group}}, {Stream, nil},
+		} {
+			hd := &Header{Type: r.typ, Key: []byte("k"), Last: make([]byte, 16)}
+			h.Begin(hd)
+			h.Elements(r.elems)
+			h.AddTo(&d[1], hd)
+		}
+	}
+	for i := range got {
+		if got[i] != (Digest{Records: want[i].Records, Elements: want[i].Elements}) || want[i].Records == 0 || want[i].Millis == (Sum128{}) {
+			t.Errorf("counted %+v, hashed %+v", got[i], want[i])
+		}
+	}
+}
+
 func TestFingerprintParts(t *testing.T) {
 	var f, g Fingerprint
 	p := Part{"0", Hash}

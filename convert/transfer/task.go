@@ -51,6 +51,7 @@ type task struct {
 // counted. An error of its share says that more came at once than that allows. After an error nothing is left of the task.
 func Run(ctx context.Context, t *plan.Task, r *Rules, src format.Source, target format.Target, sh *pool.Share, write bool) (*outcome.Result, error) {
 	x := &task{Task: t, Rules: r, target: target, losses: outcome.Losses{}, expiring: expiringDigests{}, share: sh}
+	x.hasher = record.Hasher{PlainZero: r.PlainZero, CountOnly: r.CountOnly}
 	x.gauge = r.Meter.Gauge(t.Bytes)
 	x.findings.OnError = x.gauge.Error
 	x.report = x.lose
@@ -216,7 +217,6 @@ func (x *task) elements(ctx context.Context) (int64, error) {
 		}
 		count += int64(len(elems))
 		x.gauge.Elements(elems)
-		x.hasher.PlainZero = x.PlainZero
 		x.hasher.Elements(elems)
 		if x.Lapse != nil && x.header.Type == record.Hash {
 			x.fading.note(x.Lapse, elems)

@@ -31,6 +31,8 @@ type Identity struct {
 	// that to go on.
 	Began  time.Time `json:"began"`
 	Target string    `json:"target,omitempty"`
+	// Unproved is true if tasks only count what they write, because it will not be compared.
+	Unproved bool `json:"unproved,omitempty"`
 	// Plan is what the run does. Source and options being the same, it need not be made again.
 	Plan *plan.Plan `json:"plan"`
 }
@@ -92,6 +94,9 @@ func (id *Identity) Continues(now *Identity) error {
 		default:
 			return fmt.Errorf("it has %s %s, not %s: pass the same value to continue it", name, cmp.Or(a, "(none)"), cmp.Or(b, "(none)"))
 		}
+	}
+	if id.Unproved && !now.Unproved {
+		return fmt.Errorf("it was begun with --no-prove: pass it again to continue it")
 	}
 	if err := paths.Same(id.Files, now.Files); err != nil {
 		return fmt.Errorf("the source has changed: %w", err)

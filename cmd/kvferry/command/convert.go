@@ -131,7 +131,7 @@ func (a *App) convert() *cobra.Command {
 	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion; keep the work if this run fails, for whatever reason")
 	fs.BoolVar(&f.discard, "discard", false, "drop the work of an unfinished conversion; keep no work if this run is cancelled or a disk is full")
 	choose(fs, &f.rdb, "rdb-version", plain(rdb.Versions()...), "RDB version of an rdb target, or of the base file of an aof target; Redis 5.0 and later, Valkey, KeyDB and Dragonfly load version 9")
-	fs.BoolVar(&f.noProve, "no-prove", false, "skip reading the target back and comparing it (for benchmarks)")
+	fs.BoolVar(&f.noProve, "no-prove", false, "skip the proof: hash nothing, and do not compare the target with the source")
 	choose(fs, &f.format, "format", plain("text", "json"), "format of the summary")
 	f.server.Register(cmd)
 	f.progress.Register(cmd)
