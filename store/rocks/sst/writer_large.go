@@ -33,7 +33,7 @@ func (w *Writer) large(key, value, suffix []byte) error {
 		w.endBatch()
 	}
 	w.join()
-	if err := w.flush(0); err != nil {
+	if err := w.flush(1); err != nil {
 		return err
 	}
 	r := newLargeRow(key, w.trailer, value, suffix)

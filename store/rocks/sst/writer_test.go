@@ -258,6 +258,45 @@ func TestOrderIsChecked(t *testing.T) {
 	}
 }
 
+// calls notes where writes begin.
+type calls struct {
+	size   int
+	starts []int
+}
+
+func (c *calls) Write(p []byte) (int, error) {
+	c.starts = append(c.starts, c.size)
+	c.size += len(p)
+	return len(p), nil
+}
+
+// TestWritesAreAligned: writes start at multiples of the buffer, but after a large row, whose block is no part of one.
+func TestWritesAreAligned(t *testing.T) {
+	for _, cores := range []int{0, 2} {
+		for _, buffer := range []int{0, 8 << 10} {
+			unit := 128 << 10
+			if buffer > 0 {
+				unit = buffer
+			}
+			var c calls
+			o := options()
+			o.Buffer, o.Spare = buffer, spare(cores)
+			w := sst.NewWriter(&c, o)
+			for i := range 60_000 {
+				w.Add(fmt.Appendf(nil, "%08d", i), fmt.Appendf(nil, "value %d", i*i))
+			}
+			if _, err := w.Close(); err != nil || len(c.starts) < 4 {
+				t.Errorf("%d writes of %d bytes, %v", len(c.starts), c.size, err)
+			}
+			for _, at := range c.starts {
+				if at%unit != 0 {
+					t.Errorf("buffer of %d: a write at %d", unit, at)
+				}
+			}
+		}
+	}
+}
+
 // full takes so many bytes.
 type full int
 
