@@ -156,12 +156,15 @@ func (w *writer) End() error {
 	return w.flushFull()
 }
 
-// flushFull writes what was gathered when it is much.
+// flushFull writes what was gathered, up to a multiple of writeBuffer in the file, where the kernel takes it faster.
 func (w *writer) flushFull() error {
-	if len(w.buf) < writeBuffer {
+	n := len(w.buf) - int((w.off+int64(len(w.buf)))%writeBuffer)
+	if n <= 0 {
 		return nil
 	}
-	return w.flush()
+	err := w.write(w.buf[:n])
+	w.buf = append(scratch.Reset(w.buf), w.buf[n:]...)
+	return err
 }
 
 // setCount puts the count of a large value where room was left for it.

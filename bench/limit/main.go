@@ -25,7 +25,7 @@ import (
 
 const (
 	windowSize = 256 << 10 // bytes read at once
-	writeSize  = 128 << 10 // bytes written at once, at least
+	writeSize  = 128 << 10 // bytes written at once, at least; writes start at multiples of it
 
 	codecNone   = 0
 	codecSnappy = 1
@@ -62,7 +62,7 @@ func run(root, path string) error {
 		err = fmt.Errorf("%s: no tables", root)
 	}
 	if err == nil {
-		err = p.flush(0)
+		err = p.flush(1)
 	}
 	fmt.Printf("{\"blocks\":%d,\"bytes\":%d}\n", p.blocks, p.bytes)
 	return errors.Join(err, out.Close())
@@ -75,7 +75,8 @@ type pass struct {
 	at            int64 // where window starts in the file
 	plain, copied []byte
 	packed        []byte // not written yet
-	blocks, bytes int64  // read; bytes as they are decompressed
+	written       int
+	blocks, bytes int64 // read; bytes as they are decompressed
 }
 
 // table takes all data blocks of a table.
@@ -171,12 +172,14 @@ func (p *pass) pack(plain []byte) {
 	p.packed = binary.LittleEndian.AppendUint32(p.packed, base.MaskCRC(crc32.Checksum(p.packed[at:], base.Castagnoli)))
 }
 
-// flush writes what was packed when it is more than limit.
-func (p *pass) flush(limit int) error {
-	if len(p.packed) <= limit {
+// flush writes what was packed, up to a multiple of unit bytes in the file, as tables are written.
+func (p *pass) flush(unit int) error {
+	n := len(p.packed) - (p.written+len(p.packed))%unit
+	if n <= 0 {
 		return nil
 	}
-	_, err := p.out.Write(p.packed)
-	p.packed = p.packed[:0]
+	_, err := p.out.Write(p.packed[:n])
+	p.written += n
+	p.packed = append(p.packed[:0], p.packed[n:]...)
 	return err
 }
