@@ -37,6 +37,18 @@ type Task struct {
 	Bytes    int64          `json:"bytes"` // approximate size
 }
 
+// Work is about how much there is to do, in bytes of strings, hashes or lists.
+func (t *Task) Work() int64 { return work(t.Types, t.Bytes) }
+
+// work is about how much there is to do for some bytes of some types. Members of sets and sorted sets are small, so that there
+// are more of them; those of sorted sets are also ordered by score.
+func work(types record.TypeSet, bytes int64) int64 {
+	if types&^record.Of(record.Set, record.ZSet) == 0 {
+		return 2 * bytes
+	}
+	return bytes
+}
+
 // Plan describes the work of a conversion. It depends only on the source and the filter, not on the
 // number of workers.
 type Plan struct {
@@ -118,7 +130,7 @@ func (p *Plan) add(src format.Source, i int, types, g record.TypeSet) error {
 	}
 	db := p.DBs[i]
 	size := src.Size(db, types)
-	n := p.spansFor(src, size)
+	n := p.spansFor(src, types, size)
 	split := src.Split
 	if p.AnyOrder {
 		split = func(db string, t record.TypeSet, n int) ([]format.Span, error) { return format.SplitAny(src, db, t, n) }
@@ -138,8 +150,8 @@ func (p *Plan) add(src format.Source, i int, types, g record.TypeSet) error {
 	return nil
 }
 
-// spansFor returns the number of spans for a size of the source. It depends on nothing else.
-func (p *Plan) spansFor(src format.Source, size int64) int {
+// spansFor returns the number of spans for a size of some types of the source. It depends on nothing else.
+func (p *Plan) spansFor(src format.Source, types record.TypeSet, size int64) int {
 	most, each := int64(mostTaskBytes), int64(taskBytes)
 	if p.Pieces {
 		each = pieceBytes
@@ -147,7 +159,7 @@ func (p *Plan) spansFor(src format.Source, size int64) int {
 	if _, sorts := src.(format.Sectioned); sorts && !p.AnyOrder {
 		each, most = passBytes, mostPassBytes
 	}
-	few := min(max((size+each-1)/each, 1), maxSpans)
+	few := min(max((work(types, size)+each-1)/each, 1), maxSpans)
 	return int(max(few, (size+most-1)/most))
 }
 

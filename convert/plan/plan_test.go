@@ -102,6 +102,19 @@ func TestPlanOfPieces(t *testing.T) {
 	}
 }
 
+// Sets and sorted sets are twice the work, so their spans are half as large.
+func TestPlanOfSets(t *testing.T) {
+	for typ, want := range map[record.Type][2]int{record.Hash: {2, maxSpans}, record.Set: {4, maxSpans}, record.ZSet: {4, maxSpans}} {
+		for i, size := range []int64{2 * taskBytes, 1 << 30} {
+			src := &sizes{dbs: []string{"0"}, types: record.Of(typ), size: func(string, record.TypeSet) int64 { return size }}
+			p, err := New(src, src.dbs, src.dbs, fake.PerType, Order{}, new(filter.Filter))
+			if err != nil || len(p.Tasks) != want[i] || p.Tasks[0].Work() != p.Tasks[0].Bytes*int64(want[0]/2) {
+				t.Errorf("%d bytes of %s: %d tasks, work %d, want %d; %v", size, typ, len(p.Tasks), p.Tasks[0].Work(), want[i], err)
+			}
+		}
+	}
+}
+
 // A source that reads all for each span is cut into few.
 func TestPlanOfPasses(t *testing.T) {
 	for size, want := range map[int64]int{4 * taskBytes: 1, passBytes + 1: 2, 1 << 40: 1 << 40 / mostPassBytes} {

@@ -5,14 +5,16 @@ import (
 	"testing"
 
 	"kvferry/convert/plan"
+	"kvferry/record"
 )
 
 func TestLargestFirst(t *testing.T) {
 	var order []int
-	for _, x := range LargestFirst([]*plan.Task{{N: 0, Bytes: 1}, {N: 1, Bytes: 5}, {N: 2, Bytes: 5}, {N: 3, Bytes: 2}}) {
+	all, sets := record.Of(record.String, record.Set), record.Of(record.Set)
+	for _, x := range LargestFirst([]*plan.Task{{N: 0, Types: sets, Bytes: 1}, {N: 1, Types: all, Bytes: 5}, {N: 2, Types: all, Bytes: 5}, {N: 3, Types: sets, Bytes: 3}}) {
 		order = append(order, x.N)
 	}
-	if fmt.Sprint(order) != "[1 2 3 0]" {
+	if fmt.Sprint(order) != "[3 1 2 0]" {
 		t.Error(order)
 	}
 }

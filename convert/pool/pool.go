@@ -161,9 +161,9 @@ func RunSharing(ctx context.Context, tasks []*plan.Task, c *Cores, memory int64,
 	}
 }
 
-// LargestFirst returns tasks by size; those of one size stay in their order.
+// LargestFirst returns tasks by how much there is to do; those of the same stay in their order.
 func LargestFirst(tasks []*plan.Task) []*plan.Task {
 	out := slices.Clone(tasks)
-	slices.SortStableFunc(out, func(a, b *plan.Task) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	slices.SortStableFunc(out, func(a, b *plan.Task) int { return cmp.Compare(b.Work(), a.Work()) })
 	return out
 }

@@ -156,7 +156,8 @@ func (w *Dir) Concluded(state *State) bool {
 // Sync makes the target durable before it is published.
 func (w *Dir) Sync() error { return syncTree(w.Data()) }
 
-// syncTree syncs a tree: files first, then their directories.
+// syncTree syncs a tree: files first, then their directories. A file that goes away meanwhile is not its concern: the target
+// is looked at again before it is published.
 func syncTree(dir string) error {
 	var dirs []string
 	err := disk.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -167,7 +168,10 @@ func syncTree(dir string) error {
 			dirs = append(dirs, path)
 			return nil
 		}
-		return disk.SyncPath(path)
+		if err = disk.SyncPath(path); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
 	})
 	for i := len(dirs) - 1; i >= 0 && err == nil; i-- {
 		err = disk.SyncPath(dirs[i])

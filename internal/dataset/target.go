@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"kvferry/format"
 	"kvferry/internal/disk"
@@ -165,25 +167,40 @@ func (t *Target) Adopt(_ int, name string, tables []store.Table) error {
 
 // Finish makes all stores databases, and opens them again when the options say how.
 func (t *Target) Finish(ctx context.Context) (format.Source, error) {
-	for _, db := range t.dbs {
-		for i := range t.parts {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			if t.Last != nil {
-				if err := t.Last(i, db.builders[i]); err != nil {
-					return nil, err
-				}
-			}
-			if err := db.builders[i].Finish(); err != nil {
-				return nil, err
-			}
-		}
+	if err := t.finishStores(ctx); err != nil {
+		return nil, err
 	}
 	if t.Options.Reopen == nil {
 		return nil, nil
 	}
 	return t.format.Open(ctx, t.dir, t.Options.Reopen)
+}
+
+// finishStores finishes several stores at once: each waits for the disk more than it works.
+func (t *Target) finishStores(ctx context.Context) error {
+	var all sync.WaitGroup
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	errs := make([]error, len(t.dbs)*len(t.parts))
+	for n := range errs {
+		part, b := n%len(t.parts), t.dbs[n/len(t.parts)].builders[n%len(t.parts)]
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			if errs[n] = ctx.Err(); errs[n] == nil && t.Last != nil {
+				errs[n] = t.Last(part, b)
+			}
+			if errs[n] == nil {
+				errs[n] = b.Finish()
+			}
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Abort removes what was written. What cannot be removed is left.
