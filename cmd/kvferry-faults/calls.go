@@ -42,13 +42,18 @@ func (h *harness) call(c *class, n int) error {
 	at, stays, resume := int64(n/len(h.small)%j.calls)+1, r.Chance(30), j.target != "" && r.Chance(30)
 	return h.disturb(c, j, resume, fmt.Sprintf("call/%d %s: call %d of %d", n, j.name, at, j.calls), stays,
 		func(call int64, op string) syscall.Errno {
-			if call == at || stays && call > at {
-				if kinds := errnos[op]; len(kinds) > 0 {
-					return kinds[int(uint64(at)%uint64(len(kinds)))]
-				}
+			if call != at && (!stays || call < at) {
+				return 0
+			}
+			kinds := errnos[op]
+			if len(kinds) == 0 {
 				return syscall.EIO
 			}
-			return 0
+			kind := kinds[int(uint64(at)%uint64(len(kinds)))]
+			if kind == syscall.EACCES && !stays && (op == "readdir" || op == "stat") { // permission does not come and go
+				return syscall.EIO
+			}
+			return kind
 		})
 }
 
