@@ -94,6 +94,8 @@ func undetectable(p *patient, d damage) string {
 		return byWhole
 	case strings.HasSuffix(base, ".log") && foreign && slices.Equal(writes(before), writes(after)):
 		return byTwin
+	case strings.HasSuffix(base, ".log") && foreign && len(writes(after)) == 0 && lastLog(p.s, d.file): // as if cut to nothing
+		return byLogEnd
 	case isLog(base) && bytes.HasPrefix(before, after) && isEnd(before, len(after)):
 		if strings.HasPrefix(base, "MANIFEST") {
 			return byManifest
