@@ -311,8 +311,9 @@ func (a *attempt) planReadable(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	flat := targetLayout(a.o, a.src, dbs) == format.LayoutFlat
-	names := plan.TargetNames(dbs, a.src.Format().Limits(), a.o.Target.Format.Limits(), flat, a.o.Namespace)
+	to := a.o.Target.Format.Limits()
+	flat := to.Layouts && targetLayout(a.o, a.src, dbs) == format.LayoutFlat
+	names := plan.TargetNames(dbs, a.src.Format().Limits(), to, flat, a.o.Namespace)
 	if a.target, err = a.create(ctx, names); err != nil {
 		return err
 	}

@@ -301,6 +301,26 @@ func TestStringsAtOnce(t *testing.T) {
 }
 
 // TestWithEmpty: where servers have a directory for each number the databases below others are there too, empty.
+// TestDatabaseNumbers: a database that servers of the target do not have is written and told of, without permission.
+func TestDatabaseNumbers(t *testing.T) {
+	for most, want := range map[int]string{0: "", 2: "2", 3: ""} {
+		b := newBench(t, fake.Dataset(3))
+		b.to.Bounds.Numbered, b.to.Bounds.MaxDBs = true, most
+		var got []string
+		for _, l := range b.run().Losses {
+			if l.Kind != record.LossDatabase || !l.Note || l.Count != int64(len(l.Samples)) {
+				t.Errorf("%+v", l)
+			}
+			for _, s := range l.Samples {
+				got = append(got, s.DB)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%d databases: told of %q, want %q", most, got, want)
+		}
+	}
+}
+
 func TestWithEmpty(t *testing.T) {
 	numbered := fake.New()
 	numbered.Bounds.Numbered = true

@@ -11,6 +11,7 @@ import (
 	"kvferry/convert/transfer"
 	"kvferry/convert/work"
 	"kvferry/format"
+	"kvferry/record"
 )
 
 // adopt takes over the tasks that an earlier process finished, but for those whose rows may be gone.
@@ -132,5 +133,25 @@ func (a *attempt) sum() (*outcome.Totals, error) {
 	}
 	a.stores.Tell(t.Findings.Report)
 	t.Losses.Merge(outcome.LossesOf(t.Findings.List()))
+	t.Losses.Merge(a.beyond())
 	return t, nil
+}
+
+// beyond notes the databases that servers of the target do not have.
+func (a *attempt) beyond() (out []outcome.LossKind) {
+	to := a.o.Target.Format.Limits()
+	l := outcome.LossKind{Kind: record.LossDatabase, Note: true}
+	for i, db := range a.id.Plan.TargetDBs {
+		if !plan.Unseen(db, to) {
+			continue
+		}
+		from := a.id.Plan.DBs[i]
+		l.Count++
+		l.Samples = append(l.Samples, outcome.Sample{DB: from,
+			Detail: fmt.Sprintf("servers of the target have databases 0 to %d; converted by itself, with --db %s, it becomes database 0", to.MaxDBs-1, from)})
+	}
+	if l.Count > 0 {
+		out = append(out, l)
+	}
+	return out
 }

@@ -84,6 +84,7 @@ type Limits struct {
 
 	Databases string
 	Numbered  bool   // database names are numbers: "0", "1", …
+	MaxDBs    int    // databases that its servers have at most, from 0 on; 0: no limit
 	DefaultDB string // the database that clients start in; "" means "0"
 	Cluster   bool   // CreateOptions.Cluster makes a difference
 	SST       bool   // CreateOptions.SST does

@@ -62,9 +62,9 @@ func (n *Names) UnmarshalJSON(data []byte) error {
 
 // TargetNames returns the names of the databases in a target. The database that clients start in gets the name of the
 // target's own, or namespace, which also names an only database. In a target with numbered databases, named ones get
-// the lowest free numbers; the only one of a flat layout is 0.
+// the lowest free numbers; the only one of a flat layout is 0, and so is an only one that servers of the target do not have.
 func TargetNames(dbs []string, from, to format.Limits, flat bool, namespace string) []string {
-	if to.Numbered && flat && len(dbs) == 1 {
+	if to.Numbered && len(dbs) == 1 && (flat || Unseen(dbs[0], to)) {
 		return []string{"0"}
 	}
 	out := slices.Clone(dbs)
@@ -90,6 +90,12 @@ func TargetNames(dbs []string, from, to format.Limits, flat bool, namespace stri
 		next++
 	}
 	return out
+}
+
+// Unseen reports whether servers of a target have no database of that name.
+func Unseen(db string, to format.Limits) bool {
+	n, err := strconv.ParseUint(db, 10, 32)
+	return err == nil && to.MaxDBs > 0 && n >= uint64(to.MaxDBs)
 }
 
 func isNumber(s string) bool {

@@ -153,6 +153,7 @@ func TestNothing(t *testing.T) {
 }
 
 func TestTargetNames(t *testing.T) {
+	four := format.Limits{Numbered: true, MaxDBs: 4}
 	numbered, ardb, kvrocks := format.Limits{Numbered: true}, format.Limits{}, format.Limits{DefaultDB: "home"}
 	for _, c := range []struct {
 		in        string
@@ -166,6 +167,10 @@ func TestTargetNames(t *testing.T) {
 		{in: "01 -1 +1", to: numbered, want: "0 1 2"},
 		{in: "a", to: numbered, want: "0"},
 		{in: "7", to: numbered, want: "7"},
+		{in: "3", to: four, want: "3"},
+		{in: "4", to: four, want: "0"},
+		{in: "0 4", to: four, want: "0 4"},
+		{in: "a b c 3", to: four, want: "0 1 2 3"},
 		{in: "7", to: numbered, flat: true, want: "0"},
 		{in: "0 bar 2", to: ardb, want: "0 bar 2"},
 		{in: "0 1", to: kvrocks, want: "home 1"},
@@ -179,6 +184,11 @@ func TestTargetNames(t *testing.T) {
 	} {
 		if got := strings.Join(TargetNames(strings.Fields(c.in), c.from, c.to, c.flat, c.namespace), " "); got != c.want {
 			t.Errorf("%s: %s, want %s", c.in, got, c.want)
+		}
+	}
+	for db, want := range map[string]bool{"0": false, "3": false, "4": true, "10": true, "a": false} {
+		if Unseen(db, four) != want || Unseen(db, numbered) {
+			t.Errorf("database %s is unseen: %v", db, !want)
 		}
 	}
 }
