@@ -45,6 +45,7 @@ type File struct {
 	streams        bool  // see Stream
 	named          bool  // a file of Temp whose name is still there
 	written, begun int64 // bytes by Write; of these, those on their way to the disk
+	reserved       int64 // where the part ends that was reserved; -1: no more is asked for
 }
 
 // Name returns the path it was opened at.
@@ -75,12 +76,44 @@ func (f *File) Write(b []byte) (int, error) {
 		n, _ := f.f.Write(b[:len(b)/2])
 		return n, err
 	}
+	if f.streams {
+		f.reserve(int64(len(b)))
+	}
 	n, err := f.f.Write(b)
 	f.grow(int64(n))
 	if f.streams {
 		f.stream(int64(n))
 	}
 	return n, err
+}
+
+// reserveStep is how many bytes are reserved at once, when a file has become as long.
+const reserveStep = 4 << 20
+
+// reserve asks for room on the disk before n bytes are written there. The file system then need not look for it block by
+// block, which is a third of its time.
+func (f *File) reserve(n int64) {
+	if f.written < streamStep || f.reserved < 0 || f.written+n <= f.reserved {
+		return
+	}
+	from := max(f.written, f.reserved)
+	step := max(reserveStep, f.written+n-from)
+	if f.reserved = from + step; !reserve(f.f, from, step) {
+		f.reserved = -1
+	}
+}
+
+// release gives back what was reserved beyond the end of the file.
+func (f *File) release() error {
+	if f.reserved <= 0 {
+		return nil
+	}
+	f.reserved = -1
+	s, err := f.f.Stat()
+	if err != nil {
+		return err
+	}
+	return f.f.Truncate(s.Size())
 }
 
 // streamStep is how many bytes are sent to the disk at once.
@@ -141,7 +174,9 @@ func (f *File) Chmod(mode fs.FileMode) error {
 }
 
 // Sync waits until the file is durable.
-func (f *File) Sync() error { return errors.Join(check("sync", f.Name()), f.f.Sync()) }
+func (f *File) Sync() error {
+	return errors.Join(check("sync", f.Name()), f.release(), f.f.Sync())
+}
 
 // Stat describes the file.
 func (f *File) Stat() (fs.FileInfo, error) {
@@ -153,7 +188,7 @@ func (f *File) Stat() (fs.FileInfo, error) {
 
 // Close closes the file; it is closed also when that fails.
 func (f *File) Close() error {
-	err := check("close", f.Name())
+	err := errors.Join(check("close", f.Name()), f.release())
 	f.grow(-f.held.Load())
 	if e := f.f.Close(); e != nil {
 		err = e
