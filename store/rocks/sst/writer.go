@@ -70,12 +70,11 @@ type Writer struct {
 	trailer uint64
 	bytes   bool // keys are in bytewise order
 
-	data, index blockWriter
+	leftover
 	waiting     blocks.Handle // of the block of a large row, until the next key is known; size 0: there is none
-	filter      filterWriter
-	first, last []byte // keys
-	next        []byte // room for a key
-	sep         []byte // key of the index entry of the last block
+	first, last []byte        // keys
+	next        []byte        // room for a key
+	sep         []byte        // key of the index entry of the last block
 
 	entries                          int64
 	keyBytes, valueBytes, filterSize uint64
@@ -83,10 +82,9 @@ type Writer struct {
 	blocks     int
 	batchStart int    // first block of the batch being built
 	batch      *batch // being built; nil: blocks are put into the file one by one
-	busy, free *batch // being compressed; for the next one
+	busy       *batch // being compressed
 	sizes      batchSizes
 
-	buf   []byte // put into the file, not written yet
 	off   uint64 // bytes put into the file
 	ident xxh3.Hasher
 	err   error // sticks
@@ -102,11 +100,11 @@ var ErrOrder = errors.New("key out of order")
 func NewWriter(out io.Writer, o *WriterOptions) *Writer {
 	w := &Writer{o: o, out: out, trailer: base.Trailer(o.Sequence, base.KindPut), bytes: o.Comparer.IsBytewise()}
 	if r, ok := leftovers.Get().(*leftover); ok {
-		w.index, w.filter, w.buf = r.index, r.filter, r.buf
+		w.leftover = *r
 	}
 	w.data.interval = restartInterval
 	if o.Spare != nil {
-		w.batch = new(batch)
+		w.batch = w.anotherBatch()
 	}
 	return w
 }
@@ -234,11 +232,7 @@ func (w *Writer) endBatch() {
 		return
 	}
 	b := w.batch
-	w.batch, w.free = w.free, nil
-	if w.batch == nil {
-		w.batch = new(batch)
-	}
-	w.batch.reset()
+	w.batch = w.anotherBatch()
 	b.raw, w.data.buf = w.data.buf, w.batch.raw
 	w.data.reset()
 	w.busy, b.done = b, make(chan struct{})
@@ -265,7 +259,19 @@ func (w *Writer) join() {
 	}
 	w.buf = append(w.buf, b.out...)
 	w.sizes.stored = int64(w.off)
-	w.busy, w.free = nil, b
+	w.busy, w.free = nil, append(w.free, b)
+}
+
+// anotherBatch returns an empty one.
+func (w *Writer) anotherBatch() *batch {
+	n := len(w.free)
+	if n == 0 {
+		return new(batch)
+	}
+	b := w.free[n-1]
+	w.free = w.free[:n-1]
+	b.reset()
+	return b
 }
 
 // flush writes what was gathered, up to a multiple of unit bytes in the file.
@@ -325,18 +331,28 @@ func (w *Writer) Close() (Written, error) {
 
 // leftover is what a table grows and the next one can have.
 type leftover struct {
-	index  blockWriter
-	filter filterWriter
-	buf    []byte
+	data, index blockWriter
+	filter      filterWriter
+	buf         []byte   // put into the file, not written yet
+	free        []*batch // for the next ones
 }
 
 var leftovers sync.Pool // of *leftover
 
 // leave gives what the table grew to the next one.
 func (w *Writer) leave() {
+	w.data.reset()
 	w.index.reset()
-	leftovers.Put(&leftover{w.index, w.filter.emptied(), scratch.Reset(w.buf)})
-	w.index, w.filter, w.buf = blockWriter{}, filterWriter{}, nil
+	if w.batch != nil {
+		w.free = append(w.free, w.batch)
+	}
+	for _, b := range w.free {
+		scratch.ResetAll(&b.raw, &b.seps, &b.out)
+	}
+	r := w.leftover
+	r.filter, r.buf = w.filter.emptied(), scratch.Reset(w.buf)
+	leftovers.Put(&r)
+	w.leftover, w.batch = leftover{}, nil
 }
 
 // lastBlock ends the last block. It is stored as it is, so that SetLastSequence finds its last row.
