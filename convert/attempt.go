@@ -94,22 +94,7 @@ func (a *attempt) prepare(ctx context.Context) (rep *Report, err error) {
 	if back != nil {
 		defer closing(&err, back.Close)
 	}
-	durable := a.syncs()
-	rep, err = a.conclude(ctx, back)
-	if e := durable(); err == nil && e != nil {
-		return nil, e
-	}
-	return rep, err
-}
-
-// syncs makes a target on disk durable while it is proved: what is returned waits for that.
-func (a *attempt) syncs() func() error {
-	if a.o.Target.Address != "" {
-		return func() error { return nil }
-	}
-	done := make(chan error, 1)
-	go func() { done <- a.work.Sync() }()
-	return func() error { return <-done }
+	return a.conclude(ctx, back)
 }
 
 // openSource opens the source, with its tables sorted when resort says that they are not.

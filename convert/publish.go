@@ -67,7 +67,7 @@ func (a *attempt) conclude(ctx context.Context, back format.Source) (*Report, er
 	return rep, nil
 }
 
-// publish moves the finished target and its report into place. Everything was synced before the rename that
+// publish moves the finished target and its report into place. Everything is synced before the rename that
 // makes the target exist. It returns the path of an earlier report. After a *PublishedError the target exists.
 func (a *attempt) publish() (earlier string, err error) {
 	if a.o.Target.Address != "" { // it is already in place
@@ -76,6 +76,9 @@ func (a *attempt) publish() (earlier string, err error) {
 		}
 		a.o.crash("reported")
 		return earlier, a.work.Conclude()
+	}
+	if err := a.work.Sync(); err != nil {
+		return "", err
 	}
 	a.o.crash("publish")
 	if earlier, err = a.work.PublishReport(); err != nil {

@@ -156,8 +156,7 @@ func (w *Dir) Concluded(state *State) bool {
 // Sync makes the target durable before it is published.
 func (w *Dir) Sync() error { return syncTree(w.Data()) }
 
-// syncTree syncs a tree: files first, then their directories. A file that goes away meanwhile is not its concern: the target
-// is looked at again before it is published.
+// syncTree syncs a tree: files first, then their directories.
 func syncTree(dir string) error {
 	var dirs []string
 	err := disk.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -168,10 +167,7 @@ func syncTree(dir string) error {
 			dirs = append(dirs, path)
 			return nil
 		}
-		if err = disk.SyncPath(path); errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
+		return disk.SyncPath(path)
 	})
 	for i := len(dirs) - 1; i >= 0 && err == nil; i-- {
 		err = disk.SyncPath(dirs[i])
