@@ -32,7 +32,7 @@ func PossibleLosses(from, to *Limits) []record.LossInfo {
 		record.LossExpiry2038:  earlier && to.MaxExpireMS <= math.MaxInt32*1000,
 		record.LossExpiry2106:  earlier && to.MaxExpireMS > math.MaxInt32*1000,
 		record.LossHyperLogLog: true,
-		record.LossDatabase:    to.MaxDBs > 0 && (from.MaxDBs == 0 || from.MaxDBs > to.MaxDBs),
+		record.LossDatabase:    to.MaxDBs > 0 && !from.Layouts, // which are Pika's, too
 		record.LossCommand:     from.Place == InFiles,
 		record.LossDamaged:     true,
 	}

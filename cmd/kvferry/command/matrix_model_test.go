@@ -232,6 +232,13 @@ func (m *model) predict(t testing.TB, target place, mode conflict) *prediction {
 		p.losses[record.LossDamaged] = m.damaged
 	}
 	names := m.names(&p.limits)
+	if target.format == "blackwidow" || target.format == "pika3.5" || target.format == "floyd" { // Pika has databases 0 to 7
+		for _, db := range names {
+			if n, _ := strconv.Atoi(db); n > 7 {
+				p.losses[record.LossDatabase]++
+			}
+		}
+	}
 	for i := range m.records {
 		p.taken[m.records[i].DB+"\x00"+string(m.records[i].Key)] = true
 	}
