@@ -243,10 +243,12 @@ func encodings() []writerOptions {
 		if codec == grocksdb.Bz2Compression {
 			continue // Debian's RocksDB has it not, which fails for blobs
 		}
-		cases = append(cases, with("blob files, codec "+name, func(o *writerOptions) {
-			o.format, o.batches = 5, 10
-			o.db = func(d *grocksdb.Options) { blobs(d, 10, codec) }
-		}))
+		for _, size := range []uint64{0, 10} { // from 0 empty values are in them too
+			cases = append(cases, with(fmt.Sprintf("blob files from %d bytes, codec %s", size, name), func(o *writerOptions) {
+				o.format, o.batches = 5, 10
+				o.db = func(d *grocksdb.Options) { blobs(d, size, codec) }
+			}))
+		}
 	}
 	for v := range 6 {
 		cases = append(cases, with(fmt.Sprintf("format version %d", v), func(o *writerOptions) { o.format = v }))

@@ -77,10 +77,15 @@ func Read(ctx context.Context, dir string, report func(record.Finding)) (*Versio
 	if err != nil {
 		return nil, err
 	}
-	v := &Version{Name: name, Path: filepath.Join(dir, name), Size: st.Size(), Mentioned: map[uint64]bool{}, Ingested: map[uint64]bool{}}
+	v := newVersion()
+	v.Name, v.Path, v.Size = name, filepath.Join(dir, name), st.Size()
 	v.Number, _ = manifestNumber(name)
-	v.Families = map[uint32]*Family{0: newFamily(0, "default")}
 	return v, v.replay(ctx, logfile.NewReader(logfile.Within(ctx, io.NewSectionReader(f, 0, v.Size)), 0), report)
+}
+
+// newVersion returns what every MANIFEST starts from.
+func newVersion() *Version {
+	return &Version{Families: map[uint32]*Family{0: newFamily(0, "default")}, Mentioned: map[uint64]bool{}, Ingested: map[uint64]bool{}}
 }
 
 func newFamily(id uint32, name string) *Family {

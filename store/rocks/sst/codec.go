@@ -204,8 +204,11 @@ func unpackSnappy(dst, src []byte, most int) ([]byte, error) {
 }
 
 func unpackLZ4(dst, src []byte, size int, dict []byte) ([]byte, error) {
+	if size == 0 && len(src) == 1 && src[0] == 0 {
+		return dst[:0], nil // no block of a table is empty, but a value of a blob file may be; the decoder takes no empty room
+	}
 	if size == 0 || size > 255*len(src)+64 {
-		return nil, errSize // no block is empty, and the decoder takes no empty room
+		return nil, errSize
 	}
 	dst = room(dst, size)
 	n, err := lz4.UncompressBlockWithDict(src, dst, dict)

@@ -71,6 +71,24 @@ func TestImpossibleSizes(t *testing.T) {
 	}
 }
 
+// TestEmptyValues: RocksDB compresses an empty value of a blob file too, where every value goes into one.
+func TestEmptyValues(t *testing.T) {
+	var u Unpackers
+	for _, codec := range []byte{codecSnappy, codecZlib, codecBzip2, codecLZ4, codecLZ4HC, codecZstd} {
+		b := handmade.CompressBlock(t, nil, codec, handmade.Spec{Version: 2})
+		for _, dst := range [][]byte{nil, make([]byte, 0, 1), make([]byte, 1<<10)} {
+			if out, err := u.UnpackValue(dst, codec, b); err != nil || len(out) != 0 {
+				t.Errorf("%s: %d bytes of %x, %v", CodecName(codec), len(out), b, err)
+			}
+		}
+	}
+	for _, b := range []string{"\x00", "\x00\x10a", "\x00\x00\x00"} {
+		if _, err := u.UnpackValue(nil, codecLZ4, []byte(b)); !errors.Is(err, errSize) {
+			t.Errorf("lz4 %x: %v, want errSize", b, err)
+		}
+	}
+}
+
 // TestWrongSizes: what comes out must be as long as the prefix says.
 func TestWrongSizes(t *testing.T) {
 	var u Unpackers
