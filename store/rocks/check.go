@@ -13,13 +13,15 @@ var _ store.BlockChecker = (*database)(nil)
 // read.
 func (db *database) CheckBlocks(ctx context.Context) error {
 	sums := checksums{db: db, unknown: map[string]bool{}}
+	var room []byte
 	for _, ks := range db.spaces {
 		for _, t := range ks.Tables {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			if s, ok := t.Source.(*tableSource); ok {
-				err := s.CheckBlocks(func(off uint64, err error) {
+				var err error
+				room, err = s.CheckBlocks(room, func(off uint64, err error) {
 					db.report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Warning, Keyspace: ks.Name(), Place: t.Place(off),
 						Detail: err.Error() + "; it holds no rows, and reading them does without it"})
 				})

@@ -29,17 +29,17 @@ func isFilter(name string) bool {
 
 // CheckBlocks verifies the checksums of the blocks that reading rows does not touch, or does without, and calls damaged
 // for each that is of no use. When what stands around the rows cannot be read, whoever reads them says so.
-// What cannot be reached just now is an error.
-func (r *Reader) CheckBlocks(damaged func(off uint64, err error)) error {
+// What cannot be reached just now is an error. room is where blocks are read to, and is returned for the next table.
+func (r *Reader) CheckBlocks(room []byte, damaged func(off uint64, err error)) ([]byte, error) {
 	if _, err := r.Open(); err != nil {
-		return nil
+		return room, nil
 	}
-	c := blockCheck{r: r, damaged: damaged}
+	c := blockCheck{r: r, buf: room, damaged: damaged}
 	err := c.table()
 	if disk.IsAccess(err) {
-		return err
+		return c.buf, err
 	}
-	return nil
+	return c.buf, nil
 }
 
 // blockCheck verifies blocks of a table.

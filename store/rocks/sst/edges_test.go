@@ -272,7 +272,7 @@ func TestMetaindexOfFilters(t *testing.T) {
 		for _, filter := range []string{"fullfilter.x", "partitionedfilter.x", "other"} {
 			b := handmade.MakeTable(t, handmade.Spec{MetaEntries: map[string][]byte{filter: value}}, handmade.SomeEntries(3))
 			var got []string
-			err := memoryReader(b, Options{}).CheckBlocks(func(_ uint64, err error) { got = append(got, err.Error()) })
+			_, err := memoryReader(b, Options{}).CheckBlocks(nil, func(_ uint64, err error) { got = append(got, err.Error()) })
 			want := []string{filter + ": the metaindex names no block of the file"}
 			if filter == "other" {
 				want = nil

@@ -132,7 +132,7 @@ func TestVariants(t *testing.T) {
 			}
 			before = sep
 		}
-		r.CheckBlocks(func(off uint64, err error) { t.Errorf("%s: at %d: %v", name, off, err) })
+		r.CheckBlocks(nil, func(off uint64, err error) { t.Errorf("%s: at %d: %v", name, off, err) })
 		if size, users := r.opts.Cache.InUse(); users != 0 || size == 0 {
 			t.Errorf("%s: %d bytes of indexes, %d users", name, size, users)
 		}
@@ -280,7 +280,7 @@ func TestFlips(t *testing.T) {
 			r := memoryReader(b, Options{LevelDB: spec.LevelDB})
 			got, err := scan(r, "")
 			damaged := 0
-			r.CheckBlocks(func(uint64, error) { damaged++ })
+			r.CheckBlocks(nil, func(uint64, error) { damaged++ })
 			info, oerr := r.Open()
 			switch {
 			case err != nil || oerr != nil || damaged > 0 || info.TombstoneErr != nil:
@@ -398,7 +398,7 @@ func TestLevelDBNeedsNoMetaindex(t *testing.T) {
 		t.Errorf("%d entries, %v", len(got), err)
 	}
 	found := 0
-	r.CheckBlocks(func(off uint64, err error) {
+	r.CheckBlocks(nil, func(off uint64, err error) {
 		if found++; off != ft.Metaindex.Off {
 			t.Errorf("at %d: %v", off, err)
 		}
