@@ -302,7 +302,7 @@ func (a *attempt) planReadable(ctx context.Context) error {
 	if a.target, err = a.create(ctx, names); err != nil {
 		return err
 	}
-	a.id.Plan, err = plan.New(a.src, dbs, names, a.target.Groups(), a.order(), &a.o.Selection.Filter)
+	a.id.Plan, err = plan.New(a.src, dbs, names, a.target.Groups(), a.order(), &a.o.Selection.Filter, a.o.Workers)
 	return err
 }
 

@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"kvferry/format"
 	"kvferry/internal/filter"
@@ -69,9 +71,11 @@ type Plan struct {
 type Order struct{ Any, Pieces bool }
 
 // New plans the conversion of the selected records of a source into the groups of types that
-// the target writes. names are the names of the databases in the target.
-func New(src format.Source, dbs, names []string, groups []record.TypeSet, order Order, f *filter.Filter) (*Plan, error) {
+// the target writes. names are the names of the databases in the target. So many workers look for places to cut, each of
+// which is about one of the indexes of the source.
+func New(src format.Source, dbs, names []string, groups []record.TypeSet, order Order, f *filter.Filter, workers int) (*Plan, error) {
 	p := &Plan{DBs: dbs, TargetDBs: names, Groups: groups, AnyOrder: order.Any, Pieces: order.Pieces}
+	var shares []*share
 	for i, db := range dbs {
 		rest := src.Types(db)
 		if f.Types != 0 {
@@ -82,17 +86,56 @@ func New(src format.Source, dbs, names []string, groups []record.TypeSet, order 
 		for _, first := range append(slices.Clone(groups), record.AllTypes) {
 			for rest&first != 0 {
 				types := format.Closure(record.Of((rest & first).Types()[0]), together, groups) & rest
-				if err := p.add(src, i, types, holders(groups, types)); err != nil {
-					return nil, err
-				}
+				shares = append(shares, &share{db: i, types: types, group: holders(groups, types)})
 				rest &^= types
 			}
+		}
+	}
+	p.cut(src, shares, workers)
+	for _, s := range shares {
+		if err := p.add(s); err != nil {
+			return nil, err
 		}
 	}
 	if len(p.Tasks) == 0 {
 		return nil, &NothingError{nothing(src, f)}
 	}
 	return p, nil
+}
+
+// share is what a source has of some types of one database.
+type share struct {
+	db    int            // number of the database
+	types record.TypeSet // to read
+	group record.TypeSet // union of the groups that they go to
+	size  int64
+	spans []format.Span
+	err   error
+}
+
+// cut cuts the shares into spans, on as many goroutines as there are workers.
+func (p *Plan) cut(src format.Source, shares []*share, workers int) {
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	for range min(workers, len(shares)) {
+		wg.Go(func() {
+			for i := next.Add(1); int(i) <= len(shares); i = next.Add(1) {
+				p.cutOne(src, shares[i-1])
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// cutOne cuts one share.
+func (p *Plan) cutOne(src format.Source, s *share) {
+	db := p.DBs[s.db]
+	s.size = src.Size(db, s.types)
+	split := src.Split
+	if p.AnyOrder {
+		split = func(db string, t record.TypeSet, n int) ([]format.Span, error) { return format.SplitAny(src, db, t, n) }
+	}
+	s.spans, s.err = split(db, s.types, p.spansFor(src, s.types, s.size))
 }
 
 // holders is the union of the groups that hold any of the types.
@@ -123,30 +166,20 @@ func nothing(src format.Source, f *filter.Filter) string {
 	return "the source has no databases"
 }
 
-// add plans the tasks for some types of one database; g is the union of the groups that they go to.
-func (p *Plan) add(src format.Source, i int, types, g record.TypeSet) error {
-	if types == 0 {
-		return nil
+// add plans the tasks of a share.
+func (p *Plan) add(s *share) error {
+	db := p.DBs[s.db]
+	if s.err != nil {
+		return fmt.Errorf("split database %s (%s): %w", db, s.types, s.err)
 	}
-	db := p.DBs[i]
-	size := src.Size(db, types)
-	n := p.spansFor(src, types, size)
-	split := src.Split
-	if p.AnyOrder {
-		split = func(db string, t record.TypeSet, n int) ([]format.Span, error) { return format.SplitAny(src, db, t, n) }
+	if len(s.spans) == 0 {
+		s.spans = []format.Span{{}}
 	}
-	spans, err := split(db, types, n)
-	if err != nil {
-		return fmt.Errorf("split database %s (%s): %w", db, types, err)
+	for _, span := range s.spans {
+		p.Tasks = append(p.Tasks, Task{N: len(p.Tasks), DB: db, TargetDB: p.TargetDBs[s.db], Types: s.types, Group: s.group,
+			Span: span, Bytes: s.size / int64(len(s.spans))})
 	}
-	if len(spans) == 0 {
-		spans = []format.Span{{}}
-	}
-	for _, s := range spans {
-		p.Tasks = append(p.Tasks, Task{N: len(p.Tasks), DB: db, TargetDB: p.TargetDBs[i], Types: types, Group: g,
-			Span: s, Bytes: size / int64(len(spans))})
-	}
-	p.Bytes += size
+	p.Bytes += s.size
 	return nil
 }
 

@@ -55,7 +55,7 @@ func (x *room) begin() {
 	target, err := x.to.Create(context.Background(), filepath.Join(x.t.TempDir(), "data"),
 		&format.CreateOptions{DBs: dbs, Layout: format.LayoutDB, Reopen: new(format.OpenOptions)})
 	if err == nil {
-		x.plan, err = plan.New(x.src, dbs, dbs, target.Groups(), plan.Order{}, &x.rules.Selection.Filter)
+		x.plan, err = plan.New(x.src, dbs, dbs, target.Groups(), plan.Order{}, &x.rules.Selection.Filter, 1)
 	}
 	if err != nil {
 		x.t.Fatal(err)
