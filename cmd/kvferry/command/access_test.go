@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kvferry/blackwidow"
+	"kvferry/fixtures"
 	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
@@ -104,5 +105,20 @@ func TestNoAccessToFile(t *testing.T) {
 				t.Errorf("%s: exit %d\n%.300s", args, r.code, text)
 			}
 		}
+	}
+}
+
+func TestUnreadableFile(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may read everything")
+	}
+	src := fixtures.Unpack(t, "nemo-basic")
+	path := filepath.Join(src, "set", "CURRENT")
+	if err := os.Chmod(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	r := kvferry(t, "convert", src, "blackwidow:"+filepath.Join(t.TempDir(), "dst"))
+	if r.code != ExitFailed || !strings.Contains(r.stderr, "permission denied") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 }
