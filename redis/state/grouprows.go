@@ -36,6 +36,7 @@ func (r *rows) Next() bool {
 
 // rowsOf returns the rows of a prefix.
 func (s *State) rowsOf(prefix []byte) (*rows, error) {
+	s.settle()
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: successor(prefix)})
 	return &rows{Iterator: it}, err
 }

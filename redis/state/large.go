@@ -57,10 +57,10 @@ func (s *State) setLarge(key, head, tail []byte) {
 	prefix := piecePrefix(key)
 	size := len(head) + len(tail)
 	first := append(bytes.Clone(head), tail[:pieceBytes-len(head)]...)
-	s.write(binary.BigEndian.AppendUint32(prefix, 0), first)
+	s.writeOut(binary.BigEndian.AppendUint32(prefix, 0), first)
 	for n, rest := uint32(1), tail[pieceBytes-len(head):]; len(rest) > 0; n++ {
 		part := rest[:min(pieceBytes, len(rest))]
-		s.write(binary.BigEndian.AppendUint32(prefix, n), part)
+		s.writeOut(binary.BigEndian.AppendUint32(prefix, n), part)
 		rest = rest[len(part):]
 	}
 	s.write(key, binary.BigEndian.AppendUint64(bytes.Clone(s.large.mark[:]), uint64(size)))

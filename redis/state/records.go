@@ -43,6 +43,8 @@ func (s *State) Seal() error {
 			s.sizes[db] = z
 		}
 	}
+	s.settle()
+	s.recent = nil
 	if s.err == nil {
 		s.fail(s.db.Flush())
 	}

@@ -11,6 +11,44 @@ import (
 
 // get returns a copy of a row's value; false if there is none.
 func (s *State) get(key []byte) ([]byte, bool) {
+	v, ok := s.look(key)
+	if !ok {
+		return nil, false
+	}
+	if size, large := s.large.sizeOf(v); large {
+		out, err := s.join(make([]byte, 0, size), key, size, nil)
+		s.fail(err)
+		return out, true
+	}
+	return append(make([]byte, 0, len(v)), v...), true
+}
+
+// has reports whether there is a row.
+func (s *State) has(key []byte) bool {
+	_, ok := s.look(key)
+	return ok
+}
+
+// look returns what a row holds, until the next is looked at or changed; false if there is none.
+func (s *State) look(key []byte) ([]byte, bool) {
+	if s.recent == nil {
+		return s.stored(key)
+	}
+	if r := s.recent.find(key); r != nil {
+		return r.value(), r.flags()&rowGone == 0
+	}
+	if !s.mayBeStored(key) {
+		return nil, false
+	}
+	v, ok := s.stored(key)
+	if ok && !oversize(key, v) {
+		s.keep(key, v, rowStored)
+	}
+	return v, ok
+}
+
+// stored returns a copy of what the store has of a row; false if it has none.
+func (s *State) stored(key []byte) ([]byte, bool) {
 	v, closer, err := s.db.Get(key)
 	if err != nil {
 		if !errors.Is(err, pebble.ErrNotFound) {
@@ -18,28 +56,65 @@ func (s *State) get(key []byte) ([]byte, bool) {
 		}
 		return nil, false
 	}
-	var out []byte
-	if size, ok := s.large.sizeOf(v); ok {
-		out, err = s.join(make([]byte, 0, size), key, size, nil)
-		s.fail(err)
-	} else {
-		out = append(make([]byte, 0, len(v)), v...)
-	}
+	out := append(make([]byte, 0, len(v)), v...)
 	s.fail(closer.Close())
 	return out, true
 }
 
-// has reports whether there is a row.
-func (s *State) has(key []byte) bool {
-	_, closer, err := s.db.Get(key)
-	if err != nil {
-		if !errors.Is(err, pebble.ErrNotFound) {
-			s.fail(err)
-		}
-		return false
+// mayBeStored reports whether the store may have a row: it has none of an id that is newer than all that was written to it.
+func (s *State) mayBeStored(key []byte) bool {
+	if key[0] == 'd' {
+		return binary.BigEndian.Uint64(key[1:]) < s.storedID
 	}
-	s.fail(closer.Close())
-	return true
+	return s.storedID > 0
+}
+
+// oversize reports whether a row is one for the store alone.
+func oversize(key, value []byte) bool { return recentHead+len(key)+len(value) > recentRow }
+
+// keep keeps a row in memory, of which flags tell, and writes out what is there when there is no more room.
+func (s *State) keep(key, value []byte, flags uint32) {
+	if s.recent.put(key, value, flags) {
+		return
+	}
+	s.settle()
+	s.recent.clear()
+	if flags&rowDirty != 0 && s.mayBeStored(key) {
+		flags |= rowStored
+	}
+	s.recent.put(key, value, flags)
+}
+
+// settle writes to the store what it does not have.
+func (s *State) settle() {
+	if s.recent == nil || len(s.recent.dirty) == 0 || s.err != nil {
+		return
+	}
+	b := s.db.NewBatch()
+	for _, place := range s.recent.changed() {
+		r := s.recent.at(place)
+		if r.flags()&rowGone != 0 {
+			s.fail(b.Delete(r.key(), nil))
+		} else {
+			s.fail(b.Set(r.key(), r.value(), nil))
+		}
+		if b.Len() >= settleBytes {
+			s.apply(b)
+			b.Reset()
+		}
+	}
+	s.apply(b)
+	s.fail(b.Close())
+	s.storedID = s.nextID
+}
+
+// settleBytes is about how many bytes are written to the store at once.
+const settleBytes = 256 << 10
+
+func (s *State) apply(b *pebble.Batch) {
+	if s.err == nil && !b.Empty() {
+		s.fail(s.db.Apply(b, pebble.NoSync))
+	}
 }
 
 func (s *State) set(key, value []byte) {
@@ -51,18 +126,53 @@ func (s *State) set(key, value []byte) {
 	s.write(key, value)
 }
 
-// write writes a row of the store.
+// write writes a row.
 func (s *State) write(key, value []byte) {
+	if s.err != nil {
+		return
+	}
+	if !oversize(key, value) {
+		s.keep(key, value, s.dirty(key))
+		return
+	}
+	s.forget(key)
+	s.writeOut(key, value)
+}
+
+// dirty is what to know of a row that changes.
+func (s *State) dirty(key []byte) uint32 {
+	if s.mayBeStored(key) {
+		return rowDirty | rowStored
+	}
+	return rowDirty
+}
+
+// writeOut writes a row to the store.
+func (s *State) writeOut(key, value []byte) {
 	if s.err == nil {
 		s.fail(s.db.Set(key, value, pebble.NoSync))
+		s.storedID = s.nextID
+	}
+}
+
+// forget drops what is in memory of a row.
+func (s *State) forget(key []byte) {
+	if s.recent.find(key) != nil {
+		s.settle()
+		s.recent.clear()
 	}
 }
 
 func (s *State) del(key []byte) {
 	s.dropPieces(key)
-	if s.err == nil {
-		s.fail(s.db.Delete(key, pebble.NoSync))
+	if s.err != nil {
+		return
 	}
+	if oversize(key, nil) {
+		s.fail(s.db.Delete(key, pebble.NoSync))
+		return
+	}
+	s.keep(key, nil, s.dirty(key)|rowGone)
 }
 
 func (s *State) fail(err error) {
@@ -80,6 +190,7 @@ func (s *State) walk(prefix, from []byte, back bool, f func(key, value []byte) b
 	if s.err != nil {
 		return
 	}
+	s.settle()
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: successor(prefix)})
 	if err != nil {
 		s.fail(err)

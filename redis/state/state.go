@@ -29,6 +29,9 @@ type State struct {
 	memory int64
 	err    error // the first of the store
 
+	recent   *recent // nil: sealed
+	storedID uint64  // ids from here on have no rows in the store; 0: nothing has
+
 	failure *failure // of its background work
 	large   large
 
@@ -59,6 +62,7 @@ func New(o Options) (*State, error) {
 	if err := s.open(unsealed(s.memory)); err != nil {
 		return nil, errors.Join(err, disk.RemoveAll(dir))
 	}
+	s.recent = newRecent(unsealed(s.memory) / 2)
 	return s, nil
 }
 
@@ -68,12 +72,12 @@ func unsealed(memory int64) int64 { return max(memory, 3*memory-8<<20) }
 
 // open opens the store.
 func (s *State) open(memory int64) error {
-	memTable := min(max(memory/8, 1<<20), 32<<20)
-	cache := pebble.NewCache(memory/4 + maxMemTables*memTable) // the memory of memtables is taken out of it
+	memTable := min(max(memory/16, 1<<19), 32<<20)
+	cache := pebble.NewCache(memory/8 + maxMemTables*memTable) // the memory of memtables is taken out of it
 	defer cache.Unref()
 	levels := make([]pebble.LevelOptions, 7)
 	for i := range levels {
-		levels[i] = pebble.LevelOptions{BlockSize: 8 << 10, FilterPolicy: bloom.FilterPolicy(10), TargetFileSize: 8 << 20}
+		levels[i] = pebble.LevelOptions{BlockSize: 4 << 10, FilterPolicy: bloom.FilterPolicy(10), TargetFileSize: 8 << 20}
 	}
 	db, err := pebble.Open(s.dir, &pebble.Options{
 		FS:                          failing{s.fs, s.failure},

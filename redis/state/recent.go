@@ -1,0 +1,225 @@
+package state
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"hash/maphash"
+	"slices"
+)
+
+// recent has the rows that were used last in memory: most commands find all they need here, and a row that changes often
+// reaches the store once. A hash table leads to the rows, which are appended to blocks of memory:
+//
+//	+--------+--------+-------------+---------------+------+-----+---------------+
+//	| hash 4 | flags 4| len(key) 4  | len(value) 4  | room 4 | key | value … room |
+//	+--------+--------+-------------+---------------+------+-----+---------------+
+//
+// When they are full, what the store does not have goes there in the order of keys, and all start empty.
+type recent struct {
+	limit  int // bytes of blocks
+	blocks [][]byte
+	used   int      // of the last block
+	last   int      // number of the last block in use
+	slots  []uint32 // places of rows; 0: free
+	rows   int      // slots in use
+	dirty  []uint32 // places of rows that the store does not have, and of such that were
+	seed   maphash.Seed
+}
+
+const (
+	recentBlock = 1 << 20
+	recentHead  = 20
+	// recentRow is the largest row; larger ones are in the store alone.
+	recentRow = 64 << 10
+	// recentBeside is what a row takes elsewhere: slots, its place among those that changed, sorting these.
+	recentBeside = 4*4 + 4 + 16
+	// recentSlots is how many slots there are at first. At most half of them are in use.
+	recentSlots = 1 << 10
+)
+
+// Flags of rows.
+const (
+	rowGone   = 1 << iota // there is no such row
+	rowDirty              // the store does not know
+	rowStored             // the store may have another one
+	rowDead               // the row is elsewhere by now
+)
+
+func newRecent(limit int64) *recent {
+	return &recent{limit: int(max(limit, recentBlock)), slots: make([]uint32, recentSlots), seed: maphash.MakeSeed()}
+}
+
+// row is a row in its place.
+type row []byte
+
+func (r row) hash() uint32  { return binary.LittleEndian.Uint32(r) }
+func (r row) flags() uint32 { return binary.LittleEndian.Uint32(r[4:]) }
+func (r row) mark(f uint32) { binary.LittleEndian.PutUint32(r[4:], f) }
+func (r row) keyLen() int   { return int(binary.LittleEndian.Uint32(r[8:])) }
+func (r row) valueLen() int { return int(binary.LittleEndian.Uint32(r[12:])) }
+func (r row) room() int     { return int(binary.LittleEndian.Uint32(r[16:])) }
+func (r row) key() []byte   { return r[recentHead : recentHead+r.keyLen()] }
+func (r row) value() []byte { return r[recentHead+r.keyLen():][:r.valueLen():r.valueLen()] }
+func (r row) put(value []byte) {
+	binary.LittleEndian.PutUint32(r[12:], uint32(len(value)))
+	copy(r[recentHead+r.keyLen():], value)
+}
+
+// at returns the row of a place.
+func (c *recent) at(place uint32) row {
+	off := int(place-1) * 8
+	return row(c.blocks[off/recentBlock][off%recentBlock:])
+}
+
+// slot returns the slot of a key: of its row, or the free one where that belongs.
+func (c *recent) slot(key []byte, hash uint32) *uint32 {
+	mask := uint32(len(c.slots) - 1)
+	for i := hash & mask; ; i = (i + 1) & mask {
+		place := c.slots[i]
+		if place == 0 {
+			return &c.slots[i]
+		}
+		if r := c.at(place); r.hash() == hash && bytes.Equal(r.key(), key) {
+			return &c.slots[i]
+		}
+	}
+}
+
+func (c *recent) hashOf(key []byte) uint32 { return uint32(maphash.Bytes(c.seed, key)) }
+
+// find returns the row of a key; nil when it is not known.
+func (c *recent) find(key []byte) row {
+	if place := *c.slot(key, c.hashOf(key)); place != 0 {
+		return c.at(place)
+	}
+	return nil
+}
+
+// put keeps a row, of which flags tell. It reports false when there is no room, and the row is as before.
+func (c *recent) put(key, value []byte, flags uint32) bool {
+	hash := c.hashOf(key)
+	slot := c.slot(key, hash)
+	if *slot != 0 {
+		r := c.at(*slot)
+		was := r.flags()
+		flags |= was & rowStored
+		if len(value) <= r.room() {
+			r.put(value)
+			r.mark(flags | was&rowDirty)
+			if flags&rowDirty > was&rowDirty {
+				c.dirty = append(c.dirty, *slot)
+			}
+			return true
+		}
+		flags |= was & rowDirty
+	}
+	place := c.make(len(key), len(value))
+	if place == 0 {
+		return false
+	}
+	if *slot == 0 {
+		if c.rows++; 2*c.rows > len(c.slots) {
+			c.grow()
+			slot = c.slot(key, hash)
+		}
+	} else {
+		c.at(*slot).mark(rowDead)
+	}
+	*slot = place
+	r := c.at(place)
+	binary.LittleEndian.PutUint32(r, hash)
+	r.mark(flags)
+	binary.LittleEndian.PutUint32(r[8:], uint32(len(key)))
+	copy(r[recentHead:], key)
+	r.put(value)
+	if flags&rowDirty != 0 {
+		c.dirty = append(c.dirty, place)
+	}
+	return true
+}
+
+// make makes room for a row and notes how much there is for its value; 0 when the blocks are full.
+func (c *recent) make(key, value int) uint32 {
+	n := (recentHead + key + value + 7) &^ 7
+	if len(c.blocks) == 0 {
+		c.blocks = append(c.blocks, make([]byte, recentBlock))
+	}
+	if c.used+n > recentBlock {
+		if (c.last+2)*recentBlock+c.rows*recentBeside > c.limit {
+			return 0
+		}
+		if c.last, c.used = c.last+1, 0; c.last == len(c.blocks) {
+			c.blocks = append(c.blocks, make([]byte, recentBlock))
+		}
+	}
+	binary.LittleEndian.PutUint32(c.blocks[c.last][c.used+16:], uint32(n-recentHead-key))
+	place := uint32((c.last*recentBlock+c.used)/8) + 1
+	c.used += n
+	return place
+}
+
+// grow doubles the slots.
+func (c *recent) grow() {
+	old := c.slots
+	c.slots = make([]uint32, 2*len(old))
+	mask := uint32(len(c.slots) - 1)
+	for _, place := range old {
+		if place == 0 {
+			continue
+		}
+		i := c.at(place).hash() & mask
+		for c.slots[i] != 0 {
+			i = (i + 1) & mask
+		}
+		c.slots[i] = place
+	}
+}
+
+// clear forgets all rows.
+func (c *recent) clear() {
+	clear(c.slots)
+	c.rows, c.used, c.last, c.dirty = 0, 0, 0, c.dirty[:0]
+}
+
+// changed lists the places of rows that the store does not have, in the order of keys, and takes it that they are written. They
+// are valid until the next row is put.
+func (c *recent) changed() []uint32 {
+	type sorted struct {
+		first uint64 // bytes of the key
+		place uint32
+	}
+	all := make([]sorted, 0, len(c.dirty))
+	for _, place := range c.dirty {
+		r := c.at(place)
+		f := r.flags()
+		if f&rowDirty == 0 { // it moved, or is here twice
+			continue
+		}
+		if r.mark(f&^rowDirty | rowStored); f&(rowGone|rowStored) != rowGone {
+			all = append(all, sorted{firstBytes(r.key()), place})
+		}
+	}
+	slices.SortFunc(all, func(a, b sorted) int {
+		if c := cmp.Compare(a.first, b.first); c != 0 {
+			return c
+		}
+		return bytes.Compare(c.at(a.place).key(), c.at(b.place).key())
+	})
+	out := c.dirty[:0]
+	for i := range all {
+		out = append(out, all[i].place)
+	}
+	c.dirty = c.dirty[:0]
+	return out
+}
+
+// firstBytes returns the first 8 bytes of a key as a number that compares like them.
+func firstBytes(key []byte) uint64 {
+	if len(key) >= 8 {
+		return binary.BigEndian.Uint64(key)
+	}
+	var b [8]byte
+	copy(b[:], key)
+	return binary.BigEndian.Uint64(b[:])
+}

@@ -1,0 +1,160 @@
+package state
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestRows: rows of all sizes, looked at, changed and removed at random, are those of a map, whether they are in memory or in
+// the store.
+func TestRows(t *testing.T) {
+	s, err := New(Options{TempDir: t.TempDir(), Memory: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r := rand.New(rand.NewPCG(1, 2))
+	want := map[string]string{}
+	check := func() {
+		t.Helper()
+		var keys []string
+		s.scan([]byte("d"), func(key, value []byte) bool {
+			k := "d" + string(key)
+			if keys = append(keys, k); string(value) != want[k] {
+				t.Errorf("%q: %d bytes, want %d", k, len(value), len(want[k]))
+			}
+			return true
+		})
+		if !slices.Equal(keys, slices.Sorted(maps.Keys(want))) {
+			t.Fatalf("%d rows, want %d", len(keys), len(want))
+		}
+	}
+	sizes := []int{0, 1, 20, 100, 100, 1000, 30_000, recentRow - recentHead - 20, recentRow, pieceBytes + 1}
+	spilled, known := 0, 0
+	for i := range 6_000 {
+		if i%1500 == 0 {
+			for range 40 {
+				s.newID()
+			}
+		}
+		name := fmt.Sprintf("f%d", r.IntN(8))
+		if r.IntN(50) == 0 {
+			name += string(bytes.Repeat([]byte("x"), recentRow)) // a key that is too long to be kept in memory
+		}
+		key := dataKey(uint64(r.IntN(int(s.nextID))), []byte(name))
+		rows := s.recent.rows
+		switch op := r.IntN(10); {
+		case op < 4:
+			size := sizes[r.IntN(len(sizes)-min(1, i%7))]
+			value := bytes.Repeat([]byte{byte(i)}, size)
+			s.set(key, value)
+			want[string(key)] = string(value)
+		case op < 5:
+			s.del(key)
+			delete(want, string(key))
+		case op < 7:
+			_, there := want[string(key)]
+			if s.has(key) != there {
+				t.Fatalf("step %d: has says %t", i, !there)
+			}
+		default:
+			v, there := want[string(key)]
+			if got, ok := s.get(key); ok != there || string(got) != v {
+				t.Fatalf("step %d: %d bytes, %t, want %d, %t", i, len(got), ok, len(v), there)
+			}
+		}
+		if s.recent.rows < rows {
+			spilled++
+		}
+		if s.recent.find(key) != nil {
+			known++
+		}
+		if i%500 == 0 {
+			check()
+		}
+	}
+	check()
+	if spilled < 5 || known < 2500 {
+		t.Errorf("memory was full %d times, and rows were in it %d times", spilled, known)
+	}
+	if err := s.Seal(); err != nil {
+		t.Fatal(err)
+	}
+	check()
+	for k, v := range want {
+		if got, ok := s.get([]byte(k)); !ok || string(got) != v {
+			t.Fatalf("%q: %d bytes, %t once sealed", k, len(got), ok)
+		}
+	}
+}
+
+// TestRowsOfNewIDs: what was made since the store was last written to is not looked for there, and rows that came and went
+// meanwhile are not written to it.
+func TestRowsOfNewIDs(t *testing.T) {
+	s, err := New(Options{TempDir: t.TempDir(), Memory: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	old, gone := dataKey(s.newID(), []byte("a")), dataKey(s.newID(), []byte("b"))
+	if s.mayBeStored(old) || s.mayBeStored([]byte("m0000key")) {
+		t.Error("an empty store may have rows")
+	}
+	s.set(old, []byte("1"))
+	s.set(gone, []byte("2"))
+	s.del(gone)
+	if places := s.recent.changed(); len(places) != 1 || string(s.recent.at(places[0]).key()) != string(old) {
+		t.Errorf("%d rows to write, want one", len(places))
+	}
+	s.set(old, []byte("3"))
+	s.settle()
+	young := dataKey(s.newID(), []byte("a"))
+	if !s.mayBeStored(old) || !s.mayBeStored([]byte("m0000key")) || s.mayBeStored(young) {
+		t.Error("the store may have rows of ids until now, and none of later ones")
+	}
+	s.del(old)
+	if places := s.recent.changed(); len(places) != 1 || s.recent.at(places[0]).flags()&rowGone == 0 {
+		t.Errorf("%d rows to write, want one that is gone", len(places))
+	}
+}
+
+// TestRowsMove: a value that grows beyond its room moves, one that fits stays.
+func TestRowsMove(t *testing.T) {
+	c := newRecent(recentBlock)
+	key := []byte("key")
+	for _, size := range []int{10, 12, 500, 3, 500, 501, 600} {
+		if !c.put(key, bytes.Repeat([]byte("v"), size), rowDirty) {
+			t.Fatal("no room")
+		}
+		if r := c.find(key); len(r.value()) != size || !bytes.Equal(r.key(), key) {
+			t.Errorf("%d bytes of %q, want %d", len(r.value()), r.key(), size)
+		}
+	}
+	if c.rows != 1 || len(c.changed()) != 1 || len(c.dirty) != 0 {
+		t.Errorf("%d rows, %d to write", c.rows, len(c.dirty))
+	}
+	n := 0
+	for ; c.put(fmt.Append(nil, "more", n), nil, 0); n++ {
+	}
+	if n < recentBlock/50 || c.rows != n+1 {
+		t.Errorf("%d rows fit, %d are there", n, c.rows)
+	}
+	for i := range n {
+		if c.find(fmt.Append(nil, "more", i)) == nil {
+			t.Fatalf("row %d is lost", i)
+		}
+	}
+	if c.put(key, make([]byte, 5000), rowDirty) {
+		t.Error("there was room")
+	}
+	if r := c.find(key); len(r.value()) != 600 {
+		t.Errorf("what did not fit changed the row: %d bytes", len(r.value()))
+	}
+	if c.clear(); c.find(key) != nil || c.rows != 0 || !c.put(key, nil, 0) {
+		t.Error("not empty")
+	}
+}
