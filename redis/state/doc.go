@@ -40,5 +40,5 @@
 //	         p ‖ number ‖ id (16)           -> delivered ‖ deliveries ‖ 0 ‖ consumer, or 1: of none
 //	other    name of the type               -> bytes
 //
-// Numbers without a byte order are BE64. A row whose value is large lies in pieces (large.go).
+// The type is more by 0x80 when the count of a set or hash is only a bound. Numbers without a byte order are BE64. A row whose value is large lies in pieces (large.go).
 package state

@@ -58,7 +58,7 @@ func (s *State) StoreIn(db int, key []byte, v *Value) {
 	switch {
 	case v.Type == record.String:
 		v.spill()
-	case v.count == 0 && v.Type != record.Stream:
+	case v.Type != record.Stream && v.Empty():
 		s.removeIn(db, key)
 		return
 	}

@@ -18,15 +18,60 @@ func (v *Value) Remove(name []byte) {
 	if key := dataKey(v.id, name); v.s.has(key) {
 		v.s.del(key)
 		v.count--
+		v.shrunk = true
 	}
+}
+
+// added counts an element that is about to be written. To look for one in the store takes longer than all else a command does,
+// so that is left out: the value is loose from then on.
+func (v *Value) added(key []byte) {
+	there, sure := v.s.peek(key)
+	if v.loose = v.loose || !sure; !there {
+		v.count++
+	}
+}
+
+// tighten counts the elements of a loose value.
+func (v *Value) tighten() {
+	if !v.loose {
+		return
+	}
+	v.loose, v.count = false, 0
+	v.s.scan(dataKey(v.id), func(_, _ []byte) bool {
+		v.count++
+		return true
+	})
+}
+
+// AtMost returns how many elements there are at most; Len may have to count them.
+func (v *Value) AtMost() int64 {
+	if v == nil {
+		return 0
+	}
+	return int64(v.count)
+}
+
+// Empty reports whether there is no element.
+func (v *Value) Empty() bool {
+	if v == nil || !v.loose {
+		return v.AtMost() == 0
+	}
+	if !v.shrunk {
+		return false
+	}
+	left := false
+	v.s.scan(dataKey(v.id), func(_, _ []byte) bool {
+		left = true
+		return false
+	})
+	return !left
 }
 
 // AddMember adds a member to a set.
 func (v *Value) AddMember(member []byte) {
-	if key := dataKey(v.id, member); !v.s.has(key) {
-		v.s.set(key, nil)
-		v.count++
-	}
+	key := dataKey(v.id, member)
+	v.added(key)
+	v.s.set(key, nil)
 }
 
 // Members calls f with the members of a set, views, until it returns false.
@@ -57,9 +102,7 @@ func decodeField(b []byte) Field {
 
 // SetField sets a field of a hash, new or not.
 func (v *Value) SetField(name []byte, f Field) {
-	if !v.Has(name) {
-		v.count++
-	}
+	v.added(dataKey(v.id, name))
 	v.putField(name, f)
 }
 

@@ -42,12 +42,12 @@ const (
 const (
 	rowGone   = 1 << iota // there is no such row
 	rowDirty              // the store does not know
-	rowStored             // the store may have another one
+	rowStored             // the store may have another one, or this one
 	rowDead               // the row is elsewhere by now
 )
 
 func newRecent(limit int64) *recent {
-	return &recent{limit: int(max(limit, recentBlock)), slots: make([]uint32, recentSlots), seed: maphash.MakeSeed()}
+	return &recent{limit: int(limit), slots: make([]uint32, recentSlots), seed: maphash.MakeSeed()}
 }
 
 // row is a row in its place.
@@ -103,7 +103,7 @@ func (c *recent) put(key, value []byte, flags uint32) bool {
 	if *slot != 0 {
 		r := c.at(*slot)
 		was := r.flags()
-		flags |= was & rowStored
+		flags = flags&^rowStored | was&rowStored
 		if len(value) <= r.room() {
 			r.put(value)
 			r.mark(flags | was&rowDirty)
@@ -139,24 +139,21 @@ func (c *recent) put(key, value []byte, flags uint32) bool {
 	return true
 }
 
-// make makes room for a row and notes how much there is for its value; 0 when the blocks are full.
+// make makes room for a row and notes how much there is for its value; 0 when there is no more. One row always fits.
 func (c *recent) make(key, value int) uint32 {
 	n := (recentHead + key + value + 7) &^ 7
-	if len(c.blocks) == 0 {
+	last, used := c.last, c.used
+	if used+n > recentBlock {
+		last, used = last+1, 0
+	}
+	if c.rows > 0 && last*recentBlock+used+n+c.rows*recentBeside > c.limit {
+		return 0
+	}
+	if c.last, c.used = last, used+n; last == len(c.blocks) {
 		c.blocks = append(c.blocks, make([]byte, recentBlock))
 	}
-	if c.used+n > recentBlock {
-		if (c.last+2)*recentBlock+c.rows*recentBeside > c.limit {
-			return 0
-		}
-		if c.last, c.used = c.last+1, 0; c.last == len(c.blocks) {
-			c.blocks = append(c.blocks, make([]byte, recentBlock))
-		}
-	}
-	binary.LittleEndian.PutUint32(c.blocks[c.last][c.used+16:], uint32(n-recentHead-key))
-	place := uint32((c.last*recentBlock+c.used)/8) + 1
-	c.used += n
-	return place
+	binary.LittleEndian.PutUint32(c.blocks[last][used+16:], uint32(n-recentHead-key))
+	return uint32((last*recentBlock+used)/8) + 1
 }
 
 // grow doubles the slots.

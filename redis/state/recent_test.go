@@ -7,6 +7,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
+
+	"kvferry/record"
 )
 
 // TestRows: rows of all sizes, looked at, changed and removed at random, are those of a map, whether they are in memory or in
@@ -124,7 +127,7 @@ func TestRowsOfNewIDs(t *testing.T) {
 
 // TestRowsMove: a value that grows beyond its room moves, one that fits stays.
 func TestRowsMove(t *testing.T) {
-	c := newRecent(recentBlock)
+	c := newRecent(recentBlock + 8<<10)
 	key := []byte("key")
 	for _, size := range []int{10, 12, 500, 3, 500, 501, 600} {
 		if !c.put(key, bytes.Repeat([]byte("v"), size), rowDirty) {
@@ -140,7 +143,7 @@ func TestRowsMove(t *testing.T) {
 	n := 0
 	for ; c.put(fmt.Append(nil, "more", n), nil, 0); n++ {
 	}
-	if n < recentBlock/50 || c.rows != n+1 {
+	if n < recentBlock/100 || c.rows != n+1 {
 		t.Errorf("%d rows fit, %d are there", n, c.rows)
 	}
 	for i := range n {
@@ -156,5 +159,70 @@ func TestRowsMove(t *testing.T) {
 	}
 	if c.clear(); c.find(key) != nil || c.rows != 0 || !c.put(key, nil, 0) {
 		t.Error("not empty")
+	}
+}
+
+// TestLooseCounts: what a set or hash got while its rows were in the store alone is counted when it must be, and a value of
+// which all was removed is gone.
+func TestLooseCounts(t *testing.T) {
+	s := empty(t)
+	name := func(i int) []byte { return fmt.Append(nil, "member", i) }
+	forgotten := func(v *Value, key string) *Value {
+		t.Helper()
+		s.Store([]byte(key), v)
+		s.settle()
+		s.recent.clear()
+		return s.Find([]byte(key))
+	}
+	set, hash := s.Make(record.Set), s.Make(record.Hash)
+	for i := range 10 {
+		set.AddMember(name(i))
+		hash.SetField(name(i), Field{Value: name(i)})
+	}
+	set, hash = forgotten(set, "set"), forgotten(hash, "hash")
+	for i := 5; i < 15; i++ {
+		set.AddMember(name(i))
+		set.AddMember(name(i))
+		hash.SetField(name(i), Field{Value: name(i)})
+		hash.SetField(name(i), Field{Value: name(2 * i)})
+	}
+	if !set.loose || !hash.loose || set.AtMost() != 20 || hash.AtMost() != 20 {
+		t.Errorf("set: at most %d, loose %t; hash: at most %d, loose %t", set.AtMost(), set.loose, hash.AtMost(), hash.loose)
+	}
+	set, hash = forgotten(set, "set"), forgotten(hash, "hash")
+	if !set.loose || set.Empty() || set.Copy().Len() != 15 || hash.Len() != 15 || hash.loose {
+		t.Errorf("%d members, %d fields, want 15", set.Copy().Len(), hash.Len())
+	}
+	for i := range 15 {
+		if v := s.Find([]byte("set")); v == nil || v.Empty() {
+			t.Fatalf("nothing is left after %d of 15", i)
+		}
+		set.Remove(name(i))
+		set = forgotten(set, "set")
+	}
+	if set != nil {
+		t.Errorf("a set without members: at most %d", set.AtMost())
+	}
+	other := forgotten(hash, "other")
+	other.SetField(name(3), Field{Value: []byte("v")})
+	if s.Store([]byte("other"), other); !other.loose {
+		t.Error("the field was looked for")
+	}
+	var none *Value
+	if !none.Empty() || none.AtMost() != 0 {
+		t.Error("nothing has elements")
+	}
+	if err := s.Seal(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Records(0, record.AllTypes, nil, nil, time.Now(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for range 2 {
+		if h, err := r.Next(); err != nil || h.Len != 15 {
+			t.Errorf("%+v, %v: want 15 fields", h, err)
+		}
 	}
 }

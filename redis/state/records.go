@@ -183,6 +183,7 @@ func (r *reader) step() bool {
 
 func (r *reader) head() {
 	v, h := r.v, &r.header
+	v.tighten()
 	*h = record.Header{DB: h.DB, Type: v.Type, Key: r.keys.Key()[r.prefix:], ExpireMS: v.ExpireMS, Len: int64(v.count),
 		Expired: v.ExpireMS != 0 && v.ExpireMS < r.now, ByName: true}
 	switch v.Type {

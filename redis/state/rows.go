@@ -41,10 +41,22 @@ func (s *State) look(key []byte) ([]byte, bool) {
 		return nil, false
 	}
 	v, ok := s.stored(key)
-	if ok && !oversize(key, v) {
+	switch {
+	case oversize(key, v):
+	case ok:
 		s.keep(key, v, rowStored)
+	default:
+		s.keep(key, nil, rowGone)
 	}
 	return v, ok
+}
+
+// peek is has where that is known without the store; else sure is false.
+func (s *State) peek(key []byte) (there, sure bool) {
+	if r := s.recent.find(key); r != nil {
+		return r.flags()&rowGone == 0, true
+	}
+	return false, !s.mayBeStored(key)
 }
 
 // stored returns a copy of what the store has of a row; false if it has none.

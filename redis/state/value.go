@@ -19,6 +19,8 @@ type Value struct {
 	s       *State
 	id      uint64
 	count   uint64 // elements; of a string in chunks, bytes
+	loose   bool   // of a set or hash: some of the elements that count has may have been there before
+	shrunk  bool   // an element was removed since the value was found
 	head    uint64 // position of a list's first element
 	inline  bool   // a string's bytes are here
 	inlined []byte
@@ -65,11 +67,19 @@ func (v *Value) Len() int64 {
 	case v.inline:
 		return int64(len(v.inlined))
 	}
+	v.tighten()
 	return int64(v.count)
 }
 
+// looseType is in the type of a loose value's row.
+const looseType = 0x80
+
 func (v *Value) append(dst []byte) []byte {
-	dst = append(dst, byte(v.Type))
+	kind := byte(v.Type)
+	if v.loose {
+		kind |= looseType
+	}
+	dst = append(dst, kind)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(v.ExpireMS))
 	if v.Type == record.String {
 		if v.inline {
@@ -90,7 +100,7 @@ func (v *Value) append(dst []byte) []byte {
 
 // decodeValue reads a row that append wrote, of which it is a view.
 func (s *State) decodeValue(b []byte) *Value {
-	v := &Value{s: s, Type: record.Type(b[0]), ExpireMS: int64(binary.LittleEndian.Uint64(b[1:]))}
+	v := &Value{s: s, Type: record.Type(b[0] &^ looseType), loose: b[0]&looseType != 0, ExpireMS: int64(binary.LittleEndian.Uint64(b[1:]))}
 	b = b[9:]
 	if v.Type == record.String {
 		if v.inline = b[0] == 0; v.inline {

@@ -18,7 +18,7 @@ import (
 // empty returns a state that is gone when the test ends.
 func empty(t *testing.T) *State {
 	t.Helper()
-	s, err := New(Options{TempDir: t.TempDir(), Memory: 1 << 20})
+	s, err := New(Options{TempDir: t.TempDir(), Memory: 8 << 10}) // not all rows are in memory
 	if err != nil {
 		t.Fatal(err)
 	}

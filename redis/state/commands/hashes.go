@@ -177,7 +177,7 @@ func cmdHsetex(s *server.Server, a [][]byte) error {
 		return err
 	}
 	v, err := s.FindOrMake(a[1], record.Hash)
-	if err != nil || o.nx && v.Len() > 0 || o.xx && v.Len() == 0 {
+	if err != nil || o.nx && !v.Empty() || o.xx && v.Empty() {
 		return err
 	}
 	for j := 0; j < len(pairs) && (fnx || fxx); j += 2 {

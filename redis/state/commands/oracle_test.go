@@ -144,7 +144,11 @@ func TestOracle(t *testing.T) {
 
 func oracle(t *testing.T, seed int64, length int) {
 	r := rand.New(rand.NewSource(seed))
-	s := servertest.New(t)
+	memory := int64(1 << 20)
+	if seed%2 == 0 {
+		memory = 8 << 10 // most rows are in the store
+	}
+	s := servertest.Sized(t, memory)
 	s.Now = time.Now().UnixMilli()
 	var log []byte
 	refused := 0

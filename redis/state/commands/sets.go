@@ -79,7 +79,7 @@ func setUnion(out *state.Value, sets []*state.Value) {
 
 // setInter goes through the smallest set: one that is not there is the smallest.
 func setInter(out *state.Value, sets []*state.Value) {
-	sort.SliceStable(sets, func(i, j int) bool { return sets[i].Len() < sets[j].Len() })
+	sort.SliceStable(sets, func(i, j int) bool { return sets[i].AtMost() < sets[j].AtMost() })
 	sets[0].Members(func(member []byte) bool {
 		for _, v := range sets[1:] {
 			if !v.Has(member) {

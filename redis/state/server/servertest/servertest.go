@@ -18,7 +18,13 @@ var Now = time.UnixMilli(1_700_000_000_000)
 // New returns an empty server that is gone when the test ends.
 func New(t *testing.T) *server.Server {
 	t.Helper()
-	db, err := state.New(state.Options{TempDir: t.TempDir(), Memory: 1 << 20})
+	return Sized(t, 1<<20)
+}
+
+// Sized is New with so much memory for the state.
+func Sized(t *testing.T, memory int64) *server.Server {
+	t.Helper()
+	db, err := state.New(state.Options{TempDir: t.TempDir(), Memory: memory})
 	if err != nil {
 		t.Fatal(err)
 	}
