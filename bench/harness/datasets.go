@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -51,6 +54,27 @@ func (d *datasets) tables(version int, n int64) (string, error) {
 	}
 	dir := fmt.Sprintf("%s-version%d", src, version)
 	return dir, produce(dir, d.reference, "load", src, dir+partial, strconv.Itoa(version))
+}
+
+// hsets returns an append-only file of so many HSETs of random fields of random hashes.
+func (d *datasets) hsets(n int64) (string, error) {
+	file := filepath.Join(d.dir, fmt.Sprintf("hsets-%d.aof", n))
+	if _, err := os.Stat(file); err == nil {
+		return file, nil
+	}
+	f, err := os.Create(file + partial)
+	if err != nil {
+		return "", err
+	}
+	r, w := rand.New(rand.NewPCG(d.seed, 0)), bufio.NewWriter(f)
+	for range n {
+		key, field, value := fmt.Sprint("hash:", r.Int64N(n/10+1)), fmt.Sprint("field", r.IntN(100)), fmt.Sprint("value", r.Uint64())
+		fmt.Fprintf(w, "*4\r\n$4\r\nHSET\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", len(key), key, len(field), field, len(value), value)
+	}
+	if err := errors.Join(w.Flush(), f.Close()); err != nil {
+		return "", err
+	}
+	return file, os.Rename(file+partial, file)
 }
 
 // partial ends the name of a dataset that is not finished.

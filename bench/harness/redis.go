@@ -12,7 +12,7 @@ import (
 // redis compares with Redis' own programs and with another reader of its files.
 func (b *bench) redis() ([]*result, error) {
 	var out []*result
-	for _, f := range []func() (*result, error){b.rdbJSON, b.rdbFingerprint, b.rdbLoad, b.rdbLoadAll, b.rdbSource, b.rdbMemory, b.live} {
+	for _, f := range []func() (*result, error){b.rdbJSON, b.rdbFingerprint, b.rdbLoad, b.rdbLoadAll, b.rdbSource, b.rdbMemory, b.logReplay, b.live} {
 		r, err := f()
 		if err != nil {
 			return nil, err
@@ -109,6 +109,17 @@ func (b *bench) rdbMemory() (*result, error) {
 		Got:     fmt.Sprintf("%d MiB, %s", s.RSS>>20, seconds(s.Wall)),
 		Medians: map[string]sample{"kvferry": s}, Samples: map[string][]sample{"kvferry": {s}},
 	}, nil
+}
+
+// logReplay compares replaying commands at random with a server's loading them.
+func (b *bench) logReplay() (*result, error) {
+	n := b.o.elements * 2 / 5
+	file, err := b.data.hsets(n)
+	if err != nil {
+		return nil, err
+	}
+	return b.against("one core, "+millions(n)+" HSETs of an append-only file to rdb, without the proof, against redis-server loading them", 0,
+		b.loader(file), b.convertTo("rdb", "aof:"+file, "kvferry", true, "--workers", "1", "--no-prove"))
 }
 
 // live compares loading a server with redis-cli --pipe, whose commands lie ready in a file.

@@ -1,7 +1,7 @@
 // Server measures against redis-server: it starts one on a socket in a temporary directory, has it loaded, and ends it. What
 // the server takes is in what this program takes, as it waits for it.
 //
-//	server load FILE            the server loads an RDB file when it starts
+//	server load FILE            the server loads an RDB file, or an append-only one, when it starts
 //	server pipe FILE            redis-cli --pipe sends the commands of a file to it
 //	server run CPU CMD ARG...   the command runs with SOCKET in its arguments replaced by the path of the socket; CPU is
 //	                            written with the CPU time of the server, in nanoseconds
@@ -36,10 +36,14 @@ func run(args []string) error {
 	defer os.RemoveAll(dir)
 	switch {
 	case len(args) == 2 && args[0] == "load":
-		if err := os.Symlink(absolute(args[1]), filepath.Join(dir, "dump.rdb")); err != nil {
+		name, more := "dump.rdb", []string(nil)
+		if strings.HasSuffix(args[1], ".aof") { // which a server of version 7 moves to a directory of its own
+			name, more = "appendonly.aof", []string{"--appendonly", "yes"}
+		}
+		if err := os.Symlink(absolute(args[1]), filepath.Join(dir, name)); err != nil {
 			return err
 		}
-		_, err := serve(dir, func(string) error { return nil })
+		_, err := serve(dir, func(string) error { return nil }, more...)
 		return err
 	case len(args) == 2 && args[0] == "pipe":
 		_, err := serve(dir, func(socket string) error { return pipe(socket, args[1]) })
@@ -62,9 +66,10 @@ func absolute(path string) string {
 }
 
 // serve starts a server, which loads what is in the directory, calls f, and ends it. It returns the CPU time of the server.
-func serve(dir string, f func(socket string) error) (time.Duration, error) {
+func serve(dir string, f func(socket string) error, more ...string) (time.Duration, error) {
 	socket := filepath.Join(dir, "socket")
-	server := exec.Command("redis-server", "--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "", "--loglevel", "warning")
+	argv := []string{"--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "", "--loglevel", "warning"}
+	server := exec.Command("redis-server", append(argv, more...)...)
 	server.Stderr = os.Stderr
 	if err := server.Start(); err != nil {
 		return 0, err
