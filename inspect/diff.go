@@ -9,7 +9,6 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/filter"
-	"kvferry/internal/sorted"
 	"kvferry/record"
 )
 
@@ -121,7 +120,7 @@ func Diff(ctx context.Context, o *DiffOptions) (*DiffResult, error) {
 
 // scan returns a scan of the second side with its own names for the databases to select.
 func (m DBMap) scan(s *Scan) (*Scan, error) {
-	out, sel := *s, *s.selection()
+	out, sel := *s, *s.Selected()
 	var err error
 	sel.DBs, err = m.Second(sel.DBs)
 	out.Selection = &sel
@@ -160,7 +159,7 @@ func prepareDiff(ctx context.Context, o *DiffOptions) (*differ, []dbPair, error)
 // one is a server.
 func (s *Scan) alike(plainZero bool) *Scan {
 	out := *s
-	out.plainZero, out.RedisStrings = plainZero, true
+	out.PlainZero, out.RedisStrings = plainZero, true
 	return &out
 }
 
@@ -173,10 +172,10 @@ type dbPair struct {
 // match pairs the databases of the two sides.
 func (d *differ) match() ([]dbPair, error) {
 	as, bs := d.a.someDBs(), d.b.someDBs()
-	if len(as)+len(bs) == 0 && len(d.a.selection().DBs) > 0 {
+	if len(as)+len(bs) == 0 && len(d.a.Selected().DBs) > 0 {
 		have := slices.Concat(d.a.Source.Databases(), d.b.Source.Databases())
 		slices.Sort(have)
-		return nil, &filter.NoDatabaseError{DB: d.a.selection().DBs[0], Have: slices.Compact(have), Of: "either dataset"}
+		return nil, &filter.NoDatabaseError{DB: d.a.Selected().DBs[0], Have: slices.Compact(have), Of: "either dataset"}
 	}
 	pairs, err := d.o.Map.pairs(as, bs)
 	if err != nil {
@@ -186,10 +185,10 @@ func (d *differ) match() ([]dbPair, error) {
 	for _, names := range pairs {
 		p := dbPair{DBPair: names}
 		if p.InA {
-			p.both |= d.a.types(p.A)
+			p.both |= d.a.Types(p.A)
 		}
 		if p.InB {
-			p.both |= d.b.types(p.B)
+			p.both |= d.b.Types(p.B)
 		}
 		if p.InA && p.InB && p.A != p.B {
 			d.res.Renamed = append(d.res.Renamed, p.DBNames)
@@ -203,7 +202,7 @@ func (d *differ) match() ([]dbPair, error) {
 // someDBs returns the selected databases; unlike SelectDBs it accepts missing ones.
 func (s *Scan) someDBs() (out []string) {
 	for _, db := range s.Source.Databases() {
-		if s.selection().DB(db) {
+		if s.Selected().DB(db) {
 			out = append(out, db)
 		}
 	}
@@ -259,10 +258,10 @@ func (d *differ) begin(pairs []dbPair) {
 	var total int64
 	for _, p := range pairs {
 		if p.InA {
-			total += d.a.Source.Size(p.A, p.both&d.a.types(p.A))
+			total += d.a.Source.Size(p.A, p.both&d.a.Types(p.A))
 		}
 		if p.InB {
-			total += d.b.Source.Size(p.B, p.both&d.b.types(p.B))
+			total += d.b.Source.Size(p.B, p.both&d.b.Types(p.B))
 		}
 	}
 	d.a.Meter.Begin("compare", total, 0, len(pairs))
@@ -346,27 +345,18 @@ type side struct {
 
 // openSide opens a database in order, elements of records by name.
 func openSide(ctx context.Context, s *Scan, db string, types record.TypeSet, has bool) (*side, error) {
-	out := &side{batch: make([]record.Element, batchLen), done: !has}
-	types &= s.types(db)
+	out := &side{batch: make([]record.Element, BatchLen), done: !has}
+	types &= s.Types(db)
 	if !has || types == 0 {
 		out.done = true
 		return out, nil
 	}
-	r, err := s.openSorted(ctx, Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)})
+	r, err := s.OpenSorted(ctx, Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)})
 	if err != nil {
 		return nil, err
 	}
-	out.r = sorted.ByName(r, sorted.Options{Memory: s.memory() / 8, TempDir: s.TempDir})
+	out.r = s.ByName(r, 8)
 	return out, nil
-}
-
-// openSorted returns a reader of a part in (key, type) order, even if the source is unsorted.
-func (s *Scan) openSorted(ctx context.Context, p Part) (record.Reader, error) {
-	r, err := s.open(ctx, p)
-	if err == nil && !s.Source.Sorted() {
-		r = sorted.Records(r, sorted.Options{Memory: s.memory() / 4, TempDir: s.TempDir})
-	}
-	return r, err
 }
 
 // next moves head to the next record with elements; one without does not exist.

@@ -121,7 +121,7 @@ func (d *Dumper) begin(dbs []string) {
 	var total int64
 	s, tasks := d.o.Scan, len(dbs)
 	for _, db := range dbs {
-		size := s.Source.Size(db, s.types(db))
+		size := s.Source.Size(db, s.Types(db))
 		if total += size; d.o.Dead {
 			tasks += deadSpans(size) - 1
 		}
@@ -138,7 +138,7 @@ func (d *Dumper) databases() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.o.Scan.selection().SelectDBs(dbs)
+	return d.o.Scan.Selected().SelectDBs(dbs)
 }
 
 // DeadDatabases returns the names of the databases that may have deleted records.
@@ -151,12 +151,16 @@ func DeadDatabases(src format.Source) ([]string, error) {
 
 func (d *Dumper) database(ctx context.Context, db string) error {
 	s := d.o.Scan
-	types := s.types(db)
+	types := s.Types(db)
 	if types == 0 {
 		return nil
 	}
 	if !d.o.Dead {
-		r, err := s.ordered(ctx, db, types, !d.o.KeysOnly)
+		open := s.Ordered
+		if d.o.KeysOnly {
+			open = s.OrderedKeys
+		}
+		r, err := open(ctx, db)
 		if err != nil {
 			return err
 		}
@@ -198,7 +202,7 @@ func (d *Dumper) dead(ctx context.Context, p Part) error {
 		return err
 	}
 	if !d.o.KeysOnly {
-		r = d.o.Scan.byName(r)
+		r = d.o.Scan.ByName(r, 4)
 	}
 	return errors.Join(d.all(ctx, r), r.Close())
 }
@@ -211,15 +215,15 @@ func (d *Dumper) openDead(ctx context.Context, p Part) (record.Reader, error) {
 		return nil, fmt.Errorf("--dead: %s is not supported", s.Source.Format().Name())
 	}
 	tell := func(key []byte, t record.Type, what string) {
-		if d.o.Tell != nil && s.selection().Type(t) && s.selection().Key(key) {
+		if d.o.Tell != nil && s.Selected().Type(t) && s.Selected().Key(key) {
 			d.o.Tell(p.DB, key, t, what)
 		}
 	}
-	r, err := src.DeadRecords(ctx, p.DB, p.Types, p.Span, s.env(), tell)
+	r, err := src.DeadRecords(ctx, p.DB, p.Types, p.Span, s.Env(), tell)
 	if err != nil {
 		return nil, err
 	}
-	return s.apply(ctx, s.Meter.Reader(r, p.Bytes), nil), nil
+	return s.Apply(ctx, s.Meter.Reader(r, p.Bytes), nil), nil
 }
 
 func (d *Dumper) all(ctx context.Context, r record.Reader) error {
@@ -234,7 +238,7 @@ func (d *Dumper) all(ctx context.Context, r record.Reader) error {
 		if err != nil {
 			return err
 		}
-		if n%checkEvery == 0 && ctx.Err() != nil {
+		if n%CheckEvery == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err := d.record(ctx, r, h); err != nil {

@@ -71,7 +71,7 @@ const maxExplainFindings = 100
 
 // Explain lists every physical row of a key, and whether it is alive.
 func Explain(ctx context.Context, o *ExplainOptions) (*Explanation, error) {
-	x := &explainer{o: o, seconds: o.Source.Format().Limits().Seconds, where: o.Where, names: o.Stores.names(o.Source)}
+	x := &explainer{o: o, seconds: o.Source.Format().Limits().Seconds, where: o.Where, names: o.Stores.Names(o.Source)}
 	if x.where == nil {
 		x.where = new(filter.Filter)
 	}
@@ -100,7 +100,7 @@ type explainer struct {
 	o       *ExplainOptions
 	where   *filter.Filter
 	seconds bool
-	names   *fileNames
+	names   *FileNames
 	res     Explanation
 
 	// Of the database at hand, by type; 0 holds what formats that keep all types in one order have.
@@ -154,7 +154,7 @@ func (x *explainer) live(ctx context.Context, db string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	elems := newElements(ctx, r)
+	elems := NewElements(ctx, r)
 	for {
 		h, err := r.Next()
 		if err == io.EOF {
@@ -166,7 +166,7 @@ func (x *explainer) live(ctx context.Context, db string) (err error) {
 		if !bytes.Equal(h.Key, x.o.Key) {
 			continue // an unsorted source may not cut spans
 		}
-		n, err := elems.count()
+		n, err := elems.Count()
 		if err != nil {
 			return err
 		}
@@ -195,7 +195,7 @@ func (x *explainer) finding(f record.Finding) {
 		x.res.Omitted++
 		return
 	}
-	f.Place.File = x.names.of(f.DB, f.Keyspace, f.Place.File)
+	f.Place.File = x.names.Of(f.DB, f.Keyspace, f.Place.File)
 	x.res.Findings = append(x.res.Findings, f)
 }
 
@@ -230,7 +230,7 @@ func (x *explainer) entries(ctx context.Context, db string, ks format.Keyspace, 
 	defer func() { err = errors.Join(err, it.Close()) }()
 	v := versions{compare: ks.Comparer().Compare}
 	for n := 1; ; n++ {
-		if n%checkEvery == 0 && ctx.Err() != nil {
+		if n%CheckEvery == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		e, err := it.Next()
@@ -241,9 +241,9 @@ func (x *explainer) entries(ctx context.Context, db string, ks format.Keyspace, 
 			return err
 		}
 		row := ExplainedRow{DB: db, Keyspace: ks.Name, Type: r.Type, Entry: *e, Bytes: int64(len(e.Key) + len(e.Value))}
-		row.Place.File = x.names.of(db, ks.Name, e.Place.File)
+		row.Place.File = x.names.Of(db, ks.Name, e.Place.File)
 		if e.ValueAt.File != "" {
-			row.ValueAt.File = x.names.of(db, ks.Name, e.ValueAt.File)
+			row.ValueAt.File = x.names.Of(db, ks.Name, e.ValueAt.File)
 		}
 		hidden := v.next(e)
 		if e.Kind != store.RangeDelete {

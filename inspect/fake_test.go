@@ -211,14 +211,14 @@ func scanOf(s *fakeSource) *Scan { return &Scan{Source: s, Now: now} }
 // keysOf reads what a scan selects: key and type, and the number of elements.
 func keysOf(t *testing.T, s *Scan) []string {
 	t.Helper()
-	parts, err := s.parts()
+	parts, err := s.Parts()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out []string
 	for _, p := range parts {
 		v := &listVisitor{}
-		if err := s.visit(context.Background(), p, v); err != nil {
+		if err := s.Visit(context.Background(), p, v); err != nil {
 			t.Fatal(err)
 		}
 		out = append(out, v.keys...)
@@ -231,10 +231,10 @@ type listVisitor struct {
 	cur  []byte
 }
 
-func (v *listVisitor) record(h *record.Header, e *elements) error {
+func (v *listVisitor) Record(h *record.Header, e *Elements) error {
 	v.cur = append(append(v.cur[:0], h.Key...), ':')
-	batch, err := e.next()
-	for ; len(batch) > 0; batch, err = e.next() {
+	batch, err := e.Next()
+	for ; len(batch) > 0; batch, err = e.Next() {
 		for _, e := range batch {
 			v.cur = append(append(append(v.cur, ' '), e.Name...), e.Value...)
 		}
@@ -243,10 +243,10 @@ func (v *listVisitor) record(h *record.Header, e *elements) error {
 	return err
 }
 
-func (v *listVisitor) strings(batch []record.StringRecord) {
+func (v *listVisitor) Strings(batch []record.StringRecord) {
 	for _, s := range batch {
 		v.keys = append(v.keys, fmt.Sprintf("%s: %s", s.Key, s.Value))
 	}
 }
 
-func (v *listVisitor) merge() {}
+func (v *listVisitor) Merge() {}

@@ -59,8 +59,8 @@ func Fingerprint(ctx context.Context, s *Scan) (*record.Fingerprint, error) {
 	var f record.Fingerprint
 	bare := *s
 	bare.hashOnly, bare.RedisStrings = true, true
-	err := bare.run(ctx, func(p Part) visitor {
-		return &hashVisitor{db: p.DB, sum: &f, hasher: record.Hasher{PlainZero: s.plainZero}}
+	err := bare.Run(ctx, func(p Part) Visitor {
+		return &hashVisitor{db: p.DB, sum: &f, hasher: record.Hasher{PlainZero: s.PlainZero}}
 	})
 	if err != nil {
 		return nil, err
@@ -76,21 +76,21 @@ type hashVisitor struct {
 	sum     *record.Fingerprint
 }
 
-func (v *hashVisitor) record(h *record.Header, e *elements) error {
+func (v *hashVisitor) Record(h *record.Header, e *Elements) error {
 	v.hasher.Begin(h)
-	batch, err := e.next()
-	for ; len(batch) > 0 && err == nil; batch, err = e.more(h.Type) {
+	batch, err := e.Next()
+	for ; len(batch) > 0 && err == nil; batch, err = e.More(h.Type) {
 		v.hasher.Elements(batch)
 	}
 	v.hasher.AddTo(&v.digests[h.Type], h)
 	return err
 }
 
-func (v *hashVisitor) strings(batch []record.StringRecord) {
+func (v *hashVisitor) Strings(batch []record.StringRecord) {
 	v.hasher.Strings(&v.digests[record.String], batch)
 }
 
-func (v *hashVisitor) merge() {
+func (v *hashVisitor) Merge() {
 	for t, d := range v.digests {
 		v.sum.Add(record.Part{DB: v.db, Type: record.Type(t)}, d)
 	}
@@ -99,12 +99,12 @@ func (v *hashVisitor) merge() {
 // File returns the file for a fingerprint of a scan.
 func (s *Scan) File(f *record.Fingerprint) *FingerprintFile {
 	out := &FingerprintFile{Version: fingerprintVersion, Format: s.Source.Format().Name(), Unit: "ms",
-		Now: s.Now.UnixMilli(), Expired: "drop", Filters: s.selection().Conditions(s.Now), Databases: []jsonl.Text{},
+		Now: s.Now.UnixMilli(), Expired: "drop", Filters: s.Selected().Conditions(s.Now), Databases: []jsonl.Text{},
 		Parts: []FingerprintPart{}}
 	if s.Source.Format().Limits().Seconds {
 		out.Unit = "s"
 	}
-	if s.selection().KeepExpired {
+	if s.Selected().KeepExpired {
 		out.Expired = "keep"
 	}
 	for _, db := range s.Source.Databases() {
@@ -201,7 +201,7 @@ func (d PartDifference) String() string {
 // Match matches the databases of a file with those of a scan, like Diff. It changes the selection of the
 // scan from the names in the file to those of its dataset.
 func (f *FingerprintFile) Match(s *Scan, m DBMap) ([]DBPair, error) {
-	if err := m.fits(f.databases(false), s.Source.Databases(), DBNames{"the file", "the dataset"}); err != nil {
+	if err := m.fits(f.DatabaseNames(false), s.Source.Databases(), DBNames{"the file", "the dataset"}); err != nil {
 		return nil, err
 	}
 	scan, err := m.scan(s)
@@ -209,14 +209,14 @@ func (f *FingerprintFile) Match(s *Scan, m DBMap) ([]DBPair, error) {
 		return nil, err
 	}
 	s.Selection = scan.Selection
-	return m.pairs(f.databases(true), s.someDBs())
+	return m.pairs(f.DatabaseNames(true), s.someDBs())
 }
 
 // Compare lists the parts in which g differs from the file f. g is the fingerprint of a dataset whose databases
 // were matched.
 func (f *FingerprintFile) Compare(g *FingerprintFile, pairs []DBPair) []PartDifference {
 	seconds := f.Unit == "s" || g.Unit == "s"
-	file, dataset := f.digests(), g.digests()
+	file, dataset := f.Digests(), g.Digests()
 	var out []PartDifference
 	for _, p := range pairs {
 		for _, t := range record.AllTypes.Types() {
@@ -235,9 +235,9 @@ func (f *FingerprintFile) Compare(g *FingerprintFile, pairs []DBPair) []PartDiff
 	return out
 }
 
-// databases lists those of the dataset, all or those that were selected. An older file has only those with
+// DatabaseNames lists those of the dataset, all or those that were selected. An older file has only those with
 // records.
-func (f *FingerprintFile) databases(selected bool) (out []string) {
+func (f *FingerprintFile) DatabaseNames(selected bool) (out []string) {
 	chosen := filter.Filter{DBs: f.Filters["db"]}
 	for _, name := range f.Databases {
 		if db := string(name); !selected || chosen.DB(db) {
@@ -252,8 +252,8 @@ func (f *FingerprintFile) databases(selected bool) (out []string) {
 	return out
 }
 
-// digests are those of the parts, whose types are known.
-func (f *FingerprintFile) digests() map[record.Part]record.Digest {
+// Digests returns those of the parts, whose types are known.
+func (f *FingerprintFile) Digests() map[record.Part]record.Digest {
 	out := make(map[record.Part]record.Digest)
 	for _, p := range f.Parts {
 		if t, err := record.ParseType(p.Type); err == nil {

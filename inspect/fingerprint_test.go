@@ -101,7 +101,7 @@ func TestFingerprintFiles(t *testing.T) {
 	const head = `{"kvferry_fingerprint":1,"format":"nemo","expiry_unit":"s","now_ms":5`
 	const part = `"parts":[{"db":"0","type":"set","records":1,"elements":2,"digest_ms":"00000000000000000000000000000001","digest_s":"00000000000000000000000000000002"}]`
 	old, err := ReadFingerprint(strings.NewReader(head + "," + part + "}"))
-	if err != nil || old.Expired != "" || old.Filters != nil || !slices.Equal(old.databases(true), []string{"0"}) {
+	if err != nil || old.Expired != "" || old.Filters != nil || !slices.Equal(old.DatabaseNames(true), []string{"0"}) {
 		t.Errorf("a file of before: %+v, %v", old, err)
 	}
 	for text, want := range map[string]string{

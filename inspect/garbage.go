@@ -101,7 +101,7 @@ func fileStats(src format.Source, stores *Stores) FileStats {
 	for _, st := range stores.All() {
 		names := make(map[string]string)
 		for _, ks := range st.Keyspaces() {
-			names[ks.Name()] = placed(st.Dir, ks.Name())
+			names[ks.Name()] = Placed(st.Dir, ks.Name())
 		}
 		for _, f := range st.Files() {
 			switch f.Kind {

@@ -31,7 +31,7 @@ func merge[C cursor](ctx context.Context, d *differ, p dbPair, open func(context
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
 	for n := 0; ; n++ {
-		if n%checkEvery == 0 && ctx.Err() != nil {
+		if n%CheckEvery == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err := errors.Join(a.next(), b.next()); err != nil {

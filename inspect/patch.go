@@ -135,12 +135,12 @@ type digests struct {
 
 // openDigests opens a database in order.
 func openDigests(ctx context.Context, s *Scan, db string, types record.TypeSet, has bool) (*digests, error) {
-	out := &digests{hasher: record.Hasher{PlainZero: s.plainZero}, batch: make([]record.Element, batchLen), r: record.Merge()}
-	if types &= s.types(db); !has || types == 0 {
+	out := &digests{hasher: record.Hasher{PlainZero: s.PlainZero}, batch: make([]record.Element, BatchLen), r: record.Merge()}
+	if types &= s.Types(db); !has || types == 0 {
 		return out, nil
 	}
 	var err error
-	out.r, err = s.openSorted(ctx, Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)})
+	out.r, err = s.OpenSorted(ctx, Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)})
 	return out, err
 }
 
@@ -186,7 +186,7 @@ func (d *digests) close() error { return d.r.Close() }
 // put skips to a record and writes it.
 func (d *digests) put(ctx context.Context, what *decision, out *patch.Writer) error {
 	for n := 0; ; n++ {
-		if n%checkEvery == 0 && ctx.Err() != nil {
+		if n%CheckEvery == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		h, err := d.r.Next()

@@ -49,7 +49,7 @@ func Rows(ctx context.Context, o *RowsOptions) (int64, error) {
 		}
 	}
 	o.Meter.Begin(o.Step, total, 0, len(selected))
-	names := o.Stores.names(o.Source)
+	names := o.Stores.Names(o.Source)
 	for _, ks := range selected {
 		if err := o.keyspace(ctx, ks, names, &n); errors.Is(err, errLimit) {
 			break
@@ -86,7 +86,7 @@ func (e *NoKeyspaceError) Error() string {
 	return words.Missing("keyspace", e.Name, "the source", e.Have)
 }
 
-func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, names *fileNames, n *int64) (err error) {
+func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, names *FileNames, n *int64) (err error) {
 	it, err := ks.Rows(nil, nil)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, names *f
 		if o.Limit > 0 && *n >= o.Limit {
 			return errLimit
 		}
-		if i%checkEvery == 0 {
+		if i%CheckEvery == 0 {
 			if gauge.Flush(); ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -116,7 +116,7 @@ func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, names *f
 			continue
 		}
 		row.Place = it.Place()
-		row.Place.File = names.of(ks.DB, ks.Name, row.Place.File)
+		row.Place.File = names.Of(ks.DB, ks.Name, row.Place.File)
 		*n++
 		if err := o.Tell(&row); err != nil {
 			return err

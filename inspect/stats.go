@@ -111,7 +111,7 @@ func Collect(ctx context.Context, o *StatsOptions) (*Stats, error) {
 		scan.Ledger = new(record.Ledger)
 	}
 	all := newStatsVisitor(o, "")
-	err := scan.run(ctx, func(p Part) visitor {
+	err := scan.Run(ctx, func(p Part) Visitor {
 		v := newStatsVisitor(o, p.DB)
 		v.into = all
 		v.ascending = !p.Span.IsSection() && scan.Source.Sorted()
@@ -198,13 +198,13 @@ func (v *statsVisitor) count(p record.Part) *typeCount {
 	return v.cur
 }
 
-func (v *statsVisitor) record(h *record.Header, e *elements) error {
+func (v *statsVisitor) Record(h *record.Header, e *Elements) error {
 	n, size := int64(0), int64(len(h.Key))
 	if v.meter != nil {
 		v.meter.Begin(h)
 	}
-	batch, err := e.next()
-	for ; len(batch) > 0 && err == nil; batch, err = e.more(h.Type) {
+	batch, err := e.Next()
+	for ; len(batch) > 0 && err == nil; batch, err = e.More(h.Type) {
 		if v.meter != nil {
 			v.meter.Elements(batch)
 		}
@@ -251,7 +251,7 @@ func entriesOf(batch []record.Element) (n int) {
 }
 
 // strings goes through a batch once for each thing to count: that is faster than to count everything of one string after the other.
-func (v *statsVisitor) strings(batch []record.StringRecord) {
+func (v *statsVisitor) Strings(batch []record.StringRecord) {
 	c := v.count(record.Part{DB: v.db, Type: record.String})
 	sizes, redis := v.measure(batch)
 	c.sizes.addAll(sizes)
@@ -352,14 +352,14 @@ func (v *statsVisitor) expires(c *typeCount, expireMS int64, expired bool, redis
 }
 
 // skip counts a record that is left out.
-func (v *statsVisitor) skip(h *record.Header, c record.Class) {
+func (v *statsVisitor) Skip(h *record.Header, c record.Class) {
 	if c == record.Expired {
 		v.count(record.Part{DB: v.db, Type: h.Type}).expired++
 		v.expiry[0]++
 	}
 }
 
-func (v *statsVisitor) merge() {
+func (v *statsVisitor) Merge() {
 	for p, c := range v.types {
 		v.into.count(p).merge(c)
 	}

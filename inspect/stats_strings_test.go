@@ -67,11 +67,11 @@ func TestStatsOfStrings(t *testing.T) {
 		batches, single := visitor(), visitor()
 		for all := someStrings(rnd, ascending); len(all) > 0; {
 			n := 1 + rnd.Intn(len(all))
-			batches.strings(all[:n])
+			batches.Strings(all[:n])
 			for i := range all[:n] {
 				var h record.Header
 				all[i].Header(&h)
-				if err := single.record(&h, newElements(context.Background(), &oneValue{value: all[i].Value})); err != nil {
+				if err := single.Record(&h, NewElements(context.Background(), &oneValue{value: all[i].Value})); err != nil {
 					t.Fatal(err)
 				}
 			}

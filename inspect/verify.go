@@ -14,15 +14,6 @@ import (
 	"kvferry/store"
 )
 
-// Opening holds the options with which Verify opens a source.
-type Opening struct {
-	// Wrap wraps the opener of the source's stores.
-	Wrap    func(store.Opener) store.Opener
-	Report  func(record.Finding)
-	Resort  bool // sort tables whose rows are out of order
-	Salvage bool // skip unreadable tables and blocks
-}
-
 // VerifyOptions control Verify.
 type VerifyOptions struct {
 	// Scan is the pass over the records. Verify sets its Source, Ledger, Report and Deep.
@@ -159,14 +150,14 @@ func (v *verifier) open(ctx context.Context) (format.Source, error) {
 // corrupt reports damage in a file as a finding.
 func (v *verifier) corrupt(c *record.CorruptError) record.Finding {
 	return record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: c.Keyspace,
-		Place:  c.Place(v.stores.file(c.File)),
+		Place:  c.Place(v.stores.File(c.File)),
 		Detail: c.Reason()}
 }
 
 func (v *verifier) all(ctx context.Context, src format.Source) error {
 	v.res.Format, v.res.Databases = src.Format().Name(), src.Databases()
 	scan := v.scan(src, &v.stores)
-	parts, err := scan.parts()
+	parts, err := scan.Parts()
 	var c *record.CorruptError
 	if errors.As(err, &c) {
 		v.unread(Part{Types: record.AllTypes}, err)
@@ -199,7 +190,7 @@ func (v *verifier) all(ctx context.Context, src format.Source) error {
 func (v *verifier) scan(src format.Source, stores *Stores) *Scan {
 	scan := v.o.Scan
 	scan.Stores = stores
-	sel := *scan.selection()
+	sel := *scan.Selected()
 	sel.KeepExpired = true
 	scan.Source, scan.Deep, scan.Selection = src, true, &sel
 	return &scan
@@ -207,7 +198,7 @@ func (v *verifier) scan(src format.Source, stores *Stores) *Scan {
 
 // records reads parts. It returns those whose rows are out of order.
 func (v *verifier) records(ctx context.Context, scan *Scan, parts []Part, resort bool) (again []Part, err error) {
-	err = scan.runParts(ctx, parts, func(ctx context.Context, p Part) (func(), error) {
+	err = scan.RunParts(ctx, parts, func(ctx context.Context, p Part) (func(), error) {
 		found, ledger := newCollector(v.o.MaxFindings), new(record.Ledger)
 		s := *scan
 		s.Ledger, s.Report = ledger, func(f record.Finding) {
@@ -215,7 +206,7 @@ func (v *verifier) records(ctx context.Context, scan *Scan, parts []Part, resort
 			found.report(f)
 		}
 		c := &countVisitor{}
-		err := s.visit(ctx, p, c)
+		err := s.Visit(ctx, p, c)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -225,7 +216,7 @@ func (v *verifier) records(ctx context.Context, scan *Scan, parts []Part, resort
 		return func() {
 			var order *store.OrderError
 			if errors.As(err, &order) {
-				v.damage = append(v.damage, orderFinding(order, v.stores.file(order.File), -1))
+				v.damage = append(v.damage, orderFinding(order, v.stores.File(order.File), -1))
 				if !resort {
 					again = append(again, p)
 					return
@@ -314,7 +305,7 @@ func (v *verifier) leftover() {
 
 // files checks all files of the stores that were read.
 func (v *verifier) files(ctx context.Context, src format.Source) error {
-	p := &physical{owners: owners(src), report: v.found.report, damaged: func(file string) bool {
+	p := &physical{owners: Owners(src), report: v.found.report, damaged: func(file string) bool {
 		return v.found.names(record.FindDamagedBlock, file) || v.found.names(record.FindForeignTable, file)
 	}}
 	look := v.o.Files == Always || v.o.Files == Automatic && v.suspicious()
@@ -377,27 +368,27 @@ func (v *verifier) suspicious() bool {
 
 // whole reports whether the selection includes all types of all databases.
 func (v *verifier) whole() bool {
-	sel := v.o.Scan.selection()
+	sel := v.o.Scan.Selected()
 	return sel.Types == 0 && len(sel.DBs) == 0
 }
 
 // concerns reports whether a store can hold records that were selected.
 func (v *verifier) concerns(src format.Source, st StoreDir) bool {
-	sel := v.o.Scan.selection()
+	sel := v.o.Scan.Selected()
 	if v.whole() {
 		return true
 	}
-	owned := owners(src)
+	owned := Owners(src)
 	for _, ks := range st.Keyspaces() {
 		of, ok := owned[ks]
 		if !ok {
 			return true
 		}
-		if !sel.DB(of.db) {
+		if !sel.DB(of.DB) {
 			continue
 		}
-		for _, r := range src.Where(of.db, []byte("x")) {
-			if r.Keyspace == of.name && (r.Type == 0 || sel.Type(r.Type)) {
+		for _, r := range src.Where(of.DB, []byte("x")) {
+			if r.Keyspace == of.Name && (r.Type == 0 || sel.Type(r.Type)) {
 				return true
 			}
 		}
@@ -427,8 +418,8 @@ func (v *verifier) result() *Verification {
 // countVisitor counts records.
 type countVisitor struct{ records, expired, count int64 }
 
-func (v *countVisitor) record(h *record.Header, e *elements) error {
-	n, err := e.count()
+func (v *countVisitor) Record(h *record.Header, e *Elements) error {
+	n, err := e.Count()
 	if err == nil && (n > 0 || h.Type == record.Stream) {
 		v.records++
 		v.count += n
@@ -439,7 +430,7 @@ func (v *countVisitor) record(h *record.Header, e *elements) error {
 	return err
 }
 
-func (v *countVisitor) strings(batch []record.StringRecord) {
+func (v *countVisitor) Strings(batch []record.StringRecord) {
 	v.records += int64(len(batch))
 	v.count += int64(len(batch))
 	for i := range batch {
@@ -449,4 +440,4 @@ func (v *countVisitor) strings(batch []record.StringRecord) {
 	}
 }
 
-func (v *countVisitor) merge() {}
+func (v *countVisitor) Merge() {}
