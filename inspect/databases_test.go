@@ -3,11 +3,11 @@ package inspect
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"kvferry/inspect/internal/fake"
 	"kvferry/internal/filter"
 	"kvferry/record"
 )
@@ -93,27 +93,15 @@ func TestDBNamesInJSON(t *testing.T) {
 	}
 }
 
-// named is a dataset of databases with the same records.
-func named(dbs ...string) *fakeSource {
-	s := newFake()
-	s.dbs = dbs
-	for i, db := range dbs {
-		for _, r := range []fakeRecord{rec(record.String, "k", value(fmt.Sprint("v", i))), rec(record.Set, "s", member("m"))} {
-			s.records[db] = append(s.records[db], r.in(db))
-		}
-	}
-	return s
-}
-
 // Databases of other names are compared when the map says so, whatever is selected.
 func TestDiffMapped(t *testing.T) {
-	a, b := named("0", "bar", "foo"), named("0", "2", "3")
+	a, b := fake.Named("0", "bar", "foo"), fake.Named("0", "2", "3")
 	for _, direct := range []bool{false, true} {
 		for _, c := range []struct {
 			dbs     string
 			renamed int
 		}{{"", 2}, {"bar", 1}, {"0 foo", 1}, {"0", 0}} {
-			compare := func(b *fakeSource) ([]string, *DiffResult) {
+			compare := func(b *fake.Source) ([]string, *DiffResult) {
 				return diffOf(t, a, b, func(o *DiffOptions) {
 					o.Direct, o.Map = direct, dbMap(t, "bar=2 foo=3")
 					o.A.Selection = &filter.Selection{Filter: filter.Filter{DBs: strings.Fields(c.dbs)}}
@@ -130,8 +118,8 @@ func TestDiffMapped(t *testing.T) {
 			if got, res := compare(b); !res.Equal || len(res.Renamed) != c.renamed {
 				t.Errorf("%q, direct %v: %q, %+v", c.dbs, direct, got, res)
 			}
-			other := named("0", "2", "3")
-			other.records["2"] = []fakeRecord{rec(record.String, "k", value("other")).in("2"), rec(record.String, "new", value("v")).in("2")}
+			other := fake.Named("0", "2", "3")
+			other.Held["2"] = []fake.Record{fake.Rec(record.String, "k", fake.Value("other")).In("2"), fake.Rec(record.String, "new", fake.Value("v")).In("2")}
 			got, _ := compare(other)
 			want := []string{"differs string k #0 =v1/0 =other/0", "extra string new", "missing set s"}
 			if c.dbs == "0" || c.dbs == "0 foo" {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"kvferry/inspect/internal/fake"
 	"kvferry/internal/filter"
 	"kvferry/record"
 )
@@ -31,7 +32,7 @@ func told(d *Difference) string {
 	return s
 }
 
-func diffOf(t *testing.T, a, b *fakeSource, change func(*DiffOptions)) ([]string, *DiffResult) {
+func diffOf(t *testing.T, a, b *fake.Source, change func(*DiffOptions)) ([]string, *DiffResult) {
 	t.Helper()
 	var out []string
 	o := &DiffOptions{A: scanOf(a), B: scanOf(b), Tell: func(d *Difference) error {
@@ -48,39 +49,6 @@ func diffOf(t *testing.T, a, b *fakeSource, change func(*DiffOptions)) ([]string
 	return out, res
 }
 
-func planted() (a, b *fakeSource) {
-	ms := now.UnixMilli() + 5000
-	last := func(r fakeRecord, id string) fakeRecord { r.Last = []byte(id); return r }
-	a = newFake(
-		rec(record.String, "same", value("v")),
-		rec(record.String, "s", value("one")),
-		rec(record.String, "ttl", value("v")).expires(ms),
-		rec(record.Hash, "h", pair("a", "1"), pair("b", "2"), pair("d", "4")).byName(),
-		rec(record.List, "l", value("x"), value("y"), value("z")),
-		rec(record.Set, "set", member("a"), member("c")).byName(),
-		rec(record.ZSet, "z", scored("m", 1), scored("n", 2)).byName(),
-		rec(record.Stream, "st", pair("id-1", "p"), pair("id-2", "q")).byName(),
-		rec(record.Hash, "gone", pair("f", "v")).byName(),
-		rec(record.Set, "empty"),
-	)
-	b = newFake(
-		rec(record.String, "same", value("v")),
-		rec(record.String, "s", value("two")),
-		rec(record.String, "ttl", value("v")).expires(ms+400),
-		rec(record.Hash, "h", pair("d", "4"), pair("c", "3"), pair("b", "x")),
-		rec(record.List, "l", value("x"), value("Y")),
-		rec(record.Set, "set", member("c"), member("b")),
-		rec(record.ZSet, "z", scored("n", 2), scored("m", 1.5)),
-		rec(record.Stream, "st", pair("id-1", "p")).byName(),
-		rec(record.List, "gone", value("v")),
-	)
-	a.records["0"][slices.IndexFunc(a.records["0"], func(r fakeRecord) bool { return r.Type == record.Stream })] =
-		last(rec(record.Stream, "st", pair("id-1", "p"), pair("id-2", "q")).byName(), "2")
-	b.records["0"][slices.IndexFunc(b.records["0"], func(r fakeRecord) bool { return r.Type == record.Stream })] =
-		last(rec(record.Stream, "st", pair("id-1", "p")).byName(), "3")
-	return a, b
-}
-
 var plantedDifferences = []string{
 	"missing hash gone", "extra list gone",
 	"missing hash h #0 a=1/0 -", "differs hash h #0 b=2/0 b=x/0", "extra hash h #0 - c=3/0",
@@ -93,7 +61,7 @@ var plantedDifferences = []string{
 }
 
 func TestDiffFindsWhatIsPlanted(t *testing.T) {
-	a, b := planted()
+	a, b := fake.Planted()
 	for _, direct := range []bool{false, true} {
 		got, res := diffOf(t, a, b, func(o *DiffOptions) { o.Direct = direct })
 		if !slices.Equal(got, plantedDifferences) {
@@ -111,20 +79,20 @@ func TestDiffFindsWhatIsPlanted(t *testing.T) {
 }
 
 func TestDiffInSeconds(t *testing.T) {
-	ms := now.UnixMilli() + 5000
-	a := newFake(rec(record.String, "k", value("v")).expires(ms - 1))
-	b := newFake(rec(record.String, "k", value("v")).expires(ms))
+	ms := fake.Now.UnixMilli() + 5000
+	a := fake.New(fake.Rec(record.String, "k", fake.Value("v")).Expires(ms - 1))
+	b := fake.New(fake.Rec(record.String, "k", fake.Value("v")).Expires(ms))
 	if got, res := diffOf(t, a, b, nil); res.Equal || res.Seconds || len(got) != 1 {
 		t.Errorf("in milliseconds: %q, %+v", got, res)
 	}
-	b.format.seconds = true
+	b.Of.Bounds.Seconds = true
 	if got, res := diffOf(t, a, b, nil); !res.Equal || !res.Seconds || !res.Fingerprints || got != nil {
 		t.Errorf("in seconds: %q, %+v", got, res)
 	}
 }
 
 func TestDiffWhole(t *testing.T) {
-	a, b := newFake(rec(record.Hash, "h", pair("a", "1"), pair("b", "2")).byName()), newFake(rec(record.List, "l", value("x")))
+	a, b := fake.New(fake.Rec(record.Hash, "h", fake.Pair("a", "1"), fake.Pair("b", "2")).InNameOrder()), fake.New(fake.Rec(record.List, "l", fake.Value("x")))
 	got, res := diffOf(t, a, b, func(o *DiffOptions) { o.Whole = true })
 	want := []string{"missing hash h", "missing hash h #0 a=1/0 -", "missing hash h #1 b=2/0 -", "extra list l", "extra list l #0 - =x/0"}
 	if !slices.Equal(got, want) || res.Differences != 2 {
@@ -134,9 +102,9 @@ func TestDiffWhole(t *testing.T) {
 
 // Records in any order, elements in any order and memory for next to nothing find the same.
 func TestDiffUnsorted(t *testing.T) {
-	a, b := planted()
-	a.unsorted = true
-	slices.Reverse(a.records["0"])
+	a, b := fake.Planted()
+	a.Unsorted = true
+	slices.Reverse(a.Held["0"])
 	got, _ := diffOf(t, a, b, func(o *DiffOptions) {
 		o.A.Memory, o.B.Memory = 1<<16, 1<<16
 		o.A.TempDir, o.B.TempDir = t.TempDir(), t.TempDir()
@@ -150,11 +118,11 @@ func TestDiffGiants(t *testing.T) {
 	const n = 20000
 	var up, down []record.Element
 	for i := range n {
-		up = append(up, pair(fmt.Sprintf("f%06d", i), "v"))
-		down = append(down, pair(fmt.Sprintf("f%06d", n-1-i), "v"))
+		up = append(up, fake.Pair(fmt.Sprintf("f%06d", i), "v"))
+		down = append(down, fake.Pair(fmt.Sprintf("f%06d", n-1-i), "v"))
 	}
-	down[0] = pair(fmt.Sprintf("f%06d", n-1), "other")
-	a, b := newFake(rec(record.Hash, "h", up...).byName()), newFake(rec(record.Hash, "h", down...))
+	down[0] = fake.Pair(fmt.Sprintf("f%06d", n-1), "other")
+	a, b := fake.New(fake.Rec(record.Hash, "h", up...).InNameOrder()), fake.New(fake.Rec(record.Hash, "h", down...))
 	got, _ := diffOf(t, a, b, func(o *DiffOptions) { o.B.Memory, o.B.TempDir = 1<<18, t.TempDir() })
 	if want := []string{"differs hash h #0 f019999=v/0 f019999=other/0"}; !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
@@ -162,13 +130,13 @@ func TestDiffGiants(t *testing.T) {
 }
 
 func TestDiffDatabases(t *testing.T) {
-	a, b := newFake(rec(record.String, "k", value("v"))), newFake(rec(record.String, "k", value("v")))
-	b.dbs, b.records = []string{"main"}, map[string][]fakeRecord{"main": b.records["0"]}
+	a, b := fake.New(fake.Rec(record.String, "k", fake.Value("v"))), fake.New(fake.Rec(record.String, "k", fake.Value("v")))
+	b.DBs, b.Held = []string{"main"}, map[string][]fake.Record{"main": b.Held["0"]}
 	if got, res := diffOf(t, a, b, nil); !res.Equal {
 		t.Errorf("the only databases are not matched: %q", got)
 	}
-	b.dbs = []string{"main", "1"}
-	b.records["1"] = []fakeRecord{rec(record.String, "x", value("v"))}
+	b.DBs = []string{"main", "1"}
+	b.Held["1"] = []fake.Record{fake.Rec(record.String, "x", fake.Value("v"))}
 	got, res := diffOf(t, a, b, nil)
 	if want := []string{"missing string k", "extra string k", "extra string x"}; !slices.Equal(got, want) || res.Extra != 2 {
 		t.Errorf("got %q, %+v", got, res)
@@ -182,7 +150,7 @@ func TestDiffDatabases(t *testing.T) {
 }
 
 func TestDiffStops(t *testing.T) {
-	a, b := planted()
+	a, b := fake.Planted()
 	n := 0
 	got, res := diffOf(t, a, b, func(o *DiffOptions) {
 		tell := o.Tell

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kvferry/format"
+	"kvferry/inspect/internal/fake"
 	"kvferry/internal/progress"
 	"kvferry/record"
 )
@@ -35,7 +36,7 @@ func (c *commands) AppendTail(dst []byte) []byte                                
 
 // An error in the midst of a dump leaves whole commands with the reader, and its text is said once.
 func TestDumpEndsWhole(t *testing.T) {
-	a, _ := planted()
+	a, _ := fake.Planted()
 	const size = dumpBuffer/2 + 1000 // one fits into the buffer, two do not
 	var out bytes.Buffer
 	d := NewDumper(&out, &DumpOptions{Scan: scanOf(a), Encoder: &commands{size: size, fail: 4}})
@@ -58,7 +59,7 @@ type unwilling struct{}
 func (unwilling) Write([]byte) (int, error) { return 0, errUnwilling }
 
 // buried is a source all of whose records are deleted.
-type buried struct{ *fakeSource }
+type buried struct{ *fake.Source }
 
 func (b buried) DeadDatabases() ([]string, error) { return b.Databases(), nil }
 
@@ -69,9 +70,9 @@ func (b buried) DeadRecords(ctx context.Context, db string, t record.TypeSet, s 
 
 // TestDumpDeadProgress reads deleted records: progress moves by spans, and the order is that of one pass.
 func TestDumpDeadProgress(t *testing.T) {
-	src := newFake(rec(record.Set, "a", member("1")), rec(record.Set, "g", member("2")), rec(record.Set, "p", member("3")))
-	src.size = 3*deadSpanBytes + 1
-	src.split = []format.Span{{Hi: []byte("g")}, {Lo: []byte("g"), Hi: []byte("p")}, {Lo: []byte("p")}}
+	src := fake.New(fake.Rec(record.Set, "a", fake.Member("1")), fake.Rec(record.Set, "g", fake.Member("2")), fake.Rec(record.Set, "p", fake.Member("3")))
+	src.Bytes = 3*deadSpanBytes + 1
+	src.Spans = []format.Span{{Hi: []byte("g")}, {Lo: []byte("g"), Hi: []byte("p")}, {Lo: []byte("p")}}
 	meter := progress.Start([]progress.Step{{Name: "read", Weight: 1}}, func(progress.State) {})
 	defer meter.Close()
 	scan := scanOf(src)
@@ -84,10 +85,10 @@ func TestDumpDeadProgress(t *testing.T) {
 	if want := []string{"a", "g", "p"}; !slices.Equal(seen.keys, want) {
 		t.Errorf("keys %q, want %q", seen.keys, want)
 	}
-	if want := []int64{0, src.size / 3, src.size * 2 / 3}; !slices.Equal(seen.done, want) {
+	if want := []int64{0, src.Bytes / 3, src.Bytes * 2 / 3}; !slices.Equal(seen.done, want) {
 		t.Errorf("bytes done before each record: %d, want %d", seen.done, want)
 	}
-	if s := meter.State(); s.Done != src.size || s.Total != src.size || s.TasksDone != 3 || s.Tasks != 3 {
+	if s := meter.State(); s.Done != src.Bytes || s.Total != src.Bytes || s.TasksDone != 3 || s.Tasks != 3 {
 		t.Errorf("at the end: %+v", s)
 	}
 }

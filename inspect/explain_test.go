@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"kvferry/format"
+	"kvferry/inspect/internal/fake"
+	"kvferry/internal/dataset"
 	"kvferry/internal/filter"
 	"kvferry/record"
 	"kvferry/store"
@@ -18,13 +20,13 @@ import (
 // explained is a source of one keyspace. Rows are "meta <count> <version> <expiry in seconds>" under m, and "row
 // <version>" under d….
 type explained struct {
-	*fakeSource
+	*fake.Source
 	space *entrySpace
 }
 
 func newExplained(entries ...store.Entry) *explained {
-	s := &explained{newFake(), &entrySpace{emptyKeyspace{"x", &store.Bytewise}, entries}}
-	s.keyspaces = []format.Keyspace{{DB: "0", Name: "x", Keyspace: s.space}}
+	s := &explained{fake.New(), &entrySpace{dataset.Absent("x"), entries}}
+	s.Spaces = []format.Keyspace{{DB: "0", Name: "x", Keyspace: s.space}}
 	return s
 }
 
@@ -54,7 +56,7 @@ func (s *explained) Describe(_, _ string, key, value []byte) format.Row {
 }
 
 type entrySpace struct {
-	emptyKeyspace
+	dataset.Absent
 	entries []store.Entry
 }
 
@@ -137,7 +139,7 @@ func covered(x store.Entry) store.Entry {
 func explain(t *testing.T, s format.Source) ([]string, *Explanation) {
 	t.Helper()
 	var out []string
-	x, err := Explain(context.Background(), &ExplainOptions{Source: s, Key: []byte("k"), Now: now, Tell: func(r *ExplainedRow) error {
+	x, err := Explain(context.Background(), &ExplainOptions{Source: s, Key: []byte("k"), Now: fake.Now, Tell: func(r *ExplainedRow) error {
 		state := "-"
 		if r.Alive {
 			state = "+"
@@ -219,10 +221,10 @@ func TestExplainAsksTheFormat(t *testing.T) {
 // What readers make of the key is part of the explanation.
 func TestExplainLive(t *testing.T) {
 	s := newExplained(e("m", "1 1 0", 5), e("d1", "1", 6))
-	r := rec(record.Hash, "k", pair("f", "v"), pair("g", "w"))
+	r := fake.Rec(record.Hash, "k", fake.Pair("f", "v"), fake.Pair("g", "w"))
 	r.DB = "0"
-	s.records["0"] = []fakeRecord{rec(record.Hash, "j"), r}
-	s.fail = func(h *record.Header, env *format.Env) error {
+	s.Held["0"] = []fake.Record{fake.Rec(record.Hash, "j"), r}
+	s.Fail = func(h *record.Header, env *format.Env) error {
 		env.Report(record.Finding{Kind: "count-mismatch", Severity: record.Error, Key: slices.Clone(h.Key), Detail: "x"})
 		return nil
 	}
@@ -230,9 +232,9 @@ func TestExplainLive(t *testing.T) {
 	if len(x.States) != 1 || x.States[0].State != "alive" || x.States[0].Elements != 2 || x.States[0].Count != 1 || len(x.Findings) != 1 {
 		t.Errorf("%+v", x)
 	}
-	s.dbs = []string{"0", "1"}
+	s.DBs = []string{"0", "1"}
 	n := 0
-	_, err := Explain(context.Background(), &ExplainOptions{Source: s, Key: []byte("k"), Where: &filter.Filter{DBs: []string{"7"}}, Now: now,
+	_, err := Explain(context.Background(), &ExplainOptions{Source: s, Key: []byte("k"), Where: &filter.Filter{DBs: []string{"7"}}, Now: fake.Now,
 		Tell: func(*ExplainedRow) error { n++; return nil }})
 	if err != nil || n != 0 {
 		t.Errorf("of another database: %d rows, %v", n, err)
@@ -241,8 +243,8 @@ func TestExplainLive(t *testing.T) {
 
 // TestExplainManyFindings: of many findings the first are listed, the others counted, and none of them is no error.
 func TestExplainManyFindings(t *testing.T) {
-	s := newFake(rec(record.Set, "k", member("a")))
-	s.fail = func(h *record.Header, env *format.Env) error {
+	s := fake.New(fake.Rec(record.Set, "k", fake.Member("a")))
+	s.Fail = func(h *record.Header, env *format.Env) error {
 		for i := range maxExplainFindings + 3 {
 			f := record.Finding{Kind: "zset-bad-score", Severity: record.Warning, Key: slices.Clone(h.Key)}
 			if i > maxExplainFindings {
@@ -253,7 +255,7 @@ func TestExplainManyFindings(t *testing.T) {
 		env.Report(record.Finding{Kind: "count-mismatch", Severity: record.Error, Key: []byte("other")})
 		return nil
 	}
-	x, err := Explain(context.Background(), &ExplainOptions{Source: s, Key: []byte("k"), Now: now, Tell: func(*ExplainedRow) error { return nil }})
+	x, err := Explain(context.Background(), &ExplainOptions{Source: s, Key: []byte("k"), Now: fake.Now, Tell: func(*ExplainedRow) error { return nil }})
 	if err != nil || len(x.Findings) != maxExplainFindings || x.Omitted != 3 || x.Errors != 2 {
 		t.Errorf("%d findings, %d omitted, %d errors, %v", len(x.Findings), x.Omitted, x.Errors, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/inspect/internal/fake"
 	"kvferry/internal/filter"
 	"kvferry/record"
 )
@@ -45,13 +46,13 @@ func check(t *testing.T, f *FingerprintFile, s *Scan, m DBMap) (out []string) {
 }
 
 func TestFingerprintMapped(t *testing.T) {
-	file := fileOf(t, scanOf(named("0", "bar\xff", "foo")))
-	if got := check(t, file, scanOf(named("0", "2", "3")), dbMap(t, "bar\xff=2 foo=3")); got != nil {
+	file := fileOf(t, scanOf(fake.Named("0", "bar\xff", "foo")))
+	if got := check(t, file, scanOf(fake.Named("0", "2", "3")), dbMap(t, "bar\xff=2 foo=3")); got != nil {
 		t.Errorf("of a copy: %q", got)
 	}
-	other := named("0", "2", "3")
-	other.records["2"][0] = rec(record.String, "k", value("other")).in("2")
-	other.records["3"] = other.records["3"][:1]
+	other := fake.Named("0", "2", "3")
+	other.Held["2"][0] = fake.Rec(record.String, "k", fake.Value("other")).In("2")
+	other.Held["3"] = other.Held["3"][:1]
 	got := check(t, file, scanOf(other), dbMap(t, "bar\xff=2 foo=3"))
 	if len(got) != 2 || !strings.HasPrefix(got[0], "database bar\xff (2) string: file: digest_s ") ||
 		!strings.Contains(got[0], ", dataset: digest_s ") ||
@@ -59,7 +60,7 @@ func TestFingerprintMapped(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	// Without a map they are other databases.
-	got = check(t, fileOf(t, scanOf(named("0", "a"))), scanOf(named("0", "1")), nil)
+	got = check(t, fileOf(t, scanOf(fake.Named("0", "a"))), scanOf(fake.Named("0", "1")), nil)
 	if want := []string{
 		"database a string: file: 1 record and 1 element, dataset: 0 records and 0 elements",
 		"database a set: file: 1 record and 1 element, dataset: 0 records and 0 elements",
@@ -67,32 +68,32 @@ func TestFingerprintMapped(t *testing.T) {
 		"database 1 set: file: 0 records and 0 elements, dataset: 1 record and 1 element"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	if got := check(t, fileOf(t, scanOf(named("a"))), scanOf(named("1")), nil); got != nil {
+	if got := check(t, fileOf(t, scanOf(fake.Named("a"))), scanOf(fake.Named("1")), nil); got != nil {
 		t.Errorf("the only databases are not matched: %q", got)
 	}
 	// A scan selects by the file's names.
-	only := func(s *fakeSource, db string) *Scan {
+	only := func(s *fake.Source, db string) *Scan {
 		scan := scanOf(s)
 		scan.Selection = &filter.Selection{Filter: filter.Filter{DBs: []string{db}}}
 		return scan
 	}
-	one := fileOf(t, only(named("0", "bar"), "bar"))
-	if got := check(t, one, only(named("0", "2"), "bar"), dbMap(t, "bar=2 0=0")); got != nil || len(one.Parts) != 2 {
+	one := fileOf(t, only(fake.Named("0", "bar"), "bar"))
+	if got := check(t, one, only(fake.Named("0", "2"), "bar"), dbMap(t, "bar=2 0=0")); got != nil || len(one.Parts) != 2 {
 		t.Errorf("one of the databases: %q", got)
 	}
-	if _, err := one.Match(scanOf(named("0", "2")), dbMap(t, "x=2")); err == nil || !strings.Contains(err.Error(), `no database "x" in the file: want "0" or "bar"`) {
+	if _, err := one.Match(scanOf(fake.Named("0", "2")), dbMap(t, "x=2")); err == nil || !strings.Contains(err.Error(), `no database "x" in the file: want "0" or "bar"`) {
 		t.Errorf("a name that the file does not have: %v", err)
 	}
 }
 
 func TestFingerprintSaysWhatItIsOf(t *testing.T) {
-	s := scanOf(named("0", "1"))
+	s := scanOf(fake.Named("0", "1"))
 	s.Selection = &filter.Selection{Filter: filter.Filter{Types: record.Of(record.Set), DBs: []string{"1"}}, KeepExpired: true}
 	f := fileOf(t, s)
 	if f.Expired != "keep" || len(f.Filters) != 2 || f.Filters["type"][0] != "set" || f.Filters["db"][0] != "1" || len(f.Databases) != 2 || f.Databases[1] != "1" {
 		t.Errorf("%+v", f)
 	}
-	if f := fileOf(t, scanOf(named("0"))); f.Expired != "drop" || len(f.Filters) != 0 {
+	if f := fileOf(t, scanOf(fake.Named("0"))); f.Expired != "drop" || len(f.Filters) != 0 {
 		t.Errorf("%+v", f)
 	}
 }

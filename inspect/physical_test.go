@@ -10,40 +10,10 @@ import (
 	"testing"
 
 	"kvferry/format"
+	"kvferry/inspect/internal/fake"
 	"kvferry/record"
 	"kvferry/store"
 )
-
-// tables is a store of made-up tables.
-type tables struct {
-	emptyStore
-	files   []store.File
-	entries []store.Entry
-	report  func(record.Finding)
-	damage  *record.Finding
-}
-
-func (s *tables) Files() []store.File { return s.files }
-func (s *tables) Keyspaces() []store.Keyspace {
-	return []store.Keyspace{&tablesSpace{emptyKeyspace{"default", &store.Bytewise}, s}}
-}
-
-type tablesSpace struct {
-	emptyKeyspace
-	s *tables
-}
-
-func (k *tablesSpace) Unordered(f func(*store.Entry) error) error {
-	for i := range k.s.entries {
-		if err := f(&k.s.entries[i]); err != nil {
-			return err
-		}
-	}
-	if k.s.damage != nil {
-		k.s.report(*k.s.damage)
-	}
-	return nil
-}
 
 // entry makes an entry of table t: "key", "key del" or "key range".
 func entry(text string, seq uint64) store.Entry {
@@ -64,9 +34,9 @@ func table(entries, deletes int64) store.File {
 }
 
 // openTables opens a fake source over a store, as a command would.
-func openTables(src *fakeSource, st *tables) func(context.Context, Opening) (format.Source, error) {
+func openTables(src *fake.Source, st *fake.Tables) func(context.Context, Opening) (format.Source, error) {
 	return func(ctx context.Context, how Opening) (format.Source, error) {
-		st.report = how.Report
+		st.Report = how.Report
 		open := how.Wrap(func(context.Context, string, *store.Options) (store.Store, error) { return st, nil })
 		if _, err := open(ctx, "/data/db", &store.Options{Report: how.Report}); err != nil {
 			return nil, err
@@ -77,7 +47,7 @@ func openTables(src *fakeSource, st *tables) func(context.Context, Opening) (for
 
 func verify(t *testing.T, o *VerifyOptions) (*Verification, string) {
 	t.Helper()
-	o.Scan.Now, o.Root = now, "/data"
+	o.Scan.Now, o.Root = fake.Now, "/data"
 	o.Keyspaces = func(string) []format.KeyspaceEvidence { return nil }
 	if o.MaxFindings == 0 {
 		o.MaxFindings = 10
@@ -111,14 +81,14 @@ func TestPhysical(t *testing.T) {
 		{"outside", table(2, 0), []string{"b", "n"}, "error file-bounds db/t@0", false},
 		{"damage explains what is missing", table(9, 0), []string{"a"}, "error damaged-block db/t@7", true},
 	} {
-		st := &tables{files: []store.File{c.file}}
+		st := &fake.Tables{Listed: []store.File{c.file}}
 		for i, r := range c.rows {
-			st.entries = append(st.entries, entry(r, uint64(100-i)))
+			st.Entries = append(st.Entries, entry(r, uint64(100-i)))
 		}
 		if c.blind {
-			st.damage = &record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Place: record.Place{File: "db/t", Off: 7}}
+			st.Damage = &record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Place: record.Place{File: "db/t", Off: 7}}
 		}
-		v, got := verify(t, &VerifyOptions{Open: openTables(newFake(), st), Files: Always})
+		v, got := verify(t, &VerifyOptions{Open: openTables(fake.New(), st), Files: Always})
 		if got != c.want {
 			t.Errorf("%s: found %q, want %q", c.name, got, c.want)
 		}
@@ -127,18 +97,18 @@ func TestPhysical(t *testing.T) {
 		}
 	}
 	// The same key again must be older.
-	st := &tables{files: []store.File{table(2, 0)}, entries: []store.Entry{entry("a", 5), entry("a", 6)}}
-	if _, got := verify(t, &VerifyOptions{Open: openTables(newFake(), st), Files: Always}); got != "error key-order db/t@0" {
+	st := &fake.Tables{Listed: []store.File{table(2, 0)}, Entries: []store.Entry{entry("a", 5), entry("a", 6)}}
+	if _, got := verify(t, &VerifyOptions{Open: openTables(fake.New(), st), Files: Always}); got != "error key-order db/t@0" {
 		t.Errorf("ascending sequence numbers: %q", got)
 	}
-	if _, got := verify(t, &VerifyOptions{Open: openTables(newFake(), st), Files: Never}); got != "" {
+	if _, got := verify(t, &VerifyOptions{Open: openTables(fake.New(), st), Files: Never}); got != "" {
 		t.Errorf("without a look at the files: %q", got)
 	}
 }
 
 func TestVerifyRecords(t *testing.T) {
-	src := newFake(rec(record.Set, "a", member("x"), member("y")), rec(record.Set, "b"), rec(record.Hash, "h", pair("f", "v")).expires(1))
-	src.fail = func(h *record.Header, e *format.Env) error {
+	src := fake.New(fake.Rec(record.Set, "a", fake.Member("x"), fake.Member("y")), fake.Rec(record.Set, "b"), fake.Rec(record.Hash, "h", fake.Pair("f", "v")).Expires(1))
+	src.Fail = func(h *record.Header, e *format.Env) error {
 		if !e.Deep {
 			t.Error("the format is not asked for everything")
 		}
@@ -148,7 +118,7 @@ func TestVerifyRecords(t *testing.T) {
 		e.Report(record.Finding{Kind: "orphan-rows", Severity: record.Warning, Key: bytes.Clone(h.Key)})
 		return nil
 	}
-	v, _ := verify(t, &VerifyOptions{Open: openTables(src, &tables{}), MaxFindings: 4})
+	v, _ := verify(t, &VerifyOptions{Open: openTables(src, &fake.Tables{}), MaxFindings: 4})
 	if v.Records != 2 || v.Expired != 1 || v.Elements != 3 || v.Rows != 3 {
 		t.Errorf("%d records, %d expired, %d elements, %d rows: expired records are to be looked at too", v.Records, v.Expired, v.Elements, v.Rows)
 	}
@@ -173,14 +143,14 @@ func TestVerifyGoesOn(t *testing.T) {
 		{&record.CorruptError{File: "/data/db/t", Off: 99, Field: "block", Err: errors.New("checksum")}, "error damaged-block db/t@99"},
 		{errors.New("disk on fire"), "error unread-rows @0"},
 	} {
-		src := newFake(rec(record.Set, "a", member("x")), rec(record.Hash, "h", pair("f", "v")), rec(record.ZSet, "z", scored("m", 1)))
-		src.fail = func(h *record.Header, _ *format.Env) error {
+		src := fake.New(fake.Rec(record.Set, "a", fake.Member("x")), fake.Rec(record.Hash, "h", fake.Pair("f", "v")), fake.Rec(record.ZSet, "z", fake.Scored("m", 1)))
+		src.Fail = func(h *record.Header, _ *format.Env) error {
 			if h.Type == record.Hash {
 				return c.err
 			}
 			return nil
 		}
-		v, got := verify(t, &VerifyOptions{Open: openTables(src, &tables{})})
+		v, got := verify(t, &VerifyOptions{Open: openTables(src, &fake.Tables{})})
 		if got != c.want || v.Records != 2 || len(v.Unread) != 1 || v.Unread[0] != "database 0, hash" {
 			t.Errorf("found %q, %d records, unread %q", got, v.Records, v.Unread)
 		}
@@ -189,9 +159,9 @@ func TestVerifyGoesOn(t *testing.T) {
 
 // A record of which some elements cannot be read is not one that was checked.
 func TestVerifyCountsWholeRecords(t *testing.T) {
-	src := newFake(rec(record.Hash, "g", pair("f", "v")), rec(record.Hash, "h", pair("1", ""), pair("2", ""), pair("3", ""), pair("4", "")))
-	src.failInside = func(*record.Header) error { return errors.New("disk on fire") }
-	v, got := verify(t, &VerifyOptions{Open: openTables(src, &tables{})})
+	src := fake.New(fake.Rec(record.Hash, "g", fake.Pair("f", "v")), fake.Rec(record.Hash, "h", fake.Pair("1", ""), fake.Pair("2", ""), fake.Pair("3", ""), fake.Pair("4", "")))
+	src.FailInside = func(*record.Header) error { return errors.New("disk on fire") }
+	v, got := verify(t, &VerifyOptions{Open: openTables(src, &fake.Tables{})})
 	if got != "error unread-rows @0" || v.Records != 1 || v.Elements != 1 {
 		t.Errorf("found %q, %d records, %d elements", got, v.Records, v.Elements)
 	}
@@ -199,16 +169,16 @@ func TestVerifyCountsWholeRecords(t *testing.T) {
 
 // Rows out of order lead to one finding and a second reading with everything sorted.
 func TestVerifyResorts(t *testing.T) {
-	src := newFake(rec(record.Set, "a", member("x")), rec(record.Set, "b", member("x")))
+	src := fake.New(fake.Rec(record.Set, "a", fake.Member("x")), fake.Rec(record.Set, "b", fake.Member("x")))
 	opened := 0
-	src.fail = func(h *record.Header, e *format.Env) error {
+	src.Fail = func(h *record.Header, e *format.Env) error {
 		e.Report(record.Finding{Kind: "count-mismatch", Severity: record.Error, Key: bytes.Clone(h.Key)})
 		if string(h.Key) == "b" && opened == 1 {
 			return &store.OrderError{File: "/data/db/t", Off: 5, Comparer: "c", Prev: []byte("b"), Next: []byte("a")}
 		}
 		return nil
 	}
-	open := openTables(src, &tables{})
+	open := openTables(src, &fake.Tables{})
 	v, got := verify(t, &VerifyOptions{Open: func(ctx context.Context, how Opening) (format.Source, error) {
 		if opened++; how.Resort != (opened == 2) {
 			t.Errorf("opening %d: resort %v", opened, how.Resort)
@@ -225,12 +195,12 @@ func TestVerifyResorts(t *testing.T) {
 
 // A ledger that does not add up is a finding of its own.
 func TestVerifyLedger(t *testing.T) {
-	src := newFake(rec(record.Set, "a", member("x")))
-	src.fail = func(_ *record.Header, e *format.Env) error {
+	src := fake.New(fake.Rec(record.Set, "a", fake.Member("x")))
+	src.Fail = func(_ *record.Header, e *format.Env) error {
 		e.Ledger.Add("fake", &record.Tally{Entries: 1})
 		return nil
 	}
-	if _, got := verify(t, &VerifyOptions{Open: openTables(src, &tables{})}); got != "error ledger-mismatch @0" {
+	if _, got := verify(t, &VerifyOptions{Open: openTables(src, &fake.Tables{})}); got != "error ledger-mismatch @0" {
 		t.Errorf("found %q", got)
 	}
 }
@@ -264,7 +234,7 @@ func TestVerifyCannotOpen(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	o.Open = openTables(newFake(rec(record.Set, "a", member("x"))), &tables{})
+	o.Open = openTables(fake.New(fake.Rec(record.Set, "a", fake.Member("x"))), &fake.Tables{})
 	o.Keyspaces = func(string) []format.KeyspaceEvidence { return nil }
 	if _, err := Verify(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
@@ -273,13 +243,13 @@ func TestVerifyCannotOpen(t *testing.T) {
 
 // With any number of workers and spans, the same is found.
 func TestScanWorkers(t *testing.T) {
-	var all []fakeRecord
+	var all []fake.Record
 	for i := range 200 {
-		all = append(all, rec(record.Set, fmt.Sprintf("k%03d", i), member("x")), rec(record.List, fmt.Sprintf("k%03d", i), value("y")))
+		all = append(all, fake.Rec(record.Set, fmt.Sprintf("k%03d", i), fake.Member("x")), fake.Rec(record.List, fmt.Sprintf("k%03d", i), fake.Value("y")))
 	}
-	src := newFake(all...)
-	src.size = 5 * spanBytes
-	src.split = []format.Span{{Hi: []byte("k050")}, {Lo: []byte("k050"), Hi: []byte("k120")}, {Lo: []byte("k120")}}
+	src := fake.New(all...)
+	src.Bytes = 5 * spanBytes
+	src.Spans = []format.Span{{Hi: []byte("k050")}, {Lo: []byte("k050"), Hi: []byte("k120")}, {Lo: []byte("k120")}}
 	var want *record.Fingerprint
 	for _, workers := range []int{0, 1, 3, 50} {
 		s := scanOf(src)
@@ -299,7 +269,7 @@ func TestScanWorkers(t *testing.T) {
 		t.Errorf("%d sets", n)
 	}
 	boom := errors.New("boom")
-	src.fail = func(h *record.Header, _ *format.Env) error {
+	src.Fail = func(h *record.Header, _ *format.Env) error {
 		if string(h.Key) == "k130" {
 			return boom
 		}

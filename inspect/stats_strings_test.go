@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/inspect/internal/fake"
 	"kvferry/internal/filter"
 	"kvferry/record"
 )
@@ -41,8 +42,8 @@ func someStrings(rnd *rand.Rand, ascending bool) (all []record.StringRecord) {
 			s.Key = s.Key[:rnd.Intn(len(s.Key)+1)]
 		}
 		if rnd.Intn(3) == 0 {
-			s.ExpireMS = now.UnixMilli() + int64(time.Duration(rnd.Int63n(int64(2*365*day))-int64(day)).Milliseconds()>>rnd.Intn(20))
-			s.Expired = s.ExpireMS < now.UnixMilli()
+			s.ExpireMS = fake.Now.UnixMilli() + int64(time.Duration(rnd.Int63n(int64(2*365*day))-int64(day)).Milliseconds()>>rnd.Intn(20))
+			s.Expired = s.ExpireMS < fake.Now.UnixMilli()
 		}
 		all = append(all, s)
 	}
@@ -58,7 +59,7 @@ func TestStatsOfStrings(t *testing.T) {
 	rnd := rand.New(rand.NewSource(11))
 	for round := range 200 {
 		ascending := round%2 == 0
-		o := &StatsOptions{Scan: *scanOf(newFake()), Top: rnd.Intn(5), Delimiter: []string{":", "", "::"}[rnd.Intn(3)], Depth: rnd.Intn(3), Redis: rnd.Intn(2) == 0}
+		o := &StatsOptions{Scan: *scanOf(fake.New()), Top: rnd.Intn(5), Delimiter: []string{":", "", "::"}[rnd.Intn(3)], Depth: rnd.Intn(3), Redis: rnd.Intn(2) == 0}
 		visitor := func() *statsVisitor {
 			v := newStatsVisitor(o, "0")
 			v.ascending, v.byBytes.ascending, v.byElem.ascending, v.byRedis.ascending = ascending, ascending, ascending, ascending
@@ -85,15 +86,15 @@ func TestStatsOfStrings(t *testing.T) {
 
 // What is in no bucket never expires.
 func TestStatsByExpiry(t *testing.T) {
-	at := func(d time.Duration) int64 { return now.Add(d).UnixMilli() }
-	src := newFake(
-		rec(record.String, "a", value("1")),
-		rec(record.Set, "b", member("1")).expires(at(-time.Second)),
-		rec(record.String, "c", value("1")).expires(at(time.Hour-time.Millisecond)),
-		rec(record.String, "d", value("1")).expires(at(time.Hour)),
-		rec(record.Hash, "e", pair("f", "v")).expires(at(365*day-time.Millisecond)),
-		rec(record.Hash, "f", pair("f", "v")).expires(at(365*day)),
-		rec(record.Hash, "g", pair("f", "v")),
+	at := func(d time.Duration) int64 { return fake.Now.Add(d).UnixMilli() }
+	src := fake.New(
+		fake.Rec(record.String, "a", fake.Value("1")),
+		fake.Rec(record.Set, "b", fake.Member("1")).Expires(at(-time.Second)),
+		fake.Rec(record.String, "c", fake.Value("1")).Expires(at(time.Hour-time.Millisecond)),
+		fake.Rec(record.String, "d", fake.Value("1")).Expires(at(time.Hour)),
+		fake.Rec(record.Hash, "e", fake.Pair("f", "v")).Expires(at(365*day-time.Millisecond)),
+		fake.Rec(record.Hash, "f", fake.Pair("f", "v")).Expires(at(365*day)),
+		fake.Rec(record.Hash, "g", fake.Pair("f", "v")),
 	)
 	for _, keep := range []bool{false, true} {
 		s := statsOf(t, src, func(o *StatsOptions) {

@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"kvferry/format"
+	"kvferry/inspect/internal/fake"
+	"kvferry/internal/dataset"
 	"kvferry/record"
 	"kvferry/store"
 )
 
-func statsOf(t *testing.T, src *fakeSource, change func(*StatsOptions)) *Stats {
+func statsOf(t *testing.T, src *fake.Source, change func(*StatsOptions)) *Stats {
 	t.Helper()
 	o := &StatsOptions{Scan: *scanOf(src), Top: 3, Delimiter: ":"}
 	if change != nil {
@@ -24,17 +26,17 @@ func statsOf(t *testing.T, src *fakeSource, change func(*StatsOptions)) *Stats {
 }
 
 func TestCollect(t *testing.T) {
-	ms := now.UnixMilli()
-	src := newFake(
-		rec(record.String, "a:1", value("12345")),
-		rec(record.String, "a:2", value("")).expires(ms+30*60_000),
-		rec(record.String, "old", value("gone")).expires(ms-1),
-		rec(record.Hash, "a:1", pair("f", "v"), pair("ff", "vv")).expires(ms+2*86400_000),
-		rec(record.ZSet, "b:1", scored("mm", 1), scored("n", 2)),
-		rec(record.List, "plain", value("x"), value("y"), value("z")).expires(ms+400*86400_000),
-		rec(record.Set, "empty"),
+	ms := fake.Now.UnixMilli()
+	src := fake.New(
+		fake.Rec(record.String, "a:1", fake.Value("12345")),
+		fake.Rec(record.String, "a:2", fake.Value("")).Expires(ms+30*60_000),
+		fake.Rec(record.String, "old", fake.Value("gone")).Expires(ms-1),
+		fake.Rec(record.Hash, "a:1", fake.Pair("f", "v"), fake.Pair("ff", "vv")).Expires(ms+2*86400_000),
+		fake.Rec(record.ZSet, "b:1", fake.Scored("mm", 1), fake.Scored("n", 2)),
+		fake.Rec(record.List, "plain", fake.Value("x"), fake.Value("y"), fake.Value("z")).Expires(ms+400*86400_000),
+		fake.Rec(record.Set, "empty"),
 	)
-	src.keyspaces = []format.Keyspace{{DB: "0", Name: "fake", Keyspace: &sizedSpace{}}}
+	src.Spaces = []format.Keyspace{{DB: "0", Name: "fake", Keyspace: &sizedSpace{}}}
 	s := statsOf(t, src, nil)
 	var types []string
 	for _, c := range s.Types {
@@ -75,12 +77,12 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-type sizedSpace struct{ emptyKeyspace }
+type sizedSpace struct{ dataset.Absent }
 
 func (*sizedSpace) Size() int64 { return 700 }
 
 func TestCollectLimits(t *testing.T) {
-	src := newFake(rec(record.Set, "a:1", member("x")), rec(record.Set, "b:1", member("x")))
+	src := fake.New(fake.Rec(record.Set, "a:1", fake.Member("x")), fake.Rec(record.Set, "b:1", fake.Member("x")))
 	s := statsOf(t, src, func(o *StatsOptions) { o.Top, o.Delimiter = 0, "" })
 	if s.TopBytes != nil || s.Prefixes != nil || s.MorePrefixes.Records != 0 {
 		t.Errorf("%+v", s)
@@ -92,7 +94,7 @@ func TestCollectLimits(t *testing.T) {
 }
 
 func TestFileStats(t *testing.T) {
-	st := &tables{files: []store.File{
+	st := &fake.Tables{Listed: []store.File{
 		{Path: "1", Kind: "table", Keyspace: "default", Level: 1, Size: 10, Entries: 5, Deletes: 2, Codec: "zlib", MaxSeq: 7},
 		{Path: "2", Kind: "table", Keyspace: "default", Level: 1, Size: 20, Entries: 6, Deletes: 0, Codec: "none", MaxSeq: 9},
 		{Path: "3", Kind: "table", Keyspace: "default", Level: 0, Size: 5, Entries: -1, Deletes: -1, Codec: "none"},
@@ -103,7 +105,7 @@ func TestFileStats(t *testing.T) {
 	}}
 	stores := &Stores{Root: "/data"}
 	stores.add(StoreDir{"hash", st})
-	s := statsOf(t, newFake(), func(o *StatsOptions) { o.Stores = stores })
+	s := statsOf(t, fake.New(), func(o *StatsOptions) { o.Stores = stores })
 	var got []string
 	for _, l := range s.Files.Levels {
 		got = append(got, fmt.Sprintf("%s L%d %d %d %d %d %d %v %d", l.Keyspace, l.Level, l.Files, l.Bytes, l.Entries, l.Deletes, l.Unknown, l.Codecs, l.MaxSeq))
@@ -136,7 +138,7 @@ func TestFreeBlobs(t *testing.T) {
 
 // Types that share a keyspace are read together, others apart.
 func TestGroups(t *testing.T) {
-	src := &whereSource{fakeSource: newFake()}
+	src := &whereSource{Source: fake.New()}
 	for _, c := range []struct {
 		ranges []format.Range
 		want   string
@@ -157,7 +159,7 @@ func TestGroups(t *testing.T) {
 }
 
 type whereSource struct {
-	*fakeSource
+	*fake.Source
 	ranges []format.Range
 }
 

@@ -57,6 +57,7 @@ var rules = slices.Concat(stateRules, formatRules(), []rule{
 		"what is noted of a run does not ask how it goes on"},
 	{"convert/transfer", []string{"convert/outcome", "convert/plan", "convert/pool", "format", "record", "internal/"}, "a task knows neither the work directory nor other tasks"},
 	{"convert", []string{"convert/", "format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
+	{"inspect/internal/fake", []string{"format", "store", "record", "internal/dataset"}, "it is a format, and knows nothing of what reads it"},
 	{"inspect", []string{"format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
 	{"inspect/", []string{"inspect", "inspect/", "format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
 	{"fixtures", []string{""}, "it makes databases of every kind"},
@@ -76,7 +77,7 @@ var stateRules = []rule{
 }
 
 // forTests are the packages that tests alone import: what they need has no place in the program.
-var forTests = []string{"convert/internal/fake", "internal/formattest", "internal/memstore", "internal/redistest", "store/internal/handmade", "redis/state/server/servertest"}
+var forTests = []string{"convert/internal/fake", "inspect/internal/fake", "internal/formattest", "internal/memstore", "internal/redistest", "store/internal/handmade", "redis/state/server/servertest"}
 
 func formatRules() []rule {
 	var out []rule
