@@ -132,3 +132,13 @@ func (o *RowsOptions) selects(r *PhysicalRow) bool {
 	}
 	return !s.ByKey() || r.Row.UserKey != nil && s.Key(r.Row.UserKey)
 }
+
+// wanted reports whether a name is asked for; an empty list asks for all.
+func wanted(dbs []string, db string) bool {
+	for _, d := range dbs {
+		if d == db {
+			return true
+		}
+	}
+	return len(dbs) == 0
+}

@@ -1,4 +1,4 @@
-package inspect
+package explain
 
 import (
 	"context"
@@ -136,10 +136,10 @@ func covered(x store.Entry) store.Entry {
 	return x
 }
 
-func explain(t *testing.T, s format.Source) ([]string, *Explanation) {
+func explain(t *testing.T, s format.Source) ([]string, *Result) {
 	t.Helper()
 	var out []string
-	x, err := Explain(context.Background(), &ExplainOptions{Source: s, Key: []byte("k"), Now: fake.Now, Tell: func(r *ExplainedRow) error {
+	x, err := Run(context.Background(), &Options{Source: s, Key: []byte("k"), Now: fake.Now, Tell: func(r *Row) error {
 		state := "-"
 		if r.Alive {
 			state = "+"
@@ -234,8 +234,8 @@ func TestExplainLive(t *testing.T) {
 	}
 	s.DBs = []string{"0", "1"}
 	n := 0
-	_, err := Explain(context.Background(), &ExplainOptions{Source: s, Key: []byte("k"), Where: &filter.Filter{DBs: []string{"7"}}, Now: fake.Now,
-		Tell: func(*ExplainedRow) error { n++; return nil }})
+	_, err := Run(context.Background(), &Options{Source: s, Key: []byte("k"), Where: &filter.Filter{DBs: []string{"7"}}, Now: fake.Now,
+		Tell: func(*Row) error { n++; return nil }})
 	if err != nil || n != 0 {
 		t.Errorf("of another database: %d rows, %v", n, err)
 	}
@@ -245,9 +245,9 @@ func TestExplainLive(t *testing.T) {
 func TestExplainManyFindings(t *testing.T) {
 	s := fake.New(fake.Rec(record.Set, "k", fake.Member("a")))
 	s.Fail = func(h *record.Header, env *format.Env) error {
-		for i := range maxExplainFindings + 3 {
+		for i := range maxFindings + 3 {
 			f := record.Finding{Kind: "zset-bad-score", Severity: record.Warning, Key: slices.Clone(h.Key)}
-			if i > maxExplainFindings {
+			if i > maxFindings {
 				f.Severity = record.Error
 			}
 			env.Report(f)
@@ -255,8 +255,8 @@ func TestExplainManyFindings(t *testing.T) {
 		env.Report(record.Finding{Kind: "count-mismatch", Severity: record.Error, Key: []byte("other")})
 		return nil
 	}
-	x, err := Explain(context.Background(), &ExplainOptions{Source: s, Key: []byte("k"), Now: fake.Now, Tell: func(*ExplainedRow) error { return nil }})
-	if err != nil || len(x.Findings) != maxExplainFindings || x.Omitted != 3 || x.Errors != 2 {
+	x, err := Run(context.Background(), &Options{Source: s, Key: []byte("k"), Now: fake.Now, Tell: func(*Row) error { return nil }})
+	if err != nil || len(x.Findings) != maxFindings || x.Omitted != 3 || x.Errors != 2 {
 		t.Errorf("%d findings, %d omitted, %d errors, %v", len(x.Findings), x.Omitted, x.Errors, err)
 	}
 }

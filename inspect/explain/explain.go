@@ -1,4 +1,4 @@
-package inspect
+package explain
 
 import (
 	"bytes"
@@ -10,15 +10,16 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/inspect"
 	"kvferry/internal/filter"
 	"kvferry/record"
 	"kvferry/store"
 )
 
-// ExplainOptions control an explanation.
-type ExplainOptions struct {
+// Options control an explanation.
+type Options struct {
 	Source format.Source
-	Stores *Stores // adds directories to file names; may be nil
+	Stores *inspect.Stores // adds directories to file names; may be nil
 	Key    []byte
 	// Where selects the databases and types to look in; nil: everywhere.
 	Where   *filter.Filter
@@ -26,11 +27,11 @@ type ExplainOptions struct {
 	Memory  int64
 	TempDir string
 	// Tell is called for each physical row, range by range. The row is valid until it returns.
-	Tell func(*ExplainedRow) error
+	Tell func(*Row) error
 }
 
-// ExplainedRow is one entry of a key.
-type ExplainedRow struct {
+// Row is one entry of a key.
+type Row struct {
 	DB       string
 	Keyspace string
 	Type     record.Type // 0 unknown
@@ -42,8 +43,8 @@ type ExplainedRow struct {
 	Bytes int64  // key and value
 }
 
-// KeyState is the state of a key under one type of one database.
-type KeyState struct {
+// State is the state of a key under one type of one database.
+type State struct {
 	DB       string
 	Type     record.Type
 	State    string // alive, expired, deleted, gone
@@ -54,9 +55,9 @@ type KeyState struct {
 	Count    int64 // according to the meta row; -1: none
 }
 
-// Explanation sums up a key.
-type Explanation struct {
-	States   []KeyState
+// Result sums up a key.
+type Result struct {
+	States   []State
 	Rows     int64
 	Alive    int64
 	Bytes    int64
@@ -66,11 +67,11 @@ type Explanation struct {
 	Errors   int64 // findings of the key that are errors, listed or not
 }
 
-// maxExplainFindings is how many findings of a key are listed.
-const maxExplainFindings = 100
+// maxFindings is how many findings of a key are listed.
+const maxFindings = 100
 
-// Explain lists every physical row of a key, and whether it is alive.
-func Explain(ctx context.Context, o *ExplainOptions) (*Explanation, error) {
+// Run lists every physical row of a key, and whether it is alive.
+func Run(ctx context.Context, o *Options) (*Result, error) {
 	x := &explainer{o: o, seconds: o.Source.Format().Limits().Seconds, where: o.Where, names: o.Stores.Names(o.Source)}
 	if x.where == nil {
 		x.where = new(filter.Filter)
@@ -86,31 +87,22 @@ func Explain(ctx context.Context, o *ExplainOptions) (*Explanation, error) {
 	return &x.res, nil
 }
 
-func wanted(dbs []string, db string) bool {
-	for _, d := range dbs {
-		if d == db {
-			return true
-		}
-	}
-	return len(dbs) == 0
-}
-
 // explainer explains one key.
 type explainer struct {
-	o       *ExplainOptions
+	o       *Options
 	where   *filter.Filter
 	seconds bool
-	names   *FileNames
-	res     Explanation
+	names   *inspect.FileNames
+	res     Result
 
 	// Of the database at hand, by type; 0 holds what formats that keep all types in one order have.
 	metas   [record.NumTypes]*format.Row
-	records [record.NumTypes]*KeyState
+	records [record.NumTypes]*State
 	dead    [record.NumTypes]int64 // rows
 }
 
 func (x *explainer) database(ctx context.Context, db string) error {
-	x.metas, x.records, x.dead = [record.NumTypes]*format.Row{}, [record.NumTypes]*KeyState{}, [record.NumTypes]int64{}
+	x.metas, x.records, x.dead = [record.NumTypes]*format.Row{}, [record.NumTypes]*State{}, [record.NumTypes]int64{}
 	ranges := slices.DeleteFunc(x.o.Source.Where(db, x.o.Key), func(r format.Range) bool { return !x.asked(r.Type) })
 	keyspaces := make(map[string]format.Keyspace)
 	for _, k := range x.o.Source.Keyspaces() {
@@ -154,7 +146,7 @@ func (x *explainer) live(ctx context.Context, db string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	elems := NewElements(ctx, r)
+	elems := inspect.NewElements(ctx, r)
 	for {
 		h, err := r.Next()
 		if err == io.EOF {
@@ -171,7 +163,7 @@ func (x *explainer) live(ctx context.Context, db string) (err error) {
 			return err
 		}
 		if n > 0 || h.Type == record.Stream {
-			x.records[h.Type] = &KeyState{DB: db, Type: h.Type, Elements: n, ExpireMS: h.ExpireMS,
+			x.records[h.Type] = &State{DB: db, Type: h.Type, Elements: n, ExpireMS: h.ExpireMS,
 				State: aliveOrExpired(h.Expired), Version: -1, Count: -1}
 		}
 	}
@@ -191,7 +183,7 @@ func (x *explainer) finding(f record.Finding) {
 	if f.Severity == record.Error {
 		x.res.Errors++
 	}
-	if len(x.res.Findings) == maxExplainFindings {
+	if len(x.res.Findings) == maxFindings {
 		x.res.Omitted++
 		return
 	}
@@ -230,7 +222,7 @@ func (x *explainer) entries(ctx context.Context, db string, ks format.Keyspace, 
 	defer func() { err = errors.Join(err, it.Close()) }()
 	v := versions{compare: ks.Comparer().Compare}
 	for n := 1; ; n++ {
-		if n%CheckEvery == 0 && ctx.Err() != nil {
+		if n%inspect.CheckEvery == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		e, err := it.Next()
@@ -240,7 +232,7 @@ func (x *explainer) entries(ctx context.Context, db string, ks format.Keyspace, 
 		if err != nil {
 			return err
 		}
-		row := ExplainedRow{DB: db, Keyspace: ks.Name, Type: r.Type, Entry: *e, Bytes: int64(len(e.Key) + len(e.Value))}
+		row := Row{DB: db, Keyspace: ks.Name, Type: r.Type, Entry: *e, Bytes: int64(len(e.Key) + len(e.Value))}
 		row.Place.File = x.names.Of(db, ks.Name, e.Place.File)
 		if e.ValueAt.File != "" {
 			row.ValueAt.File = x.names.Of(db, ks.Name, e.ValueAt.File)
@@ -282,7 +274,7 @@ func (x *explainer) describe(db, keyspace string, e *store.Entry) format.Row {
 	return row
 }
 
-func (x *explainer) tell(row *ExplainedRow) error {
+func (x *explainer) tell(row *Row) error {
 	x.res.Rows++
 	x.res.Bytes += row.Bytes
 	if row.Alive {
@@ -348,7 +340,7 @@ func (v *versions) next(e *store.Entry) string {
 }
 
 // verdict decides whether a row is alive, and why.
-func (x *explainer) verdict(row *ExplainedRow, rangeType record.Type, hidden string) (bool, string) {
+func (x *explainer) verdict(row *Row, rangeType record.Type, hidden string) (bool, string) {
 	if row.Circular && row.Kind == store.Put {
 		return x.circular(row, rangeType, hidden)
 	}
@@ -364,7 +356,7 @@ func (x *explainer) verdict(row *ExplainedRow, rangeType record.Type, hidden str
 
 // circular is verdict for a row whose comparer has no order for it and its neighbours: the entries before it
 // tell why it should be hidden, not whether it is.
-func (x *explainer) circular(row *ExplainedRow, rangeType record.Type, hidden string) (bool, string) {
+func (x *explainer) circular(row *Row, rangeType record.Type, hidden string) (bool, string) {
 	if !row.Shown {
 		if hidden == "" {
 			hidden = "passed over by the engine: integers of this key are too far apart for an order"
@@ -379,7 +371,7 @@ func (x *explainer) circular(row *ExplainedRow, rangeType record.Type, hidden st
 }
 
 // visible decides about a row that a scan of the keyspace shows.
-func (x *explainer) visible(row *ExplainedRow, rangeType record.Type) (bool, string) {
+func (x *explainer) visible(row *Row, rangeType record.Type) (bool, string) {
 	r, meta := &row.Row, x.metas[rangeType]
 	shared := x.metas[0]
 	if meta == nil && shared != nil && shared.Type == rangeType {
@@ -458,7 +450,7 @@ func (x *explainer) states(db string) {
 			continue
 		}
 		if s == nil {
-			s = &KeyState{DB: db, Type: t, State: "gone", Version: -1, Count: -1, Detail: "no meta row, only rows that are dead"}
+			s = &State{DB: db, Type: t, State: "gone", Version: -1, Count: -1, Detail: "no meta row, only rows that are dead"}
 			if meta != nil {
 				s.State, s.Detail = "deleted", "no live elements"
 			}
