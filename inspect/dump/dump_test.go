@@ -1,4 +1,4 @@
-package inspect
+package dump
 
 import (
 	"bytes"
@@ -9,10 +9,13 @@ import (
 	"testing"
 
 	"kvferry/format"
+	"kvferry/inspect"
 	"kvferry/inspect/internal/fake"
 	"kvferry/internal/progress"
 	"kvferry/record"
 )
+
+func scanOf(s *fake.Source) *inspect.Scan { return &inspect.Scan{Source: s, Now: fake.Now} }
 
 // commands is an encoder of one whole command a record, which fails at one of them.
 type commands struct {
@@ -37,9 +40,9 @@ func (c *commands) AppendTail(dst []byte) []byte                                
 // An error in the midst of a dump leaves whole commands with the reader, and its text is said once.
 func TestDumpEndsWhole(t *testing.T) {
 	a, _ := fake.Planted()
-	const size = dumpBuffer/2 + 1000 // one fits into the buffer, two do not
+	const size = bufferSize/2 + 1000 // one fits into the buffer, two do not
 	var out bytes.Buffer
-	d := NewDumper(&out, &DumpOptions{Scan: scanOf(a), Encoder: &commands{size: size, fail: 4}})
+	d := New(&out, &Options{Scan: scanOf(a), Encoder: &commands{size: size, fail: 4}})
 	err := d.Run(context.Background())
 	if !errors.Is(err, errUnwilling) || err.Error() != errUnwilling.Error() {
 		t.Errorf("got %v", err)
@@ -47,7 +50,7 @@ func TestDumpEndsWhole(t *testing.T) {
 	if out.Len() != 3*size {
 		t.Errorf("%d bytes are %d commands and %d bytes of another", out.Len(), out.Len()/size, out.Len()%size)
 	}
-	d = NewDumper(unwilling{}, &DumpOptions{Scan: scanOf(a), Encoder: &commands{size: size}})
+	d = New(unwilling{}, &Options{Scan: scanOf(a), Encoder: &commands{size: size}})
 	if err := d.Run(context.Background()); err == nil || err.Error() != errUnwilling.Error() {
 		t.Errorf("a writer that fails: %v", err)
 	}
@@ -78,7 +81,7 @@ func TestDumpDeadProgress(t *testing.T) {
 	scan := scanOf(src)
 	scan.Source, scan.Meter, scan.Step = buried{src}, meter, "read"
 	seen := &doneAt{meter: meter}
-	d := NewDumper(io.Discard, &DumpOptions{Scan: scan, Encoder: seen, Dead: true})
+	d := New(io.Discard, &Options{Scan: scan, Encoder: seen, Dead: true})
 	if err := d.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}

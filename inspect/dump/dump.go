@@ -1,4 +1,4 @@
-package inspect
+package dump
 
 import (
 	"bufio"
@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"kvferry/format"
+	"kvferry/inspect"
 	"kvferry/internal/scratch"
 	"kvferry/record"
 )
@@ -34,9 +35,9 @@ type Spiller interface {
 	SpillTo(scratch.Spill)
 }
 
-// DumpOptions control a dump.
-type DumpOptions struct {
-	Scan    *Scan
+// Options control a dump.
+type Options struct {
+	Scan    *inspect.Scan
 	Encoder Encoder
 	// KeysOnly leaves out the elements. If the encoder is a Sizer, it writes their number and size.
 	KeysOnly bool
@@ -49,10 +50,10 @@ type DumpOptions struct {
 }
 
 const (
-	dumpBuffer = 1 << 20
-	// dumpFlush is the size at which encoded text is written.
-	dumpFlush = 64 << 10
-	dumpBatch = 256
+	bufferSize = 1 << 20
+	// flushSize is the size at which encoded text is written.
+	flushSize = 64 << 10
+	batchLen  = 256
 	// Deleted records are read in spans of about deadSpanBytes of the source, in no more than maxDeadSpans.
 	deadSpanBytes = 1 << 20
 	maxDeadSpans  = 1024
@@ -60,18 +61,18 @@ const (
 
 // Dumper writes records as text.
 type Dumper struct {
-	o   *DumpOptions
+	o   *Options
 	out *bufio.Writer
 	buf []byte
 	// batch is an array to save an allocation.
-	batch   [dumpBatch]record.Element
+	batch   [batchLen]record.Element
 	records int64
 	written bool
 }
 
-// NewDumper returns a dumper that writes to w.
-func NewDumper(w io.Writer, o *DumpOptions) *Dumper {
-	d := &Dumper{o: o, out: bufio.NewWriterSize(w, dumpBuffer)}
+// New returns a dumper that writes to w.
+func New(w io.Writer, o *Options) *Dumper {
+	d := &Dumper{o: o, out: bufio.NewWriterSize(w, bufferSize)}
 	if s, ok := o.Encoder.(Spiller); ok {
 		s.SpillTo(d.spill)
 	}
@@ -179,7 +180,7 @@ func (d *Dumper) database(ctx context.Context, db string) error {
 func deadSpans(size int64) int { return int(min(max(size/deadSpanBytes, 1), maxDeadSpans)) }
 
 // deadParts cuts a database into spans of keys that are read in turn. Few records are dead, so progress counts spans.
-func (d *Dumper) deadParts(db string, types record.TypeSet) ([]Part, error) {
+func (d *Dumper) deadParts(db string, types record.TypeSet) ([]inspect.Part, error) {
 	size, spans := d.o.Scan.Source.Size(db, types), []format.Span{{}}
 	if n := deadSpans(size); n > 1 {
 		var err error
@@ -187,16 +188,16 @@ func (d *Dumper) deadParts(db string, types record.TypeSet) ([]Part, error) {
 			return nil, err
 		}
 	}
-	parts := make([]Part, len(spans))
+	parts := make([]inspect.Part, len(spans))
 	for i, span := range spans {
 		n := int64(len(spans))
-		parts[i] = Part{DB: db, Types: types, Span: span, Bytes: size*int64(i+1)/n - size*int64(i)/n}
+		parts[i] = inspect.Part{DB: db, Types: types, Span: span, Bytes: size*int64(i+1)/n - size*int64(i)/n}
 	}
 	return parts, nil
 }
 
 // dead dumps the deleted records of a part.
-func (d *Dumper) dead(ctx context.Context, p Part) error {
+func (d *Dumper) dead(ctx context.Context, p inspect.Part) error {
 	r, err := d.openDead(ctx, p)
 	if err != nil {
 		return err
@@ -208,7 +209,7 @@ func (d *Dumper) dead(ctx context.Context, p Part) error {
 }
 
 // openDead returns a reader of deleted records.
-func (d *Dumper) openDead(ctx context.Context, p Part) (record.Reader, error) {
+func (d *Dumper) openDead(ctx context.Context, p inspect.Part) (record.Reader, error) {
 	s := d.o.Scan
 	src, ok := s.Source.(format.Undead)
 	if !ok {
@@ -238,7 +239,7 @@ func (d *Dumper) all(ctx context.Context, r record.Reader) error {
 		if err != nil {
 			return err
 		}
-		if n%CheckEvery == 0 && ctx.Err() != nil {
+		if n%inspect.CheckEvery == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err := d.record(ctx, r, h); err != nil {
@@ -281,7 +282,7 @@ func (d *Dumper) record(ctx context.Context, r record.Reader, h *record.Header) 
 	if d.buf, err = d.o.Encoder.AppendEnd(d.buf); err != nil {
 		return err
 	}
-	if len(d.buf) >= dumpFlush {
+	if len(d.buf) >= flushSize {
 		return d.flush()
 	}
 	return nil
@@ -320,7 +321,7 @@ func (d *Dumper) elements(elems []record.Element) error {
 		if d.buf, err = d.o.Encoder.AppendElement(d.buf, &elems[i]); err != nil {
 			return err
 		}
-		if len(d.buf) >= dumpFlush {
+		if len(d.buf) >= flushSize {
 			if err := d.flush(); err != nil {
 				return err
 			}

@@ -1,4 +1,4 @@
-package inspect
+package dump
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"kvferry/format"
+	"kvferry/inspect"
 	"kvferry/internal/filter"
 	"kvferry/internal/progress"
 	"kvferry/internal/words"
@@ -15,19 +16,19 @@ import (
 // RowsOptions select physical rows.
 type RowsOptions struct {
 	Source    format.Source
-	Stores    *Stores           // adds directories to file names; may be nil
+	Stores    *inspect.Stores   // adds directories to file names; may be nil
 	Selection *filter.Selection // by database, type, key and sample; rows have no other properties
 	Keyspaces []string          // by name; empty selects all
 	Limit     int64             // number of rows; 0: all
 	// Tell is called for each row, in the order of its keyspace. The row is valid until it returns.
-	Tell func(*PhysicalRow) error
+	Tell func(*Row) error
 	// Meter counts progress; nil counts nothing. Step is the name of this step.
 	Meter *progress.Meter
 	Step  string
 }
 
-// PhysicalRow is a visible row.
-type PhysicalRow struct {
+// Row is a visible row.
+type Row struct {
 	DB, Keyspace string
 	Key, Value   []byte
 	Place        record.Place
@@ -86,7 +87,7 @@ func (e *NoKeyspaceError) Error() string {
 	return words.Missing("keyspace", e.Name, "the source", e.Have)
 }
 
-func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, names *FileNames, n *int64) (err error) {
+func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, names *inspect.FileNames, n *int64) (err error) {
 	it, err := ks.Rows(nil, nil)
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, names *F
 		if o.Limit > 0 && *n >= o.Limit {
 			return errLimit
 		}
-		if i%CheckEvery == 0 {
+		if i%inspect.CheckEvery == 0 {
 			if gauge.Flush(); ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -111,7 +112,7 @@ func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, names *F
 			return err
 		}
 		gauge.Row(len(key) + len(value))
-		row := PhysicalRow{DB: ks.DB, Keyspace: ks.Name, Key: key, Value: value, Row: o.Source.Describe(ks.DB, ks.Name, key, value)}
+		row := Row{DB: ks.DB, Keyspace: ks.Name, Key: key, Value: value, Row: o.Source.Describe(ks.DB, ks.Name, key, value)}
 		if !o.selects(&row) {
 			continue
 		}
@@ -125,7 +126,7 @@ func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, names *F
 }
 
 // selects reports whether a row is selected. A row without a key is selected only if everything is.
-func (o *RowsOptions) selects(r *PhysicalRow) bool {
+func (o *RowsOptions) selects(r *Row) bool {
 	s := o.Selection
 	if s.Types != 0 && (r.Row.Type == 0 || !s.Type(r.Row.Type)) {
 		return false
