@@ -3,4 +3,3 @@
 //
 // A value is never held as a whole if the encoder can write it in pieces.
 package dump
-

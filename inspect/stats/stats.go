@@ -1,4 +1,4 @@
-package inspect
+package stats
 
 import (
 	"context"
@@ -6,26 +6,27 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/inspect"
 	"kvferry/internal/footprint"
 	"kvferry/record"
 )
 
-// StatsOptions control Collect.
-type StatsOptions struct {
-	Scan      Scan
-	Stores    *Stores // to count files; may be nil
-	Top       int     // number of big keys and prefixes to list
-	Delimiter string  // between the parts of a key; "" counts no prefixes
-	Depth     int     // number of parts in a prefix; 0 means 1
-	Redis     bool    // estimate the memory that the records would use in Redis
+// Options control Collect.
+type Options struct {
+	Scan      inspect.Scan
+	Stores    *inspect.Stores // to count files; may be nil
+	Top       int             // number of big keys and prefixes to list
+	Delimiter string          // between the parts of a key; "" counts no prefixes
+	Depth     int             // number of parts in a prefix; 0 means 1
+	Redis     bool            // estimate the memory that the records would use in Redis
 }
 
-// Stats describes the content of a dataset.
-type Stats struct {
+// Result describes the content of a dataset.
+type Result struct {
 	Format      string
 	Databases   []string
 	NowMS       int64
-	Types       []TypeStats // by database, then type
+	Types       []Type // by database, then type
 	Expiry      []ExpiryBucket
 	TopBytes    []BigKey
 	TopElements []BigKey
@@ -33,13 +34,13 @@ type Stats struct {
 	// the hash tables of the keys; 0 if not requested.
 	TopRedis []BigKey
 	Redis    int64
-	Prefixes []PrefixStats
+	Prefixes []Prefix
 	// MorePrefixes sums up the prefixes that are not listed. If there were too many to count, each
 	// line may lack up to PrefixMisses bytes.
-	MorePrefixes PrefixStats
+	MorePrefixes Prefix
 	PrefixMisses int64
 	Garbage      []Garbage
-	Files        FileStats
+	Files        Files
 }
 
 // Sum adds up records.
@@ -58,15 +59,15 @@ func (s *Sum) add(t Sum) {
 }
 
 // Records returns the number of records of all types.
-func (s *Stats) Records() (n int64) {
+func (s *Result) Records() (n int64) {
 	for _, t := range s.Types {
 		n += t.Records
 	}
 	return n
 }
 
-// TypeStats counts the records of one type in one database.
-type TypeStats struct {
+// Type counts the records of one type in one database.
+type Type struct {
 	DB   string
 	Type record.Type
 	Sum
@@ -105,14 +106,14 @@ var expiryFrom = func() (out []int64) {
 }()
 
 // Collect counts in one pass.
-func Collect(ctx context.Context, o *StatsOptions) (*Stats, error) {
+func Collect(ctx context.Context, o *Options) (*Result, error) {
 	scan := o.Scan
 	if scan.Ledger == nil {
 		scan.Ledger = new(record.Ledger)
 	}
-	all := newStatsVisitor(o, "")
-	err := scan.Run(ctx, func(p Part) Visitor {
-		v := newStatsVisitor(o, p.DB)
+	all := newCounter(o, "")
+	err := scan.Run(ctx, func(p inspect.Part) inspect.Visitor {
+		v := newCounter(o, p.DB)
 		v.into = all
 		v.ascending = !p.Span.IsSection() && scan.Source.Sorted()
 		for _, t := range []*top{&v.byBytes, &v.byElem, &v.byRedis} {
@@ -123,7 +124,7 @@ func Collect(ctx context.Context, o *StatsOptions) (*Stats, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := all.stats(o)
+	s := all.result(o)
 	s.Garbage = garbage(scan.Source, scan.Ledger)
 	if o.Stores != nil {
 		s.Files = fileStats(scan.Source, o.Stores)
@@ -148,8 +149,8 @@ func (c *typeCount) merge(d *typeCount) {
 	c.keySizes.Merge(&d.keySizes)
 }
 
-// statsVisitor counts the records of a part.
-type statsVisitor struct {
+// counter counts the records of a part.
+type counter struct {
 	now             int64
 	types           map[record.Part]*typeCount
 	cur             *typeCount
@@ -164,12 +165,12 @@ type statsVisitor struct {
 	expiryRedis     []int64
 	ascending       bool    // records come in order
 	sizes, weights  []int64 // room for those of strings
-	into            *statsVisitor
+	into            *counter
 	db              string
 }
 
-func newStatsVisitor(o *StatsOptions, db string) *statsVisitor {
-	v := &statsVisitor{
+func newCounter(o *Options, db string) *counter {
+	v := &counter{
 		now:         o.Scan.Now.UnixMilli(),
 		types:       make(map[record.Part]*typeCount),
 		byBytes:     top{n: o.Top, measure: func(k *BigKey) int64 { return k.Bytes }},
@@ -187,7 +188,7 @@ func newStatsVisitor(o *StatsOptions, db string) *statsVisitor {
 	return v
 }
 
-func (v *statsVisitor) count(p record.Part) *typeCount {
+func (v *counter) count(p record.Part) *typeCount {
 	if v.cur == nil || v.curPart != p {
 		v.curPart = p
 		if v.cur = v.types[p]; v.cur == nil {
@@ -198,7 +199,7 @@ func (v *statsVisitor) count(p record.Part) *typeCount {
 	return v.cur
 }
 
-func (v *statsVisitor) Record(h *record.Header, e *Elements) error {
+func (v *counter) Record(h *record.Header, e *inspect.Elements) error {
 	n, size := int64(0), int64(len(h.Key))
 	if v.meter != nil {
 		v.meter.Begin(h)
@@ -251,7 +252,7 @@ func entriesOf(batch []record.Element) (n int) {
 }
 
 // strings goes through a batch once for each thing to count: that is faster than to count everything of one string after the other.
-func (v *statsVisitor) Strings(batch []record.StringRecord) {
+func (v *counter) Strings(batch []record.StringRecord) {
 	c := v.count(record.Part{DB: v.db, Type: record.String})
 	sizes, redis := v.measure(batch)
 	c.sizes.addAll(sizes)
@@ -285,7 +286,7 @@ func (v *statsVisitor) Strings(batch []record.StringRecord) {
 }
 
 // measure returns the sizes of strings, and what they would take in Redis: 0 if nothing is estimated.
-func (v *statsVisitor) measure(batch []record.StringRecord) (sizes, redis []int64) {
+func (v *counter) measure(batch []record.StringRecord) (sizes, redis []int64) {
 	v.sizes = slices.Grow(v.sizes[:0], len(batch))[:len(batch)]
 	v.weights = slices.Grow(v.weights[:0], len(batch))[:len(batch)]
 	for i := range batch {
@@ -312,7 +313,7 @@ func (c *typeCount) addKeys(batch []record.StringRecord) {
 }
 
 // weigh estimates what a string would take in Redis.
-func (v *statsVisitor) weigh(s *record.StringRecord) int64 {
+func (v *counter) weigh(s *record.StringRecord) int64 {
 	var h record.Header
 	s.Header(&h)
 	v.meter.Begin(&h)
@@ -321,12 +322,12 @@ func (v *statsVisitor) weigh(s *record.StringRecord) int64 {
 }
 
 // ranks reports whether a record may be one of the largest.
-func (v *statsVisitor) ranks(s *Sum) bool {
+func (v *counter) ranks(s *Sum) bool {
 	return s.Bytes > v.floor.Bytes || s.Elements > v.floor.Elements || s.Redis > v.floor.Redis
 }
 
 // rank puts a record among the largest if it is one.
-func (v *statsVisitor) rank(t record.Type, key []byte, expireMS int64, s *Sum) {
+func (v *counter) rank(t record.Type, key []byte, expireMS int64, s *Sum) {
 	k := &v.big
 	*k = BigKey{DB: v.db, Type: t, Key: key, Bytes: s.Bytes, Redis: s.Redis, Elements: s.Elements, ExpireMS: expireMS}
 	v.byBytes.add(k)
@@ -336,7 +337,7 @@ func (v *statsVisitor) rank(t record.Type, key []byte, expireMS int64, s *Sum) {
 }
 
 // expires counts a record that expires.
-func (v *statsVisitor) expires(c *typeCount, expireMS int64, expired bool, redis int64) {
+func (v *counter) expires(c *typeCount, expireMS int64, expired bool, redis int64) {
 	bucket := 0
 	if !expired {
 		bucket = 1
@@ -352,14 +353,14 @@ func (v *statsVisitor) expires(c *typeCount, expireMS int64, expired bool, redis
 }
 
 // skip counts a record that is left out.
-func (v *statsVisitor) Skip(h *record.Header, c record.Class) {
+func (v *counter) Skip(h *record.Header, c record.Class) {
 	if c == record.Expired {
 		v.count(record.Part{DB: v.db, Type: h.Type}).expired++
 		v.expiry[0]++
 	}
 }
 
-func (v *statsVisitor) Merge() {
+func (v *counter) Merge() {
 	for p, c := range v.types {
 		v.into.count(p).merge(c)
 	}
@@ -373,10 +374,10 @@ func (v *statsVisitor) Merge() {
 	}
 }
 
-// stats makes the result.
-func (v *statsVisitor) stats(o *StatsOptions) *Stats {
+// result returns what was counted.
+func (v *counter) result(o *Options) *Result {
 	src := o.Scan.Source
-	s := &Stats{Format: src.Format().Name(), Databases: src.Databases(), NowMS: v.now,
+	s := &Result{Format: src.Format().Name(), Databases: src.Databases(), NowMS: v.now,
 		TopBytes: v.byBytes.list(), TopElements: v.byElem.list(), PrefixMisses: v.prefixes.misses}
 	if o.Redis {
 		s.TopRedis, s.Redis = v.byRedis.list(), v.redis()
@@ -401,7 +402,7 @@ func (v *statsVisitor) stats(o *StatsOptions) *Stats {
 }
 
 // byExpiry returns the expiry histogram. The records that are in no bucket never expire.
-func (v *statsVisitor) byExpiry() []ExpiryBucket {
+func (v *counter) byExpiry() []ExpiryBucket {
 	out := append([]ExpiryBucket{{Name: "expired"}}, expiryBuckets...)
 	never := ExpiryBucket{Name: "never"}
 	for _, c := range v.types {
@@ -416,7 +417,7 @@ func (v *statsVisitor) byExpiry() []ExpiryBucket {
 }
 
 // redis is what all records would take in Redis, with the tables that keys stand in.
-func (v *statsVisitor) redis() (sum int64) {
+func (v *counter) redis() (sum int64) {
 	keys, expiring := map[string]int64{}, map[string]int64{}
 	for p, c := range v.types {
 		sum += c.Redis
@@ -429,8 +430,8 @@ func (v *statsVisitor) redis() (sum int64) {
 	return sum
 }
 
-func (c *typeCount) stats(o *StatsOptions, db string, t record.Type) TypeStats {
-	s := TypeStats{DB: db, Type: t, Sum: c.Sum, Expiring: c.expiring, Expired: c.expired,
+func (c *typeCount) stats(o *Options, db string, t record.Type) Type {
+	s := Type{DB: db, Type: t, Sum: c.Sum, Expiring: c.expiring, Expired: c.expired,
 		Sizes: c.sizes.Distribution(), Lengths: c.lengths.Distribution(), KeySizes: c.keySizes.Distribution()}
 	src := o.Scan.Source
 	s.Disk = src.Size(db, record.Of(t))

@@ -1,4 +1,4 @@
-package inspect
+package stats
 
 import (
 	"context"
@@ -6,15 +6,18 @@ import (
 	"testing"
 
 	"kvferry/format"
+	"kvferry/inspect"
 	"kvferry/inspect/internal/fake"
 	"kvferry/internal/dataset"
 	"kvferry/record"
 	"kvferry/store"
 )
 
-func statsOf(t *testing.T, src *fake.Source, change func(*StatsOptions)) *Stats {
+func scanOf(s *fake.Source) *inspect.Scan { return &inspect.Scan{Source: s, Now: fake.Now} }
+
+func statsOf(t *testing.T, src *fake.Source, change func(*Options)) *Result {
 	t.Helper()
-	o := &StatsOptions{Scan: *scanOf(src), Top: 3, Delimiter: ":"}
+	o := &Options{Scan: *scanOf(src), Top: 3, Delimiter: ":"}
 	if change != nil {
 		change(o)
 	}
@@ -83,11 +86,11 @@ func (*sizedSpace) Size() int64 { return 700 }
 
 func TestCollectLimits(t *testing.T) {
 	src := fake.New(fake.Rec(record.Set, "a:1", fake.Member("x")), fake.Rec(record.Set, "b:1", fake.Member("x")))
-	s := statsOf(t, src, func(o *StatsOptions) { o.Top, o.Delimiter = 0, "" })
+	s := statsOf(t, src, func(o *Options) { o.Top, o.Delimiter = 0, "" })
 	if s.TopBytes != nil || s.Prefixes != nil || s.MorePrefixes.Records != 0 {
 		t.Errorf("%+v", s)
 	}
-	s = statsOf(t, src, func(o *StatsOptions) { o.Top = 1 })
+	s = statsOf(t, src, func(o *Options) { o.Top = 1 })
 	if len(s.Prefixes) != 1 || s.MorePrefixes.Records != 1 {
 		t.Errorf("prefixes %v, others %+v", s.Prefixes, s.MorePrefixes)
 	}
@@ -103,9 +106,12 @@ func TestFileStats(t *testing.T) {
 		{Path: "6.blob", Kind: "blobs", Keyspace: "default", Level: -1, Size: 400, Garbage: 30, Entries: 4, Codec: "lz4"},
 		{Path: "7.blob", Kind: "blobs", Keyspace: "default", Level: -1, Size: 200, Garbage: 50, Entries: 2, Codec: "none"},
 	}}
-	stores := &Stores{Root: "/data"}
-	stores.add(StoreDir{"hash", st})
-	s := statsOf(t, fake.New(), func(o *StatsOptions) { o.Stores = stores })
+	stores := &inspect.Stores{Root: "/data"}
+	open := stores.Opener(func(context.Context, string, *store.Options) (store.Store, error) { return st, nil })
+	if _, err := open(context.Background(), "/data/hash", &store.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	s := statsOf(t, fake.New(), func(o *Options) { o.Stores = stores })
 	var got []string
 	for _, l := range s.Files.Levels {
 		got = append(got, fmt.Sprintf("%s L%d %d %d %d %d %d %v %d", l.Keyspace, l.Level, l.Files, l.Bytes, l.Entries, l.Deletes, l.Unknown, l.Codecs, l.MaxSeq))
@@ -130,37 +136,8 @@ func TestFreeBlobs(t *testing.T) {
 	g.Entries, g.Rows[record.Copied] = 10, 5
 	other := Garbage{Keyspace: "b", Freed: 7}
 	lines := []Garbage{g, other}
-	freeBlobs(lines, []LevelStats{{Keyspace: "a", Bytes: 600, Garbage: 400}, {Keyspace: "nowhere", Garbage: 1}})
+	freeBlobs(lines, []Level{{Keyspace: "a", Bytes: 600, Garbage: 400}, {Keyspace: "nowhere", Garbage: 1}})
 	if lines[0].Freed != 400+300 || lines[1].Freed != 7 {
 		t.Errorf("freed %d and %d", lines[0].Freed, lines[1].Freed)
 	}
 }
-
-// Types that share a keyspace are read together, others apart.
-func TestGroups(t *testing.T) {
-	src := &whereSource{Source: fake.New()}
-	for _, c := range []struct {
-		ranges []format.Range
-		want   string
-	}{
-		{nil, "[string hash list set zset stream other]"},
-		{[]format.Range{{Keyspace: "a"}}, "[string,hash,list,set,zset,stream,other]"},
-		{[]format.Range{{Keyspace: "a", Type: record.Hash}, {Keyspace: "a", Type: record.Set}, {Keyspace: "b", Type: record.Set},
-			{Keyspace: "b", Type: record.Stream}, {Keyspace: "c", Type: record.List}}, "[string hash,set,stream list zset other]"},
-	} {
-		src.ranges = c.ranges
-		if got := fmt.Sprint(format.Together(src, "0", record.AllTypes)); got != c.want {
-			t.Errorf("%v: %s, want %s", c.ranges, got, c.want)
-		}
-	}
-	if format.Together(src, "0", 0) != nil {
-		t.Error("no types, and yet a group")
-	}
-}
-
-type whereSource struct {
-	*fake.Source
-	ranges []format.Range
-}
-
-func (s *whereSource) Where(string, []byte) []format.Range { return s.ranges }

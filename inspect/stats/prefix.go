@@ -1,4 +1,4 @@
-package inspect
+package stats
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 // into one line.
 const maxPrefixes = 20000
 
-// PrefixStats sums up the keys with a common prefix.
-type PrefixStats struct {
+// Prefix sums up the keys with a common prefix.
+type Prefix struct {
 	Prefix []byte // with the delimiter; empty: keys without one
 	Sum
 }
@@ -23,19 +23,19 @@ type PrefixStats struct {
 type prefixes struct {
 	delimiter []byte
 	depth     int
-	counts    map[string]*PrefixStats
-	last      *PrefixStats
+	counts    map[string]*Prefix
+	last      *Prefix
 	whole     bool // last has depth delimiters: whatever starts with it has that prefix
 	// folded sums up prefixes that were given up; misses is the most bytes one of them had, which
 	// is how much another line can lack.
-	folded PrefixStats
+	folded Prefix
 	misses int64
 }
 
 func newPrefixes(delimiter string, depth int) *prefixes {
-	p := &prefixes{delimiter: []byte(delimiter), depth: max(depth, 1), counts: make(map[string]*PrefixStats)}
+	p := &prefixes{delimiter: []byte(delimiter), depth: max(depth, 1), counts: make(map[string]*Prefix)}
 	if delimiter == "" {
-		p.last, p.whole = new(PrefixStats), true
+		p.last, p.whole = new(Prefix), true
 	}
 	return p
 }
@@ -83,13 +83,13 @@ func (p *prefixes) find(key []byte) {
 	}
 }
 
-func (p *prefixes) get(prefix []byte) *PrefixStats {
+func (p *prefixes) get(prefix []byte) *Prefix {
 	s := p.counts[string(prefix)]
 	if s == nil {
 		if len(p.counts) >= maxPrefixes {
 			p.fold()
 		}
-		s = &PrefixStats{Prefix: bytes.Clone(prefix)}
+		s = &Prefix{Prefix: bytes.Clone(prefix)}
 		p.counts[string(prefix)] = s
 	}
 	return s
@@ -107,12 +107,12 @@ func (p *prefixes) fold() {
 }
 
 // sorted returns the prefixes, the largest first.
-func (p *prefixes) sorted() []*PrefixStats {
-	out := make([]*PrefixStats, 0, len(p.counts))
+func (p *prefixes) sorted() []*Prefix {
+	out := make([]*Prefix, 0, len(p.counts))
 	for _, s := range p.counts {
 		out = append(out, s)
 	}
-	slices.SortFunc(out, func(a, b *PrefixStats) int {
+	slices.SortFunc(out, func(a, b *Prefix) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Records, a.Records), bytes.Compare(a.Prefix, b.Prefix))
 	})
 	return out

@@ -1,4 +1,4 @@
-package inspect
+package stats
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/inspect"
 	"kvferry/inspect/internal/fake"
 	"kvferry/internal/filter"
 	"kvferry/record"
@@ -59,9 +60,9 @@ func TestStatsOfStrings(t *testing.T) {
 	rnd := rand.New(rand.NewSource(11))
 	for round := range 200 {
 		ascending := round%2 == 0
-		o := &StatsOptions{Scan: *scanOf(fake.New()), Top: rnd.Intn(5), Delimiter: []string{":", "", "::"}[rnd.Intn(3)], Depth: rnd.Intn(3), Redis: rnd.Intn(2) == 0}
-		visitor := func() *statsVisitor {
-			v := newStatsVisitor(o, "0")
+		o := &Options{Scan: *scanOf(fake.New()), Top: rnd.Intn(5), Delimiter: []string{":", "", "::"}[rnd.Intn(3)], Depth: rnd.Intn(3), Redis: rnd.Intn(2) == 0}
+		visitor := func() *counter {
+			v := newCounter(o, "0")
 			v.ascending, v.byBytes.ascending, v.byElem.ascending, v.byRedis.ascending = ascending, ascending, ascending, ascending
 			return v
 		}
@@ -72,13 +73,13 @@ func TestStatsOfStrings(t *testing.T) {
 			for i := range all[:n] {
 				var h record.Header
 				all[i].Header(&h)
-				if err := single.Record(&h, NewElements(context.Background(), &oneValue{value: all[i].Value})); err != nil {
+				if err := single.Record(&h, inspect.NewElements(context.Background(), &oneValue{value: all[i].Value})); err != nil {
 					t.Fatal(err)
 				}
 			}
 			all = all[n:]
 		}
-		if got, want := batches.stats(o), single.stats(o); !reflect.DeepEqual(got, want) {
+		if got, want := batches.result(o), single.result(o); !reflect.DeepEqual(got, want) {
 			t.Fatalf("round %d, %+v: in batches\n%+v\none by one\n%+v", round, o, got, want)
 		}
 	}
@@ -97,7 +98,7 @@ func TestStatsByExpiry(t *testing.T) {
 		fake.Rec(record.Hash, "g", fake.Pair("f", "v")),
 	)
 	for _, keep := range []bool{false, true} {
-		s := statsOf(t, src, func(o *StatsOptions) {
+		s := statsOf(t, src, func(o *Options) {
 			o.Redis = true
 			o.Scan.Selection = &filter.Selection{KeepExpired: keep}
 		})

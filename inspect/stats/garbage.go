@@ -1,4 +1,4 @@
-package inspect
+package stats
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"kvferry/format"
+	"kvferry/inspect"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -52,7 +53,7 @@ func (g *Garbage) share(bytes int64) int64 {
 }
 
 // freeBlobs counts what is garbage in blob files, which is known, beside the share of the rest.
-func freeBlobs(lines []Garbage, blobs []LevelStats) {
+func freeBlobs(lines []Garbage, blobs []Level) {
 	for _, b := range blobs {
 		for i := range lines {
 			if g := &lines[i]; g.Keyspace == b.Keyspace {
@@ -62,16 +63,16 @@ func freeBlobs(lines []Garbage, blobs []LevelStats) {
 	}
 }
 
-// FileStats sums up the files of a dataset.
-type FileStats struct {
-	Levels []LevelStats
-	Blobs  []LevelStats // blob files, by keyspace
-	Logs   LevelStats   // write-ahead logs
-	Other  LevelStats   // MANIFEST and the like
+// Files sums up the files of a dataset.
+type Files struct {
+	Levels []Level
+	Blobs  []Level // blob files, by keyspace
+	Logs   Level   // write-ahead logs
+	Other  Level   // MANIFEST and the like
 }
 
 // Sum counts all files and their bytes.
-func (f *FileStats) Sum() (files int, bytes int64) {
+func (f *Files) Sum() (files int, bytes int64) {
 	files, bytes = f.Logs.Files+f.Other.Files, f.Logs.Bytes+f.Other.Bytes
 	for _, l := range slices.Concat(f.Levels, f.Blobs) {
 		files, bytes = files+l.Files, bytes+l.Bytes
@@ -79,8 +80,8 @@ func (f *FileStats) Sum() (files int, bytes int64) {
 	return files, bytes
 }
 
-// LevelStats sums up the tables of one level of one keyspace, or its blob files.
-type LevelStats struct {
+// Level sums up the tables of one level of one keyspace, or its blob files.
+type Level struct {
 	Keyspace string
 	Level    int
 	Files    int
@@ -95,13 +96,13 @@ type LevelStats struct {
 }
 
 // fileStats sums up the files of all stores.
-func fileStats(src format.Source, stores *Stores) FileStats {
-	var out FileStats
-	levels, blobs := make(map[string]map[int]*LevelStats), make(map[string]*LevelStats)
+func fileStats(src format.Source, stores *inspect.Stores) Files {
+	var out Files
+	levels, blobs := make(map[string]map[int]*Level), make(map[string]*Level)
 	for _, st := range stores.All() {
 		names := make(map[string]string)
 		for _, ks := range st.Keyspaces() {
-			names[ks.Name()] = Placed(st.Dir, ks.Name())
+			names[ks.Name()] = inspect.Placed(st.Dir, ks.Name())
 		}
 		for _, f := range st.Files() {
 			switch f.Kind {
@@ -111,16 +112,16 @@ func fileStats(src format.Source, stores *Stores) FileStats {
 					name = st.Dir
 				}
 				if levels[name] == nil {
-					levels[name] = make(map[int]*LevelStats)
+					levels[name] = make(map[int]*Level)
 				}
 				if levels[name][f.Level] == nil {
-					levels[name][f.Level] = &LevelStats{Keyspace: name, Level: f.Level}
+					levels[name][f.Level] = &Level{Keyspace: name, Level: f.Level}
 				}
 				levels[name][f.Level].add(&f)
 			case "blobs":
 				name := names[f.Keyspace]
 				if blobs[name] == nil {
-					blobs[name] = &LevelStats{Keyspace: name, Level: f.Level}
+					blobs[name] = &Level{Keyspace: name, Level: f.Level}
 				}
 				blobs[name].add(&f)
 			case "log":
@@ -138,13 +139,13 @@ func fileStats(src format.Source, stores *Stores) FileStats {
 	for _, name := range slices.Sorted(maps.Keys(blobs)) {
 		out.Blobs = append(out.Blobs, *blobs[name])
 	}
-	slices.SortFunc(out.Levels, func(a, b LevelStats) int {
+	slices.SortFunc(out.Levels, func(a, b Level) int {
 		return cmp.Or(cmp.Compare(a.Keyspace, b.Keyspace), cmp.Compare(a.Level, b.Level))
 	})
 	return out
 }
 
-func (l *LevelStats) add(f *store.File) {
+func (l *Level) add(f *store.File) {
 	l.Files++
 	l.Bytes += f.Size
 	l.MaxSeq = max(l.MaxSeq, f.MaxSeq)
