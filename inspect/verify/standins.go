@@ -1,10 +1,11 @@
-package inspect
+package verify
 
 import (
 	"context"
 	"errors"
 
 	"kvferry/format"
+	"kvferry/inspect"
 	"kvferry/internal/dataset"
 	"kvferry/record"
 	"kvferry/store"
@@ -13,7 +14,7 @@ import (
 // standIns opens stores that cannot be opened as empty ones, so that the rest of a dataset can be
 // verified, and reports why.
 type standIns struct {
-	stores *Stores
+	stores *inspect.Stores
 	report func(record.Finding)
 	// unread is called with the directory of each, relative to the dataset.
 	unread func(dir string)
@@ -27,7 +28,7 @@ func (s *standIns) opener(open store.Opener) store.Opener {
 		switch {
 		case err == nil:
 			return st, nil
-		case ctx.Err() != nil, !Unreadable(dir, err):
+		case ctx.Err() != nil, !inspect.Unreadable(dir, err):
 			return nil, err
 		}
 		s.report(s.finding(dir, err))
@@ -44,7 +45,7 @@ func (s *standIns) finding(dir string, err error) record.Finding {
 	var c *record.CorruptError
 	switch {
 	case errors.Is(err, store.ErrNotStore):
-		f.Kind, f.Place.File = record.FindMissingFile, Placed(f.Place.File, "CURRENT")
+		f.Kind, f.Place.File = record.FindMissingFile, inspect.Placed(f.Place.File, "CURRENT")
 	case errors.As(err, &missing):
 		f.Kind, f.Place.File, f.Detail = record.FindMissingFile, s.stores.File(missing.File), missing.Why()
 	case errors.As(err, &c) && c.File != "":

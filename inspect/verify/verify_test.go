@@ -1,4 +1,4 @@
-package inspect
+package verify
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kvferry/format"
+	"kvferry/inspect"
 	"kvferry/inspect/internal/fake"
 	"kvferry/record"
 	"kvferry/store"
@@ -34,8 +35,8 @@ func table(entries, deletes int64) store.File {
 }
 
 // openTables opens a fake source over a store, as a command would.
-func openTables(src *fake.Source, st *fake.Tables) func(context.Context, Opening) (format.Source, error) {
-	return func(ctx context.Context, how Opening) (format.Source, error) {
+func openTables(src *fake.Source, st *fake.Tables) func(context.Context, inspect.Opening) (format.Source, error) {
+	return func(ctx context.Context, how inspect.Opening) (format.Source, error) {
 		st.Report = how.Report
 		open := how.Wrap(func(context.Context, string, *store.Options) (store.Store, error) { return st, nil })
 		if _, err := open(ctx, "/data/db", &store.Options{Report: how.Report}); err != nil {
@@ -45,14 +46,14 @@ func openTables(src *fake.Source, st *fake.Tables) func(context.Context, Opening
 	}
 }
 
-func verify(t *testing.T, o *VerifyOptions) (*Verification, string) {
+func verify(t *testing.T, o *Options) (*Outcome, string) {
 	t.Helper()
 	o.Scan.Now, o.Root = fake.Now, "/data"
 	o.Keyspaces = func(string) []format.KeyspaceEvidence { return nil }
 	if o.MaxFindings == 0 {
 		o.MaxFindings = 10
 	}
-	v, err := Verify(context.Background(), o)
+	v, err := Run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func TestPhysical(t *testing.T) {
 		if c.blind {
 			st.Damage = &record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Place: record.Place{File: "db/t", Off: 7}}
 		}
-		v, got := verify(t, &VerifyOptions{Open: openTables(fake.New(), st), Files: Always})
+		v, got := verify(t, &Options{Open: openTables(fake.New(), st), Files: Always})
 		if got != c.want {
 			t.Errorf("%s: found %q, want %q", c.name, got, c.want)
 		}
@@ -98,10 +99,10 @@ func TestPhysical(t *testing.T) {
 	}
 	// The same key again must be older.
 	st := &fake.Tables{Listed: []store.File{table(2, 0)}, Entries: []store.Entry{entry("a", 5), entry("a", 6)}}
-	if _, got := verify(t, &VerifyOptions{Open: openTables(fake.New(), st), Files: Always}); got != "error key-order db/t@0" {
+	if _, got := verify(t, &Options{Open: openTables(fake.New(), st), Files: Always}); got != "error key-order db/t@0" {
 		t.Errorf("ascending sequence numbers: %q", got)
 	}
-	if _, got := verify(t, &VerifyOptions{Open: openTables(fake.New(), st), Files: Never}); got != "" {
+	if _, got := verify(t, &Options{Open: openTables(fake.New(), st), Files: Never}); got != "" {
 		t.Errorf("without a look at the files: %q", got)
 	}
 }
@@ -118,7 +119,7 @@ func TestVerifyRecords(t *testing.T) {
 		e.Report(record.Finding{Kind: "orphan-rows", Severity: record.Warning, Key: bytes.Clone(h.Key)})
 		return nil
 	}
-	v, _ := verify(t, &VerifyOptions{Open: openTables(src, &fake.Tables{}), MaxFindings: 4})
+	v, _ := verify(t, &Options{Open: openTables(src, &fake.Tables{}), MaxFindings: 4})
 	if v.Records != 2 || v.Expired != 1 || v.Elements != 3 || v.Rows != 3 {
 		t.Errorf("%d records, %d expired, %d elements, %d rows: expired records are to be looked at too", v.Records, v.Expired, v.Elements, v.Rows)
 	}
@@ -150,7 +151,7 @@ func TestVerifyGoesOn(t *testing.T) {
 			}
 			return nil
 		}
-		v, got := verify(t, &VerifyOptions{Open: openTables(src, &fake.Tables{})})
+		v, got := verify(t, &Options{Open: openTables(src, &fake.Tables{})})
 		if got != c.want || v.Records != 2 || len(v.Unread) != 1 || v.Unread[0] != "database 0, hash" {
 			t.Errorf("found %q, %d records, unread %q", got, v.Records, v.Unread)
 		}
@@ -161,7 +162,7 @@ func TestVerifyGoesOn(t *testing.T) {
 func TestVerifyCountsWholeRecords(t *testing.T) {
 	src := fake.New(fake.Rec(record.Hash, "g", fake.Pair("f", "v")), fake.Rec(record.Hash, "h", fake.Pair("1", ""), fake.Pair("2", ""), fake.Pair("3", ""), fake.Pair("4", "")))
 	src.FailInside = func(*record.Header) error { return errors.New("disk on fire") }
-	v, got := verify(t, &VerifyOptions{Open: openTables(src, &fake.Tables{})})
+	v, got := verify(t, &Options{Open: openTables(src, &fake.Tables{})})
 	if got != "error unread-rows @0" || v.Records != 1 || v.Elements != 1 {
 		t.Errorf("found %q, %d records, %d elements", got, v.Records, v.Elements)
 	}
@@ -179,7 +180,7 @@ func TestVerifyResorts(t *testing.T) {
 		return nil
 	}
 	open := openTables(src, &fake.Tables{})
-	v, got := verify(t, &VerifyOptions{Open: func(ctx context.Context, how Opening) (format.Source, error) {
+	v, got := verify(t, &Options{Open: func(ctx context.Context, how inspect.Opening) (format.Source, error) {
 		if opened++; how.Resort != (opened == 2) {
 			t.Errorf("opening %d: resort %v", opened, how.Resort)
 		}
@@ -200,28 +201,28 @@ func TestVerifyLedger(t *testing.T) {
 		e.Ledger.Add("fake", &record.Tally{Entries: 1})
 		return nil
 	}
-	if _, got := verify(t, &VerifyOptions{Open: openTables(src, &fake.Tables{})}); got != "error ledger-mismatch @0" {
+	if _, got := verify(t, &Options{Open: openTables(src, &fake.Tables{})}); got != "error ledger-mismatch @0" {
 		t.Errorf("found %q", got)
 	}
 }
 
 func TestVerifyCannotOpen(t *testing.T) {
 	boom := errors.New("boom")
-	o := &VerifyOptions{MaxFindings: 5, Open: func(context.Context, Opening) (format.Source, error) { return nil, boom }}
-	if _, err := Verify(context.Background(), o); !errors.Is(err, boom) {
+	o := &Options{MaxFindings: 5, Open: func(context.Context, inspect.Opening) (format.Source, error) { return nil, boom }}
+	if _, err := Run(context.Background(), o); !errors.Is(err, boom) {
 		t.Errorf("got %v", err)
 	}
 	// When a finding says why, that is the answer.
-	o.Open = func(_ context.Context, how Opening) (format.Source, error) {
+	o.Open = func(_ context.Context, how inspect.Opening) (format.Source, error) {
 		how.Report(record.Finding{Kind: record.FindMissingFile, Severity: record.Error})
 		return nil, boom
 	}
-	if v, err := Verify(context.Background(), o); err != nil || v.Total(record.Error) != 1 {
+	if v, err := Run(context.Background(), o); err != nil || v.Total(record.Error) != 1 {
 		t.Errorf("got %v, %v", v, err)
 	}
 	// So is damage that has a place: in a block of a store, or in a file that has none.
 	for want, stores := range map[string]bool{"error damaged-block db/t@3": true, "error damaged-file db/t@3": false} {
-		o.Open = func(ctx context.Context, how Opening) (format.Source, error) {
+		o.Open = func(ctx context.Context, how inspect.Opening) (format.Source, error) {
 			open := how.Wrap(func(context.Context, string, *store.Options) (store.Store, error) { return nil, store.ErrNotStore })
 			if stores {
 				_, _ = open(ctx, filepath.Join(t.TempDir(), "none"), &store.Options{})
@@ -236,7 +237,7 @@ func TestVerifyCannotOpen(t *testing.T) {
 	cancel()
 	o.Open = openTables(fake.New(fake.Rec(record.Set, "a", fake.Member("x"))), &fake.Tables{})
 	o.Keyspaces = func(string) []format.KeyspaceEvidence { return nil }
-	if _, err := Verify(ctx, o); !errors.Is(err, context.Canceled) {
+	if _, err := Run(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

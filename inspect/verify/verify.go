@@ -1,4 +1,4 @@
-package inspect
+package verify
 
 import (
 	"context"
@@ -9,17 +9,18 @@ import (
 	"sync/atomic"
 
 	"kvferry/format"
+	"kvferry/inspect"
 	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 )
 
-// VerifyOptions control Verify.
-type VerifyOptions struct {
-	// Scan is the pass over the records. Verify sets its Source, Ledger, Report and Deep.
-	Scan Scan
+// Options control Run.
+type Options struct {
+	// Scan is the pass over the records. Run sets its Source, Ledger, Report and Deep.
+	Scan inspect.Scan
 	Root string // directory of the dataset
-	Open func(context.Context, Opening) (format.Source, error)
+	Open func(context.Context, inspect.Opening) (format.Source, error)
 	// Keyspaces returns the keyspaces of the store at a directory that cannot be opened.
 	Keyspaces func(dir string) []format.KeyspaceEvidence
 	// MaxFindings is the number of findings to keep; all are counted.
@@ -40,8 +41,8 @@ const (
 	Never
 )
 
-// Verification is the result of Verify.
-type Verification struct {
+// Outcome is the result of Run.
+type Outcome struct {
 	Format    string
 	Databases []string
 	Records   int64 // including expired ones
@@ -61,7 +62,7 @@ type Verification struct {
 }
 
 // Total returns the number of findings with a severity of least or higher.
-func (v *Verification) Total(least record.Severity) (n int64) {
+func (v *Outcome) Total(least record.Severity) (n int64) {
 	for _, c := range v.Counts {
 		if c.Severity >= least {
 			n += c.Count
@@ -70,9 +71,9 @@ func (v *Verification) Total(least record.Severity) (n int64) {
 	return n
 }
 
-// Verify reads everything in a dataset and lists what is wrong with it. It continues after a finding.
+// Run reads everything in a dataset and lists what is wrong with it. It continues after a finding.
 // An error means that it could not verify the dataset, for example because files cannot be accessed.
-func Verify(ctx context.Context, o *VerifyOptions) (*Verification, error) {
+func Run(ctx context.Context, o *Options) (*Outcome, error) {
 	v := &verifier{o: o, found: newCollector(o.MaxFindings), ledger: new(record.Ledger)}
 	v.stores.Root = o.Root
 	src, err := v.open(ctx)
@@ -90,13 +91,13 @@ func Verify(ctx context.Context, o *VerifyOptions) (*Verification, error) {
 
 // verifier runs a verification.
 type verifier struct {
-	o      *VerifyOptions
-	stores Stores
+	o      *Options
+	stores inspect.Stores
 	found  *collector
 	ledger *record.Ledger
 	damage []record.Finding // that prevented reading records
 	passed atomic.Int64     // tables, blocks and pages that were skipped
-	res    Verification
+	res    Outcome
 }
 
 // fromStore adds a finding of an open store.
@@ -118,7 +119,7 @@ func (v *verifier) count(f record.Finding) {
 func (v *verifier) open(ctx context.Context) (format.Source, error) {
 	failing := standIns{stores: &v.stores, report: v.found.report, unread: v.unreadStore, keyspaces: v.o.Keyspaces}
 	hasStores := false
-	src, err := v.o.Open(ctx, Opening{Salvage: true, Report: v.fromStore, Wrap: func(open store.Opener) store.Opener {
+	src, err := v.o.Open(ctx, inspect.Opening{Salvage: true, Report: v.fromStore, Wrap: func(open store.Opener) store.Opener {
 		open = failing.opener(v.stores.Opener(open))
 		return func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
 			hasStores = true
@@ -160,7 +161,7 @@ func (v *verifier) all(ctx context.Context, src format.Source) error {
 	parts, err := scan.Parts()
 	var c *record.CorruptError
 	if errors.As(err, &c) {
-		v.unread(Part{Types: record.AllTypes}, err)
+		v.unread(inspect.Part{Types: record.AllTypes}, err)
 	} else if err != nil {
 		return err
 	}
@@ -187,7 +188,7 @@ func (v *verifier) all(ctx context.Context, src format.Source) error {
 }
 
 // scan returns the pass over a source of some stores, including expired records.
-func (v *verifier) scan(src format.Source, stores *Stores) *Scan {
+func (v *verifier) scan(src format.Source, stores *inspect.Stores) *inspect.Scan {
 	scan := v.o.Scan
 	scan.Stores = stores
 	sel := *scan.Selected()
@@ -197,8 +198,8 @@ func (v *verifier) scan(src format.Source, stores *Stores) *Scan {
 }
 
 // records reads parts. It returns those whose rows are out of order.
-func (v *verifier) records(ctx context.Context, scan *Scan, parts []Part, resort bool) (again []Part, err error) {
-	err = scan.RunParts(ctx, parts, func(ctx context.Context, p Part) (func(), error) {
+func (v *verifier) records(ctx context.Context, scan *inspect.Scan, parts []inspect.Part, resort bool) (again []inspect.Part, err error) {
+	err = scan.RunParts(ctx, parts, func(ctx context.Context, p inspect.Part) (func(), error) {
 		found, ledger := newCollector(v.o.MaxFindings), new(record.Ledger)
 		s := *scan
 		s.Ledger, s.Report = ledger, func(f record.Finding) {
@@ -237,15 +238,15 @@ func (v *verifier) records(ctx context.Context, scan *Scan, parts []Part, resort
 }
 
 // resorted reads parts again, after sorting all tables.
-func (v *verifier) resorted(ctx context.Context, parts []Part) (err error) {
+func (v *verifier) resorted(ctx context.Context, parts []inspect.Part) (err error) {
 	report := func(f record.Finding) {
 		if f.Kind != record.FindUnorderedTable { // key-order says it
 			v.fromStore(f)
 		}
 	}
-	stores := &Stores{Root: v.o.Root}
+	stores := &inspect.Stores{Root: v.o.Root}
 	known := standIns{stores: stores, report: func(record.Finding) {}, unread: func(string) {}, keyspaces: v.o.Keyspaces}
-	src, err := v.o.Open(ctx, Opening{Resort: true, Salvage: true, Report: report, Wrap: func(open store.Opener) store.Opener {
+	src, err := v.o.Open(ctx, inspect.Opening{Resort: true, Salvage: true, Report: report, Wrap: func(open store.Opener) store.Opener {
 		return known.opener(stores.Opener(open))
 	}})
 	if err != nil {
@@ -268,7 +269,7 @@ func (v *verifier) unreadStore(dir string) {
 }
 
 // unread notes that a part could not be read to its end.
-func (v *verifier) unread(p Part, err error) {
+func (v *verifier) unread(p inspect.Part, err error) {
 	v.res.Unread = append(v.res.Unread, p.String())
 	f := record.Finding{Kind: record.FindUnreadRows, Severity: record.Error, DB: p.DB, Place: record.Place{Level: -1},
 		Detail: fmt.Sprintf("%s: %v", p, err)}
@@ -305,7 +306,7 @@ func (v *verifier) leftover() {
 
 // files checks all files of the stores that were read.
 func (v *verifier) files(ctx context.Context, src format.Source) error {
-	p := &physical{owners: Owners(src), report: v.found.report, damaged: func(file string) bool {
+	p := &physical{owners: inspect.Owners(src), report: v.found.report, damaged: func(file string) bool {
 		return v.found.names(record.FindDamagedBlock, file) || v.found.names(record.FindForeignTable, file)
 	}}
 	look := v.o.Files == Always || v.o.Files == Automatic && v.suspicious()
@@ -373,12 +374,12 @@ func (v *verifier) whole() bool {
 }
 
 // concerns reports whether a store can hold records that were selected.
-func (v *verifier) concerns(src format.Source, st StoreDir) bool {
+func (v *verifier) concerns(src format.Source, st inspect.StoreDir) bool {
 	sel := v.o.Scan.Selected()
 	if v.whole() {
 		return true
 	}
-	owned := Owners(src)
+	owned := inspect.Owners(src)
 	for _, ks := range st.Keyspaces() {
 		of, ok := owned[ks]
 		if !ok {
@@ -410,7 +411,7 @@ func (v *verifier) accounts() {
 	}
 }
 
-func (v *verifier) result() *Verification {
+func (v *verifier) result() *Outcome {
 	v.res.Findings, v.res.Counts = v.found.findings()
 	return &v.res
 }
@@ -418,7 +419,7 @@ func (v *verifier) result() *Verification {
 // countVisitor counts records.
 type countVisitor struct{ records, expired, count int64 }
 
-func (v *countVisitor) Record(h *record.Header, e *Elements) error {
+func (v *countVisitor) Record(h *record.Header, e *inspect.Elements) error {
 	n, err := e.Count()
 	if err == nil && (n > 0 || h.Type == record.Stream) {
 		v.records++

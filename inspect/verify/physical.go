@@ -1,10 +1,11 @@
-package inspect
+package verify
 
 import (
 	"bytes"
 	"context"
 	"fmt"
 
+	"kvferry/inspect"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -12,7 +13,7 @@ import (
 // physical checks the files of a store: every block, the order of keys in each file, and its
 // content against its properties and the bounds in the MANIFEST.
 type physical struct {
-	owners map[store.Keyspace]Owner
+	owners map[store.Keyspace]inspect.Owner
 	report func(record.Finding)
 	// damaged is true if a block of the file could not be read, which explains missing rows.
 	damaged func(file string) bool
@@ -34,7 +35,7 @@ type fileCheck struct {
 }
 
 // store checks one store.
-func (p *physical) store(ctx context.Context, st StoreDir) error {
+func (p *physical) store(ctx context.Context, st inspect.StoreDir) error {
 	p.dir, p.files = st.Dir, make(map[string]*fileCheck)
 	for _, f := range st.Files() {
 		p.files[f.Path] = &fileCheck{File: f}
@@ -52,7 +53,7 @@ func (p *physical) store(ctx context.Context, st StoreDir) error {
 func (p *physical) keyspace(ctx context.Context, ks store.Keyspace) error {
 	of, ok := p.owners[ks]
 	if !ok {
-		of.Name = Placed(p.dir, ks.Name())
+		of.Name = inspect.Placed(p.dir, ks.Name())
 	}
 	report := func(f record.Finding) {
 		f.DB, f.Keyspace = of.DB, of.Name
@@ -61,7 +62,7 @@ func (p *physical) keyspace(ctx context.Context, ks store.Keyspace) error {
 	var cur *fileCheck
 	compare := ks.Comparer().Compare
 	err := ks.Unordered(func(e *store.Entry) error {
-		if p.entries++; p.entries%(CheckEvery*64) == 0 && ctx.Err() != nil {
+		if p.entries++; p.entries%(inspect.CheckEvery*64) == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if cur == nil || cur.Path != e.Place.File {
@@ -103,7 +104,7 @@ func (p *physical) entry(f *fileCheck, e *store.Entry, compare func(a, b []byte)
 			f.disordered = true
 			err := &store.OrderError{File: f.Path, Off: e.Place.Off, Keyspace: ks.Name(), Comparer: ks.Comparer().Name,
 				Prev: bytes.Clone(f.lastKey), Next: bytes.Clone(e.Key)}
-			report(orderFinding(err, Placed(p.dir, f.Path), e.Place.Level))
+			report(orderFinding(err, inspect.Placed(p.dir, f.Path), e.Place.Level))
 		}
 	}
 	f.lastKey, f.lastSeq = append(f.lastKey[:0], e.Key...), e.Seq
@@ -114,13 +115,13 @@ func (p *physical) entry(f *fileCheck, e *store.Entry, compare func(a, b []byte)
 }
 
 func (p *physical) place(f *fileCheck, at record.Place) record.Place {
-	at.File = Placed(p.dir, f.Path)
+	at.File = inspect.Placed(p.dir, f.Path)
 	return at
 }
 
 // counts compares the content of a table with its properties. Damage or disorder explain a difference.
 func (p *physical) counts(f *fileCheck, report func(record.Finding)) {
-	place := record.Place{File: Placed(p.dir, f.Path), Off: record.NoOffset, Level: f.Level}
+	place := record.Place{File: inspect.Placed(p.dir, f.Path), Off: record.NoOffset, Level: f.Level}
 	if f.outside != nil && !f.disordered {
 		report(*f.outside)
 	}
