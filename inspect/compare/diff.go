@@ -1,4 +1,4 @@
-package inspect
+package compare
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"kvferry/format"
+	"kvferry/inspect"
 	"kvferry/internal/filter"
 	"kvferry/record"
 )
@@ -54,10 +55,10 @@ const (
 	Element             // one element
 )
 
-// DiffOptions control a comparison.
-type DiffOptions struct {
+// Options control a comparison.
+type Options struct {
 	// A and B select the same records; databases by their names in A.
-	A, B *Scan
+	A, B *inspect.Scan
 	// Map matches databases whose names differ.
 	Map DBMap
 	// Whole also reports every element of records that exist on one side only.
@@ -68,8 +69,8 @@ type DiffOptions struct {
 	Tell func(*Difference) error
 }
 
-// DiffResult sums up a comparison.
-type DiffResult struct {
+// Result sums up a comparison.
+type Result struct {
 	Equal bool `json:"equal"`
 	// Seconds is true if expiries were compared in seconds, because one format stores no more.
 	Seconds bool `json:"expiry_in_seconds"`
@@ -94,14 +95,14 @@ type DiffResult struct {
 
 // Compared returns how many records the comparison covered, by fingerprint or one by one. It is 0 if neither side has
 // any that is selected.
-func (r *DiffResult) Compared() int64 { return r.Alike + r.Records + r.Missing + r.Extra }
+func (r *Result) Compared() int64 { return r.Alike + r.Records + r.Missing + r.Extra }
 
 // ErrEnough is returned by Tell to end a comparison without an error.
 var ErrEnough = errors.New("enough differences")
 
 // Diff compares two datasets of any formats. It matches databases by the map, else by name, or because
 // each side has only one.
-func Diff(ctx context.Context, o *DiffOptions) (*DiffResult, error) {
+func Diff(ctx context.Context, o *Options) (*Result, error) {
 	d, pairs, err := prepareDiff(ctx, o)
 	if err != nil {
 		return nil, err
@@ -119,7 +120,7 @@ func Diff(ctx context.Context, o *DiffOptions) (*DiffResult, error) {
 }
 
 // scan returns a scan of the second side with its own names for the databases to select.
-func (m DBMap) scan(s *Scan) (*Scan, error) {
+func (m DBMap) scan(s *inspect.Scan) (*inspect.Scan, error) {
 	out, sel := *s, *s.Selected()
 	var err error
 	sel.DBs, err = m.Second(sel.DBs)
@@ -128,7 +129,7 @@ func (m DBMap) scan(s *Scan) (*Scan, error) {
 }
 
 // prepareDiff matches the databases and returns those to compare record by record.
-func prepareDiff(ctx context.Context, o *DiffOptions) (*differ, []dbPair, error) {
+func prepareDiff(ctx context.Context, o *Options) (*differ, []dbPair, error) {
 	d := &differ{o: o, a: o.A}
 	a, b := o.A.Source.Format().Limits(), o.B.Source.Format().Limits()
 	d.res.Seconds = a.Seconds || b.Seconds
@@ -140,7 +141,7 @@ func prepareDiff(ctx context.Context, o *DiffOptions) (*differ, []dbPair, error)
 	if d.b, err = o.Map.scan(o.B); err != nil {
 		return nil, nil, err
 	}
-	d.a, d.b = d.a.alike(d.res.PlainZero), d.b.alike(d.res.PlainZero)
+	d.a, d.b = alike(d.a, d.res.PlainZero), alike(d.b, d.res.PlainZero)
 	pairs, err := d.match()
 	if err != nil {
 		return nil, nil, err
@@ -157,7 +158,7 @@ func prepareDiff(ctx context.Context, o *DiffOptions) (*differ, []dbPair, error)
 
 // alike returns a scan by which datasets of two formats compare: it reads strings as Redis has them, and hashes -0 as 0 where
 // one is a server.
-func (s *Scan) alike(plainZero bool) *Scan {
+func alike(s *inspect.Scan, plainZero bool) *inspect.Scan {
 	out := *s
 	out.PlainZero, out.RedisStrings = plainZero, true
 	return &out
@@ -171,7 +172,7 @@ type dbPair struct {
 
 // match pairs the databases of the two sides.
 func (d *differ) match() ([]dbPair, error) {
-	as, bs := d.a.someDBs(), d.b.someDBs()
+	as, bs := someDBs(d.a), someDBs(d.b)
 	if len(as)+len(bs) == 0 && len(d.a.Selected().DBs) > 0 {
 		have := slices.Concat(d.a.Source.Databases(), d.b.Source.Databases())
 		slices.Sort(have)
@@ -200,7 +201,7 @@ func (d *differ) match() ([]dbPair, error) {
 }
 
 // someDBs returns the selected databases; unlike SelectDBs it accepts missing ones.
-func (s *Scan) someDBs() (out []string) {
+func someDBs(s *inspect.Scan) (out []string) {
 	for _, db := range s.Source.Databases() {
 		if s.Selected().DB(db) {
 			out = append(out, db)
@@ -211,19 +212,19 @@ func (s *Scan) someDBs() (out []string) {
 
 // differ runs a comparison.
 type differ struct {
-	o    *DiffOptions
-	a, b *Scan
+	o    *Options
+	a, b *inspect.Scan
 	db   DBPair // that is being compared
-	res  DiffResult
+	res  Result
 }
 
 // unequal computes the fingerprints of both sides and returns the databases and types that differ.
 func (d *differ) unequal(ctx context.Context, pairs []dbPair) ([]dbPair, error) {
-	fa, err := Fingerprint(ctx, d.a)
+	fa, err := inspect.Fingerprint(ctx, d.a)
 	if err != nil {
 		return nil, fmt.Errorf("first dataset: %w", err)
 	}
-	fb, err := Fingerprint(ctx, d.b)
+	fb, err := inspect.Fingerprint(ctx, d.b)
 	if err != nil {
 		return nil, fmt.Errorf("second dataset: %w", d.o.Map.Hint(err))
 	}
@@ -344,14 +345,14 @@ type side struct {
 }
 
 // openSide opens a database in order, elements of records by name.
-func openSide(ctx context.Context, s *Scan, db string, types record.TypeSet, has bool) (*side, error) {
-	out := &side{batch: make([]record.Element, BatchLen), done: !has}
+func openSide(ctx context.Context, s *inspect.Scan, db string, types record.TypeSet, has bool) (*side, error) {
+	out := &side{batch: make([]record.Element, inspect.BatchLen), done: !has}
 	types &= s.Types(db)
 	if !has || types == 0 {
 		out.done = true
 		return out, nil
 	}
-	r, err := s.OpenSorted(ctx, Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)})
+	r, err := s.OpenSorted(ctx, inspect.Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)})
 	if err != nil {
 		return nil, err
 	}

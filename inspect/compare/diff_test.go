@@ -1,4 +1,4 @@
-package inspect
+package compare
 
 import (
 	"context"
@@ -7,10 +7,13 @@ import (
 	"slices"
 	"testing"
 
+	"kvferry/inspect"
 	"kvferry/inspect/internal/fake"
 	"kvferry/internal/filter"
 	"kvferry/record"
 )
+
+func scanOf(s *fake.Source) *inspect.Scan { return &inspect.Scan{Source: s, Now: fake.Now} }
 
 // told is a difference as a line.
 func told(d *Difference) string {
@@ -32,10 +35,10 @@ func told(d *Difference) string {
 	return s
 }
 
-func diffOf(t *testing.T, a, b *fake.Source, change func(*DiffOptions)) ([]string, *DiffResult) {
+func diffOf(t *testing.T, a, b *fake.Source, change func(*Options)) ([]string, *Result) {
 	t.Helper()
 	var out []string
-	o := &DiffOptions{A: scanOf(a), B: scanOf(b), Tell: func(d *Difference) error {
+	o := &Options{A: scanOf(a), B: scanOf(b), Tell: func(d *Difference) error {
 		out = append(out, told(d))
 		return nil
 	}}
@@ -63,7 +66,7 @@ var plantedDifferences = []string{
 func TestDiffFindsWhatIsPlanted(t *testing.T) {
 	a, b := fake.Planted()
 	for _, direct := range []bool{false, true} {
-		got, res := diffOf(t, a, b, func(o *DiffOptions) { o.Direct = direct })
+		got, res := diffOf(t, a, b, func(o *Options) { o.Direct = direct })
 		if !slices.Equal(got, plantedDifferences) {
 			t.Errorf("direct %v:\ngot  %q\nwant %q", direct, got, plantedDifferences)
 		}
@@ -93,7 +96,7 @@ func TestDiffInSeconds(t *testing.T) {
 
 func TestDiffWhole(t *testing.T) {
 	a, b := fake.New(fake.Rec(record.Hash, "h", fake.Pair("a", "1"), fake.Pair("b", "2")).InNameOrder()), fake.New(fake.Rec(record.List, "l", fake.Value("x")))
-	got, res := diffOf(t, a, b, func(o *DiffOptions) { o.Whole = true })
+	got, res := diffOf(t, a, b, func(o *Options) { o.Whole = true })
 	want := []string{"missing hash h", "missing hash h #0 a=1/0 -", "missing hash h #1 b=2/0 -", "extra list l", "extra list l #0 - =x/0"}
 	if !slices.Equal(got, want) || res.Differences != 2 {
 		t.Errorf("got %q, %d differences", got, res.Differences)
@@ -105,7 +108,7 @@ func TestDiffUnsorted(t *testing.T) {
 	a, b := fake.Planted()
 	a.Unsorted = true
 	slices.Reverse(a.Held["0"])
-	got, _ := diffOf(t, a, b, func(o *DiffOptions) {
+	got, _ := diffOf(t, a, b, func(o *Options) {
 		o.A.Memory, o.B.Memory = 1<<16, 1<<16
 		o.A.TempDir, o.B.TempDir = t.TempDir(), t.TempDir()
 	})
@@ -123,7 +126,7 @@ func TestDiffGiants(t *testing.T) {
 	}
 	down[0] = fake.Pair(fmt.Sprintf("f%06d", n-1), "other")
 	a, b := fake.New(fake.Rec(record.Hash, "h", up...).InNameOrder()), fake.New(fake.Rec(record.Hash, "h", down...))
-	got, _ := diffOf(t, a, b, func(o *DiffOptions) { o.B.Memory, o.B.TempDir = 1<<18, t.TempDir() })
+	got, _ := diffOf(t, a, b, func(o *Options) { o.B.Memory, o.B.TempDir = 1<<18, t.TempDir() })
 	if want := []string{"differs hash h #0 f019999=v/0 f019999=other/0"}; !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
@@ -141,7 +144,7 @@ func TestDiffDatabases(t *testing.T) {
 	if want := []string{"missing string k", "extra string k", "extra string x"}; !slices.Equal(got, want) || res.Extra != 2 {
 		t.Errorf("got %q, %+v", got, res)
 	}
-	o := &DiffOptions{A: scanOf(a), B: scanOf(b)}
+	o := &Options{A: scanOf(a), B: scanOf(b)}
 	o.A.Selection, o.B.Selection = &filter.Selection{}, &filter.Selection{}
 	o.A.Selection.DBs, o.B.Selection.DBs = []string{"9"}, []string{"9"}
 	if _, err := Diff(context.Background(), o); err == nil {
@@ -152,7 +155,7 @@ func TestDiffDatabases(t *testing.T) {
 func TestDiffStops(t *testing.T) {
 	a, b := fake.Planted()
 	n := 0
-	got, res := diffOf(t, a, b, func(o *DiffOptions) {
+	got, res := diffOf(t, a, b, func(o *Options) {
 		tell := o.Tell
 		o.Tell = func(d *Difference) error {
 			if n++; n > 3 {
@@ -165,13 +168,13 @@ func TestDiffStops(t *testing.T) {
 		t.Errorf("got %q, %+v", got, res)
 	}
 	boom := errors.New("boom")
-	_, err := Diff(context.Background(), &DiffOptions{A: scanOf(a), B: scanOf(b), Tell: func(*Difference) error { return boom }})
+	_, err := Diff(context.Background(), &Options{A: scanOf(a), B: scanOf(b), Tell: func(*Difference) error { return boom }})
 	if !errors.Is(err, boom) {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Diff(ctx, &DiffOptions{A: scanOf(a), B: scanOf(b), Tell: func(*Difference) error { return nil }}); !errors.Is(err, context.Canceled) {
+	if _, err := Diff(ctx, &Options{A: scanOf(a), B: scanOf(b), Tell: func(*Difference) error { return nil }}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -1,10 +1,11 @@
-package inspect
+package compare
 
 import (
 	"context"
 	"errors"
 	"fmt"
 
+	"kvferry/inspect"
 	"kvferry/record"
 )
 
@@ -19,7 +20,7 @@ type cursor interface {
 
 // merge opens both sides of a database and calls step until both are used up. The argument of step says which head to
 // consume: negative: that of a; positive: that of b; 0: both, which have the same key and type.
-func merge[C cursor](ctx context.Context, d *differ, p dbPair, open func(context.Context, *Scan, string, record.TypeSet, bool) (C, error), step func(c int, a, b C) error) (err error) {
+func merge[C cursor](ctx context.Context, d *differ, p dbPair, open func(context.Context, *inspect.Scan, string, record.TypeSet, bool) (C, error), step func(c int, a, b C) error) (err error) {
 	a, err := open(ctx, d.a, p.A, p.both, p.InA)
 	if err != nil {
 		return fmt.Errorf("first dataset: %w", err)
@@ -31,7 +32,7 @@ func merge[C cursor](ctx context.Context, d *differ, p dbPair, open func(context
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
 	for n := 0; ; n++ {
-		if n%CheckEvery == 0 && ctx.Err() != nil {
+		if n%inspect.CheckEvery == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err := errors.Join(a.next(), b.next()); err != nil {

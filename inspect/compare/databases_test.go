@@ -1,4 +1,4 @@
-package inspect
+package compare
 
 import (
 	"encoding/json"
@@ -101,8 +101,8 @@ func TestDiffMapped(t *testing.T) {
 			dbs     string
 			renamed int
 		}{{"", 2}, {"bar", 1}, {"0 foo", 1}, {"0", 0}} {
-			compare := func(b *fake.Source) ([]string, *DiffResult) {
-				return diffOf(t, a, b, func(o *DiffOptions) {
+			compare := func(b *fake.Source) ([]string, *Result) {
+				return diffOf(t, a, b, func(o *Options) {
 					o.Direct, o.Map = direct, dbMap(t, "bar=2 foo=3")
 					o.A.Selection = &filter.Selection{Filter: filter.Filter{DBs: strings.Fields(c.dbs)}}
 					o.B.Selection = o.A.Selection

@@ -1,4 +1,4 @@
-package inspect
+package compare
 
 import (
 	"bufio"
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 
+	"kvferry/inspect"
 	"kvferry/internal/disk"
 	"kvferry/internal/patch"
 	"kvferry/record"
@@ -19,7 +20,7 @@ import (
 // keys that A does not have.
 //
 // Records are compared by digest. Patch first notes the operations in order, then reads A again for the keys to write.
-func Patch(ctx context.Context, o *DiffOptions, out *patch.Writer) (*DiffResult, error) {
+func Patch(ctx context.Context, o *Options, out *patch.Writer) (*Result, error) {
 	d, pairs, err := prepareDiff(ctx, o)
 	if err != nil {
 		return nil, err
@@ -134,13 +135,13 @@ type digests struct {
 }
 
 // openDigests opens a database in order.
-func openDigests(ctx context.Context, s *Scan, db string, types record.TypeSet, has bool) (*digests, error) {
-	out := &digests{hasher: record.Hasher{PlainZero: s.PlainZero}, batch: make([]record.Element, BatchLen), r: record.Merge()}
+func openDigests(ctx context.Context, s *inspect.Scan, db string, types record.TypeSet, has bool) (*digests, error) {
+	out := &digests{hasher: record.Hasher{PlainZero: s.PlainZero}, batch: make([]record.Element, inspect.BatchLen), r: record.Merge()}
 	if types &= s.Types(db); !has || types == 0 {
 		return out, nil
 	}
 	var err error
-	out.r, err = s.OpenSorted(ctx, Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)})
+	out.r, err = s.OpenSorted(ctx, inspect.Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)})
 	return out, err
 }
 
@@ -186,7 +187,7 @@ func (d *digests) close() error { return d.r.Close() }
 // put skips to a record and writes it.
 func (d *digests) put(ctx context.Context, what *decision, out *patch.Writer) error {
 	for n := 0; ; n++ {
-		if n%CheckEvery == 0 && ctx.Err() != nil {
+		if n%inspect.CheckEvery == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		h, err := d.r.Next()
