@@ -87,3 +87,31 @@ func TestFingerprintFiles(t *testing.T) {
 		}
 	}
 }
+
+// What a file says of its databases and parts is what a comparison goes by.
+func TestFingerprintParts(t *testing.T) {
+	f := fileOf(t, scanOf(fake.Named("0", "1")))
+	d := f.Digests()
+	if f.Records() != 4 || len(d) != 4 || d[record.Part{DB: "1", Type: record.Set}].Records != 1 || !slices.Equal(f.DatabaseNames(false), []string{"0", "1"}) {
+		t.Errorf("%d records, %v, databases %q", f.Records(), d, f.DatabaseNames(false))
+	}
+	f.Filters = filter.Conditions{"db": {"1"}}
+	f.Parts = f.Parts[2:]
+	if got := f.DatabaseNames(true); !slices.Equal(got, []string{"1"}) {
+		t.Errorf("selected: %q", got)
+	}
+}
+
+func TestFingerprintRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "it is empty", "5": "not a fingerprint", "{}": "it has no kvferry_fingerprint",
+		`{"kvferry_fingerprint":3}`: "fingerprint of version 3",
+		`{"kvferry_fingerprint":1}`: `expiry_unit "": want ms or s`,
+		`{"kvferry_fingerprint":1,"expiry_unit":"s","parts":[{"db":"0","type":"heap"}]}`: `database "0"`,
+		`{"kvferry_fingerprint":2,"expiry_unit":"ms","expired":"sometimes"}`:             "want drop or keep",
+	} {
+		if _, err := ReadFingerprint(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

@@ -33,7 +33,9 @@ type Source struct {
 	Of       Format
 	DBs      []string
 	Held     map[string][]Record // by database
+	Only     record.TypeSet      // what Types answers; 0 means all types
 	Unsorted bool
+	Whole    bool // readers hand out strings at once
 	// Fail is called before each record; an error ends the pass.
 	Fail func(h *record.Header, e *format.Env) error
 	// FailInside is called before all elements of a record but the first ones; an error ends the pass.
@@ -60,13 +62,19 @@ func (s *Source) Format() format.Format                        { return s.Of }
 func (s *Source) Layout() format.Layout                        { return format.LayoutFlat }
 func (s *Source) Databases() []string                          { return s.DBs }
 func (s *Source) Sorted() bool                                 { return !s.Unsorted }
-func (s *Source) Types(string) record.TypeSet                  { return record.AllTypes }
 func (s *Source) Size(string, record.TypeSet) int64            { return s.Bytes }
 func (s *Source) Where(string, []byte) []format.Range          { return nil }
 func (s *Source) Keyspaces() []format.Keyspace                 { return s.Spaces }
 func (s *Source) Extra() []string                              { return nil }
 func (s *Source) Close() error                                 { return nil }
 func (s *Source) Describe(_, _ string, _, _ []byte) format.Row { return format.Row{} }
+
+func (s *Source) Types(string) record.TypeSet {
+	if s.Only != 0 {
+		return s.Only
+	}
+	return record.AllTypes
+}
 
 func (s *Source) Split(_ string, _ record.TypeSet, n int) ([]format.Span, error) {
 	if n > 1 && s.Spans != nil {
@@ -81,6 +89,9 @@ func (s *Source) Records(_ context.Context, db string, t record.TypeSet, span fo
 		if t.Has(rec.Type) && bytes.Compare(rec.Key, span.Lo) >= 0 && (span.Hi == nil || bytes.Compare(rec.Key, span.Hi) < 0) {
 			r.left = append(r.left, rec)
 		}
+	}
+	if s.Whole {
+		return &wholeReader{reader: r}, nil
 	}
 	return r, nil
 }
@@ -171,4 +182,42 @@ func (r *reader) Close() error {
 	r.settle()
 	r.env.Ledger.Add("fake", &r.tally)
 	return nil
+}
+
+// wholeReader hands out up to three strings at once.
+type wholeReader struct {
+	*reader
+	batch []record.StringRecord
+}
+
+func (r *wholeReader) settleBatch() {
+	for i := range r.batch {
+		r.tally.Rows[r.batch[i].Class]++
+		r.tally.Visible++
+		r.tally.Entries++
+	}
+	r.batch = nil
+}
+
+func (r *wholeReader) Next() (*record.Header, error) {
+	r.settleBatch()
+	return r.reader.Next()
+}
+
+func (r *wholeReader) NextStrings() ([]record.StringRecord, error) {
+	r.settleBatch()
+	r.settle()
+	r.begun = false
+	for len(r.left) > 0 && len(r.batch) < 3 && r.left[0].Type == record.String {
+		c := r.left[0]
+		r.left = r.left[1:]
+		r.batch = append(r.batch, record.StringRecord{DB: c.DB, Key: bytes.Clone(c.Key), Value: bytes.Clone(c.Elems[0].Value),
+			ExpireMS: c.ExpireMS, Expired: c.Expired, Class: record.Copied})
+	}
+	return r.batch, nil
+}
+
+func (r *wholeReader) Close() error {
+	r.settleBatch()
+	return r.reader.Close()
 }
