@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -129,5 +130,49 @@ func TestDiffMapped(t *testing.T) {
 				t.Errorf("%q, direct %v: %q", c.dbs, direct, got)
 			}
 		}
+	}
+}
+
+// Whoever misses a database on the second side is told how to name it.
+func TestDBMapHint(t *testing.T) {
+	none := &filter.NoDatabaseError{DB: "bar"}
+	if err := DBMap(nil).Hint(none); !errors.Is(err, none) || !strings.HasSuffix(err.Error(), "; if it has another name there: --map-db bar=NAME") {
+		t.Errorf("%v", err)
+	}
+	if err := dbMap(t, "x=bar").Hint(none); err != error(none) {
+		t.Errorf("a name that was mapped: %v", err)
+	}
+	other := errors.New("other")
+	if err := DBMap(nil).Hint(other); err != other {
+		t.Errorf("%v", err)
+	}
+}
+
+// A comparison that cannot be made says so before anything is read.
+func TestDiffRefuses(t *testing.T) {
+	a, b := fake.Named("0", "1"), fake.Named("0", "2")
+	for m, dbs := range map[string]string{"none=2": "", "1=2": "2"} {
+		o := &Options{A: scanOf(a), B: scanOf(b), Map: dbMap(t, m)}
+		o.A.Selection = &filter.Selection{Filter: filter.Filter{DBs: strings.Fields(dbs)}}
+		o.B.Selection = o.A.Selection
+		var wrong *DBMapError
+		if _, err := Diff(context.Background(), o); !errors.As(err, &wrong) {
+			t.Errorf("%s, --db %s: %v", m, dbs, err)
+		}
+	}
+	file := fileOf(t, scanOf(a))
+	scan := scanOf(b)
+	scan.Selection = &filter.Selection{Filter: filter.Filter{DBs: []string{"2"}}}
+	if _, err := Match(file, scan, dbMap(t, "1=2")); err == nil || !strings.Contains(err.Error(), "selects by the names on the first side") {
+		t.Errorf("a file: %v", err)
+	}
+}
+
+// Expiries may differ by less than a second.
+func TestPartDifference(t *testing.T) {
+	d := PartDifference{DB: DBPair{DBNames{"0", "0"}, true, true}, Type: record.Set}
+	d.File.Millis.Lo = 1
+	if got := d.String(); !strings.HasPrefix(got, "database 0 set: expiries differ below the second: file: digest_ms 0") {
+		t.Errorf("%s", got)
 	}
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"testing"
 
+	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/inspect/internal/fake"
 	"kvferry/internal/filter"
@@ -176,5 +179,65 @@ func TestDiffStops(t *testing.T) {
 	cancel()
 	if _, err := Diff(ctx, &Options{A: scanOf(a), B: scanOf(b), Tell: func(*Difference) error { return nil }}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// A score of -0 is 0 where a server is one of the sides.
+func TestDiffPlainZero(t *testing.T) {
+	minus := math.Copysign(0, -1)
+	a := fake.New(fake.Rec(record.ZSet, "z", fake.Scored("m", minus), fake.Scored("n", 1)).InNameOrder())
+	b := fake.New(fake.Rec(record.ZSet, "z", fake.Scored("m", 0), fake.Scored("n", 1)).InNameOrder())
+	for _, direct := range []bool{false, true} {
+		if _, res := diffOf(t, a, b, func(o *Options) { o.Direct = direct }); res.Equal || res.Compared() != 1 {
+			t.Errorf("two directories, direct %v: %+v", direct, res)
+		}
+		b.Of.Bounds.Place = format.OnServer
+		if got, res := diffOf(t, a, b, func(o *Options) { o.Direct = direct }); !res.Equal || !res.PlainZero || res.Compared() != 1 {
+			t.Errorf("a server, direct %v: %q, %+v", direct, got, res)
+		}
+		b.Of.Bounds.Place = format.InDirectory
+	}
+}
+
+// Which side could not be read is part of the error, wherever in it that shows.
+func TestDiffFails(t *testing.T) {
+	boom := errors.New("boom")
+	for _, direct := range []bool{false, true} {
+		for _, first := range []bool{false, true} {
+			for _, inside := range []bool{false, true} {
+				a, b := fake.Planted()
+				bad := map[bool]*fake.Source{true: a, false: b}[first]
+				if inside {
+					long := fake.Rec(record.Set, "zz", fake.Member("1"), fake.Member("2"), fake.Member("3"), fake.Member("4")).InNameOrder().In("0")
+					a.Held["0"], b.Held["0"] = append(a.Held["0"], long), append(b.Held["0"], long)
+					bad.FailInside = func(*record.Header) error { return boom }
+				} else {
+					bad.Fail = func(*record.Header, *format.Env) error { return boom }
+				}
+				o := &Options{A: scanOf(a), B: scanOf(b), Direct: direct, Whole: true, Tell: func(*Difference) error { return nil }}
+				_, err := Diff(context.Background(), o)
+				side := map[bool]string{true: "first dataset", false: "second dataset"}[first]
+				if !errors.Is(err, boom) || !direct && !strings.HasPrefix(err.Error(), side) {
+					t.Errorf("direct %v, first %v, inside %v: %v", direct, first, inside, err)
+				}
+			}
+		}
+	}
+}
+
+// An error of Tell ends a comparison, whatever it is told of.
+func TestDiffTellFails(t *testing.T) {
+	boom := errors.New("boom")
+	for _, what := range []What{Record, Expiry, LastID, Element} {
+		a, b := fake.Planted()
+		_, err := Diff(context.Background(), &Options{A: scanOf(a), B: scanOf(b), Whole: true, Tell: func(d *Difference) error {
+			if d.What == what {
+				return boom
+			}
+			return nil
+		}})
+		if !errors.Is(err, boom) {
+			t.Errorf("%d: %v", what, err)
+		}
 	}
 }
