@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"kvferry/format"
+	"kvferry/inspect"
 	"kvferry/inspect/internal/fake"
 	"kvferry/internal/dataset"
 	"kvferry/internal/filter"
@@ -123,6 +125,8 @@ func e(key, what string, seq uint64) store.Entry {
 		out.Kind = store.Delete
 	case "merge":
 		out.Kind, out.Value = store.Merge, []byte("1")
+	case "lost":
+		out.Kind = store.Lost
 	case "range":
 		out.Kind, out.Value = store.RangeDelete, []byte("dz")
 	default:
@@ -258,5 +262,179 @@ func TestExplainManyFindings(t *testing.T) {
 	x, err := Run(context.Background(), &Options{Source: s, Key: []byte("k"), Now: fake.Now, Tell: func(*Row) error { return nil }})
 	if err != nil || len(x.Findings) != maxFindings || x.Omitted != 3 || x.Errors != 2 {
 		t.Errorf("%d findings, %d omitted, %d errors, %v", len(x.Findings), x.Omitted, x.Errors, err)
+	}
+}
+
+// Where a comparer is no order, a scan decides what is shown.
+func TestExplainCircular(t *testing.T) {
+	circular := func(x store.Entry, shown bool) store.Entry {
+		x.Circular, x.Shown = true, shown
+		return x
+	}
+	got, _ := explain(t, newExplained(e("m", "1 1 0", 5), circular(e("d1", "1", 9), false), circular(e("d2", "1", 9), true),
+		circular(e("d2", "1", 8), true), circular(e("d3", "1", 9), true), circular(e("d3", "1", 7), false)))
+	want := []string{"+m@5 the record's meta row: never expires",
+		"-d1@9 passed over by the engine: integers of this key are too far apart for an order",
+		"+d2@9 part of the record",
+		"+d2@8 part of the record; should be superseded by sequence number 9, but the engine shows it: integers of this key are too far apart for an order",
+		"+d3@9 part of the record", "-d3@7 superseded by sequence number 9"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// A value that cannot be read is no row, and hides older ones.
+func TestExplainLost(t *testing.T) {
+	got, x := explain(t, newExplained(e("m", "1 1 2000000000", 5), e("d1", "lost", 9), e("d1", "1", 8),
+		e("d2", "merge", 9), e("d2", "lost", 8), e("d2", "1", 7), covered(e("d3", "1", 3))))
+	const lost = "lost: its value in a blob file cannot be read"
+	want := []string{"+m@5 the record's meta row: expires at 2033-05-18T03:33:20Z", "-d1@9 " + lost, "-d1@8 superseded by sequence number 9",
+		"+d2@9 merged with the other operands of this row; part of the record", "-d2@8 " + lost, "-d2@7 superseded by sequence number 8",
+		"-d3@3 deleted by a newer range tombstone"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if x.Rows != 7 || x.Alive != 2 || x.Dead == 0 || x.Bytes <= x.Dead {
+		t.Errorf("sum %+v", x)
+	}
+}
+
+// oneOrder is a format that keeps all types in one order: the type is in the meta row.
+type oneOrder struct{ *explained }
+
+func (s oneOrder) Where(string, []byte) []format.Range {
+	return []format.Range{{Keyspace: "x", Lo: []byte("m"), Hi: []byte("n")}, {Keyspace: "x", Type: record.Hash, Lo: []byte("d"), Hi: []byte("e")},
+		{Keyspace: "x", Type: record.Set, Lo: []byte("f"), Hi: []byte("g")}}
+}
+
+func (s oneOrder) Describe(db, keyspace string, key, value []byte) format.Row {
+	row := s.explained.Describe(db, keyspace, key, value)
+	row.Fields = []format.Field{{Where: "key"}, {Where: "value"}}
+	if key[0] == 'f' {
+		row.Type = record.Set
+	}
+	return row
+}
+
+// Where one meta row decides about all types, rows of the others are stale.
+func TestExplainOneOrder(t *testing.T) {
+	src := oneOrder{newExplained(e("m", "1 1 0", 5), e("d1", "1", 6), e("f1", "1", 3), e("f2", "delete", 4))}
+	got, x := explain(t, src)
+	want := []string{"+m@5 the record's meta row: never expires", "+d1@6 part of the record", "-f1@3 stale: of a set, the key is a hash now",
+		"-f2@4 tombstone: hides older entries of this row"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	if len(x.States) != 2 || x.States[0].State != "deleted" || x.States[1].Type != record.Set || x.States[1].State != "gone" {
+		t.Errorf("states %+v", x.States)
+	}
+	r := fake.Rec(record.Hash, "k", fake.Pair("f", "v")).In("0")
+	src.Held["0"] = []fake.Record{r}
+	if _, x := explain(t, src); len(x.States) != 2 || x.States[0].State != "alive" || x.States[0].Version != 1 || x.States[1].State != "gone" {
+		t.Errorf("with a record: %+v", x.States)
+	}
+	n := 0
+	x, err := Run(context.Background(), &Options{Source: src, Key: []byte("k"), Where: &filter.Filter{Types: record.Of(record.Set)}, Now: fake.Now,
+		Tell: func(*Row) error { n++; return nil }})
+	if err != nil || n != 2 || len(x.States) != 1 || x.States[0].Type != record.Set {
+		t.Errorf("of sets: %d rows, %+v, %v", n, x, err)
+	}
+	src.Only = record.Of(record.Hash)
+	if _, err := Run(context.Background(), &Options{Source: src, Key: []byte("k"), Where: &filter.Filter{Types: record.Of(record.Set)}, Now: fake.Now,
+		Tell: func(*Row) error { return nil }}); err != nil {
+		t.Errorf("of a type that is not there: %v", err)
+	}
+}
+
+// Records say whether they expired; without one the meta row does, by the unit of the format.
+func TestExplainExpired(t *testing.T) {
+	seconds := fake.Now.Unix()
+	src := newExplained(e("m", fmt.Sprintf("1 1 %d", seconds), 5))
+	for _, c := range []struct {
+		now   time.Time
+		whole bool
+		alive bool
+	}{
+		{fake.Now, false, true}, {fake.Now.Add(time.Millisecond), false, false}, {fake.Now.Add(time.Millisecond), true, true}, {fake.Now.Add(time.Second), true, false},
+	} {
+		src.Of.Bounds.Seconds = c.whole
+		x, err := Run(context.Background(), &Options{Source: src, Key: []byte("k"), Now: c.now, Tell: func(*Row) error { return nil }})
+		if err != nil || (x.Alive == 1) != c.alive {
+			t.Errorf("%+v: %+v, %v", c, x, err)
+		}
+	}
+	r := fake.Rec(record.Hash, "k", fake.Pair("f", "v")).Expires(1).In("0")
+	r.Expired = true
+	src.Held["0"] = []fake.Record{r}
+	if _, x := explain(t, src); x.States[0].State != "expired" || x.Alive != 0 {
+		t.Errorf("a record that expired: %+v", x)
+	}
+}
+
+// badSpace is a keyspace that fails at one of its calls.
+type badSpace struct {
+	*entrySpace
+	rows, entries, next error
+}
+
+func (k *badSpace) Rows(lo, hi []byte) (store.Iterator, error) {
+	if k.rows != nil {
+		return nil, k.rows
+	}
+	return k.entrySpace.Rows(lo, hi)
+}
+
+func (k *badSpace) Entries(lo, hi []byte) (store.EntryIterator, error) {
+	if k.next != nil {
+		return &badEntries{err: k.next}, k.entries
+	}
+	return &entryList{}, k.entries
+}
+
+type badEntries struct {
+	entryList
+	err error
+}
+
+func (l *badEntries) Next() (*store.Entry, error) { return nil, l.err }
+
+// What cannot be read ends an explanation.
+func TestExplainFails(t *testing.T) {
+	boom := errors.New("boom")
+	run := func(s format.Source, tell error) error {
+		_, err := Run(context.Background(), &Options{Source: s, Key: []byte("k"), Now: fake.Now, Tell: func(*Row) error { return tell }})
+		return err
+	}
+	for _, bad := range []badSpace{{rows: boom}, {entries: boom}, {next: boom}} {
+		s := newExplained(e("m", "1 1 0", 5))
+		bad.entrySpace = s.space
+		s.Spaces[0].Keyspace = &bad
+		if err := run(s, nil); !errors.Is(err, boom) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+	s := newExplained(e("m", "1 1 0", 5))
+	if err := run(s, boom); !errors.Is(err, boom) {
+		t.Errorf("nobody listens: %v", err)
+	}
+	s.Fail = func(*record.Header, *format.Env) error { return boom }
+	s.Held["0"] = []fake.Record{fake.Rec(record.Hash, "k", fake.Pair("f", "v")).In("0")}
+	if err := run(s, nil); !errors.Is(err, boom) {
+		t.Errorf("its record: %v", err)
+	}
+	s.Spaces[0].Name = "other"
+	s.Fail = nil
+	if err := run(s, nil); err == nil || err.Error() != `no keyspace "x" in database 0` {
+		t.Errorf("no keyspace: %v", err)
+	}
+	many := make([]store.Entry, 2*inspect.CheckEvery)
+	for i := range many {
+		many[i] = e("d1", "1", uint64(len(many)-i))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	_, err := Run(ctx, &Options{Source: newExplained(many...), Key: []byte("k"), Now: fake.Now, Tell: func(*Row) error { cancel(); return nil }})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
 	}
 }
