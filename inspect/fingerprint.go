@@ -76,6 +76,7 @@ type hashVisitor struct {
 	sum     *record.Fingerprint
 }
 
+// Record hashes a record.
 func (v *hashVisitor) Record(h *record.Header, e *Elements) error {
 	v.hasher.Begin(h)
 	batch, err := e.Next()
@@ -86,10 +87,12 @@ func (v *hashVisitor) Record(h *record.Header, e *Elements) error {
 	return err
 }
 
+// Strings hashes whole strings.
 func (v *hashVisitor) Strings(batch []record.StringRecord) {
 	v.hasher.Strings(&v.digests[record.String], batch)
 }
 
+// Merge adds the part to the sum.
 func (v *hashVisitor) Merge() {
 	for t, d := range v.digests {
 		v.sum.Add(record.Part{DB: v.db, Type: record.Type(t)}, d)

@@ -199,6 +199,7 @@ func (v *counter) count(p record.Part) *typeCount {
 	return v.cur
 }
 
+// Record counts a record.
 func (v *counter) Record(h *record.Header, e *inspect.Elements) error {
 	n, size := int64(0), int64(len(h.Key))
 	if v.meter != nil {
@@ -251,7 +252,7 @@ func entriesOf(batch []record.Element) (n int) {
 	return n
 }
 
-// strings goes through a batch once for each thing to count: that is faster than to count everything of one string after the other.
+// Strings goes through a batch once for each thing to count: that is faster than to count everything of one string after the other.
 func (v *counter) Strings(batch []record.StringRecord) {
 	c := v.count(record.Part{DB: v.db, Type: record.String})
 	sizes, redis := v.measure(batch)
@@ -352,7 +353,7 @@ func (v *counter) expires(c *typeCount, expireMS int64, expired bool, redis int6
 	v.expiryRedis[bucket] += redis
 }
 
-// skip counts a record that is left out.
+// Skip counts a record that is left out.
 func (v *counter) Skip(h *record.Header, c record.Class) {
 	if c == record.Expired {
 		v.count(record.Part{DB: v.db, Type: h.Type}).expired++
@@ -360,6 +361,7 @@ func (v *counter) Skip(h *record.Header, c record.Class) {
 	}
 }
 
+// Merge adds the part to the sum.
 func (v *counter) Merge() {
 	for p, c := range v.types {
 		v.into.count(p).merge(c)

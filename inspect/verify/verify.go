@@ -419,6 +419,7 @@ func (v *verifier) result() *Outcome {
 // countVisitor counts records.
 type countVisitor struct{ records, expired, count int64 }
 
+// Record counts a record that could be read to its end.
 func (v *countVisitor) Record(h *record.Header, e *inspect.Elements) error {
 	n, err := e.Count()
 	if err == nil && (n > 0 || h.Type == record.Stream) {
@@ -431,6 +432,7 @@ func (v *countVisitor) Record(h *record.Header, e *inspect.Elements) error {
 	return err
 }
 
+// Strings counts whole strings.
 func (v *countVisitor) Strings(batch []record.StringRecord) {
 	v.records += int64(len(batch))
 	v.count += int64(len(batch))
@@ -441,4 +443,5 @@ func (v *countVisitor) Strings(batch []record.StringRecord) {
 	}
 }
 
+// Merge does nothing: whoever visits a part adds it up.
 func (v *countVisitor) Merge() {}
