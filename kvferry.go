@@ -16,6 +16,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect"
+	"kvferry/inspect/verify"
 	"kvferry/internal/catalog"
 	"kvferry/internal/filter"
 	"kvferry/record"
@@ -147,7 +148,7 @@ func (d *Dataset) scanOf(sel *filter.Selection) *inspect.Scan {
 
 // Verify reads every row of the dataset at a location and lists what is wrong with it. Findings are in the result; an
 // error means that the dataset could not be verified.
-func Verify(ctx context.Context, location string, f *Filter, o *Options) (*inspect.Verification, error) {
+func Verify(ctx context.Context, location string, f *Filter, o *Options) (*verify.Outcome, error) {
 	d, err := find(catalog.Default(), location, o)
 	if err != nil {
 		return nil, err
@@ -156,7 +157,7 @@ func Verify(ctx context.Context, location string, f *Filter, o *Options) (*inspe
 	if err != nil {
 		return nil, err
 	}
-	return inspect.Verify(ctx, &inspect.VerifyOptions{Scan: *scan, Root: d.found.Location.Path, Open: d.open,
+	return verify.Run(ctx, &verify.Options{Scan: *scan, Root: d.found.Location.Path, Open: d.open,
 		Keyspaces: d.found.KeyspacesOf, MaxFindings: maxFindings})
 }
 

@@ -59,8 +59,8 @@ func Fingerprint(ctx context.Context, s *Scan) (*record.Fingerprint, error) {
 	var f record.Fingerprint
 	bare := *s
 	bare.hashOnly, bare.RedisStrings = true, true
-	err := bare.run(ctx, func(p Part) visitor {
-		return &hashVisitor{db: p.DB, sum: &f, hasher: record.Hasher{PlainZero: s.plainZero}}
+	err := bare.Run(ctx, func(p Part) Visitor {
+		return &hashVisitor{db: p.DB, sum: &f, hasher: record.Hasher{PlainZero: s.PlainZero}}
 	})
 	if err != nil {
 		return nil, err
@@ -76,21 +76,24 @@ type hashVisitor struct {
 	sum     *record.Fingerprint
 }
 
-func (v *hashVisitor) record(h *record.Header, e *elements) error {
+// Record hashes a record.
+func (v *hashVisitor) Record(h *record.Header, e *Elements) error {
 	v.hasher.Begin(h)
-	batch, err := e.next()
-	for ; len(batch) > 0 && err == nil; batch, err = e.more(h.Type) {
+	batch, err := e.Next()
+	for ; len(batch) > 0 && err == nil; batch, err = e.More(h.Type) {
 		v.hasher.Elements(batch)
 	}
 	v.hasher.AddTo(&v.digests[h.Type], h)
 	return err
 }
 
-func (v *hashVisitor) strings(batch []record.StringRecord) {
+// Strings hashes whole strings.
+func (v *hashVisitor) Strings(batch []record.StringRecord) {
 	v.hasher.Strings(&v.digests[record.String], batch)
 }
 
-func (v *hashVisitor) merge() {
+// Merge adds the part to the sum.
+func (v *hashVisitor) Merge() {
 	for t, d := range v.digests {
 		v.sum.Add(record.Part{DB: v.db, Type: record.Type(t)}, d)
 	}
@@ -99,12 +102,12 @@ func (v *hashVisitor) merge() {
 // File returns the file for a fingerprint of a scan.
 func (s *Scan) File(f *record.Fingerprint) *FingerprintFile {
 	out := &FingerprintFile{Version: fingerprintVersion, Format: s.Source.Format().Name(), Unit: "ms",
-		Now: s.Now.UnixMilli(), Expired: "drop", Filters: s.selection().Conditions(s.Now), Databases: []jsonl.Text{},
+		Now: s.Now.UnixMilli(), Expired: "drop", Filters: s.Selected().Conditions(s.Now), Databases: []jsonl.Text{},
 		Parts: []FingerprintPart{}}
 	if s.Source.Format().Limits().Seconds {
 		out.Unit = "s"
 	}
-	if s.selection().KeepExpired {
+	if s.Selected().KeepExpired {
 		out.Expired = "keep"
 	}
 	for _, db := range s.Source.Databases() {
@@ -174,70 +177,9 @@ func ReadFingerprint(r io.Reader) (*FingerprintFile, error) {
 	return &f, nil
 }
 
-// PartDifference is a part in which a dataset differs from a fingerprint file.
-type PartDifference struct {
-	DB            DBPair // A is the name in the file
-	Type          record.Type
-	File, Dataset record.Digest
-}
-
-// counted formats the numbers of records and elements.
-func counted(d *record.Digest) string {
-	return record.Plural(d.Records, "record") + " and " + record.Plural(d.Elements, "element")
-}
-
-// String describes the difference.
-func (d PartDifference) String() string {
-	s := fmt.Sprintf("database %s %s: ", d.DB, d.Type)
-	if d.File.Records != d.Dataset.Records || d.File.Elements != d.Dataset.Elements {
-		return s + fmt.Sprintf("file: %s, dataset: %s", counted(&d.File), counted(&d.Dataset))
-	}
-	if d.File.Seconds == d.Dataset.Seconds {
-		return s + fmt.Sprintf("expiries differ below the second: file: digest_ms %s, dataset: digest_ms %s", d.File.Millis, d.Dataset.Millis)
-	}
-	return s + fmt.Sprintf("file: digest_s %s, dataset: digest_s %s", d.File.Seconds, d.Dataset.Seconds)
-}
-
-// Match matches the databases of a file with those of a scan, like Diff. It changes the selection of the
-// scan from the names in the file to those of its dataset.
-func (f *FingerprintFile) Match(s *Scan, m DBMap) ([]DBPair, error) {
-	if err := m.fits(f.databases(false), s.Source.Databases(), DBNames{"the file", "the dataset"}); err != nil {
-		return nil, err
-	}
-	scan, err := m.scan(s)
-	if err != nil {
-		return nil, err
-	}
-	s.Selection = scan.Selection
-	return m.pairs(f.databases(true), s.someDBs())
-}
-
-// Compare lists the parts in which g differs from the file f. g is the fingerprint of a dataset whose databases
-// were matched.
-func (f *FingerprintFile) Compare(g *FingerprintFile, pairs []DBPair) []PartDifference {
-	seconds := f.Unit == "s" || g.Unit == "s"
-	file, dataset := f.digests(), g.digests()
-	var out []PartDifference
-	for _, p := range pairs {
-		for _, t := range record.AllTypes.Types() {
-			d := PartDifference{DB: p, Type: t}
-			if p.InA {
-				d.File = file[record.Part{DB: p.A, Type: t}]
-			}
-			if p.InB {
-				d.Dataset = dataset[record.Part{DB: p.B, Type: t}]
-			}
-			if !d.File.Equal(d.Dataset, seconds) {
-				out = append(out, d)
-			}
-		}
-	}
-	return out
-}
-
-// databases lists those of the dataset, all or those that were selected. An older file has only those with
+// DatabaseNames lists those of the dataset, all or those that were selected. An older file has only those with
 // records.
-func (f *FingerprintFile) databases(selected bool) (out []string) {
+func (f *FingerprintFile) DatabaseNames(selected bool) (out []string) {
 	chosen := filter.Filter{DBs: f.Filters["db"]}
 	for _, name := range f.Databases {
 		if db := string(name); !selected || chosen.DB(db) {
@@ -252,8 +194,8 @@ func (f *FingerprintFile) databases(selected bool) (out []string) {
 	return out
 }
 
-// digests are those of the parts, whose types are known.
-func (f *FingerprintFile) digests() map[record.Part]record.Digest {
+// Digests returns those of the parts, whose types are known.
+func (f *FingerprintFile) Digests() map[record.Part]record.Digest {
 	out := make(map[record.Part]record.Digest)
 	for _, p := range f.Parts {
 		if t, err := record.ParseType(p.Type); err == nil {

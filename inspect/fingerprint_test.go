@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/inspect/internal/fake"
 	"kvferry/internal/filter"
 	"kvferry/record"
 )
@@ -31,68 +32,14 @@ func fileOf(t *testing.T, s *Scan) *FingerprintFile {
 	return f
 }
 
-// check compares a dataset with a file, as lines.
-func check(t *testing.T, f *FingerprintFile, s *Scan, m DBMap) (out []string) {
-	t.Helper()
-	pairs, err := f.Match(s, m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range f.Compare(fileOf(t, s), pairs) {
-		out = append(out, d.String())
-	}
-	return out
-}
-
-func TestFingerprintMapped(t *testing.T) {
-	file := fileOf(t, scanOf(named("0", "bar\xff", "foo")))
-	if got := check(t, file, scanOf(named("0", "2", "3")), dbMap(t, "bar\xff=2 foo=3")); got != nil {
-		t.Errorf("of a copy: %q", got)
-	}
-	other := named("0", "2", "3")
-	other.records["2"][0] = rec(record.String, "k", value("other")).in("2")
-	other.records["3"] = other.records["3"][:1]
-	got := check(t, file, scanOf(other), dbMap(t, "bar\xff=2 foo=3"))
-	if len(got) != 2 || !strings.HasPrefix(got[0], "database bar\xff (2) string: file: digest_s ") ||
-		!strings.Contains(got[0], ", dataset: digest_s ") ||
-		got[1] != "database foo (3) set: file: 1 record and 1 element, dataset: 0 records and 0 elements" {
-		t.Errorf("%q", got)
-	}
-	// Without a map they are other databases.
-	got = check(t, fileOf(t, scanOf(named("0", "a"))), scanOf(named("0", "1")), nil)
-	if want := []string{
-		"database a string: file: 1 record and 1 element, dataset: 0 records and 0 elements",
-		"database a set: file: 1 record and 1 element, dataset: 0 records and 0 elements",
-		"database 1 string: file: 0 records and 0 elements, dataset: 1 record and 1 element",
-		"database 1 set: file: 0 records and 0 elements, dataset: 1 record and 1 element"}; !slices.Equal(got, want) {
-		t.Errorf("%q", got)
-	}
-	if got := check(t, fileOf(t, scanOf(named("a"))), scanOf(named("1")), nil); got != nil {
-		t.Errorf("the only databases are not matched: %q", got)
-	}
-	// A scan selects by the file's names.
-	only := func(s *fakeSource, db string) *Scan {
-		scan := scanOf(s)
-		scan.Selection = &filter.Selection{Filter: filter.Filter{DBs: []string{db}}}
-		return scan
-	}
-	one := fileOf(t, only(named("0", "bar"), "bar"))
-	if got := check(t, one, only(named("0", "2"), "bar"), dbMap(t, "bar=2 0=0")); got != nil || len(one.Parts) != 2 {
-		t.Errorf("one of the databases: %q", got)
-	}
-	if _, err := one.Match(scanOf(named("0", "2")), dbMap(t, "x=2")); err == nil || !strings.Contains(err.Error(), `no database "x" in the file: want "0" or "bar"`) {
-		t.Errorf("a name that the file does not have: %v", err)
-	}
-}
-
 func TestFingerprintSaysWhatItIsOf(t *testing.T) {
-	s := scanOf(named("0", "1"))
+	s := scanOf(fake.Named("0", "1"))
 	s.Selection = &filter.Selection{Filter: filter.Filter{Types: record.Of(record.Set), DBs: []string{"1"}}, KeepExpired: true}
 	f := fileOf(t, s)
 	if f.Expired != "keep" || len(f.Filters) != 2 || f.Filters["type"][0] != "set" || f.Filters["db"][0] != "1" || len(f.Databases) != 2 || f.Databases[1] != "1" {
 		t.Errorf("%+v", f)
 	}
-	if f := fileOf(t, scanOf(named("0"))); f.Expired != "drop" || len(f.Filters) != 0 {
+	if f := fileOf(t, scanOf(fake.Named("0"))); f.Expired != "drop" || len(f.Filters) != 0 {
 		t.Errorf("%+v", f)
 	}
 }
@@ -101,7 +48,7 @@ func TestFingerprintFiles(t *testing.T) {
 	const head = `{"kvferry_fingerprint":1,"format":"nemo","expiry_unit":"s","now_ms":5`
 	const part = `"parts":[{"db":"0","type":"set","records":1,"elements":2,"digest_ms":"00000000000000000000000000000001","digest_s":"00000000000000000000000000000002"}]`
 	old, err := ReadFingerprint(strings.NewReader(head + "," + part + "}"))
-	if err != nil || old.Expired != "" || old.Filters != nil || !slices.Equal(old.databases(true), []string{"0"}) {
+	if err != nil || old.Expired != "" || old.Filters != nil || !slices.Equal(old.DatabaseNames(true), []string{"0"}) {
 		t.Errorf("a file of before: %+v, %v", old, err)
 	}
 	for text, want := range map[string]string{
@@ -137,6 +84,34 @@ func TestFingerprintFiles(t *testing.T) {
 		}
 		if _, err := ReadFingerprint(r); (err == nil) != want {
 			t.Errorf("%d bytes less of a compressed file: %v", cut, err)
+		}
+	}
+}
+
+// What a file says of its databases and parts is what a comparison goes by.
+func TestFingerprintParts(t *testing.T) {
+	f := fileOf(t, scanOf(fake.Named("0", "1")))
+	d := f.Digests()
+	if f.Records() != 4 || len(d) != 4 || d[record.Part{DB: "1", Type: record.Set}].Records != 1 || !slices.Equal(f.DatabaseNames(false), []string{"0", "1"}) {
+		t.Errorf("%d records, %v, databases %q", f.Records(), d, f.DatabaseNames(false))
+	}
+	f.Filters = filter.Conditions{"db": {"1"}}
+	f.Parts = f.Parts[2:]
+	if got := f.DatabaseNames(true); !slices.Equal(got, []string{"1"}) {
+		t.Errorf("selected: %q", got)
+	}
+}
+
+func TestFingerprintRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "it is empty", "5": "not a fingerprint", "{}": "it has no kvferry_fingerprint",
+		`{"kvferry_fingerprint":3}`: "fingerprint of version 3",
+		`{"kvferry_fingerprint":1}`: `expiry_unit "": want ms or s`,
+		`{"kvferry_fingerprint":1,"expiry_unit":"s","parts":[{"db":"0","type":"heap"}]}`: `database "0"`,
+		`{"kvferry_fingerprint":2,"expiry_unit":"ms","expired":"sometimes"}`:             "want drop or keep",
+	} {
+		if _, err := ReadFingerprint(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
 }

@@ -23,10 +23,13 @@ const (
 	// are small beside their share.
 	spanBytes = 16 << 20
 	maxSpans  = 64
-	// batchLen is how many elements are read at once: so few that they stay in the nearest cache.
-	batchLen = 64
-	// checkEvery is how many records or batches pass between looks at the context.
-	checkEvery = 256
+)
+
+const (
+	// BatchLen is how many elements are read at once: so few that they stay in the nearest cache.
+	BatchLen = 64
+	// CheckEvery is how many records or batches pass between looks at the context.
+	CheckEvery = 256
 )
 
 // Scan is a pass over the records of a source.
@@ -44,12 +47,13 @@ type Scan struct {
 	Deep bool
 	// RedisStrings asks the format for strings as Redis has them.
 	RedisStrings bool
+	// PlainZero hashes scores of -0 as 0.
+	PlainZero bool
 	// Meter counts progress; nil counts nothing. Step is the name of this scan's step.
 	Meter *progress.Meter
 	Step  string
 
-	hashOnly  bool // rows that repeat others need not be read, and records may come in any order
-	plainZero bool // scores of -0 are hashed as 0
+	hashOnly bool // rows that repeat others need not be read, and records may come in any order
 }
 
 // Part is the part of a scan that one reader reads.
@@ -77,21 +81,23 @@ func (p Part) String() string {
 	return s
 }
 
-// visitor takes the records of one part. merge is called when the part is done, for one part at a time.
-type visitor interface {
-	// record takes a record, whose elements are read by next.
-	record(h *record.Header, e *elements) error
-	// strings takes whole strings.
-	strings(batch []record.StringRecord)
-	merge()
+// Visitor takes the records of one part.
+type Visitor interface {
+	// Record takes a record and reads its elements.
+	Record(h *record.Header, e *Elements) error
+	// Strings takes whole strings.
+	Strings(batch []record.StringRecord)
+	// Merge is called when the part is done, for one part at a time.
+	Merge()
 }
 
-// skipper is a visitor that wants to know what is left out.
-type skipper interface {
-	skip(h *record.Header, c record.Class)
+// Skipper is a Visitor that wants to know what is left out.
+type Skipper interface {
+	Skip(h *record.Header, c record.Class)
 }
 
-func (s *Scan) selection() *filter.Selection {
+// Selected returns the selection, which is never nil.
+func (s *Scan) Selected() *filter.Selection {
 	if s.Selection == nil {
 		return new(filter.Selection)
 	}
@@ -109,27 +115,27 @@ func (s *Scan) workers() int { return max(1, s.Workers) }
 
 // Databases returns the names of the selected databases.
 func (s *Scan) Databases() ([]string, error) {
-	return s.selection().SelectDBs(s.Source.Databases())
+	return s.Selected().SelectDBs(s.Source.Databases())
 }
 
-// types returns the types of a database that are selected.
-func (s *Scan) types(db string) record.TypeSet {
+// Types returns the types of a database that are selected.
+func (s *Scan) Types(db string) record.TypeSet {
 	t := s.Source.Types(db)
-	if f := s.selection().Types; f != 0 {
+	if f := s.Selected().Types; f != 0 {
 		t &= f
 	}
 	return t
 }
 
-// parts cuts the source into what can be read on its own: types that share no keyspace, in spans.
-func (s *Scan) parts() ([]Part, error) {
+// Parts cuts the source into what can be read on its own: types that share no keyspace, in spans.
+func (s *Scan) Parts() ([]Part, error) {
 	dbs, err := s.Databases()
 	if err != nil {
 		return nil, err
 	}
 	var out []Part
 	for _, db := range dbs {
-		for _, types := range format.Together(s.Source, db, s.types(db)) {
+		for _, types := range format.Together(s.Source, db, s.Types(db)) {
 			size := s.Source.Size(db, types)
 			n := min(max(size/spanBytes, 1), maxSpans)
 			if s.workers() == 1 { // to sample keys would gain nothing
@@ -149,24 +155,29 @@ func (s *Scan) parts() ([]Part, error) {
 
 // open returns a reader of a part, selected.
 func (s *Scan) open(ctx context.Context, p Part) (record.Reader, error) {
-	r, err := s.Source.Records(ctx, p.DB, p.Types, p.Span, s.env())
+	r, err := s.Source.Records(ctx, p.DB, p.Types, p.Span, s.Env())
 	if err != nil {
 		return nil, err
 	}
-	return s.apply(ctx, s.Meter.Reader(r, p.Bytes), nil), nil
+	return s.Apply(ctx, s.Meter.Reader(r, p.Bytes), nil), nil
 }
 
 // Ordered returns a reader of the selected records of a database, by key and type, with the elements of hashes,
 // sets and sorted sets by name. Records of a file keep its order.
 func (s *Scan) Ordered(ctx context.Context, db string) (record.Reader, error) {
-	types := s.types(db)
+	return s.ordered(ctx, db, true)
+}
+
+// OrderedKeys returns what Ordered returns, with elements in the order of the source.
+func (s *Scan) OrderedKeys(ctx context.Context, db string) (record.Reader, error) {
+	return s.ordered(ctx, db, false)
+}
+
+func (s *Scan) ordered(ctx context.Context, db string, byName bool) (record.Reader, error) {
+	types := s.Types(db)
 	if types == 0 {
 		return record.Merge(), nil
 	}
-	return s.ordered(ctx, db, types, true)
-}
-
-func (s *Scan) ordered(ctx context.Context, db string, types record.TypeSet, byName bool) (record.Reader, error) {
 	p := Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)}
 	if _, ok := s.Source.(format.Sectioned); ok { // a file is read as it is
 		spans, err := format.SplitAny(s.Source, db, types, 1)
@@ -175,45 +186,55 @@ func (s *Scan) ordered(ctx context.Context, db string, types record.TypeSet, byN
 		}
 		p.Span, byName = spans[0], false
 	}
-	r, err := s.openSorted(ctx, p)
+	r, err := s.OpenSorted(ctx, p)
 	if err == nil && byName {
-		r = s.byName(r)
+		r = s.ByName(r, 4)
 	}
 	return r, err
 }
 
-// byName returns a reader that sorts elements by name where they have one.
-func (s *Scan) byName(r record.Reader) record.Reader {
-	return sorted.ByName(r, sorted.Options{Memory: s.memory() / 4, TempDir: s.TempDir})
+// OpenSorted returns a reader of a part in (key, type) order, even if the source is unsorted.
+func (s *Scan) OpenSorted(ctx context.Context, p Part) (record.Reader, error) {
+	r, err := s.open(ctx, p)
+	if err == nil && !s.Source.Sorted() {
+		r = sorted.Records(r, sorted.Options{Memory: s.memory() / 4, TempDir: s.TempDir})
+	}
+	return r, err
 }
 
-// apply returns a reader of the records of r that are selected.
-func (s *Scan) apply(ctx context.Context, r record.Reader, skipped func(*record.Header, record.Class)) record.Reader {
-	return s.selection().Apply(ctx, r, filter.ApplyOptions{Now: s.Now, Memory: s.memory() / 8 / int64(s.workers()),
+// ByName returns a reader that sorts elements by name where they have one, in one of so many shares of the memory.
+func (s *Scan) ByName(r record.Reader, shares int64) record.Reader {
+	return sorted.ByName(r, sorted.Options{Memory: s.memory() / shares, TempDir: s.TempDir})
+}
+
+// Apply returns a reader of the records of r that are selected.
+func (s *Scan) Apply(ctx context.Context, r record.Reader, skipped func(*record.Header, record.Class)) record.Reader {
+	return s.Selected().Apply(ctx, r, filter.ApplyOptions{Now: s.Now, Memory: s.memory() / 8 / int64(s.workers()),
 		TempDir: s.TempDir, Skipped: skipped})
 }
 
-func (s *Scan) env() *format.Env {
-	report := s.Stores.names(s.Source).reporter(s.Report)
+// Env returns what a reader of a part is told.
+func (s *Scan) Env() *format.Env {
+	report := s.Stores.Names(s.Source).reporter(s.Report)
 	return &format.Env{Now: s.Now, Memory: s.memory() / 2 / int64(s.workers()), TempDir: s.TempDir, Ledger: s.Ledger,
 		Report: report, Deep: s.Deep, RecordsOnly: s.hashOnly, AnyOrder: s.hashOnly,
 		RedisStrings: s.RedisStrings}
 }
 
-// run reads all parts, several at a time. It stops at the first error.
-func (s *Scan) run(ctx context.Context, visit func(Part) visitor) error {
-	parts, err := s.parts()
+// Run reads all parts, several at a time. It stops at the first error.
+func (s *Scan) Run(ctx context.Context, visit func(Part) Visitor) error {
+	parts, err := s.Parts()
 	if err != nil {
 		return err
 	}
-	return s.runParts(ctx, parts, func(ctx context.Context, p Part) (func(), error) {
+	return s.RunParts(ctx, parts, func(ctx context.Context, p Part) (func(), error) {
 		v := visit(p)
-		return v.merge, s.visit(ctx, p, v)
+		return v.Merge, s.Visit(ctx, p, v)
 	})
 }
 
-// runParts calls do for each part, largest first, on as many workers as the scan has, and what do returns under a lock.
-func (s *Scan) runParts(ctx context.Context, parts []Part, do func(context.Context, Part) (func(), error)) error {
+// RunParts calls do for each part, largest first, on as many workers as the scan has, and what do returns under a lock.
+func (s *Scan) RunParts(ctx context.Context, parts []Part, do func(context.Context, Part) (func(), error)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	queue := make(chan Part, len(parts))
@@ -260,26 +281,26 @@ func (s *Scan) begin(parts []Part) {
 	s.Meter.Begin(s.Step, total, 0, len(parts))
 }
 
-// visit reads one part.
-func (s *Scan) visit(ctx context.Context, p Part, v visitor) (err error) {
+// Visit reads one part.
+func (s *Scan) Visit(ctx context.Context, p Part, v Visitor) (err error) {
 	var skipped func(*record.Header, record.Class)
-	if k, ok := v.(skipper); ok {
-		skipped = k.skip
+	if k, ok := v.(Skipper); ok {
+		skipped = k.Skip
 	}
-	r, err := s.Source.Records(ctx, p.DB, p.Types, p.Span, s.env())
+	r, err := s.Source.Records(ctx, p.DB, p.Types, p.Span, s.Env())
 	if err != nil {
 		return err
 	}
-	r = s.apply(ctx, p.shared(ctx, s.Meter.Reader(r, p.Bytes)), skipped)
+	r = s.Apply(ctx, p.shared(ctx, s.Meter.Reader(r, p.Bytes)), skipped)
 	defer func() { err = errors.Join(err, r.Close()) }()
-	e := newElements(ctx, r)
+	e := NewElements(ctx, r)
 	for n := 1; ; n++ {
-		if n%checkEvery == 0 && ctx.Err() != nil {
+		if n%CheckEvery == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		batch, err := e.strings()
 		if err == nil && len(batch) > 0 {
-			v.strings(batch)
+			v.Strings(batch)
 			continue
 		}
 		if err == nil {
@@ -295,16 +316,16 @@ func (s *Scan) visit(ctx context.Context, p Part, v visitor) (err error) {
 }
 
 // next reads one record.
-func (s *Scan) next(v visitor, e *elements) error {
+func (s *Scan) next(v Visitor, e *Elements) error {
 	h, err := e.r.Next()
 	if err != nil {
 		return err
 	}
-	return v.record(h, e)
+	return v.Record(h, e)
 }
 
-// elements reads the elements of one record after the other, in batches.
-type elements struct {
+// Elements reads the elements of one record after the other, in batches.
+type Elements struct {
 	ctx   context.Context
 	r     record.Reader
 	whole record.StringReader // that is the reader; nil: it is none
@@ -312,44 +333,45 @@ type elements struct {
 	read  uint // batches
 }
 
-func newElements(ctx context.Context, r record.Reader) *elements {
-	e := &elements{ctx: ctx, r: r, batch: make([]record.Element, batchLen)}
+// NewElements returns the elements of the records of r.
+func NewElements(ctx context.Context, r record.Reader) *Elements {
+	e := &Elements{ctx: ctx, r: r, batch: make([]record.Element, BatchLen)}
 	e.whole, _ = r.(record.StringReader)
 	return e
 }
 
 // strings returns the next records, which are strings; none when the next record is to be had by the reader's Next only.
-func (e *elements) strings() ([]record.StringRecord, error) {
+func (e *Elements) strings() ([]record.StringRecord, error) {
 	if e.whole == nil {
 		return nil, nil
 	}
 	return e.whole.NextStrings()
 }
 
-// next returns the next elements of the current record, none after the last. They live until the next call.
-func (e *elements) next() ([]record.Element, error) {
+// Next returns the next elements of the current record, none after the last. They live until the next call.
+func (e *Elements) Next() ([]record.Element, error) {
 	n, err := e.r.Read(e.batch)
 	if err == io.EOF {
 		return nil, nil
 	}
-	if e.read++; err == nil && e.read%checkEvery == 0 && e.ctx.Err() != nil {
+	if e.read++; err == nil && e.read%CheckEvery == 0 && e.ctx.Err() != nil {
 		err = context.Cause(e.ctx)
 	}
 	return e.batch[:n], err
 }
 
-// more returns what next returns, and spares a string the question: it has one element.
-func (e *elements) more(t record.Type) ([]record.Element, error) {
+// More returns what Next returns, and spares a string the question: it has one element.
+func (e *Elements) More(t record.Type) ([]record.Element, error) {
 	if t == record.String {
 		return nil, nil
 	}
-	return e.next()
+	return e.Next()
 }
 
-// count reads what is left of the current record and counts it.
-func (e *elements) count() (n int64, err error) {
+// Count reads what is left of the current record and counts it.
+func (e *Elements) Count() (n int64, err error) {
 	for {
-		batch, err := e.next()
+		batch, err := e.Next()
 		if len(batch) == 0 || err != nil {
 			return n, err
 		}

@@ -6,21 +6,22 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/inspect/internal/fake"
 	"kvferry/internal/filter"
 	"kvferry/record"
 )
 
 func TestSelection(t *testing.T) {
-	ms := now.UnixMilli()
+	ms := fake.Now.UnixMilli()
 	at := func(n int64) *filter.Moment { return &filter.Moment{At: time.UnixMilli(ms + n)} }
 	ahead := func(d time.Duration) *filter.Moment { return &filter.Moment{Ahead: d} }
-	src := newFake(
-		rec(record.String, "s", value("12345")),
-		rec(record.String, "old", value("x")).expires(ms-1),
-		rec(record.String, "soon", value("x")).expires(ms+1000),
-		rec(record.String, "late", value("x")).expires(ms+1_000_000),
-		rec(record.Hash, "h", pair("a", "1"), pair("b", "2"), pair("c", "3"), pair("d", "4")),
-		rec(record.List, "l", value("aa"), value("bb")),
+	src := fake.New(
+		fake.Rec(record.String, "s", fake.Value("12345")),
+		fake.Rec(record.String, "old", fake.Value("x")).Expires(ms-1),
+		fake.Rec(record.String, "soon", fake.Value("x")).Expires(ms+1000),
+		fake.Rec(record.String, "late", fake.Value("x")).Expires(ms+1_000_000),
+		fake.Rec(record.Hash, "h", fake.Pair("a", "1"), fake.Pair("b", "2"), fake.Pair("c", "3"), fake.Pair("d", "4")),
+		fake.Rec(record.List, "l", fake.Value("aa"), fake.Value("bb")),
 	)
 	for _, c := range []struct {
 		name string
@@ -55,8 +56,8 @@ func TestSelection(t *testing.T) {
 
 // What a selection leaves out is Filtered in the ledger, what it takes is not.
 func TestSelectionSettles(t *testing.T) {
-	src := newFake(rec(record.Set, "small", member("a")), rec(record.Set, "big", member("a"), member("b")),
-		rec(record.Set, "old", member("a")).expires(1))
+	src := fake.New(fake.Rec(record.Set, "small", fake.Member("a")), fake.Rec(record.Set, "big", fake.Member("a"), fake.Member("b")),
+		fake.Rec(record.Set, "old", fake.Member("a")).Expires(1))
 	s := scanOf(src)
 	s.Selection, s.Ledger = &filter.Selection{MinElements: 2}, new(record.Ledger)
 	keysOf(t, s)
@@ -72,10 +73,10 @@ func TestSelectionHoldsGiants(t *testing.T) {
 	want := "l:"
 	for i := range 5000 {
 		v := fmt.Sprintf("value-%d", i*7919%5000)
-		elems = append(elems, value(v))
+		elems = append(elems, fake.Value(v))
 		want += " " + v
 	}
-	s := scanOf(newFake(rec(record.List, "l", elems...)))
+	s := scanOf(fake.New(fake.Rec(record.List, "l", elems...)))
 	s.Selection, s.Memory, s.TempDir = &filter.Selection{MinElements: 4990}, 1<<16, t.TempDir()
 	if got := keysOf(t, s); len(got) != 1 || got[0] != want {
 		t.Errorf("a held list of 5000 comes out changed (%d records)", len(got))
@@ -84,11 +85,11 @@ func TestSelectionHoldsGiants(t *testing.T) {
 
 // A sample takes the same keys everywhere, about one in so many.
 func TestSample(t *testing.T) {
-	var all []fakeRecord
+	var all []fake.Record
 	for i := range 3000 {
-		all = append(all, rec(record.String, fmt.Sprintf("key:%d", i), value("v")))
+		all = append(all, fake.Rec(record.String, fmt.Sprintf("key:%d", i), fake.Value("v")))
 	}
-	a, b := scanOf(newFake(all...)), scanOf(newFake(all[:1500]...))
+	a, b := scanOf(fake.New(all...)), scanOf(fake.New(all[:1500]...))
 	sample := filter.Selection{Filter: filter.Filter{Sample: 10}}
 	a.Selection, b.Selection = &sample, &sample
 	ka, kb := keysOf(t, a), keysOf(t, b)

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"kvferry/format"
-	"kvferry/internal/dataset"
 	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
@@ -29,11 +28,20 @@ type StoreDir struct {
 	store.Store
 }
 
+// Opening holds the options with which a source is opened, or opened again.
+type Opening struct {
+	// Wrap wraps the opener of the source's stores.
+	Wrap    func(store.Opener) store.Opener
+	Report  func(record.Finding)
+	Resort  bool // sort tables whose rows are out of order
+	Salvage bool // skip unreadable tables and blocks
+}
+
 // Opener returns an opener that records the stores it opens and adds the store's directory to findings.
 func (s *Stores) Opener(open store.Opener) store.Opener {
 	return func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
 		opts := *o
-		rel := s.relative(dir)
+		rel := s.Relative(dir)
 		if report := o.Report; report != nil {
 			opts.Report = func(f record.Finding) {
 				f.Place.File = s.place(rel, f.Place.File)
@@ -92,8 +100,8 @@ func (s *Stores) Files() (n int, bytes int64) {
 	return n, bytes
 }
 
-// relative makes a path within the dataset relative to it.
-func (s *Stores) relative(path string) string {
+// Relative makes a path within the dataset relative to it.
+func (s *Stores) Relative(path string) string {
 	rel, err := filepath.Rel(s.Root, path)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
 		return filepath.ToSlash(path)
@@ -101,50 +109,50 @@ func (s *Stores) relative(path string) string {
 	return filepath.ToSlash(rel)
 }
 
-// file names a file relative to the dataset. A dataset that is one file has its path.
-func (s *Stores) file(path string) string {
+// File names a file relative to the dataset. A dataset that is one file has its path.
+func (s *Stores) File(path string) string {
 	if filepath.Clean(path) == filepath.Clean(s.Root) {
 		return filepath.ToSlash(path)
 	}
-	return s.relative(path)
+	return s.Relative(path)
 }
 
 // place names a file relative to the dataset: some stores name them as they were opened, others relative
 // to their own directory.
 func (s *Stores) place(dir, file string) string {
 	if file != "" && strings.HasPrefix(filepath.Clean(file), filepath.Clean(s.Root)+string(filepath.Separator)) {
-		return s.relative(file)
+		return s.Relative(file)
 	}
-	return placed(dir, file)
+	return Placed(dir, file)
 }
 
-// placed puts a store's directory before the name of one of its files.
-func placed(dir, file string) string {
+// Placed puts a store's directory before the name of one of its files.
+func Placed(dir, file string) string {
 	if file == "" || filepath.IsAbs(file) {
 		return file
 	}
 	return filepath.ToSlash(filepath.Join(dir, file))
 }
 
-// fileNames makes file names of stores relative to the dataset. nil leaves them unchanged.
-type fileNames struct {
+// FileNames makes file names of stores relative to the dataset. nil leaves them unchanged.
+type FileNames struct {
 	stores *Stores
-	dirs   map[owner]string // of stores
+	dirs   map[Owner]string // of stores
 	only   string           // directory of the store, when there is but one
 }
 
-// names returns the file names of a source. A source may derive keyspaces that no store has; with several
+// Names returns the file names of a source. A source may derive keyspaces that no store has; with several
 // stores, their file names stay unchanged.
-func (s *Stores) names(src format.Source) *fileNames {
+func (s *Stores) Names(src format.Source) *FileNames {
 	if s == nil {
 		return nil
 	}
-	n := &fileNames{stores: s, dirs: make(map[owner]string)}
+	n := &FileNames{stores: s, dirs: make(map[Owner]string)}
 	all := s.All()
 	if len(all) == 1 {
 		n.only = all[0].Dir
 	}
-	owned := owners(src)
+	owned := Owners(src)
 	for _, st := range all {
 		for _, ks := range st.Keyspaces() {
 			if of, ok := owned[ks]; ok {
@@ -155,12 +163,12 @@ func (s *Stores) names(src format.Source) *fileNames {
 	return n
 }
 
-// of returns the name of a file that rows of a keyspace are in.
-func (n *fileNames) of(db, keyspace, file string) string {
+// Of returns the name of a file that rows of a keyspace are in.
+func (n *FileNames) Of(db, keyspace, file string) string {
 	if n == nil {
 		return file
 	}
-	if dir, ok := n.dirs[owner{db, keyspace}]; ok {
+	if dir, ok := n.dirs[Owner{db, keyspace}]; ok {
 		return n.stores.place(dir, file)
 	}
 	return n.stores.place(n.only, file)
@@ -168,12 +176,12 @@ func (n *fileNames) of(db, keyspace, file string) string {
 
 // reporter returns a function that translates the file names of findings and calls report. Both may
 // be nil.
-func (n *fileNames) reporter(report func(record.Finding)) func(record.Finding) {
+func (n *FileNames) reporter(report func(record.Finding)) func(record.Finding) {
 	if n == nil || report == nil {
 		return report
 	}
 	return func(f record.Finding) {
-		f.Place.File = n.of(f.DB, f.Keyspace, f.Place.File)
+		f.Place.File = n.Of(f.DB, f.Keyspace, f.Place.File)
 		report(f)
 	}
 }
@@ -184,7 +192,7 @@ func (s *Stores) Named(src format.Source) format.Source {
 	if _, ok := src.(format.Filed); ok {
 		return src
 	}
-	return &namedSource{src, s.names(src)}
+	return &namedSource{src, s.Names(src)}
 }
 
 // Files implements format.Filed.
@@ -200,7 +208,7 @@ func (s *Stores) FilesOf(src format.Source) (n int, bytes int64) {
 
 type namedSource struct {
 	format.Source
-	names *fileNames
+	names *FileNames
 }
 
 // Records returns the records of the source.
@@ -210,67 +218,23 @@ func (s *namedSource) Records(ctx context.Context, db string, t record.TypeSet, 
 	return s.Source.Records(ctx, db, t, span, &env)
 }
 
-// owner is the database that a keyspace of a store belongs to, and its name there.
-type owner struct{ db, name string }
+// Owner is the database that a keyspace of a store belongs to, and its name there.
+type Owner struct{ DB, Name string }
 
-// owners are those of the keyspaces that a source lists.
-func owners(src format.Source) map[store.Keyspace]owner {
-	out := make(map[store.Keyspace]owner)
+// Owners returns those of the keyspaces that a source lists.
+func Owners(src format.Source) map[store.Keyspace]Owner {
+	out := make(map[store.Keyspace]Owner)
 	for _, k := range src.Keyspaces() {
-		out[k.Keyspace] = owner{k.DB, k.Name}
+		out[k.Keyspace] = Owner{k.DB, k.Name}
 	}
 	return out
 }
 
-// standIns opens stores that cannot be opened as empty ones, so that the rest of a dataset can be
-// verified, and reports why.
-type standIns struct {
-	stores *Stores
-	report func(record.Finding)
-	// unread is called with the directory of each, relative to the dataset.
-	unread func(dir string)
-	// keyspaces returns the keyspaces of the store at a directory, as far as known.
-	keyspaces func(dir string) []format.KeyspaceEvidence
-}
-
-func (s *standIns) opener(open store.Opener) store.Opener {
-	return func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
-		st, err := open(ctx, dir, o)
-		switch {
-		case err == nil:
-			return st, nil
-		case ctx.Err() != nil, !Unreadable(dir, err):
-			return nil, err
-		}
-		s.report(s.finding(dir, err))
-		s.unread(s.stores.relative(dir))
-		return s.empty(dir, o), nil
-	}
-}
-
-// Unreadable reports whether an error of opening the store at dir means that it is damaged, which Verify
+// Unreadable reports whether an error of opening the store at dir means that it is damaged, which verify
 // reports. Other errors mean that it does not exist, is in use or cannot be accessed.
 func Unreadable(dir string, err error) bool {
 	var live *store.LiveError
 	return !errors.As(err, &live) && !disk.IsAccess(err) && !isAbsent(dir) && (!errors.Is(err, store.ErrNotStore) || wasStore(dir))
-}
-
-// finding turns the error of opening a store into a finding.
-func (s *standIns) finding(dir string, err error) record.Finding {
-	f := record.Finding{Kind: record.FindUnreadableStore, Severity: record.Error, Detail: err.Error(),
-		Place: record.Place{File: s.stores.relative(dir), Off: record.NoOffset, Level: -1}}
-	var missing *store.MissingError
-	var c *record.CorruptError
-	switch {
-	case errors.Is(err, store.ErrNotStore):
-		f.Kind, f.Place.File = record.FindMissingFile, placed(f.Place.File, "CURRENT")
-	case errors.As(err, &missing):
-		f.Kind, f.Place.File, f.Detail = record.FindMissingFile, s.stores.file(missing.File), missing.Why()
-	case errors.As(err, &c) && c.File != "":
-		f.Kind, f.Place = record.FindDamagedFile, c.Place(s.stores.file(c.File))
-		f.Detail = c.Reason()
-	}
-	return f
 }
 
 // isAbsent reports whether a directory does not exist; the format decides whether it should.
@@ -297,23 +261,4 @@ func isEngines(name string) bool {
 		return true
 	}
 	return strings.HasPrefix(name, "MANIFEST-") || strings.HasPrefix(name, "OPTIONS-") || slices.Contains([]string{"IDENTITY", "LOCK", "LOG"}, name)
-}
-
-// empty returns a store without rows that has the keyspaces of the one at dir.
-func (s *standIns) empty(dir string, o *store.Options) store.Store {
-	out := new(emptyStore)
-	evidence := []format.KeyspaceEvidence{{Name: "default", Comparer: store.Bytewise.Name}}
-	if found := s.keyspaces(dir); len(found) > 0 {
-		evidence = found
-	}
-	for _, k := range evidence {
-		ks := &emptyKeyspace{dataset.Absent(k.Name), &store.Bytewise}
-		for i := range o.Comparers {
-			if o.Comparers[i].Name == k.Comparer {
-				ks.cmp = &o.Comparers[i]
-			}
-		}
-		out.keyspaces = append(out.keyspaces, ks)
-	}
-	return out
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"kvferry/inspect"
+	"kvferry/inspect/compare"
 	"kvferry/internal/jsonl"
 	"kvferry/internal/scratch"
 	"kvferry/internal/visible"
@@ -49,9 +50,9 @@ func (p *DiffPrinter) spill(text []byte) []byte {
 func (p *DiffPrinter) Written() bool { return p.told }
 
 // Difference prints one difference.
-func (p *DiffPrinter) Difference(d *inspect.Difference) error {
+func (p *DiffPrinter) Difference(d *compare.Difference) error {
 	if p.max > 0 && p.n >= p.max {
-		return inspect.ErrEnough
+		return compare.ErrEnough
 	}
 	p.n++
 	switch p.format {
@@ -71,7 +72,7 @@ func (p *DiffPrinter) Difference(d *inspect.Difference) error {
 }
 
 // Finish prints the sum.
-func (p *DiffPrinter) Finish(r *inspect.DiffResult) error {
+func (p *DiffPrinter) Finish(r *compare.Result) error {
 	switch p.format {
 	case "json":
 		if err := indented(p.out, r); err != nil {
@@ -83,7 +84,7 @@ func (p *DiffPrinter) Finish(r *inspect.DiffResult) error {
 	return p.out.Flush()
 }
 
-func (p *DiffPrinter) summary(r *inspect.DiffResult) string {
+func (p *DiffPrinter) summary(r *compare.Result) string {
 	unit := ""
 	if r.Seconds {
 		unit = " (expiry in seconds)"
@@ -106,15 +107,15 @@ func (p *DiffPrinter) summary(r *inspect.DiffResult) string {
 }
 
 // appendText appends a difference as a line of text.
-func (p *DiffPrinter) appendText(dst []byte, d *inspect.Difference) []byte {
+func (p *DiffPrinter) appendText(dst []byte, d *compare.Difference) []byte {
 	h := d.Header
 	dst = fmt.Appendf(dst, "%-7s %s %s %s", d.Side, visible.Text(d.DB.String()), h.Type, record.Quote(h.Key))
 	switch d.What {
-	case inspect.Expiry:
+	case compare.Expiry:
 		return fmt.Appendf(dst, ": expires %s in A, %s in B", expiry(h.ExpireMS), expiry(d.HeaderB.ExpireMS))
-	case inspect.LastID:
+	case compare.LastID:
 		return fmt.Appendf(dst, ": last id %s in A, %s in B", id(h.Last), id(d.HeaderB.Last))
-	case inspect.Element:
+	case compare.Element:
 		dst = append(dst, ": "...)
 		dst = appendName(dst, d)
 		a, b := valueText(h.Type, d.A), valueText(h.Type, d.B)
@@ -134,9 +135,9 @@ func (p *DiffPrinter) appendText(dst []byte, d *inspect.Difference) []byte {
 }
 
 // appendAlike says where a key or a name differs from that of the line before, if as far as they are shown it is the same.
-func (p *DiffPrinter) appendAlike(dst []byte, d *inspect.Difference) []byte {
+func (p *DiffPrinter) appendAlike(dst []byte, d *compare.Difference) []byte {
 	var name []byte
-	if d.What == inspect.Element {
+	if d.What == compare.Element {
 		name = named(d).Name
 	}
 	dst = appendApart(dst, "key", p.key, d.Header.Key)
@@ -175,7 +176,7 @@ func spaced(s string) string {
 }
 
 // named is the element that differs, of A if it is there.
-func named(d *inspect.Difference) *record.Element {
+func named(d *compare.Difference) *record.Element {
 	if d.A == nil {
 		return d.B
 	}
@@ -183,7 +184,7 @@ func named(d *inspect.Difference) *record.Element {
 }
 
 // appendName names the element that differs.
-func appendName(dst []byte, d *inspect.Difference) []byte {
+func appendName(dst []byte, d *compare.Difference) []byte {
 	e := named(d)
 	if e.Kind != record.Entry {
 		return appendGrouped(dst, e)
@@ -232,19 +233,19 @@ func id(b []byte) string {
 
 // appendPatch appends an operation that turns A into B as a JSON line; docs/diff.md lists the
 // operations.
-func (p *DiffPrinter) appendPatch(dst []byte, d *inspect.Difference) ([]byte, error) {
+func (p *DiffPrinter) appendPatch(dst []byte, d *compare.Difference) ([]byte, error) {
 	h := d.Header
 	op := "set"
 	switch {
-	case d.What == inspect.Record && d.Side == inspect.OnlyA:
+	case d.What == compare.Record && d.Side == compare.OnlyA:
 		op = "remove"
-	case d.What == inspect.Record:
+	case d.What == compare.Record:
 		op = "add"
-	case d.What == inspect.Expiry:
+	case d.What == compare.Expiry:
 		op = "expire"
-	case d.What == inspect.LastID:
+	case d.What == compare.LastID:
 		op = "last-id"
-	case d.Side == inspect.OnlyA:
+	case d.Side == compare.OnlyA:
 		op = "unset"
 	}
 	dst = fmt.Appendf(dst, `{"op":"%s","db":`, op)
@@ -268,7 +269,7 @@ func (p *DiffPrinter) appendPatch(dst []byte, d *inspect.Difference) ([]byte, er
 }
 
 // appendDB appends the name of a database in A, which is what a patch applies to, and B's when it is another.
-func (p *DiffPrinter) appendDB(dst []byte, db *inspect.DBPair) []byte {
+func (p *DiffPrinter) appendDB(dst []byte, db *compare.DBPair) []byte {
 	if !db.InA {
 		return p.enc.AppendText(dst, []byte(db.B))
 	}
@@ -280,7 +281,7 @@ func (p *DiffPrinter) appendDB(dst []byte, db *inspect.DBPair) []byte {
 }
 
 // appendElement appends which element is set or unset, its new value and its old one.
-func (p *DiffPrinter) appendElement(dst []byte, d *inspect.Difference) ([]byte, error) {
+func (p *DiffPrinter) appendElement(dst []byte, d *compare.Difference) ([]byte, error) {
 	e := d.A
 	if e == nil {
 		e = d.B

@@ -3,7 +3,7 @@ package render
 import (
 	"fmt"
 
-	"kvferry/inspect"
+	"kvferry/inspect/compare"
 	"kvferry/record"
 )
 
@@ -43,7 +43,7 @@ func groupedText(e *record.Element) string {
 func times(n int64) string { return record.Plural(n, "time") }
 
 // appendGroupOp appends which part of a consumer group is set or unset, and its new state.
-func (p *DiffPrinter) appendGroupOp(dst []byte, d *inspect.Difference, e *record.Element) ([]byte, error) {
+func (p *DiffPrinter) appendGroupOp(dst []byte, d *compare.Difference, e *record.Element) ([]byte, error) {
 	dst = p.enc.AppendText(append(dst, `,"group":`...), e.Name)
 	switch e.Kind {
 	case record.Consumer:

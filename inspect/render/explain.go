@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/inspect"
+	"kvferry/inspect/explain"
 	"kvferry/internal/jsonl"
 	"kvferry/internal/visible"
 	"kvferry/record"
@@ -38,7 +38,7 @@ func NewExplainText(w io.Writer, key []byte) *ExplainText {
 }
 
 // Row prints one row.
-func (p *ExplainText) Row(r *inspect.ExplainedRow) error {
+func (p *ExplainText) Row(r *explain.Row) error {
 	if where := r.DB + "/" + r.Keyspace; where != p.where || p.n == 0 {
 		p.where = where
 		fmt.Fprintf(p.out, "database %s, %s\n", visible.Text(r.DB), visible.Text(r.Keyspace))
@@ -113,7 +113,7 @@ func quoted(s string) string {
 }
 
 // Finish prints the state of the key and its findings.
-func (p *ExplainText) Finish(x *inspect.Explanation) error {
+func (p *ExplainText) Finish(x *explain.Result) error {
 	if x.Rows > 0 {
 		fmt.Fprintln(p.out)
 	}
@@ -141,7 +141,7 @@ func typeName(t record.Type) string {
 	return t.String()
 }
 
-func stateText(s *inspect.KeyState) string {
+func stateText(s *explain.State) string {
 	parts := []string{s.State}
 	if s.Detail != "" {
 		parts = append(parts, s.Detail)
@@ -242,7 +242,7 @@ func jsonValue(v any) any {
 }
 
 // Row prints one row.
-func (p *ExplainJSON) Row(r *inspect.ExplainedRow) error {
+func (p *ExplainJSON) Row(r *explain.Row) error {
 	out := newJSONRow(r.DB, r.Keyspace, r.Type, &r.Row, r.Key, r.Value)
 	out.Op, out.Seq, out.Alive, out.Why = r.Kind.String(), &r.Seq, &r.Alive, r.Why
 	if r.Kind == store.RangeDelete {
@@ -285,7 +285,7 @@ type jsonState struct {
 }
 
 // Finish prints the sum and ends the document.
-func (p *ExplainJSON) Finish(x *inspect.Explanation) error {
+func (p *ExplainJSON) Finish(x *explain.Result) error {
 	if p.n == 0 {
 		key, err := marshal(Text(p.key))
 		if err != nil {

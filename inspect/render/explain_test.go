@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/inspect"
+	"kvferry/inspect/explain"
 	"kvferry/record"
 )
 
 // TestExplainOmitted: findings that are not listed are counted.
 func TestExplainOmitted(t *testing.T) {
-	x := &inspect.Explanation{Rows: 1, Findings: []record.Finding{{Kind: "count-mismatch", Severity: record.Error}}}
+	x := &explain.Result{Rows: 1, Findings: []record.Finding{{Kind: "count-mismatch", Severity: record.Error}}}
 	for _, c := range []struct {
 		omitted    int64
 		text, json string

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"kvferry/inspect"
+	"kvferry/inspect/verify"
 	"kvferry/internal/jsonl"
 	"kvferry/internal/visible"
 	"kvferry/record"
@@ -65,7 +65,7 @@ func indented(w io.Writer, v any) error {
 
 // Result is a verification and what the command adds to it.
 type Result struct {
-	*inspect.Verification
+	*verify.Outcome
 	Tool    string // version of the program
 	Source  string // as given on the command line
 	NowMS   int64
@@ -178,13 +178,13 @@ func Findings(w io.Writer, r *Result) error {
 	if r.Entries > 0 {
 		fmt.Fprintf(&b, ", %d entries in %s (%s)", r.Entries, record.Plural(int64(r.Files), "file"), Bytes(r.Bytes))
 	}
-	fmt.Fprintf(&b, ": %s\n", summary(r.Verification))
+	fmt.Fprintf(&b, ": %s\n", summary(r.Outcome))
 	_, err := io.WriteString(visible.Writer(w), b.String())
 	return err
 }
 
 // summary counts findings by severity in words.
-func summary(v *inspect.Verification) string {
+func summary(v *verify.Outcome) string {
 	errors := v.Total(record.Error)
 	warnings := v.Total(record.Warning) - errors
 	notes := v.Total(record.Note) - warnings - errors

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/inspect"
+	"kvferry/inspect/dump"
 	"kvferry/internal/jsonl"
 	"kvferry/internal/resp"
 	"kvferry/record"
@@ -18,7 +18,7 @@ func id16(ms, seq uint64) []byte {
 }
 
 // encode runs records through an encoder, as a dump does.
-func encode(t *testing.T, e inspect.Encoder, records ...func() (*record.Header, []record.Element)) (string, error) {
+func encode(t *testing.T, e dump.Encoder, records ...func() (*record.Header, []record.Element)) (string, error) {
 	t.Helper()
 	out := e.AppendHead(nil)
 	var err error

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"kvferry/inspect"
+	"kvferry/inspect/stats"
 	"kvferry/internal/visible"
 )
 
@@ -18,7 +18,7 @@ var page string
 
 // HTML writes a page about the content of a dataset. version is that of kvferry. The page needs no network, no other
 // file and no scripts; one script makes its tables sortable.
-func HTML(w io.Writer, source, version string, s *inspect.Stats) error {
+func HTML(w io.Writer, source, version string, s *stats.Result) error {
 	h := &htmlPage{stats: newJSONStats(s)}
 	h.title(source, version)
 	h.tiles()

@@ -13,41 +13,41 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/inspect"
+	"kvferry/inspect/stats"
 	"kvferry/record"
 )
 
 // pageStats are statistics with what could break a page.
-func pageStats() *inspect.Stats {
-	sizes := func(values ...int64) inspect.Distribution {
-		var h inspect.Histogram
+func pageStats() *stats.Result {
+	sizes := func(values ...int64) stats.Distribution {
+		var h stats.Histogram
 		for _, v := range values {
 			h.Add(v)
 		}
 		return h.Distribution()
 	}
-	s := &inspect.Stats{Format: "nemo", Databases: []string{"0", "1"}, NowMS: 1700000000000}
+	s := &stats.Result{Format: "nemo", Databases: []string{"0", "1"}, NowMS: 1700000000000}
 	for i, t := range []record.Type{record.String, record.Hash, record.List, record.Set, record.ZSet, record.Stream} {
 		n := int64(i + 1)
-		s.Types = append(s.Types, inspect.TypeStats{DB: "0", Type: t, Sum: inspect.Sum{Records: 100 * n, Elements: 1000 / n, Bytes: 5000 * n * n}, Disk: 4000 * n,
+		s.Types = append(s.Types, stats.Type{DB: "0", Type: t, Sum: stats.Sum{Records: 100 * n, Elements: 1000 / n, Bytes: 5000 * n * n}, Disk: 4000 * n,
 			Expiring: n, Expired: i64(t == record.Hash), Shared: t == record.Stream,
 			Sizes: sizes(1, 10, 100, 1000*n, 100000), Lengths: sizes(0, 1, n, 1<<20), KeySizes: sizes(3, 9)})
 	}
-	s.Expiry = []inspect.ExpiryBucket{{Name: "expired", Records: 1}, {Name: "within a day", Records: 20}, {Name: "never", Records: 2000}}
+	s.Expiry = []stats.ExpiryBucket{{Name: "expired", Records: 1}, {Name: "within a day", Records: 20}, {Name: "never", Records: 2000}}
 	for i, key := range []string{"</script><script>alert(1)</script>", "\xff\x00binary", "用户:1", "tab\there", `quote " and \`} {
-		s.TopBytes = append(s.TopBytes, inspect.BigKey{DB: "0", Type: record.Hash, Key: []byte(key), Bytes: int64(900 - i), Elements: int64(i), ExpireMS: int64(i) * 1e12})
+		s.TopBytes = append(s.TopBytes, stats.BigKey{DB: "0", Type: record.Hash, Key: []byte(key), Bytes: int64(900 - i), Elements: int64(i), ExpireMS: int64(i) * 1e12})
 	}
 	s.TopElements = s.TopBytes[:2]
-	s.Prefixes = []inspect.PrefixStats{{Prefix: []byte("user:"), Sum: inspect.Sum{Records: 5, Elements: 6, Bytes: 7}}, {Sum: inspect.Sum{Records: 1, Elements: 1, Bytes: 1}}}
-	s.MorePrefixes = inspect.PrefixStats{Sum: inspect.Sum{Records: 3, Elements: 3, Bytes: 3}}
+	s.Prefixes = []stats.Prefix{{Prefix: []byte("user:"), Sum: stats.Sum{Records: 5, Elements: 6, Bytes: 7}}, {Sum: stats.Sum{Records: 1, Elements: 1, Bytes: 1}}}
+	s.MorePrefixes = stats.Prefix{Sum: stats.Sum{Records: 3, Elements: 3, Bytes: 3}}
 	s.PrefixMisses = 12
-	g := inspect.Garbage{Keyspace: "hash", Bytes: 1000, Freed: 300}
+	g := stats.Garbage{Keyspace: "hash", Bytes: 1000, Freed: 300}
 	g.Rows[record.Copied], g.Rows[record.Stale], g.Rows[record.Orphan], g.Entries, g.Visible, g.Superseded, g.Tombstones = 70, 10, 5, 100, 85, 10, 5
-	s.Garbage = []inspect.Garbage{g, {Keyspace: "kv"}}
-	s.Files = inspect.FileStats{Levels: []inspect.LevelStats{{Keyspace: "hash/default", Level: 0, Files: 2, Bytes: 100, Entries: 10, Codecs: []string{"snappy"}},
+	s.Garbage = []stats.Garbage{g, {Keyspace: "kv"}}
+	s.Files = stats.Files{Levels: []stats.Level{{Keyspace: "hash/default", Level: 0, Files: 2, Bytes: 100, Entries: 10, Codecs: []string{"snappy"}},
 		{Keyspace: "hash/default", Level: 6, Files: 20, Bytes: 10000, Entries: 1000, Deletes: 3, Codecs: []string{"none", "zlib"}}},
-		Blobs: []inspect.LevelStats{{Keyspace: "hash/default", Level: -1, Files: 3, Bytes: 4096, Entries: 7, Garbage: 2048, Codecs: []string{"lz4"}}},
-		Logs:  inspect.LevelStats{Files: 1, Bytes: 50}}
+		Blobs: []stats.Level{{Keyspace: "hash/default", Level: -1, Files: 3, Bytes: 4096, Entries: 7, Garbage: 2048, Codecs: []string{"lz4"}}},
+		Logs:  stats.Level{Files: 1, Bytes: 50}}
 	return s
 }
 
@@ -58,7 +58,7 @@ func i64(b bool) int64 {
 	return 0
 }
 
-func htmlOf(t *testing.T, s *inspect.Stats) string {
+func htmlOf(t *testing.T, s *stats.Result) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := HTML(&b, "/data/<pika>", "v1.2.3", s); err != nil {
@@ -112,7 +112,7 @@ func TestHTMLIsSelfContained(t *testing.T) {
 	if strings.Count(markup, "bar axis") != 4 || strings.Count(markup, `class="x"`) != 12 {
 		t.Error("charts without an axis")
 	}
-	htmlOf(t, &inspect.Stats{})
+	htmlOf(t, &stats.Result{})
 	redis := pageStats()
 	redis.Redis, redis.Types[1].Redis, redis.TopRedis = 1<<20, 1<<19, redis.TopBytes[:1]
 	redis.TopRedis[0].Redis = 1 << 18
@@ -240,7 +240,7 @@ func TestHTMLWidths(t *testing.T) {
 	}
 	for _, c := range []struct {
 		width int
-		stats *inspect.Stats
+		stats *stats.Result
 		fits  bool
 	}{{700, pageStats(), false}, {700, long, false}, {520, long, false}, {1200, pageStats(), true}} {
 		var saw struct {

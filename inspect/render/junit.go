@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"kvferry/inspect"
+	"kvferry/inspect/verify"
 	"kvferry/record"
 )
 
@@ -66,8 +66,8 @@ func JUnit(w io.Writer, r *Result) error {
 			{"tool", "kvferry " + r.Tool}, {"format", r.Format},
 			{"records", fmt.Sprint(r.Records)}, {"elements", fmt.Sprint(r.Elements)},
 			{"files", fmt.Sprint(r.Files)}, {"bytes", fmt.Sprint(r.Bytes)}}},
-		Out: summary(r.Verification)}
-	counts := make(map[string][]inspect.KindCount)
+		Out: summary(r.Outcome)}
+	counts := make(map[string][]verify.KindCount)
 	for _, c := range r.Counts {
 		counts[c.Kind] = append(counts[c.Kind], c)
 	}
@@ -103,7 +103,7 @@ func kinds(r *Result) []record.FindingKind {
 }
 
 // failure sums up the findings of a kind, nil when none fails the command.
-func (r *Result) failure(kind string, counts []inspect.KindCount) *junitFailure {
+func (r *Result) failure(kind string, counts []verify.KindCount) *junitFailure {
 	var n int64
 	severity := record.Note
 	for _, c := range counts {

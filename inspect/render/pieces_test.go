@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/inspect"
+	"kvferry/inspect/dump"
 	"kvferry/internal/jsonl"
 	"kvferry/internal/resp"
 	"kvferry/internal/scratch"
@@ -21,13 +21,13 @@ func TestPieces(t *testing.T) {
 	values := [][]byte{raw, raw[:scratch.Piece+1], []byte("small"), nil,
 		[]byte(strings.Repeat("a\"é\u202e\x1b,😀\r\n", scratch.Piece/5)), []byte("=" + strings.Repeat("plain", scratch.Piece)),
 		[]byte("base64:" + strings.Repeat("€", scratch.Piece))}
-	for name, make := range map[string]func() inspect.Encoder{
-		"jsonl":  func() inspect.Encoder { return new(Lines) },
-		"base64": func() inspect.Encoder { return &Lines{jsonl.Encoder{Base64: true}} },
-		"json":   func() inspect.Encoder { return new(Document) },
-		"csv":    func() inspect.Encoder { return &CSV{Safe: true} },
-		"csv64":  func() inspect.Encoder { return &CSV{Base64: true} },
-		"resp":   func() inspect.Encoder { return &resp.Encoder{DBs: []string{"0"}} },
+	for name, make := range map[string]func() dump.Encoder{
+		"jsonl":  func() dump.Encoder { return new(Lines) },
+		"base64": func() dump.Encoder { return &Lines{jsonl.Encoder{Base64: true}} },
+		"json":   func() dump.Encoder { return new(Document) },
+		"csv":    func() dump.Encoder { return &CSV{Safe: true} },
+		"csv64":  func() dump.Encoder { return &CSV{Base64: true} },
+		"resp":   func() dump.Encoder { return &resp.Encoder{DBs: []string{"0"}} },
 	} {
 		whole, largest := dumpValues(t, make(), values, false)
 		if largest < len(raw) {
@@ -44,7 +44,7 @@ func TestPieces(t *testing.T) {
 }
 
 // dumpValues encodes records with these values and returns the text and the size of the longest that was there at once.
-func dumpValues(t *testing.T, e inspect.Encoder, values [][]byte, pieces bool) (out []byte, largest int) {
+func dumpValues(t *testing.T, e dump.Encoder, values [][]byte, pieces bool) (out []byte, largest int) {
 	t.Helper()
 	flush := func(text []byte) []byte {
 		largest = max(largest, len(text))
@@ -52,7 +52,7 @@ func dumpValues(t *testing.T, e inspect.Encoder, values [][]byte, pieces bool) (
 		return text[:0]
 	}
 	if pieces {
-		e.(inspect.Spiller).SpillTo(flush)
+		e.(dump.Spiller).SpillTo(flush)
 	}
 	buf := flush(e.AppendHead(nil))
 	check := func(b []byte, err error) {

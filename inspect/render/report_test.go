@@ -14,7 +14,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
-	"kvferry/inspect"
+	"kvferry/inspect/verify"
 	"kvferry/record"
 )
 
@@ -28,15 +28,15 @@ func damaged() *Result {
 		{Kind: "orphan-rows", Severity: record.Warning, DB: "0", Type: record.Set, Key: []byte{}, Place: record.Place{File: "/elsewhere/000001.log", Level: -1}, Detail: "data rows without a meta row: 3"},
 		{Kind: "brand-new", Severity: record.Note, Place: record.Place{Level: -1}, Detail: "of a kind that no list has"},
 	}
-	return &Result{Verification: &inspect.Verification{Format: "blackwidow", Databases: []string{"0", "1"}, Records: 10, Elements: 20,
+	return &Result{Outcome: &verify.Outcome{Format: "blackwidow", Databases: []string{"0", "1"}, Records: 10, Elements: 20,
 		Rows: 40, Entries: 50, Files: 3, Bytes: 12345, Findings: findings, Skipped: 2, Unread: []string{"database 0, hash"},
-		Counts: []inspect.KindCount{{Kind: "count-mismatch", Severity: record.Error, Count: 3}, {Kind: "damaged-block", Severity: record.Error, Count: 1},
+		Counts: []verify.KindCount{{Kind: "count-mismatch", Severity: record.Error, Count: 3}, {Kind: "damaged-block", Severity: record.Error, Count: 1},
 			{Kind: "zset-bad-score", Severity: record.Error, Count: 1}, {Kind: "orphan-rows", Severity: record.Warning, Count: 1}, {Kind: "brand-new", Severity: record.Note, Count: 1}}},
 		Tool: "test", Source: "/data/pika dump", NowMS: 1700000000000, Seconds: 1.5, FailOn: record.Error}
 }
 
 func sound() *Result {
-	return &Result{Verification: &inspect.Verification{Format: "nemo", Databases: []string{"0"}, Records: 1, Elements: 1},
+	return &Result{Outcome: &verify.Outcome{Format: "nemo", Databases: []string{"0"}, Records: 1, Elements: 1},
 		Tool: "test", Source: "db", NowMS: 1700000000000, FailOn: record.Error}
 }
 

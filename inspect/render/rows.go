@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"kvferry/format"
-	"kvferry/inspect"
+	"kvferry/inspect/dump"
 	"kvferry/internal/visible"
 )
 
@@ -18,7 +18,7 @@ type RawRows struct{ out *bufio.Writer }
 func NewRawRows(w io.Writer) *RawRows { return &RawRows{bufio.NewWriterSize(w, 256<<10)} }
 
 // Row prints one row.
-func (p *RawRows) Row(r *inspect.PhysicalRow) error {
+func (p *RawRows) Row(r *dump.Row) error {
 	out := newJSONRow(r.DB, r.Keyspace, r.Row.Type, &r.Row, r.Key, r.Value)
 	if r.Place.File != "" {
 		out.Place = &r.Place
@@ -49,7 +49,7 @@ type HexRows struct{ out *bufio.Writer }
 func NewHexRows(w io.Writer) *HexRows { return &HexRows{bufio.NewWriterSize(w, 256<<10)} }
 
 // Row prints one row.
-func (p *HexRows) Row(r *inspect.PhysicalRow) error {
+func (p *HexRows) Row(r *dump.Row) error {
 	fmt.Fprintf(p.out, "# database %s, %s: %s, %s, seq %d\n", visible.Text(r.DB), visible.Text(r.Keyspace), r.Row.Kind, visible.Text(placeText(r.Place)), r.Place.Seq)
 	if r.Row.Err != nil {
 		fmt.Fprintf(p.out, "# malformed: %s\n", visible.Text(r.Row.Err.Error()))

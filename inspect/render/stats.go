@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"kvferry/inspect"
+	"kvferry/inspect/stats"
 	"kvferry/internal/jsonl"
 	"kvferry/internal/visible"
 	"kvferry/record"
@@ -46,7 +47,7 @@ func (t *table) add(cells ...any) {
 }
 
 // Stats prints what is in a dataset as tables.
-func Stats(w io.Writer, s *inspect.Stats) error {
+func Stats(w io.Writer, s *stats.Result) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s\n\n", s.Format, record.Plural(int64(len(s.Databases)), "database"))
 	typesTable(&b, s)
@@ -62,10 +63,10 @@ func Stats(w io.Writer, s *inspect.Stats) error {
 	return err
 }
 
-func typesTable(b *strings.Builder, s *inspect.Stats) {
+func typesTable(b *strings.Builder, s *stats.Result) {
 	t := newTable(b, inRedis(s.Redis > 0, 5, "in Redis", "db", "type", "records", "elements", "bytes", "on disk", "expiring", "expired")...)
 	shared := false
-	var sum inspect.TypeStats
+	var sum stats.Type
 	for _, c := range s.Types {
 		disk := Bytes(c.Disk)
 		if c.Shared {
@@ -96,7 +97,7 @@ func inRedis[T any](is bool, at int, cell T, cells ...T) []T {
 	return cells
 }
 
-func distributions(b *strings.Builder, s *inspect.Stats) {
+func distributions(b *strings.Builder, s *stats.Result) {
 	b.WriteString("\nSizes of records (bytes, elements; quantiles within 1.6 %)\n")
 	t := newTable(b, "db", "type", "p50", "p99", "max", "elements p50", "p99", "max", "key p50", "max")
 	for _, c := range s.Types {
@@ -106,7 +107,7 @@ func distributions(b *strings.Builder, s *inspect.Stats) {
 	t.w.Flush()
 }
 
-func expiryTable(b *strings.Builder, s *inspect.Stats) {
+func expiryTable(b *strings.Builder, s *stats.Result) {
 	b.WriteString("\nExpiry\n")
 	t := newTable(b, inRedis(s.Redis > 0, 2, "in Redis", "", "records")...)
 	for _, e := range s.Expiry {
@@ -117,7 +118,7 @@ func expiryTable(b *strings.Builder, s *inspect.Stats) {
 	t.w.Flush()
 }
 
-func bigTable(b *strings.Builder, title string, keys []inspect.BigKey, redis bool) {
+func bigTable(b *strings.Builder, title string, keys []stats.BigKey, redis bool) {
 	if len(keys) == 0 {
 		return
 	}
@@ -132,7 +133,7 @@ func bigTable(b *strings.Builder, title string, keys []inspect.BigKey, redis boo
 // cell keeps a quoted text from being mistaken for columns.
 func cell(s string) string { return strings.ReplaceAll(s, "\t", `\t`) }
 
-func prefixTable(b *strings.Builder, s *inspect.Stats) {
+func prefixTable(b *strings.Builder, s *stats.Result) {
 	if len(s.Prefixes) == 0 {
 		return
 	}
@@ -157,26 +158,26 @@ func prefixTable(b *strings.Builder, s *inspect.Stats) {
 // garbageColumn is a way in which entries are of no use. Its column is there when there are any.
 type garbageColumn struct {
 	name  string
-	count func(*inspect.Garbage) int64
+	count func(*stats.Garbage) int64
 }
 
 var garbageColumns = []garbageColumn{
-	{"expired", func(g *inspect.Garbage) int64 { return g.Rows[record.Expired] }},
-	{"stale", func(g *inspect.Garbage) int64 { return g.Rows[record.Stale] }},
-	{"deleted", func(g *inspect.Garbage) int64 { return g.Rows[record.Deleted] }},
-	{"orphan", func(g *inspect.Garbage) int64 { return g.Rows[record.Orphan] }},
-	{"malformed", func(g *inspect.Garbage) int64 { return g.Rows[record.Malformed] }},
-	{"superseded", func(g *inspect.Garbage) int64 { return g.Superseded + g.RangeDeleted + g.Folded }},
-	{"tombstones", func(g *inspect.Garbage) int64 { return g.Tombstones }},
+	{"expired", func(g *stats.Garbage) int64 { return g.Rows[record.Expired] }},
+	{"stale", func(g *stats.Garbage) int64 { return g.Rows[record.Stale] }},
+	{"deleted", func(g *stats.Garbage) int64 { return g.Rows[record.Deleted] }},
+	{"orphan", func(g *stats.Garbage) int64 { return g.Rows[record.Orphan] }},
+	{"malformed", func(g *stats.Garbage) int64 { return g.Rows[record.Malformed] }},
+	{"superseded", func(g *stats.Garbage) int64 { return g.Superseded + g.RangeDeleted + g.Folded }},
+	{"tombstones", func(g *stats.Garbage) int64 { return g.Tombstones }},
 }
 
-func garbageTable(b *strings.Builder, s *inspect.Stats) {
+func garbageTable(b *strings.Builder, s *stats.Result) {
 	if len(s.Garbage) == 0 {
 		return
 	}
 	b.WriteString("\nRows\n")
 	columns := slices.DeleteFunc(slices.Clone(garbageColumns), func(c garbageColumn) bool {
-		return !slices.ContainsFunc(s.Garbage, func(g inspect.Garbage) bool { return c.count(&g) != 0 })
+		return !slices.ContainsFunc(s.Garbage, func(g stats.Garbage) bool { return c.count(&g) != 0 })
 	})
 	head := []string{"keyspace", "entries", "live"}
 	for _, c := range columns {
@@ -197,7 +198,7 @@ func garbageTable(b *strings.Builder, s *inspect.Stats) {
 	fmt.Fprintf(b, "a conversion would free about %s\n", Bytes(freed))
 }
 
-func filesTable(b *strings.Builder, s *inspect.Stats) {
+func filesTable(b *strings.Builder, s *stats.Result) {
 	f := &s.Files
 	if len(f.Levels) == 0 && f.Logs.Files == 0 {
 		return
@@ -261,19 +262,19 @@ type (
 		Bytes        int64         `json:"bytes"`
 	}
 	jsonType struct {
-		DB       jsonl.Text           `json:"db"`
-		Type     string               `json:"type"`
-		Records  int64                `json:"records"`
-		Elements int64                `json:"elements"`
-		Bytes    int64                `json:"bytes"`
-		Redis    int64                `json:"redis_bytes,omitempty"`
-		Disk     int64                `json:"bytes_on_disk"`
-		Shared   bool                 `json:"files_shared_with_other_types"`
-		Expiring int64                `json:"expiring"`
-		Expired  int64                `json:"expired"`
-		Sizes    inspect.Distribution `json:"record_bytes"`
-		Lengths  inspect.Distribution `json:"record_elements"`
-		KeySizes inspect.Distribution `json:"key_bytes"`
+		DB       jsonl.Text         `json:"db"`
+		Type     string             `json:"type"`
+		Records  int64              `json:"records"`
+		Elements int64              `json:"elements"`
+		Bytes    int64              `json:"bytes"`
+		Redis    int64              `json:"redis_bytes,omitempty"`
+		Disk     int64              `json:"bytes_on_disk"`
+		Shared   bool               `json:"files_shared_with_other_types"`
+		Expiring int64              `json:"expiring"`
+		Expired  int64              `json:"expired"`
+		Sizes    stats.Distribution `json:"record_bytes"`
+		Lengths  stats.Distribution `json:"record_elements"`
+		KeySizes stats.Distribution `json:"key_bytes"`
 	}
 	jsonBucket struct {
 		Name    string `json:"name"`
@@ -324,9 +325,9 @@ type (
 )
 
 // StatsJSON prints what is in a dataset as one JSON document.
-func StatsJSON(w io.Writer, s *inspect.Stats) error { return indented(w, newJSONStats(s)) }
+func StatsJSON(w io.Writer, s *stats.Result) error { return indented(w, newJSONStats(s)) }
 
-func newJSONStats(s *inspect.Stats) *jsonStats {
+func newJSONStats(s *stats.Result) *jsonStats {
 	out := &jsonStats{Format: s.Format, NowMS: s.NowMS, Databases: s.Databases, Types: []jsonType{}, Expiry: []jsonBucket{},
 		TopBytes: bigKeys(s.TopBytes), TopElements: bigKeys(s.TopElements), TopRedis: bigKeys(s.TopRedis), Redis: s.Redis, Prefixes: []jsonPrefix{},
 		MorePrefixes: newJSONPrefix(&s.MorePrefixes), PrefixMisses: s.PrefixMisses, Rows: []jsonGarbage{},
@@ -356,7 +357,7 @@ func newJSONStats(s *inspect.Stats) *jsonStats {
 	return out
 }
 
-func bigKeys(keys []inspect.BigKey) []jsonBig {
+func bigKeys(keys []stats.BigKey) []jsonBig {
 	out := []jsonBig{}
 	for _, k := range keys {
 		out = append(out, jsonBig{jsonl.Text(k.DB), k.Type.String(), k.Key, k.Bytes, k.Redis, k.Elements, k.ExpireMS})
@@ -364,12 +365,12 @@ func bigKeys(keys []inspect.BigKey) []jsonBig {
 	return out
 }
 
-func newJSONPrefix(p *inspect.PrefixStats) jsonPrefix {
+func newJSONPrefix(p *stats.Prefix) jsonPrefix {
 	prefix := Text(p.Prefix)
 	return jsonPrefix{&prefix, p.Records, p.Elements, p.Bytes, p.Redis}
 }
 
-func newJSONGarbage(g *inspect.Garbage) jsonGarbage {
+func newJSONGarbage(g *stats.Garbage) jsonGarbage {
 	out := jsonGarbage{Keyspace: g.Keyspace, Entries: g.Entries, Visible: g.Visible, Superseded: g.Superseded,
 		Tombstones: g.Tombstones, RangeDeleted: g.RangeDeleted, Folded: g.Folded, Live: g.Live(),
 		Classes: make(map[string]int64), Disk: g.Bytes, Freed: g.Freed}
@@ -381,7 +382,7 @@ func newJSONGarbage(g *inspect.Garbage) jsonGarbage {
 	return out
 }
 
-func newJSONLevel(l *inspect.LevelStats) jsonLevel {
+func newJSONLevel(l *stats.Level) jsonLevel {
 	out := jsonLevel{l.Keyspace, l.Level, l.Files, l.Bytes, l.Entries, l.Deletes, l.Unknown, l.Garbage, l.Codecs}
 	if out.Codecs == nil {
 		out.Codecs = []string{}

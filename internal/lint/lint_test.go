@@ -57,8 +57,11 @@ var rules = slices.Concat(stateRules, formatRules(), []rule{
 		"what is noted of a run does not ask how it goes on"},
 	{"convert/transfer", []string{"convert/outcome", "convert/plan", "convert/pool", "format", "record", "internal/"}, "a task knows neither the work directory nor other tasks"},
 	{"convert", []string{"convert/", "format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
-	{"inspect", []string{"format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
-	{"inspect/", []string{"inspect", "inspect/", "format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
+	{"inspect/internal/fake", []string{"format", "store", "record", "internal/dataset"}, "it is a format, and knows nothing of what reads it"},
+	{"inspect", []string{"format", "store", "record", "internal/"}, "scans know formats and stores by their interfaces, and no command"},
+	{"inspect/render", []string{"inspect", "inspect/compare", "inspect/dump", "inspect/explain", "inspect/stats", "inspect/verify", "format", "store", "record", "internal/"},
+		"it prints what the others compute"},
+	{"inspect/", []string{"inspect", "format", "store", "record", "internal/"}, "what one command computes does not ask what the others do"},
 	{"fixtures", []string{""}, "it makes databases of every kind"},
 	{"fixtures/", []string{""}, "it makes databases of every kind"},
 	{".", []string{""}, "it puts everything together"},
@@ -76,7 +79,7 @@ var stateRules = []rule{
 }
 
 // forTests are the packages that tests alone import: what they need has no place in the program.
-var forTests = []string{"convert/internal/fake", "internal/formattest", "internal/memstore", "internal/redistest", "store/internal/handmade", "redis/state/server/servertest"}
+var forTests = []string{"convert/internal/fake", "inspect/internal/fake", "internal/formattest", "internal/memstore", "internal/redistest", "store/internal/handmade", "redis/state/server/servertest"}
 
 func formatRules() []rule {
 	var out []rule
@@ -188,7 +191,9 @@ func TestRules(t *testing.T) {
 		{"internal/lane", "store", true},
 		{"internal/formattest", "fixtures", true}, {"internal/formattest", "nemo", false}, {"nemo", "internal/formattest", false},
 		{"internal/formattest", "internal/memstore", true}, {"cmd/kvferry/command", "internal/memstore", false},
-		{"cmd/kvferry/command", "store/rocks", true}, {"inspect", "blackwidow", false}, {"recordings", "record", false},
+		{"cmd/kvferry/command", "store/rocks", true}, {"inspect", "blackwidow", false}, {"inspect", "inspect/verify", false},
+		{"inspect/verify", "inspect", true}, {"inspect/verify", "inspect/stats", false}, {"inspect/compare", "inspect/dump", false}, {"inspect/stats", "inspect/render", false},
+		{"inspect/render", "inspect/verify", true}, {"inspect/render", "inspect/internal/fake", false}, {"inspect/explain", "nemo", false}, {"recordings", "record", false},
 	} {
 		if got := check(c.pkg, c.dep) == ""; got != c.ok {
 			t.Errorf("%s imports %s: allowed %v", c.pkg, c.dep, got)

@@ -6,16 +6,16 @@ import (
 	"github.com/spf13/pflag"
 
 	"kvferry/convert"
-	"kvferry/inspect"
+	"kvferry/inspect/compare"
 	"kvferry/internal/filter"
 	"kvferry/redis/live"
 )
 
 // renames lists the databases that have another name in the target of a conversion.
-func renames(r *convert.Report) (out inspect.DBMap) {
+func renames(r *convert.Report) (out compare.DBMap) {
 	for i, db := range r.Source.DBs {
 		if name := r.Target.DBs[i]; name != db {
-			out = append(out, inspect.DBNames{A: db, B: name})
+			out = append(out, compare.DBNames{A: db, B: name})
 		}
 	}
 	return out

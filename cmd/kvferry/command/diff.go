@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/inspect"
+	"kvferry/inspect/compare"
 	"kvferry/inspect/render"
 	"kvferry/internal/patch"
 	"kvferry/internal/progress"
@@ -93,15 +94,15 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) (err 
 	da.Scan.Memory /= 2
 	db.Scan.Memory /= 2
 	f.watch(show, da.Scan, db.Scan)
-	var res *inspect.DiffResult
-	compare := f.compare
+	var res *compare.Result
+	differ := f.compare
 	if f.format == "patch" && live.IsAddress(locB) {
-		compare = func(ctx context.Context, a, b *Dataset, w io.Writer) (*inspect.DiffResult, error) {
+		differ = func(ctx context.Context, a, b *Dataset, w io.Writer) (*compare.Result, error) {
 			return f.patch(ctx, a, b, w, patch.Head{From: locA, To: locB, NowMS: da.Scan.Now.UnixMilli()})
 		}
 	}
 	err = toOutput(cmd, f.output, func(w io.Writer) error {
-		res, err = compare(ctx, da, db, w)
+		res, err = differ(ctx, da, db, w)
 		return err
 	})
 	if err = errors.Join(err, da.Opened.Source.Close(), db.Opened.Source.Close()); err != nil {
@@ -119,7 +120,7 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) (err 
 }
 
 // patch writes what brings the server that is the second dataset up to the first.
-func (f *diffFlags) patch(ctx context.Context, a, b *Dataset, w io.Writer, head patch.Head) (*inspect.DiffResult, error) {
+func (f *diffFlags) patch(ctx context.Context, a, b *Dataset, w io.Writer, head patch.Head) (*compare.Result, error) {
 	if f.max > 0 {
 		return nil, usagef("--max %d: a patch for a server must be complete", f.max)
 	}
@@ -130,7 +131,7 @@ func (f *diffFlags) patch(ctx context.Context, a, b *Dataset, w io.Writer, head 
 	if err != nil {
 		return nil, err
 	}
-	res, err := inspect.Patch(ctx, &inspect.DiffOptions{A: a.Scan, B: b.Scan, Map: f.sides.dbs.dbs, Direct: f.direct}, out)
+	res, err := compare.Patch(ctx, &compare.Options{A: a.Scan, B: b.Scan, Map: f.sides.dbs.dbs, Direct: f.direct}, out)
 	if err == nil {
 		_, err = out.Close()
 	}
@@ -153,12 +154,12 @@ func (f *diffFlags) watch(show *progressView, a, b *inspect.Scan) {
 }
 
 // compare runs the comparison; a side whose tables are not in order starts it over.
-func (f *diffFlags) compare(ctx context.Context, a, b *Dataset, w io.Writer) (*inspect.DiffResult, error) {
-	var res *inspect.DiffResult
+func (f *diffFlags) compare(ctx context.Context, a, b *Dataset, w io.Writer) (*compare.Result, error) {
+	var res *compare.Result
 	var printer *render.DiffPrinter
 	run := func() (err error) {
 		printer = render.NewDiffPrinter(w, f.format, f.max, f.limit)
-		res, err = inspect.Diff(ctx, &inspect.DiffOptions{A: a.Scan, B: b.Scan, Map: f.sides.dbs.dbs, Direct: f.direct,
+		res, err = compare.Diff(ctx, &compare.Options{A: a.Scan, B: b.Scan, Map: f.sides.dbs.dbs, Direct: f.direct,
 			Whole: f.format == "patch", Tell: printer.Difference})
 		return err
 	}

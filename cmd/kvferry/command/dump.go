@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kvferry/inspect"
+	"kvferry/inspect/dump"
 	"kvferry/inspect/render"
 	"kvferry/internal/jsonl"
 	"kvferry/internal/resp"
@@ -189,7 +189,7 @@ func (f *dumpFlags) dumpRecords(cmd *cobra.Command, d *Dataset, w io.Writer) (n 
 	if err != nil {
 		return 0, false, err
 	}
-	o := &inspect.DumpOptions{Scan: d.Scan, Encoder: encoder, KeysOnly: f.keysOnly, Limit: f.limit, Dead: f.dead,
+	o := &dump.Options{Scan: d.Scan, Encoder: encoder, KeysOnly: f.keysOnly, Limit: f.limit, Dead: f.dead,
 		Tell: func(db string, key []byte, t record.Type, what string) {
 			fmt.Fprintf(stderr, "kvferry: %s %s in database %s: %s\n", t, record.Quote(key), db, what)
 		}}
@@ -199,7 +199,7 @@ func (f *dumpFlags) dumpRecords(cmd *cobra.Command, d *Dataset, w io.Writer) (n 
 			return 0, false, err
 		}
 	}
-	dumper := inspect.NewDumper(w, o)
+	dumper := dump.New(w, o)
 	err = d.orderedOnce(cmd.Context(), func() error { return dumper.Run(cmd.Context()) }, dumper.Written)
 	if isCommands && err == nil {
 		lossy = tellLeftOut(stderr, commands)
@@ -222,7 +222,7 @@ func tellLeftOut(w io.Writer, e *resp.Encoder) (lossy bool) {
 }
 
 // encoder makes the encoder of the format that was requested.
-func (f *dumpFlags) encoder(d *Dataset) (inspect.Encoder, error) {
+func (f *dumpFlags) encoder(d *Dataset) (dump.Encoder, error) {
 	lines := render.Lines{Encoder: jsonl.Encoder{Base64: f.encode == "base64", KeysOnly: f.keysOnly}}
 	switch f.format {
 	case "json":
@@ -233,7 +233,7 @@ func (f *dumpFlags) encoder(d *Dataset) (inspect.Encoder, error) {
 		dbs := d.Databases()
 		if f.dead {
 			var err error
-			if dbs, err = inspect.DeadDatabases(d.Opened.Source); err != nil {
+			if dbs, err = dump.DeadDatabases(d.Opened.Source); err != nil {
 				return nil, err
 			}
 		}
@@ -255,7 +255,7 @@ func (f *dumpFlags) dumpRows(ctx context.Context, d *Dataset, w io.Writer) (int6
 		return 0, usagef("physical rows can be selected by --db, --keyspace, --type and key only: --expired, --ttl-from, --ttl-to, --min-bytes and --min-elements apply to records")
 	}
 	var p interface {
-		Row(*inspect.PhysicalRow) error
+		Row(*dump.Row) error
 		Finish() error
 	} = render.NewRawRows(w)
 	if f.format == "hex" {
@@ -263,7 +263,7 @@ func (f *dumpFlags) dumpRows(ctx context.Context, d *Dataset, w io.Writer) (int6
 	}
 	var n int64
 	err := d.orderedOnce(ctx, func() (err error) {
-		n, err = inspect.Rows(ctx, &inspect.RowsOptions{Source: d.Opened.Source, Stores: d.Stores, Selection: d.Scan.Selection,
+		n, err = dump.Rows(ctx, &dump.RowsOptions{Source: d.Opened.Source, Stores: d.Stores, Selection: d.Scan.Selection,
 			Keyspaces: f.keyspaces, Limit: f.limit, Tell: p.Row, Meter: d.Scan.Meter, Step: d.Scan.Step})
 		return err
 	}, func() bool { return true })

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"kvferry/format"
-	"kvferry/inspect"
+	"kvferry/inspect/dump"
 	"kvferry/internal/filter"
 )
 
@@ -68,6 +68,6 @@ func ExitCode(err error) int {
 // misnamed reports whether an error is that flags name what the dataset does not have.
 func misnamed(err error) bool {
 	var db *filter.NoDatabaseError
-	var keyspace *inspect.NoKeyspaceError
+	var keyspace *dump.NoKeyspaceError
 	return errors.As(err, &db) || errors.As(err, &keyspace)
 }

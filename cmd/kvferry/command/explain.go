@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kvferry/inspect"
+	"kvferry/inspect/explain"
 	"kvferry/inspect/render"
 	"kvferry/internal/filter"
 	"kvferry/record"
@@ -78,17 +78,17 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 	found := false // errors, or no row
 	err = toOutput(cmd, f.output, func(w io.Writer) error {
 		var p interface {
-			Row(*inspect.ExplainedRow) error
-			Finish(*inspect.Explanation) error
+			Row(*explain.Row) error
+			Finish(*explain.Result) error
 		}
-		var x *inspect.Explanation
+		var x *explain.Result
 		out := &counted{Writer: w}
 		err := d.unlessWritten(cmd.Context(), func() (err error) {
 			p = render.NewExplainText(out, key)
 			if f.format == "json" {
 				p = render.NewExplainJSON(out, key)
 			}
-			x, err = inspect.Explain(cmd.Context(), &inspect.ExplainOptions{Source: d.Opened.Source, Stores: d.Stores, Key: key,
+			x, err = explain.Run(cmd.Context(), &explain.Options{Source: d.Opened.Source, Stores: d.Stores, Key: key,
 				Where: &d.Scan.Selection.Filter, Now: d.Scan.Now, Memory: d.Scan.Memory, TempDir: d.Scan.TempDir, Tell: p.Row})
 			return err
 		}, func() bool { return out.n > 0 })

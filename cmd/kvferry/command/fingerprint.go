@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/inspect"
+	"kvferry/inspect/compare"
 	"kvferry/inspect/render"
 	"kvferry/internal/filter"
 )
@@ -121,7 +122,7 @@ func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location
 	if err != nil {
 		return err
 	}
-	pairs, err := want.Match(d.Scan, f.dbs.dbs)
+	pairs, err := compare.Match(want, d.Scan, f.dbs.dbs)
 	if err != nil {
 		return errors.Join(mapUsage(err), d.Opened.Source.Close())
 	}
@@ -132,7 +133,7 @@ func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location
 	if err != nil {
 		return f.dbs.dbs.Hint(err)
 	}
-	diffs := want.Compare(got, pairs)
+	diffs := compare.Fingerprints(want, got, pairs)
 	for _, p := range diffs {
 		fmt.Fprintln(cmd.OutOrStdout(), p)
 	}

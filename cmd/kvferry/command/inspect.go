@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/format"
-	"kvferry/inspect"
 	"kvferry/inspect/render"
+	"kvferry/inspect/stats"
 )
 
 const inspectHelp = `Show what is in a dataset, in one pass: records, elements and bytes by database and type, expiry, size
@@ -101,9 +101,9 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (
 		return f.read.hint(err)
 	}
 	show.start(d.Scan, readSteps)
-	var stats *inspect.Stats
+	var counted *stats.Result
 	err = d.ordered(cmd.Context(), func() (err error) {
-		stats, err = inspect.Collect(cmd.Context(), &inspect.StatsOptions{Scan: *d.Scan, Stores: d.Stores, Top: f.top,
+		counted, err = stats.Collect(cmd.Context(), &stats.Options{Scan: *d.Scan, Stores: d.Stores, Top: f.top,
 			Delimiter: string(f.delimiter), Depth: f.depth,
 			Redis: f.redis || d.Opened.Source.Format().Limits().Place != format.InDirectory})
 		return err
@@ -114,7 +114,7 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (
 		return f.read.hint(err)
 	}
 	if f.html != "" {
-		if err := toOutput(cmd, f.html, func(w io.Writer) error { return render.HTML(w, location, a.Build.String(), stats) }); err != nil {
+		if err := toOutput(cmd, f.html, func(w io.Writer) error { return render.HTML(w, location, a.Build.String(), counted) }); err != nil {
 			return err
 		}
 	}
@@ -123,11 +123,11 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (
 	case "json":
 		print = render.StatsJSON
 	case "html":
-		print = func(w io.Writer, s *inspect.Stats) error { return render.HTML(w, location, a.Build.String(), s) }
+		print = func(w io.Writer, s *stats.Result) error { return render.HTML(w, location, a.Build.String(), s) }
 	}
-	if err := toOutput(cmd, f.output, func(w io.Writer) error { return print(w, stats) }); err != nil {
+	if err := toOutput(cmd, f.output, func(w io.Writer) error { return print(w, counted) }); err != nil {
 		return err
 	}
-	d.tellNone(cmd.ErrOrStderr(), stats.Records())
+	d.tellNone(cmd.ErrOrStderr(), counted.Records())
 	return notes.verdict()
 }

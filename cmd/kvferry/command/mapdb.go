@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"kvferry/inspect"
+	"kvferry/inspect/compare"
 )
 
 // sideFlags are the flags of comparisons that are about one of the two sides; --wal-dir is about the first.
@@ -34,7 +34,7 @@ func (f *sideFlags) second(read ReadFlags) *ReadFlags {
 }
 
 // mapFlag says which databases are compared though their names differ, each as A=B.
-type mapFlag struct{ dbs inspect.DBMap }
+type mapFlag struct{ dbs compare.DBMap }
 
 // Register adds the flag to a command.
 func (f *mapFlag) Register(fs *pflag.FlagSet) {
@@ -47,7 +47,7 @@ func (f *mapFlag) Set(s string) error {
 	if at < 0 {
 		return errors.New("want A=B, the names of a database on the two sides")
 	}
-	return f.dbs.Add(inspect.DBNames{A: s[:at], B: s[at+1:]})
+	return f.dbs.Add(compare.DBNames{A: s[:at], B: s[at+1:]})
 }
 
 // Type names the flag's values in help texts.
@@ -63,7 +63,7 @@ func (f *mapFlag) String() string {
 }
 
 // tellUnmatched says which databases were compared with none, when both sides have such: they may be the same ones.
-func tellUnmatched(w io.Writer, pairs []inspect.DBPair) {
+func tellUnmatched(w io.Writer, pairs []compare.DBPair) {
 	var a, b []string
 	for _, p := range pairs {
 		switch {
@@ -82,7 +82,7 @@ func tellUnmatched(w io.Writer, pairs []inspect.DBPair) {
 
 // mapUsage makes an error about --map-db one of usage.
 func mapUsage(err error) error {
-	var wrong *inspect.DBMapError
+	var wrong *compare.DBMapError
 	if errors.As(err, &wrong) {
 		return usagef("--map-db %w", wrong)
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kvferry/inspect"
 	"kvferry/inspect/render"
+	"kvferry/inspect/verify"
 	"kvferry/internal/progress"
 	"kvferry/record"
 )
@@ -32,7 +32,7 @@ type verifyFlags struct {
 	report      reporter
 	failOn      record.Severity
 	maxFindings int
-	files       inspect.Look
+	files       verify.Look
 	against     string
 	sides       sideFlags
 	output      string
@@ -72,7 +72,7 @@ type reporter = func(io.Writer, *render.Result) error
 
 var reports = []option[reporter]{{"text", render.Findings}, {"json", render.JSON}, {"junit", render.JUnit}, {"sarif", render.SARIF}}
 
-var looks = []option[inspect.Look]{{"auto", inspect.Automatic}, {"always", inspect.Always}, {"never", inspect.Never}}
+var looks = []option[verify.Look]{{"auto", verify.Automatic}, {"always", verify.Always}, {"never", verify.Never}}
 
 // maxListed bounds --max-findings: what is listed is held in memory.
 const maxListed = 1000000
@@ -118,13 +118,13 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 	}
 	show.preparing(verifySteps, d)
 	show.start(d.Scan, verifySteps)
-	v, err := inspect.Verify(cmd.Context(), &inspect.VerifyOptions{Scan: *d.Scan, Root: d.Found.Location.Path, Open: d.reopen,
+	v, err := verify.Run(cmd.Context(), &verify.Options{Scan: *d.Scan, Root: d.Found.Location.Path, Open: d.reopen,
 		Keyspaces: d.Found.KeyspacesOf, MaxFindings: f.maxFindings, Files: f.files})
 	show.end(err)
 	if err != nil {
 		return err
 	}
-	res := &render.Result{Verification: v, Tool: a.Build.String(), Source: location, NowMS: d.Scan.Now.UnixMilli(),
+	res := &render.Result{Outcome: v, Tool: a.Build.String(), Source: location, NowMS: d.Scan.Now.UnixMilli(),
 		Seconds: a.Now().Sub(began).Seconds(), FailOn: f.failOn}
 	if res.Format == "" {
 		res.Format = d.Found.Location.Format

@@ -1,0 +1,143 @@
+package compare
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"kvferry/internal/filter"
+	"kvferry/internal/jsonl"
+	"kvferry/internal/words"
+)
+
+// DBNames are the names of one database on the two sides of a comparison.
+type DBNames struct{ A, B string }
+
+// String formats the names like the command line.
+func (n DBNames) String() string { return n.A + "=" + n.B }
+
+// MarshalJSON encodes the names as an object.
+func (n DBNames) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		A jsonl.Text `json:"a"`
+		B jsonl.Text `json:"b"`
+	}{jsonl.Text(n.A), jsonl.Text(n.B)})
+}
+
+// DBMap matches databases whose names differ. A name occurs once per side.
+type DBMap []DBNames
+
+// Add adds a pair of names. It returns an error if the map already has one of them.
+func (m *DBMap) Add(n DBNames) error {
+	for _, other := range *m {
+		if other.A == n.A || other.B == n.B {
+			return &DBMapError{fmt.Sprintf("%s and %s: a database can be compared with only one other", other, n)}
+		}
+	}
+	*m = append(*m, n)
+	return nil
+}
+
+// DBMapError means that a map does not match the databases.
+type DBMapError struct{ text string }
+
+func (e *DBMapError) Error() string { return e.text }
+
+// Second translates names of the first side to those of the second.
+func (m DBMap) Second(dbs []string) ([]string, error) {
+	out := slices.Clone(dbs)
+	for i, db := range dbs {
+		if at := slices.IndexFunc(m, func(n DBNames) bool { return n.A == db }); at >= 0 {
+			out[i] = m[at].B
+			continue
+		}
+		for _, n := range m {
+			if n.B == db {
+				return nil, &DBMapError{fmt.Sprintf("%s: --db %s selects by the names on the first side: say --db %s", n, db, n.A)}
+			}
+		}
+	}
+	return out, nil
+}
+
+// fits refuses names that the sides do not have; called says what the sides are.
+func (m DBMap) fits(as, bs []string, called DBNames) error {
+	for _, n := range m {
+		if !slices.Contains(as, n.A) {
+			return missing(n, n.A, called.A, as)
+		}
+		if !slices.Contains(bs, n.B) {
+			return missing(n, n.B, called.B, bs)
+		}
+	}
+	return nil
+}
+
+func missing(n DBNames, name, side string, have []string) error {
+	return &DBMapError{fmt.Sprintf("%s: %s", n, words.Missing("database", name, side, have))}
+}
+
+// Hint adds to an error of the second side that a database may have another name there.
+func (m DBMap) Hint(err error) error {
+	var none *filter.NoDatabaseError
+	if errors.As(err, &none) && !slices.ContainsFunc(m, func(n DBNames) bool { return n.B == none.DB }) {
+		return fmt.Errorf("%w; if it has another name there: --map-db %s=NAME", err, none.DB)
+	}
+	return err
+}
+
+// DBPair is a database on the two sides of a comparison. It may exist on one side only.
+type DBPair struct {
+	DBNames
+	InA, InB bool
+}
+
+// String returns the name in A, followed by the name in B in brackets if it differs.
+func (p DBPair) String() string {
+	switch {
+	case !p.InA:
+		return p.B
+	case !p.InB || p.A == p.B:
+		return p.A
+	}
+	return p.A + " (" + p.B + ")"
+}
+
+// pairs matches databases: those of the map, others by name, or as the only ones on either side. They
+// are in the order of the first side, then of the second. A database that exists only on the second
+// side must not have the name of another one of the first.
+func (m DBMap) pairs(as, bs []string) ([]DBPair, error) {
+	if len(as) == 1 && len(bs) == 1 {
+		return []DBPair{{DBNames{as[0], bs[0]}, true, true}}, nil
+	}
+	second, taken := make(map[string]string), make(map[string]bool)
+	for _, n := range m {
+		second[n.A], taken[n.B] = n.B, true
+	}
+	var out []DBPair
+	matched := make(map[string]bool)
+	for _, a := range as {
+		p := DBPair{DBNames: DBNames{A: a}, InA: true}
+		if b, mapped := second[a]; mapped {
+			p.B, p.InB = b, slices.Contains(bs, b)
+		} else if !taken[a] {
+			p.B, p.InB = a, slices.Contains(bs, a)
+		}
+		if p.InB {
+			matched[p.B] = true
+		}
+		out = append(out, p)
+	}
+	for _, b := range bs {
+		if matched[b] {
+			continue
+		}
+		if slices.Contains(as, b) {
+			return nil, &DBMapError{fmt.Sprintf("%s: database %q of the second side has no counterpart in the first: map it too, or leave it out with --db",
+				DBNames{b, second[b]}, b)}
+		}
+		out = append(out, DBPair{DBNames: DBNames{B: b}, InB: true})
+	}
+	return out, nil
+}

@@ -1,0 +1,321 @@
+package compare
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"kvferry/inspect"
+	"kvferry/internal/disk"
+	"kvferry/internal/patch"
+	"kvferry/record"
+)
+
+// Patch compares A, the wanted content of a server, with B, its current content, and writes the operations that turn B
+// into A: keys of A that are missing or different in B, as a whole; expiries if nothing else differs; and deletions of
+// keys that A does not have.
+//
+// Records are compared by digest. Patch first notes the operations in order, then reads A again for the keys to write.
+func Patch(ctx context.Context, o *Options, out *patch.Writer) (*Result, error) {
+	d, pairs, err := prepareDiff(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pairs {
+		if err := d.patchDatabase(ctx, p, out); err != nil {
+			return nil, err
+		}
+	}
+	d.res.Equal = d.res.Differences == 0
+	return &d.res, nil
+}
+
+// patchDatabase writes the operations for one database.
+func (d *differ) patchDatabase(ctx context.Context, p dbPair, out *patch.Writer) (err error) {
+	todo, err := newDecisions(d.a.TempDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, todo.f.Close()) }()
+	if err := d.decide(ctx, p, todo); err != nil {
+		return err
+	}
+	next, err := todo.read()
+	if err != nil {
+		return err
+	}
+	a, err := openDigests(ctx, d.a, p.A, p.both, p.InA)
+	if err != nil {
+		return fmt.Errorf("first dataset: %w", err)
+	}
+	defer func() { err = errors.Join(err, a.close()) }()
+	db := p.B
+	if !p.InB {
+		db = p.A
+	}
+	for {
+		what, err := next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		what.header.DB = db
+		switch what.op {
+		case patch.Delete:
+			err = out.Delete(&what.header)
+		case patch.Expire:
+			err = out.Expire(&what.header)
+		default:
+			err = a.put(ctx, what, out)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// decide compares the records of a database and notes the operations.
+func (d *differ) decide(ctx context.Context, p dbPair, todo *decisions) error {
+	err := merge(ctx, d, p, openDigests, func(c int, a, b *digests) error { return d.decideOne(c, a, b, todo) })
+	if err != nil {
+		return err
+	}
+	return todo.settle()
+}
+
+// decideOne decides about the head of a, if c is at most 0, and that of b, if c is at least 0.
+func (d *differ) decideOne(c int, a, b *digests, todo *decisions) error {
+	if c > 0 {
+		d.res.Extra++
+		d.res.Differences++
+		err := todo.add(&decision{op: patch.Delete, header: *b.head}, false)
+		b.head = nil
+		return err
+	}
+	what := decision{header: *a.head, elements: a.whole.Elements}
+	switch {
+	case c < 0:
+		what.op = patch.Put
+		d.res.Missing++
+	case a.whole.Equal(b.whole, d.res.Seconds):
+	case a.bare.Equal(b.bare, false):
+		what.op = patch.Expire
+	default:
+		what.op = patch.Put
+	}
+	if c == 0 {
+		d.res.Records++
+		if what.op != "" {
+			d.res.Differing++
+		}
+		b.head = nil
+	}
+	if what.op != "" {
+		d.res.Differences++
+	}
+	a.head = nil
+	return todo.add(&what, true)
+}
+
+// digests reads the records of a side, with the digests of each including and without its expiry. A record without
+// elements does not exist, unless it is a stream.
+type digests struct {
+	r           record.Reader
+	hasher      record.Hasher
+	head        *record.Header
+	whole, bare record.Digest
+	batch       []record.Element
+	key         []byte
+}
+
+// openDigests opens a database in order.
+func openDigests(ctx context.Context, s *inspect.Scan, db string, types record.TypeSet, has bool) (*digests, error) {
+	out := &digests{hasher: record.Hasher{PlainZero: s.PlainZero}, batch: make([]record.Element, inspect.BatchLen), r: record.Merge()}
+	if types &= s.Types(db); !has || types == 0 {
+		return out, nil
+	}
+	var err error
+	out.r, err = s.OpenSorted(ctx, inspect.Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)})
+	return out, err
+}
+
+// next makes head the next record and reads it to its end.
+func (d *digests) next() error {
+	for d.head == nil {
+		h, err := d.r.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		head := *h
+		d.key = append(d.key[:0], h.Key...)
+		head.Key = d.key
+		d.hasher.Begin(&head)
+		for {
+			n, err := d.r.Read(d.batch)
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			d.hasher.Elements(d.batch[:n])
+			clear(d.batch[:n]) // large rows are read into memory that these would hold
+		}
+		d.whole = d.hasher.End(&head)
+		bare := head
+		bare.ExpireMS = 0
+		if d.bare = d.hasher.End(&bare); d.whole.Records > 0 {
+			d.head = &head
+		}
+	}
+	return nil
+}
+
+func (d *digests) first() *record.Header { return d.head }
+
+func (d *digests) close() error { return d.r.Close() }
+
+// put skips to a record and writes it.
+func (d *digests) put(ctx context.Context, what *decision, out *patch.Writer) error {
+	for n := 0; ; n++ {
+		if n%inspect.CheckEvery == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		h, err := d.r.Next()
+		if err == io.EOF {
+			return fmt.Errorf("key %s is not there any more: the dataset changes", record.Quote(what.header.Key))
+		}
+		if err != nil {
+			return err
+		}
+		if h.Type != what.header.Type || !bytes.Equal(h.Key, what.header.Key) {
+			continue
+		}
+		head := *h
+		head.DB = what.header.DB
+		if err := out.Put(&head, what.elements); err != nil {
+			return err
+		}
+		for {
+			n, err := d.r.Read(d.batch)
+			if err == io.EOF {
+				return nil
+			}
+			if err == nil {
+				err = out.Elements(d.batch[:n])
+				clear(d.batch[:n])
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// decision is the operation for a record.
+type decision struct {
+	op       patch.Op // "" for nothing
+	header   record.Header
+	elements int64
+}
+
+// decisions are kept in a file without a name, each as
+//
+//	op 1B | type 1B | key length, expiry, elements: varints | key
+//
+// A key has one type on a server. A record of A therefore replaces one of another type, which needs no deletion of its
+// own. What has no key, as libraries of functions, replaces nothing that has its name.
+type decisions struct {
+	f    *disk.File
+	w    *bufio.Writer
+	key  []byte // of those that are held back
+	bare bool   // they have no key
+	held []decision
+	kept bool // A has the key
+}
+
+func newDecisions(dir string) (*decisions, error) {
+	f, err := disk.Temp(dir, "patch")
+	if err != nil {
+		return nil, err
+	}
+	return &decisions{f: f, w: bufio.NewWriter(f)}, nil
+}
+
+// add notes a decision about a record, which A has or not.
+func (d *decisions) add(x *decision, inA bool) error {
+	if bare := x.header.Keyless(); d.key == nil || bare != d.bare || !bytes.Equal(d.key, x.header.Key) {
+		if err := d.settle(); err != nil {
+			return err
+		}
+		d.key, d.bare = append(d.key[:0:0], x.header.Key...), bare
+	}
+	if inA && d.kept {
+		return fmt.Errorf("key %s has several types in the first dataset, but a server holds one type per key: convert it with --on-conflict, and compare the result", record.Quote(d.key))
+	}
+	d.kept = d.kept || inA
+	x.header.Key = d.key
+	d.held = append(d.held, *x)
+	return nil
+}
+
+// settle writes the operation for a key.
+func (d *decisions) settle() error {
+	for _, x := range d.held {
+		if x.op == "" || x.op == patch.Delete && d.kept {
+			continue
+		}
+		b := []byte{x.op[0], byte(x.header.Type)}
+		b = binary.AppendVarint(b, int64(len(d.key)))
+		b = binary.AppendVarint(b, x.header.ExpireMS)
+		b = binary.AppendVarint(b, x.elements)
+		if _, err := d.w.Write(append(b, d.key...)); err != nil {
+			return err
+		}
+	}
+	d.held, d.kept = d.held[:0], false
+	return nil
+}
+
+// read returns a function that reads them again.
+func (d *decisions) read() (func() (*decision, error), error) {
+	if err := d.w.Flush(); err != nil {
+		return nil, err
+	}
+	if _, err := d.f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	in := bufio.NewReader(d.f)
+	ops := map[byte]patch.Op{patch.Put[0]: patch.Put, patch.Expire[0]: patch.Expire, patch.Delete[0]: patch.Delete}
+	return func() (*decision, error) {
+		op, err := in.ReadByte()
+		if err != nil {
+			return nil, err
+		}
+		t, err := in.ReadByte()
+		x := &decision{op: ops[op], header: record.Header{Type: record.Type(t)}}
+		var n int64
+		for _, to := range []*int64{&n, &x.header.ExpireMS, &x.elements} {
+			if err == nil {
+				*to, err = binary.ReadVarint(in)
+			}
+		}
+		if err == nil {
+			x.header.Key = make([]byte, n)
+			_, err = io.ReadFull(in, x.header.Key)
+		}
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return x, err
+	}, nil
+}

@@ -1,0 +1,92 @@
+package compare
+
+import (
+	"context"
+	"io"
+
+	"kvferry/inspect"
+	"kvferry/record"
+)
+
+// side reads one of the datasets: a header and the element under the cursor.
+type side struct {
+	r     record.Reader
+	head  *record.Header // nil: ask for the next
+	done  bool
+	batch []record.Element
+	at, n int
+	ended bool // no elements left
+}
+
+// openSide opens a database in order, elements of records by name.
+func openSide(ctx context.Context, s *inspect.Scan, db string, types record.TypeSet, has bool) (*side, error) {
+	out := &side{batch: make([]record.Element, inspect.BatchLen), done: !has}
+	types &= s.Types(db)
+	if !has || types == 0 {
+		out.done = true
+		return out, nil
+	}
+	r, err := s.OpenSorted(ctx, inspect.Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)})
+	if err != nil {
+		return nil, err
+	}
+	out.r = s.ByName(r, 8)
+	return out, nil
+}
+
+// next moves head to the next record with elements; one without does not exist.
+func (s *side) next() error {
+	for s.head == nil && !s.done {
+		clear(s.batch[:s.n])
+		h, err := s.r.Next()
+		if err == io.EOF {
+			s.done = true
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.head, s.at, s.n, s.ended = h, 0, 0, false
+		if h.Type == record.Stream {
+			return nil
+		}
+		if e, err := s.peek(); err != nil {
+			return err
+		} else if e == nil {
+			s.head = nil
+		}
+	}
+	return nil
+}
+
+// peek returns the element under the cursor, nil after the last.
+func (s *side) peek() (*record.Element, error) {
+	if s.at < s.n {
+		return &s.batch[s.at], nil
+	}
+	if s.ended {
+		return nil, nil
+	}
+	clear(s.batch[:s.n]) // large rows are read into memory that these would hold
+	n, err := s.r.Read(s.batch)
+	if err == io.EOF {
+		s.ended = true
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.at, s.n = 0, n
+	return &s.batch[0], nil
+}
+
+func (s *side) take() { s.at++ }
+
+func (s *side) first() *record.Header { return s.head }
+
+func (s *side) close() error {
+	if s.r == nil {
+		return nil
+	}
+	return s.r.Close()
+}

@@ -1,0 +1,127 @@
+package stats
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"kvferry/record"
+)
+
+// maxPrefixes is the number of prefixes counted at once. If there are more, the smaller half is folded
+// into one line.
+const maxPrefixes = 20000
+
+// Prefix sums up the keys with a common prefix.
+type Prefix struct {
+	Prefix []byte // with the delimiter; empty: keys without one
+	Sum
+}
+
+// prefixes counts by prefix. Keys mostly come in order, so the last prefix is tried first. Without a delimiter that is the empty
+// one, which is not among those that are listed.
+type prefixes struct {
+	delimiter []byte
+	depth     int
+	counts    map[string]*Prefix
+	last      *Prefix
+	whole     bool // last has depth delimiters: whatever starts with it has that prefix
+	// folded sums up prefixes that were given up; misses is the most bytes one of them had, which
+	// is how much another line can lack.
+	folded Prefix
+	misses int64
+}
+
+func newPrefixes(delimiter string, depth int) *prefixes {
+	p := &prefixes{delimiter: []byte(delimiter), depth: max(depth, 1), counts: make(map[string]*Prefix)}
+	if delimiter == "" {
+		p.last, p.whole = new(Prefix), true
+	}
+	return p
+}
+
+// of returns the prefix of a key, as a view.
+func (p *prefixes) of(key []byte) []byte {
+	end := 0
+	for range p.depth {
+		i := bytes.Index(key[end:], p.delimiter)
+		if i < 0 {
+			break
+		}
+		end += i + len(p.delimiter)
+	}
+	return key[:end]
+}
+
+// holds reports whether a key has the last prefix for certain.
+func (p *prefixes) holds(key []byte) bool {
+	return p.whole && bytes.HasPrefix(key, p.last.Prefix)
+}
+
+// run returns how many strings from the first on have its prefix, and makes that the last one.
+func (p *prefixes) run(batch []record.StringRecord, ascending bool) int {
+	p.find(batch[0].Key)
+	if last := &batch[len(batch)-1]; ascending && p.holds(last.Key) {
+		return len(batch) // between two keys that start alike others do, too
+	}
+	n := 1
+	for n < len(batch) && p.holds(batch[n].Key) {
+		n++
+	}
+	return n
+}
+
+// find makes last the prefix of a key.
+func (p *prefixes) find(key []byte) {
+	if p.holds(key) {
+		return
+	}
+	prefix := p.of(key)
+	if p.last == nil || !bytes.Equal(p.last.Prefix, prefix) {
+		p.last = p.get(prefix)
+		p.whole = bytes.Count(prefix, p.delimiter) == p.depth
+	}
+}
+
+func (p *prefixes) get(prefix []byte) *Prefix {
+	s := p.counts[string(prefix)]
+	if s == nil {
+		if len(p.counts) >= maxPrefixes {
+			p.fold()
+		}
+		s = &Prefix{Prefix: bytes.Clone(prefix)}
+		p.counts[string(prefix)] = s
+	}
+	return s
+}
+
+// fold drops the smaller half.
+func (p *prefixes) fold() {
+	all := p.sorted()
+	for _, s := range all[len(all)/2:] {
+		p.folded.add(s.Sum)
+		p.misses = max(p.misses, s.Bytes)
+		delete(p.counts, string(s.Prefix))
+	}
+	p.last, p.whole = nil, false
+}
+
+// sorted returns the prefixes, the largest first.
+func (p *prefixes) sorted() []*Prefix {
+	out := make([]*Prefix, 0, len(p.counts))
+	for _, s := range p.counts {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b *Prefix) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Records, a.Records), bytes.Compare(a.Prefix, b.Prefix))
+	})
+	return out
+}
+
+func (p *prefixes) merge(q *prefixes) {
+	for _, s := range q.counts {
+		p.get(s.Prefix).add(s.Sum)
+	}
+	p.folded.add(q.folded.Sum)
+	p.misses += q.misses
+}

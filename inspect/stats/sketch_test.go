@@ -1,0 +1,165 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"math/rand"
+	"slices"
+	"testing"
+
+	"kvferry/record"
+)
+
+func TestHistogramQuantiles(t *testing.T) {
+	r := rand.New(rand.NewSource(1))
+	var h, left, right Histogram
+	var all []int64
+	for i := range 50000 {
+		v := int64(math.Exp(r.Float64() * 30))
+		all = append(all, v)
+		h.Add(v)
+		if i%3 == 0 {
+			left.Add(v)
+		} else {
+			right.Add(v)
+		}
+	}
+	slices.Sort(all)
+	left.Merge(&right)
+	left.Merge(&Histogram{})
+	for _, q := range []float64{0, 0.01, 0.5, 0.9, 0.99, 0.999, 1} {
+		want := all[max(0, int(math.Ceil(q*float64(len(all))))-1)]
+		got := h.Quantile(q)
+		if diff := math.Abs(float64(got - want)); diff > float64(want)/64 {
+			t.Errorf("quantile %v: %d, want %d within 1.6 %%", q, got, want)
+		}
+		if merged := left.Quantile(q); merged != got {
+			t.Errorf("quantile %v of the merged halves: %d, want %d", q, merged, got)
+		}
+	}
+	d := h.Distribution()
+	if d.Min != all[0] || d.Max != all[len(all)-1] || d.Count != int64(len(all)) {
+		t.Errorf("distribution %+v", d)
+	}
+	var n int64
+	for _, c := range d.Powers {
+		n += c
+	}
+	if n != d.Count {
+		t.Errorf("%d values by powers of two, want %d", n, d.Count)
+	}
+}
+
+func TestHistogramBuckets(t *testing.T) {
+	for _, v := range []uint64{0, 1, 63, 64, 65, 127, 128, 1 << 20, 1<<20 + 5, math.MaxInt64} {
+		i := bucketOf(v)
+		if from := bucketFrom(i); from > v || i < bucketOf(math.MaxInt64) && bucketFrom(i+1) <= v {
+			t.Errorf("%d is in bucket %d, which starts at %d", v, i, from)
+		}
+	}
+	var h Histogram
+	h.Add(-5)
+	h.Add(math.MaxInt64)
+	if h.Quantile(0) != 0 || h.Quantile(1) != math.MaxInt64 || (&Histogram{}).Quantile(0.5) != 0 {
+		t.Error("the ends are wrong")
+	}
+	if d := (&Histogram{}).Distribution(); d.Mean != 0 || d.Powers == nil {
+		t.Errorf("distribution of nothing: %+v", d)
+	}
+	if got := fmt.Sprint(func() []int64 {
+		var h Histogram
+		h.Add(0)
+		h.Add(1)
+		h.Add(3)
+		h.Add(4)
+		return h.Distribution().Powers
+	}()); got != "[1 1 1 1]" {
+		t.Errorf("powers %s", got)
+	}
+}
+
+// The top is exact and the same however the keys are dealt out.
+func TestTopIsExact(t *testing.T) {
+	r := rand.New(rand.NewSource(2))
+	measure := func(k *BigKey) int64 { return k.Bytes }
+	var all []BigKey
+	whole, parts := top{n: 10, measure: measure}, [3]top{}
+	for i := range parts {
+		parts[i] = top{n: 10, measure: measure}
+	}
+	buf := make([]byte, 0, 16)
+	for i := range 2000 {
+		k := BigKey{Type: record.Hash, Bytes: r.Int63n(300), Key: fmt.Appendf(buf[:0], "k%d", i)} // a view
+		whole.add(&k)
+		parts[i%3].add(&k)
+		k.Key = slices.Clone(k.Key)
+		all = append(all, k)
+	}
+	slices.SortFunc(all, func(a, b BigKey) int { return whole.compare(&a, &b) })
+	parts[0].merge(&parts[1])
+	parts[0].merge(&parts[2])
+	for i, k := range all[:10] {
+		if a, b := whole.list()[i], parts[0].list()[i]; string(a.Key) != string(k.Key) || string(b.Key) != string(k.Key) {
+			t.Errorf("place %d: %s and %s, want %s", i, a.Key, b.Key, k.Key)
+		}
+	}
+	none := top{measure: measure}
+	none.add(&all[0])
+	if len(none.list()) != 0 {
+		t.Error("a top of none keeps keys")
+	}
+}
+
+func TestPrefixes(t *testing.T) {
+	p := newPrefixes(":", 2)
+	for key, want := range map[string]string{"a:b:c": "a:b:", "a:b": "a:", "a": "", "": "", ":": ":", "::x": "::"} {
+		if got := string(p.of([]byte(key))); got != want {
+			t.Errorf("prefix of %q: %q, want %q", key, got, want)
+		}
+	}
+	for _, key := range []string{"a:b:c", "a:b:d", "a:x", "a:b", "a", "a:b:", "a:b:c:d", "a:c:e"} {
+		p.find([]byte(key))
+		p.last.add(Sum{Records: 1, Elements: 1, Bytes: 1, Redis: 2})
+	}
+	for prefix, n := range map[string]int64{"a:b:": 4, "a:": 2, "": 1, "a:c:": 1} {
+		if s := p.counts[prefix]; s == nil || s.Records != n {
+			t.Errorf("prefix %q: %+v, want %d records", prefix, s, n)
+		}
+	}
+	off := newPrefixes("", 1)
+	off.find([]byte("a:b"))
+	off.last.add(Sum{Records: 1, Elements: 1, Bytes: 1, Redis: 1})
+	if len(off.counts) != 0 {
+		t.Error("no delimiter, and yet a prefix")
+	}
+}
+
+// With more prefixes than fit, no record is lost from the sum and the large ones stay exact.
+func TestPrefixesFold(t *testing.T) {
+	a, b := newPrefixes(":", 1), newPrefixes(":", 1)
+	for i := range 2 * maxPrefixes {
+		p := a
+		if i%2 == 0 {
+			p = b
+		}
+		p.find(fmt.Appendf(nil, "p%06d:x", i))
+		p.last.add(Sum{Records: 1, Elements: 1, Bytes: 10})
+		p.find([]byte("big:x"))
+		p.last.add(Sum{Records: 1, Elements: 2, Bytes: 5000})
+	}
+	a.merge(b)
+	if len(a.counts) > maxPrefixes {
+		t.Errorf("%d prefixes are counted at once", len(a.counts))
+	}
+	sum := a.folded.Sum
+	for _, s := range a.counts {
+		sum.add(s.Sum)
+	}
+	if want := int64(4 * maxPrefixes); sum.Records != want {
+		t.Errorf("%d records in all, want %d", sum.Records, want)
+	}
+	first := a.sorted()[0]
+	if string(first.Prefix) != "big:" || first.Records != 2*maxPrefixes || a.misses < 10 {
+		t.Errorf("the largest: %+v, misses %d", first, a.misses)
+	}
+}

@@ -1,0 +1,143 @@
+package stats
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"kvferry/format"
+	"kvferry/inspect"
+	"kvferry/inspect/internal/fake"
+	"kvferry/internal/dataset"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+func scanOf(s *fake.Source) *inspect.Scan { return &inspect.Scan{Source: s, Now: fake.Now} }
+
+func statsOf(t *testing.T, src *fake.Source, change func(*Options)) *Result {
+	t.Helper()
+	o := &Options{Scan: *scanOf(src), Top: 3, Delimiter: ":"}
+	if change != nil {
+		change(o)
+	}
+	s, err := Collect(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestCollect(t *testing.T) {
+	ms := fake.Now.UnixMilli()
+	src := fake.New(
+		fake.Rec(record.String, "a:1", fake.Value("12345")),
+		fake.Rec(record.String, "a:2", fake.Value("")).Expires(ms+30*60_000),
+		fake.Rec(record.String, "old", fake.Value("gone")).Expires(ms-1),
+		fake.Rec(record.Hash, "a:1", fake.Pair("f", "v"), fake.Pair("ff", "vv")).Expires(ms+2*86400_000),
+		fake.Rec(record.ZSet, "b:1", fake.Scored("mm", 1), fake.Scored("n", 2)),
+		fake.Rec(record.List, "plain", fake.Value("x"), fake.Value("y"), fake.Value("z")).Expires(ms+400*86400_000),
+		fake.Rec(record.Set, "empty"),
+	)
+	src.Spaces = []format.Keyspace{{DB: "0", Name: "fake", Keyspace: &sizedSpace{}}}
+	s := statsOf(t, src, nil)
+	var types []string
+	for _, c := range s.Types {
+		types = append(types, fmt.Sprintf("%s %d/%d/%d exp %d+%d", c.Type, c.Records, c.Elements, c.Bytes, c.Expiring, c.Expired))
+	}
+	want := "[string 2/2/11 exp 1+1 hash 1/2/9 exp 1+0 list 1/3/8 exp 1+0 zset 1/2/22 exp 0+0]"
+	if fmt.Sprint(types) != want {
+		t.Errorf("types %v, want %s", types, want)
+	}
+	expiry := map[string]int64{}
+	for _, e := range s.Expiry {
+		if e.Records > 0 {
+			expiry[e.Name] = e.Records
+		}
+	}
+	if fmt.Sprint(expiry) != "map[expired:1 later:1 never:2 within a week:1 within an hour:1]" {
+		t.Errorf("expiry %v", expiry)
+	}
+	if k := s.TopBytes[0]; string(k.Key) != "b:1" || k.Bytes != 22 || len(s.TopBytes) != 3 {
+		t.Errorf("top by bytes %+v", s.TopBytes)
+	}
+	if k := s.TopElements[0]; string(k.Key) != "plain" || k.Elements != 3 {
+		t.Errorf("top by elements %+v", s.TopElements)
+	}
+	var prefixes []string
+	for _, p := range s.Prefixes {
+		prefixes = append(prefixes, fmt.Sprintf("%s %d %d", p.Prefix, p.Records, p.Bytes))
+	}
+	if fmt.Sprint(prefixes) != "[b: 1 22 a: 3 20  1 8]" {
+		t.Errorf("prefixes %q", prefixes)
+	}
+	if d := s.Types[0].Sizes; d.Min != 3 || d.Max != 8 || s.Types[0].KeySizes.P50 != 3 {
+		t.Errorf("sizes %+v", d)
+	}
+	// Six of seven rows are live: one expired. The empty set counts as read.
+	if g := s.Garbage[0]; g.Entries != 7 || g.Rows[record.Expired] != 1 || g.Live() != 6 || g.Freed != 100 {
+		t.Errorf("garbage %+v", g)
+	}
+}
+
+type sizedSpace struct{ dataset.Absent }
+
+func (*sizedSpace) Size() int64 { return 700 }
+
+func TestCollectLimits(t *testing.T) {
+	src := fake.New(fake.Rec(record.Set, "a:1", fake.Member("x")), fake.Rec(record.Set, "b:1", fake.Member("x")))
+	s := statsOf(t, src, func(o *Options) { o.Top, o.Delimiter = 0, "" })
+	if s.TopBytes != nil || s.Prefixes != nil || s.MorePrefixes.Records != 0 {
+		t.Errorf("%+v", s)
+	}
+	s = statsOf(t, src, func(o *Options) { o.Top = 1 })
+	if len(s.Prefixes) != 1 || s.MorePrefixes.Records != 1 {
+		t.Errorf("prefixes %v, others %+v", s.Prefixes, s.MorePrefixes)
+	}
+}
+
+func TestFileStats(t *testing.T) {
+	st := &fake.Tables{Listed: []store.File{
+		{Path: "1", Kind: "table", Keyspace: "default", Level: 1, Size: 10, Entries: 5, Deletes: 2, Codec: "zlib", MaxSeq: 7},
+		{Path: "2", Kind: "table", Keyspace: "default", Level: 1, Size: 20, Entries: 6, Deletes: 0, Codec: "none", MaxSeq: 9},
+		{Path: "3", Kind: "table", Keyspace: "default", Level: 0, Size: 5, Entries: -1, Deletes: -1, Codec: "none"},
+		{Path: "4", Kind: "log", Size: 100, Entries: -1, Deletes: -1},
+		{Path: "5", Kind: "manifest", Size: 3},
+		{Path: "6.blob", Kind: "blobs", Keyspace: "default", Level: -1, Size: 400, Garbage: 30, Entries: 4, Codec: "lz4"},
+		{Path: "7.blob", Kind: "blobs", Keyspace: "default", Level: -1, Size: 200, Garbage: 50, Entries: 2, Codec: "none"},
+	}}
+	stores := &inspect.Stores{Root: "/data"}
+	open := stores.Opener(func(context.Context, string, *store.Options) (store.Store, error) { return st, nil })
+	if _, err := open(context.Background(), "/data/hash", &store.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	s := statsOf(t, fake.New(), func(o *Options) { o.Stores = stores })
+	var got []string
+	for _, l := range s.Files.Levels {
+		got = append(got, fmt.Sprintf("%s L%d %d %d %d %d %d %v %d", l.Keyspace, l.Level, l.Files, l.Bytes, l.Entries, l.Deletes, l.Unknown, l.Codecs, l.MaxSeq))
+	}
+	if fmt.Sprint(got) != "[hash/default L0 1 5 0 0 1 [none] 0 hash/default L1 2 30 11 2 0 [none zlib] 9]" {
+		t.Errorf("levels %q", got)
+	}
+	if b := s.Files.Blobs; len(b) != 1 || b[0].Keyspace != "hash/default" || b[0].Files != 2 || b[0].Bytes != 600 || b[0].Garbage != 80 || b[0].Entries != 6 {
+		t.Errorf("blob files %+v", b)
+	}
+	if n, bytes := s.Files.Sum(); n != 7 || bytes != 738 {
+		t.Errorf("%d files of %d bytes", n, bytes)
+	}
+	if s.Files.Logs.Bytes != 100 || s.Files.Other.Bytes != 3 {
+		t.Errorf("files %+v", s.Files)
+	}
+}
+
+// Garbage in blob files is freed as a whole, of the rest the share of entries that are not live.
+func TestFreeBlobs(t *testing.T) {
+	g := Garbage{Keyspace: "a", Bytes: 1000}
+	g.Entries, g.Rows[record.Copied] = 10, 5
+	other := Garbage{Keyspace: "b", Freed: 7}
+	lines := []Garbage{g, other}
+	freeBlobs(lines, []Level{{Keyspace: "a", Bytes: 600, Garbage: 400}, {Keyspace: "nowhere", Garbage: 1}})
+	if lines[0].Freed != 400+300 || lines[1].Freed != 7 {
+		t.Errorf("freed %d and %d", lines[0].Freed, lines[1].Freed)
+	}
+}

@@ -1,0 +1,151 @@
+package verify
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+	"slices"
+	"sync"
+
+	"kvferry/record"
+)
+
+// KindCount counts the findings of a kind.
+type KindCount struct {
+	Kind     string
+	Severity record.Severity
+	Count    int64
+}
+
+// collector counts findings and keeps the first ones in the order of compareFindings. It is safe for
+// concurrent use.
+type collector struct {
+	max    int // findings to keep
+	mu     sync.Mutex
+	kept   worstFirst
+	counts map[KindCount]int64 // Count is 0 in the key
+	files  map[fileDamage]bool
+	named  map[fileDamage]bool // files of a kind; off is 0 in the key
+}
+
+// fileDamage identifies damage at a place in a file, which several passes may find.
+type fileDamage struct {
+	kind, file string
+	off        int64
+}
+
+func newCollector(keep int) *collector {
+	return &collector{max: keep, counts: make(map[KindCount]int64), files: make(map[fileDamage]bool), named: make(map[fileDamage]bool)}
+}
+
+// report takes a finding.
+func (c *collector) report(f record.Finding) { c.take(f) }
+
+// take adds a finding and reports whether it is new: the same damage of a file counts once.
+func (c *collector) take(f record.Finding) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k, ok := record.FindingKindOf(f.Kind); ok && k.Group == "files" && f.Place.File != "" {
+		d := fileDamage{f.Kind, f.Place.File, f.Place.Off}
+		if c.files[d] {
+			return false
+		}
+		c.files[d] = true
+		c.named[fileDamage{kind: f.Kind, file: f.Place.File}] = true
+	}
+	c.add(f, 1)
+	return true
+}
+
+func (c *collector) add(f record.Finding, n int64) {
+	c.counts[KindCount{Kind: f.Kind, Severity: f.Severity}] += n
+	if c.max <= 0 {
+		return
+	}
+	if len(c.kept) == c.max {
+		if compareFindings(&f, &c.kept[0]) >= 0 {
+			return
+		}
+		heap.Pop(&c.kept)
+	}
+	heap.Push(&c.kept, f)
+}
+
+// merge adds all findings of d.
+func (c *collector) merge(d *collector) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k, n := range d.counts {
+		c.counts[k] += n
+	}
+	for _, f := range d.kept {
+		c.add(f, 0)
+	}
+	for d := range d.files {
+		c.files[d] = true
+	}
+	for d := range d.named {
+		c.named[d] = true
+	}
+}
+
+// names reports whether a finding of a kind names a file.
+func (c *collector) names(kind, file string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.named[fileDamage{kind: kind, file: file}]
+}
+
+// damaged reports whether a finding of a kind names such a file.
+func (c *collector) damaged(kind string, such func(file string) bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for d := range c.named {
+		if d.kind == kind && such(d.file) {
+			return true
+		}
+	}
+	return false
+}
+
+// findings returns the kept findings, in order, and the counts by kind, highest severity first.
+func (c *collector) findings() ([]record.Finding, []KindCount) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kept := slices.Clone(c.kept)
+	slices.SortFunc(kept, func(a, b record.Finding) int { return compareFindings(&a, &b) })
+	counts := []KindCount{}
+	for k, n := range c.counts {
+		k.Count = n
+		counts = append(counts, k)
+	}
+	slices.SortFunc(counts, func(a, b KindCount) int {
+		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.Kind, b.Kind))
+	})
+	return kept, counts
+}
+
+// compareFindings orders findings by severity, highest first, then by place.
+func compareFindings(a, b *record.Finding) int {
+	return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.DB, b.DB), bytes.Compare(a.Key, b.Key),
+		cmp.Compare(a.Type, b.Type), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Keyspace, b.Keyspace),
+		cmp.Compare(a.Place.File, b.Place.File), cmp.Compare(a.Place.Off, b.Place.Off), cmp.Compare(a.Detail, b.Detail))
+}
+
+// worstFirst is a heap with the last finding in order on top.
+type worstFirst []record.Finding
+
+func (h worstFirst) Len() int           { return len(h) }
+func (h worstFirst) Less(i, j int) bool { return compareFindings(&h[i], &h[j]) > 0 }
+func (h worstFirst) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push adds x at the end, for package heap.
+func (h *worstFirst) Push(x any) { *h = append(*h, x.(record.Finding)) }
+
+// Pop removes the last, for package heap.
+func (h *worstFirst) Pop() any {
+	last := len(*h) - 1
+	f := (*h)[last]
+	*h = (*h)[:last]
+	return f
+}

@@ -1,0 +1,447 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"sync/atomic"
+
+	"kvferry/format"
+	"kvferry/inspect"
+	"kvferry/internal/disk"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Options control Run.
+type Options struct {
+	// Scan is the pass over the records. Run sets its Source, Ledger, Report and Deep.
+	Scan inspect.Scan
+	Root string // directory of the dataset
+	Open func(context.Context, inspect.Opening) (format.Source, error)
+	// Keyspaces returns the keyspaces of the store at a directory that cannot be opened.
+	Keyspaces func(dir string) []format.KeyspaceEvidence
+	// MaxFindings is the number of findings to keep; all are counted.
+	MaxFindings int
+	// Files decides on a second pass over the files: every block, in physical order, against their
+	// properties and bounds. Blocks without rows, such as filters, are checked unless it is Never.
+	Files Look
+}
+
+// Look decides when to make a second pass.
+type Look uint8
+
+// Automatic makes it if the first pass gives a reason: damage, or a number of entries that differs
+// from the properties of the files.
+const (
+	Automatic Look = iota
+	Always
+	Never
+)
+
+// Outcome is the result of Run.
+type Outcome struct {
+	Format    string
+	Databases []string
+	Records   int64 // including expired ones
+	Expired   int64
+	Elements  int64
+	Rows      int64 // classified visible rows
+	Entries   int64 // physical entries read
+	Files     int
+	Bytes     int64 // of all files
+	Findings  []record.Finding
+	Counts    []KindCount
+	// Skipped is the number of tables, blocks and pages that could not be read; other findings may follow
+	// from them.
+	Skipped int64
+	// Unread lists the parts that could not be read completely.
+	Unread []string
+}
+
+// Total returns the number of findings with a severity of least or higher.
+func (v *Outcome) Total(least record.Severity) (n int64) {
+	for _, c := range v.Counts {
+		if c.Severity >= least {
+			n += c.Count
+		}
+	}
+	return n
+}
+
+// Run reads everything in a dataset and lists what is wrong with it. It continues after a finding.
+// An error means that it could not verify the dataset, for example because files cannot be accessed.
+func Run(ctx context.Context, o *Options) (*Outcome, error) {
+	v := &verifier{o: o, found: newCollector(o.MaxFindings), ledger: new(record.Ledger)}
+	v.stores.Root = o.Root
+	src, err := v.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if src != nil {
+		err = errors.Join(v.all(ctx, src), src.Close())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v.result(), nil
+}
+
+// verifier runs a verification.
+type verifier struct {
+	o      *Options
+	stores inspect.Stores
+	found  *collector
+	ledger *record.Ledger
+	damage []record.Finding // that prevented reading records
+	passed atomic.Int64     // tables, blocks and pages that were skipped
+	res    Outcome
+}
+
+// fromStore adds a finding of an open store.
+func (v *verifier) fromStore(f record.Finding) {
+	v.count(f)
+	if v.found.take(f) && f.Skipped() {
+		v.passed.Add(1)
+	}
+}
+
+// count counts an error finding in the progress.
+func (v *verifier) count(f record.Finding) {
+	if f.Severity == record.Error {
+		v.o.Scan.Meter.Error()
+	}
+}
+
+// open opens the source. It returns nil if that fails and a finding gives the reason.
+func (v *verifier) open(ctx context.Context) (format.Source, error) {
+	failing := standIns{stores: &v.stores, report: v.found.report, unread: v.unreadStore, keyspaces: v.o.Keyspaces}
+	hasStores := false
+	src, err := v.o.Open(ctx, inspect.Opening{Salvage: true, Report: v.fromStore, Wrap: func(open store.Opener) store.Opener {
+		open = failing.opener(v.stores.Opener(open))
+		return func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
+			hasStores = true
+			return open(ctx, dir, o)
+		}
+	}})
+	if err == nil {
+		return src, nil
+	}
+	if disk.IsAccess(err) {
+		return nil, err
+	}
+	if _, counts := v.found.findings(); len(counts) > 0 && counts[0].Severity == record.Error && ctx.Err() == nil {
+		return nil, nil
+	}
+	var c *record.CorruptError
+	if ctx.Err() == nil && errors.As(err, &c) && c.File != "" {
+		v.res.Unread = append(v.res.Unread, "all")
+		f := v.corrupt(c)
+		if !hasStores { // a file without blocks
+			f.Kind = record.FindDamagedFile
+		}
+		v.found.report(f)
+		return nil, nil
+	}
+	return nil, err
+}
+
+// corrupt reports damage in a file as a finding.
+func (v *verifier) corrupt(c *record.CorruptError) record.Finding {
+	return record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: c.Keyspace,
+		Place:  c.Place(v.stores.File(c.File)),
+		Detail: c.Reason()}
+}
+
+func (v *verifier) all(ctx context.Context, src format.Source) error {
+	v.res.Format, v.res.Databases = src.Format().Name(), src.Databases()
+	scan := v.scan(src, &v.stores)
+	parts, err := scan.Parts()
+	var c *record.CorruptError
+	if errors.As(err, &c) {
+		v.unread(inspect.Part{Types: record.AllTypes}, err)
+	} else if err != nil {
+		return err
+	}
+	again, err := v.records(ctx, scan, parts, false)
+	if err != nil {
+		return err
+	}
+	if len(again) > 0 {
+		if err := v.resorted(ctx, again); err != nil {
+			return err
+		}
+	}
+	v.res.Skipped = v.passed.Load()
+	scan.Meter.Begin("files", 0, 0, 0)
+	if err := v.files(ctx, src); err != nil {
+		return err
+	}
+	v.leftover()
+	if err := v.blocks(ctx, src); err != nil {
+		return err
+	}
+	v.accounts()
+	return nil
+}
+
+// scan returns the pass over a source of some stores, including expired records.
+func (v *verifier) scan(src format.Source, stores *inspect.Stores) *inspect.Scan {
+	scan := v.o.Scan
+	scan.Stores = stores
+	sel := *scan.Selected()
+	sel.KeepExpired = true
+	scan.Source, scan.Deep, scan.Selection = src, true, &sel
+	return &scan
+}
+
+// records reads parts. It returns those whose rows are out of order.
+func (v *verifier) records(ctx context.Context, scan *inspect.Scan, parts []inspect.Part, resort bool) (again []inspect.Part, err error) {
+	err = scan.RunParts(ctx, parts, func(ctx context.Context, p inspect.Part) (func(), error) {
+		found, ledger := newCollector(v.o.MaxFindings), new(record.Ledger)
+		s := *scan
+		s.Ledger, s.Report = ledger, func(f record.Finding) {
+			v.count(f)
+			found.report(f)
+		}
+		c := &countVisitor{}
+		err := s.Visit(ctx, p, c)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if disk.IsAccess(err) {
+			return nil, err
+		}
+		return func() {
+			var order *store.OrderError
+			if errors.As(err, &order) {
+				v.damage = append(v.damage, orderFinding(order, v.stores.File(order.File), -1))
+				if !resort {
+					again = append(again, p)
+					return
+				}
+			}
+			v.found.merge(found)
+			v.res.Records += c.records
+			v.res.Expired += c.expired
+			v.res.Elements += c.count
+			if err != nil {
+				v.unread(p, err)
+				return
+			}
+			v.ledger.Merge(ledger)
+		}, nil
+	})
+	return again, err
+}
+
+// resorted reads parts again, after sorting all tables.
+func (v *verifier) resorted(ctx context.Context, parts []inspect.Part) (err error) {
+	report := func(f record.Finding) {
+		if f.Kind != record.FindUnorderedTable { // key-order says it
+			v.fromStore(f)
+		}
+	}
+	stores := &inspect.Stores{Root: v.o.Root}
+	known := standIns{stores: stores, report: func(record.Finding) {}, unread: func(string) {}, keyspaces: v.o.Keyspaces}
+	src, err := v.o.Open(ctx, inspect.Opening{Resort: true, Salvage: true, Report: report, Wrap: func(open store.Opener) store.Opener {
+		return known.opener(stores.Opener(open))
+	}})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	_, err = v.records(ctx, v.scan(src, stores), parts, true)
+	return err
+}
+
+// unreadStore notes that a store could not be read.
+func (v *verifier) unreadStore(dir string) {
+	part := "all of " + dir
+	if dir == "." {
+		part = "all"
+	}
+	if !slices.Contains(v.res.Unread, part) {
+		v.res.Unread = append(v.res.Unread, part)
+	}
+}
+
+// unread notes that a part could not be read to its end.
+func (v *verifier) unread(p inspect.Part, err error) {
+	v.res.Unread = append(v.res.Unread, p.String())
+	f := record.Finding{Kind: record.FindUnreadRows, Severity: record.Error, DB: p.DB, Place: record.Place{Level: -1},
+		Detail: fmt.Sprintf("%s: %v", p, err)}
+	var c *record.CorruptError
+	if errors.As(err, &c) && c.File != "" {
+		f = v.corrupt(c)
+		f.DB = p.DB
+	}
+	v.damage = append(v.damage, f)
+}
+
+// leftover reports damage that prevented reading records, unless the pass over the files found it,
+// too.
+func (v *verifier) leftover() {
+	for _, f := range v.damage {
+		same := func(file string) bool { return file == f.Place.File }
+		if f.Kind == record.FindKeyOrder { // a MANIFEST can show it too
+			same = func(file string) bool { return path.Dir(file) == path.Dir(f.Place.File) }
+		}
+		known := v.found.damaged(f.Kind, same)
+		switch f.Kind {
+		case record.FindUnreadRows:
+			known = false
+		case record.FindKeyOrder: // a row outside its table's bounds is out of order to those who trust them
+			known = known || v.found.damaged(record.FindFileBounds, same)
+		case record.FindDamagedBlock:
+			known = known || v.found.damaged(record.FindDamagedPage, same)
+		}
+		if !known {
+			v.found.report(f)
+		}
+	}
+}
+
+// files checks all files of the stores that were read.
+func (v *verifier) files(ctx context.Context, src format.Source) error {
+	p := &physical{owners: inspect.Owners(src), report: v.found.report, damaged: func(file string) bool {
+		return v.found.names(record.FindDamagedBlock, file) || v.found.names(record.FindForeignTable, file)
+	}}
+	look := v.o.Files == Always || v.o.Files == Automatic && v.suspicious()
+	v.res.Files, v.res.Bytes = v.stores.FilesOf(src)
+	for _, st := range v.stores.All() {
+		if !look || !v.concerns(src, st) {
+			continue
+		}
+		if err := p.store(ctx, st); err != nil {
+			return err
+		}
+	}
+	v.res.Entries = p.entries
+	return nil
+}
+
+// blocks checks blocks without rows, such as filters, which no other pass reads.
+func (v *verifier) blocks(ctx context.Context, src format.Source) error {
+	if v.o.Files == Never {
+		return nil
+	}
+	for _, st := range v.stores.All() {
+		c, ok := st.Store.(store.BlockChecker)
+		if !ok || !v.concerns(src, st) {
+			continue
+		}
+		if err := c.CheckBlocks(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// suspicious reports whether files need a second pass: something could not be read, or the number of
+// entries differs from the properties of the files. It does not apply to a part of a dataset.
+func (v *verifier) suspicious() bool {
+	if len(v.damage) > 0 || v.res.Skipped > 0 {
+		return true
+	}
+	if !v.whole() {
+		return false
+	}
+	var read, said int64
+	for _, t := range v.ledger.Snapshot() {
+		read += t.Entries
+	}
+	for _, st := range v.stores.All() {
+		for _, f := range st.Files() {
+			if f.Kind != "table" && f.Kind != "log" {
+				continue
+			}
+			if f.Entries < 0 {
+				return f.Kind == "table" // LevelDB's say nothing: look
+			}
+			said += f.Entries
+		}
+	}
+	return read != said
+}
+
+// whole reports whether the selection includes all types of all databases.
+func (v *verifier) whole() bool {
+	sel := v.o.Scan.Selected()
+	return sel.Types == 0 && len(sel.DBs) == 0
+}
+
+// concerns reports whether a store can hold records that were selected.
+func (v *verifier) concerns(src format.Source, st inspect.StoreDir) bool {
+	sel := v.o.Scan.Selected()
+	if v.whole() {
+		return true
+	}
+	owned := inspect.Owners(src)
+	for _, ks := range st.Keyspaces() {
+		of, ok := owned[ks]
+		if !ok {
+			return true
+		}
+		if !sel.DB(of.DB) {
+			continue
+		}
+		for _, r := range src.Where(of.DB, []byte("x")) {
+			if r.Keyspace == of.Name && (r.Type == 0 || sel.Type(r.Type)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// accounts sums up the ledger and checks that the rows read are the rows classified.
+func (v *verifier) accounts() {
+	var entries int64
+	for _, t := range v.ledger.Snapshot() {
+		v.res.Rows += t.Total()
+		entries += t.Entries
+	}
+	v.res.Entries = max(v.res.Entries, entries)
+	if err := v.ledger.Check(); err != nil {
+		v.found.report(record.Finding{Kind: record.FindLedger, Severity: record.Error,
+			Place: record.Place{Level: -1}, Detail: err.Error()})
+	}
+}
+
+func (v *verifier) result() *Outcome {
+	v.res.Findings, v.res.Counts = v.found.findings()
+	return &v.res
+}
+
+// countVisitor counts records.
+type countVisitor struct{ records, expired, count int64 }
+
+// Record counts a record that could be read to its end.
+func (v *countVisitor) Record(h *record.Header, e *inspect.Elements) error {
+	n, err := e.Count()
+	if err == nil && (n > 0 || h.Type == record.Stream) {
+		v.records++
+		v.count += n
+		if h.Expired {
+			v.expired++
+		}
+	}
+	return err
+}
+
+// Strings counts whole strings.
+func (v *countVisitor) Strings(batch []record.StringRecord) {
+	v.records += int64(len(batch))
+	v.count += int64(len(batch))
+	for i := range batch {
+		if batch[i].Expired {
+			v.expired++
+		}
+	}
+}
+
+// Merge does nothing: whoever visits a part adds it up.
+func (v *countVisitor) Merge() {}
