@@ -11,17 +11,17 @@ import (
 // recent has the rows that were used last in memory: most commands find all they need here, and a row that changes often
 // reaches the store once. A hash table leads to the rows, which are appended to blocks of memory:
 //
-//	+--------+--------+-------------+---------------+------+-----+---------------+
-//	| hash 4 | flags 4| len(key) 4  | len(value) 4  | room 4 | key | value … room |
-//	+--------+--------+-------------+---------------+------+-----+---------------+
+//	+-----------+--------------+----------------+----------+-----+--------------+
+//	| flags (4) | len(key) (4) | len(value) (4) | room (4) | key | value … room |
+//	+-----------+--------------+----------------+----------+-----+--------------+
 //
 // When they are full, what the store does not have goes there in the order of keys, and all start empty.
 type recent struct {
 	limit  int // bytes of blocks
 	blocks [][]byte
-	used   int      // of the last block
-	last   int      // number of the last block in use
-	slots  []uint32 // places of rows; 0: free
+	used   int // of the last block
+	last   int // number of the last block in use
+	slots  []slot
 	rows   int      // slots in use
 	dirty  []uint32 // places of rows that the store does not have, and of such that were
 	seed   maphash.Seed
@@ -29,12 +29,12 @@ type recent struct {
 
 const (
 	recentBlock = 1 << 20
-	recentHead  = 20
+	recentHead  = 16
 	// recentRow is the largest row; larger ones are in the store alone.
 	recentRow = 64 << 10
 	// recentBeside is what a row takes elsewhere: slots, its place among those that changed, sorting these.
-	recentBeside = 4*4 + 4 + 16
-	// recentSlots is how many slots there are at first. At most half of them are in use.
+	recentBeside = 3*8 + 4 + 16
+	// recentSlots is how many slots there are at first. At most three quarters are in use.
 	recentSlots = 1 << 10
 )
 
@@ -47,22 +47,27 @@ const (
 )
 
 func newRecent(limit int64) *recent {
-	return &recent{limit: int(limit), slots: make([]uint32, recentSlots), seed: maphash.MakeSeed()}
+	return &recent{limit: int(limit), slots: make([]slot, recentSlots), seed: maphash.MakeSeed()}
+}
+
+// slot leads to a row, of which it has the hash, so that rows are not touched in passing.
+type slot struct {
+	hash  uint32
+	place uint32 // of the row; 0: free
 }
 
 // row is a row in its place.
 type row []byte
 
-func (r row) hash() uint32  { return binary.LittleEndian.Uint32(r) }
-func (r row) flags() uint32 { return binary.LittleEndian.Uint32(r[4:]) }
-func (r row) mark(f uint32) { binary.LittleEndian.PutUint32(r[4:], f) }
-func (r row) keyLen() int   { return int(binary.LittleEndian.Uint32(r[8:])) }
-func (r row) valueLen() int { return int(binary.LittleEndian.Uint32(r[12:])) }
-func (r row) room() int     { return int(binary.LittleEndian.Uint32(r[16:])) }
+func (r row) flags() uint32 { return binary.LittleEndian.Uint32(r) }
+func (r row) mark(f uint32) { binary.LittleEndian.PutUint32(r, f) }
+func (r row) keyLen() int   { return int(binary.LittleEndian.Uint32(r[4:])) }
+func (r row) valueLen() int { return int(binary.LittleEndian.Uint32(r[8:])) }
+func (r row) room() int     { return int(binary.LittleEndian.Uint32(r[12:])) }
 func (r row) key() []byte   { return r[recentHead : recentHead+r.keyLen()] }
 func (r row) value() []byte { return r[recentHead+r.keyLen():][:r.valueLen():r.valueLen()] }
 func (r row) put(value []byte) {
-	binary.LittleEndian.PutUint32(r[12:], uint32(len(value)))
+	binary.LittleEndian.PutUint32(r[8:], uint32(len(value)))
 	copy(r[recentHead+r.keyLen():], value)
 }
 
@@ -73,15 +78,12 @@ func (c *recent) at(place uint32) row {
 }
 
 // slot returns the slot of a key: of its row, or the free one where that belongs.
-func (c *recent) slot(key []byte, hash uint32) *uint32 {
+func (c *recent) slot(key []byte, hash uint32) *slot {
 	mask := uint32(len(c.slots) - 1)
 	for i := hash & mask; ; i = (i + 1) & mask {
-		place := c.slots[i]
-		if place == 0 {
-			return &c.slots[i]
-		}
-		if r := c.at(place); r.hash() == hash && bytes.Equal(r.key(), key) {
-			return &c.slots[i]
+		s := &c.slots[i]
+		if s.place == 0 || s.hash == hash && bytes.Equal(c.at(s.place).key(), key) {
+			return s
 		}
 	}
 }
@@ -90,8 +92,8 @@ func (c *recent) hashOf(key []byte) uint32 { return uint32(maphash.Bytes(c.seed,
 
 // find returns the row of a key; nil when it is not known.
 func (c *recent) find(key []byte) row {
-	if place := *c.slot(key, c.hashOf(key)); place != 0 {
-		return c.at(place)
+	if s := c.slot(key, c.hashOf(key)); s.place != 0 {
+		return c.at(s.place)
 	}
 	return nil
 }
@@ -99,16 +101,16 @@ func (c *recent) find(key []byte) row {
 // put keeps a row, of which flags tell. It reports false when there is no room, and the row is as before.
 func (c *recent) put(key, value []byte, flags uint32) bool {
 	hash := c.hashOf(key)
-	slot := c.slot(key, hash)
-	if *slot != 0 {
-		r := c.at(*slot)
+	to := c.slot(key, hash)
+	if to.place != 0 {
+		r := c.at(to.place)
 		was := r.flags()
 		flags = flags&^rowStored | was&rowStored
 		if len(value) <= r.room() {
 			r.put(value)
 			r.mark(flags | was&rowDirty)
 			if flags&rowDirty > was&rowDirty {
-				c.dirty = append(c.dirty, *slot)
+				c.dirty = append(c.dirty, to.place)
 			}
 			return true
 		}
@@ -118,19 +120,18 @@ func (c *recent) put(key, value []byte, flags uint32) bool {
 	if place == 0 {
 		return false
 	}
-	if *slot == 0 {
-		if c.rows++; 2*c.rows > len(c.slots) {
+	if to.place == 0 {
+		if c.rows++; 4*c.rows > 3*len(c.slots) {
 			c.grow()
-			slot = c.slot(key, hash)
+			to = c.slot(key, hash)
 		}
 	} else {
-		c.at(*slot).mark(rowDead)
+		c.at(to.place).mark(rowDead)
 	}
-	*slot = place
+	*to = slot{hash, place}
 	r := c.at(place)
-	binary.LittleEndian.PutUint32(r, hash)
 	r.mark(flags)
-	binary.LittleEndian.PutUint32(r[8:], uint32(len(key)))
+	binary.LittleEndian.PutUint32(r[4:], uint32(len(key)))
 	copy(r[recentHead:], key)
 	r.put(value)
 	if flags&rowDirty != 0 {
@@ -152,24 +153,24 @@ func (c *recent) make(key, value int) uint32 {
 	if c.last, c.used = last, used+n; last == len(c.blocks) {
 		c.blocks = append(c.blocks, make([]byte, recentBlock))
 	}
-	binary.LittleEndian.PutUint32(c.blocks[last][used+16:], uint32(n-recentHead-key))
+	binary.LittleEndian.PutUint32(c.blocks[last][used+12:], uint32(n-recentHead-key))
 	return uint32((last*recentBlock+used)/8) + 1
 }
 
 // grow doubles the slots.
 func (c *recent) grow() {
 	old := c.slots
-	c.slots = make([]uint32, 2*len(old))
+	c.slots = make([]slot, 2*len(old))
 	mask := uint32(len(c.slots) - 1)
-	for _, place := range old {
-		if place == 0 {
+	for _, s := range old {
+		if s.place == 0 {
 			continue
 		}
-		i := c.at(place).hash() & mask
-		for c.slots[i] != 0 {
+		i := s.hash & mask
+		for c.slots[i].place != 0 {
 			i = (i + 1) & mask
 		}
-		c.slots[i] = place
+		c.slots[i] = s
 	}
 }
 
@@ -183,8 +184,9 @@ func (c *recent) clear() {
 // are valid until the next row is put.
 func (c *recent) changed() []uint32 {
 	type sorted struct {
-		first uint64 // bytes of the key
+		first uint64 // bytes of the key behind its kind: the id, mostly
 		place uint32
+		kind  byte
 	}
 	all := make([]sorted, 0, len(c.dirty))
 	for _, place := range c.dirty {
@@ -194,11 +196,12 @@ func (c *recent) changed() []uint32 {
 			continue
 		}
 		if r.mark(f&^rowDirty | rowStored); f&(rowGone|rowStored) != rowGone {
-			all = append(all, sorted{firstBytes(r.key()), place})
+			key := r.key()
+			all = append(all, sorted{firstBytes(key[1:]), place, key[0]})
 		}
 	}
 	slices.SortFunc(all, func(a, b sorted) int {
-		if c := cmp.Compare(a.first, b.first); c != 0 {
+		if c := cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.first, b.first)); c != 0 {
 			return c
 		}
 		return bytes.Compare(c.at(a.place).key(), c.at(b.place).key())
@@ -211,12 +214,12 @@ func (c *recent) changed() []uint32 {
 	return out
 }
 
-// firstBytes returns the first 8 bytes of a key as a number that compares like them.
-func firstBytes(key []byte) uint64 {
-	if len(key) >= 8 {
-		return binary.BigEndian.Uint64(key)
+// firstBytes returns the first 8 bytes as a number that compares like them.
+func firstBytes(bytes []byte) uint64 {
+	if len(bytes) >= 8 {
+		return binary.BigEndian.Uint64(bytes)
 	}
 	var b [8]byte
-	copy(b[:], key)
+	copy(b[:], bytes)
 	return binary.BigEndian.Uint64(b[:])
 }

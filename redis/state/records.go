@@ -158,6 +158,11 @@ func (r *reader) Next() (*record.Header, error) {
 			continue
 		}
 		r.v, r.ended, r.class = v, false, record.Copied
+		if v.loose {
+			if err := r.count(); err != nil {
+				return nil, err
+			}
+		}
 		r.head()
 		return &r.header, nil
 	}
@@ -183,7 +188,6 @@ func (r *reader) step() bool {
 
 func (r *reader) head() {
 	v, h := r.v, &r.header
-	v.tighten()
 	*h = record.Header{DB: h.DB, Type: v.Type, Key: r.keys.Key()[r.prefix:], ExpireMS: v.ExpireMS, Len: int64(v.count),
 		Expired: v.ExpireMS != 0 && v.ExpireMS < r.now, ByName: true}
 	switch v.Type {
@@ -308,6 +312,22 @@ func (r *reader) openRows() error {
 		r.ended = true
 	}
 	return err
+}
+
+// count counts the elements of a loose value, and stands before the first again.
+func (r *reader) count() error {
+	if err := r.openRows(); err != nil {
+		return err
+	}
+	r.v.loose, r.v.count = false, 0
+	for ok := r.rows.Valid(); ok; ok = r.rows.Next() {
+		r.v.count++
+	}
+	if err := r.rows.Error(); err != nil {
+		return err
+	}
+	r.ended = !r.rows.First()
+	return nil
 }
 
 // batchBytes ends a batch.
