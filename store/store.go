@@ -73,6 +73,8 @@ type Options struct {
 	Merger *Merger
 	// WALDir is the directory of the write-ahead logs, if they are not next to the tables.
 	WALDir string
+	// WALFlag is what messages call WALDir; "": --wal-dir.
+	WALFlag string
 	// AllowLive permits opening a database that another process has open. All files are opened at
 	// once.
 	AllowLive bool
