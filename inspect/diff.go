@@ -175,7 +175,7 @@ func (d *differ) match() ([]dbPair, error) {
 	as, bs := d.a.someDBs(), d.b.someDBs()
 	if len(as)+len(bs) == 0 && len(d.a.selection().DBs) > 0 {
 		have := slices.Concat(d.a.Source.Databases(), d.b.Source.Databases())
-		slices.Sort(have)
+		slices.SortFunc(have, record.CompareNames)
 		return nil, &filter.NoDatabaseError{DB: d.a.selection().DBs[0], Have: slices.Compact(have), Of: "either dataset"}
 	}
 	pairs, err := d.o.Map.pairs(as, bs)
