@@ -56,7 +56,7 @@ func (p *ExplainText) Row(r *inspect.ExplainedRow) error {
 	if r.ValueAt.File != "" {
 		place += ", value in " + placeText(r.ValueAt)
 	}
-	fmt.Fprintf(p.out, "  %s  %s, %s, seq %d, %s, %d bytes\n", state, r.Kind, kind, r.Seq, place, r.Bytes)
+	fmt.Fprintf(p.out, "  %s  %s, %s, seq %d, %s, %s\n", state, r.Kind, kind, r.Seq, place, record.Plural(int64(r.Bytes), "byte"))
 	fmt.Fprintf(p.out, "         %s\n", visible.Text(r.Why))
 	if line := fieldsText(r.Row.Fields); line != "" {
 		fmt.Fprintf(p.out, "         %s\n", line)
@@ -130,7 +130,7 @@ func (p *ExplainText) Finish(x *inspect.Explanation) error {
 	for _, s := range x.States {
 		fmt.Fprintf(p.out, "%s in database %s: %s %s\n", record.Quote(p.key), visible.Text(s.DB), typeName(s.Type), visible.Text(stateText(&s)))
 	}
-	fmt.Fprintf(p.out, "%s, %d alive; %d bytes, %d of them dead\n", record.Plural(x.Rows, "row"), x.Alive, x.Bytes, x.Dead)
+	fmt.Fprintf(p.out, "%s, %d alive; %s, %d of them dead\n", record.Plural(x.Rows, "row"), x.Alive, record.Plural(x.Bytes, "byte"), x.Dead)
 	return p.out.Flush()
 }
 

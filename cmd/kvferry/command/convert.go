@@ -14,6 +14,7 @@ import (
 
 	"kvferry/convert"
 	"kvferry/format"
+	"kvferry/internal/filter"
 	"kvferry/internal/visible"
 	"kvferry/record"
 	"kvferry/redis"
@@ -158,7 +159,8 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 	show.end(err)
 	var unsaid error
 	if rep != nil {
-		unsaid = f.showReport(cmd.OutOrStdout(), rep, f.comparing(cmd.Flags(), o.Selection, rep, src, dst))
+		only := f.chosen(o.Selection, rep.Now)
+		unsaid = f.showReport(cmd.OutOrStdout(), rep, only, f.comparing(cmd.Flags(), only, rep, src, dst))
 	}
 	var published *convert.PublishedError
 	if errors.As(err, &published) && published.Synced && unsaid == nil {
@@ -169,14 +171,14 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 }
 
 // showReport prints what a conversion did. When that cannot be, it says that the work is done nevertheless.
-func (f *convertFlags) showReport(w io.Writer, rep *convert.Report, compare string) error {
+func (f *convertFlags) showReport(w io.Writer, rep *convert.Report, only filter.Conditions, compare string) error {
 	var text bytes.Buffer
 	if f.format == "json" {
 		if err := printJSON(&text, rep); err != nil {
 			return err
 		}
 	} else {
-		printReport(visible.Writer(&text), rep, compare)
+		printReport(visible.Writer(&text), rep, only, compare)
 	}
 	_, err := text.WriteTo(w)
 	if err != nil && !rep.DryRun {

@@ -14,6 +14,7 @@ import (
 
 	"kvferry/inspect"
 	"kvferry/internal/progress"
+	"kvferry/record"
 )
 
 // ProgressFlags are the flags of every command that reads a whole dataset.
@@ -262,7 +263,7 @@ func (v *progressView) finish(err error) {
 func barText(s progress.State) string {
 	text := fmt.Sprintf("%d/%d %-8s %s", s.Step, s.Steps, s.Phase, timesText(s))
 	if s.Errors > 0 {
-		text += fmt.Sprintf(", %d errors", s.Errors)
+		text += ", " + record.Plural(int64(s.Errors), "error")
 	}
 	return text
 }
@@ -282,7 +283,7 @@ func stateText(s progress.State) string {
 	if s.Percent >= 0 {
 		text += fmt.Sprintf("%.0f%% of all, ", s.Percent)
 	}
-	return text + fmt.Sprintf("%s; %d errors", timesText(s), s.Errors)
+	return text + timesText(s) + "; " + record.Plural(int64(s.Errors), "error")
 }
 
 // bytesSoFar says how much a step without a size has done.
