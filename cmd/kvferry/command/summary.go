@@ -3,7 +3,7 @@ package command
 import (
 	"fmt"
 	"io"
-
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -55,7 +55,7 @@ func printReport(w io.Writer, r *convert.Report, only filter.Conditions, compare
 		fmt.Fprintf(w, "to compare source and copy: %s\n", compare)
 	}
 	if !r.DryRun {
-		fmt.Fprintf(w, "report: %s\n", visible.Text(r.File))
+		fmt.Fprintf(w, "report: %s\n", visible.Text(reportPath(r)))
 	}
 	if r.Earlier != "" {
 		fmt.Fprintf(w, "the report of the earlier conversion is kept: %s\n", r.Earlier)
@@ -69,6 +69,14 @@ func datasetText(d *convert.Dataset) string {
 		text += ", " + record.Plural(int64(d.Files), "file") + ", " + bytesText(d.Bytes)
 	}
 	return text + ")"
+}
+
+// reportPath is the path of the report. That of a conversion into a server is in the working directory, which it names.
+func reportPath(r *convert.Report) string {
+	if path, err := filepath.Abs(r.File); err == nil && live.IsAddress(r.Target.Path) {
+		return path
+	}
+	return r.File
 }
 
 // printFollow says how a server on the target follows the old one, where that is possible.
