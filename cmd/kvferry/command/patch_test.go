@@ -167,5 +167,13 @@ func TestPatchLibraries(t *testing.T) {
 		t.Errorf("with a library on the server: exit %d, %s keys: %s", r.code, n, r.stderr)
 	}
 	c.Must(t, "FUNCTION", "FLUSH")
+	// A function may belong to a library of another name, which no flag replaces.
+	c.Must(t, "FUNCTION", "LOAD", strings.Replace(load("kept"), "name=kept", "name=other", 1))
+	r = kvferry(t, "convert", "--replace", before, server)
+	if want := "function library \"kept\": the server says ERR Function fkept already exists; a library of another name has that function"; r.code != ExitFailed || !strings.Contains(r.stderr, want) {
+		t.Errorf("exit %d: %s, want %s", r.code, r.stderr, want)
+	}
+	c.Must(t, "FLUSHALL")
+	c.Must(t, "FUNCTION", "FLUSH")
 	ok(t, "convert", "--verify", before, server)
 }
