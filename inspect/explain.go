@@ -63,6 +63,7 @@ type Explanation struct {
 	Dead     int64 // bytes of rows that are not alive
 	Findings []record.Finding
 	Omitted  int64 // findings of the key beyond those
+	Unlisted int64 // findings of the files beyond those
 	Errors   int64 // findings of the key that are errors, listed or not
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,8 +124,15 @@ func (p *ExplainText) Finish(x *inspect.Explanation) error {
 	if x.Omitted > 0 {
 		fmt.Fprintf(p.out, "and %s of this key; kvferry verify counts them\n", record.Plural(x.Omitted, "more finding"))
 	}
+	if x.Unlisted > 0 {
+		fmt.Fprintf(p.out, "and %s of files that its rows may be in; kvferry verify lists them\n", record.Plural(x.Unlisted, "more finding"))
+	}
 	if x.Rows == 0 {
-		fmt.Fprintf(p.out, "%s: no rows\n", record.Quote(p.key))
+		where := ""
+		if slices.ContainsFunc(x.Findings, func(f record.Finding) bool { return f.Skipped() }) {
+			where = " in what can be read"
+		}
+		fmt.Fprintf(p.out, "%s: no rows%s\n", record.Quote(p.key), where)
 		return p.out.Flush()
 	}
 	for _, s := range x.States {
@@ -309,8 +317,8 @@ func (p *ExplainJSON) Finish(x *inspect.Explanation) error {
 		findings = append(findings, newJSONFinding(&x.Findings[i]))
 	}
 	sum := map[string]any{"states": states, "findings": findings, "alive": x.Alive, "bytes": x.Bytes, "dead_bytes": x.Dead}
-	if x.Omitted > 0 {
-		sum["findings_omitted"] = x.Omitted
+	if n := x.Omitted + x.Unlisted; n > 0 {
+		sum["findings_omitted"] = n
 	}
 	b, err := json.Marshal(sum)
 	if err != nil {
