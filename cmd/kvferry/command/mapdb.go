@@ -87,5 +87,9 @@ func mapUsage(err error) error {
 	if errors.As(err, &wrong) {
 		return usagef("--map-db %w", wrong)
 	}
+	var unnumbered *inspect.NumberError
+	if errors.As(err, &unnumbered) {
+		return usagef("%w", unnumbered)
+	}
 	return err
 }
