@@ -46,9 +46,9 @@ The space is the most needed at a time: an RDB file takes twice its size until i
 --estimate reads only the sample, and its counts are those of the sample; the summary names the types
 that the sample has no record of. The sample, and so the size, is the same with both. --estimate takes
 seconds for databases of any size, but an append-only file is still replayed, a server copied and an RDB
-file scanned as a whole. --dry-run --sample 100 reads about a hundredth of the source. A conversion that
-does not fit on its disks is refused before it starts, unless --force-space is given. Its dry run only
-says so: scripts find estimate.fits in --format json.
+file scanned as a whole. --dry-run --sample 100 reads about a hundredth of the source, at least 4 MiB. A
+conversion that does not fit on its disks is refused before it starts, unless --force-space is given. Its
+dry run only says so: scripts find estimate.fits in --format json.
 
 The target can be a Redis or Valkey server: redis://host:port/db, rediss:// (TLS), unix:///path or
 redis+cluster:// (cluster). kvferry writes it in place, looks for losses before the first write, and

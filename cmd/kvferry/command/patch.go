@@ -29,7 +29,8 @@ const patchHelp = `Bring a server up to date with a patch that kvferry diff wrot
 The patch replaces keys that differ as a whole, adds those that are missing, changes expiries and
 deletes keys that the dataset does not have (--no-delete leaves them). kvferry reads the whole patch
 and checks its sum before the first write. Applying a patch twice has the effect of applying it once.
-FILE - is standard input, which is copied to a temporary file first. With --resume a run that died goes on where it was, as long as the server was not restarted.
+FILE - is standard input, which is copied to a temporary file first. With --resume a run that died goes
+on where it was, as long as the server was not restarted.
 ` + exitHelp
 
 const patchExample = `  kvferry patch patch.jsonl redis://127.0.0.1:6379
