@@ -71,9 +71,11 @@ func (c *copier) all(ctx context.Context) error {
 	}
 	if c.copied.tell != nil {
 		if counts, err := s.databases(ctx); err == nil { // the copy goes on without
-			for _, n := range counts {
-				c.copied.of += n
-			}
+			c.copied.note(func() {
+				for _, n := range counts {
+					c.copied.of += n
+				}
+			})
 		}
 	}
 	for _, host := range s.hosts() {
