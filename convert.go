@@ -10,6 +10,7 @@ import (
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/internal/catalog"
+	"kvferry/record"
 )
 
 // ConvertOptions control a conversion. The zero value converts all records that have not expired, verifies the target
@@ -76,13 +77,20 @@ type LossError struct {
 
 // Error lists the kinds that were not allowed.
 func (e *LossError) Error() string {
-	var kinds []string
+	var reasons, kinds []string
 	for _, l := range e.Losses {
-		if !l.Allowed && !l.Note {
+		switch {
+		case l.Allowed || l.Note:
+		case l.Kind == record.LossDamaged:
+			reasons = append(reasons, "the source is damaged: "+record.Plural(l.Count, "error"))
+		default:
 			kinds = append(kinds, fmt.Sprintf("%d × %s", l.Count, l.Kind))
 		}
 	}
-	return fmt.Sprintf("%s cannot hold everything: %s; AllowLoss accepts kinds of losses", e.Target, strings.Join(kinds, ", "))
+	if kinds != nil {
+		reasons = append(reasons, e.Target+" cannot hold everything: "+strings.Join(kinds, ", "))
+	}
+	return strings.Join(reasons, "; ") + "; AllowLoss accepts kinds of losses"
 }
 
 // Convert converts the dataset at source. The location of the target names its format: blackwidow:/data/new. The target

@@ -294,7 +294,7 @@ func (p *pass) checks() error {
 	}
 	if p.meta.Size != p.count {
 		p.report(FindSizeMismatch, record.Warning, p.head.Type, p.head.Key,
-			fmt.Sprintf("META says %d elements, rows found: %d", p.meta.Size, p.count))
+			fmt.Sprintf("META says %s, rows found: %d", record.Plural(p.meta.Size, "element"), p.count))
 	}
 	return io.EOF
 }

@@ -422,7 +422,7 @@ func (p *pass) finish() error {
 	}
 	if p.groups > 0 && p.class == record.Copied { // else all of the stream is gone
 		p.report(FindStreamGroups, record.Warning, record.Stream, p.head.Key,
-			fmt.Sprintf("%d rows of consumer groups and pending entries are left out", p.groups))
+			record.Plural(p.groups, "row")+" of consumer groups and pending entries left out")
 	}
 	return nil
 }

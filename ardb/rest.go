@@ -128,10 +128,10 @@ func (s *source) inTTLIndex(sp *engine.Space, user []byte, ms int64) (bool, erro
 // summary reports what was counted.
 func (r *rest) summary() {
 	if r.odd > 0 {
-		r.report(FindUnusedRows, record.Warning, fmt.Sprintf("%d rows where the server does not look", r.odd))
+		r.report(FindUnusedRows, record.Warning, record.Plural(r.odd, "row")+" where the server does not look")
 	}
 	if r.stale > 0 {
-		r.report(FindStaleTTL, record.Note, fmt.Sprintf("%d rows of the TTL index match no key's expiry; they do no harm", r.stale))
+		r.report(FindStaleTTL, record.Note, record.Plural(r.stale, "row")+" of the TTL index without a key of that expiry: harmless")
 	}
 }
 

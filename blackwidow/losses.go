@@ -15,7 +15,8 @@ import (
 // last second that the engine can count to.
 func (t *target) Losses(h *record.Header) []record.Loss {
 	if h.Type == record.Stream && !t.format.streams() {
-		return []record.Loss{{Kind: record.LossStream, Drops: true, Detail: "blackwidow has no streams before Pika 3.5.3; name the target pika3.5: to keep them"}}
+		return []record.Loss{{Kind: record.LossStream, Drops: true, Detail: "blackwidow has no streams before Pika 3.5.3",
+			Avoid: "a target named pika3.5: keeps streams"}}
 	}
 	if h.Len > maxElements && h.Type != record.String && h.Type != record.List {
 		return []record.Loss{{Kind: record.LossTooManyElements, Drops: true, Detail: fmt.Sprintf("%d elements; the engine's limit is %d", h.Len, maxElements)}}

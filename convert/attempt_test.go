@@ -67,7 +67,7 @@ func TestTargetForgets(t *testing.T) {
 		b := newBench(t, fake.Dataset(1))
 		b.o.NoProve, b.o.Resume = true, resume
 		b.to.Forgets = 3
-		err := b.fails("task 3 (database 0, set) wrote 1 tables")
+		err := b.fails("task 3 (database 0, set) wrote 1 table ")
 		var count *CountError
 		if !errors.As(err, &count) {
 			t.Errorf("%T", err)

@@ -333,7 +333,7 @@ func TestDamageRefuses(t *testing.T) {
 	}
 	b := newBench(t, fake.Dataset(1))
 	b.from.Wrap = damaged
-	b.fails("1 × damaged")
+	b.fails("the source is damaged: 1 error;")
 	b.o.AllowLoss = []string{"damaged"}
 	rep := b.run()
 	if len(rep.Findings) != 2 || rep.Findings[0].Kind != "count" || rep.Findings[1].Severity != "warning" {

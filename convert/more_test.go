@@ -87,7 +87,7 @@ func TestCompare(t *testing.T) {
 		{&a, &a, false, findings[1:], nil, ""},
 		{&a, &b, true, nil, nil, ""},
 		{&a, &b, false, nil, nil, "fingerprint 00000000000000000000000000000001 was written, 00000000000000000000000000000002 read back"},
-		{&a, &c, true, nil, nil, "1 records and 2 elements were written, 0 and 0 read back"},
+		{&a, &c, true, nil, nil, "1 record and 2 elements were written, 0 and 0 read back"},
 		{&c, &a, true, nil, nil, "0 records and 0 elements were written, 1 and 2 read back"},
 		{&a, &a, false, findings, nil, "1 × count, such as (bad)"},
 		{&a, &b, false, nil, errors.New("boom"), "reading the target back: boom"},

@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"errors"
+	"io/fs"
 	"maps"
 	"math"
 	"os"
@@ -14,6 +16,27 @@ import (
 	"kvferry/internal/filter"
 	"kvferry/record"
 )
+
+// TestNoPlaceForWork: a directory that cannot be written is that of the target, or for a server the working directory.
+func TestNoPlaceForWork(t *testing.T) {
+	place := &work.NoPlaceError{Dir: ".", Err: fs.ErrPermission}
+	o := &Options{Target: Output{Path: "redis-h"}}
+	if err := o.noPlace(place); err != error(place) {
+		t.Error(err)
+	}
+	o.Target.Address = "redis://h"
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = o.noPlace(place)
+	if text := err.Error(); !strings.HasPrefix(text, dir+": cannot write to the working directory (permission denied)") || !errors.Is(err, fs.ErrPermission) {
+		t.Error(text)
+	}
+	if err := o.noPlace(fs.ErrExist); err != fs.ErrExist {
+		t.Error(err)
+	}
+}
 
 // TestOptionsInReports: every option that the result depends on is in the report, under its name on the command line;
 // defaults are not.

@@ -195,7 +195,7 @@ func TestDamagedWhenOpened(t *testing.T) {
 			t.Errorf("%s", step)
 		}
 	}
-	b.fails("1 × damaged")
+	b.fails("the source is damaged: 1 error;")
 	b.o.crash = nil
 	b.o.AllowLoss = []string{record.LossDamaged}
 	b.run()

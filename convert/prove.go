@@ -53,8 +53,8 @@ func (e *ProofError) Error() string {
 
 func (m *Mismatch) difference() string {
 	if m.Source.Records != m.Target.Records || m.Source.Elements != m.Target.Elements {
-		return fmt.Sprintf("%d records and %d elements were written, %d and %d read back",
-			m.Source.Records, m.Source.Elements, m.Target.Records, m.Target.Elements)
+		return fmt.Sprintf("%s and %s were written, %d and %d read back",
+			record.Plural(m.Source.Records, "record"), record.Plural(m.Source.Elements, "element"), m.Target.Records, m.Target.Elements)
 	}
 	return fmt.Sprintf("fingerprint %s was written, %s read back", m.Source.Millis, m.Target.Millis)
 }

@@ -132,7 +132,7 @@ func (r *Report) Elements() (n int64) {
 func accounts(l *record.Ledger) []Account {
 	snap := l.Snapshot()
 	out := []Account{}
-	for _, name := range slices.Sorted(maps.Keys(snap)) {
+	for _, name := range slices.SortedFunc(maps.Keys(snap), record.CompareNames) {
 		t := snap[name]
 		a := Account{Keyspace: jsonl.Text(name), Rows: t.Total(), Classes: map[string]int64{}, Check: "ok",
 			Entries: Entries{t.Entries, t.Visible, t.Superseded, t.Tombstones, t.RangeDeleted, t.Folded}}

@@ -51,7 +51,7 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 	}
 	w, state, err := work.Open(o.Target.Path, o.TempDir, o.Resume)
 	if err != nil {
-		return nil, err
+		return nil, o.noPlace(err)
 	}
 	resumed := state.ID != nil
 	if resumed {
@@ -70,6 +70,20 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 		return rep, r.giveUp(err)
 	}
 	return rep, nil
+}
+
+// noPlace says what the directory is for that cannot be written, when it is not that of the target.
+func (o *Options) noPlace(err error) error {
+	var place *work.NoPlaceError
+	if o.Target.Address == "" || !errors.As(err, &place) {
+		return err
+	}
+	dir, abs := filepath.Abs(place.Dir)
+	if abs != nil {
+		dir = place.Dir
+	}
+	return fmt.Errorf("%s: cannot write to the working directory (%w); it takes the report of a conversion into a server and what "+
+		"--resume needs: run kvferry in a directory that can be written", dir, place.Err)
 }
 
 // concludeEarlier completes a run that died after it had published its target.

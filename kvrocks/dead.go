@@ -37,7 +37,7 @@ func (s *source) DeadDatabases() ([]string, error) {
 			}
 		}
 	}
-	slices.Sort(out)
+	slices.SortFunc(out, record.CompareNames)
 	return slices.Compact(out), nil
 }
 

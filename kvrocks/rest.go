@@ -129,7 +129,7 @@ func (r *rest) summary() {
 		r.report(FindOrphanRows, record.Note, fmt.Sprintf("rows of namespace %q, which has no metadata: %d; compaction removes them", ns, r.lost[ns]))
 	}
 	for _, what := range slices.Sorted(maps.Keys(r.kept)) {
-		r.report(FindLeftBehind, record.Note, fmt.Sprintf("%d %s", r.kept[what], what))
+		r.report(FindLeftBehind, record.Note, fmt.Sprintf("%s: %d", what, r.kept[what]))
 	}
 }
 

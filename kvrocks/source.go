@@ -120,7 +120,7 @@ func (s *source) findSpaces() (err error) {
 	if len(names) == 0 {
 		names = append(names, DefaultNamespace)
 	}
-	slices.Sort(names)
+	slices.SortFunc(names, record.CompareNames)
 	for i, name := range names {
 		st := s.open(name, len(names))
 		if i == 0 {

@@ -205,12 +205,12 @@ func (s *streamReader) closeGroup() {
 		return
 	}
 	if g.consumers != uint64(len(g.have)) || g.pending != g.entries {
-		s.warn(FindStreamGroup, "group %s counts %d consumers and %d pending entries, found %d and %d",
-			record.Quote(g.name), g.consumers, g.pending, len(g.have), g.entries)
+		s.warn(FindStreamGroup, "group %s: consumers counted %d, found %d; pending entries counted %d, found %d",
+			record.Quote(g.name), g.consumers, len(g.have), g.pending, g.entries)
 	}
 	for name, n := range g.counted {
 		if claimed, ok := g.have[name]; !ok || claimed != n {
-			s.warn(FindStreamGroup, "group %s: consumer %s counts %d pending entries, found %d",
+			s.warn(FindStreamGroup, "group %s: consumer %s: pending entries counted %d, found %d",
 				record.Quote(g.name), record.Quote([]byte(name)), claimed, n)
 			break // one says it
 		}

@@ -113,7 +113,7 @@ func (s *stringReader) bitmapSegment(sub, value []byte, i int) error {
 		s.r.RemarkAt(i, FindSegment, record.Warning, fmt.Sprintf("the segment at %d has %d bytes, of which %d count", off, len(value), codec.SegmentLen))
 		value = value[:codec.SegmentLen]
 	case s.r.Env().Deep && len(value) < codec.SegmentLen:
-		s.r.RemarkAt(i, FindShortSegment, record.Note, fmt.Sprintf("the segment at %d has %d bytes: BITPOS beyond them stops the server", off, len(value)))
+		s.r.RemarkAt(i, FindShortSegment, record.Note, fmt.Sprintf("the segment at %d has %s: BITPOS beyond that stops the server", off, record.Plural(int64(len(value)), "byte")))
 	}
 	codec.Reverse(s.body[off:], value)
 	return nil

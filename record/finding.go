@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Severity ranks findings.
@@ -172,10 +173,13 @@ func Short(off int, field string, need, have int) *CorruptError {
 // maxQuoted is the number of bytes of a key that errors and findings show.
 const maxQuoted = 64
 
-// Plural formats a count with its noun: 1 record, 2 records.
+// Plural formats a count with its noun: 1 record, 2 records, 2 entries.
 func Plural(n int64, name string) string {
 	if n == 1 {
 		return "1 " + name
+	}
+	if stem, ok := strings.CutSuffix(name, "ry"); ok {
+		name = stem + "rie"
 	}
 	return fmt.Sprintf("%d %ss", n, name)
 }
@@ -198,4 +202,6 @@ type Loss struct {
 	Drops bool
 	// Note is true if the loss is only reported and needs no permission.
 	Note bool
+	// Avoid says which option or target keeps what is lost; "" if none does.
+	Avoid string
 }

@@ -179,7 +179,7 @@ func (r *reader) whole(dst []record.Element) (int, error) {
 // checkStream compares how many entries a stream says that it has with those there were.
 func (r *reader) checkStream() {
 	if says, has, ok := r.decoder.StreamLength(); ok && says != has {
-		r.report(FindStreamLength, record.Warning, r.item.Off, fmt.Sprintf("the stream says that it has %d entries, but has %d", says, has))
+		r.report(FindStreamLength, record.Warning, r.item.Off, fmt.Sprintf("the stream says that it has %s, but has %d", record.Plural(int64(says), "entry"), has))
 	}
 }
 

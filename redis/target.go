@@ -97,7 +97,8 @@ func (t *target) keepOpaque(e *record.Element, report func(record.Loss)) bool {
 	case native == rdb.NativeFunction && t.format.version.Functions(), native == rdb.NativeModuleAux, rdb.IsModule(e):
 		return true
 	case native == rdb.NativeFunction:
-		report(record.Loss{Kind: record.LossModule, Drops: true, Detail: "functions need --rdb-version 10 or newer"})
+		report(record.Loss{Kind: record.LossModule, Drops: true, Detail: "functions need --rdb-version 10 or newer",
+			Avoid: "--rdb-version 10 or newer keeps functions"})
 	default:
 		report(record.Loss{Kind: record.LossModule, Drops: true, Detail: fmt.Sprintf("a value of type %s", record.Quote(e.Name))})
 	}

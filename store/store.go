@@ -73,6 +73,8 @@ type Options struct {
 	Merger *Merger
 	// WALDir is the directory of the write-ahead logs, if they are not next to the tables.
 	WALDir string
+	// WALFlag is what messages call WALDir; "": --wal-dir.
+	WALFlag string
 	// AllowLive permits opening a database that another process has open. All files are opened at
 	// once.
 	AllowLive bool
@@ -92,8 +94,8 @@ type Options struct {
 	// Report is called for findings about the store itself, such as a torn log; may be nil.
 	Report func(record.Finding)
 	// Copied is called with the progress of copying a source that must be copied first: bytes done, approximate total
-	// (0: unknown) and keys; may be nil.
-	Copied func(done, total, keys int64)
+	// (0: unknown), keys, and how many of them there are (0: unknown); may be nil.
+	Copied func(done, total, keys, of int64)
 }
 
 // Store is an open store. It is safe for concurrent use.

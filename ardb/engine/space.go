@@ -6,11 +6,11 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strings"
 
 	"kvferry/ardb/codec"
 	"kvferry/format"
 	"kvferry/internal/dataset"
+	"kvferry/record"
 	"kvferry/store"
 )
 
@@ -42,7 +42,7 @@ func Spaces(st store.Store, kind string) (spaces, rest []*Space) {
 }
 
 func sortSpaces(spaces []*Space) {
-	slices.SortFunc(spaces, func(a, b *Space) int { return strings.Compare(a.DB, b.DB) })
+	slices.SortFunc(spaces, func(a, b *Space) int { return record.CompareNames(a.DB, b.DB) })
 }
 
 // Find jumps from namespace to namespace of a LevelDB keyspace. One that MOVE wrote as an integer is database int:N.

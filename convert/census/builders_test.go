@@ -113,7 +113,7 @@ func TestCheckTasks(t *testing.T) {
 		want       string
 	}{
 		{[]store.Table{a, b}, []store.Table{b, a}, ""},
-		{[]store.Table{a}, []store.Table{b, a}, "task 0 (database 0, set) wrote 2 tables with 3 rows, and 1 tables with 1 rows would become part of it"},
+		{[]store.Table{a}, []store.Table{b, a}, "task 0 (database 0, set) wrote 2 tables with 3 rows, and 1 table with 1 row would become part of it"},
 		{[]store.Table{a, b}, []store.Table{a, {File: "b", Entries: 2, Bytes: 21}}, "task 0 (database 0, set) wrote"},
 		{[]store.Table{a, b}, []store.Table{a, {File: "b", Entries: 3, Bytes: 20}}, "task 0 (database 0, set) wrote"},
 		{[]store.Table{a, b}, []store.Table{a, {File: "c", Entries: 2, Bytes: 20}}, "task 0 (database 0, set) wrote"},

@@ -146,7 +146,7 @@ func tablesText(list []store.Table) string {
 	for i := range list {
 		entries += list[i].Entries
 	}
-	return fmt.Sprintf("%d tables with %d rows", len(list), entries)
+	return record.Plural(int64(len(list)), "table") + " with " + record.Plural(entries, "row")
 }
 
 // Take takes that of a target which was just finished in a directory; "" when it is in none.

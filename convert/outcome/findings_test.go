@@ -68,9 +68,9 @@ func TestFindings(t *testing.T) {
 	if want := "damaged damaged damaged damaged damaged damaged damaged damaged stream-groups aof-command "; losses != want || errs != 8 {
 		t.Errorf("losses %s, %d errors", losses, errs)
 	}
-	want = `[{aof-command 1 true false false [(c)]} {damaged 8 true false false [hash "a" in database 0 (count: 0 [000012.sst, offset 77]) ` +
+	want = `[{aof-command 1 true false false  [(c)]} {damaged 8 true false false  [hash "a" in database 0 (count: 0 [000012.sst, offset 77]) ` +
 		`hash "b" in database 0 (count: 1 [000012.sst, offset 77]) hash "c" in database 0 (count: 2 [000012.sst, offset 77]) ` +
-		`hash "d" in database 0 (count: 3 [000012.sst, offset 77]) in database 1 (count: 0 [meta])]} {stream-groups 1 true false false [(g)]}]`
+		`hash "d" in database 0 (count: 3 [000012.sst, offset 77]) in database 1 (count: 0 [meta])]} {stream-groups 1 true false false  [(g)]}]`
 	if got := fmt.Sprint(LossesOf(all.List())); got != want {
 		t.Errorf("%s, want\n%s", got, want)
 	}

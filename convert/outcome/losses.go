@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,6 +20,7 @@ type LossKind struct {
 	Drops   bool     `json:"drops"`             // data is left out; otherwise it is written changed
 	Note    bool     `json:"note,omitempty"`    // told, but needs no permission
 	Allowed bool     `json:"allowed,omitempty"` // by --allow-loss
+	Avoid   string   `json:"avoid,omitempty"`   // what keeps some or all of it
 	Samples []Sample `json:"samples"`
 }
 
@@ -61,6 +63,7 @@ func (s Losses) Add(l record.Loss, db string, h *record.Header) {
 	k.Count++
 	k.Drops = k.Drops || l.Drops
 	k.Note = k.Note && l.Note
+	k.Avoid = cmp.Or(k.Avoid, l.Avoid)
 	if len(k.Samples) < maxSamples {
 		k.Samples = append(k.Samples, Sample{DB: db, Type: h.Type.String(),
 			Key: slices.Clone(h.Key), Detail: l.Detail})
@@ -78,6 +81,7 @@ func (s Losses) Merge(list []LossKind) {
 		k.Count += l.Count
 		k.Drops = k.Drops || l.Drops
 		k.Note = k.Note && l.Note
+		k.Avoid = cmp.Or(k.Avoid, l.Avoid)
 		k.Samples = append(k.Samples, l.Samples[:min(len(l.Samples), maxSamples-len(k.Samples))]...)
 	}
 }
@@ -99,14 +103,29 @@ type LossError struct {
 	Losses []LossKind
 }
 
-// Error lists the kinds that were not allowed.
+// Error lists the kinds that were not allowed, and what to do: what avoids losses comes before what accepts them.
 func (e *LossError) Error() string {
-	var parts []string
+	var reasons, kinds, todo []string
 	for _, l := range e.Refused() {
-		parts = append(parts, fmt.Sprintf("%d × %s", l.Count, l.Kind))
+		switch {
+		case l.Kind == record.LossDamaged:
+			reasons = append(reasons, "the source is damaged: "+record.Plural(l.Count, "error"))
+		default:
+			kinds = append(kinds, fmt.Sprintf("%d × %s", l.Count, l.Kind))
+		}
+		if l.Avoid != "" && !slices.Contains(todo, l.Avoid) {
+			todo = append(todo, l.Avoid)
+		}
 	}
-	return fmt.Sprintf("refused: %s cannot hold everything: %s; accept it with --allow-loss %s",
-		e.Target, strings.Join(parts, ", "), strings.Join(e.Kinds(), ","))
+	accept := "accept it with"
+	switch {
+	case kinds != nil:
+		reasons = append(reasons, e.Target+" cannot hold everything: "+strings.Join(kinds, ", "))
+	case len(e.Kinds()) == 1:
+		accept = "convert the rest with"
+	}
+	todo = append(todo, accept+" --allow-loss "+strings.Join(e.Kinds(), ","))
+	return "refused: " + strings.Join(reasons, "; ") + "; " + strings.Join(todo, ", or ")
 }
 
 // Kinds returns the kinds of all losses, which all have to be allowed.

@@ -36,7 +36,7 @@ func Parts(f *record.Fingerprint) []PartDigest {
 		keys = append(keys, p)
 	}
 	slices.SortFunc(keys, func(a, b record.Part) int {
-		return cmp.Or(cmp.Compare(a.DB, b.DB), cmp.Compare(a.Type, b.Type))
+		return cmp.Or(record.CompareNames(a.DB, b.DB), cmp.Compare(a.Type, b.Type))
 	})
 	out := []PartDigest{}
 	for _, p := range keys {

@@ -81,6 +81,32 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestRefusedBecause: damage is the source's, not what the target cannot hold; what avoids a loss is named before what
+// accepts it.
+func TestRefusedBecause(t *testing.T) {
+	damaged, module := LossKind{Kind: record.LossDamaged, Count: 1}, LossKind{Kind: "module", Count: 2, Avoid: "--x keeps it"}
+	for _, tt := range []struct {
+		losses []LossKind
+		want   string
+	}{
+		{[]LossKind{damaged}, "refused: the source is damaged: 1 error; convert the rest with --allow-loss damaged"},
+		{[]LossKind{module}, "refused: x cannot hold everything: 2 × module; --x keeps it, or accept it with --allow-loss module"},
+		{[]LossKind{damaged, module}, "refused: the source is damaged: 1 error; x cannot hold everything: 2 × module; " +
+			"--x keeps it, or accept it with --allow-loss damaged,module"},
+	} {
+		if got := (&LossError{Target: "x", Losses: tt.losses}).Error(); got != tt.want {
+			t.Errorf("%s, want %s", got, tt.want)
+		}
+	}
+	losses := Losses{}
+	losses.Add(record.Loss{Kind: "module"}, "0", &record.Header{Type: record.Other})
+	losses.Add(record.Loss{Kind: "module", Avoid: "--x keeps it"}, "0", &record.Header{Type: record.Other})
+	losses.Merge([]LossKind{{Kind: "b", Avoid: "--y"}})
+	if list := losses.List(); list[1].Avoid != "--x keeps it" || list[0].Avoid != "--y" {
+		t.Errorf("%+v", list)
+	}
+}
+
 // TestStoredOfAnEarlierRun: what the journal has is not written again, and is told with what is new.
 func TestStoredOfAnEarlierRun(t *testing.T) {
 	at := func(off int64) record.Finding {

@@ -98,9 +98,22 @@ func cannotWork(dir string, err error) error {
 	if disk.IsFull(err) || !errors.As(err, &p) {
 		return &UnfinishedError{Dir: dir, Err: err}
 	}
-	return fmt.Errorf("%s: cannot write to this directory (%w), where the target would be created; choose a writable location",
-		filepath.Dir(dir), p.Err)
+	return &NoPlaceError{Dir: filepath.Dir(dir), Err: p.Err}
 }
+
+// NoPlaceError means that nothing can be made in the directory of the target.
+type NoPlaceError struct {
+	Dir string
+	Err error
+}
+
+// Error says what to do.
+func (e *NoPlaceError) Error() string {
+	return fmt.Sprintf("%s: cannot write to this directory (%v), where the target would be created; choose a writable location", e.Dir, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *NoPlaceError) Unwrap() error { return e.Err }
 
 // checkWork refuses a work directory that exists and is somebody else's: another process's, nobody's, or
 // that of an unfinished run, unless that is to be continued.

@@ -174,7 +174,7 @@ func (d *differ) match() ([]dbPair, error) {
 	as, bs := someDBs(d.a), someDBs(d.b)
 	if len(as)+len(bs) == 0 && len(d.a.Selected().DBs) > 0 {
 		have := slices.Concat(d.a.Source.Databases(), d.b.Source.Databases())
-		slices.Sort(have)
+		slices.SortFunc(have, record.CompareNames)
 		return nil, &filter.NoDatabaseError{DB: d.a.Selected().DBs[0], Have: slices.Compact(have), Of: "either dataset"}
 	}
 	pairs, err := d.o.Map.pairs(as, bs)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"kvferry/inspect"
 	"kvferry/internal/disk"
@@ -26,12 +27,26 @@ func Patch(ctx context.Context, o *Options, out *patch.Writer) (*Result, error) 
 		return nil, err
 	}
 	for _, p := range pairs {
+		if _, err := strconv.ParseUint(p.A, 10, 31); err != nil && !p.InB {
+			return nil, &NumberError{DB: p.A}
+		}
+	}
+	for _, p := range pairs {
 		if err := d.patchDatabase(ctx, p, out); err != nil {
 			return nil, err
 		}
 	}
 	d.res.Equal = d.res.Differences == 0
 	return &d.res, nil
+}
+
+// NumberError means that a database has no number on the server that a patch is for.
+type NumberError struct{ DB string }
+
+// Error says how to give it one.
+func (e *NumberError) Error() string {
+	return fmt.Sprintf("database %q: a server numbers its databases: compare it with one that the server has (--map-db %s=0), "+
+		"or convert the dataset to an RDB file, which numbers them, and compare that file", e.DB, e.DB)
 }
 
 // patchDatabase writes the operations for one database.

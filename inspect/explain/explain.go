@@ -64,6 +64,7 @@ type Result struct {
 	Dead     int64 // bytes of rows that are not alive
 	Findings []record.Finding
 	Omitted  int64 // findings of the key beyond those
+	Unlisted int64 // findings of the files beyond those
 	Errors   int64 // findings of the key that are errors, listed or not
 }
 

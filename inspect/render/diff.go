@@ -96,7 +96,7 @@ func (p *DiffPrinter) summary(r *compare.Result) string {
 	case r.Equal && r.Fingerprints:
 		return "equal: the fingerprints are the same" + unit
 	case r.Equal:
-		return fmt.Sprintf("equal: %d records compared%s", r.Records, unit)
+		return "equal: " + record.Plural(r.Records, "record") + " compared" + unit
 	}
 	more := ""
 	if r.Stopped {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,7 +57,7 @@ func (p *ExplainText) Row(r *explain.Row) error {
 	if r.ValueAt.File != "" {
 		place += ", value in " + placeText(r.ValueAt)
 	}
-	fmt.Fprintf(p.out, "  %s  %s, %s, seq %d, %s, %d bytes\n", state, r.Kind, kind, r.Seq, place, r.Bytes)
+	fmt.Fprintf(p.out, "  %s  %s, %s, seq %d, %s, %s\n", state, r.Kind, kind, r.Seq, place, record.Plural(int64(r.Bytes), "byte"))
 	fmt.Fprintf(p.out, "         %s\n", visible.Text(r.Why))
 	if line := fieldsText(r.Row.Fields); line != "" {
 		fmt.Fprintf(p.out, "         %s\n", line)
@@ -123,14 +124,21 @@ func (p *ExplainText) Finish(x *explain.Result) error {
 	if x.Omitted > 0 {
 		fmt.Fprintf(p.out, "and %s of this key; kvferry verify counts them\n", record.Plural(x.Omitted, "more finding"))
 	}
+	if x.Unlisted > 0 {
+		fmt.Fprintf(p.out, "and %s of files that its rows may be in; kvferry verify lists them\n", record.Plural(x.Unlisted, "more finding"))
+	}
 	if x.Rows == 0 {
-		fmt.Fprintf(p.out, "%s: no rows\n", record.Quote(p.key))
+		where := ""
+		if slices.ContainsFunc(x.Findings, func(f record.Finding) bool { return f.Skipped() }) {
+			where = " in what can be read"
+		}
+		fmt.Fprintf(p.out, "%s: no rows%s\n", record.Quote(p.key), where)
 		return p.out.Flush()
 	}
 	for _, s := range x.States {
 		fmt.Fprintf(p.out, "%s in database %s: %s %s\n", record.Quote(p.key), visible.Text(s.DB), typeName(s.Type), visible.Text(stateText(&s)))
 	}
-	fmt.Fprintf(p.out, "%s, %d alive; %d bytes, %d of them dead\n", record.Plural(x.Rows, "row"), x.Alive, x.Bytes, x.Dead)
+	fmt.Fprintf(p.out, "%s, %d alive; %s, %d of them dead\n", record.Plural(x.Rows, "row"), x.Alive, record.Plural(x.Bytes, "byte"), x.Dead)
 	return p.out.Flush()
 }
 
@@ -309,8 +317,8 @@ func (p *ExplainJSON) Finish(x *explain.Result) error {
 		findings = append(findings, newJSONFinding(&x.Findings[i]))
 	}
 	sum := map[string]any{"states": states, "findings": findings, "alive": x.Alive, "bytes": x.Bytes, "dead_bytes": x.Dead}
-	if x.Omitted > 0 {
-		sum["findings_omitted"] = x.Omitted
+	if n := x.Omitted + x.Unlisted; n > 0 {
+		sum["findings_omitted"] = n
 	}
 	b, err := json.Marshal(sum)
 	if err != nil {

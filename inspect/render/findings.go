@@ -176,7 +176,7 @@ func Findings(w io.Writer, r *Result) error {
 	}
 	b.WriteString(record.Plural(r.Elements, "element"))
 	if r.Entries > 0 {
-		fmt.Fprintf(&b, ", %d entries in %s (%s)", r.Entries, record.Plural(int64(r.Files), "file"), Bytes(r.Bytes))
+		fmt.Fprintf(&b, ", %s in %s (%s)", record.Plural(r.Entries, "entry"), record.Plural(int64(r.Files), "file"), Bytes(r.Bytes))
 	}
 	fmt.Fprintf(&b, ": %s\n", summary(r.Outcome))
 	_, err := io.WriteString(visible.Writer(w), b.String())

@@ -36,7 +36,7 @@ func garbage(src format.Source, l *record.Ledger) []Garbage {
 	}
 	var out []Garbage
 	tallies := l.Snapshot()
-	for _, name := range slices.Sorted(maps.Keys(tallies)) {
+	for _, name := range slices.SortedFunc(maps.Keys(tallies), record.CompareNames) {
 		g := Garbage{Keyspace: name, Tally: tallies[name], Bytes: sizes[name]}
 		g.Freed = g.share(g.Bytes)
 		out = append(out, g)
@@ -136,11 +136,11 @@ func fileStats(src format.Source, stores *inspect.Stores) Files {
 			out.Levels = append(out.Levels, *l)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(blobs)) {
+	for _, name := range slices.SortedFunc(maps.Keys(blobs), record.CompareNames) {
 		out.Blobs = append(out.Blobs, *blobs[name])
 	}
 	slices.SortFunc(out.Levels, func(a, b Level) int {
-		return cmp.Or(cmp.Compare(a.Keyspace, b.Keyspace), cmp.Compare(a.Level, b.Level))
+		return cmp.Or(record.CompareNames(a.Keyspace, b.Keyspace), cmp.Compare(a.Level, b.Level))
 	})
 	return out
 }

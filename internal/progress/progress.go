@@ -23,8 +23,10 @@ type State struct {
 	Tasks     int     `json:"tasks"`
 	TasksDone int     `json:"tasks_done"`
 	Records   int64   `json:"records"`
-	Elements  int64   `json:"elements"`
-	Errors    int64   `json:"errors"` // error findings so far
+	// RecordsTotal is how many records a copying step has to copy; 0 when it is not known.
+	RecordsTotal int64 `json:"records_total,omitempty"`
+	Elements     int64 `json:"elements"`
+	Errors       int64 `json:"errors"` // error findings so far
 	// Rate is bytes a second of the current step; what an earlier process did is not counted.
 	Rate float64 `json:"bytes_per_second"`
 	// Elapsed and Remaining are seconds over all steps; Remaining is -1 until it can be estimated.
@@ -66,6 +68,7 @@ type stepState struct {
 	total   int64
 	resumed int64 // of total, done by an earlier process
 	tasks   int
+	records int64 // to copy; 0: not known
 }
 
 // Start returns a meter for these steps that calls tell four times per second until it is closed. The first
@@ -122,7 +125,7 @@ func (m *Meter) Begin(name string, total, resumed int64, tasks int) {
 			s.current = i
 		}
 	}
-	s.began, s.total, s.resumed, s.tasks = m.now(), total, resumed, tasks
+	s.began, s.total, s.resumed, s.tasks, s.records = m.now(), total, resumed, tasks, 0
 	m.done.Store(resumed)
 	m.tasksDone.Store(0)
 	m.records.Store(0)
@@ -131,13 +134,14 @@ func (m *Meter) Begin(name string, total, resumed int64, tasks int) {
 	m.say()
 }
 
-// Copied sets the progress of a copying step: bytes done, approximate total (0: unknown) and keys.
-func (m *Meter) Copied(done, total, keys int64) {
+// Copied sets the progress of a copying step: bytes done, approximate total (0: unknown), keys, and how many there are (0:
+// unknown).
+func (m *Meter) Copied(done, total, keys, of int64) {
 	if m == nil {
 		return
 	}
 	s := *m.step.Load()
-	s.total = total
+	s.total, s.records = total, of
 	m.step.Store(&s)
 	m.done.Store(done)
 	m.records.Store(keys)
@@ -160,7 +164,7 @@ func (m *Meter) State() State {
 		Total: s.total,
 		Done:  m.done.Load(),
 		Tasks: s.tasks, TasksDone: int(m.tasksDone.Load()),
-		Records: m.records.Load(), Elements: m.elements.Load(), Errors: m.errors.Load(),
+		Records: m.records.Load(), RecordsTotal: s.records, Elements: m.elements.Load(), Errors: m.errors.Load(),
 		Elapsed: now.Sub(m.began).Seconds(), Remaining: -1,
 	}
 	if s.total > 0 {

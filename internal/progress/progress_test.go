@@ -64,15 +64,15 @@ func TestCopied(t *testing.T) {
 	m := newMeter(steps, func(State) {}, c.now)
 	m.Begin("run", 0, 0, 0)
 	c.wait(2 * time.Second)
-	m.Copied(500, 0, 7)
+	m.Copied(500, 0, 7, 70)
 	if s := m.State(); s.Done != 500 || s.Total != 0 || s.Records != 7 || s.Rate != 250 || s.Percent != -1 || s.Remaining != -1 {
 		t.Errorf("%+v", s)
 	}
-	m.Copied(500, 1000, 8)
+	m.Copied(500, 1000, 8, 70)
 	if s := m.State(); s.Done != 500 || s.Total != 1000 || s.Records != 8 || math.Abs(s.Percent-100.0/3) > 1e-9 || s.Remaining != 2+2 {
 		t.Errorf("%+v", s)
 	}
-	m.Copied(1200, 1000, 9)
+	m.Copied(1200, 1000, 9, 70)
 	if s := m.State(); s.Done != 1000 {
 		t.Errorf("%+v", s)
 	}
@@ -85,7 +85,7 @@ func TestNil(t *testing.T) {
 		t.Fatal("a meter without a watcher")
 	}
 	m.Begin("run", 1, 0, 1)
-	m.Copied(1, 1, 1)
+	m.Copied(1, 1, 1, 1)
 	m.Error()
 	g := m.Gauge(1)
 	g.Record(nil)

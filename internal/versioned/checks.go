@@ -46,11 +46,11 @@ func (r *Reader) inside(index uint64, i int) bool {
 
 // missing reports indexes without a row, from <= i < to.
 func (r *Reader) missing(from, to uint64) {
-	which := fmt.Sprintf("indexes %d to %d have no rows", from, to-1)
+	which := fmt.Sprintf("indexes %d to %d have no rows: %d elements are lost", from, to-1, to-from)
 	if to-from == 1 {
-		which = fmt.Sprintf("index %d has no row", from)
+		which = fmt.Sprintf("index %d has no row: 1 element is lost", from)
 	}
-	r.Damage(r.dataSpace(), FindListMissingIndex, r.Place(), "%s: %d elements are lost", which, to-from)
+	r.Damage(r.dataSpace(), FindListMissingIndex, r.Place(), "%s", which)
 }
 
 // checkList checks what is known when all rows of a list have been read.

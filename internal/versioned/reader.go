@@ -383,7 +383,7 @@ func (r *Reader) otherVersion(v int64, set RowSet, i int) record.Class {
 func (r *Reader) reportNewer() {
 	if r.newer > 0 {
 		r.Report(&r.store.data[r.cur.data].Keyspace, record.Finding{Kind: FindNewerVersion, Severity: record.Warning, Type: r.h.Type, Key: r.m.Key,
-			Place: r.newerPlace, Detail: fmt.Sprintf("%d rows of a version newer than %d, that of the meta row", r.newer, r.m.Version)})
+			Place: r.newerPlace, Detail: fmt.Sprintf("%s of a version newer than %d, that of the meta row", record.Plural(r.newer, "row"), r.m.Version)})
 	}
 	r.newer = 0
 }
@@ -502,11 +502,11 @@ func (r *Reader) reportDeleted(n int64) {
 	switch {
 	case r.m.Count < 0:
 		f.Kind, f.Severity = FindCountMismatch, record.Error
-		f.Detail = fmt.Sprintf("count %d, which makes the engine hide %d rows", r.m.Count, n)
+		f.Detail = fmt.Sprintf("count %d, which makes the engine hide %s", r.m.Count, record.Plural(n, "row"))
 	case n > 0:
 		k = &r.store.data[r.cur.data].Keyspace
 		f.Kind, f.Severity = FindDeletedRows, record.Warning
-		f.Detail = fmt.Sprintf("count is 0, but %d rows of its version exist", n)
+		f.Detail = "count is 0, but its version has " + record.Plural(n, "row")
 	default:
 		return
 	}

@@ -66,6 +66,9 @@ func quoted(words []string) []string {
 	return out
 }
 
+// Quoted lists names in quotes: "a", "b".
+func Quoted(names []string) string { return strings.Join(quoted(names), ", ") }
+
 // Unknown is the error text for a word that is not one of those known. what says what kind of word it is.
 func Unknown(what, word string, known []string) string {
 	return fmt.Sprintf("unknown %s %q: want %s", what, word, Or(known)) + DidYouMean(word, known)

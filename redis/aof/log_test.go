@@ -282,7 +282,7 @@ func TestSource(t *testing.T) {
 	long := strings.Repeat(commandsOf("SET a 1"), 2*checkEvery)
 	for _, text := range []string{long, snapshotOf(0, bytes.Repeat(keyOf("a", "1"), 2*checkEvery)) + long[:27]} {
 		if _, err := New().Open(ctx, tree(t, map[string]string{"a.aof": text}), &format.OpenOptions{Options: store.Options{TempDir: t.TempDir(),
-			Copied: func(d, n, _ int64) { done, total = d, n }}}); !errors.Is(err, context.Canceled) || done <= 0 || done > total || total != int64(len(text)) {
+			Copied: func(d, n, _, _ int64) { done, total = d, n }}}); !errors.Is(err, context.Canceled) || done <= 0 || done > total || total != int64(len(text)) {
 			t.Errorf("cancelled at %d of %d bytes: %v", done, total, err)
 		}
 	}

@@ -50,8 +50,8 @@ type replay struct {
 	salvage bool // go on past what cannot be applied
 	report  func(record.Finding)
 	tempDir string
-	copied  func(done, total, keys int64) // see store.Options; may be nil
-	before  int64                         // bytes of the files before this one
+	copied  func(done, total, keys, of int64) // see store.Options; may be nil
+	before  int64                             // bytes of the files before this one
 
 	path    string // of the file, for errors
 	file    string // its name in the log, for findings
@@ -145,7 +145,7 @@ func (r *replay) commands(c *Commands) error {
 // pause tells how far the replay is in a file, and stops it when it is to stop.
 func (r *replay) pause(off int64) error {
 	if r.copied != nil {
-		r.copied(r.before+off, r.log.Bytes(), 0)
+		r.copied(r.before+off, r.log.Bytes(), 0, 0)
 	}
 	return r.ctx.Err()
 }

@@ -230,6 +230,7 @@ var hints = []struct{ sign, todo string }{
 	{"invalid password", "the password is wrong"},
 	{"without any password configured", "the server has no password: unset KVFERRY_PASSWORD"},
 	{"OOM ", "the server's memory is full: raise its maxmemory, or leave something out; what was written stays"},
+	{"ERR Function ", "a library of another name has that function: delete it on the server with FUNCTION DELETE"},
 	{"READONLY", "this is a replica that takes no writes: use its master"},
 	{"MISCONF", "the server cannot save to its disk and refuses writes: look at its log"},
 	{"NOPERM", "the user lacks permissions: it needs +restore +select +dbsize +info +scan +dump ~*"},

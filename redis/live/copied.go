@@ -11,7 +11,7 @@ import (
 
 // copied tells how far the copying of servers is.
 type copied struct {
-	tell func(done, total, keys int64)
+	tell func(done, total, keys, of int64)
 
 	mu    sync.Mutex
 	hosts int   // servers, which are taken for about equally large
@@ -21,6 +21,9 @@ type copied struct {
 	size  int64 // of the server that is being copied; 0: not known
 	keys  int64 // of that server
 	all   int64 // keys that it has; 0: not known
+
+	before int64 // keys of the servers that are done
+	of     int64 // keys of all servers, when the copy began; 0: not known
 
 	listed int64 // keys, whose values are asked for afterwards
 	told   time.Time
@@ -39,7 +42,7 @@ func (c *copied) note(change func()) {
 	change()
 	if now := time.Now(); c.done == c.hosts || now.Sub(c.told) >= tellEvery {
 		c.told = now
-		c.tell(c.bytes, c.total(), max(c.keys, c.listed))
+		c.tell(c.bytes, c.total(), c.before+max(c.keys, c.listed), c.of)
 	}
 }
 
@@ -66,7 +69,7 @@ func (c *copied) next() {
 	c.note(func() {
 		c.done, c.from, c.size = c.done+1, c.bytes, 0
 		if c.done < c.hosts {
-			c.keys, c.all = 0, 0
+			c.before, c.keys, c.all = c.before+c.all, 0, 0
 		}
 	})
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"kvferry/internal/scratch"
+	"kvferry/record"
+	"kvferry/redis/rdb"
 )
 
 const (
@@ -521,25 +523,32 @@ func (p *pipe) refused(b *batch, x piece, text string) error {
 	if strings.Contains(text, "equal or smaller than the target stream") && x.part != whole {
 		return nil // sent again
 	}
-	key, err := secondArgument(b.piece(p.answered))
+	what, err := subject(b.piece(p.answered))
 	if err != nil {
 		return err
 	}
 	if p.err == nil {
-		p.err = &refusedError{key: key, text: text}
+		p.err = &refusedError{what: what, text: text}
 	}
 	p.changed.Broadcast()
 	return p.err
 }
 
 // refusedError says that a server did not take a record.
-type refusedError struct {
-	key  []byte
-	text string
-}
+type refusedError struct{ what, text string }
 
-func (e *refusedError) Error() string {
-	return fmt.Sprintf("key %q: the server says %s", cut(e.key), e.text)
-}
+func (e *refusedError) Error() string { return fmt.Sprintf("%s: the server says %s", e.what, e.text) }
 
-func cut(key []byte) []byte { return key[:min(len(key), 64)] }
+// subject names what a command is about: a key, or a library in FUNCTION LOAD REPLACE code.
+func subject(command []byte) (string, error) {
+	name, err := argument(command, 0)
+	if err != nil {
+		return "", err
+	}
+	if string(name) == "FUNCTION" {
+		code, err := argument(command, 3)
+		return "function library " + record.Quote([]byte(rdb.LibraryName(code))), err
+	}
+	key, err := secondArgument(command)
+	return "key " + record.Quote(key), err
+}

@@ -49,6 +49,7 @@ func (c *copier) scan(ctx context.Context) error {
 			c.copied.all += keys
 		}
 	}
+	c.copied.note(func() { c.copied.of = c.copied.all })
 	slices.Sort(dbs)
 	offset, err := c.clock(ctx)
 	if err != nil {

@@ -69,6 +69,15 @@ func (c *copier) all(ctx context.Context) error {
 	if s.Scan {
 		return c.scan(ctx)
 	}
+	if c.copied.tell != nil {
+		if counts, err := s.databases(ctx); err == nil { // the copy goes on without
+			c.copied.note(func() {
+				for _, n := range counts {
+					c.copied.of += n
+				}
+			})
+		}
+	}
 	for _, host := range s.hosts() {
 		err := c.replica(ctx, host)
 		var forbidden *forbiddenError

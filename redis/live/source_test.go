@@ -38,16 +38,19 @@ import (
 func source(t testing.TB, address string, o format.ServerOptions) (format.Source, []string, error) {
 	t.Helper()
 	var found []string
-	var done, total, keys int64
+	var done, total, keys, of int64
 	src, err := New().With(&o).Open(context.Background(), address, &format.OpenOptions{Options: store.Options{TempDir: t.TempDir(),
 		Report: func(f record.Finding) { found = append(found, f.Kind) },
-		Copied: func(d, n, k int64) {
-			if done, total, keys = d, n, k; total != 0 && done > total {
+		Copied: func(d, n, k, m int64) {
+			if done, total, keys, of = d, n, k, m; total != 0 && done > total {
 				t.Errorf("%d bytes of %d are copied", done, total)
 			}
 		}}})
 	if err == nil && (done < headLen || total != done || o.Scan && keys == 0 && len(src.Databases()) > 0 && src.Size(src.Databases()[0], record.AllTypes) > 0) {
 		t.Errorf("at the end %d bytes of %d are copied, %d keys", done, total, keys)
+	}
+	if err == nil && of == 0 && len(src.Databases()) > 0 && src.Size(src.Databases()[0], record.AllTypes) > 0 {
+		t.Error("nobody knows how many keys there are")
 	}
 	if err == nil {
 		t.Cleanup(func() { src.Close() })
@@ -229,7 +232,7 @@ func TestSourceRestarted(t *testing.T) {
 		s := redistest.Start(t, append(undelayed, "--appendonly", "yes")...)
 		fill(t, s, 120, 3000)
 		var once sync.Once
-		o := &format.OpenOptions{Options: store.Options{TempDir: t.TempDir(), Copied: func(_, _, _ int64) {
+		o := &format.OpenOptions{Options: store.Options{TempDir: t.TempDir(), Copied: func(_, _, _, _ int64) {
 			once.Do(func() {
 				if err := s.Restart(); err != nil {
 					t.Error(err)
@@ -302,7 +305,11 @@ func TestSourceCluster(t *testing.T) {
 // TestCopied: how much all servers have is told by what one says of its size, or by the keys that it has sent.
 func TestCopied(t *testing.T) {
 	var got [3]int64
-	c := &copied{hosts: 3, tell: func(done, total, keys int64) { got = [3]int64{done, total, keys} }}
+	c := &copied{hosts: 3, of: 90, tell: func(done, total, keys, of int64) {
+		if got = [3]int64{done, total, keys}; of != 90 {
+			t.Errorf("%d keys in all", of)
+		}
+	}}
 	for i, step := range []struct {
 		change func()
 		want   [3]int64
@@ -314,12 +321,12 @@ func TestCopied(t *testing.T) {
 		{func() { c.bytes, c.keys = 3000, 30 }, [3]int64{3000, 12000, 30}},
 		{func() { c.size = 5000 }, [3]int64{3000, 15000, 30}},
 		{func() { c.bytes = 5000 }, [3]int64{5000, 15000, 30}},
-		{c.next, [3]int64{5000, 0, 0}},
-		{func() { c.size = 3000 }, [3]int64{5000, 12000, 0}},
-		{func() { c.bytes = 8000 }, [3]int64{8000, 12000, 0}},
-		{c.next, [3]int64{8000, 0, 0}},
-		{func() { c.bytes, c.keys, c.all = 9000, 5, 5 }, [3]int64{9000, 9000, 5}},
-		{c.next, [3]int64{9000, 9000, 5}},
+		{c.next, [3]int64{5000, 0, 40}},
+		{func() { c.size = 3000 }, [3]int64{5000, 12000, 40}},
+		{func() { c.bytes = 8000 }, [3]int64{8000, 12000, 40}},
+		{c.next, [3]int64{8000, 0, 40}},
+		{func() { c.bytes, c.keys, c.all = 9000, 5, 5 }, [3]int64{9000, 9000, 45}},
+		{c.next, [3]int64{9000, 9000, 45}},
 	} {
 		c.told = time.Time{}
 		if i == 7 || i == 10 || i == 12 {

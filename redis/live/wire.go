@@ -89,7 +89,10 @@ func withAsking(data []byte) (out []byte, commands int) {
 }
 
 // secondArgument returns the key of a command: *n, its name, the key.
-func secondArgument(data []byte) ([]byte, error) {
+func secondArgument(data []byte) ([]byte, error) { return argument(data, 1) }
+
+// argument returns one of the arguments of a command, of which the first is its name.
+func argument(data []byte, at int) ([]byte, error) {
 	rest := bytes.TrimPrefix(data, askingCommand)
 	number := func(sign byte) (int, error) {
 		for i := range rest {
@@ -109,7 +112,7 @@ func secondArgument(data []byte) ([]byte, error) {
 		if err != nil || n+2 > len(rest) {
 			return nil, errors.New("no key")
 		}
-		if i == 1 {
+		if i == at {
 			return rest[:n], nil
 		}
 		rest = rest[n+2:]

@@ -2,6 +2,7 @@ package command
 
 import (
 	"slices"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -21,21 +22,27 @@ func renames(r *convert.Report) (out compare.DBMap) {
 	return out
 }
 
+// chosen are the filters of a conversion as flags give them.
+func (f *convertFlags) chosen(sel *filter.Selection, now time.Time) filter.Conditions {
+	c := sel.Conditions(now)
+	if c[filter.KeyFile] != nil {
+		c[filter.KeyFile] = []string{f.choice.keyFile}
+	}
+	return c
+}
+
 // comparing returns the command line that compares source and target of a conversion, under its filters and at
 // its moment. It is "" when no database was renamed, as names are no obstacle then, when the target is a
 // server, which is not read, when the source is standard input, which is gone, and when something of the source could not be read, where diff stops.
-func (f *convertFlags) comparing(fs *pflag.FlagSet, sel *filter.Selection, r *convert.Report, src, dst string) string {
+func (f *convertFlags) comparing(fs *pflag.FlagSet, only filter.Conditions, r *convert.Report, src, dst string) string {
 	dbs := renames(r)
 	if dbs == nil || live.IsAddress(dst) || fromStandard(src) || slices.ContainsFunc(r.Findings, func(k convert.FindingKind) bool { return k.PassedOver() }) {
 		return ""
 	}
 	words := []string{"diff"}
-	c := taken(sel.Conditions(r.Now), f.choice.expired, r.Now)
-	if c[filter.KeyFile] != nil {
-		c[filter.KeyFile] = []string{f.choice.keyFile}
-	}
+	c := taken(only, f.choice.expired, r.Now)
 	for _, name := range takenNames() {
-		if name != "expired" || sel.KeepExpired {
+		if name != "expired" || c[name][0] != "drop" {
 			words = append(words, flagWords(c, name)...)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"kvferry/convert"
 	"kvferry/format"
+	"kvferry/internal/filter"
 	"kvferry/internal/visible"
 	"kvferry/record"
 	"kvferry/redis"
@@ -45,9 +46,9 @@ The space is the most needed at a time: an RDB file takes twice its size until i
 --estimate reads only the sample, and its counts are those of the sample; the summary names the types
 that the sample has no record of. The sample, and so the size, is the same with both. --estimate takes
 seconds for databases of any size, but an append-only file is still replayed, a server copied and an RDB
-file scanned as a whole. --dry-run --sample 100 reads about a hundredth of the source. A conversion that
-does not fit on its disks is refused before it starts, unless --force-space is given. Its dry run only
-says so: scripts find estimate.fits in --format json.
+file scanned as a whole. --dry-run --sample 100 reads about a hundredth of the source, at least 4 MiB. A
+conversion that does not fit on its disks is refused before it starts, unless --force-space is given. Its
+dry run only says so: scripts find estimate.fits in --format json.
 
 The target can be a Redis or Valkey server: redis://host:port/db, rediss:// (TLS), unix:///path or
 redis+cluster:// (cluster). kvferry writes it in place, looks for losses before the first write, and
@@ -158,7 +159,8 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 	show.end(err)
 	var unsaid error
 	if rep != nil {
-		unsaid = f.showReport(cmd.OutOrStdout(), rep, f.comparing(cmd.Flags(), o.Selection, rep, src, dst))
+		only := f.chosen(o.Selection, rep.Now)
+		unsaid = f.showReport(cmd.OutOrStdout(), rep, only, f.comparing(cmd.Flags(), only, rep, src, dst))
 	}
 	var published *convert.PublishedError
 	if errors.As(err, &published) && published.Synced && unsaid == nil {
@@ -169,14 +171,14 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 }
 
 // showReport prints what a conversion did. When that cannot be, it says that the work is done nevertheless.
-func (f *convertFlags) showReport(w io.Writer, rep *convert.Report, compare string) error {
+func (f *convertFlags) showReport(w io.Writer, rep *convert.Report, only filter.Conditions, compare string) error {
 	var text bytes.Buffer
 	if f.format == "json" {
 		if err := printJSON(&text, rep); err != nil {
 			return err
 		}
 	} else {
-		printReport(visible.Writer(&text), rep, compare)
+		printReport(visible.Writer(&text), rep, only, compare)
 	}
 	_, err := text.WriteTo(w)
 	if err != nil && !rep.DryRun {

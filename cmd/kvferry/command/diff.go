@@ -109,7 +109,7 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) (err 
 		return mapUsage(err)
 	}
 	if res.Stopped && f.format == "patch" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: the patch stops after --max %d lines and does not turn A into B\n", f.max)
+		fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: the patch stops after --max %d and does not turn A into B\n", f.max)
 	}
 	if !res.Equal {
 		tellUnmatched(cmd.ErrOrStderr(), res.Pairs)

@@ -216,7 +216,7 @@ func tellLeftOut(w io.Writer, e *resp.Encoder) (lossy bool) {
 		fmt.Fprintf(w, "kvferry: pending entries of streams left out: %d: no command makes those whose messages were deleted\n", e.Orphans)
 	}
 	if e.Skipped > 0 { // as --on-conflict asks for
-		fmt.Fprintf(w, "kvferry: %d records left out: the same name exists under an earlier type\n", e.Skipped)
+		fmt.Fprintf(w, "kvferry: %s left out: the same name exists under an earlier type\n", record.Plural(e.Skipped, "record"))
 	}
 	return e.Opaque > 0 || e.Orphans > 0
 }

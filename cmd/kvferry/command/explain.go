@@ -95,8 +95,10 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 		if err != nil {
 			return err
 		}
+		files.unread(x.States)
 		x.Findings = append(x.Findings, files.list...)
 		found = x.Rows == 0 || x.Errors > 0 || slices.ContainsFunc(x.Findings, func(f record.Finding) bool { return f.Severity == record.Error })
+		x.Unlisted = files.more
 		return p.Finish(x)
 	})
 	err = errors.Join(err, d.Opened.Source.Close())
@@ -111,6 +113,24 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 type storeFindings struct {
 	mu   sync.Mutex
 	list []record.Finding
+	more int64 // beyond those
+}
+
+// maxFileFindings is how many of them are listed.
+const maxFileFindings = 20
+
+// unread corrects what is said of a key whose rows may be among those that cannot be read: that they were not found does not
+// mean that it was deleted.
+func (s *storeFindings) unread(states []explain.State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range states {
+		x := &states[i]
+		missed := x.State == "gone" || x.State == "deleted" && x.Count != 0
+		if missed && slices.ContainsFunc(s.list, func(f record.Finding) bool { return f.Skipped() }) {
+			x.State, x.Detail = "unknown", "its other rows may be in what cannot be read"
+		}
+	}
 }
 
 func (s *storeFindings) report(f record.Finding) {
@@ -118,8 +138,12 @@ func (s *storeFindings) report(f record.Finding) {
 		return
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.list) == maxFileFindings {
+		s.more++
+		return
+	}
 	s.list = append(s.list, f)
-	s.mu.Unlock()
 }
 
 // counted counts what is written.

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"kvferry/blackwidow"
+	"kvferry/fixtures"
 	"kvferry/nemo"
 	"kvferry/record"
 )
@@ -132,5 +134,32 @@ func TestExplainAgrees(t *testing.T) {
 		if len(looked) < 2 {
 			t.Errorf("%s: looked at %v", name, looked)
 		}
+	}
+}
+
+// TestExplainUnreadTables: a collection whose tables cannot be read is not deleted, and a key without rows may have some there.
+func TestExplainUnreadTables(t *testing.T) {
+	t.Parallel()
+	src := fixtures.Unpack(t, "bw-basic")
+	for _, name := range []string{"000014", "000015", "000019", "000020"} { // of members and scores
+		if err := os.Remove(filepath.Join(src, "zsets", name+".sst")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for key, want := range map[string]string{
+		"s1:z8": "zset unknown, its other rows may be in what cannot be read",
+		"none":  `"none": no rows in what can be read`,
+	} {
+		r := kvferry(t, "explain", "--type", "zset", src, key)
+		if r.code != ExitFindings || !strings.Contains(r.stdout, want) || strings.Contains(r.stdout, "deleted") {
+			t.Errorf("%s: exit %d, want %s:\n%s", key, r.code, want, r.stdout)
+		}
+	}
+	var files storeFindings
+	for range maxFileFindings + 2 {
+		files.report(record.Finding{Severity: record.Error})
+	}
+	if len(files.list) != maxFileFindings || files.more != 2 {
+		t.Errorf("%d findings and %d more", len(files.list), files.more)
 	}
 }

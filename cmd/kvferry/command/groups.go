@@ -36,6 +36,21 @@ func groupOf(name string) int {
 	return len(flagGroups) - 1
 }
 
+// The width of flags in a help text: that of the terminal, within these bounds.
+const (
+	leastHelp = 60
+	mostHelp  = 100
+)
+
+// helpWidth is the width of what is written to w.
+func helpWidth(w io.Writer) int {
+	width := widthOf(w)
+	if width == 0 {
+		return mostHelp
+	}
+	return min(max(width, leastHelp), mostHelp)
+}
+
 // usage prints how a command is used, with its flags in groups.
 func usage(cmd *cobra.Command) error {
 	w := cmd.OutOrStderr()
@@ -55,7 +70,7 @@ func usage(cmd *cobra.Command) error {
 	}
 	for i, fs := range sets {
 		if fs.HasAvailableFlags() {
-			fmt.Fprintf(w, "\n%s:\n%s", flagGroups[i].title, fs.FlagUsages())
+			fmt.Fprintf(w, "\n%s:\n%s", flagGroups[i].title, fs.FlagUsagesWrapped(helpWidth(w)))
 		}
 	}
 	return nil
@@ -69,7 +84,7 @@ func rootUsage(w io.Writer, cmd *cobra.Command) error {
 			fmt.Fprintf(w, "  %-*s %s\n", cmd.NamePadding(), c.Name(), c.Short)
 		}
 	}
-	fmt.Fprintf(w, "\nFlags:\n%s", cmd.LocalFlags().FlagUsages())
+	fmt.Fprintf(w, "\nFlags:\n%s", cmd.LocalFlags().FlagUsagesWrapped(helpWidth(w)))
 	_, err := fmt.Fprintf(w, "\nkvferry help COMMAND says more about a command, kvferry help TOPIC about\n  %s\n",
 		strings.Join(wrapped(strings.Join(topicNames(), " "), formatWidth), "\n  "))
 	return err

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"kvferry/docs"
 )
@@ -56,5 +57,16 @@ func TestJobArguments(t *testing.T) {
 	write("source: [a, b]\n")
 	if r := kvferry(t, "verify", "-f", job); r.code != ExitUsage || !strings.Contains(r.stderr, "want a location") {
 		t.Errorf("two sources: exit %d, %s", r.code, r.stderr)
+	}
+}
+
+// TestHelpWidth: no line of a help text is longer than a wide page.
+func TestHelpWidth(t *testing.T) {
+	for _, c := range testApp().Root().Commands() {
+		for line := range strings.Lines(ok(t, c.Name(), "--help")) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 115 {
+				t.Errorf("%s: %d characters: %s", c.Name(), n, line)
+			}
+		}
 	}
 }

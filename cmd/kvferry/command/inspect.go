@@ -16,8 +16,9 @@ const inspectHelp = `Show what is in a dataset, in one pass: records, elements a
 distributions, the largest keys, prefixes, garbage rows and the bytes that a conversion would free, and
 the shape of the files. The largest keys are exact; quantiles are within 1.6 %.
 
---redis adds the memory that a Redis server would take: by type, for each listed key, prefix and bucket of expiry, and in all. It
-is an estimate of MEMORY USAGE (Redis 7.0 on 64 bits, its default limits), within 15 % on a mix.
+--redis adds the memory that a Redis server would take: by type, for each listed key, prefix and bucket
+of expiry, and in all. It is an estimate of MEMORY USAGE (Redis 7.0 on 64 bits, its default limits),
+within 15 % on a mix.
 
 --salvage skips unreadable tables, blocks or pages and lists them. Their rows are not counted.
 ` + exitHelp

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kvferry/inspect/compare"
+	"kvferry/internal/words"
 )
 
 // sideFlags are the flags of comparisons that are about one of the two sides; --wal-dir is about the first.
@@ -76,8 +77,8 @@ func tellUnmatched(w io.Writer, pairs []compare.DBPair) {
 	if len(a) == 0 || len(b) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "kvferry: databases only on the first side: %q; only on the second: %q; if two of them belong together, use --map-db FIRST=SECOND\n",
-		a, b)
+	fmt.Fprintf(w, "kvferry: databases only in A: %s; only in B: %s; to compare two of them with each other, use --map-db A=B\n",
+		words.Quoted(a), words.Quoted(b))
 }
 
 // mapUsage makes an error about --map-db one of usage.
@@ -85,6 +86,10 @@ func mapUsage(err error) error {
 	var wrong *compare.DBMapError
 	if errors.As(err, &wrong) {
 		return usagef("--map-db %w", wrong)
+	}
+	var unnumbered *compare.NumberError
+	if errors.As(err, &unnumbered) {
+		return usagef("%w", unnumbered)
 	}
 	return err
 }

@@ -17,15 +17,10 @@ func TestMovingRedis(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, home := range []string{"redis", "back"} {
-		if err := os.Mkdir(filepath.Join(root, "data", home), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
 	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
-	page, ran := commandsOf(t, "moving-redis.md"), 0
+	page, ran := commandsOf(t, "moving-redis.md", root), 0
 	t.Chdir(t.TempDir())
-	for _, args := range page {
+	for args := range page {
 		line, want := strings.Join(args, " "), ExitOK
 		switch {
 		case strings.Contains(line, "--dry-run"):

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,19 +17,28 @@ import (
 	"kvferry/store/rocks"
 )
 
-// commandsOf returns the indented commands of a page in docs.
-func commandsOf(t *testing.T, page string) (out [][]string) {
+// commandsOf yields the indented commands of a page in docs, in their order. It makes the directories below root that the page
+// makes before the command that needs them.
+func commandsOf(t *testing.T, page, root string) iter.Seq[[]string] {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("../../../docs", page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range strings.Split(string(data), "\n") {
-		if args, ok := strings.CutPrefix(line, "    kvferry "); ok {
-			out = append(out, strings.Fields(args))
+	return func(yield func([]string) bool) {
+		for line := range strings.Lines(string(data)) {
+			if dirs, ok := strings.CutPrefix(line, "    mkdir -p "); ok {
+				for _, dir := range strings.Fields(dirs) {
+					if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if args, ok := strings.CutPrefix(line, "    kvferry "); ok && !yield(strings.Fields(args)) {
+				return
+			}
 		}
 	}
-	return out
 }
 
 // TestMovingPika runs the commands of the page on a database of the original engine, from the dump to the way back.
@@ -47,13 +57,8 @@ func TestMovingPika(t *testing.T) {
 		t.Fatal(err)
 	}
 	unchanged(t, filepath.Dir(info))
-	for _, home := range []string{"pika4", "pika35", "back", "eight"} { // of the servers
-		if err := os.Mkdir(filepath.Join(root, "data", home), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
 	moved := 0
-	for _, args := range commandsOf(t, "moving-pika.md") {
+	for args := range commandsOf(t, "moving-pika.md", root) {
 		line, want := strings.Join(args, " "), ExitOK
 		switch {
 		case args[0] == "diff":
@@ -164,11 +169,8 @@ func TestMovingKvrocks(t *testing.T) {
 		}
 		unchanged(t, dir)
 	}
-	if err := os.Mkdir(filepath.Join(root, "data/back"), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	moved := 0
-	for _, args := range commandsOf(t, "moving-kvrocks.md") {
+	for args := range commandsOf(t, "moving-kvrocks.md", root) {
 		line, want := strings.Join(args, " "), ExitOK
 		switch {
 		case strings.Contains(line, "--dry-run"):

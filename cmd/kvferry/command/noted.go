@@ -11,7 +11,7 @@ import (
 	"kvferry/record"
 )
 
-// maxNoted is how many findings a command shows in passing; verify shows all.
+// maxNoted is how many findings of a dataset a command shows in passing; verify shows all.
 const maxNoted = 5
 
 // noted shows the first findings that a command comes upon while it does something else.
@@ -19,7 +19,8 @@ type noted struct {
 	w    io.Writer
 	of   []string // locations of what the findings are about: one or two
 	mu   sync.Mutex
-	n    int
+	n    [2]int  // by location, how many there are
+	said said    // that was shown last
 	errs int     // of severity error
 	from [2]bool // by location, whether findings are of it
 	// skipped are the tables and blocks that could not be read, all of which are shown, once.
@@ -56,9 +57,28 @@ func (f *noted) reportOf(i int, r record.Finding) {
 		fmt.Fprintf(f.w, "kvferry: %s%s\n", where, visible.Text(render.FindingLine(&r)))
 		return
 	}
-	if f.n++; f.n <= maxNoted {
-		fmt.Fprintf(f.w, "kvferry: %s%s %s: %s\n", where, r.Severity, r.Kind, visible.Text(findingText(&r)))
+	if f.n[i]++; f.n[i] <= maxNoted {
+		text := f.said.text(i, &r)
+		fmt.Fprintf(f.w, "kvferry: %s%s %s: %s\n", where, r.Severity, r.Kind, visible.Text(text))
 	}
+}
+
+// said is the finding that was shown last, and of which location.
+type said struct {
+	of           int
+	kind, detail string
+}
+
+// text describes a finding. What was said of the finding before is not said again.
+func (s *said) text(of int, r *record.Finding) string {
+	is := said{of, r.Kind, r.Detail}
+	if is == *s && r.Key == nil && r.Place.File != "" {
+		again := *r
+		again.Detail = "the same"
+		return findingText(&again)
+	}
+	*s = is
+	return findingText(r)
 }
 
 func findingText(r *record.Finding) string {
@@ -69,7 +89,7 @@ func findingText(r *record.Finding) string {
 	if r.Keyspace != "" {
 		text = r.Keyspace + ": " + text
 	}
-	if r.Key == nil && r.Keyspace == "" && r.Place.HasOffset() { // of a file as a whole
+	if r.Key == nil && r.Keyspace == "" && (r.Place.HasOffset() || !strings.Contains(text, r.Place.File)) { // of a file
 		text += " [" + render.Where(r) + "]"
 	}
 	return text
@@ -77,18 +97,17 @@ func findingText(r *record.Finding) string {
 
 // sum says how many were not shown, and where all are.
 func (f *noted) sum() {
-	if f.n+len(f.skipped) == 0 {
-		return
-	}
 	var lines []string
+	var left int64
 	for i, location := range f.of {
 		if f.from[i] {
 			lines = append(lines, verifyLine(location))
 		}
+		left += int64(max(f.n[i]-maxNoted, 0))
 	}
 	more := ""
-	if n := f.n - maxNoted; n > 0 {
-		more = fmt.Sprintf("and %s more; ", record.Plural(int64(n), "finding"))
+	if left > 0 {
+		more = fmt.Sprintf("and %s more; ", record.Plural(left, "finding"))
 	}
 	if more != "" || f.errs > 0 {
 		fmt.Fprintf(f.w, "kvferry: %ssee %s for all\n", more, strings.Join(lines, " and "))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -28,7 +29,8 @@ const patchHelp = `Bring a server up to date with a patch that kvferry diff wrot
 The patch replaces keys that differ as a whole, adds those that are missing, changes expiries and
 deletes keys that the dataset does not have (--no-delete leaves them). kvferry reads the whole patch
 and checks its sum before the first write. Applying a patch twice has the effect of applying it once.
-FILE - is standard input, which is copied to a temporary file first. With --resume a run that died goes on where it was, as long as the server was not restarted.
+FILE - is standard input, which is copied to a temporary file first. With --resume a run that died goes
+on where it was, as long as the server was not restarted.
 ` + exitHelp
 
 const patchExample = `  kvferry patch patch.jsonl redis://127.0.0.1:6379
@@ -251,10 +253,11 @@ func (p *patched) refuse(stderr io.Writer) error {
 	if len(p.losses) == 0 {
 		return nil
 	}
-	for kind, n := range p.losses {
-		fmt.Fprintf(stderr, "%d × %s\n", n, kind)
+	for _, kind := range slices.Sorted(maps.Keys(p.losses)) {
+		fmt.Fprintf(stderr, "%d × %s\n", p.losses[kind], kind)
 	}
-	return &ExitError{Code: ExitLossy, Err: errors.New("refused: the server cannot hold everything in the patch")}
+	return &ExitError{Code: ExitLossy, Err: errors.New("refused: the server cannot hold everything in the patch; nothing was written; " +
+		"kvferry diff with filters, such as --type, leaves records out of a patch")}
 }
 
 // begin finds out where to go on.
@@ -278,7 +281,10 @@ func (p *patched) begin(sum string) error {
 		now.Line = line
 	}
 	p.done = now
-	return p.save()
+	if err := p.save(); err != nil {
+		return fmt.Errorf("%w; the file keeps what --resume needs: run kvferry in a directory that can be written", err)
+	}
+	return nil
 }
 
 func (p *patched) save() error {
@@ -287,7 +293,13 @@ func (p *patched) save() error {
 		return err
 	}
 	half := p.journal + ".half"
-	return errors.Join(disk.WriteFile(half, append(data, '\n')), disk.Rename(half, p.journal), disk.SyncPath(filepath.Dir(p.journal)))
+	if err = disk.WriteFile(half, append(data, '\n')); err == nil {
+		err = disk.Rename(half, p.journal)
+	}
+	if err == nil {
+		err = disk.SyncPath(filepath.Dir(p.journal))
+	}
+	return err
 }
 
 // saveEvery is after how many operations a run notes what it has done.

@@ -167,5 +167,33 @@ func TestPatchLibraries(t *testing.T) {
 		t.Errorf("with a library on the server: exit %d, %s keys: %s", r.code, n, r.stderr)
 	}
 	c.Must(t, "FUNCTION", "FLUSH")
+	// A function may belong to a library of another name, which no flag replaces.
+	c.Must(t, "FUNCTION", "LOAD", strings.Replace(load("kept"), "name=kept", "name=other", 1))
+	r = kvferry(t, "convert", "--replace", before, server)
+	if want := "function library \"kept\": the server says ERR Function fkept already exists; a library of another name has that function"; r.code != ExitFailed || !strings.Contains(r.stderr, want) {
+		t.Errorf("exit %d: %s, want %s", r.code, r.stderr, want)
+	}
+	c.Must(t, "FLUSHALL")
+	c.Must(t, "FUNCTION", "FLUSH")
 	ok(t, "convert", "--verify", before, server)
+}
+
+// TestPatchNumbers: a patch for a server is not made with databases that the server cannot have.
+func TestPatchNumbers(t *testing.T) {
+	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+	server := "redis://" + s.Addr
+	s.Client().Must(t, "MSET", "a", "1")
+	src, out := golden(t, "ardb-rocksdb-basic"), filepath.Join(t.TempDir(), "p.jsonl")
+	r := kvferry(t, "diff", "--format", "patch", "-o", out, src, server)
+	if want := `database "bar": a server numbers its databases`; r.code != ExitUsage || !strings.Contains(r.stderr, want) {
+		t.Errorf("exit %d: %s, want %s", r.code, r.stderr, want)
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("there is a patch")
+	}
+	if r := kvferry(t, "diff", "--format", "patch", "-o", out, "--db", "bar", "--map-db", "bar=0", src, server); r.code != ExitFindings {
+		t.Errorf("one database: exit %d: %s", r.code, r.stderr)
+	}
+	t.Chdir(t.TempDir())
+	ok(t, "patch", "-n", out, server)
 }

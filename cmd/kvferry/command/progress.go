@@ -6,14 +6,17 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"kvferry/inspect"
 	"kvferry/internal/progress"
+	"kvferry/record"
 )
 
 // ProgressFlags are the flags of every command that reads a whole dataset.
@@ -47,6 +50,7 @@ type progressView struct {
 	mode    string
 	bar     *progressbar.ProgressBar
 	sized   bool // what the bar shows has a size
+	narrow  int  // characters of the line that stands in place of a bar
 	phase   string
 	printed time.Time // when the last line was
 	last    progress.State
@@ -68,7 +72,7 @@ func (v *progressView) preparing(steps []progress.Step, sets ...*Dataset) {
 			step.Name += " " + string(rune('A'+i))
 		}
 		before = append(before, step)
-		d.prepares = func() func(done, total, keys int64) {
+		d.prepares = func() func(done, total, keys, of int64) {
 			v.meter.Enter(step.Name)
 			return v.meter.Copied
 		}
@@ -184,8 +188,16 @@ func (v *progressView) write(text string) {
 	}
 }
 
-// draw shows the bar of the current step.
+// draw shows the bar of the current step, or a line where there is no room for a bar.
 func (v *progressView) draw(s progress.State) {
+	if width := widthOf(v.w); width > 0 && len(barText(s))+leastBar > width {
+		v.clear()
+		text := []rune(narrowText(s))
+		text = text[:min(len(text), width-1)]
+		v.narrow = len(text)
+		v.write("\r" + string(text))
+		return
+	}
 	if sized := s.Total > 0; v.bar == nil || v.phase != s.Phase || v.sized != sized {
 		v.clear()
 		v.phase, v.sized, v.bar = s.Phase, sized, newBar(v.w, s.Total)
@@ -218,8 +230,44 @@ func newBar(w io.Writer, total int64) *progressbar.ProgressBar {
 		progressbar.OptionUseIECUnits(true))...)
 }
 
+// leastBar is the room for a short bar, the percentage before it and the bytes behind it.
+const leastBar = 48
+
+// widthOf is how many characters a line of a terminal has; 0: unknown.
+func widthOf(w io.Writer) int {
+	f, ok := w.(interface{ Fd() uintptr })
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// narrowText is a state in few characters, what matters most first.
+func narrowText(s progress.State) string {
+	text := fmt.Sprintf("%d/%d %s", s.Step, s.Steps, s.Phase)
+	if s.Total > 0 {
+		text += fmt.Sprintf(" %d%%", 100*s.Done/s.Total)
+	}
+	text += " " + timesText(s)
+	if s.RecordsTotal > 0 {
+		text += ", " + copiedText(s)
+	}
+	if s.Errors > 0 {
+		text += ", " + record.Plural(s.Errors, "error")
+	}
+	return text
+}
+
 // clear removes the bar from the screen until it is drawn again.
 func (v *progressView) clear() {
+	if v.narrow > 0 {
+		v.write("\r" + strings.Repeat(" ", v.narrow) + "\r")
+		v.narrow = 0
+	}
 	if v.bar == nil {
 		return
 	}
@@ -260,9 +308,12 @@ func (v *progressView) finish(err error) {
 
 // barText stands before the bar: the step, the time and the errors.
 func barText(s progress.State) string {
-	text := fmt.Sprintf("%d/%d %-8s %s", s.Step, s.Steps, s.Phase, timesText(s))
+	text := fmt.Sprintf("%d/%d %s %s", s.Step, s.Steps, s.Phase, timesText(s))
+	if s.RecordsTotal > 0 {
+		text += ", " + copiedText(s)
+	}
 	if s.Errors > 0 {
-		text += fmt.Sprintf(", %d errors", s.Errors)
+		text += ", " + record.Plural(s.Errors, "error")
 	}
 	return text
 }
@@ -278,11 +329,19 @@ func stateText(s progress.State) string {
 	} else {
 		text += bytesSoFar(s)
 	}
+	if s.RecordsTotal > 0 {
+		text += ", " + copiedText(s)
+	}
 	text += "; "
 	if s.Percent >= 0 {
 		text += fmt.Sprintf("%.0f%% of all, ", s.Percent)
 	}
-	return text + fmt.Sprintf("%s; %d errors", timesText(s), s.Errors)
+	return text + timesText(s) + "; " + record.Plural(s.Errors, "error")
+}
+
+// copiedText says how many keys of how many are copied. More may have been created meanwhile.
+func copiedText(s progress.State) string {
+	return fmt.Sprintf("%d of %s", s.Records, record.Plural(max(s.RecordsTotal, s.Records), "key"))
 }
 
 // bytesSoFar says how much a step without a size has done.

@@ -152,13 +152,13 @@ func TestProgressCopying(t *testing.T) {
 	if file.prepares != nil || server.prepares == nil {
 		t.Fatal("not the server is copied")
 	}
-	server.prepares()(1<<20, 0, 3)
+	server.prepares()(1<<20, 0, 3, 5)
 	s := v.meter.State()
-	if s.Phase != "copy B" || s.Step != 1 || s.Steps != 2 || s.Records != 3 {
+	if s.Phase != "copy B" || s.Step != 1 || s.Steps != 2 || s.Records != 3 || s.RecordsTotal != 5 {
 		t.Errorf("%+v", s)
 	}
 	s.Elapsed, s.Rate = 2, 1<<19
-	if text, want := stateText(s), "step 1 of 2, copy B: 1.0 MiB, 512.0 KiB/s; 2s; 0 errors"; text != want {
+	if text, want := stateText(s), "step 1 of 2, copy B: 1.0 MiB, 512.0 KiB/s, 3 of 5 keys; 2s; 0 errors"; text != want {
 		t.Errorf("%q, want %q", text, want)
 	}
 	v.tell(s)
@@ -169,6 +169,32 @@ func TestProgressCopying(t *testing.T) {
 		t.Error("the bar ended")
 	}
 	v.end(nil)
+}
+
+// TestProgressNarrow: a terminal too narrow for a bar shows a line, which never wraps and is removed before other output.
+func TestProgressNarrow(t *testing.T) {
+	screen, stderr, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Close()
+	if err := pty.Setsize(stderr, &pty.Winsize{Rows: 5, Cols: 40}); err != nil {
+		t.Fatal(err)
+	}
+	v := &progressView{w: stderr, mode: "bar", done: make(chan struct{})}
+	v.tell(progress.State{Phase: "run", Step: 2, Steps: 4, Done: 1 << 20, Total: 4 << 20, Elapsed: 61, Remaining: 125, Errors: 3})
+	v.tell(progress.State{Phase: "copy", Step: 1, Steps: 4, Elapsed: 2, Remaining: -1, Records: 1, RecordsTotal: 2})
+	v.end(nil)
+	if err := stderr.Close(); err != nil {
+		t.Fatal(err)
+	}
+	shown, _ := io.ReadAll(screen) // ends with an error when the other side is closed
+	first, second := "2/4 run 25% 1m1s, about 2m5s left, 3 err", "1/4 copy 2s, 1 of 2 keys"
+	first = first[:39]
+	want := "\r" + first + "\r" + strings.Repeat(" ", 39) + "\r\r" + second + "\r" + strings.Repeat(" ", len(second)) + "\r"
+	if string(shown) != want {
+		t.Errorf("%q, want %q", shown, want)
+	}
 }
 
 // TestProgressReplay: every command that reads a log shows the step in which it is replayed.

@@ -84,7 +84,7 @@ type Dataset struct {
 	salvage bool
 	reopen  func(context.Context, inspect.Opening) (format.Source, error)
 	// prepares begins the step in which the source is made readable and returns what takes its progress; nil if there is none.
-	prepares func() func(done, total, keys int64)
+	prepares func() func(done, total, keys, of int64)
 }
 
 // dataset finds and opens a dataset and makes the scan that the flags describe. show is told how far a source is that is

@@ -56,6 +56,17 @@ func TestLogsOfEachSide(t *testing.T) {
 			t.Errorf("kvferry %s: exit %d\n%s%s", strings.Join(c.args, " "), r.code, r.stdout, r.stderr)
 		}
 	}
+	// Without the logs, each side names its stores and the flag that gives it its logs.
+	r := kvferry(t, "diff", a, b)
+	for text, n := range map[string]int{
+		a + ": error no-log: no log": 1, a + ": error no-log: the same [": maxNoted - 1, "pass --wal-dir with": 1,
+		b + ": error no-log: no log": 1, b + ": error no-log: the same [": maxNoted - 1, "pass --wal-dir-b with": 1,
+		"[hash/MANIFEST-": 2, "[kv/MANIFEST-": 2, "[list/MANIFEST-": 2, "[set/MANIFEST-": 2, "[zset/MANIFEST-": 2,
+	} {
+		if got := strings.Count(r.stderr, text); got != n {
+			t.Errorf("%d times %q, want %d:\n%s", got, text, n, r.stderr)
+		}
+	}
 	for text, args := range map[string][]string{
 		"--wal-dir-b goes with --against":         {"verify", "--wal-dir-b", logsB, a},
 		"--wal-dir-b " + b + "/none: no such dir": {"diff", "--wal-dir-b", b + "/none", whole, b},

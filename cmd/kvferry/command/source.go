@@ -102,6 +102,7 @@ func (a *App) prepare(cmd *cobra.Command, location string, f *SourceFlags, repor
 			Memory:    f.Memory() / 8 / o.Found.Crowd(),
 			TempDir:   f.tempDir,
 			MaxBlock:  int64(f.maxBlock),
+			WALFlag:   "--" + f.walFlag,
 			Report:    report,
 		},
 	}

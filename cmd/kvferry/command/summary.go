@@ -3,7 +3,7 @@ package command
 import (
 	"fmt"
 	"io"
-
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -14,27 +14,22 @@ import (
 	"kvferry/internal/visible"
 	"kvferry/internal/words"
 	"kvferry/record"
+	"kvferry/redis/live"
 )
 
-// printReport tells people what a conversion did, or would do. compare is the command line that compares source
+// printReport tells people what a conversion did, or would do, with the records that only chooses. compare is the command line that compares source
 // and target; "" when there is nothing special about it.
-func printReport(w io.Writer, r *convert.Report, compare string) {
+func printReport(w io.Writer, r *convert.Report, only filter.Conditions, compare string) {
 	verb := "converted"
 	if r.DryRun {
 		verb = "would convert"
 	}
-	fmt.Fprintf(w, "%s %s (%s, %d files, %s)\n", verb, visible.Text(r.Source.Path), formatOn(r.Source.Format, r.Source.Store),
-		r.Source.Files, bytesText(r.Source.Bytes))
-	if r.DryRun {
-		fmt.Fprintf(w, "     into %s (%s)\n", visible.Text(r.Target.Path), formatOn(r.Target.Format, r.Target.Store))
-	} else {
-		fmt.Fprintf(w, "     into %s (%s, %d files, %s)\n", visible.Text(r.Target.Path), formatOn(r.Target.Format, r.Target.Store),
-			r.Target.Files, bytesText(r.Target.Bytes))
-	}
+	fmt.Fprintf(w, "%s %s\n", verb, datasetText(&r.Source))
+	fmt.Fprintf(w, "     into %s\n", datasetText(&r.Target))
 	for _, n := range renames(r) {
 		fmt.Fprintf(w, "     database %s as %s\n", visible.Text(n.A), visible.Text(n.B))
 	}
-	printSelection(w, r.Options)
+	printSelection(w, only)
 	if r.Sampled {
 		fmt.Fprintf(w, "\nOnly a sample of the source was read; the counts below are those of the sample.\n")
 		if len(r.Unseen) > 0 {
@@ -60,11 +55,28 @@ func printReport(w io.Writer, r *convert.Report, compare string) {
 		fmt.Fprintf(w, "to compare source and copy: %s\n", compare)
 	}
 	if !r.DryRun {
-		fmt.Fprintf(w, "report: %s\n", visible.Text(r.File))
+		fmt.Fprintf(w, "report: %s\n", visible.Text(reportPath(r)))
 	}
 	if r.Earlier != "" {
 		fmt.Fprintf(w, "the report of the earlier conversion is kept: %s\n", r.Earlier)
 	}
+}
+
+// datasetText names a dataset, with its files when it is in some.
+func datasetText(d *convert.Dataset) string {
+	text := visible.Text(d.Path) + " (" + formatOn(d.Format, d.Store)
+	if d.Files > 0 && !live.IsAddress(d.Path) {
+		text += ", " + record.Plural(int64(d.Files), "file") + ", " + bytesText(d.Bytes)
+	}
+	return text + ")"
+}
+
+// reportPath is the path of the report. That of a conversion into a server is in the working directory, which it names.
+func reportPath(r *convert.Report) string {
+	if path, err := filepath.Abs(r.File); err == nil && live.IsAddress(r.Target.Path) {
+		return path
+	}
+	return r.File
 }
 
 // printFollow says how a server on the target follows the old one, where that is possible.
@@ -81,15 +93,13 @@ func printFollow(w io.Writer, f *convert.Following) {
 }
 
 // printSelection says which records the conversion is about, when that is not all.
-func printSelection(w io.Writer, options map[string]string) {
-	var parts []string
+func printSelection(w io.Writer, only filter.Conditions) {
+	var words []string
 	for _, name := range filter.Names() {
-		if text, ok := options[name]; ok {
-			parts = append(parts, name+" "+text)
-		}
+		words = append(words, flagWords(only, name)...)
 	}
-	if len(parts) > 0 {
-		fmt.Fprintf(w, "     only %s\n", visible.Text(strings.Join(parts, ", ")))
+	if len(words) > 0 {
+		fmt.Fprintf(w, "     only %s\n", shellLine(words))
 	}
 }
 
@@ -118,7 +128,12 @@ func printLedger(w io.Writer, ledger []convert.Account) {
 	fmt.Fprintln(w, "\nsource rows by outcome:")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "keyspace\trows\t%s\t\n", strings.Join(classes, "\t"))
+	empty := 0
 	for _, a := range ledger {
+		if a.Rows == 0 {
+			empty++
+			continue
+		}
 		fmt.Fprintf(t, "%s\t%d\t", visible.Text(string(a.Keyspace)), a.Rows)
 		for _, c := range classes {
 			fmt.Fprintf(t, "%d\t", a.Classes[c])
@@ -126,6 +141,9 @@ func printLedger(w io.Writer, ledger []convert.Account) {
 		fmt.Fprintln(t)
 	}
 	t.Flush()
+	if empty > 0 {
+		fmt.Fprintf(w, "keyspaces without rows: %d\n", empty)
+	}
 	printEntries(w, ledger)
 }
 
@@ -140,8 +158,16 @@ func printEntries(w io.Writer, ledger []convert.Account) {
 		sum.RangeDeleted += a.Entries.RangeDeleted
 		sum.Folded += a.Entries.Folded
 	}
-	fmt.Fprintf(w, "%d entries read = %d rows + %d superseded + %d tombstones + %d range-deleted + %d folded\n",
-		sum.Read, sum.Visible, sum.Superseded, sum.Tombstones, sum.RangeDeleted, sum.Folded)
+	fmt.Fprintf(w, "%s read = %s", record.Plural(sum.Read, "entry"), record.Plural(sum.Visible, "row"))
+	for _, part := range []struct {
+		n    int64
+		what string
+	}{{sum.Superseded, "superseded"}, {sum.Tombstones, "tombstones"}, {sum.RangeDeleted, "range-deleted"}, {sum.Folded, "folded"}} {
+		if part.n != 0 {
+			fmt.Fprintf(w, " + %d %s", part.n, part.what)
+		}
+	}
+	fmt.Fprintln(w)
 	bad := 0
 	for _, a := range ledger {
 		if a.Check != "ok" {
@@ -272,7 +298,7 @@ func printTimings(w io.Writer, r *convert.Report) {
 	}
 	fmt.Fprintf(w, " (%s)", strings.Join(parts, ", "))
 	if t.Total > 0 && !t.Resumed {
-		fmt.Fprintf(w, ", %.0f elements and %s of source a second", float64(r.Elements())/t.Total,
+		fmt.Fprintf(w, ", %s and %s of source a second", record.Plural(int64(float64(r.Elements())/t.Total+0.5), "element"),
 			bytesText(int64(float64(r.Source.Bytes)/t.Total)))
 	}
 	if t.Resumed {
