@@ -6,12 +6,15 @@ import (
 	"io"
 )
 
-// Compare orders headers of one database by key, then by type, like readers.
+// Compare orders headers of one database by key, then by type, like readers; a key comes before what has none.
 func Compare(a, b *Header) int {
 	if c := bytes.Compare(a.Key, b.Key); c != 0 {
 		return c
 	}
-	return int(a.Type) - int(b.Type)
+	if c := int(a.Type) - int(b.Type); c != 0 {
+		return c
+	}
+	return int(a.Keyless) - int(b.Keyless)
 }
 
 // Merge returns a reader that yields the records of all readers in order. It owns the readers.

@@ -98,6 +98,8 @@ type Header struct {
 	DB   string
 	Type Type
 	Key  []byte
+	// Keyless tells what has no key from what has one. The fingerprint ignores it: elements name their type.
+	Keyless Keyless
 	// ExpireMS is the time at which the key expires, in Unix milliseconds; 0 means never.
 	ExpireMS int64
 	// Len is the number of elements according to the metadata of the source, or -1 if unknown. It
@@ -172,7 +174,8 @@ func BatchBytes(batch []Element) (n int64) {
 	return n
 }
 
-// Reader yields records in ascending (Key, Type) order, keys compared bytewise.
+// Reader yields records in ascending (Key, Type) order, keys compared bytewise. What has no key comes after a key of its name
+// and type.
 //
 // A header and everything it points to are valid until the next call of Next; elements are valid
 // until the next call of Read or Next.

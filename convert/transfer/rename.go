@@ -95,10 +95,13 @@ func (x *task) eachLoser(ctx context.Context, r record.Reader, names *namesakes,
 		if n%checkEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if h.Keyless != record.Keyed {
+			continue // it has no name that a key could take
+		}
 		if err := names.note(x.DB, h.Key); err != nil {
 			return err
 		}
-		if x.begin(h); x.drops() || h.Keyless() {
+		if x.begin(h); x.drops() {
 			continue
 		}
 		if !x.isTaken(x.header.Key) {

@@ -137,7 +137,7 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 		x.reader.Settle(record.Lost)
 		return nil
 	}
-	if !x.header.Keyless() && x.isTaken(x.header.Key) {
+	if x.header.Keyless == record.Keyed && x.isTaken(x.header.Key) {
 		return x.taken()
 	}
 	x.hasher.Begin(&x.header)
@@ -172,7 +172,7 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 		for _, l := range x.later {
 			x.lose(l)
 		}
-		if !h.Keyless() {
+		if h.Keyless == record.Keyed {
 			x.takeName(h.Key)
 		}
 		d := x.hasher.End(&x.header)

@@ -250,7 +250,7 @@ func (p *DiffPrinter) appendPatch(dst []byte, d *inspect.Difference) ([]byte, er
 	dst = fmt.Appendf(dst, `{"op":"%s","db":`, op)
 	dst = p.appendDB(dst, &d.DB)
 	dst = append(append(append(dst, `,"type":"`...), h.Type.String()...), `","key":`...)
-	dst = p.enc.AppendText(dst, h.Key)
+	dst = jsonl.AppendKeyless(p.enc.AppendText(dst, h.Key), h.Keyless)
 	switch op {
 	case "add":
 		dst = strconv.AppendInt(append(dst, `,"expire_at_ms":`...), h.ExpireMS, 10)

@@ -31,7 +31,7 @@ func Records(r record.Reader, o Options) record.Reader {
 
 // records sorts rows of
 //
-//	key    the user key, escaped so that bytewise order of rows is (key, type) order; type
+//	key    the user key, escaped so that bytewise order of rows is (key, type) order; type; what has no key: one byte
 //	value  0 and elements, or 1, a header and elements: the first row of a record
 type records struct {
 	source record.Reader
@@ -158,6 +158,9 @@ func (s *records) sort() error {
 // add adds the current record of the source, in rows of about chunkSize.
 func (s *records) add(h *record.Header) error {
 	s.key = append(appendEscaped(s.key[:0], h.Key), byte(h.Type))
+	if h.Keyless != record.Keyed {
+		s.key = append(s.key, byte(h.Keyless))
+	}
 	s.value = appendHeader(append(s.value[:0], firstRow), h)
 	for {
 		n, err := s.source.Read(s.batch[:])

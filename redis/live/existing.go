@@ -61,8 +61,7 @@ func (a *asker) there(ctx context.Context, keys [][]byte) ([]bool, error) {
 }
 
 // library reports whether a library of functions exists with other code than this. Libraries belong to no database.
-func (a *asker) library(ctx context.Context, key, code []byte) (bool, error) {
-	name := strings.TrimPrefix(string(key), record.LibraryPrefix)
+func (a *asker) library(ctx context.Context, name string, code []byte) (bool, error) {
 	for _, host := range a.t.hosts() {
 		client := redis.NewClient(a.t.server.single(host, 0))
 		list, err := client.FunctionList(ctx, redis.FunctionListQuery{LibraryNamePattern: globbed(name), WithCode: true}).Result()
@@ -153,14 +152,14 @@ type looker struct {
 // Begin starts a record.
 func (l *looker) Begin(h *record.Header) error {
 	l.key = append(l.key[:0], h.Key...)
-	l.cur, l.any = record.Header{Type: h.Type, Key: l.key}, h.Type == record.Stream
+	l.cur, l.any = record.Header{Type: h.Type, Key: l.key, Keyless: h.Keyless}, h.Type == record.Stream
 	return nil
 }
 
 // Write notes that there are elements.
 func (l *looker) Write(elems []record.Element) error {
 	l.any = true
-	if l.cur.Type == record.Other {
+	if l.cur.Keyless == record.Library {
 		l.code = append(l.code[:0], elems[0].Value...)
 	}
 	return nil
@@ -170,10 +169,11 @@ func (l *looker) Write(elems []record.Element) error {
 func (l *looker) End() error {
 	switch {
 	case !l.any:
-	case l.cur.IsLibrary():
-		there, err := l.ask.library(l.t.ctx, l.key, l.code)
+	case l.cur.Keyless == record.Library:
+		name := record.Library.Name(l.key)
+		there, err := l.ask.library(l.t.ctx, string(name), l.code)
 		if there {
-			l.found("function library " + record.Quote(l.key[len(record.LibraryPrefix):]))
+			l.found("function library " + record.Quote(name))
 		}
 		return err
 	case l.ask.keys():

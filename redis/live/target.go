@@ -270,7 +270,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	switch {
 	case h.Type == record.Stream:
 		return files.StreamLosses(s.version, s.name, h)
-	case h.Type == record.Other && (!h.IsLibrary() || s.major < 7):
+	case h.Type == record.Other && (h.Keyless != record.Library || s.major < 7):
 		return []record.Loss{{Kind: record.LossModule, Drops: true, Detail: "no command creates it"}}
 	}
 	return nil

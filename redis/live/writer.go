@@ -410,7 +410,7 @@ type native struct {
 
 // goNative begins to write the record as commands.
 func (w *writer) goNative() error {
-	if w.ask.keys() && w.header.Type != record.Other {
+	if w.ask.keys() && w.header.Keyless == record.Keyed {
 		there, err := w.ask.there(w.ctx, [][]byte{w.key})
 		if err == nil && there[0] {
 			w.skip, err = true, w.taken(fmt.Sprintf("key %s in database %s", record.Quote(w.key), w.db))
@@ -454,7 +454,7 @@ func (n *native) write(elems []record.Element) (err error) {
 		if len(w.data) == before {
 			continue
 		}
-		if w.header.Type == record.Other {
+		if w.header.Keyless == record.Library {
 			err = n.library(elems[i].Value)
 		} else {
 			err = n.send(middle)
@@ -472,7 +472,7 @@ func (n *native) before() int {
 	w := n.w
 	w.data = w.data[:0]
 	switch {
-	case w.header.Type == record.Other:
+	case w.header.Keyless == record.Library:
 	case !n.begun:
 		w.data = appendCommand(w.data, []byte("DEL"), n.name)
 	case w.header.Type == record.List:
@@ -485,13 +485,14 @@ func (n *native) before() int {
 func (n *native) library(code []byte) error {
 	w := n.w
 	if w.ask != nil {
-		there, err := w.ask.library(w.ctx, w.key, code)
+		name := record.Library.Name(w.key)
+		there, err := w.ask.library(w.ctx, string(name), code)
 		if err != nil {
 			return err
 		}
 		if there {
 			w.data = w.data[:0]
-			return w.taken("function library " + record.Quote(w.key[len(record.LibraryPrefix):]))
+			return w.taken("function library " + record.Quote(name))
 		}
 	}
 	for _, host := range w.t.hosts() {
@@ -536,7 +537,7 @@ func (n *native) end() (err error) {
 		return fmt.Errorf("stream %s: it is too large for one RESTORE, and no command makes its %d pending entries whose messages were deleted",
 			record.Quote(w.key), n.encoder.Orphans)
 	}
-	if w.header.Type == record.Other {
+	if w.header.Keyless == record.Library {
 		return nil
 	}
 	if !n.begun && len(w.data) == before {
