@@ -195,6 +195,24 @@ type Reader interface {
 	Close() error
 }
 
+// Counter is a Reader that tells how many rows it has counted so far.
+type Counter interface {
+	Reader
+	// Counted calls f with the rows of all records that Next has passed, by keyspace of the ledger: those that became Copied,
+	// and those that became Index. A keyspace may come several times.
+	Counted(f CountFunc)
+}
+
+// CountFunc takes how many rows of a keyspace are Copied, and how many Index.
+type CountFunc = func(keyspace string, copied, index int64)
+
+// Counted calls f with what a reader has counted, if it tells.
+func Counted(r Reader, f CountFunc) {
+	if c, ok := r.(Counter); ok {
+		c.Counted(f)
+	}
+}
+
 // StringRecord is a whole string: what its header and its only element say.
 type StringRecord struct {
 	DB         string
@@ -272,6 +290,7 @@ const (
 	Expired                   // expired at Now
 	Filtered                  // left out by the user's filters
 	Lost                      // the target cannot hold it, and the loss was allowed
+	Skipped                   // its key exists on the server, and such keys are left alone
 	Index                     // duplicates another row (nemo y, score_cf, ardb sort rows)
 	Copied
 
@@ -279,7 +298,15 @@ const (
 )
 
 var classNames = [NumClasses]string{"malformed", "housekeeping", "orphan", "stale", "deleted",
-	"expired", "filtered", "lost", "index", "copied"}
+	"expired", "filtered", "lost", "skipped", "index", "copied"}
+
+// OfIndex is the class of the index rows of a record whose rows have class c.
+func (c Class) OfIndex() Class {
+	if c == Copied {
+		return Index
+	}
+	return c
+}
 
 // String returns the name used in reports.
 func (c Class) String() string {

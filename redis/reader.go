@@ -202,6 +202,11 @@ func (r *reader) Settle(c record.Class) {
 	}
 }
 
+// Counted tells how many items were copied.
+func (r *reader) Counted(f record.CountFunc) {
+	r.tally.Counted(r.db.name+"/"+Keyspace, f)
+}
+
 // Close hands the counts to the ledger.
 func (r *reader) Close() error {
 	r.count()

@@ -9,8 +9,9 @@ import (
 
 // The first byte of a row's value.
 const (
-	laterRow = 0
-	firstRow = 1
+	laterRow  = 0
+	firstRow  = 1
+	countsRow = 2
 )
 
 // Flags of a header.

@@ -241,6 +241,8 @@ func (f *functions) Read(dst []record.Element) (int, error) {
 
 func (f *functions) Settle(c record.Class) { f.class = c }
 
+func (f *functions) Counted(add record.CountFunc) { f.tally.Counted(rows, add) }
+
 func (f *functions) Close() error {
 	f.count()
 	f.ledger.Add(rows, &f.tally)
