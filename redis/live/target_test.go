@@ -430,7 +430,7 @@ func TestExisting(t *testing.T) {
 func look(t *testing.T, target format.Target, list []made, db string) string {
 	t.Helper()
 	l := target.(format.Loaded)
-	w, err := l.Look(db)
+	w, err := l.Look(db, false)
 	if err != nil {
 		t.Fatal(err)
 	}

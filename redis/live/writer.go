@@ -48,11 +48,15 @@ type writer struct {
 	data    []byte  // of the piece being made
 	native  *native // nil: the record goes as one RESTORE
 	skip    bool
+	wait    bool  // the record is held back
 	count   int64 // elements of the record
 	written int64
 
 	held      []heldRecord
 	heldBytes int
+
+	number  int64                    // of the record, from 1
+	decided func(n int64, skip bool) // nil: nobody wants to know
 }
 
 // heldRecord is one that waits for the answer whether its key is there.
@@ -60,6 +64,22 @@ type heldRecord struct {
 	key      []byte
 	data     []byte
 	commands int
+	number   int64
+}
+
+// OnDecided has f told what becomes of records, unless existing keys are overwritten, or are an error.
+func (w *writer) OnDecided(f func(n int64, skipped bool)) bool {
+	if w.t.Existing != skipExisting {
+		return false
+	}
+	w.decided = f
+	return true
+}
+
+func (w *writer) decide(number int64, skipped bool) {
+	if w.decided != nil {
+		w.decided(number-1, skipped)
+	}
 }
 
 // Begin starts a record.
@@ -74,7 +94,8 @@ func (w *writer) Begin(h *record.Header) error {
 	if h.MaxDeleted != nil {
 		w.header.MaxDeleted = w.deleted
 	}
-	w.native, w.skip, w.bytes, w.count = nil, false, 0, 0
+	w.native, w.skip, w.wait, w.bytes, w.count = nil, false, false, 0, 0
+	w.number++
 	if err := w.relocate(); err != nil {
 		return err
 	}
@@ -189,6 +210,14 @@ func (w *writer) outgrow() error {
 
 // End finishes a record.
 func (w *writer) End() error {
+	err := w.end()
+	if err == nil && !w.wait {
+		w.decide(w.number, w.skip)
+	}
+	return err
+}
+
+func (w *writer) end() error {
 	if w.native != nil {
 		return w.native.end()
 	}
@@ -206,7 +235,7 @@ func (w *writer) End() error {
 		}
 		w.restore(&v)
 	}
-	err := w.deliver(heldRecord{w.key, w.data, 1})
+	err := w.deliver(heldRecord{w.key, w.data, 1, w.number})
 	w.data = scratch.Reset(w.data) // a large one is the pipe's
 	return err
 }
@@ -237,6 +266,7 @@ func (w *writer) deliver(r heldRecord) error {
 	if !w.ask.keys() {
 		return w.send(r)
 	}
+	w.wait = true
 	r.key, r.data = bytes.Clone(r.key), bytes.Clone(r.data)
 	w.held = append(w.held, r)
 	if w.heldBytes += len(r.data); len(w.held) < maxAsked && w.heldBytes < maxAskedBytes {
@@ -279,6 +309,7 @@ func (w *writer) release() error {
 		if err != nil {
 			return err
 		}
+		w.decide(r.number, there[i])
 	}
 	w.held, w.heldBytes = w.held[:0], 0
 	return nil
@@ -491,7 +522,7 @@ func (n *native) library(code []byte) error {
 			return err
 		}
 		if there {
-			w.data = w.data[:0]
+			w.data, w.skip = w.data[:0], true
 			return w.taken("function library " + record.Quote(name))
 		}
 	}
