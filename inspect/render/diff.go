@@ -109,6 +109,9 @@ func (p *DiffPrinter) summary(r *inspect.DiffResult) string {
 func (p *DiffPrinter) appendText(dst []byte, d *inspect.Difference) []byte {
 	h := d.Header
 	dst = fmt.Appendf(dst, "%-7s %s %s %s", d.Side, visible.Text(d.DB.String()), h.Type, record.Quote(h.Key))
+	if h.Keyless != record.Keyed {
+		dst = fmt.Appendf(dst, " (a %s, not a key)", h.Keyless)
+	}
 	switch d.What {
 	case inspect.Expiry:
 		return fmt.Appendf(dst, ": expires %s in A, %s in B", expiry(h.ExpireMS), expiry(d.HeaderB.ExpireMS))
