@@ -415,11 +415,7 @@ func (p *pass) finish() error {
 	}
 	p.inside = false
 	p.tally.Rows[p.class] += p.rows
-	if p.class == record.Copied {
-		p.tally.Rows[record.Index] += p.index
-	} else {
-		p.tally.Rows[p.class] += p.index
-	}
+	p.tally.Rows[p.class.OfIndex()] += p.index
 	if p.groups > 0 && p.class == record.Copied { // else all of the stream is gone
 		p.report(FindStreamGroups, record.Warning, record.Stream, p.head.Key,
 			record.Plural(p.groups, "row")+" of consumer groups and pending entries left out")
@@ -538,6 +534,9 @@ func (p *pass) end() error {
 	}
 	return io.EOF
 }
+
+// Counted tells how many rows of records that were passed are Copied, or Index.
+func (p *pass) Counted(f record.CountFunc) { p.tally.Counted(p.sp.Label, f) }
 
 // Close hands the counts to the ledger.
 func (p *pass) Close() error {

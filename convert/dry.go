@@ -71,6 +71,7 @@ func (d *dryRun) run(ctx context.Context, a *attempt) (rep *Report, err error) {
 		return nil, err
 	}
 	a.setRules()
+	a.rules.Dry = true
 	if err := a.plan(ctx); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,8 @@ type (
 	LossKind = outcome.LossKind
 	// LossError means that the target cannot hold all of the source, and the losses were not allowed.
 	LossError = outcome.LossError
+	// PartDigest is the fingerprint of one database and type.
+	PartDigest = outcome.PartDigest
 	// FindingKind sums up the findings of one kind.
 	FindingKind = outcome.FindingKind
 	// Sample is one example of a loss or a finding.

@@ -36,7 +36,10 @@ type Report struct {
 	Tasks   int               `json:"tasks"`
 	Workers int               `json:"workers"`
 
-	Parts    []outcome.PartDigest  `json:"fingerprint"`
+	Parts []outcome.PartDigest `json:"fingerprint"`
+	// Skipped are the records that were left out because their keys exist on the server. With Parts and what was lost they
+	// are all records that were selected.
+	Skipped  []outcome.PartDigest  `json:"skipped,omitempty"`
 	Proof    Proof                 `json:"proof"`
 	Ledger   []Account             `json:"ledger"`
 	Losses   []outcome.LossKind    `json:"losses"`
@@ -120,6 +123,15 @@ func (r *Report) Records() (n int64) {
 	return n
 }
 
+// SkippedRecords returns the number of records that were left out because their keys exist on the server, and of their
+// elements.
+func (r *Report) SkippedRecords() (records, elements int64) {
+	for _, p := range r.Skipped {
+		records, elements = records+p.Records, elements+p.Elements
+	}
+	return records, elements
+}
+
 // Elements returns the number of converted elements.
 func (r *Report) Elements() (n int64) {
 	for _, p := range r.Parts {
@@ -162,6 +174,7 @@ func (a *attempt) report(t *outcome.Totals) *Report {
 		Tasks:   len(a.id.Plan.Tasks),
 		Workers: o.Workers,
 		Parts:   outcome.Parts(&t.Fingerprint),
+		Skipped: outcome.Parts(&t.Skipped),
 		Ledger:  accounts(&t.Ledger),
 		Losses:  t.Losses.List(),
 	}

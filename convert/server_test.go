@@ -51,7 +51,7 @@ func (t *loaded) Earlier() string { return "state of run 7" }
 func (t *loaded) Run() string     { return "run 7" }
 func (t *loaded) Undo() string    { return "FLUSHALL removes what was written" }
 
-func (t *loaded) Look(string) (record.Writer, error) { return &looker{t: t}, nil }
+func (t *loaded) Look(string, bool) (record.Writer, error) { return &looker{t: t}, nil }
 
 func (t *loaded) Conflicts() error {
 	if len(t.taken) == 0 {

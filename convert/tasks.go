@@ -119,7 +119,7 @@ func (a *attempt) judge(t *outcome.Totals, losses []outcome.LossKind) error {
 	if err := t.Ledger.Check(); err != nil {
 		return fmt.Errorf("the rows read do not add up: %w", err)
 	}
-	if len(t.Fingerprint.Parts()) == 0 && !a.o.Selection.Everything() {
+	if len(t.Fingerprint.Parts())+len(t.Skipped.Parts()) == 0 && !a.o.Selection.Everything() {
 		return &plan.NothingError{Why: fmt.Sprintf("no record of %s passes the filter", a.o.Source.Path)}
 	}
 	return nil

@@ -284,6 +284,7 @@ type Row struct {
 	Kind    string      // "hash field", "list meta", "separator", …
 	Type    record.Type // 0 if unknown
 	UserKey []byte
+	Keyless record.Keyless // what the row is when UserKey is a name and no key
 	Fields  []Field
 	Meta    bool  // the row is the meta row of a record, or a string
 	Version int64 // of the incarnation; -1: none

@@ -121,8 +121,9 @@ type Loaded interface {
 	// lost.
 	Run() string
 	// Look returns a writer for a database that writes nothing, but asks which keys of its records exist; nil if that does
-	// not matter.
-	Look(db string) (record.Writer, error)
+	// not matter. dry is true if nothing will be written afterwards: the writer then also tells which records would be left
+	// out.
+	Look(db string, dry bool) (record.Writer, error)
 	// Conflicts returns an error that names some of the existing keys that must not be written, as found by the writers of
 	// Look.
 	Conflicts() error
@@ -131,6 +132,16 @@ type Loaded interface {
 	Check(ctx context.Context, given, expired map[string]int64) (string, error)
 	// Undo describes in one line what a run that ends early leaves behind; "" if nothing.
 	Undo() string
+}
+
+// Sparing is a record.Writer of a Loaded target that leaves out records whose keys exist. It may know only when it has
+// taken more records.
+type Sparing interface {
+	record.Writer
+	// OnDecided has f called once for each record, at the latest in Close, when it is known whether it was left out. n is
+	// the number of the record, from 0 in the order of Begin. OnDecided is called before the first record and returns
+	// false if none will be left out; f is not called then.
+	OnDecided(f func(n int64, skipped bool)) bool
 }
 
 // ErrGone is the error of Target.Adopt for a shard that may be lost and must be written again.

@@ -42,6 +42,9 @@ func (t *Tally) Total() int64 {
 	return n
 }
 
+// Counted calls f with what a Counter tells of the keyspace.
+func (t *Tally) Counted(keyspace string, f CountFunc) { f(keyspace, t.Rows[Copied], t.Rows[Index]) }
+
 // Check returns an error unless the classes add up to the rows, and the kinds of entries to the
 // entries.
 func (t *Tally) Check() error {

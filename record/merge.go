@@ -6,12 +6,15 @@ import (
 	"io"
 )
 
-// Compare orders headers of one database by key, then by type, like readers.
+// Compare orders headers of one database by key, then by type, like readers; a key comes before what has none.
 func Compare(a, b *Header) int {
 	if c := bytes.Compare(a.Key, b.Key); c != 0 {
 		return c
 	}
-	return int(a.Type) - int(b.Type)
+	if c := int(a.Type) - int(b.Type); c != 0 {
+		return c
+	}
+	return int(a.Keyless) - int(b.Keyless)
 }
 
 // Merge returns a reader that yields the records of all readers in order. It owns the readers.
@@ -133,6 +136,13 @@ func (m *merged) Settle(c Class) {
 	}
 }
 
+// Counted tells what all readers have counted.
+func (m *merged) Counted(f CountFunc) {
+	for _, r := range m.readers {
+		Counted(r, f)
+	}
+}
+
 // Close closes all readers and returns their errors.
 func (m *merged) Close() error {
 	var errs []error
@@ -150,6 +160,7 @@ type concat struct {
 	Reader               // nil: none is open
 	strings StringReader // that is the Reader; nil: it is none
 	open    []func() (Reader, error)
+	counts  Ledger // of those that were closed
 }
 
 // ready opens the next reader when none is open; io.EOF after the last.
@@ -216,11 +227,25 @@ func (c *concat) Settle(class Class) {
 	}
 }
 
+// Counted tells what the reader that is open has counted, and those before it.
+func (c *concat) Counted(f CountFunc) {
+	for name, t := range c.counts.Snapshot() {
+		t.Counted(name, f)
+	}
+	if c.Reader != nil {
+		Counted(c.Reader, f)
+	}
+}
+
 // Close closes the reader that is open.
 func (c *concat) Close() error {
 	r := c.Reader
-	if c.Reader, c.strings = nil, nil; r == nil {
+	if r == nil {
 		return nil
 	}
+	Counted(r, func(keyspace string, copied, index int64) {
+		c.counts.Add(keyspace, &Tally{Rows: [NumClasses]int64{Copied: copied, Index: index}})
+	})
+	c.Reader, c.strings = nil, nil
 	return r.Close()
 }

@@ -98,6 +98,8 @@ type Header struct {
 	DB   string
 	Type Type
 	Key  []byte
+	// Keyless tells what has no key from what has one. The fingerprint ignores it: elements name their type.
+	Keyless Keyless
 	// ExpireMS is the time at which the key expires, in Unix milliseconds; 0 means never.
 	ExpireMS int64
 	// Len is the number of elements according to the metadata of the source, or -1 if unknown. It
@@ -172,7 +174,8 @@ func BatchBytes(batch []Element) (n int64) {
 	return n
 }
 
-// Reader yields records in ascending (Key, Type) order, keys compared bytewise.
+// Reader yields records in ascending (Key, Type) order, keys compared bytewise. What has no key comes after a key of its name
+// and type.
 //
 // A header and everything it points to are valid until the next call of Next; elements are valid
 // until the next call of Read or Next.
@@ -190,6 +193,24 @@ type Reader interface {
 	Settle(Class)
 	// Close releases the reader and adds its counts to the ledger. Call it exactly once.
 	Close() error
+}
+
+// Counter is a Reader that tells how many rows it has counted so far.
+type Counter interface {
+	Reader
+	// Counted calls f with the rows of all records that Next has passed, by keyspace of the ledger: those that became Copied,
+	// and those that became Index. A keyspace may come several times.
+	Counted(f CountFunc)
+}
+
+// CountFunc takes how many rows of a keyspace are Copied, and how many Index.
+type CountFunc = func(keyspace string, copied, index int64)
+
+// Counted calls f with what a reader has counted, if it tells.
+func Counted(r Reader, f CountFunc) {
+	if c, ok := r.(Counter); ok {
+		c.Counted(f)
+	}
 }
 
 // StringRecord is a whole string: what its header and its only element say.
@@ -269,6 +290,7 @@ const (
 	Expired                   // expired at Now
 	Filtered                  // left out by the user's filters
 	Lost                      // the target cannot hold it, and the loss was allowed
+	Skipped                   // its key exists on the server, and such keys are left alone
 	Index                     // duplicates another row (nemo y, score_cf, ardb sort rows)
 	Copied
 
@@ -276,7 +298,15 @@ const (
 )
 
 var classNames = [NumClasses]string{"malformed", "housekeeping", "orphan", "stale", "deleted",
-	"expired", "filtered", "lost", "index", "copied"}
+	"expired", "filtered", "lost", "skipped", "index", "copied"}
+
+// OfIndex is the class of the index rows of a record whose rows have class c.
+func (c Class) OfIndex() Class {
+	if c == Copied {
+		return Index
+	}
+	return c
+}
 
 // String returns the name used in reports.
 func (c Class) String() string {

@@ -76,10 +76,10 @@ func (f *rdbFormat) Limits() format.Limits {
 }
 
 // The kinds of values of type record.Other in files.
-const (
+var (
 	opaqueModule   = "module"
-	opaqueArray    = "array" // of Redis 8.8
-	opaqueFunction = "function"
+	opaqueArray    = rdb.NativeArray
+	opaqueFunction = record.Library.String()
 )
 
 // Opaque names the kinds of values of type record.Other that files and servers may have.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sort"
 	"sync"
 
 	"kvferry/format"
@@ -187,24 +188,46 @@ func (o *order) sort(ctx context.Context, s *source, e *format.Env) (err error) 
 	return nil
 }
 
+// fill adds all items: first the keys, then what has none, so that it follows a key of its name. Of rows with equal keys the
+// sorter returns first what was added first.
 func (o *order) fill(to *extsort.Sorter, in *cutter) error {
+	bare, err := o.add(to, in, false)
+	if err == nil && len(bare) > 0 {
+		_, err = o.add(to, &cutter{ctx: in.ctx, s: in.s, db: in.db, sections: bare}, true)
+	}
+	return err
+}
+
+// add adds the keys among some items, or what is bare of one, and returns the sections in which there is anything of that.
+func (o *order) add(to *extsort.Sorter, in *cutter, bare bool) (has []section, err error) {
 	var row []byte
 	for {
 		it, err := in.next()
 		if err == io.EOF {
-			return nil
+			return has, nil
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if !o.types.Has(typeOf(it, in.s.header())) {
 			continue
 		}
+		if is := keylessOf(it) != record.Keyed; is != bare {
+			if n := len(has); is && (n == 0 || has[n-1].to <= it.Off) {
+				has = append(has, o.db.sectionAt(it.Off))
+			}
+			continue
+		}
 		row = appendRow(row[:0], it)
 		if err := to.Add(0, keyOf(it), row); err != nil {
-			return err
+			return nil, err
 		}
 	}
+}
+
+// sectionAt is the section in which an item stands.
+func (db *database) sectionAt(off int64) section {
+	return db.sections[sort.Search(len(db.sections), func(i int) bool { return db.sections[i].to > off })]
 }
 
 func (o *order) close() error {
@@ -222,11 +245,22 @@ func within(key []byte, span format.Span) bool {
 func keyOf(it *rdb.Item) []byte {
 	switch it.Op {
 	case rdb.OpFunction:
-		return append([]byte(record.LibraryPrefix), rdb.LibraryName(it.Value)...)
+		return record.Library.AppendName(nil, rdb.LibraryName(it.Value))
 	case rdb.OpModuleAux:
-		return append([]byte(record.ModuleAuxPrefix), it.Key...)
+		return record.ModuleAux.AppendName(nil, string(it.Key))
 	}
 	return it.Key
+}
+
+// keylessOf tells what an item is that has no key.
+func keylessOf(it *rdb.Item) record.Keyless {
+	switch it.Op {
+	case rdb.OpFunction:
+		return record.Library
+	case rdb.OpModuleAux:
+		return record.ModuleAux
+	}
+	return record.Keyed
 }
 
 // typeOf is the type of an item's record.

@@ -151,7 +151,7 @@ func (s *source) Describe(db, _ string, key, value []byte) format.Row {
 		row.Err = err
 		return row
 	}
-	row.Type = typeOf(it, s.header())
+	row.Type, row.Keyless = typeOf(it, s.header()), keylessOf(it)
 	field := func(name string, v any, from, to int64) {
 		row.Fields = append(row.Fields, format.Field{Name: name, Value: v, Where: "value", Off: int(from), Len: int(to - from)})
 	}

@@ -32,7 +32,9 @@ func TestLosses(t *testing.T) {
 	other := func(name string) record.Element {
 		return record.Element{Name: []byte(name), Value: []byte("#!lua name=x\n")}
 	}
-	opaque := &record.Header{Type: record.Other, Key: []byte("FUNCTION x")}
+	key := &record.Header{Type: record.Other, Key: []byte("FUNCTION x")}
+	library := &record.Header{Type: record.Other, Key: key.Key, Keyless: record.Library}
+	aux := &record.Header{Type: record.Other, Key: []byte("MODULE_AUX x"), Keyless: record.ModuleAux}
 	for _, c := range []struct {
 		version string
 		h       *record.Header
@@ -47,8 +49,11 @@ func TestLosses(t *testing.T) {
 		{"9", &record.Header{Type: record.Stream, Len: 2, Added: 5}, nil, "group-progress: entries ever added: 5, left: 2", 0, nil},
 		{"10", &record.Header{Type: record.Stream, Len: 2, Added: 5}, nil, "", 0, nil},
 		{"10", stream, []record.Element{group(3), {Kind: record.Group, Name: []byte("g"), Value: []byte("short")}}, "", 1, nil},
-		{"9", opaque, []record.Element{other("function"), other("module-aux")}, "", 1, []string{"module: functions need --rdb-version 10 or newer"}},
-		{"10", opaque, []record.Element{other("function"), other("kvrocks:MBbloom")}, "", 1, []string{`module: a value of type "kvrocks:MBbloom"`}},
+		{"9", library, []record.Element{other("function")}, "", 0, []string{"module: functions need --rdb-version 10 or newer"}},
+		{"10", library, []record.Element{other("function")}, "", 1, nil},
+		{"9", aux, []record.Element{other("module-aux")}, "", 1, nil},
+		{"10", key, []record.Element{other("kvrocks:MBbloom")}, "", 0, []string{`module: a value of type "kvrocks:MBbloom"`}},
+		{"10", key, []record.Element{other("function")}, "", 0, []string{`module: a value of type "function"`}},
 	} {
 		to := target(c.version)
 		head := ""

@@ -24,7 +24,6 @@ type reader struct {
 	decoder rdb.Decoder
 	h       record.Header
 	item    *rdb.Item
-	opaque  bool // the current item is a library, or data of a module
 	done    bool // nothing is left to be read of it
 	class   record.Class
 	current bool
@@ -105,7 +104,7 @@ func (r *reader) begin() (bool, error) {
 	if !r.ordered {
 		key = keyOf(it)
 	}
-	r.h = record.Header{DB: r.db.name, Key: key, ExpireMS: it.ExpireMS, Expired: it.ExpireMS != 0 && it.ExpireMS < r.now}
+	r.h = record.Header{DB: r.db.name, Key: key, Keyless: keylessOf(it), ExpireMS: it.ExpireMS, Expired: it.ExpireMS != 0 && it.ExpireMS < r.now}
 	if r.ordered && it.Op == rdb.OpKey {
 		if r.hasLast && bytes.Equal(r.last, it.Key) {
 			r.report(FindDuplicateKey, record.Error, it.Off, "the key occurs more than once; kvferry reads the first; servers do not load the file")
@@ -114,7 +113,7 @@ func (r *reader) begin() (bool, error) {
 		r.last, r.hasLast = append(r.last[:0], it.Key...), true
 	}
 	r.done = false
-	if r.opaque = it.Op != rdb.OpKey; r.opaque {
+	if r.h.Keyless != record.Keyed {
 		r.h.Type, r.h.Len = record.Other, 1
 		return true, nil
 	}
@@ -138,7 +137,7 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	if len(dst) == 0 {
 		return 0, nil
 	}
-	if r.opaque {
+	if r.h.Keyless != record.Keyed {
 		r.done = true
 		return r.whole(dst)
 	}
@@ -161,10 +160,6 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 // whole returns a library of functions, or data of a module.
 func (r *reader) whole(dst []record.Element) (int, error) {
 	it := r.item
-	native := rdb.NativeFunction
-	if it.Op == rdb.OpModuleAux {
-		native = rdb.NativeModuleAux
-	}
 	value := it.Value
 	if value == nil {
 		value = make([]byte, it.To-it.From)
@@ -172,7 +167,7 @@ func (r *reader) whole(dst []record.Element) (int, error) {
 			return 0, fmt.Errorf("%s: offset %d: %w", r.s.name, it.From, err)
 		}
 	}
-	dst[0] = record.Element{Name: []byte(native), Value: value}
+	dst[0] = record.Element{Name: []byte(r.h.Keyless.String()), Value: value}
 	return 1, nil
 }
 
@@ -205,6 +200,11 @@ func (r *reader) Settle(c record.Class) {
 	if r.class != record.Malformed {
 		r.class = c
 	}
+}
+
+// Counted tells how many items were copied.
+func (r *reader) Counted(f record.CountFunc) {
+	r.tally.Counted(r.db.name+"/"+Keyspace, f)
 }
 
 // Close hands the counts to the ledger.

@@ -86,17 +86,18 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	case record.Stream:
 		return KeepGroups(t.format.version, batch, report)
 	case record.Other:
-		return dataset.KeepIf(batch, func(e *record.Element) bool { return t.keepOpaque(e, report) })
+		return dataset.KeepIf(batch, func(e *record.Element) bool { return t.keepOpaque(h, e, report) })
 	}
 	return batch
 }
 
 // keepOpaque drops what only other servers understand, and libraries where there are none.
-func (t *target) keepOpaque(e *record.Element, report func(record.Loss)) bool {
-	switch native := string(e.Name); {
-	case native == rdb.NativeFunction && t.format.version.Functions(), native == rdb.NativeModuleAux, rdb.IsModule(e):
+func (t *target) keepOpaque(h *record.Header, e *record.Element, report func(record.Loss)) bool {
+	library := h.Keyless == record.Library
+	switch {
+	case library && t.format.version.Functions(), h.Keyless == record.ModuleAux, h.Keyless == record.Keyed && rdb.IsModule(e):
 		return true
-	case native == rdb.NativeFunction:
+	case library:
 		report(record.Loss{Kind: record.LossModule, Drops: true, Detail: "functions need --rdb-version 10 or newer",
 			Avoid: "--rdb-version 10 or newer keeps functions"})
 	default:

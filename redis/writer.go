@@ -25,6 +25,7 @@ type writer struct {
 	key    []byte
 	expire int64 // of the record
 	typ    record.Type
+	bare   record.Keyless
 	whole  bool // the record is in buf
 	buf    []byte
 	off    int64 // of buf in the section
@@ -54,7 +55,7 @@ func newWriter(t *target, n int, db string, memory int64) (*writer, error) {
 
 // Begin starts a record.
 func (w *writer) Begin(h *record.Header) error {
-	w.key, w.expire, w.typ, w.whole = append(w.key[:0], h.Key...), h.ExpireMS, h.Type, false
+	w.key, w.expire, w.typ, w.bare, w.whole = append(w.key[:0], h.Key...), h.ExpireMS, h.Type, h.Keyless, false
 	w.count = 0
 	w.enc.Begin(h)
 	return nil
@@ -72,7 +73,7 @@ func (w *writer) Write(elems []record.Element) error {
 		w.buf = rdb.AppendString(w.buf, e.Value)
 		w.whole = true
 		return nil
-	case w.typ == record.Other && (string(e.Name) == rdb.NativeFunction || string(e.Name) == rdb.NativeModuleAux):
+	case w.bare != record.Keyed:
 		w.item(e)
 		w.whole = true
 		return nil
@@ -82,7 +83,7 @@ func (w *writer) Write(elems []record.Element) error {
 
 // item writes a library of functions, or data of a module: it is no key.
 func (w *writer) item(e *record.Element) {
-	if string(e.Name) == rdb.NativeFunction {
+	if w.bare == record.Library {
 		w.buf = rdb.AppendFunction(w.buf, e.Value)
 	} else {
 		w.buf = rdb.AppendModuleAux(w.buf, e.Value)

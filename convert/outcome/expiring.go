@@ -36,7 +36,7 @@ func (t *Totals) Without(until int64) (*record.Fingerprint, map[string]int64) {
 	return f, gone
 }
 
-// Given is how many keys each database was to get. What is of type Other has no key.
+// Given is how many keys each database was to get. Of type Other a server takes only what has no key.
 func (t *Totals) Given() map[string]int64 {
 	out := map[string]int64{}
 	for p, d := range t.Fingerprint.Parts() {

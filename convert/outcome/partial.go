@@ -42,7 +42,7 @@ func move(ledger map[string]record.Tally, endings []string, class record.Class, 
 	})
 	for _, name := range names {
 		t := ledger[name]
-		k := min(n, t.Rows[class])
+		k := max(min(n, t.Rows[class]), 0) // fewer than none: other tasks have more
 		t.Rows[class] -= k
 		t.Rows[record.Lost] += k
 		ledger[name] = t

@@ -13,6 +13,7 @@ type Result struct {
 	N        int           `json:"n"`
 	Tables   []store.Table `json:"tables"`
 	Parts    []PartDigest  `json:"parts"`
+	Skipped  []PartDigest  `json:"skipped,omitempty"`  // left out because their keys exist
 	Expiring []Expiring    `json:"expiring,omitempty"` // of Parts
 	Ledger   Tallies       `json:"ledger"`
 	Losses   []LossKind    `json:"losses"`
@@ -60,6 +61,7 @@ func addParts(f *record.Fingerprint, list []PartDigest) error {
 // Totals is what all tasks leave together.
 type Totals struct {
 	Fingerprint record.Fingerprint
+	Skipped     record.Fingerprint
 	Ledger      record.Ledger
 	Losses      Losses
 	Findings    Findings
@@ -74,6 +76,9 @@ func Sum(results []*Result) (*Totals, error) {
 			continue
 		}
 		if err := addParts(&t.Fingerprint, r.Parts); err != nil {
+			return nil, err
+		}
+		if err := addParts(&t.Skipped, r.Skipped); err != nil {
 			return nil, err
 		}
 		t.Expiring = append(t.Expiring, r.Expiring...)

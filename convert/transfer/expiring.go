@@ -74,6 +74,19 @@ func (e expiringDigests) add(until int64, typ record.Type, d record.Digest, fiel
 	e[k] = sum
 }
 
+// lapse is what will be gone of a record at a time.
+type lapse struct {
+	until int64
+	typ   record.Type
+	lapsing
+}
+
+func (e expiringDigests) addAll(list []lapse) {
+	for _, l := range list {
+		e.add(l.until, l.typ, l.Digest, l.fields)
+	}
+}
+
 // list orders them.
 func (e expiringDigests) list(db string) []outcome.Expiring {
 	var out []outcome.Expiring
@@ -119,9 +132,9 @@ func (f *expiringFields) note(l *Lapse, elems []record.Element) {
 	}
 }
 
-// lapses adds what will be gone of the current record, whose digest is d, and when: first fields, one time after the other,
+// lapses appends what will be gone of the current record, whose digest is d, and when: first fields, one time after the other,
 // then what is left of it.
-func (x *task) lapses(d record.Digest) {
+func (x *task) lapses(out []lapse, d record.Digest) []lapse {
 	whole := x.Lapse.until(x.header.ExpireMS)
 	f := &x.fading
 	f.order = slices.AppendSeq(f.order[:0], maps.Keys(f.by))
@@ -134,13 +147,14 @@ func (x *task) lapses(d record.Digest) {
 		x.hasher.Drop(gone.sum, gone.count)
 		left := x.hasher.End(&x.header)
 		d.Sub(left)
-		x.expiring.add(until, record.Hash, d, gone.count)
+		out = append(out, lapse{until, record.Hash, lapsing{d, gone.count}})
 		d = left
 	}
 	if whole != 0 && d.Records > 0 {
-		x.expiring.add(whole, x.header.Type, d, 0)
+		out = append(out, lapse{whole, x.header.Type, lapsing{d, 0}})
 	}
 	clear(f.by)
+	return out
 }
 
 // lasting leaves out of fields those that the proof does not compare.

@@ -111,7 +111,7 @@ func TestFieldsLapse(t *testing.T) {
 		x.fading.note(x.Lapse, written.cur.Elems)
 		d := x.hasher.End(h)
 		full.Add(d)
-		x.lapses(d)
+		x.expiring.addAll(x.lapses(nil, d))
 	}
 	if full.Records != int64(len(list)) {
 		t.Fatalf("%d records", full.Records)

@@ -62,8 +62,12 @@ func (x *task) readTypes(ctx context.Context, src format.Source, types record.Ty
 		return nil, err
 	}
 	r = x.Selection.Apply(ctx, r, filter.ApplyOptions{Now: x.Now, Memory: memory, TempDir: x.TempDir})
-	if !src.Sorted() || x.SortSections && x.Span.IsSection() {
-		r = sorted.Records(r, sorted.Options{Memory: memory, TempDir: x.TempDir})
+	switch o := (sorted.Options{Memory: memory, TempDir: x.TempDir}); {
+	case !src.Sorted():
+		o.Ledger = &x.ledger
+		r = sorted.Records(r, o)
+	case x.SortSections && x.Span.IsSection(): // of a sample, which has no ledger of its own
+		r = sorted.Records(r, o)
 	}
 	return r, nil
 }

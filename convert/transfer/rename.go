@@ -95,10 +95,13 @@ func (x *task) eachLoser(ctx context.Context, r record.Reader, names *namesakes,
 		if n%checkEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if h.Keyless != record.Keyed {
+			continue // it has no name that a key could take
+		}
 		if err := names.note(x.DB, h.Key); err != nil {
 			return err
 		}
-		if x.begin(h); x.drops() || h.Keyless() {
+		if x.begin(h); x.drops() {
 			continue
 		}
 		if !x.isTaken(x.header.Key) {
@@ -178,14 +181,16 @@ type renamedReader struct {
 	env  format.Env
 	list []Rename
 	old  [record.NumTypes]place // where reading each type has come to
-	cur  record.Reader
+	at   *place                 // of the current record; nil: there is none
 	head record.Header
+	rows map[string]rowsOf // of records that were passed
 }
 
 // place is where reading records of a type has come to.
 type place struct {
 	reader record.Reader
 	header *record.Header // of the record that was not asked for yet; nil when it was
+	rows   record.Passing
 }
 
 // maxPassed is how many records are passed over on the way to the next one; beyond, it is looked for anew.
@@ -193,6 +198,9 @@ const maxPassed = 64
 
 // Next moves to the next record.
 func (r *renamedReader) Next() (*record.Header, error) {
+	if err := r.pass(); err != nil {
+		return nil, err
+	}
 	if len(r.list) == 0 {
 		return nil, io.EOF
 	}
@@ -206,9 +214,36 @@ func (r *renamedReader) Next() (*record.Header, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.cur, r.head = at.reader, *h
+	r.at, r.head = at, *h
 	r.head.Key = n.to
+	at.rows.Rows(at.reader, nil)
 	return &r.head, nil
+}
+
+// pass counts the rows of the current record: its reader moves on to the next one.
+func (r *renamedReader) pass() (err error) {
+	at := r.at
+	if r.at = nil; at == nil {
+		return nil
+	}
+	if at.header, err = at.reader.Next(); err != nil && err != io.EOF {
+		return err
+	}
+	at.rows.Rows(at.reader, func(keyspace string, copied, index int64) {
+		if r.rows == nil {
+			r.rows = map[string]rowsOf{}
+		}
+		sum := r.rows[keyspace]
+		r.rows[keyspace] = rowsOf{keyspace, sum.copied + copied, sum.index + index}
+	})
+	return nil
+}
+
+// Counted tells the rows of the records that were passed, which stand elsewhere.
+func (r *renamedReader) Counted(f record.CountFunc) {
+	for name, n := range r.rows {
+		f(name, n.copied, n.index)
+	}
 }
 
 // forward goes to a key that is not far ahead; nil when it is not found there.
@@ -262,7 +297,7 @@ func (p *place) close() error {
 }
 
 // Read reads from the current record.
-func (r *renamedReader) Read(dst []record.Element) (int, error) { return r.cur.Read(dst) }
+func (r *renamedReader) Read(dst []record.Element) (int, error) { return r.at.reader.Read(dst) }
 
 // Settle does nothing: the record is settled where it stands.
 func (r *renamedReader) Settle(record.Class) {}

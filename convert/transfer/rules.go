@@ -21,6 +21,7 @@ type Rules struct {
 	NoBlankStream bool          // a stream that never had an entry is none
 	RedisStrings  bool          // strings are read as Redis has them
 	Whole         bool          // a record is one row of the source
+	Dry           bool          // nothing will be written
 	CountOnly     bool          // the target will not be compared with what is written: nothing is hashed
 	Lapse         *Lapse        // what expires meanwhile; nil on disk, where nothing does
 	Gone          int64         // what the proof leaves out: all that expires up to then

@@ -42,6 +42,10 @@ type task struct {
 	ledger   record.Ledger
 	losses   outcome.Losses
 	partial  outcome.Partial
+	pending  *pending // records that the writer may leave out; nil: it leaves out none
+	own      fate     // of the current record then
+	skipped  [record.NumTypes]record.Digest
+	moved    outcome.Tallies // rows of those that were left out: how many more or less there are of a class
 	findings outcome.Findings
 	// where lists the keyspaces that hold rows of a record.
 	where func(*record.Header) []string
@@ -68,7 +72,13 @@ func Run(ctx context.Context, t *plan.Task, r *Rules, src format.Source, target 
 	if err := x.open(ctx, src, write); err != nil {
 		return nil, err
 	}
+	if s, ok := x.writer.(format.Sparing); ok && s.OnDecided(x.decided) {
+		x.pending = &pending{open: map[int64]*fate{}}
+	}
 	err := x.copy(ctx)
+	if err == nil {
+		x.passed()
+	}
 	if e := x.reader.Close(); err == nil {
 		err = e
 	}
@@ -83,6 +93,7 @@ func Run(ctx context.Context, t *plan.Task, r *Rules, src format.Source, target 
 		x.gauge.Undo()
 		return nil, err
 	}
+	x.bookRest()
 	x.gauge.Finish()
 	return x.result(), nil
 }
@@ -108,7 +119,7 @@ func (x *task) shard(write bool) (record.Writer, error) {
 		return x.target.Shard(x.N, x.TargetDB, x.Group, x.Memory.Of(x.Task))
 	}
 	if l, ok := x.target.(format.Loaded); ok {
-		return l.Look(x.TargetDB)
+		return l.Look(x.TargetDB, x.Dry)
 	}
 	return nil, nil
 }
@@ -131,17 +142,19 @@ func (x *task) pause(ctx context.Context) error {
 
 // record moves one record.
 func (x *task) record(ctx context.Context, h *record.Header) error {
+	x.passed()
 	x.begin(h)
 	x.opaque = false
 	if x.drops() {
 		x.reader.Settle(record.Lost)
 		return nil
 	}
-	if !x.header.Keyless() && x.isTaken(x.header.Key) {
+	if x.header.Keyless == record.Keyed && x.isTaken(x.header.Key) {
 		return x.taken()
 	}
 	x.hasher.Begin(&x.header)
 	x.orphans.begin()
+	f := x.fate()
 	if x.writer != nil {
 		if err := x.writer.Begin(&x.header); err != nil {
 			return err
@@ -161,7 +174,7 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 	case !kept:
 		x.reader.Settle(record.Lost) // nothing is left of it
 	case !x.Whole:
-		x.partial.Add(x.where(h), x.lost-lost)
+		f.lost, f.where = x.lost-lost, x.where(h)
 	}
 	if x.writer != nil {
 		if err := x.writer.End(); err != nil {
@@ -172,15 +185,15 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 		for _, l := range x.later {
 			x.lose(l)
 		}
-		if !h.Keyless() {
+		if h.Keyless == record.Keyed {
 			x.takeName(h.Key)
 		}
-		d := x.hasher.End(&x.header)
-		x.digests[h.Type].Add(d)
+		f.digest = x.hasher.End(&x.header)
 		if x.Lapse != nil {
-			x.lapses(d)
+			f.lapses = x.lapses(f.lapses, f.digest)
 		}
 	}
+	x.enter(f)
 	x.gauge.Record(h.Key)
 	return nil
 }
@@ -234,13 +247,22 @@ func (x *task) elements(ctx context.Context) (int64, error) {
 
 // result sums up the task.
 func (x *task) result() *outcome.Result {
+	for name, t := range x.moved {
+		x.ledger.Add(name, &t)
+	}
 	ledger := x.ledger.Snapshot()
 	x.partial.Correct(ledger)
 	r := &outcome.Result{N: x.N, Ledger: ledger, Losses: x.losses.List(), Findings: x.findings.List()}
+	r.Parts, r.Expiring = x.parts(&x.digests), x.expiring.list(x.TargetDB)
+	r.Skipped = x.parts(&x.skipped)
+	return r
+}
+
+// parts lists digests by type.
+func (x *task) parts(digests *[record.NumTypes]record.Digest) []outcome.PartDigest {
 	var f record.Fingerprint
-	for t, d := range x.digests {
+	for t, d := range digests {
 		f.Add(record.Part{DB: x.TargetDB, Type: record.Type(t)}, d)
 	}
-	r.Parts, r.Expiring = outcome.Parts(&f), x.expiring.list(x.TargetDB)
-	return r
+	return outcome.Parts(&f)
 }

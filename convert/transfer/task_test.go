@@ -399,7 +399,7 @@ type looking struct {
 	keys []string
 }
 
-func (l *looking) Look(string) (record.Writer, error) { return &looker{l: l}, nil }
+func (l *looking) Look(string, bool) (record.Writer, error) { return &looker{l: l}, nil }
 
 type looker struct {
 	record.Writer

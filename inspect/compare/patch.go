@@ -212,7 +212,7 @@ func (d *digests) put(ctx context.Context, what *decision, out *patch.Writer) er
 		if err != nil {
 			return err
 		}
-		if h.Type != what.header.Type || !bytes.Equal(h.Key, what.header.Key) {
+		if record.Compare(h, &what.header) != 0 {
 			continue
 		}
 		head := *h
@@ -245,7 +245,7 @@ type decision struct {
 
 // decisions are kept in a file without a name, each as
 //
-//	op 1B | type 1B | key length, expiry, elements: varints | key
+//	op 1B | type 1B | keyless 1B | key length, expiry, elements: varints | key
 //
 // A key has one type on a server. A record of A therefore replaces one of another type, which needs no deletion of its
 // own. What has no key, as libraries of functions, replaces nothing that has its name.
@@ -253,7 +253,7 @@ type decisions struct {
 	f    *disk.File
 	w    *bufio.Writer
 	key  []byte // of those that are held back
-	bare bool   // they have no key
+	bare record.Keyless
 	held []decision
 	kept bool // A has the key
 }
@@ -268,13 +268,13 @@ func newDecisions(dir string) (*decisions, error) {
 
 // add notes a decision about a record, which A has or not.
 func (d *decisions) add(x *decision, inA bool) error {
-	if bare := x.header.Keyless(); d.key == nil || bare != d.bare || !bytes.Equal(d.key, x.header.Key) {
+	if bare := x.header.Keyless; d.key == nil || bare != d.bare || !bytes.Equal(d.key, x.header.Key) {
 		if err := d.settle(); err != nil {
 			return err
 		}
 		d.key, d.bare = append(d.key[:0:0], x.header.Key...), bare
 	}
-	if inA && d.kept {
+	if inA && d.kept && d.bare == record.Keyed { // a module may have several pieces beside its values
 		return fmt.Errorf("key %s has several types in the first dataset, but a server holds one type per key: convert it with --on-conflict, and compare the result", record.Quote(d.key))
 	}
 	d.kept = d.kept || inA
@@ -289,7 +289,7 @@ func (d *decisions) settle() error {
 		if x.op == "" || x.op == patch.Delete && d.kept {
 			continue
 		}
-		b := []byte{x.op[0], byte(x.header.Type)}
+		b := []byte{x.op[0], byte(x.header.Type), byte(d.bare)}
 		b = binary.AppendVarint(b, int64(len(d.key)))
 		b = binary.AppendVarint(b, x.header.ExpireMS)
 		b = binary.AppendVarint(b, x.elements)
@@ -317,7 +317,11 @@ func (d *decisions) read() (func() (*decision, error), error) {
 			return nil, err
 		}
 		t, err := in.ReadByte()
-		x := &decision{op: ops[op], header: record.Header{Type: record.Type(t)}}
+		var bare byte
+		if err == nil {
+			bare, err = in.ReadByte()
+		}
+		x := &decision{op: ops[op], header: record.Header{Type: record.Type(t), Keyless: record.Keyless(bare)}}
 		var n int64
 		for _, to := range []*int64{&n, &x.header.ExpireMS, &x.elements} {
 			if err == nil {

@@ -123,8 +123,12 @@ func TestPatchMapped(t *testing.T) {
 	if slices.Sort(got); err != nil || !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) || len(res.Renamed) != 1 {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if got, _, err := patchOf(t, fake.Named("0", "bar"), server(fake.Named("0", "1")), nil); err != nil || len(got) != 4 || !strings.HasPrefix(got[0], "put bar/") {
+	if got, _, err := patchOf(t, fake.Named("0", "7"), server(fake.Named("0", "1")), nil); err != nil || len(got) != 4 || !strings.HasPrefix(got[0], "put 7/") {
 		t.Errorf("a database that the server does not have: %q, %v", got, err)
+	}
+	got, _, err = patchOf(t, fake.Named("0", "bar"), server(fake.Named("0", "1")), nil)
+	if wrong := (*NumberError)(nil); !errors.As(err, &wrong) || wrong.DB != "bar" || len(got) > 0 {
+		t.Errorf("a database without a number: %q, %v", got, err)
 	}
 }
 

@@ -99,6 +99,7 @@ type explainer struct {
 	// Of the database at hand, by type; 0 holds what formats that keep all types in one order have.
 	metas   [record.NumTypes]*format.Row
 	records [record.NumTypes]*State
+	bare    []State                // of what has that name and no key
 	dead    [record.NumTypes]int64 // rows
 }
 
@@ -164,8 +165,13 @@ func (x *explainer) live(ctx context.Context, db string) (err error) {
 			return err
 		}
 		if n > 0 || h.Type == record.Stream {
-			x.records[h.Type] = &State{DB: db, Type: h.Type, Elements: n, ExpireMS: h.ExpireMS,
-				State: aliveOrExpired(h.Expired), Version: -1, Count: -1}
+			s := State{DB: db, Type: h.Type, Elements: n, ExpireMS: h.ExpireMS, State: aliveOrExpired(h.Expired), Version: -1, Count: -1}
+			if h.Keyless != record.Keyed {
+				s.Detail = "a " + h.Keyless.String() + ", not a key"
+				x.bare = append(x.bare, s)
+				continue
+			}
+			x.records[h.Type] = &s
 		}
 	}
 }
@@ -201,11 +207,14 @@ func (x *explainer) meta(db string, ks format.Keyspace, r format.Range) error {
 	if err != nil {
 		return err
 	}
-	key, value, err := it.Next()
-	if err == nil {
-		row := x.o.Source.Describe(db, ks.Name, bytes.Clone(key), bytes.Clone(value))
-		if row.Meta && bytes.Equal(row.UserKey, x.o.Key) {
-			x.metas[r.Type] = &row
+	bare := true
+	for bare && err == nil {
+		var key, value []byte
+		if key, value, err = it.Next(); err == nil {
+			row := x.o.Source.Describe(db, ks.Name, bytes.Clone(key), bytes.Clone(value))
+			if bare = row.Keyless != record.Keyed; !bare && row.Meta && bytes.Equal(row.UserKey, x.o.Key) {
+				x.metas[r.Type] = &row
+			}
 		}
 	}
 	if err == io.EOF {
@@ -238,9 +247,14 @@ func (x *explainer) entries(ctx context.Context, db string, ks format.Keyspace, 
 		if e.ValueAt.File != "" {
 			row.ValueAt.File = x.names.Of(db, ks.Name, e.ValueAt.File)
 		}
-		hidden := v.next(e)
 		if e.Kind != store.RangeDelete {
 			row.Row = x.describe(db, ks.Name, e)
+		}
+		hidden := ""
+		if row.Row.Keyless == record.Keyed {
+			hidden = v.next(e)
+		}
+		if e.Kind != store.RangeDelete {
 			if row.Row.UserKey != nil && !bytes.Equal(row.Row.UserKey, x.o.Key) {
 				continue
 			}
@@ -381,6 +395,8 @@ func (x *explainer) visible(row *Row, rangeType record.Type) (bool, string) {
 	switch {
 	case r.Err != nil:
 		return false, fmt.Sprintf("malformed: %v", r.Err)
+	case r.Keyless != record.Keyed:
+		return true, "a " + r.Keyless.String() + ", not a key"
 	case meta == nil && !r.Meta && shared != nil:
 		return false, fmt.Sprintf("stale: of a %s, the key is a %s now", rangeType, shared.Type)
 	case meta == nil && !r.Meta:
@@ -464,4 +480,5 @@ func (x *explainer) states(db string) {
 		}
 		x.res.States = append(x.res.States, *s)
 	}
+	x.res.States = append(x.res.States, x.bare...)
 }

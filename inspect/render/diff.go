@@ -110,6 +110,9 @@ func (p *DiffPrinter) summary(r *compare.Result) string {
 func (p *DiffPrinter) appendText(dst []byte, d *compare.Difference) []byte {
 	h := d.Header
 	dst = fmt.Appendf(dst, "%-7s %s %s %s", d.Side, visible.Text(d.DB.String()), h.Type, record.Quote(h.Key))
+	if h.Keyless != record.Keyed {
+		dst = fmt.Appendf(dst, " (a %s, not a key)", h.Keyless)
+	}
 	switch d.What {
 	case compare.Expiry:
 		return fmt.Appendf(dst, ": expires %s in A, %s in B", expiry(h.ExpireMS), expiry(d.HeaderB.ExpireMS))
@@ -251,7 +254,7 @@ func (p *DiffPrinter) appendPatch(dst []byte, d *compare.Difference) ([]byte, er
 	dst = fmt.Appendf(dst, `{"op":"%s","db":`, op)
 	dst = p.appendDB(dst, &d.DB)
 	dst = append(append(append(dst, `,"type":"`...), h.Type.String()...), `","key":`...)
-	dst = p.enc.AppendText(dst, h.Key)
+	dst = jsonl.AppendKeyless(p.enc.AppendText(dst, h.Key), h.Keyless)
 	switch op {
 	case "add":
 		dst = strconv.AppendInt(append(dst, `,"expire_at_ms":`...), h.ExpireMS, 10)

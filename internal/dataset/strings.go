@@ -17,6 +17,8 @@ type StringPass interface {
 	DecodeStrings(dst []record.StringRecord, rows []store.Row, batch store.Batcher) int
 	// StringValue returns the value in a row that could be decoded, as a view.
 	StringValue(row *store.Row) ([]byte, error)
+	// Counted tells what was counted.
+	Counted(f record.CountFunc)
 	// Publish hands the counts to the ledger.
 	Publish()
 }
@@ -166,6 +168,19 @@ func (s *stringRows) Settle(c record.Class) {
 	if s.next > 0 {
 		s.batch[s.next-1].Class = c
 	}
+}
+
+// Counted tells what was counted, and the rows of the batch before the current one.
+func (s *stringRows) Counted(f record.CountFunc) {
+	passed := int64(0)
+	for i := range s.batch[:max(s.next-1, 0)] {
+		if s.batch[i].Class == record.Copied {
+			passed++
+		}
+	}
+	s.tally.Rows[record.Copied] += passed
+	s.pass.Counted(f)
+	s.tally.Rows[record.Copied] -= passed
 }
 
 // settle counts the rows that were returned.

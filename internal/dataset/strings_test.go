@@ -34,6 +34,8 @@ func (p *plainPass) StringValue(row *store.Row) ([]byte, error) { return row.Val
 
 func (p *plainPass) Publish() { p.published++ }
 
+func (p *plainPass) Counted(f record.CountFunc) {}
+
 // TestStrings: a row is a record of one element, which is read once, and is counted in the class that it was settled in.
 func TestStrings(t *testing.T) {
 	fs := memstore.New()

@@ -210,6 +210,9 @@ func (r *selected) admit(h *record.Header) record.Class {
 	return record.Copied
 }
 
+// Counted tells what the reader below has counted.
+func (r *selected) Counted(f record.CountFunc) { record.Counted(r.Reader, f) }
+
 func (r *selected) skip(h *record.Header, class record.Class) {
 	r.Settle(class)
 	if r.skipped != nil {

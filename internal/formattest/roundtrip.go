@@ -86,6 +86,54 @@ func CheckClean(t testing.TB, src format.Source, memory int64, read func(record.
 		CheckClasses(t, &l, classes...)
 		f.CheckNone(t, record.Note)
 	}
+	CheckCounted(t, src)
+}
+
+// CheckCounted fails the test unless the readers of a source count each record that has elements once it was passed, and in
+// the end what they tell the ledger. Every third record is settled as lost.
+func CheckCounted(t testing.TB, src format.Source) {
+	t.Helper()
+	var l record.Ledger
+	r := Records(t, src, "0", &format.Env{Now: fixtures.Clock, TempDir: t.TempDir(), Ledger: &l})
+	var batch [64]record.Element
+	before, copied, want := int64(0), map[string][2]int64{}, false
+	for n := 0; ; n++ {
+		h, err := r.Next()
+		clear(copied)
+		total := int64(0)
+		record.Counted(r, func(keyspace string, rows, index int64) {
+			c := copied[keyspace]
+			copied[keyspace] = [2]int64{c[0] + rows, c[1] + index}
+			total += rows + index
+		})
+		if (total > before) != want {
+			t.Errorf("record %d: %d rows, %d before", n-1, total, before)
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, want = total, n%3 != 0
+		if want && h.Type != record.Stream {
+			got, err := r.Read(batch[:])
+			if want = got > 0; err != nil && err != io.EOF {
+				t.Fatal(err)
+			}
+		}
+		if n%3 == 0 {
+			r.Settle(record.Lost)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, tally := range l.Snapshot() {
+		if c := copied[name]; c != [2]int64{tally.Rows[record.Copied], tally.Rows[record.Index]} {
+			t.Errorf("%s: %v are counted, the ledger has %s", name, c, Classes(&l, name))
+		}
+	}
 }
 
 // CheckClasses fails the test when the ledger has rows of other classes.

@@ -4,7 +4,8 @@
 //
 // The value is a string of a string, [[field,value],…] of a hash, […] of a list and a set,
 // [[member,score],…] of a zset and [[id,[[field,value],…]],…] of a stream; of type other it is the raw bytes, and
-// "native" the server's name of the type. A field that expires is [field,value,expire_at_ms]. A stream with consumer
+// "native" the server's name of the type. What has no key, a library of functions or what a module keeps beside its values,
+// has "keyless" behind "key", which is its name then: "function" or "module-aux". A field that expires is [field,value,expire_at_ms]. A stream with consumer
 // groups goes on with
 //
 //	,"groups":[{"name":"g","last_id":"5-1","entries_read":2,"consumers":["c"],"pending":[["5-1","c",delivered_ms,count]]}]
@@ -51,6 +52,7 @@ func (e *Encoder) AppendBegin(dst []byte, h *record.Header) []byte {
 	dst = append(dst, h.Type.String()...)
 	dst = append(dst, `","key":`...)
 	dst = e.AppendText(dst, h.Key)
+	dst = AppendKeyless(dst, h.Keyless)
 	dst = append(dst, `,"expire_at_ms":`...)
 	dst = strconv.AppendInt(dst, h.ExpireMS, 10)
 	if e.KeysOnly {
@@ -63,6 +65,14 @@ func (e *Encoder) AppendBegin(dst []byte, h *record.Header) []byte {
 		return append(dst, `,"native":`...)
 	}
 	return append(dst, `,"value":[`...)
+}
+
+// AppendKeyless appends what has no key: ,"keyless":"function". It appends nothing for a key.
+func AppendKeyless(dst []byte, k record.Keyless) []byte {
+	if k == record.Keyed {
+		return dst
+	}
+	return append(append(append(dst, `,"keyless":"`...), k.String()...), '"')
 }
 
 // AppendSize appends how many elements a record has whose value is left out, and how many bytes its key and they take.

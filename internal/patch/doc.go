@@ -6,6 +6,7 @@
 //	{"op":"set","field":"f","value":"v"}                 an element of the key that was put last
 //	{"op":"expire","db":"0","type":"string","key":"s","expire_at_ms":4102444800000}
 //	{"op":"delete","db":"0","type":"list","key":"gone"}
+//	{"op":"delete","db":"0","type":"other","key":"FUNCTION lib1","keyless":"function"}
 //	{"op":"end","puts":1,"expires":1,"deletes":1,"sha256":"…"}
 //
 // The sum is of all bytes before the last line. Text is a JSON string, or {"base64":"…"} for bytes that are not UTF-8.
@@ -53,6 +54,7 @@ type line struct {
 	DB     *field `json:"db,omitempty"`
 	Type   string `json:"type,omitempty"`
 	Key    *field `json:"key,omitempty"`
+	Bare   string `json:"keyless,omitempty"`
 	Expire *int64 `json:"expire_at_ms,omitempty"`
 	Len    *int64 `json:"len,omitempty"`
 	element

@@ -44,7 +44,8 @@ func puts() []put {
 			{Kind: record.Pending, Name: []byte("g"), Value: record.AppendPending(nil, &record.PendingEntry{ID: idOf(6), DeliveredMS: 7, Count: 2})},
 		}},
 		{record.Header{DB: "12", Type: record.Stream, Key: []byte("empty"), Last: idOf(1)}, nil},
-		{record.Header{DB: "12", Type: record.Other, Key: []byte("FUNCTION f")}, []record.Element{{Name: []byte("function"), Value: []byte("#!lua")}}},
+		{record.Header{DB: "12", Type: record.Other, Key: []byte("FUNCTION f")}, []record.Element{{Name: []byte("ReJSON-RL"), Value: []byte("a key of that name")}}},
+		{record.Header{DB: "12", Type: record.Other, Key: []byte("FUNCTION f"), Keyless: record.Library}, []record.Element{{Name: []byte("function"), Value: []byte("#!lua")}}},
 	}
 }
 
@@ -65,8 +66,12 @@ func file(t testing.TB) []byte {
 	if err := errors.Join(w.Expire(&h), w.Delete(&h)); err != nil {
 		t.Fatal(err)
 	}
+	h = record.Header{DB: "0", Type: record.Other, Key: []byte("MODULE_AUX e"), Keyless: record.ModuleAux}
+	if err := w.Delete(&h); err != nil {
+		t.Fatal(err)
+	}
 	counts, err := w.Close()
-	if want := (Counts{int64(len(puts())), 1, 1}); err != nil || counts != want {
+	if want := (Counts{int64(len(puts())), 1, 2}); err != nil || counts != want {
 		t.Fatalf("%+v, %v", counts, err)
 	}
 	return b.Bytes()
@@ -111,6 +116,9 @@ func TestRoundTrip(t *testing.T) {
 			if err != nil || op != want || string(h.Key) != "e" || op == Expire && h.ExpireMS != 123 {
 				t.Errorf("%s %+v, %v", op, h, err)
 			}
+		}
+		if op, h, err := r.Next(); err != nil || op != Delete || h.Keyless != record.ModuleAux || string(h.Key) != "MODULE_AUX e" {
+			t.Errorf("%s %+v, %v", op, h, err)
 		}
 		for range 2 {
 			if _, _, err := r.Next(); err != io.EOF {
@@ -169,22 +177,24 @@ func TestDamage(t *testing.T) {
 		"{}\n":                              "not a patch",
 		`{"kvferry_patch":2}` + "\n":        "version 2",
 		string(whole) + "x":                 "something follows",
-		swap(whole, `"puts":8`, `"puts":7`): "other operations than its end says",
-		swap(whole, `"op":"expire"`, `"op":"expires"`):           "is not known",
-		swap(whole, `"type":"zset"`, `"type":"zzet"`):            "line",
-		swap(whole, `"field":"f",`, ``):                          "not one of its type",
-		swap(whole, `"score":"0.1"`, `"score":"x"`):              "line",
-		swap(whole, `"member":"m"`, `"field":"m"`):               "not one of its type",
-		swap(whole, `"id":"0-5"`, `"id":"5"`):                    "is no id",
-		swap(whole, `,"deliveries":2`, ``):                       "not one of its type",
-		swap(whole, `,"active_at_ms":-1`, ``):                    "not one of its type",
-		swap(whole, `,"entries_read":-1`, ``):                    "not one of its type",
-		swap(whole, `"native":"function",`, ``):                  "not one of its type",
-		swap(whole, `"key":"l",`, ``):                            "want op, db, type and key",
-		swap(whole, `"key":"l","expire_at_ms":0,`, `"key":"l",`): "want expire_at_ms and len",
-		swap(whole, `"key":"e","expire_at_ms":123`, `"key":"e"`): "want expire_at_ms",
-		swap(whole, `,"last_id":"0-1"`, ``):                      "is no id",
-		head(whole) + `{"op":"set","value":"v"}` + "\n":          "an element without a record",
+		swap(whole, `"puts":9`, `"puts":7`): "other operations than its end says",
+		swap(whole, `"op":"expire"`, `"op":"expires"`):               "is not known",
+		swap(whole, `"type":"zset"`, `"type":"zzet"`):                "line",
+		swap(whole, `"field":"f",`, ``):                              "not one of its type",
+		swap(whole, `"score":"0.1"`, `"score":"x"`):                  "line",
+		swap(whole, `"member":"m"`, `"field":"m"`):                   "not one of its type",
+		swap(whole, `"id":"0-5"`, `"id":"5"`):                        "is no id",
+		swap(whole, `,"deliveries":2`, ``):                           "not one of its type",
+		swap(whole, `,"active_at_ms":-1`, ``):                        "not one of its type",
+		swap(whole, `,"entries_read":-1`, ``):                        "not one of its type",
+		swap(whole, `"native":"function",`, ``):                      "not one of its type",
+		swap(whole, `"key":"l",`, ``):                                "want op, db, type and key",
+		swap(whole, `"keyless":"function"`, `"keyless":"fun"`):       `keyless: "fun" has no key`,
+		swap(whole, `"key":"l",`, `"key":"l","keyless":"function",`): "a list has a key",
+		swap(whole, `"key":"l","expire_at_ms":0,`, `"key":"l",`):     "want expire_at_ms and len",
+		swap(whole, `"key":"e","expire_at_ms":123`, `"key":"e"`):     "want expire_at_ms",
+		swap(whole, `,"last_id":"0-1"`, ``):                          "is no id",
+		head(whole) + `{"op":"set","value":"v"}` + "\n":              "an element without a record",
 	} {
 		if err := read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.300s: %v, want %s", text, err, want)

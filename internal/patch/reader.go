@@ -135,7 +135,14 @@ func (r *Reader) about() (*record.Header, error) {
 	if err != nil {
 		return nil, r.wrong("%v", err)
 	}
-	r.header = record.Header{DB: string(l.bytesOf(l.DB)), Type: t, Key: bytes.Clone(l.bytesOf(l.Key))}
+	bare, err := record.ParseKeyless(l.Bare)
+	if err != nil {
+		return nil, r.wrong("keyless: %v", err)
+	}
+	if bare != record.Keyed && t != record.Other {
+		return nil, r.wrong("a %s has a key", t)
+	}
+	r.header = record.Header{DB: string(l.bytesOf(l.DB)), Type: t, Key: bytes.Clone(l.bytesOf(l.Key)), Keyless: bare}
 	h := &r.header
 	r.put = l.Op == Put
 	switch l.Op {

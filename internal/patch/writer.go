@@ -39,7 +39,7 @@ func newLines(w io.Writer) *json.Encoder {
 }
 
 func about(op Op, h *record.Header) *line {
-	return &line{Op: op, DB: text([]byte(h.DB)), Type: h.Type.String(), Key: text(h.Key)}
+	return &line{Op: op, DB: text([]byte(h.DB)), Type: h.Type.String(), Key: text(h.Key), Bare: h.Keyless.String()}
 }
 
 // Put says that a key is what follows. n is how many elements that is.

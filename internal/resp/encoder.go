@@ -72,7 +72,7 @@ func (e *Encoder) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
 	if dst, err = e.selectDB(dst, h.DB); err != nil {
 		return dst, err
 	}
-	e.skip = !h.Keyless() && e.hasPrev && bytes.Equal(e.prev, h.Key)
+	e.skip = h.Keyless == record.Keyed && e.hasPrev && bytes.Equal(e.prev, h.Key)
 	if e.skip && !e.FirstType {
 		return dst, fmt.Errorf("key %s in database %s: %w", record.Quote(h.Key), h.DB, ErrSameName)
 	}
@@ -80,7 +80,7 @@ func (e *Encoder) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
 		e.Skipped++
 		return dst, nil
 	}
-	if !h.Keyless() {
+	if h.Keyless == record.Keyed {
 		e.prev, e.hasPrev = append(e.prev[:0], h.Key...), true
 	}
 	e.key = append(e.key[:0], h.Key...)

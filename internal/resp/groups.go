@@ -7,12 +7,9 @@ import (
 	"kvferry/record"
 )
 
-// nativeFunction is the type of records of type other that are libraries of functions.
-const nativeFunction = "function"
-
 // opaque makes the command of a library of functions. No command makes other values.
 func (e *Encoder) opaque(dst []byte, el *record.Element) []byte {
-	if string(el.Name) == nativeFunction {
+	if e.head.Keyless == record.Library {
 		return appendCommand(dst, "FUNCTION", "LOAD", "REPLACE", string(el.Value))
 	}
 	e.Opaque++

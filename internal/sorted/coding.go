@@ -9,8 +9,9 @@ import (
 
 // The first byte of a row's value.
 const (
-	laterRow = 0
-	firstRow = 1
+	laterRow  = 0
+	firstRow  = 1
+	countsRow = 2
 )
 
 // Flags of a header.
@@ -21,6 +22,7 @@ const (
 	flagAdded
 	flagMaxDeleted
 	flagNative
+	flagKeyless
 )
 
 // appendEscaped appends a key so that escaped keys compare as the keys do, whatever follows:
@@ -37,11 +39,11 @@ func appendEscaped(dst, key []byte) []byte {
 
 // appendHeader appends a header:
 //
-//	+-----------+------------+-----------------+--------------+-------+--------+---------+-----------------+----------------+-----------+
-//	| type (1B) | flags (1B) | expiry (varint) | len (varint) | s(db) | s(key) | s(last) | added (uvarint) | s(max deleted) | s(native) |
-//	+-----------+------------+-----------------+--------------+-------+--------+---------+-----------------+----------------+-----------+
+//	+-----------+------------+-----------------+--------------+-------+--------+---------+-----------------+----------------+-----------+--------------+
+//	| type (1B) | flags (1B) | expiry (varint) | len (varint) | s(db) | s(key) | s(last) | added (uvarint) | s(max deleted) | s(native) | keyless (1B) |
+//	+-----------+------------+-----------------+--------------+-------+--------+---------+-----------------+----------------+-----------+--------------+
 //
-// s(b) is the length of b as a uvarint and then b; the last four are there when flags say so.
+// s(b) is the length of b as a uvarint and then b; the last five are there when flags say so.
 func appendHeader(dst []byte, h *record.Header) []byte {
 	var flags byte
 	if h.Expired {
@@ -62,6 +64,9 @@ func appendHeader(dst []byte, h *record.Header) []byte {
 	if h.Native != "" {
 		flags |= flagNative
 	}
+	if h.Keyless != record.Keyed {
+		flags |= flagKeyless
+	}
 	dst = append(dst, byte(h.Type), flags)
 	dst = binary.AppendVarint(dst, h.ExpireMS)
 	dst = binary.AppendVarint(dst, h.Len)
@@ -78,6 +83,9 @@ func appendHeader(dst []byte, h *record.Header) []byte {
 	}
 	if h.Native != "" {
 		dst = append(binary.AppendUvarint(dst, uint64(len(h.Native))), h.Native...)
+	}
+	if h.Keyless != record.Keyed {
+		dst = append(dst, byte(h.Keyless))
 	}
 	return dst
 }
@@ -106,6 +114,11 @@ func decodeHeader(h *record.Header, b []byte) ([]byte, error) {
 		}
 		if head[1]&flagNative != 0 {
 			h.Native = string(d.sized())
+		}
+		if head[1]&flagKeyless != 0 {
+			if b := d.take(1); d.err == nil {
+				h.Keyless = record.Keyless(b[0])
+			}
 		}
 	}
 	return d.b, d.err

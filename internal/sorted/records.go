@@ -3,6 +3,7 @@
 package sorted
 
 import (
+	"encoding/binary"
 	"errors"
 	"io"
 
@@ -17,25 +18,33 @@ const chunkSize = 32 << 10
 type Options struct {
 	Memory  int64
 	TempDir string
+	// Ledger is where r has counted its rows. Unless it is nil, settling a record corrects it.
+	Ledger *record.Ledger
 }
 
 // Records returns a reader of r's records in (key, type) order. It owns r, and reads all of it before
-// it yields the first record. Records of the same key and type come as r had them. Settling a record
-// has no effect, its source row being long gone: what is to be left out is left out by r.
+// it yields the first record. Records of the same key and type come as r had them. When a record is settled, r has
+// counted its rows long before: without a ledger, where that is corrected, settling has no effect.
 func Records(r record.Reader, o Options) record.Reader {
 	return &records{
 		source: r,
+		ledger: o.Ledger,
 		sorter: extsort.New(extsort.Options{Memory: o.Memory, TempDir: o.TempDir}),
 	}
 }
 
 // records sorts rows of
 //
-//	key    the user key, escaped so that bytewise order of rows is (key, type) order; type
-//	value  0 and elements, or 1, a header and elements: the first row of a record
+//	key    the user key, escaped so that bytewise order of rows is (key, type) order; type; what has no key: one byte
+//	value  0 and elements, or 1, a header and elements: the first row of a record, or 2 and the rows of the ledger that
+//	       the record had: the last one
 type records struct {
 	source record.Reader
-	closed bool // source is
+	ledger *record.Ledger
+	passed record.Passing
+	counts record.Ledger // rows of the records that were passed and copied
+	class  record.Class  // of the current record
+	closed bool          // source is
 	sorter *extsort.Sorter
 	rows   *extsort.Iterator // nil before the first Next
 
@@ -63,8 +72,13 @@ func (s *records) Next() (*record.Header, error) {
 		}
 		value := s.pending
 		s.pending = nil
-		if len(value) > 0 && value[0] == firstRow {
+		switch value[0] {
+		case firstRow:
 			return s.begin(value[1:])
+		case countsRow:
+			if err := s.settle(value[1:]); err != nil {
+				return nil, err
+			}
 		}
 	}
 }
@@ -98,7 +112,7 @@ func (s *records) begin(b []byte) (*record.Header, error) {
 	if h.MaxDeleted != nil {
 		h.MaxDeleted = s.kept[m:]
 	}
-	s.body, s.reading = body, true
+	s.body, s.reading, s.class = body, true, record.Copied
 	return &s.header, nil
 }
 
@@ -106,7 +120,7 @@ func (s *records) begin(b []byte) (*record.Header, error) {
 func (s *records) Read(dst []record.Element) (int, error) {
 	for s.reading && len(s.body) == 0 {
 		err := s.peek()
-		if err == io.EOF || err == nil && s.pending[0] == firstRow {
+		if err == io.EOF || err == nil && s.pending[0] != laterRow {
 			s.reading = false
 			break
 		}
@@ -123,8 +137,33 @@ func (s *records) Read(dst []record.Element) (int, error) {
 	return n, err
 }
 
-// Settle does nothing: the source has moved on.
-func (s *records) Settle(record.Class) {}
+// Settle sets the class of the current record.
+func (s *records) Settle(c record.Class) { s.class = c }
+
+// settle makes the rows of the record that ends what it was settled as.
+func (s *records) settle(counts []byte) error {
+	d := decoder{b: counts}
+	for len(d.b) > 0 && d.err == nil {
+		name, copied, index := string(d.sized()), d.varint(), d.varint()
+		t := record.Tally{}
+		t.Rows[record.Copied], t.Rows[record.Index] = copied, index
+		if s.class == record.Copied {
+			s.counts.Add(name, &t)
+			continue
+		}
+		t.Rows[record.Copied], t.Rows[record.Index] = -copied, -index
+		t.Rows[s.class] += copied + index
+		s.ledger.Add(name, &t)
+	}
+	return d.err
+}
+
+// Counted tells the rows of the records that were passed.
+func (s *records) Counted(f record.CountFunc) {
+	for name, t := range s.counts.Snapshot() {
+		t.Counted(name, f)
+	}
+}
 
 // Close closes the source and removes what is on disk.
 func (s *records) Close() (err error) {
@@ -138,6 +177,11 @@ func (s *records) Close() (err error) {
 func (s *records) sort() error {
 	for {
 		h, err := s.source.Next()
+		if err == nil || err == io.EOF {
+			if err := s.addCounts(); err != nil {
+				return err
+			}
+		}
 		if err == io.EOF {
 			s.closed = true // merging needs what it holds
 			if err := s.source.Close(); err != nil {
@@ -158,6 +202,9 @@ func (s *records) sort() error {
 // add adds the current record of the source, in rows of about chunkSize.
 func (s *records) add(h *record.Header) error {
 	s.key = append(appendEscaped(s.key[:0], h.Key), byte(h.Type))
+	if h.Keyless != record.Keyed {
+		s.key = append(s.key, byte(h.Keyless))
+	}
 	s.value = appendHeader(append(s.value[:0], firstRow), h)
 	for {
 		n, err := s.source.Read(s.batch[:])
@@ -181,6 +228,22 @@ func (s *records) add(h *record.Header) error {
 		return nil // the last row was full
 	}
 	return s.flush()
+}
+
+// addCounts adds the rows of the ledger that the record before had.
+func (s *records) addCounts() error {
+	if s.ledger == nil {
+		return nil
+	}
+	row := append(s.value[:0], countsRow)
+	s.passed.Rows(s.source, func(keyspace string, copied, index int64) {
+		row = append(binary.AppendUvarint(row, uint64(len(keyspace))), keyspace...)
+		row = binary.AppendVarint(binary.AppendVarint(row, copied), index)
+	})
+	if s.value = row[:0]; len(row) == 1 {
+		return nil
+	}
+	return s.sorter.Add(0, s.key, row)
 }
 
 // flush adds the row that was made.

@@ -92,11 +92,7 @@ func (p *Pass) settle() {
 			p.tallies[c.data].Rows[p.class] += p.alive
 		}
 		if c.index >= 0 {
-			class := p.class
-			if class == record.Copied {
-				class = record.Index
-			}
-			p.tallies[c.index].Rows[class] += p.index
+			p.tallies[c.index].Rows[p.class.OfIndex()] += p.index
 		}
 	}
 	p.open, p.alive, p.index = 0, 0, 0
@@ -177,6 +173,18 @@ func (p *Pass) lookup(k *Keyspace, raw []byte) record.Place {
 		return nowhere
 	}
 	return it.Place()
+}
+
+// Counted tells how many rows of records that were passed are Copied, or Index.
+func (p *Pass) Counted(f record.CountFunc) {
+	if p.store.Metas.Listed {
+		p.meta.Counted(p.store.Metas.Label, f)
+	}
+	for i, sp := range p.store.data {
+		if sp.Listed && sp.types&p.types != 0 {
+			p.tallies[i].Counted(sp.Label, f)
+		}
+	}
 }
 
 // Publish hands the counts to the ledger.

@@ -201,7 +201,7 @@ type functions struct {
 func newFunctions(codes [][]byte, span format.Span, ledger *record.Ledger) *functions {
 	f := &functions{ledger: ledger}
 	for _, code := range codes {
-		name := record.LibraryPrefix + rdb.LibraryName(code)
+		name := string(record.Library.AppendName(nil, rdb.LibraryName(code)))
 		if span.Lo != nil && name < string(span.Lo) || span.Hi != nil && name >= string(span.Hi) {
 			continue
 		}
@@ -215,7 +215,7 @@ func (f *functions) Next() (*record.Header, error) {
 	if len(f.codes) == 0 {
 		return nil, io.EOF
 	}
-	f.header = record.Header{DB: functionsDB, Type: record.Other, Key: []byte(f.names[0]), Len: 1}
+	f.header = record.Header{DB: functionsDB, Type: record.Other, Key: []byte(f.names[0]), Keyless: record.Library, Len: 1}
 	f.code, f.read, f.begun, f.class = f.codes[0], false, true, record.Copied
 	f.codes, f.names = f.codes[1:], f.names[1:]
 	return &f.header, nil
@@ -235,11 +235,13 @@ func (f *functions) Read(dst []record.Element) (int, error) {
 		return 0, io.EOF
 	}
 	f.read = true
-	dst[0] = record.Element{Name: []byte("function"), Value: f.code}
+	dst[0] = record.Element{Name: []byte(record.Library.String()), Value: f.code}
 	return 1, nil
 }
 
 func (f *functions) Settle(c record.Class) { f.class = c }
+
+func (f *functions) Counted(add record.CountFunc) { f.tally.Counted(rows, add) }
 
 func (f *functions) Close() error {
 	f.count()

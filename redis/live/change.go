@@ -13,9 +13,9 @@ import (
 // Delete deletes the key of a record, or a library of functions. No command deletes what a module keeps beside its values.
 func (w *writer) Delete(h *record.Header) error {
 	switch {
-	case h.IsLibrary():
-		return w.deleteLibrary(string(h.Key[len(record.LibraryPrefix):]))
-	case h.Keyless():
+	case h.Keyless == record.Library:
+		return w.deleteLibrary(string(h.Keyless.Name(h.Key)))
+	case h.Keyless != record.Keyed:
 		return nil
 	}
 	name := "DEL"

@@ -61,8 +61,7 @@ func (a *asker) there(ctx context.Context, keys [][]byte) ([]bool, error) {
 }
 
 // library reports whether a library of functions exists with other code than this. Libraries belong to no database.
-func (a *asker) library(ctx context.Context, key, code []byte) (bool, error) {
-	name := strings.TrimPrefix(string(key), record.LibraryPrefix)
+func (a *asker) library(ctx context.Context, name string, code []byte) (bool, error) {
 	for _, host := range a.t.hosts() {
 		client := redis.NewClient(a.t.server.single(host, 0))
 		list, err := client.FunctionList(ctx, redis.FunctionListQuery{LibraryNamePattern: globbed(name), WithCode: true}).Result()
@@ -106,8 +105,8 @@ func (c *conflicts) add(count int64, some []string) {
 }
 
 // Look returns a writer that only asks whether the keys of its records exist; nil when that does not matter.
-func (t *target) Look(db string) (record.Writer, error) {
-	if t.Existing != format.FailExisting {
+func (t *target) Look(db string, dry bool) (record.Writer, error) {
+	if t.Existing == format.Replace || t.Existing == skipExisting && !dry {
 		return nil, nil
 	}
 	db = t.home(db)
@@ -148,19 +147,39 @@ type looker struct {
 	code  []byte
 	count int64
 	some  []string
+
+	number  int64   // of the record, from 1
+	numbers []int64 // of keys
+	decided func(n int64, skip bool)
+}
+
+// OnDecided has f told which records would be left out.
+func (l *looker) OnDecided(f func(n int64, skipped bool)) bool {
+	if l.t.Existing != skipExisting {
+		return false
+	}
+	l.decided = f
+	return true
+}
+
+func (l *looker) decide(number int64, skipped bool) {
+	if l.decided != nil {
+		l.decided(number-1, skipped)
+	}
 }
 
 // Begin starts a record.
 func (l *looker) Begin(h *record.Header) error {
+	l.number++
 	l.key = append(l.key[:0], h.Key...)
-	l.cur, l.any = record.Header{Type: h.Type, Key: l.key}, h.Type == record.Stream
+	l.cur, l.any = record.Header{Type: h.Type, Key: l.key, Keyless: h.Keyless}, h.Type == record.Stream
 	return nil
 }
 
 // Write notes that there are elements.
 func (l *looker) Write(elems []record.Element) error {
 	l.any = true
-	if l.cur.Type == record.Other {
+	if l.cur.Keyless == record.Library {
 		l.code = append(l.code[:0], elems[0].Value...)
 	}
 	return nil
@@ -168,19 +187,26 @@ func (l *looker) Write(elems []record.Element) error {
 
 // End finishes a record.
 func (l *looker) End() error {
+	there := false
 	switch {
 	case !l.any:
-	case l.cur.IsLibrary():
-		there, err := l.ask.library(l.t.ctx, l.key, l.code)
-		if there {
-			l.found("function library " + record.Quote(l.key[len(record.LibraryPrefix):]))
+	case l.cur.Keyless == record.Library:
+		name := record.Library.Name(l.key)
+		var err error
+		if there, err = l.ask.library(l.t.ctx, string(name), l.code); err != nil {
+			return err
 		}
-		return err
+		if there {
+			l.found("function library " + record.Quote(name))
+		}
 	case l.ask.keys():
-		if l.keys = append(l.keys, bytes.Clone(l.key)); len(l.keys) >= maxAsked {
+		l.keys, l.numbers = append(l.keys, bytes.Clone(l.key)), append(l.numbers, l.number)
+		if len(l.keys) >= maxAsked {
 			return l.flush()
 		}
+		return nil
 	}
+	l.decide(l.number, there)
 	return nil
 }
 
@@ -200,15 +226,16 @@ func (l *looker) flush() error {
 		if there[i] {
 			l.found(fmt.Sprintf("%s in database %s", record.Quote(l.keys[i]), l.db))
 		}
+		l.decide(l.numbers[i], there[i])
 	}
-	l.keys = l.keys[:0]
+	l.keys, l.numbers = l.keys[:0], l.numbers[:0]
 	return err
 }
 
 // Close adds what was found to the target.
 func (l *looker) Close() error {
 	err := l.flush()
-	if err == nil {
+	if err == nil && l.t.Existing == format.FailExisting {
 		l.t.conflicts.add(l.count, l.some)
 	}
 	return errors.Join(err, l.ask.close())

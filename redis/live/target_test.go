@@ -430,7 +430,7 @@ func TestExisting(t *testing.T) {
 func look(t *testing.T, target format.Target, list []made, db string) string {
 	t.Helper()
 	l := target.(format.Loaded)
-	w, err := l.Look(db)
+	w, err := l.Look(db, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -452,7 +452,7 @@ func look(t *testing.T, target format.Target, list []made, db string) string {
 }
 
 func function(code string) made {
-	return made{record.Header{DB: "0", Type: record.Other, Key: []byte("FUNCTION lib1")}, []record.Element{{Name: []byte("function"), Value: []byte(code)}}}
+	return made{record.Header{DB: "0", Type: record.Other, Key: []byte("FUNCTION lib1"), Keyless: record.Library}, []record.Element{{Name: []byte("function"), Value: []byte(code)}}}
 }
 
 // TestLook: what exists is named before anything is written, in all databases and nodes, and so are libraries of

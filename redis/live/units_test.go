@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -73,7 +74,7 @@ func TestLosses(t *testing.T) {
 		tg := &target{server: s}
 		formattest.Unchanged(t, tg)
 		var kinds []string
-		for _, h := range []record.Header{{Type: record.Other, Key: []byte("FUNCTION f")}, {Type: record.Stream, MaxDeleted: make([]byte, 16)}, {Type: record.Hash}} {
+		for _, h := range []record.Header{{Type: record.Other, Key: []byte("FUNCTION f"), Keyless: record.Library}, {Type: record.Stream, MaxDeleted: make([]byte, 16)}, {Type: record.Hash}} {
 			for _, l := range tg.Losses(&h) {
 				kinds = append(kinds, l.Kind)
 			}
@@ -99,8 +100,11 @@ func TestLosses(t *testing.T) {
 		}
 	}
 	tg := &target{server: &server{major: 8}}
-	if l := tg.Losses(&record.Header{Type: record.Other, Key: []byte("doc")}); len(l) != 1 || !l[0].Drops {
-		t.Errorf("a module's key: %+v", l)
+	for _, h := range []record.Header{{Key: []byte("doc")}, {Key: []byte("FUNCTION doc")}, {Key: []byte("MODULE_AUX doc"), Keyless: record.ModuleAux}} {
+		h.Type = record.Other
+		if l := tg.Losses(&h); len(l) != 1 || !l[0].Drops {
+			t.Errorf("%s, which is of a module: %+v", h.Key, l)
+		}
 	}
 	left := tg.ElementLosses(&record.Header{Type: record.ZSet}, []record.Element{{Name: []byte("a"), Score: math.NaN()}, {Name: []byte("b"), Score: 1}}, func(record.Loss) {})
 	if len(left) != 1 || string(left[0].Name) != "b" {
@@ -147,6 +151,44 @@ func TestSpill(t *testing.T) {
 		if got := redistest.Text(c.Must(t, "PEXPIRETIME", key)); got != want {
 			t.Errorf("%s expires at %s, want %s", key, got, want)
 		}
+	}
+}
+
+// TestDeleteNamesakes: a key that is named like a library of functions is deleted as the key that it is, and a library as a
+// library.
+func TestDeleteNamesakes(t *testing.T) {
+	s := redistest.Start(t)
+	c := s.Client()
+	load := func(name string) {
+		c.Must(t, "FUNCTION", "LOAD", "#!lua name="+name+"\nredis.register_function('f"+name+"', function() return 1 end)")
+	}
+	load("a")
+	load("b")
+	c.Must(t, "MSET", "FUNCTION a", "1", "FUNCTION b", "2", "MODULE_AUX c", "3", "MODULE_AUX d", "4")
+	w, err := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{}, "0").Shard(0, "0", record.AllTypes, 64<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range []record.Header{
+		{Type: record.Other, Key: []byte("FUNCTION a")},
+		{Type: record.Other, Key: []byte("FUNCTION b"), Keyless: record.Library},
+		{Type: record.Other, Key: []byte("MODULE_AUX c")},
+		{Type: record.Other, Key: []byte("MODULE_AUX d"), Keyless: record.ModuleAux},
+	} {
+		if err := w.(format.Changer).Delete(&h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	keys := c.Strings(t, "KEYS", "*")
+	slices.Sort(keys)
+	if got := strings.Join(keys, ", "); got != "FUNCTION b, MODULE_AUX d" {
+		t.Errorf("the keys that are left: %s", got)
+	}
+	if list := c.Must(t, "FUNCTION", "LIST").([]any); len(list) != 1 || redistest.Text(list[0].([]any)[1]) != "a" {
+		t.Errorf("the libraries that are left: %v", list)
 	}
 }
 

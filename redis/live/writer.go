@@ -48,11 +48,15 @@ type writer struct {
 	data    []byte  // of the piece being made
 	native  *native // nil: the record goes as one RESTORE
 	skip    bool
+	wait    bool  // the record is held back
 	count   int64 // elements of the record
 	written int64
 
 	held      []heldRecord
 	heldBytes int
+
+	number  int64                    // of the record, from 1
+	decided func(n int64, skip bool) // nil: nobody wants to know
 }
 
 // heldRecord is one that waits for the answer whether its key is there.
@@ -60,6 +64,22 @@ type heldRecord struct {
 	key      []byte
 	data     []byte
 	commands int
+	number   int64
+}
+
+// OnDecided has f told what becomes of records, unless existing keys are overwritten, or are an error.
+func (w *writer) OnDecided(f func(n int64, skipped bool)) bool {
+	if w.t.Existing != skipExisting {
+		return false
+	}
+	w.decided = f
+	return true
+}
+
+func (w *writer) decide(number int64, skipped bool) {
+	if w.decided != nil {
+		w.decided(number-1, skipped)
+	}
 }
 
 // Begin starts a record.
@@ -74,7 +94,8 @@ func (w *writer) Begin(h *record.Header) error {
 	if h.MaxDeleted != nil {
 		w.header.MaxDeleted = w.deleted
 	}
-	w.native, w.skip, w.bytes, w.count = nil, false, 0, 0
+	w.native, w.skip, w.wait, w.bytes, w.count = nil, false, false, 0, 0
+	w.number++
 	if err := w.relocate(); err != nil {
 		return err
 	}
@@ -189,6 +210,14 @@ func (w *writer) outgrow() error {
 
 // End finishes a record.
 func (w *writer) End() error {
+	err := w.end()
+	if err == nil && !w.wait {
+		w.decide(w.number, w.skip)
+	}
+	return err
+}
+
+func (w *writer) end() error {
 	if w.native != nil {
 		return w.native.end()
 	}
@@ -206,7 +235,7 @@ func (w *writer) End() error {
 		}
 		w.restore(&v)
 	}
-	err := w.deliver(heldRecord{w.key, w.data, 1})
+	err := w.deliver(heldRecord{w.key, w.data, 1, w.number})
 	w.data = scratch.Reset(w.data) // a large one is the pipe's
 	return err
 }
@@ -237,6 +266,7 @@ func (w *writer) deliver(r heldRecord) error {
 	if !w.ask.keys() {
 		return w.send(r)
 	}
+	w.wait = true
 	r.key, r.data = bytes.Clone(r.key), bytes.Clone(r.data)
 	w.held = append(w.held, r)
 	if w.heldBytes += len(r.data); len(w.held) < maxAsked && w.heldBytes < maxAskedBytes {
@@ -279,6 +309,7 @@ func (w *writer) release() error {
 		if err != nil {
 			return err
 		}
+		w.decide(r.number, there[i])
 	}
 	w.held, w.heldBytes = w.held[:0], 0
 	return nil
@@ -410,7 +441,7 @@ type native struct {
 
 // goNative begins to write the record as commands.
 func (w *writer) goNative() error {
-	if w.ask.keys() && w.header.Type != record.Other {
+	if w.ask.keys() && w.header.Keyless == record.Keyed {
 		there, err := w.ask.there(w.ctx, [][]byte{w.key})
 		if err == nil && there[0] {
 			w.skip, err = true, w.taken(fmt.Sprintf("key %s in database %s", record.Quote(w.key), w.db))
@@ -454,7 +485,7 @@ func (n *native) write(elems []record.Element) (err error) {
 		if len(w.data) == before {
 			continue
 		}
-		if w.header.Type == record.Other {
+		if w.header.Keyless == record.Library {
 			err = n.library(elems[i].Value)
 		} else {
 			err = n.send(middle)
@@ -472,7 +503,7 @@ func (n *native) before() int {
 	w := n.w
 	w.data = w.data[:0]
 	switch {
-	case w.header.Type == record.Other:
+	case w.header.Keyless == record.Library:
 	case !n.begun:
 		w.data = appendCommand(w.data, []byte("DEL"), n.name)
 	case w.header.Type == record.List:
@@ -485,13 +516,14 @@ func (n *native) before() int {
 func (n *native) library(code []byte) error {
 	w := n.w
 	if w.ask != nil {
-		there, err := w.ask.library(w.ctx, w.key, code)
+		name := record.Library.Name(w.key)
+		there, err := w.ask.library(w.ctx, string(name), code)
 		if err != nil {
 			return err
 		}
 		if there {
-			w.data = w.data[:0]
-			return w.taken("function library " + record.Quote(w.key[len(record.LibraryPrefix):]))
+			w.data, w.skip = w.data[:0], true
+			return w.taken("function library " + record.Quote(name))
 		}
 	}
 	for _, host := range w.t.hosts() {
@@ -536,7 +568,7 @@ func (n *native) end() (err error) {
 		return fmt.Errorf("stream %s: it is too large for one RESTORE, and no command makes its %d pending entries whose messages were deleted",
 			record.Quote(w.key), n.encoder.Orphans)
 	}
-	if w.header.Type == record.Other {
+	if w.header.Keyless == record.Library {
 		return nil
 	}
 	if !n.begun && len(w.data) == before {

@@ -7,12 +7,8 @@ import (
 	"kvferry/record"
 )
 
-// Types of opaque records.
-const (
-	NativeFunction  = "function"   // the source of a library
-	NativeModuleAux = "module-aux" // what a module keeps beside its keys
-	NativeArray     = "array"      // an array of Redis 8.8
-)
+// NativeArray is the type of an array of Redis 8.8, which is opaque.
+const NativeArray = "array"
 
 // moduleChars are the characters of a module type's name, 6 bits each.
 const moduleChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -76,7 +72,7 @@ func LibraryName(source []byte) string {
 
 // IsModule reports whether an opaque element is the value of a Redis module's type.
 func IsModule(el *record.Element) bool {
-	if len(el.Name) != moduleNameLen || bytes.Equal(el.Name, []byte(NativeModuleAux)) {
+	if len(el.Name) != moduleNameLen {
 		return false
 	}
 	var in input

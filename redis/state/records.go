@@ -228,13 +228,19 @@ func (s *State) closed(it *pebble.Iterator) { _ = it.Close() }
 // Settle sets the class of the current record.
 func (r *reader) Settle(c record.Class) { r.class = c }
 
+// Counted tells how many records were copied.
+func (r *reader) Counted(f record.CountFunc) { r.tally.Counted(keyspace, f) }
+
+// keyspace is what the ledger calls the records.
+const keyspace = "records"
+
 // Close ends the reader and hands over what it counted.
 func (r *reader) Close() error {
 	r.finish()
 	if r.keys == nil {
 		return nil
 	}
-	r.ledger.Add("records", &r.tally)
+	r.ledger.Add(keyspace, &r.tally)
 	return r.keys.Close()
 }
 

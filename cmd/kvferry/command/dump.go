@@ -20,8 +20,9 @@ const dumpHelp = `Print a dataset as text, one record per line, ordered by datab
   {"db":"0","type":"zset","key":"board","expire_at_ms":0,"value":[["alice","1.5"]]}
 
 expire_at_ms is Unix milliseconds; 0 means never. Valid UTF-8 is a JSON string; other bytes are
-{"base64":"…"}. --encode base64 writes every key, field, member and value as base64. Expired records are
-left out; --expired keep includes them.
+{"base64":"…"}. --encode base64 writes every key, field, member and value as base64. Function libraries
+and module data outside of keys have "keyless":"function" or "module-aux" after their name in "key".
+Expired records are left out; --expired keep includes them.
 
 Other formats:
 

@@ -109,10 +109,25 @@ func printParts(w io.Writer, r *convert.Report) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "database\ttype\trecords\telements\t\n")
 	for _, p := range r.Parts {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t\n", visible.Text(string(p.DB)), p.Type, p.Records, p.Elements)
+		printPart(t, &p)
 	}
 	fmt.Fprintf(t, "all\t\t%d\t%d\t\n", r.Records(), r.Elements())
+	if len(r.Skipped) > 0 {
+		fmt.Fprint(t, "skipped\t\t\t\t\n")
+		for _, p := range r.Skipped {
+			printPart(t, &p)
+		}
+		n, elements := r.SkippedRecords()
+		fmt.Fprintf(t, "all\t\t%d\t%d\t\n", n, elements)
+	}
 	t.Flush()
+	if len(r.Skipped) > 0 {
+		fmt.Fprintln(w, "skipped: their keys exist on the server and were left alone")
+	}
+}
+
+func printPart(w io.Writer, p *convert.PartDigest) {
+	fmt.Fprintf(w, "%s\t%s\t%d\t%d\t\n", visible.Text(string(p.DB)), p.Type, p.Records, p.Elements)
 }
 
 // printLedger prints what became of the rows: one line a keyspace, a column for each class that

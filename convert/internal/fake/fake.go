@@ -301,6 +301,8 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 
 func (r *reader) Settle(c record.Class) { r.class = c }
 
+func (r *reader) Counted(f record.CountFunc) { r.tally.Counted(r.db+"/rows", f) }
+
 func (r *reader) Close() error {
 	r.settle()
 	r.env.Ledger.Add(r.db+"/rows", &r.tally)

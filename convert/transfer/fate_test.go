@@ -1,0 +1,178 @@
+package transfer
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"kvferry/convert/internal/fake"
+	"kvferry/convert/outcome"
+	"kvferry/format"
+	"kvferry/record"
+)
+
+// sparingTarget is a target on a server that has some keys.
+type sparingTarget struct {
+	*fake.Target
+	has  func(key []byte) bool
+	late int // records that the server is asked about at once
+}
+
+func (s *sparingTarget) Shard(n int, db string, g record.TypeSet, memory int64) (record.Writer, error) {
+	w, err := s.Target.Shard(n, db, g, memory)
+	return &sparing{Writer: w, of: s}, err
+}
+
+// sparing writes records when it knows that their keys are not there.
+type sparing struct {
+	record.Writer
+	of     *sparingTarget
+	number int64
+	held   []heldBack
+	tell   func(int64, bool)
+}
+
+type heldBack struct {
+	n     int64
+	h     record.Header
+	elems []record.Element
+}
+
+func (w *sparing) OnDecided(f func(int64, bool)) bool {
+	w.tell = f
+	return true
+}
+
+func (w *sparing) Begin(h *record.Header) error {
+	b := heldBack{n: w.number, h: *h}
+	b.h.Key = bytes.Clone(h.Key)
+	w.number++
+	w.held = append(w.held, b)
+	return nil
+}
+
+func (w *sparing) Write(elems []record.Element) error {
+	b := &w.held[len(w.held)-1]
+	for _, e := range elems {
+		e.Name, e.Value = bytes.Clone(e.Name), bytes.Clone(e.Value)
+		b.elems = append(b.elems, e)
+	}
+	return nil
+}
+
+func (w *sparing) End() error {
+	if len(w.held) < w.of.late {
+		return nil
+	}
+	return w.release()
+}
+
+func (w *sparing) release() error {
+	slices.Reverse(w.held) // in whatever order
+	for _, b := range w.held {
+		skipped := w.of.has(b.h.Key)
+		if w.tell(b.n, skipped); skipped {
+			continue
+		}
+		if err := w.Writer.Begin(&b.h); err != nil {
+			return err
+		}
+		if len(b.elems) > 0 {
+			if err := w.Writer.Write(b.elems); err != nil {
+				return err
+			}
+		}
+		if err := w.Writer.End(); err != nil {
+			return err
+		}
+	}
+	w.held = nil
+	return nil
+}
+
+func (w *sparing) Close() error {
+	if err := w.release(); err != nil {
+		return err
+	}
+	return w.Writer.Close()
+}
+
+// TestSkipped: what a writer leaves out because its key exists is skipped with all its rows, records and elements, however late
+// the writer knows, and everything that was read is in one class.
+func TestSkipped(t *testing.T) {
+	soon := testNow.Add(time.Minute).UnixMilli()
+	list := fake.Dataset(2)
+	for i := range list {
+		r := &list[i]
+		switch {
+		case r.Type == record.ZSet && len(r.Elems) > 1:
+			r.Elems[1].Score = 2e13 // it is lost
+		case i%7 == 0:
+			r.ExpireMS = soon
+		case i%11 == 0:
+			r.Key = append([]byte("lost"), r.Key...)
+		case r.Type == record.Set && i%5 == 0:
+			r.Elems = nil
+		}
+	}
+	total := func(has func([]byte) bool, late int) *outcome.Totals {
+		x := newRoom(t, list)
+		x.to.Bounds.FieldExpiry, x.src.Ranges = true, []format.Range{{Keyspace: "rows"}}
+		x.allowed = []string{"key-too-long", "score-range"}
+		x.begin()
+		x.rules.Lapse, x.rules.Gone = NewLapse(testNow), 0
+		if late > 0 {
+			x.target = &sparingTarget{x.target.(*fake.Target), has, late}
+		}
+		tot, _ := x.proved()
+		return tot
+	}
+	all := total(nil, 0)
+	for name, has := range map[string]func([]byte) bool{
+		"none": func([]byte) bool { return false }, "all": func([]byte) bool { return true },
+		"some": func(key []byte) bool { return key[len(key)-1]%3 == 0 },
+	} {
+		for _, late := range []int{1, 2, 7, 1000} {
+			got := total(has, late)
+			var both record.Fingerprint
+			both.Merge(&got.Skipped)
+			both.Merge(&got.Fingerprint)
+			gone := got.Expiring
+			if diff := both.Diff(&all.Fingerprint, false); len(diff) > 0 {
+				t.Errorf("%s, %d at once: written and skipped differ in %v", name, late, diff)
+			}
+			skipped := int64(0)
+			for _, d := range got.Skipped.Parts() {
+				skipped += d.Records
+			}
+			ledger, want := got.Ledger.Snapshot(), all.Ledger.Snapshot()
+			rows := int64(0)
+			for k, w := range want {
+				g := ledger[k]
+				rows += g.Rows[record.Skipped]
+				if left := g.Rows[record.Copied] + g.Rows[record.Skipped]; left != w.Rows[record.Copied] || g.Rows[record.Lost] != w.Rows[record.Lost] {
+					t.Errorf("%s, %d at once: %s: %v, want %v", name, late, k, g, w)
+				}
+			}
+			if lost := ofOne(list, has); rows != skipped-lost {
+				t.Errorf("%s, %d at once: %d records are skipped, %d of them with a row that is lost, but %d rows", name, late, skipped, lost, rows)
+			}
+			if name == "all" && len(gone) > 0 || name == "none" && fmt.Sprint(gone) != fmt.Sprint(all.Expiring) {
+				t.Errorf("%s: %v expire", name, gone)
+			}
+		}
+	}
+}
+
+// ofOne counts the records that are skipped and have lost an element, and with it their only row in a source that has one for
+// each record.
+func ofOne(list []fake.Record, has func([]byte) bool) (n int64) {
+	for i := range list {
+		if r := &list[i]; r.Type == record.ZSet && len(r.Elems) > 1 && !bytes.HasPrefix(r.Key, []byte("lost")) && has(r.Key) {
+			n++
+		}
+	}
+	return n
+}

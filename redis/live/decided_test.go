@@ -1,0 +1,71 @@
+package live
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"kvferry/format"
+	"kvferry/internal/redistest"
+	"kvferry/record"
+)
+
+// TestDecided: a writer that leaves alone what exists tells of each record once whether it did, small and large, and so does
+// what looks at keys for a dry run. Who overwrites tells nothing.
+func TestDecided(t *testing.T) {
+	s := redistest.Start(t)
+	address, list := "redis://"+s.Addr, data(700, 21000)
+	list = append(list, function(library))
+	for i := range list {
+		if i%3 == 0 && i < 700 {
+			s.Client().Must(t, "SET", string(list[i].h.Key), "mine")
+		}
+	}
+	s.Client().Must(t, "FUNCTION", "LOAD", strings.Replace(library, "return 1", "return 2", 1))
+	for _, dry := range []bool{true, false} {
+		for _, existing := range []format.Existing{format.Replace, format.SkipExisting} {
+			target := mustOpen(t, address, format.ServerOptions{Existing: existing}, "0")
+			open := func() (record.Writer, error) { return target.Shard(int(shard.Add(1)), "0", record.AllTypes, 64<<20) }
+			if dry {
+				open = func() (record.Writer, error) { return target.(format.Loaded).Look("0", true) }
+			} else if existing == format.Replace {
+				continue // it would write
+			}
+			w, err := open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := map[int64]string{}
+			if w == nil || !w.(format.Sparing).OnDecided(func(n int64, skipped bool) { told[n] += fmt.Sprint(skipped) }) {
+				if existing == format.SkipExisting {
+					t.Error("nothing will be left alone")
+				}
+				continue
+			}
+			for i := range list {
+				if err := w.Begin(&list[i].h); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.Write(list[i].elems); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.End(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			for i := range list {
+				if want := fmt.Sprint(i%3 == 0 || i == 700); told[int64(i)] != want {
+					t.Errorf("dry %t: record %d, %s: %q, want %s", dry, i, list[i].h.Type, told[int64(i)], want)
+				}
+			}
+			if !dry {
+				if err := target.(format.Loaded).Conflicts(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}
