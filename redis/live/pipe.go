@@ -29,11 +29,15 @@ const (
 type part uint8
 
 const (
-	whole  part = iota // all of it: it can be sent again
-	first              // begins a temporary name anew
-	middle             // goes on with it
-	last               // gives it its name
+	whole   part = iota // all of it: it can be sent again
+	first               // begins a temporary name anew
+	middle              // goes on with it
+	last                // gives it its name
+	lapsing             // does so unless it has expired, and is gone
 )
+
+// ends reports whether no part of the record follows.
+func (p part) ends() bool { return p == last || p == lapsing }
 
 // piece is some commands that are answered together.
 type piece struct {
@@ -325,7 +329,7 @@ func (p *pipe) resume(conn net.Conn, in *bufio.Reader) error {
 	defer p.mu.Unlock()
 	b := p.queue[0]
 	x := b.pieces[p.answered]
-	if x.part != middle && x.part != last {
+	if x.part != middle && !x.part.ends() {
 		return nil
 	}
 	name, err := secondArgument(b.piece(p.answered))
@@ -347,7 +351,7 @@ func (p *pipe) resume(conn net.Conn, in *bufio.Reader) error {
 	for len(p.queue) > 0 {
 		kind := p.queue[0].pieces[p.answered].part
 		p.answerPiece()
-		if kind == last {
+		if kind.ends() {
 			return nil
 		}
 	}
@@ -520,6 +524,9 @@ func (p *pipe) refused(b *batch, x piece, text string) error {
 	case "BUSYGROUP":
 		return nil // sent again
 	}
+	if x.part == lapsing && strings.HasPrefix(text, "ERR no such key") {
+		return p.lapsed(b.piece(p.answered))
+	}
 	if strings.Contains(text, "equal or smaller than the target stream") && x.part != whole {
 		return nil // sent again
 	}
@@ -532,6 +539,16 @@ func (p *pipe) refused(b *batch, x piece, text string) error {
 	}
 	p.changed.Broadcast()
 	return p.err
+}
+
+// lapsed deletes what a record that has expired should have replaced: RENAME has not found it.
+func (p *pipe) lapsed(rename []byte) error {
+	key, err := argument(rename, 2)
+	if err == nil {
+		data := appendCommand(nil, []byte("DEL"), key)
+		p.enqueue(&batch{data: data, pieces: []piece{{len(data), 1, whole}}})
+	}
+	return err
 }
 
 // refusedError says that a server did not take a record.

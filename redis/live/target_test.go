@@ -244,6 +244,26 @@ func TestLarge(t *testing.T) {
 	}
 }
 
+// TestLapsing: what expires while it is sent as commands is gone, as what goes as one RESTORE is, and so is the key that it
+// replaces.
+func TestLapsing(t *testing.T) {
+	s := redistest.Start(t)
+	c := s.Client()
+	list := []made{
+		{record.Header{Type: record.List, Key: []byte("new"), ExpireMS: 1, Len: -1}, []record.Element{{Value: []byte("v")}}},
+		{record.Header{Type: record.Set, Key: []byte("old"), ExpireMS: 1, Len: -1}, []record.Element{{Name: []byte("m")}}},
+		{record.Header{Type: record.Set, Key: []byte("stays"), ExpireMS: 4102444800000, Len: -1}, []record.Element{{Name: []byte("m")}}},
+	}
+	c.Must(t, "SET", "old", "value")
+	target := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{Existing: format.Replace}, "0")
+	if err := load(context.Background(), target, list, "0", 1); err != nil {
+		t.Fatal(err)
+	}
+	if keys := c.Strings(t, "KEYS", "*"); !slices.Equal(keys, []string{"stays"}) {
+		t.Errorf("%q", keys)
+	}
+}
+
 // TestOrphans: a stream too large for one RESTORE keeps its pending entries, but for those whose messages were deleted: there
 // it is an error, and nothing is left on the server.
 func TestOrphans(t *testing.T) {

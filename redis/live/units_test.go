@@ -284,6 +284,7 @@ func TestPieces(t *testing.T) {
 		"moved in the middle":    {[]string{":0 -MOVED_1_other:1 :1 +OK"}, begin + "|" + go1 + "|" + end, "", "DEL tmp|HSET tmp a 1"},
 		"busy for a moment":      {[]string{":0 :1 -TRYAGAIN_now", ":1 :1 +OK"}, begin + "|" + go1 + "|EXISTS tmp|" + go1 + "|" + end, "", ""},
 		"refused":                {[]string{":0 -OOM_command_not_allowed"}, begin, "OOM command", ""},
+		"gone":                   {[]string{":0 :1 :1 -ERR_no_such_key"}, begin + "|" + go1 + "|" + end, "no such key", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // some wait

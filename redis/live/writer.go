@@ -437,6 +437,7 @@ type native struct {
 	ended   bool
 	have    int64 // elements of a list that were sent
 	held    int64 // and those that were not
+	lasting int64 // elements that do not expire
 }
 
 // goNative begins to write the record as commands.
@@ -475,6 +476,9 @@ func (n *native) write(elems []record.Element) (err error) {
 	}
 	for i := range elems {
 		n.held++
+		if elems[i].ExpireMS == 0 {
+			n.lasting++
+		}
 		if err := w.clear(len(elems[i].Value)); err != nil {
 			return err
 		}
@@ -581,7 +585,11 @@ func (n *native) end() (err error) {
 	}
 	w.written++
 	n.ended = true
-	return w.told(n.pipe.add(appendCommand(nil, []byte("RENAME"), n.name, w.key), 1, last))
+	kind := last
+	if w.header.ExpireMS != 0 || n.lasting == 0 {
+		kind = lapsing
+	}
+	return w.told(n.pipe.add(appendCommand(nil, []byte("RENAME"), n.name, w.key), 1, kind))
 }
 
 // countCommands counts the commands in bytes that were made here.
