@@ -29,8 +29,6 @@ type reader struct {
 	class   record.Class
 	current bool
 	tally   record.Tally
-	last    []byte // key, where order is asked for
-	hasLast bool
 	ordered bool
 
 	texts [stringsAtOnce]record.StringRecord
@@ -106,12 +104,10 @@ func (r *reader) begin() (bool, error) {
 		key = keyOf(it)
 	}
 	r.h = record.Header{DB: r.db.name, Key: key, ExpireMS: it.ExpireMS, Expired: it.ExpireMS != 0 && it.ExpireMS < r.now}
-	if r.ordered && it.Op == rdb.OpKey {
-		if r.hasLast && bytes.Equal(r.last, it.Key) {
-			r.report(FindDuplicateKey, record.Error, it.Off, "the key occurs more than once; kvferry reads the first; servers do not load the file")
-			return false, nil
-		}
-		r.last, r.hasLast = append(r.last[:0], it.Key...), true
+	if it.Op == rdb.OpKey && r.s.isRepeated(it.Off) {
+		r.h.Type = typeOf(it, r.s.header())
+		r.report(FindDuplicateKey, record.Error, it.Off, "the key occurs more than once; kvferry reads the first; servers do not load the file")
+		return false, nil
 	}
 	r.done = false
 	if r.opaque = it.Op != rdb.OpKey; r.opaque {
