@@ -70,23 +70,23 @@ func scan(ctx context.Context, f *disk.File, o *store.Options) (*index, error) {
 		return nil, err
 	}
 	x.header, x.end = s.Header, s.Offset()
-	keys := newHashes(o.Memory/4, o.TempDir)
+	keys := NewTwins(f, o.Memory/4, o.TempDir)
 	var failed error
 	err = x.items(ctx, s, func(it *rdb.Item) error {
-		failed = keys.add(hashOf(it))
+		failed = keys.Add(it)
 		return failed
 	})
 	if ctx.Err() != nil {
 		failed = context.Cause(ctx)
 	}
 	if failed != nil {
-		return nil, errors.Join(failed, keys.close())
-	}
-	if err := x.findTwins(ctx, f, keys, o); err != nil {
-		return nil, err
+		return nil, errors.Join(failed, keys.Close())
 	}
 	x.err = err
-	if err == nil {
+	if x.repeated, err = keys.Repeated(ctx, x.header, x.end, x.size); err != nil {
+		return nil, err
+	}
+	if x.err == nil {
 		x.damage = x.checksum(sum)
 		if x.tail, err = readTail(ctx, f, x.rest, x.size); err != nil {
 			return nil, err

@@ -13,7 +13,6 @@ import (
 	"kvferry/internal/disk"
 	"kvferry/internal/extsort"
 	"kvferry/redis/rdb"
-	"kvferry/store"
 )
 
 // hashOf is a hash of a key and its database.
@@ -25,25 +24,46 @@ func (x *index) isRepeated(off int64) bool {
 	return found
 }
 
-// findTwins looks for keys that occur more than once; servers do not load such a file. Hashes are those of all keys.
-func (x *index) findTwins(ctx context.Context, f *disk.File, keys *hashes, o *store.Options) error {
-	twice, err := keys.twice()
-	if err = errors.Join(err, keys.close()); err != nil || len(twice) == 0 {
-		return err
+// Twins finds keys that occur more than once in a file; servers do not load it.
+type Twins struct {
+	f       *disk.File
+	memory  int64
+	tempDir string
+	keys    *hashes
+}
+
+// NewTwins starts with no keys of a file.
+func NewTwins(f *disk.File, memory int64, tempDir string) *Twins {
+	return &Twins{f, memory, tempDir, newHashes(memory, tempDir)}
+}
+
+// Add notes the key of an item.
+func (t *Twins) Add(it *rdb.Item) error { return t.keys.add(hashOf(it)) }
+
+// Close lets go of what was noted.
+func (t *Twins) Close() error { return t.keys.close() }
+
+// Repeated closes the twins and returns the offsets of items whose key an earlier one has, ascending. All that were added lie
+// before end in a file of some size.
+func (t *Twins) Repeated(ctx context.Context, h rdb.Header, end, size int64) ([]int64, error) {
+	twice, err := t.keys.twice()
+	if err = errors.Join(err, t.Close()); err != nil || len(twice) == 0 {
+		return nil, err
 	}
-	t := &twins{ctx: ctx, f: f, x: x, sorter: extsort.New(extsort.Options{Memory: o.Memory / 4, TempDir: o.TempDir})}
-	err = t.gather(twice)
-	if err == nil {
-		x.repeated, err = t.repeated()
+	x := &twins{ctx: ctx, f: t.f, header: h, end: end, sorter: extsort.New(extsort.Options{Memory: t.memory, TempDir: t.tempDir})}
+	var out []int64
+	if err = x.gather(twice, size); err == nil {
+		out, err = x.repeated()
 	}
-	return errors.Join(err, t.sorter.Close())
+	return out, errors.Join(err, x.sorter.Close())
 }
 
 // twins compares keys whose hashes are the same.
 type twins struct {
 	ctx    context.Context
 	f      *disk.File
-	x      *index
+	header rdb.Header
+	end    int64
 	sorter *extsort.Sorter // of places, by hash
 }
 
@@ -57,13 +77,13 @@ type place struct {
 }
 
 // gather reads the file again, for the keys with some hashes.
-func (t *twins) gather(some []uint64) error {
-	s, err := rdb.NewScanner(t.f, 0, t.x.size)
+func (t *twins) gather(some []uint64, size int64) error {
+	s, err := rdb.NewScanner(t.f, 0, size)
 	if err != nil {
 		return err
 	}
 	var row []byte
-	for n := 1; s.Offset() < t.x.end; n++ {
+	for n := 1; s.Offset() < t.end; n++ {
 		if n%checkEvery == 0 && t.ctx.Err() != nil {
 			return context.Cause(t.ctx)
 		}
@@ -140,7 +160,7 @@ func (t *twins) look(p *place) error {
 	if t.ctx.Err() != nil {
 		return context.Cause(t.ctx)
 	}
-	it, err := rdb.Section(t.f, t.x.header, p.db, p.off, t.x.end).Next()
+	it, err := rdb.Section(t.f, t.header, p.db, p.off, t.end).Next()
 	if err == nil {
 		p.key = append([]byte{}, it.Key...)
 	}
