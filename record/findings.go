@@ -82,7 +82,7 @@ var findingKinds = []FindingKind{
 	{"aof-refused", Note, "rows", "Commands of an append-only file fail when replayed. Servers skip them as well."},
 	{"scanned-server", Note, "files", "A server does not accept replicas, so kvferry read its keys with SCAN and DUMP, each at a different time: keys that change meanwhile may be read in their old or new state."},
 	{"functions-unread", Warning, "files", "A server does not permit reading its function libraries; they are missing."},
-	{"damaged-value", Error, "rows", "The value of a key in an RDB file cannot be decoded. kvferry reads the part before the damage, and the keys after it."},
+	{"damaged-value", Error, "rows", "The value of a key in an RDB file cannot be decoded, or has a field or member more than once, of which kvferry reads the first. Otherwise kvferry reads the part before the damage; in any case the keys after it."},
 	{"duplicate-key", Error, "rows", "An RDB file, or the RDB part of an append-only file, contains a key more than once; kvferry reads the first, before commands the last. Servers do not load such a file."},
 	{"stream-length", Warning, "rows", "The number of entries of a stream in an RDB file differs from its header."},
 	{"unread-metadata", Warning, "rows", "Modules attached metadata to keys of an RDB file; records have no place for it."},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"kvferry/format"
 	"kvferry/internal/disk"
@@ -26,6 +27,8 @@ type reader struct {
 	item    *rdb.Item
 	opaque  bool // the current item is a library, or data of a module
 	done    bool // nothing is left to be read of it
+	some    bool // something was read of it
+	nan     bool // it has a score that is no number
 	class   record.Class
 	current bool
 	tally   record.Tally
@@ -39,7 +42,7 @@ type reader struct {
 const stringsAtOnce = 64
 
 func newReader(s *source, db *database, t record.TypeSet, e *format.Env) *reader {
-	return &reader{s: s, db: db, types: t, env: e, now: e.Now.UnixMilli(), done: true}
+	return &reader{s: s, db: db, types: t, env: e, now: e.Now.UnixMilli(), done: true, decoder: rdb.Decoder{TempDir: e.TempDir}}
 }
 
 // Next moves to the next record.
@@ -109,7 +112,7 @@ func (r *reader) begin() (bool, error) {
 		r.report(FindDuplicateKey, record.Error, it.Off, "the key occurs more than once; kvferry reads the first; servers do not load the file")
 		return false, nil
 	}
-	r.done = false
+	r.done, r.some, r.nan = false, false, false
 	if r.opaque = it.Op != rdb.OpKey; r.opaque {
 		r.h.Type, r.h.Len = record.Other, 1
 		return true, nil
@@ -140,6 +143,8 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	}
 	n, err := r.decoder.Read(dst)
 	if err == nil {
+		r.checkScores(dst[:n])
+		r.some = true
 		return n, nil
 	}
 	r.done = true
@@ -147,7 +152,9 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 		r.checkStream()
 		return 0, io.EOF
 	}
-	r.class = record.Malformed
+	if !r.some && r.h.Type != record.Stream { // a stream is one without entries
+		r.class = record.Malformed
+	}
 	if err := r.damage(err); err != nil {
 		return 0, err
 	}
@@ -170,6 +177,19 @@ func (r *reader) whole(dst []record.Element) (int, error) {
 	}
 	dst[0] = record.Element{Name: []byte(native), Value: value}
 	return 1, nil
+}
+
+// checkScores looks for scores that are no numbers: servers do not load such a file.
+func (r *reader) checkScores(elems []record.Element) {
+	if r.h.Type != record.ZSet || r.nan {
+		return
+	}
+	for i := range elems {
+		if r.nan = math.IsNaN(elems[i].Score); r.nan {
+			r.report(FindScoreNaN, record.Warning, r.item.Off, "the score of a member is NaN, with which servers do not load the file")
+			return
+		}
+	}
 }
 
 // checkStream compares how many entries a stream says that it has with those there were.
@@ -207,5 +227,5 @@ func (r *reader) Settle(c record.Class) {
 func (r *reader) Close() error {
 	r.count()
 	r.env.Ledger.Add(r.db.name+"/"+Keyspace, &r.tally)
-	return r.items.close()
+	return errors.Join(r.decoder.Close(), r.items.close())
 }

@@ -20,6 +20,7 @@ const (
 	FindStreamLength = "stream-length"
 	FindUnreadMeta   = "unread-metadata"
 	FindTrailing     = "trailing-data"
+	FindScoreNaN     = "score-nan"
 )
 
 // source is an open file.

@@ -23,7 +23,8 @@ func (r *replay) snapshot(f *disk.File, size int64) (int64, error) {
 	if err != nil {
 		return 0, r.in(err)
 	}
-	var d rdb.Decoder
+	d := rdb.Decoder{TempDir: r.tempDir}
+	defer d.Close()
 	keys := redis.NewTwins(f, twinsMemory, r.tempDir)
 	defer keys.Close()
 	for n := 1; ; n++ {
@@ -74,12 +75,18 @@ func (r *replay) twins(f *disk.File, s *rdb.Scanner, keys *redis.Twins, size int
 		var it *rdb.Item
 		if it, err = in.Next(); err == nil && it.Op == rdb.OpKey && it.Off == repeated[0] {
 			repeated = repeated[1:]
-			r.report(record.Finding{Kind: redis.FindDuplicateKey, Severity: record.Error, DB: strconv.FormatUint(it.DB, 10),
-				Type: it.Type.RecordType(s.Header.Valkey), Key: bytes.Clone(it.Key), Place: r.place(it.Off),
-				Detail: "the key occurs more than once; kvferry reads the last; servers do not load the file"})
+			r.tellKey(redis.FindDuplicateKey, s, it, "the key occurs more than once; kvferry reads the last; servers do not load the file")
 		}
 	}
 	return err
+}
+
+// tellKey reports an error of an item.
+func (r *replay) tellKey(kind string, s *rdb.Scanner, it *rdb.Item, detail string) {
+	if r.report != nil {
+		r.report(record.Finding{Kind: kind, Severity: record.Error, DB: strconv.FormatUint(it.DB, 10),
+			Type: it.Type.RecordType(s.Header.Valkey), Key: bytes.Clone(it.Key), Place: r.place(it.Off), Detail: detail})
+	}
 }
 
 // FindModuleAux is the kind of finding of what a module has beside its keys.
@@ -111,7 +118,10 @@ func (r *replay) key(f io.ReaderAt, s *rdb.Scanner, it *rdb.Item, d *rdb.Decoder
 	}
 	r.server.DB.Select(int(it.DB))
 	put := r.server.DB.Put(&h)
-	if err := pump(d, put); err != nil {
+	switch err := pump(d, put); {
+	case errors.Is(err, rdb.ErrTwins):
+		r.tellKey(redis.FindDamagedValue, s, it, it.Type.Name(s.Header.Valkey)+": "+err.Error())
+	case err != nil:
 		return err
 	}
 	return put.End()
@@ -176,9 +186,13 @@ func restore(payload []byte, begin func(*record.Header) *state.Put) error {
 	}
 	version := binary.LittleEndian.Uint16(body[len(body)-2:])
 	var d rdb.Decoder
+	defer d.Close()
 	var h record.Header
 	if err := d.Begin(rdb.Type(payload[0]), version >= firstValkey, body[1:len(body)-2], 1, &h); err != nil {
 		return err
 	}
-	return pump(&d, begin(&h))
+	if err := pump(&d, begin(&h)); !errors.Is(err, rdb.ErrTwins) {
+		return err
+	}
+	return nil // each is there once
 }

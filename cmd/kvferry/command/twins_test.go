@@ -39,3 +39,30 @@ func TestKeyTwice(t *testing.T) {
 		check(to, ok(t, "dump", dst))
 	}
 }
+
+// TestPartOfValue: what can be read of a value that is damaged goes into every target, if that is allowed; of fields and members
+// that are there twice, the first.
+func TestPartOfValue(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ value, want string }{
+		"cut":   {"\x10\x01h\x10\x10\x00\x00\x00\x03\x00\x81f\x02\x811\x02\x81g\x02\xff", `"value":[["f","1"]]`},
+		"field": {"\x04\x01h\x02\x01f\x011\x01f\x012", `"value":[["f","1"]]`},
+		"set":   {"\x02\x01s\x03\x01m\x01m\x01n", `"value":["m","n"]`},
+		"zset":  {"\x05\x01z\x02\x01m\x00\x00\x00\x00\x00\x00\xf0\x3f\x01m\x00\x00\x00\x00\x00\x00\x00\x40", `"value":[["m","1"]]`},
+	} {
+		src := filepath.Join(t.TempDir(), "dump.rdb")
+		if err := os.WriteFile(src, []byte("REDIS0009\xfe\x00"+c.value+"\x00\x01o\x01v\xff\x00\x00\x00\x00\x00\x00\x00\x00"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, to := range []string{"rdb", "aof", "kvrocks", "ardb", "floyd", "nemo"} {
+			dst := filepath.Join(t.TempDir(), "new")
+			if r := kvferry(t, "convert", src, to+":"+dst); r.code != 4 {
+				t.Errorf("%s to %s: exit %d\n%s", name, to, r.code, r.stderr)
+			}
+			ok(t, "convert", "--allow-loss", "damaged", src, to+":"+dst)
+			if out := ok(t, "dump", dst); !strings.Contains(out, c.want) || strings.Count(out, "\n") != 2 {
+				t.Errorf("%s to %s: no %s in\n%s", name, to, c.want, out)
+			}
+		}
+	}
+}
