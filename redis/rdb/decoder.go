@@ -27,12 +27,13 @@ type Decoder struct {
 
 	// TempDir takes hashes of names when a value has many; "" means os.TempDir.
 	TempDir string
-	names   names
+	names   names // of elements, or of the consumers of a group
+	groups  names
 	skipped bool // Read passed over a twin
 }
 
 // Close lets go of temporary files.
-func (d *Decoder) Close() error { return d.names.close() }
+func (d *Decoder) Close() error { return errors.Join(d.names.close(), d.groups.close()) }
 
 // form is how the elements of a value come.
 type form uint8
@@ -116,7 +117,7 @@ func (d *Decoder) begin(t Type, valkey bool, h *record.Header) error {
 	h.Type = t.RecordType(valkey)
 	h.Len, h.ByName, h.Last, h.Added, h.MaxDeleted = -1, false, nil, 0, nil
 	d.form, d.inside, d.expiry, d.valkey = formNone, false, 0, valkey
-	if err := d.names.reset(); err != nil {
+	if err := errors.Join(d.names.reset(), d.groups.reset()); err != nil {
 		return err
 	}
 	if h.Type == 0 {
@@ -235,8 +236,8 @@ func (d *Decoder) some(dst []record.Element) int {
 // are very many elements.
 var ErrTwins = errors.New("elements of a name that an earlier one has")
 
-// isTwin reports whether an element has the name of an earlier one: servers have each once, and some do not load such a value.
-func (d *Decoder) isTwin(e *record.Element) bool {
+// isTwin reports whether a name, if elements of the value have any, is that of an earlier element: servers have each once, and some do not load such a value.
+func (d *Decoder) isTwin(name []byte) bool {
 	switch d.form {
 	case formList, formQuicklist, formQuicklist2, formPackedList:
 		return false
@@ -245,7 +246,7 @@ func (d *Decoder) isTwin(e *record.Element) bool {
 			return false
 		}
 	}
-	twin, err := d.names.isTwin(e.Name, d.TempDir)
+	twin, err := d.names.isTwin(name, d.TempDir)
 	if err != nil {
 		d.in.err = err
 	}
@@ -319,7 +320,7 @@ func (d *Decoder) counted(dst []record.Element) (n int) {
 		}
 		held += len(e.Name) + len(e.Value)
 		d.left--
-		if !d.isTwin(e) {
+		if !d.isTwin(e.Name) {
 			n++
 		}
 	}
@@ -397,7 +398,7 @@ func (d *Decoder) entries(dst []record.Element) (n int) {
 		if !d.entry(e) {
 			break
 		}
-		if !d.isTwin(e) {
+		if !d.isTwin(e.Name) {
 			n++
 		}
 	}

@@ -66,3 +66,48 @@ func TestPartOfValue(t *testing.T) {
 		}
 	}
 }
+
+// TestStreamTwins: entries, groups, consumers and pending entries that are there twice, or entries out of order, are errors:
+// servers do not load such a file, or miss entries of it.
+func TestStreamTwins(t *testing.T) {
+	t.Parallel()
+	node := func(ids ...byte) string { // entries with these milliseconds
+		list := "\x01\x01\x00\x01\x01\x01\x81f\x02\x00\x01"
+		for _, id := range ids {
+			list += "\x02\x01" + string(rune(id)) + "\x01\x00\x01\x81v\x02\x04\x01"
+		}
+		n := byte(len(list) + 7)
+		return "\x10" + strings.Repeat("\x00", 16) + string(rune(n)) + string(rune(n)) + "\x00\x00\x00" + string(rune(5+5*len(ids))) + "\x00" + list + "\xff"
+	}
+	stream := func(groups string, nodes ...string) string {
+		entries := 0
+		for _, n := range nodes {
+			entries += strings.Count(n, "\x81v")
+		}
+		return "\x0f\x01x" + string(rune(len(nodes))) + strings.Join(nodes, "") + string(rune(entries)) + "\x09\x00" + groups
+	}
+	group := func(rest string) string { return "\x01g\x09\x00" + rest }
+	id, now := strings.Repeat("\x00", 7)+"\x03"+strings.Repeat("\x00", 8), strings.Repeat("\x00", 8)
+	pending, consumer := id+now+"\x01", "\x01c"+now
+	for name, c := range map[string]struct{ value, want string }{
+		"sound":          {stream("\x01"+group("\x01"+pending+"\x01"+consumer+"\x01"+id), node(3, 4), node(5)), ""},
+		"entry twice":    {stream("\x00", node(3, 3)), "an entry is not after the one before"},
+		"descending":     {stream("\x00", node(4, 3)), "an entry is not after the one before"},
+		"nodes":          {stream("\x00", node(4), node(4)), "an entry is not after the one before"},
+		"group twice":    {stream("\x02"+group("\x00\x00")+group("\x00\x00"), node(3)), "group: occurs more than once"},
+		"consumer twice": {stream("\x01"+group("\x00\x02"+consumer+"\x00"+consumer+"\x00"), node(3)), "consumer: occurs more than once"},
+		"pending twice":  {stream("\x01"+group("\x02"+pending+pending+"\x01"+consumer+"\x01"+id), node(3)), "pending: occurs more than once"},
+	} {
+		src := filepath.Join(t.TempDir(), "dump.rdb")
+		if err := os.WriteFile(src, []byte("REDIS0009\xfe\x00"+c.value+"\xff\x00\x00\x00\x00\x00\x00\x00\x00"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r := kvferry(t, "verify", src)
+		if (r.code == 3) != (c.want != "") || !strings.Contains(r.stdout, c.want) {
+			t.Errorf("%s: exit %d\n%s%s", name, r.code, r.stdout, r.stderr)
+		}
+		if r := kvferry(t, "convert", src, "rdb:"+filepath.Join(t.TempDir(), "new")); (r.code == 4) != (c.want != "") {
+			t.Errorf("%s: exit %d\n%s%s", name, r.code, r.stdout, r.stderr)
+		}
+	}
+}
