@@ -28,7 +28,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	if h.Type == record.Stream && t.format.server == serverOld {
 		return []record.Loss{{Kind: record.LossStream, Drops: true, Detail: "Ardb 0.9 has no streams"}}
 	}
-	return dataset.StreamProgress(h)
+	return append(dataset.StreamProgress(h), dataset.Past(h, 1)...)
 }
 
 // ElementLosses drops scores that are no numbers, integers that are too far from those before them, and

@@ -193,7 +193,7 @@ func TestWriteStrings(t *testing.T) {
 		if r.IntN(50) == 0 {
 			value = bytes.Repeat([]byte("long "), r.IntN(60_000))
 		}
-		batch = append(batch, record.StringRecord{Key: fmt.Appendf(nil, "key%0*d", 3+i/200, i), Value: value, ExpireMS: []int64{-1, 0, clock.UnixMilli() + int64(i)}[r.IntN(3)]})
+		batch = append(batch, record.StringRecord{Key: fmt.Appendf(nil, "key%0*d", 3+i/200, i), Value: value, ExpireMS: []int64{0, 0, clock.UnixMilli() + int64(i)}[r.IntN(3)]})
 	}
 	slices.SortFunc(batch, func(a, b record.StringRecord) int { return bytes.Compare(a.Key, b.Key) })
 	for kind := range creators {
@@ -219,7 +219,7 @@ func TestWriteStrings(t *testing.T) {
 			}
 			got := 0
 			readRecords(t, src, "0", record.AllTypes, format.Span{}, testEnv(noFindings(t)), func(h *record.Header, elems []record.Element) {
-				if s := &batch[got]; !bytes.Equal(h.Key, s.Key) || !bytes.Equal(elems[0].Value, s.Value) || h.ExpireMS != max(0, s.ExpireMS) {
+				if s := &batch[got]; !bytes.Equal(h.Key, s.Key) || !bytes.Equal(elems[0].Value, s.Value) || h.ExpireMS != s.ExpireMS {
 					t.Fatalf("%s: %.40q, expiry %d; want %s %.40q, %d", h.Key, elems[0].Value, h.ExpireMS, s.Key, s.Value, s.ExpireMS)
 				}
 				got++

@@ -64,6 +64,9 @@ func TestOldServer(t *testing.T) {
 	if got := formattest.Losses(t, &target{format: New().(ardbFormat)}, record.Header{Type: record.Stream, Len: 2, Added: 5, MaxDeleted: make([]byte, 16)}); got != "group-progress? group-progress?" {
 		t.Errorf("a stream that had more entries: %q", got)
 	}
+	if got := formattest.Losses(t, &target{format: New().(ardbFormat)}, record.Header{Type: record.Set, ExpireMS: -5000}); got != "expiry-ms? ms=1" {
+		t.Errorf("what expired before 1970: %q", got)
+	}
 	formattest.Unchanged(t, &target{format: old.(ardbFormat)})
 	fs := memstore.New()
 	o := createOptions(t, engine.RocksDB, "0")

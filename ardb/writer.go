@@ -65,7 +65,7 @@ func (w *writer) Begin(h *record.Header) error {
 	if h.Type < record.String || h.Type > record.Stream {
 		return w.errorf(h.Key, "no type %d", h.Type)
 	}
-	w.typ, w.expire, w.count = h.Type, max(0, h.ExpireMS), 0
+	w.typ, w.expire, w.count = h.Type, h.ExpireMS, 0
 	w.user = append(w.user[:0], h.Key...)
 	w.last = append(w.last[:0], h.Last...)
 	w.min, w.max = w.min[:0], w.max[:0]
@@ -245,10 +245,9 @@ func (w *writer) string(s *record.StringRecord, row *store.Row) error {
 	key := len(w.arena)
 	w.arena = append(codec.AppendPrefix(w.arena, w.ns, s.Key), byte(codec.KindMeta), 0)
 	value := len(w.arena)
-	expire := max(0, s.ExpireMS)
-	w.arena = codec.AppendString(w.arena, s.Value, expire)
+	w.arena = codec.AppendString(w.arena, s.Value, s.ExpireMS)
 	row.Key, row.Value = w.arena[key:value], w.arena[value:]
-	return w.addTTL(s.Key, expire)
+	return w.addTTL(s.Key, s.ExpireMS)
 }
 
 // addTTL adds a record to the TTL index that LevelDB has.

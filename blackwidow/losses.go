@@ -25,6 +25,11 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 		h.ExpireMS = 0
 		return []record.Loss{{Kind: record.LossStreamExpiry, Detail: versioned.StreamExpiryDetail}}
 	}
+	if !seconds.Holds(h.ExpireMS) {
+		if l := dataset.Past(h, 1000); l != nil {
+			return l
+		}
+	}
 	if l, ok := seconds.Loss(h); ok {
 		return []record.Loss{l}
 	}

@@ -32,7 +32,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 		h.ExpireMS = 0
 		return []record.Loss{{Kind: record.LossStreamExpiry, Detail: versioned.StreamExpiryDetail}}
 	}
-	return nil
+	return dataset.Past(h, 1)
 }
 
 // Unchanged implements format.Target.
@@ -43,7 +43,7 @@ func (t *target) Unchanged(batch []record.StringRecord) int {
 			break
 		}
 	}
-	return loglog.Without(batch)
+	return loglog.Strings{}.Unchanged(batch)
 }
 
 // ElementLosses removes scores that are not numbers from a batch.

@@ -288,6 +288,7 @@ func TestLosses(t *testing.T) {
 		{record.Header{Type: record.Stream, Key: []byte("k"), ExpireMS: 1}, "stream-expiry ms=0"},
 		{record.Header{Type: record.Stream, Key: []byte("k")}, ""},
 		{record.Header{Type: record.Hash, Key: []byte("k"), ExpireMS: 5}, ""},
+		{record.Header{Type: record.Hash, Key: []byte("k"), ExpireMS: -5}, "expiry-ms? ms=1"},
 	} {
 		if got := formattest.Losses(t, dst, c.h); got != c.want {
 			t.Errorf("%s %q: %q, want %q", c.h.Type, c.h.Key, got, c.want)

@@ -26,11 +26,14 @@ var lossInfos = []record.LossInfo{
 // Losses lists what Kvrocks cannot hold of a record. Servers before 2.4 count seconds.
 func (t *target) Losses(h *record.Header) []record.Loss {
 	if t.format.wide() {
-		return nil
+		return dataset.Past(h, 1)
 	}
 	if h.Len > math.MaxUint32 && h.Type != record.String {
 		return []record.Loss{{Kind: record.LossTooManyElements, Drops: true,
 			Detail: fmt.Sprintf("%d elements; the server's limit is %d", h.Len, uint32(math.MaxUint32))}}
+	}
+	if l := dataset.Past(h, 1000); l != nil {
+		return l
 	}
 	switch {
 	case h.ExpireMS > maxOldExpiry:
@@ -48,7 +51,7 @@ func (t *target) Unchanged(batch []record.StringRecord) int {
 	if !t.format.wide() {
 		batch = batch[:seconds.Unchanged(batch)] // Kvrocks counts further
 	}
-	return loglog.Without(batch)
+	return loglog.Strings{}.Unchanged(batch)
 }
 
 // ElementLosses drops scores that are no numbers and rows of streams that are none of the server's, and makes

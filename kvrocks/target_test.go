@@ -303,6 +303,9 @@ func TestLosses(t *testing.T) {
 	}{
 		{now, record.Header{Type: record.Hash, ExpireMS: 1, Len: 1 << 33}, ""},
 		{mid, record.Header{Type: record.Hash, ExpireMS: 1 << 50, Len: 1 << 33}, ""},
+		{now, record.Header{Type: record.Hash, ExpireMS: -5000}, "expiry-ms? ms=1"},
+		{mid, record.Header{Type: record.String, ExpireMS: -1 << 63}, "expiry-ms? ms=1"},
+		{old, record.Header{Type: record.Hash, ExpireMS: -500}, "expiry-ms? ms=1000"},
 		{old, record.Header{Type: record.Hash, ExpireMS: 1}, "expiry-ms ms=1000"},
 		{old, record.Header{Type: record.Hash, ExpireMS: 1699999999001}, "expiry-ms ms=1700000000000"},
 		{old, record.Header{Type: record.Hash, ExpireMS: 1700000000000}, ""},

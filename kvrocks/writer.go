@@ -68,7 +68,13 @@ func (f kvrocksFormat) encoding(sp codec.Space) *versioned.Layout {
 
 func laneOf(klen int) uint64 { return uint64(klen) }
 
-func expiry(h *record.Header) (int64, error) { return max(0, h.ExpireMS), nil }
+// expiry returns the expiry as it is written: Losses has seen to those before 1970, which would be never.
+func expiry(h *record.Header) (int64, error) {
+	if h.ExpireMS < 0 {
+		return 0, fmt.Errorf("%s %s: an expiry of %d ms is before 1970", h.Type, record.Quote(h.Key), h.ExpireMS)
+	}
+	return h.ExpireMS, nil
+}
 
 // appendMeta returns what appends the value of a metadata row of a kind, or of the finer one that the writer of elements found.
 func (f kvrocksFormat) appendMeta(kind codec.Kind) func([]byte, *versioned.Meta) []byte {

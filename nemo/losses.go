@@ -34,10 +34,10 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	if len(out) > 0 { // what is dropped loses nothing else
 		return out
 	}
-	if h.ExpireMS < 0 && (h.Type == record.String || record.CeilSeconds(h.ExpireMS) == 0) {
-		h.ExpireMS = 1000
-		return append(out, record.Loss{Kind: record.LossExpiryMS, Note: true,
-			Detail: "it expired before 1970, which nemo reads as never; written as expired in the first second of 1970"})
+	if h.Type == record.String || !seconds.Holds(h.ExpireMS) {
+		if l := dataset.Past(h, 1000); l != nil {
+			return l
+		}
 	}
 	if l, ok := seconds.Loss(h); ok {
 		out = append(out, l)

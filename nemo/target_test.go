@@ -245,6 +245,7 @@ func TestLosses(t *testing.T) {
 		{record.Header{Type: record.String, ExpireMS: -5000}, "expiry-ms? ms=1000"}, // nemo: never
 		{record.Header{Type: record.Hash, Key: []byte("k"), ExpireMS: -1}, "expiry-ms? ms=1000"},
 		{record.Header{Type: record.Hash, Key: []byte("k"), ExpireMS: -5000}, ""},
+		{record.Header{Type: record.Hash, Key: []byte("k"), ExpireMS: math.MinInt64}, "expiry-ms? ms=1000"},
 		{record.Header{Type: record.Stream, Key: []byte("k")}, "stream!"},
 	} {
 		if got := formattest.Losses(t, dst, c.h); got != c.want {

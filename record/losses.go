@@ -47,7 +47,7 @@ var lossInfos = []LossInfo{
 	{Kind: LossScoreRange, Types: Of(ZSet), Text: "A score is outside the range of the target; the member is left out."},
 	{Kind: LossScoreNaN, Types: Of(ZSet), Text: "A score is not a number, which no engine accepts; the member is left out."},
 	{Kind: LossTooManyElements, Text: "A collection has more elements than the target can count; it is left out."},
-	{Kind: LossExpiryMS, Text: "An expiry in milliseconds is rounded up to the next second; nothing expires early."},
+	{Kind: LossExpiryMS, Text: "An expiry in milliseconds is rounded up to the next second; nothing expires early. One before 1970, which `--expired keep` converts, becomes the first moment of 1970 where the target has no number for it (a note)."},
 	{Kind: LossExpiry2038, Text: "An expiry after 2038-01-19T03:14:07Z, the end of 32-bit seconds, is moved to that time."},
 	{Kind: LossHyperLogLog, Types: Of(String), Note: true, Text: "A HyperLogLog becomes a string that the target cannot count, or may count differently after elements are added. Between Redis and Ardb only the flag for a stale count differs; it is converted."},
 	{Kind: LossDatabase, Note: true, Text: "Servers of the target have no database of that number: Pika has 8 at most, 0 to 7. The database is written, but a server does not see it. Converted by itself, with `--db`, it becomes database 0."},

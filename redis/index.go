@@ -37,6 +37,8 @@ type index struct {
 	skips  int64       // things that are not read: metadata of modules
 	err    error       // why it could not be read to its end
 	damage error       // why the checksum is not that of the bytes
+
+	repeated []int64 // offsets of items whose key an earlier one has, ascending
 }
 
 // database is what a file has of one.
@@ -56,7 +58,7 @@ type database struct {
 type section struct{ from, to int64 }
 
 // scan skips a file. What cannot be read is in the index as its error; the items before it are good.
-func scan(ctx context.Context, f *disk.File) (*index, error) {
+func scan(ctx context.Context, f *disk.File, o *store.Options) (*index, error) {
 	st, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -68,12 +70,23 @@ func scan(ctx context.Context, f *disk.File) (*index, error) {
 		return nil, err
 	}
 	x.header, x.end = s.Header, s.Offset()
-	err = x.items(ctx, s)
+	keys := NewTwins(f, o.Memory/4, o.TempDir)
+	var failed error
+	err = x.items(ctx, s, func(it *rdb.Item) error {
+		failed = keys.Add(it)
+		return failed
+	})
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		failed = context.Cause(ctx)
+	}
+	if failed != nil {
+		return nil, errors.Join(failed, keys.Close())
 	}
 	x.err = err
-	if err == nil {
+	if x.repeated, err = keys.Repeated(ctx, x.header, x.end, x.size); err != nil {
+		return nil, err
+	}
+	if x.err == nil {
 		x.damage = x.checksum(sum)
 		if x.tail, err = readTail(ctx, f, x.rest, x.size); err != nil {
 			return nil, err
@@ -102,8 +115,8 @@ func (x *index) cut(packed, err error) error {
 	return nil
 }
 
-// items cuts all items.
-func (x *index) items(ctx context.Context, s *rdb.Scanner) error {
+// items cuts all items, and calls f with the keys.
+func (x *index) items(ctx context.Context, s *rdb.Scanner, f func(*rdb.Item) error) error {
 	var db *database
 	for n := 1; ; n++ {
 		if n%checkEvery == 0 && ctx.Err() != nil {
@@ -129,6 +142,12 @@ func (x *index) items(ctx context.Context, s *rdb.Scanner) error {
 				db.sections = append(db.sections, section{it.Off, it.Off})
 			}
 			x.add(db, it, s.Offset())
+			if it.Op != rdb.OpKey {
+				break
+			}
+			if err := f(it); err != nil {
+				return err
+			}
 		}
 		x.end = s.Offset()
 	}

@@ -87,7 +87,7 @@ func (c *cutter) open() bool {
 }
 
 func (c *cutter) strings(dst []record.StringRecord) int {
-	if c.scanner == nil {
+	if c.scanner == nil || len(c.s.repeated) > 0 { // next finds those that are repeated
 		return 0
 	}
 	return c.scanner.Strings(dst)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"kvferry/format"
 	"kvferry/internal/disk"
@@ -25,11 +26,11 @@ type reader struct {
 	h       record.Header
 	item    *rdb.Item
 	done    bool // nothing is left to be read of it
+	some    bool // something was read of it
+	nan     bool // it has a score that is no number
 	class   record.Class
 	current bool
 	tally   record.Tally
-	last    []byte // key, where order is asked for
-	hasLast bool
 	ordered bool
 
 	texts [stringsAtOnce]record.StringRecord
@@ -40,7 +41,7 @@ type reader struct {
 const stringsAtOnce = 64
 
 func newReader(s *source, db *database, t record.TypeSet, e *format.Env) *reader {
-	return &reader{s: s, db: db, types: t, env: e, now: e.Now.UnixMilli(), done: true}
+	return &reader{s: s, db: db, types: t, env: e, now: e.Now.UnixMilli(), done: true, decoder: rdb.Decoder{TempDir: e.TempDir}}
 }
 
 // Next moves to the next record.
@@ -105,14 +106,12 @@ func (r *reader) begin() (bool, error) {
 		key = keyOf(it)
 	}
 	r.h = record.Header{DB: r.db.name, Key: key, Keyless: keylessOf(it), ExpireMS: it.ExpireMS, Expired: it.ExpireMS != 0 && it.ExpireMS < r.now}
-	if r.ordered && it.Op == rdb.OpKey {
-		if r.hasLast && bytes.Equal(r.last, it.Key) {
-			r.report(FindDuplicateKey, record.Error, it.Off, "the key occurs more than once; kvferry reads the first; servers do not load the file")
-			return false, nil
-		}
-		r.last, r.hasLast = append(r.last[:0], it.Key...), true
+	if it.Op == rdb.OpKey && r.s.isRepeated(it.Off) {
+		r.h.Type = typeOf(it, r.s.header())
+		r.report(FindDuplicateKey, record.Error, it.Off, "the key occurs more than once; kvferry reads the first; servers do not load the file")
+		return false, nil
 	}
-	r.done = false
+	r.done, r.some, r.nan = false, false, false
 	if r.h.Keyless != record.Keyed {
 		r.h.Type, r.h.Len = record.Other, 1
 		return true, nil
@@ -143,6 +142,8 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	}
 	n, err := r.decoder.Read(dst)
 	if err == nil {
+		r.checkScores(dst[:n])
+		r.some = true
 		return n, nil
 	}
 	r.done = true
@@ -150,7 +151,9 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 		r.checkStream()
 		return 0, io.EOF
 	}
-	r.class = record.Malformed
+	if !r.some && r.h.Type != record.Stream { // a stream is one without entries
+		r.class = record.Malformed
+	}
 	if err := r.damage(err); err != nil {
 		return 0, err
 	}
@@ -169,6 +172,19 @@ func (r *reader) whole(dst []record.Element) (int, error) {
 	}
 	dst[0] = record.Element{Name: []byte(r.h.Keyless.String()), Value: value}
 	return 1, nil
+}
+
+// checkScores looks for scores that are no numbers: servers do not load such a file.
+func (r *reader) checkScores(elems []record.Element) {
+	if r.h.Type != record.ZSet || r.nan {
+		return
+	}
+	for i := range elems {
+		if r.nan = math.IsNaN(elems[i].Score); r.nan {
+			r.report(FindScoreNaN, record.Warning, r.item.Off, "the score of a member is NaN, with which servers do not load the file")
+			return
+		}
+	}
 }
 
 // checkStream compares how many entries a stream says that it has with those there were.
@@ -211,5 +227,5 @@ func (r *reader) Counted(f record.CountFunc) {
 func (r *reader) Close() error {
 	r.count()
 	r.env.Ledger.Add(r.db.name+"/"+Keyspace, &r.tally)
-	return r.items.close()
+	return errors.Join(r.decoder.Close(), r.items.close())
 }

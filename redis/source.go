@@ -20,6 +20,7 @@ const (
 	FindStreamLength = "stream-length"
 	FindUnreadMeta   = "unread-metadata"
 	FindTrailing     = "trailing-data"
+	FindScoreNaN     = "score-nan"
 )
 
 // source is an open file.
@@ -50,7 +51,7 @@ func OpenFile(ctx context.Context, f format.Format, name string, file *disk.File
 
 // open opens a file. packed is why not all of it could be unpacked.
 func open(ctx context.Context, f format.Format, name string, file *disk.File, packed error, o *format.OpenOptions) (format.Source, error) {
-	x, err := scan(ctx, file)
+	x, err := scan(ctx, file, &o.Options)
 	if packed != nil {
 		err = x.cut(packed, err)
 	}

@@ -42,6 +42,17 @@ func KeepScores(batch []record.Element, engine string, limit float64, report fun
 	})
 }
 
+// Past moves an expiry before 1970, for which the target has no number, to first, the first moment after it that it can hold,
+// and says so. The record has expired either way.
+func Past(h *record.Header, first int64) []record.Loss {
+	if h.ExpireMS >= 0 {
+		return nil
+	}
+	h.ExpireMS = first
+	return []record.Loss{{Kind: record.LossExpiryMS, Note: true,
+		Detail: "it expired before 1970, which the target has no number for; written as expired in the first second of 1970"}}
+}
+
 // StreamProgress lists what a stream, if the record is one, loses in a target that keeps nothing but its entries and its last
 // id. Servers count again: nothing is lost of a stream that never had more entries than it has.
 func StreamProgress(h *record.Header) []record.Loss {

@@ -86,11 +86,18 @@ func Without(batch []record.StringRecord) int {
 	return len(batch)
 }
 
-// Strings is part of a target that holds all strings as they are, but for HyperLogLogs.
+// Strings is part of a target that holds all strings as they are, but for HyperLogLogs and what expired before 1970.
 type Strings struct{}
 
 // Unchanged implements format.Target.
-func (Strings) Unchanged(batch []record.StringRecord) int { return Without(batch) }
+func (Strings) Unchanged(batch []record.StringRecord) int {
+	for i := range batch {
+		if batch[i].ExpireMS < 0 || Of(batch[i].Value) != None {
+			return i
+		}
+	}
+	return len(batch)
+}
 
 // header starts a dense HyperLogLog of Redis whose cached count is stale.
 const header = "HYLL\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80"

@@ -30,6 +30,9 @@ func Loss(h *record.Header) (l record.Loss, ok bool) {
 	return l, false
 }
 
+// Holds reports whether 32 bits of seconds hold an expiry, or never, as it is.
+func Holds(ms int64) bool { return ms%1000 == 0 && ms/1000 >= math.MinInt32 && ms/1000 <= Last }
+
 // Unchanged returns how many strings come before the first with an expiry that Loss, or an engine that counts from 1970, might
 // change.
 func Unchanged(batch []record.StringRecord) int {

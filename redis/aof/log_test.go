@@ -154,6 +154,7 @@ func TestReplay(t *testing.T) {
 	}{
 		"an RDB part, then commands":    {log: snapshotOf(0, keyOf("a", "1"), function) + commandsOf("SET b 2"), want: map[string]string{"0/a": str("1"), "0/b": str("2")}},
 		"data of a module":              {log: snapshotOf(0, aux, keyOf("a", "1")) + commandsOf("SET b 2"), want: map[string]string{"0/a": str("1"), "0/b": str("2")}, finding: FindModuleAux},
+		"a key twice":                   {log: snapshotOf(0, keyOf("a", "1"), keyOf("b", "2"), keyOf("a", "3")) + commandsOf("SET c 4"), want: map[string]string{"0/a": str("3"), "0/b": str("2"), "0/c": str("4")}, finding: "duplicate-key"},
 		"a wrong checksum":              {log: snapshotOf(1, keyOf("a", "1")) + commandsOf("SET b 2"), err: "checksum"},
 		"an RDB part that is cut":       {log: snapshotOf(0, keyOf("a", "1"))[:14], err: "a.aof"},
 		"a library that is none":        {log: snapshotOf(0, append([]byte{0xF5, 1}, 'x')) + commandsOf("SET b 2"), err: "library"},

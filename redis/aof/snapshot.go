@@ -1,13 +1,16 @@
 package aof
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"kvferry/internal/disk"
 	"kvferry/record"
+	"kvferry/redis"
 	"kvferry/redis/rdb"
 	"kvferry/redis/rdb/crc64"
 	"kvferry/redis/state"
@@ -20,7 +23,10 @@ func (r *replay) snapshot(f *disk.File, size int64) (int64, error) {
 	if err != nil {
 		return 0, r.in(err)
 	}
-	var d rdb.Decoder
+	d := rdb.Decoder{TempDir: r.tempDir}
+	defer d.Close()
+	keys := redis.NewTwins(f, twinsMemory, r.tempDir)
+	defer keys.Close()
 	for n := 1; ; n++ {
 		it, err := s.Next()
 		if err != nil {
@@ -33,7 +39,9 @@ func (r *replay) snapshot(f *disk.File, size int64) (int64, error) {
 		}
 		switch it.Op {
 		case rdb.OpKey:
-			err = r.key(f, s, it, &d)
+			if err = keys.Add(it); err == nil {
+				err = r.key(f, s, it, &d)
+			}
 		case rdb.OpFunction:
 			if err = r.server.LoadFunction(it.Value, true); err != nil {
 				err = &record.CorruptError{Off: it.Off, Field: "function library", Err: err}
@@ -41,12 +49,43 @@ func (r *replay) snapshot(f *disk.File, size int64) (int64, error) {
 		case rdb.OpModuleAux:
 			r.tell(FindModuleAux, record.Warning, r.place(it.Off), fmt.Sprintf("data of the module %s, which belong to no key, are not read", it.Key))
 		case rdb.OpEOF:
+			if err := r.twins(f, s, keys, size); err != nil {
+				return 0, err
+			}
 			err = r.checksum(f, s)
 			return s.Offset(), r.in(err)
 		}
 		if err != nil {
 			return 0, r.in(err)
 		}
+	}
+}
+
+// twinsMemory is what the hashes of keys take of the memory.
+const twinsMemory = 2 << 20
+
+// twins reports keys that the RDB part has more than once. The last of them is in the state.
+func (r *replay) twins(f *disk.File, s *rdb.Scanner, keys *redis.Twins, size int64) error {
+	repeated, err := keys.Repeated(r.ctx, s.Header, s.Offset(), size)
+	if err != nil || r.report == nil {
+		return err
+	}
+	in, err := rdb.NewScanner(f, 0, size)
+	for err == nil && len(repeated) > 0 {
+		var it *rdb.Item
+		if it, err = in.Next(); err == nil && it.Op == rdb.OpKey && it.Off == repeated[0] {
+			repeated = repeated[1:]
+			r.tellKey(redis.FindDuplicateKey, s, it, "the key occurs more than once; kvferry reads the last; servers do not load the file")
+		}
+	}
+	return err
+}
+
+// tellKey reports an error of an item.
+func (r *replay) tellKey(kind string, s *rdb.Scanner, it *rdb.Item, detail string) {
+	if r.report != nil {
+		r.report(record.Finding{Kind: kind, Severity: record.Error, DB: strconv.FormatUint(it.DB, 10),
+			Type: it.Type.RecordType(s.Header.Valkey), Key: bytes.Clone(it.Key), Place: r.place(it.Off), Detail: detail})
 	}
 }
 
@@ -79,7 +118,10 @@ func (r *replay) key(f io.ReaderAt, s *rdb.Scanner, it *rdb.Item, d *rdb.Decoder
 	}
 	r.server.DB.Select(int(it.DB))
 	put := r.server.DB.Put(&h)
-	if err := pump(d, put); err != nil {
+	switch err := pump(d, put); {
+	case errors.Is(err, rdb.ErrTwins):
+		r.tellKey(redis.FindDamagedValue, s, it, it.Type.Name(s.Header.Valkey)+": "+err.Error())
+	case err != nil:
 		return err
 	}
 	return put.End()
@@ -144,9 +186,13 @@ func restore(payload []byte, begin func(*record.Header) *state.Put) error {
 	}
 	version := binary.LittleEndian.Uint16(body[len(body)-2:])
 	var d rdb.Decoder
+	defer d.Close()
 	var h record.Header
 	if err := d.Begin(rdb.Type(payload[0]), version >= firstValkey, body[1:len(body)-2], 1, &h); err != nil {
 		return err
 	}
-	return pump(&d, begin(&h))
+	if err := pump(&d, begin(&h)); !errors.Is(err, rdb.ErrTwins) {
+		return err
+	}
+	return nil // each is there once
 }

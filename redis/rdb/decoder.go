@@ -24,7 +24,16 @@ type Decoder struct {
 	valkey bool
 	stream streamDecoder
 	native []byte // of an opaque value
+
+	// TempDir takes hashes of names when a value has many; "" means os.TempDir.
+	TempDir string
+	names   names // of elements, or of the consumers of a group
+	groups  names
+	skipped bool // Read passed over a twin
 }
+
+// Close lets go of temporary files.
+func (d *Decoder) Close() error { return errors.Join(d.names.close(), d.groups.close()) }
 
 // form is how the elements of a value come.
 type form uint8
@@ -108,6 +117,9 @@ func (d *Decoder) begin(t Type, valkey bool, h *record.Header) error {
 	h.Type = t.RecordType(valkey)
 	h.Len, h.ByName, h.Last, h.Added, h.MaxDeleted = -1, false, nil, 0, nil
 	d.form, d.inside, d.expiry, d.valkey = formNone, false, 0, valkey
+	if err := errors.Join(d.names.reset(), d.groups.reset()); err != nil {
+		return err
+	}
 	if h.Type == 0 {
 		return &record.CorruptError{Off: d.in.offset(), Field: t.Name(valkey), Err: ErrUnsupported}
 	}
@@ -192,18 +204,9 @@ func (d *Decoder) Read(dst []record.Element) (n int, err error) {
 	if len(dst) == 0 {
 		return 0, nil
 	}
-	d.text = scratch.Reset(d.text)
-	switch d.form {
-	case formString, formOpaque:
-		n = d.whole(dst)
-	case formStream:
-		n = d.readStream(dst)
-	case formQuicklist, formQuicklist2:
-		n = d.nodes(dst)
-	case formPackedList, formPackedSet, formPackedZSet, formPackedHash, formPackedExpiring:
-		n = d.entries(dst)
-	default:
-		n = d.counted(dst)
+	for d.skipped = true; n == 0 && d.skipped && d.in.err == nil; {
+		d.text, d.skipped = scratch.Reset(d.text), false
+		n = d.some(dst)
 	}
 	switch {
 	case n > 0:
@@ -214,8 +217,57 @@ func (d *Decoder) Read(dst []record.Element) (n int, err error) {
 	return 0, d.finish()
 }
 
-// finish checks that nothing is left.
+// some reads elements: none at the end, after an error, or if it passed over what it read.
+func (d *Decoder) some(dst []record.Element) int {
+	switch d.form {
+	case formString, formOpaque:
+		return d.whole(dst)
+	case formStream:
+		return d.readStream(dst)
+	case formQuicklist, formQuicklist2:
+		return d.nodes(dst)
+	case formPackedList, formPackedSet, formPackedZSet, formPackedHash, formPackedExpiring:
+		return d.entries(dst)
+	}
+	return d.counted(dst)
+}
+
+// ErrTwins says that a value has a field or member more than once. All else was returned, and of these the first, unless there
+// are very many elements.
+var ErrTwins = errors.New("elements of a name that an earlier one has")
+
+// isTwin reports whether a name, if elements of the value have any, is that of an earlier element: servers have each once, and some do not load such a value.
+func (d *Decoder) isTwin(name []byte) bool {
+	switch d.form {
+	case formList, formQuicklist, formQuicklist2, formPackedList:
+		return false
+	case formPackedSet:
+		if d.packed.Kind() == pack.Intset { // ascends
+			return false
+		}
+	}
+	twin, err := d.names.isTwin(name, d.TempDir)
+	if err != nil {
+		d.in.err = err
+	}
+	d.skipped = d.skipped || twin
+	return twin
+}
+
+// finish checks that nothing is left, and that no name came twice.
 func (d *Decoder) finish() error {
+	if err := d.names.all(); err != nil {
+		d.in.err = err
+		return err
+	}
+	if n := d.names.twins; n > 0 && d.in.left() == 0 {
+		text := record.Plural(n, "element")
+		if d.names.first != "" {
+			text += ", such as " + d.names.first
+		}
+		d.in.failf(d.in.offset(), "value", "%w: %s", ErrTwins, text)
+		return d.in.err
+	}
 	if n := d.in.left(); n > 0 {
 		d.in.failf(d.in.offset(), "value", "%d %w", n, record.ErrTrailing)
 		return d.in.err
@@ -268,7 +320,9 @@ func (d *Decoder) counted(dst []record.Element) (n int) {
 		}
 		held += len(e.Name) + len(e.Value)
 		d.left--
-		n++
+		if !d.isTwin(e.Name) {
+			n++
+		}
 	}
 	return n
 }
@@ -344,7 +398,9 @@ func (d *Decoder) entries(dst []record.Element) (n int) {
 		if !d.entry(e) {
 			break
 		}
-		n++
+		if !d.isTwin(e.Name) {
+			n++
+		}
 	}
 	return n
 }

@@ -195,8 +195,8 @@ func TestPackedLengths(t *testing.T) {
 // TestValkeyFields: the expiry of a field of Valkey is in milliseconds, -1 is never.
 func TestValkeyFields(t *testing.T) {
 	b := AppendLen(nil, 3)
-	for _, ms := range []int64{-1, 0, 1700000000000} {
-		b = binary.LittleEndian.AppendUint64(AppendString(AppendString(b, []byte("f")), []byte("v")), uint64(ms))
+	for i, ms := range []int64{-1, 0, 1700000000000} {
+		b = binary.LittleEndian.AppendUint64(AppendString(AppendString(b, []byte{'f', byte('0' + i)}), []byte("v")), uint64(ms))
 	}
 	var d Decoder
 	var h record.Header

@@ -33,6 +33,7 @@ type streamDecoder struct {
 	typ    Type
 	phase  phase
 	master [IDLen]byte // id of the node
+	prev   [IDLen]byte // id of the last entry, if entriesSeen is not 0
 	fields [][]byte    // names of the master entry, views of the node
 	last   []byte
 	del    []byte
@@ -71,6 +72,8 @@ type pendingEntry struct {
 var (
 	errStreamID    = errors.New("not an id of 16 bytes")
 	errStreamEntry = errors.New("malformed stream entry")
+	errStreamOrder = errors.New("an entry is not after the one before")
+	errStreamTwin  = errors.New("occurs more than once")
 )
 
 // beginStream reads what stands behind the nodes and goes back to them.
@@ -269,6 +272,10 @@ func (d *Decoder) streamEntry(e *record.Element) (deleted bool, err error) {
 		return true, nil
 	}
 	whole := s.packed[start:len(s.packed):len(s.packed)]
+	if id := whole[:IDLen]; s.entriesSeen > 0 && bytes.Compare(id, s.prev[:]) <= 0 {
+		return false, errStreamOrder
+	}
+	copy(s.prev[:], whole)
 	*e = record.Element{Name: whole[:IDLen:IDLen], Value: whole[IDLen:]}
 	return false, nil
 }
@@ -314,15 +321,26 @@ func (d *Decoder) nextGroup() bool {
 	}
 	s.groupsLeft--
 	s.consumers, s.pending, s.at, s.packed = s.consumers[:0], s.pending[:0], 0, s.packed[:0]
+	at := in.offset()
 	name, text := in.str("group", nil)
 	_ = text
 	s.name = bytes.Clone(name)
+	twin, err := d.groups.isTwin(s.name, d.TempDir)
+	if err != nil {
+		in.err = err
+	}
+	if twin {
+		in.fail(at, "group", errStreamTwin)
+	}
 	s.packed = in.appendID(s.packed, "last id")
 	read := int64(-1)
 	if s.typ >= TypeStream2 {
 		read = int64(in.len("entries read"))
 	}
 	d.readPending()
+	if err := d.names.reset(); err != nil { // of the last group's consumers
+		in.err = err
+	}
 	for n := in.count("consumers", 10); n > 0 && in.err == nil; n-- {
 		d.readConsumer()
 	}
@@ -348,12 +366,21 @@ func (d *Decoder) readPending() {
 	if !slices.IsSortedFunc(s.pending, compare) {
 		slices.SortFunc(s.pending, compare)
 	}
+	for i := 1; i < len(s.pending); i++ {
+		if s.pending[i].id == s.pending[i-1].id {
+			in.fail(in.offset(), "pending", errStreamTwin)
+		}
+	}
 }
 
 // readConsumer reads a consumer and gives it its pending entries.
 func (d *Decoder) readConsumer() {
 	s, in := &d.stream, &d.in
+	start := in.offset()
 	name, _ := in.str("consumer", nil)
+	if d.isTwin(name) {
+		in.fail(start, "consumer", errStreamTwin)
+	}
 	c := record.ConsumerState{Name: bytes.Clone(name), SeenMS: int64(in.uint64("seen")), ActiveMS: -1}
 	if s.typ >= TypeStream3 {
 		c.ActiveMS = int64(in.uint64("active"))

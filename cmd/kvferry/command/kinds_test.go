@@ -17,7 +17,6 @@ import (
 	"kvferry/floyd"
 	"kvferry/kvrocks"
 	"kvferry/record"
-	"kvferry/redis"
 	"kvferry/redis/aof"
 	"kvferry/redis/live"
 	"kvferry/store"
@@ -194,7 +193,6 @@ var notPlanted = map[string]string{
 	"unreferenced-blobs":      "TestMissingBlobs of store/rocks",
 	record.FindFileChecksum:   "TestFileChecksums of store/rocks: a MANIFEST as RocksDB writes it when told to",
 	record.FindKeyTwice:       "TestArdbRestarts: a database that the server wrote",
-	redis.FindDuplicateKey:    "found where a target needs order: verify reads the file as it lies",
 }
 
 // kvrocksKinds are planted by the tests of the format (TestPlanted, TestSlots) in rows of memory.
@@ -216,6 +214,9 @@ func rdbPlants() []datasetPlant {
 	return []datasetPlant{
 		plant("sound", "", "\x00\x01k\x01v"),
 		plant("damaged value", "error damaged-value", "\x00\x01k\x01v\x0d\x01h\x03bad"),
+		plant("key twice", "error duplicate-key", "\x00\x01k\x01v\x00\x01l\x01v\x02\x01k\x01\x01m"),
+		plant("member twice", "error damaged-value", "\x02\x01k\x02\x01m\x01m"),
+		plant("no number", "warning score-nan", "\x05\x01k\x01\x01m\x00\x00\x00\x00\x00\x00\xf8\x7f"),
 		plant("stream length", "warning stream-length", "\x0f\x01x\x00\x05\x01\x00\x00"),
 		plant("another file", "error trailing-data", "\x00\x01k\x01v\xff\x00\x00\x00\x00\x00\x00\x00\x00REDIS0013\xfe\x00\x00\x01l\x01v"),
 		plant("key metadata", "warning unread-metadata", "\xf3\x01\x00\x00\x00\x00\x00\x00\x01k\x01v"),

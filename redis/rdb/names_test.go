@@ -1,0 +1,90 @@
+package rdb
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"kvferry/record"
+)
+
+// TestTwins: of members with one name the first is returned, and an error at the end says so; of very many all are, with the
+// same error.
+func TestTwins(t *testing.T) {
+	d := Decoder{TempDir: t.TempDir()}
+	defer d.Close()
+	for _, n := range []int{0, 1, 16, 17, 40, 1000, mostNames, mostNames + 1, mostNames + 5000} {
+		for _, twins := range [][]int{nil, {0}, {0, 0}, {n / 2, n - 1}} {
+			if n == 0 && twins != nil {
+				continue
+			}
+			b := AppendLen(nil, uint64(n+len(twins)))
+			name := func(i int) []byte {
+				if i == 0 {
+					return nil // the empty member
+				}
+				return fmt.Appendf(nil, "m%d", i)
+			}
+			for i := range n {
+				b = AppendString(b, name(i))
+			}
+			for _, i := range twins {
+				b = AppendString(b, name(i))
+			}
+			var h record.Header
+			if err := d.Begin(TypeSet, false, b, 0, &h); err != nil {
+				t.Fatal(err)
+			}
+			got, batch := 0, make([]record.Element, 64)
+			var err error
+			for err == nil {
+				var k int
+				k, err = d.Read(batch)
+				got += k
+			}
+			want := n
+			if n >= mostNames {
+				want += len(twins)
+			}
+			if got != want {
+				t.Errorf("%d members and %d twins: %d returned", n, len(twins), got)
+			}
+			if len(twins) == 0 && err != io.EOF || len(twins) > 0 && (!errors.Is(err, ErrTwins) || !strings.Contains(err.Error(), record.Plural(int64(len(twins)), "element"))) {
+				t.Errorf("%d members and %d twins: %v", n, len(twins), err)
+			}
+		}
+	}
+}
+
+// TestTwinsFillBatches: twins that fill whole batches are passed over.
+func TestTwinsFillBatches(t *testing.T) {
+	b := AppendLen(nil, 501)
+	for range 500 {
+		b = AppendString(b, []byte(strings.Repeat("m", 5000)))
+	}
+	b = AppendString(b, []byte("last"))
+	var d Decoder
+	var h record.Header
+	if err := d.Begin(TypeSet, false, b, 0, &h); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	batch := make([]record.Element, 1)
+	for {
+		n, err := d.Read(batch)
+		if err != nil {
+			if !errors.Is(err, ErrTwins) {
+				t.Error(err)
+			}
+			break
+		}
+		for _, e := range batch[:n] {
+			got = append(got, fmt.Sprintf("%.5s", e.Name))
+		}
+	}
+	if s := strings.Join(got, " "); s != "mmmmm last" {
+		t.Error(s)
+	}
+}
