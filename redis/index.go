@@ -70,7 +70,7 @@ func scan(ctx context.Context, f *disk.File, o *store.Options) (*index, error) {
 		return nil, err
 	}
 	x.header, x.end = s.Header, s.Offset()
-	keys := NewTwins(f, o.Memory/4, o.TempDir)
+	keys := NewTwins(f, o.Memory, o.TempDir) // nothing else needs any meanwhile
 	var failed error
 	err = x.items(ctx, s, func(it *rdb.Item) error {
 		failed = keys.Add(it)

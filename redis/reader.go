@@ -41,7 +41,7 @@ type reader struct {
 const stringsAtOnce = 64
 
 func newReader(s *source, db *database, t record.TypeSet, e *format.Env) *reader {
-	return &reader{s: s, db: db, types: t, env: e, now: e.Now.UnixMilli(), done: true, decoder: rdb.Decoder{TempDir: e.TempDir}}
+	return &reader{s: s, db: db, types: t, env: e, now: e.Now.UnixMilli(), done: true, decoder: rdb.Decoder{TempDir: e.TempDir, Memory: e.Memory / 4}}
 }
 
 // Next moves to the next record.

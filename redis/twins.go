@@ -12,6 +12,7 @@ import (
 
 	"kvferry/internal/disk"
 	"kvferry/internal/extsort"
+	"kvferry/internal/repeats"
 	"kvferry/redis/rdb"
 )
 
@@ -29,25 +30,29 @@ type Twins struct {
 	f       *disk.File
 	memory  int64
 	tempDir string
-	keys    *hashes
+	keys    *repeats.Finder[[1]uint64]
 }
 
 // NewTwins starts with no keys of a file.
 func NewTwins(f *disk.File, memory int64, tempDir string) *Twins {
-	return &Twins{f, memory, tempDir, newHashes(memory, tempDir)}
+	return &Twins{f, memory, tempDir, repeats.New[[1]uint64](memory, tempDir)}
 }
 
 // Add notes the key of an item.
-func (t *Twins) Add(it *rdb.Item) error { return t.keys.add(hashOf(it)) }
+func (t *Twins) Add(it *rdb.Item) error { return t.keys.Add([1]uint64{hashOf(it)}) }
 
 // Close lets go of what was noted.
-func (t *Twins) Close() error { return t.keys.close() }
+func (t *Twins) Close() error { return t.keys.Close() }
 
 // Repeated closes the twins and returns the offsets of items whose key an earlier one has, ascending. All that were added lie
 // before end in a file of some size.
 func (t *Twins) Repeated(ctx context.Context, h rdb.Header, end, size int64) ([]int64, error) {
-	twice, err := t.keys.twice()
-	if err = errors.Join(err, t.Close()); err != nil || len(twice) == 0 {
+	var twice []uint64
+	err := t.keys.Each(func(h [1]uint64, _ int64) error {
+		twice = append(twice, h[0])
+		return nil
+	})
+	if err != nil || len(twice) == 0 {
 		return nil, err
 	}
 	x := &twins{ctx: ctx, f: t.f, header: h, end: end, sorter: extsort.New(extsort.Options{Memory: t.memory, TempDir: t.tempDir})}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,46 +14,6 @@ import (
 	"kvferry/internal/extsort"
 	"kvferry/store"
 )
-
-// TestHashes: numbers that occur more than once are found in memory and in runs.
-func TestHashes(t *testing.T) {
-	for _, n := range []int{0, 1, 2, 1 << 10, 1<<10 + 1, 50_000} {
-		for _, memory := range []int64{0, 1} {
-			r := rand.New(rand.NewPCG(uint64(n), 1))
-			var all, want []uint64
-			for range n {
-				all = append(all, r.Uint64())
-			}
-			for i := range n / 10 {
-				for range 1 + i%3 {
-					all = append(all, all[i])
-				}
-				want = append(want, all[i])
-			}
-			if n > 1 {
-				all, want = append(all, 0, 0, 1<<64-1, 1<<64-1), append(want, 0, 1<<64-1)
-			}
-			r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-			slices.Sort(want)
-			h := newHashes(memory, t.TempDir())
-			for _, x := range all {
-				if err := h.add(x); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if spilled := len(h.runs) > 0; spilled != (memory > 0 && len(all) > 1<<10) {
-				t.Errorf("%d numbers, memory %d: spilled %v", len(all), memory, spilled)
-			}
-			got, err := h.twice()
-			if err != nil || !slices.Equal(got, want) {
-				t.Errorf("%d numbers, memory %d: %d occur twice, want %d; %v", len(all), memory, len(got), len(want), err)
-			}
-			if err := h.close(); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-}
 
 // TestAlike: keys that only have the same hash are no twins.
 func TestAlike(t *testing.T) {

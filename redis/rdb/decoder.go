@@ -27,6 +27,7 @@ type Decoder struct {
 
 	// TempDir takes hashes of names when a value has many; "" means os.TempDir.
 	TempDir string
+	Memory  int64 // for these hashes, at least 1 MiB
 	names   names // of elements, or of the consumers of a group
 	groups  names
 	skipped bool // Read passed over a twin
@@ -144,6 +145,9 @@ func (d *Decoder) begin(t Type, valkey bool, h *record.Header) error {
 	default:
 		d.beginCounted(h)
 	}
+	if d.in.err == nil && d.form != formStream {
+		d.names.expect(h.Len)
+	}
 	return d.in.err
 }
 
@@ -246,7 +250,7 @@ func (d *Decoder) isTwin(name []byte) bool {
 			return false
 		}
 	}
-	twin, err := d.names.isTwin(name, d.TempDir)
+	twin, err := d.names.isTwin(name, d.Memory, d.TempDir)
 	if err != nil {
 		d.in.err = err
 	}

@@ -1,32 +1,36 @@
 package rdb
 
 import (
-	"encoding/binary"
-	"errors"
-	"io"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
 
 	"github.com/zeebo/xxh3"
 
-	"kvferry/internal/extsort"
+	"kvferry/internal/repeats"
 	"kvferry/record"
 )
 
-// names finds fields and members that a value has more than once, by their 128-bit hashes.
+// names finds fields and members that a value has more than once, by their hashes: of 64 bits, or of 128 if there are many.
 type names struct {
-	slots []xxh3.Uint128 // by the low bits of the hash; zero is free
+	slots []uint64 // by the low bits of the hash; zero is free
 	n     int
-	more  *extsort.Sorter // of hashes, once there are many
+	more  *repeats.Finder[[2]uint64] // of hashes, once there are many
+	wide  bool                       // they have 128 bits
 
 	twins int64
 	first string // of the twins
 }
+
+// seed keeps files that were made for it from having names of one slot.
+var seed = rand.Uint64()
 
 const (
 	leastSlots = 32
 	// mostNames is how many names are looked up in memory; the hashes of more are sorted, and are known to be twins
 	// when all elements were returned.
 	mostNames = 1 << 16
-	// sortMemory is what sorting them takes.
+	// sortMemory is what sorting them takes, unless more is granted.
 	sortMemory = 1 << 20
 )
 
@@ -36,8 +40,26 @@ func (s *names) reset() error {
 		clear(s.slots)
 	}
 	s.slots = s.slots[:min(len(s.slots), leastSlots)]
-	s.n, s.twins, s.first = 0, 0, ""
+	s.n, s.twins, s.first, s.wide = 0, 0, "", false
 	return s.close()
+}
+
+// expect makes room for so many names, before the first.
+func (s *names) expect(n int64) {
+	if s.wide = n > mostNames; s.wide || 2*n <= int64(len(s.slots)) {
+		return
+	}
+	s.room(max(leastSlots, 1<<bits.Len64(uint64(2*n-1))))
+}
+
+// room makes so many free slots.
+func (s *names) room(n int) {
+	if n <= cap(s.slots) {
+		s.slots = s.slots[:n]
+		clear(s.slots)
+	} else {
+		s.slots = make([]uint64, n)
+	}
 }
 
 func (s *names) close() (err error) {
@@ -48,25 +70,27 @@ func (s *names) close() (err error) {
 	return err
 }
 
-// isTwin notes a name and reports whether it was there before.
-func (s *names) isTwin(name []byte, tempDir string) (bool, error) {
-	h := xxh3.Hash128(name)
-	if h.Hi|h.Lo == 0 {
-		h.Lo = 1
+// isTwin notes a name and reports whether it was there before. Many are sorted in so much memory, in a directory.
+func (s *names) isTwin(name []byte, memory int64, tempDir string) (bool, error) {
+	if s.wide {
+		s.open(memory, tempDir)
+		h := xxh3.Hash128(name)
+		return false, s.more.Add([2]uint64{h.Hi, h.Lo})
 	}
+	h := max(xxh3.HashSeed(name, seed), 1)
 	switch {
 	case s.more != nil:
-		return false, s.sort(h)
+		return false, s.more.Add([2]uint64{h})
 	case s.n == mostNames:
-		s.more = extsort.New(extsort.Options{Memory: sortMemory, TempDir: tempDir})
+		s.open(memory, tempDir)
 		for _, x := range s.slots {
-			if x.Hi|x.Lo != 0 {
-				if err := s.sort(x); err != nil {
+			if x != 0 {
+				if err := s.more.Add([2]uint64{x}); err != nil {
 					return false, err
 				}
 			}
 		}
-		return false, s.sort(h)
+		return false, s.more.Add([2]uint64{h})
 	case 2*s.n >= len(s.slots):
 		s.grow()
 	}
@@ -79,13 +103,13 @@ func (s *names) isTwin(name []byte, tempDir string) (bool, error) {
 }
 
 // put notes a hash, and reports whether it is new.
-func (s *names) put(h xxh3.Uint128) bool {
+func (s *names) put(h uint64) bool {
 	mask := uint64(len(s.slots) - 1)
-	for i := h.Lo & mask; ; i = (i + 1) & mask {
+	for i := h & mask; ; i = (i + 1) & mask {
 		switch s.slots[i] {
 		case h:
 			return false
-		case xxh3.Uint128{}:
+		case 0:
 			s.slots[i] = h
 			return true
 		}
@@ -94,19 +118,18 @@ func (s *names) put(h xxh3.Uint128) bool {
 
 // grow makes room for twice as many hashes.
 func (s *names) grow() {
-	old := s.slots
-	n := max(2*len(old), leastSlots)
-	if n <= cap(old) { // what is behind is free
-		old = append([]xxh3.Uint128(nil), old...)
-		s.slots = s.slots[:n]
-		clear(s.slots)
-	} else {
-		s.slots = make([]xxh3.Uint128, n)
-	}
+	old := slices.Clone(s.slots)
+	s.room(max(2*len(old), leastSlots))
 	for _, h := range old {
-		if h.Hi|h.Lo != 0 {
+		if h != 0 {
 			s.put(h)
 		}
+	}
+}
+
+func (s *names) open(memory int64, tempDir string) {
+	if s.more == nil {
+		s.more = repeats.New[[2]uint64](max(memory, sortMemory), tempDir)
 	}
 }
 
@@ -116,30 +139,15 @@ func (s *names) twin(name []byte) {
 	}
 }
 
-func (s *names) sort(h xxh3.Uint128) error {
-	return s.more.Add(h.Hi, binary.BigEndian.AppendUint64(nil, h.Lo), nil)
-}
-
 // all counts the twins among many names, too.
 func (s *names) all() error {
 	if s.more == nil {
 		return nil
 	}
-	rows, err := s.more.Sort()
-	var last xxh3.Uint128
-	for err == nil {
-		var hi uint64
-		var lo []byte
-		if hi, lo, _, err = rows.Next(); err == nil {
-			h := xxh3.Uint128{Hi: hi, Lo: binary.BigEndian.Uint64(lo)}
-			if h == last {
-				s.twins++
-			}
-			last = h
-		}
-	}
-	if err == io.EOF {
-		err = nil
-	}
-	return errors.Join(err, s.close())
+	err := s.more.Each(func(_ [2]uint64, more int64) error {
+		s.twins += more
+		return nil
+	})
+	s.more = nil
+	return err
 }

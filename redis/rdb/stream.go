@@ -325,7 +325,7 @@ func (d *Decoder) nextGroup() bool {
 	name, text := in.str("group", nil)
 	_ = text
 	s.name = bytes.Clone(name)
-	twin, err := d.groups.isTwin(s.name, d.TempDir)
+	twin, err := d.groups.isTwin(s.name, d.Memory, d.TempDir)
 	if err != nil {
 		in.err = err
 	}

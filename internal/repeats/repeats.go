@@ -1,0 +1,269 @@
+// Package repeats finds hashes that occur more than once among any number of them.
+package repeats
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"kvferry/internal/disk"
+)
+
+// Hash is a hash of 64 or of 128 bits.
+type Hash interface{ [1]uint64 | [2]uint64 }
+
+func compare[H Hash](a, b H) int {
+	if a[0] != b[0] {
+		return cmp.Compare(a[0], b[0])
+	}
+	return cmp.Compare(a[len(a)-1], b[len(b)-1])
+}
+
+// hashLen is how many bytes a hash takes.
+func hashLen[H Hash]() int64 {
+	var h H
+	return 8 * int64(len(h))
+}
+
+// Finder takes hashes. They lie in buckets by their highest bits, which are spread evenly; past its memory in a temporary file,
+// in runs of buckets.
+type Finder[H Hash] struct {
+	most    int64 // hashes in memory
+	tempDir string
+
+	n       int64 // hashes in memory
+	buckets [buckets]*chunk[H]
+	free    *chunk[H]
+	sorted  []H // of one bucket
+
+	file *disk.File
+	runs []run
+	size int64 // of the file
+	buf  []byte
+}
+
+const (
+	bucketBits = 8
+	buckets    = 1 << bucketBits
+	// chunkLen is how many hashes a chunk has.
+	chunkLen = 62
+)
+
+// chunk has some hashes of a bucket.
+type chunk[H Hash] struct {
+	next   *chunk[H]
+	n      int
+	hashes [chunkLen]H
+}
+
+// run is where the buckets of a run begin and end in the file.
+type run [buckets + 1]int64
+
+// defaultMemory is how much memory the hashes take if nothing says how much there is.
+const defaultMemory = 16 << 20
+
+// New makes a finder that holds so many bytes in memory; its file is in a directory, "" for the system's.
+func New[H Hash](memory int64, tempDir string) *Finder[H] {
+	if memory <= 0 {
+		memory = defaultMemory
+	}
+	return &Finder[H]{most: max(memory/hashLen[H]()-buckets*chunkLen/2, buckets), tempDir: tempDir}
+}
+
+// Add takes a hash.
+func (f *Finder[H]) Add(h H) error {
+	b := &f.buckets[h[0]>>(64-bucketBits)]
+	if *b == nil || (*b).n == chunkLen {
+		if f.n >= f.most {
+			if err := f.spill(); err != nil {
+				return err
+			}
+		}
+		*b = f.chunk(*b)
+	}
+	c := *b
+	c.hashes[c.n] = h
+	c.n++
+	f.n++
+	return nil
+}
+
+// chunk returns a free chunk before another one.
+func (f *Finder[H]) chunk(next *chunk[H]) *chunk[H] {
+	c := f.free
+	if c == nil {
+		c = new(chunk[H])
+	} else {
+		f.free = c.next
+	}
+	c.n, c.next = 0, next
+	return c
+}
+
+// Close removes the file.
+func (f *Finder[H]) Close() (err error) {
+	if f.file != nil {
+		err = f.file.Close()
+	}
+	*f = Finder[H]{most: f.most, tempDir: f.tempDir}
+	return err
+}
+
+// Each calls do with the hashes that were added more than once, ascending, and how many times more. It closes the finder.
+func (f *Finder[H]) Each(do func(h H, more int64) error) (err error) {
+	defer func() { err = errors.Join(err, f.Close()) }()
+	for b := range buckets {
+		if err := f.load(b); err != nil {
+			return err
+		}
+		f.sort(b)
+		if err := f.tell(do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell calls do with the hashes of a sorted bucket that occur more than once.
+func (f *Finder[H]) tell(do func(H, int64) error) error {
+	for from := 0; from < len(f.sorted); {
+		to := from + 1
+		for to < len(f.sorted) && f.sorted[to] == f.sorted[from] {
+			to++
+		}
+		if to > from+1 {
+			if err := do(f.sorted[from], int64(to-from-1)); err != nil {
+				return err
+			}
+		}
+		from = to
+	}
+	return nil
+}
+
+// Most sorting is done by the bits behind those of the bucket, which are hardly ever the same.
+const (
+	digitBits = 11
+	digits    = 1 << digitBits
+	shift     = 64 - bucketBits - digitBits
+	// fewHashes and manyHashes are between how many hashes one digit does it.
+	fewHashes  = digits / 8
+	manyHashes = 16 * digits
+)
+
+// sort sorts a bucket.
+func (f *Finder[H]) sort(b int) {
+	n := 0
+	for c := f.buckets[b]; c != nil; c = c.next {
+		n += c.n
+	}
+	f.sorted = slices.Grow(f.sorted[:0], n)[:n]
+	if n < fewHashes || n > manyHashes {
+		at := 0
+		for c := f.buckets[b]; c != nil; c = c.next {
+			at += copy(f.sorted[at:], c.hashes[:c.n])
+		}
+		slices.SortFunc(f.sorted, compare[H])
+		return
+	}
+	var places [digits]int32
+	for c := f.buckets[b]; c != nil; c = c.next {
+		for i := range c.hashes[:c.n] {
+			places[c.hashes[i][0]>>shift%digits]++
+		}
+	}
+	at := int32(0)
+	for d, n := range places {
+		places[d], at = at, at+n
+	}
+	for c := f.buckets[b]; c != nil; c = c.next {
+		for i := range c.hashes[:c.n] {
+			p := &places[c.hashes[i][0]>>shift%digits]
+			f.sorted[*p] = c.hashes[i]
+			*p++
+		}
+	}
+	for i := 1; i < n; i++ { // few are not in their place
+		h, j := f.sorted[i], i
+		for ; j > 0 && compare(f.sorted[j-1], h) > 0; j-- {
+			f.sorted[j] = f.sorted[j-1]
+		}
+		f.sorted[j] = h
+	}
+}
+
+// release frees the chunks of a bucket.
+func (f *Finder[H]) release(b int) {
+	for c := f.buckets[b]; c != nil; {
+		next := c.next
+		f.n -= int64(c.n)
+		c.next, f.free = f.free, c
+		c = next
+	}
+	f.buckets[b] = nil
+}
+
+// spill writes what is held as a run.
+func (f *Finder[H]) spill() (err error) {
+	if f.file == nil {
+		if f.file, err = disk.Temp(f.tempDir, "hashes"); err != nil {
+			return err
+		}
+	}
+	r := run{f.size}
+	f.buf = f.buf[:0]
+	for b := range buckets {
+		for c := f.buckets[b]; c != nil; c = c.next {
+			for i := range c.hashes[:c.n] {
+				for k := range len(c.hashes[i]) {
+					f.buf = binary.LittleEndian.AppendUint64(f.buf, c.hashes[i][k])
+				}
+			}
+			if len(f.buf) >= 64<<10 {
+				if err := f.write(); err != nil {
+					return err
+				}
+			}
+		}
+		f.release(b)
+		r[b+1] = f.size + int64(len(f.buf))
+	}
+	f.runs = append(f.runs, r)
+	return f.write()
+}
+
+func (f *Finder[H]) write() error {
+	n, err := f.file.Write(f.buf)
+	f.size += int64(n)
+	f.buf = f.buf[:0]
+	return err
+}
+
+// load adds what runs have of a bucket to what is held of it.
+func (f *Finder[H]) load(b int) error {
+	if b > 0 {
+		f.release(b - 1)
+	}
+	for i := range f.runs {
+		from, to := f.runs[i][b], f.runs[i][b+1]
+		f.buf = slices.Grow(f.buf[:0], int(to-from))[:to-from]
+		if _, _, err := disk.ReadAt(f.file, f.buf, from); err != nil {
+			return err
+		}
+		for at := int64(0); at < to-from; at += hashLen[H]() {
+			var h H
+			for k := range len(h) {
+				h[k] = binary.LittleEndian.Uint64(f.buf[at+8*int64(k):])
+			}
+			head := &f.buckets[b]
+			if *head == nil || (*head).n == chunkLen {
+				*head = f.chunk(*head)
+			}
+			(*head).hashes[(*head).n] = h
+			(*head).n++
+			f.n++
+		}
+	}
+	return nil
+}
