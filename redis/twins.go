@@ -5,10 +5,9 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"hash/maphash"
 	"io"
 	"slices"
-
-	"github.com/zeebo/xxh3"
 
 	"kvferry/internal/disk"
 	"kvferry/internal/extsort"
@@ -16,8 +15,11 @@ import (
 	"kvferry/redis/rdb"
 )
 
+// seed makes hashes of keys that no file can be made for.
+var seed = maphash.MakeSeed()
+
 // hashOf is a hash of a key and its database.
-func hashOf(it *rdb.Item) uint64 { return xxh3.HashSeed(it.Key, it.DB) }
+func hashOf(it *rdb.Item) uint64 { return maphash.Bytes(seed, it.Key) + it.DB<<32 }
 
 // isRepeated reports whether an earlier item has the key of the one at an offset.
 func (x *index) isRepeated(off int64) bool {

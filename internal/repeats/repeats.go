@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"math/bits"
 	"slices"
 
 	"kvferry/internal/disk"
@@ -35,7 +36,8 @@ type Finder[H Hash] struct {
 	n       int64 // hashes in memory
 	buckets [buckets]*chunk[H]
 	free    *chunk[H]
-	sorted  []H // of one bucket
+	table   []H // of one bucket
+	again   []H // those of it that were there before
 
 	file *disk.File
 	runs []run
@@ -117,7 +119,7 @@ func (f *Finder[H]) Each(do func(h H, more int64) error) (err error) {
 		if err := f.load(b); err != nil {
 			return err
 		}
-		f.sort(b)
+		f.find(b)
 		if err := f.tell(do); err != nil {
 			return err
 		}
@@ -125,72 +127,57 @@ func (f *Finder[H]) Each(do func(h H, more int64) error) (err error) {
 	return nil
 }
 
-// tell calls do with the hashes of a sorted bucket that occur more than once.
-func (f *Finder[H]) tell(do func(H, int64) error) error {
-	for from := 0; from < len(f.sorted); {
-		to := from + 1
-		for to < len(f.sorted) && f.sorted[to] == f.sorted[from] {
-			to++
-		}
-		if to > from+1 {
-			if err := do(f.sorted[from], int64(to-from-1)); err != nil {
-				return err
-			}
-		}
-		from = to
-	}
-	return nil
-}
-
-// Most sorting is done by the bits behind those of the bucket, which are hardly ever the same.
-const (
-	digitBits = 11
-	digits    = 1 << digitBits
-	shift     = 64 - bucketBits - digitBits
-	// fewHashes and manyHashes are between how many hashes one digit does it.
-	fewHashes  = digits / 8
-	manyHashes = 16 * digits
-)
-
-// sort sorts a bucket.
-func (f *Finder[H]) sort(b int) {
+// find lists the hashes of a bucket that an earlier one equals. A table has those that were seen.
+func (f *Finder[H]) find(b int) {
 	n := 0
 	for c := f.buckets[b]; c != nil; c = c.next {
 		n += c.n
 	}
-	f.sorted = slices.Grow(f.sorted[:0], n)[:n]
-	if n < fewHashes || n > manyHashes {
-		at := 0
-		for c := f.buckets[b]; c != nil; c = c.next {
-			at += copy(f.sorted[at:], c.hashes[:c.n])
-		}
-		slices.SortFunc(f.sorted, compare[H])
-		return
-	}
-	var places [digits]int32
+	slots := 1 << bits.Len(uint(2*n))
+	f.table = slices.Grow(f.table[:0], slots)[:slots]
+	clear(f.table)
+	f.again = f.again[:0]
+	var zero H
+	zeros := 0
+	mask := uint64(slots - 1)
 	for c := f.buckets[b]; c != nil; c = c.next {
 		for i := range c.hashes[:c.n] {
-			places[c.hashes[i][0]>>shift%digits]++
+			h := c.hashes[i]
+			if h == zero {
+				if zeros++; zeros > 1 {
+					f.again = append(f.again, h)
+				}
+				continue
+			}
+			for k := h[0] + h[len(h)-1]>>1; ; k++ {
+				s := &f.table[k&mask]
+				if *s == zero {
+					*s = h
+					break
+				}
+				if *s == h {
+					f.again = append(f.again, h)
+					break
+				}
+			}
 		}
 	}
-	at := int32(0)
-	for d, n := range places {
-		places[d], at = at, at+n
-	}
-	for c := f.buckets[b]; c != nil; c = c.next {
-		for i := range c.hashes[:c.n] {
-			p := &places[c.hashes[i][0]>>shift%digits]
-			f.sorted[*p] = c.hashes[i]
-			*p++
+	slices.SortFunc(f.again, compare[H])
+}
+
+// tell calls do with the hashes that were found again.
+func (f *Finder[H]) tell(do func(H, int64) error) error {
+	for from := 0; from < len(f.again); {
+		to := from + 1
+		for to < len(f.again) && f.again[to] == f.again[from] {
+			to++
 		}
-	}
-	for i := 1; i < n; i++ { // few are not in their place
-		h, j := f.sorted[i], i
-		for ; j > 0 && compare(f.sorted[j-1], h) > 0; j-- {
-			f.sorted[j] = f.sorted[j-1]
+		if err := do(f.again[from], int64(to-from)); err != nil {
+			return err
 		}
-		f.sorted[j] = h
+		from = to
 	}
+	return nil
 }
 
 // release frees the chunks of a bucket.

@@ -22,7 +22,7 @@ func testEach[H Hash](t *testing.T, of func(hi, lo uint64) H) {
 		"ends":   func() H { return of(r.Uint64N(2)*(1<<64-1), r.Uint64N(1<<40)) },
 	}
 	for name, hash := range hashes {
-		for _, n := range []int{0, 1, 2, 1000, 1024, 1025, digits, digits + 1, 9000} {
+		for _, n := range []int{0, 1, 2, 1000, 1024, 1025, 9000} {
 			for _, memory := range []int64{0, 1, 80 << 10} {
 				f, dir := New[H](memory, t.TempDir()), t.TempDir()
 				f.tempDir = dir

@@ -1,8 +1,8 @@
 package rdb
 
 import (
+	"hash/maphash"
 	"math/bits"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/zeebo/xxh3"
@@ -22,8 +22,8 @@ type names struct {
 	first string // of the twins
 }
 
-// seed keeps files that were made for it from having names of one slot.
-var seed = rand.Uint64()
+// seed makes hashes of names that no file can be made for.
+var seed = maphash.MakeSeed()
 
 const (
 	leastSlots = 32
@@ -36,6 +36,9 @@ const (
 
 // reset forgets all names.
 func (s *names) reset() error {
+	if s.n == 0 && s.more == nil && !s.wide {
+		return nil
+	}
 	if s.n > 0 {
 		clear(s.slots)
 	}
@@ -77,7 +80,7 @@ func (s *names) isTwin(name []byte, memory int64, tempDir string) (bool, error) 
 		h := xxh3.Hash128(name)
 		return false, s.more.Add([2]uint64{h.Hi, h.Lo})
 	}
-	h := max(xxh3.HashSeed(name, seed), 1)
+	h := max(maphash.Bytes(seed, name), 1)
 	switch {
 	case s.more != nil:
 		return false, s.more.Add([2]uint64{h})
