@@ -53,9 +53,50 @@ func (e *Item) Score() (float64, error) {
 
 // ParseScore reads a score as C's strtod does, but that it is all there is.
 func ParseScore(b []byte) (float64, error) {
+	if f, ok := shortDecimal(b); ok {
+		return f, nil
+	}
 	f, err := strconv.ParseFloat(string(b), 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) || bytes.IndexByte(b, '_') >= 0 {
 		return 0, fmt.Errorf("%s is not a score", record.Quote(b))
 	}
 	return f, nil
 }
+
+// shortDecimal reads digits with a point in between, so few that the nearest number is their quotient: both are numbers without
+// rounding. Most scores are such, and the general way takes four times as long.
+func shortDecimal(b []byte) (float64, bool) {
+	digits := b
+	if len(b) > 0 && b[0] == '-' {
+		digits = b[1:]
+	}
+	if len(digits) == 0 || len(digits) > 16 {
+		return 0, false
+	}
+	var n uint64
+	point := -1
+	for i, c := range digits {
+		switch {
+		case c >= '0' && c <= '9':
+			n = n*10 + uint64(c-'0')
+		case c == '.' && point < 0 && i > 0 && i < len(digits)-1:
+			point = i
+		default:
+			return 0, false
+		}
+	}
+	if n >= 1<<53 {
+		return 0, false
+	}
+	f := float64(n)
+	if point >= 0 {
+		f /= powers[len(digits)-1-point]
+	}
+	if len(digits) < len(b) {
+		f = -f
+	}
+	return f, true
+}
+
+// powers are those of ten.
+var powers = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}

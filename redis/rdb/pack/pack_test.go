@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -346,4 +348,44 @@ func FuzzReader(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestShortDecimals: what is read the short way is what the general way reads, to the last bit, and what is no number stays none.
+func TestShortDecimals(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	short := 0
+	for i := range 200_000 {
+		n := 1 + r.IntN(18)
+		b := make([]byte, 0, 20)
+		if r.IntN(3) == 0 {
+			b = append(b, '-')
+		}
+		for range n {
+			b = append(b, "0123456789012345678901234567890123456789."[r.IntN(41)])
+		}
+		if i%50 == 0 {
+			b[r.IntN(len(b))] = "e+_xX 9"[r.IntN(7)]
+		}
+		f, ok := shortDecimal(b)
+		want, err := strconv.ParseFloat(string(b), 64)
+		if ok && (err != nil || math.Float64bits(f) != math.Float64bits(want)) {
+			t.Fatalf("%q: %v, want %v, %v", b, f, want, err)
+		}
+		if ok {
+			short++
+		}
+	}
+	if short < 50_000 {
+		t.Errorf("only %d were read the short way", short)
+	}
+	for _, s := range []string{"", "-", ".", "-.5", "5.", "1.2.3", "9007199254740993", "1e5", "12345678901234567"} {
+		if f, ok := shortDecimal([]byte(s)); ok {
+			t.Errorf("%q is %v", s, f)
+		}
+	}
+	for s, want := range map[string]float64{"-0": math.Copysign(0, -1), "0.1": 0.1, "00012.50": 12.5, "9007199254740991": 1<<53 - 1} {
+		if f, ok := shortDecimal([]byte(s)); !ok || math.Float64bits(f) != math.Float64bits(want) {
+			t.Errorf("%q is %v, %t", s, f, ok)
+		}
+	}
 }
