@@ -32,7 +32,7 @@ func TestKeyTwice(t *testing.T) {
 	}
 	for _, to := range []string{"rdb", "aof", "kvrocks", "ardb", "floyd"} {
 		dst := filepath.Join(t.TempDir(), "new")
-		if r := kvferry(t, "convert", src, to+":"+dst); r.code != 4 || !strings.Contains(r.stderr+r.stdout, "2 × damaged") {
+		if r := kvferry(t, "convert", src, to+":"+dst); r.code != 4 || !strings.Contains(r.stderr+r.stdout, "the source is damaged: 2 errors") {
 			t.Errorf("%s: exit %d\n%s%s", to, r.code, r.stdout, r.stderr)
 		}
 		ok(t, "convert", "--allow-loss", "damaged", src, to+":"+dst)
