@@ -188,10 +188,7 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 		if h.Keyless == record.Keyed {
 			x.takeName(h.Key)
 		}
-		f.digest = x.hasher.End(&x.header)
-		if x.Lapse != nil {
-			f.lapses = x.lapses(f.lapses, f.digest)
-		}
+		x.kept(f)
 	}
 	x.enter(f)
 	x.gauge.Record(h.Key)
