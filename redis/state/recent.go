@@ -43,7 +43,7 @@ const (
 	rowGone   = 1 << iota // there is no such row
 	rowDirty              // the store does not know
 	rowStored             // the store may have another one, or this one
-	rowDead               // the row is elsewhere by now
+	rowDead               // the row is elsewhere by now, or in the store alone
 )
 
 func newRecent(limit int64) *recent {
@@ -92,13 +92,21 @@ func (c *recent) hashOf(key []byte) uint32 { return uint32(maphash.Bytes(c.seed,
 
 // find returns the row of a key; nil when it is not known.
 func (c *recent) find(key []byte) row {
-	if s := c.slot(key, c.hashOf(key)); s.place != 0 {
+	if s := c.slot(key, c.hashOf(key)); s.place != 0 && c.at(s.place).flags()&rowDead == 0 {
 		return c.at(s.place)
 	}
 	return nil
 }
 
-// put keeps a row, of which flags tell. It reports false when there is no room, and the row is as before.
+// forget takes it that the store has another row from now on.
+func (c *recent) forget(key []byte) {
+	if r := c.find(key); r != nil {
+		r.mark(rowDead | rowStored)
+	}
+}
+
+// put keeps a row, of which flags tell: rowStored when nothing is known of the row before. It reports false when there is no room,
+// and the row is as before.
 func (c *recent) put(key, value []byte, flags uint32) bool {
 	hash := c.hashOf(key)
 	to := c.slot(key, hash)

@@ -86,15 +86,16 @@ func oversize(key, value []byte) bool { return recentHead+len(key)+len(value) > 
 
 // keep keeps a row in memory, of which flags tell, and writes out what is there when there is no more room.
 func (s *State) keep(key, value []byte, flags uint32) {
-	if s.recent.put(key, value, flags) {
-		return
+	for {
+		if flags&rowDirty != 0 && s.mayBeStored(key) {
+			flags |= rowStored
+		}
+		if s.recent.put(key, value, flags) {
+			return
+		}
+		s.settle()
+		s.recent.clear()
 	}
-	s.settle()
-	s.recent.clear()
-	if flags&rowDirty != 0 && s.mayBeStored(key) {
-		flags |= rowStored
-	}
-	s.recent.put(key, value, flags)
 }
 
 // settle writes to the store what it does not have.
@@ -144,19 +145,11 @@ func (s *State) write(key, value []byte) {
 		return
 	}
 	if !oversize(key, value) {
-		s.keep(key, value, s.dirty(key))
+		s.keep(key, value, rowDirty)
 		return
 	}
-	s.forget(key)
+	s.recent.forget(key)
 	s.writeOut(key, value)
-}
-
-// dirty is what to know of a row that changes.
-func (s *State) dirty(key []byte) uint32 {
-	if s.mayBeStored(key) {
-		return rowDirty | rowStored
-	}
-	return rowDirty
 }
 
 // writeOut writes a row to the store.
@@ -164,14 +157,6 @@ func (s *State) writeOut(key, value []byte) {
 	if s.err == nil {
 		s.fail(s.db.Set(key, value, pebble.NoSync))
 		s.storedID = s.nextID
-	}
-}
-
-// forget drops what is in memory of a row.
-func (s *State) forget(key []byte) {
-	if s.recent.find(key) != nil {
-		s.settle()
-		s.recent.clear()
 	}
 }
 
@@ -184,7 +169,7 @@ func (s *State) del(key []byte) {
 		s.fail(s.db.Delete(key, pebble.NoSync))
 		return
 	}
-	s.keep(key, nil, s.dirty(key)|rowGone)
+	s.keep(key, nil, rowDirty|rowGone)
 }
 
 func (s *State) fail(err error) {
