@@ -75,20 +75,26 @@ func New[H Hash](memory int64, tempDir string) *Finder[H] {
 
 // Add takes a hash.
 func (f *Finder[H]) Add(h H) error {
-	b := &f.buckets[h[0]>>(64-bucketBits)]
-	if *b == nil || (*b).n == chunkLen {
-		if f.n >= f.most {
-			if err := f.spill(); err != nil {
-				return err
-			}
+	b := int(h[0] >> (64 - bucketBits))
+	if c := f.buckets[b]; (c == nil || c.n == chunkLen) && f.n >= f.most {
+		if err := f.spill(); err != nil {
+			return err
 		}
-		*b = f.chunk(*b)
 	}
-	c := *b
+	f.push(b, h)
+	return nil
+}
+
+// push puts a hash in its bucket.
+func (f *Finder[H]) push(b int, h H) {
+	c := f.buckets[b]
+	if c == nil || c.n == chunkLen {
+		c = f.chunk(c)
+		f.buckets[b] = c
+	}
 	c.hashes[c.n] = h
 	c.n++
 	f.n++
-	return nil
 }
 
 // chunk returns a free chunk before another one.
@@ -243,13 +249,7 @@ func (f *Finder[H]) load(b int) error {
 			for k := range len(h) {
 				h[k] = binary.LittleEndian.Uint64(f.buf[at+8*int64(k):])
 			}
-			head := &f.buckets[b]
-			if *head == nil || (*head).n == chunkLen {
-				*head = f.chunk(*head)
-			}
-			(*head).hashes[(*head).n] = h
-			(*head).n++
-			f.n++
+			f.push(b, h)
 		}
 	}
 	return nil
