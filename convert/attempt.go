@@ -17,6 +17,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/internal/filter"
+	"kvferry/internal/parallel"
 	"kvferry/record"
 )
 
@@ -302,7 +303,8 @@ func (a *attempt) planReadable(ctx context.Context) error {
 	if a.target, err = a.create(ctx, names); err != nil {
 		return err
 	}
-	a.id.Plan, err = plan.New(a.src, dbs, names, a.target.Groups(), a.order(), &a.o.Selection.Filter, a.o.Workers)
+	a.id.Plan, err = plan.New(a.src, dbs, names, a.target.Groups(), a.order(), &a.o.Selection.Filter,
+		func(n int, do func(int) error) error { return parallel.Each(n, a.o.Workers, do) })
 	return err
 }
 

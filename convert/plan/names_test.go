@@ -30,7 +30,7 @@ func TestNamesOfAnyBytes(t *testing.T) {
 // TestEmptyPlan: a plan without tasks is an error that says why.
 func TestEmptyPlan(t *testing.T) {
 	src := &sizes{types: record.Of(record.Hash)}
-	_, err := New(src, nil, nil, nil, Order{}, new(filter.Filter), 1)
+	_, err := New(src, nil, nil, nil, Order{}, new(filter.Filter), on(1))
 	var nothing *NothingError
 	if !errors.As(err, &nothing) || err.Error() != "nothing to convert: the source has no databases" {
 		t.Error(err)
@@ -47,7 +47,7 @@ func (*unsplit) Split(string, record.TypeSet, int) ([]format.Span, error) {
 // TestUnsplit: a source that cannot be cut is not planned.
 func TestUnsplit(t *testing.T) {
 	src := &unsplit{sizes{dbs: []string{"0"}, types: record.Of(record.Hash), size: func(string, record.TypeSet) int64 { return 1 }}}
-	if _, err := New(src, src.dbs, src.dbs, nil, Order{}, new(filter.Filter), 1); err == nil || err.Error() != "split database 0 (hash): no index" {
+	if _, err := New(src, src.dbs, src.dbs, nil, Order{}, new(filter.Filter), on(1)); err == nil || err.Error() != "split database 0 (hash): no index" {
 		t.Error(err)
 	}
 }

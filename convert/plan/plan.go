@@ -3,8 +3,6 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"kvferry/format"
 	"kvferry/internal/filter"
@@ -70,10 +68,14 @@ type Plan struct {
 // Order is the order of records that a conversion needs, see Plan.
 type Order struct{ Any, Pieces bool }
 
+// Each calls do with the numbers from 0 to n-1. Looking for places to cut reads the indexes of the source, which are
+// independent of each other.
+type Each func(n int, do func(i int) error) error
+
 // New plans the conversion of the selected records of a source into the groups of types that
-// the target writes. names are the names of the databases in the target. So many workers look for places to cut, each of
-// which is about one of the indexes of the source.
-func New(src format.Source, dbs, names []string, groups []record.TypeSet, order Order, f *filter.Filter, workers int) (*Plan, error) {
+// the target writes. names are the names of the databases in the target. each calls do with numbers from 0 to n-1, several at
+// once as it likes, and returns the error of the least.
+func New(src format.Source, dbs, names []string, groups []record.TypeSet, order Order, f *filter.Filter, each Each) (*Plan, error) {
 	p := &Plan{DBs: dbs, TargetDBs: names, Groups: groups, AnyOrder: order.Any, Pieces: order.Pieces}
 	var shares []*share
 	for i, db := range dbs {
@@ -91,11 +93,11 @@ func New(src format.Source, dbs, names []string, groups []record.TypeSet, order 
 			}
 		}
 	}
-	p.cut(src, shares, workers)
+	if err := each(len(shares), func(i int) error { return p.cut(src, shares[i]) }); err != nil {
+		return nil, err
+	}
 	for _, s := range shares {
-		if err := p.add(s); err != nil {
-			return nil, err
-		}
+		p.add(s)
 	}
 	if len(p.Tasks) == 0 {
 		return nil, &NothingError{nothing(src, f)}
@@ -110,32 +112,23 @@ type share struct {
 	group record.TypeSet // union of the groups that they go to
 	size  int64
 	spans []format.Span
-	err   error
 }
 
-// cut cuts the shares into spans, on as many goroutines as there are workers.
-func (p *Plan) cut(src format.Source, shares []*share, workers int) {
-	var wg sync.WaitGroup
-	var next atomic.Int64
-	for range min(workers, len(shares)) {
-		wg.Go(func() {
-			for i := next.Add(1); int(i) <= len(shares); i = next.Add(1) {
-				p.cutOne(src, shares[i-1])
-			}
-		})
-	}
-	wg.Wait()
-}
-
-// cutOne cuts one share.
-func (p *Plan) cutOne(src format.Source, s *share) {
+// cut cuts a share into spans.
+func (p *Plan) cut(src format.Source, s *share) (err error) {
 	db := p.DBs[s.db]
 	s.size = src.Size(db, s.types)
 	split := src.Split
 	if p.AnyOrder {
 		split = func(db string, t record.TypeSet, n int) ([]format.Span, error) { return format.SplitAny(src, db, t, n) }
 	}
-	s.spans, s.err = split(db, s.types, p.spansFor(src, s.types, s.size))
+	if s.spans, err = split(db, s.types, p.spansFor(src, s.types, s.size)); err != nil {
+		return fmt.Errorf("split database %s (%s): %w", db, s.types, err)
+	}
+	if len(s.spans) == 0 {
+		s.spans = []format.Span{{}}
+	}
+	return nil
 }
 
 // holders is the union of the groups that hold any of the types.
@@ -167,20 +160,12 @@ func nothing(src format.Source, f *filter.Filter) string {
 }
 
 // add plans the tasks of a share.
-func (p *Plan) add(s *share) error {
-	db := p.DBs[s.db]
-	if s.err != nil {
-		return fmt.Errorf("split database %s (%s): %w", db, s.types, s.err)
-	}
-	if len(s.spans) == 0 {
-		s.spans = []format.Span{{}}
-	}
+func (p *Plan) add(s *share) {
 	for _, span := range s.spans {
-		p.Tasks = append(p.Tasks, Task{N: len(p.Tasks), DB: db, TargetDB: p.TargetDBs[s.db], Types: s.types, Group: s.group,
+		p.Tasks = append(p.Tasks, Task{N: len(p.Tasks), DB: p.DBs[s.db], TargetDB: p.TargetDBs[s.db], Types: s.types, Group: s.group,
 			Span: span, Bytes: s.size / int64(len(s.spans))})
 	}
 	p.Bytes += s.size
-	return nil
 }
 
 // spansFor returns the number of spans for a size of some types of the source. It depends on nothing else.

@@ -9,6 +9,7 @@ import (
 	"kvferry/convert/internal/fake"
 	"kvferry/format"
 	"kvferry/internal/filter"
+	"kvferry/internal/parallel"
 	"kvferry/record"
 )
 
@@ -33,6 +34,11 @@ func (s *sizes) Split(_ string, _ record.TypeSet, n int) ([]format.Span, error) 
 	return out, nil
 }
 
+// on is Each on so many goroutines.
+func on(goroutines int) Each {
+	return func(n int, do func(int) error) error { return parallel.Each(n, goroutines, do) }
+}
+
 func TestPlan(t *testing.T) {
 	src := &sizes{dbs: []string{"0", "3"}, types: record.Of(record.String, record.Hash, record.Stream),
 		size: func(db string, s record.TypeSet) int64 {
@@ -46,12 +52,12 @@ func TestPlan(t *testing.T) {
 			}
 			return 1 << 40
 		}}
-	p, err := New(src, src.dbs, src.dbs, fake.PerType, Order{}, new(filter.Filter), 1)
+	p, err := New(src, src.dbs, src.dbs, fake.PerType, Order{}, new(filter.Filter), on(1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, workers := range []int{2, 3, 64} {
-		if again, err := New(src, src.dbs, src.dbs, fake.PerType, Order{}, new(filter.Filter), workers); err != nil || !reflect.DeepEqual(again, p) {
+		if again, err := New(src, src.dbs, src.dbs, fake.PerType, Order{}, new(filter.Filter), on(workers)); err != nil || !reflect.DeepEqual(again, p) {
 			t.Errorf("%d workers plan something else; %v", workers, err)
 		}
 	}
@@ -91,7 +97,7 @@ func TestPlan(t *testing.T) {
 
 func TestPlanOfOneGroup(t *testing.T) {
 	src := &sizes{dbs: []string{"0"}, types: record.AllTypes, size: func(string, record.TypeSet) int64 { return 1 }}
-	p, err := New(src, src.dbs, src.dbs, []record.TypeSet{record.AllTypes}, Order{}, &filter.Filter{Types: record.Of(record.List, record.ZSet)}, 2)
+	p, err := New(src, src.dbs, src.dbs, []record.TypeSet{record.AllTypes}, Order{}, &filter.Filter{Types: record.Of(record.List, record.ZSet)}, on(2))
 	if err != nil || len(p.Tasks) != 1 || p.Tasks[0].Types != record.Of(record.List, record.ZSet) || p.Tasks[0].Group != record.AllTypes {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -101,7 +107,7 @@ func TestPlanOfOneGroup(t *testing.T) {
 func TestPlanOfPieces(t *testing.T) {
 	for size, want := range map[int64]int{1: 1, 3*pieceBytes + 1: 4, taskBytes: taskBytes / pieceBytes, 1 << 30: maxSpans, 1 << 40: 1 << 40 / mostTaskBytes} {
 		src := &sizes{dbs: []string{"0"}, types: record.Of(record.Hash), size: func(string, record.TypeSet) int64 { return size }}
-		p, err := New(src, src.dbs, src.dbs, []record.TypeSet{record.AllTypes}, Order{Pieces: true}, new(filter.Filter), 1)
+		p, err := New(src, src.dbs, src.dbs, []record.TypeSet{record.AllTypes}, Order{Pieces: true}, new(filter.Filter), on(1))
 		if err != nil || len(p.Tasks) != want {
 			t.Errorf("%d bytes: %d tasks, want %d; %v", size, len(p.Tasks), want, err)
 		}
@@ -113,7 +119,7 @@ func TestPlanOfSets(t *testing.T) {
 	for typ, want := range map[record.Type][2]int{record.Hash: {2, maxSpans}, record.Set: {4, maxSpans}, record.ZSet: {4, maxSpans}} {
 		for i, size := range []int64{2 * taskBytes, 1 << 30} {
 			src := &sizes{dbs: []string{"0"}, types: record.Of(typ), size: func(string, record.TypeSet) int64 { return size }}
-			p, err := New(src, src.dbs, src.dbs, fake.PerType, Order{}, new(filter.Filter), 1)
+			p, err := New(src, src.dbs, src.dbs, fake.PerType, Order{}, new(filter.Filter), on(1))
 			if err != nil || len(p.Tasks) != want[i] || p.Tasks[0].Work() != p.Tasks[0].Bytes*int64(want[0]/2) {
 				t.Errorf("%d bytes of %s: %d tasks, work %d, want %d; %v", size, typ, len(p.Tasks), p.Tasks[0].Work(), want[i], err)
 			}
@@ -126,7 +132,7 @@ func TestPlanOfPasses(t *testing.T) {
 	for size, want := range map[int64]int{4 * taskBytes: 1, passBytes + 1: 2, 1 << 40: 1 << 40 / mostPassBytes} {
 		for _, anyOrder := range []bool{false, true} {
 			src := &inOneFile{sizes{dbs: []string{"0"}, types: record.Of(record.Hash), size: func(string, record.TypeSet) int64 { return size }}}
-			p, err := New(src, src.dbs, src.dbs, fake.PerType, Order{Any: anyOrder}, new(filter.Filter), 1)
+			p, err := New(src, src.dbs, src.dbs, fake.PerType, Order{Any: anyOrder}, new(filter.Filter), on(1))
 			if anyOrder && len(p.Tasks) <= want {
 				t.Errorf("%d bytes in any order: %d tasks, want more than %d", size, len(p.Tasks), want)
 			}
@@ -202,7 +208,7 @@ func TestTargetNames(t *testing.T) {
 // TestPlanOfOnePass: types that share a keyspace of the source are read once, also those that are lost.
 func TestPlanOfOnePass(t *testing.T) {
 	src := &together{sizes{dbs: []string{"0"}, types: record.RedisTypes, size: func(string, record.TypeSet) int64 { return 1 }}}
-	p, err := New(src, src.dbs, src.dbs, fake.PerType, Order{}, &filter.Filter{Types: record.RedisTypes &^ record.Of(record.Set)}, 2)
+	p, err := New(src, src.dbs, src.dbs, fake.PerType, Order{}, &filter.Filter{Types: record.RedisTypes &^ record.Of(record.Set)}, on(2))
 	if err != nil || len(p.Tasks) != 2 {
 		t.Fatalf("%+v, %v", p, err)
 	}

@@ -18,6 +18,7 @@ import (
 	"kvferry/convert/pool"
 	"kvferry/format"
 	"kvferry/internal/filter"
+	"kvferry/internal/parallel"
 	"kvferry/record"
 )
 
@@ -55,7 +56,8 @@ func (x *room) begin() {
 	target, err := x.to.Create(context.Background(), filepath.Join(x.t.TempDir(), "data"),
 		&format.CreateOptions{DBs: dbs, Layout: format.LayoutDB, Reopen: new(format.OpenOptions)})
 	if err == nil {
-		x.plan, err = plan.New(x.src, dbs, dbs, target.Groups(), plan.Order{}, &x.rules.Selection.Filter, 1)
+		x.plan, err = plan.New(x.src, dbs, dbs, target.Groups(), plan.Order{}, &x.rules.Selection.Filter,
+			func(n int, do func(int) error) error { return parallel.Each(n, 1, do) })
 	}
 	if err != nil {
 		x.t.Fatal(err)

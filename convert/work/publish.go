@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"kvferry/internal/disk"
 )
@@ -157,9 +156,6 @@ func (w *Dir) Concluded(state *State) bool {
 // Sync makes the target durable before it is published.
 func (w *Dir) Sync() error { return syncTree(w.Data()) }
 
-// syncsAtOnce is how many files are synced at the same time, which disks do together.
-const syncsAtOnce = 4
-
 // syncTree syncs a tree: files first, then their directories.
 func syncTree(dir string) error {
 	var dirs, files []string
@@ -172,27 +168,12 @@ func syncTree(dir string) error {
 		return err
 	})
 	if err == nil {
-		err = syncAll(files)
+		err = disk.SyncAll(files)
 	}
 	for i := len(dirs) - 1; i >= 0 && err == nil; i-- {
 		err = disk.SyncPath(dirs[i])
 	}
 	return err
-}
-
-// syncAll syncs files, some at once.
-func syncAll(paths []string) error {
-	var wg sync.WaitGroup
-	errs := make([]error, syncsAtOnce)
-	for i := range errs {
-		wg.Go(func() {
-			for k := i; k < len(paths) && errs[i] == nil; k += syncsAtOnce {
-				errs[i] = disk.SyncPath(paths[k])
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }
 
 // setAside renames the report of an earlier conversion to the first free number and returns its new path, or

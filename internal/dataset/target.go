@@ -8,10 +8,10 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"kvferry/format"
 	"kvferry/internal/disk"
+	"kvferry/internal/parallel"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -178,29 +178,18 @@ func (t *Target) Finish(ctx context.Context) (format.Source, error) {
 
 // finishStores finishes several stores at once: each waits for the disk more than it works.
 func (t *Target) finishStores(ctx context.Context) error {
-	var all sync.WaitGroup
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	errs := make([]error, len(t.dbs)*len(t.parts))
-	for n := range errs {
+	return parallel.Each(len(t.dbs)*len(t.parts), runtime.GOMAXPROCS(0), func(n int) error {
 		part, b := n%len(t.parts), t.dbs[n/len(t.parts)].builders[n%len(t.parts)]
-		slots <- struct{}{}
-		all.Go(func() {
-			defer func() { <-slots }()
-			if errs[n] = ctx.Err(); errs[n] == nil && t.Last != nil {
-				errs[n] = t.Last(part, b)
-			}
-			if errs[n] == nil {
-				errs[n] = b.Finish()
-			}
-		})
-	}
-	all.Wait()
-	for _, err := range errs {
-		if err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
-	}
-	return nil
+		if t.Last != nil {
+			if err := t.Last(part, b); err != nil {
+				return err
+			}
+		}
+		return b.Finish()
+	})
 }
 
 // Abort removes what was written. What cannot be removed is left.

@@ -1,6 +1,9 @@
 package disk
 
-import "errors"
+import (
+	"errors"
+	"kvferry/internal/parallel"
+)
 
 // Syncer makes files durable beside those who write them, and would otherwise wait for the disk after each.
 type Syncer struct{ slots chan struct{} }
@@ -40,4 +43,12 @@ func (s *Syncing) Wait() error {
 	}
 	<-s.done
 	return s.err
+}
+
+// syncsAtOnce is how many files are synced at the same time, which disks do together.
+const syncsAtOnce = 4
+
+// SyncAll syncs files, some at once.
+func SyncAll(paths []string) error {
+	return parallel.Each(len(paths), syncsAtOnce, func(i int) error { return SyncPath(paths[i]) })
 }
