@@ -38,7 +38,7 @@ type pending struct {
 func (x *task) fate() *fate {
 	p := x.pending
 	if p == nil || x.writer == nil {
-		x.own.typ, x.own.lapses, x.own.lost = x.header.Type, x.own.lapses[:0], 0
+		x.own.typ, x.own.digest, x.own.lapses, x.own.lost = x.header.Type, record.Digest{}, x.own.lapses[:0], 0
 		return &x.own
 	}
 	f := &fate{typ: x.header.Type}
@@ -47,27 +47,22 @@ func (x *task) fate() *fate {
 	return f
 }
 
-// kept hashes a record that something is kept of. What is decided already goes straight to the totals.
+// kept hashes a record that something is kept of. Where nobody else needs its digest it goes straight to the totals.
 func (x *task) kept(f *fate) {
-	switch {
-	case f != &x.own:
-		f.digest = x.hasher.End(&x.header)
-	case x.Lapse == nil:
+	if f == &x.own && x.Lapse == nil {
 		x.hasher.AddTo(&x.digests[f.typ], &x.header)
 		return
-	default:
-		f.digest = x.hasher.End(&x.header)
-		x.digests[f.typ].Add(f.digest)
 	}
+	f.digest = x.hasher.End(&x.header)
 	if x.Lapse != nil {
 		f.lapses = x.lapses(f.lapses, f.digest)
 	}
 }
 
-// enter takes what else the record leaves.
+// enter books what is decided already.
 func (x *task) enter(f *fate) {
 	if f == &x.own {
-		x.bookLoss(f)
+		x.book(f)
 	}
 }
 
@@ -121,11 +116,6 @@ func (x *task) book(f *fate) {
 		return
 	}
 	x.digests[f.typ].Add(f.digest)
-	x.bookLoss(f)
-}
-
-// bookLoss adds what a record loses: in time, or at once.
-func (x *task) bookLoss(f *fate) {
 	x.expiring.addAll(f.lapses)
 	if f.lost > 0 {
 		x.partial.Add(f.where, f.lost)
