@@ -148,25 +148,12 @@ type looker struct {
 	count int64
 	some  []string
 
-	number  int64   // of the record, from 1
+	decisions
 	numbers []int64 // of keys
-	decided func(n int64, skip bool)
 }
 
 // OnDecided has f told which records would be left out.
-func (l *looker) OnDecided(f func(n int64, skipped bool)) bool {
-	if l.t.Existing != skipExisting {
-		return false
-	}
-	l.decided = f
-	return true
-}
-
-func (l *looker) decide(number int64, skipped bool) {
-	if l.decided != nil {
-		l.decided(number-1, skipped)
-	}
-}
+func (l *looker) OnDecided(f func(n int64, skipped bool)) bool { return l.tell(l.t.Existing, f) }
 
 // Begin starts a record.
 func (l *looker) Begin(h *record.Header) error {
@@ -243,3 +230,24 @@ func (l *looker) Close() error {
 
 // Abort forgets what was found.
 func (l *looker) Abort() { _ = l.ask.close() }
+
+// decisions tell what becomes of records, by their numbers.
+type decisions struct {
+	number  int64                       // of the record, from 1
+	decided func(n int64, skipped bool) // nil: nobody wants to know
+}
+
+// tell has f told, if keys may be left alone.
+func (d *decisions) tell(existing format.Existing, f func(n int64, skipped bool)) bool {
+	if existing != skipExisting {
+		return false
+	}
+	d.decided = f
+	return true
+}
+
+func (d *decisions) decide(number int64, skipped bool) {
+	if d.decided != nil {
+		d.decided(number-1, skipped)
+	}
+}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"kvferry/internal/resp"
 	"kvferry/internal/scratch"
 	"kvferry/record"
 	"kvferry/redis/rdb"
@@ -55,8 +54,7 @@ type writer struct {
 	held      []heldRecord
 	heldBytes int
 
-	number  int64                    // of the record, from 1
-	decided func(n int64, skip bool) // nil: nobody wants to know
+	decisions
 }
 
 // heldRecord is one that waits for the answer whether its key is there.
@@ -68,19 +66,7 @@ type heldRecord struct {
 }
 
 // OnDecided has f told what becomes of records, unless existing keys are overwritten, or are an error.
-func (w *writer) OnDecided(f func(n int64, skipped bool)) bool {
-	if w.t.Existing != skipExisting {
-		return false
-	}
-	w.decided = f
-	return true
-}
-
-func (w *writer) decide(number int64, skipped bool) {
-	if w.decided != nil {
-		w.decided(number-1, skipped)
-	}
-}
+func (w *writer) OnDecided(f func(n int64, skipped bool)) bool { return w.tell(w.t.Existing, f) }
 
 // Begin starts a record.
 func (w *writer) Begin(h *record.Header) error {
@@ -188,7 +174,8 @@ func (w *writer) outgrow() error {
 	if err := w.goNative(); err != nil {
 		return err
 	}
-	var d rdb.Decoder
+	d := rdb.Decoder{TempDir: w.t.options.TempDir}
+	defer d.Close()
 	var h record.Header
 	if err := d.Begin(v.Type, w.t.server.version.Valkey, value, 0, &h); err != nil {
 		return err
@@ -425,197 +412,4 @@ func (w *writer) tidy() {
 		names = append(names, string(n.name))
 	}
 	w.t.drop(w.db, names)
-}
-
-// native writes a large record as commands, to a temporary name that it gets its own at the end of.
-type native struct {
-	w       *writer
-	pipe    *pipe
-	name    []byte
-	encoder resp.Encoder
-	begun   bool
-	ended   bool
-	have    int64 // elements of a list that were sent
-	held    int64 // and those that were not
-	lasting int64 // elements that do not expire
-}
-
-// goNative begins to write the record as commands.
-func (w *writer) goNative() error {
-	if w.ask.keys() && w.header.Keyless == record.Keyed {
-		there, err := w.ask.there(w.ctx, [][]byte{w.key})
-		if err == nil && there[0] {
-			w.skip, err = true, w.taken(fmt.Sprintf("key %s in database %s", record.Quote(w.key), w.db))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	n := &native{w: w}
-	w.native = n
-	if w.skip {
-		return nil
-	}
-	var err error
-	if n.pipe, err = w.pipe(w.key); err != nil {
-		return err
-	}
-	n.name = besides(w.key, w.t.unique())
-	h := w.header
-	h.Key = n.name
-	n.encoder.Before7 = !w.t.server.version.EntriesRead()
-	n.encoder.AppendHead(nil)
-	w.data, err = n.encoder.AppendBegin(w.data[:0], &h)
-	return err
-}
-
-func (n *native) write(elems []record.Element) (err error) {
-	w := n.w
-	if w.skip {
-		return nil
-	}
-	for i := range elems {
-		n.held++
-		if elems[i].ExpireMS == 0 {
-			n.lasting++
-		}
-		if err := w.clear(len(elems[i].Value)); err != nil {
-			return err
-		}
-		before := n.before()
-		if w.data, err = n.encoder.AppendElement(w.data, &elems[i]); err != nil {
-			return err
-		}
-		if len(w.data) == before {
-			continue
-		}
-		if w.header.Keyless == record.Library {
-			err = n.library(elems[i].Value)
-		} else {
-			err = n.send(middle)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// before starts a piece: the first deletes the temporary name, and a list is cut back to what it had, so that commands can be
-// sent again. It returns how long that is.
-func (n *native) before() int {
-	w := n.w
-	w.data = w.data[:0]
-	switch {
-	case w.header.Keyless == record.Library:
-	case !n.begun:
-		w.data = appendCommand(w.data, []byte("DEL"), n.name)
-	case w.header.Type == record.List:
-		w.data = appendCommand(w.data, []byte("LTRIM"), n.name, []byte("0"), strconv.AppendInt(nil, n.have-1, 10))
-	}
-	return len(w.data)
-}
-
-// library sends a library of functions, which has no key: each node of a cluster gets it.
-func (n *native) library(code []byte) error {
-	w := n.w
-	if w.ask != nil {
-		name := record.Library.Name(w.key)
-		there, err := w.ask.library(w.ctx, string(name), code)
-		if err != nil {
-			return err
-		}
-		if there {
-			w.data, w.skip = w.data[:0], true
-			return w.taken("function library " + record.Quote(name))
-		}
-	}
-	for _, host := range w.t.hosts() {
-		w.mu.Lock()
-		p := w.pipeTo(host)
-		w.mu.Unlock()
-		w.t.limit.wait(len(w.data))
-		if err := p.add(w.data, countCommands(w.data), whole); err != nil {
-			return w.told(err)
-		}
-	}
-	w.data = scratch.Reset(w.data)
-	return nil
-}
-
-// send sends the commands that were made.
-func (n *native) send(kind part) error {
-	w := n.w
-	if !n.begun {
-		if n.begun = true; kind == middle {
-			kind = first
-		}
-	}
-	n.have, n.held = n.have+n.held, 0
-	w.t.limit.wait(len(w.data))
-	err := n.pipe.add(w.data, countCommands(w.data), kind)
-	w.data = scratch.Reset(w.data) // a large one is the pipe's
-	return w.told(err)
-}
-
-// end finishes the record.
-func (n *native) end() (err error) {
-	w := n.w
-	if w.skip {
-		return nil
-	}
-	before := n.before()
-	if w.data, err = n.encoder.AppendEnd(w.data); err != nil {
-		return err
-	}
-	if n.encoder.Orphans > 0 {
-		return fmt.Errorf("stream %s: it is too large for one RESTORE, and no command makes its %d pending entries whose messages were deleted",
-			record.Quote(w.key), n.encoder.Orphans)
-	}
-	if w.header.Keyless == record.Library {
-		return nil
-	}
-	if !n.begun && len(w.data) == before {
-		return nil // nothing was in it
-	}
-	if len(w.data) > before {
-		if err := n.send(middle); err != nil {
-			return err
-		}
-	}
-	w.written++
-	n.ended = true
-	kind := last
-	if w.header.ExpireMS != 0 || n.lasting == 0 {
-		kind = lapsing
-	}
-	return w.told(n.pipe.add(appendCommand(nil, []byte("RENAME"), n.name, w.key), 1, kind))
-}
-
-// countCommands counts the commands in bytes that were made here.
-func countCommands(data []byte) (n int) {
-	for ; len(data) > 0; n++ {
-		data = data[commandLen(data):]
-	}
-	return n
-}
-
-// commandLen is how long the first command is.
-func commandLen(data []byte) int {
-	args, rest := lineNumber(data)
-	for range args {
-		var size int
-		size, rest = lineNumber(rest)
-		rest = rest[size+2:]
-	}
-	return len(data) - len(rest)
-}
-
-// lineNumber reads a line such as *3 or $5.
-func lineNumber(data []byte) (int, []byte) {
-	n, i := 0, 1
-	for ; data[i] != '\r'; i++ {
-		n = 10*n + int(data[i]-'0')
-	}
-	return n, data[i+2:]
 }
