@@ -188,6 +188,7 @@ func (s *source) describeValue(row *format.Row, it *rdb.Item, field func(string,
 		return
 	}
 	var d rdb.Decoder
+	defer d.Close()
 	var h record.Header
 	if row.Err = d.Begin(it.Type, s.header().Valkey, it.Value, it.From, &h); row.Err != nil {
 		return

@@ -176,7 +176,7 @@ const footer = 10
 const firstValkey = 80
 
 // restore decodes the payload of RESTORE: type, value, footer.
-func restore(payload []byte, begin func(*record.Header) *state.Put) error {
+func (r *replay) restore(payload []byte, begin func(*record.Header) *state.Put) error {
 	if len(payload) < 1+footer {
 		return record.Short(0, "payload", 1+footer, len(payload))
 	}
@@ -185,7 +185,7 @@ func restore(payload []byte, begin func(*record.Header) *state.Put) error {
 		return &record.CorruptError{Off: int64(len(body)), Field: "checksum", Err: errors.New("is wrong")}
 	}
 	version := binary.LittleEndian.Uint16(body[len(body)-2:])
-	var d rdb.Decoder
+	d := rdb.Decoder{TempDir: r.tempDir}
 	defer d.Close()
 	var h record.Header
 	if err := d.Begin(rdb.Type(payload[0]), version >= firstValkey, body[1:len(body)-2], 1, &h); err != nil {

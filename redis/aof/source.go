@@ -40,8 +40,9 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	if err != nil {
 		return nil, err
 	}
-	srv := &server.Server{DB: st, Now: time.Now().UnixMilli(), Restore: restore}
+	srv := &server.Server{DB: st, Now: time.Now().UnixMilli()}
 	r := &replay{ctx: ctx, log: log, server: srv, salvage: o.Options.Salvage, report: o.Options.Report, copied: o.Options.Copied, tempDir: o.Options.TempDir}
+	srv.Restore = r.restore
 	if err = r.all(); err == nil {
 		err = st.Seal()
 	}

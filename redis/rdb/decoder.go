@@ -240,7 +240,8 @@ func (d *Decoder) some(dst []record.Element) int {
 // are very many elements.
 var ErrTwins = errors.New("elements of a name that an earlier one has")
 
-// isTwin reports whether a name, if elements of the value have any, is that of an earlier element: servers have each once, and some do not load such a value.
+// isTwin reports whether a name, if elements of the value have any, is that of an earlier element: servers have each once, and
+// some do not load such a value.
 func (d *Decoder) isTwin(name []byte) bool {
 	switch d.form {
 	case formList, formQuicklist, formQuicklist2, formPackedList:

@@ -17,7 +17,8 @@ import (
 	"kvferry/redis/live"
 )
 
-// printReport tells people what a conversion did, or would do, with the records that only chooses. compare is the command line that compares source
+// printReport tells people what a conversion did, or would do, with the records that only chooses. compare is the command line
+// that compares source
 // and target; "" when there is nothing special about it.
 func printReport(w io.Writer, r *convert.Report, only filter.Conditions, compare string) {
 	verb := "converted"
