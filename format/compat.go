@@ -35,6 +35,7 @@ func PossibleLosses(from, to *Limits) []record.LossInfo {
 		record.LossDatabase:    to.MaxDBs > 0 && !from.Layouts, // which are Pika's, too
 		record.LossCommand:     from.Place == InFiles,
 		record.LossDamaged:     true,
+		record.LossNewer:       true,
 	}
 	var out []record.LossInfo
 	for _, info := range append(record.LossInfos(), to.Losses...) {

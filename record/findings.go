@@ -31,6 +31,7 @@ const (
 	FindKeyTwice        = "key-twice"
 	FindRefusedRead     = "refused-read"
 	FindFileChecksum    = "file-checksum"
+	FindNewer           = "newer" // a row, value or section in a form that this build does not know
 )
 
 // FindingKind describes a kind of finding, for docs/findings.md and the rules of a SARIF report.
@@ -86,6 +87,7 @@ var findingKinds = []FindingKind{
 	{"duplicate-key", Error, "rows", "An RDB file, or the RDB part of an append-only file, contains a key more than once; kvferry reads the first, before commands the last. Servers do not load such a file."},
 	{"stream-length", Warning, "rows", "The number of entries of a stream in an RDB file differs from its header."},
 	{"unread-metadata", Warning, "rows", "Modules attached metadata to keys of an RDB file; records have no place for it."},
+	{FindNewer, Error, "rows", "A row, value or section has a form that this version of kvferry does not know: it is longer than every known form, or has an unknown type, flag or mode. A newer server wrote it, or it is damaged. kvferry does not read it, and reads everything beside it; convert calls this loss newer."},
 	{"bad-key-length", Error, "rows", "The length of the user key in a row's key exceeds the key."},
 	{"bad-row-key", Error, "rows", "The part after the user key in a row's key is malformed."},
 	{"bad-value", Error, "rows", "A value is longer than its fixed part, or contains something impossible."},

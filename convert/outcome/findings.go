@@ -112,6 +112,8 @@ func lossOf(kind, severity string) string {
 	switch {
 	case kind == record.LossCommand:
 		return kind
+	case kind == record.FindNewer && severity == record.Error.String():
+		return record.LossNewer
 	case severity == record.Error.String():
 		return record.LossDamaged
 	case kind == record.LossStreamGroups:

@@ -110,6 +110,8 @@ func (e *LossError) Error() string {
 		switch {
 		case l.Kind == record.LossDamaged:
 			reasons = append(reasons, "the source is damaged: "+record.Plural(l.Count, "error"))
+		case l.Kind == record.LossNewer:
+			reasons = append(reasons, "the source has "+record.Plural(l.Count, "part")+" in a form unknown to this version")
 		default:
 			kinds = append(kinds, fmt.Sprintf("%d × %s", l.Count, l.Kind))
 		}

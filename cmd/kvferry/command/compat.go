@@ -12,7 +12,7 @@ import (
 )
 
 // anywhere are the losses that any conversion may meet: they depend on the data, not on the formats.
-var anywhere = []string{record.LossScoreNaN, record.LossHyperLogLog, record.LossDamaged}
+var anywhere = []string{record.LossScoreNaN, record.LossHyperLogLog, record.LossNewer, record.LossDamaged}
 
 const compatHead = `# Compatibility
 
